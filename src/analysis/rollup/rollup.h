@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analysis: one folder per answer to a user's question; streaming passes over batches. May use engine, enrich,
+ * store, hist. Never knows where the rows came from.
+ *
+ * rollup: count, errors, bytes, time and histogram of op by a key; the pass behind report, stat, top and the pages.
+ * Feeds on rows of op or, faster, on rows of summary; both give the same sums.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "batch/batch.h"
+#include "batch/dims.h"
+#include "hist/sparse.h"
+
+/* What rows are grouped by: a set of these bits. */
+enum rollup_key {
+	ROLLUP_OP = 1 << 0,
+	ROLLUP_THREAD = 1 << 1, /* thread_id */
+	ROLLUP_FILE = 1 << 2,   /* file_id */
+	ROLLUP_ERR = 1 << 3,
+	ROLLUP_CLASS = 1 << 4,
+	ROLLUP_WINDOW = 1 << 5, /* 100 ms */
+};
+
+struct rollup_row {
+	int64_t op, thread_id, file_id, err, class, window; /* -1 where not a key or null */
+	uint64_t calls, errors, bytes, time_ns, max_ns;
+	struct hist hist; /* of dur */
+};
+
+struct rollup;
+
+int rollup_new(struct rollup **ret, unsigned int keys) _must_check_;
+void rollup_free(struct rollup *r);
+DEFINE_CLEANUP(struct rollup *, rollup_free)
+/* Adds every row of an op or summary batch. Unfinished calls count apart: see rollup_running(). */
+int rollup_add(struct rollup *r, const struct batch *b) _must_check_;
+/* Adds another rollup with the same keys (merging threads of work). */
+int rollup_merge(struct rollup *r, const struct rollup *other) _must_check_;
+size_t rollup_count(const struct rollup *r);
+const struct rollup_row *rollup_row(const struct rollup *r, size_t i);
+/* Regroups under fewer keys. */
+int rollup_project(const struct rollup *r, unsigned int keys, struct rollup **ret) _must_check_;
+uint64_t rollup_running(const struct rollup *r);

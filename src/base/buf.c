@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void buf_free(struct buf *b)
+{
+	free(b->data);
+	*b = (struct buf){0};
+}
+
+int buf_reserve(struct buf *b, size_t more)
+{
+	size_t want;
+
+	if (__builtin_add_overflow(b->len, more, &want))
+		return -ENOMEM;
+	return grow((void **)&b->data, &b->cap, want, 1);
+}
+
+int buf_append(struct buf *b, const void *data, size_t len)
+{
+	int r = buf_reserve(b, len);
+
+	if (r < 0)
+		return r;
+	if (len)
+		memcpy(b->data + b->len, data, len);
+	b->len += len;
+	return 0;
+}
+
+int buf_printf(struct buf *b, const char *fmt, ...)
+{
+	va_list ap;
+	int n, r;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return -EINVAL;
+	r = buf_reserve(b, (size_t)n + 1);
+	if (r < 0)
+		return r;
+	va_start(ap, fmt);
+	vsnprintf((char *)b->data + b->len, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	b->len += (size_t)n;
+	return 0;
+}
+
+const char *buf_str(struct buf *b)
+{
+	if (buf_reserve(b, 1) < 0)
+		return "";
+	b->data[b->len] = '\0';
+	return (const char *)b->data;
+}

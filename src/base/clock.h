@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clock.h: nanoseconds. Traces hold wall time derived from the monotonic clock plus one offset. */
+#pragma once
+
+#include "base/util.h"
+
+#define NSEC_PER_USEC 1000ll
+#define NSEC_PER_MSEC 1000000ll
+#define NSEC_PER_SEC 1000000000ll
+
+int64_t clock_monotonic_ns(void);
+int64_t clock_realtime_ns(void);
+/* CPU time used by this process so far. */
+int64_t clock_cpu_ns(void);
+/*
+ * Wall time minus monotonic time: the offset that turns a kernel time stamp (bpf_ktime_get_ns) into
+ * nanoseconds since the epoch. The best of several readings, so that preemption does not show.
+ */
+int64_t clock_offset_ns(void);

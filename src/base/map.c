@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/map.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct map_slot {
+	uint64_t key;
+	uint64_t value;
+	bool used;
+};
+
+void map_free(struct map *m)
+{
+	free(m->slots);
+	*m = (struct map){0};
+}
+
+/* The slot of the key, or the free slot where it would go. */
+static size_t map_slot(const struct map *m, uint64_t key)
+{
+	size_t i = hash_u64(key) & (m->cap - 1);
+
+	while (m->slots[i].used && m->slots[i].key != key)
+		i = (i + 1) & (m->cap - 1);
+	return i;
+}
+
+static int map_resize(struct map *m, size_t cap)
+{
+	struct map next = {.cap = cap};
+
+	next.slots = calloc(cap, sizeof(*next.slots));
+	if (!next.slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->cap; i++) {
+		if (m->slots[i].used)
+			next.slots[map_slot(&next, m->slots[i].key)] = m->slots[i];
+	}
+	next.count = m->count;
+	free(m->slots);
+	*m = next;
+	return 0;
+}
+
+int map_set(struct map *m, uint64_t key, uint64_t value)
+{
+	size_t i;
+
+	if (m->count + 1 > m->cap / 8 * 7) {
+		int r = map_resize(m, m->cap ? m->cap * 2 : 16);
+
+		if (r < 0)
+			return r;
+	}
+	i = map_slot(m, key);
+	m->count += !m->slots[i].used;
+	m->slots[i] = (struct map_slot){key, value, true};
+	return 0;
+}
+
+bool map_get(const struct map *m, uint64_t key, uint64_t *ret_value)
+{
+	size_t i;
+
+	if (!m->count)
+		return false;
+	i = map_slot(m, key);
+	if (!m->slots[i].used)
+		return false;
+	if (ret_value)
+		*ret_value = m->slots[i].value;
+	return true;
+}
+
+bool map_del(struct map *m, uint64_t key)
+{
+	size_t hole, i;
+
+	if (!m->count)
+		return false;
+	hole = map_slot(m, key);
+	if (!m->slots[hole].used)
+		return false;
+	/* Pull later members of the probe run back over the hole, so that no tombstones are needed. */
+	for (i = (hole + 1) & (m->cap - 1); m->slots[i].used; i = (i + 1) & (m->cap - 1)) {
+		size_t home = hash_u64(m->slots[i].key) & (m->cap - 1);
+
+		if (((i - home) & (m->cap - 1)) >= ((i - hole) & (m->cap - 1))) {
+			m->slots[hole] = m->slots[i];
+			hole = i;
+		}
+	}
+	m->slots[hole].used = false;
+	m->count--;
+	return true;
+}
+
+bool map_next(const struct map *m, size_t *pos, uint64_t *ret_key, uint64_t *ret_value)
+{
+	for (; *pos < m->cap; (*pos)++) {
+		if (!m->slots[*pos].used)
+			continue;
+		*ret_key = m->slots[*pos].key;
+		*ret_value = m->slots[*pos].value;
+		(*pos)++;
+		return true;
+	}
+	return false;
+}
+
+uint64_t hash_bytes(const void *data, size_t len)
+{
+	const uint8_t *p = data;
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ p[i]) * 0x100000001b3ull;
+	return hash_u64(h);
+}
+
+void intern_free(struct intern *t)
+{
+	free(t->data);
+	free(t->ends);
+	free(t->slots);
+	*t = (struct intern){0};
+}
+
+struct bytes intern_get(const struct intern *t, uint32_t id)
+{
+	uint64_t start;
+
+	assert(id < t->count);
+	start = id ? t->ends[id - 1] : 0;
+	return (struct bytes){t->data + start, t->ends[id] - start};
+}
+
+static size_t intern_slot(const struct intern *t, const void *data, size_t len)
+{
+	size_t i = hash_bytes(data, len) & (t->slots_cap - 1);
+
+	for (; t->slots[i]; i = (i + 1) & (t->slots_cap - 1)) {
+		struct bytes s = intern_get(t, t->slots[i] - 1);
+
+		if (s.len == len && (!len || !memcmp(s.data, data, len)))
+			break;
+	}
+	return i;
+}
+
+static int intern_resize(struct intern *t, size_t cap)
+{
+	uint32_t *old = t->slots;
+
+	t->slots = calloc(cap, sizeof(*t->slots));
+	if (!t->slots) {
+		t->slots = old;
+		return -ENOMEM;
+	}
+	t->slots_cap = cap;
+	for (size_t i = 0; i < t->count; i++) {
+		struct bytes s = intern_get(t, (uint32_t)i);
+
+		t->slots[intern_slot(t, s.data, s.len)] = (uint32_t)i + 1;
+	}
+	free(old);
+	return 0;
+}
+
+bool intern_find(const struct intern *t, const void *data, size_t len, uint32_t *ret_id)
+{
+	size_t i;
+
+	if (!t->count)
+		return false;
+	i = intern_slot(t, data, len);
+	if (!t->slots[i])
+		return false;
+	*ret_id = t->slots[i] - 1;
+	return true;
+}
+
+int intern_add(struct intern *t, const void *data, size_t len, uint32_t *ret_id)
+{
+	int r;
+
+	if (intern_find(t, data, len, ret_id))
+		return 0;
+	if (t->count + 1 > t->slots_cap / 4 * 3) {
+		r = intern_resize(t, t->slots_cap ? t->slots_cap * 2 : 64);
+		if (r < 0)
+			return r;
+	}
+	r = grow((void **)&t->data, &t->cap, t->len + len + 1, 1);
+	if (r < 0)
+		return r;
+	r = grow((void **)&t->ends, &t->ends_cap, t->count + 1, sizeof(*t->ends));
+	if (r < 0)
+		return r;
+	if (len)
+		memcpy(t->data + t->len, data, len);
+	t->len += len;
+	t->ends[t->count] = t->len;
+	/* The slot is looked for before the count grows: the new string is not yet in the table. */
+	t->slots[intern_slot(t, data, len)] = (uint32_t)t->count + 1;
+	*ret_id = (uint32_t)t->count++;
+	return 0;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * map.h: two hash maps with open addressing.
+ *   map     uint64_t key -> uint64_t value
+ *   intern  byte string  -> dense id 0, 1, 2, ... in order of first appearance (a vocabulary)
+ * Both start as {0}. No removal from intern; map keeps no order.
+ */
+#pragma once
+
+#include "base/util.h"
+
+struct map {
+	struct map_slot *slots; /* power of two, at most 7/8 full */
+	size_t cap;
+	size_t count;
+};
+
+void map_free(struct map *m);
+/* Sets key to value; 0, or -ENOMEM with the map unchanged. */
+int map_set(struct map *m, uint64_t key, uint64_t value) _must_check_;
+/* True, with *ret_value, where the key is present. ret_value may be NULL. */
+bool map_get(const struct map *m, uint64_t key, uint64_t *ret_value);
+/* Removes the key; false where it was absent. */
+bool map_del(struct map *m, uint64_t key);
+/* Walks all entries: start with *pos = 0; false at the end. The map must not change meanwhile. */
+bool map_next(const struct map *m, size_t *pos, uint64_t *ret_key, uint64_t *ret_value);
+
+struct bytes {
+	const uint8_t *data;
+	size_t len;
+};
+
+struct intern {
+	uint8_t *data; /* all strings one after another */
+	size_t len, cap;
+	uint64_t *ends; /* end of string i in data */
+	size_t count, ends_cap;
+	uint32_t *slots; /* id + 1, 0 is free */
+	size_t slots_cap;
+};
+
+void intern_free(struct intern *t);
+/* The id of the string, added if new. 0 or -ENOMEM. */
+int intern_add(struct intern *t, const void *data, size_t len, uint32_t *ret_id) _must_check_;
+/* False where the string is unknown. */
+bool intern_find(const struct intern *t, const void *data, size_t len, uint32_t *ret_id);
+/* The string of an id; valid until the next intern_add(). */
+struct bytes intern_get(const struct intern *t, uint32_t id);
+
+/* A good 64-bit hash of bytes (FNV-1a, finished by a multiply-xorshift); not for the disk. */
+uint64_t hash_bytes(const void *data, size_t len);
+/* Mixes a 64-bit key (splitmix64). */
+static inline uint64_t hash_u64(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15ull;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+	return x ^ (x >> 31);
+}

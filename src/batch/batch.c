@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "batch/batch.h"
+
+#include <errno.h>
+#include <string.h>
+
+static bool is_bytes(const struct batch *b, unsigned int column)
+{
+	assert(column < b->def->column_count);
+	return b->def->columns[column].type == COLUMN_BYTES;
+}
+
+static size_t null_words(size_t rows)
+{
+	return (rows + 63) / 64;
+}
+
+int batch_new(struct batch **ret, enum table_id table)
+{
+	const struct table_def *def = schema_table(table);
+	struct batch *b = calloc(1, sizeof(*b) + def->column_count * sizeof(b->columns[0]));
+
+	if (!b)
+		return -ENOMEM;
+	b->table = table;
+	b->def = def;
+	*ret = b;
+	return 0;
+}
+
+static void column_free(struct column *c)
+{
+	free(c->val);
+	free(c->nulls);
+	free(c->ends);
+	free(c->data);
+	*c = (struct column){0};
+}
+
+void batch_free(struct batch *b)
+{
+	if (!b)
+		return;
+	for (unsigned int i = 0; i < b->def->column_count; i++)
+		column_free(&b->columns[i]);
+	free(b);
+}
+
+void batch_clear(struct batch *b)
+{
+	for (unsigned int i = 0; i < b->def->column_count; i++)
+		column_free(&b->columns[i]);
+	b->rows = 0;
+	b->cap = 0;
+}
+
+/* Gives every present column room for `cap` rows. */
+static int batch_reserve(struct batch *b, size_t cap)
+{
+	if (cap <= b->cap)
+		return 0;
+	cap = MAX(cap, b->cap * 2);
+	cap = MAX(cap, (size_t)64);
+	cap = MIN(cap, (size_t)BATCH_ROWS_MAX);
+	for (unsigned int i = 0; i < b->def->column_count; i++) {
+		struct column *c = &b->columns[i];
+		void *p;
+
+		if (c->val) {
+			p = realloc(c->val, cap * sizeof(*c->val));
+			if (!p)
+				return -ENOMEM;
+			c->val = p;
+		}
+		if (c->ends) {
+			p = realloc(c->ends, cap * sizeof(*c->ends));
+			if (!p)
+				return -ENOMEM;
+			c->ends = p;
+		}
+		if (c->nulls) {
+			p = realloc(c->nulls, null_words(cap) * sizeof(*c->nulls));
+			if (!p)
+				return -ENOMEM;
+			c->nulls = p;
+		}
+	}
+	b->cap = cap;
+	return 0;
+}
+
+void batch_resize(struct batch *b, size_t rows)
+{
+	assert(b->rows == 0 && rows <= BATCH_ROWS_MAX);
+	b->rows = rows;
+	b->cap = MAX(rows, (size_t)1);
+}
+
+int batch_make_column(struct batch *b, unsigned int column, bool nulls)
+{
+	struct column *c = &b->columns[column];
+	size_t cap = MAX(b->cap, (size_t)1);
+
+	assert(!batch_has(b, column));
+	if (nulls) {
+		c->nulls = malloc(null_words(cap) * sizeof(*c->nulls));
+		if (!c->nulls)
+			return -ENOMEM;
+		memset(c->nulls, 0xff, null_words(cap) * sizeof(*c->nulls));
+	}
+	if (is_bytes(b, column))
+		c->ends = calloc(cap, sizeof(*c->ends));
+	else
+		c->val = calloc(cap, sizeof(*c->val));
+	if (!batch_has(b, column)) {
+		column_free(c);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+ssize_t batch_add_row(struct batch *b)
+{
+	size_t row = b->rows;
+	int r;
+
+	if (row == BATCH_ROWS_MAX)
+		return -ENOSPC;
+	r = batch_reserve(b, row + 1);
+	if (r < 0)
+		return r;
+	for (unsigned int i = 0; i < b->def->column_count; i++) {
+		struct column *c = &b->columns[i];
+
+		if (!c->val && !c->ends)
+			continue;
+		if (!c->nulls) {
+			c->nulls = calloc(null_words(b->cap), sizeof(*c->nulls));
+			if (!c->nulls)
+				return -ENOMEM;
+		}
+		if (c->val)
+			c->val[row] = 0;
+		else
+			c->ends[row] = (uint32_t)c->data_len;
+		c->nulls[row / 64] |= 1ull << (row % 64);
+	}
+	b->rows++;
+	return (ssize_t)row;
+}
+
+static int column_touch(struct batch *b, unsigned int column, size_t row)
+{
+	struct column *c = &b->columns[column];
+
+	assert(row < b->rows);
+	if (!batch_has(b, column)) {
+		int r = batch_make_column(b, column, true);
+
+		if (r < 0)
+			return r;
+	}
+	if (c->nulls)
+		c->nulls[row / 64] &= ~(1ull << (row % 64));
+	return 0;
+}
+
+int batch_set(struct batch *b, unsigned int column, size_t row, int64_t value)
+{
+	int r;
+
+	assert(!is_bytes(b, column));
+	r = column_touch(b, column, row);
+	if (r < 0)
+		return r;
+	b->columns[column].val[row] = value;
+	return 0;
+}
+
+int batch_set_bytes(struct batch *b, unsigned int column, size_t row, const void *data, size_t len)
+{
+	struct column *c = &b->columns[column];
+	int r;
+
+	assert(is_bytes(b, column) && row + 1 == b->rows);
+	if (c->data_len + len > UINT32_MAX)
+		return -ENOSPC;
+	r = grow((void **)&c->data, &c->data_cap, c->data_len + len + 1, 1);
+	if (r < 0)
+		return r;
+	r = column_touch(b, column, row);
+	if (r < 0)
+		return r;
+	if (len)
+		memcpy(c->data + c->data_len, data, len);
+	c->data_len += len;
+	c->ends[row] = (uint32_t)c->data_len;
+	return 0;
+}
+
+void batch_set_null(struct batch *b, unsigned int column, size_t row)
+{
+	struct column *c = &b->columns[column];
+
+	assert(row < b->rows && !is_bytes(b, column));
+	if (!c->val)
+		return;
+	if (!c->nulls) {
+		c->nulls = calloc(null_words(b->cap), sizeof(*c->nulls));
+		if (!c->nulls)
+			abort(); /* a few KiB; there is no way on without them */
+	}
+	c->val[row] = 0;
+	c->nulls[row / 64] |= 1ull << (row % 64);
+}
+
+static int append_row(struct batch *dst, const struct batch *src, size_t row)
+{
+	ssize_t to = batch_add_row(dst);
+	int r = 0;
+
+	if (to < 0)
+		return (int)to;
+	for (unsigned int i = 0; i < dst->def->column_count && r >= 0; i++) {
+		if (batch_is_null(src, i, row))
+			continue;
+		if (is_bytes(dst, i)) {
+			struct bytes v = batch_get_bytes(src, i, row);
+
+			r = batch_set_bytes(dst, i, (size_t)to, v.data, v.len);
+		} else {
+			r = batch_set(dst, i, (size_t)to, src->columns[i].val[row]);
+		}
+	}
+	return r;
+}
+
+int batch_append(struct batch *dst, const struct batch *src, size_t from, size_t to)
+{
+	assert(dst->table == src->table && from <= to && to <= src->rows);
+	if (dst->rows + (to - from) > BATCH_ROWS_MAX)
+		return -ENOSPC;
+	for (size_t i = from; i < to; i++) {
+		int r = append_row(dst, src, i);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int batch_append_rows(struct batch *dst, const struct batch *src, const uint32_t *rows, size_t count)
+{
+	assert(dst->table == src->table);
+	if (dst->rows + count > BATCH_ROWS_MAX)
+		return -ENOSPC;
+	for (size_t i = 0; i < count; i++) {
+		int r = append_row(dst, src, rows[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int batch_set_table(struct batch_set *s, enum table_id table, struct batch **ret)
+{
+	if (!s->tables[table]) {
+		int r = batch_new(&s->tables[table], table);
+
+		if (r < 0)
+			return r;
+	}
+	*ret = s->tables[table];
+	return 0;
+}
+
+void batch_set_clear(struct batch_set *s)
+{
+	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
+		if (s->tables[i])
+			batch_clear(s->tables[i]);
+	}
+}
+
+void batch_set_free(struct batch_set *s)
+{
+	for (unsigned int i = 0; i < TABLE_COUNT; i++)
+		batch_free(s->tables[i]);
+	*s = (struct batch_set){0};
+}
+
+size_t batch_set_count(const struct batch_set *s)
+{
+	size_t rows = 0;
+
+	for (unsigned int i = 0; i < TABLE_COUNT; i++)
+		rows += s->tables[i] ? s->tables[i]->rows : 0;
+	return rows;
+}

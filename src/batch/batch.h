@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch: rows of one table, column by column; the only thing that moves between modules. May use schema.
+ *
+ * A column holds either int64_t values or byte strings (COLUMN_BYTES). A column that is null in every row
+ * is absent (its pointers are NULL) and costs nothing. Otherwise a bit set in `nulls` marks a null row;
+ * `nulls` is NULL where no row is null. The value under a null bit is 0.
+ *
+ *   struct batch *b; batch_new(&b, TABLE_OP);
+ *   size_t row = batch_add_row(b);                     // one more row, every column null
+ *   batch_set(b, OP_TID, row, 4711);                   // the column comes into being with its first value
+ *   batch_set_bytes(...)                               // byte columns are filled in row order
+ */
+#pragma once
+
+#include "base/map.h"
+#include "base/util.h"
+#include "schema/schema.h"
+
+#define BATCH_ROWS_MAX 65536 /* rows in a batch, and in a block of the trace file */
+
+struct column {
+	int64_t *val;    /* [rows], NULL where every row is null */
+	uint64_t *nulls; /* bit set: null; NULL where no row is */
+	uint32_t *ends;  /* byte columns: end of row i in data; [rows] */
+	uint8_t *data;
+	size_t data_len, data_cap;
+};
+
+struct batch {
+	enum table_id table;
+	const struct table_def *def;
+	size_t rows;
+	size_t cap; /* rows for which the present columns have room */
+	struct column columns[]; /* def->column_count */
+};
+
+/* An empty batch. 0 or -ENOMEM. */
+int batch_new(struct batch **ret, enum table_id table) _must_check_;
+void batch_free(struct batch *b);
+DEFINE_CLEANUP(struct batch *, batch_free)
+/* Forgets the rows, keeps the memory; all columns become absent until set again. */
+void batch_clear(struct batch *b);
+
+/* Adds a row of nulls; its number, or -ENOMEM, -ENOSPC at BATCH_ROWS_MAX. */
+ssize_t batch_add_row(struct batch *b) _must_check_;
+/* Sets a value of an integer column (any type but COLUMN_BYTES). 0 or -ENOMEM. */
+int batch_set(struct batch *b, unsigned int column, size_t row, int64_t value) _must_check_;
+/* Sets a byte column; `row` must be the last row added. At most UINT32_MAX bytes per column and batch. */
+int batch_set_bytes(struct batch *b, unsigned int column, size_t row, const void *data, size_t len) _must_check_;
+static inline int batch_set_str(struct batch *b, unsigned int column, size_t row, const char *text)
+{
+	return batch_set_bytes(b, column, row, text, __builtin_strlen(text));
+}
+/*
+ * Brings a column into being with room for every row (all null bits set where `nulls`, else zeros and no
+ * null bitmap), so that a decoder can fill val[] in place. 0 or -ENOMEM.
+ */
+int batch_make_column(struct batch *b, unsigned int column, bool nulls) _must_check_;
+/* Sets the row count of an empty batch, for decoders; columns are made afterwards. */
+void batch_resize(struct batch *b, size_t rows);
+/* Makes a value null again. */
+void batch_set_null(struct batch *b, unsigned int column, size_t row);
+
+static inline bool batch_has(const struct batch *b, unsigned int column)
+{
+	return b->columns[column].val || b->columns[column].ends;
+}
+
+static inline bool batch_is_null(const struct batch *b, unsigned int column, size_t row)
+{
+	const struct column *c = &b->columns[column];
+
+	return !batch_has(b, column) || (c->nulls && (c->nulls[row / 64] >> (row % 64) & 1));
+}
+
+/* The value, or `otherwise` where it is null. */
+static inline int64_t batch_get(const struct batch *b, unsigned int column, size_t row, int64_t otherwise)
+{
+	return batch_is_null(b, column, row) ? otherwise : b->columns[column].val[row];
+}
+
+/* The bytes; {NULL, 0} where null. Valid while the batch is unchanged. */
+static inline struct bytes batch_get_bytes(const struct batch *b, unsigned int column, size_t row)
+{
+	const struct column *c = &b->columns[column];
+	uint32_t start;
+
+	if (batch_is_null(b, column, row))
+		return (struct bytes){NULL, 0};
+	start = row ? c->ends[row - 1] : 0;
+	return (struct bytes){c->data + start, c->ends[row] - start};
+}
+
+/* Appends rows [from, to) of src (same table). 0 or -ENOMEM, -ENOSPC past BATCH_ROWS_MAX. */
+int batch_append(struct batch *dst, const struct batch *src, size_t from, size_t to) _must_check_;
+/* Appends rows src[rows[0..count)] in that order. */
+int batch_append_rows(struct batch *dst, const struct batch *src, const uint32_t *rows, size_t count) _must_check_;
+
+/* A batch per table: what a source gives in one go. NULL: no row of that table. */
+struct batch_set {
+	struct batch *tables[TABLE_COUNT];
+};
+
+/* The batch of a table, made on first use. 0 or -ENOMEM. */
+int batch_set_table(struct batch_set *s, enum table_id table, struct batch **ret) _must_check_;
+void batch_set_clear(struct batch_set *s);
+void batch_set_free(struct batch_set *s);
+#define _cleanup_batch_set_ _cleanup_(batch_set_free)
+/* Rows in all tables together. */
+size_t batch_set_count(const struct batch_set *s);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dims.h: the dimension tables (thread, process, cgroup, host, file) in memory: apply batches in order, the
+ * last row of an id wins, look rows up by id. Used by whoever needs names: live printing, report, engine.
+ */
+#pragma once
+
+#include "batch/batch.h"
+
+struct dims;
+
+int dims_new(struct dims **ret) _must_check_;
+void dims_free(struct dims *d);
+DEFINE_CLEANUP(struct dims *, dims_free)
+
+/* Takes the rows of a dimension batch (others are ignored). 0 or -ENOMEM. */
+int dims_apply(struct dims *d, const struct batch *b) _must_check_;
+
+/* All strings live as long as the dims. Nulls: -1 for ids and numbers, INT64_MIN for times, {NULL, 0}. */
+struct dims_thread {
+	int64_t task, tid, tid_ns, process_id, cgroup_id, uid, pid_ns, mnt_ns, net_ns, since, stopped;
+	struct bytes comm, exe;
+};
+struct dims_process {
+	int64_t pid, pid_ns, ppid, started, stopped, status, host_id;
+	struct bytes argv, exe;
+};
+struct dims_cgroup {
+	uint64_t kernel_id;
+	struct bytes path, container, unit;
+};
+struct dims_host {
+	int64_t cpus, clock_offset;
+	struct bytes name, boot, kernel, machine;
+};
+struct dims_file {
+	int64_t inode, dev, type, deleted, birth, family, proto, since;
+	uint64_t ino, generation;
+	bool name_only;
+	struct bytes path, hostpath, base, argument, fs, local, peer;
+};
+
+/* NULL where the id is unknown. */
+const struct dims_thread *dims_thread(const struct dims *d, int64_t id);
+const struct dims_process *dims_process(const struct dims *d, int64_t id);
+const struct dims_cgroup *dims_cgroup(const struct dims *d, int64_t id);
+const struct dims_host *dims_host(const struct dims *d, int64_t id);
+const struct dims_file *dims_file(const struct dims *d, int64_t id);
+
+/* How many ids a table has: ids are 0 .. count-1, some may be unknown. */
+size_t dims_count(const struct dims *d, enum table_id table);
+/* The latest path of the file's generation (inode), as text for a person: path, or base/argument, or
+ * "unix:/x", "tcp 10.0.0.1:80->10.0.0.2:4711", "pipe:[ino]"; never empty. */
+struct bytes dims_file_name(const struct dims *d, int64_t file_id);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ebpf.h: the kernel as a source: the programs of src/bpf/, their rings, and the walk of what is open already. */
+#pragma once
+
+#include "capture/source.h"
+
+struct ebpf_options {
+	const struct select *select; /* borrowed while the source lives */
+	size_t ring_bytes;           /* per CPU; 0: 16 MiB, or 1 MiB where SCHED_FIFO is allowed */
+	bool lossless;               /* back-pressure: a full ring holds the caller for a bounded time */
+	int freeze_cgroup_fd;        /* folder of the cgroup of a command that weir started, to be frozen when
+	                              * back-pressure is not enough; -1: none */
+	bool raw_args;               /* keep all six raw arguments of every call (trace, -e raw) */
+	bool no_argv;                /* leave argument vectors out */
+};
+
+/* Opens, loads and attaches nothing yet: start() does. Errors name what the kernel refuses and the remedy. */
+int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct error *err);
+
+/* Adds the process to the selection while recording (the command that `record -- CMD` starts). */
+int ebpf_source_add_pid(struct source *s, int32_t pid, struct error *err);
+/* True when every process that the selection named (pids, tids, their tree) has ended. */
+bool ebpf_source_targets_gone(struct source *s);
+
+/* What this kernel allows, each tried for real; for `weir doctor` and for clear errors. */
+struct ebpf_probe {
+	const char *name;   /* "kernel programs", "fentry", ... */
+	int result;         /* 0 works, negative errno */
+	char detail[160];   /* "loaded, attached" or why not */
+	char remedy[160];   /* what to do, or "" */
+};
+size_t ebpf_probe(struct ebpf_probe *ret, size_t max);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * capture: where events come from. One contract, a folder per source behind it: ebpf/ (the kernel), synth/
+ * (seeded streams), replay/ (a stored trace again). May use batch; ebpf also bpf; replay also store.
+ * A source does not know who reads it.
+ *
+ * What a source gives
+ * - Batches of any table, one set per source_read(). Rows of `op` are ordered by their end, as far as the
+ *   source can tell; a call that has ended before source_stop() returned is given before SOURCE_END.
+ * - The id columns hold the source's own keys (any number >= 0 that fits 63 bits, unique over the recording);
+ *   enrich/ turns them into the dense ids of the trace. A dimension row comes in the same set as the first
+ *   row that refers to it, or earlier; a later row with the same key replaces it.
+ * - For a file: the key names one version (one generation under one name); `inode` holds the key of the
+ *   generation (equal for all its versions). For a thread: the key names one version, `task` the thread.
+ * - Whatever is missing is a row of `loss`, given at the latest at the end.
+ *
+ * Who owns what: the caller owns the batch set and clears it; the source may append to a set that holds rows.
+ * Threads: all calls from one thread; a source may run threads of its own.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "batch/batch.h"
+#include "schema/select.h"
+
+enum source_result {
+	SOURCE_TIMEOUT = 0, /* nothing new within the time; the set is unchanged or holds a few late rows */
+	SOURCE_ROWS = 1,    /* rows were appended */
+	SOURCE_END = 2,     /* after source_stop(), or the stream ended: no more rows will come */
+};
+
+/* Running totals; monotonic, readable at any time from the reading thread. */
+struct source_stats {
+	uint64_t ops;        /* rows of op given */
+	uint64_t lost;       /* events known to be lost, all causes */
+	uint64_t ring_bytes; /* bytes taken from the kernel */
+	uint64_t held_ns;    /* time for which programs were held (back-pressure and freezing) */
+	uint64_t filtered;   /* calls that the selection left out, where the source can count them */
+	bool sequence_proved; /* the source proves losslessness by gap-free numbers */
+};
+
+struct source;
+
+struct source_ops {
+	const char *name;
+	/* Begins recording; from here on every selected call is seen. */
+	int (*start)(struct source *s, struct error *err);
+	/* Waits up to timeout_ms for rows and appends them. enum source_result, or negative. */
+	int (*read)(struct source *s, struct batch_set *out, int timeout_ms, struct error *err);
+	/* No new events; what was seen before is still read. Also gives what is still running. */
+	int (*stop)(struct source *s, struct error *err);
+	void (*stats)(const struct source *s, struct source_stats *ret);
+	void (*free)(struct source *s);
+};
+
+/* The head of every source's own struct. */
+struct source {
+	const struct source_ops *ops;
+};
+
+static inline int source_start(struct source *s, struct error *err)
+{
+	return s->ops->start(s, err);
+}
+static inline int source_read(struct source *s, struct batch_set *out, int timeout_ms, struct error *err)
+{
+	return s->ops->read(s, out, timeout_ms, err);
+}
+static inline int source_stop(struct source *s, struct error *err)
+{
+	return s->ops->stop(s, err);
+}
+static inline void source_stats(const struct source *s, struct source_stats *ret)
+{
+	s->ops->stats(s, ret);
+}
+static inline void source_free(struct source *s)
+{
+	if (s)
+		s->ops->free(s);
+}
+DEFINE_CLEANUP(struct source *, source_free)

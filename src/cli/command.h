@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli: one file per subcommand; the only place that prints and exits. May use everything.
+ *
+ * command.h: a subcommand is a struct with a table of its options; parsing, --help, the man page and shell
+ * completion are made from it. Exit status: 0 done, 1 the thing asked for failed, 2 usage.
+ */
+#pragma once
+
+#include "base/error.h"
+
+enum option_type {
+	OPTION_FLAG,     /* *(bool *)  */
+	OPTION_STRING,   /* *(const char **) */
+	OPTION_LIST,     /* struct option_list *: repeatable */
+	OPTION_INT,      /* *(int64_t *) */
+	OPTION_DURATION, /* *(int64_t *) ns: 5s, 1.5ms, 200us, 2m; a bare number is seconds */
+	OPTION_SIZE,     /* *(uint64_t *) bytes: 64KiB, 1M, 2GiB */
+};
+
+struct option_list {
+	const char **items;
+	size_t count, cap;
+};
+
+struct option {
+	char short_name;        /* 0: none */
+	const char *long_name;  /* NULL: none */
+	enum option_type type;
+	const char *value;      /* "PID", "FILE", ... in help; NULL for flags */
+	const char *help;
+	size_t offset;          /* of the field in the command's own options struct */
+};
+
+struct command_example {
+	const char *line, *what;
+};
+
+struct command {
+	const char *name;
+	const char *summary;      /* one line, lower case, for `weir --help` */
+	const char *usage;        /* "[options] -- CMD [ARG...]" */
+	const char *description;  /* paragraphs for the man page and --help */
+	const struct option *options; /* ends with {0} */
+	size_t options_size;      /* of the options struct */
+	const struct command_example *examples; /* ends with {0} */
+	bool takes_command;       /* everything after the first non-option is a command line */
+	/* opts: the filled struct; args: what is left. Returns the exit status. */
+	int (*run)(const void *opts, int argc, char **argv);
+};
+
+/* Options shared by all that record (in their struct as `struct record_flags rec`) or read: see cli/shared.h. */
+
+/* Every subcommand, in the order of `weir --help`; ends with NULL. */
+extern const struct command *const commands[];
+
+/* "weir: message" on standard error, with the hint on the same line. Returns 1. */
+int fail(const struct error *err);
+/* The same with a text of one's own. Returns 2. */
+int fail_usage(const char *fmt, ...) _printf_(1, 2);

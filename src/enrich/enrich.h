@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * enrich: turns what a source gives into rows of the trace. Source keys become dense ids (threads, processes,
+ * cgroups, files and their generations), dimension rows are written once per version, and columns that can be
+ * derived are filled: process from thread, err from ret, class `wait` for reads of empty pipes and sockets,
+ * bytes, hostpath. May use batch.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "batch/batch.h"
+#include "batch/dims.h"
+
+struct enrich;
+
+int enrich_new(struct enrich **ret, struct error *err);
+void enrich_free(struct enrich *e);
+DEFINE_CLEANUP(struct enrich *, enrich_free)
+
+/*
+ * Consumes `in` (a source's set) and appends finished rows to `out`. Dimension rows in `out` come before
+ * the rows that refer to them: write the dimension tables first, then op. An op that names an unknown key
+ * keeps null there and counts in loss (CAUSE_NO_FILE). 0 or negative.
+ */
+int enrich_apply(struct enrich *e, const struct batch_set *in, struct batch_set *out, struct error *err);
+
+/* The dimension rows given so far, for live names. */
+const struct dims *enrich_dims(const struct enrich *e);

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ops.h: every operation, its class, and what each of its arguments means. One table (ops.def) that
+ * drives the kernel programs (which argument is a descriptor, a path, a vector, ...), the printer
+ * (strace's spelling), `-e` selections (%file, %desc, ...) and the engine's vocabulary.
+ *
+ * An operation's code is the call's number on x86-64, whatever the machine; calls that x86-64 lacks start
+ * at OP_CODE_OTHER, operations that are no call (page faults, io_uring's) at OP_CODE_NOT_A_CALL.
+ */
+#pragma once
+
+#include "base/util.h"
+#include "schema/vocab.h"
+
+#define OP_CODE_CALLS 1024       /* x86-64's calls are below; 0 .. 466 in Linux 6.12 */
+#define OP_CODE_OTHER 1024       /* calls of other machines that x86-64 lacks */
+#define OP_CODE_NOT_A_CALL 2048
+#define OP_CODE_MAX 4096
+#define OP_ARGS 6
+
+/* What an argument means. Capture acts on these; the rest is for the printer. */
+enum arg_role {
+	ARG_NONE,    /* no such argument */
+	ARG_INT,     /* a signed number: stored raw */
+	ARG_UINT,    /* an unsigned number: stored raw */
+	ARG_HEX,     /* an address or a bit set without words: stored raw */
+	ARG_PTR,     /* an output buffer or structure: stored raw */
+	ARG_FD,      /* the descriptor -> op.fd, op.file_id */
+	ARG_FD2,     /* second descriptor -> op.fd2, op.file2_id */
+	ARG_DIRFD,   /* folder that the next ARG_PATH starts from -> base of the name; stored in op.fd */
+	ARG_DIRFD2,  /* same for ARG_PATH2; stored in op.fd2 */
+	ARG_PATH,    /* const char * -> file row of op.file_id */
+	ARG_PATH2,   /* second path -> op.file2_id */
+	ARG_STR,     /* other text (attribute name, file system type): stored as pointer only */
+	ARG_BUF,     /* data that the call moves: pointer stored raw only on request */
+	ARG_SIZE,    /* bytes asked for -> op.size */
+	ARG_POS,     /* position in the file -> op.pos */
+	ARG_POS2,    /* position in the second file -> op.pos2 */
+	ARG_POSP,    /* pointer to the position (sendfile, splice, copy_file_range) -> op.pos */
+	ARG_POSP2,   /* same -> op.pos2 */
+	ARG_IOV,     /* struct iovec *; the sum of lengths -> op.size */
+	ARG_IOVCNT,  /* how many of them: stored raw */
+	ARG_MSG,     /* struct msghdr *: sum of its vector -> op.size, its name -> peer */
+	ARG_MMSG,    /* struct mmsghdr *: same, over all messages */
+	ARG_ADDR,    /* struct sockaddr * given to the call -> op.peer_id */
+	ARG_ADDRLEN, /* its length */
+	ARG_ADDROUT, /* struct sockaddr * filled by the call (accept, recvfrom) -> op.peer_id */
+	ARG_FDPAIR,  /* int[2] filled by the call (pipe, socketpair) -> op.fd and op.fd2 */
+	ARG_FLAGS,   /* flags with words -> op.flags */
+	ARG_FLAGS2,  /* a second set of flags with words: stored raw */
+	ARG_MODE,    /* file mode, octal: stored raw */
+	ARG_HOW,     /* struct open_how * (openat2): its flags -> op.flags */
+	ARG_CMD,     /* fcntl, ioctl, futex, ... command with words: stored raw */
+	ARG_PID,     /* a process or thread id: stored raw */
+	ARG_SIG,     /* a signal: stored raw */
+	ARG_LEN,     /* a length that is not I/O asked for (mmap, truncate): -> op.size */
+};
+
+/* What a call's return value means. */
+enum ret_kind {
+	RET_INT,   /* 0 or a number */
+	RET_BYTES, /* bytes moved -> op.bytes */
+	RET_FD,    /* a new descriptor -> op.fd (or fd2 where ARG_FD exists: dup), its file */
+	RET_ADDR,  /* an address (mmap, brk) */
+	RET_NEVER, /* exit, exit_group */
+};
+
+/* strace's sets; `-e %file` selects by them. */
+enum op_set {
+	OP_SET_FILE = 1 << 0,
+	OP_SET_DESC = 1 << 1,
+	OP_SET_NETWORK = 1 << 2,
+	OP_SET_PROCESS = 1 << 3,
+	OP_SET_MEMORY = 1 << 4,
+	OP_SET_SIGNAL = 1 << 5,
+	OP_SET_IPC = 1 << 6,
+	OP_SET_CREDS = 1 << 7,
+	OP_SET_CLOCK = 1 << 8,
+};
+
+struct op_arg {
+	uint8_t role;  /* enum arg_role */
+	uint8_t words; /* enum flag_words (schema/flags.h) for FLAGS, FLAGS2, CMD; 0 is none */
+};
+
+struct op_def {
+	const char *name;  /* NULL: a hole in the numbers */
+	uint8_t class;     /* enum op_class; reads of pipes and sockets are re-classed by enrich */
+	uint8_t ret;       /* enum ret_kind */
+	uint8_t arg_count;
+	uint8_t decoded;   /* arguments are named; 0: recorded raw */
+	uint16_t sets;     /* enum op_set */
+	struct op_arg args[OP_ARGS];
+};
+
+/* The definition of a code; NULL for a hole or beyond the table. */
+const struct op_def *op_def(uint32_t code);
+/* The code of a name, or -1. */
+int op_find(const char *name);
+/* One past the largest code with a definition. */
+uint32_t op_code_end(void);
+/* The code of a native call number of this machine (x86-64: the same). */
+uint32_t op_code_of_native(uint32_t nr);
+/* The name of a code, "syscall_0x1f4" into buf (32 bytes) where it has none. */
+const char *op_name(uint32_t code, char buf[static 32]);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schema/schema.h"
+
+#include <string.h>
+
+#define SCHEMA_DEF(T, t, N, n, type, unit, doc) {#n, COLUMN_##type, unit, doc},
+static const struct column_def op_columns[] = {SCHEMA_OP(SCHEMA_DEF)};
+static const struct column_def thread_columns[] = {SCHEMA_THREAD(SCHEMA_DEF)};
+static const struct column_def process_columns[] = {SCHEMA_PROCESS(SCHEMA_DEF)};
+static const struct column_def cgroup_columns[] = {SCHEMA_CGROUP(SCHEMA_DEF)};
+static const struct column_def host_columns[] = {SCHEMA_HOST(SCHEMA_DEF)};
+static const struct column_def file_columns[] = {SCHEMA_FILE(SCHEMA_DEF)};
+static const struct column_def summary_columns[] = {SCHEMA_SUMMARY(SCHEMA_DEF)};
+static const struct column_def loss_columns[] = {SCHEMA_LOSS(SCHEMA_DEF)};
+static const struct column_def mark_columns[] = {SCHEMA_MARK(SCHEMA_DEF)};
+
+static const struct table_def tables[] = {
+#define TABLE(T, t, doc) {#t, doc, t##_columns, ARRAY_SIZE(t##_columns)},
+	SCHEMA_TABLES(TABLE)
+#undef TABLE
+};
+
+static_assert(ARRAY_SIZE(tables) == TABLE_COUNT, "one definition per table");
+static_assert(ARRAY_SIZE(op_columns) <= SCHEMA_COLUMNS_MAX, "column sets are 64 bits");
+
+const struct table_def *schema_table(enum table_id id)
+{
+	assert(id < TABLE_COUNT);
+	return &tables[id];
+}
+
+int schema_table_find(const char *name)
+{
+	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
+		if (!strcmp(tables[i].name, name))
+			return (int)i;
+	}
+	return -1;
+}
+
+int schema_column_find(enum table_id table, const char *name)
+{
+	const struct table_def *t = schema_table(table);
+
+	for (unsigned int i = 0; i < t->column_count; i++) {
+		if (!strcmp(t->columns[i].name, name))
+			return (int)i;
+	}
+	return -1;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * schema: what a trace can hold. Tables and columns (tables.h), vocabularies (vocab.h), operations and
+ * their arguments (ops.h), the record that kernel and recorder share (wire.h), the selection that the
+ * kernel can test (select.h). May use base.
+ *
+ * schema.h: the tables of tables.h as enums and as data.
+ *
+ *   SCHEMA_OP_START is column 0 of table TABLE_OP: schema_table(TABLE_OP)->columns[OP_START].name == "start"
+ */
+#pragma once
+
+#include "base/util.h"
+#include "schema/tables.h"
+
+enum table_id {
+#define TABLE(T, t, doc) TABLE_##T,
+	SCHEMA_TABLES(TABLE)
+#undef TABLE
+	TABLE_COUNT,
+};
+
+enum column_type {
+	COLUMN_INT,
+	COLUMN_UINT,
+	COLUMN_ID,
+	COLUMN_TIME,
+	COLUMN_DUR,
+	COLUMN_SIZE,
+	COLUMN_CODE,
+	COLUMN_BYTES,
+};
+
+/* OP_START, ..., OP_COUNT; THREAD_ID, ...: a column's number within its table. */
+#define SCHEMA_ENUM(T, t, N, n, type, unit, doc) T##_##N,
+enum op_column { SCHEMA_OP(SCHEMA_ENUM) OP_COLUMNS };
+enum thread_column { SCHEMA_THREAD(SCHEMA_ENUM) THREAD_COLUMNS };
+enum process_column { SCHEMA_PROCESS(SCHEMA_ENUM) PROCESS_COLUMNS };
+enum cgroup_column { SCHEMA_CGROUP(SCHEMA_ENUM) CGROUP_COLUMNS };
+enum host_column { SCHEMA_HOST(SCHEMA_ENUM) HOST_COLUMNS };
+enum file_column { SCHEMA_FILE(SCHEMA_ENUM) FILE_COLUMNS };
+enum summary_column { SCHEMA_SUMMARY(SCHEMA_ENUM) SUMMARY_COLUMNS };
+enum loss_column { SCHEMA_LOSS(SCHEMA_ENUM) LOSS_COLUMNS };
+enum mark_column { SCHEMA_MARK(SCHEMA_ENUM) MARK_COLUMNS };
+#undef SCHEMA_ENUM
+
+#define SCHEMA_COLUMNS_MAX 64 /* a column set is one uint64_t; the widest table has 28 */
+
+struct column_def {
+	const char *name;
+	enum column_type type;
+	const char *unit; /* "ns", "bytes", "" */
+	const char *doc;
+};
+
+struct table_def {
+	const char *name;
+	const char *doc;
+	const struct column_def *columns;
+	unsigned int column_count;
+};
+
+/* The definition of a table; never NULL for id < TABLE_COUNT. */
+const struct table_def *schema_table(enum table_id id);
+/* The id of a table or column by name, or -1. */
+int schema_table_find(const char *name);
+int schema_column_find(enum table_id table, const char *name);

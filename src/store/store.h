@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store: the trace file: an append-only log of self-contained, checksummed, compressed column blocks.
+ * docs/FORMAT.md has it byte by byte. May use batch (and hist, for summaries). Writer, reader, tail of a growing
+ * file, recovery, several traces read as one.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "batch/batch.h"
+#include "batch/dims.h"
+
+/* ---- writing ---- */
+
+struct store_writer;
+
+struct store_options {
+	int compression;         /* 0: default (zstd 1 where it pays), -1: none */
+	bool sync;               /* fdatasync at each flush, not only at close */
+	bool no_summary;         /* leave the summary of each op block out (tests) */
+	int64_t block_ns;        /* a block is cut at this age; 0: 500 ms */
+	uid_t owner;             /* who owns the file: SUDO_UID's user; (uid_t)-1: nobody else */
+};
+
+struct store_stats {
+	uint64_t rows[TABLE_COUNT];
+	uint64_t blocks;
+	uint64_t bytes;     /* bytes of the file so far */
+	uint64_t lost_rows; /* rows that a full disk refused, by now counted in loss */
+};
+
+/* Creates the file (mode 0600; an existing one is an error -EEXIST: the caller moves it away). */
+int store_create(struct store_writer **ret, const char *path, const struct store_options *opt, struct error *err);
+/* Takes the rows; cuts and commits blocks as they fill. After a full disk: returns -ENOSPC once, counts what is
+ * lost, and goes on trying. */
+int store_append(struct store_writer *w, const struct batch *b, struct error *err);
+/* Dimension tables first, then the rest. */
+int store_append_set(struct store_writer *w, const struct batch_set *s, struct error *err);
+/* Commits what is buffered and older than block_ns (or everything, with `all`). Call it every few 100 ms. */
+int store_flush(struct store_writer *w, bool all, struct error *err);
+void store_writer_stats(const struct store_writer *w, struct store_stats *ret);
+/* Flushes, writes the last index, fdatasync, closes. The writer is gone also on failure. */
+int store_close(struct store_writer *w, struct error *err);
+
+/* ---- reading ---- */
+
+struct store; /* one or several traces, read as one; safe to read from several threads */
+
+/*
+ * Opens traces: files or directories of them. Ids of trace k are composed as k << 40 | id (trace 0: unchanged). A
+ * file that still grows is read as far as it is committed. Not a trace, newer version, unreadable: one clear error.
+ */
+int store_open(struct store **ret, const char *const *paths, size_t count, struct error *err);
+void store_free(struct store *s);
+DEFINE_CLEANUP(struct store *, store_free)
+/* Looks for blocks that were committed since; the number of new ones, or negative. */
+ssize_t store_refresh(struct store *s, struct error *err);
+/* True where some file has no end mark yet: it is growing, or its recorder was killed. */
+bool store_is_open_ended(const struct store *s);
+
+struct store_block {
+	enum table_id table;
+	uint32_t trace;      /* which of the files */
+	uint64_t seq;        /* number within its file */
+	uint64_t offset;     /* in the file */
+	uint32_t rows;
+	uint32_t bytes;      /* on disk, header included */
+	bool damaged;        /* skipped by readers, counted in store_damage() */
+	bool long_calls;     /* holds calls over 100 ms only */
+	/* per column of its table, composed ids applied; min > max where all null */
+	const int64_t *min, *max;
+	const uint32_t *nulls;
+};
+
+/* Blocks in file order, traces one after another. */
+size_t store_block_count(const struct store *s);
+const struct store_block *store_block(const struct store *s, size_t i);
+/* True where the block can hold a row with this id in OP_FILE_ID or OP_THREAD_ID (sorted id sets); no decoding. */
+bool store_block_has_id(const struct store *s, size_t i, unsigned int column, int64_t id);
+
+/* Scratch memory of one reading thread. */
+struct store_cursor;
+int store_cursor_new(struct store_cursor **ret, const struct store *s) _must_check_;
+void store_cursor_free(struct store_cursor *c);
+DEFINE_CLEANUP(struct store_cursor *, store_cursor_free)
+/*
+ * Decodes the columns of the set (bit i: column i; ~0: all) of block i. The batch belongs to the cursor and is
+ * valid until its next use. -EBADMSG: the block is corrupt (it is then counted as damage; go on with the next).
+ */
+int store_decode(struct store_cursor *c, size_t i, uint64_t columns, const struct batch **ret, struct error *err);
+
+/* All dimension rows so far (kept up by store_refresh). Never NULL. */
+const struct dims *store_dims(const struct store *s);
+
+struct store_damage {
+	uint64_t blocks;  /* corrupt or torn, skipped */
+	uint64_t rows;    /* rows they held, where the header still says */
+	uint64_t bytes;   /* bytes not readable */
+	char first[160];  /* "block 17 at byte 123456: payload checksum" */
+};
+void store_damage(const struct store *s, struct store_damage *ret);
+/* Times of the first and last op and mark, INT64_MIN where there is none. */
+void store_range(const struct store *s, int64_t *ret_first, int64_t *ret_last);
+uint64_t store_bytes(const struct store *s);
+size_t store_trace_count(const struct store *s);
+const char *store_trace_path(const struct store *s, size_t trace);
