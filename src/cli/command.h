@@ -28,7 +28,7 @@ struct option {
 	const char *long_name;  /* NULL: none */
 	enum option_type type;
 	const char *value;      /* "PID", "FILE", ... in help; NULL for flags */
-	const char *help;
+	const char *help;       /* one sentence, lower case; NULL: accepted but not shown */
 	size_t offset;          /* of the field in the command's own options struct */
 };
 
@@ -45,6 +45,7 @@ struct command {
 	size_t options_size;      /* of the options struct */
 	const struct command_example *examples; /* ends with {0} */
 	bool takes_command;       /* everything after the first non-option is a command line */
+	bool no_args;             /* takes options alone: the parser refuses anything else */
 	/* opts: the filled struct; args: what is left. Returns the exit status. */
 	int (*run)(const void *opts, int argc, char **argv);
 };
@@ -58,3 +59,15 @@ extern const struct command *const commands[];
 int fail(const struct error *err);
 /* The same with a text of one's own. Returns 2. */
 int fail_usage(const char *fmt, ...) _printf_(1, 2);
+/* One argument too many: says which, and where the command's usage is told. Returns 2. */
+int fail_extra(const char *command, const char *argument);
+
+/* The command of that name, or NULL. */
+const struct command *command_find(const char *name);
+/* Parses argv[1..] by the command's table and runs it; argv[0] is its name. Returns the exit status. */
+int command_run(const struct command *cmd, int argc, char **argv);
+
+/* Values as options take them, for texts that are no option. 0 or -EINVAL with the reason. */
+int parse_int(const char *text, int64_t *ret, struct error *err);
+int parse_duration(const char *text, int64_t *ret_ns, struct error *err);
+int parse_size(const char *text, uint64_t *ret_bytes, struct error *err);

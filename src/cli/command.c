@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* command.c: parses a command line by the command's table and runs the command. */
+#include "cli/command.h"
+#include "base/nearest.h"
+#include "cli/help.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define OPTION_SHOWN_MAX 80 /* bytes of a wrong option that a message repeats */
+
+int fail(const struct error *err)
+{
+	fflush(stdout);
+	fprintf(stderr, "weir: %s\n", err->message[0] ? err->message : strerror(-err->code));
+	return 1;
+}
+
+int fail_usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fputs("weir: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return 2;
+}
+
+int fail_extra(const char *command, const char *argument)
+{
+	return fail_usage("'%s' is one argument too many; `weir %s --help` tells the usage", argument, command);
+}
+
+const struct command *command_find(const char *name)
+{
+	for (size_t i = 0; commands[i]; i++) {
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	}
+	return NULL;
+}
+
+/* One command line while it is parsed. */
+struct parse {
+	const struct command *cmd;
+	char *opts;       /* the command's options struct */
+	int argc;
+	char **argv;
+	int next;         /* first argument not looked at yet */
+	int left;         /* arguments kept in argv[1 .. left] */
+	bool help;
+};
+
+static int unknown_option(const struct command *cmd, const char *shown, const char *name)
+{
+	struct nearest near = {.word = name};
+
+	for (const struct option *o = cmd->options; o && (o->short_name || o->long_name); o++) {
+		if (o->long_name && o->help)
+			nearest_offer(&near, o->long_name);
+	}
+	nearest_offer(&near, "help");
+	if (near.best)
+		return fail_usage("%s: no option '%.*s'; did you mean --%s?", cmd->name, OPTION_SHOWN_MAX, shown,
+				  near.best);
+	return fail_usage("%s: no option '%.*s'; `weir %s --help` lists them", cmd->name, OPTION_SHOWN_MAX, shown,
+			  cmd->name);
+}
+
+static int list_add(struct option_list *list, const char *value, struct error *err)
+{
+	if (grow((void **)&list->items, &list->cap, list->count + 1, sizeof(*list->items)) < 0)
+		return error_set(err, -ENOMEM, "out of memory");
+	list->items[list->count++] = value;
+	return 0;
+}
+
+/* Stores the value (NULL for a flag) in the options struct. 0 or an exit status. */
+static int option_store(struct parse *p, const struct option *o, const char *shown, const char *value)
+{
+	void *field = p->opts + o->offset;
+	struct error err = {0};
+	int r = 0;
+
+	switch (o->type) {
+	case OPTION_FLAG:
+		*(bool *)field = true;
+		break;
+	case OPTION_STRING:
+		*(const char **)field = value;
+		break;
+	case OPTION_LIST:
+		r = list_add(field, value, &err);
+		break;
+	case OPTION_INT:
+		r = parse_int(value, field, &err);
+		break;
+	case OPTION_DURATION:
+		r = parse_duration(value, field, &err);
+		break;
+	case OPTION_SIZE:
+		r = parse_size(value, field, &err);
+		break;
+	}
+	if (r == -ENOMEM)
+		return fail(&err);
+	return r < 0 ? fail_usage("%s: %s: %s", p->cmd->name, shown, err.message) : 0;
+}
+
+/* Takes the next argument as the value of an option that was given without one. 0 or an exit status. */
+static int option_value(struct parse *p, const struct option *o, const char *shown)
+{
+	if (p->next >= p->argc)
+		return fail_usage("%s: %s needs a value: %s %s", p->cmd->name, shown, shown, o->value);
+	return option_store(p, o, shown, p->argv[p->next++]);
+}
+
+/* --name, --name=value, --name value. */
+static int parse_long(struct parse *p, const char *arg)
+{
+	const char *name = arg + 2, *equals = strchr(name, '=');
+	size_t len = equals ? (size_t)(equals - name) : strlen(name);
+	char word[OPTION_SHOWN_MAX];
+
+	for (const struct option *o = p->cmd->options; o && (o->short_name || o->long_name); o++) {
+		if (!o->long_name || strlen(o->long_name) != len || strncmp(o->long_name, name, len) != 0)
+			continue;
+		snprintf(word, sizeof(word), "--%s", o->long_name);
+		if (o->type == OPTION_FLAG && equals)
+			return fail_usage("%s: %s takes no value", p->cmd->name, word);
+		if (o->type == OPTION_FLAG)
+			return option_store(p, o, word, NULL);
+		return equals ? option_store(p, o, word, equals + 1) : option_value(p, o, word);
+	}
+	if (len == 4 && strncmp(name, "help", len) == 0) {
+		p->help = true;
+		return 0;
+	}
+	snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), name);
+	return unknown_option(p->cmd, arg, word);
+}
+
+/* -x, -xyz for flags, -oVALUE, -o VALUE. */
+static int parse_short(struct parse *p, const char *arg)
+{
+	for (const char *c = arg + 1; *c; c++) {
+		const struct option *o = p->cmd->options;
+		char shown[] = {'-', *c, 0};
+		int r;
+
+		while (o && (o->short_name || o->long_name) && o->short_name != *c)
+			o++;
+		if (!o || o->short_name != *c) {
+			if (*c != 'h')
+				return unknown_option(p->cmd, arg, arg + 1);
+			p->help = true;
+			continue;
+		}
+		if (o->type != OPTION_FLAG)
+			return c[1] ? option_store(p, o, shown, c + 1) : option_value(p, o, shown);
+		r = option_store(p, o, shown, NULL);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int keep_rest(struct parse *p)
+{
+	while (p->next < p->argc)
+		p->argv[++p->left] = p->argv[p->next++];
+	return 0;
+}
+
+static int parse_all(struct parse *p)
+{
+	while (p->next < p->argc && !p->help) {
+		char *arg = p->argv[p->next++];
+		int r = 0;
+
+		if (strcmp(arg, "--") == 0)
+			return keep_rest(p);
+		if (arg[0] != '-' || !arg[1]) {
+			p->argv[++p->left] = arg;
+			if (p->cmd->takes_command)
+				return keep_rest(p);
+		} else if (arg[1] == '-') {
+			r = parse_long(p, arg);
+		} else {
+			r = parse_short(p, arg);
+		}
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static void options_free(const struct command *cmd, char *opts)
+{
+	for (const struct option *o = cmd->options; o && (o->short_name || o->long_name); o++) {
+		if (o->type == OPTION_LIST)
+			free(((struct option_list *)(opts + o->offset))->items);
+	}
+	free(opts);
+}
+
+int command_run(const struct command *cmd, int argc, char **argv)
+{
+	struct parse p = {.cmd = cmd, .argc = argc, .argv = argv, .next = 1};
+	int status;
+
+	p.opts = calloc(1, MAX(cmd->options_size, (size_t)1));
+	if (!p.opts)
+		return fail(&(struct error){.code = -ENOMEM});
+	status = parse_all(&p);
+	if (!status && p.help) {
+		help_command(stdout, cmd);
+	} else if (!status && cmd->no_args && p.left) {
+		status = fail_extra(cmd->name, argv[1]);
+	} else if (!status) {
+		char *end = argv[p.left + 1];
+
+		/* a command line among the arguments goes to execvp() as it is, so it ends with NULL */
+		argv[p.left + 1] = NULL;
+		status = cmd->run(p.opts, p.left, argv + 1);
+		argv[p.left + 1] = end;
+	}
+	options_free(cmd, p.opts);
+	return status;
+}

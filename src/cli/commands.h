@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* commands.h: the subcommands, each defined in the file of its name. */
+#pragma once
+
+#include "cli/command.h"
+
+/* One line each, in alphabetical order. */
+extern const struct command command_completion;
+extern const struct command command_help;
+
+/* Says that there is no such command, and the nearest one. Returns 2. */
+int command_unknown(const char *name);

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* completion.c: `weir completion SHELL`: scripts that complete commands and options, made from the tables. */
+#include "cli/help.h"
+
+#include <string.h>
+
+static void words(FILE *out, const struct command *cmd)
+{
+	for (const struct option *o = cmd->options; !option_end(o); o++) {
+		if (o->help && o->long_name)
+			fprintf(out, "--%s ", o->long_name);
+		if (o->help && o->short_name)
+			fprintf(out, "-%c ", o->short_name);
+	}
+	fputs("--help", out);
+}
+
+static void bash(FILE *out)
+{
+	fputs("# bash completion for weir: eval \"$(weir completion bash)\"\n"
+	      "_weir()\n{\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} words=\n"
+	      "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\twords='", out);
+	for (size_t i = 0; commands[i]; i++)
+		fprintf(out, "%s ", commands[i]->name);
+	fputs("--help --version'\n\telif [[ $cur == -* ]]; then\n\t\tcase ${COMP_WORDS[1]} in\n", out);
+	for (size_t i = 0; commands[i]; i++) {
+		fprintf(out, "\t\t%s) words='", commands[i]->name);
+		words(out, commands[i]);
+		fputs("' ;;\n", out);
+	}
+	fputs("\t\tesac\n\tfi\n"
+	      "\tif [ -n \"$words\" ]; then\n\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+	      "\telse\n\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n\tfi\n}\n"
+	      "complete -o filenames -F _weir weir\n", out);
+}
+
+/* Text inside single quotes of a shell, without the characters that zsh's _arguments gives a meaning. */
+static void quoted(FILE *out, const char *text)
+{
+	for (; *text && *text != '\n'; text++) {
+		if (*text == '\'')
+			fputs("'\\''", out);
+		else if (strchr("[]:\\", *text))
+			fprintf(out, "\\%c", *text);
+		else
+			fputc(*text, out);
+	}
+}
+
+static void zsh_option(FILE *out, const struct option *o, bool is_long)
+{
+	bool repeats = o->type == OPTION_LIST;
+
+	fprintf(out, " \\\n\t\t\t'%s%s", repeats ? "*" : "", is_long ? "--" : "-");
+	if (is_long)
+		fputs(o->long_name, out);
+	else
+		fputc(o->short_name, out);
+	fputc('[', out);
+	quoted(out, o->help);
+	fputc(']', out);
+	if (o->value) {
+		fputc(':', out);
+		quoted(out, o->value);
+		fputs(":_files", out);
+	}
+	fputc('\'', out);
+}
+
+static void zsh(FILE *out)
+{
+	fputs("#compdef weir\n# zsh completion for weir: weir completion zsh > ~/.zfunc/_weir\n_weir()\n{\n"
+	      "\tlocal -a cmds=(\n", out);
+	for (size_t i = 0; commands[i]; i++) {
+		fprintf(out, "\t\t'%s:", commands[i]->name);
+		quoted(out, commands[i]->summary);
+		fputs("'\n", out);
+	}
+	fputs("\t)\n\tif (( CURRENT == 2 )); then\n\t\t_describe command cmds\n\t\treturn\n\tfi\n"
+	      "\tlocal name=$words[2]\n\tshift words\n\t(( CURRENT-- ))\n\tcase $name in\n", out);
+	for (size_t i = 0; commands[i]; i++) {
+		fprintf(out, "\t%s)\n\t\t_arguments -s", commands[i]->name);
+		for (const struct option *o = commands[i]->options; !option_end(o); o++) {
+			if (o->help && o->long_name)
+				zsh_option(out, o, true);
+			if (o->help && o->short_name)
+				zsh_option(out, o, false);
+		}
+		fputs(" \\\n\t\t\t'--help[this text]' '*:argument:_files' ;;\n", out);
+	}
+	fputs("\tesac\n}\n_weir \"$@\"\n", out);
+}
+
+static void fish(FILE *out)
+{
+	fputs("# fish completion for weir: weir completion fish > ~/.config/fish/completions/weir.fish\n", out);
+	for (size_t i = 0; commands[i]; i++) {
+		const struct command *c = commands[i];
+
+		fprintf(out, "complete -c weir -n __fish_use_subcommand -f -a %s -d '", c->name);
+		quoted(out, c->summary);
+		fputs("'\n", out);
+		for (const struct option *o = c->options; !option_end(o); o++) {
+			if (!o->help)
+				continue;
+			fprintf(out, "complete -c weir -n '__fish_seen_subcommand_from %s'", c->name);
+			if (o->short_name)
+				fprintf(out, " -s %c", o->short_name);
+			if (o->long_name)
+				fprintf(out, " -l %s", o->long_name);
+			fprintf(out, "%s -d '", o->value ? " -r" : "");
+			quoted(out, o->help);
+			fputs("'\n", out);
+		}
+	}
+}
+
+bool help_completion(FILE *out, const char *shell)
+{
+	static const struct {
+		const char *name;
+		void (*print)(FILE *out);
+	} shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(shells); i++) {
+		if (strcmp(shell, shells[i].name) == 0) {
+			shells[i].print(out);
+			return true;
+		}
+	}
+	return false;
+}

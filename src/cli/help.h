@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* help.h: what is said about the commands, all of it made from their tables. */
+#pragma once
+
+#include "cli/command.h"
+
+#include <stdio.h>
+
+/* `weir --help`: every command with its summary. */
+void help_overview(FILE *out);
+/* `weir COMMAND --help`. */
+void help_command(FILE *out, const struct command *cmd);
+/* The page for man(1), in roff; NULL: weir(1) itself. */
+void help_man(FILE *out, const struct command *cmd);
+/* The command's part of docs/commands.md. */
+void help_markdown(FILE *out, const struct command *cmd);
+/* A completion script; shell is "bash", "zsh" or "fish". False for another. */
+bool help_completion(FILE *out, const char *shell);
+
+/* True after the last row of an option table. */
+static inline bool option_end(const struct option *o)
+{
+	return !o || (!o->short_name && !o->long_name);
+}
+/* "-p, --pid PID" into buf. */
+void option_title(const struct option *o, char *buf, size_t size);

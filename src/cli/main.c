@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c: finds the subcommand, runs it, and sees that what it printed arrived. */
+#include "cli/commands.h"
+#include "cli/help.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <string.h>
+
+/* Output that does not arrive (a full disk) is a failure, also of a command that did all else right. */
+static int finish(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	fprintf(stderr, "weir: the output could not be written: %s\n", strerror(errno));
+	return status ? status : 1;
+}
+
+static bool is_word(const char *arg, const char *a, const char *b)
+{
+	return strcmp(arg, a) == 0 || strcmp(arg, b) == 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *cmd;
+
+	setlocale(LC_ALL, "");
+	setlocale(LC_NUMERIC, "C");
+	if (argc < 2) {
+		help_overview(stderr);
+		return 2;
+	}
+	if (is_word(argv[1], "--help", "-h")) {
+		help_overview(stdout);
+		return finish(0);
+	}
+	if (is_word(argv[1], "--version", "-V")) {
+		puts("weir " WEIR_VERSION);
+		return finish(0);
+	}
+	if (argv[1][0] == '-')
+		return fail_usage("a command comes first: weir COMMAND [options]; `weir --help` lists them");
+	cmd = command_find(argv[1]);
+	if (!cmd)
+		return command_unknown(argv[1]);
+	return finish(command_run(cmd, argc - 1, argv + 1));
+}
