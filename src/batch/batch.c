@@ -235,17 +235,119 @@ static int append_row(struct batch *dst, const struct batch *src, size_t row)
 	return r;
 }
 
-int batch_append(struct batch *dst, const struct batch *src, size_t from, size_t to)
+/* Copies n bits from src at bit `from` to dst at bit `to`; at most 64 at a time. */
+static void bits_copy(uint64_t *dst, size_t to, const uint64_t *src, size_t from, size_t n)
 {
-	assert(dst->table == src->table && from <= to && to <= src->rows);
-	if (dst->rows + (to - from) > BATCH_ROWS_MAX)
-		return -ENOSPC;
-	for (size_t i = from; i < to; i++) {
-		int r = append_row(dst, src, i);
+	while (n) {
+		size_t room = MIN(64 - to % 64, 64 - from % 64);
+		size_t run = MIN(n, room);
+		uint64_t mask = (run == 64 ? ~0ull : (1ull << run) - 1) << (to % 64);
+		uint64_t bits = src[from / 64] >> (from % 64) << (to % 64);
 
+		dst[to / 64] = (dst[to / 64] & ~mask) | (bits & mask);
+		to += run;
+		from += run;
+		n -= run;
+	}
+}
+
+static void bits_fill(uint64_t *dst, size_t to, bool value, size_t n)
+{
+	const uint64_t word = value ? ~0ull : 0;
+
+	for (size_t i = 0; i < n;) {
+		size_t run = MIN(n - i, 64 - (to + i) % 64);
+
+		bits_copy(dst, to + i, &word, 0, run);
+		i += run;
+	}
+}
+
+/* The null bits of rows [dst->rows, +n): those of src, or all null where src lacks the column. */
+static int append_nulls(struct batch *dst, struct column *d, const struct column *s, bool present, size_t from,
+			size_t n)
+{
+	if (present && !s->nulls && !d->nulls)
+		return 0;
+	if (!d->nulls) {
+		d->nulls = calloc(null_words(dst->cap), sizeof(*d->nulls));
+		if (!d->nulls)
+			return -ENOMEM;
+	}
+	if (present && s->nulls)
+		bits_copy(d->nulls, dst->rows, s->nulls, from, n);
+	else
+		bits_fill(d->nulls, dst->rows, !present, n);
+	return 0;
+}
+
+static int append_data(struct column *d, size_t at, const struct column *s, bool present, size_t from, size_t n)
+{
+	size_t start, len;
+	int r;
+
+	if (!present) {
+		for (size_t i = 0; i < n; i++)
+			d->ends[at + i] = (uint32_t)d->data_len;
+		return 0;
+	}
+	start = from ? s->ends[from - 1] : 0;
+	len = s->ends[from + n - 1] - start;
+	if (d->data_len + len > UINT32_MAX)
+		return -ENOSPC;
+	r = grow((void **)&d->data, &d->data_cap, d->data_len + len + 1, 1);
+	if (r < 0)
+		return r;
+	if (len)
+		memcpy(d->data + d->data_len, s->data + start, len);
+	for (size_t i = 0; i < n; i++)
+		d->ends[at + i] = (uint32_t)(s->ends[from + i] - start + d->data_len);
+	d->data_len += len;
+	return 0;
+}
+
+static int append_column(struct batch *dst, unsigned int i, const struct batch *src, size_t from, size_t n)
+{
+	const struct column *s = &src->columns[i];
+	struct column *d = &dst->columns[i];
+	bool present = batch_has(src, i);
+	int r;
+
+	if (!batch_has(dst, i)) {
+		if (!present)
+			return 0;
+		r = batch_make_column(dst, i, dst->rows > 0);
 		if (r < 0)
 			return r;
 	}
+	r = append_nulls(dst, d, s, present, from, n);
+	if (r < 0)
+		return r;
+	if (is_bytes(dst, i))
+		return append_data(d, dst->rows, s, present, from, n);
+	if (present)
+		memcpy(d->val + dst->rows, s->val + from, n * sizeof(*d->val));
+	else
+		memset(d->val + dst->rows, 0, n * sizeof(*d->val));
+	return 0;
+}
+
+int batch_append(struct batch *dst, const struct batch *src, size_t from, size_t to)
+{
+	size_t n = to - from;
+	int r;
+
+	assert(dst->table == src->table && from <= to && to <= src->rows);
+	if (dst->rows + n > BATCH_ROWS_MAX)
+		return -ENOSPC;
+	if (!n)
+		return 0;
+	r = batch_reserve(dst, dst->rows + n);
+	for (unsigned int i = 0; i < dst->def->column_count && r >= 0; i++)
+		r = append_column(dst, i, src, from, n);
+	if (r < 0)
+		return r;
+	dst->rows += n;
 	return 0;
 }
 

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The dimension tables: every row is copied under the dense id of its key, so that a later row with the same
+ * key replaces the earlier one (a path learned later, a file deleted, a thread stopped).
+ */
+#include "enrich/cgroup.h"
+#include "enrich/internal.h"
+
+#include <errno.h>
+
+/* Copies the row and returns its number in *ret. */
+static int copy_row(struct batch *dst, const struct batch *src, size_t row, size_t *ret)
+{
+	int r = batch_append(dst, src, row, row + 1);
+
+	if (r < 0)
+		return r;
+	*ret = dst->rows - 1;
+	return 0;
+}
+
+static int set_id(struct keys *keys, struct batch *dst, size_t to, const struct batch *src, size_t row, int64_t *ret)
+{
+	int64_t key = batch_get(src, 0, row, -1);
+	int r;
+
+	if (key < 0)
+		return -EINVAL;
+	r = keys_add(keys, key, ret);
+	return r < 0 ? r : batch_set(dst, 0, to, *ret);
+}
+
+/* A reference to another dimension: its dense id, or null where the source never gave that row. */
+static int set_reference(struct keys *keys, struct batch *dst, size_t to, unsigned int column)
+{
+	int64_t key = batch_get(dst, column, to, -1);
+	int64_t id = key < 0 ? -1 : keys_find(keys, key);
+
+	if (id >= 0)
+		return batch_set(dst, column, to, id);
+	batch_set_null(dst, column, to);
+	return 0;
+}
+
+/* task, inode: the key that all versions share becomes the id of the first of them. */
+static int set_first_version(struct map *first, struct batch *dst, size_t to, unsigned int column, int64_t id)
+{
+	int64_t key = batch_get(dst, column, to, -1);
+	uint64_t known;
+	int r;
+
+	if (key < 0) /* a source that has one version per thing need not say so */
+		return batch_set(dst, column, to, id);
+	if (map_get(first, (uint64_t)key, &known))
+		return batch_set(dst, column, to, (int64_t)known);
+	r = map_set(first, (uint64_t)key, (uint64_t)id);
+	return r < 0 ? r : batch_set(dst, column, to, id);
+}
+
+static int add_host(struct enrich *e, struct batch *dst, size_t to, const struct batch *src, size_t row)
+{
+	int64_t id;
+
+	return set_id(&e->hosts, dst, to, src, row, &id);
+}
+
+static int add_cgroup(struct enrich *e, struct batch *dst, size_t to, const struct batch *src, size_t row)
+{
+	struct bytes path = batch_get_bytes(src, CGROUP_PATH, row), v;
+	int64_t id;
+	int r = set_id(&e->cgroups, dst, to, src, row, &id);
+
+	if (r >= 0 && path.data && batch_is_null(src, CGROUP_UNIT, row)) {
+		v = cgroup_unit(path);
+		if (v.data)
+			r = batch_set_bytes(dst, CGROUP_UNIT, to, v.data, v.len);
+	}
+	if (r >= 0 && path.data && batch_is_null(src, CGROUP_CONTAINER, row)) {
+		v = cgroup_container(path);
+		if (v.data)
+			r = batch_set_bytes(dst, CGROUP_CONTAINER, to, v.data, v.len);
+	}
+	return r;
+}
+
+static int add_process(struct enrich *e, struct batch *dst, size_t to, const struct batch *src, size_t row)
+{
+	int64_t id;
+	int r = set_id(&e->processes, dst, to, src, row, &id);
+
+	if (r < 0)
+		return r;
+	/* A recording is of one machine: a source that gives its host need not repeat it on every process. */
+	if (batch_is_null(src, PROCESS_HOST_ID, row))
+		return e->hosts.next == 1 ? batch_set(dst, PROCESS_HOST_ID, to, 0) : 0;
+	return set_reference(&e->hosts, dst, to, PROCESS_HOST_ID);
+}
+
+static int add_thread(struct enrich *e, struct batch *dst, size_t to, const struct batch *src, size_t row)
+{
+	int64_t id;
+	int r = set_id(&e->threads, dst, to, src, row, &id);
+
+	if (r >= 0)
+		r = set_first_version(&e->tasks, dst, to, THREAD_TASK, id);
+	if (r >= 0)
+		r = set_reference(&e->processes, dst, to, THREAD_PROCESS_ID);
+	if (r >= 0)
+		r = set_reference(&e->cgroups, dst, to, THREAD_CGROUP_ID);
+	return r;
+}
+
+static int add_file(struct enrich *e, struct batch *dst, size_t to, const struct batch *src, size_t row)
+{
+	int64_t id;
+	int r = set_id(&e->files, dst, to, src, row, &id);
+
+	if (r >= 0)
+		r = set_first_version(&e->inodes, dst, to, FILE_INODE, id);
+	if (r >= 0)
+		r = grow((void **)&e->file_types, &e->file_types_cap, (size_t)id + 1, 1);
+	if (r < 0)
+		return r;
+	e->file_types[id] = (uint8_t)batch_get(src, FILE_TYPE, row, FILE_TYPE_UNKNOWN);
+	return 0;
+}
+
+typedef int (*add_row_fn)(struct enrich *, struct batch *, size_t, const struct batch *, size_t);
+
+int enrich_dimensions(struct enrich *e, const struct batch_set *in, struct batch_set *out)
+{
+	/* What is referred to comes before what refers to it. */
+	static const struct {
+		enum table_id table;
+		add_row_fn add;
+	} order[] = {
+		{TABLE_HOST, add_host},     {TABLE_CGROUP, add_cgroup}, {TABLE_PROCESS, add_process},
+		{TABLE_THREAD, add_thread}, {TABLE_FILE, add_file},
+	};
+
+	for (size_t t = 0; t < ARRAY_SIZE(order); t++) {
+		const struct batch *src = in->tables[order[t].table];
+		struct batch *dst;
+		size_t to;
+		int r;
+
+		if (!src || !src->rows)
+			continue;
+		r = batch_set_table(out, order[t].table, &dst);
+		if (r < 0)
+			return r;
+		for (size_t i = 0; i < src->rows; i++) {
+			r = copy_row(dst, src, i, &to);
+			if (r >= 0)
+				r = order[t].add(e, dst, to, src, i);
+			if (r < 0)
+				return r;
+		}
+		if (e->keep_dims) {
+			r = dims_apply(e->dims, dst);
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}

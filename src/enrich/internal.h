@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* internal.h: shared between the files of enrich/. */
+#pragma once
+
+#include "enrich/enrich.h"
+#include "enrich/keys.h"
+#include "schema/ops.h"
+
+/* What enrich needs of a definition, in a few bytes per code, so that a call costs one load. */
+struct op_facts {
+	uint8_t class;
+	bool moves_bytes; /* ret is bytes moved */
+	bool receives;    /* takes data from a descriptor: waits where a pipe or socket is empty */
+};
+
+struct enrich {
+	struct op_facts ops[OP_CODE_MAX];
+	struct keys hosts, cgroups, processes, threads, files;
+	struct map tasks, inodes; /* a source's key of a task or generation -> the id of its first version */
+	uint8_t *file_types;      /* by dense id of a file: enum file_type */
+	size_t file_types_cap;
+	struct dims *dims;
+	bool keep_dims;
+};
+
+/* ops.c: copies the calls of `in` behind those of `out`, with ids, class, err and bytes. What is
+ * missing becomes a row of loss. */
+int enrich_ops(struct enrich *e, const struct batch *in, struct batch_set *out);
+/* ops.c: fills e->ops from the table of operations. */
+void enrich_facts(struct op_facts facts[static OP_CODE_MAX]);
+/* dimensions.c: copies the dimension rows of `in`, in the order host, cgroup, process, thread, file. */
+int enrich_dimensions(struct enrich *e, const struct batch_set *in, struct batch_set *out);
