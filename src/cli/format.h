@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * format.h: how numbers, names and tables look on a terminal. Shared by report, stat, top, trace, record.
+ * Texts go into a struct text (returned by value), so that several fit into one printf:
+ *
+ *   printf("%s of %s\n", format_size(done).s, format_size(all).s);     "108.5 MiB of 1.2 GiB"
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "hist/sparse.h"
+
+#define FORMAT_TEXT_MAX 64 /* bytes of the longest number with its unit */
+#define FORMAT_SPARK_WIDTH 12 /* columns of format_spark(): half decades from 1 us to 1 s */
+#define FORMAT_SPARK_TITLE "1us..1ms..1s"
+#define FORMAT_COLUMNS 100 /* width of every screen; terminals may be wider */
+
+struct text {
+	char s[FORMAT_TEXT_MAX];
+};
+
+/* 498,448 */
+struct text format_count(uint64_t n);
+/* 108.5 MiB, 4.1 KiB, 610 B */
+struct text format_size(uint64_t bytes);
+/* A duration in little room: 850ns 5.2us 18us 2.1ms 19ms 1.2s 3m20s 5h06m; `digits` (2 or 3) are significant. */
+struct text format_dur(int64_t ns, int digits);
+/* A sum of durations: 40 us, 6.2 ms, 51.8 ms, 0.69 s, 3.09 s, 1,234 s */
+struct text format_time(int64_t ns);
+/* 47 %, <1 %, 0 %; "-" where the whole is 0 */
+struct text format_percent(uint64_t part, uint64_t whole);
+/* Bytes or calls per second: 12.1 MiB/s, 48,000/s; "-" without a duration */
+struct text format_rate(uint64_t n, int64_t dur_ns, bool bytes);
+
+enum format_zone {
+	FORMAT_LOCAL, /* the zone of TZ, with its offset */
+	FORMAT_UTC,
+};
+/* 21 Nov 09:55:02.114 +0000: a point in time, ns since the epoch */
+struct text format_when(int64_t ns, enum format_zone zone);
+/* +1.234s, +0.000012s: a point relative to the start of the trace; six digits, or as many as `digits` says */
+struct text format_rel(int64_t ns, int digits);
+
+/* Spark line of a histogram of durations, FORMAT_SPARK_WIDTH columns wide (spaces where nothing is). */
+struct text format_spark(const struct hist *h);
+/* The same from counts per column. */
+struct text format_spark_counts(const uint64_t counts[static FORMAT_SPARK_WIDTH]);
+/* Adds a histogram's counts to the columns of a spark line. */
+void format_spark_add(uint64_t counts[static FORMAT_SPARK_WIDTH], const struct hist *h);
+
+/*
+ * Appends bytes that a program chose (paths, names) so that they can do no harm: control characters, invalid
+ * UTF-8, direction overrides and the like become \n, \t, \33, \x9f; a backslash stays. 0 or -ENOMEM.
+ */
+int format_safe(struct buf *out, const void *data, size_t len);
+/* The same, cut in the middle to at most `width` columns: at a folder ("/srv/.../appendonly.aof") where it can. */
+int format_path(struct buf *out, const void *data, size_t len, size_t width);
+/* Columns that a text of printable UTF-8 takes on the screen. */
+size_t format_width(const char *s);
+/* Pads or cuts (at the end) a printable text to exactly `width` columns and appends it. */
+int format_pad(struct buf *out, const char *s, size_t width, bool right);
+
+/* A table with aligned columns: add the titles, then cell by cell; printed with the widths that it needs. */
+struct table_column {
+	const char *title;
+	bool right;        /* numbers */
+	bool shrinks;      /* this column gives way (cut in the middle) when the table is too wide */
+	size_t width_max;  /* 0: none */
+};
+
+struct table {
+	const struct table_column *columns; /* borrowed */
+	size_t column_count;
+	char **cells; /* row after row */
+	size_t count, cap;
+	int error; /* the first failure of table_cell() */
+};
+
+void table_free(struct table *t);
+#define _cleanup_table_ _cleanup_(table_free)
+void table_cell(struct table *t, const char *fmt, ...) _printf_(2, 3);
+/* A cell of bytes that a program chose: made safe. */
+void table_cell_bytes(struct table *t, struct bytes text);
+/* Prints titles and the first `rows` rows; `width` columns at most (0: no limit). 0 or -ENOMEM. */
+int table_print(struct table *t, FILE *out, size_t rows, size_t width);
+static inline size_t table_rows(const struct table *t)
+{
+	return t->count / t->column_count;
+}
