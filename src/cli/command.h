@@ -50,7 +50,7 @@ struct command {
 	int (*run)(const void *opts, int argc, char **argv);
 };
 
-/* Options shared by all that record (in their struct as `struct record_flags rec`) or read: see cli/shared.h. */
+/* Options shared by all that record or read: cli/shared.h. Terminal and figures: cli/text.h. */
 
 /* Every subcommand, in the order of `weir --help`; ends with NULL. */
 extern const struct command *const commands[];
