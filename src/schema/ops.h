@@ -27,7 +27,8 @@ enum arg_role {
 	ARG_PTR,     /* an output buffer or structure: stored raw */
 	ARG_FD,      /* the descriptor -> op.fd, op.file_id */
 	ARG_FD2,     /* second descriptor -> op.fd2, op.file2_id */
-	ARG_DIRFD,   /* folder that the next ARG_PATH starts from -> base of the name; stored in op.fd */
+	ARG_DIRFD,   /* folder that the next ARG_PATH starts from -> base of the name; stored in op.fd, but raw where
+	              * the call returns a descriptor (openat), which op.fd then holds */
 	ARG_DIRFD2,  /* same for ARG_PATH2; stored in op.fd2 */
 	ARG_PATH,    /* const char * -> file row of op.file_id */
 	ARG_PATH2,   /* second path -> op.file2_id */
@@ -54,13 +55,15 @@ enum arg_role {
 	ARG_PID,     /* a process or thread id: stored raw */
 	ARG_SIG,     /* a signal: stored raw */
 	ARG_LEN,     /* a length that is not I/O asked for (mmap, truncate): -> op.size */
+	ARG_LONG,    /* a signed number of 64 bits (lseek's offset): stored raw; ARG_INT and ARG_PID have 32 */
+	ARG_DEV,     /* a device number as user space packs it (mknod): stored raw */
 };
 
 /* What a call's return value means. */
 enum ret_kind {
 	RET_INT,   /* 0 or a number */
 	RET_BYTES, /* bytes moved -> op.bytes */
-	RET_FD,    /* a new descriptor -> op.fd (or fd2 where ARG_FD exists: dup), its file */
+	RET_FD,    /* a new descriptor -> op.fd (or fd2 where ARG_FD exists: dup, dup2, accept), its file */
 	RET_ADDR,  /* an address (mmap, brk) */
 	RET_NEVER, /* exit, exit_group */
 };
@@ -76,11 +79,19 @@ enum op_set {
 	OP_SET_IPC = 1 << 6,
 	OP_SET_CREDS = 1 << 7,
 	OP_SET_CLOCK = 1 << 8,
+	OP_SET_STAT = 1 << 9,         /* %stat */
+	OP_SET_LSTAT = 1 << 10,       /* %lstat */
+	OP_SET_FSTAT = 1 << 11,       /* %fstat */
+	OP_SET_STAT_LIKE = 1 << 12,   /* %%stat */
+	OP_SET_STATFS = 1 << 13,      /* %statfs */
+	OP_SET_FSTATFS = 1 << 14,     /* %fstatfs */
+	OP_SET_STATFS_LIKE = 1 << 15, /* %%statfs */
+	OP_SET_PURE = 1 << 16,        /* %pure */
 };
 
 struct op_arg {
 	uint8_t role;  /* enum arg_role */
-	uint8_t words; /* enum flag_words (schema/flags.h) for FLAGS, FLAGS2, CMD; 0 is none */
+	uint8_t words; /* enum word_set (schema/flags.h) for FLAGS, FLAGS2, CMD; 0 is none */
 };
 
 struct op_def {
@@ -89,7 +100,7 @@ struct op_def {
 	uint8_t ret;       /* enum ret_kind */
 	uint8_t arg_count;
 	uint8_t decoded;   /* arguments are named; 0: recorded raw */
-	uint16_t sets;     /* enum op_set */
+	uint32_t sets;     /* enum op_set */
 	struct op_arg args[OP_ARGS];
 };
 

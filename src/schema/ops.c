@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schema/ops.h"
+
+#include "schema/flags.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The short words of ops.def; they live in this file alone. */
+enum {
+	F = OP_SET_FILE,
+	D = OP_SET_DESC,
+	N = OP_SET_NETWORK,
+	P = OP_SET_PROCESS,
+	M = OP_SET_MEMORY,
+	S = OP_SET_SIGNAL,
+	I = OP_SET_IPC,
+	C = OP_SET_CREDS,
+	K = OP_SET_CLOCK,
+	ST = OP_SET_STAT,
+	LST = OP_SET_LSTAT,
+	FST = OP_SET_FSTAT,
+	STL = OP_SET_STAT_LIKE,
+	SF = OP_SET_STATFS,
+	FSF = OP_SET_FSTATFS,
+	SFL = OP_SET_STATFS_LIKE,
+	PU = OP_SET_PURE,
+};
+
+#define NONE {ARG_NONE, 0}
+#define INT {ARG_INT, 0}
+#define LONG {ARG_LONG, 0}
+#define UINT {ARG_UINT, 0}
+#define HEX {ARG_HEX, 0}
+#define PTR {ARG_PTR, 0}
+#define FD {ARG_FD, 0}
+#define FD2 {ARG_FD2, 0}
+#define DIRFD {ARG_DIRFD, 0}
+#define DIRFD2 {ARG_DIRFD2, 0}
+#define PATH {ARG_PATH, 0}
+#define PATH2 {ARG_PATH2, 0}
+#define STR {ARG_STR, 0}
+#define BUF {ARG_BUF, 0}
+#define SIZE {ARG_SIZE, 0}
+#define POS {ARG_POS, 0}
+#define POSP {ARG_POSP, 0}
+#define POSP2 {ARG_POSP2, 0}
+#define IOV {ARG_IOV, 0}
+#define IOVCNT {ARG_IOVCNT, 0}
+#define MSG {ARG_MSG, 0}
+#define MMSG {ARG_MMSG, 0}
+#define ADDR {ARG_ADDR, 0}
+#define ADDRLEN {ARG_ADDRLEN, 0}
+#define ADDROUT {ARG_ADDROUT, 0}
+#define FDPAIR {ARG_FDPAIR, 0}
+#define FLAGS(w) {ARG_FLAGS, WORDS_##w}
+#define FLAGS2(w) {ARG_FLAGS2, WORDS_##w}
+#define MODE {ARG_MODE, 0}
+#define HOW {ARG_HOW, WORDS_OPEN}
+#define CMD(w) {ARG_CMD, WORDS_##w}
+#define PID {ARG_PID, 0}
+#define SIG {ARG_SIG, 0}
+#define LEN {ARG_LEN, 0}
+#define DEV {ARG_DEV, 0}
+
+#define OP(code, call, class_, ret_, sets_, ...)                                                   \
+	[code] = {                                                                                 \
+		.name = #call, .class = CLASS_##class_, .ret = RET_##ret_, .decoded = 1, .sets = (sets_), \
+		.arg_count = sizeof((struct op_arg[]){__VA_ARGS__}) / sizeof(struct op_arg),       \
+		.args = {__VA_ARGS__},                                                             \
+	},
+#define OP_RAW(code, call, class_, count, sets_)                                                   \
+	[code] = {                                                                                 \
+		.name = #call, .class = CLASS_##class_, .ret = RET_INT, .decoded = 0, .sets = (sets_), \
+		.arg_count = (count), .args = {HEX, HEX, HEX, HEX, HEX, HEX},                      \
+	},
+
+static const struct op_def ops[] = {
+#include "schema/ops.def"
+};
+
+static_assert(ARRAY_SIZE(ops) <= OP_CODE_CALLS, "codes below OP_CODE_CALLS are x86-64's calls");
+
+const struct op_def *op_def(uint32_t code)
+{
+	return code < ARRAY_SIZE(ops) && ops[code].name ? &ops[code] : NULL;
+}
+
+int op_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
+		if (ops[i].name && !strcmp(ops[i].name, name))
+			return (int)i;
+	}
+	return -1;
+}
+
+uint32_t op_code_end(void)
+{
+	return ARRAY_SIZE(ops);
+}
+
+#if defined(__x86_64__)
+uint32_t op_code_of_native(uint32_t nr)
+{
+	return nr;
+}
+#elif defined(__aarch64__) || (defined(__riscv) && __riscv_xlen == 64)
+uint32_t op_code_of_native(uint32_t nr)
+{
+	static const uint16_t codes[] = {
+#define NATIVE(nr, code, name) [nr] = (code) + 1,
+#include "schema/native_generic.def"
+#undef NATIVE
+	};
+
+	if (nr < ARRAY_SIZE(codes) && codes[nr])
+		return codes[nr] - 1u;
+	/* Numbers between the table's end and 424 are no calls; keep them apart from x86-64's. */
+	return nr < 424 ? OP_CODE_OTHER + nr : nr;
+}
+#else
+#error "op_code_of_native: this machine's call numbers are not known"
+#endif
+
+const char *op_name(uint32_t code, char buf[static 32])
+{
+	const struct op_def *def = op_def(code);
+
+	if (def)
+		return def->name;
+	snprintf(buf, 32, "syscall_0x%x", code);
+	return buf;
+}

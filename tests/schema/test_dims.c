@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dimension tables in memory: the last row of an id wins, names follow renames, addresses stay. */
+#include "batch/dims.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "schema/vocab.h"
+
+#define must(e) assert_true((e) >= 0)
+
+static size_t add_file(struct batch *b, int64_t id, int64_t inode)
+{
+	ssize_t row = batch_add_row(b);
+
+	must(row);
+	must(batch_set(b, FILE_ID, (size_t)row, id));
+	must(batch_set(b, FILE_INODE, (size_t)row, inode));
+	return (size_t)row;
+}
+
+static void assert_bytes(struct bytes b, const char *want)
+{
+	assert_int_equal(b.len, strlen(want));
+	assert_memory_equal(b.data, want, b.len);
+}
+
+static void test_rename(void **state)
+{
+	_cleanup_(dims_freep) struct dims *d = NULL;
+	_cleanup_(batch_freep) struct batch *b = NULL;
+	const struct dims_file *first;
+	size_t row;
+
+	must(dims_new(&d));
+	must(batch_new(&b, TABLE_FILE));
+	row = add_file(b, 0, 0);
+	must(batch_set_str(b, FILE_PATH, row, "/a"));
+	must(dims_apply(d, b));
+	first = dims_file(d, 0);
+	batch_clear(b);
+	row = add_file(b, 1, 0);
+	must(batch_set_str(b, FILE_PATH, row, "/b"));
+	for (int64_t id = 2; id < 1000; id++)
+		add_file(b, id, id);
+	must(dims_apply(d, b));
+	assert_ptr_equal(first, dims_file(d, 0));
+	assert_bytes(first->path, "/a");
+	assert_bytes(dims_file_name(d, 0), "/b");
+	assert_bytes(dims_file_version_name(d, 0), "/a");
+	assert_int_equal(dims_count(d, TABLE_FILE), 1000);
+	assert_int_equal(dims_rows(d, TABLE_FILE), 1000);
+	assert_int_equal(dims_id_at(d, TABLE_FILE, 1), 1);
+	assert_null(dims_file(d, 1000));
+	assert_null(dims_file(d, -1));
+	assert_bytes(dims_file_name(d, 4711), "?");
+	assert_bytes(dims_file_name(d, 500), "?");
+}
+
+static void test_names(void **state)
+{
+	_cleanup_(dims_freep) struct dims *d = NULL;
+	_cleanup_(batch_freep) struct batch *b = NULL;
+	size_t row;
+
+	must(dims_new(&d));
+	must(batch_new(&b, TABLE_FILE));
+	row = add_file(b, 0, 0);
+	must(batch_set(b, FILE_TYPE, row, FILE_TYPE_SOCKET));
+	must(batch_set(b, FILE_FAMILY, row, AF_INET));
+	must(batch_set(b, FILE_PROTO, row, SOCK_STREAM << 16 | 6));
+	must(batch_set_str(b, FILE_LOCAL, row, "10.0.0.1:80"));
+	must(batch_set_str(b, FILE_PEER, row, "10.0.0.2:4711"));
+	row = add_file(b, 1, 1);
+	must(batch_set(b, FILE_TYPE, row, FILE_TYPE_PIPE));
+	must(batch_set(b, FILE_INO, row, 4711));
+	row = add_file(b, 2, 2);
+	must(batch_set(b, FILE_FAMILY, row, AF_UNIX));
+	must(batch_set(b, FILE_TYPE, row, FILE_TYPE_SOCKET));
+	must(batch_set_str(b, FILE_LOCAL, row, "unix:/run/x"));
+	row = add_file(b, 3, 3);
+	must(batch_set(b, FILE_FAMILY, row, AF_UNIX));
+	must(batch_set(b, FILE_INO, row, 99));
+	row = add_file(b, 4, 4);
+	must(batch_set(b, FILE_NAME_ONLY, row, 1));
+	must(batch_set_str(b, FILE_BASE, row, "/tmp"));
+	must(batch_set_str(b, FILE_ARGUMENT, row, "../x"));
+	row = add_file(b, 5, 5);
+	must(batch_set_str(b, FILE_BASE, row, "/tmp"));
+	must(batch_set_str(b, FILE_ARGUMENT, row, "/abs"));
+	must(dims_apply(d, b));
+	assert_bytes(dims_file_name(d, 0), "tcp 10.0.0.1:80->10.0.0.2:4711");
+	assert_bytes(dims_file_name(d, 1), "pipe:[4711]");
+	assert_bytes(dims_file_name(d, 2), "unix:/run/x");
+	assert_bytes(dims_file_name(d, 3), "unix:[99]");
+	assert_bytes(dims_file_name(d, 4), "/tmp/../x");
+	assert_bytes(dims_file_name(d, 5), "/abs");
+	assert_true(dims_file(d, 4)->name_only);
+}
+
+static void test_last_row_wins(void **state)
+{
+	_cleanup_(dims_freep) struct dims *d = NULL;
+	_cleanup_(batch_freep) struct batch *b = NULL;
+
+	must(dims_new(&d));
+	must(batch_new(&b, TABLE_THREAD));
+	for (int i = 0; i < 2; i++) {
+		ssize_t row = batch_add_row(b);
+
+		must(row);
+		must(batch_set(b, THREAD_ID, (size_t)row, 7));
+		must(batch_set_str(b, THREAD_COMM, (size_t)row, i ? "new" : "old"));
+		if (!i)
+			must(batch_set(b, THREAD_TID, (size_t)row, 4711));
+	}
+	must(dims_apply(d, b));
+	assert_bytes(dims_thread(d, 7)->comm, "new");
+	assert_int_equal(dims_thread(d, 7)->tid, -1);
+	assert_int_equal(dims_thread(d, 7)->stopped, INT64_MIN);
+	assert_null(dims_thread(d, 7)->exe.data);
+	assert_int_equal(dims_count(d, TABLE_THREAD), 8);
+	assert_int_equal(dims_rows(d, TABLE_THREAD), 1);
+	assert_null(dims_thread(d, 3));
+}
+
+/* Two traces read as one: the generation is an id within its own trace. */
+static void test_composed_ids(void **state)
+{
+	const int64_t second = 1ll << 40;
+	_cleanup_(dims_freep) struct dims *d = NULL;
+	_cleanup_(batch_freep) struct batch *b = NULL;
+	size_t row;
+
+	must(dims_new(&d));
+	must(batch_new(&b, TABLE_FILE));
+	row = add_file(b, 0, 0);
+	must(batch_set_str(b, FILE_PATH, row, "/one"));
+	row = add_file(b, second | 0, 0);
+	must(batch_set_str(b, FILE_PATH, row, "/two"));
+	row = add_file(b, second | 1, 0);
+	must(batch_set_str(b, FILE_PATH, row, "/three"));
+	must(dims_apply(d, b));
+	assert_bytes(dims_file_name(d, 0), "/one");
+	assert_bytes(dims_file_name(d, second), "/three");
+	assert_int_equal(dims_count(d, TABLE_FILE), 1);
+	assert_int_equal(dims_rows(d, TABLE_FILE), 3);
+	assert_int_equal(dims_id_at(d, TABLE_FILE, 2), second | 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rename), cmocka_unit_test(test_names), cmocka_unit_test(test_last_row_wins),
+		cmocka_unit_test(test_composed_ids),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
