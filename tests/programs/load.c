@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * load.c: loads for the bench and the robustness tests: many calls, no facts but the last line, which says how
+ * many calls were made, how long they took and what CPU time the calling thread spent:
+ *   load calls=1000000 wall_ns=... cpu_ns=... bytes=...
+ * WORK_CALLS, WORK_THREADS, WORK_SIZE and WORK_SECONDS in the environment set the amount.
+ */
+#include "truth.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <time.h>
+
+static long setting(const char *name, long otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? strtol(text, NULL, 0) : otherwise;
+}
+
+static int64_t now(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+struct load {
+	pthread_t thread;
+	long calls, done, bytes;
+	size_t size;
+	int64_t wall_ns, cpu_ns;
+	int number;
+	void (*work)(struct load *l);
+};
+
+static pthread_barrier_t start_line;
+
+static void *load_thread(void *arg)
+{
+	struct load *l = arg;
+	int64_t wall, cpu;
+
+	pthread_barrier_wait(&start_line);
+	wall = now(CLOCK_MONOTONIC);
+	cpu = now(CLOCK_THREAD_CPUTIME_ID);
+	l->work(l);
+	l->cpu_ns = now(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	l->wall_ns = now(CLOCK_MONOTONIC) - wall;
+	return NULL;
+}
+
+static int run_load(void (*work)(struct load *), long calls)
+{
+	static struct load loads[256];
+	long count = setting("WORK_THREADS", 1), done = 0, bytes = 0;
+	int64_t wall = 0, cpu = 0;
+
+	if (count < 1 || count > 256)
+		return 2;
+	pthread_barrier_init(&start_line, NULL, (unsigned int)count);
+	for (int i = 0; i < count; i++) {
+		loads[i] = (struct load){.calls = setting("WORK_CALLS", calls), .size = (size_t)setting("WORK_SIZE", 1), .number = i,
+					 .work = work};
+		pthread_create(&loads[i].thread, NULL, load_thread, &loads[i]);
+	}
+	for (int i = 0; i < count; i++) {
+		pthread_join(loads[i].thread, NULL);
+		done += loads[i].done;
+		bytes += loads[i].bytes;
+		cpu += loads[i].cpu_ns;
+		if (loads[i].wall_ns > wall)
+			wall = loads[i].wall_ns;
+	}
+	printf("load calls=%ld wall_ns=%lld cpu_ns=%lld bytes=%ld\n", done, (long long)wall, (long long)cpu, bytes);
+	return 0;
+}
+
+static void pread_work(struct load *l)
+{
+	char *data = aligned_alloc(4096, 1 << 20);
+	int fd = open("data", O_RDONLY);
+
+	for (long i = 0; i < l->calls; i++)
+		l->bytes += pread(fd, data, l->size, (i * 37 & 255) * 4096);
+	l->done = l->calls;
+	close(fd);
+	free(data);
+}
+
+static int run_pread(void)
+{
+	int fd = open("data", O_RDWR | O_CREAT, 0600);
+	static char page[4096];
+
+	for (int i = 0; i < 260; i++)
+		if (write(fd, page, sizeof(page)) != sizeof(page))
+			return 1;
+	close(fd);
+	return run_load(pread_work, 1000000);
+}
+
+/* Create, write, stat, rename, unlink: seven calls a round, each with a path or on a new file. */
+static void meta_work(struct load *l)
+{
+	char one[64], two[64];
+	struct stat st;
+
+	for (long i = 0; i < l->calls / 7; i++) {
+		int fd;
+
+		snprintf(one, sizeof(one), "m%d-%ld", l->number, i % 100);
+		snprintf(two, sizeof(two), "n%d-%ld", l->number, i % 100);
+		fd = open(one, O_RDWR | O_CREAT, 0600);
+		l->bytes += write(fd, one, 8);
+		syscall(SYS_fstat, fd, &st);
+		close(fd);
+		stat(one, &st);
+		rename(one, two);
+		unlink(two);
+	}
+	l->done = l->calls / 7 * 7;
+}
+
+static int run_meta(void)
+{
+	return run_load(meta_work, 200000);
+}
+
+static void getppid_work(struct load *l)
+{
+	for (long i = 0; i < l->calls; i++)
+		syscall(SYS_getppid);
+	l->done = l->calls;
+}
+
+static int run_getppid(void)
+{
+	return run_load(getppid_work, 1000000);
+}
+
+/* Writes 8-byte numbers 0, 1, 2, ... for WORK_SECONDS: what a trace of it must hold is known whatever was cut. */
+static int run_count(void)
+{
+	int fd = open("count", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	int64_t stop = now(CLOCK_MONOTONIC) + setting("WORK_SECONDS", 2) * 1000000000ll;
+	int64_t i = 0, cpu = now(CLOCK_THREAD_CPUTIME_ID), wall = now(CLOCK_MONOTONIC);
+
+	for (; now(CLOCK_MONOTONIC) < stop; i++)
+		if (pwrite(fd, &i, sizeof(i), i * 8) != sizeof(i))
+			return 1;
+	printf("load calls=%lld wall_ns=%lld cpu_ns=%lld bytes=%lld\n", (long long)i, (long long)(now(CLOCK_MONOTONIC) - wall),
+	       (long long)(now(CLOCK_THREAD_CPUTIME_ID) - cpu), (long long)i * 8);
+	return 0;
+}
+
+/* A program that notices when it is stopped: the longest gap between two calls. */
+static int run_gap(void)
+{
+	int64_t stop = now(CLOCK_MONOTONIC) + setting("WORK_SECONDS", 2) * 1000000000ll, last = now(CLOCK_MONOTONIC), gap = 0;
+	long calls = 0;
+
+	for (int64_t t = last; t < stop; last = t) {
+		syscall(SYS_getppid);
+		calls++;
+		t = now(CLOCK_MONOTONIC);
+		if (t - last > gap)
+			gap = t - last;
+	}
+	printf("load calls=%ld gap_ns=%lld\n", calls, (long long)gap);
+	return 0;
+}
+
+const struct work_case load_cases[] = {
+	{"load_pread", run_pread, "load: pread of WORK_SIZE bytes from the page cache"},
+	{"load_meta", run_meta, "load: create, write, stat, rename, unlink"},
+	{"load_getppid", run_getppid, "load: the shortest call"},
+	{"load_count", run_count, "load: numbered writes for WORK_SECONDS"},
+	{"load_gap", run_gap, "load: the longest pause between two calls"},
+	{0},
+};
