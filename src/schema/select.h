@@ -13,11 +13,12 @@
 #define SELECT_LIST_MAX 64       /* entries per list that the kernel programs hold */
 #define SELECT_PATH_MAX 256      /* literal prefix that the kernel tests, bytes */
 #define SELECT_COMM_MAX 16
+#define GLOB_MAX 4096            /* bytes of a glob: as long as a path */
 
 struct select_path {
 	char *glob;           /* as given: a path, a folder or a glob (** crosses folders) */
 	char prefix[SELECT_PATH_MAX]; /* its literal part, which the kernel tests: a superset */
-	bool exact;           /* the prefix says it all */
+	bool exact;           /* the prefix says it all: a path fits that equals it or goes on with '/' */
 };
 
 struct select {
@@ -46,10 +47,14 @@ void select_free(struct select *s);
 
 /*
  * Adds strace's spelling of a set of operations: "openat,%file", "!%desc", "trace=read,write", "all", "/regex".
- * Several calls add up. Errors name the word and the nearest known one.
+ * Several calls add up in order; one with '!' takes away from what is selected so far (everything, if nothing was).
+ * weir's own sets are the classes: %data %meta %sync %wait %other. Errors name the word and the nearest known one.
  */
 int select_ops(struct select *s, const char *text, struct error *err);
-/* Adds a path, folder prefix or glob; relative ones start from the working directory. */
+/*
+ * Adds a path, folder prefix or glob; relative ones start from the working directory. Where symbolic links lead to
+ * another name, that one is added too, as strace does.
+ */
 int select_path_add(struct select *s, const char *text, struct error *err);
 
 static inline bool select_op(const struct select *s, uint32_t code)
@@ -58,5 +63,8 @@ static inline bool select_op(const struct select *s, uint32_t code)
 }
 /* True where the path (of `len` bytes) matches one of the globs, or none was given. */
 bool select_path_match(const struct select *s, const char *path, size_t len);
-/* Glob match: * within a folder, ** across, ?, [a-z], a folder matches what is under it. */
+/*
+ * Glob match: * within a folder, ** across, ?, [a-z], \x, a folder matches what is under it. At most GLOB_MAX x len
+ * steps whatever the pattern; a longer glob matches nothing.
+ */
 bool glob_match(const char *glob, const char *text, size_t len);
