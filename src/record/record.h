@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 #include "capture/source.h"
 #include "enrich/enrich.h"
 #include "store/store.h"
@@ -15,26 +17,93 @@ struct record_sink {
 	void *arg;
 };
 
-struct record_command {
-	char *const *argv;   /* NULL: none */
-	const char *user;    /* -u, NULL: as the caller is */
-	bool hold_cgroup;    /* start it in a cgroup of its own, which --lossless can freeze */
+/* ---- the command that a session starts ---- */
+
+/*
+ * A cgroup of its own for the command, which --lossless can freeze: a folder "weir-PID" under the cgroup of the
+ * recorder (v2, or the freezer hierarchy of v1), so that limits stay as they are.
+ */
+struct record_cgroup {
+	int fd;    /* of the folder; -1: none */
+	char *path;
 };
+
+#define RECORD_CGROUP_NONE ((struct record_cgroup){.fd = -1})
+
+int record_cgroup_new(struct record_cgroup *ret, struct error *err);
+/* Thaws, gives the processes that are left back to the cgroup above and removes the folder. */
+void record_cgroup_free(struct record_cgroup *c);
+
+struct record_user {
+	const char *name; /* its groups are those of /etc/group that name it */
+	uid_t uid;
+	gid_t gid;
+};
+
+struct record_command {
+	char *const *argv;
+	const struct record_user *user; /* -u; NULL: as the caller is */
+	const struct record_cgroup *cgroup; /* where it starts; NULL: where the recorder is */
+};
+
+/*
+ * The command is forked before the source is made (which then selects its pid) and waits at the door of exec until
+ * record_run() lets it go, so that its first call is seen. Where the recorder dies meanwhile it ends unrun.
+ */
+struct record_child {
+	pid_t pid;     /* 0: none */
+	int go_fd;     /* a byte here lets it exec; closing it without one ends it; -1: it has been let go */
+	int result_fd; /* the errno of a failed exec; end of file: it runs */
+	char *path;    /* what it executes */
+	const struct record_command *command;
+};
+
+#define RECORD_CHILD_NONE ((struct record_child){.go_fd = -1, .result_fd = -1})
+
+/*
+ * Looks the command up as execvp() would and forks. An error says what is wrong with it (no such command, a folder,
+ * not executable, not allowed to become that user). `cmd` must live as long as the child.
+ */
+int record_child_new(struct record_child *ret, const struct record_command *cmd, struct error *err);
+/* Ends a child that was not let go; one that runs is left alone. */
+void record_child_free(struct record_child *c);
+
+/* ---- the session ---- */
 
 struct record_totals;
 
+/* Filled by the caller's signal handler; the session reads it. */
+struct record_signals {
+	volatile int count;     /* SIGINT and SIGTERM so far */
+	volatile int number;    /* the last one */
+	volatile int by_kernel; /* it came from the terminal, so that the command has it too */
+};
+
+struct record_mark {
+	const char *name, *text;
+};
+
 struct record_options {
-	struct record_command command;
+	struct record_child *child; /* NULL: none */
 	int64_t duration_ns;   /* stop after; 0: no limit */
 	uint64_t size_max;     /* stop when the trace has this many bytes; 0: no limit */
-	bool stop_with_targets; /* stop when every selected process has ended */
+	bool stop_with_targets; /* stop when every selected process has ended (needs targets_gone) */
 	const struct record_sink *sinks;
 	size_t sink_count;
 	struct store_writer *store; /* NULL: no file */
+	const struct record_mark *marks; /* written at the start, beside weir.version and weir.command */
+	size_t mark_count;
+	bool no_argv;          /* keep the command's arguments out of weir.command */
 	/* Called about every 200 ms with the totals; nonzero stops the session. */
 	int (*tick)(void *arg, const struct record_totals *totals);
 	void *tick_arg;
-	const volatile int *stop_signal; /* becomes nonzero on SIGINT, SIGTERM: a clean stop */
+	/*
+	 * Signals: without a command the first one stops the session cleanly. With one, the first is passed on to it
+	 * (unless the terminal did) and recording goes on until the command has ended; the second stops the session.
+	 */
+	const struct record_signals *signals;
+	/* What the source offers beside its contract (ebpf_source_targets_gone); NULL: nothing. */
+	bool (*targets_gone)(struct source *s);
 };
 
 struct record_totals {
@@ -42,9 +111,11 @@ struct record_totals {
 	struct store_stats store;
 	int64_t started, now;    /* ns since the epoch */
 	int64_t cpu_ns;          /* CPU time of the recorder so far */
+	bool disk_full;          /* the store refused rows; they are counted in its stats */
 	bool command_ended;
 	int command_status;      /* wait status */
-	const char *why_stopped; /* "the command ended", "interrupted", "duration", "size", "targets ended" */
+	int32_t command_pid;     /* 0: none */
+	const char *why_stopped; /* "the command ended", "interrupted", "duration", "size", "targets ended", ... */
 };
 
 /* Runs a session to its end. The source is started and stopped here; the store is flushed, not closed. */

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/live.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/buf.h"
+#include "cli/format.h"
+
+/* ---- signals ---- */
+
+static struct record_signals live_signals;
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+	live_signals.number = number;
+	live_signals.by_kernel = info->si_code == SI_KERNEL; /* from the terminal: the command has it too */
+	live_signals.count++;
+}
+
+static void catch_signals(void)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	struct sigaction act = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART}, old;
+
+	sigemptyset(&act.sa_mask);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		/* What the caller ignores (nohup, a shell's background job) stays ignored. */
+		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaction(numbers[i], &act, NULL);
+	}
+}
+
+/* ---- the selection in words, for the trace ---- */
+
+static void describe_list(struct buf *b, const char *name, const struct option_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		buf_printf(b, "%s%s %s", b->len ? " " : "", name, list->items[i]);
+}
+
+static void describe(struct buf *b, const struct record_flags *f)
+{
+	const struct select_flags *s = &f->sel;
+
+	if (f->everything)
+		buf_printf(b, "-a");
+	describe_list(b, "-p", &s->pids);
+	describe_list(b, "-t", &s->tids);
+	describe_list(b, "--comm", &s->comms);
+	describe_list(b, "--uid", &s->uids);
+	describe_list(b, "--unit", &s->units);
+	describe_list(b, "--container", &s->containers);
+	describe_list(b, "--cgroup", &s->cgroups);
+	describe_list(b, "-e", &s->ops);
+	describe_list(b, "-P", &s->paths);
+	if (s->failed_only)
+		buf_printf(b, "%s-Z", b->len ? " " : "");
+	if (s->slower_ns)
+		buf_printf(b, "%s--slower %s", b->len ? " " : "", format_dur(s->slower_ns, 3).s);
+	if (f->no_follow)
+		buf_printf(b, "%s--no-follow", b->len ? " " : "");
+}
+
+/* ---- opening ---- */
+
+static int choose(struct live *l, const struct live_options *o, struct error *err)
+{
+	_cleanup_buf_ struct buf text = {0};
+	int r;
+
+	if (!o->argc && record_flags_no_target(o->rec))
+		return error_set(err, -EINVAL, "nothing says what to record: %s -- CMD, %s -p PID, or %s -a for the whole host",
+				 o->usage, o->usage, o->usage);
+	if (o->rec->user && !o->argc)
+		return error_set(err, -EINVAL, "-u says who a command runs as, and there is no command; to choose by user "
+				 "use --uid %s", o->rec->user);
+	r = record_flags_select(o->rec, &l->select, err);
+	if (r < 0)
+		return r;
+	describe(&text, o->rec);
+	l->selection = strdup(buf_str(&text));
+	return l->selection ? 0 : error_set(err, -ENOMEM, "out of memory");
+}
+
+static int fork_command(struct live *l, const struct live_options *o, struct error *err)
+{
+	int r;
+
+	if (!o->argc)
+		return 0;
+	l->command = (struct record_command){.argv = o->argv};
+	if (o->rec->user) {
+		r = user_find(o->rec->user, &l->account, err);
+		if (r < 0)
+			return error_prefix(err, "-u");
+		l->user = (struct record_user){l->account.name, l->account.uid, l->account.gid};
+		l->command.user = &l->user;
+	}
+	if (o->lossless) {
+		struct error no_cgroup = {0};
+
+		if (record_cgroup_new(&l->cgroup, &no_cgroup) == 0)
+			l->command.cgroup = &l->cgroup;
+		else
+			l->hold_limited = true;
+	}
+	r = record_child_new(&l->child, &l->command, err);
+	if (r < 0)
+		return r;
+	l->session.child = &l->child;
+	/* The whole host for as long as the command runs, or the command and its children. */
+	if (!l->select.everything) {
+		if (l->select.pid_count == SELECT_LIST_MAX)
+			return error_set(err, -EINVAL, "-p: more than %d processes", SELECT_LIST_MAX - 1);
+		l->select.pids[l->select.pid_count++] = (int32_t)l->child.pid;
+	}
+	return 0;
+}
+
+int live_open(struct live *l, const struct live_options *o, struct error *err)
+{
+	struct ebpf_options ebpf = {.ring_bytes = (size_t)o->ring_bytes, .lossless = o->lossless, .raw_args = o->raw_args,
+				    .no_argv = o->no_argv, .freeze_cgroup_fd = -1, .select = &l->select};
+	int r;
+
+	*l = (struct live){.cgroup = RECORD_CGROUP_NONE, .child = RECORD_CHILD_NONE, .opened = true};
+	r = choose(l, o, err);
+	if (r < 0)
+		return r;
+	catch_signals();
+	r = fork_command(l, o, err);
+	if (r < 0)
+		return r;
+	ebpf.freeze_cgroup_fd = l->cgroup.fd;
+	r = ebpf_source_new(&l->source, &ebpf, err);
+	if (r < 0)
+		return r == -EINVAL ? -EIO : r; /* EINVAL is wrong usage here; what the kernel refused is not */
+	l->marks[0] = (struct record_mark){"weir.selection", l->selection};
+	l->session.marks = l->marks;
+	l->session.mark_count = *l->selection ? 1 : 0;
+	l->session.no_argv = o->no_argv;
+	l->session.signals = &live_signals;
+	l->session.targets_gone = ebpf_source_targets_gone;
+	l->session.stop_with_targets = !o->argc && (l->select.pid_count || l->select.tid_count);
+	return 0;
+}
+
+int live_run(struct live *l, struct record_totals *ret, struct error *err)
+{
+	return record_run(l->source, &l->session, ret, err);
+}
+
+void live_close(struct live *l)
+{
+	if (!l->opened)
+		return;
+	source_free(l->source);
+	record_child_free(&l->child);
+	record_cgroup_free(&l->cgroup);
+	select_free(&l->select);
+	free(l->selection);
+	*l = (struct live){0};
+}
+
+/* ---- afterwards ---- */
+
+int live_status(const struct record_totals *t)
+{
+	if (!t->command_ended)
+		return 0;
+	if (WIFSIGNALED(t->command_status))
+		return 128 + WTERMSIG(t->command_status);
+	return WEXITSTATUS(t->command_status);
+}
+
+int live_fail(int r, const struct error *err)
+{
+	fail(err);
+	return r == -EINVAL ? 2 : 1;
+}
+
+void live_warn_lost(const struct record_totals *t, bool lossless)
+{
+	uint64_t lost = t->source.lost;
+
+	if (t->disk_full)
+		fprintf(stderr, "weir: the disk is full: %s rows did not reach the trace; free space, write elsewhere (-o) "
+			"or bound it (--size)\n", format_count(t->store.lost_rows).s);
+	if (!lost)
+		return;
+	fprintf(stderr, "weir: LOST %s events (%.2g %% of all): the figures are too low by that much.\n",
+		format_count(lost).s, 100.0 * (double)lost / (double)(lost + t->source.ops));
+	if (lossless)
+		fprintf(stderr, "      --lossless could not hold long enough; try a larger ring (--ring 64MiB)\n");
+	else
+		fprintf(stderr, "      record with --lossless, with a larger ring (--ring 64MiB), or choose less (-p, -e, -P)\n");
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weir record: writes what a program, a process or the host does into a trace. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/format.h"
+#include "cli/live.h"
+
+#define STATUS_LINE_NS (500 * NSEC_PER_MSEC)
+
+struct record_opts {
+	struct record_flags rec;
+	const char *output;
+	bool lossless, no_argv, quiet;
+	int64_t duration_ns;
+	uint64_t size_max, ring_bytes;
+};
+
+/* ---- the file ---- */
+
+struct output {
+	const char *path;
+	char *old; /* where an existing trace went; NULL: there was none */
+	struct store_writer *writer;
+};
+
+static void output_free(struct output *o)
+{
+	struct error err = {0};
+
+	if (o->writer)
+		(void)!store_close(o->writer, &err);
+	free(o->old);
+}
+
+/* Moves an existing trace aside, as perf does. Anything but a plain file is left alone. */
+static int move_old(struct output *o, struct error *err)
+{
+	struct stat st;
+
+	if (lstat(o->path, &st) < 0)
+		return errno == ENOENT ? 0 : error_errno(err, -errno, "-o %s", o->path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, -EINVAL, "-o %s: exists and is not a plain file; name another", o->path);
+	if (asprintf(&o->old, "%s.old", o->path) < 0) {
+		o->old = NULL;
+		return error_set(err, -ENOMEM, "out of memory");
+	}
+	if (rename(o->path, o->old) < 0)
+		return error_errno(err, -errno, "cannot move %s to %s", o->path, o->old);
+	return 0;
+}
+
+/* The user who called sudo owns the trace. */
+static uid_t trace_owner(void)
+{
+	const char *text = getenv("SUDO_UID");
+	int64_t uid;
+
+	if (geteuid() != 0 || !text || parse_int(text, &uid, NULL) < 0 || uid < 0 || uid >= UINT32_MAX)
+		return (uid_t)-1;
+	return (uid_t)uid;
+}
+
+static int output_open(struct output *o, const char *path, struct error *err)
+{
+	struct store_options opt = {.owner = trace_owner()};
+	int r;
+
+	o->path = path;
+	r = move_old(o, err);
+	return r < 0 ? r : store_create(&o->writer, path, &opt, err);
+}
+
+/* Nothing was recorded: the trace that was there before comes back. */
+static void output_undo(struct output *o)
+{
+	struct error err = {0};
+
+	(void)!store_close(TAKE_PTR(o->writer), &err);
+	unlink(o->path);
+	if (o->old)
+		rename(o->old, o->path);
+}
+
+/* ---- the terminal ---- */
+
+struct progress {
+	bool shown;
+	int64_t next, last_at;
+	uint64_t last_ops;
+};
+
+/* One line, rewritten twice a second: since when, how much, how fast, what was lost. */
+static int show_progress(void *arg, const struct record_totals *t)
+{
+	struct progress *p = arg;
+	uint64_t ops = t->source.ops;
+	int64_t now = clock_monotonic_ns();
+
+	if (now < p->next)
+		return 0;
+	fprintf(stderr, "\r%8.1f s  %s calls  %s  lost %s  %s\033[K", (double)(t->now - t->started) / NSEC_PER_SEC,
+		format_count(ops).s, format_rate(ops - p->last_ops, p->last_at ? now - p->last_at : 0, false).s,
+		format_count(t->source.lost).s, format_size(t->store.bytes).s);
+	p->shown = true;
+	p->last_at = now;
+	p->last_ops = ops;
+	p->next = now + STATUS_LINE_NS;
+	return 0;
+}
+
+static void print_summary(const struct record_opts *o, const struct output *out, const struct record_totals *t)
+{
+	double seconds = (double)(t->now - t->started) / NSEC_PER_SEC;
+	uint64_t rows = t->store.rows[TABLE_OP];
+	const char *path = out->path;
+
+	fprintf(stderr, "weir: %s   %s calls in %.2f s   %s", path, format_count(rows).s, seconds,
+		format_size(t->store.bytes).s);
+	if (rows)
+		fprintf(stderr, " (%.1f B per call)", (double)t->store.bytes / (double)rows);
+	fprintf(stderr, "   lost %s%s\n", format_count(t->source.lost).s,
+		t->source.sequence_proved && !t->source.lost ? " (sequence gap-free)" : "");
+	fprintf(stderr, "      stopped: %s   recorder's CPU %s", t->why_stopped ? t->why_stopped : "failed",
+		format_time(t->cpu_ns).s);
+	if (t->source.held_ns)
+		fprintf(stderr, "   the program was held for %s", format_time((int64_t)t->source.held_ns).s);
+	fputc('\n', stderr);
+	live_warn_lost(t, o->lossless);
+	if (t->command_pid && !t->command_ended)
+		fprintf(stderr, "      the command runs on, pid %d\n", (int)t->command_pid);
+	if (!strcmp(path, TRACE_DEFAULT))
+		fprintf(stderr, "next: weir report\n");
+	else
+		fprintf(stderr, "next: weir report %s\n", path);
+}
+
+/* ---- the command ---- */
+
+static int run_session(const struct record_opts *o, struct live *live, struct output *out, struct error *err)
+{
+	struct record_totals totals = {0};
+	struct progress progress = {0};
+	struct error close_err = {0};
+	int r;
+
+	live->session.store = out->writer;
+	live->session.duration_ns = o->duration_ns;
+	live->session.size_max = o->size_max;
+	if (isatty(STDERR_FILENO) && !o->quiet) {
+		live->session.tick = show_progress;
+		live->session.tick_arg = &progress;
+	}
+	r = live_run(live, &totals, err);
+	if (progress.shown)
+		fputs("\r\033[K", stderr);
+	if (r < 0 && !totals.store.rows[TABLE_OP]) {
+		output_undo(out);
+		return r;
+	}
+	if (store_close(TAKE_PTR(out->writer), &close_err) < 0 && r >= 0)
+		r = error_set(err, close_err.code, "%s", close_err.message);
+	if (!o->quiet || totals.source.lost || totals.disk_full)
+		print_summary(o, out, &totals);
+	if (r < 0)
+		return r;
+	return totals.disk_full ? error_set(err, -ENOSPC, "%s is incomplete", out->path) : live_status(&totals);
+}
+
+static int record_main(const void *opts, int argc, char **argv)
+{
+	const struct record_opts *o = opts;
+	_cleanup_(live_close) struct live live = {0};
+	_cleanup_(output_free) struct output out = {0};
+	struct live_options lo = {.rec = &o->rec, .argc = argc, .argv = argv, .usage = "weir record",
+				  .lossless = o->lossless, .no_argv = o->no_argv, .ring_bytes = o->ring_bytes};
+	struct error err = {0};
+	int r;
+
+	r = live_open(&live, &lo, &err);
+	if (r < 0)
+		return live_fail(r, &err);
+	if (live.hold_limited)
+		fprintf(stderr, "weir: no cgroup can be made here: --lossless slows the program down but cannot freeze it\n");
+	r = output_open(&out, o->output ? o->output : TRACE_DEFAULT, &err);
+	if (r >= 0)
+		r = run_session(o, &live, &out, &err);
+	return r < 0 ? live_fail(r, &err) : r;
+}
+
+static const struct option record_options[] = {
+	{'o', "output", OPTION_STRING, "TRACE", "write this trace; an existing one is moved to TRACE.old "
+	 "(default: weir.trace)", offsetof(struct record_opts, output)},
+	RECORD_FLAGS(struct record_opts, rec),
+	{0, "lossless", OPTION_FLAG, NULL, "lose nothing: slow the program down, or freeze it for moments, when it is "
+	 "faster than the recorder", offsetof(struct record_opts, lossless)},
+	{0, "duration", OPTION_DURATION, "TIME", "stop after this time: 10s, 5m", offsetof(struct record_opts, duration_ns)},
+	{0, "size", OPTION_SIZE, "SIZE", "stop when the trace is so large: 500MiB, 2GiB",
+	 offsetof(struct record_opts, size_max)},
+	{0, "no-argv", OPTION_FLAG, NULL, "keep the arguments of commands out of the trace",
+	 offsetof(struct record_opts, no_argv)},
+	{0, "ring", OPTION_SIZE, "SIZE", "ring buffer per CPU: 16MiB, 64MiB", offsetof(struct record_opts, ring_bytes)},
+	{'q', "quiet", OPTION_FLAG, NULL, "print nothing where all went well", offsetof(struct record_opts, quiet)},
+	{0},
+};
+
+static const struct command_example record_examples[] = {
+	{"weir record -- make -j2", "a command and everything that it starts"},
+	{"weir record -p 4711 --duration 10s", "a running process, for ten seconds"},
+	{"weir record -a -e %file -P '/var/lib/**'", "the whole host, but only calls on files below /var/lib"},
+	{"weir record --lossless -o fio.trace -- fio job.fio", "nothing may be missing, whatever the rate"},
+	{0},
+};
+
+const struct command command_record = {
+	.name = "record",
+	.summary = "record a command, a process or the whole host into a trace",
+	.usage = "[options] [--] CMD [ARG...] | -p PID | -a",
+	.description =
+		"Records every call of the command and of its children, from its first to its end; or of running processes, "
+		"a unit, a container, a control group, or the whole host, until Ctrl-C, a limit, or the end of the chosen "
+		"processes. Whatever could not be recorded is counted and said.\n\n"
+		"Ctrl-C reaches the command too, and recording goes on until it has ended; a second one stops at once. "
+		"Other signals that weir is sent are passed on to the command.\n\n"
+		"Exit status: the command's own (128 + n where signal n ended it); without a command 0. 1 where recording "
+		"failed or the command could not be run, 2 for wrong options.",
+	.options = record_options,
+	.options_size = sizeof(struct record_opts),
+	.examples = record_examples,
+	.takes_command = true,
+	.run = record_main,
+};

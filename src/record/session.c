@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "record/internal.h"
+
+#define TICK_NS (200 * NSEC_PER_MSEC)
+#define READ_MS 20       /* how long one read waits: bounds the delay of every stop condition */
+#define DRAIN_NS (10 * NSEC_PER_SEC) /* a source that does not end by then is broken: said, not waited for */
+
+struct session {
+	struct source *source;
+	const struct record_options *opt;
+	struct enrich *enrich;
+	struct record_child *child; /* NULL: none */
+	struct batch_set in, rows;
+	struct record_totals totals;
+	int64_t begin, next_tick; /* monotonic */
+	int64_t cpu_at_start;
+	int signals_seen;
+	int64_t let_go;   /* when the child went on to exec, ns since the epoch */
+	bool before_exec; /* no call of the command itself has been seen yet */
+};
+
+static void session_free(struct session *s)
+{
+	enrich_freep(&s->enrich);
+	batch_set_free(&s->in);
+	batch_set_free(&s->rows);
+}
+
+/* ---- rows on their way ---- */
+
+/* Takes out the calls that the child made before it was let go: they are the recorder's doing, not the command's. */
+static int drop_before_exec(struct session *s)
+{
+	_cleanup_(batch_freep) struct batch *kept = NULL;
+	struct batch *op = s->in.tables[TABLE_OP];
+	size_t from = 0;
+	int r;
+
+	if (!s->before_exec || !op || !op->rows)
+		return 0;
+	r = batch_new(&kept, TABLE_OP);
+	for (size_t i = 0; i < op->rows && r >= 0 && s->before_exec; i++) {
+		if (batch_get(op, OP_TID, i, -1) != s->totals.command_pid)
+			continue;
+		if (batch_get(op, OP_START, i, INT64_MIN) >= s->let_go) {
+			s->before_exec = false;
+			break;
+		}
+		r = batch_append(kept, op, from, i);
+		from = i + 1;
+	}
+	if (r >= 0)
+		r = batch_append(kept, op, from, op->rows);
+	if (r < 0)
+		return r;
+	s->in.tables[TABLE_OP] = TAKE_PTR(kept);
+	batch_free(op);
+	return 0;
+}
+
+static int hand_out(struct session *s, struct error *err)
+{
+	const struct record_options *opt = s->opt;
+	int r;
+
+	if (!batch_set_count(&s->rows))
+		return 0;
+	for (size_t i = 0; i < opt->sink_count; i++) {
+		r = opt->sinks[i].take(opt->sinks[i].arg, &s->rows, enrich_dims(s->enrich), err);
+		if (r < 0)
+			return r;
+	}
+	if (opt->store) {
+		struct error full = {0};
+
+		r = store_append_set(opt->store, &s->rows, &full);
+		if (r == -ENOSPC || r == -EDQUOT)
+			s->totals.disk_full = true; /* the store counts what it refuses and tries on */
+		else if (r < 0)
+			return error_set(err, r, "%s", full.message);
+	}
+	batch_set_clear(&s->rows);
+	return 0;
+}
+
+static int take_rows(struct session *s, struct error *err)
+{
+	int r = drop_before_exec(s);
+
+	if (r < 0)
+		return error_errno(err, r, "sorting out the first rows");
+	r = enrich_apply(s->enrich, &s->in, &s->rows, err);
+	batch_set_clear(&s->in);
+	return r < 0 ? r : hand_out(s, err);
+}
+
+/* ---- marks ---- */
+
+static int add_mark(struct session *s, const char *name, const void *text, size_t len)
+{
+	struct batch *b;
+	ssize_t row;
+	int r = batch_set_table(&s->rows, TABLE_MARK, &b);
+
+	if (r < 0)
+		return r;
+	row = batch_add_row(b);
+	if (row < 0)
+		return (int)row;
+	r = batch_set(b, MARK_AT, (size_t)row, clock_realtime_ns());
+	if (r >= 0)
+		r = batch_set_str(b, MARK_NAME, (size_t)row, name);
+	if (r >= 0)
+		r = batch_set_bytes(b, MARK_TEXT, (size_t)row, text, len);
+	return r;
+}
+
+/* The command line as a shell would take it; the arguments only where they may be kept. */
+static int append_argument(struct buf *b, const char *arg)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+	int r;
+
+	if (*arg && !arg[strspn(arg, plain)])
+		return buf_append(b, arg, strlen(arg));
+	r = buf_append(b, "'", 1);
+	for (; *arg && r >= 0; arg++)
+		r = *arg == '\'' ? buf_append(b, "'\\''", 4) : buf_append(b, arg, 1);
+	return r < 0 ? r : buf_append(b, "'", 1);
+}
+
+static int mark_command(struct session *s)
+{
+	_cleanup_buf_ struct buf b = {0};
+	char *const *argv = s->child ? s->child->command->argv : NULL;
+	int r = 0;
+
+	if (!argv)
+		return 0;
+	for (size_t i = 0; argv[i] && r >= 0; i++) {
+		if (i)
+			r = buf_append(&b, " ", 1);
+		if (i && s->opt->no_argv) {
+			r = buf_append(&b, "...", 3);
+			break;
+		}
+		if (r >= 0)
+			r = append_argument(&b, argv[i]);
+	}
+	return r < 0 ? r : add_mark(s, "weir.command", b.data, b.len);
+}
+
+static int first_marks(struct session *s, struct error *err)
+{
+	int r = add_mark(s, "weir.version", WEIR_VERSION, sizeof(WEIR_VERSION) - 1);
+
+	if (r >= 0)
+		r = mark_command(s);
+	for (size_t i = 0; i < s->opt->mark_count && r >= 0; i++)
+		r = add_mark(s, s->opt->marks[i].name, s->opt->marks[i].text, strlen(s->opt->marks[i].text));
+	return r < 0 ? error_errno(err, r, "writing marks") : hand_out(s, err);
+}
+
+static void refresh_totals(struct session *s)
+{
+	source_stats(s->source, &s->totals.source);
+	if (s->opt->store)
+		store_writer_stats(s->opt->store, &s->totals.store);
+	s->totals.now = clock_realtime_ns();
+	s->totals.cpu_ns = clock_cpu_ns() - s->cpu_at_start;
+}
+
+static int last_marks(struct session *s, struct error *err)
+{
+	const char *why = s->totals.why_stopped ? s->totals.why_stopped : "failed";
+	char cost[128];
+	int n, r;
+
+	refresh_totals(s);
+	n = snprintf(cost, sizeof(cost), "cpu_ns=%lld held_ns=%llu ring_bytes=%llu", (long long)s->totals.cpu_ns,
+		     (unsigned long long)s->totals.source.held_ns, (unsigned long long)s->totals.source.ring_bytes);
+	r = add_mark(s, "weir.stopped", why, strlen(why));
+	if (r >= 0)
+		r = add_mark(s, "weir.cost", cost, (size_t)n);
+	return r < 0 ? error_errno(err, r, "writing marks") : hand_out(s, err);
+}
+
+/* ---- stop conditions ---- */
+
+/* Notes the end of the command; true when it has ended. */
+static bool command_ended(struct session *s)
+{
+	int status;
+
+	if (!s->child)
+		return false;
+	if (!s->totals.command_ended && waitpid(s->child->pid, &status, WNOHANG) == s->child->pid) {
+		s->totals.command_ended = true;
+		s->totals.command_status = status;
+	}
+	return s->totals.command_ended;
+}
+
+static const char *signalled(struct session *s)
+{
+	const struct record_signals *sig = s->opt->signals;
+	int count = sig ? sig->count : 0;
+
+	if (count == s->signals_seen)
+		return NULL;
+	if (!s->child || count > 1)
+		return "interrupted";
+	s->signals_seen = count;
+	if (!sig->by_kernel)
+		kill(s->child->pid, sig->number);
+	return NULL;
+}
+
+/* Why the session should stop now; NULL: it should not. */
+static const char *reason_to_stop(struct session *s, int64_t now)
+{
+	const struct record_options *opt = s->opt;
+	const char *why = signalled(s);
+
+	if (why)
+		return why;
+	if (command_ended(s))
+		return "the command ended";
+	if (opt->duration_ns && now - s->begin >= opt->duration_ns)
+		return "duration";
+	if (opt->stop_with_targets && opt->targets_gone && opt->targets_gone(s->source))
+		return "targets ended";
+	return NULL;
+}
+
+/* Every 200 ms: blocks are committed, the caller sees the totals. */
+static int tick(struct session *s, int64_t now, const char **why, struct error *err)
+{
+	const struct record_options *opt = s->opt;
+	struct error full = {0};
+	int r;
+
+	if (now < s->next_tick)
+		return 0;
+	s->next_tick = now + TICK_NS;
+	if (opt->store) {
+		r = store_flush(opt->store, false, &full);
+		if (r == -ENOSPC || r == -EDQUOT)
+			s->totals.disk_full = true;
+		else if (r < 0)
+			return error_set(err, r, "%s", full.message);
+	}
+	refresh_totals(s);
+	if (opt->store && opt->size_max && s->totals.store.bytes >= opt->size_max)
+		*why = "size";
+	if (opt->tick && opt->tick(opt->tick_arg, &s->totals) != 0)
+		*why = "asked to";
+	return 0;
+}
+
+/* ---- the session ---- */
+
+static int begin(struct session *s, struct error *err)
+{
+	const struct record_options *opt = s->opt;
+	int r;
+
+	s->totals.started = clock_realtime_ns();
+	s->cpu_at_start = clock_cpu_ns();
+	if (s->child) {
+		assert(s->child->pid > 0 && s->child->go_fd >= 0);
+		s->totals.command_pid = (int32_t)s->child->pid;
+		s->before_exec = true;
+	}
+	r = enrich_new(&s->enrich, err);
+	if (r < 0)
+		return r;
+	enrich_keep_dims(s->enrich, opt->sink_count > 0);
+	r = source_start(s->source, err);
+	if (r < 0)
+		return r;
+	r = first_marks(s, err);
+	s->let_go = clock_realtime_ns();
+	if (r >= 0 && s->child)
+		r = record_child_go(s->child, err);
+	s->begin = clock_monotonic_ns();
+	s->next_tick = s->begin + TICK_NS;
+	return r;
+}
+
+static int run(struct session *s, struct error *err)
+{
+	const char *why = NULL;
+
+	while (!why) {
+		int64_t now;
+		int r = source_read(s->source, &s->in, READ_MS, err);
+
+		if (r < 0)
+			return r;
+		if (r == SOURCE_END)
+			why = "the source ended";
+		r = take_rows(s, err);
+		if (r < 0)
+			return r;
+		now = clock_monotonic_ns();
+		if (!why)
+			why = reason_to_stop(s, now);
+		r = tick(s, now, &why, err);
+		if (r < 0)
+			return r;
+	}
+	s->totals.why_stopped = why;
+	return 0;
+}
+
+/* After stop(): what was seen before, and what is still running. */
+static int drain(struct session *s, struct error *err)
+{
+	int64_t until = clock_monotonic_ns() + DRAIN_NS;
+	int r = source_stop(s->source, err);
+
+	while (r >= 0 && r != SOURCE_END) {
+		r = source_read(s->source, &s->in, READ_MS, err);
+		if (r < 0)
+			break;
+		if (r == SOURCE_TIMEOUT && clock_monotonic_ns() > until)
+			return error_set(err, -ETIMEDOUT, "the source %s did not end: this is a bug in weir",
+					 s->source->ops->name);
+		if (take_rows(s, err) < 0)
+			return err && err->code ? err->code : -EIO;
+	}
+	return r < 0 ? r : 0;
+}
+
+static int finish(struct session *s, struct error *err)
+{
+	int r = drain(s, err);
+	int m = last_marks(s, r < 0 ? NULL : err);
+	struct error full = {0};
+
+	r = r < 0 ? r : m;
+	if (s->opt->store) {
+		int f = store_flush(s->opt->store, true, &full);
+
+		if (f == -ENOSPC || f == -EDQUOT)
+			s->totals.disk_full = true;
+		else if (f < 0 && r >= 0)
+			r = error_set(err, f, "%s", full.message);
+	}
+	command_ended(s);
+	refresh_totals(s);
+	return r;
+}
+
+int record_run(struct source *source, const struct record_options *opt, struct record_totals *ret, struct error *err)
+{
+	_cleanup_(session_free) struct session s = {.source = source, .opt = opt, .child = opt->child};
+	struct error scratch = {0};
+	int r, f;
+
+	if (!err)
+		err = &scratch;
+	r = begin(&s, err);
+	if (r < 0) {
+		source_stop(source, NULL);
+		return r;
+	}
+	r = run(&s, err);
+	/* Also after a failure: what was recorded so far is kept. */
+	f = finish(&s, r < 0 ? NULL : err);
+	*ret = s.totals;
+	return r < 0 ? r : f;
+}

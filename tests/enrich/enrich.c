@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* enrich: ids, versions that replace each other, class wait, err and bytes, unknown keys, names of cgroups. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "enrich/cgroup.h"
+#include "enrich/enrich.h"
+#include "schema/ops.h"
+
+#define KEY_PIPE 900000000001ll
+#define KEY_FILE 77ll
+#define KEY_THREAD (5ll << 40)
+
+static struct batch *table(struct batch_set *s, enum table_id id)
+{
+	struct batch *b;
+
+	assert_int_equal(batch_set_table(s, id, &b), 0);
+	return b;
+}
+
+static size_t add(struct batch *b)
+{
+	ssize_t row = batch_add_row(b);
+
+	assert_true(row >= 0);
+	return (size_t)row;
+}
+
+static void set(struct batch *b, unsigned int column, int64_t value)
+{
+	assert_int_equal(batch_set(b, column, b->rows - 1, value), 0);
+}
+
+static void text(struct batch *b, unsigned int column, const char *value)
+{
+	assert_int_equal(batch_set_str(b, column, b->rows - 1, value), 0);
+}
+
+static void add_file(struct batch_set *s, int64_t key, int64_t inode, int64_t type, const char *path)
+{
+	struct batch *b = table(s, TABLE_FILE);
+
+	add(b);
+	set(b, FILE_ID, key);
+	set(b, FILE_INODE, inode);
+	set(b, FILE_TYPE, type);
+	if (path)
+		text(b, FILE_PATH, path);
+}
+
+static void add_thread(struct batch_set *s, int64_t key, int64_t task, int64_t process)
+{
+	struct batch *b = table(s, TABLE_THREAD);
+
+	add(b);
+	set(b, THREAD_ID, key);
+	set(b, THREAD_TASK, task);
+	set(b, THREAD_TID, 42);
+	set(b, THREAD_PROCESS_ID, process);
+	b = table(s, TABLE_PROCESS);
+	add(b);
+	set(b, PROCESS_ID, process);
+	set(b, PROCESS_PID, 42);
+}
+
+static struct batch *add_op(struct batch_set *s, const char *name, int64_t file, int64_t ret, int64_t dur)
+{
+	struct batch *b = table(s, TABLE_OP);
+
+	add(b);
+	set(b, OP_START, 1000);
+	set(b, OP_DUR, dur);
+	set(b, OP_OP, op_find(name));
+	set(b, OP_THREAD_ID, KEY_THREAD);
+	if (file >= 0)
+		set(b, OP_FILE_ID, file);
+	set(b, OP_RET, ret);
+	return b;
+}
+
+static struct enrich *make(void)
+{
+	struct enrich *e = NULL;
+	struct error err = {0};
+
+	assert_int_equal(enrich_new(&e, &err), 0);
+	return e;
+}
+
+static void apply(struct enrich *e, struct batch_set *in, struct batch_set *out)
+{
+	struct error err = {0};
+
+	batch_set_clear(out);
+	if (enrich_apply(e, in, out, &err) < 0)
+		fail_msg("%s", err.message);
+	batch_set_clear(in);
+}
+
+static void test_ids_and_versions(void **unused)
+{
+	_cleanup_(enrich_freep) struct enrich *e = make();
+	_cleanup_batch_set_ struct batch_set in = {0}, out = {0};
+	const struct dims_file *f;
+
+	add_file(&in, KEY_FILE, 500, FILE_TYPE_REGULAR, "/tmp/a");
+	add_file(&in, KEY_PIPE, 501, FILE_TYPE_PIPE, NULL);
+	add_thread(&in, KEY_THREAD, 9, 4711);
+	add_op(&in, "read", KEY_PIPE, 10, 100);
+	apply(e, &in, &out);
+	assert_int_equal(batch_get(out.tables[TABLE_OP], OP_FILE_ID, 0, -1), 1);
+	assert_int_equal(batch_get(out.tables[TABLE_OP], OP_THREAD_ID, 0, -1), 0);
+	assert_int_equal(batch_get(out.tables[TABLE_THREAD], THREAD_PROCESS_ID, 0, -1), 0);
+	assert_int_equal(batch_get(out.tables[TABLE_THREAD], THREAD_TASK, 0, -1), 0);
+
+	/* a second version of the first file (renamed), then the first version again (deleted) */
+	add_file(&in, 78, 500, FILE_TYPE_REGULAR, "/tmp/b");
+	add_file(&in, KEY_FILE, 500, FILE_TYPE_REGULAR, "/tmp/a");
+	set(in.tables[TABLE_FILE], FILE_DELETED, 2000);
+	apply(e, &in, &out);
+	assert_int_equal(batch_get(out.tables[TABLE_FILE], FILE_ID, 0, -1), 2);
+	assert_int_equal(batch_get(out.tables[TABLE_FILE], FILE_INODE, 0, -1), 0);
+	assert_int_equal(batch_get(out.tables[TABLE_FILE], FILE_ID, 1, -1), 0);
+	f = dims_file(enrich_dims(e), 0);
+	assert_non_null(f);
+	assert_int_equal(f->deleted, 2000);
+	assert_int_equal(dims_file(enrich_dims(e), 2)->inode, 0);
+}
+
+static int64_t class_of(struct enrich *e, const char *name, int64_t file, int64_t ret, int64_t dur, int64_t status)
+{
+	_cleanup_batch_set_ struct batch_set in = {0}, out = {0};
+	struct batch *b = add_op(&in, name, file, ret, dur);
+
+	if (status)
+		set(b, OP_STATUS, status);
+	apply(e, &in, &out);
+	return batch_get(out.tables[TABLE_OP], OP_CLASS, 0, -1);
+}
+
+static void test_waiting(void **unused)
+{
+	_cleanup_(enrich_freep) struct enrich *e = make();
+	_cleanup_batch_set_ struct batch_set in = {0}, out = {0};
+
+	add_file(&in, KEY_FILE, 500, FILE_TYPE_REGULAR, "/tmp/a");
+	add_file(&in, KEY_PIPE, 501, FILE_TYPE_PIPE, NULL);
+	add_thread(&in, KEY_THREAD, 9, 4711);
+	apply(e, &in, &out);
+
+	/* data that was there: I/O */
+	assert_int_equal(class_of(e, "read", KEY_PIPE, 100, 1800, 0), CLASS_DATA);
+	assert_int_equal(class_of(e, "recvfrom", KEY_PIPE, 100, 1800, 0), CLASS_NET);
+	/* an empty pipe, told in four ways */
+	assert_int_equal(class_of(e, "read", KEY_PIPE, -EAGAIN, 900, 0), CLASS_WAIT);
+	assert_int_equal(class_of(e, "read", KEY_PIPE, 100, 9000, STATUS_SLEPT), CLASS_WAIT);
+	assert_int_equal(class_of(e, "recvmsg", KEY_PIPE, 100, 5000000, 0), CLASS_WAIT);
+	assert_int_equal(class_of(e, "read", KEY_PIPE, -512, 5000, STATUS_INTERRUPTED), CLASS_WAIT);
+	/* a slow file is no wait, nor is a full pipe */
+	assert_int_equal(class_of(e, "read", KEY_FILE, 100, 5000000, STATUS_SLEPT), CLASS_DATA);
+	assert_int_equal(class_of(e, "write", KEY_PIPE, 100, 5000000, STATUS_SLEPT), CLASS_DATA);
+	/* a large transfer may take its time: 64 MiB in 30 ms */
+	assert_int_equal(class_of(e, "read", KEY_PIPE, 64 << 20, 30000000, 0), CLASS_DATA);
+	assert_int_equal(class_of(e, "epoll_wait", -1, 1, 10, 0), CLASS_WAIT);
+}
+
+static void test_results(void **unused)
+{
+	_cleanup_(enrich_freep) struct enrich *e = make();
+	_cleanup_batch_set_ struct batch_set in = {0}, out = {0};
+	const struct batch *b;
+
+	add_file(&in, KEY_FILE, 500, FILE_TYPE_REGULAR, "/tmp/a");
+	add_thread(&in, KEY_THREAD, 9, 4711);
+	add_op(&in, "write", KEY_FILE, 4096, 10);
+	add_op(&in, "write", KEY_FILE, -ENOSPC, 10);
+	add_op(&in, "fsync", KEY_FILE, 0, 10);
+	add_op(&in, "openat", KEY_FILE, 7, 10);
+	add_op(&in, "pread64", KEY_FILE, -512, 10);
+	set(add_op(&in, "write", KEY_FILE, 0, 10), OP_OP, 999999); /* no such operation: a row all the same */
+	batch_set_null(in.tables[TABLE_OP], OP_RET, 0);
+	set(add_op(&in, "write", KEY_FILE, 4096, 10), OP_CLASS, CLASS_SYNC); /* the source knows better */
+	apply(e, &in, &out);
+	b = out.tables[TABLE_OP];
+	assert_true(batch_is_null(b, OP_ERR, 0));
+	assert_int_equal(batch_get(b, OP_BYTES, 0, -1), 0);
+	assert_int_equal(batch_get(b, OP_ERR, 1, -1), ENOSPC);
+	assert_int_equal(batch_get(b, OP_BYTES, 1, -1), 0);
+	assert_int_equal(batch_get(b, OP_BYTES, 2, -1), 0);
+	assert_int_equal(batch_get(b, OP_CLASS, 2, -1), CLASS_SYNC);
+	assert_int_equal(batch_get(b, OP_BYTES, 3, -1), 0);
+	assert_true(batch_is_null(b, OP_ERR, 4));
+	assert_int_equal(batch_get(b, OP_CLASS, 5, -1), CLASS_OTHER);
+	assert_int_equal(batch_get(b, OP_BYTES, 6, -1), 4096);
+	assert_int_equal(batch_get(b, OP_CLASS, 6, -1), CLASS_SYNC);
+	for (size_t i = 0; i < b->rows; i++)
+		assert_int_equal(batch_get(b, OP_KIND, i, -1), KIND_SYSCALL);
+}
+
+static void test_unknown_keys(void **unused)
+{
+	_cleanup_(enrich_freep) struct enrich *e = make();
+	_cleanup_batch_set_ struct batch_set in = {0}, out = {0};
+	const struct batch *loss;
+
+	add_thread(&in, KEY_THREAD, 9, 4711);
+	add_op(&in, "read", 12345, 1, 10);
+	set(add_op(&in, "rename", 12346, 0, 10), OP_FILE2_ID, 12347);
+	add(table(&in, TABLE_LOSS));
+	set(in.tables[TABLE_LOSS], LOSS_CAUSE, CAUSE_RING_FULL);
+	set(in.tables[TABLE_LOSS], LOSS_EVENTS, 7);
+	set(in.tables[TABLE_LOSS], LOSS_THREAD_ID, KEY_THREAD);
+	apply(e, &in, &out);
+	loss = out.tables[TABLE_LOSS];
+	assert_int_equal(loss->rows, 2);
+	for (size_t i = 0; i < 2; i++) {
+		bool ring = batch_get(loss, LOSS_CAUSE, i, -1) == CAUSE_RING_FULL;
+
+		assert_int_equal(batch_get(loss, LOSS_EVENTS, i, -1), ring ? 7 : 3);
+		assert_int_equal(batch_get(loss, LOSS_THREAD_ID, i, -1), ring ? 0 : -1);
+	}
+	assert_true(batch_is_null(out.tables[TABLE_OP], OP_FILE_ID, 0));
+	assert_true(batch_is_null(out.tables[TABLE_OP], OP_FILE2_ID, 1));
+}
+
+static void check_cgroup(const char *path, const char *unit, const char *container)
+{
+	struct bytes p = {(const uint8_t *)path, strlen(path)}, u = cgroup_unit(p), c = cgroup_container(p);
+
+	assert_int_equal(u.len, strlen(unit));
+	assert_true(!u.len || !memcmp(u.data, unit, u.len));
+	assert_int_equal(c.len, strlen(container));
+	assert_true(!c.len || !memcmp(c.data, container, c.len));
+}
+
+#define HEX64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void test_cgroups(void **unused)
+{
+	check_cgroup("/", "", "");
+	check_cgroup("/system.slice/redis-server.service", "redis-server.service", "");
+	check_cgroup("/user.slice/user-0.slice", "user-0.slice", "");
+	check_cgroup("/system.slice/docker-" HEX64 ".scope", "docker-" HEX64 ".scope", HEX64);
+	check_cgroup("/docker/" HEX64, "", HEX64);
+	check_cgroup("/kubepods.slice/pod1.slice/cri-containerd-" HEX64 ".scope/sub", "cri-containerd-" HEX64 ".scope", HEX64);
+	check_cgroup("/lxc.payload.web/system.slice/cron.service", "cron.service", "web");
+	check_cgroup("/x/" HEX64 "0", "", ""); /* 65 digits are no id */
+}
+
+/* Not a benchmark, but a guard: ids and derived columns must not cost more than the capture itself. */
+static void test_speed(void **unused)
+{
+	_cleanup_(enrich_freep) struct enrich *e = make();
+	_cleanup_batch_set_ struct batch_set in = {0}, dimensions = {0}, out = {0};
+	struct error err = {0};
+	int64_t best = INT64_MAX;
+
+	for (int64_t i = 0; i < 1000; i++)
+		add_file(&dimensions, 10 + i * 7, 10 + i * 7, FILE_TYPE_REGULAR, "/srv/data/file");
+	add_thread(&dimensions, KEY_THREAD, 9, 4711);
+	apply(e, &dimensions, &out);
+	for (int64_t i = 0; i < 50000; i++) {
+		struct batch *b = add_op(&in, i % 3 ? "pread64" : "fsync", 10 + i % 1000 * 7, i % 3 ? 4096 : 0, 500);
+
+		set(b, OP_TID, 42);
+		set(b, OP_CPU, 1);
+		set(b, OP_FD, 3);
+		set(b, OP_POS, i * 4096);
+		set(b, OP_SIZE, 4096);
+	}
+	for (unsigned int round = 0; round < 5; round++) {
+		int64_t start = clock_cpu_ns();
+
+		batch_set_clear(&out);
+		assert_int_equal(enrich_apply(e, &in, &out, &err), 0);
+		best = MIN(best, clock_cpu_ns() - start);
+	}
+	print_message("%lld ns per call\n", (long long)(best / 50000));
+	assert_true(best / 50000 < 1000); /* generous: sanitizers and busy machines; 100 is the goal */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ids_and_versions), cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_results),          cmocka_unit_test(test_unknown_keys),
+		cmocka_unit_test(test_cgroups),          cmocka_unit_test(test_speed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
