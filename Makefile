@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+# The commands of the project. Meson builds; this sees that what it needs is there, and names what one does often.
+#
+#   make            build            make test      every test           make install   PREFIX=/usr/local DESTDIR=
+#   make demo       see it at work   make bench     cost, side by side   make deb       packages in out/
+#   make static     one static file  make fuzz      fuzz the parsers     make soak      hours of random work
+
+BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+export BUILD
+
+# Two jobs at least; on small machines linking is what takes memory
+JOBS ?= $(shell nproc)
+SETUP = meson setup -Dprefix=$(PREFIX) $(MESON_OPTIONS)
+
+all: build
+
+# A prefix that changes is taken over by a tree that exists.
+$(BUILD)/build.ninja:
+	@tools/packages build
+	$(SETUP) $(BUILD) >/dev/null
+
+build: $(BUILD)/build.ninja
+	@tools/packages build
+	@ninja -C $(BUILD) -j $(JOBS) $(if $(V),-v,--quiet)
+
+# DuckDB's library for `weir sql`, at the version that tools/duckdb pins.
+engine: build
+	@tools/duckdb/ready --optional out/lib
+
+demo: build engine
+	@tools/packages demo
+	@demo/demo $(BUILD)/src/cli/weir
+
+test: build engine
+	@tools/packages test
+	@tools/run-tests $(BUILD)
+
+quick: build
+	@meson test -C $(BUILD) --suite quick --print-errorlogs
+
+bench: build
+	@tools/packages bench
+	@bench/run $(BUILD)
+
+fuzz:
+	@tools/packages build fuzz
+	@tools/fuzz
+
+soak: build
+	@tools/packages test
+	@tools/soak $(BUILD)
+
+install: build engine
+	@meson configure -Dprefix=$(PREFIX) $(BUILD)
+	@ninja -C $(BUILD) -j $(JOBS) --quiet
+	meson install -C $(BUILD) --no-rebuild --quiet $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+	@[ ! -e out/lib/libduckdb.so ] || install -D -m 644 -t "$(DESTDIR)$(PREFIX)/lib/weir" out/lib/libduckdb.so out/lib/LICENSE.duckdb
+
+deb:
+	@tools/packages build engine deb
+	@tools/deb
+
+static:
+	@tools/packages build static
+	@tools/static
+
+docs: build
+	$(BUILD)/src/cli/weir help --markdown >docs/commands.md
+
+format:
+	@clang-format-16 -i $$(git ls-files '*.c' '*.h')
+
+clean:
+	rm -rf $(BUILD) build-static build-deb build-fuzz out
+
+.PHONY: all build engine demo test quick bench fuzz soak install deb static docs format clean
