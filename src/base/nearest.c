@@ -13,7 +13,8 @@ static bool same_letter(char a, char b)
 unsigned int nearest_distance(const char *a, const char *b)
 {
 	size_t la = strlen(a), lb = strlen(b);
-	/* three rows of the table of edit distances: the one before the last, the last, the current */
+	/* three rows of the table of edit distances: the one before the last, the last, the current
+	 */
 	unsigned int rows[3][NEAREST_WORD_MAX + 1];
 	unsigned int *before = rows[0], *last = rows[1], *now = rows[2];
 
@@ -28,7 +29,8 @@ unsigned int nearest_distance(const char *a, const char *b)
 			unsigned int add_or_drop = MIN(last[j], now[j - 1]) + 1;
 
 			now[j] = MIN(add_or_drop, change);
-			if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) && same_letter(a[i - 2], b[j - 1]))
+			if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) &&
+			    same_letter(a[i - 2], b[j - 1]))
 				now[j] = MIN(now[j], before[j - 2] + 1);
 		}
 		unsigned int *spare = before;

@@ -12,7 +12,9 @@ struct nearest {
 	unsigned int distance;
 };
 
-/* Offers one name; start with {.word = typed}. Near enough: at most a third of the word's letters differ, at least one. */
+/* Offers one name; start with {.word = typed}. Near enough: at most a third of the word's letters
+ * differ, at least one. */
 void nearest_offer(struct nearest *n, const char *name);
-/* Letters to add, drop, change or swap with their neighbour to turn one into the other (Damerau, restricted). */
+/* Letters to add, drop, change or swap with their neighbour to turn one into the other (Damerau,
+ * restricted). */
 unsigned int nearest_distance(const char *a, const char *b);

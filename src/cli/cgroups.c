@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define CGROUP_MOUNTS_MAX 16
-#define CONTAINER_ID_MIN 6 /* digits of an id that are unlikely to begin another by chance */
+#define CGROUP_MOUNTS_MAX   16
+#define CONTAINER_ID_MIN    6 /* digits of an id that are unlikely to begin another by chance */
 #define CONTAINER_ID_LENGTH 64
 
 /* Where hierarchies are mounted, version 2 first. */
@@ -49,7 +49,9 @@ static int mounts_read(struct cgroup_mounts *m, struct error *err)
 	mounts_add(m, "cgroup2");
 	mounts_add(m, "cgroup");
 	if (m->count == 0)
-		return error_set(err, -ENOENT, "no control groups are mounted here; choose by -p PID or --comm NAME instead");
+		return error_set(err, -ENOENT,
+				 "no control groups are mounted here; choose by -p PID or --comm "
+				 "NAME instead");
 	return 0;
 }
 
@@ -84,7 +86,8 @@ static bool has_processes(const char *folder)
 	return populated;
 }
 
-/* A hybrid host has every folder several times, with processes in version 1 only: prefers one that has some. */
+/* A hybrid host has every folder several times, with processes in version 1 only: prefers one that
+ * has some. */
 static void prefer(char **best, const char *folder)
 {
 	if (*best && (has_processes(*best) || !has_processes(folder)))
@@ -107,20 +110,23 @@ int cgroup_of_path(const char *path, char **ret, struct error *err)
 	for (size_t i = 0; !best && i < mounts.count; i++) {
 		char folder[4096];
 
-		snprintf(folder, sizeof(folder), "%s/%s", mounts.folders[i], path[0] == '/' ? path + 1 : path);
+		snprintf(folder, sizeof(folder), "%s/%s", mounts.folders[i],
+			 path[0] == '/' ? path + 1 : path);
 		if (is_folder(folder))
 			prefer(&best, folder);
 	}
 	if (!best)
-		return error_set(err, -ENOENT, "no control group '%s' below %s; /proc/PID/cgroup names a process's", path,
-				 mounts.folders[0]);
+		return error_set(
+			err, -ENOENT,
+			"no control group '%s' below %s; /proc/PID/cgroup names a process's", path,
+			mounts.folders[0]);
 	*ret = best;
 	return 0;
 }
 
 /* Walks all hierarchies for a folder whose name passes the test. */
-static int find_folder(bool (*matches)(const char *folder, const char *wanted), const char *wanted, char **ret,
-		       struct error *err)
+static int find_folder(bool (*matches)(const char *folder, const char *wanted), const char *wanted,
+		       char **ret, struct error *err)
 {
 	_cleanup_(mounts_free) struct cgroup_mounts mounts = {0};
 	char *best = NULL, *roots[CGROUP_MOUNTS_MAX + 1] = {0};
@@ -135,7 +141,8 @@ static int find_folder(bool (*matches)(const char *folder, const char *wanted), 
 	if (!walk)
 		return error_errno(err, -errno, "looking through the control groups");
 	while ((entry = fts_read(walk))) {
-		if (entry->fts_info == FTS_D && entry->fts_level > 0 && matches(entry->fts_name, wanted))
+		if (entry->fts_info == FTS_D && entry->fts_level > 0 &&
+		    matches(entry->fts_name, wanted))
 			prefer(&best, entry->fts_path);
 	}
 	fts_close(walk);
@@ -157,13 +164,15 @@ int cgroup_of_unit(const char *unit, char **ret, struct error *err)
 	int r = find_folder(is_unit, unit, ret, err);
 
 	if (r < 0)
-		return error_set(err, r, "no running unit '%s'; `systemctl status %s` tells its state", unit, unit);
+		return error_set(err, r,
+				 "no running unit '%s'; `systemctl status %s` tells its state",
+				 unit, unit);
 	return 0;
 }
 
 /*
- * Folders of containers: docker-ID.scope, libpod-ID.scope, cri-containerd-ID.scope, ID below /docker (version 1),
- * lxc.payload.NAME, systemd-nspawn@NAME.service, machine-NAME.scope.
+ * Folders of containers: docker-ID.scope, libpod-ID.scope, cri-containerd-ID.scope, ID below
+ * /docker (version 1), lxc.payload.NAME, systemd-nspawn@NAME.service, machine-NAME.scope.
  */
 static bool is_container(const char *folder, const char *wanted)
 {
@@ -175,14 +184,17 @@ static bool is_container(const char *folder, const char *wanted)
 		size_t prefix = strlen(before_name[i]);
 		const char *rest = folder + prefix;
 
-		if (strncmp(folder, before_name[i], prefix) == 0 && strncmp(rest, wanted, len) == 0 &&
-		    (!rest[len] || strcmp(rest + len, ".service") == 0 || strcmp(rest + len, ".scope") == 0))
+		if (strncmp(folder, before_name[i], prefix) == 0 &&
+		    strncmp(rest, wanted, len) == 0 &&
+		    (!rest[len] || strcmp(rest + len, ".service") == 0 ||
+		     strcmp(rest + len, ".scope") == 0))
 			return true;
 	}
 	id = id ? id + 1 : folder;
 	while (isxdigit((unsigned char)id[digits]))
 		digits++;
-	return digits == CONTAINER_ID_LENGTH && len >= CONTAINER_ID_MIN && strncmp(id, wanted, len) == 0;
+	return digits == CONTAINER_ID_LENGTH && len >= CONTAINER_ID_MIN &&
+	       strncmp(id, wanted, len) == 0;
 }
 
 /* Docker's own file of each container holds "Name":"/web"; its folder is the id. */
@@ -197,7 +209,8 @@ static bool docker_id(const char *name, char id[static CONTAINER_ID_LENGTH + 1])
 		for (size_t i = 0; !found && i < files.gl_pathc; i++) {
 			_cleanup_free_ char *text = NULL;
 			size_t size = 0;
-			const char *folder = files.gl_pathv[i] + strlen("/var/lib/docker/containers/");
+			const char *folder =
+				files.gl_pathv[i] + strlen("/var/lib/docker/containers/");
 			FILE *f = fopen(files.gl_pathv[i], "re");
 
 			if (!f)
@@ -217,7 +230,10 @@ int cgroup_of_container(const char *name, char **ret, struct error *err)
 	int r = find_folder(is_container, docker_id(name, id) ? id : name, ret, err);
 
 	if (r < 0)
-		return error_set(err, r, "no running container '%s'; its id (at least %d digits), a name known to Docker, "
-				 "or a machine's name is wanted", name, CONTAINER_ID_MIN);
+		return error_set(err, r,
+				 "no running container '%s'; its id (at least %d digits), a name "
+				 "known to Docker, "
+				 "or a machine's name is wanted",
+				 name, CONTAINER_ID_MIN);
 	return 0;
 }

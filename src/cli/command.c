@@ -33,7 +33,8 @@ int fail_usage(const char *fmt, ...)
 
 int fail_extra(const char *command, const char *argument)
 {
-	return fail_usage("'%s' is one argument too many; `weir %s --help` tells the usage", argument, command);
+	return fail_usage("'%s' is one argument too many; `weir %s --help` tells the usage",
+			  argument, command);
 }
 
 const struct command *command_find(const char *name)
@@ -48,11 +49,11 @@ const struct command *command_find(const char *name)
 /* One command line while it is parsed. */
 struct parse {
 	const struct command *cmd;
-	char *opts;       /* the command's options struct */
+	char *opts; /* the command's options struct */
 	int argc;
 	char **argv;
-	int next;         /* first argument not looked at yet */
-	int left;         /* arguments kept in argv[1 .. left] */
+	int next; /* first argument not looked at yet */
+	int left; /* arguments kept in argv[1 .. left] */
 	bool help;
 };
 
@@ -66,10 +67,10 @@ static int unknown_option(const struct command *cmd, const char *shown, const ch
 	}
 	nearest_offer(&near, "help");
 	if (near.best)
-		return fail_usage("%s: no option '%.*s'; did you mean --%s?", cmd->name, OPTION_SHOWN_MAX, shown,
-				  near.best);
-	return fail_usage("%s: no option '%.*s'; `weir %s --help` lists them", cmd->name, OPTION_SHOWN_MAX, shown,
-			  cmd->name);
+		return fail_usage("%s: no option '%.*s'; did you mean --%s?", cmd->name,
+				  OPTION_SHOWN_MAX, shown, near.best);
+	return fail_usage("%s: no option '%.*s'; `weir %s --help` lists them", cmd->name,
+			  OPTION_SHOWN_MAX, shown, cmd->name);
 }
 
 static int list_add(struct option_list *list, const char *value, struct error *err)
@@ -81,7 +82,8 @@ static int list_add(struct option_list *list, const char *value, struct error *e
 }
 
 /* Stores the value (NULL for a flag) in the options struct. 0 or an exit status. */
-static int option_store(struct parse *p, const struct option *o, const char *shown, const char *value)
+static int option_store(struct parse *p, const struct option *o, const char *shown,
+			const char *value)
 {
 	void *field = p->opts + o->offset;
 	struct error err = {0};
@@ -112,11 +114,13 @@ static int option_store(struct parse *p, const struct option *o, const char *sho
 	return r < 0 ? fail_usage("%s: %s: %s", p->cmd->name, shown, err.message) : 0;
 }
 
-/* Takes the next argument as the value of an option that was given without one. 0 or an exit status. */
+/* Takes the next argument as the value of an option that was given without one. 0 or an exit
+ * status. */
 static int option_value(struct parse *p, const struct option *o, const char *shown)
 {
 	if (p->next >= p->argc)
-		return fail_usage("%s: %s needs a value: %s %s", p->cmd->name, shown, shown, o->value);
+		return fail_usage("%s: %s needs a value: %s %s", p->cmd->name, shown, shown,
+				  o->value);
 	return option_store(p, o, shown, p->argv[p->next++]);
 }
 
@@ -128,7 +132,8 @@ static int parse_long(struct parse *p, const char *arg)
 	char word[OPTION_SHOWN_MAX];
 
 	for (const struct option *o = p->cmd->options; o && (o->short_name || o->long_name); o++) {
-		if (!o->long_name || strlen(o->long_name) != len || strncmp(o->long_name, name, len) != 0)
+		if (!o->long_name || strlen(o->long_name) != len ||
+		    strncmp(o->long_name, name, len) != 0)
 			continue;
 		snprintf(word, sizeof(word), "--%s", o->long_name);
 		if (o->type == OPTION_FLAG && equals)
@@ -209,7 +214,8 @@ static void options_free(const struct command *cmd, char *opts)
 	free(opts);
 }
 
-int command_run(const struct command *cmd, int argc, char **argv)
+/* Parses and, with `run`, goes on to do what was asked. */
+static int command_line(const struct command *cmd, int argc, char **argv, bool run)
 {
 	struct parse p = {.cmd = cmd, .argc = argc, .argv = argv, .next = 1};
 	int status;
@@ -218,18 +224,26 @@ int command_run(const struct command *cmd, int argc, char **argv)
 	if (!p.opts)
 		return fail(&(struct error){.code = -ENOMEM});
 	status = parse_all(&p);
-	if (!status && p.help) {
-		help_command(stdout, cmd);
-	} else if (!status && cmd->no_args && p.left) {
+	if (!status && !p.help && cmd->no_args && p.left)
 		status = fail_extra(cmd->name, argv[1]);
-	} else if (!status) {
-		char *end = argv[p.left + 1];
-
-		/* a command line among the arguments goes to execvp() as it is, so it ends with NULL */
+	if (!status && run && p.help) {
+		help_command(stdout, cmd);
+	} else if (!status && run) {
+		/* a command line among the arguments goes to execvp() as it is: it ends with NULL
+		 */
 		argv[p.left + 1] = NULL;
 		status = cmd->run(p.opts, p.left, argv + 1);
-		argv[p.left + 1] = end;
 	}
 	options_free(cmd, p.opts);
 	return status;
+}
+
+int command_run(const struct command *cmd, int argc, char **argv)
+{
+	return command_line(cmd, argc, argv, true);
+}
+
+int command_check(const struct command *cmd, int argc, char **argv)
+{
+	return command_line(cmd, argc, argv, false);
 }

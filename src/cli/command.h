@@ -2,20 +2,21 @@
 /*
  * cli: one file per subcommand; the only place that prints and exits. May use everything.
  *
- * command.h: a subcommand is a struct with a table of its options; parsing, --help, the man page and shell
- * completion are made from it. Exit status: 0 done, 1 the thing asked for failed, 2 usage.
+ * command.h: a subcommand is a struct with a table of its options; parsing, --help, the man page
+ * and shell completion are made from it. Exit status: 0 done, 1 the thing asked for failed, 2
+ * usage.
  */
 #pragma once
 
 #include "base/error.h"
 
 enum option_type {
-	OPTION_FLAG,     /* *(bool *)  */
-	OPTION_STRING,   /* *(const char **) */
-	OPTION_LIST,     /* struct option_list *: repeatable */
-	OPTION_INT,      /* *(int64_t *) */
+	OPTION_FLAG,	 /* *(bool *)  */
+	OPTION_STRING,	 /* *(const char **) */
+	OPTION_LIST,	 /* struct option_list *: repeatable */
+	OPTION_INT,	 /* *(int64_t *) */
 	OPTION_DURATION, /* *(int64_t *) ns: 5s, 1.5ms, 200us, 2m; a bare number is seconds */
-	OPTION_SIZE,     /* *(uint64_t *) bytes: 64KiB, 1M, 2GiB */
+	OPTION_SIZE,	 /* *(uint64_t *) bytes: 64KiB, 1M, 2GiB */
 };
 
 struct option_list {
@@ -24,12 +25,12 @@ struct option_list {
 };
 
 struct option {
-	char short_name;        /* 0: none */
-	const char *long_name;  /* NULL: none */
+	char short_name;       /* 0: none */
+	const char *long_name; /* NULL: none */
 	enum option_type type;
-	const char *value;      /* "PID", "FILE", ... in help; NULL for flags */
-	const char *help;       /* one sentence, lower case; NULL: accepted but not shown */
-	size_t offset;          /* of the field in the command's own options struct */
+	const char *value; /* "PID", "FILE", ... in help; NULL for flags */
+	const char *help;  /* one sentence, lower case; NULL: accepted but not shown */
+	size_t offset;	   /* of the field in the command's own options struct */
 };
 
 struct command_example {
@@ -38,14 +39,14 @@ struct command_example {
 
 struct command {
 	const char *name;
-	const char *summary;      /* one line, lower case, for `weir --help` */
-	const char *usage;        /* "[options] -- CMD [ARG...]" */
-	const char *description;  /* paragraphs for the man page and --help */
-	const struct option *options; /* ends with {0} */
-	size_t options_size;      /* of the options struct */
+	const char *summary;			/* one line, lower case, for `weir --help` */
+	const char *usage;			/* "[options] -- CMD [ARG...]" */
+	const char *description;		/* paragraphs for the man page and --help */
+	const struct option *options;		/* ends with {0} */
+	size_t options_size;			/* of the options struct */
 	const struct command_example *examples; /* ends with {0} */
-	bool takes_command;       /* everything after the first non-option is a command line */
-	bool no_args;             /* takes options alone: the parser refuses anything else */
+	bool takes_command; /* everything after the first non-option is a command line */
+	bool no_args;	    /* takes options alone: the parser refuses anything else */
 	/* opts: the filled struct; args: what is left. Returns the exit status. */
 	int (*run)(const void *opts, int argc, char **argv);
 };
@@ -64,8 +65,11 @@ int fail_extra(const char *command, const char *argument);
 
 /* The command of that name, or NULL. */
 const struct command *command_find(const char *name);
-/* Parses argv[1..] by the command's table and runs it; argv[0] is its name. Returns the exit status. */
+/* Parses argv[1..] by the command's table and runs it; argv[0] is its name. Returns the exit
+ * status. */
 int command_run(const struct command *cmd, int argc, char **argv);
+/* Only parses: 0, or 2 and why on standard error. May reorder argv, as command_run() does. */
+int command_check(const struct command *cmd, int argc, char **argv);
 
 /* Values as options take them, for texts that are no option. 0 or -EINVAL with the reason. */
 int parse_int(const char *text, int64_t *ret, struct error *err);

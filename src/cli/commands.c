@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commands.c: every subcommand, in the order of `weir --help`: one line each, declared in commands.h. */
+/* commands.c: every subcommand, in the order of `weir --help`: one line each, declared in
+ * commands.h. */
 #include "cli/commands.h"
 
 const struct command *const commands[] = {

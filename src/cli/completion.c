@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* completion.c: `weir completion SHELL`: scripts that complete commands and options, made from the tables. */
+/* completion.c: `weir completion SHELL`: scripts that complete commands and options, made from the
+ * tables. */
 #include "cli/help.h"
 
 #include <string.h>
@@ -19,10 +20,12 @@ static void bash(FILE *out)
 {
 	fputs("# bash completion for weir: eval \"$(weir completion bash)\"\n"
 	      "_weir()\n{\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} words=\n"
-	      "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\twords='", out);
+	      "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\twords='",
+	      out);
 	for (size_t i = 0; commands[i]; i++)
 		fprintf(out, "%s ", commands[i]->name);
-	fputs("--help --version'\n\telif [[ $cur == -* ]]; then\n\t\tcase ${COMP_WORDS[1]} in\n", out);
+	fputs("--help --version'\n\telif [[ $cur == -* ]]; then\n\t\tcase ${COMP_WORDS[1]} in\n",
+	      out);
 	for (size_t i = 0; commands[i]; i++) {
 		fprintf(out, "\t\t%s) words='", commands[i]->name);
 		words(out, commands[i]);
@@ -31,10 +34,12 @@ static void bash(FILE *out)
 	fputs("\t\tesac\n\tfi\n"
 	      "\tif [ -n \"$words\" ]; then\n\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
 	      "\telse\n\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n\tfi\n}\n"
-	      "complete -o filenames -F _weir weir\n", out);
+	      "complete -o filenames -F _weir weir\n",
+	      out);
 }
 
-/* Text inside single quotes of a shell, without the characters that zsh's _arguments gives a meaning. */
+/* Text inside single quotes of a shell, without the characters that zsh's _arguments gives a
+ * meaning. */
 static void quoted(FILE *out, const char *text)
 {
 	for (; *text && *text != '\n'; text++) {
@@ -69,15 +74,18 @@ static void zsh_option(FILE *out, const struct option *o, bool is_long)
 
 static void zsh(FILE *out)
 {
-	fputs("#compdef weir\n# zsh completion for weir: weir completion zsh > ~/.zfunc/_weir\n_weir()\n{\n"
-	      "\tlocal -a cmds=(\n", out);
+	fputs("#compdef weir\n# zsh completion for weir: weir completion zsh > "
+	      "~/.zfunc/_weir\n_weir()\n{\n"
+	      "\tlocal -a cmds=(\n",
+	      out);
 	for (size_t i = 0; commands[i]; i++) {
 		fprintf(out, "\t\t'%s:", commands[i]->name);
 		quoted(out, commands[i]->summary);
 		fputs("'\n", out);
 	}
 	fputs("\t)\n\tif (( CURRENT == 2 )); then\n\t\t_describe command cmds\n\t\treturn\n\tfi\n"
-	      "\tlocal name=$words[2]\n\tshift words\n\t(( CURRENT-- ))\n\tcase $name in\n", out);
+	      "\tlocal name=$words[2]\n\tshift words\n\t(( CURRENT-- ))\n\tcase $name in\n",
+	      out);
 	for (size_t i = 0; commands[i]; i++) {
 		fprintf(out, "\t%s)\n\t\t_arguments -s", commands[i]->name);
 		for (const struct option *o = commands[i]->options; !option_end(o); o++) {
@@ -93,7 +101,9 @@ static void zsh(FILE *out)
 
 static void fish(FILE *out)
 {
-	fputs("# fish completion for weir: weir completion fish > ~/.config/fish/completions/weir.fish\n", out);
+	fputs("# fish completion for weir: weir completion fish > "
+	      "~/.config/fish/completions/weir.fish\n",
+	      out);
 	for (size_t i = 0; commands[i]; i++) {
 		const struct command *c = commands[i];
 
@@ -103,7 +113,8 @@ static void fish(FILE *out)
 		for (const struct option *o = c->options; !option_end(o); o++) {
 			if (!o->help)
 				continue;
-			fprintf(out, "complete -c weir -n '__fish_seen_subcommand_from %s'", c->name);
+			fprintf(out, "complete -c weir -n '__fish_seen_subcommand_from %s'",
+				c->name);
 			if (o->short_name)
 				fprintf(out, " -s %c", o->short_name);
 			if (o->long_name)

@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-#define HELP_WIDTH 100      /* columns */
-#define HELP_COLUMN_MAX 26  /* an option's name is at most so wide; else its text starts below it */
+#define HELP_WIDTH	100 /* columns */
+#define HELP_COLUMN_MAX 26  /* an option's name is at most so wide; else its text starts below it \
+			     */
 
 /* Prints text in lines of at most HELP_WIDTH, each but the first indented; newlines in it stay. */
 static void wrapped(FILE *out, const char *text, size_t indent)
@@ -42,18 +43,23 @@ void option_title(const struct option *o, char *buf, size_t size)
 	char shown[] = {'-', o->short_name, 0};
 
 	snprintf(buf, size, "%s%s%s%s%s%s", o->short_name ? shown : "  ",
-		 o->short_name && o->long_name ? ", " : o->short_name ? "" : "  ", o->long_name ? "--" : "",
-		 o->long_name ? o->long_name : "", o->value ? " " : "", o->value ? o->value : "");
+		 o->short_name && o->long_name ? ", "
+		 : o->short_name	       ? ""
+					       : "  ",
+		 o->long_name ? "--" : "", o->long_name ? o->long_name : "", o->value ? " " : "",
+		 o->value ? o->value : "");
 }
 
 void help_overview(FILE *out)
 {
 	fputs("weir shows where the I/O of a program goes.\n\n"
-	      "usage: weir COMMAND [options] [arguments]\n\n", out);
+	      "usage: weir COMMAND [options] [arguments]\n\n",
+	      out);
 	for (size_t i = 0; commands[i]; i++)
 		fprintf(out, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
 	fputs("\n  weir COMMAND --help   tells a command's options, with examples\n"
-	      "  weir --version        tells the version\n", out);
+	      "  weir --version        tells the version\n",
+	      out);
 }
 
 static void help_options(FILE *out, const struct command *cmd)
@@ -83,7 +89,8 @@ static void help_options(FILE *out, const struct command *cmd)
 
 void help_command(FILE *out, const struct command *cmd)
 {
-	fprintf(out, "weir %s: %s\n\nusage: weir %s %s\n", cmd->name, cmd->summary, cmd->name, cmd->usage);
+	fprintf(out, "weir %s: %s\n\nusage: weir %s %s\n", cmd->name, cmd->summary, cmd->name,
+		cmd->usage);
 	if (cmd->description) {
 		fputc('\n', out);
 		wrapped(out, cmd->description, 0);

@@ -7,7 +7,8 @@
 #include <locale.h>
 #include <string.h>
 
-/* Output that does not arrive (a full disk) is a failure, also of a command that did all else right. */
+/* Output that does not arrive (a full disk) is a failure, also of a command that did all else
+ * right. */
 static int finish(int status)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
@@ -40,7 +41,8 @@ int main(int argc, char **argv)
 		return finish(0);
 	}
 	if (argv[1][0] == '-')
-		return fail_usage("a command comes first: weir COMMAND [options]; `weir --help` lists them");
+		return fail_usage(
+			"a command comes first: weir COMMAND [options]; `weir --help` lists them");
 	cmd = command_find(argv[1]);
 	if (!cmd)
 		return command_unknown(argv[1]);

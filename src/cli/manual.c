@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* Text for roff: a backslash, a hyphen and a dot or quote at the start of a line mean something there. */
+/* Text for roff: a backslash, a hyphen and a dot or quote at the start of a line mean something
+ * there. */
 static void roff(FILE *out, const char *text)
 {
 	bool line_start = true;
@@ -48,23 +49,33 @@ static void man_weir(FILE *out)
 	      ".SH NAME\nweir \\- record every I/O of a program and show where it went\n"
 	      ".SH SYNOPSIS\n.B weir\n.I COMMAND\n[options] [arguments]\n"
 	      ".SH DESCRIPTION\n"
-	      "weir records the calls of a program, a container or a whole host that touch files, sockets, pipes and\n"
-	      "memory maps, in the kernel, with BPF, and keeps them in a trace file. Reports, live lines and SQL are\n"
+	      "weir records the calls of a program, a container or a whole host that touch files, "
+	      "sockets, pipes and\n"
+	      "memory maps, in the kernel, with BPF, and keeps them in a trace file. Reports, live "
+	      "lines and SQL are\n"
 	      "made from it. What could not be recorded is counted, kept in the trace and shown.\n"
-	      ".PP\nRecording needs root, or the capabilities that\n.B weir doctor\nnames. Reading a trace needs neither.\n"
-	      ".SH COMMANDS\n", out);
+	      ".PP\nRecording needs root, or the capabilities that\n.B weir doctor\nnames. Reading "
+	      "a trace needs neither.\n"
+	      ".SH COMMANDS\n",
+	      out);
 	for (size_t i = 0; commands[i]; i++) {
 		fprintf(out, ".TP\n.B %s\n", commands[i]->name);
 		roff(out, commands[i]->summary);
 	}
-	fputs(".SH EXIT STATUS\n.TP\n.B 0\nDone.\n.TP\n.B 1\nThe thing asked for failed.\n.TP\n.B 2\n"
-	      "The command line is wrong.\n.PP\n.B weir record \\-\\- CMD\nends with the status of CMD.\n"
-	      ".SH FILES\n.TP\n.I weir.trace\nThe trace that is written and read unless another is named; an older one\n"
+	fputs(".SH EXIT STATUS\n.TP\n.B 0\nDone.\n.TP\n.B 1\nThe thing asked for failed.\n.TP\n.B "
+	      "2\n"
+	      "The command line is wrong.\n.PP\n.B weir record \\-\\- CMD\nends with the status of "
+	      "CMD.\n"
+	      ".SH FILES\n.TP\n.I weir.trace\nThe trace that is written and read unless another is "
+	      "named; an older one\n"
 	      "becomes\n.IR weir.trace.old .\n"
 	      ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nNo colours, also on a terminal.\n"
-	      ".TP\n.B WEIR_PAGER, PAGER\nShows long output on a terminal;\n.I cat\nturns it off.\n.SH SEE ALSO\n", out);
+	      ".TP\n.B WEIR_PAGER, PAGER\nShows long output on a terminal;\n.I cat\nturns it "
+	      "off.\n.SH SEE ALSO\n",
+	      out);
 	for (size_t i = 0; commands[i]; i++)
-		fprintf(out, ".BR weir\\-%s (1)%s\n", commands[i]->name, commands[i + 1] ? "," : "");
+		fprintf(out, ".BR weir\\-%s (1)%s\n", commands[i]->name,
+			commands[i + 1] ? "," : "");
 }
 
 void help_man(FILE *out, const struct command *cmd)
@@ -73,8 +84,8 @@ void help_man(FILE *out, const struct command *cmd)
 		man_weir(out);
 		return;
 	}
-	fprintf(out, ".TH WEIR\\-%s 1 \"\" \"weir %s\" \"User Commands\"\n.SH NAME\nweir\\-%s \\- ", cmd->name, WEIR_VERSION,
-		cmd->name);
+	fprintf(out, ".TH WEIR\\-%s 1 \"\" \"weir %s\" \"User Commands\"\n.SH NAME\nweir\\-%s \\- ",
+		cmd->name, WEIR_VERSION, cmd->name);
 	roff(out, cmd->summary);
 	fprintf(out, ".SH SYNOPSIS\n.B weir %s\n", cmd->name);
 	roff(out, cmd->usage);
@@ -113,7 +124,8 @@ void help_markdown(FILE *out, const struct command *cmd)
 {
 	char title[128];
 
-	fprintf(out, "\n## weir %s\n\n`weir %s %s`: %s.\n", cmd->name, cmd->name, cmd->usage, cmd->summary);
+	fprintf(out, "\n## weir %s\n\n`weir %s %s`: %s.\n", cmd->name, cmd->name, cmd->usage,
+		cmd->summary);
 	if (cmd->description)
 		fprintf(out, "\n%s\n", cmd->description);
 	fputs("\n| option | |\n|---|---|\n", out);
@@ -127,7 +139,8 @@ void help_markdown(FILE *out, const struct command *cmd)
 	}
 	fputs("| `-h, --help` | usage, options and examples |\n", out);
 	for (const struct command_example *e = cmd->examples; e && e->line; e++)
-		fprintf(out, "%s%s\n    # %s\n", e == cmd->examples ? "\n```\n" : "", e->line, e->what);
+		fprintf(out, "%s%s\n    # %s\n", e == cmd->examples ? "\n```\n" : "", e->line,
+			e->what);
 	if (cmd->examples && cmd->examples[0].line)
 		fputs("```\n", out);
 }

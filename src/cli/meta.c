@@ -13,7 +13,8 @@ struct help_options {
 /* For the build: every page from the tables. */
 static int help_all_markdown(void)
 {
-	printf("# Commands\n\nMade from the option tables by `weir help --markdown`; `make docs` renews it.\n");
+	printf("# Commands\n\nMade from the option tables by `weir help --markdown`; `make docs` "
+	       "renews it.\n");
 	for (size_t i = 0; commands[i]; i++)
 		help_markdown(stdout, commands[i]);
 	return 0;
@@ -26,7 +27,8 @@ int command_unknown(const char *name)
 	for (size_t i = 0; commands[i]; i++)
 		nearest_offer(&near, commands[i]->name);
 	if (near.best)
-		return fail_usage("'%.80s' is no command; did you mean `weir %s`?", name, near.best);
+		return fail_usage("'%.80s' is no command; did you mean `weir %s`?", name,
+				  near.best);
 	return fail_usage("'%.80s' is no command; `weir --help` lists them", name);
 }
 
@@ -55,21 +57,27 @@ static int help_run(const void *opts, int argc, char **argv)
 	return 0;
 }
 
+static const struct option help_table[] = {
+	{0, "man", OPTION_FLAG, NULL, "print the man page's source",
+	 offsetof(struct help_options, man)},
+	{0, "markdown", OPTION_FLAG, NULL, "print as Markdown",
+	 offsetof(struct help_options, markdown)},
+	{0},
+};
+
+static const struct command_example help_examples[] = {
+	{"weir help record", "the same as weir record --help"},
+	{"weir help --man record | man -l -", "the man page without installing it"},
+	{0},
+};
+
 const struct command command_help = {
 	.name = "help",
 	.summary = "tell what a command does, with its options and examples",
 	.usage = "[COMMAND]",
-	.options = (const struct option[]){
-		{0, "man", OPTION_FLAG, NULL, "print the man page's source", offsetof(struct help_options, man)},
-		{0, "markdown", OPTION_FLAG, NULL, "print as Markdown", offsetof(struct help_options, markdown)},
-		{0},
-	},
+	.options = help_table,
 	.options_size = sizeof(struct help_options),
-	.examples = (const struct command_example[]){
-		{"weir help record", "the same as weir record --help"},
-		{"weir help --man record | man -l -", "the man page without installing it"},
-		{0},
-	},
+	.examples = help_examples,
 	.run = help_run,
 };
 
@@ -80,18 +88,21 @@ static int completion_run(const void *opts, int argc, char **argv)
 	if (argc > 1)
 		return fail_extra("completion", argv[1]);
 	if (!help_completion(stdout, argv[0]))
-		return fail_usage("completion: no script for '%.80s'; there are bash, zsh and fish", argv[0]);
+		return fail_usage("completion: no script for '%.80s'; there are bash, zsh and fish",
+				  argv[0]);
 	return 0;
 }
+
+static const struct command_example completion_examples[] = {
+	{"eval \"$(weir completion bash)\"", "completion in this shell, until it ends"},
+	{0},
+};
 
 const struct command command_completion = {
 	.name = "completion",
 	.summary = "print a script that completes commands and options in a shell",
 	.usage = "bash|zsh|fish",
 	.options = (const struct option[]){{0}},
-	.examples = (const struct command_example[]){
-		{"eval \"$(weir completion bash)\"", "completion in this shell, until it ends"},
-		{0},
-	},
+	.examples = completion_examples,
 	.run = completion_run,
 };

@@ -25,9 +25,11 @@ int user_find(const char *text, struct user *ret, struct error *err)
 	if (!entry && !is_number) {
 		if (f)
 			fclose(f);
-		return error_set(err, -ENOENT, "no user '%s' in /etc/passwd; a number is taken as it is", text);
+		return error_set(err, -ENOENT,
+				 "no user '%s' in /etc/passwd; a number is taken as it is", text);
 	}
-	*ret = (struct user){.uid = entry ? entry->pw_uid : (uid_t)number, .gid = entry ? entry->pw_gid : (gid_t)number};
+	*ret = (struct user){.uid = entry ? entry->pw_uid : (uid_t)number,
+			     .gid = entry ? entry->pw_gid : (gid_t)number};
 	snprintf(ret->name, sizeof(ret->name), "%s", entry ? entry->pw_name : text);
 	snprintf(ret->home, sizeof(ret->home), "%s", entry ? entry->pw_dir : "/");
 	snprintf(ret->shell, sizeof(ret->shell), "%s", entry ? entry->pw_shell : "/bin/sh");
@@ -43,7 +45,8 @@ static bool is_strace_times(const char *text)
 }
 
 /* "12", "12,34", "12 34": adds to ids[0 .. *count). */
-static int add_ids(const char *option, const char *text, int32_t *ids, size_t *count, bool must_exist, struct error *err)
+static int add_ids(const char *option, const char *text, int32_t *ids, size_t *count,
+		   bool must_exist, struct error *err)
 {
 	_cleanup_free_ char *copy = strdup(text);
 	char *rest = copy;
@@ -57,14 +60,18 @@ static int add_ids(const char *option, const char *text, int32_t *ids, size_t *c
 		if (!*word)
 			continue;
 		if (parse_int(word, &id, NULL) < 0 || id <= 0 || id > INT32_MAX)
-			return error_set(err, -EINVAL, "%s: '%s' is not an id; to choose by name use --comm %s", option, word,
-					 word);
+			return error_set(err, -EINVAL,
+					 "%s: '%s' is not an id; to choose by name use --comm %s",
+					 option, word, word);
 		snprintf(folder, sizeof(folder), "/proc/%d", (int)id);
 		if (must_exist && access(folder, F_OK) < 0)
-			return error_set(err, -ESRCH, "%s: there is no process %d (any more)", option, (int)id);
+			return error_set(err, -ESRCH, "%s: there is no process %d (any more)",
+					 option, (int)id);
 		if (*count >= SELECT_LIST_MAX)
-			return error_set(err, -E2BIG, "%s: more than %d; choose by --comm, --cgroup or -a instead", option,
-					 SELECT_LIST_MAX);
+			return error_set(
+				err, -E2BIG,
+				"%s: more than %d; choose by --comm, --cgroup or -a instead",
+				option, SELECT_LIST_MAX);
 		ids[(*count)++] = (int32_t)id;
 	}
 	return *count ? 0 : error_set(err, -EINVAL, "%s: no id in '%s'", option, text);
@@ -114,7 +121,8 @@ static int as_given(const char *text, char **ret, struct error *err)
 }
 
 static int add_cgroups(const char *option, const struct option_list *list,
-		       int (*find)(const char *text, char **ret, struct error *err), struct select *s, struct error *err)
+		       int (*find)(const char *text, char **ret, struct error *err),
+		       struct select *s, struct error *err)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		int r = list_room(option, s->cgroup_count, err);
@@ -145,7 +153,8 @@ static int select_fill(const struct select_flags *f, bool live, struct select *s
 	if (r == 0)
 		r = add_cgroups("--unit", &f->units, live ? cgroup_of_unit : as_given, s, err);
 	if (r == 0)
-		r = add_cgroups("--container", &f->containers, live ? cgroup_of_container : as_given, s, err);
+		r = add_cgroups("--container", &f->containers,
+				live ? cgroup_of_container : as_given, s, err);
 	if (r == 0)
 		r = add_cgroups("--cgroup", &f->cgroups, live ? cgroup_of_path : as_given, s, err);
 	for (size_t i = 0; r == 0 && i < f->ops.count; i++) {
@@ -167,7 +176,8 @@ int record_flags_select(const struct record_flags *f, struct select *ret, struct
 	int r = 0;
 
 	if (f->everything && f->sel.pids.count)
-		r = error_set(err, -EINVAL, "-a is the whole host and -p one process of it: use one of them");
+		r = error_set(err, -EINVAL,
+			      "-a is the whole host and -p one process of it: use one of them");
 	if (r == 0)
 		r = select_fill(&f->sel, true, &s, err);
 	if (r < 0) {
@@ -198,11 +208,12 @@ bool record_flags_no_target(const struct record_flags *f)
 
 	for (size_t i = 0; i < s->tids.count; i++)
 		threads |= !is_strace_times(s->tids.items[i]);
-	return !f->everything && !threads && !s->pids.count && !s->comms.count && !s->uids.count && !s->units.count &&
-	       !s->containers.count && !s->cgroups.count;
+	return !f->everything && !threads && !s->pids.count && !s->comms.count && !s->uids.count &&
+	       !s->units.count && !s->containers.count && !s->cgroups.count;
 }
 
-int read_flags_open(const struct read_flags *f, int argc, char **argv, struct store **ret, struct error *err)
+int read_flags_open(const struct read_flags *f, int argc, char **argv, struct store **ret,
+		    struct error *err)
 {
 	size_t count = f->inputs.count + (size_t)argc;
 	_cleanup_free_ const char **paths = calloc(count + 1, sizeof(*paths));
@@ -219,12 +230,14 @@ int read_flags_open(const struct read_flags *f, int argc, char **argv, struct st
 		found = access(TRACE_DEFAULT, F_OK) == 0;
 		if (!found)
 			return error_set(err, -ENOENT,
-					 "no " TRACE_DEFAULT " in this folder; name a trace with -i, or make one: weir record -- CMD");
+					 "no " TRACE_DEFAULT " in this folder; name a trace with "
+							     "-i, or make one: weir record -- CMD");
 	}
 	return store_open(ret, paths, count, err);
 }
 
-/* "09:55:03.5", "2026-11-21T09:55:03", "2026-11-21 09:55": on the day of `first` where no day is named. */
+/* "09:55:03.5", "2026-11-21T09:55:03", "2026-11-21 09:55": on the day of `first` where no day is
+ * named. */
 static int parse_clock(const char *text, int64_t first, bool utc, int64_t *ret)
 {
 	static const char *const days[] = {"%Y-%m-%dT", "%Y-%m-%d ", ""};
@@ -239,7 +252,8 @@ static int parse_clock(const char *text, int64_t first, bool utc, int64_t *ret)
 
 		(utc ? gmtime_r : localtime_r)(&day, &tm);
 		tm.tm_sec = 0;
-		snprintf(format, sizeof(format), "%s%s", days[i / ARRAY_SIZE(clocks)], clocks[i % ARRAY_SIZE(clocks)]);
+		snprintf(format, sizeof(format), "%s%s", days[i / ARRAY_SIZE(clocks)],
+			 clocks[i % ARRAY_SIZE(clocks)]);
 		end = strptime(text, format, &tm);
 		if (end && *end == '.' && end[1] >= '0' && end[1] <= '9') {
 			char *rest;
@@ -256,8 +270,8 @@ static int parse_clock(const char *text, int64_t first, bool utc, int64_t *ret)
 	return -EINVAL;
 }
 
-static int parse_time(const char *option, const char *text, const struct read_flags *f, int64_t first, int64_t last,
-		      int64_t *ret, struct error *err)
+static int parse_time(const char *option, const char *text, const struct read_flags *f,
+		      int64_t first, int64_t last, int64_t *ret, struct error *err)
 {
 	int64_t ns;
 
@@ -267,12 +281,15 @@ static int parse_time(const char *option, const char *text, const struct read_fl
 	}
 	if (parse_clock(text, first, f->utc, ret) == 0)
 		return 0;
-	return error_set(err, -EINVAL, "%s: '%s' is no time; write +1.5s (after the start), -2s (before the end), 09:55:03.5 or "
-			 "2026-11-21T09:55:03", option, text);
+	return error_set(err, -EINVAL,
+			 "%s: '%s' is no time; write +1.5s (after the start), -2s (before the "
+			 "end), 09:55:03.5 or "
+			 "2026-11-21T09:55:03",
+			 option, text);
 }
 
-int read_flags_range(const struct read_flags *f, int64_t first, int64_t last, int64_t *ret_from, int64_t *ret_to,
-		     struct error *err)
+int read_flags_range(const struct read_flags *f, int64_t first, int64_t last, int64_t *ret_from,
+		     int64_t *ret_to, struct error *err)
 {
 	int64_t from = INT64_MIN, to = INT64_MAX;
 	int r = 0;

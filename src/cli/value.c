@@ -14,15 +14,32 @@ struct unit {
 };
 
 static const struct unit duration_units[] = {
-	{"ns", 1},		   {"us", NSEC_PER_USEC},     {"ms", NSEC_PER_MSEC},	   {"s", NSEC_PER_SEC},
-	{"m", 60.0 * NSEC_PER_SEC}, {"min", 60.0 * NSEC_PER_SEC}, {"h", 3600.0 * NSEC_PER_SEC}, {"", NSEC_PER_SEC},
+	{"ns", 1},
+	{"us", NSEC_PER_USEC},
+	{"ms", NSEC_PER_MSEC},
+	{"s", NSEC_PER_SEC},
+	{"m", 60.0 * NSEC_PER_SEC},
+	{"min", 60.0 * NSEC_PER_SEC},
+	{"h", 3600.0 * NSEC_PER_SEC},
+	{"", NSEC_PER_SEC},
 };
 
 /* KiB, KB and K are the same 1,024 bytes, as in ls, dd and head: nobody means 1,000 for a limit. */
 static const struct unit size_units[] = {
-	{"", 1},	  {"B", 1},	     {"K", 1ull << 10}, {"KB", 1ull << 10}, {"KiB", 1ull << 10},
-	{"M", 1ull << 20}, {"MB", 1ull << 20}, {"MiB", 1ull << 20}, {"G", 1ull << 30}, {"GB", 1ull << 30},
-	{"GiB", 1ull << 30}, {"T", 1ull << 40}, {"TB", 1ull << 40}, {"TiB", 1ull << 40},
+	{"", 1},
+	{"B", 1},
+	{"K", 1ull << 10},
+	{"KB", 1ull << 10},
+	{"KiB", 1ull << 10},
+	{"M", 1ull << 20},
+	{"MB", 1ull << 20},
+	{"MiB", 1ull << 20},
+	{"G", 1ull << 30},
+	{"GB", 1ull << 30},
+	{"GiB", 1ull << 30},
+	{"T", 1ull << 40},
+	{"TB", 1ull << 40},
+	{"TiB", 1ull << 40},
 };
 
 /* The number times its unit; -EINVAL where it is not a number of 0 or more, or has another unit. */
@@ -64,7 +81,8 @@ int parse_duration(const char *text, int64_t *ret_ns, struct error *err)
 	double ns;
 
 	if (parse_unit(text, duration_units, ARRAY_SIZE(duration_units), &ns) < 0 || ns >= 0x1p63)
-		return error_set(err, -EINVAL, "'%s' is not a duration; write 200us, 1.5ms, 10s or 2m", text);
+		return error_set(err, -EINVAL,
+				 "'%s' is not a duration; write 200us, 1.5ms, 10s or 2m", text);
 	*ret_ns = llround(ns);
 	return 0;
 }
@@ -74,7 +92,8 @@ int parse_size(const char *text, uint64_t *ret_bytes, struct error *err)
 	double bytes;
 
 	if (parse_unit(text, size_units, ARRAY_SIZE(size_units), &bytes) < 0 || bytes >= 0x1p63)
-		return error_set(err, -EINVAL, "'%s' is not a size; write 4096, 64KiB, 10M or 2GiB", text);
+		return error_set(err, -EINVAL, "'%s' is not a size; write 4096, 64KiB, 10M or 2GiB",
+				 text);
 	*ret_bytes = (uint64_t)llround(bytes);
 	return 0;
 }

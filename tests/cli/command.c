@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Command lines: what the parser takes, what it refuses, and that every example of every command is
+ * one it takes. */
+#include "base/clock.h"
+#include "base/nearest.h"
+#include "cli/command.h"
+#include "cli/help.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define WORDS_MAX 64
+
+struct sample_options {
+	bool all, brief;
+	const char *output;
+	struct option_list pids;
+	int64_t rows, time_ns;
+	uint64_t size;
+};
+
+static const struct option sample_table[] = {
+	{'a', "all", OPTION_FLAG, NULL, "x", offsetof(struct sample_options, all)},
+	{'b', "brief", OPTION_FLAG, NULL, "x", offsetof(struct sample_options, brief)},
+	{'o', "output", OPTION_STRING, "FILE", "x", offsetof(struct sample_options, output)},
+	{'p', "pid", OPTION_LIST, "PID", "x", offsetof(struct sample_options, pids)},
+	{0, "rows", OPTION_INT, "N", "x", offsetof(struct sample_options, rows)},
+	{0, "time", OPTION_DURATION, "TIME", "x", offsetof(struct sample_options, time_ns)},
+	{0, "size", OPTION_SIZE, "SIZE", "x", offsetof(struct sample_options, size)},
+	{0},
+};
+
+/* What the last run was given. */
+static struct sample_options seen;
+static char seen_args[256], seen_pids[64];
+
+static int sample_run(const void *opts, int argc, char **argv)
+{
+	seen = *(const struct sample_options *)opts;
+	seen_args[0] = seen_pids[0] = 0;
+	for (int i = 0; i < argc; i++)
+		snprintf(seen_args + strlen(seen_args), sizeof(seen_args) - strlen(seen_args),
+			 "[%s]", argv[i]);
+	for (size_t i = 0; i < seen.pids.count; i++)
+		snprintf(seen_pids + strlen(seen_pids), sizeof(seen_pids) - strlen(seen_pids),
+			 "[%s]", seen.pids.items[i]);
+	assert_null(argv[argc]);
+	return 0;
+}
+
+static struct command sample = {
+	.name = "sample",
+	.summary = "x",
+	.usage = "x",
+	.options = sample_table,
+	.options_size = sizeof(struct sample_options),
+	.run = sample_run,
+};
+
+/* Splits at blanks, single and double quotes respected; ends at a shell operator. */
+static int split(char *line, char **words)
+{
+	int count = 0;
+
+	for (char *in = line; *in && count < WORDS_MAX - 1;) {
+		char *out;
+
+		in += strspn(in, " ");
+		if (!*in || strchr("|;>", *in) || strncmp(in, "&&", 2) == 0)
+			break;
+		words[count++] = out = in;
+		for (char quote = 0; *in && (quote || *in != ' '); in++) {
+			if (*in == quote)
+				quote = 0;
+			else if (!quote && (*in == '\'' || *in == '"'))
+				quote = *in;
+			else
+				*out++ = *in;
+		}
+		if (*in)
+			in++;
+		*out = 0;
+	}
+	words[count] = NULL;
+	return count;
+}
+
+static int run(const char *line)
+{
+	static char copy[512]; /* what was parsed points into it */
+	char *words[WORDS_MAX];
+
+	snprintf(copy, sizeof(copy), "sample %s", line);
+	return command_run(&sample, split(copy, words), words);
+}
+
+static void options_in_every_spelling(void **state)
+{
+	assert_int_equal(
+		run("-ab -o out --pid=1 -p2 --pid 3 --rows 12 --time 1.5ms --size 64KiB rest more"),
+		0);
+	assert_true(seen.all && seen.brief);
+	assert_string_equal(seen.output, "out");
+	assert_string_equal(seen_pids, "[1][2][3]");
+	assert_int_equal(seen.rows, 12);
+	assert_int_equal(seen.time_ns, 1500000);
+	assert_int_equal(seen.size, 65536);
+	assert_string_equal(seen_args, "[rest][more]");
+	assert_int_equal(run("one --all two -- --brief -x"), 0);
+	assert_true(seen.all && !seen.brief);
+	assert_string_equal(seen_args, "[one][two][--brief][-x]");
+	assert_int_equal(run("- -abofile"), 0);
+	assert_string_equal(seen.output, "file");
+	assert_string_equal(seen_args, "[-]");
+}
+
+static void a_command_line_stays_as_it_is(void **state)
+{
+	sample.takes_command = true;
+	assert_int_equal(run("-a ls -b -o x"), 0);
+	assert_true(seen.all && !seen.brief && !seen.output);
+	assert_string_equal(seen_args, "[ls][-b][-o][x]");
+	assert_int_equal(run("-- -a ls -- x"), 0);
+	assert_false(seen.all);
+	assert_string_equal(seen_args, "[-a][ls][--][x]");
+	sample.takes_command = false;
+}
+
+static void wrong_lines_are_refused(void **state)
+{
+	static const char *const wrong[] = {
+		"--al",	       "--outptu x",
+		"-x",	       "-ax",
+		"--output",    "-o",
+		"--all=1",     "--rows 1x",
+		"--rows ''",   "--rows 99999999999999999999",
+		"--time 1y",   "--time -1",
+		"--time nan",  "--time 0x1p3",
+		"--size 1Q",   "--size -5",
+		"--size 1e30", "--=",
+		"---",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		if (run(wrong[i]) != 2)
+			fail_msg("not refused: %s", wrong[i]);
+	}
+	sample.no_args = true;
+	assert_int_equal(run("x"), 2);
+	sample.no_args = false;
+}
+
+static void values(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t ns;
+	} durations[] = {{"5", 5000000000},    {"5s", 5000000000},    {"0.5us", 500},
+			 {"2m", 120000000000}, {"1h", 3600000000000}, {"100ns", 100},
+			 {".5ms", 500000},     {"1.5MS", 1500000}};
+	int64_t ns;
+	uint64_t size;
+
+	for (size_t i = 0; i < ARRAY_SIZE(durations); i++) {
+		assert_int_equal(parse_duration(durations[i].text, &ns, NULL), 0);
+		assert_int_equal(ns, durations[i].ns);
+	}
+	assert_int_equal(parse_size("1.5k", &size, NULL), 0);
+	assert_int_equal(size, 1536);
+	assert_int_equal(parse_size("2GiB", &size, NULL), 0);
+	assert_int_equal(size, 2ull << 30);
+}
+
+static void nearest_names(void **state)
+{
+	assert_int_equal(nearest_distance("record", "record"), 0);
+	assert_int_equal(nearest_distance("recrod", "record"), 1);
+	assert_int_equal(nearest_distance("", "abc"), 3);
+	assert_int_equal(nearest_distance("open", "openat"), 2);
+	assert_int_equal(nearest_distance("kitten", "sitting"), 3);
+
+	struct nearest near = {.word = "reprot"};
+
+	for (size_t i = 0; commands[i]; i++)
+		nearest_offer(&near, commands[i]->name);
+	nearest_offer(&near, "report");
+	assert_string_equal(near.best, "report");
+	near = (struct nearest){.word = "xyzzy"};
+	nearest_offer(&near, "report");
+	assert_null(near.best);
+}
+
+/* An option's letter or name twice in one table hides the second. */
+static void tables_are_sound(void **state)
+{
+	for (size_t i = 0; commands[i]; i++) {
+		const struct command *c = commands[i];
+
+		assert_non_null(c->summary);
+		assert_non_null(c->usage);
+		assert_non_null(c->run);
+		for (const struct option *o = c->options; !option_end(o); o++) {
+			if (o->offset >= c->options_size || (o->type == OPTION_FLAG) != !o->value)
+				fail_msg("%s: option %c %s: offset or value wrong", c->name,
+					 o->short_name ? o->short_name : ' ',
+					 o->long_name ? o->long_name : "");
+			for (const struct option *p = o + 1; !option_end(p); p++) {
+				if ((o->short_name && o->short_name == p->short_name) ||
+				    (o->long_name && p->long_name &&
+				     strcmp(o->long_name, p->long_name) == 0))
+					fail_msg("%s: option %c %s is there twice", c->name,
+						 o->short_name ? o->short_name : ' ',
+						 o->long_name ? o->long_name : "");
+			}
+		}
+	}
+}
+
+static void examples_parse(void **state)
+{
+	for (size_t i = 0; commands[i]; i++) {
+		for (const struct command_example *e = commands[i]->examples; e && e->line; e++) {
+			char *words[WORDS_MAX], *copy = strdup(e->line),
+						*start = strstr(copy, "weir ");
+			int count = start ? split(start, words) : 0;
+			const struct command *c = count > 1 ? command_find(words[1]) : NULL;
+
+			if (count > 1 && words[1][strlen(words[1]) - 1] == ')')
+				words[1][strlen(words[1]) - 1] = 0;
+			if (!c || command_check(c, count - 1, words + 1) != 0)
+				fail_msg("weir %s: the example does not parse: %s",
+					 commands[i]->name, e->line);
+			free(copy);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(options_in_every_spelling),
+		cmocka_unit_test(a_command_line_stays_as_it_is),
+		cmocka_unit_test(wrong_lines_are_refused),
+		cmocka_unit_test(values),
+		cmocka_unit_test(nearest_names),
+		cmocka_unit_test(tables_are_sound),
+		cmocka_unit_test(examples_parse),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
