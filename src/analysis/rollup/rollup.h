@@ -12,6 +12,7 @@
 #include "batch/batch.h"
 #include "batch/dims.h"
 #include "hist/sparse.h"
+#include "schema/vocab.h"
 
 #define ROLLUP_WINDOW_NS 100000000ll
 

@@ -146,11 +146,17 @@ static int note_running(struct worker *w, size_t block, size_t row, const struct
 	return r;
 }
 
+static void note_max(struct scan *scan, size_t block, int64_t dur)
+{
+	uint64_t mark = dur > 0 ? (uint64_t)dur + 1 : 1;
+
+	scan->block_max[block] = MAX(scan->block_max[block], mark);
+}
+
 static int add_row(struct worker *w, size_t block, const struct batch *b, size_t row)
 {
 	const struct scan_filter *f = w->scan->opt->filter;
 	int64_t end = rollup_end(b, row);
-	uint64_t *max = &w->scan->block_max[block];
 	int r;
 
 	if (batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED) {
@@ -166,7 +172,7 @@ static int add_row(struct worker *w, size_t block, const struct batch *b, size_t
 			return r;
 	}
 	if (batch_get(b, OP_CLASS, row, CLASS_OTHER) != CLASS_WAIT)
-		*max = MAX(*max, (uint64_t)MAX(batch_get(b, OP_DUR, row, 0), 0) + 1);
+		note_max(w->scan, block, batch_get(b, OP_DUR, row, 0));
 	return rollup_add_op(w->rollup, b, row);
 }
 
@@ -200,7 +206,7 @@ static int read_summary(struct worker *w, const struct item *item, struct error 
 	const struct scan_filter *f = w->scan->opt->filter;
 	const struct batch *b;
 	struct error unread = {0};
-	uint64_t calls = 0, *max = &w->scan->block_max[item->block];
+	uint64_t calls = 0;
 	int r;
 
 	if (item->summary == SIZE_MAX)
@@ -217,7 +223,7 @@ static int read_summary(struct worker *w, const struct item *item, struct error 
 		if (!filter_summary(f, b, i))
 			continue;
 		if (batch_get(b, SUMMARY_CLASS, i, CLASS_OTHER) != CLASS_WAIT)
-			*max = MAX(*max, (uint64_t)MAX(batch_get(b, SUMMARY_MAX, i, 0), 0) + 1);
+			note_max(w->scan, item->block, batch_get(b, SUMMARY_MAX, i, 0));
 		r = rollup_add_summary(w->rollup, b, i);
 		if (r < 0)
 			return error_errno(err, r, "summary block %zu", item->summary);
