@@ -28,8 +28,20 @@ int batch_new(struct batch **ret, enum table_id table)
 	return 0;
 }
 
+static void spare_free(struct column *c)
+{
+	free(c->spare_val);
+	free(c->spare_nulls);
+	free(c->spare_ends);
+	c->spare_val = NULL;
+	c->spare_nulls = NULL;
+	c->spare_ends = NULL;
+	c->spare_cap = 0;
+}
+
 static void column_free(struct column *c)
 {
+	spare_free(c);
 	free(c->val);
 	free(c->nulls);
 	free(c->ends);
@@ -46,10 +58,24 @@ void batch_free(struct batch *b)
 	free(b);
 }
 
+void batch_drop_column(struct batch *b, unsigned int column)
+{
+	struct column *c = &b->columns[column];
+
+	if (!c->val && !c->ends)
+		return;
+	spare_free(c);
+	c->spare_val = TAKE_PTR(c->val);
+	c->spare_ends = TAKE_PTR(c->ends);
+	c->spare_nulls = TAKE_PTR(c->nulls);
+	c->spare_cap = MAX(b->cap, (size_t)1);
+	c->data_len = 0;
+}
+
 void batch_clear(struct batch *b)
 {
 	for (unsigned int i = 0; i < b->def->column_count; i++)
-		column_free(&b->columns[i]);
+		batch_drop_column(b, i);
 	b->rows = 0;
 	b->cap = 0;
 }
@@ -96,23 +122,42 @@ void batch_resize(struct batch *b, size_t rows)
 	b->cap = MAX(rows, (size_t)1);
 }
 
+/* Moves the spare memory of a column into place, zeroed; false where it is too small for `cap` rows. */
+static bool take_spare(struct batch *b, unsigned int column, size_t cap)
+{
+	struct column *c = &b->columns[column];
+
+	if (c->spare_cap < cap) {
+		spare_free(c);
+		return false;
+	}
+	c->val = TAKE_PTR(c->spare_val);
+	c->ends = TAKE_PTR(c->spare_ends);
+	if (c->val)
+		memset(c->val, 0, cap * sizeof(*c->val));
+	if (c->ends)
+		memset(c->ends, 0, cap * sizeof(*c->ends));
+	return true;
+}
+
 int batch_make_column(struct batch *b, unsigned int column, bool nulls)
 {
 	struct column *c = &b->columns[column];
 	size_t cap = MAX(b->cap, (size_t)1);
 
 	assert(!batch_has(b, column));
-	if (nulls) {
-		c->nulls = malloc(null_words(cap) * sizeof(*c->nulls));
-		if (!c->nulls)
-			return -ENOMEM;
-		memset(c->nulls, 0xff, null_words(cap) * sizeof(*c->nulls));
+	if (!take_spare(b, column, cap)) {
+		if (is_bytes(b, column))
+			c->ends = calloc(cap, sizeof(*c->ends));
+		else
+			c->val = calloc(cap, sizeof(*c->val));
 	}
-	if (is_bytes(b, column))
-		c->ends = calloc(cap, sizeof(*c->ends));
-	else
-		c->val = calloc(cap, sizeof(*c->val));
-	if (!batch_has(b, column)) {
+	if (nulls) {
+		c->nulls = c->spare_nulls ? TAKE_PTR(c->spare_nulls) : malloc(null_words(cap) * sizeof(*c->nulls));
+		if (c->nulls)
+			memset(c->nulls, 0xff, null_words(cap) * sizeof(*c->nulls));
+	}
+	if (!batch_has(b, column) || (nulls && !c->nulls)) {
 		column_free(c);
 		return -ENOMEM;
 	}

@@ -25,6 +25,11 @@ struct column {
 	uint32_t *ends;  /* byte columns: end of row i in data; [rows] */
 	uint8_t *data;
 	size_t data_len, data_cap;
+	/* memory of an absent column, kept for its next appearance: room for spare_cap rows */
+	int64_t *spare_val;
+	uint64_t *spare_nulls;
+	uint32_t *spare_ends;
+	size_t spare_cap;
 };
 
 struct batch {
@@ -57,6 +62,8 @@ static inline int batch_set_str(struct batch *b, unsigned int column, size_t row
  * null bitmap), so that a decoder can fill val[] in place. 0 or -ENOMEM.
  */
 int batch_make_column(struct batch *b, unsigned int column, bool nulls) _must_check_;
+/* Makes a column absent, null in every row; keeps the memory. */
+void batch_drop_column(struct batch *b, unsigned int column);
 /* Sets the row count of an empty batch, for decoders; columns are made afterwards. */
 void batch_resize(struct batch *b, size_t rows);
 /* Makes a value null again. */
