@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
+#include <sys/resource.h>
 #include <time.h>
 
 static long setting(const char *name, long otherwise)
@@ -171,6 +171,35 @@ static int run_gap(void)
 	}
 	printf("load calls=%ld gap_ns=%lld\n", calls, (long long)gap);
 	return 0;
+}
+
+/*
+ * --cpu FILE CMD...: runs a command and writes what it cost by itself, whoever traces it:
+ *   wall_ns user_ns system_ns maxrss_kib
+ */
+int load_cpu(const char *path, char **argv)
+{
+	int64_t wall = now(CLOCK_MONOTONIC);
+	struct rusage used;
+	int status;
+	pid_t pid = fork();
+	FILE *f;
+
+	if (pid == 0) {
+		execvp(argv[0], argv);
+		perror(argv[0]);
+		_exit(127);
+	}
+	while (wait4(pid, &status, 0, &used) < 0 && errno == EINTR)
+		;
+	wall = now(CLOCK_MONOTONIC) - wall;
+	f = fopen(path, "we");
+	if (!f)
+		return 1;
+	fprintf(f, "%lld %lld %lld %ld\n", (long long)wall, used.ru_utime.tv_sec * 1000000000ll + used.ru_utime.tv_usec * 1000ll,
+		used.ru_stime.tv_sec * 1000000000ll + used.ru_stime.tv_usec * 1000ll, used.ru_maxrss);
+	fclose(f);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 const struct work_case load_cases[] = {

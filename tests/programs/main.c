@@ -3,6 +3,7 @@
  * workload: programs that do I/O and know their own truth.
  *
  *   workload --list              the cases, one a line
+ *   workload --cpu FILE CMD...   runs CMD and writes what it cost to FILE
  *   workload CASE FOLDER         works in FOLDER (emptied by the caller) and prints the facts
  *
  * Exit status 0: done; 77: the machine lacks something, the reason is on standard error; 1: the set-up failed.
@@ -27,6 +28,8 @@ int main(int argc, char **argv)
 	}
 	if (argc >= 2 && strcmp(argv[1], "--after-exec") == 0)
 		return after_exec(argc, argv);
+	if (argc > 3 && strcmp(argv[1], "--cpu") == 0)
+		return load_cpu(argv[2], argv + 3);
 	if (argc < 3) {
 		fprintf(stderr, "usage: workload CASE FOLDER | --list\n");
 		return 2;

@@ -42,6 +42,8 @@ extern const char *skip_reason;
 
 /* What the program does when a case executed it again. */
 int after_exec(int argc, char **argv);
+/* Runs a command and writes its CPU time to a file, see load.c. */
+int load_cpu(const char *path, char **argv);
 
 extern const struct work_case data_cases[], meta_cases[], name_cases[], space_cases[], share_cases[], sock_cases[],
 	thread_cases[], process_cases[], wait_cases[], compat_cases[], load_cases[];
