@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * floor.bpf.c: the least that a tracer of calls can do: the same hooks as weir's, one raw record of 64 bytes a call,
- * paired through task storage, a ring per CPU. No file, no path, no position, no loss proof. What weir costs is
- * measured against this.
+ * floor.bpf.c: the least that a tracer of calls can do: the same hooks as weir's, one raw record of
+ * 64 bytes a call, paired through task storage, a ring per CPU. No file, no path, no position, no
+ * loss proof. What weir costs is measured against this.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -60,7 +60,8 @@ SEC("tp_btf/sys_enter")
 int BPF_PROG(on_enter, struct pt_regs *regs, long nr)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct call *c = bpf_task_storage_get(&calls, task, 0, task->tgid == target_tgid ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	__u64 make = task->tgid == target_tgid ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0;
+	struct call *c = bpf_task_storage_get(&calls, task, 0, make);
 
 	if (!c)
 		return 0;

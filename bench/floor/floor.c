@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * floor: runs a command and writes a raw record of 64 bytes for each of its calls: the yardstick of the bench.
+ * floor: runs a command and writes a raw record of 64 bytes for each of its calls: the yardstick of
+ * the bench.
  *
  *   floor -o FILE -- CMD [ARG...]
  *
@@ -61,7 +62,8 @@ static struct ring_buffer *make_rings(struct floor_bpf *bpf, struct out *o)
 	int cpus = libbpf_num_possible_cpus();
 
 	for (int cpu = 0; cpu < cpus && cpu < FLOOR_CPUS_MAX; cpu++) {
-		int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "floor_ring", 0, 0, FLOOR_RING_BYTES, NULL);
+		int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "floor_ring", 0, 0, FLOOR_RING_BYTES,
+					NULL);
 
 		if (fd < 0 || bpf_map_update_elem(bpf_map__fd(bpf->maps.rings), &cpu, &fd, BPF_ANY))
 			return NULL;

@@ -3,7 +3,7 @@
 #pragma once
 
 #define FLOOR_RING_BYTES (16 << 20) /* for each CPU */
-#define FLOOR_CPUS_MAX 256          /* a power of two */
+#define FLOOR_CPUS_MAX	 256	    /* a power of two */
 
 struct floor_record {
 	unsigned long long start, dur;

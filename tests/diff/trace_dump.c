@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace_dump: a trace as lines of JSON, for tests that compare every column with another source of truth.
+ * trace_dump: a trace as lines of JSON, for tests that compare every column with another source of
+ * truth.
  *
- *   trace_dump TRACE                     every row of op, its files and its thread joined; then loss and marks
- *   trace_dump --count TRACE             rows by operation, events lost by cause, bytes
- *   trace_dump --ops                    the table of operations: code, name, roles of the arguments
+ *   trace_dump TRACE                     every row of op, its files and its thread joined; then
+ * loss and marks trace_dump --count TRACE             rows by operation, events lost by cause,
+ * bytes trace_dump --ops                    the table of operations: code, name, roles of the
+ * arguments
  *
- * Bytes that are no ASCII are written as \u00XX, one for each byte: the reader encodes as Latin-1 to get them back.
+ * Bytes that are no ASCII are written as \u00XX, one for each byte: the reader encodes as Latin-1
+ * to get them back.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -72,7 +75,8 @@ static void put_row(const struct batch *b, size_t row)
 		if (def->columns[c].type == COLUMN_BYTES)
 			put_bytes(def->columns[c].name, batch_get_bytes(b, c, row));
 		else if (def->columns[c].type == COLUMN_UINT)
-			printf(",\"%s\":%" PRIu64, def->columns[c].name, (uint64_t)batch_get(b, c, row, 0));
+			printf(",\"%s\":%" PRIu64, def->columns[c].name,
+			       (uint64_t)batch_get(b, c, row, 0));
 		else
 			put_number(def->columns[c].name, batch_get(b, c, row, 0));
 	}
@@ -83,7 +87,8 @@ static void put_op(const struct batch *b, size_t row, const struct dims *dims)
 	const struct dims_thread *t = dims_thread(dims, batch_get(b, OP_THREAD_ID, row, -1));
 	char name[32];
 
-	printf("{\"table\":\"op\",\"name\":\"%s\"", op_name((uint32_t)batch_get(b, OP_OP, row, 0), name));
+	printf("{\"table\":\"op\",\"name\":\"%s\"",
+	       op_name((uint32_t)batch_get(b, OP_OP, row, 0), name));
 	put_row(b, row);
 	if (t) {
 		const struct dims_process *p = dims_process(dims, t->process_id);
@@ -109,8 +114,9 @@ static int dump_ops(void)
 
 		if (!def || !def->name)
 			continue;
-		printf("{\"code\":%u,\"name\":\"%s\",\"class\":%d,\"ret\":%d,\"decoded\":%d,\"roles\":[", code, def->name, def->class,
-		       def->ret, def->decoded);
+		printf("{\"code\":%u,\"name\":\"%s\",\"class\":%d,\"ret\":%d,\"decoded\":%d,"
+		       "\"roles\":[",
+		       code, def->name, def->class, def->ret, def->decoded);
 		for (int a = 0; a < def->arg_count; a++)
 			printf("%s%d", a ? "," : "", def->args[a].role);
 		printf("]}\n");
@@ -143,14 +149,16 @@ static int dump_trace(const char *path)
 			if (table == TABLE_OP) {
 				put_op(b, row, store_dims(store));
 			} else {
-				printf("{\"table\":\"%s\",\"row\":%zu", schema_table(table)->name, row);
+				printf("{\"table\":\"%s\",\"row\":%zu", schema_table(table)->name,
+				       row);
 				put_row(b, row);
 				puts("}");
 			}
 		}
 	}
 	store_damage(store, &damage);
-	printf("{\"table\":\"damage\",\"blocks\":%" PRIu64 ",\"rows\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"open_ended\":%d}\n",
+	printf("{\"table\":\"damage\",\"blocks\":%" PRIu64 ",\"rows\":%" PRIu64
+	       ",\"bytes\":%" PRIu64 ",\"open_ended\":%d}\n",
 	       damage.blocks, damage.rows, damage.bytes, store_is_open_ended(store));
 	return 0;
 }
@@ -171,27 +179,32 @@ static int dump_counts(const char *path)
 		enum table_id table = store_block(store, i)->table;
 		const struct batch *b;
 
-		if ((table != TABLE_OP && table != TABLE_LOSS) || store_decode(cursor, i, ~0ull, &b, &err) < 0)
+		if ((table != TABLE_OP && table != TABLE_LOSS) ||
+		    store_decode(cursor, i, ~0ull, &b, &err) < 0)
 			continue;
 		for (size_t row = 0; row < b->rows; row++) {
 			if (table == TABLE_OP) {
 				ops[batch_get(b, OP_OP, row, 0) & (OP_CODE_MAX - 1)]++;
 				total++;
-				without_file += batch_get(b, OP_FD, row, -1) >= 0 && batch_is_null(b, OP_FILE_ID, row) &&
+				without_file += batch_get(b, OP_FD, row, -1) >= 0 &&
+						batch_is_null(b, OP_FILE_ID, row) &&
 						batch_get(b, OP_RET, row, 0) >= 0;
 			} else if (batch_is_null(b, LOSS_EVENTS, row)) {
 				unknown++;
 			} else {
-				causes[batch_get(b, LOSS_CAUSE, row, 0) & 63] += (uint64_t)batch_get(b, LOSS_EVENTS, row, 0);
+				causes[batch_get(b, LOSS_CAUSE, row, 0) & 63] +=
+					(uint64_t)batch_get(b, LOSS_EVENTS, row, 0);
 			}
 		}
 	}
-	printf("{\"ops\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"without_file\":%" PRIu64 ",\"loss_unknown\":%" PRIu64, total,
-	       store_bytes(store), without_file, unknown);
+	printf("{\"ops\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"without_file\":%" PRIu64
+	       ",\"loss_unknown\":%" PRIu64,
+	       total, store_bytes(store), without_file, unknown);
 	printf(",\"loss\":{");
 	for (int c = 0, n = 0; c < 64; c++)
 		if (causes[c])
-			printf("%s\"%s\":%" PRIu64, n++ ? "," : "", vocab_word("cause", c), causes[c]);
+			printf("%s\"%s\":%" PRIu64, n++ ? "," : "", vocab_word("cause", c),
+			       causes[c]);
 	printf("},\"by_op\":{");
 	for (uint32_t c = 0, n = 0; c < OP_CODE_MAX; c++)
 		if (ops[c])

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data.c: calls that move data, each kind once and with the values at its edges, and each way they fail. */
+/* data.c: calls that move data, each kind once and with the values at its edges, and each way they
+ * fail. */
 #include "truth.h"
 
 #include <sys/inotify.h>

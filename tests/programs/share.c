@@ -8,7 +8,8 @@
 
 static char buf[4096];
 
-/* Two processes append 11 and 13 bytes in turn of chance; afterwards the file itself tells who wrote where. */
+/* Two processes append 11 and 13 bytes in turn of chance; afterwards the file itself tells who
+ * wrote where. */
 struct append {
 	const char *name;
 	char letter;
@@ -40,7 +41,8 @@ static int run_append_two(void)
 	return 0;
 }
 
-/* The position belongs to the open file: fork and dup share it. No two at once here, so every place is certain. */
+/* The position belongs to the open file: fork and dup share it. No two at once here, so every place
+ * is certain. */
 static int sharer(void *arg)
 {
 	int fd = *(int *)arg;
@@ -78,7 +80,8 @@ static int run_share(void)
 	return 0;
 }
 
-/* Two processes write through one open file at the same time: the pieces must tile the file (or say contested). */
+/* Two processes write through one open file at the same time: the pieces must tile the file (or say
+ * contested). */
 static int racer(void *arg)
 {
 	int fd = *(int *)arg;
