@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 
 const struct command *const commands[] = {
+	&command_synth,
 	&command_help,
 	&command_completion,
 	NULL,
