@@ -4,7 +4,9 @@
 #include "cli/commands.h"
 
 const struct command *const commands[] = {
-	&command_synth,
+#ifdef WEIR_ENGINE
+	&command_sql,
+#endif
 	&command_help,
 	&command_completion,
 	NULL,
