@@ -7,7 +7,7 @@
   compare.py [options] proc               bytes and counts against /proc/PID/io
   compare.py [options] check FACTS TRACE  a trace that was made elsewhere against its facts
 
-Exit status 0: all agree; 1: something differs; 77: nothing could be run.
+Speaks TAP. Exit status 0: all agree; 1: something differs.
 """
 
 import argparse
@@ -32,7 +32,7 @@ OTHER_ROOT = {"chroot", "mounts", "overlay", "container"}
 class Runner:
     def __init__(self, options):
         self.weir, self.workload, self.dump = (os.path.realpath(p) for p in (options.weir, options.workload, options.dump))
-        self.keep, self.verbose, self.limit = options.keep, options.verbose, options.limit
+        self.keep, self.limit, self.what = options.keep, options.limit, options.what
         self.ops = traces.Ops(self.dump)
         self.root = os.path.realpath(tempfile.mkdtemp(prefix="weir-diff.", dir=options.dir))
         self.failed, self.skipped, self.passed = [], [], []
@@ -41,7 +41,7 @@ class Runner:
         if not self.keep:
             shutil.rmtree(self.root, ignore_errors=True)
         else:
-            print(f"kept: {self.root}")
+            print(f"# kept: {self.root}")
 
     def cases(self, wanted, groups=None):
         listed = subprocess.run([self.workload, "--list"], check=True, capture_output=True, text=True).stdout
@@ -64,19 +64,19 @@ class Runner:
     def result(self, name, problems, note=""):
         if problems:
             self.failed.append(name)
-            print(f"FAIL {name}: {len(problems)} differences")
+            print(f"not ok - {self.what}: {name}, {len(problems)} differences")
             for what, bad in problems[: self.limit]:
-                print(f"  {what[:240]}")
+                print(f"#   {what[:240]}")
                 for b in bad:
-                    print(f"      {b[:300]}")
+                    print(f"#       {b[:300]}")
         else:
             self.passed.append(name)
-            print(f"ok   {name} {note}")
+            print(f"ok - {self.what}: {name} {note}")
         sys.stdout.flush()
 
     def skip(self, name, why):
         self.skipped.append(name)
-        print(f"skip {name}: {why}")
+        print(f"ok - {self.what}: {name} # SKIP {why}")
 
     def loss(self, trace, allow=()):
         return [("loss", [f"cause {row.get('cause')} events {row.get('events')}"]) for row in trace.loss
@@ -195,44 +195,8 @@ class Runner:
     # ---- /proc/PID/io ----
 
     def proc(self):
-        """rchar, wchar, syscr, syscw of a process that reads its own /proc/self/io at the end."""
-        work = self.folder("io", "proc")
-        io = os.path.join(work, "io")
-        script = ("dd if=/dev/zero of=w/f bs=10007 count=500 2>/dev/null; cat w/f w/f > w/g; head -c 12345 w/g | wc -c; "
-                  "cp w/g w/h; sort -n /proc/self/io >/dev/null; read a < w/none || true; exec cat /proc/self/io")
-        status, text = self.record(work, ["sh", "-c", script], io)
-        if status:
-            return self.result("proc", [(f"exit status {status}", text.splitlines()[-5:])])
-        trace = traces.Trace(self.dump, os.path.join(work, "trace"))
-        said = dict(re.findall(r"(\w+): (\d+)", open(io).read()))
-        shell = next(r for r in trace.ops if r["name"] == "execve" and r.get("ret") == 0)
-        problems = self.loss(trace)
-        # The last cat read /proc/self/io in one call: what came before that call is in the numbers. Children that
-        # were waited for are added to the parent's own counters only when they end: sums of this process alone.
-        rows = trace.by_tid[shell["tid"]]
-        stop = max(i for i, r in enumerate(rows) if r["name"] == "read" and file_is(r, b"/proc/self/io", b"/io"))
-        reads = {"read", "pread64", "readv", "preadv", "preadv2"}
-        writes = {"write", "pwrite64", "writev", "pwritev", "pwritev2"}
-        mine = {r.get("pid") for r in rows}
-        tgid = [r for r in trace.ops if r.get("pid") in mine and r.get("pid") == shell["tid"]]
-        before = [r for r in tgid if r["tid"] == shell["tid"]][:]
-        cut = rows[stop].get("start", 0)
-        own = [r for r in before if r.get("start", 0) < cut]
-        got = {
-            "syscr": sum(r["name"] in reads for r in own),
-            "syscw": sum(r["name"] in writes for r in own),
-            "rchar": sum(r.get("bytes", 0) for r in own if r["name"] in reads),
-            "wchar": sum(r.get("bytes", 0) for r in own if r["name"] in writes),
-        }
-        note = []
-        for key, value in got.items():
-            note.append(f"{key} {value} of {said.get(key)}")
-        self.note_proc = note
-        self.proc_worker(problems)
-        self.result("proc", problems, "")
-
-    def proc_worker(self, problems):
-        """The exact test: a process that does nothing but reads and writes, held at its end while its io is read."""
+        """A process that does nothing but reads and writes, held at its end while its io is read."""
+        problems = []
         work = self.folder("worker", "proc")
         trace_path = os.path.join(work, "trace")
         done = os.path.join(work, "done")
@@ -248,9 +212,8 @@ class Runner:
                 break
         child = [int(x) for x in subprocess.run(["pgrep", "-P", str(p.pid), "-f", "os.pwrite"], capture_output=True, text=True).stdout.split()]
         if not child:
-            problems.append(("proc", ["the worker was not found"]))
             p.kill()
-            return
+            return self.result("counts and bytes", [("proc", ["the worker was not found"])])
         time.sleep(0.2)
         said = dict(re.findall(r"(\w+): (\d+)", open(f"/proc/{child[0]}/io").read()))
         p.send_signal(signal.SIGINT)
@@ -272,7 +235,8 @@ class Runner:
             slack = 4096 if key == "rchar" else 0
             if difference < 0 or difference > slack:
                 problems.append((key, [f"weir {value}, /proc/PID/io {said[key]}"]))
-        print(f"     /proc/PID/io: " + ", ".join(f"{k} {v}/{said[k]}" for k, v in got.items()))
+        print("# /proc/PID/io: " + ", ".join(f"{k} {v}/{said[k]}" for k, v in got.items()))
+        self.result("counts and bytes", problems + self.loss(trace))
 
 
 def file_is(row, *ends):
@@ -322,14 +286,13 @@ def main():
     parser.add_argument("--dump", default=os.path.join(build, "tests/diff/trace_dump"))
     parser.add_argument("--dir", default=os.environ.get("TMPDIR", "/var/tmp"))
     parser.add_argument("--keep", action="store_true")
-    parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--limit", type=int, default=12, help="differences shown for each case")
     parser.add_argument("what", choices=["truth", "strace", "proc", "check"])
     parser.add_argument("args", nargs="*")
     options = parser.parse_args()
     if options.what != "check" and os.geteuid():
-        print("needs root to record")
-        return 77
+        print("1..0 # SKIP needs root to record")
+        return 0
     runner = Runner(options)
     try:
         if options.what == "truth":
@@ -337,8 +300,8 @@ def main():
                 runner.truth(name)
         elif options.what == "strace":
             if not shutil.which("strace"):
-                print("no strace here")
-                return 77
+                print("1..0 # SKIP no strace here")
+                return 0
             for name in runner.cases(options.args):
                 runner.strace(name)
         elif options.what == "proc":
@@ -348,9 +311,7 @@ def main():
             runner.check(name, options.args[0], options.args[1])
     finally:
         runner.close()
-    print(f"{len(runner.passed)} agree, {len(runner.failed)} differ, {len(runner.skipped)} skipped")
-    if not runner.passed and not runner.failed:
-        return 77
+    print(f"1..{len(runner.passed) + len(runner.failed) + len(runner.skipped)}")
     return 1 if runner.failed else 0
 
 
