@@ -13,9 +13,10 @@
 #include "cli/sql_print.h"
 #include "cli/text.h"
 
-#define INTERRUPT_GRACE_NS (80 * NSEC_PER_MSEC) /* for the engine to stop after Ctrl-C; then the process just ends */
+#define INTERRUPT_GRACE_NS \
+	(80 * NSEC_PER_MSEC) /* for the engine to stop after Ctrl-C; then the process just ends */
 #define INTERRUPT_POLL_NS (5 * NSEC_PER_MSEC)
-#define STATEMENT_MAX (16u << 20) /* bytes of SQL from standard input */
+#define STATEMENT_MAX	  (16u << 20) /* bytes of SQL from standard input */
 
 struct sql_opts {
 	struct option_list inputs;
@@ -29,8 +30,8 @@ struct sql_opts {
 /* ---- Ctrl-C ---- */
 
 /*
- * Signals are blocked in every thread and taken by one that waits for them: telling the engine to stop is nothing that
- * a signal handler may do.
+ * Signals are blocked in every thread and taken by one that waits for them: telling the engine to
+ * stop is nothing that a signal handler may do.
  */
 struct watcher {
 	pthread_t thread;
@@ -38,7 +39,7 @@ struct watcher {
 	sigset_t signals;
 	pthread_mutex_t lock;
 	struct engine *engine; /* NULL while there is none */
-	int signal;            /* the one that came */
+	int signal;	       /* the one that came */
 };
 
 static void sleep_ns(long ns)
@@ -77,8 +78,10 @@ static int watcher_start(struct watcher *w)
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaddset(&w->signals, signals[i]);
 	pthread_mutex_init(&w->lock, NULL);
-	signal(SIGPIPE, SIG_IGN); /* a reader that goes must not leave the temporary folder behind */
-	if (pthread_sigmask(SIG_BLOCK, &w->signals, NULL) || pthread_create(&w->thread, NULL, watch, w))
+	signal(SIGPIPE,
+	       SIG_IGN); /* a reader that goes must not leave the temporary folder behind */
+	if (pthread_sigmask(SIG_BLOCK, &w->signals, NULL) ||
+	    pthread_create(&w->thread, NULL, watch, w))
 		return -EAGAIN;
 	w->started = true;
 	return 0;
@@ -123,7 +126,8 @@ static int read_stdin(struct buf *sql, struct error *err)
 
 	while ((n = fread(piece, 1, sizeof(piece), stdin)) > 0) {
 		if (sql->len + n > STATEMENT_MAX)
-			return error_set(err, -E2BIG, "more than %u MiB of SQL on standard input", STATEMENT_MAX >> 20);
+			return error_set(err, -E2BIG, "more than %u MiB of SQL on standard input",
+					 STATEMENT_MAX >> 20);
 		if (buf_append(sql, piece, n) < 0)
 			return error_errno(err, -ENOMEM, "cannot read the statement");
 	}
@@ -132,7 +136,8 @@ static int read_stdin(struct buf *sql, struct error *err)
 	return 0;
 }
 
-static int print_result(const struct sql_opts *o, struct store *s, struct engine_result *r, struct error *err)
+static int print_result(const struct sql_opts *o, struct store *s, struct engine_result *r,
+			struct error *err)
 {
 	struct sql_loss loss;
 	int64_t first, last;
@@ -143,7 +148,8 @@ static int print_result(const struct sql_opts *o, struct store *s, struct engine
 	if (o->csv)
 		return sql_print_csv(r, err);
 	if (!o->json)
-		return sql_print_table(r, text_terminal() ? text_rows_max() : 0, text_terminal() ? text_width() : 0, err);
+		return sql_print_table(r, text_terminal() ? text_rows_max() : 0,
+				       text_terminal() ? text_width() : 0, err);
 	e = sql_loss_read(s, &loss, err);
 	if (e < 0)
 		return e;
@@ -151,9 +157,10 @@ static int print_result(const struct sql_opts *o, struct store *s, struct engine
 	return sql_print_json(r, first == INT64_MIN ? 0 : first, &loss, err);
 }
 
-/* Runs all statements. For --json and --csv only the last may have rows: one document is promised. */
-static int run_statements(const struct sql_opts *o, struct store *s, struct engine *e, const char *sql,
-			  struct error *err)
+/* Runs all statements. For --json and --csv only the last may have rows: one document is promised.
+ */
+static int run_statements(const struct sql_opts *o, struct store *s, struct engine *e,
+			  const char *sql, struct error *err)
 {
 	_cleanup_(engine_statements_freep) struct engine_statements *statements = NULL;
 	int r = engine_parse(e, sql, &statements, err);
@@ -167,8 +174,11 @@ static int run_statements(const struct sql_opts *o, struct store *s, struct engi
 			break;
 		if ((o->json || o->csv) && i + 1 < count) {
 			if (engine_result_has_rows(result))
-				return error_set(err, -EINVAL, "--json and --csv print one answer: only the last statement may "
-							       "have rows, and statement %zu has", i + 1);
+				return error_set(err, -EINVAL,
+						 "--json and --csv print one answer: only the last "
+						 "statement may "
+						 "have rows, and statement %zu has",
+						 i + 1);
 			continue;
 		}
 		if (i > 0 && engine_result_has_rows(result))
@@ -178,11 +188,13 @@ static int run_statements(const struct sql_opts *o, struct store *s, struct engi
 	return r;
 }
 
-static int run_sql(const struct sql_opts *o, struct watcher *w, const char *sql, int argc, char **argv,
-		   struct error *err)
+static int run_sql(const struct sql_opts *o, struct watcher *w, const char *sql, int argc,
+		   char **argv, struct error *err)
 {
 	const struct read_flags flags = {.inputs = o->inputs};
-	const struct engine_options options = {.library = o->library, .memory_max = o->memory, .spill_max = o->spill,
+	const struct engine_options options = {.library = o->library,
+					       .memory_max = o->memory,
+					       .spill_max = o->spill,
 					       .threads = (unsigned int)o->threads};
 	_cleanup_(store_freep) struct store *store = NULL;
 	struct engine *engine = NULL;
@@ -217,10 +229,13 @@ static int sql_main(const void *opts, int argc, char **argv)
 	if (o->threads < 0 || o->threads > 256)
 		return fail_usage("--threads is a number from 1 to 256");
 	if (piped && isatty(STDIN_FILENO))
-		return fail_usage("a statement is missing: weir sql 'SELECT ...', or SQL on standard input; "
-				  "there is no prompt yet");
+		return fail_usage(
+			"a statement is missing: weir sql 'SELECT ...', or SQL on standard input; "
+			"there is no prompt yet");
 	if (!piped && argc > 0 && access(argv[0], F_OK) == 0)
-		return fail_usage("the statement comes first, then the trace: weir sql 'SELECT ...' %s", argv[0]);
+		return fail_usage(
+			"the statement comes first, then the trace: weir sql 'SELECT ...' %s",
+			argv[0]);
 	if (watcher_start(&w) < 0)
 		return fail_usage("cannot start a thread");
 	r = piped ? read_stdin(&sql, &err) : buf_append(&sql, argv[0], strlen(argv[0]));
@@ -233,25 +248,36 @@ static int sql_main(const void *opts, int argc, char **argv)
 }
 
 static const struct option sql_options[] = {
-	{'i', "input", OPTION_LIST, "TRACE", "ask this trace, or every trace in this folder; repeatable; weir.trace where "
-	 "none is named", offsetof(struct sql_opts, inputs)},
-	{0, "csv", OPTION_FLAG, NULL, "print comma-separated values", offsetof(struct sql_opts, csv)},
-	{0, "json", OPTION_FLAG, NULL, "print one JSON document; sizes in bytes, durations in nanoseconds",
+	{'i', "input", OPTION_LIST, "TRACE",
+	 "ask this trace, or every trace in this folder; repeatable; weir.trace where "
+	 "none is named",
+	 offsetof(struct sql_opts, inputs)},
+	{0, "csv", OPTION_FLAG, NULL, "print comma-separated values",
+	 offsetof(struct sql_opts, csv)},
+	{0, "json", OPTION_FLAG, NULL,
+	 "print one JSON document; sizes in bytes, durations in nanoseconds",
 	 offsetof(struct sql_opts, json)},
-	{0, "memory", OPTION_SIZE, "SIZE", "memory that the engine may take (default 512MiB)", offsetof(struct sql_opts, memory)},
-	{0, "spill", OPTION_SIZE, "SIZE", "size of its temporary files, which lie in $TMPDIR or /var/tmp (default 4GiB)",
+	{0, "memory", OPTION_SIZE, "SIZE", "memory that the engine may take (default 512MiB)",
+	 offsetof(struct sql_opts, memory)},
+	{0, "spill", OPTION_SIZE, "SIZE",
+	 "size of its temporary files, which lie in $TMPDIR or /var/tmp (default 4GiB)",
 	 offsetof(struct sql_opts, spill)},
-	{0, "threads", OPTION_INT, "N", "threads (default: one per CPU)", offsetof(struct sql_opts, threads)},
-	{0, "duckdb", OPTION_STRING, "FILE", "DuckDB's library, instead of weir's own and of $WEIR_DUCKDB",
+	{0, "threads", OPTION_INT, "N", "threads (default: one per CPU)",
+	 offsetof(struct sql_opts, threads)},
+	{0, "duckdb", OPTION_STRING, "FILE",
+	 "DuckDB's library, instead of weir's own and of $WEIR_DUCKDB",
 	 offsetof(struct sql_opts, library)},
 	{0},
 };
 
 static const struct command_example sql_examples[] = {
-	{"weir sql 'SELECT op, count(*), sum(bytes) FROM op GROUP BY op ORDER BY 2 DESC'", "which calls, how many bytes"},
-	{"weir sql \"SELECT path, p99(hist(dur)) FROM op_named WHERE op = 'fsync' GROUP BY path\" redis.trace",
+	{"weir sql 'SELECT op, count(*), sum(bytes) FROM op GROUP BY op ORDER BY 2 DESC'",
+	 "which calls, how many bytes"},
+	{"weir sql \"SELECT path, p99(hist(dur)) FROM op_named WHERE op = 'fsync' GROUP BY path\" "
+	 "redis.trace",
 	 "how long syncs take, file by file"},
-	{"weir sql \"COPY (FROM op_named) TO 'calls.parquet'\" -i redis.trace", "every call as Parquet"},
+	{"weir sql \"COPY (FROM op_named) TO 'calls.parquet'\" -i redis.trace",
+	 "every call as Parquet"},
 	{0},
 };
 
@@ -260,14 +286,20 @@ const struct command command_sql = {
 	.summary = "ask a trace in SQL",
 	.usage = "[options] ['STATEMENT' [TRACE...]]",
 	.description =
-		"Runs SQL (DuckDB's) over the tables of one or several traces, also while they are being recorded: op, thread, "
-		"process, cgroup, host, file, summary, loss, mark; and op_named, which is op with the names of threads and files. "
-		"Times and durations are nanoseconds, sizes bytes; each point in time also has a column of type TIMESTAMP_NS "
+		"Runs SQL (DuckDB's) over the tables of one or several traces, also while they are "
+		"being recorded: op, thread, "
+		"process, cgroup, host, file, summary, loss, mark; and op_named, which is op with "
+		"the names of threads and files. "
+		"Times and durations are nanoseconds, sizes bytes; each point in time also has a "
+		"column of type TIMESTAMP_NS "
 		"(start and start_time), in UTC.\n\n"
-		"hist(x) is a histogram of which p50(h), p90(h), p95(h), p99(h), p999(h) and hist_quantile(h, q) are read; "
-		"hist_merge(h) adds up histograms. Without an argument the SQL comes from standard input; statements end with a "
+		"hist(x) is a histogram of which p50(h), p90(h), p95(h), p99(h), p999(h) and "
+		"hist_quantile(h, q) are read; "
+		"hist_merge(h) adds up histograms. Without an argument the SQL comes from standard "
+		"input; statements end with a "
 		"semicolon. On a terminal at most 50 rows are shown.\n\n"
-		"What is missing from a trace is said on standard error. The engine is DuckDB's library, looked for with --duckdb, "
+		"What is missing from a trace is said on standard error. The engine is DuckDB's "
+		"library, looked for with --duckdb, "
 		"$WEIR_DUCKDB, and in weir's own folders.\n\n"
 		"Exit status: 0 done, 1 the statement failed, 2 wrong options, 130 interrupted.",
 	.options = sql_options,

@@ -11,8 +11,8 @@
 #include "cli/format.h"
 #include "schema/vocab.h"
 
-#define TABLE_PIECE 20000 /* rows that are aligned together; a longer list is printed in pieces */
-#define TEXT_CELL_MAX 60  /* columns of a text on a terminal; longer ones are cut in the middle */
+#define TABLE_PIECE   20000 /* rows that are aligned together; a longer list is printed in pieces */
+#define TEXT_CELL_MAX 60    /* columns of a text on a terminal; longer ones are cut in the middle */
 
 static int no_memory(struct error *err)
 {
@@ -24,7 +24,8 @@ static int no_memory(struct error *err)
 static void add_loss(const struct batch *b, struct sql_loss *loss)
 {
 	for (size_t i = 0; i < b->rows; i++) {
-		int64_t cause = batch_get(b, LOSS_CAUSE, i, 0), events = batch_get(b, LOSS_EVENTS, i, -1);
+		int64_t cause = batch_get(b, LOSS_CAUSE, i, 0),
+			events = batch_get(b, LOSS_EVENTS, i, -1);
 
 		if (cause == CAUSE_STOPPED)
 			continue; /* what ended the recording, nothing that is missing */
@@ -74,13 +75,15 @@ void sql_loss_print(const struct sql_loss *loss)
 		return;
 	fputs("weir: the trace is incomplete, answers may miss something: ", stderr);
 	if (loss->events || loss->unknown) {
-		fprintf(stderr, "%s%s events lost (", format_count(loss->events).s, loss->unknown ? " or more" : "");
+		fprintf(stderr, "%s%s events lost (", format_count(loss->events).s,
+			loss->unknown ? " or more" : "");
 		for (size_t i = 0; i < ARRAY_SIZE(loss->causes); i++) {
 			const char *word = vocab_word("cause", (int64_t)i);
 
 			if (!loss->causes[i])
 				continue;
-			fprintf(stderr, "%s%s %s", separator, word ? word : "unknown", format_count(loss->causes[i]).s);
+			fprintf(stderr, "%s%s %s", separator, word ? word : "unknown",
+				format_count(loss->causes[i]).s);
 			separator = ", ";
 		}
 		fputs(loss->unknown ? "), see SELECT * FROM loss" : ")", stderr);
@@ -88,7 +91,8 @@ void sql_loss_print(const struct sql_loss *loss)
 	}
 	if (loss->damage.blocks || loss->damage.bytes)
 		fprintf(stderr, "%s%s damaged blocks, %s not readable (first: %s)", separator,
-			format_count(loss->damage.blocks).s, format_size(loss->damage.bytes).s, loss->damage.first);
+			format_count(loss->damage.blocks).s, format_size(loss->damage.bytes).s,
+			loss->damage.first);
 	fputc('\n', stderr);
 }
 
@@ -109,16 +113,18 @@ static int add_row(struct engine_result *r, struct table *t, struct buf *text)
 		buf_clear(text);
 		if (engine_result_text(r, c, text) < 0)
 			return -ENOMEM;
-		table_cell_bytes(t, (struct bytes){text->data ? text->data : (const uint8_t *)"", text->len});
+		table_cell_bytes(t, (struct bytes){text->data ? text->data : (const uint8_t *)"",
+						   text->len});
 	}
 	return t->error;
 }
 
 /* Prints up to `rows` further rows with titles; how many there were. */
-static ssize_t print_piece(struct engine_result *r, const struct table_column *columns, size_t rows, size_t width,
-			   struct buf *text)
+static ssize_t print_piece(struct engine_result *r, const struct table_column *columns, size_t rows,
+			   size_t width, struct buf *text)
 {
-	_cleanup_table_ struct table t = {.columns = columns, .column_count = engine_result_columns(r)};
+	_cleanup_table_ struct table t = {.columns = columns,
+					  .column_count = engine_result_columns(r)};
 	size_t n = 0;
 
 	while (n < rows && engine_result_next(r)) {
@@ -144,8 +150,8 @@ int sql_print_table(struct engine_result *r, size_t rows_max, size_t width, stru
 	for (size_t c = 0; c < columns; c++) {
 		const struct engine_column *column = engine_result_column(r, c);
 
-		t[c] = (struct table_column){column->name, is_number(column->type), !is_number(column->type),
-					     width ? TEXT_CELL_MAX : 0};
+		t[c] = (struct table_column){column->name, is_number(column->type),
+					     !is_number(column->type), width ? TEXT_CELL_MAX : 0};
 	}
 	do {
 		n = print_piece(r, t, piece, width, &text);
@@ -155,7 +161,8 @@ int sql_print_table(struct engine_result *r, size_t rows_max, size_t width, stru
 	while (piece != TABLE_PIECE && engine_result_next(r))
 		more++;
 	if (more)
-		printf("%s more rows: pipe the output, or use --csv, to get them all\n", format_count(more).s);
+		printf("%s more rows: pipe the output, or use --csv, to get them all\n",
+		       format_count(more).s);
 	return 0;
 }
 
@@ -163,8 +170,8 @@ int sql_print_table(struct engine_result *r, size_t rows_max, size_t width, stru
 
 static void put_csv(const char *text, size_t len)
 {
-	bool quote = len == 0 || memchr(text, ',', len) || memchr(text, '"', len) || memchr(text, '\n', len) ||
-		     memchr(text, '\r', len);
+	bool quote = len == 0 || memchr(text, ',', len) || memchr(text, '"', len) ||
+		     memchr(text, '\n', len) || memchr(text, '\r', len);
 
 	if (!quote) {
 		fwrite(text, 1, len, stdout);
@@ -213,8 +220,9 @@ int sql_print_csv(struct engine_result *r, struct error *err)
 static const char *type_word(enum engine_type type)
 {
 	static const char *const words[] = {
-		[ENGINE_BOOL] = "bool", [ENGINE_INT] = "int",   [ENGINE_FLOAT] = "float", [ENGINE_TIME] = "time",
-		[ENGINE_TEXT] = "text", [ENGINE_BLOB] = "blob", [ENGINE_OTHER] = "text",
+		[ENGINE_BOOL] = "bool",	 [ENGINE_INT] = "int",	 [ENGINE_FLOAT] = "float",
+		[ENGINE_TIME] = "time",	 [ENGINE_TEXT] = "text", [ENGINE_BLOB] = "blob",
+		[ENGINE_OTHER] = "text",
 	};
 
 	return words[type];
@@ -273,7 +281,8 @@ static int put_value(struct engine_result *r, size_t c, int64_t origin, struct b
 		return -ENOMEM;
 	if (type == ENGINE_BOOL || type == ENGINE_INT)
 		fputs(buf_str(text), stdout);
-	else if (type == ENGINE_FLOAT && !strpbrk(buf_str(text), "ni")) /* JSON has no nan and no inf */
+	else if (type == ENGINE_FLOAT &&
+		 !strpbrk(buf_str(text), "ni")) /* JSON has no nan and no inf */
 		fputs(buf_str(text), stdout);
 	else
 		put_json(json_stringn(buf_str(text), text->len));
@@ -287,8 +296,8 @@ static void put_columns(const struct engine_result *r, const json_t *keys)
 		const struct engine_column *column = engine_result_column(r, c);
 
 		fputs(c ? ",\n  " : "\n  ", stdout);
-		put_json(json_pack("{s:O, s:s, s:s}", "name", json_array_get(keys, c), "type", type_word(column->type), "unit",
-				   column->unit));
+		put_json(json_pack("{s:O, s:s, s:s}", "name", json_array_get(keys, c), "type",
+				   type_word(column->type), "unit", column->unit));
 	}
 	fputs("],\n", stdout);
 }
@@ -301,11 +310,13 @@ static void put_loss(const struct sql_loss *loss)
 		const char *word = vocab_word("cause", (int64_t)i);
 
 		if (loss->causes[i])
-			json_object_set_new(causes, word ? word : "unknown", json_integer((json_int_t)loss->causes[i]));
+			json_object_set_new(causes, word ? word : "unknown",
+					    json_integer((json_int_t)loss->causes[i]));
 	}
 	fputs("\"loss\": ", stdout);
-	put_json(json_pack("{s:I, s:o, s:I, s:I}", "events", (json_int_t)loss->events, "causes", causes, "damaged_blocks",
-			   (json_int_t)loss->damage.blocks, "damaged_bytes", (json_int_t)loss->damage.bytes));
+	put_json(json_pack("{s:I, s:o, s:I, s:I}", "events", (json_int_t)loss->events, "causes",
+			   causes, "damaged_blocks", (json_int_t)loss->damage.blocks,
+			   "damaged_bytes", (json_int_t)loss->damage.bytes));
 }
 
 static int put_rows(struct engine_result *r, const json_t *keys, int64_t origin)
@@ -331,7 +342,8 @@ static int put_rows(struct engine_result *r, const json_t *keys, int64_t origin)
 	return e;
 }
 
-int sql_print_json(struct engine_result *r, int64_t origin, const struct sql_loss *loss, struct error *err)
+int sql_print_json(struct engine_result *r, int64_t origin, const struct sql_loss *loss,
+		   struct error *err)
 {
 	json_t *keys = make_keys(r);
 	int e;

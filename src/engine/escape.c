@@ -5,7 +5,8 @@
 
 #include "engine/engine.h"
 
-/* The length of the UTF-8 sequence at p (at most `len` bytes), 0 where there is none. RFC 3629's table. */
+/* The length of the UTF-8 sequence at p (at most `len` bytes), 0 where there is none. RFC 3629's
+ * table. */
 static size_t utf8_length(const uint8_t *p, size_t len)
 {
 	uint8_t low = 0x80, high = 0xbf;
@@ -64,8 +65,8 @@ static int hex_digit(char c)
 }
 
 /*
- * The byte that an escape at text stands for, or -1. Only 00, 5c and 80 .. ff are escapes, so that names such as
- * systemd's "dev-disk\x2duuid" stay as they are.
+ * The byte that an escape at text stands for, or -1. Only 00, 5c and 80 .. ff are escapes, so that
+ * names such as systemd's "dev-disk\x2duuid" stay as they are.
  */
 static int escaped_byte(const char *text, size_t len)
 {
@@ -90,7 +91,8 @@ int engine_escape(const void *data, size_t len, struct buf *out)
 	while (i < len && r >= 0) {
 		size_t n = utf8_length(p + i, len - i);
 
-		if (n == 0 || p[i] == 0 || (p[i] == '\\' && escaped_byte((const char *)p + i, len - i) >= 0)) {
+		if (n == 0 || p[i] == 0 ||
+		    (p[i] == '\\' && escaped_byte((const char *)p + i, len - i) >= 0)) {
 			r = buf_printf(out, "\\x%02x", p[i]);
 			n = 1;
 		} else {

@@ -43,16 +43,16 @@ struct bytes fixture_path(size_t i, char buf[static 64])
 		const char *text;
 		size_t len;
 	} hard[] = {
-		{"/bad/\xff\xfe", 7},            /* no UTF-8 at all */
-		{"/bad/\\xff\\xfe", 13},         /* what the first looks like when escaped */
-		{"/bad/\xc3", 6},                /* cut in a character */
-		{"/bad/\xed\xa0\x80", 8},        /* a surrogate */
-		{"/bad/\xc0\xaf", 7},            /* overlong */
+		{"/bad/\xff\xfe", 7},	  /* no UTF-8 at all */
+		{"/bad/\\xff\\xfe", 13},  /* what the first looks like when escaped */
+		{"/bad/\xc3", 6},	  /* cut in a character */
+		{"/bad/\xed\xa0\x80", 8}, /* a surrogate */
+		{"/bad/\xc0\xaf", 7},	  /* overlong */
 		{"/new\nline", 9},
 		{"/\xc3\xa4\xe2\x82\xac\xf0\x9f\x8c\x8a", 10}, /* good UTF-8 of 2, 3 and 4 bytes */
 		{"/quote'\"", 8},
-		{"/dev-disk\\x2duuid", 17},      /* systemd's escapes stay */
-		{"/bad/\\x5cxff", 12},           /* looks like an escaped backslash */
+		{"/dev-disk\\x2duuid", 17}, /* systemd's escapes stay */
+		{"/bad/\\x5cxff", 12},	    /* looks like an escaped backslash */
 	};
 	int n;
 
@@ -74,7 +74,8 @@ struct fixture_op fixture_op(uint64_t i)
 	struct fixture_op o = {0};
 
 	o.start = FIXTURE_ORIGIN + (int64_t)i * FIXTURE_STEP_NS;
-	o.dur = (int64_t)(r % 100000) + (r % 97 == 0 ? 200000000 : 0); /* some take longer than 100 ms */
+	o.dur = (int64_t)(r % 100000) +
+		(r % 97 == 0 ? 200000000 : 0); /* some take longer than 100 ms */
 	o.thread_id = (int64_t)(r >> 8) % FIXTURE_THREADS;
 	if (o.thread_id < 0)
 		o.thread_id = -o.thread_id;
@@ -174,7 +175,11 @@ static void append_threads(struct store_writer *w)
 		set(b, THREAD_TASK, r, id);
 		set(b, THREAD_TID, r, 100 + id);
 		set(b, THREAD_PROCESS_ID, r, id / 3);
-		snprintf(name, sizeof(name), i < 0 ? "replaced" : id == 5 ? "bad\xff" : "worker-%lld", (long long)(9 - id));
+		snprintf(name, sizeof(name),
+			 i < 0	   ? "replaced"
+			 : id == 5 ? "bad\xff"
+				   : "worker-%lld",
+			 (long long)(9 - id));
 		text(b, THREAD_COMM, r, name);
 		text(b, THREAD_EXE, r, "/usr/bin/server");
 		set(b, THREAD_CGROUP_ID, r, 0);
@@ -280,7 +285,8 @@ void fixture_write(const char *path, uint64_t rows)
 		fail_msg("%s", last.message);
 }
 
-void fixture_open(struct fixture *f, const char *const *paths, size_t count, const struct engine_options *opt)
+void fixture_open(struct fixture *f, const char *const *paths, size_t count,
+		  const struct engine_options *opt)
 {
 	const struct engine_options none = {0};
 

@@ -16,15 +16,16 @@
 #include "schema/ops.h"
 #include "schema/vocab.h"
 
-#define FIXTURE_ORIGIN 1795254902114000000ll
+#define FIXTURE_ORIGIN	1795254902114000000ll
 #define FIXTURE_THREADS 6
-#define FIXTURE_FILES 40
+#define FIXTURE_FILES	40
 #define FIXTURE_STEP_NS 1000 /* from one call to the next */
 
 /* Bytes of path i: a good name, and names that break careless readers. */
 struct bytes fixture_path(size_t i, char buf[static 64]);
 
-/* Row i of op as the fixture writes it; a pure function, so that plain loops can be compared with SQL. */
+/* Row i of op as the fixture writes it; a pure function, so that plain loops can be compared with
+ * SQL. */
 struct fixture_op {
 	int64_t start, dur, thread_id, op, ret, err, bytes, file_id, pos;
 	bool no_start, no_file, failed, running;
@@ -48,10 +49,12 @@ struct fixture {
 };
 
 /* Opens an engine over the traces; `opt` may be NULL. */
-void fixture_open(struct fixture *f, const char *const *paths, size_t count, const struct engine_options *opt);
+void fixture_open(struct fixture *f, const char *const *paths, size_t count,
+		  const struct engine_options *opt);
 void fixture_close(struct fixture *f);
 
-/* All rows as text: columns separated by '|', rows by '\n', NULL as NULL. Static storage until the next call. */
+/* All rows as text: columns separated by '|', rows by '\n', NULL as NULL. Static storage until the
+ * next call. */
 const char *ask(struct fixture *f, const char *sql);
 /* The number in the first column of the only row. */
 int64_t ask_number(struct fixture *f, const char *sql);

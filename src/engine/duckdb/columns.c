@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* columns.c: the SQL columns of each table: those of the schema, a TIMESTAMP_NS beside each point in time, and the
- * names that op_named adds. */
+/* columns.c: the SQL columns of each table: those of the schema, a TIMESTAMP_NS beside each point
+ * in time, and the names that op_named adds. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +45,8 @@ static const struct {
 	{TABLE_FILE, FILE_HOSTPATH, NAME_HOSTPATH},
 };
 
-static int bytes_column(struct scan_bind *b, unsigned int column, struct scan_column *c, struct error *err)
+static int bytes_column(struct scan_bind *b, unsigned int column, struct scan_column *c,
+			struct error *err)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(enum_columns); i++) {
 		if (enum_columns[i].table == b->table && enum_columns[i].column == column) {
@@ -121,7 +122,9 @@ int scan_columns(struct scan_bind *b, bool named, struct error *err)
 	const struct table_def *def = schema_table(b->table);
 	int r = 0;
 
-	static_assert(SCHEMA_COLUMNS_MAX + ARRAY_SIZE(named_columns) + OP_COLUMNS <= SCAN_COLUMNS_MAX, "room for all");
+	static_assert(SCHEMA_COLUMNS_MAX + ARRAY_SIZE(named_columns) + OP_COLUMNS <=
+			      SCAN_COLUMNS_MAX,
+		      "room for all");
 	if (table_is_dimension(b->table))
 		r = names_live(b->e, b->table, &b->live, err);
 	for (unsigned int i = 0; i < def->column_count && r >= 0; i++)

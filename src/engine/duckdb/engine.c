@@ -33,7 +33,8 @@ static void remove_folder(const char *path)
 	(void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
-/* The folder for temporary files is private and not the working directory's .tmp, DuckDB's default. */
+/* The folder for temporary files is private and not the working directory's .tmp, DuckDB's default.
+ */
 static int make_spill(struct engine *e, struct error *err)
 {
 	const char *parent = getenv("TMPDIR");
@@ -48,19 +49,22 @@ static int make_spill(struct engine *e, struct error *err)
 		int r = -errno;
 
 		free(TAKE_PTR(e->spill));
-		return error_errno(err, r, "cannot make a temporary folder in %.500s (TMPDIR)", parent);
+		return error_errno(err, r, "cannot make a temporary folder in %.500s (TMPDIR)",
+				   parent);
 	}
 	return 0;
 }
 
-static int set_option(struct engine *e, duckdb_config config, const char *name, const char *value, struct error *err)
+static int set_option(struct engine *e, duckdb_config config, const char *name, const char *value,
+		      struct error *err)
 {
 	if (e->api->set_config(config, name, value))
 		return error_set(err, -EIO, "DuckDB refuses the setting %s = %s", name, value);
 	return 0;
 }
 
-static int set_options(struct engine *e, duckdb_config config, const struct engine_options *opt, struct error *err)
+static int set_options(struct engine *e, duckdb_config config, const struct engine_options *opt,
+		       struct error *err)
 {
 	char memory[32], spill[32], threads[32];
 	const char *const settings[][2] = {
@@ -76,8 +80,10 @@ static int set_options(struct engine *e, duckdb_config config, const struct engi
 	};
 	int r = 0;
 
-	snprintf(memory, sizeof(memory), "%lluB", (unsigned long long)(opt->memory_max ? opt->memory_max : ENGINE_MEMORY_DEFAULT));
-	snprintf(spill, sizeof(spill), "%lluB", (unsigned long long)(opt->spill_max ? opt->spill_max : ENGINE_SPILL_DEFAULT));
+	snprintf(memory, sizeof(memory), "%lluB",
+		 (unsigned long long)(opt->memory_max ? opt->memory_max : ENGINE_MEMORY_DEFAULT));
+	snprintf(spill, sizeof(spill), "%lluB",
+		 (unsigned long long)(opt->spill_max ? opt->spill_max : ENGINE_SPILL_DEFAULT));
 	snprintf(threads, sizeof(threads), "%u", e->threads);
 	for (size_t i = 0; i < ARRAY_SIZE(settings) && r >= 0; i++)
 		r = set_option(e, config, settings[i][0], settings[i][1], err);
@@ -94,7 +100,8 @@ static int open_database(struct engine *e, const struct engine_options *opt, str
 		return error_errno(err, -ENOMEM, "cannot configure DuckDB");
 	r = set_options(e, config, opt, err);
 	if (r >= 0 && e->api->open_ext(NULL, &e->db, config, &message))
-		r = error_set(err, -EIO, "DuckDB does not start: %.800s", message ? message : "no reason given");
+		r = error_set(err, -EIO, "DuckDB does not start: %.800s",
+			      message ? message : "no reason given");
 	if (message)
 		e->api->free(message);
 	e->api->destroy_config(&config);
@@ -112,13 +119,16 @@ static int make_vocabularies(struct engine *e, struct error *err)
 		for (unsigned int c = 0; c < def->column_count; c++) {
 			int r;
 
-			if (def->columns[c].type != COLUMN_CODE || engine_vocab(e, def->columns[c].name))
+			if (def->columns[c].type != COLUMN_CODE ||
+			    engine_vocab(e, def->columns[c].name))
 				continue;
 			assert(e->vocab_count < ARRAY_SIZE(e->vocab));
 			e->vocab_columns[e->vocab_count] = def->columns[c].name;
-			r = words_of_vocab(e->api, def->columns[c].name, &e->vocab[e->vocab_count++]);
+			r = words_of_vocab(e->api, def->columns[c].name,
+					   &e->vocab[e->vocab_count++]);
 			if (r < 0)
-				return error_errno(err, r, "cannot declare the words of %s", def->columns[c].name);
+				return error_errno(err, r, "cannot declare the words of %s",
+						   def->columns[c].name);
 		}
 	}
 	return 0;
@@ -140,16 +150,17 @@ static int make_views(struct engine *e, struct error *err)
 	for (unsigned int t = 0; t < TABLE_COUNT && r >= 0; t++) {
 		char sql[256];
 
-		snprintf(sql, sizeof(sql), "CREATE VIEW %s AS FROM weir_%s()", schema_table(t)->name, schema_table(t)->name);
+		snprintf(sql, sizeof(sql), "CREATE VIEW %s AS FROM weir_%s()",
+			 schema_table(t)->name, schema_table(t)->name);
 		r = run(e, sql, err);
 	}
 	return r < 0 ? r : run(e, "CREATE VIEW op_named AS FROM weir_op_named()", err);
 }
 
 /*
- * For SQL of other people. In this order: the folder for temporary files is set already, what may be read and written
- * comes next (that folder alone), then the door is closed, then locked. Memory that DuckDB does not count is bounded
- * by the process that runs the engine (RLIMIT_AS).
+ * For SQL of other people. In this order: the folder for temporary files is set already, what may
+ * be read and written comes next (that folder alone), then the door is closed, then locked. Memory
+ * that DuckDB does not count is bounded by the process that runs the engine (RLIMIT_AS).
  */
 static int confine(struct engine *e, struct error *err)
 {
@@ -212,7 +223,8 @@ static int engine_start(struct engine *e, const struct engine_options *opt, stru
 	return r;
 }
 
-int engine_open(struct engine **ret, struct store *store, const struct engine_options *opt, struct error *err)
+int engine_open(struct engine **ret, struct store *store, const struct engine_options *opt,
+		struct error *err)
 {
 	struct engine *e = calloc(1, sizeof(*e));
 	int r;
@@ -234,7 +246,8 @@ int engine_open(struct engine **ret, struct store *store, const struct engine_op
 
 void engine_abandon(struct engine *e)
 {
-	/* DuckDB makes the files in it and removes them when it closes; after an interrupt some may be left. */
+	/* DuckDB makes the files in it and removes them when it closes; after an interrupt some may
+	 * be left. */
 	if (e->spill)
 		remove_folder(e->spill);
 }
@@ -286,13 +299,16 @@ struct engine_statements {
 	size_t count;
 };
 
-int engine_parse(struct engine *e, const char *sql, struct engine_statements **ret, struct error *err)
+int engine_parse(struct engine *e, const char *sql, struct engine_statements **ret,
+		 struct error *err)
 {
 	struct engine_statements *s;
 	int r;
 
 	if (!engine_is_utf8(sql, strlen(sql)))
-		return error_set(err, -EINVAL, "the statement is not valid UTF-8: bad bytes of a name are written \\xHH, as weir prints them");
+		return error_set(err, -EINVAL,
+				 "the statement is not valid UTF-8: bad bytes of a name are "
+				 "written \\xHH, as weir prints them");
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return error_errno(err, -ENOMEM, "cannot parse the statement");
@@ -302,7 +318,8 @@ int engine_parse(struct engine *e, const char *sql, struct engine_statements **r
 	if (s->count == 0) {
 		const char *message = s->list ? e->api->extract_statements_error(s->list) : NULL;
 
-		r = message ? message_from_duckdb(message, sql, err) : error_set(err, -EINVAL, "there is no statement");
+		r = message ? message_from_duckdb(message, sql, err)
+			    : error_set(err, -EINVAL, "there is no statement");
 		engine_statements_free(s);
 		return r;
 	}
@@ -325,7 +342,8 @@ size_t engine_statements_count(const struct engine_statements *s)
 	return s->count;
 }
 
-int engine_execute(struct engine_statements *s, size_t i, struct engine_result **ret, struct error *err)
+int engine_execute(struct engine_statements *s, size_t i, struct engine_result **ret,
+		   struct error *err)
 {
 	const struct duckdb_api *d = s->e->api;
 	duckdb_prepared_statement prepared = NULL;

@@ -35,7 +35,8 @@ static void fill_null(const struct duckdb_api *d, const struct rows *r, duckdb_v
 	memset(validity, 0, (r->count + 63) / 64 * sizeof(*validity));
 }
 
-static void fill_int64(const struct duckdb_api *d, const struct rows *r, unsigned int column, duckdb_vector out)
+static void fill_int64(const struct duckdb_api *d, const struct rows *r, unsigned int column,
+		       duckdb_vector out)
 {
 	const struct column *c = &r->b->columns[column];
 	int64_t *to = d->vector_get_data(out);
@@ -59,8 +60,8 @@ static void fill_int64(const struct duckdb_api *d, const struct rows *r, unsigne
 }
 
 /* Writes ENUM ordinals; WORD_NULL is null. */
-static void put_ordinals(const struct duckdb_api *d, const struct words *w, const uint32_t *ordinals, size_t count,
-			 duckdb_vector out)
+static void put_ordinals(const struct duckdb_api *d, const struct words *w,
+			 const uint32_t *ordinals, size_t count, duckdb_vector out)
 {
 	void *to = d->vector_get_data(out);
 	uint64_t *validity = NULL;
@@ -85,9 +86,12 @@ static void put_ordinals(const struct duckdb_api *d, const struct words *w, cons
 		memcpy(to, ordinals, count * sizeof(*ordinals));
 		break;
 	}
-	/* The value under a null must be a member all the same: some operators look before they test. */
+	/* The value under a null must be a member all the same: some operators look before they
+	 * test. */
 	if (validity) {
-		size_t width = w->internal == DUCKDB_TYPE_UTINYINT ? 1 : w->internal == DUCKDB_TYPE_USMALLINT ? 2 : 4;
+		size_t width = w->internal == DUCKDB_TYPE_UTINYINT    ? 1
+			       : w->internal == DUCKDB_TYPE_USMALLINT ? 2
+								      : 4;
 
 		for (size_t i = 0; i < count; i++) {
 			if (ordinals[i] == WORD_NULL)
@@ -96,28 +100,33 @@ static void put_ordinals(const struct duckdb_api *d, const struct words *w, cons
 	}
 }
 
-static void fill_code(const struct duckdb_api *d, const struct scan_column *c, const struct rows *r, duckdb_vector out)
+static void fill_code(const struct duckdb_api *d, const struct scan_column *c, const struct rows *r,
+		      duckdb_vector out)
 {
 	uint32_t ordinals[VECTOR_ROWS];
 
 	for (size_t i = 0; i < r->count; i++) {
 		size_t row = row_of(r, i);
 
-		ordinals[i] = batch_is_null(r->b, c->column, row) ?
-				      WORD_NULL :
-				      words_ordinal(c->words, 0, (uint64_t)r->b->columns[c->column].val[row]);
+		ordinals[i] = batch_is_null(r->b, c->column, row)
+				      ? WORD_NULL
+				      : words_ordinal(c->words, 0,
+						      (uint64_t)r->b->columns[c->column].val[row]);
 	}
 	put_ordinals(d, c->words, ordinals, r->count, out);
 }
 
-static uint32_t ordinal_of_id(const struct words *w, const struct batch *b, unsigned int column, size_t row)
+static uint32_t ordinal_of_id(const struct words *w, const struct batch *b, unsigned int column,
+			      size_t row)
 {
 	int64_t id = batch_get(b, column, row, -1);
 
-	return id < 0 ? WORD_NULL : words_ordinal(w, (uint64_t)id >> ID_TRACE_SHIFT, (uint64_t)(id & ID_MASK));
+	return id < 0 ? WORD_NULL
+		      : words_ordinal(w, (uint64_t)id >> ID_TRACE_SHIFT, (uint64_t)(id & ID_MASK));
 }
 
-static void fill_name(const struct duckdb_api *d, const struct scan_column *c, const struct rows *r, duckdb_vector out)
+static void fill_name(const struct duckdb_api *d, const struct scan_column *c, const struct rows *r,
+		      duckdb_vector out)
 {
 	uint32_t ordinals[VECTOR_ROWS];
 
@@ -131,7 +140,8 @@ static void fill_name(const struct duckdb_api *d, const struct scan_column *c, c
 	put_ordinals(d, c->words, ordinals, r->count, out);
 }
 
-static int64_t number_of_id(const struct numbers *n, const struct batch *b, unsigned int column, size_t row)
+static int64_t number_of_id(const struct numbers *n, const struct batch *b, unsigned int column,
+			    size_t row)
 {
 	int64_t id = batch_get(b, column, row, -1);
 	uint64_t trace = (uint64_t)id >> ID_TRACE_SHIFT, at = (uint64_t)(id & ID_MASK);
@@ -141,8 +151,8 @@ static int64_t number_of_id(const struct numbers *n, const struct batch *b, unsi
 	return n->values[trace][at];
 }
 
-static void fill_number(const struct duckdb_api *d, const struct scan_column *c, const struct rows *r,
-			duckdb_vector out)
+static void fill_number(const struct duckdb_api *d, const struct scan_column *c,
+			const struct rows *r, duckdb_vector out)
 {
 	uint64_t *validity = NULL;
 	int64_t *to = d->vector_get_data(out);
@@ -157,8 +167,8 @@ static void fill_number(const struct duckdb_api *d, const struct scan_column *c,
 	}
 }
 
-static void fill_number_code(const struct duckdb_api *d, const struct scan_column *c, const struct rows *r,
-			     duckdb_vector out)
+static void fill_number_code(const struct duckdb_api *d, const struct scan_column *c,
+			     const struct rows *r, duckdb_vector out)
 {
 	uint32_t ordinals[VECTOR_ROWS];
 
@@ -194,7 +204,8 @@ static int append_argument(const uint8_t *data, size_t len, struct buf *out)
 		return buf_append(out, text.data, text.len);
 	r = buf_append(out, "'", 1);
 	for (size_t i = 0; i < text.len && r >= 0; i++)
-		r = text.data[i] == '\'' ? buf_append(out, "'\\''", 4) : buf_append(out, &text.data[i], 1);
+		r = text.data[i] == '\'' ? buf_append(out, "'\\''", 4)
+					 : buf_append(out, &text.data[i], 1);
 	return r < 0 ? r : buf_append(out, "'", 1);
 }
 
@@ -218,8 +229,8 @@ static int argv_text(struct bytes v, struct buf *out)
 	return r < 0 ? r : 0;
 }
 
-static int fill_bytes(const struct duckdb_api *d, const struct scan_column *c, const struct rows *r, duckdb_vector out,
-		      struct buf *scratch)
+static int fill_bytes(const struct duckdb_api *d, const struct scan_column *c, const struct rows *r,
+		      duckdb_vector out, struct buf *scratch)
 {
 	uint64_t *validity = NULL;
 	int error = 0;
@@ -242,13 +253,15 @@ static int fill_bytes(const struct duckdb_api *d, const struct scan_column *c, c
 		if (c->cell != CELL_BLOB)
 			v = (struct bytes){scratch->data, scratch->len};
 		if (error >= 0)
-			d->vector_assign_string_element_len(out, i, v.data ? (const char *)v.data : "", v.len);
+			d->vector_assign_string_element_len(
+				out, i, v.data ? (const char *)v.data : "", v.len);
 	}
 	return error;
 }
 
 int fill_vector(const struct duckdb_api *d, const struct scan_column *c, const struct batch *b,
-		const uint32_t *sel, size_t from, size_t count, duckdb_vector out, struct buf *scratch)
+		const uint32_t *sel, size_t from, size_t count, duckdb_vector out,
+		struct buf *scratch)
 {
 	const struct rows r = {b, sel, from, count};
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * filter.c: the arguments of a table function. The library pushes no filters down, so ranges and id sets come as
- * arguments: they skip blocks unread, and what is left is cut to exactly the rows asked for.
+ * filter.c: the arguments of a table function. The library pushes no filters down, so ranges and id
+ * sets come as arguments: they skip blocks unread, and what is left is cut to exactly the rows
+ * asked for.
  */
 #include <errno.h>
 #include <limits.h>
@@ -17,7 +18,8 @@ struct filter_columns filter_columns_of(enum table_id table)
 	case TABLE_OP:
 		return (struct filter_columns){OP_START, OP_DUR, OP_FILE_ID, OP_THREAD_ID, false};
 	case TABLE_SUMMARY:
-		return (struct filter_columns){SUMMARY_WINDOW, none, SUMMARY_FILE_ID, SUMMARY_THREAD_ID, false};
+		return (struct filter_columns){SUMMARY_WINDOW, none, SUMMARY_FILE_ID,
+					       SUMMARY_THREAD_ID, false};
 	case TABLE_LOSS:
 		return (struct filter_columns){LOSS_START, LOSS_STOP, none, LOSS_THREAD_ID, true};
 	case TABLE_MARK:
@@ -31,7 +33,8 @@ struct filter_columns filter_columns_of(enum table_id table)
 	}
 }
 
-static void declare(const struct duckdb_api *d, duckdb_table_function f, const char *name, bool list)
+static void declare(const struct duckdb_api *d, duckdb_table_function f, const char *name,
+		    bool list)
 {
 	duckdb_logical_type number = d->create_logical_type(DUCKDB_TYPE_BIGINT);
 	duckdb_logical_type numbers = d->create_list_type(number);
@@ -56,7 +59,8 @@ void filter_declare(const struct duckdb_api *d, duckdb_table_function f, enum ta
 }
 
 /* False where the argument was not given, or is NULL. */
-static bool read_number(const struct duckdb_api *d, duckdb_bind_info info, const char *name, int64_t *ret)
+static bool read_number(const struct duckdb_api *d, duckdb_bind_info info, const char *name,
+			int64_t *ret)
 {
 	duckdb_value v = d->bind_get_named_parameter(info, name);
 	bool given = v && !d->is_null_value(v);
@@ -68,7 +72,8 @@ static bool read_number(const struct duckdb_api *d, duckdb_bind_info info, const
 	return given;
 }
 
-static int read_ids(const struct duckdb_api *d, duckdb_bind_info info, const char *name, struct map *ids, bool *ret)
+static int read_ids(const struct duckdb_api *d, duckdb_bind_info info, const char *name,
+		    struct map *ids, bool *ret)
 {
 	duckdb_value v = d->bind_get_named_parameter(info, name);
 	int r = 0;
@@ -86,8 +91,8 @@ static int read_ids(const struct duckdb_api *d, duckdb_bind_info info, const cha
 	return r;
 }
 
-int filter_read(const struct duckdb_api *d, duckdb_bind_info info, enum table_id table, struct scan_filter *f,
-		struct error *err)
+int filter_read(const struct duckdb_api *d, duckdb_bind_info info, enum table_id table,
+		struct scan_filter *f, struct error *err)
 {
 	struct filter_columns c = filter_columns_of(table);
 	int r = 0;
@@ -99,7 +104,8 @@ int filter_read(const struct duckdb_api *d, duckdb_bind_info info, enum table_id
 		f->by_time |= read_number(d, info, "stop", &f->stop);
 	}
 	if (f->start > f->stop)
-		return error_set(err, -EINVAL, "start %lld is after stop %lld", (long long)f->start, (long long)f->stop);
+		return error_set(err, -EINVAL, "start %lld is after stop %lld", (long long)f->start,
+				 (long long)f->stop);
 	if (c.file != UINT_MAX)
 		r = read_ids(d, info, "files", &f->files, &f->by_file);
 	if (r >= 0 && c.thread != UINT_MAX)
@@ -149,7 +155,8 @@ static int64_t block_stop(const struct store_block *b, const struct filter_colum
 	return add_saturated(b->max[c->start], b->max[c->dur_or_stop]);
 }
 
-static bool block_has_ids(const struct store *s, size_t block, unsigned int column, const struct map *ids)
+static bool block_has_ids(const struct store *s, size_t block, unsigned int column,
+			  const struct map *ids)
 {
 	const struct store_block *b = store_block(s, block);
 	uint64_t id;
@@ -183,7 +190,8 @@ bool filter_block(const struct scan_filter *f, const struct store *s, size_t blo
 }
 
 /* A row without a start (entered before recording) is in no range. */
-static bool in_range(const struct scan_filter *f, const struct filter_columns *c, const struct batch *b, size_t row)
+static bool in_range(const struct scan_filter *f, const struct filter_columns *c,
+		     const struct batch *b, size_t row)
 {
 	int64_t start, stop;
 
@@ -200,11 +208,12 @@ static bool in_range(const struct scan_filter *f, const struct filter_columns *c
 
 static bool in_set(const struct map *ids, const struct batch *b, unsigned int column, size_t row)
 {
-	return !batch_is_null(b, column, row) && map_get(ids, (uint64_t)b->columns[column].val[row], NULL);
+	return !batch_is_null(b, column, row) &&
+	       map_get(ids, (uint64_t)b->columns[column].val[row], NULL);
 }
 
-size_t filter_rows(const struct scan_filter *f, const struct batch *b, const uint32_t *rows, size_t count,
-		   uint32_t *out)
+size_t filter_rows(const struct scan_filter *f, const struct batch *b, const uint32_t *rows,
+		   size_t count, uint32_t *out)
 {
 	struct filter_columns c = filter_columns_of(b->table);
 	size_t n = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * hist_functions.c: weir's histogram in SQL.
- *   hist(x)           aggregate: the histogram of whole numbers >= 0, packed (hist/sparse.h) as a BLOB
- *   hist_merge(h)     aggregate: the sum of such BLOBs; exact
- *   hist_count(h)     how many values
- *   hist_quantile(h, q), p50(h) p90(h) p95(h) p99(h) p999(h)   BIGINT, at most 1/32 from the exact value
- * One histogram answers for many percentiles. States start sparse; the library does not see their memory, so it is
- * counted here and bounded: past the bound the statement fails instead of the machine.
+ *   hist(x)           aggregate: the histogram of whole numbers >= 0, packed (hist/sparse.h) as a
+ * BLOB hist_merge(h)     aggregate: the sum of such BLOBs; exact hist_count(h)     how many values
+ *   hist_quantile(h, q), p50(h) p90(h) p95(h) p99(h) p999(h)   BIGINT, at most 1/32 from the exact
+ * value One histogram answers for many percentiles. States start sparse; the library does not see
+ * their memory, so it is counted here and bounded: past the bound the statement fails instead of
+ * the machine.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,11 +22,13 @@ struct hist_state {
 
 static uint64_t hist_memory(const struct hist *h)
 {
-	return h->used == UINT32_MAX ? HIST_BUCKETS * sizeof(uint64_t) : h->cap * sizeof(struct hist_entry);
+	return h->used == UINT32_MAX ? HIST_BUCKETS * sizeof(uint64_t)
+				     : h->cap * sizeof(struct hist_entry);
 }
 
 /* Counts what a histogram grew by. False, with the error set, past the bound. */
-static bool account(const struct duckdb_api *d, duckdb_function_info info, struct hist_state *s, uint64_t before)
+static bool account(const struct duckdb_api *d, duckdb_function_info info, struct hist_state *s,
+		    uint64_t before)
 {
 	uint64_t after = hist_memory(&s->hist);
 	char text[256];
@@ -35,10 +37,12 @@ static bool account(const struct duckdb_api *d, duckdb_function_info info, struc
 		return true;
 	if (!s->e)
 		s->e = d->aggregate_function_get_extra_info(info);
-	if (atomic_fetch_add(&s->e->hist_bytes, after - before) + (after - before) <= s->e->hist_bytes_max)
+	if (atomic_fetch_add(&s->e->hist_bytes, after - before) + (after - before) <=
+	    s->e->hist_bytes_max)
 		return true;
 	snprintf(text, sizeof(text),
-		 "Out of Memory Error: the histograms of hist() need more than %llu MiB: group by fewer keys, or raise --memory",
+		 "Out of Memory Error: the histograms of hist() need more than %llu MiB: group by "
+		 "fewer keys, or raise --memory",
 		 (unsigned long long)(s->e->hist_bytes_max >> 20));
 	d->aggregate_function_set_error(info, text);
 	return false;
@@ -53,7 +57,9 @@ static struct bytes string_at(duckdb_string_t *s, size_t i)
 {
 	uint32_t length = s[i].value.inlined.length;
 
-	return (struct bytes){(const uint8_t *)(length <= 12 ? s[i].value.inlined.inlined : s[i].value.pointer.ptr), length};
+	return (struct bytes){(const uint8_t *)(length <= 12 ? s[i].value.inlined.inlined
+							     : s[i].value.pointer.ptr),
+			      length};
 }
 
 static idx_t state_size(duckdb_function_info info)
@@ -71,7 +77,8 @@ static void out_of_memory(const struct duckdb_api *d, duckdb_function_info info)
 	d->aggregate_function_set_error(info, "Out of Memory Error: no memory for a histogram");
 }
 
-static void on_hist(duckdb_function_info info, duckdb_data_chunk input, duckdb_aggregate_state *states)
+static void on_hist(duckdb_function_info info, duckdb_data_chunk input,
+		    duckdb_aggregate_state *states)
 {
 	const struct duckdb_api *d = duckdb_loaded();
 	duckdb_vector vector = d->data_chunk_get_vector(input, 0);
@@ -88,7 +95,8 @@ static void on_hist(duckdb_function_info info, duckdb_data_chunk input, duckdb_a
 		if (values[i] < 0) {
 			char text[128];
 
-			snprintf(text, sizeof(text), "hist(): a histogram holds numbers of 0 and more, not %lld",
+			snprintf(text, sizeof(text),
+				 "hist(): a histogram holds numbers of 0 and more, not %lld",
 				 (long long)values[i]);
 			d->aggregate_function_set_error(info, text);
 			return;
@@ -102,7 +110,8 @@ static void on_hist(duckdb_function_info info, duckdb_data_chunk input, duckdb_a
 	}
 }
 
-static void on_hist_merge(duckdb_function_info info, duckdb_data_chunk input, duckdb_aggregate_state *states)
+static void on_hist_merge(duckdb_function_info info, duckdb_data_chunk input,
+			  duckdb_aggregate_state *states)
 {
 	const struct duckdb_api *d = duckdb_loaded();
 	duckdb_vector vector = d->data_chunk_get_vector(input, 0);
@@ -121,7 +130,8 @@ static void on_hist_merge(duckdb_function_info info, duckdb_data_chunk input, du
 		packed = string_at(values, i);
 		r = hist_unpack(&s->hist, packed.data, packed.len);
 		if (r == -EBADMSG)
-			d->aggregate_function_set_error(info, "hist_merge(): this BLOB is not a histogram made by hist()");
+			d->aggregate_function_set_error(
+				info, "hist_merge(): this BLOB is not a histogram made by hist()");
 		else if (r < 0)
 			out_of_memory(d, info);
 		if (!account(d, info, s, before) || r < 0)
@@ -129,8 +139,8 @@ static void on_hist_merge(duckdb_function_info info, duckdb_data_chunk input, du
 	}
 }
 
-static void on_combine(duckdb_function_info info, duckdb_aggregate_state *source, duckdb_aggregate_state *target,
-		       idx_t count)
+static void on_combine(duckdb_function_info info, duckdb_aggregate_state *source,
+		       duckdb_aggregate_state *target, idx_t count)
 {
 	const struct duckdb_api *d = duckdb_loaded();
 
@@ -147,8 +157,8 @@ static void on_combine(duckdb_function_info info, duckdb_aggregate_state *source
 	}
 }
 
-static void on_finalize(duckdb_function_info info, duckdb_aggregate_state *source, duckdb_vector result, idx_t count,
-			idx_t offset)
+static void on_finalize(duckdb_function_info info, duckdb_aggregate_state *source,
+			duckdb_vector result, idx_t count, idx_t offset)
 {
 	const struct duckdb_api *d = duckdb_loaded();
 	uint8_t packed[HIST_PACKED_MAX];
@@ -164,7 +174,8 @@ static void on_finalize(duckdb_function_info info, duckdb_aggregate_state *sourc
 			validity[row / 64] &= ~(1ull << (row % 64));
 			continue;
 		}
-		d->vector_assign_string_element_len(result, row, (const char *)packed, hist_pack(h, packed));
+		d->vector_assign_string_element_len(result, row, (const char *)packed,
+						    hist_pack(h, packed));
 	}
 }
 
@@ -179,18 +190,20 @@ static void on_destroy(duckdb_aggregate_state *states, idx_t count)
 	}
 }
 
-static int register_aggregate(struct engine *e, const char *name, duckdb_type argument, duckdb_aggregate_update_t update,
-			      struct error *err)
+static int register_aggregate(struct engine *e, const char *name, duckdb_type argument,
+			      duckdb_aggregate_update_t update, struct error *err)
 {
 	const struct duckdb_api *d = e->api;
 	duckdb_aggregate_function f = d->create_aggregate_function();
-	duckdb_logical_type in = d->create_logical_type(argument), out = d->create_logical_type(DUCKDB_TYPE_BLOB);
+	duckdb_logical_type in = d->create_logical_type(argument),
+			    out = d->create_logical_type(DUCKDB_TYPE_BLOB);
 	duckdb_state state;
 
 	d->aggregate_function_set_name(f, name);
 	d->aggregate_function_add_parameter(f, in);
 	d->aggregate_function_set_return_type(f, out);
-	d->aggregate_function_set_functions(f, state_size, state_init, update, on_combine, on_finalize);
+	d->aggregate_function_set_functions(f, state_size, state_init, update, on_combine,
+					    on_finalize);
 	d->aggregate_function_set_destructor(f, on_destroy);
 	d->aggregate_function_set_extra_info(f, e, NULL);
 	state = d->register_aggregate_function(e->con, f);
@@ -206,30 +219,28 @@ struct scalar {
 };
 
 static const struct scalar scalars[] = {
-	{"hist_count", 0},
-	{"hist_quantile", -1},
-	{"p50", 0.5},
-	{"p90", 0.9},
-	{"p95", 0.95},
-	{"p99", 0.99},
-	{"p999", 0.999},
+	{"hist_count", 0}, {"hist_quantile", -1}, {"p50", 0.5},	   {"p90", 0.9},
+	{"p95", 0.95},	   {"p99", 0.99},	  {"p999", 0.999},
 };
 
 /* One row of a scalar: 0, or negative with the error set. */
-static int scalar_row(const struct duckdb_api *d, duckdb_function_info info, const struct scalar *f, struct bytes packed,
-		      double q, int64_t *ret)
+static int scalar_row(const struct duckdb_api *d, duckdb_function_info info, const struct scalar *f,
+		      struct bytes packed, double q, int64_t *ret)
 {
 	_cleanup_(hist_free) struct hist h = {0};
 	uint64_t v;
 	int r = hist_unpack(&h, packed.data, packed.len);
 
 	if (r < 0) {
-		d->scalar_function_set_error(info, r == -EBADMSG ? "this BLOB is not a histogram made by hist()" :
-								   "Out of Memory Error: no memory for a histogram");
+		d->scalar_function_set_error(
+			info, r == -EBADMSG ? "this BLOB is not a histogram made by hist()"
+					    : "Out of Memory Error: no memory for a histogram");
 		return r;
 	}
 	if (f->quantile != 0 && !(q > 0 && q <= 1)) {
-		d->scalar_function_set_error(info, "hist_quantile(): a quantile is above 0 and at most 1: 0.5 is the median");
+		d->scalar_function_set_error(
+			info,
+			"hist_quantile(): a quantile is above 0 and at most 1: 0.5 is the median");
 		return -EINVAL;
 	}
 	v = f->quantile == 0 ? hist_total(&h) : hist_quantile(&h, q);
@@ -262,7 +273,8 @@ static void on_scalar(duckdb_function_info info, duckdb_data_chunk input, duckdb
 			mask[i / 64] &= ~(1ull << (i % 64));
 			continue;
 		}
-		if (scalar_row(d, info, f, string_at(values, i), q ? q[i] : f->quantile, &out[i]) < 0)
+		if (scalar_row(d, info, f, string_at(values, i), q ? q[i] : f->quantile, &out[i]) <
+		    0)
 			return;
 	}
 }

@@ -9,9 +9,12 @@
 #include "engine/duckdb/internal.h"
 
 #define LIBRARY_NAME "libduckdb.so"
-#define REMEDY "install the package weir-engine, run `make engine` in weir's source, or name the library with --duckdb or WEIR_DUCKDB"
+#define REMEDY                                                                              \
+	"install the package weir-engine, run `make engine` in weir's source, or name the " \
+	"library with --duckdb or WEIR_DUCKDB"
 
-/* Where weir's own copy may lie, seen from the folder of the executable: installed, then the source tree. */
+/* Where weir's own copy may lie, seen from the folder of the executable: installed, then the source
+ * tree. */
 static const char *const beside_executable[] = {
 	"../lib/weir",
 	"../../../out/lib",
@@ -65,7 +68,8 @@ static int find_library(const char *named, char **ret, struct error *err)
 		named = getenv("WEIR_DUCKDB");
 	if (named && *named) {
 		if (access(named, R_OK) < 0)
-			return error_errno(err, -errno, "cannot read DuckDB's library %.800s", named);
+			return error_errno(err, -errno, "cannot read DuckDB's library %.800s",
+					   named);
 		*ret = strdup(named);
 		return *ret ? 0 : -ENOMEM;
 	}
@@ -75,7 +79,8 @@ static int find_library(const char *named, char **ret, struct error *err)
 	if (r < 0)
 		return error_errno(err, r, "cannot look for DuckDB's library");
 	if (r == 0)
-		return error_set(err, -ENOENT, "DuckDB's library " LIBRARY_NAME " is not installed: " REMEDY);
+		return error_set(err, -ENOENT,
+				 "DuckDB's library " LIBRARY_NAME " is not installed: " REMEDY);
 	return 0;
 }
 
@@ -85,11 +90,15 @@ static int check_version(const char *version, const char *path, struct error *er
 
 	/* "v1.5.6" */
 	if (sscanf(version, "v%u.%u", &major, &minor) != 2)
-		return error_set(err, -EPROTONOSUPPORT, "%.600s says that its version is \"%.60s\", not a release; " REMEDY,
-				 path, version);
+		return error_set(
+			err, -EPROTONOSUPPORT,
+			"%.600s says that its version is \"%.60s\", not a release; " REMEDY, path,
+			version);
 	if (major != DUCKDB_MAJOR_MIN || minor < DUCKDB_MINOR_MIN)
-		return error_set(err, -EPROTONOSUPPORT, "%.600s is DuckDB %.60s, weir needs %d.%d or a later %d.x; " REMEDY, path,
-				 version, DUCKDB_MAJOR_MIN, DUCKDB_MINOR_MIN, DUCKDB_MAJOR_MIN);
+		return error_set(
+			err, -EPROTONOSUPPORT,
+			"%.600s is DuckDB %.60s, weir needs %d.%d or a later %d.x; " REMEDY, path,
+			version, DUCKDB_MAJOR_MIN, DUCKDB_MINOR_MIN, DUCKDB_MAJOR_MIN);
 	return 0;
 }
 
@@ -107,7 +116,9 @@ static int resolve(struct duckdb_api *api, const char *path, struct error *err)
 	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++) {
 		*symbols[i].member = dlsym(api->handle, symbols[i].name);
 		if (!*symbols[i].member)
-			return error_set(err, -EPROTONOSUPPORT, "%.600s lacks the function %s; " REMEDY, path, symbols[i].name);
+			return error_set(err, -EPROTONOSUPPORT,
+					 "%.600s lacks the function %s; " REMEDY, path,
+					 symbols[i].name);
 		/* The version first: an older library should be called old, not broken. */
 		if (i == 0) {
 			int r = check_version(api->library_version(), path, err);
@@ -117,14 +128,16 @@ static int resolve(struct duckdb_api *api, const char *path, struct error *err)
 		}
 	}
 	if (api->vector_size() != VECTOR_ROWS)
-		return error_set(err, -EPROTONOSUPPORT, "%.600s has vectors of %llu rows instead of %d; " REMEDY, path,
+		return error_set(err, -EPROTONOSUPPORT,
+				 "%.600s has vectors of %llu rows instead of %d; " REMEDY, path,
 				 (unsigned long long)api->vector_size(), VECTOR_ROWS);
 	return 0;
 }
 
 /*
- * The one state of this module: a callback of the library gets nothing but a handle that only the library's own
- * functions can read, so they must be found without it. Set once, under the lock, before any callback can run.
+ * The one state of this module: a callback of the library gets nothing but a handle that only the
+ * library's own functions can read, so they must be found without it. Set once, under the lock,
+ * before any callback can run.
  */
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct duckdb_api loaded;
@@ -145,7 +158,8 @@ static int load(const char *library, struct error *err)
 		return r;
 	api.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!api.handle)
-		return error_set(err, -ELIBBAD, "cannot load DuckDB's library: %.700s; " REMEDY, dlerror());
+		return error_set(err, -ELIBBAD, "cannot load DuckDB's library: %.700s; " REMEDY,
+				 dlerror());
 	r = resolve(&api, path, err);
 	if (r < 0) {
 		dlclose(api.handle);
@@ -156,7 +170,8 @@ static int load(const char *library, struct error *err)
 	return 0;
 }
 
-int duckdb_load(const char *library, const struct duckdb_api **ret, const char **ret_path, struct error *err)
+int duckdb_load(const char *library, const struct duckdb_api **ret, const char **ret_path,
+		struct error *err)
 {
 	int r = 0;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* message.c: what DuckDB says about an error, as one line that names the place and the nearest name. */
+/* message.c: what DuckDB says about an error, as one line that names the place and the nearest
+ * name. */
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
@@ -17,7 +18,8 @@ static int code_of_type(const char *type, const char *text)
 	return -EINVAL;
 }
 
-/* Appends text up to the blank line after which DuckDB repeats the statement; line breaks become spaces. */
+/* Appends text up to the blank line after which DuckDB repeats the statement; line breaks become
+ * spaces. */
 static int append_line(struct buf *out, const char *text)
 {
 	const char *end = strstr(text, "\n\nLINE ");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* names.c: which dimension rows hold, and the texts and numbers that hang on the ids of threads and files. */
+/* names.c: which dimension rows hold, and the texts and numbers that hang on the ids of threads and
+ * files. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,8 +9,8 @@
 
 bool table_is_dimension(enum table_id table)
 {
-	return table == TABLE_THREAD || table == TABLE_PROCESS || table == TABLE_CGROUP || table == TABLE_HOST ||
-	       table == TABLE_FILE;
+	return table == TABLE_THREAD || table == TABLE_PROCESS || table == TABLE_CGROUP ||
+	       table == TABLE_HOST || table == TABLE_FILE;
 }
 
 static void live_free(struct live *l)
@@ -64,7 +65,8 @@ static int compare_u64(const void *a, const void *b)
 }
 
 /* Notes for each id of block i where its row is; a later row replaces an earlier one. */
-static int live_add_block(struct store_cursor *cursor, size_t i, uint64_t first, struct map *last, struct error *err)
+static int live_add_block(struct store_cursor *cursor, size_t i, uint64_t first, struct map *last,
+			  struct error *err)
 {
 	const struct batch *b;
 	int r = store_decode(cursor, i, 1, &b, err);
@@ -137,7 +139,8 @@ static int live_make(struct engine *e, enum table_id table, struct live *l, stru
 		r = live_fill(l, &last);
 	if (r < 0) {
 		live_free(l);
-		return error_errno(err, r, "cannot index the rows of %s", schema_table(table)->name);
+		return error_errno(err, r, "cannot index the rows of %s",
+				   schema_table(table)->name);
 	}
 	return 0;
 }
@@ -246,7 +249,8 @@ static int64_t name_number(const struct dims *dims, int64_t id, enum name name)
 	return v < 0 ? INT64_MIN : v;
 }
 
-/* How many ids of a trace there can be: one past its largest. `ids` are ascending, hence grouped by trace. */
+/* How many ids of a trace there can be: one past its largest. `ids` are ascending, hence grouped by
+ * trace. */
 static int count_ids(const struct live *l, size_t traces, size_t **ret)
 {
 	size_t *counts = calloc(MAX(traces, (size_t)1), sizeof(*counts));
@@ -282,7 +286,8 @@ static int words_allocate(struct words *w, const struct live *l, size_t traces)
 	return 0;
 }
 
-static int words_fill(struct engine *e, enum name name, const struct live *l, struct intern *texts, struct words *w)
+static int words_fill(struct engine *e, enum name name, const struct live *l, struct intern *texts,
+		      struct words *w)
 {
 	const struct dims *dims = store_dims(e->store);
 	_cleanup_buf_ struct buf escaped = {0};
@@ -290,15 +295,16 @@ static int words_fill(struct engine *e, enum name name, const struct live *l, st
 
 	for (size_t i = 0; i < l->count && r >= 0; i++) {
 		int64_t id = l->ids[i];
-		struct bytes text = table_of_name(name) == TABLE_FILE ? file_text(dims, id, name) :
-									thread_text(dims, id, name);
+		struct bytes text = table_of_name(name) == TABLE_FILE ? file_text(dims, id, name)
+								      : thread_text(dims, id, name);
 
 		if (!text.data || (uint64_t)id >> ID_TRACE_SHIFT >= w->traces)
 			continue;
 		buf_clear(&escaped);
 		r = engine_escape(text.data, text.len, &escaped);
 		if (r >= 0)
-			r = intern_add(texts, escaped.data ? escaped.data : (const uint8_t *)"", escaped.len,
+			r = intern_add(texts, escaped.data ? escaped.data : (const uint8_t *)"",
+				       escaped.len,
 				       &w->ordinals[id >> ID_TRACE_SHIFT][id & ID_MASK]);
 	}
 	return r;
@@ -389,7 +395,8 @@ int names_numbers(struct engine *e, enum name name, const struct numbers **ret, 
 		r = numbers_make(e, name, l, &e->names.numbers[name]);
 		if (r < 0) {
 			numbers_free(&e->names.numbers[name]);
-			return error_errno(err, r, "cannot gather the numbers of %zu ids", l->count);
+			return error_errno(err, r, "cannot gather the numbers of %zu ids",
+					   l->count);
 		}
 		e->names.made[name] = true;
 	}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * scan.c: each table as a table function, parallel by block. A scan sees the blocks that the statement was pinned to,
- * decodes the columns that the plan names and no others, and leaves out blocks that the arguments exclude.
+ * scan.c: each table as a table function, parallel by block. A scan sees the blocks that the
+ * statement was pinned to, decodes the columns that the plan names and no others, and leaves out
+ * blocks that the arguments exclude.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ struct scan_shared {
 struct scan_local {
 	struct store_cursor *cursor;
 	const struct batch *batch;
-	uint32_t *sel;        /* room for a block's rows */
+	uint32_t *sel;	      /* room for a block's rows */
 	const uint32_t *rows; /* which rows of the batch to give; NULL: all */
 	size_t row, row_count;
 	struct buf scratch;
@@ -45,7 +46,8 @@ static void scan_bind_free(void *p)
 	free(b);
 }
 
-static void declare_columns(const struct duckdb_api *d, duckdb_bind_info info, const struct scan_bind *b)
+static void declare_columns(const struct duckdb_api *d, duckdb_bind_info info,
+			    const struct scan_bind *b)
 {
 	for (size_t i = 0; i < b->column_count; i++) {
 		const struct scan_column *c = &b->columns[i];
@@ -61,7 +63,8 @@ static void declare_columns(const struct duckdb_api *d, duckdb_bind_info info, c
 	}
 }
 
-static void declare_cardinality(const struct duckdb_api *d, duckdb_bind_info info, const struct scan_bind *b)
+static void declare_cardinality(const struct duckdb_api *d, duckdb_bind_info info,
+				const struct scan_bind *b)
 {
 	uint64_t rows = 0;
 
@@ -71,7 +74,8 @@ static void declare_cardinality(const struct duckdb_api *d, duckdb_bind_info inf
 		for (size_t i = 0; i < b->pin; i++) {
 			const struct store_block *block = store_block(b->e->store, i);
 
-			if (block->table == b->table && !block->damaged && filter_block(&b->filter, b->e->store, i))
+			if (block->table == b->table && !block->damaged &&
+			    filter_block(&b->filter, b->e->store, i))
 				rows += block->rows;
 		}
 	}
@@ -148,7 +152,8 @@ static int choose_blocks(struct scan_shared *s)
 	for (size_t i = 0; i < candidates; i++) {
 		size_t block = b->live ? b->live->blocks[i] : i;
 
-		if (store_block(store, block)->table != b->table || store_block(store, block)->damaged)
+		if (store_block(store, block)->table != b->table ||
+		    store_block(store, block)->damaged)
 			continue;
 		if (b->live && b->live->from[i] == b->live->from[i + 1])
 			continue;
@@ -210,7 +215,8 @@ static void on_local_init(duckdb_init_info info)
 }
 
 /* Sets which rows of the block's batch are given. */
-static void choose_rows(const struct scan_bind *b, const struct scan_block *block, struct scan_local *l)
+static void choose_rows(const struct scan_bind *b, const struct scan_block *block,
+			struct scan_local *l)
 {
 	l->row = 0;
 	l->rows = NULL;
@@ -237,7 +243,8 @@ static int next_block(struct scan_shared *s, struct scan_local *l, struct error 
 		r = store_decode(l->cursor, s->blocks[i].block, s->decode, &l->batch, err);
 		atomic_fetch_add(&s->bind->e->blocks_done, 1);
 		if (r == -EBADMSG) {
-			*err = (struct error){0}; /* the store counts it as damage, which is shown */
+			*err = (struct error){
+				0}; /* the store counts it as damage, which is shown */
 			continue;
 		}
 		if (r < 0)
@@ -279,7 +286,8 @@ static void on_scan(duckdb_function_info info, duckdb_data_chunk chunk)
 	d->data_chunk_set_size(chunk, count);
 }
 
-static int register_table(struct engine *e, enum table_id table, bool named, const char *name, struct error *err)
+static int register_table(struct engine *e, enum table_id table, bool named, const char *name,
+			  struct error *err)
 {
 	const struct duckdb_api *d = e->api;
 	duckdb_table_function f = d->create_table_function();

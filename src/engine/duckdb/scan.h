@@ -7,23 +7,23 @@
 
 /* How a column of SQL is made from a column of the batch. */
 enum cell {
-	CELL_INT64,   /* the value's 64 bits: BIGINT, UBIGINT, TIMESTAMP_NS */
-	CELL_CODE,    /* vocabulary word: ENUM */
-	CELL_TEXT,    /* bytes, escaped: VARCHAR */
-	CELL_ARGV,    /* words separated by NUL, as a shell would take them: VARCHAR */
-	CELL_BLOB,    /* bytes as they are */
-	CELL_NAME,    /* text that hangs on the id in the column: ENUM */
-	CELL_NUMBER,  /* number that hangs on the id: BIGINT */
+	CELL_INT64,	  /* the value's 64 bits: BIGINT, UBIGINT, TIMESTAMP_NS */
+	CELL_CODE,	  /* vocabulary word: ENUM */
+	CELL_TEXT,	  /* bytes, escaped: VARCHAR */
+	CELL_ARGV,	  /* words separated by NUL, as a shell would take them: VARCHAR */
+	CELL_BLOB,	  /* bytes as they are */
+	CELL_NAME,	  /* text that hangs on the id in the column: ENUM */
+	CELL_NUMBER,	  /* number that hangs on the id: BIGINT */
 	CELL_NUMBER_CODE, /* number that hangs on the id and is a code: ENUM */
-	CELL_PEER,    /* peer of peer_id's file, else of file_id's: ENUM */
+	CELL_PEER,	  /* peer of peer_id's file, else of file_id's: ENUM */
 };
 
 struct scan_column {
 	char name[32];
 	enum cell cell;
-	unsigned int column;           /* of the batch */
-	unsigned int column2;          /* CELL_PEER: OP_FILE_ID */
-	duckdb_type type;              /* for cells that are no ENUM */
+	unsigned int column;	       /* of the batch */
+	unsigned int column2;	       /* CELL_PEER: OP_FILE_ID */
+	duckdb_type type;	       /* for cells that are no ENUM */
 	const struct words *words;     /* ENUMs */
 	const struct numbers *numbers; /* CELL_NUMBER, CELL_NUMBER_CODE */
 };
@@ -33,7 +33,7 @@ struct scan_column {
 /* What a scan is asked for: the arguments of the function. */
 struct scan_filter {
 	bool by_time, by_file, by_thread;
-	int64_t start, stop; /* rows that overlap [start, stop) */
+	int64_t start, stop;	   /* rows that overlap [start, stop) */
 	struct map files, threads; /* sets of ids */
 };
 
@@ -64,8 +64,8 @@ struct filter_columns {
 struct filter_columns filter_columns_of(enum table_id table);
 /* Names of the arguments that the table takes: "start", "stop", "files", "threads". */
 void filter_declare(const struct duckdb_api *d, duckdb_table_function f, enum table_id table);
-int filter_read(const struct duckdb_api *d, duckdb_bind_info info, enum table_id table, struct scan_filter *f,
-		struct error *err);
+int filter_read(const struct duckdb_api *d, duckdb_bind_info info, enum table_id table,
+		struct scan_filter *f, struct error *err);
 void filter_free(struct scan_filter *f);
 static inline bool filter_any(const struct scan_filter *f)
 {
@@ -75,10 +75,13 @@ static inline bool filter_any(const struct scan_filter *f)
 uint64_t filter_column_set(const struct scan_filter *f, enum table_id table);
 /* False where no row of the block can pass; nothing is decoded. */
 bool filter_block(const struct scan_filter *f, const struct store *s, size_t block);
-/* Writes the numbers of the rows that pass to out, from those given (NULL: all of the batch); how many. */
-size_t filter_rows(const struct scan_filter *f, const struct batch *b, const uint32_t *rows, size_t count,
-		   uint32_t *out);
+/* Writes the numbers of the rows that pass to out, from those given (NULL: all of the batch); how
+ * many. */
+size_t filter_rows(const struct scan_filter *f, const struct batch *b, const uint32_t *rows,
+		   size_t count, uint32_t *out);
 
-/* fill.c: rows [from, from + count) of the selection (sel NULL: of the batch) into a vector. 0 or -ENOMEM. */
+/* fill.c: rows [from, from + count) of the selection (sel NULL: of the batch) into a vector. 0 or
+ * -ENOMEM. */
 int fill_vector(const struct duckdb_api *d, const struct scan_column *c, const struct batch *b,
-		const uint32_t *sel, size_t from, size_t count, duckdb_vector out, struct buf *scratch);
+		const uint32_t *sel, size_t from, size_t count, duckdb_vector out,
+		struct buf *scratch);

@@ -42,8 +42,8 @@ static __int128 hugeint_at(const void *data, size_t row)
 	return (__int128)((unsigned __int128)(uint64_t)h->upper << 64 | h->lower);
 }
 
-/* The shortest text that reads back as the same number, with a point so that it reads as one that could have had
- * a fraction. */
+/* The shortest text that reads back as the same number, with a point so that it reads as one that
+ * could have had a fraction. */
 static int append_double(struct buf *out, double v, int digits_min, int digits_max, bool single)
 {
 	char text[40];
@@ -60,8 +60,8 @@ static int append_double(struct buf *out, double v, int digits_min, int digits_m
 	return buf_printf(out, "%s%s", text, strpbrk(text, ".en") ? "" : ".0");
 }
 
-static int append_decimal(const struct duckdb_api *d, const void *data, duckdb_logical_type type, size_t row,
-			  struct buf *out)
+static int append_decimal(const struct duckdb_api *d, const void *data, duckdb_logical_type type,
+			  size_t row, struct buf *out)
 {
 	unsigned int scale = d->decimal_scale(type);
 	unsigned __int128 power = 1, magnitude;
@@ -100,8 +100,8 @@ static int append_decimal(const struct duckdb_api *d, const void *data, duckdb_l
 	return buf_append(out, fraction, scale + 1);
 }
 
-/* The proleptic Gregorian date of a day since 1970-01-01 (Howard Hinnant, "chrono-compatible low-level date
- * algorithms": years begin in March, 400 of them have 146,097 days). */
+/* The proleptic Gregorian date of a day since 1970-01-01 (Howard Hinnant, "chrono-compatible
+ * low-level date algorithms": years begin in March, 400 of them have 146,097 days). */
 static int append_date(struct buf *out, int64_t days)
 {
 	int64_t z = days + 719468, era = (z >= 0 ? z : z - 146096) / 146097;
@@ -111,15 +111,17 @@ static int append_date(struct buf *out, int64_t days)
 	int64_t year = yoe + era * 400 + (month <= 2);
 
 	if (year <= 0)
-		return buf_printf(out, "%04" PRId64 "-%02" PRId64 "-%02" PRId64 " (BC)", 1 - year, month, day);
+		return buf_printf(out, "%04" PRId64 "-%02" PRId64 "-%02" PRId64 " (BC)", 1 - year,
+				  month, day);
 	return buf_printf(out, "%04" PRId64 "-%02" PRId64 "-%02" PRId64, year, month, day);
 }
 
-/* A time of day with `digits` digits of a fraction that counts in 10^-digits seconds; none where it is zero, unless
- * `fixed`. */
+/* A time of day with `digits` digits of a fraction that counts in 10^-digits seconds; none where it
+ * is zero, unless `fixed`. */
 static int append_clock(struct buf *out, int64_t seconds, int64_t fraction, int digits, bool fixed)
 {
-	int r = buf_printf(out, "%02" PRId64 ":%02" PRId64 ":%02" PRId64, seconds / 3600, seconds / 60 % 60, seconds % 60);
+	int r = buf_printf(out, "%02" PRId64 ":%02" PRId64 ":%02" PRId64, seconds / 3600,
+			   seconds / 60 % 60, seconds % 60);
 
 	if (r >= 0 && digits && (fraction || fixed))
 		r = buf_printf(out, ".%0*" PRId64, digits, fraction);
@@ -141,7 +143,8 @@ static int append_timestamp(struct buf *out, int64_t v, int64_t per_second, int 
 	r = append_date(out, days);
 	if (r >= 0)
 		r = buf_append(out, " ", 1);
-	return r < 0 ? r : append_clock(out, seconds - days * SECONDS_PER_DAY, fraction, digits, fixed);
+	return r < 0 ? r
+		     : append_clock(out, seconds - days * SECONDS_PER_DAY, fraction, digits, fixed);
 }
 
 static int append_part(struct buf *out, int64_t n, const char *unit, bool *first)
@@ -150,7 +153,8 @@ static int append_part(struct buf *out, int64_t n, const char *unit, bool *first
 
 	if (n == 0)
 		return 0;
-	r = buf_printf(out, "%s%" PRId64 " %s%s", *first ? "" : " ", n, unit, n == 1 || n == -1 ? "" : "s");
+	r = buf_printf(out, "%s%" PRId64 " %s%s", *first ? "" : " ", n, unit,
+		       n == 1 || n == -1 ? "" : "s");
 	*first = false;
 	return r;
 }
@@ -168,15 +172,19 @@ static int append_interval(struct buf *out, const duckdb_interval *v)
 	if (r < 0 || (!first && !v->micros))
 		return r;
 	r = buf_printf(out, "%s%s", first ? "" : " ", v->micros < 0 ? "-" : "");
-	return r < 0 ? r : append_clock(out, (int64_t)(micros / 1000000), (int64_t)(micros % 1000000), 6, false);
+	return r < 0 ? r
+		     : append_clock(out, (int64_t)(micros / 1000000), (int64_t)(micros % 1000000),
+				    6, false);
 }
 
 static int append_uuid(struct buf *out, const duckdb_hugeint *h)
 {
 	uint64_t high = (uint64_t)h->upper ^ (1ull << 63);
 
-	return buf_printf(out, "%08" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%012" PRIx64, high >> 32,
-			  high >> 16 & 0xffff, high & 0xffff, h->lower >> 48, h->lower & 0xffffffffffff);
+	return buf_printf(out,
+			  "%08" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%012" PRIx64,
+			  high >> 32, high >> 16 & 0xffff, high & 0xffff, h->lower >> 48,
+			  h->lower & 0xffffffffffff);
 }
 
 static struct bytes string_at(const void *data, size_t row)
@@ -184,7 +192,9 @@ static struct bytes string_at(const void *data, size_t row)
 	const duckdb_string_t *s = (const duckdb_string_t *)data + row;
 	uint32_t length = s->value.inlined.length;
 
-	return (struct bytes){(const uint8_t *)(length <= 12 ? s->value.inlined.inlined : s->value.pointer.ptr), length};
+	return (struct bytes){
+		(const uint8_t *)(length <= 12 ? s->value.inlined.inlined : s->value.pointer.ptr),
+		length};
 }
 
 static int append_blob(struct buf *out, struct bytes v)
@@ -192,7 +202,8 @@ static int append_blob(struct buf *out, struct bytes v)
 	int r = 0;
 
 	for (size_t i = 0; i < v.len && r >= 0; i++) {
-		if (v.data[i] >= ' ' && v.data[i] < 0x7f && v.data[i] != '\\' && v.data[i] != '\'' && v.data[i] != '"')
+		if (v.data[i] >= ' ' && v.data[i] < 0x7f && v.data[i] != '\\' &&
+		    v.data[i] != '\'' && v.data[i] != '"')
 			r = buf_append(out, &v.data[i], 1);
 		else
 			r = buf_printf(out, "\\x%02X", v.data[i]);
@@ -210,8 +221,8 @@ static int append_bits(struct buf *out, struct bytes v)
 	return r;
 }
 
-static int append_enum(const struct duckdb_api *d, const void *data, duckdb_logical_type type, size_t row,
-		       struct buf *out)
+static int append_enum(const struct duckdb_api *d, const void *data, duckdb_logical_type type,
+		       size_t row, struct buf *out)
 {
 	uint32_t ordinal;
 	char *word;
@@ -236,8 +247,8 @@ static int append_enum(const struct duckdb_api *d, const void *data, duckdb_logi
 	return r;
 }
 
-static int append_items(const struct duckdb_api *d, duckdb_vector child, duckdb_logical_type type, size_t from,
-			size_t count, struct buf *out)
+static int append_items(const struct duckdb_api *d, duckdb_vector child, duckdb_logical_type type,
+			size_t from, size_t count, struct buf *out)
 {
 	int r = buf_append(out, "[", 1);
 
@@ -250,27 +261,30 @@ static int append_items(const struct duckdb_api *d, duckdb_vector child, duckdb_
 	return r < 0 ? r : buf_append(out, "]", 1);
 }
 
-static int append_list(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type type, size_t row,
-		       struct buf *out)
+static int append_list(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type type,
+		       size_t row, struct buf *out)
 {
 	bool array = d->get_type_id(type) == DUCKDB_TYPE_ARRAY;
-	duckdb_logical_type child = array ? d->array_type_child_type(type) : d->list_type_child_type(type);
+	duckdb_logical_type child =
+		array ? d->array_type_child_type(type) : d->list_type_child_type(type);
 	size_t size = array ? d->array_type_array_size(type) : 0;
 	int r;
 
 	if (array) {
 		r = append_items(d, d->array_vector_get_child(v), child, row * size, size, out);
 	} else {
-		const duckdb_list_entry *entry = (const duckdb_list_entry *)d->vector_get_data(v) + row;
+		const duckdb_list_entry *entry =
+			(const duckdb_list_entry *)d->vector_get_data(v) + row;
 
-		r = append_items(d, d->list_vector_get_child(v), child, entry->offset, entry->length, out);
+		r = append_items(d, d->list_vector_get_child(v), child, entry->offset,
+				 entry->length, out);
 	}
 	d->destroy_logical_type(&child);
 	return r;
 }
 
-static int append_struct(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type type, size_t row,
-			 struct buf *out)
+static int append_struct(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type type,
+			 size_t row, struct buf *out)
 {
 	int r = buf_append(out, "{", 1);
 
@@ -288,8 +302,8 @@ static int append_struct(const struct duckdb_api *d, duckdb_vector v, duckdb_log
 }
 
 /* A MAP is a list of structs of key and value. */
-static int append_map(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type type, size_t row,
-		      struct buf *out)
+static int append_map(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type type,
+		      size_t row, struct buf *out)
 {
 	const duckdb_list_entry *entry = (const duckdb_list_entry *)d->vector_get_data(v) + row;
 	duckdb_logical_type key = d->map_type_key_type(type), value = d->map_type_value_type(type);
@@ -304,7 +318,8 @@ static int append_map(const struct duckdb_api *d, duckdb_vector v, duckdb_logica
 		if (r >= 0)
 			r = buf_append(out, "=", 1);
 		if (r >= 0)
-			r = value_text(d, d->struct_vector_get_child(pairs, 1), value, i, true, out);
+			r = value_text(d, d->struct_vector_get_child(pairs, 1), value, i, true,
+				       out);
 	}
 	d->destroy_logical_type(&key);
 	d->destroy_logical_type(&value);
@@ -312,7 +327,8 @@ static int append_map(const struct duckdb_api *d, duckdb_vector v, duckdb_logica
 }
 
 /* Numbers, times: what is held in the vector itself. */
-static int append_plain(const struct duckdb_api *d, const void *data, duckdb_type id, size_t row, struct buf *out)
+static int append_plain(const struct duckdb_api *d, const void *data, duckdb_type id, size_t row,
+			struct buf *out)
 {
 	switch (id) {
 	case DUCKDB_TYPE_BOOLEAN:
@@ -379,8 +395,8 @@ static int append_time(const void *data, duckdb_type id, size_t row, struct buf 
 	}
 }
 
-int value_text(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type type, size_t row, bool nested,
-	       struct buf *out)
+int value_text(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type type, size_t row,
+	       bool nested, struct buf *out)
 {
 	duckdb_type id = d->get_type_id(type);
 	const void *data = d->vector_get_data(v);

@@ -9,7 +9,8 @@
 #include "schema/ops.h"
 #include "schema/vocab.h"
 
-#define VOCAB_CODES_MAX 128 /* codes of the small vocabularies; a newer one is "<column>_N" up to here */
+#define VOCAB_CODES_MAX \
+	128 /* codes of the small vocabularies; a newer one is "<column>_N" up to here */
 #define ERRNO_CODES_MAX 4096 /* the kernel's MAX_ERRNO */
 
 void words_free(const struct duckdb_api *d, struct words *w)
@@ -33,7 +34,8 @@ static int compare_entries(const void *a, const void *b)
 	return strcmp(((const struct sort_entry *)a)->text, ((const struct sort_entry *)b)->text);
 }
 
-int words_declare(const struct duckdb_api *d, struct intern *texts, struct words *w, uint32_t **ret_ranks)
+int words_declare(const struct duckdb_api *d, struct intern *texts, struct words *w,
+		  uint32_t **ret_ranks)
 {
 	/* An ENUM has at least one member; an empty one would have no internal type to speak of. */
 	size_t count = MAX(texts->count, (size_t)1);
