@@ -311,7 +311,7 @@ static void test_interrupt(void **unused)
 
 static void test_signal_passed_on(void **unused)
 {
-	char *argv[] = {"sh", "-c", "trap 'exit 9' TERM; sleep 30 & wait", NULL};
+	char *argv[] = {"sh", "-c", "trap 'kill $!; exit 9' TERM; sleep 30 & wait", NULL};
 	struct fixture f;
 	int count = 1;
 
