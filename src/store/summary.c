@@ -13,7 +13,6 @@
 
 #define WINDOW_NS 100000000ll
 #define SLOTS (2 * BATCH_ROWS_MAX)
-#define NO_BUCKET 0xffffu      /* dur is null */
 #define SORT_MAX 24            /* up to here buckets are sorted by insertion, above they are counted */
 #define KEYS 6
 
@@ -23,7 +22,7 @@
 struct group {
 	int64_t key[KEYS];
 	uint32_t calls, begin; /* its rows in `order` */
-	uint64_t bytes, time, max;
+	int64_t bytes, time, max; /* never negative; sums stop at the largest number */
 };
 
 static const uint8_t key_column[KEYS] = {0, OP_OP, OP_THREAD_ID, OP_FILE_ID, OP_ERR, OP_CLASS};
@@ -41,7 +40,7 @@ struct summarizer {
 	uint8_t packed[HIST_PACKED_MAX];
 };
 
-static_assert(HIST_BUCKETS < NO_BUCKET, "buckets fit 16 bits");
+static_assert(HIST_BUCKETS <= UINT16_MAX, "buckets fit 16 bits");
 
 int summarizer_new(struct summarizer **ret)
 {
@@ -54,6 +53,16 @@ void summarizer_free(struct summarizer *s)
 	free(s);
 }
 
+static int64_t at_least_0(int64_t v)
+{
+	return v < 0 ? 0 : v;
+}
+
+static int64_t add_up(int64_t sum, int64_t v)
+{
+	return __builtin_add_overflow(sum, at_least_0(v), &sum) ? INT64_MAX : sum;
+}
+
 static int64_t window_of(const struct batch *b, size_t row)
 {
 	int64_t start = batch_get(b, OP_START, row, KEY_NULL), end, rest;
@@ -61,7 +70,7 @@ static int64_t window_of(const struct batch *b, size_t row)
 	if (start == KEY_NULL || __builtin_add_overflow(start, batch_get(b, OP_DUR, row, 0), &end))
 		return KEY_NULL;
 	rest = end % WINDOW_NS;
-	return end - (rest < 0 ? rest + WINDOW_NS : rest);
+	return (int64_t)((uint64_t)end - (uint64_t)(rest < 0 ? rest + WINDOW_NS : rest));
 }
 
 static uint32_t group_find(struct summarizer *s, const int64_t key[KEYS])
@@ -85,7 +94,7 @@ static void group_rows(struct summarizer *s, const struct batch *b)
 {
 	for (size_t i = 0; i < b->rows; i++) {
 		int64_t key[KEYS] = {window_of(b, i)};
-		int64_t dur = batch_get(b, OP_DUR, i, -1);
+		int64_t dur = at_least_0(batch_get(b, OP_DUR, i, 0));
 		struct group *g;
 
 		s->group_of[i] = UINT32_MAX;
@@ -96,12 +105,9 @@ static void group_rows(struct summarizer *s, const struct batch *b)
 		s->group_of[i] = group_find(s, key);
 		g = &s->groups[s->group_of[i]];
 		g->calls++;
-		g->bytes += (uint64_t)batch_get(b, OP_BYTES, i, 0);
-		s->bucket_of[i] = NO_BUCKET;
-		if (dur < 0)
-			continue;
-		g->time += (uint64_t)dur;
-		g->max = MAX(g->max, (uint64_t)dur);
+		g->bytes = add_up(g->bytes, batch_get(b, OP_BYTES, i, 0));
+		g->time = add_up(g->time, dur);
+		g->max = MAX(g->max, dur);
 		s->bucket_of[i] = (uint16_t)hist_bucket((uint64_t)dur);
 	}
 }
@@ -139,7 +145,7 @@ static size_t pack_sorted(const uint16_t *b, size_t n, uint8_t *out)
 	unsigned int before = 0;
 	size_t len = 0;
 
-	for (size_t i = 0; i < n && b[i] != NO_BUCKET;) {
+	for (size_t i = 0; i < n;) {
 		size_t from = i;
 
 		while (i < n && b[i] == b[from])
@@ -157,10 +163,8 @@ static size_t pack_counted(struct summarizer *s, const uint16_t *b, size_t n)
 	size_t len = 0;
 
 	memset(s->counts, 0, sizeof(s->counts));
-	for (size_t i = 0; i < n; i++) {
-		if (b[i] != NO_BUCKET)
-			s->counts[b[i]]++;
-	}
+	for (size_t i = 0; i < n; i++)
+		s->counts[b[i]]++;
 	for (unsigned int k = 0; k < HIST_BUCKETS; k++) {
 		if (!s->counts[k])
 			continue;
@@ -205,11 +209,11 @@ static int add_row(struct summarizer *s, const struct group *g, uint64_t block, 
 	if (r >= 0)
 		r = batch_set(out, SUMMARY_CALLS, (size_t)row, g->calls);
 	if (r >= 0)
-		r = batch_set(out, SUMMARY_BYTES, (size_t)row, (int64_t)g->bytes);
+		r = batch_set(out, SUMMARY_BYTES, (size_t)row, g->bytes);
 	if (r >= 0)
-		r = batch_set(out, SUMMARY_TIME, (size_t)row, (int64_t)g->time);
+		r = batch_set(out, SUMMARY_TIME, (size_t)row, g->time);
 	if (r >= 0)
-		r = batch_set(out, SUMMARY_MAX, (size_t)row, (int64_t)g->max);
+		r = batch_set(out, SUMMARY_MAX, (size_t)row, g->max);
 	return r < 0 ? r : batch_set_bytes(out, SUMMARY_HIST, (size_t)row, s->packed, len);
 }
 
