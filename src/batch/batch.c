@@ -122,45 +122,53 @@ void batch_resize(struct batch *b, size_t rows)
 	b->cap = MAX(rows, (size_t)1);
 }
 
-/* Moves the spare memory of a column into place, zeroed; false where it is too small for `cap` rows. */
-static bool take_spare(struct batch *b, unsigned int column, size_t cap)
+/* Moves the spare memory of a column into place; false where it is too small for `cap` rows. */
+static bool take_spare(struct column *c, size_t cap)
 {
-	struct column *c = &b->columns[column];
-
 	if (c->spare_cap < cap) {
 		spare_free(c);
 		return false;
 	}
 	c->val = TAKE_PTR(c->spare_val);
 	c->ends = TAKE_PTR(c->spare_ends);
-	if (c->val)
-		memset(c->val, 0, cap * sizeof(*c->val));
-	if (c->ends)
-		memset(c->ends, 0, cap * sizeof(*c->ends));
-	return true;
+	return c->val || c->ends;
+}
+
+int batch_make_column_unset(struct batch *b, unsigned int column, bool nulls)
+{
+	struct column *c = &b->columns[column];
+	size_t cap = MAX(b->cap, (size_t)1);
+
+	assert(!batch_has(b, column));
+	if (!take_spare(c, cap)) {
+		if (is_bytes(b, column))
+			c->ends = malloc(cap * sizeof(*c->ends));
+		else
+			c->val = malloc(cap * sizeof(*c->val));
+	}
+	if (nulls)
+		c->nulls = c->spare_nulls ? TAKE_PTR(c->spare_nulls) : malloc(null_words(cap) * sizeof(*c->nulls));
+	if (!batch_has(b, column) || (nulls && !c->nulls)) {
+		column_free(c);
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 int batch_make_column(struct batch *b, unsigned int column, bool nulls)
 {
 	struct column *c = &b->columns[column];
 	size_t cap = MAX(b->cap, (size_t)1);
+	int r = batch_make_column_unset(b, column, nulls);
 
-	assert(!batch_has(b, column));
-	if (!take_spare(b, column, cap)) {
-		if (is_bytes(b, column))
-			c->ends = calloc(cap, sizeof(*c->ends));
-		else
-			c->val = calloc(cap, sizeof(*c->val));
-	}
-	if (nulls) {
-		c->nulls = c->spare_nulls ? TAKE_PTR(c->spare_nulls) : malloc(null_words(cap) * sizeof(*c->nulls));
-		if (c->nulls)
-			memset(c->nulls, 0xff, null_words(cap) * sizeof(*c->nulls));
-	}
-	if (!batch_has(b, column) || (nulls && !c->nulls)) {
-		column_free(c);
-		return -ENOMEM;
-	}
+	if (r < 0)
+		return r;
+	if (c->val)
+		memset(c->val, 0, cap * sizeof(*c->val));
+	if (c->ends)
+		memset(c->ends, 0, cap * sizeof(*c->ends));
+	if (c->nulls)
+		memset(c->nulls, 0xff, null_words(cap) * sizeof(*c->nulls));
 	return 0;
 }
 

@@ -62,6 +62,8 @@ static inline int batch_set_str(struct batch *b, unsigned int column, size_t row
  * null bitmap), so that a decoder can fill val[] in place. 0 or -ENOMEM.
  */
 int batch_make_column(struct batch *b, unsigned int column, bool nulls) _must_check_;
+/* The same without the zeros, for who fills every value (or ends) and, with `nulls`, every null bit. */
+int batch_make_column_unset(struct batch *b, unsigned int column, bool nulls) _must_check_;
 /* Makes a column absent, null in every row; keeps the memory. */
 void batch_drop_column(struct batch *b, unsigned int column);
 /* Sets the row count of an empty batch, for decoders; columns are made afterwards. */

@@ -50,21 +50,18 @@ int64_t *codec_values(struct codec *c, unsigned int which)
 	return c->values[which];
 }
 
-/* Bits per byte, were each byte coded for itself. */
+/* Bits per byte of a few KiB in the middle, were each byte coded for itself. */
 static double entropy(const uint8_t *data, size_t len)
 {
 	uint32_t count[4][256] = {{0}};
 	double bits = 0;
-	size_t i = 0;
 
-	for (; i + 4 <= len; i += 4) {
-		count[0][data[i]]++;
-		count[1][data[i + 1]]++;
-		count[2][data[i + 2]]++;
-		count[3][data[i + 3]]++;
+	if (len > BLOB_SAMPLE) {
+		data += (len - BLOB_SAMPLE) / 2;
+		len = BLOB_SAMPLE;
 	}
-	for (; i < len; i++)
-		count[0][data[i]]++;
+	for (size_t i = 0; i < len; i++)
+		count[i % 4][data[i]]++;
 	for (unsigned int b = 0; b < 256; b++) {
 		uint32_t n = count[0][b] + count[1][b] + count[2][b] + count[3][b];
 

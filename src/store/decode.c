@@ -250,13 +250,15 @@ static int decode_column(struct decoder *d, unsigned int column)
 	e = find_entry(d->src, column);
 	d->busy |= bit;
 	if (e) {
-		r = batch_make_column(d->batch, column, e->null_map != 0);
+		r = batch_make_column_unset(d->batch, column, e->null_map != 0);
 		if (r < 0)
 			return r;
 		col = &d->batch->columns[column];
 		r = col->ends ? decode_bytes(d, e, col) : decode_values(d, e, col);
-		if (r < 0)
+		if (r < 0) {
+			batch_drop_column(d->batch, column); /* nothing half filled stays */
 			return r;
+		}
 	}
 	d->done |= bit;
 	return 0;

@@ -26,6 +26,7 @@
 #define STORE_TRACE_SHIFT 40         /* ids of trace k are k << 40 | id */
 #define STORE_TRACES_MAX 4096u
 #define STORE_LONG_CALL_NS 100000000ll
+#define STORE_DICT_MAX 256u
 #define STORE_INDEX_EVERY 256u
 #define STORE_SET_MAX 16384u         /* ids in a set; a block with more has none */
 
@@ -121,9 +122,7 @@ enum transform {
 enum ints_codec {
 	INTS_CONST = 0,  /* one value */
 	INTS_PLANES = 1, /* least value, then byte planes of the distances from it */
-	INTS_DICT = 2,   /* distinct values, then planes of their numbers */
-	INTS_RUNS = 3,   /* values and lengths of runs */
-	INTS_PACK = 4,   /* groups of 128: bit-packed distances from the group's least value, patched */
+	INTS_DICT = 2,   /* up to 256 distinct values, then a byte per row: which */
 };
 
 /* A run of bytes (bytes.c) and a plane of a stream. */

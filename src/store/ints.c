@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ints.c: streams of integers. The body of a column after its transform: a few codecs, of which the encoder takes
- * the smallest by measure. Byte planes with zstd behind come close to the entropy of skewed distances; packing is
- * what is left where nothing compresses.
+ * ints.c: streams of integers: the body of a column after its transform. Byte planes, each compressed for itself,
+ * come close to the entropy of skewed distances, closer than packed bits (which are what a general compressor cannot
+ * see through); few distinct wide values make a dictionary.
  */
 #include <errno.h>
 #include <math.h>
 
+#include "base/map.h"
 #include "store/codec_impl.h"
 
 /* Bytes that hold any value up to v. */
@@ -29,19 +30,36 @@ static int put_varint(struct buf *out, uint64_t v)
 
 struct range {
 	int64_t min, max;
-	size_t runs;
 };
 
 static struct range measure(const int64_t *v, size_t n)
 {
-	struct range r = {.min = v[0], .max = v[0], .runs = 1};
+	struct range r = {.min = v[0], .max = v[0]};
 
 	for (size_t i = 1; i < n; i++) {
 		r.min = v[i] < r.min ? v[i] : r.min;
 		r.max = v[i] > r.max ? v[i] : r.max;
-		r.runs += v[i] != v[i - 1];
 	}
 	return r;
+}
+
+/* Byte p of each distance from the least value, for the first `width` bytes. */
+static void planes_split(const int64_t *v, size_t n, int64_t base, unsigned int width, uint8_t *planes)
+{
+	unsigned int p = 0;
+
+	for (; p + 2 <= width; p += 2) {
+		uint8_t *lo = planes + p * n, *hi = lo + n;
+
+		for (size_t i = 0; i < n; i++) {
+			uint64_t d = (uint64_t)wrap_sub(v[i], base) >> (8 * p);
+
+			lo[i] = (uint8_t)d;
+			hi[i] = (uint8_t)(d >> 8);
+		}
+	}
+	for (size_t i = 0; p < width && i < n; i++)
+		planes[p * n + i] = (uint8_t)((uint64_t)wrap_sub(v[i], base) >> (8 * p));
 }
 
 /* planes: u8 width, varint least value (zigzag), a blob per byte */
@@ -52,12 +70,49 @@ static int planes_encode(struct codec *c, const int64_t *v, size_t n, struct ran
 
 	if (r >= 0)
 		r = put_varint(out, zigzag(m.min));
-	for (unsigned int p = 0; p < width && r >= 0; p++) {
-		for (size_t i = 0; i < n; i++)
-			c->planes[i] = (uint8_t)((uint64_t)wrap_sub(v[i], m.min) >> (8 * p));
-		r = blob_encode(c, c->planes, n, out);
-	}
+	planes_split(v, n, m.min, width, c->planes);
+	for (unsigned int p = 0; p < width && r >= 0; p++)
+		r = blob_encode(c, c->planes + p * n, n, out);
 	return r;
+}
+
+#define DICT_SLOTS 1024   /* power of two */
+#define DICT_ROWS_MIN 64 /* fewer values cost less plain */
+
+/* Numbers of the distinct values in order of appearance, in c->planes; how many, 0 where there are too many. */
+static size_t dict_find(struct codec *c, const int64_t *v, size_t n, int64_t values[STORE_DICT_MAX])
+{
+	uint16_t slots[DICT_SLOTS] = {0}; /* number + 1 */
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t s = hash_u64((uint64_t)v[i]) % DICT_SLOTS;
+
+		while (slots[s] && values[slots[s] - 1] != v[i])
+			s = (s + 1) % DICT_SLOTS;
+		if (!slots[s]) {
+			/* A dictionary pays for itself only where values come back. */
+			if (count == STORE_DICT_MAX || count > 8 + i / 4)
+				return 0;
+			values[count++] = v[i];
+			slots[s] = (uint16_t)count;
+		}
+		c->planes[i] = (uint8_t)(slots[s] - 1);
+	}
+	return count;
+}
+
+/* dict: u8 count - 1, planes of the values (as above), a blob of a byte per value */
+static int dict_encode(struct codec *c, const int64_t *values, size_t count, size_t n, struct buf *out)
+{
+	struct range m = measure(values, count);
+	uint8_t *numbers = c->planes + 8 * STORE_DICT_MAX; /* out of the way of the values' planes */
+	int r = put_byte(out, (uint8_t)(count - 1));
+
+	memmove(numbers, c->planes, n);
+	if (r >= 0)
+		r = planes_encode(c, values, count, m, out);
+	return r < 0 ? r : blob_encode(c, numbers, n, out);
 }
 
 static void planes_join(const uint8_t *planes, unsigned int width, int64_t base, int64_t *out, size_t n)
@@ -135,6 +190,8 @@ size_t ints_estimate(const int64_t *v, size_t n)
 
 int ints_encode(struct codec *c, const int64_t *v, size_t n, struct buf *out)
 {
+	int64_t values[STORE_DICT_MAX];
+	size_t count = 0;
 	struct range m;
 	int r;
 
@@ -146,8 +203,30 @@ int ints_encode(struct codec *c, const int64_t *v, size_t n, struct buf *out)
 		r = put_byte(out, INTS_CONST);
 		return r < 0 ? r : put_varint(out, zigzag(m.min));
 	}
-	r = put_byte(out, INTS_PLANES);
-	return r < 0 ? r : planes_encode(c, v, n, m, out);
+	if (byte_width((uint64_t)wrap_sub(m.max, m.min)) > 1 && n >= DICT_ROWS_MIN)
+		count = dict_find(c, v, n, values);
+	r = put_byte(out, count ? INTS_DICT : INTS_PLANES);
+	if (r < 0)
+		return r;
+	return count ? dict_encode(c, values, count, n, out) : planes_encode(c, v, n, m, out);
+}
+
+static int dict_decode(struct codec *c, const uint8_t **p, const uint8_t *end, int64_t *out, size_t n)
+{
+	int64_t values[STORE_DICT_MAX];
+	unsigned int count;
+
+	if (*p >= end)
+		return -EBADMSG;
+	count = *(*p)++ + 1u;
+	if (planes_decode(c, p, end, values, count) < 0 || blob_decode(c, p, end, c->planes, n) < 0)
+		return -EBADMSG;
+	for (size_t i = 0; i < n; i++) {
+		if (c->planes[i] >= count)
+			return -EBADMSG;
+		out[i] = values[c->planes[i]];
+	}
+	return 0;
 }
 
 int ints_decode(struct codec *c, const uint8_t **p, const uint8_t *end, int64_t *out, size_t n)
@@ -168,6 +247,8 @@ int ints_decode(struct codec *c, const uint8_t **p, const uint8_t *end, int64_t 
 		return 0;
 	case INTS_PLANES:
 		return planes_decode(c, p, end, out, n);
+	case INTS_DICT:
+		return dict_decode(c, p, end, out, n);
 	default:
 		return -EBADMSG;
 	}

@@ -15,11 +15,11 @@
 
 static const char *const transforms[TRANSFORM_COUNT] = {"-",    "delta", "same", "negated",
 							"last", "next",  "end",  "switch"};
-static const char *const codecs[] = {"const", "planes", "dict", "runs", "pack"};
+static const char *const codecs[] = {"const", "planes", "dict"};
 
 struct sums {
 	uint64_t rows, blocks, headers, nulls, column[SCHEMA_COLUMNS_MAX];
-	unsigned int how[SCHEMA_COLUMNS_MAX][TRANSFORM_COUNT][5];
+	unsigned int how[SCHEMA_COLUMNS_MAX][TRANSFORM_COUNT][3];
 };
 
 static void list_block(const struct block *b)
@@ -45,7 +45,7 @@ static void sum_block(const struct store *s, const struct block *b, struct sums 
 			continue;
 		t->column[e->column] += e->len;
 		if (pread(s->traces[b->pub.trace].fd, &codec, 1,
-			  (off_t)(b->pub.offset + b->view.head->header_len + e->offset)) == 1 && codec < 5 &&
+			  (off_t)(b->pub.offset + b->view.head->header_len + e->offset)) == 1 && codec < 3 &&
 		    e->transform < TRANSFORM_COUNT)
 			t->how[e->column][e->transform][codec]++;
 	}
@@ -65,9 +65,9 @@ static void print_sums(const struct store *s, const struct sums *sums)
 			if (!x->column[c])
 				continue;
 			printf("  %-12s %7.3f ", schema_table(t)->columns[c].name, (double)x->column[c] / (double)x->rows);
-			for (unsigned int k = 0; k < TRANSFORM_COUNT * 5; k++) {
-				if (x->how[c][k / 5][k % 5])
-					printf(" %s/%s:%u", transforms[k / 5], codecs[k % 5], x->how[c][k / 5][k % 5]);
+			for (unsigned int k = 0; k < TRANSFORM_COUNT * 3; k++) {
+				if (x->how[c][k / 3][k % 3])
+					printf(" %s/%s:%u", transforms[k / 3], codecs[k % 3], x->how[c][k / 3][k % 3]);
 			}
 			printf("\n");
 		}
