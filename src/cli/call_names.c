@@ -116,11 +116,12 @@ void call_put_fd(struct call_writer *w, int64_t fd, int64_t file_id)
 		struct bytes name = dims_file_version_name(w->dims, file_id);
 		_cleanup_buf_ struct buf cut = {0};
 
-		if (w->style->path_max) {
+		if (w->style->path_max) { /* escapes too */
 			call_note(w, format_path(&cut, name.data, name.len, w->style->path_max));
-			name = (struct bytes){cut.data, cut.len};
+			call_note(w, buf_append(w->to, cut.data, cut.len));
+		} else {
+			call_note(w, call_text_escape(w->to, name, "<>"));
 		}
-		call_note(w, call_text_escape(w->to, name, "<>"));
 	}
 	call_put(w, is_deleted(w, f) ? ">(deleted)" : ">");
 }
