@@ -128,7 +128,7 @@ def check_fact(row, fact, roles, returns):
     if fact.get("dies") and not row.get("status", 0) & traces.NORETURN:
         bad.append("status lacks noreturn")
     if not fact.get("exec") and not fact.get("dies"):
-        bad += check_args(row, roles, fact["args"], returns, None if fact.get("interrupted") else ret)
+        bad += check_args(row, roles, fact["args"], returns, None if fact.get("interrupted") or fact.get("restarted") else ret)
     for key, column in (("path", "file"), ("path2", "file2")):
         if key in fact:
             bad += check_path(row, column, fact[key])

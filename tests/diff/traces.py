@@ -182,6 +182,7 @@ def read_strace(path):
 
     errnos = {name: getattr(errno, name) for name in dir(errno) if name.startswith("E")}
     errnos["ENOTSUPP"] = 524
+    errnos.update({name: -value for name, value in RESTARTS.items()})
     calls, pending, superseded = {}, {}, {}
     with open(path, encoding="latin-1") as f:
         for line in f:
