@@ -125,6 +125,8 @@ def check_fact(row, fact, roles, returns):
         bad += check_ret(row, ret)
     if fact.get("unfinished") and not row.get("status", 0) & traces.UNFINISHED:
         bad.append("status lacks unfinished")
+    if fact.get("no_start") and (row.get("start") is not None or not row.get("status", 0) & traces.NO_START):
+        bad.append(f"start {row.get('start')}, status {row.get('status', 0)} of a call that began before the recording")
     if fact.get("dies") and not row.get("status", 0) & traces.NORETURN:
         bad.append("status lacks noreturn")
     if not fact.get("exec") and not fact.get("dies"):

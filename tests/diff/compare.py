@@ -93,6 +93,8 @@ class Runner:
             mounted = small_file_system(work, target)
         if name == "never":
             return self.truth_never(work, facts)
+        if name == "attached":
+            return self.truth_attached(work, facts)
         try:
             status, text = self.record(work, [self.workload, name, target], facts)
         finally:
@@ -122,6 +124,25 @@ class Runner:
             return self.result("never", [("record", ["did not stop 20 s after SIGINT"])])
         self.check("never", facts, trace)
 
+    def truth_attached(self, work, facts):
+        trace = os.path.join(work, "trace")
+        with open(facts, "wb") as out:
+            target = subprocess.Popen([self.workload, "attached", os.path.join(work, "w")], stdout=out)
+        while b"ready" not in open(facts, "rb").read() and target.poll() is None:
+            time.sleep(0.05)
+        p = subprocess.Popen([self.weir, "record", "-o", trace, "-p", str(target.pid)], stderr=subprocess.PIPE, cwd=work, text=True)
+        time.sleep(1)
+        open(os.path.join(work, "w", "go"), "w").close()
+        target.wait(timeout=60)
+        try:
+            text = p.communicate(timeout=20)[1]
+        except subprocess.TimeoutExpired:
+            p.kill()
+            return self.result("attached", [("record -p", ["did not end with its target"])])
+        if p.returncode:
+            return self.result("attached", [(f"exit status {p.returncode}", text.splitlines()[-3:])])
+        self.check("attached", facts, trace)
+
     def check(self, name, facts_path, trace_path):
         trace = traces.Trace(self.dump, trace_path)
         facts = traces.read_facts(facts_path)
@@ -144,7 +165,7 @@ class Runner:
     # ---- strace ----
 
     def strace(self, name):
-        if name in ("never", "compat", "reuse"):
+        if name in ("never", "compat", "reuse", "attached"):
             return
         for mode in ("raw", "decoded"):
             label = f"{name} ({mode})"
