@@ -162,7 +162,7 @@ static int run_attached(void)
 	is_file("appended");
 	is_pos(20);
 	MUST(write, sock, buf, 12);
-	getpeername(sock, (struct sockaddr *)&a, &len);
+	MUST(getpeername, sock, &a, &len);
 	snprintf(text, sizeof(text), "127.0.0.1:%d", ntohs(a.sin_port));
 	is_remote(text);
 	MUST(read, other, buf, 100);
