@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* call.h: the enter and the exit of a call, put together into one record at the exit. */
+#pragma once
+
+#include "bpf/thread.h"
+
+#define FILE_APPEND 02000 /* O_APPEND of struct file's f_flags */
+#define COMPAT_STATUS 2   /* x86: TS_COMPAT of thread_info.status, also right for int 0x80 */
+#define RET_RESTART_FIRST (-516)
+#define RET_RESTART_LAST (-512)
+
+static __always_inline bool is_compat(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	return task->thread_info.status & COMPAT_STATUS;
+#else
+	return task->thread_info.flags & (1 << 22); /* arm64: TIF_32BIT */
+#endif
+}
+
+static __always_inline void args_fill(struct call *c, struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	c->args[0] = regs->di;
+	c->args[1] = regs->si;
+	c->args[2] = regs->dx;
+	c->args[3] = regs->r10;
+	c->args[4] = regs->r8;
+	c->args[5] = regs->r9;
+#else
+	c->args[0] = regs->orig_x0;
+	c->args[1] = regs->regs[1];
+	c->args[2] = regs->regs[2];
+	c->args[3] = regs->regs[3];
+	c->args[4] = regs->regs[4];
+	c->args[5] = regs->regs[5];
+#endif
+}
+
+static __always_inline long call_nr(struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return regs->orig_ax;
+#else
+	return regs->syscallno;
+#endif
+}
+
+static __always_inline struct wire_plan *plan_of(__u32 nr)
+{
+	return bpf_map_lookup_elem(&plans, &nr);
+}
+
+static __always_inline __u64 arg(struct call *c, __s8 n)
+{
+	return c->args[n & 7];
+}
+
+/* Resolves a descriptor at enter: at exit it may be closed or mean another file. */
+static __always_inline void call_file(struct task_struct *task, struct thread_state *ts, int fd)
+{
+	struct call *c = &ts->call;
+	struct last_file *l;
+	__u64 file = fd_file(task, fd);
+
+	if (!file)
+		return;
+	l = file_of(ts, file, fd);
+	c->file = file;
+	c->key = l->key;
+	c->seekable = l->seekable;
+	c->socket = l->socket;
+	if (l->seekable)
+		c->pos = kread(struct file, file, f_pos);
+}
+
+verified_alone int call_file2(struct thread_state *ts, int fd)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct last_file *l;
+	struct call *c;
+	__u64 file;
+
+	if (!ts)
+		return 0;
+	c = &ts->call;
+	file = fd_file(task, fd);
+	if (!file)
+		return 0;
+	l = file_of(ts, file, fd + 1);
+	c->file2 = file;
+	c->key2 = l->key;
+	c->seekable2 = l->seekable;
+	if (l->seekable)
+		c->pos2 = kread(struct file, file, f_pos);
+	return 0;
+}
+
+static __always_inline void call_enter(struct task_struct *task, struct thread_state *ts, struct pt_regs *regs, long id)
+{
+	struct call *c = &ts->call;
+	struct wire_plan *p;
+
+	if (is_compat(task)) {
+		__sync_fetch_and_add(&this_cpu()->compat, 1);
+		ts->flags |= THREAD_IN_CALL | THREAD_SKIPPED | THREAD_ENTERED;
+		return;
+	}
+	p = plan_of(id);
+	c->nr = id;
+	if (!p || !(p->flags & WIRE_PLAN_RECORD)) {
+		ts->flags |= THREAD_IN_CALL | THREAD_SKIPPED | THREAD_ENTERED;
+		return;
+	}
+	c->thread = ts->version;
+	c->number = ts->calls++;
+	c->tid = tid_of(task);
+	c->file = 0;
+	c->key = 0;
+	c->seekable = 0;
+	c->socket = 0;
+	c->append = 0;
+	args_fill(c, regs);
+	if (p->fd >= 0)
+		call_file(task, ts, arg(c, p->fd));
+	if (p->flags & WIRE_PLAN_RICH) {
+		c->file2 = 0;
+		c->key2 = 0;
+		c->seekable2 = 0;
+		if (p->fd2 >= 0)
+			call_file2(ts, arg(c, p->fd2));
+	}
+	ts->flags = (ts->flags | THREAD_IN_CALL | THREAD_ENTERED) & ~(THREAD_SKIPPED | THREAD_NEWBORN);
+	c->start = bpf_ktime_get_ns();
+}
+
+/*
+ * Where a call that moves the file's own position began. f_pos after - ret was wrong for none of 240,000 shared
+ * reads and 12 of 240,000 shared writes; where it agrees with f_pos at enter it is certain, else it may belong
+ * to somebody else's call and is marked.
+ */
+static __always_inline __s64 pos_shared(struct call *c, __u64 file, __s64 before, __s64 ret, __u16 *status)
+{
+	__s64 after = kread(struct file, file, f_pos), pos = ret > 0 ? after - ret : after;
+
+	if (kread(struct file, file, f_flags) & FILE_APPEND) {
+		if (ret > 0 && pos != before)
+			*status |= STATUS_APPEND;
+		return pos;
+	}
+	if (pos != before)
+		*status |= STATUS_CONTESTED;
+	return pos;
+}
+
+static __always_inline __s64 pos_append(__u64 file, __s64 ret)
+{
+	return kread(struct inode, kread(struct file, file, f_inode), i_size) - ret;
+}
+
+/* The position of a call on a seekable file. */
+static __always_inline __s64 call_pos(struct task_struct *task, struct call *c, struct wire_plan *p, __s64 ret,
+				      __u16 *status)
+{
+	__s64 pos;
+
+	if (p->pos >= 0) {
+		pos = arg(c, p->pos);
+		if (!(p->flags & (WIRE_PLAN_PWRITE | WIRE_PLAN_CURPOS)) || !c->seekable)
+			return pos;
+		if ((p->flags & WIRE_PLAN_PWRITE) && ret > 0 && (kread(struct file, c->file, f_flags) & FILE_APPEND)) {
+			*status |= STATUS_APPEND;
+			return pos_append(c->file, ret);
+		}
+		if (pos != -1 || !(p->flags & WIRE_PLAN_CURPOS))
+			return pos;
+	} else if (p->ret != RET_BYTES) {
+		return WIRE_NONE;
+	}
+	if (!c->seekable || p->posp >= 0)
+		return WIRE_NONE;
+	if (fd_file(task, arg(c, p->fd)) != c->file) /* closed meanwhile: the struct may be anything now */
+		return c->pos;
+	return pos_shared(c, c->file, c->pos, ret, status);
+}
+
+static __always_inline void op_fill(struct wire_op *r, struct thread_state *ts, struct wire_plan *p, __s64 ret,
+				    __u64 end, __s64 pos, __u16 status)
+{
+	struct call *c = &ts->call;
+
+	r->head.type = WIRE_OP;
+	r->head.time = end;
+	r->start = c->start;
+	r->ret = ret;
+	r->file = c->key;
+	r->pos = pos;
+	r->size = p->size >= 0 ? arg(c, p->size) : 0;
+	r->thread = c->thread;
+	r->call = c->number;
+	r->tid = c->tid;
+	r->fd = p->fd >= 0 ? (__s32)arg(c, p->fd) : p->dirfd >= 0 ? (__s32)arg(c, p->dirfd) : -1;
+	r->flags = p->opflags >= 0 ? arg(c, p->opflags) : 0;
+	r->nr = c->nr;
+	r->status = status;
+}
+
+/* A record without parts of variable size, written in place. */
+static __always_inline void op_send(struct thread_state *ts, struct wire_plan *p, __s64 ret, __u64 end, __s64 pos,
+				    __u16 status)
+{
+	struct wire_cpu *cpu = this_cpu();
+	void *ring = ring_of_cpu();
+	struct wire_op *r;
+	__u32 seq;
+
+	if (!ring)
+		return;
+	seq = __sync_fetch_and_add(&cpu->seq, 1);
+	if (p->raw || raw_args) {
+		struct with_args {
+			struct wire_op op;
+			__u64 args[WIRE_ARGS];
+		} *w = bpf_ringbuf_reserve(ring, sizeof(*w), 0);
+
+		if (!w)
+			goto lost;
+		op_fill(&w->op, ts, p, ret, end, pos, status);
+		w->op.head.parts = WIRE_PART_ARGS;
+		w->op.head.size = sizeof(*w);
+		w->op.head.seq = seq;
+		__builtin_memcpy(w->args, ts->call.args, sizeof(w->args));
+		bpf_ringbuf_submit(w, ring_wakeup(ring, cpu, seq));
+		return;
+	}
+	r = bpf_ringbuf_reserve(ring, sizeof(*r), 0);
+	if (!r)
+		goto lost;
+	op_fill(r, ts, p, ret, end, pos, status);
+	r->head.parts = 0;
+	r->head.size = sizeof(*r);
+	r->head.seq = seq;
+	bpf_ringbuf_submit(r, ring_wakeup(ring, cpu, seq));
+	return;
+lost:
+	__sync_fetch_and_add(&cpu->lost, 1);
+}

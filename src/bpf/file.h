@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * file.h: which file a descriptor means. The answer is a number of a version (one generation under one name);
+ * a thread remembers its last files, all threads share the map of versions, and a version that is new is sent
+ * with its path before it is used.
+ */
+#pragma once
+
+#include "bpf/ring.h"
+
+#define MAGIC_SOCKFS 0x534f434b
+#define WALK_STEPS 2200      /* a path of 4,095 bytes has at most 2,048 names; mounts take a step too */
+#define NAME_LEN_MAX 256
+
+static __always_inline __u64 mount_of(__u64 vfsmount)
+{
+	return vfsmount - bpf_core_field_offset(struct mount, mnt);
+}
+
+/* One step up: a name, or from the root of a mount to where it is mounted. Returns true at the end. */
+static __always_inline bool walk_up(struct scratch *s, __u64 *ret_name_dentry)
+{
+	__u64 dentry = s->dentry, mnt = s->mnt, parent;
+
+	*ret_name_dentry = 0;
+	if (dentry == s->root_dentry && mnt == s->root_mnt && s->root_at == ~0u)
+		s->root_at = s->len;
+	if (dentry == (__u64)kread(struct vfsmount, mnt + bpf_core_field_offset(struct mount, mnt), mnt_root)) {
+		parent = (__u64)kread(struct mount, mnt, mnt_parent);
+		if (parent == mnt || !parent) {
+			s->done = 1;
+			return true;
+		}
+		s->dentry = (__u64)kread(struct mount, mnt, mnt_mountpoint);
+		s->mnt = parent;
+		return false;
+	}
+	parent = (__u64)kread(struct dentry, dentry, d_parent);
+	if (parent == dentry || !parent) {
+		s->done = 2; /* a tree that is not mounted here: pipes, sockets, lazily unmounted */
+		return true;
+	}
+	*ret_name_dentry = dentry;
+	s->dentry = parent;
+	return false;
+}
+
+struct walk_ctx {
+	struct scratch *s;
+};
+
+/* bpf_loop: adds a name to data[sizeof(struct wire_file)...]. */
+static long walk_name(__u32 i, struct walk_ctx *ctx)
+{
+	struct scratch *s = ctx->s;
+	__u64 dentry;
+	__u32 at;
+	long n;
+
+	if (walk_up(s, &dentry))
+		return 1;
+	if (!dentry)
+		return 0;
+	at = s->len;
+	if (at > WIRE_WALK_MAX - NAME_LEN_MAX)
+		return 1;
+	n = bpf_probe_read_kernel_str(s->data + sizeof(struct wire_file) + at, NAME_LEN_MAX,
+				      (void *)BPF_CORE_READ((struct dentry *)dentry, d_name.name));
+	if (n > 0)
+		s->len = at + (n & 0x1ff);
+	return 0;
+}
+
+/* bpf_loop: only the checksum of the names, to see whether any of them changed. */
+static long walk_sum(__u32 i, struct walk_ctx *ctx)
+{
+	struct scratch *s = ctx->s;
+	__u64 dentry;
+
+	if (walk_up(s, &dentry))
+		return 1;
+	if (dentry)
+		s->sum = (s->sum ^ dentry ^ BPF_CORE_READ((struct dentry *)dentry, d_name.hash_len)) *
+			 0x9e3779b97f4a7c15ull;
+	else
+		s->sum = (s->sum ^ *(volatile __u64 *)&s->mnt) * 0xff51afd7ed558ccdull; /* read again: a plain number */
+	return 0;
+}
+
+static __always_inline void walk_begin(struct scratch *s, __u64 dentry, __u64 vfsmount)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct fs_struct *fs = task->fs;
+
+	s->dentry = dentry;
+	s->mnt = mount_of(vfsmount);
+	s->root_dentry = 0;
+	s->root_mnt = 0;
+	if (fs) {
+		s->root_dentry = (__u64)fs->root.dentry;
+		s->root_mnt = mount_of((__u64)fs->root.mnt);
+	}
+	s->root_at = ~0u;
+	s->len = 0;
+	s->done = 0;
+	s->sum = 0;
+}
+
+verified_alone __u64 names_sum(__u64 dentry, __u64 vfsmount)
+{
+	struct walk_ctx ctx = {.s = scratch_get()};
+	__u64 sum;
+
+	if (!ctx.s)
+		return 0;
+	walk_begin(ctx.s, dentry, vfsmount);
+	bpf_loop(WALK_STEPS, walk_sum, &ctx, 0);
+	sum = ctx.s->sum;
+	scratch_put(ctx.s);
+	return sum;
+}
+
+static __always_inline bool dentry_gone(__u64 dentry)
+{
+	return !BPF_CORE_READ((struct dentry *)dentry, d_hash.pprev);
+}
+
+/* What identifies a version, found from (inode, dentry, mount). */
+struct file_ident {
+	struct file_key k;
+	__u64 inode;
+	__u32 magic;
+	__u16 mode;
+	__u16 pad;
+};
+
+static __always_inline void ident_fill(struct file_ident *d, __u64 inode, __u64 dentry, __u64 mnt)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct super_block *sb = kread(struct inode, inode, i_sb);
+	struct fs_struct *fs = task->fs;
+
+	__builtin_memset(d, 0, sizeof(*d));
+	d->inode = inode;
+	d->k.ino = kread(struct inode, inode, i_ino);
+	d->k.dentry = dentry;
+	d->k.mnt = mnt;
+	d->k.root = fs ? (__u64)fs->root.dentry : 0;
+	d->k.dev = kread(struct super_block, sb, s_dev);
+	d->k.generation = kread(struct inode, inode, i_generation);
+	d->mode = kread(struct inode, inode, i_mode);
+	d->magic = kread(struct super_block, sb, s_magic);
+	if (!d->k.generation) {
+		struct inode_key ik = {.ino = d->k.ino, .dev = d->k.dev};
+		__u32 *n = bpf_map_lookup_elem(&reuses, &ik);
+
+		d->k.reuse = n ? *n : 0;
+	}
+}
+
+/* Walks the path and sends the file. 0: not sent. */
+verified_alone int file_send(struct file_ident *d, __u64 key, __u32 thread)
+{
+	struct walk_ctx ctx = {.s = scratch_get()};
+	struct scratch *s = ctx.s;
+	struct wire_file *r;
+	struct mnt_namespace *ns;
+	struct super_block *sb;
+	__u32 len;
+	int sent;
+
+	if (!s)
+		return 0;
+	if (!d) {
+		scratch_put(s);
+		return 0;
+	}
+	r = (struct wire_file *)s->data;
+	walk_begin(s, d->k.dentry, d->k.mnt);
+	bpf_loop(WALK_STEPS, walk_name, &ctx, 0);
+	head_fill(&r->head, WIRE_FILE, 0, 0, 0, bpf_ktime_get_ns());
+	r->file = key;
+	r->ino = d->k.ino;
+	r->generation = d->k.generation;
+	r->reuse = d->k.reuse;
+	r->dev = d->k.dev;
+	r->mode = d->mode;
+	r->magic = d->magic;
+	r->flags = dentry_gone(d->k.dentry) ? WIRE_FILE_DELETED : 0;
+	if (s->done == 0)
+		r->flags |= WIRE_FILE_CUT;
+	if (s->done == 2)
+		r->flags |= WIRE_FILE_UNREACHED;
+	ns = kread(struct mount, mount_of(d->k.mnt), mnt_ns);
+	r->mnt_ns = (__u64)ns > 4096 ? BPF_CORE_READ(ns, ns.inum) : 0;
+	r->root_at = s->root_at;
+	r->thread = thread;
+	len = s->len;
+	if (s->done == 2) { /* the name of the root itself says what it is */
+		__u64 root = s->dentry;
+		long n = bpf_probe_read_kernel_str(s->data + sizeof(struct wire_file) + (len & (WIRE_WALK_MAX - 1)),
+						   NAME_LEN_MAX,
+						   (void *)BPF_CORE_READ((struct dentry *)root, d_name.name));
+		if (n > 0)
+			len += n & 0x1ff;
+	}
+	r->path_len = len;
+	sb = kread(struct inode, d->inode, i_sb);
+	bpf_probe_read_kernel_str(r->fs, sizeof(r->fs), (void *)BPF_CORE_READ(sb, s_type, name));
+	sent = ring_send(s, sizeof(*r) + (len & 0x3fff));
+	scratch_put(s);
+	return sent;
+}
+
+static __always_inline void gone_send(__u64 key)
+{
+	struct wire_cpu *c = this_cpu();
+	void *ring = ring_of_cpu();
+	struct wire_file_gone *r;
+	__u32 seq;
+
+	if (!ring)
+		return;
+	seq = __sync_fetch_and_add(&c->seq, 1);
+	r = bpf_ringbuf_reserve(ring, sizeof(*r), 0);
+	if (!r) {
+		__sync_fetch_and_add(&c->lost, 1);
+		return;
+	}
+	head_fill(&r->head, WIRE_FILE_GONE, 0, sizeof(*r), seq, bpf_ktime_get_ns());
+	r->file = key;
+	bpf_ringbuf_submit(r, ring_wakeup(ring, c, seq));
+}
+
+/* The version's number; sends it where it is new or its name changed. 0: it could not be sent. */
+verified_alone __u64 file_version(struct file_ident *d, __u32 thread)
+{
+	struct file_version *v, n = {};
+	struct file_key k;
+
+	if (!d)
+		return 0;
+	k = d->k; /* on the stack, as a key of a map */
+
+	v = bpf_map_lookup_elem(&files, &k);
+	if (v) {
+		if (v->epoch != names_epoch) {
+			__u32 epoch = names_epoch;
+
+			if (names_sum(d->k.dentry, d->k.mnt) != v->names)
+				v = NULL;
+			else
+				v->epoch = epoch;
+		}
+		if (v) {
+			if (!v->gone && dentry_gone(d->k.dentry)) {
+				v->gone = 1;
+				gone_send(v->key);
+			}
+			return v->key;
+		}
+	}
+	n.epoch = names_epoch;
+	n.key = __sync_fetch_and_add(&next_file, 1);
+	n.names = names_sum(d->k.dentry, d->k.mnt);
+	n.gone = dentry_gone(d->k.dentry);
+	if (!file_send(d, n.key, thread))
+		return 0;
+	bpf_map_update_elem(&files, &k, &n, BPF_ANY);
+	return n.key;
+}
+
+/* Which addresses a socket has. */
+verified_alone int sock_send(__u64 file, __u64 key);
+
+/* Not among the thread's last files: asks the map and remembers. */
+verified_alone int file_miss(__u64 file, struct last_file *l, __u32 thread)
+{
+	__u32 names = names_epoch, unlinks = unlink_epoch, creates = create_epoch;
+	struct file_ident d;
+	__u64 before = next_file;
+
+	if (!l)
+		return 0;
+	ident_fill(&d, (__u64)kread(struct file, file, f_inode), (__u64)BPF_CORE_READ((struct file *)file, f_path.dentry),
+		   (__u64)BPF_CORE_READ((struct file *)file, f_path.mnt));
+	l->key = file_version(&d, thread);
+	l->file = l->key ? file : 0;
+	l->inode = d.inode;
+	l->dentry = d.k.dentry;
+	l->ino = d.k.ino;
+	l->generation = d.k.generation;
+	l->names = names;
+	l->unlinks = unlinks;
+	l->creates = creates;
+	l->seekable = (d.mode & INODE_IFMT) == INODE_IFREG || (d.mode & INODE_IFMT) == INODE_IFBLK;
+	l->socket = d.magic == MAGIC_SOCKFS;
+	if (l->socket && l->key >= before)
+		sock_send(file, l->key);
+	return 0;
+}
+
+/* The struct file of a descriptor of the current task, 0 where it is not open. */
+static __always_inline __u64 fd_file(struct task_struct *task, int fd)
+{
+	struct files_struct *files_ = task->files;
+	struct fdtable *fdt;
+
+	if (!files_)
+		return 0;
+	fdt = files_->fdt;
+	if (!fdt || (__u32)fd >= fdt->max_fds)
+		return 0;
+	return kread_ptr((__u64)fdt->fd + 8 * (__u64)(__u32)fd);
+}
+
+static __always_inline bool last_holds(struct last_file *l, __u64 file)
+{
+	__u64 inode;
+
+	if (l->file != file || l->names != names_epoch || l->unlinks != unlink_epoch)
+		return false;
+	inode = (__u64)kread(struct file, file, f_inode);
+	if (l->inode != inode || l->ino != kread(struct inode, inode, i_ino) ||
+	    l->generation != kread(struct inode, inode, i_generation) ||
+	    l->dentry != (__u64)kread(struct file, file, f_path.dentry))
+		return false;
+	return l->generation || l->creates == create_epoch;
+}
+
+/* The entry that describes an open file. */
+static __always_inline struct last_file *file_of(struct thread_state *ts, __u64 file, __u32 hint)
+{
+	struct last_file *l = &ts->last[hint & (LAST_FILES - 1)];
+
+	if (!last_holds(l, file))
+		file_miss(file, l, ts->version);
+	return l;
+}
+
+/* The file number of the working directory. */
+verified_alone __u64 cwd_key(struct thread_state *ts)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct fs_struct *fs = task->fs;
+	struct last_file *l;
+	struct file_ident d;
+	__u64 dentry, mnt;
+
+	if (!fs || !ts)
+		return 0;
+	l = &ts->cwd;
+	dentry = (__u64)fs->pwd.dentry;
+	mnt = (__u64)fs->pwd.mnt;
+	if (l->dentry == dentry && l->file == mnt && l->names == names_epoch && l->unlinks == unlink_epoch)
+		return l->key;
+	l->names = names_epoch;
+	l->unlinks = unlink_epoch;
+	ident_fill(&d, (__u64)kread(struct dentry, dentry, d_inode), dentry, mnt);
+	l->key = file_version(&d, ts->version);
+	l->dentry = l->key ? dentry : 0;
+	l->file = mnt;
+	return l->key;
+}
+
+/* An open created this file: if its inode has no generation, the number counts as used again. */
+verified_alone int file_created(__u64 file)
+{
+	__u64 inode = (__u64)kread(struct file, file, f_inode);
+	struct inode_key ik = {};
+	__u32 one = 1, *n;
+
+	if (!(kread(struct file, file, f_mode) & created_bit) || kread(struct inode, inode, i_generation))
+		return 0;
+	ik.ino = kread(struct inode, inode, i_ino);
+	ik.dev = BPF_CORE_READ((struct inode *)inode, i_sb, s_dev);
+	n = bpf_map_lookup_elem(&reuses, &ik);
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	else
+		bpf_map_update_elem(&reuses, &ik, &one, BPF_ANY);
+	__sync_fetch_and_add(&create_epoch, 1);
+	return 0;
+}

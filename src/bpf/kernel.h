@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * kernel.h: the few kernel structs and fields that the programs read, declared by hand. Offsets are found when
+ * the programs are loaded (preserve_access_index), so order and size here mean nothing; only names do.
+ */
+#pragma once
+
+#include <linux/types.h>
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_endian.h>
+
+#define noinline __attribute__((__noinline__))
+/* A function that the verifier looks at once, by itself, instead of at every call: pointers may be NULL there,
+ * results are numbers. Without these, loading takes seconds instead of a tenth of one. */
+#define verified_alone __attribute__((__noinline__))
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#define likely(x) __builtin_expect(!!(x), 1)
+#define NULL ((void *)0)
+#define INODE_IFMT 0170000
+#define INODE_IFSOCK 0140000
+#define INODE_IFREG 0100000
+#define INODE_IFBLK 0060000
+#define INODE_IFDIR 0040000
+
+typedef _Bool bool;
+#define true 1
+#define false 0
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct pt_regs {
+#if defined(__TARGET_ARCH_x86)
+	unsigned long di, si, dx, r10, r8, r9, ax, orig_ax;
+#elif defined(__TARGET_ARCH_arm64)
+	__u64 regs[31];
+	__u64 orig_x0;
+	__s32 syscallno;
+#endif
+};
+
+struct qstr {
+	__u64 hash_len;
+	__u32 len;
+	const unsigned char *name;
+};
+
+struct hlist_bl_node {
+	struct hlist_bl_node *next, **pprev;
+};
+
+struct file_system_type {
+	const char *name;
+};
+
+struct super_block {
+	__u32 s_dev;
+	unsigned long s_magic;
+	struct file_system_type *s_type;
+};
+
+struct inode {
+	__u16 i_mode;
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	unsigned int i_nlink;
+	long long i_size;
+	__u32 i_generation;
+};
+
+struct dentry {
+	struct hlist_bl_node d_hash;
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct inode *d_inode;
+};
+
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+
+struct file {
+	__u32 f_mode;
+	void *private_data;
+	struct inode *f_inode;
+	unsigned int f_flags;
+	struct path f_path;
+	long long f_pos;
+};
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct mnt_namespace {
+	struct ns_common ns;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+	struct mnt_namespace *mnt_ns;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct fs_struct {
+	struct path root;
+	struct path pwd;
+};
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+typedef struct {
+	__u32 val;
+} kuid_t;
+
+struct cred {
+	kuid_t euid;
+};
+
+struct nsproxy {
+	struct mnt_namespace *mnt_ns;
+	struct net *net_ns;
+};
+
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup;
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup_subsys_state *subsys[16];
+	struct cgroup *dfl_cgrp;
+};
+
+struct mm_struct {
+	unsigned long arg_start, arg_end;
+	struct file *exe_file;
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live;
+};
+
+struct thread_info {
+	unsigned long flags;
+	__u32 status; /* x86 */
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	struct mm_struct *mm;
+	int exit_code;
+	int pid, tgid;
+	unsigned int flags;
+	struct task_struct *real_parent, *group_leader;
+	struct pid *thread_pid;
+	__u64 start_boottime;
+	const struct cred *cred;
+	char comm[16];
+	struct fs_struct *fs;
+	struct files_struct *files;
+	struct nsproxy *nsproxy;
+	struct signal_struct *signal;
+	struct css_set *cgroups;
+};
+
+struct in6_addr {
+	__u8 in6_u[16];
+};
+
+struct sock_common {
+	__be32 skc_daddr, skc_rcv_saddr;
+	__be16 skc_dport;
+	__u16 skc_num;
+	unsigned short skc_family;
+	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	__u16 sk_protocol;
+};
+
+struct socket {
+	short type;
+	struct sock *sk;
+};
+
+struct sockaddr_un {
+	__u16 sun_family;
+	char sun_path[108];
+};
+
+struct unix_address {
+	int len;
+	struct sockaddr_un name[1];
+};
+
+struct unix_sock {
+	struct sock sk;
+	struct unix_address *addr;
+	struct sock *peer;
+};
+
+struct linux_binprm {
+	const char *filename;
+};
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+#pragma clang attribute pop
+
+/* Reads a field through a pointer that the verifier does not know: a plain load from Linux 6.2 on, where
+ * bpf_rdonly_cast() exists, else (6.1) a call of bpf_probe_read_kernel(). */
+extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
+
+#define kread(type, ptr, field)                                                                    \
+	({                                                                                         \
+		const type *p_ = (const void *)(ptr);                                              \
+		__typeof__(((type *)0)->field) v_;                                                 \
+		if (bpf_rdonly_cast)                                                               \
+			v_ = ((type *)bpf_rdonly_cast(p_, bpf_core_type_id_kernel(type)))->field;  \
+		else                                                                               \
+			bpf_core_read(&v_, sizeof(v_), &p_->field);                                \
+		v_;                                                                                \
+	})
+
+/* Reads a pointer that lies at an address, as a plain number (any struct with a 64-bit number will do). */
+static __always_inline __u64 kread_ptr(__u64 at)
+{
+	return kread(struct qstr, at - bpf_core_field_offset(struct qstr, hash_len), hash_len);
+}

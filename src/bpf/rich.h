@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * rich.h: calls with more to say than 80 bytes: paths, addresses, vectors, second descriptors. User memory is
+ * read at exit: 0.05-1.3 % of path strings are not resident at enter, none of 12,500 were not at exit.
+ */
+#pragma once
+
+#include "bpf/call.h"
+
+#define AT_CWD (-100)
+#define IOV_MAX 1024
+#define MSGS_MAX 1024
+
+/* The fixed head of a rich record; names follow. */
+struct rich {
+	struct wire_op op;
+	__u64 args[WIRE_ARGS];
+	struct wire_second second;
+	struct wire_name name;
+	__u8 bytes[];
+};
+
+struct iov {
+	__u64 base, len;
+};
+
+struct msg {
+	__u64 name;
+	__u32 namelen, pad;
+	__u64 iov, iovlen;
+	__u64 control, controllen;
+	__u32 flags, pad2;
+};
+
+struct mmsg {
+	struct msg msg;
+	__u32 len, pad;
+};
+
+/* Nothing here counts down: the verifier would follow every value. */
+struct vector_ctx {
+	__u64 at;    /* user address of the first element */
+	__u64 sum;
+	__u64 moved; /* of messages: bytes that the kernel says it moved */
+};
+
+static long vector_step(__u32 i, struct vector_ctx *v)
+{
+	struct iov e;
+
+	if (bpf_probe_read_user(&e, sizeof(e), (void *)(v->at + i * sizeof(e))))
+		return 1;
+	v->sum += e.len;
+	return 0;
+}
+
+verified_alone __u64 vector_sum(__u64 at, __u64 count)
+{
+	struct vector_ctx v = {.at = at};
+
+	bpf_loop(count > IOV_MAX ? IOV_MAX : count, vector_step, &v, 0);
+	return v.sum;
+}
+
+static long message_step(__u32 i, struct vector_ctx *v)
+{
+	struct mmsg m;
+
+	if (bpf_probe_read_user(&m, sizeof(m), (void *)(v->at + i * sizeof(m))))
+		return 1;
+	v->sum += vector_sum(m.msg.iov, m.msg.iovlen);
+	v->moved += m.len;
+	return 0;
+}
+
+/* A path argument and its head at data[at]; its length with padding. */
+verified_alone __u32 path_read(struct scratch *s, __u32 at, __u64 user)
+{
+	struct wire_name *n;
+	long len;
+
+	if (!s || at > sizeof(struct rich) + WIRE_PATH_MAX)
+		return 0;
+	n = (struct wire_name *)(s->data + at);
+	n->error = 0;
+	len = bpf_probe_read_user_str((__u8 *)n + sizeof(*n), WIRE_PATH_MAX, (void *)user);
+	if (len <= 0) {
+		n->len = 0;
+		n->error = user ? 1 : 0;
+		return 0;
+	}
+	n->len = (len - 1) & (WIRE_PATH_MAX - 1);
+	return (n->len + 7) & ~7u;
+}
+
+/* The folder that a relative path starts from. */
+verified_alone __u64 base_key(struct thread_state *ts, int dirfd)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 file;
+
+	if (!ts)
+		return 0;
+	if (dirfd == AT_CWD)
+		return cwd_key(ts);
+	file = fd_file(task, dirfd);
+	return file ? file_of(ts, file, dirfd)->key : 0;
+}
+
+verified_alone int addr_read(struct scratch *s, __u64 user, __u32 len)
+{
+	struct rich *r;
+
+	if (!s)
+		return 0;
+	r = (struct rich *)s->data;
+	r->name.base = 0;
+	r->name.error = 0;
+	if (len > WIRE_ADDR_MAX)
+		len = WIRE_ADDR_MAX;
+	if (!user || !len || bpf_probe_read_user(r->bytes, len, (void *)user)) {
+		r->name.len = 0;
+		return 0;
+	}
+	r->name.len = len;
+	r->op.head.parts |= WIRE_PART_ADDR;
+	return 0;
+}
+
+/* Each step takes the scratch, so that it can be verified by itself. */
+
+verified_alone int rich_descriptors(struct scratch *s, struct thread_state *ts, struct wire_plan *p, __s64 ret)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct rich *r;
+	__s32 pair[2];
+	__u64 file;
+
+	if (!s || !ts || !p || ret < 0)
+		return 0;
+	r = (struct rich *)s->data;
+	if (p->ret == RET_FD) {
+		file = fd_file(task, ret);
+		if (p->fd >= 0) {
+			r->second.fd = ret;
+			r->second.file = file ? file_of(ts, file, ret)->key : 0;
+		} else {
+			r->op.fd = ret;
+			r->op.file = file ? file_of(ts, file, ret)->key : 0;
+		}
+	}
+	if (p->fdpair >= 0 && !bpf_probe_read_user(pair, sizeof(pair), (void *)arg(&ts->call, p->fdpair))) {
+		r->op.fd = pair[0];
+		r->second.fd = pair[1];
+		file = fd_file(task, pair[0]);
+		r->op.file = file ? file_of(ts, file, pair[0])->key : 0;
+		file = fd_file(task, pair[1]);
+		r->second.file = file ? file_of(ts, file, pair[1])->key : 0;
+	}
+	return 0;
+}
+
+/* A position behind a pointer, or the file's own where that is NULL. `which` 1: of the second file. */
+verified_alone __s64 pos_pointed(struct thread_state *ts, int which, __u64 user, __s64 ret, int fd)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct call *c;
+	__u64 file;
+	__s64 pos;
+	__u16 ignored = 0;
+
+	if (!ts)
+		return WIRE_NONE;
+	c = &ts->call;
+	if (user) {
+		if (bpf_probe_read_user(&pos, sizeof(pos), (void *)user))
+			return WIRE_NONE;
+		return ret > 0 ? pos - ret : pos;
+	}
+	file = which ? c->file2 : c->file;
+	if (!(which ? c->seekable2 : c->seekable) || fd_file(task, fd) != file)
+		return WIRE_NONE;
+	return pos_shared(c, file, which ? c->pos2 : c->pos, ret, &ignored);
+}
+
+verified_alone int rich_positions(struct scratch *s, struct thread_state *ts, struct wire_plan *p, __s64 ret)
+{
+	struct rich *r;
+	struct call *c;
+
+	if (!s || !ts || !p)
+		return 0;
+	r = (struct rich *)s->data;
+	c = &ts->call;
+	if (p->posp >= 0)
+		r->op.pos = pos_pointed(ts, 0, arg(c, p->posp), ret, arg(c, p->fd));
+	if (p->posp2 >= 0)
+		r->second.pos = pos_pointed(ts, 1, arg(c, p->posp2), ret, arg(c, p->fd2));
+	else if (p->pos2 >= 0)
+		r->second.pos = arg(c, p->pos2);
+	return 0;
+}
+
+verified_alone int rich_sizes(struct scratch *s, struct thread_state *ts, struct wire_plan *p)
+{
+	struct rich *r;
+	struct call *c;
+	struct msg m;
+	__u64 how[3];
+
+	if (!s || !ts || !p)
+		return 0;
+	r = (struct rich *)s->data;
+	c = &ts->call;
+	if (p->iov >= 0)
+		r->op.size = vector_sum(arg(c, p->iov), arg(c, p->iovcnt));
+	if (p->msg >= 0 && !bpf_probe_read_user(&m, sizeof(m), (void *)arg(c, p->msg))) {
+		r->op.size = vector_sum(m.iov, m.iovlen);
+		addr_read(s, m.name, m.namelen);
+	}
+	if (p->mmsg >= 0) {
+		struct vector_ctx v = {.at = arg(c, p->mmsg)};
+		__u32 count = arg(c, p->mmsgcnt);
+
+		if (!bpf_probe_read_user(&m, sizeof(m), (void *)v.at))
+			addr_read(s, m.name, m.namelen);
+		bpf_loop(count > MSGS_MAX ? MSGS_MAX : count, message_step, &v, 0);
+		r->op.size = v.sum;
+		r->second.pos = v.moved;
+	}
+	if (p->how >= 0 && !bpf_probe_read_user(how, sizeof(how), (void *)arg(c, p->how))) {
+		r->op.flags = how[0];
+		r->args[4] = how[1]; /* openat2 has four arguments: mode and resolve go where none is */
+		r->args[5] = how[2];
+	}
+	return 0;
+}
+
+verified_alone int rich_address(struct scratch *s, struct thread_state *ts, struct wire_plan *p, __s64 ret)
+{
+	struct call *c;
+	__u32 len = 0;
+
+	if (!s || !ts || !p)
+		return 0;
+	c = &ts->call;
+	if (p->addr >= 0)
+		addr_read(s, arg(c, p->addr), p->addrlen >= 0 ? arg(c, p->addrlen) : WIRE_ADDR_MAX);
+	if (p->addrout >= 0 && ret >= 0 && arg(c, p->addrout) && p->addroutlen >= 0 &&
+	    !bpf_probe_read_user(&len, sizeof(len), (void *)arg(c, p->addroutlen)))
+		addr_read(s, arg(c, p->addrout), len);
+	return 0;
+}
+
+/* A path and the folder that it starts from, at data[at]; its length with padding. */
+verified_alone __u32 rich_path(struct scratch *s, struct thread_state *ts, __u32 at, __u64 user, int dirfd)
+{
+	struct wire_name *n;
+	__u32 len;
+
+	if (!s || at > sizeof(struct rich) + WIRE_PATH_MAX)
+		return 0;
+	len = path_read(s, at, user);
+	n = (struct wire_name *)(s->data + at);
+	n->base = 0;
+	if (s->data[at + sizeof(*n)] != '/' || !n->len)
+		n->base = base_key(ts, dirfd);
+	return len;
+}
+
+/* Path arguments; returns how many bytes they take behind the record's fixed head. */
+static __always_inline __u32 rich_paths(struct scratch *s, struct thread_state *ts, struct wire_plan *p)
+{
+	struct call *c = &ts->call;
+	struct rich *r = (struct rich *)s->data;
+	__u32 at = __builtin_offsetof(struct rich, name), from = at;
+
+	if (p->path >= 0) {
+		at += sizeof(struct wire_name) +
+		      (rich_path(s, ts, at, arg(c, p->path), p->dirfd >= 0 ? (int)arg(c, p->dirfd) : AT_CWD) & 0x1fff);
+		if (r->name.error)
+			r->op.status |= STATUS_ARG_UNREAD;
+		r->op.head.parts |= WIRE_PART_PATH;
+	}
+	if (p->path2 >= 0) {
+		at += sizeof(struct wire_name) +
+		      (rich_path(s, ts, at, arg(c, p->path2), p->dirfd2 >= 0 ? (int)arg(c, p->dirfd2) : AT_CWD) & 0x1fff);
+		r->op.head.parts |= WIRE_PART_PATH2;
+	}
+	return at - from;
+}
+
+verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64 ret, __u64 end)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct scratch *s;
+	struct rich *r;
+	struct call *c;
+	__u32 len = 0;
+	__u16 status = 0;
+
+	if (!ts || !p)
+		return 0;
+	s = scratch_get();
+	if (!s)
+		return 0;
+	c = &ts->call;
+	r = (struct rich *)s->data;
+	if (ret <= RET_RESTART_LAST && ret >= RET_RESTART_FIRST)
+		status |= STATUS_INTERRUPTED;
+	op_fill(&r->op, ts, p, ret, end, call_pos(task, c, p, ret, &status), status);
+	r->op.status = status;
+	r->op.head.parts = WIRE_PART_ARGS | WIRE_PART_SECOND;
+	__builtin_memcpy(r->args, c->args, sizeof(r->args));
+	r->second.file = c->key2;
+	r->second.pos = WIRE_NONE;
+	r->second.fd = p->fd2 >= 0 ? (__s32)arg(c, p->fd2) : p->dirfd2 >= 0 ? (__s32)arg(c, p->dirfd2) : -1;
+	r->second.pad = 0;
+	if (p->ret == RET_FD || p->fdpair >= 0)
+		rich_descriptors(s, ts, p, ret);
+	if (p->posp >= 0 || p->posp2 >= 0 || p->pos2 >= 0)
+		rich_positions(s, ts, p, ret);
+	if (p->iov >= 0 || p->msg >= 0 || p->mmsg >= 0 || p->how >= 0)
+		rich_sizes(s, ts, p);
+	if (p->addr >= 0 || p->addrout >= 0)
+		rich_address(s, ts, p, ret);
+	if (p->flags & WIRE_PLAN_EXEC && ret >= 0)
+		r->op.file = ts->exe;
+	else if (!((p->flags & WIRE_PLAN_OPEN) && ret >= 0))
+		len = rich_paths(s, ts, p);
+	if (r->op.head.parts & WIRE_PART_ADDR)
+		len = sizeof(struct wire_name) + ((r->name.len + 7) & 0xf8);
+	if ((p->flags & WIRE_PLAN_SOCK) && c->socket && fd_file(task, arg(c, p->fd)) == c->file)
+		sock_send(c->file, c->key);
+	ring_send(s, __builtin_offsetof(struct rich, name) + (len & 0x3fff));
+	scratch_put(s);
+	return 0;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* state.h: what the programs remember: configuration, counters, per-thread state, maps. */
+#pragma once
+
+#include "bpf/kernel.h"
+#include "schema/wire.h"
+
+#define STATUS_INTERRUPTED (1 << 1) /* enum op_status of schema/vocab.h, checked by capture/ebpf/plan.c */
+#define STATUS_DENIED (1 << 2)
+#define STATUS_CONTESTED (1 << 3)
+#define STATUS_APPEND (1 << 4)
+#define STATUS_HELD (1 << 5)
+#define STATUS_NO_START (1 << 6)
+#define STATUS_NORETURN (1 << 7)
+#define STATUS_ARG_UNREAD (1 << 9)
+#define STATUS_UNFINISHED (1 << 0)
+
+#define RET_BYTES 1 /* enum ret_kind of schema/ops.h, checked there too */
+#define RET_FD 2
+
+#define LAST_FILES 4     /* files remembered per thread; a power of two */
+#define SCRATCH_SLOTS 4  /* per CPU: programs nest when they are preempted */
+
+/* Set before loading. */
+const volatile __s32 own_tgid;        /* the recorder */
+const volatile bool own_traffic;      /* record it too */
+const volatile bool want_all;         /* no selection by process */
+const volatile bool want_pids;
+const volatile bool want_tids;
+const volatile bool want_comms;
+const volatile bool want_uids;
+const volatile bool want_cgroups;
+const volatile bool follow;
+const volatile bool failed_only;
+const volatile bool raw_args;
+const volatile bool no_argv;
+const volatile bool lossless;
+const volatile __u64 min_dur_ns;
+const volatile __u32 pidns_level;     /* of the recorder's pid namespace */
+const volatile __s32 cgroup_subsys = -1; /* -1: the v2 hierarchy, else an index of css_set.subsys */
+const volatile __u32 fill_mark;       /* bytes in a ring that wake the reader */
+const volatile __u32 ring_half;
+const volatile __u32 ring_count;
+const volatile __u32 created_bit = 0x100000; /* FMODE_CREATED */
+
+/* Changed while running; read by the recorder. */
+struct wire_cpu cpus[WIRE_CPUS_MAX];
+__u32 select_epoch = 1;  /* raised when the selection changes */
+__u32 names_epoch = 1;   /* raised by every rename, mount, ... on the host */
+__u32 unlink_epoch = 1;  /* raised by every unlink */
+__u32 create_epoch = 1;  /* raised when a file is created whose inode has no generation */
+__u32 next_thread = 1;
+__u64 next_file = 1;
+__u32 stopping;
+
+/* A file that a thread used lately: valid while every field up to `key` still agrees. */
+struct last_file {
+	__u64 file, inode, dentry;
+	__u64 ino;
+	__u32 generation;
+	__u32 names, unlinks, creates; /* epochs */
+	__u64 key;
+	__u32 seekable;
+	__u32 socket;
+};
+
+/* The call that a thread is in. */
+struct call {
+	__u64 start;
+	__u64 file, file2;      /* struct file *, as at enter */
+	__u64 key, key2;        /* file numbers */
+	__s64 pos, pos2;        /* f_pos at enter */
+	__u64 args[8];          /* six, and room so that any index & 7 is inside */
+	__u32 thread;
+	__u32 number;           /* of the call within the thread's version */
+	__u32 tid;
+	__u16 nr;
+	__u8 seekable, seekable2;
+	__u8 append;
+	__u8 socket;
+	__u8 pad[6];
+};
+
+enum thread_flag {
+	THREAD_IN_CALL = 1 << 0,
+	THREAD_NEWBORN = 1 << 1,  /* forked, its first exit has no enter */
+	THREAD_STALE = 1 << 2,    /* something changed: look again before the next call */
+	THREAD_SELECTED = 1 << 3,
+	THREAD_ENTERED = 1 << 4,  /* a call of it was seen to begin */
+	THREAD_SKIPPED = 1 << 5,  /* in a call that is not to be recorded */
+	THREAD_SENT = 1 << 6,     /* its present version was sent */
+	THREAD_EXECED = 1 << 7,   /* the next version comes from exec */
+};
+
+struct thread_state {
+	__u32 flags;
+	__u32 select_epoch;
+	__u32 version, task;
+	__u32 calls;
+	__u32 pad;
+	__u64 exe;
+	struct call call;
+	struct last_file last[LAST_FILES];
+	struct last_file cwd;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_state);
+} threads SEC(".maps");
+
+struct ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct ring);
+} rings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WIRE_CALLS_MAX);
+	__type(key, __u32);
+	__type(value, struct wire_plan);
+} plans SEC(".maps");
+
+/* Versions of files that were sent. */
+struct file_key {
+	__u64 ino;
+	__u64 dentry, mnt, root;
+	__u32 dev, generation, reuse, pad;
+};
+
+struct file_version {
+	__u64 key;
+	__u64 names;      /* checksum of the names up to the root */
+	__u32 epoch;      /* names_epoch when they were looked at */
+	__u32 gone;       /* sent as deleted */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 32768);
+	__type(key, struct file_key);
+	__type(value, struct file_version);
+} files SEC(".maps");
+
+struct inode_key {
+	__u64 ino;
+	__u32 dev, pad;
+};
+
+/* How often an inode number without generation was used again. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct inode_key);
+	__type(value, __u32);
+} reuses SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u32);
+} select_pids SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 128);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u32);
+} select_tids SEC(".maps"), select_uids SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 128);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__type(value, __u32);
+} select_cgroups SEC(".maps");
+
+struct comm_key {
+	char comm[WIRE_COMM];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 128);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct comm_key);
+	__type(value, __u32);
+} select_comms SEC(".maps");
+
+/* Space in which a record of variable size is put together; also holds the state of a walk, because the
+ * verifier takes what it reads from a map for unknown, which a loop needs. */
+struct scratch {
+	__u32 busy;
+	__u32 len;           /* of the names in data */
+	__u32 root_at;
+	__u32 done;
+	__u64 dentry, mnt;   /* where the walk stands; mnt is struct mount */
+	__u64 root_dentry, root_mnt;
+	__u64 sum;
+	__u64 size;          /* of a vector */
+	__u64 user;
+	__u32 step, count;
+	__u8 data[256 + WIRE_WALK_MAX + 512];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+static __always_inline struct wire_cpu *this_cpu(void)
+{
+	return &cpus[bpf_get_smp_processor_id() & (WIRE_CPUS_MAX - 1)];
+}
+
+static noinline struct scratch *scratch_get(void)
+{
+	__u32 base = bpf_get_smp_processor_id() * SCRATCH_SLOTS;
+
+	for (__u32 i = 0; i < SCRATCH_SLOTS; i++) {
+		__u32 at = base + i;
+		struct scratch *s = bpf_map_lookup_elem(&scratches, &at);
+
+		if (s && __sync_val_compare_and_swap(&s->busy, 0, 1) == 0)
+			return s;
+	}
+	__sync_fetch_and_add(&this_cpu()->scratch, 1);
+	return NULL;
+}
+
+static __always_inline void scratch_put(struct scratch *s)
+{
+	s->busy = 0;
+}

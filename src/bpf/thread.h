@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* thread.h: which threads are recorded, and their versions. */
+#pragma once
+
+#include "bpf/sock.h"
+
+static __always_inline int pid_nr(struct pid *pid, __u32 level)
+{
+	return kread(struct upid, (__u64)pid + bpf_core_field_offset(struct pid, numbers) +
+			     (__u64)level * bpf_core_type_size(struct upid), nr);
+}
+
+static __always_inline __u32 pid_ns(struct pid *pid, __u32 level)
+{
+	struct pid_namespace *ns = kread(struct upid, (__u64)pid + bpf_core_field_offset(struct pid, numbers) +
+					 (__u64)level * bpf_core_type_size(struct upid), ns);
+
+	return BPF_CORE_READ(ns, ns.inum);
+}
+
+static __always_inline int tid_of(struct task_struct *task)
+{
+	return pidns_level ? pid_nr(task->thread_pid, pidns_level) : task->pid;
+}
+
+static __always_inline int tgid_of(struct task_struct *task)
+{
+	return pidns_level ? pid_nr(BPF_CORE_READ(task, group_leader, thread_pid), pidns_level) : task->tgid;
+}
+
+static __always_inline struct cgroup *cgroup_of(struct task_struct *task)
+{
+	struct css_set *set = task->cgroups;
+	struct cgroup_subsys_state *css;
+
+	if (!set)
+		return NULL;
+	if (cgroup_subsys < 0)
+		return set->dfl_cgrp;
+	/* Hosts that mount v1 and v2 side by side keep every task at the root of v2. */
+	css = (void *)kread_ptr((__u64)set + bpf_core_field_offset(struct css_set, subsys) +
+				8 * (__u64)(cgroup_subsys & 15));
+	return css ? BPF_CORE_READ(css, cgroup) : NULL;
+}
+
+struct cgroup_ctx {
+	__u64 cgroup;
+	__u32 found;
+};
+
+static long cgroup_step(__u32 i, struct cgroup_ctx *ctx)
+{
+	struct cgroup *g = (void *)ctx->cgroup;
+	struct cgroup_subsys_state *parent;
+	__u64 id;
+
+	if (!g)
+		return 1;
+	id = BPF_CORE_READ(g, kn, id);
+	if (bpf_map_lookup_elem(&select_cgroups, &id)) {
+		ctx->found = 1;
+		return 1;
+	}
+	parent = BPF_CORE_READ(g, self.parent);
+	ctx->cgroup = parent ? (__u64)BPF_CORE_READ(parent, cgroup) : 0;
+	return 0;
+}
+
+/* Everything given must hold; an entry of a list suffices for its kind. */
+verified_alone int thread_selected(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 tgid, tid, uid;
+
+	tgid = tgid_of(task);
+	tid = tid_of(task);
+	if (!own_traffic && (__s32)tgid == own_tgid)
+		return false;
+	if (want_pids || want_tids) {
+		if (!(want_pids && bpf_map_lookup_elem(&select_pids, &tgid)) &&
+		    !(want_tids && bpf_map_lookup_elem(&select_tids, &tid)))
+			return false;
+	}
+	if (want_uids) {
+		uid = BPF_CORE_READ(task, cred, euid.val);
+		if (!bpf_map_lookup_elem(&select_uids, &uid))
+			return false;
+	}
+	if (want_comms) {
+		struct comm_key k = {};
+
+		bpf_probe_read_kernel_str(k.comm, sizeof(k.comm), task->comm);
+		if (!bpf_map_lookup_elem(&select_comms, &k))
+			return false;
+	}
+	if (want_cgroups) {
+		struct cgroup_ctx ctx = {.cgroup = (__u64)cgroup_of(task)};
+
+		bpf_loop(64, cgroup_step, &ctx, 0);
+		if (!ctx.found)
+			return false;
+	}
+	return true;
+}
+
+/* The version of the program that a process runs. */
+verified_alone __u64 exe_key(__u32 thread)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mm_struct *mm;
+	struct file_ident d;
+	__u64 file;
+
+	mm = task->mm;
+	if (!mm)
+		return 0;
+	file = (__u64)mm->exe_file;
+	if (!file)
+		return 0;
+	ident_fill(&d, (__u64)kread(struct file, file, f_inode), (__u64)kread(struct file, file, f_path.dentry),
+		   (__u64)kread(struct file, file, f_path.mnt));
+	return file_version(&d, thread);
+}
+
+static __always_inline void thread_fill(struct wire_thread *r, struct task_struct *task, struct thread_state *ts,
+					__u32 reason)
+{
+	struct pid *pid = task->thread_pid, *leader = BPF_CORE_READ(task, group_leader, thread_pid);
+	struct cgroup *g = cgroup_of(task);
+	struct nsproxy *ns = task->nsproxy;
+	__u32 level = pid ? BPF_CORE_READ(pid, level) : 0;
+
+	r->head.type = WIRE_THREAD;
+	r->head.parts = 0;
+	r->head.time = bpf_ktime_get_ns();
+	r->thread = ts->version;
+	r->task = ts->task;
+	r->tid = tid_of(task);
+	r->tgid = tgid_of(task);
+	r->tid_ns = pid ? pid_nr(pid, level) : r->tid;
+	r->tgid_ns = leader ? pid_nr(leader, level) : r->tgid;
+	r->ppid = BPF_CORE_READ(task, real_parent, tgid);
+	r->uid = BPF_CORE_READ(task, cred, euid.val);
+	r->pid_ns = pid ? pid_ns(pid, level) : 0;
+	r->mnt_ns = ns ? BPF_CORE_READ(ns, mnt_ns, ns.inum) : 0;
+	r->net_ns = ns ? BPF_CORE_READ(ns, net_ns, ns.inum) : 0;
+	r->reason = reason;
+	r->cgroup = g ? BPF_CORE_READ(g, kn, id) : 0;
+	r->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
+	r->exe = ts->exe;
+	bpf_probe_read_kernel(r->comm, sizeof(r->comm), task->comm);
+	r->argv_len = 0;
+	r->argv_cut = 0;
+}
+
+/* Sends a version of the current thread, after an exec with its arguments. */
+verified_alone int thread_send(struct thread_state *ts, __u32 reason)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct scratch *s = scratch_get();
+	struct wire_thread *r;
+	int sent;
+
+	if (!s)
+		return 0;
+	if (!ts) {
+		scratch_put(s);
+		return 0;
+	}
+	r = (struct wire_thread *)s->data;
+	thread_fill(r, task, ts, reason);
+	if (!no_argv && task->mm) {
+		__u64 from = task->mm->arg_start, to = task->mm->arg_end;
+		__u64 len = to - from;
+
+		if (len > WIRE_ARGV_MAX) {
+			len = WIRE_ARGV_MAX;
+			r->argv_cut = 1;
+		}
+		if (len && len <= WIRE_ARGV_MAX && !bpf_probe_read_user(s->data + sizeof(*r), len, (void *)from))
+			r->argv_len = len;
+	}
+	sent = ring_send(s, sizeof(*r) + (r->argv_len & 0x1fff));
+	scratch_put(s);
+	return sent;
+}
+
+/* First sight of a thread, or something about it changed. */
+verified_alone int thread_look(struct thread_state *ts)
+{
+	__u32 reason = WIRE_THREAD_CHANGED;
+
+	if (!ts)
+		return 0;
+	if (ts->select_epoch != select_epoch || (ts->flags & THREAD_STALE)) {
+		ts->select_epoch = select_epoch;
+		if (thread_selected())
+			ts->flags |= THREAD_SELECTED;
+		else
+			ts->flags &= ~THREAD_SELECTED;
+	}
+	if (ts->flags & THREAD_STALE)
+		ts->flags &= ~THREAD_SENT;
+	ts->flags &= ~THREAD_STALE;
+	if (!(ts->flags & THREAD_SELECTED) || (ts->flags & THREAD_SENT))
+		return 0;
+	ts->version = __sync_fetch_and_add(&next_thread, 1);
+	ts->calls = 0;
+	if (!ts->task) {
+		ts->task = ts->version;
+		reason = WIRE_THREAD_SEEN;
+	}
+	if (!ts->exe || (ts->flags & THREAD_EXECED))
+		ts->exe = exe_key(ts->version);
+	if (ts->flags & THREAD_EXECED)
+		reason = WIRE_THREAD_EXEC;
+	if (thread_send(ts, reason))
+		ts->flags = (ts->flags | THREAD_SENT) & ~THREAD_EXECED;
+	return 0;
+}
+
+static __always_inline bool thread_needs_look(struct thread_state *ts)
+{
+	return (ts->flags & THREAD_STALE) || ts->select_epoch != select_epoch ||
+	       (ts->flags & (THREAD_SELECTED | THREAD_SENT)) == THREAD_SELECTED;
+}
+
+static __always_inline struct thread_state *thread_get(struct task_struct *task)
+{
+	return bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}

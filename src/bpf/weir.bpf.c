@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* weir.bpf.c: the programs. Everything is on BTF tracepoints, which every supported kernel allows. */
+#include "bpf/rich.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(weir_enter, struct pt_regs *regs, long id)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *ts = thread_get(task);
+
+	if (unlikely(!ts)) {
+		__sync_fetch_and_add(&this_cpu()->storage, 1);
+		return 0;
+	}
+	if (unlikely(thread_needs_look(ts)))
+		thread_look(ts);
+	if (!(ts->flags & THREAD_SELECTED))
+		return 0;
+	call_enter(task, ts, regs, id);
+	return 0;
+}
+
+/* What any successful call may change for files that others have open; for every process of the host. */
+static noinline void call_effects(struct pt_regs *regs, struct wire_plan *p, long ret)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 file;
+
+	if (!p || ret < 0)
+		return;
+	if (p->flags & WIRE_PLAN_NAMES)
+		__sync_fetch_and_add(&names_epoch, 1);
+	if (p->flags & WIRE_PLAN_UNLINK)
+		__sync_fetch_and_add(&unlink_epoch, 1);
+	if ((p->flags & WIRE_PLAN_CREATE) && p->ret == RET_FD) {
+		file = fd_file(task, ret);
+		if (file)
+			file_created(file);
+	}
+}
+
+static __always_inline void exit_unpaired(struct task_struct *task, struct thread_state *ts, struct pt_regs *regs,
+					  struct wire_plan *p, __s64 ret, __u64 end)
+{
+	struct call *c = &ts->call;
+	__u16 status = (ts->flags & THREAD_ENTERED) ? STATUS_DENIED : STATUS_NO_START;
+
+	if (ts->flags & THREAD_NEWBORN) { /* the child's side of fork and clone */
+		ts->flags &= ~THREAD_NEWBORN;
+		return;
+	}
+	ts->flags |= THREAD_ENTERED;
+	if (is_compat(task) || !(p->flags & WIRE_PLAN_RECORD))
+		return;
+	c->thread = ts->version;
+	c->number = ts->calls++;
+	c->tid = tid_of(task);
+	c->nr = call_nr(regs);
+	c->start = status == STATUS_DENIED ? end : 0;
+	c->file = c->key = c->file2 = c->key2 = 0;
+	c->seekable = c->seekable2 = c->socket = 0;
+	args_fill(c, regs);
+	if (p->fd >= 0)
+		call_file(task, ts, arg(c, p->fd));
+	op_send(ts, p, ret, end, WIRE_NONE, status);
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *ts = thread_get(task);
+	__u64 end = bpf_ktime_get_ns();
+	struct wire_plan *p = plan_of(call_nr(regs));
+	__u16 status = 0;
+	__s64 pos = WIRE_NONE;
+	__u32 flags;
+
+	if (unlikely(!p))
+		return 0;
+	if (unlikely(p->flags & WIRE_PLAN_EVER))
+		call_effects(regs, p, ret);
+	if (unlikely(!ts))
+		return 0;
+	flags = ts->flags;
+	if (!(flags & THREAD_SELECTED) && !thread_needs_look(ts))
+		return 0;
+	if (unlikely(!(flags & THREAD_IN_CALL))) {
+		if (thread_needs_look(ts))
+			thread_look(ts);
+		if (ts->flags & THREAD_SELECTED)
+			exit_unpaired(task, ts, regs, p, ret, end);
+		return 0;
+	}
+	ts->flags = flags & ~(THREAD_IN_CALL | THREAD_SKIPPED);
+	if (p->flags & WIRE_PLAN_CREDS && ret >= 0)
+		ts->flags |= THREAD_STALE;
+	if (flags & THREAD_SKIPPED)
+		return 0;
+	p = plan_of(ts->call.nr); /* a successful execve or rt_sigreturn changed the registers */
+	if (!p)
+		return 0;
+	if ((failed_only && ret >= 0) || end - ts->call.start < min_dur_ns) {
+		__sync_fetch_and_add(&this_cpu()->filtered, 1);
+		ts->calls--;
+		return 0;
+	}
+	if (p->flags & WIRE_PLAN_RICH) {
+		rich_send(ts, p, ret, end);
+		return 0;
+	}
+	if (unlikely(ret <= RET_RESTART_LAST && ret >= RET_RESTART_FIRST))
+		status |= STATUS_INTERRUPTED;
+	if (ts->call.seekable || p->pos >= 0)
+		pos = call_pos(task, &ts->call, p, ret, &status);
+	op_send(ts, p, ret, end, pos, status);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct thread_state *ts;
+	__u32 tgid = child->tgid, one = 1;
+
+	/* Only a new process: with CLONE_THREAD the child has its parent's tgid. */
+	if (follow && want_pids && child->pid == child->tgid) {
+		__u32 ptgid = tgid_of(parent);
+
+		tgid = tgid_of(child);
+		if (bpf_map_lookup_elem(&select_pids, &ptgid))
+			bpf_map_update_elem(&select_pids, &tgid, &one, BPF_ANY);
+	}
+	ts = bpf_task_storage_get(&threads, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (ts)
+		ts->flags |= THREAD_NEWBORN | THREAD_STALE;
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(weir_exec, struct task_struct *p, int old_pid, struct linux_binprm *bprm)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *ts = thread_get(task);
+
+	if (!ts)
+		return 0;
+	ts->flags = (ts->flags | THREAD_STALE | THREAD_EXECED) & ~THREAD_SENT;
+	/* Now, while the new argument vector is as execve made it. */
+	if (thread_needs_look(ts))
+		thread_look(ts);
+	return 0;
+}
+
+SEC("tp_btf/task_rename")
+int BPF_PROG(weir_rename, struct task_struct *task, const char *comm)
+{
+	struct thread_state *ts = bpf_task_storage_get(&threads, task, 0, 0);
+
+	if (ts)
+		ts->flags |= THREAD_STALE;
+	return 0;
+}
+
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(weir_cgroup, struct cgroup *dst, const char *path, struct task_struct *task)
+{
+	struct thread_state *ts = bpf_task_storage_get(&threads, task, 0, 0);
+
+	if (ts)
+		ts->flags |= THREAD_STALE;
+	return 0;
+}
+
+static noinline void thread_end_send(struct task_struct *task, struct thread_state *ts, bool dead)
+{
+	struct wire_cpu *c = this_cpu();
+	void *ring = ring_of_cpu();
+	struct wire_thread_end *r;
+	__u32 seq;
+
+	if (!ring || !task || !ts)
+		return;
+	seq = __sync_fetch_and_add(&c->seq, 1);
+	r = bpf_ringbuf_reserve(ring, sizeof(*r), 0);
+	if (!r) {
+		__sync_fetch_and_add(&c->lost, 1);
+		return;
+	}
+	head_fill(&r->head, WIRE_THREAD_END, 0, sizeof(*r), seq, bpf_ktime_get_ns());
+	r->thread = ts->version;
+	r->tgid = tgid_of(task);
+	r->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
+	r->process_ended = dead;
+	r->status = task->exit_code;
+	bpf_ringbuf_submit(r, ring_wakeup(ring, c, seq));
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(weir_end)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *ts = bpf_task_storage_get(&threads, task, 0, 0);
+	bool dead = BPF_CORE_READ(task, signal, live.counter) == 0;
+	struct wire_plan *p;
+	__u32 tid;
+
+	if (dead && want_pids) {
+		tid = tgid_of(task);
+		bpf_map_delete_elem(&select_pids, &tid);
+	}
+	if (want_tids) {
+		tid = tid_of(task);
+		bpf_map_delete_elem(&select_tids, &tid);
+	}
+	if (!ts || !(ts->flags & THREAD_SELECTED))
+		return 0;
+	if ((ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL) {
+		p = plan_of(ts->call.nr);
+		if (p && !failed_only)
+			op_send(ts, p, 0, bpf_ktime_get_ns(), WIRE_NONE, STATUS_NORETURN);
+	}
+	ts->flags &= ~THREAD_IN_CALL;
+	if (ts->flags & THREAD_SENT)
+		thread_end_send(task, ts, dead);
+	return 0;
+}
+
+/* Calls that are still running, asked for when recording stops. */
+SEC("iter/task")
+int weir_running(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread_state *ts;
+	struct wire_plan *p;
+	struct {
+		struct wire_op op;
+		__u64 args[WIRE_ARGS];
+	} r = {};
+
+	if (!task)
+		return 0;
+	ts = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!ts || (ts->flags & (THREAD_SELECTED | THREAD_IN_CALL | THREAD_SKIPPED)) != (THREAD_SELECTED | THREAD_IN_CALL))
+		return 0;
+	p = plan_of(ts->call.nr);
+	if (!p)
+		return 0;
+	op_fill(&r.op, ts, p, 0, bpf_ktime_get_ns(), p->pos >= 0 ? (__s64)arg(&ts->call, p->pos) : WIRE_NONE,
+		STATUS_UNFINISHED);
+	r.op.head.parts = WIRE_PART_ARGS;
+	r.op.head.size = sizeof(r);
+	__builtin_memcpy(r.args, ts->call.args, sizeof(r.args));
+	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
+	return 0;
+}

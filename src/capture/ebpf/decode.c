@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* decode.c: the kernel's records of calls become rows of op. */
+#include "capture/ebpf/decode.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+/* Sets a cell unless an earlier step failed. */
+#define SET(column, value) (r = r ? r : batch_set(b, column, row, value))
+
+/* start_boottime counts the time that the machine slept; wall time minus that clock, now. */
+static int64_t boot_offset_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return clock_realtime_ns() - (ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec);
+}
+
+int decode_new(struct decode **ret, const struct decode_options *opt, struct error *err)
+{
+	_cleanup_(decode_freep) struct decode *d = calloc(1, sizeof(*d));
+
+	if (!d || names_new(&d->names, opt->select) < 0)
+		return error_set(err, -ENOMEM, "out of memory");
+	d->opt = *opt;
+	d->boot_offset = boot_offset_ns();
+	for (uint32_t nr = 0; nr < WIRE_CALLS_MAX; nr++) {
+		uint32_t code = op_code_of_native(nr);
+		const struct op_def *def = op_def(code);
+
+		d->codes[nr] = code;
+		d->classes[nr] = def ? def->class : CLASS_OTHER;
+		d->rets[nr] = def ? def->ret : RET_INT;
+	}
+	*ret = TAKE_PTR(d);
+	return 0;
+}
+
+void decode_free(struct decode *d)
+{
+	if (!d)
+		return;
+	names_free(d->names);
+	map_free(&d->inodes);
+	map_free(&d->processes);
+	map_free(&d->cgroups);
+	intern_free(&d->peers);
+	kept_free(&d->files);
+	kept_free(&d->thread_records);
+	kept_free(&d->process_records);
+	free(d->threads);
+	free(d);
+}
+
+/* The parts of a record, as pointers into it. */
+struct parts {
+	const uint64_t *args;
+	const struct wire_second *second;
+	uint64_t held;
+	const struct wire_name *path, *path2, *addr;
+};
+
+static const struct wire_name *take_name(const uint8_t **at, const uint8_t *end)
+{
+	const struct wire_name *n = (const void *)*at;
+
+	if (end - *at < (ssize_t)sizeof(*n) || (size_t)(end - *at) < sizeof(*n) + n->len)
+		return NULL;
+	*at += sizeof(*n) + align_up(n->len, 8);
+	return n;
+}
+
+static int parts_take(const struct wire_op *w, struct parts *ret)
+{
+	const uint8_t *at = (const uint8_t *)(w + 1), *end = (const uint8_t *)w + w->head.size;
+	uint8_t parts = w->head.parts;
+
+	*ret = (struct parts){0};
+	if (parts & WIRE_PART_ARGS) {
+		ret->args = (const void *)at;
+		at += sizeof(uint64_t) * WIRE_ARGS;
+	}
+	if (parts & WIRE_PART_SECOND) {
+		ret->second = (const void *)at;
+		at += sizeof(*ret->second);
+	}
+	if (at > end)
+		return -EBADMSG;
+	if (parts & WIRE_PART_PATH && !(ret->path = take_name(&at, end)))
+		return -EBADMSG;
+	if (parts & WIRE_PART_PATH2 && !(ret->path2 = take_name(&at, end)))
+		return -EBADMSG;
+	if (parts & WIRE_PART_ADDR && !(ret->addr = take_name(&at, end)))
+		return -EBADMSG;
+	if (parts & WIRE_PART_HELD) {
+		if (end - at < 8)
+			return -EBADMSG;
+		memcpy(&ret->held, at, sizeof(ret->held));
+	}
+	return 0;
+}
+
+static int resolve(struct decode *d, const struct wire_op *w, const struct wire_name *name, struct batch_set *out,
+		   int64_t *ret_key, bool *ret_known)
+{
+	struct name_query q = {
+		.base = name->base,
+		.text = (const uint8_t *)(name + 1),
+		.len = name->len,
+		.now = (int64_t)w->head.time + d->opt.clock_offset,
+		.may_know = w->ret >= 0,
+		.failed = w->ret < 0,
+	};
+
+	return names_resolve(d->names, &q, out, ret_key, ret_known);
+}
+
+/* Files, by number or by name, of a call. */
+struct op_files {
+	int64_t file, file2, peer; /* -1: none */
+	bool by_path;
+};
+
+static int op_files(struct decode *d, const struct wire_op *w, const struct parts *p, struct batch_set *out,
+		    struct op_files *ret)
+{
+	bool known = false, known2 = false;
+	int r = 0;
+
+	ret->file = w->file ? (int64_t)w->file : -1;
+	ret->file2 = p->second && p->second->file ? (int64_t)p->second->file : -1;
+	ret->peer = -1;
+	if (p->path && !p->path->error)
+		r = resolve(d, w, p->path, out, &ret->file, &known);
+	if (!r && p->path2 && !p->path2->error)
+		r = resolve(d, w, p->path2, out, &ret->file2, &known2);
+	if (!r && p->addr)
+		r = decode_peer(d, (const uint8_t *)(p->addr + 1), p->addr->len, w->head.time, out, &ret->peer);
+	ret->by_path = known || known2;
+	return r;
+}
+
+static int op_identity(const struct decode *d, const struct wire_op *w, uint32_t cpu, struct batch *b, size_t row)
+{
+	int r = 0;
+
+	if (w->start)
+		SET(OP_START, (int64_t)w->start + d->opt.clock_offset);
+	if (w->start)
+		SET(OP_DUR, (int64_t)(w->head.time - w->start));
+	SET(OP_THREAD_ID, w->thread);
+	SET(OP_TID, (int32_t)w->tid);
+	if (cpu != DECODE_NO_CPU)
+		SET(OP_CPU, cpu);
+	SET(OP_KIND, KIND_SYSCALL);
+	SET(OP_OP, d->codes[w->nr]);
+	SET(OP_CLASS, d->classes[w->nr]);
+	return r;
+}
+
+static int op_result(const struct decode *d, const struct wire_op *w, const struct parts *p, struct batch *b, size_t row)
+{
+	bool messages = d->opt.plans[w->nr].mmsg >= 0;
+	int64_t bytes = 0;
+	int r = 0;
+
+	if (!(w->status & (STATUS_UNFINISHED | STATUS_NORETURN))) {
+		SET(OP_RET, w->ret);
+		if (w->ret < 0 && w->ret >= -4095 && d->rets[w->nr] != RET_ADDR)
+			SET(OP_ERR, -w->ret);
+		else if (w->ret < 0 && w->ret >= -4095)
+			SET(OP_ERR, -w->ret);
+		if (w->ret > 0 && d->rets[w->nr] == RET_BYTES)
+			bytes = w->ret;
+		else if (messages && w->ret > 0 && p->second)
+			bytes = p->second->pos; /* the kernel programs put the sum of msg_len there */
+	}
+	SET(OP_BYTES, bytes);
+	return r;
+}
+
+static int op_where(const struct decode *d, const struct wire_op *w, const struct parts *p, const struct op_files *f,
+		    struct batch *b, size_t row)
+{
+	const struct wire_plan *plan = &d->opt.plans[w->nr];
+	int r = 0;
+
+	if (w->fd != -1 || plan->fd >= 0)
+		SET(OP_FD, w->fd);
+	if (f->file >= 0)
+		SET(OP_FILE_ID, f->file);
+	if (w->pos != WIRE_NONE)
+		SET(OP_POS, w->pos);
+	if (plan->size >= 0 || plan->iov >= 0 || plan->msg >= 0 || plan->mmsg >= 0)
+		SET(OP_SIZE, (int64_t)w->size);
+	if (plan->opflags >= 0 || plan->how >= 0)
+		SET(OP_FLAGS, w->flags);
+	if (p->second && (p->second->fd != -1 || plan->fd2 >= 0))
+		SET(OP_FD2, p->second->fd);
+	if (f->file2 >= 0)
+		SET(OP_FILE2_ID, f->file2);
+	if (p->second && p->second->pos != WIRE_NONE && plan->mmsg < 0)
+		SET(OP_POS2, p->second->pos);
+	if (f->peer >= 0)
+		SET(OP_PEER_ID, f->peer);
+	return r;
+}
+
+static int op_rest(const struct decode *d, const struct wire_op *w, const struct parts *p, const struct op_files *f,
+		   struct batch *b, size_t row)
+{
+	uint8_t raw = d->opt.raw_args ? (1 << WIRE_ARGS) - 1 : d->opt.plans[w->nr].raw;
+	int64_t status = w->status | (f->by_path ? STATUS_BY_PATH : 0);
+	int r = 0;
+
+	if (p->args) {
+		for (int i = 0; i < WIRE_ARGS; i++) {
+			if (raw >> i & 1)
+				SET(OP_A0 + i, (int64_t)p->args[i]);
+		}
+	}
+	if (p->held) {
+		SET(OP_HELD, (int64_t)p->held);
+		status |= STATUS_HELD;
+	}
+	if (status)
+		SET(OP_STATUS, status);
+	return r;
+}
+
+int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct batch_set *out)
+{
+	struct parts p;
+	struct op_files f;
+	struct batch *b;
+	ssize_t row;
+	int r;
+
+	if (w->head.size < sizeof(*w) || w->nr >= WIRE_CALLS_MAX)
+		return -EBADMSG;
+	r = parts_take(w, &p);
+	if (r < 0)
+		return r;
+	decode_call_number(d, w);
+	r = op_files(d, w, &p, out, &f);
+	if (r < 0)
+		return r;
+	if (!names_selected(d->names, f.file) && !names_selected(d->names, f.file2)) {
+		d->filtered++;
+		return 0;
+	}
+	r = batch_set_table(out, TABLE_OP, &b);
+	if (r < 0)
+		return r;
+	row = batch_add_row(b);
+	if (row < 0)
+		return row;
+	r = op_identity(d, w, cpu, b, row);
+	r = r ? r : op_result(d, w, &p, b, row);
+	r = r ? r : op_where(d, w, &p, &f, b, row);
+	r = r ? r : op_rest(d, w, &p, &f, b, row);
+	return r < 0 ? r : 1;
+}
+
+/* The numbers of a thread's calls run without a gap unless one was lost; a ring full shows here too. */
+void decode_call_number(struct decode *d, const struct wire_op *w)
+{
+	uint32_t *next;
+
+	if (grow((void **)&d->threads, &d->thread_cap, (size_t)w->thread + 1, sizeof(*d->threads)) < 0)
+		return;
+	while (d->thread_count <= w->thread)
+		d->threads[d->thread_count++] = 0;
+	next = &d->threads[w->thread];
+	if (w->status & STATUS_UNFINISHED) {
+		return;
+	}
+	if (w->call > *next)
+		d->gaps += w->call - *next;
+	*next = w->call + 1;
+}

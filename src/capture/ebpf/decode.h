@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* decode.h: the decoder's own state, shared by decode.c (calls) and dimension.c (who and what they are about). */
+#pragma once
+
+#include "capture/ebpf/internal.h"
+
+#define DECODE_NO_CPU UINT32_MAX
+
+/* Copies of records by number. */
+struct kept {
+	void **records;
+	size_t count, cap;
+};
+
+void kept_free(struct kept *k);
+
+struct decode {
+	struct decode_options opt;
+	struct names *names;
+	struct map inodes;    /* hash of (dev, ino, generations) -> key of its first version */
+	struct map processes; /* hash of (tgid, start) -> key */
+	struct map cgroups;   /* kernel ids that have a row */
+	struct intern peers;  /* addresses -> key */
+	uint64_t process_count;
+	struct kept files, thread_records, process_records;
+	int64_t boot_offset;  /* wall time minus the clock that counts suspended time too */
+	uint32_t *threads;    /* next call number by thread version */
+	size_t thread_count, thread_cap;
+	uint64_t gaps;        /* call numbers that never came */
+	uint64_t filtered;
+	uint64_t paths_cut;
+	uint16_t codes[WIRE_CALLS_MAX];
+	uint8_t classes[WIRE_CALLS_MAX], rets[WIRE_CALLS_MAX];
+};
+
+/* The key of an address given to a call; its row is added when it is new. */
+int decode_peer(struct decode *d, const uint8_t *addr, size_t len, uint64_t time, struct batch_set *out,
+		int64_t *ret_key);
+void decode_call_number(struct decode *d, const struct wire_op *w);
+/* "10.0.0.1:80", "[::1]:80", "unix:/path", "unix:@name"; the length of the text, 0: none. */
+size_t address_text(uint16_t family, const uint8_t *addr, size_t len, uint16_t port, char *buf, size_t size);

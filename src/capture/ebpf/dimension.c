@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dimension.c: the kernel's records of files, sockets and threads become rows of the dimension tables. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include "base/clock.h"
+#include "capture/ebpf/cgroup.h"
+#include "capture/ebpf/decode.h"
+
+#define SET(column, value) (r = r ? r : batch_set(b, column, row, value))
+#define SET_BYTES(column, data, len) (r = r ? r : batch_set_bytes(b, column, row, data, len))
+
+#define MAGIC_PIPEFS 0x50495045
+#define MAGIC_SOCKFS 0x534f434b
+#define MAGIC_ANON_INODE 0x09041934
+#define HOST_KEY 0
+
+static int add_row(struct batch_set *out, enum table_id table, struct batch **ret_b, size_t *ret_row)
+{
+	ssize_t row;
+	int r;
+
+	*ret_b = NULL;
+	*ret_row = 0;
+	r = batch_set_table(out, table, ret_b);
+	if (r < 0)
+		return r;
+	row = batch_add_row(*ret_b);
+	if (row < 0)
+		return row;
+	*ret_row = row;
+	return 0;
+}
+
+static int file_type(const struct wire_file *w)
+{
+	if (w->magic == MAGIC_ANON_INODE)
+		return FILE_TYPE_ANON;
+	switch (w->mode & S_IFMT) {
+	case S_IFREG: return FILE_TYPE_REGULAR;
+	case S_IFDIR: return FILE_TYPE_DIRECTORY;
+	case S_IFLNK: return FILE_TYPE_SYMLINK;
+	case S_IFCHR: return FILE_TYPE_CHAR;
+	case S_IFBLK: return FILE_TYPE_BLOCK;
+	case S_IFIFO: return FILE_TYPE_PIPE;
+	case S_IFSOCK: return FILE_TYPE_SOCKET;
+	default: return FILE_TYPE_UNKNOWN;
+	}
+}
+
+/* The kernel sends names from the last to the first, each with a NUL: the first `len` bytes become a path. */
+static size_t path_build(const uint8_t *names, size_t len, char *buf, size_t size)
+{
+	size_t at = size, from = 0;
+
+	while (from < len) {
+		size_t n = strnlen((const char *)names + from, len - from);
+
+		if (n + 1 > at)
+			break;
+		at -= n;
+		memcpy(buf + at, names + from, n);
+		buf[--at] = '/';
+		from += n + 1;
+	}
+	if (at == size)
+		buf[--at] = '/';
+	memmove(buf, buf + at, size - at);
+	return size - at;
+}
+
+/* Files without a place in a tree have names of the kernel's own making, spelt as /proc/PID/fd does. */
+static size_t path_special(const struct wire_file *w, const char *name, char *buf, size_t size)
+{
+	int n;
+
+	if (w->magic == MAGIC_PIPEFS)
+		n = snprintf(buf, size, "pipe:[%llu]", (unsigned long long)w->ino);
+	else if (w->magic == MAGIC_SOCKFS)
+		n = snprintf(buf, size, "socket:[%llu]", (unsigned long long)w->ino);
+	else if (w->magic == MAGIC_ANON_INODE)
+		n = snprintf(buf, size, "anon_inode:%s", name);
+	else
+		n = snprintf(buf, size, "/%s", name);
+	return MIN((size_t)n, size - 1);
+}
+
+struct file_paths {
+	char path[WIRE_WALK_MAX + 256], host[WIRE_WALK_MAX + 256];
+	size_t len, host_len;
+};
+
+static void file_paths(const struct decode *d, const struct wire_file *w, struct file_paths *ret)
+{
+	const uint8_t *names = (const uint8_t *)(w + 1);
+
+	ret->host_len = 0;
+	if (w->flags & WIRE_FILE_UNREACHED && w->path_len && strnlen((const char *)names, w->path_len) + 1 >= w->path_len) {
+		char name[256] = "";
+
+		snprintf(name, sizeof(name), "%.*s", (int)MIN(w->path_len, 255u), (const char *)names);
+		ret->len = path_special(w, name, ret->path, sizeof(ret->path));
+		return;
+	}
+	if (w->flags & WIRE_FILE_UNREACHED && !w->path_len) {
+		ret->len = path_special(w, "", ret->path, sizeof(ret->path));
+		return;
+	}
+	ret->len = path_build(names, MIN(w->root_at, w->path_len), ret->path, sizeof(ret->path));
+	if (w->mnt_ns == d->opt.mnt_ns && !(w->flags & WIRE_FILE_UNREACHED))
+		ret->host_len = path_build(names, w->path_len, ret->host, sizeof(ret->host));
+}
+
+static int inode_key(struct decode *d, const struct wire_file *w, int64_t *ret)
+{
+	const uint64_t ident[3] = {w->ino, (uint64_t)w->dev << 32 | w->generation, w->reuse};
+	uint64_t hash = hash_bytes(ident, sizeof(ident)), key;
+	int r;
+
+	if (!map_get(&d->inodes, hash, &key)) {
+		key = w->file;
+		r = map_set(&d->inodes, hash, key);
+		if (r < 0)
+			return r;
+	}
+	*ret = (int64_t)key;
+	return 0;
+}
+
+static int decode_file(struct decode *d, const struct wire_file *w, struct batch_set *out)
+{
+	struct file_paths paths;
+	struct batch *b = NULL;
+	int64_t inode;
+	size_t row = 0;
+	int r;
+
+	if (w->head.size < sizeof(*w) || w->path_len > w->head.size - sizeof(*w) || w->file >= (uint64_t)KEY_NAME_BASE)
+		return -EBADMSG;
+	file_paths(d, w, &paths);
+	d->paths_cut += !!(w->flags & WIRE_FILE_CUT);
+	r = inode_key(d, w, &inode);
+	r = r ? r : names_set(d->names, w->file, paths.path, paths.len, paths.host_len ? paths.host : NULL, paths.host_len);
+	r = r ? r : add_row(out, TABLE_FILE, &b, &row);
+	if (r < 0)
+		return r;
+	SET(FILE_ID, (int64_t)w->file);
+	SET(FILE_INODE, inode);
+	SET(FILE_DEV, w->dev);
+	SET(FILE_INO, (int64_t)w->ino);
+	SET(FILE_GENERATION, (int64_t)((uint64_t)w->reuse << 32 | w->generation));
+	SET(FILE_TYPE, file_type(w));
+	SET_BYTES(FILE_FS, w->fs, strnlen(w->fs, sizeof(w->fs)));
+	if (w->flags & WIRE_FILE_DELETED && !(w->flags & WIRE_FILE_UNREACHED))
+		SET(FILE_DELETED, (int64_t)w->head.time + d->opt.clock_offset);
+	SET_BYTES(FILE_PATH, paths.path, paths.len);
+	if (paths.host_len)
+		SET_BYTES(FILE_HOSTPATH, paths.host, paths.host_len);
+	SET(FILE_SINCE, (int64_t)w->head.time + d->opt.clock_offset);
+	return r;
+}
+
+/* Keeps a copy of a record under a number, for when its row must be given again. */
+static int keep(struct kept *k, uint64_t number, const void *record, size_t size)
+{
+	int r = grow((void **)&k->records, &k->cap, number + 1, sizeof(*k->records));
+	void *copy;
+
+	if (r < 0)
+		return r;
+	while (k->count <= number)
+		k->records[k->count++] = NULL;
+	copy = malloc(size);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, record, size);
+	free(k->records[number]);
+	k->records[number] = copy;
+	return 0;
+}
+
+static void *kept(const struct kept *k, uint64_t number)
+{
+	return number < k->count ? k->records[number] : NULL;
+}
+
+static void forget(struct kept *k, uint64_t number)
+{
+	if (number < k->count) {
+		free(k->records[number]);
+		k->records[number] = NULL;
+	}
+}
+
+void kept_free(struct kept *k)
+{
+	for (size_t i = 0; i < k->count; i++)
+		free(k->records[i]);
+	free(k->records);
+	*k = (struct kept){0};
+}
+
+/* Sends a row again with something changed: enrich replaces what it knows of the id. */
+static int file_again(struct decode *d, uint64_t file, struct batch_set *out, struct batch **ret_b, size_t *ret_row)
+{
+	const struct wire_file *w = kept(&d->files, file);
+	int r;
+
+	*ret_b = NULL;
+	*ret_row = 0;
+	if (!w)
+		return -ENOENT;
+	r = decode_file(d, w, out);
+	if (r < 0)
+		return r;
+	*ret_b = out->tables[TABLE_FILE];
+	*ret_row = (*ret_b)->rows - 1;
+	return 0;
+}
+
+static int decode_gone(struct decode *d, const struct wire_file_gone *w, struct batch_set *out)
+{
+	struct batch *b = NULL;
+	size_t row = 0;
+	int r;
+
+	if (w->head.size < sizeof(*w))
+		return -EBADMSG;
+	r = file_again(d, w->file, out, &b, &row);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return r;
+	names_gone(d->names, w->file);
+	return batch_set(b, FILE_DELETED, row, (int64_t)w->head.time + d->opt.clock_offset);
+}
+
+size_t address_text(uint16_t family, const uint8_t *addr, size_t len, uint16_t port, char *buf, size_t size)
+{
+	char ip[INET6_ADDRSTRLEN] = "";
+	int n = 0;
+
+	if (family == AF_INET && len >= 4 && inet_ntop(AF_INET, addr, ip, sizeof(ip)))
+		n = snprintf(buf, size, "%s:%u", ip, port);
+	else if (family == AF_INET6 && len >= 16 && inet_ntop(AF_INET6, addr, ip, sizeof(ip)))
+		n = snprintf(buf, size, "[%s]:%u", ip, port);
+	else if (family == AF_UNIX && len && !addr[0])
+		n = snprintf(buf, size, "unix:@%.*s", (int)len - 1, (const char *)addr + 1);
+	else if (family == AF_UNIX && len)
+		n = snprintf(buf, size, "unix:%.*s", (int)strnlen((const char *)addr, len), (const char *)addr);
+	return n < 0 ? 0 : MIN((size_t)n, size - 1);
+}
+
+static bool is_zero(const uint8_t *p, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (p[i])
+			return false;
+	}
+	return true;
+}
+
+static int decode_sock(struct decode *d, const struct wire_sock *w, struct batch_set *out)
+{
+	char text[256];
+	struct batch *b = NULL;
+	size_t row = 0, n;
+	int r;
+
+	if (w->head.size < sizeof(*w) || w->local_len > sizeof(w->local) || w->peer_len > sizeof(w->peer))
+		return -EBADMSG;
+	r = file_again(d, w->file, out, &b, &row);
+	if (r == -ENOENT)
+		return 0;
+	SET(FILE_FAMILY, w->family);
+	SET(FILE_PROTO, (int64_t)w->type << 16 | w->proto);
+	if (w->local_port || w->family == AF_UNIX) {
+		n = address_text(w->family, w->local, w->local_len, w->local_port, text, sizeof(text));
+		if (n)
+			SET_BYTES(FILE_LOCAL, text, n);
+	}
+	if (w->family == AF_UNIX || w->peer_port || !is_zero(w->peer, w->peer_len)) {
+		n = address_text(w->family, w->peer, w->peer_len, w->peer_port, text, sizeof(text));
+		if (n)
+			SET_BYTES(FILE_PEER, text, n);
+	}
+	return r;
+}
+
+int decode_peer(struct decode *d, const uint8_t *addr, size_t len, uint64_t time, struct batch_set *out,
+		int64_t *ret_key)
+{
+	size_t before = d->peers.count, row = 0, n = 0;
+	uint16_t family, port = 0;
+	struct batch *b = NULL;
+	uint32_t id;
+	char text[256];
+	int r;
+
+	if (len < sizeof(family))
+		return 0;
+	memcpy(&family, addr, sizeof(family));
+	if (family == AF_INET)
+		len = MIN(len, (size_t)8); /* without the padding */
+	r = intern_add(&d->peers, addr, len, &id);
+	if (r < 0)
+		return r;
+	*ret_key = KEY_PEER_BASE + id;
+	if (d->peers.count == before)
+		return 0;
+	if (family == AF_UNIX) {
+		n = address_text(family, addr + 2, len - 2, 0, text, sizeof(text));
+	} else if (len >= 4) {
+		size_t at = family == AF_INET6 ? 8 : 4;
+
+		port = addr[2] << 8 | addr[3];
+		if (len > at)
+			n = address_text(family, addr + at, len - at, port, text, sizeof(text));
+	}
+	r = add_row(out, TABLE_FILE, &b, &row);
+	SET(FILE_ID, *ret_key);
+	SET(FILE_INODE, *ret_key);
+	SET(FILE_TYPE, FILE_TYPE_SOCKET);
+	SET(FILE_FAMILY, family);
+	if (n)
+		SET_BYTES(FILE_PEER, text, n);
+	SET(FILE_SINCE, (int64_t)time + d->opt.clock_offset);
+	SET(FILE_NAME_ONLY, 1);
+	return r;
+}
+
+static uint64_t process_hash(int32_t tgid, uint64_t start)
+{
+	const uint64_t ident[2] = {(uint32_t)tgid, start};
+
+	return hash_bytes(ident, sizeof(ident));
+}
+
+static int process_row(struct decode *d, const struct wire_thread *w, int64_t key, struct batch_set *out)
+{
+	struct bytes exe = names_get(d->names, w->exe);
+	struct batch *b = NULL;
+	size_t row = 0;
+	int r = add_row(out, TABLE_PROCESS, &b, &row);
+
+	SET(PROCESS_ID, key);
+	SET(PROCESS_PID, w->tgid);
+	SET(PROCESS_PID_NS, w->tgid_ns);
+	SET(PROCESS_PPID, w->ppid);
+	if (w->argv_len && !d->opt.no_argv) /* the last NUL ends, it does not separate */
+		SET_BYTES(PROCESS_ARGV, (const uint8_t *)(w + 1), w->argv_len - !((const uint8_t *)(w + 1))[w->argv_len - 1]);
+	if (exe.data)
+		SET_BYTES(PROCESS_EXE, exe.data, exe.len);
+	SET(PROCESS_STARTED, (int64_t)w->process_start + d->boot_offset);
+	SET(PROCESS_HOST_ID, HOST_KEY);
+	return r;
+}
+
+static int cgroup_row(struct decode *d, uint64_t id, struct batch_set *out)
+{
+	char path[4096];
+	struct batch *b = NULL;
+	size_t row = 0;
+	int r;
+
+	if (map_get(&d->cgroups, id, NULL))
+		return 0;
+	r = map_set(&d->cgroups, id, 1);
+	r = r ? r : add_row(out, TABLE_CGROUP, &b, &row);
+	SET(CGROUP_ID, (int64_t)id);
+	SET(CGROUP_KERNEL_ID, (int64_t)id);
+	if (cgroup_path(&d->opt.cgroups, id, path, sizeof(path)) == 0)
+		SET_BYTES(CGROUP_PATH, path, strlen(path));
+	return r;
+}
+
+/* The key of a thread's process; a new one, or one that ran exec, gets a row. */
+static int process_of(struct decode *d, const struct wire_thread *w, struct batch_set *out, int64_t *ret)
+{
+	uint64_t hash = process_hash(w->tgid, w->process_start), key;
+	bool known = map_get(&d->processes, hash, &key);
+	int r = 0;
+
+	if (!known) {
+		key = d->process_count++;
+		r = map_set(&d->processes, hash, key);
+	}
+	*ret = (int64_t)key;
+	if (r || (known && w->reason != WIRE_THREAD_EXEC))
+		return r;
+	r = process_row(d, w, *ret, out);
+	return r ? r : keep(&d->process_records, key, w, w->head.size);
+}
+
+static int decode_thread(struct decode *d, const struct wire_thread *w, struct batch_set *out)
+{
+	struct bytes exe = names_get(d->names, w->exe);
+	int64_t process;
+	struct batch *b = NULL;
+	size_t row = 0;
+	int r;
+
+	if (w->head.size < sizeof(*w) || w->argv_len > w->head.size - sizeof(*w))
+		return -EBADMSG;
+	r = process_of(d, w, out, &process);
+	if (!r && w->cgroup)
+		r = cgroup_row(d, w->cgroup, out);
+	r = r ? r : add_row(out, TABLE_THREAD, &b, &row);
+	SET(THREAD_ID, w->thread);
+	SET(THREAD_TASK, w->task);
+	SET(THREAD_TID, w->tid);
+	SET(THREAD_TID_NS, w->tid_ns);
+	SET(THREAD_PROCESS_ID, process);
+	SET_BYTES(THREAD_COMM, w->comm, strnlen(w->comm, sizeof(w->comm)));
+	if (exe.data)
+		SET_BYTES(THREAD_EXE, exe.data, exe.len);
+	if (w->cgroup)
+		SET(THREAD_CGROUP_ID, (int64_t)w->cgroup);
+	SET(THREAD_UID, w->uid);
+	SET(THREAD_PID_NS, w->pid_ns);
+	SET(THREAD_MNT_NS, w->mnt_ns);
+	SET(THREAD_NET_NS, w->net_ns);
+	SET(THREAD_SINCE, (int64_t)w->head.time + d->opt.clock_offset);
+	return r;
+}
+
+/* For its end: without the arguments, and not taken for another exec. */
+static int thread_keep(struct decode *d, const struct wire_thread *w)
+{
+	struct wire_thread copy = *w;
+
+	copy.argv_len = 0;
+	copy.reason = WIRE_THREAD_SEEN;
+	return keep(&d->thread_records, w->thread, &copy, sizeof(copy));
+}
+
+static int process_end(struct decode *d, const struct wire_thread_end *w, uint64_t key, struct batch_set *out)
+{
+	const struct wire_thread *p = kept(&d->process_records, key);
+	struct batch *b = NULL;
+	size_t row = 0;
+	int r;
+
+	if (!p)
+		return 0;
+	r = process_row(d, p, (int64_t)key, out);
+	if (r < 0)
+		return r;
+	b = out->tables[TABLE_PROCESS];
+	row = b->rows - 1;
+	SET(PROCESS_STOPPED, (int64_t)w->head.time + d->opt.clock_offset);
+	SET(PROCESS_STATUS, w->status);
+	forget(&d->process_records, key);
+	return r;
+}
+
+static int decode_thread_end(struct decode *d, const struct wire_thread_end *w, struct batch_set *out)
+{
+	uint64_t key;
+	struct wire_thread *t;
+	struct batch *b = NULL;
+	int r = 0;
+
+	if (w->head.size < sizeof(*w))
+		return -EBADMSG;
+	t = kept(&d->thread_records, w->thread);
+	if (t) {
+		r = decode_thread(d, t, out);
+		b = out->tables[TABLE_THREAD];
+		if (!r)
+			r = batch_set(b, THREAD_STOPPED, b->rows - 1, (int64_t)w->head.time + d->opt.clock_offset);
+		forget(&d->thread_records, w->thread);
+	}
+	if (r || !w->process_ended)
+		return r;
+	if (!map_get(&d->processes, process_hash(w->tgid, w->process_start), &key))
+		return 0;
+	return process_end(d, w, key, out);
+}
+
+int decode_begin(struct decode *d, struct batch_set *out)
+{
+	struct utsname u;
+	struct batch *b = NULL;
+	char boot[64];
+	ssize_t len;
+	size_t row = 0;
+	int r = add_row(out, TABLE_HOST, &b, &row);
+	_cleanup_close_ int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	if (uname(&u))
+		return -errno;
+	SET(HOST_ID, HOST_KEY);
+	SET_BYTES(HOST_NAME, u.nodename, strlen(u.nodename));
+	len = fd < 0 ? -1 : read(fd, boot, sizeof(boot));
+	if (len > 1)
+		SET_BYTES(HOST_BOOT, boot, (size_t)len - (boot[len - 1] == '\n'));
+	SET_BYTES(HOST_KERNEL, u.release, strlen(u.release));
+	SET_BYTES(HOST_MACHINE, u.machine, strlen(u.machine));
+	SET(HOST_CPUS, sysconf(_SC_NPROCESSORS_ONLN));
+	SET(HOST_CLOCK_OFFSET, d->opt.clock_offset);
+	return r;
+}
+
+int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_set *out)
+{
+	int r;
+
+	switch (h->type) {
+	case WIRE_FILE:
+		r = decode_file(d, (const void *)h, out);
+		return r ? r : keep(&d->files, ((const struct wire_file *)h)->file, h, h->size);
+	case WIRE_SOCK:
+		return decode_sock(d, (const void *)h, out);
+	case WIRE_FILE_GONE:
+		return decode_gone(d, (const void *)h, out);
+	case WIRE_THREAD:
+		r = decode_thread(d, (const void *)h, out);
+		return r ? r : thread_keep(d, (const void *)h);
+	case WIRE_THREAD_END:
+		return decode_thread_end(d, (const void *)h, out);
+	default:
+		return -EBADMSG;
+	}
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* internal.h: what the files of the kernel source share. */
+#pragma once
+
+#include <pthread.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "capture/ebpf/cgroup.h"
+#include "capture/ebpf/ebpf.h"
+#include "schema/vocab.h"
+#include "schema/wire.h"
+
+/* ---- plan.c ---- */
+
+/* The plan of an operation; one without a definition is recorded raw. */
+void plan_of_op(uint32_t code, bool record, struct wire_plan *ret);
+
+/* ---- reader.c: the thread that copies the rings ---- */
+
+#define CHUNK_BYTES (256 * 1024)
+
+/* Whole records of one CPU, each with the ring's own 8-byte header. */
+struct chunk {
+	struct chunk *next;
+	uint32_t cpu;
+	uint32_t len;
+	uint32_t refs; /* of the decoder */
+	bool last;     /* of its round */
+	int64_t horizon; /* in the last chunk of a round: every record that ended before was copied */
+	uint8_t data[CHUNK_BYTES];
+};
+
+struct reader;
+
+/* Maps the rings (one descriptor per CPU) and starts the thread. `ring_bytes` is one ring's size. */
+int reader_new(struct reader **ret, const int *ring_fds, size_t count, size_t ring_bytes, size_t backlog_max,
+	       struct error *err);
+void reader_free(struct reader *r);
+DEFINE_CLEANUP(struct reader *, reader_free)
+/* Whether the thread runs under SCHED_FIFO. */
+bool reader_is_fifo(const struct reader *r);
+/* Takes all finished rounds, waiting at most timeout_ms for one; NULL: none. */
+struct chunk *reader_take(struct reader *r, int timeout_ms);
+/* Gives a chunk back. */
+void reader_put(struct reader *r, struct chunk *c);
+/* Copies what is left after the programs were detached, and ends the thread; then reader_take() gives the rest. */
+void reader_finish(struct reader *r);
+/* Bytes copied so far. */
+uint64_t reader_bytes(const struct reader *r);
+
+/* ---- decode.c: records to rows ---- */
+
+struct decode;
+
+struct decode_options {
+	int64_t clock_offset;
+	bool raw_args;
+	bool no_argv;
+	uint32_t mnt_ns; /* of the recorder */
+	struct wire_plan *plans; /* [WIRE_CALLS_MAX], borrowed */
+	const struct select *select; /* borrowed */
+	struct cgroup_hierarchy cgroups;
+};
+
+int decode_new(struct decode **ret, const struct decode_options *opt, struct error *err);
+void decode_free(struct decode *d);
+DEFINE_CLEANUP(struct decode *, decode_free)
+/* Decodes one record (head and all) of a CPU. Dimension rows go to `out` at once. -EBADMSG: malformed. */
+int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_set *out);
+/* Adds the row of a call. 1: added, 0: the selection left it out. */
+int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct batch_set *out);
+/* The rows that say where we are: host. */
+int decode_begin(struct decode *d, struct batch_set *out);
+
+/* ---- names.c: paths, and the rows of files known by name alone ---- */
+
+/* Keys that are not file numbers of the kernel. */
+#define KEY_NAME_BASE (1ll << 40)
+#define KEY_PEER_BASE (1ll << 41)
+
+struct names;
+
+/* `select` (borrowed): paths to be recorded. */
+int names_new(struct names **ret, const struct select *select);
+void names_free(struct names *n);
+DEFINE_CLEANUP(struct names *, names_free)
+/* Remembers the path of a file number, as the process sees it and as the recorder does (NULL: unknown). */
+int names_set(struct names *n, uint64_t file, const void *path, size_t len, const void *hostpath, size_t host_len)
+	_must_check_;
+/* The path of a file number, {NULL, 0} where unknown. */
+struct bytes names_get(const struct names *n, uint64_t file);
+/* The file was deleted: its path leads elsewhere from now on. */
+void names_gone(struct names *n, uint64_t file);
+/* Whether the path behind a key passes the selection; a key without a path does not. */
+bool names_selected(const struct names *n, int64_t key);
+
+struct name_query {
+	uint64_t base;        /* file number of the folder that a relative path starts from, 0: none */
+	const uint8_t *text;  /* the argument */
+	size_t len;
+	int64_t now;
+	bool may_know;        /* the call succeeded: a file whose path is known may be meant */
+	bool failed;
+};
+
+/*
+ * The key of what an argument leads to: a file whose path is known (*ret_known), or a row for the name alone,
+ * which is added to `out` when it is new. 0 or negative.
+ */
+int names_resolve(struct names *n, const struct name_query *q, struct batch_set *out, int64_t *ret_key,
+		  bool *ret_known) _must_check_;

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/ebpf/load.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "weir.skel.h"
+
+#define RING_BYTES (4u << 20)       /* with a SCHED_FIFO reader, which comes within 0.1 ms: 45,000 records */
+#define RING_BYTES_SLOW (16u << 20) /* without, where it may come after 45 ms */
+#define SCRATCH_SLOTS 4             /* as in src/bpf/state.h */
+
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	return 0;
+}
+
+int load_error(int code, struct error *err, const char *what)
+{
+	if (geteuid() != 0 && (code == -EPERM || code == -EACCES))
+		return error_set(err, code, "%s: permission denied: recording needs root (try: sudo weir ...)", what);
+	if (code == -EPERM)
+		return error_set(err, code, "%s: the kernel refuses BPF programs: in a container add CAP_BPF, CAP_PERFMON and "
+				 "CAP_SYS_ADMIN; `weir doctor` tells more", what);
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		return error_set(err, code, "%s: this kernel has no BTF (/sys/kernel/btf/vmlinux): a kernel built with "
+				 "CONFIG_DEBUG_INFO_BTF is needed, Linux 5.17 or later", what);
+	return error_errno(err, code, "%s", what);
+}
+
+static uint32_t own_pidns_level(void)
+{
+	char line[512];
+	uint32_t level = 0;
+	FILE *f = fopen("/proc/self/status", "re");
+
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof(line), f)) {
+		if (strncmp(line, "NSpid:", 6))
+			continue;
+		/* Inside a pid namespace /proc shows the levels from the reader's own on: one number means ours. */
+		for (const char *p = line + 6; *p; p++)
+			level += *p == '\t' && p != line + 6;
+	}
+	fclose(f);
+	return level;
+}
+
+static int subsys_index(const char *name)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	char want[64];
+	int index = -1;
+
+	if (!btf)
+		return -1;
+	snprintf(want, sizeof(want), "%s_cgrp_id", !strcmp(name, "blkio") ? "io" : name);
+	for (__u32 id = 1; id < btf__type_cnt(btf) && index < 0; id++) {
+		const struct btf_type *t = btf__type_by_id(btf, id);
+
+		if (!btf_is_enum(t) || strcmp(btf__name_by_offset(btf, t->name_off), "cgroup_subsys_id"))
+			continue;
+		for (int i = 0; i < btf_vlen(t); i++) {
+			if (!strcmp(btf__name_by_offset(btf, btf_enum(t)[i].name_off), want))
+				index = btf_enum(t)[i].val;
+		}
+	}
+	btf__free(btf);
+	return index;
+}
+
+static void configure(struct loaded *l, const struct ebpf_options *opt)
+{
+	const struct select *s = opt->select;
+	struct weir_bpf__rodata *ro = l->skel->rodata;
+
+	ro->own_tgid = getpid();
+	ro->own_traffic = s->own_traffic;
+	ro->want_pids = s->pid_count || s->follow;
+	ro->want_tids = s->tid_count;
+	ro->want_comms = s->comm_count;
+	ro->want_uids = s->uid_count;
+	ro->want_cgroups = s->cgroup_count;
+	ro->follow = s->follow;
+	ro->failed_only = s->failed_only;
+	ro->min_dur_ns = s->min_dur_ns;
+	ro->raw_args = opt->raw_args;
+	ro->no_argv = opt->no_argv;
+	ro->lossless = opt->lossless;
+	ro->pidns_level = own_pidns_level();
+	ro->fill_mark = l->ring_bytes / 8;
+	ro->ring_half = l->ring_bytes / 2;
+	ro->ring_count = l->cpus;
+	ro->cgroup_subsys = -1;
+	if (cgroup_choose(s->cgroup_count ? s->cgroups[0] : NULL, &l->cgroups) == 0 && l->cgroups.subsys[0])
+		ro->cgroup_subsys = subsys_index(l->cgroups.subsys);
+}
+
+static int fill_plans(struct loaded *l, const struct select *s, struct error *err)
+{
+	int fd = bpf_map__fd(l->skel->maps.plans);
+
+	for (uint32_t nr = 0; nr < WIRE_CALLS_MAX; nr++) {
+		uint32_t code = op_code_of_native(nr);
+
+		plan_of_op(code, select_op(s, code), &l->plans[nr]);
+		if (bpf_map_update_elem(fd, &nr, &l->plans[nr], BPF_ANY))
+			return load_error(-errno, err, "cannot fill the table of calls");
+	}
+	return 0;
+}
+
+static int fill_map(struct bpf_map *map, const void *key, struct error *err)
+{
+	uint32_t one = 1;
+
+	if (bpf_map_update_elem(bpf_map__fd(map), key, &one, BPF_ANY))
+		return load_error(-errno, err, "cannot fill the selection");
+	return 0;
+}
+
+static int fill_selection(struct loaded *l, const struct select *s, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < s->pid_count; i++)
+		r = load_add_pid(l, s->pids[i], err);
+	for (size_t i = 0; !r && i < s->tid_count; i++)
+		r = fill_map(l->skel->maps.select_tids, &s->tids[i], err);
+	for (size_t i = 0; !r && i < s->uid_count; i++)
+		r = fill_map(l->skel->maps.select_uids, &s->uids[i], err);
+	for (size_t i = 0; !r && i < s->comm_count; i++)
+		r = fill_map(l->skel->maps.select_comms, s->comms[i], err);
+	for (size_t i = 0; !r && i < s->cgroup_count; i++) {
+		uint64_t id;
+
+		r = cgroup_id(s->cgroups[i], &id, err);
+		if (!r)
+			r = fill_map(l->skel->maps.select_cgroups, &id, err);
+	}
+	return r;
+}
+
+static int make_rings(struct loaded *l, struct error *err)
+{
+	int outer = bpf_map__fd(l->skel->maps.rings);
+
+	for (uint32_t i = 0; i < l->cpus; i++) {
+		l->ring_fds[i] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "weir_ring", 0, 0, l->ring_bytes, NULL);
+		if (l->ring_fds[i] < 0)
+			return load_error(-errno, err, "cannot make the ring of a CPU");
+		if (bpf_map_update_elem(outer, &i, &l->ring_fds[i], BPF_ANY))
+			return load_error(-errno, err, "cannot add the ring of a CPU");
+	}
+	return 0;
+}
+
+static bool fifo_allowed(void)
+{
+	struct sched_param was, fifo = {.sched_priority = 1};
+	int policy = sched_getscheduler(0);
+
+	if (policy < 0 || sched_getparam(0, &was) || sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &fifo))
+		return false;
+	sched_setscheduler(0, policy, &was);
+	return true;
+}
+
+static size_t ring_size(size_t asked)
+{
+	size_t want = asked ? asked : fifo_allowed() ? RING_BYTES : RING_BYTES_SLOW, size = 65536;
+
+	while (size < want && size < 1u << 30)
+		size *= 2;
+	return size;
+}
+
+
+int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error *err)
+{
+	int cpus = libbpf_num_possible_cpus(), r;
+
+	if (!getenv("WEIR_BPF_LOG"))
+		libbpf_set_print(quiet);
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL & ~LIBBPF_STRICT_AUTO_RLIMIT_MEMLOCK);
+	if (cpus < 1 || cpus > WIRE_CPUS_MAX)
+		return error_set(err, -ENOTSUP, "this machine has %d CPUs, weir handles 1 to %d", cpus, WIRE_CPUS_MAX);
+	l->cpus = cpus;
+	l->ring_bytes = ring_size(opt->ring_bytes);
+	l->ring_fds = malloc(sizeof(int) * l->cpus);
+	l->plans = calloc(WIRE_CALLS_MAX, sizeof(*l->plans));
+	if (!l->ring_fds || !l->plans)
+		return error_set(err, -ENOMEM, "out of memory");
+	memset(l->ring_fds, -1, sizeof(int) * l->cpus);
+	l->skel = weir_bpf__open();
+	if (!l->skel)
+		return load_error(-errno, err, "cannot open the kernel programs");
+	configure(l, opt);
+	bpf_map__set_max_entries(l->skel->maps.rings, l->cpus);
+	bpf_map__set_max_entries(l->skel->maps.scratches, l->cpus * SCRATCH_SLOTS);
+	r = weir_bpf__load(l->skel);
+	if (r)
+		return load_error(r, err, "cannot load the kernel programs");
+	l->counters = l->skel->bss->cpus;
+	r = make_rings(l, err);
+	r = r ? r : fill_plans(l, opt->select, err);
+	return r ? r : fill_selection(l, opt->select, err);
+}
+
+void loaded_free(struct loaded *l)
+{
+	for (size_t i = 0; l->ring_fds && i < l->cpus; i++) {
+		if (l->ring_fds[i] >= 0)
+			close(l->ring_fds[i]);
+	}
+	free(l->ring_fds);
+	free(l->plans);
+	weir_bpf__destroy(l->skel);
+	*l = (struct loaded){0};
+}
+
+int load_attach(struct loaded *l, struct error *err)
+{
+	int r = weir_bpf__attach(l->skel);
+
+	return r ? load_error(r, err, "cannot attach the kernel programs") : 0;
+}
+
+void load_detach(struct loaded *l)
+{
+	weir_bpf__detach(l->skel);
+}
+
+/* Those that descend from a process now; later ones are added by the kernel programs. */
+static int add_children(struct loaded *l, int32_t pid, struct error *err)
+{
+	char path[64];
+	struct dirent *e;
+	DIR *dir;
+	int r = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	if (!dir)
+		return 0;
+	while (!r && (e = readdir(dir))) {
+		FILE *f;
+		int child;
+
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%.20s/children", pid, e->d_name);
+		f = fopen(path, "re");
+		while (f && !r && fscanf(f, "%d", &child) == 1) {
+			r = fill_map(l->skel->maps.select_pids, &child, err);
+			r = r ? r : add_children(l, child, err);
+		}
+		if (f)
+			fclose(f);
+	}
+	closedir(dir);
+	return r;
+}
+
+int load_add_pid(struct loaded *l, int32_t pid, struct error *err)
+{
+	int r;
+
+	if (kill(pid, 0) && errno == ESRCH)
+		return error_set(err, -ESRCH, "no process with id %d", pid);
+	r = fill_map(l->skel->maps.select_pids, &pid, err);
+	if (!r && l->skel->rodata->follow)
+		r = add_children(l, pid, err);
+	__atomic_add_fetch(&l->skel->data->select_epoch, 1, __ATOMIC_SEQ_CST);
+	return r;
+}
+
+bool load_targets_left(const struct loaded *l)
+{
+	uint32_t key;
+
+	return !bpf_map_get_next_key(bpf_map__fd(l->skel->maps.select_pids), NULL, &key) ||
+	       !bpf_map_get_next_key(bpf_map__fd(l->skel->maps.select_tids), NULL, &key);
+}

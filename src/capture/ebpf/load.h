@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* load.h: opening, configuring and loading the kernel programs. */
+#pragma once
+
+#include "capture/ebpf/internal.h"
+
+struct weir_bpf;
+
+struct loaded {
+	struct weir_bpf *skel;
+	int *ring_fds; /* one per possible CPU */
+	size_t cpus;
+	size_t ring_bytes;
+	struct wire_cpu *counters; /* [WIRE_CPUS_MAX], the programs' own memory */
+	struct wire_plan *plans;   /* [WIRE_CALLS_MAX] */
+	struct cgroup_hierarchy cgroups;
+};
+
+/* Loads the programs for a selection; attaches nothing. Errors say what the kernel refuses and the remedy. */
+int load_programs(struct loaded *ret, const struct ebpf_options *opt, struct error *err);
+void loaded_free(struct loaded *l);
+int load_attach(struct loaded *l, struct error *err);
+/* No event comes after this returned. */
+void load_detach(struct loaded *l);
+/* Adds a process to the selection, or (lasting) all its descendants too. */
+int load_add_pid(struct loaded *l, int32_t pid, struct error *err);
+/* Whether any selected process or thread is left. */
+bool load_targets_left(const struct loaded *l);
+/* Turns the failure of a bpf(2) call into a sentence with a remedy. */
+int load_error(int code, struct error *err, const char *what);

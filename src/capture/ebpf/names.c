@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* names.c: which path a file number has, and rows for what is known by name alone. */
+#include "capture/ebpf/internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define NO_TEXT UINT32_MAX
+
+struct name {
+	uint32_t text; /* of the path, NO_TEXT: unknown */
+	bool selected;
+};
+
+struct text {
+	uint64_t file;    /* the last file that had this path and has it still, 0: none */
+	uint32_t by_name; /* number of the name-only row, 0: none */
+	bool selected;
+};
+
+struct names {
+	const struct select *select;
+	struct intern texts;
+	struct name *files; /* by file number */
+	size_t file_count, file_cap;
+	struct text *info; /* by text */
+	size_t info_cap;
+	uint32_t *by_name; /* text of name-only row i */
+	size_t by_name_count, by_name_cap;
+	struct buf scratch;
+};
+
+int names_new(struct names **ret, const struct select *select)
+{
+	struct names *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return -ENOMEM;
+	n->select = select;
+	n->by_name_count = 1;
+	*ret = n;
+	return 0;
+}
+
+void names_free(struct names *n)
+{
+	if (!n)
+		return;
+	intern_free(&n->texts);
+	free(n->files);
+	free(n->info);
+	free(n->by_name);
+	buf_free(&n->scratch);
+	free(n);
+}
+
+static bool path_selected(const struct names *n, const void *path, size_t len)
+{
+	return !n->select->path_count || select_path_match(n->select, path, len);
+}
+
+static int text_add(struct names *n, const void *path, size_t len, uint32_t *ret)
+{
+	size_t before = n->texts.count;
+	int r = intern_add(&n->texts, path, len, ret);
+
+	if (r < 0)
+		return r;
+	if (n->texts.count == before)
+		return 0;
+	r = grow((void **)&n->info, &n->info_cap, n->texts.count, sizeof(*n->info));
+	if (r < 0)
+		return r;
+	n->info[*ret] = (struct text){.selected = path_selected(n, path, len)};
+	return 0;
+}
+
+int names_set(struct names *n, uint64_t file, const void *path, size_t len, const void *hostpath, size_t host_len)
+{
+	uint32_t text;
+	int r = text_add(n, path, len, &text);
+
+	if (r < 0)
+		return r;
+	r = grow((void **)&n->files, &n->file_cap, file + 1, sizeof(*n->files));
+	if (r < 0)
+		return r;
+	while (n->file_count <= file)
+		n->files[n->file_count++] = (struct name){.text = NO_TEXT};
+	n->files[file].text = text;
+	n->files[file].selected = n->info[text].selected || (hostpath && path_selected(n, hostpath, host_len));
+	n->info[text].file = file;
+	return 0;
+}
+
+struct bytes names_get(const struct names *n, uint64_t file)
+{
+	if (file >= n->file_count || n->files[file].text == NO_TEXT)
+		return (struct bytes){NULL, 0};
+	return intern_get(&n->texts, n->files[file].text);
+}
+
+void names_gone(struct names *n, uint64_t file)
+{
+	struct text *t;
+
+	if (file >= n->file_count || n->files[file].text == NO_TEXT)
+		return;
+	t = &n->info[n->files[file].text];
+	if (t->file == file)
+		t->file = 0;
+}
+
+bool names_selected(const struct names *n, int64_t key)
+{
+	if (!n->select->path_count)
+		return true;
+	if (key >= KEY_PEER_BASE || key < 0)
+		return false;
+	if (key >= KEY_NAME_BASE)
+		return n->info[n->by_name[key - KEY_NAME_BASE]].selected;
+	return (uint64_t)key < n->file_count && n->files[key].selected;
+}
+
+/* base + "/" + argument; never collapses `..` or symbolic links. */
+static int path_compose(struct names *n, const struct name_query *q, struct bytes base)
+{
+	int r = 0;
+
+	buf_clear(&n->scratch);
+	if (q->len && q->text[0] == '/')
+		return buf_append(&n->scratch, q->text, q->len);
+	if (base.data) {
+		r = buf_append(&n->scratch, base.data, base.len);
+		if (!r && q->len && base.len && base.data[base.len - 1] != '/')
+			r = buf_append(&n->scratch, "/", 1);
+	}
+	return r ? r : buf_append(&n->scratch, q->text, q->len);
+}
+
+static int name_row(const struct name_query *q, struct bytes base, struct bytes path, int64_t key, struct batch_set *out)
+{
+	bool relative = !q->len || q->text[0] != '/';
+	struct batch *b;
+	ssize_t row;
+	int r = batch_set_table(out, TABLE_FILE, &b);
+
+	if (r < 0)
+		return r;
+	row = batch_add_row(b);
+	if (row < 0)
+		return row;
+	r = batch_set(b, FILE_ID, row, key);
+	r = r ? r : batch_set(b, FILE_INODE, row, key);
+	r = r ? r : batch_set(b, FILE_NAME_ONLY, row, 1);
+	r = r ? r : batch_set(b, FILE_SINCE, row, q->now);
+	if (path.len && (!relative || base.data))
+		r = r ? r : batch_set_bytes(b, FILE_PATH, row, path.data, path.len);
+	if (relative && base.data)
+		r = r ? r : batch_set_bytes(b, FILE_BASE, row, base.data, base.len);
+	if (relative || q->failed)
+		r = r ? r : batch_set_bytes(b, FILE_ARGUMENT, row, q->text, q->len);
+	return r;
+}
+
+int names_resolve(struct names *n, const struct name_query *q, struct batch_set *out, int64_t *ret_key, bool *ret_known)
+{
+	struct bytes base = q->base ? names_get(n, q->base) : (struct bytes){NULL, 0};
+	uint32_t text;
+	int r = path_compose(n, q, base);
+
+	*ret_known = false;
+	if (!r)
+		r = text_add(n, n->scratch.data ? n->scratch.data : (uint8_t *)"", n->scratch.len, &text);
+	if (r < 0)
+		return r;
+	if (q->may_know && n->info[text].file) {
+		*ret_key = n->info[text].file;
+		*ret_known = true;
+		return 0;
+	}
+	if (n->info[text].by_name) {
+		*ret_key = KEY_NAME_BASE + n->info[text].by_name;
+		return 0;
+	}
+	r = grow((void **)&n->by_name, &n->by_name_cap, n->by_name_count + 1, sizeof(*n->by_name));
+	if (r < 0)
+		return r;
+	n->by_name[n->by_name_count] = text;
+	*ret_key = KEY_NAME_BASE + (int64_t)n->by_name_count;
+	r = name_row(q, names_get(n, q->base), intern_get(&n->texts, text), *ret_key, out);
+	if (r < 0)
+		return r;
+	n->info[text].by_name = n->by_name_count++;
+	return 0;
+}

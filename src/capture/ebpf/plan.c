@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.c: from the table of operations to what the kernel programs do for each call. */
+#include "capture/ebpf/internal.h"
+
+#include <string.h>
+
+_Static_assert(RET_BYTES == 1 && RET_FD == 2, "src/bpf/state.h repeats these");
+_Static_assert(STATUS_UNFINISHED == 1 << 0 && STATUS_INTERRUPTED == 1 << 1 && STATUS_DENIED == 1 << 2 &&
+		       STATUS_CONTESTED == 1 << 3 && STATUS_APPEND == 1 << 4 && STATUS_HELD == 1 << 5 &&
+		       STATUS_NO_START == 1 << 6 && STATUS_NORETURN == 1 << 7 && STATUS_ARG_UNREAD == 1 << 9,
+	       "src/bpf/state.h repeats these");
+
+/* What a successful call changes beyond its own arguments. */
+static const struct {
+	const char *name;
+	uint16_t flags;
+} effects[] = {
+	{"rename", WIRE_PLAN_NAMES | WIRE_PLAN_UNLINK},
+	{"renameat", WIRE_PLAN_NAMES | WIRE_PLAN_UNLINK},
+	{"renameat2", WIRE_PLAN_NAMES | WIRE_PLAN_UNLINK},
+	{"mount", WIRE_PLAN_NAMES},
+	{"umount2", WIRE_PLAN_NAMES},
+	{"move_mount", WIRE_PLAN_NAMES},
+	{"pivot_root", WIRE_PLAN_NAMES},
+	{"chroot", WIRE_PLAN_NAMES},
+	{"setns", WIRE_PLAN_NAMES | WIRE_PLAN_CREDS},
+	{"unshare", WIRE_PLAN_NAMES | WIRE_PLAN_CREDS},
+	{"unlink", WIRE_PLAN_UNLINK},
+	{"unlinkat", WIRE_PLAN_UNLINK},
+	{"rmdir", WIRE_PLAN_UNLINK},
+	{"open", WIRE_PLAN_CREATE | WIRE_PLAN_OPEN},
+	{"openat", WIRE_PLAN_CREATE | WIRE_PLAN_OPEN},
+	{"openat2", WIRE_PLAN_CREATE | WIRE_PLAN_OPEN},
+	{"creat", WIRE_PLAN_CREATE | WIRE_PLAN_OPEN},
+	{"open_by_handle_at", WIRE_PLAN_CREATE},
+	{"pwrite64", WIRE_PLAN_PWRITE},
+	{"pwritev", WIRE_PLAN_PWRITE},
+	{"pwritev2", WIRE_PLAN_PWRITE | WIRE_PLAN_CURPOS},
+	{"preadv2", WIRE_PLAN_CURPOS},
+	{"setuid", WIRE_PLAN_CREDS},
+	{"setreuid", WIRE_PLAN_CREDS},
+	{"setresuid", WIRE_PLAN_CREDS},
+	{"setfsuid", WIRE_PLAN_CREDS},
+	{"bind", WIRE_PLAN_SOCK},
+	{"connect", WIRE_PLAN_SOCK},
+	{"listen", WIRE_PLAN_SOCK},
+	{"execve", WIRE_PLAN_EXEC},
+	{"execveat", WIRE_PLAN_EXEC},
+};
+
+static int8_t *plan_slot(struct wire_plan *p, enum arg_role role)
+{
+	switch (role) {
+	case ARG_FD: return &p->fd;
+	case ARG_FD2: return &p->fd2;
+	case ARG_DIRFD: return &p->dirfd;
+	case ARG_DIRFD2: return &p->dirfd2;
+	case ARG_PATH: return &p->path;
+	case ARG_PATH2: return &p->path2;
+	case ARG_SIZE: return &p->size;
+	case ARG_LEN: return &p->size;
+	case ARG_POS: return &p->pos;
+	case ARG_POS2: return &p->pos2;
+	case ARG_POSP: return &p->posp;
+	case ARG_POSP2: return &p->posp2;
+	case ARG_IOV: return &p->iov;
+	case ARG_IOVCNT: return &p->iovcnt;
+	case ARG_MSG: return &p->msg;
+	case ARG_MMSG: return &p->mmsg;
+	case ARG_ADDR: return &p->addr;
+	case ARG_ADDRLEN: return &p->addrlen;
+	case ARG_ADDROUT: return &p->addrout;
+	case ARG_FDPAIR: return &p->fdpair;
+	case ARG_FLAGS: return &p->opflags;
+	case ARG_HOW: return &p->how;
+	default: return NULL;
+	}
+}
+
+/* True where the argument is kept in a0 ... a5 because no other column says it. */
+static bool kept_raw(const struct op_def *d, enum arg_role role)
+{
+	switch (role) {
+	case ARG_NONE:
+	case ARG_BUF:
+	case ARG_IOV:
+	case ARG_MSG:
+	case ARG_MMSG:
+	case ARG_ADDR:
+	case ARG_ADDROUT:
+	case ARG_ADDRLEN:
+		return false;
+	case ARG_DIRFD: /* op.fd is the new descriptor */
+		return d->ret == RET_FD;
+	case ARG_IOVCNT:
+		return true;
+	default: {
+		struct wire_plan unused;
+
+		return !plan_slot(&unused, role);
+	}
+	}
+}
+
+static bool is_rich(const struct wire_plan *p)
+{
+	return p->path >= 0 || p->path2 >= 0 || p->fd2 >= 0 || p->posp >= 0 || p->posp2 >= 0 || p->iov >= 0 ||
+	       p->msg >= 0 || p->mmsg >= 0 || p->addr >= 0 || p->addrout >= 0 || p->fdpair >= 0 || p->how >= 0 ||
+	       p->ret == RET_FD || (p->flags & (WIRE_PLAN_SOCK | WIRE_PLAN_EXEC));
+}
+
+void plan_of_op(uint32_t code, bool record, struct wire_plan *ret)
+{
+	const struct op_def *d = op_def(code);
+
+	*ret = (struct wire_plan){.flags = record ? WIRE_PLAN_RECORD : 0};
+	memset(&ret->fd, -1, offsetof(struct wire_plan, pad2) - offsetof(struct wire_plan, fd));
+	if (!d) {
+		ret->raw = (1 << WIRE_ARGS) - 1;
+		return;
+	}
+	ret->ret = d->ret;
+	for (int i = 0; i < OP_ARGS; i++) {
+		enum arg_role role = d->args[i].role;
+		int8_t *slot = plan_slot(ret, role);
+
+		if (slot && *slot < 0)
+			*slot = i;
+		if (role == ARG_ADDROUT)
+			ret->addroutlen = i + 1;
+		if (role == ARG_MMSG)
+			ret->mmsgcnt = i + 1;
+		if (d->decoded ? kept_raw(d, role) : i < d->arg_count)
+			ret->raw |= 1 << i;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(effects); i++) {
+		if (!strcmp(effects[i].name, d->name))
+			ret->flags |= effects[i].flags;
+	}
+	if (ret->flags & (WIRE_PLAN_NAMES | WIRE_PLAN_UNLINK | WIRE_PLAN_CREATE))
+		ret->flags |= WIRE_PLAN_EVER;
+	if (is_rich(ret))
+		ret->flags |= WIRE_PLAN_RICH;
+}

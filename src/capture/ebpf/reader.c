@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reader.c: one thread, SCHED_FIFO where allowed, that does nothing but copy records out of the kernel's rings,
+ * so that a ring never waits for decoding, compression or the disk. Rings are read in rounds: what ended before
+ * a round began was copied by its end, which lets the decoder put the CPUs' records in order.
+ */
+#include "capture/ebpf/internal.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+#define POLL_MS 4              /* between rounds, unless a ring asks earlier */
+#define CHUNKS_KEPT 32         /* free chunks kept for the next round */
+/* A record is stamped before its space is reserved; this much may lie between. */
+#define STAMP_SLACK_NS (300 * NSEC_PER_USEC)
+
+struct ring {
+	int fd;
+	unsigned long *consumer;
+	const unsigned long *producer;
+	const uint8_t *data;
+	int64_t horizon;
+};
+
+struct reader {
+	struct ring *rings;
+	size_t count;
+	size_t ring_bytes;
+	size_t page;
+	int epoll, wake;
+	bool fifo, running;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t ready;
+	struct chunk *first, **last; /* finished rounds */
+	struct chunk *spare;
+	size_t spare_count, queued, backlog_max;
+	bool finished;
+	uint64_t bytes;
+};
+
+static struct chunk *chunk_get(struct reader *r, uint32_t cpu)
+{
+	struct chunk *c;
+
+	pthread_mutex_lock(&r->lock);
+	c = r->spare;
+	if (c) {
+		r->spare = c->next;
+		r->spare_count--;
+	}
+	pthread_mutex_unlock(&r->lock);
+	if (!c)
+		c = malloc(sizeof(*c));
+	if (!c)
+		return NULL;
+	c->next = NULL;
+	c->cpu = cpu;
+	c->len = 0;
+	c->refs = 0;
+	c->last = false;
+	c->horizon = 0;
+	return c;
+}
+
+void reader_put(struct reader *r, struct chunk *c)
+{
+	pthread_mutex_lock(&r->lock);
+	r->queued--;
+	if (r->spare_count < CHUNKS_KEPT) {
+		c->next = r->spare;
+		r->spare = c;
+		r->spare_count++;
+		c = NULL;
+	}
+	pthread_mutex_unlock(&r->lock);
+	free(c);
+}
+
+/* How many bytes of whole, committed records lie at `from`, at most `max`; *busy: one is being written. */
+static size_t ring_span(const struct reader *r, const struct ring *ring, unsigned long from, unsigned long to,
+			size_t max, bool *busy)
+{
+	size_t span = 0;
+
+	*busy = false;
+	while (from + span < to) {
+		const uint32_t *head = (const uint32_t *)(ring->data + ((from + span) & (r->ring_bytes - 1)));
+		uint32_t len = __atomic_load_n(head, __ATOMIC_ACQUIRE);
+		size_t size;
+
+		if (len & BPF_RINGBUF_BUSY_BIT) {
+			*busy = true;
+			break;
+		}
+		size = align_up((len & ~BPF_RINGBUF_DISCARD_BIT) + BPF_RINGBUF_HDR_SZ, 8);
+		if (span + size > max)
+			break;
+		span += size;
+	}
+	return span;
+}
+
+struct round {
+	struct chunk *first, **last, *tail;
+	size_t count;
+};
+
+static void round_add(struct round *round, struct chunk *c)
+{
+	*round->last = c;
+	round->last = &c->next;
+	round->tail = c;
+	round->count++;
+}
+
+/* Copies what a ring holds. False where something was left behind (out of memory or over the backlog). */
+static bool ring_copy(struct reader *r, size_t cpu, struct round *round, size_t room)
+{
+	struct ring *ring = &r->rings[cpu];
+	unsigned long from = *ring->consumer;
+	unsigned long to = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+	bool busy = false;
+
+	while (from < to) {
+		struct chunk *c;
+		size_t span;
+
+		if (round->count >= room)
+			return false;
+		span = ring_span(r, ring, from, to, CHUNK_BYTES, &busy);
+		if (!span)
+			return !busy;
+		c = chunk_get(r, cpu);
+		if (!c)
+			return false;
+		memcpy(c->data, ring->data + (from & (r->ring_bytes - 1)), span);
+		c->len = span;
+		from += span;
+		__atomic_store_n(ring->consumer, from, __ATOMIC_RELEASE);
+		r->bytes += span;
+		round_add(round, c);
+	}
+	return true;
+}
+
+/* One round over all rings. */
+static void reader_round(struct reader *r, bool everything)
+{
+	struct round round = {.last = &round.first};
+	int64_t now = clock_monotonic_ns(), horizon = INT64_MAX;
+	size_t room;
+
+	pthread_mutex_lock(&r->lock);
+	room = everything ? SIZE_MAX : r->backlog_max - MIN(r->queued, r->backlog_max);
+	pthread_mutex_unlock(&r->lock);
+	for (size_t i = 0; i < r->count; i++) {
+		if (ring_copy(r, i, &round, room))
+			r->rings[i].horizon = now - STAMP_SLACK_NS;
+		horizon = MIN(horizon, r->rings[i].horizon);
+	}
+	if (!round.count)
+		return;
+	round.tail->last = true;
+	round.tail->horizon = horizon;
+	pthread_mutex_lock(&r->lock);
+	*r->last = round.first;
+	r->last = round.last;
+	r->queued += round.count;
+	pthread_cond_signal(&r->ready);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void *reader_main(void *arg)
+{
+	struct reader *r = arg;
+	struct epoll_event events[16];
+
+	for (;;) {
+		int n = epoll_wait(r->epoll, events, ARRAY_SIZE(events), POLL_MS);
+		bool stop = false;
+
+		for (int i = 0; i < n; i++)
+			stop |= events[i].data.fd == r->wake;
+		reader_round(r, stop);
+		if (stop)
+			return NULL;
+	}
+}
+
+static int ring_map(struct reader *r, struct ring *ring, int fd, struct error *err)
+{
+	void *p;
+
+	ring->fd = fd;
+	p = mmap(NULL, r->page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return error_errno(err, -errno, "cannot map the ring of a CPU");
+	ring->consumer = p;
+	p = mmap(NULL, r->page + 2 * r->ring_bytes, PROT_READ, MAP_SHARED, fd, r->page);
+	if (p == MAP_FAILED)
+		return error_errno(err, -errno, "cannot map a ring of %zu bytes", r->ring_bytes);
+	ring->producer = p;
+	ring->data = (const uint8_t *)p + r->page;
+	return 0;
+}
+
+static int watch(struct reader *r, int fd, uint32_t events, struct error *err)
+{
+	struct epoll_event e = {.events = events, .data.fd = fd};
+
+	if (epoll_ctl(r->epoll, EPOLL_CTL_ADD, fd, &e))
+		return error_errno(err, -errno, "epoll_ctl");
+	return 0;
+}
+
+/* Under SCHED_FIFO the time from the mark to the reader is 30-90 us, else 1.5-9 ms and more beside busy threads. */
+static int thread_start(struct reader *r, struct error *err)
+{
+	struct sched_param param = {.sched_priority = 1};
+	pthread_attr_t attr;
+	int e;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_FIFO);
+	pthread_attr_setschedparam(&attr, &param);
+	e = pthread_create(&r->thread, &attr, reader_main, r);
+	pthread_attr_destroy(&attr);
+	r->fifo = !e;
+	if (e)
+		e = pthread_create(&r->thread, NULL, reader_main, r);
+	if (e)
+		return error_errno(err, -e, "cannot start the reader thread");
+	r->running = true;
+	return 0;
+}
+
+int reader_new(struct reader **ret, const int *ring_fds, size_t count, size_t ring_bytes, size_t backlog_max,
+	       struct error *err)
+{
+	_cleanup_(reader_freep) struct reader *r = calloc(1, sizeof(*r));
+	pthread_condattr_t attr;
+	int e;
+
+	if (!r)
+		return error_set(err, -ENOMEM, "out of memory");
+	r->epoll = r->wake = -1;
+	r->ring_bytes = ring_bytes;
+	r->page = sysconf(_SC_PAGESIZE);
+	r->last = &r->first;
+	r->backlog_max = MAX(backlog_max / sizeof(struct chunk), (size_t)8);
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&r->ready, &attr);
+	pthread_condattr_destroy(&attr);
+	r->rings = calloc(count, sizeof(*r->rings));
+	if (!r->rings)
+		return error_set(err, -ENOMEM, "out of memory");
+	r->epoll = epoll_create1(EPOLL_CLOEXEC);
+	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (r->epoll < 0 || r->wake < 0)
+		return error_errno(err, -errno, "cannot make an epoll descriptor");
+	e = watch(r, r->wake, EPOLLIN, err);
+	for (size_t i = 0; !e && i < count; i++, r->count++) {
+		e = ring_map(r, &r->rings[i], ring_fds[i], err);
+		/* Edge-triggered: level-triggered returns at once while data is pending. */
+		if (!e)
+			e = watch(r, ring_fds[i], EPOLLIN | EPOLLET, err);
+	}
+	if (e)
+		return e;
+	e = thread_start(r, err);
+	if (e)
+		return e;
+	*ret = TAKE_PTR(r);
+	return 0;
+}
+
+bool reader_is_fifo(const struct reader *r)
+{
+	return r->fifo;
+}
+
+uint64_t reader_bytes(const struct reader *r)
+{
+	return r->bytes;
+}
+
+struct chunk *reader_take(struct reader *r, int timeout_ms)
+{
+	struct chunk *c;
+	struct timespec until;
+	int64_t at = clock_monotonic_ns() + timeout_ms * NSEC_PER_MSEC;
+
+	until.tv_sec = at / NSEC_PER_SEC;
+	until.tv_nsec = at % NSEC_PER_SEC;
+	pthread_mutex_lock(&r->lock);
+	while (!r->first && !r->finished && timeout_ms > 0) {
+		if (pthread_cond_timedwait(&r->ready, &r->lock, &until) == ETIMEDOUT)
+			break;
+	}
+	c = r->first;
+	r->first = NULL;
+	r->last = &r->first;
+	pthread_mutex_unlock(&r->lock);
+	return c;
+}
+
+void reader_finish(struct reader *r)
+{
+	uint64_t one = 1;
+
+	if (!r->running)
+		return;
+	while (write(r->wake, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+	pthread_join(r->thread, NULL);
+	r->running = false;
+	r->finished = true;
+}
+
+static void chunks_free(struct chunk *c)
+{
+	while (c) {
+		struct chunk *next = c->next;
+
+		free(c);
+		c = next;
+	}
+}
+
+void reader_free(struct reader *r)
+{
+	if (!r)
+		return;
+	reader_finish(r);
+	for (size_t i = 0; i < r->count; i++) {
+		if (r->rings[i].consumer)
+			munmap(r->rings[i].consumer, r->page);
+		if (r->rings[i].producer)
+			munmap((void *)r->rings[i].producer, r->page + 2 * r->ring_bytes);
+	}
+	free(r->rings);
+	chunks_free(r->first);
+	chunks_free(r->spare);
+	if (r->epoll >= 0)
+		close(r->epoll);
+	if (r->wake >= 0)
+		close(r->wake);
+	pthread_cond_destroy(&r->ready);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}

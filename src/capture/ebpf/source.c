@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source.c: the kernel behind the contract of capture/source.h. */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "capture/ebpf/decode.h"
+#include "capture/ebpf/load.h"
+#include "weir.skel.h"
+
+#define BACKLOG_BYTES (128u << 20) /* copied from the rings and not yet decoded; taken only when needed */
+#define SET_ROWS_MAX 30000         /* rows of one source_read(); a chunk adds at most 3,000 of a table */
+#define HOLD_MS 2                  /* a call waits this long at most for an earlier one of another CPU */
+
+/* A call that waits until nothing that ended earlier can still come. */
+struct pending {
+	uint64_t end;
+	const struct wire_op *op;
+	struct chunk *chunk;
+};
+
+struct ebpf {
+	struct source source;
+	struct ebpf_options opt;
+	struct loaded loaded;
+	struct reader *reader;
+	struct decode *decode;
+	struct chunk *queue, **queue_last; /* taken from the reader, not looked at */
+	struct pending *pending, *merged;
+	size_t pending_count, pending_cap, merged_cap, pending_at;
+	int64_t horizon;
+	uint64_t *received; /* records by CPU */
+	uint64_t *sums;     /* and the sum of their numbers, which proves that each came once */
+	uint64_t malformed, ops;
+	int64_t started, stopped;
+	uint64_t recursion;
+	uint8_t *running;   /* records of the calls that run at the stop */
+	size_t running_len;
+	bool began, attached, ended, proved;
+};
+
+static struct ebpf *ebpf_of(const struct source *s)
+{
+	return (struct ebpf *)s;
+}
+
+/* Calls of the programs that the kernel skipped because one was already running on the CPU. */
+static uint64_t recursion_misses(const struct ebpf *e)
+{
+	const struct bpf_program *progs[] = {e->loaded.skel->progs.weir_enter, e->loaded.skel->progs.weir_exit};
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(progs); i++) {
+		struct bpf_prog_info info = {0};
+		uint32_t len = sizeof(info);
+
+		if (!bpf_obj_get_info_by_fd(bpf_program__fd(progs[i]), &info, &len))
+			sum += info.recursion_misses;
+	}
+	return sum;
+}
+
+static int ebpf_start(struct source *s, struct error *err)
+{
+	struct ebpf *e = ebpf_of(s);
+	int r = reader_new(&e->reader, e->loaded.ring_fds, e->loaded.cpus, e->loaded.ring_bytes, BACKLOG_BYTES, err);
+
+	if (r < 0)
+		return r;
+	r = load_attach(&e->loaded, err);
+	if (r < 0)
+		return r;
+	e->attached = true;
+	e->started = clock_realtime_ns();
+	return 0;
+}
+
+static int pending_add(struct ebpf *e, const struct wire_op *op, struct chunk *c)
+{
+	int r = grow((void **)&e->pending, &e->pending_cap, e->pending_count + 1, sizeof(*e->pending));
+
+	if (r < 0)
+		return r;
+	e->pending[e->pending_count++] = (struct pending){.end = op->head.time, .op = op, .chunk = c};
+	c->refs++;
+	return 0;
+}
+
+/* Takes a chunk apart: dimension rows are given at once, calls wait for their turn. */
+static int chunk_take(struct ebpf *e, struct chunk *c, struct batch_set *out)
+{
+	size_t at = 0;
+	int r = 0;
+
+	while (at + BPF_RINGBUF_HDR_SZ < c->len && r >= 0) {
+		uint32_t len = *(const uint32_t *)(c->data + at);
+		const struct wire_head *h = (const void *)(c->data + at + BPF_RINGBUF_HDR_SZ);
+
+		at += align_up((len & ~BPF_RINGBUF_DISCARD_BIT) + BPF_RINGBUF_HDR_SZ, 8);
+		if (len & BPF_RINGBUF_DISCARD_BIT)
+			continue;
+		e->received[c->cpu]++;
+		e->sums[c->cpu] += h->seq;
+		if (len < sizeof(*h) || h->size > len) {
+			e->malformed++;
+			continue;
+		}
+		r = h->type == WIRE_OP ? pending_add(e, (const void *)h, c) : decode_dimension(e->decode, h, out);
+		if (r == -EBADMSG) {
+			e->malformed++;
+			r = 0;
+		}
+	}
+	return r;
+}
+
+/* Merges two neighbouring runs of `from` into `to`. */
+static void merge_runs(const struct pending *from, struct pending *to, size_t a, size_t mid, size_t end)
+{
+	size_t i = a, j = mid, k = a;
+
+	while (i < mid && j < end)
+		to[k++] = from[j].end < from[i].end ? from[j++] : from[i++];
+	while (i < mid)
+		to[k++] = from[i++];
+	while (j < end)
+		to[k++] = from[j++];
+}
+
+static size_t run_end(const struct pending *p, size_t from, size_t count)
+{
+	while (from + 1 < count && p[from].end <= p[from + 1].end)
+		from++;
+	return from + 1;
+}
+
+/* Orders the waiting calls by their end. They come as a few ordered runs, one per CPU and round. */
+static int pending_sort(struct ebpf *e)
+{
+	size_t n = e->pending_count;
+
+	if (grow((void **)&e->merged, &e->merged_cap, n, sizeof(*e->merged)) < 0)
+		return -ENOMEM;
+	while (run_end(e->pending, 0, n) < n) {
+		struct pending *swap;
+		size_t cap;
+
+		for (size_t a = 0; a < n;) {
+			size_t mid = run_end(e->pending, a, n), end = mid < n ? run_end(e->pending, mid, n) : n;
+
+			merge_runs(e->pending, e->merged, a, mid, end);
+			a = end;
+		}
+		swap = e->pending;
+		e->pending = e->merged;
+		e->merged = swap;
+		cap = e->pending_cap;
+		e->pending_cap = e->merged_cap;
+		e->merged_cap = cap;
+	}
+	return 0;
+}
+
+static void chunk_unref(struct ebpf *e, struct chunk *c)
+{
+	if (!--c->refs)
+		reader_put(e->reader, c);
+}
+
+/* Gives the waiting calls that ended before the horizon. */
+static int pending_give(struct ebpf *e, struct batch_set *out)
+{
+	int r = 0;
+
+	while (e->pending_at < e->pending_count && r >= 0) {
+		struct pending *p = &e->pending[e->pending_at];
+
+		if ((int64_t)p->end > e->horizon ||
+		    (out->tables[TABLE_OP] && out->tables[TABLE_OP]->rows >= SET_ROWS_MAX))
+			break;
+		r = decode_op(e->decode, p->op, p->chunk->cpu, out);
+		if (r > 0)
+			e->ops++;
+		if (r == -EBADMSG) {
+			e->malformed++;
+			r = 0;
+		}
+		chunk_unref(e, p->chunk);
+		e->pending_at++;
+	}
+	return r < 0 ? r : 0;
+}
+
+static void pending_compact(struct ebpf *e)
+{
+	memmove(e->pending, e->pending + e->pending_at, (e->pending_count - e->pending_at) * sizeof(*e->pending));
+	e->pending_count -= e->pending_at;
+	e->pending_at = 0;
+}
+
+static bool set_full(const struct batch_set *out)
+{
+	for (int i = 0; i < TABLE_COUNT; i++) {
+		if (out->tables[i] && out->tables[i]->rows >= SET_ROWS_MAX)
+			return true;
+	}
+	return false;
+}
+
+/* Takes chunks until the set is full; the horizon moves when a whole round was taken. */
+static int queue_take(struct ebpf *e, struct batch_set *out)
+{
+	size_t before = e->pending_count;
+	int r = 0;
+
+	while (e->queue && r >= 0 && !set_full(out) && e->pending_count - before < SET_ROWS_MAX) {
+		struct chunk *c = e->queue;
+
+		e->queue = c->next;
+		if (c->last)
+			e->horizon = c->horizon;
+		c->refs = 1;
+		r = chunk_take(e, c, out);
+		chunk_unref(e, c);
+	}
+	return r;
+}
+
+static void queue_add(struct ebpf *e, struct chunk *list)
+{
+	struct chunk **at = &e->queue;
+
+	while (*at)
+		at = &(*at)->next;
+	*at = list;
+}
+
+static int finish(struct ebpf *e, struct batch_set *out);
+
+static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, struct error *err)
+{
+	struct ebpf *e = ebpf_of(s);
+	size_t before = batch_set_count(out);
+	int r = 0;
+
+	if (e->ended)
+		return SOURCE_END;
+	if (!e->began)
+		r = decode_begin(e->decode, out);
+	e->began = true;
+	queue_add(e, reader_take(e->reader, e->queue || e->pending_at < e->pending_count ? 0 : timeout_ms));
+	r = r ? r : queue_take(e, out);
+	if (e->stopped && !e->queue)
+		e->horizon = INT64_MAX;
+	r = r ? r : pending_sort(e);
+	r = r ? r : pending_give(e, out);
+	pending_compact(e);
+	if (r >= 0 && e->stopped && !e->queue && !e->pending_count && !set_full(out)) {
+		r = finish(e, out);
+		e->ended = true;
+	}
+	if (r < 0)
+		return error_set(err, r, r == -ENOMEM ? "out of memory" : "cannot decode what the kernel sent");
+	return batch_set_count(out) > before ? SOURCE_ROWS : e->ended ? SOURCE_END : SOURCE_TIMEOUT;
+}
+
+/* Reads what iter/task says: the calls in which threads are. */
+static int running_read(struct ebpf *e)
+{
+	_cleanup_close_ int link = -1, fd = -1;
+	struct buf b = {0};
+	uint8_t part[16384];
+	ssize_t n;
+
+	link = bpf_link_create(bpf_program__fd(e->loaded.skel->progs.weir_running), 0, BPF_TRACE_ITER, NULL);
+	if (link < 0)
+		return -errno;
+	fd = bpf_iter_create(link);
+	if (fd < 0)
+		return -errno;
+	while ((n = read(fd, part, sizeof(part))) > 0) {
+		if (buf_append(&b, part, n))
+			break;
+	}
+	e->running = b.data;
+	e->running_len = b.len;
+	return 0;
+}
+
+static int ebpf_stop(struct source *s, struct error *err)
+{
+	struct ebpf *e = ebpf_of(s);
+
+	if (e->stopped)
+		return 0;
+	if (e->attached) {
+		e->recursion = recursion_misses(e);
+		load_detach(&e->loaded);
+		running_read(e);
+	}
+	e->stopped = clock_realtime_ns();
+	if (e->reader)
+		reader_finish(e->reader);
+	return 0;
+}
+
+static int give_running(struct ebpf *e, struct batch_set *out)
+{
+	int r = 0;
+
+	for (size_t at = 0; at + sizeof(struct wire_op) <= e->running_len && r >= 0;) {
+		const struct wire_op *w = (const void *)(e->running + at);
+
+		if (w->head.size < sizeof(*w) || at + w->head.size > e->running_len)
+			break;
+		r = decode_op(e->decode, w, DECODE_NO_CPU, out);
+		e->ops += r > 0;
+		at += w->head.size;
+	}
+	return r < 0 ? r : 0;
+}
+
+static int loss_row(struct ebpf *e, struct batch_set *out, enum loss_cause cause, int64_t cpu, uint64_t count)
+{
+	struct batch *b;
+	ssize_t row;
+	int r;
+
+	if (!count)
+		return 0;
+	r = batch_set_table(out, TABLE_LOSS, &b);
+	if (r < 0)
+		return r;
+	row = batch_add_row(b);
+	if (row < 0)
+		return row;
+	r = batch_set(b, LOSS_START, row, e->started);
+	r = r ? r : batch_set(b, LOSS_STOP, row, e->stopped);
+	if (cpu >= 0)
+		r = r ? r : batch_set(b, LOSS_CPU, row, cpu);
+	r = r ? r : batch_set(b, LOSS_CAUSE, row, cause);
+	return r ? r : batch_set(b, LOSS_EVENTS, row, (int64_t)count);
+}
+
+/* Every number 0 ... seq-1 came exactly once. */
+static bool ring_proved(const struct ebpf *e, size_t cpu)
+{
+	uint64_t n = e->loaded.counters[cpu].seq;
+
+	return n < UINT32_MAX ? e->received[cpu] == n && e->sums[cpu] == n * (n - 1) / 2 * (n > 0) : e->received[cpu] == n;
+}
+
+/* The last rows: calls still running, and what is missing. */
+static int finish(struct ebpf *e, struct batch_set *out)
+{
+	int r = give_running(e, out);
+
+	e->proved = !e->recursion && !e->malformed;
+	for (size_t i = 0; i < e->loaded.cpus && !r; i++) {
+		const struct wire_cpu *c = &e->loaded.counters[i];
+
+		r = loss_row(e, out, CAUSE_RING_FULL, i, c->lost);
+		r = r ? r : loss_row(e, out, CAUSE_COMPAT, i, c->compat);
+		r = r ? r : loss_row(e, out, CAUSE_STORAGE_FULL, i, c->storage + c->scratch);
+		r = r ? r : loss_row(e, out, CAUSE_ARG_UNREAD, i, c->unread);
+		e->proved &= ring_proved(e, i) && !c->lost && !c->storage && !c->scratch;
+	}
+	r = r ? r : loss_row(e, out, CAUSE_RECURSION, -1, e->recursion);
+	r = r ? r : loss_row(e, out, CAUSE_DECODE, -1, e->malformed);
+	r = r ? r : loss_row(e, out, CAUSE_PATH_CUT, -1, e->decode->paths_cut);
+	e->proved &= !e->decode->gaps;
+	return r;
+}
+
+static void ebpf_stats(const struct source *s, struct source_stats *ret)
+{
+	const struct ebpf *e = ebpf_of(s);
+
+	*ret = (struct source_stats){.ops = e->ops, .filtered = e->decode->filtered, .sequence_proved = e->proved};
+	ret->ring_bytes = e->reader ? reader_bytes(e->reader) : 0;
+	ret->lost = e->malformed + e->recursion;
+	for (size_t i = 0; i < e->loaded.cpus; i++) {
+		const struct wire_cpu *c = &e->loaded.counters[i];
+
+		ret->lost += c->lost + c->storage + c->scratch;
+		ret->held_ns += c->held_ns;
+		ret->filtered += c->filtered;
+	}
+}
+
+static void ebpf_free(struct source *s)
+{
+	struct ebpf *e = ebpf_of(s);
+
+	if (e->attached && !e->stopped)
+		load_detach(&e->loaded);
+	for (size_t i = e->pending_at; i < e->pending_count; i++)
+		chunk_unref(e, e->pending[i].chunk);
+	while (e->queue) {
+		struct chunk *c = e->queue;
+
+		e->queue = c->next;
+		reader_put(e->reader, c);
+	}
+	reader_free(e->reader);
+	decode_free(e->decode);
+	loaded_free(&e->loaded);
+	free(e->pending);
+	free(e->merged);
+	free(e->received);
+	free(e->sums);
+	free(e->running);
+	free(e);
+}
+
+static uint32_t own_mnt_ns(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/mnt", &st) ? 0 : st.st_ino;
+}
+
+int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct error *err)
+{
+	static const struct source_ops ops = {
+		.name = "ebpf",
+		.start = ebpf_start,
+		.read = ebpf_read,
+		.stop = ebpf_stop,
+		.stats = ebpf_stats,
+		.free = ebpf_free,
+	};
+	struct ebpf *e = calloc(1, sizeof(*e));
+	struct decode_options d = {.clock_offset = clock_offset_ns(), .raw_args = opt->raw_args, .no_argv = opt->no_argv,
+				   .mnt_ns = own_mnt_ns(), .select = opt->select};
+	int r;
+
+	if (!e)
+		return error_set(err, -ENOMEM, "out of memory");
+	e->source.ops = &ops;
+	e->opt = *opt;
+	r = load_programs(&e->loaded, opt, err);
+	d.plans = e->loaded.plans;
+	d.cgroups = e->loaded.cgroups;
+	r = r ? r : decode_new(&e->decode, &d, err);
+	e->received = calloc(e->loaded.cpus + 1, sizeof(*e->received));
+	e->sums = calloc(e->loaded.cpus + 1, sizeof(*e->sums));
+	if (!r && (!e->received || !e->sums))
+		r = error_set(err, -ENOMEM, "out of memory");
+	if (r < 0) {
+		ebpf_free(&e->source);
+		return r;
+	}
+	*ret = &e->source;
+	return 0;
+}
+
+int ebpf_source_add_pid(struct source *s, int32_t pid, struct error *err)
+{
+	return load_add_pid(&ebpf_of(s)->loaded, pid, err);
+}
+
+bool ebpf_source_targets_gone(struct source *s)
+{
+	return !load_targets_left(&ebpf_of(s)->loaded);
+}
