@@ -10,6 +10,8 @@ static bool is_bytes(const struct batch *b, unsigned int column)
 	return b->def->columns[column].type == COLUMN_BYTES;
 }
 
+#define READY_ROWS 256 /* rows prepared at a time */
+
 static size_t null_words(size_t rows)
 {
 	return (rows + 63) / 64;
@@ -28,8 +30,20 @@ int batch_new(struct batch **ret, enum table_id table)
 	return 0;
 }
 
+static void spare_free(struct column *c)
+{
+	free(c->spare_val);
+	free(c->spare_nulls);
+	free(c->spare_ends);
+	c->spare_val = NULL;
+	c->spare_nulls = NULL;
+	c->spare_ends = NULL;
+	c->spare_cap = 0;
+}
+
 static void column_free(struct column *c)
 {
+	spare_free(c);
 	free(c->val);
 	free(c->nulls);
 	free(c->ends);
@@ -46,12 +60,27 @@ void batch_free(struct batch *b)
 	free(b);
 }
 
+void batch_drop_column(struct batch *b, unsigned int column)
+{
+	struct column *c = &b->columns[column];
+
+	if (!c->val && !c->ends)
+		return;
+	spare_free(c);
+	c->spare_val = TAKE_PTR(c->val);
+	c->spare_ends = TAKE_PTR(c->ends);
+	c->spare_nulls = TAKE_PTR(c->nulls);
+	c->spare_cap = MAX(b->cap, (size_t)1);
+	c->data_len = 0;
+}
+
 void batch_clear(struct batch *b)
 {
 	for (unsigned int i = 0; i < b->def->column_count; i++)
-		column_free(&b->columns[i]);
+		batch_drop_column(b, i);
 	b->rows = 0;
-	b->cap = 0;
+	b->ready = 0;
+	b->has_bytes = false;
 }
 
 /* Gives every present column room for `cap` rows. */
@@ -93,60 +122,143 @@ void batch_resize(struct batch *b, size_t rows)
 {
 	assert(b->rows == 0 && rows <= BATCH_ROWS_MAX);
 	b->rows = rows;
-	b->cap = MAX(rows, (size_t)1);
+	b->ready = 0;
+	b->cap = b->cap < rows || !b->cap ? MAX(rows, (size_t)1) : b->cap;
 }
 
-int batch_make_column(struct batch *b, unsigned int column, bool nulls)
+/* Moves the spare memory of a column into place; false where it is too small for `cap` rows. */
+static bool take_spare(struct column *c, size_t cap)
+{
+	if (c->spare_cap < cap) {
+		spare_free(c);
+		return false;
+	}
+	c->val = TAKE_PTR(c->spare_val);
+	c->ends = TAKE_PTR(c->spare_ends);
+	return c->val || c->ends;
+}
+
+int batch_make_column_unset(struct batch *b, unsigned int column, bool nulls)
 {
 	struct column *c = &b->columns[column];
 	size_t cap = MAX(b->cap, (size_t)1);
 
 	assert(!batch_has(b, column));
-	if (nulls) {
-		c->nulls = malloc(null_words(cap) * sizeof(*c->nulls));
-		if (!c->nulls)
-			return -ENOMEM;
-		memset(c->nulls, 0xff, null_words(cap) * sizeof(*c->nulls));
+	if (!take_spare(c, cap)) {
+		if (is_bytes(b, column))
+			c->ends = malloc(cap * sizeof(*c->ends));
+		else
+			c->val = malloc(cap * sizeof(*c->val));
 	}
-	if (is_bytes(b, column))
-		c->ends = calloc(cap, sizeof(*c->ends));
-	else
-		c->val = calloc(cap, sizeof(*c->val));
-	if (!batch_has(b, column)) {
+	if (nulls)
+		c->nulls = c->spare_nulls ? TAKE_PTR(c->spare_nulls) : malloc(null_words(cap) * sizeof(*c->nulls));
+	if (!batch_has(b, column) || (nulls && !c->nulls)) {
 		column_free(c);
 		return -ENOMEM;
 	}
+	if (!nulls)
+		b->ready = b->rows; /* batch_add_row() has to give it null bits */
+	b->has_bytes |= c->ends != NULL;
+	return 0;
+}
+
+int batch_make_column(struct batch *b, unsigned int column, bool nulls)
+{
+	struct column *c = &b->columns[column];
+	size_t rows = MAX(b->rows, b->ready);
+	int r = batch_make_column_unset(b, column, nulls);
+
+	if (r < 0)
+		return r;
+	if (c->val)
+		memset(c->val, 0, rows * sizeof(*c->val));
+	if (c->ends)
+		memset(c->ends, 0, rows * sizeof(*c->ends));
+	if (c->nulls)
+		memset(c->nulls, 0xff, null_words(rows) * sizeof(*c->nulls));
+	return 0;
+}
+
+/* Copies n bits from src at bit `from` to dst at bit `to`; at most 64 at a time. */
+static void bits_copy(uint64_t *dst, size_t to, const uint64_t *src, size_t from, size_t n)
+{
+	while (n) {
+		size_t room = MIN(64 - to % 64, 64 - from % 64);
+		size_t run = MIN(n, room);
+		uint64_t mask = (run == 64 ? ~0ull : (1ull << run) - 1) << (to % 64);
+		uint64_t bits = src[from / 64] >> (from % 64) << (to % 64);
+
+		dst[to / 64] = (dst[to / 64] & ~mask) | (bits & mask);
+		to += run;
+		from += run;
+		n -= run;
+	}
+}
+
+static void bits_fill(uint64_t *dst, size_t to, bool value, size_t n)
+{
+	const uint64_t word = value ? ~0ull : 0;
+
+	for (size_t i = 0; i < n;) {
+		size_t run = MIN(n - i, 64 - (to + i) % 64);
+
+		bits_copy(dst, to + i, &word, 0, run);
+		i += run;
+	}
+}
+
+/* Makes rows [rows, to) of a column null. */
+static int column_ready(struct batch *b, struct column *c, size_t to)
+{
+	size_t n = to - b->rows;
+
+	if (!c->nulls) {
+		c->nulls = c->spare_nulls ? TAKE_PTR(c->spare_nulls) : malloc(null_words(b->cap) * sizeof(*c->nulls));
+		if (!c->nulls)
+			return -ENOMEM;
+		memset(c->nulls, 0, null_words(to) * sizeof(*c->nulls));
+	}
+	bits_fill(c->nulls, b->rows, true, n);
+	if (c->val)
+		memset(c->val + b->rows, 0, n * sizeof(*c->val));
+	return 0;
+}
+
+/* Prepares the next rows of all present columns at once, so that adding one costs nothing. */
+static int batch_make_ready(struct batch *b)
+{
+	size_t to;
+	int r = batch_reserve(b, b->rows + 1);
+
+	if (r < 0)
+		return r;
+	to = MIN(b->cap, b->rows + READY_ROWS);
+	for (unsigned int i = 0; i < b->def->column_count; i++) {
+		if (!batch_has(b, i))
+			continue;
+		r = column_ready(b, &b->columns[i], to);
+		if (r < 0)
+			return r;
+	}
+	b->ready = to;
 	return 0;
 }
 
 ssize_t batch_add_row(struct batch *b)
 {
-	size_t row = b->rows;
-	int r;
-
-	if (row == BATCH_ROWS_MAX)
+	if (b->rows == BATCH_ROWS_MAX)
 		return -ENOSPC;
-	r = batch_reserve(b, row + 1);
-	if (r < 0)
-		return r;
-	for (unsigned int i = 0; i < b->def->column_count; i++) {
-		struct column *c = &b->columns[i];
+	if (unlikely(b->rows >= b->ready)) {
+		int r = batch_make_ready(b);
 
-		if (!c->val && !c->ends)
-			continue;
-		if (!c->nulls) {
-			c->nulls = calloc(null_words(b->cap), sizeof(*c->nulls));
-			if (!c->nulls)
-				return -ENOMEM;
-		}
-		if (c->val)
-			c->val[row] = 0;
-		else
-			c->ends[row] = (uint32_t)c->data_len;
-		c->nulls[row / 64] |= 1ull << (row % 64);
+		if (r < 0)
+			return r;
 	}
-	b->rows++;
-	return (ssize_t)row;
+	for (unsigned int i = 0; b->has_bytes && i < b->def->column_count; i++) {
+		if (b->columns[i].ends)
+			b->columns[i].ends[b->rows] = (uint32_t)b->columns[i].data_len;
+	}
+	return (ssize_t)b->rows++;
 }
 
 static int column_touch(struct batch *b, unsigned int column, size_t row)
@@ -165,7 +277,7 @@ static int column_touch(struct batch *b, unsigned int column, size_t row)
 	return 0;
 }
 
-int batch_set(struct batch *b, unsigned int column, size_t row, int64_t value)
+int batch_set_slow(struct batch *b, unsigned int column, size_t row, int64_t value)
 {
 	int r;
 
@@ -209,6 +321,7 @@ void batch_set_null(struct batch *b, unsigned int column, size_t row)
 		c->nulls = calloc(null_words(b->cap), sizeof(*c->nulls));
 		if (!c->nulls)
 			abort(); /* a few KiB; there is no way on without them */
+		b->ready = b->rows;
 	}
 	c->val[row] = 0;
 	c->nulls[row / 64] |= 1ull << (row % 64);
@@ -233,34 +346,6 @@ static int append_row(struct batch *dst, const struct batch *src, size_t row)
 		}
 	}
 	return r;
-}
-
-/* Copies n bits from src at bit `from` to dst at bit `to`; at most 64 at a time. */
-static void bits_copy(uint64_t *dst, size_t to, const uint64_t *src, size_t from, size_t n)
-{
-	while (n) {
-		size_t room = MIN(64 - to % 64, 64 - from % 64);
-		size_t run = MIN(n, room);
-		uint64_t mask = (run == 64 ? ~0ull : (1ull << run) - 1) << (to % 64);
-		uint64_t bits = src[from / 64] >> (from % 64) << (to % 64);
-
-		dst[to / 64] = (dst[to / 64] & ~mask) | (bits & mask);
-		to += run;
-		from += run;
-		n -= run;
-	}
-}
-
-static void bits_fill(uint64_t *dst, size_t to, bool value, size_t n)
-{
-	const uint64_t word = value ? ~0ull : 0;
-
-	for (size_t i = 0; i < n;) {
-		size_t run = MIN(n - i, 64 - (to + i) % 64);
-
-		bits_copy(dst, to + i, &word, 0, run);
-		i += run;
-	}
 }
 
 /* The null bits of rows [dst->rows, +n): those of src, or all null where src lacks the column. */
@@ -348,6 +433,7 @@ int batch_append(struct batch *dst, const struct batch *src, size_t from, size_t
 	if (r < 0)
 		return r;
 	dst->rows += n;
+	dst->ready = dst->rows; /* what lies behind is not prepared */
 	return 0;
 }
 

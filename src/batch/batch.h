@@ -25,13 +25,20 @@ struct column {
 	uint32_t *ends;  /* byte columns: end of row i in data; [rows] */
 	uint8_t *data;
 	size_t data_len, data_cap;
+	/* memory of an absent column, kept for its next appearance: room for spare_cap rows */
+	int64_t *spare_val;
+	uint64_t *spare_nulls;
+	uint32_t *spare_ends;
+	size_t spare_cap;
 };
 
 struct batch {
 	enum table_id table;
 	const struct table_def *def;
 	size_t rows;
-	size_t cap; /* rows for which the present columns have room */
+	size_t cap;   /* rows for which the present columns have room; kept by batch_clear() */
+	size_t ready; /* rows [rows, ready) of the present columns are null already: batch_add_row() is then free */
+	bool has_bytes; /* some byte column is present */
 	struct column columns[]; /* def->column_count */
 };
 
@@ -44,8 +51,20 @@ void batch_clear(struct batch *b);
 
 /* Adds a row of nulls; its number, or -ENOMEM, -ENOSPC at BATCH_ROWS_MAX. */
 ssize_t batch_add_row(struct batch *b) _must_check_;
+/* The same where the column or its null bits may be absent yet. 0 or -ENOMEM. */
+int batch_set_slow(struct batch *b, unsigned int column, size_t row, int64_t value) _must_check_;
 /* Sets a value of an integer column (any type but COLUMN_BYTES). 0 or -ENOMEM. */
-int batch_set(struct batch *b, unsigned int column, size_t row, int64_t value) _must_check_;
+static inline _must_check_ int batch_set(struct batch *b, unsigned int column, size_t row, int64_t value)
+{
+	struct column *c = &b->columns[column];
+
+	if (unlikely(!c->val || !c->nulls))
+		return batch_set_slow(b, column, row, value);
+	assert(row < b->rows);
+	c->val[row] = value;
+	c->nulls[row / 64] &= ~(1ull << (row % 64));
+	return 0;
+}
 /* Sets a byte column; `row` must be the last row added. At most UINT32_MAX bytes per column and batch. */
 int batch_set_bytes(struct batch *b, unsigned int column, size_t row, const void *data, size_t len) _must_check_;
 static inline int batch_set_str(struct batch *b, unsigned int column, size_t row, const char *text)
@@ -57,6 +76,10 @@ static inline int batch_set_str(struct batch *b, unsigned int column, size_t row
  * null bitmap), so that a decoder can fill val[] in place. 0 or -ENOMEM.
  */
 int batch_make_column(struct batch *b, unsigned int column, bool nulls) _must_check_;
+/* The same without the zeros, for who fills every value (or ends) and, with `nulls`, every null bit. */
+int batch_make_column_unset(struct batch *b, unsigned int column, bool nulls) _must_check_;
+/* Makes a column absent, null in every row; keeps the memory. */
+void batch_drop_column(struct batch *b, unsigned int column);
 /* Sets the row count of an empty batch, for decoders; columns are made afterwards. */
 void batch_resize(struct batch *b, size_t rows);
 /* Makes a value null again. */

@@ -4,6 +4,10 @@
 #include "cli/commands.h"
 
 const struct command *const commands[] = {
+#ifdef WEIR_ENGINE
+	&command_sql,
+#endif
+	&command_synth,
 	&command_help,
 	&command_completion,
 	NULL,

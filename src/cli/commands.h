@@ -7,6 +7,11 @@
 /* One line each, in alphabetical order. */
 extern const struct command command_completion;
 extern const struct command command_help;
+extern const struct command command_record;
+extern const struct command command_sql;
+extern const struct command command_stat;
+extern const struct command command_top;
+extern const struct command command_synth;
 
 /* Says that there is no such command, and the nearest one. Returns 2. */
 int command_unknown(const char *name);

@@ -139,6 +139,10 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	r = ebpf_source_new(&l->source, &ebpf, err);
 	if (r < 0)
 		return r == -EINVAL ? -EIO : r; /* EINVAL is wrong usage here; what the kernel refused is not */
+	r = enrich_new(&l->enrich, err);
+	if (r < 0)
+		return r;
+	l->session.enrich = l->enrich;
 	l->marks[0] = (struct record_mark){"weir.selection", l->selection};
 	l->session.marks = l->marks;
 	l->session.mark_count = *l->selection ? 1 : 0;
@@ -151,6 +155,7 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 
 int live_run(struct live *l, struct record_totals *ret, struct error *err)
 {
+	enrich_keep_dims(l->enrich, l->session.sink_count > 0);
 	return record_run(l->source, &l->session, ret, err);
 }
 
@@ -159,6 +164,7 @@ void live_close(struct live *l)
 	if (!l->opened)
 		return;
 	source_free(l->source);
+	enrich_free(l->enrich);
 	record_child_free(&l->child);
 	record_cgroup_free(&l->cgroup);
 	select_free(&l->select);

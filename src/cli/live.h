@@ -26,6 +26,7 @@ struct live_options {
 struct live {
 	struct select select;
 	struct source *source;
+	struct enrich *enrich; /* names, valid until live_close(); not kept where nobody takes rows */
 	struct record_cgroup cgroup;
 	struct record_user user;
 	struct user account;

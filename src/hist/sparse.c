@@ -1,2 +1,223 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hist/sparse.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HIST_DENSE UINT32_MAX /* of `used` */
+
+void hist_free(struct hist *h)
+{
+	free(h->sparse);
+	*h = (struct hist){0};
+}
+
+static uint64_t add_sat(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static int hist_make_dense(struct hist *h)
+{
+	uint64_t *dense = calloc(HIST_BUCKETS, sizeof(*dense));
+
+	if (!dense)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < h->used; i++)
+		dense[h->sparse[i].bucket] = h->sparse[i].count;
+	free(h->sparse);
+	h->dense = dense;
+	h->used = HIST_DENSE;
+	h->cap = 0;
+	return 0;
+}
+
+/* The first entry whose bucket is not below the given one. */
+static uint32_t sparse_find(const struct hist *h, unsigned int bucket)
+{
+	uint32_t low = 0, high = h->used;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+
+		if (h->sparse[middle].bucket < bucket)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int hist_add_bucket(struct hist *h, unsigned int bucket, uint64_t n)
+{
+	uint32_t i;
+
+	if (bucket >= HIST_BUCKETS)
+		return -EINVAL;
+	if (h->used != HIST_DENSE) {
+		i = sparse_find(h, bucket);
+		if (i < h->used && h->sparse[i].bucket == bucket) {
+			h->sparse[i].count = add_sat(h->sparse[i].count, n);
+			return 0;
+		}
+		if (h->used == HIST_SPARSE_MAX) {
+			int r = hist_make_dense(h);
+
+			if (r < 0)
+				return r;
+		}
+	}
+	if (h->used == HIST_DENSE) {
+		h->dense[bucket] = add_sat(h->dense[bucket], n);
+		return 0;
+	}
+	if (h->used == h->cap) {
+		uint32_t cap = h->cap ? h->cap * 2 : 4;
+		struct hist_entry *p = realloc(h->sparse, cap * sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		h->sparse = p;
+		h->cap = cap;
+	}
+	memmove(h->sparse + i + 1, h->sparse + i, (h->used - i) * sizeof(*h->sparse));
+	h->sparse[i] = (struct hist_entry){.bucket = bucket, .count = n};
+	h->used++;
+	return 0;
+}
+
+int hist_add(struct hist *h, uint64_t v, uint64_t n)
+{
+	return hist_add_bucket(h, hist_bucket(v), n);
+}
+
+int hist_merge(struct hist *h, const struct hist *other)
+{
+	int r = 0;
+
+	if (other->used == HIST_DENSE) {
+		if (h->used != HIST_DENSE)
+			r = hist_make_dense(h);
+		for (unsigned int i = 0; r >= 0 && i < HIST_BUCKETS; i++)
+			h->dense[i] = add_sat(h->dense[i], other->dense[i]);
+		return r;
+	}
+	for (uint32_t i = 0; r >= 0 && i < other->used; i++)
+		r = hist_add_bucket(h, other->sparse[i].bucket, other->sparse[i].count);
+	return r;
+}
+
+uint64_t hist_total(const struct hist *h)
+{
+	uint64_t sum = 0;
+
+	if (h->used == HIST_DENSE) {
+		for (unsigned int i = 0; i < HIST_BUCKETS; i++)
+			sum = add_sat(sum, h->dense[i]);
+		return sum;
+	}
+	for (uint32_t i = 0; i < h->used; i++)
+		sum = add_sat(sum, h->sparse[i].count);
+	return sum;
+}
+
+uint64_t hist_quantile(const struct hist *h, double q)
+{
+	uint64_t total = hist_total(h), seen = 0, want;
+	uint32_t end = h->used == HIST_DENSE ? HIST_BUCKETS : h->used;
+	unsigned int last = 0;
+
+	if (!total)
+		return 0;
+	if (!(q > 0))
+		q = 0;
+	want = q >= 1 ? total : (uint64_t)(q * (double)total);
+	/* ceil(), without libm; at least the first value */
+	if (want < total && (double)want < q * (double)total)
+		want++;
+	want = want ? want : 1;
+	for (uint32_t i = 0; i < end; i++) {
+		uint64_t n = h->used == HIST_DENSE ? h->dense[i] : h->sparse[i].count;
+
+		if (!n)
+			continue;
+		last = h->used == HIST_DENSE ? i : h->sparse[i].bucket;
+		seen = add_sat(seen, n);
+		if (seen >= want)
+			break;
+	}
+	return hist_middle(last);
+}
+
+static uint8_t *put_varint(uint8_t *p, uint64_t v)
+{
+	for (; v >= 0x80; v >>= 7)
+		*p++ = (uint8_t)(v | 0x80);
+	*p++ = (uint8_t)v;
+	return p;
+}
+
+size_t hist_pack(const struct hist *h, uint8_t *out)
+{
+	uint32_t end = h->used == HIST_DENSE ? HIST_BUCKETS : h->used;
+	unsigned int before = 0;
+	uint8_t *p = out;
+
+	for (uint32_t i = 0; i < end; i++) {
+		unsigned int bucket = h->used == HIST_DENSE ? i : h->sparse[i].bucket;
+		uint64_t n = h->used == HIST_DENSE ? h->dense[i] : h->sparse[i].count;
+
+		if (!n)
+			continue;
+		p = put_varint(p, bucket - before);
+		p = put_varint(p, n);
+		before = bucket;
+	}
+	return (size_t)(p - out);
+}
+
+/* Reads a LEB128 varint; NULL where it ends too early or does not fit 64 bits. */
+static const uint8_t *get_varint(const uint8_t *p, const uint8_t *end, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	for (unsigned int shift = 0; p < end && shift < 64; shift += 7) {
+		uint8_t byte = *p++;
+
+		if (shift == 63 && (byte & 0x7f) > 1)
+			return NULL;
+		v |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80)) {
+			*ret = v;
+			return p;
+		}
+	}
+	return NULL;
+}
+
+int hist_unpack(struct hist *h, const uint8_t *data, size_t len)
+{
+	const uint8_t *p = data, *end = data + len;
+	uint64_t bucket = 0, step, n;
+	bool first = true;
+
+	while (p < end) {
+		int r;
+
+		p = get_varint(p, end, &step);
+		if (p)
+			p = get_varint(p, end, &n);
+		/* Ascending, each used: anything else was not written by hist_pack(). */
+		if (!p || !n || (!first && !step) || step >= HIST_BUCKETS || bucket + step >= HIST_BUCKETS)
+			return -EBADMSG;
+		bucket += step;
+		first = false;
+		r = hist_add_bucket(h, (unsigned int)bucket, n);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

@@ -91,6 +91,7 @@ struct record_options {
 	const struct record_sink *sinks;
 	size_t sink_count;
 	struct store_writer *store; /* NULL: no file */
+	struct enrich *enrich; /* the caller's, whose names outlive the session; NULL: one of its own */
 	const struct record_mark *marks; /* written at the start, beside weir.version and weir.command */
 	size_t mark_count;
 	bool no_argv;          /* keep the command's arguments out of weir.command */

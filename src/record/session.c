@@ -16,7 +16,7 @@
 struct session {
 	struct source *source;
 	const struct record_options *opt;
-	struct enrich *enrich;
+	struct enrich *enrich, *own_enrich;
 	struct record_child *child; /* NULL: none */
 	struct batch_set in, rows;
 	struct record_totals totals;
@@ -24,12 +24,13 @@ struct session {
 	int64_t cpu_at_start;
 	int signals_seen;
 	int64_t let_go;   /* when the child went on to exec, ns since the epoch */
+	bool source_ended;
 	bool before_exec; /* no call of the command itself has been seen yet */
 };
 
 static void session_free(struct session *s)
 {
-	enrich_freep(&s->enrich);
+	enrich_free(s->own_enrich);
 	batch_set_free(&s->in);
 	batch_set_free(&s->rows);
 }
@@ -280,10 +281,14 @@ static int begin(struct session *s, struct error *err)
 		s->totals.command_pid = (int32_t)s->child->pid;
 		s->before_exec = true;
 	}
-	r = enrich_new(&s->enrich, err);
-	if (r < 0)
-		return r;
-	enrich_keep_dims(s->enrich, opt->sink_count > 0);
+	s->enrich = opt->enrich;
+	if (!s->enrich) {
+		r = enrich_new(&s->own_enrich, err);
+		if (r < 0)
+			return r;
+		s->enrich = s->own_enrich;
+		enrich_keep_dims(s->enrich, opt->sink_count > 0);
+	}
 	r = source_start(s->source, err);
 	if (r < 0)
 		return r;
@@ -306,8 +311,10 @@ static int run(struct session *s, struct error *err)
 
 		if (r < 0)
 			return r;
-		if (r == SOURCE_END)
+		if (r == SOURCE_END) {
 			why = "the source ended";
+			s->source_ended = true;
+		}
 		r = take_rows(s, err);
 		if (r < 0)
 			return r;
@@ -328,7 +335,7 @@ static int drain(struct session *s, struct error *err)
 	int64_t until = clock_monotonic_ns() + DRAIN_NS;
 	int r = source_stop(s->source, err);
 
-	while (r >= 0 && r != SOURCE_END) {
+	while (r >= 0 && r != SOURCE_END && !s->source_ended) {
 		r = source_read(s->source, &s->in, READ_MS, err);
 		if (r < 0)
 			break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * flags.h: the words of flags and commands, one set for each argument that has some, printed and read as strace
- * spells them: "O_RDONLY|O_CLOEXEC", "SEEK_END", bits without a word as hex.
+ * spells them: "O_RDONLY|O_CLOEXEC", "SEEK_END"; bits without a word as hex.
  */
 #pragma once
 
@@ -27,6 +27,7 @@ enum word_set {
 	WORDS_DELETE_MODULE,
 	WORDS_EFD,
 	WORDS_EPOLL_CREATE,
+	WORDS_EPOLL_EVENT,
 	WORDS_EPOLL_OP,
 	WORDS_FADVISE,
 	WORDS_FALLOC,
@@ -35,6 +36,7 @@ enum word_set {
 	WORDS_FAN_MARK,
 	WORDS_FAN_MASK,
 	WORDS_FCNTL,
+	WORDS_FD,
 	WORDS_FINIT_MODULE,
 	WORDS_FLOCK,
 	WORDS_FSCONFIG,
@@ -53,6 +55,8 @@ enum word_set {
 	WORDS_IORING_REGISTER,
 	WORDS_IPC,
 	WORDS_IPC_CMD,
+	WORDS_IPV6_OPTION,
+	WORDS_IP_OPTION,
 	WORDS_ITIMER,
 	WORDS_LANDLOCK,
 	WORDS_LANDLOCK_RULE,
@@ -70,35 +74,43 @@ enum word_set {
 	WORDS_MREMAP,
 	WORDS_MSG,
 	WORDS_MSYNC,
+	WORDS_NETLINK,
 	WORDS_OPEN,
 	WORDS_OPEN_TREE,
 	WORDS_O_FILE,
 	WORDS_O_ONLY,
 	WORDS_PERF,
 	WORDS_PIDFD,
+	WORDS_POLL,
 	WORDS_PRCTL,
 	WORDS_PRIO,
 	WORDS_PROT,
+	WORDS_PROTO,
 	WORDS_PTRACE,
 	WORDS_QUOTACTL,
 	WORDS_RENAME,
+	WORDS_RESOLVE,
 	WORDS_RLIMIT,
 	WORDS_RUSAGE,
 	WORDS_RWF,
 	WORDS_SCHED,
+	WORDS_SEAL,
 	WORDS_SECCOMP,
 	WORDS_SFD,
 	WORDS_SHADOW_STACK,
 	WORDS_SHM,
 	WORDS_SHUT,
+	WORDS_SIGNAL,
 	WORDS_SIG_HOW,
 	WORDS_SOCK_FLAGS,
+	WORDS_SOCK_OPTION,
 	WORDS_SOCK_TYPE,
 	WORDS_SOL,
 	WORDS_SPLICE,
 	WORDS_STATX,
 	WORDS_SWAPON,
 	WORDS_SYNC_RANGE,
+	WORDS_TCP_OPTION,
 	WORDS_TFD,
 	WORDS_TFD_TIMER,
 	WORDS_TIMER,
@@ -109,9 +121,20 @@ enum word_set {
 	WORDS_WAITID,
 	WORDS_WHENCE,
 	WORDS_XATTR,
-	WORDS_SIGNAL,
-	WORDS_POLL,
-	WORDS_EPOLL_EVENT,
-	WORDS_RESOLVE,
 	WORDS_COUNT,
 };
+
+/*
+ * Appends the value in words: "O_WRONLY|O_CREAT|0x80000000", "0". Where no bit is known a comment behind the number
+ * says what it was looked for in, as strace does. 0 or -ENOMEM.
+ */
+int flags_print(struct buf *to, enum word_set set, uint64_t value);
+/* Reads words and numbers (decimal, 0x, octal with a leading 0) joined by '|'. Errors name the nearest word. */
+int flags_parse(enum word_set set, const char *text, uint64_t *ret, struct error *err);
+/* The word of a single code or bit, or NULL. */
+const char *flags_word(enum word_set set, uint64_t value);
+
+/* A file mode: "0644", with a type in it "S_IFREG|0644". */
+int flags_print_mode(struct buf *to, uint64_t mode);
+/* A device number as user space packs it: "makedev(0x8, 0x1)". */
+int flags_print_dev(struct buf *to, uint64_t dev);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compat.c: 32-bit calls from a 64-bit program. Their numbers mean other calls: they must be counted apart. */
+/* compat.c: 32-bit calls from a 64-bit program. Their numbers mean other calls: they must be
+ * counted apart. */
 #include "truth.h"
 
 static char buf[4096];
@@ -9,7 +10,10 @@ static long int80(long nr, long a, long b, long c)
 {
 	long ret;
 
-	__asm__ volatile("int $0x80" : "=a"(ret) : "a"(nr), "b"(a), "c"(b), "d"(c) : "memory", "r8", "r9", "r10", "r11");
+	__asm__ volatile("int $0x80"
+			 : "=a"(ret)
+			 : "a"(nr), "b"(a), "c"(b), "d"(c)
+			 : "memory", "r8", "r9", "r10", "r11");
 	return (int)ret;
 }
 #endif
@@ -18,7 +22,8 @@ static int run_compat(void)
 {
 #ifdef __x86_64__
 	int fd = (int)MUST(openat, AT_FDCWD, "c", O_RDWR | O_CREAT, 0600);
-	char *low = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	char *low = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
 
 	CHECK(low != MAP_FAILED);
 	MUST(write, fd, buf, 10);

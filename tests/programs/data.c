@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data.c: calls that move data, each kind once and with the values at its edges, and each way they fail. */
+/* data.c: calls that move data, each kind once and with the values at its edges, and each way they
+ * fail. */
 #include "truth.h"
 
 #include <sys/inotify.h>
@@ -152,12 +153,12 @@ static int run_between(void)
 	MUST(sendfile, out, in, &from, 200);
 	is_file("out");
 	is_file2("in");
-	is_any("pos2", 100);
-	is_any("pos", 0);
+	is_pos2(100);
+	is_pos(0);
 	MUST(lseek, in, 50, SEEK_SET);
 	MUST(sendfile, out, in, 0, 300);
-	is_any("pos2", 50);
-	is_any("pos", 200);
+	is_pos2(50);
+	is_pos(200);
 	from = 10;
 	DO(copy_file_range, in, &from, out, &to, 400, 0);
 	is_file("in");

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load.c: loads for the bench and the robustness tests: many calls, no facts but the last line, which says how
- * many calls were made, how long they took and what CPU time the calling thread spent:
- *   load calls=1000000 wall_ns=... cpu_ns=... bytes=...
- * WORK_CALLS, WORK_THREADS, WORK_SIZE and WORK_SECONDS in the environment set the amount.
+ * load.c: loads for the bench and the robustness tests: many calls, no facts but the last line,
+ * which says how many calls were made, how long they took and what CPU time the calling thread
+ * spent: load calls=1000000 wall_ns=... cpu_ns=... bytes=... WORK_CALLS, WORK_THREADS, WORK_SIZE
+ * and WORK_SECONDS in the environment set the amount.
  */
 #include "truth.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
+#include <sys/resource.h>
 #include <time.h>
 
 static long setting(const char *name, long otherwise)
@@ -62,7 +62,9 @@ static int run_load(void (*work)(struct load *), long calls)
 		return 2;
 	pthread_barrier_init(&start_line, NULL, (unsigned int)count);
 	for (int i = 0; i < count; i++) {
-		loads[i] = (struct load){.calls = setting("WORK_CALLS", calls), .size = (size_t)setting("WORK_SIZE", 1), .number = i,
+		loads[i] = (struct load){.calls = setting("WORK_CALLS", calls),
+					 .size = (size_t)setting("WORK_SIZE", 1),
+					 .number = i,
 					 .work = work};
 		pthread_create(&loads[i].thread, NULL, load_thread, &loads[i]);
 	}
@@ -74,7 +76,8 @@ static int run_load(void (*work)(struct load *), long calls)
 		if (loads[i].wall_ns > wall)
 			wall = loads[i].wall_ns;
 	}
-	printf("load calls=%ld wall_ns=%lld cpu_ns=%lld bytes=%ld\n", done, (long long)wall, (long long)cpu, bytes);
+	printf("load calls=%ld wall_ns=%lld cpu_ns=%lld bytes=%ld\n", done, (long long)wall,
+	       (long long)cpu, bytes);
 	return 0;
 }
 
@@ -141,7 +144,8 @@ static int run_getppid(void)
 	return run_load(getppid_work, 1000000);
 }
 
-/* Writes 8-byte numbers 0, 1, 2, ... for WORK_SECONDS: what a trace of it must hold is known whatever was cut. */
+/* Writes 8-byte numbers 0, 1, 2, ... for WORK_SECONDS: what a trace of it must hold is known
+ * whatever was cut. */
 static int run_count(void)
 {
 	int fd = open("count", O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -151,7 +155,8 @@ static int run_count(void)
 	for (; now(CLOCK_MONOTONIC) < stop; i++)
 		if (pwrite(fd, &i, sizeof(i), i * 8) != sizeof(i))
 			return 1;
-	printf("load calls=%lld wall_ns=%lld cpu_ns=%lld bytes=%lld\n", (long long)i, (long long)(now(CLOCK_MONOTONIC) - wall),
+	printf("load calls=%lld wall_ns=%lld cpu_ns=%lld bytes=%lld\n", (long long)i,
+	       (long long)(now(CLOCK_MONOTONIC) - wall),
 	       (long long)(now(CLOCK_THREAD_CPUTIME_ID) - cpu), (long long)i * 8);
 	return 0;
 }
@@ -159,7 +164,8 @@ static int run_count(void)
 /* A program that notices when it is stopped: the longest gap between two calls. */
 static int run_gap(void)
 {
-	int64_t stop = now(CLOCK_MONOTONIC) + setting("WORK_SECONDS", 2) * 1000000000ll, last = now(CLOCK_MONOTONIC), gap = 0;
+	int64_t stop = now(CLOCK_MONOTONIC) + setting("WORK_SECONDS", 2) * 1000000000ll,
+		last = now(CLOCK_MONOTONIC), gap = 0;
 	long calls = 0;
 
 	for (int64_t t = last; t < stop; last = t) {
@@ -171,6 +177,37 @@ static int run_gap(void)
 	}
 	printf("load calls=%ld gap_ns=%lld\n", calls, (long long)gap);
 	return 0;
+}
+
+/*
+ * --cpu FILE CMD...: runs a command and writes what it cost by itself, whoever traces it:
+ *   wall_ns user_ns system_ns maxrss_kib
+ */
+int load_cpu(const char *path, char **argv)
+{
+	int64_t wall = now(CLOCK_MONOTONIC);
+	struct rusage used;
+	int status;
+	pid_t pid = fork();
+	FILE *f;
+
+	if (pid == 0) {
+		execvp(argv[0], argv);
+		perror(argv[0]);
+		_exit(127);
+	}
+	while (wait4(pid, &status, 0, &used) < 0 && errno == EINTR)
+		;
+	wall = now(CLOCK_MONOTONIC) - wall;
+	f = fopen(path, "we");
+	if (!f)
+		return 1;
+	fprintf(f, "%lld %lld %lld %ld\n", (long long)wall,
+		used.ru_utime.tv_sec * 1000000000ll + used.ru_utime.tv_usec * 1000ll,
+		used.ru_stime.tv_sec * 1000000000ll + used.ru_stime.tv_usec * 1000ll,
+		used.ru_maxrss);
+	fclose(f);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 const struct work_case load_cases[] = {

@@ -24,7 +24,8 @@ static int make(const char *name)
 
 static int run_open(void)
 {
-	struct open_how how = {.flags = O_RDWR | O_CREAT | O_CLOEXEC, .mode = 0600, .resolve = RESOLVE_BENEATH};
+	struct open_how how = {
+		.flags = O_RDWR | O_CREAT | O_CLOEXEC, .mode = 0600, .resolve = RESOLVE_BENEATH};
 	int folder, fd;
 
 	MUST(mkdir, dir("sub"), 0755);
@@ -267,15 +268,12 @@ static int run_inotify(void)
 	return 0;
 }
 
-static int run_fail(void)
+/* Opens, with `plain` open as fd. */
+static void fail_open(int fd)
 {
-	int fd = make("plain"), folder;
-	char *deep = malloc(6000);
+	static char deep[6000];
 
-	memset(deep, 'a', 6000);
-	MUST(mkdir, dir("full"), 0700);
-	MUST(mkdir, dir("full/inner"), 0700);
-	MUST(symlink, "loop", dir("loop"));
+	memset(deep, 'a', sizeof(deep));
 	FAILS(ENOENT, openat, AT_FDCWD, dir("none"), O_RDONLY, 0);
 	is_file("none");
 	FAILS(ENOENT, openat, AT_FDCWD, "", O_RDONLY, 0);
@@ -300,6 +298,16 @@ static int run_fail(void)
 	deep[300] = 'a';
 	deep[5999] = 0;
 	FAILS(ENAMETOOLONG, openat, AT_FDCWD, deep, O_RDONLY, 0);
+}
+
+static int run_fail(void)
+{
+	int fd = make("plain"), folder;
+
+	MUST(mkdir, dir("full"), 0700);
+	MUST(mkdir, dir("full/inner"), 0700);
+	MUST(symlink, "loop", dir("loop"));
+	fail_open(fd);
 	FAILS(ENOENT, stat, dir("none"), buf);
 	is_file("none");
 	FAILS(ENOENT, newfstatat, AT_FDCWD, dir("none/deeper"), buf, 0);
@@ -355,7 +363,6 @@ static int run_fail(void)
 	is_file("full/inner");
 	MUST(close, folder);
 	MUST(close, fd);
-	free(deep);
 	return 0;
 }
 
@@ -364,7 +371,8 @@ const struct work_case meta_cases[] = {
 	{"stat", run_stat, "the stat family, links read, folders listed"},
 	{"change", run_change, "modes, owners, times, nodes, locks"},
 	{"xattr", run_xattr, "extended attributes"},
-	{"descriptors", run_descriptors, "dup, fcntl, close_range, pipe, eventfd, signalfd, timerfd"},
+	{"descriptors", run_descriptors,
+	 "dup, fcntl, close_range, pipe, eventfd, signalfd, timerfd"},
 	{"inotify", run_inotify, "inotify"},
 	{"meta_fail", run_fail, "calls on names that fail"},
 	{0},

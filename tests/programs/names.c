@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c: which file a name means: relative names, links, renames, deletions, inodes used again, hard names. */
+/* names.c: which file a name means: relative names, links, renames, deletions, inodes used again,
+ * hard names. */
 #include "truth.h"
 
 static char buf[8192];
@@ -190,7 +191,8 @@ static int run_delete(void)
 	return 0;
 }
 
-/* On a small file system a new file gets the inode number of the one just deleted. `life` tells them apart. */
+/* On a small file system a new file gets the inode number of the one just deleted. `life` tells
+ * them apart. */
 static int run_reuse(void)
 {
 	uint64_t ino[8];
@@ -227,8 +229,11 @@ static int run_reuse(void)
 static int run_hard_names(void)
 {
 	static char part[256], deep[5000];
-	const char *names[] = {"new\nline", "bad\xff\xfeutf8\xc3", "tab\there", "quote\"back\\slash", "\x01\x02\x7f", " ", "-rf",
-			       "caf\xc3\xa9", "a=b path=c"};
+	const char *names[] = {"new\nline",    "bad\xff\xfeutf8\xc3",
+			       "tab\there",    "quote\"back\\slash",
+			       "\x01\x02\x7f", " ",
+			       "-rf",	       "caf\xc3\xa9",
+			       "a=b path=c"};
 	int fd;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -161,7 +161,8 @@ static int run_signals(void)
 	MUST(setitimer, ITIMER_REAL, &soon, 0);
 	FAILS(EINTR, pause);
 	is_any("interrupted", 1);
-	sigaction(SIGALRM, &(struct sigaction){.sa_handler = on_signal, .sa_flags = SA_RESTART}, NULL);
+	sigaction(SIGALRM, &(struct sigaction){.sa_handler = on_signal, .sa_flags = SA_RESTART},
+		  NULL);
 	MUST(setitimer, ITIMER_REAL, &soon, 0);
 	pid = fork();
 	if (pid == 0) {

@@ -10,6 +10,7 @@ for name in $("$workload" --list | awk '{ print $1 }'); do
 	mkdir "$folder/$name"
 	case $name in
 	never) continue ;;
+	attached) : >"$folder/$name/go" ;;
 	load_*) set -- env WORK_CALLS=700 WORK_SECONDS=1 ;;
 	*) set -- ;;
 	esac

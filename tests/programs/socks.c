@@ -27,9 +27,12 @@ static void name_address(struct address *a)
 	char ip[64];
 
 	if (a->any.sa_family == AF_INET)
-		snprintf(a->text, sizeof(a->text), "%s:%d", inet_ntop(AF_INET, &a->in.sin_addr, ip, sizeof(ip)), ntohs(a->in.sin_port));
+		snprintf(a->text, sizeof(a->text), "%s:%d",
+			 inet_ntop(AF_INET, &a->in.sin_addr, ip, sizeof(ip)),
+			 ntohs(a->in.sin_port));
 	else
-		snprintf(a->text, sizeof(a->text), "[%s]:%d", inet_ntop(AF_INET6, &a->in6.sin6_addr, ip, sizeof(ip)),
+		snprintf(a->text, sizeof(a->text), "[%s]:%d",
+			 inet_ntop(AF_INET6, &a->in6.sin6_addr, ip, sizeof(ip)),
 			 ntohs(a->in6.sin6_port));
 }
 
@@ -156,17 +159,24 @@ static int datagram(int family)
 	MUST(sendto, one, buf, 0, 0, &b.any, b.len);
 	is_peer(b.text);
 	MUST(recvfrom, two, buf, 1000, 0, 0, 0);
-	message = (struct msghdr){.msg_iov = parts, .msg_iovlen = 2, .msg_name = &b.any, .msg_namelen = b.len};
+	message = (struct msghdr){
+		.msg_iov = parts, .msg_iovlen = 2, .msg_name = &b.any, .msg_namelen = b.len};
 	MUST(sendmsg, one, &message, 0);
 	is_size(32);
 	is_peer(b.text);
-	message = (struct msghdr){.msg_iov = parts, .msg_iovlen = 3, .msg_name = &from.any, .msg_namelen = sizeof(from.storage)};
+	message = (struct msghdr){.msg_iov = parts,
+				  .msg_iovlen = 3,
+				  .msg_name = &from.any,
+				  .msg_namelen = sizeof(from.storage)};
 	MUST(recvmsg, two, &message, 0);
 	is_size(532);
 	is_peer(a.text);
 	memset(many, 0, sizeof(many));
 	for (int i = 0; i < 3; i++)
-		many[i].msg_hdr = (struct msghdr){.msg_iov = &parts[i], .msg_iovlen = 1, .msg_name = &b.any, .msg_namelen = b.len};
+		many[i].msg_hdr = (struct msghdr){.msg_iov = &parts[i],
+						  .msg_iovlen = 1,
+						  .msg_name = &b.any,
+						  .msg_namelen = b.len};
 	MUST(sendmmsg, one, many, 3, 0);
 	is_size(532);
 	for (int i = 0; i < 3; i++)
@@ -205,7 +215,8 @@ static struct address unix_address(const char *path, size_t path_len)
 
 static int run_unix(void)
 {
-	struct address named = unix_address("sock", 5), hidden = unix_address("\0weir-test", 10), none = unix_address("none", 5);
+	struct address named = unix_address("sock", 5), hidden = unix_address("\0weir-test", 10),
+		       none = unix_address("none", 5);
 	struct address from = {.len = sizeof(from.storage)};
 	int listener = (int)MUST(socket, AF_UNIX, SOCK_STREAM, 0), fd, other, pair[2], one, two;
 	char text[64];
@@ -272,7 +283,9 @@ static int receiver(void *arg)
 		struct cmsghdr head;
 		char room[CMSG_SPACE(sizeof(int))];
 	} control;
-	struct msghdr message = {.msg_iov = &(struct iovec){buf, 1}, .msg_iovlen = 1, .msg_control = &control,
+	struct msghdr message = {.msg_iov = &(struct iovec){buf, 1},
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
 				 .msg_controllen = sizeof(control)};
 
 	MUST(recvmsg, sock, &message, 0);
@@ -293,8 +306,12 @@ static int run_scm_rights(void)
 	union {
 		struct cmsghdr head;
 		char room[CMSG_SPACE(sizeof(int))];
-	} control = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
-	struct msghdr message = {.msg_iov = &(struct iovec){buf, 1}, .msg_iovlen = 1, .msg_control = &control,
+	} control = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)),
+			      .cmsg_level = SOL_SOCKET,
+			      .cmsg_type = SCM_RIGHTS}};
+	struct msghdr message = {.msg_iov = &(struct iovec){buf, 1},
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
 				 .msg_controllen = sizeof(control)};
 
 	MUST(socketpair, AF_UNIX, SOCK_DGRAM, 0, pair);

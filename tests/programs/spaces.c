@@ -127,10 +127,13 @@ static int in_overlay(void *arg)
 		return 1;
 	MUST(mkdir, "o", 0700);
 	MUST(mount, "weir", dir("o"), "tmpfs", 0, 0);
-	for (const char *const *d = (const char *const[]){"o/lower", "o/upper", "o/work", "o/merged", NULL}; *d; d++)
+	for (const char *const *d =
+		     (const char *const[]){"o/lower", "o/upper", "o/work", "o/merged", NULL};
+	     *d; d++)
 		MUST(mkdir, *d, 0700);
 	MUST(close, write_file("o/lower/low", dir("o/lower/low")));
-	snprintf(options, sizeof(options), "lowerdir=%s,upperdir=%s,workdir=%s", dir("o/lower"), dir("o/upper"), dir("o/work"));
+	snprintf(options, sizeof(options), "lowerdir=%s,upperdir=%s,workdir=%s", dir("o/lower"),
+		 dir("o/upper"), dir("o/work"));
 	if (DO(mount, "overlay", dir("o/merged"), "overlay", 0, options) < 0)
 		return 3;
 	low = (int)MUST(openat, AT_FDCWD, "o/merged/low", O_RDONLY);
@@ -205,13 +208,15 @@ static int in_container(void *arg)
 
 static int run_container(void)
 {
-	struct outside *o = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct outside *o =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int pid;
 
 	if (need_root())
 		return 77;
 	MUST(mkdir, "root", 0700);
-	pid = (int)DO(clone, CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC | SIGCHLD, 0, 0, 0, 0);
+	pid = (int)DO(clone, CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC | SIGCHLD, 0,
+		      0, 0, 0);
 	if (pid == 0)
 		_exit(in_container(o));
 	if (pid < 0) {
@@ -225,7 +230,8 @@ static int run_container(void)
 
 const struct work_case space_cases[] = {
 	{"chroot", run_chroot, "another root"},
-	{"mounts", run_mounts, "bind mounts, tmpfs, a file bound over a file, in a mount namespace"},
+	{"mounts", run_mounts,
+	 "bind mounts, tmpfs, a file bound over a file, in a mount namespace"},
 	{"overlay", run_overlay, "an overlay: copy-up, inode numbers used again"},
 	{"container", run_container, "pid and mount namespaces and a new root"},
 	{0},

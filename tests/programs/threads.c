@@ -81,7 +81,8 @@ static void *exec_thread(void *arg)
 
 	MUST(write, 50, buf, 5);
 	is_file("kept");
-	/* The kernel gives this thread the leader's id on the way: the record says the id at enter. */
+	/* The kernel gives this thread the leader's id on the way: the record says the id at enter.
+	 */
 	BEFORE(execve, "/proc/self/exe", argv, environ);
 	is_any("exec", 1);
 	syscall(SYS_execve, "/proc/self/exe", argv, environ);

@@ -6,8 +6,8 @@
 #include <time.h>
 
 #define FACTS_MAX 65536
-#define TEXT_MAX (8u << 20)
-#define MORE_MAX 4
+#define TEXT_MAX  (8u << 20)
+#define MORE_MAX  4
 
 enum { HAS_POS = 1, HAS_POS2 = 2, HAS_SIZE = 4, HAS_FLAGS = 8, HAS_INODE = 16, NO_RET = 32 };
 
@@ -86,7 +86,8 @@ static struct fact *fact_new(const char *name, long nr, int argc, const long arg
 	return last;
 }
 
-long fact_call(const char *name, long nr, int argc, long a0, long a1, long a2, long a3, long a4, long a5)
+long fact_call(const char *name, long nr, int argc, long a0, long a1, long a2, long a3, long a4,
+	       long a5)
 {
 	struct fact *f = fact_new(name, nr, argc, (const long[6]){a0, a1, a2, a3, a4, a5});
 	long ret = syscall(nr, a0, a1, a2, a3, a4, a5);
@@ -100,12 +101,14 @@ long fact_call(const char *name, long nr, int argc, long a0, long a1, long a2, l
 	return f->ret = ret == -1 ? -errno : ret;
 }
 
-void fact_before(const char *name, long nr, int argc, long a0, long a1, long a2, long a3, long a4, long a5)
+void fact_before(const char *name, long nr, int argc, long a0, long a1, long a2, long a3, long a4,
+		 long a5)
 {
 	fact_new(name, nr, argc, (const long[6]){a0, a1, a2, a3, a4, a5})->has |= NO_RET;
 }
 
-void fact_note(const char *name, long nr, int argc, long a0, long a1, long a2, long a3, long a4, long a5, long ret)
+void fact_note(const char *name, long nr, int argc, long a0, long a1, long a2, long a3, long a4,
+	       long a5, long ret)
 {
 	fact_new(name, nr, argc, (const long[6]){a0, a1, a2, a3, a4, a5})->ret = ret;
 }
@@ -122,7 +125,8 @@ long must(long ret, const char *file, int line)
 void must_fail(long ret, int error, const char *file, int line)
 {
 	if (ret != -error) {
-		fprintf(stderr, "%s:%d: %ld instead of %d (%s)\n", file, line, ret, -error, strerror(error));
+		fprintf(stderr, "%s:%d: %ld instead of %d (%s)\n", file, line, ret, -error,
+			strerror(error));
 		exit(1);
 	}
 }
@@ -290,7 +294,8 @@ void facts_print(void)
 		print_number(f, HAS_SIZE, "size", f->size);
 		print_number(f, HAS_FLAGS, "flags", f->flags);
 		if (f->has & HAS_INODE)
-			printf(" dev=%llu ino=%llu", (unsigned long long)f->dev, (unsigned long long)f->ino);
+			printf(" dev=%llu ino=%llu", (unsigned long long)f->dev,
+			       (unsigned long long)f->ino);
 		for (int m = 0; m < MORE_MAX && f->more[m].key[0]; m++)
 			printf(" %s=%lld", f->more[m].key, (long long)f->more[m].value);
 		putchar('\n');

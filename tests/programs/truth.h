@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * truth.h: a workload program makes calls through DO() and thereby writes down what a recorder must have seen:
- * which thread called what, with which arguments, what came back; and, said by the program itself because it
- * knows, on which file, where in it, with whom. At the end the facts are printed, one line a call:
+ * truth.h: a workload program makes calls through DO() and thereby writes down what a recorder must
+ * have seen: which thread called what, with which arguments, what came back; and, said by the
+ * program itself because it knows, on which file, where in it, with whom. At the end the facts are
+ * printed, one line a call:
  *
  *   op=pwrite64 tid=4711 a0=3 a1=140.. a2=10 a3=4096 ret=10 path=/tmp/w/f pos=4096
  *
- * Texts are escaped: every byte outside 0x21 .. 0x7e and the backslash is \xHH. The facts lie in a memfd that
- * is shared over fork and handed on over exec (descriptor FACTS_FD), so writing them makes no call.
+ * Texts are escaped: every byte outside 0x21 .. 0x7e and the backslash is \xHH. The facts lie in a
+ * memfd that is shared over fork and handed on over exec (descriptor FACTS_FD), so writing them
+ * makes no call.
  */
 #pragma once
 
@@ -32,7 +34,8 @@
 /* Where a case works: an empty folder of its own, absolute, without symbolic links. */
 extern char work_dir[3072];
 
-/* One case: a workload with a name. Returns 0, or 77 with `skip_reason` set where the machine lacks something. */
+/* One case: a workload with a name. Returns 0, or 77 with `skip_reason` set where the machine lacks
+ * something. */
 struct work_case {
 	const char *name;
 	int (*run)(void);
@@ -42,29 +45,40 @@ extern const char *skip_reason;
 
 /* What the program does when a case executed it again. */
 int after_exec(int argc, char **argv);
+/* Runs a command and writes its CPU time to a file, see load.c. */
+int load_cpu(const char *path, char **argv);
 
-extern const struct work_case data_cases[], meta_cases[], name_cases[], space_cases[], share_cases[], sock_cases[],
-	thread_cases[], process_cases[], wait_cases[], compat_cases[], load_cases[];
+extern const struct work_case data_cases[], meta_cases[], name_cases[], space_cases[],
+	share_cases[], sock_cases[], thread_cases[], process_cases[], wait_cases[], compat_cases[],
+	load_cases[];
 
 /* Makes the call and notes it; the kernel's own return value (-errno on failure). */
-long fact_call(const char *name, long nr, int argc, long a0, long a1, long a2, long a3, long a4, long a5);
-/* Notes a call before it is made, because it will not return (exit, a read in which the thread dies). */
-void fact_before(const char *name, long nr, int argc, long a0, long a1, long a2, long a3, long a4, long a5);
+long fact_call(const char *name, long nr, int argc, long a0, long a1, long a2, long a3, long a4,
+	       long a5);
+/* Notes a call before it is made, because it will not return (exit, a read in which the thread
+ * dies). */
+void fact_before(const char *name, long nr, int argc, long a0, long a1, long a2, long a3, long a4,
+		 long a5);
 /* Notes a call that was made by other means. */
-void fact_note(const char *name, long nr, int argc, long a0, long a1, long a2, long a3, long a4, long a5, long ret);
+void fact_note(const char *name, long nr, int argc, long a0, long a1, long a2, long a3, long a4,
+	       long a5, long ret);
 
 #define PICK(_0, _1, _2, _3, _4, _5, _6, f, ...) f
-#define CALL0(f, n) f(#n, SYS_##n, 0, 0, 0, 0, 0, 0, 0)
-#define CALL1(f, n, a) f(#n, SYS_##n, 1, (long)(a), 0, 0, 0, 0, 0)
-#define CALL2(f, n, a, b) f(#n, SYS_##n, 2, (long)(a), (long)(b), 0, 0, 0, 0)
-#define CALL3(f, n, a, b, c) f(#n, SYS_##n, 3, (long)(a), (long)(b), (long)(c), 0, 0, 0)
-#define CALL4(f, n, a, b, c, d) f(#n, SYS_##n, 4, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
-#define CALL5(f, n, a, b, c, d, e) f(#n, SYS_##n, 5, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
+#define CALL0(f, n)				 f(#n, SYS_##n, 0, 0, 0, 0, 0, 0, 0)
+#define CALL1(f, n, a)				 f(#n, SYS_##n, 1, (long)(a), 0, 0, 0, 0, 0)
+#define CALL2(f, n, a, b)			 f(#n, SYS_##n, 2, (long)(a), (long)(b), 0, 0, 0, 0)
+#define CALL3(f, n, a, b, c)			 f(#n, SYS_##n, 3, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define CALL4(f, n, a, b, c, d)			 f(#n, SYS_##n, 4, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define CALL5(f, n, a, b, c, d, e) \
+	f(#n, SYS_##n, 5, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
 #define CALL6(f, n, a, b, c, d, e, g) \
 	f(#n, SYS_##n, 6, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(g))
-#define DO(...) PICK(__VA_ARGS__, CALL6, CALL5, CALL4, CALL3, CALL2, CALL1, CALL0)(fact_call, __VA_ARGS__)
-#define BEFORE(...) PICK(__VA_ARGS__, CALL6, CALL5, CALL4, CALL3, CALL2, CALL1, CALL0)(fact_before, __VA_ARGS__)
-/* The same, and the program stops if the kernel says no: a wrong set-up must not pass for a right trace. */
+#define DO(...) \
+	PICK(__VA_ARGS__, CALL6, CALL5, CALL4, CALL3, CALL2, CALL1, CALL0)(fact_call, __VA_ARGS__)
+#define BEFORE(...) \
+	PICK(__VA_ARGS__, CALL6, CALL5, CALL4, CALL3, CALL2, CALL1, CALL0)(fact_before, __VA_ARGS__)
+/* The same, and the program stops if the kernel says no: a wrong set-up must not pass for a right
+ * trace. */
 #define MUST(...) must(DO(__VA_ARGS__), __FILE__, __LINE__)
 /* The call has to fail in this way. */
 #define FAILS(error, ...) must_fail(DO(__VA_ARGS__), error, __FILE__, __LINE__)
@@ -80,12 +94,13 @@ void is_file(const char *name);
 void is_file2(const char *name);
 void is_pos(long pos);
 void is_pos2(long pos);
-void is_size(long size);   /* asked for, where it is no plain argument: vectors, messages */
-void is_flags(long flags); /* where they are no plain argument: openat2 */
-void is_peer(const char *address);  /* the address given to or filled by the call */
+void is_size(long size);	   /* asked for, where it is no plain argument: vectors, messages */
+void is_flags(long flags);	   /* where they are no plain argument: openat2 */
+void is_peer(const char *address); /* the address given to or filled by the call */
 void is_local(const char *address); /* of the socket */
 void is_remote(const char *address);
-void is_inode(int fd);     /* the file has the device and inode of this descriptor (asked by fstat, unnoted) */
+void is_inode(int fd); /* the file has the device and inode of this descriptor (asked by fstat,
+			  unnoted) */
 void is_any(const char *key, long value); /* key=value, for what has no function of its own */
 
 /* Tells this thread which id it has outside its pid namespace. */

@@ -46,7 +46,8 @@ static int run_poll(void)
 	MUST(nanosleep, (&(struct timespec){0, 1000000}), 0);
 	MUST(clock_nanosleep, CLOCK_MONOTONIC, 0, (&(struct timespec){0, 1000000}), 0);
 	FAILS(EAGAIN, futex, (&(uint32_t){5}), FUTEX_WAIT_PRIVATE, 4, 0, 0, 0);
-	FAILS(ETIMEDOUT, futex, (&(uint32_t){5}), FUTEX_WAIT_PRIVATE, 5, (&(struct timespec){0, 1000000}), 0, 0);
+	FAILS(ETIMEDOUT, futex, (&(uint32_t){5}), FUTEX_WAIT_PRIVATE, 5,
+	      (&(struct timespec){0, 1000000}), 0, 0);
 	MUST(sched_yield);
 	return 0;
 }

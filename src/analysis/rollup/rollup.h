@@ -12,6 +12,9 @@
 #include "batch/batch.h"
 #include "batch/dims.h"
 #include "hist/sparse.h"
+#include "schema/vocab.h"
+
+#define ROLLUP_WINDOW_NS 100000000ll
 
 /* What rows are grouped by: a set of these bits. */
 enum rollup_key {
@@ -25,7 +28,7 @@ enum rollup_key {
 
 struct rollup_row {
 	int64_t op, thread_id, file_id, err, class, window; /* -1 where not a key or null */
-	uint64_t calls, errors, bytes, time_ns, max_ns;
+	uint64_t calls, errors, bytes, time_ns, max_ns;     /* sums stop at UINT64_MAX */
 	struct hist hist; /* of dur */
 };
 
@@ -36,10 +39,26 @@ void rollup_free(struct rollup *r);
 DEFINE_CLEANUP(struct rollup *, rollup_free)
 /* Adds every row of an op or summary batch. Unfinished calls count apart: see rollup_running(). */
 int rollup_add(struct rollup *r, const struct batch *b) _must_check_;
+/* Adds one row of an op batch. */
+int rollup_add_op(struct rollup *r, const struct batch *b, size_t row) _must_check_;
+/* Adds one row of a summary batch. 0, -ENOMEM, or -EBADMSG where its histogram is malformed. */
+int rollup_add_summary(struct rollup *r, const struct batch *b, size_t row) _must_check_;
 /* Adds another rollup with the same keys (merging threads of work). */
 int rollup_merge(struct rollup *r, const struct rollup *other) _must_check_;
 size_t rollup_count(const struct rollup *r);
 const struct rollup_row *rollup_row(const struct rollup *r, size_t i);
 /* Regroups under fewer keys. */
 int rollup_project(const struct rollup *r, unsigned int keys, struct rollup **ret) _must_check_;
+/*
+ * Regroups under keys that `map` makes: it gets a copy of each row and may change its key fields (a file to the
+ * first version of its inode, a thread to its process); false leaves the row out. Fields that are not in `keys` are
+ * ignored; what a field holds afterwards is the caller's business.
+ */
+int rollup_regroup(const struct rollup *r, unsigned int keys, bool (*map)(void *arg, struct rollup_row *key), void *arg,
+                   struct rollup **ret) _must_check_;
 uint64_t rollup_running(const struct rollup *r);
+
+/* The end of a call, start + dur, without overflow; INT64_MIN where the start is not known. */
+int64_t rollup_end(const struct batch *op, size_t row);
+/* The columns of op that rollup_add() reads. */
+extern const uint64_t rollup_op_columns;

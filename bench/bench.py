@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What recording costs and loses: weir, the least that any tracer can do, and the tools that people use today.
+
+Every round runs each workload under each tool, one after another, so that all meet the same machine; medians of the rounds
+are shown. CPU counts, not the clock: the machine may be busy with other work. A tool's cost and what it lost stand together:
+whoever loses half of the events is cheap.
+"""
+
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+
+import tools
+import workloads
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+
+
+class Env:
+    def __init__(self, build):
+        self.weir = os.path.join(build, "src/cli/weir")
+        self.workload = os.path.join(build, "tests/programs/workload")
+        self.dump = os.path.join(build, "tests/diff/trace_dump")
+        self.floor = os.path.join(build, "bench/floor/floor")
+
+
+# Where the program measures its own loop; elsewhere start-up and chance are larger than what a tracer adds.
+LOOPS = {w.name for w in workloads.WORKLOADS if isinstance(w, workloads.Load)}
+
+
+def measure(options, env):
+    """{workload: {tool: [Run]}}, reasons for what was left out."""
+    root = tempfile.mkdtemp(prefix="weir-bench.", dir=options.dir)
+    runs, left_out = {}, []
+    chosen = [t(env) for t in tools.TOOLS if not options.tools or any(w in t.name for w in options.tools)]
+    for tool in list(chosen):
+        if tool.missing():
+            left_out.append(f"{tool.name}: {tool.missing()}")
+            chosen.remove(tool)
+    try:
+        for load in workloads.WORKLOADS:
+            if options.workloads and not any(w in load.name for w in options.workloads):
+                continue
+            if load.missing():
+                left_out.append(f"{load.name}: {load.missing()}")
+                continue
+            dead = set()
+            for round_number in range(options.rounds):
+                # Every round begins with another tool, so that none is always first after a pause.
+                shift = round_number % len(chosen)
+                for tool in chosen[shift:] + chosen[:shift]:
+                    if tool.name in dead:
+                        continue
+                    work = os.path.join(root, "w")
+                    shutil.rmtree(work, ignore_errors=True)
+                    os.mkdir(work)
+                    run, error = load.run(tool, env, work, options.factor)
+                    if run is None:
+                        dead.add(tool.name)
+                        left_out.append(f"{load.name} under {tool.name}: {error.strip() or 'failed'}")
+                        continue
+                    runs.setdefault(load.name, {}).setdefault(tool.name, []).append(run)
+                    if not options.quiet:
+                        print(f"\r\033[K{load.name}: round {round_number + 1} of {options.rounds}, {tool.name}", end="", file=sys.stderr)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+        if not options.quiet:
+            print("\r\033[K", end="", file=sys.stderr)
+    return runs, left_out
+
+
+def median(values):
+    values = [v for v in values if v is not None]
+    return statistics.median(values) if values else None
+
+
+def summarize(runs):
+    """Rows of the table: one per workload and tool."""
+    rows = []
+    for load, by_tool in runs.items():
+        alone = by_tool.get("alone", [])
+        base_main = median([r.main_cpu / r.units * 1e9 for r in alone])
+        base_wall = median([r.wall / r.units for r in alone])
+        floor = by_tool.get("floor", [])
+        floor_main = median([r.main_cpu / r.units * 1e9 for r in floor])
+        for tool, own in by_tool.items():
+            main = median([r.main_cpu / r.units * 1e9 for r in own])
+            events = sum(r.kept.get("events") or 0 for r in own)
+            lost = sum(r.kept.get("lost") or 0 for r in own)
+            missing = sum(max(r.kept["expected"] - r.kept["calls"], 0) for r in own
+                          if r.kept.get("calls") is not None and r.kept.get("expected"))
+            row = {
+                "workload": load, "tool": tool, "runs": len(own),
+                "program_ns": main, "added_ns": None if base_main is None else main - base_main,
+                "floor_ratio": None, "tool_ns": median([r.tool_cpu / r.units * 1e9 for r in own]),
+                "cpu_ratio": None, "slowdown": None if not base_wall else median([r.wall / r.units for r in own]) / base_wall,
+                "events": events, "lost": lost, "lost_percent": 100 * lost / (events + lost) if events + lost else None,
+                "missing": missing, "bytes_per_event": median([r.kept.get("bytes", 0) / r.kept["events"] for r in own
+                                                               if r.kept.get("events")]),
+                "memory": max(r.memory for r in own), "without_file": sum(r.kept.get("without_file") or 0 for r in own),
+                "events_per_unit": median([r.kept["events"] / r.units for r in own if r.kept.get("events")]),
+            }
+            if base_main:
+                row["cpu_ratio"] = (main + row["tool_ns"]) / base_main
+            if load in LOOPS and floor_main and base_main and floor_main > base_main and tool != "alone":
+                row["floor_ratio"] = (main - base_main) / (floor_main - base_main)
+            rows.append(row)
+    return rows
+
+
+def fmt(value, kind):
+    if value is None:
+        return "-"
+    if kind == "ns":
+        return f"{value:,.0f}"
+    if kind == "x":
+        return f"{value:.2f}" if value < 10 else f"{value:.0f}"
+    if kind == "%":
+        return "0" if value == 0 else f"{value:.1f} %" if value >= 0.1 else "<0.1 %"
+    if kind == "B":
+        return f"{value:.1f}"
+    if kind == "MiB":
+        return f"{value / (1 << 20):.0f}"
+    return str(value)
+
+
+COLUMNS = [("tool", None), ("program_ns", "ns"), ("added_ns", "ns"), ("floor_ratio", "x"), ("tool_ns", "ns"), ("cpu_ratio", "x"),
+           ("slowdown", "x"), ("lost_percent", "%"), ("bytes_per_event", "B"), ("memory", "MiB")]
+HEADS = ["", "program ns", "added ns", "x floor", "tool ns", "CPU x", "clock x", "lost", "B/call", "MiB"]
+
+
+def cells(row):
+    out = [fmt(row[c], k) if k else row[c] for c, k in COLUMNS]
+    if row["tool"] == "alone":
+        out[2:] = ["-"] * (len(out) - 2)
+    if row["tool"] == "strace -c":
+        out[-2] = "-"
+    return out
+
+
+def table_text(rows):
+    lines = []
+    for load in dict.fromkeys(r["workload"] for r in rows):
+        own = [r for r in rows if r["workload"] == load]
+        body = [[load] + HEADS[1:]] + [cells(r) for r in own]
+        widths = [max(len(b[i]) for b in body) for i in range(len(HEADS))]
+        widths[0] = max(widths[0], 24)
+        for b in body:
+            lines.append("  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(b, widths))))
+        lines.append("")
+    return "\n".join(lines)
+
+
+def table_markdown(rows):
+    """For the README: per workload the CPU per call or request under each tool, with what it lost."""
+    names = [n for n in dict.fromkeys(r["tool"] for r in rows) if n not in ("alone", "weir --lossless")]
+    lines = ["| CPU of program and tool against the program alone, and events lost | " + " | ".join(names) + " |",
+             "|---|" + "---|" * len(names)]
+    for load in dict.fromkeys(r["workload"] for r in rows):
+        own = {r["tool"]: r for r in rows if r["workload"] == load}
+        words = []
+        for n in names:
+            r = own.get(n)
+            words.append("-" if not r else f"{fmt(r['cpu_ratio'], 'x')}x, lost {fmt(r['lost_percent'], '%')}")
+        lines.append(f"| {load} | " + " | ".join(words) + " |")
+    return "\n".join(lines)
+
+
+def write_readme(path, text):
+    """Between the markers <!-- bench --> and <!-- /bench -->."""
+    with open(path) as f:
+        old = f.read()
+    new = re.sub(r"<!-- bench -->.*?<!-- /bench -->", lambda m: f"<!-- bench -->\n{text}\n<!-- /bench -->", old, flags=re.S)
+    if new == old and "<!-- bench -->" not in old:
+        print(f"{path} has no <!-- bench --> markers", file=sys.stderr)
+        return
+    with open(path, "w") as f:
+        f.write(new)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=os.path.join(HERE, "..", "build"), help="build folder")
+    parser.add_argument("--quick", action="store_true", help="one fifth of the calls, two rounds: a few minutes")
+    parser.add_argument("--rounds", type=int, default=0)
+    parser.add_argument("--factor", type=float, default=0, help="part of the calls to make, 1 by default")
+    parser.add_argument("--tools", nargs="*", help="only tools whose name contains one of these")
+    parser.add_argument("--workloads", nargs="*", help="only workloads whose name contains one of these")
+    parser.add_argument("--json", metavar="FILE", help="write the figures as JSON")
+    parser.add_argument("--markdown", metavar="FILE", help="write the table as Markdown")
+    parser.add_argument("--readme", metavar="FILE", help="put the Markdown table between the markers of FILE")
+    parser.add_argument("--dir", default="/var/tmp", help="where to work: a disk, for the direct and fsync workloads")
+    parser.add_argument("--quiet", action="store_true")
+    options = parser.parse_args()
+    options.rounds = options.rounds or (2 if options.quick else 5)
+    options.factor = options.factor or (0.2 if options.quick else 1.0)
+    options.quiet = options.quiet or not sys.stderr.isatty()
+    if os.geteuid():
+        print("bench: needs root to record", file=sys.stderr)
+        return 1
+    env = Env(os.path.realpath(options.build))
+    started = time.time()
+    runs, left_out = measure(options, env)
+    rows = summarize(runs)
+    print(f"{platform.release()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}; medians of {options.rounds} interleaved rounds, "
+          f"{time.time() - started:.0f} s")
+    print("ns of CPU per call (fio, RocksDB: per operation; Redis: per request); added: to the program; x floor: added against a minimal\n"
+          "tracer; tool: the tracer's own CPU; CPU x: both together against the program alone; clock x: elapsed time\n")
+    print(table_text(rows))
+    for reason in left_out:
+        print("left out: " + reason.replace("\n", " "))
+    if options.json:
+        with open(options.json, "w") as f:
+            json.dump({"kernel": platform.release(), "cpus": os.cpu_count(), "when": int(started), "rounds": options.rounds,
+                       "factor": options.factor, "rows": rows, "left_out": left_out}, f, indent=1)
+            f.write("\n")
+    if options.markdown:
+        with open(options.markdown, "w") as f:
+            f.write(table_markdown(rows) + "\n")
+    if options.readme:
+        write_readme(options.readme, table_markdown(rows))
+    lost = [r for r in rows if r["tool"].startswith("weir") and (r["lost"] or r["missing"])]
+    for r in lost:
+        print(f"weir lost {r['lost']} events ({r['missing']} calls missing) on {r['workload']}")
+    return 1 if lost else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

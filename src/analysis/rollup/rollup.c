@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/rollup/rollup.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct rollup {
+	unsigned int keys;
+	struct rollup_row *rows;
+	size_t count, cap;
+	uint32_t *slots; /* row + 1, 0 is free; open addressing, at most half full */
+	size_t slots_cap;
+	size_t last;     /* the row found last: calls come in runs */
+	uint64_t running;
+};
+
+const uint64_t rollup_op_columns = 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_THREAD_ID | 1ull << OP_OP |
+                                   1ull << OP_CLASS | 1ull << OP_ERR | 1ull << OP_BYTES | 1ull << OP_FILE_ID |
+                                   1ull << OP_STATUS;
+
+int rollup_new(struct rollup **ret, unsigned int keys)
+{
+	struct rollup *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	r->keys = keys;
+	*ret = r;
+	return 0;
+}
+
+void rollup_free(struct rollup *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->count; i++)
+		hist_free(&r->rows[i].hist);
+	free(r->rows);
+	free(r->slots);
+	free(r);
+}
+
+size_t rollup_count(const struct rollup *r)
+{
+	return r->count;
+}
+
+const struct rollup_row *rollup_row(const struct rollup *r, size_t i)
+{
+	assert(i < r->count);
+	return &r->rows[i];
+}
+
+uint64_t rollup_running(const struct rollup *r)
+{
+	return r->running;
+}
+
+/* ---- finding the row of a key ---- */
+
+static uint64_t key_hash(const struct rollup_row *k)
+{
+	uint64_t h = hash_u64((uint64_t)k->thread_id << 20 ^ (uint64_t)k->op << 4 ^ (uint64_t)k->class);
+
+	return hash_u64(h ^ (uint64_t)k->file_id ^ (uint64_t)k->err << 48 ^ (uint64_t)k->window << 8);
+}
+
+static bool key_equal(const struct rollup_row *a, const struct rollup_row *b)
+{
+	return a->op == b->op && a->thread_id == b->thread_id && a->file_id == b->file_id && a->err == b->err &&
+	       a->class == b->class && a->window == b->window;
+}
+
+static size_t rollup_slot(const struct rollup *r, const struct rollup_row *key)
+{
+	size_t i = key_hash(key) & (r->slots_cap - 1);
+
+	while (r->slots[i] && !key_equal(&r->rows[r->slots[i] - 1], key))
+		i = (i + 1) & (r->slots_cap - 1);
+	return i;
+}
+
+static int rollup_resize(struct rollup *r)
+{
+	size_t cap = r->slots_cap ? r->slots_cap * 2 : 64;
+	uint32_t *slots = calloc(cap, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	free(r->slots);
+	r->slots = slots;
+	r->slots_cap = cap;
+	for (size_t i = 0; i < r->count; i++)
+		slots[rollup_slot(r, &r->rows[i])] = (uint32_t)i + 1;
+	return 0;
+}
+
+/* The row of a key (its sums are ignored), added where it is new. */
+static int rollup_find(struct rollup *r, const struct rollup_row *key, struct rollup_row **ret)
+{
+	size_t slot;
+	int e;
+
+	if (r->count && key_equal(&r->rows[r->last], key)) {
+		*ret = &r->rows[r->last];
+		return 0;
+	}
+	if (r->count + 1 > r->slots_cap / 2) {
+		e = rollup_resize(r);
+		if (e < 0)
+			return e;
+	}
+	slot = rollup_slot(r, key);
+	if (!r->slots[slot]) {
+		if (r->count == UINT32_MAX - 1)
+			return -ENOMEM;
+		e = grow((void **)&r->rows, &r->cap, r->count + 1, sizeof(*r->rows));
+		if (e < 0)
+			return e;
+		r->rows[r->count] = (struct rollup_row){
+			.op = key->op, .thread_id = key->thread_id, .file_id = key->file_id,
+			.err = key->err, .class = key->class, .window = key->window,
+		};
+		r->slots[slot] = (uint32_t)++r->count;
+	}
+	r->last = r->slots[slot] - 1;
+	*ret = &r->rows[r->last];
+	return 0;
+}
+
+/* Fields that are not a key are the same for all. */
+static void key_mask(struct rollup_row *k, unsigned int keys)
+{
+	k->op = keys & ROLLUP_OP ? k->op : -1;
+	k->thread_id = keys & ROLLUP_THREAD ? k->thread_id : -1;
+	k->file_id = keys & ROLLUP_FILE ? k->file_id : -1;
+	k->err = keys & ROLLUP_ERR ? k->err : -1;
+	k->class = keys & ROLLUP_CLASS ? k->class : -1;
+	k->window = keys & ROLLUP_WINDOW ? k->window : -1;
+}
+
+/* ---- adding ---- */
+
+static uint64_t add_sat(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static uint64_t at_least_0(int64_t v)
+{
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+int64_t rollup_end(const struct batch *op, size_t row)
+{
+	int64_t end;
+
+	if (batch_is_null(op, OP_START, row))
+		return INT64_MIN;
+	if (__builtin_add_overflow(batch_get(op, OP_START, row, 0), batch_get(op, OP_DUR, row, 0), &end))
+		return INT64_MAX;
+	return end;
+}
+
+static int64_t window_of(int64_t end)
+{
+	int64_t rest = end % ROLLUP_WINDOW_NS;
+
+	return end == INT64_MIN ? -1 : end - (rest < 0 ? rest + ROLLUP_WINDOW_NS : rest);
+}
+
+int rollup_add_op(struct rollup *r, const struct batch *b, size_t row)
+{
+	uint64_t dur = at_least_0(batch_get(b, OP_DUR, row, 0));
+	struct rollup_row key = {
+		.op = batch_get(b, OP_OP, row, -1), .thread_id = batch_get(b, OP_THREAD_ID, row, -1),
+		.file_id = batch_get(b, OP_FILE_ID, row, -1), .err = batch_get(b, OP_ERR, row, -1),
+		.class = batch_get(b, OP_CLASS, row, -1), .window = -1,
+	}, *to;
+	bool failed = key.err > 0;
+	int e;
+
+	assert(b->table == TABLE_OP);
+	if (batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED) {
+		r->running++;
+		return 0;
+	}
+	if (r->keys & ROLLUP_WINDOW)
+		key.window = window_of(rollup_end(b, row));
+	key_mask(&key, r->keys);
+	e = rollup_find(r, &key, &to);
+	if (e < 0)
+		return e;
+	to->calls++;
+	to->errors += failed;
+	to->bytes = add_sat(to->bytes, at_least_0(batch_get(b, OP_BYTES, row, 0)));
+	to->time_ns = add_sat(to->time_ns, dur);
+	to->max_ns = MAX(to->max_ns, dur);
+	return hist_add(&to->hist, dur, 1);
+}
+
+int rollup_add_summary(struct rollup *r, const struct batch *b, size_t row)
+{
+	uint64_t calls = at_least_0(batch_get(b, SUMMARY_CALLS, row, 0));
+	struct bytes hist = batch_get_bytes(b, SUMMARY_HIST, row);
+	struct rollup_row key = {
+		.op = batch_get(b, SUMMARY_OP, row, -1), .thread_id = batch_get(b, SUMMARY_THREAD_ID, row, -1),
+		.file_id = batch_get(b, SUMMARY_FILE_ID, row, -1), .err = batch_get(b, SUMMARY_ERR, row, -1),
+		.class = batch_get(b, SUMMARY_CLASS, row, -1), .window = batch_get(b, SUMMARY_WINDOW, row, -1),
+	}, *to;
+	bool failed = key.err > 0;
+	int e;
+
+	assert(b->table == TABLE_SUMMARY);
+	key_mask(&key, r->keys);
+	e = rollup_find(r, &key, &to);
+	if (e < 0)
+		return e;
+	to->calls = add_sat(to->calls, calls);
+	to->errors = add_sat(to->errors, failed ? calls : 0);
+	to->bytes = add_sat(to->bytes, at_least_0(batch_get(b, SUMMARY_BYTES, row, 0)));
+	to->time_ns = add_sat(to->time_ns, at_least_0(batch_get(b, SUMMARY_TIME, row, 0)));
+	to->max_ns = MAX(to->max_ns, at_least_0(batch_get(b, SUMMARY_MAX, row, 0)));
+	return hist_unpack(&to->hist, hist.data, hist.len);
+}
+
+int rollup_add(struct rollup *r, const struct batch *b)
+{
+	assert(b->table == TABLE_OP || b->table == TABLE_SUMMARY);
+	for (size_t i = 0; i < b->rows; i++) {
+		int e = b->table == TABLE_OP ? rollup_add_op(r, b, i) : rollup_add_summary(r, b, i);
+
+		if (e < 0)
+			return e;
+	}
+	return 0;
+}
+
+/* ---- regrouping ---- */
+
+static int rollup_add_row(struct rollup *r, const struct rollup_row *key, const struct rollup_row *sums)
+{
+	struct rollup_row *to;
+	int e = rollup_find(r, key, &to);
+
+	if (e < 0)
+		return e;
+	to->calls = add_sat(to->calls, sums->calls);
+	to->errors = add_sat(to->errors, sums->errors);
+	to->bytes = add_sat(to->bytes, sums->bytes);
+	to->time_ns = add_sat(to->time_ns, sums->time_ns);
+	to->max_ns = MAX(to->max_ns, sums->max_ns);
+	return hist_merge(&to->hist, &sums->hist);
+}
+
+int rollup_merge(struct rollup *r, const struct rollup *other)
+{
+	assert(r->keys == other->keys && r != other);
+	for (size_t i = 0; i < other->count; i++) {
+		int e = rollup_add_row(r, &other->rows[i], &other->rows[i]);
+
+		if (e < 0)
+			return e;
+	}
+	r->running += other->running;
+	return 0;
+}
+
+int rollup_regroup(const struct rollup *r, unsigned int keys, bool (*map)(void *arg, struct rollup_row *key), void *arg,
+                   struct rollup **ret)
+{
+	_cleanup_(rollup_freep) struct rollup *out = NULL;
+	int e = rollup_new(&out, keys);
+
+	for (size_t i = 0; i < r->count && e >= 0; i++) {
+		struct rollup_row key = r->rows[i];
+
+		if (map && !map(arg, &key))
+			continue;
+		key_mask(&key, keys);
+		e = rollup_add_row(out, &key, &r->rows[i]);
+	}
+	if (e < 0)
+		return e;
+	out->running = r->running;
+	*ret = TAKE_PTR(out);
+	return 0;
+}
+
+int rollup_project(const struct rollup *r, unsigned int keys, struct rollup **ret)
+{
+	assert((keys & ~r->keys) == 0);
+	return rollup_regroup(r, keys, NULL, NULL, ret);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scan_internal.h: what scan.c and pick.c share. */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "analysis/rollup/scan.h"
+
+#define SCAN_IDS_TRIED_MAX 64 /* ids looked up in the set of every block; more cost more than they save */
+
+/* A row of a block, with its duration. */
+struct row_ref {
+	int64_t dur;
+	uint32_t block, row;
+};
+
+struct item {
+	size_t block;   /* of op */
+	size_t summary; /* its summary's block, SIZE_MAX: none */
+};
+
+struct scan;
+
+struct worker {
+	struct scan *scan;
+	struct rollup *rollup;
+	struct store_cursor *cursor;
+	struct map clip;
+	struct row_ref *running;
+	size_t running_count, running_cap;
+	uint64_t summed, read, skipped;
+	struct error err;
+};
+
+struct scan {
+	const struct store *store;
+	const struct scan_options *opt;
+	struct item *items;
+	size_t item_count;
+	atomic_size_t next_item;
+	atomic_bool failed;
+	uint64_t *block_max; /* by block: longest chosen call that is no waiting, plus one; each block has one writer */
+	struct worker *workers;
+	unsigned int worker_count;
+};
+
+/* Fills ret->running and ret->slowest after the work. 0 or negative. */
+int pick_running(struct scan *scan, struct scan_result *ret, struct error *err);
+int pick_slowest(struct scan *scan, struct scan_result *ret, struct error *err);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * call_text.h: one row of op as one line of text in strace's spelling, with names from the dimension tables.
+ *
+ *   openat(AT_FDCWD</tmp>, "x", O_RDONLY|O_CLOEXEC) = 3</tmp/x>
+ *   pread64(3</tmp/x>, ..., 4096, 8192) = 4096
+ *   read(5<pipe:[4711]>, ..., 64) = ? ERESTARTSYS (To be restarted if SA_RESTART is set)
+ *
+ * What a trace does not hold (content of buffers and structures) is "...". Names that programs chose are escaped:
+ * nothing in them reaches a terminal as a control sequence.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "batch/batch.h"
+#include "batch/dims.h"
+
+struct call_text_style {
+	bool brief;            /* leaves buffers and structures out, sizes as "1,812 B" */
+	unsigned int path_max; /* names of descriptors get at most so many columns, cut in the middle; 0: whole */
+	unsigned int align;    /* the result begins at least at this column of the call's text; 0: right behind it */
+};
+
+/* "name(arguments) = result". 0 or -ENOMEM. */
+int call_text(struct buf *to, const struct batch *op, size_t row, const struct dims *dims,
+	      const struct call_text_style *style);
+/* "name(arguments)" alone, for calls that still run. */
+int call_text_entry(struct buf *to, const struct batch *op, size_t row, const struct dims *dims,
+		    const struct call_text_style *style);
+/* The result alone: "4096", "-1 ENOENT (No such file or directory)", "?". */
+int call_text_result(struct buf *to, const struct batch *op, size_t row, const struct dims *dims,
+		     const struct call_text_style *style);
+/*
+ * Text as strace writes it in a string: \n, \t, octal for control bytes, invalid UTF-8 and characters that turn the
+ * text round or are invisible; also for those of `also` ("<>" in descriptors, "\"" in quotes).
+ */
+int call_text_escape(struct buf *to, struct bytes text, const char *also);

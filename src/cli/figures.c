@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/figures.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/format.h"
+#include "schema/ops.h"
+
+#define WAITING_SHOWN 4 /* kinds of waiting that are named */
+#define LABEL_MAX 4096
+/* Columns from which a line has room for the little histogram; a path needs more room. */
+#define SPARK_FROM 100
+#define SPARK_FROM_FILE 132
+
+static const char *const by_words[] = {"op", "process", "thread", "file", "error"};
+static const char *const sort_words[] = {"time", "calls", "bytes", "errors", "max"};
+
+static_assert(ARRAY_SIZE(by_words) == FIGURES_BY_COUNT, "a word for each grouping");
+static_assert(ARRAY_SIZE(sort_words) == FIGURES_SORT_COUNT, "a word for each order");
+
+const char *figures_by_word(enum figures_by by)
+{
+	assert(by < FIGURES_BY_COUNT);
+	return by_words[by];
+}
+
+const char *figures_sort_word(enum figures_sort sort)
+{
+	assert(sort < FIGURES_SORT_COUNT);
+	return sort_words[sort];
+}
+
+static int word_find(const char *const *words, size_t count, const char *word)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(words[i], word))
+			return (int)i;
+	}
+	return -1;
+}
+
+int figures_by_find(const char *word)
+{
+	return word_find(by_words, FIGURES_BY_COUNT, word);
+}
+
+int figures_sort_find(const char *word)
+{
+	return word_find(sort_words, FIGURES_SORT_COUNT, word);
+}
+
+/* ---- grouping ---- */
+
+struct grouping {
+	const struct dims *dims;
+	const struct figures_options *opt;
+	bool waiting; /* the calls that wait, instead of those that do not */
+};
+
+/* What the row belongs to under each grouping. */
+static int64_t key_of(const struct grouping *g, enum figures_by by, const struct rollup_row *row)
+{
+	const struct dims_thread *t;
+	const struct dims_file *f;
+
+	switch (by) {
+	case FIGURES_OP:
+		return row->op;
+	case FIGURES_PROCESS:
+		t = row->thread_id < 0 ? NULL : dims_thread(g->dims, row->thread_id);
+		return t ? t->process_id : -1;
+	case FIGURES_THREAD:
+		t = row->thread_id < 0 ? NULL : dims_thread(g->dims, row->thread_id);
+		return t && t->task >= 0 ? t->task : row->thread_id;
+	case FIGURES_FILE:
+		f = row->file_id < 0 ? NULL : dims_file(g->dims, row->file_id);
+		return f && f->inode >= 0 ? f->inode : row->file_id;
+	case FIGURES_ERROR:
+		return row->err;
+	default:
+		return -1;
+	}
+}
+
+/* Puts the key into op, the one field that the regrouped rows are keyed by. */
+static bool regroup(void *arg, struct rollup_row *row)
+{
+	const struct grouping *g = arg;
+
+	if ((row->class == CLASS_WAIT) != g->waiting)
+		return false;
+	for (unsigned int by = 0; by < FIGURES_BY_COUNT; by++) {
+		if (g->opt->only[by] >= 0 && key_of(g, by, row) != g->opt->only[by])
+			return false;
+	}
+	if (g->waiting)
+		return true;
+	if (g->opt->by == FIGURES_ERROR && row->err < 0)
+		return false;
+	row->op = key_of(g, g->opt->by, row);
+	return true;
+}
+
+/* ---- labels ---- */
+
+static struct bytes base_name(struct bytes path)
+{
+	const uint8_t *slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
+	size_t skip = slash ? (size_t)(slash + 1 - path.data) : 0;
+
+	return skip < path.len ? (struct bytes){path.data + skip, path.len - skip} : path;
+}
+
+static int label_process(struct buf *b, const struct dims *d, int64_t id)
+{
+	const struct dims_process *p = id < 0 ? NULL : dims_process(d, id);
+	struct bytes name;
+	int r;
+
+	if (!p)
+		return buf_printf(b, "(unknown)");
+	name = base_name(p->exe);
+	if (!name.len)
+		name = base_name((struct bytes){p->argv.data, p->argv.len ? strnlen((const char *)p->argv.data, p->argv.len) : 0});
+	r = name.len ? format_safe(b, name.data, name.len) : buf_printf(b, "process");
+	return r < 0 ? r : buf_printf(b, " %lld", (long long)p->pid);
+}
+
+static int label_thread(struct buf *b, const struct dims *d, int64_t id)
+{
+	const struct dims_thread *t = id < 0 ? NULL : dims_thread(d, id);
+	int r;
+
+	if (!t)
+		return buf_printf(b, "(unknown)");
+	r = t->comm.len ? format_safe(b, t->comm.data, t->comm.len) : buf_printf(b, "thread");
+	return r < 0 ? r : buf_printf(b, " %lld", (long long)t->tid);
+}
+
+static int label_file(struct buf *b, const struct dims *d, int64_t id)
+{
+	struct bytes name;
+
+	if (id < 0)
+		return buf_printf(b, "(no file)");
+	name = dims_file_name(d, id);
+	return format_safe(b, name.data, MIN(name.len, (size_t)LABEL_MAX));
+}
+
+static int make_label(char **ret, const struct dims *d, enum figures_by by, int64_t key)
+{
+	_cleanup_buf_ struct buf b = {0};
+	const char *word;
+	char name[32];
+	int r = 0;
+
+	switch (by) {
+	case FIGURES_OP:
+		r = buf_printf(&b, "%s", op_name((uint32_t)key, name));
+		break;
+	case FIGURES_PROCESS:
+		r = label_process(&b, d, key);
+		break;
+	case FIGURES_THREAD:
+		r = label_thread(&b, d, key);
+		break;
+	case FIGURES_FILE:
+		r = label_file(&b, d, key);
+		break;
+	default:
+		word = vocab_word("err", key);
+		r = word ? buf_printf(&b, "%s %s", word, strerror((int)key)) : buf_printf(&b, "errno %lld", (long long)key);
+		break;
+	}
+	if (r < 0)
+		return r;
+	*ret = strdup(buf_str(&b));
+	return *ret ? 0 : -ENOMEM;
+}
+
+/* ---- order ---- */
+
+static uint64_t sort_value(const struct rollup_row *row, enum figures_sort sort)
+{
+	switch (sort) {
+	case FIGURES_CALLS:
+		return row->calls;
+	case FIGURES_BYTES:
+		return row->bytes;
+	case FIGURES_ERRORS:
+		return row->errors;
+	case FIGURES_MAX:
+		return row->max_ns;
+	default:
+		return row->time_ns;
+	}
+}
+
+static int compare(const void *a, const void *b, void *arg)
+{
+	const struct figure *x = a, *y = b;
+	const struct figures_options *opt = arg;
+	uint64_t vx = sort_value(x->row, opt->sort), vy = sort_value(y->row, opt->sort);
+
+	if (vx == vy) {
+		vx = x->row->calls;
+		vy = y->row->calls;
+	}
+	if (vx == vy)
+		return strcmp(x->label, y->label);
+	return vx < vy ? 1 : -1;
+}
+
+/* ---- making ---- */
+
+static int compare_calls(const void *a, const void *b)
+{
+	const struct rollup_row *const *x = a, *const *y = b;
+
+	return (*x)->calls < (*y)->calls ? 1 : (*x)->calls > (*y)->calls ? -1 : 0;
+}
+
+static int sum_waiting(struct figures *f, const struct rollup *r, struct grouping *g)
+{
+	_cleanup_(rollup_freep) struct rollup *waiting = NULL;
+	_cleanup_free_ const struct rollup_row **rows = NULL;
+	_cleanup_buf_ struct buf text = {0};
+	size_t count;
+	int ret;
+
+	g->waiting = true;
+	ret = rollup_regroup(r, ROLLUP_OP, regroup, g, &waiting);
+	if (ret < 0)
+		return ret;
+	count = rollup_count(waiting);
+	rows = calloc(count + 1, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		rows[i] = rollup_row(waiting, i);
+		f->waiting_calls += rows[i]->calls;
+		f->waiting_ns += rows[i]->time_ns;
+	}
+	qsort(rows, count, sizeof(*rows), compare_calls);
+	for (size_t i = 0; i < count && i < WAITING_SHOWN && ret >= 0; i++) {
+		char name[32];
+
+		ret = buf_printf(&text, "%s%s %s", i ? ", " : "", op_name((uint32_t)rows[i]->op, name),
+				 format_count(rows[i]->calls).s);
+	}
+	if (ret >= 0 && count > WAITING_SHOWN)
+		ret = buf_printf(&text, ", ...");
+	f->waiting = ret < 0 ? NULL : strdup(buf_str(&text));
+	return ret < 0 ? ret : f->waiting ? 0 : -ENOMEM;
+}
+
+int figures_make(struct figures *ret, const struct rollup *r, const struct dims *d, const struct figures_options *opt)
+{
+	struct grouping g = {.dims = d, .opt = opt};
+	int result;
+
+	*ret = (struct figures){0};
+	result = rollup_regroup(r, ROLLUP_OP, regroup, &g, &ret->grouped);
+	if (result < 0)
+		return result;
+	ret->items = calloc(rollup_count(ret->grouped) + 1, sizeof(*ret->items));
+	if (!ret->items)
+		return -ENOMEM;
+	for (size_t i = 0; i < rollup_count(ret->grouped); i++) {
+		struct figure *f = &ret->items[ret->count];
+
+		f->row = rollup_row(ret->grouped, i);
+		f->key = f->row->op;
+		ret->calls += f->row->calls;
+		ret->errors += f->row->errors;
+		ret->bytes += f->row->bytes;
+		ret->time_ns += f->row->time_ns;
+		result = make_label(&f->label, d, opt->by, f->key);
+		if (result < 0)
+			return result;
+		if (!opt->text || strcasestr(f->label, opt->text))
+			ret->count++;
+		else
+			free(TAKE_PTR(f->label));
+	}
+	qsort_r(ret->items, ret->count, sizeof(*ret->items), compare, (void *)opt);
+	return sum_waiting(ret, r, &g);
+}
+
+void figures_free(struct figures *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		free(f->items[i].label);
+	free(f->items);
+	free(f->waiting);
+	rollup_free(f->grouped);
+	*f = (struct figures){0};
+}
+
+/* ---- a line ---- */
+
+enum { COL_CALLS = 12, COL_ERRORS = 9, COL_BYTES = 11, COL_TIME = 9, COL_SHARE = 6, COL_DUR = 8 };
+
+static bool has_spark(enum figures_by by, size_t width)
+{
+	return width >= (by == FIGURES_FILE ? SPARK_FROM_FILE : SPARK_FROM);
+}
+
+static size_t label_width(enum figures_by by, size_t width)
+{
+	size_t numbers = COL_CALLS + COL_ERRORS + COL_BYTES + COL_TIME + COL_SHARE + 3 * COL_DUR;
+
+	if (has_spark(by, width))
+		numbers += 1 + FORMAT_SPARK_WIDTH;
+	return width > numbers + 8 ? width - numbers : 8;
+}
+
+static const char *title_word(enum figures_by by)
+{
+	static const char *const words[] = {"OPERATIONS", "PROCESSES", "THREADS", "FILES", "ERRORS"};
+
+	return words[by];
+}
+
+int figures_title(struct buf *out, enum figures_by by, size_t width)
+{
+	static const struct {
+		const char *text;
+		size_t width;
+	} columns[] = {{"calls", COL_CALLS}, {"errors", COL_ERRORS}, {"bytes", COL_BYTES}, {"time", COL_TIME},
+		       {"% I/O", COL_SHARE}, {"p50", COL_DUR}, {"p99", COL_DUR}, {"max", COL_DUR}};
+	int r = format_pad(out, title_word(by), label_width(by, width), false);
+
+	for (size_t i = 0; i < ARRAY_SIZE(columns) && r >= 0; i++)
+		r = format_pad(out, columns[i].text, columns[i].width, true);
+	if (r >= 0 && has_spark(by, width))
+		r = format_pad(out, " " FORMAT_SPARK_TITLE, 1 + FORMAT_SPARK_WIDTH, false);
+	return r;
+}
+
+static int add_label(struct buf *out, const char *label, enum figures_by by, size_t width)
+{
+	_cleanup_buf_ struct buf cut = {0};
+	int r;
+
+	if (by != FIGURES_FILE)
+		return format_pad(out, label, width, false);
+	r = format_path(&cut, label, strlen(label), width - 1);
+	return r < 0 ? r : format_pad(out, buf_str(&cut), width, false);
+}
+
+/* A percentile is the middle of its bucket: never more than the largest value. */
+static int64_t quantile(const struct rollup_row *row, double q)
+{
+	return (int64_t)MIN(hist_quantile(&row->hist, q), row->max_ns);
+}
+
+int figures_line(struct buf *out, const struct figures *all, const struct figure *f, enum figures_by by, size_t width)
+{
+	const struct rollup_row *row = f->row;
+	int r = add_label(out, f->label, by, label_width(by, width));
+
+	if (r >= 0)
+		r = format_pad(out, format_count(row->calls).s, COL_CALLS, true);
+	if (r >= 0)
+		r = format_pad(out, format_count(row->errors).s, COL_ERRORS, true);
+	if (r >= 0)
+		r = format_pad(out, row->bytes ? format_size(row->bytes).s : "-", COL_BYTES, true);
+	if (r >= 0)
+		r = format_pad(out, format_time((int64_t)row->time_ns).s, COL_TIME, true);
+	if (r >= 0)
+		r = format_pad(out, format_percent(row->time_ns, all->time_ns).s, COL_SHARE, true);
+	if (r >= 0)
+		r = format_pad(out, format_dur(quantile(row, 0.5), 2).s, COL_DUR, true);
+	if (r >= 0)
+		r = format_pad(out, format_dur(quantile(row, 0.99), 2).s, COL_DUR, true);
+	if (r >= 0)
+		r = format_pad(out, format_dur((int64_t)row->max_ns, 3).s, COL_DUR, true);
+	if (r >= 0 && has_spark(by, width))
+		r = buf_printf(out, " %s", format_spark(&row->hist).s);
+	return r;
+}

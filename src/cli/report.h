@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.h: what the files of `weir report` share. Not for other commands. */
+#pragma once
+
+#include <stdio.h>
+
+#include "analysis/rollup/scan.h"
+#include "cli/format.h"
+#include "cli/shared.h"
+
+#define REPORT_SLOWEST_SCREEN 4    /* calls under SLOWEST */
+#define REPORT_SLOWEST_PIPE 1000   /* rows of `report slow` in a pipe, without --head */
+
+struct report_opts {
+	struct read_flags read;
+	const char *sort;
+	int64_t head; /* 0: TEXT_ROWS_MAX on a terminal, else no limit */
+};
+
+/* ---- groups: many ids, one line ---- */
+
+struct report;
+
+/*
+ * Names are made once per id: two ids with the same key are one group. `key` tells groups apart, `name` is shown
+ * (bytes as the program chose them, made safe when printed). Returns 0, 1 to leave the id out, or -ENOMEM.
+ */
+typedef int group_fn(const struct report *r, int64_t id, struct buf *key, struct buf *name);
+
+struct group {
+	struct bytes name;
+	uint64_t members; /* ids: connections, threads, names of a file */
+	int64_t id;       /* the first */
+};
+
+struct grouping {
+	const struct report *report;
+	group_fn *fn;
+	struct map ids; /* id + 1 -> group + 1, 0: left out */
+	struct intern keys;
+	struct group *groups;
+	size_t cap;
+	int error;
+};
+
+void grouping_free(struct grouping *g);
+#define _cleanup_grouping_ _cleanup_(grouping_free)
+/* The group of an id, -1 where it is left out (or out of memory: g->error). */
+int64_t grouping_of(struct grouping *g, int64_t id);
+static inline size_t grouping_count(const struct grouping *g)
+{
+	return g->keys.count;
+}
+
+group_fn group_task, group_comm, group_process, group_file, group_peer, group_dir, group_path;
+
+/* ---- the report ---- */
+
+struct report_loss {
+	uint64_t events[CAUSE_COUNT];
+	uint64_t unknown[CAUSE_COUNT]; /* rows of loss without a number */
+	uint64_t lost, cut, no_file;   /* sums by what they mean */
+	bool lost_unknown;             /* more than `lost` says */
+};
+
+struct report {
+	const struct report_opts *opts;
+	struct store *store;
+	const struct dims *dims;
+	int64_t first, last;   /* of the trace: origin of relative times */
+	int64_t from, to;      /* what is told: within the trace */
+	bool ranged;           /* --from or --to were given */
+	bool filtered;         /* a selection was given */
+	struct select select;
+	struct map threads, files;
+	struct scan_filter filter;
+	struct scan_result scan;
+	struct report_loss loss;
+	struct map locals, peers; /* hash of a socket's address -> how many sockets have it */
+	bool gap_free;
+	char *command;         /* mark weir.command, weir.synth */
+	bool synthetic;
+};
+
+/* Opens and reads what the options name. 0 or negative. */
+int report_open(struct report *r, const struct report_opts *opts, int argc, char **argv, size_t slowest, struct error *err);
+void report_close(struct report *r);
+
+static inline bool report_is_wait(const struct rollup_row *row)
+{
+	return row->class == CLASS_WAIT;
+}
+/* Reads, writes, metadata, sync and sockets: what counts as I/O. Processes, memory and the like do not. */
+static inline bool report_is_io(const struct rollup_row *row)
+{
+	return row->class >= CLASS_DATA && row->class <= CLASS_NET;
+}
+
+/* A point in time as the options want it. */
+struct text report_when(const struct report *r, int64_t ns);
+/* Name of a thread (its comm), safe for the terminal; "" where unknown. */
+int report_comm(const struct report *r, int64_t thread_id, struct buf *out);
+/* The call of a row as one line of at most `width` columns. */
+int report_call(const struct report *r, const struct batch *b, size_t row, size_t width, struct buf *out);
+const char *report_op_name(int64_t op, char buf[static 32]);
+const char *report_err_name(int64_t err, char buf[static 32]);
+
+/* Time of a thread's life within what is told, and what it did with it, ns. */
+struct thread_time {
+	int64_t task, tid;
+	struct bytes comm;
+	uint64_t span, io, wait, other;
+};
+/* Threads (versions of one are one), most I/O first; free() the array. */
+int report_threads(const struct report *r, struct thread_time **ret, size_t *ret_count);
+
+/* Each prints to standard output. 0 or negative. */
+int report_screen(struct report *r);
+int report_table(struct report *r, const char *which, struct error *err);
+int report_json(struct report *r, const char *which, struct error *err);
+/* True where there is a table of that name. */
+bool report_table_known(const char *which);

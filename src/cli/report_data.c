@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_data.c: reads what a report tells: the trace, the selection, losses and marks, the time of threads. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/report.h"
+#include "cli/text.h"
+
+/* ---- the selection, by ids ---- */
+
+static bool in_list(const int32_t *list, size_t count, int64_t v)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (list[i] == v)
+			return true;
+	}
+	return false;
+}
+
+static bool cgroup_selected(const struct select *s, const struct dims *d, int64_t id)
+{
+	const struct dims_cgroup *c = dims_cgroup(d, id);
+
+	for (size_t i = 0; c && i < s->cgroup_count; i++) {
+		size_t len = strlen(s->cgroups[i]);
+
+		if (c->path.len >= len && !memcmp(c->path.data, s->cgroups[i], len) &&
+		    (c->path.len == len || c->path.data[len] == '/' || (len && s->cgroups[i][len - 1] == '/')))
+			return true;
+	}
+	return false;
+}
+
+static bool thread_selected(const struct select *s, const struct dims *d, const struct dims_thread *t)
+{
+	const struct dims_process *p = dims_process(d, t->process_id);
+	bool named = !s->comm_count;
+
+	if (s->pid_count && (!p || (!in_list(s->pids, s->pid_count, p->pid) && !in_list(s->pids, s->pid_count, p->pid_ns))))
+		return false;
+	if (s->tid_count && !in_list(s->tids, s->tid_count, t->tid) && !in_list(s->tids, s->tid_count, t->tid_ns))
+		return false;
+	for (size_t i = 0; i < s->comm_count && !named; i++)
+		named = strlen(s->comms[i]) == t->comm.len && !memcmp(s->comms[i], t->comm.data, t->comm.len);
+	if (!named || (s->cgroup_count && !cgroup_selected(s, d, t->cgroup_id)))
+		return false;
+	for (size_t i = 0; i < s->uid_count; i++) {
+		if (s->uids[i] == t->uid)
+			return true;
+	}
+	return !s->uid_count;
+}
+
+static bool file_selected(const struct select *s, const struct dims *d, int64_t id)
+{
+	const struct dims_file *f = dims_file(d, id);
+	struct bytes name;
+
+	if (!f)
+		return false;
+	/* Either view of the name; else what is shown for it (sockets, pipes, failed names). */
+	if (f->path.data && select_path_match(s, (const char *)f->path.data, f->path.len))
+		return true;
+	if (f->hostpath.data && select_path_match(s, (const char *)f->hostpath.data, f->hostpath.len))
+		return true;
+	name = dims_file_version_name(d, id);
+	return select_path_match(s, (const char *)name.data, name.len);
+}
+
+static int resolve_selection(struct report *r)
+{
+	const struct select *s = &r->select;
+	bool who = s->pid_count || s->tid_count || s->comm_count || s->cgroup_count || s->uid_count;
+	int e = 0;
+
+	r->filtered = who || s->path_count || s->ops_given || s->failed_only || s->min_dur_ns > 0;
+	for (size_t i = 0; who && e >= 0 && i < dims_rows(r->dims, TABLE_THREAD); i++) {
+		int64_t id = dims_id_at(r->dims, TABLE_THREAD, i);
+		const struct dims_thread *t = dims_thread(r->dims, id);
+
+		if (t && thread_selected(s, r->dims, t))
+			e = map_set(&r->threads, (uint64_t)id, 1);
+	}
+	for (size_t i = 0; s->path_count && e >= 0 && i < dims_rows(r->dims, TABLE_FILE); i++) {
+		int64_t id = dims_id_at(r->dims, TABLE_FILE, i);
+
+		if (file_selected(s, r->dims, id))
+			e = map_set(&r->files, (uint64_t)id, 1);
+	}
+	r->filter = (struct scan_filter){
+		.from = r->ranged ? r->from : INT64_MIN, .to = r->ranged ? r->to : INT64_MAX, .ops = s,
+		.threads = who ? &r->threads : NULL, .files = s->path_count ? &r->files : NULL,
+	};
+	return e;
+}
+
+/* ---- losses and marks ---- */
+
+static void take_loss(struct report_loss *l, const struct batch *b, size_t row)
+{
+	int64_t cause = batch_get(b, LOSS_CAUSE, row, CAUSE_DECODE), events = batch_get(b, LOSS_EVENTS, row, -1);
+
+	if (cause < 0 || cause >= CAUSE_COUNT)
+		cause = CAUSE_DECODE;
+	if (events < 0)
+		l->unknown[cause]++;
+	else
+		l->events[cause] += (uint64_t)events;
+}
+
+static void sum_loss(struct report_loss *l)
+{
+	for (int c = 0; c < CAUSE_COUNT; c++) {
+		if (c == CAUSE_PATH_CUT || c == CAUSE_ARG_UNREAD) {
+			l->cut += l->events[c];
+		} else if (c == CAUSE_NO_FILE) {
+			l->no_file += l->events[c];
+		} else if (c != CAUSE_STOPPED && c != CAUSE_HOLD_LIMIT) {
+			l->lost += l->events[c];
+			l->lost_unknown |= l->unknown[c] > 0;
+		}
+	}
+}
+
+static int take_mark(struct report *r, const struct batch *b, size_t row)
+{
+	struct bytes name = batch_get_bytes(b, MARK_NAME, row), text = batch_get_bytes(b, MARK_TEXT, row);
+	bool synth = name.len == 10 && !memcmp(name.data, "weir.synth", 10);
+
+	if (name.len == 13 && !memcmp(name.data, "weir.sequence", 13))
+		r->gap_free = text.len == 8 && !memcmp(text.data, "gap-free", 8);
+	if (!synth && (name.len != 12 || memcmp(name.data, "weir.command", 12)))
+		return 0;
+	r->synthetic |= synth;
+	if (r->command || !text.data)
+		return 0;
+	r->command = strndup((const char *)text.data, text.len);
+	return r->command ? 0 : -ENOMEM;
+}
+
+/* Small tables are read whole. */
+static int read_small(struct report *r, struct error *err)
+{
+	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
+	int e = store_cursor_new(&cursor, r->store);
+
+	for (size_t i = 0; e >= 0 && i < store_block_count(r->store); i++) {
+		const struct store_block *block = store_block(r->store, i);
+		const struct batch *b;
+		struct error unread = {0};
+
+		if (block->table != TABLE_LOSS && block->table != TABLE_MARK)
+			continue;
+		e = store_decode(cursor, i, ~0ull, &b, &unread);
+		if (e == -EBADMSG)
+			e = 0; /* counted as damage */
+		else if (e < 0)
+			return error_set(err, e, "%s", unread.message);
+		else
+			for (size_t row = 0; row < b->rows && e >= 0; row++) {
+				if (block->table == TABLE_LOSS)
+					take_loss(&r->loss, b, row);
+				else
+					e = take_mark(r, b, row);
+			}
+	}
+	sum_loss(&r->loss);
+	return e < 0 ? error_errno(err, e, "reading the trace") : 0;
+}
+
+/* How many sockets share each address: what groups connections. */
+static int count_addresses(struct report *r)
+{
+	_cleanup_(rollup_freep) struct rollup *files = NULL;
+	int e = rollup_project(r->scan.rollup, ROLLUP_FILE, &files);
+
+	for (size_t i = 0; e >= 0 && i < rollup_count(files); i++) {
+		const struct dims_file *f = dims_file(r->dims, rollup_row(files, i)->file_id);
+		uint64_t n = 0;
+
+		if (!f || f->type != FILE_TYPE_SOCKET)
+			continue;
+		if (f->local.data) {
+			map_get(&r->locals, hash_bytes(f->local.data, f->local.len), &n);
+			e = map_set(&r->locals, hash_bytes(f->local.data, f->local.len), n + 1);
+		}
+		n = 0;
+		if (e >= 0 && f->peer.data) {
+			map_get(&r->peers, hash_bytes(f->peer.data, f->peer.len), &n);
+			e = map_set(&r->peers, hash_bytes(f->peer.data, f->peer.len), n + 1);
+		}
+	}
+	return e;
+}
+
+/* ---- opening ---- */
+
+int report_open(struct report *r, const struct report_opts *opts, int argc, char **argv, size_t slowest, struct error *err)
+{
+	struct scan_options scan = {
+		.keys = ROLLUP_OP | ROLLUP_THREAD | ROLLUP_FILE | ROLLUP_ERR | ROLLUP_CLASS, .slowest = slowest,
+	};
+	int e;
+
+	*r = (struct report){.opts = opts};
+	e = read_flags_open(&opts->read, argc, argv, &r->store, err);
+	if (e < 0)
+		return e;
+	r->dims = store_dims(r->store);
+	store_range(r->store, &r->first, &r->last);
+	if (r->first == INT64_MIN || r->last == INT64_MIN)
+		r->first = r->last = 0;
+	e = read_flags_range(&opts->read, r->first, r->last, &r->from, &r->to, err);
+	if (e < 0)
+		return e;
+	r->ranged = opts->read.from || opts->read.to;
+	if (r->ranged && r->from > r->to)
+		return error_set(err, -EINVAL, "--from %s is later than --to %s", opts->read.from, opts->read.to);
+	e = read_flags_select(&opts->read, &r->select, err);
+	if (e < 0)
+		return e;
+	e = resolve_selection(r);
+	if (e < 0)
+		return error_errno(err, e, "choosing rows");
+	e = read_small(r, err);
+	if (e < 0)
+		return e;
+	scan.filter = r->filtered || r->ranged ? &r->filter : NULL;
+	e = scan_run(r->store, &scan, &r->scan, err);
+	if (e < 0)
+		return e;
+	/* For what is told from here on the range is closed. */
+	r->from = r->ranged ? MAX(r->from, r->first) : r->first;
+	r->to = r->ranged ? MIN(r->to, r->last) : r->last;
+	e = count_addresses(r);
+	return e < 0 ? error_errno(err, e, "grouping") : 0;
+}
+
+void report_close(struct report *r)
+{
+	scan_result_free(&r->scan);
+	map_free(&r->threads);
+	map_free(&r->files);
+	map_free(&r->locals);
+	map_free(&r->peers);
+	select_free(&r->select);
+	store_free(r->store);
+	free(r->command);
+}
+
+/* ---- the time of threads ---- */
+
+static int64_t task_of(const struct report *r, int64_t thread_id)
+{
+	const struct dims_thread *t = dims_thread(r->dims, thread_id);
+
+	return t && t->task >= 0 ? t->task : thread_id;
+}
+
+static uint64_t *time_slot(struct thread_time *t, int64_t class)
+{
+	struct rollup_row row = {.class = class};
+
+	return report_is_wait(&row) ? &t->wait : report_is_io(&row) ? &t->io : &t->other;
+}
+
+struct thread_times {
+	struct map tasks; /* -> index */
+	struct thread_time *items;
+	size_t count, cap;
+};
+
+static int times_get(const struct report *r, struct thread_times *all, int64_t thread_id, struct thread_time **ret)
+{
+	const struct dims_thread *t = dims_thread(r->dims, thread_id);
+	int64_t task = task_of(r, thread_id), start, stop;
+	uint64_t at;
+	int e;
+
+	if (!map_get(&all->tasks, (uint64_t)task, &at)) {
+		e = grow((void **)&all->items, &all->cap, all->count + 1, sizeof(*all->items));
+		if (e >= 0)
+			e = map_set(&all->tasks, (uint64_t)task, all->count);
+		if (e < 0)
+			return e;
+		at = all->count++;
+		all->items[at] = (struct thread_time){.task = task, .tid = t ? t->tid : -1};
+	}
+	*ret = &all->items[at];
+	if (t) {
+		const struct dims_thread *born = dims_thread(r->dims, task);
+
+		/* The latest version has the name and the end, the first the beginning. */
+		(*ret)->comm = t->comm;
+		start = MAX(born ? born->since : t->since, r->from);
+		stop = t->stopped == INT64_MIN ? r->to : MIN(t->stopped, r->to);
+		(*ret)->span = stop > start ? MAX((*ret)->span, (uint64_t)(stop - start)) : (*ret)->span;
+	}
+	return 0;
+}
+
+static int times_running(const struct report *r, struct thread_times *all)
+{
+	const struct batch *b = r->scan.running;
+
+	for (size_t i = 0; i < b->rows; i++) {
+		int64_t start = batch_get(b, OP_START, i, INT64_MIN), end = rollup_end(b, i);
+		struct thread_time *t;
+		int e;
+
+		if (start == INT64_MIN) {
+			start = r->first;
+			end = r->last;
+		}
+		start = MAX(start, r->from);
+		end = MIN(end, r->to);
+		if (end <= start)
+			continue;
+		e = times_get(r, all, batch_get(b, OP_THREAD_ID, i, -1), &t);
+		if (e < 0)
+			return e;
+		*time_slot(t, batch_get(b, OP_CLASS, i, CLASS_OTHER)) += (uint64_t)(end - start);
+	}
+	return 0;
+}
+
+static int times_order(const void *a, const void *b)
+{
+	const struct thread_time *x = a, *y = b;
+
+	if (x->io != y->io)
+		return x->io > y->io ? -1 : 1;
+	if (x->wait != y->wait)
+		return x->wait > y->wait ? -1 : 1;
+	return (x->task > y->task) - (x->task < y->task);
+}
+
+int report_threads(const struct report *r, struct thread_time **ret, size_t *ret_count)
+{
+	_cleanup_(rollup_freep) struct rollup *sums = NULL;
+	struct thread_times all = {0};
+	uint64_t key, value;
+	size_t pos = 0;
+	int e = rollup_project(r->scan.rollup, ROLLUP_THREAD | ROLLUP_CLASS, &sums);
+
+	for (size_t i = 0; e >= 0 && i < rollup_count(sums); i++) {
+		const struct rollup_row *row = rollup_row(sums, i);
+		struct thread_time *t;
+
+		e = times_get(r, &all, row->thread_id, &t);
+		if (e >= 0)
+			*time_slot(t, row->class) += row->time_ns;
+	}
+	while (e >= 0 && map_next(&r->scan.clip, &pos, &key, &value)) {
+		struct thread_time *t;
+
+		e = times_get(r, &all, (int64_t)(key >> 4), &t);
+		if (e >= 0)
+			*time_slot(t, (int64_t)(key & 15)) += value;
+	}
+	if (e >= 0)
+		e = times_running(r, &all);
+	map_free(&all.tasks);
+	if (e < 0) {
+		free(all.items);
+		return e;
+	}
+	if (all.count)
+		qsort(all.items, all.count, sizeof(*all.items), times_order);
+	*ret = all.items;
+	*ret_count = all.count;
+	return 0;
+}

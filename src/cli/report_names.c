@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_names.c: what ids are called, and which are told as one. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/report.h"
+#include "schema/ops.h"
+
+/* ---- groups ---- */
+
+void grouping_free(struct grouping *g)
+{
+	for (size_t i = 0; i < g->keys.count; i++)
+		free((void *)g->groups[i].name.data);
+	free(g->groups);
+	map_free(&g->ids);
+	intern_free(&g->keys);
+	*g = (struct grouping){0};
+}
+
+static int grouping_add(struct grouping *g, int64_t id, const struct buf *key, const struct buf *name, int64_t *ret)
+{
+	uint32_t at;
+	bool known = intern_find(&g->keys, key->data, key->len, &at);
+	_cleanup_free_ uint8_t *copy = NULL;
+	int e;
+
+	if (!known) {
+		copy = malloc(name->len + 1);
+		e = grow((void **)&g->groups, &g->cap, g->keys.count + 1, sizeof(*g->groups));
+		if (!copy || e < 0)
+			return -ENOMEM;
+		if (name->len)
+			memcpy(copy, name->data, name->len);
+		e = intern_add(&g->keys, key->data, key->len, &at);
+		if (e < 0)
+			return e;
+		g->groups[at] = (struct group){.name = {TAKE_PTR(copy), name->len}, .id = id};
+	}
+	g->groups[at].members++;
+	*ret = at;
+	return 0;
+}
+
+int64_t grouping_of(struct grouping *g, int64_t id)
+{
+	_cleanup_buf_ struct buf key = {0}, name = {0};
+	uint64_t known;
+	int64_t at = -1;
+	int e;
+
+	if (map_get(&g->ids, (uint64_t)id + 1, &known))
+		return (int64_t)known - 1;
+	e = g->fn(g->report, id, &key, &name);
+	if (e == 0)
+		e = grouping_add(g, id, &key, &name, &at);
+	if (e >= 0)
+		e = map_set(&g->ids, (uint64_t)id + 1, (uint64_t)(at + 1));
+	if (e < 0)
+		g->error = e;
+	return at;
+}
+
+static int put(struct buf *b, struct bytes text)
+{
+	return buf_append(b, text.data, text.len);
+}
+
+static int same(struct buf *key, struct buf *name, struct bytes text)
+{
+	int e = put(key, text);
+
+	return e < 0 ? e : put(name, text);
+}
+
+int group_task(const struct report *r, int64_t id, struct buf *key, struct buf *name)
+{
+	const struct dims_thread *t = dims_thread(r->dims, id);
+	int e;
+
+	if (!t)
+		return buf_printf(key, "?%lld", (long long)id) < 0 ? -ENOMEM : buf_printf(name, "thread %lld", (long long)id);
+	e = buf_printf(key, "%lld", (long long)(t->task >= 0 ? t->task : id));
+	if (e >= 0)
+		e = put(name, t->comm);
+	return e < 0 ? e : buf_printf(name, " %lld", (long long)t->tid);
+}
+
+int group_comm(const struct report *r, int64_t id, struct buf *key, struct buf *name)
+{
+	const struct dims_thread *t = dims_thread(r->dims, id);
+
+	return t ? same(key, name, t->comm) : 0;
+}
+
+/* The name of a process: its leader's thread name, else its program. */
+static struct bytes process_name(const struct report *r, const struct dims_process *p, const struct dims_thread *t)
+{
+	const uint8_t *slash;
+
+	if (t->tid == p->pid && t->comm.len)
+		return t->comm;
+	for (size_t i = 0; i < dims_rows(r->dims, TABLE_THREAD); i++) {
+		const struct dims_thread *leader = dims_thread(r->dims, dims_id_at(r->dims, TABLE_THREAD, i));
+
+		if (leader && leader->process_id == t->process_id && leader->tid == p->pid && leader->comm.len)
+			return leader->comm;
+	}
+	slash = p->exe.len ? memrchr(p->exe.data, '/', p->exe.len) : NULL;
+	if (slash)
+		return (struct bytes){slash + 1, p->exe.len - (size_t)(slash + 1 - p->exe.data)};
+	return p->exe.len ? p->exe : t->comm;
+}
+
+int group_process(const struct report *r, int64_t id, struct buf *key, struct buf *name)
+{
+	const struct dims_thread *t = dims_thread(r->dims, id);
+	const struct dims_process *p = t ? dims_process(r->dims, t->process_id) : NULL;
+	int e;
+
+	if (!p)
+		return group_task(r, id, key, name);
+	e = buf_printf(key, "p%lld", (long long)t->process_id);
+	if (e >= 0)
+		e = put(name, process_name(r, p, t));
+	return e < 0 ? e : buf_printf(name, " %lld", (long long)p->pid);
+}
+
+static uint64_t sharing(const struct map *m, struct bytes address)
+{
+	uint64_t n = 0;
+
+	if (address.len)
+		map_get(m, hash_bytes(address.data, address.len), &n);
+	return n;
+}
+
+/* Connections to one listening address are one group, so are those to one server; else each is its own. */
+static int group_socket(const struct report *r, const struct dims_file *f, int64_t id, struct buf *key, struct buf *name)
+{
+	bool to_us = sharing(&r->locals, f->local) > 1, to_them = sharing(&r->peers, f->peer) > 1;
+	int e;
+
+	/* A port of ours that many share is a service; an unnamed unix peer says nothing. */
+	if (to_us && f->local.len > 5) {
+		e = buf_printf(key, "l:");
+		if (e >= 0)
+			e = put(key, f->local);
+		if (e >= 0)
+			e = buf_printf(name, "clients, ");
+		return e < 0 ? e : put(name, f->local);
+	}
+	if (to_them && f->peer.len > 5) {
+		e = buf_printf(key, "r:");
+		if (e >= 0)
+			e = put(key, f->peer);
+		if (e >= 0)
+			e = buf_printf(name, "to ");
+		return e < 0 ? e : put(name, f->peer);
+	}
+	return same(key, name, dims_file_name(r->dims, id));
+}
+
+int group_file(const struct report *r, int64_t id, struct buf *key, struct buf *name)
+{
+	const struct dims_file *f = dims_file(r->dims, id);
+	int e;
+
+	if (id < 0)
+		return buf_printf(key, "-") < 0 ? -ENOMEM : buf_printf(name, "(no file)");
+	if (!f)
+		return buf_printf(key, "?") < 0 ? -ENOMEM : buf_printf(name, "(unknown file)");
+	if (f->type == FILE_TYPE_SOCKET)
+		return group_socket(r, f, id, key, name);
+	if (f->name_only || f->inode < 0)
+		return same(key, name, dims_file_version_name(r->dims, id));
+	e = buf_printf(key, "i%lld", (long long)f->inode);
+	return e < 0 ? e : put(name, dims_file_name(r->dims, id));
+}
+
+int group_peer(const struct report *r, int64_t id, struct buf *key, struct buf *name)
+{
+	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id);
+
+	return f && f->type == FILE_TYPE_SOCKET ? group_socket(r, f, id, key, name) : 1;
+}
+
+/* Files alone, by the name that they had at the call. */
+int group_path(const struct report *r, int64_t id, struct buf *key, struct buf *name)
+{
+	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id);
+
+	return f && f->type != FILE_TYPE_SOCKET ? group_file(r, id, key, name) : 1;
+}
+
+int group_dir(const struct report *r, int64_t id, struct buf *key, struct buf *name)
+{
+	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id);
+	struct bytes path;
+	const uint8_t *slash;
+
+	if (!f || f->type == FILE_TYPE_SOCKET || f->type == FILE_TYPE_PIPE || f->type == FILE_TYPE_ANON)
+		return 1;
+	path = dims_file_name(r->dims, id);
+	if (f->type == FILE_TYPE_DIRECTORY)
+		return same(key, name, path);
+	slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
+	if (!slash)
+		return 1;
+	return same(key, name, (struct bytes){path.data, MAX((size_t)(slash - path.data), (size_t)1)});
+}
+
+/* ---- single names ---- */
+
+struct text report_when(const struct report *r, int64_t ns)
+{
+	if (r->opts->read.rel)
+		return format_rel(ns - r->first, 6);
+	return format_when(ns, r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL);
+}
+
+int report_comm(const struct report *r, int64_t thread_id, struct buf *out)
+{
+	const struct dims_thread *t = dims_thread(r->dims, thread_id);
+
+	return t ? format_safe(out, t->comm.data, t->comm.len) : 0;
+}
+
+const char *report_op_name(int64_t op, char buf[static 32])
+{
+	if (op < 0 || op > UINT32_MAX)
+		return "?";
+	return op_name((uint32_t)op, buf);
+}
+
+const char *report_err_name(int64_t err, char buf[static 32])
+{
+	const char *word = vocab_word("err", err);
+
+	if (word)
+		return word;
+	snprintf(buf, 32, "errno %lld", (long long)err);
+	return buf;
+}
+
+/* read(8</srv/x>, 4096) = 4096: the call, its file, what it asked for and got. */
+int report_call(const struct report *r, const struct batch *b, size_t row, size_t width, struct buf *out)
+{
+	_cleanup_buf_ struct buf head = {0}, tail = {0};
+	int64_t file = batch_get(b, OP_FILE_ID, row, -1), fd = batch_get(b, OP_FD, row, INT64_MIN);
+	int64_t ret = batch_get(b, OP_RET, row, 0), err = batch_get(b, OP_ERR, row, -1);
+	char op[32], word[32];
+	struct bytes path = file >= 0 ? dims_file_version_name(r->dims, file) : (struct bytes){NULL, 0};
+	size_t used, room;
+	int e = buf_printf(&head, "%s(", report_op_name(batch_get(b, OP_OP, row, -1), op));
+
+	if (e >= 0 && fd != INT64_MIN)
+		e = buf_printf(&head, "%lld", (long long)fd);
+	if (e >= 0 && !batch_is_null(b, OP_SIZE, row))
+		e = buf_printf(&tail, ", %s", format_size((uint64_t)MAX(batch_get(b, OP_SIZE, row, 0), 0)).s);
+	if (e >= 0)
+		e = buf_printf(&tail, ")");
+	if (e >= 0 && batch_is_null(b, OP_RET, row))
+		e = buf_printf(&tail, " ...");
+	else if (e >= 0 && err > 0)
+		e = buf_printf(&tail, " = %s", report_err_name(err, word));
+	else if (e >= 0)
+		e = buf_printf(&tail, " = %lld", (long long)ret);
+	used = format_width(buf_str(&head)) + format_width(buf_str(&tail)) + 2;
+	room = width > used + 8 ? width - used : 8;
+	if (e >= 0)
+		e = put(out, (struct bytes){head.data, head.len});
+	if (e >= 0 && path.data) {
+		e = buf_append(out, "<", 1);
+		if (e >= 0)
+			e = format_path(out, path.data, path.len, room);
+		if (e >= 0)
+			e = buf_append(out, ">", 1);
+	}
+	return e < 0 ? e : put(out, (struct bytes){tail.data, tail.len});
+}

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+/* sql_print.c: the rows of a statement on standard output. */
+#include "cli/sql_print.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/format.h"
+#include "schema/vocab.h"
+
+#define TABLE_PIECE   20000 /* rows that are aligned together; a longer list is printed in pieces */
+#define TEXT_CELL_MAX 60    /* columns of a text on a terminal; longer ones are cut in the middle */
+
+static int no_memory(struct error *err)
+{
+	return error_errno(err, -ENOMEM, "cannot print the result");
+}
+
+/* ---- loss ---- */
+
+static void add_loss(const struct batch *b, struct sql_loss *loss)
+{
+	for (size_t i = 0; i < b->rows; i++) {
+		int64_t cause = batch_get(b, LOSS_CAUSE, i, 0),
+			events = batch_get(b, LOSS_EVENTS, i, -1);
+
+		if (cause == CAUSE_STOPPED)
+			continue; /* what ended the recording, nothing that is missing */
+		if (events < 0) {
+			loss->unknown++;
+			continue;
+		}
+		loss->events += (uint64_t)events;
+		if (cause >= 0 && cause < (int64_t)ARRAY_SIZE(loss->causes))
+			loss->causes[cause] += (uint64_t)events;
+	}
+}
+
+int sql_loss_read(struct store *s, struct sql_loss *ret, struct error *err)
+{
+	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
+	struct sql_loss loss = {0};
+	int r = store_cursor_new(&cursor, s);
+
+	if (r < 0)
+		return error_errno(err, r, "cannot read the loss of the trace");
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		const struct store_block *block = store_block(s, i);
+		const struct batch *b;
+
+		if (block->table != TABLE_LOSS || block->damaged)
+			continue;
+		r = store_decode(cursor, i, ~0ull, &b, err);
+		if (r == -EBADMSG) {
+			err->code = 0; /* counted as damage */
+			continue;
+		}
+		if (r < 0)
+			return r;
+		add_loss(b, &loss);
+	}
+	store_damage(s, &loss.damage);
+	*ret = loss;
+	return 0;
+}
+
+void sql_loss_print(const struct sql_loss *loss)
+{
+	const char *separator = "";
+
+	if (!loss->events && !loss->unknown && !loss->damage.blocks && !loss->damage.bytes)
+		return;
+	fputs("weir: the trace is incomplete, answers may miss something: ", stderr);
+	if (loss->events || loss->unknown) {
+		fprintf(stderr, "%s%s events lost (", format_count(loss->events).s,
+			loss->unknown ? " or more" : "");
+		for (size_t i = 0; i < ARRAY_SIZE(loss->causes); i++) {
+			const char *word = vocab_word("cause", (int64_t)i);
+
+			if (!loss->causes[i])
+				continue;
+			fprintf(stderr, "%s%s %s", separator, word ? word : "unknown",
+				format_count(loss->causes[i]).s);
+			separator = ", ";
+		}
+		fputs(loss->unknown ? "), see SELECT * FROM loss" : ")", stderr);
+		separator = "; ";
+	}
+	if (loss->damage.blocks || loss->damage.bytes)
+		fprintf(stderr, "%s%s damaged blocks, %s not readable (first: %s)", separator,
+			format_count(loss->damage.blocks).s, format_size(loss->damage.bytes).s,
+			loss->damage.first);
+	fputc('\n', stderr);
+}
+
+/* ---- table ---- */
+
+static bool is_number(enum engine_type type)
+{
+	return type == ENGINE_INT || type == ENGINE_FLOAT;
+}
+
+static int add_row(struct engine_result *r, struct table *t, struct buf *text)
+{
+	for (size_t c = 0; c < t->column_count; c++) {
+		if (engine_result_is_null(r, c)) {
+			table_cell(t, "NULL");
+			continue;
+		}
+		buf_clear(text);
+		if (engine_result_text(r, c, text) < 0)
+			return -ENOMEM;
+		table_cell_bytes(t, (struct bytes){text->data ? text->data : (const uint8_t *)"",
+						   text->len});
+	}
+	return t->error;
+}
+
+/* Prints up to `rows` further rows with titles; how many there were. */
+static ssize_t print_piece(struct engine_result *r, const struct table_column *columns, size_t rows,
+			   size_t width, struct buf *text)
+{
+	_cleanup_table_ struct table t = {.columns = columns,
+					  .column_count = engine_result_columns(r)};
+	size_t n = 0;
+
+	while (n < rows && engine_result_next(r)) {
+		if (add_row(r, &t, text) < 0)
+			return -ENOMEM;
+		n++;
+	}
+	if (table_print(&t, stdout, n, width) < 0)
+		return -ENOMEM;
+	return (ssize_t)n;
+}
+
+int sql_print_table(struct engine_result *r, size_t rows_max, size_t width, struct error *err)
+{
+	size_t columns = engine_result_columns(r), more = 0;
+	_cleanup_free_ struct table_column *t = calloc(columns + 1, sizeof(*t));
+	size_t piece = rows_max ? MIN(rows_max, (size_t)TABLE_PIECE) : (size_t)TABLE_PIECE;
+	_cleanup_buf_ struct buf text = {0};
+	ssize_t n;
+
+	if (!t)
+		return no_memory(err);
+	for (size_t c = 0; c < columns; c++) {
+		const struct engine_column *column = engine_result_column(r, c);
+
+		t[c] = (struct table_column){column->name, is_number(column->type),
+					     !is_number(column->type), width ? TEXT_CELL_MAX : 0};
+	}
+	do {
+		n = print_piece(r, t, piece, width, &text);
+	} while (n == (ssize_t)piece && piece == TABLE_PIECE && !ferror(stdout));
+	if (n < 0)
+		return no_memory(err);
+	while (piece != TABLE_PIECE && engine_result_next(r))
+		more++;
+	if (more)
+		printf("%s more rows: pipe the output, or use --csv, to get them all\n",
+		       format_count(more).s);
+	return 0;
+}
+
+/* ---- CSV ---- */
+
+static void put_csv(const char *text, size_t len)
+{
+	bool quote = len == 0 || memchr(text, ',', len) || memchr(text, '"', len) ||
+		     memchr(text, '\n', len) || memchr(text, '\r', len);
+
+	if (!quote) {
+		fwrite(text, 1, len, stdout);
+		return;
+	}
+	fputc('"', stdout);
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '"')
+			fputc('"', stdout);
+		fputc(text[i], stdout);
+	}
+	fputc('"', stdout);
+}
+
+int sql_print_csv(struct engine_result *r, struct error *err)
+{
+	size_t columns = engine_result_columns(r);
+	_cleanup_buf_ struct buf text = {0};
+
+	for (size_t c = 0; c < columns; c++) {
+		const char *name = engine_result_column(r, c)->name;
+
+		if (c)
+			fputc(',', stdout);
+		put_csv(name, strlen(name));
+	}
+	fputs("\r\n", stdout);
+	while (engine_result_next(r) && !ferror(stdout)) {
+		for (size_t c = 0; c < columns; c++) {
+			if (c)
+				fputc(',', stdout);
+			if (engine_result_is_null(r, c))
+				continue;
+			buf_clear(&text);
+			if (engine_result_text(r, c, &text) < 0)
+				return no_memory(err);
+			put_csv(buf_str(&text), text.len);
+		}
+		fputs("\r\n", stdout);
+	}
+	return 0;
+}
+
+/* ---- JSON ---- */
+
+static const char *type_word(enum engine_type type)
+{
+	static const char *const words[] = {
+		[ENGINE_BOOL] = "bool",	 [ENGINE_INT] = "int",	 [ENGINE_FLOAT] = "float",
+		[ENGINE_TIME] = "time",	 [ENGINE_TEXT] = "text", [ENGINE_BLOB] = "blob",
+		[ENGINE_OTHER] = "text",
+	};
+
+	return words[type];
+}
+
+static void put_json(json_t *value)
+{
+	if (!value || json_dumpf(value, stdout, JSON_ENCODE_ANY | JSON_COMPACT) < 0)
+		fputs("null", stdout);
+	json_decref(value);
+}
+
+/* The keys of a row: a name that comes twice gets a number, or the second would hide the first. */
+static json_t *make_keys(const struct engine_result *r)
+{
+	json_t *keys = json_array(), *seen = json_object();
+
+	for (size_t c = 0; c < engine_result_columns(r); c++) {
+		const char *name = engine_result_column(r, c)->name;
+		char numbered[256];
+
+		snprintf(numbered, sizeof(numbered), "%s", name);
+		for (unsigned int n = 2; json_object_get(seen, numbered); n++)
+			snprintf(numbered, sizeof(numbered), "%.200s_%u", name, n);
+		json_object_set_new(seen, numbered, json_true());
+		json_array_append_new(keys, json_string(numbered));
+	}
+	json_decref(seen);
+	return keys;
+}
+
+/* Nanoseconds since the origin; a difference beyond int64_t is cut. */
+static json_int_t since(int64_t ns, int64_t origin)
+{
+	int64_t diff;
+
+	if (__builtin_sub_overflow(ns, origin, &diff))
+		return ns < 0 ? INT64_MIN : INT64_MAX;
+	return diff;
+}
+
+static int put_value(struct engine_result *r, size_t c, int64_t origin, struct buf *text)
+{
+	enum engine_type type = engine_result_column(r, c)->type;
+
+	if (engine_result_is_null(r, c)) {
+		fputs("null", stdout);
+		return 0;
+	}
+	if (type == ENGINE_TIME) {
+		printf("%" JSON_INTEGER_FORMAT, since(engine_result_time(r, c), origin));
+		return 0;
+	}
+	buf_clear(text);
+	if (engine_result_text(r, c, text) < 0)
+		return -ENOMEM;
+	if (type == ENGINE_BOOL || type == ENGINE_INT)
+		fputs(buf_str(text), stdout);
+	else if (type == ENGINE_FLOAT &&
+		 !strpbrk(buf_str(text), "ni")) /* JSON has no nan and no inf */
+		fputs(buf_str(text), stdout);
+	else
+		put_json(json_stringn(buf_str(text), text->len));
+	return 0;
+}
+
+static void put_columns(const struct engine_result *r, const json_t *keys)
+{
+	fputs("\"columns\": [", stdout);
+	for (size_t c = 0; c < engine_result_columns(r); c++) {
+		const struct engine_column *column = engine_result_column(r, c);
+
+		fputs(c ? ",\n  " : "\n  ", stdout);
+		put_json(json_pack("{s:O, s:s, s:s}", "name", json_array_get(keys, c), "type",
+				   type_word(column->type), "unit", column->unit));
+	}
+	fputs("],\n", stdout);
+}
+
+static void put_loss(const struct sql_loss *loss)
+{
+	json_t *causes = json_object();
+
+	for (size_t i = 0; i < ARRAY_SIZE(loss->causes); i++) {
+		const char *word = vocab_word("cause", (int64_t)i);
+
+		if (loss->causes[i])
+			json_object_set_new(causes, word ? word : "unknown",
+					    json_integer((json_int_t)loss->causes[i]));
+	}
+	fputs("\"loss\": ", stdout);
+	put_json(json_pack("{s:I, s:o, s:I, s:I}", "events", (json_int_t)loss->events, "causes",
+			   causes, "damaged_blocks", (json_int_t)loss->damage.blocks,
+			   "damaged_bytes", (json_int_t)loss->damage.bytes));
+}
+
+static int put_rows(struct engine_result *r, const json_t *keys, int64_t origin)
+{
+	_cleanup_buf_ struct buf text = {0};
+	bool first = true;
+	int e = 0;
+
+	fputs("\"rows\": [", stdout);
+	while (e >= 0 && engine_result_next(r) && !ferror(stdout)) {
+		fputs(first ? "\n  {" : ",\n  {", stdout);
+		first = false;
+		for (size_t c = 0; c < engine_result_columns(r) && e >= 0; c++) {
+			if (c)
+				fputs(", ", stdout);
+			put_json(json_incref(json_array_get(keys, c)));
+			fputs(": ", stdout);
+			e = put_value(r, c, origin, &text);
+		}
+		fputc('}', stdout);
+	}
+	fputs("],\n", stdout);
+	return e;
+}
+
+int sql_print_json(struct engine_result *r, int64_t origin, const struct sql_loss *loss,
+		   struct error *err)
+{
+	json_t *keys = make_keys(r);
+	int e;
+
+	printf("{\"origin\": \"%" PRId64 "\",\n", origin);
+	put_columns(r, keys);
+	e = put_rows(r, keys, origin);
+	put_loss(loss);
+	fputs("}\n", stdout);
+	json_decref(keys);
+	return e < 0 ? no_memory(err) : 0;
+}

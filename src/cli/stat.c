@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weir stat: the sums of what a command, a process or the host does, without a file. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/figures.h"
+#include "cli/format.h"
+#include "cli/live.h"
+#include "cli/text.h"
+
+#define ROWS_DEFAULT 20
+
+struct stat_opts {
+	struct record_flags rec;
+	const char *by, *sort, *output;
+	int64_t every_ns, duration_ns, rows;
+	uint64_t ring_bytes;
+	bool lossless, total;
+};
+
+struct stat_run {
+	const struct stat_opts *opts;
+	struct figures_options figures;
+	struct rollup *rollup; /* since the start, or since the last table */
+	const struct dims *dims; /* of the live session */
+	FILE *out;
+	int64_t since, next; /* monotonic; when the sums began, when the next table is due */
+	int failed;
+};
+
+static int take(void *arg, const struct batch_set *rows, const struct dims *dims, struct error *err)
+{
+	struct stat_run *s = arg;
+	int r;
+
+	if (!rows->tables[TABLE_OP] || !rows->tables[TABLE_OP]->rows)
+		return 0;
+	r = rollup_add(s->rollup, rows->tables[TABLE_OP]);
+	return r < 0 ? error_errno(err, r, "summing up") : 0;
+}
+
+static void print_rows(struct stat_run *s, const struct figures *f)
+{
+	size_t max = s->opts->rows > 0 ? (size_t)s->opts->rows : ROWS_DEFAULT;
+	_cleanup_buf_ struct buf line = {0};
+
+	if (figures_title(&line, s->figures.by, FORMAT_COLUMNS) >= 0)
+		fprintf(s->out, "%s\n", buf_str(&line));
+	for (size_t i = 0; i < MIN(max, f->count); i++) {
+		buf_clear(&line);
+		if (figures_line(&line, f, &f->items[i], s->figures.by, FORMAT_COLUMNS) >= 0)
+			fprintf(s->out, "%s\n", buf_str(&line));
+	}
+	if (f->count > max)
+		fprintf(s->out, "%zu more; -n %zu shows all\n", f->count - max, f->count);
+	if (f->waiting_calls)
+		fprintf(s->out, "waiting   %s calls, %s   (%s)\n", format_count(f->waiting_calls).s,
+			format_time((int64_t)f->waiting_ns).s, f->waiting);
+}
+
+static int print_table(struct stat_run *s, const struct record_totals *t, int64_t span_ns)
+{
+	_cleanup_figures_ struct figures f = {0};
+	int r = figures_make(&f, s->rollup, s->dims, &s->figures);
+
+	if (r < 0)
+		return r;
+	fprintf(s->out, "%.2f s   %s calls   %s I/O, %s   %s moved   errors %s   lost %s%s\n", (double)span_ns / NSEC_PER_SEC,
+		format_count(f.calls + f.waiting_calls).s, format_count(f.calls).s, format_time((int64_t)f.time_ns).s,
+		format_size(f.bytes).s, format_count(f.errors).s, format_count(t->source.lost).s,
+		t->source.lost ? "" : t->source.sequence_proved ? " (sequence gap-free)" : "");
+	print_rows(s, &f);
+	fflush(s->out);
+	return 0;
+}
+
+/* A table is due: print it and begin anew, unless the sums shall go on. */
+static int tick(void *arg, const struct record_totals *t)
+{
+	struct stat_run *s = arg;
+	int64_t now = clock_monotonic_ns();
+	int r;
+
+	if (!s->opts->every_ns || now < s->next)
+		return 0;
+	r = print_table(s, t, now - s->since);
+	fputc('\n', s->out);
+	s->next += s->opts->every_ns;
+	if (r >= 0 && !s->opts->total) {
+		rollup_free(TAKE_PTR(s->rollup));
+		r = rollup_new(&s->rollup, FIGURES_KEYS);
+		s->since = now;
+	}
+	s->failed = r;
+	return r;
+}
+
+static int choose_words(const struct stat_opts *o, struct figures_options *f)
+{
+	int by = figures_by_find(o->by ? o->by : "op"), sort = figures_sort_find(o->sort ? o->sort : "time");
+
+	if (by < 0)
+		return fail_usage("stat: --by %s: it is one of op, process, thread, file, error", o->by);
+	if (sort < 0)
+		return fail_usage("stat: --sort %s: it is one of time, calls, bytes, errors, max", o->sort);
+	f->by = (enum figures_by)by;
+	f->sort = (enum figures_sort)sort;
+	for (unsigned int i = 0; i < FIGURES_BY_COUNT; i++)
+		f->only[i] = -1;
+	return 0;
+}
+
+static int run_stat(struct stat_run *s, struct live *live)
+{
+	struct record_sink sink = {take, s};
+	struct record_totals totals = {0};
+	struct error err = {0};
+	int r;
+
+	s->dims = enrich_dims(live->enrich);
+	live->session.sinks = &sink;
+	live->session.sink_count = 1;
+	live->session.tick = tick;
+	live->session.tick_arg = s;
+	live->session.duration_ns = s->opts->duration_ns;
+	s->since = clock_monotonic_ns();
+	s->next = s->since + s->opts->every_ns;
+	r = live_run(live, &totals, &err);
+	if (r >= 0)
+		r = print_table(s, &totals, s->opts->every_ns && !s->opts->total ? clock_monotonic_ns() - s->since
+										  : totals.now - totals.started);
+	if (r >= 0)
+		r = s->failed;
+	if (r < 0)
+		return live_fail(r, err.code ? &err : &(struct error){.code = r});
+	live_warn_lost(&totals, s->opts->lossless);
+	return live_status(&totals);
+}
+
+static int stat_main(const void *opts, int argc, char **argv)
+{
+	const struct stat_opts *o = opts;
+	_cleanup_(live_close) struct live live = {0};
+	struct live_options lo = {.rec = &o->rec, .argc = argc, .argv = argv, .usage = "weir stat", .lossless = o->lossless,
+				  .ring_bytes = o->ring_bytes};
+	struct stat_run s = {.opts = o, .out = stderr};
+	struct error err = {0};
+	int r = choose_words(o, &s.figures);
+
+	if (r)
+		return r;
+	/* The command has standard output for itself, as under strace -c and perf stat. */
+	if (!argc)
+		s.out = stdout;
+	if (o->output) {
+		s.out = fopen(o->output, "we");
+		if (!s.out)
+			return live_fail(-errno, &(struct error){.code = error_errno(&err, -errno, "-o %s", o->output)});
+	}
+	r = live_open(&live, &lo, &err);
+	if (r >= 0)
+		r = rollup_new(&s.rollup, FIGURES_KEYS);
+	r = r < 0 ? live_fail(r, &err) : run_stat(&s, &live);
+	rollup_free(s.rollup);
+	if (o->output && fclose(s.out) != 0)
+		return live_fail(-EIO, &(struct error){.code = -EIO, .message = "-o: the output could not be written"});
+	return r;
+}
+
+static const struct option stat_options[] = {
+	RECORD_FLAGS(struct stat_opts, rec),
+	{0, "every", OPTION_DURATION, "TIME", "print a table every so often: 1s, 5s", offsetof(struct stat_opts, every_ns)},
+	{0, "total", OPTION_FLAG, NULL, "with --every: sums since the start, not since the last table",
+	 offsetof(struct stat_opts, total)},
+	{0, "by", OPTION_STRING, "KEY", "op (default), process, thread, file, error", offsetof(struct stat_opts, by)},
+	{0, "sort", OPTION_STRING, "WORD", "time (default), calls, bytes, errors, max", offsetof(struct stat_opts, sort)},
+	{'n', "rows", OPTION_INT, "N", "at most so many rows (default 20)", offsetof(struct stat_opts, rows)},
+	{'o', "output", OPTION_STRING, "FILE", "print into this file", offsetof(struct stat_opts, output)},
+	{0, "duration", OPTION_DURATION, "TIME", "stop after this time", offsetof(struct stat_opts, duration_ns)},
+	{0, "lossless", OPTION_FLAG, NULL, "lose nothing: slow the program down where it is too fast",
+	 offsetof(struct stat_opts, lossless)},
+	{0, "ring", OPTION_SIZE, "SIZE", "ring buffer per CPU: 16MiB, 64MiB", offsetof(struct stat_opts, ring_bytes)},
+	{0},
+};
+
+static const struct command_example stat_examples[] = {
+	{"weir stat -- tar cf /tmp/x.tar /etc", "what tar did, by call"},
+	{"weir stat -p 4711 --every 1s --by file", "once a second: the files a process works on"},
+	{"weir stat -a --duration 5s --by process", "five seconds of the whole host"},
+	{0},
+};
+
+const struct command command_stat = {
+	.name = "stat",
+	.summary = "count and time the calls of a command, a process or the host, without a file",
+	.usage = "[options] [--] CMD [ARG...] | -p PID | -a",
+	.description =
+		"Prints calls, errors, bytes, time and its distribution by operation, process, thread, file or error, at the "
+		"end or every few seconds. Calls that wait for work (epoll_wait, futex, reads of empty pipes and sockets) are "
+		"a line of their own and in no percentage.\n\n"
+		"With a command the table goes to standard error, without one to standard output; -o names a file.\n\n"
+		"Exit status: the command's own (128 + n where signal n ended it); without a command 0. 1 where recording "
+		"failed, 2 for wrong options.",
+	.options = stat_options,
+	.options_size = sizeof(struct stat_opts),
+	.examples = stat_examples,
+	.takes_command = true,
+	.run = stat_main,
+};

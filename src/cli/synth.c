@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weir synth: writes a synthetic trace. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "capture/synth/synth.h"
+#include "cli/commands.h"
+#include "cli/format.h"
+#include "cli/shared.h"
+#include "enrich/enrich.h"
+
+#define SYNTH_ROWS_DEFAULT 1000000
+#define SYNTH_SEED_DEFAULT 1
+
+struct synth_opts {
+	const char *output, *profile;
+	int64_t rows, seed;
+	bool quiet;
+};
+
+/* Where a source's rows go. */
+struct pipeline {
+	struct enrich *enrich;
+	struct store_writer *writer;
+	struct batch_set in, out;
+};
+
+static void pipeline_free(struct pipeline *p)
+{
+	struct error err = {0};
+
+	if (p->writer)
+		(void)!store_close(p->writer, &err);
+	enrich_free(p->enrich);
+	batch_set_free(&p->in);
+	batch_set_free(&p->out);
+}
+
+/* An existing trace is moved aside, as `record` does. */
+static int move_old(const char *path, struct error *err)
+{
+	_cleanup_free_ char *old = NULL;
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : error_errno(err, -errno, "-o %s", path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, -EINVAL, "-o %s: exists and is not a plain file; name another", path);
+	if (asprintf(&old, "%s.old", path) < 0) {
+		old = NULL;
+		return error_set(err, -ENOMEM, "out of memory");
+	}
+	if (rename(path, old) < 0)
+		return error_errno(err, -errno, "cannot move %s to %s", path, old);
+	return 0;
+}
+
+static int pump(struct source *source, struct pipeline *p, struct error *err)
+{
+	int r = source_start(source, err);
+
+	while (r >= 0 && r != SOURCE_END) {
+		r = source_read(source, &p->in, 0, err);
+		if (r != SOURCE_ROWS)
+			continue;
+		r = enrich_apply(p->enrich, &p->in, &p->out, err);
+		if (r >= 0)
+			r = store_append_set(p->writer, &p->out, err);
+		batch_set_clear(&p->in);
+		batch_set_clear(&p->out);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int write_trace(const struct synth_opts *o, const struct synth_options *synth, struct error *err)
+{
+	_cleanup_(pipeline_free) struct pipeline p = {0};
+	_cleanup_(source_freep) struct source *source = NULL;
+	/* Blocks are cut by rows alone: how fast this machine writes must not show in the file. */
+	struct store_options store = {.owner = (uid_t)-1, .block_ns = 3600 * NSEC_PER_SEC};
+	struct store_stats stats;
+	int64_t began = clock_monotonic_ns();
+	int r = synth_source_new(&source, synth, err);
+
+	if (r >= 0)
+		r = move_old(o->output, err);
+	if (r >= 0)
+		r = enrich_new(&p.enrich, err);
+	if (r < 0)
+		return r;
+	enrich_keep_dims(p.enrich, false);
+	r = store_create(&p.writer, o->output, &store, err);
+	if (r >= 0)
+		r = pump(source, &p, err);
+	if (r >= 0)
+		r = store_flush(p.writer, true, err);
+	if (r < 0)
+		return r;
+	store_writer_stats(p.writer, &stats);
+	r = store_close(TAKE_PTR(p.writer), err);
+	if (r >= 0 && !o->quiet)
+		fprintf(stderr, "weir: %s   %s synthetic calls (%s, seed %lld)   %s   in %s\n", o->output,
+		        format_count(stats.rows[TABLE_OP]).s, synth_profile_name(synth->profile), (long long)o->seed,
+		        format_size(stats.bytes).s, format_time(clock_monotonic_ns() - began).s);
+	return r;
+}
+
+static int run(const void *opts, int argc, char **argv)
+{
+	struct synth_opts o = *(const struct synth_opts *)opts;
+	struct synth_options synth = {0};
+	struct error err = {0};
+	int profile = o.profile ? synth_profile_find(o.profile) : SYNTH_MIXED;
+
+	if (profile < 0)
+		return fail_usage("synth: no profile '%.80s'; there are mixed, redis, rocksdb, fio, network, hostile", o.profile);
+	if (o.rows < 0)
+		return fail_usage("synth: --rows %lld: must not be negative", (long long)o.rows);
+	o.output = o.output ? o.output : TRACE_DEFAULT;
+	synth.profile = (enum synth_profile)profile;
+	synth.rows = o.rows ? (uint64_t)o.rows : SYNTH_ROWS_DEFAULT;
+	o.seed = o.seed ? o.seed : SYNTH_SEED_DEFAULT;
+	synth.seed = (uint64_t)o.seed;
+	return write_trace(&o, &synth, &err) < 0 ? fail(&err) : 0;
+}
+
+static const struct option options[] = {
+	{'o', "output", OPTION_STRING, "TRACE", "write this trace; an existing one is moved to TRACE.old (default: weir.trace)",
+	 offsetof(struct synth_opts, output)},
+	{'n', "rows", OPTION_INT, "N", "so many calls (default: 1,000,000)", offsetof(struct synth_opts, rows)},
+	{'s', "seed", OPTION_INT, "N", "the same number gives the same calls (default: 1)", offsetof(struct synth_opts, seed)},
+	{0, "profile", OPTION_STRING, "NAME", "mixed (default), redis, rocksdb, fio, network or hostile",
+	 offsetof(struct synth_opts, profile)},
+	{'q', "quiet", OPTION_FLAG, NULL, "say nothing at the end", offsetof(struct synth_opts, quiet)},
+	{0},
+};
+
+static const struct command_example examples[] = {
+	{"weir synth -o big.trace --rows 10000000 --seed 7", "ten million calls to try commands on"},
+	{"weir synth -o bad.trace --rows 100000 --profile hostile", "names and values that break careless readers"},
+	{0},
+};
+
+const struct command command_synth = {
+	.name = "synth",
+	.summary = "write a synthetic trace, for tests and for trying things",
+	.usage = "[-o TRACE] [--rows N] [--seed S] [--profile NAME]",
+	.description =
+		"Writes a trace of calls that nobody made: streams like those of Redis, RocksDB, fio and a web server, or "
+		"hostile ones. The same rows, seed and profile give the same calls on every machine.",
+	.options = options,
+	.options_size = sizeof(struct synth_opts),
+	.examples = examples,
+	.no_args = true,
+	.run = run,
+};

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weir top: what happens now, on a full screen; live from the kernel, or from a trace that still grows. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/live.h"
+#include "cli/text.h"
+#include "cli/top_screen.h"
+
+#define EVERY_DEFAULT_NS NSEC_PER_SEC
+#define POLL_US 50000
+
+struct top_opts {
+	struct record_flags rec;
+	struct option_list inputs;
+	const char *by, *sort;
+	int64_t every_ns;
+	uint64_t ring_bytes;
+};
+
+/* What is shown: the last interval, or everything since the start. */
+struct top {
+	struct top_view view;
+	struct rollup *now, *last, *total; /* growing; the interval before; all */
+	int64_t began, interval_began, next, every_ns; /* monotonic */
+	bool ended;
+	int failed;
+};
+
+static void top_free(struct top *t)
+{
+	rollup_free(t->now);
+	rollup_free(t->last);
+	rollup_free(t->total);
+}
+
+static int top_new(struct top *t, const struct top_opts *o)
+{
+	int r = rollup_new(&t->now, FIGURES_KEYS);
+
+	if (r >= 0)
+		r = rollup_new(&t->last, FIGURES_KEYS);
+	if (r >= 0)
+		r = rollup_new(&t->total, FIGURES_KEYS);
+	t->every_ns = o->every_ns ? o->every_ns : EVERY_DEFAULT_NS;
+	t->began = t->interval_began = clock_monotonic_ns();
+	t->next = t->began + t->every_ns;
+	return r;
+}
+
+/* The interval is over: it becomes what is shown, and part of the total. */
+static int turn(struct top *t, int64_t now)
+{
+	int r = rollup_merge(t->total, t->now);
+
+	if (r < 0)
+		return r;
+	rollup_free(t->last);
+	t->last = TAKE_PTR(t->now);
+	t->view.interval_ns = now - t->interval_began;
+	t->view.total_ns = now - t->began;
+	t->interval_began = now;
+	t->next = now + t->every_ns;
+	return rollup_new(&t->now, FIGURES_KEYS);
+}
+
+static int forget(struct top *t)
+{
+	rollup_free(TAKE_PTR(t->total));
+	rollup_free(TAKE_PTR(t->now));
+	t->began = t->interval_began = clock_monotonic_ns();
+	if (rollup_new(&t->total, FIGURES_KEYS) < 0)
+		return -ENOMEM;
+	return rollup_new(&t->now, FIGURES_KEYS);
+}
+
+/* Keys, and a new screen where one is due. 1: the user wants to leave. */
+static int step(struct top *t)
+{
+	int64_t now = clock_monotonic_ns();
+	enum top_wish wish = top_screen_keys(&t->view);
+	bool due = now >= t->next && !t->view.paused && !t->ended;
+	int r = 0;
+
+	if (wish == TOP_LEAVE)
+		return 1;
+	if (wish == TOP_FORGET)
+		r = forget(t);
+	if (r >= 0 && due)
+		r = turn(t, now);
+	if (r >= 0 && (due || wish != TOP_NOTHING))
+		r = top_screen_draw(&t->view, t->view.show_total ? t->total : t->last);
+	t->failed = MIN(t->failed, r);
+	return r;
+}
+
+/* ---- live ---- */
+
+static int take(void *arg, const struct batch_set *rows, const struct dims *dims, struct error *err)
+{
+	struct top *t = arg;
+	int r = rows->tables[TABLE_OP] ? rollup_add(t->now, rows->tables[TABLE_OP]) : 0;
+
+	return r < 0 ? error_errno(err, r, "summing up") : 0;
+}
+
+static int tick(void *arg, const struct record_totals *totals)
+{
+	struct top *t = arg;
+
+	t->view.lost = totals->source.lost;
+	return step(t);
+}
+
+static int run_live(const struct top_opts *o, struct top *t, int argc, char **argv)
+{
+	_cleanup_(live_close) struct live live = {0};
+	struct live_options lo = {.rec = &o->rec, .argc = argc, .argv = argv, .usage = "weir top",
+				  .ring_bytes = o->ring_bytes};
+	struct record_sink sink = {take, t};
+	struct record_totals totals = {0};
+	struct error err = {0};
+	int r = live_open(&live, &lo, &err);
+
+	if (r < 0)
+		return live_fail(r, &err);
+	t->view.dims = enrich_dims(live.enrich);
+	t->view.what = *live.selection ? live.selection : argc ? argv[0] : "";
+	live.session.sinks = &sink;
+	live.session.sink_count = 1;
+	live.session.tick = tick;
+	live.session.tick_arg = t;
+	r = top_screen_open(&err);
+	if (r >= 0) {
+		r = live_run(&live, &totals, &err);
+		top_screen_close();
+	}
+	if (r >= 0)
+		r = t->failed;
+	if (r < 0)
+		return live_fail(r, err.code ? &err : &(struct error){.code = r});
+	fprintf(stderr, "weir: top: %s\n", totals.why_stopped && strcmp(totals.why_stopped, "asked to") ? totals.why_stopped
+												     : "left");
+	live_warn_lost(&totals, false);
+	return live_status(&totals);
+}
+
+/* ---- a trace ---- */
+
+/* Adds the blocks of op from *next on. */
+static int add_blocks(struct top *t, struct store *s, struct store_cursor *cursor, size_t *next, struct error *err)
+{
+	for (; *next < store_block_count(s); (*next)++) {
+		const struct batch *b;
+		int r;
+
+		if (store_block(s, *next)->table != TABLE_OP)
+			continue;
+		r = store_decode(cursor, *next, rollup_op_columns, &b, err);
+		if (r == -EBADMSG) { /* counted as damage, shown as lost */
+			*err = (struct error){0};
+			continue;
+		}
+		if (r >= 0)
+			r = rollup_add(t->now, b);
+		if (r < 0)
+			return error_errno(err, r, "reading the trace");
+	}
+	return 0;
+}
+
+static int follow(struct top *t, struct store *s, struct error *err)
+{
+	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
+	struct store_damage damage;
+	int64_t first, last;
+	size_t next = 0;
+	int r = store_cursor_new(&cursor, s);
+
+	if (r >= 0)
+		r = add_blocks(t, s, cursor, &next, err);
+	store_range(s, &first, &last);
+	if (r >= 0)
+		r = turn(t, clock_monotonic_ns());
+	t->view.total_ns = first != INT64_MIN ? last - first : 0;
+	t->view.show_total = true; /* what came before is one interval of no known length */
+	t->ended = !store_is_open_ended(s);
+	if (r >= 0)
+		r = top_screen_draw(&t->view, t->total);
+	while (r == 0) {
+		usleep(POLL_US);
+		r = t->ended ? 0 : (int)MIN(store_refresh(s, err), 0);
+		if (r >= 0)
+			r = add_blocks(t, s, cursor, &next, err);
+		store_damage(s, &damage);
+		t->view.lost = damage.rows;
+		if (r >= 0)
+			r = step(t);
+	}
+	return MIN(r, 0);
+}
+
+static int run_trace(const struct top_opts *o, struct top *t)
+{
+	_cleanup_(store_freep) struct store *s = NULL;
+	struct error err = {0};
+	int r = store_open(&s, o->inputs.items, o->inputs.count, &err);
+
+	if (r < 0)
+		return fail(&err);
+	t->view.dims = store_dims(s);
+	t->view.what = o->inputs.items[0];
+	r = top_screen_open(&err);
+	if (r >= 0) {
+		r = follow(t, s, &err);
+		top_screen_close();
+	}
+	return r < 0 ? fail(err.code ? &err : &(struct error){.code = r}) : 0;
+}
+
+/* ---- the command ---- */
+
+static int top_main(const void *opts, int argc, char **argv)
+{
+	const struct top_opts *o = opts;
+	_cleanup_(top_free) struct top t = {.view.figures.only = {-1, -1, -1, -1, -1}};
+	int by = figures_by_find(o->by ? o->by : "process"), sort = figures_sort_find(o->sort ? o->sort : "time");
+
+	if (by < 0)
+		return fail_usage("top: --by %s: it is one of op, process, thread, file, error", o->by);
+	if (sort < 0)
+		return fail_usage("top: --sort %s: it is one of time, calls, bytes, errors, max", o->sort);
+	if (o->inputs.count && (argc || !record_flags_no_target(&o->rec)))
+		return fail_usage("top: -i shows a trace; a command, -p or -a what happens now: use one of them");
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return fail(&(struct error){.code = -ENOTTY, .message = "top needs a terminal; `weir stat --every 1s` prints the "
+					    "same figures line by line"});
+	t.view.figures.by = (enum figures_by)by;
+	t.view.figures.sort = (enum figures_sort)sort;
+	if (top_new(&t, o) < 0)
+		return fail(&(struct error){.code = -ENOMEM});
+	return o->inputs.count ? run_trace(o, &t) : run_live(o, &t, argc, argv);
+}
+
+static const struct option top_options[] = {
+	RECORD_FLAGS(struct top_opts, rec),
+	{'i', "input", OPTION_LIST, "TRACE", "show this trace, which may still be growing", offsetof(struct top_opts, inputs)},
+	{0, "every", OPTION_DURATION, "TIME", "refresh so often (default 1s)", offsetof(struct top_opts, every_ns)},
+	{0, "by", OPTION_STRING, "KEY", "begin with op, process (default), thread, file, error",
+	 offsetof(struct top_opts, by)},
+	{0, "sort", OPTION_STRING, "WORD", "begin with time (default), calls, bytes, errors, max",
+	 offsetof(struct top_opts, sort)},
+	{0, "ring", OPTION_SIZE, "SIZE", "ring buffer per CPU: 16MiB, 64MiB", offsetof(struct top_opts, ring_bytes)},
+	{0},
+};
+
+static const struct command_example top_examples[] = {
+	{"weir top -a", "the whole host, by process"},
+	{"weir top -p 4711 --by file", "the files that a process works on"},
+	{"weir top -i weir.trace", "a trace that another weir is writing"},
+	{0},
+};
+
+const struct command command_top = {
+	.name = "top",
+	.summary = "show what happens now, on a full screen",
+	.usage = "[options] [--] CMD [ARG...] | -p PID | -a | -i TRACE",
+	.description =
+		"Shows calls, errors, bytes, time and its distribution by process, thread, file, operation or error, refreshed "
+		"every second. Keys: o p t f e choose the grouping, c b T x m the order (calls, bytes, time, errors, max), "
+		"Enter goes into the chosen line, Backspace back out, / filters by text, i switches between the last interval "
+		"and everything since the start, r begins anew, space pauses, ? helps, q leaves.\n\n"
+		"Calls that wait for work are a line of their own and in no percentage.\n\n"
+		"Exit status: as weir stat; 1 also where standard output is no terminal.",
+	.options = top_options,
+	.options_size = sizeof(struct top_opts),
+	.examples = top_examples,
+	.takes_command = true,
+	.run = top_main,
+};

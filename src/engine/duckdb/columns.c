@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+/* columns.c: the SQL columns of each table: those of the schema, a TIMESTAMP_NS beside each point
+ * in time, and the names that op_named adds. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/duckdb/scan.h"
+
+/* What op_named adds; docs/howto/sql.md lists them. */
+static const struct {
+	const char *name;
+	enum cell cell;
+	unsigned int column;
+	enum name source;
+} named_columns[] = {
+	{"comm", CELL_NAME, OP_THREAD_ID, NAME_COMM},
+	{"exe", CELL_NAME, OP_THREAD_ID, NAME_EXE},
+	{"pid", CELL_NUMBER, OP_THREAD_ID, NAME_PID},
+	{"ppid", CELL_NUMBER, OP_THREAD_ID, NAME_PPID},
+	{"uid", CELL_NUMBER, OP_THREAD_ID, NAME_UID},
+	{"process_id", CELL_NUMBER, OP_THREAD_ID, NAME_PROCESS_ID},
+	{"cgroup", CELL_NAME, OP_THREAD_ID, NAME_CGROUP},
+	{"container", CELL_NAME, OP_THREAD_ID, NAME_CONTAINER},
+	{"unit", CELL_NAME, OP_THREAD_ID, NAME_UNIT},
+	{"host", CELL_NAME, OP_THREAD_ID, NAME_HOST},
+	{"path", CELL_NAME, OP_FILE_ID, NAME_PATH},
+	{"hostpath", CELL_NAME, OP_FILE_ID, NAME_HOSTPATH},
+	{"file_name", CELL_NAME, OP_FILE_ID, NAME_FILE},
+	{"file_type", CELL_NUMBER_CODE, OP_FILE_ID, NAME_FILE_TYPE},
+	{"path2", CELL_NAME, OP_FILE2_ID, NAME_PATH},
+	{"file2_name", CELL_NAME, OP_FILE2_ID, NAME_FILE},
+	{"peer", CELL_PEER, OP_PEER_ID, NAME_PEER},
+};
+
+/* Byte columns of dimension tables that are ENUMs, by the row's own id. */
+static const struct {
+	enum table_id table;
+	unsigned int column;
+	enum name source;
+} enum_columns[] = {
+	{TABLE_THREAD, THREAD_COMM, NAME_COMM},
+	{TABLE_THREAD, THREAD_EXE, NAME_EXE},
+	{TABLE_FILE, FILE_PATH, NAME_PATH},
+	{TABLE_FILE, FILE_HOSTPATH, NAME_HOSTPATH},
+};
+
+static int bytes_column(struct scan_bind *b, unsigned int column, struct scan_column *c,
+			struct error *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(enum_columns); i++) {
+		if (enum_columns[i].table == b->table && enum_columns[i].column == column) {
+			c->cell = CELL_NAME;
+			c->column = 0; /* the id */
+			return names_texts(b->e, enum_columns[i].source, &c->words, err);
+		}
+	}
+	c->cell = CELL_TEXT;
+	c->type = DUCKDB_TYPE_VARCHAR;
+	if (b->table == TABLE_SUMMARY && column == SUMMARY_HIST) {
+		c->cell = CELL_BLOB;
+		c->type = DUCKDB_TYPE_BLOB;
+	} else if (b->table == TABLE_PROCESS && column == PROCESS_ARGV) {
+		c->cell = CELL_ARGV;
+	}
+	return 0;
+}
+
+static int schema_column(struct scan_bind *b, unsigned int column, struct error *err)
+{
+	const struct column_def *def = &schema_table(b->table)->columns[column];
+	struct scan_column *c = &b->columns[b->column_count++];
+
+	snprintf(c->name, sizeof(c->name), "%s", def->name);
+	c->column = column;
+	switch (def->type) {
+	case COLUMN_BYTES:
+		return bytes_column(b, column, c, err);
+	case COLUMN_CODE:
+		c->cell = CELL_CODE;
+		c->words = engine_vocab(b->e, def->name);
+		return 0;
+	case COLUMN_UINT:
+		c->cell = CELL_INT64;
+		c->type = DUCKDB_TYPE_UBIGINT;
+		return 0;
+	default:
+		c->cell = CELL_INT64;
+		c->type = DUCKDB_TYPE_BIGINT;
+		return 0;
+	}
+}
+
+static void time_column(struct scan_bind *b, unsigned int column)
+{
+	struct scan_column *c = &b->columns[b->column_count++];
+
+	snprintf(c->name, sizeof(c->name), "%s_time", schema_table(b->table)->columns[column].name);
+	c->cell = CELL_INT64;
+	c->type = DUCKDB_TYPE_TIMESTAMP_NS;
+	c->column = column;
+}
+
+static int named_column(struct scan_bind *b, size_t i, struct error *err)
+{
+	struct scan_column *c = &b->columns[b->column_count++];
+
+	snprintf(c->name, sizeof(c->name), "%s", named_columns[i].name);
+	c->cell = named_columns[i].cell;
+	c->column = named_columns[i].column;
+	c->column2 = OP_FILE_ID;
+	c->type = DUCKDB_TYPE_BIGINT;
+	if (c->cell == CELL_NAME || c->cell == CELL_PEER)
+		return names_texts(b->e, named_columns[i].source, &c->words, err);
+	if (c->cell == CELL_NUMBER_CODE)
+		c->words = engine_vocab(b->e, "type");
+	return names_numbers(b->e, named_columns[i].source, &c->numbers, err);
+}
+
+int scan_columns(struct scan_bind *b, bool named, struct error *err)
+{
+	const struct table_def *def = schema_table(b->table);
+	int r = 0;
+
+	static_assert(SCHEMA_COLUMNS_MAX + ARRAY_SIZE(named_columns) + OP_COLUMNS <=
+			      SCAN_COLUMNS_MAX,
+		      "room for all");
+	if (table_is_dimension(b->table))
+		r = names_live(b->e, b->table, &b->live, err);
+	for (unsigned int i = 0; i < def->column_count && r >= 0; i++)
+		r = schema_column(b, i, err);
+	for (unsigned int i = 0; i < def->column_count && r >= 0; i++) {
+		if (def->columns[i].type == COLUMN_TIME)
+			time_column(b, i);
+	}
+	for (size_t i = 0; named && i < ARRAY_SIZE(named_columns) && r >= 0; i++)
+		r = named_column(b, i, err);
+	return r;
+}

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+/* engine.c: a database in memory over a store: settings, tables, views, statements. */
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/duckdb/internal.h"
+
+#define THREADS_MAX 256
+
+/* Runs a statement of the engine's own. */
+static int run(struct engine *e, const char *sql, struct error *err)
+{
+	duckdb_result result;
+	int r = 0;
+
+	if (e->api->query(e->con, sql, &result))
+		r = message_from_duckdb(e->api->result_error(&result), sql, err);
+	e->api->destroy_result(&result);
+	return r;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path) < 0 && errno != ENOENT ? -1 : 0;
+}
+
+static void remove_folder(const char *path)
+{
+	(void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+/* The folder for temporary files is private and not the working directory's .tmp, DuckDB's default.
+ */
+static int make_spill(struct engine *e, struct error *err)
+{
+	const char *parent = getenv("TMPDIR");
+
+	if (!parent || !*parent)
+		parent = "/var/tmp"; /* on disk, where /tmp is memory on many machines */
+	if (asprintf(&e->spill, "%s/weir-sql-XXXXXX", parent) < 0) {
+		e->spill = NULL;
+		return error_errno(err, -ENOMEM, "cannot name a temporary folder");
+	}
+	if (!mkdtemp(e->spill)) {
+		int r = -errno;
+
+		free(TAKE_PTR(e->spill));
+		return error_errno(err, r, "cannot make a temporary folder in %.500s (TMPDIR)",
+				   parent);
+	}
+	return 0;
+}
+
+static int set_option(struct engine *e, duckdb_config config, const char *name, const char *value,
+		      struct error *err)
+{
+	if (e->api->set_config(config, name, value))
+		return error_set(err, -EIO, "DuckDB refuses the setting %s = %s", name, value);
+	return 0;
+}
+
+static int set_options(struct engine *e, duckdb_config config, const struct engine_options *opt,
+		       struct error *err)
+{
+	char memory[32], spill[32], threads[32];
+	const char *const settings[][2] = {
+		{"memory_limit", memory},
+		{"threads", threads},
+		{"temp_directory", e->spill},
+		{"max_temp_directory_size", spill},
+		/* nothing is fetched from anywhere because a statement names it */
+		{"autoinstall_known_extensions", "false"},
+		{"autoload_known_extensions", "false"},
+		/* a parallel scan has no order to keep; keeping it would hold everything back */
+		{"preserve_insertion_order", "false"},
+	};
+	int r = 0;
+
+	snprintf(memory, sizeof(memory), "%lluB",
+		 (unsigned long long)(opt->memory_max ? opt->memory_max : ENGINE_MEMORY_DEFAULT));
+	snprintf(spill, sizeof(spill), "%lluB",
+		 (unsigned long long)(opt->spill_max ? opt->spill_max : ENGINE_SPILL_DEFAULT));
+	snprintf(threads, sizeof(threads), "%u", e->threads);
+	for (size_t i = 0; i < ARRAY_SIZE(settings) && r >= 0; i++)
+		r = set_option(e, config, settings[i][0], settings[i][1], err);
+	return r;
+}
+
+static int open_database(struct engine *e, const struct engine_options *opt, struct error *err)
+{
+	duckdb_config config = NULL;
+	char *message = NULL;
+	int r = 0;
+
+	if (e->api->create_config(&config))
+		return error_errno(err, -ENOMEM, "cannot configure DuckDB");
+	r = set_options(e, config, opt, err);
+	if (r >= 0 && e->api->open_ext(NULL, &e->db, config, &message))
+		r = error_set(err, -EIO, "DuckDB does not start: %.800s",
+			      message ? message : "no reason given");
+	if (message)
+		e->api->free(message);
+	e->api->destroy_config(&config);
+	if (r >= 0 && e->api->connect(e->db, &e->con))
+		r = error_set(err, -EIO, "DuckDB gives no connection");
+	return r;
+}
+
+/* The vocabularies of all CODE columns; columns of one name share one. */
+static int make_vocabularies(struct engine *e, struct error *err)
+{
+	for (unsigned int t = 0; t < TABLE_COUNT; t++) {
+		const struct table_def *def = schema_table(t);
+
+		for (unsigned int c = 0; c < def->column_count; c++) {
+			int r;
+
+			if (def->columns[c].type != COLUMN_CODE ||
+			    engine_vocab(e, def->columns[c].name))
+				continue;
+			assert(e->vocab_count < ARRAY_SIZE(e->vocab));
+			e->vocab_columns[e->vocab_count] = def->columns[c].name;
+			r = words_of_vocab(e->api, def->columns[c].name,
+					   &e->vocab[e->vocab_count++]);
+			if (r < 0)
+				return error_errno(err, r, "cannot declare the words of %s",
+						   def->columns[c].name);
+		}
+	}
+	return 0;
+}
+
+const struct words *engine_vocab(const struct engine *e, const char *column)
+{
+	for (size_t i = 0; i < e->vocab_count; i++) {
+		if (!strcmp(e->vocab_columns[i], column))
+			return &e->vocab[i];
+	}
+	return NULL;
+}
+
+static int make_views(struct engine *e, struct error *err)
+{
+	int r = 0;
+
+	for (unsigned int t = 0; t < TABLE_COUNT && r >= 0; t++) {
+		char sql[256];
+
+		snprintf(sql, sizeof(sql), "CREATE VIEW %s AS FROM weir_%s()",
+			 schema_table(t)->name, schema_table(t)->name);
+		r = run(e, sql, err);
+	}
+	return r < 0 ? r : run(e, "CREATE VIEW op_named AS FROM weir_op_named()", err);
+}
+
+/*
+ * For SQL of other people. In this order: the folder for temporary files is set already, what may
+ * be read and written comes next (that folder alone), then the door is closed, then locked. Memory
+ * that DuckDB does not count is bounded by the process that runs the engine (RLIMIT_AS).
+ */
+static int confine(struct engine *e, struct error *err)
+{
+	char sql[600];
+	int r;
+
+	snprintf(sql, sizeof(sql), "SET allowed_directories = ['%.500s/']", e->spill);
+	r = run(e, sql, err);
+	if (r >= 0)
+		r = run(e, "SET enable_external_access = false", err);
+	return r < 0 ? r : run(e, "SET lock_configuration = true", err);
+}
+
+/* Pins the next statement to the blocks that are committed now. */
+static int pin(struct engine *e, struct error *err)
+{
+	ssize_t more = store_refresh(e->store, err);
+	size_t blocks = store_block_count(e->store);
+
+	if (more < 0)
+		return (int)more;
+	if (blocks != e->names.pin)
+		names_free(e->api, &e->names);
+	e->pin = e->names.pin = blocks;
+	atomic_store(&e->blocks_done, 0);
+	atomic_store(&e->blocks_total, 0);
+	atomic_store(&e->hist_bytes, 0);
+	return 0;
+}
+
+static unsigned int cpus(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n < 1 ? 1 : (unsigned int)n;
+}
+
+static int engine_start(struct engine *e, const struct engine_options *opt, struct error *err)
+{
+	int r = duckdb_load(opt->library, &e->api, &e->library, err);
+
+	if (r >= 0)
+		r = make_spill(e, err);
+	if (r >= 0)
+		r = open_database(e, opt, err);
+	if (r >= 0)
+		r = make_vocabularies(e, err);
+	if (r >= 0)
+		r = pin(e, err);
+	if (r >= 0)
+		r = scan_register(e, err);
+	if (r >= 0)
+		r = hist_functions_register(e, err);
+	if (r >= 0)
+		r = make_views(e, err);
+	if (r >= 0)
+		r = run(e, "SET errors_as_json = true", err);
+	if (r >= 0 && opt->confined)
+		r = confine(e, err);
+	return r;
+}
+
+int engine_open(struct engine **ret, struct store *store, const struct engine_options *opt,
+		struct error *err)
+{
+	struct engine *e = calloc(1, sizeof(*e));
+	int r;
+
+	if (!e)
+		return error_errno(err, -ENOMEM, "cannot open the engine");
+	pthread_mutex_init(&e->names_lock, NULL);
+	e->store = store;
+	e->threads = MIN(opt->threads ? opt->threads : cpus(), (unsigned int)THREADS_MAX);
+	e->hist_bytes_max = opt->memory_max ? opt->memory_max : ENGINE_MEMORY_DEFAULT;
+	r = engine_start(e, opt, err);
+	if (r < 0) {
+		engine_free(e);
+		return r;
+	}
+	*ret = e;
+	return 0;
+}
+
+void engine_abandon(struct engine *e)
+{
+	/* DuckDB makes the files in it and removes them when it closes; after an interrupt some may
+	 * be left. */
+	if (e->spill)
+		remove_folder(e->spill);
+}
+
+void engine_free(struct engine *e)
+{
+	if (!e)
+		return;
+	if (e->con)
+		e->api->disconnect(&e->con);
+	if (e->db)
+		e->api->close(&e->db);
+	if (e->api) {
+		names_free(e->api, &e->names);
+		for (size_t i = 0; i < e->vocab_count; i++)
+			words_free(e->api, &e->vocab[i]);
+	}
+	engine_abandon(e);
+	free(e->spill);
+	pthread_mutex_destroy(&e->names_lock);
+	free(e);
+}
+
+const char *engine_version(const struct engine *e)
+{
+	return e->api->library_version();
+}
+
+const char *engine_library(const struct engine *e)
+{
+	return e->library;
+}
+
+void engine_interrupt(struct engine *e)
+{
+	e->api->interrupt(e->con);
+}
+
+void engine_progress(const struct engine *e, uint64_t *ret_done, uint64_t *ret_total)
+{
+	*ret_done = atomic_load(&e->blocks_done);
+	*ret_total = atomic_load(&e->blocks_total);
+}
+
+struct engine_statements {
+	struct engine *e;
+	char *sql;
+	duckdb_extracted_statements list;
+	size_t count;
+};
+
+int engine_parse(struct engine *e, const char *sql, struct engine_statements **ret,
+		 struct error *err)
+{
+	struct engine_statements *s;
+	int r;
+
+	if (!engine_is_utf8(sql, strlen(sql)))
+		return error_set(err, -EINVAL,
+				 "the statement is not valid UTF-8: bad bytes of a name are "
+				 "written \\xHH, as weir prints them");
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return error_errno(err, -ENOMEM, "cannot parse the statement");
+	s->e = e;
+	s->sql = strdup(sql);
+	s->count = s->sql ? e->api->extract_statements(e->con, sql, &s->list) : 0;
+	if (s->count == 0) {
+		const char *message = s->list ? e->api->extract_statements_error(s->list) : NULL;
+
+		r = message ? message_from_duckdb(message, sql, err)
+			    : error_set(err, -EINVAL, "there is no statement");
+		engine_statements_free(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+void engine_statements_free(struct engine_statements *s)
+{
+	if (!s)
+		return;
+	if (s->list)
+		s->e->api->destroy_extracted(&s->list);
+	free(s->sql);
+	free(s);
+}
+
+size_t engine_statements_count(const struct engine_statements *s)
+{
+	return s->count;
+}
+
+int engine_execute(struct engine_statements *s, size_t i, struct engine_result **ret,
+		   struct error *err)
+{
+	const struct duckdb_api *d = s->e->api;
+	duckdb_prepared_statement prepared = NULL;
+	duckdb_result result;
+	int r = pin(s->e, err);
+
+	assert(i < s->count);
+	if (r < 0)
+		return r;
+	if (d->prepare_extracted_statement(s->e->con, s->list, i, &prepared)) {
+		r = message_from_duckdb(prepared ? d->prepare_error(prepared) : NULL, s->sql, err);
+		d->destroy_prepare(&prepared);
+		return r;
+	}
+	if (d->execute_prepared(prepared, &result)) {
+		r = message_from_duckdb(d->result_error(&result), s->sql, err);
+		d->destroy_result(&result);
+	}
+	d->destroy_prepare(&prepared);
+	return r < 0 ? r : result_new(s->e, &result, ret, err);
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * hist_functions.c: weir's histogram in SQL.
+ *   hist(x)           aggregate: the histogram of whole numbers >= 0, packed (hist/sparse.h) as a
+ * BLOB hist_merge(h)     aggregate: the sum of such BLOBs; exact hist_count(h)     how many values
+ *   hist_quantile(h, q), p50(h) p90(h) p95(h) p99(h) p999(h)   BIGINT, at most 1/32 from the exact
+ * value One histogram answers for many percentiles. States start sparse; the library does not see
+ * their memory, so it is counted here and bounded: past the bound the statement fails instead of
+ * the machine.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/duckdb/internal.h"
+#include "hist/sparse.h"
+
+struct hist_state {
+	struct hist hist;
+	struct engine *e; /* who counts its memory; NULL while it has none */
+};
+
+static uint64_t hist_memory(const struct hist *h)
+{
+	return h->used == UINT32_MAX ? HIST_BUCKETS * sizeof(uint64_t)
+				     : h->cap * sizeof(struct hist_entry);
+}
+
+/* Counts what a histogram grew by. False, with the error set, past the bound. */
+static bool account(const struct duckdb_api *d, duckdb_function_info info, struct hist_state *s,
+		    uint64_t before)
+{
+	uint64_t after = hist_memory(&s->hist);
+	char text[256];
+
+	if (likely(after <= before))
+		return true;
+	if (!s->e)
+		s->e = d->aggregate_function_get_extra_info(info);
+	if (atomic_fetch_add(&s->e->hist_bytes, after - before) + (after - before) <=
+	    s->e->hist_bytes_max)
+		return true;
+	snprintf(text, sizeof(text),
+		 "Out of Memory Error: the histograms of hist() need more than %llu MiB: group by "
+		 "fewer keys, or raise --memory",
+		 (unsigned long long)(s->e->hist_bytes_max >> 20));
+	d->aggregate_function_set_error(info, text);
+	return false;
+}
+
+static inline bool is_valid(const uint64_t *validity, size_t i)
+{
+	return !validity || (validity[i / 64] >> (i % 64) & 1);
+}
+
+static struct bytes string_at(duckdb_string_t *s, size_t i)
+{
+	uint32_t length = s[i].value.inlined.length;
+
+	return (struct bytes){(const uint8_t *)(length <= 12 ? s[i].value.inlined.inlined
+							     : s[i].value.pointer.ptr),
+			      length};
+}
+
+static idx_t state_size(duckdb_function_info info)
+{
+	return sizeof(struct hist_state);
+}
+
+static void state_init(duckdb_function_info info, duckdb_aggregate_state state)
+{
+	memset((void *)state, 0, sizeof(struct hist_state));
+}
+
+static void out_of_memory(const struct duckdb_api *d, duckdb_function_info info)
+{
+	d->aggregate_function_set_error(info, "Out of Memory Error: no memory for a histogram");
+}
+
+static void on_hist(duckdb_function_info info, duckdb_data_chunk input,
+		    duckdb_aggregate_state *states)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	duckdb_vector vector = d->data_chunk_get_vector(input, 0);
+	const int64_t *values = d->vector_get_data(vector);
+	const uint64_t *validity = d->vector_get_validity(vector);
+	size_t count = d->data_chunk_get_size(input);
+
+	for (size_t i = 0; i < count; i++) {
+		struct hist_state *s = (struct hist_state *)states[i];
+		uint64_t before = hist_memory(&s->hist);
+
+		if (!is_valid(validity, i))
+			continue;
+		if (values[i] < 0) {
+			char text[128];
+
+			snprintf(text, sizeof(text),
+				 "hist(): a histogram holds numbers of 0 and more, not %lld",
+				 (long long)values[i]);
+			d->aggregate_function_set_error(info, text);
+			return;
+		}
+		if (hist_add(&s->hist, (uint64_t)values[i], 1) < 0) {
+			out_of_memory(d, info);
+			return;
+		}
+		if (!account(d, info, s, before))
+			return;
+	}
+}
+
+static void on_hist_merge(duckdb_function_info info, duckdb_data_chunk input,
+			  duckdb_aggregate_state *states)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	duckdb_vector vector = d->data_chunk_get_vector(input, 0);
+	duckdb_string_t *values = d->vector_get_data(vector);
+	const uint64_t *validity = d->vector_get_validity(vector);
+	size_t count = d->data_chunk_get_size(input);
+
+	for (size_t i = 0; i < count; i++) {
+		struct hist_state *s = (struct hist_state *)states[i];
+		uint64_t before = hist_memory(&s->hist);
+		struct bytes packed;
+		int r;
+
+		if (!is_valid(validity, i))
+			continue;
+		packed = string_at(values, i);
+		r = hist_unpack(&s->hist, packed.data, packed.len);
+		if (r == -EBADMSG)
+			d->aggregate_function_set_error(
+				info, "hist_merge(): this BLOB is not a histogram made by hist()");
+		else if (r < 0)
+			out_of_memory(d, info);
+		if (!account(d, info, s, before) || r < 0)
+			return;
+	}
+}
+
+static void on_combine(duckdb_function_info info, duckdb_aggregate_state *source,
+		       duckdb_aggregate_state *target, idx_t count)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+
+	for (size_t i = 0; i < count; i++) {
+		struct hist_state *s = (struct hist_state *)target[i];
+		uint64_t before = hist_memory(&s->hist);
+
+		if (hist_merge(&s->hist, &((const struct hist_state *)source[i])->hist) < 0) {
+			out_of_memory(d, info);
+			return;
+		}
+		if (!account(d, info, s, before))
+			return;
+	}
+}
+
+static void on_finalize(duckdb_function_info info, duckdb_aggregate_state *source,
+			duckdb_vector result, idx_t count, idx_t offset)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	uint8_t packed[HIST_PACKED_MAX];
+	uint64_t *validity = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct hist *h = &((const struct hist_state *)source[i])->hist;
+		size_t row = offset + i;
+
+		if (h->used == 0) { /* no value: NULL, as for sum() */
+			d->vector_ensure_validity_writable(result);
+			validity = d->vector_get_validity(result);
+			validity[row / 64] &= ~(1ull << (row % 64));
+			continue;
+		}
+		d->vector_assign_string_element_len(result, row, (const char *)packed,
+						    hist_pack(h, packed));
+	}
+}
+
+static void on_destroy(duckdb_aggregate_state *states, idx_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct hist_state *s = (struct hist_state *)states[i];
+
+		if (s->e)
+			atomic_fetch_sub(&s->e->hist_bytes, hist_memory(&s->hist));
+		hist_free(&s->hist);
+	}
+}
+
+static int register_aggregate(struct engine *e, const char *name, duckdb_type argument,
+			      duckdb_aggregate_update_t update, struct error *err)
+{
+	const struct duckdb_api *d = e->api;
+	duckdb_aggregate_function f = d->create_aggregate_function();
+	duckdb_logical_type in = d->create_logical_type(argument),
+			    out = d->create_logical_type(DUCKDB_TYPE_BLOB);
+	duckdb_state state;
+
+	d->aggregate_function_set_name(f, name);
+	d->aggregate_function_add_parameter(f, in);
+	d->aggregate_function_set_return_type(f, out);
+	d->aggregate_function_set_functions(f, state_size, state_init, update, on_combine,
+					    on_finalize);
+	d->aggregate_function_set_destructor(f, on_destroy);
+	d->aggregate_function_set_extra_info(f, e, NULL);
+	state = d->register_aggregate_function(e->con, f);
+	d->destroy_logical_type(&in);
+	d->destroy_logical_type(&out);
+	d->destroy_aggregate_function(&f);
+	return state ? error_set(err, -EIO, "DuckDB refuses the aggregate %s", name) : 0;
+}
+
+struct scalar {
+	const char *name;
+	double quantile; /* 0: hist_count; below 0: the second argument */
+};
+
+static const struct scalar scalars[] = {
+	{"hist_count", 0}, {"hist_quantile", -1}, {"p50", 0.5},	   {"p90", 0.9},
+	{"p95", 0.95},	   {"p99", 0.99},	  {"p999", 0.999},
+};
+
+/* One row of a scalar: 0, or negative with the error set. */
+static int scalar_row(const struct duckdb_api *d, duckdb_function_info info, const struct scalar *f,
+		      struct bytes packed, double q, int64_t *ret)
+{
+	_cleanup_(hist_free) struct hist h = {0};
+	uint64_t v;
+	int r = hist_unpack(&h, packed.data, packed.len);
+
+	if (r < 0) {
+		d->scalar_function_set_error(
+			info, r == -EBADMSG ? "this BLOB is not a histogram made by hist()"
+					    : "Out of Memory Error: no memory for a histogram");
+		return r;
+	}
+	if (f->quantile != 0 && !(q > 0 && q <= 1)) {
+		d->scalar_function_set_error(
+			info,
+			"hist_quantile(): a quantile is above 0 and at most 1: 0.5 is the median");
+		return -EINVAL;
+	}
+	v = f->quantile == 0 ? hist_total(&h) : hist_quantile(&h, q);
+	*ret = (int64_t)MIN(v, (uint64_t)INT64_MAX);
+	return 0;
+}
+
+static void on_scalar(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	const struct scalar *f = d->scalar_function_get_extra_info(info);
+	duckdb_vector blobs = d->data_chunk_get_vector(input, 0);
+	duckdb_string_t *values = d->vector_get_data(blobs);
+	const uint64_t *validity = d->vector_get_validity(blobs), *q_validity = NULL;
+	int64_t *out = d->vector_get_data(output);
+	const double *q = NULL;
+
+	if (f->quantile < 0) {
+		duckdb_vector v = d->data_chunk_get_vector(input, 1);
+
+		q = d->vector_get_data(v);
+		q_validity = d->vector_get_validity(v);
+	}
+	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
+		if (!is_valid(validity, i) || !is_valid(q_validity, i)) {
+			uint64_t *mask;
+
+			d->vector_ensure_validity_writable(output);
+			mask = d->vector_get_validity(output);
+			mask[i / 64] &= ~(1ull << (i % 64));
+			continue;
+		}
+		if (scalar_row(d, info, f, string_at(values, i), q ? q[i] : f->quantile, &out[i]) <
+		    0)
+			return;
+	}
+}
+
+static int register_scalar(struct engine *e, const struct scalar *s, struct error *err)
+{
+	const struct duckdb_api *d = e->api;
+	duckdb_scalar_function f = d->create_scalar_function();
+	duckdb_logical_type blob = d->create_logical_type(DUCKDB_TYPE_BLOB);
+	duckdb_logical_type number = d->create_logical_type(DUCKDB_TYPE_DOUBLE);
+	duckdb_logical_type out = d->create_logical_type(DUCKDB_TYPE_BIGINT);
+	duckdb_state state;
+
+	d->scalar_function_set_name(f, s->name);
+	d->scalar_function_add_parameter(f, blob);
+	if (s->quantile < 0)
+		d->scalar_function_add_parameter(f, number);
+	d->scalar_function_set_return_type(f, out);
+	d->scalar_function_set_extra_info(f, (void *)s, NULL);
+	d->scalar_function_set_function(f, on_scalar);
+	state = d->register_scalar_function(e->con, f);
+	d->destroy_logical_type(&blob);
+	d->destroy_logical_type(&number);
+	d->destroy_logical_type(&out);
+	d->destroy_scalar_function(&f);
+	return state ? error_set(err, -EIO, "DuckDB refuses the function %s", s->name) : 0;
+}
+
+int hist_functions_register(struct engine *e, struct error *err)
+{
+	int r = register_aggregate(e, "hist", DUCKDB_TYPE_BIGINT, on_hist, err);
+
+	if (r >= 0)
+		r = register_aggregate(e, "hist_merge", DUCKDB_TYPE_BLOB, on_hist_merge, err);
+	for (size_t i = 0; i < ARRAY_SIZE(scalars) && r >= 0; i++)
+		r = register_scalar(e, &scalars[i], err);
+	return r;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* internal.h: what the files of engine/duckdb share. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "engine/duckdb/duckdb_api.h"
+#include "engine/engine.h"
+
+#define DUCKDB_MAJOR_MIN 1
+#define DUCKDB_MINOR_MIN 5
+#define VECTOR_ROWS                                                                              \
+	2048 /* of the library; checked when it is loaded, as vectors are cut at multiples of 64 \
+		rows */
+
+/* loader.c: finds and loads the library, once in a process: later calls get the one that is there.
+ */
+int duckdb_load(const char *library, const struct duckdb_api **ret, const char **ret_path,
+		struct error *err);
+/* The functions, for the library's callbacks. */
+const struct duckdb_api *duckdb_loaded(void);
+
+/*
+ * words.c: an ENUM type with the ordinal of each code or id. Its values are sorted, so that ORDER
+ * BY an ENUM is ORDER BY its text.
+ */
+#define WORD_NULL UINT32_MAX
+
+struct words {
+	duckdb_logical_type type;
+	duckdb_type internal; /* DUCKDB_TYPE_UTINYINT, USMALLINT or UINTEGER */
+	size_t count;	      /* members of the ENUM */
+	uint32_t **ordinals;  /* [trace][id], WORD_NULL where there is none; for a vocabulary one
+				 trace, id is the code */
+	size_t *ordinal_counts;
+	size_t traces;
+};
+
+void words_free(const struct duckdb_api *d, struct words *w);
+/* The vocabulary of a CODE column, codes without a word included. */
+int words_of_vocab(const struct duckdb_api *d, const char *column, struct words *ret);
+
+/* Ids of trace k are k << 40 | id (store.h). */
+#define ID_TRACE_SHIFT 40
+#define ID_MASK	       ((1ll << ID_TRACE_SHIFT) - 1)
+
+static inline uint32_t words_ordinal(const struct words *w, uint64_t trace, uint64_t id)
+{
+	if (trace >= w->traces || id >= w->ordinal_counts[trace])
+		return WORD_NULL;
+	return w->ordinals[trace][id];
+}
+
+/* names.c: texts and numbers that hang on the id of a thread or file, for op_named and the
+ * dimension tables. */
+enum name {
+	NAME_COMM,
+	NAME_EXE,
+	NAME_HOST,
+	NAME_CGROUP,
+	NAME_CONTAINER,
+	NAME_UNIT,
+	NAME_PATH,
+	NAME_HOSTPATH,
+	NAME_FILE, /* dims_file_name(): never null */
+	NAME_PEER,
+	NAME_TEXTS,
+	NAME_PID = NAME_TEXTS,
+	NAME_PPID,
+	NAME_UID,
+	NAME_PROCESS_ID,
+	NAME_FILE_TYPE, /* a code of file.type */
+	NAME_COUNT,
+};
+
+struct numbers {
+	int64_t **values; /* [trace][id], INT64_MIN: null */
+	size_t *counts;
+	size_t traces;
+};
+
+/*
+ * The rows of a dimension table that hold: the last of each id. rows[from[k] .. from[k + 1]) are
+ * those of the k-th block of the table that was seen, ascending.
+ */
+struct live {
+	size_t pin; /* blocks looked at */
+	uint32_t *rows;
+	size_t *from;	/* [blocks + 1] */
+	size_t *blocks; /* their numbers in the store */
+	size_t block_count;
+	int64_t *ids; /* all ids there are, ascending */
+	size_t count;
+};
+
+struct names {
+	size_t pin;		       /* made for this many blocks */
+	struct live live[TABLE_COUNT]; /* of the dimension tables */
+	bool live_made[TABLE_COUNT];
+	struct words texts[NAME_TEXTS];
+	struct numbers numbers[NAME_COUNT];
+	bool made[NAME_COUNT];
+};
+
+bool table_is_dimension(enum table_id table);
+void names_free(const struct duckdb_api *d, struct names *n);
+/* Makes what is asked for and not there yet, over blocks [0, pin) of the store. */
+int names_live(struct engine *e, enum table_id table, const struct live **ret, struct error *err);
+int names_texts(struct engine *e, enum name name, const struct words **ret, struct error *err);
+int names_numbers(struct engine *e, enum name name, const struct numbers **ret, struct error *err);
+
+struct engine {
+	const struct duckdb_api *api;
+	const char *library;
+	struct store *store;
+	duckdb_database db;
+	duckdb_connection con;
+	char *spill; /* private folder, "" when removed */
+	unsigned int threads;
+	/* one statement at a time: these change between statements only */
+	size_t pin; /* blocks that the statement sees */
+	struct words vocab[16];
+	const char *vocab_columns[16];
+	size_t vocab_count;
+	struct names names;
+	pthread_mutex_t names_lock; /* binds of one statement may come from several threads */
+	_Atomic uint64_t blocks_done, blocks_total;
+	_Atomic bool interrupted;
+	/* memory of histograms, which DuckDB does not see */
+	_Atomic uint64_t hist_bytes;
+	uint64_t hist_bytes_max;
+};
+
+/* The ENUM of a CODE column; never NULL for a column of the schema. */
+const struct words *engine_vocab(const struct engine *e, const char *column);
+
+/* scan.c: declares weir_<table>() and weir_op_named(). */
+int scan_register(struct engine *e, struct error *err);
+/* hist_functions.c: hist, hist_merge, hist_quantile, hist_count, p50 ... */
+int hist_functions_register(struct engine *e, struct error *err);
+/* message.c: DuckDB's message (JSON, as errors_as_json gives it, or text) as one line; returns the
+ * negative errno. */
+int message_from_duckdb(const char *message, const char *sql, struct error *err);
+/* result.c: takes over the library's result. */
+int result_new(struct engine *e, duckdb_result *raw, struct engine_result **ret, struct error *err);

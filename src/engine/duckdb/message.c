@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+/* message.c: what DuckDB says about an error, as one line that names the place and the nearest
+ * name. */
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "engine/duckdb/internal.h"
+
+static int code_of_type(const char *type, const char *text)
+{
+	if (!strcmp(type, "Interrupt") || !strcmp(type, "INTERRUPT"))
+		return -EINTR;
+	if (!strcmp(type, "Out of Memory") || strstr(text, "Out of Memory Error"))
+		return -ENOMEM;
+	if (!strcmp(type, "IO") || !strcmp(type, "Internal") || !strcmp(type, "FATAL"))
+		return -EIO;
+	return -EINVAL;
+}
+
+/* Appends text up to the blank line after which DuckDB repeats the statement; line breaks become
+ * spaces. */
+static int append_line(struct buf *out, const char *text)
+{
+	const char *end = strstr(text, "\n\nLINE ");
+	size_t len = end ? (size_t)(end - text) : strlen(text);
+	int r = 0;
+
+	while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == ' '))
+		len--;
+	for (size_t i = 0; i < len && r >= 0; i++) {
+		if (text[i] == '\n' && i > 0 && text[i - 1] == '\n')
+			continue;
+		r = text[i] == '\n' ? buf_append(out, " ", 1) : buf_append(out, text + i, 1);
+	}
+	return r;
+}
+
+/* "at line 2, character 7", from a byte offset into the statement. */
+static void append_place(struct buf *out, const char *sql, size_t offset)
+{
+	size_t line = 1, column = 1;
+
+	if (!sql || offset > strlen(sql))
+		return;
+	for (size_t i = 0; i < offset; i++) {
+		if (sql[i] == '\n') {
+			line++;
+			column = 1;
+		} else if (((unsigned char)sql[i] & 0xc0) != 0x80) {
+			column++;
+		}
+	}
+	if (line > 1)
+		(void)buf_printf(out, " (line %zu, character %zu)", line, column);
+	else
+		(void)buf_printf(out, " (character %zu)", column);
+}
+
+/* The offset of an error, -1 where DuckDB gives none. */
+static long position_of(const json_t *doc)
+{
+	const json_t *p = json_object_get(doc, "position");
+
+	if (json_is_integer(p))
+		return (long)json_integer_value(p);
+	if (json_is_string(p) && *json_string_value(p))
+		return strtol(json_string_value(p), NULL, 10);
+	return -1;
+}
+
+int message_from_duckdb(const char *message, const char *sql, struct error *err)
+{
+	_cleanup_buf_ struct buf line = {0};
+	json_t *doc = message ? json_loads(message, 0, NULL) : NULL;
+	const char *type = json_string_value(json_object_get(doc, "exception_type"));
+	const char *text = json_string_value(json_object_get(doc, "exception_message"));
+	long position = doc ? position_of(doc) : -1;
+	int code;
+
+	if (!text) {
+		type = "";
+		text = message ? message : "DuckDB gives no reason";
+	}
+	if (!type)
+		type = "";
+	code = code_of_type(type, text);
+	if (code == -EINTR) {
+		json_decref(doc);
+		return error_set(err, code, "interrupted");
+	}
+	(void)append_line(&line, text);
+	if (position >= 0)
+		append_place(&line, sql, (size_t)position);
+	json_decref(doc);
+	return error_set(err, code, "%.1000s", buf_str(&line));
+}

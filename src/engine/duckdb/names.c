@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+/* names.c: which dimension rows hold, and the texts and numbers that hang on the ids of threads and
+ * files. */
+#include <errno.h>
+#include <string.h>
+
+#include "engine/duckdb/internal.h"
+#include "engine/duckdb/words.h"
+
+bool table_is_dimension(enum table_id table)
+{
+	return table == TABLE_THREAD || table == TABLE_PROCESS || table == TABLE_CGROUP ||
+	       table == TABLE_HOST || table == TABLE_FILE;
+}
+
+static void live_free(struct live *l)
+{
+	free(l->rows);
+	free(l->from);
+	free(l->blocks);
+	free(l->ids);
+	*l = (struct live){0};
+}
+
+static void numbers_free(struct numbers *n)
+{
+	for (size_t i = 0; i < n->traces; i++)
+		free(n->values[i]);
+	free(n->values);
+	free(n->counts);
+	*n = (struct numbers){0};
+}
+
+void names_free(const struct duckdb_api *d, struct names *n)
+{
+	for (unsigned int i = 0; i < TABLE_COUNT; i++)
+		live_free(&n->live[i]);
+	for (unsigned int i = 0; i < NAME_TEXTS; i++)
+		words_free(d, &n->texts[i]);
+	for (unsigned int i = 0; i < NAME_COUNT; i++)
+		numbers_free(&n->numbers[i]);
+	*n = (struct names){0};
+}
+
+/* The table whose ids a name hangs on. */
+static enum table_id table_of_name(enum name name)
+{
+	switch (name) {
+	case NAME_PATH:
+	case NAME_HOSTPATH:
+	case NAME_FILE:
+	case NAME_PEER:
+	case NAME_FILE_TYPE:
+		return TABLE_FILE;
+	default:
+		return TABLE_THREAD;
+	}
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Notes for each id of block i where its row is; a later row replaces an earlier one. */
+static int live_add_block(struct store_cursor *cursor, size_t i, uint64_t first, struct map *last,
+			  struct error *err)
+{
+	const struct batch *b;
+	int r = store_decode(cursor, i, 1, &b, err);
+
+	if (r == -EBADMSG) {
+		if (err)
+			err->code = 0; /* counted by the store, shown as damage */
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	for (size_t row = 0; row < b->rows; row++) {
+		if (batch_is_null(b, 0, row))
+			continue;
+		if (map_set(last, (uint64_t)b->columns[0].val[row], first + row) < 0)
+			return error_errno(err, -ENOMEM, "cannot index the dimension rows");
+	}
+	return 0;
+}
+
+/* From the map id -> place to rows by block and ids. */
+static int live_fill(struct live *l, const struct map *last)
+{
+	_cleanup_free_ uint64_t *places = calloc(last->count + 1, sizeof(*places));
+	uint64_t id, place;
+	size_t pos = 0, n = 0;
+
+	l->rows = calloc(last->count + 1, sizeof(*l->rows));
+	l->ids = calloc(last->count + 1, sizeof(*l->ids));
+	l->from = calloc(l->block_count + 1, sizeof(*l->from));
+	if (!places || !l->rows || !l->ids || !l->from)
+		return -ENOMEM;
+	while (map_next(last, &pos, &id, &place)) {
+		places[n] = place;
+		l->ids[n++] = (int64_t)id;
+	}
+	assert(n == last->count);
+	l->count = n;
+	qsort(places, n, sizeof(*places), compare_u64);
+	qsort(l->ids, n, sizeof(*l->ids), compare_u64);
+	for (size_t i = 0; i < n; i++) {
+		l->rows[i] = (uint32_t)(places[i] % BATCH_ROWS_MAX);
+		l->from[places[i] / BATCH_ROWS_MAX + 1]++;
+	}
+	for (size_t k = 0; k < l->block_count; k++)
+		l->from[k + 1] += l->from[k];
+	return 0;
+}
+
+static int live_make(struct engine *e, enum table_id table, struct live *l, struct error *err)
+{
+	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
+	_cleanup_(map_free) struct map last = {0};
+	size_t cap = 0;
+	int r = store_cursor_new(&cursor, e->store);
+
+	l->pin = e->pin;
+	for (size_t i = 0; i < e->pin && r >= 0; i++) {
+		const struct store_block *block = store_block(e->store, i);
+
+		if (block->table != table || block->damaged)
+			continue;
+		r = grow((void **)&l->blocks, &cap, l->block_count + 1, sizeof(*l->blocks));
+		if (r < 0)
+			break;
+		r = live_add_block(cursor, i, l->block_count * BATCH_ROWS_MAX, &last, err);
+		l->blocks[l->block_count++] = i;
+	}
+	if (r >= 0)
+		r = live_fill(l, &last);
+	if (r < 0) {
+		live_free(l);
+		return error_errno(err, r, "cannot index the rows of %s",
+				   schema_table(table)->name);
+	}
+	return 0;
+}
+
+int names_live(struct engine *e, enum table_id table, const struct live **ret, struct error *err)
+{
+	struct names *n = &e->names;
+
+	assert(table_is_dimension(table) && n->pin == e->pin);
+	if (!n->live_made[table]) {
+		int r = live_make(e, table, &n->live[table], err);
+
+		if (r < 0)
+			return r;
+		n->live_made[table] = true;
+	}
+	*ret = &n->live[table];
+	return 0;
+}
+
+static const struct dims_cgroup *cgroup_of(const struct dims *dims, const struct dims_thread *t)
+{
+	return t->cgroup_id < 0 ? NULL : dims_cgroup(dims, t->cgroup_id);
+}
+
+static struct bytes host_of(const struct dims *dims, const struct dims_thread *t)
+{
+	const struct dims_process *p = t->process_id < 0 ? NULL : dims_process(dims, t->process_id);
+	const struct dims_host *h = p && p->host_id >= 0 ? dims_host(dims, p->host_id) : NULL;
+
+	return h ? h->name : (struct bytes){NULL, 0};
+}
+
+static struct bytes thread_text(const struct dims *dims, int64_t id, enum name name)
+{
+	const struct dims_thread *t = dims_thread(dims, id);
+	const struct dims_cgroup *g;
+	struct bytes none = {NULL, 0};
+
+	if (!t)
+		return none;
+	switch (name) {
+	case NAME_COMM:
+		return t->comm;
+	case NAME_EXE:
+		return t->exe;
+	case NAME_HOST:
+		return host_of(dims, t);
+	default:
+		break;
+	}
+	g = cgroup_of(dims, t);
+	if (!g)
+		return none;
+	return name == NAME_CGROUP ? g->path : name == NAME_CONTAINER ? g->container : g->unit;
+}
+
+static struct bytes file_text(const struct dims *dims, int64_t id, enum name name)
+{
+	const struct dims_file *f = dims_file(dims, id);
+	struct bytes none = {NULL, 0};
+
+	if (!f)
+		return none;
+	switch (name) {
+	case NAME_PATH:
+		return f->path;
+	case NAME_HOSTPATH:
+		return f->hostpath;
+	case NAME_PEER:
+		return f->peer;
+	default:
+		return dims_file_name(dims, id);
+	}
+}
+
+static int64_t name_number(const struct dims *dims, int64_t id, enum name name)
+{
+	const struct dims_thread *t;
+	const struct dims_process *p;
+	int64_t v;
+
+	if (name == NAME_FILE_TYPE) {
+		const struct dims_file *f = dims_file(dims, id);
+
+		return f && f->type >= 0 ? f->type : INT64_MIN;
+	}
+	t = dims_thread(dims, id);
+	if (!t)
+		return INT64_MIN;
+	p = t->process_id < 0 ? NULL : dims_process(dims, t->process_id);
+	switch (name) {
+	case NAME_PID:
+		v = p ? p->pid : -1;
+		break;
+	case NAME_PPID:
+		v = p ? p->ppid : -1;
+		break;
+	case NAME_UID:
+		v = t->uid;
+		break;
+	default:
+		v = t->process_id;
+		break;
+	}
+	return v < 0 ? INT64_MIN : v;
+}
+
+/* How many ids of a trace there can be: one past its largest. `ids` are ascending, hence grouped by
+ * trace. */
+static int count_ids(const struct live *l, size_t traces, size_t **ret)
+{
+	size_t *counts = calloc(MAX(traces, (size_t)1), sizeof(*counts));
+
+	if (!counts)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->count; i++) {
+		uint64_t trace = (uint64_t)l->ids[i] >> ID_TRACE_SHIFT;
+
+		if (trace < traces)
+			counts[trace] = (size_t)(l->ids[i] & ID_MASK) + 1;
+	}
+	*ret = counts;
+	return 0;
+}
+
+static int words_allocate(struct words *w, const struct live *l, size_t traces)
+{
+	int r = count_ids(l, traces, &w->ordinal_counts);
+
+	if (r < 0)
+		return r;
+	w->ordinals = calloc(traces, sizeof(*w->ordinals));
+	if (!w->ordinals)
+		return -ENOMEM;
+	w->traces = traces;
+	for (size_t k = 0; k < traces; k++) {
+		w->ordinals[k] = malloc((w->ordinal_counts[k] + 1) * sizeof(**w->ordinals));
+		if (!w->ordinals[k])
+			return -ENOMEM;
+		memset(w->ordinals[k], 0xff, (w->ordinal_counts[k] + 1) * sizeof(**w->ordinals));
+	}
+	return 0;
+}
+
+static int words_fill(struct engine *e, enum name name, const struct live *l, struct intern *texts,
+		      struct words *w)
+{
+	const struct dims *dims = store_dims(e->store);
+	_cleanup_buf_ struct buf escaped = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < l->count && r >= 0; i++) {
+		int64_t id = l->ids[i];
+		struct bytes text = table_of_name(name) == TABLE_FILE ? file_text(dims, id, name)
+								      : thread_text(dims, id, name);
+
+		if (!text.data || (uint64_t)id >> ID_TRACE_SHIFT >= w->traces)
+			continue;
+		buf_clear(&escaped);
+		r = engine_escape(text.data, text.len, &escaped);
+		if (r >= 0)
+			r = intern_add(texts, escaped.data ? escaped.data : (const uint8_t *)"",
+				       escaped.len,
+				       &w->ordinals[id >> ID_TRACE_SHIFT][id & ID_MASK]);
+	}
+	return r;
+}
+
+static int words_make(struct engine *e, enum name name, const struct live *l, struct words *ret)
+{
+	_cleanup_(intern_free) struct intern texts = {0};
+	_cleanup_free_ uint32_t *ranks = NULL;
+	struct words w = {0};
+	int r = words_allocate(&w, l, store_trace_count(e->store));
+
+	if (r >= 0)
+		r = words_fill(e, name, l, &texts, &w);
+	if (r >= 0)
+		r = words_declare(e->api, &texts, &w, &ranks);
+	if (r < 0) {
+		words_free(e->api, &w);
+		return r;
+	}
+	for (size_t k = 0; k < w.traces; k++) {
+		for (size_t i = 0; i < w.ordinal_counts[k]; i++) {
+			if (w.ordinals[k][i] != WORD_NULL)
+				w.ordinals[k][i] = ranks[w.ordinals[k][i]];
+		}
+	}
+	*ret = w;
+	return 0;
+}
+
+int names_texts(struct engine *e, enum name name, const struct words **ret, struct error *err)
+{
+	const struct live *l;
+	int r;
+
+	assert(name < NAME_TEXTS);
+	if (!e->names.made[name]) {
+		r = names_live(e, table_of_name(name), &l, err);
+		if (r < 0)
+			return r;
+		r = words_make(e, name, l, &e->names.texts[name]);
+		if (r < 0)
+			return error_errno(err, r, "cannot gather the names of %zu ids", l->count);
+		e->names.made[name] = true;
+	}
+	*ret = &e->names.texts[name];
+	return 0;
+}
+
+static int numbers_make(struct engine *e, enum name name, const struct live *l, struct numbers *n)
+{
+	const struct dims *dims = store_dims(e->store);
+	size_t traces = store_trace_count(e->store);
+	int r = count_ids(l, traces, &n->counts);
+
+	if (r < 0)
+		return r;
+	n->values = calloc(traces, sizeof(*n->values));
+	if (!n->values)
+		return -ENOMEM;
+	n->traces = traces;
+	for (size_t k = 0; k < traces; k++) {
+		n->values[k] = malloc((n->counts[k] + 1) * sizeof(**n->values));
+		if (!n->values[k])
+			return -ENOMEM;
+		for (size_t i = 0; i < n->counts[k]; i++)
+			n->values[k][i] = INT64_MIN;
+	}
+	for (size_t i = 0; i < l->count; i++) {
+		int64_t id = l->ids[i];
+
+		if ((uint64_t)id >> ID_TRACE_SHIFT < traces)
+			n->values[id >> ID_TRACE_SHIFT][id & ID_MASK] = name_number(dims, id, name);
+	}
+	return 0;
+}
+
+int names_numbers(struct engine *e, enum name name, const struct numbers **ret, struct error *err)
+{
+	const struct live *l;
+	int r;
+
+	assert(name >= NAME_TEXTS && name < NAME_COUNT);
+	if (!e->names.made[name]) {
+		r = names_live(e, table_of_name(name), &l, err);
+		if (r < 0)
+			return r;
+		r = numbers_make(e, name, l, &e->names.numbers[name]);
+		if (r < 0) {
+			numbers_free(&e->names.numbers[name]);
+			return error_errno(err, r, "cannot gather the numbers of %zu ids",
+					   l->count);
+		}
+		e->names.made[name] = true;
+	}
+	*ret = &e->names.numbers[name];
+	return 0;
+}

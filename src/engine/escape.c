@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+/* escape.c: names are bytes, the engine's texts are UTF-8: a reversible way between them. */
+#include <errno.h>
+#include <string.h>
+
+#include "engine/engine.h"
+
+/* The length of the UTF-8 sequence at p (at most `len` bytes), 0 where there is none. RFC 3629's
+ * table. */
+static size_t utf8_length(const uint8_t *p, size_t len)
+{
+	uint8_t low = 0x80, high = 0xbf;
+	size_t n;
+
+	if (p[0] < 0x80)
+		return 1;
+	if (p[0] >= 0xc2 && p[0] <= 0xdf) {
+		n = 2;
+	} else if (p[0] >= 0xe0 && p[0] <= 0xef) {
+		n = 3;
+		if (p[0] == 0xe0)
+			low = 0xa0; /* below: overlong */
+		if (p[0] == 0xed)
+			high = 0x9f; /* above: surrogates */
+	} else if (p[0] >= 0xf0 && p[0] <= 0xf4) {
+		n = 4;
+		if (p[0] == 0xf0)
+			low = 0x90; /* below: overlong */
+		if (p[0] == 0xf4)
+			high = 0x8f; /* above: past U+10FFFF */
+	} else {
+		return 0;
+	}
+	if (len < n || p[1] < low || p[1] > high)
+		return 0;
+	for (size_t i = 2; i < n; i++) {
+		if (p[i] < 0x80 || p[i] > 0xbf)
+			return 0;
+	}
+	return n;
+}
+
+bool engine_is_utf8(const void *data, size_t len)
+{
+	const uint8_t *p = data;
+	size_t i = 0;
+
+	while (i < len) {
+		size_t n = utf8_length(p + i, len - i);
+
+		if (n == 0)
+			return false;
+		i += n;
+	}
+	return true;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return -1; /* escapes are lower case: "\xFF" is what it is */
+}
+
+/*
+ * The byte that an escape at text stands for, or -1. Only 00, 5c and 80 .. ff are escapes, so that
+ * names such as systemd's "dev-disk\x2duuid" stay as they are.
+ */
+static int escaped_byte(const char *text, size_t len)
+{
+	int high, low, byte;
+
+	if (len < 4 || text[0] != '\\' || text[1] != 'x')
+		return -1;
+	high = hex_digit(text[2]);
+	low = hex_digit(text[3]);
+	if (high < 0 || low < 0)
+		return -1;
+	byte = high * 16 + low;
+	return byte == 0 || byte == '\\' || byte >= 0x80 ? byte : -1;
+}
+
+int engine_escape(const void *data, size_t len, struct buf *out)
+{
+	const uint8_t *p = data;
+	size_t i = 0;
+	int r = 0;
+
+	while (i < len && r >= 0) {
+		size_t n = utf8_length(p + i, len - i);
+
+		if (n == 0 || p[i] == 0 ||
+		    (p[i] == '\\' && escaped_byte((const char *)p + i, len - i) >= 0)) {
+			r = buf_printf(out, "\\x%02x", p[i]);
+			n = 1;
+		} else {
+			r = buf_append(out, p + i, n);
+		}
+		i += n;
+	}
+	return r < 0 ? r : 0;
+}
+
+int engine_unescape(const char *text, size_t len, struct buf *out)
+{
+	for (size_t i = 0; i < len;) {
+		int byte = escaped_byte(text + i, len - i);
+		uint8_t c = byte >= 0 ? (uint8_t)byte : (uint8_t)text[i];
+		int r = buf_append(out, &c, 1);
+
+		if (r < 0)
+			return r;
+		i += byte >= 0 ? 4 : 1;
+	}
+	return 0;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schema/flags.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/nearest.h"
+#include "schema/vocab.h"
+#include "schema/words.h"
+
+#define WORD_MAX 64 /* longer words than any known one */
+
+static const char *find_word(const struct flag_word *words, size_t count, uint64_t value)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (words[i].value == value)
+			return words[i].name;
+	}
+	return NULL;
+}
+
+static const char *code_word(enum word_set set, uint64_t code)
+{
+	const struct flag_set *s = flag_set(set);
+
+	return set == WORDS_FAMILY ? vocab_word("family", (int64_t)code) : find_word(s->codes, s->code_count, code);
+}
+
+const char *flags_word(enum word_set set, uint64_t value)
+{
+	const struct flag_set *s = flag_set(set);
+	const char *word = NULL;
+
+	if (s->mask && (value & s->mask) == value)
+		word = code_word(set, value);
+	if (!word)
+		word = find_word(s->bits, s->bit_count, value);
+	return word || value ? word : s->none;
+}
+
+static const char *bar(const struct buf *to, size_t start)
+{
+	return to->len > start ? "|" : "";
+}
+
+/* The words of the bits; *ret_rest: the bits that have none. */
+static int print_bits(struct buf *to, size_t start, const struct flag_set *s, uint64_t bits, uint64_t *ret_rest)
+{
+	for (size_t i = 0; i < s->bit_count && bits; i++) {
+		int r;
+
+		if (!s->bits[i].value || (bits & s->bits[i].value) != s->bits[i].value)
+			continue;
+		r = buf_printf(to, "%s%s", bar(to, start), s->bits[i].name);
+		if (r < 0)
+			return r;
+		bits &= ~s->bits[i].value;
+	}
+	*ret_rest = bits;
+	return 0;
+}
+
+static int print_number(struct buf *to, const struct flag_set *s, size_t start, uint64_t value)
+{
+	bool alone = to->len == start;
+
+	if (s->octal)
+		return buf_printf(to, "%s%s%llo", bar(to, start), value ? "0" : "", (unsigned long long)value);
+	return buf_printf(to, "%s%#llx%s%s%s", bar(to, start), (unsigned long long)value, alone && s->what ? " /* " : "",
+		alone && s->what ? s->what : "", alone && s->what ? " */" : "");
+}
+
+/* An ioctl without a name: direction, type, number and size are coded in it. */
+static int print_ioctl(struct buf *to, uint64_t cmd)
+{
+	static const char *const directions[] = {"_IOC_NONE", "_IOC_WRITE", "_IOC_READ", "_IOC_READ|_IOC_WRITE"};
+
+	return buf_printf(to, "_IOC(%s, %#x, %#x, %#x)", directions[cmd >> 30 & 3], (unsigned int)(cmd >> 8 & 0xff),
+		(unsigned int)(cmd & 0xff), (unsigned int)(cmd >> 16 & 0x3fff));
+}
+
+static int print_quota(struct buf *to, uint64_t cmd)
+{
+	static const char *const types[] = {"USRQUOTA", "GRPQUOTA", "PRJQUOTA"};
+	const char *word = code_word(WORDS_QUOTACTL, cmd >> 8 & 0xffffff);
+	unsigned int type = cmd & 0xff;
+	int r = word ? buf_printf(to, "QCMD(%s, ", word)
+		     : buf_printf(to, "QCMD(%#x /* Q_??? */, ", (unsigned int)(cmd >> 8 & 0xffffff));
+
+	if (r < 0)
+		return r;
+	return type < ARRAY_SIZE(types) ? buf_printf(to, "%s)", types[type]) : buf_printf(to, "%#x)", type);
+}
+
+/* Values that are no set of words. True: *ret is the result. */
+static bool print_special(struct buf *to, enum word_set set, uint64_t value, int *ret)
+{
+	if (set == WORDS_QUOTACTL)
+		*ret = print_quota(to, value & UINT32_MAX);
+	else if (set == WORDS_IOCTL && !code_word(set, value & UINT32_MAX))
+		*ret = print_ioctl(to, value & UINT32_MAX);
+	else if (set == WORDS_SIGNAL && !code_word(set, value & UINT32_MAX))
+		*ret = buf_printf(to, "%d", (int)value);
+	else
+		return false;
+	return true;
+}
+
+int flags_print(struct buf *to, enum word_set set, uint64_t value)
+{
+	const struct flag_set *s = flag_set(set);
+	size_t start = to->len;
+	uint64_t code, bits;
+	const char *word;
+	int r = 0;
+
+	if (print_special(to, set, value, &r))
+		return r;
+	if (!s->wide)
+		value &= UINT32_MAX;
+	code = value & s->mask;
+	bits = value & ~s->mask;
+	word = s->mask ? code_word(set, code) : NULL;
+	if (!value && !word)
+		return buf_printf(to, "%s", s->none ? s->none : "0");
+	if (word && !s->code_last)
+		r = buf_printf(to, "%s", word);
+	else if (code && !word && !s->code_last)
+		bits |= code; /* nobody knows it: shown with the other bits that have no word */
+	if (r == 0)
+		r = print_bits(to, start, s, bits, &bits);
+	if (r == 0 && bits)
+		r = print_number(to, s, start, bits);
+	if (r == 0 && s->code_last && word)
+		r = buf_printf(to, "%s%s", bar(to, start), word);
+	else if (r == 0 && s->code_last && code)
+		r = buf_printf(to, "%s%llu", bar(to, start), (unsigned long long)code);
+	return r;
+}
+
+/* ---- reading ---- */
+
+static bool lookup(enum word_set set, const char *word, uint64_t *ret)
+{
+	const struct flag_set *s = flag_set(set);
+
+	if (set == WORDS_FAMILY) {
+		int64_t code = vocab_code("family", word);
+
+		*ret = (uint64_t)code;
+		return code >= 0;
+	}
+	for (size_t i = 0; i < (size_t)s->code_count + s->bit_count; i++) {
+		const struct flag_word *w = i < s->code_count ? &s->codes[i] : &s->bits[i - s->code_count];
+
+		if (!strcmp(w->name, word)) {
+			*ret = w->value;
+			return true;
+		}
+	}
+	*ret = 0;
+	return s->none && !strcmp(s->none, word);
+}
+
+static int unknown_word(enum word_set set, const char *word, struct error *err)
+{
+	const struct flag_set *s = flag_set(set);
+	struct nearest n = {.word = word};
+
+	for (size_t i = 0; i < s->code_count; i++)
+		nearest_offer(&n, s->codes[i].name);
+	for (size_t i = 0; i < s->bit_count; i++)
+		nearest_offer(&n, s->bits[i].name);
+	if (n.best)
+		return error_set(err, -EINVAL, "no flag '%s'; did you mean %s?", word, n.best);
+	return error_set(err, -EINVAL, "no flag '%s'", word);
+}
+
+static int parse_word(enum word_set set, const char *word, uint64_t *ret, struct error *err)
+{
+	char *end;
+
+	if (!*word)
+		return error_set(err, -EINVAL, "a flag is missing beside '|'");
+	if (!isdigit((unsigned char)*word))
+		return lookup(set, word, ret) ? 0 : unknown_word(set, word, err);
+	errno = 0;
+	*ret = strtoull(word, &end, 0);
+	if (*end || errno)
+		return error_set(err, -EINVAL, "'%s' is not a number", word);
+	return 0;
+}
+
+int flags_parse(enum word_set set, const char *text, uint64_t *ret, struct error *err)
+{
+	uint64_t all = 0;
+
+	for (const char *at = text;; at++) {
+		size_t len = strcspn(at, "|");
+		char word[WORD_MAX];
+		uint64_t value = 0;
+		int r;
+
+		while (len && *at == ' ') {
+			at++;
+			len--;
+		}
+		while (len && at[len - 1] == ' ')
+			len--;
+		if (len >= sizeof(word))
+			return error_set(err, -EINVAL, "no flag has a name as long as '%.20s...'", at);
+		memcpy(word, at, len);
+		word[len] = 0;
+		r = parse_word(set, word, &value, err);
+		if (r < 0)
+			return r;
+		all |= value;
+		at += strcspn(at, "|");
+		if (!*at)
+			break;
+	}
+	*ret = all;
+	return 0;
+}
+
+/* ---- numbers with a form of their own ---- */
+
+int flags_print_mode(struct buf *to, uint64_t mode)
+{
+	static const struct flag_word types[] = {
+		{0140000, "S_IFSOCK"}, {0120000, "S_IFLNK"}, {0100000, "S_IFREG"}, {0060000, "S_IFBLK"},
+		{0040000, "S_IFDIR"}, {0020000, "S_IFCHR"}, {0010000, "S_IFIFO"},
+	};
+	static const struct flag_word high[] = {{04000, "S_ISUID"}, {02000, "S_ISGID"}, {01000, "S_ISVTX"}};
+	const char *type = find_word(types, ARRAY_SIZE(types), mode & 0170000);
+	int r = 0;
+
+	mode &= UINT32_MAX;
+	if (type) {
+		r = buf_printf(to, "%s|", type);
+		mode &= ~0170000ull;
+	}
+	for (size_t i = 0; type && r == 0 && i < ARRAY_SIZE(high); i++) {
+		if (mode & high[i].value)
+			r = buf_printf(to, "%s|", high[i].name);
+		mode &= ~high[i].value;
+	}
+	return r < 0 ? r : buf_printf(to, "%#03llo", (unsigned long long)mode);
+}
+
+int flags_print_dev(struct buf *to, uint64_t dev)
+{
+	unsigned int major = (dev >> 8 & 0xfff) | (dev >> 32 & ~0xfffull);
+	unsigned int minor = (dev & 0xff) | (dev >> 12 & ~0xffull);
+
+	return buf_printf(to, "makedev(%#x, %#x)", major, minor);
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reader.c: traces opened and read as one. */
+#include "store/reader.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+struct store_cursor {
+	struct store *store;
+	struct decoder *decoder;
+};
+
+/* ---- blocks and damage ---- */
+
+struct block *reader_block(const struct store *s, size_t i)
+{
+	assert(i < atomic_load(&s->count));
+	return s->chunks[i / BLOCKS_PER_CHUNK][i % BLOCKS_PER_CHUNK];
+}
+
+void reader_damage(struct store *s, const struct trace *t, uint64_t blocks, uint64_t rows, uint64_t bytes,
+		   uint64_t seq, uint64_t offset, const char *why)
+{
+	pthread_mutex_lock(&s->lock);
+	if (!s->damage.blocks)
+		snprintf(s->damage.first, sizeof(s->damage.first), "block %llu at byte %llu: %s",
+			 (unsigned long long)seq, (unsigned long long)offset, why);
+	s->damage.blocks += blocks;
+	s->damage.rows += rows;
+	s->damage.bytes += bytes;
+	pthread_mutex_unlock(&s->lock);
+	(void)t;
+}
+
+void reader_block_damaged(struct store *s, struct block *b, const char *why)
+{
+	if (atomic_exchange(&b->damaged, true))
+		return;
+	b->pub.damaged = true;
+	reader_damage(s, &s->traces[b->pub.trace], 1, b->pub.rows, b->pub.bytes, b->pub.seq, b->pub.offset, why);
+}
+
+struct decode_source reader_source(const struct store *s, const struct block *b)
+{
+	return (struct decode_source){
+		.fd = s->traces[b->pub.trace].fd,
+		.payload = b->pub.offset + b->view.head->header_len,
+		.view = b->view,
+		.table = b->pub.table,
+		.to_ours = b->to_ours,
+		.trace = b->pub.trace,
+	};
+}
+
+/* ---- opening ---- */
+
+static int check_head(const char *path, const struct file_header *h, ssize_t n, struct error *err)
+{
+	if ((size_t)n < sizeof(h->magic) || memcmp(h->magic, STORE_MAGIC, sizeof(h->magic)))
+		return error_set(err, -EINVAL, "%s is not a weir trace; weir record writes one", path);
+	if ((size_t)n < sizeof(*h))
+		return error_set(err, -EINVAL, "the trace %s is cut within its first %zu bytes: nothing can be read",
+				 path, sizeof(*h));
+	if (h->version > STORE_VERSION)
+		return error_set(err, -EPROTONOSUPPORT,
+				 "the trace %s has format version %u, this weir reads up to %u: use a newer weir",
+				 path, h->version, STORE_VERSION);
+	if (h->version != STORE_VERSION || h->header_len < sizeof(*h) || h->header_len > STORE_HEADER_MAX ||
+	    XXH3_64bits(h, offsetof(struct file_header, checksum)) != h->checksum)
+		return error_set(err, -EINVAL, "the trace %s is damaged in its first %zu bytes: nothing can be read",
+				 path, sizeof(*h));
+	return 0;
+}
+
+static int open_file(struct store *s, const char *path, int fd, struct error *err)
+{
+	struct trace *t = &s->traces[s->trace_count];
+	struct file_header h;
+	ssize_t n = pread(fd, &h, sizeof(h), 0);
+	int r;
+
+	if (n < 0)
+		return error_errno(err, -errno, "cannot read %s", path);
+	r = check_head(path, &h, n, err);
+	if (r < 0)
+		return r;
+	*t = (struct trace){.fd = -1, .number = (uint32_t)s->trace_count, .next = h.header_len};
+	t->path = strdup(path);
+	if (!t->path)
+		return error_errno(err, -ENOMEM, "cannot open %s", path);
+	memcpy(t->mark, h.mark, sizeof(t->mark));
+	meta_default(&t->meta);
+	t->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (t->fd < 0) {
+		r = error_errno(err, -errno, "cannot open %s", path);
+		free(t->path);
+		return r;
+	}
+	s->trace_count++;
+	return 0;
+}
+
+static int add_trace(struct store *s, const char *path, bool only_traces, struct error *err)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	uint8_t magic[sizeof(STORE_MAGIC) - 1];
+	struct stat st;
+	void *p;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return error_errno(err, -errno, "cannot open the trace %s", path);
+	if (!S_ISREG(st.st_mode))
+		return only_traces ? 0 : error_set(err, -EINVAL, "%s is neither a trace nor a folder of traces", path);
+	if (only_traces && (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) ||
+			    memcmp(magic, STORE_MAGIC, sizeof(magic))))
+		return 0;
+	if (s->trace_count == STORE_TRACES_MAX)
+		return error_set(err, -EMFILE, "more than %u traces at once, %s is one too many", STORE_TRACES_MAX,
+				 path);
+	p = reallocarray(s->traces, s->trace_count + 1, sizeof(*s->traces));
+	if (!p)
+		return error_errno(err, -ENOMEM, "cannot open %s", path);
+	s->traces = p;
+	return open_file(s, path, fd, err);
+}
+
+static int add_folder(struct store *s, const char *path, struct error *err)
+{
+	struct dirent **names = NULL;
+	size_t before = s->trace_count;
+	int n = scandir(path, &names, NULL, alphasort), r = 0;
+
+	if (n < 0)
+		return error_errno(err, -errno, "cannot read the folder %s", path);
+	for (int i = 0; i < n; i++) {
+		char *file = NULL;
+
+		if (r >= 0 && names[i]->d_name[0] != '.') {
+			if (asprintf(&file, "%s/%s", path, names[i]->d_name) < 0)
+				r = error_errno(err, -ENOMEM, "cannot read the folder %s", path);
+			else
+				r = add_trace(s, file, true, err);
+			free(file);
+		}
+		free(names[i]);
+	}
+	free(names);
+	if (r >= 0 && s->trace_count == before)
+		return error_set(err, -ENOENT, "there is no trace in the folder %s", path);
+	return r;
+}
+
+static int open_paths(struct store *s, const char *const *paths, size_t count, struct error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct stat st;
+		int r;
+
+		if (stat(paths[i], &st) < 0)
+			return error_errno(err, -errno, "cannot open the trace %s", paths[i]);
+		r = S_ISDIR(st.st_mode) ? add_folder(s, paths[i], err) : add_trace(s, paths[i], false, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int store_open(struct store **ret, const char *const *paths, size_t count, struct error *err)
+{
+	_cleanup_(store_freep) struct store *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!count)
+		return error_set(err, -EINVAL, "no trace is given");
+	if (!s)
+		return error_errno(err, -ENOMEM, "cannot open the trace %s", paths[0]);
+	pthread_mutex_init(&s->lock, NULL);
+	r = decoder_new(&s->decoder);
+	if (r >= 0)
+		r = dims_new(&s->dims);
+	if (r < 0)
+		return error_errno(err, r, "cannot open the trace %s", paths[0]);
+	r = open_paths(s, paths, count, err);
+	if (r < 0)
+		return r;
+	r = (int)store_refresh(s, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+static void blocks_free(struct store *s)
+{
+	for (size_t i = 0; i < atomic_load(&s->count); i++) {
+		struct block *b = reader_block(s, i);
+
+		free(b->header);
+		free(b->stats);
+		free(b);
+	}
+	for (size_t i = 0; i < CHUNKS_MAX; i++)
+		free(s->chunks[i]);
+}
+
+void store_free(struct store *s)
+{
+	if (!s)
+		return;
+	blocks_free(s);
+	for (size_t i = 0; i < s->trace_count; i++) {
+		close(s->traces[i].fd);
+		free(s->traces[i].path);
+	}
+	free(s->traces);
+	decoder_free(s->decoder);
+	dims_free(s->dims);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+ssize_t store_refresh(struct store *s, struct error *err)
+{
+	ssize_t found = 0;
+
+	for (size_t i = 0; i < s->trace_count; i++) {
+		ssize_t n = scan_trace(s, &s->traces[i], err);
+
+		if (n < 0)
+			return n;
+		found += n;
+	}
+	return found;
+}
+
+/* ---- what is there ---- */
+
+bool store_is_open_ended(const struct store *s)
+{
+	for (size_t i = 0; i < s->trace_count; i++) {
+		if (!s->traces[i].ended)
+			return true;
+	}
+	return false;
+}
+
+size_t store_block_count(const struct store *s)
+{
+	return atomic_load(&s->count);
+}
+
+const struct store_block *store_block(const struct store *s, size_t i)
+{
+	return &reader_block(s, i)->pub;
+}
+
+bool store_block_has_id(const struct store *s, size_t i, unsigned int column, int64_t id)
+{
+	const struct block *b = reader_block(s, i);
+	const struct block_extra *x = NULL;
+
+	assert(column < schema_table(b->pub.table)->column_count);
+	if (id < b->pub.min[column] || id > b->pub.max[column])
+		return false;
+	while ((x = block_extra(&b->view, x))) {
+		if (x->kind == EXTRA_ID_SET && b->to_ours[x->column] == column)
+			return block_set_has(x, (uint64_t)id & ((1ull << STORE_TRACE_SHIFT) - 1));
+	}
+	return true;
+}
+
+const struct dims *store_dims(const struct store *s)
+{
+	return s->dims;
+}
+
+void store_damage(const struct store *s, struct store_damage *ret)
+{
+	pthread_mutex_t *lock = (pthread_mutex_t *)&s->lock;
+
+	pthread_mutex_lock(lock);
+	*ret = s->damage;
+	pthread_mutex_unlock(lock);
+	for (size_t i = 0; i < s->trace_count; i++) {
+		const struct trace *t = &s->traces[i];
+
+		if (!t->tail)
+			continue;
+		if (!ret->blocks)
+			snprintf(ret->first, sizeof(ret->first), "block %llu at byte %llu: cut at the end of the file",
+				 (unsigned long long)t->next_seq, (unsigned long long)t->next);
+		ret->blocks++;
+		ret->bytes += t->tail;
+	}
+}
+
+void store_range(const struct store *s, int64_t *ret_first, int64_t *ret_last)
+{
+	int64_t first = INT64_MAX, last = INT64_MIN;
+
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		const struct block *b = reader_block(s, i);
+
+		if (b->pub.table == TABLE_OP) {
+			first = MIN(first, b->first);
+			last = MAX(last, b->last);
+		} else if (b->pub.table == TABLE_MARK) {
+			first = MIN(first, b->pub.min[MARK_AT]);
+			last = MAX(last, b->pub.max[MARK_AT]);
+		}
+	}
+	*ret_first = first > last ? INT64_MIN : first;
+	*ret_last = first > last ? INT64_MIN : last;
+}
+
+uint64_t store_bytes(const struct store *s)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < s->trace_count; i++)
+		sum += s->traces[i].size;
+	return sum;
+}
+
+size_t store_trace_count(const struct store *s)
+{
+	return s->trace_count;
+}
+
+const char *store_trace_path(const struct store *s, size_t trace)
+{
+	assert(trace < s->trace_count);
+	return s->traces[trace].path;
+}
+
+/* ---- cursors ---- */
+
+int store_cursor_new(struct store_cursor **ret, const struct store *s)
+{
+	_cleanup_free_ struct store_cursor *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	r = decoder_new(&c->decoder);
+	if (r < 0)
+		return r;
+	c->store = (struct store *)s; /* damage is counted there, under its lock */
+	*ret = TAKE_PTR(c);
+	return 0;
+}
+
+void store_cursor_free(struct store_cursor *c)
+{
+	if (!c)
+		return;
+	decoder_free(c->decoder);
+	free(c);
+}
+
+int store_decode(struct store_cursor *c, size_t i, uint64_t columns, const struct batch **ret, struct error *err)
+{
+	struct block *b = reader_block(c->store, i);
+	struct decode_source src = reader_source(c->store, b);
+	const char *path = c->store->traces[b->pub.trace].path, *why = "it was found damaged before";
+	int r = -EBADMSG;
+
+	if (!atomic_load(&b->damaged))
+		r = decode_columns(c->decoder, &src, columns, ret, &why);
+	if (r == -EBADMSG) {
+		reader_block_damaged(c->store, b, why);
+		return error_set(err, r, "block %llu of %s is damaged (%s); its rows are left out",
+				 (unsigned long long)b->pub.seq, path, why);
+	}
+	return r < 0 ? error_errno(err, r, "cannot read %s", path) : 0;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scan.c: finds the blocks of a file. Header by header; where one is not what it should be, forward to the next
+ * place that bears the file's mark and holds a valid header. What lies between is damage, and named.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "store/reader.h"
+
+#define SEARCH_BYTES (1u << 20) /* looked through at a time */
+
+/* Reads up to len bytes; how many there were. */
+static ssize_t read_some(int fd, void *to, size_t len, uint64_t offset)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = pread(fd, (uint8_t *)to + done, len - done, (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+/* What stands at a place. */
+enum found {
+	FOUND_BLOCK,
+	FOUND_END_OF_FILE, /* nothing, or the beginning of a block that is cut */
+	FOUND_DAMAGE,
+};
+
+struct candidate_block {
+	uint8_t *header;
+	struct block_view view;
+	const char *why;
+};
+
+/* Reads and checks the header at an offset; a block must lie wholly within the file. */
+static int look_at(const struct trace *t, uint64_t offset, struct candidate_block *ret)
+{
+	struct block_header h;
+	ssize_t n = read_some(t->fd, &h, sizeof(h), offset);
+	int r;
+
+	ret->header = NULL;
+	ret->why = "no block where one should be";
+	if (n < 0)
+		return (int)n;
+	if ((size_t)n < sizeof(h))
+		return FOUND_END_OF_FILE;
+	if (memcmp(h.mark, t->mark, sizeof(h.mark)))
+		return FOUND_DAMAGE;
+	ret->why = "header length";
+	if (h.header_len < sizeof(h) || h.header_len > STORE_HEADER_MAX || h.header_len % 8)
+		return FOUND_DAMAGE;
+	ret->header = malloc(h.header_len);
+	if (!ret->header)
+		return -ENOMEM;
+	n = read_some(t->fd, ret->header, h.header_len, offset);
+	if (n < 0)
+		return (int)n;
+	if ((size_t)n < h.header_len)
+		return FOUND_END_OF_FILE;
+	r = block_view(ret->header, h.header_len, &ret->view, &ret->why);
+	if (r < 0)
+		return FOUND_DAMAGE;
+	if (offset + h.header_len + h.payload_len > t->size)
+		return FOUND_END_OF_FILE;
+	return FOUND_BLOCK;
+}
+
+/* The next place from `from` on that bears the mark; the file's size where there is none. */
+static int64_t search(const struct trace *t, uint64_t from)
+{
+	_cleanup_free_ uint8_t *buf = malloc(SEARCH_BYTES);
+
+	if (!buf)
+		return -ENOMEM;
+	while (from + STORE_MARK_LEN <= t->size) {
+		ssize_t n = read_some(t->fd, buf, SEARCH_BYTES, from);
+		const uint8_t *hit;
+
+		if (n < 0)
+			return n;
+		if (n < STORE_MARK_LEN)
+			break;
+		hit = memmem(buf, (size_t)n, t->mark, STORE_MARK_LEN);
+		if (hit)
+			return (int64_t)(from + (uint64_t)(hit - buf));
+		from += (uint64_t)n - STORE_MARK_LEN + 1;
+	}
+	return (int64_t)t->size;
+}
+
+/* ---- a block found ---- */
+
+static bool is_dimension(enum table_id table)
+{
+	return table == TABLE_HOST || table == TABLE_CGROUP || table == TABLE_PROCESS || table == TABLE_THREAD ||
+	       table == TABLE_FILE;
+}
+
+static int64_t compose(const struct block *b, unsigned int column, int64_t v)
+{
+	return column_is_id(b->pub.table, column) ? v | ((int64_t)b->pub.trace << STORE_TRACE_SHIFT) : v;
+}
+
+/* Min, max and nulls by our columns. */
+static int fill_stats(struct block *b)
+{
+	unsigned int n = schema_table(b->pub.table)->column_count;
+	int64_t *min, *max;
+	uint32_t *nulls;
+
+	b->stats = malloc(n * (2 * sizeof(*min) + sizeof(*nulls)));
+	if (!b->stats)
+		return -ENOMEM;
+	min = b->stats;
+	max = min + n;
+	nulls = (uint32_t *)(max + n);
+	for (unsigned int i = 0; i < n; i++) {
+		min[i] = INT64_MAX;
+		max[i] = INT64_MIN;
+		nulls[i] = b->pub.rows;
+	}
+	for (unsigned int i = 0; i < b->view.head->entries; i++) {
+		const struct block_entry *e = &b->view.entries[i];
+		unsigned int ours = b->to_ours[e->column];
+
+		if (e->kind != ENTRY_COLUMN || ours == 0xff)
+			continue;
+		nulls[ours] = e->nulls;
+		if (e->min > e->max || e->nulls == b->pub.rows)
+			continue;
+		min[ours] = compose(b, ours, e->min);
+		max[ours] = compose(b, ours, e->max);
+	}
+	b->pub.min = min;
+	b->pub.max = max;
+	b->pub.nulls = nulls;
+	return 0;
+}
+
+static void fill_range(struct block *b)
+{
+	const struct block_extra *x = NULL;
+
+	b->first = INT64_MAX;
+	b->last = INT64_MIN;
+	while ((x = block_extra(&b->view, x))) {
+		if (x->kind != EXTRA_RANGE || x->len != 2 * sizeof(int64_t))
+			continue;
+		memcpy(&b->first, x + 1, sizeof(b->first));
+		memcpy(&b->last, (const uint8_t *)(x + 1) + sizeof(b->first), sizeof(b->last));
+	}
+}
+
+/* Puts a block into the list; it takes the header. */
+static struct block *add_block(struct store *s, struct trace *t, uint64_t offset, struct candidate_block *c)
+{
+	size_t i = atomic_load(&s->count);
+	const struct block_header *h = c->view.head;
+	enum table_id table = (enum table_id)t->meta.table[h->table];
+	struct block **chunk = i / BLOCKS_PER_CHUNK < CHUNKS_MAX ? s->chunks[i / BLOCKS_PER_CHUNK] : NULL;
+	struct block *b;
+
+	if (i / BLOCKS_PER_CHUNK >= CHUNKS_MAX)
+		return NULL;
+	if (!chunk) {
+		chunk = calloc(BLOCKS_PER_CHUNK, sizeof(struct block *));
+		if (!chunk)
+			return NULL;
+		s->chunks[i / BLOCKS_PER_CHUNK] = chunk;
+	}
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return NULL;
+	b->view = c->view;
+	b->to_ours = t->meta.column[table];
+	b->pub = (struct store_block){.table = table, .trace = t->number, .seq = h->seq, .offset = offset,
+				      .rows = h->rows, .bytes = h->header_len + h->payload_len,
+				      .long_calls = (h->flags & BLOCK_LONG_CALLS) != 0};
+	fill_range(b);
+	if (fill_stats(b) < 0) {
+		free(b);
+		return NULL;
+	}
+	b->header = TAKE_PTR(c->header);
+	chunk[i % BLOCKS_PER_CHUNK] = b;
+	atomic_store(&s->count, i + 1);
+	return b;
+}
+
+/* Takes the names that the blocks from here on use. */
+static int take_names(struct store *s, struct trace *t, uint64_t offset, const struct candidate_block *c)
+{
+	struct decode_source src = {
+		.fd = t->fd, .payload = offset + c->view.head->header_len, .view = c->view};
+	const char *why = "the names of its tables cannot be read";
+	struct bytes text;
+	int r = decode_blob(s->decoder, &src, &text, &why);
+
+	if (r >= 0)
+		r = meta_read(&t->meta, text);
+	if (r == -EBADMSG) {
+		reader_damage(s, t, 1, 0, c->view.head->payload_len, c->view.head->seq, offset, why);
+		return 0; /* numbers never change: those known here still hold */
+	}
+	return r;
+}
+
+static int take_rows(struct store *s, struct trace *t, uint64_t offset, struct candidate_block *c)
+{
+	const struct batch *rows;
+	struct decode_source src;
+	const char *why = "";
+	struct block *b;
+	int r;
+
+	if (t->meta.table[c->view.head->table] == 0xff || !c->view.head->rows)
+		return 0;
+	b = add_block(s, t, offset, c);
+	if (!b)
+		return -ENOMEM;
+	if (!is_dimension(b->pub.table))
+		return 1;
+	src = reader_source(s, b);
+	r = decode_columns(s->decoder, &src, ~0ull, &rows, &why);
+	if (r >= 0)
+		r = dims_apply(s->dims, rows);
+	if (r == -EBADMSG) {
+		reader_block_damaged(s, b, why);
+		return 1;
+	}
+	return r < 0 ? r : 1;
+}
+
+static int take_block(struct store *s, struct trace *t, uint64_t offset, struct candidate_block *c)
+{
+	const struct block_header *h = c->view.head;
+	int r = 0;
+
+	if (h->seq > t->next_seq)
+		reader_damage(s, t, h->seq - t->next_seq, 0, 0, t->next_seq, offset, "missing before this place");
+	t->next_seq = h->seq + 1;
+	t->next = offset + h->header_len + h->payload_len;
+	t->ended = false;
+	switch (h->kind) {
+	case BLOCK_META:
+		r = take_names(s, t, offset, c);
+		break;
+	case BLOCK_ROWS:
+		r = take_rows(s, t, offset, c);
+		break;
+	case BLOCK_END:
+		t->ended = true;
+		break;
+	default:
+		break;
+	}
+	return r;
+}
+
+/* ---- the walk ---- */
+
+/* True while the writer holds its lock: then what follows the last block is being written. */
+static bool is_growing(const struct trace *t)
+{
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+
+	return fcntl(t->fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+/* Finds the next valid header behind damage at t->next. Returns as look_at(); *ret_offset is where. */
+static int skip_damage(const struct trace *t, struct candidate_block *c, uint64_t *ret_offset)
+{
+	uint64_t at = t->next;
+
+	for (;;) {
+		int64_t hit = search(t, at + 1);
+		int r;
+
+		if (hit < 0)
+			return (int)hit;
+		at = (uint64_t)hit;
+		if (at >= t->size)
+			return FOUND_END_OF_FILE;
+		free(c->header);
+		r = look_at(t, at, c);
+		if (r < 0 || r == FOUND_BLOCK) {
+			*ret_offset = at;
+			return r;
+		}
+	}
+}
+
+/* One block behind t->next: 1 where it is one of rows, 0 for others, -ENODATA at the end. */
+static int step(struct store *s, struct trace *t)
+{
+	struct candidate_block c = {0};
+	uint64_t offset = t->next;
+	const char *why;
+	int r = look_at(t, offset, &c);
+
+	why = c.why;
+	if (r == FOUND_DAMAGE || (r == FOUND_END_OF_FILE && t->size > t->next)) {
+		r = skip_damage(t, &c, &offset);
+		if (r == FOUND_BLOCK) {
+			uint64_t seq = t->next_seq, lost = MAX(c.view.head->seq, seq) - seq;
+
+			reader_damage(s, t, MAX(lost, (uint64_t)1), 0, offset - t->next, seq, t->next, why);
+			t->next_seq = c.view.head->seq;
+		}
+	}
+	if (r == FOUND_BLOCK)
+		r = take_block(s, t, offset, &c);
+	else if (r == FOUND_END_OF_FILE)
+		r = -ENODATA;
+	free(c.header);
+	return r;
+}
+
+ssize_t scan_trace(struct store *s, struct trace *t, struct error *err)
+{
+	struct stat st;
+	ssize_t found = 0;
+	int r = 0;
+
+	if (fstat(t->fd, &st) < 0)
+		return error_errno(err, -errno, "cannot read the trace %s", t->path);
+	t->size = (uint64_t)st.st_size;
+	while (t->next < t->size) {
+		r = step(s, t);
+		if (r < 0)
+			break;
+		found += r;
+	}
+	t->tail = r == -ENODATA && !is_growing(t) ? t->size - t->next : 0;
+	if (r < 0 && r != -ENODATA)
+		return error_errno(err, r, "cannot read the trace %s", t->path);
+	return found;
+}

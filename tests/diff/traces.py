@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a recorder saw and what it should have seen, as Python values: dumps of traces, facts of workloads, strace's lines."""
+
+import json
+import re
+import subprocess
+
+ROLES = ("NONE INT UINT HEX PTR FD FD2 DIRFD DIRFD2 PATH PATH2 STR BUF SIZE POS POS2 POSP POSP2 IOV IOVCNT MSG MMSG ADDR "
+         "ADDRLEN ADDROUT FDPAIR FLAGS FLAGS2 MODE HOW CMD PID SIG LEN LONG").split()
+RETS = "INT BYTES FD ADDR NEVER".split()
+
+UNFINISHED, INTERRUPTED, DENIED, CONTESTED, APPEND, HELD, NO_START, NORETURN, BY_PATH, ARG_UNREAD = (1 << i for i in range(10))
+
+# Calls that a workload's C library makes by itself, between those that the facts name.
+NOISE = set("""mmap munmap mprotect brk futex clone clone3 fork rt_sigaction rt_sigprocmask rt_sigreturn set_robust_list rseq exit
+exit_group madvise getpid gettid sched_yield write wait4 set_tid_address arch_prctl prlimit64 getrandom readlink execve
+newfstatat fstat prctl vfork clock_nanosleep tgkill restart_syscall get_robust_list unshare close dup2 fcntl memfd_create
+ftruncate umask chdir getcwd lstat ioctl readlinkat setitimer""".split())
+
+
+class Ops:
+    def __init__(self, dump):
+        out = subprocess.run([dump, "--ops"], check=True, capture_output=True, text=True).stdout
+        self.by_name = {}
+        for line in out.splitlines():
+            op = json.loads(line)
+            op["roles"] = [ROLES[r] if r < len(ROLES) else "?" for r in op["roles"]]
+            op["ret"] = RETS[op["ret"]]
+            self.by_name[op["name"]] = op
+
+    def roles(self, name):
+        op = self.by_name.get(name)
+        return op["roles"] if op else []
+
+
+class Trace:
+    """Every row of a trace; ops by thread in the order in which the thread made them."""
+
+    def __init__(self, dump, path):
+        done = subprocess.run([dump, path], capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit("trace_dump: " + done.stderr.strip())
+        self.ops, self.loss, self.marks, self.other = [], [], [], []
+        self.damage = {}
+        for line in done.stdout.splitlines():
+            row = json.loads(line)
+            table = row["table"]
+            if table == "op":
+                self.ops.append(row)
+            elif table == "loss":
+                self.loss.append(row)
+            elif table == "mark":
+                self.marks.append(row)
+            elif table == "damage":
+                self.damage = row
+            else:
+                self.other.append(row)
+        self.by_tid = {}
+        for number, row in enumerate(self.ops):
+            row["number"] = number
+            self.by_tid.setdefault(row["tid"], []).append(row)
+        for rows in self.by_tid.values():
+            rows.sort(key=lambda r: (r.get("start", 0), r["number"]))
+
+
+def unescape(text):
+    """\\xHH of facts and of strace -xx; the bytes."""
+    return re.sub(rb"\\x([0-9a-f]{2})", lambda m: bytes([int(m.group(1), 16)]), text.encode("latin-1"))
+
+
+def text_of(value):
+    """A text of a dump, as bytes."""
+    return None if value is None else value.encode("latin-1")
+
+
+def read_facts(path):
+    facts = []
+    with open(path, encoding="latin-1") as f:
+        for line in f:
+            if not line.startswith("op="):
+                continue
+            fact = {}
+            for word in line.split():
+                key, _, value = word.partition("=")
+                if key in ("path", "path2", "peer", "local", "remote"):
+                    fact[key] = unescape(value)
+                elif key == "op":
+                    fact["op"] = value
+                elif value == "?":
+                    fact[key] = None
+                else:
+                    fact[key] = int(value)
+            fact["args"] = [fact[f"a{i}"] for i in range(6) if f"a{i}" in fact]
+            fact["line"] = line.strip()
+            facts.append(fact)
+    return facts
+
+
+class Call:
+    """One line of strace: op, args (texts), ret (int or None), ret_text, tid."""
+
+    __slots__ = ("tid", "op", "args", "ret", "ret_note", "line", "died")
+
+    def __init__(self, tid, op, args, ret, ret_note, line, died=False):
+        self.tid, self.op, self.args, self.ret, self.ret_note, self.line, self.died = tid, op, args, ret, ret_note, line, died
+
+
+RESTARTS = {"ERESTARTSYS": -512, "ERESTARTNOINTR": -513, "ERESTARTNOHAND": -514, "ERESTART_RESTARTBLOCK": -516}
+
+
+def split_args(text):
+    """Splits at the commas between arguments."""
+    args, depth, start, i, quoted = [], 0, 0, 0, False
+    while i < len(text):
+        c = text[i]
+        if quoted:
+            quoted = c != '"'
+        elif c == '"':
+            quoted = True
+        elif c in "([{":
+            depth += 1
+        elif c in ")]}":
+            depth -= 1
+        elif c == "<" and i and (text[i - 1].isdigit()):
+            inner = 0
+            while i + 1 < len(text):
+                i += 1
+                if text[i] == "[":
+                    inner += 1
+                elif text[i] == "]":
+                    inner -= 1
+                elif text[i] == ">" and inner <= 0 and text[i - 1] != "-":
+                    break
+        elif c == "," and depth == 0:
+            args.append(text[start:i].strip())
+            start = i + 1
+        i += 1
+    last = text[start:].strip()
+    if last or args:
+        args.append(last)
+    return args
+
+
+def parse_call(tid, line, errnos):
+    m = re.match(r"(\w+)\((.*)$", line)
+    if not m:
+        return None
+    op, rest = m.group(1), m.group(2)
+    end = rest.rfind(") = ")
+    if end < 0:
+        m2 = re.match(r"(.*)\)\s+= (.*)$", rest)
+        if not m2:
+            return None
+        args, result = m2.group(1), m2.group(2)
+    else:
+        args, result = rest[:end], rest[end + 4:]
+    # strace pads with blanks before "="
+    m3 = re.match(r"(.*?)\)\s*$", args)
+    if m3 and args.count("(") < args.count(")"):
+        args = m3.group(1)
+    result = result.strip()
+    ret, note = None, ""
+    if result.startswith("?"):
+        for name, value in RESTARTS.items():
+            if name in result.split():
+                ret = value
+    else:
+        m4 = re.match(r"(-?(?:0x[0-9a-f]+|\d+))(.*)$", result)
+        if m4:
+            digits = m4.group(1)
+            ret = int(digits, 8) if re.match(r"0\d+$", digits) else int(digits, 0)
+            note = m4.group(2).strip()
+            m5 = re.match(r"(E\w+)", note)
+            if ret == -1 and m5:
+                ret = -errnos.get(m5.group(1), 99999)
+    return Call(tid, op, split_args(args), ret, note, line)
+
+
+def read_strace(path):
+    """strace -f -o: the calls by thread, in order. Calls are filed under the thread id at their start."""
+    import errno
+
+    errnos = {name: getattr(errno, name) for name in dir(errno) if name.startswith("E")}
+    errnos["ENOTSUPP"] = 524
+    errnos.update({name: -value for name, value in RESTARTS.items()})
+    calls, pending, superseded = {}, {}, {}
+    with open(path, encoding="latin-1") as f:
+        for line in f:
+            line = line.rstrip("\n")
+            m = re.match(r"(\d+)\s+(.*)$", line)
+            if not m:
+                continue
+            tid, text = int(m.group(1)), m.group(2)
+            m = re.match(r"\+\+\+ superseded by execve in pid (\d+)", text)
+            if m:
+                superseded[tid] = int(m.group(1))
+                continue
+            if text.startswith("+++ killed") or text.startswith("+++ exited"):
+                if tid in pending:
+                    call = parse_call(tid, re.sub(r",?\s*<unfinished \.\.\.>$", "", pending.pop(tid)) + ") = ?", errnos)
+                    if call:
+                        call.died = True
+                        calls.setdefault(tid, []).append(call)
+                continue
+            if text.startswith("---") or text.startswith("+++"):
+                continue
+            if text.endswith("<unfinished ...>"):
+                pending[tid] = text[: -len("<unfinished ...>")].rstrip()
+                continue
+            m = re.match(r"<\.\.\. (\w+) resumed>(.*)$", text)
+            owner = tid
+            if m:
+                if tid in superseded and superseded[tid] in pending:
+                    owner = superseded.pop(tid)
+                head = pending.pop(owner, None)
+                if head is None:
+                    continue
+                text = head + m.group(2)
+                text = re.sub(r"\s+\)\s+= ", ") = ", text) if text.count("(") else text
+            call = parse_call(owner, re.sub(r"\)\s+= ", ") = ", text), errnos)
+            if call:
+                calls.setdefault(owner, []).append(call)
+    return calls

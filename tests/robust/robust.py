@@ -1,0 +1,429 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold when things go wrong.
+
+  robust.py [options] [CASE...]     cases: see --list
+
+Each case makes the trouble for real: kills the recorder, stops it, fills its disk, takes its rights away, runs another tracer
+beside it; then reads what the trace says and compares it with what the program knows. Speaks TAP.
+"""
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "diff"))
+import check  # noqa: E402
+import traces  # noqa: E402
+
+CASES = {}
+
+
+def case(f):
+    CASES[f.__name__] = f
+    return f
+
+
+class Skip(Exception):
+    pass
+
+
+class Bad(Exception):
+    pass
+
+
+def need(condition, text):
+    if not condition:
+        raise Bad(text)
+
+
+class Bench:
+    """A folder of its own for a case, and the programs."""
+
+    def __init__(self, options, root):
+        self.weir, self.workload, self.dump = (os.path.realpath(p) for p in (options.weir, options.workload, options.dump))
+        self.root, self.number, self.random, self.soak = root, 0, random.Random(options.seed), options.soak
+        self.ops = traces.Ops(self.dump)
+
+    def folder(self):
+        self.number += 1
+        path = os.path.join(self.root, str(self.number))
+        os.makedirs(os.path.join(path, "w"))
+        return path
+
+    def start(self, folder, args, command, out="out", env=None):
+        """weir record in the background."""
+        with open(os.path.join(folder, out), "wb") as o, open(os.path.join(folder, out + ".err"), "wb") as e:
+            return subprocess.Popen([self.weir, "record", "-o", os.path.join(folder, "trace"), *args, *(["--", *command] if command else [])],
+                                    stdout=o, stderr=e, stdin=subprocess.DEVNULL, cwd=folder, env=dict(os.environ, **(env or {})))
+
+    def work(self, name, folder):
+        return [self.workload, name, os.path.join(folder, "w")]
+
+    def said(self, folder, out="out"):
+        """What the load said: calls=... as numbers."""
+        with open(os.path.join(folder, out)) as f:
+            return {k: int(v) for k, v in re.findall(r"(\w+)=(-?\d+)", f.read())}
+
+    def count(self, trace):
+        done = subprocess.run([self.dump, "--count", trace], capture_output=True, text=True)
+        need(done.returncode == 0, f"the trace cannot be read: {done.stderr.strip()}")
+        return json.loads(done.stdout)
+
+    def trace(self, folder, name="trace"):
+        return traces.Trace(self.dump, os.path.join(folder, name))
+
+
+def wait_for(what, seconds, condition):
+    stop = time.monotonic() + seconds
+    while time.monotonic() < stop:
+        if condition():
+            return
+        time.sleep(0.02)
+    raise Bad(f"{what}: not within {seconds} s")
+
+
+def end(process, seconds, what):
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise Bad(f"{what} did not end within {seconds} s") from None
+
+
+def contiguous(trace):
+    """load_count writes 8 bytes at 0, 8, 16, ...: the rows are the first N of them. Returns N."""
+    places = sorted(r.get("pos", -1) for r in trace.ops if r["name"] == "pwrite64" and r.get("size") == 8)
+    for i, pos in enumerate(places):
+        need(pos == i * 8, f"row {i} of {len(places)} is at {pos} instead of {i * 8}")
+    return len(places)
+
+
+def killed(b, args):
+    rounds = 20 if b.soak else 2
+    for _ in range(rounds):
+        f = b.folder()
+        p = b.start(f, args, b.work("load_count", f), env={"WORK_SECONDS": "2"})
+        time.sleep(0.3 + b.random.random() * 1.7)
+        p.kill()
+        p.wait()
+        # The program runs on and ends by itself: nothing holds it.
+        wait_for("the program after its recorder was killed", 15, lambda: b.said(f))
+        trace = b.trace(f)
+        n = contiguous(trace)
+        need(n <= b.said(f)["calls"], "more rows than calls")
+        if trace.ops:
+            need(trace.damage.get("open_ended") == 1, "a trace whose recorder was killed does not say so")
+        shutil.rmtree(f)
+
+
+@case
+def recorder_killed(b):
+    """kill -9 at random instants: what was committed reads back, without a gap; the program runs on"""
+    killed(b, [])
+
+
+@case
+def recorder_killed_lossless(b):
+    """the same with --lossless, while the program may be held: it must not stay so"""
+    killed(b, ["--lossless"])
+
+
+@case
+def two_recorders(b):
+    """a recorder within a recorder: both see every call of the program"""
+    f = b.folder()
+    inner = [b.weir, "record", "-o", os.path.join(f, "inner"), "--", *b.work("many", f)]
+    p = b.start(f, [], inner)
+    need(end(p, 60, "record") == 0, "record: " + open(os.path.join(f, "out.err")).read())
+    facts = traces.read_facts(os.path.join(f, "out"))
+    for name in ("trace", "inner"):
+        problems = check.check_facts(b.trace(f, name), facts, b.ops)
+        need(not problems, f"{name}: {len(problems)} facts differ, e.g. {problems[:1]}")
+
+
+@case
+def beside_bpftrace(b):
+    """weir beside bpftrace on the same tracepoints: weir sees everything"""
+    if not shutil.which("bpftrace"):
+        raise Skip("bpftrace is not installed")
+    other = subprocess.Popen(["bpftrace", "-e", "tracepoint:raw_syscalls:sys_enter,tracepoint:raw_syscalls:sys_exit { @[probe] = count(); }"],
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        other.stdout.readline()  # "Attaching 2 probes..."
+        time.sleep(1)
+        f = b.folder()
+        need(end(b.start(f, [], b.work("many", f)), 60, "record") == 0, "record: " + open(os.path.join(f, "out.err")).read())
+    finally:
+        other.send_signal(signal.SIGINT)
+        other.wait(20)
+    trace = b.trace(f)
+    problems = check.check_facts(trace, traces.read_facts(os.path.join(f, "out")), b.ops)
+    need(not problems, f"{len(problems)} facts differ, e.g. {problems[:1]}")
+    need(not trace.loss, f"loss {trace.loss[:2]}")
+
+
+def stalled(b, args):
+    f = b.folder()
+    p = b.start(f, args, b.work("load_pread", f), env={"WORK_CALLS": "3000000" if b.soak else "1500000"})
+    time.sleep(0.4)
+    p.send_signal(signal.SIGSTOP)
+    time.sleep(1.5)
+    p.send_signal(signal.SIGCONT)
+    need(end(p, 120, "record") == 0, "record: " + open(os.path.join(f, "out.err")).read())
+    return b.said(f)["calls"], b.count(os.path.join(f, "trace"))
+
+
+@case
+def stalled_lossless(b):
+    """the recorder is stopped for 1.5 s under full load: with --lossless nothing is lost"""
+    calls, count = stalled(b, ["--lossless"])
+    need(not count["loss"], f"loss {count['loss']}")
+    need(count["by_op"].get("pread64") == calls, f"{count['by_op'].get('pread64')} rows of {calls} calls")
+
+
+@case
+def stalled_counted(b):
+    """the same without: what was lost is counted to the last call"""
+    calls, count = stalled(b, [])
+    rows, lost = count["by_op"].get("pread64", 0), sum(count["loss"].values())
+    # Some of the lost calls may be the program's others: there are a few dozen.
+    need(rows <= calls <= rows + lost <= calls + 200, f"{calls} calls, {rows} rows, {lost} lost ({count['loss']})")
+    need(rows + lost == calls or lost, f"{calls - rows} calls are missing and not counted")
+
+
+@case
+def small_ring_lossless(b):
+    """two threads at full rate with --lossless: every call is there"""
+    f = b.folder()
+    p = b.start(f, ["--lossless"], b.work("load_getppid", f), env={"WORK_CALLS": "1000000", "WORK_THREADS": "2"})
+    need(end(p, 120, "record") == 0, "record: " + open(os.path.join(f, "out.err")).read())
+    count = b.count(os.path.join(f, "trace"))
+    need(not count["loss"], f"loss {count['loss']}")
+    need(count["by_op"].get("getppid") == 2000000, f"{count['by_op'].get('getppid')} rows of 2000000")
+
+
+@case
+def disk_full(b):
+    """the trace's disk is full: the program is not disturbed, what was lost is said and counted, the rest reads back"""
+    f = b.folder()
+    disk = os.path.join(f, "disk")
+    os.mkdir(disk)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "weir", disk], capture_output=True).returncode:
+        raise Skip("tmpfs cannot be mounted")
+    try:
+        with open(os.path.join(f, "out"), "wb") as o:
+            done = subprocess.run([b.weir, "record", "-o", os.path.join(disk, "t"), "--", *b.work("load_count", f)], stdout=o,
+                                  stderr=subprocess.PIPE, timeout=60, text=True, env=dict(os.environ, WORK_SECONDS="2"))
+        calls = b.said(f)["calls"]
+        need(re.search(r"no space|full", done.stderr, re.I), f"no word of the full disk: {done.stderr.strip()[-200:]}")
+        trace = traces.Trace(b.dump, os.path.join(disk, "t"))
+        rows = sum(r["name"] == "pwrite64" for r in trace.ops)
+        need(0 < rows < calls, f"{rows} rows of {calls} calls")
+    finally:
+        subprocess.run(["umount", disk], check=False)
+
+
+@case
+def damaged(b):
+    """torn and bit-flipped traces: readers say what is missing, and never crash"""
+    f = b.folder()
+    need(end(b.start(f, [], b.work("many", f)), 60, "record") == 0, "record failed")
+    whole = open(os.path.join(f, "trace"), "rb").read()
+    rows = b.count(os.path.join(f, "trace"))["ops"]
+    hurt = os.path.join(f, "hurt")
+    for i in range(200 if b.soak else 40):
+        data = bytearray(whole)
+        if i % 2:
+            del data[b.random.randrange(len(data)):]
+        else:
+            for _ in range(1 + i % 5):
+                data[b.random.randrange(len(data))] ^= 1 << b.random.randrange(8)
+        with open(hurt, "wb") as out:
+            out.write(data)
+        done = subprocess.run([b.dump, "--count", hurt], capture_output=True, text=True)
+        need(done.returncode in (0, 1), f"reader ended with {done.returncode} on damage {i}")
+        if done.returncode == 0:
+            need(json.loads(done.stdout)["ops"] <= rows, "more rows than there were")
+        done = subprocess.run([b.weir, "report", "-i", hurt], capture_output=True, text=True, errors="replace")
+        need(done.returncode in (0, 1), f"weir report ended with {done.returncode} on damage {i}: {done.stderr[-200:]}")
+
+
+@case
+def status_passed_on(b):
+    """the command's exit status and its death by a signal are record's; signals are passed on"""
+    f = b.folder()
+    need(end(b.start(f, [], ["sh", "-c", "exit 7"]), 20, "record") == 7, "exit 7 is not passed on")
+    status = end(b.start(b.folder(), [], ["sh", "-c", "kill -TERM $$"]), 20, "record")
+    need(status in (143, -15), f"status {status} for a command that died by SIGTERM")
+    f = b.folder()
+    p = b.start(f, [], ["sleep", "30"])
+    time.sleep(0.8)
+    p.send_signal(signal.SIGINT)
+    end(p, 10, "record after SIGINT")
+    need(b.trace(f).damage.get("open_ended") == 0, "the trace is not closed after SIGINT")
+
+
+@case
+def target_ends(b):
+    """record -p ends when the process does, with status 0"""
+    target = subprocess.Popen(["sleep", "1.5"])
+    f = b.folder()
+    p = b.start(f, ["-p", str(target.pid)], None)
+    target.wait()
+    need(end(p, 10, "record -p") == 0, "status is not 0: " + open(os.path.join(f, "out.err")).read())
+
+
+ERRORS = [
+    # what, command after weir, status, words that standard error must have
+    ("no such option", ["record", "--losless", "--", "true"], 2, r"lossless"),
+    ("no such command", ["recrod"], 2, r"record"),
+    ("missing program", ["record", "-o", "{t}", "--", "/nonexistent/program"], None, r"/nonexistent/program"),
+    ("no such pid", ["record", "-o", "{t}", "-p", "999999999"], None, r"999999999"),
+    ("not a number", ["record", "-o", "{t}", "-p", "x1"], 2, r"x1"),
+    ("no such trace", ["report", "/nonexistent/trace"], 1, r"/nonexistent/trace"),
+    ("not a trace", ["report", "/etc/passwd"], 1, r"/etc/passwd.*trace"),
+    ("a folder without traces", ["report", "/proc/sys"], 1, r"/proc/sys"),
+    ("no such set of calls", ["record", "-o", "{t}", "-e", "%fiel", "--", "true"], None, r"%fiel"),
+    ("no such user", ["record", "-o", "{t}", "-u", "nobodyatall", "--", "true"], None, r"nobodyatall"),
+    ("cannot write there", ["record", "-o", "/proc/x", "--", "true"], 1, r"/proc/x"),
+    ("no such cgroup", ["record", "-o", "{t}", "--cgroup", "/none/such", "-a", "--duration", "1"], None, r"/none/such"),
+]
+
+
+def one_line(text):
+    lines = [x for x in text.strip().splitlines() if x.strip()]
+    need(lines, "nothing on standard error")
+    need(len(lines) <= 2, f"{len(lines)} lines: {text.strip()[:300]}")
+    need(not re.search(r"libbpf|Assertion|core dumped|0x[0-9a-f]{6}", text), f"an inner message: {text.strip()[:300]}")
+
+
+@case
+def clear_errors(b):
+    """bad input: one clear line and the right exit status"""
+    bad = []
+    for what, args, status, words in ERRORS:
+        t = os.path.join(b.folder(), "t")
+        try:
+            done = subprocess.run([b.weir, *(a.replace("{t}", t) for a in args)], capture_output=True, text=True, timeout=20,
+                                  stdin=subprocess.DEVNULL)
+            need(done.returncode == status if status is not None else done.returncode > 0, f"exit status {done.returncode}")
+            one_line(done.stderr)
+            need(re.search(words, done.stderr), f"says: {done.stderr.strip()}")
+        except (Bad, subprocess.TimeoutExpired) as e:
+            bad.append(f"{what}: {e}")
+    need(not bad, "; ".join(bad))
+
+
+@case
+def no_rights(b):
+    """no root, no BPF, no BTF: one line with the remedy, status 1"""
+    bad = []
+    t = b.folder()
+    os.chmod(b.root, 0o755)
+    os.chmod(t, 0o777)
+    tries = [
+        ("not root", ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"], r"root|CAP_|sudo"),
+        ("BPF refused", ["setpriv", "--bounding-set=-sys_admin,-bpf,-perfmon", "--inh-caps=-sys_admin,-bpf,-perfmon"], r"BPF|root|CAP_"),
+        ("no BTF", ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /sys/kernel/btf && exec \"$@\"", "sh"], r"BTF"),
+    ]
+    for what, prefix, words in tries:
+        if not shutil.which(prefix[0]):
+            continue
+        out = os.path.join(t, what.replace(" ", ""))
+        # The program may lie where nobody else may read.
+        weir = shutil.copy(b.weir, os.path.join(t, "weir"))
+        os.chmod(weir, 0o755)
+        done = subprocess.run([*prefix, weir, "record", "-o", out, "--", "true"], capture_output=True, text=True, timeout=30, cwd=t)
+        try:
+            need(done.returncode == 1, f"exit status {done.returncode} ({done.stderr.strip()[:200]})")
+            one_line(done.stderr)
+            need(re.search(words, done.stderr), f"says: {done.stderr.strip()}")
+        except Bad as e:
+            bad.append(f"{what}: {e}")
+    need(not bad, "; ".join(bad))
+
+
+@case
+def no_duckdb(b):
+    """weir sql without DuckDB's library: one line that says how to get it"""
+    f = b.folder()
+    need(end(b.start(f, [], ["true"]), 20, "record") == 0, "record failed")
+    weir = shutil.copy(b.weir, os.path.join(f, "weir"))  # away from the library that lies beside it
+    done = subprocess.run([weir, "sql", "-i", os.path.join(f, "trace"), "SELECT 1"], capture_output=True, text=True, timeout=20, cwd=f,
+                          env=dict(os.environ, WEIR_DUCKDB="/nonexistent/libduckdb.so", LD_LIBRARY_PATH=""))
+    if done.returncode == 0:
+        raise Skip("DuckDB's library is installed in a standard folder")
+    need(done.returncode == 1, f"exit status {done.returncode}")
+    one_line(done.stderr)
+    need(re.search("duckdb", done.stderr, re.I), f"says: {done.stderr.strip()}")
+
+
+@case
+def quick_start(b):
+    """record starts within 0.3 s and takes at most 64 MiB besides its rings"""
+    times = []
+    for _ in range(5):
+        f = b.folder()
+        began = time.monotonic()
+        p = b.start(f, [], ["sh", "-c", "date +%s%N >w/began"])
+        need(end(p, 20, "record") == 0, "record failed: " + open(os.path.join(f, "out.err")).read())
+        times.append(time.monotonic() - began)
+    print(f"# record -- sh: {sorted(times)[2] * 1000:.0f} ms from start to end (median of five)")
+    need(min(times) < 0.6, f"start to end took {min(times):.2f} s")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    build = os.path.join(HERE, "..", "..", "build")
+    parser.add_argument("--weir", default=os.path.join(build, "src/cli/weir"))
+    parser.add_argument("--workload", default=os.path.join(build, "tests/programs/workload"))
+    parser.add_argument("--dump", default=os.path.join(build, "tests/diff/trace_dump"))
+    parser.add_argument("--dir", default="/var/tmp")
+    parser.add_argument("--soak", action="store_true", help="more rounds")
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("cases", nargs="*")
+    options = parser.parse_args()
+    if options.list:
+        for name, f in CASES.items():
+            print(f"{name:26s}{f.__doc__}")
+        return 0
+    if os.geteuid():
+        print("1..0 # SKIP needs root to record")
+        return 0
+    root = tempfile.mkdtemp(prefix="weir-robust.", dir=options.dir)
+    b = Bench(options, root)
+    failed = 0
+    print(f"# seed {options.seed}")
+    try:
+        for name in options.cases or CASES:
+            f = CASES[name]
+            try:
+                f(b)
+                print(f"ok - {name}: {f.__doc__}")
+            except Skip as e:
+                print(f"ok - {name} # SKIP {e}")
+            except (Bad, SystemExit, subprocess.TimeoutExpired, OSError, ValueError) as e:
+                failed += 1
+                print(f"not ok - {name}: {f.__doc__}")
+                print(f"#   {str(e)[:600]}")
+            sys.stdout.flush()
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+    print(f"1..{len(options.cases or CASES)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* common.h: random rows, private folders, comparison; for the tests of the store. */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "store/store.h"
+
+/* A stream of pseudo-random numbers; the same seed gives the same rows. */
+struct draw {
+	uint64_t state;
+};
+
+uint64_t draw(struct draw *d, uint64_t below);
+/* The seed of this run: WEIR_SEED, else the given one; printed. */
+uint64_t test_seed(uint64_t otherwise);
+
+/* Rows of any table with any values: absent columns, nulls, extremes, runs, few and many distinct ones. */
+struct batch *random_rows(struct draw *d, enum table_id table, size_t rows);
+/* Calls as a key-value store makes them: 4 threads, 60 files, random and sequential. `*clock` goes on. */
+struct batch *likely_ops(struct draw *d, size_t rows, int64_t *clock);
+/* A file row for each id below `count`. */
+struct batch *file_rows(size_t count);
+
+/* Fails, naming row and column, unless `got` holds rows [at, at + got->rows) of `want`. */
+void assert_rows(const struct batch *want, size_t at, const struct batch *got);
+
+/* A fresh folder and a path in it (static storage, one at a time); remove_folder() takes it all away. */
+const char *make_folder(void);
+const char *in_folder(const char *name);
+void remove_folder(void);
+
+#define assert_ok(expr, err)                                                                       \
+	do {                                                                                       \
+		if ((expr) < 0)                                                                    \
+			fail_msg("%s: %s", #expr, (err).message);                                  \
+	} while (0)
