@@ -57,7 +57,7 @@ def measure(options, env):
                 # Every round begins with another tool, so that none is always first after a pause.
                 shift = round_number % len(chosen)
                 for tool in chosen[shift:] + chosen[:shift]:
-                    if tool.name in dead:
+                    if tool.name in dead or (tool.loops_only and load.name not in LOOPS):
                         continue
                     work = os.path.join(root, "w")
                     shutil.rmtree(work, ignore_errors=True)
@@ -141,6 +141,8 @@ def cells(row):
     out = [fmt(row[c], k) if k else row[c] for c, k in COLUMNS]
     if row["tool"] == "alone":
         out[2:] = ["-"] * (len(out) - 2)
+    if row["tool"] == "weir, of another":
+        out[4:] = ["-"] * (len(out) - 4)
     if row["tool"] == "strace -c":
         out[-2] = "-"
     return out
@@ -161,7 +163,7 @@ def table_text(rows):
 
 def table_markdown(rows):
     """For the README: per workload the CPU per call or request under each tool, with what it lost."""
-    names = [n for n in dict.fromkeys(r["tool"] for r in rows) if n not in ("alone", "weir --lossless")]
+    names = [n for n in dict.fromkeys(r["tool"] for r in rows) if n not in ("alone", "weir --lossless", "weir, of another")]
     lines = ["| CPU of program and tool against the program alone, and events lost | " + " | ".join(names) + " |",
              "|---|" + "---|" * len(names)]
     for load in dict.fromkeys(r["workload"] for r in rows):

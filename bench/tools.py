@@ -26,6 +26,7 @@ class Tool:
 
     name = ""
     scale = 1.0
+    loops_only = False
 
     def __init__(self, env):
         self.env = env
@@ -36,6 +37,12 @@ class Tool:
 
     def command(self, command, out):
         raise NotImplementedError
+
+    def before(self, work):
+        """What has to run beside the workload."""
+
+    def after(self):
+        pass
 
     def result(self, out, stderr, name):
         """{"events": N, "lost": N, "bytes": N}; events are rows of the call `name` where it is given."""
@@ -90,6 +97,29 @@ class Weir(Tool):
 class WeirLossless(Weir):
     name = "weir --lossless"
     options = ("--lossless",)
+
+
+class Bystander(Weir):
+    """A program that is not recorded, while weir records another one."""
+
+    name = "weir, of another"
+    loops_only = True
+
+    def command(self, command, out):
+        return command
+
+    def before(self, work):
+        with open(os.devnull, "wb") as null:
+            self.other = subprocess.Popen([self.env.weir, "record", "-o", os.path.join(work, "other"), "--", "sleep", "1000"],
+                                          stdout=null, stderr=null, stdin=null)
+        time.sleep(0.7)
+
+    def after(self):
+        self.other.send_signal(2)
+        self.other.wait(20)
+
+    def result(self, out, stderr, name):
+        return {}
 
 
 class Strace(Tool):
@@ -180,7 +210,7 @@ class Bpftrace(Tool):
         return {"events": lines(out), "lost": lost, "bytes": self.size(out)}
 
 
-TOOLS = [Vanilla, Floor, Weir, WeirLossless, Strace, StraceCount, PerfTrace, PerfRecord, Bpftrace]
+TOOLS = [Vanilla, Floor, Weir, WeirLossless, Bystander, Strace, StraceCount, PerfTrace, PerfRecord, Bpftrace]
 
 
 def lines(path):

@@ -35,7 +35,11 @@ class Load:
         environ = dict(os.environ, WORK_CALLS=str(calls), WORK_THREADS=str(self.threads), WORK_SIZE=str(self.size))
         out, cpu_file = os.path.join(work, "out"), os.path.join(work, "cpu")
         command = [env.workload, "--cpu", cpu_file, env.workload, self.case, work]
-        status, text, err, total, memory = tools.run(tool.command(command, out), work, environ)
+        tool.before(work)
+        try:
+            status, text, err, total, memory = tools.run(tool.command(command, out), work, environ)
+        finally:
+            tool.after()
         m = re.search(r"load calls=(\d+) wall_ns=(\d+) cpu_ns=(\d+)", text)
         if not m:
             return None, (err or text)[-300:]
