@@ -33,6 +33,7 @@ class Env:
 
 
 # Where the program measures its own loop; elsewhere start-up and chance are larger than what a tracer adds.
+LOOP_ROUNDS = 3
 LOOPS = {w.name for w in workloads.WORKLOADS if isinstance(w, workloads.Load)}
 
 
@@ -53,7 +54,9 @@ def measure(options, env):
                 left_out.append(f"{load.name}: {load.missing()}")
                 continue
             dead = set()
-            for round_number in range(options.rounds):
+            # Loops are short: more of them in turn, so that all meet the same moments of a busy machine.
+            more = LOOP_ROUNDS if load.name in LOOPS else 1
+            for round_number in range(options.rounds * more):
                 # Every round begins with another tool, so that none is always first after a pause.
                 shift = round_number % len(chosen)
                 for tool in chosen[shift:] + chosen[:shift]:
@@ -62,14 +65,14 @@ def measure(options, env):
                     work = os.path.join(root, "w")
                     shutil.rmtree(work, ignore_errors=True)
                     os.mkdir(work)
-                    run, error = load.run(tool, env, work, options.factor)
+                    run, error = load.run(tool, env, work, options.factor / more)
                     if run is None:
                         dead.add(tool.name)
                         left_out.append(f"{load.name} under {tool.name}: {error.strip() or 'failed'}")
                         continue
                     runs.setdefault(load.name, {}).setdefault(tool.name, []).append(run)
                     if not options.quiet:
-                        print(f"\r\033[K{load.name}: round {round_number + 1} of {options.rounds}, {tool.name}", end="", file=sys.stderr)
+                        print(f"\r\033[K{load.name}: round {round_number + 1} of {options.rounds * more}, {tool.name}", end="", file=sys.stderr)
     finally:
         shutil.rmtree(root, ignore_errors=True)
         if not options.quiet:
