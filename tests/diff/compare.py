@@ -5,12 +5,14 @@
   compare.py [options] truth [CASE...]    each case of the workload under weir, against the facts that it prints
   compare.py [options] strace [CASE...]   each case under strace under weir: the same calls seen by both
   compare.py [options] proc               bytes and counts against /proc/PID/io
+  compare.py [options] vm [CASE...]       as truth, under Debian 12's own kernel in QEMU
   compare.py [options] check FACTS TRACE  a trace that was made elsewhere against its facts
 
 Speaks TAP. Exit status 0: all agree; 1: something differs.
 """
 
 import argparse
+import base64
 import os
 import re
 import shutil
@@ -162,6 +164,36 @@ class Runner:
             problems += names_by_size(trace)
         self.result(name, problems, f"{len(facts)} facts, {len(trace.ops)} rows")
 
+    def vm(self, names):
+        """All cases in one boot; the traces come back over the console and are checked here."""
+        here = os.path.dirname(os.path.realpath(__file__))
+        image = os.path.join(self.root, "image")
+        with open(image, "wb") as f:
+            f.truncate(64 << 20)
+        subprocess.run(["/usr/sbin/mkfs.ext4", "-q", "-F", image], check=False, capture_output=True)
+        names = [n for n in names if n != "never"]
+        command = [os.path.join(here, "..", "qemu", "vm"), "-m", "2048", "-t", "900", "-M", "ext4", "-M", "overlay", "-M", "loop",
+                   "-f", self.weir, "-f", self.workload, "-f", image + "=/image", "-f", os.path.join(here, "in_vm.sh") + "=/in_vm.sh",
+                   "--", "sh", "/in_vm.sh", *names]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        if done.returncode == 77:
+            return self.skip("all", done.stderr.strip())
+        m = re.search(r"BEGIN-OUT\s(.*?)END-OUT", done.stdout, re.S)
+        if not m:
+            return self.result("all", [(f"status {done.returncode}", (done.stdout + done.stderr).splitlines()[-8:])])
+        out = os.path.join(self.root, "vm")
+        os.mkdir(out)
+        subprocess.run(["tar", "xz", "-C", out], input=base64.b64decode(m.group(1)), check=True)
+        for name in names:
+            base = os.path.join(out, name)
+            status, errors = open(base + ".status").read().strip(), open(base + ".errors", errors="replace").read()
+            if status == "77":
+                self.skip(name, errors.strip().splitlines()[-1] if errors.strip() else "")
+            elif status != "0":
+                self.result(name, [(f"exit status {status}", errors.splitlines()[-5:])])
+            else:
+                self.check(name, base + ".facts", base + ".trace")
+
     # ---- strace ----
 
     def strace(self, name):
@@ -308,7 +340,7 @@ def main():
     parser.add_argument("--dir", default=os.environ.get("TMPDIR", "/var/tmp"))
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--limit", type=int, default=12, help="differences shown for each case")
-    parser.add_argument("what", choices=["truth", "strace", "proc", "check"])
+    parser.add_argument("what", choices=["truth", "strace", "proc", "vm", "check"])
     parser.add_argument("args", nargs="*")
     options = parser.parse_args()
     if options.what != "check" and os.geteuid():
@@ -325,6 +357,8 @@ def main():
                 return 0
             for name in runner.cases(options.args):
                 runner.strace(name)
+        elif options.what == "vm":
+            runner.vm(runner.cases(options.args))
         elif options.what == "proc":
             runner.proc()
         else:
