@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "store/reader.h"
+#include "store/scan.h"
 
 #define SEARCH_BYTES (1u << 20) /* looked through at a time */
 
@@ -31,21 +32,7 @@ static ssize_t read_some(int fd, void *to, size_t len, uint64_t offset)
 	return (ssize_t)done;
 }
 
-/* What stands at a place. */
-enum found {
-	FOUND_BLOCK,
-	FOUND_END_OF_FILE, /* nothing, or the beginning of a block that is cut */
-	FOUND_DAMAGE,
-};
-
-struct candidate_block {
-	uint8_t *header;
-	struct block_view view;
-	const char *why;
-};
-
-/* Reads and checks the header at an offset; a block must lie wholly within the file. */
-static int look_at(const struct trace *t, uint64_t offset, struct candidate_block *ret)
+int scan_look_at(const struct trace *t, uint64_t offset, struct found_block *ret)
 {
 	struct block_header h;
 	ssize_t n = read_some(t->fd, &h, sizeof(h), offset);
@@ -165,7 +152,7 @@ static void fill_range(struct block *b)
 }
 
 /* Puts a block into the list; it takes the header. */
-static struct block *add_block(struct store *s, struct trace *t, uint64_t offset, struct candidate_block *c)
+static struct block *add_block(struct store *s, struct trace *t, uint64_t offset, struct found_block *c)
 {
 	size_t i = atomic_load(&s->count);
 	const struct block_header *h = c->view.head;
@@ -201,7 +188,7 @@ static struct block *add_block(struct store *s, struct trace *t, uint64_t offset
 }
 
 /* Takes the names that the blocks from here on use. */
-static int take_names(struct store *s, struct trace *t, uint64_t offset, const struct candidate_block *c)
+static int take_names(struct store *s, struct trace *t, uint64_t offset, const struct found_block *c)
 {
 	struct decode_source src = {
 		.fd = t->fd, .payload = offset + c->view.head->header_len, .view = c->view};
@@ -218,7 +205,7 @@ static int take_names(struct store *s, struct trace *t, uint64_t offset, const s
 	return r;
 }
 
-static int take_rows(struct store *s, struct trace *t, uint64_t offset, struct candidate_block *c)
+static int take_rows(struct store *s, struct trace *t, uint64_t offset, struct found_block *c)
 {
 	const struct batch *rows;
 	struct decode_source src;
@@ -244,7 +231,7 @@ static int take_rows(struct store *s, struct trace *t, uint64_t offset, struct c
 	return r < 0 ? r : 1;
 }
 
-static int take_block(struct store *s, struct trace *t, uint64_t offset, struct candidate_block *c)
+int scan_take(struct store *s, struct trace *t, uint64_t offset, struct found_block *c)
 {
 	const struct block_header *h = c->view.head;
 	int r = 0;
@@ -280,8 +267,8 @@ static bool is_growing(const struct trace *t)
 	return fcntl(t->fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/* Finds the next valid header behind damage at t->next. Returns as look_at(); *ret_offset is where. */
-static int skip_damage(const struct trace *t, struct candidate_block *c, uint64_t *ret_offset)
+/* Finds the next valid header behind damage at t->next. Returns as scan_look_at(); *ret_offset is where. */
+static int skip_damage(const struct trace *t, struct found_block *c, uint64_t *ret_offset)
 {
 	uint64_t at = t->next;
 
@@ -295,7 +282,7 @@ static int skip_damage(const struct trace *t, struct candidate_block *c, uint64_
 		if (at >= t->size)
 			return FOUND_END_OF_FILE;
 		free(c->header);
-		r = look_at(t, at, c);
+		r = scan_look_at(t, at, c);
 		if (r < 0 || r == FOUND_BLOCK) {
 			*ret_offset = at;
 			return r;
@@ -306,10 +293,10 @@ static int skip_damage(const struct trace *t, struct candidate_block *c, uint64_
 /* One block behind t->next: 1 where it is one of rows, 0 for others, -ENODATA at the end. */
 static int step(struct store *s, struct trace *t)
 {
-	struct candidate_block c = {0};
+	struct found_block c = {0};
 	uint64_t offset = t->next;
 	const char *why;
-	int r = look_at(t, offset, &c);
+	int r = scan_look_at(t, offset, &c);
 
 	why = c.why;
 	if (r == FOUND_DAMAGE || (r == FOUND_END_OF_FILE && t->size > t->next)) {
@@ -322,7 +309,7 @@ static int step(struct store *s, struct trace *t)
 		}
 	}
 	if (r == FOUND_BLOCK)
-		r = take_block(s, t, offset, &c);
+		r = scan_take(s, t, offset, &c);
 	else if (r == FOUND_END_OF_FILE)
 		r = -ENODATA;
 	free(c.header);
@@ -338,11 +325,13 @@ ssize_t scan_trace(struct store *s, struct trace *t, struct error *err)
 	if (fstat(t->fd, &st) < 0)
 		return error_errno(err, -errno, "cannot read the trace %s", t->path);
 	t->size = (uint64_t)st.st_size;
-	while (t->next < t->size) {
+	if (t->next_seq == 0 && t->next < t->size) {
+		found = index_load(s, t);
+		r = found < 0 ? (int)found : 0;
+	}
+	while (r >= 0 && t->next < t->size) {
 		r = step(s, t);
-		if (r < 0)
-			break;
-		found += r;
+		found += r > 0;
 	}
 	t->tail = r == -ENODATA && !is_growing(t) ? t->size - t->next : 0;
 	if (r < 0 && r != -ENODATA)

@@ -2,6 +2,7 @@
 #include "common.h"
 
 #include <dirent.h>
+#include <errno.h>
 
 static char folder[64];
 static char path[256];
@@ -189,6 +190,63 @@ void assert_rows(const struct batch *want, size_t at, const struct batch *got)
 		for (size_t i = 0; i < got->rows; i++)
 			assert_cell(want, at + i, got, i, c);
 	}
+}
+
+struct store *open_trace(const char *file)
+{
+	struct store *s;
+	struct error err = {0};
+
+	assert_ok(store_open(&s, &file, 1, &err), err);
+	return s;
+}
+
+struct batch *read_rows(struct store *s, enum table_id table)
+{
+	_cleanup_(store_cursor_freep) struct store_cursor *c = NULL;
+	struct batch *all;
+
+	assert_int_equal(store_cursor_new(&c, s), 0);
+	assert_int_equal(batch_new(&all, table), 0);
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		struct error err = {0};
+		const struct batch *got;
+		int r;
+
+		if (store_block(s, i)->table != table)
+			continue;
+		r = store_decode(c, i, ~0ull, &got, &err);
+		assert_true(r == 0 || r == -EBADMSG);
+		assert_true(r == 0 || *err.message);
+		if (r == 0)
+			assert_int_equal(batch_append(all, got, 0, got->rows), 0);
+	}
+	return all;
+}
+
+uint8_t *load_file(const char *file, size_t *ret_len)
+{
+	FILE *f = fopen(file, "rb");
+	uint8_t *data;
+
+	assert_non_null(f);
+	fseek(f, 0, SEEK_END);
+	*ret_len = (size_t)ftell(f);
+	rewind(f);
+	data = malloc(*ret_len + 1);
+	assert_non_null(data);
+	assert_int_equal(fread(data, 1, *ret_len, f), *ret_len);
+	fclose(f);
+	return data;
+}
+
+void save_file(const char *file, const uint8_t *data, size_t len)
+{
+	FILE *f = fopen(file, "wb");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(data, 1, len, f), len);
+	assert_int_equal(fclose(f), 0);
 }
 
 const char *make_folder(void)

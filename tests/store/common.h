@@ -33,6 +33,13 @@ struct batch *file_rows(size_t count);
 /* Fails, naming row and column, unless `got` holds rows [at, at + got->rows) of `want`. */
 void assert_rows(const struct batch *want, size_t at, const struct batch *got);
 
+struct store *open_trace(const char *path);
+/* All rows of a table that can be read, at most BATCH_ROWS_MAX, in file order; damaged blocks left out. */
+struct batch *read_rows(struct store *s, enum table_id table);
+/* The bytes of a file; freed by the caller. And back. */
+uint8_t *load_file(const char *path, size_t *ret_len);
+void save_file(const char *path, const uint8_t *data, size_t len);
+
 /* A fresh folder and a path in it (static storage, one at a time); remove_folder() takes it all away. */
 const char *make_folder(void);
 const char *in_folder(const char *name);
