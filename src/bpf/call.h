@@ -103,11 +103,11 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 
 	if (is_compat(task)) {
 		__sync_fetch_and_add(&this_cpu()->compat, 1);
-		ts->flags |= THREAD_IN_CALL | THREAD_SKIPPED | THREAD_ENTERED;
+		ts->flags |= THREAD_ENTERED;
 		return;
 	}
 	p = plan_of(id);
-	c->nr = id;
+	c->nr = id < WIRE_CALLS_MAX ? id : WIRE_CALLS_MAX - 1;
 	if (!p || !(p->flags & WIRE_PLAN_RECORD)) {
 		ts->flags |= THREAD_IN_CALL | THREAD_SKIPPED | THREAD_ENTERED;
 		return;

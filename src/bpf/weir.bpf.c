@@ -23,13 +23,13 @@ int BPF_PROG(weir_enter, struct pt_regs *regs, long id)
 }
 
 /* What any successful call may change for files that others have open; for every process of the host. */
-static noinline void call_effects(struct pt_regs *regs, struct wire_plan *p, long ret)
+verified_alone int call_effects(struct wire_plan *p, long ret)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 file;
 
 	if (!p || ret < 0)
-		return;
+		return 0;
 	if (p->flags & WIRE_PLAN_NAMES)
 		__sync_fetch_and_add(&names_epoch, 1);
 	if (p->flags & WIRE_PLAN_UNLINK)
@@ -38,6 +38,28 @@ static noinline void call_effects(struct pt_regs *regs, struct wire_plan *p, lon
 		file = fd_file(task, ret);
 		if (file)
 			file_created(file);
+	}
+	return 0;
+}
+
+/* The same for 32-bit calls, which are not recorded; their numbers are i386's. */
+static noinline void compat_effects(long nr, long ret)
+{
+	if (ret < 0)
+		return;
+	switch (nr) {
+	case 38:  /* rename */
+	case 302: /* renameat */
+	case 353: /* renameat2 */
+	case 10:  /* unlink */
+	case 301: /* unlinkat */
+	case 40:  /* rmdir */
+	case 21:  /* mount */
+	case 22:  /* umount */
+	case 52:  /* umount2 */
+	case 217: /* pivot_root */
+		__sync_fetch_and_add(&names_epoch, 1);
+		__sync_fetch_and_add(&unlink_epoch, 1);
 	}
 }
 
@@ -73,18 +95,27 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread_state *ts = thread_get(task);
 	__u64 end = bpf_ktime_get_ns();
-	struct wire_plan *p = plan_of(call_nr(regs));
+	struct wire_plan *p;
 	__u16 status = 0;
 	__s64 pos = WIRE_NONE;
 	__u32 flags;
 
-	if (unlikely(!p))
+	if (unlikely(is_compat(task))) {
+		compat_effects(call_nr(regs), ret);
+		if (ts)
+			ts->flags &= ~(THREAD_IN_CALL | THREAD_SKIPPED | THREAD_NEWBORN);
 		return 0;
-	if (unlikely(p->flags & WIRE_PLAN_EVER))
-		call_effects(regs, p, ret);
+	}
 	if (unlikely(!ts))
 		return 0;
 	flags = ts->flags;
+	/* A successful execve or rt_sigreturn changed the registers: the number is the one at enter. */
+	p = plan_of((flags & (THREAD_SELECTED | THREAD_IN_CALL)) == (THREAD_SELECTED | THREAD_IN_CALL) ?
+		    ts->call.nr : call_nr(regs));
+	if (unlikely(!p))
+		return 0;
+	if (unlikely(p->flags & WIRE_PLAN_EVER))
+		call_effects(p, ret);
 	if (!(flags & THREAD_SELECTED) && !thread_needs_look(ts))
 		return 0;
 	if (unlikely(!(flags & THREAD_IN_CALL))) {
@@ -94,13 +125,10 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 			exit_unpaired(task, ts, regs, p, ret, end);
 		return 0;
 	}
-	ts->flags = flags & ~(THREAD_IN_CALL | THREAD_SKIPPED);
+	ts->flags = (ts->flags & ~(THREAD_IN_CALL | THREAD_SKIPPED));
 	if (p->flags & WIRE_PLAN_CREDS && ret >= 0)
 		ts->flags |= THREAD_STALE;
 	if (flags & THREAD_SKIPPED)
-		return 0;
-	p = plan_of(ts->call.nr); /* a successful execve or rt_sigreturn changed the registers */
-	if (!p)
 		return 0;
 	if ((failed_only && ret >= 0) || end - ts->call.start < min_dur_ns) {
 		__sync_fetch_and_add(&this_cpu()->filtered, 1);
