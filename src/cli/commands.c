@@ -7,6 +7,7 @@ const struct command *const commands[] = {
 #ifdef WEIR_ENGINE
 	&command_sql,
 #endif
+	&command_report,
 	&command_synth,
 	&command_help,
 	&command_completion,

@@ -11,6 +11,7 @@ extern const struct command command_record;
 extern const struct command command_sql;
 extern const struct command command_stat;
 extern const struct command command_top;
+extern const struct command command_report;
 extern const struct command command_synth;
 
 /* Says that there is no such command, and the nearest one. Returns 2. */

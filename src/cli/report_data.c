@@ -307,6 +307,7 @@ static int times_running(const struct report *r, struct thread_times *all)
 	for (size_t i = 0; i < b->rows; i++) {
 		int64_t start = batch_get(b, OP_START, i, INT64_MIN), end = rollup_end(b, i);
 		struct thread_time *t;
+		uint64_t *slot;
 		int e;
 
 		if (start == INT64_MIN) {
@@ -320,7 +321,8 @@ static int times_running(const struct report *r, struct thread_times *all)
 		e = times_get(r, all, batch_get(b, OP_THREAD_ID, i, -1), &t);
 		if (e < 0)
 			return e;
-		*time_slot(t, batch_get(b, OP_CLASS, i, CLASS_OTHER)) += (uint64_t)(end - start);
+		slot = time_slot(t, batch_get(b, OP_CLASS, i, CLASS_OTHER));
+		*slot = report_add(*slot, (uint64_t)(end - start));
 	}
 	return 0;
 }
@@ -350,7 +352,7 @@ int report_threads(const struct report *r, struct thread_time **ret, size_t *ret
 
 		e = times_get(r, &all, row->thread_id, &t);
 		if (e >= 0)
-			*time_slot(t, row->class) += row->time_ns;
+			*time_slot(t, row->class) = report_add(*time_slot(t, row->class), row->time_ns);
 	}
 	while (e >= 0 && map_next(&r->scan.clip, &pos, &key, &value)) {
 		struct thread_time *t;

@@ -33,6 +33,7 @@ static int grouping_add(struct grouping *g, int64_t id, const struct buf *key, c
 			return -ENOMEM;
 		if (name->len)
 			memcpy(copy, name->data, name->len);
+		copy[name->len] = '\0';
 		e = intern_add(&g->keys, key->data, key->len, &at);
 		if (e < 0)
 			return e;
@@ -211,7 +212,15 @@ int group_dir(const struct report *r, int64_t id, struct buf *key, struct buf *n
 	return same(key, name, (struct bytes){path.data, MAX((size_t)(slash - path.data), (size_t)1)});
 }
 
-/* ---- single names ---- */
+/* ---- single names and figures ---- */
+
+int64_t report_quantile(const struct rollup_row *row, double q)
+{
+	/* The middle of the highest bucket can lie above the highest value. */
+	uint64_t v = MIN(hist_quantile(&row->hist, q), row->max_ns);
+
+	return v > INT64_MAX ? INT64_MAX : (int64_t)v;
+}
 
 struct text report_when(const struct report *r, int64_t ns)
 {

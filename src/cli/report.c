@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weir report: one page about a trace, or one table. Options and dispatch; the files report_*.c do the work. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/report.h"
+#include "cli/text.h"
+
+static size_t slowest_wanted(const struct report_opts *o, const char *which)
+{
+	if (!which)
+		return REPORT_SLOWEST_SCREEN;
+	if (strcmp(which, "slow"))
+		return 0;
+	return o->head > 0 ? (size_t)o->head : text_terminal() && !o->read.json ? TEXT_ROWS_MAX : REPORT_SLOWEST_PIPE;
+}
+
+static int print(struct report *r, const char *which, struct error *err)
+{
+	int e;
+
+	if (r->opts->read.json)
+		return report_json(r, which, err);
+	text_pager_begin();
+	e = which ? report_table(r, which, err) : report_screen(r);
+	text_pager_end();
+	return e;
+}
+
+static int run(const void *opts, int argc, char **argv)
+{
+	const struct report_opts *o = opts;
+	const char *which = argc > 0 && report_table_known(argv[0]) ? argv[0] : NULL;
+	struct report r;
+	struct error err = {0};
+	int e;
+
+	if (o->head < 0)
+		return fail_usage("report: --head %lld: must not be negative", (long long)o->head);
+	e = report_open(&r, o, argc - !!which, argv + !!which, slowest_wanted(o, which), &err);
+	if (e >= 0)
+		e = print(&r, which, &err);
+	if (e >= 0 && (fflush(stdout) || ferror(stdout)))
+		e = error_errno(&err, errno ? -errno : -EIO, "standard output");
+	if (e < 0)
+		error_errno(&err, e, "report");
+	report_close(&r);
+	return e < 0 ? fail(&err) : 0;
+}
+
+static const struct option options[] = {
+	READ_FLAGS(struct report_opts, read),
+	{0, "sort", OPTION_STRING, "COLUMN", "sort a table by this column: time (default), calls, errors, bytes, p50, ...",
+	 offsetof(struct report_opts, sort)},
+	{0, "head", OPTION_INT, "N", "at most so many rows of a table", offsetof(struct report_opts, head)},
+	{0},
+};
+
+static const struct command_example examples[] = {
+	{"weir report", "one page about weir.trace"},
+	{"weir report files --sort bytes", "every file, most bytes first"},
+	{"weir report slow -e fdatasync,fsync", "the slowest syncs"},
+	{"weir report ops --from +1s --to +2s --json", "one second of the trace, for a script"},
+	{0},
+};
+
+const struct command command_report = {
+	.name = "report",
+	.summary = "say where the I/O of a trace went",
+	.usage = "[ops|files|dirs|processes|threads|peers|errors|slow] [options] [TRACE...]",
+	.description =
+		"Without a table: one page with what was recorded and what is missing, the time of threads, operations, "
+		"files and peers, the slowest calls and those still running. Waiting (epoll_wait, futex, ...) is told "
+		"apart and is in no ranking. A terminal gets at most 50 rows of a table, a pipe all.\n\n"
+		"A call belongs to the time in which it ended.",
+	.options = options,
+	.options_size = sizeof(struct report_opts),
+	.examples = examples,
+	.run = run,
+};

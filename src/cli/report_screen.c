@@ -1,0 +1,711 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_screen.c: `weir report`: one page, at most 45 lines of 100 columns. Each section has a budget of lines; what
+ * does not fit is told as a sum, so that the page always adds up.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/report.h"
+#include "cli/text.h"
+#include "schema/ops.h"
+
+#define WIDTH FORMAT_COLUMNS
+#define THREAD_LINES 5 /* lines of a section without its title, the sum of the others included */
+#define OP_LINES 7     /* without the lines for other calls and for waiting */
+#define FILE_LINES 10
+#define LIST_WORDS 3   /* operations named in a line of several */
+
+/* ---- printing ---- */
+
+static void section(const char *title)
+{
+	printf("\n%s%s%s\n", text_style(TEXT_BOLD), title, text_style(TEXT_PLAIN));
+}
+
+/* Prints a text cut to the width that is left of the page. */
+static int line(struct buf *b)
+{
+	_cleanup_buf_ struct buf cut = {0};
+	const char *s = buf_str(b);
+	int e = format_pad(&cut, s, MIN(format_width(s), (size_t)WIDTH), false);
+
+	if (e < 0)
+		return e;
+	while (cut.len && cut.data[cut.len - 1] == ' ')
+		cut.len--;
+	printf("%s\n", buf_str(&cut));
+	return 0;
+}
+
+static int padded(struct buf *out, struct bytes name, size_t width)
+{
+	_cleanup_buf_ struct buf cut = {0};
+	int e = format_path(&cut, name.data, name.len, width);
+
+	return e < 0 ? e : format_pad(out, buf_str(&cut), width, false);
+}
+
+/* ---- head ---- */
+
+static int who(const struct report *r, struct buf *out)
+{
+	const struct dims_process *p = NULL;
+	_cleanup_buf_ struct buf key = {0}, name = {0};
+	size_t processes = dims_rows(r->dims, TABLE_PROCESS);
+	int e;
+
+	if (r->command) {
+		e = buf_printf(out, "   %s", r->synthetic ? "synthetic: " : "");
+		return e < 0 ? e : format_path(out, r->command, strlen(r->command), 48);
+	}
+	for (size_t i = 0; processes == 1 && i < dims_rows(r->dims, TABLE_THREAD); i++) {
+		int64_t id = dims_id_at(r->dims, TABLE_THREAD, i);
+		const struct dims_thread *t = dims_thread(r->dims, id);
+
+		p = dims_process(r->dims, t->process_id);
+		if (!p)
+			continue;
+		e = group_process(r, id, &key, &name);
+		/* "redis-server 30617": the pid is said in a clearer way here */
+		while (name.len && name.data[name.len - 1] != ' ')
+			name.len--;
+		if (e >= 0)
+			e = buf_printf(out, "   ");
+		if (e >= 0)
+			e = format_path(out, name.data, name.len ? name.len - 1 : 0, 24);
+		return e < 0 ? e : buf_printf(out, ", pid %lld", (long long)p->pid);
+	}
+	return 0;
+}
+
+/* Where not everything is told, that is said. */
+static int print_range(const struct report *r)
+{
+	_cleanup_buf_ struct buf b = {0};
+	int e;
+
+	if (!r->ranged && !r->filtered)
+		return 0;
+	e = buf_printf(&b, "told here: %s", r->filtered ? "the selection" : "everything");
+	if (e >= 0 && r->ranged)
+		e = buf_printf(&b, " from %s to %s", format_rel(r->from - r->first, 6).s, format_rel(r->to - r->first, 6).s);
+	return e < 0 ? e : line(&b);
+}
+
+static int print_origin(const struct report *r)
+{
+	_cleanup_buf_ struct buf b = {0};
+	const struct dims_host *host = NULL;
+	const char *path = store_trace_path(r->store, 0);
+	size_t traces = store_trace_count(r->store);
+	char when[80];
+	int e = format_path(&b, path, strlen(path), 40);
+
+	if (e >= 0 && traces > 1)
+		e = buf_printf(&b, " and %zu more", traces - 1);
+	if (e >= 0)
+		e = who(r, &b);
+	if (dims_rows(r->dims, TABLE_HOST))
+		host = dims_host(r->dims, dims_id_at(r->dims, TABLE_HOST, 0));
+	if (e >= 0 && host && host->name.len) {
+		e = buf_printf(&b, "   host ");
+		if (e >= 0)
+			e = format_path(&b, host->name.data, host->name.len, 16);
+	}
+	snprintf(when, sizeof(when), "%.40s, %.24s", format_when(r->first, r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL).s,
+	         format_time(r->last - r->first).s);
+	/* One line where it fits. */
+	if (e >= 0 && format_width(buf_str(&b)) + 3 + strlen(when) > WIDTH) {
+		e = line(&b);
+		buf_clear(&b);
+	} else if (e >= 0) {
+		e = buf_printf(&b, "   ");
+	}
+	if (e >= 0)
+		e = buf_printf(&b, "%s", when);
+	if (e >= 0)
+		e = line(&b);
+	return e < 0 ? e : print_range(r);
+}
+
+struct totals {
+	uint64_t calls, bytes, io_ns, wait_calls, other_calls, other_ns;
+	size_t processes, threads;
+};
+
+static int count_totals(const struct report *r, struct totals *t)
+{
+	_cleanup_grouping_ struct grouping tasks = {.report = r, .fn = group_task};
+	_cleanup_grouping_ struct grouping processes = {.report = r, .fn = group_process};
+
+	*t = (struct totals){0};
+	for (size_t i = 0; i < rollup_count(r->scan.rollup); i++) {
+		const struct rollup_row *row = rollup_row(r->scan.rollup, i);
+
+		t->calls += row->calls;
+		t->bytes = report_add(t->bytes, row->bytes);
+		if (report_is_wait(row)) {
+			t->wait_calls += row->calls;
+		} else if (report_is_io(row)) {
+			t->io_ns = report_add(t->io_ns, row->time_ns);
+		} else {
+			t->other_calls += row->calls;
+			t->other_ns = report_add(t->other_ns, row->time_ns);
+		}
+		grouping_of(&tasks, row->thread_id);
+		grouping_of(&processes, row->thread_id);
+	}
+	for (size_t i = 0; i < r->scan.running->rows; i++) {
+		grouping_of(&tasks, batch_get(r->scan.running, OP_THREAD_ID, i, -1));
+		grouping_of(&processes, batch_get(r->scan.running, OP_THREAD_ID, i, -1));
+	}
+	t->calls += r->scan.running->rows;
+	t->threads = grouping_count(&tasks);
+	t->processes = grouping_count(&processes);
+	return tasks.error ? tasks.error : processes.error;
+}
+
+static void print_size(const struct report *r, const struct totals *t)
+{
+	uint64_t bytes = store_bytes(r->store);
+
+	printf("%s calls   %zu process%s, %zu thread%s   %s moved   trace %s", format_count(t->calls).s, t->processes,
+	       t->processes == 1 ? "" : "es", t->threads, t->threads == 1 ? "" : "s", format_size(t->bytes).s,
+	       format_size(bytes).s);
+	if (t->calls && !r->ranged && !r->filtered)
+		printf(" (%.1f B per call)", (double)bytes / (double)t->calls);
+	printf("\n");
+}
+
+/* What is missing comes first, in red: every figure below it may be too low. */
+static int print_lost(const struct report *r)
+{
+	_cleanup_buf_ struct buf b = {0};
+	struct store_damage damage;
+	int e = 0, named = 0;
+
+	store_damage(r->store, &damage);
+	if (r->loss.lost || r->loss.lost_unknown) {
+		e = buf_printf(&b, "LOST %s%s calls:", r->loss.lost_unknown ? "at least " : "", format_count(r->loss.lost).s);
+		for (int c = 0; e >= 0 && c < CAUSE_COUNT; c++) {
+			if ((!r->loss.events[c] && !r->loss.unknown[c]) || c == CAUSE_PATH_CUT || c == CAUSE_ARG_UNREAD ||
+			    c == CAUSE_NO_FILE || c == CAUSE_STOPPED || c == CAUSE_HOLD_LIMIT)
+				continue;
+			if (named++ == LIST_WORDS)
+				e = buf_printf(&b, ", and more");
+			if (named > LIST_WORDS)
+				continue;
+			e = buf_printf(&b, "%s %s %s%s", named > 1 ? "," : "", vocab_word("cause", c), format_count(r->loss.events[c]).s,
+			               r->loss.unknown[c] ? "+" : "");
+		}
+		printf("%s", text_style(TEXT_RED));
+		if (e >= 0)
+			e = line(&b);
+		printf("%s", text_style(TEXT_PLAIN));
+	}
+	if (e >= 0 && damage.blocks) {
+		printf("%sDAMAGED %s blocks, %s rows: %.60s%s\n", text_style(TEXT_RED), format_count(damage.blocks).s,
+		       format_count(damage.rows).s, damage.first, text_style(TEXT_PLAIN));
+	}
+	return e;
+}
+
+static void print_completeness(const struct report *r)
+{
+	struct store_damage damage;
+
+	store_damage(r->store, &damage);
+	if (!r->loss.lost && !r->loss.lost_unknown)
+		printf("lost 0%s   ", r->gap_free && !damage.blocks ? " (sequence gap-free)" : "");
+	printf("cut %s   calls without their file %s   still running %s", format_count(r->loss.cut).s,
+	       format_count(r->loss.no_file).s, format_count(r->scan.running->rows).s);
+	if (store_is_open_ended(r->store))
+		printf("   (no end mark: still recording, or killed)");
+	printf("\n");
+}
+
+/* ---- threads ---- */
+
+static struct text some_time(uint64_t ns)
+{
+	return ns ? report_time(ns) : format_time(-1);
+}
+
+static int thread_line(struct buf *b, const char *name, int64_t tid, const struct thread_time *t, bool other)
+{
+	uint64_t in = report_add(t->io, report_add(t->wait, t->other)), outside = t->span > in ? t->span - in : 0;
+	uint64_t whole = MAX(t->span, in);
+	int e = buf_printf(b, "  ");
+
+	if (e >= 0)
+		e = format_pad(b, name, 18, false);
+	if (e >= 0)
+		e = tid >= 0 ? buf_printf(b, " %7lld", (long long)tid) : buf_printf(b, " %7s", "");
+	if (e >= 0)
+		e = buf_printf(b, "  %9s %5s  %9s %5s", some_time(t->io).s, format_percent(t->io, whole).s,
+		               some_time(t->wait).s, format_percent(t->wait, whole).s);
+	if (e >= 0 && other)
+		e = buf_printf(b, "  %9s %5s", some_time(t->other).s, format_percent(t->other, whole).s);
+	if (e >= 0)
+		e = buf_printf(b, "  %9s %5s", some_time(outside).s, format_percent(outside, whole).s);
+	return e < 0 ? e : line(b);
+}
+
+static int print_threads(const struct report *r)
+{
+	_cleanup_free_ struct thread_time *t = NULL;
+	struct thread_time rest = {0};
+	size_t count = 0, shown;
+	bool other = false;
+	int e = report_threads(r, &t, &count);
+
+	if (e < 0)
+		return e;
+	if (!count)
+		return 0;
+	shown = count <= THREAD_LINES ? count : THREAD_LINES - 1;
+	for (size_t i = 0; i < count; i++) {
+		other |= t[i].other > t[i].span / 100;
+		if (i < shown)
+			continue;
+		rest.io = report_add(rest.io, t[i].io);
+		rest.wait = report_add(rest.wait, t[i].wait);
+		rest.other = report_add(rest.other, t[i].other);
+		rest.span = report_add(rest.span, MAX(t[i].span, report_add(t[i].io, report_add(t[i].wait, t[i].other))));
+	}
+	section(other ? "THREADS                               in I/O            waiting       other calls     outside calls"
+	              : "THREADS                               in I/O            waiting     outside calls");
+	for (size_t i = 0; i < shown && e >= 0; i++) {
+		_cleanup_buf_ struct buf b = {0}, name = {0};
+
+		e = format_path(&name, t[i].comm.data, t[i].comm.len, 18);
+		if (e >= 0)
+			e = thread_line(&b, buf_str(&name), t[i].tid, &t[i], other);
+	}
+	if (e >= 0 && shown < count) {
+		_cleanup_buf_ struct buf b = {0};
+		char name[32];
+
+		snprintf(name, sizeof(name), "%zu others", count - shown);
+		e = thread_line(&b, name, -1, &rest, other);
+	}
+	return e;
+}
+
+/* ---- operations ---- */
+
+/* Most time first. */
+static int row_order(const void *a, const void *b)
+{
+	const struct rollup_row *x = *(const struct rollup_row *const *)a, *y = *(const struct rollup_row *const *)b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns > y->time_ns ? -1 : 1;
+	if (x->calls != y->calls)
+		return x->calls > y->calls ? -1 : 1;
+	return x->op != y->op ? (x->op > y->op) - (x->op < y->op) : (x->thread_id > y->thread_id) - (x->thread_id < y->thread_id);
+}
+
+static int calls_order(const void *a, const void *b)
+{
+	const struct rollup_row *x = *(const struct rollup_row *const *)a, *y = *(const struct rollup_row *const *)b;
+
+	if (x->calls != y->calls)
+		return x->calls > y->calls ? -1 : 1;
+	return (x->op > y->op) - (x->op < y->op);
+}
+
+/* Pointers to the rows that `take` accepts, sorted; free() the array. */
+static int sorted_rows(const struct rollup *r, bool (*take)(const struct rollup_row *row),
+                       int (*order)(const void *a, const void *b), const struct rollup_row ***ret, size_t *ret_count)
+{
+	const struct rollup_row **rows = calloc(rollup_count(r) + 1, sizeof(*rows));
+	size_t count = 0;
+
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < rollup_count(r); i++) {
+		if (!take || take(rollup_row(r, i)))
+			rows[count++] = rollup_row(r, i);
+	}
+	qsort(rows, count, sizeof(*rows), order);
+	*ret = rows;
+	*ret_count = count;
+	return 0;
+}
+
+static bool is_other(const struct rollup_row *row)
+{
+	return !report_is_io(row) && !report_is_wait(row);
+}
+
+static bool map_io_op(void *arg, struct rollup_row *key)
+{
+	return report_is_io(key);
+}
+
+/* "5 EAGAIN" where all failures are of one kind, else their number. */
+static void errors_text(const struct report *r, int64_t op, uint64_t errors, char *out, size_t size)
+{
+	int64_t kind = -1;
+	char word[32];
+
+	for (size_t i = 0; errors && i < rollup_count(r->scan.rollup); i++) {
+		const struct rollup_row *row = rollup_row(r->scan.rollup, i);
+
+		if ((op >= 0 && row->op != op) || row->err <= 0 || !report_is_io(row))
+			continue;
+		if (kind >= 0 && kind != row->err)
+			kind = INT64_MAX;
+		else
+			kind = row->err;
+	}
+	if (errors && kind > 0 && kind != INT64_MAX)
+		snprintf(out, size, "%.24s %s", format_count(errors).s, report_err_name(kind, word));
+	else
+		snprintf(out, size, "%.24s", format_count(errors).s);
+}
+
+static int op_line(const struct report *r, const char *name, int64_t op, const struct rollup_row *row, uint64_t io_ns)
+{
+	_cleanup_buf_ struct buf b = {0};
+	char errors[48];
+	int e = buf_printf(&b, "  ");
+
+	errors_text(r, op, row->errors, errors, sizeof(errors));
+	if (e >= 0)
+		e = format_pad(&b, name, 12, false);
+	if (e >= 0)
+		e = buf_printf(&b, "%11s %12.16s %9s %8s %5s %6s %6s %6s  %s", format_count(row->calls).s, errors,
+		               row->bytes ? format_size(row->bytes).s : "-", report_time(row->time_ns).s,
+		               format_percent(row->time_ns, io_ns).s, format_dur(report_quantile(row, 0.5), 2).s,
+		               format_dur(report_quantile(row, 0.99), 2).s,
+		               format_dur((int64_t)row->max_ns, 2).s, format_spark(&row->hist).s);
+	return e < 0 ? e : line(&b);
+}
+
+/* "  waiting   178,610   3.74 s  (epoll_wait 178,585, futex 25)": calls that are told, not ranked. */
+static int told_line(const struct report *r, const char *what, bool (*take)(const struct rollup_row *row))
+{
+	_cleanup_(rollup_freep) struct rollup *classes = NULL;
+	_cleanup_free_ const struct rollup_row **rows = NULL;
+	_cleanup_buf_ struct buf b = {0};
+	uint64_t calls = 0, time_ns = 0;
+	size_t count = 0;
+	char name[32];
+	int e = rollup_project(r->scan.rollup, ROLLUP_OP | ROLLUP_CLASS, &classes);
+
+	if (e >= 0)
+		e = sorted_rows(classes, take, calls_order, &rows, &count);
+	if (e < 0 || !count)
+		return e;
+	for (size_t i = 0; i < count; i++) {
+		calls += rows[i]->calls;
+		time_ns = report_add(time_ns, rows[i]->time_ns);
+	}
+	e = buf_printf(&b, "  %-12s%11s %12s %9s %8s  (", what, format_count(calls).s, "", "", report_time(time_ns).s);
+	for (size_t i = 0; e >= 0 && i < MIN(count, (size_t)LIST_WORDS); i++)
+		e = buf_printf(&b, "%s%s %s", i ? ", " : "", report_op_name(rows[i]->op, name), format_count(rows[i]->calls).s);
+	if (e >= 0)
+		e = count > LIST_WORDS ? buf_printf(&b, ", %zu more)", count - LIST_WORDS) : buf_printf(&b, ")");
+	return e < 0 ? e : line(&b);
+}
+
+/* The sum of the rows from `from` on, as one. hist_free() it. */
+static int sum_rows(const struct rollup_row *const *rows, size_t from, size_t count, struct rollup_row *ret)
+{
+	*ret = (struct rollup_row){.op = -1};
+	for (size_t i = from; i < count; i++) {
+		int e = hist_merge(&ret->hist, &rows[i]->hist);
+
+		if (e < 0)
+			return e;
+		ret->calls += rows[i]->calls;
+		ret->errors += rows[i]->errors;
+		ret->bytes = report_add(ret->bytes, rows[i]->bytes);
+		ret->time_ns = report_add(ret->time_ns, rows[i]->time_ns);
+		ret->max_ns = MAX(ret->max_ns, rows[i]->max_ns);
+	}
+	return 0;
+}
+
+static int print_operations(const struct report *r, const struct totals *t)
+{
+	_cleanup_(rollup_freep) struct rollup *ops = NULL;
+	_cleanup_free_ const struct rollup_row **rows = NULL;
+	size_t count = 0, shown;
+	char name[32];
+	int e = rollup_regroup(r->scan.rollup, ROLLUP_OP, map_io_op, NULL, &ops);
+
+	if (e >= 0)
+		e = sorted_rows(ops, NULL, row_order, &rows, &count);
+	if (e < 0)
+		return e;
+	section("OPERATIONS          calls       errors     bytes     time % I/O    p50    p99    max  "
+	        FORMAT_SPARK_TITLE);
+	shown = count <= OP_LINES ? count : OP_LINES - 1;
+	for (size_t i = 0; i < shown && e >= 0; i++)
+		e = op_line(r, report_op_name(rows[i]->op, name), rows[i]->op, rows[i], t->io_ns);
+	if (e >= 0 && shown < count) {
+		struct rollup_row rest;
+
+		snprintf(name, sizeof(name), "%zu others", count - shown);
+		e = sum_rows(rows, shown, count, &rest);
+		if (e >= 0)
+			e = op_line(r, name, -1, &rest, t->io_ns);
+		hist_free(&rest.hist);
+	}
+	if (e >= 0 && t->other_calls)
+		e = told_line(r, "not I/O", is_other);
+	if (e >= 0 && t->wait_calls)
+		e = told_line(r, "waiting", report_is_wait);
+	return e;
+}
+
+/* ---- files and peers ---- */
+
+struct regroup {
+	struct grouping files, comms;
+};
+
+static bool map_file(void *arg, struct rollup_row *key)
+{
+	struct regroup *g = arg;
+
+	if (!report_is_io(key))
+		return false;
+	key->file_id = grouping_of(&g->files, key->file_id);
+	key->thread_id = grouping_of(&g->comms, key->thread_id);
+	return key->file_id >= 0;
+}
+
+/* What a line of one operation on one file says at its end: how it was done. */
+static void manner(const struct report *r, const struct rollup_row *row, char *out, size_t size)
+{
+	uint64_t good = row->calls - row->errors;
+
+	if (row->bytes && good)
+		snprintf(out, size, "%.16s each, %.16s", format_size(row->bytes / good).s,
+		         format_rate(row->bytes, r->to - r->from, true).s);
+	else
+		snprintf(out, size, "%.24s", format_rate(row->calls, r->to - r->from, false).s);
+}
+
+static int file_op_line(const struct report *r, const struct regroup *g, const struct rollup_row *row)
+{
+	_cleanup_buf_ struct buf b = {0};
+	struct bytes comm = row->thread_id >= 0 ? g->comms.groups[row->thread_id].name : (struct bytes){NULL, 0};
+	char op[32], how[64];
+	int e = buf_printf(&b, "    %-12.15s ", report_op_name(row->op, op));
+
+	manner(r, row, how, sizeof(how));
+	if (e >= 0)
+		e = padded(&b, comm, 16);
+	if (e >= 0)
+		e = buf_printf(&b, " %11s %10s %9s %7s  %s", format_count(row->calls).s,
+		               row->bytes ? format_size(row->bytes).s : "-", report_time(row->time_ns).s,
+		               format_dur(report_quantile(row, 0.99), 2).s, how);
+	return e < 0 ? e : line(&b);
+}
+
+static int file_name_line(const struct group *g)
+{
+	_cleanup_buf_ struct buf b = {0};
+	bool clients = g->name.len > 8 && !memcmp(g->name.data, "clients,", 8);
+	int e = buf_printf(&b, "  ");
+
+	if (e >= 0)
+		e = format_path(&b, g->name.data, g->name.len, WIDTH - 30);
+	if (e >= 0 && g->members > 1 && (clients || (g->name.len > 3 && !memcmp(g->name.data, "to ", 3))))
+		e = buf_printf(&b, " (%s connections)", format_count(g->members).s);
+	return e < 0 ? e : line(&b);
+}
+
+/* The operations of one file, most time first, at most `lines` of them. */
+static int file_ops(const struct report *r, const struct regroup *g, const struct rollup *all, int64_t file, size_t lines)
+{
+	_cleanup_free_ const struct rollup_row **rows = calloc(rollup_count(all) + 1, sizeof(*rows));
+	size_t count = 0;
+	int e = 0;
+
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < rollup_count(all); i++) {
+		if (rollup_row(all, i)->file_id == file)
+			rows[count++] = rollup_row(all, i);
+	}
+	qsort(rows, count, sizeof(*rows), row_order);
+	for (size_t i = 0; i < MIN(count, lines) && e >= 0; i++)
+		e = file_op_line(r, g, rows[i]);
+	return e;
+}
+
+static int others_line(const struct rollup_row *const *rows, size_t from, size_t count)
+{
+	_cleanup_buf_ struct buf b = {0};
+	struct rollup_row rest;
+	char name[48];
+	int e = sum_rows(rows, from, count, &rest);
+
+	snprintf(name, sizeof(name), "%.14s other files and peers", format_count(count - from).s);
+	if (e >= 0)
+		e = buf_printf(&b, "  %-32s%11s %10s %9s %7s", name, format_count(rest.calls).s,
+		               rest.bytes ? format_size(rest.bytes).s : "-", report_time(rest.time_ns).s,
+		               format_dur(report_quantile(&rest, 0.99), 2).s);
+	hist_free(&rest.hist);
+	return e < 0 ? e : line(&b);
+}
+
+static size_t ops_of(const struct rollup *all, int64_t file)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < rollup_count(all); i++)
+		n += rollup_row(all, i)->file_id == file;
+	return n;
+}
+
+static int print_files(const struct report *r)
+{
+	_cleanup_(rollup_freep) struct rollup *all = NULL, *files = NULL;
+	_cleanup_free_ const struct rollup_row **rows = NULL;
+	struct regroup g = {{.report = r, .fn = group_file}, {.report = r, .fn = group_comm}};
+	size_t count = 0, lines = FILE_LINES, i = 0;
+	int e = rollup_regroup(r->scan.rollup, ROLLUP_FILE | ROLLUP_OP | ROLLUP_THREAD, map_file, &g, &all);
+
+	if (e >= 0)
+		e = rollup_project(all, ROLLUP_FILE, &files);
+	if (e >= 0)
+		e = sorted_rows(files, NULL, row_order, &rows, &count);
+	if (e >= 0 && count)
+		section("FILES AND PEERS                         calls      bytes      time     p99");
+	for (; e >= 0 && i < count; i++) {
+		size_t ops = MIN(ops_of(all, rows[i]->file_id), i < 2 ? (size_t)3 : (size_t)1);
+
+		/* A name, a line or more, and the line of the others. */
+		if (lines < 2 + (i + 1 < count))
+			break;
+		ops = MIN(ops, lines - 1 - (i + 1 < count));
+		e = file_name_line(&g.files.groups[rows[i]->file_id]);
+		if (e >= 0)
+			e = file_ops(r, &g, all, rows[i]->file_id, ops);
+		lines -= 1 + ops;
+	}
+	if (e >= 0 && i < count)
+		e = others_line(rows, i, count);
+	if (e >= 0)
+		e = g.files.error ? g.files.error : g.comms.error;
+	grouping_free(&g.files);
+	grouping_free(&g.comms);
+	return e;
+}
+
+/* ---- single calls ---- */
+
+static int print_slowest(const struct report *r)
+{
+	const struct batch *b = r->scan.slowest;
+	size_t rows = MIN(b->rows, (size_t)REPORT_SLOWEST_SCREEN);
+	int e = 0;
+
+	if (rows)
+		section("SLOWEST         at  thread            call");
+	for (size_t i = 0; i < rows && e >= 0; i++) {
+		_cleanup_buf_ struct buf text = {0}, comm = {0};
+		int64_t start = batch_get(b, OP_START, i, r->first);
+
+		e = report_comm(r, batch_get(b, OP_THREAD_ID, i, -1), &comm);
+		if (e >= 0)
+			e = buf_printf(&text, "%8s %10s  ", format_dur(batch_get(b, OP_DUR, i, 0), 3).s,
+			               format_rel(start - r->first, 3).s);
+		if (e >= 0)
+			e = format_pad(&text, buf_str(&comm), 16, false);
+		if (e >= 0)
+			e = buf_printf(&text, "  ");
+		if (e >= 0)
+			e = report_call(r, b, i, WIDTH - format_width(buf_str(&text)), &text);
+		if (e >= 0)
+			e = line(&text);
+	}
+	return e;
+}
+
+static int print_running(const struct report *r)
+{
+	const struct batch *b = r->scan.running;
+	_cleanup_buf_ struct buf out = {0};
+	size_t shown = 0;
+	int e;
+
+	if (!b->rows)
+		return 0;
+	e = buf_printf(&out, "STILL RUNNING");
+	for (; shown < b->rows && e >= 0; shown++) {
+		_cleanup_buf_ struct buf one = {0};
+		char op[32];
+
+		e = buf_printf(&one, "   ");
+		if (e >= 0)
+			e = report_comm(r, batch_get(b, OP_THREAD_ID, shown, -1), &one);
+		if (e >= 0)
+			e = buf_printf(&one, " %s %s", report_op_name(batch_get(b, OP_OP, shown, -1), op),
+			               format_time(batch_get(b, OP_DUR, shown, -1)).s);
+		if (e < 0 || format_width(buf_str(&out)) + format_width(buf_str(&one)) + 14 > WIDTH)
+			break;
+		e = buf_append(&out, one.data, one.len);
+	}
+	if (e >= 0 && shown < b->rows)
+		e = buf_printf(&out, "   and %s more", format_count(b->rows - shown).s);
+	printf("\n");
+	return e < 0 ? e : line(&out);
+}
+
+/* What to ask next, about this very trace. */
+static int print_next(const struct report *r, const struct totals *t)
+{
+	const char *path = store_trace_path(r->store, 0);
+	bool named = strcmp(path, TRACE_DEFAULT) != 0 && strlen(path) < 24;
+	_cleanup_buf_ struct buf b = {0};
+	uint64_t errors = 0;
+	const char *in = named ? path : "";
+	const char *sep = named ? " " : "";
+	int e;
+
+	for (size_t i = 0; i < rollup_count(r->scan.rollup); i++)
+		errors += rollup_row(r->scan.rollup, i)->errors;
+	if (!t->calls)
+		e = buf_printf(&b, "NEXT   nothing was recorded here: weir doctor says what can be");
+	else
+		e = buf_printf(&b, "NEXT   weir report slow%s%s   weir report files%s%s%s%s%s", sep, in, sep, in,
+		               errors ? "   weir report errors" : "", errors ? sep : "", errors ? in : "");
+	printf("\n");
+	return e < 0 ? e : line(&b);
+}
+
+int report_screen(struct report *r)
+{
+	struct totals t;
+	int e = print_lost(r);
+
+	if (e >= 0)
+		e = count_totals(r, &t);
+	if (e >= 0)
+		e = print_origin(r);
+	if (e < 0)
+		return e;
+	print_size(r, &t);
+	print_completeness(r);
+	e = print_threads(r);
+	if (e >= 0 && t.calls)
+		e = print_operations(r, &t);
+	if (e >= 0)
+		e = print_files(r);
+	if (e >= 0)
+		e = print_slowest(r);
+	if (e >= 0)
+		e = print_running(r);
+	return e < 0 ? e : print_next(r, &t);
+}
