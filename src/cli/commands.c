@@ -3,13 +3,18 @@
  * commands.h. */
 #include "cli/commands.h"
 
+/* clang-format off */
 const struct command *const commands[] = {
+	&command_record,
+	&command_stat,
+	&command_top,
+	&command_report,
 #ifdef WEIR_ENGINE
 	&command_sql,
 #endif
-	&command_report,
 	&command_synth,
 	&command_help,
 	&command_completion,
 	NULL,
 };
+/* clang-format on */

@@ -183,7 +183,7 @@ static int pin(struct engine *e, struct error *err)
 	if (more < 0)
 		return (int)more;
 	if (blocks != e->names.pin)
-		names_free(e->api, &e->names);
+		engine_names_free(e->api, &e->names);
 	e->pin = e->names.pin = blocks;
 	atomic_store(&e->blocks_done, 0);
 	atomic_store(&e->blocks_total, 0);
@@ -261,7 +261,7 @@ void engine_free(struct engine *e)
 	if (e->db)
 		e->api->close(&e->db);
 	if (e->api) {
-		names_free(e->api, &e->names);
+		engine_names_free(e->api, &e->names);
 		for (size_t i = 0; i < e->vocab_count; i++)
 			words_free(e->api, &e->vocab[i]);
 	}

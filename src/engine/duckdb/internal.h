@@ -104,7 +104,7 @@ struct names {
 };
 
 bool table_is_dimension(enum table_id table);
-void names_free(const struct duckdb_api *d, struct names *n);
+void engine_names_free(const struct duckdb_api *d, struct names *n);
 /* Makes what is asked for and not there yet, over blocks [0, pin) of the store. */
 int names_live(struct engine *e, enum table_id table, const struct live **ret, struct error *err);
 int names_texts(struct engine *e, enum name name, const struct words **ret, struct error *err);

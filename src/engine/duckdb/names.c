@@ -31,7 +31,7 @@ static void numbers_free(struct numbers *n)
 	*n = (struct numbers){0};
 }
 
-void names_free(const struct duckdb_api *d, struct names *n)
+void engine_names_free(const struct duckdb_api *d, struct names *n)
 {
 	for (unsigned int i = 0; i < TABLE_COUNT; i++)
 		live_free(&n->live[i]);
