@@ -10,13 +10,11 @@
 #include <sys/utsname.h>
 
 #include "base/clock.h"
-#include "capture/ebpf/ebpf.h"
 #include "cli/commands.h"
 #include "cli/format.h"
 #include "cli/json_text.h"
 #include "cli/text.h"
 
-#define PROBES_MAX 32
 #define NAME_WIDTH 17
 #define HOST_PID_NS 0xeffffffcul /* inode number of the initial pid namespace, PROC_PID_INIT_INO, since Linux 3.8 */
 
@@ -39,31 +37,6 @@ void doctor_add(struct doctor *d, enum doctor_result result, const char *name, c
 	va_start(ap, fmt);
 	vsnprintf(l->detail, sizeof(l->detail), fmt, ap);
 	va_end(ap);
-}
-
-/* What nothing in this version needs: its absence is told, not held against the machine. */
-static bool is_extra(const char *name)
-{
-	static const char *const extras[] = {"fentry", "LSM", "kprobe", "SCHED_FIFO", "real-time"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(extras); i++) {
-		if (strcasestr(name, extras[i]))
-			return true;
-	}
-	return false;
-}
-
-static void check_kernel(struct doctor *d)
-{
-	struct ebpf_probe probes[PROBES_MAX];
-	size_t count = ebpf_probe(probes, ARRAY_SIZE(probes));
-
-	for (size_t i = 0; i < count; i++) {
-		const struct ebpf_probe *p = &probes[i];
-		enum doctor_result result = p->result >= 0 ? DOCTOR_OK : is_extra(p->name) ? DOCTOR_NONE : DOCTOR_NO;
-
-		doctor_add(d, result, p->name, p->remedy, "%s", p->detail);
-	}
 }
 
 /* ---- printing ---- */
@@ -193,7 +166,7 @@ static int doctor_main(const void *opts, int argc, char **argv)
 		return fail(&(struct error){.code = -ENOMEM});
 	d->section = "RECORD";
 	doctor_try_recording(d);
-	check_kernel(d);
+	doctor_check_kernel(d);
 	doctor_check_cgroups(d);
 	doctor_check_tracers(d);
 	d->section = "READ";

@@ -35,6 +35,8 @@ void doctor_add(struct doctor *d, enum doctor_result result, const char *name, c
 
 /* doctor_try.c: records a worker whose calls are known, and checks every one. */
 void doctor_try_recording(struct doctor *d);
+/* doctor_kernel.c: what the kernel allows, each thing tried. */
+void doctor_check_kernel(struct doctor *d);
 /* doctor_place.c: what surrounds weir here: cgroups, other tracers, disk, the engine, rights. */
 void doctor_check_cgroups(struct doctor *d);
 void doctor_check_tracers(struct doctor *d);
