@@ -138,8 +138,10 @@ static void put_address_len(struct call_writer *w)
 
 static void put_dirfd(struct call_writer *w, unsigned int i, bool second)
 {
-	unsigned int column = call_has(w, OP_A0 + i) ? OP_A0 + i : second ? OP_FD2 : OP_FD;
-	/* the raw register holds 32 bits that count */
+	/* where the call returns a descriptor, op.fd is that one */
+	bool raw = call_has(w, OP_A0 + i) || (!second && w->def->ret == RET_FD);
+	unsigned int column = raw ? OP_A0 + i : second ? OP_FD2 : OP_FD;
+	/* of the raw register 32 bits count */
 	int64_t fd = (int32_t)call_value(w, column, 0);
 	bool two = second && has_role(w, ARG_PATH2);
 

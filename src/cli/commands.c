@@ -6,10 +6,10 @@
 /* clang-format off */
 const struct command *const commands[] = {
 	&command_record,
+	&command_trace,
 	&command_stat,
 	&command_top,
 	&command_report,
-	&command_doctor,
 #ifdef WEIR_ENGINE
 	&command_sql,
 #endif

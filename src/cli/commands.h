@@ -6,13 +6,13 @@
 
 /* One line each, in alphabetical order. */
 extern const struct command command_completion;
-extern const struct command command_doctor;
 extern const struct command command_help;
 extern const struct command command_record;
 extern const struct command command_sql;
 extern const struct command command_stat;
 extern const struct command command_top;
 extern const struct command command_report;
+extern const struct command command_trace;
 extern const struct command command_synth;
 
 /* Says that there is no such command, and the nearest one. Returns 2. */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/choose.h"
+
+#include <string.h>
+
+static bool in_list(const int32_t *list, size_t count, int64_t v)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (list[i] == v)
+			return true;
+	}
+	return false;
+}
+
+static bool cgroup_chosen(const struct select *s, const struct dims *d, int64_t id)
+{
+	const struct dims_cgroup *c = dims_cgroup(d, id);
+
+	for (size_t i = 0; c && i < s->cgroup_count; i++) {
+		size_t len = strlen(s->cgroups[i]);
+
+		if (c->path.len >= len && !memcmp(c->path.data, s->cgroups[i], len) &&
+		    (c->path.len == len || c->path.data[len] == '/' || (len && s->cgroups[i][len - 1] == '/')))
+			return true;
+	}
+	return !s->cgroup_count;
+}
+
+static bool comm_chosen(const struct select *s, struct bytes comm)
+{
+	for (size_t i = 0; i < s->comm_count; i++) {
+		if (strlen(s->comms[i]) == comm.len && !memcmp(s->comms[i], comm.data, comm.len))
+			return true;
+	}
+	return !s->comm_count;
+}
+
+static bool thread_chosen(const struct select *s, const struct dims *d, const struct dims_thread *t)
+{
+	const struct dims_process *p = dims_process(d, t->process_id);
+	bool user = !s->uid_count;
+
+	if (s->pid_count && (!p || (!in_list(s->pids, s->pid_count, p->pid) && !in_list(s->pids, s->pid_count, p->pid_ns))))
+		return false;
+	if (s->tid_count && !in_list(s->tids, s->tid_count, t->tid) && !in_list(s->tids, s->tid_count, t->tid_ns))
+		return false;
+	for (size_t i = 0; i < s->uid_count; i++)
+		user |= s->uids[i] == t->uid;
+	return user && comm_chosen(s, t->comm) && cgroup_chosen(s, d, t->cgroup_id);
+}
+
+static bool file_chosen(const struct select *s, const struct dims *d, int64_t id)
+{
+	const struct dims_file *f = dims_file(d, id);
+	struct bytes names[3] = {{NULL, 0}};
+
+	if (!f)
+		return false;
+	/* either view of the name, else what is shown for it (sockets, pipes, names of failed calls) */
+	names[0] = f->path;
+	names[1] = f->hostpath;
+	names[2] = dims_file_version_name(d, id);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (names[i].data && select_path_match(s, (const char *)names[i].data, names[i].len))
+			return true;
+	}
+	return false;
+}
+
+int choice_make(struct choice *ret, const struct select *s, const struct dims *d)
+{
+	bool who = s->pid_count || s->tid_count || s->comm_count || s->cgroup_count || s->uid_count;
+	int r = 0;
+
+	*ret = (struct choice){.filter = {.from = INT64_MIN, .to = INT64_MAX, .ops = s}};
+	for (size_t i = 0; who && r == 0 && i < dims_rows(d, TABLE_THREAD); i++) {
+		int64_t id = dims_id_at(d, TABLE_THREAD, i);
+
+		if (thread_chosen(s, d, dims_thread(d, id)))
+			r = map_set(&ret->threads, (uint64_t)id, 1);
+	}
+	for (size_t i = 0; s->path_count && r == 0 && i < dims_rows(d, TABLE_FILE); i++) {
+		int64_t id = dims_id_at(d, TABLE_FILE, i);
+
+		if (file_chosen(s, d, id))
+			r = map_set(&ret->files, (uint64_t)id, 1);
+	}
+	ret->filter.threads = who ? &ret->threads : NULL;
+	ret->filter.files = s->path_count ? &ret->files : NULL;
+	return r;
+}
+
+void choice_free(struct choice *c)
+{
+	map_free(&c->threads);
+	map_free(&c->files);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace.h: what the files of `weir trace` share. Not for other commands. */
+#pragma once
+
+#include <stdio.h>
+
+#include "analysis/rollup/rollup.h"
+#include "base/buf.h"
+#include "cli/shared.h"
+
+struct trace_opts {
+	struct record_flags rec;
+	struct option_list inputs; /* -i */
+	const char *from, *to;
+	const char *output;
+	bool relative;  /* -r */
+	bool summary;   /* -c */
+	bool utc, rel;
+	bool lossless;
+	int64_t duration_ns;
+	uint64_t ring_bytes;
+};
+
+enum trace_times {
+	TRACE_CLOCK,    /* 09:55:02.114000 */
+	TRACE_EPOCH,    /* 1795254902.114000, -ttt */
+	TRACE_DELTA,    /* seconds since the line before, -r */
+	TRACE_ORIGIN,   /* seconds since the start of the trace, --rel */
+};
+
+/* Where lines go, and how they look. */
+struct trace_out {
+	FILE *file;
+	enum trace_times times;
+	bool utc, colour;
+	int64_t origin, before; /* starts: of the trace, of the line before; INT64_MIN: none yet */
+	struct rollup *rollup;  /* -c: sums instead of lines; else NULL */
+	struct map ended;       /* processes whose end was said */
+	struct buf line;
+};
+
+int trace_out_open(struct trace_out *t, const struct trace_opts *o, FILE *file);
+void trace_out_close(struct trace_out *t);
+/* Each prints one line. 0 or negative. */
+int trace_call(struct trace_out *t, const struct batch *op, size_t row, const struct dims *dims);
+/* "... still in read(3</path>) 1.0 s": a call of `ns` so far. */
+int trace_still(struct trace_out *t, int64_t tid, struct bytes comm, struct bytes call, int64_t ns);
+/* "--- lost 1,234 calls: ring_full ---" */
+int trace_loss(struct trace_out *t, const struct batch *loss, size_t row);
+/* "+++ exited with 0 +++", once per process. */
+int trace_process(struct trace_out *t, const struct batch *process, size_t row);
+/* The table of strace -c, of wall time. */
+int trace_summary(struct trace_out *t);
+
+/* Lines of a stored trace, ordered by the end of the calls. 0 or negative. */
+int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace_out *t, struct error *err);
+/* Lines as they happen. The exit status, or negative. */
+int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_out *t, struct error *err);
+
+/* Calls that have been running for a second or more, found by looking at /proc/TID/syscall. */
+struct trace_running;
+int trace_running_new(struct trace_running **ret) _must_check_;
+void trace_running_free(struct trace_running *r);
+DEFINE_CLEANUP(struct trace_running *, trace_running_free)
+/* A call of the thread ended: what it is in now began later. */
+int trace_running_ended(struct trace_running *r, const struct batch *op, size_t row);
+/* Looks at the threads (at most every quarter of a second) and prints what is due. */
+int trace_running_look(struct trace_running *r, const struct dims *dims, const struct select *s, struct trace_out *t);

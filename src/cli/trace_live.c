@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace_live.c: calls as they happen, a line each. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "cli/live.h"
+#include "cli/trace.h"
+
+struct session {
+	struct trace_out *out;
+	struct trace_running *running; /* NULL with -c */
+	const struct live *live;
+	int failed; /* in the tick, which cannot say what */
+};
+
+/* Rows of one table, each through one function. */
+static int each_row(struct session *s, const struct batch *b, int (*print)(struct trace_out *, const struct batch *, size_t))
+{
+	int r = 0;
+
+	for (size_t row = 0; b && row < b->rows && r == 0; row++)
+		r = print(s->out, b, row);
+	return r;
+}
+
+static int print_calls(struct session *s, const struct batch *op, const struct dims *dims)
+{
+	int r = 0;
+
+	for (size_t row = 0; op && row < op->rows && r == 0; row++) {
+		r = trace_running_ended(s->running, op, row);
+		if (r == 0)
+			r = trace_call(s->out, op, row, dims);
+	}
+	return r;
+}
+
+static int take(void *arg, const struct batch_set *rows, const struct dims *dims, struct error *err)
+{
+	struct session *s = arg;
+	const struct batch *op = rows->tables[TABLE_OP];
+	int r;
+
+	if (s->out->rollup) {
+		r = op ? rollup_add(s->out->rollup, op) : 0;
+		return r < 0 ? error_errno(err, r, "summing up") : 0;
+	}
+	r = print_calls(s, op, dims);
+	if (r == 0)
+		r = each_row(s, rows->tables[TABLE_PROCESS], trace_process);
+	if (r == 0)
+		r = each_row(s, rows->tables[TABLE_LOSS], trace_loss);
+	if (r == 0 && fflush(s->out->file))
+		r = -errno;
+	return r < 0 ? error_errno(err, r, "printing") : 0;
+}
+
+static int tick(void *arg, const struct record_totals *totals)
+{
+	struct session *s = arg;
+
+	s->failed = trace_running_look(s->running, enrich_dims(s->live->enrich), &s->live->select, s->out);
+	if (s->failed == 0 && fflush(s->out->file))
+		s->failed = -errno;
+	return s->failed;
+}
+
+int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_out *t, struct error *err)
+{
+	_cleanup_(live_close) struct live live = {0};
+	_cleanup_(trace_running_freep) struct trace_running *running = NULL;
+	const struct live_options lo = {.rec = &o->rec, .argc = argc, .argv = argv, .usage = "weir trace",
+					.lossless = o->lossless, .ring_bytes = o->ring_bytes};
+	struct session s = {.out = t, .live = &live};
+	const struct record_sink sink = {take, &s};
+	struct record_totals totals = {0};
+	int r = live_open(&live, &lo, err);
+
+	if (r < 0)
+		return r;
+	if (!t->rollup) {
+		r = trace_running_new(&running);
+		if (r < 0)
+			return error_errno(err, r, "starting");
+		s.running = running;
+		live.session.tick = tick;
+		live.session.tick_arg = &s;
+	}
+	live.session.sinks = &sink;
+	live.session.sink_count = 1;
+	live.session.duration_ns = o->duration_ns;
+	t->origin = clock_realtime_ns();
+	r = live_run(&live, &totals, err);
+	if (r >= 0 && t->rollup)
+		r = trace_summary(t);
+	if (r >= 0 && s.failed < 0)
+		r = error_errno(err, s.failed, "printing");
+	live_warn_lost(&totals, o->lossless);
+	return r < 0 ? r : live_status(&totals);
+}

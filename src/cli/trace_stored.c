@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trace_stored.c: a stored trace line by line. Blocks of one trace are ordered by the end of their calls, but long
+ * calls have blocks of their own: each trace is two streams, and the lines are the merge of all of them.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/choose.h"
+#include "cli/format.h"
+#include "cli/trace.h"
+
+struct stream {
+	uint32_t trace;
+	bool long_calls;
+	size_t block;  /* the next to look at */
+	struct store_cursor *cursor;
+	const struct batch *batch; /* NULL: at its end */
+	size_t row;
+	int64_t end;   /* of the row */
+};
+
+struct merge {
+	const struct store *store;
+	const struct scan_filter *filter;
+	struct stream *streams;
+	size_t count;
+};
+
+static void merge_free(struct merge *m)
+{
+	for (size_t i = 0; i < m->count; i++)
+		store_cursor_free(m->streams[i].cursor);
+	free(m->streams);
+}
+
+static int64_t row_end(const struct batch *b, size_t row, int64_t otherwise)
+{
+	int64_t start = batch_get(b, OP_START, row, INT64_MIN), end;
+
+	if (start == INT64_MIN || __builtin_add_overflow(start, batch_get(b, OP_DUR, row, 0), &end))
+		return otherwise;
+	return end;
+}
+
+/* Puts the stream at its next row that the filter takes; batch is NULL at the end. */
+static int stream_advance(const struct merge *m, struct stream *s, struct error *err)
+{
+	size_t blocks = store_block_count(m->store);
+
+	for (;;) {
+		const struct store_block *b;
+		int r;
+
+		for (; s->batch && s->row < s->batch->rows; s->row++) {
+			if (!scan_filter_op(m->filter, s->batch, s->row))
+				continue;
+			s->end = row_end(s->batch, s->row, s->end);
+			return 0;
+		}
+		s->batch = NULL;
+		s->row = 0;
+		for (; s->block < blocks; s->block++) {
+			b = store_block(m->store, s->block);
+			if (b->table == TABLE_OP && b->trace == s->trace && b->long_calls == s->long_calls && !b->damaged)
+				break;
+		}
+		if (s->block == blocks)
+			return 0;
+		r = store_decode(s->cursor, s->block++, ~0ull, &s->batch, err);
+		if (r < 0 && r != -EBADMSG)
+			return r;
+		if (r < 0) { /* counted as damage */
+			s->batch = NULL;
+			err->code = 0;
+		}
+	}
+}
+
+static int merge_open(struct merge *m, struct error *err)
+{
+	size_t traces = store_trace_count(m->store);
+
+	m->streams = calloc(traces * 2, sizeof(*m->streams));
+	if (!m->streams)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < traces * 2; i++) {
+		struct stream *s = &m->streams[m->count];
+		int r;
+
+		*s = (struct stream){.trace = (uint32_t)(i / 2), .long_calls = i % 2, .end = INT64_MIN};
+		r = store_cursor_new(&s->cursor, m->store);
+		if (r < 0)
+			return error_errno(err, r, "reading the trace");
+		m->count++;
+		r = stream_advance(m, s, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int merge_run(struct merge *m, struct trace_out *t, struct error *err)
+{
+	const struct dims *dims = store_dims(m->store);
+
+	for (;;) {
+		struct stream *first = NULL;
+		int r;
+
+		for (size_t i = 0; i < m->count; i++) {
+			if (m->streams[i].batch && (!first || m->streams[i].end < first->end))
+				first = &m->streams[i];
+		}
+		if (!first)
+			return 0;
+		r = trace_call(t, first->batch, first->row, dims);
+		if (r < 0)
+			return r == -EIO ? error_set(err, r, "the output could not be written") : r;
+		first->row++;
+		r = stream_advance(m, first, err);
+		if (r < 0)
+			return r;
+	}
+}
+
+static int sum_up(const struct store *store, const struct scan_filter *filter, struct trace_out *t, struct error *err)
+{
+	const struct scan_options opt = {.keys = ROLLUP_OP, .filter = filter};
+	_cleanup_scan_result_ struct scan_result result = {0};
+	int r = scan_run(store, &opt, &result, err);
+
+	if (r < 0)
+		return r;
+	r = rollup_merge(t->rollup, result.rollup);
+	return r < 0 ? r : trace_summary(t);
+}
+
+static void say_damage(const struct store *store)
+{
+	struct store_damage d;
+
+	store_damage(store, &d);
+	if (d.blocks)
+		fprintf(stderr, "weir: %s damaged blocks were left out (%s calls or more): %s\n", format_count(d.blocks).s,
+			format_count(d.rows).s, d.first);
+}
+
+int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace_out *t, struct error *err)
+{
+	const struct read_flags read = {.sel = o->rec.sel, .inputs = o->inputs, .utc = o->utc, .from = o->from, .to = o->to};
+	_cleanup_(store_freep) struct store *store = NULL;
+	_cleanup_(choice_free) struct choice choice = {0};
+	_cleanup_(select_free) struct select select = {0};
+	_cleanup_(merge_free) struct merge merge = {0};
+	int64_t first, last;
+	int r = read_flags_select(&read, &select, err);
+
+	if (r == 0)
+		r = read_flags_open(&read, argc, argv, &store, err);
+	if (r < 0)
+		return r;
+	store_range(store, &first, &last);
+	r = choice_make(&choice, &select, store_dims(store));
+	if (r == 0)
+		r = read_flags_range(&read, first, last, &choice.filter.from, &choice.filter.to, err);
+	if (r < 0)
+		return r;
+	t->origin = first;
+	if (t->rollup) {
+		r = sum_up(store, &choice.filter, t, err);
+	} else {
+		merge.store = store;
+		merge.filter = &choice.filter;
+		r = merge_open(&merge, err);
+		if (r == 0)
+			r = merge_run(&merge, t, err);
+	}
+	say_damage(store);
+	return r;
+}
