@@ -2,6 +2,7 @@
 /* call.h: the enter and the exit of a call, put together into one record at the exit. */
 #pragma once
 
+#include "bpf/hold.h"
 #include "bpf/thread.h"
 
 #define FILE_APPEND 02000 /* O_APPEND of struct file's f_flags */

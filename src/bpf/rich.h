@@ -290,7 +290,8 @@ static __always_inline __u32 rich_paths(struct scratch *s, struct thread_state *
 	return at - from;
 }
 
-verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64 ret, __u64 end)
+/* `held`: for so long was the thread held by back-pressure. */
+verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64 ret, __u64 end, __u64 held)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct scratch *s;
@@ -332,7 +333,13 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 		len = sizeof(struct wire_name) + ((r->name.len + 7) & 0xf8);
 	if ((p->flags & WIRE_PLAN_SOCK) && c->socket && fd_file(task, arg(c, p->fd)) == c->file)
 		sock_send(c->file, c->key);
-	ring_send(s, __builtin_offsetof(struct rich, name) + (len & 0x3fff));
+	len = __builtin_offsetof(struct rich, name) + (len & 0x3fff);
+	if (held && len <= 256 + WIRE_WALK_MAX) {
+		*(__u64 *)(s->data + (len & ~7u)) = held;
+		r->op.head.parts |= WIRE_PART_HELD;
+		len += sizeof(held);
+	}
+	ring_send(s, len);
 	scratch_put(s);
 	return 0;
 }

@@ -98,6 +98,7 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	struct wire_plan *p;
 	__u16 status = 0;
 	__s64 pos = WIRE_NONE;
+	__u64 held = 0;
 	__u32 flags;
 
 	if (unlikely(is_compat(task))) {
@@ -135,8 +136,12 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		ts->calls--;
 		return 0;
 	}
-	if (p->flags & WIRE_PLAN_RICH) {
-		rich_send(ts, p, ret, end);
+	if (lossless) {
+		held = hold(end);
+		end += held;
+	}
+	if ((p->flags & WIRE_PLAN_RICH) || held) {
+		rich_send(ts, p, ret, end, held);
 		return 0;
 	}
 	if (unlikely(ret <= RET_RESTART_LAST && ret >= RET_RESTART_FIRST))

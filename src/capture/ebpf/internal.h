@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "capture/ebpf/cgroup.h"
 #include "capture/ebpf/ebpf.h"
+#include "capture/ebpf/freeze.h"
 #include "schema/vocab.h"
 #include "schema/wire.h"
 
@@ -33,9 +34,14 @@ struct chunk {
 
 struct reader;
 
-/* Maps the rings (one descriptor per CPU) and starts the thread. `ring_bytes` is one ring's size. */
-int reader_new(struct reader **ret, const int *ring_fds, size_t count, size_t ring_bytes, size_t backlog_max,
-	       struct error *err);
+struct reader_options {
+	const int *ring_fds;      /* one per CPU, borrowed */
+	size_t count;
+	size_t ring_bytes;        /* of each */
+	size_t backlog_max;       /* bytes copied and not yet taken, after which the rings are left to fill */
+	struct freezer *freezer;  /* borrowed; NULL: none */
+};
+int reader_new(struct reader **ret, const struct reader_options *opt, struct error *err);
 void reader_free(struct reader *r);
 DEFINE_CLEANUP(struct reader *, reader_free)
 /* Whether the thread runs under SCHED_FIFO. */
@@ -61,6 +67,7 @@ struct decode_options {
 	struct wire_plan *plans; /* [WIRE_CALLS_MAX], borrowed */
 	const struct select *select; /* borrowed */
 	struct cgroup_hierarchy cgroups;
+	struct freezer *freezer; /* borrowed; NULL: none */
 };
 
 int decode_new(struct decode **ret, const struct decode_options *opt, struct error *err);

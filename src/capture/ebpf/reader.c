@@ -18,6 +18,8 @@
 #include "base/clock.h"
 
 #define POLL_MS 4              /* between rounds, unless a ring asks earlier */
+#define HOLD_ABOVE 65          /* percent of a ring or of the backlog at which the program is frozen */
+#define RELEASE_BELOW 25
 #define CHUNKS_KEPT 32         /* free chunks kept for the next round */
 /* A record is stamped before its space is reserved; this much may lie between. */
 #define STAMP_SLACK_NS (300 * NSEC_PER_USEC)
@@ -44,6 +46,7 @@ struct reader {
 	struct chunk *spare;
 	size_t spare_count, queued, backlog_max;
 	bool finished;
+	struct freezer *freezer;
 	uint64_t bytes;
 };
 
@@ -152,6 +155,34 @@ static bool ring_copy(struct reader *r, size_t cpu, struct round *round, size_t 
 	return true;
 }
 
+/* The fullest ring and the backlog, each in percent. */
+static unsigned int pressure(struct reader *r)
+{
+	size_t most = 0, queued;
+
+	for (size_t i = 0; i < r->count; i++)
+		most = MAX(most, __atomic_load_n(r->rings[i].producer, __ATOMIC_ACQUIRE) - *r->rings[i].consumer);
+	pthread_mutex_lock(&r->lock);
+	queued = r->queued;
+	pthread_mutex_unlock(&r->lock);
+	return MAX(most * 100 / r->ring_bytes, queued * 100 / r->backlog_max);
+}
+
+/* Holds the program while the rings or the backlog are nearly full, until both are nearly empty. */
+static void hold_or_release(struct reader *r)
+{
+	unsigned int p;
+
+	if (!r->freezer)
+		return;
+	p = pressure(r);
+	if (p >= HOLD_ABOVE)
+		freezer_hold(r->freezer);
+	else if (p < RELEASE_BELOW)
+		freezer_release(r->freezer);
+	freezer_tick(r->freezer);
+}
+
 /* One round over all rings. */
 static void reader_round(struct reader *r, bool everything)
 {
@@ -190,7 +221,9 @@ static void *reader_main(void *arg)
 
 		for (int i = 0; i < n; i++)
 			stop |= events[i].data.fd == r->wake;
+		hold_or_release(r);
 		reader_round(r, stop);
+		hold_or_release(r);
 		if (stop)
 			return NULL;
 	}
@@ -244,8 +277,7 @@ static int thread_start(struct reader *r, struct error *err)
 	return 0;
 }
 
-int reader_new(struct reader **ret, const int *ring_fds, size_t count, size_t ring_bytes, size_t backlog_max,
-	       struct error *err)
+int reader_new(struct reader **ret, const struct reader_options *opt, struct error *err)
 {
 	_cleanup_(reader_freep) struct reader *r = calloc(1, sizeof(*r));
 	pthread_condattr_t attr;
@@ -254,16 +286,17 @@ int reader_new(struct reader **ret, const int *ring_fds, size_t count, size_t ri
 	if (!r)
 		return error_set(err, -ENOMEM, "out of memory");
 	r->epoll = r->wake = -1;
-	r->ring_bytes = ring_bytes;
+	r->ring_bytes = opt->ring_bytes;
+	r->freezer = opt->freezer;
 	r->page = sysconf(_SC_PAGESIZE);
 	r->last = &r->first;
-	r->backlog_max = MAX(backlog_max / sizeof(struct chunk), (size_t)8);
+	r->backlog_max = MAX(opt->backlog_max / sizeof(struct chunk), (size_t)8);
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&r->ready, &attr);
 	pthread_condattr_destroy(&attr);
-	r->rings = calloc(count, sizeof(*r->rings));
+	r->rings = calloc(opt->count, sizeof(*r->rings));
 	if (!r->rings)
 		return error_set(err, -ENOMEM, "out of memory");
 	r->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -271,11 +304,11 @@ int reader_new(struct reader **ret, const int *ring_fds, size_t count, size_t ri
 	if (r->epoll < 0 || r->wake < 0)
 		return error_errno(err, -errno, "cannot make an epoll descriptor");
 	e = watch(r, r->wake, EPOLLIN, err);
-	for (size_t i = 0; !e && i < count; i++, r->count++) {
-		e = ring_map(r, &r->rings[i], ring_fds[i], err);
+	for (size_t i = 0; !e && i < opt->count; i++, r->count++) {
+		e = ring_map(r, &r->rings[i], opt->ring_fds[i], err);
 		/* Edge-triggered: level-triggered returns at once while data is pending. */
 		if (!e)
-			e = watch(r, ring_fds[i], EPOLLIN | EPOLLET, err);
+			e = watch(r, opt->ring_fds[i], EPOLLIN | EPOLLET, err);
 	}
 	if (e)
 		return e;

@@ -13,7 +13,6 @@
 
 #define BACKLOG_BYTES (128u << 20) /* copied from the rings and not yet decoded; taken only when needed */
 #define SET_ROWS_MAX 30000         /* rows of one source_read(); a chunk adds at most 3,000 of a table */
-#define HOLD_MS 2                  /* a call waits this long at most for an earlier one of another CPU */
 
 /* A call that waits until nothing that ended earlier can still come. */
 struct pending {
@@ -26,6 +25,7 @@ struct ebpf {
 	struct source source;
 	struct ebpf_options opt;
 	struct loaded loaded;
+	struct freezer *freezer;
 	struct reader *reader;
 	struct decode *decode;
 	struct chunk *queue, **queue_last; /* taken from the reader, not looked at */
@@ -66,7 +66,14 @@ static uint64_t recursion_misses(const struct ebpf *e)
 static int ebpf_start(struct source *s, struct error *err)
 {
 	struct ebpf *e = ebpf_of(s);
-	int r = reader_new(&e->reader, e->loaded.ring_fds, e->loaded.cpus, e->loaded.ring_bytes, BACKLOG_BYTES, err);
+	const struct reader_options opt = {
+		.ring_fds = e->loaded.ring_fds,
+		.count = e->loaded.cpus,
+		.ring_bytes = e->loaded.ring_bytes,
+		.backlog_max = BACKLOG_BYTES,
+		.freezer = e->freezer,
+	};
+	int r = reader_new(&e->reader, &opt, err);
 
 	if (r < 0)
 		return r;
@@ -304,6 +311,8 @@ static int ebpf_stop(struct source *s, struct error *err)
 	e->stopped = clock_realtime_ns();
 	if (e->reader)
 		reader_finish(e->reader);
+	if (e->freezer)
+		freezer_release(e->freezer);
 	return 0;
 }
 
@@ -356,6 +365,7 @@ static bool ring_proved(const struct ebpf *e, size_t cpu)
 /* The last rows: calls still running, and what is missing. */
 static int finish(struct ebpf *e, struct batch_set *out)
 {
+	uint64_t held, limits = 0;
 	int r = give_running(e, out);
 
 	e->proved = !e->recursion && !e->malformed;
@@ -369,6 +379,9 @@ static int finish(struct ebpf *e, struct batch_set *out)
 		e->proved &= ring_proved(e, i) && !c->lost && !c->storage && !c->scratch;
 	}
 	r = r ? r : loss_row(e, out, CAUSE_RECURSION, -1, e->recursion);
+	if (e->freezer)
+		freezer_totals(e->freezer, &held, &limits);
+	r = r ? r : loss_row(e, out, CAUSE_HOLD_LIMIT, -1, limits);
 	r = r ? r : loss_row(e, out, CAUSE_DECODE, -1, e->malformed);
 	r = r ? r : loss_row(e, out, CAUSE_PATH_CUT, -1, e->decode->paths_cut);
 	e->proved &= !e->decode->gaps;
@@ -382,6 +395,11 @@ static void ebpf_stats(const struct source *s, struct source_stats *ret)
 	*ret = (struct source_stats){.ops = e->ops, .filtered = e->decode->filtered, .sequence_proved = e->proved};
 	ret->ring_bytes = e->reader ? reader_bytes(e->reader) : 0;
 	ret->lost = e->malformed + e->recursion;
+	if (e->freezer) {
+		uint64_t limits;
+
+		freezer_totals(e->freezer, &ret->held_ns, &limits);
+	}
 	for (size_t i = 0; i < e->loaded.cpus; i++) {
 		const struct wire_cpu *c = &e->loaded.counters[i];
 
@@ -406,6 +424,7 @@ static void ebpf_free(struct source *s)
 		reader_put(e->reader, c);
 	}
 	reader_free(e->reader);
+	freezer_free(e->freezer);
 	decode_free(e->decode);
 	loaded_free(&e->loaded);
 	free(e->pending);
@@ -442,7 +461,10 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 		return error_set(err, -ENOMEM, "out of memory");
 	e->source.ops = &ops;
 	e->opt = *opt;
-	r = load_programs(&e->loaded, opt, err);
+	/* First, while this process has nothing that the guardian should not have. */
+	r = opt->lossless && opt->freeze_cgroup_fd >= 0 ? freezer_new(&e->freezer, opt->freeze_cgroup_fd, err) : 0;
+	r = r ? r : load_programs(&e->loaded, opt, err);
+	d.freezer = e->freezer;
 	d.plans = e->loaded.plans;
 	d.cgroups = e->loaded.cgroups;
 	r = r ? r : decode_new(&e->decode, &d, err);
