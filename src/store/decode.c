@@ -339,6 +339,8 @@ int decode_blob(struct decoder *d, const struct decode_source *s, struct bytes *
 	int r = begin(d, s, 0);
 
 	buf_clear(&d->blob);
+	if (r >= 0)
+		r = buf_reserve(&d->blob, 1); /* never NULL, also where it is empty */
 	if (r >= 0 && s->view.head->entries) {
 		r = section(d, e, &p, &end);
 		len = r < 0 ? r : blob_length(p, end);

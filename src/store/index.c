@@ -103,7 +103,7 @@ static ssize_t take_index(struct store *s, struct trace *t, uint64_t at)
 		r = -EBADMSG;
 	}
 	p = copy.data;
-	end = p + copy.len;
+	end = copy.len ? p + copy.len : p;
 	while (r >= 0 && p < end) {
 		r = take_entry(s, t, &p, end);
 		found += r > 0;

@@ -95,10 +95,11 @@ static int reserve(struct store_writer *w, size_t len)
 /* Remembers a header for the next index. */
 static int index_note(struct store_writer *w, const uint8_t *block, uint64_t offset)
 {
-	const struct block_header *h = (const struct block_header *)block;
+	struct block_header h;
 	int r = buf_append(&w->index, &offset, sizeof(offset));
 
-	return r < 0 ? r : buf_append(&w->index, block, h->header_len);
+	memcpy(&h, block, sizeof(h)); /* a staged block begins at any byte */
+	return r < 0 ? r : buf_append(&w->index, block, h.header_len);
 }
 
 /* Puts a block behind those that the next commit() writes. */
@@ -137,10 +138,9 @@ static int commit(struct store_writer *w, bool last_resort)
 	}
 	for (unsigned int i = 0; i < w->staged_count; i++) {
 		const uint8_t *block = w->out.data + w->staged[i].at;
-		const struct block_header *h = (const struct block_header *)block;
 		uint64_t offset = w->offset + w->staged[i].at;
 
-		if (h->kind == BLOCK_INDEX)
+		if (block[offsetof(struct block_header, kind)] == BLOCK_INDEX)
 			w->last_index = offset;
 		else if (index_note(w, block, offset) < 0)
 			w->index_broken = true;
