@@ -36,6 +36,7 @@ struct group {
 struct grouping {
 	const struct report *report;
 	group_fn *fn;
+	bool members;         /* ids are files: each counts with those that are told with it */
 	struct map ids; /* id + 1 -> group + 1, 0: left out */
 	struct intern keys;
 	struct group *groups;
@@ -77,6 +78,9 @@ struct report {
 	struct scan_result scan;
 	struct report_loss loss;
 	struct map locals, peers; /* hash of a socket's address -> how many sockets have it */
+	int64_t *alias;        /* by file_id: the first id of the group of files that it is told with */
+	size_t alias_count;
+	uint32_t *members;     /* by first id: ids of its group that a call named */
 	bool gap_free;
 	char *command;         /* mark weir.command, weir.synth */
 	bool synthetic;
@@ -109,6 +113,8 @@ static inline struct text report_time(uint64_t ns)
 }
 /* A percentile of a row's durations, ns. */
 int64_t report_quantile(const struct rollup_row *row, double q);
+/* The address by which a socket is grouped with others; {NULL, 0} where it stands alone. */
+struct bytes report_address(const struct report *r, const struct dims_file *f);
 /* A point in time as the options want it. */
 struct text report_when(const struct report *r, int64_t ns);
 /* Name of a thread (its comm), safe for the terminal; "" where unknown. */

@@ -169,29 +169,69 @@ static int read_small(struct report *r, struct error *err)
 	return e < 0 ? error_errno(err, e, "reading the trace") : 0;
 }
 
+/* ---- files that are told as one ---- */
+
+static int count_address(struct map *m, struct bytes address)
+{
+	uint64_t key = hash_bytes(address.data, address.len), n = 0;
+
+	if (!address.len)
+		return 0;
+	map_get(m, key, &n);
+	return map_set(m, key, n + 1);
+}
+
 /* How many sockets share each address: what groups connections. */
 static int count_addresses(struct report *r)
 {
-	_cleanup_(rollup_freep) struct rollup *files = NULL;
-	int e = rollup_project(r->scan.rollup, ROLLUP_FILE, &files);
+	int e = 0;
 
-	for (size_t i = 0; e >= 0 && i < rollup_count(files); i++) {
-		const struct dims_file *f = dims_file(r->dims, rollup_row(files, i)->file_id);
-		uint64_t n = 0;
+	for (size_t i = 0; e >= 0 && i < dims_rows(r->dims, TABLE_FILE); i++) {
+		const struct dims_file *f = dims_file(r->dims, dims_id_at(r->dims, TABLE_FILE, i));
 
 		if (!f || f->type != FILE_TYPE_SOCKET)
 			continue;
-		if (f->local.data) {
-			map_get(&r->locals, hash_bytes(f->local.data, f->local.len), &n);
-			e = map_set(&r->locals, hash_bytes(f->local.data, f->local.len), n + 1);
-		}
-		n = 0;
-		if (e >= 0 && f->peer.data) {
-			map_get(&r->peers, hash_bytes(f->peer.data, f->peer.len), &n);
-			e = map_set(&r->peers, hash_bytes(f->peer.data, f->peer.len), n + 1);
-		}
+		e = count_address(&r->locals, f->local);
+		if (e >= 0)
+			e = count_address(&r->peers, f->peer);
 	}
 	return e;
+}
+
+/*
+ * Gives every file the first id of its group before the sums are made: a server's million connections are then one
+ * key. Only ids of the first trace have an alias; those of further traces are beyond the array and grouped later.
+ */
+static int alias_files(struct report *r)
+{
+	_cleanup_(map_free) struct map first = {0};
+	int e = 0;
+
+	r->alias_count = dims_count(r->dims, TABLE_FILE);
+	r->alias = calloc(r->alias_count + 1, sizeof(*r->alias));
+	r->members = calloc(r->alias_count + 1, sizeof(*r->members));
+	if (!r->alias || !r->members)
+		return -ENOMEM;
+	for (size_t i = 0; e >= 0 && i < r->alias_count; i++) {
+		const struct dims_file *f = dims_file(r->dims, (int64_t)i);
+		struct bytes address = f ? report_address(r, f) : (struct bytes){NULL, 0};
+		uint64_t key = hash_bytes(address.data, address.len), known;
+
+		r->alias[i] = (int64_t)i;
+		if (address.len && map_get(&first, key, &known))
+			r->alias[i] = (int64_t)known;
+		else if (address.len)
+			e = map_set(&first, key, i);
+		else if (f && f->type != FILE_TYPE_SOCKET && !f->name_only && f->inode >= 0 && (size_t)f->inode < i)
+			r->alias[i] = f->inode;
+	}
+	return e;
+}
+
+static void count_members(struct report *r)
+{
+	for (size_t i = 0; i < r->alias_count; i++)
+		r->members[r->alias[i]] += r->scan.file_seen[i];
 }
 
 /* ---- opening ---- */
@@ -226,15 +266,22 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	e = read_small(r, err);
 	if (e < 0)
 		return e;
+	e = count_addresses(r);
+	if (e >= 0)
+		e = alias_files(r);
+	if (e < 0)
+		return error_errno(err, e, "grouping files");
 	scan.filter = r->filtered || r->ranged ? &r->filter : NULL;
+	scan.file_alias = r->alias;
+	scan.file_alias_count = r->alias_count;
 	e = scan_run(r->store, &scan, &r->scan, err);
 	if (e < 0)
 		return e;
 	/* For what is told from here on the range is closed. */
 	r->from = r->ranged ? MAX(r->from, r->first) : r->first;
 	r->to = r->ranged ? MIN(r->to, r->last) : r->last;
-	e = count_addresses(r);
-	return e < 0 ? error_errno(err, e, "grouping") : 0;
+	count_members(r);
+	return 0;
 }
 
 void report_close(struct report *r)
@@ -247,6 +294,8 @@ void report_close(struct report *r)
 	select_free(&r->select);
 	store_free(r->store);
 	free(r->command);
+	free(r->alias);
+	free(r->members);
 }
 
 /* ---- the time of threads ---- */

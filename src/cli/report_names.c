@@ -19,6 +19,12 @@ void grouping_free(struct grouping *g)
 	*g = (struct grouping){0};
 }
 
+/* How many ids were counted under this one. */
+static uint64_t group_members(const struct report *r, int64_t id)
+{
+	return id >= 0 && (uint64_t)id < r->alias_count ? MAX(r->members[id], 1u) : 1;
+}
+
 static int grouping_add(struct grouping *g, int64_t id, const struct buf *key, const struct buf *name, int64_t *ret)
 {
 	uint32_t at;
@@ -39,7 +45,7 @@ static int grouping_add(struct grouping *g, int64_t id, const struct buf *key, c
 			return e;
 		g->groups[at] = (struct group){.name = {TAKE_PTR(copy), name->len}, .id = id};
 	}
-	g->groups[at].members++;
+	g->groups[at].members += g->members ? group_members(g->report, id) : 1;
 	*ret = at;
 	return 0;
 }
@@ -137,30 +143,31 @@ static uint64_t sharing(const struct map *m, struct bytes address)
 	return n;
 }
 
+/* The address under which a socket is told together with others: a port of ours that many share is a service. */
+struct bytes report_address(const struct report *r, const struct dims_file *f)
+{
+	if (f->type != FILE_TYPE_SOCKET)
+		return (struct bytes){NULL, 0};
+	/* An unnamed unix address ("unix:") says nothing. */
+	if (f->local.len > 5 && sharing(&r->locals, f->local) > 1)
+		return f->local;
+	if (f->peer.len > 5 && sharing(&r->peers, f->peer) > 1)
+		return f->peer;
+	return (struct bytes){NULL, 0};
+}
+
 /* Connections to one listening address are one group, so are those to one server; else each is its own. */
 static int group_socket(const struct report *r, const struct dims_file *f, int64_t id, struct buf *key, struct buf *name)
 {
-	bool to_us = sharing(&r->locals, f->local) > 1, to_them = sharing(&r->peers, f->peer) > 1;
+	struct bytes address = report_address(r, f);
 	int e;
 
-	/* A port of ours that many share is a service; an unnamed unix peer says nothing. */
-	if (to_us && f->local.len > 5) {
-		e = buf_printf(key, "l:");
-		if (e >= 0)
-			e = put(key, f->local);
-		if (e >= 0)
-			e = buf_printf(name, "clients, ");
-		return e < 0 ? e : put(name, f->local);
-	}
-	if (to_them && f->peer.len > 5) {
-		e = buf_printf(key, "r:");
-		if (e >= 0)
-			e = put(key, f->peer);
-		if (e >= 0)
-			e = buf_printf(name, "to ");
-		return e < 0 ? e : put(name, f->peer);
-	}
-	return same(key, name, dims_file_name(r->dims, id));
+	if (!address.len)
+		return same(key, name, dims_file_name(r->dims, id));
+	e = put(key, address);
+	if (e >= 0)
+		e = buf_printf(name, "%s", address.data == f->local.data ? "clients, " : "to ");
+	return e < 0 ? e : put(name, address);
 }
 
 int group_file(const struct report *r, int64_t id, struct buf *key, struct buf *name)

@@ -131,7 +131,7 @@ static bool map_group(void *arg, struct rollup_row *key)
 static int fill_by_file(struct report *r, struct value_table *t, group_fn *fn, bool connections)
 {
 	_cleanup_(rollup_freep) struct rollup *sums = NULL;
-	struct keyed k = {.by = {.report = r, .fn = fn}, .file = true};
+	struct keyed k = {.by = {.report = r, .fn = fn, .members = true}, .file = true};
 	int e = rollup_regroup(r->scan.rollup, ROLLUP_FILE, map_group, &k, &sums);
 
 	for (size_t i = 0; e >= 0 && i < rollup_count(sums); i++) {

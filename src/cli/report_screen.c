@@ -572,7 +572,7 @@ static int print_files(const struct report *r)
 {
 	_cleanup_(rollup_freep) struct rollup *all = NULL, *files = NULL;
 	_cleanup_free_ const struct rollup_row **rows = NULL;
-	struct regroup g = {{.report = r, .fn = group_file}, {.report = r, .fn = group_comm}};
+	struct regroup g = {{.report = r, .fn = group_file, .members = true}, {.report = r, .fn = group_comm}};
 	size_t count = 0, lines = FILE_LINES, i = 0;
 	int e = rollup_regroup(r->scan.rollup, ROLLUP_FILE | ROLLUP_OP | ROLLUP_THREAD, map_file, &g, &all);
 

@@ -12,6 +12,9 @@ struct rollup {
 	size_t slots_cap;
 	size_t last;     /* the row found last: calls come in runs */
 	uint64_t running;
+	const int64_t *alias; /* see rollup_alias() */
+	uint8_t *seen;
+	size_t alias_count;
 };
 
 const uint64_t rollup_op_columns = 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_THREAD_ID | 1ull << OP_OP |
@@ -141,6 +144,21 @@ static void key_mask(struct rollup_row *k, unsigned int keys)
 
 /* ---- adding ---- */
 
+void rollup_alias(struct rollup *r, const int64_t *alias, uint8_t *seen, size_t count)
+{
+	r->alias = alias;
+	r->seen = seen;
+	r->alias_count = count;
+}
+
+static int64_t aliased(struct rollup *r, int64_t file)
+{
+	if (file < 0 || (uint64_t)file >= r->alias_count)
+		return file;
+	r->seen[file] = 1;
+	return r->alias[file];
+}
+
 static uint64_t add_sat(uint64_t a, uint64_t b)
 {
 	uint64_t sum;
@@ -176,7 +194,7 @@ int rollup_add_op(struct rollup *r, const struct batch *b, size_t row)
 	uint64_t dur = at_least_0(batch_get(b, OP_DUR, row, 0));
 	struct rollup_row key = {
 		.op = batch_get(b, OP_OP, row, -1), .thread_id = batch_get(b, OP_THREAD_ID, row, -1),
-		.file_id = batch_get(b, OP_FILE_ID, row, -1), .err = batch_get(b, OP_ERR, row, -1),
+		.file_id = aliased(r, batch_get(b, OP_FILE_ID, row, -1)), .err = batch_get(b, OP_ERR, row, -1),
 		.class = batch_get(b, OP_CLASS, row, -1), .window = -1,
 	}, *to;
 	bool failed = key.err > 0;
@@ -207,7 +225,7 @@ int rollup_add_summary(struct rollup *r, const struct batch *b, size_t row)
 	struct bytes hist = batch_get_bytes(b, SUMMARY_HIST, row);
 	struct rollup_row key = {
 		.op = batch_get(b, SUMMARY_OP, row, -1), .thread_id = batch_get(b, SUMMARY_THREAD_ID, row, -1),
-		.file_id = batch_get(b, SUMMARY_FILE_ID, row, -1), .err = batch_get(b, SUMMARY_ERR, row, -1),
+		.file_id = aliased(r, batch_get(b, SUMMARY_FILE_ID, row, -1)), .err = batch_get(b, SUMMARY_ERR, row, -1),
 		.class = batch_get(b, SUMMARY_CLASS, row, -1), .window = batch_get(b, SUMMARY_WINDOW, row, -1),
 	}, *to;
 	bool failed = key.err > 0;

@@ -37,6 +37,11 @@ struct rollup;
 int rollup_new(struct rollup **ret, unsigned int keys) _must_check_;
 void rollup_free(struct rollup *r);
 DEFINE_CLEANUP(struct rollup *, rollup_free)
+/*
+ * Files that are told as one: from now on a file_id below `count` is taken as alias[file_id] before it becomes a key,
+ * and seen[file_id] is set to 1. Both arrays are borrowed. A host with a million connections then has few keys.
+ */
+void rollup_alias(struct rollup *r, const int64_t *alias, uint8_t *seen, size_t count);
 /* Adds every row of an op or summary batch. Unfinished calls count apart: see rollup_running(). */
 int rollup_add(struct rollup *r, const struct batch *b) _must_check_;
 /* Adds one row of an op batch. */

@@ -96,7 +96,8 @@ static enum how block_how(const struct scan *scan, size_t i)
 	if (!f)
 		return whole ? HOW_SUMMARY : HOW_ROWS;
 	block_times(b, &start, &end);
-	if (end < f->from || (start >= f->to && f->to != INT64_MAX))
+	/* A call that never ended is in every range. */
+	if (!b->nulls[OP_RET] && (end < f->from || (start >= f->to && f->to != INT64_MAX)))
 		return HOW_SKIP;
 	if (f->ops && f->ops->min_dur_ns > 0 && b->max[OP_DUR] < f->ops->min_dur_ns)
 		return HOW_SKIP;
@@ -295,6 +296,7 @@ static void worker_free(struct worker *w)
 		store_cursor_free(w->cursor);
 	map_free(&w->clip);
 	free(w->running);
+	free(w->seen);
 }
 
 static void scan_close(struct scan *scan)
@@ -315,6 +317,22 @@ static unsigned int thread_count(unsigned int wanted)
 	return MIN(wanted, (unsigned int)SCAN_THREADS_MAX);
 }
 
+static int worker_prepare(struct scan *scan, struct worker *w)
+{
+	int r = rollup_new(&w->rollup, scan->opt->keys);
+
+	w->scan = scan;
+	if (r < 0)
+		return r;
+	if (scan->opt->file_alias) {
+		w->seen = calloc(scan->opt->file_alias_count + 1, 1);
+		if (!w->seen)
+			return -ENOMEM;
+		rollup_alias(w->rollup, scan->opt->file_alias, w->seen, scan->opt->file_alias_count);
+	}
+	return store_cursor_new(&w->cursor, scan->store);
+}
+
 static int scan_prepare(struct scan *scan)
 {
 	size_t blocks = MAX(store_block_count(scan->store), (size_t)1);
@@ -331,10 +349,7 @@ static int scan_prepare(struct scan *scan)
 	}
 	r = pair_blocks(scan);
 	for (unsigned int i = 0; i < scan->worker_count && r >= 0; i++) {
-		scan->workers[i].scan = scan;
-		r = rollup_new(&scan->workers[i].rollup, scan->opt->keys);
-		if (r >= 0)
-			r = store_cursor_new(&scan->workers[i].cursor, scan->store);
+		r = worker_prepare(scan, &scan->workers[i]);
 	}
 	return r;
 }
@@ -365,8 +380,12 @@ static int scan_collect(struct scan *scan, struct scan_result *ret, struct error
 			return error_set(err, w->err.code, "%s", w->err.message);
 		if (i == 0) {
 			ret->rollup = TAKE_PTR(w->rollup);
+			ret->file_seen = TAKE_PTR(w->seen);
+			rollup_alias(ret->rollup, NULL, NULL, 0);
 		} else {
 			r = rollup_merge(ret->rollup, w->rollup);
+			for (size_t k = 0; w->seen && k < scan->opt->file_alias_count; k++)
+				ret->file_seen[k] |= w->seen[k];
 			if (r < 0)
 				return error_errno(err, r, "merging sums");
 		}
@@ -410,5 +429,6 @@ void scan_result_free(struct scan_result *r)
 	map_free(&r->clip);
 	batch_free(r->running);
 	batch_free(r->slowest);
+	free(r->file_seen);
 	*r = (struct scan_result){0};
 }

@@ -3,7 +3,7 @@
  * scan.h: a rollup over a trace: by the summaries where they can answer, else by rows, in parallel over blocks. Also
  * finds the slowest calls and those still running.
  *
- * A call belongs to a time range when it ended in it. Blocks outside the range, without a chosen id, or without a
+ * A call belongs to a time range when it ended in it; one that never ended belongs to every range. Blocks outside the range, without a chosen id, or without a
  * call that is slow enough are not read. A block whose summary is damaged or missing is read row by row; one that
  * is damaged itself but has its summary is still summed.
  */
@@ -29,6 +29,8 @@ struct scan_options {
 	const struct scan_filter *filter; /* NULL: everything */
 	unsigned int threads;       /* 0: as many as there are CPUs */
 	size_t slowest;             /* so many of the slowest calls that are no waiting; 0: none */
+	const int64_t *file_alias;  /* see rollup_alias(); NULL: none */
+	size_t file_alias_count;
 	bool rows_only;             /* leave the summaries aside (tests) */
 };
 
@@ -41,6 +43,7 @@ struct scan_result {
 	struct map clip;            /* thread_id << 4 | class -> int64_t */
 	struct batch *running;      /* rows of op that were unfinished at the end of the trace */
 	struct batch *slowest;      /* rows of op, slowest first */
+	uint8_t *file_seen;         /* by file_id below file_alias_count: 1 where a call named it */
 	uint64_t blocks_summed, blocks_read, blocks_skipped;
 };
 

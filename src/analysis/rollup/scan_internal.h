@@ -26,6 +26,7 @@ struct worker {
 	struct rollup *rollup;
 	struct store_cursor *cursor;
 	struct map clip;
+	uint8_t *seen;
 	struct row_ref *running;
 	size_t running_count, running_cap;
 	uint64_t summed, read, skipped;

@@ -197,13 +197,28 @@ static const struct dist walk_stat = {{500, 900, 1500, 3200, 11000, 60000, 70000
 static const struct dist walk_dents = {{900, 2600, 6200, 21000, 80000, 300000, 3000000}};
 #define WALK_ENTRIES 24
 
-static void walk_step(struct stream *s, struct actor *a)
+static int64_t walk_file(struct stream *s, uint32_t folder, unsigned int which)
 {
+	static const char *const names[] = {"", "/copyright", "/changelog.gz"};
+	int64_t *key = &s->folders[folder][which];
 	char path[64];
 
+	if (!*key) {
+		snprintf(path, sizeof(path), "/usr/share/doc/pkg%04u%s", folder, names[which]);
+		*key = stream_file(s, &(struct synth_file){
+			.type = which ? FILE_TYPE_REGULAR : FILE_TYPE_DIRECTORY, .fs = "ext4", .path = path});
+	}
+	return *key;
+}
+
+/* Of every folder: open, two getdents64, a stat of every entry (two files and other folders), close. */
+static void walk_step(struct stream *s, struct actor *a)
+{
+	uint32_t folder;
+
 	if (a->left == 0) {
-		snprintf(path, sizeof(path), "/usr/share/doc/pkg%04u", a->serial++ % 2000);
-		a->files[0] = stream_file(s, &(struct synth_file){.type = FILE_TYPE_DIRECTORY, .fs = "ext4", .path = path});
+		a->count = a->serial++ % SYNTH_FOLDERS;
+		a->files[0] = walk_file(s, a->count, 0);
 		a->fds[0] = 4;
 		a->left = WALK_ENTRIES + 3;
 		act_begin(a, CALL_OPENAT, CLASS_META, rng_dist(&a->rng, &walk_think));
@@ -222,16 +237,10 @@ static void walk_step(struct stream *s, struct actor *a)
 		act_set(a, OP_SIZE, 32768);
 		act_end(a, last ? 600 : rng_dist(&a->rng, &walk_dents), last ? 0 : 24 * 32);
 	} else {
-		/* Two names per folder are looked at; the rest are known. */
-		if (a->left % 12 == 2) {
-			snprintf(path, sizeof(path), "/usr/share/doc/pkg%04u/%s", (a->serial - 1) % 2000,
-			         a->left < 12 ? "copyright" : "changelog.gz");
-			a->files[1] = stream_file(s, &(struct synth_file){.type = FILE_TYPE_REGULAR, .fs = "ext4",
-				.path = path});
-		}
+		folder = a->left % 12 < 2 ? a->count : (a->count + a->left) % SYNTH_FOLDERS;
 		act_begin(a, CALL_NEWFSTATAT, CLASS_META, rng_dist(&a->rng, &walk_think));
 		act_set(a, OP_FD, 4);
-		act_set(a, OP_FILE_ID, a->files[a->left < WALK_ENTRIES - 10 || a->serial > 1]);
+		act_set(a, OP_FILE_ID, walk_file(s, folder, a->left % 12 < 2 ? 1 + a->left % 12 : 0));
 		act_set(a, OP_FLAGS, 0x100);
 		act_end(a, rng_dist(&a->rng, &walk_stat), rng_chance(&a->rng, 5) ? -13 : 0);
 	}

@@ -97,6 +97,7 @@ struct actor {
 };
 
 #define SYNTH_ACTORS_MAX 64
+#define SYNTH_FOLDERS 2000 /* that a walk goes through, again and again; two files of each are looked at */
 
 struct stream {
 	struct source source;
@@ -104,6 +105,7 @@ struct stream {
 	struct rng rng;
 	struct actor *actors[SYNTH_ACTORS_MAX];
 	size_t actor_count;
+	int64_t folders[SYNTH_FOLDERS][3]; /* keys, 0: not yet seen */
 	struct batch_set *out; /* where dimension rows go; set while the source reads */
 	uint64_t given;
 	int64_t next_key;      /* of files, threads, processes: one number space each would do as well */

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sums over a trace: by summaries, by rows, with every filter, on one and on two threads, compared with plain loops
+ * over the rows. And the replay source: the trace of a replayed trace has the same sums.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analysis/rollup/scan.h"
+#include "capture/replay/replay.h"
+#include "capture/synth/synth.h"
+#include "enrich/enrich.h"
+
+#define ROWS 300000
+
+static char folder[] = "/tmp/weir-sums-XXXXXX";
+static char trace_path[64], hostile_path[64], again_path[64];
+
+static void pump(struct source *source, const char *path)
+{
+	_cleanup_batch_set_ struct batch_set in = {0}, out = {0};
+	_cleanup_(enrich_freep) struct enrich *enrich = NULL;
+	struct store_options opt = {.owner = (uid_t)-1};
+	struct store_writer *writer = NULL;
+	struct error err = {0};
+
+	assert_int_equal(enrich_new(&enrich, &err), 0);
+	assert_int_equal(store_create(&writer, path, &opt, &err), 0);
+	assert_int_equal(source_start(source, &err), 0);
+	while (source_read(source, &in, 0, &err) != SOURCE_END) {
+		assert_int_equal(err.code, 0);
+		assert_int_equal(enrich_apply(enrich, &in, &out, &err), 0);
+		assert_int_equal(store_append_set(writer, &out, &err), 0);
+		batch_set_clear(&in);
+		batch_set_clear(&out);
+	}
+	assert_int_equal(store_close(writer, &err), 0);
+}
+
+static struct store *open_trace(const char *path)
+{
+	struct error err = {0};
+	struct store *s = NULL;
+
+	assert_int_equal(store_open(&s, &path, 1, &err), 0);
+	return s;
+}
+
+static int make_traces(void **state)
+{
+	struct error err = {0};
+	_cleanup_(source_freep) struct source *mixed = NULL, *hostile = NULL;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(trace_path, sizeof(trace_path), "%s/mixed.trace", folder);
+	snprintf(hostile_path, sizeof(hostile_path), "%s/hostile.trace", folder);
+	snprintf(again_path, sizeof(again_path), "%s/again.trace", folder);
+	assert_int_equal(synth_source_new(&mixed, &(struct synth_options){.seed = 3, .rows = ROWS}, &err), 0);
+	pump(mixed, trace_path);
+	assert_int_equal(synth_source_new(&hostile, &(struct synth_options){.profile = SYNTH_HOSTILE, .seed = 3,
+		.rows = ROWS / 10}, &err), 0);
+	pump(hostile, hostile_path);
+	return 0;
+}
+
+static int remove_traces(void **state)
+{
+	unlink(trace_path);
+	unlink(hostile_path);
+	unlink(again_path);
+	rmdir(folder);
+	return 0;
+}
+
+/* ---- the plain loops ---- */
+
+struct plain {
+	uint64_t calls[OP_CODE_MAX], errors[OP_CODE_MAX], bytes[OP_CODE_MAX], time_ns[OP_CODE_MAX], max_ns[OP_CODE_MAX];
+	uint64_t buckets[OP_CODE_MAX][HIST_BUCKETS];
+	uint64_t running, all;
+};
+
+static bool plain_takes(const struct scan_filter *f, const struct batch *b, size_t i)
+{
+	int64_t end;
+	uint64_t ignored;
+
+	if (!f)
+		return true;
+	end = batch_is_null(b, OP_START, i) ? INT64_MIN : batch_get(b, OP_START, i, 0) + batch_get(b, OP_DUR, i, 0);
+	if (!(batch_get(b, OP_STATUS, i, 0) & STATUS_UNFINISHED) && (end < f->from || (end >= f->to && f->to != INT64_MAX)))
+		return false;
+	if (f->ops && f->ops->failed_only && batch_is_null(b, OP_ERR, i))
+		return false;
+	if (f->ops && batch_get(b, OP_DUR, i, 0) < f->ops->min_dur_ns)
+		return false;
+	if (f->ops && f->ops->ops_given && !select_op(f->ops, (uint32_t)batch_get(b, OP_OP, i, 0)))
+		return false;
+	if (f->threads && !map_get(f->threads, (uint64_t)batch_get(b, OP_THREAD_ID, i, 1ll << 40), &ignored))
+		return false;
+	return !f->files || map_get(f->files, (uint64_t)batch_get(b, OP_FILE_ID, i, 1ll << 50), &ignored) ||
+	       map_get(f->files, (uint64_t)batch_get(b, OP_FILE2_ID, i, 1ll << 50), &ignored);
+}
+
+static void plain_sum(const struct store *s, const struct scan_filter *f, struct plain *p)
+{
+	_cleanup_(store_cursor_freep) struct store_cursor *c = NULL;
+	struct error err = {0};
+
+	memset(p, 0, sizeof(*p));
+	assert_int_equal(store_cursor_new(&c, s), 0);
+	for (size_t k = 0; k < store_block_count(s); k++) {
+		const struct batch *b;
+
+		if (store_block(s, k)->table != TABLE_OP)
+			continue;
+		assert_int_equal(store_decode(c, k, ~0ull, &b, &err), 0);
+		for (size_t i = 0; i < b->rows; i++) {
+			int64_t op = batch_get(b, OP_OP, i, 0), dur = batch_get(b, OP_DUR, i, 0);
+
+			p->all++;
+			if (!plain_takes(f, b, i))
+				continue;
+			if (batch_get(b, OP_STATUS, i, 0) & STATUS_UNFINISHED) {
+				p->running++;
+				continue;
+			}
+			p->calls[op]++;
+			p->errors[op] += batch_get(b, OP_ERR, i, 0) > 0;
+			p->bytes[op] += (uint64_t)batch_get(b, OP_BYTES, i, 0);
+			if (__builtin_add_overflow(p->time_ns[op], (uint64_t)dur, &p->time_ns[op]))
+				p->time_ns[op] = UINT64_MAX;
+			p->max_ns[op] = MAX(p->max_ns[op], (uint64_t)dur);
+			p->buckets[op][hist_bucket((uint64_t)dur)]++;
+		}
+	}
+}
+
+static void compare(const struct store *s, const struct scan_filter *f, unsigned int threads, bool rows_only,
+                    struct scan_result *ret)
+{
+	struct plain *p = malloc(sizeof(*p));
+	struct scan_options opt = {.keys = ROLLUP_OP, .filter = f, .threads = threads, .slowest = 20, .rows_only = rows_only};
+	struct error err = {0};
+	size_t ops = 0;
+
+	assert_non_null(p);
+	plain_sum(s, f, p);
+	assert_int_equal(scan_run(s, &opt, ret, &err), 0);
+	for (size_t i = 0; i < rollup_count(ret->rollup); i++) {
+		const struct rollup_row *row = rollup_row(ret->rollup, i);
+		uint64_t total = 0;
+
+		assert_int_equal(row->calls, p->calls[row->op]);
+		assert_int_equal(row->errors, p->errors[row->op]);
+		assert_int_equal(row->bytes, p->bytes[row->op]);
+		assert_true(row->time_ns == p->time_ns[row->op]);
+		assert_int_equal(row->max_ns, p->max_ns[row->op]);
+		for (unsigned int k = 0; k < HIST_BUCKETS; k++)
+			total += p->buckets[row->op][k];
+		assert_int_equal(total, hist_total(&row->hist));
+		for (uint32_t k = 0; row->hist.used != UINT32_MAX && k < row->hist.used; k++)
+			assert_int_equal(row->hist.sparse[k].count, p->buckets[row->op][row->hist.sparse[k].bucket]);
+		for (unsigned int k = 0; row->hist.used == UINT32_MAX && k < HIST_BUCKETS; k++)
+			assert_int_equal(row->hist.dense[k], p->buckets[row->op][k]);
+	}
+	for (size_t op = 0; op < OP_CODE_MAX; op++)
+		ops += p->calls[op] > 0;
+	assert_int_equal(rollup_count(ret->rollup), ops);
+	assert_int_equal(rollup_running(ret->rollup), p->running);
+	assert_int_equal(ret->running->rows, p->running);
+	free(p);
+}
+
+static void compare_all(const struct store *s, const struct scan_filter *f)
+{
+	for (unsigned int threads = 1; threads <= 2; threads++) {
+		_cleanup_scan_result_ struct scan_result fast = {0}, slow = {0};
+
+		compare(s, f, threads, false, &fast);
+		compare(s, f, threads, true, &slow);
+		assert_int_equal(fast.slowest->rows, slow.slowest->rows);
+		for (size_t i = 0; i < fast.slowest->rows; i++) {
+			assert_int_equal(batch_get(fast.slowest, OP_DUR, i, 0), batch_get(slow.slowest, OP_DUR, i, 0));
+			assert_int_equal(batch_get(fast.slowest, OP_START, i, 0), batch_get(slow.slowest, OP_START, i, 0));
+			assert_true(i == 0 || batch_get(fast.slowest, OP_DUR, i, 0) <= batch_get(fast.slowest, OP_DUR, i - 1, 0));
+			assert_int_not_equal(batch_get(fast.slowest, OP_CLASS, i, 0), CLASS_WAIT);
+		}
+	}
+}
+
+/* ---- tests ---- */
+
+static void everything(void **state)
+{
+	_cleanup_(store_freep) struct store *s = open_trace(trace_path);
+	_cleanup_scan_result_ struct scan_result fast = {0};
+
+	compare_all(s, NULL);
+	compare(s, NULL, 1, false, &fast);
+	/* Summaries did the work, but for the last block, which has the running calls. */
+	assert_true(fast.blocks_summed > fast.blocks_read);
+}
+
+static void hostile(void **state)
+{
+	_cleanup_(store_freep) struct store *s = open_trace(hostile_path);
+
+	compare_all(s, NULL);
+}
+
+static void ranges(void **state)
+{
+	_cleanup_(store_freep) struct store *s = open_trace(trace_path);
+	int64_t first, last, step;
+
+	store_range(s, &first, &last);
+	step = (last - first) / 7;
+	for (int i = 0; i < 7; i++) {
+		struct scan_filter f = {.from = first + i * step, .to = first + (i + 2) * step};
+		struct scan_filter tail = {.from = f.from, .to = INT64_MAX}, head = {.from = INT64_MIN, .to = f.to};
+
+		compare_all(s, &f);
+		compare_all(s, &tail);
+		compare_all(s, &head);
+	}
+}
+
+static void selections(void **state)
+{
+	_cleanup_(store_freep) struct store *s = open_trace(trace_path);
+	_cleanup_(map_free) struct map threads = {0}, files = {0};
+	struct select sel = {.failed_only = true}, slow = {.min_dur_ns = 100000}, some = {0};
+	struct error err = {0};
+
+	assert_int_equal(map_set(&threads, 1, 1), 0);
+	assert_int_equal(map_set(&threads, 4, 1), 0);
+	for (uint64_t i = 0; i < 90; i += 3)
+		assert_int_equal(map_set(&files, i, 1), 0);
+	assert_int_equal(select_ops(&some, "%network,write", &err), 0);
+	compare_all(s, &(struct scan_filter){INT64_MIN, INT64_MAX, .ops = &sel});
+	compare_all(s, &(struct scan_filter){INT64_MIN, INT64_MAX, .ops = &slow});
+	compare_all(s, &(struct scan_filter){INT64_MIN, INT64_MAX, .ops = &some});
+	compare_all(s, &(struct scan_filter){INT64_MIN, INT64_MAX, .threads = &threads});
+	compare_all(s, &(struct scan_filter){INT64_MIN, INT64_MAX, .files = &files});
+	compare_all(s, &(struct scan_filter){INT64_MIN, INT64_MAX, .files = &files, .threads = &threads, .ops = &slow});
+	select_free(&some);
+}
+
+static void replayed(void **state)
+{
+	_cleanup_(store_freep) struct store *s = open_trace(trace_path), *again = NULL;
+	_cleanup_(source_freep) struct source *source = NULL;
+	struct error err = {0};
+	struct plain *a = malloc(sizeof(*a)), *b = malloc(sizeof(*b));
+
+	assert_int_equal(replay_source_new(&source, s, &err), 0);
+	pump(source, again_path);
+	again = open_trace(again_path);
+	plain_sum(s, NULL, a);
+	plain_sum(again, NULL, b);
+	assert_memory_equal(a, b, sizeof(*a));
+	assert_int_equal(a->all, ROWS);
+	assert_int_equal(dims_rows(store_dims(s), TABLE_THREAD), dims_rows(store_dims(again), TABLE_THREAD));
+	free(a);
+	free(b);
+}
+
+static void regrouped(void **state)
+{
+	_cleanup_(store_freep) struct store *s = open_trace(trace_path);
+	_cleanup_(rollup_freep) struct rollup *by_op = NULL;
+	_cleanup_scan_result_ struct scan_result wide = {0}, narrow = {0};
+	struct scan_options all = {.keys = ROLLUP_OP | ROLLUP_THREAD | ROLLUP_FILE | ROLLUP_ERR | ROLLUP_CLASS | ROLLUP_WINDOW};
+	struct scan_options op = {.keys = ROLLUP_OP};
+	struct error err = {0};
+
+	assert_int_equal(scan_run(s, &all, &wide, &err), 0);
+	assert_int_equal(scan_run(s, &op, &narrow, &err), 0);
+	assert_int_equal(rollup_project(wide.rollup, ROLLUP_OP, &by_op), 0);
+	assert_int_equal(rollup_count(by_op), rollup_count(narrow.rollup));
+	for (size_t i = 0; i < rollup_count(by_op); i++) {
+		for (size_t k = 0; k < rollup_count(narrow.rollup); k++) {
+			const struct rollup_row *x = rollup_row(by_op, i), *y = rollup_row(narrow.rollup, k);
+
+			if (x->op != y->op)
+				continue;
+			assert_int_equal(x->calls, y->calls);
+			assert_int_equal(x->bytes, y->bytes);
+			assert_int_equal(x->time_ns, y->time_ns);
+			assert_int_equal(hist_quantile(&x->hist, 0.99), hist_quantile(&y->hist, 0.99));
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(everything), cmocka_unit_test(hostile), cmocka_unit_test(ranges),
+		cmocka_unit_test(selections), cmocka_unit_test(replayed), cmocka_unit_test(regrouped),
+	};
+
+	return cmocka_run_group_tests(tests, make_traces, remove_traces);
+}
