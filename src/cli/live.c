@@ -136,6 +136,8 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	if (r < 0)
 		return r;
 	ebpf.freeze_cgroup_fd = l->cgroup.fd;
+	/* A tree needs a root: without one (-a, --comm, --cgroup, ...) following would select nothing. */
+	l->select.follow &= l->select.pid_count || l->select.tid_count;
 	r = ebpf_source_new(&l->source, &ebpf, err);
 	if (r < 0)
 		return r == -EINVAL ? -EIO : r; /* EINVAL is wrong usage here; what the kernel refused is not */

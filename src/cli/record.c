@@ -147,6 +147,7 @@ static int run_session(const struct record_opts *o, struct live *live, struct ou
 	struct record_totals totals = {0};
 	struct progress progress = {0};
 	struct error close_err = {0};
+	struct stat st;
 	int r;
 
 	live->session.store = out->writer;
@@ -165,6 +166,8 @@ static int run_session(const struct record_opts *o, struct live *live, struct ou
 	}
 	if (store_close(TAKE_PTR(out->writer), &close_err) < 0 && r >= 0)
 		r = error_set(err, close_err.code, "%s", close_err.message);
+	if (stat(out->path, &st) == 0)
+		totals.store.bytes = (uint64_t)st.st_size; /* with what closing added */
 	if (!o->quiet || totals.source.lost || totals.disk_full)
 		print_summary(o, out, &totals);
 	if (r < 0)

@@ -22,6 +22,9 @@ int ebpf_source_add_pid(struct source *s, int32_t pid, struct error *err);
 /* True when every process that the selection named (pids, tids, their tree) has ended. */
 bool ebpf_source_targets_gone(struct source *s);
 
+/* The size of one ring, and how many there are. */
+size_t ebpf_source_ring_bytes(const struct source *s, unsigned int *ret_rings);
+
 /* What this kernel allows, each tried for real; for `weir doctor` and for clear errors. */
 struct ebpf_probe {
 	const char *name;   /* "kernel programs", "fentry", ... */

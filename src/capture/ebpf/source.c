@@ -485,6 +485,14 @@ int ebpf_source_add_pid(struct source *s, int32_t pid, struct error *err)
 	return load_add_pid(&ebpf_of(s)->loaded, pid, err);
 }
 
+size_t ebpf_source_ring_bytes(const struct source *s, unsigned int *ret_rings)
+{
+	const struct ebpf *e = (const struct ebpf *)s;
+
+	*ret_rings = (unsigned int)e->loaded.cpus;
+	return e->loaded.ring_bytes;
+}
+
 bool ebpf_source_targets_gone(struct source *s)
 {
 	return !load_targets_left(&ebpf_of(s)->loaded);
