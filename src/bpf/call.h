@@ -7,6 +7,9 @@
 
 #define FILE_APPEND 02000 /* O_APPEND of struct file's f_flags */
 #define COMPAT_STATUS 2   /* x86: TS_COMPAT of thread_info.status, also right for int 0x80 */
+#define RWF_APPEND 0x10
+#define SIGNAL_GROUP_EXIT 4 /* signal_struct.flags: the process is ending */
+#define SIGKILL_BIT (1ul << 8)
 #define RET_RESTART_FIRST (-516)
 #define RET_RESTART_LAST (-512)
 
@@ -47,6 +50,15 @@ static __always_inline long call_nr(struct pt_regs *regs)
 #endif
 }
 
+static __always_inline long call_ret(struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return regs->ax;
+#else
+	return regs->regs[0];
+#endif
+}
+
 static __always_inline struct wire_plan *plan_of(__u32 nr)
 {
 	return bpf_map_lookup_elem(&plans, &nr);
@@ -55,6 +67,13 @@ static __always_inline struct wire_plan *plan_of(__u32 nr)
 static __always_inline __u64 arg(struct call *c, __s8 n)
 {
 	return c->args[n & 7];
+}
+
+/* A call that a deadly signal interrupted never returns to the program; the thread's end tells of it. */
+static __always_inline bool call_is_last(struct task_struct *task)
+{
+	return (BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT) ||
+	       (task->pending.signal.sig[0] & SIGKILL_BIT);
 }
 
 /* Resolves a descriptor at enter: at exit it may be closed or mean another file. */
@@ -121,6 +140,7 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 	c->seekable = 0;
 	c->socket = 0;
 	c->append = 0;
+	c->status = 0;
 	args_fill(c, regs);
 	if (p->fd >= 0)
 		call_file(task, ts, arg(c, p->fd));
@@ -130,6 +150,8 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 		c->seekable2 = 0;
 		if (p->fd2 >= 0)
 			call_file2(ts, arg(c, p->fd2));
+		if (p->flags & WIRE_PLAN_CHDIR)
+			c->base = cwd_key(ts);
 	}
 	ts->flags = (ts->flags | THREAD_IN_CALL | THREAD_ENTERED) & ~(THREAD_SKIPPED | THREAD_NEWBORN);
 	c->start = bpf_ktime_get_ns();
@@ -169,7 +191,9 @@ static __always_inline __s64 call_pos(struct task_struct *task, struct call *c, 
 		pos = arg(c, p->pos);
 		if (!(p->flags & (WIRE_PLAN_PWRITE | WIRE_PLAN_CURPOS)) || !c->seekable)
 			return pos;
-		if ((p->flags & WIRE_PLAN_PWRITE) && ret > 0 && (kread(struct file, c->file, f_flags) & FILE_APPEND)) {
+		if ((p->flags & WIRE_PLAN_PWRITE) && ret > 0 &&
+		    ((kread(struct file, c->file, f_flags) & FILE_APPEND) ||
+		     ((p->flags & WIRE_PLAN_CURPOS) && p->opflags >= 0 && (arg(c, p->opflags) & RWF_APPEND)))) {
 			*status |= STATUS_APPEND;
 			return pos_append(c->file, ret);
 		}

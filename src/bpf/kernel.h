@@ -187,6 +187,15 @@ typedef struct {
 
 struct signal_struct {
 	atomic_t live;
+	unsigned int flags;
+};
+
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
+
+struct sigpending {
+	sigset_t signal;
 };
 
 struct thread_info {
@@ -209,6 +218,7 @@ struct task_struct {
 	struct files_struct *files;
 	struct nsproxy *nsproxy;
 	struct signal_struct *signal;
+	struct sigpending pending;
 	struct css_set *cgroups;
 };
 

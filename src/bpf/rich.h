@@ -8,6 +8,7 @@
 #include "bpf/call.h"
 
 #define AT_CWD (-100)
+#define AT_CWD_BEFORE (-101) /* as it was at enter */
 #define IOV_MAX 1024
 #define MSGS_MAX 1024
 
@@ -264,7 +265,7 @@ verified_alone __u32 rich_path(struct scratch *s, struct thread_state *ts, __u32
 	n = (struct wire_name *)(s->data + at);
 	n->base = 0;
 	if (s->data[at + sizeof(*n)] != '/' || !n->len)
-		n->base = base_key(ts, dirfd);
+		n->base = dirfd == AT_CWD_BEFORE && ts ? ts->call.base : base_key(ts, dirfd);
 	return len;
 }
 
@@ -274,10 +275,11 @@ static __always_inline __u32 rich_paths(struct scratch *s, struct thread_state *
 	struct call *c = &ts->call;
 	struct rich *r = (struct rich *)s->data;
 	__u32 at = __builtin_offsetof(struct rich, name), from = at;
+	int cwd = p->flags & WIRE_PLAN_CHDIR ? AT_CWD_BEFORE : AT_CWD;
 
 	if (p->path >= 0) {
 		at += sizeof(struct wire_name) +
-		      (rich_path(s, ts, at, arg(c, p->path), p->dirfd >= 0 ? (int)arg(c, p->dirfd) : AT_CWD) & 0x1fff);
+		      (rich_path(s, ts, at, arg(c, p->path), p->dirfd >= 0 ? (int)arg(c, p->dirfd) : cwd) & 0x1fff);
 		if (r->name.error)
 			r->op.status |= STATUS_ARG_UNREAD;
 		r->op.head.parts |= WIRE_PART_PATH;
@@ -298,7 +300,7 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 	struct rich *r;
 	struct call *c;
 	__u32 len = 0;
-	__u16 status = 0;
+	__u16 status;
 
 	if (!ts || !p)
 		return 0;
@@ -306,6 +308,7 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 	if (!s)
 		return 0;
 	c = &ts->call;
+	status = c->status;
 	r = (struct rich *)s->data;
 	if (ret <= RET_RESTART_LAST && ret >= RET_RESTART_FIRST)
 		status |= STATUS_INTERRUPTED;

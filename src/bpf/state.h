@@ -69,6 +69,7 @@ struct call {
 	__u64 start;
 	__u64 file, file2;      /* struct file *, as at enter */
 	__u64 key, key2;        /* file numbers */
+	__u64 base;             /* of the working directory, where the call changes it */
 	__s64 pos, pos2;        /* f_pos at enter */
 	__u64 args[8];          /* six, and room so that any index & 7 is inside */
 	__u32 thread;
@@ -78,7 +79,8 @@ struct call {
 	__u8 seekable, seekable2;
 	__u8 append;
 	__u8 socket;
-	__u8 pad[6];
+	__u16 status;
+	__u8 pad[4];
 };
 
 enum thread_flag {

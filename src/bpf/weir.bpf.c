@@ -63,6 +63,24 @@ static noinline void compat_effects(long nr, long ret)
 	}
 }
 
+/* What the enter of a call would have noted. */
+static __always_inline void call_begin_unseen(struct task_struct *task, struct thread_state *ts, struct pt_regs *regs,
+					      struct wire_plan *p, long nr)
+{
+	struct call *c = &ts->call;
+
+	c->thread = ts->version;
+	c->number = ts->calls++;
+	c->tid = tid_of(task);
+	c->nr = nr;
+	c->file = c->key = c->file2 = c->key2 = c->base = 0;
+	c->seekable = c->seekable2 = c->socket = 0;
+	c->status = 0;
+	args_fill(c, regs);
+	if (p->fd >= 0)
+		call_file(task, ts, arg(c, p->fd));
+}
+
 static __always_inline void exit_unpaired(struct task_struct *task, struct thread_state *ts, struct pt_regs *regs,
 					  struct wire_plan *p, __s64 ret, __u64 end)
 {
@@ -76,16 +94,13 @@ static __always_inline void exit_unpaired(struct task_struct *task, struct threa
 	ts->flags |= THREAD_ENTERED;
 	if (is_compat(task) || !(p->flags & WIRE_PLAN_RECORD))
 		return;
-	c->thread = ts->version;
-	c->number = ts->calls++;
-	c->tid = tid_of(task);
-	c->nr = call_nr(regs);
+	call_begin_unseen(task, ts, regs, p, call_nr(regs));
 	c->start = status == STATUS_DENIED ? end : 0;
-	c->file = c->key = c->file2 = c->key2 = 0;
-	c->seekable = c->seekable2 = c->socket = 0;
-	args_fill(c, regs);
-	if (p->fd >= 0)
-		call_file(task, ts, arg(c, p->fd));
+	if (p->flags & WIRE_PLAN_RICH) {
+		c->status = status;
+		rich_send(ts, p, ret, end, 0);
+		return;
+	}
 	op_send(ts, p, ret, end, WIRE_NONE, status);
 }
 
@@ -126,6 +141,8 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 			exit_unpaired(task, ts, regs, p, ret, end);
 		return 0;
 	}
+	if (unlikely(ret <= RET_RESTART_LAST && ret >= RET_RESTART_FIRST) && call_is_last(task))
+		return 0;
 	ts->flags = (ts->flags & ~(THREAD_IN_CALL | THREAD_SKIPPED));
 	if (p->flags & WIRE_PLAN_CREDS && ret >= 0)
 		ts->flags |= THREAD_STALE;
@@ -231,6 +248,35 @@ static noinline void thread_end_send(struct task_struct *task, struct thread_sta
 	bpf_ringbuf_submit(r, ring_wakeup(ring, c, seq));
 }
 
+#define KILLED_BY_KILL 9  /* seccomp's strict mode ends a thread like this */
+#define KILLED_BY_SYS 31  /* and a filter like that */
+#define RET_NOT_BEGUN (-38)
+
+/* A call for which seccomp ended the thread: neither its enter nor its exit was seen. */
+static noinline void end_denied(struct task_struct *task, struct thread_state *ts)
+{
+	struct pt_regs *regs;
+	struct wire_plan *p;
+	__u32 code;
+	long nr;
+
+	if (!task || !ts)
+		return;
+	code = task->exit_code & 0x7f;
+	if (code != KILLED_BY_KILL && code != KILLED_BY_SYS)
+		return;
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	nr = call_nr(regs);
+	if (nr < 0 || nr >= WIRE_CALLS_MAX || call_ret(regs) != RET_NOT_BEGUN)
+		return;
+	p = plan_of(nr);
+	if (!p || !(p->flags & WIRE_PLAN_RECORD))
+		return;
+	call_begin_unseen(task, ts, regs, p, nr);
+	ts->call.start = bpf_ktime_get_ns();
+	op_send(ts, p, 0, ts->call.start, WIRE_NONE, STATUS_DENIED | STATUS_NORETURN);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(weir_end)
 {
@@ -255,6 +301,8 @@ int BPF_PROG(weir_end)
 		if (p && !failed_only)
 			op_send(ts, p, 0, bpf_ktime_get_ns(), WIRE_NONE, STATUS_NORETURN);
 	}
+	else if (!(ts->flags & THREAD_IN_CALL))
+		end_denied(task, ts);
 	ts->flags &= ~THREAD_IN_CALL;
 	if (ts->flags & THREAD_SENT)
 		thread_end_send(task, ts, dead);

@@ -185,6 +185,7 @@ enum wire_plan_flag {
 	WIRE_PLAN_EXEC = 1 << 8,
 	WIRE_PLAN_EVER = 1 << 9,   /* looked at for every process, traced or not: NAMES, UNLINK, CREATE */
 	WIRE_PLAN_OPEN = 1 << 10,  /* path argument not needed when the descriptor says it */
+	WIRE_PLAN_CHDIR = 1 << 12,  /* a relative path starts from the working directory at enter */
 	WIRE_PLAN_CURPOS = 1 << 11, /* position -1 means the file's own (preadv2, pwritev2) */
 };
 

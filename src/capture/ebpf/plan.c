@@ -23,6 +23,7 @@ static const struct {
 	{"move_mount", WIRE_PLAN_NAMES},
 	{"pivot_root", WIRE_PLAN_NAMES},
 	{"chroot", WIRE_PLAN_NAMES},
+	{"chdir", WIRE_PLAN_CHDIR},
 	{"setns", WIRE_PLAN_NAMES | WIRE_PLAN_CREDS},
 	{"unshare", WIRE_PLAN_NAMES | WIRE_PLAN_CREDS},
 	{"unlink", WIRE_PLAN_UNLINK},
@@ -88,8 +89,9 @@ static bool kept_raw(const struct op_def *d, enum arg_role role)
 	case ARG_MMSG:
 	case ARG_ADDR:
 	case ARG_ADDROUT:
-	case ARG_ADDRLEN:
 		return false;
+	case ARG_ADDRLEN:
+		return true;
 	case ARG_DIRFD: /* op.fd is the new descriptor */
 		return d->ret == RET_FD;
 	case ARG_IOVCNT:
