@@ -173,7 +173,8 @@ def parse_call(tid, line, errnos):
             m5 = re.match(r"(E\w+)", note)
             if ret == -1 and m5:
                 ret = -errnos.get(m5.group(1), 99999)
-    return Call(tid, op, split_args(args), ret, note, line)
+    died = ret is None and op not in ("exit", "exit_group")
+    return Call(tid, op, split_args(args), ret, note, line, died)
 
 
 def read_strace(path):

@@ -62,7 +62,7 @@ static int run_stat(void)
 	int fd = make("s"), folder;
 
 	MUST(symlink, "s", dir("l"));
-	is_file2("l");
+	is_file("l");
 	MUST(stat, dir("l"), buf);
 	is_file("l");
 	MUST(lstat, dir("l"), buf);
@@ -337,7 +337,7 @@ static int run_fail(void)
 	is_file2("other");
 	FAILS(EEXIST, link, dir("plain"), dir("plain"));
 	FAILS(EEXIST, symlink, "anything", dir("plain"));
-	is_file2("plain");
+	is_file("plain");
 	FAILS(EINVAL, readlink, dir("plain"), buf, 100);
 	is_file("plain");
 	FAILS(ENOENT, chmod, dir("none"), 0600);
