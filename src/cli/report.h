@@ -9,6 +9,7 @@
 #include "cli/shared.h"
 
 #define REPORT_SLOWEST_SCREEN 4    /* calls under SLOWEST */
+#define REPORT_PATH_COLUMNS 40     /* of a file's name in a call on the page */
 #define REPORT_SLOWEST_PIPE 1000   /* rows of `report slow` in a pipe, without --head */
 
 struct report_opts {

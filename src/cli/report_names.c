@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/call_text.h"
 #include "cli/report.h"
 #include "schema/ops.h"
 
@@ -260,39 +261,10 @@ const char *report_err_name(int64_t err, char buf[static 32])
 	return buf;
 }
 
-/* read(8</srv/x>, 4096) = 4096: the call, its file, what it asked for and got. */
 int report_call(const struct report *r, const struct batch *b, size_t row, size_t width, struct buf *out)
 {
-	_cleanup_buf_ struct buf head = {0}, tail = {0};
-	int64_t file = batch_get(b, OP_FILE_ID, row, -1), fd = batch_get(b, OP_FD, row, INT64_MIN);
-	int64_t ret = batch_get(b, OP_RET, row, 0), err = batch_get(b, OP_ERR, row, -1);
-	char op[32], word[32];
-	struct bytes path = file >= 0 ? dims_file_version_name(r->dims, file) : (struct bytes){NULL, 0};
-	size_t used, room;
-	int e = buf_printf(&head, "%s(", report_op_name(batch_get(b, OP_OP, row, -1), op));
+	/* Names give way first; a page of one line per call has no room for whole paths. */
+	const struct call_text_style style = {.brief = true, .path_max = width < FORMAT_COLUMNS ? REPORT_PATH_COLUMNS : 0};
 
-	if (e >= 0 && fd != INT64_MIN)
-		e = buf_printf(&head, "%lld", (long long)fd);
-	if (e >= 0 && !batch_is_null(b, OP_SIZE, row))
-		e = buf_printf(&tail, ", %s", format_size((uint64_t)MAX(batch_get(b, OP_SIZE, row, 0), 0)).s);
-	if (e >= 0)
-		e = buf_printf(&tail, ")");
-	if (e >= 0 && batch_is_null(b, OP_RET, row))
-		e = buf_printf(&tail, " ...");
-	else if (e >= 0 && err > 0)
-		e = buf_printf(&tail, " = %s", report_err_name(err, word));
-	else if (e >= 0)
-		e = buf_printf(&tail, " = %lld", (long long)ret);
-	used = format_width(buf_str(&head)) + format_width(buf_str(&tail)) + 2;
-	room = width > used + 8 ? width - used : 8;
-	if (e >= 0)
-		e = put(out, (struct bytes){head.data, head.len});
-	if (e >= 0 && path.data) {
-		e = buf_append(out, "<", 1);
-		if (e >= 0)
-			e = format_path(out, path.data, path.len, room);
-		if (e >= 0)
-			e = buf_append(out, ">", 1);
-	}
-	return e < 0 ? e : put(out, (struct bytes){tail.data, tail.len});
+	return call_text(out, b, row, r->dims, &style);
 }
