@@ -39,7 +39,7 @@ static int run(const void *opts, int argc, char **argv)
 
 	if (o->head < 0)
 		return fail_usage("report: --head %lld: must not be negative", (long long)o->head);
-	e = report_open(&r, o, argc - !!which, argv + !!which, slowest_wanted(o, which), &err);
+	e = report_open(&r, o, argc - !!which, argv + !!which, slowest_wanted(o, which), !which, &err);
 	if (e >= 0)
 		e = print(&r, which, &err);
 	if (e >= 0 && (fflush(stdout) || ferror(stdout)))

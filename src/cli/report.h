@@ -88,7 +88,9 @@ struct report {
 };
 
 /* Opens and reads what the options name. 0 or negative. */
-int report_open(struct report *r, const struct report_opts *opts, int argc, char **argv, size_t slowest, struct error *err);
+/* `slowest`: how many to look for; on the page (`page`) only I/O counts. */
+int report_open(struct report *r, const struct report_opts *opts, int argc, char **argv, size_t slowest, bool page,
+                struct error *err);
 void report_close(struct report *r);
 
 static inline bool report_is_wait(const struct rollup_row *row)

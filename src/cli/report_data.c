@@ -236,10 +236,12 @@ static void count_members(struct report *r)
 
 /* ---- opening ---- */
 
-int report_open(struct report *r, const struct report_opts *opts, int argc, char **argv, size_t slowest, struct error *err)
+int report_open(struct report *r, const struct report_opts *opts, int argc, char **argv, size_t slowest, bool page,
+                struct error *err)
 {
 	struct scan_options scan = {
 		.keys = ROLLUP_OP | ROLLUP_THREAD | ROLLUP_FILE | ROLLUP_ERR | ROLLUP_CLASS, .slowest = slowest,
+		.slowest_io = page,
 	};
 	int e;
 

@@ -16,7 +16,8 @@
 #define THREAD_LINES 5 /* lines of a section without its title, the sum of the others included */
 #define OP_LINES 7     /* without the lines for other calls and for waiting */
 #define FILE_LINES 10
-#define LIST_WORDS 3   /* operations named in a line of several */
+#define RATE_CALLS_MIN 5
+#define LIST_WORDS 3   /* causes named in a line of several */
 
 /* ---- printing ---- */
 
@@ -59,7 +60,10 @@ static int who(const struct report *r, struct buf *out)
 
 	if (r->command) {
 		e = buf_printf(out, "   %s", r->synthetic ? "synthetic: " : "");
-		return e < 0 ? e : format_path(out, r->command, strlen(r->command), 48);
+		if (e >= 0)
+			e = format_path(out, r->command, strlen(r->command), 48);
+		p = processes == 1 ? dims_process(r->dims, dims_id_at(r->dims, TABLE_PROCESS, 0)) : NULL;
+		return e < 0 || !p ? e : buf_printf(out, ", pid %lld", (long long)p->pid);
 	}
 	for (size_t i = 0; processes == 1 && i < dims_rows(r->dims, TABLE_THREAD); i++) {
 		int64_t id = dims_id_at(r->dims, TABLE_THREAD, i);
@@ -394,7 +398,7 @@ static int told_line(const struct report *r, const char *what, bool (*take)(cons
 	_cleanup_free_ const struct rollup_row **rows = NULL;
 	_cleanup_buf_ struct buf b = {0};
 	uint64_t calls = 0, time_ns = 0;
-	size_t count = 0;
+	size_t count = 0, named = 0;
 	char name[32];
 	int e = rollup_project(r->scan.rollup, ROLLUP_OP | ROLLUP_CLASS, &classes);
 
@@ -407,10 +411,17 @@ static int told_line(const struct report *r, const char *what, bool (*take)(cons
 		time_ns = report_add(time_ns, rows[i]->time_ns);
 	}
 	e = buf_printf(&b, "  %-12s%11s %12s %9s %8s  (", what, format_count(calls).s, "", "", report_time(time_ns).s);
-	for (size_t i = 0; e >= 0 && i < MIN(count, (size_t)LIST_WORDS); i++)
-		e = buf_printf(&b, "%s%s %s", i ? ", " : "", report_op_name(rows[i]->op, name), format_count(rows[i]->calls).s);
+	for (; e >= 0 && named < count; named++) {
+		_cleanup_buf_ struct buf one = {0};
+
+		e = buf_printf(&one, "%s%s %s", named ? ", " : "", report_op_name(rows[named]->op, name),
+		               format_count(rows[named]->calls).s);
+		if (e < 0 || b.len + one.len + strlen(", 999 more)") > WIDTH)
+			break;
+		e = buf_append(&b, one.data, one.len);
+	}
 	if (e >= 0)
-		e = count > LIST_WORDS ? buf_printf(&b, ", %zu more)", count - LIST_WORDS) : buf_printf(&b, ")");
+		e = named < count ? buf_printf(&b, "%s%zu more)", named ? ", " : "", count - named) : buf_printf(&b, ")");
 	return e < 0 ? e : line(&b);
 }
 
@@ -482,16 +493,17 @@ static bool map_file(void *arg, struct rollup_row *key)
 	return key->file_id >= 0;
 }
 
-/* What a line of one operation on one file says at its end: how it was done. */
+/* What a line of one operation on one file says at its end: how it was done. A rate of a few calls says nothing. */
 static void manner(const struct report *r, const struct rollup_row *row, char *out, size_t size)
 {
 	uint64_t good = row->calls - row->errors;
+	bool often = row->calls >= RATE_CALLS_MIN;
 
 	if (row->bytes && good)
-		snprintf(out, size, "%.16s each, %.16s", format_size(row->bytes / good).s,
-		         format_rate(row->bytes, r->to - r->from, true).s);
+		snprintf(out, size, "%.16s each%s%.16s", format_size(row->bytes / good).s, often ? ", " : "",
+		         often ? format_rate(row->bytes, r->to - r->from, true).s : "");
 	else
-		snprintf(out, size, "%.24s", format_rate(row->calls, r->to - r->from, false).s);
+		snprintf(out, size, "%.24s", often ? format_rate(row->calls, r->to - r->from, false).s : "");
 }
 
 static int file_op_line(const struct report *r, const struct regroup *g, const struct rollup_row *row)
@@ -550,7 +562,8 @@ static int others_line(const struct rollup_row *const *rows, size_t from, size_t
 	char name[48];
 	int e = sum_rows(rows, from, count, &rest);
 
-	snprintf(name, sizeof(name), "%.14s other files and peers", format_count(count - from).s);
+	snprintf(name, sizeof(name), "%.14s other%s", format_count(count - from).s,
+	         count - from == 1 ? "" : " files and peers");
 	if (e >= 0)
 		e = buf_printf(&b, "  %-32s%11s %10s %9s %7s", name, format_count(rest.calls).s,
 		               rest.bytes ? format_size(rest.bytes).s : "-", report_time(rest.time_ns).s,

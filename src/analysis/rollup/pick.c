@@ -145,7 +145,7 @@ static int top_block(struct scan *scan, struct top *t, size_t block)
 
 		if (t->count == t->max && ref.dur < t->refs[0].dur)
 			continue;
-		if (batch_get(b, OP_CLASS, i, CLASS_OTHER) != CLASS_WAIT &&
+		if (class_counts(scan->opt, batch_get(b, OP_CLASS, i, CLASS_OTHER)) &&
 		    !(batch_get(b, OP_STATUS, i, 0) & STATUS_UNFINISHED) && scan_filter_op(scan->opt->filter, b, i))
 			top_offer(t, ref);
 	}

@@ -172,7 +172,7 @@ static int add_row(struct worker *w, size_t block, const struct batch *b, size_t
 		if (r < 0 || !ended_within(f, end))
 			return r;
 	}
-	if (batch_get(b, OP_CLASS, row, CLASS_OTHER) != CLASS_WAIT)
+	if (class_counts(w->scan->opt, batch_get(b, OP_CLASS, row, CLASS_OTHER)))
 		note_max(w->scan, block, batch_get(b, OP_DUR, row, 0));
 	return rollup_add_op(w->rollup, b, row);
 }
@@ -223,7 +223,7 @@ static int read_summary(struct worker *w, const struct item *item, struct error 
 	for (size_t i = 0; i < b->rows; i++) {
 		if (!filter_summary(f, b, i))
 			continue;
-		if (batch_get(b, SUMMARY_CLASS, i, CLASS_OTHER) != CLASS_WAIT)
+		if (class_counts(w->scan->opt, batch_get(b, SUMMARY_CLASS, i, CLASS_OTHER)))
 			note_max(w->scan, item->block, batch_get(b, SUMMARY_MAX, i, 0));
 		r = rollup_add_summary(w->rollup, b, i);
 		if (r < 0)

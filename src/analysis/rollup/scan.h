@@ -29,6 +29,7 @@ struct scan_options {
 	const struct scan_filter *filter; /* NULL: everything */
 	unsigned int threads;       /* 0: as many as there are CPUs */
 	size_t slowest;             /* so many of the slowest calls that are no waiting; 0: none */
+	bool slowest_io;            /* data, meta, sync and net alone */
 	const int64_t *file_alias;  /* see rollup_alias(); NULL: none */
 	size_t file_alias_count;
 	bool rows_only;             /* leave the summaries aside (tests) */

@@ -45,6 +45,12 @@ struct scan {
 	unsigned int worker_count;
 };
 
+/* True where a call of the class can be among the slowest. */
+static inline bool class_counts(const struct scan_options *opt, int64_t class)
+{
+	return class != CLASS_WAIT && (!opt->slowest_io || (class >= CLASS_DATA && class <= CLASS_NET));
+}
+
 /* Fills ret->running and ret->slowest after the work. 0 or negative. */
 int pick_running(struct scan *scan, struct scan_result *ret, struct error *err);
 int pick_slowest(struct scan *scan, struct scan_result *ret, struct error *err);
