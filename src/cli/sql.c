@@ -208,7 +208,7 @@ static int run_sql(const struct sql_opts *o, struct watcher *w, const char *sql,
 	watcher_set(w, engine);
 	r = run_statements(o, store, engine, sql, err);
 	fflush(stdout);
-	if (sql_loss_read(store, &loss, NULL) >= 0)
+	if (r >= 0 && sql_loss_read(store, &loss, err) >= 0)
 		sql_loss_print(&loss);
 	watcher_set(w, NULL);
 	engine_free(engine);

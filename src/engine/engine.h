@@ -30,6 +30,13 @@ struct engine_options {
 			*/
 };
 
+/*
+ * Loads the library, as engine_open() would; its version ("v1.5.6") and path (either may be NULL).
+ * Errors as engine_open()'s.
+ */
+int engine_probe(const char *library, const char **ret_version, const char **ret_path,
+		 struct error *err);
+
 struct engine;
 
 /*

@@ -304,6 +304,16 @@ void fixture_close(struct fixture *f)
 	*f = (struct fixture){0};
 }
 
+void fixture_need_library(void)
+{
+	struct error err = {0};
+
+	if (engine_probe(NULL, NULL, NULL, &err) < 0) {
+		printf("1..0 # SKIP %s\n", err.message);
+		exit(77);
+	}
+}
+
 static int ask_all(struct fixture *f, const char *sql)
 {
 	_cleanup_(engine_statements_freep) struct engine_statements *s = NULL;

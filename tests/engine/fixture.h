@@ -43,6 +43,9 @@ const char *fixture_folder(void);
 const char *fixture_file(const char *name, char buf[static 256]);
 void fixture_remove(void);
 
+/* Ends the program with status 77 (skipped) where DuckDB's library is not installed. */
+void fixture_need_library(void);
+
 struct fixture {
 	struct store *store;
 	struct engine *engine;

@@ -271,6 +271,22 @@ void engine_free(struct engine *e)
 	free(e);
 }
 
+int engine_probe(const char *library, const char **ret_version, const char **ret_path,
+		 struct error *err)
+{
+	const struct duckdb_api *d;
+	const char *path;
+	int r = duckdb_load(library, &d, &path, err);
+
+	if (r < 0)
+		return r;
+	if (ret_version)
+		*ret_version = d->library_version();
+	if (ret_path)
+		*ret_path = path;
+	return 0;
+}
+
 const char *engine_version(const struct engine *e)
 {
 	return e->api->library_version();

@@ -72,7 +72,9 @@ static long position_of(const json_t *doc)
 int message_from_duckdb(const char *message, const char *sql, struct error *err)
 {
 	_cleanup_buf_ struct buf line = {0};
-	json_t *doc = message ? json_loads(message, 0, NULL) : NULL;
+	/* the parser puts its name before the JSON */
+	const char *json = message ? strchr(message, '{') : NULL;
+	json_t *doc = json ? json_loads(json, 0, NULL) : NULL;
 	const char *type = json_string_value(json_object_get(doc, "exception_type"));
 	const char *text = json_string_value(json_object_get(doc, "exception_message"));
 	long position = doc ? position_of(doc) : -1;
