@@ -147,6 +147,6 @@
 	C(LOSS, loss, EVENTS, events, INT, "", "how many, null where it cannot be known")
 
 #define SCHEMA_MARK(C)                                                                             \
-	C(MARK, mark, AT, at, TIME, "ns", "when")                                                  \
+	C(MARK, mark, AT, time, TIME, "ns", "when")                                                  \
 	C(MARK, mark, NAME, name, BYTES, "", "what: weir.command, weir.selection, weir.stopped, ... or the user's word") \
 	C(MARK, mark, TEXT, text, BYTES, "", "anything more")

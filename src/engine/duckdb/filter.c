@@ -159,12 +159,12 @@ static bool block_has_ids(const struct store *s, size_t block, unsigned int colu
 			  const struct map *ids)
 {
 	const struct store_block *b = store_block(s, block);
-	uint64_t id;
+	uint64_t id, unused;
 	size_t pos = 0;
 
 	if (b->min[column] > b->max[column])
 		return false; /* null throughout */
-	while (map_next(ids, &pos, &id, NULL)) {
+	while (map_next(ids, &pos, &id, &unused)) {
 		if ((int64_t)id < b->min[column] || (int64_t)id > b->max[column])
 			continue;
 		if (b->table != TABLE_OP || store_block_has_id(s, block, column, (int64_t)id))
