@@ -22,8 +22,15 @@ ssize_t blob_length(const uint8_t *p, const uint8_t *end);
 /* Unpacks the blob at *p, which must have exactly len bytes, and moves *p behind it. */
 int blob_decode(struct codec *c, const uint8_t **p, const uint8_t *end, uint8_t *out, size_t len) _must_check_;
 
+struct ints_range {
+	int64_t min, max;
+};
+/* The least and the largest of n > 0 values. */
+struct ints_range ints_range(const int64_t *v, size_t n);
 /* Appends a stream of n integers (n <= STORE_ROWS_MAX), choosing the smallest codec by measuring. */
 int ints_encode(struct codec *c, const int64_t *v, size_t n, struct buf *out) _must_check_;
+/* The same for n > 0 values whose range is known. */
+int ints_encode_range(struct codec *c, const int64_t *v, size_t n, struct ints_range m, struct buf *out) _must_check_;
 /* What ints_encode() would take, roughly, in bytes; cheap. */
 size_t ints_estimate(const int64_t *v, size_t n);
 /* Reads a stream of exactly n integers from *p and moves *p behind it. */

@@ -9,7 +9,7 @@
 #include "store/candidates.h"
 
 #define SET_SLOTS (4 * STORE_SET_MAX) /* power of two */
-#define SAMPLE_ROWS 4096              /* rows by which a transform is chosen */
+#define SAMPLE_ROWS 2048              /* rows by which a transform is chosen */
 #define NULL_WORDS (STORE_ROWS_MAX / 64)
 
 struct null_map {
@@ -212,31 +212,22 @@ static const struct candidate *choose(struct encoder *e, const struct batch *b, 
 	return best;
 }
 
-static void min_max(const int64_t *v, size_t n, struct block_entry *en)
-{
-	int64_t lo = v[0], hi = v[0];
-
-	for (size_t i = 1; i < n; i++) {
-		lo = v[i] < lo ? v[i] : lo;
-		hi = v[i] > hi ? v[i] : hi;
-	}
-	en->min = lo;
-	en->max = hi;
-}
-
 static int values_encode(struct encoder *e, struct batch *b, unsigned int column, const uint64_t *nulls,
 			 struct block_entry *en)
 {
 	const struct candidate *cand;
 	struct transform_args t = {.kind = TRANSFORM_NONE, .rows = b->rows, .nulls = nulls};
 	int64_t *v = b->columns[column].val, *out = codec_values(e->codec, 0);
+	struct ints_range range;
 	size_t n = b->rows;
 
 	if (nulls)
 		n = transform_forward(e->codec, &t, v, out);
-	min_max(nulls ? out : v, n, en);
-	if (en->min == en->max) /* no transform beats a constant */
-		return ints_encode(e->codec, nulls ? out : v, n, &e->payload);
+	range = ints_range(nulls ? out : v, n);
+	en->min = range.min;
+	en->max = range.max;
+	if (range.min == range.max) /* no transform beats a constant */
+		return ints_encode_range(e->codec, nulls ? out : v, n, range, &e->payload);
 	cand = choose(e, b, column, nulls);
 	if (!candidate_args(b, cand, nulls, &t))
 		assert(!"a chosen candidate has its columns");
@@ -244,7 +235,7 @@ static int values_encode(struct encoder *e, struct batch *b, unsigned int column
 	for (unsigned int i = 0; i < transform_refs(cand->kind); i++)
 		en->ref[i] = cand->ref[i];
 	if (cand->kind == TRANSFORM_NONE && !nulls)
-		return ints_encode(e->codec, v, n, &e->payload);
+		return ints_encode_range(e->codec, v, n, range, &e->payload);
 	n = transform_forward(e->codec, &t, v, out);
 	return ints_encode(e->codec, out, n, &e->payload);
 }
@@ -354,18 +345,18 @@ static int id_set(struct encoder *e, const struct batch *b, unsigned int column)
 /* First start and last end of calls. */
 static int time_range(struct encoder *e, const struct batch *b)
 {
+	const struct column *start = &b->columns[OP_START];
+	const int64_t *dur = b->columns[OP_DUR].val;
 	int64_t range[2] = {INT64_MAX, INT64_MIN};
 
 	for (size_t i = 0; i < b->rows; i++) {
-		int64_t start, end;
+		int64_t from = start->val[i], to = wrap_add(from, dur ? dur[i] : 0);
 
-		if (batch_is_null(b, OP_START, i))
+		if (start->nulls && (start->nulls[i / 64] >> (i % 64) & 1))
 			continue;
-		start = b->columns[OP_START].val[i];
-		end = wrap_add(start, batch_get(b, OP_DUR, i, 0));
-		range[0] = MIN(range[0], start);
-		end = MAX(end, start);
-		range[1] = MAX(range[1], end);
+		to = to < from ? from : to;
+		range[0] = from < range[0] ? from : range[0];
+		range[1] = to > range[1] ? to : range[1];
 	}
 	return range[0] > range[1] ? 0 : extra_add(e, EXTRA_RANGE, 0xff, range, sizeof(range));
 }

@@ -28,19 +28,31 @@ static int put_varint(struct buf *out, uint64_t v)
 	return buf_append(out, b, varint_put(b, v));
 }
 
-struct range {
-	int64_t min, max;
-};
+#define LANES 4 /* minima and maxima side by side: one chain of comparisons alone would wait for itself */
 
-static struct range measure(const int64_t *v, size_t n)
+struct ints_range ints_range(const int64_t *v, size_t n)
 {
-	struct range r = {.min = v[0], .max = v[0]};
+	int64_t lo[LANES], hi[LANES];
+	size_t i = 0;
 
-	for (size_t i = 1; i < n; i++) {
-		r.min = v[i] < r.min ? v[i] : r.min;
-		r.max = v[i] > r.max ? v[i] : r.max;
+	assert(n > 0);
+	for (unsigned int k = 0; k < LANES; k++)
+		lo[k] = hi[k] = v[0];
+	for (; i + LANES <= n; i += LANES) {
+		for (unsigned int k = 0; k < LANES; k++) {
+			lo[k] = v[i + k] < lo[k] ? v[i + k] : lo[k];
+			hi[k] = v[i + k] > hi[k] ? v[i + k] : hi[k];
+		}
 	}
-	return r;
+	for (; i < n; i++) {
+		lo[0] = MIN(lo[0], v[i]);
+		hi[0] = MAX(hi[0], v[i]);
+	}
+	for (unsigned int k = 1; k < LANES; k++) {
+		lo[0] = MIN(lo[0], lo[k]);
+		hi[0] = MAX(hi[0], hi[k]);
+	}
+	return (struct ints_range){.min = lo[0], .max = hi[0]};
 }
 
 /* Byte p of each distance from the least value, for the first `width` bytes. */
@@ -63,7 +75,7 @@ static void planes_split(const int64_t *v, size_t n, int64_t base, unsigned int 
 }
 
 /* planes: u8 width, varint least value (zigzag), a blob per byte */
-static int planes_encode(struct codec *c, const int64_t *v, size_t n, struct range m, struct buf *out)
+static int planes_encode(struct codec *c, const int64_t *v, size_t n, struct ints_range m, struct buf *out)
 {
 	unsigned int width = byte_width((uint64_t)wrap_sub(m.max, m.min));
 	int r = put_byte(out, (uint8_t)width);
@@ -105,7 +117,7 @@ static size_t dict_find(struct codec *c, const int64_t *v, size_t n, int64_t val
 /* dict: u8 count - 1, planes of the values (as above), a blob of a byte per value */
 static int dict_encode(struct codec *c, const int64_t *values, size_t count, size_t n, struct buf *out)
 {
-	struct range m = measure(values, count);
+	struct ints_range m = ints_range(values, count);
 	uint8_t *numbers = c->planes + 8 * STORE_DICT_MAX; /* out of the way of the values' planes */
 	int r = put_byte(out, (uint8_t)(count - 1));
 
@@ -115,7 +127,8 @@ static int dict_encode(struct codec *c, const int64_t *values, size_t count, siz
 	return r < 0 ? r : blob_encode(c, numbers, n, out);
 }
 
-static void planes_join(const uint8_t *planes, unsigned int width, int64_t base, int64_t *out, size_t n)
+static void planes_join(const uint8_t *restrict planes, unsigned int width, int64_t base, int64_t *restrict out,
+			size_t n)
 {
 	switch (width) {
 	case 1:
@@ -129,6 +142,11 @@ static void planes_join(const uint8_t *planes, unsigned int width, int64_t base,
 	case 3:
 		for (size_t i = 0; i < n; i++)
 			out[i] = wrap_add(base, planes[i] | planes[i + n] << 8 | planes[i + 2 * n] << 16);
+		return;
+	case 4:
+		for (size_t i = 0; i < n; i++)
+			out[i] = wrap_add(base, (uint32_t)(planes[i] | planes[i + n] << 8 | planes[i + 2 * n] << 16) |
+							(uint32_t)planes[i + 3 * n] << 24);
 		return;
 	default:
 		for (size_t i = 0; i < n; i++)
@@ -177,12 +195,12 @@ static double plane_bits(const int64_t *v, size_t n, int64_t base, unsigned int 
 
 size_t ints_estimate(const int64_t *v, size_t n)
 {
-	struct range m;
+	struct ints_range m;
 	double bits = 32;
 
 	if (!n)
 		return 0;
-	m = measure(v, n);
+	m = ints_range(v, n);
 	for (unsigned int p = 0; p < byte_width((uint64_t)wrap_sub(m.max, m.min)); p++)
 		bits += plane_bits(v, n, m.min, p);
 	return (size_t)(bits / 8);
@@ -190,15 +208,17 @@ size_t ints_estimate(const int64_t *v, size_t n)
 
 int ints_encode(struct codec *c, const int64_t *v, size_t n, struct buf *out)
 {
+	assert(n <= STORE_ROWS_MAX);
+	return n ? ints_encode_range(c, v, n, ints_range(v, n), out) : 0;
+}
+
+int ints_encode_range(struct codec *c, const int64_t *v, size_t n, struct ints_range m, struct buf *out)
+{
 	int64_t values[STORE_DICT_MAX];
 	size_t count = 0;
-	struct range m;
 	int r;
 
-	assert(n <= STORE_ROWS_MAX);
-	if (!n)
-		return 0;
-	m = measure(v, n);
+	assert(n > 0 && n <= STORE_ROWS_MAX);
 	if (m.min == m.max) {
 		r = put_byte(out, INTS_CONST);
 		return r < 0 ? r : put_varint(out, zigzag(m.min));

@@ -63,11 +63,29 @@ static int64_t add_up(int64_t sum, int64_t v)
 	return __builtin_add_overflow(sum, at_least_0(v), &sum) ? INT64_MAX : sum;
 }
 
-static int64_t window_of(const struct batch *b, size_t row)
-{
-	int64_t start = batch_get(b, OP_START, row, KEY_NULL), end, rest;
+/* A column as the loop over the rows sees it. */
+struct view {
+	const int64_t *val; /* NULL: null in every row */
+	const uint64_t *nulls;
+};
 
-	if (start == KEY_NULL || __builtin_add_overflow(start, batch_get(b, OP_DUR, row, 0), &end))
+static struct view view_of(const struct batch *b, unsigned int column)
+{
+	return (struct view){b->columns[column].val, b->columns[column].nulls};
+}
+
+static inline int64_t get(const struct view *v, size_t row, int64_t otherwise)
+{
+	if (!v->val || (v->nulls && (v->nulls[row / 64] >> (row % 64) & 1)))
+		return otherwise;
+	return v->val[row];
+}
+
+static int64_t window_of(int64_t start, int64_t dur)
+{
+	int64_t end, rest;
+
+	if (start == KEY_NULL || __builtin_add_overflow(start, dur, &end))
 		return KEY_NULL;
 	rest = end % WINDOW_NS;
 	return (int64_t)((uint64_t)end - (uint64_t)(rest < 0 ? rest + WINDOW_NS : rest));
@@ -92,20 +110,26 @@ static uint32_t group_find(struct summarizer *s, const int64_t key[KEYS])
 
 static void group_rows(struct summarizer *s, const struct batch *b)
 {
+	struct view key_view[KEYS], start = view_of(b, OP_START), dur_view = view_of(b, OP_DUR);
+	struct view status = view_of(b, OP_STATUS), bytes = view_of(b, OP_BYTES);
+
+	for (unsigned int k = 1; k < KEYS; k++)
+		key_view[k] = view_of(b, key_column[k]);
 	for (size_t i = 0; i < b->rows; i++) {
-		int64_t key[KEYS] = {window_of(b, i)};
-		int64_t dur = at_least_0(batch_get(b, OP_DUR, i, 0));
+		int64_t dur = get(&dur_view, i, 0), key[KEYS];
 		struct group *g;
 
 		s->group_of[i] = UINT32_MAX;
-		if (batch_get(b, OP_STATUS, i, 0) & STATUS_UNFINISHED)
+		if (get(&status, i, 0) & STATUS_UNFINISHED)
 			continue;
+		key[0] = window_of(get(&start, i, KEY_NULL), dur);
 		for (unsigned int k = 1; k < KEYS; k++)
-			key[k] = batch_get(b, key_column[k], i, KEY_NULL);
+			key[k] = get(&key_view[k], i, KEY_NULL);
 		s->group_of[i] = group_find(s, key);
 		g = &s->groups[s->group_of[i]];
+		dur = at_least_0(dur);
 		g->calls++;
-		g->bytes = add_up(g->bytes, batch_get(b, OP_BYTES, i, 0));
+		g->bytes = add_up(g->bytes, get(&bytes, i, 0));
 		g->time = add_up(g->time, dur);
 		g->max = MAX(g->max, dur);
 		s->bucket_of[i] = (uint16_t)hist_bucket((uint64_t)dur);

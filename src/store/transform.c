@@ -16,42 +16,50 @@ unsigned int transform_refs(enum transform kind)
 	return refs[kind];
 }
 
-/* What a transform knows of the rows before. */
+#define INLINE static inline __attribute__((always_inline))
+
+/* What a transform looks at. Locals without aliases, so that the loops keep them in registers. */
 struct state {
-	int64_t previous;
+	const int64_t *key, *a;
 	int64_t *last;
 	uint8_t *copies;
+	int64_t previous;
 };
 
-static inline size_t slot(const struct transform_args *t, size_t i)
+INLINE size_t slot(const struct state *s, size_t i)
 {
-	return (uint64_t)t->key[i] % CODEC_SLOTS;
+	return (uint64_t)s->key[i] % CODEC_SLOTS;
+}
+
+INLINE int64_t positive(int64_t v)
+{
+	return v < 0 ? 0 : v;
 }
 
 /* The prediction for row i. */
-static inline int64_t predict(const struct transform_args *t, const struct state *s, enum transform kind, size_t i)
+INLINE int64_t predict(const struct state *s, enum transform kind, size_t i)
 {
 	switch (kind) {
 	case TRANSFORM_DELTA:
 		return s->previous;
 	case TRANSFORM_SAME:
-		return t->a[i];
+		return s->a[i];
 	case TRANSFORM_NEGATED:
-		return wrap_sub(0, t->a[i]);
+		return wrap_sub(0, s->a[i]);
 	case TRANSFORM_LAST:
 	case TRANSFORM_NEXT:
-		return s->last[slot(t, i)];
+		return s->last[slot(s, i)];
 	case TRANSFORM_END:
-		return wrap_sub(s->previous, t->a[i]);
+		return wrap_sub(s->previous, s->a[i]);
 	case TRANSFORM_SWITCH:
-		return s->copies[slot(t, i)] ? MAX(t->a[i], (int64_t)0) : s->last[slot(t, i)];
+		return s->copies[slot(s, i)] ? positive(s->a[i]) : s->last[slot(s, i)];
 	default:
 		return 0;
 	}
 }
 
 /* Learns the value of row i. */
-static inline void learn(const struct transform_args *t, struct state *s, enum transform kind, size_t i, int64_t v)
+INLINE void learn(struct state *s, enum transform kind, size_t i, int64_t v)
 {
 	size_t k;
 
@@ -60,17 +68,17 @@ static inline void learn(const struct transform_args *t, struct state *s, enum t
 		s->previous = v;
 		break;
 	case TRANSFORM_LAST:
-		s->last[slot(t, i)] = v;
+		s->last[slot(s, i)] = v;
 		break;
 	case TRANSFORM_NEXT:
-		s->last[slot(t, i)] = wrap_add(v, t->a[i]);
+		s->last[slot(s, i)] = wrap_add(v, s->a[i]);
 		break;
 	case TRANSFORM_END:
-		s->previous = wrap_add(v, t->a[i]);
+		s->previous = wrap_add(v, s->a[i]);
 		break;
 	case TRANSFORM_SWITCH:
-		k = slot(t, i);
-		if (v == MAX(t->a[i], (int64_t)0))
+		k = slot(s, i);
+		if (v == positive(s->a[i]))
 			s->copies[k] = 1;
 		else if (v == s->last[k])
 			s->copies[k] = 0;
@@ -81,47 +89,72 @@ static inline void learn(const struct transform_args *t, struct state *s, enum t
 	}
 }
 
-static inline bool is_null(const struct transform_args *t, size_t i)
-{
-	return t->nulls && (t->nulls[i / 64] >> (i % 64) & 1);
-}
-
-static struct state state_begin(struct codec *c)
+static struct state state_begin(struct codec *c, const struct transform_args *t)
 {
 	memset(c->last, 0, sizeof(c->last));
 	memset(c->copies, 0, sizeof(c->copies));
-	return (struct state){.last = c->last, .copies = c->copies};
+	return (struct state){.key = t->key, .a = t->a, .last = c->last, .copies = c->copies};
+}
+
+/* The null bits of rows [i, i + 64). */
+INLINE uint64_t null_word(const uint64_t *nulls, size_t i)
+{
+	return nulls ? nulls[i / 64] : 0;
 }
 
 /* Inlined once per kind, so that each loop holds only its own work. */
-static inline __attribute__((always_inline)) size_t forward(struct codec *c, const struct transform_args *t,
-							     enum transform kind, const int64_t *v, int64_t *out)
+INLINE size_t forward(struct codec *c, const struct transform_args *t, enum transform kind, const int64_t *v,
+		      int64_t *restrict out)
 {
-	struct state s = state_begin(c);
-	size_t n = 0;
+	struct state s = state_begin(c, t);
+	const uint64_t *nulls = t->nulls;
+	const size_t rows = t->rows;
+	int64_t *restrict to = out;
 
-	for (size_t i = 0; i < t->rows; i++) {
-		if (is_null(t, i))
-			continue;
-		out[n++] = wrap_sub(v[i], predict(t, &s, kind, i));
-		learn(t, &s, kind, i, v[i]);
+	for (size_t i = 0; i < rows;) {
+		const size_t end = MIN(rows, i + 64);
+		uint64_t skip = null_word(nulls, i);
+
+		for (; !skip && i < end; i++) {
+			*to++ = wrap_sub(v[i], predict(&s, kind, i));
+			learn(&s, kind, i, v[i]);
+		}
+		for (; i < end; i++) {
+			if (skip >> (i % 64) & 1)
+				continue;
+			*to++ = wrap_sub(v[i], predict(&s, kind, i));
+			learn(&s, kind, i, v[i]);
+		}
 	}
-	return n;
+	return (size_t)(to - out);
 }
 
-static inline __attribute__((always_inline)) void inverse(struct codec *c, const struct transform_args *t,
-							   enum transform kind, const int64_t *residuals, int64_t *v)
+INLINE void inverse(struct codec *c, const struct transform_args *t, enum transform kind, const int64_t *residuals,
+		    int64_t *restrict v)
 {
-	struct state s = state_begin(c);
-	size_t n = 0;
+	struct state s = state_begin(c, t);
+	const uint64_t *nulls = t->nulls;
+	const size_t rows = t->rows;
 
-	for (size_t i = 0; i < t->rows; i++) {
-		if (is_null(t, i)) {
-			v[i] = 0;
-			continue;
+	for (size_t i = 0; i < rows;) {
+		const size_t end = MIN(rows, i + 64);
+		uint64_t skip = null_word(nulls, i);
+
+		for (; !skip && i < end; i++) {
+			const int64_t x = wrap_add(*residuals++, predict(&s, kind, i));
+
+			v[i] = x;
+			learn(&s, kind, i, x);
 		}
-		v[i] = wrap_add(residuals[n++], predict(t, &s, kind, i));
-		learn(t, &s, kind, i, v[i]);
+		for (; i < end; i++) {
+			int64_t x = 0;
+
+			if (!(skip >> (i % 64) & 1)) {
+				x = wrap_add(*residuals++, predict(&s, kind, i));
+				learn(&s, kind, i, x);
+			}
+			v[i] = x;
+		}
 	}
 }
 
