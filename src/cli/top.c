@@ -142,8 +142,8 @@ static int run_live(const struct top_opts *o, struct top *t, int argc, char **ar
 		r = t->failed;
 	if (r < 0)
 		return live_fail(r, err.code ? &err : &(struct error){.code = r});
-	fprintf(stderr, "weir: top: %s\n", totals.why_stopped && strcmp(totals.why_stopped, "asked to") ? totals.why_stopped
-												     : "left");
+	if (totals.why_stopped && strcmp(totals.why_stopped, "asked to"))
+		fprintf(stderr, "weir: top: %s\n", totals.why_stopped);
 	live_warn_lost(&totals, false);
 	return live_status(&totals);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A cgroup for the command: made before the source starts, removed when the session is over. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,14 +34,37 @@ static char *own_cgroup(const char *controller)
 	return found;
 }
 
+/* Folders of recorders that were killed: empty, and of no living process. rmdir() refuses what is in use. */
+static void sweep(const char *parent)
+{
+	DIR *dir = opendir(parent);
+	const struct dirent *e;
+
+	while (dir && (e = readdir(dir))) {
+		int pid;
+
+		if (sscanf(e->d_name, "weir-%d", &pid) == 1 && pid > 0 && kill(pid, 0) < 0 && errno == ESRCH)
+			unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 static int make_folder(struct record_cgroup *c, const char *mount, const char *controller, const char *freezer)
 {
-	_cleanup_free_ char *own = own_cgroup(controller);
+	_cleanup_free_ char *own = own_cgroup(controller), *parent = NULL;
 
 	if (!own)
 		return -ENOENT;
-	if (asprintf(&c->path, "%s%s/weir-%d", mount, strcmp(own, "/") ? own : "", (int)getpid()) < 0)
+	if (asprintf(&parent, "%s%s", mount, strcmp(own, "/") ? own : "") < 0) {
+		parent = NULL;
 		return -ENOMEM;
+	}
+	if (asprintf(&c->path, "%s/weir-%d", parent, (int)getpid()) < 0) {
+		c->path = NULL;
+		return -ENOMEM;
+	}
+	sweep(parent);
 	if (mkdir(c->path, 0755) == 0) {
 		c->fd = open(c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (c->fd >= 0 && faccessat(c->fd, freezer, W_OK, 0) == 0)
