@@ -66,8 +66,6 @@ static int print_number(struct buf *to, const struct flag_set *s, size_t start, 
 {
 	bool alone = to->len == start;
 
-	if (s->octal)
-		return buf_printf(to, "%s%s%llo", bar(to, start), value ? "0" : "", (unsigned long long)value);
 	return buf_printf(to, "%s%#llx%s%s%s", bar(to, start), (unsigned long long)value, alone && s->what ? " /* " : "",
 		alone && s->what ? s->what : "", alone && s->what ? " */" : "");
 }
@@ -108,6 +106,14 @@ static bool print_special(struct buf *to, enum word_set set, uint64_t value, int
 	return true;
 }
 
+static int print_nothing(struct buf *to, const struct flag_set *s)
+{
+	/* of a command, 0 is a value like any other, and an unknown one */
+	if (s->mask == UINT32_MAX && s->what)
+		return buf_printf(to, "0 /* %s */", s->what);
+	return buf_printf(to, "%s", s->none ? s->none : "0");
+}
+
 int flags_print(struct buf *to, enum word_set set, uint64_t value)
 {
 	const struct flag_set *s = flag_set(set);
@@ -121,18 +127,24 @@ int flags_print(struct buf *to, enum word_set set, uint64_t value)
 	if (!s->wide)
 		value &= UINT32_MAX;
 	code = value & s->mask;
-	bits = value & ~s->mask;
+	bits = value & ~s->mask & ~s->number;
 	word = s->mask ? code_word(set, code) : NULL;
-	if (!value && !word)
-		return buf_printf(to, "%s", s->none ? s->none : "0");
+	if (!value && !word && !s->number)
+		return print_nothing(to, s);
 	if (word && !s->code_last)
 		r = buf_printf(to, "%s", word);
 	else if (code && !word && !s->code_last)
 		bits |= code; /* nobody knows it: shown with the other bits that have no word */
 	if (r == 0)
 		r = print_bits(to, start, s, bits, &bits);
+	if (r == 0 && s->shift && bits >> s->shift) {
+		r = buf_printf(to, "%s%llu<<MAP_HUGE_SHIFT", bar(to, start), (unsigned long long)(bits >> s->shift));
+		bits &= (1ull << s->shift) - 1;
+	}
 	if (r == 0 && bits)
 		r = print_number(to, s, start, bits);
+	if (r == 0 && s->number)
+		r = buf_printf(to, s->octal ? "%s%#03llo" : "%s%llu", bar(to, start), (unsigned long long)(value & s->number));
 	if (r == 0 && s->code_last && word)
 		r = buf_printf(to, "%s%s", bar(to, start), word);
 	else if (r == 0 && s->code_last && code)

@@ -121,9 +121,11 @@ static const struct flag_word inotify_bits[] = {
 	V(0x8000, IN_IGNORED), V(0x1000000, IN_ONLYDIR), V(0x2000000, IN_DONT_FOLLOW), V(0x4000000, IN_EXCL_UNLINK),
 	V(0x10000000, IN_MASK_CREATE), V(0x20000000, IN_MASK_ADD), V(0x40000000, IN_ISDIR), V(0x80000000, IN_ONESHOT),
 };
+static const struct flag_word fan_classes[] = {
+	V(0, FAN_CLASS_NOTIF), V(4, FAN_CLASS_CONTENT), V(8, FAN_CLASS_PRE_CONTENT),
+};
 static const struct flag_word fan_init_bits[] = {
-	V(1, FAN_CLOEXEC), V(2, FAN_NONBLOCK), V(4, FAN_CLASS_CONTENT), V(8, FAN_CLASS_PRE_CONTENT),
-	V(0x10, FAN_UNLIMITED_QUEUE), V(0x20, FAN_UNLIMITED_MARKS), V(0x40, FAN_ENABLE_AUDIT), V(0x80, FAN_REPORT_PIDFD),
+	V(1, FAN_CLOEXEC), V(2, FAN_NONBLOCK), V(0x10, FAN_UNLIMITED_QUEUE), V(0x20, FAN_UNLIMITED_MARKS), V(0x40, FAN_ENABLE_AUDIT), V(0x80, FAN_REPORT_PIDFD),
 	V(0x100, FAN_REPORT_TID), V(0x200, FAN_REPORT_FID), V(0x400, FAN_REPORT_DIR_FID), V(0x800, FAN_REPORT_NAME),
 	V(0x1000, FAN_REPORT_TARGET_FID), V(0x2000, FAN_REPORT_FD_ERROR), V(0x4000, FAN_REPORT_MNT),
 };
@@ -207,7 +209,7 @@ static const struct flag_word prot_bits[] = {
 	V(0x2000000, PROT_GROWSUP),
 };
 static const struct flag_word map_types[] = {
-	V(1, MAP_SHARED), V(2, MAP_PRIVATE), V(3, MAP_SHARED_VALIDATE), V(8, MAP_DROPPABLE),
+	V(0, MAP_FILE), V(1, MAP_SHARED), V(2, MAP_PRIVATE), V(3, MAP_SHARED_VALIDATE), V(8, MAP_DROPPABLE),
 };
 static const struct flag_word map_bits[] = {
 	V(0x10, MAP_FIXED), V(0x20, MAP_ANONYMOUS),
@@ -216,7 +218,7 @@ static const struct flag_word map_bits[] = {
 #endif
 	V(0x4000, MAP_NORESERVE), V(0x8000, MAP_POPULATE), V(0x10000, MAP_NONBLOCK), V(0x100, MAP_GROWSDOWN),
 	V(0x800, MAP_DENYWRITE), V(0x1000, MAP_EXECUTABLE), V(0x2000, MAP_LOCKED), V(0x20000, MAP_STACK),
-	V(0x40000, MAP_HUGETLB), V(0x80000, MAP_SYNC), V(0x4000000, MAP_UNINITIALIZED), V(0x100000, MAP_FIXED_NOREPLACE),
+	V(0x40000, MAP_HUGETLB), V(0x80000, MAP_SYNC), V(0x100000, MAP_FIXED_NOREPLACE),
 };
 static const struct flag_word mremap_bits[] = {V(1, MREMAP_MAYMOVE), V(2, MREMAP_FIXED), V(4, MREMAP_DONTUNMAP)};
 static const struct flag_word msync_bits[] = {V(4, MS_SYNC), V(1, MS_ASYNC), V(2, MS_INVALIDATE)};
@@ -446,6 +448,12 @@ static const struct flag_word ptrace_requests[] = {
 	V(0x4207, PTRACE_INTERRUPT), V(0x4208, PTRACE_LISTEN), V(0x420e, PTRACE_GET_SYSCALL_INFO),
 };
 static const struct flag_word ipc_bits[] = {V(01000, IPC_CREAT), V(02000, IPC_EXCL), V(04000, IPC_NOWAIT)};
+static const struct flag_word shmget_bits[] = {
+	V(01000, IPC_CREAT), V(02000, IPC_EXCL), V(04000, SHM_HUGETLB), V(010000, SHM_NORESERVE),
+};
+static const struct flag_word ipc_message_bits[] = {
+	V(010000, MSG_NOERROR), V(020000, MSG_EXCEPT), V(040000, MSG_COPY), V(04000, IPC_NOWAIT),
+};
 static const struct flag_word ipc_commands[] = {
 	V(0, IPC_RMID), V(1, IPC_SET), V(2, IPC_STAT), V(3, IPC_INFO), V(11, GETPID), V(12, GETVAL), V(13, GETALL),
 	V(14, GETNCNT), V(15, GETZCNT), V(16, SETVAL), V(17, SETALL),
@@ -519,7 +527,7 @@ static const struct flag_set sets[WORDS_COUNT] = {
 	[WORDS_FADVISE] = CODES(fadvise, "POSIX_FADV_???"),
 	[WORDS_FALLOC] = BITS(falloc_bits, "FALLOC_FL_???"),
 	[WORDS_FAMILY] = {.mask = UINT32_MAX, .what = "AF_???"}, /* the vocabulary `family` */
-	[WORDS_FAN_INIT] = BITS(fan_init_bits, "FAN_???"),
+	[WORDS_FAN_INIT] = BOTH(0xc, fan_classes, fan_init_bits, "FAN_???"),
 	[WORDS_FAN_MARK] = BITS(fan_mark_bits, "FAN_MARK_???"),
 	[WORDS_FAN_MASK] = {.bits = fan_event_bits, .bit_count = ARRAY_SIZE(fan_event_bits), .wide = true, .what = "FAN_???"},
 	[WORDS_FCNTL] = CODES(fcntl_commands, "F_???"),
@@ -541,14 +549,16 @@ static const struct flag_set sets[WORDS_COUNT] = {
 	[WORDS_IORING_ENTER] = BITS(uring_enter_bits, "IORING_ENTER_???"),
 	[WORDS_IORING_REGISTER] = CODES(uring_register_ops, "IORING_REGISTER_???"),
 	[WORDS_IP_OPTION] = CODES(ip_options, "IP_???"),
-	[WORDS_IPC] = {.bits = ipc_bits, .bit_count = ARRAY_SIZE(ipc_bits), .octal = true},
+	[WORDS_IPC] = {.bits = ipc_bits, .bit_count = ARRAY_SIZE(ipc_bits), .number = 0777, .octal = true},
 	[WORDS_IPC_CMD] = CODES(ipc_commands, "IPC_???"),
+	[WORDS_IPC_MSG] = BITS(ipc_message_bits, "MSG_???"),
 	[WORDS_IPV6_OPTION] = CODES(ipv6_options, "IPV6_???"),
 	[WORDS_ITIMER] = CODES(itimers, "ITIMER_???"),
 	[WORDS_LANDLOCK] = BITS(landlock_bits, "LANDLOCK_CREATE_RULESET_???"),
 	[WORDS_LANDLOCK_RULE] = CODES(landlock_rules, "LANDLOCK_RULE_???"),
 	[WORDS_MADVISE] = CODES(madvise, "MADV_???"),
-	[WORDS_MAP] = BOTH(0xf, map_types, map_bits, "MAP_???"),
+	[WORDS_MAP] = {.mask = 0xf, .codes = map_types, .code_count = ARRAY_SIZE(map_types), .bits = map_bits,
+		.bit_count = ARRAY_SIZE(map_bits), .shift = 26, .what = "MAP_???"},
 	[WORDS_MBIND] = BITS(mbind_bits, "MPOL_MF_???"),
 	[WORDS_MEMBARRIER] = CODES(membarrier_commands, "MEMBARRIER_CMD_???"),
 	[WORDS_MEMFD] = BITS(memfd_bits, "MFD_???"),
@@ -585,7 +595,8 @@ static const struct flag_set sets[WORDS_COUNT] = {
 	[WORDS_SECCOMP] = CODES(seccomp_ops, "SECCOMP_SET_MODE_???"),
 	[WORDS_SFD] = BITS(sfd_bits, "SFD_???"),
 	[WORDS_SHADOW_STACK] = BITS(shadow_stack_bits, "SHADOW_STACK_???"),
-	[WORDS_SHM] = {.bits = shm_bits, .bit_count = ARRAY_SIZE(shm_bits), .octal = true},
+	[WORDS_SHM] = BITS(shm_bits, "SHM_???"),
+	[WORDS_SHMGET] = {.bits = shmget_bits, .bit_count = ARRAY_SIZE(shmget_bits), .number = 0777, .octal = true},
 	[WORDS_SHUT] = CODES(shut, "SHUT_???"),
 	[WORDS_SIGNAL] = CODES(signal_names, NULL),
 	[WORDS_SIG_HOW] = CODES(sig_how, "SIG_???"),
@@ -595,7 +606,7 @@ static const struct flag_set sets[WORDS_COUNT] = {
 	[WORDS_SOL] = CODES(socket_levels, "SOL_???"),
 	[WORDS_SPLICE] = BITS(splice_bits, "SPLICE_F_???"),
 	[WORDS_STATX] = BITS(statx_bits, "STATX_???"),
-	[WORDS_SWAPON] = {.bits = swap_bits, .bit_count = ARRAY_SIZE(swap_bits), .what = "SWAP_FLAG_???"},
+	[WORDS_SWAPON] = {.bits = swap_bits, .bit_count = ARRAY_SIZE(swap_bits), .number = 0x7fff},
 	[WORDS_SYNC_RANGE] = BITS(sync_range_bits, "SYNC_FILE_RANGE_???"),
 	[WORDS_TCP_OPTION] = CODES(tcp_options, "TCP_???"),
 	[WORDS_TFD] = BITS(tfd_bits, "TFD_???"),

@@ -19,7 +19,9 @@ struct flag_set {
 	uint16_t code_count, bit_count;
 	bool code_last;   /* the code stands behind the bits (clone's signal) */
 	bool wide;        /* 64 bits count; else the kernel looks at 32 */
-	bool octal;       /* what has no word is a mode: octal */
+	uint64_t number;  /* these bits are a number, printed last even if 0: a mode of IPC, a priority of swapon */
+	bool octal;       /* the number is a mode */
+	unsigned int shift; /* what lies above is a number as well: 21<<MAP_HUGE_SHIFT; 0: no such thing */
 	const char *none; /* what 0 is called, where neither codes nor bits say; NULL: "0" */
 	const char *what; /* "O_???": said of values of which no bit is known */
 };

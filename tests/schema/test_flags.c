@@ -55,6 +55,10 @@ static void test_print(void **state)
 	assert_printed(WORDS_QUOTACTL, 0x80000701, "QCMD(Q_GETQUOTA, GRPQUOTA)");
 	assert_printed(WORDS_SIGNAL, 9, "SIGKILL");
 	assert_printed(WORDS_SIGNAL, 0, "0");
+	assert_printed(WORDS_MAP, 0x54040022, "MAP_PRIVATE|MAP_ANONYMOUS|MAP_HUGETLB|21<<MAP_HUGE_SHIFT");
+	assert_printed(WORDS_SHMGET, 01000, "IPC_CREAT|000");
+	assert_printed(WORDS_SWAPON, 0x8005, "SWAP_FLAG_PREFER|5");
+	assert_printed(WORDS_EPOLL_OP, 0, "0 /* EPOLL_CTL_??? */");
 	assert_printed(WORDS_IPC, 01600, "IPC_CREAT|0600");
 	assert_printed(WORDS_MSG, 0x4040, "MSG_DONTWAIT|MSG_NOSIGNAL");
 	assert_printed(WORDS_OPEN, 0xffffffff00000000ull, "O_RDONLY");
