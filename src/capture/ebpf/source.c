@@ -251,6 +251,7 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 {
 	struct ebpf *e = ebpf_of(s);
 	size_t before = batch_set_count(out);
+	bool ready;
 	int r = 0;
 
 	if (e->ended)
@@ -258,7 +259,9 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 	if (!e->began)
 		r = decode_begin(e->decode, out);
 	e->began = true;
-	queue_add(e, reader_take(e->reader, e->queue || e->pending_at < e->pending_count ? 0 : timeout_ms));
+	/* Calls behind the horizon wait for the next round of the reader: so does this thread. */
+	ready = e->queue || e->stopped || (e->pending_count && (int64_t)e->pending[0].end <= e->horizon);
+	queue_add(e, reader_take(e->reader, ready ? 0 : timeout_ms));
 	r = r ? r : queue_take(e, out);
 	if (e->stopped && !e->queue)
 		e->horizon = INT64_MAX;
