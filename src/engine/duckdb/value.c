@@ -123,9 +123,11 @@ static int append_clock(struct buf *out, int64_t seconds, int64_t fraction, int 
 	int r = buf_printf(out, "%02" PRId64 ":%02" PRId64 ":%02" PRId64, seconds / 3600,
 			   seconds / 60 % 60, seconds % 60);
 
-	if (r >= 0 && digits && (fraction || fixed))
-		r = buf_printf(out, ".%0*" PRId64, digits, fraction);
-	return r;
+	if (r < 0 || !digits || (!fraction && !fixed))
+		return r;
+	for (; !fixed && fraction % 10 == 0; fraction /= 10)
+		digits--;
+	return buf_printf(out, ".%0*" PRId64, digits, fraction);
 }
 
 static int append_timestamp(struct buf *out, int64_t v, int64_t per_second, int digits, bool fixed)
@@ -375,7 +377,9 @@ static int append_plain(const struct duckdb_api *d, const void *data, duckdb_typ
 
 static int append_time(const void *data, duckdb_type id, size_t row, struct buf *out)
 {
-	int64_t v = ((const int64_t *)data)[row];
+	bool is_time = id == DUCKDB_TYPE_TIMESTAMP || id == DUCKDB_TYPE_TIMESTAMP_TZ ||
+		       (id >= DUCKDB_TYPE_TIMESTAMP_S && id <= DUCKDB_TYPE_TIMESTAMP_NS);
+	int64_t v = is_time ? ((const int64_t *)data)[row] : 0;
 	int r;
 
 	switch (id) {
@@ -399,7 +403,8 @@ int value_text(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type 
 	       bool nested, struct buf *out)
 {
 	duckdb_type id = d->get_type_id(type);
-	const void *data = d->vector_get_data(v);
+	const void *data =
+		d->vector_get_data(v); /* NULL for a struct or array: it has children only */
 	struct bytes text;
 	int r;
 
