@@ -33,7 +33,6 @@ int decode_new(struct decode **ret, const struct decode_options *opt, struct err
 		const struct op_def *def = op_def(code);
 
 		d->codes[nr] = code;
-		d->classes[nr] = def ? def->class : CLASS_OTHER;
 		d->rets[nr] = def ? def->ret : RET_INT;
 	}
 	*ret = TAKE_PTR(d);
@@ -158,7 +157,6 @@ static int op_identity(const struct decode *d, const struct wire_op *w, uint32_t
 		SET(OP_CPU, cpu);
 	SET(OP_KIND, KIND_SYSCALL);
 	SET(OP_OP, d->codes[w->nr]);
-	SET(OP_CLASS, d->classes[w->nr]);
 	return r;
 }
 

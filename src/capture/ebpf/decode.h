@@ -30,7 +30,7 @@ struct decode {
 	uint64_t filtered;
 	uint64_t paths_cut;
 	uint16_t codes[WIRE_CALLS_MAX];
-	uint8_t classes[WIRE_CALLS_MAX], rets[WIRE_CALLS_MAX];
+	uint8_t rets[WIRE_CALLS_MAX];
 };
 
 /* The key of an address given to a call; its row is added when it is new. */
