@@ -8,11 +8,11 @@
 #include "cli/format.h"
 #include "schema/ops.h"
 
-#define WAITING_SHOWN 4 /* kinds of waiting that are named */
+#define REST_SHOWN 4 /* kinds of calls outside the table that are named */
 #define LABEL_MAX 4096
-/* Columns from which a line has room for the little histogram; a path needs more room. */
+/* Columns from which a line has room for the little histogram; a path or an error's words need more. */
 #define SPARK_FROM 100
-#define SPARK_FROM_FILE 132
+#define SPARK_FROM_WIDE 132
 
 static const char *const by_words[] = {"op", "process", "thread", "file", "error"};
 static const char *const sort_words[] = {"time", "calls", "bytes", "errors", "max"};
@@ -56,8 +56,25 @@ int figures_sort_find(const char *word)
 struct grouping {
 	const struct dims *dims;
 	const struct figures_options *opt;
-	bool waiting; /* the calls that wait, instead of those that do not */
+	enum part {
+		PART_IO,      /* data, metadata, sync, net: what the table is about */
+		PART_OTHER,   /* memory, processes, ...: neither I/O nor waiting */
+		PART_WAITING,
+	} part;
 };
+
+static enum part part_of(int64_t class)
+{
+	switch (class) {
+	case CLASS_WAIT:
+		return PART_WAITING;
+	case CLASS_PROCESS:
+	case CLASS_OTHER:
+		return PART_OTHER;
+	default:
+		return PART_IO;
+	}
+}
 
 /* What the row belongs to under each grouping. */
 static int64_t key_of(const struct grouping *g, enum figures_by by, const struct rollup_row *row)
@@ -89,13 +106,16 @@ static bool regroup(void *arg, struct rollup_row *row)
 {
 	const struct grouping *g = arg;
 
-	if ((row->class == CLASS_WAIT) != g->waiting)
+	enum part part = part_of(row->class);
+
+	/* An error of any call that does not wait is worth a line; all else is I/O. */
+	if (g->opt->by == FIGURES_ERROR && g->part == PART_IO ? part == PART_WAITING : part != g->part)
 		return false;
 	for (unsigned int by = 0; by < FIGURES_BY_COUNT; by++) {
 		if (g->opt->only[by] >= 0 && key_of(g, by, row) != g->opt->only[by])
 			return false;
 	}
-	if (g->waiting)
+	if (g->part != PART_IO)
 		return true;
 	if (g->opt->by == FIGURES_ERROR && row->err < 0)
 		return false;
@@ -128,11 +148,28 @@ static int label_process(struct buf *b, const struct dims *d, int64_t id)
 	return r < 0 ? r : buf_printf(b, " %lld", (long long)p->pid);
 }
 
-static int label_thread(struct buf *b, const struct dims *d, int64_t id)
+/* The newest version of each thread: after an exec it has another name. */
+static int latest_versions(struct map *latest, const struct dims *d)
 {
-	const struct dims_thread *t = id < 0 ? NULL : dims_thread(d, id);
+	int r = 0;
+
+	for (size_t id = 0; id < dims_count(d, TABLE_THREAD) && r >= 0; id++) {
+		const struct dims_thread *t = dims_thread(d, (int64_t)id);
+
+		if (t && t->task >= 0)
+			r = map_set(latest, (uint64_t)t->task, id);
+	}
+	return r;
+}
+
+static int label_thread(struct buf *b, const struct dims *d, const struct map *latest, int64_t task)
+{
+	uint64_t id = (uint64_t)task;
+	const struct dims_thread *t;
 	int r;
 
+	map_get(latest, (uint64_t)task, &id);
+	t = task < 0 ? NULL : dims_thread(d, (int64_t)id);
 	if (!t)
 		return buf_printf(b, "(unknown)");
 	r = t->comm.len ? format_safe(b, t->comm.data, t->comm.len) : buf_printf(b, "thread");
@@ -149,7 +186,7 @@ static int label_file(struct buf *b, const struct dims *d, int64_t id)
 	return format_safe(b, name.data, MIN(name.len, (size_t)LABEL_MAX));
 }
 
-static int make_label(char **ret, const struct dims *d, enum figures_by by, int64_t key)
+static int make_label(char **ret, const struct dims *d, const struct map *latest, enum figures_by by, int64_t key)
 {
 	_cleanup_buf_ struct buf b = {0};
 	const char *word;
@@ -164,7 +201,7 @@ static int make_label(char **ret, const struct dims *d, enum figures_by by, int6
 		r = label_process(&b, d, key);
 		break;
 	case FIGURES_THREAD:
-		r = label_thread(&b, d, key);
+		r = label_thread(&b, d, latest, key);
 		break;
 	case FIGURES_FILE:
 		r = label_file(&b, d, key);
@@ -222,38 +259,64 @@ static int compare_calls(const void *a, const void *b)
 	return (*x)->calls < (*y)->calls ? 1 : (*x)->calls > (*y)->calls ? -1 : 0;
 }
 
-static int sum_waiting(struct figures *f, const struct rollup *r, struct grouping *g)
+/* What is not in the table: how much, and the most frequent kinds of it by name. */
+static int sum_rest(struct figures_rest *rest, const struct rollup *r, struct grouping *g, enum part part)
 {
-	_cleanup_(rollup_freep) struct rollup *waiting = NULL;
+	_cleanup_(rollup_freep) struct rollup *sums = NULL;
 	_cleanup_free_ const struct rollup_row **rows = NULL;
 	_cleanup_buf_ struct buf text = {0};
 	size_t count;
 	int ret;
 
-	g->waiting = true;
-	ret = rollup_regroup(r, ROLLUP_OP, regroup, g, &waiting);
+	g->part = part;
+	ret = rollup_regroup(r, ROLLUP_OP, regroup, g, &sums);
 	if (ret < 0)
 		return ret;
-	count = rollup_count(waiting);
+	count = rollup_count(sums);
 	rows = calloc(count + 1, sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		rows[i] = rollup_row(waiting, i);
-		f->waiting_calls += rows[i]->calls;
-		f->waiting_ns += rows[i]->time_ns;
+		rows[i] = rollup_row(sums, i);
+		rest->calls += rows[i]->calls;
+		rest->time_ns += rows[i]->time_ns;
 	}
 	qsort(rows, count, sizeof(*rows), compare_calls);
-	for (size_t i = 0; i < count && i < WAITING_SHOWN && ret >= 0; i++) {
+	for (size_t i = 0; i < count && i < REST_SHOWN && ret >= 0; i++) {
 		char name[32];
 
 		ret = buf_printf(&text, "%s%s %s", i ? ", " : "", op_name((uint32_t)rows[i]->op, name),
 				 format_count(rows[i]->calls).s);
 	}
-	if (ret >= 0 && count > WAITING_SHOWN)
+	if (ret >= 0 && count > REST_SHOWN)
 		ret = buf_printf(&text, ", ...");
-	f->waiting = ret < 0 ? NULL : strdup(buf_str(&text));
-	return ret < 0 ? ret : f->waiting ? 0 : -ENOMEM;
+	rest->kinds = ret < 0 ? NULL : strdup(buf_str(&text));
+	return ret < 0 ? ret : rest->kinds ? 0 : -ENOMEM;
+}
+
+static int make_items(struct figures *f, const struct dims *d, const struct figures_options *opt)
+{
+	_cleanup_(map_free) struct map latest = {0};
+	int r = opt->by == FIGURES_THREAD ? latest_versions(&latest, d) : 0;
+
+	for (size_t i = 0; i < rollup_count(f->grouped) && r >= 0; i++) {
+		struct figure *item = &f->items[f->count];
+
+		item->row = rollup_row(f->grouped, i);
+		item->key = item->row->op;
+		f->calls += item->row->calls;
+		f->errors += item->row->errors;
+		f->bytes += item->row->bytes;
+		f->time_ns += item->row->time_ns;
+		r = make_label(&item->label, d, &latest, opt->by, item->key);
+		if (r < 0)
+			break;
+		if (!opt->text || strcasestr(item->label, opt->text))
+			f->count++;
+		else
+			free(TAKE_PTR(item->label));
+	}
+	return r;
 }
 
 int figures_make(struct figures *ret, const struct rollup *r, const struct dims *d, const struct figures_options *opt)
@@ -268,25 +331,12 @@ int figures_make(struct figures *ret, const struct rollup *r, const struct dims 
 	ret->items = calloc(rollup_count(ret->grouped) + 1, sizeof(*ret->items));
 	if (!ret->items)
 		return -ENOMEM;
-	for (size_t i = 0; i < rollup_count(ret->grouped); i++) {
-		struct figure *f = &ret->items[ret->count];
-
-		f->row = rollup_row(ret->grouped, i);
-		f->key = f->row->op;
-		ret->calls += f->row->calls;
-		ret->errors += f->row->errors;
-		ret->bytes += f->row->bytes;
-		ret->time_ns += f->row->time_ns;
-		result = make_label(&f->label, d, opt->by, f->key);
-		if (result < 0)
-			return result;
-		if (!opt->text || strcasestr(f->label, opt->text))
-			ret->count++;
-		else
-			free(TAKE_PTR(f->label));
-	}
+	result = make_items(ret, d, opt);
+	if (result < 0)
+		return result;
 	qsort_r(ret->items, ret->count, sizeof(*ret->items), compare, (void *)opt);
-	return sum_waiting(ret, r, &g);
+	result = sum_rest(&ret->waiting, r, &g, PART_WAITING);
+	return result < 0 ? result : sum_rest(&ret->other, r, &g, PART_OTHER);
 }
 
 void figures_free(struct figures *f)
@@ -294,7 +344,8 @@ void figures_free(struct figures *f)
 	for (size_t i = 0; i < f->count; i++)
 		free(f->items[i].label);
 	free(f->items);
-	free(f->waiting);
+	free(f->waiting.kinds);
+	free(f->other.kinds);
 	rollup_free(f->grouped);
 	*f = (struct figures){0};
 }
@@ -305,7 +356,7 @@ enum { COL_CALLS = 12, COL_ERRORS = 9, COL_BYTES = 11, COL_TIME = 9, COL_SHARE =
 
 static bool has_spark(enum figures_by by, size_t width)
 {
-	return width >= (by == FIGURES_FILE ? SPARK_FROM_FILE : SPARK_FROM);
+	return width >= (by == FIGURES_FILE || by == FIGURES_ERROR ? SPARK_FROM_WIDE : SPARK_FROM);
 }
 
 static size_t label_width(enum figures_by by, size_t width)

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdio.h>
+
 #include "analysis/rollup/rollup.h"
 #include "base/buf.h"
 
@@ -28,13 +30,19 @@ struct figures_options {
 	int64_t only[FIGURES_BY_COUNT];
 };
 
+/* Calls that are in no row and no percentage. */
+struct figures_rest {
+	uint64_t calls, time_ns;
+	char *kinds; /* "epoll_wait 178,585, futex 25", the most frequent first */
+};
+
 struct figures {
 	struct rollup *grouped;
 	struct figure *items;
 	size_t count;
 	uint64_t calls, errors, bytes, time_ns; /* of the calls that are I/O, before `text` */
-	uint64_t waiting_calls, waiting_ns;
-	char *waiting; /* "epoll_wait 178,585, futex 25", the most frequent first */
+	struct figures_rest waiting; /* for work: no I/O */
+	struct figures_rest other;   /* memory, processes, ...: neither */
 };
 
 /* Words for by and sort: "op", "process", ...; "time", "calls", ... -1 where there is none. */
@@ -51,3 +59,12 @@ void figures_free(struct figures *f);
 /* The titles and a line, each exactly `width` columns (80 or more) without a newline. 0 or -ENOMEM. */
 int figures_title(struct buf *out, enum figures_by by, size_t width);
 int figures_line(struct buf *out, const struct figures *all, const struct figure *f, enum figures_by by, size_t width);
+
+struct figures_json {
+	int64_t origin;  /* ns since the epoch */
+	int64_t span_ns; /* that the sums cover */
+	uint64_t lost;
+};
+
+/* One JSON document on one line: the figures, what waits, the span. */
+void figures_put_json(FILE *out, const struct figures *f, enum figures_by by, size_t rows, const struct figures_json *j);

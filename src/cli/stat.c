@@ -18,7 +18,7 @@ struct stat_opts {
 	const char *by, *sort, *output;
 	int64_t every_ns, duration_ns, rows;
 	uint64_t ring_bytes;
-	bool lossless, total;
+	bool lossless, total, json;
 };
 
 struct stat_run {
@@ -42,6 +42,13 @@ static int take(void *arg, const struct batch_set *rows, const struct dims *dims
 	return r < 0 ? error_errno(err, r, "summing up") : 0;
 }
 
+static void print_rest(FILE *out, const char *name, const struct figures_rest *rest)
+{
+	if (rest->calls)
+		fprintf(out, "%s   %s call%s, %s   (%s)\n", name, format_count(rest->calls).s, rest->calls == 1 ? "" : "s",
+			format_time((int64_t)rest->time_ns).s, rest->kinds);
+}
+
 static void print_rows(struct stat_run *s, const struct figures *f)
 {
 	size_t max = s->opts->rows > 0 ? (size_t)s->opts->rows : ROWS_DEFAULT;
@@ -56,9 +63,8 @@ static void print_rows(struct stat_run *s, const struct figures *f)
 	}
 	if (f->count > max)
 		fprintf(s->out, "%zu more; -n %zu shows all\n", f->count - max, f->count);
-	if (f->waiting_calls)
-		fprintf(s->out, "waiting   %s calls, %s   (%s)\n", format_count(f->waiting_calls).s,
-			format_time((int64_t)f->waiting_ns).s, f->waiting);
+	print_rest(s->out, "not I/O", &f->other);
+	print_rest(s->out, "waiting", &f->waiting);
 }
 
 static int print_table(struct stat_run *s, const struct record_totals *t, int64_t span_ns)
@@ -68,8 +74,14 @@ static int print_table(struct stat_run *s, const struct record_totals *t, int64_
 
 	if (r < 0)
 		return r;
+	if (s->opts->json) {
+		figures_put_json(s->out, &f, s->figures.by, s->opts->rows > 0 ? (size_t)s->opts->rows : SIZE_MAX,
+				 &(struct figures_json){t->now - span_ns, span_ns, t->source.lost});
+		fflush(s->out);
+		return 0;
+	}
 	fprintf(s->out, "%.2f s   %s calls   %s I/O, %s   %s moved   errors %s   lost %s%s\n", (double)span_ns / NSEC_PER_SEC,
-		format_count(f.calls + f.waiting_calls).s, format_count(f.calls).s, format_time((int64_t)f.time_ns).s,
+		format_count(f.calls + f.waiting.calls + f.other.calls).s, format_count(f.calls).s, format_time((int64_t)f.time_ns).s,
 		format_size(f.bytes).s, format_count(f.errors).s, format_count(t->source.lost).s,
 		t->source.lost ? "" : t->source.sequence_proved ? " (sequence gap-free)" : "");
 	print_rows(s, &f);
@@ -87,7 +99,8 @@ static int tick(void *arg, const struct record_totals *t)
 	if (!s->opts->every_ns || now < s->next)
 		return 0;
 	r = print_table(s, t, now - s->since);
-	fputc('\n', s->out);
+	if (!s->opts->json)
+		fputc('\n', s->out);
 	s->next += s->opts->every_ns;
 	if (r >= 0 && !s->opts->total) {
 		rollup_free(TAKE_PTR(s->rollup));
@@ -178,6 +191,8 @@ static const struct option stat_options[] = {
 	{0, "by", OPTION_STRING, "KEY", "op (default), process, thread, file, error", offsetof(struct stat_opts, by)},
 	{0, "sort", OPTION_STRING, "WORD", "time (default), calls, bytes, errors, max", offsetof(struct stat_opts, sort)},
 	{'n', "rows", OPTION_INT, "N", "at most so many rows (default 20)", offsetof(struct stat_opts, rows)},
+	{0, "json", OPTION_FLAG, NULL, "print one JSON document, with --every one a line; sizes in bytes, durations in "
+	 "nanoseconds", offsetof(struct stat_opts, json)},
 	{'o', "output", OPTION_STRING, "FILE", "print into this file", offsetof(struct stat_opts, output)},
 	{0, "duration", OPTION_DURATION, "TIME", "stop after this time", offsetof(struct stat_opts, duration_ns)},
 	{0, "lossless", OPTION_FLAG, NULL, "lose nothing: slow the program down where it is too fast",
@@ -200,7 +215,7 @@ const struct command command_stat = {
 	.description =
 		"Prints calls, errors, bytes, time and its distribution by operation, process, thread, file or error, at the "
 		"end or every few seconds. Calls that wait for work (epoll_wait, futex, reads of empty pipes and sockets) are "
-		"a line of their own and in no percentage.\n\n"
+		"a line of their own and in no percentage, as are calls that are no I/O (mmap, clone).\n\n"
 		"With a command the table goes to standard error, without one to standard output; -o names a file.\n\n"
 		"Exit status: the command's own (128 + n where signal n ended it); without a command 0. 1 where recording "
 		"failed, 2 for wrong options.",

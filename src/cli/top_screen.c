@@ -217,8 +217,9 @@ static int draw_head(const struct top_view *v, const struct figures *f)
 		return r;
 	put(1, buf_str(&b), A_NORMAL);
 	buf_clear(&b);
-	r = buf_printf(&b, "waiting %s calls, %s  %s", format_count(f->waiting_calls).s,
-		       format_time((int64_t)f->waiting_ns).s, f->waiting);
+	r = buf_printf(&b, "waiting %s calls, %s  %s   not I/O %s calls, %s", format_count(f->waiting.calls).s,
+		       format_time((int64_t)f->waiting.time_ns).s, f->waiting.kinds, format_count(f->other.calls).s,
+		       format_time((int64_t)f->other.time_ns).s);
 	if (r < 0)
 		return r;
 	put(2, buf_str(&b), A_DIM);
