@@ -499,7 +499,9 @@ static void manner(const struct report *r, const struct rollup_row *row, char *o
 	uint64_t good = row->calls - row->errors;
 	bool often = row->calls >= RATE_CALLS_MIN;
 
-	if (row->bytes && good)
+	if (row->bytes && good && often && row->bytes / good >= 1000 * 1024)
+		snprintf(out, size, "%.16s each", format_size(row->bytes / good).s);
+	else if (row->bytes && good)
 		snprintf(out, size, "%.16s each%s%.16s", format_size(row->bytes / good).s, often ? ", " : "",
 		         often ? format_rate(row->bytes, r->to - r->from, true).s : "");
 	else

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile_host.c: streams like those of fio, of a web server, and of a walk through folders. */
+/*
+ * profile_host.c: streams like those of fio, of a web server, and of a walk through folders.
+ *
+ * fio is fitted as profile_store.c tells: `fio --rw=randrw --rwmixread=70 --bs=4k --ioengine=psync --fsync=128` on two
+ * cached files, 105,000 calls. The web server and the walk follow the order of calls that nginx and find make; their
+ * durations are those of the same kinds of calls in the other recordings, not recordings of their own.
+ */
 #include "capture/synth/stream.h"
 
 #include <stdio.h>
 
 /* ---- fio: 4 KiB at random, 70 % reads, a file per job ---- */
 
-static const struct dist fio_think = {{300, 500, 800, 1400, 4000, 20000, 300000}};
-static const struct dist fio_read = {{900, 1500, 2300, 52000, 130000, 420000, 9000000}};
-static const struct dist fio_write = {{1500, 2400, 3400, 6800, 26000, 300000, 12000000}};
-static const struct dist fio_fsync = {{400000, 900000, 2100000, 5200000, 14000000, 32000000, 64000000}};
-#define FIO_FILE_BLOCKS 65536
+static const struct dist fio_think = {{362, 1010, 1339, 2312, 10147, 220000, 900000}};
+static const struct dist fio_read = {{642, 50961, 74050, 123072, 2896645, 5482623, 13859934}};
+static const struct dist fio_write = {{1367, 2273, 2929, 6056, 14284, 52860, 4031163}};
+static const struct dist fio_fsync = {{30209, 138740, 2235304, 6047199, 10923718, 60000000, 165522375}};
+#define FIO_FILE_BLOCKS 16384
 #define FIO_BLOCK 4096
 #define FIO_SYNC_EVERY 128
 

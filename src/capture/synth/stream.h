@@ -55,9 +55,9 @@ static inline int64_t rng_dist(struct rng *r, const struct dist *d)
 
 	while (p >= at[i + 1])
 		i++;
-	/* the last segment is a tail: most of it close to its start */
-	if (i == 5)
-		frac = (frac * frac >> 16) * frac >> 16;
+	/* The last segment is a tail, nearly all of it close to its start: recorded means ask for about frac^16. */
+	for (int k = 0; i == 5 && k < 4; k++)
+		frac = frac * frac >> 16;
 	return d->q[i] + (int64_t)((uint64_t)(d->q[i + 1] - d->q[i]) * frac >> 16);
 }
 
