@@ -39,6 +39,10 @@ static int run(const void *opts, int argc, char **argv)
 
 	if (o->head < 0)
 		return fail_usage("report: --head %lld: must not be negative", (long long)o->head);
+	if (o->sort && report_sort_check(which ? which : "ops", o->sort, &err) < 0)
+		return fail_usage("report: %s", err.message);
+	if (o->sort && !which && !o->read.json)
+		return fail_usage("report: --sort needs a table: weir report ops --sort %.40s", o->sort);
 	e = report_open(&r, o, argc - !!which, argv + !!which, slowest_wanted(o, which), !which, &err);
 	if (e >= 0)
 		e = print(&r, which, &err);

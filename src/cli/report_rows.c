@@ -387,6 +387,15 @@ static int column_find(const struct table_kind *k, const char *name, size_t *ret
 	return error_set(err, -EINVAL, "--sort %.40s: report %s has the columns %s", name, k->name, known);
 }
 
+int report_sort_check(const char *which, const char *sort, struct error *err)
+{
+	const struct table_kind *k = kind_find(which);
+	size_t column;
+
+	assert(k);
+	return column_find(k, sort, &column, err);
+}
+
 int report_values(struct report *r, const char *which, struct value_table *ret, struct error *err)
 {
 	const struct table_kind *k = kind_find(which);

@@ -455,6 +455,8 @@ static int print_operations(const struct report *r, const struct totals *t)
 		e = sorted_rows(ops, NULL, row_order, &rows, &count);
 	if (e < 0)
 		return e;
+	if (!count && !t->wait_calls && !t->other_calls)
+		return 0;
 	section("OPERATIONS          calls       errors     bytes     time % I/O    p50    p99    max  "
 	        FORMAT_SPARK_TITLE);
 	shown = count <= OP_LINES ? count : OP_LINES - 1;

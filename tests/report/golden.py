@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Golden tests of `weir synth` and `weir report`.
+
+golden.py WEIR ROWS         compares; TAP on standard output
+golden.py WEIR ROWS --update   writes the outputs as they are now, to be looked at before they are committed
+
+ROWS is the program report_rows, whose rows plain loops here add up, to be compared with --json.
+"""
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unicodedata
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+GOLDEN = os.path.join(HERE, "golden")
+LINES_MAX, COLUMNS_MAX = 45, 100
+
+TRACES = {  # name: arguments of synth
+    "mixed": ["--rows", "40000", "--seed", "7"],
+    "redis": ["--rows", "30000", "--seed", "1", "--profile", "redis"],
+    "hostile": ["--rows", "20000", "--seed", "2", "--profile", "hostile"],
+    "empty": ["--rows", "13", "--seed", "1"],
+}
+
+CASES = {  # name: arguments of report
+    "screen-mixed": ["mixed.trace"],
+    "screen-redis": ["redis.trace"],
+    "screen-hostile": ["hostile.trace"],
+    "screen-empty": ["empty.trace"],
+    "screen-range": ["mixed.trace", "--from", "+10ms", "--to", "+30ms", "--utc"],
+    "screen-comm": ["mixed.trace", "--comm", "redis-server"],
+    "ops": ["ops", "mixed.trace"],
+    "files": ["files", "mixed.trace", "--head", "25"],
+    "dirs": ["dirs", "mixed.trace", "--head", "10"],
+    "processes": ["processes", "mixed.trace"],
+    "threads": ["threads", "mixed.trace"],
+    "peers": ["peers", "mixed.trace"],
+    "errors": ["errors", "mixed.trace", "--head", "20"],
+    "slow": ["slow", "mixed.trace", "--head", "20", "--rel"],
+    "slow-sync": ["slow", "-i", "mixed.trace", "-e", "fsync,fdatasync"],
+    "ops-network": ["ops", "mixed.trace", "-e", "%network", "--sort", "calls"],
+    "ops-failed": ["ops", "mixed.trace", "-Z"],
+    "ops-slower": ["ops", "mixed.trace", "--slower", "1ms"],
+    "files-path": ["files", "mixed.trace", "-P", "/tmp/rocksdb", "--head", "8"],
+    "threads-pid": ["threads", "mixed.trace", "-p", "30620"],
+    "hostile-files": ["files", "hostile.trace", "--head", "15"],
+    "hostile-threads": ["threads", "hostile.trace", "--head", "5"],
+    "json-ops": ["ops", "redis.trace", "--json"],
+    "bad-sort": ["ops", "mixed.trace", "--sort", "size"],
+    "bad-range": ["mixed.trace", "--from", "+2s", "--to", "+1s"],
+    "no-trace": ["missing.trace"],
+}
+
+
+class Tap:
+    def __init__(self):
+        self.number = self.failed = 0
+
+    def check(self, name, ok, why=""):
+        self.number += 1
+        self.failed += not ok
+        print("%sok %d - %s" % ("" if ok else "not ", self.number, name))
+        for line in why.splitlines() if not ok else []:
+            print("# " + line)
+
+
+def width(line):
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
+
+
+def run(weir, args, folder):
+    env = dict(os.environ, TZ="Europe/Berlin", LC_ALL="C", NO_COLOR="1")
+    p = subprocess.run([weir] + args, cwd=folder, env=env, capture_output=True)
+    return p.stdout, p.stderr, p.returncode
+
+
+def difference(want, got):
+    for i, (a, b) in enumerate(zip(want.splitlines() + [""], got.splitlines() + [""])):
+        if a != b:
+            return "line %d\nwant %r\ngot  %r" % (i + 1, a, b)
+    return "one is longer"
+
+
+def goldens(tap, weir, folder, update):
+    for name, args in CASES.items():
+        out, err, code = run(weir, ["report"] + args, folder)
+        text = out.decode("utf-8", "strict") + "".join("stderr: " + l + "\n" for l in err.decode().splitlines())
+        text += "exit %d\n" % code
+        path = os.path.join(GOLDEN, name + ".txt")
+        if update:
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+        with open(path, encoding="utf-8") as f:
+            want = f.read()
+        tap.check(name, want == text, difference(want, text))
+        if name.startswith("screen"):
+            lines = out.decode().splitlines()
+            wide = [l for l in lines if width(l) > COLUMNS_MAX]
+            tap.check(name + ": one page", len(lines) <= LINES_MAX and not wide, "%d lines\n%s" % (len(lines), "\n".join(wide)))
+
+
+def load_rows(rows, path):
+    out = subprocess.run([rows, path], capture_output=True, check=True).stdout
+    keys = ("start", "dur", "op", "class", "err", "bytes", "tid", "pid", "file", "local", "status")
+    return [dict(zip(keys, json.loads(l))) for l in out.decode().splitlines()]
+
+
+def plain(rows, key, waits):
+    """Sums by key, the way a reader would write them down."""
+    sums = collections.defaultdict(lambda: {"calls": 0, "errors": 0, "bytes": 0, "time": 0, "max": 0, "durs": []})
+    for r in rows:
+        if (r["status"] or 0) & 1 or (r["class"] == "wait" and not waits) or key(r) is None:
+            continue
+        s = sums[key(r)]
+        s["calls"] += 1
+        s["errors"] += r["err"] is not None
+        s["bytes"] += r["bytes"] or 0
+        s["time"] += r["dur"]
+        s["max"] = max(s["max"], r["dur"])
+        s["durs"].append(r["dur"])
+    return sums
+
+
+def compare_sums(tap, name, doc, sums, key):
+    got = {key(r): r for r in doc["rows"]}
+    why = "" if set(got) == set(sums) else "keys: %s" % sorted(map(str, set(got) ^ set(sums)))[:5]
+    for k in set(got) & set(sums):
+        for field in ("calls", "errors", "bytes", "time", "max"):
+            if got[k][field] != sums[k][field]:
+                why += "%s %s: %s, loops say %s\n" % (k, field, got[k][field], sums[k][field])
+        durs = sorted(sums[k]["durs"])
+        for field, q in (("p50", 50), ("p90", 90), ("p99", 99)):
+            exact = durs[max(-(-len(durs) * q // 100), 1) - 1]
+            # a bucket of the histogram is 1/16 wide, its middle at most 1/32 off
+            if abs(got[k][field] - exact) > exact / 31 + 1:
+                why += "%s %s: %s, exact %s\n" % (k, field, got[k][field], exact)
+    tap.check(name, not why, why)
+
+
+def loops(tap, weir, rows_program, folder):
+    rows = load_rows(rows_program, os.path.join(folder, "mixed.trace"))
+    tap.check("rows of the trace", len(rows) == 40000, str(len(rows)))
+
+    def doc(*args):
+        out, err, code = run(weir, ["report"] + list(args) + ["mixed.trace", "--json"], folder)
+        d = json.loads(out)
+        names = [c["name"] for c in d["columns"]]
+        tap.check("form of %s" % " ".join(args), code == 0 and d["loss"]["events"] == 0 and d["origin"].isdigit() and
+                  all(list(r) == names for r in d["rows"]) and
+                  all(set(c) == {"name", "type", "unit"} for c in d["columns"]), err.decode())
+        return d
+
+    compare_sums(tap, "ops against plain loops", doc("ops"), plain(rows, lambda r: (r["op"], r["class"]), True),
+                 lambda r: (r["op"], r["class"]))
+    compare_sums(tap, "files against plain loops", doc("files"), plain(rows, lambda r: r["file"] if r["local"] is None else None,
+                 False), lambda r: r["file"])
+    compare_sums(tap, "processes against plain loops", doc("processes"), plain(rows, lambda r: r["pid"], False),
+                 lambda r: r["pid"])
+    compare_sums(tap, "threads against plain loops", {"rows": [r for r in doc("threads")["rows"] if r["calls"]]},
+                 plain(rows, lambda r: r["tid"], False), lambda r: r["tid"])
+    compare_sums(tap, "peers against plain loops", doc("peers"), plain(rows, lambda r: r["local"], False),
+                 lambda r: r["peer"].replace("clients, ", ""))
+    compare_sums(tap, "failed calls against plain loops", doc("ops", "-Z"),
+                 plain([r for r in rows if r["err"]], lambda r: (r["op"], r["class"]), True), lambda r: (r["op"], r["class"]))
+    slow = doc("slow", "--head", "50")
+    want = sorted((r["dur"] for r in rows if r["class"] != "wait" and not (r["status"] or 0) & 1), reverse=True)[:50]
+    tap.check("slow against plain loops", [r["dur"] for r in slow["rows"]] == want)
+    origin = int(slow["origin"])
+    times = {(r["start"], r["dur"]) for r in rows}
+    tap.check("times are from the origin", all((origin + r["start"], r["dur"]) in times for r in slow["rows"]))
+    ranged = doc("ops", "--from", "+10ms", "--to", "+20ms")
+    low, high = origin + 10_000_000, origin + 20_000_000
+    compare_sums(tap, "a range against plain loops", ranged,
+                 plain([r for r in rows if low <= r["start"] + r["dur"] < high], lambda r: (r["op"], r["class"]), True),
+                 lambda r: (r["op"], r["class"]))
+
+
+def main():
+    weir, rows_program = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    update = "--update" in sys.argv[3:]
+    tap = Tap()
+    with tempfile.TemporaryDirectory(prefix="weir-golden-") as folder:
+        for name, args in TRACES.items():
+            _, err, code = run(weir, ["synth", "-q", "-o", name + ".trace"] + args, folder)
+            tap.check("synth " + name, code == 0, err.decode())
+        goldens(tap, weir, folder, update)
+        loops(tap, weir, rows_program, folder)
+    print("1..%d" % tap.number)
+    return tap.failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
