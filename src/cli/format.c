@@ -51,7 +51,8 @@ static void significant(char *buf, size_t size, double v, int digits, const char
 {
 	int decimals = digits - 1;
 
-	for (double limit = 10; v >= limit - 5 / __builtin_powi(10, decimals + 1) && decimals > 0; limit *= 10)
+	for (double limit = 10; v >= limit - 5 / __builtin_powi(10, decimals + 1) && decimals > 0;
+	     limit *= 10)
 		decimals--;
 	snprintf(buf, size, "%.*f%s", decimals, v, unit);
 }
@@ -74,7 +75,8 @@ struct text format_dur(int64_t ns, int digits)
 	else if (v < 7200e9)
 		snprintf(t.s, sizeof(t.s), "%dm%02ds", (int)(v / 60e9), (int)(v / 1e9) % 60);
 	else
-		snprintf(t.s, sizeof(t.s), "%lldh%02dm", (long long)(v / 3600e9), (int)((long long)(v / 60e9) % 60));
+		snprintf(t.s, sizeof(t.s), "%lldh%02dm", (long long)(v / 3600e9),
+			 (int)((long long)(v / 60e9) % 60));
 	return t;
 }
 
@@ -131,7 +133,8 @@ struct text format_rate(uint64_t n, int64_t dur_ns, bool bytes)
 struct text format_when(int64_t ns, enum format_zone zone)
 {
 	/* Not strftime's %b: months stay English, as every other word. */
-	static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+	static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+					 "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 	int64_t ms = ns / NSEC_PER_MSEC - (ns % NSEC_PER_MSEC < 0);
 	time_t sec = (time_t)(ms / 1000 - (ms % 1000 < 0));
 	struct tm tm = {0};
@@ -143,8 +146,10 @@ struct text format_when(int64_t ns, enum format_zone zone)
 		return t;
 	}
 	off = tm.tm_gmtoff / 60;
-	snprintf(t.s, sizeof(t.s), "%d %s %02d:%02d:%02d.%03d %c%02ld%02ld", tm.tm_mday, months[tm.tm_mon], tm.tm_hour,
-	         tm.tm_min, tm.tm_sec, (int)(ms - (int64_t)sec * 1000), off < 0 ? '-' : '+', labs(off) / 60, labs(off) % 60);
+	snprintf(t.s, sizeof(t.s), "%d %s %02d:%02d:%02d.%03d %c%02ld%02ld", tm.tm_mday,
+		 months[tm.tm_mon], tm.tm_hour, tm.tm_min, tm.tm_sec,
+		 (int)(ms - (int64_t)sec * 1000), off < 0 ? '-' : '+', labs(off) / 60,
+		 labs(off) % 60);
 	return t;
 }
 
@@ -162,8 +167,9 @@ struct text format_rel(int64_t ns, int digits)
 	if (digits == 0)
 		snprintf(t.s, sizeof(t.s), "%c%llus", ns < 0 ? '-' : '+', (unsigned long long)abs);
 	else
-		snprintf(t.s, sizeof(t.s), "%c%llu.%0*llus", ns < 0 ? '-' : '+', (unsigned long long)(abs / unit), digits,
-		         (unsigned long long)(abs % unit));
+		snprintf(t.s, sizeof(t.s), "%c%llu.%0*llus", ns < 0 ? '-' : '+',
+			 (unsigned long long)(abs / unit), digits,
+			 (unsigned long long)(abs % unit));
 	return t;
 }
 
@@ -173,7 +179,8 @@ static unsigned int spark_column(uint64_t ns)
 {
 	/* Upper ends of the columns: half decades. */
 	static const uint64_t ends[FORMAT_SPARK_WIDTH - 1] = {
-		3162, 10000, 31623, 100000, 316228, 1000000, 3162278, 10000000, 31622777, 100000000, 316227766,
+		3162,	 10000,	   31623,    100000,	316228,	   1000000,
+		3162278, 10000000, 31622777, 100000000, 316227766,
 	};
 	unsigned int i = 0;
 
@@ -204,7 +211,10 @@ struct text format_spark_counts(const uint64_t counts[static FORMAT_SPARK_WIDTH]
 		max = MAX(max, counts[i]);
 	for (unsigned int i = 0; i < FORMAT_SPARK_WIDTH; i++) {
 		/* Never nothing for something: a single slow call is what the reader looks for. */
-		unsigned int h = counts[i] ? MAX((unsigned int)((double)counts[i] * 8 / (double)max + 0.5), 1u) : 0;
+		unsigned int h =
+			counts[i]
+				? MAX((unsigned int)((double)counts[i] * 8 / (double)max + 0.5), 1u)
+				: 0;
 		size_t n = strlen(blocks[h]);
 
 		memcpy(t.s + at, blocks[h], n);
@@ -250,7 +260,8 @@ static size_t utf8_decode(const uint8_t *p, size_t len, uint32_t *ret)
 	return n;
 }
 
-/* Columns of a character; -1 where it must not reach a terminal (controls, invisible, direction overrides). */
+/* Columns of a character; -1 where it must not reach a terminal (controls, invisible, direction
+ * overrides). */
 static int char_width(uint32_t c)
 {
 	if (c < 0x20 || (c >= 0x7f && c < 0xa0))
@@ -259,11 +270,13 @@ static int char_width(uint32_t c)
 		return c == 0xad ? -1 : 1;
 	if (c < 0x370)
 		return 0; /* combining */
-	if ((c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
-	    (c >= 0xfff0 && c <= 0xfffb) || c >= 0xe0000 || (c >= 0xe000 && c < 0xf900))
+	if ((c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+	    (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff0 && c <= 0xfffb) ||
+	    c >= 0xe0000 || (c >= 0xe000 && c < 0xf900))
 		return -1;
-	if ((c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) || (c >= 0xac00 && c <= 0xd7a3) ||
-	    (c >= 0xf900 && c <= 0xfaff) || (c >= 0xfe30 && c <= 0xfe6f) || (c >= 0xff00 && c <= 0xff60) ||
+	if ((c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) ||
+	    (c >= 0xac00 && c <= 0xd7a3) || (c >= 0xf900 && c <= 0xfaff) ||
+	    (c >= 0xfe30 && c <= 0xfe6f) || (c >= 0xff00 && c <= 0xff60) ||
 	    (c >= 0x1f300 && c <= 0x1faff) || (c >= 0x20000 && c <= 0x3fffd))
 		return 2;
 	return 1;
@@ -286,7 +299,10 @@ int format_safe(struct buf *out, const void *data, size_t len)
 				uint8_t b = p[i + k];
 
 				if (b == '\n' || b == '\t' || b == '\r')
-					r = buf_printf(out, "\\%c", b == '\n' ? 'n' : b == '\t' ? 't' : 'r');
+					r = buf_printf(out, "\\%c",
+						       b == '\n'   ? 'n'
+						       : b == '\t' ? 't'
+								   : 'r');
 				else
 					r = buf_printf(out, "\\x%02x", b);
 			}
@@ -329,7 +345,8 @@ size_t format_width(const char *s)
 /* Appends the end of s that takes at most `width` columns. */
 static int append_tail(struct buf *out, const char *s, size_t width)
 {
-	size_t len = strlen(s), total = format_width(s), skip = total > width ? total - width : 0, w;
+	size_t len = strlen(s), total = format_width(s), skip = total > width ? total - width : 0,
+	       w;
 	size_t at = prefix_of_width(s, len, skip, &w);
 
 	/* A wide character may straddle the cut: leave it out. */
@@ -354,7 +371,8 @@ static int append_middle(struct buf *out, const char *s, size_t width)
 		return buf_append(out, s, len);
 	if (width < 8)
 		return buf_append(out, s, prefix_of_width(s, len, width, NULL));
-	/* At a folder: the longest run of last names that fits, after the first name where that fits too. */
+	/* At a folder: the longest run of last names that fits, after the first name where that
+	 * fits too. */
 	for (const char *p = s + len; p > s; p--) {
 		if (*p == '/' && format_width(p) + 4 <= width)
 			slash = p;
@@ -363,7 +381,8 @@ static int append_middle(struct buf *out, const char *s, size_t width)
 		const char *first = strchr(s + 1, '/');
 
 		if (first && first < slash &&
-		    prefix_of_width(s, (size_t)(first - s), SIZE_MAX, &front) && front + 4 + format_width(slash) <= width) {
+		    prefix_of_width(s, (size_t)(first - s), SIZE_MAX, &front) &&
+		    front + 4 + format_width(slash) <= width) {
 			r = buf_append(out, s, (size_t)(first - s));
 			if (r < 0)
 				return r;

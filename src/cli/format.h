@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format.h: how numbers, names and tables look on a terminal. Shared by report, stat, top, trace, record.
- * Texts go into a struct text (returned by value), so that several fit into one printf:
+ * format.h: how numbers, names and tables look on a terminal. Shared by report, stat, top, trace,
+ * record. Texts go into a struct text (returned by value), so that several fit into one printf:
  *
  *   printf("%s of %s\n", format_size(done).s, format_size(all).s);     "108.5 MiB of 1.2 GiB"
  */
@@ -13,10 +13,10 @@
 #include "base/map.h"
 #include "hist/sparse.h"
 
-#define FORMAT_TEXT_MAX 64 /* bytes of the longest number with its unit */
+#define FORMAT_TEXT_MAX	   64 /* bytes of the longest number with its unit */
 #define FORMAT_SPARK_WIDTH 12 /* columns of format_spark(): half decades from 1 us to 1 s */
 #define FORMAT_SPARK_TITLE "1us..1ms..1s"
-#define FORMAT_COLUMNS 100 /* width of every screen; terminals may be wider */
+#define FORMAT_COLUMNS	   100 /* width of every screen; terminals may be wider */
 
 struct text {
 	char s[FORMAT_TEXT_MAX];
@@ -26,7 +26,8 @@ struct text {
 struct text format_count(uint64_t n);
 /* 108.5 MiB, 4.1 KiB, 610 B */
 struct text format_size(uint64_t bytes);
-/* A duration in little room: 850ns 5.2us 18us 2.1ms 19ms 1.2s 3m20s 5h06m; `digits` (2 or 3) are significant. */
+/* A duration in little room: 850ns 5.2us 18us 2.1ms 19ms 1.2s 3m20s 5h06m; `digits` (2 or 3) are
+ * significant. */
 struct text format_dur(int64_t ns, int digits);
 /* A sum of durations: 40 us, 6.2 ms, 51.8 ms, 0.69 s, 3.09 s, 1,234 s */
 struct text format_time(int64_t ns);
@@ -41,10 +42,12 @@ enum format_zone {
 };
 /* 21 Nov 09:55:02.114 +0000: a point in time, ns since the epoch */
 struct text format_when(int64_t ns, enum format_zone zone);
-/* +1.234s, +0.000012s: a point relative to the start of the trace; six digits, or as many as `digits` says */
+/* +1.234s, +0.000012s: a point relative to the start of the trace; six digits, or as many as
+ * `digits` says */
 struct text format_rel(int64_t ns, int digits);
 
-/* Spark line of a histogram of durations, FORMAT_SPARK_WIDTH columns wide (spaces where nothing is). */
+/* Spark line of a histogram of durations, FORMAT_SPARK_WIDTH columns wide (spaces where nothing
+ * is). */
 struct text format_spark(const struct hist *h);
 /* The same from counts per column. */
 struct text format_spark_counts(const uint64_t counts[static FORMAT_SPARK_WIDTH]);
@@ -52,23 +55,26 @@ struct text format_spark_counts(const uint64_t counts[static FORMAT_SPARK_WIDTH]
 void format_spark_add(uint64_t counts[static FORMAT_SPARK_WIDTH], const struct hist *h);
 
 /*
- * Appends bytes that a program chose (paths, names) so that they can do no harm: control characters, invalid
- * UTF-8, direction overrides and the like become \n, \t, \33, \x9f; a backslash stays. 0 or -ENOMEM.
+ * Appends bytes that a program chose (paths, names) so that they can do no harm: control
+ * characters, invalid UTF-8, direction overrides and the like become \n, \t, \33, \x9f; a backslash
+ * stays. 0 or -ENOMEM.
  */
 int format_safe(struct buf *out, const void *data, size_t len);
-/* The same, cut in the middle to at most `width` columns: at a folder ("/srv/.../appendonly.aof") where it can. */
+/* The same, cut in the middle to at most `width` columns: at a folder ("/srv/.../appendonly.aof")
+ * where it can. */
 int format_path(struct buf *out, const void *data, size_t len, size_t width);
 /* Columns that a text of printable UTF-8 takes on the screen. */
 size_t format_width(const char *s);
 /* Pads or cuts (at the end) a printable text to exactly `width` columns and appends it. */
 int format_pad(struct buf *out, const char *s, size_t width, bool right);
 
-/* A table with aligned columns: add the titles, then cell by cell; printed with the widths that it needs. */
+/* A table with aligned columns: add the titles, then cell by cell; printed with the widths that it
+ * needs. */
 struct table_column {
 	const char *title;
-	bool right;        /* numbers */
-	bool shrinks;      /* this column gives way (cut in the middle) when the table is too wide */
-	size_t width_max;  /* 0: none */
+	bool right;	  /* numbers */
+	bool shrinks;	  /* this column gives way (cut in the middle) when the table is too wide */
+	size_t width_max; /* 0: none */
 };
 
 struct table {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weir report: one page about a trace, or one table. Options and dispatch; the files report_*.c do the work. */
+/* weir report: one page about a trace, or one table. Options and dispatch; the files report_*.c do
+ * the work. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +15,9 @@ static size_t slowest_wanted(const struct report_opts *o, const char *which)
 		return REPORT_SLOWEST_SCREEN;
 	if (strcmp(which, "slow"))
 		return 0;
-	return o->head > 0 ? (size_t)o->head : text_terminal() && !o->read.json ? TEXT_ROWS_MAX : REPORT_SLOWEST_PIPE;
+	return o->head > 0			  ? (size_t)o->head
+	       : text_terminal() && !o->read.json ? TEXT_ROWS_MAX
+						  : REPORT_SLOWEST_PIPE;
 }
 
 static int print(struct report *r, const char *which, struct error *err)
@@ -42,8 +45,10 @@ static int run(const void *opts, int argc, char **argv)
 	if (o->sort && report_sort_check(which ? which : "ops", o->sort, &err) < 0)
 		return fail_usage("report: %s", err.message);
 	if (o->sort && !which && !o->read.json)
-		return fail_usage("report: --sort needs a table: weir report ops --sort %.40s", o->sort);
-	e = report_open(&r, o, argc - !!which, argv + !!which, slowest_wanted(o, which), !which, &err);
+		return fail_usage("report: --sort needs a table: weir report ops --sort %.40s",
+				  o->sort);
+	e = report_open(&r, o, argc - !!which, argv + !!which, slowest_wanted(o, which), !which,
+			&err);
 	if (e >= 0)
 		e = print(&r, which, &err);
 	if (e >= 0 && (fflush(stdout) || ferror(stdout)))
@@ -56,9 +61,11 @@ static int run(const void *opts, int argc, char **argv)
 
 static const struct option options[] = {
 	READ_FLAGS(struct report_opts, read),
-	{0, "sort", OPTION_STRING, "COLUMN", "sort a table by this column: time (default), calls, errors, bytes, p50, ...",
+	{0, "sort", OPTION_STRING, "COLUMN",
+	 "sort a table by this column: time (default), calls, errors, bytes, p50, ...",
 	 offsetof(struct report_opts, sort)},
-	{0, "head", OPTION_INT, "N", "at most so many rows of a table", offsetof(struct report_opts, head)},
+	{0, "head", OPTION_INT, "N", "at most so many rows of a table",
+	 offsetof(struct report_opts, head)},
 	{0},
 };
 
@@ -74,11 +81,13 @@ const struct command command_report = {
 	.name = "report",
 	.summary = "say where the I/O of a trace went",
 	.usage = "[ops|files|dirs|processes|threads|peers|errors|slow] [options] [TRACE...]",
-	.description =
-		"Without a table: one page with what was recorded and what is missing, the time of threads, operations, "
-		"files and peers, the slowest calls and those still running. Waiting (epoll_wait, futex, ...) is told "
-		"apart and is in no ranking. A terminal gets at most 50 rows of a table, a pipe all.\n\n"
-		"A call belongs to the time in which it ended.",
+	.description = "Without a table: one page with what was recorded and what is missing, the "
+		       "time of threads, operations, "
+		       "files and peers, the slowest calls and those still running. Waiting "
+		       "(epoll_wait, futex, ...) is told "
+		       "apart and is in no ranking. A terminal gets at most 50 rows of a table, a "
+		       "pipe all.\n\n"
+		       "A call belongs to the time in which it ended.",
 	.options = options,
 	.options_size = sizeof(struct report_opts),
 	.examples = examples,

@@ -8,9 +8,9 @@
 #include "cli/format.h"
 #include "cli/shared.h"
 
-#define REPORT_SLOWEST_SCREEN 4    /* calls under SLOWEST */
-#define REPORT_PATH_COLUMNS 40     /* of a file's name in a call on the page */
-#define REPORT_SLOWEST_PIPE 1000   /* rows of `report slow` in a pipe, without --head */
+#define REPORT_SLOWEST_SCREEN 4	   /* calls under SLOWEST */
+#define REPORT_PATH_COLUMNS   40   /* of a file's name in a call on the page */
+#define REPORT_SLOWEST_PIPE   1000 /* rows of `report slow` in a pipe, without --head */
 
 struct report_opts {
 	struct read_flags read;
@@ -23,21 +23,22 @@ struct report_opts {
 struct report;
 
 /*
- * Names are made once per id: two ids with the same key are one group. `key` tells groups apart, `name` is shown
- * (bytes as the program chose them, made safe when printed). Returns 0, 1 to leave the id out, or -ENOMEM.
+ * Names are made once per id: two ids with the same key are one group. `key` tells groups apart,
+ * `name` is shown (bytes as the program chose them, made safe when printed). Returns 0, 1 to leave
+ * the id out, or -ENOMEM.
  */
 typedef int group_fn(const struct report *r, int64_t id, struct buf *key, struct buf *name);
 
 struct group {
 	struct bytes name;
 	uint64_t members; /* ids: connections, threads, names of a file */
-	int64_t id;       /* the first */
+	int64_t id;	  /* the first */
 };
 
 struct grouping {
 	const struct report *report;
 	group_fn *fn;
-	bool members;         /* ids are files: each counts with those that are told with it */
+	bool members;	/* ids are files: each counts with those that are told with it */
 	struct map ids; /* id + 1 -> group + 1, 0: left out */
 	struct intern keys;
 	struct group *groups;
@@ -62,42 +63,43 @@ struct report_loss {
 	uint64_t events[CAUSE_COUNT];
 	uint64_t unknown[CAUSE_COUNT]; /* rows of loss without a number */
 	uint64_t lost, cut, no_file;   /* sums by what they mean */
-	bool lost_unknown;             /* more than `lost` says */
+	bool lost_unknown;	       /* more than `lost` says */
 };
 
 struct report {
 	const struct report_opts *opts;
 	struct store *store;
 	const struct dims *dims;
-	int64_t first, last;   /* of the trace: origin of relative times */
-	int64_t from, to;      /* what is told: within the trace */
-	bool ranged;           /* --from or --to were given */
-	bool filtered;         /* a selection was given */
+	int64_t first, last; /* of the trace: origin of relative times */
+	int64_t from, to;    /* what is told: within the trace */
+	bool ranged;	     /* --from or --to were given */
+	bool filtered;	     /* a selection was given */
 	struct select select;
 	struct map threads, files;
 	struct scan_filter filter;
 	struct scan_result scan;
 	struct report_loss loss;
 	struct map locals, peers; /* hash of a socket's address -> how many sockets have it */
-	int64_t *alias;        /* by file_id: the first id of the group of files that it is told with */
+	int64_t *alias; /* by file_id: the first id of the group of files that it is told with */
 	size_t alias_count;
-	uint32_t *members;     /* by first id: ids of its group that a call named */
+	uint32_t *members; /* by first id: ids of its group that a call named */
 	bool gap_free;
-	char *command;         /* mark weir.command, weir.synth */
+	char *command; /* mark weir.command, weir.synth */
 	bool synthetic;
 };
 
 /* Opens and reads what the options name. 0 or negative. */
 /* `slowest`: how many to look for; on the page (`page`) only I/O counts. */
-int report_open(struct report *r, const struct report_opts *opts, int argc, char **argv, size_t slowest, bool page,
-                struct error *err);
+int report_open(struct report *r, const struct report_opts *opts, int argc, char **argv,
+		size_t slowest, bool page, struct error *err);
 void report_close(struct report *r);
 
 static inline bool report_is_wait(const struct rollup_row *row)
 {
 	return row->class == CLASS_WAIT;
 }
-/* Reads, writes, metadata, sync and sockets: what counts as I/O. Processes, memory and the like do not. */
+/* Reads, writes, metadata, sync and sockets: what counts as I/O. Processes, memory and the like do
+ * not. */
 static inline bool report_is_io(const struct rollup_row *row)
 {
 	return row->class >= CLASS_DATA && row->class <= CLASS_NET;
@@ -123,7 +125,8 @@ struct text report_when(const struct report *r, int64_t ns);
 /* Name of a thread (its comm), safe for the terminal; "" where unknown. */
 int report_comm(const struct report *r, int64_t thread_id, struct buf *out);
 /* The call of a row as one line of at most `width` columns. */
-int report_call(const struct report *r, const struct batch *b, size_t row, size_t width, struct buf *out);
+int report_call(const struct report *r, const struct batch *b, size_t row, size_t width,
+		struct buf *out);
 const char *report_op_name(int64_t op, char buf[static 32]);
 const char *report_err_name(int64_t err, char buf[static 32]);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_data.c: reads what a report tells: the trace, the selection, losses and marks, the time of threads. */
+/* report_data.c: reads what a report tells: the trace, the selection, losses and marks, the time of
+ * threads. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,23 +27,28 @@ static bool cgroup_selected(const struct select *s, const struct dims *d, int64_
 		size_t len = strlen(s->cgroups[i]);
 
 		if (c->path.len >= len && !memcmp(c->path.data, s->cgroups[i], len) &&
-		    (c->path.len == len || c->path.data[len] == '/' || (len && s->cgroups[i][len - 1] == '/')))
+		    (c->path.len == len || c->path.data[len] == '/' ||
+		     (len && s->cgroups[i][len - 1] == '/')))
 			return true;
 	}
 	return false;
 }
 
-static bool thread_selected(const struct select *s, const struct dims *d, const struct dims_thread *t)
+static bool thread_selected(const struct select *s, const struct dims *d,
+			    const struct dims_thread *t)
 {
 	const struct dims_process *p = dims_process(d, t->process_id);
 	bool named = !s->comm_count;
 
-	if (s->pid_count && (!p || (!in_list(s->pids, s->pid_count, p->pid) && !in_list(s->pids, s->pid_count, p->pid_ns))))
+	if (s->pid_count && (!p || (!in_list(s->pids, s->pid_count, p->pid) &&
+				    !in_list(s->pids, s->pid_count, p->pid_ns))))
 		return false;
-	if (s->tid_count && !in_list(s->tids, s->tid_count, t->tid) && !in_list(s->tids, s->tid_count, t->tid_ns))
+	if (s->tid_count && !in_list(s->tids, s->tid_count, t->tid) &&
+	    !in_list(s->tids, s->tid_count, t->tid_ns))
 		return false;
 	for (size_t i = 0; i < s->comm_count && !named; i++)
-		named = strlen(s->comms[i]) == t->comm.len && !memcmp(s->comms[i], t->comm.data, t->comm.len);
+		named = strlen(s->comms[i]) == t->comm.len &&
+			!memcmp(s->comms[i], t->comm.data, t->comm.len);
 	if (!named || (s->cgroup_count && !cgroup_selected(s, d, t->cgroup_id)))
 		return false;
 	for (size_t i = 0; i < s->uid_count; i++) {
@@ -62,7 +68,8 @@ static bool file_selected(const struct select *s, const struct dims *d, int64_t 
 	/* Either view of the name; else what is shown for it (sockets, pipes, failed names). */
 	if (f->path.data && select_path_match(s, (const char *)f->path.data, f->path.len))
 		return true;
-	if (f->hostpath.data && select_path_match(s, (const char *)f->hostpath.data, f->hostpath.len))
+	if (f->hostpath.data &&
+	    select_path_match(s, (const char *)f->hostpath.data, f->hostpath.len))
 		return true;
 	name = dims_file_version_name(d, id);
 	return select_path_match(s, (const char *)name.data, name.len);
@@ -89,8 +96,11 @@ static int resolve_selection(struct report *r)
 			e = map_set(&r->files, (uint64_t)id, 1);
 	}
 	r->filter = (struct scan_filter){
-		.from = r->ranged ? r->from : INT64_MIN, .to = r->ranged ? r->to : INT64_MAX, .ops = s,
-		.threads = who ? &r->threads : NULL, .files = s->path_count ? &r->files : NULL,
+		.from = r->ranged ? r->from : INT64_MIN,
+		.to = r->ranged ? r->to : INT64_MAX,
+		.ops = s,
+		.threads = who ? &r->threads : NULL,
+		.files = s->path_count ? &r->files : NULL,
 	};
 	return e;
 }
@@ -99,7 +109,8 @@ static int resolve_selection(struct report *r)
 
 static void take_loss(struct report_loss *l, const struct batch *b, size_t row)
 {
-	int64_t cause = batch_get(b, LOSS_CAUSE, row, CAUSE_DECODE), events = batch_get(b, LOSS_EVENTS, row, -1);
+	int64_t cause = batch_get(b, LOSS_CAUSE, row, CAUSE_DECODE),
+		events = batch_get(b, LOSS_EVENTS, row, -1);
 
 	if (cause < 0 || cause >= CAUSE_COUNT)
 		cause = CAUSE_DECODE;
@@ -125,7 +136,8 @@ static void sum_loss(struct report_loss *l)
 
 static int take_mark(struct report *r, const struct batch *b, size_t row)
 {
-	struct bytes name = batch_get_bytes(b, MARK_NAME, row), text = batch_get_bytes(b, MARK_TEXT, row);
+	struct bytes name = batch_get_bytes(b, MARK_NAME, row),
+		     text = batch_get_bytes(b, MARK_TEXT, row);
 	bool synth = name.len == 10 && !memcmp(name.data, "weir.synth", 10);
 
 	if (name.len == 13 && !memcmp(name.data, "weir.sequence", 13))
@@ -199,8 +211,9 @@ static int count_addresses(struct report *r)
 }
 
 /*
- * Gives every file the first id of its group before the sums are made: a server's million connections are then one
- * key. Only ids of the first trace have an alias; those of further traces are beyond the array and grouped later.
+ * Gives every file the first id of its group before the sums are made: a server's million
+ * connections are then one key. Only ids of the first trace have an alias; those of further traces
+ * are beyond the array and grouped later.
  */
 static int alias_files(struct report *r)
 {
@@ -222,7 +235,8 @@ static int alias_files(struct report *r)
 			r->alias[i] = (int64_t)known;
 		else if (address.len)
 			e = map_set(&first, key, i);
-		else if (f && f->type != FILE_TYPE_SOCKET && !f->name_only && f->inode >= 0 && (size_t)f->inode < i)
+		else if (f && f->type != FILE_TYPE_SOCKET && !f->name_only && f->inode >= 0 &&
+			 (size_t)f->inode < i)
 			r->alias[i] = f->inode;
 	}
 	return e;
@@ -236,11 +250,12 @@ static void count_members(struct report *r)
 
 /* ---- opening ---- */
 
-int report_open(struct report *r, const struct report_opts *opts, int argc, char **argv, size_t slowest, bool page,
-                struct error *err)
+int report_open(struct report *r, const struct report_opts *opts, int argc, char **argv,
+		size_t slowest, bool page, struct error *err)
 {
 	struct scan_options scan = {
-		.keys = ROLLUP_OP | ROLLUP_THREAD | ROLLUP_FILE | ROLLUP_ERR | ROLLUP_CLASS, .slowest = slowest,
+		.keys = ROLLUP_OP | ROLLUP_THREAD | ROLLUP_FILE | ROLLUP_ERR | ROLLUP_CLASS,
+		.slowest = slowest,
 		.slowest_io = page,
 	};
 	int e;
@@ -258,7 +273,8 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 		return e;
 	r->ranged = opts->read.from || opts->read.to;
 	if (r->ranged && r->from > r->to)
-		return error_set(err, -EINVAL, "--from %s is later than --to %s", opts->read.from, opts->read.to);
+		return error_set(err, -EINVAL, "--from %s is later than --to %s", opts->read.from,
+				 opts->read.to);
 	e = read_flags_select(&opts->read, &r->select, err);
 	if (e < 0)
 		return e;
@@ -322,7 +338,8 @@ struct thread_times {
 	size_t count, cap;
 };
 
-static int times_get(const struct report *r, struct thread_times *all, int64_t thread_id, struct thread_time **ret)
+static int times_get(const struct report *r, struct thread_times *all, int64_t thread_id,
+		     struct thread_time **ret)
 {
 	const struct dims_thread *t = dims_thread(r->dims, thread_id);
 	int64_t task = task_of(r, thread_id), start, stop;
@@ -346,7 +363,8 @@ static int times_get(const struct report *r, struct thread_times *all, int64_t t
 		(*ret)->comm = t->comm;
 		start = MAX(born ? born->since : t->since, r->from);
 		stop = t->stopped == INT64_MIN ? r->to : MIN(t->stopped, r->to);
-		(*ret)->span = stop > start ? MAX((*ret)->span, (uint64_t)(stop - start)) : (*ret)->span;
+		(*ret)->span =
+			stop > start ? MAX((*ret)->span, (uint64_t)(stop - start)) : (*ret)->span;
 	}
 	return 0;
 }
@@ -403,7 +421,8 @@ int report_threads(const struct report *r, struct thread_time **ret, size_t *ret
 
 		e = times_get(r, &all, row->thread_id, &t);
 		if (e >= 0)
-			*time_slot(t, row->class) = report_add(*time_slot(t, row->class), row->time_ns);
+			*time_slot(t, row->class) =
+				report_add(*time_slot(t, row->class), row->time_ns);
 	}
 	while (e >= 0 && map_next(&r->scan.clip, &pos, &key, &value)) {
 		struct thread_time *t;

@@ -26,7 +26,8 @@ static uint64_t group_members(const struct report *r, int64_t id)
 	return id >= 0 && (uint64_t)id < r->alias_count ? MAX(r->members[id], 1u) : 1;
 }
 
-static int grouping_add(struct grouping *g, int64_t id, const struct buf *key, const struct buf *name, int64_t *ret)
+static int grouping_add(struct grouping *g, int64_t id, const struct buf *key,
+			const struct buf *name, int64_t *ret)
 {
 	uint32_t at;
 	bool known = intern_find(&g->keys, key->data, key->len, &at);
@@ -88,7 +89,9 @@ int group_task(const struct report *r, int64_t id, struct buf *key, struct buf *
 	int e;
 
 	if (!t)
-		return buf_printf(key, "?%lld", (long long)id) < 0 ? -ENOMEM : buf_printf(name, "thread %lld", (long long)id);
+		return buf_printf(key, "?%lld", (long long)id) < 0
+			       ? -ENOMEM
+			       : buf_printf(name, "thread %lld", (long long)id);
 	e = buf_printf(key, "%lld", (long long)(t->task >= 0 ? t->task : id));
 	if (e >= 0)
 		e = put(name, t->comm);
@@ -103,16 +106,19 @@ int group_comm(const struct report *r, int64_t id, struct buf *key, struct buf *
 }
 
 /* The name of a process: its leader's thread name, else its program. */
-static struct bytes process_name(const struct report *r, const struct dims_process *p, const struct dims_thread *t)
+static struct bytes process_name(const struct report *r, const struct dims_process *p,
+				 const struct dims_thread *t)
 {
 	const uint8_t *slash;
 
 	if (t->tid == p->pid && t->comm.len)
 		return t->comm;
 	for (size_t i = 0; i < dims_rows(r->dims, TABLE_THREAD); i++) {
-		const struct dims_thread *leader = dims_thread(r->dims, dims_id_at(r->dims, TABLE_THREAD, i));
+		const struct dims_thread *leader =
+			dims_thread(r->dims, dims_id_at(r->dims, TABLE_THREAD, i));
 
-		if (leader && leader->process_id == t->process_id && leader->tid == p->pid && leader->comm.len)
+		if (leader && leader->process_id == t->process_id && leader->tid == p->pid &&
+		    leader->comm.len)
 			return leader->comm;
 	}
 	slash = p->exe.len ? memrchr(p->exe.data, '/', p->exe.len) : NULL;
@@ -144,7 +150,8 @@ static uint64_t sharing(const struct map *m, struct bytes address)
 	return n;
 }
 
-/* The address under which a socket is told together with others: a port of ours that many share is a service. */
+/* The address under which a socket is told together with others: a port of ours that many share is
+ * a service. */
 struct bytes report_address(const struct report *r, const struct dims_file *f)
 {
 	if (f->type != FILE_TYPE_SOCKET)
@@ -157,8 +164,10 @@ struct bytes report_address(const struct report *r, const struct dims_file *f)
 	return (struct bytes){NULL, 0};
 }
 
-/* Connections to one listening address are one group, so are those to one server; else each is its own. */
-static int group_socket(const struct report *r, const struct dims_file *f, int64_t id, struct buf *key, struct buf *name)
+/* Connections to one listening address are one group, so are those to one server; else each is its
+ * own. */
+static int group_socket(const struct report *r, const struct dims_file *f, int64_t id,
+			struct buf *key, struct buf *name)
 {
 	struct bytes address = report_address(r, f);
 	int e;
@@ -209,7 +218,8 @@ int group_dir(const struct report *r, int64_t id, struct buf *key, struct buf *n
 	struct bytes path;
 	const uint8_t *slash;
 
-	if (!f || f->type == FILE_TYPE_SOCKET || f->type == FILE_TYPE_PIPE || f->type == FILE_TYPE_ANON)
+	if (!f || f->type == FILE_TYPE_SOCKET || f->type == FILE_TYPE_PIPE ||
+	    f->type == FILE_TYPE_ANON)
 		return 1;
 	path = dims_file_name(r->dims, id);
 	if (f->type == FILE_TYPE_DIRECTORY)
@@ -217,7 +227,8 @@ int group_dir(const struct report *r, int64_t id, struct buf *key, struct buf *n
 	slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
 	if (!slash)
 		return 1;
-	return same(key, name, (struct bytes){path.data, MAX((size_t)(slash - path.data), (size_t)1)});
+	return same(key, name,
+		    (struct bytes){path.data, MAX((size_t)(slash - path.data), (size_t)1)});
 }
 
 /* ---- single names and figures ---- */
@@ -261,10 +272,12 @@ const char *report_err_name(int64_t err, char buf[static 32])
 	return buf;
 }
 
-int report_call(const struct report *r, const struct batch *b, size_t row, size_t width, struct buf *out)
+int report_call(const struct report *r, const struct batch *b, size_t row, size_t width,
+		struct buf *out)
 {
 	/* Names give way first; a page of one line per call has no room for whole paths. */
-	const struct call_text_style style = {.brief = true, .path_max = width < FORMAT_COLUMNS ? REPORT_PATH_COLUMNS : 0};
+	const struct call_text_style style = {
+		.brief = true, .path_max = width < FORMAT_COLUMNS ? REPORT_PATH_COLUMNS : 0};
 
 	return call_text(out, b, row, r->dims, &style);
 }

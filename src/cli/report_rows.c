@@ -54,30 +54,47 @@ static void put_str(struct value_table *t, const char *text)
 
 /* ---- tables of sums ---- */
 
-#define MEASURES                                                                                   \
-	{"calls", VALUE_COUNT}, {"errors", VALUE_COUNT}, {"bytes", VALUE_SIZE}, {"time", VALUE_TIME}, \
-	{"p50", VALUE_QUANTILE}, {"p90", VALUE_QUANTILE}, {"p99", VALUE_QUANTILE}, {"max", VALUE_DUR}, \
-	{FORMAT_SPARK_TITLE, VALUE_SPARK, .text_only = true}
+#define MEASURES                                                                        \
+	{"calls", VALUE_COUNT}, {"errors", VALUE_COUNT}, {"bytes", VALUE_SIZE},         \
+		{"time", VALUE_TIME}, {"p50", VALUE_QUANTILE}, {"p90", VALUE_QUANTILE}, \
+		{"p99", VALUE_QUANTILE}, {"max", VALUE_DUR},                            \
+	{                                                                               \
+		FORMAT_SPARK_TITLE, VALUE_SPARK, .text_only = true                      \
+	}
 
-static const struct value_column op_columns[] = {{"op", VALUE_TEXT}, {"class", VALUE_TEXT}, MEASURES};
+static const struct value_column op_columns[] = {
+	{"op", VALUE_TEXT}, {"class", VALUE_TEXT}, MEASURES};
 static const struct value_column file_columns[] = {MEASURES, {"file", VALUE_TEXT}};
 static const struct value_column dir_columns[] = {MEASURES, {"dir", VALUE_TEXT}};
-static const struct value_column peer_columns[] = {MEASURES, {"connections", VALUE_COUNT}, {"peer", VALUE_TEXT}};
+static const struct value_column peer_columns[] = {
+	MEASURES, {"connections", VALUE_COUNT}, {"peer", VALUE_TEXT}};
 static const struct value_column process_columns[] = {
-	MEASURES, {"waiting", VALUE_TIME}, {"pid", VALUE_INT}, {"process", VALUE_TEXT},
+	MEASURES,
+	{"waiting", VALUE_TIME},
+	{"pid", VALUE_INT},
+	{"process", VALUE_TEXT},
 };
 static const struct value_column thread_columns[] = {
-	MEASURES, {"waiting", VALUE_TIME}, {"tid", VALUE_INT}, {"thread", VALUE_TEXT},
+	MEASURES,
+	{"waiting", VALUE_TIME},
+	{"tid", VALUE_INT},
+	{"thread", VALUE_TEXT},
 };
 static const struct value_column error_columns[] = {
-	{"error", VALUE_TEXT}, {"op", VALUE_TEXT}, {"calls", VALUE_COUNT}, {"time", VALUE_TIME}, {"p50", VALUE_QUANTILE},
-	{"max", VALUE_DUR}, {"file", VALUE_TEXT},
+	{"error", VALUE_TEXT},	 {"op", VALUE_TEXT}, {"calls", VALUE_COUNT}, {"time", VALUE_TIME},
+	{"p50", VALUE_QUANTILE}, {"max", VALUE_DUR}, {"file", VALUE_TEXT},
 };
 static const struct value_column slow_columns[] = {
-	{"dur", VALUE_DUR}, {"start", VALUE_AT}, {"thread", VALUE_TEXT}, {"tid", VALUE_INT, .json_only = true},
-	{"op", VALUE_TEXT, .json_only = true}, {"file", VALUE_TEXT, .json_only = true},
-	{"bytes", VALUE_SIZE, .json_only = true}, {"ret", VALUE_INT, .json_only = true},
-	{"error", VALUE_TEXT, .json_only = true}, {"call", VALUE_TEXT},
+	{"dur", VALUE_DUR},
+	{"start", VALUE_AT},
+	{"thread", VALUE_TEXT},
+	{"tid", VALUE_INT, .json_only = true},
+	{"op", VALUE_TEXT, .json_only = true},
+	{"file", VALUE_TEXT, .json_only = true},
+	{"bytes", VALUE_SIZE, .json_only = true},
+	{"ret", VALUE_INT, .json_only = true},
+	{"error", VALUE_TEXT, .json_only = true},
+	{"call", VALUE_TEXT},
 };
 
 static void put_measures(struct value_table *t, const struct rollup_row *row)
@@ -178,7 +195,8 @@ static int fill_by_thread(struct report *r, struct value_table *t, group_fn *fn)
 {
 	_cleanup_(rollup_freep) struct rollup *sums = NULL;
 	struct keyed k = {.by = {.report = r, .fn = fn}};
-	int e = rollup_regroup(r->scan.rollup, ROLLUP_THREAD | ROLLUP_CLASS, map_waiting, &k, &sums);
+	int e = rollup_regroup(r->scan.rollup, ROLLUP_THREAD | ROLLUP_CLASS, map_waiting, &k,
+			       &sums);
 
 	for (size_t g = 0; e >= 0 && g < grouping_count(&k.by); g++) {
 		struct rollup_row none = {0};
@@ -216,7 +234,8 @@ static int fill_errors(struct report *r, struct value_table *t)
 {
 	_cleanup_(rollup_freep) struct rollup *sums = NULL;
 	struct keyed k = {.by = {.report = r, .fn = group_file}, .file = true};
-	int e = rollup_regroup(r->scan.rollup, ROLLUP_FILE | ROLLUP_OP | ROLLUP_ERR, map_error, &k, &sums);
+	int e = rollup_regroup(r->scan.rollup, ROLLUP_FILE | ROLLUP_OP | ROLLUP_ERR, map_error, &k,
+			       &sums);
 
 	for (size_t i = 0; e >= 0 && i < rollup_count(sums); i++) {
 		const struct rollup_row *row = rollup_row(sums, i);
@@ -246,7 +265,8 @@ static int fill_slow(struct report *r, struct value_table *t)
 
 	for (size_t i = 0; i < b->rows; i++) {
 		_cleanup_buf_ struct buf call = {0};
-		int64_t file = batch_get(b, OP_FILE_ID, i, -1), thread = batch_get(b, OP_THREAD_ID, i, -1);
+		int64_t file = batch_get(b, OP_FILE_ID, i, -1),
+			thread = batch_get(b, OP_THREAD_ID, i, -1);
 		int64_t err = batch_get(b, OP_ERR, i, -1);
 		const struct dims_thread *who = dims_thread(r->dims, thread);
 		char name[32];
@@ -255,16 +275,19 @@ static int fill_slow(struct report *r, struct value_table *t)
 		if (e < 0)
 			return e;
 		put_n(t, (uint64_t)MAX(batch_get(b, OP_DUR, i, 0), 0));
-		put(t, (struct value){.n = batch_get(b, OP_START, i, 0), .null = batch_is_null(b, OP_START, i)});
+		put(t, (struct value){.n = batch_get(b, OP_START, i, 0),
+				      .null = batch_is_null(b, OP_START, i)});
 		put_text(t, who ? who->comm : (struct bytes){NULL, 0});
-		put(t, (struct value){.n = batch_get(b, OP_TID, i, 0), .null = batch_is_null(b, OP_TID, i)});
+		put(t, (struct value){.n = batch_get(b, OP_TID, i, 0),
+				      .null = batch_is_null(b, OP_TID, i)});
 		put_str(t, report_op_name(batch_get(b, OP_OP, i, -1), name));
 		if (file >= 0)
 			put_text(t, dims_file_version_name(r->dims, file));
 		else
 			put(t, (struct value){.null = true});
 		put_n(t, (uint64_t)MAX(batch_get(b, OP_BYTES, i, 0), 0));
-		put(t, (struct value){.n = batch_get(b, OP_RET, i, 0), .null = batch_is_null(b, OP_RET, i)});
+		put(t, (struct value){.n = batch_get(b, OP_RET, i, 0),
+				      .null = batch_is_null(b, OP_RET, i)});
 		if (err > 0)
 			put_str(t, report_err_name(err, name));
 		else
@@ -339,7 +362,8 @@ struct order {
 	size_t class; /* of ops: waiting goes last; SIZE_MAX: no such column */
 };
 
-static int compare_values(const struct value_table *t, const struct value *a, const struct value *b, size_t c)
+static int compare_values(const struct value_table *t, const struct value *a, const struct value *b,
+			  size_t c)
 {
 	int cmp;
 
@@ -349,7 +373,8 @@ static int compare_values(const struct value_table *t, const struct value *a, co
 			return a[c].null ? 1 : -1;
 		return (a[c].n < b[c].n) - (a[c].n > b[c].n);
 	}
-	cmp = memcmp(a[c].text ? a[c].text : "", b[c].text ? b[c].text : "", MIN(a[c].len, b[c].len));
+	cmp = memcmp(a[c].text ? a[c].text : "", b[c].text ? b[c].text : "",
+		     MIN(a[c].len, b[c].len));
 	return cmp ? cmp : (a[c].len > b[c].len) - (a[c].len < b[c].len);
 }
 
@@ -381,10 +406,12 @@ static int column_find(const struct table_kind *k, const char *name, size_t *ret
 			*ret = i;
 			return 0;
 		}
-		at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", at ? ", " : "", k->columns[i].name);
+		at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", at ? ", " : "",
+				       k->columns[i].name);
 		at = MIN(at, sizeof(known) - 1);
 	}
-	return error_set(err, -EINVAL, "--sort %.40s: report %s has the columns %s", name, k->name, known);
+	return error_set(err, -EINVAL, "--sort %.40s: report %s has the columns %s", name, k->name,
+			 known);
 }
 
 int report_sort_check(const char *which, const char *sort, struct error *err)
@@ -404,7 +431,8 @@ int report_values(struct report *r, const char *which, struct value_table *ret, 
 	int e;
 
 	assert(k);
-	*ret = (struct value_table){.columns = k->columns, .column_count = k->column_count, .note = k->note};
+	*ret = (struct value_table){
+		.columns = k->columns, .column_count = k->column_count, .note = k->note};
 	e = column_find(k, r->opts->sort ? r->opts->sort : k->sort, &order.column, err);
 	if (e < 0)
 		return e;
@@ -415,7 +443,8 @@ int report_values(struct report *r, const char *which, struct value_table *ret, 
 	if (k->columns == op_columns && !r->opts->sort)
 		order.class = 1;
 	if (ret->count)
-		qsort_r(ret->cells, values_rows(ret), k->column_count * sizeof(*ret->cells), compare_rows, &order);
+		qsort_r(ret->cells, values_rows(ret), k->column_count * sizeof(*ret->cells),
+			compare_rows, &order);
 	while (values_rows(ret) > max) {
 		for (size_t c = 0; c < ret->column_count; c++)
 			free(ret->cells[--ret->count].text);

@@ -5,28 +5,28 @@
 #include "cli/report.h"
 
 enum value_type {
-	VALUE_TEXT,  /* bytes as a program chose them */
+	VALUE_TEXT, /* bytes as a program chose them */
 	VALUE_COUNT,
-	VALUE_INT,   /* a number that is none to be read: a tid */
+	VALUE_INT, /* a number that is none to be read: a tid */
 	VALUE_SIZE,
-	VALUE_DUR,   /* of one call */
+	VALUE_DUR,	/* of one call */
 	VALUE_QUANTILE, /* of durations: 3 % from the exact value */
-	VALUE_TIME,  /* a sum of durations */
-	VALUE_AT,    /* a point in time, ns since the epoch */
-	VALUE_SPARK, /* terminal only */
+	VALUE_TIME,	/* a sum of durations */
+	VALUE_AT,	/* a point in time, ns since the epoch */
+	VALUE_SPARK,	/* terminal only */
 };
 
 struct value_column {
 	const char *name; /* title, JSON name and word for --sort */
 	enum value_type type;
-	bool text_only;   /* left out of JSON */
-	bool json_only;   /* left out of the text */
+	bool text_only; /* left out of JSON */
+	bool json_only; /* left out of the text */
 };
 
 struct value {
 	bool null;
 	int64_t n;
-	char *text;       /* VALUE_TEXT, VALUE_SPARK */
+	char *text; /* VALUE_TEXT, VALUE_SPARK */
 	size_t len;
 };
 
@@ -36,7 +36,7 @@ struct value_table {
 	struct value *cells;
 	size_t count, cap;
 	int error;
-	const char *note;  /* printed below, or NULL */
+	const char *note; /* printed below, or NULL */
 };
 
 void values_free(struct value_table *t);
@@ -46,5 +46,6 @@ static inline size_t values_rows(const struct value_table *t)
 	return t->column_count ? t->count / t->column_count : 0;
 }
 
-/* Fills a table: ops, files, dirs, processes, threads, peers, errors, slow; sorted, cut to --head. */
+/* Fills a table: ops, files, dirs, processes, threads, peers, errors, slow; sorted, cut to --head.
+ */
 int report_values(struct report *r, const char *which, struct value_table *ret, struct error *err);

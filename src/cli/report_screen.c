@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_screen.c: `weir report`: one page, at most 45 lines of 100 columns. Each section has a budget of lines; what
- * does not fit is told as a sum, so that the page always adds up.
+ * report_screen.c: `weir report`: one page, at most 45 lines of 100 columns. Each section has a
+ * budget of lines; what does not fit is told as a sum, so that the page always adds up.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,12 +12,12 @@
 #include "cli/text.h"
 #include "schema/ops.h"
 
-#define WIDTH FORMAT_COLUMNS
-#define THREAD_LINES 5 /* lines of a section without its title, the sum of the others included */
-#define OP_LINES 7     /* without the lines for other calls and for waiting */
-#define FILE_LINES 10
+#define WIDTH	       FORMAT_COLUMNS
+#define THREAD_LINES   5 /* lines of a section without its title, the sum of the others included */
+#define OP_LINES       7 /* without the lines for other calls and for waiting */
+#define FILE_LINES     10
 #define RATE_CALLS_MIN 5
-#define LIST_WORDS 3   /* causes named in a line of several */
+#define LIST_WORDS     3 /* causes named in a line of several */
 
 /* ---- printing ---- */
 
@@ -62,7 +62,8 @@ static int who(const struct report *r, struct buf *out)
 		e = buf_printf(out, "   %s", r->synthetic ? "synthetic: " : "");
 		if (e >= 0)
 			e = format_path(out, r->command, strlen(r->command), 48);
-		p = processes == 1 ? dims_process(r->dims, dims_id_at(r->dims, TABLE_PROCESS, 0)) : NULL;
+		p = processes == 1 ? dims_process(r->dims, dims_id_at(r->dims, TABLE_PROCESS, 0))
+				   : NULL;
 		return e < 0 || !p ? e : buf_printf(out, ", pid %lld", (long long)p->pid);
 	}
 	for (size_t i = 0; processes == 1 && i < dims_rows(r->dims, TABLE_THREAD); i++) {
@@ -95,7 +96,8 @@ static int print_range(const struct report *r)
 		return 0;
 	e = buf_printf(&b, "told here: %s", r->filtered ? "the selection" : "everything");
 	if (e >= 0 && r->ranged)
-		e = buf_printf(&b, " from %s to %s", format_rel(r->from - r->first, 6).s, format_rel(r->to - r->first, 6).s);
+		e = buf_printf(&b, " from %s to %s", format_rel(r->from - r->first, 6).s,
+			       format_rel(r->to - r->first, 6).s);
 	return e < 0 ? e : line(&b);
 }
 
@@ -119,8 +121,9 @@ static int print_origin(const struct report *r)
 		if (e >= 0)
 			e = format_path(&b, host->name.data, host->name.len, 16);
 	}
-	snprintf(when, sizeof(when), "%.40s, %.24s", format_when(r->first, r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL).s,
-	         format_time(r->last - r->first).s);
+	snprintf(when, sizeof(when), "%.40s, %.24s",
+		 format_when(r->first, r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL).s,
+		 format_time(r->last - r->first).s);
 	/* One line where it fits. */
 	if (e >= 0 && format_width(buf_str(&b)) + 3 + strlen(when) > WIDTH) {
 		e = line(&b);
@@ -176,9 +179,9 @@ static void print_size(const struct report *r, const struct totals *t)
 {
 	uint64_t bytes = store_bytes(r->store);
 
-	printf("%s calls   %zu process%s, %zu thread%s   %s moved   trace %s", format_count(t->calls).s, t->processes,
-	       t->processes == 1 ? "" : "es", t->threads, t->threads == 1 ? "" : "s", format_size(t->bytes).s,
-	       format_size(bytes).s);
+	printf("%s calls   %zu process%s, %zu thread%s   %s moved   trace %s",
+	       format_count(t->calls).s, t->processes, t->processes == 1 ? "" : "es", t->threads,
+	       t->threads == 1 ? "" : "s", format_size(t->bytes).s, format_size(bytes).s);
 	if (t->calls && !r->ranged && !r->filtered)
 		printf(" (%.1f B per call)", (double)bytes / (double)t->calls);
 	printf("\n");
@@ -193,17 +196,20 @@ static int print_lost(const struct report *r)
 
 	store_damage(r->store, &damage);
 	if (r->loss.lost || r->loss.lost_unknown) {
-		e = buf_printf(&b, "LOST %s%s calls:", r->loss.lost_unknown ? "at least " : "", format_count(r->loss.lost).s);
+		e = buf_printf(&b, "LOST %s%s calls:", r->loss.lost_unknown ? "at least " : "",
+			       format_count(r->loss.lost).s);
 		for (int c = 0; e >= 0 && c < CAUSE_COUNT; c++) {
-			if ((!r->loss.events[c] && !r->loss.unknown[c]) || c == CAUSE_PATH_CUT || c == CAUSE_ARG_UNREAD ||
-			    c == CAUSE_NO_FILE || c == CAUSE_STOPPED || c == CAUSE_HOLD_LIMIT)
+			if ((!r->loss.events[c] && !r->loss.unknown[c]) || c == CAUSE_PATH_CUT ||
+			    c == CAUSE_ARG_UNREAD || c == CAUSE_NO_FILE || c == CAUSE_STOPPED ||
+			    c == CAUSE_HOLD_LIMIT)
 				continue;
 			if (named++ == LIST_WORDS)
 				e = buf_printf(&b, ", and more");
 			if (named > LIST_WORDS)
 				continue;
-			e = buf_printf(&b, "%s %s %s%s", named > 1 ? "," : "", vocab_word("cause", c), format_count(r->loss.events[c]).s,
-			               r->loss.unknown[c] ? "+" : "");
+			e = buf_printf(&b, "%s %s %s%s", named > 1 ? "," : "",
+				       vocab_word("cause", c), format_count(r->loss.events[c]).s,
+				       r->loss.unknown[c] ? "+" : "");
 		}
 		printf("%s", text_style(TEXT_RED));
 		if (e >= 0)
@@ -211,8 +217,9 @@ static int print_lost(const struct report *r)
 		printf("%s", text_style(TEXT_PLAIN));
 	}
 	if (e >= 0 && damage.blocks) {
-		printf("%sDAMAGED %s blocks, %s rows: %.60s%s\n", text_style(TEXT_RED), format_count(damage.blocks).s,
-		       format_count(damage.rows).s, damage.first, text_style(TEXT_PLAIN));
+		printf("%sDAMAGED %s blocks, %s rows: %.60s%s\n", text_style(TEXT_RED),
+		       format_count(damage.blocks).s, format_count(damage.rows).s, damage.first,
+		       text_style(TEXT_PLAIN));
 	}
 	return e;
 }
@@ -224,8 +231,9 @@ static void print_completeness(const struct report *r)
 	store_damage(r->store, &damage);
 	if (!r->loss.lost && !r->loss.lost_unknown)
 		printf("lost 0%s   ", r->gap_free && !damage.blocks ? " (sequence gap-free)" : "");
-	printf("cut %s   calls without their file %s   still running %s", format_count(r->loss.cut).s,
-	       format_count(r->loss.no_file).s, format_count(r->scan.running->rows).s);
+	printf("cut %s   calls without their file %s   still running %s",
+	       format_count(r->loss.cut).s, format_count(r->loss.no_file).s,
+	       format_count(r->scan.running->rows).s);
 	if (store_is_open_ended(r->store))
 		printf("   (no end mark: still recording, or killed)");
 	printf("\n");
@@ -238,9 +246,11 @@ static struct text some_time(uint64_t ns)
 	return ns ? report_time(ns) : format_time(-1);
 }
 
-static int thread_line(struct buf *b, const char *name, int64_t tid, const struct thread_time *t, bool other)
+static int thread_line(struct buf *b, const char *name, int64_t tid, const struct thread_time *t,
+		       bool other)
 {
-	uint64_t in = report_add(t->io, report_add(t->wait, t->other)), outside = t->span > in ? t->span - in : 0;
+	uint64_t in = report_add(t->io, report_add(t->wait, t->other)),
+		 outside = t->span > in ? t->span - in : 0;
 	uint64_t whole = MAX(t->span, in);
 	int e = buf_printf(b, "  ");
 
@@ -249,12 +259,15 @@ static int thread_line(struct buf *b, const char *name, int64_t tid, const struc
 	if (e >= 0)
 		e = tid >= 0 ? buf_printf(b, " %7lld", (long long)tid) : buf_printf(b, " %7s", "");
 	if (e >= 0)
-		e = buf_printf(b, "  %9s %5s  %9s %5s", some_time(t->io).s, format_percent(t->io, whole).s,
-		               some_time(t->wait).s, format_percent(t->wait, whole).s);
+		e = buf_printf(b, "  %9s %5s  %9s %5s", some_time(t->io).s,
+			       format_percent(t->io, whole).s, some_time(t->wait).s,
+			       format_percent(t->wait, whole).s);
 	if (e >= 0 && other)
-		e = buf_printf(b, "  %9s %5s", some_time(t->other).s, format_percent(t->other, whole).s);
+		e = buf_printf(b, "  %9s %5s", some_time(t->other).s,
+			       format_percent(t->other, whole).s);
 	if (e >= 0)
-		e = buf_printf(b, "  %9s %5s", some_time(outside).s, format_percent(outside, whole).s);
+		e = buf_printf(b, "  %9s %5s", some_time(outside).s,
+			       format_percent(outside, whole).s);
 	return e < 0 ? e : line(b);
 }
 
@@ -278,10 +291,14 @@ static int print_threads(const struct report *r)
 		rest.io = report_add(rest.io, t[i].io);
 		rest.wait = report_add(rest.wait, t[i].wait);
 		rest.other = report_add(rest.other, t[i].other);
-		rest.span = report_add(rest.span, MAX(t[i].span, report_add(t[i].io, report_add(t[i].wait, t[i].other))));
+		rest.span = report_add(
+			rest.span,
+			MAX(t[i].span, report_add(t[i].io, report_add(t[i].wait, t[i].other))));
 	}
-	section(other ? "THREADS                               in I/O            waiting       other calls     outside calls"
-	              : "THREADS                               in I/O            waiting     outside calls");
+	section(other ? "THREADS                               in I/O            waiting       "
+			"other calls     outside calls"
+		      : "THREADS                               in I/O            waiting     "
+			"outside calls");
 	for (size_t i = 0; i < shown && e >= 0; i++) {
 		_cleanup_buf_ struct buf b = {0}, name = {0};
 
@@ -304,18 +321,21 @@ static int print_threads(const struct report *r)
 /* Most time first. */
 static int row_order(const void *a, const void *b)
 {
-	const struct rollup_row *x = *(const struct rollup_row *const *)a, *y = *(const struct rollup_row *const *)b;
+	const struct rollup_row *x = *(const struct rollup_row *const *)a,
+				*y = *(const struct rollup_row *const *)b;
 
 	if (x->time_ns != y->time_ns)
 		return x->time_ns > y->time_ns ? -1 : 1;
 	if (x->calls != y->calls)
 		return x->calls > y->calls ? -1 : 1;
-	return x->op != y->op ? (x->op > y->op) - (x->op < y->op) : (x->thread_id > y->thread_id) - (x->thread_id < y->thread_id);
+	return x->op != y->op ? (x->op > y->op) - (x->op < y->op)
+			      : (x->thread_id > y->thread_id) - (x->thread_id < y->thread_id);
 }
 
 static int calls_order(const void *a, const void *b)
 {
-	const struct rollup_row *x = *(const struct rollup_row *const *)a, *y = *(const struct rollup_row *const *)b;
+	const struct rollup_row *x = *(const struct rollup_row *const *)a,
+				*y = *(const struct rollup_row *const *)b;
 
 	if (x->calls != y->calls)
 		return x->calls > y->calls ? -1 : 1;
@@ -324,7 +344,8 @@ static int calls_order(const void *a, const void *b)
 
 /* Pointers to the rows that `take` accepts, sorted; free() the array. */
 static int sorted_rows(const struct rollup *r, bool (*take)(const struct rollup_row *row),
-                       int (*order)(const void *a, const void *b), const struct rollup_row ***ret, size_t *ret_count)
+		       int (*order)(const void *a, const void *b), const struct rollup_row ***ret,
+		       size_t *ret_count)
 {
 	const struct rollup_row **rows = calloc(rollup_count(r) + 1, sizeof(*rows));
 	size_t count = 0;
@@ -368,12 +389,14 @@ static void errors_text(const struct report *r, int64_t op, uint64_t errors, cha
 			kind = row->err;
 	}
 	if (errors && kind > 0 && kind != INT64_MAX)
-		snprintf(out, size, "%.24s %s", format_count(errors).s, report_err_name(kind, word));
+		snprintf(out, size, "%.24s %s", format_count(errors).s,
+			 report_err_name(kind, word));
 	else
 		snprintf(out, size, "%.24s", format_count(errors).s);
 }
 
-static int op_line(const struct report *r, const char *name, int64_t op, const struct rollup_row *row, uint64_t io_ns)
+static int op_line(const struct report *r, const char *name, int64_t op,
+		   const struct rollup_row *row, uint64_t io_ns)
 {
 	_cleanup_buf_ struct buf b = {0};
 	char errors[48];
@@ -383,16 +406,20 @@ static int op_line(const struct report *r, const char *name, int64_t op, const s
 	if (e >= 0)
 		e = format_pad(&b, name, 12, false);
 	if (e >= 0)
-		e = buf_printf(&b, "%11s %12.16s %9s %8s %5s %6s %6s %6s  %s", format_count(row->calls).s, errors,
-		               row->bytes ? format_size(row->bytes).s : "-", report_time(row->time_ns).s,
-		               format_percent(row->time_ns, io_ns).s, format_dur(report_quantile(row, 0.5), 2).s,
-		               format_dur(report_quantile(row, 0.99), 2).s,
-		               format_dur((int64_t)row->max_ns, 2).s, format_spark(&row->hist).s);
+		e = buf_printf(&b, "%11s %12.16s %9s %8s %5s %6s %6s %6s  %s",
+			       format_count(row->calls).s, errors,
+			       row->bytes ? format_size(row->bytes).s : "-",
+			       report_time(row->time_ns).s, format_percent(row->time_ns, io_ns).s,
+			       format_dur(report_quantile(row, 0.5), 2).s,
+			       format_dur(report_quantile(row, 0.99), 2).s,
+			       format_dur((int64_t)row->max_ns, 2).s, format_spark(&row->hist).s);
 	return e < 0 ? e : line(&b);
 }
 
-/* "  waiting   178,610   3.74 s  (epoll_wait 178,585, futex 25)": calls that are told, not ranked. */
-static int told_line(const struct report *r, const char *what, bool (*take)(const struct rollup_row *row))
+/* "  waiting   178,610   3.74 s  (epoll_wait 178,585, futex 25)": calls that are told, not ranked.
+ */
+static int told_line(const struct report *r, const char *what,
+		     bool (*take)(const struct rollup_row *row))
 {
 	_cleanup_(rollup_freep) struct rollup *classes = NULL;
 	_cleanup_free_ const struct rollup_row **rows = NULL;
@@ -410,23 +437,27 @@ static int told_line(const struct report *r, const char *what, bool (*take)(cons
 		calls += rows[i]->calls;
 		time_ns = report_add(time_ns, rows[i]->time_ns);
 	}
-	e = buf_printf(&b, "  %-12s%11s %12s %9s %8s  (", what, format_count(calls).s, "", "", report_time(time_ns).s);
+	e = buf_printf(&b, "  %-12s%11s %12s %9s %8s  (", what, format_count(calls).s, "", "",
+		       report_time(time_ns).s);
 	for (; e >= 0 && named < count; named++) {
 		_cleanup_buf_ struct buf one = {0};
 
-		e = buf_printf(&one, "%s%s %s", named ? ", " : "", report_op_name(rows[named]->op, name),
-		               format_count(rows[named]->calls).s);
+		e = buf_printf(&one, "%s%s %s", named ? ", " : "",
+			       report_op_name(rows[named]->op, name),
+			       format_count(rows[named]->calls).s);
 		if (e < 0 || b.len + one.len + strlen(", 999 more)") > WIDTH)
 			break;
 		e = buf_append(&b, one.data, one.len);
 	}
 	if (e >= 0)
-		e = named < count ? buf_printf(&b, "%s%zu more)", named ? ", " : "", count - named) : buf_printf(&b, ")");
+		e = named < count ? buf_printf(&b, "%s%zu more)", named ? ", " : "", count - named)
+				  : buf_printf(&b, ")");
 	return e < 0 ? e : line(&b);
 }
 
 /* The sum of the rows from `from` on, as one. hist_free() it. */
-static int sum_rows(const struct rollup_row *const *rows, size_t from, size_t count, struct rollup_row *ret)
+static int sum_rows(const struct rollup_row *const *rows, size_t from, size_t count,
+		    struct rollup_row *ret)
 {
 	*ret = (struct rollup_row){.op = -1};
 	for (size_t i = from; i < count; i++) {
@@ -457,8 +488,8 @@ static int print_operations(const struct report *r, const struct totals *t)
 		return e;
 	if (!count && !t->wait_calls && !t->other_calls)
 		return 0;
-	section("OPERATIONS          calls       errors     bytes     time % I/O    p50    p99    max  "
-	        FORMAT_SPARK_TITLE);
+	section("OPERATIONS          calls       errors     bytes     time % I/O    p50    p99    "
+		"max  " FORMAT_SPARK_TITLE);
 	shown = count <= OP_LINES ? count : OP_LINES - 1;
 	for (size_t i = 0; i < shown && e >= 0; i++)
 		e = op_line(r, report_op_name(rows[i]->op, name), rows[i]->op, rows[i], t->io_ns);
@@ -495,7 +526,8 @@ static bool map_file(void *arg, struct rollup_row *key)
 	return key->file_id >= 0;
 }
 
-/* What a line of one operation on one file says at its end: how it was done. A rate of a few calls says nothing. */
+/* What a line of one operation on one file says at its end: how it was done. A rate of a few calls
+ * says nothing. */
 static void manner(const struct report *r, const struct rollup_row *row, char *out, size_t size)
 {
 	uint64_t good = row->calls - row->errors;
@@ -504,16 +536,20 @@ static void manner(const struct report *r, const struct rollup_row *row, char *o
 	if (row->bytes && good && often && row->bytes / good >= 1000 * 1024)
 		snprintf(out, size, "%.16s each", format_size(row->bytes / good).s);
 	else if (row->bytes && good)
-		snprintf(out, size, "%.16s each%s%.16s", format_size(row->bytes / good).s, often ? ", " : "",
-		         often ? format_rate(row->bytes, r->to - r->from, true).s : "");
+		snprintf(out, size, "%.16s each%s%.16s", format_size(row->bytes / good).s,
+			 often ? ", " : "",
+			 often ? format_rate(row->bytes, r->to - r->from, true).s : "");
 	else
-		snprintf(out, size, "%.24s", often ? format_rate(row->calls, r->to - r->from, false).s : "");
+		snprintf(out, size, "%.24s",
+			 often ? format_rate(row->calls, r->to - r->from, false).s : "");
 }
 
-static int file_op_line(const struct report *r, const struct regroup *g, const struct rollup_row *row)
+static int file_op_line(const struct report *r, const struct regroup *g,
+			const struct rollup_row *row)
 {
 	_cleanup_buf_ struct buf b = {0};
-	struct bytes comm = row->thread_id >= 0 ? g->comms.groups[row->thread_id].name : (struct bytes){NULL, 0};
+	struct bytes comm = row->thread_id >= 0 ? g->comms.groups[row->thread_id].name
+						: (struct bytes){NULL, 0};
 	char op[32], how[64];
 	int e = buf_printf(&b, "    %-12.15s ", report_op_name(row->op, op));
 
@@ -522,8 +558,9 @@ static int file_op_line(const struct report *r, const struct regroup *g, const s
 		e = padded(&b, comm, 16);
 	if (e >= 0)
 		e = buf_printf(&b, " %11s %10s %9s %7s  %s", format_count(row->calls).s,
-		               row->bytes ? format_size(row->bytes).s : "-", report_time(row->time_ns).s,
-		               format_dur(report_quantile(row, 0.99), 2).s, how);
+			       row->bytes ? format_size(row->bytes).s : "-",
+			       report_time(row->time_ns).s,
+			       format_dur(report_quantile(row, 0.99), 2).s, how);
 	return e < 0 ? e : line(&b);
 }
 
@@ -535,15 +572,18 @@ static int file_name_line(const struct group *g)
 
 	if (e >= 0)
 		e = format_path(&b, g->name.data, g->name.len, WIDTH - 30);
-	if (e >= 0 && g->members > 1 && (clients || (g->name.len > 3 && !memcmp(g->name.data, "to ", 3))))
+	if (e >= 0 && g->members > 1 &&
+	    (clients || (g->name.len > 3 && !memcmp(g->name.data, "to ", 3))))
 		e = buf_printf(&b, " (%s connections)", format_count(g->members).s);
 	return e < 0 ? e : line(&b);
 }
 
 /* The operations of one file, most time first, at most `lines` of them. */
-static int file_ops(const struct report *r, const struct regroup *g, const struct rollup *all, int64_t file, size_t lines)
+static int file_ops(const struct report *r, const struct regroup *g, const struct rollup *all,
+		    int64_t file, size_t lines)
 {
-	_cleanup_free_ const struct rollup_row **rows = calloc(rollup_count(all) + 1, sizeof(*rows));
+	_cleanup_free_ const struct rollup_row **rows =
+		calloc(rollup_count(all) + 1, sizeof(*rows));
 	size_t count = 0;
 	int e = 0;
 
@@ -567,11 +607,12 @@ static int others_line(const struct rollup_row *const *rows, size_t from, size_t
 	int e = sum_rows(rows, from, count, &rest);
 
 	snprintf(name, sizeof(name), "%.14s other%s", format_count(count - from).s,
-	         count - from == 1 ? "" : " files and peers");
+		 count - from == 1 ? "" : " files and peers");
 	if (e >= 0)
 		e = buf_printf(&b, "  %-32s%11s %10s %9s %7s", name, format_count(rest.calls).s,
-		               rest.bytes ? format_size(rest.bytes).s : "-", report_time(rest.time_ns).s,
-		               format_dur(report_quantile(&rest, 0.99), 2).s);
+			       rest.bytes ? format_size(rest.bytes).s : "-",
+			       report_time(rest.time_ns).s,
+			       format_dur(report_quantile(&rest, 0.99), 2).s);
 	hist_free(&rest.hist);
 	return e < 0 ? e : line(&b);
 }
@@ -589,16 +630,19 @@ static int print_files(const struct report *r)
 {
 	_cleanup_(rollup_freep) struct rollup *all = NULL, *files = NULL;
 	_cleanup_free_ const struct rollup_row **rows = NULL;
-	struct regroup g = {{.report = r, .fn = group_file, .members = true}, {.report = r, .fn = group_comm}};
+	struct regroup g = {{.report = r, .fn = group_file, .members = true},
+			    {.report = r, .fn = group_comm}};
 	size_t count = 0, lines = FILE_LINES, i = 0;
-	int e = rollup_regroup(r->scan.rollup, ROLLUP_FILE | ROLLUP_OP | ROLLUP_THREAD, map_file, &g, &all);
+	int e = rollup_regroup(r->scan.rollup, ROLLUP_FILE | ROLLUP_OP | ROLLUP_THREAD, map_file,
+			       &g, &all);
 
 	if (e >= 0)
 		e = rollup_project(all, ROLLUP_FILE, &files);
 	if (e >= 0)
 		e = sorted_rows(files, NULL, row_order, &rows, &count);
 	if (e >= 0 && count)
-		section("FILES AND PEERS                         calls      bytes      time     p99");
+		section("FILES AND PEERS                         calls      bytes      time     "
+			"p99");
 	for (; e >= 0 && i < count; i++) {
 		size_t ops = MIN(ops_of(all, rows[i]->file_id), i < 2 ? (size_t)3 : (size_t)1);
 
@@ -636,8 +680,9 @@ static int print_slowest(const struct report *r)
 
 		e = report_comm(r, batch_get(b, OP_THREAD_ID, i, -1), &comm);
 		if (e >= 0)
-			e = buf_printf(&text, "%8s %10s  ", format_dur(batch_get(b, OP_DUR, i, 0), 3).s,
-			               format_rel(start - r->first, 3).s);
+			e = buf_printf(&text, "%8s %10s  ",
+				       format_dur(batch_get(b, OP_DUR, i, 0), 3).s,
+				       format_rel(start - r->first, 3).s);
 		if (e >= 0)
 			e = format_pad(&text, buf_str(&comm), 16, false);
 		if (e >= 0)
@@ -668,8 +713,9 @@ static int print_running(const struct report *r)
 		if (e >= 0)
 			e = report_comm(r, batch_get(b, OP_THREAD_ID, shown, -1), &one);
 		if (e >= 0)
-			e = buf_printf(&one, " %s %s", report_op_name(batch_get(b, OP_OP, shown, -1), op),
-			               format_time(batch_get(b, OP_DUR, shown, -1)).s);
+			e = buf_printf(&one, " %s %s",
+				       report_op_name(batch_get(b, OP_OP, shown, -1), op),
+				       format_time(batch_get(b, OP_DUR, shown, -1)).s);
 		if (e < 0 || format_width(buf_str(&out)) + format_width(buf_str(&one)) + 14 > WIDTH)
 			break;
 		e = buf_append(&out, one.data, one.len);
@@ -694,10 +740,12 @@ static int print_next(const struct report *r, const struct totals *t)
 	for (size_t i = 0; i < rollup_count(r->scan.rollup); i++)
 		errors += rollup_row(r->scan.rollup, i)->errors;
 	if (!t->calls)
-		e = buf_printf(&b, "NEXT   nothing was recorded here: weir doctor says what can be");
+		e = buf_printf(&b,
+			       "NEXT   nothing was recorded here: weir doctor says what can be");
 	else
-		e = buf_printf(&b, "NEXT   weir report slow%s%s   weir report files%s%s%s%s%s", sep, in, sep, in,
-		               errors ? "   weir report errors" : "", errors ? sep : "", errors ? in : "");
+		e = buf_printf(&b, "NEXT   weir report slow%s%s   weir report files%s%s%s%s%s", sep,
+			       in, sep, in, errors ? "   weir report errors" : "",
+			       errors ? sep : "", errors ? in : "");
 	printf("\n");
 	return e < 0 ? e : line(&b);
 }

@@ -9,7 +9,8 @@
 
 /* ---- text ---- */
 
-static void text_cell(const struct report *r, struct table *out, const struct value_column *c, const struct value *v)
+static void text_cell(const struct report *r, struct table *out, const struct value_column *c,
+		      const struct value *v)
 {
 	if (v->null) {
 		table_cell(out, "-");
@@ -54,10 +55,12 @@ static void warn_loss(const struct report *r)
 	store_damage(r->store, &damage);
 	if (r->loss.lost || r->loss.lost_unknown)
 		printf("%sLOST %s%s calls: figures may be too low%s\n", text_style(TEXT_RED),
-		       r->loss.lost_unknown ? "at least " : "", format_count(r->loss.lost).s, text_style(TEXT_PLAIN));
+		       r->loss.lost_unknown ? "at least " : "", format_count(r->loss.lost).s,
+		       text_style(TEXT_PLAIN));
 	if (damage.blocks)
-		printf("%sDAMAGED %s blocks, %s rows: %s%s\n", text_style(TEXT_RED), format_count(damage.blocks).s,
-		       format_count(damage.rows).s, damage.first, text_style(TEXT_PLAIN));
+		printf("%sDAMAGED %s blocks, %s rows: %s%s\n", text_style(TEXT_RED),
+		       format_count(damage.blocks).s, format_count(damage.rows).s, damage.first,
+		       text_style(TEXT_PLAIN));
 }
 
 int report_table(struct report *r, const char *which, struct error *err)
@@ -76,8 +79,10 @@ int report_table(struct report *r, const char *which, struct error *err)
 		bool text = type == VALUE_TEXT || type == VALUE_SPARK;
 
 		if (!t.columns[c].json_only)
-			columns[out.column_count++] = (struct table_column){.title = t.columns[c].name, .right = !text,
-				.shrinks = c + 1 == t.column_count};
+			columns[out.column_count++] =
+				(struct table_column){.title = t.columns[c].name,
+						      .right = !text,
+						      .shrinks = c + 1 == t.column_count};
 	}
 	rows = MIN(values_rows(&t), max);
 	for (size_t i = 0; i < rows; i++) {
@@ -90,7 +95,8 @@ int report_table(struct report *r, const char *which, struct error *err)
 	/* A pipe gets names whole. */
 	e = table_print(&out, stdout, rows, text_terminal() ? text_width() : 0);
 	if (e >= 0 && rows < values_rows(&t))
-		printf("... %s more rows: --head N, or into a pipe\n", format_count(values_rows(&t) - rows).s);
+		printf("... %s more rows: --head N, or into a pipe\n",
+		       format_count(values_rows(&t) - rows).s);
 	return e < 0 ? error_errno(err, e, "report %s", which) : 0;
 }
 
@@ -107,7 +113,8 @@ static json_t *json_bytes(const char *text, size_t len)
 	return json_string(buf_str(&safe));
 }
 
-static json_t *json_value(const struct report *r, const struct value_column *c, const struct value *v)
+static json_t *json_value(const struct report *r, const struct value_column *c,
+			  const struct value *v)
 {
 	if (v->null)
 		return json_null();
@@ -120,8 +127,9 @@ static json_t *json_value(const struct report *r, const struct value_column *c, 
 static const char *column_type(enum value_type t)
 {
 	static const char *const names[] = {
-		[VALUE_TEXT] = "text", [VALUE_COUNT] = "int", [VALUE_INT] = "int", [VALUE_SIZE] = "size", [VALUE_DUR] = "dur", [VALUE_QUANTILE] = "dur",
-		[VALUE_TIME] = "dur", [VALUE_AT] = "time", [VALUE_SPARK] = "text",
+		[VALUE_TEXT] = "text", [VALUE_COUNT] = "int", [VALUE_INT] = "int",
+		[VALUE_SIZE] = "size", [VALUE_DUR] = "dur",   [VALUE_QUANTILE] = "dur",
+		[VALUE_TIME] = "dur",  [VALUE_AT] = "time",   [VALUE_SPARK] = "text",
 	};
 
 	return names[t];
@@ -143,9 +151,10 @@ static int json_table(struct report *r, const char *which, json_t *to, struct er
 	json_object_set_new(to, "rows", rows);
 	for (size_t c = 0; e >= 0 && c < t.column_count; c++) {
 		if (!t.columns[c].text_only)
-			json_array_append_new(columns, json_pack("{s:s, s:s, s:s}", "name", t.columns[c].name, "type",
-			                                         column_type(t.columns[c].type), "unit",
-			                                         column_unit(t.columns[c].type)));
+			json_array_append_new(
+				columns, json_pack("{s:s, s:s, s:s}", "name", t.columns[c].name,
+						   "type", column_type(t.columns[c].type), "unit",
+						   column_unit(t.columns[c].type)));
 	}
 	for (size_t i = 0; e >= 0 && i < values_rows(&t); i++) {
 		json_t *row = json_object();
@@ -153,7 +162,8 @@ static int json_table(struct report *r, const char *which, json_t *to, struct er
 		for (size_t c = 0; c < t.column_count; c++) {
 			if (!t.columns[c].text_only)
 				json_object_set_new(row, t.columns[c].name,
-				                    json_value(r, &t.columns[c], &t.cells[i * t.column_count + c]));
+						    json_value(r, &t.columns[c],
+							       &t.cells[i * t.column_count + c]));
 		}
 		if (json_array_append_new(rows, row) < 0)
 			e = error_errno(err, -ENOMEM, "JSON");
@@ -169,11 +179,12 @@ static json_t *json_loss(const struct report *r)
 	store_damage(r->store, &damage);
 	for (int c = 0; c < CAUSE_COUNT; c++) {
 		if (r->loss.events[c] || r->loss.unknown[c])
-			json_object_set_new(causes, vocab_word("cause", c), json_integer((json_int_t)r->loss.events[c]));
+			json_object_set_new(causes, vocab_word("cause", c),
+					    json_integer((json_int_t)r->loss.events[c]));
 	}
-	return json_pack("{s:I, s:o, s:b, s:I, s:I}", "events", (json_int_t)r->loss.lost, "causes", causes, "at_least",
-	                 (int)r->loss.lost_unknown, "damaged_blocks", (json_int_t)damage.blocks, "damaged_rows",
-	                 (json_int_t)damage.rows);
+	return json_pack("{s:I, s:o, s:b, s:I, s:I}", "events", (json_int_t)r->loss.lost, "causes",
+			 causes, "at_least", (int)r->loss.lost_unknown, "damaged_blocks",
+			 (json_int_t)damage.blocks, "damaged_rows", (json_int_t)damage.rows);
 }
 
 /* What the page says about the whole trace, for a document without a table's name. */
@@ -185,10 +196,12 @@ static json_t *json_trace(const struct report *r)
 		calls += rollup_row(r->scan.rollup, i)->calls;
 		bytes += rollup_row(r->scan.rollup, i)->bytes;
 	}
-	return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I}", "path",
-	                 json_bytes(store_trace_path(r->store, 0), strlen(store_trace_path(r->store, 0))), "size",
-	                 (json_int_t)store_bytes(r->store), "dur", (json_int_t)(r->last - r->first), "calls",
-	                 (json_int_t)calls, "bytes", (json_int_t)bytes, "running", (json_int_t)r->scan.running->rows);
+	return json_pack(
+		"{s:o, s:I, s:I, s:I, s:I, s:I}", "path",
+		json_bytes(store_trace_path(r->store, 0), strlen(store_trace_path(r->store, 0))),
+		"size", (json_int_t)store_bytes(r->store), "dur", (json_int_t)(r->last - r->first),
+		"calls", (json_int_t)calls, "bytes", (json_int_t)bytes, "running",
+		(json_int_t)r->scan.running->rows);
 }
 
 int report_json(struct report *r, const char *which, struct error *err)

@@ -48,7 +48,8 @@ static int move_old(const char *path, struct error *err)
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT ? 0 : error_errno(err, -errno, "-o %s", path);
 	if (!S_ISREG(st.st_mode))
-		return error_set(err, -EINVAL, "-o %s: exists and is not a plain file; name another", path);
+		return error_set(err, -EINVAL,
+				 "-o %s: exists and is not a plain file; name another", path);
 	if (asprintf(&old, "%s.old", path) < 0) {
 		old = NULL;
 		return error_set(err, -ENOMEM, "out of memory");
@@ -75,7 +76,8 @@ static int pump(struct source *source, struct pipeline *p, struct error *err)
 	return r < 0 ? r : 0;
 }
 
-static int write_trace(const struct synth_opts *o, const struct synth_options *synth, struct error *err)
+static int write_trace(const struct synth_opts *o, const struct synth_options *synth,
+		       struct error *err)
 {
 	_cleanup_(pipeline_free) struct pipeline p = {0};
 	_cleanup_(source_freep) struct source *source = NULL;
@@ -102,9 +104,10 @@ static int write_trace(const struct synth_opts *o, const struct synth_options *s
 	store_writer_stats(p.writer, &stats);
 	r = store_close(TAKE_PTR(p.writer), err);
 	if (r >= 0 && !o->quiet)
-		fprintf(stderr, "weir: %s   %s synthetic calls (%s, seed %lld)   %s   in %s\n", o->output,
-		        format_count(stats.rows[TABLE_OP]).s, synth_profile_name(synth->profile), (long long)o->seed,
-		        format_size(stats.bytes).s, format_time(clock_monotonic_ns() - began).s);
+		fprintf(stderr, "weir: %s   %s synthetic calls (%s, seed %lld)   %s   in %s\n",
+			o->output, format_count(stats.rows[TABLE_OP]).s,
+			synth_profile_name(synth->profile), (long long)o->seed,
+			format_size(stats.bytes).s, format_time(clock_monotonic_ns() - began).s);
 	return r;
 }
 
@@ -116,7 +119,9 @@ static int run(const void *opts, int argc, char **argv)
 	int profile = o.profile ? synth_profile_find(o.profile) : SYNTH_MIXED;
 
 	if (profile < 0)
-		return fail_usage("synth: no profile '%.80s'; there are mixed, redis, rocksdb, fio, network, hostile", o.profile);
+		return fail_usage("synth: no profile '%.80s'; there are mixed, redis, rocksdb, "
+				  "fio, network, hostile",
+				  o.profile);
 	if (o.rows < 0)
 		return fail_usage("synth: --rows %lld: must not be negative", (long long)o.rows);
 	o.output = o.output ? o.output : TRACE_DEFAULT;
@@ -128,19 +133,26 @@ static int run(const void *opts, int argc, char **argv)
 }
 
 static const struct option options[] = {
-	{'o', "output", OPTION_STRING, "TRACE", "write this trace; an existing one is moved to TRACE.old (default: weir.trace)",
+	{'o', "output", OPTION_STRING, "TRACE",
+	 "write this trace; an existing one is moved to TRACE.old (default: weir.trace)",
 	 offsetof(struct synth_opts, output)},
-	{'n', "rows", OPTION_INT, "N", "so many calls (default: 1,000,000)", offsetof(struct synth_opts, rows)},
-	{'s', "seed", OPTION_INT, "N", "the same number gives the same calls (default: 1)", offsetof(struct synth_opts, seed)},
-	{0, "profile", OPTION_STRING, "NAME", "mixed (default), redis, rocksdb, fio, network or hostile",
+	{'n', "rows", OPTION_INT, "N", "so many calls (default: 1,000,000)",
+	 offsetof(struct synth_opts, rows)},
+	{'s', "seed", OPTION_INT, "N", "the same number gives the same calls (default: 1)",
+	 offsetof(struct synth_opts, seed)},
+	{0, "profile", OPTION_STRING, "NAME",
+	 "mixed (default), redis, rocksdb, fio, network or hostile",
 	 offsetof(struct synth_opts, profile)},
-	{'q', "quiet", OPTION_FLAG, NULL, "say nothing at the end", offsetof(struct synth_opts, quiet)},
+	{'q', "quiet", OPTION_FLAG, NULL, "say nothing at the end",
+	 offsetof(struct synth_opts, quiet)},
 	{0},
 };
 
 static const struct command_example examples[] = {
-	{"weir synth -o big.trace --rows 10000000 --seed 7", "ten million calls to try commands on"},
-	{"weir synth -o bad.trace --rows 100000 --profile hostile", "names and values that break careless readers"},
+	{"weir synth -o big.trace --rows 10000000 --seed 7",
+	 "ten million calls to try commands on"},
+	{"weir synth -o bad.trace --rows 100000 --profile hostile",
+	 "names and values that break careless readers"},
 	{0},
 };
 
@@ -148,9 +160,10 @@ const struct command command_synth = {
 	.name = "synth",
 	.summary = "write a synthetic trace, for tests and for trying things",
 	.usage = "[-o TRACE] [--rows N] [--seed S] [--profile NAME]",
-	.description =
-		"Writes a trace of calls that nobody made: streams like those of Redis, RocksDB, fio and a web server, or "
-		"hostile ones. The same rows, seed and profile give the same calls on every machine.",
+	.description = "Writes a trace of calls that nobody made: streams like those of Redis, "
+		       "RocksDB, fio and a web server, or "
+		       "hostile ones. The same rows, seed and profile give the same calls on every "
+		       "machine.",
 	.options = options,
 	.options_size = sizeof(struct synth_opts),
 	.examples = examples,

@@ -211,7 +211,8 @@ int hist_unpack(struct hist *h, const uint8_t *data, size_t len)
 		if (p)
 			p = get_varint(p, end, &n);
 		/* Ascending, each used: anything else was not written by hist_pack(). */
-		if (!p || !n || (!first && !step) || step >= HIST_BUCKETS || bucket + step >= HIST_BUCKETS)
+		if (!p || !n || (!first && !step) || step >= HIST_BUCKETS ||
+		    bucket + step >= HIST_BUCKETS)
 			return -EBADMSG;
 		bucket += step;
 		first = false;

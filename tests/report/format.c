@@ -68,8 +68,10 @@ static void check_path(const char *text, size_t len, size_t width, const char *w
 
 static void names(void **state)
 {
-	PATH("/srv/redis/appendonlydir/appendonly.aof.1.incr.aof", 40, "/srv/.../appendonly.aof.1.incr.aof");
-	PATH("/srv/redis/appendonlydir/appendonly.aof.1.incr.aof", 60, "/srv/redis/appendonlydir/appendonly.aof.1.incr.aof");
+	PATH("/srv/redis/appendonlydir/appendonly.aof.1.incr.aof", 40,
+	     "/srv/.../appendonly.aof.1.incr.aof");
+	PATH("/srv/redis/appendonlydir/appendonly.aof.1.incr.aof", 60,
+	     "/srv/redis/appendonlydir/appendonly.aof.1.incr.aof");
 	PATH("/a/b\nc\033[2J", 40, "/a/b\\nc\\x1b[2J");
 	PATH("\xff\xfe\xc0\x80", 40, "\\xff\\xfe\\xc0\\x80");
 	PATH("grün", 10, "grün");
@@ -91,7 +93,8 @@ static void spark(void **state)
 
 static void tables(void **state)
 {
-	static const struct table_column columns[] = {{"name", .shrinks = true}, {"n", .right = true}};
+	static const struct table_column columns[] = {{"name", .shrinks = true},
+						      {"n", .right = true}};
 	_cleanup_table_ struct table t = {.columns = columns, .column_count = 2};
 	char out[256] = "";
 	FILE *f = fmemopen(out, sizeof(out), "w");
@@ -103,14 +106,16 @@ static void tables(void **state)
 	assert_int_equal(table_rows(&t), 2);
 	assert_int_equal(table_print(&t, f, SIZE_MAX, 24), 0);
 	fclose(f);
-	assert_string_equal(out, "name                   n\n/one/.../four/five     1\nb                   1000\n");
+	assert_string_equal(
+		out,
+		"name                   n\n/one/.../four/five     1\nb                   1000\n");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers), cmocka_unit_test(durations), cmocka_unit_test(names),
-		cmocka_unit_test(spark), cmocka_unit_test(tables),
+		cmocka_unit_test(spark),   cmocka_unit_test(tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

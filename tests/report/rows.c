@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_rows TRACE: every row of op as a JSON array per line, for plain loops to compare `weir report --json` with. */
+/* report_rows TRACE: every row of op as a JSON array per line, for plain loops to compare `weir
+ * report --json` with. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums over a trace: by summaries, by rows, with every filter, on one and on two threads, compared with plain loops
- * over the rows. And the replay source: the trace of a replayed trace has the same sums.
+ * Sums over a trace: by summaries, by rows, with every filter, on one and on two threads, compared
+ * with plain loops over the rows. And the replay source: the trace of a replayed trace has the same
+ * sums.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,10 +61,16 @@ static int make_traces(void **state)
 	snprintf(trace_path, sizeof(trace_path), "%s/mixed.trace", folder);
 	snprintf(hostile_path, sizeof(hostile_path), "%s/hostile.trace", folder);
 	snprintf(again_path, sizeof(again_path), "%s/again.trace", folder);
-	assert_int_equal(synth_source_new(&mixed, &(struct synth_options){.seed = 3, .rows = ROWS}, &err), 0);
+	assert_int_equal(
+		synth_source_new(&mixed, &(struct synth_options){.seed = 3, .rows = ROWS}, &err),
+		0);
 	pump(mixed, trace_path);
-	assert_int_equal(synth_source_new(&hostile, &(struct synth_options){.profile = SYNTH_HOSTILE, .seed = 3,
-		.rows = ROWS / 10}, &err), 0);
+	assert_int_equal(synth_source_new(&hostile,
+					  &(struct synth_options){.profile = SYNTH_HOSTILE,
+								  .seed = 3,
+								  .rows = ROWS / 10},
+					  &err),
+			 0);
 	pump(hostile, hostile_path);
 	return 0;
 }
@@ -80,7 +87,8 @@ static int remove_traces(void **state)
 /* ---- the plain loops ---- */
 
 struct plain {
-	uint64_t calls[OP_CODE_MAX], errors[OP_CODE_MAX], bytes[OP_CODE_MAX], time_ns[OP_CODE_MAX], max_ns[OP_CODE_MAX];
+	uint64_t calls[OP_CODE_MAX], errors[OP_CODE_MAX], bytes[OP_CODE_MAX], time_ns[OP_CODE_MAX],
+		max_ns[OP_CODE_MAX];
 	uint64_t buckets[OP_CODE_MAX][HIST_BUCKETS];
 	uint64_t running, all;
 };
@@ -92,8 +100,11 @@ static bool plain_takes(const struct scan_filter *f, const struct batch *b, size
 
 	if (!f)
 		return true;
-	end = batch_is_null(b, OP_START, i) ? INT64_MIN : batch_get(b, OP_START, i, 0) + batch_get(b, OP_DUR, i, 0);
-	if (!(batch_get(b, OP_STATUS, i, 0) & STATUS_UNFINISHED) && (end < f->from || (end >= f->to && f->to != INT64_MAX)))
+	end = batch_is_null(b, OP_START, i)
+		      ? INT64_MIN
+		      : batch_get(b, OP_START, i, 0) + batch_get(b, OP_DUR, i, 0);
+	if (!(batch_get(b, OP_STATUS, i, 0) & STATUS_UNFINISHED) &&
+	    (end < f->from || (end >= f->to && f->to != INT64_MAX)))
 		return false;
 	if (f->ops && f->ops->failed_only && batch_is_null(b, OP_ERR, i))
 		return false;
@@ -101,9 +112,11 @@ static bool plain_takes(const struct scan_filter *f, const struct batch *b, size
 		return false;
 	if (f->ops && f->ops->ops_given && !select_op(f->ops, (uint32_t)batch_get(b, OP_OP, i, 0)))
 		return false;
-	if (f->threads && !map_get(f->threads, (uint64_t)batch_get(b, OP_THREAD_ID, i, 1ll << 40), &ignored))
+	if (f->threads &&
+	    !map_get(f->threads, (uint64_t)batch_get(b, OP_THREAD_ID, i, 1ll << 40), &ignored))
 		return false;
-	return !f->files || map_get(f->files, (uint64_t)batch_get(b, OP_FILE_ID, i, 1ll << 50), &ignored) ||
+	return !f->files ||
+	       map_get(f->files, (uint64_t)batch_get(b, OP_FILE_ID, i, 1ll << 50), &ignored) ||
 	       map_get(f->files, (uint64_t)batch_get(b, OP_FILE2_ID, i, 1ll << 50), &ignored);
 }
 
@@ -141,11 +154,15 @@ static void plain_sum(const struct store *s, const struct scan_filter *f, struct
 	}
 }
 
-static void compare(const struct store *s, const struct scan_filter *f, unsigned int threads, bool rows_only,
-                    struct scan_result *ret)
+static void compare(const struct store *s, const struct scan_filter *f, unsigned int threads,
+		    bool rows_only, struct scan_result *ret)
 {
 	struct plain *p = malloc(sizeof(*p));
-	struct scan_options opt = {.keys = ROLLUP_OP, .filter = f, .threads = threads, .slowest = 20, .rows_only = rows_only};
+	struct scan_options opt = {.keys = ROLLUP_OP,
+				   .filter = f,
+				   .threads = threads,
+				   .slowest = 20,
+				   .rows_only = rows_only};
 	struct error err = {0};
 	size_t ops = 0;
 
@@ -165,7 +182,8 @@ static void compare(const struct store *s, const struct scan_filter *f, unsigned
 			total += p->buckets[row->op][k];
 		assert_int_equal(total, hist_total(&row->hist));
 		for (uint32_t k = 0; row->hist.used != UINT32_MAX && k < row->hist.used; k++)
-			assert_int_equal(row->hist.sparse[k].count, p->buckets[row->op][row->hist.sparse[k].bucket]);
+			assert_int_equal(row->hist.sparse[k].count,
+					 p->buckets[row->op][row->hist.sparse[k].bucket]);
 		for (unsigned int k = 0; row->hist.used == UINT32_MAX && k < HIST_BUCKETS; k++)
 			assert_int_equal(row->hist.dense[k], p->buckets[row->op][k]);
 	}
@@ -186,9 +204,12 @@ static void compare_all(const struct store *s, const struct scan_filter *f)
 		compare(s, f, threads, true, &slow);
 		assert_int_equal(fast.slowest->rows, slow.slowest->rows);
 		for (size_t i = 0; i < fast.slowest->rows; i++) {
-			assert_int_equal(batch_get(fast.slowest, OP_DUR, i, 0), batch_get(slow.slowest, OP_DUR, i, 0));
-			assert_int_equal(batch_get(fast.slowest, OP_START, i, 0), batch_get(slow.slowest, OP_START, i, 0));
-			assert_true(i == 0 || batch_get(fast.slowest, OP_DUR, i, 0) <= batch_get(fast.slowest, OP_DUR, i - 1, 0));
+			assert_int_equal(batch_get(fast.slowest, OP_DUR, i, 0),
+					 batch_get(slow.slowest, OP_DUR, i, 0));
+			assert_int_equal(batch_get(fast.slowest, OP_START, i, 0),
+					 batch_get(slow.slowest, OP_START, i, 0));
+			assert_true(i == 0 || batch_get(fast.slowest, OP_DUR, i, 0) <=
+						      batch_get(fast.slowest, OP_DUR, i - 1, 0));
 			assert_int_not_equal(batch_get(fast.slowest, OP_CLASS, i, 0), CLASS_WAIT);
 		}
 	}
@@ -223,7 +244,8 @@ static void ranges(void **state)
 	step = (last - first) / 7;
 	for (int i = 0; i < 7; i++) {
 		struct scan_filter f = {.from = first + i * step, .to = first + (i + 2) * step};
-		struct scan_filter tail = {.from = f.from, .to = INT64_MAX}, head = {.from = INT64_MIN, .to = f.to};
+		struct scan_filter tail = {.from = f.from, .to = INT64_MAX},
+				   head = {.from = INT64_MIN, .to = f.to};
 
 		compare_all(s, &f);
 		compare_all(s, &tail);
@@ -248,7 +270,8 @@ static void selections(void **state)
 	compare_all(s, &(struct scan_filter){INT64_MIN, INT64_MAX, .ops = &some});
 	compare_all(s, &(struct scan_filter){INT64_MIN, INT64_MAX, .threads = &threads});
 	compare_all(s, &(struct scan_filter){INT64_MIN, INT64_MAX, .files = &files});
-	compare_all(s, &(struct scan_filter){INT64_MIN, INT64_MAX, .files = &files, .threads = &threads, .ops = &slow});
+	compare_all(s, &(struct scan_filter){INT64_MIN, INT64_MAX, .files = &files,
+					     .threads = &threads, .ops = &slow});
 	select_free(&some);
 }
 
@@ -266,7 +289,8 @@ static void replayed(void **state)
 	plain_sum(again, NULL, b);
 	assert_memory_equal(a, b, sizeof(*a));
 	assert_int_equal(a->all, ROWS);
-	assert_int_equal(dims_rows(store_dims(s), TABLE_THREAD), dims_rows(store_dims(again), TABLE_THREAD));
+	assert_int_equal(dims_rows(store_dims(s), TABLE_THREAD),
+			 dims_rows(store_dims(again), TABLE_THREAD));
 	free(a);
 	free(b);
 }
@@ -276,7 +300,8 @@ static void regrouped(void **state)
 	_cleanup_(store_freep) struct store *s = open_trace(trace_path);
 	_cleanup_(rollup_freep) struct rollup *by_op = NULL;
 	_cleanup_scan_result_ struct scan_result wide = {0}, narrow = {0};
-	struct scan_options all = {.keys = ROLLUP_OP | ROLLUP_THREAD | ROLLUP_FILE | ROLLUP_ERR | ROLLUP_CLASS | ROLLUP_WINDOW};
+	struct scan_options all = {.keys = ROLLUP_OP | ROLLUP_THREAD | ROLLUP_FILE | ROLLUP_ERR |
+					   ROLLUP_CLASS | ROLLUP_WINDOW};
 	struct scan_options op = {.keys = ROLLUP_OP};
 	struct error err = {0};
 
@@ -286,14 +311,16 @@ static void regrouped(void **state)
 	assert_int_equal(rollup_count(by_op), rollup_count(narrow.rollup));
 	for (size_t i = 0; i < rollup_count(by_op); i++) {
 		for (size_t k = 0; k < rollup_count(narrow.rollup); k++) {
-			const struct rollup_row *x = rollup_row(by_op, i), *y = rollup_row(narrow.rollup, k);
+			const struct rollup_row *x = rollup_row(by_op, i),
+						*y = rollup_row(narrow.rollup, k);
 
 			if (x->op != y->op)
 				continue;
 			assert_int_equal(x->calls, y->calls);
 			assert_int_equal(x->bytes, y->bytes);
 			assert_int_equal(x->time_ns, y->time_ns);
-			assert_int_equal(hist_quantile(&x->hist, 0.99), hist_quantile(&y->hist, 0.99));
+			assert_int_equal(hist_quantile(&x->hist, 0.99),
+					 hist_quantile(&y->hist, 0.99));
 		}
 	}
 }
@@ -301,8 +328,9 @@ static void regrouped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(everything), cmocka_unit_test(hostile), cmocka_unit_test(ranges),
-		cmocka_unit_test(selections), cmocka_unit_test(replayed), cmocka_unit_test(regrouped),
+		cmocka_unit_test(everything), cmocka_unit_test(hostile),
+		cmocka_unit_test(ranges),     cmocka_unit_test(selections),
+		cmocka_unit_test(replayed),   cmocka_unit_test(regrouped),
 	};
 
 	return cmocka_run_group_tests(tests, make_traces, remove_traces);

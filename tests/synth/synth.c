@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The synthetic source: the same seed gives the same rows; the contract of capture/source.h holds. */
+/* The synthetic source: the same seed gives the same rows; the contract of capture/source.h holds.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,9 +57,18 @@ static uint64_t drain(struct source *s, uint64_t want_rows, bool ordered)
 				h = hash_batch(h, set.tables[t]);
 		}
 		for (size_t i = 0; set.tables[TABLE_FILE] && i < set.tables[TABLE_FILE]->rows; i++)
-			assert_int_equal(map_set(&files, (uint64_t)batch_get(set.tables[TABLE_FILE], FILE_ID, i, -1), 1), 0);
-		for (size_t i = 0; set.tables[TABLE_THREAD] && i < set.tables[TABLE_THREAD]->rows; i++)
-			assert_int_equal(map_set(&threads, (uint64_t)batch_get(set.tables[TABLE_THREAD], THREAD_ID, i, -1), 1), 0);
+			assert_int_equal(
+				map_set(&files,
+					(uint64_t)batch_get(set.tables[TABLE_FILE], FILE_ID, i, -1),
+					1),
+				0);
+		for (size_t i = 0; set.tables[TABLE_THREAD] && i < set.tables[TABLE_THREAD]->rows;
+		     i++)
+			assert_int_equal(map_set(&threads,
+						 (uint64_t)batch_get(set.tables[TABLE_THREAD],
+								     THREAD_ID, i, -1),
+						 1),
+					 0);
 		for (size_t i = 0; i < set.tables[TABLE_OP]->rows; i++) {
 			const struct batch *b = set.tables[TABLE_OP];
 			int64_t file = batch_get(b, OP_FILE_ID, i, -1);
@@ -69,7 +79,8 @@ static uint64_t drain(struct source *s, uint64_t want_rows, bool ordered)
 				assert_true(end >= last_end);
 				last_end = end;
 			}
-			assert_true(map_get(&threads, (uint64_t)batch_get(b, OP_THREAD_ID, i, -1), NULL));
+			assert_true(map_get(&threads, (uint64_t)batch_get(b, OP_THREAD_ID, i, -1),
+					    NULL));
 		}
 		rows += set.tables[TABLE_OP]->rows;
 		batch_set_clear(&set);
@@ -81,10 +92,14 @@ static uint64_t drain(struct source *s, uint64_t want_rows, bool ordered)
 static void same_seed(void **state)
 {
 	for (int p = 0; p < SYNTH_PROFILE_COUNT; p++) {
-		_cleanup_(source_freep) struct source *a = open_source((enum synth_profile)p, 7, 50001);
-		_cleanup_(source_freep) struct source *b = open_source((enum synth_profile)p, 7, 50001);
-		_cleanup_(source_freep) struct source *c = open_source((enum synth_profile)p, 8, 50001);
-		uint64_t ha = drain(a, 50001, p != SYNTH_HOSTILE), hb = drain(b, 50001, p != SYNTH_HOSTILE);
+		_cleanup_(source_freep) struct source *a =
+			open_source((enum synth_profile)p, 7, 50001);
+		_cleanup_(source_freep) struct source *b =
+			open_source((enum synth_profile)p, 7, 50001);
+		_cleanup_(source_freep) struct source *c =
+			open_source((enum synth_profile)p, 8, 50001);
+		uint64_t ha = drain(a, 50001, p != SYNTH_HOSTILE),
+			 hb = drain(b, 50001, p != SYNTH_HOSTILE);
 
 		assert_true(ha == hb);
 		assert_true(ha != drain(c, 50001, p != SYNTH_HOSTILE));
@@ -135,8 +150,9 @@ static void names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(same_seed), cmocka_unit_test(few_rows), cmocka_unit_test(fixed_for_ever),
-		cmocka_unit_test(stopped_early), cmocka_unit_test(names),
+		cmocka_unit_test(same_seed),	  cmocka_unit_test(few_rows),
+		cmocka_unit_test(fixed_for_ever), cmocka_unit_test(stopped_early),
+		cmocka_unit_test(names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,8 +27,10 @@ static int place_order(const void *a, const void *b)
 	return (x->row > y->row) - (x->row < y->row);
 }
 
-/* The rows that refs name, all columns, in the order of refs (which is lost). Each block is decoded once. */
-static int fetch(struct scan *scan, struct row_ref *refs, size_t count, struct batch **ret, struct error *err)
+/* The rows that refs name, all columns, in the order of refs (which is lost). Each block is decoded
+ * once. */
+static int fetch(struct scan *scan, struct row_ref *refs, size_t count, struct batch **ret,
+		 struct error *err)
 {
 	_cleanup_(batch_freep) struct batch *found = NULL, *out = NULL;
 	_cleanup_free_ uint32_t *order = calloc(MAX(count, (size_t)1), sizeof(*order));
@@ -146,13 +148,15 @@ static int top_block(struct scan *scan, struct top *t, size_t block)
 		if (t->count == t->max && ref.dur < t->refs[0].dur)
 			continue;
 		if (class_counts(scan->opt, batch_get(b, OP_CLASS, i, CLASS_OTHER)) &&
-		    !(batch_get(b, OP_STATUS, i, 0) & STATUS_UNFINISHED) && scan_filter_op(scan->opt->filter, b, i))
+		    !(batch_get(b, OP_STATUS, i, 0) & STATUS_UNFINISHED) &&
+		    scan_filter_op(scan->opt->filter, b, i))
 			top_offer(t, ref);
 	}
 	return 0;
 }
 
-/* Blocks by their longest call: when the next one cannot hold a slower call than those found, all are found. */
+/* Blocks by their longest call: when the next one cannot hold a slower call than those found, all
+ * are found. */
 static int top_blocks(struct scan *scan, struct top *t, struct error *err)
 {
 	_cleanup_free_ struct row_ref *blocks = calloc(scan->item_count + 1, sizeof(*blocks));
@@ -162,7 +166,9 @@ static int top_blocks(struct scan *scan, struct top *t, struct error *err)
 	for (size_t i = 0; i < scan->item_count; i++) {
 		size_t block = scan->items[i].block;
 
-		blocks[i] = (struct row_ref){(int64_t)MIN(scan->block_max[block], (uint64_t)INT64_MAX), (uint32_t)block, 0};
+		blocks[i] =
+			(struct row_ref){(int64_t)MIN(scan->block_max[block], (uint64_t)INT64_MAX),
+					 (uint32_t)block, 0};
 	}
 	qsort(blocks, scan->item_count, sizeof(*blocks), ref_order);
 	for (size_t i = 0; i < scan->item_count && blocks[i].dur > 0; i++) {

@@ -10,16 +10,16 @@ struct rollup {
 	size_t count, cap;
 	uint32_t *slots; /* row + 1, 0 is free; open addressing, at most half full */
 	size_t slots_cap;
-	size_t last;     /* the row found last: calls come in runs */
+	size_t last; /* the row found last: calls come in runs */
 	uint64_t running;
 	const int64_t *alias; /* see rollup_alias() */
 	uint8_t *seen;
 	size_t alias_count;
 };
 
-const uint64_t rollup_op_columns = 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_THREAD_ID | 1ull << OP_OP |
-                                   1ull << OP_CLASS | 1ull << OP_ERR | 1ull << OP_BYTES | 1ull << OP_FILE_ID |
-                                   1ull << OP_STATUS;
+const uint64_t rollup_op_columns = 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_THREAD_ID |
+				   1ull << OP_OP | 1ull << OP_CLASS | 1ull << OP_ERR |
+				   1ull << OP_BYTES | 1ull << OP_FILE_ID | 1ull << OP_STATUS;
 
 int rollup_new(struct rollup **ret, unsigned int keys)
 {
@@ -63,15 +63,17 @@ uint64_t rollup_running(const struct rollup *r)
 
 static uint64_t key_hash(const struct rollup_row *k)
 {
-	uint64_t h = hash_u64((uint64_t)k->thread_id << 20 ^ (uint64_t)k->op << 4 ^ (uint64_t)k->class);
+	uint64_t h =
+		hash_u64((uint64_t)k->thread_id << 20 ^ (uint64_t)k->op << 4 ^ (uint64_t)k->class);
 
-	return hash_u64(h ^ (uint64_t)k->file_id ^ (uint64_t)k->err << 48 ^ (uint64_t)k->window << 8);
+	return hash_u64(h ^ (uint64_t)k->file_id ^ (uint64_t)k->err << 48 ^
+			(uint64_t)k->window << 8);
 }
 
 static bool key_equal(const struct rollup_row *a, const struct rollup_row *b)
 {
-	return a->op == b->op && a->thread_id == b->thread_id && a->file_id == b->file_id && a->err == b->err &&
-	       a->class == b->class && a->window == b->window;
+	return a->op == b->op && a->thread_id == b->thread_id && a->file_id == b->file_id &&
+	       a->err == b->err && a->class == b->class && a->window == b->window;
 }
 
 static size_t rollup_slot(const struct rollup *r, const struct rollup_row *key)
@@ -121,8 +123,12 @@ static int rollup_find(struct rollup *r, const struct rollup_row *key, struct ro
 		if (e < 0)
 			return e;
 		r->rows[r->count] = (struct rollup_row){
-			.op = key->op, .thread_id = key->thread_id, .file_id = key->file_id,
-			.err = key->err, .class = key->class, .window = key->window,
+			.op = key->op,
+			.thread_id = key->thread_id,
+			.file_id = key->file_id,
+			.err = key->err,
+			.class = key->class,
+			.window = key->window,
 		};
 		r->slots[slot] = (uint32_t)++r->count;
 	}
@@ -177,7 +183,8 @@ int64_t rollup_end(const struct batch *op, size_t row)
 
 	if (batch_is_null(op, OP_START, row))
 		return INT64_MIN;
-	if (__builtin_add_overflow(batch_get(op, OP_START, row, 0), batch_get(op, OP_DUR, row, 0), &end))
+	if (__builtin_add_overflow(batch_get(op, OP_START, row, 0), batch_get(op, OP_DUR, row, 0),
+				   &end))
 		return INT64_MAX;
 	return end;
 }
@@ -192,11 +199,16 @@ static int64_t window_of(int64_t end)
 int rollup_add_op(struct rollup *r, const struct batch *b, size_t row)
 {
 	uint64_t dur = at_least_0(batch_get(b, OP_DUR, row, 0));
-	struct rollup_row key = {
-		.op = batch_get(b, OP_OP, row, -1), .thread_id = batch_get(b, OP_THREAD_ID, row, -1),
-		.file_id = aliased(r, batch_get(b, OP_FILE_ID, row, -1)), .err = batch_get(b, OP_ERR, row, -1),
-		.class = batch_get(b, OP_CLASS, row, -1), .window = -1,
-	}, *to;
+	struct rollup_row key =
+				  {
+					  .op = batch_get(b, OP_OP, row, -1),
+					  .thread_id = batch_get(b, OP_THREAD_ID, row, -1),
+					  .file_id = aliased(r, batch_get(b, OP_FILE_ID, row, -1)),
+					  .err = batch_get(b, OP_ERR, row, -1),
+					  .class = batch_get(b, OP_CLASS, row, -1),
+					  .window = -1,
+				  },
+			  *to;
 	bool failed = key.err > 0;
 	int e;
 
@@ -223,11 +235,17 @@ int rollup_add_summary(struct rollup *r, const struct batch *b, size_t row)
 {
 	uint64_t calls = at_least_0(batch_get(b, SUMMARY_CALLS, row, 0));
 	struct bytes hist = batch_get_bytes(b, SUMMARY_HIST, row);
-	struct rollup_row key = {
-		.op = batch_get(b, SUMMARY_OP, row, -1), .thread_id = batch_get(b, SUMMARY_THREAD_ID, row, -1),
-		.file_id = aliased(r, batch_get(b, SUMMARY_FILE_ID, row, -1)), .err = batch_get(b, SUMMARY_ERR, row, -1),
-		.class = batch_get(b, SUMMARY_CLASS, row, -1), .window = batch_get(b, SUMMARY_WINDOW, row, -1),
-	}, *to;
+	struct rollup_row key =
+				  {
+					  .op = batch_get(b, SUMMARY_OP, row, -1),
+					  .thread_id = batch_get(b, SUMMARY_THREAD_ID, row, -1),
+					  .file_id = aliased(
+						  r, batch_get(b, SUMMARY_FILE_ID, row, -1)),
+					  .err = batch_get(b, SUMMARY_ERR, row, -1),
+					  .class = batch_get(b, SUMMARY_CLASS, row, -1),
+					  .window = batch_get(b, SUMMARY_WINDOW, row, -1),
+				  },
+			  *to;
 	bool failed = key.err > 0;
 	int e;
 
@@ -258,7 +276,8 @@ int rollup_add(struct rollup *r, const struct batch *b)
 
 /* ---- regrouping ---- */
 
-static int rollup_add_row(struct rollup *r, const struct rollup_row *key, const struct rollup_row *sums)
+static int rollup_add_row(struct rollup *r, const struct rollup_row *key,
+			  const struct rollup_row *sums)
 {
 	struct rollup_row *to;
 	int e = rollup_find(r, key, &to);
@@ -286,8 +305,8 @@ int rollup_merge(struct rollup *r, const struct rollup *other)
 	return 0;
 }
 
-int rollup_regroup(const struct rollup *r, unsigned int keys, bool (*map)(void *arg, struct rollup_row *key), void *arg,
-                   struct rollup **ret)
+int rollup_regroup(const struct rollup *r, unsigned int keys,
+		   bool (*map)(void *arg, struct rollup_row *key), void *arg, struct rollup **ret)
 {
 	_cleanup_(rollup_freep) struct rollup *out = NULL;
 	int e = rollup_new(&out, keys);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analysis: one folder per answer to a user's question; streaming passes over batches. May use engine, enrich,
- * store, hist. Never knows where the rows came from.
+ * analysis: one folder per answer to a user's question; streaming passes over batches. May use
+ * engine, enrich, store, hist. Never knows where the rows came from.
  *
- * rollup: count, errors, bytes, time and histogram of op by a key; the pass behind report, stat, top and the pages.
- * Feeds on rows of op or, faster, on rows of summary; both give the same sums.
+ * rollup: count, errors, bytes, time and histogram of op by a key; the pass behind report, stat,
+ * top and the pages. Feeds on rows of op or, faster, on rows of summary; both give the same sums.
  */
 #pragma once
 
@@ -20,7 +20,7 @@
 enum rollup_key {
 	ROLLUP_OP = 1 << 0,
 	ROLLUP_THREAD = 1 << 1, /* thread_id */
-	ROLLUP_FILE = 1 << 2,   /* file_id */
+	ROLLUP_FILE = 1 << 2,	/* file_id */
 	ROLLUP_ERR = 1 << 3,
 	ROLLUP_CLASS = 1 << 4,
 	ROLLUP_WINDOW = 1 << 5, /* 100 ms */
@@ -28,8 +28,8 @@ enum rollup_key {
 
 struct rollup_row {
 	int64_t op, thread_id, file_id, err, class, window; /* -1 where not a key or null */
-	uint64_t calls, errors, bytes, time_ns, max_ns;     /* sums stop at UINT64_MAX */
-	struct hist hist; /* of dur */
+	uint64_t calls, errors, bytes, time_ns, max_ns;	    /* sums stop at UINT64_MAX */
+	struct hist hist;				    /* of dur */
 };
 
 struct rollup;
@@ -38,8 +38,9 @@ int rollup_new(struct rollup **ret, unsigned int keys) _must_check_;
 void rollup_free(struct rollup *r);
 DEFINE_CLEANUP(struct rollup *, rollup_free)
 /*
- * Files that are told as one: from now on a file_id below `count` is taken as alias[file_id] before it becomes a key,
- * and seen[file_id] is set to 1. Both arrays are borrowed. A host with a million connections then has few keys.
+ * Files that are told as one: from now on a file_id below `count` is taken as alias[file_id] before
+ * it becomes a key, and seen[file_id] is set to 1. Both arrays are borrowed. A host with a million
+ * connections then has few keys.
  */
 void rollup_alias(struct rollup *r, const int64_t *alias, uint8_t *seen, size_t count);
 /* Adds every row of an op or summary batch. Unfinished calls count apart: see rollup_running(). */
@@ -55,12 +56,14 @@ const struct rollup_row *rollup_row(const struct rollup *r, size_t i);
 /* Regroups under fewer keys. */
 int rollup_project(const struct rollup *r, unsigned int keys, struct rollup **ret) _must_check_;
 /*
- * Regroups under keys that `map` makes: it gets a copy of each row and may change its key fields (a file to the
- * first version of its inode, a thread to its process); false leaves the row out. Fields that are not in `keys` are
- * ignored; what a field holds afterwards is the caller's business.
+ * Regroups under keys that `map` makes: it gets a copy of each row and may change its key fields (a
+ * file to the first version of its inode, a thread to its process); false leaves the row out.
+ * Fields that are not in `keys` are ignored; what a field holds afterwards is the caller's
+ * business.
  */
-int rollup_regroup(const struct rollup *r, unsigned int keys, bool (*map)(void *arg, struct rollup_row *key), void *arg,
-                   struct rollup **ret) _must_check_;
+int rollup_regroup(const struct rollup *r, unsigned int keys,
+		   bool (*map)(void *arg, struct rollup_row *key), void *arg,
+		   struct rollup **ret) _must_check_;
 uint64_t rollup_running(const struct rollup *r);
 
 /* The end of a call, start + dur, without overflow; INT64_MIN where the start is not known. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scan.c: a rollup over the blocks of a trace, in parallel. The slowest and the running calls: pick.c. */
+/* scan.c: a rollup over the blocks of a trace, in parallel. The slowest and the running calls:
+ * pick.c. */
 #include "analysis/rollup/scan.h"
 
 #include <errno.h>
@@ -25,7 +26,8 @@ static bool filter_call(const struct scan_filter *f, int64_t op, int64_t err)
 {
 	if (!f->ops)
 		return true;
-	return (!f->ops->ops_given || (op >= 0 && select_op(f->ops, (uint32_t)op))) && (!f->ops->failed_only || err > 0);
+	return (!f->ops->ops_given || (op >= 0 && select_op(f->ops, (uint32_t)op))) &&
+	       (!f->ops->failed_only || err > 0);
 }
 
 /* Everything but the time range. */
@@ -34,7 +36,7 @@ static bool filter_what(const struct scan_filter *f, const struct batch *b, size
 	return filter_call(f, batch_get(b, OP_OP, row, -1), batch_get(b, OP_ERR, row, -1)) &&
 	       (!f->ops || batch_get(b, OP_DUR, row, 0) >= f->ops->min_dur_ns) &&
 	       filter_ids(f, batch_get(b, OP_THREAD_ID, row, -1), batch_get(b, OP_FILE_ID, row, -1),
-	                  batch_get(b, OP_FILE2_ID, row, -1));
+			  batch_get(b, OP_FILE2_ID, row, -1));
 }
 
 static bool ended_within(const struct scan_filter *f, int64_t end)
@@ -49,8 +51,10 @@ bool scan_filter_op(const struct scan_filter *f, const struct batch *b, size_t r
 
 static bool filter_summary(const struct scan_filter *f, const struct batch *b, size_t row)
 {
-	return !f || (filter_call(f, batch_get(b, SUMMARY_OP, row, -1), batch_get(b, SUMMARY_ERR, row, -1)) &&
-	              filter_ids(f, batch_get(b, SUMMARY_THREAD_ID, row, -1), batch_get(b, SUMMARY_FILE_ID, row, -1), -1));
+	return !f || (filter_call(f, batch_get(b, SUMMARY_OP, row, -1),
+				  batch_get(b, SUMMARY_ERR, row, -1)) &&
+		      filter_ids(f, batch_get(b, SUMMARY_THREAD_ID, row, -1),
+				 batch_get(b, SUMMARY_FILE_ID, row, -1), -1));
 }
 
 /* ---- what a block can hold ---- */
@@ -70,7 +74,8 @@ static void block_times(const struct store_block *b, int64_t *ret_start, int64_t
 }
 
 /* False where no id of the set (a handful at most; more are not looked at) is in the block. */
-static bool block_has_any(const struct store *s, size_t i, unsigned int column, const struct map *ids)
+static bool block_has_any(const struct store *s, size_t i, unsigned int column,
+			  const struct map *ids)
 {
 	size_t pos = 0;
 	uint64_t id, value;
@@ -104,10 +109,13 @@ static enum how block_how(const struct scan *scan, size_t i)
 	if (f->threads && !block_has_any(scan->store, i, OP_THREAD_ID, f->threads))
 		return HOW_SKIP;
 	/* A second file stands in no id set: without one in the block, the first must be there. */
-	if (f->files && b->nulls[OP_FILE2_ID] == b->rows && !block_has_any(scan->store, i, OP_FILE_ID, f->files))
+	if (f->files && b->nulls[OP_FILE2_ID] == b->rows &&
+	    !block_has_any(scan->store, i, OP_FILE_ID, f->files))
 		return HOW_SKIP;
-	whole = whole && (f->from == INT64_MIN || start >= f->from) && (f->to == INT64_MAX || end < f->to) &&
-	        (!f->ops || b->min[OP_DUR] >= f->ops->min_dur_ns) && (!f->files || b->nulls[OP_FILE2_ID] == b->rows);
+	whole = whole && (f->from == INT64_MIN || start >= f->from) &&
+		(f->to == INT64_MAX || end < f->to) &&
+		(!f->ops || b->min[OP_DUR] >= f->ops->min_dur_ns) &&
+		(!f->files || b->nulls[OP_FILE2_ID] == b->rows);
 	return whole ? HOW_SUMMARY : HOW_ROWS;
 }
 
@@ -115,7 +123,8 @@ static enum how block_how(const struct scan *scan, size_t i)
 
 static int clip_add(struct worker *w, const struct batch *b, size_t row, int64_t ns)
 {
-	uint64_t key = (uint64_t)batch_get(b, OP_THREAD_ID, row, 0) << 4 | ((uint64_t)batch_get(b, OP_CLASS, row, 0) & 15);
+	uint64_t key = (uint64_t)batch_get(b, OP_THREAD_ID, row, 0) << 4 |
+		       ((uint64_t)batch_get(b, OP_CLASS, row, 0) & 15);
 	uint64_t sum = 0;
 
 	map_get(&w->clip, key, &sum);
@@ -123,7 +132,8 @@ static int clip_add(struct worker *w, const struct batch *b, size_t row, int64_t
 }
 
 /* Keeps the time of a call that crosses an edge of the range; see struct scan_result. */
-static int clip_row(struct worker *w, const struct scan_filter *f, const struct batch *b, size_t row, int64_t end)
+static int clip_row(struct worker *w, const struct scan_filter *f, const struct batch *b,
+		    size_t row, int64_t end)
 {
 	int64_t start = batch_get(b, OP_START, row, INT64_MIN);
 	bool counted = ended_within(f, end);
@@ -143,7 +153,8 @@ static int note_running(struct worker *w, size_t block, size_t row, const struct
 		return 0;
 	r = grow((void **)&w->running, &w->running_cap, w->running_count + 1, sizeof(*w->running));
 	if (r >= 0)
-		w->running[w->running_count++] = (struct row_ref){batch_get(b, OP_DUR, row, 0), (uint32_t)block, (uint32_t)row};
+		w->running[w->running_count++] = (struct row_ref){batch_get(b, OP_DUR, row, 0),
+								  (uint32_t)block, (uint32_t)row};
 	return r;
 }
 
@@ -163,7 +174,9 @@ static int add_row(struct worker *w, size_t block, const struct batch *b, size_t
 	if (batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED) {
 		/* Still running at the end of the trace: in the range where that end is. */
 		r = !f || filter_what(f, b, row) ? note_running(w, block, row, b) : 0;
-		return r < 0 ? r : !f || filter_what(f, b, row) ? rollup_add_op(w->rollup, b, row) : 0;
+		return r < 0			      ? r
+		       : !f || filter_what(f, b, row) ? rollup_add_op(w->rollup, b, row)
+						      : 0;
 	}
 	if (f) {
 		if (!filter_what(f, b, row))
@@ -282,8 +295,10 @@ static int pair_blocks(struct scan *scan)
 		const struct store_block *b = store_block(scan->store, i);
 		uint64_t at;
 
-		if (b->table == TABLE_SUMMARY && !b->damaged && b->min[SUMMARY_BLOCK] == b->max[SUMMARY_BLOCK] &&
-		    map_get(&items, (uint64_t)b->trace << 48 | (uint64_t)b->min[SUMMARY_BLOCK], &at))
+		if (b->table == TABLE_SUMMARY && !b->damaged &&
+		    b->min[SUMMARY_BLOCK] == b->max[SUMMARY_BLOCK] &&
+		    map_get(&items, (uint64_t)b->trace << 48 | (uint64_t)b->min[SUMMARY_BLOCK],
+			    &at))
 			scan->items[at].summary = i;
 	}
 	return 0;
@@ -328,7 +343,8 @@ static int worker_prepare(struct scan *scan, struct worker *w)
 		w->seen = calloc(scan->opt->file_alias_count + 1, 1);
 		if (!w->seen)
 			return -ENOMEM;
-		rollup_alias(w->rollup, scan->opt->file_alias, w->seen, scan->opt->file_alias_count);
+		rollup_alias(w->rollup, scan->opt->file_alias, w->seen,
+			     scan->opt->file_alias_count);
 	}
 	return store_cursor_new(&w->cursor, scan->store);
 }
@@ -360,7 +376,8 @@ static void scan_work(struct scan *scan)
 	unsigned int started = 1;
 
 	/* Where a thread cannot be had, the others do its share. */
-	while (started < scan->worker_count && !pthread_create(&threads[started], NULL, work, &scan->workers[started]))
+	while (started < scan->worker_count &&
+	       !pthread_create(&threads[started], NULL, work, &scan->workers[started]))
 		started++;
 	work(&scan->workers[0]);
 	for (unsigned int i = 1; i < started; i++)
@@ -403,7 +420,8 @@ static int scan_collect(struct scan *scan, struct scan_result *ret, struct error
 	return 0;
 }
 
-int scan_run(const struct store *s, const struct scan_options *opt, struct scan_result *ret, struct error *err)
+int scan_run(const struct store *s, const struct scan_options *opt, struct scan_result *ret,
+	     struct error *err)
 {
 	struct scan scan = {.store = s, .opt = opt};
 	int r = scan_prepare(&scan);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.h: a rollup over a trace: by the summaries where they can answer, else by rows, in parallel over blocks. Also
- * finds the slowest calls and those still running.
+ * scan.h: a rollup over a trace: by the summaries where they can answer, else by rows, in parallel
+ * over blocks. Also finds the slowest calls and those still running.
  *
- * A call belongs to a time range when it ended in it; one that never ended belongs to every range. Blocks outside the range, without a chosen id, or without a
- * call that is slow enough are not read. A block whose summary is damaged or missing is read row by row; one that
- * is damaged itself but has its summary is still summed.
+ * A call belongs to a time range when it ended in it; one that never ended belongs to every range.
+ * Blocks outside the range, without a chosen id, or without a call that is slow enough are not
+ * read. A block whose summary is damaged or missing is read row by row; one that is damaged itself
+ * but has its summary is still summed.
  */
 #pragma once
 
@@ -18,38 +19,41 @@
 
 /* Everything given must hold. */
 struct scan_filter {
-	int64_t from, to;           /* the call ended in [from, to); INT64_MIN, INT64_MAX: open */
-	const struct select *ops;   /* its set of operations, failed_only and min_dur_ns; NULL: all */
-	const struct map *threads;  /* thread_id -> anything: those alone; NULL: all */
-	const struct map *files;    /* file_id -> anything: the call's file or its second file; NULL: all */
+	int64_t from, to;	  /* the call ended in [from, to); INT64_MIN, INT64_MAX: open */
+	const struct select *ops; /* its set of operations, failed_only and min_dur_ns; NULL: all */
+	const struct map *threads; /* thread_id -> anything: those alone; NULL: all */
+	const struct map
+		*files; /* file_id -> anything: the call's file or its second file; NULL: all */
 };
 
 struct scan_options {
-	unsigned int keys;          /* enum rollup_key */
+	unsigned int keys;		  /* enum rollup_key */
 	const struct scan_filter *filter; /* NULL: everything */
-	unsigned int threads;       /* 0: as many as there are CPUs */
-	size_t slowest;             /* so many of the slowest calls that are no waiting; 0: none */
-	bool slowest_io;            /* data, meta, sync and net alone */
-	const int64_t *file_alias;  /* see rollup_alias(); NULL: none */
+	unsigned int threads;		  /* 0: as many as there are CPUs */
+	size_t slowest;		   /* so many of the slowest calls that are no waiting; 0: none */
+	bool slowest_io;	   /* data, meta, sync and net alone */
+	const int64_t *file_alias; /* see rollup_alias(); NULL: none */
 	size_t file_alias_count;
-	bool rows_only;             /* leave the summaries aside (tests) */
+	bool rows_only; /* leave the summaries aside (tests) */
 };
 
 struct scan_result {
 	struct rollup *rollup;
 	/*
-	 * What the sums of time must be corrected by to get the time within [from, to): by thread and class, ns. Calls
-	 * that ended later count with what they did before `to`, calls that began earlier lose what was before `from`.
+	 * What the sums of time must be corrected by to get the time within [from, to): by thread
+	 * and class, ns. Calls that ended later count with what they did before `to`, calls that
+	 * began earlier lose what was before `from`.
 	 */
-	struct map clip;            /* thread_id << 4 | class -> int64_t */
-	struct batch *running;      /* rows of op that were unfinished at the end of the trace */
-	struct batch *slowest;      /* rows of op, slowest first */
-	uint8_t *file_seen;         /* by file_id below file_alias_count: 1 where a call named it */
+	struct map clip;       /* thread_id << 4 | class -> int64_t */
+	struct batch *running; /* rows of op that were unfinished at the end of the trace */
+	struct batch *slowest; /* rows of op, slowest first */
+	uint8_t *file_seen;    /* by file_id below file_alias_count: 1 where a call named it */
 	uint64_t blocks_summed, blocks_read, blocks_skipped;
 };
 
 /* 0 or negative; scan_result_free() in either case. */
-int scan_run(const struct store *s, const struct scan_options *opt, struct scan_result *ret, struct error *err);
+int scan_run(const struct store *s, const struct scan_options *opt, struct scan_result *ret,
+	     struct error *err);
 void scan_result_free(struct scan_result *r);
 #define _cleanup_scan_result_ _cleanup_(scan_result_free)
 

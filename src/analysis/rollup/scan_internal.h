@@ -6,7 +6,8 @@
 
 #include "analysis/rollup/scan.h"
 
-#define SCAN_IDS_TRIED_MAX 64 /* ids looked up in the set of every block; more cost more than they save */
+#define SCAN_IDS_TRIED_MAX \
+	64 /* ids looked up in the set of every block; more cost more than they save */
 
 /* A row of a block, with its duration. */
 struct row_ref {
@@ -15,7 +16,7 @@ struct row_ref {
 };
 
 struct item {
-	size_t block;   /* of op */
+	size_t block;	/* of op */
 	size_t summary; /* its summary's block, SIZE_MAX: none */
 };
 
@@ -40,7 +41,8 @@ struct scan {
 	size_t item_count;
 	atomic_size_t next_item;
 	atomic_bool failed;
-	uint64_t *block_max; /* by block: longest chosen call that is no waiting, plus one; each block has one writer */
+	uint64_t *block_max; /* by block: longest chosen call that is no waiting, plus one; each
+				block has one writer */
 	struct worker *workers;
 	unsigned int worker_count;
 };
@@ -48,7 +50,8 @@ struct scan {
 /* True where a call of the class can be among the slowest. */
 static inline bool class_counts(const struct scan_options *opt, int64_t class)
 {
-	return class != CLASS_WAIT && (!opt->slowest_io || (class >= CLASS_DATA && class <= CLASS_NET));
+	return class != CLASS_WAIT &&
+	       (!opt->slowest_io || (class >= CLASS_DATA && class <= CLASS_NET));
 }
 
 /* Fills ret->running and ret->slowest after the work. 0 or negative. */

@@ -7,16 +7,16 @@ struct replay {
 	struct source source;
 	const struct store *store;
 	struct store_cursor *cursor;
-	size_t next;      /* block */
-	bool dimensions;  /* first pass: dimension tables alone */
+	size_t next;	 /* block */
+	bool dimensions; /* first pass: dimension tables alone */
 	bool stopped;
 	struct source_stats stats;
 };
 
 static bool is_dimension(enum table_id table)
 {
-	return table == TABLE_THREAD || table == TABLE_PROCESS || table == TABLE_CGROUP || table == TABLE_HOST ||
-	       table == TABLE_FILE;
+	return table == TABLE_THREAD || table == TABLE_PROCESS || table == TABLE_CGROUP ||
+	       table == TABLE_HOST || table == TABLE_FILE;
 }
 
 static int replay_start(struct source *source, struct error *err)
@@ -72,7 +72,8 @@ static int give_block(struct replay *r, size_t i, struct batch_set *out, struct 
 	return b->rows > 0;
 }
 
-static int replay_read(struct source *source, struct batch_set *out, int timeout_ms, struct error *err)
+static int replay_read(struct source *source, struct batch_set *out, int timeout_ms,
+		       struct error *err)
 {
 	struct replay *r = (struct replay *)source;
 
@@ -119,7 +120,11 @@ static void replay_free(struct source *source)
 }
 
 static const struct source_ops replay_ops = {
-	.name = "replay", .start = replay_start, .read = replay_read, .stop = replay_stop, .stats = replay_stats,
+	.name = "replay",
+	.start = replay_start,
+	.read = replay_read,
+	.stop = replay_stop,
+	.stats = replay_stats,
 	.free = replay_free,
 };
 

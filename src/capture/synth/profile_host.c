@@ -2,9 +2,10 @@
 /*
  * profile_host.c: streams like those of fio, of a web server, and of a walk through folders.
  *
- * fio is fitted as profile_store.c tells: `fio --rw=randrw --rwmixread=70 --bs=4k --ioengine=psync --fsync=128` on two
- * cached files, 105,000 calls. The web server and the walk follow the order of calls that nginx and find make; their
- * durations are those of the same kinds of calls in the other recordings, not recordings of their own.
+ * fio is fitted as profile_store.c tells: `fio --rw=randrw --rwmixread=70 --bs=4k --ioengine=psync
+ * --fsync=128` on two cached files, 105,000 calls. The web server and the walk follow the order of
+ * calls that nginx and find make; their durations are those of the same kinds of calls in the other
+ * recordings, not recordings of their own.
  */
 #include "capture/synth/stream.h"
 
@@ -15,10 +16,11 @@
 static const struct dist fio_think = {{362, 1010, 1339, 2312, 10147, 220000, 900000}};
 static const struct dist fio_read = {{642, 50961, 74050, 123072, 2896645, 5482623, 13859934}};
 static const struct dist fio_write = {{1367, 2273, 2929, 6056, 14284, 52860, 4031163}};
-static const struct dist fio_fsync = {{30209, 138740, 2235304, 6047199, 10923718, 60000000, 165522375}};
+static const struct dist fio_fsync = {
+	{30209, 138740, 2235304, 6047199, 10923718, 60000000, 165522375}};
 #define FIO_FILE_BLOCKS 16384
-#define FIO_BLOCK 4096
-#define FIO_SYNC_EVERY 128
+#define FIO_BLOCK	4096
+#define FIO_SYNC_EVERY	128
 
 static void fio_job(struct stream *s, struct actor *a)
 {
@@ -30,7 +32,8 @@ static void fio_job(struct stream *s, struct actor *a)
 		act_end(a, rng_dist(&a->rng, &fio_fsync), 0);
 		return;
 	}
-	act_begin(a, read ? CALL_PREAD64 : CALL_PWRITE64, CLASS_DATA, rng_dist(&a->rng, &fio_think));
+	act_begin(a, read ? CALL_PREAD64 : CALL_PWRITE64, CLASS_DATA,
+		  rng_dist(&a->rng, &fio_think));
 	act_file(a, 0);
 	act_set(a, OP_SIZE, FIO_BLOCK);
 	act_set(a, OP_POS, (int64_t)rng_below(&a->rng, FIO_FILE_BLOCKS) * FIO_BLOCK);
@@ -47,7 +50,9 @@ void profile_fio(struct stream *s)
 		if (!a)
 			return;
 		snprintf(path, sizeof(path), "/mnt/fio/job.%u.0", i);
-		a->files[0] = stream_file(s, &(struct synth_file){.type = FILE_TYPE_REGULAR, .fs = "ext4", .path = path});
+		a->files[0] = stream_file(s, &(struct synth_file){.type = FILE_TYPE_REGULAR,
+								  .fs = "ext4",
+								  .path = path});
 		a->fds[0] = 5;
 	}
 }
@@ -62,9 +67,19 @@ static const struct dist net_meta = {{500, 900, 1600, 4100, 12000, 40000, 300000
 static const struct dist net_poll = {{500, 2000, 21000, 140000, 900000, 4000000, 12000000}};
 static const struct dist net_bytes = {{90, 400, 3200, 41000, 300000, 1500000, 8000000}};
 
-enum { NET_POLL, NET_ACCEPT, NET_RECV, NET_OPEN, NET_FSTAT, NET_HEAD, NET_BODY, NET_CLOSE_FILE, NET_CLOSE };
+enum {
+	NET_POLL,
+	NET_ACCEPT,
+	NET_RECV,
+	NET_OPEN,
+	NET_FSTAT,
+	NET_HEAD,
+	NET_BODY,
+	NET_CLOSE_FILE,
+	NET_CLOSE
+};
 enum { NET_LISTEN, NET_EPOLL, NET_CONN, NET_FILE0 };
-#define NET_FILES 48
+#define NET_FILES   48
 #define NET_MISSING 0 /* the page that is not there */
 
 static void net_page_call(struct actor *a, enum call call, unsigned int page, int64_t dur)
@@ -86,9 +101,13 @@ static void net_accept_call(struct stream *s, struct actor *a)
 	char peer[48];
 
 	snprintf(peer, sizeof(peer), "10.1.%u.%u:%u", (unsigned int)rng_below(&a->rng, 4),
-	         (unsigned int)rng_below(&a->rng, 250) + 1, 32768 + (unsigned int)rng_below(&a->rng, 28000));
-	a->files[NET_CONN] = stream_file(s, &(struct synth_file){.type = FILE_TYPE_SOCKET, .fs = "sockfs", .family = 2,
-		.local = "10.1.0.1:80", .peer = peer});
+		 (unsigned int)rng_below(&a->rng, 250) + 1,
+		 32768 + (unsigned int)rng_below(&a->rng, 28000));
+	a->files[NET_CONN] = stream_file(s, &(struct synth_file){.type = FILE_TYPE_SOCKET,
+								 .fs = "sockfs",
+								 .family = 2,
+								 .local = "10.1.0.1:80",
+								 .peer = peer});
 	a->fds[NET_CONN] = 12;
 	act_begin(a, CALL_ACCEPT4, CLASS_NET, rng_dist(&a->rng, &net_think));
 	act_file(a, NET_LISTEN);
@@ -98,7 +117,8 @@ static void net_accept_call(struct stream *s, struct actor *a)
 	act_end(a, rng_dist(&a->rng, &net_accept), a->fds[NET_CONN]);
 }
 
-static void net_move(struct actor *a, enum call call, const struct dist *dur, int64_t size, int64_t bytes)
+static void net_move(struct actor *a, enum call call, const struct dist *dur, int64_t size,
+		     int64_t bytes)
 {
 	act_begin(a, call, CLASS_NET, rng_dist(&a->rng, &net_think));
 	act_file(a, NET_CONN);
@@ -176,19 +196,29 @@ void profile_network(struct stream *s)
 		if (!workers[i])
 			return;
 		workers[i]->fds[NET_LISTEN] = 6;
-		workers[i]->files[NET_LISTEN] = i ? workers[0]->files[NET_LISTEN] : stream_file(s, &(struct synth_file){
-			.type = FILE_TYPE_SOCKET, .fs = "sockfs", .family = 2, .local = "10.1.0.1:80"});
+		workers[i]->files[NET_LISTEN] =
+			i ? workers[0]->files[NET_LISTEN]
+			  : stream_file(s, &(struct synth_file){.type = FILE_TYPE_SOCKET,
+								.fs = "sockfs",
+								.family = 2,
+								.local = "10.1.0.1:80"});
 		workers[i]->fds[NET_EPOLL] = 8;
-		workers[i]->files[NET_EPOLL] = stream_file(s, &(struct synth_file){.type = FILE_TYPE_ANON,
-			.fs = "anon_inodefs", .path = "anon_inode:[eventpoll]"});
+		workers[i]->files[NET_EPOLL] =
+			stream_file(s, &(struct synth_file){.type = FILE_TYPE_ANON,
+							    .fs = "anon_inodefs",
+							    .path = "anon_inode:[eventpoll]"});
 	}
 	for (unsigned int i = 0; i < NET_FILES; i++) {
 		bool missing = i == NET_MISSING;
 		int64_t key;
 
-		snprintf(path, sizeof(path), missing ? "/var/www/favicon.ico" : "/var/www/page/%02u.html", i);
-		key = stream_file(s, &(struct synth_file){.type = missing ? FILE_TYPE_UNKNOWN : FILE_TYPE_REGULAR,
-			.fs = missing ? NULL : "ext4", .path = path, .name_only = missing});
+		snprintf(path, sizeof(path),
+			 missing ? "/var/www/favicon.ico" : "/var/www/page/%02u.html", i);
+		key = stream_file(s, &(struct synth_file){.type = missing ? FILE_TYPE_UNKNOWN
+									  : FILE_TYPE_REGULAR,
+							  .fs = missing ? NULL : "ext4",
+							  .path = path,
+							  .name_only = missing});
 		for (unsigned int k = 0; k < ARRAY_SIZE(workers); k++) {
 			workers[k]->files[NET_FILE0 + i] = key;
 			workers[k]->fds[NET_FILE0 + i] = 14;
@@ -211,13 +241,16 @@ static int64_t walk_file(struct stream *s, uint32_t folder, unsigned int which)
 
 	if (!*key) {
 		snprintf(path, sizeof(path), "/usr/share/doc/pkg%04u%s", folder, names[which]);
-		*key = stream_file(s, &(struct synth_file){
-			.type = which ? FILE_TYPE_REGULAR : FILE_TYPE_DIRECTORY, .fs = "ext4", .path = path});
+		*key = stream_file(s, &(struct synth_file){.type = which ? FILE_TYPE_REGULAR
+									 : FILE_TYPE_DIRECTORY,
+							   .fs = "ext4",
+							   .path = path});
 	}
 	return *key;
 }
 
-/* Of every folder: open, two getdents64, a stat of every entry (two files and other folders), close. */
+/* Of every folder: open, two getdents64, a stat of every entry (two files and other folders),
+ * close. */
 static void walk_step(struct stream *s, struct actor *a)
 {
 	uint32_t folder;
@@ -246,7 +279,8 @@ static void walk_step(struct stream *s, struct actor *a)
 		folder = a->left % 12 < 2 ? a->count : (a->count + a->left) % SYNTH_FOLDERS;
 		act_begin(a, CALL_NEWFSTATAT, CLASS_META, rng_dist(&a->rng, &walk_think));
 		act_set(a, OP_FD, 4);
-		act_set(a, OP_FILE_ID, walk_file(s, folder, a->left % 12 < 2 ? 1 + a->left % 12 : 0));
+		act_set(a, OP_FILE_ID,
+			walk_file(s, folder, a->left % 12 < 2 ? 1 + a->left % 12 : 0));
 		act_set(a, OP_FLAGS, 0x100);
 		act_end(a, rng_dist(&a->rng, &walk_stat), rng_chance(&a->rng, 5) ? -13 : 0);
 	}

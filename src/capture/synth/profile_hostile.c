@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile_hostile.c: what a careless reader breaks on: names with newlines, escapes, invalid UTF-8, quotes and NUL,
- * paths of 4,095 bytes, empty names; extreme and absent values; ids of threads and inodes used again; a clock that
- * goes back; durations of centuries; operations, classes and errors that nobody knows; losses of every cause.
+ * profile_hostile.c: what a careless reader breaks on: names with newlines, escapes, invalid UTF-8,
+ * quotes and NUL, paths of 4,095 bytes, empty names; extreme and absent values; ids of threads and
+ * inodes used again; a clock that goes back; durations of centuries; operations, classes and errors
+ * that nobody knows; losses of every cause.
  */
 #include "capture/synth/stream.h"
 
@@ -12,13 +13,30 @@
 #define HOSTILE_PATH_MAX 4095
 
 static const char *const hostile_names[] = {
-	"/tmp/new\nline", "/tmp/\033[2J\033[1;31mred", "/tmp/\xff\xfe\xc0\x80", "", "/", "relative", "/tmp/'; drop table op; --",
-	"/tmp/\"quoted\",\\back", "/tmp/\xe2\x80\xaegnp.exe", "/tmp/日本語", "/tmp/tab\there\r", "/tmp/\xed\xa0\x80",
-	"/tmp/%s%n%d", "/tmp/<b>&amp;", "//double//slash/", "/tmp/e\xcc\x81", " ", ".", "/tmp/deleted (deleted)",
+	"/tmp/new\nline",
+	"/tmp/\033[2J\033[1;31mred",
+	"/tmp/\xff\xfe\xc0\x80",
+	"",
+	"/",
+	"relative",
+	"/tmp/'; drop table op; --",
+	"/tmp/\"quoted\",\\back",
+	"/tmp/\xe2\x80\xaegnp.exe",
+	"/tmp/日本語",
+	"/tmp/tab\there\r",
+	"/tmp/\xed\xa0\x80",
+	"/tmp/%s%n%d",
+	"/tmp/<b>&amp;",
+	"//double//slash/",
+	"/tmp/e\xcc\x81",
+	" ",
+	".",
+	"/tmp/deleted (deleted)",
 };
 
 static const int64_t hostile_values[] = {
-	0, 1, -1, INT64_MAX, INT64_MIN, INT32_MAX, INT32_MIN, UINT32_MAX, 4096, -4095, -4096, -512, 1ll << 62, 255, 65536,
+	0,    1,     -1,    INT64_MAX, INT64_MIN, INT32_MAX, INT32_MIN, UINT32_MAX,
+	4096, -4095, -4096, -512,      1ll << 62, 255,	     65536,
 };
 
 static int64_t hostile_value(struct actor *a)
@@ -29,7 +47,8 @@ static int64_t hostile_value(struct actor *a)
 static int64_t hostile_file(struct stream *s, struct actor *a)
 {
 	char longest[HOSTILE_PATH_MAX];
-	struct synth_file f = {.type = (enum file_type)rng_below(&a->rng, FILE_TYPE_COUNT), .fs = "ext4"};
+	struct synth_file f = {.type = (enum file_type)rng_below(&a->rng, FILE_TYPE_COUNT),
+			       .fs = "ext4"};
 
 	f.path = hostile_names[rng_below(&a->rng, ARRAY_SIZE(hostile_names))];
 	/* An inode number is used again by another generation. */
@@ -61,17 +80,20 @@ static int64_t hostile_file(struct stream *s, struct actor *a)
 /* Another version of the thread: the same tid, another name or another task. */
 static void hostile_thread(struct stream *s, struct actor *a)
 {
-	static const char *const names[] = {"a\nb", "\033[7m", "", "\xff\xff", "very long comm!", "((sd-pam))", "kworker/0:1"};
+	static const char *const names[] = {
+		"a\nb", "\033[7m", "", "\xff\xff", "very long comm!", "((sd-pam))", "kworker/0:1"};
 	struct batch *b = NULL;
 	ssize_t row;
 
 	a->thread = s->next_key++;
 	if (batch_set_table(s->out, TABLE_THREAD, &b) < 0 || (row = batch_add_row(b)) < 0 ||
-	    batch_set(b, THREAD_ID, (size_t)row, a->thread) < 0 || batch_set(b, THREAD_TASK, (size_t)row, a->thread) < 0 ||
+	    batch_set(b, THREAD_ID, (size_t)row, a->thread) < 0 ||
+	    batch_set(b, THREAD_TASK, (size_t)row, a->thread) < 0 ||
 	    batch_set(b, THREAD_TID, (size_t)row, a->tid) < 0 ||
 	    batch_set(b, THREAD_PROCESS_ID, (size_t)row, a->process) < 0 ||
 	    batch_set(b, THREAD_SINCE, (size_t)row, a->now) < 0 ||
-	    batch_set_str(b, THREAD_COMM, (size_t)row, names[rng_below(&a->rng, ARRAY_SIZE(names))]) < 0)
+	    batch_set_str(b, THREAD_COMM, (size_t)row,
+			  names[rng_below(&a->rng, ARRAY_SIZE(names))]) < 0)
 		s->error = s->error ? s->error : -ENOMEM;
 }
 
@@ -81,17 +103,20 @@ static void hostile_loss(struct stream *s, struct actor *a)
 	ssize_t row;
 
 	if (batch_set_table(s->out, TABLE_LOSS, &b) < 0 || (row = batch_add_row(b)) < 0 ||
-	    batch_set(b, LOSS_START, (size_t)row, a->now - 1000) < 0 || batch_set(b, LOSS_STOP, (size_t)row, a->now) < 0 ||
+	    batch_set(b, LOSS_START, (size_t)row, a->now - 1000) < 0 ||
+	    batch_set(b, LOSS_STOP, (size_t)row, a->now) < 0 ||
 	    batch_set(b, LOSS_CAUSE, (size_t)row, (int64_t)rng_below(&a->rng, CAUSE_COUNT)) < 0)
 		s->error = s->error ? s->error : -ENOMEM;
-	else if (rng_chance(&a->rng, 800) && batch_set(b, LOSS_EVENTS, (size_t)row, 1 + (int64_t)rng_below(&a->rng, 99)) < 0)
+	else if (rng_chance(&a->rng, 800) &&
+		 batch_set(b, LOSS_EVENTS, (size_t)row, 1 + (int64_t)rng_below(&a->rng, 99)) < 0)
 		s->error = s->error ? s->error : -ENOMEM;
 }
 
 static void hostile_extremes(struct actor *a)
 {
 	static const enum op_column any[] = {
-		OP_FD, OP_POS, OP_SIZE, OP_FLAGS, OP_FD2, OP_POS2, OP_A0, OP_A1, OP_A2, OP_A3, OP_A4, OP_A5, OP_HELD,
+		OP_FD, OP_POS, OP_SIZE, OP_FLAGS, OP_FD2, OP_POS2, OP_A0,
+		OP_A1, OP_A2,  OP_A3,	OP_A4,	  OP_A5,  OP_HELD,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(any); i++) {
@@ -105,7 +130,8 @@ static void hostile_extremes(struct actor *a)
 	if (rng_chance(&a->rng, 20))
 		act_set(a, OP_ERR, 134 + (int64_t)rng_below(&a->rng, 4000));
 	if (rng_chance(&a->rng, 30))
-		act_set(a, OP_STATUS, (int64_t)rng_below(&a->rng, 1024) & ~(int64_t)STATUS_UNFINISHED);
+		act_set(a, OP_STATUS,
+			(int64_t)rng_below(&a->rng, 1024) & ~(int64_t)STATUS_UNFINISHED);
 	if (rng_chance(&a->rng, 20))
 		act_set(a, OP_BYTES, (int64_t)rng_below(&a->rng, 1ull << 32) << 10);
 	if (rng_chance(&a->rng, 20))
@@ -123,7 +149,8 @@ static void hostile_step(struct stream *s, struct actor *a)
 	if (rng_chance(&a->rng, 5))
 		hostile_loss(s, a);
 	act_begin(a, (enum call)rng_below(&a->rng, rng_chance(&a->rng, 50) ? 4096 : 460),
-	          (enum op_class)rng_below(&a->rng, CLASS_COUNT), (int64_t)rng_below(&a->rng, 2000));
+		  (enum op_class)rng_below(&a->rng, CLASS_COUNT),
+		  (int64_t)rng_below(&a->rng, 2000));
 	if (!rng_chance(&a->rng, 300)) {
 		unsigned int slot = (unsigned int)rng_below(&a->rng, SYNTH_FILES_MAX);
 
@@ -131,17 +158,22 @@ static void hostile_step(struct stream *s, struct actor *a)
 			a->files[slot] = hostile_file(s, a);
 			a->serial++;
 		} else if (rng_chance(&a->rng, 20)) {
-			a->files[slot] = stream_rename(s, a->files[slot], hostile_names[rng_below(&a->rng, 4)]);
+			a->files[slot] = stream_rename(s, a->files[slot],
+						       hostile_names[rng_below(&a->rng, 4)]);
 		}
 		a->fds[slot] = slot;
 		act_file(a, slot);
 	}
-	act_end(a, dur, rng_chance(&a->rng, 300) ? hostile_value(a) : (int64_t)rng_below(&a->rng, 4096));
+	act_end(a, dur,
+		rng_chance(&a->rng, 300) ? hostile_value(a) : (int64_t)rng_below(&a->rng, 4096));
 	end = a->end;
 	if (rng_chance(&a->rng, 2))
-		act_set(a, OP_DUR, 3600 * NSEC_PER_SEC * (1 + (int64_t)rng_below(&a->rng, 1000000)));
+		act_set(a, OP_DUR,
+			3600 * NSEC_PER_SEC * (1 + (int64_t)rng_below(&a->rng, 1000000)));
 	if (rng_chance(&a->rng, 10))
-		act_set(a, OP_START, a->v[OP_START] - (int64_t)rng_below(&a->rng, 1000000000)); /* the clock went back */
+		act_set(a, OP_START,
+			a->v[OP_START] -
+				(int64_t)rng_below(&a->rng, 1000000000)); /* the clock went back */
 	hostile_extremes(a);
 	a->now = a->end = end;
 }

@@ -2,14 +2,14 @@
 /*
  * profile_store.c: streams like those of Redis and RocksDB.
  *
- * Fitted to recordings of weir's own kernel source (Linux 6.18, 2 CPUs, ext4 on a virtual disk, November 2026):
- *   redis    redis-server 7.0, appendonly yes, everysec, under `redis-benchmark -t set,get -n 200000 -c 50 -d 100`:
- *            920,000 calls; 4.8 requests per epoll_wait, one append per turn with SETs (137 B each)
- *   rocksdb  db_bench 7.8, fillrandom, readrandom, readrandomwriterandom, 300,000 keys of 100 B, two threads, no
- *            compression: 1,760,000 calls; 61 % pread64 of one 4,003 B block, 36 % write of a 138 B log record,
- *            compaction reads block by block and writes 1 MiB at a time
- * A dist holds the quantiles 0, 10, 50, 90, 99, 99.9 and 100 % of the recorded durations in ns (think: time between
- * two calls of a thread). Extremes that came from an idle start were left out.
+ * Fitted to recordings of weir's own kernel source (Linux 6.18, 2 CPUs, ext4 on a virtual disk,
+ * November 2026): redis    redis-server 7.0, appendonly yes, everysec, under `redis-benchmark -t
+ * set,get -n 200000 -c 50 -d 100`: 920,000 calls; 4.8 requests per epoll_wait, one append per turn
+ * with SETs (137 B each) rocksdb  db_bench 7.8, fillrandom, readrandom, readrandomwriterandom,
+ * 300,000 keys of 100 B, two threads, no compression: 1,760,000 calls; 61 % pread64 of one 4,003 B
+ * block, 36 % write of a 138 B log record, compaction reads block by block and writes 1 MiB at a
+ * time A dist holds the quantiles 0, 10, 50, 90, 99, 99.9 and 100 % of the recorded durations in ns
+ * (think: time between two calls of a thread). Extremes that came from an idle start were left out.
  */
 #include "capture/synth/stream.h"
 
@@ -22,9 +22,18 @@ static const struct dist redis_read = {{340, 689, 765, 1253, 2309, 14140, 171810
 static const struct dist redis_reply = {{549, 615, 690, 1164, 2400, 16000, 2900000}};
 static const struct dist redis_append = {{900, 1200, 1500, 2400, 14000, 50000, 2929998}};
 static const struct dist redis_poll = {{585, 5861, 6189, 180584, 661190, 2000000, 100158277}};
-static const struct dist redis_sync = {{711074, 5000000, 22296868, 119000000, 179442147, 179442147, 179442147}};
+static const struct dist redis_sync = {
+	{711074, 5000000, 22296868, 119000000, 179442147, 179442147, 179442147}};
 
-enum { REDIS_EPOLL, REDIS_READ, REDIS_APPEND, REDIS_REPLY, REDIS_CRON_OPEN, REDIS_CRON_READ, REDIS_CRON_CLOSE };
+enum {
+	REDIS_EPOLL,
+	REDIS_READ,
+	REDIS_APPEND,
+	REDIS_REPLY,
+	REDIS_CRON_OPEN,
+	REDIS_CRON_READ,
+	REDIS_CRON_CLOSE
+};
 enum { REDIS_AOF, REDIS_EPOLL_FD, REDIS_STAT, REDIS_CLIENT0 }; /* slots */
 #define REDIS_CLIENTS 50
 #define REDIS_CRON_NS (100 * NSEC_PER_MSEC)
@@ -45,7 +54,11 @@ static void redis_cron(struct actor *a)
 {
 	bool open = a->state == REDIS_CRON_OPEN, read = a->state == REDIS_CRON_READ;
 
-	act_begin(a, open ? CALL_OPENAT : read ? CALL_READ : CALL_CLOSE, read ? CLASS_DATA : CLASS_META, 400);
+	act_begin(a,
+		  open	 ? CALL_OPENAT
+		  : read ? CALL_READ
+			 : CALL_CLOSE,
+		  read ? CLASS_DATA : CLASS_META, 400);
 	act_file(a, REDIS_STAT);
 	if (read) {
 		act_set(a, OP_SIZE, 4096);
@@ -56,7 +69,8 @@ static void redis_cron(struct actor *a)
 	a->state = open ? REDIS_CRON_READ : read ? REDIS_CRON_CLOSE : REDIS_EPOLL;
 }
 
-static void redis_client_call(struct actor *a, enum call call, const struct dist *dur, int64_t size, int64_t bytes)
+static void redis_client_call(struct actor *a, enum call call, const struct dist *dur, int64_t size,
+			      int64_t bytes)
 {
 	act_begin(a, call, CLASS_DATA, rng_dist(&a->rng, &redis_think));
 	act_file(a, REDIS_CLIENT0 + (unsigned int)((a->serial + a->left) % REDIS_CLIENTS));
@@ -97,7 +111,8 @@ static void redis_main(struct stream *s, struct actor *a)
 		redis_client_call(a, CALL_READ, &redis_read, 16384, a->serial % 2 ? 144 : 36);
 		a->count++;
 		if (--a->left == 0) {
-			/* Half of the requests are SETs, which are appended in one write before the replies. */
+			/* Half of the requests are SETs, which are appended in one write before the
+			 * replies. */
 			a->left = a->count;
 			a->state = a->serial % 2 ? REDIS_APPEND : REDIS_REPLY;
 		}
@@ -106,7 +121,8 @@ static void redis_main(struct stream *s, struct actor *a)
 		redis_append_call(a);
 		return;
 	case REDIS_REPLY:
-		redis_client_call(a, CALL_WRITE, &redis_reply, a->serial % 2 ? 5 : 108, a->serial % 2 ? 5 : 108);
+		redis_client_call(a, CALL_WRITE, &redis_reply, a->serial % 2 ? 5 : 108,
+				  a->serial % 2 ? 5 : 108);
 		if (--a->left == 0) {
 			a->serial++;
 			a->state = REDIS_EPOLL;
@@ -122,7 +138,8 @@ static void redis_bio(struct stream *s, struct actor *a)
 {
 	if (a->state == 0) {
 		act_begin(a, CALL_FUTEX, CLASS_WAIT, 9000);
-		act_end(a, NSEC_PER_SEC - 20 * NSEC_PER_MSEC + (int64_t)rng_below(&a->rng, 8000000), 0);
+		act_end(a, NSEC_PER_SEC - 20 * NSEC_PER_MSEC + (int64_t)rng_below(&a->rng, 8000000),
+			0);
 	} else {
 		act_begin(a, CALL_FDATASYNC, CLASS_SYNC, 4000);
 		act_file(a, 0);
@@ -140,22 +157,33 @@ static void idle(struct stream *s, struct actor *a)
 
 void profile_redis(struct stream *s)
 {
-	struct actor *a = stream_process(s, "redis-server", "redis-server demo.conf", redis_main), *bio;
+	struct actor *a = stream_process(s, "redis-server", "redis-server demo.conf", redis_main),
+		     *bio;
 
 	if (!a)
 		return;
-	a->files[REDIS_AOF] = stream_file(s, &(struct synth_file){.type = FILE_TYPE_REGULAR, .fs = "ext4",
-		.path = "/srv/redis/appendonlydir/appendonly.aof.1.incr.aof"});
+	a->files[REDIS_AOF] = stream_file(
+		s,
+		&(struct synth_file){.type = FILE_TYPE_REGULAR,
+				     .fs = "ext4",
+				     .path = "/srv/redis/appendonlydir/appendonly.aof.1.incr.aof"});
 	a->fds[REDIS_AOF] = 8;
-	a->files[REDIS_EPOLL_FD] = stream_file(s, &(struct synth_file){.type = FILE_TYPE_ANON, .fs = "anon_inodefs",
-		.path = "anon_inode:[eventpoll]"});
+	a->files[REDIS_EPOLL_FD] =
+		stream_file(s, &(struct synth_file){.type = FILE_TYPE_ANON,
+						    .fs = "anon_inodefs",
+						    .path = "anon_inode:[eventpoll]"});
 	a->fds[REDIS_EPOLL_FD] = 5;
-	a->files[REDIS_STAT] = stream_file(s, &(struct synth_file){.type = FILE_TYPE_REGULAR, .fs = "proc",
-		.path = "/proc/30617/stat"});
+	a->files[REDIS_STAT] = stream_file(s, &(struct synth_file){.type = FILE_TYPE_REGULAR,
+								   .fs = "proc",
+								   .path = "/proc/30617/stat"});
 	a->fds[REDIS_STAT] = 9;
 	for (unsigned int i = 0; i < REDIS_CLIENTS; i++) {
-		a->files[REDIS_CLIENT0 + i] = stream_file(s, &(struct synth_file){.type = FILE_TYPE_SOCKET, .fs = "sockfs",
-			.family = 1, .local = "unix:/srv/redis/demo.sock", .peer = "unix:"});
+		a->files[REDIS_CLIENT0 + i] =
+			stream_file(s, &(struct synth_file){.type = FILE_TYPE_SOCKET,
+							    .fs = "sockfs",
+							    .family = 1,
+							    .local = "unix:/srv/redis/demo.sock",
+							    .peer = "unix:"});
 		a->fds[REDIS_CLIENT0 + i] = 10 + i;
 	}
 	bio = stream_thread(s, a, "bio_aof_fsync", redis_bio);
@@ -173,15 +201,17 @@ static const struct dist rocks_get = {{486, 1053, 1330, 1794, 2661, 38654, 42001
 static const struct dist rocks_wal = {{239, 528, 571, 904, 5235, 20690, 98512805}};
 static const struct dist rocks_scan = {{487, 818, 965, 1264, 2869, 30591, 13708384}};
 static const struct dist rocks_compact_think = {{477, 4171, 15019, 23183, 73225, 300000, 16462989}};
-static const struct dist rocks_out = {{91136, 196621, 241639, 831889, 12893100, 16418077, 16418077}};
-static const struct dist rocks_fsync = {{900000, 1500000, 3900000, 30000000, 61000000, 61000000, 61200000}};
+static const struct dist rocks_out = {
+	{91136, 196621, 241639, 831889, 12893100, 16418077, 16418077}};
+static const struct dist rocks_fsync = {
+	{900000, 1500000, 3900000, 30000000, 61000000, 61000000, 61200000}};
 static const struct dist rocks_meta = {{380, 522, 1300, 16000, 130000, 300000, 497885}};
 
 enum { ROCKS_LOG, ROCKS_OUT, ROCKS_SST0 };
-#define ROCKS_SSTS 40
+#define ROCKS_SSTS	     40
 #define ROCKS_BLOCKS_PER_MIB 256
-#define ROCKS_OUTPUT_MIB 4
-#define ROCKS_SST_BYTES (64ll << 20)
+#define ROCKS_OUTPUT_MIB     4
+#define ROCKS_SST_BYTES	     (64ll << 20)
 
 static void rocks_reader(struct stream *s, struct actor *a)
 {
@@ -214,8 +244,10 @@ static void rocks_create(struct stream *s, struct actor *a)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/tmp/rocksdb/%06u.sst", 100 + a->serial++ + (unsigned int)(a->tid - a->pid) * 1000);
-	a->files[ROCKS_OUT] = stream_file(s, &(struct synth_file){.type = FILE_TYPE_REGULAR, .fs = "ext4", .path = path});
+	snprintf(path, sizeof(path), "/tmp/rocksdb/%06u.sst",
+		 100 + a->serial++ + (unsigned int)(a->tid - a->pid) * 1000);
+	a->files[ROCKS_OUT] = stream_file(
+		s, &(struct synth_file){.type = FILE_TYPE_REGULAR, .fs = "ext4", .path = path});
 	a->fds[ROCKS_OUT] = 40 + a->serial % 16;
 	a->pos[ROCKS_OUT] = 0;
 	act_begin(a, CALL_OPENAT, CLASS_META, 40000);
@@ -229,8 +261,11 @@ static void rocks_output(struct actor *a, enum call call)
 {
 	int64_t bytes = call == CALL_WRITE ? 1 << 20 : 0;
 
-	act_begin(a, call, call == CALL_WRITE ? CLASS_DATA : call == CALL_CLOSE ? CLASS_META : CLASS_SYNC,
-	          call == CALL_WRITE ? 700000 + (int64_t)rng_below(&a->rng, 500000) : 2000);
+	act_begin(a, call,
+		  call == CALL_WRITE   ? CLASS_DATA
+		  : call == CALL_CLOSE ? CLASS_META
+				       : CLASS_SYNC,
+		  call == CALL_WRITE ? 700000 + (int64_t)rng_below(&a->rng, 500000) : 2000);
 	act_file(a, ROCKS_OUT);
 	if (bytes) {
 		act_set(a, OP_SIZE, bytes);
@@ -238,8 +273,11 @@ static void rocks_output(struct actor *a, enum call call)
 		act_set(a, OP_BYTES, bytes);
 		a->pos[ROCKS_OUT] += bytes;
 	}
-	act_end(a, rng_dist(&a->rng, call == CALL_WRITE ? &rocks_out : call == CALL_CLOSE ? &rocks_meta : &rocks_fsync),
-	        bytes);
+	act_end(a,
+		rng_dist(&a->rng, call == CALL_WRITE   ? &rocks_out
+				  : call == CALL_CLOSE ? &rocks_meta
+						       : &rocks_fsync),
+		bytes);
 }
 
 static void rocks_unlink(struct stream *s, struct actor *a)
@@ -250,7 +288,8 @@ static void rocks_unlink(struct stream *s, struct actor *a)
 	act_end(a, rng_dist(&a->rng, &rocks_meta), rng_chance(&a->rng, 30) ? -2 : 0);
 }
 
-/* Compaction: a block at a time until there is 1 MiB to write; after ROCKS_OUTPUT_MIB sync, close, unlink an input. */
+/* Compaction: a block at a time until there is 1 MiB to write; after ROCKS_OUTPUT_MIB sync, close,
+ * unlink an input. */
 static void rocks_compact(struct stream *s, struct actor *a)
 {
 	if (a->state == 0) {
@@ -259,10 +298,13 @@ static void rocks_compact(struct stream *s, struct actor *a)
 		a->left = ROCKS_OUTPUT_MIB * ROCKS_BLOCKS_PER_MIB;
 	} else if (a->left) {
 		if (--a->left % ROCKS_BLOCKS_PER_MIB) {
-			act_begin(a, CALL_PREAD64, CLASS_DATA, rng_dist(&a->rng, &rocks_compact_think));
+			act_begin(a, CALL_PREAD64, CLASS_DATA,
+				  rng_dist(&a->rng, &rocks_compact_think));
 			act_file(a, ROCKS_SST0 + a->serial % ROCKS_SSTS);
 			act_set(a, OP_SIZE, 4003);
-			act_set(a, OP_POS, (int64_t)(ROCKS_OUTPUT_MIB * ROCKS_BLOCKS_PER_MIB - a->left) * 4003);
+			act_set(a, OP_POS,
+				(int64_t)(ROCKS_OUTPUT_MIB * ROCKS_BLOCKS_PER_MIB - a->left) *
+					4003);
 			act_set(a, OP_BYTES, 4003);
 			act_end(a, rng_dist(&a->rng, &rocks_scan), 4003);
 		} else {
@@ -288,14 +330,17 @@ static void rocks_flush(struct stream *s, struct actor *a)
 	} else if (a->state == 1) {
 		rocks_create(s, a);
 	} else {
-		rocks_output(a, a->state < 12 ? CALL_WRITE : a->state == 12 ? CALL_FDATASYNC : CALL_CLOSE);
+		rocks_output(a, a->state < 12	 ? CALL_WRITE
+				: a->state == 12 ? CALL_FDATASYNC
+						 : CALL_CLOSE);
 	}
 	a->state = (a->state + 1) % 14;
 }
 
 void profile_rocksdb(struct stream *s)
 {
-	struct actor *a = stream_process(s, "db_bench", "db_bench --benchmarks=readrandomwriterandom", rocks_writer);
+	struct actor *a = stream_process(
+		s, "db_bench", "db_bench --benchmarks=readrandomwriterandom", rocks_writer);
 	struct actor *others[4] = {0};
 	char path[64];
 
@@ -307,14 +352,18 @@ void profile_rocksdb(struct stream *s)
 	others[3] = stream_thread(s, a, "rocksdb:high", rocks_flush);
 	if (s->error)
 		return;
-	a->files[ROCKS_LOG] = stream_file(s, &(struct synth_file){.type = FILE_TYPE_REGULAR, .fs = "ext4",
-		.path = "/tmp/rocksdb/000009.log"});
+	a->files[ROCKS_LOG] =
+		stream_file(s, &(struct synth_file){.type = FILE_TYPE_REGULAR,
+						    .fs = "ext4",
+						    .path = "/tmp/rocksdb/000009.log"});
 	a->fds[ROCKS_LOG] = 7;
 	for (unsigned int i = 0; i < ROCKS_SSTS; i++) {
 		int64_t key;
 
 		snprintf(path, sizeof(path), "/tmp/rocksdb/%06u.sst", 10 + i);
-		key = stream_file(s, &(struct synth_file){.type = FILE_TYPE_REGULAR, .fs = "ext4", .path = path});
+		key = stream_file(s, &(struct synth_file){.type = FILE_TYPE_REGULAR,
+							  .fs = "ext4",
+							  .path = path});
 		for (unsigned int k = 0; k < 4; k++) {
 			others[k]->files[ROCKS_SST0 + i] = key;
 			others[k]->fds[ROCKS_SST0 + i] = 60 + i;

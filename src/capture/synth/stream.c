@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define SYNTH_BATCH_ROWS 16384 /* rows given per source_read() */
-#define SYNTH_HOST_KEY 1
+#define SYNTH_HOST_KEY	 1
 
 static void stream_fail(struct stream *s, int error)
 {
@@ -45,7 +45,8 @@ static struct batch *dim_row(struct stream *s, enum table_id table, size_t *ret_
 	return b;
 }
 
-static void dim_text(struct stream *s, struct batch *b, unsigned int column, size_t row, const char *text)
+static void dim_text(struct stream *s, struct batch *b, unsigned int column, size_t row,
+		     const char *text)
 {
 	if (text)
 		stream_fail(s, batch_set_str(b, column, row, text));
@@ -158,7 +159,7 @@ static void argv_set(struct stream *s, struct batch *b, size_t row, const char *
 }
 
 struct actor *stream_process(struct stream *s, const char *comm, const char *argv,
-                             void (*step)(struct stream *s, struct actor *a))
+			     void (*step)(struct stream *s, struct actor *a))
 {
 	struct actor *a = stream_actor(s, step);
 	struct batch *b;
@@ -183,7 +184,7 @@ struct actor *stream_process(struct stream *s, const char *comm, const char *arg
 }
 
 struct actor *stream_thread(struct stream *s, const struct actor *leader, const char *comm,
-                            void (*step)(struct stream *s, struct actor *a))
+			    void (*step)(struct stream *s, struct actor *a))
 {
 	struct actor *a = stream_actor(s, step);
 
@@ -262,8 +263,9 @@ static int synth_start(struct source *source, struct error *err)
 static void stream_populate(struct stream *s)
 {
 	static void (*const parts[])(struct stream *s) = {
-		[SYNTH_REDIS] = profile_redis, [SYNTH_ROCKSDB] = profile_rocksdb, [SYNTH_FIO] = profile_fio,
-		[SYNTH_NETWORK] = profile_network, [SYNTH_HOSTILE] = profile_hostile,
+		[SYNTH_REDIS] = profile_redis,	   [SYNTH_ROCKSDB] = profile_rocksdb,
+		[SYNTH_FIO] = profile_fio,	   [SYNTH_NETWORK] = profile_network,
+		[SYNTH_HOSTILE] = profile_hostile,
 	};
 
 	host_row(s);
@@ -390,8 +392,9 @@ static void stream_mark(struct stream *s)
 
 	if (!b)
 		return;
-	snprintf(text, sizeof(text), "profile %s, seed %llu, %llu rows", synth_profile_name(s->opt.profile),
-	         (unsigned long long)s->opt.seed, (unsigned long long)s->opt.rows);
+	snprintf(text, sizeof(text), "profile %s, seed %llu, %llu rows",
+		 synth_profile_name(s->opt.profile), (unsigned long long)s->opt.seed,
+		 (unsigned long long)s->opt.rows);
 	dim_int(s, b, MARK_AT, row, s->origin);
 	dim_text(s, b, MARK_NAME, row, "weir.synth");
 	dim_text(s, b, MARK_TEXT, row, text);
@@ -405,7 +408,8 @@ static size_t stream_batch_rows(const struct stream *s)
 	return left <= SYNTH_BATCH_ROWS + SYNTH_ACTORS_MAX ? (size_t)left : SYNTH_BATCH_ROWS;
 }
 
-static int synth_read(struct source *source, struct batch_set *out, int timeout_ms, struct error *err)
+static int synth_read(struct source *source, struct batch_set *out, int timeout_ms,
+		      struct error *err)
 {
 	struct stream *s = (struct stream *)source;
 	_cleanup_(batch_freep) struct batch *b = NULL;
@@ -465,7 +469,12 @@ static void synth_free(struct source *source)
 }
 
 static const struct source_ops synth_ops = {
-	.name = "synth", .start = synth_start, .read = synth_read, .stop = synth_stop, .stats = synth_stats, .free = synth_free,
+	.name = "synth",
+	.start = synth_start,
+	.read = synth_read,
+	.stop = synth_stop,
+	.stats = synth_stats,
+	.free = synth_free,
 };
 
 static const char *const profile_names[] = {

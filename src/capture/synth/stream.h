@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream.h: what the profiles are written with. A stream is a set of actors; an actor is one thread with a clock of
- * its own, a random generator of its own and a step that makes its next call. The stream always gives the call that
- * ends first, so that rows come in the order of their end, as from the kernel.
+ * stream.h: what the profiles are written with. A stream is a set of actors; an actor is one thread
+ * with a clock of its own, a random generator of its own and a step that makes its next call. The
+ * stream always gives the call that ends first, so that rows come in the order of their end, as
+ * from the kernel.
  */
 #pragma once
 
@@ -41,7 +42,8 @@ static inline bool rng_chance(struct rng *r, unsigned int permille)
 	return rng_below(r, 1000) < permille;
 }
 
-/* A distribution as its quantiles: 0, 10, 50, 90, 99, 99.9 and 100 %. Between two of them it is even. */
+/* A distribution as its quantiles: 0, 10, 50, 90, 99, 99.9 and 100 %. Between two of them it is
+ * even. */
 struct dist {
 	uint32_t q[7];
 };
@@ -55,7 +57,8 @@ static inline int64_t rng_dist(struct rng *r, const struct dist *d)
 
 	while (p >= at[i + 1])
 		i++;
-	/* The last segment is a tail, nearly all of it close to its start: recorded means ask for about frac^16. */
+	/* The last segment is a tail, nearly all of it close to its start: recorded means ask for
+	 * about frac^16. */
 	for (int k = 0; i == 5 && k < 4; k++)
 		frac = frac * frac >> 16;
 	return d->q[i] + (int64_t)((uint64_t)(d->q[i + 1] - d->q[i]) * frac >> 16);
@@ -65,12 +68,38 @@ static inline int64_t rng_dist(struct rng *r, const struct dist *d)
 
 /* x86-64's numbers, which are the codes of operations in a trace. */
 enum call {
-	CALL_READ = 0, CALL_WRITE = 1, CALL_OPEN = 2, CALL_CLOSE = 3, CALL_FSTAT = 5, CALL_LSEEK = 8, CALL_MMAP = 9,
-	CALL_MUNMAP = 11, CALL_BRK = 12, CALL_PREAD64 = 17, CALL_PWRITE64 = 18, CALL_WRITEV = 20, CALL_SENDFILE = 40,
-	CALL_CONNECT = 42, CALL_SENDTO = 44, CALL_RECVFROM = 45, CALL_SHUTDOWN = 48, CALL_FSYNC = 74,
-	CALL_FDATASYNC = 75, CALL_FTRUNCATE = 77, CALL_RENAME = 82, CALL_UNLINK = 87, CALL_FUTEX = 202,
-	CALL_GETDENTS64 = 217, CALL_CLOCK_NANOSLEEP = 230, CALL_EPOLL_WAIT = 232, CALL_EPOLL_CTL = 233,
-	CALL_OPENAT = 257, CALL_NEWFSTATAT = 262, CALL_SYNC_FILE_RANGE = 277, CALL_FALLOCATE = 285, CALL_ACCEPT4 = 288,
+	CALL_READ = 0,
+	CALL_WRITE = 1,
+	CALL_OPEN = 2,
+	CALL_CLOSE = 3,
+	CALL_FSTAT = 5,
+	CALL_LSEEK = 8,
+	CALL_MMAP = 9,
+	CALL_MUNMAP = 11,
+	CALL_BRK = 12,
+	CALL_PREAD64 = 17,
+	CALL_PWRITE64 = 18,
+	CALL_WRITEV = 20,
+	CALL_SENDFILE = 40,
+	CALL_CONNECT = 42,
+	CALL_SENDTO = 44,
+	CALL_RECVFROM = 45,
+	CALL_SHUTDOWN = 48,
+	CALL_FSYNC = 74,
+	CALL_FDATASYNC = 75,
+	CALL_FTRUNCATE = 77,
+	CALL_RENAME = 82,
+	CALL_UNLINK = 87,
+	CALL_FUTEX = 202,
+	CALL_GETDENTS64 = 217,
+	CALL_CLOCK_NANOSLEEP = 230,
+	CALL_EPOLL_WAIT = 232,
+	CALL_EPOLL_CTL = 233,
+	CALL_OPENAT = 257,
+	CALL_NEWFSTATAT = 262,
+	CALL_SYNC_FILE_RANGE = 277,
+	CALL_FALLOCATE = 285,
+	CALL_ACCEPT4 = 288,
 };
 
 #define SYNTH_FILES_MAX 64 /* files that an actor has at hand */
@@ -80,13 +109,13 @@ struct stream;
 struct actor {
 	void (*step)(struct stream *s, struct actor *a);
 	struct rng rng;
-	int64_t now;         /* when the last call ended */
-	int64_t end;         /* when the call in v ends */
-	uint64_t set;        /* columns of v that are not null */
+	int64_t now;  /* when the last call ended */
+	int64_t end;  /* when the call in v ends */
+	uint64_t set; /* columns of v that are not null */
 	int64_t v[OP_COLUMNS];
-	int64_t thread;      /* key */
+	int64_t thread; /* key */
 	int64_t tid, cpu, pid;
-	int64_t process;     /* key */
+	int64_t process; /* key */
 	/* what a profile needs to remember */
 	int state;
 	uint32_t left, count, serial;
@@ -97,7 +126,8 @@ struct actor {
 };
 
 #define SYNTH_ACTORS_MAX 64
-#define SYNTH_FOLDERS 2000 /* that a walk goes through, again and again; two files of each are looked at */
+#define SYNTH_FOLDERS \
+	2000 /* that a walk goes through, again and again; two files of each are looked at */
 
 struct stream {
 	struct source source;
@@ -106,9 +136,9 @@ struct stream {
 	struct actor *actors[SYNTH_ACTORS_MAX];
 	size_t actor_count;
 	int64_t folders[SYNTH_FOLDERS][3]; /* keys, 0: not yet seen */
-	struct batch_set *out; /* where dimension rows go; set while the source reads */
+	struct batch_set *out;		   /* where dimension rows go; set while the source reads */
 	uint64_t given;
-	int64_t next_key;      /* of files, threads, processes: one number space each would do as well */
+	int64_t next_key; /* of files, threads, processes: one number space each would do as well */
 	int64_t origin, last_end;
 	uint64_t next_ino;
 	int64_t next_pid;
@@ -135,20 +165,21 @@ static inline void act_file(struct actor *a, unsigned int i)
 
 /* ---- who and what there is ---- */
 
-/* A process with one thread, argv separated by spaces; the actor of that thread. NULL when out of memory (the stream remembers it). */
+/* A process with one thread, argv separated by spaces; the actor of that thread. NULL when out of
+ * memory (the stream remembers it). */
 struct actor *stream_process(struct stream *s, const char *comm, const char *argv,
-                             void (*step)(struct stream *s, struct actor *a));
+			     void (*step)(struct stream *s, struct actor *a));
 /* One more thread of leader's process. */
 struct actor *stream_thread(struct stream *s, const struct actor *leader, const char *comm,
-                            void (*step)(struct stream *s, struct actor *a));
+			    void (*step)(struct stream *s, struct actor *a));
 
 struct synth_file {
 	enum file_type type;
-	const char *path;  /* NULL: none */
-	size_t path_len;   /* 0: strlen */
+	const char *path; /* NULL: none */
+	size_t path_len;  /* 0: strlen */
 	const char *fs, *local, *peer;
-	int64_t family;    /* 0: none */
-	uint64_t ino;      /* 0: a new one */
+	int64_t family; /* 0: none */
+	uint64_t ino;	/* 0: a new one */
 	uint64_t generation;
 	bool name_only;
 };

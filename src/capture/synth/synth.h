@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * synth.h: seeded streams as a source: realistic ones for tests and benchmarks without a kernel, and hostile ones.
- * The same options give the same rows, byte for byte, on every machine: integers only, no clock, no libm.
+ * synth.h: seeded streams as a source: realistic ones for tests and benchmarks without a kernel,
+ * and hostile ones. The same options give the same rows, byte for byte, on every machine: integers
+ * only, no clock, no libm.
  */
 #pragma once
 
 #include "capture/source.h"
 
 /* P(NAME, name, "what it is like") */
-#define SYNTH_PROFILES(P)                                                                          \
-	P(MIXED, mixed, "all of redis, rocksdb, fio, network and a folder walk at once")           \
-	P(REDIS, redis, "a redis server with an append-only file under redis-benchmark")           \
-	P(ROCKSDB, rocksdb, "db_bench reading and writing at random while it compacts")            \
-	P(FIO, fio, "fio's 4 KiB random reads and writes on two files")                            \
-	P(NETWORK, network, "a web server's workers: accept, read, sendfile, close")               \
+#define SYNTH_PROFILES(P)                                                                \
+	P(MIXED, mixed, "all of redis, rocksdb, fio, network and a folder walk at once") \
+	P(REDIS, redis, "a redis server with an append-only file under redis-benchmark") \
+	P(ROCKSDB, rocksdb, "db_bench reading and writing at random while it compacts")  \
+	P(FIO, fio, "fio's 4 KiB random reads and writes on two files")                  \
+	P(NETWORK, network, "a web server's workers: accept, read, sendfile, close")     \
 	P(HOSTILE, hostile, "names, values and orders that break careless readers")
 
 enum synth_profile {
 #define SYNTH_ENUM(N, n, doc) SYNTH_##N,
 	SYNTH_PROFILES(SYNTH_ENUM)
 #undef SYNTH_ENUM
-	SYNTH_PROFILE_COUNT,
+		SYNTH_PROFILE_COUNT,
 };
 
 /* 21 Nov 2026 09:55:02.114 UTC */
@@ -29,11 +30,12 @@ enum synth_profile {
 struct synth_options {
 	enum synth_profile profile;
 	uint64_t seed;
-	uint64_t rows;     /* rows of op in all, those still running at the end included */
+	uint64_t rows;	   /* rows of op in all, those still running at the end included */
 	int64_t origin_ns; /* of the first call; 0: SYNTH_ORIGIN_NS */
 };
 
-/* The stream ends by itself after `rows` rows; source_stop() ends it earlier. 0 or -ENOMEM, -EINVAL. */
+/* The stream ends by itself after `rows` rows; source_stop() ends it earlier. 0 or -ENOMEM,
+ * -EINVAL. */
 int synth_source_new(struct source **ret, const struct synth_options *opt, struct error *err);
 
 /* The word of a profile, NULL past the last. */
