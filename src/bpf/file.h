@@ -125,15 +125,6 @@ static __always_inline bool dentry_gone(__u64 dentry)
 	return !BPF_CORE_READ((struct dentry *)dentry, d_hash.pprev);
 }
 
-/* What identifies a version, found from (inode, dentry, mount). */
-struct file_ident {
-	struct file_key k;
-	__u64 inode;
-	__u32 magic;
-	__u16 mode;
-	__u16 pad;
-};
-
 static __always_inline void ident_fill(struct file_ident *d, __u64 inode, __u64 dentry, __u64 mnt)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -158,15 +149,53 @@ static __always_inline void ident_fill(struct file_ident *d, __u64 inode, __u64 
 	}
 }
 
-/* Walks the path and sends the file. 0: not sent. */
+/* A tree without a place: the name of its root says what it is ("[eventpoll]"). */
+verified_alone int file_root_name(struct scratch *s)
+{
+	__u64 root;
+	long n;
+
+	if (!s || s->done != 2)
+		return 0;
+	root = s->dentry;
+	n = bpf_probe_read_kernel_str(s->data + sizeof(struct wire_file) + (s->len & (WIRE_WALK_MAX - 1)), NAME_LEN_MAX,
+				      (void *)BPF_CORE_READ((struct dentry *)root, d_name.name));
+	if (n > 0)
+		s->len += n & 0x1ff;
+	return 0;
+}
+
+/* Everything but the path. */
+verified_alone int file_fields(struct scratch *s, struct file_ident *d)
+{
+	struct mnt_namespace *ns;
+	struct super_block *sb;
+	struct wire_file *r;
+
+	if (!s || !d)
+		return 0;
+	r = (struct wire_file *)s->data;
+	head_fill(&r->head, WIRE_FILE, 0, 0, 0, bpf_ktime_get_ns());
+	r->ino = d->k.ino;
+	r->generation = d->k.generation;
+	r->reuse = d->k.reuse;
+	r->dev = d->k.dev;
+	r->mode = d->mode;
+	r->magic = d->magic;
+	r->flags = dentry_gone(d->k.dentry) ? WIRE_FILE_DELETED : 0;
+	ns = kread(struct mount, mount_of(d->k.mnt), mnt_ns);
+	r->mnt_ns = (__u64)ns > 4096 ? BPF_CORE_READ(ns, ns.inum) : 0;
+	sb = kread(struct inode, d->inode, i_sb);
+	bpf_probe_read_kernel_str(r->fs, sizeof(r->fs), (void *)BPF_CORE_READ(sb, s_type, name));
+	return 0;
+}
+
+/* Walks the path and sends the file. 0: not sent. The steps are functions of their own to keep the stack small. */
 verified_alone int file_send(struct file_ident *d, __u64 key, __u32 thread)
 {
 	struct walk_ctx ctx = {.s = scratch_get()};
 	struct scratch *s = ctx.s;
 	struct wire_file *r;
-	struct mnt_namespace *ns;
-	struct super_block *sb;
-	__u32 len;
 	int sent;
 
 	if (!s)
@@ -178,36 +207,17 @@ verified_alone int file_send(struct file_ident *d, __u64 key, __u32 thread)
 	r = (struct wire_file *)s->data;
 	walk_begin(s, d->k.dentry, d->k.mnt);
 	bpf_loop(WALK_STEPS, walk_name, &ctx, 0);
-	head_fill(&r->head, WIRE_FILE, 0, 0, 0, bpf_ktime_get_ns());
+	file_root_name(s);
+	file_fields(s, d);
 	r->file = key;
-	r->ino = d->k.ino;
-	r->generation = d->k.generation;
-	r->reuse = d->k.reuse;
-	r->dev = d->k.dev;
-	r->mode = d->mode;
-	r->magic = d->magic;
-	r->flags = dentry_gone(d->k.dentry) ? WIRE_FILE_DELETED : 0;
+	r->root_at = s->root_at;
+	r->thread = thread;
+	r->path_len = s->len;
 	if (s->done == 0)
 		r->flags |= WIRE_FILE_CUT;
 	if (s->done == 2)
 		r->flags |= WIRE_FILE_UNREACHED;
-	ns = kread(struct mount, mount_of(d->k.mnt), mnt_ns);
-	r->mnt_ns = (__u64)ns > 4096 ? BPF_CORE_READ(ns, ns.inum) : 0;
-	r->root_at = s->root_at;
-	r->thread = thread;
-	len = s->len;
-	if (s->done == 2) { /* the name of the root itself says what it is */
-		__u64 root = s->dentry;
-		long n = bpf_probe_read_kernel_str(s->data + sizeof(struct wire_file) + (len & (WIRE_WALK_MAX - 1)),
-						   NAME_LEN_MAX,
-						   (void *)BPF_CORE_READ((struct dentry *)root, d_name.name));
-		if (n > 0)
-			len += n & 0x1ff;
-	}
-	r->path_len = len;
-	sb = kread(struct inode, d->inode, i_sb);
-	bpf_probe_read_kernel_str(r->fs, sizeof(r->fs), (void *)BPF_CORE_READ(sb, s_type, name));
-	sent = ring_send(s, sizeof(*r) + (len & 0x3fff));
+	sent = ring_send(s, sizeof(*r) + (s->len & 0x3fff));
 	scratch_put(s);
 	return sent;
 }
@@ -274,27 +284,30 @@ verified_alone __u64 file_version(struct file_ident *d, __u32 thread)
 verified_alone int sock_send(__u64 file, __u64 key);
 
 /* Not among the thread's last files: asks the map and remembers. */
-verified_alone int file_miss(__u64 file, struct last_file *l, __u32 thread)
+verified_alone int file_miss(struct thread_state *ts, __u64 file, __u32 hint)
 {
 	__u32 names = names_epoch, unlinks = unlink_epoch, creates = create_epoch;
-	struct file_ident d;
 	__u64 before = next_file;
+	struct file_ident *d;
+	struct last_file *l;
 
-	if (!l)
+	if (!ts)
 		return 0;
-	ident_fill(&d, (__u64)kread(struct file, file, f_inode), (__u64)BPF_CORE_READ((struct file *)file, f_path.dentry),
+	l = &ts->last[hint & (LAST_FILES - 1)];
+	d = &ts->ident;
+	ident_fill(d, (__u64)kread(struct file, file, f_inode), (__u64)BPF_CORE_READ((struct file *)file, f_path.dentry),
 		   (__u64)BPF_CORE_READ((struct file *)file, f_path.mnt));
-	l->key = file_version(&d, thread);
+	l->key = file_version(d, ts->version);
 	l->file = l->key ? file : 0;
-	l->inode = d.inode;
-	l->dentry = d.k.dentry;
-	l->ino = d.k.ino;
-	l->generation = d.k.generation;
+	l->inode = d->inode;
+	l->dentry = d->k.dentry;
+	l->ino = d->k.ino;
+	l->generation = d->k.generation;
 	l->names = names;
 	l->unlinks = unlinks;
 	l->creates = creates;
-	l->seekable = (d.mode & INODE_IFMT) == INODE_IFREG || (d.mode & INODE_IFMT) == INODE_IFBLK;
-	l->socket = d.magic == MAGIC_SOCKFS;
+	l->seekable = (d->mode & INODE_IFMT) == INODE_IFREG || (d->mode & INODE_IFMT) == INODE_IFBLK;
+	l->socket = d->magic == MAGIC_SOCKFS;
 	if (l->socket && l->key >= before)
 		sock_send(file, l->key);
 	return 0;
@@ -334,7 +347,7 @@ static __always_inline struct last_file *file_of(struct thread_state *ts, __u64 
 	struct last_file *l = &ts->last[hint & (LAST_FILES - 1)];
 
 	if (!last_holds(l, file))
-		file_miss(file, l, ts->version);
+		file_miss(ts, file, hint);
 	return l;
 }
 
@@ -344,7 +357,6 @@ verified_alone __u64 cwd_key(struct thread_state *ts)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct fs_struct *fs = task->fs;
 	struct last_file *l;
-	struct file_ident d;
 	__u64 dentry, mnt;
 
 	if (!fs || !ts)
@@ -356,8 +368,8 @@ verified_alone __u64 cwd_key(struct thread_state *ts)
 		return l->key;
 	l->names = names_epoch;
 	l->unlinks = unlink_epoch;
-	ident_fill(&d, (__u64)kread(struct dentry, dentry, d_inode), dentry, mnt);
-	l->key = file_version(&d, ts->version);
+	ident_fill(&ts->ident, (__u64)kread(struct dentry, dentry, d_inode), dentry, mnt);
+	l->key = file_version(&ts->ident, ts->version);
 	l->dentry = l->key ? dentry : 0;
 	l->file = mnt;
 	return l->key;

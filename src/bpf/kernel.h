@@ -279,6 +279,27 @@ struct bpf_iter__task {
  * bpf_rdonly_cast() exists, else (6.1) a call of bpf_probe_read_kernel(). */
 extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 
+/* In a frame of its own, so that many reads do not fill the stack of one function. */
+static noinline __u64 probe_number(const void *at, __u32 size)
+{
+	__u64 v = 0;
+
+	switch (size) {
+	case 1:
+		bpf_probe_read_kernel(&v, 1, at);
+		break;
+	case 2:
+		bpf_probe_read_kernel(&v, 2, at);
+		break;
+	case 4:
+		bpf_probe_read_kernel(&v, 4, at);
+		break;
+	default:
+		bpf_probe_read_kernel(&v, 8, at);
+	}
+	return v; /* little-endian machines only: x86-64, arm64 */
+}
+
 #define kread(type, ptr, field)                                                                    \
 	({                                                                                         \
 		const type *p_ = (const void *)(ptr);                                              \
@@ -286,7 +307,8 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 		if (bpf_rdonly_cast)                                                               \
 			v_ = ((type *)bpf_rdonly_cast(p_, bpf_core_type_id_kernel(type)))->field;  \
 		else                                                                               \
-			bpf_core_read(&v_, sizeof(v_), &p_->field);                                \
+			v_ = (__typeof__(v_))probe_number(                                         \
+				__builtin_preserve_access_index(&p_->field), sizeof(v_));          \
 		v_;                                                                                \
 	})
 

@@ -65,12 +65,15 @@ verified_alone __u64 vector_sum(__u64 at, __u64 count)
 
 static long message_step(__u32 i, struct vector_ctx *v)
 {
-	struct mmsg m;
+	__u64 at = v->at + i * sizeof(struct mmsg);
+	struct iov vector; /* iov and iovlen of the message */
+	__u32 len;
 
-	if (bpf_probe_read_user(&m, sizeof(m), (void *)(v->at + i * sizeof(m))))
+	if (bpf_probe_read_user(&vector, sizeof(vector), (void *)(at + __builtin_offsetof(struct msg, iov))) ||
+	    bpf_probe_read_user(&len, sizeof(len), (void *)(at + __builtin_offsetof(struct mmsg, len))))
 		return 1;
-	v->sum += vector_sum(m.msg.iov, m.msg.iovlen);
-	v->moved += m.len;
+	v->sum += vector_sum(vector.base, vector.len);
+	v->moved += len;
 	return 0;
 }
 
@@ -95,7 +98,7 @@ verified_alone __u32 path_read(struct scratch *s, __u32 at, __u64 user)
 }
 
 /* The folder that a relative path starts from. */
-verified_alone __u64 base_key(struct thread_state *ts, int dirfd)
+static __always_inline __u64 base_key(struct thread_state *ts, int dirfd)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 file;
@@ -202,6 +205,26 @@ verified_alone int rich_positions(struct scratch *s, struct thread_state *ts, st
 	return 0;
 }
 
+/* All messages of sendmmsg and recvmmsg; the first one's address. */
+verified_alone int messages_sum(struct scratch *s, __u64 at, __u32 count)
+{
+	struct vector_ctx v = {.at = at};
+	struct rich *r;
+	__u64 name;
+	__u32 len;
+
+	if (!s)
+		return 0;
+	r = (struct rich *)s->data;
+	if (!bpf_probe_read_user(&name, sizeof(name), (void *)at) &&
+	    !bpf_probe_read_user(&len, sizeof(len), (void *)(at + __builtin_offsetof(struct msg, namelen))))
+		addr_read(s, name, len);
+	bpf_loop(count > MSGS_MAX ? MSGS_MAX : count, message_step, &v, 0);
+	r->op.size = v.sum;
+	r->second.pos = v.moved;
+	return 0;
+}
+
 verified_alone int rich_sizes(struct scratch *s, struct thread_state *ts, struct wire_plan *p)
 {
 	struct rich *r;
@@ -219,16 +242,8 @@ verified_alone int rich_sizes(struct scratch *s, struct thread_state *ts, struct
 		r->op.size = vector_sum(m.iov, m.iovlen);
 		addr_read(s, m.name, m.namelen);
 	}
-	if (p->mmsg >= 0) {
-		struct vector_ctx v = {.at = arg(c, p->mmsg)};
-		__u32 count = arg(c, p->mmsgcnt);
-
-		if (!bpf_probe_read_user(&m, sizeof(m), (void *)v.at))
-			addr_read(s, m.name, m.namelen);
-		bpf_loop(count > MSGS_MAX ? MSGS_MAX : count, message_step, &v, 0);
-		r->op.size = v.sum;
-		r->second.pos = v.moved;
-	}
+	if (p->mmsg >= 0)
+		messages_sum(s, arg(c, p->mmsg), arg(c, p->mmsgcnt));
 	if (p->how >= 0 && !bpf_probe_read_user(how, sizeof(how), (void *)arg(c, p->how))) {
 		r->op.flags = how[0];
 		r->args[4] = how[1]; /* openat2 has four arguments: mode and resolve go where none is */
@@ -336,9 +351,10 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 		len = sizeof(struct wire_name) + ((r->name.len + 7) & 0xf8);
 	if ((p->flags & WIRE_PLAN_SOCK) && c->socket && fd_file(task, arg(c, p->fd)) == c->file)
 		sock_send(c->file, c->key);
-	len = __builtin_offsetof(struct rich, name) + (len & 0x3fff);
+	len = (__builtin_offsetof(struct rich, name) + (len & 0x3fff)) & ~7u;
+	barrier_var(len); /* so that what is compared is what is used: 6.1 does not see that they are one */
 	if (held && len <= 256 + WIRE_WALK_MAX) {
-		*(__u64 *)(s->data + (len & ~7u)) = held;
+		*(__u64 *)(s->data + len) = held;
 		r->op.head.parts |= WIRE_PART_HELD;
 		len += sizeof(held);
 	}

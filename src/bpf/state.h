@@ -94,6 +94,22 @@ enum thread_flag {
 	THREAD_EXECED = 1 << 7,   /* the next version comes from exec */
 };
 
+/* What names a version of a file. */
+struct file_key {
+	__u64 ino;
+	__u64 dentry, mnt, root;
+	__u32 dev, generation, reuse, pad;
+};
+
+/* What identifies a version, found from (inode, dentry, mount). */
+struct file_ident {
+	struct file_key k;
+	__u64 inode;
+	__u32 magic;
+	__u16 mode;
+	__u16 pad;
+};
+
 struct thread_state {
 	__u32 flags;
 	__u32 select_epoch;
@@ -104,6 +120,7 @@ struct thread_state {
 	struct call call;
 	struct last_file last[LAST_FILES];
 	struct last_file cwd;
+	struct file_ident ident; /* of the file that is looked up; here because the stack is small */
 };
 
 struct {
@@ -133,12 +150,6 @@ struct {
 } plans SEC(".maps");
 
 /* Versions of files that were sent. */
-struct file_key {
-	__u64 ino;
-	__u64 dentry, mnt, root;
-	__u32 dev, generation, reuse, pad;
-};
-
 struct file_version {
 	__u64 key;
 	__u64 names;      /* checksum of the names up to the root */

@@ -20,7 +20,7 @@ static __always_inline __u32 pid_ns(struct pid *pid, __u32 level)
 
 static __always_inline int tid_of(struct task_struct *task)
 {
-	return pidns_level ? pid_nr(task->thread_pid, pidns_level) : task->pid;
+	return pidns_level ? pid_nr(BPF_CORE_READ(task, thread_pid), pidns_level) : task->pid;
 }
 
 static __always_inline int tgid_of(struct task_struct *task)
@@ -104,28 +104,27 @@ verified_alone int thread_selected(void)
 }
 
 /* The version of the program that a process runs. */
-verified_alone __u64 exe_key(__u32 thread)
+verified_alone __u64 exe_key(struct thread_state *ts)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct mm_struct *mm;
-	struct file_ident d;
 	__u64 file;
 
 	mm = task->mm;
-	if (!mm)
+	if (!mm || !ts)
 		return 0;
 	file = (__u64)mm->exe_file;
 	if (!file)
 		return 0;
-	ident_fill(&d, (__u64)kread(struct file, file, f_inode), (__u64)kread(struct file, file, f_path.dentry),
+	ident_fill(&ts->ident, (__u64)kread(struct file, file, f_inode), (__u64)kread(struct file, file, f_path.dentry),
 		   (__u64)kread(struct file, file, f_path.mnt));
-	return file_version(&d, thread);
+	return file_version(&ts->ident, ts->version);
 }
 
 static __always_inline void thread_fill(struct wire_thread *r, struct task_struct *task, struct thread_state *ts,
 					__u32 reason)
 {
-	struct pid *pid = task->thread_pid, *leader = BPF_CORE_READ(task, group_leader, thread_pid);
+	struct pid *pid = BPF_CORE_READ(task, thread_pid), *leader = BPF_CORE_READ(task, group_leader, thread_pid);
 	struct cgroup *g = cgroup_of(task);
 	struct nsproxy *ns = task->nsproxy;
 	__u32 level = pid ? BPF_CORE_READ(pid, level) : 0;
@@ -211,7 +210,7 @@ verified_alone int thread_look(struct thread_state *ts)
 		reason = WIRE_THREAD_SEEN;
 	}
 	if (!ts->exe || (ts->flags & THREAD_EXECED))
-		ts->exe = exe_key(ts->version);
+		ts->exe = exe_key(ts);
 	if (ts->flags & THREAD_EXECED)
 		reason = WIRE_THREAD_EXEC;
 	if (thread_send(ts, reason))

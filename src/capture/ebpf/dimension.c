@@ -86,6 +86,9 @@ static size_t path_special(const struct wire_file *w, const char *name, char *bu
 		n = snprintf(buf, size, "socket:[%llu]", (unsigned long long)w->ino);
 	else if (w->magic == MAGIC_ANON_INODE)
 		n = snprintf(buf, size, "anon_inode:%s", name);
+	else if (!name[0] || !strcmp(name, "/")) /* pidfs, nsfs */
+		n = snprintf(buf, size, "%.*s:[%llu]", (int)strnlen(w->fs, sizeof(w->fs)),
+			     strncmp(w->fs, "pidfs", sizeof(w->fs)) ? w->fs : "pidfd", (unsigned long long)w->ino);
 	else
 		n = snprintf(buf, size, "/%s", name);
 	return MIN((size_t)n, size - 1);

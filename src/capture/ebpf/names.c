@@ -14,7 +14,6 @@ struct name {
 
 struct text {
 	uint64_t file;    /* the last file that had this path and has it still, 0: none */
-	uint32_t by_name; /* number of the name-only row, 0: none */
 	bool selected;
 };
 
@@ -25,8 +24,9 @@ struct names {
 	size_t file_count, file_cap;
 	struct text *info; /* by text */
 	size_t info_cap;
-	uint32_t *by_name; /* text of name-only row i */
-	size_t by_name_count, by_name_cap;
+	struct intern asked;    /* (failed, base, argument) of name-only row i */
+	uint32_t *row_text;     /* and the text of its path */
+	size_t row_text_cap;
 	struct buf scratch;
 };
 
@@ -37,7 +37,6 @@ int names_new(struct names **ret, const struct select *select)
 	if (!n)
 		return -ENOMEM;
 	n->select = select;
-	n->by_name_count = 1;
 	*ret = n;
 	return 0;
 }
@@ -49,7 +48,8 @@ void names_free(struct names *n)
 	intern_free(&n->texts);
 	free(n->files);
 	free(n->info);
-	free(n->by_name);
+	intern_free(&n->asked);
+	free(n->row_text);
 	buf_free(&n->scratch);
 	free(n);
 }
@@ -118,7 +118,7 @@ bool names_selected(const struct names *n, int64_t key)
 	if (key >= KEY_PEER_BASE || key < 0)
 		return false;
 	if (key >= KEY_NAME_BASE)
-		return n->info[n->by_name[key - KEY_NAME_BASE]].selected;
+		return n->info[n->row_text[key - KEY_NAME_BASE]].selected;
 	return (uint64_t)key < n->file_count && n->files[key].selected;
 }
 
@@ -163,6 +163,33 @@ static int name_row(const struct name_query *q, struct bytes base, struct bytes 
 	return r;
 }
 
+/* The row for exactly this base and argument; the same path asked for in another way is another row. */
+static int name_only(struct names *n, const struct name_query *q, struct bytes base, uint32_t text,
+		     struct batch_set *out, int64_t *ret_key)
+{
+	const uint32_t head[2] = {q->failed, base.len};
+	size_t before = n->asked.count;
+	uint32_t row;
+	int r;
+
+	buf_clear(&n->scratch);
+	r = buf_append(&n->scratch, head, sizeof(head));
+	if (base.data)
+		r = r ? r : buf_append(&n->scratch, base.data, base.len);
+	r = r ? r : buf_append(&n->scratch, q->text, q->len);
+	r = r ? r : intern_add(&n->asked, n->scratch.data, n->scratch.len, &row);
+	if (r < 0)
+		return r;
+	*ret_key = KEY_NAME_BASE + (int64_t)row;
+	if (n->asked.count == before)
+		return 0;
+	r = grow((void **)&n->row_text, &n->row_text_cap, (size_t)row + 1, sizeof(*n->row_text));
+	if (r < 0)
+		return r;
+	n->row_text[row] = text;
+	return name_row(q, base, intern_get(&n->texts, text), *ret_key, out);
+}
+
 int names_resolve(struct names *n, const struct name_query *q, struct batch_set *out, int64_t *ret_key, bool *ret_known)
 {
 	struct bytes base = q->base ? names_get(n, q->base) : (struct bytes){NULL, 0};
@@ -179,18 +206,5 @@ int names_resolve(struct names *n, const struct name_query *q, struct batch_set 
 		*ret_known = true;
 		return 0;
 	}
-	if (n->info[text].by_name) {
-		*ret_key = KEY_NAME_BASE + n->info[text].by_name;
-		return 0;
-	}
-	r = grow((void **)&n->by_name, &n->by_name_cap, n->by_name_count + 1, sizeof(*n->by_name));
-	if (r < 0)
-		return r;
-	n->by_name[n->by_name_count] = text;
-	*ret_key = KEY_NAME_BASE + (int64_t)n->by_name_count;
-	r = name_row(q, names_get(n, q->base), intern_get(&n->texts, text), *ret_key, out);
-	if (r < 0)
-		return r;
-	n->info[text].by_name = n->by_name_count++;
-	return 0;
+	return name_only(n, q, base, text, out, ret_key);
 }
