@@ -323,7 +323,8 @@ static int report_failure(struct store_writer *w, int code, struct error *err)
 	w->failing = true;
 	if (known)
 		return 0;
-	return error_errno(err, code, "cannot write the trace %s; what does not fit is counted as lost", w->path);
+	error_errno(err, code, "cannot write the trace %s; what does not fit is counted as lost", w->path);
+	return code == -EDQUOT || code == -EFBIG ? -ENOSPC : code;
 }
 
 /* ---- rows come in ---- */
