@@ -277,7 +277,7 @@ static void compose_ids(struct batch *b, unsigned int column, uint64_t trace)
 	if (!trace || !c->val || !column_is_id(b->table, column))
 		return;
 	for (size_t i = 0; i < b->rows; i++)
-		c->val[i] |= (int64_t)(trace << STORE_TRACE_SHIFT);
+		c->val[i] = column_compose(c->val[i], trace);
 	if (!c->nulls)
 		return;
 	for (size_t i = 0; i < b->rows; i++) {

@@ -30,3 +30,11 @@ int decode_columns(struct decoder *d, const struct decode_source *s, uint64_t co
 int decode_blob(struct decoder *d, const struct decode_source *s, struct bytes *ret, const char **ret_why) _must_check_;
 /* True for columns that hold ids of their own trace. */
 bool column_is_id(enum table_id table, unsigned int column);
+
+/* An id of a trace among several; a damaged file's ids stay within its trace. */
+static inline int64_t column_compose(int64_t id, uint64_t trace)
+{
+	uint64_t own = (uint64_t)id & ((1ull << STORE_TRACE_SHIFT) - 1);
+
+	return trace ? (int64_t)(trace << STORE_TRACE_SHIFT | own) : id;
+}

@@ -98,7 +98,7 @@ static bool is_dimension(enum table_id table)
 
 static int64_t compose(const struct block *b, unsigned int column, int64_t v)
 {
-	return column_is_id(b->pub.table, column) ? v | ((int64_t)b->pub.trace << STORE_TRACE_SHIFT) : v;
+	return column_is_id(b->pub.table, column) ? column_compose(v, b->pub.trace) : v;
 }
 
 /* Min, max and nulls by our columns. */
