@@ -1,0 +1,124 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The commands that record, for real: exit statuses, signals, limits, what is printed, clear errors. Needs root.
+#   cli.sh WEIR
+set -u
+weir=$(realpath "$1")
+[ "$(id -u)" = 0 ] || { echo "1..0 # SKIP needs root"; exit 0; }
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+n=0
+failed=0
+
+ok() { # ok NAME CONDITION...
+	local name=$1
+	shift
+	n=$((n + 1))
+	if "$@"; then
+		echo "ok $n - $name"
+	else
+		echo "not ok $n - $name"
+		sed 's/^/# /' out err 2>/dev/null
+		failed=1
+	fi
+}
+run() { "$weir" "$@" >out 2>err </dev/null; status=$?; }
+is() { [ "$status" = "$1" ]; }
+says() { is "$1" && grep -q -- "$2" err && [ "$(wc -l <err)" = 1 ]; } # status, one line that says so
+gone() { ! compgen -G "/sys/fs/cgroup/unified/weir-$1" >/dev/null && ! compgen -G "/sys/fs/cgroup/weir-$1" >/dev/null; }
+
+run record -- true
+if grep -q "cannot load the kernel programs" err; then
+	echo "1..0 # SKIP $(head -1 err)"
+	exit 0
+fi
+ok "a command is recorded" is 0
+ok "what was recorded and the next command are told" grep -q "next: weir report" err
+ok "nothing was lost" grep -q "lost 0" err
+ok "the trace is private" [ "$(stat -c %a weir.trace)" = 600 ]
+run record -- true
+ok "the old trace is kept" [ -s weir.trace.old ]
+SUDO_UID=65534 run record -o sudo.trace -- true
+ok "the caller of sudo owns the trace" [ "$(stat -c %u sudo.trace)" = 65534 ]
+run record -q -- sh -c 'exit 42'
+ok "the status of the command" is 42
+ok "quiet" [ ! -s err ]
+run record -q -- sh -c 'kill -9 $$'
+ok "a command that a signal ended" is 137
+run record -q --duration 0.3s -- sleep 2
+ok "a duration" is 0
+run record --size 200KiB -- sh -c 'while :; do ls -lR /usr/lib >/dev/null; done'
+ok "a size" [ "$(stat -c %s weir.trace)" -lt 3000000 ]
+ok "the command runs on" kill "$(sed -n 's/.*runs on, pid //p' err)"
+sleep 1.5 &
+run record -q -p $!
+ok "a process that ends" is 0
+sh -c 'trap "exit 5" INT; echo up >up; while :; do sleep 0.05; done' 2>/dev/null &
+wait_pid=$!
+"$weir" record -q -o sig.trace -- sh -c 'trap "exit 9" TERM; echo up >up2; while :; do sleep 0.05; done' 2>err &
+recorder=$!
+for _ in $(seq 100); do [ -e up2 ] && break; sleep 0.05; done
+kill -TERM $recorder
+wait $recorder
+status=$?
+ok "SIGTERM is passed on, and the status comes back" is 9
+kill $wait_pid
+run record -q -u nobody -- id -u
+ok "another user" [ "$(cat out)" = 65534 ]
+run record -q --lossless -o l.trace -- dd if=/dev/zero of=/dev/null bs=1 count=100000
+ok "lossless" is 0
+ok "its cgroup is gone" gone "*[0-9]"
+run report -i l.trace
+ok "lossless lost nothing" grep -q "lost 0" out
+run record --no-argv -q -o n.trace -- echo secret-word
+ok "--no-argv keeps arguments out" sh -c '! grep -q secret-word n.trace'
+
+run record -- weir-no-such-command
+ok "no such command" says 1 "no such command"
+run record -- /etc/passwd
+ok "not executable" says 1 "not executable"
+run record -- /tmp
+ok "a folder" says 1 "is a folder"
+run record
+ok "nothing to record" says 2 "nothing says what to record"
+run record --losless -- true
+ok "a misspelt option" says 2 "did you mean --lossless"
+run record -p 999999999
+ok "no such process" says 1 "no process"
+run record -p x
+ok "no pid" is 2
+run record -e opennat -- true
+ok "a misspelt call" grep -q "openat" err
+run record -o /dev/null -- true
+ok "no plain file" is 2
+ok "/dev/null is still there" [ -c /dev/null ]
+run record -o /no/such/folder/t -- true
+ok "no such folder" says 1 "No such file"
+run record -u weir-nobody -- true
+ok "no such user" is 1
+run record -a -p 1
+ok "-a and -p" is 2
+cp "$weir" /tmp/weir-test-$$ && chmod 755 /tmp/weir-test-$$
+setpriv --reuid 65534 --regid 65534 --clear-groups sh -c "cd /tmp && /tmp/weir-test-$$ record -o /tmp/weir-test-$$.trace -- true" >out 2>err
+status=$?
+rm -f /tmp/weir-test-$$
+ok "not root" says 1 "root"
+
+run stat -- ls /
+ok "stat" grep -q "^openat" err
+run stat --json -o s.json -- ls /
+ok "stat --json" python3 -c 'import json; d = json.load(open("s.json")); assert d["rows"] and d["loss"]["events"] == 0'
+run stat -a --every 0.2s --duration 0.5s --by process
+ok "stat --every" [ "$(grep -c PROCESSES out)" -ge 2 ]
+run stat --by nonsense -- true
+ok "stat --by nonsense" is 2
+run top -a
+ok "top without a terminal" says 1 "stat --every"
+run doctor
+ok "doctor" grep -q "1,000 of 1,000 test calls" out
+ok "doctor's status" is 0
+run doctor --json
+ok "doctor --json" python3 -c 'import json; assert json.load(open("out"))["rows"]'
+echo "1..$n"
+exit $failed
