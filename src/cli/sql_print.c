@@ -21,21 +21,35 @@ static int no_memory(struct error *err)
 
 /* ---- loss ---- */
 
+/* Rows that are there but lack something: a path, an argument, a file. */
+static bool is_part(int64_t cause)
+{
+	return cause == CAUSE_PATH_CUT || cause == CAUSE_ARG_UNREAD || cause == CAUSE_NO_FILE;
+}
+
+/* What happened to the recording; nothing is missing for it. */
+static bool is_note(int64_t cause)
+{
+	return cause == CAUSE_STOPPED || cause == CAUSE_HOLD_LIMIT;
+}
+
 static void add_loss(const struct batch *b, struct sql_loss *loss)
 {
 	for (size_t i = 0; i < b->rows; i++) {
-		int64_t cause = batch_get(b, LOSS_CAUSE, i, 0),
-			events = batch_get(b, LOSS_EVENTS, i, -1);
+		int64_t cause = batch_get(b, LOSS_CAUSE, i, CAUSE_DECODE);
+		int64_t events = batch_get(b, LOSS_EVENTS, i, -1);
+		bool counts;
 
-		if (cause == CAUSE_STOPPED)
-			continue; /* what ended the recording, nothing that is missing */
+		if (cause < 0 || cause >= CAUSE_COUNT)
+			cause = CAUSE_DECODE;
+		counts = !is_part(cause) && !is_note(cause);
 		if (events < 0) {
-			loss->unknown++;
+			loss->at_least |= counts;
 			continue;
 		}
-		loss->events += (uint64_t)events;
-		if (cause >= 0 && cause < (int64_t)ARRAY_SIZE(loss->causes))
-			loss->causes[cause] += (uint64_t)events;
+		loss->events[cause] += (uint64_t)events;
+		if (counts)
+			loss->lost += (uint64_t)events;
 	}
 }
 
@@ -67,32 +81,47 @@ int sql_loss_read(struct store *s, struct sql_loss *ret, struct error *err)
 	return 0;
 }
 
-void sql_loss_print(const struct sql_loss *loss)
+/* "ring_full 17, torn 3" of the causes of one sort. */
+static void put_causes(const struct sql_loss *loss, bool parts)
 {
 	const char *separator = "";
 
-	if (!loss->events && !loss->unknown && !loss->damage.blocks && !loss->damage.bytes)
-		return;
-	fputs("weir: the trace is incomplete, answers may miss something: ", stderr);
-	if (loss->events || loss->unknown) {
-		fprintf(stderr, "%s%s events lost (", format_count(loss->events).s,
-			loss->unknown ? " or more" : "");
-		for (size_t i = 0; i < ARRAY_SIZE(loss->causes); i++) {
-			const char *word = vocab_word("cause", (int64_t)i);
+	for (int c = 0; c < CAUSE_COUNT; c++) {
+		if (!loss->events[c] || is_note(c) || is_part(c) != parts)
+			continue;
+		fprintf(stderr, "%s%s %s", separator, vocab_word("cause", c),
+			format_count(loss->events[c]).s);
+		separator = ", ";
+	}
+}
 
-			if (!loss->causes[i])
-				continue;
-			fprintf(stderr, "%s%s %s", separator, word ? word : "unknown",
-				format_count(loss->causes[i]).s);
-			separator = ", ";
-		}
-		fputs(loss->unknown ? "), see SELECT * FROM loss" : ")", stderr);
+void sql_loss_print(const struct sql_loss *loss)
+{
+	bool lost = loss->lost || loss->at_least,
+	     damaged = loss->damage.blocks || loss->damage.bytes, part = false;
+	const char *separator = "";
+
+	for (int c = 0; c < CAUSE_COUNT; c++)
+		part |= is_part(c) && loss->events[c];
+	if (!lost && !part && !damaged)
+		return;
+	fputs("weir: the trace is incomplete: ", stderr);
+	if (lost) {
+		fprintf(stderr, "%s%s calls lost (", loss->at_least ? "at least " : "",
+			format_count(loss->lost).s);
+		put_causes(loss, false);
+		fputc(')', stderr);
 		separator = "; ";
 	}
-	if (loss->damage.blocks || loss->damage.bytes)
-		fprintf(stderr, "%s%s damaged blocks, %s not readable (first: %s)", separator,
-			format_count(loss->damage.blocks).s, format_size(loss->damage.bytes).s,
-			loss->damage.first);
+	if (part) {
+		fprintf(stderr, "%srows that lack something: ", separator);
+		put_causes(loss, true);
+		separator = "; ";
+	}
+	if (damaged)
+		fprintf(stderr, "%s%s damaged blocks left out, %s not readable (first: %s)",
+			separator, format_count(loss->damage.blocks).s,
+			format_size(loss->damage.bytes).s, loss->damage.first);
 	fputc('\n', stderr);
 }
 
@@ -306,17 +335,16 @@ static void put_loss(const struct sql_loss *loss)
 {
 	json_t *causes = json_object();
 
-	for (size_t i = 0; i < ARRAY_SIZE(loss->causes); i++) {
-		const char *word = vocab_word("cause", (int64_t)i);
-
-		if (loss->causes[i])
-			json_object_set_new(causes, word ? word : "unknown",
-					    json_integer((json_int_t)loss->causes[i]));
+	for (int c = 0; c < CAUSE_COUNT; c++) {
+		if (loss->events[c])
+			json_object_set_new(causes, vocab_word("cause", c),
+					    json_integer((json_int_t)loss->events[c]));
 	}
 	fputs("\"loss\": ", stdout);
-	put_json(json_pack("{s:I, s:o, s:I, s:I}", "events", (json_int_t)loss->events, "causes",
-			   causes, "damaged_blocks", (json_int_t)loss->damage.blocks,
-			   "damaged_bytes", (json_int_t)loss->damage.bytes));
+	put_json(json_pack("{s:I, s:o, s:b, s:I, s:I}", "events", (json_int_t)loss->lost, "causes",
+			   causes, "at_least", (int)loss->at_least, "damaged_blocks",
+			   (json_int_t)loss->damage.blocks, "damaged_rows",
+			   (json_int_t)loss->damage.rows));
 }
 
 static int put_rows(struct engine_result *r, const json_t *keys, int64_t origin)

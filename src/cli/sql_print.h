@@ -3,12 +3,13 @@
 #pragma once
 
 #include "engine/engine.h"
+#include "schema/vocab.h"
 
-/* What is missing from the traces. */
+/* What is missing from the traces; sorted as `weir report` does. */
 struct sql_loss {
-	uint64_t events;     /* of rows of `loss` */
-	uint64_t causes[64]; /* by code of loss.cause */
-	uint64_t unknown;    /* rows of `loss` that do not know how many */
+	uint64_t events[CAUSE_COUNT];
+	uint64_t lost; /* calls that have no row */
+	bool at_least; /* more than that: some rows of `loss` do not know how many */
 	struct store_damage damage;
 };
 

@@ -453,7 +453,8 @@ static void damaged_blocks_are_left_out(void **state)
 	assert_int_equal(pwrite(fd, &byte, 1, (off_t)offset), 1);
 	close(fd);
 	fixture_open(&broken, paths, 1, NULL);
-	assert_int_equal(ask_number(&broken, "SELECT count(hash(t)) FROM op t"), ROWS - (int64_t)rows);
+	assert_int_equal(ask_number(&broken, "SELECT count(hash(t)) FROM op t"),
+			 ROWS - (int64_t)rows);
 	store_damage(broken.store, &damage);
 	assert_true(damage.blocks >= 1);
 	fixture_close(&broken);
