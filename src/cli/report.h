@@ -84,7 +84,8 @@ struct report {
 	size_t alias_count;
 	uint32_t *members; /* by first id: ids of its group that a call named */
 	bool gap_free;
-	char *command; /* mark weir.command, weir.synth */
+	uint64_t held_ns; /* for so long weir held the program (--lossless) */
+	char *command;	  /* mark weir.command, weir.synth */
 	bool synthetic;
 };
 

@@ -134,18 +134,41 @@ static void sum_loss(struct report_loss *l)
 	}
 }
 
+static bool is_text(struct bytes b, const char *text)
+{
+	return b.len == strlen(text) && !memcmp(b.data, text, b.len);
+}
+
+/* "cpu_ns=3012 held_ns=0 ring_bytes=64": the number behind a word, 0 where it is not there. */
+static uint64_t number_of(struct bytes text, const char *word)
+{
+	const uint8_t *p = memmem(text.data, text.len, word, strlen(word)),
+		      *end = text.data + text.len;
+	uint64_t n = 0;
+
+	if (!p)
+		return 0;
+	for (p += strlen(word); p < end && *p >= '0' && *p <= '9' && n < INT64_MAX / 10; p++)
+		n = n * 10 + (uint64_t)(*p - '0');
+	return n;
+}
+
 static int take_mark(struct report *r, const struct batch *b, size_t row)
 {
 	struct bytes name = batch_get_bytes(b, MARK_NAME, row),
 		     text = batch_get_bytes(b, MARK_TEXT, row);
-	bool synth = name.len == 10 && !memcmp(name.data, "weir.synth", 10);
+	bool synth = is_text(name, "weir.synth");
 
-	if (name.len == 13 && !memcmp(name.data, "weir.sequence", 13))
-		r->gap_free = text.len == 8 && !memcmp(text.data, "gap-free", 8);
-	if (!synth && (name.len != 12 || memcmp(name.data, "weir.command", 12)))
+	if (!text.data)
+		return 0;
+	if (is_text(name, "weir.sequence"))
+		r->gap_free = is_text(text, "gap-free");
+	if (is_text(name, "weir.cost"))
+		r->held_ns += number_of(text, "held_ns=");
+	if (!synth && !is_text(name, "weir.command"))
 		return 0;
 	r->synthetic |= synth;
-	if (r->command || !text.data)
+	if (r->command)
 		return 0;
 	r->command = strndup((const char *)text.data, text.len);
 	return r->command ? 0 : -ENOMEM;

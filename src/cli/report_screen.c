@@ -224,6 +224,21 @@ static int print_lost(const struct report *r)
 	return e;
 }
 
+/* Files of a file system that calls named and that have no name in the trace. */
+static uint64_t nameless_files(const struct report *r)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < r->alias_count; i++) {
+		const struct dims_file *f =
+			r->scan.file_seen[i] ? dims_file(r->dims, (int64_t)i) : NULL;
+
+		n += f && (f->type == FILE_TYPE_REGULAR || f->type == FILE_TYPE_DIRECTORY) &&
+		     !f->path.len && !f->base.len && !f->argument.len;
+	}
+	return n;
+}
+
 static void print_completeness(const struct report *r)
 {
 	struct store_damage damage;
@@ -231,12 +246,15 @@ static void print_completeness(const struct report *r)
 	store_damage(r->store, &damage);
 	if (!r->loss.lost && !r->loss.lost_unknown)
 		printf("lost 0%s   ", r->gap_free && !damage.blocks ? " (sequence gap-free)" : "");
-	printf("cut %s   calls without their file %s   still running %s",
-	       format_count(r->loss.cut).s, format_count(r->loss.no_file).s,
-	       format_count(r->scan.running->rows).s);
-	if (store_is_open_ended(r->store))
-		printf("   (no end mark: still recording, or killed)");
+	printf("cut %s   files without a path %s   still running %s", format_count(r->loss.cut).s,
+	       format_count(nameless_files(r)).s, format_count(r->scan.running->rows).s);
+	if (r->loss.no_file)
+		printf("   calls without a file %s", format_count(r->loss.no_file).s);
+	if (r->held_ns)
+		printf("   held %s", report_time(r->held_ns).s);
 	printf("\n");
+	if (store_is_open_ended(r->store))
+		printf("no end mark: it is still being recorded, or its recorder was killed\n");
 }
 
 /* ---- threads ---- */
