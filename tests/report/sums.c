@@ -17,7 +17,7 @@
 #include "capture/synth/synth.h"
 #include "enrich/enrich.h"
 
-#define ROWS 300000
+#define ROWS 200000
 
 static char folder[] = "/tmp/weir-sums-XXXXXX";
 static char trace_path[64], hostile_path[64], again_path[64];
@@ -242,7 +242,7 @@ static void ranges(void **state)
 
 	store_range(s, &first, &last);
 	step = (last - first) / 7;
-	for (int i = 0; i < 7; i++) {
+	for (int i = 0; i < 6; i += 2) {
 		struct scan_filter f = {.from = first + i * step, .to = first + (i + 2) * step};
 		struct scan_filter tail = {.from = f.from, .to = INT64_MAX},
 				   head = {.from = INT64_MIN, .to = f.to};
