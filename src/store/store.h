@@ -44,7 +44,11 @@ int store_close(struct store_writer *w, struct error *err);
 
 /* ---- reading ---- */
 
-struct store; /* one or several traces, read as one; safe to read from several threads */
+/*
+ * One or several traces, read as one. Several threads may decode blocks, each with a cursor of its own, also while one
+ * thread calls store_refresh(); store_dims() must not be in use meanwhile.
+ */
+struct store;
 
 /*
  * Opens traces: files or directories of them. Ids of trace k are composed as k << 40 | id (trace 0: unchanged). A
@@ -53,7 +57,10 @@ struct store; /* one or several traces, read as one; safe to read from several t
 int store_open(struct store **ret, const char *const *paths, size_t count, struct error *err);
 void store_free(struct store *s);
 DEFINE_CLEANUP(struct store *, store_free)
-/* Looks for blocks that were committed since; the number of new ones, or negative. */
+/*
+ * Looks for blocks that were committed since; the number of new ones, or negative. They come behind those known, so that
+ * a block keeps its number.
+ */
 ssize_t store_refresh(struct store *s, struct error *err);
 /* True where some file has no end mark yet: it is growing, or its recorder was killed. */
 bool store_is_open_ended(const struct store *s);
@@ -72,7 +79,7 @@ struct store_block {
 	const uint32_t *nulls;
 };
 
-/* Blocks in file order, traces one after another. */
+/* Blocks in file order, traces one after another; then, by store_refresh(), what came since. */
 size_t store_block_count(const struct store *s);
 const struct store_block *store_block(const struct store *s, size_t i);
 /* True where the block can hold a row with this id in OP_FILE_ID or OP_THREAD_ID (sorted id sets); no decoding. */
