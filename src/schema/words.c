@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 
+/* clang-format off: tables of words, several to a line */
 #define W(name) {name, #name}
 #define V(value, name) {value, #name}
 
