@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weir doctor: what can be recorded and read here, each thing tried for real, with what to do where it cannot. */
+/* weir doctor: what can be recorded and read here, each thing tried for real, with what to do where
+ * it cannot. */
 #include "cli/doctor.h"
 
 #include <errno.h>
@@ -16,13 +17,16 @@
 #include "cli/text.h"
 
 #define NAME_WIDTH 17
-#define HOST_PID_NS 0xeffffffcul /* inode number of the initial pid namespace, PROC_PID_INIT_INO, since Linux 3.8 */
+#define HOST_PID_NS                                                                         \
+	0xeffffffcul /* inode number of the initial pid namespace, PROC_PID_INIT_INO, since \
+			Linux 3.8 */
 
 struct doctor_opts {
 	bool json;
 };
 
-void doctor_add(struct doctor *d, enum doctor_result result, const char *name, const char *remedy, const char *fmt, ...)
+void doctor_add(struct doctor *d, enum doctor_result result, const char *name, const char *remedy,
+		const char *fmt, ...)
 {
 	struct doctor_line *l;
 	va_list ap;
@@ -79,14 +83,16 @@ static void print_head(int64_t took_ns)
 
 	uname(&u);
 	os_name(os, sizeof(os));
-	printf("weir " WEIR_VERSION "   Linux %s %s   %s   %s%s   tried in %.2f s\n", u.release, u.machine, os,
-	       geteuid() == 0 ? "root" : "not root",
-	       stat("/proc/self/ns/pid", &ns) == 0 && ns.st_ino == HOST_PID_NS ? ", host pid namespace"
-									       : ", a pid namespace of its own",
+	printf("weir " WEIR_VERSION "   Linux %s %s   %s   %s%s   tried in %.2f s\n", u.release,
+	       u.machine, os, geteuid() == 0 ? "root" : "not root",
+	       stat("/proc/self/ns/pid", &ns) == 0 && ns.st_ino == HOST_PID_NS
+		       ? ", host pid namespace"
+		       : ", a pid namespace of its own",
 	       (double)took_ns / NSEC_PER_SEC);
 }
 
-/* Prints the text from column `indent` on, broken between words; the cursor is at that column already. */
+/* Prints the text from column `indent` on, broken between words; the cursor is at that column
+ * already. */
 static void print_wrapped(const char *text, size_t indent)
 {
 	size_t room = FORMAT_COLUMNS - indent;
@@ -107,8 +113,8 @@ static void print_wrapped(const char *text, size_t indent)
 
 static void print_line(const struct doctor_line *l)
 {
-	printf("  %s%-5s%s %-*s ", text_style(result_style(l->result)), result_word(l->result), text_style(TEXT_PLAIN),
-	       NAME_WIDTH, l->name);
+	printf("  %s%-5s%s %-*s ", text_style(result_style(l->result)), result_word(l->result),
+	       text_style(TEXT_PLAIN), NAME_WIDTH, l->name);
 	print_wrapped(l->detail, 9 + NAME_WIDTH);
 	if (!l->remedy[0])
 		return;
@@ -122,7 +128,9 @@ static void print_verdict(const struct doctor *d, int status)
 
 	for (size_t i = 0; i < d->count; i++) {
 		const struct doctor_line *l = &d->lines[i];
-		struct buf *b = l->result == DOCTOR_NO ? &missing : l->result == DOCTOR_WARN ? &in_part : NULL;
+		struct buf *b = l->result == DOCTOR_NO	   ? &missing
+				: l->result == DOCTOR_WARN ? &in_part
+							   : NULL;
 
 		if (b)
 			buf_printf(b, "%s%s", b->len ? ", " : "", l->name);
@@ -130,10 +138,12 @@ static void print_verdict(const struct doctor *d, int status)
 	if (missing.len)
 		printf("\nNot everything works here: %s.   exit %d\n", buf_str(&missing), status);
 	else if (in_part.len)
-		printf("\nAll that weir " WEIR_VERSION " records can be recorded here; warnings: %s.   exit %d\n",
+		printf("\nAll that weir " WEIR_VERSION
+		       " records can be recorded here; warnings: %s.   exit %d\n",
 		       buf_str(&in_part), status);
 	else
-		printf("\nAll that weir " WEIR_VERSION " records can be recorded here.   exit %d\n", status);
+		printf("\nAll that weir " WEIR_VERSION " records can be recorded here.   exit %d\n",
+		       status);
 }
 
 static void print_text(const struct doctor *d, int64_t took_ns, int status)
@@ -141,7 +151,8 @@ static void print_text(const struct doctor *d, int64_t took_ns, int status)
 	print_head(took_ns);
 	for (size_t i = 0; i < d->count; i++) {
 		if (i == 0 || d->lines[i].section != d->lines[i - 1].section)
-			printf("\n%s%s%s\n", text_style(TEXT_BOLD), d->lines[i].section, text_style(TEXT_PLAIN));
+			printf("\n%s%s%s\n", text_style(TEXT_BOLD), d->lines[i].section,
+			       text_style(TEXT_PLAIN));
 		print_line(&d->lines[i]);
 	}
 	print_verdict(d, status);
@@ -160,7 +171,8 @@ static void print_json(const struct doctor *d)
 
 	printf("{\"origin\": \"%lld\", \"columns\": [", (long long)clock_realtime_ns());
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
-		printf("%s{\"name\": \"%s\", \"type\": \"text\", \"unit\": \"\"}", i ? ", " : "", columns[i]);
+		printf("%s{\"name\": \"%s\", \"type\": \"text\", \"unit\": \"\"}", i ? ", " : "",
+		       columns[i]);
 	printf("], \"rows\": [");
 	for (size_t i = 0; i < d->count; i++) {
 		const struct doctor_line *l = &d->lines[i];
@@ -204,7 +216,8 @@ static int doctor_main(const void *opts, int argc, char **argv)
 }
 
 static const struct option doctor_options[] = {
-	{0, "json", OPTION_FLAG, NULL, "print one JSON document", offsetof(struct doctor_opts, json)},
+	{0, "json", OPTION_FLAG, NULL, "print one JSON document",
+	 offsetof(struct doctor_opts, json)},
 	{0},
 };
 
@@ -217,11 +230,14 @@ const struct command command_doctor = {
 	.name = "doctor",
 	.summary = "try what this machine allows, and say what to do where it does not",
 	.usage = "[options]",
-	.description =
-		"Records a process of its own whose calls are known, checks that every one was seen with the right arguments "
-		"and paths, measures what recording a call costs, and looks at what surrounds weir here: the kernel's "
-		"permissions, control groups, other tracers, the query engine, room on the disk.\n\n"
-		"Exit status: 0 where everything works (warnings included), 1 where something does not, 2 for wrong options.",
+	.description = "Records a process of its own whose calls are known, checks that every one "
+		       "was seen with the right arguments "
+		       "and paths, measures what recording a call costs, and looks at what "
+		       "surrounds weir here: the kernel's "
+		       "permissions, control groups, other tracers, the query engine, room on the "
+		       "disk.\n\n"
+		       "Exit status: 0 where everything works (warnings included), 1 where "
+		       "something does not, 2 for wrong options.",
 	.options = doctor_options,
 	.options_size = sizeof(struct doctor_opts),
 	.examples = doctor_examples,

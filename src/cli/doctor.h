@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doctor.h: what the files of `weir doctor` share: a list of findings, and a recording made for the test. */
+/* doctor.h: what the files of `weir doctor` share: a list of findings, and a recording made for the
+ * test. */
 #pragma once
 
 #include "base/error.h"
@@ -12,7 +13,7 @@ enum doctor_result {
 };
 
 #define DOCTOR_LINES_MAX 48
-#define DOCTOR_TEXT_MAX 256
+#define DOCTOR_TEXT_MAX	 256
 
 struct doctor_line {
 	const char *section; /* "RECORD", "READ", "WITHOUT ROOT" */
@@ -26,12 +27,12 @@ struct doctor {
 	struct doctor_line lines[DOCTOR_LINES_MAX];
 	size_t count;
 	const char *section; /* of the lines to come */
-	uint64_t lost;       /* during the test recording */
+	uint64_t lost;	     /* during the test recording */
 };
 
 /* Adds a line; `remedy` may be NULL. */
-void doctor_add(struct doctor *d, enum doctor_result result, const char *name, const char *remedy, const char *fmt, ...)
-	_printf_(5, 6);
+void doctor_add(struct doctor *d, enum doctor_result result, const char *name, const char *remedy,
+		const char *fmt, ...) _printf_(5, 6);
 
 /* doctor_try.c: records a worker whose calls are known, and checks every one. */
 void doctor_try_recording(struct doctor *d);

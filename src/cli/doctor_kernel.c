@@ -38,7 +38,9 @@ void doctor_check_kernel(struct doctor *d)
 
 	for (size_t i = 0; i < count; i++) {
 		const struct ebpf_probe *p = &probes[i];
-		enum doctor_result result = p->result >= 0 ? DOCTOR_OK : is_extra(p->name) ? DOCTOR_NONE : DOCTOR_NO;
+		enum doctor_result result = p->result >= 0	? DOCTOR_OK
+					    : is_extra(p->name) ? DOCTOR_NONE
+								: DOCTOR_NO;
 
 		if (is_told(p->name))
 			continue;

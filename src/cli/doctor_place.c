@@ -13,14 +13,15 @@
 #include "cli/format.h"
 
 #define CALLS_PER_SECOND 400000 /* a busy server, for how long the disk lasts */
-#define BYTES_PER_CALL 10
+#define BYTES_PER_CALL	 10
 
 /* ---- other tracers ---- */
 
 static bool is_tracer(const char *comm)
 {
-	static const char *const tracers[] = {"strace", "ltrace", "bpftrace", "perf", "sysdig", "falco", "trace-cmd",
-					      "stap", "stapio", "weir", "dio", "tracee", "lttng-sessiond"};
+	static const char *const tracers[] = {
+		"strace", "ltrace", "bpftrace", "perf", "sysdig", "falco",	   "trace-cmd",
+		"stap",	  "stapio", "weir",	"dio",	"tracee", "lttng-sessiond"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tracers); i++) {
 		if (!strcmp(comm, tracers[i]))
@@ -53,16 +54,20 @@ void doctor_check_tracers(struct doctor *d)
 	char comm[32];
 
 	while (proc && (e = readdir(proc))) {
-		int64_t pid = isdigit((unsigned char)e->d_name[0]) ? strtoll(e->d_name, NULL, 10) : 0;
+		int64_t pid =
+			isdigit((unsigned char)e->d_name[0]) ? strtoll(e->d_name, NULL, 10) : 0;
 
 		if (pid > 0 && pid != getpid() && read_comm(e->d_name, comm) && is_tracer(comm))
-			buf_printf(&found, "%s%s (pid %lld)", found.len ? ", " : "", comm, (long long)pid);
+			buf_printf(&found, "%s%s (pid %lld)", found.len ? ", " : "", comm,
+				   (long long)pid);
 	}
 	if (proc)
 		closedir(proc);
 	if (found.len)
-		doctor_add(d, DOCTOR_WARN, "other tracers", NULL, "%s running; weir loses nothing, tracers that attach through "
-			   "perf may", buf_str(&found));
+		doctor_add(d, DOCTOR_WARN, "other tracers", NULL,
+			   "%s running; weir loses nothing, tracers that attach through "
+			   "perf may",
+			   buf_str(&found));
 	else
 		doctor_add(d, DOCTOR_OK, "other tracers", NULL, "none is running");
 }
@@ -70,7 +75,7 @@ void doctor_check_tracers(struct doctor *d)
 /* ---- reading ---- */
 
 #ifdef WEIR_ENGINE
-#include "engine/engine.h"
+#	include "engine/engine.h"
 
 /* An empty trace in a folder of its own, for the engine to open. */
 static int make_trace(char *folder, char *path, size_t size, struct error *err)
@@ -104,9 +109,11 @@ static void check_engine(struct doctor *d)
 	remedy = r < 0 ? strstr(err.message, ": ") : NULL;
 	if (r < 0)
 		doctor_add(d, DOCTOR_WARN, "sql", remedy ? remedy + 2 : NULL, "%.*s",
-			   (int)(remedy ? (size_t)(remedy - err.message) : strlen(err.message)), err.message);
+			   (int)(remedy ? (size_t)(remedy - err.message) : strlen(err.message)),
+			   err.message);
 	else
-		doctor_add(d, DOCTOR_OK, "sql", NULL, "libduckdb %s, %s", engine_version(e), engine_library(e));
+		doctor_add(d, DOCTOR_OK, "sql", NULL, "libduckdb %s, %s", engine_version(e),
+			   engine_library(e));
 	engine_free(e);
 	unlink(path);
 	rmdir(folder);
@@ -114,7 +121,8 @@ static void check_engine(struct doctor *d)
 #else
 static void check_engine(struct doctor *d)
 {
-	doctor_add(d, DOCTOR_NONE, "sql", "use a weir that was built with -Dengine=true", "this weir was built without it");
+	doctor_add(d, DOCTOR_NONE, "sql", "use a weir that was built with -Dengine=true",
+		   "this weir was built without it");
 }
 #endif
 
@@ -125,15 +133,17 @@ static void check_disk(struct doctor *d)
 	double hours;
 
 	if (statvfs(".", &fs) < 0) {
-		doctor_add(d, DOCTOR_WARN, "disk", NULL, "free space is not known: %s", strerror(errno));
+		doctor_add(d, DOCTOR_WARN, "disk", NULL, "free space is not known: %s",
+			   strerror(errno));
 		return;
 	}
 	bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
 	hours = (double)bytes / BYTES_PER_CALL / CALLS_PER_SECOND / 3600;
 	doctor_add(d, hours < 0.1 ? DOCTOR_WARN : DOCTOR_OK, "disk",
 		   hours < 0.1 ? "write elsewhere (-o) or bound the trace (--size)" : NULL,
-		   "%s free here, about %.*f %s at %s calls/s", format_size(bytes).s, hours < 1 || hours >= 10 ? 0 : 1,
-		   hours < 1 ? hours * 60 : hours, hours < 1 ? "min" : "h", format_count(CALLS_PER_SECOND).s);
+		   "%s free here, about %.*f %s at %s calls/s", format_size(bytes).s,
+		   hours < 1 || hours >= 10 ? 0 : 1, hours < 1 ? hours * 60 : hours,
+		   hours < 1 ? "min" : "h", format_count(CALLS_PER_SECOND).s);
 }
 
 void doctor_check_reading(struct doctor *d)
@@ -154,10 +164,14 @@ void doctor_check_rights(struct doctor *d)
 		n = 0;
 	exe[n] = '\0';
 	if (getxattr(exe, "security.capability", caps, sizeof(caps)) > 0) {
-		doctor_add(d, DOCTOR_WARN, "file capabilities", NULL, "set: whoever may run %s sees every process", exe);
+		doctor_add(d, DOCTOR_WARN, "file capabilities", NULL,
+			   "set: whoever may run %s sees every process", exe);
 		return;
 	}
-	snprintf(remedy, sizeof(remedy), "setcap cap_bpf,cap_perfmon,cap_dac_read_search,cap_sys_ptrace+ep %.120s "
-		 "(whoever may run it then sees every process)", exe);
-	doctor_add(d, DOCTOR_NONE, "other users", remedy, "only root can record: CAP_BPF, CAP_PERFMON are not granted");
+	snprintf(remedy, sizeof(remedy),
+		 "setcap cap_bpf,cap_perfmon,cap_dac_read_search,cap_sys_ptrace+ep %.120s "
+		 "(whoever may run it then sees every process)",
+		 exe);
+	doctor_add(d, DOCTOR_NONE, "other users", remedy,
+		   "only root can record: CAP_BPF, CAP_PERFMON are not granted");
 }

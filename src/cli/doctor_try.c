@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor_try.c: a worker makes calls that are known; a recording of it must have each of them. The worker is forked
- * before anything is loaded, so that it also measures what its calls cost without weir.
+ * doctor_try.c: a worker makes calls that are known; a recording of it must have each of them. The
+ * worker is forked before anything is loaded, so that it also measures what its calls cost without
+ * weir.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,17 +22,18 @@
 #include "enrich/enrich.h"
 
 #define KNOWN_CALLS 1000
-#define KNOWN_POS (1ll << 40) /* far behind the end of the file: tells the known calls from the others */
-#define KNOWN_SIZE 3
-#define COST_CALLS 200000
+#define KNOWN_POS \
+	(1ll << 40) /* far behind the end of the file: tells the known calls from the others */
+#define KNOWN_SIZE  3
+#define COST_CALLS  200000
 #define COST_ROUNDS 10
-#define DEPTH 9
-#define LIMIT_NS (10 * NSEC_PER_SEC) /* the whole test; it takes about 0.3 s */
+#define DEPTH	    9
+#define LIMIT_NS    (10 * NSEC_PER_SEC) /* the whole test; it takes about 0.3 s */
 
 /* What the worker tells after each order. */
 struct answer {
 	int64_t cost_ns; /* CPU time per call, the best round */
-	int32_t failed;  /* errno of a step that failed: a full disk, say */
+	int32_t failed;	 /* errno of a step that failed: a full disk, say */
 };
 
 struct trial {
@@ -151,9 +153,20 @@ static _Noreturn void worker_main(const char *folder, int line)
 
 static void remove_folder(const char *folder)
 {
-	static const char *const names[] = {"old", "cost", "known", "renamed", "1/2/3/4/5/6/7/8/9/deep", "1/2/3/4/5/6/7/8/9",
-					    "1/2/3/4/5/6/7/8", "1/2/3/4/5/6/7", "1/2/3/4/5/6", "1/2/3/4/5", "1/2/3/4",
-					    "1/2/3", "1/2", "1"};
+	static const char *const names[] = {"old",
+					    "cost",
+					    "known",
+					    "renamed",
+					    "1/2/3/4/5/6/7/8/9/deep",
+					    "1/2/3/4/5/6/7/8/9",
+					    "1/2/3/4/5/6/7/8",
+					    "1/2/3/4/5/6/7",
+					    "1/2/3/4/5/6",
+					    "1/2/3/4/5",
+					    "1/2/3/4",
+					    "1/2/3",
+					    "1/2",
+					    "1"};
 	char path[256];
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -184,7 +197,8 @@ static int start_worker(struct trial *t, struct error *err)
 	const char *tmp = getenv("TMPDIR");
 	int ends[2];
 
-	snprintf(t->folder, sizeof(t->folder), "%.32s/weir-doctor-XXXXXX", tmp && *tmp && strlen(tmp) < 32 ? tmp : "/tmp");
+	snprintf(t->folder, sizeof(t->folder), "%.32s/weir-doctor-XXXXXX",
+		 tmp && *tmp && strlen(tmp) < 32 ? tmp : "/tmp");
 	if (!mkdtemp(t->folder)) {
 		t->folder[0] = '\0';
 		return error_errno(err, -errno, "cannot make a folder in /tmp for the test");
@@ -222,7 +236,8 @@ static struct bytes path_of_op(const struct trial *t, const struct batch *b, siz
 	return id < 0 ? (struct bytes){NULL, 0} : dims_file_name(enrich_dims(t->enrich), id);
 }
 
-/* The path at this moment: rows are looked at as they come, before a later name replaces an earlier one. */
+/* The path at this moment: rows are looked at as they come, before a later name replaces an earlier
+ * one. */
 static void check_op(struct trial *t, const struct batch *b, size_t row)
 {
 	int64_t op = batch_get(b, OP_OP, row, -1), pos = batch_get(b, OP_POS, row, -1);
@@ -231,8 +246,10 @@ static void check_op(struct trial *t, const struct batch *b, size_t row)
 
 	t->rows++;
 	if (op == op_find("pread64") && pos >= KNOWN_POS) {
-		bool right = pos == KNOWN_POS + (int64_t)t->known && ret == 0 && batch_get(b, OP_DUR, row, -1) > 0 &&
-			     batch_get(b, OP_SIZE, row, -1) == KNOWN_SIZE && batch_get(b, OP_TID, row, -1) == t->worker;
+		bool right = pos == KNOWN_POS + (int64_t)t->known && ret == 0 &&
+			     batch_get(b, OP_DUR, row, -1) > 0 &&
+			     batch_get(b, OP_SIZE, row, -1) == KNOWN_SIZE &&
+			     batch_get(b, OP_TID, row, -1) == t->worker;
 
 		t->known++;
 		t->known_wrong += !right;
@@ -242,7 +259,8 @@ static void check_op(struct trial *t, const struct batch *b, size_t row)
 		t->old_path |= ret == 3 && ends_with(path, t->folder, "old");
 	} else if (op == op_find("openat") || op == op_find("open")) {
 		t->failed_path |= ret == -ENOENT && ends_with(path, t->folder, "missing");
-		t->open_path |= ret >= 0 && (ends_with(path, t->folder, "known") || ends_with(path, t->folder, "renamed"));
+		t->open_path |= ret >= 0 && (ends_with(path, t->folder, "known") ||
+					     ends_with(path, t->folder, "renamed"));
 	}
 }
 
@@ -260,7 +278,8 @@ static int read_rows(struct trial *t, int timeout_ms, struct error *err)
 		check_op(t, b, i);
 	batch_set_clear(&t->out);
 	if (r >= 0 && clock_monotonic_ns() > t->deadline)
-		return error_set(err, -ETIMEDOUT, "the test recording took more than %d s", (int)(LIMIT_NS / NSEC_PER_SEC));
+		return error_set(err, -ETIMEDOUT, "the test recording took more than %d s",
+				 (int)(LIMIT_NS / NSEC_PER_SEC));
 	return r < 0 ? r : result;
 }
 
@@ -283,7 +302,9 @@ static int order(struct trial *t, char what, bool recording, struct answer *ret,
 	}
 	if (recv(t->line, ret, sizeof(*ret), 0) != sizeof(*ret))
 		return error_set(err, -EPIPE, "the test process ended early");
-	return ret->failed ? error_errno(err, -ret->failed, "the test's own calls failed in %s", t->folder) : 0;
+	return ret->failed ? error_errno(err, -ret->failed, "the test's own calls failed in %s",
+					 t->folder)
+			   : 0;
 }
 
 static int record_worker(struct trial *t, struct answer *cost, struct error *err)
@@ -320,34 +341,44 @@ static void tell_paths(struct doctor *d, const struct trial *t)
 	const struct {
 		bool right;
 		const char *name;
-	} checks[] = {{t->open_path, "open"}, {t->failed_path, "failed open"}, {t->renamed, "rename"}, {t->deep_path, "9 folders deep"}};
+	} checks[] = {{t->open_path, "open"},
+		      {t->failed_path, "failed open"},
+		      {t->renamed, "rename"},
+		      {t->deep_path, "9 folders deep"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
 		if (!checks[i].right)
 			buf_printf(&wrong, "%s%s", wrong.len ? ", " : "", checks[i].name);
 	}
 	if (t->known_wrong)
-		buf_printf(&wrong, "%s%llu of %d calls", wrong.len ? ", " : "", (unsigned long long)t->known_wrong, KNOWN_CALLS);
+		buf_printf(&wrong, "%s%llu of %d calls", wrong.len ? ", " : "",
+			   (unsigned long long)t->known_wrong, KNOWN_CALLS);
 	if (wrong.len)
-		doctor_add(d, DOCTOR_NO, "arguments, paths", "please report it, with the first line of this page",
-			   "wrong: %s", buf_str(&wrong));
+		doctor_add(d, DOCTOR_NO, "arguments, paths",
+			   "please report it, with the first line of this page", "wrong: %s",
+			   buf_str(&wrong));
 	else
-		doctor_add(d, DOCTOR_OK, "arguments, paths", NULL, "open, failed open, rename, 9 folders deep: all right");
+		doctor_add(d, DOCTOR_OK, "arguments, paths", NULL,
+			   "open, failed open, rename, 9 folders deep: all right");
 	if (t->old_path)
-		doctor_add(d, DOCTOR_OK, "already open", NULL, "a file that was open before the start has its path");
+		doctor_add(d, DOCTOR_OK, "already open", NULL,
+			   "a file that was open before the start has its path");
 	else
-		doctor_add(d, DOCTOR_NO, "already open", "please report it, with the first line of this page",
+		doctor_add(d, DOCTOR_NO, "already open",
+			   "please report it, with the first line of this page",
 			   "a file that was open before the start has no path");
 }
 
-/* How long the recorder may be late while one CPU makes the cheapest call in a loop, as the worker just did. */
+/* How long the recorder may be late while one CPU makes the cheapest call in a loop, as the worker
+ * just did. */
 static void tell_rings(struct doctor *d, const struct trial *t, int64_t call_ns)
 {
 	uint64_t record = t->rows ? t->stats.ring_bytes / t->rows : 0;
 
 	if (!record)
 		return;
-	doctor_add(d, DOCTOR_OK, "rings", NULL, "%u x %s, about %.0f ms of headroom at full rate per CPU", t->rings,
+	doctor_add(d, DOCTOR_OK, "rings", NULL,
+		   "%u x %s, about %.0f ms of headroom at full rate per CPU", t->rings,
 		   format_size(t->ring_bytes).s,
 		   (double)(t->ring_bytes / record) * (double)call_ns / NSEC_PER_MSEC);
 }
@@ -358,18 +389,21 @@ static void tell(struct doctor *d, const struct trial *t, int64_t alone_ns, int6
 
 	d->lost = t->stats.lost;
 	doctor_add(d, all ? DOCTOR_OK : DOCTOR_NO, "kernel programs",
-		   all ? NULL : "please report it, with the first line of this page", "loaded, attached; saw %s of %s test calls, lost %s",
-		   format_count(t->known).s, format_count(KNOWN_CALLS).s, format_count(t->stats.lost).s);
+		   all ? NULL : "please report it, with the first line of this page",
+		   "loaded, attached; saw %s of %s test calls, lost %s", format_count(t->known).s,
+		   format_count(KNOWN_CALLS).s, format_count(t->stats.lost).s);
 	tell_paths(d, t);
 	tell_rings(d, t, traced_ns);
-	doctor_add(d, DOCTOR_OK, "cost here", NULL, "%lld ns per traced call: %lld ns instead of %lld (%s calls)",
-		   (long long)MAX(traced_ns - alone_ns, (int64_t)0), (long long)traced_ns, (long long)alone_ns,
-		   format_count(COST_CALLS).s);
+	doctor_add(d, DOCTOR_OK, "cost here", NULL,
+		   "%lld ns per traced call: %lld ns instead of %lld (%s calls)",
+		   (long long)MAX(traced_ns - alone_ns, (int64_t)0), (long long)traced_ns,
+		   (long long)alone_ns, format_count(COST_CALLS).s);
 }
 
 void doctor_try_recording(struct doctor *d)
 {
-	_cleanup_(trial_free) struct trial t = {.line = -1, .deadline = clock_monotonic_ns() + LIMIT_NS};
+	_cleanup_(trial_free) struct trial t = {.line = -1,
+						.deadline = clock_monotonic_ns() + LIMIT_NS};
 	struct answer alone = {0}, traced = {0};
 	struct error err = {0};
 	int r = start_worker(&t, &err);

@@ -9,9 +9,10 @@
 #include "schema/ops.h"
 
 #define REST_SHOWN 4 /* kinds of calls outside the table that are named */
-#define LABEL_MAX 4096
-/* Columns from which a line has room for the little histogram; a path or an error's words need more. */
-#define SPARK_FROM 100
+#define LABEL_MAX  4096
+/* Columns from which a line has room for the little histogram; a path or an error's words need
+ * more. */
+#define SPARK_FROM	100
 #define SPARK_FROM_WIDE 132
 
 static const char *const by_words[] = {"op", "process", "thread", "file", "error"};
@@ -57,8 +58,8 @@ struct grouping {
 	const struct dims *dims;
 	const struct figures_options *opt;
 	enum part {
-		PART_IO,      /* data, metadata, sync, net: what the table is about */
-		PART_OTHER,   /* memory, processes, ...: neither I/O nor waiting */
+		PART_IO,    /* data, metadata, sync, net: what the table is about */
+		PART_OTHER, /* memory, processes, ...: neither I/O nor waiting */
 		PART_WAITING,
 	} part;
 };
@@ -109,7 +110,8 @@ static bool regroup(void *arg, struct rollup_row *row)
 	enum part part = part_of(row->class);
 
 	/* An error of any call that does not wait is worth a line; all else is I/O. */
-	if (g->opt->by == FIGURES_ERROR && g->part == PART_IO ? part == PART_WAITING : part != g->part)
+	if (g->opt->by == FIGURES_ERROR && g->part == PART_IO ? part == PART_WAITING
+							      : part != g->part)
 		return false;
 	for (unsigned int by = 0; by < FIGURES_BY_COUNT; by++) {
 		if (g->opt->only[by] >= 0 && key_of(g, by, row) != g->opt->only[by])
@@ -143,7 +145,9 @@ static int label_process(struct buf *b, const struct dims *d, int64_t id)
 		return buf_printf(b, "(unknown)");
 	name = base_name(p->exe);
 	if (!name.len)
-		name = base_name((struct bytes){p->argv.data, p->argv.len ? strnlen((const char *)p->argv.data, p->argv.len) : 0});
+		name = base_name((struct bytes){
+			p->argv.data,
+			p->argv.len ? strnlen((const char *)p->argv.data, p->argv.len) : 0});
 	r = name.len ? format_safe(b, name.data, name.len) : buf_printf(b, "process");
 	return r < 0 ? r : buf_printf(b, " %lld", (long long)p->pid);
 }
@@ -186,7 +190,8 @@ static int label_file(struct buf *b, const struct dims *d, int64_t id)
 	return format_safe(b, name.data, MIN(name.len, (size_t)LABEL_MAX));
 }
 
-static int make_label(char **ret, const struct dims *d, const struct map *latest, enum figures_by by, int64_t key)
+static int make_label(char **ret, const struct dims *d, const struct map *latest,
+		      enum figures_by by, int64_t key)
 {
 	_cleanup_buf_ struct buf b = {0};
 	const char *word;
@@ -208,7 +213,8 @@ static int make_label(char **ret, const struct dims *d, const struct map *latest
 		break;
 	default:
 		word = vocab_word("err", key);
-		r = word ? buf_printf(&b, "%s %s", word, strerror((int)key)) : buf_printf(&b, "errno %lld", (long long)key);
+		r = word ? buf_printf(&b, "%s %s", word, strerror((int)key))
+			 : buf_printf(&b, "errno %lld", (long long)key);
 		break;
 	}
 	if (r < 0)
@@ -260,7 +266,8 @@ static int compare_calls(const void *a, const void *b)
 }
 
 /* What is not in the table: how much, and the most frequent kinds of it by name. */
-static int sum_rest(struct figures_rest *rest, const struct rollup *r, struct grouping *g, enum part part)
+static int sum_rest(struct figures_rest *rest, const struct rollup *r, struct grouping *g,
+		    enum part part)
 {
 	_cleanup_(rollup_freep) struct rollup *sums = NULL;
 	_cleanup_free_ const struct rollup_row **rows = NULL;
@@ -285,7 +292,8 @@ static int sum_rest(struct figures_rest *rest, const struct rollup *r, struct gr
 	for (size_t i = 0; i < count && i < REST_SHOWN && ret >= 0; i++) {
 		char name[32];
 
-		ret = buf_printf(&text, "%s%s %s", i ? ", " : "", op_name((uint32_t)rows[i]->op, name),
+		ret = buf_printf(&text, "%s%s %s", i ? ", " : "",
+				 op_name((uint32_t)rows[i]->op, name),
 				 format_count(rows[i]->calls).s);
 	}
 	if (ret >= 0 && count > REST_SHOWN)
@@ -319,7 +327,8 @@ static int make_items(struct figures *f, const struct dims *d, const struct figu
 	return r;
 }
 
-int figures_make(struct figures *ret, const struct rollup *r, const struct dims *d, const struct figures_options *opt)
+int figures_make(struct figures *ret, const struct rollup *r, const struct dims *d,
+		 const struct figures_options *opt)
 {
 	struct grouping g = {.dims = d, .opt = opt};
 	int result;
@@ -370,7 +379,8 @@ static size_t label_width(enum figures_by by, size_t width)
 
 static const char *title_word(enum figures_by by)
 {
-	static const char *const words[] = {"OPERATIONS", "PROCESSES", "THREADS", "FILES", "ERRORS"};
+	static const char *const words[] = {"OPERATIONS", "PROCESSES", "THREADS", "FILES",
+					    "ERRORS"};
 
 	return words[by];
 }
@@ -380,8 +390,9 @@ int figures_title(struct buf *out, enum figures_by by, size_t width)
 	static const struct {
 		const char *text;
 		size_t width;
-	} columns[] = {{"calls", COL_CALLS}, {"errors", COL_ERRORS}, {"bytes", COL_BYTES}, {"time", COL_TIME},
-		       {"% I/O", COL_SHARE}, {"p50", COL_DUR}, {"p99", COL_DUR}, {"max", COL_DUR}};
+	} columns[] = {{"calls", COL_CALLS}, {"errors", COL_ERRORS}, {"bytes", COL_BYTES},
+		       {"time", COL_TIME},   {"% I/O", COL_SHARE},   {"p50", COL_DUR},
+		       {"p99", COL_DUR},     {"max", COL_DUR}};
 	int r = format_pad(out, title_word(by), label_width(by, width), false);
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns) && r >= 0; i++)
@@ -408,7 +419,8 @@ static int64_t quantile(const struct rollup_row *row, double q)
 	return (int64_t)MIN(hist_quantile(&row->hist, q), row->max_ns);
 }
 
-int figures_line(struct buf *out, const struct figures *all, const struct figure *f, enum figures_by by, size_t width)
+int figures_line(struct buf *out, const struct figures *all, const struct figure *f,
+		 enum figures_by by, size_t width)
 {
 	const struct rollup_row *row = f->row;
 	int r = add_label(out, f->label, by, label_width(by, width));

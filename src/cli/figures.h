@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * figures.h: the table of `stat` and `top`: a rollup grouped by operation, process, thread, file or error, with names,
- * sorted, and how one line of it looks. Waiting is kept apart, as everywhere.
+ * figures.h: the table of `stat` and `top`: a rollup grouped by operation, process, thread, file or
+ * error, with names, sorted, and how one line of it looks. Waiting is kept apart, as everywhere.
  */
 #pragma once
 
@@ -10,15 +10,29 @@
 #include "analysis/rollup/rollup.h"
 #include "base/buf.h"
 
-enum figures_by { FIGURES_OP, FIGURES_PROCESS, FIGURES_THREAD, FIGURES_FILE, FIGURES_ERROR, FIGURES_BY_COUNT };
-enum figures_sort { FIGURES_TIME, FIGURES_CALLS, FIGURES_BYTES, FIGURES_ERRORS, FIGURES_MAX, FIGURES_SORT_COUNT };
+enum figures_by {
+	FIGURES_OP,
+	FIGURES_PROCESS,
+	FIGURES_THREAD,
+	FIGURES_FILE,
+	FIGURES_ERROR,
+	FIGURES_BY_COUNT
+};
+enum figures_sort {
+	FIGURES_TIME,
+	FIGURES_CALLS,
+	FIGURES_BYTES,
+	FIGURES_ERRORS,
+	FIGURES_MAX,
+	FIGURES_SORT_COUNT
+};
 
 /* What a rollup must be grouped by, so that figures can be made of it by any key. */
 #define FIGURES_KEYS (ROLLUP_OP | ROLLUP_CLASS | ROLLUP_THREAD | ROLLUP_FILE | ROLLUP_ERR)
 
 struct figure {
-	int64_t key; /* op, process_id, task, inode or errno; -1: none */
-	char *label; /* fit for a terminal */
+	int64_t key;		      /* op, process_id, task, inode or errno; -1: none */
+	char *label;		      /* fit for a terminal */
 	const struct rollup_row *row; /* the sums; key fields mean nothing */
 };
 
@@ -41,8 +55,8 @@ struct figures {
 	struct figure *items;
 	size_t count;
 	uint64_t calls, errors, bytes, time_ns; /* of the calls that are I/O, before `text` */
-	struct figures_rest waiting; /* for work: no I/O */
-	struct figures_rest other;   /* memory, processes, ...: neither */
+	struct figures_rest waiting;		/* for work: no I/O */
+	struct figures_rest other;		/* memory, processes, ...: neither */
 };
 
 /* Words for by and sort: "op", "process", ...; "time", "calls", ... -1 where there is none. */
@@ -52,19 +66,23 @@ int figures_by_find(const char *word);
 int figures_sort_find(const char *word);
 
 /* 0 or -ENOMEM; figures_free() in either case. `r` must live as long. */
-int figures_make(struct figures *ret, const struct rollup *r, const struct dims *d, const struct figures_options *opt);
+int figures_make(struct figures *ret, const struct rollup *r, const struct dims *d,
+		 const struct figures_options *opt);
 void figures_free(struct figures *f);
 #define _cleanup_figures_ _cleanup_(figures_free)
 
-/* The titles and a line, each exactly `width` columns (80 or more) without a newline. 0 or -ENOMEM. */
+/* The titles and a line, each exactly `width` columns (80 or more) without a newline. 0 or -ENOMEM.
+ */
 int figures_title(struct buf *out, enum figures_by by, size_t width);
-int figures_line(struct buf *out, const struct figures *all, const struct figure *f, enum figures_by by, size_t width);
+int figures_line(struct buf *out, const struct figures *all, const struct figure *f,
+		 enum figures_by by, size_t width);
 
 struct figures_json {
-	int64_t origin;  /* ns since the epoch */
+	int64_t origin;	 /* ns since the epoch */
 	int64_t span_ns; /* that the sums cover */
 	uint64_t lost;
 };
 
 /* One JSON document on one line: the figures, what waits, the span. */
-void figures_put_json(FILE *out, const struct figures *f, enum figures_by by, size_t rows, const struct figures_json *j);
+void figures_put_json(FILE *out, const struct figures *f, enum figures_by by, size_t rows,
+		      const struct figures_json *j);

@@ -8,13 +8,15 @@ static void put_columns(FILE *out, enum figures_by by)
 {
 	static const struct {
 		const char *name, *type, *unit;
-	} columns[] = {{"calls", "int", ""},    {"errors", "int", ""}, {"bytes", "size", "bytes"}, {"time", "dur", "ns"},
-		       {"p50", "dur", "ns"},    {"p90", "dur", "ns"},  {"p99", "dur", "ns"},       {"max", "dur", "ns"}};
+	} columns[] = {{"calls", "int", ""},  {"errors", "int", ""}, {"bytes", "size", "bytes"},
+		       {"time", "dur", "ns"}, {"p50", "dur", "ns"},  {"p90", "dur", "ns"},
+		       {"p99", "dur", "ns"},  {"max", "dur", "ns"}};
 
-	fprintf(out, "\"columns\": [{\"name\": \"%s\", \"type\": \"text\", \"unit\": \"\"}", figures_by_word(by));
+	fprintf(out, "\"columns\": [{\"name\": \"%s\", \"type\": \"text\", \"unit\": \"\"}",
+		figures_by_word(by));
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
-		fprintf(out, ", {\"name\": \"%s\", \"type\": \"%s\", \"unit\": \"%s\"}", columns[i].name, columns[i].type,
-			columns[i].unit);
+		fprintf(out, ", {\"name\": \"%s\", \"type\": \"%s\", \"unit\": \"%s\"}",
+			columns[i].name, columns[i].type, columns[i].unit);
 	fputs("]", out);
 }
 
@@ -29,21 +31,23 @@ static void put_row(FILE *out, const struct figure *f, enum figures_by by)
 	fprintf(out, "{\"%s\": ", figures_by_word(by));
 	json_put_string(out, f->label, strlen(f->label));
 	fprintf(out, ", \"calls\": %llu, \"errors\": %llu, \"bytes\": %llu, \"time\": %llu",
-		(unsigned long long)row->calls, (unsigned long long)row->errors, (unsigned long long)row->bytes,
-		(unsigned long long)row->time_ns);
+		(unsigned long long)row->calls, (unsigned long long)row->errors,
+		(unsigned long long)row->bytes, (unsigned long long)row->time_ns);
 	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++)
 		fprintf(out, ", \"%s\": %llu", quantiles[i].name,
-			(unsigned long long)MIN(hist_quantile(&row->hist, quantiles[i].q), row->max_ns));
+			(unsigned long long)MIN(hist_quantile(&row->hist, quantiles[i].q),
+						row->max_ns));
 	fprintf(out, ", \"max\": %llu}", (unsigned long long)row->max_ns);
 }
 
 static void put_rest(FILE *out, const char *name, const struct figures_rest *rest)
 {
-	fprintf(out, ", \"%s\": {\"calls\": %llu, \"time\": %llu}", name, (unsigned long long)rest->calls,
-		(unsigned long long)rest->time_ns);
+	fprintf(out, ", \"%s\": {\"calls\": %llu, \"time\": %llu}", name,
+		(unsigned long long)rest->calls, (unsigned long long)rest->time_ns);
 }
 
-void figures_put_json(FILE *out, const struct figures *f, enum figures_by by, size_t rows, const struct figures_json *j)
+void figures_put_json(FILE *out, const struct figures *f, enum figures_by by, size_t rows,
+		      const struct figures_json *j)
 {
 	fprintf(out, "{\"origin\": \"%lld\", ", (long long)j->origin);
 	put_columns(out, by);
@@ -57,5 +61,6 @@ void figures_put_json(FILE *out, const struct figures *f, enum figures_by by, si
 	put_rest(out, "waiting", &f->waiting);
 	put_rest(out, "other", &f->other);
 	fprintf(out, ", \"span\": %lld", (long long)j->span_ns);
-	fprintf(out, ", \"loss\": {\"events\": %llu, \"causes\": {}}}\n", (unsigned long long)j->lost);
+	fprintf(out, ", \"loss\": {\"events\": %llu, \"causes\": {}}}\n",
+		(unsigned long long)j->lost);
 }

@@ -4,8 +4,11 @@
 /* Length of the valid UTF-8 character at p, 0 where there is none. */
 static size_t utf8_length(const unsigned char *p, size_t len)
 {
-	size_t need = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
-		      : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
+	size_t need = p[0] < 0x80		    ? 1
+		      : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+		      : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
+		      : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
+						    : 0;
 
 	if (!need || need > len)
 		return 0;
@@ -14,8 +17,8 @@ static size_t utf8_length(const unsigned char *p, size_t len)
 			return 0;
 	}
 	/* overlong forms, surrogates, beyond U+10FFFF */
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) || (p[0] == 0xf0 && p[1] < 0x90) ||
-	    (p[0] == 0xf4 && p[1] >= 0x90))
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) ||
+	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] >= 0x90))
 		return 0;
 	return need;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_text.h: a JSON string on a stream, for commands whose documents are short and of fixed form. */
+/* json_text.h: a JSON string on a stream, for commands whose documents are short and of fixed form.
+ */
 #pragma once
 
 #include <stdio.h>

@@ -17,14 +17,16 @@ static struct record_signals live_signals;
 static void on_signal(int number, siginfo_t *info, void *context)
 {
 	live_signals.number = number;
-	live_signals.by_kernel = info->si_code == SI_KERNEL; /* from the terminal: the command has it too */
+	live_signals.by_kernel =
+		info->si_code == SI_KERNEL; /* from the terminal: the command has it too */
 	live_signals.count++;
 }
 
 static void catch_signals(void)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-	struct sigaction act = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART}, old;
+	struct sigaction act = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART},
+			 old;
 
 	sigemptyset(&act.sa_mask);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
@@ -73,11 +75,16 @@ static int choose(struct live *l, const struct live_options *o, struct error *er
 	int r;
 
 	if (!o->argc && record_flags_no_target(o->rec))
-		return error_set(err, -EINVAL, "nothing says what to record: %s -- CMD, %s -p PID, or %s -a for the whole host",
+		return error_set(err, -EINVAL,
+				 "nothing says what to record: %s -- CMD, %s -p PID, or %s -a for "
+				 "the whole host",
 				 o->usage, o->usage, o->usage);
 	if (o->rec->user && !o->argc)
-		return error_set(err, -EINVAL, "-u says who a command runs as, and there is no command; to choose by user "
-				 "use --uid %s", o->rec->user);
+		return error_set(
+			err, -EINVAL,
+			"-u says who a command runs as, and there is no command; to choose by user "
+			"use --uid %s",
+			o->rec->user);
 	r = record_flags_select(o->rec, &l->select, err);
 	if (r < 0)
 		return r;
@@ -115,7 +122,8 @@ static int fork_command(struct live *l, const struct live_options *o, struct err
 	/* The whole host for as long as the command runs, or the command and its children. */
 	if (!l->select.everything) {
 		if (l->select.pid_count == SELECT_LIST_MAX)
-			return error_set(err, -EINVAL, "-p: more than %d processes", SELECT_LIST_MAX - 1);
+			return error_set(err, -EINVAL, "-p: more than %d processes",
+					 SELECT_LIST_MAX - 1);
 		l->select.pids[l->select.pid_count++] = (int32_t)l->child.pid;
 	}
 	return 0;
@@ -123,11 +131,16 @@ static int fork_command(struct live *l, const struct live_options *o, struct err
 
 int live_open(struct live *l, const struct live_options *o, struct error *err)
 {
-	struct ebpf_options ebpf = {.ring_bytes = (size_t)o->ring_bytes, .lossless = o->lossless, .raw_args = o->raw_args,
-				    .no_argv = o->no_argv, .freeze_cgroup_fd = -1, .select = &l->select};
+	struct ebpf_options ebpf = {.ring_bytes = (size_t)o->ring_bytes,
+				    .lossless = o->lossless,
+				    .raw_args = o->raw_args,
+				    .no_argv = o->no_argv,
+				    .freeze_cgroup_fd = -1,
+				    .select = &l->select};
 	int r;
 
-	*l = (struct live){.cgroup = RECORD_CGROUP_NONE, .child = RECORD_CHILD_NONE, .opened = true};
+	*l = (struct live){
+		.cgroup = RECORD_CGROUP_NONE, .child = RECORD_CHILD_NONE, .opened = true};
 	r = choose(l, o, err);
 	if (r < 0)
 		return r;
@@ -136,11 +149,14 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	if (r < 0)
 		return r;
 	ebpf.freeze_cgroup_fd = l->cgroup.fd;
-	/* A tree needs a root: without one (-a, --comm, --cgroup, ...) following would select nothing. */
+	/* A tree needs a root: without one (-a, --comm, --cgroup, ...) following would select
+	 * nothing. */
 	l->select.follow &= l->select.pid_count || l->select.tid_count;
 	r = ebpf_source_new(&l->source, &ebpf, err);
 	if (r < 0)
-		return r == -EINVAL ? -EIO : r; /* EINVAL is wrong usage here; what the kernel refused is not */
+		return r == -EINVAL
+			       ? -EIO
+			       : r; /* EINVAL is wrong usage here; what the kernel refused is not */
 	r = enrich_new(&l->enrich, err);
 	if (r < 0)
 		return r;
@@ -196,14 +212,20 @@ void live_warn_lost(const struct record_totals *t, bool lossless)
 	uint64_t lost = t->source.lost;
 
 	if (t->disk_full)
-		fprintf(stderr, "weir: the disk is full: %s rows did not reach the trace; free space, write elsewhere (-o) "
-			"or bound it (--size)\n", format_count(t->store.lost_rows).s);
+		fprintf(stderr,
+			"weir: the disk is full: %s rows did not reach the trace; free space, "
+			"write elsewhere (-o) "
+			"or bound it (--size)\n",
+			format_count(t->store.lost_rows).s);
 	if (!lost)
 		return;
-	fprintf(stderr, "weir: LOST %s events (%.2g %% of all): the figures are too low by that much.\n",
+	fprintf(stderr,
+		"weir: LOST %s events (%.2g %% of all): the figures are too low by that much.\n",
 		format_count(lost).s, 100.0 * (double)lost / (double)(lost + t->source.ops));
 	if (lossless)
-		fprintf(stderr, "      --lossless could not hold long enough; try a larger ring (--ring 64MiB)\n");
+		fprintf(stderr, "      --lossless could not hold long enough; try a larger ring "
+				"(--ring 64MiB)\n");
 	else
-		fprintf(stderr, "      record with --lossless, with a larger ring (--ring 64MiB), or choose less (-p, -e, -P)\n");
+		fprintf(stderr, "      record with --lossless, with a larger ring (--ring 64MiB), "
+				"or choose less (-p, -e, -P)\n");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live.h: what the commands that record have in common: options -> selection -> command -> kernel source -> session.
+ * live.h: what the commands that record have in common: options -> selection -> command -> kernel
+ * source -> session.
  *
  *   _cleanup_(live_close) struct live live = {0};
  *   r = live_open(&live, &(struct live_options){.rec = &o->rec, .argc = argc, .argv = argv}, &err);
@@ -16,7 +17,7 @@
 
 struct live_options {
 	const struct record_flags *rec;
-	int argc;          /* the command; 0: none */
+	int argc; /* the command; 0: none */
 	char **argv;
 	const char *usage; /* "weir record": named where nothing says what to record */
 	bool lossless, no_argv, raw_args;
@@ -26,7 +27,8 @@ struct live_options {
 struct live {
 	struct select select;
 	struct source *source;
-	struct enrich *enrich; /* names, valid until live_close(); not kept where nobody takes rows */
+	struct enrich
+		*enrich; /* names, valid until live_close(); not kept where nobody takes rows */
 	struct record_cgroup cgroup;
 	struct record_user user;
 	struct user account;
@@ -40,15 +42,16 @@ struct live {
 };
 
 /*
- * Checks the options, forks the command (which waits), loads the kernel programs. 0, -EINVAL for wrong usage (exit
- * status 2), or another negative errno.
+ * Checks the options, forks the command (which waits), loads the kernel programs. 0, -EINVAL for
+ * wrong usage (exit status 2), or another negative errno.
  */
 int live_open(struct live *l, const struct live_options *o, struct error *err);
 /* Runs the session to its end; SIGINT, SIGTERM, SIGHUP and SIGQUIT stop it or go to the command. */
 int live_run(struct live *l, struct record_totals *ret, struct error *err);
 void live_close(struct live *l);
 
-/* Exit status after a session that worked: the command's own (128 + n where signal n ended it), else 0. */
+/* Exit status after a session that worked: the command's own (128 + n where signal n ended it),
+ * else 0. */
 int live_status(const struct record_totals *t);
 /* Prints the error; exit status 2 for wrong usage, else 1. */
 int live_fail(int r, const struct error *err);

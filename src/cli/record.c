@@ -45,7 +45,8 @@ static int move_old(struct output *o, struct error *err)
 	if (lstat(o->path, &st) < 0)
 		return errno == ENOENT ? 0 : error_errno(err, -errno, "-o %s", o->path);
 	if (!S_ISREG(st.st_mode))
-		return error_set(err, -EINVAL, "-o %s: exists and is not a plain file; name another", o->path);
+		return error_set(err, -EINVAL,
+				 "-o %s: exists and is not a plain file; name another", o->path);
 	if (asprintf(&o->old, "%s.old", o->path) < 0) {
 		o->old = NULL;
 		return error_set(err, -ENOMEM, "out of memory");
@@ -61,7 +62,8 @@ static uid_t trace_owner(void)
 	const char *text = getenv("SUDO_UID");
 	int64_t uid;
 
-	if (geteuid() != 0 || !text || parse_int(text, &uid, NULL) < 0 || uid < 0 || uid >= UINT32_MAX)
+	if (geteuid() != 0 || !text || parse_int(text, &uid, NULL) < 0 || uid < 0 ||
+	    uid >= UINT32_MAX)
 		return (uid_t)-1;
 	return (uid_t)uid;
 }
@@ -104,8 +106,9 @@ static int show_progress(void *arg, const struct record_totals *t)
 
 	if (now < p->next)
 		return 0;
-	fprintf(stderr, "\r%8.1f s  %s calls  %s  lost %s  %s\033[K", (double)(t->now - t->started) / NSEC_PER_SEC,
-		format_count(ops).s, format_rate(ops - p->last_ops, p->last_at ? now - p->last_at : 0, false).s,
+	fprintf(stderr, "\r%8.1f s  %s calls  %s  lost %s  %s\033[K",
+		(double)(t->now - t->started) / NSEC_PER_SEC, format_count(ops).s,
+		format_rate(ops - p->last_ops, p->last_at ? now - p->last_at : 0, false).s,
 		format_count(t->source.lost).s, format_size(t->store.bytes).s);
 	p->shown = true;
 	p->last_at = now;
@@ -114,7 +117,8 @@ static int show_progress(void *arg, const struct record_totals *t)
 	return 0;
 }
 
-static void print_summary(const struct record_opts *o, const struct output *out, const struct record_totals *t)
+static void print_summary(const struct record_opts *o, const struct output *out,
+			  const struct record_totals *t)
 {
 	double seconds = (double)(t->now - t->started) / NSEC_PER_SEC;
 	uint64_t rows = t->store.rows[TABLE_OP];
@@ -126,10 +130,11 @@ static void print_summary(const struct record_opts *o, const struct output *out,
 		fprintf(stderr, " (%.1f B per call)", (double)t->store.bytes / (double)rows);
 	fprintf(stderr, "   lost %s%s\n", format_count(t->source.lost).s,
 		t->source.sequence_proved && !t->source.lost ? " (sequence gap-free)" : "");
-	fprintf(stderr, "      stopped: %s   recorder's CPU %s", t->why_stopped ? t->why_stopped : "failed",
-		format_time(t->cpu_ns).s);
+	fprintf(stderr, "      stopped: %s   recorder's CPU %s",
+		t->why_stopped ? t->why_stopped : "failed", format_time(t->cpu_ns).s);
 	if (t->source.held_ns)
-		fprintf(stderr, "   the program was held for %s", format_time((int64_t)t->source.held_ns).s);
+		fprintf(stderr, "   the program was held for %s",
+			format_time((int64_t)t->source.held_ns).s);
 	fputc('\n', stderr);
 	live_warn_lost(t, o->lossless);
 	if (t->command_pid && !t->command_ended)
@@ -142,7 +147,8 @@ static void print_summary(const struct record_opts *o, const struct output *out,
 
 /* ---- the command ---- */
 
-static int run_session(const struct record_opts *o, struct live *live, struct output *out, struct error *err)
+static int run_session(const struct record_opts *o, struct live *live, struct output *out,
+		       struct error *err)
 {
 	struct record_totals totals = {0};
 	struct progress progress = {0};
@@ -172,7 +178,8 @@ static int run_session(const struct record_opts *o, struct live *live, struct ou
 		print_summary(o, out, &totals);
 	if (r < 0)
 		return r;
-	return totals.disk_full ? error_set(err, -ENOSPC, "%s is incomplete", out->path) : live_status(&totals);
+	return totals.disk_full ? error_set(err, -ENOSPC, "%s is incomplete", out->path)
+				: live_status(&totals);
 }
 
 static int record_main(const void *opts, int argc, char **argv)
@@ -180,8 +187,13 @@ static int record_main(const void *opts, int argc, char **argv)
 	const struct record_opts *o = opts;
 	_cleanup_(live_close) struct live live = {0};
 	_cleanup_(output_free) struct output out = {0};
-	struct live_options lo = {.rec = &o->rec, .argc = argc, .argv = argv, .usage = "weir record",
-				  .lossless = o->lossless, .no_argv = o->no_argv, .ring_bytes = o->ring_bytes};
+	struct live_options lo = {.rec = &o->rec,
+				  .argc = argc,
+				  .argv = argv,
+				  .usage = "weir record",
+				  .lossless = o->lossless,
+				  .no_argv = o->no_argv,
+				  .ring_bytes = o->ring_bytes};
 	struct error err = {0};
 	int r;
 
@@ -189,7 +201,8 @@ static int record_main(const void *opts, int argc, char **argv)
 	if (r < 0)
 		return live_fail(r, &err);
 	if (live.hold_limited)
-		fprintf(stderr, "weir: no cgroup can be made here: --lossless slows the program down but cannot freeze it\n");
+		fprintf(stderr, "weir: no cgroup can be made here: --lossless slows the program "
+				"down but cannot freeze it\n");
 	r = output_open(&out, o->output ? o->output : TRACE_DEFAULT, &err);
 	if (r >= 0)
 		r = run_session(o, &live, &out, &err);
@@ -197,26 +210,35 @@ static int record_main(const void *opts, int argc, char **argv)
 }
 
 static const struct option record_options[] = {
-	{'o', "output", OPTION_STRING, "TRACE", "write this trace; an existing one is moved to TRACE.old "
-	 "(default: weir.trace)", offsetof(struct record_opts, output)},
+	{'o', "output", OPTION_STRING, "TRACE",
+	 "write this trace; an existing one is moved to TRACE.old "
+	 "(default: weir.trace)",
+	 offsetof(struct record_opts, output)},
 	RECORD_FLAGS(struct record_opts, rec),
-	{0, "lossless", OPTION_FLAG, NULL, "lose nothing: slow the program down, or freeze it for moments, when it is "
-	 "faster than the recorder", offsetof(struct record_opts, lossless)},
-	{0, "duration", OPTION_DURATION, "TIME", "stop after this time: 10s, 5m", offsetof(struct record_opts, duration_ns)},
+	{0, "lossless", OPTION_FLAG, NULL,
+	 "lose nothing: slow the program down, or freeze it for moments, when it is "
+	 "faster than the recorder",
+	 offsetof(struct record_opts, lossless)},
+	{0, "duration", OPTION_DURATION, "TIME", "stop after this time: 10s, 5m",
+	 offsetof(struct record_opts, duration_ns)},
 	{0, "size", OPTION_SIZE, "SIZE", "stop when the trace is so large: 500MiB, 2GiB",
 	 offsetof(struct record_opts, size_max)},
 	{0, "no-argv", OPTION_FLAG, NULL, "keep the arguments of commands out of the trace",
 	 offsetof(struct record_opts, no_argv)},
-	{0, "ring", OPTION_SIZE, "SIZE", "ring buffer per CPU: 16MiB, 64MiB", offsetof(struct record_opts, ring_bytes)},
-	{'q', "quiet", OPTION_FLAG, NULL, "print nothing where all went well", offsetof(struct record_opts, quiet)},
+	{0, "ring", OPTION_SIZE, "SIZE", "ring buffer per CPU: 16MiB, 64MiB",
+	 offsetof(struct record_opts, ring_bytes)},
+	{'q', "quiet", OPTION_FLAG, NULL, "print nothing where all went well",
+	 offsetof(struct record_opts, quiet)},
 	{0},
 };
 
 static const struct command_example record_examples[] = {
 	{"weir record -- make -j2", "a command and everything that it starts"},
 	{"weir record -p 4711 --duration 10s", "a running process, for ten seconds"},
-	{"weir record -a -e %file -P '/var/lib/**'", "the whole host, but only calls on files below /var/lib"},
-	{"weir record --lossless -o fio.trace -- fio job.fio", "nothing may be missing, whatever the rate"},
+	{"weir record -a -e %file -P '/var/lib/**'",
+	 "the whole host, but only calls on files below /var/lib"},
+	{"weir record --lossless -o fio.trace -- fio job.fio",
+	 "nothing may be missing, whatever the rate"},
 	{0},
 };
 
@@ -224,14 +246,17 @@ const struct command command_record = {
 	.name = "record",
 	.summary = "record a command, a process or the whole host into a trace",
 	.usage = "[options] [--] CMD [ARG...] | -p PID | -a",
-	.description =
-		"Records every call of the command and of its children, from its first to its end; or of running processes, "
-		"a unit, a container, a control group, or the whole host, until Ctrl-C, a limit, or the end of the chosen "
-		"processes. Whatever could not be recorded is counted and said.\n\n"
-		"Ctrl-C reaches the command too, and recording goes on until it has ended; a second one stops at once. "
-		"Other signals that weir is sent are passed on to the command.\n\n"
-		"Exit status: the command's own (128 + n where signal n ended it); without a command 0. 1 where recording "
-		"failed or the command could not be run, 2 for wrong options.",
+	.description = "Records every call of the command and of its children, from its first to "
+		       "its end; or of running processes, "
+		       "a unit, a container, a control group, or the whole host, until Ctrl-C, a "
+		       "limit, or the end of the chosen "
+		       "processes. Whatever could not be recorded is counted and said.\n\n"
+		       "Ctrl-C reaches the command too, and recording goes on until it has ended; "
+		       "a second one stops at once. "
+		       "Other signals that weir is sent are passed on to the command.\n\n"
+		       "Exit status: the command's own (128 + n where signal n ended it); without "
+		       "a command 0. 1 where recording "
+		       "failed or the command could not be run, 2 for wrong options.",
 	.options = record_options,
 	.options_size = sizeof(struct record_opts),
 	.examples = record_examples,

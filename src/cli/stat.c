@@ -24,7 +24,7 @@ struct stat_opts {
 struct stat_run {
 	const struct stat_opts *opts;
 	struct figures_options figures;
-	struct rollup *rollup; /* since the start, or since the last table */
+	struct rollup *rollup;	 /* since the start, or since the last table */
 	const struct dims *dims; /* of the live session */
 	FILE *out;
 	int64_t since, next; /* monotonic; when the sums began, when the next table is due */
@@ -45,8 +45,9 @@ static int take(void *arg, const struct batch_set *rows, const struct dims *dims
 static void print_rest(FILE *out, const char *name, const struct figures_rest *rest)
 {
 	if (rest->calls)
-		fprintf(out, "%s   %s call%s, %s   (%s)\n", name, format_count(rest->calls).s, rest->calls == 1 ? "" : "s",
-			format_time((int64_t)rest->time_ns).s, rest->kinds);
+		fprintf(out, "%s   %s call%s, %s   (%s)\n", name, format_count(rest->calls).s,
+			rest->calls == 1 ? "" : "s", format_time((int64_t)rest->time_ns).s,
+			rest->kinds);
 }
 
 static void print_rows(struct stat_run *s, const struct figures *f)
@@ -75,15 +76,20 @@ static int print_table(struct stat_run *s, const struct record_totals *t, int64_
 	if (r < 0)
 		return r;
 	if (s->opts->json) {
-		figures_put_json(s->out, &f, s->figures.by, s->opts->rows > 0 ? (size_t)s->opts->rows : SIZE_MAX,
+		figures_put_json(s->out, &f, s->figures.by,
+				 s->opts->rows > 0 ? (size_t)s->opts->rows : SIZE_MAX,
 				 &(struct figures_json){t->now - span_ns, span_ns, t->source.lost});
 		fflush(s->out);
 		return 0;
 	}
-	fprintf(s->out, "%.2f s   %s calls   %s I/O, %s   %s moved   errors %s   lost %s%s\n", (double)span_ns / NSEC_PER_SEC,
-		format_count(f.calls + f.waiting.calls + f.other.calls).s, format_count(f.calls).s, format_time((int64_t)f.time_ns).s,
-		format_size(f.bytes).s, format_count(f.errors).s, format_count(t->source.lost).s,
-		t->source.lost ? "" : t->source.sequence_proved ? " (sequence gap-free)" : "");
+	fprintf(s->out, "%.2f s   %s calls   %s I/O, %s   %s moved   errors %s   lost %s%s\n",
+		(double)span_ns / NSEC_PER_SEC,
+		format_count(f.calls + f.waiting.calls + f.other.calls).s, format_count(f.calls).s,
+		format_time((int64_t)f.time_ns).s, format_size(f.bytes).s, format_count(f.errors).s,
+		format_count(t->source.lost).s,
+		t->source.lost		    ? ""
+		: t->source.sequence_proved ? " (sequence gap-free)"
+					    : "");
 	print_rows(s, &f);
 	fflush(s->out);
 	return 0;
@@ -113,12 +119,15 @@ static int tick(void *arg, const struct record_totals *t)
 
 static int choose_words(const struct stat_opts *o, struct figures_options *f)
 {
-	int by = figures_by_find(o->by ? o->by : "op"), sort = figures_sort_find(o->sort ? o->sort : "time");
+	int by = figures_by_find(o->by ? o->by : "op"),
+	    sort = figures_sort_find(o->sort ? o->sort : "time");
 
 	if (by < 0)
-		return fail_usage("stat: --by %s: it is one of op, process, thread, file, error", o->by);
+		return fail_usage("stat: --by %s: it is one of op, process, thread, file, error",
+				  o->by);
 	if (sort < 0)
-		return fail_usage("stat: --sort %s: it is one of time, calls, bytes, errors, max", o->sort);
+		return fail_usage("stat: --sort %s: it is one of time, calls, bytes, errors, max",
+				  o->sort);
 	f->by = (enum figures_by)by;
 	f->sort = (enum figures_sort)sort;
 	for (unsigned int i = 0; i < FIGURES_BY_COUNT; i++)
@@ -143,8 +152,10 @@ static int run_stat(struct stat_run *s, struct live *live)
 	s->next = s->since + s->opts->every_ns;
 	r = live_run(live, &totals, &err);
 	if (r >= 0)
-		r = print_table(s, &totals, s->opts->every_ns && !s->opts->total ? clock_monotonic_ns() - s->since
-										  : totals.now - totals.started);
+		r = print_table(s, &totals,
+				s->opts->every_ns && !s->opts->total
+					? clock_monotonic_ns() - s->since
+					: totals.now - totals.started);
 	if (r >= 0)
 		r = s->failed;
 	if (r < 0)
@@ -157,7 +168,11 @@ static int stat_main(const void *opts, int argc, char **argv)
 {
 	const struct stat_opts *o = opts;
 	_cleanup_(live_close) struct live live = {0};
-	struct live_options lo = {.rec = &o->rec, .argc = argc, .argv = argv, .usage = "weir stat", .lossless = o->lossless,
+	struct live_options lo = {.rec = &o->rec,
+				  .argc = argc,
+				  .argv = argv,
+				  .usage = "weir stat",
+				  .lossless = o->lossless,
 				  .ring_bytes = o->ring_bytes};
 	struct stat_run s = {.opts = o, .out = stderr};
 	struct error err = {0};
@@ -171,7 +186,9 @@ static int stat_main(const void *opts, int argc, char **argv)
 	if (o->output) {
 		s.out = fopen(o->output, "we");
 		if (!s.out)
-			return live_fail(-errno, &(struct error){.code = error_errno(&err, -errno, "-o %s", o->output)});
+			return live_fail(-errno,
+					 &(struct error){.code = error_errno(&err, -errno, "-o %s",
+									     o->output)});
 	}
 	r = live_open(&live, &lo, &err);
 	if (r >= 0)
@@ -179,25 +196,38 @@ static int stat_main(const void *opts, int argc, char **argv)
 	r = r < 0 ? live_fail(r, &err) : run_stat(&s, &live);
 	rollup_free(s.rollup);
 	if (o->output && fclose(s.out) != 0)
-		return live_fail(-EIO, &(struct error){.code = -EIO, .message = "-o: the output could not be written"});
+		return live_fail(-EIO,
+				 &(struct error){.code = -EIO,
+						 .message = "-o: the output could not be written"});
 	return r;
 }
 
 static const struct option stat_options[] = {
 	RECORD_FLAGS(struct stat_opts, rec),
-	{0, "every", OPTION_DURATION, "TIME", "print a table every so often: 1s, 5s", offsetof(struct stat_opts, every_ns)},
-	{0, "total", OPTION_FLAG, NULL, "with --every: sums since the start, not since the last table",
+	{0, "every", OPTION_DURATION, "TIME", "print a table every so often: 1s, 5s",
+	 offsetof(struct stat_opts, every_ns)},
+	{0, "total", OPTION_FLAG, NULL,
+	 "with --every: sums since the start, not since the last table",
 	 offsetof(struct stat_opts, total)},
-	{0, "by", OPTION_STRING, "KEY", "op (default), process, thread, file, error", offsetof(struct stat_opts, by)},
-	{0, "sort", OPTION_STRING, "WORD", "time (default), calls, bytes, errors, max", offsetof(struct stat_opts, sort)},
-	{'n', "rows", OPTION_INT, "N", "at most so many rows (default 20)", offsetof(struct stat_opts, rows)},
-	{0, "json", OPTION_FLAG, NULL, "print one JSON document, with --every one a line; sizes in bytes, durations in "
-	 "nanoseconds", offsetof(struct stat_opts, json)},
-	{'o', "output", OPTION_STRING, "FILE", "print into this file", offsetof(struct stat_opts, output)},
-	{0, "duration", OPTION_DURATION, "TIME", "stop after this time", offsetof(struct stat_opts, duration_ns)},
-	{0, "lossless", OPTION_FLAG, NULL, "lose nothing: slow the program down where it is too fast",
+	{0, "by", OPTION_STRING, "KEY", "op (default), process, thread, file, error",
+	 offsetof(struct stat_opts, by)},
+	{0, "sort", OPTION_STRING, "WORD", "time (default), calls, bytes, errors, max",
+	 offsetof(struct stat_opts, sort)},
+	{'n', "rows", OPTION_INT, "N", "at most so many rows (default 20)",
+	 offsetof(struct stat_opts, rows)},
+	{0, "json", OPTION_FLAG, NULL,
+	 "print one JSON document, with --every one a line; sizes in bytes, durations in "
+	 "nanoseconds",
+	 offsetof(struct stat_opts, json)},
+	{'o', "output", OPTION_STRING, "FILE", "print into this file",
+	 offsetof(struct stat_opts, output)},
+	{0, "duration", OPTION_DURATION, "TIME", "stop after this time",
+	 offsetof(struct stat_opts, duration_ns)},
+	{0, "lossless", OPTION_FLAG, NULL,
+	 "lose nothing: slow the program down where it is too fast",
 	 offsetof(struct stat_opts, lossless)},
-	{0, "ring", OPTION_SIZE, "SIZE", "ring buffer per CPU: 16MiB, 64MiB", offsetof(struct stat_opts, ring_bytes)},
+	{0, "ring", OPTION_SIZE, "SIZE", "ring buffer per CPU: 16MiB, 64MiB",
+	 offsetof(struct stat_opts, ring_bytes)},
 	{0},
 };
 
@@ -212,13 +242,17 @@ const struct command command_stat = {
 	.name = "stat",
 	.summary = "count and time the calls of a command, a process or the host, without a file",
 	.usage = "[options] [--] CMD [ARG...] | -p PID | -a",
-	.description =
-		"Prints calls, errors, bytes, time and its distribution by operation, process, thread, file or error, at the "
-		"end or every few seconds. Calls that wait for work (epoll_wait, futex, reads of empty pipes and sockets) are "
-		"a line of their own and in no percentage, as are calls that are no I/O (mmap, clone).\n\n"
-		"With a command the table goes to standard error, without one to standard output; -o names a file.\n\n"
-		"Exit status: the command's own (128 + n where signal n ended it); without a command 0. 1 where recording "
-		"failed, 2 for wrong options.",
+	.description = "Prints calls, errors, bytes, time and its distribution by operation, "
+		       "process, thread, file or error, at the "
+		       "end or every few seconds. Calls that wait for work (epoll_wait, futex, "
+		       "reads of empty pipes and sockets) are "
+		       "a line of their own and in no percentage, as are calls that are no I/O "
+		       "(mmap, clone).\n\n"
+		       "With a command the table goes to standard error, without one to standard "
+		       "output; -o names a file.\n\n"
+		       "Exit status: the command's own (128 + n where signal n ended it); without "
+		       "a command 0. 1 where recording "
+		       "failed, 2 for wrong options.",
 	.options = stat_options,
 	.options_size = sizeof(struct stat_opts),
 	.examples = stat_examples,

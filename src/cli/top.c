@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weir top: what happens now, on a full screen; live from the kernel, or from a trace that still grows. */
+/* weir top: what happens now, on a full screen; live from the kernel, or from a trace that still
+ * grows. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "cli/top_screen.h"
 
 #define EVERY_DEFAULT_NS NSEC_PER_SEC
-#define POLL_US 50000
+#define POLL_US		 50000
 
 struct top_opts {
 	struct record_flags rec;
@@ -24,7 +25,7 @@ struct top_opts {
 /* What is shown: the last interval, or everything since the start. */
 struct top {
 	struct top_view view;
-	struct rollup *now, *last, *total; /* growing; the interval before; all */
+	struct rollup *now, *last, *total;	       /* growing; the interval before; all */
 	int64_t began, interval_began, next, every_ns; /* monotonic */
 	bool ended;
 	int failed;
@@ -118,7 +119,10 @@ static int tick(void *arg, const struct record_totals *totals)
 static int run_live(const struct top_opts *o, struct top *t, int argc, char **argv)
 {
 	_cleanup_(live_close) struct live live = {0};
-	struct live_options lo = {.rec = &o->rec, .argc = argc, .argv = argv, .usage = "weir top",
+	struct live_options lo = {.rec = &o->rec,
+				  .argc = argc,
+				  .argv = argv,
+				  .usage = "weir top",
 				  .ring_bytes = o->ring_bytes};
 	struct record_sink sink = {take, t};
 	struct record_totals totals = {0};
@@ -151,7 +155,8 @@ static int run_live(const struct top_opts *o, struct top *t, int argc, char **ar
 /* ---- a trace ---- */
 
 /* Adds the blocks of op from *next on. */
-static int add_blocks(struct top *t, struct store *s, struct store_cursor *cursor, size_t *next, struct error *err)
+static int add_blocks(struct top *t, struct store *s, struct store_cursor *cursor, size_t *next,
+		      struct error *err)
 {
 	for (; *next < store_block_count(s); (*next)++) {
 		const struct batch *b;
@@ -227,17 +232,23 @@ static int top_main(const void *opts, int argc, char **argv)
 {
 	const struct top_opts *o = opts;
 	_cleanup_(top_free) struct top t = {.view.figures.only = {-1, -1, -1, -1, -1}};
-	int by = figures_by_find(o->by ? o->by : "process"), sort = figures_sort_find(o->sort ? o->sort : "time");
+	int by = figures_by_find(o->by ? o->by : "process"),
+	    sort = figures_sort_find(o->sort ? o->sort : "time");
 
 	if (by < 0)
-		return fail_usage("top: --by %s: it is one of op, process, thread, file, error", o->by);
+		return fail_usage("top: --by %s: it is one of op, process, thread, file, error",
+				  o->by);
 	if (sort < 0)
-		return fail_usage("top: --sort %s: it is one of time, calls, bytes, errors, max", o->sort);
+		return fail_usage("top: --sort %s: it is one of time, calls, bytes, errors, max",
+				  o->sort);
 	if (o->inputs.count && (argc || !record_flags_no_target(&o->rec)))
-		return fail_usage("top: -i shows a trace; a command, -p or -a what happens now: use one of them");
+		return fail_usage("top: -i shows a trace; a command, -p or -a what happens now: "
+				  "use one of them");
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return fail(&(struct error){.code = -ENOTTY, .message = "top needs a terminal; `weir stat --every 1s` prints the "
-					    "same figures line by line"});
+		return fail(&(struct error){
+			.code = -ENOTTY,
+			.message = "top needs a terminal; `weir stat --every 1s` prints the "
+				   "same figures line by line"});
 	t.view.figures.by = (enum figures_by)by;
 	t.view.figures.sort = (enum figures_sort)sort;
 	if (top_new(&t, o) < 0)
@@ -247,13 +258,16 @@ static int top_main(const void *opts, int argc, char **argv)
 
 static const struct option top_options[] = {
 	RECORD_FLAGS(struct top_opts, rec),
-	{'i', "input", OPTION_LIST, "TRACE", "show this trace, which may still be growing", offsetof(struct top_opts, inputs)},
-	{0, "every", OPTION_DURATION, "TIME", "refresh so often (default 1s)", offsetof(struct top_opts, every_ns)},
+	{'i', "input", OPTION_LIST, "TRACE", "show this trace, which may still be growing",
+	 offsetof(struct top_opts, inputs)},
+	{0, "every", OPTION_DURATION, "TIME", "refresh so often (default 1s)",
+	 offsetof(struct top_opts, every_ns)},
 	{0, "by", OPTION_STRING, "KEY", "begin with op, process (default), thread, file, error",
 	 offsetof(struct top_opts, by)},
 	{0, "sort", OPTION_STRING, "WORD", "begin with time (default), calls, bytes, errors, max",
 	 offsetof(struct top_opts, sort)},
-	{0, "ring", OPTION_SIZE, "SIZE", "ring buffer per CPU: 16MiB, 64MiB", offsetof(struct top_opts, ring_bytes)},
+	{0, "ring", OPTION_SIZE, "SIZE", "ring buffer per CPU: 16MiB, 64MiB",
+	 offsetof(struct top_opts, ring_bytes)},
 	{0},
 };
 
@@ -268,13 +282,16 @@ const struct command command_top = {
 	.name = "top",
 	.summary = "show what happens now, on a full screen",
 	.usage = "[options] [--] CMD [ARG...] | -p PID | -a | -i TRACE",
-	.description =
-		"Shows calls, errors, bytes, time and its distribution by process, thread, file, operation or error, refreshed "
-		"every second. Keys: o p t f e choose the grouping, c b T x m the order (calls, bytes, time, errors, max), "
-		"Enter goes into the chosen line, Backspace back out, / filters by text, i switches between the last interval "
-		"and everything since the start, r begins anew, space pauses, ? helps, q leaves.\n\n"
-		"Calls that wait for work are a line of their own and in no percentage.\n\n"
-		"Exit status: as weir stat; 1 also where standard output is no terminal.",
+	.description = "Shows calls, errors, bytes, time and its distribution by process, thread, "
+		       "file, operation or error, refreshed "
+		       "every second. Keys: o p t f e choose the grouping, c b T x m the order "
+		       "(calls, bytes, time, errors, max), "
+		       "Enter goes into the chosen line, Backspace back out, / filters by text, i "
+		       "switches between the last interval "
+		       "and everything since the start, r begins anew, space pauses, ? helps, q "
+		       "leaves.\n\n"
+		       "Calls that wait for work are a line of their own and in no percentage.\n\n"
+		       "Exit status: as weir stat; 1 also where standard output is no terminal.",
 	.options = top_options,
 	.options_size = sizeof(struct top_opts),
 	.examples = top_examples,

@@ -8,12 +8,12 @@
 #include "base/clock.h"
 #include "cli/format.h"
 
-#define HEAD_LINES 3
-#define FOOT_LINES 2
-#define LINES_MIN 8
+#define HEAD_LINES  3
+#define FOOT_LINES  2
+#define LINES_MIN   8
 #define COLUMNS_MIN 80
-#define KEY_ESCAPE 27
-#define KEY_DELETE 127
+#define KEY_ESCAPE  27
+#define KEY_DELETE  127
 
 static SCREEN *screen;
 
@@ -23,8 +23,11 @@ int top_screen_open(struct error *err)
 
 	screen = newterm(NULL, stdout, stdin);
 	if (!screen)
-		return error_set(err, -ENOTTY, "the terminal type '%s' is unknown here (TERM); `weir stat --every 1s` prints "
-				 "the same figures line by line", term ? term : "");
+		return error_set(err, -ENOTTY,
+				 "the terminal type '%s' is unknown here (TERM); `weir stat "
+				 "--every 1s` prints "
+				 "the same figures line by line",
+				 term ? term : "");
 	cbreak();
 	noecho();
 	nodelay(stdscr, TRUE);
@@ -55,12 +58,14 @@ static void choose(struct top_view *v, enum figures_by by)
 static void enter(struct top_view *v)
 {
 	static const enum figures_by next[] = {
-		[FIGURES_OP] = FIGURES_FILE,   [FIGURES_PROCESS] = FIGURES_FILE, [FIGURES_THREAD] = FIGURES_FILE,
-		[FIGURES_FILE] = FIGURES_OP,   [FIGURES_ERROR] = FIGURES_OP,
+		[FIGURES_OP] = FIGURES_FILE,	 [FIGURES_PROCESS] = FIGURES_FILE,
+		[FIGURES_THREAD] = FIGURES_FILE, [FIGURES_FILE] = FIGURES_OP,
+		[FIGURES_ERROR] = FIGURES_OP,
 	};
 	enum figures_by by = v->figures.by;
 
-	if (!v->lines || v->depth == TOP_DEPTH_MAX || v->figures.only[by] >= 0 || v->selected_key < 0)
+	if (!v->lines || v->depth == TOP_DEPTH_MAX || v->figures.only[by] >= 0 ||
+	    v->selected_key < 0)
 		return;
 	v->figures.only[by] = v->selected_key;
 	memcpy(v->path_label[v->depth], v->selected_label, sizeof(v->path_label[0]));
@@ -204,21 +209,24 @@ static int draw_head(const struct top_view *v, const struct figures *f)
 	if (r >= 0)
 		r = format_safe(&b, v->what, strnlen(v->what, 60));
 	if (r >= 0)
-		r = buf_printf(&b, "   %s %.1f s   lost %s%s", v->show_total ? "all of" : "last", (double)span / NSEC_PER_SEC,
-			       format_count(v->lost).s, v->paused ? "   PAUSED" : "");
+		r = buf_printf(&b, "   %s %.1f s   lost %s%s", v->show_total ? "all of" : "last",
+			       (double)span / NSEC_PER_SEC, format_count(v->lost).s,
+			       v->paused ? "   PAUSED" : "");
 	if (r < 0)
 		return r;
 	put(0, buf_str(&b), A_BOLD);
 	buf_clear(&b);
-	r = buf_printf(&b, "%s calls (%s)   %s moved (%s)   %s in I/O   errors %s", format_count(f->calls).s,
-		       format_rate(f->calls, span, false).s, format_size(f->bytes).s, format_rate(f->bytes, span, true).s,
+	r = buf_printf(&b, "%s calls (%s)   %s moved (%s)   %s in I/O   errors %s",
+		       format_count(f->calls).s, format_rate(f->calls, span, false).s,
+		       format_size(f->bytes).s, format_rate(f->bytes, span, true).s,
 		       format_time((int64_t)f->time_ns).s, format_count(f->errors).s);
 	if (r < 0)
 		return r;
 	put(1, buf_str(&b), A_NORMAL);
 	buf_clear(&b);
-	r = buf_printf(&b, "waiting %s calls, %s  %s   not I/O %s calls, %s", format_count(f->waiting.calls).s,
-		       format_time((int64_t)f->waiting.time_ns).s, f->waiting.kinds, format_count(f->other.calls).s,
+	r = buf_printf(&b, "waiting %s calls, %s  %s   not I/O %s calls, %s",
+		       format_count(f->waiting.calls).s, format_time((int64_t)f->waiting.time_ns).s,
+		       f->waiting.kinds, format_count(f->other.calls).s,
 		       format_time((int64_t)f->other.time_ns).s);
 	if (r < 0)
 		return r;
@@ -229,7 +237,8 @@ static int draw_head(const struct top_view *v, const struct figures *f)
 static int draw_foot(const struct top_view *v)
 {
 	_cleanup_buf_ struct buf b = {0};
-	int r = buf_printf(&b, "by %s, sorted by %s", figures_by_word(v->figures.by), figures_sort_word(v->figures.sort));
+	int r = buf_printf(&b, "by %s, sorted by %s", figures_by_word(v->figures.by),
+			   figures_sort_word(v->figures.sort));
 
 	for (size_t i = 0; i < v->depth && r >= 0; i++)
 		r = buf_printf(&b, "   %s: %s", figures_by_word(v->path[i]), v->path_label[i]);
@@ -238,7 +247,9 @@ static int draw_foot(const struct top_view *v)
 	if (r < 0)
 		return r;
 	put(LINES - 2, buf_str(&b), A_DIM);
-	put(LINES - 1, "o p t f e group   T c b x m sort   Enter into   Bksp out   / filter   i all/last   ? help   q quit",
+	put(LINES - 1,
+	    "o p t f e group   T c b x m sort   Enter into   Bksp out   / filter   i all/last   ? "
+	    "help   q quit",
 	    A_REVERSE);
 	return 0;
 }
@@ -254,7 +265,8 @@ static void draw_help(void)
 		"i           the last interval, or everything since the start",
 		"r           begin anew      space  pause      q  leave",
 		"",
-		"time is the time between enter and exit of the calls; waiting for work is kept apart",
+		"time is the time between enter and exit of the calls; waiting for work is kept "
+		"apart",
 		"lost is what could not be recorded: where it is not 0 the figures are too low",
 	};
 
@@ -276,10 +288,12 @@ static int draw_table(struct top_view *v, const struct figures *f)
 		buf_clear(&b);
 		r = figures_line(&b, f, &f->items[i], v->figures.by, width);
 		if (r >= 0)
-			put(HEAD_LINES + 1 + (int)i, buf_str(&b), i == v->selected ? A_REVERSE : A_NORMAL);
+			put(HEAD_LINES + 1 + (int)i, buf_str(&b),
+			    i == v->selected ? A_REVERSE : A_NORMAL);
 	}
 	v->selected_key = v->lines ? f->items[v->selected].key : -1;
-	snprintf(v->selected_label, sizeof(v->selected_label), "%s", v->lines ? f->items[v->selected].label : "");
+	snprintf(v->selected_label, sizeof(v->selected_label), "%s",
+		 v->lines ? f->items[v->selected].label : "");
 	return r;
 }
 

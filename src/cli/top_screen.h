@@ -6,7 +6,7 @@
 #include "cli/figures.h"
 
 #define TOP_FILTER_MAX 64 /* bytes of a text filter */
-#define TOP_DEPTH_MAX FIGURES_BY_COUNT
+#define TOP_DEPTH_MAX  FIGURES_BY_COUNT
 
 struct top_view {
 	struct figures_options figures;

@@ -16,7 +16,8 @@ static struct bytes last_component(struct bytes *path)
 	for (start = end; start && path->data[start - 1] != '/';)
 		start--;
 	path->len = start;
-	return end > start ? (struct bytes){path->data + start, end - start} : (struct bytes){NULL, 0};
+	return end > start ? (struct bytes){path->data + start, end - start}
+			   : (struct bytes){NULL, 0};
 }
 
 static bool ends_with(struct bytes s, const char *suffix)

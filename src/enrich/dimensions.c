@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dimension tables: every row is copied under the dense id of its key, so that a later row with the same
- * key replaces the earlier one (a path learned later, a file deleted, a thread stopped).
+ * The dimension tables: every row is copied under the dense id of its key, so that a later row with
+ * the same key replaces the earlier one (a path learned later, a file deleted, a thread stopped).
  */
 #include "enrich/cgroup.h"
 #include "enrich/internal.h"
@@ -19,7 +19,8 @@ static int copy_row(struct batch *dst, const struct batch *src, size_t row, size
 	return 0;
 }
 
-static int set_id(struct keys *keys, struct batch *dst, size_t to, const struct batch *src, size_t row, int64_t *ret)
+static int set_id(struct keys *keys, struct batch *dst, size_t to, const struct batch *src,
+		  size_t row, int64_t *ret)
 {
 	int64_t key = batch_get(src, 0, row, -1);
 	int r;
@@ -43,7 +44,8 @@ static int set_reference(struct keys *keys, struct batch *dst, size_t to, unsign
 }
 
 /* task, inode: the key that all versions share becomes the id of the first of them. */
-static int set_first_version(struct map *first, struct batch *dst, size_t to, unsigned int column, int64_t id)
+static int set_first_version(struct map *first, struct batch *dst, size_t to, unsigned int column,
+			     int64_t id)
 {
 	int64_t key = batch_get(dst, column, to, -1);
 	uint64_t known;
@@ -57,14 +59,16 @@ static int set_first_version(struct map *first, struct batch *dst, size_t to, un
 	return r < 0 ? r : batch_set(dst, column, to, id);
 }
 
-static int add_host(struct enrich *e, struct batch *dst, size_t to, const struct batch *src, size_t row)
+static int add_host(struct enrich *e, struct batch *dst, size_t to, const struct batch *src,
+		    size_t row)
 {
 	int64_t id;
 
 	return set_id(&e->hosts, dst, to, src, row, &id);
 }
 
-static int add_cgroup(struct enrich *e, struct batch *dst, size_t to, const struct batch *src, size_t row)
+static int add_cgroup(struct enrich *e, struct batch *dst, size_t to, const struct batch *src,
+		      size_t row)
 {
 	struct bytes path = batch_get_bytes(src, CGROUP_PATH, row), v;
 	int64_t id;
@@ -83,20 +87,23 @@ static int add_cgroup(struct enrich *e, struct batch *dst, size_t to, const stru
 	return r;
 }
 
-static int add_process(struct enrich *e, struct batch *dst, size_t to, const struct batch *src, size_t row)
+static int add_process(struct enrich *e, struct batch *dst, size_t to, const struct batch *src,
+		       size_t row)
 {
 	int64_t id;
 	int r = set_id(&e->processes, dst, to, src, row, &id);
 
 	if (r < 0)
 		return r;
-	/* A recording is of one machine: a source that gives its host need not repeat it on every process. */
+	/* A recording is of one machine: a source that gives its host need not repeat it on every
+	 * process. */
 	if (batch_is_null(src, PROCESS_HOST_ID, row))
 		return e->hosts.next == 1 ? batch_set(dst, PROCESS_HOST_ID, to, 0) : 0;
 	return set_reference(&e->hosts, dst, to, PROCESS_HOST_ID);
 }
 
-static int add_thread(struct enrich *e, struct batch *dst, size_t to, const struct batch *src, size_t row)
+static int add_thread(struct enrich *e, struct batch *dst, size_t to, const struct batch *src,
+		      size_t row)
 {
 	int64_t id;
 	int r = set_id(&e->threads, dst, to, src, row, &id);
@@ -110,7 +117,8 @@ static int add_thread(struct enrich *e, struct batch *dst, size_t to, const stru
 	return r;
 }
 
-static int add_file(struct enrich *e, struct batch *dst, size_t to, const struct batch *src, size_t row)
+static int add_file(struct enrich *e, struct batch *dst, size_t to, const struct batch *src,
+		    size_t row)
 {
 	int64_t id;
 	int r = set_id(&e->files, dst, to, src, row, &id);
@@ -134,8 +142,9 @@ int enrich_dimensions(struct enrich *e, const struct batch_set *in, struct batch
 		enum table_id table;
 		add_row_fn add;
 	} order[] = {
-		{TABLE_HOST, add_host},     {TABLE_CGROUP, add_cgroup}, {TABLE_PROCESS, add_process},
-		{TABLE_THREAD, add_thread}, {TABLE_FILE, add_file},
+		{TABLE_HOST, add_host},	      {TABLE_CGROUP, add_cgroup},
+		{TABLE_PROCESS, add_process}, {TABLE_THREAD, add_thread},
+		{TABLE_FILE, add_file},
 	};
 
 	for (size_t t = 0; t < ARRAY_SIZE(order); t++) {

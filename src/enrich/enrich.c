@@ -44,7 +44,8 @@ const struct dims *enrich_dims(const struct enrich *e)
 }
 
 /* Rows of loss and mark pass through; a loss's thread is a key of the source. */
-static int pass(struct enrich *e, enum table_id table, const struct batch *in, struct batch_set *out)
+static int pass(struct enrich *e, enum table_id table, const struct batch *in,
+		struct batch_set *out)
 {
 	struct batch *b;
 	size_t first;
@@ -69,14 +70,17 @@ static int pass(struct enrich *e, enum table_id table, const struct batch *in, s
 	return r;
 }
 
-int enrich_apply(struct enrich *e, const struct batch_set *in, struct batch_set *out, struct error *err)
+int enrich_apply(struct enrich *e, const struct batch_set *in, struct batch_set *out,
+		 struct error *err)
 {
 	const struct batch *op = in->tables[TABLE_OP];
 	int r;
 
 	r = enrich_dimensions(e, in, out);
 	if (r == -EINVAL)
-		return error_set(err, r, "the source gave a dimension row without a key: this is a bug in weir");
+		return error_set(
+			err, r,
+			"the source gave a dimension row without a key: this is a bug in weir");
 	if (r >= 0 && op && op->rows)
 		r = enrich_ops(e, op, out);
 	if (r >= 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * enrich: turns what a source gives into rows of the trace. Source keys become dense ids (threads, processes,
- * cgroups, files and their generations), dimension rows are written once per version, and columns that can be
- * derived are filled: process from thread, err from ret, class `wait` for reads of empty pipes and sockets,
- * bytes, hostpath. May use batch.
+ * enrich: turns what a source gives into rows of the trace. Source keys become dense ids (threads,
+ * processes, cgroups, files and their generations), dimension rows are written once per version,
+ * and columns that can be derived are filled: process from thread, err from ret, class `wait` for
+ * reads of empty pipes and sockets, bytes, hostpath. May use batch.
  */
 #pragma once
 
@@ -18,18 +18,19 @@ void enrich_free(struct enrich *e);
 DEFINE_CLEANUP(struct enrich *, enrich_free)
 
 /*
- * Consumes `in` (a source's set) and appends finished rows to `out`. Dimension rows in `out` come before
- * the rows that refer to them: write the dimension tables first, then op. An op that names an unknown file
- * keeps null there and counts in loss (CAUSE_NO_FILE; an unknown thread: CAUSE_DECODE). Columns that the source
- * filled itself (class, err, bytes, kind) are kept. Rows of summary are dropped: the store makes them. When a
- * read has the class `wait` is told in ops.c. `out` is empty as a rule; it must have room for the rows of `in`.
- * 0 or negative.
+ * Consumes `in` (a source's set) and appends finished rows to `out`. Dimension rows in `out` come
+ * before the rows that refer to them: write the dimension tables first, then op. An op that names
+ * an unknown file keeps null there and counts in loss (CAUSE_NO_FILE; an unknown thread:
+ * CAUSE_DECODE). Columns that the source filled itself (class, err, bytes, kind) are kept. Rows of
+ * summary are dropped: the store makes them. When a read has the class `wait` is told in ops.c.
+ * `out` is empty as a rule; it must have room for the rows of `in`. 0 or negative.
  */
-int enrich_apply(struct enrich *e, const struct batch_set *in, struct batch_set *out, struct error *err);
+int enrich_apply(struct enrich *e, const struct batch_set *in, struct batch_set *out,
+		 struct error *err);
 
 /*
- * Whether names are kept in memory for enrich_dims() (default: yes). A session that only writes a file has no use
- * for them, and a metadata storm makes millions.
+ * Whether names are kept in memory for enrich_dims() (default: yes). A session that only writes a
+ * file has no use for them, and a metadata storm makes millions.
  */
 void enrich_keep_dims(struct enrich *e, bool keep);
 /* The dimension rows given so far, for live names. */

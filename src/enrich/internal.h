@@ -10,14 +10,15 @@
 struct op_facts {
 	uint8_t class;
 	bool moves_bytes; /* ret is bytes moved */
-	bool receives;    /* takes data from a descriptor: waits where a pipe or socket is empty */
+	bool receives;	  /* takes data from a descriptor: waits where a pipe or socket is empty */
 };
 
 struct enrich {
 	struct op_facts ops[OP_CODE_MAX];
 	struct keys hosts, cgroups, processes, threads, files;
-	struct map tasks, inodes; /* a source's key of a task or generation -> the id of its first version */
-	uint8_t *file_types;      /* by dense id of a file: enum file_type */
+	struct map tasks,
+		inodes; /* a source's key of a task or generation -> the id of its first version */
+	uint8_t *file_types; /* by dense id of a file: enum file_type */
 	size_t file_types_cap;
 	struct dims *dims;
 	bool keep_dims;
@@ -28,5 +29,6 @@ struct enrich {
 int enrich_ops(struct enrich *e, const struct batch *in, struct batch_set *out);
 /* ops.c: fills e->ops from the table of operations. */
 void enrich_facts(struct op_facts facts[static OP_CODE_MAX]);
-/* dimensions.c: copies the dimension rows of `in`, in the order host, cgroup, process, thread, file. */
+/* dimensions.c: copies the dimension rows of `in`, in the order host, cgroup, process, thread,
+ * file. */
 int enrich_dimensions(struct enrich *e, const struct batch_set *in, struct batch_set *out);

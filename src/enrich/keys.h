@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * keys.h: a source's keys -> the dense ids of the trace, 0, 1, 2, ... in order of first appearance.
- * Most calls repeat a key of the last few, so a small direct-mapped cache stands before the hash map.
- * Starts as {0}.
+ * Most calls repeat a key of the last few, so a small direct-mapped cache stands before the hash
+ * map. Starts as {0}.
  */
 #pragma once
 

@@ -2,27 +2,31 @@
 /*
  * The calls: ids, kind, class, err, bytes. Works column by column; about 30 ns per call.
  *
- * When a read waits. Waiting is not I/O, so a call that takes data from a pipe, a socket, an event descriptor
- * or a terminal has the class `wait` where it found that empty:
+ * When a read waits. Waiting is not I/O, so a call that takes data from a pipe, a socket, an event
+ * descriptor or a terminal has the class `wait` where it found that empty:
  *   - it returned EAGAIN, or
  *   - it is still running or was interrupted, or
  *   - the thread slept in it (STATUS_SLEPT; a source that can see voluntary switches says so), or
- *   - it took longer than WAIT_FLOOR_NS plus one nanosecond per byte, which moving data that is there does not.
- * A read that got its data at once keeps its class: a server's reads of requests are I/O.
+ *   - it took longer than WAIT_FLOOR_NS plus one nanosecond per byte, which moving data that is
+ * there does not. A read that got its data at once keeps its class: a server's reads of requests
+ * are I/O.
  */
 #include "enrich/internal.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define WAIT_FLOOR_NS 1000000 /* without STATUS_SLEPT: far above a copy and most delays by other threads */
+#define WAIT_FLOOR_NS \
+	1000000 /* without STATUS_SLEPT: far above a copy and most delays by other threads */
 #define ERRNO_MAX 4095
-#define RESTART_FIRST 512 /* ERESTARTSYS ... ERESTART_RESTARTBLOCK: kernel-internal, not an error of the call */
+#define RESTART_FIRST \
+	512 /* ERESTARTSYS ... ERESTART_RESTARTBLOCK: kernel-internal, not an error of the call */
 #define RESTART_LAST 516
 
 void enrich_facts(struct op_facts facts[static OP_CODE_MAX])
 {
-	static const char *const receives[] = {"read", "readv", "preadv2", "recvfrom", "recvmsg", "recvmmsg"};
+	static const char *const receives[] = {"read",	   "readv",   "preadv2",
+					       "recvfrom", "recvmsg", "recvmmsg"};
 
 	for (uint32_t code = 0; code < OP_CODE_MAX; code++) {
 		const struct op_def *def = op_def(code);
@@ -57,9 +61,10 @@ static void missing_at(struct missing *m, const struct batch *b, size_t row)
 	m->to = MAX(m->to, start + batch_get(b, OP_DUR, row, 0));
 }
 
-/* Turns the keys of a column into ids from row `first` on; an unknown one becomes null and is counted. */
-static void map_column(struct batch *b, unsigned int column, size_t first, struct keys *keys, uint64_t *unknown,
-		       struct missing *m)
+/* Turns the keys of a column into ids from row `first` on; an unknown one becomes null and is
+ * counted. */
+static void map_column(struct batch *b, unsigned int column, size_t first, struct keys *keys,
+		       uint64_t *unknown, struct missing *m)
 {
 	struct column *c = &b->columns[column];
 
@@ -114,7 +119,8 @@ static bool waited(const struct batch *b, size_t row)
 	if (ret == -EAGAIN || is_restart(ret) || batch_is_null(b, OP_RET, row))
 		return true;
 	/* A source that holds the program says for how long: that was not the call's own doing. */
-	return batch_get(b, OP_DUR, row, 0) - batch_get(b, OP_HELD, row, 0) > WAIT_FLOOR_NS + MAX(ret, 0);
+	return batch_get(b, OP_DUR, row, 0) - batch_get(b, OP_HELD, row, 0) >
+	       WAIT_FLOOR_NS + MAX(ret, 0);
 }
 
 static int fill_class(struct enrich *e, struct batch *b, size_t first)

@@ -10,7 +10,8 @@
 
 #include "record/record.h"
 
-/* The recorder's own place in a hierarchy: "0::/PATH" of v2, "6:freezer:/PATH" of v1; NULL: not there. */
+/* The recorder's own place in a hierarchy: "0::/PATH" of v2, "6:freezer:/PATH" of v1; NULL: not
+ * there. */
 static char *own_cgroup(const char *controller)
 {
 	_cleanup_free_ char *line = NULL;
@@ -34,7 +35,8 @@ static char *own_cgroup(const char *controller)
 	return found;
 }
 
-/* Folders of recorders that were killed: empty, and of no living process. rmdir() refuses what is in use. */
+/* Folders of recorders that were killed: empty, and of no living process. rmdir() refuses what is
+ * in use. */
 static void sweep(const char *parent)
 {
 	DIR *dir = opendir(parent);
@@ -43,14 +45,16 @@ static void sweep(const char *parent)
 	while (dir && (e = readdir(dir))) {
 		int pid;
 
-		if (sscanf(e->d_name, "weir-%d", &pid) == 1 && pid > 0 && kill(pid, 0) < 0 && errno == ESRCH)
+		if (sscanf(e->d_name, "weir-%d", &pid) == 1 && pid > 0 && kill(pid, 0) < 0 &&
+		    errno == ESRCH)
 			unlinkat(dirfd(dir), e->d_name, AT_REMOVEDIR);
 	}
 	if (dir)
 		closedir(dir);
 }
 
-static int make_folder(struct record_cgroup *c, const char *mount, const char *controller, const char *freezer)
+static int make_folder(struct record_cgroup *c, const char *mount, const char *controller,
+		       const char *freezer)
 {
 	_cleanup_free_ char *own = own_cgroup(controller), *parent = NULL;
 
@@ -83,7 +87,7 @@ int record_cgroup_new(struct record_cgroup *ret, struct error *err)
 	static const struct {
 		const char *mount, *controller, *freezer;
 	} tries[] = {
-		{"/sys/fs/cgroup", "", "cgroup.freeze"},         /* unified */
+		{"/sys/fs/cgroup", "", "cgroup.freeze"},	 /* unified */
 		{"/sys/fs/cgroup/unified", "", "cgroup.freeze"}, /* hybrid */
 		{"/sys/fs/cgroup/freezer", "freezer", "freezer.state"},
 	};
@@ -93,8 +97,10 @@ int record_cgroup_new(struct record_cgroup *ret, struct error *err)
 		if (make_folder(ret, tries[i].mount, tries[i].controller, tries[i].freezer) == 0)
 			return 0;
 	}
-	return error_set(err, -ENOENT, "cannot make a cgroup for the command (no writable cgroup file system under "
-			 "/sys/fs/cgroup): --lossless can then slow the program down but not freeze it");
+	return error_set(
+		err, -ENOENT,
+		"cannot make a cgroup for the command (no writable cgroup file system under "
+		"/sys/fs/cgroup): --lossless can then slow the program down but not freeze it");
 }
 
 static void write_at(int dir, const char *file, const char *text)
@@ -105,7 +111,8 @@ static void write_at(int dir, const char *file, const char *text)
 		(void)!write(fd, text, strlen(text));
 }
 
-/* Moves every process of the folder to the one above; processes that it forks meanwhile are caught next round. */
+/* Moves every process of the folder to the one above; processes that it forks meanwhile are caught
+ * next round. */
 static void move_up(const struct record_cgroup *c)
 {
 	_cleanup_close_ int procs = openat(c->fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);

@@ -66,7 +66,8 @@ static int find_command(const char *name, char **ret, struct error *err)
 	int r;
 
 	if (!*name)
-		return error_set(err, -ENOENT, "the command is empty: give a program's name after --");
+		return error_set(err, -ENOENT,
+				 "the command is empty: give a program's name after --");
 	if (!strchr(name, '/')) {
 		r = search_path(name, ret);
 		if (r == -ENOENT)
@@ -81,7 +82,9 @@ static int find_command(const char *name, char **ret, struct error *err)
 	if (r == -EISDIR)
 		return error_set(err, r, "%s: is a folder, not a program", name);
 	if (r == -EACCES)
-		return error_set(err, r, "%s: not executable (chmod +x it, or run it by its interpreter)", name);
+		return error_set(err, r,
+				 "%s: not executable (chmod +x it, or run it by its interpreter)",
+				 name);
 	return r < 0 ? error_errno(err, r, "%s", name) : 0;
 }
 
@@ -94,7 +97,8 @@ static void find_groups(const char *name, struct identity *id)
 	id->groups[id->group_count++] = id->gid;
 	while (f && (g = fgetgrent(f))) {
 		for (char **member = g->gr_mem; *member; member++) {
-			if (!strcmp(*member, name) && g->gr_gid != id->gid && id->group_count < GROUPS_MAX)
+			if (!strcmp(*member, name) && g->gr_gid != id->gid &&
+			    id->group_count < GROUPS_MAX)
 				id->groups[id->group_count++] = g->gr_gid;
 		}
 	}
@@ -105,7 +109,8 @@ static void find_groups(const char *name, struct identity *id)
 static int find_identity(const struct record_user *user, struct identity *ret, struct error *err)
 {
 	if (geteuid() != 0 && geteuid() != user->uid)
-		return error_set(err, -EPERM, "-u %s: only root can run a command as another user", user->name);
+		return error_set(err, -EPERM, "-u %s: only root can run a command as another user",
+				 user->name);
 	ret->wanted = geteuid() == 0;
 	ret->uid = user->uid;
 	ret->gid = user->gid;
@@ -117,20 +122,23 @@ static int become(const struct identity *id)
 {
 	if (!id->wanted)
 		return 0;
-	if (setgroups(id->group_count, id->groups) < 0 || setgid(id->gid) < 0 || setuid(id->uid) < 0)
+	if (setgroups(id->group_count, id->groups) < 0 || setgid(id->gid) < 0 ||
+	    setuid(id->uid) < 0)
 		return -errno;
 	return 0;
 }
 
 static void restore_signals(void)
 {
-	static const int changed[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGPIPE, SIGTSTP, SIGWINCH, SIGCHLD};
+	static const int changed[] = {SIGINT,  SIGTERM, SIGQUIT,  SIGHUP,
+				      SIGPIPE, SIGTSTP, SIGWINCH, SIGCHLD};
 	sigset_t none;
 
 	for (size_t i = 0; i < ARRAY_SIZE(changed); i++) {
 		struct sigaction now;
 
-		/* A handler of the recorder is gone after exec anyway; what the caller ignored stays ignored. */
+		/* A handler of the recorder is gone after exec anyway; what the caller ignored
+		 * stays ignored. */
 		if (sigaction(changed[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
 			signal(changed[i], SIG_DFL);
 	}
@@ -139,8 +147,8 @@ static void restore_signals(void)
 }
 
 /* The child: everything is prepared before the wait, so that the first call after it is execve. */
-static _Noreturn void child_main(const struct record_command *cmd, const char *path, const struct identity *id,
-				 int go, int result)
+static _Noreturn void child_main(const struct record_command *cmd, const char *path,
+				 const struct identity *id, int go, int result)
 {
 	char byte;
 	int r;
@@ -236,8 +244,11 @@ int record_child_go(struct record_child *c, struct error *err)
 	waitpid(c->pid, NULL, 0);
 	c->pid = 0;
 	if (failure == -ENOEXEC)
-		return error_set(err, failure, "%s: not a program this machine can run (a script needs a first line "
-				 "like #!/bin/sh)", c->path);
+		return error_set(
+			err, failure,
+			"%s: not a program this machine can run (a script needs a first line "
+			"like #!/bin/sh)",
+			c->path);
 	return error_errno(err, failure, "cannot run %s", c->path);
 }
 

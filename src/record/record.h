@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record: a recording session: source -> enrich -> sinks, with stop conditions. Shared by the commands that
- * record (record, trace, stat, top) and later by the agent. May use capture, enrich, store. Never prints.
+ * record: a recording session: source -> enrich -> sinks, with stop conditions. Shared by the
+ * commands that record (record, trace, stat, top) and later by the agent. May use capture, enrich,
+ * store. Never prints.
  */
 #pragma once
 
@@ -13,18 +14,19 @@
 
 /* Who takes the finished rows. Called in order, from the session's thread. */
 struct record_sink {
-	int (*take)(void *arg, const struct batch_set *rows, const struct dims *dims, struct error *err);
+	int (*take)(void *arg, const struct batch_set *rows, const struct dims *dims,
+		    struct error *err);
 	void *arg;
 };
 
 /* ---- the command that a session starts ---- */
 
 /*
- * A cgroup of its own for the command, which --lossless can freeze: a folder "weir-PID" under the cgroup of the
- * recorder (v2, or the freezer hierarchy of v1), so that limits stay as they are.
+ * A cgroup of its own for the command, which --lossless can freeze: a folder "weir-PID" under the
+ * cgroup of the recorder (v2, or the freezer hierarchy of v1), so that limits stay as they are.
  */
 struct record_cgroup {
-	int fd;    /* of the folder; -1: none */
+	int fd; /* of the folder; -1: none */
 	char *path;
 };
 
@@ -42,17 +44,19 @@ struct record_user {
 
 struct record_command {
 	char *const *argv;
-	const struct record_user *user; /* -u; NULL: as the caller is */
+	const struct record_user *user;	    /* -u; NULL: as the caller is */
 	const struct record_cgroup *cgroup; /* where it starts; NULL: where the recorder is */
 };
 
 /*
- * The command is forked before the source is made (which then selects its pid) and waits at the door of exec until
- * record_run() lets it go, so that its first call is seen. Where the recorder dies meanwhile it ends unrun.
+ * The command is forked before the source is made (which then selects its pid) and waits at the
+ * door of exec until record_run() lets it go, so that its first call is seen. Where the recorder
+ * dies meanwhile it ends unrun.
  */
 struct record_child {
-	pid_t pid;     /* 0: none */
-	int go_fd;     /* a byte here lets it exec; closing it without one ends it; -1: it has been let go */
+	pid_t pid; /* 0: none */
+	int go_fd; /* a byte here lets it exec; closing it without one ends it; -1: it has been let
+		      go */
 	int result_fd; /* the errno of a failed exec; end of file: it runs */
 	char *path;    /* what it executes */
 	const struct record_command *command;
@@ -61,8 +65,9 @@ struct record_child {
 #define RECORD_CHILD_NONE ((struct record_child){.go_fd = -1, .result_fd = -1})
 
 /*
- * Looks the command up as execvp() would and forks. An error says what is wrong with it (no such command, a folder,
- * not executable, not allowed to become that user). `cmd` must live as long as the child.
+ * Looks the command up as execvp() would and forks. An error says what is wrong with it (no such
+ * command, a folder, not executable, not allowed to become that user). `cmd` must live as long as
+ * the child.
  */
 int record_child_new(struct record_child *ret, const struct record_command *cmd, struct error *err);
 /* Ends a child that was not let go; one that runs is left alone. */
@@ -74,8 +79,8 @@ struct record_totals;
 
 /* Filled by the caller's signal handler; the session reads it. */
 struct record_signals {
-	volatile int count;     /* SIGINT and SIGTERM so far */
-	volatile int number;    /* the last one */
+	volatile int count;	/* SIGINT and SIGTERM so far */
+	volatile int number;	/* the last one */
 	volatile int by_kernel; /* it came from the terminal, so that the command has it too */
 };
 
@@ -85,22 +90,26 @@ struct record_mark {
 
 struct record_options {
 	struct record_child *child; /* NULL: none */
-	int64_t duration_ns;   /* stop after; 0: no limit */
-	uint64_t size_max;     /* stop when the trace has this many bytes; 0: no limit */
-	bool stop_with_targets; /* stop when every selected process has ended (needs targets_gone) */
+	int64_t duration_ns;	    /* stop after; 0: no limit */
+	uint64_t size_max;	    /* stop when the trace has this many bytes; 0: no limit */
+	bool stop_with_targets; /* stop when every selected process has ended (needs targets_gone)
+				 */
 	const struct record_sink *sinks;
 	size_t sink_count;
 	struct store_writer *store; /* NULL: no file */
-	struct enrich *enrich; /* the caller's, whose names outlive the session; NULL: one of its own */
-	const struct record_mark *marks; /* written at the start, beside weir.version and weir.command */
+	struct enrich
+		*enrich; /* the caller's, whose names outlive the session; NULL: one of its own */
+	const struct record_mark
+		*marks; /* written at the start, beside weir.version and weir.command */
 	size_t mark_count;
-	bool no_argv;          /* keep the command's arguments out of weir.command */
+	bool no_argv; /* keep the command's arguments out of weir.command */
 	/* Called about every 200 ms with the totals; nonzero stops the session. */
 	int (*tick)(void *arg, const struct record_totals *totals);
 	void *tick_arg;
 	/*
-	 * Signals: without a command the first one stops the session cleanly. With one, the first is passed on to it
-	 * (unless the terminal did) and recording goes on until the command has ended; the second stops the session.
+	 * Signals: without a command the first one stops the session cleanly. With one, the first
+	 * is passed on to it (unless the terminal did) and recording goes on until the command has
+	 * ended; the second stops the session.
 	 */
 	const struct record_signals *signals;
 	/* What the source offers beside its contract (ebpf_source_targets_gone); NULL: nothing. */
@@ -110,14 +119,17 @@ struct record_options {
 struct record_totals {
 	struct source_stats source;
 	struct store_stats store;
-	int64_t started, now;    /* ns since the epoch */
-	int64_t cpu_ns;          /* CPU time of the recorder so far */
-	bool disk_full;          /* the store refused rows; they are counted in its stats */
+	int64_t started, now; /* ns since the epoch */
+	int64_t cpu_ns;	      /* CPU time of the recorder so far */
+	bool disk_full;	      /* the store refused rows; they are counted in its stats */
 	bool command_ended;
-	int command_status;      /* wait status */
-	int32_t command_pid;     /* 0: none */
-	const char *why_stopped; /* "the command ended", "interrupted", "duration", "size", "targets ended", ... */
+	int command_status;	 /* wait status */
+	int32_t command_pid;	 /* 0: none */
+	const char *why_stopped; /* "the command ended", "interrupted", "duration", "size", "targets
+				    ended", ... */
 };
 
-/* Runs a session to its end. The source is started and stopped here; the store is flushed, not closed. */
-int record_run(struct source *source, const struct record_options *opt, struct record_totals *ret, struct error *err);
+/* Runs a session to its end. The source is started and stopped here; the store is flushed, not
+ * closed. */
+int record_run(struct source *source, const struct record_options *opt, struct record_totals *ret,
+	       struct error *err);

@@ -10,8 +10,10 @@
 #include "record/internal.h"
 
 #define TICK_NS (200 * NSEC_PER_MSEC)
-#define READ_MS 20       /* how long one read waits: bounds the delay of every stop condition */
-#define DRAIN_NS (10 * NSEC_PER_SEC) /* a source that does not end by then is broken: said, not waited for */
+#define READ_MS 20 /* how long one read waits: bounds the delay of every stop condition */
+#define DRAIN_NS                                                                                  \
+	(10 * NSEC_PER_SEC) /* a source that does not end by then is broken: said, not waited for \
+			     */
 
 struct session {
 	struct source *source;
@@ -23,7 +25,7 @@ struct session {
 	int64_t begin, next_tick; /* monotonic */
 	int64_t cpu_at_start;
 	int signals_seen;
-	int64_t let_go;   /* when the child went on to exec, ns since the epoch */
+	int64_t let_go; /* when the child went on to exec, ns since the epoch */
 	bool source_ended;
 	bool before_exec; /* no call of the command itself has been seen yet */
 };
@@ -37,7 +39,8 @@ static void session_free(struct session *s)
 
 /* ---- rows on their way ---- */
 
-/* Takes out the calls that the child made before it was let go: they are the recorder's doing, not the command's. */
+/* Takes out the calls that the child made before it was let go: they are the recorder's doing, not
+ * the command's. */
 static int drop_before_exec(struct session *s)
 {
 	_cleanup_(batch_freep) struct batch *kept = NULL;
@@ -84,7 +87,8 @@ static int hand_out(struct session *s, struct error *err)
 
 		r = store_append_set(opt->store, &s->rows, &full);
 		if (r == -ENOSPC || r == -EDQUOT)
-			s->totals.disk_full = true; /* the store counts what it refuses and tries on */
+			s->totals.disk_full =
+				true; /* the store counts what it refuses and tries on */
 		else if (r < 0)
 			return error_set(err, r, "%s", full.message);
 	}
@@ -127,7 +131,8 @@ static int add_mark(struct session *s, const char *name, const void *text, size_
 /* The command line as a shell would take it; the arguments only where they may be kept. */
 static int append_argument(struct buf *b, const char *arg)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
 	int r;
 
 	if (*arg && !arg[strspn(arg, plain)])
@@ -166,7 +171,8 @@ static int first_marks(struct session *s, struct error *err)
 	if (r >= 0)
 		r = mark_command(s);
 	for (size_t i = 0; i < s->opt->mark_count && r >= 0; i++)
-		r = add_mark(s, s->opt->marks[i].name, s->opt->marks[i].text, strlen(s->opt->marks[i].text));
+		r = add_mark(s, s->opt->marks[i].name, s->opt->marks[i].text,
+			     strlen(s->opt->marks[i].text));
 	return r < 0 ? error_errno(err, r, "writing marks") : hand_out(s, err);
 }
 
@@ -186,8 +192,9 @@ static int last_marks(struct session *s, struct error *err)
 	int n, r;
 
 	refresh_totals(s);
-	n = snprintf(cost, sizeof(cost), "cpu_ns=%lld held_ns=%llu ring_bytes=%llu", (long long)s->totals.cpu_ns,
-		     (unsigned long long)s->totals.source.held_ns, (unsigned long long)s->totals.source.ring_bytes);
+	n = snprintf(cost, sizeof(cost), "cpu_ns=%lld held_ns=%llu ring_bytes=%llu",
+		     (long long)s->totals.cpu_ns, (unsigned long long)s->totals.source.held_ns,
+		     (unsigned long long)s->totals.source.ring_bytes);
 	r = add_mark(s, "weir.stopped", why, strlen(why));
 	if (r >= 0)
 		r = add_mark(s, "weir.cost", cost, (size_t)n);
@@ -343,7 +350,8 @@ static int drain(struct session *s, struct error *err)
 		if (r < 0)
 			break;
 		if (r == SOURCE_TIMEOUT && clock_monotonic_ns() > until)
-			return error_set(err, -ETIMEDOUT, "the source %s did not end: this is a bug in weir",
+			return error_set(err, -ETIMEDOUT,
+					 "the source %s did not end: this is a bug in weir",
 					 s->source->ops->name);
 		if (take_rows(s, err) < 0)
 			return err && err->code ? err->code : -EIO;
@@ -371,9 +379,11 @@ static int finish(struct session *s, struct error *err)
 	return r;
 }
 
-int record_run(struct source *source, const struct record_options *opt, struct record_totals *ret, struct error *err)
+int record_run(struct source *source, const struct record_options *opt, struct record_totals *ret,
+	       struct error *err)
 {
-	_cleanup_(session_free) struct session s = {.source = source, .opt = opt, .child = opt->child};
+	_cleanup_(session_free) struct session s = {
+		.source = source, .opt = opt, .child = opt->child};
 	struct error scratch = {0};
 	int r, f;
 

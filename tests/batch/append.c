@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch_append() against the row-by-row truth: every mix of absent, full and part-null columns, at odd offsets. */
+/* batch_append() against the row-by-row truth: every mix of absent, full and part-null columns, at
+ * odd offsets. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,9 +33,11 @@ static void fill(struct batch *b, size_t rows)
 
 		assert_true(row >= 0);
 		if (draw(3) < density[0])
-			assert_int_equal(batch_set(b, FILE_INODE, (size_t)row, (int64_t)draw(1000)), 0);
+			assert_int_equal(batch_set(b, FILE_INODE, (size_t)row, (int64_t)draw(1000)),
+					 0);
 		if (draw(3) < density[1])
-			assert_int_equal(batch_set(b, FILE_DEV, (size_t)row, (int64_t)draw(1000)), 0);
+			assert_int_equal(batch_set(b, FILE_DEV, (size_t)row, (int64_t)draw(1000)),
+					 0);
 		snprintf(text, sizeof(text), "%.*s", (int)draw(8), "abcdefgh");
 		if (draw(3) < density[2])
 			assert_int_equal(batch_set_str(b, FILE_PATH, (size_t)row, text), 0);
@@ -46,11 +49,14 @@ static void compare(const struct batch *a, size_t at, const struct batch *b, siz
 	static const unsigned int numbers[] = {FILE_INODE, FILE_DEV};
 
 	for (size_t i = 0; i < n; i++) {
-		struct bytes x = batch_get_bytes(a, FILE_PATH, at + i), y = batch_get_bytes(b, FILE_PATH, from + i);
+		struct bytes x = batch_get_bytes(a, FILE_PATH, at + i),
+			     y = batch_get_bytes(b, FILE_PATH, from + i);
 
 		for (size_t c = 0; c < ARRAY_SIZE(numbers); c++)
-			assert_int_equal(batch_get(a, numbers[c], at + i, -7), batch_get(b, numbers[c], from + i, -7));
-		assert_int_equal(batch_is_null(a, FILE_PATH, at + i), batch_is_null(b, FILE_PATH, from + i));
+			assert_int_equal(batch_get(a, numbers[c], at + i, -7),
+					 batch_get(b, numbers[c], from + i, -7));
+		assert_int_equal(batch_is_null(a, FILE_PATH, at + i),
+				 batch_is_null(b, FILE_PATH, from + i));
 		assert_int_equal(x.len, y.len);
 		assert_true(!x.len || !memcmp(x.data, y.data, x.len));
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* enrich: ids, versions that replace each other, class wait, err and bytes, unknown keys, names of cgroups. */
+/* enrich: ids, versions that replace each other, class wait, err and bytes, unknown keys, names of
+ * cgroups. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +16,8 @@
 #include "enrich/enrich.h"
 #include "schema/ops.h"
 
-#define KEY_PIPE 900000000001ll
-#define KEY_FILE 77ll
+#define KEY_PIPE   900000000001ll
+#define KEY_FILE   77ll
 #define KEY_THREAD (5ll << 40)
 
 static struct batch *table(struct batch_set *s, enum table_id id)
@@ -45,7 +46,8 @@ static void text(struct batch *b, unsigned int column, const char *value)
 	assert_int_equal(batch_set_str(b, column, b->rows - 1, value), 0);
 }
 
-static void add_file(struct batch_set *s, int64_t key, int64_t inode, int64_t type, const char *path)
+static void add_file(struct batch_set *s, int64_t key, int64_t inode, int64_t type,
+		     const char *path)
 {
 	struct batch *b = table(s, TABLE_FILE);
 
@@ -72,7 +74,8 @@ static void add_thread(struct batch_set *s, int64_t key, int64_t task, int64_t p
 	set(b, PROCESS_PID, 42);
 }
 
-static struct batch *add_op(struct batch_set *s, const char *name, int64_t file, int64_t ret, int64_t dur)
+static struct batch *add_op(struct batch_set *s, const char *name, int64_t file, int64_t ret,
+			    int64_t dur)
 {
 	struct batch *b = table(s, TABLE_OP);
 
@@ -136,7 +139,8 @@ static void test_ids_and_versions(void **unused)
 	assert_int_equal(dims_file(enrich_dims(e), 2)->inode, 0);
 }
 
-static int64_t class_of(struct enrich *e, const char *name, int64_t file, int64_t ret, int64_t dur, int64_t status)
+static int64_t class_of(struct enrich *e, const char *name, int64_t file, int64_t ret, int64_t dur,
+			int64_t status)
 {
 	_cleanup_batch_set_ struct batch_set in = {0}, out = {0};
 	struct batch *b = add_op(&in, name, file, ret, dur);
@@ -186,9 +190,11 @@ static void test_results(void **unused)
 	add_op(&in, "fsync", KEY_FILE, 0, 10);
 	add_op(&in, "openat", KEY_FILE, 7, 10);
 	add_op(&in, "pread64", KEY_FILE, -512, 10);
-	set(add_op(&in, "write", KEY_FILE, 0, 10), OP_OP, 999999); /* no such operation: a row all the same */
+	set(add_op(&in, "write", KEY_FILE, 0, 10), OP_OP,
+	    999999); /* no such operation: a row all the same */
 	batch_set_null(in.tables[TABLE_OP], OP_RET, 0);
-	set(add_op(&in, "write", KEY_FILE, 4096, 10), OP_CLASS, CLASS_SYNC); /* the source knows better */
+	set(add_op(&in, "write", KEY_FILE, 4096, 10), OP_CLASS,
+	    CLASS_SYNC); /* the source knows better */
 	apply(e, &in, &out);
 	b = out.tables[TABLE_OP];
 	assert_true(batch_is_null(b, OP_ERR, 0));
@@ -234,7 +240,8 @@ static void test_unknown_keys(void **unused)
 
 static void check_cgroup(const char *path, const char *unit, const char *container)
 {
-	struct bytes p = {(const uint8_t *)path, strlen(path)}, u = cgroup_unit(p), c = cgroup_container(p);
+	struct bytes p = {(const uint8_t *)path, strlen(path)}, u = cgroup_unit(p),
+		     c = cgroup_container(p);
 
 	assert_int_equal(u.len, strlen(unit));
 	assert_true(!u.len || !memcmp(u.data, unit, u.len));
@@ -251,12 +258,14 @@ static void test_cgroups(void **unused)
 	check_cgroup("/user.slice/user-0.slice", "user-0.slice", "");
 	check_cgroup("/system.slice/docker-" HEX64 ".scope", "docker-" HEX64 ".scope", HEX64);
 	check_cgroup("/docker/" HEX64, "", HEX64);
-	check_cgroup("/kubepods.slice/pod1.slice/cri-containerd-" HEX64 ".scope/sub", "cri-containerd-" HEX64 ".scope", HEX64);
+	check_cgroup("/kubepods.slice/pod1.slice/cri-containerd-" HEX64 ".scope/sub",
+		     "cri-containerd-" HEX64 ".scope", HEX64);
 	check_cgroup("/lxc.payload.web/system.slice/cron.service", "cron.service", "web");
 	check_cgroup("/x/" HEX64 "0", "", ""); /* 65 digits are no id */
 }
 
-/* Not a benchmark, but a guard: ids and derived columns must not cost more than the capture itself. */
+/* Not a benchmark, but a guard: ids and derived columns must not cost more than the capture itself.
+ */
 static void test_speed(void **unused)
 {
 	_cleanup_(enrich_freep) struct enrich *e = make();
@@ -269,7 +278,8 @@ static void test_speed(void **unused)
 	add_thread(&dimensions, KEY_THREAD, 9, 4711);
 	apply(e, &dimensions, &out);
 	for (int64_t i = 0; i < 50000; i++) {
-		struct batch *b = add_op(&in, i % 3 ? "pread64" : "fsync", 10 + i % 1000 * 7, i % 3 ? 4096 : 0, 500);
+		struct batch *b = add_op(&in, i % 3 ? "pread64" : "fsync", 10 + i % 1000 * 7,
+					 i % 3 ? 4096 : 0, 500);
 
 		set(b, OP_TID, 42);
 		set(b, OP_CPU, 1);
@@ -285,15 +295,16 @@ static void test_speed(void **unused)
 		best = MIN(best, clock_cpu_ns() - start);
 	}
 	print_message("%lld ns per call\n", (long long)(best / 50000));
-	assert_true(best / 50000 < 1000); /* generous: sanitizers and busy machines; 100 is the goal */
+	assert_true(best / 50000 <
+		    1000); /* generous: sanitizers and busy machines; 100 is the goal */
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ids_and_versions), cmocka_unit_test(test_waiting),
-		cmocka_unit_test(test_results),          cmocka_unit_test(test_unknown_keys),
-		cmocka_unit_test(test_cgroups),          cmocka_unit_test(test_speed),
+		cmocka_unit_test(test_results),		 cmocka_unit_test(test_unknown_keys),
+		cmocka_unit_test(test_cgroups),		 cmocka_unit_test(test_speed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session around a source made here: the command's start, status and signals, stop conditions, marks, totals. */
+/* A session around a source made here: the command's start, status and signals, stop conditions,
+ * marks, totals. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -60,7 +61,8 @@ static int from_read(struct source *base, struct batch_set *out, int timeout_ms,
 	if (s->given == 0) /* the child's wait at the door: it began before it was let go */
 		assert_int_equal(put(out, s->pid, "read", clock_realtime_ns() - NSEC_PER_SEC), 0);
 	s->given++;
-	assert_int_equal(put(out, s->pid, s->given == 1 ? "execve" : "write", clock_realtime_ns()), 0);
+	assert_int_equal(put(out, s->pid, s->given == 1 ? "execve" : "write", clock_realtime_ns()),
+			 0);
 	return SOURCE_ROWS;
 }
 
@@ -79,7 +81,8 @@ static void from_free(struct source *base)
 {
 }
 
-static const struct source_ops test_ops = {"test", from_start, from_read, from_stop, from_stats, from_free};
+static const struct source_ops test_ops = {"test",    from_start, from_read,
+					   from_stop, from_stats, from_free};
 
 /* What the session gave out. */
 struct taken {
@@ -98,11 +101,12 @@ static int take(void *arg, const struct batch_set *rows, const struct dims *dims
 		t->execs += batch_get(op, OP_OP, i, -1) == op_find("execve");
 	}
 	for (size_t i = 0; mark && i < mark->rows; i++) {
-		struct bytes name = batch_get_bytes(mark, MARK_NAME, i), text = batch_get_bytes(mark, MARK_TEXT, i);
+		struct bytes name = batch_get_bytes(mark, MARK_NAME, i),
+			     text = batch_get_bytes(mark, MARK_TEXT, i);
 		size_t len = strlen(t->marks);
 
-		snprintf(t->marks + len, sizeof(t->marks) - len, "%.*s=%.*s;", (int)name.len, (const char *)name.data,
-			 (int)text.len, (const char *)text.data);
+		snprintf(t->marks + len, sizeof(t->marks) - len, "%.*s=%.*s;", (int)name.len,
+			 (const char *)name.data, (int)text.len, (const char *)text.data);
 	}
 	return 0;
 }
@@ -151,7 +155,8 @@ static void test_command(void **unused)
 	assert_true(f.totals.command_ended);
 	assert_int_equal(WEXITSTATUS(f.totals.command_status), 7);
 	assert_string_equal(f.totals.why_stopped, "the command ended");
-	assert_int_equal(f.taken.reads, 0); /* what the child did before exec is not the command's */
+	assert_int_equal(f.taken.reads,
+			 0); /* what the child did before exec is not the command's */
 	assert_int_equal(f.taken.execs, 1);
 	assert_int_equal(f.taken.ops, f.source.given);
 	assert_non_null(strstr(f.taken.marks, "weir.command=sh -c 'sleep 0.05; exit 7';"));
@@ -186,7 +191,8 @@ static int child_error(char **argv, struct error *err)
 
 static void test_missing_command(void **unused)
 {
-	char *missing[] = {"weir-no-such-command", NULL}, *folder[] = {"/tmp", NULL}, *plain[] = {"/etc/passwd", NULL};
+	char *missing[] = {"weir-no-such-command", NULL}, *folder[] = {"/tmp", NULL},
+	     *plain[] = {"/etc/passwd", NULL};
 	struct error a = {0}, b = {0}, c = {0};
 
 	assert_int_equal(child_error(missing, &a), -ENOENT);
@@ -283,7 +289,8 @@ static void test_targets_end(void **unused)
 	assert_string_equal(f.totals.why_stopped, "targets ended");
 }
 
-/* Signals: without a command a clean stop; with one they are passed on and recording goes on to its end. */
+/* Signals: without a command a clean stop; with one they are passed on and recording goes on to its
+ * end. */
 static struct record_signals signals;
 
 static int send_signal(void *arg, const struct record_totals *totals)
@@ -363,11 +370,11 @@ static void test_recorder_dies(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_command),      cmocka_unit_test(test_no_argv),
-		cmocka_unit_test(test_missing_command), cmocka_unit_test(test_exec_fails),
-		cmocka_unit_test(test_source_fails), cmocka_unit_test(test_duration),
-		cmocka_unit_test(test_source_ends),  cmocka_unit_test(test_tick_stops),
-		cmocka_unit_test(test_targets_end),  cmocka_unit_test(test_interrupt),
+		cmocka_unit_test(test_command),		 cmocka_unit_test(test_no_argv),
+		cmocka_unit_test(test_missing_command),	 cmocka_unit_test(test_exec_fails),
+		cmocka_unit_test(test_source_fails),	 cmocka_unit_test(test_duration),
+		cmocka_unit_test(test_source_ends),	 cmocka_unit_test(test_tick_stops),
+		cmocka_unit_test(test_targets_end),	 cmocka_unit_test(test_interrupt),
 		cmocka_unit_test(test_signal_passed_on), cmocka_unit_test(test_second_signal),
 		cmocka_unit_test(test_recorder_dies),
 	};
