@@ -109,11 +109,10 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread_state *ts = thread_get(task);
-	__u64 end = bpf_ktime_get_ns();
 	struct wire_plan *p;
 	__u16 status = 0;
 	__s64 pos = WIRE_NONE;
-	__u64 held = 0;
+	__u64 held = 0, end;
 	__u32 flags;
 
 	if (unlikely(is_compat(task))) {
@@ -134,6 +133,7 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		call_effects(p, ret);
 	if (!(flags & THREAD_SELECTED) && !thread_needs_look(ts))
 		return 0;
+	end = bpf_ktime_get_ns(); /* not earlier: whoever is not traced does not pay for it */
 	if (unlikely(!(flags & THREAD_IN_CALL))) {
 		if (thread_needs_look(ts))
 			thread_look(ts);
