@@ -154,6 +154,7 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 			c->base = cwd_key(ts);
 	}
 	ts->flags = (ts->flags | THREAD_IN_CALL | THREAD_ENTERED) & ~(THREAD_SKIPPED | THREAD_NEWBORN);
+	c->switches = task->nvcsw;
 	c->start = bpf_ktime_get_ns();
 }
 

@@ -219,6 +219,7 @@ struct task_struct {
 	struct nsproxy *nsproxy;
 	struct signal_struct *signal;
 	struct sigpending pending;
+	unsigned long nvcsw;
 	struct css_set *cgroups;
 };
 

@@ -13,6 +13,7 @@
 #define STATUS_NO_START (1 << 6)
 #define STATUS_NORETURN (1 << 7)
 #define STATUS_ARG_UNREAD (1 << 9)
+#define STATUS_SLEPT (1 << 10)
 #define STATUS_UNFINISHED (1 << 0)
 
 #define RET_BYTES 1 /* enum ret_kind of schema/ops.h, checked there too */
@@ -73,6 +74,7 @@ struct call {
 	__s64 pos, pos2;        /* f_pos at enter */
 	__u64 args[8];          /* six, and room so that any index & 7 is inside */
 	__u32 thread;
+	__u32 switches;         /* voluntary context switches of the thread, at enter */
 	__u32 number;           /* of the call within the thread's version */
 	__u32 tid;
 	__u16 nr;

@@ -129,8 +129,11 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		    ts->call.nr : call_nr(regs));
 	if (unlikely(!p))
 		return 0;
-	if (unlikely(p->flags & WIRE_PLAN_EVER))
+	if (unlikely(p->flags & WIRE_PLAN_EVER)) {
 		call_effects(p, ret);
+		if (p->flags & WIRE_PLAN_CREDS)
+			ts->flags |= THREAD_STALE;
+	}
 	if (!(flags & THREAD_SELECTED) && !thread_needs_look(ts))
 		return 0;
 	end = bpf_ktime_get_ns(); /* not earlier: whoever is not traced does not pay for it */
@@ -144,10 +147,10 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	if (unlikely(ret <= RET_RESTART_LAST && ret >= RET_RESTART_FIRST) && call_is_last(task))
 		return 0;
 	ts->flags = (ts->flags & ~(THREAD_IN_CALL | THREAD_SKIPPED));
-	if (p->flags & WIRE_PLAN_CREDS && ret >= 0)
-		ts->flags |= THREAD_STALE;
 	if (flags & THREAD_SKIPPED)
 		return 0;
+	if ((__u32)task->nvcsw != ts->call.switches)
+		status |= STATUS_SLEPT;
 	if ((failed_only && ret >= 0) || end - ts->call.start < min_dur_ns) {
 		__sync_fetch_and_add(&this_cpu()->filtered, 1);
 		ts->calls--;
@@ -158,6 +161,7 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		end += held;
 	}
 	if ((p->flags & WIRE_PLAN_RICH) || held) {
+		ts->call.status = status;
 		rich_send(ts, p, ret, end, held);
 		return 0;
 	}

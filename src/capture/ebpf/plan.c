@@ -7,7 +7,7 @@
 _Static_assert(RET_BYTES == 1 && RET_FD == 2, "src/bpf/state.h repeats these");
 _Static_assert(STATUS_UNFINISHED == 1 << 0 && STATUS_INTERRUPTED == 1 << 1 && STATUS_DENIED == 1 << 2 &&
 		       STATUS_CONTESTED == 1 << 3 && STATUS_APPEND == 1 << 4 && STATUS_HELD == 1 << 5 &&
-		       STATUS_NO_START == 1 << 6 && STATUS_NORETURN == 1 << 7 && STATUS_ARG_UNREAD == 1 << 9,
+		       STATUS_NO_START == 1 << 6 && STATUS_NORETURN == 1 << 7 && STATUS_ARG_UNREAD == 1 << 9 && STATUS_SLEPT == 1 << 10,
 	       "src/bpf/state.h repeats these");
 
 /* What a successful call changes beyond its own arguments. */
@@ -139,7 +139,7 @@ void plan_of_op(uint32_t code, bool record, struct wire_plan *ret)
 		if (!strcmp(effects[i].name, d->name))
 			ret->flags |= effects[i].flags;
 	}
-	if (ret->flags & (WIRE_PLAN_NAMES | WIRE_PLAN_UNLINK | WIRE_PLAN_CREATE))
+	if (ret->flags & (WIRE_PLAN_NAMES | WIRE_PLAN_UNLINK | WIRE_PLAN_CREATE | WIRE_PLAN_CREDS))
 		ret->flags |= WIRE_PLAN_EVER;
 	if (is_rich(ret))
 		ret->flags |= WIRE_PLAN_RICH;

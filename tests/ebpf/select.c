@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which calls the kernel programs record: every kind of selection, against a child that makes known calls. */
+#include "session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define READS 100
+
+static int reads(void *arg)
+{
+	int fd = open(arg ? arg : "/etc/passwd", O_RDONLY);
+	char buf[16];
+
+	for (int i = 0; i < READS; i++) {
+		if (pread(fd, buf, sizeof(buf), 0) != sizeof(buf))
+			return 1;
+	}
+	open("/nonexistent/file", O_RDONLY);
+	return 0;
+}
+
+static int named_reads(void *arg)
+{
+	prctl(PR_SET_NAME, arg);
+	return reads(NULL);
+}
+
+static int user_reads(void *arg)
+{
+	return setuid(*(uid_t *)arg) ? 1 : reads(NULL);
+}
+
+static int tree(void *arg)
+{
+	int pid = fork(), status;
+
+	if (!pid)
+		_exit(reads(NULL));
+	return waitpid(pid, &status, 0) == pid ? reads(NULL) : 1;
+}
+
+static void join(int pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* Records one child under a selection that `fill` completes; two more children do the same unselected. */
+static void record(struct session *s, struct select *select, int (*work)(void *), void *arg, bool by_pid, int *ret_pid)
+{
+	int pid = session_child(s, work, arg), other = session_child(s, reads, NULL);
+
+	if (by_pid)
+		select->pids[select->pid_count++] = pid;
+	session_start(s, select, (struct ebpf_options){.freeze_cgroup_fd = -1});
+	session_go(s, 2);
+	join(pid);
+	join(other);
+	session_end(s);
+	assert_int_equal(s->stats.lost, 0);
+	assert_true(s->stats.sequence_proved);
+	*ret_pid = pid;
+}
+
+static void test_pid(void **state)
+{
+	struct session s = {0};
+	struct select select = {0};
+	size_t row;
+	int pid;
+
+	record(&s, &select, reads, NULL, true, &pid);
+	assert_int_equal(session_count(&s, "pread64", pid, &row), READS);
+	assert_int_equal(session_count(&s, "pread64", 0, NULL), READS);
+	assert_string_equal(session_path(&s, row, OP_FILE_ID), "/etc/passwd");
+	assert_int_equal(session_op(&s, row, OP_POS), 0);
+	assert_int_equal(session_op(&s, row, OP_SIZE), 16);
+	assert_int_equal(session_op(&s, row, OP_BYTES), 16);
+	assert_int_equal(session_count(&s, "exit_group", pid, &row), 1);
+	assert_true(session_op(&s, row, OP_STATUS) & STATUS_NORETURN);
+	assert_true(ebpf_source_targets_gone(s.source));
+	session_free(&s);
+}
+
+static void test_tree(void **state)
+{
+	struct session s = {0};
+	struct select select = {.follow = true};
+	int pid;
+
+	record(&s, &select, tree, NULL, true, &pid);
+	assert_int_equal(session_count(&s, "pread64", pid, NULL), READS);
+	assert_int_equal(session_count(&s, "pread64", 0, NULL), 2 * READS);
+	session_free(&s);
+}
+
+static void test_not_tree(void **state)
+{
+	struct session s = {0};
+	struct select select = {0};
+	int pid;
+
+	record(&s, &select, tree, NULL, true, &pid);
+	assert_int_equal(session_count(&s, "pread64", 0, NULL), READS);
+	session_free(&s);
+}
+
+static void test_comm(void **state)
+{
+	struct session s = {0};
+	struct select select = {.comms = {"weir-by-name"}, .comm_count = 1};
+	int pid;
+
+	record(&s, &select, named_reads, (void *)"weir-by-name", false, &pid);
+	assert_int_equal(session_count(&s, "pread64", pid, NULL), READS);
+	assert_int_equal(session_count(&s, "pread64", 0, NULL), READS);
+	session_free(&s);
+}
+
+static void test_uid(void **state)
+{
+	struct session s = {0};
+	struct select select = {.uids = {54321}, .uid_count = 1};
+	uid_t uid = 54321;
+	int pid;
+
+	record(&s, &select, user_reads, &uid, false, &pid);
+	assert_int_equal(session_count(&s, "pread64", pid, NULL), READS);
+	assert_int_equal(session_count(&s, "pread64", 0, NULL), READS);
+	session_free(&s);
+}
+
+static void test_ops(void **state)
+{
+	struct session s = {0};
+	struct select select = {0};
+	struct error err = {0};
+	int pid;
+
+	assert_int_equal(select_ops(&select, "openat", &err), 0);
+	record(&s, &select, reads, NULL, true, &pid);
+	assert_int_equal(session_count(&s, "pread64", 0, NULL), 0);
+	assert_int_equal(session_count(&s, "openat", pid, NULL), 2);
+	assert_int_equal(s.rows.tables[TABLE_OP]->rows, 2);
+	session_free(&s);
+}
+
+static void test_failed(void **state)
+{
+	struct session s = {0};
+	struct select select = {.failed_only = true};
+	size_t row;
+	int pid;
+
+	record(&s, &select, reads, NULL, true, &pid);
+	assert_int_equal(session_count(&s, "pread64", 0, NULL), 0);
+	assert_int_equal(session_count(&s, "openat", pid, &row), 1);
+	assert_int_equal(session_op(&s, row, OP_ERR), ENOENT);
+	assert_string_equal(session_path(&s, row, OP_FILE_ID), "/nonexistent/file");
+	assert_true(s.stats.filtered >= READS);
+	session_free(&s);
+}
+
+static void test_path(void **state)
+{
+	struct session s = {0};
+	struct select select = {0};
+	struct error err = {0};
+	int pid;
+
+	assert_int_equal(select_path_add(&select, "/nonexistent", &err), 0);
+	record(&s, &select, reads, NULL, true, &pid);
+	assert_int_equal(session_count(&s, "pread64", 0, NULL), 0);
+	assert_int_equal(session_count(&s, "openat", pid, NULL), 1);
+	session_free(&s);
+	select_free(&select);
+	select = (struct select){0};
+	assert_int_equal(select_path_add(&select, "/etc/pass*", &err), 0);
+	record(&s, &select, reads, NULL, true, &pid);
+	assert_int_equal(session_count(&s, "pread64", 0, NULL), READS);
+	assert_int_equal(session_count(&s, "openat", pid, NULL), 1);
+	session_free(&s);
+	select_free(&select);
+}
+
+static int sleeps(void *arg)
+{
+	struct timespec ts = {0, 20000000};
+
+	reads(NULL);
+	return syscall(SYS_nanosleep, &ts, NULL);
+}
+
+static void test_slow(void **state)
+{
+	struct session s = {0};
+	struct select select = {.min_dur_ns = 15000000};
+	size_t row;
+	int pid;
+
+	record(&s, &select, sleeps, NULL, true, &pid);
+	assert_int_equal(session_count(&s, "nanosleep", pid, &row), 1);
+	assert_true(session_op(&s, row, OP_DUR) >= 20000000);
+	assert_true(session_count(&s, "pread64", 0, NULL) < READS / 10);
+	session_free(&s);
+}
+
+/* A folder of a control group, v2 or a hierarchy of v1; false where none can be made. */
+static bool cgroup_make(char *buf, size_t size)
+{
+	static const char *const roots[] = {"/sys/fs/cgroup/pids", "/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
+		char procs[128];
+
+		snprintf(procs, sizeof(procs), "%s/cgroup.procs", roots[i]);
+		snprintf(buf, size, "%s/weir-test-%d", roots[i], getpid());
+		if (access(procs, W_OK) == 0 && mkdir(buf, 0755) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int joins_and_reads(void *arg)
+{
+	char procs[256];
+	int fd;
+
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", (char *)arg);
+	fd = open(procs, O_WRONLY);
+	if (fd < 0 || write(fd, "0", 1) != 1)
+		return 1;
+	close(fd);
+	return reads(NULL);
+}
+
+static void test_cgroup(void **state)
+{
+	struct session s = {0};
+	struct select select = {.cgroup_count = 1};
+	char path[128];
+	int pid;
+
+	if (!cgroup_make(path, sizeof(path)))
+		skip();
+	select.cgroups[0] = path;
+	record(&s, &select, joins_and_reads, path, false, &pid);
+	rmdir(path);
+	assert_int_equal(session_count(&s, "pread64", pid, NULL), READS);
+	assert_int_equal(session_count(&s, "pread64", 0, NULL), READS);
+	session_free(&s);
+}
+
+static int blocks(void *arg)
+{
+	char c;
+
+	return read(*(int *)arg, &c, 1) == 1 ? 0 : 1;
+}
+
+static int sleeps_twice(void *arg)
+{
+	return blocks(arg) || blocks(arg);
+}
+
+/* A call that was entered before recording starts and ends later; then one that has not ended at the stop. */
+static void test_running(void **state)
+{
+	struct session s = {0};
+	struct select select = {0};
+	int pipes[2], pid;
+	size_t row = 0, reads_seen;
+
+	assert_int_equal(pipe(pipes), 0);
+	pid = session_child(&s, sleeps_twice, pipes);
+	session_go(&s, 1);
+	usleep(100000); /* now it is in the first read */
+	select.pids[select.pid_count++] = pid;
+	session_start(&s, &select, (struct ebpf_options){.freeze_cgroup_fd = -1});
+	assert_int_equal(write(pipes[1], "x", 1), 1);
+	usleep(100000);
+	session_end(&s);
+	assert_int_equal(write(pipes[1], "x", 1), 1);
+	join(pid);
+	reads_seen = session_count(&s, "read", pid, &row);
+	assert_int_equal(reads_seen, 2);
+	assert_true(session_op(&s, row, OP_STATUS) & STATUS_UNFINISHED);
+	assert_int_equal(session_op(&s, row, OP_RET), INT64_MIN);
+	assert_true(session_op(&s, row, OP_DUR) >= 50000000);
+	assert_true(session_op(&s, row - 1, OP_STATUS) & STATUS_NO_START);
+	assert_int_equal(session_op(&s, row - 1, OP_RET), 1);
+	assert_int_equal(session_op(&s, row - 1, OP_START), INT64_MIN);
+	session_free(&s);
+}
+
+static int renames(void *arg)
+{
+	const char *dir = arg;
+	char a[256], b[256], buf[4] = "abc";
+	int fd;
+
+	snprintf(a, sizeof(a), "%s/a", dir);
+	snprintf(b, sizeof(b), "%s/b", dir);
+	fd = open(a, O_RDWR | O_CREAT, 0600);
+	if (write(fd, buf, 3) != 3 || rename(a, b) || pread(fd, buf, 3, 0) != 3 || unlink(b))
+		return 1;
+	return pwrite(fd, buf, 3, 3) == 3 ? 0 : 1;
+}
+
+/* The path follows a rename of the open file; the deletion is noted; all are one generation. */
+static void test_rename(void **state)
+{
+	struct session s = {0};
+	struct select select = {0};
+	char dir[] = "/tmp/weir-test-XXXXXX", want[64];
+	const struct batch *f;
+	size_t first, second;
+	bool deleted = false;
+	int pid;
+
+	assert_non_null(mkdtemp(dir));
+	record(&s, &select, renames, dir, true, &pid);
+	rmdir(dir);
+	assert_int_equal(session_count(&s, "write", pid, &first), 1);
+	assert_int_equal(session_count(&s, "pread64", pid, &second), 1);
+	snprintf(want, sizeof(want), "%s/a", dir);
+	assert_string_equal(session_path(&s, first, OP_FILE_ID), want);
+	snprintf(want, sizeof(want), "%s/b", dir);
+	assert_string_equal(session_path(&s, second, OP_FILE_ID), want);
+	f = s.rows.tables[TABLE_FILE];
+	for (size_t i = 0; i < f->rows; i++) {
+		if (batch_get(f, FILE_ID, i, -1) == session_op(&s, second, OP_FILE_ID))
+			deleted = !batch_is_null(f, FILE_DELETED, i);
+	}
+	assert_true(deleted);
+	session_free(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pid), cmocka_unit_test(test_tree), cmocka_unit_test(test_not_tree),
+		cmocka_unit_test(test_comm), cmocka_unit_test(test_uid), cmocka_unit_test(test_ops),
+		cmocka_unit_test(test_failed), cmocka_unit_test(test_path), cmocka_unit_test(test_slow),
+		cmocka_unit_test(test_cgroup), cmocka_unit_test(test_running), cmocka_unit_test(test_rename),
+	};
+
+	if (geteuid() != 0) {
+		printf("skipped: needs root\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

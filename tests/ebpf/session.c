@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+int session_child(struct session *s, int (*work)(void *arg), void *arg)
+{
+	char go;
+	int pid;
+
+	if (!s->go) {
+		int gate[2];
+
+		assert_int_equal(pipe(gate), 0);
+		s->gate = gate[0];
+		s->go = gate[1];
+	}
+	pid = fork();
+	if (pid)
+		return pid;
+	close(s->go);
+	if (read(s->gate, &go, 1) != 1)
+		_exit(127);
+	_exit(work(arg));
+}
+
+void session_start(struct session *s, const struct select *select, struct ebpf_options opt)
+{
+	struct error err = {0};
+	int r;
+
+	opt.select = select;
+	r = ebpf_source_new(&s->source, &opt, &err);
+	r = r ? r : source_start(s->source, &err);
+	if (r)
+		fail_msg("%s", err.message);
+}
+
+void session_go(struct session *s, int children)
+{
+	for (int i = 0; i < children; i++)
+		assert_int_equal(write(s->go, "g", 1), 1);
+}
+
+static void keep(struct session *s, const struct batch_set *set)
+{
+	for (int t = 0; t < TABLE_COUNT; t++) {
+		struct batch *b;
+
+		if (!set->tables[t] || !set->tables[t]->rows)
+			continue;
+		assert_int_equal(batch_set_table(&s->rows, t, &b), 0);
+		assert_int_equal(batch_append(b, set->tables[t], 0, set->tables[t]->rows), 0);
+	}
+}
+
+void session_end(struct session *s)
+{
+	struct batch_set set = {0};
+	struct error err = {0};
+	int r;
+
+	assert_int_equal(source_stop(s->source, &err), 0);
+	do {
+		batch_set_clear(&set);
+		r = source_read(s->source, &set, 100, &err);
+		if (r < 0)
+			fail_msg("%s", err.message);
+		keep(s, &set);
+	} while (r != SOURCE_END);
+	batch_set_free(&set);
+	source_stats(s->source, &s->stats);
+}
+
+void session_free(struct session *s)
+{
+	source_free(s->source);
+	batch_set_free(&s->rows);
+	if (s->go) {
+		close(s->go);
+		close(s->gate);
+	}
+	*s = (struct session){0};
+}
+
+size_t session_count(const struct session *s, const char *op, int tid, size_t *ret_row)
+{
+	const struct batch *b = s->rows.tables[TABLE_OP];
+	size_t count = 0;
+
+	for (size_t i = 0; b && i < b->rows; i++) {
+		if (batch_get(b, OP_OP, i, -1) != op_find(op) || (tid && batch_get(b, OP_TID, i, 0) != tid))
+			continue;
+		count++;
+		if (ret_row)
+			*ret_row = i;
+	}
+	return count;
+}
+
+int64_t session_op(const struct session *s, size_t row, unsigned int column)
+{
+	return batch_get(s->rows.tables[TABLE_OP], column, row, INT64_MIN);
+}
+
+const char *session_path(const struct session *s, size_t row, unsigned int column)
+{
+	const struct batch *f = s->rows.tables[TABLE_FILE];
+	int64_t key = session_op(s, row, column);
+	static char text[4200];
+
+	text[0] = 0;
+	for (size_t i = 0; f && i < f->rows; i++) {
+		struct bytes path = batch_get_bytes(f, FILE_PATH, i);
+
+		if (batch_get(f, FILE_ID, i, -1) == key && path.data)
+			snprintf(text, sizeof(text), "%.*s", (int)path.len, (const char *)path.data);
+	}
+	return text;
+}
+
+int64_t session_loss(const struct session *s, enum loss_cause cause)
+{
+	const struct batch *b = s->rows.tables[TABLE_LOSS];
+	int64_t sum = 0;
+
+	for (size_t i = 0; b && i < b->rows; i++) {
+		if (batch_get(b, LOSS_CAUSE, i, -1) == cause)
+			sum += batch_get(b, LOSS_EVENTS, i, 0);
+	}
+	return sum;
+}

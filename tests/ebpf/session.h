@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session.h: records a child that does known calls, and keeps every row. */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "capture/ebpf/ebpf.h"
+#include "schema/vocab.h"
+
+struct session {
+	struct source *source;
+	struct batch_set rows; /* everything that the source gave */
+	struct source_stats stats;
+	int go;                /* write end of the gate that children wait at */
+	int gate;
+};
+
+/* A child that waits at the gate, then runs `work` and exits with what it returns. */
+int session_child(struct session *s, int (*work)(void *arg), void *arg);
+/* Loads and starts; the gate opens with session_go(). */
+void session_start(struct session *s, const struct select *select, struct ebpf_options opt);
+void session_go(struct session *s, int children);
+/* Stops and reads everything. */
+void session_end(struct session *s);
+void session_free(struct session *s);
+
+/* Rows of op that are `op` by `tid` (0: anyone). *ret_row: the last one. */
+size_t session_count(const struct session *s, const char *op, int tid, size_t *ret_row);
+int64_t session_op(const struct session *s, size_t row, unsigned int column);
+/* The path of the file of an op, "" where unknown. */
+const char *session_path(const struct session *s, size_t row, unsigned int column);
+/* Events of a cause in loss. */
+int64_t session_loss(const struct session *s, enum loss_cause cause);
