@@ -14,7 +14,7 @@
 #include "cli/text.h"
 
 #define INTERRUPT_GRACE_NS \
-	(80 * NSEC_PER_MSEC) /* for the engine to stop after Ctrl-C; then the process just ends */
+	(60 * NSEC_PER_MSEC) /* for the engine to stop after Ctrl-C; then the process just ends */
 #define INTERRUPT_POLL_NS (5 * NSEC_PER_MSEC)
 #define STATEMENT_MAX	  (16u << 20) /* bytes of SQL from standard input */
 
@@ -165,6 +165,7 @@ static int run_statements(const struct sql_opts *o, struct store *s, struct engi
 	_cleanup_(engine_statements_freep) struct engine_statements *statements = NULL;
 	int r = engine_parse(e, sql, &statements, err);
 	size_t count = r < 0 ? 0 : engine_statements_count(statements);
+	bool printed = false;
 
 	for (size_t i = 0; i < count && r >= 0 && !ferror(stdout); i++) {
 		_cleanup_(engine_result_freep) struct engine_result *result = NULL;
@@ -181,8 +182,9 @@ static int run_statements(const struct sql_opts *o, struct store *s, struct engi
 						 i + 1);
 			continue;
 		}
-		if (i > 0 && engine_result_has_rows(result))
+		if (printed && engine_result_has_rows(result))
 			putchar('\n');
+		printed |= engine_result_has_rows(result);
 		r = print_result(o, s, result, err);
 	}
 	return r;

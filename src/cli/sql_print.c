@@ -227,7 +227,7 @@ int sql_print_csv(struct engine_result *r, struct error *err)
 			fputc(',', stdout);
 		put_csv(name, strlen(name));
 	}
-	fputs("\r\n", stdout);
+	fputs("\n", stdout);
 	while (engine_result_next(r) && !ferror(stdout)) {
 		for (size_t c = 0; c < columns; c++) {
 			if (c)
@@ -239,7 +239,7 @@ int sql_print_csv(struct engine_result *r, struct error *err)
 				return no_memory(err);
 			put_csv(buf_str(&text), text.len);
 		}
-		fputs("\r\n", stdout);
+		fputs("\n", stdout);
 	}
 	return 0;
 }

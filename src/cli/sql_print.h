@@ -21,7 +21,7 @@ void sql_loss_print(const struct sql_loss *loss);
 /* Aligned; at most `rows_max` rows and `width` columns (0: no limit), then a line that says how
  * many more there are. */
 int sql_print_table(struct engine_result *r, size_t rows_max, size_t width, struct error *err);
-/* RFC 4180 with a line of names; NULL is empty, an empty text is "". */
+/* RFC 4180 with a line of names and plain line ends; NULL is empty, an empty text is "". */
 int sql_print_csv(struct engine_result *r, struct error *err);
 /* One document; points in time are nanoseconds since `origin`. */
 int sql_print_json(struct engine_result *r, int64_t origin, const struct sql_loss *loss,

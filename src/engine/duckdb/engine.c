@@ -325,6 +325,9 @@ int engine_parse(struct engine *e, const char *sql, struct engine_statements **r
 		return error_set(err, -EINVAL,
 				 "the statement is not valid UTF-8: bad bytes of a name are "
 				 "written \\xHH, as weir prints them");
+	r = literals_check(sql, err);
+	if (r < 0)
+		return r;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return error_errno(err, -ENOMEM, "cannot parse the statement");

@@ -3,6 +3,7 @@
  * name. */
 #include <errno.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/duckdb/internal.h"
@@ -36,11 +37,11 @@ static int append_line(struct buf *out, const char *text)
 	return r;
 }
 
-/* "at line 2, character 7", from a byte offset into the statement. */
-static void append_place(struct buf *out, const char *sql, size_t offset)
+void message_place(const char *sql, size_t offset, char *out, size_t size)
 {
 	size_t line = 1, column = 1;
 
+	*out = '\0';
 	if (!sql || offset > strlen(sql))
 		return;
 	for (size_t i = 0; i < offset; i++) {
@@ -52,9 +53,9 @@ static void append_place(struct buf *out, const char *sql, size_t offset)
 		}
 	}
 	if (line > 1)
-		(void)buf_printf(out, " (line %zu, character %zu)", line, column);
+		snprintf(out, size, " (line %zu, character %zu)", line, column);
 	else
-		(void)buf_printf(out, " (character %zu)", column);
+		snprintf(out, size, " (character %zu)", column);
 }
 
 /* The offset of an error, -1 where DuckDB gives none. */
@@ -78,6 +79,7 @@ int message_from_duckdb(const char *message, const char *sql, struct error *err)
 	const char *type = json_string_value(json_object_get(doc, "exception_type"));
 	const char *text = json_string_value(json_object_get(doc, "exception_message"));
 	long position = doc ? position_of(doc) : -1;
+	char place[64] = "";
 	int code;
 
 	if (!text) {
@@ -93,7 +95,7 @@ int message_from_duckdb(const char *message, const char *sql, struct error *err)
 	}
 	(void)append_line(&line, text);
 	if (position >= 0)
-		append_place(&line, sql, (size_t)position);
+		message_place(sql, (size_t)position, place, sizeof(place));
 	json_decref(doc);
-	return error_set(err, code, "%.1000s", buf_str(&line));
+	return error_set(err, code, "%.900s%s", buf_str(&line), place);
 }
