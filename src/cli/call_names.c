@@ -87,7 +87,7 @@ static void put_socket(struct call_writer *w, const struct dims_file *f)
 			put_quoted(w, peer);
 		}
 		if (local.len) {
-			call_put(w, ", ");
+			call_put(w, ",");
 			put_quoted(w, local);
 		}
 	}

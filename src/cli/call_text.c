@@ -12,6 +12,9 @@
 #include "schema/flags.h"
 #include "schema/vocab.h"
 
+#define ARGV_MAX 32     /* arguments of a program that are shown, as many as strace shows */
+#define ARGUMENT_MAX ((size_t)64) /* bytes of each */
+
 static const struct call_text_style plain_style;
 
 static bool is_call(const struct call_writer *w, const char *name)
@@ -58,8 +61,9 @@ static void put_words(struct call_writer *w, enum word_set words, unsigned int c
 
 static void put_fd_argument(struct call_writer *w, unsigned int fd, unsigned int file)
 {
-	/* a call with a path argument has the path's file in file_id */
-	int64_t file_id = has_role(w, file == OP_FILE_ID ? ARG_PATH : ARG_PATH2) ? -1 : call_value(w, file, -1);
+	/* a call with a path argument has the path's file in file_id; a new descriptor stands in the result */
+	bool other = has_role(w, file == OP_FILE_ID ? ARG_PATH : ARG_PATH2) || (fd == OP_FD2 && w->def->ret == RET_FD);
+	int64_t file_id = other ? -1 : call_value(w, file, -1);
 
 	if (call_has(w, fd))
 		call_put_fd(w, call_value(w, fd, 0), file_id);
@@ -136,6 +140,15 @@ static void put_address_len(struct call_writer *w)
 		call_put(w, has_role(w, ARG_BUF) ? "0" : "...");
 }
 
+/* AT_EMPTY_PATH with a descriptor: the file is the descriptor's own (fstat of libc), and the path is "". */
+static bool is_empty_path(const struct call_writer *w)
+{
+	const struct dims_file *f = w->dims ? dims_file(w->dims, call_value(w, OP_FILE_ID, -1)) : NULL;
+
+	return call_value(w, OP_FLAGS, 0) & 0x1000 && f && !f->argument.data && !f->name_only &&
+	       has_role(w, ARG_DIRFD) && call_value(w, OP_FD, AT_FDCWD) >= 0;
+}
+
 static void put_dirfd(struct call_writer *w, unsigned int i, bool second)
 {
 	/* where the call returns a descriptor, op.fd is that one */
@@ -145,7 +158,10 @@ static void put_dirfd(struct call_writer *w, unsigned int i, bool second)
 	int64_t fd = (int32_t)call_value(w, column, 0);
 	bool two = second && has_role(w, ARG_PATH2);
 
-	call_put_dirfd(w, call_has(w, column), fd, call_value(w, two ? OP_FILE2_ID : OP_FILE_ID, -1));
+	if (!second && is_empty_path(w))
+		call_put_fd(w, fd, call_value(w, OP_FILE_ID, -1));
+	else
+		call_put_dirfd(w, call_has(w, column), fd, call_value(w, two ? OP_FILE2_ID : OP_FILE_ID, -1));
 }
 
 static void put_raw_number(struct call_writer *w, unsigned int column, enum arg_role role)
@@ -248,6 +264,40 @@ static void put_socket_option(struct call_writer *w)
 	put_raw_number(w, OP_A2, ARG_UINT);
 }
 
+/*
+ * The argument vector of a program: the process has it from its latest exec, which was this one if it runs the
+ * program that this one named.
+ */
+static void put_argv(struct call_writer *w)
+{
+	const struct dims_thread *t = w->dims ? dims_thread(w->dims, call_value(w, OP_THREAD_ID, -1)) : NULL;
+	const struct dims_process *p = t ? dims_process(w->dims, t->process_id) : NULL;
+	struct bytes name = w->dims ? dims_file_version_name(w->dims, call_value(w, OP_FILE_ID, -1)) : (struct bytes){0};
+	struct bytes left = p ? p->argv : (struct bytes){0};
+	bool same = p && p->exe.len == name.len && name.len && !memcmp(p->exe.data, name.data, name.len);
+
+	if (!same || !left.len || call_value(w, OP_RET, -1) != 0) {
+		call_put(w, "[...]");
+		return;
+	}
+	call_put(w, "[");
+	for (unsigned int i = 0; left.len; i++) {
+		const uint8_t *end = memchr(left.data, 0, left.len);
+		size_t len = end ? (size_t)(end - left.data) : left.len;
+
+		if (i == ARGV_MAX) {
+			call_put(w, ", ...");
+			break;
+		}
+		call_put(w, "%s\"", i ? ", " : "");
+		call_note(w, call_text_escape(w->to, (struct bytes){left.data, MIN(len, ARGUMENT_MAX)}, "\""));
+		call_put(w, len > ARGUMENT_MAX ? "\"..." : "\"");
+		left.data += MIN(len + 1, left.len);
+		left.len -= MIN(len + 1, left.len);
+	}
+	call_put(w, "]");
+}
+
 static void put_protocol(struct call_writer *w, unsigned int column)
 {
 	int64_t family = call_value(w, OP_A0, -1);
@@ -260,6 +310,11 @@ static void put_protocol(struct call_writer *w, unsigned int column)
 		put_raw_number(w, column, ARG_INT);
 }
 
+static bool is_exec(const struct call_writer *w)
+{
+	return is_call(w, "execve") || is_call(w, "execveat");
+}
+
 /* True where it was one of these. */
 static bool put_special(struct call_writer *w, unsigned int i)
 {
@@ -267,6 +322,8 @@ static bool put_special(struct call_writer *w, unsigned int i)
 		put_fcntl_argument(w);
 	else if ((is_call(w, "setsockopt") || is_call(w, "getsockopt")) && i == 2)
 		put_socket_option(w);
+	else if (w->def->args[i].role == ARG_PTR && i && w->def->args[i - 1].role == ARG_PATH && is_exec(w))
+		put_argv(w);
 	else if ((is_call(w, "socket") || is_call(w, "socketpair")) && i == 2)
 		put_protocol(w, OP_A2);
 	else
@@ -290,7 +347,10 @@ static void put_argument(struct call_writer *w, unsigned int i)
 		put_dirfd(w, i, arg->role == ARG_DIRFD2);
 		break;
 	case ARG_PATH:
-		call_put_path(w, call_value(w, OP_FILE_ID, -1));
+		if (is_empty_path(w))
+			call_put(w, "\"\"");
+		else
+			call_put_path(w, call_value(w, OP_FILE_ID, -1));
 		break;
 	case ARG_PATH2:
 		call_put_path(w, call_value(w, OP_FILE2_ID, -1));
