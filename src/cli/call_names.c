@@ -242,7 +242,7 @@ static void put_error(struct call_writer *w, int64_t e)
 	if (!word)
 		call_put(w, "-1 (errno %lld)", (long long)e);
 	else if (e < 512)
-		call_put(w, "-1 %s (%s)", word, strerror((int)e));
+		call_put(w, "-1 %s (%s)", word, strerrordesc_np((int)e)); /* not translated */
 	else
 		call_put(w, "-1 %s", word);
 }

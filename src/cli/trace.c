@@ -42,9 +42,11 @@ static int run(const struct trace_opts *o, int argc, char **argv, FILE *file)
 
 	if (r == 0)
 		r = reads_stored(o) ? trace_stored(o, argc, argv, &out, &err) : trace_live(o, argc, argv, &out, &err);
+	if (r < 0 && file == stdout && ferror(stdout))
+		return 1; /* main() says so */
 	if (r < 0 && !err.code)
 		error_errno(&err, r, "trace");
-	return r < 0 ? live_fail(reads_stored(o) ? -EIO : r, &err) : r;
+	return r < 0 ? live_fail(r, &err) : r;
 }
 
 static int trace_main(const void *opts, int argc, char **argv)
@@ -68,10 +70,10 @@ static int trace_main(const void *opts, int argc, char **argv)
 		text_pager_begin();
 	}
 	status = run(o, argc, argv, file);
-	if (o->output ? fclose(file) != 0 : fflush(file) != 0) {
+	if (o->output && fclose(file) != 0 && !status) {
 		struct error err = {0};
 
-		error_set(&err, -EIO, "%s could not be written to its end", o->output ? o->output : "the output");
+		error_errno(&err, -errno, "-o %s", o->output);
 		status = fail(&err);
 	}
 	if (!o->output && reads_stored(o))

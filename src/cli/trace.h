@@ -52,7 +52,7 @@ int trace_process(struct trace_out *t, const struct batch *process, size_t row);
 /* The table of strace -c, of wall time. */
 int trace_summary(struct trace_out *t);
 
-/* Lines of a stored trace, ordered by the end of the calls. 0 or negative. */
+/* Lines of a stored trace, ordered by the end of the calls. 0, -EINVAL for wrong usage, or another negative errno. */
 int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace_out *t, struct error *err);
 /* Lines as they happen. The exit status, or negative. */
 int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_out *t, struct error *err);
@@ -62,7 +62,9 @@ struct trace_running;
 int trace_running_new(struct trace_running **ret) _must_check_;
 void trace_running_free(struct trace_running *r);
 DEFINE_CLEANUP(struct trace_running *, trace_running_free)
+/* A process whose threads, and whose children's, are looked at even if they have made no call yet. */
+void trace_running_add(struct trace_running *r, int32_t pid);
 /* A call of the thread ended: what it is in now began later. */
 int trace_running_ended(struct trace_running *r, const struct batch *op, size_t row);
-/* Looks at the threads (at most every quarter of a second) and prints what is due. */
+/* Looks at the threads (at most every 150 ms) and prints what is due. */
 int trace_running_look(struct trace_running *r, const struct dims *dims, const struct select *s, struct trace_out *t);

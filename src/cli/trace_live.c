@@ -83,6 +83,10 @@ int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_o
 		if (r < 0)
 			return error_errno(err, r, "starting");
 		s.running = running;
+		for (size_t i = 0; i < live.select.pid_count; i++)
+			trace_running_add(running, live.select.pids[i]);
+		if (live.child.pid > 0)
+			trace_running_add(running, live.child.pid);
 		live.session.tick = tick;
 		live.session.tick_arg = &s;
 	}

@@ -4,6 +4,7 @@
  * looked at through /proc/TID/syscall; a call that stays the same for a second, with no other ended meanwhile, is
  * said: after 1 s, 10 s, 100 s, ... What is said is how long it has been seen to last, at most what is true.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,8 +16,10 @@
 #include "cli/trace.h"
 #include "schema/ops.h"
 
-#define LOOK_NS (250 * NSEC_PER_MSEC)
+#define LOOK_NS (150 * NSEC_PER_MSEC) /* each tick of the session */
 #define FIRST_NS NSEC_PER_SEC
+#define TREE_NS NSEC_PER_SEC     /* how often children of the chosen processes are looked for */
+#define TREE_DEPTH_MAX 32
 #define THREADS_MAX 4096 /* looked at each time; with more, the newest are left out */
 
 struct watched {
@@ -33,7 +36,9 @@ struct trace_running {
 	struct watched *threads;
 	size_t count, cap;
 	size_t rows;       /* thread rows of the dims that were seen */
-	int64_t next;
+	int64_t next, next_tree;
+	int32_t roots[SELECT_LIST_MAX + 1]; /* the chosen processes */
+	size_t root_count;
 };
 
 int trace_running_new(struct trace_running **ret)
@@ -78,10 +83,58 @@ int trace_running_ended(struct trace_running *r, const struct batch *op, size_t 
 	return 0;
 }
 
+void trace_running_add(struct trace_running *r, int32_t pid)
+{
+	if (r->root_count < ARRAY_SIZE(r->roots))
+		r->roots[r->root_count++] = pid;
+}
+
+static void forget(struct trace_running *r, size_t i)
+{
+	map_del(&r->by_tid, (uint64_t)r->threads[i].tid);
+	r->threads[i] = r->threads[--r->count];
+	if (i < r->count)
+		(void)!map_set(&r->by_tid, (uint64_t)r->threads[i].tid, i); /* the key is there: no memory is needed */
+}
+
+/*
+ * Watches every thread of a process and of its children: a thread that hangs in its first selected call has not been
+ * heard of otherwise.
+ */
+static void watch_tree(struct trace_running *r, int32_t pid, unsigned int depth_left)
+{
+	char path[64];
+	struct dirent *entry;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		char name[400];
+		int child;
+		FILE *f;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		watch(r, strtoll(entry->d_name, NULL, 10));
+		snprintf(name, sizeof(name), "%s/%s/children", path, entry->d_name);
+		f = depth_left ? fopen(name, "re") : NULL;
+		while (f && fscanf(f, "%d", &child) == 1)
+			watch_tree(r, child, depth_left - 1);
+		if (f)
+			fclose(f);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 /* ---- what a thread is in ---- */
 
-/* "202 0x7f.. 0x80 0x0 0x0 0x0 0xffffffff 0x7ffe.. 0x7f..": false where it runs, sleeps outside a call or is gone. */
-static bool read_call(int64_t tid, uint64_t call[OP_ARGS + 2])
+/*
+ * "202 0x7f.. 0x80 0x0 0x0 0x0 0xffffffff 0x7ffe.. 0x7f..": false where it runs, sleeps outside a call or is gone;
+ * *ret_gone tells the last.
+ */
+static bool read_call(int64_t tid, uint64_t call[OP_ARGS + 2], bool *ret_gone)
 {
 	char path[64], text[256];
 	_cleanup_close_ int fd = -1;
@@ -91,6 +144,7 @@ static bool read_call(int64_t tid, uint64_t call[OP_ARGS + 2])
 	snprintf(path, sizeof(path), "/proc/%lld/syscall", (long long)tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	*ret_gone = n < 0 && (errno == ENOENT || errno == ESRCH);
 	if (n <= 0 || text[0] < '0' || text[0] > '9')
 		return false;
 	text[n] = 0;
@@ -233,15 +287,35 @@ static void follow(struct trace_running *r, const struct dims *dims)
 	}
 }
 
-static int look_at(struct watched *w, const struct dims *dims, const struct select *s, int64_t now, struct trace_out *t)
+/* Its name as recorded, else as it is now. */
+static struct bytes comm_of(int64_t tid, const struct dims_thread *thread, char buf[static 32])
+{
+	char path[64];
+	_cleanup_close_ int fd = -1;
+	ssize_t n;
+
+	if (thread)
+		return thread->comm;
+	snprintf(path, sizeof(path), "/proc/%lld/comm", (long long)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, buf, 32);
+	if (n > 0 && buf[n - 1] == '\n')
+		n--;
+	return n > 0 ? (struct bytes){(const uint8_t *)buf, (size_t)n} : (struct bytes){(const uint8_t *)"?", 1};
+}
+
+static int look_at(struct watched *w, const struct dims *dims, const struct select *s, int64_t now, struct trace_out *t,
+		   bool *ret_gone)
 {
 	const struct dims_thread *thread = dims_thread(dims, w->thread_id);
 	uint64_t call[OP_ARGS + 2];
 	_cleanup_buf_ struct buf text = {0};
 	const struct op_def *def;
+	char comm[32];
 	int r;
 
-	if (!thread || thread->stopped != INT64_MIN || !read_call(w->tid, call)) {
+	/* a thread that has made no call yet is known by its tid alone */
+	if ((thread && thread->stopped != INT64_MIN) || !read_call(w->tid, call, ret_gone)) {
 		w->since = 0;
 		return 0;
 	}
@@ -260,7 +334,8 @@ static int look_at(struct watched *w, const struct dims *dims, const struct sele
 	if (!select_op(s, op_code_of_native((uint32_t)call[0])) || (s->everything && def && def->class == CLASS_WAIT))
 		return 0;
 	r = call_of(call, w->tid, &text);
-	return r < 0 ? r : trace_still(t, w->tid, thread->comm, (struct bytes){text.data, text.len}, now - w->since);
+	return r < 0 ? r : trace_still(t, w->tid, comm_of(w->tid, thread, comm), (struct bytes){text.data, text.len},
+				       now - w->since);
 }
 
 int trace_running_look(struct trace_running *r, const struct dims *dims, const struct select *s, struct trace_out *t)
@@ -272,7 +347,18 @@ int trace_running_look(struct trace_running *r, const struct dims *dims, const s
 		return 0; /* whether such a call is selected shows only when it ends */
 	r->next = now + LOOK_NS;
 	follow(r, dims);
-	for (size_t i = 0; i < r->count && e == 0; i++)
-		e = look_at(&r->threads[i], dims, s, now, t);
+	for (size_t i = 0; now >= r->next_tree && i < r->root_count; i++)
+		watch_tree(r, r->roots[i], s->follow ? TREE_DEPTH_MAX : 0);
+	if (now >= r->next_tree)
+		r->next_tree = now + TREE_NS;
+	for (size_t i = 0; i < r->count && e == 0;) {
+		bool gone = false;
+
+		e = look_at(&r->threads[i], dims, s, now, t, &gone);
+		if (gone)
+			forget(r, i);
+		else
+			i++;
+	}
 	return e;
 }

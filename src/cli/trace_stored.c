@@ -156,14 +156,15 @@ int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace
 	int64_t first, last;
 	int r = read_flags_select(&read, &select, err);
 
-	if (r == 0)
-		r = read_flags_open(&read, argc, argv, &store, err);
 	if (r < 0)
-		return r;
+		return -EINVAL;
+	r = read_flags_open(&read, argc, argv, &store, err);
+	if (r < 0)
+		return -EIO; /* whatever is wrong with the trace, the usage is not */
 	store_range(store, &first, &last);
 	r = choice_make(&choice, &select, store_dims(store));
-	if (r == 0)
-		r = read_flags_range(&read, first, last, &choice.filter.from, &choice.filter.to, err);
+	if (r == 0 && read_flags_range(&read, first, last, &choice.filter.from, &choice.filter.to, err) < 0)
+		return -EINVAL;
 	if (r < 0)
 		return r;
 	t->origin = first;

@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# weir trace on a command: its calls appear with names and results, the command keeps its output and exit status, a
+# call that does not return is said after a second.
+set -u
+weir=$(realpath "$1")
+if [ "$(id -u)" != 0 ]; then
+	echo "skipped: needs root"
+	exit 77
+fi
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+failed=0
+
+check() {
+	[ "$2" = "$3" ] && return
+	echo "$1: got '$2', wanted '$3'"
+	failed=1
+}
+
+# has WHAT EXPRESSION: some line fits
+has() {
+	grep -q -- "$2" lines && return
+	echo "$1: no line fits $2"
+	failed=1
+}
+
+name=$(printf 'x\033[31m')
+"$weir" trace -o lines -- sh -c 'echo said; cat nonexistent 2>/dev/null; echo 12345 >"$0"; cat "$0" >/dev/null; exit 7' "$name" \
+	>out 2>err
+check "exit status" $? 7
+check "output" "$(cat out)" "said"
+check "standard error" "$(cat err)" ""
+has "exec" 'execve("[^"]*/sh\|dash\|bash", \["sh", "-c", '
+has "failed open" 'openat(AT_FDCWD<'"$dir"'>, "nonexistent", O_RDONLY) *= -1 ENOENT (No such file or directory) <'
+has "open, escaped" 'openat(AT_FDCWD.*, "[^"]*x\\33\[31m", O_WRONLY|O_CREAT|O_TRUNC, 0666) *= [0-9]*<'"$dir"'/x\\33\[31m> <'
+has "write" 'write(1<'"$dir"'/x\\33\[31m>, \.\.\., 6) *= 6 <'
+has "exit" 'exit_group(7) *= ? '
+has "end of the process" '+++ exited with 7 +++'
+check "no escape sequences" "$(tr -d '\n\40-\176' <lines | wc -c)" 0
+
+"$weir" trace -o lines -e %file -Z -- cat nonexistent 2>/dev/null
+check "-Z: exit status of the command" $? 1
+check "-Z, -e" "$(grep -v '+++\|\] [a-z0-9_]*(.* = -1 E' lines)" ""
+has "-Z" '"nonexistent"'
+
+"$weir" trace -o lines -e nanosleep,clock_nanosleep -- sleep 1.8
+has "a call that goes on" '\.\.\. still in clock_nanosleep(CLOCK_REALTIME, 0, .* 1\.[0-6] s'
+has "its end" 'clock_nanosleep(.*) = 0 <1\.8'
+
+"$weir" trace -c -o lines -- cat /dev/null
+has "-c" 'execve$'
+has "-c" 'total$'
+
+# every call of a program, as many as strace sees
+if command -v strace >/dev/null && strace -qq -o s.txt true 2>/dev/null; then
+	strace -qq -f -o s.txt -e trace=all sh -c 'ls /; ls /nonexistent' >/dev/null 2>&1
+	"$weir" trace -o lines -- sh -c 'ls /; ls /nonexistent' >/dev/null 2>&1
+	sed -n 's/^[0-9]* *\([a-z0-9_]*\)(.*/\1/p' s.txt | grep -v unfinished | sort | uniq -c >theirs
+	sed -n 's/.*\] \([a-z0-9_]*\)(.*/\1/p' lines | sort | uniq -c >ours
+	check "the same calls as under strace" "$(diff theirs ours)" ""
+fi
+exit $failed
