@@ -109,7 +109,7 @@ static int show_progress(void *arg, const struct record_totals *t)
 	fprintf(stderr, "\r%8.1f s  %s calls  %s  lost %s  %s\033[K",
 		(double)(t->now - t->started) / NSEC_PER_SEC, format_count(ops).s,
 		format_rate(ops - p->last_ops, p->last_at ? now - p->last_at : 0, false).s,
-		format_count(t->source.lost).s, format_size(t->store.bytes).s);
+		format_count(t->source.lost + t->store.lost_rows).s, format_size(t->store.bytes).s);
 	p->shown = true;
 	p->last_at = now;
 	p->last_ops = ops;
@@ -121,15 +121,15 @@ static void print_summary(const struct record_opts *o, const struct output *out,
 			  const struct record_totals *t)
 {
 	double seconds = (double)(t->now - t->started) / NSEC_PER_SEC;
-	uint64_t rows = t->store.rows[TABLE_OP];
+	uint64_t rows = t->store.rows[TABLE_OP], lost = t->source.lost + t->store.lost_rows;
 	const char *path = out->path;
 
 	fprintf(stderr, "weir: %s   %s calls in %.2f s   %s", path, format_count(rows).s, seconds,
 		format_size(t->store.bytes).s);
 	if (rows)
 		fprintf(stderr, " (%.1f B per call)", (double)t->store.bytes / (double)rows);
-	fprintf(stderr, "   lost %s%s\n", format_count(t->source.lost).s,
-		t->source.sequence_proved && !t->source.lost ? " (sequence gap-free)" : "");
+	fprintf(stderr, "   lost %s%s\n", format_count(lost).s,
+		t->source.sequence_proved && !lost ? " (sequence gap-free)" : "");
 	fprintf(stderr, "      stopped: %s   recorder's CPU %s",
 		t->why_stopped ? t->why_stopped : "failed", format_time(t->cpu_ns).s);
 	if (t->source.held_ns)

@@ -199,7 +199,8 @@ static int last_marks(struct session *s, struct error *err)
 	if (r >= 0)
 		r = add_mark(s, "weir.cost", cost, (size_t)n);
 	/* What readers may then say: nothing was lost, and the numbers of the records prove it. */
-	if (r >= 0 && s->totals.source.sequence_proved && !s->totals.source.lost)
+	if (r >= 0 && s->totals.source.sequence_proved && !s->totals.source.lost &&
+	    !s->totals.disk_full)
 		r = add_mark(s, "weir.sequence", "gap-free", strlen("gap-free"));
 	return r < 0 ? error_errno(err, r, "writing marks") : hand_out(s, err);
 }
