@@ -53,7 +53,7 @@ static uint32_t sparse_find(const struct hist *h, unsigned int bucket)
 
 int hist_add_bucket(struct hist *h, unsigned int bucket, uint64_t n)
 {
-	uint32_t i;
+	uint32_t i = 0;
 
 	if (bucket >= HIST_BUCKETS)
 		return -EINVAL;
