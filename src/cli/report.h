@@ -55,7 +55,8 @@ static inline size_t grouping_count(const struct grouping *g)
 	return g->keys.count;
 }
 
-group_fn group_task, group_comm, group_process, group_file, group_peer, group_dir, group_path;
+group_fn group_task, group_comm, group_process, group_file, group_peer, group_dir, group_path,
+	group_tree;
 
 /* ---- the report ---- */
 
@@ -82,7 +83,10 @@ struct report {
 	struct map locals, peers; /* hash of a socket's address -> how many sockets have it */
 	int64_t *alias; /* by file_id: the first id of the group of files that it is told with */
 	size_t alias_count;
-	uint32_t *members; /* by first id: ids of its group that a call named */
+	uint32_t *members;	/* by first id: ids of its group that a call named */
+	struct map task_latest; /* task -> its latest version: the name that it has now */
+	struct map
+		process_leader; /* process -> latest version of the thread that it is named after */
 	bool gap_free;
 	uint64_t held_ns; /* for so long weir held the program (--lossless) */
 	char *command;	  /* mark weir.command, weir.synth */

@@ -105,6 +105,26 @@ static int resolve_selection(struct report *r)
 	return e;
 }
 
+/* ---- names over the versions of threads ---- */
+
+static int latest_versions(struct report *r)
+{
+	int e = 0;
+
+	for (size_t i = 0; e >= 0 && i < dims_rows(r->dims, TABLE_THREAD); i++) {
+		int64_t id = dims_id_at(r->dims, TABLE_THREAD, i);
+		const struct dims_thread *t = dims_thread(r->dims, id);
+		const struct dims_process *p = t ? dims_process(r->dims, t->process_id) : NULL;
+
+		if (!t)
+			continue;
+		e = map_set(&r->task_latest, (uint64_t)(t->task >= 0 ? t->task : id), (uint64_t)id);
+		if (e >= 0 && p && t->tid == p->pid && t->comm.len)
+			e = map_set(&r->process_leader, (uint64_t)t->process_id, (uint64_t)id);
+	}
+	return e;
+}
+
 /* ---- losses and marks ---- */
 
 static void take_loss(struct report_loss *l, const struct batch *b, size_t row)
@@ -307,7 +327,9 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	e = read_small(r, err);
 	if (e < 0)
 		return e;
-	e = count_addresses(r);
+	e = latest_versions(r);
+	if (e >= 0)
+		e = count_addresses(r);
 	if (e >= 0)
 		e = alias_files(r);
 	if (e < 0)
@@ -332,6 +354,8 @@ void report_close(struct report *r)
 	map_free(&r->files);
 	map_free(&r->locals);
 	map_free(&r->peers);
+	map_free(&r->task_latest);
+	map_free(&r->process_leader);
 	select_free(&r->select);
 	store_free(r->store);
 	free(r->command);
@@ -381,8 +405,11 @@ static int times_get(const struct report *r, struct thread_times *all, int64_t t
 	*ret = &all->items[at];
 	if (t) {
 		const struct dims_thread *born = dims_thread(r->dims, task);
+		uint64_t latest;
 
 		/* The latest version has the name and the end, the first the beginning. */
+		if (map_get(&r->task_latest, (uint64_t)task, &latest))
+			t = dims_thread(r->dims, (int64_t)latest);
 		(*ret)->comm = t->comm;
 		start = MAX(born ? born->since : t->since, r->from);
 		stop = t->stopped == INT64_MIN ? r->to : MIN(t->stopped, r->to);

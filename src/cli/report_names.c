@@ -8,6 +8,8 @@
 #include "cli/report.h"
 #include "schema/ops.h"
 
+#define GROUP_TREE_NAMES 2 /* names of a path by which trees are told apart */
+
 /* ---- groups ---- */
 
 void grouping_free(struct grouping *g)
@@ -83,6 +85,18 @@ static int same(struct buf *key, struct buf *name, struct bytes text)
 	return e < 0 ? e : put(name, text);
 }
 
+/* The version that a map of latest versions names for the key, else the given one. */
+static const struct dims_thread *latest_version(const struct report *r, const struct map *m,
+						int64_t key, const struct dims_thread *otherwise)
+{
+	uint64_t id;
+	const struct dims_thread *t = key >= 0 && map_get(m, (uint64_t)key, &id)
+					      ? dims_thread(r->dims, (int64_t)id)
+					      : NULL;
+
+	return t ? t : otherwise;
+}
+
 int group_task(const struct report *r, int64_t id, struct buf *key, struct buf *name)
 {
 	const struct dims_thread *t = dims_thread(r->dims, id);
@@ -93,6 +107,7 @@ int group_task(const struct report *r, int64_t id, struct buf *key, struct buf *
 			       ? -ENOMEM
 			       : buf_printf(name, "thread %lld", (long long)id);
 	e = buf_printf(key, "%lld", (long long)(t->task >= 0 ? t->task : id));
+	t = latest_version(r, &r->task_latest, t->task, t);
 	if (e >= 0)
 		e = put(name, t->comm);
 	return e < 0 ? e : buf_printf(name, " %lld", (long long)t->tid);
@@ -109,18 +124,12 @@ int group_comm(const struct report *r, int64_t id, struct buf *key, struct buf *
 static struct bytes process_name(const struct report *r, const struct dims_process *p,
 				 const struct dims_thread *t)
 {
+	const struct dims_thread *leader =
+		latest_version(r, &r->process_leader, t->process_id, NULL);
 	const uint8_t *slash;
 
-	if (t->tid == p->pid && t->comm.len)
-		return t->comm;
-	for (size_t i = 0; i < dims_rows(r->dims, TABLE_THREAD); i++) {
-		const struct dims_thread *leader =
-			dims_thread(r->dims, dims_id_at(r->dims, TABLE_THREAD, i));
-
-		if (leader && leader->process_id == t->process_id && leader->tid == p->pid &&
-		    leader->comm.len)
-			return leader->comm;
-	}
+	if (leader)
+		return leader->comm;
 	slash = p->exe.len ? memrchr(p->exe.data, '/', p->exe.len) : NULL;
 	if (slash)
 		return (struct bytes){slash + 1, p->exe.len - (size_t)(slash + 1 - p->exe.data)};
@@ -229,6 +238,42 @@ int group_dir(const struct report *r, int64_t id, struct buf *key, struct buf *n
 		return 1;
 	return same(key, name,
 		    (struct bytes){path.data, MAX((size_t)(slash - path.data), (size_t)1)});
+}
+
+/* Bytes of a path up to the slash that ends its second name: "/usr/lib/x/y" -> "/usr/lib"; of
+ * "/etc/passwd" "/etc". */
+static size_t tree_length(struct bytes path, bool folder)
+{
+	size_t names = 0, end = 0;
+
+	for (size_t i = 1; i <= path.len && names < GROUP_TREE_NAMES; i++) {
+		if (i < path.len ? path.data[i] != '/' : !folder)
+			continue;
+		names++;
+		end = i;
+	}
+	return end;
+}
+
+/* Like group_file, but the files of a tree of folders are one: for programs that walk through
+ * thousands of files. */
+int group_tree(const struct report *r, int64_t id, struct buf *key, struct buf *name)
+{
+	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id);
+	struct bytes path = f ? dims_file_name(r->dims, id) : (struct bytes){NULL, 0};
+	size_t len;
+	int e;
+
+	if (!f || f->type == FILE_TYPE_SOCKET || f->type == FILE_TYPE_PIPE ||
+	    f->type == FILE_TYPE_ANON || !path.len || path.data[0] != '/')
+		return group_file(r, id, key, name);
+	len = tree_length(path, f->type == FILE_TYPE_DIRECTORY);
+	e = buf_printf(key, "t:");
+	if (e >= 0)
+		e = put(key, (struct bytes){path.data, len});
+	if (e >= 0)
+		e = put(name, (struct bytes){path.data, len});
+	return e < 0 ? e : buf_printf(name, "/**");
 }
 
 /* ---- single names and figures ---- */

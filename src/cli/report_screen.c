@@ -8,46 +8,13 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/report.h"
+#include "cli/report_page.h"
 #include "cli/text.h"
 #include "schema/ops.h"
 
-#define WIDTH	       FORMAT_COLUMNS
-#define THREAD_LINES   5 /* lines of a section without its title, the sum of the others included */
-#define OP_LINES       7 /* without the lines for other calls and for waiting */
-#define FILE_LINES     10
-#define RATE_CALLS_MIN 5
-#define LIST_WORDS     3 /* causes named in a line of several */
-
-/* ---- printing ---- */
-
-static void section(const char *title)
-{
-	printf("\n%s%s%s\n", text_style(TEXT_BOLD), title, text_style(TEXT_PLAIN));
-}
-
-/* Prints a text cut to the width that is left of the page. */
-static int line(struct buf *b)
-{
-	_cleanup_buf_ struct buf cut = {0};
-	const char *s = buf_str(b);
-	int e = format_pad(&cut, s, MIN(format_width(s), (size_t)WIDTH), false);
-
-	if (e < 0)
-		return e;
-	while (cut.len && cut.data[cut.len - 1] == ' ')
-		cut.len--;
-	printf("%s\n", buf_str(&cut));
-	return 0;
-}
-
-static int padded(struct buf *out, struct bytes name, size_t width)
-{
-	_cleanup_buf_ struct buf cut = {0};
-	int e = format_path(&cut, name.data, name.len, width);
-
-	return e < 0 ? e : format_pad(out, buf_str(&cut), width, false);
-}
+#define THREAD_LINES 5 /* lines of a section without its title, the sum of the others included */
+#define OP_LINES     7 /* without the lines for other calls and for waiting */
+#define LIST_WORDS   3 /* causes named in a line of several */
 
 /* ---- head ---- */
 
@@ -98,7 +65,7 @@ static int print_range(const struct report *r)
 	if (e >= 0 && r->ranged)
 		e = buf_printf(&b, " from %s to %s", format_rel(r->from - r->first, 6).s,
 			       format_rel(r->to - r->first, 6).s);
-	return e < 0 ? e : line(&b);
+	return e < 0 ? e : page_line(&b);
 }
 
 static int print_origin(const struct report *r)
@@ -125,8 +92,8 @@ static int print_origin(const struct report *r)
 		 format_when(r->first, r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL).s,
 		 format_time(r->last - r->first).s);
 	/* One line where it fits. */
-	if (e >= 0 && format_width(buf_str(&b)) + 3 + strlen(when) > WIDTH) {
-		e = line(&b);
+	if (e >= 0 && format_width(buf_str(&b)) + 3 + strlen(when) > PAGE_WIDTH) {
+		e = page_line(&b);
 		buf_clear(&b);
 	} else if (e >= 0) {
 		e = buf_printf(&b, "   ");
@@ -134,21 +101,16 @@ static int print_origin(const struct report *r)
 	if (e >= 0)
 		e = buf_printf(&b, "%s", when);
 	if (e >= 0)
-		e = line(&b);
+		e = page_line(&b);
 	return e < 0 ? e : print_range(r);
 }
 
-struct totals {
-	uint64_t calls, bytes, io_ns, wait_calls, other_calls, other_ns;
-	size_t processes, threads;
-};
-
-static int count_totals(const struct report *r, struct totals *t)
+static int count_totals(const struct report *r, struct page_totals *t)
 {
 	_cleanup_grouping_ struct grouping tasks = {.report = r, .fn = group_task};
 	_cleanup_grouping_ struct grouping processes = {.report = r, .fn = group_process};
 
-	*t = (struct totals){0};
+	*t = (struct page_totals){0};
 	for (size_t i = 0; i < rollup_count(r->scan.rollup); i++) {
 		const struct rollup_row *row = rollup_row(r->scan.rollup, i);
 
@@ -175,7 +137,7 @@ static int count_totals(const struct report *r, struct totals *t)
 	return tasks.error ? tasks.error : processes.error;
 }
 
-static void print_size(const struct report *r, const struct totals *t)
+static void print_size(const struct report *r, const struct page_totals *t)
 {
 	uint64_t bytes = store_bytes(r->store);
 
@@ -213,7 +175,7 @@ static int print_lost(const struct report *r)
 		}
 		printf("%s", text_style(TEXT_RED));
 		if (e >= 0)
-			e = line(&b);
+			e = page_line(&b);
 		printf("%s", text_style(TEXT_PLAIN));
 	}
 	if (e >= 0 && damage.blocks) {
@@ -286,7 +248,7 @@ static int thread_line(struct buf *b, const char *name, int64_t tid, const struc
 	if (e >= 0)
 		e = buf_printf(b, "  %9s %5s", some_time(outside).s,
 			       format_percent(outside, whole).s);
-	return e < 0 ? e : line(b);
+	return e < 0 ? e : page_line(b);
 }
 
 static int print_threads(const struct report *r)
@@ -313,7 +275,8 @@ static int print_threads(const struct report *r)
 			rest.span,
 			MAX(t[i].span, report_add(t[i].io, report_add(t[i].wait, t[i].other))));
 	}
-	section(other ? "THREADS                               in I/O            waiting       "
+	page_section(
+		other ? "THREADS                               in I/O            waiting       "
 			"other calls     outside calls"
 		      : "THREADS                               in I/O            waiting     "
 			"outside calls");
@@ -336,20 +299,6 @@ static int print_threads(const struct report *r)
 
 /* ---- operations ---- */
 
-/* Most time first. */
-static int row_order(const void *a, const void *b)
-{
-	const struct rollup_row *x = *(const struct rollup_row *const *)a,
-				*y = *(const struct rollup_row *const *)b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns > y->time_ns ? -1 : 1;
-	if (x->calls != y->calls)
-		return x->calls > y->calls ? -1 : 1;
-	return x->op != y->op ? (x->op > y->op) - (x->op < y->op)
-			      : (x->thread_id > y->thread_id) - (x->thread_id < y->thread_id);
-}
-
 static int calls_order(const void *a, const void *b)
 {
 	const struct rollup_row *x = *(const struct rollup_row *const *)a,
@@ -358,26 +307,6 @@ static int calls_order(const void *a, const void *b)
 	if (x->calls != y->calls)
 		return x->calls > y->calls ? -1 : 1;
 	return (x->op > y->op) - (x->op < y->op);
-}
-
-/* Pointers to the rows that `take` accepts, sorted; free() the array. */
-static int sorted_rows(const struct rollup *r, bool (*take)(const struct rollup_row *row),
-		       int (*order)(const void *a, const void *b), const struct rollup_row ***ret,
-		       size_t *ret_count)
-{
-	const struct rollup_row **rows = calloc(rollup_count(r) + 1, sizeof(*rows));
-	size_t count = 0;
-
-	if (!rows)
-		return -ENOMEM;
-	for (size_t i = 0; i < rollup_count(r); i++) {
-		if (!take || take(rollup_row(r, i)))
-			rows[count++] = rollup_row(r, i);
-	}
-	qsort(rows, count, sizeof(*rows), order);
-	*ret = rows;
-	*ret_count = count;
-	return 0;
 }
 
 static bool is_other(const struct rollup_row *row)
@@ -431,7 +360,7 @@ static int op_line(const struct report *r, const char *name, int64_t op,
 			       format_dur(report_quantile(row, 0.5), 2).s,
 			       format_dur(report_quantile(row, 0.99), 2).s,
 			       format_dur((int64_t)row->max_ns, 2).s, format_spark(&row->hist).s);
-	return e < 0 ? e : line(&b);
+	return e < 0 ? e : page_line(&b);
 }
 
 /* "  waiting   178,610   3.74 s  (epoll_wait 178,585, futex 25)": calls that are told, not ranked.
@@ -448,7 +377,7 @@ static int told_line(const struct report *r, const char *what,
 	int e = rollup_project(r->scan.rollup, ROLLUP_OP | ROLLUP_CLASS, &classes);
 
 	if (e >= 0)
-		e = sorted_rows(classes, take, calls_order, &rows, &count);
+		e = page_rows(classes, take, calls_order, &rows, &count);
 	if (e < 0 || !count)
 		return e;
 	for (size_t i = 0; i < count; i++) {
@@ -463,36 +392,17 @@ static int told_line(const struct report *r, const char *what,
 		e = buf_printf(&one, "%s%s %s", named ? ", " : "",
 			       report_op_name(rows[named]->op, name),
 			       format_count(rows[named]->calls).s);
-		if (e < 0 || b.len + one.len + strlen(", 999 more)") > WIDTH)
+		if (e < 0 || b.len + one.len + strlen(", 999 more)") > PAGE_WIDTH)
 			break;
 		e = buf_append(&b, one.data, one.len);
 	}
 	if (e >= 0)
 		e = named < count ? buf_printf(&b, "%s%zu more)", named ? ", " : "", count - named)
 				  : buf_printf(&b, ")");
-	return e < 0 ? e : line(&b);
+	return e < 0 ? e : page_line(&b);
 }
 
-/* The sum of the rows from `from` on, as one. hist_free() it. */
-static int sum_rows(const struct rollup_row *const *rows, size_t from, size_t count,
-		    struct rollup_row *ret)
-{
-	*ret = (struct rollup_row){.op = -1};
-	for (size_t i = from; i < count; i++) {
-		int e = hist_merge(&ret->hist, &rows[i]->hist);
-
-		if (e < 0)
-			return e;
-		ret->calls += rows[i]->calls;
-		ret->errors += rows[i]->errors;
-		ret->bytes = report_add(ret->bytes, rows[i]->bytes);
-		ret->time_ns = report_add(ret->time_ns, rows[i]->time_ns);
-		ret->max_ns = MAX(ret->max_ns, rows[i]->max_ns);
-	}
-	return 0;
-}
-
-static int print_operations(const struct report *r, const struct totals *t)
+static int print_operations(const struct report *r, const struct page_totals *t)
 {
 	_cleanup_(rollup_freep) struct rollup *ops = NULL;
 	_cleanup_free_ const struct rollup_row **rows = NULL;
@@ -501,12 +411,13 @@ static int print_operations(const struct report *r, const struct totals *t)
 	int e = rollup_regroup(r->scan.rollup, ROLLUP_OP, map_io_op, NULL, &ops);
 
 	if (e >= 0)
-		e = sorted_rows(ops, NULL, row_order, &rows, &count);
+		e = page_rows(ops, NULL, page_row_order, &rows, &count);
 	if (e < 0)
 		return e;
 	if (!count && !t->wait_calls && !t->other_calls)
 		return 0;
-	section("OPERATIONS          calls       errors     bytes     time % I/O    p50    p99    "
+	page_section(
+		"OPERATIONS          calls       errors     bytes     time % I/O    p50    p99    "
 		"max  " FORMAT_SPARK_TITLE);
 	shown = count <= OP_LINES ? count : OP_LINES - 1;
 	for (size_t i = 0; i < shown && e >= 0; i++)
@@ -515,7 +426,7 @@ static int print_operations(const struct report *r, const struct totals *t)
 		struct rollup_row rest;
 
 		snprintf(name, sizeof(name), "%zu others", count - shown);
-		e = sum_rows(rows, shown, count, &rest);
+		e = page_sum(rows, shown, count, &rest);
 		if (e >= 0)
 			e = op_line(r, name, -1, &rest, t->io_ns);
 		hist_free(&rest.hist);
@@ -524,161 +435,6 @@ static int print_operations(const struct report *r, const struct totals *t)
 		e = told_line(r, "not I/O", is_other);
 	if (e >= 0 && t->wait_calls)
 		e = told_line(r, "waiting", report_is_wait);
-	return e;
-}
-
-/* ---- files and peers ---- */
-
-struct regroup {
-	struct grouping files, comms;
-};
-
-static bool map_file(void *arg, struct rollup_row *key)
-{
-	struct regroup *g = arg;
-
-	if (!report_is_io(key))
-		return false;
-	key->file_id = grouping_of(&g->files, key->file_id);
-	key->thread_id = grouping_of(&g->comms, key->thread_id);
-	return key->file_id >= 0;
-}
-
-/* What a line of one operation on one file says at its end: how it was done. A rate of a few calls
- * says nothing. */
-static void manner(const struct report *r, const struct rollup_row *row, char *out, size_t size)
-{
-	uint64_t good = row->calls - row->errors;
-	bool often = row->calls >= RATE_CALLS_MIN;
-
-	if (row->bytes && good && often && row->bytes / good >= 1000 * 1024)
-		snprintf(out, size, "%.16s each", format_size(row->bytes / good).s);
-	else if (row->bytes && good)
-		snprintf(out, size, "%.16s each%s%.16s", format_size(row->bytes / good).s,
-			 often ? ", " : "",
-			 often ? format_rate(row->bytes, r->to - r->from, true).s : "");
-	else
-		snprintf(out, size, "%.24s",
-			 often ? format_rate(row->calls, r->to - r->from, false).s : "");
-}
-
-static int file_op_line(const struct report *r, const struct regroup *g,
-			const struct rollup_row *row)
-{
-	_cleanup_buf_ struct buf b = {0};
-	struct bytes comm = row->thread_id >= 0 ? g->comms.groups[row->thread_id].name
-						: (struct bytes){NULL, 0};
-	char op[32], how[64];
-	int e = buf_printf(&b, "    %-12.15s ", report_op_name(row->op, op));
-
-	manner(r, row, how, sizeof(how));
-	if (e >= 0)
-		e = padded(&b, comm, 16);
-	if (e >= 0)
-		e = buf_printf(&b, " %11s %10s %9s %7s  %s", format_count(row->calls).s,
-			       row->bytes ? format_size(row->bytes).s : "-",
-			       report_time(row->time_ns).s,
-			       format_dur(report_quantile(row, 0.99), 2).s, how);
-	return e < 0 ? e : line(&b);
-}
-
-static int file_name_line(const struct group *g)
-{
-	_cleanup_buf_ struct buf b = {0};
-	bool clients = g->name.len > 8 && !memcmp(g->name.data, "clients,", 8);
-	int e = buf_printf(&b, "  ");
-
-	if (e >= 0)
-		e = format_path(&b, g->name.data, g->name.len, WIDTH - 30);
-	if (e >= 0 && g->members > 1 &&
-	    (clients || (g->name.len > 3 && !memcmp(g->name.data, "to ", 3))))
-		e = buf_printf(&b, " (%s connections)", format_count(g->members).s);
-	return e < 0 ? e : line(&b);
-}
-
-/* The operations of one file, most time first, at most `lines` of them. */
-static int file_ops(const struct report *r, const struct regroup *g, const struct rollup *all,
-		    int64_t file, size_t lines)
-{
-	_cleanup_free_ const struct rollup_row **rows =
-		calloc(rollup_count(all) + 1, sizeof(*rows));
-	size_t count = 0;
-	int e = 0;
-
-	if (!rows)
-		return -ENOMEM;
-	for (size_t i = 0; i < rollup_count(all); i++) {
-		if (rollup_row(all, i)->file_id == file)
-			rows[count++] = rollup_row(all, i);
-	}
-	qsort(rows, count, sizeof(*rows), row_order);
-	for (size_t i = 0; i < MIN(count, lines) && e >= 0; i++)
-		e = file_op_line(r, g, rows[i]);
-	return e;
-}
-
-static int others_line(const struct rollup_row *const *rows, size_t from, size_t count)
-{
-	_cleanup_buf_ struct buf b = {0};
-	struct rollup_row rest;
-	char name[48];
-	int e = sum_rows(rows, from, count, &rest);
-
-	snprintf(name, sizeof(name), "%.14s other%s", format_count(count - from).s,
-		 count - from == 1 ? "" : " files and peers");
-	if (e >= 0)
-		e = buf_printf(&b, "  %-32s%11s %10s %9s %7s", name, format_count(rest.calls).s,
-			       rest.bytes ? format_size(rest.bytes).s : "-",
-			       report_time(rest.time_ns).s,
-			       format_dur(report_quantile(&rest, 0.99), 2).s);
-	hist_free(&rest.hist);
-	return e < 0 ? e : line(&b);
-}
-
-static size_t ops_of(const struct rollup *all, int64_t file)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < rollup_count(all); i++)
-		n += rollup_row(all, i)->file_id == file;
-	return n;
-}
-
-static int print_files(const struct report *r)
-{
-	_cleanup_(rollup_freep) struct rollup *all = NULL, *files = NULL;
-	_cleanup_free_ const struct rollup_row **rows = NULL;
-	struct regroup g = {{.report = r, .fn = group_file, .members = true},
-			    {.report = r, .fn = group_comm}};
-	size_t count = 0, lines = FILE_LINES, i = 0;
-	int e = rollup_regroup(r->scan.rollup, ROLLUP_FILE | ROLLUP_OP | ROLLUP_THREAD, map_file,
-			       &g, &all);
-
-	if (e >= 0)
-		e = rollup_project(all, ROLLUP_FILE, &files);
-	if (e >= 0)
-		e = sorted_rows(files, NULL, row_order, &rows, &count);
-	if (e >= 0 && count)
-		section("FILES AND PEERS                         calls      bytes      time     "
-			"p99");
-	for (; e >= 0 && i < count; i++) {
-		size_t ops = MIN(ops_of(all, rows[i]->file_id), i < 2 ? (size_t)3 : (size_t)1);
-
-		/* A name, a line or more, and the line of the others. */
-		if (lines < 2 + (i + 1 < count))
-			break;
-		ops = MIN(ops, lines - 1 - (i + 1 < count));
-		e = file_name_line(&g.files.groups[rows[i]->file_id]);
-		if (e >= 0)
-			e = file_ops(r, &g, all, rows[i]->file_id, ops);
-		lines -= 1 + ops;
-	}
-	if (e >= 0 && i < count)
-		e = others_line(rows, i, count);
-	if (e >= 0)
-		e = g.files.error ? g.files.error : g.comms.error;
-	grouping_free(&g.files);
-	grouping_free(&g.comms);
 	return e;
 }
 
@@ -691,7 +447,7 @@ static int print_slowest(const struct report *r)
 	int e = 0;
 
 	if (rows)
-		section("SLOWEST         at  thread            call");
+		page_section("SLOWEST         at  thread            call");
 	for (size_t i = 0; i < rows && e >= 0; i++) {
 		_cleanup_buf_ struct buf text = {0}, comm = {0};
 		int64_t start = batch_get(b, OP_START, i, r->first);
@@ -706,9 +462,9 @@ static int print_slowest(const struct report *r)
 		if (e >= 0)
 			e = buf_printf(&text, "  ");
 		if (e >= 0)
-			e = report_call(r, b, i, WIDTH - format_width(buf_str(&text)), &text);
+			e = report_call(r, b, i, PAGE_WIDTH - format_width(buf_str(&text)), &text);
 		if (e >= 0)
-			e = line(&text);
+			e = page_line(&text);
 	}
 	return e;
 }
@@ -734,18 +490,19 @@ static int print_running(const struct report *r)
 			e = buf_printf(&one, " %s %s",
 				       report_op_name(batch_get(b, OP_OP, shown, -1), op),
 				       format_time(batch_get(b, OP_DUR, shown, -1)).s);
-		if (e < 0 || format_width(buf_str(&out)) + format_width(buf_str(&one)) + 14 > WIDTH)
+		if (e < 0 ||
+		    format_width(buf_str(&out)) + format_width(buf_str(&one)) + 14 > PAGE_WIDTH)
 			break;
 		e = buf_append(&out, one.data, one.len);
 	}
 	if (e >= 0 && shown < b->rows)
 		e = buf_printf(&out, "   and %s more", format_count(b->rows - shown).s);
 	printf("\n");
-	return e < 0 ? e : line(&out);
+	return e < 0 ? e : page_line(&out);
 }
 
 /* What to ask next, about this very trace. */
-static int print_next(const struct report *r, const struct totals *t)
+static int print_next(const struct report *r, const struct page_totals *t)
 {
 	const char *path = store_trace_path(r->store, 0);
 	bool named = strcmp(path, TRACE_DEFAULT) != 0 && strlen(path) < 24;
@@ -765,12 +522,12 @@ static int print_next(const struct report *r, const struct totals *t)
 			       in, sep, in, errors ? "   weir report errors" : "",
 			       errors ? sep : "", errors ? in : "");
 	printf("\n");
-	return e < 0 ? e : line(&b);
+	return e < 0 ? e : page_line(&b);
 }
 
 int report_screen(struct report *r)
 {
-	struct totals t;
+	struct page_totals t;
 	int e = print_lost(r);
 
 	if (e >= 0)
@@ -785,7 +542,7 @@ int report_screen(struct report *r)
 	if (e >= 0 && t.calls)
 		e = print_operations(r, &t);
 	if (e >= 0)
-		e = print_files(r);
+		e = page_files(r, &t);
 	if (e >= 0)
 		e = print_slowest(r);
 	if (e >= 0)
