@@ -20,6 +20,7 @@
 #define POLL_MS 4              /* between rounds, unless a ring asks earlier */
 #define HOLD_ABOVE 65          /* percent of a ring or of the backlog at which the program is frozen */
 #define RELEASE_BELOW 25
+#define CHUNK_SMALL (32 * 1024) /* what a quiet round finds is not worth a whole chunk */
 #define CHUNKS_KEPT 32         /* free chunks kept for the next round */
 /* A record is stamped before its space is reserved; this much may lie between. */
 #define STAMP_SLACK_NS (300 * NSEC_PER_USEC)
@@ -50,24 +51,27 @@ struct reader {
 	uint64_t bytes;
 };
 
-static struct chunk *chunk_get(struct reader *r, uint32_t cpu)
+static struct chunk *chunk_get(struct reader *r, uint32_t cpu, size_t need)
 {
-	struct chunk *c;
+	size_t cap = need > CHUNK_SMALL ? CHUNK_BYTES : align_up(need, 4096);
+	struct chunk *c = NULL;
 
 	pthread_mutex_lock(&r->lock);
-	c = r->spare;
+	if (cap == CHUNK_BYTES)
+		c = r->spare;
 	if (c) {
 		r->spare = c->next;
 		r->spare_count--;
 	}
 	pthread_mutex_unlock(&r->lock);
 	if (!c)
-		c = malloc(sizeof(*c));
+		c = malloc(sizeof(*c) + cap);
 	if (!c)
 		return NULL;
 	c->next = NULL;
 	c->cpu = cpu;
 	c->len = 0;
+	c->cap = cap;
 	c->refs = 0;
 	c->last = false;
 	c->horizon = 0;
@@ -77,8 +81,8 @@ static struct chunk *chunk_get(struct reader *r, uint32_t cpu)
 void reader_put(struct reader *r, struct chunk *c)
 {
 	pthread_mutex_lock(&r->lock);
-	r->queued--;
-	if (r->spare_count < CHUNKS_KEPT) {
+	r->queued -= c->cap;
+	if (c->cap == CHUNK_BYTES && r->spare_count < CHUNKS_KEPT) {
 		c->next = r->spare;
 		r->spare = c;
 		r->spare_count++;
@@ -114,7 +118,7 @@ static size_t ring_span(const struct reader *r, const struct ring *ring, unsigne
 
 struct round {
 	struct chunk *first, **last, *tail;
-	size_t count;
+	size_t bytes; /* of memory */
 };
 
 static void round_add(struct round *round, struct chunk *c)
@@ -122,7 +126,7 @@ static void round_add(struct round *round, struct chunk *c)
 	*round->last = c;
 	round->last = &c->next;
 	round->tail = c;
-	round->count++;
+	round->bytes += c->cap;
 }
 
 /* Copies what a ring holds. False where something was left behind (out of memory or over the backlog). */
@@ -137,12 +141,12 @@ static bool ring_copy(struct reader *r, size_t cpu, struct round *round, size_t 
 		struct chunk *c;
 		size_t span;
 
-		if (round->count >= room)
+		if (round->bytes >= room)
 			return false;
 		span = ring_span(r, ring, from, to, CHUNK_BYTES, &busy);
 		if (!span)
 			return !busy;
-		c = chunk_get(r, cpu);
+		c = chunk_get(r, cpu, span);
 		if (!c)
 			return false;
 		memcpy(c->data, ring->data + (from & (r->ring_bytes - 1)), span);
@@ -198,14 +202,14 @@ static void reader_round(struct reader *r, bool everything)
 			r->rings[i].horizon = now - STAMP_SLACK_NS;
 		horizon = MIN(horizon, r->rings[i].horizon);
 	}
-	if (!round.count)
+	if (!round.first)
 		return;
 	round.tail->last = true;
 	round.tail->horizon = horizon;
 	pthread_mutex_lock(&r->lock);
 	*r->last = round.first;
 	r->last = round.last;
-	r->queued += round.count;
+	r->queued += round.bytes;
 	pthread_cond_signal(&r->ready);
 	pthread_mutex_unlock(&r->lock);
 }
@@ -290,7 +294,7 @@ int reader_new(struct reader **ret, const struct reader_options *opt, struct err
 	r->freezer = opt->freezer;
 	r->page = sysconf(_SC_PAGESIZE);
 	r->last = &r->first;
-	r->backlog_max = MAX(opt->backlog_max / sizeof(struct chunk), (size_t)8);
+	r->backlog_max = MAX(opt->backlog_max, (size_t)8 * CHUNK_BYTES);
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
