@@ -485,6 +485,34 @@ static void empty_trace(void **state)
 	fixture_close(&empty);
 }
 
+/* An id from nowhere must not cost memory by its size. */
+static void ids_that_are_not_dense(void **state)
+{
+	char path[256];
+	const char *paths[] = {fixture_file("sparse.trace", path)};
+	const struct store_options opt = {.owner = (uid_t)-1};
+	struct fixture sparse;
+	struct store_writer *w;
+	struct error err = {0};
+	struct batch *b;
+
+	assert_true(store_create(&w, path, &opt, &err) >= 0);
+	assert_int_equal(batch_new(&b, TABLE_FILE), 0);
+	assert_int_equal(batch_add_row(b), 0);
+	assert_int_equal(batch_set(b, FILE_ID, 0, (1ll << 39) + 5), 0);
+	assert_int_equal(batch_set_str(b, FILE_PATH, 0, "/x"), 0);
+	assert_true(store_append(w, b, &err) >= 0);
+	batch_free(b);
+	assert_true(store_close(w, &err) >= 0);
+	assert_true(store_open(&sparse.store, paths, 1, &err) >= 0);
+	assert_true(engine_open(&sparse.engine, sparse.store, &(struct engine_options){0}, &err) <
+		    0);
+	assert_non_null(strstr(err.message, "ids of file are not dense"));
+	assert_null(strchr(err.message, '{'));
+	sparse.engine = NULL;
+	fixture_close(&sparse);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -503,6 +531,7 @@ int main(void)
 		cmocka_unit_test(several_traces),
 		cmocka_unit_test(damaged_blocks_are_left_out),
 		cmocka_unit_test(empty_trace),
+		cmocka_unit_test(ids_that_are_not_dense),
 	};
 
 	fixture_need_library();

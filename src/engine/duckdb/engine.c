@@ -207,6 +207,8 @@ static int engine_start(struct engine *e, const struct engine_options *opt, stru
 	if (r >= 0)
 		r = open_database(e, opt, err);
 	if (r >= 0)
+		r = run(e, "SET errors_as_json = true", err);
+	if (r >= 0)
 		r = make_vocabularies(e, err);
 	if (r >= 0)
 		r = pin(e, err);
@@ -216,8 +218,6 @@ static int engine_start(struct engine *e, const struct engine_options *opt, stru
 		r = hist_functions_register(e, err);
 	if (r >= 0)
 		r = make_views(e, err);
-	if (r >= 0)
-		r = run(e, "SET errors_as_json = true", err);
 	if (r >= 0 && opt->confined)
 		r = confine(e, err);
 	return r;

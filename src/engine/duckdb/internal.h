@@ -144,7 +144,8 @@ int hist_functions_register(struct engine *e, struct error *err);
 int message_from_duckdb(const char *message, const char *sql, struct error *err);
 /* " (line 2, character 7)" of a byte offset into a statement; "" where it is outside. */
 void message_place(const char *sql, size_t offset, char *out, size_t size);
-/* literals.c: -EINVAL where a word is compared with a column of a vocabulary that does not have it. */
+/* literals.c: -EINVAL where a word is compared with a column of a vocabulary that does not have it.
+ */
 int literals_check(const char *sql, struct error *err);
 /* result.c: takes over the library's result. */
 int result_new(struct engine *e, duckdb_result *raw, struct engine_result **ret, struct error *err);

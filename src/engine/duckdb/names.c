@@ -249,6 +249,11 @@ static int64_t name_number(const struct dims *dims, int64_t id, enum name name)
 	return v < 0 ? INT64_MIN : v;
 }
 
+/* Ids are dense: arrays by id are as long as there are rows. A trace that claims otherwise is no
+ * reason to take all memory. */
+#define IDS_PER_ROW_MAX 64
+#define IDS_FREE	(1u << 20)
+
 /* How many ids of a trace there can be: one past its largest. `ids` are ascending, hence grouped by
  * trace. */
 static int count_ids(const struct live *l, size_t traces, size_t **ret)
@@ -262,6 +267,12 @@ static int count_ids(const struct live *l, size_t traces, size_t **ret)
 
 		if (trace < traces)
 			counts[trace] = (size_t)(l->ids[i] & ID_MASK) + 1;
+	}
+	for (size_t k = 0; k < traces; k++) {
+		if (counts[k] > IDS_FREE + l->count * IDS_PER_ROW_MAX) {
+			free(counts);
+			return -EBADMSG;
+		}
 	}
 	*ret = counts;
 	return 0;
@@ -346,6 +357,11 @@ int names_texts(struct engine *e, enum name name, const struct words **ret, stru
 		if (r < 0)
 			return r;
 		r = words_make(e, name, l, &e->names.texts[name]);
+		if (r == -EBADMSG)
+			return error_set(
+				err, r,
+				"ids of %s are not dense: the trace is not weir's, or damaged",
+				schema_table(table_of_name(name))->name);
 		if (r < 0)
 			return error_errno(err, r, "cannot gather the names of %zu ids", l->count);
 		e->names.made[name] = true;
