@@ -21,7 +21,8 @@
 	V(CAUSE, UNPAIRED, "unpaired") V(CAUSE, STORAGE_FULL, "storage_full") V(CAUSE, PATH_CUT, "path_cut") \
 	V(CAUSE, ARG_UNREAD, "argument_unread") V(CAUSE, NO_FILE, "no_file") V(CAUSE, THREAD_GAP, "thread_gap") \
 	V(CAUSE, DISK_FULL, "disk_full") V(CAUSE, TORN, "torn") V(CAUSE, CORRUPT, "corrupt") \
-	V(CAUSE, STOPPED, "stopped") V(CAUSE, HOLD_LIMIT, "hold_limit") V(CAUSE, DECODE, "decode")
+	V(CAUSE, STOPPED, "stopped") V(CAUSE, HOLD_LIMIT, "hold_limit") V(CAUSE, DECODE, "decode") \
+	V(CAUSE, WRITE_FAILED, "write_failed")
 
 #define VOCAB_ENUM(P, N, s) P##_##N,
 enum kind { VOCAB_KIND(VOCAB_ENUM) KIND_COUNT };

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 
@@ -24,6 +25,13 @@
 #define WAITING (TABLE_COUNT + 1) /* the tables, and long calls */
 #define WAITING_LONG TABLE_COUNT
 #define STAGED_MAX 2 /* a block of op and its summary */
+
+/* Why rows were lost. */
+enum lost_kind {
+	LOST_FULL,
+	LOST_FAILED, /* an I/O error, no memory */
+	LOST_KINDS,
+};
 
 struct waiting {
 	struct batch *rows;
@@ -50,8 +58,10 @@ struct store_writer {
 	bool index_broken, dirty, torn;
 	struct store_stats stats;
 	bool failing;             /* the last write failed, and that was said */
-	uint64_t lost;            /* rows lost that the loss table does not yet tell */
-	int64_t lost_from, lost_to;
+	struct lost {
+		uint64_t rows;    /* that the loss table does not yet tell */
+		int64_t from, to;
+	} lost[LOST_KINDS];
 };
 
 /* In this order: what a row refers to comes before it. */
@@ -84,9 +94,20 @@ static int write_all(int fd, const uint8_t *data, size_t len, uint64_t offset)
 	return 0;
 }
 
+/* A write past the process's own limit would not fail but be a signal. */
+static bool beyond_limit(const struct store_writer *w, size_t len)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+	       w->offset + len > limit.rlim_cur;
+}
+
 /* Keeps room for `len` bytes and the reserve; file systems that cannot are let be. */
 static int reserve(struct store_writer *w, size_t len)
 {
+	if (beyond_limit(w, len + RESERVE_BYTES))
+		return -EFBIG;
 	if (fallocate(w->fd, FALLOC_FL_KEEP_SIZE, (off_t)w->offset, (off_t)(len + RESERVE_BYTES)) == 0)
 		return 0;
 	return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? -errno : 0;
@@ -127,6 +148,8 @@ static int commit(struct store_writer *w, bool last_resort)
 {
 	int r = last_resort ? 0 : reserve(w, w->out.len);
 
+	if (r >= 0 && beyond_limit(w, w->out.len))
+		r = -EFBIG;
 	if (r >= 0)
 		r = write_all(w->fd, w->out.data, w->out.len, w->offset);
 	if (r < 0) {
@@ -186,15 +209,26 @@ static int commit_index(struct store_writer *w, bool last_resort)
 
 /* ---- loss ---- */
 
-static void note_loss(struct store_writer *w, struct batch *b)
+static bool is_full(int code)
 {
+	return code == -ENOSPC || code == -EDQUOT || code == -EFBIG;
+}
+
+static void note_loss(struct store_writer *w, struct batch *b, int code)
+{
+	struct lost *l = &w->lost[is_full(code) ? LOST_FULL : LOST_FAILED];
 	int64_t now = clock_realtime_ns();
 
-	if (!w->lost)
-		w->lost_from = now;
-	w->lost_to = now;
-	w->lost += b->rows;
+	if (!l->rows)
+		l->from = now;
+	l->to = now;
+	l->rows += b->rows;
 	batch_clear(b);
+}
+
+static uint64_t untold(const struct store_writer *w)
+{
+	return w->lost[LOST_FULL].rows + w->lost[LOST_FAILED].rows;
 }
 
 static int stage_rows(struct store_writer *w, struct batch *b, uint8_t flags)
@@ -205,25 +239,33 @@ static int stage_rows(struct store_writer *w, struct batch *b, uint8_t flags)
 	return r < 0 ? r : stage(w, block);
 }
 
+static int add_loss(struct batch *b, const struct lost *l, enum loss_cause cause)
+{
+	ssize_t row = batch_add_row(b);
+	int r = row < 0 ? (int)row : batch_set(b, LOSS_START, (size_t)row, l->from);
+
+	if (r >= 0)
+		r = batch_set(b, LOSS_STOP, (size_t)row, l->to);
+	if (r >= 0)
+		r = batch_set(b, LOSS_CAUSE, (size_t)row, cause);
+	if (r >= 0)
+		r = batch_set(b, LOSS_EVENTS, (size_t)row, (int64_t)l->rows);
+	return r;
+}
+
 /* Says in the trace what was lost, as soon as something can be written again. */
 static int tell_loss(struct store_writer *w, bool last_resort)
 {
 	_cleanup_(batch_freep) struct batch *b = NULL;
 	int r;
 
-	if (!w->lost)
+	if (!untold(w))
 		return 0;
 	r = batch_new(&b, TABLE_LOSS);
-	if (r >= 0)
-		r = (int)batch_add_row(b);
-	if (r >= 0)
-		r = batch_set(b, LOSS_START, 0, w->lost_from);
-	if (r >= 0)
-		r = batch_set(b, LOSS_STOP, 0, w->lost_to);
-	if (r >= 0)
-		r = batch_set(b, LOSS_CAUSE, 0, CAUSE_DISK_FULL);
-	if (r >= 0)
-		r = batch_set(b, LOSS_EVENTS, 0, (int64_t)w->lost);
+	if (r >= 0 && w->lost[LOST_FULL].rows)
+		r = add_loss(b, &w->lost[LOST_FULL], CAUSE_DISK_FULL);
+	if (r >= 0 && w->lost[LOST_FAILED].rows)
+		r = add_loss(b, &w->lost[LOST_FAILED], CAUSE_WRITE_FAILED);
 	if (r >= 0)
 		r = stage_rows(w, b, 0);
 	if (r < 0) {
@@ -233,9 +275,9 @@ static int tell_loss(struct store_writer *w, bool last_resort)
 	r = commit(w, last_resort);
 	if (r < 0)
 		return r;
-	w->stats.rows[TABLE_LOSS]++;
-	w->stats.lost_rows += w->lost;
-	w->lost = 0;
+	w->stats.rows[TABLE_LOSS] += b->rows;
+	w->stats.lost_rows += untold(w);
+	memset(w->lost, 0, sizeof(w->lost));
 	return 0;
 }
 
@@ -309,7 +351,7 @@ static int cut(struct store_writer *w, unsigned int i)
 		return 0;
 	}
 	if (!is_dims(b->table) && b->rows)
-		note_loss(w, b);
+		note_loss(w, b, r);
 	return r;
 }
 
@@ -324,7 +366,7 @@ static int report_failure(struct store_writer *w, int code, struct error *err)
 	if (known)
 		return 0;
 	error_errno(err, code, "cannot write the trace %s; what does not fit is counted as lost", w->path);
-	return code == -EDQUOT || code == -EFBIG ? -ENOSPC : code;
+	return is_full(code) ? -ENOSPC : code;
 }
 
 /* ---- rows come in ---- */
@@ -415,7 +457,7 @@ static int take(struct store_writer *w, unsigned int i, const struct batch *b, s
 		r = cut(w, i);
 		failed = r < 0 ? r : failed;
 		if (rows->rows) /* dimension rows that cannot be written; no room for more */
-			note_loss(w, rows);
+			note_loss(w, rows, r);
 		r = waiting_batch(w, i, b->table);
 		if (r < 0)
 			return r;
@@ -487,7 +529,7 @@ static int sync_file(struct store_writer *w)
 	return 0;
 }
 
-int store_flush(struct store_writer *w, bool all, struct error *err)
+static int flush(struct store_writer *w, bool all)
 {
 	int64_t age = w->opt.block_ns ? w->opt.block_ns : BLOCK_AGE_NS, now = clock_monotonic_ns();
 	int failed = 0, r;
@@ -502,13 +544,18 @@ int store_flush(struct store_writer *w, bool all, struct error *err)
 	}
 	if (failed >= 0 && w->opt.sync)
 		failed = sync_file(w);
-	return report_failure(w, failed, err);
+	return failed;
+}
+
+int store_flush(struct store_writer *w, bool all, struct error *err)
+{
+	return report_failure(w, flush(w, all), err);
 }
 
 void store_writer_stats(const struct store_writer *w, struct store_stats *ret)
 {
 	*ret = w->stats;
-	ret->lost_rows += w->lost;
+	ret->lost_rows += untold(w);
 }
 
 static void writer_free(struct store_writer *w)
@@ -528,11 +575,11 @@ static void writer_free(struct store_writer *w)
 DEFINE_CLEANUP(struct store_writer *, writer_free)
 
 /* What still waits and cannot be written is lost too. */
-static void give_up(struct store_writer *w)
+static void give_up(struct store_writer *w, int code)
 {
 	for (unsigned int i = 0; i < WAITING; i++) {
 		if (w->waiting[i].rows && w->waiting[i].rows->rows)
-			note_loss(w, w->waiting[i].rows);
+			note_loss(w, w->waiting[i].rows, code);
 	}
 }
 
@@ -541,10 +588,10 @@ int store_close(struct store_writer *w, struct error *err)
 	_cleanup_(writer_freep) struct store_writer *mine = w;
 	const struct buf nothing = {0};
 	uint64_t lost;
-	int failed = store_flush(w, true, NULL), r;
+	int code = flush(w, true), failed = report_failure(w, code, err), r;
 
-	give_up(w);
-	lost = w->stats.lost_rows + w->lost;
+	give_up(w, code);
+	lost = w->stats.lost_rows + untold(w);
 	/* On a full disk these use the room that reserve() kept. */
 	r = tell_loss(w, true);
 	if (r >= 0)

@@ -310,7 +310,6 @@ static void file_size_limit(void **state)
 	char path[256];
 
 	snprintf(path, sizeof(path), "%s", in_folder("limit"));
-	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	limit.rlim_max = old.rlim_max;
 	assert_ok(store_create(&w, path, NULL, &err), err);
@@ -321,8 +320,14 @@ static void file_size_limit(void **state)
 	assert_int_equal(told, 1);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 	rows += append_blocks(w, &d, &clock, 3, &told);
-	assert_ok(store_close(w, &err), err);
 	assert_int_equal(told, 1);
+	/* And again, to the end: the end fits what was kept back. */
+	limit.rlim_cur = 500000;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	rows += append_blocks(w, &d, &clock, 20, &told);
+	assert_int_equal(told, 2);
+	assert_ok(store_close(w, &err), err);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 	check_loss(path, rows, true);
 }
 
