@@ -594,10 +594,10 @@ int store_close(struct store_writer *w, struct error *err)
 	lost = w->stats.lost_rows + untold(w);
 	/* On a full disk these use the room that reserve() kept. */
 	r = tell_loss(w, true);
-	if (r >= 0)
-		r = commit_index(w, true);
-	if (r >= 0)
+	if (r >= 0) {
+		(void)commit_index(w, true); /* without it readers walk */
 		r = commit_blob(w, BLOCK_END, &nothing, true);
+	}
 	failed = failed < 0 ? failed : r;
 	/* Gives back what was reserved. */
 	if (ftruncate(w->fd, (off_t)w->offset) < 0 && failed >= 0)
