@@ -242,7 +242,7 @@ def damaged(b):
     whole = open(os.path.join(f, "trace"), "rb").read()
     rows = b.count(os.path.join(f, "trace"))["ops"]
     hurt = os.path.join(f, "hurt")
-    for i in range(200 if b.soak else 40):
+    for i in range(200 if b.soak else 16):
         data = bytearray(whole)
         if i % 2:
             del data[b.random.randrange(len(data)):]
