@@ -293,7 +293,10 @@ def check_decoded(row, call, roles, returns, same_root=True):
     if len(call.args) < len(roles):
         roles = roles[: len(call.args)]
     for i, (role, arg) in enumerate(zip(roles, call.args)):
-        if role in ("FD", "FD2") and same_root:
+        if role == "FD2" and returns == "FD" and call.ret is not None and call.ret >= 0:
+            if same_root and call.ret_note.startswith("<"):  # dup2: the second file is what the descriptor became
+                bad += check_decorated(row, "file2", decoration(f"{call.ret}{call.ret_note}"), None)
+        elif role in ("FD", "FD2") and same_root:
             bad += check_decorated(row, "file" if role == "FD" else "file2", decoration(arg), None)
         elif role == "IOV" and arg.startswith("[") and "..." not in arg and call.ret != -22:
             if row.get("size") != sum_iov(arg):

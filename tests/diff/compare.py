@@ -4,6 +4,8 @@
 
   compare.py [options] truth [CASE...]    each case of the workload under weir, against the facts that it prints
   compare.py [options] strace [CASE...]   each case under strace under weir: the same calls seen by both
+  compare.py [options] programs           the same for programs of Debian: tar, dd, python3, fio, db_bench, redis-server
+  compare.py [options] command CMD...     the same for any command
   compare.py [options] proc               bytes and counts against /proc/PID/io
   compare.py [options] vm [CASE...]       as truth, under Debian 12's own kernel in QEMU
   compare.py [options] check FACTS TRACE  a trace that was made elsewhere against its facts
@@ -29,6 +31,24 @@ import traces
 STRACE_SKIPS = {"rt_sigreturn", "restart_syscall"}
 # Another root or mount namespace: strace's paths are the host's.
 OTHER_ROOT = {"chroot", "mounts", "overlay", "container"}
+
+
+# Real programs, small enough for strace. They work in the current folder.
+PROGRAMS = {
+    "tar": ("tar", "tar cf w/t.tar -C /usr/include/linux . && tar tf w/t.tar | sort | tail -n 1 >/dev/null && tar xf w/t.tar -C w"),
+    "find": ("find", "find /usr/include /etc -name 's*' -type f -newer /etc/passwd 2>/dev/null | head -n 5; rm -rf w/*"),
+    "dd": ("dd", "dd if=/dev/zero of=w/a bs=7k count=50 conv=fsync 2>/dev/null; cp w/a w/b; cmp w/a w/b; mv w/b w/c; truncate -s 5 w/c"),
+    "python": ("python3", "python3 -c 'import json,sqlite3,threading; d=sqlite3.connect(\"w/d\"); d.execute(\"create table t(a)\"); "
+               "[d.execute(\"insert into t values(?)\",(i,)) for i in range(50)]; d.commit(); "
+               "[t.start() for t in [threading.Thread(target=print,args=(i,)) for i in range(20)]]' >/dev/null"),
+    "fio": ("fio", "fio --name=x --directory=w --size=4M --rw=randrw --bs=4k --ioengine=libaio --iodepth=4 --number_ios=300 "
+            "--numjobs=2 --thread --direct=1 >/dev/null"),
+    "db_bench": ("db_bench", "db_bench --benchmarks=fillrandom,readrandom --num=1500 --threads=3 --db=w/db --sync=1 >/dev/null 2>&1"),
+    "redis": ("redis-check-rdb", "ln -s $(command -v redis-check-rdb) w/redis-server; cd w; ./redis-server --port 0 --unixsocket s "
+              "--appendonly yes --daemonize no --save '' >/dev/null & for i in $(seq 200); do redis-cli -s s ping >/dev/null 2>&1 && break; sleep 0.05; done; "
+              "redis-benchmark -s s -t set,get -n 300 -c 5 -q >/dev/null; redis-cli -s s shutdown nosave; wait"),
+    "bash": ("bash", "bash -c 'for i in 1 2 3; do ( echo $i | cat | wc -c; exit $i ); done >w/o; exec 5<w/o; read -u 5 x; kill -0 $$'"),
+}
 
 
 class Runner:
@@ -195,23 +215,34 @@ class Runner:
     def strace(self, name):
         if name in ("never", "compat", "reuse", "attached"):
             return
+        self.strace_command(name, [self.workload, name], True)
+
+    def strace_command(self, name, command, own_folder=False):
+        """Once with raw arguments, once with decoded ones, each time weir sees the very same calls."""
         for mode in ("raw", "decoded"):
             label = f"{name} ({mode})"
-            work = self.folder(name, "strace-" + mode)
+            work = self.folder(re.sub(r"\W+", "-", name), "strace-" + mode)
             out = os.path.join(work, "strace")
             options = ["-e", "raw=all"] if mode == "raw" else ["-v", "-xx", "-X", "raw", "-yy", "-s", "5000"]
+            folder = [os.path.join(work, "w")] if own_folder else []
             try:
-                status, text = self.record(work, ["strace", "-f", "-o", out, *options, self.workload, name, os.path.join(work, "w")])
+                status, text = self.record(work, ["strace", "-f", "-o", out, *options, *command, *folder])
             except subprocess.TimeoutExpired:
                 self.result(label, [("record", ["did not end in 120 s"])])
                 continue
             if status == 77:
                 self.skip(label, "the machine lacks something")
-                continue
-            if status:
+            elif status:
                 self.result(label, [(f"exit status {status}", text.splitlines()[-5:])])
+            else:
+                self.compare(label, name, mode, out, os.path.join(work, "trace"))
+
+    def programs(self):
+        for name, (needs, script) in PROGRAMS.items():
+            if not shutil.which(needs):
+                self.skip(name, f"{needs} is not installed")
                 continue
-            self.compare(label, name, mode, out, os.path.join(work, "trace"))
+            self.strace_command(name, ["sh", "-c", script])
 
     def compare(self, label, name, mode, strace_path, trace_path):
         trace = traces.Trace(self.dump, trace_path)
@@ -336,7 +367,7 @@ def main():
     parser.add_argument("--dir", default=os.environ.get("TMPDIR", "/var/tmp"))
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--limit", type=int, default=12, help="differences shown for each case")
-    parser.add_argument("what", choices=["truth", "strace", "proc", "vm", "check"])
+    parser.add_argument("what", choices=["truth", "strace", "programs", "command", "proc", "vm", "check"])
     parser.add_argument("args", nargs="*")
     options = parser.parse_intermixed_args()
     if options.what != "check" and os.geteuid():
@@ -353,6 +384,10 @@ def main():
                 return 0
             for name in runner.cases(options.args):
                 runner.strace(name)
+        elif options.what == "programs":
+            runner.programs()
+        elif options.what == "command":
+            runner.strace_command(os.path.basename(options.args[0]), options.args)
         elif options.what == "vm":
             runner.vm(runner.cases(options.args))
         elif options.what == "proc":
