@@ -57,6 +57,21 @@ static int run_chroot(void)
 	return 0;
 }
 
+/* In a chroot that is no mount point nothing can be made private: mounts would reach the host. */
+static int need_mounts(void)
+{
+	struct statx root;
+
+	if (need_root())
+		return 77;
+	if (statx(AT_FDCWD, "/", 0, STATX_BASIC_STATS, &root) == 0 &&
+	    !(root.stx_attributes & STATX_ATTR_MOUNT_ROOT)) {
+		skip_reason = "the root folder is no mount point (a chroot)";
+		return 77;
+	}
+	return 0;
+}
+
 static int own_mounts(void)
 {
 	long ret = DO(unshare, CLONE_NEWNS);
@@ -112,7 +127,7 @@ static int in_mounts(void *arg)
 
 static int run_mounts(void)
 {
-	if (need_root())
+	if (need_mounts())
 		return 77;
 	child_join(child(in_mounts, NULL));
 	return 0;
@@ -166,7 +181,7 @@ static int run_overlay(void)
 {
 	int pid, status;
 
-	if (need_root())
+	if (need_mounts())
 		return 77;
 	pid = child(in_overlay, NULL);
 	MUST(wait4, pid, &status, 0, 0);
@@ -212,7 +227,7 @@ static int run_container(void)
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int pid;
 
-	if (need_root())
+	if (need_mounts())
 		return 77;
 	MUST(mkdir, "root", 0700);
 	pid = (int)DO(clone, CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC | SIGCHLD, 0,
