@@ -12,9 +12,10 @@
 #include "cli/text.h"
 #include "schema/ops.h"
 
-#define THREAD_LINES 5 /* lines of a section without its title, the sum of the others included */
-#define OP_LINES     7 /* without the lines for other calls and for waiting */
-#define LIST_WORDS   3 /* causes named in a line of several */
+#define THREAD_LINES  5	 /* lines of a section without its title, the sum of the others included */
+#define OP_LINES      7	 /* without the lines for other calls and for waiting */
+#define NEXT_PATH_MAX 16 /* bytes of a path that three commands can name in one line */
+#define LIST_WORDS    3	 /* causes named in a line of several */
 
 /* ---- head ---- */
 
@@ -505,11 +506,10 @@ static int print_running(const struct report *r)
 static int print_next(const struct report *r, const struct page_totals *t)
 {
 	const char *path = store_trace_path(r->store, 0);
-	bool named = strcmp(path, TRACE_DEFAULT) != 0 && strlen(path) < 24;
+	bool named = strcmp(path, TRACE_DEFAULT) != 0, several = strlen(path) < NEXT_PATH_MAX;
+	const char *in = named ? path : "", *sep = named ? " " : "";
 	_cleanup_buf_ struct buf b = {0};
 	uint64_t errors = 0;
-	const char *in = named ? path : "";
-	const char *sep = named ? " " : "";
 	int e;
 
 	for (size_t i = 0; i < rollup_count(r->scan.rollup); i++)
@@ -518,9 +518,11 @@ static int print_next(const struct report *r, const struct page_totals *t)
 		e = buf_printf(&b,
 			       "NEXT   nothing was recorded here: weir doctor says what can be");
 	else
-		e = buf_printf(&b, "NEXT   weir report slow%s%s   weir report files%s%s%s%s%s", sep,
-			       in, sep, in, errors ? "   weir report errors" : "",
-			       errors ? sep : "", errors ? in : "");
+		e = buf_printf(&b, "NEXT   weir report slow%s%s", sep, in);
+	if (e >= 0 && t->calls && several)
+		e = buf_printf(&b, "   weir report files%s%s", sep, in);
+	if (e >= 0 && errors && several)
+		e = buf_printf(&b, "   weir report errors%s%s", sep, in);
 	printf("\n");
 	return e < 0 ? e : page_line(&b);
 }

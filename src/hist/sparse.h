@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sparse.h: a histogram in memory and packed. Most keys touch few buckets, so it starts as a short sorted list of
- * (bucket, count) and becomes an array of HIST_BUCKETS when it is longer than HIST_SPARSE_MAX.
- * The packed form (summary.hist, the engine's BLOB): per used bucket, ascending, a LEB128 varint of the
- * distance from the previous bucket (the first: its number) and a LEB128 varint of the count.
+ * sparse.h: a histogram in memory and packed. Most keys touch few buckets, so it starts as a short
+ * sorted list of (bucket, count) and becomes an array of HIST_BUCKETS when it is longer than
+ * HIST_SPARSE_MAX. The packed form (summary.hist, the engine's BLOB): per used bucket, ascending, a
+ * LEB128 varint of the distance from the previous bucket (the first: its number) and a LEB128
+ * varint of the count.
  */
 #pragma once
 
@@ -35,9 +36,11 @@ int hist_add_bucket(struct hist *h, unsigned int bucket, uint64_t n);
 /* h += other. */
 int hist_merge(struct hist *h, const struct hist *other);
 uint64_t hist_total(const struct hist *h);
-/* The value at quantile q (0..1], 0 where empty: the middle of the bucket of the ceil(q * n)-th value. */
+/* The value at quantile q (0..1], 0 where empty: the middle of the bucket of the ceil(q * n)-th
+ * value. */
 uint64_t hist_quantile(const struct hist *h, double q);
 /* Packs into out (HIST_PACKED_MAX bytes suffice); returns the length. */
 size_t hist_pack(const struct hist *h, uint8_t *out);
-/* Adds a packed histogram to h. 0, -ENOMEM, or -EBADMSG where it is malformed (h may hold a part). */
+/* Adds a packed histogram to h. 0, -ENOMEM, or -EBADMSG where it is malformed (h may hold a part).
+ */
 int hist_unpack(struct hist *h, const uint8_t *data, size_t len);

@@ -10,7 +10,8 @@
 
 #include "capture/synth/synth.h"
 
-/* Hash of the first 20,000 rows of `mixed`, seed 1. A change of the generator changes it, and the golden outputs. */
+/* Hash of the first 20,000 rows of `mixed`, seed 1. A change of the generator changes it, and the
+ * golden outputs. */
 #define MIXED_20000 0x25d78d58c74fb8dbull
 
 static struct source *open_source(enum synth_profile profile, uint64_t seed, uint64_t rows)
