@@ -44,18 +44,18 @@ static int set_reference(struct keys *keys, struct batch *dst, size_t to, unsign
 }
 
 /* task, inode: the key that all versions share becomes the id of the first of them. */
-static int set_first_version(struct map *first, struct batch *dst, size_t to, unsigned int column,
+static int set_first_version(struct idmap *first, struct batch *dst, size_t to, unsigned int column,
 			     int64_t id)
 {
-	int64_t key = batch_get(dst, column, to, -1);
-	uint64_t known;
+	int64_t key = batch_get(dst, column, to, -1), known;
 	int r;
 
 	if (key < 0) /* a source that has one version per thing need not say so */
 		return batch_set(dst, column, to, id);
-	if (map_get(first, (uint64_t)key, &known))
-		return batch_set(dst, column, to, (int64_t)known);
-	r = map_set(first, (uint64_t)key, (uint64_t)id);
+	known = idmap_get(first, key);
+	if (known >= 0)
+		return batch_set(dst, column, to, known);
+	r = idmap_set(first, key, id);
 	return r < 0 ? r : batch_set(dst, column, to, id);
 }
 

@@ -14,8 +14,8 @@ void enrich_free(struct enrich *e)
 	keys_free(&e->processes);
 	keys_free(&e->threads);
 	keys_free(&e->files);
-	map_free(&e->tasks);
-	map_free(&e->inodes);
+	idmap_free(&e->tasks);
+	idmap_free(&e->inodes);
 	free(e->file_types);
 	dims_free(e->dims);
 	free(e);

@@ -16,7 +16,7 @@ struct op_facts {
 struct enrich {
 	struct op_facts ops[OP_CODE_MAX];
 	struct keys hosts, cgroups, processes, threads, files;
-	struct map tasks,
+	struct idmap tasks,
 		inodes; /* a source's key of a task or generation -> the id of its first version */
 	uint8_t *file_types; /* by dense id of a file: enum file_type */
 	size_t file_types_cap;

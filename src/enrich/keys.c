@@ -1,28 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "enrich/keys.h"
 
+#include <errno.h>
+#include <string.h>
+
+void idmap_free(struct idmap *m)
+{
+	uint64_t key, value;
+	size_t pos = 0;
+
+	while (map_next(&m->pages, &pos, &key, &value))
+		free((void *)(uintptr_t)value);
+	map_free(&m->pages);
+	*m = (struct idmap){0};
+}
+
+uint32_t *idmap_page(struct idmap *m, uint64_t page)
+{
+	uint64_t value;
+
+	if (!map_get(&m->pages, page, &value))
+		return NULL;
+	m->last_page = page;
+	m->last = (void *)(uintptr_t)value;
+	return m->last;
+}
+
+static int add_page(struct idmap *m, uint64_t page, uint32_t **ret)
+{
+	uint32_t *ids = malloc(IDMAP_PAGE * sizeof(*ids));
+	int r;
+
+	if (!ids)
+		return -ENOMEM;
+	memset(ids, 0xff, IDMAP_PAGE * sizeof(*ids)); /* IDMAP_NONE */
+	r = map_set(&m->pages, page, (uint64_t)(uintptr_t)ids);
+	if (r < 0) {
+		free(ids);
+		return r;
+	}
+	*ret = ids;
+	return 0;
+}
+
+int idmap_set(struct idmap *m, int64_t key, int64_t id)
+{
+	uint64_t page = (uint64_t)key / IDMAP_PAGE;
+	uint32_t *ids = idmap_page(m, page);
+	int r;
+
+	assert(key >= 0 && id >= 0);
+	if (id >= IDMAP_NONE)
+		return -EOVERFLOW;
+	if (!ids) {
+		r = add_page(m, page, &ids);
+		if (r < 0)
+			return r;
+	}
+	ids[(uint64_t)key % IDMAP_PAGE] = (uint32_t)id;
+	return 0;
+}
+
 void keys_free(struct keys *k)
 {
-	map_free(&k->map);
+	idmap_free(&k->ids);
 	*k = (struct keys){0};
-}
-
-static void cache_put(struct keys *k, int64_t key, int64_t id)
-{
-	size_t slot = ((uint64_t)key ^ (uint64_t)key >> 32) & (KEYS_CACHE - 1);
-
-	k->cache[slot].key_plus_1 = (uint64_t)key + 1;
-	k->cache[slot].id = id;
-}
-
-int64_t keys_find_slow(struct keys *k, int64_t key)
-{
-	uint64_t id;
-
-	if (!map_get(&k->map, (uint64_t)key, &id))
-		return -1;
-	cache_put(k, key, (int64_t)id);
-	return (int64_t)id;
 }
 
 int keys_add(struct keys *k, int64_t key, int64_t *ret_id)
@@ -32,11 +74,10 @@ int keys_add(struct keys *k, int64_t key, int64_t *ret_id)
 
 	if (id < 0) {
 		id = k->next;
-		r = map_set(&k->map, (uint64_t)key, (uint64_t)id);
+		r = idmap_set(&k->ids, key, id);
 		if (r < 0)
 			return r;
 		k->next++;
-		cache_put(k, key, id);
 	}
 	*ret_id = id;
 	return 0;
