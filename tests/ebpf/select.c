@@ -302,6 +302,33 @@ static void test_running(void **state)
 	session_free(&s);
 }
 
+/* A call that began before recording and has not ended at the stop: nothing of its thread was ever seen. */
+static void test_never_seen(void **state)
+{
+	struct session s = {0};
+	struct select select = {0};
+	int pipes[2], pid;
+	size_t row = 0;
+
+	assert_int_equal(pipe(pipes), 0);
+	pid = session_child(&s, blocks, pipes);
+	session_go(&s, 1);
+	usleep(100000);
+	select.pids[select.pid_count++] = pid;
+	session_start(&s, &select, (struct ebpf_options){.freeze_cgroup_fd = -1});
+	usleep(50000);
+	session_end(&s);
+	assert_int_equal(write(pipes[1], "x", 1), 1);
+	join(pid);
+	assert_int_equal(session_count(&s, "read", pid, &row), 1);
+	assert_int_equal(session_op(&s, row, OP_STATUS) & (STATUS_UNFINISHED | STATUS_NO_START),
+			 STATUS_UNFINISHED | STATUS_NO_START);
+	assert_int_equal(session_op(&s, row, OP_RET), INT64_MIN);
+	assert_int_equal(session_op(&s, row, OP_FD), pipes[0]);
+	assert_int_equal(strncmp(session_path(&s, row, OP_FILE_ID), "pipe:[", 6), 0);
+	session_free(&s);
+}
+
 static int renames(void *arg)
 {
 	const char *dir = arg;
@@ -351,7 +378,7 @@ int main(void)
 		cmocka_unit_test(test_pid), cmocka_unit_test(test_tree), cmocka_unit_test(test_not_tree),
 		cmocka_unit_test(test_comm), cmocka_unit_test(test_uid), cmocka_unit_test(test_ops),
 		cmocka_unit_test(test_failed), cmocka_unit_test(test_path), cmocka_unit_test(test_slow),
-		cmocka_unit_test(test_cgroup), cmocka_unit_test(test_running), cmocka_unit_test(test_rename),
+		cmocka_unit_test(test_cgroup), cmocka_unit_test(test_running), cmocka_unit_test(test_never_seen), cmocka_unit_test(test_rename),
 	};
 
 	if (geteuid() != 0) {

@@ -47,6 +47,7 @@ void decode_free(struct decode *d)
 	map_free(&d->inodes);
 	map_free(&d->processes);
 	map_free(&d->cgroups);
+	map_free(&d->tids);
 	intern_free(&d->peers);
 	kept_free(&d->files);
 	kept_free(&d->thread_records);
@@ -113,6 +114,7 @@ static int resolve(struct decode *d, const struct wire_op *w, const struct wire_
 		.now = (int64_t)w->head.time + d->opt.clock_offset,
 		.may_know = w->ret >= 0,
 		.failed = w->ret < 0,
+		.whole = (w->status & STATUS_UNFINISHED) && (w->status & STATUS_NO_START),
 	};
 
 	return names_resolve(d->names, &q, out, ret_key, ret_known);

@@ -360,7 +360,8 @@ static int process_row(struct decode *d, const struct wire_thread *w, int64_t ke
 		SET_BYTES(PROCESS_ARGV, (const uint8_t *)(w + 1), w->argv_len - !((const uint8_t *)(w + 1))[w->argv_len - 1]);
 	if (exe.data)
 		SET_BYTES(PROCESS_EXE, exe.data, exe.len);
-	SET(PROCESS_STARTED, (int64_t)w->process_start + d->boot_offset);
+	if (w->process_start)
+		SET(PROCESS_STARTED, (int64_t)w->process_start + d->boot_offset);
 	SET(PROCESS_HOST_ID, HOST_KEY);
 	return r;
 }
@@ -411,7 +412,8 @@ static int decode_thread(struct decode *d, const struct wire_thread *w, struct b
 
 	if (w->head.size < sizeof(*w) || w->argv_len > w->head.size - sizeof(*w))
 		return -EBADMSG;
-	r = process_of(d, w, out, &process);
+	r = map_set(&d->tids, (uint32_t)w->tid, 1);
+	r = r ? r : process_of(d, w, out, &process);
 	if (!r && w->cgroup)
 		r = cgroup_row(d, w->cgroup, out);
 	r = r ? r : add_row(out, TABLE_THREAD, &b, &row);
@@ -425,10 +427,12 @@ static int decode_thread(struct decode *d, const struct wire_thread *w, struct b
 		SET_BYTES(THREAD_EXE, exe.data, exe.len);
 	if (w->cgroup)
 		SET(THREAD_CGROUP_ID, (int64_t)w->cgroup);
-	SET(THREAD_UID, w->uid);
-	SET(THREAD_PID_NS, w->pid_ns);
-	SET(THREAD_MNT_NS, w->mnt_ns);
-	SET(THREAD_NET_NS, w->net_ns);
+	if (w->pid_ns) { /* of a thread that the kernel programs saw */
+		SET(THREAD_UID, w->uid);
+		SET(THREAD_PID_NS, w->pid_ns);
+		SET(THREAD_MNT_NS, w->mnt_ns);
+		SET(THREAD_NET_NS, w->net_ns);
+	}
 	SET(THREAD_SINCE, (int64_t)w->head.time + d->opt.clock_offset);
 	return r;
 }
@@ -485,6 +489,22 @@ static int decode_thread_end(struct decode *d, const struct wire_thread_end *w, 
 	if (!map_get(&d->processes, process_hash(w->tgid, w->process_start), &key))
 		return 0;
 	return process_end(d, w, key, out);
+}
+
+bool decode_knows_tid(const struct decode *d, int32_t tid)
+{
+	return map_get(&d->tids, (uint32_t)tid, NULL);
+}
+
+uint64_t decode_process_start(const struct decode *d, int32_t tgid)
+{
+	for (size_t i = 0; i < d->process_records.count; i++) {
+		const struct wire_thread *p = d->process_records.records[i];
+
+		if (p && p->tgid == tgid)
+			return p->process_start;
+	}
+	return 0;
 }
 
 int decode_begin(struct decode *d, struct batch_set *out)

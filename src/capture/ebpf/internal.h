@@ -110,6 +110,7 @@ struct name_query {
 	int64_t now;
 	bool may_know;        /* the call succeeded: a file whose path is known may be meant */
 	bool failed;
+	bool whole;           /* not an argument but the name that /proc gives to an open file */
 };
 
 /*

@@ -140,7 +140,7 @@ static int path_compose(struct names *n, const struct name_query *q, struct byte
 
 static int name_row(const struct name_query *q, struct bytes base, struct bytes path, int64_t key, struct batch_set *out)
 {
-	bool relative = !q->len || q->text[0] != '/';
+	bool relative = !q->whole && (!q->len || q->text[0] != '/');
 	struct batch *b;
 	ssize_t row;
 	int r = batch_set_table(out, TABLE_FILE, &b);

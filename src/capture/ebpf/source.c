@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "capture/ebpf/decode.h"
 #include "capture/ebpf/load.h"
+#include "capture/ebpf/running.h"
 #include "weir.skel.h"
 
 #define BACKLOG_BYTES (128u << 20) /* copied from the rings and not yet decoded; taken only when needed */
@@ -39,6 +40,7 @@ struct ebpf {
 	uint64_t recursion;
 	uint8_t *running;   /* records of the calls that run at the stop */
 	size_t running_len;
+	struct running unseen; /* calls of /proc at the stop */
 	bool began, attached, ended, proved;
 };
 
@@ -300,6 +302,27 @@ static int running_read(struct ebpf *e)
 	return 0;
 }
 
+/* The calls of selected threads, for those that never made one while we looked. Whom the selection takes by name,
+ * user or control group is not looked at. */
+static void unseen_read(struct ebpf *e)
+{
+	const struct select *s = e->opt.select;
+	uint32_t key, *at = NULL;
+
+	if (s->comm_count || s->uid_count || s->cgroup_count || s->failed_only)
+		return;
+	if (!s->pid_count && !s->tid_count && !s->follow) {
+		running_everything(&e->unseen);
+		return;
+	}
+	while (!bpf_map_get_next_key(bpf_map__fd(e->loaded.skel->maps.select_pids), at, &key)) {
+		running_process(&e->unseen, (int32_t)key, 0);
+		at = &key;
+	}
+	for (size_t i = 0; i < s->tid_count; i++)
+		running_process(&e->unseen, s->tids[i], s->tids[i]);
+}
+
 static int ebpf_stop(struct source *s, struct error *err)
 {
 	struct ebpf *e = ebpf_of(s);
@@ -308,6 +331,7 @@ static int ebpf_stop(struct source *s, struct error *err)
 		return 0;
 	if (e->attached) {
 		e->recursion = recursion_misses(e);
+		unseen_read(e); /* before the end: whoever makes a call from here on is seen */
 		load_detach(&e->loaded);
 		running_read(e);
 	}
@@ -370,6 +394,8 @@ static int finish(struct ebpf *e, struct batch_set *out)
 {
 	uint64_t held, limits = 0;
 	int r = give_running(e, out);
+
+	r = r ? r : running_give(&e->unseen, e->decode, &e->loaded.skel->data->next_thread, e->loaded.plans, out, &e->ops);
 
 	e->proved = !e->recursion && !e->malformed;
 	for (size_t i = 0; i < e->loaded.cpus && !r; i++) {
@@ -435,6 +461,7 @@ static void ebpf_free(struct source *s)
 	free(e->received);
 	free(e->sums);
 	free(e->running);
+	running_free(&e->unseen);
 	free(e);
 }
 

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * running.c: calls that were entered before recording began and have not ended at its stop. The kernel programs
+ * never saw these threads; /proc/TID/syscall tells where they are.
+ */
+#include "capture/ebpf/running.h"
+
+#include "base/clock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool number_name(const char *name, int32_t *ret)
+{
+	char *end;
+	long v = strtol(name, &end, 10);
+
+	*ret = (int32_t)v;
+	return end != name && !*end && v > 0;
+}
+
+/* "0 0x3 0x7ffd... 0x10 ... sp pc": the call and its arguments; "running" or "-1 sp pc" where it is in none. */
+static bool call_read(int32_t pid, int32_t tid, struct running_call *ret)
+{
+	char path[64], text[256];
+	unsigned long long a[WIRE_ARGS];
+	_cleanup_close_ int fd = -1;
+	ssize_t n;
+	long nr;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return false;
+	text[n] = 0;
+	if (sscanf(text, "%ld %llx %llx %llx %llx %llx %llx", &nr, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5]) != 7 ||
+	    nr < 0 || nr >= WIRE_CALLS_MAX)
+		return false;
+	*ret = (struct running_call){.tid = tid, .tgid = pid, .nr = (uint16_t)nr};
+	for (int i = 0; i < WIRE_ARGS; i++)
+		ret->args[i] = a[i];
+	return true;
+}
+
+static void comm_read(struct running_call *c)
+{
+	char path[64];
+	_cleanup_close_ int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", c->tgid, c->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, c->comm, sizeof(c->comm) - 1);
+	c->comm[n > 0 ? n - (c->comm[n - 1] == '\n') : 0] = 0;
+}
+
+static int running_add(struct running *r, const struct running_call *c)
+{
+	int e = grow((void **)&r->calls, &r->cap, r->count + 1, sizeof(*r->calls));
+
+	if (e < 0)
+		return e;
+	r->calls[r->count++] = *c;
+	return 0;
+}
+
+int running_process(struct running *r, int32_t pid, int32_t only_tid)
+{
+	char path[64];
+	struct dirent *e;
+	int result = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	if (!dir)
+		return 0; /* it ended */
+	while (!result && (e = readdir(dir))) {
+		struct running_call c;
+		int32_t tid;
+
+		if (!number_name(e->d_name, &tid) || (only_tid && tid != only_tid) || !call_read(pid, tid, &c))
+			continue;
+		comm_read(&c);
+		result = running_add(r, &c);
+	}
+	closedir(dir);
+	return result;
+}
+
+int running_everything(struct running *r)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *e;
+	int result = 0;
+
+	if (!dir)
+		return -errno;
+	while (!result && (e = readdir(dir))) {
+		int32_t pid;
+
+		if (number_name(e->d_name, &pid) && pid != getpid())
+			result = running_process(r, pid, 0);
+	}
+	closedir(dir);
+	return result;
+}
+
+void running_free(struct running *r)
+{
+	free(r->calls);
+	*r = (struct running){0};
+}
+
+/* The record that the kernel programs would have made, with the descriptor's path as /proc has it. */
+struct made_op {
+	struct wire_op op;
+	uint64_t args[WIRE_ARGS];
+	struct wire_name name;
+	char path[4096];
+};
+
+static void made_fill(struct made_op *m, const struct running_call *c, const struct wire_plan *p, uint32_t thread)
+{
+	char link[64];
+	ssize_t n;
+
+	*m = (struct made_op){.op = {.head = {.type = WIRE_OP, .parts = WIRE_PART_ARGS}, .thread = thread}};
+	m->op.head.size = offsetof(struct made_op, name);
+	m->op.pos = p->pos >= 0 ? (int64_t)c->args[(uint8_t)p->pos] : WIRE_NONE;
+	m->op.size = p->size >= 0 ? c->args[(uint8_t)p->size] : 0;
+	m->op.flags = p->opflags >= 0 ? (uint32_t)c->args[(uint8_t)p->opflags] : 0;
+	m->op.tid = c->tid;
+	m->op.fd = p->fd >= 0 ? (int32_t)c->args[(uint8_t)p->fd] : -1;
+	m->op.nr = c->nr;
+	m->op.status = STATUS_UNFINISHED | STATUS_NO_START;
+	memcpy(m->args, c->args, sizeof(m->args));
+	if (p->fd < 0)
+		return;
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", c->tgid, m->op.fd);
+	n = readlink(link, m->path, sizeof(m->path));
+	if (n <= 0)
+		return;
+	m->name.len = (uint32_t)n;
+	m->op.head.parts |= WIRE_PART_PATH;
+	m->op.head.size += sizeof(m->name) + align_up((uint64_t)n, 8);
+}
+
+int running_give(const struct running *r, struct decode *d, uint32_t *next_thread, const struct wire_plan *plans,
+		 struct batch_set *out, uint64_t *ret_ops)
+{
+	int result = 0;
+
+	for (size_t i = 0; i < r->count && result >= 0; i++) {
+		const struct running_call *c = &r->calls[i];
+		struct wire_thread t = {.head = {.type = WIRE_THREAD, .size = sizeof(t)}, .tid = c->tid, .tid_ns = c->tid,
+					.tgid = c->tgid, .tgid_ns = c->tgid};
+		struct made_op m;
+
+		if (!(plans[c->nr].flags & WIRE_PLAN_RECORD) || decode_knows_tid(d, c->tid))
+			continue;
+		t.head.time = (uint64_t)clock_monotonic_ns();
+		t.thread = t.task = (*next_thread)++;
+		t.process_start = decode_process_start(d, c->tgid);
+		memcpy(t.comm, c->comm, sizeof(t.comm));
+		result = decode_dimension(d, &t.head, out);
+		if (result < 0)
+			break;
+		made_fill(&m, c, &plans[c->nr], t.thread);
+		m.op.head.time = t.head.time;
+		result = decode_op(d, &m.op, DECODE_NO_CPU, out);
+		*ret_ops += result > 0;
+	}
+	return result < 0 ? result : 0;
+}

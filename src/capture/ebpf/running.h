@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* running.h: in which calls threads are, from /proc. */
+#pragma once
+
+#include "capture/ebpf/decode.h"
+
+struct running_call {
+	int32_t tid, tgid;
+	uint16_t nr;
+	char comm[WIRE_COMM];
+	uint64_t args[WIRE_ARGS];
+};
+
+struct running {
+	struct running_call *calls;
+	size_t count, cap;
+};
+
+/* Adds the calls in which a process's threads are (or one of them). A process that is gone adds none. */
+int running_process(struct running *r, int32_t pid, int32_t only_tid);
+/* Those of every process but this one. */
+int running_everything(struct running *r);
+/* Gives rows for those whose threads the kernel programs never saw, with thread numbers from *next_thread on. */
+int running_give(const struct running *r, struct decode *d, uint32_t *next_thread, const struct wire_plan *plans,
+		 struct batch_set *out, uint64_t *ret_ops);
+void running_free(struct running *r);
