@@ -24,6 +24,12 @@ int command_unknown(const char *name)
 {
 	struct nearest near = {.word = name};
 
+#ifndef WEIR_ENGINE
+	if (!strcmp(name, "sql"))
+		return fail_usage("this weir was built without the engine that `weir sql` needs; "
+				  "install the packages weir and weir-engine, or build with "
+				  "-Dengine=true");
+#endif
 	for (size_t i = 0; commands[i]; i++)
 		nearest_offer(&near, commands[i]->name);
 	if (near.best)
