@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define STRPOOL_CHUNK ((size_t)64 << 10)
+#define STRPOOL_CHUNK	  ((size_t)64 << 10)
 #define STRPOOL_SLOTS_MIN 64
 
 struct strpool_chunk {
@@ -52,7 +52,8 @@ static int grow_slots(struct strpool *p)
 	return 0;
 }
 
-/* Room for `len` bytes at an address that stays; a long string gets a chunk of its own behind the newest. */
+/* Room for `len` bytes at an address that stays; a long string gets a chunk of its own behind the
+ * newest. */
 static uint8_t *take_room(struct strpool *p, size_t len)
 {
 	struct strpool_chunk *c = p->chunks;

@@ -10,18 +10,19 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Ids of trace k of several are k << 40 | id; `inode` and `task` are ids within the row's own trace. */
+/* Ids of trace k of several are k << 40 | id; `inode` and `task` are ids within the row's own
+ * trace. */
 #define TRACE_ID_MASK ((1ll << 40) - 1)
 #define ROWS_PER_SLAB 256
 
 /* Rows of one table at addresses that stay: slabs of ROWS_PER_SLAB, found by id through a map. */
 struct dim_table {
-	struct map by_id;  /* id -> row number */
+	struct map by_id; /* id -> row number */
 	uint8_t **slabs;
 	size_t slab_count, slabs_cap;
-	int64_t *ids;      /* of each row, in order of appearance */
+	int64_t *ids; /* of each row, in order of appearance */
 	size_t rows, ids_cap;
-	size_t end;        /* one past the largest id of trace 0 */
+	size_t end; /* one past the largest id of trace 0 */
 };
 
 struct file_row {
@@ -31,7 +32,8 @@ struct file_row {
 
 struct dims {
 	struct dim_table tables[TABLE_COUNT];
-	struct map latest; /* generation -> row number of its latest version in tables[TABLE_FILE] */
+	struct map
+		latest; /* generation -> row number of its latest version in tables[TABLE_FILE] */
 	struct strpool strings;
 	struct buf scratch;
 };
@@ -151,7 +153,8 @@ static struct bytes read_bytes(struct row_reader *r, unsigned int column)
 
 	if (!batch_is_null(r->b, column, r->row)) {
 		struct bytes from = batch_get_bytes(r->b, column, r->row);
-		int e = strpool_add(&r->d->strings, from.data ? from.data : (const uint8_t *)"", from.len, &text);
+		int e = strpool_add(&r->d->strings, from.data ? from.data : (const uint8_t *)"",
+				    from.len, &text);
 
 		if (e < 0)
 			r->error = e;
@@ -274,11 +277,12 @@ static int socket_name(struct buf *to, const struct dims_file *f)
 		if (is_named(one))
 			return buf_append(to, one.data, one.len);
 	} else if (f->local.len && f->peer.len) {
-		return buf_printf(to, "%s %.*s->%.*s", socket_word(f), (int)f->local.len, (const char *)f->local.data,
-			(int)f->peer.len, (const char *)f->peer.data);
+		return buf_printf(to, "%s %.*s->%.*s", socket_word(f), (int)f->local.len,
+				  (const char *)f->local.data, (int)f->peer.len,
+				  (const char *)f->peer.data);
 	} else if (one.len) {
-		return buf_printf(to, "%s %s%.*s", socket_word(f), f->peer.len ? "->" : "", (int)one.len,
-			(const char *)one.data);
+		return buf_printf(to, "%s %s%.*s", socket_word(f), f->peer.len ? "->" : "",
+				  (int)one.len, (const char *)one.data);
 	}
 	return buf_printf(to, "%s:[%llu]", socket_word(f), (unsigned long long)f->ino);
 }
@@ -299,9 +303,11 @@ static int argument_name(struct buf *to, const struct dims_file *f)
 static int write_name(struct buf *to, const struct dims_file *f)
 {
 	static const char *const words[FILE_TYPE_COUNT] = {
-		[FILE_TYPE_UNKNOWN] = "file", [FILE_TYPE_REGULAR] = "file", [FILE_TYPE_DIRECTORY] = "directory",
-		[FILE_TYPE_SYMLINK] = "symlink", [FILE_TYPE_CHAR] = "char", [FILE_TYPE_BLOCK] = "block",
-		[FILE_TYPE_PIPE] = "pipe", [FILE_TYPE_SOCKET] = "socket", [FILE_TYPE_ANON] = "anon_inode",
+		[FILE_TYPE_UNKNOWN] = "file",	     [FILE_TYPE_REGULAR] = "file",
+		[FILE_TYPE_DIRECTORY] = "directory", [FILE_TYPE_SYMLINK] = "symlink",
+		[FILE_TYPE_CHAR] = "char",	     [FILE_TYPE_BLOCK] = "block",
+		[FILE_TYPE_PIPE] = "pipe",	     [FILE_TYPE_SOCKET] = "socket",
+		[FILE_TYPE_ANON] = "anon_inode",
 	};
 	bool known = f->type >= 0 && f->type < FILE_TYPE_COUNT;
 
@@ -311,7 +317,8 @@ static int write_name(struct buf *to, const struct dims_file *f)
 		return argument_name(to, f);
 	if (!f->ino && f->dev < 0)
 		return buf_append(to, "?", 1);
-	return buf_printf(to, "%s:[%llu]", known ? words[f->type] : "file", (unsigned long long)f->ino);
+	return buf_printf(to, "%s:[%llu]", known ? words[f->type] : "file",
+			  (unsigned long long)f->ino);
 }
 
 static int name_file(struct dims *d, struct file_row *row)
@@ -365,7 +372,9 @@ static int apply_row(struct row_reader *r, int64_t id)
 		read_file(r, &((struct file_row *)row)->file);
 		e = name_file(d, row);
 		if (e == 0)
-			e = map_set(&d->latest, generation_key(id, ((struct file_row *)row)->file.inode), number);
+			e = map_set(&d->latest,
+				    generation_key(id, ((struct file_row *)row)->file.inode),
+				    number);
 		break;
 	}
 	return r->error ? r->error : e;
@@ -377,7 +386,8 @@ int dims_apply(struct dims *d, const struct batch *b)
 
 	if (!row_size(b->table))
 		return 0;
-	static_assert(!THREAD_ID && !PROCESS_ID && !CGROUP_ID && !HOST_ID && !FILE_ID, "column 0 is the id");
+	static_assert(!THREAD_ID && !PROCESS_ID && !CGROUP_ID && !HOST_ID && !FILE_ID,
+		      "column 0 is the id");
 	for (r.row = 0; r.row < b->rows; r.row++) {
 		int64_t id = batch_get(b, 0, r.row, -1);
 		int e = id < 0 ? 0 : apply_row(&r, id);

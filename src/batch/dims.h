@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dims.h: the dimension tables (thread, process, cgroup, host, file) in memory: apply batches in order, the
- * last row of an id wins, look rows up by id. Used by whoever needs names: live printing, report, engine.
+ * dims.h: the dimension tables (thread, process, cgroup, host, file) in memory: apply batches in
+ * order, the last row of an id wins, look rows up by id. Used by whoever needs names: live
+ * printing, report, engine.
  */
 #pragma once
 
@@ -16,9 +17,11 @@ DEFINE_CLEANUP(struct dims *, dims_free)
 /* Takes the rows of a dimension batch (others are ignored). 0 or -ENOMEM. */
 int dims_apply(struct dims *d, const struct batch *b) _must_check_;
 
-/* All strings live as long as the dims. Nulls: -1 for ids and numbers, INT64_MIN for times, {NULL, 0}. */
+/* All strings live as long as the dims. Nulls: -1 for ids and numbers, INT64_MIN for times, {NULL,
+ * 0}. */
 struct dims_thread {
-	int64_t task, tid, tid_ns, process_id, cgroup_id, uid, pid_ns, mnt_ns, net_ns, since, stopped;
+	int64_t task, tid, tid_ns, process_id, cgroup_id, uid, pid_ns, mnt_ns, net_ns, since,
+		stopped;
 	struct bytes comm, exe;
 };
 struct dims_process {
@@ -47,13 +50,15 @@ const struct dims_cgroup *dims_cgroup(const struct dims *d, int64_t id);
 const struct dims_host *dims_host(const struct dims *d, int64_t id);
 const struct dims_file *dims_file(const struct dims *d, int64_t id);
 
-/* How many ids a table has: ids are 0 .. count-1, some may be unknown. Of several traces read as one: the first's. */
+/* How many ids a table has: ids are 0 .. count-1, some may be unknown. Of several traces read as
+ * one: the first's. */
 size_t dims_count(const struct dims *d, enum table_id table);
-/* How many ids are known, and the i-th of them in order of appearance: walks any dims, also of several traces. */
+/* How many ids are known, and the i-th of them in order of appearance: walks any dims, also of
+ * several traces. */
 size_t dims_rows(const struct dims *d, enum table_id table);
 int64_t dims_id_at(const struct dims *d, enum table_id table, size_t i);
-/* The latest path of the file's generation (inode), as text for a person: path, or base/argument, or
- * "unix:/x", "tcp 10.0.0.1:80->10.0.0.2:4711", "pipe:[ino]"; never empty. */
+/* The latest path of the file's generation (inode), as text for a person: path, or base/argument,
+ * or "unix:/x", "tcp 10.0.0.1:80->10.0.0.2:4711", "pipe:[ino]"; never empty. */
 struct bytes dims_file_name(const struct dims *d, int64_t file_id);
 /* The same text for the very version: the name at the time of the call that refers to it. */
 struct bytes dims_file_version_name(const struct dims *d, int64_t file_id);

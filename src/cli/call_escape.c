@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call_escape.c: text that a program chose, as strace escapes it, but with readable UTF-8 left readable. */
+/* call_escape.c: text that a program chose, as strace escapes it, but with readable UTF-8 left
+ * readable. */
 #include "cli/call_text.h"
 
 #include <string.h>
@@ -25,10 +26,12 @@ static size_t character(const uint8_t *p, size_t left)
 		}
 		if (c < forms[k].least || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
 			return 0;
-		/* control characters, invisible ones, those that change the direction, private ones and tags */
-		if (c < 0xa0 || c == 0xad || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-		    (c >= 0x2060 && c <= 0x206f) || c == 0x61c || c == 0xfeff || (c >= 0xe000 && c < 0xf900) ||
-		    (c >= 0xfff0 && c <= 0xfffb) || c >= 0xe0000)
+		/* control characters, invisible ones, those that change the direction, private ones
+		 * and tags */
+		if (c < 0xa0 || c == 0xad || (c >= 0x200b && c <= 0x200f) ||
+		    (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0x61c ||
+		    c == 0xfeff || (c >= 0xe000 && c < 0xf900) || (c >= 0xfff0 && c <= 0xfffb) ||
+		    c >= 0xe0000)
 			return 0;
 		return len;
 	}

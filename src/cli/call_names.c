@@ -47,8 +47,10 @@ static const char *socket_kind(const struct dims_file *f)
 
 	switch (f->family) {
 	case AF_UNIX:
-		return type == SOCK_STREAM ? "UNIX-STREAM" : type == SOCK_DGRAM ? "UNIX-DGRAM"
-			: type == SOCK_SEQPACKET ? "UNIX-SEQPACKET" : "UNIX";
+		return type == SOCK_STREAM	? "UNIX-STREAM"
+		       : type == SOCK_DGRAM	? "UNIX-DGRAM"
+		       : type == SOCK_SEQPACKET ? "UNIX-SEQPACKET"
+						: "UNIX";
 	case AF_INET:
 		return type == SOCK_STREAM ? "TCP" : type == SOCK_DGRAM ? "UDP" : "RAW";
 	case AF_INET6:
@@ -198,7 +200,8 @@ void call_put_address(struct call_writer *w, int64_t peer_id)
 	} else if (f->family == AF_INET && split_address(text, host, port)) {
 		call_put(w, ", sin_port=htons(%s), sin_addr=inet_addr(\"%s\")", port, host);
 	} else if (f->family == AF_INET6 && split_address(text, host, port)) {
-		call_put(w, ", sin6_port=htons(%s), inet_pton(AF_INET6, \"%s\", &sin6_addr)", port, host);
+		call_put(w, ", sin6_port=htons(%s), inet_pton(AF_INET6, \"%s\", &sin6_addr)", port,
+			 host);
 	} else if (text.len && f->family != AF_UNIX) {
 		call_put(w, ", ");
 		call_note(w, call_text_escape(w->to, text, ""));
@@ -263,8 +266,10 @@ static void put_new_fd(struct call_writer *w, int64_t ret)
 static void put_fcntl_result(struct call_writer *w, int64_t ret)
 {
 	int64_t command = call_value(w, OP_A1, -1) & UINT32_MAX;
-	enum word_set words = command == F_GETFL ? WORDS_OPEN : command == F_GETFD ? WORDS_FD
-		: command == F_GET_SEALS ? WORDS_SEAL : WORDS_NONE;
+	enum word_set words = command == F_GETFL       ? WORDS_OPEN
+			      : command == F_GETFD     ? WORDS_FD
+			      : command == F_GET_SEALS ? WORDS_SEAL
+						       : WORDS_NONE;
 
 	if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) {
 		put_new_fd(w, ret);
@@ -282,7 +287,8 @@ static void put_fcntl_result(struct call_writer *w, int64_t ret)
 /* strace says why these returned 0. */
 static bool timed_out(const struct call_writer *w, int64_t ret)
 {
-	return ret == 0 && (is_call(w, "poll") || is_call(w, "ppoll") || is_call(w, "select") || is_call(w, "pselect6"));
+	return ret == 0 && (is_call(w, "poll") || is_call(w, "ppoll") || is_call(w, "select") ||
+			    is_call(w, "pselect6"));
 }
 
 void call_put_result(struct call_writer *w)
@@ -292,8 +298,9 @@ void call_put_result(struct call_writer *w)
 	enum ret_kind kind = w->def ? w->def->ret : RET_INT;
 
 	if (!call_has(w, OP_RET))
-		call_put(w, kind == RET_NEVER ? "?" : status & STATUS_NORETURN ? "? (its thread ended)"
-			: "? (still running)");
+		call_put(w, kind == RET_NEVER	       ? "?"
+			    : status & STATUS_NORETURN ? "? (its thread ended)"
+						       : "? (still running)");
 	else if (ret < 0 && ret >= -4095)
 		put_error(w, -ret);
 	else if (kind == RET_FD)

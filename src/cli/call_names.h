@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call_names.h: descriptors, addresses and results as strace -yy annotates them; for call_text.c alone. */
+/* call_names.h: descriptors, addresses and results as strace -yy annotates them; for call_text.c
+ * alone. */
 #pragma once
 
 #include "cli/call_text.h"
@@ -25,7 +26,8 @@ static inline bool call_has(const struct call_writer *w, unsigned int column)
 	return !batch_is_null(w->op, column, w->row);
 }
 
-static inline int64_t call_value(const struct call_writer *w, unsigned int column, int64_t otherwise)
+static inline int64_t call_value(const struct call_writer *w, unsigned int column,
+				 int64_t otherwise)
 {
 	return batch_get(w->op, column, w->row, otherwise);
 }

@@ -12,7 +12,7 @@
 #include "schema/flags.h"
 #include "schema/vocab.h"
 
-#define ARGV_MAX 32     /* arguments of a program that are shown, as many as strace shows */
+#define ARGV_MAX     32 /* arguments of a program that are shown, as many as strace shows */
 #define ARGUMENT_MAX ((size_t)64) /* bytes of each */
 
 static const struct call_text_style plain_style;
@@ -61,8 +61,10 @@ static void put_words(struct call_writer *w, enum word_set words, unsigned int c
 
 static void put_fd_argument(struct call_writer *w, unsigned int fd, unsigned int file)
 {
-	/* a call with a path argument has the path's file in file_id; a new descriptor stands in the result */
-	bool other = has_role(w, file == OP_FILE_ID ? ARG_PATH : ARG_PATH2) || (fd == OP_FD2 && w->def->ret == RET_FD);
+	/* a call with a path argument has the path's file in file_id; a new descriptor stands in
+	 * the result */
+	bool other = has_role(w, file == OP_FILE_ID ? ARG_PATH : ARG_PATH2) ||
+		     (fd == OP_FD2 && w->def->ret == RET_FD);
 	int64_t file_id = other ? -1 : call_value(w, file, -1);
 
 	if (call_has(w, fd))
@@ -96,7 +98,8 @@ static void put_position(struct call_writer *w, unsigned int column)
 static void put_raw(struct call_writer *w, unsigned int column, enum arg_role role)
 {
 	uint64_t v = (uint64_t)call_value(w, column, 0);
-	bool pointer = role == ARG_PTR || role == ARG_STR || (role == ARG_HEX && w->def->sets & OP_SET_MEMORY);
+	bool pointer = role == ARG_PTR || role == ARG_STR ||
+		       (role == ARG_HEX && w->def->sets & OP_SET_MEMORY);
 
 	if (!call_has(w, column))
 		call_put(w, role == ARG_PTR || role == ARG_STR ? "..." : "?");
@@ -140,10 +143,12 @@ static void put_address_len(struct call_writer *w)
 		call_put(w, has_role(w, ARG_BUF) ? "0" : "...");
 }
 
-/* AT_EMPTY_PATH with a descriptor: the file is the descriptor's own (fstat of libc), and the path is "". */
+/* AT_EMPTY_PATH with a descriptor: the file is the descriptor's own (fstat of libc), and the path
+ * is "". */
 static bool is_empty_path(const struct call_writer *w)
 {
-	const struct dims_file *f = w->dims ? dims_file(w->dims, call_value(w, OP_FILE_ID, -1)) : NULL;
+	const struct dims_file *f =
+		w->dims ? dims_file(w->dims, call_value(w, OP_FILE_ID, -1)) : NULL;
 
 	return call_value(w, OP_FLAGS, 0) & 0x1000 && f && !f->argument.data && !f->name_only &&
 	       has_role(w, ARG_DIRFD) && call_value(w, OP_FD, AT_FDCWD) >= 0;
@@ -161,7 +166,8 @@ static void put_dirfd(struct call_writer *w, unsigned int i, bool second)
 	if (!second && is_empty_path(w))
 		call_put_fd(w, fd, call_value(w, OP_FILE_ID, -1));
 	else
-		call_put_dirfd(w, call_has(w, column), fd, call_value(w, two ? OP_FILE2_ID : OP_FILE_ID, -1));
+		call_put_dirfd(w, call_has(w, column), fd,
+			       call_value(w, two ? OP_FILE2_ID : OP_FILE_ID, -1));
 }
 
 static void put_raw_number(struct call_writer *w, unsigned int column, enum arg_role role)
@@ -201,8 +207,9 @@ static bool is_left_out(const struct call_writer *w, unsigned int i)
 
 	if (role == ARG_NONE)
 		return true;
-	if (w->style->brief && (role == ARG_BUF || role == ARG_PTR || role == ARG_IOV || role == ARG_IOVCNT ||
-		role == ARG_MSG || role == ARG_MMSG || role == ARG_ADDRLEN || role == ARG_ADDROUT))
+	if (w->style->brief &&
+	    (role == ARG_BUF || role == ARG_PTR || role == ARG_IOV || role == ARG_IOVCNT ||
+	     role == ARG_MSG || role == ARG_MMSG || role == ARG_ADDRLEN || role == ARG_ADDROUT))
 		return true;
 	if (role == ARG_MODE && has_role(w, ARG_FLAGS) && w->def->ret == RET_FD)
 		return !creates(w);
@@ -213,8 +220,9 @@ static bool is_left_out(const struct call_writer *w, unsigned int i)
 	if (is_call(w, "fcntl") && i == 2) {
 		int64_t command = call_value(w, OP_A1, -1) & UINT32_MAX;
 
-		return command == F_GETFD || command == F_GETFL || command == F_GETOWN || command == F_GETSIG ||
-		       command == F_GETLEASE || command == F_GETPIPE_SZ || command == F_GET_SEALS;
+		return command == F_GETFD || command == F_GETFL || command == F_GETOWN ||
+		       command == F_GETSIG || command == F_GETLEASE || command == F_GETPIPE_SZ ||
+		       command == F_GET_SEALS;
 	}
 	return false;
 }
@@ -252,7 +260,10 @@ static void put_socket_option(struct call_writer *w)
 		int64_t level;
 		enum word_set words;
 	} levels[] = {
-		{SOL_SOCKET, WORDS_SOCK_OPTION}, {6, WORDS_TCP_OPTION}, {0, WORDS_IP_OPTION}, {41, WORDS_IPV6_OPTION},
+		{SOL_SOCKET, WORDS_SOCK_OPTION},
+		{6, WORDS_TCP_OPTION},
+		{0, WORDS_IP_OPTION},
+		{41, WORDS_IPV6_OPTION},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
@@ -265,16 +276,19 @@ static void put_socket_option(struct call_writer *w)
 }
 
 /*
- * The argument vector of a program: the process has it from its latest exec, which was this one if it runs the
- * program that this one named.
+ * The argument vector of a program: the process has it from its latest exec, which was this one if
+ * it runs the program that this one named.
  */
 static void put_argv(struct call_writer *w)
 {
-	const struct dims_thread *t = w->dims ? dims_thread(w->dims, call_value(w, OP_THREAD_ID, -1)) : NULL;
+	const struct dims_thread *t =
+		w->dims ? dims_thread(w->dims, call_value(w, OP_THREAD_ID, -1)) : NULL;
 	const struct dims_process *p = t ? dims_process(w->dims, t->process_id) : NULL;
-	struct bytes name = w->dims ? dims_file_version_name(w->dims, call_value(w, OP_FILE_ID, -1)) : (struct bytes){0};
+	struct bytes name = w->dims ? dims_file_version_name(w->dims, call_value(w, OP_FILE_ID, -1))
+				    : (struct bytes){0};
 	struct bytes left = p ? p->argv : (struct bytes){0};
-	bool same = p && p->exe.len == name.len && name.len && !memcmp(p->exe.data, name.data, name.len);
+	bool same = p && p->exe.len == name.len && name.len &&
+		    !memcmp(p->exe.data, name.data, name.len);
 
 	if (!same || !left.len || call_value(w, OP_RET, -1) != 0) {
 		call_put(w, "[...]");
@@ -290,7 +304,9 @@ static void put_argv(struct call_writer *w)
 			break;
 		}
 		call_put(w, "%s\"", i ? ", " : "");
-		call_note(w, call_text_escape(w->to, (struct bytes){left.data, MIN(len, ARGUMENT_MAX)}, "\""));
+		call_note(w,
+			  call_text_escape(w->to, (struct bytes){left.data, MIN(len, ARGUMENT_MAX)},
+					   "\""));
 		call_put(w, len > ARGUMENT_MAX ? "\"..." : "\"");
 		left.data += MIN(len + 1, left.len);
 		left.len -= MIN(len + 1, left.len);
@@ -322,7 +338,8 @@ static bool put_special(struct call_writer *w, unsigned int i)
 		put_fcntl_argument(w);
 	else if ((is_call(w, "setsockopt") || is_call(w, "getsockopt")) && i == 2)
 		put_socket_option(w);
-	else if (w->def->args[i].role == ARG_PTR && i && w->def->args[i - 1].role == ARG_PATH && is_exec(w))
+	else if (w->def->args[i].role == ARG_PTR && i && w->def->args[i - 1].role == ARG_PATH &&
+		 is_exec(w))
 		put_argv(w);
 	else if ((is_call(w, "socket") || is_call(w, "socketpair")) && i == 2)
 		put_protocol(w, OP_A2);
@@ -408,7 +425,8 @@ static void put_argument(struct call_writer *w, unsigned int i)
 		break;
 	case ARG_MODE:
 		if (call_has(w, OP_A0 + i))
-			call_note(w, flags_print_mode(w->to, (uint64_t)call_value(w, OP_A0 + i, 0)));
+			call_note(w,
+				  flags_print_mode(w->to, (uint64_t)call_value(w, OP_A0 + i, 0)));
 		else
 			call_put(w, "?");
 		break;
@@ -461,7 +479,8 @@ static void put_undecoded(struct call_writer *w)
 	for (unsigned int i = 0; i < OP_ARGS; i++) {
 		if (!call_has(w, OP_A0 + i))
 			continue;
-		call_put(w, "%s%#llx", any ? ", " : "", (unsigned long long)call_value(w, OP_A0 + i, 0));
+		call_put(w, "%s%#llx", any ? ", " : "",
+			 (unsigned long long)call_value(w, OP_A0 + i, 0));
 		any = true;
 	}
 }
@@ -491,14 +510,18 @@ static void put_call(struct call_writer *w)
 	call_put(w, ")");
 }
 
-static struct call_writer writer(struct buf *to, const struct batch *op, size_t row, const struct dims *dims,
-				 const struct call_text_style *style)
+static struct call_writer writer(struct buf *to, const struct batch *op, size_t row,
+				 const struct dims *dims, const struct call_text_style *style)
 {
 	int64_t code = batch_get(op, OP_OP, row, -1);
 
 	assert(op->table == TABLE_OP && row < op->rows);
 	return (struct call_writer){
-		.to = to, .op = op, .row = row, .dims = dims, .style = style ? style : &plain_style,
+		.to = to,
+		.op = op,
+		.row = row,
+		.dims = dims,
+		.style = style ? style : &plain_style,
 		.def = code >= 0 && code < OP_CODE_MAX ? op_def((uint32_t)code) : NULL,
 	};
 }

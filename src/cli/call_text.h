@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * call_text.h: one row of op as one line of text in strace's spelling, with names from the dimension tables.
+ * call_text.h: one row of op as one line of text in strace's spelling, with names from the
+ * dimension tables.
  *
  *   openat(AT_FDCWD</tmp>, "x", O_RDONLY|O_CLOEXEC) = 3</tmp/x>
  *   pread64(3</tmp/x>, ..., 4096, 8192) = 4096
  *   read(5<pipe:[4711]>, ..., 64) = ? ERESTARTSYS (To be restarted if SA_RESTART is set)
  *
- * What a trace does not hold (content of buffers and structures) is "...". Names that programs chose are escaped:
- * nothing in them reaches a terminal as a control sequence.
+ * What a trace does not hold (content of buffers and structures) is "...". Names that programs
+ * chose are escaped: nothing in them reaches a terminal as a control sequence.
  */
 #pragma once
 
@@ -16,9 +17,11 @@
 #include "batch/dims.h"
 
 struct call_text_style {
-	bool brief;            /* leaves buffers and structures out, sizes as "1,812 B" */
-	unsigned int path_max; /* names of descriptors get at most so many columns, cut in the middle; 0: whole */
-	unsigned int align;    /* the result begins at least at this column of the call's text; 0: right behind it */
+	bool brief;	       /* leaves buffers and structures out, sizes as "1,812 B" */
+	unsigned int path_max; /* names of descriptors get at most so many columns, cut in the
+				  middle; 0: whole */
+	unsigned int align;    /* the result begins at least at this column of the call's text; 0:
+				  right behind it */
 };
 
 /* "name(arguments) = result". 0 or -ENOMEM. */
@@ -31,7 +34,8 @@ int call_text_entry(struct buf *to, const struct batch *op, size_t row, const st
 int call_text_result(struct buf *to, const struct batch *op, size_t row, const struct dims *dims,
 		     const struct call_text_style *style);
 /*
- * Text as strace writes it in a string: \n, \t, octal for control bytes, invalid UTF-8 and characters that turn the
- * text round or are invisible; also for those of `also` ("<>" in descriptors, "\"" in quotes).
+ * Text as strace writes it in a string: \n, \t, octal for control bytes, invalid UTF-8 and
+ * characters that turn the text round or are invisible; also for those of `also` ("<>" in
+ * descriptors, "\"" in quotes).
  */
 int call_text_escape(struct buf *to, struct bytes text, const char *also);

@@ -20,7 +20,8 @@ static bool cgroup_chosen(const struct select *s, const struct dims *d, int64_t 
 		size_t len = strlen(s->cgroups[i]);
 
 		if (c->path.len >= len && !memcmp(c->path.data, s->cgroups[i], len) &&
-		    (c->path.len == len || c->path.data[len] == '/' || (len && s->cgroups[i][len - 1] == '/')))
+		    (c->path.len == len || c->path.data[len] == '/' ||
+		     (len && s->cgroups[i][len - 1] == '/')))
 			return true;
 	}
 	return !s->cgroup_count;
@@ -40,9 +41,11 @@ static bool thread_chosen(const struct select *s, const struct dims *d, const st
 	const struct dims_process *p = dims_process(d, t->process_id);
 	bool user = !s->uid_count;
 
-	if (s->pid_count && (!p || (!in_list(s->pids, s->pid_count, p->pid) && !in_list(s->pids, s->pid_count, p->pid_ns))))
+	if (s->pid_count && (!p || (!in_list(s->pids, s->pid_count, p->pid) &&
+				    !in_list(s->pids, s->pid_count, p->pid_ns))))
 		return false;
-	if (s->tid_count && !in_list(s->tids, s->tid_count, t->tid) && !in_list(s->tids, s->tid_count, t->tid_ns))
+	if (s->tid_count && !in_list(s->tids, s->tid_count, t->tid) &&
+	    !in_list(s->tids, s->tid_count, t->tid_ns))
 		return false;
 	for (size_t i = 0; i < s->uid_count; i++)
 		user |= s->uids[i] == t->uid;
@@ -56,12 +59,14 @@ static bool file_chosen(const struct select *s, const struct dims *d, int64_t id
 
 	if (!f)
 		return false;
-	/* either view of the name, else what is shown for it (sockets, pipes, names of failed calls) */
+	/* either view of the name, else what is shown for it (sockets, pipes, names of failed
+	 * calls) */
 	names[0] = f->path;
 	names[1] = f->hostpath;
 	names[2] = dims_file_version_name(d, id);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (names[i].data && select_path_match(s, (const char *)names[i].data, names[i].len))
+		if (names[i].data &&
+		    select_path_match(s, (const char *)names[i].data, names[i].len))
 			return true;
 	}
 	return false;

@@ -20,17 +20,21 @@ static int check(const struct trace_opts *o)
 {
 	if (reads_stored(o)) {
 		if (o->rec.everything)
-			return fail_usage("trace: -a records the whole host, -i reads a trace: use one of them");
+			return fail_usage("trace: -a records the whole host, -i reads a trace: use "
+					  "one of them");
 		if (o->rec.user)
-			return fail_usage("trace: -u is for a command, and -i reads a trace; to choose by user use --uid %s",
-				o->rec.user);
+			return fail_usage("trace: -u is for a command, and -i reads a trace; to "
+					  "choose by user use --uid %s",
+					  o->rec.user);
 		if (o->lossless || o->duration_ns || o->ring_bytes)
-			return fail_usage("trace: --lossless, --duration and --ring are for recording, and -i reads a trace");
+			return fail_usage("trace: --lossless, --duration and --ring are for "
+					  "recording, and -i reads a trace");
 	} else if (o->from || o->to) {
 		return fail_usage("trace: --from and --to choose within a trace: name one with -i");
 	}
 	if (o->relative && o->rel)
-		return fail_usage("trace: -r counts from the line before, --rel from the start: use one of them");
+		return fail_usage("trace: -r counts from the line before, --rel from the start: "
+				  "use one of them");
 	return 0;
 }
 
@@ -41,7 +45,8 @@ static int run(const struct trace_opts *o, int argc, char **argv, FILE *file)
 	int r = trace_out_open(&out, o, file);
 
 	if (r == 0)
-		r = reads_stored(o) ? trace_stored(o, argc, argv, &out, &err) : trace_live(o, argc, argv, &out, &err);
+		r = reads_stored(o) ? trace_stored(o, argc, argv, &out, &err)
+				    : trace_live(o, argc, argv, &out, &err);
 	if (r < 0 && file == stdout && ferror(stdout))
 		return 1; /* main() says so */
 	if (r < 0 && !err.code)
@@ -82,29 +87,42 @@ static int trace_main(const void *opts, int argc, char **argv)
 }
 
 static const struct option trace_options[] = {
-	{'i', "input", OPTION_LIST, "TRACE", "print this trace, or every trace in this folder, instead of recording",
+	{'i', "input", OPTION_LIST, "TRACE",
+	 "print this trace, or every trace in this folder, instead of recording",
 	 offsetof(struct trace_opts, inputs)},
 	RECORD_FLAGS(struct trace_opts, rec),
-	{'o', "output", OPTION_STRING, "FILE", "print into this file", offsetof(struct trace_opts, output)},
-	{'c', "summary", OPTION_FLAG, NULL, "count calls, errors and time of each call instead of printing lines",
+	{'o', "output", OPTION_STRING, "FILE", "print into this file",
+	 offsetof(struct trace_opts, output)},
+	{'c', "summary", OPTION_FLAG, NULL,
+	 "count calls, errors and time of each call instead of printing lines",
 	 offsetof(struct trace_opts, summary)},
-	{'r', NULL, OPTION_FLAG, NULL, "times as seconds since the line before", offsetof(struct trace_opts, relative)},
-	{0, "rel", OPTION_FLAG, NULL, "times as seconds since the start", offsetof(struct trace_opts, rel)},
-	{0, "utc", OPTION_FLAG, NULL, "times in UTC instead of local time", offsetof(struct trace_opts, utc)},
-	{0, "from", OPTION_STRING, "TIME", "with -i, from this time: +1.5s after the start, -2s before the end, 09:55:03.5",
+	{'r', NULL, OPTION_FLAG, NULL, "times as seconds since the line before",
+	 offsetof(struct trace_opts, relative)},
+	{0, "rel", OPTION_FLAG, NULL, "times as seconds since the start",
+	 offsetof(struct trace_opts, rel)},
+	{0, "utc", OPTION_FLAG, NULL, "times in UTC instead of local time",
+	 offsetof(struct trace_opts, utc)},
+	{0, "from", OPTION_STRING, "TIME",
+	 "with -i, from this time: +1.5s after the start, -2s before the end, 09:55:03.5",
 	 offsetof(struct trace_opts, from)},
-	{0, "to", OPTION_STRING, "TIME", "with -i, up to this time, written likewise", offsetof(struct trace_opts, to)},
-	{0, "duration", OPTION_DURATION, "TIME", "stop after this time: 10s, 5m", offsetof(struct trace_opts, duration_ns)},
-	{0, "lossless", OPTION_FLAG, NULL, "lose nothing: slow the program down where it is faster than the lines",
+	{0, "to", OPTION_STRING, "TIME", "with -i, up to this time, written likewise",
+	 offsetof(struct trace_opts, to)},
+	{0, "duration", OPTION_DURATION, "TIME", "stop after this time: 10s, 5m",
+	 offsetof(struct trace_opts, duration_ns)},
+	{0, "lossless", OPTION_FLAG, NULL,
+	 "lose nothing: slow the program down where it is faster than the lines",
 	 offsetof(struct trace_opts, lossless)},
-	{0, "ring", OPTION_SIZE, "SIZE", "ring buffer per CPU: 16MiB, 64MiB", offsetof(struct trace_opts, ring_bytes)},
+	{0, "ring", OPTION_SIZE, "SIZE", "ring buffer per CPU: 16MiB, 64MiB",
+	 offsetof(struct trace_opts, ring_bytes)},
 	{0},
 };
 
 static const struct command_example trace_examples[] = {
 	{"weir trace -e %file -- ls /tmp", "the calls of ls that name a file"},
-	{"weir trace -p 4711 -e fdatasync --slower 1ms", "each fdatasync of a process that takes a millisecond or more"},
-	{"weir trace -i weir.trace --from -2s -Z", "the failed calls of the last two seconds of a trace"},
+	{"weir trace -p 4711 -e fdatasync --slower 1ms",
+	 "each fdatasync of a process that takes a millisecond or more"},
+	{"weir trace -i weir.trace --from -2s -Z",
+	 "the failed calls of the last two seconds of a trace"},
 	{0},
 };
 
@@ -112,14 +130,18 @@ const struct command command_trace = {
 	.name = "trace",
 	.summary = "print every call, live or of a stored trace, as strace does",
 	.usage = "[options] [--] CMD [ARG...] | -p PID | -a | -i TRACE",
-	.description =
-		"Prints a line per call when it has ended: when it began, its thread, the call in strace's spelling with "
-		"the names of descriptors, its result, how long it took. The content of buffers and structures is not "
-		"recorded and stands as '...'. A call that has not returned for a second is said ('... still in').\n\n"
-		"With a command lines go to standard error, else to standard output; -o names a file. strace's -f, -tt, -T "
-		"and -y are what weir does anyway; -ttt gives seconds since the epoch.\n\n"
-		"Exit status: the command's own (128 + n where signal n ended it); without a command 0. 1 where recording "
-		"or reading failed, 2 for wrong options.",
+	.description = "Prints a line per call when it has ended: when it began, its thread, the "
+		       "call in strace's spelling with "
+		       "the names of descriptors, its result, how long it took. The content of "
+		       "buffers and structures is not "
+		       "recorded and stands as '...'. A call that has not returned for a second is "
+		       "said ('... still in').\n\n"
+		       "With a command lines go to standard error, else to standard output; -o "
+		       "names a file. strace's -f, -tt, -T "
+		       "and -y are what weir does anyway; -ttt gives seconds since the epoch.\n\n"
+		       "Exit status: the command's own (128 + n where signal n ended it); without "
+		       "a command 0. 1 where recording "
+		       "or reading failed, 2 for wrong options.",
 	.options = trace_options,
 	.options_size = sizeof(struct trace_opts),
 	.examples = trace_examples,

@@ -13,8 +13,8 @@ struct trace_opts {
 	struct option_list inputs; /* -i */
 	const char *from, *to;
 	const char *output;
-	bool relative;  /* -r */
-	bool summary;   /* -c */
+	bool relative; /* -r */
+	bool summary;  /* -c */
 	bool utc, rel;
 	bool lossless;
 	int64_t duration_ns;
@@ -22,10 +22,10 @@ struct trace_opts {
 };
 
 enum trace_times {
-	TRACE_CLOCK,    /* 09:55:02.114000 */
-	TRACE_EPOCH,    /* 1795254902.114000, -ttt */
-	TRACE_DELTA,    /* seconds since the line before, -r */
-	TRACE_ORIGIN,   /* seconds since the start of the trace, --rel */
+	TRACE_CLOCK,  /* 09:55:02.114000 */
+	TRACE_EPOCH,  /* 1795254902.114000, -ttt */
+	TRACE_DELTA,  /* seconds since the line before, -r */
+	TRACE_ORIGIN, /* seconds since the start of the trace, --rel */
 };
 
 /* Where lines go, and how they look. */
@@ -34,8 +34,8 @@ struct trace_out {
 	enum trace_times times;
 	bool utc, colour;
 	int64_t origin, before; /* starts: of the trace, of the line before; INT64_MIN: none yet */
-	struct rollup *rollup;  /* -c: sums instead of lines; else NULL */
-	struct map ended;       /* processes whose end was said */
+	struct rollup *rollup;	/* -c: sums instead of lines; else NULL */
+	struct map ended;	/* processes whose end was said */
 	struct buf line;
 };
 
@@ -52,19 +52,24 @@ int trace_process(struct trace_out *t, const struct batch *process, size_t row);
 /* The table of strace -c, of wall time. */
 int trace_summary(struct trace_out *t);
 
-/* Lines of a stored trace, ordered by the end of the calls. 0, -EINVAL for wrong usage, or another negative errno. */
-int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace_out *t, struct error *err);
+/* Lines of a stored trace, ordered by the end of the calls. 0, -EINVAL for wrong usage, or another
+ * negative errno. */
+int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace_out *t,
+		 struct error *err);
 /* Lines as they happen. The exit status, or negative. */
-int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_out *t, struct error *err);
+int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_out *t,
+	       struct error *err);
 
 /* Calls that have been running for a second or more, found by looking at /proc/TID/syscall. */
 struct trace_running;
 int trace_running_new(struct trace_running **ret) _must_check_;
 void trace_running_free(struct trace_running *r);
 DEFINE_CLEANUP(struct trace_running *, trace_running_free)
-/* A process whose threads, and whose children's, are looked at even if they have made no call yet. */
+/* A process whose threads, and whose children's, are looked at even if they have made no call yet.
+ */
 void trace_running_add(struct trace_running *r, int32_t pid);
 /* A call of the thread ended: what it is in now began later. */
 int trace_running_ended(struct trace_running *r, const struct batch *op, size_t row);
 /* Looks at the threads (at most every 150 ms) and prints what is due. */
-int trace_running_look(struct trace_running *r, const struct dims *dims, const struct select *s, struct trace_out *t);
+int trace_running_look(struct trace_running *r, const struct dims *dims, const struct select *s,
+		       struct trace_out *t);

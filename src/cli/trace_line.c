@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_line.c: the lines of `weir trace`: time, thread, call, duration; ends of processes; the table of -c. */
+/* trace_line.c: the lines of `weir trace`: time, thread, call, duration; ends of processes; the
+ * table of -c. */
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -17,7 +18,8 @@
 
 int trace_out_open(struct trace_out *t, const struct trace_opts *o, FILE *file)
 {
-	*t = (struct trace_out){.file = file, .utc = o->utc, .origin = INT64_MIN, .before = INT64_MIN};
+	*t = (struct trace_out){
+		.file = file, .utc = o->utc, .origin = INT64_MIN, .before = INT64_MIN};
 	t->colour = !o->output && isatty(fileno(file)) && *text_style(TEXT_RED);
 	for (size_t i = 0; i < o->rec.sel.tids.count; i++) {
 		if (!strcmp(o->rec.sel.tids.items[i], "tt"))
@@ -46,7 +48,8 @@ static const char *style(const struct trace_out *t, enum text_style s)
 
 static int put_seconds(struct buf *b, int64_t ns)
 {
-	return buf_printf(b, "%6lld.%06lld ", (long long)(ns / NSEC_PER_SEC), (long long)(ns % NSEC_PER_SEC / NSEC_PER_USEC));
+	return buf_printf(b, "%6lld.%06lld ", (long long)(ns / NSEC_PER_SEC),
+			  (long long)(ns % NSEC_PER_SEC / NSEC_PER_USEC));
 }
 
 static int put_time(struct trace_out *t, int64_t start)
@@ -59,7 +62,8 @@ static int put_time(struct trace_out *t, int64_t start)
 	if (start == INT64_MIN)
 		return buf_printf(&t->line, t->times == TRACE_CLOCK ? "%15s " : "%13s ", "?");
 	if (t->times == TRACE_EPOCH)
-		return buf_printf(&t->line, "%lld.%06lld ", (long long)seconds, (long long)(start % NSEC_PER_SEC / NSEC_PER_USEC));
+		return buf_printf(&t->line, "%lld.%06lld ", (long long)seconds,
+				  (long long)(start % NSEC_PER_SEC / NSEC_PER_USEC));
 	if (t->times == TRACE_DELTA || t->times == TRACE_ORIGIN) {
 		int64_t from = t->times == TRACE_DELTA ? t->before : t->origin;
 
@@ -69,7 +73,8 @@ static int put_time(struct trace_out *t, int64_t start)
 	}
 	(t->utc ? gmtime_r : localtime_r)(&seconds, &tm);
 	strftime(text, sizeof(text), "%H:%M:%S", &tm);
-	return buf_printf(&t->line, "%s.%06lld ", text, (long long)(start % NSEC_PER_SEC / NSEC_PER_USEC));
+	return buf_printf(&t->line, "%s.%06lld ", text,
+			  (long long)(start % NSEC_PER_SEC / NSEC_PER_USEC));
 }
 
 /* strace -f --decode-pids=comm: [pid 4711<name>] */
@@ -93,10 +98,13 @@ static int put_line(struct trace_out *t, int r)
 
 /* ---- lines ---- */
 
-static int put_result(struct trace_out *t, const struct batch *op, size_t row, const struct dims *dims)
+static int put_result(struct trace_out *t, const struct batch *op, size_t row,
+		      const struct dims *dims)
 {
 	int64_t ret = batch_get(op, OP_RET, row, INT64_MIN);
-	enum text_style s = ret == INT64_MIN ? TEXT_YELLOW : ret < 0 && ret >= -4095 ? TEXT_RED : TEXT_PLAIN;
+	enum text_style s = ret == INT64_MIN	      ? TEXT_YELLOW
+			    : ret < 0 && ret >= -4095 ? TEXT_RED
+						      : TEXT_PLAIN;
 	int r = buf_printf(&t->line, " = %s", s == TEXT_PLAIN ? "" : style(t, s));
 
 	if (r == 0)
@@ -114,7 +122,8 @@ int trace_call(struct trace_out *t, const struct batch *op, size_t row, const st
 	buf_clear(&t->line);
 	r = put_time(t, batch_get(op, OP_START, row, INT64_MIN));
 	if (r == 0)
-		r = put_thread(t, tid, thread ? thread->comm : (struct bytes){(const uint8_t *)"?", 1});
+		r = put_thread(t, tid,
+			       thread ? thread->comm : (struct bytes){(const uint8_t *)"?", 1});
 	at = t->line.len;
 	if (r == 0)
 		r = call_text_entry(&t->line, op, row, dims, NULL);
@@ -124,7 +133,7 @@ int trace_call(struct trace_out *t, const struct batch *op, size_t row, const st
 		r = put_result(t, op, row, dims);
 	if (r == 0 && dur >= 0)
 		r = buf_printf(&t->line, " <%lld.%06lld>", (long long)(dur / NSEC_PER_SEC),
-			(long long)(dur % NSEC_PER_SEC / NSEC_PER_USEC));
+			       (long long)(dur % NSEC_PER_SEC / NSEC_PER_USEC));
 	return put_line(t, r);
 }
 
@@ -141,7 +150,8 @@ int trace_still(struct trace_out *t, int64_t tid, struct bytes comm, struct byte
 	if (r == 0)
 		r = buf_append(&t->line, call.data, call.len);
 	if (r == 0)
-		r = buf_printf(&t->line, " %.1f s%s", (double)ns / NSEC_PER_SEC, style(t, TEXT_PLAIN));
+		r = buf_printf(&t->line, " %.1f s%s", (double)ns / NSEC_PER_SEC,
+			       style(t, TEXT_PLAIN));
 	return put_line(t, r);
 }
 
@@ -152,15 +162,18 @@ int trace_loss(struct trace_out *t, const struct batch *loss, size_t row)
 	int r;
 
 	buf_clear(&t->line);
-	r = buf_printf(&t->line, "%s--- missing: %s%s%s ---%s", style(t, TEXT_RED), cause ? cause : "?", events < 0 ? "" : " ",
-		events < 0 ? "" : format_count((uint64_t)events).s, style(t, TEXT_PLAIN));
+	r = buf_printf(&t->line, "%s--- missing: %s%s%s ---%s", style(t, TEXT_RED),
+		       cause ? cause : "?", events < 0 ? "" : " ",
+		       events < 0 ? "" : format_count((uint64_t)events).s, style(t, TEXT_PLAIN));
 	return put_line(t, r);
 }
 
 int trace_process(struct trace_out *t, const struct batch *process, size_t row)
 {
-	int64_t id = batch_get(process, PROCESS_ID, row, -1), status = batch_get(process, PROCESS_STATUS, row, -1);
-	int64_t pid = batch_get(process, PROCESS_PID, row, -1), stopped = batch_get(process, PROCESS_STOPPED, row, INT64_MIN);
+	int64_t id = batch_get(process, PROCESS_ID, row, -1),
+		status = batch_get(process, PROCESS_STATUS, row, -1);
+	int64_t pid = batch_get(process, PROCESS_PID, row, -1),
+		stopped = batch_get(process, PROCESS_STOPPED, row, INT64_MIN);
 	int r;
 
 	if (id < 0 || status < 0 || stopped == INT64_MIN || map_get(&t->ended, (uint64_t)id, NULL))
@@ -170,12 +183,13 @@ int trace_process(struct trace_out *t, const struct batch *process, size_t row)
 	if (r == 0)
 		r = put_time(t, stopped);
 	if (r == 0)
-		r = buf_printf(&t->line, "%s[pid %5lld]%s ", style(t, TEXT_DIM), (long long)pid, style(t, TEXT_PLAIN));
+		r = buf_printf(&t->line, "%s[pid %5lld]%s ", style(t, TEXT_DIM), (long long)pid,
+			       style(t, TEXT_PLAIN));
 	if (r == 0 && WIFSIGNALED((int)status)) {
 		const char *word = flags_word(WORDS_SIGNAL, (uint64_t)WTERMSIG((int)status));
 
 		r = buf_printf(&t->line, "+++ killed by %s%s +++", word ? word : "?",
-			WCOREDUMP((int)status) ? " (core dumped)" : "");
+			       WCOREDUMP((int)status) ? " (core dumped)" : "");
 	} else if (r == 0) {
 		r = buf_printf(&t->line, "+++ exited with %d +++", WEXITSTATUS((int)status));
 	}
@@ -186,25 +200,31 @@ int trace_process(struct trace_out *t, const struct batch *process, size_t row)
 
 static int by_time(const void *a, const void *b)
 {
-	const struct rollup_row *x = *(const struct rollup_row *const *)a, *y = *(const struct rollup_row *const *)b;
+	const struct rollup_row *x = *(const struct rollup_row *const *)a,
+				*y = *(const struct rollup_row *const *)b;
 
-	return x->time_ns == y->time_ns ? (x->op > y->op) - (x->op < y->op) : x->time_ns < y->time_ns ? 1 : -1;
+	return x->time_ns == y->time_ns	 ? (x->op > y->op) - (x->op < y->op)
+	       : x->time_ns < y->time_ns ? 1
+					 : -1;
 }
 
-static void summary_row(FILE *f, double percent, uint64_t time_ns, uint64_t calls, uint64_t errors, const char *name)
+static void summary_row(FILE *f, double percent, uint64_t time_ns, uint64_t calls, uint64_t errors,
+			const char *name)
 {
 	char text[24] = "";
 
 	if (errors)
 		snprintf(text, sizeof(text), "%llu", (unsigned long long)errors);
 	fprintf(f, "%6.2f %11.6f %11llu %9llu %9s %s\n", percent, (double)time_ns / NSEC_PER_SEC,
-		(unsigned long long)(calls ? time_ns / calls / NSEC_PER_USEC : 0), (unsigned long long)calls, text, name);
+		(unsigned long long)(calls ? time_ns / calls / NSEC_PER_USEC : 0),
+		(unsigned long long)calls, text, name);
 }
 
 int trace_summary(struct trace_out *t)
 {
 	size_t count = rollup_count(t->rollup);
-	_cleanup_free_ const struct rollup_row **rows = calloc(count + 1, sizeof(const struct rollup_row *));
+	_cleanup_free_ const struct rollup_row **rows =
+		calloc(count + 1, sizeof(const struct rollup_row *));
 	uint64_t time_ns = 0, calls = 0, errors = 0;
 	char name[32];
 
@@ -218,13 +238,16 @@ int trace_summary(struct trace_out *t)
 	}
 	qsort(rows, count, sizeof(const struct rollup_row *), by_time);
 	fprintf(t->file, "%% time     seconds  usecs/call     calls    errors syscall\n"
-		"------ ----------- ----------- --------- --------- ----------------\n");
+			 "------ ----------- ----------- --------- --------- ----------------\n");
 	for (size_t i = 0; i < count; i++)
-		summary_row(t->file, time_ns ? 100.0 * (double)rows[i]->time_ns / (double)time_ns : 0, rows[i]->time_ns,
-			rows[i]->calls, rows[i]->errors, rows[i]->op < 0 ? "?" : op_name((uint32_t)rows[i]->op, name));
+		summary_row(t->file,
+			    time_ns ? 100.0 * (double)rows[i]->time_ns / (double)time_ns : 0,
+			    rows[i]->time_ns, rows[i]->calls, rows[i]->errors,
+			    rows[i]->op < 0 ? "?" : op_name((uint32_t)rows[i]->op, name));
 	fprintf(t->file, "------ ----------- ----------- --------- --------- ----------------\n");
 	summary_row(t->file, time_ns ? 100 : 0, time_ns, calls, errors, "total");
 	if (rollup_running(t->rollup))
-		fprintf(t->file, "still running: %llu\n", (unsigned long long)rollup_running(t->rollup));
+		fprintf(t->file, "still running: %llu\n",
+			(unsigned long long)rollup_running(t->rollup));
 	return ferror(t->file) ? -EIO : 0;
 }

@@ -14,7 +14,8 @@ struct session {
 };
 
 /* Rows of one table, each through one function. */
-static int each_row(struct session *s, const struct batch *b, int (*print)(struct trace_out *, const struct batch *, size_t))
+static int each_row(struct session *s, const struct batch *b,
+		    int (*print)(struct trace_out *, const struct batch *, size_t))
 {
 	int r = 0;
 
@@ -59,18 +60,24 @@ static int tick(void *arg, const struct record_totals *totals)
 {
 	struct session *s = arg;
 
-	s->failed = trace_running_look(s->running, enrich_dims(s->live->enrich), &s->live->select, s->out);
+	s->failed = trace_running_look(s->running, enrich_dims(s->live->enrich), &s->live->select,
+				       s->out);
 	if (s->failed == 0 && fflush(s->out->file))
 		s->failed = -errno;
 	return s->failed;
 }
 
-int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_out *t, struct error *err)
+int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_out *t,
+	       struct error *err)
 {
 	_cleanup_(live_close) struct live live = {0};
 	_cleanup_(trace_running_freep) struct trace_running *running = NULL;
-	const struct live_options lo = {.rec = &o->rec, .argc = argc, .argv = argv, .usage = "weir trace",
-					.lossless = o->lossless, .ring_bytes = o->ring_bytes};
+	const struct live_options lo = {.rec = &o->rec,
+					.argc = argc,
+					.argv = argv,
+					.usage = "weir trace",
+					.lossless = o->lossless,
+					.ring_bytes = o->ring_bytes};
 	struct session s = {.out = t, .live = &live};
 	const struct record_sink sink = {take, &s};
 	struct record_totals totals = {0};

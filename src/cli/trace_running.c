@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace_running.c: calls that do not return. The kernel source gives a call when it ends, so a thread that hangs is
- * looked at through /proc/TID/syscall; a call that stays the same for a second, with no other ended meanwhile, is
- * said: after 1 s, 10 s, 100 s, ... What is said is how long it has been seen to last, at most what is true.
+ * trace_running.c: calls that do not return. The kernel source gives a call when it ends, so a
+ * thread that hangs is looked at through /proc/TID/syscall; a call that stays the same for a
+ * second, with no other ended meanwhile, is said: after 1 s, 10 s, 100 s, ... What is said is how
+ * long it has been seen to last, at most what is true.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,26 +17,26 @@
 #include "cli/trace.h"
 #include "schema/ops.h"
 
-#define LOOK_NS (150 * NSEC_PER_MSEC) /* each tick of the session */
-#define FIRST_NS NSEC_PER_SEC
-#define TREE_NS NSEC_PER_SEC     /* how often children of the chosen processes are looked for */
+#define LOOK_NS	       (150 * NSEC_PER_MSEC) /* each tick of the session */
+#define FIRST_NS       NSEC_PER_SEC
+#define TREE_NS	       NSEC_PER_SEC /* how often children of the chosen processes are looked for */
 #define TREE_DEPTH_MAX 32
-#define THREADS_MAX 4096 /* looked at each time; with more, the newest are left out */
+#define THREADS_MAX    4096 /* looked at each time; with more, the newest are left out */
 
 struct watched {
-	int64_t tid, thread_id; /* its latest version */
-	uint64_t ended;         /* calls that ended so far */
-	uint64_t seen_ended;    /* and when it was first seen in this one */
+	int64_t tid, thread_id;	    /* its latest version */
+	uint64_t ended;		    /* calls that ended so far */
+	uint64_t seen_ended;	    /* and when it was first seen in this one */
 	uint64_t call[OP_ARGS + 2]; /* number, arguments, stack pointer */
-	int64_t since;          /* monotonic; 0: not seen in a call */
-	int64_t next_ns;        /* how long it must have lasted to be said again */
+	int64_t since;		    /* monotonic; 0: not seen in a call */
+	int64_t next_ns;	    /* how long it must have lasted to be said again */
 };
 
 struct trace_running {
 	struct map by_tid; /* tid -> index */
 	struct watched *threads;
 	size_t count, cap;
-	size_t rows;       /* thread rows of the dims that were seen */
+	size_t rows; /* thread rows of the dims that were seen */
 	int64_t next, next_tree;
 	int32_t roots[SELECT_LIST_MAX + 1]; /* the chosen processes */
 	size_t root_count;
@@ -65,7 +66,8 @@ static struct watched *watch(struct trace_running *r, int64_t tid)
 		return NULL;
 	if (map_get(&r->by_tid, (uint64_t)tid, &i))
 		return &r->threads[i];
-	if (r->count >= THREADS_MAX || grow((void **)&r->threads, &r->cap, r->count + 1, sizeof(*r->threads)) < 0 ||
+	if (r->count >= THREADS_MAX ||
+	    grow((void **)&r->threads, &r->cap, r->count + 1, sizeof(*r->threads)) < 0 ||
 	    map_set(&r->by_tid, (uint64_t)tid, r->count) < 0)
 		return NULL;
 	r->threads[r->count] = (struct watched){.tid = tid, .thread_id = -1};
@@ -94,12 +96,13 @@ static void forget(struct trace_running *r, size_t i)
 	map_del(&r->by_tid, (uint64_t)r->threads[i].tid);
 	r->threads[i] = r->threads[--r->count];
 	if (i < r->count)
-		(void)!map_set(&r->by_tid, (uint64_t)r->threads[i].tid, i); /* the key is there: no memory is needed */
+		(void)!map_set(&r->by_tid, (uint64_t)r->threads[i].tid,
+			       i); /* the key is there: no memory is needed */
 }
 
 /*
- * Watches every thread of a process and of its children: a thread that hangs in its first selected call has not been
- * heard of otherwise.
+ * Watches every thread of a process and of its children: a thread that hangs in its first selected
+ * call has not been heard of otherwise.
  */
 static void watch_tree(struct trace_running *r, int32_t pid, unsigned int depth_left)
 {
@@ -131,8 +134,8 @@ static void watch_tree(struct trace_running *r, int32_t pid, unsigned int depth_
 /* ---- what a thread is in ---- */
 
 /*
- * "202 0x7f.. 0x80 0x0 0x0 0x0 0xffffffff 0x7ffe.. 0x7f..": false where it runs, sleeps outside a call or is gone;
- * *ret_gone tells the last.
+ * "202 0x7f.. 0x80 0x0 0x0 0x0 0xffffffff 0x7ffe.. 0x7f..": false where it runs, sleeps outside a
+ * call or is gone; *ret_gone tells the last.
  */
 static bool read_call(int64_t tid, uint64_t call[OP_ARGS + 2], bool *ret_gone)
 {
@@ -180,7 +183,8 @@ static int add_fd_name(struct batch *files, int64_t tid, int64_t fd, int64_t *re
 static int add_path(struct batch *files, int64_t tid, uint64_t address, int64_t *ret_id)
 {
 	char text[4096];
-	struct iovec to = {text, sizeof(text)}, from = {(void *)(uintptr_t)address, sizeof(text)}; /* NOLINT: theirs */
+	struct iovec to = {text, sizeof(text)},
+		     from = {(void *)(uintptr_t)address, sizeof(text)}; /* NOLINT: theirs */
 	ssize_t n, row;
 	int r;
 
@@ -200,8 +204,8 @@ static int add_path(struct batch *files, int64_t tid, uint64_t address, int64_t 
 }
 
 /* One argument into the columns where a recorded call has it. */
-static int set_argument(struct batch *op, struct batch *files, int64_t tid, const struct op_arg *arg, unsigned int i,
-			uint64_t value)
+static int set_argument(struct batch *op, struct batch *files, int64_t tid,
+			const struct op_arg *arg, unsigned int i, uint64_t value)
 {
 	int64_t id = -1, fd = (int32_t)value;
 	unsigned int file = OP_FILE_ID;
@@ -301,11 +305,12 @@ static struct bytes comm_of(int64_t tid, const struct dims_thread *thread, char 
 	n = fd < 0 ? 0 : read(fd, buf, 32);
 	if (n > 0 && buf[n - 1] == '\n')
 		n--;
-	return n > 0 ? (struct bytes){(const uint8_t *)buf, (size_t)n} : (struct bytes){(const uint8_t *)"?", 1};
+	return n > 0 ? (struct bytes){(const uint8_t *)buf, (size_t)n}
+		     : (struct bytes){(const uint8_t *)"?", 1};
 }
 
-static int look_at(struct watched *w, const struct dims *dims, const struct select *s, int64_t now, struct trace_out *t,
-		   bool *ret_gone)
+static int look_at(struct watched *w, const struct dims *dims, const struct select *s, int64_t now,
+		   struct trace_out *t, bool *ret_gone)
 {
 	const struct dims_thread *thread = dims_thread(dims, w->thread_id);
 	uint64_t call[OP_ARGS + 2];
@@ -331,14 +336,17 @@ static int look_at(struct watched *w, const struct dims *dims, const struct sele
 	w->next_ns *= 10;
 	def = op_def(op_code_of_native((uint32_t)call[0]));
 	/* of a whole host, what waits for work is no news */
-	if (!select_op(s, op_code_of_native((uint32_t)call[0])) || (s->everything && def && def->class == CLASS_WAIT))
+	if (!select_op(s, op_code_of_native((uint32_t)call[0])) ||
+	    (s->everything && def && def->class == CLASS_WAIT))
 		return 0;
 	r = call_of(call, w->tid, &text);
-	return r < 0 ? r : trace_still(t, w->tid, comm_of(w->tid, thread, comm), (struct bytes){text.data, text.len},
-				       now - w->since);
+	return r < 0 ? r
+		     : trace_still(t, w->tid, comm_of(w->tid, thread, comm),
+				   (struct bytes){text.data, text.len}, now - w->since);
 }
 
-int trace_running_look(struct trace_running *r, const struct dims *dims, const struct select *s, struct trace_out *t)
+int trace_running_look(struct trace_running *r, const struct dims *dims, const struct select *s,
+		       struct trace_out *t)
 {
 	int64_t now = clock_monotonic_ns();
 	int e = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace_stored.c: a stored trace line by line. Blocks of one trace are ordered by the end of their calls, but long
- * calls have blocks of their own: each trace is two streams, and the lines are the merge of all of them.
+ * trace_stored.c: a stored trace line by line. Blocks of one trace are ordered by the end of their
+ * calls, but long calls have blocks of their own: each trace is two streams, and the lines are the
+ * merge of all of them.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,11 +14,11 @@
 struct stream {
 	uint32_t trace;
 	bool long_calls;
-	size_t block;  /* the next to look at */
+	size_t block; /* the next to look at */
 	struct store_cursor *cursor;
 	const struct batch *batch; /* NULL: at its end */
 	size_t row;
-	int64_t end;   /* of the row */
+	int64_t end; /* of the row */
 };
 
 struct merge {
@@ -62,7 +63,8 @@ static int stream_advance(const struct merge *m, struct stream *s, struct error 
 		s->row = 0;
 		for (; s->block < blocks; s->block++) {
 			b = store_block(m->store, s->block);
-			if (b->table == TABLE_OP && b->trace == s->trace && b->long_calls == s->long_calls && !b->damaged)
+			if (b->table == TABLE_OP && b->trace == s->trace &&
+			    b->long_calls == s->long_calls && !b->damaged)
 				break;
 		}
 		if (s->block == blocks)
@@ -88,7 +90,8 @@ static int merge_open(struct merge *m, struct error *err)
 		struct stream *s = &m->streams[m->count];
 		int r;
 
-		*s = (struct stream){.trace = (uint32_t)(i / 2), .long_calls = i % 2, .end = INT64_MIN};
+		*s = (struct stream){
+			.trace = (uint32_t)(i / 2), .long_calls = i % 2, .end = INT64_MIN};
 		r = store_cursor_new(&s->cursor, m->store);
 		if (r < 0)
 			return error_errno(err, r, "reading the trace");
@@ -124,7 +127,8 @@ static int merge_run(struct merge *m, struct trace_out *t, struct error *err)
 	}
 }
 
-static int sum_up(const struct store *store, const struct scan_filter *filter, struct trace_out *t, struct error *err)
+static int sum_up(const struct store *store, const struct scan_filter *filter, struct trace_out *t,
+		  struct error *err)
 {
 	const struct scan_options opt = {.keys = ROLLUP_OP, .filter = filter};
 	_cleanup_scan_result_ struct scan_result result = {0};
@@ -142,13 +146,18 @@ static void say_damage(const struct store *store)
 
 	store_damage(store, &d);
 	if (d.blocks)
-		fprintf(stderr, "weir: %s damaged blocks were left out (%s calls or more): %s\n", format_count(d.blocks).s,
-			format_count(d.rows).s, d.first);
+		fprintf(stderr, "weir: %s damaged blocks were left out (%s calls or more): %s\n",
+			format_count(d.blocks).s, format_count(d.rows).s, d.first);
 }
 
-int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace_out *t, struct error *err)
+int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace_out *t,
+		 struct error *err)
 {
-	const struct read_flags read = {.sel = o->rec.sel, .inputs = o->inputs, .utc = o->utc, .from = o->from, .to = o->to};
+	const struct read_flags read = {.sel = o->rec.sel,
+					.inputs = o->inputs,
+					.utc = o->utc,
+					.from = o->from,
+					.to = o->to};
 	_cleanup_(store_freep) struct store *store = NULL;
 	_cleanup_(choice_free) struct choice choice = {0};
 	_cleanup_(select_free) struct select select = {0};
@@ -163,7 +172,8 @@ int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace
 		return -EIO; /* whatever is wrong with the trace, the usage is not */
 	store_range(store, &first, &last);
 	r = choice_make(&choice, &select, store_dims(store));
-	if (r == 0 && read_flags_range(&read, first, last, &choice.filter.from, &choice.filter.to, err) < 0)
+	if (r == 0 &&
+	    read_flags_range(&read, first, last, &choice.filter.from, &choice.filter.to, err) < 0)
 		return -EINVAL;
 	if (r < 0)
 		return r;

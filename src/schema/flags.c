@@ -25,7 +25,8 @@ static const char *code_word(enum word_set set, uint64_t code)
 {
 	const struct flag_set *s = flag_set(set);
 
-	return set == WORDS_FAMILY ? vocab_word("family", (int64_t)code) : find_word(s->codes, s->code_count, code);
+	return set == WORDS_FAMILY ? vocab_word("family", (int64_t)code)
+				   : find_word(s->codes, s->code_count, code);
 }
 
 const char *flags_word(enum word_set set, uint64_t value)
@@ -46,7 +47,8 @@ static const char *bar(const struct buf *to, size_t start)
 }
 
 /* The words of the bits; *ret_rest: the bits that have none. */
-static int print_bits(struct buf *to, size_t start, const struct flag_set *s, uint64_t bits, uint64_t *ret_rest)
+static int print_bits(struct buf *to, size_t start, const struct flag_set *s, uint64_t bits,
+		      uint64_t *ret_rest)
 {
 	for (size_t i = 0; i < s->bit_count && bits; i++) {
 		int r;
@@ -66,17 +68,20 @@ static int print_number(struct buf *to, const struct flag_set *s, size_t start, 
 {
 	bool alone = to->len == start;
 
-	return buf_printf(to, "%s%#llx%s%s%s", bar(to, start), (unsigned long long)value, alone && s->what ? " /* " : "",
-		alone && s->what ? s->what : "", alone && s->what ? " */" : "");
+	return buf_printf(to, "%s%#llx%s%s%s", bar(to, start), (unsigned long long)value,
+			  alone && s->what ? " /* " : "", alone && s->what ? s->what : "",
+			  alone && s->what ? " */" : "");
 }
 
 /* An ioctl without a name: direction, type, number and size are coded in it. */
 static int print_ioctl(struct buf *to, uint64_t cmd)
 {
-	static const char *const directions[] = {"_IOC_NONE", "_IOC_WRITE", "_IOC_READ", "_IOC_READ|_IOC_WRITE"};
+	static const char *const directions[] = {"_IOC_NONE", "_IOC_WRITE", "_IOC_READ",
+						 "_IOC_READ|_IOC_WRITE"};
 
-	return buf_printf(to, "_IOC(%s, %#x, %#x, %#x)", directions[cmd >> 30 & 3], (unsigned int)(cmd >> 8 & 0xff),
-		(unsigned int)(cmd & 0xff), (unsigned int)(cmd >> 16 & 0x3fff));
+	return buf_printf(to, "_IOC(%s, %#x, %#x, %#x)", directions[cmd >> 30 & 3],
+			  (unsigned int)(cmd >> 8 & 0xff), (unsigned int)(cmd & 0xff),
+			  (unsigned int)(cmd >> 16 & 0x3fff));
 }
 
 static int print_quota(struct buf *to, uint64_t cmd)
@@ -85,11 +90,13 @@ static int print_quota(struct buf *to, uint64_t cmd)
 	const char *word = code_word(WORDS_QUOTACTL, cmd >> 8 & 0xffffff);
 	unsigned int type = cmd & 0xff;
 	int r = word ? buf_printf(to, "QCMD(%s, ", word)
-		     : buf_printf(to, "QCMD(%#x /* Q_??? */, ", (unsigned int)(cmd >> 8 & 0xffffff));
+		     : buf_printf(to, "QCMD(%#x /* Q_??? */, ",
+				  (unsigned int)(cmd >> 8 & 0xffffff));
 
 	if (r < 0)
 		return r;
-	return type < ARRAY_SIZE(types) ? buf_printf(to, "%s)", types[type]) : buf_printf(to, "%#x)", type);
+	return type < ARRAY_SIZE(types) ? buf_printf(to, "%s)", types[type])
+					: buf_printf(to, "%#x)", type);
 }
 
 /* Values that are no set of words. True: *ret is the result. */
@@ -138,13 +145,15 @@ int flags_print(struct buf *to, enum word_set set, uint64_t value)
 	if (r == 0)
 		r = print_bits(to, start, s, bits, &bits);
 	if (r == 0 && s->shift && bits >> s->shift) {
-		r = buf_printf(to, "%s%llu<<MAP_HUGE_SHIFT", bar(to, start), (unsigned long long)(bits >> s->shift));
+		r = buf_printf(to, "%s%llu<<MAP_HUGE_SHIFT", bar(to, start),
+			       (unsigned long long)(bits >> s->shift));
 		bits &= (1ull << s->shift) - 1;
 	}
 	if (r == 0 && bits)
 		r = print_number(to, s, start, bits);
 	if (r == 0 && s->number)
-		r = buf_printf(to, s->octal ? "%s%#03llo" : "%s%llu", bar(to, start), (unsigned long long)(value & s->number));
+		r = buf_printf(to, s->octal ? "%s%#03llo" : "%s%llu", bar(to, start),
+			       (unsigned long long)(value & s->number));
 	if (r == 0 && s->code_last && word)
 		r = buf_printf(to, "%s%s", bar(to, start), word);
 	else if (r == 0 && s->code_last && code)
@@ -165,7 +174,8 @@ static bool lookup(enum word_set set, const char *word, uint64_t *ret)
 		return code >= 0;
 	}
 	for (size_t i = 0; i < (size_t)s->code_count + s->bit_count; i++) {
-		const struct flag_word *w = i < s->code_count ? &s->codes[i] : &s->bits[i - s->code_count];
+		const struct flag_word *w =
+			i < s->code_count ? &s->codes[i] : &s->bits[i - s->code_count];
 
 		if (!strcmp(w->name, word)) {
 			*ret = w->value;
@@ -222,7 +232,8 @@ int flags_parse(enum word_set set, const char *text, uint64_t *ret, struct error
 		while (len && at[len - 1] == ' ')
 			len--;
 		if (len >= sizeof(word))
-			return error_set(err, -EINVAL, "no flag has a name as long as '%.20s...'", at);
+			return error_set(err, -EINVAL, "no flag has a name as long as '%.20s...'",
+					 at);
 		memcpy(word, at, len);
 		word[len] = 0;
 		r = parse_word(set, word, &value, err);
@@ -242,10 +253,12 @@ int flags_parse(enum word_set set, const char *text, uint64_t *ret, struct error
 int flags_print_mode(struct buf *to, uint64_t mode)
 {
 	static const struct flag_word types[] = {
-		{0140000, "S_IFSOCK"}, {0120000, "S_IFLNK"}, {0100000, "S_IFREG"}, {0060000, "S_IFBLK"},
-		{0040000, "S_IFDIR"}, {0020000, "S_IFCHR"}, {0010000, "S_IFIFO"},
+		{0140000, "S_IFSOCK"}, {0120000, "S_IFLNK"}, {0100000, "S_IFREG"},
+		{0060000, "S_IFBLK"},  {0040000, "S_IFDIR"}, {0020000, "S_IFCHR"},
+		{0010000, "S_IFIFO"},
 	};
-	static const struct flag_word high[] = {{04000, "S_ISUID"}, {02000, "S_ISGID"}, {01000, "S_ISVTX"}};
+	static const struct flag_word high[] = {
+		{04000, "S_ISUID"}, {02000, "S_ISGID"}, {01000, "S_ISVTX"}};
 	const char *type = find_word(types, ARRAY_SIZE(types), mode & 0170000);
 	int r = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flags.h: the words of flags and commands, one set for each argument that has some, printed and read as strace
- * spells them: "O_RDONLY|O_CLOEXEC", "SEEK_END"; bits without a word as hex.
+ * flags.h: the words of flags and commands, one set for each argument that has some, printed and
+ * read as strace spells them: "O_RDONLY|O_CLOEXEC", "SEEK_END"; bits without a word as hex.
  */
 #pragma once
 
@@ -127,11 +127,12 @@ enum word_set {
 };
 
 /*
- * Appends the value in words: "O_WRONLY|O_CREAT|0x80000000", "0". Where no bit is known a comment behind the number
- * says what it was looked for in, as strace does. 0 or -ENOMEM.
+ * Appends the value in words: "O_WRONLY|O_CREAT|0x80000000", "0". Where no bit is known a comment
+ * behind the number says what it was looked for in, as strace does. 0 or -ENOMEM.
  */
 int flags_print(struct buf *to, enum word_set set, uint64_t value);
-/* Reads words and numbers (decimal, 0x, octal with a leading 0) joined by '|'. Errors name the nearest word. */
+/* Reads words and numbers (decimal, 0x, octal with a leading 0) joined by '|'. Errors name the
+ * nearest word. */
 int flags_parse(enum word_set set, const char *text, uint64_t *ret, struct error *err);
 /* The word of a single code or bit, or NULL. */
 const char *flags_word(enum word_set set, uint64_t value);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * glob.c: glob_match() walks the text once and keeps the set of places in the pattern that fit so far, so that no
- * pattern takes more than pattern x text steps (backtracking would be exponential for "*a*a*a*a*b").
+ * glob.c: glob_match() walks the text once and keeps the set of places in the pattern that fit so
+ * far, so that no pattern takes more than pattern x text steps (backtracking would be exponential
+ * for "*a*a*a*a*b").
  */
 #include "schema/select.h"
 
@@ -19,7 +20,8 @@ struct glob {
 	struct places a, b;
 };
 
-/* "[a-z]", "[!a]", "[^a]", "[]a]": whether c is in it, and its length; 0: not a set, a plain bracket. */
+/* "[a-z]", "[!a]", "[^a]", "[]a]": whether c is in it, and its length; 0: not a set, a plain
+ * bracket. */
 static size_t match_set(const char *p, size_t left, char c, bool *ret)
 {
 	bool negated = left > 1 && (p[1] == '!' || p[1] == '^');
@@ -58,8 +60,8 @@ static void add_place(struct glob *g, struct places *to, size_t at, uint32_t ste
 		if (!star)
 			return;
 		/* between slashes, two stars stand for no folder too */
-		if (stars && (!at || g->pattern[at - 1] == '/') && after < g->len && g->pattern[after] == '/' &&
-		    g->seen[after + 1] != step)
+		if (stars && (!at || g->pattern[at - 1] == '/') && after < g->len &&
+		    g->pattern[after] == '/' && g->seen[after + 1] != step)
 			add_place(g, to, after + 1, step);
 		at = after;
 	}

@@ -27,52 +27,166 @@ enum {
 	PU = OP_SET_PURE,
 };
 
-#define NONE {ARG_NONE, 0}
-#define INT {ARG_INT, 0}
-#define LONG {ARG_LONG, 0}
-#define UINT {ARG_UINT, 0}
-#define HEX {ARG_HEX, 0}
-#define PTR {ARG_PTR, 0}
-#define FD {ARG_FD, 0}
-#define FD2 {ARG_FD2, 0}
-#define DIRFD {ARG_DIRFD, 0}
-#define DIRFD2 {ARG_DIRFD2, 0}
-#define PATH {ARG_PATH, 0}
-#define PATH2 {ARG_PATH2, 0}
-#define STR {ARG_STR, 0}
-#define BUF {ARG_BUF, 0}
-#define SIZE {ARG_SIZE, 0}
-#define POS {ARG_POS, 0}
-#define POSP {ARG_POSP, 0}
-#define POSP2 {ARG_POSP2, 0}
-#define IOV {ARG_IOV, 0}
-#define IOVCNT {ARG_IOVCNT, 0}
-#define MSG {ARG_MSG, 0}
-#define MMSG {ARG_MMSG, 0}
-#define ADDR {ARG_ADDR, 0}
-#define ADDRLEN {ARG_ADDRLEN, 0}
-#define ADDROUT {ARG_ADDROUT, 0}
-#define FDPAIR {ARG_FDPAIR, 0}
-#define FLAGS(w) {ARG_FLAGS, WORDS_##w}
-#define FLAGS2(w) {ARG_FLAGS2, WORDS_##w}
-#define MODE {ARG_MODE, 0}
-#define HOW {ARG_HOW, WORDS_OPEN}
-#define CMD(w) {ARG_CMD, WORDS_##w}
-#define PID {ARG_PID, 0}
-#define SIG {ARG_SIG, 0}
-#define LEN {ARG_LEN, 0}
-#define DEV {ARG_DEV, 0}
+#define NONE                \
+	{                   \
+		ARG_NONE, 0 \
+	}
+#define INT                \
+	{                  \
+		ARG_INT, 0 \
+	}
+#define LONG                \
+	{                   \
+		ARG_LONG, 0 \
+	}
+#define UINT                \
+	{                   \
+		ARG_UINT, 0 \
+	}
+#define HEX                \
+	{                  \
+		ARG_HEX, 0 \
+	}
+#define PTR                \
+	{                  \
+		ARG_PTR, 0 \
+	}
+#define FD                \
+	{                 \
+		ARG_FD, 0 \
+	}
+#define FD2                \
+	{                  \
+		ARG_FD2, 0 \
+	}
+#define DIRFD                \
+	{                    \
+		ARG_DIRFD, 0 \
+	}
+#define DIRFD2                \
+	{                     \
+		ARG_DIRFD2, 0 \
+	}
+#define PATH                \
+	{                   \
+		ARG_PATH, 0 \
+	}
+#define PATH2                \
+	{                    \
+		ARG_PATH2, 0 \
+	}
+#define STR                \
+	{                  \
+		ARG_STR, 0 \
+	}
+#define BUF                \
+	{                  \
+		ARG_BUF, 0 \
+	}
+#define SIZE                \
+	{                   \
+		ARG_SIZE, 0 \
+	}
+#define POS                \
+	{                  \
+		ARG_POS, 0 \
+	}
+#define POSP                \
+	{                   \
+		ARG_POSP, 0 \
+	}
+#define POSP2                \
+	{                    \
+		ARG_POSP2, 0 \
+	}
+#define IOV                \
+	{                  \
+		ARG_IOV, 0 \
+	}
+#define IOVCNT                \
+	{                     \
+		ARG_IOVCNT, 0 \
+	}
+#define MSG                \
+	{                  \
+		ARG_MSG, 0 \
+	}
+#define MMSG                \
+	{                   \
+		ARG_MMSG, 0 \
+	}
+#define ADDR                \
+	{                   \
+		ARG_ADDR, 0 \
+	}
+#define ADDRLEN                \
+	{                      \
+		ARG_ADDRLEN, 0 \
+	}
+#define ADDROUT                \
+	{                      \
+		ARG_ADDROUT, 0 \
+	}
+#define FDPAIR                \
+	{                     \
+		ARG_FDPAIR, 0 \
+	}
+#define FLAGS(w)                     \
+	{                            \
+		ARG_FLAGS, WORDS_##w \
+	}
+#define FLAGS2(w)                     \
+	{                             \
+		ARG_FLAGS2, WORDS_##w \
+	}
+#define MODE                \
+	{                   \
+		ARG_MODE, 0 \
+	}
+#define HOW                         \
+	{                           \
+		ARG_HOW, WORDS_OPEN \
+	}
+#define CMD(w)                     \
+	{                          \
+		ARG_CMD, WORDS_##w \
+	}
+#define PID                \
+	{                  \
+		ARG_PID, 0 \
+	}
+#define SIG                \
+	{                  \
+		ARG_SIG, 0 \
+	}
+#define LEN                \
+	{                  \
+		ARG_LEN, 0 \
+	}
+#define DEV                \
+	{                  \
+		ARG_DEV, 0 \
+	}
 
-#define OP(code, call, class_, ret_, sets_, ...)                                                   \
-	[code] = {                                                                                 \
-		.name = #call, .class = CLASS_##class_, .ret = RET_##ret_, .decoded = 1, .sets = (sets_), \
-		.arg_count = sizeof((struct op_arg[]){__VA_ARGS__}) / sizeof(struct op_arg),       \
-		.args = {__VA_ARGS__},                                                             \
+#define OP(code, call, class_, ret_, sets_, ...)                                             \
+	[code] = {                                                                           \
+		.name = #call,                                                               \
+		.class = CLASS_##class_,                                                     \
+		.ret = RET_##ret_,                                                           \
+		.decoded = 1,                                                                \
+		.sets = (sets_),                                                             \
+		.arg_count = sizeof((struct op_arg[]){__VA_ARGS__}) / sizeof(struct op_arg), \
+		.args = {__VA_ARGS__},                                                       \
 	},
-#define OP_RAW(code, call, class_, count, sets_)                                                   \
-	[code] = {                                                                                 \
-		.name = #call, .class = CLASS_##class_, .ret = RET_INT, .decoded = 0, .sets = (sets_), \
-		.arg_count = (count), .args = {HEX, HEX, HEX, HEX, HEX, HEX},                      \
+#define OP_RAW(code, call, class_, count, sets_)        \
+	[code] = {                                      \
+		.name = #call,                          \
+		.class = CLASS_##class_,                \
+		.ret = RET_INT,                         \
+		.decoded = 0,                           \
+		.sets = (sets_),                        \
+		.arg_count = (count),                   \
+		.args = {HEX, HEX, HEX, HEX, HEX, HEX}, \
 	},
 
 static const struct op_def ops[] = {
@@ -109,9 +223,9 @@ uint32_t op_code_of_native(uint32_t nr)
 uint32_t op_code_of_native(uint32_t nr)
 {
 	static const uint16_t codes[] = {
-#define NATIVE(nr, code, name) [nr] = (code) + 1,
-#include "schema/native_generic.def"
-#undef NATIVE
+#	define NATIVE(nr, code, name) [nr] = (code) + 1,
+#	include "schema/native_generic.def"
+#	undef NATIVE
 	};
 
 	if (nr < ARRAY_SIZE(codes) && codes[nr])
@@ -120,7 +234,7 @@ uint32_t op_code_of_native(uint32_t nr)
 	return nr < 424 ? OP_CODE_OTHER + nr : nr;
 }
 #else
-#error "op_code_of_native: this machine's call numbers are not known"
+#	error "op_code_of_native: this machine's call numbers are not known"
 #endif
 
 const char *op_name(uint32_t code, char buf[static 32])

@@ -4,19 +4,20 @@
  * drives the kernel programs (which argument is a descriptor, a path, a vector, ...), the printer
  * (strace's spelling), `-e` selections (%file, %desc, ...) and the engine's vocabulary.
  *
- * An operation's code is the call's number on x86-64, whatever the machine; calls that x86-64 lacks start
- * at OP_CODE_OTHER, operations that are no call (page faults, io_uring's) at OP_CODE_NOT_A_CALL.
+ * An operation's code is the call's number on x86-64, whatever the machine; calls that x86-64 lacks
+ * start at OP_CODE_OTHER, operations that are no call (page faults, io_uring's) at
+ * OP_CODE_NOT_A_CALL.
  */
 #pragma once
 
 #include "base/util.h"
 #include "schema/vocab.h"
 
-#define OP_CODE_CALLS 1024       /* x86-64's calls are below; 0 .. 466 in Linux 6.12 */
-#define OP_CODE_OTHER 1024       /* calls of other machines that x86-64 lacks */
+#define OP_CODE_CALLS	   1024 /* x86-64's calls are below; 0 .. 466 in Linux 6.12 */
+#define OP_CODE_OTHER	   1024 /* calls of other machines that x86-64 lacks */
 #define OP_CODE_NOT_A_CALL 2048
-#define OP_CODE_MAX 4096
-#define OP_ARGS 6
+#define OP_CODE_MAX	   4096
+#define OP_ARGS		   6
 
 /* What an argument means. Capture acts on these; the rest is for the printer. */
 enum arg_role {
@@ -25,10 +26,11 @@ enum arg_role {
 	ARG_UINT,    /* an unsigned number: stored raw */
 	ARG_HEX,     /* an address or a bit set without words: stored raw */
 	ARG_PTR,     /* an output buffer or structure: stored raw */
-	ARG_FD,      /* the descriptor -> op.fd, op.file_id */
+	ARG_FD,	     /* the descriptor -> op.fd, op.file_id */
 	ARG_FD2,     /* second descriptor -> op.fd2, op.file2_id */
-	ARG_DIRFD,   /* folder that the next ARG_PATH starts from -> base of the name; stored in op.fd, but raw where
-	              * the call returns a descriptor (openat), which op.fd then holds */
+	ARG_DIRFD,   /* folder that the next ARG_PATH starts from -> base of the name; stored in
+		      * op.fd, but raw where   the call returns a descriptor (openat), which op.fd
+		      * then   holds */
 	ARG_DIRFD2,  /* same for ARG_PATH2; stored in op.fd2 */
 	ARG_PATH,    /* const char * -> file row of op.file_id */
 	ARG_PATH2,   /* second path -> op.file2_id */
@@ -55,7 +57,8 @@ enum arg_role {
 	ARG_PID,     /* a process or thread id: stored raw */
 	ARG_SIG,     /* a signal: stored raw */
 	ARG_LEN,     /* a length that is not I/O asked for (mmap, truncate): -> op.size */
-	ARG_LONG,    /* a signed number of 64 bits (lseek's offset): stored raw; ARG_INT and ARG_PID have 32 */
+	ARG_LONG,    /* a signed number of 64 bits (lseek's offset): stored raw; ARG_INT and ARG_PID
+			have 32 */
 	ARG_DEV,     /* a device number as user space packs it (mknod): stored raw */
 };
 
@@ -63,7 +66,8 @@ enum arg_role {
 enum ret_kind {
 	RET_INT,   /* 0 or a number */
 	RET_BYTES, /* bytes moved -> op.bytes */
-	RET_FD,    /* a new descriptor -> op.fd (or fd2 where ARG_FD exists: dup, dup2, accept), its file */
+	RET_FD,	   /* a new descriptor -> op.fd (or fd2 where ARG_FD exists: dup, dup2, accept), its
+		      file */
 	RET_ADDR,  /* an address (mmap, brk) */
 	RET_NEVER, /* exit, exit_group */
 };
@@ -79,14 +83,14 @@ enum op_set {
 	OP_SET_IPC = 1 << 6,
 	OP_SET_CREDS = 1 << 7,
 	OP_SET_CLOCK = 1 << 8,
-	OP_SET_STAT = 1 << 9,         /* %stat */
-	OP_SET_LSTAT = 1 << 10,       /* %lstat */
-	OP_SET_FSTAT = 1 << 11,       /* %fstat */
+	OP_SET_STAT = 1 << 9,	      /* %stat */
+	OP_SET_LSTAT = 1 << 10,	      /* %lstat */
+	OP_SET_FSTAT = 1 << 11,	      /* %fstat */
 	OP_SET_STAT_LIKE = 1 << 12,   /* %%stat */
 	OP_SET_STATFS = 1 << 13,      /* %statfs */
 	OP_SET_FSTATFS = 1 << 14,     /* %fstatfs */
 	OP_SET_STATFS_LIKE = 1 << 15, /* %%statfs */
-	OP_SET_PURE = 1 << 16,        /* %pure */
+	OP_SET_PURE = 1 << 16,	      /* %pure */
 };
 
 struct op_arg {
@@ -95,12 +99,12 @@ struct op_arg {
 };
 
 struct op_def {
-	const char *name;  /* NULL: a hole in the numbers */
-	uint8_t class;     /* enum op_class; reads of pipes and sockets are re-classed by enrich */
-	uint8_t ret;       /* enum ret_kind */
+	const char *name; /* NULL: a hole in the numbers */
+	uint8_t class;	  /* enum op_class; reads of pipes and sockets are re-classed by enrich */
+	uint8_t ret;	  /* enum ret_kind */
 	uint8_t arg_count;
-	uint8_t decoded;   /* arguments are named; 0: recorded raw */
-	uint32_t sets;     /* enum op_set */
+	uint8_t decoded; /* arguments are named; 0: recorded raw */
+	uint32_t sets;	 /* enum op_set */
 	struct op_arg args[OP_ARGS];
 };
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schema: what a trace can hold. Tables and columns (tables.h), vocabularies (vocab.h), operations and
- * their arguments (ops.h), the record that kernel and recorder share (wire.h), the selection that the
- * kernel can test (select.h). May use base.
+ * schema: what a trace can hold. Tables and columns (tables.h), vocabularies (vocab.h), operations
+ * and their arguments (ops.h), the record that kernel and recorder share (wire.h), the selection
+ * that the kernel can test (select.h). May use base.
  *
  * schema.h: the tables of tables.h as enums and as data.
  *
- *   SCHEMA_OP_START is column 0 of table TABLE_OP: schema_table(TABLE_OP)->columns[OP_START].name == "start"
+ *   SCHEMA_OP_START is column 0 of table TABLE_OP: schema_table(TABLE_OP)->columns[OP_START].name
+ * == "start"
  */
 #pragma once
 
@@ -17,7 +18,7 @@ enum table_id {
 #define TABLE(T, t, doc) TABLE_##T,
 	SCHEMA_TABLES(TABLE)
 #undef TABLE
-	TABLE_COUNT,
+		TABLE_COUNT,
 };
 
 enum column_type {

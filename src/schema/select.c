@@ -18,14 +18,32 @@ static const struct {
 	const char *name;
 	uint32_t set;
 } set_names[] = {
-	{"%desc", OP_SET_DESC}, {"%file", OP_SET_FILE}, {"%memory", OP_SET_MEMORY}, {"%process", OP_SET_PROCESS},
-	{"%creds", OP_SET_CREDS}, {"%signal", OP_SET_SIGNAL}, {"%ipc", OP_SET_IPC}, {"%network", OP_SET_NETWORK},
-	{"%net", OP_SET_NETWORK}, {"%stat", OP_SET_STAT}, {"%lstat", OP_SET_LSTAT}, {"%fstat", OP_SET_FSTAT},
-	{"%%stat", OP_SET_STAT_LIKE}, {"%statfs", OP_SET_STATFS}, {"%fstatfs", OP_SET_FSTATFS},
-	{"%%statfs", OP_SET_STATFS_LIKE}, {"%pure", OP_SET_PURE}, {"%clock", OP_SET_CLOCK},
+	{"%desc", OP_SET_DESC},
+	{"%file", OP_SET_FILE},
+	{"%memory", OP_SET_MEMORY},
+	{"%process", OP_SET_PROCESS},
+	{"%creds", OP_SET_CREDS},
+	{"%signal", OP_SET_SIGNAL},
+	{"%ipc", OP_SET_IPC},
+	{"%network", OP_SET_NETWORK},
+	{"%net", OP_SET_NETWORK},
+	{"%stat", OP_SET_STAT},
+	{"%lstat", OP_SET_LSTAT},
+	{"%fstat", OP_SET_FSTAT},
+	{"%%stat", OP_SET_STAT_LIKE},
+	{"%statfs", OP_SET_STATFS},
+	{"%fstatfs", OP_SET_FSTATFS},
+	{"%%statfs", OP_SET_STATFS_LIKE},
+	{"%pure", OP_SET_PURE},
+	{"%clock", OP_SET_CLOCK},
 	/* strace's old names without the per cent */
-	{"desc", OP_SET_DESC}, {"file", OP_SET_FILE}, {"memory", OP_SET_MEMORY}, {"process", OP_SET_PROCESS},
-	{"signal", OP_SET_SIGNAL}, {"ipc", OP_SET_IPC}, {"network", OP_SET_NETWORK},
+	{"desc", OP_SET_DESC},
+	{"file", OP_SET_FILE},
+	{"memory", OP_SET_MEMORY},
+	{"process", OP_SET_PROCESS},
+	{"signal", OP_SET_SIGNAL},
+	{"ipc", OP_SET_IPC},
+	{"network", OP_SET_NETWORK},
 };
 
 /* weir's own sets: the classes that reports show. %net and %process are strace's. */
@@ -33,16 +51,17 @@ static const struct {
 	const char *name;
 	enum op_class class;
 } class_names[] = {
-	{"%data", CLASS_DATA}, {"%meta", CLASS_META}, {"%sync", CLASS_SYNC}, {"%wait", CLASS_WAIT},
-	{"%other", CLASS_OTHER},
+	{"%data", CLASS_DATA}, {"%meta", CLASS_META},	{"%sync", CLASS_SYNC},
+	{"%wait", CLASS_WAIT}, {"%other", CLASS_OTHER},
 };
 
 /* What libc calls them. */
 static const struct {
 	const char *name, *call;
 } aliases[] = {
-	{"pread", "pread64"}, {"pwrite", "pwrite64"}, {"fstatat", "newfstatat"}, {"fstatat64", "newfstatat"},
-	{"umount", "umount2"}, {"sendfile64", "sendfile"}, {"posix_fadvise", "fadvise64"},
+	{"pread", "pread64"},		{"pwrite", "pwrite64"}, {"fstatat", "newfstatat"},
+	{"fstatat64", "newfstatat"},	{"umount", "umount2"},	{"sendfile64", "sendfile"},
+	{"posix_fadvise", "fadvise64"},
 };
 
 void select_free(struct select *s)
@@ -112,8 +131,8 @@ static int add_number(uint64_t *ops, const char *word, struct error *err)
 	unsigned long number = strtoul(word, &end, 10);
 
 	if (*end || number >= OP_CODE_CALLS)
-		return error_set(err, -EINVAL, "'%s' is not a call's number; they go from 0 to %d", word,
-			OP_CODE_CALLS - 1);
+		return error_set(err, -EINVAL, "'%s' is not a call's number; they go from 0 to %d",
+				 word, OP_CODE_CALLS - 1);
 	add_code(ops, (uint32_t)number);
 	return 0;
 }
@@ -128,9 +147,13 @@ static int unknown_word(const char *word, struct error *err)
 		for (size_t i = 0; i < ARRAY_SIZE(class_names); i++)
 			nearest_offer(&n, class_names[i].name);
 		if (n.best)
-			return error_set(err, -EINVAL, "no set of calls '%s'; did you mean %s?", word, n.best);
-		return error_set(err, -EINVAL, "no set of calls '%s'; sets are %%file %%desc %%network %%process "
-			"%%memory %%signal %%ipc %%creds %%clock, %%data %%meta %%sync %%wait", word);
+			return error_set(err, -EINVAL, "no set of calls '%s'; did you mean %s?",
+					 word, n.best);
+		return error_set(
+			err, -EINVAL,
+			"no set of calls '%s'; sets are %%file %%desc %%network %%process "
+			"%%memory %%signal %%ipc %%creds %%clock, %%data %%meta %%sync %%wait",
+			word);
 	}
 	for (uint32_t code = 0; code < op_code_end(); code++) {
 		if (op_def(code))
@@ -138,7 +161,8 @@ static int unknown_word(const char *word, struct error *err)
 	}
 	if (n.best)
 		return error_set(err, -EINVAL, "no call '%s'; did you mean %s?", word, n.best);
-	return error_set(err, -EINVAL, "no call '%s'; a set is written %%file, an expression /^open", word);
+	return error_set(err, -EINVAL,
+			 "no call '%s'; a set is written %%file, an expression /^open", word);
 }
 
 static int add_word(uint64_t *ops, char *word, struct error *err)
@@ -153,7 +177,9 @@ static int add_word(uint64_t *ops, char *word, struct error *err)
 	name = word;
 	if (personality && *word != '/') {
 		if (strcmp(personality, "@64"))
-			return error_set(err, -EINVAL, "'%s': only calls of 64-bit programs (@64) are recorded by name",
+			return error_set(
+				err, -EINVAL,
+				"'%s': only calls of 64-bit programs (@64) are recorded by name",
 				word);
 		*personality = 0;
 	}
@@ -175,13 +201,16 @@ static int add_word(uint64_t *ops, char *word, struct error *err)
 	return 0;
 }
 
-/* Takes "trace=" off; strace's other expressions act on what it prints or change what the program sees. */
+/* Takes "trace=" off; strace's other expressions act on what it prints or change what the program
+ * sees. */
 static int skip_qualifier(const char **text, struct error *err)
 {
 	static const char *const others[] = {
-		"abbrev", "a", "verbose", "v", "raw", "x", "signal", "signals", "s", "read", "reads", "r", "write",
-		"writes", "w", "fault", "inject", "status", "quiet", "silent", "silence", "q", "decode-fds",
-		"decode-fd", "kvm", "decode-pids", "decode-pid", "secontext",
+		"abbrev", "a",		 "verbose",    "v",	    "raw",	  "x",
+		"signal", "signals",	 "s",	       "read",	    "reads",	  "r",
+		"write",  "writes",	 "w",	       "fault",	    "inject",	  "status",
+		"quiet",  "silent",	 "silence",    "q",	    "decode-fds", "decode-fd",
+		"kvm",	  "decode-pids", "decode-pid", "secontext",
 	};
 	const char *equals = strchr(*text, '=');
 	size_t len;
@@ -195,7 +224,9 @@ static int skip_qualifier(const char **text, struct error *err)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
 		if (strlen(others[i]) == len && !strncmp(*text, others[i], len))
-			return error_set(err, -EINVAL, "'%s': of strace's expressions weir has 'trace=' alone%s", *text,
+			return error_set(
+				err, -EINVAL,
+				"'%s': of strace's expressions weir has 'trace=' alone%s", *text,
 				!strncmp(*text, "status", len) ? "; failed calls are -Z" : "");
 	}
 	return error_set(err, -EINVAL, "'%s': before '=' there can only be 'trace'", *text);
@@ -224,7 +255,8 @@ int select_ops(struct select *s, const char *text, struct error *err)
 	else if (strcmp(text, "none")) {
 		for (char *word; (word = strsep(&rest, ","));) {
 			if (!*word)
-				return error_set(err, -EINVAL, "'%s': a name is missing beside a comma", text);
+				return error_set(err, -EINVAL,
+						 "'%s': a name is missing beside a comma", text);
 			r = add_word(ops, word, err);
 			if (r < 0)
 				return r;
@@ -276,8 +308,10 @@ static int absolute(const char *text, char **ret, struct error *err)
 		return asprintf(ret, "%s", text) < 0 ? error_set(err, -ENOMEM, "out of memory") : 0;
 	folder = getcwd(NULL, 0);
 	if (!folder)
-		return error_errno(err, -errno, "'%s' is relative and the working directory has no path", text);
-	return asprintf(ret, "%s/%s", folder, text) < 0 ? error_set(err, -ENOMEM, "out of memory") : 0;
+		return error_errno(err, -errno,
+				   "'%s' is relative and the working directory has no path", text);
+	return asprintf(ret, "%s/%s", folder, text) < 0 ? error_set(err, -ENOMEM, "out of memory")
+							: 0;
 }
 
 /* Takes over `glob`. */
@@ -294,21 +328,25 @@ static int add_glob(struct select *s, char *glob, struct error *err)
 	}
 	if (s->path_count == SELECT_LIST_MAX || len > GLOB_MAX) {
 		int r = len > GLOB_MAX
-			? error_set(err, -ENAMETOOLONG, "a path of %zu bytes; at most %d can be matched", len, GLOB_MAX)
-			: error_set(err, -E2BIG, "more than %d paths", SELECT_LIST_MAX);
+				? error_set(err, -ENAMETOOLONG,
+					    "a path of %zu bytes; at most %d can be matched", len,
+					    GLOB_MAX)
+				: error_set(err, -E2BIG, "more than %d paths", SELECT_LIST_MAX);
 
 		free(glob);
 		return r;
 	}
 	while (literal < len && !is_glob_char(glob[literal]))
 		literal++;
-	*p = (struct select_path){.glob = glob, .exact = literal == len && len < SELECT_PATH_MAX && len > 1};
+	*p = (struct select_path){.glob = glob,
+				  .exact = literal == len && len < SELECT_PATH_MAX && len > 1};
 	memcpy(p->prefix, glob, MIN(literal, sizeof(p->prefix) - 1));
 	s->path_count++;
 	return 0;
 }
 
-/* The same path with the symbolic links of its literal folders resolved, as the kernel names it; NULL: the same. */
+/* The same path with the symbolic links of its literal folders resolved, as the kernel names it;
+ * NULL: the same. */
 static char *resolved(const char *glob)
 {
 	_cleanup_free_ char *folder = strdup(glob);
@@ -364,7 +402,8 @@ static bool below(const struct select_path *p, const char *path, size_t len)
 {
 	size_t prefix = strlen(p->prefix);
 
-	return len >= prefix && !memcmp(path, p->prefix, prefix) && (len == prefix || path[prefix] == '/');
+	return len >= prefix && !memcmp(path, p->prefix, prefix) &&
+	       (len == prefix || path[prefix] == '/');
 }
 
 bool select_path_match(const struct select *s, const char *path, size_t len)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * select.h: what to record. The selection that the kernel programs can test before any work; sources that
- * have no kernel apply it with select_match(). Everything given must hold (and); a list within one kind
- * is an or. An empty selection selects everything.
+ * select.h: what to record. The selection that the kernel programs can test before any work;
+ * sources that have no kernel apply it with select_match(). Everything given must hold (and); a
+ * list within one kind is an or. An empty selection selects everything.
  */
 #pragma once
 
@@ -10,26 +10,27 @@
 #include "base/util.h"
 #include "schema/ops.h"
 
-#define SELECT_LIST_MAX 64       /* entries per list that the kernel programs hold */
-#define SELECT_PATH_MAX 256      /* literal prefix that the kernel tests, bytes */
+#define SELECT_LIST_MAX 64  /* entries per list that the kernel programs hold */
+#define SELECT_PATH_MAX 256 /* literal prefix that the kernel tests, bytes */
 #define SELECT_COMM_MAX 16
-#define GLOB_MAX 4096            /* bytes of a glob: as long as a path */
+#define GLOB_MAX	4096 /* bytes of a glob: as long as a path */
 
 struct select_path {
-	char *glob;           /* as given: a path, a folder or a glob (** crosses folders) */
+	char *glob; /* as given: a path, a folder or a glob (** crosses folders) */
 	char prefix[SELECT_PATH_MAX]; /* its literal part, which the kernel tests: a superset */
-	bool exact;           /* the prefix says it all: a path fits that equals it or goes on with '/' */
+	bool exact; /* the prefix says it all: a path fits that equals it or goes on with '/' */
 };
 
 struct select {
-	int32_t pids[SELECT_LIST_MAX];  /* processes, with all their threads */
+	int32_t pids[SELECT_LIST_MAX]; /* processes, with all their threads */
 	size_t pid_count;
 	int32_t tids[SELECT_LIST_MAX];
 	size_t tid_count;
-	bool follow;                    /* children of the selected processes too (the tree) */
+	bool follow; /* children of the selected processes too (the tree) */
 	char comms[SELECT_LIST_MAX][SELECT_COMM_MAX];
 	size_t comm_count;
-	char *cgroups[SELECT_LIST_MAX]; /* paths of cgroup folders, subtrees included; units and containers are resolved to these */
+	char *cgroups[SELECT_LIST_MAX]; /* paths of cgroup folders, subtrees included; units and
+					   containers are resolved to these */
 	size_t cgroup_count;
 	uint32_t uids[SELECT_LIST_MAX];
 	size_t uid_count;
@@ -39,21 +40,22 @@ struct select {
 	size_t path_count;
 	bool failed_only;
 	int64_t min_dur_ns;
-	bool everything;                /* -a: the whole host */
-	bool own_traffic;               /* record the recorder itself too (off: left out) */
+	bool everything;  /* -a: the whole host */
+	bool own_traffic; /* record the recorder itself too (off: left out) */
 };
 
 void select_free(struct select *s);
 
 /*
- * Adds strace's spelling of a set of operations: "openat,%file", "!%desc", "trace=read,write", "all", "/regex".
- * Several calls add up in order; one with '!' takes away from what is selected so far (everything, if nothing was).
- * weir's own sets are the classes: %data %meta %sync %wait %other. Errors name the word and the nearest known one.
+ * Adds strace's spelling of a set of operations: "openat,%file", "!%desc", "trace=read,write",
+ * "all", "/regex". Several calls add up in order; one with '!' takes away from what is selected so
+ * far (everything, if nothing was). weir's own sets are the classes: %data %meta %sync %wait
+ * %other. Errors name the word and the nearest known one.
  */
 int select_ops(struct select *s, const char *text, struct error *err);
 /*
- * Adds a path, folder prefix or glob; relative ones start from the working directory. Where symbolic links lead to
- * another name, that one is added too, as strace does.
+ * Adds a path, folder prefix or glob; relative ones start from the working directory. Where
+ * symbolic links lead to another name, that one is added too, as strace does.
  */
 int select_path_add(struct select *s, const char *text, struct error *err);
 
@@ -64,7 +66,7 @@ static inline bool select_op(const struct select *s, uint32_t code)
 /* True where the path (of `len` bytes) matches one of the globs, or none was given. */
 bool select_path_match(const struct select *s, const char *path, size_t len);
 /*
- * Glob match: * within a folder, ** across, ?, [a-z], \x, a folder matches what is under it. At most GLOB_MAX x len
- * steps whatever the pattern; a longer glob matches nothing.
+ * Glob match: * within a folder, ** across, ?, [a-z], \x, a folder matches what is under it. At
+ * most GLOB_MAX x len steps whatever the pattern; a longer glob matches nothing.
  */
 bool glob_match(const char *glob, const char *text, size_t len);

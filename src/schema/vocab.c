@@ -18,7 +18,8 @@ static const struct word classes[] = {VOCAB_CLASS(WORD)};
 static const struct word types[] = {VOCAB_FILE_TYPE(WORD)};
 static const struct word causes[] = {VOCAB_CAUSE(WORD)};
 
-/* asm-generic's numbers, which x86-64 and aarch64 share; the last ones never leave the kernel but for tracers. */
+/* asm-generic's numbers, which x86-64 and aarch64 share; the last ones never leave the kernel but
+ * for tracers. */
 static const struct word errnos[] = {
 #define E(n, name) {n, #name},
 #include "schema/errnos.def"
@@ -27,12 +28,13 @@ static const struct word errnos[] = {
 
 #define AF(name) {AF_##name, "AF_" #name},
 static const struct word families[] = {
-	AF(UNSPEC) AF(UNIX) AF(INET) AF(AX25) AF(IPX) AF(APPLETALK) AF(NETROM) AF(BRIDGE) AF(ATMPVC) AF(X25)
-	AF(INET6) AF(ROSE) AF(DECnet) AF(NETBEUI) AF(SECURITY) AF(KEY) AF(NETLINK) AF(PACKET) AF(ASH)
-	AF(ECONET) AF(ATMSVC) AF(RDS) AF(SNA) AF(IRDA) AF(PPPOX) AF(WANPIPE) AF(LLC) AF(IB) AF(MPLS) AF(CAN)
-	AF(TIPC) AF(BLUETOOTH) AF(IUCV) AF(RXRPC) AF(ISDN) AF(PHONET) AF(IEEE802154) AF(CAIF) AF(ALG) AF(NFC)
-	AF(VSOCK) AF(KCM) AF(QIPCRTR) AF(SMC) AF(XDP)
-	{45, "AF_MCTP"},
+	AF(UNSPEC) AF(UNIX) AF(INET) AF(AX25) AF(IPX) AF(APPLETALK) AF(NETROM) AF(BRIDGE) AF(ATMPVC)
+		AF(X25) AF(INET6) AF(ROSE) AF(DECnet) AF(NETBEUI) AF(SECURITY) AF(KEY) AF(NETLINK)
+			AF(PACKET) AF(ASH) AF(ECONET) AF(ATMSVC) AF(RDS) AF(SNA) AF(IRDA) AF(PPPOX)
+				AF(WANPIPE) AF(LLC) AF(IB) AF(MPLS) AF(CAN) AF(TIPC) AF(BLUETOOTH)
+					AF(IUCV) AF(RXRPC) AF(ISDN) AF(PHONET) AF(IEEE802154)
+						AF(CAIF) AF(ALG) AF(NFC) AF(VSOCK) AF(KCM)
+							AF(QIPCRTR) AF(SMC) AF(XDP){45, "AF_MCTP"},
 };
 
 static_assert(ENOENT == 2 && EHWPOISON == 133, "errno numbers in traces are asm-generic's");
@@ -42,12 +44,9 @@ static const struct vocabulary {
 	const struct word *words; /* ascending codes */
 	size_t count;
 } vocabularies[] = {
-	{"kind", kinds, ARRAY_SIZE(kinds)},
-	{"class", classes, ARRAY_SIZE(classes)},
-	{"err", errnos, ARRAY_SIZE(errnos)},
-	{"type", types, ARRAY_SIZE(types)},
-	{"family", families, ARRAY_SIZE(families)},
-	{"cause", causes, ARRAY_SIZE(causes)},
+	{"kind", kinds, ARRAY_SIZE(kinds)},	    {"class", classes, ARRAY_SIZE(classes)},
+	{"err", errnos, ARRAY_SIZE(errnos)},	    {"type", types, ARRAY_SIZE(types)},
+	{"family", families, ARRAY_SIZE(families)}, {"cause", causes, ARRAY_SIZE(causes)},
 };
 
 static const struct vocabulary *find(const char *column)
@@ -70,7 +69,8 @@ const char *vocab_word(const char *column, int64_t code)
 	size_t lo = 0, hi;
 
 	if (is_op(column)) {
-		const struct op_def *def = code >= 0 && code < OP_CODE_MAX ? op_def((uint32_t)code) : NULL;
+		const struct op_def *def =
+			code >= 0 && code < OP_CODE_MAX ? op_def((uint32_t)code) : NULL;
 
 		return def ? def->name : NULL;
 	}

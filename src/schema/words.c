@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * words.c: the words of flags and commands. Numbers are the kernel's (include/uapi); those that differ between
- * machines come from libc's headers.
+ * words.c: the words of flags and commands. Numbers are the kernel's (include/uapi); those that
+ * differ between machines come from libc's headers.
  */
 #include "schema/words.h"
 
 #include <fcntl.h>
 #include <signal.h>
 
-/* clang-format off: tables of words, several to a line */
+/* tables of words, several to a line */
+/* clang-format off */
 #define W(name) {name, #name}
 #define V(value, name) {value, #name}
 
@@ -126,7 +127,8 @@ static const struct flag_word fan_classes[] = {
 	V(0, FAN_CLASS_NOTIF), V(4, FAN_CLASS_CONTENT), V(8, FAN_CLASS_PRE_CONTENT),
 };
 static const struct flag_word fan_init_bits[] = {
-	V(1, FAN_CLOEXEC), V(2, FAN_NONBLOCK), V(0x10, FAN_UNLIMITED_QUEUE), V(0x20, FAN_UNLIMITED_MARKS), V(0x40, FAN_ENABLE_AUDIT), V(0x80, FAN_REPORT_PIDFD),
+	V(1, FAN_CLOEXEC), V(2, FAN_NONBLOCK), V(0x10, FAN_UNLIMITED_QUEUE), V(0x20, FAN_UNLIMITED_MARKS),
+	V(0x40, FAN_ENABLE_AUDIT), V(0x80, FAN_REPORT_PIDFD),
 	V(0x100, FAN_REPORT_TID), V(0x200, FAN_REPORT_FID), V(0x400, FAN_REPORT_DIR_FID), V(0x800, FAN_REPORT_NAME),
 	V(0x1000, FAN_REPORT_TARGET_FID), V(0x2000, FAN_REPORT_FD_ERROR), V(0x4000, FAN_REPORT_MNT),
 };

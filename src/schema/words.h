@@ -10,20 +10,23 @@ struct flag_word {
 };
 
 /*
- * A value is a code (the bits of `mask`, one word for the whole) and bits (a word each); a command is all code, most
- * flags are all bits. open's flags have both: O_RDWR is a code of the mask 3, O_CREAT a bit.
+ * A value is a code (the bits of `mask`, one word for the whole) and bits (a word each); a command
+ * is all code, most flags are all bits. open's flags have both: O_RDWR is a code of the mask 3,
+ * O_CREAT a bit.
  */
 struct flag_set {
 	uint64_t mask;
 	const struct flag_word *codes, *bits; /* in the order in which they are printed */
 	uint16_t code_count, bit_count;
-	bool code_last;   /* the code stands behind the bits (clone's signal) */
-	bool wide;        /* 64 bits count; else the kernel looks at 32 */
-	uint64_t number;  /* these bits are a number, printed last even if 0: a mode of IPC, a priority of swapon */
-	bool octal;       /* the number is a mode */
-	unsigned int shift; /* what lies above is a number as well: 21<<MAP_HUGE_SHIFT; 0: no such thing */
-	const char *none; /* what 0 is called, where neither codes nor bits say; NULL: "0" */
-	const char *what; /* "O_???": said of values of which no bit is known */
+	bool code_last;	    /* the code stands behind the bits (clone's signal) */
+	bool wide;	    /* 64 bits count; else the kernel looks at 32 */
+	uint64_t number;    /* these bits are a number, printed last even if 0: a mode of IPC, a
+			       priority of swapon */
+	bool octal;	    /* the number is a mode */
+	unsigned int shift; /* what lies above is a number as well: 21<<MAP_HUGE_SHIFT; 0: no such
+			       thing */
+	const char *none;   /* what 0 is called, where neither codes nor bits say; NULL: "0" */
+	const char *what;   /* "O_???": said of values of which no bit is known */
 };
 
 const struct flag_set *flag_set(enum word_set set);

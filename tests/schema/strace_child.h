@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strace_child.h: asks the installed strace how it prints calls, without making them: a child is traced with
- * every call replaced by ENOSYS (-e inject), so that exit, reboot and the like can be asked for too.
+ * strace_child.h: asks the installed strace how it prints calls, without making them: a child is
+ * traced with every call replaced by ENOSYS (-e inject), so that exit, reboot and the like can be
+ * asked for too.
  */
 #pragma once
 
@@ -28,7 +29,8 @@ struct strace_page {
 };
 
 /* Makes the calls once strace is there; no other call in between. */
-static inline void strace_child_run(struct strace_page *p, const struct asked_call *calls, size_t count)
+static inline void strace_child_run(struct strace_page *p, const struct asked_call *calls,
+				    size_t count)
 {
 	p->ready = 1;
 	while (!p->go)
@@ -68,12 +70,14 @@ static inline int strace_is_attached(pid_t pid)
 }
 
 /*
- * The lines that strace prints of these calls, in a file; those of the set "fail" with EDOM, all others with ENOSYS.
- * Every call is traced, as strace leaves calls that it does not trace to happen. NULL where it cannot be done.
+ * The lines that strace prints of these calls, in a file; those of the set "fail" with EDOM, all
+ * others with ENOSYS. Every call is traced, as strace leaves calls that it does not trace to
+ * happen. NULL where it cannot be done.
  */
 static inline FILE *strace_ask(const char *set, const struct asked_call *calls, size_t count)
 {
-	struct strace_page *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct strace_page *p =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	char out[] = "/tmp/weir-strace-XXXXXX", expr[64], pid_text[16];
 	int fd = mkstemp(out), status;
 	pid_t child, tracer;
@@ -88,8 +92,9 @@ static inline FILE *strace_ask(const char *set, const struct asked_call *calls, 
 	snprintf(pid_text, sizeof(pid_text), "%d", (int)child);
 	tracer = fork();
 	if (tracer == 0) {
-		execlp("strace", "strace", "-qq", "-a", "1", "-o", out, "-e", "inject=all:error=ENOSYS", "-e", expr, "-e",
-			"signal=none", "-p", pid_text, NULL);
+		execlp("strace", "strace", "-qq", "-a", "1", "-o", out, "-e",
+		       "inject=all:error=ENOSYS", "-e", expr, "-e", "signal=none", "-p", pid_text,
+		       NULL);
 		_exit(127);
 	}
 	for (int i = 0; i < 1000 && !strace_is_attached(child); i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One call as one line: strace's spelling, names of descriptors, errors, and nothing that harms a terminal. */
+/* One call as one line: strace's spelling, names of descriptors, errors, and nothing that harms a
+ * terminal. */
 #include "cli/call_text.h"
 
 #include <errno.h>
@@ -24,7 +25,8 @@ static void file_text(struct batch *b, size_t row, unsigned int column, const ch
 		must(batch_set_str(b, column, row, text));
 }
 
-static void add_file(struct batch *b, int type, const char *path, const char *base, const char *argument)
+static void add_file(struct batch *b, int type, const char *path, const char *base,
+		     const char *argument)
 {
 	ssize_t row = batch_add_row(b);
 
@@ -76,9 +78,13 @@ struct value {
 	int column; /* + 1; 0 ends */
 	int64_t value;
 };
-#define V(column, value) {OP_##column + 1, value}
+#define V(column, value)               \
+	{                              \
+		OP_##column + 1, value \
+	}
 
-static void expect(const char *call, const struct value *values, const struct call_text_style *style, const char *want)
+static void expect(const char *call, const struct value *values,
+		   const struct call_text_style *style, const char *want)
 {
 	_cleanup_(dims_freep) struct dims *d = make_dims();
 	_cleanup_(batch_freep) struct batch *b = NULL;
@@ -100,81 +106,112 @@ static void expect(const char *call, const struct value *values, const struct ca
 
 static void test_files(void **state)
 {
-	EXPECT("openat", "openat(AT_FDCWD, \"/tmp/x\", O_RDONLY|O_CLOEXEC) = 3</tmp/x>", V(A0, 0xffffff9c),
-		V(FLAGS, O_CLOEXEC), V(FILE_ID, REGULAR), V(FD, 3), V(RET, 3));
-	EXPECT("openat", "openat(AT_FDCWD</tmp>, \"no\\nsuch\", O_RDWR|O_CREAT, 0600) = -1 ENOENT (No such file or directory)",
-		V(A0, AT_FDCWD), V(FLAGS, O_RDWR | O_CREAT), V(A3, 0600), V(FILE_ID, RELATIVE), V(RET, -ENOENT));
-	EXPECT("openat", "openat(4, \"/tmp/x\", O_RDONLY) = 3</tmp/x>", V(A0, 4), V(FLAGS, 0), V(FILE_ID, REGULAR),
-		V(FD, 3), V(RET, 3));
-	EXPECT("pread64", "pread64(3</tmp/x>, ..., 4096, 8192) = 4096", V(FD, 3), V(FILE_ID, REGULAR), V(SIZE, 4096),
-		V(POS, 8192), V(RET, 4096));
-	EXPECT("read", "read(5<pipe:[4711]>, ..., 64) = ? ERESTARTSYS (To be restarted if SA_RESTART is set)", V(FD, 5),
-		V(FILE_ID, PIPE), V(SIZE, 64), V(RET, -512));
-	EXPECT("read", "read(5<pipe:[4711]>, ..., 64) = ? (still running)", V(FD, 5), V(FILE_ID, PIPE), V(SIZE, 64),
-		V(STATUS, STATUS_UNFINISHED));
-	EXPECT("read", "read(-1, ..., 64) = -1 EBADF (Bad file descriptor)", V(FD, -1), V(SIZE, 64), V(RET, -EBADF));
-	EXPECT("writev", "writev(3</tmp/x>, [...], 2) = 10", V(FD, 3), V(FILE_ID, REGULAR), V(SIZE, 10), V(A2, 2), V(RET, 10));
-	EXPECT("fstat", "fstat(3</tmp/gone>(deleted), ...) = 0", V(START, 2000), V(FD, 3), V(FILE_ID, GONE), V(A1, 4711), V(RET, 0));
-	EXPECT("fstat", "fstat(3</tmp/gone>, NULL) = -1 EFAULT (Bad address)", V(START, 900), V(FD, 3), V(FILE_ID, GONE), V(A1, 0),
-		V(RET, -EFAULT));
-	EXPECT("renameat2", "renameat2(AT_FDCWD, \"/tmp/x\", AT_FDCWD</tmp>, \"y\", RENAME_NOREPLACE) = 0", V(FD, AT_FDCWD),
-		V(FILE_ID, REGULAR), V(FD2, AT_FDCWD), V(FILE2_ID, RENAMED), V(FLAGS, 1), V(RET, 0));
-	EXPECT("unlinkat", "unlinkat(AT_FDCWD</tmp>, \"y\", AT_REMOVEDIR) = 0", V(FD, AT_FDCWD), V(FILE_ID, RENAMED),
-		V(FLAGS, 0x200), V(RET, 0));
-	EXPECT("dup2", "dup2(3</tmp/x>, 7) = 7</tmp/x>", V(FD, 3), V(FILE_ID, REGULAR), V(FD2, 7), V(FILE2_ID, REGULAR),
-		V(RET, 7));
-	EXPECT("splice", "splice(5<pipe:[4711]>, NULL, 3</tmp/x>, [100], 4096, SPLICE_F_MOVE) = 10", V(FD, 5), V(FILE_ID, PIPE),
-		V(FD2, 3), V(FILE2_ID, REGULAR), V(POS2, 100), V(SIZE, 4096), V(FLAGS, 1), V(RET, 10));
-	EXPECT("lseek", "lseek(3</tmp/x>, -10, SEEK_END) = 90", V(FD, 3), V(FILE_ID, REGULAR), V(A1, -10), V(A2, 2), V(RET, 90));
-	EXPECT("mknodat", "mknodat(AT_FDCWD, \"/tmp/x\", S_IFCHR|0600, makedev(0x1, 0x3)) = 0", V(FD, AT_FDCWD),
-		V(FILE_ID, REGULAR), V(A2, S_IFCHR | 0600), V(A3, 0x103), V(RET, 0));
-	EXPECT("mknodat", "mknodat(AT_FDCWD, \"/tmp/x\", S_IFIFO|0600) = 0", V(FD, AT_FDCWD), V(FILE_ID, REGULAR),
-		V(A2, S_IFIFO | 0600), V(A3, 0), V(RET, 0));
-	EXPECT("pipe2", "pipe2([4<pipe:[4711]>, 5<pipe:[4711]>], O_CLOEXEC) = 0", V(FD, 4), V(FILE_ID, PIPE), V(FD2, 5),
-		V(FILE2_ID, PIPE), V(FLAGS, O_CLOEXEC), V(RET, 0));
-	EXPECT("openat2", "openat2(AT_FDCWD, \"/tmp/x\", {flags=O_RDONLY, ...}, 24) = 3</tmp/x>", V(A0, AT_FDCWD), V(FLAGS, 0),
-		V(A3, 24), V(FILE_ID, REGULAR), V(FD, 3), V(RET, 3));
-	EXPECT("newfstatat", "newfstatat(3</tmp/x>, \"\", ..., AT_EMPTY_PATH) = 0", V(FD, 3), V(FILE_ID, REGULAR), V(A2, 1),
-		V(FLAGS, 0x1000), V(RET, 0));
-	EXPECT("utimensat", "utimensat(0, NULL, ..., 0) = 0", V(FD, 0), V(A2, 1), V(FLAGS, 0), V(RET, 0));
+	EXPECT("openat", "openat(AT_FDCWD, \"/tmp/x\", O_RDONLY|O_CLOEXEC) = 3</tmp/x>",
+	       V(A0, 0xffffff9c), V(FLAGS, O_CLOEXEC), V(FILE_ID, REGULAR), V(FD, 3), V(RET, 3));
+	EXPECT("openat",
+	       "openat(AT_FDCWD</tmp>, \"no\\nsuch\", O_RDWR|O_CREAT, 0600) = -1 ENOENT (No such "
+	       "file or directory)",
+	       V(A0, AT_FDCWD), V(FLAGS, O_RDWR | O_CREAT), V(A3, 0600), V(FILE_ID, RELATIVE),
+	       V(RET, -ENOENT));
+	EXPECT("openat", "openat(4, \"/tmp/x\", O_RDONLY) = 3</tmp/x>", V(A0, 4), V(FLAGS, 0),
+	       V(FILE_ID, REGULAR), V(FD, 3), V(RET, 3));
+	EXPECT("pread64", "pread64(3</tmp/x>, ..., 4096, 8192) = 4096", V(FD, 3),
+	       V(FILE_ID, REGULAR), V(SIZE, 4096), V(POS, 8192), V(RET, 4096));
+	EXPECT("read",
+	       "read(5<pipe:[4711]>, ..., 64) = ? ERESTARTSYS (To be restarted if SA_RESTART is "
+	       "set)",
+	       V(FD, 5), V(FILE_ID, PIPE), V(SIZE, 64), V(RET, -512));
+	EXPECT("read", "read(5<pipe:[4711]>, ..., 64) = ? (still running)", V(FD, 5),
+	       V(FILE_ID, PIPE), V(SIZE, 64), V(STATUS, STATUS_UNFINISHED));
+	EXPECT("read", "read(-1, ..., 64) = -1 EBADF (Bad file descriptor)", V(FD, -1), V(SIZE, 64),
+	       V(RET, -EBADF));
+	EXPECT("writev", "writev(3</tmp/x>, [...], 2) = 10", V(FD, 3), V(FILE_ID, REGULAR),
+	       V(SIZE, 10), V(A2, 2), V(RET, 10));
+	EXPECT("fstat", "fstat(3</tmp/gone>(deleted), ...) = 0", V(START, 2000), V(FD, 3),
+	       V(FILE_ID, GONE), V(A1, 4711), V(RET, 0));
+	EXPECT("fstat", "fstat(3</tmp/gone>, NULL) = -1 EFAULT (Bad address)", V(START, 900),
+	       V(FD, 3), V(FILE_ID, GONE), V(A1, 0), V(RET, -EFAULT));
+	EXPECT("renameat2",
+	       "renameat2(AT_FDCWD, \"/tmp/x\", AT_FDCWD</tmp>, \"y\", RENAME_NOREPLACE) = 0",
+	       V(FD, AT_FDCWD), V(FILE_ID, REGULAR), V(FD2, AT_FDCWD), V(FILE2_ID, RENAMED),
+	       V(FLAGS, 1), V(RET, 0));
+	EXPECT("unlinkat", "unlinkat(AT_FDCWD</tmp>, \"y\", AT_REMOVEDIR) = 0", V(FD, AT_FDCWD),
+	       V(FILE_ID, RENAMED), V(FLAGS, 0x200), V(RET, 0));
+	EXPECT("dup2", "dup2(3</tmp/x>, 7) = 7</tmp/x>", V(FD, 3), V(FILE_ID, REGULAR), V(FD2, 7),
+	       V(FILE2_ID, REGULAR), V(RET, 7));
+	EXPECT("splice", "splice(5<pipe:[4711]>, NULL, 3</tmp/x>, [100], 4096, SPLICE_F_MOVE) = 10",
+	       V(FD, 5), V(FILE_ID, PIPE), V(FD2, 3), V(FILE2_ID, REGULAR), V(POS2, 100),
+	       V(SIZE, 4096), V(FLAGS, 1), V(RET, 10));
+	EXPECT("lseek", "lseek(3</tmp/x>, -10, SEEK_END) = 90", V(FD, 3), V(FILE_ID, REGULAR),
+	       V(A1, -10), V(A2, 2), V(RET, 90));
+	EXPECT("mknodat", "mknodat(AT_FDCWD, \"/tmp/x\", S_IFCHR|0600, makedev(0x1, 0x3)) = 0",
+	       V(FD, AT_FDCWD), V(FILE_ID, REGULAR), V(A2, S_IFCHR | 0600), V(A3, 0x103),
+	       V(RET, 0));
+	EXPECT("mknodat", "mknodat(AT_FDCWD, \"/tmp/x\", S_IFIFO|0600) = 0", V(FD, AT_FDCWD),
+	       V(FILE_ID, REGULAR), V(A2, S_IFIFO | 0600), V(A3, 0), V(RET, 0));
+	EXPECT("pipe2", "pipe2([4<pipe:[4711]>, 5<pipe:[4711]>], O_CLOEXEC) = 0", V(FD, 4),
+	       V(FILE_ID, PIPE), V(FD2, 5), V(FILE2_ID, PIPE), V(FLAGS, O_CLOEXEC), V(RET, 0));
+	EXPECT("openat2", "openat2(AT_FDCWD, \"/tmp/x\", {flags=O_RDONLY, ...}, 24) = 3</tmp/x>",
+	       V(A0, AT_FDCWD), V(FLAGS, 0), V(A3, 24), V(FILE_ID, REGULAR), V(FD, 3), V(RET, 3));
+	EXPECT("newfstatat", "newfstatat(3</tmp/x>, \"\", ..., AT_EMPTY_PATH) = 0", V(FD, 3),
+	       V(FILE_ID, REGULAR), V(A2, 1), V(FLAGS, 0x1000), V(RET, 0));
+	EXPECT("utimensat", "utimensat(0, NULL, ..., 0) = 0", V(FD, 0), V(A2, 1), V(FLAGS, 0),
+	       V(RET, 0));
 }
 
 static void test_sockets(void **state)
 {
-	EXPECT("read", "read(6<TCP:[127.0.0.1:80->127.0.0.1:4711]>, ..., 64) = 0", V(FD, 6), V(FILE_ID, TCP), V(SIZE, 64),
-		V(RET, 0));
-	EXPECT("listen", "listen(6<UNIX-STREAM:[104,\"/run/x\"]>, 5) = 0", V(FD, 6), V(FILE_ID, UNIX), V(A1, 5), V(RET, 0));
-	EXPECT("socket", "socket(AF_INET, SOCK_STREAM|SOCK_CLOEXEC, IPPROTO_TCP) = 6<TCP:[127.0.0.1:80->127.0.0.1:4711]>",
-		V(A0, 2), V(FLAGS, SOCK_STREAM | SOCK_CLOEXEC), V(A2, 6), V(FILE_ID, TCP), V(FD, 6), V(RET, 6));
-	EXPECT("connect", "connect(6, {sa_family=AF_INET6, sin6_port=htons(443), inet_pton(AF_INET6, \"::1\", &sin6_addr)}, 28) "
-		"= -1 ECONNREFUSED (Connection refused)", V(FD, 6), V(PEER_ID, CONNECT), V(RET, -ECONNREFUSED));
-	EXPECT("connect", "connect(6, {sa_family=AF_UNIX, sun_path=\"/run/x\"}, ...) = 0", V(FD, 6), V(PEER_ID, UNIX), V(RET, 0));
-	EXPECT("recvfrom", "recvfrom(6, ..., 64, MSG_DONTWAIT, NULL, NULL) = 3", V(FD, 6), V(SIZE, 64), V(FLAGS, 0x40),
-		V(A5, 0), V(RET, 3));
-	EXPECT("sendto", "sendto(6, ..., 64, 0, NULL, 0) = 64", V(FD, 6), V(SIZE, 64), V(FLAGS, 0), V(RET, 64));
-	EXPECT("setsockopt", "setsockopt(6, SOL_SOCKET, SO_REUSEADDR, ..., 4) = 0", V(FD, 6), V(A1, 1), V(A2, 2), V(A3, 99),
-		V(A4, 4), V(RET, 0));
-	EXPECT("accept4", "accept4(5, NULL, NULL, SOCK_CLOEXEC) = 6<TCP:[127.0.0.1:80->127.0.0.1:4711]>", V(FD, 5),
-		V(FLAGS, O_CLOEXEC), V(A2, 0), V(FD2, 6), V(FILE2_ID, TCP), V(RET, 6));
+	EXPECT("read", "read(6<TCP:[127.0.0.1:80->127.0.0.1:4711]>, ..., 64) = 0", V(FD, 6),
+	       V(FILE_ID, TCP), V(SIZE, 64), V(RET, 0));
+	EXPECT("listen", "listen(6<UNIX-STREAM:[104,\"/run/x\"]>, 5) = 0", V(FD, 6),
+	       V(FILE_ID, UNIX), V(A1, 5), V(RET, 0));
+	EXPECT("socket",
+	       "socket(AF_INET, SOCK_STREAM|SOCK_CLOEXEC, IPPROTO_TCP) = "
+	       "6<TCP:[127.0.0.1:80->127.0.0.1:4711]>",
+	       V(A0, 2), V(FLAGS, SOCK_STREAM | SOCK_CLOEXEC), V(A2, 6), V(FILE_ID, TCP), V(FD, 6),
+	       V(RET, 6));
+	EXPECT("connect",
+	       "connect(6, {sa_family=AF_INET6, sin6_port=htons(443), inet_pton(AF_INET6, \"::1\", "
+	       "&sin6_addr)}, 28) "
+	       "= -1 ECONNREFUSED (Connection refused)",
+	       V(FD, 6), V(PEER_ID, CONNECT), V(RET, -ECONNREFUSED));
+	EXPECT("connect", "connect(6, {sa_family=AF_UNIX, sun_path=\"/run/x\"}, ...) = 0", V(FD, 6),
+	       V(PEER_ID, UNIX), V(RET, 0));
+	EXPECT("recvfrom", "recvfrom(6, ..., 64, MSG_DONTWAIT, NULL, NULL) = 3", V(FD, 6),
+	       V(SIZE, 64), V(FLAGS, 0x40), V(A5, 0), V(RET, 3));
+	EXPECT("sendto", "sendto(6, ..., 64, 0, NULL, 0) = 64", V(FD, 6), V(SIZE, 64), V(FLAGS, 0),
+	       V(RET, 64));
+	EXPECT("setsockopt", "setsockopt(6, SOL_SOCKET, SO_REUSEADDR, ..., 4) = 0", V(FD, 6),
+	       V(A1, 1), V(A2, 2), V(A3, 99), V(A4, 4), V(RET, 0));
+	EXPECT("accept4",
+	       "accept4(5, NULL, NULL, SOCK_CLOEXEC) = 6<TCP:[127.0.0.1:80->127.0.0.1:4711]>",
+	       V(FD, 5), V(FLAGS, O_CLOEXEC), V(A2, 0), V(FD2, 6), V(FILE2_ID, TCP), V(RET, 6));
 }
 
 static void test_others(void **state)
 {
-	EXPECT("mmap", "mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, 3</tmp/x>, 0) = 0x7f0000000000", V(A0, 0), V(SIZE, 4096),
-		V(A2, 1), V(FLAGS, 2), V(FD, 3), V(FILE_ID, REGULAR), V(POS, 0), V(RET, 0x7f0000000000));
+	EXPECT("mmap", "mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, 3</tmp/x>, 0) = 0x7f0000000000",
+	       V(A0, 0), V(SIZE, 4096), V(A2, 1), V(FLAGS, 2), V(FD, 3), V(FILE_ID, REGULAR),
+	       V(POS, 0), V(RET, 0x7f0000000000));
 	EXPECT("exit_group", "exit_group(1) = ?", V(A0, 1), V(STATUS, STATUS_NORETURN));
-	EXPECT("fcntl", "fcntl(3</tmp/x>, F_GETFL) = 0x8002 (flags O_RDWR|O_LARGEFILE)", V(FD, 3), V(FILE_ID, REGULAR),
-		V(A1, F_GETFL), V(A2, 0), V(RET, 0x8002));
-	EXPECT("fcntl", "fcntl(3, F_SETFD, FD_CLOEXEC) = 0", V(FD, 3), V(A1, F_SETFD), V(A2, 1), V(RET, 0));
-	EXPECT("fcntl", "fcntl(3, F_DUPFD_CLOEXEC, 10) = 10", V(FD, 3), V(A1, F_DUPFD_CLOEXEC), V(A2, 10), V(RET, 10));
-	EXPECT("clone", "clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|CLONE_CHILD_SETTID|SIGCHLD, "
-		"child_tidptr=0x7f00) = 4711", V(A1, 0), V(FLAGS, 0x1200011), V(A3, 0x7f00), V(RET, 4711));
+	EXPECT("fcntl", "fcntl(3</tmp/x>, F_GETFL) = 0x8002 (flags O_RDWR|O_LARGEFILE)", V(FD, 3),
+	       V(FILE_ID, REGULAR), V(A1, F_GETFL), V(A2, 0), V(RET, 0x8002));
+	EXPECT("fcntl", "fcntl(3, F_SETFD, FD_CLOEXEC) = 0", V(FD, 3), V(A1, F_SETFD), V(A2, 1),
+	       V(RET, 0));
+	EXPECT("fcntl", "fcntl(3, F_DUPFD_CLOEXEC, 10) = 10", V(FD, 3), V(A1, F_DUPFD_CLOEXEC),
+	       V(A2, 10), V(RET, 10));
+	EXPECT("clone",
+	       "clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|CLONE_CHILD_SETTID|SIGCHLD, "
+	       "child_tidptr=0x7f00) = 4711",
+	       V(A1, 0), V(FLAGS, 0x1200011), V(A3, 0x7f00), V(RET, 4711));
 	EXPECT("umask", "umask(022) = 077", V(A0, 022), V(RET, 077));
-	EXPECT("poll", "poll(..., 1, -1) = 0 (Timeout)", V(A0, 1), V(A1, 1), V(A2, 0xffffffff), V(RET, 0));
+	EXPECT("poll", "poll(..., 1, -1) = 0 (Timeout)", V(A0, 1), V(A1, 1), V(A2, 0xffffffff),
+	       V(RET, 0));
 	EXPECT("kill", "kill(4711, SIGTERM) = 0", V(A0, 4711), V(A1, 15), V(RET, 0));
-	EXPECT("tuxcall", "tuxcall(0x1, 0x2) = -1 ENOSYS (Function not implemented)", V(A0, 1), V(A1, 2), V(RET, -ENOSYS));
+	EXPECT("tuxcall", "tuxcall(0x1, 0x2) = -1 ENOSYS (Function not implemented)", V(A0, 1),
+	       V(A1, 2), V(RET, -ENOSYS));
 	expect("-", (const struct value[]){V(OP, 500), V(A0, 7), V(RET, -1), {0}}, NULL,
-		"syscall_0x1f4(0x7) = -1 EPERM (Operation not permitted)");
+	       "syscall_0x1f4(0x7) = -1 EPERM (Operation not permitted)");
 	expect("-", (const struct value[]){V(RET, 0), {0}}, NULL, "?() = 0");
 	EXPECT("read", "read(?, ..., ?) = -1 (errno 2000)", V(RET, -2000));
 }
@@ -182,8 +219,8 @@ static void test_others(void **state)
 /* No byte of a name reaches the terminal as anything but text. */
 static void test_hostile(void **state)
 {
-	EXPECT("close", "close(3</tmp/\\33[31m\\74\\377\\76\"\xc3\xa4\\342\\200\\256>) = 0", V(FD, 3), V(FILE_ID, HOSTILE),
-		V(RET, 0));
+	EXPECT("close", "close(3</tmp/\\33[31m\\74\\377\\76\"\xc3\xa4\\342\\200\\256>) = 0",
+	       V(FD, 3), V(FILE_ID, HOSTILE), V(RET, 0));
 }
 
 static void test_escape(void **state)
@@ -191,23 +228,35 @@ static void test_escape(void **state)
 	static const struct {
 		const char *text, *want;
 	} cases[] = {
-		{"a\0011", "a\\0011"}, {"a\001x", "a\\1x"}, {"\\", "\\\\"}, {"\xc3", "\\303"}, {"\xc2\x9b", "\\302\\233"},
-		{"\xed\xa0\x80", "\\355\\240\\200"}, {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"}, {"\x7f", "\\177"},
-		{"\xc0\xaf", "\\300\\257"}, {"\xe2\x80", "\\342\\200"}, {"", ""},
+		{"a\0011", "a\\0011"},
+		{"a\001x", "a\\1x"},
+		{"\\", "\\\\"},
+		{"\xc3", "\\303"},
+		{"\xc2\x9b", "\\302\\233"},
+		{"\xed\xa0\x80", "\\355\\240\\200"},
+		{"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
+		{"\x7f", "\\177"},
+		{"\xc0\xaf", "\\300\\257"},
+		{"\xe2\x80", "\\342\\200"},
+		{"", ""},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_buf_ struct buf b = {0};
 
-		must(call_text_escape(&b, (struct bytes){(const uint8_t *)cases[i].text, strlen(cases[i].text)}, ""));
+		must(call_text_escape(
+			&b, (struct bytes){(const uint8_t *)cases[i].text, strlen(cases[i].text)},
+			""));
 		assert_string_equal(buf_str(&b), cases[i].want);
 	}
 }
 
 static void test_styles(void **state)
 {
-	const struct call_text_style brief = {.brief = true, .path_max = 12}, aligned = {.align = 30};
-	const struct value write_values[] = {V(FD, 3), V(FILE_ID, REGULAR), V(SIZE, 1812), V(RET, 1812), {0}};
+	const struct call_text_style brief = {.brief = true, .path_max = 12},
+				     aligned = {.align = 30};
+	const struct value write_values[] = {
+		V(FD, 3), V(FILE_ID, REGULAR), V(SIZE, 1812), V(RET, 1812), {0}};
 
 	expect("write", write_values, &brief, "write(3</tmp/x>, 1,812 B) = 1812");
 	expect("fsync", write_values, &aligned, "fsync(3</tmp/x>)              = 1812");
@@ -230,7 +279,9 @@ static void test_any_row(void **state)
 		for (unsigned int c = 0; c < OP_COLUMNS; c++) {
 			seed = hash_u64(seed);
 			if (c != OP_OP && seed % 3)
-				must(batch_set(b, c, (size_t)row, seed % 5 ? (int64_t)(seed >> 32) % 12 : (int64_t)seed));
+				must(batch_set(b, c, (size_t)row,
+					       seed % 5 ? (int64_t)(seed >> 32) % 12
+							: (int64_t)seed));
 		}
 		must(call_text(&text, b, (size_t)row, d, NULL));
 		assert_true(text.len > 4);
@@ -241,8 +292,9 @@ static void test_any_row(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_files), cmocka_unit_test(test_sockets), cmocka_unit_test(test_others),
-		cmocka_unit_test(test_hostile), cmocka_unit_test(test_escape), cmocka_unit_test(test_styles),
+		cmocka_unit_test(test_files),	cmocka_unit_test(test_sockets),
+		cmocka_unit_test(test_others),	cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_escape),	cmocka_unit_test(test_styles),
 		cmocka_unit_test(test_any_row),
 	};
 

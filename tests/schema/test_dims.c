@@ -155,7 +155,9 @@ static void test_composed_ids(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rename), cmocka_unit_test(test_names), cmocka_unit_test(test_last_row_wins),
+		cmocka_unit_test(test_rename),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_last_row_wins),
 		cmocka_unit_test(test_composed_ids),
 	};
 

@@ -26,7 +26,8 @@ static void test_print(void **state)
 	assert_printed(WORDS_OPEN, O_RDWR | O_CREAT | O_CLOEXEC, "O_RDWR|O_CREAT|O_CLOEXEC");
 	assert_printed(WORDS_OPEN, O_WRONLY | O_SYNC | O_DSYNC, "O_WRONLY|O_SYNC");
 	assert_printed(WORDS_OPEN, O_RDWR | O_TMPFILE, "O_RDWR|O_TMPFILE");
-	assert_printed(WORDS_OPEN, O_RDONLY | O_DIRECTORY | 0x80000000, "O_RDONLY|O_DIRECTORY|0x80000000");
+	assert_printed(WORDS_OPEN, O_RDONLY | O_DIRECTORY | 0x80000000,
+		       "O_RDONLY|O_DIRECTORY|0x80000000");
 	assert_printed(WORDS_O_ONLY, O_CLOEXEC | O_NONBLOCK, "O_NONBLOCK|O_CLOEXEC");
 	assert_printed(WORDS_O_ONLY, 0, "0");
 	assert_printed(WORDS_PROT, 0, "PROT_NONE");
@@ -44,18 +45,21 @@ static void test_print(void **state)
 	assert_printed(WORDS_RENAME, 8, "0x8 /* RENAME_??? */");
 	assert_printed(WORDS_FAMILY, 1, "AF_UNIX");
 	assert_printed(WORDS_FAMILY, 99, "0x63 /* AF_??? */");
-	assert_printed(WORDS_SOCK_TYPE, 1 | O_CLOEXEC | O_NONBLOCK, "SOCK_STREAM|SOCK_CLOEXEC|SOCK_NONBLOCK");
+	assert_printed(WORDS_SOCK_TYPE, 1 | O_CLOEXEC | O_NONBLOCK,
+		       "SOCK_STREAM|SOCK_CLOEXEC|SOCK_NONBLOCK");
 	assert_printed(WORDS_CLONE, 0x4100 | 17, "CLONE_VM|CLONE_VFORK|SIGCHLD");
 	assert_printed(WORDS_CLONE, 17, "SIGCHLD");
 	assert_printed(WORDS_FUTEX, 129, "FUTEX_WAKE_PRIVATE");
-	assert_printed(WORDS_FUTEX, 256 | 128 | 9, "FUTEX_WAIT_BITSET_PRIVATE|FUTEX_CLOCK_REALTIME");
+	assert_printed(WORDS_FUTEX, 256 | 128 | 9,
+		       "FUTEX_WAIT_BITSET_PRIVATE|FUTEX_CLOCK_REALTIME");
 	assert_printed(WORDS_FCNTL, F_SETFL, "F_SETFL");
 	assert_printed(WORDS_IOCTL, 0x5413, "TIOCGWINSZ");
 	assert_printed(WORDS_IOCTL, 0x80047f01, "_IOC(_IOC_READ, 0x7f, 0x1, 0x4)");
 	assert_printed(WORDS_QUOTACTL, 0x80000701, "QCMD(Q_GETQUOTA, GRPQUOTA)");
 	assert_printed(WORDS_SIGNAL, 9, "SIGKILL");
 	assert_printed(WORDS_SIGNAL, 0, "0");
-	assert_printed(WORDS_MAP, 0x54040022, "MAP_PRIVATE|MAP_ANONYMOUS|MAP_HUGETLB|21<<MAP_HUGE_SHIFT");
+	assert_printed(WORDS_MAP, 0x54040022,
+		       "MAP_PRIVATE|MAP_ANONYMOUS|MAP_HUGETLB|21<<MAP_HUGE_SHIFT");
 	assert_printed(WORDS_SHMGET, 01000, "IPC_CREAT|000");
 	assert_printed(WORDS_SWAPON, 0x8005, "SWAP_FLAG_PREFER|5");
 	assert_printed(WORDS_EPOLL_OP, 0, "0 /* EPOLL_CTL_??? */");
@@ -78,14 +82,16 @@ static void test_round_trip(void **state)
 			if (!def->args[i].words)
 				continue;
 			s = flag_set(def->args[i].words);
-			assert_true(s->code_count + s->bit_count || def->args[i].words == WORDS_FAMILY);
+			assert_true(s->code_count + s->bit_count ||
+				    def->args[i].words == WORDS_FAMILY);
 		}
 	}
 	for (enum word_set set = WORDS_NONE + 1; set < WORDS_COUNT; set++) {
 		const struct flag_set *s = flag_set(set);
 
 		for (size_t i = 0; i < (size_t)s->code_count + s->bit_count; i++) {
-			const struct flag_word *w = i < s->code_count ? &s->codes[i] : &s->bits[i - s->code_count];
+			const struct flag_word *w =
+				i < s->code_count ? &s->codes[i] : &s->bits[i - s->code_count];
 			_cleanup_buf_ struct buf b = {0};
 			uint64_t value, again;
 
@@ -129,7 +135,11 @@ static void test_modes(void **state)
 		uint64_t mode;
 		const char *text;
 	} cases[] = {
-		{0644, "0644"}, {0, "000"}, {04755, "04755"}, {0100644, "S_IFREG|0644"}, {0041777, "S_IFDIR|S_ISVTX|0777"},
+		{0644, "0644"},
+		{0, "000"},
+		{04755, "04755"},
+		{0100644, "S_IFREG|0644"},
+		{0041777, "S_IFDIR|S_ISVTX|0777"},
 		{0010600, "S_IFIFO|0600"},
 	};
 	_cleanup_buf_ struct buf b = {0};
@@ -147,7 +157,9 @@ static void test_modes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_print), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_parse),
+		cmocka_unit_test(test_print),
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_parse),
 		cmocka_unit_test(test_modes),
 	};
 

@@ -17,8 +17,14 @@ static void test_numbers(void **state)
 		const char *name;
 		int code;
 	} samples[] = {
-		{"read", 0}, {"openat", 257}, {"renameat2", 316}, {"statx", 332}, {"pidfd_send_signal", 424},
-		{"openat2", 437}, {"mseal", 462}, {"removexattrat", 466},
+		{"read", 0},
+		{"openat", 257},
+		{"renameat2", 316},
+		{"statx", 332},
+		{"pidfd_send_signal", 424},
+		{"openat2", 437},
+		{"mseal", 462},
+		{"removexattrat", 466},
 	};
 	char buf[32];
 
@@ -63,9 +69,16 @@ static unsigned int count_role(const struct op_def *def, enum arg_role role)
 static void test_columns(void **state)
 {
 	static const enum arg_role groups[][5] = {
-		{ARG_FD, ARG_FDPAIR}, {ARG_FD2, ARG_DIRFD2, ARG_FDPAIR}, {ARG_PATH}, {ARG_PATH2}, {ARG_POS, ARG_POSP},
-		{ARG_POS2, ARG_POSP2}, {ARG_FLAGS, ARG_HOW}, {ARG_SIZE, ARG_LEN, ARG_IOV, ARG_MSG, ARG_MMSG},
-		{ARG_ADDR, ARG_ADDROUT}, {ARG_DIRFD},
+		{ARG_FD, ARG_FDPAIR},
+		{ARG_FD2, ARG_DIRFD2, ARG_FDPAIR},
+		{ARG_PATH},
+		{ARG_PATH2},
+		{ARG_POS, ARG_POSP},
+		{ARG_POS2, ARG_POSP2},
+		{ARG_FLAGS, ARG_HOW},
+		{ARG_SIZE, ARG_LEN, ARG_IOV, ARG_MSG, ARG_MMSG},
+		{ARG_ADDR, ARG_ADDROUT},
+		{ARG_DIRFD},
 	};
 
 	for (uint32_t code = 0; code < op_code_end(); code++) {
@@ -81,11 +94,13 @@ static void test_columns(void **state)
 			for (size_t k = 0; k < ARRAY_SIZE(groups[g]); k++)
 				n += groups[g][k] ? count_role(def, groups[g][k]) : 0;
 			if (n > 1)
-				fail_msg("%s: %u arguments for one column (group %zu)", def->name, n, g);
+				fail_msg("%s: %u arguments for one column (group %zu)", def->name,
+					 n, g);
 		}
 		for (unsigned int i = 0; i < def->arg_count; i++) {
 			uint8_t role = def->args[i].role;
-			bool words = role == ARG_FLAGS || role == ARG_FLAGS2 || role == ARG_CMD || role == ARG_HOW;
+			bool words = role == ARG_FLAGS || role == ARG_FLAGS2 || role == ARG_CMD ||
+				     role == ARG_HOW;
 
 			assert_true(words == (def->args[i].words != WORDS_NONE));
 			assert_true(def->args[i].words < WORDS_COUNT);
@@ -104,7 +119,8 @@ static void test_names_unique(void **state)
 /* Every call in these sets is decoded; what is not must be a call that Linux has dropped. */
 static void test_decoded(void **state)
 {
-	const uint32_t must = OP_SET_FILE | OP_SET_DESC | OP_SET_NETWORK | OP_SET_PROCESS | OP_SET_MEMORY;
+	const uint32_t must =
+		OP_SET_FILE | OP_SET_DESC | OP_SET_NETWORK | OP_SET_PROCESS | OP_SET_MEMORY;
 	unsigned int raw = 0;
 
 	for (uint32_t code = 0; code < op_code_end(); code++) {
@@ -115,7 +131,9 @@ static void test_decoded(void **state)
 		print_message("recorded raw: %s\n", def->name);
 		raw++;
 		if (def->sets & must)
-			fail_msg("%s is in %%file, %%desc, %%network, %%process or %%memory and not decoded", def->name);
+			fail_msg("%s is in %%file, %%desc, %%network, %%process or %%memory and "
+				 "not decoded",
+				 def->name);
 	}
 	assert_true(raw <= 11);
 }
@@ -126,20 +144,25 @@ static void test_classes(void **state)
 		const char *name;
 		enum op_class class;
 	} samples[] = {
-		{"read", CLASS_DATA}, {"openat", CLASS_META}, {"fdatasync", CLASS_SYNC}, {"sendto", CLASS_NET},
-		{"execve", CLASS_PROCESS}, {"epoll_wait", CLASS_WAIT}, {"futex", CLASS_WAIT}, {"accept4", CLASS_WAIT},
-		{"wait4", CLASS_WAIT}, {"clock_nanosleep", CLASS_WAIT}, {"getpid", CLASS_OTHER},
+		{"read", CLASS_DATA},	   {"openat", CLASS_META},
+		{"fdatasync", CLASS_SYNC}, {"sendto", CLASS_NET},
+		{"execve", CLASS_PROCESS}, {"epoll_wait", CLASS_WAIT},
+		{"futex", CLASS_WAIT},	   {"accept4", CLASS_WAIT},
+		{"wait4", CLASS_WAIT},	   {"clock_nanosleep", CLASS_WAIT},
+		{"getpid", CLASS_OTHER},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
-		assert_int_equal(op_def((uint32_t)op_find(samples[i].name))->class, samples[i].class);
+		assert_int_equal(op_def((uint32_t)op_find(samples[i].name))->class,
+				 samples[i].class);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers), cmocka_unit_test(test_native_numbers), cmocka_unit_test(test_columns),
-		cmocka_unit_test(test_names_unique), cmocka_unit_test(test_decoded), cmocka_unit_test(test_classes),
+		cmocka_unit_test(test_numbers), cmocka_unit_test(test_native_numbers),
+		cmocka_unit_test(test_columns), cmocka_unit_test(test_names_unique),
+		cmocka_unit_test(test_decoded), cmocka_unit_test(test_classes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

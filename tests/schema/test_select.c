@@ -55,7 +55,8 @@ static void test_ops(void **state)
 	s = ops("%%stat", "%STATFS");
 	assert_true(has(&s, "statx") && has(&s, "statfs") && !has(&s, "fstatfs"));
 	s = ops("read@64,pread", "%sync");
-	assert_true(has(&s, "read") && has(&s, "pread64") && has(&s, "fdatasync") && !has(&s, "pwrite64"));
+	assert_true(has(&s, "read") && has(&s, "pread64") && has(&s, "fdatasync") &&
+		    !has(&s, "pwrite64"));
 	s = ops("desc", NULL);
 	assert_true(has(&s, "read"));
 }
@@ -65,12 +66,22 @@ static void test_op_errors(void **state)
 	static const struct {
 		const char *text, *says;
 	} cases[] = {
-		{"opennat", "did you mean openat?"}, {"%fiel", "did you mean %file?"}, {"%zzzzzz", "sets are %file"},
-		{"xyzzyxyzzy", "no call 'xyzzyxyzzy'"}, {"", "which calls?"}, {"!", "which calls?"},
-		{"read,,write", "missing beside a comma"}, {"read,", "missing beside a comma"},
-		{"/(", "'/('"}, {"/^nothing$", "matches the name of no call"}, {"9999", "not a call's number"},
-		{"12x", "not a call's number"}, {"inject=read:error=EIO", "'trace=' alone"},
-		{"status=failed", "-Z"}, {"tracee=read", "only be 'trace'"}, {"read@32", "@64"},
+		{"opennat", "did you mean openat?"},
+		{"%fiel", "did you mean %file?"},
+		{"%zzzzzz", "sets are %file"},
+		{"xyzzyxyzzy", "no call 'xyzzyxyzzy'"},
+		{"", "which calls?"},
+		{"!", "which calls?"},
+		{"read,,write", "missing beside a comma"},
+		{"read,", "missing beside a comma"},
+		{"/(", "'/('"},
+		{"/^nothing$", "matches the name of no call"},
+		{"9999", "not a call's number"},
+		{"12x", "not a call's number"},
+		{"inject=read:error=EIO", "'trace=' alone"},
+		{"status=failed", "-Z"},
+		{"tracee=read", "only be 'trace'"},
+		{"read@32", "@64"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -80,7 +91,8 @@ static void test_op_errors(void **state)
 		assert_true(select_ops(&s, cases[i].text, &err) < 0);
 		assert_false(s.ops_given);
 		if (!strstr(err.message, cases[i].says))
-			fail_msg("'%s' -> '%s', not '%s'", cases[i].text, err.message, cases[i].says);
+			fail_msg("'%s' -> '%s', not '%s'", cases[i].text, err.message,
+				 cases[i].says);
 	}
 }
 
@@ -90,19 +102,44 @@ static void test_glob(void **state)
 		const char *glob, *text;
 		bool match;
 	} cases[] = {
-		{"/a/b", "/a/b", true}, {"/a/b", "/a/b/c", true}, {"/a/b", "/a/bc", false}, {"/a/b/", "/a/b/c", true},
-		{"/", "/x", true}, {"/a/*.sst", "/a/1.sst", true}, {"/a/*.sst", "/a/b/1.sst", false},
-		{"/a/**/*.sst", "/a/1.sst", true}, {"/a/**/*.sst", "/a/b/c/1.sst", true}, {"/a/**", "/a/b/c", true},
-		{"/a/**", "/b", false}, {"**/x", "/a/b/x", true}, {"/a/?", "/a/b", true}, {"/a?b", "/a/b", false},
-		{"/[a-c]x", "/bx", true}, {"/[!a-c]x", "/bx", false}, {"/[!a]x", "/bx", true}, {"/[]]", "/]", true},
-		{"/a[b", "/a[b", true}, {"/\\*", "/*", true}, {"/\\*", "/a", false}, {"*", "a", true}, {"*", "a/b", true},
-		{"", "", true}, {"/a*b*c", "/aXbYbZc", true}, {"/a*b*c", "/aXbYbZ", false}, {"/a/**b", "/a/x/yb", true},
-		{"/**/**/x", "/x", true}, {"/x", "", false}, {"/a[/]b", "/a/b", false}, {"a**", "a", true},
-		{"/[a-]", "/-", true}, {"/a\\", "/a\\", true},
+		{"/a/b", "/a/b", true},
+		{"/a/b", "/a/b/c", true},
+		{"/a/b", "/a/bc", false},
+		{"/a/b/", "/a/b/c", true},
+		{"/", "/x", true},
+		{"/a/*.sst", "/a/1.sst", true},
+		{"/a/*.sst", "/a/b/1.sst", false},
+		{"/a/**/*.sst", "/a/1.sst", true},
+		{"/a/**/*.sst", "/a/b/c/1.sst", true},
+		{"/a/**", "/a/b/c", true},
+		{"/a/**", "/b", false},
+		{"**/x", "/a/b/x", true},
+		{"/a/?", "/a/b", true},
+		{"/a?b", "/a/b", false},
+		{"/[a-c]x", "/bx", true},
+		{"/[!a-c]x", "/bx", false},
+		{"/[!a]x", "/bx", true},
+		{"/[]]", "/]", true},
+		{"/a[b", "/a[b", true},
+		{"/\\*", "/*", true},
+		{"/\\*", "/a", false},
+		{"*", "a", true},
+		{"*", "a/b", true},
+		{"", "", true},
+		{"/a*b*c", "/aXbYbZc", true},
+		{"/a*b*c", "/aXbYbZ", false},
+		{"/a/**b", "/a/x/yb", true},
+		{"/**/**/x", "/x", true},
+		{"/x", "", false},
+		{"/a[/]b", "/a/b", false},
+		{"a**", "a", true},
+		{"/[a-]", "/-", true},
+		{"/a\\", "/a\\", true},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		if (glob_match(cases[i].glob, cases[i].text, strlen(cases[i].text)) != cases[i].match)
+		if (glob_match(cases[i].glob, cases[i].text, strlen(cases[i].text)) !=
+		    cases[i].match)
 			fail_msg("'%s' and '%s'", cases[i].glob, cases[i].text);
 	}
 }
@@ -162,7 +199,8 @@ static void test_paths(void **state)
 	add(&s, "/no/data/**/*.sst");
 	assert_string_equal(s.paths[1].prefix, "/no/data/");
 	assert_false(s.paths[1].exact);
-	assert_true(matches(&s, "/no/data/1.sst") && matches(&s, "/no/data/a/b/1.sst") && !matches(&s, "/no/data/x"));
+	assert_true(matches(&s, "/no/data/1.sst") && matches(&s, "/no/data/a/b/1.sst") &&
+		    !matches(&s, "/no/data/x"));
 	assert_non_null(getcwd(cwd, sizeof(cwd)));
 	add(&s, "no-such-file");
 	snprintf(want, sizeof(want), "%s/no-such-file", cwd);
@@ -206,8 +244,9 @@ static void test_links(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ops), cmocka_unit_test(test_op_errors), cmocka_unit_test(test_glob),
-		cmocka_unit_test(test_glob_hostile), cmocka_unit_test(test_paths), cmocka_unit_test(test_links),
+		cmocka_unit_test(test_ops),   cmocka_unit_test(test_op_errors),
+		cmocka_unit_test(test_glob),  cmocka_unit_test(test_glob_hostile),
+		cmocka_unit_test(test_paths), cmocka_unit_test(test_links),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words of flags and commands: the installed strace prints each of them, in every argument that has words. */
+/* Words of flags and commands: the installed strace prints each of them, in every argument that has
+ * words. */
 #include <ctype.h>
 #include <stdbool.h>
 
@@ -9,7 +10,7 @@
 #include "schema/words.h"
 #include "strace_child.h"
 
-#define LAST_KNOWN 450 /* what strace 6.1 knows */
+#define LAST_KNOWN    450 /* what strace 6.1 knows */
 #define QUESTIONS_MAX 8192
 #define UPROBE_RETURN 335
 
@@ -25,24 +26,27 @@ struct test {
 	size_t count, wrong, same, newer;
 };
 
-/* Where strace prints arguments in another order, by another argument, or as something else than words. */
+/* Where strace prints arguments in another order, by another argument, or as something else than
+ * words. */
 static bool is_special(const char *call, unsigned int arg)
 {
 	static const struct {
 		const char *call;
 		int arg; /* -1: all */
 	} specials[] = {
-		{"clone", -1},         /* by name: child_stack=, flags= */
-		{"quotactl", -1},      /* QCMD() */
-		{"quotactl_fd", -1},
-		{"openat2", 2},        /* a structure */
-		{"fadvise64", -1},     {"fcntl", -1}, /* the second decides about the rest; see test_call_text */
-		{"futex", -1},         {"prctl", -1}, {"arch_prctl", -1}, {"ptrace", -1}, {"semctl", -1}, {"shmctl", -1},
-		{"msgctl", -1},        {"ioctl", -1}, {"bpf", -1}, {"fsconfig", -1}, {"keyctl", -1},
+		{"clone", -1},			     /* by name: child_stack=, flags= */
+		{"quotactl", -1},		     /* QCMD() */
+		{"quotactl_fd", -1}, {"openat2", 2}, /* a structure */
+		{"fadvise64", -1},   {"fcntl", -1},  /* the second decides about the rest; see
+							test_call_text */
+		{"futex", -1},	     {"prctl", -1},    {"arch_prctl", -1}, {"ptrace", -1},
+		{"semctl", -1},	     {"shmctl", -1},   {"msgctl", -1},	   {"ioctl", -1},
+		{"bpf", -1},	     {"fsconfig", -1}, {"keyctl", -1},
 	};
 
 	for (size_t i = 0; i < sizeof(specials) / sizeof(specials[0]); i++) {
-		if (!strcmp(specials[i].call, call) && (specials[i].arg < 0 || specials[i].arg == (int)arg))
+		if (!strcmp(specials[i].call, call) &&
+		    (specials[i].arg < 0 || specials[i].arg == (int)arg))
 			return true;
 	}
 	return false;
@@ -75,7 +79,8 @@ static void ask_words(struct test *t, uint32_t code, unsigned int arg, enum word
 		ask(t, code, arg, s->codes[i].value);
 	for (size_t i = 0; i < s->bit_count; i++) {
 		ask(t, code, arg, s->bits[i].value);
-		ask(t, code, arg, s->bits[i].value | (s->code_count ? s->codes[s->code_count / 2].value : 0));
+		ask(t, code, arg,
+		    s->bits[i].value | (s->code_count ? s->codes[s->code_count / 2].value : 0));
 		if (i % 2)
 			all |= s->bits[i].value;
 	}
@@ -126,7 +131,8 @@ static void compare(struct test *t, const struct question *q, char *line)
 	} else if (strstr(theirs, "0x") || is_newer(buf_str(&b))) {
 		t->newer++;
 	} else {
-		printf("%s, argument %u: strace prints %s, here it is %s\n", def->name, q->arg, theirs, buf_str(&b));
+		printf("%s, argument %u: strace prints %s, here it is %s\n", def->name, q->arg,
+		       theirs, buf_str(&b));
 		t->wrong++;
 	}
 	buf_free(&b);
@@ -143,7 +149,8 @@ int main(void)
 		const struct op_def *def = op_def(code);
 
 		for (unsigned int i = 0; def && i < def->arg_count && code != UPROBE_RETURN; i++) {
-			if (def->args[i].words && !is_special(def->name, i) && def->args[i].words != WORDS_FAMILY)
+			if (def->args[i].words && !is_special(def->name, i) &&
+			    def->args[i].words != WORDS_FAMILY)
 				ask_words(t, code, i, def->args[i].words);
 		}
 	}
@@ -155,7 +162,7 @@ int main(void)
 	for (size_t i = 0; i < t->count && fgets(line, sizeof(line), f); i++)
 		compare(t, &t->questions[i], line);
 	fclose(f);
-	printf("%zu asked, %zu the same, %zu that this strace has no word for, %zu wrong\n", t->count, t->same, t->newer,
-		t->wrong);
+	printf("%zu asked, %zu the same, %zu that this strace has no word for, %zu wrong\n",
+	       t->count, t->same, t->newer, t->wrong);
 	return t->wrong || t->same < t->count / 2;
 }

@@ -6,11 +6,12 @@
 #include "strace_child.h"
 
 #define UPROBE_RETURN 335 /* ends any process that calls it by itself */
-#define LAST_KNOWN 450 /* what strace 6.1 knows; later calls are in the sets of later versions */
+#define LAST_KNOWN    450 /* what strace 6.1 knows; later calls are in the sets of later versions */
 
 static const char *const sets[] = {
-	"%file", "%desc", "%network", "%process", "%memory", "%signal", "%ipc", "%creds", "%clock", "%stat", "%lstat",
-	"%fstat", "%%stat", "%statfs", "%fstatfs", "%%statfs", "%pure",
+	"%file",  "%desc",   "%network", "%process", "%memory", "%signal",
+	"%ipc",	  "%creds",  "%clock",	 "%stat",    "%lstat",	"%fstat",
+	"%%stat", "%statfs", "%fstatfs", "%%statfs", "%pure",
 };
 
 /* The calls that strace made fail in the way of the set. */
@@ -52,7 +53,8 @@ static int compare(const char *set, const struct asked_call *calls, size_t count
 	for (uint32_t code = 0; code <= LAST_KNOWN; code++) {
 		if (!op_def(code) || seen[code] == select_op(&s, code))
 			continue;
-		printf("%s: %s is %s strace's set\n", set, op_def(code)->name, seen[code] ? "missing here, it is in" : "not in");
+		printf("%s: %s is %s strace's set\n", set, op_def(code)->name,
+		       seen[code] ? "missing here, it is in" : "not in");
 		wrong++;
 	}
 	return wrong;
@@ -68,7 +70,8 @@ int main(void)
 	for (uint32_t code = 0; code <= LAST_KNOWN; code++) {
 		/* neither is stopped by strace 6.1: the one undoes the stop, the other is newer */
 		if (op_def(code) && code != SYS_rt_sigreturn && code != UPROBE_RETURN)
-			calls[count++] = (struct asked_call){.nr = code, .args = {-1ul, -1ul, -1ul, -1ul, -1ul, -1ul}};
+			calls[count++] = (struct asked_call){
+				.nr = code, .args = {-1ul, -1ul, -1ul, -1ul, -1ul, -1ul}};
 	}
 	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
 		int r = compare(sets[i], calls, count);

@@ -11,7 +11,8 @@
 
 static void test_round_trip(void **state)
 {
-	static const char *const columns[] = {"kind", "op", "class", "err", "type", "family", "cause"};
+	static const char *const columns[] = {"kind", "op",	"class", "err",
+					      "type", "family", "cause"};
 
 	for (size_t k = 0; k < ARRAY_SIZE(columns); k++) {
 		int64_t before = -1;
@@ -52,14 +53,17 @@ static void test_errnos(void **state)
 		const char *name = strerrorname_np(e);
 
 		if (name)
-			assert_string_equal(vocab_word("err", e), e == ENOTSUP ? "EOPNOTSUPP" : name);
+			assert_string_equal(vocab_word("err", e),
+					    e == ENOTSUP ? "EOPNOTSUPP" : name);
 	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_words), cmocka_unit_test(test_errnos),
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_errnos),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
