@@ -30,9 +30,10 @@ static void catch_signals(void)
 
 	sigemptyset(&act.sa_mask);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
-		/* What the caller ignores (nohup) stays ignored, but for SIGINT: a script's background job ignores it, and
-		 * `kill -INT` is how scripts end a recording. */
-		if (sigaction(numbers[i], NULL, &old) == 0 && (old.sa_handler != SIG_IGN || numbers[i] == SIGINT))
+		/* What the caller ignores (nohup) stays ignored, but for SIGINT: a script's
+		 * background job ignores it, and `kill -INT` is how scripts end a recording. */
+		if (sigaction(numbers[i], NULL, &old) == 0 &&
+		    (old.sa_handler != SIG_IGN || numbers[i] == SIGINT))
 			sigaction(numbers[i], &act, NULL);
 	}
 }
