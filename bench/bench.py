@@ -73,6 +73,8 @@ def measure(options, env):
                     runs.setdefault(load.name, {}).setdefault(tool.name, []).append(run)
                     if not options.quiet:
                         print(f"\r\033[K{load.name}: round {round_number + 1} of {options.rounds * more}, {tool.name}", end="", file=sys.stderr)
+    except KeyboardInterrupt:
+        left_out.append("what would have come after Ctrl-C")
     finally:
         shutil.rmtree(root, ignore_errors=True)
         if not options.quiet:

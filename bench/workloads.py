@@ -19,6 +19,11 @@ class Run:
         self.main_cpu = program_cpu if main_cpu is None else main_cpu
 
 
+def tool_share(total, own):
+    """CPU of the tool: of all that it waited for without the program. Some tools do not wait for the program."""
+    return total - own if total >= own else total
+
+
 class Load:
     """A case of tests/programs: it measures its own loop, so that start-up does not count."""
 
@@ -47,7 +52,7 @@ class Load:
         kept = tool.result(out, err, self.main_call)
         kept["expected"] = int(m.group(1))
         own = (user + system) / 1e9
-        return Run(int(m.group(1)), own, max(total - own, 0), int(m.group(2)) / 1e9, memory, kept, int(m.group(3)) / 1e9), None
+        return Run(int(m.group(1)), own, tool_share(total, own), int(m.group(2)) / 1e9, memory, kept, int(m.group(3)) / 1e9), None
 
 
 class Command:
@@ -71,7 +76,7 @@ class Command:
         wall, user, system, _ = (int(x) for x in open(cpu_file).read().split())
         units = sum(int(float(n)) for n in re.findall(self.pattern, text + err)) or amount
         own = (user + system) / 1e9
-        return Run(units, own, max(total - own, 0), wall / 1e9, memory, tool.result(out, err, None)), None
+        return Run(units, own, tool_share(total, own), wall / 1e9, memory, tool.result(out, err, None)), None
 
 
 class Redis:
