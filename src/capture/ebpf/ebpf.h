@@ -6,7 +6,7 @@
 
 struct ebpf_options {
 	const struct select *select; /* borrowed while the source lives */
-	size_t ring_bytes;           /* per CPU; 0: 16 MiB, or 1 MiB where SCHED_FIFO is allowed */
+	size_t ring_bytes;           /* per CPU; 0: 16 MiB, or 4 MiB where SCHED_FIFO is allowed and not lossless */
 	bool lossless;               /* back-pressure: a full ring holds the caller for a bounded time */
 	int freeze_cgroup_fd;        /* folder of the cgroup of a command that weir started, to be frozen when
 	                              * back-pressure is not enough; -1: none */

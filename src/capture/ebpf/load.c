@@ -177,15 +177,20 @@ static bool fifo_allowed(void)
 	return true;
 }
 
-static size_t ring_size(size_t asked)
+static size_t ring_size(size_t asked, bool lossless)
 {
-	size_t want = asked ? asked : fifo_allowed() ? RING_BYTES : RING_BYTES_SLOW, size = 65536;
+	size_t want = RING_BYTES_SLOW, size = 65536;
+
+	/* Back-pressure begins at half a ring: a large one outlasts a reader that stalls for seconds. */
+	if (asked)
+		want = asked;
+	else if (!lossless && fifo_allowed())
+		want = RING_BYTES;
 
 	while (size < want && size < 1u << 30)
 		size *= 2;
 	return size;
 }
-
 
 int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error *err)
 {
@@ -197,7 +202,7 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	if (cpus < 1 || cpus > WIRE_CPUS_MAX)
 		return error_set(err, -ENOTSUP, "this machine has %d CPUs, weir handles 1 to %d", cpus, WIRE_CPUS_MAX);
 	l->cpus = cpus;
-	l->ring_bytes = ring_size(opt->ring_bytes);
+	l->ring_bytes = ring_size(opt->ring_bytes, opt->lossless);
 	l->ring_fds = malloc(sizeof(int) * l->cpus);
 	l->plans = calloc(WIRE_CALLS_MAX, sizeof(*l->plans));
 	if (!l->ring_fds || !l->plans)
