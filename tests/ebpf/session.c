@@ -56,21 +56,26 @@ static void keep(struct session *s, const struct batch_set *set)
 	}
 }
 
-void session_end(struct session *s)
+int session_read(struct session *s, int timeout_ms)
 {
 	struct batch_set set = {0};
 	struct error err = {0};
-	int r;
+	int r = source_read(s->source, &set, timeout_ms, &err);
+
+	if (r < 0)
+		fail_msg("%s", err.message);
+	keep(s, &set);
+	batch_set_free(&set);
+	return r;
+}
+
+void session_end(struct session *s)
+{
+	struct error err = {0};
 
 	assert_int_equal(source_stop(s->source, &err), 0);
-	do {
-		batch_set_clear(&set);
-		r = source_read(s->source, &set, 100, &err);
-		if (r < 0)
-			fail_msg("%s", err.message);
-		keep(s, &set);
-	} while (r != SOURCE_END);
-	batch_set_free(&set);
+	while (session_read(s, 100) != SOURCE_END)
+		;
 	source_stats(s->source, &s->stats);
 }
 

@@ -24,6 +24,8 @@ int session_child(struct session *s, int (*work)(void *arg), void *arg);
 /* Loads and starts; the gate opens with session_go(). */
 void session_start(struct session *s, const struct select *select, struct ebpf_options opt);
 void session_go(struct session *s, int children);
+/* Reads once and keeps the rows; enum source_result. */
+int session_read(struct session *s, int timeout_ms);
 /* Stops and reads everything. */
 void session_end(struct session *s);
 void session_free(struct session *s);

@@ -12,6 +12,8 @@ struct ebpf_options {
 	                              * back-pressure is not enough; -1: none */
 	bool raw_args;               /* keep all six raw arguments of every call (trace, -e raw) */
 	bool no_argv;                /* leave argument vectors out */
+	size_t backlog_bytes;        /* copied from the rings and not yet read; 0: 128 MiB; tests make it small */
+	int64_t hold_limit_ns;       /* longest time for which a command is frozen; 0: 10 s; tests make it short */
 };
 
 /* Opens, loads and attaches nothing yet: start() does. Errors name what the kernel refuses and the remedy. */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "capture/ebpf/decode.h"
 #include "capture/ebpf/load.h"
+#include "capture/ebpf/loss.h"
 #include "capture/ebpf/running.h"
 #include "weir.skel.h"
 
@@ -36,7 +37,8 @@ struct ebpf {
 	uint64_t *received; /* records by CPU */
 	uint64_t *sums;     /* and the sum of their numbers, which proves that each came once */
 	uint64_t malformed, ops;
-	int64_t started, stopped;
+	struct losses losses;
+	int64_t stopped;
 	uint64_t recursion;
 	uint8_t *running;   /* records of the calls that run at the stop */
 	size_t running_len;
@@ -72,7 +74,7 @@ static int ebpf_start(struct source *s, struct error *err)
 		.ring_fds = e->loaded.ring_fds,
 		.count = e->loaded.cpus,
 		.ring_bytes = e->loaded.ring_bytes,
-		.backlog_max = BACKLOG_BYTES,
+		.backlog_max = e->opt.backlog_bytes ? e->opt.backlog_bytes : BACKLOG_BYTES,
 		.freezer = e->freezer,
 	};
 	int r = reader_new(&e->reader, &opt, err);
@@ -83,7 +85,7 @@ static int ebpf_start(struct source *s, struct error *err)
 	if (r < 0)
 		return r;
 	e->attached = true;
-	e->started = clock_realtime_ns();
+	e->losses.since = clock_realtime_ns();
 	return 0;
 }
 
@@ -248,6 +250,7 @@ static void queue_add(struct ebpf *e, struct chunk *list)
 }
 
 static int finish(struct ebpf *e, struct batch_set *out);
+static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now);
 
 static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, struct error *err)
 {
@@ -270,6 +273,8 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 	r = r ? r : pending_sort(e);
 	r = r ? r : pending_give(e, out);
 	pending_compact(e);
+	if (!r && !e->stopped && losses_due(&e->losses, clock_realtime_ns()))
+		r = give_losses(e, out, clock_realtime_ns());
 	if (r >= 0 && e->stopped && !e->queue && !e->pending_count && !set_full(out)) {
 		r = finish(e, out);
 		e->ended = true;
@@ -359,26 +364,18 @@ static int give_running(struct ebpf *e, struct batch_set *out)
 	return r < 0 ? r : 0;
 }
 
-static int loss_row(struct ebpf *e, struct batch_set *out, enum loss_cause cause, int64_t cpu, uint64_t count)
+/* The rows of loss of the window that ends now. */
+static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 {
-	struct batch *b;
-	ssize_t row;
-	int r;
+	uint64_t held, all[LOSS_COUNTERS] = {
+		[LOSS_ALL_RECURSION] = e->stopped ? e->recursion : recursion_misses(e),
+		[LOSS_ALL_DECODE] = e->malformed,
+		[LOSS_ALL_PATH_CUT] = e->decode->paths_cut,
+	};
 
-	if (!count)
-		return 0;
-	r = batch_set_table(out, TABLE_LOSS, &b);
-	if (r < 0)
-		return r;
-	row = batch_add_row(b);
-	if (row < 0)
-		return row;
-	r = batch_set(b, LOSS_START, row, e->started);
-	r = r ? r : batch_set(b, LOSS_STOP, row, e->stopped);
-	if (cpu >= 0)
-		r = r ? r : batch_set(b, LOSS_CPU, row, cpu);
-	r = r ? r : batch_set(b, LOSS_CAUSE, row, cause);
-	return r ? r : batch_set(b, LOSS_EVENTS, row, (int64_t)count);
+	if (e->freezer)
+		freezer_totals(e->freezer, &held, &all[LOSS_ALL_HOLD]);
+	return losses_give(&e->losses, e->loaded.counters, all, now, out);
 }
 
 /* Every number 0 ... seq-1 came exactly once. */
@@ -392,28 +389,16 @@ static bool ring_proved(const struct ebpf *e, size_t cpu)
 /* The last rows: calls still running, and what is missing. */
 static int finish(struct ebpf *e, struct batch_set *out)
 {
-	uint64_t held, limits = 0;
 	int r = give_running(e, out);
 
 	r = r ? r : running_give(&e->unseen, e->decode, &e->loaded.skel->data->next_thread, e->loaded.plans, out, &e->ops);
-
-	e->proved = !e->recursion && !e->malformed;
-	for (size_t i = 0; i < e->loaded.cpus && !r; i++) {
+	r = r ? r : give_losses(e, out, MAX(e->stopped, e->losses.since));
+	e->proved = !e->recursion && !e->malformed && !e->decode->gaps;
+	for (size_t i = 0; i < e->loaded.cpus; i++) {
 		const struct wire_cpu *c = &e->loaded.counters[i];
 
-		r = loss_row(e, out, CAUSE_RING_FULL, i, c->lost);
-		r = r ? r : loss_row(e, out, CAUSE_COMPAT, i, c->compat);
-		r = r ? r : loss_row(e, out, CAUSE_STORAGE_FULL, i, c->storage + c->scratch);
-		r = r ? r : loss_row(e, out, CAUSE_ARG_UNREAD, i, c->unread);
 		e->proved &= ring_proved(e, i) && !c->lost && !c->storage && !c->scratch;
 	}
-	r = r ? r : loss_row(e, out, CAUSE_RECURSION, -1, e->recursion);
-	if (e->freezer)
-		freezer_totals(e->freezer, &held, &limits);
-	r = r ? r : loss_row(e, out, CAUSE_HOLD_LIMIT, -1, limits);
-	r = r ? r : loss_row(e, out, CAUSE_DECODE, -1, e->malformed);
-	r = r ? r : loss_row(e, out, CAUSE_PATH_CUT, -1, e->decode->paths_cut);
-	e->proved &= !e->decode->gaps;
 	return r;
 }
 
@@ -460,6 +445,7 @@ static void ebpf_free(struct source *s)
 	free(e->merged);
 	free(e->received);
 	free(e->sums);
+	losses_free(&e->losses);
 	free(e->running);
 	running_free(&e->unseen);
 	free(e);
@@ -500,7 +486,7 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 	r = r ? r : decode_new(&e->decode, &d, err);
 	e->received = calloc(e->loaded.cpus + 1, sizeof(*e->received));
 	e->sums = calloc(e->loaded.cpus + 1, sizeof(*e->sums));
-	if (!r && (!e->received || !e->sums))
+	if (!r && (losses_init(&e->losses, e->loaded.cpus) < 0 || !e->received || !e->sums))
 		r = error_set(err, -ENOMEM, "out of memory");
 	if (r < 0) {
 		ebpf_free(&e->source);

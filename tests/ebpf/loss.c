@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Forced loss: small rings, a small backlog and nobody who reads. What is missing is told exactly, and when. */
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include "session.h"
+
+#include "base/clock.h"
+
+#define BURST 60000
+#define RING_MIN 65536
+#define BACKLOG_MIN (2u << 20)
+
+static int bursts(void *arg)
+{
+	int fd = open("/dev/zero", O_RDONLY), gate = *(int *)arg;
+	char c;
+
+	for (int burst = 0; burst < 2; burst++) {
+		if (read(gate, &c, 1) != 1)
+			return 1;
+		for (int i = 0; i < BURST; i++) {
+			if (pread(fd, &c, 1, 0) != 1)
+				return 1;
+		}
+	}
+	/* Its end comes only when there is room again: what is lost are preads alone. */
+	return read(gate, &c, 1) == 1 ? 0 : 1;
+}
+
+/* Reads without end for some time. */
+static void read_for(struct session *s, int ms)
+{
+	int64_t until = clock_monotonic_ns() + ms * NSEC_PER_MSEC;
+
+	while (clock_monotonic_ns() < until)
+		session_read(s, 20);
+}
+
+static void test_windows(void **state)
+{
+	struct session s = {0};
+	struct select select = {0};
+	const struct batch *l;
+	int gate[2], pid, status;
+	int64_t first = INT64_MAX, last = 0, t0 = clock_realtime_ns(), t1;
+
+	assert_int_equal(pipe(gate), 0);
+	pid = session_child(&s, bursts, gate);
+	select.pids[select.pid_count++] = pid;
+	session_start(&s, &select, (struct ebpf_options){.freeze_cgroup_fd = -1, .ring_bytes = RING_MIN,
+							 .backlog_bytes = BACKLOG_MIN});
+	session_go(&s, 1);
+	for (int burst = 0; burst < 2; burst++) {
+		assert_int_equal(write(gate[1], "x", 1), 1);
+		usleep(400000); /* nobody reads */
+		read_for(&s, 1200);
+	}
+	assert_int_equal(write(gate[1], "x", 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	session_end(&s);
+	t1 = clock_realtime_ns();
+	assert_true(s.stats.lost > 0);
+	assert_false(s.stats.sequence_proved);
+	assert_int_equal(session_loss(&s, CAUSE_RING_FULL), s.stats.lost);
+	assert_int_equal(session_count(&s, "pread64", pid, NULL) + s.stats.lost, 2 * BURST);
+	l = s.rows.tables[TABLE_LOSS];
+	for (size_t i = 0; i < l->rows; i++) {
+		int64_t start = batch_get(l, LOSS_START, i, 0), stop = batch_get(l, LOSS_STOP, i, 0);
+
+		assert_true(start >= t0 && start < stop && stop <= t1);
+		assert_true(stop - start < 2 * NSEC_PER_SEC);
+		first = MIN(first, stop);
+		last = MAX(last, start);
+	}
+	assert_true(first < last); /* the bursts lie in windows of their own */
+	session_free(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_windows),
+	};
+
+	if (geteuid() != 0) {
+		print_message("skipped: needs root\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
