@@ -21,6 +21,7 @@ struct trace {
 	uint64_t next;       /* where the next block is expected */
 	uint64_t next_seq;
 	bool ended;          /* an end mark was seen */
+	uint64_t checked;    /* bytes read for headers that proved to be none */
 	uint64_t size;       /* of the file when last looked at */
 	uint64_t tail;       /* bytes behind `next` that are no block; 0 while the writer is alive */
 };

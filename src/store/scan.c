@@ -12,6 +12,7 @@
 #include "store/scan.h"
 
 #define SEARCH_BYTES (1u << 20) /* looked through at a time */
+#define SEARCH_EFFORT 16        /* so many times a file's size may be read for headers that prove to be none */
 
 /* Reads up to len bytes; how many there were. */
 static ssize_t read_some(int fd, void *to, size_t len, uint64_t offset)
@@ -39,6 +40,7 @@ int scan_look_at(const struct trace *t, uint64_t offset, struct found_block *ret
 	int r;
 
 	ret->header = NULL;
+	ret->checked = 0;
 	ret->why = "no block where one should be";
 	if (n < 0)
 		return (int)n;
@@ -53,6 +55,7 @@ int scan_look_at(const struct trace *t, uint64_t offset, struct found_block *ret
 	if (!ret->header)
 		return -ENOMEM;
 	n = read_some(t->fd, ret->header, h.header_len, offset);
+	ret->checked = h.header_len;
 	if (n < 0)
 		return (int)n;
 	if ((size_t)n < h.header_len)
@@ -65,25 +68,43 @@ int scan_look_at(const struct trace *t, uint64_t offset, struct found_block *ret
 	return FOUND_BLOCK;
 }
 
-/* The next place from `from` on that bears the mark; the file's size where there is none. */
-static int64_t search(const struct trace *t, uint64_t from)
+/* A walk from mark to mark. What was read is kept: a file may be full of marks. */
+struct search {
+	uint8_t *buf;
+	uint64_t from; /* where in the file the buffer begins */
+	size_t len;
+};
+
+static void search_free(struct search *s)
 {
-	_cleanup_free_ uint8_t *buf = malloc(SEARCH_BYTES);
+	free(s->buf);
+}
 
-	if (!buf)
+/* The next place from `at` on that bears the mark; the file's size where there is none. */
+static int64_t search(struct search *s, const struct trace *t, uint64_t at)
+{
+	if (!s->buf)
+		s->buf = malloc(SEARCH_BYTES);
+	if (!s->buf)
 		return -ENOMEM;
-	while (from + STORE_MARK_LEN <= t->size) {
-		ssize_t n = read_some(t->fd, buf, SEARCH_BYTES, from);
-		const uint8_t *hit;
+	while (at + STORE_MARK_LEN <= t->size) {
+		const uint8_t *hit = NULL;
+		ssize_t n;
 
+		if (at >= s->from && at - s->from < s->len)
+			hit = memmem(s->buf + (at - s->from), s->len - (at - s->from), t->mark, STORE_MARK_LEN);
+		if (hit)
+			return (int64_t)(s->from + (uint64_t)(hit - s->buf));
+		/* A mark may lie across the end of the buffer. */
+		if (at >= s->from && s->len >= STORE_MARK_LEN)
+			at = MAX(at, s->from + s->len - STORE_MARK_LEN + 1);
+		n = read_some(t->fd, s->buf, SEARCH_BYTES, at);
 		if (n < 0)
 			return n;
-		if (n < STORE_MARK_LEN)
+		s->from = at;
+		s->len = (size_t)n;
+		if (s->len < STORE_MARK_LEN)
 			break;
-		hit = memmem(buf, (size_t)n, t->mark, STORE_MARK_LEN);
-		if (hit)
-			return (int64_t)(from + (uint64_t)(hit - buf));
-		from += (uint64_t)n - STORE_MARK_LEN + 1;
 	}
 	return (int64_t)t->size;
 }
@@ -267,27 +288,34 @@ static bool is_growing(const struct trace *t)
 	return fcntl(t->fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/* Finds the next valid header behind damage at t->next. Returns as scan_look_at(); *ret_offset is where. */
-static int skip_damage(const struct trace *t, struct found_block *c, uint64_t *ret_offset)
+/*
+ * Finds the next valid header behind damage at t->next. Returns as scan_look_at(); *ret_offset is where.
+ * Headers that lie about their length can make every mark cost STORE_HEADER_MAX bytes of checking. No writer's file
+ * comes near SEARCH_EFFORT; where one is beyond, the search ends, and the rest counts as damage.
+ */
+static int skip_damage(struct trace *t, struct found_block *c, uint64_t *ret_offset)
 {
+	_cleanup_(search_free) struct search s = {0};
 	uint64_t at = t->next;
 
-	for (;;) {
-		int64_t hit = search(t, at + 1);
+	while (t->checked / SEARCH_EFFORT <= t->size + STORE_HEADER_MAX) {
+		int64_t hit = search(&s, t, at + 1);
 		int r;
 
 		if (hit < 0)
 			return (int)hit;
 		at = (uint64_t)hit;
 		if (at >= t->size)
-			return FOUND_END_OF_FILE;
+			break;
 		free(c->header);
 		r = scan_look_at(t, at, c);
 		if (r < 0 || r == FOUND_BLOCK) {
 			*ret_offset = at;
 			return r;
 		}
+		t->checked += c->checked;
 	}
+	return FOUND_END_OF_FILE;
 }
 
 /* One block behind t->next: 1 where it is one of rows, 0 for others, -ENODATA at the end. */

@@ -15,6 +15,7 @@ struct found_block {
 	uint8_t *header; /* freed by the caller, unless a block took it */
 	struct block_view view;
 	const char *why;
+	size_t checked; /* bytes that were read for the checksum */
 };
 
 /* Reads and checks the header at an offset; a block must lie wholly within the file. enum found, or negative. */

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "common.h"
 #include "schema/vocab.h"
+#include "store/block.h"
 
 #define SMALL_BLOCKS 12
 #define SMALL_ROWS 40
@@ -403,6 +404,53 @@ static void garbage_between(void **state)
 	free(data);
 }
 
+/*
+ * Files made to be slow to search: the mark over and over, bare, then with lengths that make each worth a checksum of
+ * the longest header. What stands behind bare marks is found; a search that costs too much ends, and says so.
+ */
+static void nothing_but_marks(void **state)
+{
+	const size_t marks = 1 << 19, foot = 4 * sizeof(struct block_header);
+	struct draw d = {test_seed(8)};
+	struct store_damage damage;
+	struct batch *want, *got;
+	_cleanup_free_ uint8_t *data = NULL, *hostile = NULL;
+	struct block_header h = {.header_len = STORE_HEADER_MAX};
+	int64_t from;
+	struct store *s;
+	char path[256];
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s", in_folder("marks"));
+	want = small_trace(path, &d);
+	data = load_file(path, &len);
+	hostile = calloc(1, len + marks * sizeof(h));
+	assert_non_null(hostile);
+	memcpy(h.mark, data + 64 - 48, STORE_MARK_LEN);
+	from = clock_monotonic_ns();
+	for (unsigned int lying = 0; lying < 2; lying++) {
+		uint8_t *p = hostile;
+
+		memcpy(p, data, sizeof(struct file_header));
+		p += sizeof(struct file_header);
+		for (size_t i = 0; i < marks; i++, p += lying ? sizeof(h) : STORE_MARK_LEN)
+			memcpy(p, &h, lying ? sizeof(h) : STORE_MARK_LEN);
+		memcpy(p, data + sizeof(struct file_header), len - foot);
+		p += len - foot;
+		save_file(path, hostile, (size_t)(p - hostile));
+		s = open_trace(path);
+		got = read_rows(s, TABLE_OP);
+		store_damage(s, &damage);
+		assert_true(damage.blocks > 0);
+		assert_int_equal(got->rows > 0, !lying);
+		check_subset(want, got);
+		batch_free(got);
+		store_free(s);
+	}
+	assert_true(clock_monotonic_ns() - from < 20 * NSEC_PER_SEC);
+	batch_free(want);
+}
+
 static void not_a_trace(void **state)
 {
 	const char *texts[] = {"", "hello", "WEIRTRC\n", "WEIRTRC\n0123456789012345678901234567890123456789012345678901234567"};
@@ -427,7 +475,7 @@ int main(void)
 		cmocka_unit_test(cut_anywhere),    cmocka_unit_test(flip_anywhere),
 		cmocka_unit_test(kill_any_time),   cmocka_unit_test(file_size_limit),
 		cmocka_unit_test(disk_stays_full), cmocka_unit_test(garbage_between),
-		cmocka_unit_test(not_a_trace),
+		cmocka_unit_test(nothing_but_marks), cmocka_unit_test(not_a_trace),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
