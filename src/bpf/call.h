@@ -5,18 +5,18 @@
 #include "bpf/hold.h"
 #include "bpf/thread.h"
 
-#define FILE_APPEND 02000 /* O_APPEND of struct file's f_flags */
-#define COMPAT_STATUS 2   /* x86: TS_COMPAT of thread_info.status, also right for int 0x80 */
-#define RWF_APPEND 0x10
+#define FILE_APPEND	  02000 /* O_APPEND of struct file's f_flags */
+#define COMPAT_STATUS	  2	/* x86: TS_COMPAT of thread_info.status, also right for int 0x80 */
+#define RWF_APPEND	  0x10
 #define SIGNAL_GROUP_EXIT 4 /* signal_struct.flags: the process is ending */
-#define SIGKILL_BIT (1ul << 8)
+#define SIGKILL_BIT	  (1ul << 8)
 #define RET_RESTART_FIRST (-516)
-#define RET_RESTART_LAST (-512)
+#define RET_RESTART_LAST  (-512)
 
 static __always_inline bool is_compat(struct task_struct *task)
 {
 #if defined(__TARGET_ARCH_x86)
-	return task->thread_info.status & COMPAT_STATUS;
+	return tread(struct task_struct, task, thread_info.status) & COMPAT_STATUS;
 #else
 	return task->thread_info.flags & (1 << 22); /* arm64: TIF_32BIT */
 #endif
@@ -69,11 +69,12 @@ static __always_inline __u64 arg(struct call *c, __s8 n)
 	return c->args[n & 7];
 }
 
-/* A call that a deadly signal interrupted never returns to the program; the thread's end tells of it. */
+/* A call that a deadly signal interrupted never returns to the program; the thread's end tells of
+ * it. */
 static __always_inline bool call_is_last(struct task_struct *task)
 {
 	return (BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT) ||
-	       (task->pending.signal.sig[0] & SIGKILL_BIT);
+	       (tread(struct task_struct, task, pending.signal.sig[0]) & SIGKILL_BIT);
 }
 
 /* Resolves a descriptor at enter: at exit it may be closed or mean another file. */
@@ -116,7 +117,8 @@ verified_alone int call_file2(struct thread_state *ts, int fd)
 	return 0;
 }
 
-static __always_inline void call_enter(struct task_struct *task, struct thread_state *ts, struct pt_regs *regs, long id)
+static __always_inline void call_enter(struct task_struct *task, struct thread_state *ts,
+				       struct pt_regs *regs, long id)
 {
 	struct call *c = &ts->call;
 	struct wire_plan *p;
@@ -153,17 +155,19 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 		if (p->flags & WIRE_PLAN_CHDIR)
 			c->base = cwd_key(ts);
 	}
-	ts->flags = (ts->flags | THREAD_IN_CALL | THREAD_ENTERED) & ~(THREAD_SKIPPED | THREAD_NEWBORN);
-	c->switches = task->nvcsw;
+	ts->flags =
+		(ts->flags | THREAD_IN_CALL | THREAD_ENTERED) & ~(THREAD_SKIPPED | THREAD_NEWBORN);
+	c->switches = tread(struct task_struct, task, nvcsw);
 	c->start = bpf_ktime_get_ns();
 }
 
 /*
- * Where a call that moves the file's own position began. f_pos after - ret was wrong for none of 240,000 shared
- * reads and 12 of 240,000 shared writes; where it agrees with f_pos at enter it is certain, else it may belong
- * to somebody else's call and is marked.
+ * Where a call that moves the file's own position began. f_pos after - ret was wrong for none of
+ * 240,000 shared reads and 12 of 240,000 shared writes; where it agrees with f_pos at enter it is
+ * certain, else it may belong to somebody else's call and is marked.
  */
-static __always_inline __s64 pos_shared(struct call *c, __u64 file, __s64 before, __s64 ret, __u16 *status)
+static __always_inline __s64 pos_shared(struct call *c, __u64 file, __s64 before, __s64 ret,
+					__u16 *status)
 {
 	__s64 after = kread(struct file, file, f_pos), pos = ret > 0 ? after - ret : after;
 
@@ -183,8 +187,8 @@ static __always_inline __s64 pos_append(__u64 file, __s64 ret)
 }
 
 /* The position of a call on a seekable file. */
-static __always_inline __s64 call_pos(struct task_struct *task, struct call *c, struct wire_plan *p, __s64 ret,
-				      __u16 *status)
+static __always_inline __s64 call_pos(struct task_struct *task, struct call *c, struct wire_plan *p,
+				      __s64 ret, __u16 *status)
 {
 	__s64 pos;
 
@@ -194,7 +198,8 @@ static __always_inline __s64 call_pos(struct task_struct *task, struct call *c, 
 			return pos;
 		if ((p->flags & WIRE_PLAN_PWRITE) && ret > 0 &&
 		    ((kread(struct file, c->file, f_flags) & FILE_APPEND) ||
-		     ((p->flags & WIRE_PLAN_CURPOS) && p->opflags >= 0 && (arg(c, p->opflags) & RWF_APPEND)))) {
+		     ((p->flags & WIRE_PLAN_CURPOS) && p->opflags >= 0 &&
+		      (arg(c, p->opflags) & RWF_APPEND)))) {
 			*status |= STATUS_APPEND;
 			return pos_append(c->file, ret);
 		}
@@ -205,13 +210,14 @@ static __always_inline __s64 call_pos(struct task_struct *task, struct call *c, 
 	}
 	if (!c->seekable || p->posp >= 0)
 		return WIRE_NONE;
-	if (fd_file(task, arg(c, p->fd)) != c->file) /* closed meanwhile: the struct may be anything now */
+	if (fd_file(task, arg(c, p->fd)) !=
+	    c->file) /* closed meanwhile: the struct may be anything now */
 		return c->pos;
 	return pos_shared(c, c->file, c->pos, ret, status);
 }
 
-static __always_inline void op_fill(struct wire_op *r, struct thread_state *ts, struct wire_plan *p, __s64 ret,
-				    __u64 end, __s64 pos, __u16 status)
+static __always_inline void op_fill(struct wire_op *r, struct thread_state *ts, struct wire_plan *p,
+				    __s64 ret, __u64 end, __s64 pos, __u16 status)
 {
 	struct call *c = &ts->call;
 
@@ -232,8 +238,8 @@ static __always_inline void op_fill(struct wire_op *r, struct thread_state *ts, 
 }
 
 /* A record without parts of variable size, written in place. */
-static __always_inline void op_send(struct thread_state *ts, struct wire_plan *p, __s64 ret, __u64 end, __s64 pos,
-				    __u16 status)
+static __always_inline void op_send(struct thread_state *ts, struct wire_plan *p, __s64 ret,
+				    __u64 end, __s64 pos, __u16 status)
 {
 	struct wire_cpu *cpu = this_cpu();
 	void *ring = ring_of_cpu();

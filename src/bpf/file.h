@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * file.h: which file a descriptor means. The answer is a number of a version (one generation under one name);
- * a thread remembers its last files, all threads share the map of versions, and a version that is new is sent
- * with its path before it is used.
+ * file.h: which file a descriptor means. The answer is a number of a version (one generation under
+ * one name); a thread remembers its last files, all threads share the map of versions, and a
+ * version that is new is sent with its path before it is used.
  */
 #pragma once
 
 #include "bpf/ring.h"
 
 #define MAGIC_SOCKFS 0x534f434b
-#define WALK_STEPS 2200      /* a path of 4,095 bytes has at most 2,048 names; mounts take a step too */
+#define WALK_STEPS   2200 /* a path of 4,095 bytes has at most 2,048 names; mounts take a step too \
+			   */
 #define NAME_LEN_MAX 256
 
 static __always_inline __u64 mount_of(__u64 vfsmount)
@@ -17,7 +18,8 @@ static __always_inline __u64 mount_of(__u64 vfsmount)
 	return vfsmount - bpf_core_field_offset(struct mount, mnt);
 }
 
-/* One step up: a name, or from the root of a mount to where it is mounted. Returns true at the end. */
+/* One step up: a name, or from the root of a mount to where it is mounted. Returns true at the end.
+ */
 static __always_inline bool walk_up(struct scratch *s, __u64 *ret_name_dentry)
 {
 	__u64 dentry = s->dentry, mnt = s->mnt, parent;
@@ -25,7 +27,8 @@ static __always_inline bool walk_up(struct scratch *s, __u64 *ret_name_dentry)
 	*ret_name_dentry = 0;
 	if (dentry == s->root_dentry && mnt == s->root_mnt && s->root_at == ~0u)
 		s->root_at = s->len;
-	if (dentry == (__u64)kread(struct vfsmount, mnt + bpf_core_field_offset(struct mount, mnt), mnt_root)) {
+	if (dentry == (__u64)kread(struct vfsmount, mnt + bpf_core_field_offset(struct mount, mnt),
+				   mnt_root)) {
 		parent = (__u64)kread(struct mount, mnt, mnt_parent);
 		if (parent == mnt || !parent) {
 			s->done = 1;
@@ -80,25 +83,27 @@ static long walk_sum(__u32 i, struct walk_ctx *ctx)
 	if (walk_up(s, &dentry))
 		return 1;
 	if (dentry)
-		s->sum = (s->sum ^ dentry ^ BPF_CORE_READ((struct dentry *)dentry, d_name.hash_len)) *
+		s->sum = (s->sum ^ dentry ^
+			  BPF_CORE_READ((struct dentry *)dentry, d_name.hash_len)) *
 			 0x9e3779b97f4a7c15ull;
 	else
-		s->sum = (s->sum ^ *(volatile __u64 *)&s->mnt) * 0xff51afd7ed558ccdull; /* read again: a plain number */
+		s->sum = (s->sum ^ *(volatile __u64 *)&s->mnt) *
+			 0xff51afd7ed558ccdull; /* read again: a plain number */
 	return 0;
 }
 
 static __always_inline void walk_begin(struct scratch *s, __u64 dentry, __u64 vfsmount)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct fs_struct *fs = task->fs;
+	struct fs_struct *fs = tread(struct task_struct, task, fs);
 
 	s->dentry = dentry;
 	s->mnt = mount_of(vfsmount);
 	s->root_dentry = 0;
 	s->root_mnt = 0;
 	if (fs) {
-		s->root_dentry = (__u64)fs->root.dentry;
-		s->root_mnt = mount_of((__u64)fs->root.mnt);
+		s->root_dentry = (__u64)tread(struct fs_struct, fs, root.dentry);
+		s->root_mnt = mount_of((__u64)tread(struct fs_struct, fs, root.mnt));
 	}
 	s->root_at = ~0u;
 	s->len = 0;
@@ -129,14 +134,14 @@ static __always_inline void ident_fill(struct file_ident *d, __u64 inode, __u64 
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct super_block *sb = kread(struct inode, inode, i_sb);
-	struct fs_struct *fs = task->fs;
+	struct fs_struct *fs = tread(struct task_struct, task, fs);
 
 	__builtin_memset(d, 0, sizeof(*d));
 	d->inode = inode;
 	d->k.ino = kread(struct inode, inode, i_ino);
 	d->k.dentry = dentry;
 	d->k.mnt = mnt;
-	d->k.root = fs ? (__u64)fs->root.dentry : 0;
+	d->k.root = fs ? (__u64)tread(struct fs_struct, fs, root.dentry) : 0;
 	d->k.dev = kread(struct super_block, sb, s_dev);
 	d->k.generation = kread(struct inode, inode, i_generation);
 	d->mode = kread(struct inode, inode, i_mode);
@@ -158,8 +163,9 @@ verified_alone int file_root_name(struct scratch *s)
 	if (!s || s->done != 2)
 		return 0;
 	root = s->dentry;
-	n = bpf_probe_read_kernel_str(s->data + sizeof(struct wire_file) + (s->len & (WIRE_WALK_MAX - 1)), NAME_LEN_MAX,
-				      (void *)BPF_CORE_READ((struct dentry *)root, d_name.name));
+	n = bpf_probe_read_kernel_str(
+		s->data + sizeof(struct wire_file) + (s->len & (WIRE_WALK_MAX - 1)), NAME_LEN_MAX,
+		(void *)BPF_CORE_READ((struct dentry *)root, d_name.name));
 	if (n > 0)
 		s->len += n & 0x1ff;
 	return 0;
@@ -190,7 +196,8 @@ verified_alone int file_fields(struct scratch *s, struct file_ident *d)
 	return 0;
 }
 
-/* Walks the path and sends the file. 0: not sent. The steps are functions of their own to keep the stack small. */
+/* Walks the path and sends the file. 0: not sent. The steps are functions of their own to keep the
+ * stack small. */
 verified_alone int file_send(struct file_ident *d, __u64 key, __u32 thread)
 {
 	struct walk_ctx ctx = {.s = scratch_get()};
@@ -295,7 +302,8 @@ verified_alone int file_miss(struct thread_state *ts, __u64 file, __u32 hint)
 		return 0;
 	l = &ts->last[hint & (LAST_FILES - 1)];
 	d = &ts->ident;
-	ident_fill(d, (__u64)kread(struct file, file, f_inode), (__u64)BPF_CORE_READ((struct file *)file, f_path.dentry),
+	ident_fill(d, (__u64)kread(struct file, file, f_inode),
+		   (__u64)BPF_CORE_READ((struct file *)file, f_path.dentry),
 		   (__u64)BPF_CORE_READ((struct file *)file, f_path.mnt));
 	l->key = file_version(d, ts->version);
 	l->file = l->key ? file : 0;
@@ -306,7 +314,8 @@ verified_alone int file_miss(struct thread_state *ts, __u64 file, __u32 hint)
 	l->names = names;
 	l->unlinks = unlinks;
 	l->creates = creates;
-	l->seekable = (d->mode & INODE_IFMT) == INODE_IFREG || (d->mode & INODE_IFMT) == INODE_IFBLK;
+	l->seekable =
+		(d->mode & INODE_IFMT) == INODE_IFREG || (d->mode & INODE_IFMT) == INODE_IFBLK;
 	l->socket = d->magic == MAGIC_SOCKFS;
 	if (l->socket && l->key >= before)
 		sock_send(file, l->key);
@@ -316,15 +325,15 @@ verified_alone int file_miss(struct thread_state *ts, __u64 file, __u32 hint)
 /* The struct file of a descriptor of the current task, 0 where it is not open. */
 static __always_inline __u64 fd_file(struct task_struct *task, int fd)
 {
-	struct files_struct *files_ = task->files;
+	struct files_struct *files_ = tread(struct task_struct, task, files);
 	struct fdtable *fdt;
 
 	if (!files_)
 		return 0;
-	fdt = files_->fdt;
-	if (!fdt || (__u32)fd >= fdt->max_fds)
+	fdt = tread(struct files_struct, files_, fdt);
+	if (!fdt || (__u32)fd >= tread(struct fdtable, fdt, max_fds))
 		return 0;
-	return kread_ptr((__u64)fdt->fd + 8 * (__u64)(__u32)fd);
+	return kread_ptr((__u64)tread(struct fdtable, fdt, fd) + 8 * (__u64)(__u32)fd);
 }
 
 static __always_inline bool last_holds(struct last_file *l, __u64 file)
@@ -355,16 +364,17 @@ static __always_inline struct last_file *file_of(struct thread_state *ts, __u64 
 verified_alone __u64 cwd_key(struct thread_state *ts)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct fs_struct *fs = task->fs;
+	struct fs_struct *fs = tread(struct task_struct, task, fs);
 	struct last_file *l;
 	__u64 dentry, mnt;
 
 	if (!fs || !ts)
 		return 0;
 	l = &ts->cwd;
-	dentry = (__u64)fs->pwd.dentry;
-	mnt = (__u64)fs->pwd.mnt;
-	if (l->dentry == dentry && l->file == mnt && l->names == names_epoch && l->unlinks == unlink_epoch)
+	dentry = (__u64)tread(struct fs_struct, fs, pwd.dentry);
+	mnt = (__u64)tread(struct fs_struct, fs, pwd.mnt);
+	if (l->dentry == dentry && l->file == mnt && l->names == names_epoch &&
+	    l->unlinks == unlink_epoch)
 		return l->key;
 	l->names = names_epoch;
 	l->unlinks = unlink_epoch;
@@ -382,7 +392,8 @@ verified_alone int file_created(__u64 file)
 	struct inode_key ik = {};
 	__u32 one = 1, *n;
 
-	if (!(kread(struct file, file, f_mode) & created_bit) || kread(struct inode, inode, i_generation))
+	if (!(kread(struct file, file, f_mode) & created_bit) ||
+	    kread(struct inode, inode, i_generation))
 		return 0;
 	ik.ino = kread(struct inode, inode, i_ino);
 	ik.dev = BPF_CORE_READ((struct inode *)inode, i_sb, s_dev);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * kernel.h: the few kernel structs and fields that the programs read, declared by hand. Offsets are found when
- * the programs are loaded (preserve_access_index), so order and size here mean nothing; only names do.
+ * kernel.h: the few kernel structs and fields that the programs read, declared by hand. Offsets are
+ * found when the programs are loaded (preserve_access_index), so order and size here mean nothing;
+ * only names do.
  */
 #pragma once
 
@@ -13,20 +14,21 @@
 #include <bpf/bpf_endian.h>
 
 #define noinline __attribute__((__noinline__))
-/* A function that the verifier looks at once, by itself, instead of at every call: pointers may be NULL there,
- * results are numbers. Without these, loading takes seconds instead of a tenth of one. */
+/* A function that the verifier looks at once, by itself, instead of at every call: pointers may be
+ * NULL there, results are numbers. Without these, loading takes seconds instead of a tenth of one.
+ */
 #define verified_alone __attribute__((__noinline__))
-#define unlikely(x) __builtin_expect(!!(x), 0)
-#define likely(x) __builtin_expect(!!(x), 1)
-#define NULL ((void *)0)
-#define INODE_IFMT 0170000
-#define INODE_IFSOCK 0140000
-#define INODE_IFREG 0100000
-#define INODE_IFBLK 0060000
-#define INODE_IFDIR 0040000
+#define unlikely(x)    __builtin_expect(!!(x), 0)
+#define likely(x)      __builtin_expect(!!(x), 1)
+#define NULL	       ((void *)0)
+#define INODE_IFMT     0170000
+#define INODE_IFSOCK   0140000
+#define INODE_IFREG    0100000
+#define INODE_IFBLK    0060000
+#define INODE_IFDIR    0040000
 
 typedef _Bool bool;
-#define true 1
+#define true  1
 #define false 0
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -276,8 +278,8 @@ struct bpf_iter__task {
 
 #pragma clang attribute pop
 
-/* Reads a field through a pointer that the verifier does not know: a plain load from Linux 6.2 on, where
- * bpf_rdonly_cast() exists, else (6.1) a call of bpf_probe_read_kernel(). */
+/* Reads a field through a pointer that the verifier does not know: a plain load from Linux 6.2 on,
+ * where bpf_rdonly_cast() exists, else (6.1) a call of bpf_probe_read_kernel(). */
 extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 
 /* In a frame of its own, so that many reads do not fill the stack of one function. */
@@ -301,19 +303,36 @@ static noinline __u64 probe_number(const void *at, __u32 size)
 	return v; /* little-endian machines only: x86-64, arm64 */
 }
 
-#define kread(type, ptr, field)                                                                    \
-	({                                                                                         \
-		const type *p_ = (const void *)(ptr);                                              \
-		__typeof__(((type *)0)->field) v_;                                                 \
-		if (bpf_rdonly_cast)                                                               \
-			v_ = ((type *)bpf_rdonly_cast(p_, bpf_core_type_id_kernel(type)))->field;  \
-		else                                                                               \
-			v_ = (__typeof__(v_))probe_number(                                         \
-				__builtin_preserve_access_index(&p_->field), sizeof(v_));          \
-		v_;                                                                                \
+#define kread(type, ptr, field)                                                                   \
+	({                                                                                        \
+		const type *p_ = (const void *)(ptr);                                             \
+		__typeof__(((type *)0)->field) v_;                                                \
+		if (bpf_rdonly_cast)                                                              \
+			v_ = ((type *)bpf_rdonly_cast(p_, bpf_core_type_id_kernel(type)))->field; \
+		else                                                                              \
+			v_ = (__typeof__(v_))probe_number(                                        \
+				__builtin_preserve_access_index(&p_->field), sizeof(v_));         \
+		v_;                                                                               \
 	})
 
-/* Reads a pointer that lies at an address, as a plain number (any struct with a 64-bit number will do). */
+/*
+ * Reads a field through a pointer whose type the verifier knows. For every such load a newer
+ * verifier asks whether the field is trusted, by searching all of BTF for a name: half of the time
+ * that loading took. An untrusted pointer spares it that; 6.1, which has no cast, loads directly.
+ */
+#define tread(type, ptr, field)                                                                   \
+	({                                                                                        \
+		type *t_ = (ptr);                                                                 \
+		__typeof__(((type *)0)->field) v_;                                                \
+		if (bpf_rdonly_cast)                                                              \
+			v_ = ((type *)bpf_rdonly_cast(t_, bpf_core_type_id_kernel(type)))->field; \
+		else                                                                              \
+			v_ = t_->field;                                                           \
+		v_;                                                                               \
+	})
+
+/* Reads a pointer that lies at an address, as a plain number (any struct with a 64-bit number will
+ * do). */
 static __always_inline __u64 kread_ptr(__u64 at)
 {
 	return kread(struct qstr, at - bpf_core_field_offset(struct qstr, hash_len), hash_len);

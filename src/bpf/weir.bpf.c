@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* weir.bpf.c: the programs. Everything is on BTF tracepoints, which every supported kernel allows. */
+/* weir.bpf.c: the programs. Everything is on BTF tracepoints, which every supported kernel allows.
+ */
 #include "bpf/rich.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -22,7 +23,8 @@ int BPF_PROG(weir_enter, struct pt_regs *regs, long id)
 	return 0;
 }
 
-/* What any successful call may change for files that others have open; for every process of the host. */
+/* What any successful call may change for files that others have open; for every process of the
+ * host. */
 verified_alone int call_effects(struct wire_plan *p, long ret)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -64,8 +66,8 @@ static noinline void compat_effects(long nr, long ret)
 }
 
 /* What the enter of a call would have noted. */
-static __always_inline void call_begin_unseen(struct task_struct *task, struct thread_state *ts, struct pt_regs *regs,
-					      struct wire_plan *p, long nr)
+static __always_inline void call_begin_unseen(struct task_struct *task, struct thread_state *ts,
+					      struct pt_regs *regs, struct wire_plan *p, long nr)
 {
 	struct call *c = &ts->call;
 
@@ -81,8 +83,9 @@ static __always_inline void call_begin_unseen(struct task_struct *task, struct t
 		call_file(task, ts, arg(c, p->fd));
 }
 
-static __always_inline void exit_unpaired(struct task_struct *task, struct thread_state *ts, struct pt_regs *regs,
-					  struct wire_plan *p, __s64 ret, __u64 end)
+static __always_inline void exit_unpaired(struct task_struct *task, struct thread_state *ts,
+					  struct pt_regs *regs, struct wire_plan *p, __s64 ret,
+					  __u64 end)
 {
 	struct call *c = &ts->call;
 	__u16 status = (ts->flags & THREAD_ENTERED) ? STATUS_DENIED : STATUS_NO_START;
@@ -124,9 +127,12 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	if (unlikely(!ts))
 		return 0;
 	flags = ts->flags;
-	/* A successful execve or rt_sigreturn changed the registers: the number is the one at enter. */
-	p = plan_of((flags & (THREAD_SELECTED | THREAD_IN_CALL)) == (THREAD_SELECTED | THREAD_IN_CALL) ?
-		    ts->call.nr : call_nr(regs));
+	/* A successful execve or rt_sigreturn changed the registers: the number is the one at
+	 * enter. */
+	p = plan_of((flags & (THREAD_SELECTED | THREAD_IN_CALL)) ==
+				    (THREAD_SELECTED | THREAD_IN_CALL)
+			    ? ts->call.nr
+			    : call_nr(regs));
 	if (unlikely(!p))
 		return 0;
 	if (unlikely(p->flags & WIRE_PLAN_EVER)) {
@@ -149,7 +155,7 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	ts->flags = (ts->flags & ~(THREAD_IN_CALL | THREAD_SKIPPED));
 	if (flags & THREAD_SKIPPED)
 		return 0;
-	if ((__u32)task->nvcsw != ts->call.switches)
+	if ((__u32)tread(struct task_struct, task, nvcsw) != ts->call.switches)
 		status |= STATUS_SLEPT;
 	if ((failed_only && ret >= 0) || end - ts->call.start < min_dur_ns) {
 		__sync_fetch_and_add(&this_cpu()->filtered, 1);
@@ -248,13 +254,13 @@ static noinline void thread_end_send(struct task_struct *task, struct thread_sta
 	r->tgid = tgid_of(task);
 	r->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
 	r->process_ended = dead;
-	r->status = task->exit_code;
+	r->status = tread(struct task_struct, task, exit_code);
 	bpf_ringbuf_submit(r, ring_wakeup(ring, c, seq));
 }
 
 #define KILLED_BY_KILL 9  /* seccomp's strict mode ends a thread like this */
-#define KILLED_BY_SYS 31  /* and a filter like that */
-#define RET_NOT_BEGUN (-38)
+#define KILLED_BY_SYS  31 /* and a filter like that */
+#define RET_NOT_BEGUN  (-38)
 
 /* A call for which seccomp ended the thread: neither its enter nor its exit was seen. */
 static noinline void end_denied(struct task_struct *task, struct thread_state *ts)
@@ -266,7 +272,7 @@ static noinline void end_denied(struct task_struct *task, struct thread_state *t
 
 	if (!task || !ts)
 		return;
-	code = task->exit_code & 0x7f;
+	code = tread(struct task_struct, task, exit_code) & 0x7f;
 	if (code != KILLED_BY_KILL && code != KILLED_BY_SYS)
 		return;
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -304,8 +310,7 @@ int BPF_PROG(weir_end)
 		p = plan_of(ts->call.nr);
 		if (p && !failed_only)
 			op_send(ts, p, 0, bpf_ktime_get_ns(), WIRE_NONE, STATUS_NORETURN);
-	}
-	else if (!(ts->flags & THREAD_IN_CALL))
+	} else if (!(ts->flags & THREAD_IN_CALL))
 		end_denied(task, ts);
 	ts->flags &= ~THREAD_IN_CALL;
 	if (ts->flags & THREAD_SENT)
@@ -328,13 +333,14 @@ int weir_running(struct bpf_iter__task *ctx)
 	if (!task)
 		return 0;
 	ts = bpf_task_storage_get(&threads, task, 0, 0);
-	if (!ts || (ts->flags & (THREAD_SELECTED | THREAD_IN_CALL | THREAD_SKIPPED)) != (THREAD_SELECTED | THREAD_IN_CALL))
+	if (!ts || (ts->flags & (THREAD_SELECTED | THREAD_IN_CALL | THREAD_SKIPPED)) !=
+			   (THREAD_SELECTED | THREAD_IN_CALL))
 		return 0;
 	p = plan_of(ts->call.nr);
 	if (!p)
 		return 0;
-	op_fill(&r.op, ts, p, 0, bpf_ktime_get_ns(), p->pos >= 0 ? (__s64)arg(&ts->call, p->pos) : WIRE_NONE,
-		STATUS_UNFINISHED);
+	op_fill(&r.op, ts, p, 0, bpf_ktime_get_ns(),
+		p->pos >= 0 ? (__s64)arg(&ts->call, p->pos) : WIRE_NONE, STATUS_UNFINISHED);
 	r.op.head.parts = WIRE_PART_ARGS;
 	r.op.head.size = sizeof(r);
 	__builtin_memcpy(r.args, ts->call.args, sizeof(r.args));
