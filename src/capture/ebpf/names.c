@@ -138,6 +138,28 @@ static int path_compose(struct names *n, const struct name_query *q, struct byte
 	return r ? r : buf_append(&n->scratch, q->text, q->len);
 }
 
+/* What a descriptor is, from its name in /proc/PID/fd: whether a read of it waits depends on it. */
+static int whole_type(const struct name_query *q)
+{
+	static const struct {
+		const char *begin;
+		int type;
+	} types[] = {
+		{"pipe:[", FILE_TYPE_PIPE},
+		{"socket:[", FILE_TYPE_SOCKET},
+		{"anon_inode:", FILE_TYPE_ANON},
+		{"/dev/pts/", FILE_TYPE_CHAR},
+		{"/dev/tty", FILE_TYPE_CHAR},
+		{"/dev/console", FILE_TYPE_CHAR},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		if (q->len >= strlen(types[i].begin) && !memcmp(q->text, types[i].begin, strlen(types[i].begin)))
+			return types[i].type;
+	}
+	return FILE_TYPE_UNKNOWN;
+}
+
 static int name_row(const struct name_query *q, struct bytes base, struct bytes path, int64_t key, struct batch_set *out)
 {
 	bool relative = !q->whole && (!q->len || q->text[0] != '/');
@@ -152,7 +174,10 @@ static int name_row(const struct name_query *q, struct bytes base, struct bytes 
 		return row;
 	r = batch_set(b, FILE_ID, row, key);
 	r = r ? r : batch_set(b, FILE_INODE, row, key);
-	r = r ? r : batch_set(b, FILE_NAME_ONLY, row, 1);
+	if (q->whole)
+		r = r ? r : batch_set(b, FILE_TYPE, row, whole_type(q));
+	else
+		r = r ? r : batch_set(b, FILE_NAME_ONLY, row, 1);
 	r = r ? r : batch_set(b, FILE_SINCE, row, q->now);
 	if (path.len && (!relative || base.data))
 		r = r ? r : batch_set_bytes(b, FILE_PATH, row, path.data, path.len);

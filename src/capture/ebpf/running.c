@@ -23,11 +23,12 @@ static bool number_name(const char *name, int32_t *ret)
 	return end != name && !*end && v > 0;
 }
 
-/* "0 0x3 0x7ffd... 0x10 ... sp pc": the call and its arguments; "running" or "-1 sp pc" where it is in none. */
+/* "0 0x3 0x7ffd... 0x10 ... sp pc": the call and its arguments; "running" or "-1 sp pc" where it is in none.
+ * The kernel's own threads have call 0 and no stack. */
 static bool call_read(int32_t pid, int32_t tid, struct running_call *ret)
 {
 	char path[64], text[256];
-	unsigned long long a[WIRE_ARGS];
+	unsigned long long a[WIRE_ARGS], sp;
 	_cleanup_close_ int fd = -1;
 	ssize_t n;
 	long nr;
@@ -38,8 +39,9 @@ static bool call_read(int32_t pid, int32_t tid, struct running_call *ret)
 	if (n <= 0)
 		return false;
 	text[n] = 0;
-	if (sscanf(text, "%ld %llx %llx %llx %llx %llx %llx", &nr, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5]) != 7 ||
-	    nr < 0 || nr >= WIRE_CALLS_MAX)
+	if (sscanf(text, "%ld %llx %llx %llx %llx %llx %llx %llx", &nr, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5],
+		   &sp) != 8 ||
+	    !sp || nr < 0 || nr >= WIRE_CALLS_MAX)
 		return false;
 	*ret = (struct running_call){.tid = tid, .tgid = pid, .nr = (uint16_t)nr};
 	for (int i = 0; i < WIRE_ARGS; i++)
