@@ -32,10 +32,19 @@ void call_put(struct call_writer *w, const char *fmt, ...)
 	call_note(w, buf_append(w->to, text, (size_t)n));
 }
 
+/* A name, shortened in the middle where the style asks for it; escaped in any case. */
+static void put_name(struct call_writer *w, struct bytes text, const char *also)
+{
+	if (w->style->path_max)
+		call_note(w, format_path(w->to, text.data, text.len, w->style->path_max));
+	else
+		call_note(w, call_text_escape(w->to, text, also));
+}
+
 static void put_quoted(struct call_writer *w, struct bytes text)
 {
 	call_put(w, "\"");
-	call_note(w, call_text_escape(w->to, text, "\""));
+	put_name(w, text, "\"");
 	call_put(w, "\"");
 }
 
@@ -115,15 +124,7 @@ void call_put_fd(struct call_writer *w, int64_t fd, int64_t file_id)
 	if (f->family >= 0) {
 		put_socket(w, f);
 	} else {
-		struct bytes name = dims_file_version_name(w->dims, file_id);
-		_cleanup_buf_ struct buf cut = {0};
-
-		if (w->style->path_max) { /* escapes too */
-			call_note(w, format_path(&cut, name.data, name.len, w->style->path_max));
-			call_note(w, buf_append(w->to, cut.data, cut.len));
-		} else {
-			call_note(w, call_text_escape(w->to, name, "<>"));
-		}
+		put_name(w, dims_file_version_name(w->dims, file_id), "<>");
 	}
 	call_put(w, is_deleted(w, f) ? ">(deleted)" : ">");
 }
@@ -140,7 +141,7 @@ void call_put_dirfd(struct call_writer *w, bool known, int64_t fd, int64_t file_
 		call_put(w, "?");
 	if (f && f->base.len && !(f->argument.len && f->argument.data[0] == '/')) {
 		call_put(w, "<");
-		call_note(w, call_text_escape(w->to, f->base, "<>"));
+		put_name(w, f->base, "<>");
 		call_put(w, ">");
 	}
 }
@@ -244,7 +245,7 @@ static void put_error(struct call_writer *w, int64_t e)
 	}
 	if (!word)
 		call_put(w, "-1 (errno %lld)", (long long)e);
-	else if (e < 512)
+	else if (e < 512 && !w->style->brief)
 		call_put(w, "-1 %s (%s)", word, strerrordesc_np((int)e)); /* not translated */
 	else
 		call_put(w, "-1 %s", word);

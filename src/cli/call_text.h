@@ -17,9 +17,9 @@
 #include "batch/dims.h"
 
 struct call_text_style {
-	bool brief;	       /* leaves buffers and structures out, sizes as "1,812 B" */
-	unsigned int path_max; /* names of descriptors get at most so many columns, cut in the
-				  middle; 0: whole */
+	bool brief;	       /* leaves buffers, structures and the words for an error out, sizes
+				  as "1,812 B" */
+	unsigned int path_max; /* names get at most so many columns, cut in the middle; 0: whole */
 	unsigned int align;    /* the result begins at least at this column of the call's text; 0:
 				  right behind it */
 };

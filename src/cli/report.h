@@ -9,7 +9,7 @@
 #include "cli/shared.h"
 
 #define REPORT_SLOWEST_SCREEN 4	   /* calls under SLOWEST */
-#define REPORT_PATH_COLUMNS   40   /* of a file's name in a call on the page */
+#define REPORT_TREE_KEY	      "t:" /* how keys of trees begin in group_tree() */
 #define REPORT_SLOWEST_PIPE   1000 /* rows of `report slow` in a pipe, without --head */
 
 struct report_opts {
@@ -67,6 +67,11 @@ struct report_loss {
 	bool lost_unknown;	       /* more than `lost` says */
 };
 
+enum tree {
+	TREE_WHOLE = 1, /* all that is below it is one */
+	TREE_OPEN,	/* each folder in it is one */
+};
+
 struct report {
 	const struct report_opts *opts;
 	struct store *store;
@@ -87,6 +92,8 @@ struct report {
 	struct map task_latest; /* task -> its latest version: the name that it has now */
 	struct map
 		process_leader; /* process -> latest version of the thread that it is named after */
+	struct map trees;  /* hash of a folder's path -> enum tree: how group_tree() tells it */
+	struct map alone;  /* hash of a key of group_file(): group_tree() tells this file by itself */
 	bool gap_free;
 	uint64_t held_ns; /* for so long weir held the program (--lossless) */
 	char *command;	  /* mark weir.command, weir.synth */

@@ -354,6 +354,8 @@ void report_close(struct report *r)
 	map_free(&r->files);
 	map_free(&r->locals);
 	map_free(&r->peers);
+	map_free(&r->trees);
+	map_free(&r->alone);
 	map_free(&r->task_latest);
 	map_free(&r->process_leader);
 	select_free(&r->select);

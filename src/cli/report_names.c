@@ -255,25 +255,63 @@ static size_t tree_length(struct bytes path, bool folder)
 	return end;
 }
 
-/* Like group_file, but the files of a tree of folders are one: for programs that walk through
- * thousands of files. */
+static bool tree_is_open(const struct report *r, struct bytes path, size_t len)
+{
+	uint64_t how;
+
+	return map_get(&r->trees, hash_bytes(path.data, len), &how) && how == TREE_OPEN;
+}
+
+/* How much of the path names its tree; *ret_flat where it is a file right in a folder that is open.
+ */
+static size_t tree_of(const struct report *r, struct bytes path, bool folder, bool *ret_flat)
+{
+	size_t len = tree_length(path, folder);
+
+	*ret_flat = false;
+	while (len && tree_is_open(r, path, len)) {
+		const uint8_t *slash =
+			len + 1 < path.len ? memchr(path.data + len + 1, '/', path.len - len - 1)
+					   : NULL;
+
+		if (!slash && (!folder || len >= path.len)) {
+			*ret_flat = true;
+			break;
+		}
+		len = slash ? (size_t)(slash - path.data) : path.len;
+	}
+	return len;
+}
+
+static bool told_alone(const struct report *r, const struct buf *key)
+{
+	uint64_t yes;
+
+	return map_get(&r->alone, hash_bytes(key->data, key->len), &yes);
+}
+
+/* Like group_file, but the files of a tree of folders are one, except for those told alone: for
+ * programs that walk through thousands of files. */
 int group_tree(const struct report *r, int64_t id, struct buf *key, struct buf *name)
 {
 	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id);
 	struct bytes path = f ? dims_file_name(r->dims, id) : (struct bytes){NULL, 0};
+	bool flat;
 	size_t len;
-	int e;
+	int e = group_file(r, id, key, name);
 
-	if (!f || f->type == FILE_TYPE_SOCKET || f->type == FILE_TYPE_PIPE ||
-	    f->type == FILE_TYPE_ANON || !path.len || path.data[0] != '/')
-		return group_file(r, id, key, name);
-	len = tree_length(path, f->type == FILE_TYPE_DIRECTORY);
-	e = buf_printf(key, "t:");
+	if (e || !f || f->type == FILE_TYPE_SOCKET || f->type == FILE_TYPE_PIPE ||
+	    f->type == FILE_TYPE_ANON || !path.len || path.data[0] != '/' || told_alone(r, key))
+		return e;
+	len = tree_of(r, path, f->type == FILE_TYPE_DIRECTORY, &flat);
+	buf_clear(key);
+	buf_clear(name);
+	e = put(name, (struct bytes){path.data, len});
 	if (e >= 0)
-		e = put(key, (struct bytes){path.data, len});
+		e = buf_printf(name, flat ? "/*" : "/**");
 	if (e >= 0)
-		e = put(name, (struct bytes){path.data, len});
-	return e < 0 ? e : buf_printf(name, "/**");
+		e = buf_printf(key, REPORT_TREE_KEY);
+	return e < 0 ? e : put(key, (struct bytes){name->data, name->len});
 }
 
 /* ---- single names and figures ---- */
@@ -317,12 +355,40 @@ const char *report_err_name(int64_t err, char buf[static 32])
 	return buf;
 }
 
+/* Where even short names leave no room: the arguments are cut, the result stays. */
+static int call_squeeze(const struct report *r, const struct batch *b, size_t row, size_t width,
+			const struct call_text_style *style, struct buf *out)
+{
+	_cleanup_buf_ struct buf entry = {0}, result = {0};
+	size_t used;
+	int e = call_text_entry(&entry, b, row, r->dims, style);
+
+	if (e >= 0)
+		e = call_text_result(&result, b, row, r->dims, style);
+	used = format_width(buf_str(&result)) + strlen("...) = ");
+	if (e >= 0)
+		e = format_pad(out, buf_str(&entry), used < width ? width - used : 0, false);
+	return e < 0 ? e : buf_printf(out, "...) = %s", buf_str(&result));
+}
+
 int report_call(const struct report *r, const struct batch *b, size_t row, size_t width,
 		struct buf *out)
 {
-	/* Names give way first; a page of one line per call has no room for whole paths. */
-	const struct call_text_style style = {
-		.brief = true, .path_max = width < FORMAT_COLUMNS ? REPORT_PATH_COLUMNS : 0};
+	/* Whole names where there is room, else as much of them as fits: they give way before
+	 * flags and results do. */
+	static const unsigned int columns[] = {0, 60, 54, 48, 42, 38, 34, 30, 26, 22, 18, 14};
+	struct call_text_style style = {.brief = true};
 
-	return call_text(out, b, row, r->dims, &style);
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		_cleanup_buf_ struct buf text = {0};
+		int e;
+
+		style.path_max = columns[i];
+		e = call_text(&text, b, row, r->dims, &style);
+		if (e < 0)
+			return e;
+		if (format_width(buf_str(&text)) <= width)
+			return buf_append(out, text.data, text.len);
+	}
+	return call_squeeze(r, b, row, width, &style, out);
 }

@@ -29,4 +29,4 @@ int page_sum(const struct rollup_row *const *rows, size_t from, size_t count,
 	     struct rollup_row *ret);
 
 /* The section FILES AND PEERS. */
-int page_files(const struct report *r, const struct page_totals *t);
+int page_files(struct report *r, const struct page_totals *t);

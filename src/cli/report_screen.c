@@ -15,6 +15,9 @@
 #define THREAD_LINES  5	 /* lines of a section without its title, the sum of the others included */
 #define OP_LINES      7	 /* without the lines for other calls and for waiting */
 #define NEXT_PATH_MAX 16 /* bytes of a path that three commands can name in one line */
+#define PER_CALL_MIN  1000 /* calls from which on a trace's size per call says something */
+#define ERR_COLUMNS   10   /* of an error's name: EOPNOTSUPP */
+#define ERR_MAX	      4096 /* no error number of Linux is as high */
 #define LIST_WORDS    3	 /* causes named in a line of several */
 
 /* ---- head ---- */
@@ -145,7 +148,7 @@ static void print_size(const struct report *r, const struct page_totals *t)
 	printf("%s calls   %zu process%s, %zu thread%s   %s moved   trace %s",
 	       format_count(t->calls).s, t->processes, t->processes == 1 ? "" : "es", t->threads,
 	       t->threads == 1 ? "" : "s", format_size(t->bytes).s, format_size(bytes).s);
-	if (t->calls && !r->ranged && !r->filtered)
+	if (t->calls >= PER_CALL_MIN && !r->ranged && !r->filtered)
 		printf(" (%.1f B per call)", (double)bytes / (double)t->calls);
 	printf("\n");
 }
@@ -320,43 +323,45 @@ static bool map_io_op(void *arg, struct rollup_row *key)
 	return report_is_io(key);
 }
 
-/* "5 EAGAIN" where all failures are of one kind, else their number. */
+/* "EAGAIN" where all failures are of one kind, "3 kinds" where not, "" without failures. */
 static void errors_text(const struct report *r, int64_t op, uint64_t errors, char *out, size_t size)
 {
+	_cleanup_free_ uint8_t *seen = calloc(ERR_MAX, 1);
 	int64_t kind = -1;
+	unsigned int kinds = 0;
 	char word[32];
 
-	for (size_t i = 0; errors && i < rollup_count(r->scan.rollup); i++) {
+	for (size_t i = 0; seen && errors && i < rollup_count(r->scan.rollup); i++) {
 		const struct rollup_row *row = rollup_row(r->scan.rollup, i);
 
-		if ((op >= 0 && row->op != op) || row->err <= 0 || !report_is_io(row))
+		if ((op >= 0 && row->op != op) || row->err <= 0 || !report_is_io(row) ||
+		    row->err >= ERR_MAX || seen[row->err]++)
 			continue;
-		if (kind >= 0 && kind != row->err)
-			kind = INT64_MAX;
-		else
-			kind = row->err;
+		kind = row->err;
+		kinds++;
 	}
-	if (errors && kind > 0 && kind != INT64_MAX)
-		snprintf(out, size, "%.24s %s", format_count(errors).s,
-			 report_err_name(kind, word));
+	if (kinds == 1)
+		snprintf(out, size, "%s", report_err_name(kind, word));
 	else
-		snprintf(out, size, "%.24s", format_count(errors).s);
+		snprintf(out, size, kinds ? "%u kinds" : "", kinds);
 }
 
 static int op_line(const struct report *r, const char *name, int64_t op,
 		   const struct rollup_row *row, uint64_t io_ns)
 {
 	_cleanup_buf_ struct buf b = {0};
-	char errors[48];
-	int e = buf_printf(&b, "  ");
+	char errors[32];
+	int e = buf_printf(&b, "  "), over;
 
 	errors_text(r, op, row->errors, errors, sizeof(errors));
+	/* A longer name takes from the room of the bytes, which are few where calls fail. */
+	over = MAX((int)strlen(errors) - ERR_COLUMNS, 0);
 	if (e >= 0)
 		e = format_pad(&b, name, 12, false);
 	if (e >= 0)
-		e = buf_printf(&b, "%11s %12.16s %9s %8s %5s %6s %6s %6s  %s",
-			       format_count(row->calls).s, errors,
-			       row->bytes ? format_size(row->bytes).s : "-",
+		e = buf_printf(&b, "%10s %7s %-*s %*s %8s %5s %5s %5s %5s  %s",
+			       format_count(row->calls).s, format_count(row->errors).s, ERR_COLUMNS,
+			       errors, MAX(9 - over, 0), row->bytes ? format_size(row->bytes).s : "-",
 			       report_time(row->time_ns).s, format_percent(row->time_ns, io_ns).s,
 			       format_dur(report_quantile(row, 0.5), 2).s,
 			       format_dur(report_quantile(row, 0.99), 2).s,
@@ -385,8 +390,8 @@ static int told_line(const struct report *r, const char *what,
 		calls += rows[i]->calls;
 		time_ns = report_add(time_ns, rows[i]->time_ns);
 	}
-	e = buf_printf(&b, "  %-12s%11s %12s %9s %8s  (", what, format_count(calls).s, "", "",
-		       report_time(time_ns).s);
+	e = buf_printf(&b, "  %-12s%10s %7s %-*s %9s %8s  (", what, format_count(calls).s, "",
+		       ERR_COLUMNS, "", "", report_time(time_ns).s);
 	for (; e >= 0 && named < count; named++) {
 		_cleanup_buf_ struct buf one = {0};
 
@@ -418,7 +423,7 @@ static int print_operations(const struct report *r, const struct page_totals *t)
 	if (!count && !t->wait_calls && !t->other_calls)
 		return 0;
 	page_section(
-		"OPERATIONS          calls       errors     bytes     time % I/O    p50    p99    "
+		"OPERATIONS         calls  errors                bytes     time % I/O   p50   p99   "
 		"max  " FORMAT_SPARK_TITLE);
 	shown = count <= OP_LINES ? count : OP_LINES - 1;
 	for (size_t i = 0; i < shown && e >= 0; i++)
