@@ -343,6 +343,20 @@ static uint64_t generation_key(int64_t id, int64_t inode)
 	return (uint64_t)(inode < 0 ? id : (id & ~TRACE_ID_MASK) | (inode & TRACE_ID_MASK));
 }
 
+/* Rows of one generation may come out of order, and an older version's again: `since` decides. */
+static int note_latest(struct dims *d, int64_t id, uint64_t number)
+{
+	const struct file_row *row = row_at(d, TABLE_FILE, number), *known;
+	uint64_t key = generation_key(id, row->file.inode), latest;
+
+	if (map_get(&d->latest, key, &latest)) {
+		known = row_at(d, TABLE_FILE, latest);
+		if (known->file.since > row->file.since)
+			return 0;
+	}
+	return map_set(&d->latest, key, number);
+}
+
 static int apply_row(struct row_reader *r, int64_t id)
 {
 	struct dims *d = r->d;
@@ -372,9 +386,7 @@ static int apply_row(struct row_reader *r, int64_t id)
 		read_file(r, &((struct file_row *)row)->file);
 		e = name_file(d, row);
 		if (e == 0)
-			e = map_set(&d->latest,
-				    generation_key(id, ((struct file_row *)row)->file.inode),
-				    number);
+			e = note_latest(d, id, number);
 		break;
 	}
 	return r->error ? r->error : e;
@@ -458,4 +470,25 @@ struct bytes dims_file_name(const struct dims *d, int64_t file_id)
 	if (row && map_get(&d->latest, generation_key(file_id, row->file.inode), &number))
 		row = row_at(d, TABLE_FILE, number);
 	return row && row->name.len ? row->name : (struct bytes){(const uint8_t *)"?", 1};
+}
+
+int dims_latest_threads(const struct dims *d, struct map *ret)
+{
+	for (size_t i = 0; i < dims_rows(d, TABLE_THREAD); i++) {
+		int64_t id = dims_id_at(d, TABLE_THREAD, i);
+		const struct dims_thread *t = dims_thread(d, id), *known;
+		uint64_t task, latest;
+		int r;
+
+		if (!t)
+			continue;
+		task = (uint64_t)(t->task >= 0 ? t->task : id);
+		known = map_get(ret, task, &latest) ? dims_thread(d, (int64_t)latest) : NULL;
+		if (known && known->since > t->since)
+			continue;
+		r = map_set(ret, task, (uint64_t)id);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }

@@ -57,6 +57,9 @@ size_t dims_count(const struct dims *d, enum table_id table);
  * several traces. */
 size_t dims_rows(const struct dims *d, enum table_id table);
 int64_t dims_id_at(const struct dims *d, enum table_id table, size_t i);
+/* For each thread (dims_thread.task) the id of its newest version, by `since`: rows of one thread
+ * that moved between CPUs may have come in another order. 0 or -ENOMEM. */
+int dims_latest_threads(const struct dims *d, struct map *ret) _must_check_;
 /* The latest path of the file's generation (inode), as text for a person: path, or base/argument,
  * or "unix:/x", "tcp 10.0.0.1:80->10.0.0.2:4711", "pipe:[ino]"; never empty. */
 struct bytes dims_file_name(const struct dims *d, int64_t file_id);

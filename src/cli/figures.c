@@ -152,20 +152,6 @@ static int label_process(struct buf *b, const struct dims *d, int64_t id)
 	return r < 0 ? r : buf_printf(b, " %lld", (long long)p->pid);
 }
 
-/* The newest version of each thread: after an exec it has another name. */
-static int latest_versions(struct map *latest, const struct dims *d)
-{
-	int r = 0;
-
-	for (size_t id = 0; id < dims_count(d, TABLE_THREAD) && r >= 0; id++) {
-		const struct dims_thread *t = dims_thread(d, (int64_t)id);
-
-		if (t && t->task >= 0)
-			r = map_set(latest, (uint64_t)t->task, id);
-	}
-	return r;
-}
-
 static int label_thread(struct buf *b, const struct dims *d, const struct map *latest, int64_t task)
 {
 	uint64_t id = (uint64_t)task;
@@ -305,7 +291,7 @@ static int sum_rest(struct figures_rest *rest, const struct rollup *r, struct gr
 static int make_items(struct figures *f, const struct dims *d, const struct figures_options *opt)
 {
 	_cleanup_(map_free) struct map latest = {0};
-	int r = opt->by == FIGURES_THREAD ? latest_versions(&latest, d) : 0;
+	int r = opt->by == FIGURES_THREAD ? dims_latest_threads(d, &latest) : 0;
 
 	for (size_t i = 0; i < rollup_count(f->grouped) && r >= 0; i++) {
 		struct figure *item = &f->items[f->count];

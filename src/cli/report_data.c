@@ -109,18 +109,16 @@ static int resolve_selection(struct report *r)
 
 static int latest_versions(struct report *r)
 {
-	int e = 0;
+	int e = dims_latest_threads(r->dims, &r->task_latest);
+	uint64_t task, id;
+	size_t pos = 0;
 
-	for (size_t i = 0; e >= 0 && i < dims_rows(r->dims, TABLE_THREAD); i++) {
-		int64_t id = dims_id_at(r->dims, TABLE_THREAD, i);
-		const struct dims_thread *t = dims_thread(r->dims, id);
-		const struct dims_process *p = t ? dims_process(r->dims, t->process_id) : NULL;
+	while (e >= 0 && map_next(&r->task_latest, &pos, &task, &id)) {
+		const struct dims_thread *t = dims_thread(r->dims, (int64_t)id);
+		const struct dims_process *p = dims_process(r->dims, t->process_id);
 
-		if (!t)
-			continue;
-		e = map_set(&r->task_latest, (uint64_t)(t->task >= 0 ? t->task : id), (uint64_t)id);
-		if (e >= 0 && p && t->tid == p->pid && t->comm.len)
-			e = map_set(&r->process_leader, (uint64_t)t->process_id, (uint64_t)id);
+		if (p && t->tid == p->pid && t->comm.len)
+			e = map_set(&r->process_leader, (uint64_t)t->process_id, id);
 	}
 	return e;
 }

@@ -61,6 +61,43 @@ static void test_rename(void **state)
 	assert_bytes(dims_file_name(d, 500), "?");
 }
 
+/* Rows of one thread or file from two CPUs: the newest is the one that says so, not the one that
+ * came last. */
+static void test_newest_by_since(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t since;
+	} rows[] = {{"dd", 200}, {"weir", 100}};
+	_cleanup_(dims_freep) struct dims *d = NULL;
+	_cleanup_(batch_freep) struct batch *threads = NULL, *files = NULL;
+	_cleanup_(map_free) struct map latest = {0};
+	uint64_t id = 4711;
+
+	must(dims_new(&d));
+	must(batch_new(&threads, TABLE_THREAD));
+	must(batch_new(&files, TABLE_FILE));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		ssize_t row = batch_add_row(threads);
+
+		must(row);
+		must(batch_set(threads, THREAD_ID, (size_t)row, (int64_t)i));
+		must(batch_set(threads, THREAD_TASK, (size_t)row, 0));
+		must(batch_set(threads, THREAD_SINCE, (size_t)row, rows[i].since));
+		must(batch_set_str(threads, THREAD_COMM, (size_t)row, rows[i].name));
+		row = (ssize_t)add_file(files, (int64_t)i, 0);
+		must(batch_set(files, FILE_SINCE, (size_t)row, rows[i].since));
+		must(batch_set_str(files, FILE_PATH, (size_t)row, rows[i].name));
+	}
+	must(dims_apply(d, threads));
+	must(dims_apply(d, files));
+	must(dims_latest_threads(d, &latest));
+	assert_int_equal(latest.count, 1);
+	assert_true(map_get(&latest, 0, &id));
+	assert_int_equal(id, 0);
+	assert_bytes(dims_file_name(d, 1), "dd");
+}
+
 static void test_names(void **state)
 {
 	_cleanup_(dims_freep) struct dims *d = NULL;
@@ -155,9 +192,8 @@ static void test_composed_ids(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rename),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_last_row_wins),
+		cmocka_unit_test(test_rename),		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_newest_by_since), cmocka_unit_test(test_last_row_wins),
 		cmocka_unit_test(test_composed_ids),
 	};
 
