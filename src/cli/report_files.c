@@ -41,13 +41,13 @@ static bool map_file(void *arg, struct rollup_row *key)
  * says nothing. */
 static void manner(const struct report *r, const struct rollup_row *row, char *out, size_t size)
 {
-	uint64_t good = row->calls - row->errors;
+	uint64_t good = row->calls - row->errors, each = good ? (row->bytes + good / 2) / good : 0;
 	bool often = row->calls >= RATE_CALLS_MIN;
 
-	if (row->bytes && good && often && row->bytes / good >= 1000 * 1024)
-		snprintf(out, size, "%.16s each", format_size(row->bytes / good).s);
-	else if (row->bytes && good)
-		snprintf(out, size, "%.16s each%s%.16s", format_size(row->bytes / good).s,
+	if (row->bytes && often && each >= 1000 * 1024)
+		snprintf(out, size, "%.16s each", format_size(each).s);
+	else if (row->bytes && each)
+		snprintf(out, size, "%.16s each%s%.16s", format_size(each).s,
 			 often ? ", " : "",
 			 often ? format_rate(row->bytes, r->to - r->from, true).s : "");
 	else

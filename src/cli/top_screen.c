@@ -192,10 +192,12 @@ enum top_wish top_screen_keys(struct top_view *v)
 
 static void put(int y, const char *text, attr_t attributes)
 {
-	if (y < 0 || y >= LINES)
+	_cleanup_buf_ struct buf cut = {0};
+
+	if (y < 0 || y >= LINES || format_pad(&cut, text, (size_t)COLS, false) < 0)
 		return;
 	attrset(attributes);
-	mvaddnstr(y, 0, text, -1);
+	mvaddstr(y, 0, buf_str(&cut));
 	clrtoeol();
 	attrset(A_NORMAL);
 }
@@ -224,10 +226,10 @@ static int draw_head(const struct top_view *v, const struct figures *f)
 		return r;
 	put(1, buf_str(&b), A_NORMAL);
 	buf_clear(&b);
-	r = buf_printf(&b, "waiting %s calls, %s  %s   not I/O %s calls, %s",
+	r = buf_printf(&b, "not I/O %s calls, %s   waiting %s calls, %s  %s",
+		       format_count(f->other.calls).s, format_time((int64_t)f->other.time_ns).s,
 		       format_count(f->waiting.calls).s, format_time((int64_t)f->waiting.time_ns).s,
-		       f->waiting.kinds, format_count(f->other.calls).s,
-		       format_time((int64_t)f->other.time_ns).s);
+		       f->waiting.kinds);
 	if (r < 0)
 		return r;
 	put(2, buf_str(&b), A_DIM);
