@@ -276,6 +276,9 @@ def check_decorated(row, key, deco, ops_row):
         return [] if f.get("ino") == int(m.group(1)) else [f"{key} inode {f.get('ino')} instead of {m.group(1)!r}"]
     if deco.startswith(b"anon_inode:") or b":[" in deco:
         return []
+    if re.fullmatch(rb"pid:\d+", deco):  # a pidfd, as strace says it from /proc/PID/fdinfo; the kernel's name is pidfd
+        got = file_path(f) or b""
+        return [] if b"pidfd" in got else [f"{key} {got!r} instead of a pidfd"]
     deco = re.sub(rb"<(?:char|block) [0-9:]+>?$", b"", deco)
     got = file_path(f)
     if deco in (got, text_of(f.get("hostpath"))):

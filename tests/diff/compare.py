@@ -149,7 +149,7 @@ class Runner:
         while b"ready" not in open(facts, "rb").read() and target.poll() is None:
             time.sleep(0.05)
         p = subprocess.Popen([self.weir, "record", "-o", trace, "-p", str(target.pid)], stderr=subprocess.PIPE, cwd=work, text=True)
-        time.sleep(1)
+        traces.wait_attached(p)
         open(os.path.join(work, "w", "go"), "w").close()
         target.wait(timeout=60)
         try:

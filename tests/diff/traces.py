@@ -2,8 +2,10 @@
 """What a recorder saw and what it should have seen, as Python values: dumps of traces, facts of workloads, strace's lines."""
 
 import json
+import os
 import re
 import subprocess
+import time
 
 ROLES = ("NONE INT UINT HEX PTR FD FD2 DIRFD DIRFD2 PATH PATH2 STR BUF SIZE POS POS2 POSP POSP2 IOV IOVCNT MSG MMSG ADDR "
          "ADDRLEN ADDROUT FDPAIR FLAGS FLAGS2 MODE HOW CMD PID SIG LEN LONG").split()
@@ -222,3 +224,26 @@ def read_strace(path):
             if call:
                 calls.setdefault(owner, []).append(call)
     return calls
+
+
+def links(pid):
+    """How many programs a recorder has attached."""
+    try:
+        return sum("bpf_link" in os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return 0
+
+
+def wait_attached(process):
+    """Until a recorder has attached all that it attaches (a slow machine takes seconds). False: it ended, or takes too long."""
+    before = same = 0
+    for _ in range(3000):
+        if process.poll() is not None:
+            return False
+        now = links(process.pid)
+        same = same + 1 if now and now == before else 0
+        if same >= 15:
+            return True
+        before = now
+        time.sleep(0.02)
+    return False

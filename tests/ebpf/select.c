@@ -378,7 +378,8 @@ int main(void)
 		cmocka_unit_test(test_pid), cmocka_unit_test(test_tree), cmocka_unit_test(test_not_tree),
 		cmocka_unit_test(test_comm), cmocka_unit_test(test_uid), cmocka_unit_test(test_ops),
 		cmocka_unit_test(test_failed), cmocka_unit_test(test_path), cmocka_unit_test(test_slow),
-		cmocka_unit_test(test_cgroup), cmocka_unit_test(test_running), cmocka_unit_test(test_never_seen), cmocka_unit_test(test_rename),
+		cmocka_unit_test(test_cgroup), cmocka_unit_test(test_running),
+		cmocka_unit_test(test_never_seen), cmocka_unit_test(test_rename),
 	};
 
 	if (geteuid() != 0) {

@@ -51,8 +51,15 @@ ok "a duration" is 0
 run record --size 200KiB -- sh -c 'while :; do ls -lR /usr/lib >/dev/null; done'
 ok "a size" [ "$(stat -c %s weir.trace)" -lt 3000000 ]
 ok "the command runs on" kill "$(sed -n 's/.*runs on, pid //p' err)"
-sleep 1.5 &
-run record -q -p $!
+sleep 100 &
+target=$!
+"$weir" record -q -p $target >out 2>err </dev/null &
+recorder=$!
+for _ in $(seq 600); do ls -l /proc/$recorder/fd 2>/dev/null | grep -q bpf_link && break; sleep 0.1; done
+sleep 0.3
+kill $target
+wait $recorder
+status=$?
 ok "a process that ends" is 0
 sh -c 'trap "exit 5" INT; echo up >up; while :; do sleep 0.05; done' 2>/dev/null &
 wait_pid=$!
