@@ -215,6 +215,9 @@ def read_strace(path):
             if m:
                 if tid in superseded and superseded[tid] in pending:
                     owner = superseded.pop(tid)
+                elif m.group(1) == "execve" and not pending.get(tid, "").startswith("execve("):
+                    # A leader that died between its calls: strace does not say by whom it was superseded.
+                    owner = next((t for t, head in pending.items() if head.startswith("execve(")), tid)
                 head = pending.pop(owner, None)
                 if head is None:
                     continue

@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -71,6 +72,14 @@ static int bound(int family, int type, struct address *a)
 	return fd;
 }
 
+/* Loopback may take a while on a loaded machine, and the descriptor does not block. */
+static void arrived(int fd)
+{
+	struct pollfd p = {fd, POLLIN, 0};
+
+	MUST(poll, &p, 1, -1);
+}
+
 static int stream(int family)
 {
 	struct address server, client, seen = {.len = sizeof(seen.storage)};
@@ -97,6 +106,7 @@ static int stream(int family)
 	MUST(write, fd, buf, 100);
 	is_local(client.text);
 	is_remote(server.text);
+	arrived(other);
 	MUST(read, other, buf, 1000);
 	is_local(server.text);
 	is_remote(client.text);
@@ -109,6 +119,7 @@ static int stream(int family)
 	message = (struct msghdr){.msg_iov = parts, .msg_iovlen = 2};
 	MUST(sendmsg, fd, &message, 0);
 	is_size(32);
+	arrived(other);
 	MUST(recvmsg, other, &message, 0);
 	is_size(32);
 	MUST(getpeername, fd, &seen.any, (&(socklen_t){sizeof(seen.storage)}));
@@ -117,7 +128,9 @@ static int stream(int family)
 	is_size(32);
 	MUST(shutdown, fd, SHUT_WR);
 	is_remote(server.text);
+	arrived(other);
 	MUST(read, other, buf, 1000);
+	arrived(other);
 	MUST(read, other, buf, 1000); /* end of stream */
 	MUST(close, other);
 	MUST(close, fd);
