@@ -88,9 +88,9 @@ verified_alone __u32 path_read(struct scratch *s, __u32 at, __u64 user)
 	n = (struct wire_name *)(s->data + at);
 	n->error = 0;
 	len = bpf_probe_read_user_str((__u8 *)n + sizeof(*n), WIRE_PATH_MAX, (void *)user);
-	if (len <= 0) {
+	if (len <= 0) { /* 0: an empty string, as 6.1 says it */
 		n->len = 0;
-		n->error = user ? 1 : 0;
+		n->error = user && len < 0 ? 1 : 0;
 		return 0;
 	}
 	n->len = (len - 1) & (WIRE_PATH_MAX - 1);
