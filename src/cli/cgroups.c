@@ -55,11 +55,13 @@ static int mounts_read(struct cgroup_mounts *m, struct error *err)
 	return 0;
 }
 
-static bool is_folder(const char *path)
+/* A control group, and not what "../.." leads to. */
+static bool is_cgroup(const char *folder)
 {
-	struct stat st;
+	char procs[4200];
 
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", folder);
+	return access(procs, F_OK) == 0;
 }
 
 /* True where some process is in the folder itself or, in version 2, below it. */
@@ -99,20 +101,19 @@ static void prefer(char **best, const char *folder)
 int cgroup_of_path(const char *path, char **ret, struct error *err)
 {
 	_cleanup_(mounts_free) struct cgroup_mounts mounts = {0};
-	char *best = NULL, procs[4200];
+	char *best = NULL;
 	int r = mounts_read(&mounts, err);
 
 	if (r < 0)
 		return r;
-	snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
-	if (path[0] == '/' && access(procs, F_OK) == 0)
+	if (path[0] == '/' && is_cgroup(path))
 		prefer(&best, path);
 	for (size_t i = 0; !best && i < mounts.count; i++) {
 		char folder[4096];
 
 		snprintf(folder, sizeof(folder), "%s/%s", mounts.folders[i],
 			 path[0] == '/' ? path + 1 : path);
-		if (is_folder(folder))
+		if (is_cgroup(folder))
 			prefer(&best, folder);
 	}
 	if (!best)

@@ -10,6 +10,7 @@
 #include "cli/format.h"
 #include "cli/live.h"
 
+#define RING_BYTES_MAX (1ull << 30)
 #define STATUS_LINE_NS (500 * NSEC_PER_MSEC)
 
 struct record_opts {
@@ -74,8 +75,15 @@ static int output_open(struct output *o, const char *path, struct error *err)
 	int r;
 
 	o->path = path;
+	if (!*path)
+		return error_set(err, -EINVAL, "-o: the name of the trace is empty");
 	r = move_old(o, err);
-	return r < 0 ? r : store_create(&o->writer, path, &opt, err);
+	if (r < 0)
+		return r;
+	r = store_create(&o->writer, path, &opt, err);
+	if (r < 0 && o->old)
+		rename(o->old, o->path);
+	return r;
 }
 
 /* Nothing was recorded: the trace that was there before comes back. */
@@ -197,6 +205,8 @@ static int record_main(const void *opts, int argc, char **argv)
 	struct error err = {0};
 	int r;
 
+	if (o->ring_bytes > RING_BYTES_MAX)
+		return fail_usage("record: --ring: at most %s per CPU", format_size(RING_BYTES_MAX).s);
 	r = live_open(&live, &lo, &err);
 	if (r < 0)
 		return live_fail(r, &err);
@@ -225,7 +235,7 @@ static const struct option record_options[] = {
 	 offsetof(struct record_opts, size_max)},
 	{0, "no-argv", OPTION_FLAG, NULL, "keep the arguments of commands out of the trace",
 	 offsetof(struct record_opts, no_argv)},
-	{0, "ring", OPTION_SIZE, "SIZE", "ring buffer per CPU: 16MiB, 64MiB",
+	{0, "ring", OPTION_SIZE, "SIZE", "ring buffer per CPU, a power of two from 64KiB to 1GiB",
 	 offsetof(struct record_opts, ring_bytes)},
 	{'q', "quiet", OPTION_FLAG, NULL, "print nothing where all went well",
 	 offsetof(struct record_opts, quiet)},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/live.h"
 #include "cli/report.h"
 #include "cli/text.h"
 
@@ -56,7 +57,7 @@ static int run(const void *opts, int argc, char **argv)
 	if (e < 0)
 		error_errno(&err, e, "report");
 	report_close(&r);
-	return e < 0 ? fail(&err) : 0;
+	return e < 0 ? live_fail(e, &err) : 0;
 }
 
 static const struct option options[] = {

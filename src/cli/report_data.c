@@ -302,9 +302,12 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	int e;
 
 	*r = (struct report){.opts = opts};
+	e = read_flags_select(&opts->read, &r->select, err);
+	if (e < 0)
+		return -EINVAL;
 	e = read_flags_open(&opts->read, argc, argv, &r->store, err);
 	if (e < 0)
-		return e;
+		return e == -EINVAL ? -EIO : e; /* whatever is wrong with the trace, the usage is not */
 	r->dims = store_dims(r->store);
 	store_range(r->store, &r->first, &r->last);
 	if (r->first == INT64_MIN || r->last == INT64_MIN)
@@ -316,9 +319,6 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	if (r->ranged && r->from > r->to)
 		return error_set(err, -EINVAL, "--from %s is later than --to %s", opts->read.from,
 				 opts->read.to);
-	e = read_flags_select(&opts->read, &r->select, err);
-	if (e < 0)
-		return e;
 	e = resolve_selection(r);
 	if (e < 0)
 		return error_errno(err, e, "choosing rows");

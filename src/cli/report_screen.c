@@ -92,9 +92,12 @@ static int print_origin(const struct report *r)
 		if (e >= 0)
 			e = format_path(&b, host->name.data, host->name.len, 16);
 	}
-	snprintf(when, sizeof(when), "%.40s, %.24s",
-		 format_when(r->first, r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL).s,
-		 format_time(r->last - r->first).s);
+	if (r->first || r->last)
+		snprintf(when, sizeof(when), "%.40s, %.24s",
+			 format_when(r->first, r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL).s,
+			 format_time(r->last - r->first).s);
+	else
+		snprintf(when, sizeof(when), "empty");
 	/* One line where it fits. */
 	if (e >= 0 && format_width(buf_str(&b)) + 3 + strlen(when) > PAGE_WIDTH) {
 		e = page_line(&b);

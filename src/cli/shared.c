@@ -264,7 +264,10 @@ static int parse_clock(const char *text, int64_t first, bool utc, int64_t *ret)
 		if (!end || *end)
 			continue;
 		tm.tm_isdst = -1;
-		*ret = (int64_t)(utc ? timegm(&tm) : mktime(&tm)) * NSEC_PER_SEC + fraction;
+		if (__builtin_mul_overflow((int64_t)(utc ? timegm(&tm) : mktime(&tm)), NSEC_PER_SEC,
+					   ret) ||
+		    __builtin_add_overflow(*ret, fraction, ret))
+			return -EINVAL;
 		return 0;
 	}
 	return -EINVAL;
@@ -276,7 +279,11 @@ static int parse_time(const char *option, const char *text, const struct read_fl
 	int64_t ns;
 
 	if ((text[0] == '+' || text[0] == '-') && parse_duration(text + 1, &ns, NULL) == 0) {
-		*ret = text[0] == '+' ? first + ns : last - ns;
+		/* what is beyond all time is as good as no limit */
+		if (text[0] == '+' && __builtin_add_overflow(first, ns, ret))
+			*ret = INT64_MAX;
+		if (text[0] == '-' && __builtin_sub_overflow(last, ns, ret))
+			*ret = INT64_MIN;
 		return 0;
 	}
 	if (parse_clock(text, first, f->utc, ret) == 0)

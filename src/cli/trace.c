@@ -112,7 +112,7 @@ static const struct option trace_options[] = {
 	{0, "lossless", OPTION_FLAG, NULL,
 	 "lose nothing: slow the program down where it is faster than the lines",
 	 offsetof(struct trace_opts, lossless)},
-	{0, "ring", OPTION_SIZE, "SIZE", "ring buffer per CPU: 16MiB, 64MiB",
+	{0, "ring", OPTION_SIZE, "SIZE", "ring buffer per CPU, a power of two from 64KiB to 1GiB",
 	 offsetof(struct trace_opts, ring_bytes)},
 	{0},
 };

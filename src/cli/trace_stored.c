@@ -146,7 +146,7 @@ static void say_damage(const struct store *store)
 
 	store_damage(store, &d);
 	if (d.blocks)
-		fprintf(stderr, "weir: %s damaged blocks were left out (%s calls or more): %s\n",
+		fprintf(stderr, "weir: damaged blocks: %s, left out (%s calls or more): %s\n",
 			format_count(d.blocks).s, format_count(d.rows).s, d.first);
 }
 

@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OP_WORDS (OP_CODE_CALLS / 64)
+#define OP_WORDS  (OP_CODE_CALLS / 64)
+#define REGEX_MAX 256u /* bytes of an expression */
 
 static const struct {
 	const char *name;
@@ -105,10 +106,16 @@ static bool add_set(uint64_t *ops, const char *word)
 
 static int add_regex(uint64_t *ops, const char *pattern, struct error *err)
 {
+	const char *repeat = strchr(pattern, '{');
 	regex_t regex;
 	size_t found = 0;
-	int r = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB);
+	int r;
 
+	/* Repeats multiply: (a{999}){999} would take all memory. */
+	if (strlen(pattern) > REGEX_MAX || (repeat && strchr(repeat + 1, '{')))
+		return error_set(err, -EINVAL, "'/%.40s': an expression has at most %u bytes and one {...}",
+				 pattern, REGEX_MAX);
+	r = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB);
 	if (r) {
 		char why[128];
 

@@ -231,5 +231,7 @@ int names_resolve(struct names *n, const struct name_query *q, struct batch_set 
 		*ret_known = true;
 		return 0;
 	}
+	if (q->base)
+		base = names_get(n, q->base); /* the texts may have moved */
 	return name_only(n, q, base, text, out, ret_key);
 }
