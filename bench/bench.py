@@ -3,8 +3,9 @@
 """What recording costs and loses: weir, the least that any tracer can do, and the tools that people use today.
 
 Every round runs each workload under each tool, one after another, so that all meet the same machine; medians of the rounds
-are shown. CPU counts, not the clock: the machine may be busy with other work. A tool's cost and what it lost stand together:
-whoever loses half of the events is cheap.
+are shown. CPU counts, not the clock: the machine may be busy with other work. What a tool takes to start and stop is measured
+in every round on a command that does nothing, shown apart, and taken off its CPU per call, which would else depend on the
+length of the run. A tool's cost and what it lost stand together: whoever loses half of the events is cheap.
 """
 
 import argparse
@@ -33,53 +34,62 @@ class Env:
 
 
 # Where the program measures its own loop; elsewhere start-up and chance are larger than what a tracer adds.
-LOOP_ROUNDS = 3
+LOOP_ROUNDS = 2
 LOOPS = {w.name for w in workloads.WORKLOADS if isinstance(w, workloads.Load)}
 
 
+def run_once(load, tool, env, root, options):
+    """(Run, error) in a folder that is new."""
+    work = os.path.join(root, "w")
+    shutil.rmtree(work, ignore_errors=True)
+    os.mkdir(work)
+    return load.run(tool, env, work, options.factor)
+
+
 def measure(options, env):
-    """{workload: {tool: [Run]}}, reasons for what was left out."""
+    """{workload: {tool: [Run]}}, {tool: [Run of nothing]}, reasons for what was left out."""
     root = tempfile.mkdtemp(prefix="weir-bench.", dir=options.dir)
-    runs, left_out = {}, []
+    runs, starts, left_out, dead = {}, {}, [], set()
+    until = time.monotonic() + options.minutes * 60 if options.minutes else None
     chosen = [t(env) for t in tools.TOOLS if not options.tools or any(w in t.name for w in options.tools)]
     for tool in list(chosen):
         if tool.missing():
             left_out.append(f"{tool.name}: {tool.missing()}")
             chosen.remove(tool)
+    loads = [w for w in workloads.WORKLOADS if not options.workloads or any(o in w.name for o in options.workloads)]
+    for load in list(loads):
+        if load.missing():
+            left_out.append(f"{load.name}: {load.missing()}")
+            loads.remove(load)
+    # Loops are short: more of them in turn, so that all meet the same moments of a busy machine.
+    turns = [(r, load, t) for r in range(options.rounds)
+             for load in [workloads.NOTHING, *loads] for t in range(LOOP_ROUNDS if load.name in LOOPS else 1)]
     try:
-        for load in workloads.WORKLOADS:
-            if options.workloads and not any(w in load.name for w in options.workloads):
-                continue
-            if load.missing():
-                left_out.append(f"{load.name}: {load.missing()}")
-                continue
-            dead = set()
-            # Loops are short: more of them in turn, so that all meet the same moments of a busy machine.
-            more = LOOP_ROUNDS if load.name in LOOPS else 1
-            for round_number in range(options.rounds * more):
-                # Every round begins with another tool, so that none is always first after a pause.
-                shift = round_number % len(chosen)
-                for tool in chosen[shift:] + chosen[:shift]:
-                    if tool.name in dead or (tool.loops_only and load.name not in LOOPS):
-                        continue
-                    work = os.path.join(root, "w")
-                    shutil.rmtree(work, ignore_errors=True)
-                    os.mkdir(work)
-                    run, error = load.run(tool, env, work, options.factor / more)
-                    if run is None:
-                        dead.add(tool.name)
-                        left_out.append(f"{load.name} under {tool.name}: {error.strip() or 'failed'}")
-                        continue
-                    runs.setdefault(load.name, {}).setdefault(tool.name, []).append(run)
-                    if not options.quiet:
-                        print(f"\r\033[K{load.name}: round {round_number + 1} of {options.rounds * more}, {tool.name}", end="", file=sys.stderr)
+        for at, (round_number, load, _) in enumerate(turns):
+            if until and time.monotonic() > until:
+                left_out.append(f"from {load.name} in round {round_number + 1} on: the time was up")
+                break
+            # Every turn begins with another tool, so that none is always first after a pause.
+            shift = at % len(chosen)
+            for tool in chosen[shift:] + chosen[:shift]:
+                if (load.name, tool.name) in dead or (tool.loops_only and load.name not in LOOPS):
+                    continue
+                if not options.quiet:
+                    print(f"\r\033[Kround {round_number + 1} of {options.rounds}: {load.name}, {tool.name}", end="", file=sys.stderr)
+                run, error = run_once(load, tool, env, root, options)
+                if run is None:
+                    dead.add((load.name, tool.name))
+                    left_out.append(f"{load.name} under {tool.name}: {error.strip() or 'failed'}")
+                    continue
+                where = starts if load is workloads.NOTHING else runs.setdefault(load.name, {})
+                where.setdefault(tool.name, []).append(run)
     except KeyboardInterrupt:
         left_out.append("what would have come after Ctrl-C")
     finally:
         shutil.rmtree(root, ignore_errors=True)
         if not options.quiet:
             print("\r\033[K", end="", file=sys.stderr)
-    return runs, left_out
+    return runs, starts, left_out
 
 
 def median(values):
@@ -87,7 +97,12 @@ def median(values):
     return statistics.median(values) if values else None
 
 
-def summarize(runs):
+def tool_ns(run, start):
+    """CPU of the tool per unit beside its start and stop; never below 0, where chance in the start is larger than the work."""
+    return max(run.tool_cpu - start, 0) / run.units * 1e9
+
+
+def summarize(runs, starts):
     """Rows of the table: one per workload and tool."""
     rows = []
     for load, by_tool in runs.items():
@@ -98,6 +113,8 @@ def summarize(runs):
         floor_main = median([r.main_cpu / r.units * 1e9 for r in floor])
         for tool, own in by_tool.items():
             main = median([r.main_cpu / r.units * 1e9 for r in own])
+            idle = starts.get(tool, [])
+            start = median([r.tool_cpu for r in idle]) or 0
             events = sum(r.kept.get("events") or 0 for r in own)
             lost = sum(r.kept.get("lost") or 0 for r in own)
             missing = sum(max(r.kept["expected"] - r.kept["calls"], 0) for r in own
@@ -105,7 +122,8 @@ def summarize(runs):
             row = {
                 "workload": load, "tool": tool, "runs": len(own),
                 "program_ns": main, "added_ns": None if base_main is None else main - base_main,
-                "floor_ratio": None, "tool_ns": median([r.tool_cpu / r.units * 1e9 for r in own]),
+                "floor_ratio": None, "tool_ns": median([tool_ns(r, start) for r in own]),
+                "start_ms": start * 1e3 if idle else None, "start_wall_ms": median([r.wall * 1e3 for r in idle]),
                 "cpu_ratio": None, "slowdown": None if not base_wall else median([r.wall / r.units for r in own]) / base_wall,
                 "events": events, "lost": lost, "lost_percent": 100 * lost / (events + lost) if events + lost else None,
                 "missing": missing, "bytes_per_event": median([r.kept.get("bytes", 0) / r.kept["events"] for r in own
@@ -137,9 +155,9 @@ def fmt(value, kind):
     return str(value)
 
 
-COLUMNS = [("tool", None), ("program_ns", "ns"), ("added_ns", "ns"), ("floor_ratio", "x"), ("tool_ns", "ns"), ("cpu_ratio", "x"),
-           ("slowdown", "x"), ("lost_percent", "%"), ("bytes_per_event", "B"), ("memory", "MiB")]
-HEADS = ["", "program ns", "added ns", "x floor", "tool ns", "CPU x", "clock x", "lost", "B/call", "MiB"]
+COLUMNS = [("tool", None), ("program_ns", "ns"), ("added_ns", "ns"), ("floor_ratio", "x"), ("tool_ns", "ns"), ("start_ms", "ns"),
+           ("cpu_ratio", "x"), ("slowdown", "x"), ("lost_percent", "%"), ("bytes_per_event", "B"), ("memory", "MiB")]
+HEADS = ["", "program ns", "added ns", "x floor", "tool ns", "start ms", "CPU x", "clock x", "lost", "B/call", "MiB"]
 
 
 def cells(row):
@@ -166,7 +184,7 @@ def table_text(rows):
     return "\n".join(lines)
 
 
-def table_markdown(rows):
+def table_markdown(rows, said):
     """For the README: per workload the CPU per call or request under each tool, with what it lost."""
     names = [n for n in dict.fromkeys(r["tool"] for r in rows) if n not in ("alone", "weir --lossless", "weir, of another")]
     lines = ["| CPU of program and tool against the program alone, and events lost | " + " | ".join(names) + " |",
@@ -178,7 +196,9 @@ def table_markdown(rows):
             r = own.get(n)
             words.append("-" if not r else f"{fmt(r['cpu_ratio'], 'x')}x, lost {fmt(r['lost_percent'], '%')}")
         lines.append(f"| {load} | " + " | ".join(words) + " |")
-    return "\n".join(lines)
+    by_tool = {r["tool"]: r for r in rows}
+    lines.append("| start and stop, CPU | " + " | ".join(f"{fmt(by_tool[n]['start_ms'], 'ns')} ms" for n in names) + " |")
+    return "\n".join(lines) + "\n\n" + said
 
 
 def write_readme(path, text):
@@ -193,11 +213,18 @@ def write_readme(path, text):
         f.write(new)
 
 
+def cpu_model():
+    with open("/proc/cpuinfo") as f:
+        m = re.search(r"model name\s*: (.*)", f.read())
+    return m.group(1).strip() if m else platform.machine()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.path.join(HERE, "..", "build"), help="build folder")
     parser.add_argument("--quick", action="store_true", help="one fifth of the calls, two rounds: a few minutes")
     parser.add_argument("--rounds", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=0, help="begin nothing after this time")
     parser.add_argument("--factor", type=float, default=0, help="part of the calls to make, 1 by default")
     parser.add_argument("--tools", nargs="*", help="only tools whose name contains one of these")
     parser.add_argument("--workloads", nargs="*", help="only workloads whose name contains one of these")
@@ -215,25 +242,28 @@ def main():
         return 1
     env = Env(os.path.realpath(options.build))
     started = time.time()
-    runs, left_out = measure(options, env)
-    rows = summarize(runs)
-    print(f"{platform.release()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}; medians of {options.rounds} interleaved rounds, "
-          f"{time.time() - started:.0f} s")
+    load_before = os.getloadavg()[0]
+    runs, starts, left_out = measure(options, env)
+    rows = summarize(runs, starts)
+    machine = (f"Linux {platform.release()}, {os.cpu_count()} CPUs ({cpu_model()}), load {load_before:.1f} before and "
+               f"{os.getloadavg()[0]:.1f} after; {options.rounds} interleaved rounds in {(time.time() - started) / 60:.0f} minutes, medians")
+    print(machine)
     print("ns of CPU per call (fio, RocksDB: per operation; Redis: per request); added: to the program; x floor: added against a minimal\n"
-          "tracer; tool: the tracer's own CPU; CPU x: both together against the program alone; clock x: elapsed time\n")
+          "tracer; tool: the tracer's own CPU without its start and stop (never below 0), which is the next column; CPU x: program\n"
+          "and tool together against the program alone; clock x: elapsed time of the program's loop\n")
     print(table_text(rows))
     for reason in left_out:
         print("left out: " + reason.replace("\n", " "))
     if options.json:
         with open(options.json, "w") as f:
-            json.dump({"kernel": platform.release(), "cpus": os.cpu_count(), "when": int(started), "rounds": options.rounds,
+            json.dump({"kernel": platform.release(), "cpus": os.cpu_count(), "machine": machine, "when": int(started), "rounds": options.rounds,
                        "factor": options.factor, "rows": rows, "left_out": left_out}, f, indent=1)
             f.write("\n")
     if options.markdown:
         with open(options.markdown, "w") as f:
-            f.write(table_markdown(rows) + "\n")
+            f.write(table_markdown(rows, machine + ".") + "\n")
     if options.readme:
-        write_readme(options.readme, table_markdown(rows))
+        write_readme(options.readme, table_markdown(rows, machine + "."))
     lost = [r for r in rows if r["tool"].startswith("weir") and (r["lost"] or r["missing"])]
     for r in lost:
         print(f"weir lost {r['lost']} events ({r['missing']} calls missing) on {r['workload']}")

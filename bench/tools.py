@@ -124,7 +124,7 @@ class Bystander(Weir):
 
 class Strace(Tool):
     name = "strace -f"
-    scale = 1 / 25
+    scale = 1 / 15
 
     def missing(self):
         return None if shutil.which("strace") else "strace is not installed"
@@ -150,7 +150,7 @@ class StraceCount(Strace):
 
 class PerfTrace(Tool):
     name = "perf trace"
-    scale = 1 / 2
+    scale = 1 / 8
 
     def missing(self):
         return None if shutil.which("perf") else "perf is not installed"
@@ -194,7 +194,7 @@ class PerfRecord(Tool):
 
 class Bpftrace(Tool):
     name = "bpftrace printf"
-    scale = 1 / 2
+    scale = 1 / 4
 
     def missing(self):
         return None if shutil.which("bpftrace") else "bpftrace is not installed"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is done under each tracer. A run gives calls or requests, its CPU time alone, and the time on the clock."""
 
+import json
 import os
 import re
 import shutil
@@ -55,13 +56,30 @@ class Load:
         return Run(int(m.group(1)), own, tool_share(total, own), int(m.group(2)) / 1e9, memory, kept, int(m.group(3)) / 1e9), None
 
 
+class Nothing:
+    """A command that ends at once: what remains is the tool's start and stop."""
+
+    name = "nothing"
+
+    def run(self, tool, env, work, factor):
+        out, cpu_file = os.path.join(work, "out"), os.path.join(work, "cpu")
+        wall = time.monotonic()
+        status, text, err, total, memory = tools.run(tool.command([env.workload, "--cpu", cpu_file, "/bin/true"], out), work)
+        wall = time.monotonic() - wall
+        if status or not os.path.exists(cpu_file):
+            return None, (err or text)[-300:]
+        _, user, system, _ = (int(x) for x in open(cpu_file).read().split())
+        own = (user + system) / 1e9
+        return Run(1, own, tool_share(total, own), wall, memory, {}), None
+
+
 class Command:
-    """A program from Debian that says itself how many operations it did."""
+    """A program from Debian that says itself how many operations it did, and in what time: read(text, amount)."""
 
     unit = "operation"
 
-    def __init__(self, name, needs, argv, pattern, amount):
-        self.name, self.needs, self.argv, self.pattern, self.amount = name, needs, argv, pattern, amount
+    def __init__(self, name, needs, argv, read, amount, prepare=None):
+        self.name, self.needs, self.argv, self.read, self.amount, self.prepare = name, needs, argv, read, amount, prepare
 
     def missing(self):
         return None if shutil.which(self.needs) else f"{self.needs} is not installed"
@@ -70,13 +88,18 @@ class Command:
         out, cpu_file = os.path.join(work, "out"), os.path.join(work, "cpu")
         amount = max(int(self.amount * factor * max(tool.scale, 1 / 4)), 1000)
         command = [env.workload, "--cpu", cpu_file, *(a.format(amount=amount, work=work) for a in self.argv)]
+        if self.prepare:
+            self.prepare(work)
         status, text, err, total, memory = tools.run(tool.command(command, out), work)
         if not os.path.exists(cpu_file) or status:
             return None, (err or text)[-300:]
-        wall, user, system, _ = (int(x) for x in open(cpu_file).read().split())
-        units = sum(int(float(n)) for n in re.findall(self.pattern, text + err)) or amount
+        _, user, system, _ = (int(x) for x in open(cpu_file).read().split())
         own = (user + system) / 1e9
-        return Run(units, own, tool_share(total, own), wall / 1e9, memory, tool.result(out, err, None)), None
+        try:
+            units, wall, main_cpu = self.read(text + err)
+        except (ValueError, KeyError, IndexError):
+            return None, "its figures were not understood"
+        return Run(units, own, tool_share(total, own), wall, memory, tool.result(out, err, None), main_cpu), None
 
 
 class Redis:
@@ -116,10 +139,9 @@ class Redis:
                 return None, "the server did not start"
             time.sleep(0.3)
             before = self.info(socket)
-            wall = time.monotonic()
-            subprocess.run(["redis-benchmark", "-s", socket, "-t", "set", "-n", str(requests), "-c", "20", "-d", "100", "-q"],
-                           stdout=subprocess.DEVNULL, check=False)
-            wall = time.monotonic() - wall
+            said = subprocess.run(["redis-benchmark", "-s", socket, "-t", "set", "-n", str(requests), "-c", "20", "-d", "100", "--csv"],
+                                  capture_output=True, text=True, check=False).stdout
+            m = re.search(r'^"SET","([\d.]+)"', said, re.M)
             after = self.info(socket)
             own_all = sum(after.values())
             subprocess.run(["redis-cli", "-s", socket, "shutdown", "nosave"], capture_output=True)
@@ -128,28 +150,55 @@ class Redis:
             memory.done = True
             err.seek(0)
             text = err.read().decode(errors="replace")
+        if not m:
+            return None, "redis-benchmark gave no figure"
+        wall = requests / float(m.group(1))
         own = sum(after.values()) - sum(before.values())
-        tool_cpu = max(used.ru_utime + used.ru_stime - own_all, 0)
+        tool_cpu = tool_share(used.ru_utime + used.ru_stime, own_all)
         return Run(requests, own, tool_cpu, wall, memory.most, tool.result(out, text, None)), None
 
 
+FIO_BYTES = 128 << 20
+
+
+def fio_prepare(work):
+    """The file is there and cached before the tool starts, so that laying it out is nobody's cost."""
+    with open(os.path.join(work, "x.0.0"), "wb") as f:
+        for _ in range(FIO_BYTES >> 20):
+            f.write(b"weir" * (1 << 18))
+        f.flush()
+        os.fsync(f.fileno())
+
+
+def fio_read(text):
+    job = json.JSONDecoder().raw_decode(text[text.index("{"):])[0]["jobs"][0]
+    wall = job["job_runtime"] / 1e3
+    return job["read"]["total_ios"] + job["write"]["total_ios"], wall, (job["usr_cpu"] + job["sys_cpu"]) / 100 * wall
+
+
 def fio(name, direct, amount):
-    return Command(name, "fio", ["fio", "--name=x", "--directory={work}", "--size=128M", "--rw=randrw", "--bs=4k", "--ioengine=psync",
-                                 "--thread", f"--direct={direct}", "--number_ios={amount}", "--output-format=terse", "--fallocate=none",
-                                 "--randrepeat=1", "--io_size=100g", "--create_on_open=0"], r"(?!x)x", amount)
+    return Command(name, "fio", ["fio", "--name=x", "--directory={work}", f"--size={FIO_BYTES}", "--rw=randrw", "--bs=4k",
+                                 "--ioengine=psync", "--thread", f"--direct={direct}", "--number_ios={amount}", "--output-format=json",
+                                 "--fallocate=none", "--randrepeat=1", "--io_size=100g", "--invalidate=0"], fio_read, amount, fio_prepare)
 
 
+def rocksdb_read(text):
+    found = re.findall(r"([\d.]+) seconds (\d+) operations", text)
+    return sum(int(n) for _, n in found), sum(float(s) for s, _ in found), None
+
+
+NOTHING = Nothing()
 WORKLOADS = [
-    Load("pread 1 B", "load_pread", 1000000, size=1, main_call="pread64"),
-    Load("pread 4 KiB", "load_pread", 600000, size=4096, main_call="pread64"),
-    Load("pread 1 B, 2 threads", "load_pread", 600000, threads=2, size=1, main_call="pread64"),
-    Load("pread 4 KiB, 2 threads", "load_pread", 400000, threads=2, size=4096, main_call="pread64"),
+    Load("pread 1 B", "load_pread", 600000, size=1, main_call="pread64"),
+    Load("pread 4 KiB", "load_pread", 400000, size=4096, main_call="pread64"),
+    Load("pread 1 B, 2 threads", "load_pread", 300000, threads=2, size=1, main_call="pread64"),
+    Load("pread 4 KiB, 2 threads", "load_pread", 250000, threads=2, size=4096, main_call="pread64"),
     Load("metadata", "load_meta", 140000),
-    fio("fio cached", 0, 200000),
-    fio("fio direct", 1, 20000),
+    fio("fio cached", 0, 400000),
+    fio("fio direct", 1, 15000),
     Redis("Redis, everysec", "everysec", 200000),
-    Redis("Redis, always", "always", 60000),
+    Redis("Redis, always", "always", 40000),
     Command("RocksDB", "db_bench", ["db_bench", "--benchmarks=fillrandom,readrandom", "--threads=4", "--cache_size=1048576",
                                     "--value_size=400", "--compression_type=none", "--num={amount}", "--reads={amount}",
-                                    "--db={work}/db", "--write_buffer_size=8388608"], r"(?!x)x", 60000),
+                                    "--db={work}/db", "--write_buffer_size=8388608"], rocksdb_read, 40000),
 ]
