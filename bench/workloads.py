@@ -189,8 +189,8 @@ def rocksdb_read(text):
 
 NOTHING = Nothing()
 WORKLOADS = [
-    Load("pread 1 B", "load_pread", 600000, size=1, main_call="pread64"),
-    Load("pread 4 KiB", "load_pread", 400000, size=4096, main_call="pread64"),
+    Load("pread 1 B", "load_pread", 1000000, size=1, main_call="pread64"),
+    Load("pread 4 KiB", "load_pread", 600000, size=4096, main_call="pread64"),
     Load("pread 1 B, 2 threads", "load_pread", 300000, threads=2, size=1, main_call="pread64"),
     Load("pread 4 KiB, 2 threads", "load_pread", 250000, threads=2, size=4096, main_call="pread64"),
     Load("metadata", "load_meta", 140000),
