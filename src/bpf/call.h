@@ -77,6 +77,23 @@ static __always_inline bool call_is_last(struct task_struct *task)
 	       (tread(struct task_struct, task, pending.signal.sig[0]) & SIGKILL_BIT);
 }
 
+/*
+ * Whether the selection by path leaves the call out for certain: no file of it passes, and none can
+ * be added by a path argument, which the recorder resolves, or by a descriptor that the call
+ * returned.
+ */
+static __always_inline bool call_unwanted(struct call *c, struct wire_plan *p)
+{
+	return path_count && !c->wanted && p->path < 0 && p->path2 < 0 && p->ret != RET_FD &&
+	       p->fdpair < 0 && !(p->flags & WIRE_PLAN_EXEC);
+}
+
+static __always_inline void call_leave_out(struct thread_state *ts)
+{
+	__sync_fetch_and_add(&this_cpu()->filtered, 1);
+	ts->calls--;
+}
+
 /* Resolves a descriptor at enter: at exit it may be closed or mean another file. */
 static __always_inline void call_file(struct task_struct *task, struct thread_state *ts, int fd)
 {
@@ -91,6 +108,7 @@ static __always_inline void call_file(struct task_struct *task, struct thread_st
 	c->key = l->key;
 	c->seekable = l->seekable;
 	c->socket = l->socket;
+	c->wanted = l->wanted;
 	if (l->seekable)
 		c->pos = kread(struct file, file, f_pos);
 }
@@ -112,6 +130,7 @@ verified_alone int call_file2(struct thread_state *ts, int fd)
 	c->file2 = file;
 	c->key2 = l->key;
 	c->seekable2 = l->seekable;
+	c->wanted |= l->wanted;
 	if (l->seekable)
 		c->pos2 = kread(struct file, file, f_pos);
 	return 0;
@@ -142,6 +161,7 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 	c->seekable = 0;
 	c->socket = 0;
 	c->append = 0;
+	c->wanted = 0;
 	c->status = 0;
 	args_fill(c, regs);
 	if (p->fd >= 0)

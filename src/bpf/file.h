@@ -9,6 +9,7 @@
 #include "bpf/ring.h"
 
 #define MAGIC_SOCKFS 0x534f434b
+#define MAGIC_PIPEFS 0x50495045
 #define WALK_STEPS   2200 /* a path of 4,095 bytes has at most 2,048 names; mounts take a step too \
 			   */
 #define NAME_LEN_MAX 256
@@ -92,6 +93,36 @@ static long walk_sum(__u32 i, struct walk_ctx *ctx)
 	return 0;
 }
 
+/*
+ * bpf_loop: whether the names that the walk found end with those of a selected path. Each is
+ * compared with the whole path and with the part below the process's root, which is what the
+ * program itself calls the file.
+ */
+static long walk_wanted(__u32 i, struct walk_ctx *ctx)
+{
+	const volatile struct wire_prefix *p = &prefixes[(i / 2) & (WIRE_PREFIXES_MAX - 1)];
+	struct scratch *s = ctx->s;
+	__u32 end = i & 1 ? s->len : s->root_at, len = p->len, at;
+
+	if (end > s->len || len > end)
+		return 0;
+	at = end - len;
+	if (at && s->data[sizeof(struct wire_file) + ((at - 1) & (WIRE_WALK_MAX - 1))])
+		return 0; /* in the middle of a name */
+	for (__u32 k = 0; k < WIRE_PREFIX_MAX && k < len; k += 8) {
+		__u64 differ = *(volatile __u64 *)(s->data + sizeof(struct wire_file) +
+						   ((at + k) & (WIRE_WALK_MAX - 1))) ^
+			       *(const volatile __u64 *)(p->names + k);
+
+		if (len - k < 8) /* little-endian machines only: x86-64, arm64 */
+			differ &= (1ull << ((len - k) * 8 & 63)) - 1;
+		if (differ)
+			return 0;
+	}
+	s->wanted = 1;
+	return 1;
+}
+
 static __always_inline void walk_begin(struct scratch *s, __u64 dentry, __u64 vfsmount)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -109,6 +140,7 @@ static __always_inline void walk_begin(struct scratch *s, __u64 dentry, __u64 vf
 	s->len = 0;
 	s->done = 0;
 	s->sum = 0;
+	s->wanted = 0;
 }
 
 verified_alone __u64 names_sum(__u64 dentry, __u64 vfsmount)
@@ -127,7 +159,7 @@ verified_alone __u64 names_sum(__u64 dentry, __u64 vfsmount)
 
 static __always_inline bool dentry_gone(__u64 dentry)
 {
-	return !BPF_CORE_READ((struct dentry *)dentry, d_hash.pprev);
+	return !kread(struct dentry, dentry, d_hash.pprev);
 }
 
 static __always_inline void ident_fill(struct file_ident *d, __u64 inode, __u64 dentry, __u64 mnt)
@@ -196,9 +228,9 @@ verified_alone int file_fields(struct scratch *s, struct file_ident *d)
 	return 0;
 }
 
-/* Walks the path and sends the file. 0: not sent. The steps are functions of their own to keep the
- * stack small. */
-verified_alone int file_send(struct file_ident *d, __u64 key, __u32 thread)
+/* Walks the path and sends the file. 0: not sent, else 1 + d->wanted. The steps are functions of
+ * their own to keep the stack small. */
+verified_alone int file_send(struct file_ident *d, __u64 key)
 {
 	struct walk_ctx ctx = {.s = scratch_get()};
 	struct scratch *s = ctx.s;
@@ -214,17 +246,25 @@ verified_alone int file_send(struct file_ident *d, __u64 key, __u32 thread)
 	r = (struct wire_file *)s->data;
 	walk_begin(s, d->k.dentry, d->k.mnt);
 	bpf_loop(WALK_STEPS, walk_name, &ctx, 0);
+	if (path_count) {
+		bpf_loop(2 * path_count, walk_wanted, &ctx, 0);
+		/* A path that is cut or that does not begin at a root is for the recorder to judge.
+		 */
+		d->wanted = s->wanted || s->done == 0 ||
+			    (s->done == 2 && d->magic != MAGIC_SOCKFS && d->magic != MAGIC_PIPEFS);
+	}
 	file_root_name(s);
 	file_fields(s, d);
 	r->file = key;
 	r->root_at = s->root_at;
-	r->thread = thread;
+	r->thread = d->thread;
 	r->path_len = s->len;
 	if (s->done == 0)
 		r->flags |= WIRE_FILE_CUT;
 	if (s->done == 2)
 		r->flags |= WIRE_FILE_UNREACHED;
-	sent = ring_send(s, sizeof(*r) + (s->len & 0x3fff));
+	sent = ring_send(s, sizeof(*r) + (s->len & 0x3fff)) ? 1 + d->wanted : 0;
+	d->fresh = !!sent;
 	scratch_put(s);
 	return sent;
 }
@@ -250,9 +290,10 @@ static __always_inline void gone_send(__u64 key)
 }
 
 /* The version's number; sends it where it is new or its name changed. 0: it could not be sent. */
-verified_alone __u64 file_version(struct file_ident *d, __u32 thread)
+verified_alone __u64 file_version(struct file_ident *d)
 {
 	struct file_version *v, n = {};
+	int sent;
 	struct file_key k;
 
 	if (!d)
@@ -274,6 +315,7 @@ verified_alone __u64 file_version(struct file_ident *d, __u32 thread)
 				v->gone = 1;
 				gone_send(v->key);
 			}
+			d->wanted = v->wanted;
 			return v->key;
 		}
 	}
@@ -281,8 +323,10 @@ verified_alone __u64 file_version(struct file_ident *d, __u32 thread)
 	n.key = __sync_fetch_and_add(&next_file, 1);
 	n.names = names_sum(d->k.dentry, d->k.mnt);
 	n.gone = dentry_gone(d->k.dentry);
-	if (!file_send(d, n.key, thread))
+	sent = file_send(d, n.key);
+	if (!sent)
 		return 0;
+	n.wanted = sent - 1;
 	bpf_map_update_elem(&files, &k, &n, BPF_ANY);
 	return n.key;
 }
@@ -293,8 +337,6 @@ verified_alone int sock_send(__u64 file, __u64 key);
 /* Not among the thread's last files: asks the map and remembers. */
 verified_alone int file_miss(struct thread_state *ts, __u64 file, __u32 hint)
 {
-	__u32 names = names_epoch, unlinks = unlink_epoch, creates = create_epoch;
-	__u64 before = next_file;
 	struct file_ident *d;
 	struct last_file *l;
 
@@ -302,22 +344,26 @@ verified_alone int file_miss(struct thread_state *ts, __u64 file, __u32 hint)
 		return 0;
 	l = &ts->last[hint & (LAST_FILES - 1)];
 	d = &ts->ident;
+	/* As they are before anything is looked at; kept at once, the stack is small. */
+	l->file = 0;
+	l->names = names_epoch;
+	l->unlinks = unlink_epoch;
+	l->creates = create_epoch;
 	ident_fill(d, (__u64)kread(struct file, file, f_inode),
-		   (__u64)BPF_CORE_READ((struct file *)file, f_path.dentry),
-		   (__u64)BPF_CORE_READ((struct file *)file, f_path.mnt));
-	l->key = file_version(d, ts->version);
+		   (__u64)kread(struct file, file, f_path.dentry),
+		   (__u64)kread(struct file, file, f_path.mnt));
+	d->thread = ts->version;
+	l->key = file_version(d);
+	l->wanted = d->wanted;
 	l->file = l->key ? file : 0;
 	l->inode = d->inode;
 	l->dentry = d->k.dentry;
 	l->ino = d->k.ino;
 	l->generation = d->k.generation;
-	l->names = names;
-	l->unlinks = unlinks;
-	l->creates = creates;
 	l->seekable =
 		(d->mode & INODE_IFMT) == INODE_IFREG || (d->mode & INODE_IFMT) == INODE_IFBLK;
 	l->socket = d->magic == MAGIC_SOCKFS;
-	if (l->socket && l->key >= before)
+	if (l->socket && d->fresh)
 		sock_send(file, l->key);
 	return 0;
 }
@@ -379,7 +425,8 @@ verified_alone __u64 cwd_key(struct thread_state *ts)
 	l->names = names_epoch;
 	l->unlinks = unlink_epoch;
 	ident_fill(&ts->ident, (__u64)kread(struct dentry, dentry, d_inode), dentry, mnt);
-	l->key = file_version(&ts->ident, ts->version);
+	ts->ident.thread = ts->version;
+	l->key = file_version(&ts->ident);
 	l->dentry = l->key ? dentry : 0;
 	l->file = mnt;
 	return l->key;

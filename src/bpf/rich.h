@@ -133,7 +133,17 @@ verified_alone int addr_read(struct scratch *s, __u64 user, __u32 len)
 
 /* Each step takes the scratch, so that it can be verified by itself. */
 
-verified_alone int rich_descriptors(struct scratch *s, struct thread_state *ts, struct wire_plan *p, __s64 ret)
+/* The number of a file behind a descriptor that a call returned. */
+static __always_inline __u64 file_returned(struct thread_state *ts, __u64 file, int fd)
+{
+	struct last_file *l = file_of(ts, file, fd);
+
+	ts->call.wanted |= l->wanted;
+	return l->key;
+}
+
+verified_alone int rich_descriptors(struct scratch *s, struct thread_state *ts, struct wire_plan *p,
+				    __s64 ret)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct rich *r;
@@ -147,19 +157,19 @@ verified_alone int rich_descriptors(struct scratch *s, struct thread_state *ts, 
 		file = fd_file(task, ret);
 		if (p->fd >= 0) {
 			r->second.fd = ret;
-			r->second.file = file ? file_of(ts, file, ret)->key : 0;
+			r->second.file = file ? file_returned(ts, file, ret) : 0;
 		} else {
 			r->op.fd = ret;
-			r->op.file = file ? file_of(ts, file, ret)->key : 0;
+			r->op.file = file ? file_returned(ts, file, ret) : 0;
 		}
 	}
 	if (p->fdpair >= 0 && !bpf_probe_read_user(pair, sizeof(pair), (void *)arg(&ts->call, p->fdpair))) {
 		r->op.fd = pair[0];
 		r->second.fd = pair[1];
 		file = fd_file(task, pair[0]);
-		r->op.file = file ? file_of(ts, file, pair[0])->key : 0;
+		r->op.file = file ? file_returned(ts, file, pair[0]) : 0;
 		file = fd_file(task, pair[1]);
-		r->second.file = file ? file_of(ts, file, pair[1])->key : 0;
+		r->second.file = file ? file_returned(ts, file, pair[1]) : 0;
 	}
 	return 0;
 }
@@ -307,6 +317,15 @@ static __always_inline __u32 rich_paths(struct scratch *s, struct thread_state *
 	return at - from;
 }
 
+/* Whether every file of a call is known by now: it has no path argument, or opened what it names.
+ */
+static __always_inline bool rich_files_known(struct wire_plan *p, __s64 ret)
+{
+	if (p->flags & WIRE_PLAN_EXEC)
+		return false;
+	return (p->path < 0 && p->path2 < 0) || ((p->flags & WIRE_PLAN_OPEN) && ret >= 0);
+}
+
 /* `held`: for so long was the thread held by back-pressure. */
 verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64 ret, __u64 end, __u64 held)
 {
@@ -337,6 +356,11 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 	r->second.pad = 0;
 	if (p->ret == RET_FD || p->fdpair >= 0)
 		rich_descriptors(s, ts, p, ret);
+	if (path_count && !c->wanted && rich_files_known(p, ret)) {
+		scratch_put(s);
+		call_leave_out(ts);
+		return 0;
+	}
 	if (p->posp >= 0 || p->posp2 >= 0 || p->pos2 >= 0)
 		rich_positions(s, ts, p, ret);
 	if (p->iov >= 0 || p->msg >= 0 || p->mmsg >= 0 || p->how >= 0)

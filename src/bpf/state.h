@@ -43,6 +43,8 @@ const volatile __u32 fill_mark;       /* bytes in a ring that wake the reader */
 const volatile __u32 ring_half;
 const volatile __u32 ring_count;
 const volatile __u32 created_bit = 0x100000; /* FMODE_CREATED */
+const volatile __u32 path_count;	     /* 0: files are not selected by path */
+const volatile struct wire_prefix prefixes[WIRE_PREFIXES_MAX];
 
 /* Changed while running; read by the recorder. */
 struct wire_cpu cpus[WIRE_CPUS_MAX];
@@ -62,7 +64,8 @@ struct last_file {
 	__u32 names, unlinks, creates; /* epochs */
 	__u64 key;
 	__u32 seekable;
-	__u32 socket;
+	__u16 socket;
+	__u16 wanted; /* the selection by path takes it */
 };
 
 /* The call that a thread is in. */
@@ -82,7 +85,8 @@ struct call {
 	__u8 append;
 	__u8 socket;
 	__u16 status;
-	__u8 pad[4];
+	__u8 wanted; /* one of its files passes the selection by path */
+	__u8 pad[3];
 };
 
 enum thread_flag {
@@ -109,7 +113,9 @@ struct file_ident {
 	__u64 inode;
 	__u32 magic;
 	__u16 mode;
-	__u16 pad;
+	__u16 wanted; /* told by file_version() */
+	__u32 thread; /* the version of the thread that looks */
+	__u32 fresh;  /* the version is new */
 };
 
 struct thread_state {
@@ -154,9 +160,10 @@ struct {
 /* Versions of files that were sent. */
 struct file_version {
 	__u64 key;
-	__u64 names;      /* checksum of the names up to the root */
-	__u32 epoch;      /* names_epoch when they were looked at */
-	__u32 gone;       /* sent as deleted */
+	__u64 names;  /* checksum of the names up to the root */
+	__u32 epoch;  /* names_epoch when they were looked at */
+	__u16 gone;   /* sent as deleted */
+	__u16 wanted; /* the selection by path takes it */
 };
 
 struct {
@@ -228,6 +235,7 @@ struct scratch {
 	__u64 size;          /* of a vector */
 	__u64 user;
 	__u32 step, count;
+	__u32 wanted, pad;
 	__u8 data[256 + WIRE_WALK_MAX + 512];
 };
 

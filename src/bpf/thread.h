@@ -118,7 +118,8 @@ verified_alone __u64 exe_key(struct thread_state *ts)
 		return 0;
 	ident_fill(&ts->ident, (__u64)kread(struct file, file, f_inode), (__u64)kread(struct file, file, f_path.dentry),
 		   (__u64)kread(struct file, file, f_path.mnt));
-	return file_version(&ts->ident, ts->version);
+	ts->ident.thread = ts->version;
+	return file_version(&ts->ident);
 }
 
 static __always_inline void thread_fill(struct wire_thread *r, struct task_struct *task, struct thread_state *ts,

@@ -76,7 +76,7 @@ static __always_inline void call_begin_unseen(struct task_struct *task, struct t
 	c->tid = tid_of(task);
 	c->nr = nr;
 	c->file = c->key = c->file2 = c->key2 = c->base = 0;
-	c->seekable = c->seekable2 = c->socket = 0;
+	c->seekable = c->seekable2 = c->socket = c->wanted = 0;
 	c->status = 0;
 	args_fill(c, regs);
 	if (p->fd >= 0)
@@ -98,6 +98,10 @@ static __always_inline void exit_unpaired(struct task_struct *task, struct threa
 	if (is_compat(task) || !(p->flags & WIRE_PLAN_RECORD))
 		return;
 	call_begin_unseen(task, ts, regs, p, call_nr(regs));
+	if (call_unwanted(c, p)) {
+		call_leave_out(ts);
+		return;
+	}
 	c->start = status == STATUS_DENIED ? end : 0;
 	if (p->flags & WIRE_PLAN_RICH) {
 		c->status = status;
@@ -157,9 +161,9 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		return 0;
 	if ((__u32)tread(struct task_struct, task, nvcsw) != ts->call.switches)
 		status |= STATUS_SLEPT;
-	if ((failed_only && ret >= 0) || end - ts->call.start < min_dur_ns) {
-		__sync_fetch_and_add(&this_cpu()->filtered, 1);
-		ts->calls--;
+	if ((failed_only && ret >= 0) || end - ts->call.start < min_dur_ns ||
+	    call_unwanted(&ts->call, p)) {
+		call_leave_out(ts);
 		return 0;
 	}
 	if (lossless) {
@@ -308,7 +312,7 @@ int BPF_PROG(weir_end)
 		return 0;
 	if ((ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL) {
 		p = plan_of(ts->call.nr);
-		if (p && !failed_only)
+		if (p && !failed_only && !call_unwanted(&ts->call, p))
 			op_send(ts, p, 0, bpf_ktime_get_ns(), WIRE_NONE, STATUS_NORETURN);
 	} else if (!(ts->flags & THREAD_IN_CALL))
 		end_denied(task, ts);

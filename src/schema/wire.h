@@ -11,15 +11,17 @@
 
 #include <linux/types.h>
 
-#define WIRE_CPUS_MAX 1024
-#define WIRE_CALLS_MAX 1024   /* native call numbers that have a plan */
-#define WIRE_ARGS 6
-#define WIRE_PATH_MAX 4096    /* a path argument with its NUL (PATH_MAX) */
-#define WIRE_WALK_MAX 8192    /* a file's full path, which can be longer than any argument */
-#define WIRE_ADDR_MAX 128     /* struct sockaddr_storage */
-#define WIRE_ARGV_MAX 4096    /* of an argument vector, the rest is cut */
-#define WIRE_COMM 16
-#define WIRE_NONE (-0x7fffffffffffffffll - 1) /* a position that is not known */
+#define WIRE_CPUS_MAX	  1024
+#define WIRE_CALLS_MAX	  1024 /* native call numbers that have a plan */
+#define WIRE_ARGS	  6
+#define WIRE_PATH_MAX	  4096 /* a path argument with its NUL (PATH_MAX) */
+#define WIRE_WALK_MAX	  8192 /* a file's full path, which can be longer than any argument */
+#define WIRE_ADDR_MAX	  128  /* struct sockaddr_storage */
+#define WIRE_ARGV_MAX	  4096 /* of an argument vector, the rest is cut */
+#define WIRE_COMM	  16
+#define WIRE_PREFIXES_MAX 64  /* selected paths */
+#define WIRE_PREFIX_MAX	  256 /* the literal folders that one begins with, bytes; a multiple of 8 */
+#define WIRE_NONE	  (-0x7fffffffffffffffll - 1) /* a position that is not known */
 
 enum wire_type {
 	WIRE_OP = 1,
@@ -202,6 +204,17 @@ struct wire_plan {
 	__u32 pad2;
 };
 _Static_assert(sizeof(struct wire_plan) == 32, "one plan is 32 bytes");
+
+/*
+ * What a selected path begins with: whole names, spelt as in the record of a file ("b\0a\0" is /a/b
+ * and all below). A superset of the selection; what passes is looked at again by the recorder. len
+ * 0: everything.
+ */
+struct wire_prefix {
+	__u32 len;
+	__u32 pad;
+	__u8 names[WIRE_PREFIX_MAX];
+};
 
 /* Counters of a CPU, read by the recorder straight from the programs' memory. */
 struct wire_cpu {

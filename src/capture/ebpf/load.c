@@ -80,6 +80,40 @@ static int subsys_index(const char *name)
 	return index;
 }
 
+/*
+ * The folders that a selected path begins with, from the last to the first, each with a NUL; of a
+ * path without wildcards all of it. Returns their length.
+ */
+static uint32_t prefix_names(const struct select_path *path, uint8_t names[WIRE_PREFIX_MAX])
+{
+	size_t len = strlen(path->prefix), at = 0;
+
+	if (!path->exact) {
+		while (len && path->prefix[len] != '/')
+			len--;
+	}
+	while (len) {
+		size_t end = len;
+
+		while (len && path->prefix[len - 1] != '/')
+			len--;
+		memcpy(names + at, path->prefix + len, end - len);
+		at += end - len;
+		names[at++] = 0;
+		len -= len > 0; /* the slash */
+	}
+	return (uint32_t)at;
+}
+
+static void configure_paths(struct weir_bpf__rodata *ro, const struct select *s)
+{
+	_Static_assert(SELECT_LIST_MAX <= WIRE_PREFIXES_MAX && SELECT_PATH_MAX <= WIRE_PREFIX_MAX,
+		       "all paths fit");
+	ro->path_count = (uint32_t)s->path_count;
+	for (size_t i = 0; i < s->path_count; i++)
+		ro->prefixes[i].len = prefix_names(&s->paths[i], ro->prefixes[i].names);
+}
+
 static void configure(struct loaded *l, const struct ebpf_options *opt)
 {
 	const struct select *s = opt->select;
@@ -103,7 +137,9 @@ static void configure(struct loaded *l, const struct ebpf_options *opt)
 	ro->ring_half = l->ring_bytes / 2;
 	ro->ring_count = l->cpus;
 	ro->cgroup_subsys = -1;
-	if (cgroup_choose(s->cgroup_count ? s->cgroups[0] : NULL, &l->cgroups) == 0 && l->cgroups.subsys[0])
+	configure_paths(ro, s);
+	if (cgroup_choose(s->cgroup_count ? s->cgroups[0] : NULL, &l->cgroups) == 0 &&
+	    l->cgroups.subsys[0])
 		ro->cgroup_subsys = subsys_index(l->cgroups.subsys);
 }
 
