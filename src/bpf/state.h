@@ -42,7 +42,6 @@ const volatile __s32 cgroup_subsys = -1; /* -1: the v2 hierarchy, else an index 
 const volatile __u32 fill_mark;       /* bytes in a ring that wake the reader */
 const volatile __u32 ring_half;
 const volatile __u32 ring_count;
-const volatile __u32 created_bit = 0x100000; /* FMODE_CREATED */
 const volatile __u32 path_count;	     /* 0: files are not selected by path */
 const volatile struct wire_prefix prefixes[WIRE_PREFIXES_MAX];
 
@@ -54,7 +53,9 @@ __u32 unlink_epoch = 1;  /* raised by every unlink */
 __u32 create_epoch = 1;  /* raised when a file is created whose inode has no generation */
 __u32 next_thread = 1;
 __u64 next_file = 1;
-__u32 stopping;
+__u32 created_bit = 0x100000; /* FMODE_CREATED; it moved between versions, so it is found at start */
+__u32 probe_fds[2];      /* of the recorder: a file that it created and the same file opened again */
+__u32 probe_modes[2];    /* and what the kernel says of them */
 
 /* A file that a thread used lately: valid while every field up to `key` still agrees. */
 struct last_file {

@@ -322,6 +322,22 @@ int BPF_PROG(weir_end)
 	return 0;
 }
 
+/* How the recorder's probe files were opened, for created_bit. */
+SEC("iter/task")
+int weir_modes(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+
+	if (!task || task->pid != task->tgid || tgid_of(task) != own_tgid)
+		return 0;
+	for (int i = 0; i < 2; i++) {
+		__u64 file = fd_file(task, probe_fds[i]);
+
+		probe_modes[i] = file ? kread(struct file, file, f_mode) : 0;
+	}
+	return 0;
+}
+
 /* Calls that are still running, asked for when recording stops. */
 SEC("iter/task")
 int weir_running(struct bpf_iter__task *ctx)

@@ -372,6 +372,49 @@ static void test_rename(void **state)
 	session_free(&s);
 }
 
+#define REUSES 5
+
+static int recreates(void *arg)
+{
+	char x = 'x';
+
+	for (int i = 0; i < REUSES; i++) {
+		int fd = open(arg, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+		if (fd < 0 || write(fd, &x, 1) != 1 || close(fd) || unlink(arg))
+			return 1;
+	}
+	return 0;
+}
+
+/* The same name created again and again is each time another file, though the inode's number is used again. */
+static void test_reuse(void **state)
+{
+	struct session s = {0};
+	struct select select = {0};
+	struct error err = {0};
+	const struct batch *ops, *files;
+	int64_t inodes[REUSES];
+	char path[64];
+	size_t n = 0;
+	int pid;
+
+	assert_int_equal(select_ops(&select, "write", &err), 0);
+	snprintf(path, sizeof(path), "/tmp/weir-reuse-%d", getpid());
+	record(&s, &select, recreates, path, true, &pid);
+	ops = s.rows.tables[TABLE_OP];
+	files = s.rows.tables[TABLE_FILE];
+	assert_int_equal(ops->rows, REUSES);
+	for (size_t i = 0; i < files->rows; i++) {
+		if (n < REUSES && batch_get(files, FILE_ID, i, -1) == session_op(&s, n, OP_FILE_ID))
+			inodes[n++] = batch_get(files, FILE_INODE, i, -1);
+	}
+	assert_int_equal(n, REUSES);
+	for (size_t i = 1; i < n; i++)
+		assert_int_not_equal(inodes[i], inodes[i - 1]);
+	session_free(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,6 +423,7 @@ int main(void)
 		cmocka_unit_test(test_failed), cmocka_unit_test(test_path), cmocka_unit_test(test_slow),
 		cmocka_unit_test(test_cgroup), cmocka_unit_test(test_running),
 		cmocka_unit_test(test_never_seen), cmocka_unit_test(test_rename),
+		cmocka_unit_test(test_reuse),
 	};
 
 	if (geteuid() != 0) {

@@ -228,9 +228,56 @@ static size_t ring_size(size_t asked, bool lossless)
 	return size;
 }
 
+/* Opens a new file and the same file again; false where no folder takes one. */
+static bool probe_open(int *ret_created, int *ret_opened)
+{
+	static const char *const folders[] = {"/dev/shm", "/run", "/tmp", "/var/tmp"};
+	const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
+
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "%s/.weir-probe-%d", folders[i], getpid());
+		*ret_created = open(path, flags | O_CREAT | O_EXCL, 0600);
+		if (*ret_created < 0)
+			continue;
+		*ret_opened = open(path, flags);
+		unlink(path);
+		if (*ret_opened >= 0)
+			return true;
+		close(*ret_created);
+	}
+	return false;
+}
+
+/* The one bit in which the modes of a created file and of an opened one differ, 0: not found. */
+static uint32_t created_bit(struct loaded *l)
+{
+	_cleanup_close_ int created = -1, opened = -1, link = -1, iter = -1;
+	union bpf_iter_link_info info = {.task.tid = (uint32_t)getpid()};
+	LIBBPF_OPTS(bpf_link_create_opts, only_this, .iter_info = &info, .iter_info_len = sizeof(info));
+	int prog = bpf_program__fd(l->skel->progs.weir_modes);
+	uint32_t differ;
+	char c;
+
+	if (!probe_open(&created, &opened))
+		return 0;
+	l->skel->bss->probe_fds[0] = (uint32_t)created;
+	l->skel->bss->probe_fds[1] = (uint32_t)opened;
+	link = bpf_link_create(prog, 0, BPF_TRACE_ITER, &only_this);
+	if (link < 0) /* older than 6.1: all tasks */
+		link = bpf_link_create(prog, 0, BPF_TRACE_ITER, NULL);
+	iter = link < 0 ? -1 : bpf_iter_create(link);
+	while (iter >= 0 && read(iter, &c, 1) > 0)
+		;
+	differ = l->skel->bss->probe_modes[0] ^ l->skel->bss->probe_modes[1];
+	return differ & (differ - 1) ? 0 : differ;
+}
+
 int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error *err)
 {
 	int cpus = libbpf_num_possible_cpus(), r;
+	uint32_t found;
 
 	if (!getenv("WEIR_BPF_LOG"))
 		libbpf_set_print(quiet);
@@ -254,6 +301,9 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	if (r)
 		return load_error(r, err, "cannot load the kernel programs");
 	l->counters = l->skel->bss->cpus;
+	found = created_bit(l);
+	if (found)
+		l->skel->data->created_bit = found;
 	r = make_rings(l, err);
 	r = r ? r : fill_plans(l, opt->select, err);
 	return r ? r : fill_selection(l, opt->select, err);
