@@ -98,7 +98,7 @@ static void test_hold(void **state)
 	if (!group_make(&g))
 		skip();
 	assert_int_equal(group_fill(&g), 0);
-	assert_int_equal(freezer_new(&f, g.fd, &err), 0);
+	assert_int_equal(freezer_new(&f, g.fd, HOLD_LIMIT_NS, &err), 0);
 	before = clock_monotonic_ns();
 	freezer_hold(f);
 	assert_true(freezer_held(f));
@@ -128,7 +128,7 @@ static void test_killed(void **state)
 		struct freezer *f;
 		struct error err = {0};
 
-		if (freezer_new(&f, g.fd, &err) == 0)
+		if (freezer_new(&f, g.fd, HOLD_LIMIT_NS, &err) == 0)
 			freezer_hold(f);
 		for (;;)
 			pause();
@@ -187,12 +187,121 @@ static void test_lossless(void **state)
 	session_free(&s);
 }
 
+#define LOAD_READS 50000
+#define BACKLOG_MIN (2u << 20) /* 24,000 records of a pread */
+
+/* Joins the group, reads, and ends only when it is told to. */
+struct loaded_child {
+	struct group group;
+	int done;
+};
+
+static int joins_and_reads(void *arg)
+{
+	const struct loaded_child *c = arg;
+	char procs[192], x;
+	int fd;
+
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", c->group.dir);
+	fd = open(procs, O_WRONLY);
+	if (fd < 0 || write(fd, "0", 1) != 1)
+		return 1;
+	close(fd);
+	fd = open("/dev/zero", O_RDONLY);
+	for (int i = 0; i < LOAD_READS; i++) {
+		if (pread(fd, &x, 1, 0) != 1)
+			return 1;
+	}
+	return read(c->done, &x, 1) == 1 ? 0 : 1;
+}
+
+/* A child whose calls nobody reads: is it frozen within two seconds? */
+static bool freeze_by_load(struct session *s, struct loaded_child *c, int64_t limit_ns, int *ret_pid, int *ret_done)
+{
+	/* static: borrowed by the source */
+	static struct select select;
+	int done[2];
+
+	select = (struct select){0};
+	assert_int_equal(pipe(done), 0);
+	c->done = done[0];
+	*ret_done = done[1];
+	*ret_pid = session_child(s, joins_and_reads, c);
+	c->group.pid = *ret_pid;
+	select.pids[select.pid_count++] = *ret_pid;
+	session_start(s, &select, (struct ebpf_options){.freeze_cgroup_fd = c->group.fd, .lossless = true,
+							.ring_bytes = 65536, .backlog_bytes = BACKLOG_MIN,
+							.hold_limit_ns = limit_ns});
+	session_go(s, 1);
+	return group_becomes(&c->group, true);
+}
+
+static void end_load(struct session *s, struct loaded_child *c, int pid, int done)
+{
+	int status;
+
+	while (waitpid(pid, &status, WNOHANG) == 0)
+		session_read(s, 10);
+	assert_int_equal(status, 0);
+	session_end(s);
+	close(done);
+	close(c->done);
+	close(c->group.fd);
+	for (int i = 0; i < 50 && rmdir(c->group.dir); i++)
+		usleep(10000);
+}
+
+/* Rings and backlog are nearly full: the program is frozen until somebody reads, and nothing is lost. */
+static void test_load(void **state)
+{
+	struct loaded_child c = {0};
+	struct session s = {0};
+	int pid, done;
+
+	if (!group_make(&c.group))
+		skip();
+	assert_true(freeze_by_load(&s, &c, 0, &pid, &done));
+	usleep(100000);
+	assert_int_equal(write(done, "x", 1), 1);
+	end_load(&s, &c, pid, done);
+	assert_int_equal(session_count(&s, "pread64", pid, NULL), LOAD_READS);
+	assert_int_equal(s.stats.lost, 0);
+	assert_true(s.stats.sequence_proved);
+	assert_true(s.stats.held_ns >= 100000000);
+	assert_int_equal(session_loss(&s, CAUSE_HOLD_LIMIT), 0);
+	session_free(&s);
+}
+
+/* Nobody reads for longer than the limit: the program goes on, what is lost from then on is counted. */
+static void test_limit(void **state)
+{
+	struct loaded_child c = {0};
+	struct session s = {0};
+	int pid, done;
+
+	if (!group_make(&c.group))
+		skip();
+	assert_true(freeze_by_load(&s, &c, 300000000, &pid, &done));
+	assert_true(group_becomes(&c.group, false));
+	usleep(3000000); /* it runs into the full rings, still unread */
+	assert_int_equal(write(done, "x", 1), 1);
+	end_load(&s, &c, pid, done);
+	assert_true(session_loss(&s, CAUSE_HOLD_LIMIT) >= 1);
+	assert_true(s.stats.lost > 0);
+	assert_int_equal(session_loss(&s, CAUSE_RING_FULL), s.stats.lost);
+	/* Beside preads only the last read and the exit can be among the lost. */
+	assert_in_range(session_count(&s, "pread64", pid, NULL) + s.stats.lost, LOAD_READS, LOAD_READS + 2);
+	session_free(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hold),
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_lossless),
+		cmocka_unit_test(test_load),
+		cmocka_unit_test(test_limit),
 	};
 
 	if (geteuid() != 0) {

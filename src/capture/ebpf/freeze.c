@@ -28,7 +28,7 @@ struct freezer {
 	struct hold *holds;
 	size_t count, cap;
 	bool held, limited;
-	int64_t since;
+	int64_t since, limit_ns;
 	uint64_t held_ns, limits;
 };
 
@@ -41,7 +41,7 @@ static int freeze_write(int fd, bool v1, bool on)
 }
 
 /* Async-signal-safe only: the fork has the memory of a process that may have threads. */
-static void __attribute__((noreturn)) guardian_main(int socket, int fd, bool v1)
+static void __attribute__((noreturn)) guardian_main(int socket, int fd, bool v1, int64_t limit_ns)
 {
 	int64_t since = 0;
 	bool held = false;
@@ -65,7 +65,7 @@ static void __attribute__((noreturn)) guardian_main(int socket, int fd, bool v1)
 			held = word == 'F';
 			since = clock_monotonic_ns();
 		}
-		if (held && clock_monotonic_ns() - since > HOLD_LIMIT_NS) {
+		if (held && clock_monotonic_ns() - since > limit_ns) {
 			freeze_write(1, v1, false);
 			held = false;
 		}
@@ -87,7 +87,7 @@ static int guardian_start(struct freezer *f, struct error *err)
 	f->guardian = fork();
 	if (!f->guardian) {
 		close(pair[0]);
-		guardian_main(pair[1], f->fd, f->v1);
+		guardian_main(pair[1], f->fd, f->v1, f->limit_ns);
 	}
 	pthread_sigmask(SIG_SETMASK, &was, NULL);
 	close(pair[1]);
@@ -95,7 +95,7 @@ static int guardian_start(struct freezer *f, struct error *err)
 	return f->guardian < 0 ? error_errno(err, -errno, "cannot start the guardian of --lossless") : 0;
 }
 
-int freezer_new(struct freezer **ret, int cgroup_fd, struct error *err)
+int freezer_new(struct freezer **ret, int cgroup_fd, int64_t limit_ns, struct error *err)
 {
 	_cleanup_(freezer_freep) struct freezer *f = calloc(1, sizeof(*f));
 	int r;
@@ -103,6 +103,7 @@ int freezer_new(struct freezer **ret, int cgroup_fd, struct error *err)
 	if (!f)
 		return error_set(err, -ENOMEM, "out of memory");
 	f->guard = -1;
+	f->limit_ns = limit_ns;
 	pthread_mutex_init(&f->lock, NULL);
 	f->fd = openat(cgroup_fd, "cgroup.freeze", O_WRONLY | O_CLOEXEC);
 	if (f->fd < 0) {
@@ -163,7 +164,7 @@ void freezer_release(struct freezer *f)
 void freezer_tick(struct freezer *f)
 {
 	pthread_mutex_lock(&f->lock);
-	if (f->held && clock_monotonic_ns() - f->since >= HOLD_LIMIT_NS) {
+	if (f->held && clock_monotonic_ns() - f->since >= f->limit_ns) {
 		release(f);
 		f->limited = true;
 		f->limits++;

@@ -7,13 +7,14 @@
 
 #include "base/error.h"
 
-#define HOLD_LIMIT_NS (10ll * 1000 * 1000 * 1000) /* a program is never held longer; after that loss is counted */
+#define HOLD_LIMIT_NS (10ll * 1000 * 1000 * 1000) /* the default limit of a hold */
 
 struct freezer;
 
 /* Forks the guardian; call it while the process has one thread, or few. `cgroup_fd`: the folder of the group, v2
- * (cgroup.freeze) or of the v1 freezer (freezer.state); borrowed until freezer_new() returns. */
-int freezer_new(struct freezer **ret, int cgroup_fd, struct error *err);
+ * (cgroup.freeze) or of the v1 freezer (freezer.state); borrowed until freezer_new() returns. A program is never held
+ * longer than limit_ns; after that loss is counted. */
+int freezer_new(struct freezer **ret, int cgroup_fd, int64_t limit_ns, struct error *err);
 /* Thaws, ends the guardian. */
 void freezer_free(struct freezer *f);
 DEFINE_CLEANUP(struct freezer *, freezer_free)

@@ -41,6 +41,8 @@ struct reader_options {
 	size_t ring_bytes;        /* of each */
 	size_t backlog_max;       /* bytes copied and not yet taken, after which the rings are left to fill */
 	struct freezer *freezer;  /* borrowed; NULL: none */
+	struct wire_cpu *counters; /* [count], borrowed */
+	bool lossless;            /* programs wait for the reader: it looks more often */
 };
 int reader_new(struct reader **ret, const struct reader_options *opt, struct error *err);
 void reader_free(struct reader *r);

@@ -18,7 +18,7 @@
 #include "base/clock.h"
 
 #define POLL_MS 20             /* unless a ring asks earlier; every 4 ms cost a seventh more CPU */
-#define POLL_HELD_MS 4         /* where a program may be frozen, it waits for the release */
+#define POLL_HELD_MS 4         /* where a program may be held, it waits for the release */
 #define HOLD_ABOVE 65          /* percent of a ring or of the backlog at which the program is frozen */
 #define RELEASE_BELOW 25
 #define CHUNK_SMALL (32 * 1024) /* what a quiet round finds is not worth a whole chunk */
@@ -40,7 +40,8 @@ struct reader {
 	size_t ring_bytes;
 	size_t page;
 	int epoll, wake;
-	bool fifo, running;
+	bool fifo, running, hasty;
+	struct wire_cpu *counters;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t ready;
@@ -201,6 +202,8 @@ static void reader_round(struct reader *r, bool everything)
 	for (size_t i = 0; i < r->count; i++) {
 		if (ring_copy(r, i, &round, room))
 			r->rings[i].horizon = now - STAMP_SLACK_NS;
+		/* The next crossing of the mark wakes again, also where the programs never saw it below. */
+		__atomic_store_n(&r->counters[i].above, 0, __ATOMIC_RELAXED);
 		horizon = MIN(horizon, r->rings[i].horizon);
 	}
 	if (!round.first)
@@ -219,7 +222,7 @@ static void *reader_main(void *arg)
 {
 	struct reader *r = arg;
 	struct epoll_event events[16];
-	int poll_ms = r->freezer ? POLL_HELD_MS : POLL_MS;
+	int poll_ms = r->hasty ? POLL_HELD_MS : POLL_MS;
 
 	for (;;) {
 		int n = epoll_wait(r->epoll, events, ARRAY_SIZE(events), poll_ms);
@@ -294,6 +297,8 @@ int reader_new(struct reader **ret, const struct reader_options *opt, struct err
 	r->epoll = r->wake = -1;
 	r->ring_bytes = opt->ring_bytes;
 	r->freezer = opt->freezer;
+	r->hasty = opt->freezer || opt->lossless;
+	r->counters = opt->counters;
 	r->page = sysconf(_SC_PAGESIZE);
 	r->last = &r->first;
 	r->backlog_max = MAX(opt->backlog_max, (size_t)8 * CHUNK_BYTES);

@@ -76,6 +76,8 @@ static int ebpf_start(struct source *s, struct error *err)
 		.ring_bytes = e->loaded.ring_bytes,
 		.backlog_max = e->opt.backlog_bytes ? e->opt.backlog_bytes : BACKLOG_BYTES,
 		.freezer = e->freezer,
+		.counters = e->loaded.counters,
+		.lossless = e->opt.lossless,
 	};
 	int r = reader_new(&e->reader, &opt, err);
 
@@ -478,7 +480,8 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 	e->source.ops = &ops;
 	e->opt = *opt;
 	/* First, while this process has nothing that the guardian should not have. */
-	r = opt->lossless && opt->freeze_cgroup_fd >= 0 ? freezer_new(&e->freezer, opt->freeze_cgroup_fd, err) : 0;
+	r = opt->lossless && opt->freeze_cgroup_fd >= 0 ? freezer_new(&e->freezer, opt->freeze_cgroup_fd,
+									opt->hold_limit_ns ? opt->hold_limit_ns : HOLD_LIMIT_NS, err) : 0;
 	r = r ? r : load_programs(&e->loaded, opt, err);
 	d.freezer = e->freezer;
 	d.plans = e->loaded.plans;
