@@ -124,7 +124,7 @@ class Runner:
             if mounted:
                 subprocess.run(["umount", target], check=False)
         if status == 77:
-            return self.skip(name, text.strip().splitlines()[-1] if text.strip() else "")
+            return self.skip(name, why_skipped(text))
         if status:
             return self.result(name, [(f"exit status {status}", text.splitlines()[-5:])])
         self.check(name, facts, os.path.join(work, "trace"))
@@ -197,7 +197,7 @@ class Runner:
             return self.skip("all", done.stderr.strip())
         m = re.search(r"BEGIN-OUT\s(.*?)END-OUT", done.stdout, re.S)
         if not m:
-            return self.result("all", [(f"status {done.returncode}", (done.stdout + done.stderr).splitlines()[-8:])])
+            return self.result("all", [(f"status {done.returncode}", (done.stdout + done.stderr).splitlines()[-64:])])
         out = os.path.join(self.root, "vm")
         os.mkdir(out)
         subprocess.run(["tar", "xz", "-C", out], input=base64.b64decode(m.group(1)), check=True)
@@ -205,7 +205,7 @@ class Runner:
             base = os.path.join(out, name)
             status, errors = open(base + ".status").read().strip(), open(base + ".errors", errors="replace").read()
             if status == "77":
-                self.skip(name, errors.strip().splitlines()[-1] if errors.strip() else "")
+                self.skip(name, why_skipped(errors))
             elif status != "0":
                 self.result(name, [(f"exit status {status}", errors.splitlines()[-5:])])
             else:
@@ -232,7 +232,7 @@ class Runner:
                 self.result(label, [("record", ["did not end in 120 s"])])
                 continue
             if status == 77:
-                self.skip(label, "the machine lacks something")
+                self.skip(label, why_skipped(text))
             elif status:
                 self.result(label, [(f"exit status {status}", text.splitlines()[-5:])])
             else:
@@ -349,6 +349,12 @@ def names_by_size(trace):
     want = {2: "second-name", 3: "third-name", 4: "first name"}
     bad = [r for r in trace.ops if r["name"] == "pwrite64" and r.get("size") in want and r.get("comm") != want[r["size"]]]
     return [("thread_name", [f"{len(bad)} calls under a wrong name, e.g. {bad[0].get('comm')} for {want[bad[0]['size']]}"])] if bad else []
+
+
+def why_skipped(text):
+    """The workload's own word of what the machine lacks, among the recorder's."""
+    m = re.search(r"workload: skipped: (.*)", text)
+    return m[1] if m else "the machine lacks something"
 
 
 def small_file_system(work, target):
