@@ -7,31 +7,28 @@
 #include "base/util.h"
 
 /* V(CODE, code, "word") */
-#define VOCAB_KIND(V)               \
-	V(KIND, SYSCALL, "syscall") \
-	V(KIND, IO_URING, "io_uring") V(KIND, LIBAIO, "libaio") V(KIND, FAULT, "fault")
-#define VOCAB_CLASS(V)                                                     \
-	V(CLASS, DATA, "data")                                             \
-	V(CLASS, META, "meta") V(CLASS, SYNC, "sync") V(CLASS, NET, "net") \
-		V(CLASS, PROCESS, "process") V(CLASS, WAIT, "wait") V(CLASS, OTHER, "other")
-#define VOCAB_FILE_TYPE(V)                                                      \
-	V(FILE_TYPE, UNKNOWN, "unknown")                                        \
-	V(FILE_TYPE, REGULAR, "regular") V(FILE_TYPE, DIRECTORY, "directory")   \
-		V(FILE_TYPE, SYMLINK, "symlink") V(FILE_TYPE, CHAR, "char")     \
-			V(FILE_TYPE, BLOCK, "block") V(FILE_TYPE, PIPE, "pipe") \
-				V(FILE_TYPE, SOCKET, "socket") V(FILE_TYPE, ANON, "anon")
+/* clang-format off */
+#define VOCAB_KIND(V) \
+	V(KIND, SYSCALL, "syscall") V(KIND, IO_URING, "io_uring") V(KIND, LIBAIO, "libaio") \
+	V(KIND, FAULT, "fault")
+#define VOCAB_CLASS(V) \
+	V(CLASS, DATA, "data") V(CLASS, META, "meta") V(CLASS, SYNC, "sync") \
+	V(CLASS, NET, "net") V(CLASS, PROCESS, "process") V(CLASS, WAIT, "wait") \
+	V(CLASS, OTHER, "other")
+#define VOCAB_FILE_TYPE(V) \
+	V(FILE_TYPE, UNKNOWN, "unknown") V(FILE_TYPE, REGULAR, "regular") V(FILE_TYPE, DIRECTORY, "directory") \
+	V(FILE_TYPE, SYMLINK, "symlink") V(FILE_TYPE, CHAR, "char") V(FILE_TYPE, BLOCK, "block") \
+	V(FILE_TYPE, PIPE, "pipe") V(FILE_TYPE, SOCKET, "socket") V(FILE_TYPE, ANON, "anon")
 /* What can be missing. Each is counted where it happened and shown by every report that it could
  * change. */
-#define VOCAB_CAUSE(V)                                                                             \
-	V(CAUSE, RING_FULL, "ring_full")                                                           \
-	V(CAUSE, RECURSION, "recursion") V(CAUSE, COMPAT, "compat") V(CAUSE, UNPAIRED, "unpaired") \
-		V(CAUSE, STORAGE_FULL, "storage_full") V(CAUSE, PATH_CUT, "path_cut") V(           \
-			CAUSE, ARG_UNREAD, "argument_unread") V(CAUSE, NO_FILE, "no_file")         \
-			V(CAUSE, THREAD_GAP, "thread_gap") V(CAUSE, DISK_FULL, "disk_full") V(     \
-				CAUSE, TORN, "torn") V(CAUSE, CORRUPT, "corrupt")                  \
-				V(CAUSE, STOPPED, "stopped") V(CAUSE, HOLD_LIMIT, "hold_limit")    \
-					V(CAUSE, DECODE, "decode")                                 \
-						V(CAUSE, WRITE_FAILED, "write_failed")
+#define VOCAB_CAUSE(V) \
+	V(CAUSE, RING_FULL, "ring_full") V(CAUSE, RECURSION, "recursion") V(CAUSE, COMPAT, "compat") \
+	V(CAUSE, UNPAIRED, "unpaired") V(CAUSE, STORAGE_FULL, "storage_full") V(CAUSE, PATH_CUT, "path_cut") \
+	V(CAUSE, ARG_UNREAD, "argument_unread") V(CAUSE, NO_FILE, "no_file") V(CAUSE, THREAD_GAP, "thread_gap") \
+	V(CAUSE, DISK_FULL, "disk_full") V(CAUSE, TORN, "torn") V(CAUSE, CORRUPT, "corrupt") \
+	V(CAUSE, STOPPED, "stopped") V(CAUSE, HOLD_LIMIT, "hold_limit") V(CAUSE, DECODE, "decode") \
+	V(CAUSE, WRITE_FAILED, "write_failed")
+/* clang-format on */
 
 #define VOCAB_ENUM(P, N, s) P##_##N,
 enum kind { VOCAB_KIND(VOCAB_ENUM) KIND_COUNT };

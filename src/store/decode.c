@@ -11,7 +11,8 @@
 #include "store/bytes.h"
 #include "store/codec_impl.h"
 
-#define WHOLE_PAYLOAD (64u << 10) /* read at once up to here: a call costs more than these bytes */
+/* A payload is read at once up to here: a call costs more than these bytes. */
+#define WHOLE_PAYLOAD (64u << 10)
 #define NULL_WORDS (STORE_ROWS_MAX / 64)
 
 struct decoder {
