@@ -19,6 +19,7 @@
 #define MAGIC_PIPEFS 0x50495045
 #define MAGIC_SOCKFS 0x534f434b
 #define MAGIC_ANON_INODE 0x09041934
+#define FILES_KEPT 131072 /* records, about 20 MiB */
 #define HOST_KEY 0
 
 static int add_row(struct batch_set *out, enum table_id table, struct batch **ret_b, size_t *ret_row)
@@ -207,6 +208,17 @@ void kept_free(struct kept *k)
 		free(k->records[i]);
 	free(k->records);
 	*k = (struct kept){0};
+}
+
+/*
+ * Of the newest files only: a metadata storm makes millions. The kernel programs themselves know 32,768 at a time, so
+ * that what is told of an older one (its deletion, an address) is rare; its row then stays as it is.
+ */
+static int file_keep(struct decode *d, const struct wire_file *w)
+{
+	if (w->file >= FILES_KEPT)
+		forget(&d->files, w->file - FILES_KEPT);
+	return keep(&d->files, w->file, w, w->head.size);
 }
 
 /* Sends a row again with something changed: enrich replaces what it knows of the id. */
@@ -538,7 +550,7 @@ int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_s
 	switch (h->type) {
 	case WIRE_FILE:
 		r = decode_file(d, (const void *)h, out);
-		return r ? r : keep(&d->files, ((const struct wire_file *)h)->file, h, h->size);
+		return r ? r : file_keep(d, (const void *)h);
 	case WIRE_SOCK:
 		return decode_sock(d, (const void *)h, out);
 	case WIRE_FILE_GONE:
