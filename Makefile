@@ -4,6 +4,7 @@
 #   make            build            make test      every test           make install   PREFIX=/usr/local DESTDIR=
 #   make demo       see it at work   make bench     cost, side by side   make deb       packages in out/
 #   make static     one static file  make fuzz      fuzz the parsers     make soak      hours of random work
+#   make sanitize   the quick tests, with the compiler watching memory and undefined behaviour
 
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -48,6 +49,14 @@ fuzz:
 	@tools/packages build fuzz
 	@tools/fuzz
 
+# A report ends its test at once; DuckDB's own leaks are not weir's.
+sanitize:
+	@tools/packages build test
+	@[ -d build-asan ] || meson setup build-asan -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+	@ninja -C build-asan -j $(JOBS) --quiet
+	@UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 LSAN_OPTIONS=suppressions=$(CURDIR)/tools/leaks \
+		meson test -C build-asan --no-rebuild --suite quick --timeout-multiplier 8 --print-errorlogs
+
 soak: build
 	@tools/packages test
 	@tools/soak $(BUILD)
@@ -73,6 +82,6 @@ format:
 	@clang-format-16 -i $$(git ls-files '*.c' '*.h')
 
 clean:
-	rm -rf $(BUILD) build-static build-deb build-fuzz out
+	rm -rf $(BUILD) build-static build-deb build-fuzz build-asan out
 
-.PHONY: all build engine demo test quick bench fuzz soak install deb static docs format clean
+.PHONY: all build engine demo test quick bench fuzz sanitize soak install deb static docs format clean

@@ -52,11 +52,11 @@ static int run(const void *opts, int argc, char **argv)
 			&err);
 	if (e >= 0)
 		e = print(&r, which, &err);
-	if (e >= 0 && (fflush(stdout) || ferror(stdout)))
-		e = error_errno(&err, errno ? -errno : -EIO, "standard output");
+	report_close(&r);
+	if (fflush(stdout) || ferror(stdout))
+		return 1; /* main() says so */
 	if (e < 0)
 		error_errno(&err, e, "report");
-	report_close(&r);
 	return e < 0 ? live_fail(e, &err) : 0;
 }
 

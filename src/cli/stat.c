@@ -186,16 +186,17 @@ static int stat_main(const void *opts, int argc, char **argv)
 	if (o->output) {
 		s.out = fopen(o->output, "we");
 		if (!s.out)
-			return live_fail(-errno,
-					 &(struct error){.code = error_errno(&err, -errno, "-o %s",
-									     o->output)});
+			return live_fail(error_errno(&err, -errno, "-o %s", o->output), &err);
 	}
 	r = live_open(&live, &lo, &err);
 	if (r >= 0)
 		r = rollup_new(&s.rollup, FIGURES_KEYS);
 	r = r < 0 ? live_fail(r, &err) : run_stat(&s, &live);
 	rollup_free(s.rollup);
-	if (o->output && fclose(s.out) != 0)
+	/* a table that was flushed before left its error in the stream */
+	bool unwritten = o->output && ferror(s.out);
+
+	if (o->output && (fclose(s.out) != 0 || unwritten))
 		return live_fail(-EIO,
 				 &(struct error){.code = -EIO,
 						 .message = "-o: the output could not be written"});
