@@ -111,7 +111,8 @@ def summarize(runs, starts):
         base_wall = median([r.wall / r.units for r in alone])
         floor = by_tool.get("floor", [])
         floor_main = median([r.main_cpu / r.units * 1e9 for r in floor])
-        for tool, own in by_tool.items():
+        for tool in [t.name for t in tools.TOOLS if t.name in by_tool]:
+            own = by_tool[tool]
             main = median([r.main_cpu / r.units * 1e9 for r in own])
             idle = starts.get(tool, [])
             start = median([r.tool_cpu for r in idle]) or 0
@@ -185,19 +186,18 @@ def table_text(rows):
 
 
 def table_markdown(rows, said):
-    """For the README: per workload the CPU per call or request under each tool, with what it lost."""
+    """For the README: per workload the CPU of program and tool against the program alone, and events lost, with the runs made."""
     names = [n for n in dict.fromkeys(r["tool"] for r in rows) if n not in ("alone", "weir --lossless", "weir, of another")]
-    lines = ["| CPU of program and tool against the program alone, and events lost | " + " | ".join(names) + " |",
-             "|---|" + "---|" * len(names)]
+    lines = ["| CPU, events lost | runs | " + " | ".join(names) + " |", "|---|---|" + "---|" * len(names)]
     for load in dict.fromkeys(r["workload"] for r in rows):
         own = {r["tool"]: r for r in rows if r["workload"] == load}
         words = []
         for n in names:
             r = own.get(n)
             words.append("-" if not r else f"{fmt(r['cpu_ratio'], 'x')}x, lost {fmt(r['lost_percent'], '%')}")
-        lines.append(f"| {load} | " + " | ".join(words) + " |")
+        lines.append(f"| {load} | {min(r['runs'] for r in own.values())} | " + " | ".join(words) + " |")
     by_tool = {r["tool"]: r for r in rows}
-    lines.append("| start and stop, CPU | " + " | ".join(f"{fmt(by_tool[n]['start_ms'], 'ns')} ms" for n in names) + " |")
+    lines.append("| start and stop, CPU | | " + " | ".join(f"{fmt(by_tool[n]['start_ms'], 'ns')} ms" for n in names) + " |")
     return "\n".join(lines) + "\n\n" + said
 
 
@@ -211,6 +211,25 @@ def write_readme(path, text):
         return
     with open(path, "w") as f:
         f.write(new)
+
+
+def runs_text(rows):
+    """"2 to 6 interleaved runs": a workload that the time did not reach again has fewer."""
+    least, most = min((r["runs"] for r in rows), default=0), max((r["runs"] for r in rows), default=0)
+    return f"{most} interleaved runs" if least == most else f"{least} to {most} interleaved runs"
+
+
+def from_files(paths):
+    """(rows, what is said of them): of a workload that is in several files, the rows of the last."""
+    by_load, said = {}, []
+    for path in paths:
+        with open(path) as f:
+            one = json.load(f)
+        loads = dict.fromkeys(r["workload"] for r in one["rows"])
+        by_load.update({w: [r for r in one["rows"] if r["workload"] == w] for w in loads})
+        said.append((", ".join(loads) + ": " if said else "") + one["machine"] + ".")
+    order = [t.name for t in tools.TOOLS]
+    return [r for own in by_load.values() for r in sorted(own, key=lambda r: order.index(r["tool"]))], "\n".join(said)
 
 
 def cpu_model():
@@ -231,12 +250,19 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON")
     parser.add_argument("--markdown", metavar="FILE", help="write the table as Markdown")
     parser.add_argument("--readme", metavar="FILE", help="put the Markdown table between the markers of FILE")
+    parser.add_argument("--from", dest="sources", nargs="+", metavar="JSON", help="measure nothing: show what --json wrote")
     parser.add_argument("--dir", default="/var/tmp", help="where to work: a disk, for the direct and fsync workloads")
     parser.add_argument("--quiet", action="store_true")
     options = parser.parse_args()
     options.rounds = options.rounds or (2 if options.quick else 5)
     options.factor = options.factor or (0.2 if options.quick else 1.0)
     options.quiet = options.quiet or not sys.stderr.isatty()
+    if options.sources:
+        rows, said = from_files(options.sources)
+        print(said + "\n\n" + table_text(rows))
+        if options.readme:
+            write_readme(options.readme, table_markdown(rows, said))
+        return 0
     if os.geteuid():
         print("bench: needs root to record", file=sys.stderr)
         return 1
@@ -246,7 +272,7 @@ def main():
     runs, starts, left_out = measure(options, env)
     rows = summarize(runs, starts)
     machine = (f"Linux {platform.release()}, {os.cpu_count()} CPUs ({cpu_model()}), load {load_before:.1f} before and "
-               f"{os.getloadavg()[0]:.1f} after; {options.rounds} interleaved rounds in {(time.time() - started) / 60:.0f} minutes, medians")
+               f"{os.getloadavg()[0]:.1f} after; {(time.time() - started) / 60:.0f} minutes, medians of {runs_text(rows)}")
     print(machine)
     print("ns of CPU per call (fio, RocksDB: per operation; Redis: per request); added: to the program; x floor: added against a minimal\n"
           "tracer; tool: the tracer's own CPU without its start and stop (never below 0), which is the next column; CPU x: program\n"
