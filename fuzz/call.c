@@ -10,7 +10,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_line(const struct batch *op, const struct dims *dims, const struct call_text_style *style)
+static void check_line(const struct batch *op, const struct dims *dims,
+		       const struct call_text_style *style)
 {
 	struct buf to = {0};
 
@@ -21,7 +22,8 @@ static void check_line(const struct batch *op, const struct dims *dims, const st
 			abort();
 	}
 	buf_free(&to);
-	if (call_text_entry(&to, op, 0, dims, style) < 0 || call_text_result(&to, op, 0, dims, style) < 0)
+	if (call_text_entry(&to, op, 0, dims, style) < 0 ||
+	    call_text_result(&to, op, 0, dims, style) < 0)
 		abort();
 	buf_free(&to);
 }
@@ -42,8 +44,9 @@ static int fill(struct batch *op, const uint8_t *data, size_t size)
 		if (!(given >> i & 1) || !n)
 			continue;
 		memcpy(&value, data, n);
-		r = table->columns[i].type == COLUMN_BYTES ? batch_set_bytes(op, i, 0, data, MIN(size, (size_t)data[0]))
-							   : batch_set(op, i, 0, value);
+		r = table->columns[i].type == COLUMN_BYTES
+			    ? batch_set_bytes(op, i, 0, data, MIN(size, (size_t)data[0]))
+			    : batch_set(op, i, 0, value);
 		data += n;
 		size -= n;
 	}
@@ -52,7 +55,8 @@ static int fill(struct batch *op, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct call_text_style styles[] = {{0}, {.brief = true, .path_max = 40, .align = 40}};
+	static const struct call_text_style styles[] = {
+		{0}, {.brief = true, .path_max = 40, .align = 40}};
 	static struct dims *dims;
 	struct batch *op;
 

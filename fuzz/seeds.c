@@ -32,7 +32,8 @@ static int write_seed(const char *folder, unsigned int number)
 	data = load_file(trace, &len);
 	unlink(trace);
 	f = fopen(seed, "wb");
-	if (!f || fputc((int)(number & 1), f) < 0 || fwrite(data, 1, len, f) != len || fclose(f) < 0)
+	if (!f || fputc((int)(number & 1), f) < 0 || fwrite(data, 1, len, f) != len ||
+	    fclose(f) < 0)
 		return -1;
 	free(data);
 	return 0;

@@ -26,7 +26,9 @@ static size_t mend_block(uint8_t *file, size_t size, size_t at)
 	if (h.header_len < sizeof(h) || h.header_len > size - at)
 		return size;
 	memcpy(file + at, &h, sizeof(h));
-	for (size_t i = 0; i < h.entries && sizeof(h) + (i + 1) * sizeof(struct block_entry) <= h.header_len; i++) {
+	for (size_t i = 0;
+	     i < h.entries && sizeof(h) + (i + 1) * sizeof(struct block_entry) <= h.header_len;
+	     i++) {
 		uint8_t *place = file + at + sizeof(h) + i * sizeof(struct block_entry);
 		uint64_t from = at + h.header_len;
 		struct block_entry e;
@@ -74,7 +76,8 @@ static void read_all(const char *path)
 		for (unsigned int pass = 0; pass < 2; pass++) {
 			struct error bad = {0};
 
-			if (store_decode(c, i, pass ? 0x5555 : ~0ull, &rows, &bad) >= 0 && rows->rows != b->rows)
+			if (store_decode(c, i, pass ? 0x5555 : ~0ull, &rows, &bad) >= 0 &&
+			    rows->rows != b->rows)
 				abort();
 		}
 	}

@@ -6,7 +6,7 @@
 
 #define NSEC_PER_USEC 1000ll
 #define NSEC_PER_MSEC 1000000ll
-#define NSEC_PER_SEC 1000000000ll
+#define NSEC_PER_SEC  1000000000ll
 
 int64_t clock_monotonic_ns(void);
 int64_t clock_realtime_ns(void);

@@ -8,7 +8,8 @@
 
 #include "base/util.h"
 
-#define ERROR_MESSAGE_MAX 1024 /* one line; a path of 4,095 bytes is cut in the middle by the caller */
+#define ERROR_MESSAGE_MAX \
+	1024 /* one line; a path of 4,095 bytes is cut in the middle by the caller */
 
 struct error {
 	int code; /* negative errno, 0 when nothing happened */

@@ -14,27 +14,47 @@
 #include <unistd.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define MIN(a, b) ({ __typeof__(a) a_ = (a); __typeof__(b) b_ = (b); a_ < b_ ? a_ : b_; })
-#define MAX(a, b) ({ __typeof__(a) a_ = (a); __typeof__(b) b_ = (b); a_ > b_ ? a_ : b_; })
-#define likely(x) __builtin_expect(!!(x), 1)
+#define MIN(a, b)                       \
+	({                              \
+		__typeof__(a) a_ = (a); \
+		__typeof__(b) b_ = (b); \
+		a_ < b_ ? a_ : b_;      \
+	})
+#define MAX(a, b)                       \
+	({                              \
+		__typeof__(a) a_ = (a); \
+		__typeof__(b) b_ = (b); \
+		a_ > b_ ? a_ : b_;      \
+	})
+#define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 #define _printf_(fmt, args) __attribute__((format(printf, fmt, args)))
-#define _unused_ __attribute__((unused))
-#define _must_check_ __attribute__((warn_unused_result))
-#define _cleanup_(f) __attribute__((cleanup(f)))
+#define _unused_	    __attribute__((unused))
+#define _must_check_	    __attribute__((warn_unused_result))
+#define _cleanup_(f)	    __attribute__((cleanup(f)))
 
 /* Declares f##p(), the form that _cleanup_ calls, for a function that takes a pointer or NULL. */
-#define DEFINE_CLEANUP(type, f)                                                                    \
-	static inline _unused_ void f##p(type *p)                                                  \
-	{                                                                                          \
-		if (*p)                                                                            \
-			f(*p);                                                                     \
+#define DEFINE_CLEANUP(type, f)                   \
+	static inline _unused_ void f##p(type *p) \
+	{                                         \
+		if (*p)                           \
+			f(*p);                    \
 	}
 
 /* Gives the pointer away: the cleanup of the variable then does nothing. */
-#define TAKE_PTR(p) ({ __typeof__(p) p_ = (p); (p) = NULL; p_; })
-#define TAKE_FD(fd) ({ int fd_ = (fd); (fd) = -1; fd_; })
+#define TAKE_PTR(p)                     \
+	({                              \
+		__typeof__(p) p_ = (p); \
+		(p) = NULL;             \
+		p_;                     \
+	})
+#define TAKE_FD(fd)             \
+	({                      \
+		int fd_ = (fd); \
+		(fd) = -1;      \
+		fd_;            \
+	})
 
 static inline _unused_ void freep(void *p)
 {
@@ -47,7 +67,7 @@ static inline _unused_ void closep(const int *fd)
 		close(*fd);
 }
 
-#define _cleanup_free_ _cleanup_(freep)
+#define _cleanup_free_	_cleanup_(freep)
 #define _cleanup_close_ _cleanup_(closep)
 
 /* Grows *items (of *cap elements of `size` bytes) so that `want` fit, by doubling. 0 or -ENOMEM. */

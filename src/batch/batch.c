@@ -151,7 +151,8 @@ int batch_make_column_unset(struct batch *b, unsigned int column, bool nulls)
 			c->val = malloc(cap * sizeof(*c->val));
 	}
 	if (nulls)
-		c->nulls = c->spare_nulls ? TAKE_PTR(c->spare_nulls) : malloc(null_words(cap) * sizeof(*c->nulls));
+		c->nulls = c->spare_nulls ? TAKE_PTR(c->spare_nulls)
+					  : malloc(null_words(cap) * sizeof(*c->nulls));
 	if (!batch_has(b, column) || (nulls && !c->nulls)) {
 		column_free(c);
 		return -ENOMEM;
@@ -213,7 +214,8 @@ static int column_ready(struct batch *b, struct column *c, size_t to)
 	size_t n = to - b->rows;
 
 	if (!c->nulls) {
-		c->nulls = c->spare_nulls ? TAKE_PTR(c->spare_nulls) : malloc(null_words(b->cap) * sizeof(*c->nulls));
+		c->nulls = c->spare_nulls ? TAKE_PTR(c->spare_nulls)
+					  : malloc(null_words(b->cap) * sizeof(*c->nulls));
 		if (!c->nulls)
 			return -ENOMEM;
 		memset(c->nulls, 0, null_words(to) * sizeof(*c->nulls));
@@ -349,8 +351,8 @@ static int append_row(struct batch *dst, const struct batch *src, size_t row)
 }
 
 /* The null bits of rows [dst->rows, +n): those of src, or all null where src lacks the column. */
-static int append_nulls(struct batch *dst, struct column *d, const struct column *s, bool present, size_t from,
-			size_t n)
+static int append_nulls(struct batch *dst, struct column *d, const struct column *s, bool present,
+			size_t from, size_t n)
 {
 	if (present && !s->nulls && !d->nulls)
 		return 0;
@@ -366,7 +368,8 @@ static int append_nulls(struct batch *dst, struct column *d, const struct column
 	return 0;
 }
 
-static int append_data(struct column *d, size_t at, const struct column *s, bool present, size_t from, size_t n)
+static int append_data(struct column *d, size_t at, const struct column *s, bool present,
+		       size_t from, size_t n)
 {
 	size_t start, len;
 	int r;
@@ -391,7 +394,8 @@ static int append_data(struct column *d, size_t at, const struct column *s, bool
 	return 0;
 }
 
-static int append_column(struct batch *dst, unsigned int i, const struct batch *src, size_t from, size_t n)
+static int append_column(struct batch *dst, unsigned int i, const struct batch *src, size_t from,
+			 size_t n)
 {
 	const struct column *s = &src->columns[i];
 	struct column *d = &dst->columns[i];
@@ -437,7 +441,8 @@ int batch_append(struct batch *dst, const struct batch *src, size_t from, size_t
 	return 0;
 }
 
-int batch_append_rows(struct batch *dst, const struct batch *src, const uint32_t *rows, size_t count)
+int batch_append_rows(struct batch *dst, const struct batch *src, const uint32_t *rows,
+		      size_t count)
 {
 	assert(dst->table == src->table);
 	if (dst->rows + count > BATCH_ROWS_MAX)

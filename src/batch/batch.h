@@ -20,9 +20,9 @@
 #define BATCH_ROWS_MAX 65536 /* rows in a batch, and in a block of the trace file */
 
 struct column {
-	int64_t *val;    /* [rows], NULL where every row is null */
+	int64_t *val;	 /* [rows], NULL where every row is null */
 	uint64_t *nulls; /* bit set: null; NULL where no row is */
-	uint32_t *ends;  /* byte columns: end of row i in data; [rows] */
+	uint32_t *ends;	 /* byte columns: end of row i in data; [rows] */
 	uint8_t *data;
 	size_t data_len, data_cap;
 	/* memory of an absent column, kept for its next appearance: room for spare_cap rows */
@@ -36,9 +36,9 @@ struct batch {
 	enum table_id table;
 	const struct table_def *def;
 	size_t rows;
-	size_t cap;   /* rows for which the present columns have room; kept by batch_clear() */
+	size_t cap; /* rows for which the present columns have room; kept by batch_clear() */
 	size_t ready; /* rows [rows, ready) of the present columns are null already: batch_add_row() is then free */
-	bool has_bytes; /* some byte column is present */
+	bool has_bytes;		 /* some byte column is present */
 	struct column columns[]; /* def->column_count */
 };
 
@@ -54,7 +54,8 @@ ssize_t batch_add_row(struct batch *b) _must_check_;
 /* The same where the column or its null bits may be absent yet. 0 or -ENOMEM. */
 int batch_set_slow(struct batch *b, unsigned int column, size_t row, int64_t value) _must_check_;
 /* Sets a value of an integer column (any type but COLUMN_BYTES). 0 or -ENOMEM. */
-static inline _must_check_ int batch_set(struct batch *b, unsigned int column, size_t row, int64_t value)
+static inline _must_check_ int batch_set(struct batch *b, unsigned int column, size_t row,
+					 int64_t value)
 {
 	struct column *c = &b->columns[column];
 
@@ -66,7 +67,8 @@ static inline _must_check_ int batch_set(struct batch *b, unsigned int column, s
 	return 0;
 }
 /* Sets a byte column; `row` must be the last row added. At most UINT32_MAX bytes per column and batch. */
-int batch_set_bytes(struct batch *b, unsigned int column, size_t row, const void *data, size_t len) _must_check_;
+int batch_set_bytes(struct batch *b, unsigned int column, size_t row, const void *data,
+		    size_t len) _must_check_;
 static inline int batch_set_str(struct batch *b, unsigned int column, size_t row, const char *text)
 {
 	return batch_set_bytes(b, column, row, text, __builtin_strlen(text));
@@ -98,7 +100,8 @@ static inline bool batch_is_null(const struct batch *b, unsigned int column, siz
 }
 
 /* The value, or `otherwise` where it is null. */
-static inline int64_t batch_get(const struct batch *b, unsigned int column, size_t row, int64_t otherwise)
+static inline int64_t batch_get(const struct batch *b, unsigned int column, size_t row,
+				int64_t otherwise)
 {
 	return batch_is_null(b, column, row) ? otherwise : b->columns[column].val[row];
 }
@@ -118,7 +121,8 @@ static inline struct bytes batch_get_bytes(const struct batch *b, unsigned int c
 /* Appends rows [from, to) of src (same table). 0 or -ENOMEM, -ENOSPC past BATCH_ROWS_MAX. */
 int batch_append(struct batch *dst, const struct batch *src, size_t from, size_t to) _must_check_;
 /* Appends rows src[rows[0..count)] in that order. */
-int batch_append_rows(struct batch *dst, const struct batch *src, const uint32_t *rows, size_t count) _must_check_;
+int batch_append_rows(struct batch *dst, const struct batch *src, const uint32_t *rows,
+		      size_t count) _must_check_;
 
 /* A batch per table: what a source gives in one go. NULL: no row of that table. */
 struct batch_set {

@@ -10,7 +10,8 @@
 
 #define MAGIC_SOCKFS 0x534f434b
 #define MAGIC_PIPEFS 0x50495045
-#define WALK_STEPS   2200 /* a path of 4,095 bytes has at most 2,048 names; mounts take a step too \
+#define WALK_STEPS \
+	2200 /* a path of 4,095 bytes has at most 2,048 names; mounts take a step too \
 			   */
 #define NAME_LEN_MAX 256
 

@@ -8,7 +8,7 @@
 
 #include "bpf/ring.h"
 
-#define HOLD_NS 50000
+#define HOLD_NS	   50000
 #define HOLD_STEPS 4096
 
 struct hold_ctx {

@@ -7,10 +7,10 @@
 
 #include "bpf/call.h"
 
-#define AT_CWD (-100)
+#define AT_CWD	      (-100)
 #define AT_CWD_BEFORE (-101) /* as it was at enter */
-#define IOV_MAX 1024
-#define MSGS_MAX 1024
+#define IOV_MAX	      1024
+#define MSGS_MAX      1024
 
 /* The fixed head of a rich record; names follow. */
 struct rich {
@@ -40,7 +40,7 @@ struct mmsg {
 
 /* Nothing here counts down: the verifier would follow every value. */
 struct vector_ctx {
-	__u64 at;    /* user address of the first element */
+	__u64 at; /* user address of the first element */
 	__u64 sum;
 	__u64 moved; /* of messages: bytes that the kernel says it moved */
 };
@@ -69,8 +69,10 @@ static long message_step(__u32 i, struct vector_ctx *v)
 	struct iov vector; /* iov and iovlen of the message */
 	__u32 len;
 
-	if (bpf_probe_read_user(&vector, sizeof(vector), (void *)(at + __builtin_offsetof(struct msg, iov))) ||
-	    bpf_probe_read_user(&len, sizeof(len), (void *)(at + __builtin_offsetof(struct mmsg, len))))
+	if (bpf_probe_read_user(&vector, sizeof(vector),
+				(void *)(at + __builtin_offsetof(struct msg, iov))) ||
+	    bpf_probe_read_user(&len, sizeof(len),
+				(void *)(at + __builtin_offsetof(struct mmsg, len))))
 		return 1;
 	v->sum += vector_sum(vector.base, vector.len);
 	v->moved += len;
@@ -163,7 +165,8 @@ verified_alone int rich_descriptors(struct scratch *s, struct thread_state *ts, 
 			r->op.file = file ? file_returned(ts, file, ret) : 0;
 		}
 	}
-	if (p->fdpair >= 0 && !bpf_probe_read_user(pair, sizeof(pair), (void *)arg(&ts->call, p->fdpair))) {
+	if (p->fdpair >= 0 &&
+	    !bpf_probe_read_user(pair, sizeof(pair), (void *)arg(&ts->call, p->fdpair))) {
 		r->op.fd = pair[0];
 		r->second.fd = pair[1];
 		file = fd_file(task, pair[0]);
@@ -197,7 +200,8 @@ verified_alone __s64 pos_pointed(struct thread_state *ts, int which, __u64 user,
 	return pos_shared(c, file, which ? c->pos2 : c->pos, ret, &ignored);
 }
 
-verified_alone int rich_positions(struct scratch *s, struct thread_state *ts, struct wire_plan *p, __s64 ret)
+verified_alone int rich_positions(struct scratch *s, struct thread_state *ts, struct wire_plan *p,
+				  __s64 ret)
 {
 	struct rich *r;
 	struct call *c;
@@ -227,7 +231,8 @@ verified_alone int messages_sum(struct scratch *s, __u64 at, __u32 count)
 		return 0;
 	r = (struct rich *)s->data;
 	if (!bpf_probe_read_user(&name, sizeof(name), (void *)at) &&
-	    !bpf_probe_read_user(&len, sizeof(len), (void *)(at + __builtin_offsetof(struct msg, namelen))))
+	    !bpf_probe_read_user(&len, sizeof(len),
+				 (void *)(at + __builtin_offsetof(struct msg, namelen))))
 		addr_read(s, name, len);
 	bpf_loop(count > MSGS_MAX ? MSGS_MAX : count, message_step, &v, 0);
 	r->op.size = v.sum;
@@ -256,13 +261,15 @@ verified_alone int rich_sizes(struct scratch *s, struct thread_state *ts, struct
 		messages_sum(s, arg(c, p->mmsg), arg(c, p->mmsgcnt));
 	if (p->how >= 0 && !bpf_probe_read_user(how, sizeof(how), (void *)arg(c, p->how))) {
 		r->op.flags = how[0];
-		r->args[4] = how[1]; /* openat2 has four arguments: mode and resolve go where none is */
+		r->args[4] =
+			how[1]; /* openat2 has four arguments: mode and resolve go where none is */
 		r->args[5] = how[2];
 	}
 	return 0;
 }
 
-verified_alone int rich_address(struct scratch *s, struct thread_state *ts, struct wire_plan *p, __s64 ret)
+verified_alone int rich_address(struct scratch *s, struct thread_state *ts, struct wire_plan *p,
+				__s64 ret)
 {
 	struct call *c;
 	__u32 len = 0;
@@ -279,7 +286,8 @@ verified_alone int rich_address(struct scratch *s, struct thread_state *ts, stru
 }
 
 /* A path and the folder that it starts from, at data[at]; its length with padding. */
-verified_alone __u32 rich_path(struct scratch *s, struct thread_state *ts, __u32 at, __u64 user, int dirfd)
+verified_alone __u32 rich_path(struct scratch *s, struct thread_state *ts, __u32 at, __u64 user,
+			       int dirfd)
 {
 	struct wire_name *n;
 	__u32 len;
@@ -295,7 +303,8 @@ verified_alone __u32 rich_path(struct scratch *s, struct thread_state *ts, __u32
 }
 
 /* Path arguments; returns how many bytes they take behind the record's fixed head. */
-static __always_inline __u32 rich_paths(struct scratch *s, struct thread_state *ts, struct wire_plan *p)
+static __always_inline __u32 rich_paths(struct scratch *s, struct thread_state *ts,
+					struct wire_plan *p)
 {
 	struct call *c = &ts->call;
 	struct rich *r = (struct rich *)s->data;
@@ -304,14 +313,18 @@ static __always_inline __u32 rich_paths(struct scratch *s, struct thread_state *
 
 	if (p->path >= 0) {
 		at += sizeof(struct wire_name) +
-		      (rich_path(s, ts, at, arg(c, p->path), p->dirfd >= 0 ? (int)arg(c, p->dirfd) : cwd) & 0x1fff);
+		      (rich_path(s, ts, at, arg(c, p->path),
+				 p->dirfd >= 0 ? (int)arg(c, p->dirfd) : cwd) &
+		       0x1fff);
 		if (r->name.error)
 			r->op.status |= STATUS_ARG_UNREAD;
 		r->op.head.parts |= WIRE_PART_PATH;
 	}
 	if (p->path2 >= 0) {
 		at += sizeof(struct wire_name) +
-		      (rich_path(s, ts, at, arg(c, p->path2), p->dirfd2 >= 0 ? (int)arg(c, p->dirfd2) : AT_CWD) & 0x1fff);
+		      (rich_path(s, ts, at, arg(c, p->path2),
+				 p->dirfd2 >= 0 ? (int)arg(c, p->dirfd2) : AT_CWD) &
+		       0x1fff);
 		r->op.head.parts |= WIRE_PART_PATH2;
 	}
 	return at - from;
@@ -327,7 +340,8 @@ static __always_inline bool rich_files_known(struct wire_plan *p, __s64 ret)
 }
 
 /* `held`: for so long was the thread held by back-pressure. */
-verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64 ret, __u64 end, __u64 held)
+verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64 ret, __u64 end,
+			     __u64 held)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct scratch *s;
@@ -352,7 +366,9 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 	__builtin_memcpy(r->args, c->args, sizeof(r->args));
 	r->second.file = c->key2;
 	r->second.pos = WIRE_NONE;
-	r->second.fd = p->fd2 >= 0 ? (__s32)arg(c, p->fd2) : p->dirfd2 >= 0 ? (__s32)arg(c, p->dirfd2) : -1;
+	r->second.fd = p->fd2 >= 0	? (__s32)arg(c, p->fd2)
+		       : p->dirfd2 >= 0 ? (__s32)arg(c, p->dirfd2)
+					: -1;
 	r->second.pad = 0;
 	if (p->ret == RET_FD || p->fdpair >= 0)
 		rich_descriptors(s, ts, p, ret);
@@ -376,7 +392,8 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 	if ((p->flags & WIRE_PLAN_SOCK) && c->socket && fd_file(task, arg(c, p->fd)) == c->file)
 		sock_send(c->file, c->key);
 	len = (__builtin_offsetof(struct rich, name) + (len & 0x3fff)) & ~7u;
-	barrier_var(len); /* so that what is compared is what is used: 6.1 does not see that they are one */
+	barrier_var(
+		len); /* so that what is compared is what is used: 6.1 does not see that they are one */
 	if (held && len <= 256 + WIRE_WALK_MAX) {
 		*(__u64 *)(s->data + len) = held;
 		r->op.head.parts |= WIRE_PART_HELD;

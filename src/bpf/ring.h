@@ -27,7 +27,8 @@ static __always_inline __u64 ring_wakeup(void *ring, struct wire_cpu *c, __u32 s
 	return above ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
-static __always_inline void head_fill(struct wire_head *h, __u8 type, __u8 parts, __u16 size, __u32 seq, __u64 time)
+static __always_inline void head_fill(struct wire_head *h, __u8 type, __u8 parts, __u16 size,
+				      __u32 seq, __u64 time)
 {
 	h->type = type;
 	h->parts = parts;

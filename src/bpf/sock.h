@@ -4,9 +4,9 @@
 
 #include "bpf/file.h"
 
-#define FAMILY_UNIX 1
-#define FAMILY_INET 2
-#define FAMILY_INET6 10
+#define FAMILY_UNIX   1
+#define FAMILY_INET   2
+#define FAMILY_INET6  10
 #define UNIX_NAME_MAX 110 /* sun_family and sun_path, as unix_address holds them */
 
 /* The name that a unix socket is bound to, at data[at]; its length. */
@@ -26,8 +26,9 @@ verified_alone int unix_name(struct scratch *s, __u64 sk, __u32 at)
 	len = (len - 2) & 0x7f; /* without sun_family */
 	barrier_var(len);
 	if (len > UNIX_NAME_MAX - 2 ||
-	    bpf_probe_read_kernel(s->data + at, len,
-				  (void *)((__u64)a + bpf_core_field_offset(struct unix_address, name) + 2)))
+	    bpf_probe_read_kernel(
+		    s->data + at, len,
+		    (void *)((__u64)a + bpf_core_field_offset(struct unix_address, name) + 2)))
 		return 0;
 	return len;
 }
@@ -75,9 +76,11 @@ verified_alone int sock_send(__u64 file, __u64 key)
 		if (r->family == FAMILY_INET || r->family == FAMILY_INET6)
 			inet_names(s, sk);
 		if (r->family == FAMILY_UNIX) {
-			r->local_len = unix_name(s, sk, __builtin_offsetof(struct wire_sock, local));
-			r->peer_len = unix_name(s, (__u64)BPF_CORE_READ((struct unix_sock *)sk, peer),
-						__builtin_offsetof(struct wire_sock, peer));
+			r->local_len =
+				unix_name(s, sk, __builtin_offsetof(struct wire_sock, local));
+			r->peer_len =
+				unix_name(s, (__u64)BPF_CORE_READ((struct unix_sock *)sk, peer),
+					  __builtin_offsetof(struct wire_sock, peer));
 		}
 	}
 	ring_send(s, sizeof(*r));

@@ -5,27 +5,28 @@
 #include "bpf/kernel.h"
 #include "schema/wire.h"
 
-#define STATUS_INTERRUPTED (1 << 1) /* enum op_status of schema/vocab.h, checked by capture/ebpf/plan.c */
-#define STATUS_DENIED (1 << 2)
-#define STATUS_CONTESTED (1 << 3)
-#define STATUS_APPEND (1 << 4)
-#define STATUS_HELD (1 << 5)
-#define STATUS_NO_START (1 << 6)
-#define STATUS_NORETURN (1 << 7)
+#define STATUS_INTERRUPTED \
+	(1 << 1) /* enum op_status of schema/vocab.h, checked by capture/ebpf/plan.c */
+#define STATUS_DENIED	  (1 << 2)
+#define STATUS_CONTESTED  (1 << 3)
+#define STATUS_APPEND	  (1 << 4)
+#define STATUS_HELD	  (1 << 5)
+#define STATUS_NO_START	  (1 << 6)
+#define STATUS_NORETURN	  (1 << 7)
 #define STATUS_ARG_UNREAD (1 << 9)
-#define STATUS_SLEPT (1 << 10)
+#define STATUS_SLEPT	  (1 << 10)
 #define STATUS_UNFINISHED (1 << 0)
 
 #define RET_BYTES 1 /* enum ret_kind of schema/ops.h, checked there too */
-#define RET_FD 2
+#define RET_FD	  2
 
-#define LAST_FILES 4     /* files remembered per thread; a power of two */
-#define SCRATCH_SLOTS 4  /* per CPU: programs nest when they are preempted */
+#define LAST_FILES    4 /* files remembered per thread; a power of two */
+#define SCRATCH_SLOTS 4 /* per CPU: programs nest when they are preempted */
 
 /* Set before loading. */
-const volatile __s32 own_tgid;        /* the recorder */
-const volatile bool own_traffic;      /* record it too */
-const volatile bool want_all;         /* no selection by process */
+const volatile __s32 own_tgid;	 /* the recorder */
+const volatile bool own_traffic; /* record it too */
+const volatile bool want_all;	 /* no selection by process */
 const volatile bool want_pids;
 const volatile bool want_tids;
 const volatile bool want_comms;
@@ -37,25 +38,26 @@ const volatile bool raw_args;
 const volatile bool no_argv;
 const volatile bool lossless;
 const volatile __u64 min_dur_ns;
-const volatile __u32 pidns_level;     /* of the recorder's pid namespace */
+const volatile __u32 pidns_level;	 /* of the recorder's pid namespace */
 const volatile __s32 cgroup_subsys = -1; /* -1: the v2 hierarchy, else an index of css_set.subsys */
-const volatile __u32 fill_mark;       /* bytes in a ring that wake the reader */
+const volatile __u32 fill_mark;		 /* bytes in a ring that wake the reader */
 const volatile __u32 ring_half;
 const volatile __u32 ring_count;
-const volatile __u32 path_count;	     /* 0: files are not selected by path */
+const volatile __u32 path_count; /* 0: files are not selected by path */
 const volatile struct wire_prefix prefixes[WIRE_PREFIXES_MAX];
 
 /* Changed while running; read by the recorder. */
 struct wire_cpu cpus[WIRE_CPUS_MAX];
-__u32 select_epoch = 1;  /* raised when the selection changes */
-__u32 names_epoch = 1;   /* raised by every rename, mount, ... on the host */
-__u32 unlink_epoch = 1;  /* raised by every unlink */
-__u32 create_epoch = 1;  /* raised when a file is created whose inode has no generation */
+__u32 select_epoch = 1; /* raised when the selection changes */
+__u32 names_epoch = 1;	/* raised by every rename, mount, ... on the host */
+__u32 unlink_epoch = 1; /* raised by every unlink */
+__u32 create_epoch = 1; /* raised when a file is created whose inode has no generation */
 __u32 next_thread = 1;
 __u64 next_file = 1;
-__u32 created_bit = 0x100000; /* FMODE_CREATED; it moved between versions, so it is found at start */
-__u32 probe_fds[2];      /* of the recorder: a file that it created and the same file opened again */
-__u32 probe_modes[2];    /* and what the kernel says of them */
+__u32 created_bit =
+	0x100000;     /* FMODE_CREATED; it moved between versions, so it is found at start */
+__u32 probe_fds[2];   /* of the recorder: a file that it created and the same file opened again */
+__u32 probe_modes[2]; /* and what the kernel says of them */
 
 /* A file that a thread used lately: valid while every field up to `key` still agrees. */
 struct last_file {
@@ -72,14 +74,14 @@ struct last_file {
 /* The call that a thread is in. */
 struct call {
 	__u64 start;
-	__u64 file, file2;      /* struct file *, as at enter */
-	__u64 key, key2;        /* file numbers */
-	__u64 base;             /* of the working directory, where the call changes it */
-	__s64 pos, pos2;        /* f_pos at enter */
-	__u64 args[8];          /* six, and room so that any index & 7 is inside */
+	__u64 file, file2; /* struct file *, as at enter */
+	__u64 key, key2;   /* file numbers */
+	__u64 base;	   /* of the working directory, where the call changes it */
+	__s64 pos, pos2;   /* f_pos at enter */
+	__u64 args[8];	   /* six, and room so that any index & 7 is inside */
 	__u32 thread;
-	__u32 switches;         /* voluntary context switches of the thread, at enter */
-	__u32 number;           /* of the call within the thread's version */
+	__u32 switches; /* voluntary context switches of the thread, at enter */
+	__u32 number;	/* of the call within the thread's version */
 	__u32 tid;
 	__u16 nr;
 	__u8 seekable, seekable2;
@@ -92,13 +94,13 @@ struct call {
 
 enum thread_flag {
 	THREAD_IN_CALL = 1 << 0,
-	THREAD_NEWBORN = 1 << 1,  /* forked, its first exit has no enter */
-	THREAD_STALE = 1 << 2,    /* something changed: look again before the next call */
+	THREAD_NEWBORN = 1 << 1, /* forked, its first exit has no enter */
+	THREAD_STALE = 1 << 2,	 /* something changed: look again before the next call */
 	THREAD_SELECTED = 1 << 3,
-	THREAD_ENTERED = 1 << 4,  /* a call of it was seen to begin */
-	THREAD_SKIPPED = 1 << 5,  /* in a call that is not to be recorded */
-	THREAD_SENT = 1 << 6,     /* its present version was sent */
-	THREAD_EXECED = 1 << 7,   /* the next version comes from exec */
+	THREAD_ENTERED = 1 << 4, /* a call of it was seen to begin */
+	THREAD_SKIPPED = 1 << 5, /* in a call that is not to be recorded */
+	THREAD_SENT = 1 << 6,	 /* its present version was sent */
+	THREAD_EXECED = 1 << 7,	 /* the next version comes from exec */
 };
 
 /* What names a version of a file. */
@@ -129,7 +131,8 @@ struct thread_state {
 	struct call call;
 	struct last_file last[LAST_FILES];
 	struct last_file cwd;
-	struct file_ident ident; /* of the file that is looked up; here because the stack is small */
+	struct file_ident
+		ident; /* of the file that is looked up; here because the stack is small */
 };
 
 struct {
@@ -227,13 +230,13 @@ struct {
  * verifier takes what it reads from a map for unknown, which a loop needs. */
 struct scratch {
 	__u32 busy;
-	__u32 len;           /* of the names in data */
+	__u32 len; /* of the names in data */
 	__u32 root_at;
 	__u32 done;
-	__u64 dentry, mnt;   /* where the walk stands; mnt is struct mount */
+	__u64 dentry, mnt; /* where the walk stands; mnt is struct mount */
 	__u64 root_dentry, root_mnt;
 	__u64 sum;
-	__u64 size;          /* of a vector */
+	__u64 size; /* of a vector */
 	__u64 user;
 	__u32 step, count;
 	__u32 wanted, pad;

@@ -6,14 +6,18 @@
 
 static __always_inline int pid_nr(struct pid *pid, __u32 level)
 {
-	return kread(struct upid, (__u64)pid + bpf_core_field_offset(struct pid, numbers) +
-			     (__u64)level * bpf_core_type_size(struct upid), nr);
+	return kread(struct upid,
+		     (__u64)pid + bpf_core_field_offset(struct pid, numbers) +
+			     (__u64)level * bpf_core_type_size(struct upid),
+		     nr);
 }
 
 static __always_inline __u32 pid_ns(struct pid *pid, __u32 level)
 {
-	struct pid_namespace *ns = kread(struct upid, (__u64)pid + bpf_core_field_offset(struct pid, numbers) +
-					 (__u64)level * bpf_core_type_size(struct upid), ns);
+	struct pid_namespace *ns = kread(struct upid,
+					 (__u64)pid + bpf_core_field_offset(struct pid, numbers) +
+						 (__u64)level * bpf_core_type_size(struct upid),
+					 ns);
 
 	return BPF_CORE_READ(ns, ns.inum);
 }
@@ -25,7 +29,8 @@ static __always_inline int tid_of(struct task_struct *task)
 
 static __always_inline int tgid_of(struct task_struct *task)
 {
-	return pidns_level ? pid_nr(BPF_CORE_READ(task, group_leader, thread_pid), pidns_level) : task->tgid;
+	return pidns_level ? pid_nr(BPF_CORE_READ(task, group_leader, thread_pid), pidns_level)
+			   : task->tgid;
 }
 
 static __always_inline struct cgroup *cgroup_of(struct task_struct *task)
@@ -116,16 +121,18 @@ verified_alone __u64 exe_key(struct thread_state *ts)
 	file = (__u64)mm->exe_file;
 	if (!file)
 		return 0;
-	ident_fill(&ts->ident, (__u64)kread(struct file, file, f_inode), (__u64)kread(struct file, file, f_path.dentry),
+	ident_fill(&ts->ident, (__u64)kread(struct file, file, f_inode),
+		   (__u64)kread(struct file, file, f_path.dentry),
 		   (__u64)kread(struct file, file, f_path.mnt));
 	ts->ident.thread = ts->version;
 	return file_version(&ts->ident);
 }
 
-static __always_inline void thread_fill(struct wire_thread *r, struct task_struct *task, struct thread_state *ts,
-					__u32 reason)
+static __always_inline void thread_fill(struct wire_thread *r, struct task_struct *task,
+					struct thread_state *ts, __u32 reason)
 {
-	struct pid *pid = BPF_CORE_READ(task, thread_pid), *leader = BPF_CORE_READ(task, group_leader, thread_pid);
+	struct pid *pid = BPF_CORE_READ(task, thread_pid),
+		   *leader = BPF_CORE_READ(task, group_leader, thread_pid);
 	struct cgroup *g = cgroup_of(task);
 	struct nsproxy *ns = task->nsproxy;
 	__u32 level = pid ? BPF_CORE_READ(pid, level) : 0;
@@ -177,7 +184,8 @@ verified_alone int thread_send(struct thread_state *ts, __u32 reason)
 			len = WIRE_ARGV_MAX;
 			r->argv_cut = 1;
 		}
-		if (len && len <= WIRE_ARGV_MAX && !bpf_probe_read_user(s->data + sizeof(*r), len, (void *)from))
+		if (len && len <= WIRE_ARGV_MAX &&
+		    !bpf_probe_read_user(s->data + sizeof(*r), len, (void *)from))
 			r->argv_len = len;
 	}
 	sent = ring_send(s, sizeof(*r) + (r->argv_len & 0x1fff));

@@ -24,18 +24,19 @@
 #include "schema/select.h"
 
 enum source_result {
-	SOURCE_TIMEOUT = 0, /* nothing new within the time; the set is unchanged or holds a few late rows */
-	SOURCE_ROWS = 1,    /* rows were appended */
-	SOURCE_END = 2,     /* after source_stop(), or the stream ended: no more rows will come */
+	SOURCE_TIMEOUT =
+		0, /* nothing new within the time; the set is unchanged or holds a few late rows */
+	SOURCE_ROWS = 1, /* rows were appended */
+	SOURCE_END = 2,	 /* after source_stop(), or the stream ended: no more rows will come */
 };
 
 /* Running totals; monotonic, readable at any time from the reading thread. */
 struct source_stats {
-	uint64_t ops;        /* rows of op given */
-	uint64_t lost;       /* events known to be lost, all causes */
+	uint64_t ops;	     /* rows of op given */
+	uint64_t lost;	     /* events known to be lost, all causes */
 	uint64_t ring_bytes; /* bytes taken from the kernel */
 	uint64_t held_ns;    /* time for which programs were held (back-pressure and freezing) */
-	uint64_t filtered;   /* calls that the selection left out, where the source can count them */
+	uint64_t filtered; /* calls that the selection left out, where the source can count them */
 	bool sequence_proved; /* the source proves losslessness by gap-free numbers */
 };
 
@@ -62,7 +63,8 @@ static inline int source_start(struct source *s, struct error *err)
 {
 	return s->ops->start(s, err);
 }
-static inline int source_read(struct source *s, struct batch_set *out, int timeout_ms, struct error *err)
+static inline int source_read(struct source *s, struct batch_set *out, int timeout_ms,
+			      struct error *err)
 {
 	return s->ops->read(s, out, timeout_ms, err);
 }

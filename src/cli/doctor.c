@@ -17,7 +17,7 @@
 #include "cli/text.h"
 
 #define NAME_WIDTH 17
-#define HOST_PID_NS                                                                         \
+#define HOST_PID_NS \
 	0xeffffffcul /* inode number of the initial pid namespace, PROC_PID_INIT_INO, since \
 			Linux 3.8 */
 

@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-#define HELP_WIDTH	100 /* columns */
-#define HELP_COLUMN_MAX 26  /* an option's name is at most so wide; else its text starts below it \
+#define HELP_WIDTH 100 /* columns */
+#define HELP_COLUMN_MAX \
+	26 /* an option's name is at most so wide; else its text starts below it \
 			     */
 
 /* Prints text in lines of at most HELP_WIDTH, each but the first indented; newlines in it stay. */

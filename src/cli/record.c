@@ -206,7 +206,8 @@ static int record_main(const void *opts, int argc, char **argv)
 	int r;
 
 	if (o->ring_bytes > RING_BYTES_MAX)
-		return fail_usage("record: --ring: at most %s per CPU", format_size(RING_BYTES_MAX).s);
+		return fail_usage("record: --ring: at most %s per CPU",
+				  format_size(RING_BYTES_MAX).s);
 	r = live_open(&live, &lo, &err);
 	if (r < 0)
 		return live_fail(r, &err);

@@ -92,8 +92,9 @@ struct report {
 	struct map task_latest; /* task -> its latest version: the name that it has now */
 	struct map
 		process_leader; /* process -> latest version of the thread that it is named after */
-	struct map trees;  /* hash of a folder's path -> enum tree: how group_tree() tells it */
-	struct map alone;  /* hash of a key of group_file(): group_tree() tells this file by itself */
+	struct map trees; /* hash of a folder's path -> enum tree: how group_tree() tells it */
+	struct map
+		alone; /* hash of a key of group_file(): group_tree() tells this file by itself */
 	bool gap_free;
 	uint64_t held_ns; /* for so long weir held the program (--lossless) */
 	char *command;	  /* mark weir.command, weir.synth */

@@ -307,7 +307,8 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 		return -EINVAL;
 	e = read_flags_open(&opts->read, argc, argv, &r->store, err);
 	if (e < 0)
-		return e == -EINVAL ? -EIO : e; /* whatever is wrong with the trace, the usage is not */
+		return e == -EINVAL ? -EIO
+				    : e; /* whatever is wrong with the trace, the usage is not */
 	r->dims = store_dims(r->store);
 	store_range(r->store, &r->first, &r->last);
 	if (r->first == INT64_MIN || r->last == INT64_MIN)

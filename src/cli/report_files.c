@@ -12,15 +12,15 @@
 #define FILE_LINES 10 /* of the section, without its title */
 /* With more files than these, only those with 1/ALONE_SHARE of the time are told by themselves, the
  * others as trees of folders. */
-#define ALL_FILES_MAX	    20
-#define ALONE_SHARE	    20
-#define TREE_OPEN_SHARE	    4  /* a tree with this part of the time is opened, */
-#define TREE_CHILD_SHARE    8  /* and stays so where a folder in it has this part of its time */
-#define TREE_FILES_MIN	    10 /* files that make opening a tree worth it */
-#define TREE_ROUNDS	    6
-#define TREE_FILES_MAX	    200000 /* where each round takes too long */
-#define TRIFLE_SHARE	    200	   /* trees with less than this part of the time are others */
-#define RATE_CALLS_MIN	    5 /* a rate of fewer says nothing */
+#define ALL_FILES_MAX	 20
+#define ALONE_SHARE	 20
+#define TREE_OPEN_SHARE	 4  /* a tree with this part of the time is opened, */
+#define TREE_CHILD_SHARE 8  /* and stays so where a folder in it has this part of its time */
+#define TREE_FILES_MIN	 10 /* files that make opening a tree worth it */
+#define TREE_ROUNDS	 6
+#define TREE_FILES_MAX	 200000 /* where each round takes too long */
+#define TRIFLE_SHARE	 200	/* trees with less than this part of the time are others */
+#define RATE_CALLS_MIN	 5	/* a rate of fewer says nothing */
 
 struct regroup {
 	struct grouping files, comms;
@@ -47,8 +47,7 @@ static void manner(const struct report *r, const struct rollup_row *row, char *o
 	if (row->bytes && often && each >= 1000 * 1024)
 		snprintf(out, size, "%.16s each", format_size(each).s);
 	else if (row->bytes && each)
-		snprintf(out, size, "%.16s each%s%.16s", format_size(each).s,
-			 often ? ", " : "",
+		snprintf(out, size, "%.16s each%s%.16s", format_size(each).s, often ? ", " : "",
 			 often ? format_rate(row->bytes, r->to - r->from, true).s : "");
 	else
 		snprintf(out, size, "%.24s",
@@ -241,8 +240,9 @@ static int print_file_lines(const struct report *r, const struct by_file *f, boo
 
 	for (; e >= 0 && i < f->count; i++) {
 		const struct rollup_row *row = f->rows[i];
-		size_t all = ops_of(f->all, row->file_id),
-		       ops = MIN(all, (size_t)(i >= 2 ? 1 : trees ? 2 : 3));
+		size_t all = ops_of(f->all, row->file_id), ops = MIN(all, (size_t)(i >= 2  ? 1
+										   : trees ? 2
+											   : 3));
 		bool others = i + 1 < f->count, trifle = row->time_ns < t->io_ns / TRIFLE_SHARE;
 
 		if (trees && (row->time_ns < t->io_ns / ALONE_SHARE ||
@@ -281,7 +281,8 @@ static int tree_next(const struct report *r, const struct by_file *f, const stru
 		struct bytes folder = tree_folder(f, f->rows[i]);
 		uint64_t how;
 
-		if (!folder.len || f->g.files.groups[f->rows[i]->file_id].members < TREE_FILES_MIN ||
+		if (!folder.len ||
+		    f->g.files.groups[f->rows[i]->file_id].members < TREE_FILES_MIN ||
 		    map_get(&r->trees, hash_bytes(folder.data, folder.len), &how))
 			continue;
 		*ret_time = f->rows[i]->time_ns;
@@ -311,7 +312,8 @@ static int by_tree_fill(struct by_file *f, struct report *r, const struct page_t
 	uint64_t time_ns = 0;
 	int e = 0;
 
-	for (size_t i = 0; i < files && e >= 0 && f->rows[i]->time_ns >= t->io_ns / ALONE_SHARE; i++) {
+	for (size_t i = 0; i < files && e >= 0 && f->rows[i]->time_ns >= t->io_ns / ALONE_SHARE;
+	     i++) {
 		struct bytes key = key_of(f, f->rows[i]);
 
 		e = map_set(&r->alone, hash_bytes(key.data, key.len), 1);

@@ -18,7 +18,7 @@
 #define PER_CALL_MIN  1000 /* calls from which on a trace's size per call says something */
 #define ERR_COLUMNS   10   /* of an error's name: EOPNOTSUPP */
 #define ERR_MAX	      4096 /* no error number of Linux is as high */
-#define LIST_WORDS    3	 /* causes named in a line of several */
+#define LIST_WORDS    3	   /* causes named in a line of several */
 
 /* ---- head ---- */
 
@@ -364,7 +364,8 @@ static int op_line(const struct report *r, const char *name, int64_t op,
 	if (e >= 0)
 		e = buf_printf(&b, "%10s %7s %-*s %*s %8s %5s %5s %5s %5s  %s",
 			       format_count(row->calls).s, format_count(row->errors).s, ERR_COLUMNS,
-			       errors, MAX(9 - over, 0), row->bytes ? format_size(row->bytes).s : "-",
+			       errors, MAX(9 - over, 0),
+			       row->bytes ? format_size(row->bytes).s : "-",
 			       report_time(row->time_ns).s, format_percent(row->time_ns, io_ns).s,
 			       format_dur(report_quantile(row, 0.5), 2).s,
 			       format_dur(report_quantile(row, 0.99), 2).s,
@@ -425,9 +426,9 @@ static int print_operations(const struct report *r, const struct page_totals *t)
 		return e;
 	if (!count && !t->wait_calls && !t->other_calls)
 		return 0;
-	page_section(
-		"OPERATIONS         calls  errors                bytes     time % I/O   p50   p99   "
-		"max  " FORMAT_SPARK_TITLE);
+	page_section("OPERATIONS         calls  errors                bytes     time % I/O   p50   "
+		     "p99   "
+		     "max  " FORMAT_SPARK_TITLE);
 	shown = count <= OP_LINES ? count : OP_LINES - 1;
 	for (size_t i = 0; i < shown && e >= 0; i++)
 		e = op_line(r, report_op_name(rows[i]->op, name), rows[i]->op, rows[i], t->io_ns);

@@ -231,7 +231,7 @@ int read_flags_open(const struct read_flags *f, int argc, char **argv, struct st
 		if (!found)
 			return error_set(err, -ENOENT,
 					 "no " TRACE_DEFAULT " in this folder; name a trace with "
-							     "-i, or make one: weir record -- CMD");
+					 "-i, or make one: weir record -- CMD");
 	}
 	return store_open(ret, paths, count, err);
 }

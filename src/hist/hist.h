@@ -8,8 +8,8 @@
 #pragma once
 
 #define HIST_SUB_BITS 4
-#define HIST_SUB (1 << HIST_SUB_BITS)
-#define HIST_BUCKETS ((64 - HIST_SUB_BITS + 1) * HIST_SUB) /* 976 */
+#define HIST_SUB      (1 << HIST_SUB_BITS)
+#define HIST_BUCKETS  ((64 - HIST_SUB_BITS + 1) * HIST_SUB) /* 976 */
 
 /* The bucket of a value. */
 static inline unsigned int hist_bucket(unsigned long long v)
@@ -19,7 +19,8 @@ static inline unsigned int hist_bucket(unsigned long long v)
 	if (v < HIST_SUB)
 		return (unsigned int)v;
 	msb = 63 - (unsigned int)__builtin_clzll(v);
-	return ((msb - HIST_SUB_BITS + 1) << HIST_SUB_BITS) + (unsigned int)((v >> (msb - HIST_SUB_BITS)) & (HIST_SUB - 1));
+	return ((msb - HIST_SUB_BITS + 1) << HIST_SUB_BITS) +
+	       (unsigned int)((v >> (msb - HIST_SUB_BITS)) & (HIST_SUB - 1));
 }
 
 /* Smallest value of a bucket. */

@@ -11,8 +11,9 @@
 
 #define TICK_NS (200 * NSEC_PER_MSEC)
 #define READ_MS 20 /* how long one read waits: bounds the delay of every stop condition */
-#define DRAIN_NS                                                                                  \
-	(10 * NSEC_PER_SEC) /* a source that does not end by then is broken: said, not waited for \
+#define DRAIN_NS \
+	(10 *    \
+	 NSEC_PER_SEC) /* a source that does not end by then is broken: said, not waited for \
 			     */
 
 struct session {

@@ -113,7 +113,8 @@ static int add_regex(uint64_t *ops, const char *pattern, struct error *err)
 
 	/* Repeats multiply: (a{999}){999} would take all memory. */
 	if (strlen(pattern) > REGEX_MAX || (repeat && strchr(repeat + 1, '{')))
-		return error_set(err, -EINVAL, "'/%.40s': an expression has at most %u bytes and one {...}",
+		return error_set(err, -EINVAL,
+				 "'/%.40s': an expression has at most %u bytes and one {...}",
 				 pattern, REGEX_MAX);
 	r = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB);
 	if (r) {

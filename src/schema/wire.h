@@ -46,22 +46,22 @@ struct wire_head {
 	__u8 type;  /* enum wire_type */
 	__u8 parts; /* enum wire_part */
 	__u16 size; /* of the whole record */
-	__u32 seq;  /* counts every attempt to write into this ring, so that a lost one leaves a gap */
+	__u32 seq; /* counts every attempt to write into this ring, so that a lost one leaves a gap */
 	__u64 time; /* of a call: its end */
 };
 
 /* A call, finished or still running. Example: pread64(5, ..., 4096, 8192) = 4096. */
 struct wire_op {
 	struct wire_head head;
-	__u64 start;  /* 0: entered before recording began */
+	__u64 start; /* 0: entered before recording began */
 	__s64 ret;
 	__u64 file;
-	__s64 pos;    /* WIRE_NONE: none */
+	__s64 pos; /* WIRE_NONE: none */
 	__u64 size;
 	__u32 thread;
-	__u32 call;   /* number of the call within the thread's version, to prove that none is missing */
+	__u32 call; /* number of the call within the thread's version, to prove that none is missing */
 	__u32 tid;
-	__s32 fd;     /* -1: none */
+	__s32 fd; /* -1: none */
 	__u32 flags;
 	__u16 nr;     /* native call number */
 	__u16 status; /* enum op_status */
@@ -77,15 +77,16 @@ struct wire_second {
 
 /* A path argument as given, or an address. */
 struct wire_name {
-	__u64 base;  /* file number of the folder that a relative path starts from, 0: none or unknown */
+	__u64 base; /* file number of the folder that a relative path starts from, 0: none or unknown */
 	__u32 len;   /* bytes that follow, without a NUL */
 	__s32 error; /* could not be read */
 };
-_Static_assert(sizeof(struct wire_second) == 24 && sizeof(struct wire_name) == 16, "parts keep 8-byte order");
+_Static_assert(sizeof(struct wire_second) == 24 && sizeof(struct wire_name) == 16,
+	       "parts keep 8-byte order");
 
 enum wire_file_flag {
 	WIRE_FILE_DELETED = 1 << 0,
-	WIRE_FILE_CUT = 1 << 1,       /* the path did not fit */
+	WIRE_FILE_CUT = 1 << 1,	      /* the path did not fit */
 	WIRE_FILE_UNREACHED = 1 << 2, /* the walk did not end at a root (detached mount) */
 };
 
@@ -98,13 +99,13 @@ struct wire_file {
 	__u64 file;
 	__u64 ino;
 	__u32 generation; /* the inode's */
-	__u32 reuse;      /* weir's own counter of re-use of the inode number */
-	__u32 dev;        /* the kernel's dev_t */
-	__u32 mode;       /* i_mode */
-	__u32 magic;      /* of the file system */
-	__u32 mnt_ns;     /* mount namespace of the mount, 0: none */
-	__u32 flags;      /* enum wire_file_flag */
-	__u32 root_at;    /* 0xffffffff: the process's root was not met */
+	__u32 reuse;	  /* weir's own counter of re-use of the inode number */
+	__u32 dev;	  /* the kernel's dev_t */
+	__u32 mode;	  /* i_mode */
+	__u32 magic;	  /* of the file system */
+	__u32 mnt_ns;	  /* mount namespace of the mount, 0: none */
+	__u32 flags;	  /* enum wire_file_flag */
+	__u32 root_at;	  /* 0xffffffff: the process's root was not met */
 	__u32 path_len;
 	__u32 thread;
 	char fs[16];
@@ -120,7 +121,7 @@ struct wire_sock {
 	__u16 proto;
 	__u16 local_port; /* host order */
 	__u16 peer_port;
-	__u16 local_len;  /* of local[] and peer[]: 4, 16, or of a unix name */
+	__u16 local_len; /* of local[] and peer[]: 4, 16, or of a unix name */
 	__u16 peer_len;
 	__u16 pad;
 	__u8 local[112];
@@ -139,9 +140,9 @@ enum wire_thread_reason {
 struct wire_thread {
 	struct wire_head head;
 	__u32 thread;
-	__u32 task;    /* its first version */
-	__s32 tid;     /* in the recorder's pid namespace */
-	__s32 tid_ns;  /* in its own */
+	__u32 task;   /* its first version */
+	__s32 tid;    /* in the recorder's pid namespace */
+	__s32 tid_ns; /* in its own */
 	__s32 tgid;
 	__s32 tgid_ns;
 	__s32 ppid;
@@ -150,9 +151,9 @@ struct wire_thread {
 	__u32 mnt_ns;
 	__u32 net_ns;
 	__u32 reason;
-	__u64 cgroup;        /* kernel id */
+	__u64 cgroup;	     /* kernel id */
 	__u64 process_start; /* start of the group leader: with tgid it names the process */
-	__u64 exe;           /* file number of the program, 0: unknown */
+	__u64 exe;	     /* file number of the program, 0: unknown */
 	char comm[WIRE_COMM];
 	__u32 argv_len;
 	__u32 argv_cut;
@@ -178,23 +179,25 @@ struct wire_file_gone {
 enum wire_plan_flag {
 	WIRE_PLAN_RECORD = 1 << 0, /* selected by -e */
 	WIRE_PLAN_RICH = 1 << 1,   /* has parts of variable size */
-	WIRE_PLAN_NAMES = 1 << 2,  /* success may change names of open files, by anyone: rename, mount, ... */
+	WIRE_PLAN_NAMES =
+		1 << 2, /* success may change names of open files, by anyone: rename, mount, ... */
 	WIRE_PLAN_UNLINK = 1 << 3, /* success may take a file's last name */
 	WIRE_PLAN_CREATE = 1 << 4, /* success may create a file */
 	WIRE_PLAN_PWRITE = 1 << 5, /* an explicit position, ignored under O_APPEND */
 	WIRE_PLAN_CREDS = 1 << 6,  /* success changes users, namespaces */
 	WIRE_PLAN_SOCK = 1 << 7,   /* success gives the socket another address */
 	WIRE_PLAN_EXEC = 1 << 8,
-	WIRE_PLAN_EVER = 1 << 9,   /* looked at for every process, traced or not: NAMES, UNLINK, CREATE */
-	WIRE_PLAN_OPEN = 1 << 10,  /* path argument not needed when the descriptor says it */
+	WIRE_PLAN_EVER =
+		1 << 9, /* looked at for every process, traced or not: NAMES, UNLINK, CREATE */
+	WIRE_PLAN_OPEN = 1 << 10,   /* path argument not needed when the descriptor says it */
 	WIRE_PLAN_CHDIR = 1 << 12,  /* a relative path starts from the working directory at enter */
 	WIRE_PLAN_CURPOS = 1 << 11, /* position -1 means the file's own (preadv2, pwritev2) */
 };
 
 struct wire_plan {
 	__u16 flags;
-	__u8 ret;      /* enum ret_kind */
-	__u8 raw;      /* bit per argument that no other column holds */
+	__u8 ret; /* enum ret_kind */
+	__u8 raw; /* bit per argument that no other column holds */
 	__s8 fd, fd2, dirfd, dirfd2;
 	__s8 path, path2, size, pos;
 	__s8 pos2, posp, posp2, iov;
@@ -218,16 +221,16 @@ struct wire_prefix {
 
 /* Counters of a CPU, read by the recorder straight from the programs' memory. */
 struct wire_cpu {
-	__u64 seq;       /* attempts to write; the next record's number */
-	__u64 lost;      /* of them failed: the ring was full */
-	__u64 compat;    /* 32-bit calls, counted and not recorded */
-	__u64 unpaired;  /* exits that nothing explains */
-	__u64 storage;   /* calls of threads for which there was no storage */
-	__u64 held_ns;   /* back-pressure */
-	__u64 filtered;  /* calls that the selection left out after they ended */
-	__u64 above;     /* the ring is above the fill mark: the wake-up was forced */
-	__u64 scratch;   /* records dropped because no scratch space was free */
-	__u64 unread;    /* arguments that could not be read */
+	__u64 seq;	/* attempts to write; the next record's number */
+	__u64 lost;	/* of them failed: the ring was full */
+	__u64 compat;	/* 32-bit calls, counted and not recorded */
+	__u64 unpaired; /* exits that nothing explains */
+	__u64 storage;	/* calls of threads for which there was no storage */
+	__u64 held_ns;	/* back-pressure */
+	__u64 filtered; /* calls that the selection left out after they ended */
+	__u64 above;	/* the ring is above the fill mark: the wake-up was forced */
+	__u64 scratch;	/* records dropped because no scratch space was free */
+	__u64 unread;	/* arguments that could not be read */
 	__u64 pad[6];
 };
 _Static_assert(sizeof(struct wire_cpu) == 128, "two cache lines per CPU");

@@ -5,9 +5,9 @@
 
 #include "store/codec_impl.h"
 
-#define BLOB_TRY_MIN 48        /* shorter ones do not outweigh zstd's frame */
-#define BLOB_SAMPLE 8192       /* bytes tried first where the histogram promises little */
-#define BLOB_ENTROPY_TRY 7.2   /* bits per byte: above, the sample decides */
+#define BLOB_TRY_MIN	 48   /* shorter ones do not outweigh zstd's frame */
+#define BLOB_SAMPLE	 8192 /* bytes tried first where the histogram promises little */
+#define BLOB_ENTROPY_TRY 7.2  /* bits per byte: above, the sample decides */
 
 int codec_new(struct codec **ret, bool encode, bool compress)
 {
@@ -80,8 +80,8 @@ static size_t try_zstd(struct codec *c, const uint8_t *data, size_t len)
 	if (!c->cctx || len < BLOB_TRY_MIN || buf_reserve(&c->packed, bound) < 0)
 		return 0;
 	if (len > 2 * BLOB_SAMPLE && entropy(data, len) > BLOB_ENTROPY_TRY) {
-		n = ZSTD_compressCCtx(c->cctx, c->packed.data, bound, data + len / 2 - BLOB_SAMPLE / 2,
-				      BLOB_SAMPLE, 1);
+		n = ZSTD_compressCCtx(c->cctx, c->packed.data, bound,
+				      data + len / 2 - BLOB_SAMPLE / 2, BLOB_SAMPLE, 1);
 		if (ZSTD_isError(n) || n > BLOB_SAMPLE / 10 * 9)
 			return 0;
 	}

@@ -11,11 +11,12 @@ uint64_t block_checksum(const uint8_t *header, size_t len)
 
 	assert(len >= sizeof(struct block_header));
 	/* All but the field itself: what follows it, seeded with what precedes it. */
-	return XXH3_64bits_withSeed(header + sizeof(struct block_header), len - sizeof(struct block_header),
-				    XXH3_64bits(header, field));
+	return XXH3_64bits_withSeed(header + sizeof(struct block_header),
+				    len - sizeof(struct block_header), XXH3_64bits(header, field));
 }
 
-void block_seal(struct buf *block, const uint8_t mark[static STORE_MARK_LEN], uint64_t seq, uint64_t last_index)
+void block_seal(struct buf *block, const uint8_t mark[static STORE_MARK_LEN], uint64_t seq,
+		uint64_t last_index)
 {
 	struct block_header *h = (struct block_header *)block->data;
 
@@ -61,7 +62,8 @@ static const char *check_header(const uint8_t *header, size_t len, struct block_
 
 	if (block_checksum(header, len) != h->checksum)
 		return "header checksum";
-	if (h->rows > STORE_ROWS_MAX || h->payload_len > STORE_PAYLOAD_MAX || h->entries > STORE_ENTRIES_MAX)
+	if (h->rows > STORE_ROWS_MAX || h->payload_len > STORE_PAYLOAD_MAX ||
+	    h->entries > STORE_ENTRIES_MAX)
 		return "a limit of the format is exceeded";
 	if (entries > len - sizeof(*h))
 		return "entries lie beyond the header";

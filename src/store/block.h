@@ -19,9 +19,11 @@ DEFINE_CLEANUP(struct encoder *, encoder_free)
  */
 int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, struct buf **ret) _must_check_;
 /* Makes a block that holds one blob. */
-int encode_blob(struct encoder *e, enum block_kind kind, const uint8_t *data, size_t len, struct buf **ret) _must_check_;
+int encode_blob(struct encoder *e, enum block_kind kind, const uint8_t *data, size_t len,
+		struct buf **ret) _must_check_;
 /* Fills in what places the block in its file, and the header's checksum. */
-void block_seal(struct buf *block, const uint8_t mark[static STORE_MARK_LEN], uint64_t seq, uint64_t last_index);
+void block_seal(struct buf *block, const uint8_t mark[static STORE_MARK_LEN], uint64_t seq,
+		uint64_t last_index);
 uint64_t block_checksum(const uint8_t *header, size_t len);
 
 /* ---- reading a header ---- */
@@ -37,7 +39,8 @@ struct block_view {
  * Checks the header of `len` bytes (aligned to 8; as long as its header_len says). -EBADMSG, with the reason in
  * *ret_why, where anything in it is wrong.
  */
-int block_view(const uint8_t *header, size_t len, struct block_view *ret, const char **ret_why) _must_check_;
+int block_view(const uint8_t *header, size_t len, struct block_view *ret,
+	       const char **ret_why) _must_check_;
 /* The entry of a column, or NULL where it is null in every row. */
 const struct block_entry *block_column(const struct block_view *v, unsigned int column);
 /* The next extra after `from` (NULL: the first), or NULL. */

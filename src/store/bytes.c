@@ -10,16 +10,16 @@
 /* A dictionary must halve the number of strings; paths of their own are better off plain. */
 #define BYTES_DICT_SHARE 2
 
-static int lengths_encode(struct codec *c, const int64_t *lengths, size_t n, const uint8_t *data, size_t len,
-			  struct buf *out)
+static int lengths_encode(struct codec *c, const int64_t *lengths, size_t n, const uint8_t *data,
+			  size_t len, struct buf *out)
 {
 	int r = ints_encode(c, lengths, n, out);
 
 	return r < 0 ? r : blob_encode(c, data, len, out);
 }
 
-static int plain_encode(struct codec *c, const struct batch *b, unsigned int column, const uint64_t *nulls,
-			struct buf *out)
+static int plain_encode(struct codec *c, const struct batch *b, unsigned int column,
+			const uint64_t *nulls, struct buf *out)
 {
 	const struct column *col = &b->columns[column];
 	int64_t *lengths = codec_values(c, 0);
@@ -76,7 +76,8 @@ int bytes_encode(struct codec *c, const struct batch *b, unsigned int column, co
 }
 
 /* A list of strings: where each begins and its length in `lengths`, the bytes in c->packed. */
-static int lengths_decode(struct codec *c, const uint8_t **p, const uint8_t *end, size_t n, int64_t *lengths)
+static int lengths_decode(struct codec *c, const uint8_t **p, const uint8_t *end, size_t n,
+			  int64_t *lengths)
 {
 	uint64_t sum = 0;
 	ssize_t len;
@@ -116,7 +117,8 @@ static int target_room(const struct target *t, uint64_t len)
 	return grow((void **)&t->col->data, &t->col->data_cap, len + 1, 1);
 }
 
-static int plain_decode(struct codec *c, const uint8_t **p, const uint8_t *end, const struct target *t, size_t n)
+static int plain_decode(struct codec *c, const uint8_t **p, const uint8_t *end,
+			const struct target *t, size_t n)
 {
 	int64_t *lengths = codec_values(c, 0);
 	uint32_t at = 0;
@@ -141,8 +143,8 @@ static int plain_decode(struct codec *c, const uint8_t **p, const uint8_t *end, 
 }
 
 /* Copies word codes[k] into each row that is not null. */
-static int dict_expand(struct codec *c, const struct target *t, const int64_t *codes, const int64_t *lengths,
-		       const int64_t *starts, size_t n)
+static int dict_expand(struct codec *c, const struct target *t, const int64_t *codes,
+		       const int64_t *lengths, const int64_t *starts, size_t n)
 {
 	uint64_t sum = 0;
 	uint32_t at = 0;
@@ -167,9 +169,11 @@ static int dict_expand(struct codec *c, const struct target *t, const int64_t *c
 	return 0;
 }
 
-static int dict_decode(struct codec *c, const uint8_t **p, const uint8_t *end, const struct target *t, size_t n)
+static int dict_decode(struct codec *c, const uint8_t **p, const uint8_t *end,
+		       const struct target *t, size_t n)
 {
-	int64_t *codes = codec_values(c, 0), *lengths = codec_values(c, 1), *starts = codec_values(c, 2);
+	int64_t *codes = codec_values(c, 0), *lengths = codec_values(c, 1),
+		*starts = codec_values(c, 2);
 	uint64_t words;
 	int64_t at = 0;
 	int r;

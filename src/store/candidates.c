@@ -1,28 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/candidates.h"
 
-#define TRY(...) (const struct candidate[]){{TRANSFORM_NONE, {0}}, __VA_ARGS__}
-#define LIST(...) {TRY(__VA_ARGS__), ARRAY_SIZE(TRY(__VA_ARGS__))}
+#define TRY(...)                                   \
+	(const struct candidate[])                 \
+	{                                          \
+		{TRANSFORM_NONE, {0}}, __VA_ARGS__ \
+	}
+#define LIST(...)                                              \
+	{                                                      \
+		TRY(__VA_ARGS__), ARRAY_SIZE(TRY(__VA_ARGS__)) \
+	}
 
 struct list {
 	const struct candidate *items;
 	size_t count;
 };
 
-#define LAST_OF_OP {TRANSFORM_LAST, {OP_OP}}
+#define LAST_OF_OP              \
+	{                       \
+		TRANSFORM_LAST, \
+		{               \
+			OP_OP   \
+		}               \
+	}
 
 /*
  * A column refers only to columns that, in the end, refer to none: thread_id, op, dur, file_id stand on
  * themselves (file_id on thread_id at most), size on op or file_id, ret on size, bytes and err on ret, pos on bytes.
  */
 static const struct list op_lists[OP_COLUMNS] = {
-	[OP_START] = LIST({TRANSFORM_NEXT, {OP_THREAD_ID, OP_DUR}}, {TRANSFORM_END, {OP_DUR}}, {TRANSFORM_DELTA, {0}}),
+	[OP_START] = LIST({TRANSFORM_NEXT, {OP_THREAD_ID, OP_DUR}}, {TRANSFORM_END, {OP_DUR}},
+			  {TRANSFORM_DELTA, {0}}),
 	[OP_TID] = LIST({TRANSFORM_LAST, {OP_THREAD_ID}}),
 	[OP_CPU] = LIST({TRANSFORM_LAST, {OP_THREAD_ID}}),
 	[OP_CLASS] = LIST(LAST_OF_OP),
-	[OP_RET] = LIST({TRANSFORM_SAME, {OP_SIZE}}, {TRANSFORM_SWITCH, {OP_OP, OP_SIZE}}, LAST_OF_OP),
+	[OP_RET] =
+		LIST({TRANSFORM_SAME, {OP_SIZE}}, {TRANSFORM_SWITCH, {OP_OP, OP_SIZE}}, LAST_OF_OP),
 	[OP_ERR] = LIST({TRANSFORM_NEGATED, {OP_RET}}, LAST_OF_OP),
-	[OP_BYTES] = LIST({TRANSFORM_SAME, {OP_RET}}, {TRANSFORM_SWITCH, {OP_OP, OP_RET}}, LAST_OF_OP),
+	[OP_BYTES] =
+		LIST({TRANSFORM_SAME, {OP_RET}}, {TRANSFORM_SWITCH, {OP_OP, OP_RET}}, LAST_OF_OP),
 	[OP_FD] = LIST({TRANSFORM_LAST, {OP_FILE_ID}}, {TRANSFORM_SWITCH, {OP_OP, OP_RET}}),
 	[OP_FILE_ID] = LIST({TRANSFORM_LAST, {OP_THREAD_ID}}),
 	[OP_POS] = LIST({TRANSFORM_NEXT, {OP_FILE_ID, OP_BYTES}}, {TRANSFORM_DELTA, {0}}),

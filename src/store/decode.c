@@ -13,19 +13,19 @@
 
 /* A payload is read at once up to here: a call costs more than these bytes. */
 #define WHOLE_PAYLOAD (64u << 10)
-#define NULL_WORDS (STORE_ROWS_MAX / 64)
+#define NULL_WORDS    (STORE_ROWS_MAX / 64)
 
 struct decoder {
 	struct codec *codec;
 	struct batch *batches[TABLE_COUNT];
-	struct buf section;       /* one section, or the whole payload */
+	struct buf section; /* one section, or the whole payload */
 	struct buf blob;
-	uint64_t *nulls;          /* [NULL_WORDS], for byte columns and transforms */
+	uint64_t *nulls; /* [NULL_WORDS], for byte columns and transforms */
 	/* of the block at hand */
 	const struct decode_source *src;
 	struct batch *batch;
 	bool whole;
-	uint64_t busy, done;      /* by our column */
+	uint64_t busy, done; /* by our column */
 	const char *why;
 };
 
@@ -92,7 +92,8 @@ static int read_at(struct decoder *d, uint64_t offset, size_t len)
 }
 
 /* The checked bytes of a section. */
-static int section(struct decoder *d, const struct block_entry *e, const uint8_t **ret, const uint8_t **ret_end)
+static int section(struct decoder *d, const struct block_entry *e, const uint8_t **ret,
+		   const uint8_t **ret_end)
 {
 	int r;
 
@@ -268,7 +269,8 @@ static int decode_column(struct decoder *d, unsigned int column)
 bool column_is_id(enum table_id table, unsigned int column)
 {
 	return schema_table(table)->columns[column].type == COLUMN_ID ||
-	       (table == TABLE_THREAD && column == THREAD_TASK) || (table == TABLE_FILE && column == FILE_INODE);
+	       (table == TABLE_THREAD && column == THREAD_TASK) ||
+	       (table == TABLE_FILE && column == FILE_INODE);
 }
 
 static void compose_ids(struct batch *b, unsigned int column, uint64_t trace)
@@ -299,8 +301,8 @@ static int begin(struct decoder *d, const struct decode_source *s, uint64_t colu
 	return d->whole ? read_at(d, s->payload, h->payload_len) : 0;
 }
 
-int decode_columns(struct decoder *d, const struct decode_source *s, uint64_t columns, const struct batch **ret,
-		   const char **ret_why)
+int decode_columns(struct decoder *d, const struct decode_source *s, uint64_t columns,
+		   const struct batch **ret, const char **ret_why)
 {
 	unsigned int count = schema_table(s->table)->column_count;
 	int r = 0;
@@ -332,7 +334,8 @@ int decode_columns(struct decoder *d, const struct decode_source *s, uint64_t co
 	return 0;
 }
 
-int decode_blob(struct decoder *d, const struct decode_source *s, struct bytes *ret, const char **ret_why)
+int decode_blob(struct decoder *d, const struct decode_source *s, struct bytes *ret,
+		const char **ret_why)
 {
 	const struct block_entry *e = s->view.entries;
 	const uint8_t *p, *end;

@@ -13,21 +13,22 @@ DEFINE_CLEANUP(struct decoder *, decoder_free)
 /* Where a block lies and what its file calls things. */
 struct decode_source {
 	int fd;
-	uint64_t payload;            /* offset in the file */
+	uint64_t payload; /* offset in the file */
 	struct block_view view;
 	enum table_id table;
-	const uint8_t *to_ours;      /* [256]: our column of a column in the file, 0xff: unknown */
-	uint64_t trace;              /* composed into ids */
+	const uint8_t *to_ours; /* [256]: our column of a column in the file, 0xff: unknown */
+	uint64_t trace;		/* composed into ids */
 };
 
 /*
  * Decodes the columns of the set (ours). The batch belongs to the decoder until its next use. 0, -ENOMEM, an errno
  * of pread, or -EBADMSG with the reason in *ret_why.
  */
-int decode_columns(struct decoder *d, const struct decode_source *s, uint64_t columns, const struct batch **ret,
-		   const char **ret_why) _must_check_;
+int decode_columns(struct decoder *d, const struct decode_source *s, uint64_t columns,
+		   const struct batch **ret, const char **ret_why) _must_check_;
 /* Unpacks the first blob of a block; it belongs to the decoder until its next use. */
-int decode_blob(struct decoder *d, const struct decode_source *s, struct bytes *ret, const char **ret_why) _must_check_;
+int decode_blob(struct decoder *d, const struct decode_source *s, struct bytes *ret,
+		const char **ret_why) _must_check_;
 /* True for columns that hold ids of their own trace. */
 bool column_is_id(enum table_id table, unsigned int column);
 

@@ -8,9 +8,9 @@
 #include "store/codec_impl.h"
 #include "store/candidates.h"
 
-#define SET_SLOTS (4 * STORE_SET_MAX) /* power of two */
-#define SAMPLE_ROWS 2048              /* rows by which a transform is chosen */
-#define NULL_WORDS (STORE_ROWS_MAX / 64)
+#define SET_SLOTS   (4 * STORE_SET_MAX) /* power of two */
+#define SAMPLE_ROWS 2048		/* rows by which a transform is chosen */
+#define NULL_WORDS  (STORE_ROWS_MAX / 64)
 
 struct null_map {
 	uint64_t words[NULL_WORDS];
@@ -24,8 +24,8 @@ struct encoder {
 	unsigned int entry_count, extra_count;
 	struct null_map *maps; /* of this block, [SCHEMA_COLUMNS_MAX] */
 	unsigned int map_count;
-	int64_t *set;          /* [SET_SLOTS], hashed */
-	int64_t *ids;          /* [STORE_SET_MAX] */
+	int64_t *set; /* [SET_SLOTS], hashed */
+	int64_t *ids; /* [STORE_SET_MAX] */
 };
 
 int encoder_new(struct encoder **ret, bool compress)
@@ -77,8 +77,11 @@ static struct block_entry *entry_begin(struct encoder *e, enum entry_kind kind)
 	struct block_entry *en = &e->entries[e->entry_count++];
 
 	assert(e->entry_count <= STORE_ENTRIES_MAX);
-	*en = (struct block_entry){
-		.kind = kind, .ref = {0xff, 0xff}, .offset = (uint32_t)e->payload.len, .min = 1, .max = 0};
+	*en = (struct block_entry){.kind = kind,
+				   .ref = {0xff, 0xff},
+				   .offset = (uint32_t)e->payload.len,
+				   .min = 1,
+				   .max = 0};
 	return en;
 }
 
@@ -113,7 +116,8 @@ static void nulls_zero(struct column *col, const uint64_t *w, size_t rows)
 		uint64_t m = w[i];
 
 		if (rows - i * 64 < 64)
-			m &= (1ull << (rows - i * 64)) - 1; /* the column may have no room past its rows */
+			m &= (1ull << (rows - i * 64)) -
+			     1; /* the column may have no room past its rows */
 		for (; m; m &= m - 1)
 			col->val[i * 64 + (size_t)__builtin_ctzll(m)] = 0;
 	}
@@ -150,8 +154,8 @@ static int nulls_store(struct encoder *e, size_t rows, uint8_t *ret, const uint6
 /* ---- columns ---- */
 
 /* Points a transform at the columns that a candidate names; false where one is absent. */
-static bool candidate_args(const struct batch *b, const struct candidate *cand, const uint64_t *nulls,
-			   struct transform_args *ret)
+static bool candidate_args(const struct batch *b, const struct candidate *cand,
+			   const uint64_t *nulls, struct transform_args *ret)
 {
 	struct transform_args t = {.kind = cand->kind, .rows = b->rows, .nulls = nulls};
 	unsigned int refs = transform_refs(cand->kind);
@@ -212,8 +216,8 @@ static const struct candidate *choose(struct encoder *e, const struct batch *b, 
 	return best;
 }
 
-static int values_encode(struct encoder *e, struct batch *b, unsigned int column, const uint64_t *nulls,
-			 struct block_entry *en)
+static int values_encode(struct encoder *e, struct batch *b, unsigned int column,
+			 const uint64_t *nulls, struct block_entry *en)
 {
 	const struct candidate *cand;
 	struct transform_args t = {.kind = TRANSFORM_NONE, .rows = b->rows, .nulls = nulls};
@@ -272,9 +276,11 @@ static int column_encode(struct encoder *e, struct batch *b, unsigned int column
 
 /* ---- extras ---- */
 
-static int extra_add(struct encoder *e, enum extra_kind kind, unsigned int column, const void *data, size_t len)
+static int extra_add(struct encoder *e, enum extra_kind kind, unsigned int column, const void *data,
+		     size_t len)
 {
-	struct block_extra x = {.kind = (uint8_t)kind, .column = (uint8_t)column, .len = (uint32_t)len};
+	struct block_extra x = {
+		.kind = (uint8_t)kind, .column = (uint8_t)column, .len = (uint32_t)len};
 	static const uint8_t zero[8];
 	int r = buf_append(&e->extras, &x, sizeof(x));
 
@@ -390,8 +396,10 @@ static int assemble(struct encoder *e, struct block_header *h, struct buf **ret)
 
 int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, struct buf **ret)
 {
-	struct block_header h = {
-		.kind = BLOCK_ROWS, .table = (uint8_t)b->table, .flags = flags, .rows = (uint32_t)b->rows};
+	struct block_header h = {.kind = BLOCK_ROWS,
+				 .table = (uint8_t)b->table,
+				 .flags = flags,
+				 .rows = (uint32_t)b->rows};
 	int r = 0;
 
 	assert(b->rows > 0 && b->rows <= STORE_ROWS_MAX);
@@ -416,7 +424,8 @@ int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, struct buf **
 	return r < 0 ? r : assemble(e, &h, ret);
 }
 
-int encode_blob(struct encoder *e, enum block_kind kind, const uint8_t *data, size_t len, struct buf **ret)
+int encode_blob(struct encoder *e, enum block_kind kind, const uint8_t *data, size_t len,
+		struct buf **ret)
 {
 	struct block_header h = {.kind = (uint8_t)kind};
 	struct block_entry *en;

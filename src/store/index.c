@@ -16,7 +16,8 @@ static uint64_t last_index(const struct trace *t)
 
 	if (t->size < t->next + sizeof(struct block_header))
 		return 0;
-	if (scan_look_at(t, at, &c) == FOUND_BLOCK && c.view.head->kind == BLOCK_END && !c.view.head->payload_len)
+	if (scan_look_at(t, at, &c) == FOUND_BLOCK && c.view.head->kind == BLOCK_END &&
+	    !c.view.head->payload_len)
 		index = c.view.head->last_index;
 	free(c.header);
 	return index;
@@ -66,7 +67,8 @@ static int take_entry(struct store *s, struct trace *t, const uint8_t **p, const
 	offset = load64(*p);
 	*p += sizeof(offset);
 	memcpy(&h, *p, sizeof(h));
-	if (h.header_len < sizeof(h) || h.header_len > (size_t)(end - *p) || h.header_len > STORE_HEADER_MAX)
+	if (h.header_len < sizeof(h) || h.header_len > (size_t)(end - *p) ||
+	    h.header_len > STORE_HEADER_MAX)
 		return -EBADMSG;
 	c.header = malloc(h.header_len);
 	if (!c.header)
@@ -98,7 +100,8 @@ static ssize_t take_index(struct store *s, struct trace *t, uint64_t at)
 
 		r = decode_blob(s->decoder, &src, &text, &why);
 		if (r >= 0)
-			r = buf_append(&copy, text.data, text.len); /* reading its blocks needs the decoder */
+			r = buf_append(&copy, text.data,
+				       text.len); /* reading its blocks needs the decoder */
 	} else {
 		r = -EBADMSG;
 	}

@@ -28,7 +28,8 @@ static int put_varint(struct buf *out, uint64_t v)
 	return buf_append(out, b, varint_put(b, v));
 }
 
-#define LANES 4 /* minima and maxima side by side: one chain of comparisons alone would wait for itself */
+#define LANES \
+	4 /* minima and maxima side by side: one chain of comparisons alone would wait for itself */
 
 struct ints_range ints_range(const int64_t *v, size_t n)
 {
@@ -56,7 +57,8 @@ struct ints_range ints_range(const int64_t *v, size_t n)
 }
 
 /* Byte p of each distance from the least value, for the first `width` bytes. */
-static void planes_split(const int64_t *v, size_t n, int64_t base, unsigned int width, uint8_t *planes)
+static void planes_split(const int64_t *v, size_t n, int64_t base, unsigned int width,
+			 uint8_t *planes)
 {
 	unsigned int p = 0;
 
@@ -75,7 +77,8 @@ static void planes_split(const int64_t *v, size_t n, int64_t base, unsigned int 
 }
 
 /* planes: u8 width, varint least value (zigzag), a blob per byte */
-static int planes_encode(struct codec *c, const int64_t *v, size_t n, struct ints_range m, struct buf *out)
+static int planes_encode(struct codec *c, const int64_t *v, size_t n, struct ints_range m,
+			 struct buf *out)
 {
 	unsigned int width = byte_width((uint64_t)wrap_sub(m.max, m.min));
 	int r = put_byte(out, (uint8_t)width);
@@ -88,8 +91,8 @@ static int planes_encode(struct codec *c, const int64_t *v, size_t n, struct int
 	return r;
 }
 
-#define DICT_SLOTS 1024   /* power of two */
-#define DICT_ROWS_MIN 64 /* fewer values cost less plain */
+#define DICT_SLOTS    1024 /* power of two */
+#define DICT_ROWS_MIN 64   /* fewer values cost less plain */
 
 /* Numbers of the distinct values in order of appearance, in c->planes; how many, 0 where there are too many. */
 static size_t dict_find(struct codec *c, const int64_t *v, size_t n, int64_t values[STORE_DICT_MAX])
@@ -115,10 +118,12 @@ static size_t dict_find(struct codec *c, const int64_t *v, size_t n, int64_t val
 }
 
 /* dict: u8 count - 1, planes of the values (as above), a blob of a byte per value */
-static int dict_encode(struct codec *c, const int64_t *values, size_t count, size_t n, struct buf *out)
+static int dict_encode(struct codec *c, const int64_t *values, size_t count, size_t n,
+		       struct buf *out)
 {
 	struct ints_range m = ints_range(values, count);
-	uint8_t *numbers = c->planes + 8 * STORE_DICT_MAX; /* out of the way of the values' planes */
+	uint8_t *numbers =
+		c->planes + 8 * STORE_DICT_MAX; /* out of the way of the values' planes */
 	int r = put_byte(out, (uint8_t)(count - 1));
 
 	memmove(numbers, c->planes, n);
@@ -127,8 +132,8 @@ static int dict_encode(struct codec *c, const int64_t *values, size_t count, siz
 	return r < 0 ? r : blob_encode(c, numbers, n, out);
 }
 
-static void planes_join(const uint8_t *restrict planes, unsigned int width, int64_t base, int64_t *restrict out,
-			size_t n)
+static void planes_join(const uint8_t *restrict planes, unsigned int width, int64_t base,
+			int64_t *restrict out, size_t n)
 {
 	switch (width) {
 	case 1:
@@ -141,11 +146,13 @@ static void planes_join(const uint8_t *restrict planes, unsigned int width, int6
 		return;
 	case 3:
 		for (size_t i = 0; i < n; i++)
-			out[i] = wrap_add(base, planes[i] | planes[i + n] << 8 | planes[i + 2 * n] << 16);
+			out[i] = wrap_add(base,
+					  planes[i] | planes[i + n] << 8 | planes[i + 2 * n] << 16);
 		return;
 	case 4:
 		for (size_t i = 0; i < n; i++)
-			out[i] = wrap_add(base, (uint32_t)(planes[i] | planes[i + n] << 8 | planes[i + 2 * n] << 16) |
+			out[i] = wrap_add(base, (uint32_t)(planes[i] | planes[i + n] << 8 |
+							   planes[i + 2 * n] << 16) |
 							(uint32_t)planes[i + 3 * n] << 24);
 		return;
 	default:
@@ -153,12 +160,14 @@ static void planes_join(const uint8_t *restrict planes, unsigned int width, int6
 			out[i] = base;
 		for (unsigned int p = 0; p < width; p++, planes += n) {
 			for (size_t i = 0; i < n; i++)
-				out[i] = wrap_add(out[i], (int64_t)((uint64_t)planes[i] << (8 * p)));
+				out[i] =
+					wrap_add(out[i], (int64_t)((uint64_t)planes[i] << (8 * p)));
 		}
 	}
 }
 
-static int planes_decode(struct codec *c, const uint8_t **p, const uint8_t *end, int64_t *out, size_t n)
+static int planes_decode(struct codec *c, const uint8_t **p, const uint8_t *end, int64_t *out,
+			 size_t n)
 {
 	uint64_t base;
 	unsigned int width;
@@ -212,7 +221,8 @@ int ints_encode(struct codec *c, const int64_t *v, size_t n, struct buf *out)
 	return n ? ints_encode_range(c, v, n, ints_range(v, n), out) : 0;
 }
 
-int ints_encode_range(struct codec *c, const int64_t *v, size_t n, struct ints_range m, struct buf *out)
+int ints_encode_range(struct codec *c, const int64_t *v, size_t n, struct ints_range m,
+		      struct buf *out)
 {
 	int64_t values[STORE_DICT_MAX];
 	size_t count = 0;
@@ -231,7 +241,8 @@ int ints_encode_range(struct codec *c, const int64_t *v, size_t n, struct ints_r
 	return count ? dict_encode(c, values, count, n, out) : planes_encode(c, v, n, m, out);
 }
 
-static int dict_decode(struct codec *c, const uint8_t **p, const uint8_t *end, int64_t *out, size_t n)
+static int dict_decode(struct codec *c, const uint8_t **p, const uint8_t *end, int64_t *out,
+		       size_t n)
 {
 	int64_t values[STORE_DICT_MAX];
 	unsigned int count;

@@ -18,8 +18,9 @@
 #define FIELDS_MAX 6
 
 static const char *const type_names[] = {
-	[COLUMN_INT] = "int",   [COLUMN_UINT] = "uint", [COLUMN_ID] = "id",     [COLUMN_TIME] = "time",
-	[COLUMN_DUR] = "dur",   [COLUMN_SIZE] = "size", [COLUMN_CODE] = "code", [COLUMN_BYTES] = "bytes",
+	[COLUMN_INT] = "int",	[COLUMN_UINT] = "uint",	  [COLUMN_ID] = "id",
+	[COLUMN_TIME] = "time", [COLUMN_DUR] = "dur",	  [COLUMN_SIZE] = "size",
+	[COLUMN_CODE] = "code", [COLUMN_BYTES] = "bytes",
 };
 
 static int write_table(struct buf *out, unsigned int t)
@@ -30,7 +31,8 @@ static int write_table(struct buf *out, unsigned int t)
 	for (unsigned int i = 0; i < def->column_count && r >= 0; i++) {
 		const struct column_def *c = &def->columns[i];
 
-		r = buf_printf(out, "column\t%u\t%u\t%s\t%s\t%s\n", t, i, c->name, type_names[c->type], c->unit);
+		r = buf_printf(out, "column\t%u\t%u\t%s\t%s\t%s\n", t, i, c->name,
+			       type_names[c->type], c->unit);
 	}
 	return r;
 }
@@ -44,14 +46,16 @@ static int write_codes(struct buf *out, const char *vocabulary)
 
 		if (code < 0)
 			break;
-		r = buf_printf(out, "code\t%s\t%lld\t%s\n", vocabulary, (long long)code, vocab_word(vocabulary, code));
+		r = buf_printf(out, "code\t%s\t%lld\t%s\n", vocabulary, (long long)code,
+			       vocab_word(vocabulary, code));
 	}
 	return r;
 }
 
 int meta_write(struct buf *out)
 {
-	static const char *const vocabularies[] = {"kind", "op", "class", "err", "type", "family", "cause"};
+	static const char *const vocabularies[] = {"kind", "op",     "class", "err",
+						   "type", "family", "cause"};
 	int r = buf_printf(out, "weir\t%s\n", WEIR_VERSION);
 
 	for (unsigned int t = 0; t < TABLE_COUNT && r >= 0; t++)

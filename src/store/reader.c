@@ -23,8 +23,8 @@ struct block *reader_block(const struct store *s, size_t i)
 	return s->chunks[i / BLOCKS_PER_CHUNK][i % BLOCKS_PER_CHUNK];
 }
 
-void reader_damage(struct store *s, const struct trace *t, uint64_t blocks, uint64_t rows, uint64_t bytes,
-		   uint64_t seq, uint64_t offset, const char *why)
+void reader_damage(struct store *s, const struct trace *t, uint64_t blocks, uint64_t rows,
+		   uint64_t bytes, uint64_t seq, uint64_t offset, const char *why)
 {
 	pthread_mutex_lock(&s->lock);
 	if (!s->damage.blocks)
@@ -42,7 +42,8 @@ void reader_block_damaged(struct store *s, struct block *b, const char *why)
 	if (atomic_exchange(&b->damaged, true))
 		return;
 	b->pub.damaged = true;
-	reader_damage(s, &s->traces[b->pub.trace], 1, b->pub.rows, b->pub.bytes, b->pub.seq, b->pub.offset, why);
+	reader_damage(s, &s->traces[b->pub.trace], 1, b->pub.rows, b->pub.bytes, b->pub.seq,
+		      b->pub.offset, why);
 }
 
 struct decode_source reader_source(const struct store *s, const struct block *b)
@@ -62,18 +63,25 @@ struct decode_source reader_source(const struct store *s, const struct block *b)
 static int check_head(const char *path, const struct file_header *h, ssize_t n, struct error *err)
 {
 	if ((size_t)n < sizeof(h->magic) || memcmp(h->magic, STORE_MAGIC, sizeof(h->magic)))
-		return error_set(err, -EINVAL, "%s is not a weir trace; weir record writes one", path);
+		return error_set(err, -EINVAL, "%s is not a weir trace; weir record writes one",
+				 path);
 	if ((size_t)n < sizeof(*h))
-		return error_set(err, -EINVAL, "the trace %s is cut within its first %zu bytes: nothing can be read",
-				 path, sizeof(*h));
+		return error_set(
+			err, -EINVAL,
+			"the trace %s is cut within its first %zu bytes: nothing can be read", path,
+			sizeof(*h));
 	if (h->version > STORE_VERSION)
 		return error_set(err, -EPROTONOSUPPORT,
-				 "the trace %s has format version %u, this weir reads up to %u: use a newer weir",
+				 "the trace %s has format version %u, this weir reads up to %u: "
+				 "use a newer weir",
 				 path, h->version, STORE_VERSION);
-	if (h->version != STORE_VERSION || h->header_len < sizeof(*h) || h->header_len > STORE_HEADER_MAX ||
+	if (h->version != STORE_VERSION || h->header_len < sizeof(*h) ||
+	    h->header_len > STORE_HEADER_MAX ||
 	    XXH3_64bits(h, offsetof(struct file_header, checksum)) != h->checksum)
-		return error_set(err, -EINVAL, "the trace %s is damaged in its first %zu bytes: nothing can be read",
-				 path, sizeof(*h));
+		return error_set(
+			err, -EINVAL,
+			"the trace %s is damaged in its first %zu bytes: nothing can be read", path,
+			sizeof(*h));
 	return 0;
 }
 
@@ -115,13 +123,16 @@ static int add_trace(struct store *s, const char *path, bool only_traces, struct
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return error_errno(err, -errno, "cannot open the trace %s", path);
 	if (!S_ISREG(st.st_mode))
-		return only_traces ? 0 : error_set(err, -EINVAL, "%s is neither a trace nor a folder of traces", path);
+		return only_traces
+			       ? 0
+			       : error_set(err, -EINVAL,
+					   "%s is neither a trace nor a folder of traces", path);
 	if (only_traces && (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) ||
 			    memcmp(magic, STORE_MAGIC, sizeof(magic))))
 		return 0;
 	if (s->trace_count == STORE_TRACES_MAX)
-		return error_set(err, -EMFILE, "more than %u traces at once, %s is one too many", STORE_TRACES_MAX,
-				 path);
+		return error_set(err, -EMFILE, "more than %u traces at once, %s is one too many",
+				 STORE_TRACES_MAX, path);
 	p = reallocarray(s->traces, s->trace_count + 1, sizeof(*s->traces));
 	if (!p)
 		return error_errno(err, -ENOMEM, "cannot open %s", path);
@@ -163,7 +174,8 @@ static int open_paths(struct store *s, const char *const *paths, size_t count, s
 
 		if (stat(paths[i], &st) < 0)
 			return error_errno(err, -errno, "cannot open the trace %s", paths[i]);
-		r = S_ISDIR(st.st_mode) ? add_folder(s, paths[i], err) : add_trace(s, paths[i], false, err);
+		r = S_ISDIR(st.st_mode) ? add_folder(s, paths[i], err)
+					: add_trace(s, paths[i], false, err);
 		if (r < 0)
 			return r;
 	}
@@ -292,7 +304,8 @@ void store_damage(const struct store *s, struct store_damage *ret)
 		if (!t->tail)
 			continue;
 		if (!ret->blocks)
-			snprintf(ret->first, sizeof(ret->first), "block %llu at byte %llu: cut at the end of the file",
+			snprintf(ret->first, sizeof(ret->first),
+				 "block %llu at byte %llu: cut at the end of the file",
 				 (unsigned long long)t->next_seq, (unsigned long long)t->next);
 		ret->blocks++;
 		ret->bytes += t->tail;
@@ -363,11 +376,13 @@ void store_cursor_free(struct store_cursor *c)
 	free(c);
 }
 
-int store_decode(struct store_cursor *c, size_t i, uint64_t columns, const struct batch **ret, struct error *err)
+int store_decode(struct store_cursor *c, size_t i, uint64_t columns, const struct batch **ret,
+		 struct error *err)
 {
 	struct block *b = reader_block(c->store, i);
 	struct decode_source src = reader_source(c->store, b);
-	const char *path = c->store->traces[b->pub.trace].path, *why = "it was found damaged before";
+	const char *path = c->store->traces[b->pub.trace].path,
+		   *why = "it was found damaged before";
 	int r = -EBADMSG;
 
 	if (!atomic_load(&b->damaged))

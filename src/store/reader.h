@@ -10,7 +10,7 @@
 #include "store/store.h"
 
 #define BLOCKS_PER_CHUNK 1024u
-#define CHUNKS_MAX 16384u /* 16 Mi blocks */
+#define CHUNKS_MAX	 16384u /* 16 Mi blocks */
 
 struct trace {
 	char *path;
@@ -18,39 +18,40 @@ struct trace {
 	uint32_t number;
 	uint8_t mark[STORE_MARK_LEN];
 	struct meta meta;
-	uint64_t next;       /* where the next block is expected */
+	uint64_t next; /* where the next block is expected */
 	uint64_t next_seq;
-	bool ended;          /* an end mark was seen */
-	uint64_t checked;    /* bytes read for headers that proved to be none */
-	uint64_t size;       /* of the file when last looked at */
-	uint64_t tail;       /* bytes behind `next` that are no block; 0 while the writer is alive */
+	bool ended;	  /* an end mark was seen */
+	uint64_t checked; /* bytes read for headers that proved to be none */
+	uint64_t size;	  /* of the file when last looked at */
+	uint64_t tail;	  /* bytes behind `next` that are no block; 0 while the writer is alive */
 };
 
 struct block {
 	struct store_block pub;
 	struct block_view view;
-	const uint8_t *to_ours;      /* the trace's meta.column of this table */
-	int64_t first, last;         /* EXTRA_RANGE; INT64_MAX, INT64_MIN: none */
+	const uint8_t *to_ours; /* the trace's meta.column of this table */
+	int64_t first, last;	/* EXTRA_RANGE; INT64_MAX, INT64_MIN: none */
 	atomic_bool damaged;
 	uint8_t *header;
-	int64_t *stats;              /* min, max, nulls of all columns */
+	int64_t *stats; /* min, max, nulls of all columns */
 };
 
 struct store {
 	struct trace *traces;
 	size_t trace_count;
-	struct block **chunks[CHUNKS_MAX]; /* blocks never move: cursors run while others are found */
+	struct block *
+		*chunks[CHUNKS_MAX]; /* blocks never move: cursors run while others are found */
 	atomic_size_t count;
 	struct dims *dims;
-	struct decoder *decoder;     /* the opener's: dimension rows, names, indexes */
-	pthread_mutex_t lock;        /* damage */
+	struct decoder *decoder; /* the opener's: dimension rows, names, indexes */
+	pthread_mutex_t lock;	 /* damage */
 	struct store_damage damage;
 };
 
 struct block *reader_block(const struct store *s, size_t i);
 /* Counts damage; the first is described: "block N at byte M: why". */
-void reader_damage(struct store *s, const struct trace *t, uint64_t blocks, uint64_t rows, uint64_t bytes,
-		   uint64_t seq, uint64_t offset, const char *why);
+void reader_damage(struct store *s, const struct trace *t, uint64_t blocks, uint64_t rows,
+		   uint64_t bytes, uint64_t seq, uint64_t offset, const char *why);
 /* The source of a block for a decoder. */
 struct decode_source reader_source(const struct store *s, const struct block *b);
 /* Marks a block damaged, once. */

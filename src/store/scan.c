@@ -12,7 +12,8 @@
 #include "store/scan.h"
 
 #define SEARCH_BYTES (1u << 20) /* looked through at a time */
-#define SEARCH_EFFORT 16        /* so many times a file's size may be read for headers that prove to be none */
+#define SEARCH_EFFORT \
+	16 /* so many times a file's size may be read for headers that prove to be none */
 
 /* Reads up to len bytes; how many there were. */
 static ssize_t read_some(int fd, void *to, size_t len, uint64_t offset)
@@ -92,7 +93,8 @@ static int64_t search(struct search *s, const struct trace *t, uint64_t at)
 		ssize_t n;
 
 		if (at >= s->from && at - s->from < s->len)
-			hit = memmem(s->buf + (at - s->from), s->len - (at - s->from), t->mark, STORE_MARK_LEN);
+			hit = memmem(s->buf + (at - s->from), s->len - (at - s->from), t->mark,
+				     STORE_MARK_LEN);
 		if (hit)
 			return (int64_t)(s->from + (uint64_t)(hit - s->buf));
 		/* A mark may lie across the end of the buffer. */
@@ -113,8 +115,8 @@ static int64_t search(struct search *s, const struct trace *t, uint64_t at)
 
 static bool is_dimension(enum table_id table)
 {
-	return table == TABLE_HOST || table == TABLE_CGROUP || table == TABLE_PROCESS || table == TABLE_THREAD ||
-	       table == TABLE_FILE;
+	return table == TABLE_HOST || table == TABLE_CGROUP || table == TABLE_PROCESS ||
+	       table == TABLE_THREAD || table == TABLE_FILE;
 }
 
 static int64_t compose(const struct block *b, unsigned int column, int64_t v)
@@ -173,12 +175,14 @@ static void fill_range(struct block *b)
 }
 
 /* Puts a block into the list; it takes the header. */
-static struct block *add_block(struct store *s, struct trace *t, uint64_t offset, struct found_block *c)
+static struct block *add_block(struct store *s, struct trace *t, uint64_t offset,
+			       struct found_block *c)
 {
 	size_t i = atomic_load(&s->count);
 	const struct block_header *h = c->view.head;
 	enum table_id table = (enum table_id)t->meta.table[h->table];
-	struct block **chunk = i / BLOCKS_PER_CHUNK < CHUNKS_MAX ? s->chunks[i / BLOCKS_PER_CHUNK] : NULL;
+	struct block **chunk =
+		i / BLOCKS_PER_CHUNK < CHUNKS_MAX ? s->chunks[i / BLOCKS_PER_CHUNK] : NULL;
 	struct block *b;
 
 	if (i / BLOCKS_PER_CHUNK >= CHUNKS_MAX)
@@ -194,8 +198,12 @@ static struct block *add_block(struct store *s, struct trace *t, uint64_t offset
 		return NULL;
 	b->view = c->view;
 	b->to_ours = t->meta.column[table];
-	b->pub = (struct store_block){.table = table, .trace = t->number, .seq = h->seq, .offset = offset,
-				      .rows = h->rows, .bytes = h->header_len + h->payload_len,
+	b->pub = (struct store_block){.table = table,
+				      .trace = t->number,
+				      .seq = h->seq,
+				      .offset = offset,
+				      .rows = h->rows,
+				      .bytes = h->header_len + h->payload_len,
 				      .long_calls = (h->flags & BLOCK_LONG_CALLS) != 0};
 	fill_range(b);
 	if (fill_stats(b) < 0) {
@@ -209,7 +217,8 @@ static struct block *add_block(struct store *s, struct trace *t, uint64_t offset
 }
 
 /* Takes the names that the blocks from here on use. */
-static int take_names(struct store *s, struct trace *t, uint64_t offset, const struct found_block *c)
+static int take_names(struct store *s, struct trace *t, uint64_t offset,
+		      const struct found_block *c)
 {
 	struct decode_source src = {
 		.fd = t->fd, .payload = offset + c->view.head->header_len, .view = c->view};
@@ -220,7 +229,8 @@ static int take_names(struct store *s, struct trace *t, uint64_t offset, const s
 	if (r >= 0)
 		r = meta_read(&t->meta, text);
 	if (r == -EBADMSG) {
-		reader_damage(s, t, 1, 0, c->view.head->payload_len, c->view.head->seq, offset, why);
+		reader_damage(s, t, 1, 0, c->view.head->payload_len, c->view.head->seq, offset,
+			      why);
 		return 0; /* numbers never change: those known here still hold */
 	}
 	return r;
@@ -258,7 +268,8 @@ int scan_take(struct store *s, struct trace *t, uint64_t offset, struct found_bl
 	int r = 0;
 
 	if (h->seq > t->next_seq)
-		reader_damage(s, t, h->seq - t->next_seq, 0, 0, t->next_seq, offset, "missing before this place");
+		reader_damage(s, t, h->seq - t->next_seq, 0, 0, t->next_seq, offset,
+			      "missing before this place");
 	t->next_seq = h->seq + 1;
 	t->next = offset + h->header_len + h->payload_len;
 	t->ended = false;
@@ -332,7 +343,8 @@ static int step(struct store *s, struct trace *t)
 		if (r == FOUND_BLOCK) {
 			uint64_t seq = t->next_seq, lost = MAX(c.view.head->seq, seq) - seq;
 
-			reader_damage(s, t, MAX(lost, (uint64_t)1), 0, offset - t->next, seq, t->next, why);
+			reader_damage(s, t, MAX(lost, (uint64_t)1), 0, offset - t->next, seq,
+				      t->next, why);
 			t->next_seq = c.view.head->seq;
 		}
 	}

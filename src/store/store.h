@@ -15,22 +15,23 @@
 struct store_writer;
 
 struct store_options {
-	int compression;         /* 0: default (zstd 1 where it pays), -1: none */
-	bool sync;               /* fdatasync at each flush, not only at close */
-	bool no_summary;         /* leave the summary of each op block out (tests) */
-	int64_t block_ns;        /* a block is cut at this age; 0: 500 ms */
-	uid_t owner;             /* who owns the file: SUDO_UID's user; (uid_t)-1: nobody else */
+	int compression;  /* 0: default (zstd 1 where it pays), -1: none */
+	bool sync;	  /* fdatasync at each flush, not only at close */
+	bool no_summary;  /* leave the summary of each op block out (tests) */
+	int64_t block_ns; /* a block is cut at this age; 0: 500 ms */
+	uid_t owner;	  /* who owns the file: SUDO_UID's user; (uid_t)-1: nobody else */
 };
 
 struct store_stats {
 	uint64_t rows[TABLE_COUNT];
 	uint64_t blocks;
-	uint64_t bytes;     /* bytes of the file so far */
+	uint64_t bytes;	    /* bytes of the file so far */
 	uint64_t lost_rows; /* rows that a full disk refused, by now counted in loss */
 };
 
 /* Creates the file (mode 0600; an existing one is an error -EEXIST: the caller moves it away). */
-int store_create(struct store_writer **ret, const char *path, const struct store_options *opt, struct error *err);
+int store_create(struct store_writer **ret, const char *path, const struct store_options *opt,
+		 struct error *err);
 /* Takes the rows; cuts and commits blocks as they fill. After a full disk: returns -ENOSPC once, counts what is
  * lost, and goes on trying. */
 int store_append(struct store_writer *w, const struct batch *b, struct error *err);
@@ -67,13 +68,13 @@ bool store_is_open_ended(const struct store *s);
 
 struct store_block {
 	enum table_id table;
-	uint32_t trace;      /* which of the files */
-	uint64_t seq;        /* number within its file */
-	uint64_t offset;     /* in the file */
+	uint32_t trace;	 /* which of the files */
+	uint64_t seq;	 /* number within its file */
+	uint64_t offset; /* in the file */
 	uint32_t rows;
-	uint32_t bytes;      /* on disk, header included */
-	bool damaged;        /* skipped by readers, counted in store_damage() */
-	bool long_calls;     /* holds calls over 100 ms only */
+	uint32_t bytes;	 /* on disk, header included */
+	bool damaged;	 /* skipped by readers, counted in store_damage() */
+	bool long_calls; /* holds calls over 100 ms only */
 	/* per column of its table, composed ids applied; min > max where all null */
 	const int64_t *min, *max;
 	const uint32_t *nulls;
@@ -94,16 +95,17 @@ DEFINE_CLEANUP(struct store_cursor *, store_cursor_free)
  * Decodes the columns of the set (bit i: column i; ~0: all) of block i. The batch belongs to the cursor and is
  * valid until its next use. -EBADMSG: the block is corrupt (it is then counted as damage; go on with the next).
  */
-int store_decode(struct store_cursor *c, size_t i, uint64_t columns, const struct batch **ret, struct error *err);
+int store_decode(struct store_cursor *c, size_t i, uint64_t columns, const struct batch **ret,
+		 struct error *err);
 
 /* All dimension rows so far (kept up by store_refresh). Never NULL. */
 const struct dims *store_dims(const struct store *s);
 
 struct store_damage {
-	uint64_t blocks;  /* corrupt or torn, skipped */
-	uint64_t rows;    /* rows they held, where the header still says */
-	uint64_t bytes;   /* bytes not readable */
-	char first[160];  /* "block 17 at byte 123456: payload checksum" */
+	uint64_t blocks; /* corrupt or torn, skipped */
+	uint64_t rows;	 /* rows they held, where the header still says */
+	uint64_t bytes;	 /* bytes not readable */
+	char first[160]; /* "block 17 at byte 123456: payload checksum" */
 };
 void store_damage(const struct store *s, struct store_damage *ret);
 /* Times of the first and last op and mark, INT64_MIN where there is none. */

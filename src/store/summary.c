@@ -12,22 +12,22 @@
 #include "schema/vocab.h"
 
 #define WINDOW_NS 100000000ll
-#define SLOTS (2 * BATCH_ROWS_MAX)
-#define SORT_MAX 24            /* up to here buckets are sorted by insertion, above they are counted */
-#define KEYS 6
+#define SLOTS	  (2 * BATCH_ROWS_MAX)
+#define SORT_MAX  24 /* up to here buckets are sorted by insertion, above they are counted */
+#define KEYS	  6
 
 /* null keys are KEY_NULL */
 #define KEY_NULL INT64_MIN
 
 struct group {
 	int64_t key[KEYS];
-	uint32_t calls, begin; /* its rows in `order` */
+	uint32_t calls, begin;	  /* its rows in `order` */
 	int64_t bytes, time, max; /* never negative; sums stop at the largest number */
 };
 
 static const uint8_t key_column[KEYS] = {0, OP_OP, OP_THREAD_ID, OP_FILE_ID, OP_ERR, OP_CLASS};
-static const uint8_t out_column[KEYS] = {SUMMARY_WINDOW, SUMMARY_OP, SUMMARY_THREAD_ID, SUMMARY_FILE_ID,
-					 SUMMARY_ERR, SUMMARY_CLASS};
+static const uint8_t out_column[KEYS] = {SUMMARY_WINDOW,  SUMMARY_OP,  SUMMARY_THREAD_ID,
+					 SUMMARY_FILE_ID, SUMMARY_ERR, SUMMARY_CLASS};
 
 struct summarizer {
 	uint32_t slots[SLOTS]; /* group + 1, 0 is free */

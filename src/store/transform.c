@@ -103,8 +103,8 @@ INLINE uint64_t null_word(const uint64_t *nulls, size_t i)
 }
 
 /* Inlined once per kind, so that each loop holds only its own work. */
-INLINE size_t forward(struct codec *c, const struct transform_args *t, enum transform kind, const int64_t *v,
-		      int64_t *restrict out)
+INLINE size_t forward(struct codec *c, const struct transform_args *t, enum transform kind,
+		      const int64_t *v, int64_t *restrict out)
 {
 	struct state s = state_begin(c, t);
 	const uint64_t *nulls = t->nulls;
@@ -129,8 +129,8 @@ INLINE size_t forward(struct codec *c, const struct transform_args *t, enum tran
 	return (size_t)(to - out);
 }
 
-INLINE void inverse(struct codec *c, const struct transform_args *t, enum transform kind, const int64_t *residuals,
-		    int64_t *restrict v)
+INLINE void inverse(struct codec *c, const struct transform_args *t, enum transform kind,
+		    const int64_t *residuals, int64_t *restrict v)
 {
 	struct state s = state_begin(c, t);
 	const uint64_t *nulls = t->nulls;
@@ -158,18 +158,21 @@ INLINE void inverse(struct codec *c, const struct transform_args *t, enum transf
 	}
 }
 
-size_t transform_forward(struct codec *c, const struct transform_args *t, const int64_t *v, int64_t *out)
+size_t transform_forward(struct codec *c, const struct transform_args *t, const int64_t *v,
+			 int64_t *out)
 {
 	switch (t->kind) {
-#define FORWARD(K) case K: return forward(c, t, K, v, out);
-	FORWARD(TRANSFORM_NONE)
-	FORWARD(TRANSFORM_DELTA)
-	FORWARD(TRANSFORM_SAME)
-	FORWARD(TRANSFORM_NEGATED)
-	FORWARD(TRANSFORM_LAST)
-	FORWARD(TRANSFORM_NEXT)
-	FORWARD(TRANSFORM_END)
-	FORWARD(TRANSFORM_SWITCH)
+#define FORWARD(K) \
+	case K:    \
+		return forward(c, t, K, v, out);
+		FORWARD(TRANSFORM_NONE)
+		FORWARD(TRANSFORM_DELTA)
+		FORWARD(TRANSFORM_SAME)
+		FORWARD(TRANSFORM_NEGATED)
+		FORWARD(TRANSFORM_LAST)
+		FORWARD(TRANSFORM_NEXT)
+		FORWARD(TRANSFORM_END)
+		FORWARD(TRANSFORM_SWITCH)
 #undef FORWARD
 	default:
 		assert(!"a transform of this version");
@@ -177,7 +180,8 @@ size_t transform_forward(struct codec *c, const struct transform_args *t, const 
 	}
 }
 
-void transform_inverse(struct codec *c, const struct transform_args *t, const int64_t *residuals, int64_t *v)
+void transform_inverse(struct codec *c, const struct transform_args *t, const int64_t *residuals,
+		       int64_t *v)
 {
 	if (t->kind == TRANSFORM_NONE && !t->nulls) {
 		if (v != residuals)
@@ -185,15 +189,18 @@ void transform_inverse(struct codec *c, const struct transform_args *t, const in
 		return;
 	}
 	switch (t->kind) {
-#define INVERSE(K) case K: inverse(c, t, K, residuals, v); break;
-	INVERSE(TRANSFORM_NONE)
-	INVERSE(TRANSFORM_DELTA)
-	INVERSE(TRANSFORM_SAME)
-	INVERSE(TRANSFORM_NEGATED)
-	INVERSE(TRANSFORM_LAST)
-	INVERSE(TRANSFORM_NEXT)
-	INVERSE(TRANSFORM_END)
-	INVERSE(TRANSFORM_SWITCH)
+#define INVERSE(K)                              \
+	case K:                                 \
+		inverse(c, t, K, residuals, v); \
+		break;
+		INVERSE(TRANSFORM_NONE)
+		INVERSE(TRANSFORM_DELTA)
+		INVERSE(TRANSFORM_SAME)
+		INVERSE(TRANSFORM_NEGATED)
+		INVERSE(TRANSFORM_LAST)
+		INVERSE(TRANSFORM_NEXT)
+		INVERSE(TRANSFORM_END)
+		INVERSE(TRANSFORM_SWITCH)
 #undef INVERSE
 	default:
 		assert(!"a transform of this version");

@@ -22,9 +22,9 @@
 #define BLOCK_AGE_NS (500 * NSEC_PER_MSEC)
 /* Room kept allocated behind the last block, so that loss, index and end mark still fit on a full disk. */
 #define RESERVE_BYTES (128u << 10)
-#define WAITING (TABLE_COUNT + 1) /* the tables, and long calls */
-#define WAITING_LONG TABLE_COUNT
-#define STAGED_MAX 2 /* a block of op and its summary */
+#define WAITING	      (TABLE_COUNT + 1) /* the tables, and long calls */
+#define WAITING_LONG  TABLE_COUNT
+#define STAGED_MAX    2 /* a block of op and its summary */
 
 /* Why rows were lost. */
 enum lost_kind {
@@ -48,24 +48,25 @@ struct store_writer {
 	struct summarizer *summarizer;
 	struct batch *summary;
 	struct waiting waiting[WAITING];
-	struct buf out;           /* blocks that the next commit() writes */
+	struct buf out; /* blocks that the next commit() writes */
 	struct staged {
-		size_t at;        /* in `out` */
+		size_t at; /* in `out` */
 	} staged[STAGED_MAX];
 	unsigned int staged_count;
-	struct buf index;         /* headers since the last index, each behind its offset */
+	struct buf index; /* headers since the last index, each behind its offset */
 	unsigned int index_count;
 	bool index_broken, dirty, torn;
 	struct store_stats stats;
-	bool failing;             /* the last write failed, and that was said */
+	bool failing; /* the last write failed, and that was said */
 	struct lost {
-		uint64_t rows;    /* that the loss table does not yet tell */
+		uint64_t rows; /* that the loss table does not yet tell */
 		int64_t from, to;
 	} lost[LOST_KINDS];
 };
 
 /* In this order: what a row refers to comes before it. */
-static const enum table_id dims_order[] = {TABLE_HOST, TABLE_CGROUP, TABLE_PROCESS, TABLE_THREAD, TABLE_FILE};
+static const enum table_id dims_order[] = {TABLE_HOST, TABLE_CGROUP, TABLE_PROCESS, TABLE_THREAD,
+					   TABLE_FILE};
 
 static bool is_dims(enum table_id table)
 {
@@ -108,7 +109,8 @@ static int reserve(struct store_writer *w, size_t len)
 {
 	if (beyond_limit(w, len + RESERVE_BYTES))
 		return -EFBIG;
-	if (fallocate(w->fd, FALLOC_FL_KEEP_SIZE, (off_t)w->offset, (off_t)(len + RESERVE_BYTES)) == 0)
+	if (fallocate(w->fd, FALLOC_FL_KEEP_SIZE, (off_t)w->offset, (off_t)(len + RESERVE_BYTES)) ==
+	    0)
 		return 0;
 	return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? -errno : 0;
 }
@@ -179,7 +181,8 @@ static int commit(struct store_writer *w, bool last_resort)
 	return 0;
 }
 
-static int commit_blob(struct store_writer *w, enum block_kind kind, const struct buf *data, bool last_resort)
+static int commit_blob(struct store_writer *w, enum block_kind kind, const struct buf *data,
+		       bool last_resort)
 {
 	struct buf *block;
 	int r = encode_blob(w->encoder, kind, data->data, data->len, &block);
@@ -365,7 +368,8 @@ static int report_failure(struct store_writer *w, int code, struct error *err)
 	w->failing = true;
 	if (known)
 		return 0;
-	error_errno(err, code, "cannot write the trace %s; what does not fit is counted as lost", w->path);
+	error_errno(err, code, "cannot write the trace %s; what does not fit is counted as lost",
+		    w->path);
 	return is_full(code) ? -ENOSPC : code;
 }
 
@@ -434,7 +438,8 @@ static size_t fitting(const struct batch *to, const struct batch *b, size_t from
 }
 
 /* Takes rows [from, to), cutting blocks as they fill. */
-static int take(struct store_writer *w, unsigned int i, const struct batch *b, size_t from, size_t to)
+static int take(struct store_writer *w, unsigned int i, const struct batch *b, size_t from,
+		size_t to)
 {
 	int r = waiting_batch(w, i, b->table), failed = 0;
 
@@ -493,10 +498,11 @@ int store_append(struct store_writer *w, const struct batch *b, struct error *er
 
 	if (!b->rows)
 		return 0;
-	r = b->table == TABLE_OP && batch_has(b, OP_DUR) ? take_ops(w, b) : take(w, b->table, b, 0, b->rows);
+	r = b->table == TABLE_OP && batch_has(b, OP_DUR) ? take_ops(w, b)
+							 : take(w, b->table, b, 0, b->rows);
 	if (r == -ENOMEM || r == -EMSGSIZE)
-		return error_errno(err, r, "cannot keep %zu rows of table %s for the trace %s", b->rows,
-				   b->def->name, w->path);
+		return error_errno(err, r, "cannot keep %zu rows of table %s for the trace %s",
+				   b->rows, b->def->name, w->path);
 	return report_failure(w, r, err);
 }
 
@@ -605,8 +611,8 @@ int store_close(struct store_writer *w, struct error *err)
 	r = sync_file(w);
 	failed = failed < 0 ? failed : r;
 	if (failed < 0)
-		return error_errno(err, failed, "cannot finish the trace %s (%llu rows lost)", mine->path,
-				   (unsigned long long)lost);
+		return error_errno(err, failed, "cannot finish the trace %s (%llu rows lost)",
+				   mine->path, (unsigned long long)lost);
 	return 0;
 }
 
@@ -656,13 +662,15 @@ static int begin_file(struct store_writer *w)
 
 	/* Tells readers that the file still grows; a killed writer's lock is gone. Where there are none: unknown. */
 	(void)fcntl(w->fd, F_OFD_SETLK, &lock);
-	if (w->opt.owner != (uid_t)-1 && w->opt.owner != geteuid() && fchown(w->fd, w->opt.owner, (gid_t)-1) < 0)
+	if (w->opt.owner != (uid_t)-1 && w->opt.owner != geteuid() &&
+	    fchown(w->fd, w->opt.owner, (gid_t)-1) < 0)
 		return -errno;
 	r = write_head(w);
 	return r < 0 ? r : write_meta(w);
 }
 
-int store_create(struct store_writer **ret, const char *path, const struct store_options *opt, struct error *err)
+int store_create(struct store_writer **ret, const char *path, const struct store_options *opt,
+		 struct error *err)
 {
 	_cleanup_(writer_freep) struct store_writer *w = calloc(1, sizeof(*w));
 	int r;

@@ -12,7 +12,7 @@
 
 #include "batch/batch.h"
 
-#define ROUNDS 300
+#define ROUNDS	   300
 #define MODEL_ROWS 3000
 
 struct cell {

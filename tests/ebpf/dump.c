@@ -18,7 +18,8 @@ static void print_row(const struct batch *b, size_t row)
 		if (b->def->columns[c].type == COLUMN_BYTES) {
 			struct bytes v = batch_get_bytes(b, c, row);
 
-			printf(" %s=\"%.*s\"", b->def->columns[c].name, (int)v.len, (const char *)v.data);
+			printf(" %s=\"%.*s\"", b->def->columns[c].name, (int)v.len,
+			       (const char *)v.data);
 		} else if (b->table == TABLE_OP && c == OP_OP) {
 			char name[32];
 
@@ -85,7 +86,7 @@ int main(int argc, char **argv)
 			break;
 	}
 	source_stats(s, &stats);
-	fprintf(stderr, "ops %" PRIu64 " lost %" PRIu64 " ring %" PRIu64 " proved %d\n", stats.ops, stats.lost, stats.ring_bytes,
-		stats.sequence_proved);
+	fprintf(stderr, "ops %" PRIu64 " lost %" PRIu64 " ring %" PRIu64 " proved %d\n", stats.ops,
+		stats.lost, stats.ring_bytes, stats.sequence_proved);
 	return 0;
 }

@@ -22,7 +22,8 @@ struct group {
 
 static bool group_make(struct group *g)
 {
-	static const char *const roots[] = {"/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/freezer"};
+	static const char *const roots[] = {"/sys/fs/cgroup/unified", "/sys/fs/cgroup",
+					    "/sys/fs/cgroup/freezer"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
 		snprintf(g->dir, sizeof(g->dir), "%s/weir-freeze-%d", roots[i], getpid());
@@ -30,7 +31,8 @@ static bool group_make(struct group *g)
 			continue;
 		g->fd = open(g->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		g->v1 = faccessat(g->fd, "cgroup.freeze", W_OK, 0) != 0;
-		snprintf(g->state, sizeof(g->state), "%s/%s", g->dir, g->v1 ? "freezer.state" : "cgroup.events");
+		snprintf(g->state, sizeof(g->state), "%s/%s", g->dir,
+			 g->v1 ? "freezer.state" : "cgroup.events");
 		if (!g->v1 || faccessat(g->fd, "freezer.state", W_OK, 0) == 0)
 			return true;
 		close(g->fd);
@@ -76,7 +78,8 @@ static bool group_becomes(const struct group *g, bool frozen)
 	for (int i = 0; i < 200; i++) {
 		char text[256] = "";
 		int fd = open(g->state, O_RDONLY | O_CLOEXEC);
-		bool is = fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && strstr(text, g->v1 ? "FROZEN" : "frozen 1");
+		bool is = fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 &&
+			  strstr(text, g->v1 ? "FROZEN" : "frozen 1");
 
 		if (fd >= 0)
 			close(fd);
@@ -157,11 +160,14 @@ static void test_lossless(void **state)
 {
 	struct session s = {0};
 	struct select select = {0};
-	int a = session_child(&s, many_reads, NULL), b = session_child(&s, many_reads, NULL), status;
+	int a = session_child(&s, many_reads, NULL), b = session_child(&s, many_reads, NULL),
+	    status;
 
 	select.pids[select.pid_count++] = a;
 	select.pids[select.pid_count++] = b;
-	session_start(&s, &select, (struct ebpf_options){.freeze_cgroup_fd = -1, .lossless = true, .ring_bytes = 65536});
+	session_start(&s, &select,
+		      (struct ebpf_options){
+			      .freeze_cgroup_fd = -1, .lossless = true, .ring_bytes = 65536});
 	session_go(&s, 2);
 	assert_int_equal(waitpid(a, &status, 0), a);
 	assert_int_equal(waitpid(b, &status, 0), b);
@@ -175,8 +181,10 @@ static void test_lossless(void **state)
 		do {
 			batch_set_clear(&set);
 			r = source_read(s.source, &set, 100, &err);
-			for (size_t i = 0; set.tables[TABLE_OP] && i < set.tables[TABLE_OP]->rows; i++)
-				reads += batch_get(set.tables[TABLE_OP], OP_OP, i, -1) == op_find("pread64");
+			for (size_t i = 0; set.tables[TABLE_OP] && i < set.tables[TABLE_OP]->rows;
+			     i++)
+				reads += batch_get(set.tables[TABLE_OP], OP_OP, i, -1) ==
+					 op_find("pread64");
 		} while (r >= 0 && r != SOURCE_END);
 		batch_set_free(&set);
 		source_stats(s.source, &s.stats);
@@ -187,7 +195,7 @@ static void test_lossless(void **state)
 	session_free(&s);
 }
 
-#define LOAD_READS 50000
+#define LOAD_READS  50000
 #define BACKLOG_MIN (2u << 20) /* 24,000 records of a pread */
 
 /* Joins the group, reads, and ends only when it is told to. */
@@ -216,7 +224,8 @@ static int joins_and_reads(void *arg)
 }
 
 /* A child whose calls nobody reads: is it frozen within two seconds? */
-static bool freeze_by_load(struct session *s, struct loaded_child *c, int64_t limit_ns, int *ret_pid, int *ret_done)
+static bool freeze_by_load(struct session *s, struct loaded_child *c, int64_t limit_ns,
+			   int *ret_pid, int *ret_done)
 {
 	/* static: borrowed by the source */
 	static struct select select;
@@ -229,9 +238,12 @@ static bool freeze_by_load(struct session *s, struct loaded_child *c, int64_t li
 	*ret_pid = session_child(s, joins_and_reads, c);
 	c->group.pid = *ret_pid;
 	select.pids[select.pid_count++] = *ret_pid;
-	session_start(s, &select, (struct ebpf_options){.freeze_cgroup_fd = c->group.fd, .lossless = true,
-							.ring_bytes = 65536, .backlog_bytes = BACKLOG_MIN,
-							.hold_limit_ns = limit_ns});
+	session_start(s, &select,
+		      (struct ebpf_options){.freeze_cgroup_fd = c->group.fd,
+					    .lossless = true,
+					    .ring_bytes = 65536,
+					    .backlog_bytes = BACKLOG_MIN,
+					    .hold_limit_ns = limit_ns});
 	session_go(s, 1);
 	return group_becomes(&c->group, true);
 }
@@ -290,17 +302,16 @@ static void test_limit(void **state)
 	assert_true(s.stats.lost > 0);
 	assert_int_equal(session_loss(&s, CAUSE_RING_FULL), s.stats.lost);
 	/* Beside preads: the pipe that is read last, that read, the exit and the thread's end. */
-	assert_in_range(session_count(&s, "pread64", pid, NULL) + s.stats.lost, LOAD_READS, LOAD_READS + 4);
+	assert_in_range(session_count(&s, "pread64", pid, NULL) + s.stats.lost, LOAD_READS,
+			LOAD_READS + 4);
 	session_free(&s);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hold),
-		cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_lossless),
-		cmocka_unit_test(test_load),
+		cmocka_unit_test(test_hold),	 cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_lossless), cmocka_unit_test(test_load),
 		cmocka_unit_test(test_limit),
 	};
 

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 
-#define BURST 60000
-#define RING_MIN 65536
+#define BURST	    60000
+#define RING_MIN    65536
 #define BACKLOG_MIN (2u << 20)
 
 static int bursts(void *arg)
@@ -48,8 +48,10 @@ static void test_windows(void **state)
 	assert_int_equal(pipe(gate), 0);
 	pid = session_child(&s, bursts, gate);
 	select.pids[select.pid_count++] = pid;
-	session_start(&s, &select, (struct ebpf_options){.freeze_cgroup_fd = -1, .ring_bytes = RING_MIN,
-							 .backlog_bytes = BACKLOG_MIN});
+	session_start(&s, &select,
+		      (struct ebpf_options){.freeze_cgroup_fd = -1,
+					    .ring_bytes = RING_MIN,
+					    .backlog_bytes = BACKLOG_MIN});
 	session_go(&s, 1);
 	for (int burst = 0; burst < 2; burst++) {
 		assert_int_equal(write(gate[1], "x", 1), 1);
@@ -66,7 +68,8 @@ static void test_windows(void **state)
 	assert_int_equal(session_count(&s, "pread64", pid, NULL) + s.stats.lost, 2 * BURST);
 	l = s.rows.tables[TABLE_LOSS];
 	for (size_t i = 0; i < l->rows; i++) {
-		int64_t start = batch_get(l, LOSS_START, i, 0), stop = batch_get(l, LOSS_STOP, i, 0);
+		int64_t start = batch_get(l, LOSS_START, i, 0),
+			stop = batch_get(l, LOSS_STOP, i, 0);
 
 		assert_true(start >= t0 && start < stop && stop <= t1);
 		assert_true(stop - start < 2 * NSEC_PER_SEC);

@@ -11,7 +11,8 @@ int main(void)
 	int bad = 0;
 
 	for (size_t i = 0; i < n; i++)
-		printf("%-18s %4d  %s  %s\n", probes[i].name, probes[i].result, probes[i].detail, probes[i].remedy);
+		printf("%-18s %4d  %s  %s\n", probes[i].name, probes[i].result, probes[i].detail,
+		       probes[i].remedy);
 	for (size_t i = 0; i < n && i < 4; i++)
 		bad |= probes[i].result != 0;
 	return bad;

@@ -55,7 +55,8 @@ static void join(int pid)
 }
 
 /* Records one child under a selection that `fill` completes; two more children do the same unselected. */
-static void record(struct session *s, struct select *select, int (*work)(void *), void *arg, bool by_pid, int *ret_pid)
+static void record(struct session *s, struct select *select, int (*work)(void *), void *arg,
+		   bool by_pid, int *ret_pid)
 {
 	int pid = session_child(s, work, arg), other = session_child(s, reads, NULL);
 
@@ -217,7 +218,8 @@ static void test_slow(void **state)
 /* A folder of a control group, v2 or a hierarchy of v1; false where none can be made. */
 static bool cgroup_make(char *buf, size_t size)
 {
-	static const char *const roots[] = {"/sys/fs/cgroup/pids", "/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+	static const char *const roots[] = {"/sys/fs/cgroup/pids", "/sys/fs/cgroup",
+					    "/sys/fs/cgroup/unified"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
 		char procs[128];
@@ -418,12 +420,13 @@ static void test_reuse(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pid), cmocka_unit_test(test_tree), cmocka_unit_test(test_not_tree),
-		cmocka_unit_test(test_comm), cmocka_unit_test(test_uid), cmocka_unit_test(test_ops),
-		cmocka_unit_test(test_failed), cmocka_unit_test(test_path), cmocka_unit_test(test_slow),
-		cmocka_unit_test(test_cgroup), cmocka_unit_test(test_running),
-		cmocka_unit_test(test_never_seen), cmocka_unit_test(test_rename),
-		cmocka_unit_test(test_reuse),
+		cmocka_unit_test(test_pid),	 cmocka_unit_test(test_tree),
+		cmocka_unit_test(test_not_tree), cmocka_unit_test(test_comm),
+		cmocka_unit_test(test_uid),	 cmocka_unit_test(test_ops),
+		cmocka_unit_test(test_failed),	 cmocka_unit_test(test_path),
+		cmocka_unit_test(test_slow),	 cmocka_unit_test(test_cgroup),
+		cmocka_unit_test(test_running),	 cmocka_unit_test(test_never_seen),
+		cmocka_unit_test(test_rename),	 cmocka_unit_test(test_reuse),
 	};
 
 	if (geteuid() != 0) {

@@ -96,7 +96,8 @@ size_t session_count(const struct session *s, const char *op, int tid, size_t *r
 	size_t count = 0;
 
 	for (size_t i = 0; b && i < b->rows; i++) {
-		if (batch_get(b, OP_OP, i, -1) != op_find(op) || (tid && batch_get(b, OP_TID, i, 0) != tid))
+		if (batch_get(b, OP_OP, i, -1) != op_find(op) ||
+		    (tid && batch_get(b, OP_TID, i, 0) != tid))
 			continue;
 		count++;
 		if (ret_row)
@@ -121,7 +122,8 @@ const char *session_path(const struct session *s, size_t row, unsigned int colum
 		struct bytes path = batch_get_bytes(f, FILE_PATH, i);
 
 		if (batch_get(f, FILE_ID, i, -1) == key && path.data)
-			snprintf(text, sizeof(text), "%.*s", (int)path.len, (const char *)path.data);
+			snprintf(text, sizeof(text), "%.*s", (int)path.len,
+				 (const char *)path.data);
 	}
 	return text;
 }

@@ -15,7 +15,7 @@ struct session {
 	struct source *source;
 	struct batch_set rows; /* everything that the source gave */
 	struct source_stats stats;
-	int go;                /* write end of the gate that children wait at */
+	int go; /* write end of the gate that children wait at */
 	int gate;
 };
 

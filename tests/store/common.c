@@ -37,7 +37,8 @@ enum look {
 
 static int64_t value_of(struct draw *d, enum look look, int64_t before)
 {
-	static const int64_t extremes[] = {INT64_MIN, INT64_MAX, 0, -1, 1, INT64_MIN + 1, UINT32_MAX};
+	static const int64_t extremes[] = {INT64_MIN, INT64_MAX,     0,		-1,
+					   1,	      INT64_MIN + 1, UINT32_MAX};
 
 	switch (look) {
 	case LOOK_CONSTANT:
@@ -57,13 +58,15 @@ static int64_t value_of(struct draw *d, enum look look, int64_t before)
 	}
 }
 
-static void set_bytes(struct draw *d, struct batch *b, unsigned int column, size_t row, enum look look)
+static void set_bytes(struct draw *d, struct batch *b, unsigned int column, size_t row,
+		      enum look look)
 {
 	uint8_t text[300];
 	size_t len = look == LOOK_CONSTANT ? 5 : draw(d, look == LOOK_ANY ? sizeof(text) : 20);
 
 	for (size_t i = 0; i < len; i++)
-		text[i] = look == LOOK_FEW || look == LOOK_CONSTANT ? (uint8_t)('a' + i) : (uint8_t)draw(d, 256);
+		text[i] = look == LOOK_FEW || look == LOOK_CONSTANT ? (uint8_t)('a' + i)
+								    : (uint8_t)draw(d, 256);
 	assert_int_equal(batch_set_bytes(b, column, row, text, len), 0);
 }
 
@@ -100,7 +103,7 @@ struct batch *random_rows(struct draw *d, enum table_id table, size_t rows)
 	return b;
 }
 
-#define LIKELY_FILES 60
+#define LIKELY_FILES   60
 #define LIKELY_THREADS 4
 
 struct batch *likely_ops(struct draw *d, size_t rows, int64_t *clock)
@@ -110,9 +113,11 @@ struct batch *likely_ops(struct draw *d, size_t rows, int64_t *clock)
 
 	assert_int_equal(batch_new(&b, TABLE_OP), 0);
 	for (size_t i = 0; i < rows; i++) {
-		int64_t thread = (int64_t)draw(d, LIKELY_THREADS), file = (int64_t)draw(d, LIKELY_FILES);
+		int64_t thread = (int64_t)draw(d, LIKELY_THREADS),
+			file = (int64_t)draw(d, LIKELY_FILES);
 		bool write = draw(d, 5) == 0;
-		int64_t dur = 900 + (int64_t)(draw(d, 400) + draw(d, 400) + draw(d, 400) * (draw(d, 20) == 0) * 20);
+		int64_t dur = 900 + (int64_t)(draw(d, 400) + draw(d, 400) +
+					      draw(d, 400) * (draw(d, 20) == 0) * 20);
 		int64_t size = write ? 100 + (int64_t)draw(d, 200) : 4000 + (int64_t)draw(d, 120);
 		int64_t pos;
 
@@ -161,7 +166,8 @@ struct batch *file_rows(size_t count)
 	return b;
 }
 
-static void assert_cell(const struct batch *want, size_t i, const struct batch *got, size_t k, unsigned int c)
+static void assert_cell(const struct batch *want, size_t i, const struct batch *got, size_t k,
+			unsigned int c)
 {
 	const char *name = want->def->columns[c].name;
 	bool null = batch_is_null(want, c, i);
@@ -172,7 +178,8 @@ static void assert_cell(const struct batch *want, size_t i, const struct batch *
 		struct bytes a = batch_get_bytes(want, c, i), b = batch_get_bytes(got, c, k);
 
 		if (a.len != b.len || (a.len && memcmp(a.data, b.data, a.len)))
-			fail_msg("%s.%s of row %zu: other bytes (%zu, %zu)", want->def->name, name, i, a.len, b.len);
+			fail_msg("%s.%s of row %zu: other bytes (%zu, %zu)", want->def->name, name,
+				 i, a.len, b.len);
 		return;
 	}
 	if (batch_get(want, c, i, 0) != batch_get(got, c, k, 0))

@@ -45,8 +45,8 @@ const char *make_folder(void);
 const char *in_folder(const char *name);
 void remove_folder(void);
 
-#define assert_ok(expr, err)                                                                       \
-	do {                                                                                       \
-		if ((expr) < 0)                                                                    \
-			fail_msg("%s: %s", #expr, (err).message);                                  \
+#define assert_ok(expr, err)                                      \
+	do {                                                      \
+		if ((expr) < 0)                                   \
+			fail_msg("%s: %s", #expr, (err).message); \
 	} while (0)

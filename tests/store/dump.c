@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "store/reader.h"
 
-static const char *const transforms[TRANSFORM_COUNT] = {"-",    "delta", "same", "negated",
-							"last", "next",  "end",  "switch"};
+static const char *const transforms[TRANSFORM_COUNT] = {"-",	"delta", "same", "negated",
+							"last", "next",	 "end",	 "switch"};
 static const char *const codecs[] = {"const", "planes", "dict"};
 
 struct sums {
@@ -25,7 +25,8 @@ struct sums {
 static void list_block(const struct block *b)
 {
 	printf("%8" PRIu64 " %12" PRIu64 "  %-8s %6u rows %8u bytes%s\n", b->pub.seq, b->pub.offset,
-	       schema_table(b->pub.table)->name, b->pub.rows, b->pub.bytes, b->pub.long_calls ? "  long calls" : "");
+	       schema_table(b->pub.table)->name, b->pub.rows, b->pub.bytes,
+	       b->pub.long_calls ? "  long calls" : "");
 }
 
 static void sum_block(const struct store *s, const struct block *b, struct sums *sums)
@@ -45,8 +46,8 @@ static void sum_block(const struct store *s, const struct block *b, struct sums 
 			continue;
 		t->column[e->column] += e->len;
 		if (pread(s->traces[b->pub.trace].fd, &codec, 1,
-			  (off_t)(b->pub.offset + b->view.head->header_len + e->offset)) == 1 && codec < 3 &&
-		    e->transform < TRANSFORM_COUNT)
+			  (off_t)(b->pub.offset + b->view.head->header_len + e->offset)) == 1 &&
+		    codec < 3 && e->transform < TRANSFORM_COUNT)
 			t->how[e->column][e->transform][codec]++;
 	}
 }
@@ -58,21 +59,25 @@ static void print_sums(const struct store *s, const struct sums *sums)
 
 		if (!x->rows)
 			continue;
-		printf("%s: %" PRIu64 " rows in %" PRIu64 " blocks, per row: header %.2f nulls %.2f\n",
-		       schema_table(t)->name, x->rows, x->blocks, (double)x->headers / (double)x->rows,
-		       (double)x->nulls / (double)x->rows);
+		printf("%s: %" PRIu64 " rows in %" PRIu64
+		       " blocks, per row: header %.2f nulls %.2f\n",
+		       schema_table(t)->name, x->rows, x->blocks,
+		       (double)x->headers / (double)x->rows, (double)x->nulls / (double)x->rows);
 		for (unsigned int c = 0; c < schema_table(t)->column_count; c++) {
 			if (!x->column[c])
 				continue;
-			printf("  %-12s %7.3f ", schema_table(t)->columns[c].name, (double)x->column[c] / (double)x->rows);
+			printf("  %-12s %7.3f ", schema_table(t)->columns[c].name,
+			       (double)x->column[c] / (double)x->rows);
 			for (unsigned int k = 0; k < TRANSFORM_COUNT * 3; k++) {
 				if (x->how[c][k / 3][k % 3])
-					printf(" %s/%s:%u", transforms[k / 3], codecs[k % 3], x->how[c][k / 3][k % 3]);
+					printf(" %s/%s:%u", transforms[k / 3], codecs[k % 3],
+					       x->how[c][k / 3][k % 3]);
 			}
 			printf("\n");
 		}
 	}
-	printf("%.3f bytes per row of op, all told\n", (double)store_bytes(s) / (double)MAX(sums[TABLE_OP].rows, 1ull));
+	printf("%.3f bytes per row of op, all told\n",
+	       (double)store_bytes(s) / (double)MAX(sums[TABLE_OP].rows, 1ull));
 }
 
 static int time_trace(struct store *s, const char *again)
@@ -102,8 +107,8 @@ static int time_trace(struct store *s, const char *again)
 	}
 	if (store_close(w, &err) < 0)
 		return fprintf(stderr, "%s\n", err.message);
-	printf("%" PRIu64 " rows of op: %.1f ns per row to decode, %.1f to encode and write\n", rows,
-	       (double)decode / (double)rows, (double)encode / (double)rows);
+	printf("%" PRIu64 " rows of op: %.1f ns per row to decode, %.1f to encode and write\n",
+	       rows, (double)decode / (double)rows, (double)encode / (double)rows);
 	return 0;
 }
 
@@ -115,8 +120,10 @@ int main(int argc, char **argv)
 	int first = *mode ? 2 : 1;
 	struct error err = {0};
 
-	if (argc <= first || store_open(&s, (const char *const *)argv + first, (size_t)(argc - first), &err) < 0) {
-		fprintf(stderr, "%s\n", argc > first ? err.message : "store_dump [--sum|--time] TRACE...");
+	if (argc <= first ||
+	    store_open(&s, (const char *const *)argv + first, (size_t)(argc - first), &err) < 0) {
+		fprintf(stderr, "%s\n",
+			argc > first ? err.message : "store_dump [--sum|--time] TRACE...");
 		return 2;
 	}
 	if (!strcmp(mode, "--time")) {

@@ -14,9 +14,9 @@
 #include "store/block.h"
 
 #define SMALL_BLOCKS 12
-#define SMALL_ROWS 40
-#define FLIPS 800
-#define KILLS 12
+#define SMALL_ROWS   40
+#define FLIPS	     800
+#define KILLS	     12
 
 static int setup(void **state)
 {
@@ -62,7 +62,8 @@ static size_t check_subset(const struct batch *want, const struct batch *got)
 	for (size_t i = 0; i < got->rows; i++) {
 		struct batch *one;
 
-		while (at < want->rows && batch_get(want, OP_START, at, 0) != batch_get(got, OP_START, i, 0))
+		while (at < want->rows &&
+		       batch_get(want, OP_START, at, 0) != batch_get(got, OP_START, i, 0))
 			at++;
 		if (at == want->rows)
 			fail_msg("row %zu was never written", i);
@@ -205,7 +206,8 @@ static void write_until_killed(const char *path, struct told *told)
 
 static void kill_any_time(void **state)
 {
-	struct told *told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct told *told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct draw d = {test_seed((uint64_t)clock_realtime_ns())};
 
 	assert_ptr_not_equal(told, MAP_FAILED);
@@ -254,8 +256,8 @@ static void kill_any_time(void **state)
 /* ---- a full disk ---- */
 
 /* Appends `blocks` blocks of calls; the rows. Calls `at` before each. Counts failures told in *ret_told. */
-static uint64_t append_blocks(struct store_writer *w, struct draw *d, int64_t *clock, unsigned int blocks,
-			      unsigned int *ret_told)
+static uint64_t append_blocks(struct store_writer *w, struct draw *d, int64_t *clock,
+			      unsigned int blocks, unsigned int *ret_told)
 {
 	uint64_t rows = 0;
 
@@ -453,8 +455,11 @@ static void nothing_but_marks(void **state)
 
 static void not_a_trace(void **state)
 {
-	const char *texts[] = {"", "hello", "WEIRTRC\n", "WEIRTRC\n0123456789012345678901234567890123456789012345678901234567"};
-	const char *path = in_folder("foreign"), *nowhere[] = {"/nonexistent/trace"}, *paths[] = {path};
+	const char *texts[] = {
+		"", "hello", "WEIRTRC\n",
+		"WEIRTRC\n0123456789012345678901234567890123456789012345678901234567"};
+	const char *path = in_folder("foreign"), *nowhere[] = {"/nonexistent/trace"},
+		   *paths[] = {path};
 	struct error err = {0};
 	struct store *s;
 
@@ -472,9 +477,9 @@ static void not_a_trace(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cut_anywhere),    cmocka_unit_test(flip_anywhere),
-		cmocka_unit_test(kill_any_time),   cmocka_unit_test(file_size_limit),
-		cmocka_unit_test(disk_stays_full), cmocka_unit_test(garbage_between),
+		cmocka_unit_test(cut_anywhere),	     cmocka_unit_test(flip_anywhere),
+		cmocka_unit_test(kill_any_time),     cmocka_unit_test(file_size_limit),
+		cmocka_unit_test(disk_stays_full),   cmocka_unit_test(garbage_between),
 		cmocka_unit_test(nothing_but_marks), cmocka_unit_test(not_a_trace),
 	};
 

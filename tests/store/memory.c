@@ -48,7 +48,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int write_trace(const char *path, const struct batch *files, const struct batch *ops, uint64_t *ret_lost)
+static int write_trace(const char *path, const struct batch *files, const struct batch *ops,
+		       uint64_t *ret_lost)
 {
 	struct store_writer *w;
 	struct store_stats stats;

@@ -111,7 +111,8 @@ static void several(void **state)
 {
 	struct draw d = {test_seed(12)};
 	int64_t clock = 1700000000000000000, first, last;
-	struct batch *a = likely_ops(&d, 3000, &clock), *b = likely_ops(&d, 2000, &clock), *files = file_rows(60);
+	struct batch *a = likely_ops(&d, 3000, &clock), *b = likely_ops(&d, 2000, &clock),
+		     *files = file_rows(60);
 	char one[256], two[256], folder[256];
 	const char *paths[2] = {one, two}, *whole[1] = {folder};
 	struct error err = {0};
@@ -136,10 +137,14 @@ static void several(void **state)
 			size_t k = i < 3000 ? i : i - 3000;
 			int64_t add = i < 3000 ? 0 : 1ll << 40;
 
-			assert_int_equal(batch_get(got, OP_START, i, 0), batch_get(from, OP_START, k, 0));
-			assert_int_equal(batch_get(got, OP_FILE_ID, i, 0), batch_get(from, OP_FILE_ID, k, 0) | add);
-			assert_int_equal(batch_get(got, OP_THREAD_ID, i, 0), batch_get(from, OP_THREAD_ID, k, 0) | add);
-			assert_int_equal(batch_get(got, OP_TID, i, 0), batch_get(from, OP_TID, k, 0));
+			assert_int_equal(batch_get(got, OP_START, i, 0),
+					 batch_get(from, OP_START, k, 0));
+			assert_int_equal(batch_get(got, OP_FILE_ID, i, 0),
+					 batch_get(from, OP_FILE_ID, k, 0) | add);
+			assert_int_equal(batch_get(got, OP_THREAD_ID, i, 0),
+					 batch_get(from, OP_THREAD_ID, k, 0) | add);
+			assert_int_equal(batch_get(got, OP_TID, i, 0),
+					 batch_get(from, OP_TID, k, 0));
 		}
 		if (how == 0) {
 			assert_non_null(dims_file(store_dims(s), 5));
@@ -166,7 +171,8 @@ static void id_sets(void **state)
 	for (size_t i = 0; i < 5000; i++) {
 		assert_true(batch_add_row(b) >= 0);
 		if (draw(&d, 3))
-			assert_int_equal(batch_set(b, OP_FILE_ID, i, (int64_t)draw(&d, 300) * 7), 0);
+			assert_int_equal(batch_set(b, OP_FILE_ID, i, (int64_t)draw(&d, 300) * 7),
+					 0);
 	}
 	write_ops(in_folder("sets"), NULL, b);
 	s = open_trace(in_folder("sets"));
@@ -195,8 +201,11 @@ struct totals {
 
 static bool same_group(const struct batch *sums, size_t row, const struct batch *ops, size_t i)
 {
-	static const uint8_t pairs[][2] = {{SUMMARY_OP, OP_OP}, {SUMMARY_THREAD_ID, OP_THREAD_ID},
-					   {SUMMARY_FILE_ID, OP_FILE_ID}, {SUMMARY_ERR, OP_ERR}, {SUMMARY_CLASS, OP_CLASS}};
+	static const uint8_t pairs[][2] = {{SUMMARY_OP, OP_OP},
+					   {SUMMARY_THREAD_ID, OP_THREAD_ID},
+					   {SUMMARY_FILE_ID, OP_FILE_ID},
+					   {SUMMARY_ERR, OP_ERR},
+					   {SUMMARY_CLASS, OP_CLASS}};
 	int64_t end = batch_get(ops, OP_START, i, 0) + batch_get(ops, OP_DUR, i, 0);
 
 	for (size_t k = 0; k < ARRAY_SIZE(pairs); k++) {
@@ -240,7 +249,8 @@ static void summaries(void **state)
 		for (size_t i = 0; i < ops->rows; i++) {
 			int64_t dur = batch_get(ops, OP_DUR, i, 0);
 
-			if ((dur > 100000000) != far || (batch_get(ops, OP_STATUS, i, 0) & STATUS_UNFINISHED) ||
+			if ((dur > 100000000) != far ||
+			    (batch_get(ops, OP_STATUS, i, 0) & STATUS_UNFINISHED) ||
 			    !same_group(sums, k, ops, i))
 				continue;
 			want.calls++;
@@ -271,7 +281,8 @@ static void order(void **state)
 {
 	struct draw d = {test_seed(15)};
 	int64_t clock = 1700000000000000000;
-	struct batch_set set = {.tables = {[TABLE_OP] = likely_ops(&d, 100, &clock), [TABLE_FILE] = file_rows(60)}};
+	struct batch_set set = {
+		.tables = {[TABLE_OP] = likely_ops(&d, 100, &clock), [TABLE_FILE] = file_rows(60)}};
 	struct store_writer *w;
 	struct error err = {0};
 	size_t files = 0;
@@ -318,7 +329,8 @@ static void *sum_starts(void *arg)
 	for (size_t i = 0; i < store_block_count(r->store); i++) {
 		const struct batch *b;
 
-		if (store_block(r->store, i)->table != TABLE_OP || store_decode(c, i, 1ull << OP_START, &b, &err) < 0)
+		if (store_block(r->store, i)->table != TABLE_OP ||
+		    store_decode(c, i, 1ull << OP_START, &b, &err) < 0)
 			continue;
 		for (size_t k = 0; k < b->rows; k++)
 			r->sum += (uint64_t)batch_get(b, OP_START, k, 0);
@@ -399,8 +411,9 @@ static void long_index(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(grows),     cmocka_unit_test(ages),  cmocka_unit_test(several),
-		cmocka_unit_test(id_sets),   cmocka_unit_test(summaries), cmocka_unit_test(order),
+		cmocka_unit_test(grows),	cmocka_unit_test(ages),
+		cmocka_unit_test(several),	cmocka_unit_test(id_sets),
+		cmocka_unit_test(summaries),	cmocka_unit_test(order),
 		cmocka_unit_test(many_threads), cmocka_unit_test(long_index),
 	};
 

@@ -16,7 +16,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void write_trace(const char *path, struct batch *const *batches, size_t count, const struct store_options *o)
+static void write_trace(const char *path, struct batch *const *batches, size_t count,
+			const struct store_options *o)
 {
 	struct store_writer *w;
 	struct error err = {0};
@@ -83,7 +84,8 @@ static void every_table(void **state)
 
 	for (unsigned int round = 0; round < ROUNDS; round++) {
 		struct store_options opt = {.owner = (uid_t)-1, .compression = round % 4 ? 0 : -1};
-		struct batch *b = random_rows(&d, (enum table_id)(round % TABLE_COUNT), 1 + draw(&d, 3000));
+		struct batch *b =
+			random_rows(&d, (enum table_id)(round % TABLE_COUNT), 1 + draw(&d, 3000));
 		char name[32];
 		struct store *s;
 

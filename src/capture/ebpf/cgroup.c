@@ -28,7 +28,8 @@ static bool next_mount(FILE *f, struct mount_line *ret)
 /* The controller of css_set.subsys that a v1 mount is for. */
 static bool v1_subsys(const struct mount_line *m, char *buf, size_t size)
 {
-	static const char *const known[] = {"pids", "memory", "cpu", "blkio", "devices", "freezer", "cpuset", "cpuacct"};
+	static const char *const known[] = {"pids",    "memory",  "cpu",    "blkio",
+					    "devices", "freezer", "cpuset", "cpuacct"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
 		const char *at = strstr(m->options, known[i]);
@@ -86,7 +87,10 @@ int cgroup_choose(const char *path, struct cgroup_hierarchy *ret)
 			continue;
 		if (path && !lies_under(path, m.dir))
 			continue;
-		rank = path ? strlen(m.dir) : is_v2 ? (v2 ? 4 : 1) : !strcmp(h.subsys, "pids") ? 3 : 2;
+		rank = path			   ? strlen(m.dir)
+		       : is_v2			   ? (v2 ? 4 : 1)
+		       : !strcmp(h.subsys, "pids") ? 3
+						   : 2;
 		if (found && rank <= best)
 			continue;
 		snprintf(h.mount, sizeof(h.mount), "%s", m.dir);
@@ -97,7 +101,6 @@ int cgroup_choose(const char *path, struct cgroup_hierarchy *ret)
 	fclose(f);
 	return found ? 0 : -ENOENT;
 }
-
 
 int cgroup_id(const char *path, uint64_t *ret, struct error *err)
 {

@@ -5,8 +5,8 @@
 #include "base/error.h"
 
 struct cgroup_hierarchy {
-	char mount[256];  /* where it is mounted */
-	char subsys[32];  /* v1: a controller's name; "": the v2 hierarchy */
+	char mount[256]; /* where it is mounted */
+	char subsys[32]; /* v1: a controller's name; "": the v2 hierarchy */
 };
 
 /*

@@ -104,8 +104,8 @@ static int parts_take(const struct wire_op *w, struct parts *ret)
 	return 0;
 }
 
-static int resolve(struct decode *d, const struct wire_op *w, const struct wire_name *name, struct batch_set *out,
-		   int64_t *ret_key, bool *ret_known)
+static int resolve(struct decode *d, const struct wire_op *w, const struct wire_name *name,
+		   struct batch_set *out, int64_t *ret_key, bool *ret_known)
 {
 	struct name_query q = {
 		.base = name->base,
@@ -126,8 +126,8 @@ struct op_files {
 	bool by_path;
 };
 
-static int op_files(struct decode *d, const struct wire_op *w, const struct parts *p, struct batch_set *out,
-		    struct op_files *ret)
+static int op_files(struct decode *d, const struct wire_op *w, const struct parts *p,
+		    struct batch_set *out, struct op_files *ret)
 {
 	bool known = false, known2 = false;
 	int r = 0;
@@ -140,12 +140,14 @@ static int op_files(struct decode *d, const struct wire_op *w, const struct part
 	if (!r && p->path2 && !p->path2->error)
 		r = resolve(d, w, p->path2, out, &ret->file2, &known2);
 	if (!r && p->addr)
-		r = decode_peer(d, (const uint8_t *)(p->addr + 1), p->addr->len, w->head.time, out, &ret->peer);
+		r = decode_peer(d, (const uint8_t *)(p->addr + 1), p->addr->len, w->head.time, out,
+				&ret->peer);
 	ret->by_path = known || known2;
 	return r;
 }
 
-static int op_identity(const struct decode *d, const struct wire_op *w, uint32_t cpu, struct batch *b, size_t row)
+static int op_identity(const struct decode *d, const struct wire_op *w, uint32_t cpu,
+		       struct batch *b, size_t row)
 {
 	int r = 0;
 
@@ -162,7 +164,8 @@ static int op_identity(const struct decode *d, const struct wire_op *w, uint32_t
 	return r;
 }
 
-static int op_result(const struct decode *d, const struct wire_op *w, const struct parts *p, struct batch *b, size_t row)
+static int op_result(const struct decode *d, const struct wire_op *w, const struct parts *p,
+		     struct batch *b, size_t row)
 {
 	bool messages = d->opt.plans[w->nr].mmsg >= 0;
 	int64_t bytes = 0;
@@ -177,14 +180,15 @@ static int op_result(const struct decode *d, const struct wire_op *w, const stru
 		if (w->ret > 0 && d->rets[w->nr] == RET_BYTES)
 			bytes = w->ret;
 		else if (messages && w->ret > 0 && p->second)
-			bytes = p->second->pos; /* the kernel programs put the sum of msg_len there */
+			bytes = p->second
+					->pos; /* the kernel programs put the sum of msg_len there */
 	}
 	SET(OP_BYTES, bytes);
 	return r;
 }
 
-static int op_where(const struct decode *d, const struct wire_op *w, const struct parts *p, const struct op_files *f,
-		    struct batch *b, size_t row)
+static int op_where(const struct decode *d, const struct wire_op *w, const struct parts *p,
+		    const struct op_files *f, struct batch *b, size_t row)
 {
 	const struct wire_plan *plan = &d->opt.plans[w->nr];
 	int r = 0;
@@ -210,8 +214,8 @@ static int op_where(const struct decode *d, const struct wire_op *w, const struc
 	return r;
 }
 
-static int op_rest(const struct decode *d, const struct wire_op *w, const struct parts *p, const struct op_files *f,
-		   struct batch *b, size_t row)
+static int op_rest(const struct decode *d, const struct wire_op *w, const struct parts *p,
+		   const struct op_files *f, struct batch *b, size_t row)
 {
 	uint8_t raw = d->opt.raw_args ? (1 << WIRE_ARGS) - 1 : d->opt.plans[w->nr].raw;
 	int64_t status = w->status | (f->by_path ? STATUS_BY_PATH : 0);
@@ -275,7 +279,8 @@ void decode_call_number(struct decode *d, const struct wire_op *w)
 {
 	uint32_t *next;
 
-	if (grow((void **)&d->threads, &d->thread_cap, (size_t)w->thread + 1, sizeof(*d->threads)) < 0)
+	if (grow((void **)&d->threads, &d->thread_cap, (size_t)w->thread + 1, sizeof(*d->threads)) <
+	    0)
 		return;
 	while (d->thread_count <= w->thread)
 		d->threads[d->thread_count++] = 0;

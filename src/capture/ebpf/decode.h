@@ -22,12 +22,12 @@ struct decode {
 	struct map cgroups;   /* kernel ids that have a row */
 	struct intern peers;  /* addresses -> key */
 	uint64_t process_count;
-	struct map tids;      /* of threads that the kernel programs saw */
+	struct map tids; /* of threads that the kernel programs saw */
 	struct kept files, thread_records, process_records;
-	int64_t boot_offset;  /* wall time minus the clock that counts suspended time too */
-	uint32_t *threads;    /* next call number by thread version */
+	int64_t boot_offset; /* wall time minus the clock that counts suspended time too */
+	uint32_t *threads;   /* next call number by thread version */
 	size_t thread_count, thread_cap;
-	uint64_t gaps;        /* call numbers that never came */
+	uint64_t gaps; /* call numbers that never came */
 	uint64_t filtered;
 	uint64_t paths_cut;
 	uint16_t codes[WIRE_CALLS_MAX];
@@ -35,11 +35,12 @@ struct decode {
 };
 
 /* The key of an address given to a call; its row is added when it is new. */
-int decode_peer(struct decode *d, const uint8_t *addr, size_t len, uint64_t time, struct batch_set *out,
-		int64_t *ret_key);
+int decode_peer(struct decode *d, const uint8_t *addr, size_t len, uint64_t time,
+		struct batch_set *out, int64_t *ret_key);
 /* Whether a thread was seen; the start of a process that was, else 0. */
 bool decode_knows_tid(const struct decode *d, int32_t tid);
 uint64_t decode_process_start(const struct decode *d, int32_t tgid);
 void decode_call_number(struct decode *d, const struct wire_op *w);
 /* "10.0.0.1:80", "[::1]:80", "unix:/path", "unix:@name"; the length of the text, 0: none. */
-size_t address_text(uint16_t family, const uint8_t *addr, size_t len, uint16_t port, char *buf, size_t size);
+size_t address_text(uint16_t family, const uint8_t *addr, size_t len, uint16_t port, char *buf,
+		    size_t size);

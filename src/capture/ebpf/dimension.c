@@ -13,16 +13,17 @@
 #include "capture/ebpf/cgroup.h"
 #include "capture/ebpf/decode.h"
 
-#define SET(column, value) (r = r ? r : batch_set(b, column, row, value))
+#define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
 #define SET_BYTES(column, data, len) (r = r ? r : batch_set_bytes(b, column, row, data, len))
 
-#define MAGIC_PIPEFS 0x50495045
-#define MAGIC_SOCKFS 0x534f434b
+#define MAGIC_PIPEFS	 0x50495045
+#define MAGIC_SOCKFS	 0x534f434b
 #define MAGIC_ANON_INODE 0x09041934
-#define FILES_KEPT 131072 /* records, about 20 MiB */
-#define HOST_KEY 0
+#define FILES_KEPT	 131072 /* records, about 20 MiB */
+#define HOST_KEY	 0
 
-static int add_row(struct batch_set *out, enum table_id table, struct batch **ret_b, size_t *ret_row)
+static int add_row(struct batch_set *out, enum table_id table, struct batch **ret_b,
+		   size_t *ret_row)
 {
 	ssize_t row;
 	int r;
@@ -44,14 +45,22 @@ static int file_type(const struct wire_file *w)
 	if (w->magic == MAGIC_ANON_INODE)
 		return FILE_TYPE_ANON;
 	switch (w->mode & S_IFMT) {
-	case S_IFREG: return FILE_TYPE_REGULAR;
-	case S_IFDIR: return FILE_TYPE_DIRECTORY;
-	case S_IFLNK: return FILE_TYPE_SYMLINK;
-	case S_IFCHR: return FILE_TYPE_CHAR;
-	case S_IFBLK: return FILE_TYPE_BLOCK;
-	case S_IFIFO: return FILE_TYPE_PIPE;
-	case S_IFSOCK: return FILE_TYPE_SOCKET;
-	default: return FILE_TYPE_UNKNOWN;
+	case S_IFREG:
+		return FILE_TYPE_REGULAR;
+	case S_IFDIR:
+		return FILE_TYPE_DIRECTORY;
+	case S_IFLNK:
+		return FILE_TYPE_SYMLINK;
+	case S_IFCHR:
+		return FILE_TYPE_CHAR;
+	case S_IFBLK:
+		return FILE_TYPE_BLOCK;
+	case S_IFIFO:
+		return FILE_TYPE_PIPE;
+	case S_IFSOCK:
+		return FILE_TYPE_SOCKET;
+	default:
+		return FILE_TYPE_UNKNOWN;
 	}
 }
 
@@ -89,7 +98,8 @@ static size_t path_special(const struct wire_file *w, const char *name, char *bu
 		n = snprintf(buf, size, "anon_inode:%s", name);
 	else if (!name[0] || !strcmp(name, "/")) /* pidfs, nsfs */
 		n = snprintf(buf, size, "%.*s:[%llu]", (int)strnlen(w->fs, sizeof(w->fs)),
-			     strncmp(w->fs, "pidfs", sizeof(w->fs)) ? w->fs : "pidfd", (unsigned long long)w->ino);
+			     strncmp(w->fs, "pidfs", sizeof(w->fs)) ? w->fs : "pidfd",
+			     (unsigned long long)w->ino);
 	else
 		n = snprintf(buf, size, "/%s", name);
 	return MIN((size_t)n, size - 1);
@@ -105,10 +115,12 @@ static void file_paths(const struct decode *d, const struct wire_file *w, struct
 	const uint8_t *names = (const uint8_t *)(w + 1);
 
 	ret->host_len = 0;
-	if (w->flags & WIRE_FILE_UNREACHED && w->path_len && strnlen((const char *)names, w->path_len) + 1 >= w->path_len) {
+	if (w->flags & WIRE_FILE_UNREACHED && w->path_len &&
+	    strnlen((const char *)names, w->path_len) + 1 >= w->path_len) {
 		char name[256] = "";
 
-		snprintf(name, sizeof(name), "%.*s", (int)MIN(w->path_len, 255u), (const char *)names);
+		snprintf(name, sizeof(name), "%.*s", (int)MIN(w->path_len, 255u),
+			 (const char *)names);
 		ret->len = path_special(w, name, ret->path, sizeof(ret->path));
 		return;
 	}
@@ -145,12 +157,15 @@ static int decode_file(struct decode *d, const struct wire_file *w, struct batch
 	size_t row = 0;
 	int r;
 
-	if (w->head.size < sizeof(*w) || w->path_len > w->head.size - sizeof(*w) || w->file >= (uint64_t)KEY_NAME_BASE)
+	if (w->head.size < sizeof(*w) || w->path_len > w->head.size - sizeof(*w) ||
+	    w->file >= (uint64_t)KEY_NAME_BASE)
 		return -EBADMSG;
 	file_paths(d, w, &paths);
 	d->paths_cut += !!(w->flags & WIRE_FILE_CUT);
 	r = inode_key(d, w, &inode);
-	r = r ? r : names_set(d->names, w->file, paths.path, paths.len, paths.host_len ? paths.host : NULL, paths.host_len);
+	r = r ? r
+	      : names_set(d->names, w->file, paths.path, paths.len,
+			  paths.host_len ? paths.host : NULL, paths.host_len);
 	r = r ? r : add_row(out, TABLE_FILE, &b, &row);
 	if (r < 0)
 		return r;
@@ -222,7 +237,8 @@ static int file_keep(struct decode *d, const struct wire_file *w)
 }
 
 /* Sends a row again with something changed: enrich replaces what it knows of the id. */
-static int file_again(struct decode *d, uint64_t file, struct batch_set *out, struct batch **ret_b, size_t *ret_row)
+static int file_again(struct decode *d, uint64_t file, struct batch_set *out, struct batch **ret_b,
+		      size_t *ret_row)
 {
 	const struct wire_file *w = kept(&d->files, file);
 	int r;
@@ -256,7 +272,8 @@ static int decode_gone(struct decode *d, const struct wire_file_gone *w, struct 
 	return batch_set(b, FILE_DELETED, row, (int64_t)w->head.time + d->opt.clock_offset);
 }
 
-size_t address_text(uint16_t family, const uint8_t *addr, size_t len, uint16_t port, char *buf, size_t size)
+size_t address_text(uint16_t family, const uint8_t *addr, size_t len, uint16_t port, char *buf,
+		    size_t size)
 {
 	char ip[INET6_ADDRSTRLEN] = "";
 	int n = 0;
@@ -268,7 +285,8 @@ size_t address_text(uint16_t family, const uint8_t *addr, size_t len, uint16_t p
 	else if (family == AF_UNIX && len && !addr[0])
 		n = snprintf(buf, size, "unix:@%.*s", (int)len - 1, (const char *)addr + 1);
 	else if (family == AF_UNIX && len)
-		n = snprintf(buf, size, "unix:%.*s", (int)strnlen((const char *)addr, len), (const char *)addr);
+		n = snprintf(buf, size, "unix:%.*s", (int)strnlen((const char *)addr, len),
+			     (const char *)addr);
 	return n < 0 ? 0 : MIN((size_t)n, size - 1);
 }
 
@@ -288,7 +306,8 @@ static int decode_sock(struct decode *d, const struct wire_sock *w, struct batch
 	size_t row = 0, n;
 	int r;
 
-	if (w->head.size < sizeof(*w) || w->local_len > sizeof(w->local) || w->peer_len > sizeof(w->peer))
+	if (w->head.size < sizeof(*w) || w->local_len > sizeof(w->local) ||
+	    w->peer_len > sizeof(w->peer))
 		return -EBADMSG;
 	r = file_again(d, w->file, out, &b, &row);
 	if (r == -ENOENT)
@@ -296,7 +315,8 @@ static int decode_sock(struct decode *d, const struct wire_sock *w, struct batch
 	SET(FILE_FAMILY, w->family);
 	SET(FILE_PROTO, (int64_t)w->type << 16 | w->proto);
 	if (w->local_port || w->family == AF_UNIX) {
-		n = address_text(w->family, w->local, w->local_len, w->local_port, text, sizeof(text));
+		n = address_text(w->family, w->local, w->local_len, w->local_port, text,
+				 sizeof(text));
 		if (n)
 			SET_BYTES(FILE_LOCAL, text, n);
 	}
@@ -308,8 +328,8 @@ static int decode_sock(struct decode *d, const struct wire_sock *w, struct batch
 	return r;
 }
 
-int decode_peer(struct decode *d, const uint8_t *addr, size_t len, uint64_t time, struct batch_set *out,
-		int64_t *ret_key)
+int decode_peer(struct decode *d, const uint8_t *addr, size_t len, uint64_t time,
+		struct batch_set *out, int64_t *ret_key)
 {
 	size_t before = d->peers.count, row = 0, n = 0;
 	uint16_t family, port = 0;
@@ -357,7 +377,8 @@ static uint64_t process_hash(int32_t tgid, uint64_t start)
 	return hash_bytes(ident, sizeof(ident));
 }
 
-static int process_row(struct decode *d, const struct wire_thread *w, int64_t key, struct batch_set *out)
+static int process_row(struct decode *d, const struct wire_thread *w, int64_t key,
+		       struct batch_set *out)
 {
 	struct bytes exe = names_get(d->names, w->exe);
 	struct batch *b = NULL;
@@ -369,7 +390,8 @@ static int process_row(struct decode *d, const struct wire_thread *w, int64_t ke
 	SET(PROCESS_PID_NS, w->tgid_ns);
 	SET(PROCESS_PPID, w->ppid);
 	if (w->argv_len && !d->opt.no_argv) /* the last NUL ends, it does not separate */
-		SET_BYTES(PROCESS_ARGV, (const uint8_t *)(w + 1), w->argv_len - !((const uint8_t *)(w + 1))[w->argv_len - 1]);
+		SET_BYTES(PROCESS_ARGV, (const uint8_t *)(w + 1),
+			  w->argv_len - !((const uint8_t *)(w + 1))[w->argv_len - 1]);
 	if (exe.data)
 		SET_BYTES(PROCESS_EXE, exe.data, exe.len);
 	if (w->process_start)
@@ -397,7 +419,8 @@ static int cgroup_row(struct decode *d, uint64_t id, struct batch_set *out)
 }
 
 /* The key of a thread's process; a new one, or one that ran exec, gets a row. */
-static int process_of(struct decode *d, const struct wire_thread *w, struct batch_set *out, int64_t *ret)
+static int process_of(struct decode *d, const struct wire_thread *w, struct batch_set *out,
+		      int64_t *ret)
 {
 	uint64_t hash = process_hash(w->tgid, w->process_start), key;
 	bool known = map_get(&d->processes, hash, &key);
@@ -459,7 +482,8 @@ static int thread_keep(struct decode *d, const struct wire_thread *w)
 	return keep(&d->thread_records, w->thread, &copy, sizeof(copy));
 }
 
-static int process_end(struct decode *d, const struct wire_thread_end *w, uint64_t key, struct batch_set *out)
+static int process_end(struct decode *d, const struct wire_thread_end *w, uint64_t key,
+		       struct batch_set *out)
 {
 	const struct wire_thread *p = kept(&d->process_records, key);
 	struct batch *b = NULL;
@@ -479,7 +503,8 @@ static int process_end(struct decode *d, const struct wire_thread_end *w, uint64
 	return r;
 }
 
-static int decode_thread_end(struct decode *d, const struct wire_thread_end *w, struct batch_set *out)
+static int decode_thread_end(struct decode *d, const struct wire_thread_end *w,
+			     struct batch_set *out)
 {
 	uint64_t key;
 	struct wire_thread *t;
@@ -493,7 +518,8 @@ static int decode_thread_end(struct decode *d, const struct wire_thread_end *w, 
 		r = decode_thread(d, t, out);
 		b = out->tables[TABLE_THREAD];
 		if (!r)
-			r = batch_set(b, THREAD_STOPPED, b->rows - 1, (int64_t)w->head.time + d->opt.clock_offset);
+			r = batch_set(b, THREAD_STOPPED, b->rows - 1,
+				      (int64_t)w->head.time + d->opt.clock_offset);
 		forget(&d->thread_records, w->thread);
 	}
 	if (r || !w->process_ended)

@@ -6,14 +6,14 @@
 
 struct ebpf_options {
 	const struct select *select; /* borrowed while the source lives */
-	size_t ring_bytes;           /* per CPU; 0: 16 MiB, or 4 MiB where SCHED_FIFO is allowed and not lossless */
-	bool lossless;               /* back-pressure: a full ring holds the caller for a bounded time */
-	int freeze_cgroup_fd;        /* folder of the cgroup of a command that weir started, to be frozen when
+	size_t ring_bytes; /* per CPU; 0: 16 MiB, or 4 MiB where SCHED_FIFO is allowed and not lossless */
+	bool lossless;	      /* back-pressure: a full ring holds the caller for a bounded time */
+	int freeze_cgroup_fd; /* folder of the cgroup of a command that weir started, to be frozen when
 	                              * back-pressure is not enough; -1: none */
-	bool raw_args;               /* keep all six raw arguments of every call (trace, -e raw) */
-	bool no_argv;                /* leave argument vectors out */
-	size_t backlog_bytes;        /* copied from the rings and not yet read; 0: 128 MiB; tests make it small */
-	int64_t hold_limit_ns;       /* longest time for which a command is frozen; 0: 10 s; tests make it short */
+	bool raw_args;	      /* keep all six raw arguments of every call (trace, -e raw) */
+	bool no_argv;	      /* leave argument vectors out */
+	size_t backlog_bytes; /* copied from the rings and not yet read; 0: 128 MiB; tests make it small */
+	int64_t hold_limit_ns; /* longest time for which a command is frozen; 0: 10 s; tests make it short */
 };
 
 /* Opens, loads and attaches nothing yet: start() does. Errors name what the kernel refuses and the remedy. */
@@ -29,9 +29,9 @@ size_t ebpf_source_ring_bytes(const struct source *s, unsigned int *ret_rings);
 
 /* What this kernel allows, each tried for real; for `weir doctor` and for clear errors. */
 struct ebpf_probe {
-	const char *name;   /* "kernel programs", "fentry", ... */
-	int result;         /* 0 works, negative errno */
-	char detail[160];   /* "loaded, attached" or why not */
-	char remedy[160];   /* what to do, or "" */
+	const char *name; /* "kernel programs", "fentry", ... */
+	int result;	  /* 0 works, negative errno */
+	char detail[160]; /* "loaded, attached" or why not */
+	char remedy[160]; /* what to do, or "" */
 };
 size_t ebpf_probe(struct ebpf_probe *ret, size_t max);

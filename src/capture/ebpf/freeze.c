@@ -20,9 +20,9 @@ struct hold {
 };
 
 struct freezer {
-	int fd;          /* cgroup.freeze or freezer.state */
+	int fd; /* cgroup.freeze or freezer.state */
 	bool v1;
-	int guard;       /* our end of the guardian's socket: a byte 'F' or 'T'; its end of file means thaw */
+	int guard; /* our end of the guardian's socket: a byte 'F' or 'T'; its end of file means thaw */
 	pid_t guardian;
 	pthread_mutex_t lock;
 	struct hold *holds;
@@ -92,7 +92,8 @@ static int guardian_start(struct freezer *f, struct error *err)
 	pthread_sigmask(SIG_SETMASK, &was, NULL);
 	close(pair[1]);
 	f->guard = pair[0];
-	return f->guardian < 0 ? error_errno(err, -errno, "cannot start the guardian of --lossless") : 0;
+	return f->guardian < 0 ? error_errno(err, -errno, "cannot start the guardian of --lossless")
+			       : 0;
 }
 
 int freezer_new(struct freezer **ret, int cgroup_fd, int64_t limit_ns, struct error *err)
@@ -111,7 +112,8 @@ int freezer_new(struct freezer **ret, int cgroup_fd, int64_t limit_ns, struct er
 		f->fd = openat(cgroup_fd, "freezer.state", O_WRONLY | O_CLOEXEC);
 	}
 	if (f->fd < 0)
-		return error_errno(err, -errno, "the control group of the command cannot be frozen");
+		return error_errno(err, -errno,
+				   "the control group of the command cannot be frozen");
 	r = guardian_start(f, err);
 	if (r < 0)
 		return r;
@@ -127,8 +129,10 @@ static void tell(struct freezer *f, char word)
 void freezer_hold(struct freezer *f)
 {
 	pthread_mutex_lock(&f->lock);
-	if (!f->held && !f->limited && grow((void **)&f->holds, &f->cap, f->count + 1, sizeof(*f->holds)) == 0) {
-		tell(f, 'F'); /* first: if we die right after the write, the guardian knows already */
+	if (!f->held && !f->limited &&
+	    grow((void **)&f->holds, &f->cap, f->count + 1, sizeof(*f->holds)) == 0) {
+		tell(f,
+		     'F'); /* first: if we die right after the write, the guardian knows already */
 		f->since = clock_monotonic_ns();
 		if (freeze_write(f->fd, f->v1, true) == 0) {
 			f->held = true;

@@ -26,9 +26,9 @@ struct chunk {
 	struct chunk *next;
 	uint32_t cpu;
 	uint32_t len;
-	uint32_t cap;  /* CHUNK_BYTES, or less for a round that found little */
-	uint32_t refs; /* of the decoder */
-	bool last;     /* of its round */
+	uint32_t cap;	 /* CHUNK_BYTES, or less for a round that found little */
+	uint32_t refs;	 /* of the decoder */
+	bool last;	 /* of its round */
 	int64_t horizon; /* in the last chunk of a round: every record that ended before was copied */
 	uint8_t data[];
 };
@@ -36,13 +36,13 @@ struct chunk {
 struct reader;
 
 struct reader_options {
-	const int *ring_fds;      /* one per CPU, borrowed */
+	const int *ring_fds; /* one per CPU, borrowed */
 	size_t count;
-	size_t ring_bytes;        /* of each */
-	size_t backlog_max;       /* bytes copied and not yet taken, after which the rings are left to fill */
-	struct freezer *freezer;  /* borrowed; NULL: none */
+	size_t ring_bytes; /* of each */
+	size_t backlog_max; /* bytes copied and not yet taken, after which the rings are left to fill */
+	struct freezer *freezer;   /* borrowed; NULL: none */
 	struct wire_cpu *counters; /* [count], borrowed */
-	bool lossless;            /* programs wait for the reader: it looks more often */
+	bool lossless;		   /* programs wait for the reader: it looks more often */
 };
 int reader_new(struct reader **ret, const struct reader_options *opt, struct error *err);
 void reader_free(struct reader *r);
@@ -66,8 +66,8 @@ struct decode_options {
 	int64_t clock_offset;
 	bool raw_args;
 	bool no_argv;
-	uint32_t mnt_ns; /* of the recorder */
-	struct wire_plan *plans; /* [WIRE_CALLS_MAX], borrowed */
+	uint32_t mnt_ns;	     /* of the recorder */
+	struct wire_plan *plans;     /* [WIRE_CALLS_MAX], borrowed */
 	const struct select *select; /* borrowed */
 	struct cgroup_hierarchy cgroups;
 	struct freezer *freezer; /* borrowed; NULL: none */
@@ -96,8 +96,8 @@ int names_new(struct names **ret, const struct select *select);
 void names_free(struct names *n);
 DEFINE_CLEANUP(struct names *, names_free)
 /* Remembers the path of a file number, as the process sees it and as the recorder does (NULL: unknown). */
-int names_set(struct names *n, uint64_t file, const void *path, size_t len, const void *hostpath, size_t host_len)
-	_must_check_;
+int names_set(struct names *n, uint64_t file, const void *path, size_t len, const void *hostpath,
+	      size_t host_len) _must_check_;
 /* The path of a file number, {NULL, 0} where unknown. */
 struct bytes names_get(const struct names *n, uint64_t file);
 /* The file was deleted: its path leads elsewhere from now on. */
@@ -106,18 +106,18 @@ void names_gone(struct names *n, uint64_t file);
 bool names_selected(const struct names *n, int64_t key);
 
 struct name_query {
-	uint64_t base;        /* file number of the folder that a relative path starts from, 0: none */
-	const uint8_t *text;  /* the argument */
+	uint64_t base; /* file number of the folder that a relative path starts from, 0: none */
+	const uint8_t *text; /* the argument */
 	size_t len;
 	int64_t now;
-	bool may_know;        /* the call succeeded: a file whose path is known may be meant */
+	bool may_know; /* the call succeeded: a file whose path is known may be meant */
 	bool failed;
-	bool whole;           /* not an argument but the name that /proc gives to an open file */
+	bool whole; /* not an argument but the name that /proc gives to an open file */
 };
 
 /*
  * The key of what an argument leads to: a file whose path is known (*ret_known), or a row for the name alone,
  * which is added to `out` when it is new. 0 or negative.
  */
-int names_resolve(struct names *n, const struct name_query *q, struct batch_set *out, int64_t *ret_key,
-		  bool *ret_known) _must_check_;
+int names_resolve(struct names *n, const struct name_query *q, struct batch_set *out,
+		  int64_t *ret_key, bool *ret_known) _must_check_;

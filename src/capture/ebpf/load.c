@@ -16,9 +16,10 @@
 
 #include "weir.skel.h"
 
-#define RING_BYTES (4u << 20)       /* with a SCHED_FIFO reader, which comes within 0.1 ms: 45,000 records */
+#define RING_BYTES \
+	(4u << 20) /* with a SCHED_FIFO reader, which comes within 0.1 ms: 45,000 records */
 #define RING_BYTES_SLOW (16u << 20) /* without, where it may come after 45 ms */
-#define SCRATCH_SLOTS 4             /* as in src/bpf/state.h */
+#define SCRATCH_SLOTS	4	    /* as in src/bpf/state.h */
 
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
 {
@@ -28,13 +29,21 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
 int load_error(int code, struct error *err, const char *what)
 {
 	if (geteuid() != 0 && (code == -EPERM || code == -EACCES))
-		return error_set(err, code, "%s: permission denied: recording needs root (try: sudo weir ...)", what);
+		return error_set(err, code,
+				 "%s: permission denied: recording needs root (try: sudo weir ...)",
+				 what);
 	if (code == -EPERM)
-		return error_set(err, code, "%s: the kernel refuses BPF programs: in a container add CAP_BPF, CAP_PERFMON and "
-				 "CAP_SYS_ADMIN; `weir doctor` tells more", what);
+		return error_set(err, code,
+				 "%s: the kernel refuses BPF programs: in a container add CAP_BPF, "
+				 "CAP_PERFMON and "
+				 "CAP_SYS_ADMIN; `weir doctor` tells more",
+				 what);
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
-		return error_set(err, code, "%s: this kernel has no BTF (/sys/kernel/btf/vmlinux): a kernel built with "
-				 "CONFIG_DEBUG_INFO_BTF is needed, Linux 5.17 or later", what);
+		return error_set(
+			err, code,
+			"%s: this kernel has no BTF (/sys/kernel/btf/vmlinux): a kernel built with "
+			"CONFIG_DEBUG_INFO_BTF is needed, Linux 5.17 or later",
+			what);
 	return error_errno(err, code, "%s", what);
 }
 
@@ -69,7 +78,8 @@ static int subsys_index(const char *name)
 	for (__u32 id = 1; id < btf__type_cnt(btf) && index < 0; id++) {
 		const struct btf_type *t = btf__type_by_id(btf, id);
 
-		if (!btf_is_enum(t) || strcmp(btf__name_by_offset(btf, t->name_off), "cgroup_subsys_id"))
+		if (!btf_is_enum(t) ||
+		    strcmp(btf__name_by_offset(btf, t->name_off), "cgroup_subsys_id"))
 			continue;
 		for (int i = 0; i < btf_vlen(t); i++) {
 			if (!strcmp(btf__name_by_offset(btf, btf_enum(t)[i].name_off), want))
@@ -193,7 +203,8 @@ static int make_rings(struct loaded *l, struct error *err)
 	int outer = bpf_map__fd(l->skel->maps.rings);
 
 	for (uint32_t i = 0; i < l->cpus; i++) {
-		l->ring_fds[i] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "weir_ring", 0, 0, l->ring_bytes, NULL);
+		l->ring_fds[i] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "weir_ring", 0, 0,
+						l->ring_bytes, NULL);
 		if (l->ring_fds[i] < 0)
 			return load_error(-errno, err, "cannot make the ring of a CPU");
 		if (bpf_map_update_elem(outer, &i, &l->ring_fds[i], BPF_ANY))
@@ -207,7 +218,8 @@ static bool fifo_allowed(void)
 	struct sched_param was, fifo = {.sched_priority = 1};
 	int policy = sched_getscheduler(0);
 
-	if (policy < 0 || sched_getparam(0, &was) || sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &fifo))
+	if (policy < 0 || sched_getparam(0, &was) ||
+	    sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &fifo))
 		return false;
 	sched_setscheduler(0, policy, &was);
 	return true;
@@ -255,7 +267,8 @@ static uint32_t created_bit(struct loaded *l)
 {
 	_cleanup_close_ int created = -1, opened = -1, link = -1, iter = -1;
 	union bpf_iter_link_info info = {.task.tid = (uint32_t)getpid()};
-	LIBBPF_OPTS(bpf_link_create_opts, only_this, .iter_info = &info, .iter_info_len = sizeof(info));
+	LIBBPF_OPTS(bpf_link_create_opts, only_this, .iter_info = &info,
+		    .iter_info_len = sizeof(info));
 	int prog = bpf_program__fd(l->skel->progs.weir_modes);
 	uint32_t differ;
 	char c;
@@ -283,7 +296,8 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 		libbpf_set_print(quiet);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL & ~LIBBPF_STRICT_AUTO_RLIMIT_MEMLOCK);
 	if (cpus < 1 || cpus > WIRE_CPUS_MAX)
-		return error_set(err, -ENOTSUP, "this machine has %d CPUs, weir handles 1 to %d", cpus, WIRE_CPUS_MAX);
+		return error_set(err, -ENOTSUP, "this machine has %d CPUs, weir handles 1 to %d",
+				 cpus, WIRE_CPUS_MAX);
 	l->cpus = cpus;
 	l->ring_bytes = ring_size(opt->ring_bytes, opt->lossless);
 	l->ring_fds = malloc(sizeof(int) * l->cpus);

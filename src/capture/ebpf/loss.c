@@ -35,8 +35,8 @@ bool losses_due(const struct losses *l, int64_t now)
 	return now - l->since >= LOSS_WINDOW_NS;
 }
 
-static int loss_row(const struct losses *l, struct batch_set *out, enum loss_cause cause, int64_t cpu, uint64_t count,
-		    int64_t now)
+static int loss_row(const struct losses *l, struct batch_set *out, enum loss_cause cause,
+		    int64_t cpu, uint64_t count, int64_t now)
 {
 	struct batch *b;
 	ssize_t row;
@@ -56,8 +56,8 @@ static int loss_row(const struct losses *l, struct batch_set *out, enum loss_cau
 }
 
 /* A row if the counter grew. */
-static int give_grown(struct losses *l, struct batch_set *out, enum loss_cause cause, int64_t cpu, uint64_t *seen,
-		      uint64_t count, int64_t now)
+static int give_grown(struct losses *l, struct batch_set *out, enum loss_cause cause, int64_t cpu,
+		      uint64_t *seen, uint64_t count, int64_t now)
 {
 	int r = 0;
 
@@ -67,8 +67,8 @@ static int give_grown(struct losses *l, struct batch_set *out, enum loss_cause c
 	return r;
 }
 
-int losses_give(struct losses *l, const struct wire_cpu *counters, const uint64_t all[LOSS_COUNTERS], int64_t now,
-		struct batch_set *out)
+int losses_give(struct losses *l, const struct wire_cpu *counters,
+		const uint64_t all[LOSS_COUNTERS], int64_t now, struct batch_set *out)
 {
 	int r = 0;
 
@@ -84,7 +84,8 @@ int losses_give(struct losses *l, const struct wire_cpu *counters, const uint64_
 		};
 
 		for (int k = 0; k < LOSS_CPU_COUNTERS && !r; k++)
-			r = give_grown(l, out, cpu_causes[k], (int64_t)i, &l->seen[i][k], counts[k], now);
+			r = give_grown(l, out, cpu_causes[k], (int64_t)i, &l->seen[i][k], counts[k],
+				       now);
 	}
 	for (int k = 0; k < LOSS_COUNTERS && !r; k++)
 		r = give_grown(l, out, all_causes[k], -1, &l->seen_all[k], all[k], now);

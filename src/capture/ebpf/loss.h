@@ -11,8 +11,20 @@
 #define LOSS_WINDOW_NS (NSEC_PER_SEC / 2)
 
 /* Causes that are counted for each CPU, and those that are not. */
-enum loss_cpu_counter { LOSS_CPU_RING, LOSS_CPU_COMPAT, LOSS_CPU_STORAGE, LOSS_CPU_UNREAD, LOSS_CPU_COUNTERS };
-enum loss_counter { LOSS_ALL_RECURSION, LOSS_ALL_HOLD, LOSS_ALL_DECODE, LOSS_ALL_PATH_CUT, LOSS_COUNTERS };
+enum loss_cpu_counter {
+	LOSS_CPU_RING,
+	LOSS_CPU_COMPAT,
+	LOSS_CPU_STORAGE,
+	LOSS_CPU_UNREAD,
+	LOSS_CPU_COUNTERS
+};
+enum loss_counter {
+	LOSS_ALL_RECURSION,
+	LOSS_ALL_HOLD,
+	LOSS_ALL_DECODE,
+	LOSS_ALL_PATH_CUT,
+	LOSS_COUNTERS
+};
 
 struct losses {
 	uint64_t (*seen)[LOSS_CPU_COUNTERS]; /* by CPU, what rows tell of already */
@@ -26,5 +38,5 @@ void losses_free(struct losses *l);
 /* True when the window is over. */
 bool losses_due(const struct losses *l, int64_t now);
 /* Rows for what the counters ([cpus], and `all`) grew by since the window began; the next one begins at `now`. */
-int losses_give(struct losses *l, const struct wire_cpu *counters, const uint64_t all[LOSS_COUNTERS], int64_t now,
-		struct batch_set *out);
+int losses_give(struct losses *l, const struct wire_cpu *counters,
+		const uint64_t all[LOSS_COUNTERS], int64_t now, struct batch_set *out);

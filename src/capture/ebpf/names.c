@@ -13,7 +13,7 @@ struct name {
 };
 
 struct text {
-	uint64_t file;    /* the last file that had this path and has it still, 0: none */
+	uint64_t file; /* the last file that had this path and has it still, 0: none */
 	bool selected;
 };
 
@@ -24,8 +24,8 @@ struct names {
 	size_t file_count, file_cap;
 	struct text *info; /* by text */
 	size_t info_cap;
-	struct intern asked;    /* (failed, base, argument) of name-only row i */
-	uint32_t *row_text;     /* and the text of its path */
+	struct intern asked; /* (failed, base, argument) of name-only row i */
+	uint32_t *row_text;  /* and the text of its path */
 	size_t row_text_cap;
 	struct buf scratch;
 };
@@ -75,7 +75,8 @@ static int text_add(struct names *n, const void *path, size_t len, uint32_t *ret
 	return 0;
 }
 
-int names_set(struct names *n, uint64_t file, const void *path, size_t len, const void *hostpath, size_t host_len)
+int names_set(struct names *n, uint64_t file, const void *path, size_t len, const void *hostpath,
+	      size_t host_len)
 {
 	uint32_t text;
 	int r = text_add(n, path, len, &text);
@@ -88,7 +89,8 @@ int names_set(struct names *n, uint64_t file, const void *path, size_t len, cons
 	while (n->file_count <= file)
 		n->files[n->file_count++] = (struct name){.text = NO_TEXT};
 	n->files[file].text = text;
-	n->files[file].selected = n->info[text].selected || (hostpath && path_selected(n, hostpath, host_len));
+	n->files[file].selected =
+		n->info[text].selected || (hostpath && path_selected(n, hostpath, host_len));
 	n->info[text].file = file;
 	return 0;
 }
@@ -145,22 +147,21 @@ static int whole_type(const struct name_query *q)
 		const char *begin;
 		int type;
 	} types[] = {
-		{"pipe:[", FILE_TYPE_PIPE},
-		{"socket:[", FILE_TYPE_SOCKET},
-		{"anon_inode:", FILE_TYPE_ANON},
-		{"/dev/pts/", FILE_TYPE_CHAR},
-		{"/dev/tty", FILE_TYPE_CHAR},
-		{"/dev/console", FILE_TYPE_CHAR},
+		{"pipe:[", FILE_TYPE_PIPE},	 {"socket:[", FILE_TYPE_SOCKET},
+		{"anon_inode:", FILE_TYPE_ANON}, {"/dev/pts/", FILE_TYPE_CHAR},
+		{"/dev/tty", FILE_TYPE_CHAR},	 {"/dev/console", FILE_TYPE_CHAR},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		if (q->len >= strlen(types[i].begin) && !memcmp(q->text, types[i].begin, strlen(types[i].begin)))
+		if (q->len >= strlen(types[i].begin) &&
+		    !memcmp(q->text, types[i].begin, strlen(types[i].begin)))
 			return types[i].type;
 	}
 	return FILE_TYPE_UNKNOWN;
 }
 
-static int name_row(const struct name_query *q, struct bytes base, struct bytes path, int64_t key, struct batch_set *out)
+static int name_row(const struct name_query *q, struct bytes base, struct bytes path, int64_t key,
+		    struct batch_set *out)
 {
 	bool relative = !q->whole && (!q->len || q->text[0] != '/');
 	struct batch *b;
@@ -215,7 +216,8 @@ static int name_only(struct names *n, const struct name_query *q, struct bytes b
 	return name_row(q, base, intern_get(&n->texts, text), *ret_key, out);
 }
 
-int names_resolve(struct names *n, const struct name_query *q, struct batch_set *out, int64_t *ret_key, bool *ret_known)
+int names_resolve(struct names *n, const struct name_query *q, struct batch_set *out,
+		  int64_t *ret_key, bool *ret_known)
 {
 	struct bytes base = q->base ? names_get(n, q->base) : (struct bytes){NULL, 0};
 	uint32_t text;
@@ -223,7 +225,8 @@ int names_resolve(struct names *n, const struct name_query *q, struct batch_set 
 
 	*ret_known = false;
 	if (!r)
-		r = text_add(n, n->scratch.data ? n->scratch.data : (uint8_t *)"", n->scratch.len, &text);
+		r = text_add(n, n->scratch.data ? n->scratch.data : (uint8_t *)"", n->scratch.len,
+			     &text);
 	if (r < 0)
 		return r;
 	if (q->may_know && n->info[text].file) {

@@ -5,9 +5,11 @@
 #include <string.h>
 
 _Static_assert(RET_BYTES == 1 && RET_FD == 2, "src/bpf/state.h repeats these");
-_Static_assert(STATUS_UNFINISHED == 1 << 0 && STATUS_INTERRUPTED == 1 << 1 && STATUS_DENIED == 1 << 2 &&
-		       STATUS_CONTESTED == 1 << 3 && STATUS_APPEND == 1 << 4 && STATUS_HELD == 1 << 5 &&
-		       STATUS_NO_START == 1 << 6 && STATUS_NORETURN == 1 << 7 && STATUS_ARG_UNREAD == 1 << 9 && STATUS_SLEPT == 1 << 10,
+_Static_assert(STATUS_UNFINISHED == 1 << 0 && STATUS_INTERRUPTED == 1 << 1 &&
+		       STATUS_DENIED == 1 << 2 && STATUS_CONTESTED == 1 << 3 &&
+		       STATUS_APPEND == 1 << 4 && STATUS_HELD == 1 << 5 &&
+		       STATUS_NO_START == 1 << 6 && STATUS_NORETURN == 1 << 7 &&
+		       STATUS_ARG_UNREAD == 1 << 9 && STATUS_SLEPT == 1 << 10,
 	       "src/bpf/state.h repeats these");
 
 /* What a successful call changes beyond its own arguments. */
@@ -52,29 +54,52 @@ static const struct {
 static int8_t *plan_slot(struct wire_plan *p, enum arg_role role)
 {
 	switch (role) {
-	case ARG_FD: return &p->fd;
-	case ARG_FD2: return &p->fd2;
-	case ARG_DIRFD: return &p->dirfd;
-	case ARG_DIRFD2: return &p->dirfd2;
-	case ARG_PATH: return &p->path;
-	case ARG_PATH2: return &p->path2;
-	case ARG_SIZE: return &p->size;
-	case ARG_LEN: return &p->size;
-	case ARG_POS: return &p->pos;
-	case ARG_POS2: return &p->pos2;
-	case ARG_POSP: return &p->posp;
-	case ARG_POSP2: return &p->posp2;
-	case ARG_IOV: return &p->iov;
-	case ARG_IOVCNT: return &p->iovcnt;
-	case ARG_MSG: return &p->msg;
-	case ARG_MMSG: return &p->mmsg;
-	case ARG_ADDR: return &p->addr;
-	case ARG_ADDRLEN: return &p->addrlen;
-	case ARG_ADDROUT: return &p->addrout;
-	case ARG_FDPAIR: return &p->fdpair;
-	case ARG_FLAGS: return &p->opflags;
-	case ARG_HOW: return &p->how;
-	default: return NULL;
+	case ARG_FD:
+		return &p->fd;
+	case ARG_FD2:
+		return &p->fd2;
+	case ARG_DIRFD:
+		return &p->dirfd;
+	case ARG_DIRFD2:
+		return &p->dirfd2;
+	case ARG_PATH:
+		return &p->path;
+	case ARG_PATH2:
+		return &p->path2;
+	case ARG_SIZE:
+		return &p->size;
+	case ARG_LEN:
+		return &p->size;
+	case ARG_POS:
+		return &p->pos;
+	case ARG_POS2:
+		return &p->pos2;
+	case ARG_POSP:
+		return &p->posp;
+	case ARG_POSP2:
+		return &p->posp2;
+	case ARG_IOV:
+		return &p->iov;
+	case ARG_IOVCNT:
+		return &p->iovcnt;
+	case ARG_MSG:
+		return &p->msg;
+	case ARG_MMSG:
+		return &p->mmsg;
+	case ARG_ADDR:
+		return &p->addr;
+	case ARG_ADDRLEN:
+		return &p->addrlen;
+	case ARG_ADDROUT:
+		return &p->addrout;
+	case ARG_FDPAIR:
+		return &p->fdpair;
+	case ARG_FLAGS:
+		return &p->opflags;
+	case ARG_HOW:
+		return &p->how;
+	default:
+		return NULL;
 	}
 }
 
@@ -106,9 +131,10 @@ static bool kept_raw(const struct op_def *d, enum arg_role role)
 
 static bool is_rich(const struct wire_plan *p)
 {
-	return p->path >= 0 || p->path2 >= 0 || p->fd2 >= 0 || p->posp >= 0 || p->posp2 >= 0 || p->iov >= 0 ||
-	       p->msg >= 0 || p->mmsg >= 0 || p->addr >= 0 || p->addrout >= 0 || p->fdpair >= 0 || p->how >= 0 ||
-	       p->ret == RET_FD || (p->flags & (WIRE_PLAN_SOCK | WIRE_PLAN_EXEC));
+	return p->path >= 0 || p->path2 >= 0 || p->fd2 >= 0 || p->posp >= 0 || p->posp2 >= 0 ||
+	       p->iov >= 0 || p->msg >= 0 || p->mmsg >= 0 || p->addr >= 0 || p->addrout >= 0 ||
+	       p->fdpair >= 0 || p->how >= 0 || p->ret == RET_FD ||
+	       (p->flags & (WIRE_PLAN_SOCK | WIRE_PLAN_EXEC));
 }
 
 void plan_of_op(uint32_t code, bool record, struct wire_plan *ret)

@@ -21,10 +21,11 @@
 #define COST_CALLS 100000
 #define TEST_DEPTH 9
 
-static void result(struct ebpf_probe *p, const char *name, int code, const char *remedy, const char *fmt, ...)
-	_printf_(5, 6);
+static void result(struct ebpf_probe *p, const char *name, int code, const char *remedy,
+		   const char *fmt, ...) _printf_(5, 6);
 
-static void result(struct ebpf_probe *p, const char *name, int code, const char *remedy, const char *fmt, ...)
+static void result(struct ebpf_probe *p, const char *name, int code, const char *remedy,
+		   const char *fmt, ...)
 {
 	va_list args;
 
@@ -88,12 +89,14 @@ static bool is_path(struct bytes v, const char *text)
 	return v.len == strlen(text) && !memcmp(v.data, text, v.len);
 }
 
-static void count_rows(const struct batch_set *set, const struct site *site, int tid, struct seen *seen)
+static void count_rows(const struct batch_set *set, const struct site *site, int tid,
+		       struct seen *seen)
 {
 	const struct batch *f = set->tables[TABLE_FILE], *o = set->tables[TABLE_OP];
 
 	for (size_t i = 0; f && i < f->rows; i++) {
-		if (is_path(batch_get_bytes(f, FILE_PATH, i), site->file) && batch_is_null(f, FILE_NAME_ONLY, i))
+		if (is_path(batch_get_bytes(f, FILE_PATH, i), site->file) &&
+		    batch_is_null(f, FILE_NAME_ONLY, i))
 			seen->key = batch_get(f, FILE_ID, i, -1);
 	}
 	for (size_t i = 0; o && i < o->rows; i++) {
@@ -103,9 +106,11 @@ static void count_rows(const struct batch_set *set, const struct site *site, int
 			continue;
 		if (op == op_find("pread64") && batch_get(o, OP_RET, i, 0) == 8) {
 			seen->reads++;
-			seen->right_path += batch_get(o, OP_FILE_ID, i, -1) == seen->key && batch_get(o, OP_POS, i, -1) == 0;
+			seen->right_path += batch_get(o, OP_FILE_ID, i, -1) == seen->key &&
+					    batch_get(o, OP_POS, i, -1) == 0;
 		}
-		seen->failed_open += op == op_find("openat") && batch_get(o, OP_ERR, i, 0) == ENOENT;
+		seen->failed_open +=
+			op == op_find("openat") && batch_get(o, OP_ERR, i, 0) == ENOENT;
 		seen->renamed += op == op_find("rename") && batch_get(o, OP_RET, i, -1) == 0;
 	}
 }
@@ -177,18 +182,22 @@ static size_t probe_recording(struct ebpf_probe *ret)
 	}
 	site_remove(&site);
 	if (r) {
-		result(&ret[0], "kernel programs", r, geteuid() ? "run as root (sudo weir doctor)" : "", "%s",
+		result(&ret[0], "kernel programs", r,
+		       geteuid() ? "run as root (sudo weir doctor)" : "", "%s",
 		       err.message[0] ? err.message : strerror(-r));
 		return 1;
 	}
 	r = seen.reads == TEST_CALLS + COST_CALLS ? 0 : -EIO;
-	result(&ret[0], "kernel programs", r, r ? "report this as a bug" : "", "loaded, attached; saw %llu of %d test calls, %llu lost",
-	       (unsigned long long)seen.reads, TEST_CALLS + COST_CALLS, (unsigned long long)stats.lost);
+	result(&ret[0], "kernel programs", r, r ? "report this as a bug" : "",
+	       "loaded, attached; saw %llu of %d test calls, %llu lost",
+	       (unsigned long long)seen.reads, TEST_CALLS + COST_CALLS,
+	       (unsigned long long)stats.lost);
 	r = seen.right_path == seen.reads && seen.failed_open == 1 && seen.renamed == 2 ? 0 : -EIO;
-	result(&ret[1], "arguments, paths", r, r ? "report this as a bug" : "", "open, failed open, rename, %d folders deep: %s",
-	       TEST_DEPTH, r ? "wrong" : "all right");
-	result(&ret[2], "cost here", 0, "", "%lld ns per traced call (%d calls)", (long long)((traced - alone) / COST_CALLS),
-	       COST_CALLS);
+	result(&ret[1], "arguments, paths", r, r ? "report this as a bug" : "",
+	       "open, failed open, rename, %d folders deep: %s", TEST_DEPTH,
+	       r ? "wrong" : "all right");
+	result(&ret[2], "cost here", 0, "", "%lld ns per traced call (%d calls)",
+	       (long long)((traced - alone) / COST_CALLS), COST_CALLS);
 	return 3;
 }
 
@@ -224,7 +233,8 @@ static void probe_extra(struct ebpf_probe *p, const char *name, int r)
 static void probe_kprobes(struct ebpf_probe *p)
 {
 	if (access("/sys/bus/event_source/devices/kprobe", F_OK))
-		result(p, "kprobes", -ENOTSUP, "nothing in this version needs it", "not built into this kernel");
+		result(p, "kprobes", -ENOTSUP, "nothing in this version needs it",
+		       "not built into this kernel");
 	else
 		result(p, "kprobes", 0, "", "allowed");
 }
@@ -235,9 +245,11 @@ static void probe_cgroup(struct ebpf_probe *p)
 	int r = cgroup_choose(NULL, &h);
 
 	if (r)
-		result(p, "--cgroup", r, "mount the cgroup file system", "no control groups are mounted");
+		result(p, "--cgroup", r, "mount the cgroup file system",
+		       "no control groups are mounted");
 	else if (h.subsys[0])
-		result(p, "--cgroup", 0, "", "v1 and v2 side by side: ids of the v1 controller %s", h.subsys);
+		result(p, "--cgroup", 0, "", "v1 and v2 side by side: ids of the v1 controller %s",
+		       h.subsys);
 	else
 		result(p, "--cgroup", 0, "", "v2 at %s", h.mount);
 }
@@ -245,7 +257,8 @@ static void probe_cgroup(struct ebpf_probe *p)
 static void probe_btf(struct ebpf_probe *p)
 {
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
-		result(p, "BTF", -errno, "boot a kernel built with CONFIG_DEBUG_INFO_BTF, Linux 5.17 or later",
+		result(p, "BTF", -errno,
+		       "boot a kernel built with CONFIG_DEBUG_INFO_BTF, Linux 5.17 or later",
 		       "/sys/kernel/btf/vmlinux is missing");
 	else
 		result(p, "BTF", 0, "", "/sys/kernel/btf/vmlinux");
@@ -259,7 +272,8 @@ size_t ebpf_probe(struct ebpf_probe *ret, size_t max)
 	probe_btf(&all[n++]);
 	n += probe_recording(&all[n]);
 	probe_cgroup(&all[n++]);
-	probe_extra(&all[n++], "fentry", try_program(BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY, "vfs_read"));
+	probe_extra(&all[n++], "fentry",
+		    try_program(BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY, "vfs_read"));
 	probe_extra(&all[n++], "LSM", try_program(BPF_PROG_TYPE_LSM, BPF_LSM_MAC, "file_open"));
 	probe_kprobes(&all[n++]);
 	n = MIN(n, max);

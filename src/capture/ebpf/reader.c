@@ -17,12 +17,12 @@
 
 #include "base/clock.h"
 
-#define POLL_MS 20             /* unless a ring asks earlier; every 4 ms cost a seventh more CPU */
-#define POLL_HELD_MS 4         /* where a program may be held, it waits for the release */
-#define HOLD_ABOVE 65          /* percent of a ring or of the backlog at which the program is frozen */
+#define POLL_MS	      20 /* unless a ring asks earlier; every 4 ms cost a seventh more CPU */
+#define POLL_HELD_MS  4	 /* where a program may be held, it waits for the release */
+#define HOLD_ABOVE    65 /* percent of a ring or of the backlog at which the program is frozen */
 #define RELEASE_BELOW 25
-#define CHUNK_SMALL (32 * 1024) /* what a quiet round finds is not worth a whole chunk */
-#define CHUNKS_KEPT 32         /* free chunks kept for the next round */
+#define CHUNK_SMALL   (32 * 1024) /* what a quiet round finds is not worth a whole chunk */
+#define CHUNKS_KEPT   32	  /* free chunks kept for the next round */
 /* A record is stamped before its space is reserved; this much may lie between. */
 #define STAMP_SLACK_NS (300 * NSEC_PER_USEC)
 
@@ -95,14 +95,15 @@ void reader_put(struct reader *r, struct chunk *c)
 }
 
 /* How many bytes of whole, committed records lie at `from`, at most `max`; *busy: one is being written. */
-static size_t ring_span(const struct reader *r, const struct ring *ring, unsigned long from, unsigned long to,
-			size_t max, bool *busy)
+static size_t ring_span(const struct reader *r, const struct ring *ring, unsigned long from,
+			unsigned long to, size_t max, bool *busy)
 {
 	size_t span = 0;
 
 	*busy = false;
 	while (from + span < to) {
-		const uint32_t *head = (const uint32_t *)(ring->data + ((from + span) & (r->ring_bytes - 1)));
+		const uint32_t *head =
+			(const uint32_t *)(ring->data + ((from + span) & (r->ring_bytes - 1)));
 		uint32_t len = __atomic_load_n(head, __ATOMIC_ACQUIRE);
 		size_t size;
 
@@ -167,7 +168,8 @@ static unsigned int pressure(struct reader *r)
 	size_t most = 0, queued;
 
 	for (size_t i = 0; i < r->count; i++)
-		most = MAX(most, __atomic_load_n(r->rings[i].producer, __ATOMIC_ACQUIRE) - *r->rings[i].consumer);
+		most = MAX(most, __atomic_load_n(r->rings[i].producer, __ATOMIC_ACQUIRE) -
+					 *r->rings[i].consumer);
 	pthread_mutex_lock(&r->lock);
 	queued = r->queued;
 	pthread_mutex_unlock(&r->lock);

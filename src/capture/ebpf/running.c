@@ -39,8 +39,8 @@ static bool call_read(int32_t pid, int32_t tid, struct running_call *ret)
 	if (n <= 0)
 		return false;
 	text[n] = 0;
-	if (sscanf(text, "%ld %llx %llx %llx %llx %llx %llx %llx", &nr, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5],
-		   &sp) != 8 ||
+	if (sscanf(text, "%ld %llx %llx %llx %llx %llx %llx %llx", &nr, &a[0], &a[1], &a[2], &a[3],
+		   &a[4], &a[5], &sp) != 8 ||
 	    !sp || nr < 0 || nr >= WIRE_CALLS_MAX)
 		return false;
 	*ret = (struct running_call){.tid = tid, .tgid = pid, .nr = (uint16_t)nr};
@@ -86,7 +86,8 @@ int running_process(struct running *r, int32_t pid, int32_t only_tid)
 		struct running_call c;
 		int32_t tid;
 
-		if (!number_name(e->d_name, &tid) || (only_tid && tid != only_tid) || !call_read(pid, tid, &c))
+		if (!number_name(e->d_name, &tid) || (only_tid && tid != only_tid) ||
+		    !call_read(pid, tid, &c))
 			continue;
 		comm_read(&c);
 		result = running_add(r, &c);
@@ -127,12 +128,14 @@ struct made_op {
 	char path[4096];
 };
 
-static void made_fill(struct made_op *m, const struct running_call *c, const struct wire_plan *p, uint32_t thread)
+static void made_fill(struct made_op *m, const struct running_call *c, const struct wire_plan *p,
+		      uint32_t thread)
 {
 	char link[64];
 	ssize_t n;
 
-	*m = (struct made_op){.op = {.head = {.type = WIRE_OP, .parts = WIRE_PART_ARGS}, .thread = thread}};
+	*m = (struct made_op){
+		.op = {.head = {.type = WIRE_OP, .parts = WIRE_PART_ARGS}, .thread = thread}};
 	m->op.head.size = offsetof(struct made_op, name);
 	m->op.pos = p->pos >= 0 ? (int64_t)c->args[(uint8_t)p->pos] : WIRE_NONE;
 	m->op.size = p->size >= 0 ? c->args[(uint8_t)p->size] : 0;
@@ -153,15 +156,18 @@ static void made_fill(struct made_op *m, const struct running_call *c, const str
 	m->op.head.size += sizeof(m->name) + align_up((uint64_t)n, 8);
 }
 
-int running_give(const struct running *r, struct decode *d, uint32_t *next_thread, const struct wire_plan *plans,
-		 struct batch_set *out, uint64_t *ret_ops)
+int running_give(const struct running *r, struct decode *d, uint32_t *next_thread,
+		 const struct wire_plan *plans, struct batch_set *out, uint64_t *ret_ops)
 {
 	int result = 0;
 
 	for (size_t i = 0; i < r->count && result >= 0; i++) {
 		const struct running_call *c = &r->calls[i];
-		struct wire_thread t = {.head = {.type = WIRE_THREAD, .size = sizeof(t)}, .tid = c->tid, .tid_ns = c->tid,
-					.tgid = c->tgid, .tgid_ns = c->tgid};
+		struct wire_thread t = {.head = {.type = WIRE_THREAD, .size = sizeof(t)},
+					.tid = c->tid,
+					.tid_ns = c->tid,
+					.tgid = c->tgid,
+					.tgid_ns = c->tgid};
 		struct made_op m;
 
 		if (!(plans[c->nr].flags & WIRE_PLAN_RECORD) || decode_knows_tid(d, c->tid))

@@ -21,6 +21,6 @@ int running_process(struct running *r, int32_t pid, int32_t only_tid);
 /* Those of every process but this one. */
 int running_everything(struct running *r);
 /* Gives rows for those whose threads the kernel programs never saw, with thread numbers from *next_thread on. */
-int running_give(const struct running *r, struct decode *d, uint32_t *next_thread, const struct wire_plan *plans,
-		 struct batch_set *out, uint64_t *ret_ops);
+int running_give(const struct running *r, struct decode *d, uint32_t *next_thread,
+		 const struct wire_plan *plans, struct batch_set *out, uint64_t *ret_ops);
 void running_free(struct running *r);

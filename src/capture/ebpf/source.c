@@ -14,9 +14,10 @@
 #include "capture/ebpf/running.h"
 #include "weir.skel.h"
 
-#define BACKLOG_BYTES (128u << 20) /* copied from the rings and not yet decoded; taken only when needed */
-#define READ_NICE (-10)             /* of the reading thread: ten times the share of an ordinary one */
-#define SET_ROWS_MAX 30000         /* rows of one source_read(); a chunk adds at most 3,000 of a table */
+#define BACKLOG_BYTES \
+	(128u << 20)	   /* copied from the rings and not yet decoded; taken only when needed */
+#define READ_NICE    (-10) /* of the reading thread: ten times the share of an ordinary one */
+#define SET_ROWS_MAX 30000 /* rows of one source_read(); a chunk adds at most 3,000 of a table */
 
 /* A call that waits until nothing that ended earlier can still come. */
 struct pending {
@@ -37,12 +38,12 @@ struct ebpf {
 	size_t pending_count, pending_cap, merged_cap, pending_at;
 	int64_t horizon;
 	uint64_t *received; /* records by CPU */
-	uint64_t *sums;     /* and the sum of their numbers, which proves that each came once */
+	uint64_t *sums;	    /* and the sum of their numbers, which proves that each came once */
 	uint64_t malformed, ops;
 	struct losses losses;
 	int64_t stopped;
 	uint64_t recursion;
-	uint8_t *running;   /* records of the calls that run at the stop */
+	uint8_t *running; /* records of the calls that run at the stop */
 	size_t running_len;
 	struct running unseen; /* calls of /proc at the stop */
 	int nice_before;
@@ -58,7 +59,8 @@ static struct ebpf *ebpf_of(const struct source *s)
 /* Calls of the programs that the kernel skipped because one was already running on the CPU. */
 static uint64_t recursion_misses(const struct ebpf *e)
 {
-	const struct bpf_program *progs[] = {e->loaded.skel->progs.weir_enter, e->loaded.skel->progs.weir_exit};
+	const struct bpf_program *progs[] = {e->loaded.skel->progs.weir_enter,
+					     e->loaded.skel->progs.weir_exit};
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(progs); i++) {
@@ -81,7 +83,8 @@ static void hurry(struct ebpf *e, bool on)
 	if (on) {
 		errno = 0;
 		e->nice_before = getpriority(PRIO_PROCESS, 0);
-		e->hurried = !errno && e->nice_before > READ_NICE && !setpriority(PRIO_PROCESS, 0, READ_NICE);
+		e->hurried = !errno && e->nice_before > READ_NICE &&
+			     !setpriority(PRIO_PROCESS, 0, READ_NICE);
 	} else if (e->hurried) {
 		setpriority(PRIO_PROCESS, 0, e->nice_before);
 		e->hurried = false;
@@ -115,11 +118,13 @@ static int ebpf_start(struct source *s, struct error *err)
 
 static int pending_add(struct ebpf *e, const struct wire_op *op, struct chunk *c)
 {
-	int r = grow((void **)&e->pending, &e->pending_cap, e->pending_count + 1, sizeof(*e->pending));
+	int r = grow((void **)&e->pending, &e->pending_cap, e->pending_count + 1,
+		     sizeof(*e->pending));
 
 	if (r < 0)
 		return r;
-	e->pending[e->pending_count++] = (struct pending){.end = op->head.time, .op = op, .chunk = c};
+	e->pending[e->pending_count++] =
+		(struct pending){.end = op->head.time, .op = op, .chunk = c};
 	c->refs++;
 	return 0;
 }
@@ -143,7 +148,8 @@ static int chunk_take(struct ebpf *e, struct chunk *c, struct batch_set *out)
 			e->malformed++;
 			continue;
 		}
-		r = h->type == WIRE_OP ? pending_add(e, (const void *)h, c) : decode_dimension(e->decode, h, out);
+		r = h->type == WIRE_OP ? pending_add(e, (const void *)h, c)
+				       : decode_dimension(e->decode, h, out);
 		if (r == -EBADMSG) {
 			e->malformed++;
 			r = 0;
@@ -153,7 +159,8 @@ static int chunk_take(struct ebpf *e, struct chunk *c, struct batch_set *out)
 }
 
 /* Merges two neighbouring runs of `from` into `to`. */
-static void merge_runs(const struct pending *from, struct pending *to, size_t a, size_t mid, size_t end)
+static void merge_runs(const struct pending *from, struct pending *to, size_t a, size_t mid,
+		       size_t end)
 {
 	size_t i = a, j = mid, k = a;
 
@@ -184,7 +191,8 @@ static int pending_sort(struct ebpf *e)
 		size_t cap;
 
 		for (size_t a = 0; a < n;) {
-			size_t mid = run_end(e->pending, a, n), end = mid < n ? run_end(e->pending, mid, n) : n;
+			size_t mid = run_end(e->pending, a, n),
+			       end = mid < n ? run_end(e->pending, mid, n) : n;
 
 			merge_runs(e->pending, e->merged, a, mid, end);
 			a = end;
@@ -231,7 +239,8 @@ static int pending_give(struct ebpf *e, struct batch_set *out)
 
 static void pending_compact(struct ebpf *e)
 {
-	memmove(e->pending, e->pending + e->pending_at, (e->pending_count - e->pending_at) * sizeof(*e->pending));
+	memmove(e->pending, e->pending + e->pending_at,
+		(e->pending_count - e->pending_at) * sizeof(*e->pending));
 	e->pending_count -= e->pending_at;
 	e->pending_at = 0;
 }
@@ -289,7 +298,8 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 		r = decode_begin(e->decode, out);
 	e->began = true;
 	/* Calls behind the horizon wait for the next round of the reader: so does this thread. */
-	ready = e->queue || e->stopped || (e->pending_count && (int64_t)e->pending[0].end <= e->horizon);
+	ready = e->queue || e->stopped ||
+		(e->pending_count && (int64_t)e->pending[0].end <= e->horizon);
 	queue_add(e, reader_take(e->reader, ready ? 0 : timeout_ms));
 	r = r ? r : queue_take(e, out);
 	if (e->stopped && !e->queue)
@@ -304,7 +314,9 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 		e->ended = true;
 	}
 	if (r < 0)
-		return error_set(err, r, r == -ENOMEM ? "out of memory" : "cannot decode what the kernel sent");
+		return error_set(err, r,
+				 r == -ENOMEM ? "out of memory"
+					      : "cannot decode what the kernel sent");
 	return batch_set_count(out) > before ? SOURCE_ROWS : e->ended ? SOURCE_END : SOURCE_TIMEOUT;
 }
 
@@ -316,7 +328,8 @@ static int running_read(struct ebpf *e)
 	uint8_t part[16384];
 	ssize_t n;
 
-	link = bpf_link_create(bpf_program__fd(e->loaded.skel->progs.weir_running), 0, BPF_TRACE_ITER, NULL);
+	link = bpf_link_create(bpf_program__fd(e->loaded.skel->progs.weir_running), 0,
+			       BPF_TRACE_ITER, NULL);
 	if (link < 0)
 		return -errno;
 	fd = bpf_iter_create(link);
@@ -392,11 +405,12 @@ static int give_running(struct ebpf *e, struct batch_set *out)
 /* The rows of loss of the window that ends now. */
 static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 {
-	uint64_t held, all[LOSS_COUNTERS] = {
-		[LOSS_ALL_RECURSION] = e->stopped ? e->recursion : recursion_misses(e),
-		[LOSS_ALL_DECODE] = e->malformed,
-		[LOSS_ALL_PATH_CUT] = e->decode->paths_cut,
-	};
+	uint64_t held,
+		all[LOSS_COUNTERS] = {
+			[LOSS_ALL_RECURSION] = e->stopped ? e->recursion : recursion_misses(e),
+			[LOSS_ALL_DECODE] = e->malformed,
+			[LOSS_ALL_PATH_CUT] = e->decode->paths_cut,
+		};
 
 	if (e->freezer)
 		freezer_totals(e->freezer, &held, &all[LOSS_ALL_HOLD]);
@@ -408,7 +422,8 @@ static bool ring_proved(const struct ebpf *e, size_t cpu)
 {
 	uint64_t n = e->loaded.counters[cpu].seq;
 
-	return n < UINT32_MAX ? e->received[cpu] == n && e->sums[cpu] == n * (n - 1) / 2 * (n > 0) : e->received[cpu] == n;
+	return n < UINT32_MAX ? e->received[cpu] == n && e->sums[cpu] == n * (n - 1) / 2 * (n > 0)
+			      : e->received[cpu] == n;
 }
 
 /* The last rows: calls still running, and what is missing. */
@@ -416,7 +431,9 @@ static int finish(struct ebpf *e, struct batch_set *out)
 {
 	int r = give_running(e, out);
 
-	r = r ? r : running_give(&e->unseen, e->decode, &e->loaded.skel->data->next_thread, e->loaded.plans, out, &e->ops);
+	r = r ? r
+	      : running_give(&e->unseen, e->decode, &e->loaded.skel->data->next_thread,
+			     e->loaded.plans, out, &e->ops);
 	r = r ? r : give_losses(e, out, MAX(e->stopped, e->losses.since));
 	e->proved = !e->recursion && !e->malformed && !e->decode->gaps;
 	for (size_t i = 0; i < e->loaded.cpus; i++) {
@@ -431,7 +448,8 @@ static void ebpf_stats(const struct source *s, struct source_stats *ret)
 {
 	const struct ebpf *e = ebpf_of(s);
 
-	*ret = (struct source_stats){.ops = e->ops, .filtered = e->decode->filtered, .sequence_proved = e->proved};
+	*ret = (struct source_stats){
+		.ops = e->ops, .filtered = e->decode->filtered, .sequence_proved = e->proved};
 	ret->ring_bytes = e->reader ? reader_bytes(e->reader) : 0;
 	ret->lost = e->malformed + e->recursion;
 	if (e->freezer) {
@@ -494,8 +512,11 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 		.free = ebpf_free,
 	};
 	struct ebpf *e = calloc(1, sizeof(*e));
-	struct decode_options d = {.clock_offset = clock_offset_ns(), .raw_args = opt->raw_args, .no_argv = opt->no_argv,
-				   .mnt_ns = own_mnt_ns(), .select = opt->select};
+	struct decode_options d = {.clock_offset = clock_offset_ns(),
+				   .raw_args = opt->raw_args,
+				   .no_argv = opt->no_argv,
+				   .mnt_ns = own_mnt_ns(),
+				   .select = opt->select};
 	int r;
 
 	if (!e)
@@ -503,8 +524,10 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 	e->source.ops = &ops;
 	e->opt = *opt;
 	/* First, while this process has nothing that the guardian should not have. */
-	r = opt->lossless && opt->freeze_cgroup_fd >= 0 ? freezer_new(&e->freezer, opt->freeze_cgroup_fd,
-									opt->hold_limit_ns ? opt->hold_limit_ns : HOLD_LIMIT_NS, err) : 0;
+	r = opt->lossless && opt->freeze_cgroup_fd >= 0
+		    ? freezer_new(&e->freezer, opt->freeze_cgroup_fd,
+				  opt->hold_limit_ns ? opt->hold_limit_ns : HOLD_LIMIT_NS, err)
+		    : 0;
 	r = r ? r : load_programs(&e->loaded, opt, err);
 	d.freezer = e->freezer;
 	d.plans = e->loaded.plans;

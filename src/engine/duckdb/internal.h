@@ -10,7 +10,7 @@
 
 #define DUCKDB_MAJOR_MIN 1
 #define DUCKDB_MINOR_MIN 5
-#define VECTOR_ROWS                                                                              \
+#define VECTOR_ROWS \
 	2048 /* of the library; checked when it is loaded, as vectors are cut at multiples of 64 \
 		rows */
 
