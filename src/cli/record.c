@@ -178,7 +178,7 @@ static int run_session(const struct record_opts *o, struct live *live, struct ou
 		output_undo(out);
 		return r;
 	}
-	if (store_close(TAKE_PTR(out->writer), &close_err) < 0 && r >= 0)
+	if (store_close_stats(TAKE_PTR(out->writer), &totals.store, &close_err) < 0 && r >= 0)
 		r = error_set(err, close_err.code, "%s", close_err.message);
 	if (stat(out->path, &st) == 0)
 		totals.store.bytes = (uint64_t)st.st_size; /* with what closing added */

@@ -42,6 +42,8 @@ int store_flush(struct store_writer *w, bool all, struct error *err);
 void store_writer_stats(const struct store_writer *w, struct store_stats *ret);
 /* Flushes, writes the last index, fdatasync, closes. The writer is gone also on failure. */
 int store_close(struct store_writer *w, struct error *err);
+/* The same, with the final totals: what could not be written until the end counts as lost there. */
+int store_close_stats(struct store_writer *w, struct store_stats *ret, struct error *err);
 
 /* ---- reading ---- */
 

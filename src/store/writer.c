@@ -589,7 +589,7 @@ static void give_up(struct store_writer *w, int code)
 	}
 }
 
-int store_close(struct store_writer *w, struct error *err)
+int store_close_stats(struct store_writer *w, struct store_stats *ret, struct error *err)
 {
 	_cleanup_(writer_freep) struct store_writer *mine = w;
 	const struct buf nothing = {0};
@@ -597,7 +597,8 @@ int store_close(struct store_writer *w, struct error *err)
 	int code = flush(w, true), failed = report_failure(w, code, err), r;
 
 	give_up(w, code);
-	lost = w->stats.lost_rows + untold(w);
+	store_writer_stats(w, ret);
+	lost = ret->lost_rows;
 	/* On a full disk these use the room that reserve() kept. */
 	r = tell_loss(w, true);
 	if (r >= 0) {
@@ -614,6 +615,13 @@ int store_close(struct store_writer *w, struct error *err)
 		return error_errno(err, failed, "cannot finish the trace %s (%llu rows lost)",
 				   mine->path, (unsigned long long)lost);
 	return 0;
+}
+
+int store_close(struct store_writer *w, struct error *err)
+{
+	struct store_stats ignored;
+
+	return store_close_stats(w, &ignored, err);
 }
 
 /* ---- create ---- */
