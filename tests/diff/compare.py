@@ -189,7 +189,7 @@ class Runner:
             f.truncate(64 << 20)
         subprocess.run(["/usr/sbin/mkfs.ext4", "-q", "-F", image], check=False, capture_output=True)
         names = [n for n in names if n != "never"]
-        command = [os.path.join(here, "..", "qemu", "vm"), "-m", "2048", "-t", "400", "-M", "ext4", "-M", "overlay", "-M", "loop",
+        command = [os.path.join(here, "..", "qemu", "vm"), "-m", "2048", "-t", "400", "-M", "crc32c_generic", "-M", "ext4", "-M", "overlay", "-M", "loop",
                    "-f", self.weir, "-f", self.workload, "-f", image + "=/image", "-f", os.path.join(here, "in_vm.sh") + "=/in_vm.sh",
                    "--", "sh", "/in_vm.sh", *names]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
