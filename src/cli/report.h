@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "analysis/rollup/scan.h"
+#include "cli/choose.h"
 #include "cli/format.h"
 #include "cli/shared.h"
 
@@ -81,8 +82,8 @@ struct report {
 	bool ranged;	     /* --from or --to were given */
 	bool filtered;	     /* a selection was given */
 	struct select select;
-	struct map threads, files;
-	struct scan_filter filter;
+	struct choice choice;
+	struct scan_filter filter; /* the choice's, within the range */
 	struct scan_result scan;
 	struct report_loss loss;
 	struct map locals, peers; /* hash of a socket's address -> how many sockets have it */

@@ -8,100 +8,18 @@
 #include "cli/report.h"
 #include "cli/text.h"
 
-/* ---- the selection, by ids ---- */
-
-static bool in_list(const int32_t *list, size_t count, int64_t v)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (list[i] == v)
-			return true;
-	}
-	return false;
-}
-
-static bool cgroup_selected(const struct select *s, const struct dims *d, int64_t id)
-{
-	const struct dims_cgroup *c = dims_cgroup(d, id);
-
-	for (size_t i = 0; c && i < s->cgroup_count; i++) {
-		size_t len = strlen(s->cgroups[i]);
-
-		if (c->path.len >= len && !memcmp(c->path.data, s->cgroups[i], len) &&
-		    (c->path.len == len || c->path.data[len] == '/' ||
-		     (len && s->cgroups[i][len - 1] == '/')))
-			return true;
-	}
-	return false;
-}
-
-static bool thread_selected(const struct select *s, const struct dims *d,
-			    const struct dims_thread *t)
-{
-	const struct dims_process *p = dims_process(d, t->process_id);
-	bool named = !s->comm_count;
-
-	if (s->pid_count && (!p || (!in_list(s->pids, s->pid_count, p->pid) &&
-				    !in_list(s->pids, s->pid_count, p->pid_ns))))
-		return false;
-	if (s->tid_count && !in_list(s->tids, s->tid_count, t->tid) &&
-	    !in_list(s->tids, s->tid_count, t->tid_ns))
-		return false;
-	for (size_t i = 0; i < s->comm_count && !named; i++)
-		named = strlen(s->comms[i]) == t->comm.len &&
-			!memcmp(s->comms[i], t->comm.data, t->comm.len);
-	if (!named || (s->cgroup_count && !cgroup_selected(s, d, t->cgroup_id)))
-		return false;
-	for (size_t i = 0; i < s->uid_count; i++) {
-		if (s->uids[i] == t->uid)
-			return true;
-	}
-	return !s->uid_count;
-}
-
-static bool file_selected(const struct select *s, const struct dims *d, int64_t id)
-{
-	const struct dims_file *f = dims_file(d, id);
-	struct bytes name;
-
-	if (!f)
-		return false;
-	/* Either view of the name; else what is shown for it (sockets, pipes, failed names). */
-	if (f->path.data && select_path_match(s, (const char *)f->path.data, f->path.len))
-		return true;
-	if (f->hostpath.data &&
-	    select_path_match(s, (const char *)f->hostpath.data, f->hostpath.len))
-		return true;
-	name = dims_file_version_name(d, id);
-	return select_path_match(s, (const char *)name.data, name.len);
-}
-
 static int resolve_selection(struct report *r)
 {
 	const struct select *s = &r->select;
-	bool who = s->pid_count || s->tid_count || s->comm_count || s->cgroup_count || s->uid_count;
-	int e = 0;
+	int e = choice_make(&r->choice, s, r->dims);
 
-	r->filtered = who || s->path_count || s->ops_given || s->failed_only || s->min_dur_ns > 0;
-	for (size_t i = 0; who && e >= 0 && i < dims_rows(r->dims, TABLE_THREAD); i++) {
-		int64_t id = dims_id_at(r->dims, TABLE_THREAD, i);
-		const struct dims_thread *t = dims_thread(r->dims, id);
-
-		if (t && thread_selected(s, r->dims, t))
-			e = map_set(&r->threads, (uint64_t)id, 1);
+	r->filter = r->choice.filter;
+	r->filtered = r->filter.threads || r->filter.files || s->ops_given || s->failed_only ||
+		      s->min_dur_ns > 0;
+	if (r->ranged) {
+		r->filter.from = r->from;
+		r->filter.to = r->to;
 	}
-	for (size_t i = 0; s->path_count && e >= 0 && i < dims_rows(r->dims, TABLE_FILE); i++) {
-		int64_t id = dims_id_at(r->dims, TABLE_FILE, i);
-
-		if (file_selected(s, r->dims, id))
-			e = map_set(&r->files, (uint64_t)id, 1);
-	}
-	r->filter = (struct scan_filter){
-		.from = r->ranged ? r->from : INT64_MIN,
-		.to = r->ranged ? r->to : INT64_MAX,
-		.ops = s,
-		.threads = who ? &r->threads : NULL,
-		.files = s->path_count ? &r->files : NULL,
-	};
 	return e;
 }
 
@@ -349,8 +267,7 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 void report_close(struct report *r)
 {
 	scan_result_free(&r->scan);
-	map_free(&r->threads);
-	map_free(&r->files);
+	choice_free(&r->choice);
 	map_free(&r->locals);
 	map_free(&r->peers);
 	map_free(&r->trees);
