@@ -113,6 +113,12 @@ int engine_result_text(struct engine_result *r, size_t column, struct buf *out);
  * ends. */
 int64_t engine_result_time(const struct engine_result *r, size_t column);
 
+/* Values by type, where the column's is known: a whole number (BOOL and TIME too), a float, bytes
+ * (TEXT, BLOB; valid until the next row). 0 or nothing for NULL. */
+int64_t engine_result_int(const struct engine_result *r, size_t column);
+double engine_result_float(const struct engine_result *r, size_t column);
+struct bytes engine_result_bytes(const struct engine_result *r, size_t column);
+
 /*
  * Text for people from bytes of any kind: invalid UTF-8 becomes \xHH, so does NUL, and so does a
  * backslash that would otherwise read as such an escape. engine_unescape() gives the bytes back. 0

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ask.h: an engine's two verbs: ask() a plan for an answer, scan() for an ordered stream of rows.
+ *
+ * Translating a plan is one file per engine (duckdb/translate.c); docs/howto/add-an-engine.md tells
+ * how. The answer is read as every result of an engine is (engine.h): columns are plan_output(),
+ * values by their type: ints of any kind engine_result_int(), QUERY_FLOAT engine_result_float(),
+ * texts, entities (by name) and packed histograms engine_result_bytes().
+ */
+#pragma once
+
+#include "engine/engine.h"
+#include "query/plan.h"
+
+/* ---- ask ---- */
+
+struct ask_options {
+	bool filter_in_sql; /* tests: `where` by the engine instead of by the scan */
+	bool analyze;	    /* measure the steps for engine_answer_steps() */
+};
+
+/*
+ * Runs the plan over the blocks that are committed now. opt may be NULL. -EINTR, -ENOMEM (the
+ * message says which bound and how to raise it), -EIO. The plan must outlive the answer.
+ */
+int engine_ask(struct engine *e, const struct plan *p, const struct ask_options *opt,
+	       struct engine_result **ret, struct error *err);
+/* The statement(s) that engine_ask() would run, for --explain; they can be given to `weir sql`. 0,
+ * -ENOMEM, -EINVAL. */
+int engine_explain(struct engine *e, const struct plan *p, struct buf *out, struct error *err);
+
+/* One step of a plan that was run with `analyze`. */
+struct ask_step {
+	char what[96]; /* "scan op: 12 of 1526 blocks", "group", "names", "sort" */
+	uint64_t rows; /* that came out */
+	int64_t time_ns;
+};
+size_t engine_answer_steps(const struct engine_result *r, const struct ask_step **ret);
+/* A distinct() that went over DISTINCT_EXACT_MAX: the value is an estimate. */
+bool engine_result_estimated(const struct engine_result *r, size_t column);
+
+/*
+ * The same plan again and again over a growing trace: partial results are kept by group, each
+ * refresh reads new blocks only. Plans that are not grouped keep what sort and head need.
+ */
+struct engine_follow;
+int engine_follow_new(struct engine_follow **ret, struct engine *e, const struct plan *p,
+		      struct error *err);
+void engine_follow_free(struct engine_follow *f);
+DEFINE_CLEANUP(struct engine_follow *, engine_follow_free)
+/* Looks for new blocks (store_refresh()) and gives the answer over everything so far. */
+int engine_follow_refresh(struct engine_follow *f, struct engine_result **ret, struct error *err);
+
+/* ---- scan: needs no library ---- */
+
+/*
+ * Rows of one table in the trace's order (by their end within a trace; traces merged by it), the
+ * filter applied, blocks that cannot match skipped.
+ */
+struct engine_scan;
+struct scan_request {
+	enum table_id table;
+	uint64_t columns;	   /* set of columns wanted; the filter's are added */
+	int64_t from, to;	   /* ended in [from, to); INT64_MIN, INT64_MAX: open */
+	const struct expr *filter; /* NULL: all */
+	bool follow;		   /* at the end wait for more: next() gives 0 rows then */
+};
+int engine_scan_new(struct engine_scan **ret, struct store *s, const struct scan_request *q,
+		    struct error *err);
+void engine_scan_free(struct engine_scan *s);
+DEFINE_CLEANUP(struct engine_scan *, engine_scan_free)
+/*
+ * The next rows: numbers rows[0 .. n) of *ret_batch, both valid until the next call. The count; 0
+ * at the end (with `follow`: nothing new yet); negative.
+ */
+ssize_t engine_scan_next(struct engine_scan *s, const struct batch **ret_batch,
+			 const uint32_t **ret_rows, struct error *err);
+/* Blocks looked at and all; any thread. */
+void engine_scan_progress(const struct engine_scan *s, uint64_t *ret_done, uint64_t *ret_total);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * eval.h: expressions over batches, column by column. What hangs on one id (path ~ "...",
+ * dir(path), comm == "x") is worked out once per id and then looked up.
+ *
+ *   eval_new(&e, exprs, count, &err);        // for a table
+ *   eval_names(e, dims, &err);               // works out ids that are new since the last time
+ *   eval_new_scratch(&s, e);                 // one per thread
+ *   n = eval_filter(e, s, 0, b, NULL, b->rows, rows);   // numbers of the rows where it is true
+ *   eval_rows(e, s, 1, b, rows, n, &vector);
+ *
+ * eval_filter() and eval_rows() may run in several threads at once, not beside eval_names().
+ */
+#pragma once
+
+#include "query/plan.h"
+
+struct eval;
+struct eval_scratch;
+
+/* Values of n rows. Memory belongs to the scratch; valid until its next eval_rows() of the same
+ * expression. */
+struct vector {
+	struct query_kind type;
+	size_t rows;
+	const int64_t *i;      /* ints, bools, codes, ids, times */
+	const double *f;       /* QUERY_FLOAT */
+	const struct bytes *t; /* QUERY_TEXT that is not by id */
+	const uint64_t *nulls; /* bit set: unknown; NULL: none is */
+	/*
+	 * A text by id: i[row] is a number in a dictionary that grows with eval_names() and never
+	 * changes: eval_words(). Equal texts have equal numbers.
+	 */
+	bool words;
+};
+
+int eval_new(struct eval **ret, const struct expr *const *exprs, size_t count, struct error *err);
+void eval_free(struct eval *e);
+DEFINE_CLEANUP(struct eval *, eval_free)
+/*
+ * Works out what hangs on ids, for ids of `d` that came or changed since. -EOVERFLOW: a pattern took
+ * more steps than allowed on some name; the message says which. -EINTR: eval_cancel().
+ */
+int eval_names(struct eval *e, const struct dims *d, struct error *err);
+/* The dictionary of expression k, where its vectors are words: count and bytes of each. */
+size_t eval_words(const struct eval *e, size_t k, const struct bytes **ret);
+
+int eval_scratch_new(struct eval_scratch **ret, const struct eval *e);
+void eval_scratch_free(struct eval_scratch *s);
+DEFINE_CLEANUP(struct eval_scratch *, eval_scratch_free)
+
+/* The rows (of those in `in`, or all below n where in is NULL) for which expression k is true, in
+ * order; out may be in. Negative: -ENOMEM, -EOVERFLOW. */
+ssize_t eval_filter(const struct eval *e, struct eval_scratch *s, size_t k, const struct batch *b,
+		    const uint32_t *in, size_t n, uint32_t *out);
+/* The values for those rows. */
+int eval_rows(const struct eval *e, struct eval_scratch *s, size_t k, const struct batch *b,
+	      const uint32_t *in, size_t n, struct vector *ret);
+
+/*
+ * Whether any row of a block can be true for expression k (a filter), from what its header says;
+ * nothing is decoded. has_id tells whether an id can be in a column of the block (NULL: not known).
+ */
+struct eval_block {
+	size_t rows;
+	const int64_t *min, *max; /* by column of the table; min > max: all null */
+	const uint32_t *nulls;
+	bool (*has_id)(void *arg, unsigned int column, int64_t id);
+	void *arg;
+};
+bool eval_block(const struct eval *e, size_t k, const struct eval_block *b);

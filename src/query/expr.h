@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * expr.h: a typed expression, over a row of a table (EXPR_COLUMN, EXPR_NAME) or over a row of what
+ * the stage before gave (EXPR_FIELD). Trees are immutable once made, and owned by a plan's arena.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "batch/batch.h"
+#include "batch/dims.h"
+
+enum query_type {
+	QUERY_NULL, /* the literal null: fits anywhere */
+	QUERY_BOOL,
+	QUERY_INT,
+	QUERY_UINT, /* 64 bits: addresses, raw arguments; flags (a set of bits with words) */
+	QUERY_FLOAT,
+	QUERY_DUR,  /* ns */
+	QUERY_SIZE, /* bytes */
+	QUERY_TIME, /* ns since the epoch */
+	QUERY_CODE, /* a word of the vocabulary `vocab` */
+	QUERY_TEXT,
+	QUERY_ENTITY, /* `file`, `thread`, ...: an id that stands for the whole thing; its text is its
+			 latest name. `entity` says of which table */
+	QUERY_HIST,   /* packed histogram, hist/sparse.h */
+	QUERY_TALLY,	/* counts by value: quantize() and its kin, see plan.h */
+	QUERY_DISTINCT, /* inside an engine only: a set that can be merged; outside a QUERY_INT */
+};
+
+struct query_kind {
+	enum query_type type;
+	const char *vocab;    /* QUERY_CODE: column name for vocab_word() */
+	enum table_id entity; /* QUERY_ENTITY */
+};
+
+/*
+ * Names of a row that hang on an id in one of its columns: path on file_id, comm on thread_id, ...
+ * QUERY_NAMES(N): N(NAME, name, "id column", type, vocab or entity, "what it is")
+ */
+#define QUERY_NAMES(N)                                                                             \
+	N(COMM, comm, "thread_id", TEXT, 0, "the thread's name at the time of the call")           \
+	N(EXE, exe, "thread_id", TEXT, 0, "the program that the thread runs")                      \
+	N(PID, pid, "thread_id", INT, 0, "process id")                                             \
+	N(PPID, ppid, "thread_id", INT, 0, "process id of the parent")                             \
+	N(UID, uid, "thread_id", INT, 0, "effective user id")                                      \
+	N(ARGV, argv, "thread_id", TEXT, 0, "the process's arguments, as a shell would take them") \
+	N(CGROUP_PATH, cgroup, "thread_id", TEXT, 0, "control group")                              \
+	N(CONTAINER, container, "thread_id", TEXT, 0, "container id, null where it is none")       \
+	N(UNIT, unit, "thread_id", TEXT, 0, "systemd unit, null where it is none")                 \
+	N(HOST_NAME, host, "thread_id", TEXT, 0, "host name")                                      \
+	N(THREAD, thread, "thread_id", ENTITY, TABLE_THREAD, "the thread over all its versions")   \
+	N(PROCESS, process, "thread_id", ENTITY, TABLE_PROCESS, "the process")                     \
+	N(PATH, path, "file_id", TEXT, 0, "path at the time of the call, as the process saw it")   \
+	N(HOSTPATH, hostpath, "file_id", TEXT, 0, "path as the recorder saw it")                   \
+	N(FILE, file, "file_id", ENTITY, TABLE_FILE, "the file over all its versions and names")   \
+	N(FILE_TYPE, file_type, "file_id", CODE, "type", "regular, directory, pipe, socket, ...")  \
+	N(FS, fs, "file_id", TEXT, 0, "type of the file system")                                   \
+	N(DEV, dev, "file_id", INT, 0, "device, major << 20 | minor")                              \
+	N(INO, ino, "file_id", UINT, 0, "inode number")                                            \
+	N(PATH2, path2, "file2_id", TEXT, 0, "path of the second file (rename, link, splice)")     \
+	N(FILE2, file2, "file2_id", ENTITY, TABLE_FILE, "the second file")                         \
+	N(PEER, peer, "peer_id", TEXT, 0, "the address given to the call, else the socket's peer")
+
+enum query_name {
+#define N(NAME, name, id, type, more, doc) QNAME_##NAME,
+	QUERY_NAMES(N)
+#undef N
+		QNAME_COUNT,
+};
+
+enum expr_kind {
+	EXPR_CONST,  /* value */
+	EXPR_COLUMN, /* a column of the plan's table */
+	EXPR_STOP,   /* `stop` of op: start + dur, null while unfinished */
+	EXPR_NAME,   /* name, over the id in `column` */
+	EXPR_FIELD,  /* field `column` of the stage before */
+	EXPR_NOT,
+	EXPR_NEG,
+	EXPR_IS_NULL, /* never unknown */
+	EXPR_AND,     /* arg[0], arg[1] */
+	EXPR_OR,
+	EXPR_COMPARE, /* cmp, arg[0], arg[1] of comparable types (units agreed) */
+	EXPR_IN,      /* arg[0] in list[count] of constants; not null themselves */
+	EXPR_RANGE,   /* arg[0] between arg[1] and arg[2], ends included */
+	EXPR_GLOB,    /* arg[0] text (or code: its word; entity: its name), pattern */
+	EXPR_REGEX,   /* the same; PCRE, found anywhere */
+	EXPR_LIKE,    /* SQL's: % and _ */
+	EXPR_HAS,     /* all bits (or, with mask, the code) of arg[0]: (arg & mask) == bits */
+	EXPR_ARITH,   /* op, arg[0], arg[1]; type says int or float */
+	EXPR_CALL,    /* function, arg[0..arg_count) */
+	EXPR_CASE,    /* if(cond, a, b) */
+};
+
+enum expr_compare { COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE };
+enum expr_arith { ARITH_ADD, ARITH_SUB, ARITH_MUL, ARITH_DIV, ARITH_MOD };
+
+/* QUERY_FUNCTIONS(F): F(NAME, name, "signature", "what it gives") */
+#define QUERY_FUNCTIONS(F)                                                                      \
+	F(DIR, dir, "dir(text)", "the folder of a path, \"/\" for what is in the root")         \
+	F(BASE, base, "base(text)", "the last part of a path")                                  \
+	F(EXT, ext, "ext(text)", "what follows the last dot of the last part; null where none") \
+	F(LOWER, lower, "lower(text)", "ASCII letters made small")                              \
+	F(LEN, len, "len(text)", "bytes")                                                       \
+	F(BUCKET, bucket, "bucket(x, width)", "x rounded down to a multiple of width")          \
+	F(LOG2, log2, "log2(x)", "the power of two at or below x; 0 for 0, null below")         \
+	F(HOUR, hour, "hour(t)", "hour of the day, 0..23, in UTC")                              \
+	F(MINUTE, minute, "minute(t)", "minute of the hour")                                    \
+	F(ABS, abs, "abs(x)", "without its sign")                                               \
+	F(BITAND, bitand, "bitand(a, b)", "bits in both")                                       \
+	F(BITOR, bitor, "bitor(a, b)", "bits in either")                                        \
+	F(COALESCE, coalesce, "coalesce(a, b)", "a, or b where a is unknown")                   \
+	F(TEXT, text, "text(x)", "x as a text: a word, a name, a number")                       \
+	F(ID, id, "id(entity)", "the number behind file, thread, process")
+
+enum query_function {
+#define F(NAME, name, sig, doc) FUNCTION_##NAME,
+	QUERY_FUNCTIONS(F)
+#undef F
+		FUNCTION_COUNT,
+};
+
+/* A value of any kind; `i` holds bools (0, 1), codes, ids, times, ... */
+struct value {
+	bool null;
+	int64_t i;
+	double f;
+	struct bytes t;
+};
+
+struct expr {
+	enum expr_kind kind;
+	struct query_kind type;
+	uint32_t pos, len; /* in the query's text, for errors */
+	union {
+		struct value value; /* CONST */
+		struct {
+			unsigned int column; /* COLUMN, FIELD; NAME: the id column of the table */
+			enum query_name name;
+		};
+		struct {
+			enum expr_compare cmp;
+			enum expr_arith arith;
+			enum query_function function;
+			uint64_t mask, bits;  /* HAS */
+			struct bytes pattern; /* GLOB, REGEX, LIKE */
+			void *regex;	      /* REGEX: compiled (pcre2_code), shared by threads */
+			struct value *list;   /* IN: sorted (ints by value, texts by bytes) */
+			size_t count;
+		};
+	};
+	struct expr *arg[3];
+	unsigned int arg_count;
+};
+
+/* What the words mean. */
+extern const char *const query_type_names[];
+/* The unit of a type: "ns", "bytes" or "". */
+const char *query_kind_unit(struct query_kind k);
+/* True for types whose values are int64_t. */
+bool query_kind_is_int(struct query_kind k);
+
+/* Columns of the table that the expression reads (ids behind names included), as a set of bits. */
+uint64_t expr_columns(const struct expr *e);
+/*
+ * Where all that the expression reads of a row is what hangs on one id, that id's column: its value
+ * can be worked out once per id. Else -1.
+ */
+int expr_id_column(const struct expr *e);
+/* The expression as text of the language; parses to the same expression. 0 or -ENOMEM. */
+int expr_text(const struct expr *e, enum table_id table, struct buf *out);
+
+/*
+ * What a name says of an id, from the dimension tables: the one place that knows. Text lives as long
+ * as the dims; scratch takes what must be put together (file names, argv).
+ */
+int query_name_value(enum query_name name, const struct dims *d, int64_t id, struct buf *scratch,
+		     struct value *ret);
+/* The id that stands for an entity (the latest version of a file's generation, of a thread), and its
+ * text for a person. */
+int64_t query_entity_id(enum table_id entity, const struct dims *d, int64_t id);
+int query_entity_text(enum table_id entity, const struct dims *d, int64_t id, struct buf *out);

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan.h: a query, typed and brought into one shape that every engine translates.
+ *
+ *   rows of `table` that ended in [from, to) and for which `where` is true
+ *     -> fields: by expression for each row (grouped false), or
+ *                keys and aggregates for each group (grouped true)
+ *     -> stages, in order, each over the fields of the one before
+ *
+ * Expressions in `where` and in the fields of the source are over the table's row; those of stages
+ * are over fields (EXPR_FIELD). The parser merges what it can: filters before the first group are
+ * one `where`, selections before it are put in place.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "query/expr.h"
+
+/* QUERY_AGGREGATES(A): A(NAME, name, "signature", "what it gives") */
+#define QUERY_AGGREGATES(A)                                                              \
+	A(COUNT, count, "count()", "rows; count(x): rows whose x is known")              \
+	A(COUNTIF, countif, "countif(condition)", "rows for which it is true")           \
+	A(SUM, sum, "sum(x)", "")                                                        \
+	A(AVG, avg, "avg(x)", "")                                                        \
+	A(MIN, min, "min(x)", "")                                                        \
+	A(MAX, max, "max(x)", "")                                                        \
+	A(STDDEV, stddev, "stddev(x)", "of the sample; null for fewer than two")         \
+	A(DISTINCT, distinct, "distinct(x)",                                             \
+	  "different values; exact to 4096 a group, then estimated and marked ~")        \
+	A(RATE, rate, "rate()",                                                          \
+	  "rows a second; rate(x): sum of x a second; of the window or range")           \
+	A(PERCENTILE, percentile, "p50(x), p75, p90, p95, p99, p999, p9999",             \
+	  "from the histogram: at most 1/32 from the exact value")                       \
+	A(HIST, hist, "hist(x)", "the log-linear histogram")                             \
+	A(QUANTIZE, quantize, "quantize(x)", "counts by power of two")                   \
+	A(LQUANTIZE, lquantize, "lquantize(x, from, to, step)", "counts by equal steps") \
+	A(LLQUANTIZE, llquantize, "llquantize(x, base, low, high, steps)",               \
+	  "counts by steps within each power of the base")                               \
+	A(FIRST, first, "first(x)", "x of the row that ended first")                     \
+	A(LAST, last, "last(x)", "x of the row that ended last")                         \
+	A(ANY, any, "any(x)", "one of the values")
+
+enum query_aggregate {
+#define A(NAME, name, sig, doc) AGGREGATE_##NAME,
+	QUERY_AGGREGATES(A)
+#undef A
+		AGGREGATE_KINDS,
+};
+
+#define DISTINCT_EXACT_MAX 4096
+
+enum field_kind { FIELD_EXPR, FIELD_KEY, FIELD_WINDOW, FIELD_AGGREGATE };
+
+struct plan_field {
+	const char *name; /* as the user calls it: "count", "sum(bytes)", "path", or after `as` */
+	struct query_kind type;
+	enum field_kind kind;
+	struct expr *expr; /* EXPR, KEY; WINDOW: bucket(stop, every); AGGREGATE: the
+					  argument, NULL for count() and rate() */
+	enum query_aggregate aggregate;
+	double quantile;  /* PERCENTILE: 0.99 */
+	int64_t param[4]; /* LQUANTIZE: from, to, step; LLQUANTIZE: base, low, high,
+					  steps; WINDOW: width in ns */
+	bool hidden;	  /* made for a later stage (a sort key that is not shown); not printed */
+};
+
+enum stage_kind {
+	STAGE_WHERE,  /* expr */
+	STAGE_SORT,   /* keys; ties by the group's keys, or by the rows' order */
+	STAGE_HEAD,   /* count; from the end where `tail` */
+	STAGE_SELECT, /* fields (FIELD_EXPR) */
+	STAGE_GROUP,  /* fields (keys, aggregates) over fields: a second `by` */
+	STAGE_JOIN,   /* adds the columns of a dimension table: fields of entity `column` */
+};
+
+struct sort_key {
+	unsigned int field;
+	bool desc; /* nulls last either way */
+};
+
+struct plan_stage {
+	enum stage_kind kind;
+	uint32_t pos; /* in the text */
+	struct expr *expr;
+	struct sort_key *keys;
+	size_t key_count;
+	int64_t count; /* HEAD */
+	bool tail;
+	unsigned int column; /* JOIN: which field holds the entity or id */
+	enum table_id table; /* JOIN */
+	struct plan_field
+		*fields; /* what comes out (also of WHERE, SORT, HEAD: the same as before) */
+	size_t field_count;
+};
+
+struct plan {
+	const char *text;
+	enum table_id table;
+	int64_t from, to;   /* INT64_MIN, INT64_MAX where open; set by the caller of the parser */
+	struct expr *where; /* NULL: all */
+	bool grouped;
+	struct plan_field *fields;
+	size_t field_count;
+	struct plan_stage *stages;
+	size_t stage_count;
+	struct plan_arena *arena; /* memory of all of it */
+};
+
+void plan_free(struct plan *p);
+DEFINE_CLEANUP(struct plan *, plan_free)
+
+/* What comes out in the end. */
+const struct plan_field *plan_output(const struct plan *p, size_t *ret_count);
+/* True where no engine is needed: a filter, fields and heads over rows in the trace's order. */
+bool plan_is_stream(const struct plan *p);
+/* Adds `and e` to the plan's filter: what -p, -e, --slower and the like of a command line say. Both
+ * must be over the same table; the text is parsed as query_parse_expr() does. */
+struct query_error;
+int plan_and_where(struct plan *p, const char *text, struct query_error *err);
+/* The plan as lines for --explain: "scan op | columns dur, thread_id | filter ...". 0 or -ENOMEM. */
+int plan_text(const struct plan *p, struct buf *out);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pushdown.h: the largest part of a filter that the kernel programs can test (schema/call_filter.h). What
+ * it lets pass is a superset: every row for which the whole filter is true passes the kernel's part.
+ */
+#pragma once
+
+#include "query/plan.h"
+#include "schema/call_filter.h"
+
+/*
+ * Cuts `e` into the kernel's part (ret->count is 0 where there is none) and says whether that is
+ * all of it (*ret_rest false: user space need not test again).
+ */
+void query_pushdown(const struct expr *e, struct call_filter *ret, bool *ret_rest);
+/* The kernel's part as text of the language, for --explain. 0 or -ENOMEM. */
+int query_pushdown_text(const struct call_filter *f, struct buf *out);
