@@ -184,7 +184,9 @@ static void print_json(const struct doctor *d)
 		put_member("detail", l->detail, ", ");
 		put_member("remedy", l->remedy, "}");
 	}
-	printf("], \"loss\": {\"events\": %llu, \"causes\": {}}}\n", (unsigned long long)d->lost);
+	fputs("], \"loss\": ", stdout);
+	loss_put_json(stdout, &d->loss);
+	fputs("}\n", stdout);
 }
 
 /* ---- the command ---- */

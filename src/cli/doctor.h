@@ -3,7 +3,7 @@
  * test. */
 #pragma once
 
-#include "base/error.h"
+#include "cli/loss.h"
 
 enum doctor_result {
 	DOCTOR_OK,
@@ -27,7 +27,7 @@ struct doctor {
 	struct doctor_line lines[DOCTOR_LINES_MAX];
 	size_t count;
 	const char *section; /* of the lines to come */
-	uint64_t lost;	     /* during the test recording */
+	struct loss loss;    /* during the test recording */
 };
 
 /* Adds a line; `remedy` may be NULL. */

@@ -44,6 +44,7 @@ struct trial {
 	struct enrich *enrich;
 	struct batch_set in, out;
 	struct source_stats stats;
+	struct loss loss;
 	size_t ring_bytes;
 	unsigned int rings;
 	int64_t deadline;
@@ -276,6 +277,8 @@ static int read_rows(struct trial *t, int timeout_ms, struct error *err)
 	b = t->out.tables[TABLE_OP];
 	for (size_t i = 0; r >= 0 && b && i < b->rows; i++)
 		check_op(t, b, i);
+	if (t->out.tables[TABLE_LOSS])
+		loss_add(&t->loss, t->out.tables[TABLE_LOSS]);
 	batch_set_clear(&t->out);
 	if (r >= 0 && clock_monotonic_ns() > t->deadline)
 		return error_set(err, -ETIMEDOUT, "the test recording took more than %d s",
@@ -387,7 +390,8 @@ static void tell(struct doctor *d, const struct trial *t, int64_t alone_ns, int6
 {
 	bool all = t->known == KNOWN_CALLS && !t->stats.lost;
 
-	d->lost = t->stats.lost;
+	d->loss = t->loss;
+	loss_raise(&d->loss, t->stats.lost);
 	doctor_add(d, all ? DOCTOR_OK : DOCTOR_NO, "kernel programs",
 		   all ? NULL : "please report it, with the first line of this page",
 		   "loaded, attached; saw %s of %s test calls, lost %s", format_count(t->known).s,

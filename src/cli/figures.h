@@ -9,6 +9,7 @@
 
 #include "analysis/rollup/rollup.h"
 #include "base/buf.h"
+#include "cli/loss.h"
 
 enum figures_by {
 	FIGURES_OP,
@@ -80,7 +81,7 @@ int figures_line(struct buf *out, const struct figures *all, const struct figure
 struct figures_json {
 	int64_t origin;	 /* ns since the epoch */
 	int64_t span_ns; /* that the sums cover */
-	uint64_t lost;
+	const struct loss *loss;
 };
 
 /* One JSON document on one line: the figures, what waits, the span. */

@@ -61,6 +61,7 @@ void figures_put_json(FILE *out, const struct figures *f, enum figures_by by, si
 	put_rest(out, "waiting", &f->waiting);
 	put_rest(out, "other", &f->other);
 	fprintf(out, ", \"span\": %lld", (long long)j->span_ns);
-	fprintf(out, ", \"loss\": {\"events\": %llu, \"causes\": {}}}\n",
-		(unsigned long long)j->lost);
+	fputs(", \"loss\": ", out);
+	loss_put_json(out, j->loss);
+	fputs("}\n", out);
 }

@@ -7,6 +7,7 @@
 #include "analysis/rollup/scan.h"
 #include "cli/choose.h"
 #include "cli/format.h"
+#include "cli/loss.h"
 #include "cli/shared.h"
 
 #define REPORT_SLOWEST_SCREEN 4	   /* calls under SLOWEST */
@@ -61,13 +62,6 @@ group_fn group_task, group_comm, group_process, group_file, group_peer, group_di
 
 /* ---- the report ---- */
 
-struct report_loss {
-	uint64_t events[CAUSE_COUNT];
-	uint64_t unknown[CAUSE_COUNT]; /* rows of loss without a number */
-	uint64_t lost, cut, no_file;   /* sums by what they mean */
-	bool lost_unknown;	       /* more than `lost` says */
-};
-
 enum tree {
 	TREE_WHOLE = 1, /* all that is below it is one */
 	TREE_OPEN,	/* each folder in it is one */
@@ -85,7 +79,7 @@ struct report {
 	struct choice choice;
 	struct scan_filter filter; /* the choice's, within the range */
 	struct scan_result scan;
-	struct report_loss loss;
+	struct loss loss;
 	struct map locals, peers; /* hash of a socket's address -> how many sockets have it */
 	int64_t *alias; /* by file_id: the first id of the group of files that it is told with */
 	size_t alias_count;

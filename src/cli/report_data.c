@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_data.c: reads what a report tells: the trace, the selection, losses and marks, the time of
+/* report_data.c: reads what a report tells: the trace, the selection, loss and marks, the time of
  * threads. */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,34 +41,7 @@ static int latest_versions(struct report *r)
 	return e;
 }
 
-/* ---- losses and marks ---- */
-
-static void take_loss(struct report_loss *l, const struct batch *b, size_t row)
-{
-	int64_t cause = batch_get(b, LOSS_CAUSE, row, CAUSE_DECODE),
-		events = batch_get(b, LOSS_EVENTS, row, -1);
-
-	if (cause < 0 || cause >= CAUSE_COUNT)
-		cause = CAUSE_DECODE;
-	if (events < 0)
-		l->unknown[cause]++;
-	else
-		l->events[cause] += (uint64_t)events;
-}
-
-static void sum_loss(struct report_loss *l)
-{
-	for (int c = 0; c < CAUSE_COUNT; c++) {
-		if (c == CAUSE_PATH_CUT || c == CAUSE_ARG_UNREAD) {
-			l->cut += l->events[c];
-		} else if (c == CAUSE_NO_FILE) {
-			l->no_file += l->events[c];
-		} else if (c != CAUSE_STOPPED && c != CAUSE_HOLD_LIMIT) {
-			l->lost += l->events[c];
-			l->lost_unknown |= l->unknown[c] > 0;
-		}
-	}
-}
+/* ---- marks ---- */
 
 static bool is_text(struct bytes b, const char *text)
 {
@@ -110,33 +83,25 @@ static int take_mark(struct report *r, const struct batch *b, size_t row)
 	return r->command ? 0 : -ENOMEM;
 }
 
-/* Small tables are read whole. */
-static int read_small(struct report *r, struct error *err)
+static int read_marks(struct report *r, struct error *err)
 {
 	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
 	int e = store_cursor_new(&cursor, r->store);
 
 	for (size_t i = 0; e >= 0 && i < store_block_count(r->store); i++) {
-		const struct store_block *block = store_block(r->store, i);
 		const struct batch *b;
 		struct error unread = {0};
 
-		if (block->table != TABLE_LOSS && block->table != TABLE_MARK)
+		if (store_block(r->store, i)->table != TABLE_MARK)
 			continue;
 		e = store_decode(cursor, i, ~0ull, &b, &unread);
-		if (e == -EBADMSG)
-			e = 0; /* counted as damage */
-		else if (e < 0)
+		if (e < 0 && e != -EBADMSG)
 			return error_set(err, e, "%s", unread.message);
-		else
-			for (size_t row = 0; row < b->rows && e >= 0; row++) {
-				if (block->table == TABLE_LOSS)
-					take_loss(&r->loss, b, row);
-				else
-					e = take_mark(r, b, row);
-			}
+		/* a damaged block is counted */
+		for (size_t row = 0; e >= 0 && row < b->rows; row++)
+			e = take_mark(r, b, row);
+		e = e == -EBADMSG ? 0 : e;
 	}
-	sum_loss(&r->loss);
 	return e < 0 ? error_errno(err, e, "reading the trace") : 0;
 }
 
@@ -241,7 +206,9 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	e = resolve_selection(r);
 	if (e < 0)
 		return error_errno(err, e, "choosing rows");
-	e = read_small(r, err);
+	e = loss_read(&r->loss, r->store, err);
+	if (e >= 0)
+		e = read_marks(r, err);
 	if (e < 0)
 		return e;
 	e = latest_versions(r);
@@ -257,6 +224,7 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	e = scan_run(r->store, &scan, &r->scan, err);
 	if (e < 0)
 		return e;
+	loss_take_damage(&r->loss, r->store); /* more of it shows while blocks are read */
 	/* For what is told from here on the range is closed. */
 	r->from = r->ranged ? MAX(r->from, r->first) : r->first;
 	r->to = r->ranged ? MIN(r->to, r->last) : r->last;

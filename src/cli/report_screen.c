@@ -159,37 +159,29 @@ static void print_size(const struct report *r, const struct page_totals *t)
 /* What is missing comes first, in red: every figure below it may be too low. */
 static int print_lost(const struct report *r)
 {
-	_cleanup_buf_ struct buf b = {0};
-	struct store_damage damage;
-	int e = 0, named = 0;
+	_cleanup_buf_ struct buf lost = {0}, damage = {0};
+	int e = 0;
 
-	store_damage(r->store, &damage);
-	if (r->loss.lost || r->loss.lost_unknown) {
-		e = buf_printf(&b, "LOST %s%s calls:", r->loss.lost_unknown ? "at least " : "",
-			       format_count(r->loss.lost).s);
-		for (int c = 0; e >= 0 && c < CAUSE_COUNT; c++) {
-			if ((!r->loss.events[c] && !r->loss.unknown[c]) || c == CAUSE_PATH_CUT ||
-			    c == CAUSE_ARG_UNREAD || c == CAUSE_NO_FILE || c == CAUSE_STOPPED ||
-			    c == CAUSE_HOLD_LIMIT)
-				continue;
-			if (named++ == LIST_WORDS)
-				e = buf_printf(&b, ", and more");
-			if (named > LIST_WORDS)
-				continue;
-			e = buf_printf(&b, "%s %s %s%s", named > 1 ? "," : "",
-				       vocab_word("cause", c), format_count(r->loss.events[c]).s,
-				       r->loss.unknown[c] ? "+" : "");
-		}
-		printf("%s", text_style(TEXT_RED));
+	if (loss_of_calls(&r->loss)) {
+		e = buf_printf(&lost, "LOST ");
 		if (e >= 0)
-			e = page_line(&b);
-		printf("%s", text_style(TEXT_PLAIN));
+			e = loss_put_calls(&lost, &r->loss);
+		if (e >= 0)
+			e = buf_printf(&lost, ": ");
+		if (e >= 0)
+			e = loss_put_causes(&lost, &r->loss, false, LIST_WORDS);
 	}
-	if (e >= 0 && damage.blocks) {
-		printf("%sDAMAGED %s blocks, %s rows: %.60s%s\n", text_style(TEXT_RED),
-		       format_count(damage.blocks).s, format_count(damage.rows).s, damage.first,
-		       text_style(TEXT_PLAIN));
+	if (e >= 0 && r->loss.damage.blocks) {
+		e = buf_printf(&damage, "DAMAGED ");
+		if (e >= 0)
+			e = loss_put_damage(&damage, &r->loss);
 	}
+	printf("%s", text_style(TEXT_RED));
+	if (e >= 0 && lost.len)
+		e = page_line(&lost);
+	if (e >= 0 && damage.len)
+		e = page_line(&damage);
+	printf("%s", text_style(TEXT_PLAIN));
 	return e;
 }
 
@@ -210,11 +202,13 @@ static uint64_t nameless_files(const struct report *r)
 
 static void print_completeness(const struct report *r)
 {
-	struct store_damage damage;
+	bool ended = !store_is_open_ended(r->store);
 
-	store_damage(r->store, &damage);
-	if (!r->loss.lost && !r->loss.lost_unknown)
-		printf("lost 0%s   ", r->gap_free && !damage.blocks ? " (sequence gap-free)" : "");
+	if (!loss_of_calls(&r->loss))
+		printf("lost 0%s   ", !ended ? " so far"
+				      : r->gap_free && !r->loss.damage.blocks
+					      ? " (sequence gap-free)"
+					      : "");
 	printf("cut %s   files without a path %s   still running %s", format_count(r->loss.cut).s,
 	       format_count(nameless_files(r)).s, format_count(r->scan.running->rows).s);
 	if (r->loss.no_file)
@@ -222,7 +216,7 @@ static void print_completeness(const struct report *r)
 	if (r->held_ns)
 		printf("   held %s", report_time(r->held_ns).s);
 	printf("\n");
-	if (store_is_open_ended(r->store))
+	if (!ended)
 		printf("no end mark: it is still being recorded, or its recorder was killed\n");
 }
 

@@ -48,19 +48,28 @@ static void text_cell(const struct report *r, struct table *out, const struct va
 }
 
 /* What is missing stands above every table that it could change. */
-static void warn_loss(const struct report *r)
+static int warn_loss(const struct report *r)
 {
-	struct store_damage damage;
+	_cleanup_buf_ struct buf b = {0};
+	int e = 0;
 
-	store_damage(r->store, &damage);
-	if (r->loss.lost || r->loss.lost_unknown)
-		printf("%sLOST %s%s calls: figures may be too low%s\n", text_style(TEXT_RED),
-		       r->loss.lost_unknown ? "at least " : "", format_count(r->loss.lost).s,
-		       text_style(TEXT_PLAIN));
-	if (damage.blocks)
-		printf("%sDAMAGED %s blocks, %s rows: %s%s\n", text_style(TEXT_RED),
-		       format_count(damage.blocks).s, format_count(damage.rows).s, damage.first,
-		       text_style(TEXT_PLAIN));
+	if (loss_of_calls(&r->loss)) {
+		e = buf_printf(&b, "LOST ");
+		if (e >= 0)
+			e = loss_put_calls(&b, &r->loss);
+		if (e >= 0)
+			e = buf_printf(&b, ": figures may be too low\n");
+	}
+	if (e >= 0 && r->loss.damage.blocks) {
+		e = buf_printf(&b, "DAMAGED ");
+		if (e >= 0)
+			e = loss_put_damage(&b, &r->loss);
+		if (e >= 0)
+			e = buf_printf(&b, "\n");
+	}
+	if (e >= 0 && b.len)
+		printf("%s%s%s", text_style(TEXT_RED), buf_str(&b), text_style(TEXT_PLAIN));
+	return e;
 }
 
 int report_table(struct report *r, const char *which, struct error *err)
@@ -91,9 +100,10 @@ int report_table(struct report *r, const char *which, struct error *err)
 				text_cell(r, &out, &t.columns[c], &t.cells[i * t.column_count + c]);
 		}
 	}
-	warn_loss(r);
+	e = warn_loss(r);
 	/* A pipe gets names whole. */
-	e = table_print(&out, stdout, rows, text_terminal() ? text_width() : 0);
+	if (e >= 0)
+		e = table_print(&out, stdout, rows, text_terminal() ? text_width() : 0);
 	if (e >= 0 && rows < values_rows(&t))
 		printf("... %s more rows: --head N, or into a pipe\n",
 		       format_count(values_rows(&t) - rows).s);
@@ -171,22 +181,6 @@ static int json_table(struct report *r, const char *which, json_t *to, struct er
 	return e;
 }
 
-static json_t *json_loss(const struct report *r)
-{
-	json_t *causes = json_object();
-	struct store_damage damage;
-
-	store_damage(r->store, &damage);
-	for (int c = 0; c < CAUSE_COUNT; c++) {
-		if (r->loss.events[c] || r->loss.unknown[c])
-			json_object_set_new(causes, vocab_word("cause", c),
-					    json_integer((json_int_t)r->loss.events[c]));
-	}
-	return json_pack("{s:I, s:o, s:b, s:I, s:I}", "events", (json_int_t)r->loss.lost, "causes",
-			 causes, "at_least", (int)r->loss.lost_unknown, "damaged_blocks",
-			 (json_int_t)damage.blocks, "damaged_rows", (json_int_t)damage.rows);
-}
-
 /* What the page says about the whole trace, for a document without a table's name. */
 static json_t *json_trace(const struct report *r)
 {
@@ -214,7 +208,7 @@ int report_json(struct report *r, const char *which, struct error *err)
 	snprintf(origin, sizeof(origin), "%lld", (long long)r->first);
 	json_object_set_new(doc, "origin", json_string(origin));
 	e = json_table(r, which ? which : "ops", doc, err);
-	json_object_set_new(doc, "loss", json_loss(r));
+	json_object_set_new(doc, "loss", loss_json(&r->loss));
 	if (!which) {
 		json_object_set_new(doc, "trace", json_trace(r));
 		for (size_t i = 0; i < ARRAY_SIZE(more) && e >= 0; i++) {

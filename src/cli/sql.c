@@ -139,7 +139,7 @@ static int read_stdin(struct buf *sql, struct error *err)
 static int print_result(const struct sql_opts *o, struct store *s, struct engine_result *r,
 			struct error *err)
 {
-	struct sql_loss loss;
+	struct loss loss;
 	int64_t first, last;
 	int e;
 
@@ -150,7 +150,7 @@ static int print_result(const struct sql_opts *o, struct store *s, struct engine
 	if (!o->json)
 		return sql_print_table(r, text_terminal() ? text_rows_max() : 0,
 				       text_terminal() ? text_width() : 0, err);
-	e = sql_loss_read(s, &loss, err);
+	e = loss_read(&loss, s, err);
 	if (e < 0)
 		return e;
 	store_range(s, &first, &last);
@@ -200,7 +200,7 @@ static int run_sql(const struct sql_opts *o, struct watcher *w, const char *sql,
 					       .threads = (unsigned int)o->threads};
 	_cleanup_(store_freep) struct store *store = NULL;
 	struct engine *engine = NULL;
-	struct sql_loss loss;
+	struct loss loss;
 	int r = read_flags_open(&flags, argc, argv, &store, err);
 
 	if (r >= 0)
@@ -210,8 +210,8 @@ static int run_sql(const struct sql_opts *o, struct watcher *w, const char *sql,
 	watcher_set(w, engine);
 	r = run_statements(o, store, engine, sql, err);
 	fflush(stdout);
-	if (r >= 0 && sql_loss_read(store, &loss, err) >= 0)
-		sql_loss_print(&loss);
+	if (r >= 0 && loss_read(&loss, store, err) >= 0)
+		loss_warn(&loss);
 	watcher_set(w, NULL);
 	engine_free(engine);
 	return r;

@@ -19,112 +19,6 @@ static int no_memory(struct error *err)
 	return error_errno(err, -ENOMEM, "cannot print the result");
 }
 
-/* ---- loss ---- */
-
-/* Rows that are there but lack something: a path, an argument, a file. */
-static bool is_part(int64_t cause)
-{
-	return cause == CAUSE_PATH_CUT || cause == CAUSE_ARG_UNREAD || cause == CAUSE_NO_FILE;
-}
-
-/* What happened to the recording; nothing is missing for it. */
-static bool is_note(int64_t cause)
-{
-	return cause == CAUSE_STOPPED || cause == CAUSE_HOLD_LIMIT;
-}
-
-static void add_loss(const struct batch *b, struct sql_loss *loss)
-{
-	for (size_t i = 0; i < b->rows; i++) {
-		int64_t cause = batch_get(b, LOSS_CAUSE, i, CAUSE_DECODE);
-		int64_t events = batch_get(b, LOSS_EVENTS, i, -1);
-		bool counts;
-
-		if (cause < 0 || cause >= CAUSE_COUNT)
-			cause = CAUSE_DECODE;
-		counts = !is_part(cause) && !is_note(cause);
-		if (events < 0) {
-			loss->at_least |= counts;
-			continue;
-		}
-		loss->events[cause] += (uint64_t)events;
-		if (counts)
-			loss->lost += (uint64_t)events;
-	}
-}
-
-int sql_loss_read(struct store *s, struct sql_loss *ret, struct error *err)
-{
-	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
-	struct sql_loss loss = {0};
-	int r = store_cursor_new(&cursor, s);
-
-	if (r < 0)
-		return error_errno(err, r, "cannot read the loss of the trace");
-	for (size_t i = 0; i < store_block_count(s); i++) {
-		const struct store_block *block = store_block(s, i);
-		const struct batch *b;
-
-		if (block->table != TABLE_LOSS || block->damaged)
-			continue;
-		r = store_decode(cursor, i, ~0ull, &b, err);
-		if (r == -EBADMSG) {
-			err->code = 0; /* counted as damage */
-			continue;
-		}
-		if (r < 0)
-			return r;
-		add_loss(b, &loss);
-	}
-	store_damage(s, &loss.damage);
-	*ret = loss;
-	return 0;
-}
-
-/* "ring_full 17, torn 3" of the causes of one sort. */
-static void put_causes(const struct sql_loss *loss, bool parts)
-{
-	const char *separator = "";
-
-	for (int c = 0; c < CAUSE_COUNT; c++) {
-		if (!loss->events[c] || is_note(c) || is_part(c) != parts)
-			continue;
-		fprintf(stderr, "%s%s %s", separator, vocab_word("cause", c),
-			format_count(loss->events[c]).s);
-		separator = ", ";
-	}
-}
-
-void sql_loss_print(const struct sql_loss *loss)
-{
-	bool lost = loss->lost || loss->at_least,
-	     damaged = loss->damage.blocks || loss->damage.bytes, part = false;
-	const char *separator = "";
-
-	for (int c = 0; c < CAUSE_COUNT; c++)
-		part |= is_part(c) && loss->events[c];
-	if (!lost && !part && !damaged)
-		return;
-	fputs("weir: the trace is incomplete: ", stderr);
-	if (lost) {
-		fprintf(stderr, "%s%s calls lost (", loss->at_least ? "at least " : "",
-			format_count(loss->lost).s);
-		put_causes(loss, false);
-		fputc(')', stderr);
-		separator = "; ";
-	}
-	if (part) {
-		fprintf(stderr, "%srows that lack something: ", separator);
-		put_causes(loss, true);
-		separator = "; ";
-	}
-	if (damaged)
-		fprintf(stderr, "%s%s damaged blocks left out, %s not readable (first: %s)",
-			separator, format_count(loss->damage.blocks).s,
-			format_size(loss->damage.bytes).s, loss->damage.first);
-	fputc('\n', stderr);
-}
-
 /* ---- table ---- */
 
 static bool is_number(enum engine_type type)
@@ -331,22 +225,6 @@ static void put_columns(const struct engine_result *r, const json_t *keys)
 	fputs("],\n", stdout);
 }
 
-static void put_loss(const struct sql_loss *loss)
-{
-	json_t *causes = json_object();
-
-	for (int c = 0; c < CAUSE_COUNT; c++) {
-		if (loss->events[c])
-			json_object_set_new(causes, vocab_word("cause", c),
-					    json_integer((json_int_t)loss->events[c]));
-	}
-	fputs("\"loss\": ", stdout);
-	put_json(json_pack("{s:I, s:o, s:b, s:I, s:I}", "events", (json_int_t)loss->lost, "causes",
-			   causes, "at_least", (int)loss->at_least, "damaged_blocks",
-			   (json_int_t)loss->damage.blocks, "damaged_rows",
-			   (json_int_t)loss->damage.rows));
-}
-
 static int put_rows(struct engine_result *r, const json_t *keys, int64_t origin)
 {
 	_cleanup_buf_ struct buf text = {0};
@@ -370,7 +248,7 @@ static int put_rows(struct engine_result *r, const json_t *keys, int64_t origin)
 	return e;
 }
 
-int sql_print_json(struct engine_result *r, int64_t origin, const struct sql_loss *loss,
+int sql_print_json(struct engine_result *r, int64_t origin, const struct loss *loss,
 		   struct error *err)
 {
 	json_t *keys = make_keys(r);
@@ -379,7 +257,8 @@ int sql_print_json(struct engine_result *r, int64_t origin, const struct sql_los
 	printf("{\"origin\": \"%" PRId64 "\",\n", origin);
 	put_columns(r, keys);
 	e = put_rows(r, keys, origin);
-	put_loss(loss);
+	fputs("\"loss\": ", stdout);
+	loss_put_json(stdout, loss);
 	fputs("}\n", stdout);
 	json_decref(keys);
 	return e < 0 ? no_memory(err) : 0;

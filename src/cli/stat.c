@@ -24,6 +24,7 @@ struct stat_opts {
 struct stat_run {
 	const struct stat_opts *opts;
 	struct figures_options figures;
+	struct loss loss;	 /* since the start */
 	struct rollup *rollup;	 /* since the start, or since the last table */
 	const struct dims *dims; /* of the live session */
 	FILE *out;
@@ -34,11 +35,10 @@ struct stat_run {
 static int take(void *arg, const struct batch_set *rows, const struct dims *dims, struct error *err)
 {
 	struct stat_run *s = arg;
-	int r;
+	int r = rows->tables[TABLE_OP] ? rollup_add(s->rollup, rows->tables[TABLE_OP]) : 0;
 
-	if (!rows->tables[TABLE_OP] || !rows->tables[TABLE_OP]->rows)
-		return 0;
-	r = rollup_add(s->rollup, rows->tables[TABLE_OP]);
+	if (rows->tables[TABLE_LOSS])
+		loss_add(&s->loss, rows->tables[TABLE_LOSS]);
 	return r < 0 ? error_errno(err, r, "summing up") : 0;
 }
 
@@ -68,6 +68,14 @@ static void print_rows(struct stat_run *s, const struct figures *f)
 	print_rest(s->out, "waiting", &f->waiting);
 }
 
+static void print_causes(const struct stat_run *s)
+{
+	_cleanup_buf_ struct buf b = {0};
+
+	if (loss_put_causes(&b, &s->loss, false, CAUSE_COUNT) >= 0 && b.len)
+		fprintf(s->out, "missing   %s\n", buf_str(&b));
+}
+
 static int print_table(struct stat_run *s, const struct record_totals *t, int64_t span_ns)
 {
 	_cleanup_figures_ struct figures f = {0};
@@ -75,10 +83,11 @@ static int print_table(struct stat_run *s, const struct record_totals *t, int64_
 
 	if (r < 0)
 		return r;
+	loss_raise(&s->loss, t->source.lost);
 	if (s->opts->json) {
 		figures_put_json(s->out, &f, s->figures.by,
 				 s->opts->rows > 0 ? (size_t)s->opts->rows : SIZE_MAX,
-				 &(struct figures_json){t->now - span_ns, span_ns, t->source.lost});
+				 &(struct figures_json){t->now - span_ns, span_ns, &s->loss});
 		fflush(s->out);
 		return 0;
 	}
@@ -86,10 +95,10 @@ static int print_table(struct stat_run *s, const struct record_totals *t, int64_
 		(double)span_ns / NSEC_PER_SEC,
 		format_count(f.calls + f.waiting.calls + f.other.calls).s, format_count(f.calls).s,
 		format_time((int64_t)f.time_ns).s, format_size(f.bytes).s, format_count(f.errors).s,
-		format_count(t->source.lost).s,
-		t->source.lost		    ? ""
-		: t->source.sequence_proved ? " (sequence gap-free)"
-					    : "");
+		format_count(s->loss.lost).s,
+		!s->loss.lost && t->source.sequence_proved ? " (sequence gap-free)" : "");
+	if (s->loss.lost)
+		print_causes(s);
 	print_rows(s, &f);
 	fflush(s->out);
 	return 0;

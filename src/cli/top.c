@@ -105,6 +105,9 @@ static int take(void *arg, const struct batch_set *rows, const struct dims *dims
 	struct top *t = arg;
 	int r = rows->tables[TABLE_OP] ? rollup_add(t->now, rows->tables[TABLE_OP]) : 0;
 
+	if (rows->tables[TABLE_LOSS])
+		loss_add(&t->view.loss, rows->tables[TABLE_LOSS]);
+
 	return r < 0 ? error_errno(err, r, "summing up") : 0;
 }
 
@@ -112,7 +115,7 @@ static int tick(void *arg, const struct record_totals *totals)
 {
 	struct top *t = arg;
 
-	t->view.lost = totals->source.lost;
+	loss_raise(&t->view.loss, totals->source.lost);
 	return step(t);
 }
 
@@ -154,33 +157,37 @@ static int run_live(const struct top_opts *o, struct top *t, int argc, char **ar
 
 /* ---- a trace ---- */
 
-/* Adds the blocks of op from *next on. */
+/* Adds the blocks of op and of loss from *next on. */
 static int add_blocks(struct top *t, struct store *s, struct store_cursor *cursor, size_t *next,
 		      struct error *err)
 {
 	for (; *next < store_block_count(s); (*next)++) {
+		enum table_id table = store_block(s, *next)->table;
 		const struct batch *b;
 		int r;
 
-		if (store_block(s, *next)->table != TABLE_OP)
+		if (table != TABLE_OP && table != TABLE_LOSS)
 			continue;
-		r = store_decode(cursor, *next, rollup_op_columns, &b, err);
-		if (r == -EBADMSG) { /* counted as damage, shown as lost */
+		r = store_decode(cursor, *next, table == TABLE_OP ? rollup_op_columns : ~0ull, &b,
+				 err);
+		if (r == -EBADMSG) { /* counted as damage */
 			*err = (struct error){0};
 			continue;
 		}
-		if (r >= 0)
+		if (r >= 0 && table == TABLE_LOSS)
+			loss_add(&t->view.loss, b);
+		else if (r >= 0)
 			r = rollup_add(t->now, b);
 		if (r < 0)
 			return error_errno(err, r, "reading the trace");
 	}
+	loss_take_damage(&t->view.loss, s);
 	return 0;
 }
 
 static int follow(struct top *t, struct store *s, struct error *err)
 {
 	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
-	struct store_damage damage;
 	int64_t first, last;
 	size_t next = 0;
 	int r = store_cursor_new(&cursor, s);
@@ -200,8 +207,6 @@ static int follow(struct top *t, struct store *s, struct error *err)
 		r = t->ended ? 0 : (int)MIN(store_refresh(s, err), 0);
 		if (r >= 0)
 			r = add_blocks(t, s, cursor, &next, err);
-		store_damage(s, &damage);
-		t->view.lost = damage.rows;
 		if (r >= 0)
 			r = step(t);
 	}

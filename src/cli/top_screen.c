@@ -8,12 +8,13 @@
 #include "base/clock.h"
 #include "cli/format.h"
 
-#define HEAD_LINES  3
-#define FOOT_LINES  2
-#define LINES_MIN   8
-#define COLUMNS_MIN 80
-#define KEY_ESCAPE  27
-#define KEY_DELETE  127
+#define HEAD_LINES   3
+#define FOOT_LINES   2
+#define LINES_MIN    8
+#define COLUMNS_MIN  80
+#define CAUSES_SHOWN 3 /* why calls are missing */
+#define KEY_ESCAPE   27
+#define KEY_DELETE   127
 
 static SCREEN *screen;
 
@@ -211,9 +212,11 @@ static int draw_head(const struct top_view *v, const struct figures *f)
 	if (r >= 0)
 		r = format_safe(&b, v->what, strnlen(v->what, 60));
 	if (r >= 0)
-		r = buf_printf(&b, "   %s %.1f s   lost %s%s", v->show_total ? "all of" : "last",
-			       (double)span / NSEC_PER_SEC, format_count(v->lost).s,
-			       v->paused ? "   PAUSED" : "");
+		r = buf_printf(&b, "   %s %.1f s%s   lost %s%s", v->show_total ? "all of" : "last",
+			       (double)span / NSEC_PER_SEC, v->paused ? "   PAUSED" : "",
+			       format_count(v->loss.lost).s, v->loss.at_least ? "+ " : " ");
+	if (r >= 0 && loss_of_calls(&v->loss))
+		r = loss_put_causes(&b, &v->loss, false, CAUSES_SHOWN);
 	if (r < 0)
 		return r;
 	put(0, buf_str(&b), A_BOLD);

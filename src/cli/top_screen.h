@@ -12,7 +12,7 @@ struct top_view {
 	struct figures_options figures;
 	const struct dims *dims;
 	const char *what; /* the selection or the trace */
-	uint64_t lost;
+	struct loss loss; /* since the start */
 	int64_t interval_ns, total_ns;
 	bool show_total, paused, help, typing;
 	char filter[TOP_FILTER_MAX];

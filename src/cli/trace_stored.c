@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/choose.h"
-#include "cli/format.h"
+#include "cli/loss.h"
 #include "cli/trace.h"
 
 struct stream {
@@ -140,16 +140,6 @@ static int sum_up(const struct store *store, const struct scan_filter *filter, s
 	return r < 0 ? r : trace_summary(t);
 }
 
-static void say_damage(const struct store *store)
-{
-	struct store_damage d;
-
-	store_damage(store, &d);
-	if (d.blocks)
-		fprintf(stderr, "weir: damaged blocks: %s, left out (%s calls or more): %s\n",
-			format_count(d.blocks).s, format_count(d.rows).s, d.first);
-}
-
 int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace_out *t,
 		 struct error *err)
 {
@@ -162,6 +152,7 @@ int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace
 	_cleanup_(choice_free) struct choice choice = {0};
 	_cleanup_(select_free) struct select select = {0};
 	_cleanup_(merge_free) struct merge merge = {0};
+	struct loss loss;
 	int64_t first, last;
 	int r = read_flags_select(&read, &select, err);
 
@@ -187,6 +178,9 @@ int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace
 		if (r == 0)
 			r = merge_run(&merge, t, err);
 	}
-	say_damage(store);
+	if (r >= 0)
+		r = loss_read(&loss, store, err);
+	if (r >= 0)
+		loss_warn(&loss);
 	return r;
 }

@@ -23,18 +23,21 @@ struct block *reader_block(const struct store *s, size_t i)
 	return s->chunks[i / BLOCKS_PER_CHUNK][i % BLOCKS_PER_CHUNK];
 }
 
-void reader_damage(struct store *s, const struct trace *t, uint64_t blocks, uint64_t rows,
-		   uint64_t bytes, uint64_t seq, uint64_t offset, const char *why)
+void reader_damage(struct store *s, const struct store_damage *found, uint64_t seq, uint64_t offset,
+		   const char *why)
 {
+	struct store_damage *d = &s->damage;
+
 	pthread_mutex_lock(&s->lock);
-	if (!s->damage.blocks)
-		snprintf(s->damage.first, sizeof(s->damage.first), "block %llu at byte %llu: %s",
+	if (!d->blocks)
+		snprintf(d->first, sizeof(d->first), "block %llu at byte %llu: %s",
 			 (unsigned long long)seq, (unsigned long long)offset, why);
-	s->damage.blocks += blocks;
-	s->damage.rows += rows;
-	s->damage.bytes += bytes;
+	d->blocks += found->blocks;
+	d->rows += found->rows;
+	d->calls += found->calls;
+	d->bytes += found->bytes;
+	d->gaps |= found->gaps;
 	pthread_mutex_unlock(&s->lock);
-	(void)t;
 }
 
 void reader_block_damaged(struct store *s, struct block *b, const char *why)
@@ -42,8 +45,14 @@ void reader_block_damaged(struct store *s, struct block *b, const char *why)
 	if (atomic_exchange(&b->damaged, true))
 		return;
 	b->pub.damaged = true;
-	reader_damage(s, &s->traces[b->pub.trace], 1, b->pub.rows, b->pub.bytes, b->pub.seq,
-		      b->pub.offset, why);
+	reader_damage(s,
+		      &(struct store_damage){
+			      .blocks = 1,
+			      .rows = b->pub.rows,
+			      .calls = b->pub.table == TABLE_OP ? b->pub.rows : 0,
+			      .bytes = b->pub.bytes,
+		      },
+		      b->pub.seq, b->pub.offset, why);
 }
 
 struct decode_source reader_source(const struct store *s, const struct block *b)
@@ -309,6 +318,7 @@ void store_damage(const struct store *s, struct store_damage *ret)
 				 (unsigned long long)t->next_seq, (unsigned long long)t->next);
 		ret->blocks++;
 		ret->bytes += t->tail;
+		ret->torn = true;
 	}
 }
 

@@ -49,9 +49,9 @@ struct store {
 };
 
 struct block *reader_block(const struct store *s, size_t i);
-/* Counts damage; the first is described: "block N at byte M: why". */
-void reader_damage(struct store *s, const struct trace *t, uint64_t blocks, uint64_t rows,
-		   uint64_t bytes, uint64_t seq, uint64_t offset, const char *why);
+/* Counts damage (`first` is not read); the first place is described: "block N at byte M: why". */
+void reader_damage(struct store *s, const struct store_damage *found, uint64_t seq, uint64_t offset,
+		   const char *why);
 /* The source of a block for a decoder. */
 struct decode_source reader_source(const struct store *s, const struct block *b);
 /* Marks a block damaged, once. */

@@ -229,8 +229,9 @@ static int take_names(struct store *s, struct trace *t, uint64_t offset,
 	if (r >= 0)
 		r = meta_read(&t->meta, text);
 	if (r == -EBADMSG) {
-		reader_damage(s, t, 1, 0, c->view.head->payload_len, c->view.head->seq, offset,
-			      why);
+		reader_damage(
+			s, &(struct store_damage){.blocks = 1, .bytes = c->view.head->payload_len},
+			c->view.head->seq, offset, why);
 		return 0; /* numbers never change: those known here still hold */
 	}
 	return r;
@@ -268,8 +269,9 @@ int scan_take(struct store *s, struct trace *t, uint64_t offset, struct found_bl
 	int r = 0;
 
 	if (h->seq > t->next_seq)
-		reader_damage(s, t, h->seq - t->next_seq, 0, 0, t->next_seq, offset,
-			      "missing before this place");
+		reader_damage(s,
+			      &(struct store_damage){.blocks = h->seq - t->next_seq, .gaps = true},
+			      t->next_seq, offset, "missing before this place");
 	t->next_seq = h->seq + 1;
 	t->next = offset + h->header_len + h->payload_len;
 	t->ended = false;
@@ -342,9 +344,11 @@ static int step(struct store *s, struct trace *t)
 		r = skip_damage(t, &c, &offset);
 		if (r == FOUND_BLOCK) {
 			uint64_t seq = t->next_seq, lost = MAX(c.view.head->seq, seq) - seq;
+			struct store_damage gap = {.blocks = MAX(lost, (uint64_t)1),
+						   .bytes = offset - t->next,
+						   .gaps = true};
 
-			reader_damage(s, t, MAX(lost, (uint64_t)1), 0, offset - t->next, seq,
-				      t->next, why);
+			reader_damage(s, &gap, seq, t->next, why);
 			t->next_seq = c.view.head->seq;
 		}
 	}

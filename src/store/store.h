@@ -106,7 +106,10 @@ const struct dims *store_dims(const struct store *s);
 struct store_damage {
 	uint64_t blocks; /* corrupt or torn, skipped */
 	uint64_t rows;	 /* rows they held, where the header still says */
+	uint64_t calls;	 /* of them rows of op */
 	uint64_t bytes;	 /* bytes not readable */
+	bool gaps;	 /* blocks are missing that do not say what they held */
+	bool torn;	 /* the last block is cut off, likewise */
 	char first[160]; /* "block 17 at byte 123456: payload checksum" */
 };
 void store_damage(const struct store *s, struct store_damage *ret);

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/loss.h"
+
+#include <errno.h>
+
+#include "cli/format.h"
+
+/* Rows that are there but lack something: a path, an argument, a file. */
+static bool is_part(enum loss_cause cause)
+{
+	return cause == CAUSE_PATH_CUT || cause == CAUSE_ARG_UNREAD || cause == CAUSE_NO_FILE;
+}
+
+/* What happened to the recording; nothing is missing for it. */
+static bool is_note(enum loss_cause cause)
+{
+	return cause == CAUSE_STOPPED || cause == CAUSE_HOLD_LIMIT;
+}
+
+static void sum_up(struct loss *l)
+{
+	l->lost = 0;
+	l->at_least = false;
+	for (unsigned int c = 0; c < CAUSE_COUNT; c++) {
+		if (is_part(c) || is_note(c))
+			continue;
+		l->lost += l->events[c];
+		l->at_least |= l->more[c];
+	}
+	l->cut = l->events[CAUSE_PATH_CUT] + l->events[CAUSE_ARG_UNREAD];
+	l->no_file = l->events[CAUSE_NO_FILE];
+}
+
+void loss_add(struct loss *l, const struct batch *rows)
+{
+	for (size_t i = 0; i < rows->rows; i++) {
+		int64_t cause = batch_get(rows, LOSS_CAUSE, i, CAUSE_DECODE);
+		int64_t events = batch_get(rows, LOSS_EVENTS, i, -1);
+
+		if (cause < 0 || cause >= CAUSE_COUNT)
+			cause = CAUSE_DECODE;
+		if (events < 0)
+			l->more[cause] = true;
+		else
+			l->events[cause] += (uint64_t)events;
+	}
+	sum_up(l);
+}
+
+void loss_raise(struct loss *l, uint64_t lost)
+{
+	l->lost = MAX(l->lost, lost);
+}
+
+void loss_take_damage(struct loss *l, const struct store *s)
+{
+	l->events[CAUSE_CORRUPT] -= l->damage.calls;
+	store_damage(s, &l->damage);
+	l->events[CAUSE_CORRUPT] += l->damage.calls;
+	l->more[CAUSE_CORRUPT] |= l->damage.gaps;
+	l->more[CAUSE_TORN] |= l->damage.torn;
+	sum_up(l);
+}
+
+int loss_read(struct loss *ret, const struct store *s, struct error *err)
+{
+	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
+	struct loss l = {0};
+	int r = store_cursor_new(&cursor, s);
+
+	if (r < 0)
+		return error_errno(err, r, "cannot read what the trace lacks");
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		const struct store_block *block = store_block(s, i);
+		const struct batch *b;
+		struct error unread = {0};
+
+		if (block->table != TABLE_LOSS || block->damaged)
+			continue;
+		r = store_decode(cursor, i, ~0ull, &b, &unread);
+		if (r >= 0)
+			loss_add(&l, b);
+		else if (r != -EBADMSG) /* else counted as damage */
+			return error_set(err, r, "%s", unread.message);
+	}
+	loss_take_damage(&l, s);
+	*ret = l;
+	return 0;
+}
+
+int loss_put_calls(struct buf *out, const struct loss *l)
+{
+	if (!l->lost && l->at_least)
+		return buf_printf(out, "an unknown number of calls");
+	return buf_printf(out, "%s%s call%s", l->at_least ? "at least " : "",
+			  format_count(l->lost).s, l->lost == 1 ? "" : "s");
+}
+
+int loss_put_causes(struct buf *out, const struct loss *l, bool parts, unsigned int max)
+{
+	unsigned int named = 0;
+	int r = 0;
+
+	for (unsigned int c = 0; c < CAUSE_COUNT && r >= 0; c++) {
+		if ((!l->events[c] && !l->more[c]) || is_note(c) || is_part(c) != parts)
+			continue;
+		if (named == max)
+			return buf_printf(out, ", and more");
+		r = buf_printf(out, "%s%s %s", named++ ? ", " : "", vocab_word("cause", c),
+			       l->events[c] ? format_count(l->events[c]).s : "?");
+		if (r >= 0 && l->events[c] && l->more[c])
+			r = buf_printf(out, "+");
+	}
+	return r;
+}
+
+int loss_put_damage(struct buf *out, const struct loss *l)
+{
+	const struct store_damage *d = &l->damage;
+	bool more = d->gaps || d->torn;
+	int r = buf_printf(out, "%s block%s, ", format_count(d->blocks).s,
+			   d->blocks == 1 ? "" : "s");
+
+	if (r >= 0 && more && !d->rows)
+		r = buf_printf(out, "rows unknown");
+	else if (r >= 0)
+		r = buf_printf(out, "%s%s rows", more ? "at least " : "", format_count(d->rows).s);
+	return r < 0 ? r : buf_printf(out, ": %s", d->first);
+}
+
+static bool has_parts(const struct loss *l)
+{
+	bool any = false;
+
+	for (unsigned int c = 0; c < CAUSE_COUNT; c++)
+		any |= is_part(c) && (l->events[c] || l->more[c]);
+	return any;
+}
+
+void loss_warn(const struct loss *l)
+{
+	_cleanup_buf_ struct buf b = {0};
+	const char *separator = "";
+	int r = 0;
+
+	if (!loss_of_calls(l) && !has_parts(l) && !l->damage.blocks)
+		return;
+	if (loss_of_calls(l)) {
+		r = loss_put_calls(&b, l);
+		if (r >= 0)
+			r = buf_printf(&b, " lost (");
+		if (r >= 0)
+			r = loss_put_causes(&b, l, false, CAUSE_COUNT);
+		if (r >= 0)
+			r = buf_printf(&b, ")");
+		separator = "; ";
+	}
+	if (r >= 0 && has_parts(l)) {
+		r = buf_printf(&b, "%srows that lack something: ", separator);
+		if (r >= 0)
+			r = loss_put_causes(&b, l, true, CAUSE_COUNT);
+		separator = "; ";
+	}
+	if (r >= 0 && l->damage.blocks) {
+		r = buf_printf(&b, "%sdamaged: ", separator);
+		if (r >= 0)
+			r = loss_put_damage(&b, l);
+	}
+	fprintf(stderr, "weir: the trace is incomplete: %s\n", r < 0 ? "?" : buf_str(&b));
+}
+
+json_t *loss_json(const struct loss *l)
+{
+	json_t *causes = json_object();
+
+	for (unsigned int c = 0; c < CAUSE_COUNT; c++) {
+		if (l->events[c] || l->more[c])
+			json_object_set_new(causes, vocab_word("cause", c),
+					    json_integer((json_int_t)l->events[c]));
+	}
+	return json_pack("{s:I, s:o, s:b, s:I, s:I}", "events", (json_int_t)l->lost, "causes",
+			 causes, "at_least", (int)l->at_least, "damaged_blocks",
+			 (json_int_t)l->damage.blocks, "damaged_rows", (json_int_t)l->damage.rows);
+}
+
+void loss_put_json(FILE *out, const struct loss *l)
+{
+	json_t *value = loss_json(l);
+
+	if (!value || json_dumpf(value, out, JSON_PRESERVE_ORDER) < 0)
+		fputs("null", out);
+	json_decref(value);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loss.h: what is missing from an answer, by cause, as every command says it: rows of the table
+ * `loss`, and blocks of a trace that cannot be read.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "schema/vocab.h"
+#include "store/store.h"
+
+struct loss {
+	uint64_t events[CAUSE_COUNT];
+	bool more[CAUSE_COUNT];	     /* more than `events` says: by how much is not known */
+	uint64_t lost, cut, no_file; /* calls without a row; rows with a part cut; without a file */
+	bool at_least;		     /* more calls are lost than `lost` says */
+	struct store_damage damage;
+};
+
+/* Adds rows of the table `loss`. */
+void loss_add(struct loss *l, const struct batch *rows);
+/* Counters are ahead of the rows that tell of them: at least so many are lost by now. */
+void loss_raise(struct loss *l, uint64_t lost);
+/* Takes the damage that the store knows of by now, in place of what it knew before. */
+void loss_take_damage(struct loss *l, const struct store *s);
+/* Reads a trace's rows of loss and its damage so far. Blocks that are damaged themselves count. */
+int loss_read(struct loss *ret, const struct store *s, struct error *err);
+
+/* True where calls are missing. */
+static inline bool loss_of_calls(const struct loss *l)
+{
+	return l->lost || l->at_least;
+}
+/* "1,234 calls", "at least 12 calls", "an unknown number of calls". 0 or -ENOMEM. */
+int loss_put_calls(struct buf *out, const struct loss *l);
+/* "ring_full 17, torn ?": at most `max` causes why calls are missing, or (`parts`) why rows lack
+ * something. 0 or -ENOMEM. */
+int loss_put_causes(struct buf *out, const struct loss *l, bool parts, unsigned int max);
+/* "2 blocks, at least 3,000 rows: block 7 at byte 9000: header checksum". 0 or -ENOMEM. */
+int loss_put_damage(struct buf *out, const struct loss *l);
+
+/* One line on standard error where something is missing from a trace. */
+void loss_warn(const struct loss *l);
+
+/*
+ * The member "loss" of every document: {"events": calls lost, "causes": {word: events}, ...}. A
+ * cause whose number is not known has 0 there and "at_least" is true.
+ */
+json_t *loss_json(const struct loss *l);
+void loss_put_json(FILE *out, const struct loss *l);
