@@ -30,6 +30,10 @@ build: $(BUILD)/build.ninja
 engine: build
 	@tools/duckdb/ready --optional out/lib
 
+# The pages of `weir serve`, built from web/ into out/pages.
+pages:
+	@tools/pages
+
 demo: build engine
 	@tools/packages demo
 	@demo/demo $(BUILD)/src/cli/weir
@@ -84,4 +88,4 @@ format:
 clean:
 	rm -rf $(BUILD) build-static build-deb build-fuzz build-asan out
 
-.PHONY: all build engine demo test quick bench fuzz sanitize soak install deb static docs format clean
+.PHONY: all build engine pages demo test quick bench fuzz sanitize soak install deb static docs format clean
