@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compact form of large tables (application/vnd.weir.columns in docs/openapi.yaml).
+
+import type { Loss } from './api';
+
+interface ColumnHead {
+	name: string;
+	type: string;
+	unit: string;
+	encoding: 'f64' | 'u32' | 'json';
+	offset: number;
+	length: number;
+	words?: string[];
+}
+
+export interface Columns {
+	origin: string;
+	rows: number;
+	loss: Loss;
+	heads: ColumnHead[];
+	/** Numbers of a column; NaN where the value is null. */
+	numbers(name: string): Float64Array;
+	/** Numbers into words(name); NO_WORD where the value is null. */
+	codes(name: string): Uint32Array;
+	words(name: string): string[];
+}
+
+export const NO_WORD = 0xffffffff;
+const MAGIC = 'weircol1';
+
+export function decodeColumns(data: ArrayBuffer): Columns {
+	const text = new TextDecoder();
+	if (data.byteLength < 12 || text.decode(new Uint8Array(data, 0, 8)) !== MAGIC) throw new Error('the answer is no table of columns');
+	const length = new DataView(data).getUint32(8, true);
+	if (12 + length > data.byteLength) throw new Error('the answer is cut');
+	const head = JSON.parse(text.decode(new Uint8Array(data, 12, length))) as { origin: string; rows: number; loss: Loss; columns: ColumnHead[] };
+	const base = Math.ceil((12 + length) / 8) * 8;
+	const find = (name: string, encoding: string) => {
+		const column = head.columns.find((c) => c.name === name);
+		if (!column || column.encoding !== encoding) throw new Error(`the answer has no column ${name} of ${encoding}`);
+		if (base + column.offset + column.length > data.byteLength) throw new Error('the answer is cut');
+		return column;
+	};
+	return {
+		origin: head.origin,
+		rows: head.rows,
+		loss: head.loss,
+		heads: head.columns,
+		numbers: (name) => new Float64Array(data, base + find(name, 'f64').offset, head.rows),
+		codes: (name) => new Uint32Array(data, base + find(name, 'u32').offset, head.rows),
+		words: (name) => find(name, 'u32').words ?? [],
+	};
+}

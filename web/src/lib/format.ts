@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Figures for people, as the commands print them (src/cli/format.h): three digits and a unit.
+
+const DURATIONS: [number, string][] = [
+	[1e9, 's'],
+	[1e6, 'ms'],
+	[1e3, 'us'],
+	[1, 'ns'],
+];
+const SIZES: [number, string][] = [
+	[2 ** 50, 'PiB'],
+	[2 ** 40, 'TiB'],
+	[2 ** 30, 'GiB'],
+	[2 ** 20, 'MiB'],
+	[2 ** 10, 'KiB'],
+	[1, 'B'],
+];
+
+export const MISSING = '–';
+
+function digits(x: number): string {
+	const size = Math.abs(x);
+	if (size >= 99.95 || Number.isInteger(x)) return String(Math.round(x));
+	return size >= 9.995 ? x.toFixed(1) : x.toFixed(2);
+}
+
+function scaled(x: number, units: [number, string][]): string {
+	const size = Math.abs(x);
+	for (const [unit, name] of units) if (size >= unit) return `${digits(x / unit)} ${name}`;
+	return `${digits(x)} ${units[units.length - 1]![1]}`;
+}
+
+export function duration(ns: number | null | undefined): string {
+	return ns === null || ns === undefined || Number.isNaN(ns) ? MISSING : scaled(ns, DURATIONS);
+}
+
+export function size(bytes: number | null | undefined): string {
+	return bytes === null || bytes === undefined || Number.isNaN(bytes) ? MISSING : scaled(bytes, SIZES);
+}
+
+export function count(n: number | null | undefined): string {
+	return n === null || n === undefined || Number.isNaN(n) ? MISSING : n.toLocaleString('en-US', { maximumFractionDigits: 2 });
+}
+
+export function rate(perSecond: number): string {
+	return `${perSecond >= 1e6 ? `${digits(perSecond / 1e6)} M` : perSecond >= 1e4 ? `${digits(perSecond / 1e3)} k` : count(Math.round(perSecond))}/s`;
+}
+
+export function percent(part: number, whole: number): string {
+	return whole > 0 ? `${Math.round((100 * part) / whole)} %` : MISSING;
+}
+
+/** A value by the type that the API names. */
+export function value(v: unknown, type: string, unit = ''): string {
+	if (v === null || v === undefined) return MISSING;
+	if (type === 'dur' || unit === 'ns') return type === 'time' ? relative(Number(v)) : duration(Number(v));
+	if (type === 'size' || unit === 'bytes') return size(Number(v));
+	if (typeof v === 'number') return count(v);
+	return String(v);
+}
+
+/** A point in time as seconds since the start of the trace: +5.213418 s. */
+export function relative(ns: number): string {
+	const sign = ns < 0 ? '-' : '+';
+	return `${sign}${(Math.abs(ns) / 1e9).toFixed(6)} s`;
+}
+
+/** A point in time on the clock of who looks. */
+export function clock(origin: string, ns: number): string {
+	const epoch = BigInt(origin) + BigInt(Math.round(ns));
+	const date = new Date(Number(epoch / 1_000_000n));
+	const nanos = (((epoch % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n).toString().padStart(9, '0');
+	const two = (n: number) => String(n).padStart(2, '0');
+	return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${nanos.slice(0, 6)}`;
+}

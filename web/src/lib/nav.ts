@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pages, as data: a new page is one line here and one file in pages/.
+
+import type { Component } from 'svelte';
+
+export interface Page {
+	id: string; // in the address
+	title: string;
+	key: string; // g and this key go there
+	hint: string;
+	load: () => Promise<{ default: Component }>;
+}
+
+export const pages: Page[] = [];

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// From values to pixels and back, ticks that people read, and the buckets of weir's histogram.
+
+export interface Scale {
+	/** The pixel of a value. */
+	at(value: number): number;
+	/** The value at a pixel. */
+	back(pixel: number): number;
+	ticks(about: number): number[];
+}
+
+export function linear(from: number, to: number, left: number, right: number): Scale {
+	const per = (right - left) / (to - from || 1);
+	return {
+		at: (value) => left + (value - from) * per,
+		back: (pixel) => from + (pixel - left) / per,
+		ticks: (about) => linearTicks(from, to, about),
+	};
+}
+
+/** Round steps of 1, 2 or 5 times a power of ten. */
+export function linearTicks(from: number, to: number, about: number): number[] {
+	const span = to - from;
+	if (!(span > 0) || about < 1) return [];
+	const rough = span / about;
+	const power = 10 ** Math.floor(Math.log10(rough));
+	const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.999)!;
+	const ticks: number[] = [];
+	for (let i = Math.ceil(from / step); i * step <= to; i++) ticks.push(i * step);
+	return ticks;
+}
+
+export function logarithmic(from: number, to: number, left: number, right: number): Scale {
+	const low = Math.log(Math.max(from, 1));
+	const per = (right - left) / (Math.log(Math.max(to, 1)) - low || 1);
+	return {
+		at: (value) => left + (Math.log(Math.max(value, 1)) - low) * per,
+		back: (pixel) => Math.exp(low + (pixel - left) / per),
+		ticks: () => {
+			const ticks: number[] = [];
+			for (let t = 10 ** Math.ceil(Math.log10(Math.max(from, 1)) - 1e-9); t <= to * 1.000001; t *= 10) ticks.push(t);
+			return ticks;
+		},
+	};
+}
+
+// The log-linear histogram, as in src/hist/hist.h: 16 buckets for each power of two.
+const SUB = 16;
+
+export function histBucket(value: number): number {
+	if (value < SUB) return Math.max(0, Math.floor(value));
+	const msb = Math.floor(Math.log2(value));
+	// log2 of numbers just below a power of two can round up
+	const exponent = 2 ** msb > value ? msb - 1 : msb;
+	return (exponent - 3) * SUB + Math.floor(value / 2 ** (exponent - 4) - SUB);
+}
+
+export function histLower(bucket: number): number {
+	const octave = Math.floor(bucket / SUB);
+	return octave === 0 ? bucket : (SUB + (bucket % SUB)) * 2 ** (octave - 1);
+}
+
+export function histWidth(bucket: number): number {
+	const octave = Math.floor(bucket / SUB);
+	return octave === 0 ? 1 : 2 ** (octave - 1);
+}
