@@ -39,7 +39,7 @@ struct reader_options {
 	const int *ring_fds; /* one per CPU, borrowed */
 	size_t count;
 	size_t ring_bytes; /* of each */
-	size_t backlog_max; /* bytes copied and not yet taken, after which the rings are left to fill */
+	size_t backlog_max; /* bytes copied and not given back, at which rounds wait for the decoder */
 	struct freezer *freezer;   /* borrowed; NULL: none */
 	struct wire_cpu *counters; /* [count], borrowed */
 	bool lossless;		   /* programs wait for the reader: it looks more often */

@@ -132,8 +132,8 @@ static void round_add(struct round *round, struct chunk *c)
 	round->bytes += c->cap;
 }
 
-/* Copies what a ring holds. False where something was left behind (out of memory or over the backlog). */
-static bool ring_copy(struct reader *r, size_t cpu, struct round *round, size_t room)
+/* Copies what a ring holds. False where something was left behind (out of memory, a record that is being written). */
+static bool ring_copy(struct reader *r, size_t cpu, struct round *round)
 {
 	struct ring *ring = &r->rings[cpu];
 	unsigned long from = *ring->consumer;
@@ -144,8 +144,6 @@ static bool ring_copy(struct reader *r, size_t cpu, struct round *round, size_t 
 		struct chunk *c;
 		size_t span;
 
-		if (round->bytes >= room)
-			return false;
 		span = ring_span(r, ring, from, to, CHUNK_BYTES, &busy);
 		if (!span)
 			return !busy;
@@ -191,18 +189,29 @@ static void hold_or_release(struct reader *r)
 	freezer_tick(r->freezer);
 }
 
+/*
+ * Whether the rings are left to fill. A round is never cut short, nor kept from a decoder that has taken all there is:
+ * what it holds may be calls behind the horizon, for which it needs that very round. So the backlog can grow by
+ * what the rings hold.
+ */
+static bool backlog_full(struct reader *r)
+{
+	bool full;
+
+	pthread_mutex_lock(&r->lock);
+	full = r->first && r->queued >= r->backlog_max;
+	pthread_mutex_unlock(&r->lock);
+	return full;
+}
+
 /* One round over all rings. */
-static void reader_round(struct reader *r, bool everything)
+static void reader_round(struct reader *r)
 {
 	struct round round = {.last = &round.first};
 	int64_t now = clock_monotonic_ns(), horizon = INT64_MAX;
-	size_t room;
 
-	pthread_mutex_lock(&r->lock);
-	room = everything ? SIZE_MAX : r->backlog_max - MIN(r->queued, r->backlog_max);
-	pthread_mutex_unlock(&r->lock);
 	for (size_t i = 0; i < r->count; i++) {
-		if (ring_copy(r, i, &round, room))
+		if (ring_copy(r, i, &round))
 			r->rings[i].horizon = now - STAMP_SLACK_NS;
 		/* The next crossing of the mark wakes again, also where the programs never saw it below. */
 		__atomic_store_n(&r->counters[i].above, 0, __ATOMIC_RELAXED);
@@ -233,7 +242,8 @@ static void *reader_main(void *arg)
 		for (int i = 0; i < n; i++)
 			stop |= events[i].data.fd == r->wake;
 		hold_or_release(r);
-		reader_round(r, stop);
+		if (stop || !backlog_full(r))
+			reader_round(r);
 		hold_or_release(r);
 		if (stop)
 			return NULL;

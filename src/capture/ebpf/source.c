@@ -300,7 +300,9 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 	/* Calls behind the horizon wait for the next round of the reader: so does this thread. */
 	ready = e->queue || e->stopped ||
 		(e->pending_count && (int64_t)e->pending[0].end <= e->horizon);
-	queue_add(e, reader_take(e->reader, ready ? 0 : timeout_ms));
+	/* What waits in the reader bounds the backlog, so it is taken only when it is needed. */
+	if (!ready || e->stopped)
+		queue_add(e, reader_take(e->reader, ready ? 0 : timeout_ms));
 	r = r ? r : queue_take(e, out);
 	if (e->stopped && !e->queue)
 		e->horizon = INT64_MAX;
