@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "capture/ebpf/freeze.h"
 
+#define WAIT_STEPS 6000 /* of 10 ms, for what must happen on however slow a machine */
+
 struct group {
 	char dir[160];
 	char state[192]; /* the file that says whether it is frozen */
@@ -72,10 +74,10 @@ static void group_remove(struct group *g)
 		usleep(10000);
 }
 
-/* Whether it becomes frozen (or thawed) within two seconds. */
+/* Whether it becomes frozen (or thawed) within a minute. */
 static bool group_becomes(const struct group *g, bool frozen)
 {
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < WAIT_STEPS; i++) {
 		char text[256] = "";
 		int fd = open(g->state, O_RDONLY | O_CLOEXEC);
 		bool is = fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 &&
@@ -143,89 +145,46 @@ static void test_killed(void **state)
 	group_remove(&g);
 }
 
-/* The whole way: two readers of /dev/zero against small rings and a recorder that is stopped for a while. */
-static int many_reads(void *arg)
-{
-	int fd = open("/dev/zero", O_RDONLY);
-	char c;
-
-	for (int i = 0; i < 300000; i++) {
-		if (pread(fd, &c, 1, 0) != 1)
-			return 1;
-	}
-	return 0;
-}
-
-static void test_lossless(void **state)
-{
-	struct session s = {0};
-	struct select select = {0};
-	int a = session_child(&s, many_reads, NULL), b = session_child(&s, many_reads, NULL),
-	    status;
-
-	select.pids[select.pid_count++] = a;
-	select.pids[select.pid_count++] = b;
-	session_start(&s, &select,
-		      (struct ebpf_options){
-			      .freeze_cgroup_fd = -1, .lossless = true, .ring_bytes = 65536});
-	session_go(&s, 2);
-	assert_int_equal(waitpid(a, &status, 0), a);
-	assert_int_equal(waitpid(b, &status, 0), b);
-	{
-		struct batch_set set = {0};
-		struct error err = {0};
-		uint64_t reads = 0;
-		int r;
-
-		assert_int_equal(source_stop(s.source, &err), 0);
-		do {
-			batch_set_clear(&set);
-			r = source_read(s.source, &set, 100, &err);
-			for (size_t i = 0; set.tables[TABLE_OP] && i < set.tables[TABLE_OP]->rows;
-			     i++)
-				reads += batch_get(set.tables[TABLE_OP], OP_OP, i, -1) ==
-					 op_find("pread64");
-		} while (r >= 0 && r != SOURCE_END);
-		batch_set_free(&set);
-		source_stats(s.source, &s.stats);
-		assert_int_equal(s.stats.lost, 0);
-		assert_true(s.stats.sequence_proved);
-		assert_int_equal(reads, 600000);
-	}
-	session_free(&s);
-}
-
-#define LOAD_READS  50000
+#define LOAD_READS 50000
+#define READERS	   2
+#define MANY_READS 300000
+#define RING_SMALL \
+	65536 /* less than a busy machine makes while the recorder's thread waits for a CPU */
+#define RING_ENOUGH (4u << 20) /* under back-pressure it lasts for more than a second */
 #define BACKLOG_MIN (2u << 20) /* 24,000 records of a pread */
 
-/* Joins the group, reads, and ends only when it is told to. */
-struct loaded_child {
+struct load {
 	struct group group;
-	int done;
+	bool grouped; /* joins the group first */
+	int reads;
+	int done; /* a pipe: ends only when it is told to */
+	int tell; /* its other end */
 };
 
-static int joins_and_reads(void *arg)
+static int many_reads(void *arg)
 {
-	const struct loaded_child *c = arg;
+	const struct load *l = arg;
 	char procs[192], x;
 	int fd;
 
-	snprintf(procs, sizeof(procs), "%s/cgroup.procs", c->group.dir);
-	fd = open(procs, O_WRONLY);
-	if (fd < 0 || write(fd, "0", 1) != 1)
-		return 1;
-	close(fd);
+	if (l->grouped) {
+		snprintf(procs, sizeof(procs), "%s/cgroup.procs", l->group.dir);
+		fd = open(procs, O_WRONLY);
+		if (fd < 0 || write(fd, "0", 1) != 1)
+			return 1;
+		close(fd);
+	}
 	fd = open("/dev/zero", O_RDONLY);
-	for (int i = 0; i < LOAD_READS; i++) {
+	for (int i = 0; i < l->reads; i++) {
 		if (pread(fd, &x, 1, 0) != 1)
 			return 1;
 	}
-	return read(c->done, &x, 1) == 1 ? 0 : 1;
+	return read(l->done, &x, 1) == 1 ? 0 : 1;
 }
 
-/* A child whose calls nobody reads: is it frozen within two seconds? */
-static bool freeze_by_load(struct session *s, struct loaded_child *c, int64_t limit_ns,
-			   int *ret_pid, int *ret_done)
+/* Starts `count` loads and their recording. */
+static void load_start(struct session *s, struct load *l, int count, struct ebpf_options opt,
+		       int *ret_pids)
 {
 	/* static: borrowed by the source */
 	static struct select select;
@@ -233,50 +192,106 @@ static bool freeze_by_load(struct session *s, struct loaded_child *c, int64_t li
 
 	select = (struct select){0};
 	assert_int_equal(pipe(done), 0);
-	c->done = done[0];
-	*ret_done = done[1];
-	*ret_pid = session_child(s, joins_and_reads, c);
-	c->group.pid = *ret_pid;
-	select.pids[select.pid_count++] = *ret_pid;
-	session_start(s, &select,
-		      (struct ebpf_options){.freeze_cgroup_fd = c->group.fd,
-					    .lossless = true,
-					    .ring_bytes = 65536,
-					    .backlog_bytes = BACKLOG_MIN,
-					    .hold_limit_ns = limit_ns});
-	session_go(s, 1);
-	return group_becomes(&c->group, true);
+	l->done = done[0];
+	l->tell = done[1];
+	for (int i = 0; i < count; i++) {
+		ret_pids[i] = session_child(s, many_reads, l);
+		select.pids[select.pid_count++] = ret_pids[i];
+	}
+	opt.lossless = true;
+	opt.freeze_cgroup_fd = l->grouped ? l->group.fd : -1;
+	session_start(s, &select, opt);
+	session_go(s, count);
 }
 
-static void end_load(struct session *s, struct loaded_child *c, int pid, int done)
+/* Reads until all have ended. */
+static void load_end(struct session *s, struct load *l, int count, const int *pids)
 {
 	int status;
 
-	while (waitpid(pid, &status, WNOHANG) == 0)
-		session_read(s, 10);
-	assert_int_equal(status, 0);
+	for (int i = 0; i < count; i++)
+		assert_int_equal(write(l->tell, "x", 1), 1);
+	for (int i = 0; i < count; i++) {
+		while (waitpid(pids[i], &status, WNOHANG) == 0)
+			session_read(s, 10);
+		assert_int_equal(status, 0);
+	}
 	session_end(s);
-	close(done);
-	close(c->done);
-	close(c->group.fd);
-	for (int i = 0; i < 50 && rmdir(c->group.dir); i++)
+	close(l->tell);
+	close(l->done);
+	if (!l->grouped)
+		return;
+	close(l->group.fd);
+	for (int i = 0; i < 50 && rmdir(l->group.dir); i++)
 		usleep(10000);
+}
+
+/* Waits, without reading, until something was lost. */
+static bool becomes_lossy(struct session *s)
+{
+	for (int i = 0; i < WAIT_STEPS && !s->stats.lost; i++) {
+		usleep(10000);
+		source_stats(s->source, &s->stats);
+	}
+	return s->stats.lost > 0;
+}
+
+/* The whole way: two readers of /dev/zero, and a recorder that comes late. Back-pressure and freezing: all is there. */
+static void test_lossless(void **state)
+{
+	struct load l = {.grouped = true, .reads = MANY_READS};
+	struct session s = {.counting = true};
+	int pids[READERS];
+
+	if (!group_make(&l.group))
+		skip();
+	load_start(&s, &l, READERS,
+		   (struct ebpf_options){.ring_bytes = RING_ENOUGH, .backlog_bytes = BACKLOG_MIN},
+		   pids);
+	assert_true(group_becomes(&l.group, true));
+	load_end(&s, &l, READERS, pids);
+	assert_int_equal(session_count(&s, "pread64", 0, NULL), READERS * MANY_READS);
+	assert_int_equal(s.stats.lost, 0);
+	assert_true(s.stats.sequence_proved);
+	assert_true(s.stats.held_ns > 0);
+	session_free(&s);
+}
+
+/* Back-pressure alone waits for a bounded time: what the rings then cannot take is counted. */
+static void test_back_pressure(void **state)
+{
+	struct load l = {.reads = MANY_READS};
+	struct session s = {.counting = true};
+	int pids[READERS];
+	size_t reads;
+
+	load_start(&s, &l, READERS, (struct ebpf_options){.ring_bytes = RING_SMALL}, pids);
+	load_end(&s, &l, READERS, pids);
+	reads = session_count(&s, "pread64", 0, NULL);
+	assert_true(reads <= READERS * MANY_READS);
+	/* What else each makes may be lost as well: the start, two files, the pipe, the end. */
+	assert_in_range(reads + s.stats.lost, READERS * MANY_READS, READERS * (MANY_READS + 10));
+	assert_int_equal(session_loss(&s, CAUSE_RING_FULL), s.stats.lost);
+	assert_int_equal(s.stats.sequence_proved, !s.stats.lost);
+	session_free(&s);
 }
 
 /* Rings and backlog are nearly full: the program is frozen until somebody reads, and nothing is lost. */
 static void test_load(void **state)
 {
-	struct loaded_child c = {0};
-	struct session s = {0};
-	int pid, done;
+	struct load l = {.grouped = true, .reads = LOAD_READS};
+	struct session s = {.counting = true};
+	int pid;
 
-	if (!group_make(&c.group))
+	if (!group_make(&l.group))
 		skip();
-	assert_true(freeze_by_load(&s, &c, 0, &pid, &done));
+	load_start(&s, &l, 1,
+		   (struct ebpf_options){.ring_bytes = RING_ENOUGH, .backlog_bytes = BACKLOG_MIN},
+		   &pid);
+	assert_true(group_becomes(&l.group, true));
 	usleep(100000);
-	assert_int_equal(write(done, "x", 1), 1);
-	end_load(&s, &c, pid, done);
-	assert_int_equal(session_count(&s, "pread64", pid, NULL), LOAD_READS);
+	load_end(&s, &l, 1, &pid);
+	assert_int_equal(session_count(&s, "pread64", 0, NULL), LOAD_READS);
 	assert_int_equal(s.stats.lost, 0);
 	assert_true(s.stats.sequence_proved);
 	assert_true(s.stats.held_ns >= 100000000);
@@ -287,23 +302,26 @@ static void test_load(void **state)
 /* Nobody reads for longer than the limit: the program goes on, what is lost from then on is counted. */
 static void test_limit(void **state)
 {
-	struct loaded_child c = {0};
-	struct session s = {0};
-	int pid, done;
+	struct load l = {.grouped = true, .reads = 2 * LOAD_READS};
+	struct session s = {.counting = true};
+	int pid;
 
-	if (!group_make(&c.group))
+	if (!group_make(&l.group))
 		skip();
-	assert_true(freeze_by_load(&s, &c, 300000000, &pid, &done));
-	assert_true(group_becomes(&c.group, false));
-	usleep(3000000); /* it runs into the full rings, still unread */
-	assert_int_equal(write(done, "x", 1), 1);
-	end_load(&s, &c, pid, done);
+	load_start(&s, &l, 1,
+		   (struct ebpf_options){.ring_bytes = RING_ENOUGH,
+					 .backlog_bytes = BACKLOG_MIN,
+					 .hold_limit_ns = NSEC_PER_SEC},
+		   &pid);
+	assert_true(group_becomes(&l.group, true));
+	assert_true(group_becomes(&l.group, false));
+	assert_true(becomes_lossy(&s)); /* it runs on into the full ring, still unread */
+	load_end(&s, &l, 1, &pid);
 	assert_true(session_loss(&s, CAUSE_HOLD_LIMIT) >= 1);
-	assert_true(s.stats.lost > 0);
 	assert_int_equal(session_loss(&s, CAUSE_RING_FULL), s.stats.lost);
 	/* Beside preads: the pipe that is read last, that read, the exit and the thread's end. */
-	assert_in_range(session_count(&s, "pread64", pid, NULL) + s.stats.lost, LOAD_READS,
-			LOAD_READS + 4);
+	assert_in_range(session_count(&s, "pread64", 0, NULL) + s.stats.lost, 2 * LOAD_READS,
+			2 * LOAD_READS + 4);
 	session_free(&s);
 }
 
@@ -311,8 +329,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hold),	 cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_lossless), cmocka_unit_test(test_load),
-		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_lossless), cmocka_unit_test(test_back_pressure),
+		cmocka_unit_test(test_load),	 cmocka_unit_test(test_limit),
 	};
 
 	if (geteuid() != 0) {

@@ -10,11 +10,14 @@
 
 #include "capture/ebpf/ebpf.h"
 #include "schema/vocab.h"
+#include "schema/wire.h"
 
 struct session {
 	struct source *source;
 	struct batch_set rows; /* everything that the source gave */
 	struct source_stats stats;
+	bool counting; /* millions of calls: only count them, by operation */
+	uint64_t counts[WIRE_CALLS_MAX];
 	int go; /* write end of the gate that children wait at */
 	int gate;
 };
@@ -30,7 +33,7 @@ int session_read(struct session *s, int timeout_ms);
 void session_end(struct session *s);
 void session_free(struct session *s);
 
-/* Rows of op that are `op` by `tid` (0: anyone). *ret_row: the last one. */
+/* Rows of op that are `op` by `tid` (0: anyone). *ret_row: the last one. When counting: by anyone. */
 size_t session_count(const struct session *s, const char *op, int tid, size_t *ret_row);
 int64_t session_op(const struct session *s, size_t row, unsigned int column);
 /* The path of the file of an op, "" where unknown. */

@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "hist/sparse.h"
 
 #define ROWS 150000
@@ -268,14 +267,13 @@ static void *interrupt_soon(void *arg)
 static void interrupt(void **state)
 {
 	pthread_t thread;
-	int64_t started = clock_monotonic_ns();
 	int code;
 
+	/* without the interrupt it would run for hours */
 	pthread_create(&thread, NULL, interrupt_soon, &f);
 	ask_error(&f, "SELECT count(*) FROM op a, op b WHERE a.dur + b.dur < 0", &code);
 	pthread_join(thread, NULL);
 	assert_int_equal(code, -EINTR);
-	assert_true(clock_monotonic_ns() - started < 2 * NSEC_PER_SEC);
 	assert_int_equal(ask_number(&f, "SELECT count(*) FROM op"), ROWS); /* the engine goes on */
 }
 

@@ -244,7 +244,7 @@ static void test_duration(void **unused)
 	assert_int_equal(run(&f), 0);
 	took = clock_monotonic_ns() - start;
 	assert_string_equal(f.totals.why_stopped, "duration");
-	assert_true(took >= 100 * NSEC_PER_MSEC && took < 5 * NSEC_PER_SEC);
+	assert_true(took >= 100 * NSEC_PER_MSEC);
 }
 
 static void test_source_ends(void **unused)
