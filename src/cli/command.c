@@ -81,6 +81,12 @@ static int list_add(struct option_list *list, const char *value, struct error *e
 	return 0;
 }
 
+static int none_of_it(const char *value, struct error *err)
+{
+	return error_set(err, -EINVAL, "'%s' is nothing: leave the option out, or name more",
+			 value);
+}
+
 /* Stores the value (NULL for a flag) in the options struct. 0 or an exit status. */
 static int option_store(struct parse *p, const struct option *o, const char *shown,
 			const char *value)
@@ -89,6 +95,8 @@ static int option_store(struct parse *p, const struct option *o, const char *sho
 	struct error err = {0};
 	int r = 0;
 
+	if (value && !*value)
+		return fail_usage("%s: %s: '' is no %s", p->cmd->name, shown, o->value);
 	switch (o->type) {
 	case OPTION_FLAG:
 		*(bool *)field = true;
@@ -102,11 +110,20 @@ static int option_store(struct parse *p, const struct option *o, const char *sho
 	case OPTION_INT:
 		r = parse_int(value, field, &err);
 		break;
+	case OPTION_COUNT:
+		r = parse_int(value, field, &err);
+		if (r == 0 && *(int64_t *)field < 1)
+			r = error_set(&err, -EINVAL, "'%s' is too small: at least 1", value);
+		break;
 	case OPTION_DURATION:
 		r = parse_duration(value, field, &err);
+		if (r == 0 && !o->zero && !*(int64_t *)field)
+			r = none_of_it(value, &err);
 		break;
 	case OPTION_SIZE:
 		r = parse_size(value, field, &err);
+		if (r == 0 && !o->zero && !*(uint64_t *)field)
+			r = none_of_it(value, &err);
 		break;
 	}
 	if (r == -ENOMEM)

@@ -15,6 +15,7 @@ enum option_type {
 	OPTION_STRING,	 /* *(const char **) */
 	OPTION_LIST,	 /* struct option_list *: repeatable */
 	OPTION_INT,	 /* *(int64_t *) */
+	OPTION_COUNT,	 /* *(int64_t *): 1 or more */
 	OPTION_DURATION, /* *(int64_t *) ns: 5s, 1.5ms, 200us, 2m; a bare number is seconds */
 	OPTION_SIZE,	 /* *(uint64_t *) bytes: 64KiB, 1M, 2GiB */
 };
@@ -31,6 +32,7 @@ struct option {
 	const char *value; /* "PID", "FILE", ... in help; NULL for flags */
 	const char *help;  /* one sentence, lower case; NULL: accepted but not shown */
 	size_t offset;	   /* of the field in the command's own options struct */
+	bool zero;	   /* a duration or size may be 0; else 0 in the field means "not given" */
 };
 
 struct command_example {

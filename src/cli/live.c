@@ -76,20 +76,20 @@ static int choose(struct live *l, const struct live_options *o, struct error *er
 	_cleanup_buf_ struct buf text = {0};
 	int r;
 
-	if (!o->argc && record_flags_no_target(o->rec))
-		return error_set(err, -EINVAL,
-				 "nothing says what to record: %s -- CMD, %s -p PID, or %s -a for "
-				 "the whole host",
-				 o->usage, o->usage, o->usage);
+	r = record_flags_select(o->rec, &l->select, err);
+	if (r < 0)
+		return r;
 	if (o->rec->user && !o->argc)
 		return error_set(
 			err, -EINVAL,
 			"-u says who a command runs as, and there is no command; to choose by user "
 			"use --uid %s",
 			o->rec->user);
-	r = record_flags_select(o->rec, &l->select, err);
-	if (r < 0)
-		return r;
+	if (!o->argc && record_flags_no_target(o->rec))
+		return error_set(err, -EINVAL,
+				 "nothing says what to record: %s -- CMD, %s -p PID, or %s -a for "
+				 "the whole host",
+				 o->usage, o->usage, o->usage);
 	describe(&text, o->rec);
 	l->selection = strdup(buf_str(&text));
 	return l->selection ? 0 : error_set(err, -ENOMEM, "out of memory");
@@ -133,7 +133,7 @@ static int fork_command(struct live *l, const struct live_options *o, struct err
 
 int live_open(struct live *l, const struct live_options *o, struct error *err)
 {
-	struct ebpf_options ebpf = {.ring_bytes = (size_t)o->ring_bytes,
+	struct ebpf_options ebpf = {.ring_bytes = (size_t)o->rec->ring_bytes,
 				    .lossless = o->lossless,
 				    .raw_args = o->raw_args,
 				    .no_argv = o->no_argv,

@@ -21,7 +21,6 @@ struct live_options {
 	char **argv;
 	const char *usage; /* "weir record": named where nothing says what to record */
 	bool lossless, no_argv, raw_args;
-	uint64_t ring_bytes; /* 0: default */
 };
 
 struct live {

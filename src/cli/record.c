@@ -10,7 +10,6 @@
 #include "cli/format.h"
 #include "cli/live.h"
 
-#define RING_BYTES_MAX (1ull << 30)
 #define STATUS_LINE_NS (500 * NSEC_PER_MSEC)
 
 struct record_opts {
@@ -18,7 +17,7 @@ struct record_opts {
 	const char *output;
 	bool lossless, no_argv, quiet;
 	int64_t duration_ns;
-	uint64_t size_max, ring_bytes;
+	uint64_t size_max;
 };
 
 /* ---- the file ---- */
@@ -200,14 +199,10 @@ static int record_main(const void *opts, int argc, char **argv)
 				  .argv = argv,
 				  .usage = "weir record",
 				  .lossless = o->lossless,
-				  .no_argv = o->no_argv,
-				  .ring_bytes = o->ring_bytes};
+				  .no_argv = o->no_argv};
 	struct error err = {0};
 	int r;
 
-	if (o->ring_bytes > RING_BYTES_MAX)
-		return fail_usage("record: --ring: at most %s per CPU",
-				  format_size(RING_BYTES_MAX).s);
 	r = live_open(&live, &lo, &err);
 	if (r < 0)
 		return live_fail(r, &err);
@@ -236,8 +231,6 @@ static const struct option record_options[] = {
 	 offsetof(struct record_opts, size_max)},
 	{0, "no-argv", OPTION_FLAG, NULL, "keep the arguments of commands out of the trace",
 	 offsetof(struct record_opts, no_argv)},
-	{0, "ring", OPTION_SIZE, "SIZE", "ring buffer per CPU, a power of two from 64KiB to 1GiB",
-	 offsetof(struct record_opts, ring_bytes)},
 	{'q', "quiet", OPTION_FLAG, NULL, "print nothing where all went well",
 	 offsetof(struct record_opts, quiet)},
 	{0},

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/live.h"
 #include "cli/report.h"
@@ -33,23 +35,60 @@ static int print(struct report *r, const char *which, struct error *err)
 	return e;
 }
 
+/* A word that is neither a table nor a file, and does not look like a file's name. 0 or 2. */
+static int check_word(const char *word)
+{
+	_cleanup_buf_ struct buf names = {0};
+	struct nearest near = {.word = word};
+	const char *name;
+
+	if (strpbrk(word, "./") || access(word, F_OK) == 0)
+		return 0;
+	for (size_t i = 0; (name = report_table_name(i)); i++) {
+		nearest_offer(&near, name);
+		buf_printf(&names, "%s%s", i ? ", " : "", name);
+	}
+	return fail_usage("report: there is no table and no file '%s'%s%s; tables are %s", word,
+			  near.best ? "; the nearest is " : "", near.best ? near.best : "",
+			  buf_str(&names));
+}
+
+/* Takes the table's name out of the arguments: it may stand behind the traces too. 0 or 2. */
+static int take_table(int *argc, char **argv, const char **ret)
+{
+	int kept = 0, status = 0;
+
+	for (int i = 0; i < *argc && !status; i++) {
+		bool table = !*ret && report_table_known(argv[i]) &&
+			     (i == 0 || access(argv[i], F_OK) < 0);
+
+		if (table)
+			*ret = argv[i];
+		else
+			argv[kept++] = argv[i];
+	}
+	*argc = kept;
+	for (int i = 0; i < kept && !status; i++)
+		status = check_word(argv[i]);
+	return status;
+}
+
 static int run(const void *opts, int argc, char **argv)
 {
 	const struct report_opts *o = opts;
-	const char *which = argc > 0 && report_table_known(argv[0]) ? argv[0] : NULL;
+	const char *which = NULL;
 	struct report r;
 	struct error err = {0};
-	int e;
+	int e = take_table(&argc, argv, &which);
 
-	if (o->head < 0)
-		return fail_usage("report: --head %lld: must not be negative", (long long)o->head);
+	if (e)
+		return e;
 	if (o->sort && report_sort_check(which ? which : "ops", o->sort, &err) < 0)
 		return fail_usage("report: %s", err.message);
 	if (o->sort && !which && !o->read.json)
 		return fail_usage("report: --sort needs a table: weir report ops --sort %.40s",
 				  o->sort);
-	e = report_open(&r, o, argc - !!which, argv + !!which, slowest_wanted(o, which), !which,
-			&err);
+	e = report_open(&r, o, argc, argv, slowest_wanted(o, which), !which, &err);
 	if (e >= 0)
 		e = print(&r, which, &err);
 	report_close(&r);
@@ -65,7 +104,7 @@ static const struct option options[] = {
 	{0, "sort", OPTION_STRING, "COLUMN",
 	 "sort a table by this column: time (default), calls, errors, bytes, p50, ...",
 	 offsetof(struct report_opts, sort)},
-	{0, "head", OPTION_INT, "N", "at most so many rows of a table",
+	{0, "head", OPTION_COUNT, "N", "at most so many rows of a table",
 	 offsetof(struct report_opts, head)},
 	{0},
 };

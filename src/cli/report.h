@@ -153,5 +153,7 @@ int report_table(struct report *r, const char *which, struct error *err);
 int report_json(struct report *r, const char *which, struct error *err);
 /* 0 where the table has such a column to sort by, else -EINVAL and which there are. */
 int report_sort_check(const char *which, const char *sort, struct error *err);
+/* The names of the tables; NULL behind the last. */
+const char *report_table_name(size_t i);
 /* True where there is a table of that name. */
 bool report_table_known(const char *which);

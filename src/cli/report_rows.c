@@ -351,6 +351,11 @@ static const struct table_kind *kind_find(const char *which)
 	return NULL;
 }
 
+const char *report_table_name(size_t i)
+{
+	return i < ARRAY_SIZE(kinds) ? kinds[i].name : NULL;
+}
+
 bool report_table_known(const char *which)
 {
 	return kind_find(which) != NULL;

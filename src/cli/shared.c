@@ -11,6 +11,9 @@
 #include <string.h>
 #include <time.h>
 
+#define RING_BYTES_MIN (64u << 10)
+#define RING_BYTES_MAX (1u << 30)
+
 int user_find(const char *text, struct user *ret, struct error *err)
 {
 	FILE *f = fopen("/etc/passwd", "re");
@@ -44,37 +47,46 @@ static bool is_strace_times(const char *text)
 	return strcmp(text, "t") == 0 || strcmp(text, "tt") == 0;
 }
 
-/* "12", "12,34", "12 34": adds to ids[0 .. *count). */
+static int add_id(const char *option, const char *word, int32_t *ids, size_t *count,
+		  bool must_exist, struct error *err)
+{
+	char folder[64];
+	int64_t id;
+
+	if (parse_int(word, &id, NULL) < 0 || id <= 0 || id > INT32_MAX)
+		return error_set(err, -EINVAL,
+				 "%s: '%s' is no id; to choose by name use --comm NAME", option,
+				 word);
+	snprintf(folder, sizeof(folder), "/proc/%d", (int)id);
+	if (must_exist && access(folder, F_OK) < 0)
+		return error_set(err, -ESRCH, "%s: there is no process %d (any more)", option,
+				 (int)id);
+	if (*count >= SELECT_LIST_MAX)
+		return error_set(err, -E2BIG,
+				 "%s: more than %d; choose by --comm, --cgroup or -a instead",
+				 option, SELECT_LIST_MAX);
+	ids[(*count)++] = (int32_t)id;
+	return 0;
+}
+
+/* "12", "12,34", and "12 34" as pidof prints it: adds to ids[0 .. *count). */
 static int add_ids(const char *option, const char *text, int32_t *ids, size_t *count,
 		   bool must_exist, struct error *err)
 {
 	_cleanup_free_ char *copy = strdup(text);
-	char *rest = copy;
+	char *rest = copy, *piece;
+	int r = 0;
 
 	if (!copy)
 		return error_set(err, -ENOMEM, "out of memory");
-	for (char *word; (word = strsep(&rest, ", \n"));) {
-		char folder[64];
-		int64_t id;
-
-		if (!*word)
-			continue;
-		if (parse_int(word, &id, NULL) < 0 || id <= 0 || id > INT32_MAX)
-			return error_set(err, -EINVAL,
-					 "%s: '%s' is not an id; to choose by name use --comm %s",
-					 option, word, word);
-		snprintf(folder, sizeof(folder), "/proc/%d", (int)id);
-		if (must_exist && access(folder, F_OK) < 0)
-			return error_set(err, -ESRCH, "%s: there is no process %d (any more)",
-					 option, (int)id);
-		if (*count >= SELECT_LIST_MAX)
-			return error_set(
-				err, -E2BIG,
-				"%s: more than %d; choose by --comm, --cgroup or -a instead",
-				option, SELECT_LIST_MAX);
-		ids[(*count)++] = (int32_t)id;
+	while (r == 0 && (piece = strsep(&rest, ","))) {
+		if (!piece[strspn(piece, " \n")])
+			return error_set(err, -EINVAL, "%s: an id is missing in '%s'", option,
+					 text);
+		for (char *word; r == 0 && (word = strsep(&piece, " \n"));)
+			r = *word ? add_id(option, word, ids, count, must_exist, err) : 0;
 	}
-	return *count ? 0 : error_set(err, -EINVAL, "%s: no id in '%s'", option, text);
+	return r;
 }
 
 static int list_room(const char *option, size_t count, struct error *err)
@@ -91,8 +103,6 @@ static int add_comms(const struct option_list *list, struct select *s, struct er
 
 		if (r < 0)
 			return r;
-		if (!*list->items[i])
-			return error_set(err, -EINVAL, "--comm: the name is empty");
 		/* the kernel keeps 15 bytes of a name, so a longer one means what begins so */
 		snprintf(s->comms[s->comm_count++], SELECT_COMM_MAX, "%s", list->items[i]);
 	}
@@ -175,7 +185,12 @@ int record_flags_select(const struct record_flags *f, struct select *ret, struct
 	struct select s = {.follow = !f->no_follow, .everything = f->everything};
 	int r = 0;
 
-	if (f->everything && f->sel.pids.count)
+	if (f->ring_bytes && (f->ring_bytes < RING_BYTES_MIN || f->ring_bytes > RING_BYTES_MAX ||
+			      (f->ring_bytes & (f->ring_bytes - 1))))
+		r = error_set(err, -EINVAL,
+			      "--ring: %llu bytes: a power of two from 64KiB to 1GiB is wanted",
+			      (unsigned long long)f->ring_bytes);
+	else if (f->everything && f->sel.pids.count)
 		r = error_set(err, -EINVAL,
 			      "-a is the whole host and -p one process of it: use one of them");
 	if (r == 0)

@@ -23,6 +23,7 @@ struct record_flags {
 	bool everything; /* -a */
 	bool no_follow;
 	const char *user;		   /* -u: who the command runs as; NULL: the caller */
+	uint64_t ring_bytes;		   /* per CPU; 0: default */
 	bool strace_f, strace_T, strace_y; /* accepted: weir does that anyway */
 };
 
@@ -33,9 +34,9 @@ struct read_flags {
 	const char *from, *to; /* as given; see read_flags_range() */
 };
 
-#define SHARED_ROW(type, member, s, l, t, value, field, help)      \
-	{                                                          \
-		s, l, t, value, help, offsetof(type, member.field) \
+#define SHARED_ROW(type, member, s, l, t, value, field, help, ...)              \
+	{                                                                       \
+		s, l, t, value, help, offsetof(type, member.field), __VA_ARGS__ \
 	}
 
 #define SELECT_FLAGS(type, member)                                                                 \
@@ -62,7 +63,7 @@ struct read_flags {
 		SHARED_ROW(type, member, 'Z', "failed-only", OPTION_FLAG, NULL, failed_only,       \
 			   "only calls that failed"),                                              \
 		SHARED_ROW(type, member, 0, "slower", OPTION_DURATION, "TIME", slower_ns,          \
-			   "only calls that took at least so long: 1ms, 200us")
+			   "only calls that took at least so long: 1ms, 200us", .zero = true)
 
 #define RECORD_FLAGS(type, member)                                                      \
 	SHARED_ROW(type, member, 'a', "all", OPTION_FLAG, NULL, everything,             \
@@ -72,6 +73,8 @@ struct read_flags {
 			   "leave out the children of the chosen processes"),           \
 		SHARED_ROW(type, member, 'u', "user", OPTION_STRING, "USER", user,      \
 			   "run the command as this user"),                             \
+		SHARED_ROW(type, member, 0, "ring", OPTION_SIZE, "SIZE", ring_bytes,    \
+			   "ring buffer per CPU, a power of two from 64KiB to 1GiB"),   \
 		SHARED_ROW(type, member, 'f', NULL, OPTION_FLAG, NULL, strace_f, NULL), \
 		SHARED_ROW(type, member, 'T', NULL, OPTION_FLAG, NULL, strace_T, NULL), \
 		SHARED_ROW(type, member, 'y', NULL, OPTION_FLAG, NULL, strace_y, NULL)

@@ -16,6 +16,7 @@
 #define INTERRUPT_GRACE_NS \
 	(60 * NSEC_PER_MSEC) /* for the engine to stop after Ctrl-C; then the process just ends */
 #define INTERRUPT_POLL_NS (5 * NSEC_PER_MSEC)
+#define THREADS_MAX	  256
 #define STATEMENT_MAX	  (16u << 20) /* bytes of SQL from standard input */
 
 struct sql_opts {
@@ -227,16 +228,16 @@ static int sql_main(const void *opts, int argc, char **argv)
 	int r = 0;
 
 	if (o->json && o->csv)
-		return fail_usage("--json and --csv exclude each other");
-	if (o->threads < 0 || o->threads > 256)
-		return fail_usage("--threads is a number from 1 to 256");
+		return fail_usage("sql: --json and --csv exclude each other");
+	if (o->threads > THREADS_MAX)
+		return fail_usage("sql: --threads: at most %d", THREADS_MAX);
 	if (piped && isatty(STDIN_FILENO))
-		return fail_usage(
-			"a statement is missing: weir sql 'SELECT ...', or SQL on standard input; "
-			"there is no prompt yet");
+		return fail_usage("sql: a statement is missing: weir sql 'SELECT ...', or SQL on "
+				  "standard input; "
+				  "there is no prompt yet");
 	if (!piped && argc > 0 && access(argv[0], F_OK) == 0)
 		return fail_usage(
-			"the statement comes first, then the trace: weir sql 'SELECT ...' %s",
+			"sql: the statement comes first, then the trace: weir sql 'SELECT ...' %s",
 			argv[0]);
 	if (watcher_start(&w) < 0)
 		return fail_usage("cannot start a thread");
@@ -264,7 +265,7 @@ static const struct option sql_options[] = {
 	{0, "spill", OPTION_SIZE, "SIZE",
 	 "size of its temporary files, which lie in $TMPDIR or /var/tmp (default 4GiB)",
 	 offsetof(struct sql_opts, spill)},
-	{0, "threads", OPTION_INT, "N", "threads (default: one per CPU)",
+	{0, "threads", OPTION_COUNT, "N", "threads (default: one per CPU)",
 	 offsetof(struct sql_opts, threads)},
 	{0, "duckdb", OPTION_STRING, "FILE",
 	 "DuckDB's library, instead of weir's own and of $WEIR_DUCKDB",

@@ -17,7 +17,6 @@ struct stat_opts {
 	struct record_flags rec;
 	const char *by, *sort, *output;
 	int64_t every_ns, duration_ns, rows;
-	uint64_t ring_bytes;
 	bool lossless, total, json;
 };
 
@@ -181,8 +180,7 @@ static int stat_main(const void *opts, int argc, char **argv)
 				  .argc = argc,
 				  .argv = argv,
 				  .usage = "weir stat",
-				  .lossless = o->lossless,
-				  .ring_bytes = o->ring_bytes};
+				  .lossless = o->lossless};
 	struct stat_run s = {.opts = o, .out = stderr};
 	struct error err = {0};
 	int r = choose_words(o, &s.figures);
@@ -223,7 +221,7 @@ static const struct option stat_options[] = {
 	 offsetof(struct stat_opts, by)},
 	{0, "sort", OPTION_STRING, "WORD", "time (default), calls, bytes, errors, max",
 	 offsetof(struct stat_opts, sort)},
-	{'n', "rows", OPTION_INT, "N", "at most so many rows (default 20)",
+	{'n', "rows", OPTION_COUNT, "N", "at most so many rows (default 20)",
 	 offsetof(struct stat_opts, rows)},
 	{0, "json", OPTION_FLAG, NULL,
 	 "print one JSON document, with --every one a line; sizes in bytes, durations in "
@@ -236,8 +234,6 @@ static const struct option stat_options[] = {
 	{0, "lossless", OPTION_FLAG, NULL,
 	 "lose nothing: slow the program down where it is too fast",
 	 offsetof(struct stat_opts, lossless)},
-	{0, "ring", OPTION_SIZE, "SIZE", "ring buffer per CPU: 16MiB, 64MiB",
-	 offsetof(struct stat_opts, ring_bytes)},
 	{0},
 };
 

@@ -119,11 +119,9 @@ static int run(const void *opts, int argc, char **argv)
 	int profile = o.profile ? synth_profile_find(o.profile) : SYNTH_MIXED;
 
 	if (profile < 0)
-		return fail_usage("synth: no profile '%.80s'; there are mixed, redis, rocksdb, "
+		return fail_usage("synth: --profile %.80s: there are mixed, redis, rocksdb, "
 				  "fio, network, hostile",
 				  o.profile);
-	if (o.rows < 0)
-		return fail_usage("synth: --rows %lld: must not be negative", (long long)o.rows);
 	o.output = o.output ? o.output : TRACE_DEFAULT;
 	synth.profile = (enum synth_profile)profile;
 	synth.rows = o.rows ? (uint64_t)o.rows : SYNTH_ROWS_DEFAULT;
@@ -136,7 +134,7 @@ static const struct option options[] = {
 	{'o', "output", OPTION_STRING, "TRACE",
 	 "write this trace; an existing one is moved to TRACE.old (default: weir.trace)",
 	 offsetof(struct synth_opts, output)},
-	{'n', "rows", OPTION_INT, "N", "so many calls (default: 1,000,000)",
+	{'n', "rows", OPTION_COUNT, "N", "so many calls (default: 1,000,000)",
 	 offsetof(struct synth_opts, rows)},
 	{'s', "seed", OPTION_INT, "N", "the same number gives the same calls (default: 1)",
 	 offsetof(struct synth_opts, seed)},

@@ -19,7 +19,6 @@ struct top_opts {
 	struct option_list inputs;
 	const char *by, *sort;
 	int64_t every_ns;
-	uint64_t ring_bytes;
 };
 
 /* What is shown: the last interval, or everything since the start. */
@@ -122,11 +121,7 @@ static int tick(void *arg, const struct record_totals *totals)
 static int run_live(const struct top_opts *o, struct top *t, int argc, char **argv)
 {
 	_cleanup_(live_close) struct live live = {0};
-	struct live_options lo = {.rec = &o->rec,
-				  .argc = argc,
-				  .argv = argv,
-				  .usage = "weir top",
-				  .ring_bytes = o->ring_bytes};
+	struct live_options lo = {.rec = &o->rec, .argc = argc, .argv = argv, .usage = "weir top"};
 	struct record_sink sink = {take, t};
 	struct record_totals totals = {0};
 	struct error err = {0};
@@ -271,8 +266,6 @@ static const struct option top_options[] = {
 	 offsetof(struct top_opts, by)},
 	{0, "sort", OPTION_STRING, "WORD", "begin with time (default), calls, bytes, errors, max",
 	 offsetof(struct top_opts, sort)},
-	{0, "ring", OPTION_SIZE, "SIZE", "ring buffer per CPU: 16MiB, 64MiB",
-	 offsetof(struct top_opts, ring_bytes)},
 	{0},
 };
 

@@ -26,7 +26,7 @@ static int check(const struct trace_opts *o)
 			return fail_usage("trace: -u is for a command, and -i reads a trace; to "
 					  "choose by user use --uid %s",
 					  o->rec.user);
-		if (o->lossless || o->duration_ns || o->ring_bytes)
+		if (o->lossless || o->duration_ns || o->rec.ring_bytes)
 			return fail_usage("trace: --lossless, --duration and --ring are for "
 					  "recording, and -i reads a trace");
 	} else if (o->from || o->to) {
@@ -112,8 +112,6 @@ static const struct option trace_options[] = {
 	{0, "lossless", OPTION_FLAG, NULL,
 	 "lose nothing: slow the program down where it is faster than the lines",
 	 offsetof(struct trace_opts, lossless)},
-	{0, "ring", OPTION_SIZE, "SIZE", "ring buffer per CPU, a power of two from 64KiB to 1GiB",
-	 offsetof(struct trace_opts, ring_bytes)},
 	{0},
 };
 

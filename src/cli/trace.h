@@ -18,7 +18,6 @@ struct trace_opts {
 	bool utc, rel;
 	bool lossless;
 	int64_t duration_ns;
-	uint64_t ring_bytes;
 };
 
 enum trace_times {

@@ -76,8 +76,7 @@ int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_o
 					.argc = argc,
 					.argv = argv,
 					.usage = "weir trace",
-					.lossless = o->lossless,
-					.ring_bytes = o->ring_bytes};
+					.lossless = o->lossless};
 	struct session s = {.out = t, .live = &live};
 	const struct record_sink sink = {take, &s};
 	struct record_totals totals = {0};

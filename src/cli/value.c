@@ -70,8 +70,10 @@ int parse_int(const char *text, int64_t *ret, struct error *err)
 
 	errno = 0;
 	number = strtoll(text, &end, 10);
-	if (!*text || *end || errno || strchr(" \t\n\v\f\r", text[0]))
+	if (!*text || *end || strchr(" \t\n\v\f\r", text[0]))
 		return error_set(err, -EINVAL, "'%s' is not a whole number", text);
+	if (errno)
+		return error_set(err, -EINVAL, "'%s' is too large a number", text);
 	*ret = number;
 	return 0;
 }
@@ -80,9 +82,11 @@ int parse_duration(const char *text, int64_t *ret_ns, struct error *err)
 {
 	double ns;
 
-	if (parse_unit(text, duration_units, ARRAY_SIZE(duration_units), &ns) < 0 || ns >= 0x1p63)
+	if (parse_unit(text, duration_units, ARRAY_SIZE(duration_units), &ns) < 0)
 		return error_set(err, -EINVAL,
 				 "'%s' is not a duration; write 200us, 1.5ms, 10s or 2m", text);
+	if (ns >= 0x1p63)
+		return error_set(err, -EINVAL, "'%s' is too long: at most 292 years", text);
 	*ret_ns = llround(ns);
 	return 0;
 }
@@ -91,9 +95,11 @@ int parse_size(const char *text, uint64_t *ret_bytes, struct error *err)
 {
 	double bytes;
 
-	if (parse_unit(text, size_units, ARRAY_SIZE(size_units), &bytes) < 0 || bytes >= 0x1p63)
+	if (parse_unit(text, size_units, ARRAY_SIZE(size_units), &bytes) < 0)
 		return error_set(err, -EINVAL, "'%s' is not a size; write 4096, 64KiB, 10M or 2GiB",
 				 text);
+	if (bytes >= 0x1p63)
+		return error_set(err, -EINVAL, "'%s' is too large: below 8388608TiB", text);
 	*ret_bytes = (uint64_t)llround(bytes);
 	return 0;
 }

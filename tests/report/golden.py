@@ -54,6 +54,8 @@ CASES = {  # name: arguments of report
     "bad-sort": ["ops", "mixed.trace", "--sort", "size"],
     "bad-range": ["mixed.trace", "--from", "+2s", "--to", "+1s"],
     "no-trace": ["missing.trace"],
+    "no-table": ["fils"],
+    "table-last": ["mixed.trace", "dirs", "--head", "3"],
     "screen-cut": ["cut.trace"],
     "json-cut": ["ops", "cut.trace", "--json"],
 }
