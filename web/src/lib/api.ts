@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one place that talks to the server: docs/openapi.yaml says what it answers.
 
+import { decodeColumns, type Columns } from './columns';
+
 export interface Loss {
 	events: number | null;
 	causes: Record<string, number | null>;
@@ -21,7 +23,34 @@ export interface TraceInfo {
 	generation: number;
 	command: string;
 	ops: number;
+	loss: Loss & { windows?: LossWindow[] };
+}
+
+export interface LossWindow {
+	from: number;
+	to: number;
+	cause: string;
+	events: number | null;
+}
+
+export interface Table {
+	origin: string;
+	columns: Column[];
+	rows: Record<string, unknown>[];
 	loss: Loss;
+	truncated?: boolean;
+}
+
+/** What every question of a page carries. */
+export interface Scope {
+	filter?: string;
+	from?: number;
+	to?: number;
+}
+
+export interface Completion {
+	start: number;
+	words: { text: string; kind: string; doc?: string }[];
 }
 
 export class ApiError extends Error {
@@ -45,15 +74,27 @@ function token(): string {
 	return given ?? sessionStorage.getItem('weir-token') ?? '';
 }
 
+/** The link that lets a colleague on this machine in to the same view. */
+export function shareLink(): string {
+	return `${location.origin}${location.pathname}${location.search}#token=${bearer}`;
+}
+
 const bearer = typeof location === 'undefined' ? '' : token();
 
-export async function get(path: string, params: Record<string, string | number | undefined> = {}, signal?: AbortSignal): Promise<Response> {
+type Params = Record<string, string | number | undefined>;
+
+function search(params: Params): string {
 	const query = new URLSearchParams();
-	for (const [name, value] of Object.entries(params)) if (value !== undefined) query.set(name, String(value));
-	const text = query.toString();
+	for (const [name, value] of Object.entries(params)) if (value !== undefined && value !== '') query.set(name, String(value));
+	return query.toString();
+}
+
+export async function get(path: string, params: Params = {}, signal?: AbortSignal, accept = 'application/json', method = 'GET'): Promise<Response> {
+	const text = search(params);
 	const answer = await fetch(`/api/v1/${path}${text ? '?' + text : ''}`, {
-		headers: { Authorization: `Bearer ${bearer}` },
-		signal,
+		method,
+		headers: { Authorization: `Bearer ${bearer}`, Accept: accept },
+		signal: signal ?? null,
 	});
 	if (!answer.ok) {
 		const said = await answer.json().catch(() => ({ error: { message: answer.statusText } }));
@@ -62,6 +103,45 @@ export async function get(path: string, params: Record<string, string | number |
 	return answer;
 }
 
+/** Reads an endpoint that answers in columns. */
+export async function getColumns(path: string, params: Record<string, string | number | undefined>, signal?: AbortSignal): Promise<Columns> {
+	const answer = await get(path, params, signal, 'application/vnd.weir.columns');
+	return decodeColumns(await answer.arrayBuffer());
+}
+
+/** What cannot carry a header (event streams, downloads) is let in by a cookie that is asked for first. */
+async function cookie(): Promise<void> {
+	await get('session', {}, undefined, undefined, 'POST');
+}
+
+/** Starts a download of everything that the pipeline gives. */
+export async function download(q: string, scope: Scope, format: 'csv' | 'json' | 'parquet'): Promise<void> {
+	await cookie();
+	const link = document.createElement('a');
+	link.href = `/api/v1/query?${search({ q, ...scope, format, download: 1 })}`;
+	link.download = '';
+	link.click();
+}
+
+/** Follows a live trace; the browser connects again by itself. */
+export async function events(on: { trace: (t: TraceInfo) => void; state: (up: boolean) => void }): Promise<void> {
+	await cookie();
+	const source = new EventSource('/api/v1/events');
+	source.addEventListener('open', () => on.state(true));
+	source.addEventListener('error', () => on.state(false));
+	source.addEventListener('trace', (e) => on.trace(JSON.parse((e as MessageEvent<string>).data)));
+	source.addEventListener('end', (e) => {
+		on.trace(JSON.parse((e as MessageEvent<string>).data));
+		source.close();
+	});
+}
+
 export const api = {
 	trace: async (): Promise<TraceInfo> => (await get('trace')).json(),
+	query: async (q: string, scope: Scope = {}, limit?: number, signal?: AbortSignal): Promise<Table> =>
+		(await get('query', { q, ...scope, limit }, signal)).json(),
+	check: async (params: { q?: string; filter?: string }, signal?: AbortSignal): Promise<{ ok: true; columns?: Column[] }> =>
+		(await get('check', params, signal)).json(),
+	complete: async (params: { q?: string; filter?: string; pos: number }, signal?: AbortSignal): Promise<Completion> =>
+		(await get('complete', params, signal)).json(),
 };
