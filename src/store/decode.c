@@ -23,9 +23,11 @@ struct decoder {
 	uint64_t *nulls; /* [NULL_WORDS], for byte columns and transforms */
 	/* of the block at hand */
 	const struct decode_source *src;
+	struct decode_source source; /* what src points to */
 	struct batch *batch;
 	bool whole;
 	uint64_t busy, done; /* by our column */
+	uint64_t given;	     /* columns that the batch shows, ids composed */
 	const char *why;
 };
 
@@ -289,11 +291,24 @@ static void compose_ids(struct batch *b, unsigned int column, uint64_t trace)
 	}
 }
 
+/* Back to what the file holds. */
+static void decompose_ids(struct batch *b, unsigned int column, uint64_t trace)
+{
+	struct column *c = &b->columns[column];
+
+	if (!trace || !c->val || !column_is_id(b->table, column))
+		return;
+	for (size_t i = 0; i < b->rows; i++)
+		c->val[i] &= (1ll << STORE_TRACE_SHIFT) - 1;
+}
+
 static int begin(struct decoder *d, const struct decode_source *s, uint64_t columns)
 {
 	const struct block_header *h = s->view.head;
 
-	d->src = s;
+	d->source = *s;
+	d->src = &d->source;
+	d->given = 0;
 	d->busy = d->done = 0;
 	d->why = "";
 	d->whole = h->payload_len <= WHOLE_PAYLOAD ||
@@ -301,21 +316,12 @@ static int begin(struct decoder *d, const struct decode_source *s, uint64_t colu
 	return d->whole ? read_at(d, s->payload, h->payload_len) : 0;
 }
 
-int decode_columns(struct decoder *d, const struct decode_source *s, uint64_t columns,
-		   const struct batch **ret, const char **ret_why)
+/* Decodes columns beside those that were given, and hides those that only helped to. */
+static int decode_set(struct decoder *d, uint64_t columns, const char **ret_why)
 {
-	unsigned int count = schema_table(s->table)->column_count;
+	unsigned int count = d->batch->def->column_count;
 	int r = 0;
 
-	columns &= count == 64 ? ~0ull : (1ull << count) - 1;
-	if (!d->batches[s->table])
-		r = batch_new(&d->batches[s->table], s->table);
-	if (r < 0)
-		return r;
-	d->batch = d->batches[s->table];
-	batch_clear(d->batch);
-	batch_resize(d->batch, s->view.head->rows);
-	r = begin(d, s, columns);
 	for (unsigned int i = 0; i < count && r >= 0; i++) {
 		if (columns >> i & 1)
 			r = decode_column(d, i);
@@ -324,14 +330,61 @@ int decode_columns(struct decoder *d, const struct decode_source *s, uint64_t co
 		*ret_why = d->why;
 		return r;
 	}
+	d->given |= columns;
 	for (unsigned int i = 0; i < count; i++) {
-		if (columns >> i & 1)
-			compose_ids(d->batch, i, s->trace);
+		if (d->given >> i & 1)
+			compose_ids(d->batch, i, d->src->trace);
 		else
 			batch_drop_column(d->batch, i);
 	}
+	d->done = d->given;
+	d->busy = 0;
+	return 0;
+}
+
+static uint64_t known_columns(enum table_id table, uint64_t columns)
+{
+	unsigned int count = schema_table(table)->column_count;
+
+	return columns & (count == 64 ? ~0ull : (1ull << count) - 1);
+}
+
+int decode_columns(struct decoder *d, const struct decode_source *s, uint64_t columns,
+		   const struct batch **ret, const char **ret_why)
+{
+	int r = 0;
+
+	columns = known_columns(s->table, columns);
+	if (!d->batches[s->table])
+		r = batch_new(&d->batches[s->table], s->table);
+	if (r < 0)
+		return r;
+	d->batch = d->batches[s->table];
+	batch_clear(d->batch);
+	batch_resize(d->batch, s->view.head->rows);
+	r = begin(d, s, columns);
+	if (r >= 0)
+		r = decode_set(d, columns, ret_why);
+	else
+		*ret_why = d->why;
+	if (r < 0)
+		return r;
 	*ret = d->batch;
 	return 0;
+}
+
+int decode_more(struct decoder *d, uint64_t columns, const char **ret_why)
+{
+	assert(d->src);
+	columns = known_columns(d->src->table, columns) & ~d->given;
+	if (!columns)
+		return 0;
+	/* predictions are made from ids as the file has them */
+	for (unsigned int i = 0; i < d->batch->def->column_count; i++) {
+		if (d->given >> i & 1)
+			decompose_ids(d->batch, i, d->src->trace);
+	}
+	return decode_set(d, columns, ret_why);
 }
 
 int decode_blob(struct decoder *d, const struct decode_source *s, struct bytes *ret,

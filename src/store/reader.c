@@ -13,6 +13,7 @@
 struct store_cursor {
 	struct store *store;
 	struct decoder *decoder;
+	struct block *block; /* that was decoded last */
 };
 
 /* ---- blocks and damage ---- */
@@ -386,21 +387,39 @@ void store_cursor_free(struct store_cursor *c)
 	free(c);
 }
 
-int store_decode(struct store_cursor *c, size_t i, uint64_t columns, const struct batch **ret,
-		 struct error *err)
+static int decode_failed(struct store_cursor *c, struct block *b, int r, const char *why,
+			 struct error *err)
 {
-	struct block *b = reader_block(c->store, i);
-	struct decode_source src = reader_source(c->store, b);
-	const char *path = c->store->traces[b->pub.trace].path,
-		   *why = "it was found damaged before";
-	int r = -EBADMSG;
+	const char *path = c->store->traces[b->pub.trace].path;
 
-	if (!atomic_load(&b->damaged))
-		r = decode_columns(c->decoder, &src, columns, ret, &why);
 	if (r == -EBADMSG) {
 		reader_block_damaged(c->store, b, why);
 		return error_set(err, r, "block %llu of %s is damaged (%s); its rows are left out",
 				 (unsigned long long)b->pub.seq, path, why);
 	}
 	return r < 0 ? error_errno(err, r, "cannot read %s", path) : 0;
+}
+
+int store_decode(struct store_cursor *c, size_t i, uint64_t columns, const struct batch **ret,
+		 struct error *err)
+{
+	struct block *b = reader_block(c->store, i);
+	struct decode_source src = reader_source(c->store, b);
+	const char *why = "it was found damaged before";
+	int r = -EBADMSG;
+
+	if (!atomic_load(&b->damaged))
+		r = decode_columns(c->decoder, &src, columns, ret, &why);
+	c->block = r < 0 ? NULL : b;
+	return decode_failed(c, b, r, why, err);
+}
+
+int store_decode_more(struct store_cursor *c, uint64_t columns, struct error *err)
+{
+	const char *why = "";
+	int r;
+
+	assert(c->block);
+	r = decode_more(c->decoder, columns, &why);
+	return decode_failed(c, c->block, r, why, err);
 }

@@ -100,6 +100,10 @@ DEFINE_CLEANUP(struct store_cursor *, store_cursor_free)
 int store_decode(struct store_cursor *c, size_t i, uint64_t columns, const struct batch **ret,
 		 struct error *err);
 
+/* Decodes further columns of the block that store_decode() gave last, into the same batch: look at
+ * the few that a filter reads first. Errors as store_decode()'s; the batch is gone then. */
+int store_decode_more(struct store_cursor *c, uint64_t columns, struct error *err);
+
 /* All dimension rows so far (kept up by store_refresh). Never NULL. */
 const struct dims *store_dims(const struct store *s);
 
