@@ -19,18 +19,6 @@ static bool is_extra(const char *name)
 	return false;
 }
 
-/* What doctor_try.c tells already, from a recording of its own. */
-static bool is_told(const char *name)
-{
-	static const char *const told[] = {"kernel programs", "arguments, paths", "cost here"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(told); i++) {
-		if (!strcmp(name, told[i]))
-			return true;
-	}
-	return false;
-}
-
 void doctor_check_kernel(struct doctor *d)
 {
 	struct ebpf_probe probes[PROBES_MAX];
@@ -42,8 +30,6 @@ void doctor_check_kernel(struct doctor *d)
 					    : is_extra(p->name) ? DOCTOR_NONE
 								: DOCTOR_NO;
 
-		if (is_told(p->name))
-			continue;
 		/* What nothing needs has no remedy: that is said on its own line. */
 		if (result == DOCTOR_NONE)
 			doctor_add(d, result, p->name, NULL, "%s   %s", p->detail, p->remedy);

@@ -2,6 +2,7 @@
 /* manual.c: the man pages and docs/commands.md, from the same tables as --help. */
 #include "cli/help.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* Text for roff: a backslash, a hyphen and a dot or quote at the start of a line mean something
@@ -84,8 +85,11 @@ void help_man(FILE *out, const struct command *cmd)
 		man_weir(out);
 		return;
 	}
-	fprintf(out, ".TH WEIR\\-%s 1 \"\" \"weir %s\" \"User Commands\"\n.SH NAME\nweir\\-%s \\- ",
-		cmd->name, WEIR_VERSION, cmd->name);
+	fputs(".TH WEIR\\-", out);
+	for (const char *c = cmd->name; *c; c++)
+		fputc(toupper((unsigned char)*c), out);
+	fprintf(out, " 1 \"\" \"weir %s\" \"User Commands\"\n.SH NAME\nweir\\-%s \\- ",
+		WEIR_VERSION, cmd->name);
 	roff(out, cmd->summary);
 	fprintf(out, ".SH SYNOPSIS\n.B weir %s\n", cmd->name);
 	roff(out, cmd->usage);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe: prints what `weir doctor` will know of this kernel; fails where recording does not work. */
+/* probe: prints what `weir doctor` will know of this kernel; fails where what it needs is not there. */
 #include <stdio.h>
+#include <string.h>
 
 #include "capture/ebpf/ebpf.h"
 
@@ -13,7 +14,7 @@ int main(void)
 	for (size_t i = 0; i < n; i++)
 		printf("%-18s %4d  %s  %s\n", probes[i].name, probes[i].result, probes[i].detail,
 		       probes[i].remedy);
-	for (size_t i = 0; i < n && i < 4; i++)
-		bad |= probes[i].result != 0;
+	for (size_t i = 0; i < n; i++)
+		bad |= !strcmp(probes[i].name, "BTF") && probes[i].result != 0;
 	return bad;
 }

@@ -27,11 +27,11 @@ bool ebpf_source_targets_gone(struct source *s);
 /* The size of one ring, and how many there are. */
 size_t ebpf_source_ring_bytes(const struct source *s, unsigned int *ret_rings);
 
-/* What this kernel allows, each tried for real; for `weir doctor` and for clear errors. */
+/* What this kernel allows beside recording, which `weir doctor` tries by recording; each tried for real. */
 struct ebpf_probe {
-	const char *name; /* "kernel programs", "fentry", ... */
+	const char *name; /* "BTF", "fentry", ... */
 	int result;	  /* 0 works, negative errno */
-	char detail[160]; /* "loaded, attached" or why not */
+	char detail[160]; /* "allowed" or why not */
 	char remedy[160]; /* what to do, or "" */
 };
 size_t ebpf_probe(struct ebpf_probe *ret, size_t max);
