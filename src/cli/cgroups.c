@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fts.h>
 #include <glob.h>
+#include <limits.h>
 #include <mntent.h>
 #include <stdio.h>
 #include <string.h>
@@ -237,4 +238,66 @@ int cgroup_of_container(const char *name, char **ret, struct error *err)
 				 "or a machine's name is wanted",
 				 name, CONTAINER_ID_MIN);
 	return 0;
+}
+
+/* ---- of a stored trace, whose host may be another ---- */
+
+#define UNIT_WORD      "unit="
+#define CONTAINER_WORD "container="
+
+static int worded(const char *word, const char *text, char **ret, struct error *err)
+{
+	if (asprintf(ret, "%s%s", word, text) >= 0)
+		return 0;
+	*ret = NULL;
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+int cgroup_stored_path(const char *path, char **ret, struct error *err)
+{
+	return worded(path[0] == '/' ? "" : "/", path, ret, err);
+}
+
+int cgroup_stored_unit(const char *unit, char **ret, struct error *err)
+{
+	return worded(UNIT_WORD, unit, ret, err);
+}
+
+int cgroup_stored_container(const char *name, char **ret, struct error *err)
+{
+	return worded(CONTAINER_WORD, name, ret, err);
+}
+
+/* True where one of the path's folders passes the test. */
+static bool any_folder(struct bytes path, const char *wanted,
+		       bool (*matches)(const char *folder, const char *wanted))
+{
+	char folder[NAME_MAX + 1];
+
+	for (size_t at = 0, n; at < path.len; at += n + 1) {
+		const uint8_t *slash = memchr(path.data + at, '/', path.len - at);
+
+		n = slash ? (size_t)(slash - path.data) - at : path.len - at;
+		if (!n || n >= sizeof(folder))
+			continue;
+		memcpy(folder, path.data + at, n);
+		folder[n] = '\0';
+		if (matches(folder, wanted))
+			return true;
+	}
+	return false;
+}
+
+bool cgroup_stored_match(const char *wanted, struct bytes path)
+{
+	size_t len = strlen(wanted);
+
+	if (strncmp(wanted, UNIT_WORD, strlen(UNIT_WORD)) == 0)
+		return any_folder(path, wanted + strlen(UNIT_WORD), is_unit);
+	if (strncmp(wanted, CONTAINER_WORD, strlen(CONTAINER_WORD)) == 0)
+		return any_folder(path, wanted + strlen(CONTAINER_WORD), is_container);
+	while (len && wanted[len - 1] == '/')
+		len--;
+	return path.len >= len && !memcmp(path.data, wanted, len) &&
+	       (path.len == len || path.data[len] == '/');
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/choose.h"
+#include "cli/cgroups.h"
 
 #include <string.h>
 
@@ -17,11 +18,7 @@ static bool cgroup_chosen(const struct select *s, const struct dims *d, int64_t 
 	const struct dims_cgroup *c = dims_cgroup(d, id);
 
 	for (size_t i = 0; c && i < s->cgroup_count; i++) {
-		size_t len = strlen(s->cgroups[i]);
-
-		if (c->path.len >= len && !memcmp(c->path.data, s->cgroups[i], len) &&
-		    (c->path.len == len || c->path.data[len] == '/' ||
-		     (len && s->cgroups[i][len - 1] == '/')))
+		if (cgroup_stored_match(s->cgroups[i], c->path))
 			return true;
 	}
 	return !s->cgroup_count;

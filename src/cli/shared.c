@@ -124,12 +124,6 @@ static int add_uids(const struct option_list *list, struct select *s, struct err
 	return 0;
 }
 
-static int as_given(const char *text, char **ret, struct error *err)
-{
-	*ret = strdup(text);
-	return *ret ? 0 : error_set(err, -ENOMEM, "out of memory");
-}
-
 static int add_cgroups(const char *option, const struct option_list *list,
 		       int (*find)(const char *text, char **ret, struct error *err),
 		       struct select *s, struct error *err)
@@ -161,12 +155,14 @@ static int select_fill(const struct select_flags *f, bool live, struct select *s
 	if (r == 0)
 		r = add_uids(&f->uids, s, err);
 	if (r == 0)
-		r = add_cgroups("--unit", &f->units, live ? cgroup_of_unit : as_given, s, err);
+		r = add_cgroups("--unit", &f->units, live ? cgroup_of_unit : cgroup_stored_unit, s,
+				err);
 	if (r == 0)
 		r = add_cgroups("--container", &f->containers,
-				live ? cgroup_of_container : as_given, s, err);
+				live ? cgroup_of_container : cgroup_stored_container, s, err);
 	if (r == 0)
-		r = add_cgroups("--cgroup", &f->cgroups, live ? cgroup_of_path : as_given, s, err);
+		r = add_cgroups("--cgroup", &f->cgroups, live ? cgroup_of_path : cgroup_stored_path,
+				s, err);
 	for (size_t i = 0; r == 0 && i < f->ops.count; i++) {
 		if (select_ops(s, f->ops.items[i], err) < 0)
 			r = error_prefix(err, "-e");

@@ -14,7 +14,7 @@
 #include "cli/text.h"
 
 #define INTERRUPT_GRACE_NS \
-	(60 * NSEC_PER_MSEC) /* for the engine to stop after Ctrl-C; then the process just ends */
+	(25 * NSEC_PER_MSEC) /* for the engine to stop after Ctrl-C; then the process just ends */
 #define INTERRUPT_POLL_NS (5 * NSEC_PER_MSEC)
 #define THREADS_MAX	  256
 #define STATEMENT_MAX	  (16u << 20) /* bytes of SQL from standard input */

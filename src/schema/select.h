@@ -29,8 +29,9 @@ struct select {
 	bool follow; /* children of the selected processes too (the tree) */
 	char comms[SELECT_LIST_MAX][SELECT_COMM_MAX];
 	size_t comm_count;
-	char *cgroups[SELECT_LIST_MAX]; /* paths of cgroup folders, subtrees included; units and
-					   containers are resolved to these */
+	char *cgroups[SELECT_LIST_MAX]; /* recording: folders, subtrees included; units and
+					   containers are resolved to these. Of a stored trace:
+					   for cgroup_stored_match() in cli/cgroups.h */
 	size_t cgroup_count;
 	uint32_t uids[SELECT_LIST_MAX];
 	size_t uid_count;

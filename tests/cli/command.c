@@ -3,6 +3,7 @@
  * one it takes. */
 #include "base/clock.h"
 #include "base/nearest.h"
+#include "cli/cgroups.h"
 #include "cli/command.h"
 #include "cli/help.h"
 
@@ -129,6 +130,36 @@ static void a_command_line_stays_as_it_is(void **state)
 	sample.takes_command = false;
 }
 
+static bool matches(int (*make)(const char *text, char **ret, struct error *err), const char *text,
+		    const char *path)
+{
+	_cleanup_free_ char *wanted = NULL;
+
+	assert_int_equal(make(text, &wanted, NULL), 0);
+	return cgroup_stored_match(wanted, (struct bytes){(const uint8_t *)path, strlen(path)});
+}
+
+/* Units and containers of a stored trace are found in the paths of its control groups. */
+static void stored_control_groups(void **state)
+{
+	static const char unit[] = "/system.slice/redis.service/worker";
+	static const char docker[] =
+		"/system.slice/"
+		"docker-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.scope";
+
+	assert_true(matches(cgroup_stored_unit, "redis", unit));
+	assert_true(matches(cgroup_stored_unit, "redis.service", unit));
+	assert_false(matches(cgroup_stored_unit, "red", unit));
+	assert_false(matches(cgroup_stored_unit, "redis", "/"));
+	assert_true(matches(cgroup_stored_container, "0123456789ab", docker));
+	assert_false(matches(cgroup_stored_container, "123456789ab", docker));
+	assert_true(matches(cgroup_stored_container, "web", "/lxc.payload.web/init.scope"));
+	assert_true(matches(cgroup_stored_path, "/system.slice", unit));
+	assert_true(matches(cgroup_stored_path, "system.slice/redis.service/", unit));
+	assert_true(matches(cgroup_stored_path, "/", unit));
+	assert_false(matches(cgroup_stored_path, "/system", unit));
+}
+
 static void wrong_lines_are_refused(void **state)
 {
 	static const char *const wrong[] = {
@@ -243,6 +274,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options_in_every_spelling),
 		cmocka_unit_test(a_command_line_stays_as_it_is),
+		cmocka_unit_test(stored_control_groups),
 		cmocka_unit_test(wrong_lines_are_refused),
 		cmocka_unit_test(values),
 		cmocka_unit_test(nearest_names),
