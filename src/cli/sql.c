@@ -1,122 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* sql.c: `weir sql`: SQL over traces by the embedded engine. */
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "cli/commands.h"
-#include "cli/shared.h"
+#include "cli/sql.h"
 #include "cli/sql_print.h"
 #include "cli/text.h"
 
-#define INTERRUPT_GRACE_NS \
-	(25 * NSEC_PER_MSEC) /* for the engine to stop after Ctrl-C; then the process just ends */
-#define INTERRUPT_POLL_NS (5 * NSEC_PER_MSEC)
-#define THREADS_MAX	  256
-#define STATEMENT_MAX	  (16u << 20) /* bytes of SQL from standard input */
-
-struct sql_opts {
-	struct option_list inputs;
-	bool json, csv;
-	const char *library;
-	uint64_t memory;
-	uint64_t spill;
-	int64_t threads;
-};
-
-/* ---- Ctrl-C ---- */
-
-/*
- * Signals are blocked in every thread and taken by one that waits for them: telling the engine to
- * stop is nothing that a signal handler may do.
- */
-struct watcher {
-	pthread_t thread;
-	bool started;
-	sigset_t signals;
-	pthread_mutex_t lock;
-	struct engine *engine; /* NULL while there is none */
-	int signal;	       /* the one that came */
-};
-
-static void sleep_ns(long ns)
-{
-	nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
-}
-
-static void *watch(void *arg)
-{
-	struct watcher *w = arg;
-	int sig = 0;
-
-	sigwait(&w->signals, &sig);
-	if (sig == SIGUSR2)
-		return NULL; /* the command is done */
-	for (int64_t waited = 0; waited < INTERRUPT_GRACE_NS; waited += INTERRUPT_POLL_NS) {
-		pthread_mutex_lock(&w->lock);
-		w->signal = sig;
-		if (w->engine)
-			engine_interrupt(w->engine);
-		pthread_mutex_unlock(&w->lock);
-		sleep_ns(INTERRUPT_POLL_NS);
-	}
-	/* A sort's merge and some functions do not look for interrupts. */
-	pthread_mutex_lock(&w->lock);
-	if (w->engine)
-		engine_abandon(w->engine);
-	_exit(128 + sig);
-}
-
-static int watcher_start(struct watcher *w)
-{
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR2};
-
-	sigemptyset(&w->signals);
-	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
-		sigaddset(&w->signals, signals[i]);
-	pthread_mutex_init(&w->lock, NULL);
-	signal(SIGPIPE,
-	       SIG_IGN); /* a reader that goes must not leave the temporary folder behind */
-	if (pthread_sigmask(SIG_BLOCK, &w->signals, NULL) ||
-	    pthread_create(&w->thread, NULL, watch, w))
-		return -EAGAIN;
-	w->started = true;
-	return 0;
-}
-
-static void watcher_set(struct watcher *w, struct engine *e)
-{
-	pthread_mutex_lock(&w->lock);
-	w->engine = e;
-	pthread_mutex_unlock(&w->lock);
-}
-
-static int watcher_signal(struct watcher *w)
-{
-	int sig;
-
-	pthread_mutex_lock(&w->lock);
-	sig = w->signal;
-	pthread_mutex_unlock(&w->lock);
-	return sig;
-}
-
-/* Ends the thread; the status that a signal asks for, or `status`. */
-static int watcher_stop(struct watcher *w, int status)
-{
-	int sig = watcher_signal(w);
-
-	if (sig) /* its thread may be about to end the process: let it, it has the same to say */
-		return 128 + sig;
-	pthread_kill(w->thread, SIGUSR2);
-	pthread_join(w->thread, NULL);
-	sig = watcher_signal(w);
-	return sig ? 128 + sig : status;
-}
+#define THREADS_MAX   256
+#define STATEMENT_MAX (16u << 20) /* bytes of SQL from standard input */
 
 /* ---- statements ---- */
 
@@ -160,8 +54,8 @@ static int print_result(const struct sql_opts *o, struct store *s, struct engine
 
 /* Runs all statements. For --json and --csv only the last may have rows: one document is promised.
  */
-static int run_statements(const struct sql_opts *o, struct store *s, struct engine *e,
-			  const char *sql, struct error *err)
+int sql_run(const struct sql_opts *o, struct interrupt *it, struct store *s, struct engine *e,
+	    const char *sql, struct error *err)
 {
 	_cleanup_(engine_statements_freep) struct engine_statements *statements = NULL;
 	int r = engine_parse(e, sql, &statements, err);
@@ -172,6 +66,7 @@ static int run_statements(const struct sql_opts *o, struct store *s, struct engi
 		_cleanup_(engine_result_freep) struct engine_result *result = NULL;
 
 		r = engine_execute(statements, i, &result, err);
+		interrupt_quiet(it);
 		if (r < 0)
 			break;
 		if ((o->json || o->csv) && i + 1 < count) {
@@ -191,7 +86,7 @@ static int run_statements(const struct sql_opts *o, struct store *s, struct engi
 	return r;
 }
 
-static int run_sql(const struct sql_opts *o, struct watcher *w, const char *sql, int argc,
+static int run_sql(const struct sql_opts *o, struct interrupt *it, const char *sql, int argc,
 		   char **argv, struct error *err)
 {
 	const struct read_flags flags = {.inputs = o->inputs};
@@ -208,12 +103,16 @@ static int run_sql(const struct sql_opts *o, struct watcher *w, const char *sql,
 		r = engine_open(&engine, store, &options, err);
 	if (r < 0)
 		return r;
-	watcher_set(w, engine);
-	r = run_statements(o, store, engine, sql, err);
-	fflush(stdout);
-	if (r >= 0 && loss_read(&loss, store, err) >= 0)
-		loss_warn(&loss);
-	watcher_set(w, NULL);
+	if (sql) {
+		interrupt_engine(it, engine);
+		r = sql_run(o, it, store, engine, sql, err);
+		fflush(stdout);
+		if (r >= 0 && loss_read(&loss, store, err) >= 0)
+			loss_warn(&loss);
+		interrupt_engine(it, NULL);
+	} else {
+		r = sql_prompt(o, it, store, engine, err);
+	}
 	engine_free(engine);
 	return r;
 }
@@ -221,30 +120,34 @@ static int run_sql(const struct sql_opts *o, struct watcher *w, const char *sql,
 static int sql_main(const void *opts, int argc, char **argv)
 {
 	const struct sql_opts *o = opts;
-	struct watcher w = {0};
+	struct interrupt it;
 	_cleanup_buf_ struct buf sql = {0};
 	struct error err = {0};
-	bool piped = argc == 0;
+	bool prompt = argc == 0 && isatty(STDIN_FILENO);
+	bool piped = argc == 0 && !prompt;
 	int r = 0;
 
 	if (o->json && o->csv)
 		return fail_usage("sql: --json and --csv exclude each other");
 	if (o->threads > THREADS_MAX)
 		return fail_usage("sql: --threads: at most %d", THREADS_MAX);
-	if (piped && isatty(STDIN_FILENO))
+	if (prompt && !isatty(STDOUT_FILENO))
 		return fail_usage("sql: a statement is missing: weir sql 'SELECT ...', or SQL on "
-				  "standard input; "
-				  "there is no prompt yet");
-	if (!piped && argc > 0 && access(argv[0], F_OK) == 0)
+				  "standard input; a prompt needs a terminal for its answers too");
+	if (argc > 0 && access(argv[0], F_OK) == 0)
 		return fail_usage(
 			"sql: the statement comes first, then the trace: weir sql 'SELECT ...' %s",
 			argv[0]);
-	if (watcher_start(&w) < 0)
-		return fail_usage("cannot start a thread");
-	r = piped ? read_stdin(&sql, &err) : buf_append(&sql, argv[0], strlen(argv[0]));
+	if (interrupt_start(&it, prompt ? INTERRUPT_CANCEL : INTERRUPT_END, &err) < 0)
+		return fail(&err);
+	if (piped)
+		r = read_stdin(&sql, &err);
+	else if (!prompt)
+		r = buf_append(&sql, argv[0], strlen(argv[0]));
 	if (r >= 0)
-		r = run_sql(o, &w, buf_str(&sql), piped ? 0 : argc - 1, argv + 1, &err);
-	r = watcher_stop(&w, r < 0 ? 1 : 0);
+		r = run_sql(o, &it, prompt ? NULL : buf_str(&sql), MAX(argc - 1, 0), argv + 1,
+			    &err);
+	r = interrupt_stop(&it, r < 0 ? 1 : 0);
 	if (r == 1)
 		return fail(&err);
 	return r;
@@ -298,9 +201,11 @@ const struct command command_sql = {
 		"(start and start_time), in UTC.\n\n"
 		"hist(x) is a histogram of which p50(h), p90(h), p95(h), p99(h), p999(h) and "
 		"hist_quantile(h, q) are read; "
-		"hist_merge(h) adds up histograms. Without an argument the SQL comes from standard "
-		"input; statements end with a "
-		"semicolon. On a terminal at most 50 rows are shown.\n\n"
+		"hist_merge(h) adds up histograms. On a terminal at most 50 rows are shown.\n\n"
+		"Without an argument the SQL comes from standard input; statements end with a "
+		"semicolon. A terminal gets a prompt, with history (in $XDG_STATE_HOME/weir or "
+		"~/.local/state/weir), completion by Tab, \\d for the tables and \\? for help; "
+		"Ctrl-C stops a statement, Ctrl-D leaves.\n\n"
 		"What is missing from a trace is said on standard error. The engine is DuckDB's "
 		"library, looked for with --duckdb, "
 		"$WEIR_DUCKDB, and in weir's own folders.\n\n"

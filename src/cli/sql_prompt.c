@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+/* sql_prompt.c: `weir sql` on a terminal. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "cli/format.h"
+#include "cli/loss.h"
+#include "cli/prompt.h"
+#include "cli/sql.h"
+#include "cli/text.h"
+
+struct session {
+	const struct sql_opts *opts;
+	struct interrupt *it;
+	struct store *store;
+	struct engine *engine;
+	struct buf words; /* what Tab offers, each with its NUL */
+	bool timing;
+};
+
+/* ---- where a statement ends ---- */
+
+/* The byte behind a quoted text, a comment or a dollar quote that begins at p; NULL where it is
+ * not closed, p itself where none begins there. */
+static const char *skip(const char *p)
+{
+	const char *end;
+
+	if (*p == '\'' || *p == '"') {
+		for (end = p + 1; (end = strchr(end, *p)) && end[1] == *p;)
+			end += 2;
+		return end ? end + 1 : NULL;
+	}
+	if (p[0] == '-' && p[1] == '-') {
+		end = strchr(p, '\n');
+		return end ? end : NULL;
+	}
+	if (p[0] == '/' && p[1] == '*') {
+		end = strstr(p + 2, "*/");
+		return end ? end + 2 : NULL;
+	}
+	if (p[0] == '$' && p[1] == '$') {
+		end = strstr(p + 2, "$$");
+		return end ? end + 2 : NULL;
+	}
+	return p;
+}
+
+bool sql_is_complete(const char *text)
+{
+	bool ended = false;
+
+	if (*text == '\\')
+		return true;
+	while (*text) {
+		const char *next = skip(text);
+
+		if (!next)
+			return ended && text[0] == '-'; /* a comment behind the end */
+		if (next != text) {
+			ended &= text[0] == '-' || text[0] == '/';
+			text = next;
+			continue;
+		}
+		if (*text == ';')
+			ended = true;
+		else if (!strchr(" \t\n\r", *text))
+			ended = false;
+		text++;
+	}
+	return ended;
+}
+
+/* ---- words ---- */
+
+/* What the engine knows: its tables and columns as they are now, its functions and keywords. */
+static const char words_sql[] =
+	"SELECT DISTINCT w FROM ("
+	"SELECT table_name AS w FROM duckdb_tables() UNION ALL "
+	"SELECT view_name FROM duckdb_views() WHERE NOT internal UNION ALL "
+	"SELECT column_name FROM duckdb_columns() WHERE NOT internal UNION ALL "
+	"SELECT function_name || '(' FROM duckdb_functions() WHERE function_name ~ '^[a-z]' UNION "
+	"ALL "
+	"SELECT upper(keyword_name) FROM duckdb_keywords() UNION ALL "
+	"SELECT '\\' || w FROM (VALUES ('d'), ('q'), ('timing'), ('?')) t(w)"
+	") ORDER BY w";
+
+static int read_words(struct session *s, struct error *err)
+{
+	_cleanup_(engine_statements_freep) struct engine_statements *statements = NULL;
+	_cleanup_(engine_result_freep) struct engine_result *result = NULL;
+	int r = engine_parse(s->engine, words_sql, &statements, err);
+
+	if (r >= 0)
+		r = engine_execute(statements, 0, &result, err);
+	while (r >= 0 && engine_result_next(result)) {
+		r = engine_result_text(result, 0, &s->words);
+		if (r >= 0)
+			r = buf_append(&s->words, "", 1);
+	}
+	return r;
+}
+
+static bool in_word(char c)
+{
+	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+	       (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80;
+}
+
+static size_t offer_words(void *arg, const char *text, size_t pos,
+			  void (*offer)(void *offer_arg, const char *word), void *offer_arg)
+{
+	struct session *s = arg;
+	size_t start = pos, typed;
+
+	while (start && in_word(text[start - 1]))
+		start--;
+	if (start == 1 && text[0] == '\\')
+		start = 0;
+	typed = pos - start;
+	for (size_t at = 0; typed && at < s->words.len;
+	     at += strlen((char *)s->words.data + at) + 1) {
+		const char *word = (const char *)s->words.data + at;
+
+		if (strncasecmp(word, text + start, typed) == 0)
+			offer(offer_arg, word);
+	}
+	return start;
+}
+
+/* ---- what is typed ---- */
+
+static int run_sql(struct session *s, const char *sql)
+{
+	int64_t began = clock_monotonic_ns();
+	struct error err = {0};
+	struct loss loss;
+	int r;
+
+	interrupt_forget(s->it);
+	interrupt_engine(s->it, s->engine);
+	r = sql_run(s->opts, s->it, s->store, s->engine, sql, &err);
+	interrupt_engine(s->it, NULL);
+	fflush(stdout);
+	if (r < 0 && interrupt_signal(s->it))
+		fputs("interrupted\n", stderr);
+	else if (r < 0)
+		fail(&err);
+	else if (loss_read(&loss, s->store, &err) >= 0)
+		loss_warn(&loss);
+	if (s->timing)
+		printf("%s\n", format_time(clock_monotonic_ns() - began).s);
+	return 0;
+}
+
+static int describe(struct session *s, const char *name)
+{
+	_cleanup_buf_ struct buf sql = {0};
+	int r;
+
+	if (!*name) {
+		r = buf_printf(&sql,
+			       "SELECT name FROM (SELECT table_name AS name FROM "
+			       "duckdb_tables() WHERE NOT internal UNION ALL SELECT "
+			       "view_name FROM duckdb_views() WHERE NOT internal) ORDER BY 1");
+		return r < 0 ? 0 : run_sql(s, buf_str(&sql));
+	}
+	r = buf_printf(&sql, "SELECT column_name, column_type FROM (DESCRIBE \"");
+	for (; *name && r >= 0; name++)
+		r = buf_printf(&sql, *name == '"' ? "\"\"" : "%c", *name);
+	if (r >= 0)
+		r = buf_printf(&sql, "\")");
+	return r < 0 ? 0 : run_sql(s, buf_str(&sql));
+}
+
+static int helper(struct session *s, char *text)
+{
+	char *word = text + 1, *rest = word + strcspn(word, " \t\n;"), *end;
+
+	if (*rest)
+		*rest++ = '\0';
+	rest += strspn(rest, " \t");
+	for (end = rest + strlen(rest); end > rest && strchr(" \t\n;", end[-1]); end--)
+		;
+	*end = '\0';
+	if (strcmp(word, "q") == 0 || strcmp(word, "quit") == 0)
+		return 1;
+	if (strcmp(word, "d") == 0 || strcmp(word, "dt") == 0)
+		return describe(s, rest);
+	if (strcmp(word, "timing") == 0) {
+		s->timing = !s->timing;
+		printf("timing is %s\n", s->timing ? "on" : "off");
+	} else if (strcmp(word, "?") == 0 || strcmp(word, "h") == 0) {
+		puts("\\d          the tables; \\d NAME: the columns of one\n"
+		     "\\timing     tell how long each statement takes, or no longer\n"
+		     "\\q          leave (also Ctrl-D)\n"
+		     "Statements end with a semicolon. Tab completes, the arrows call back, "
+		     "Ctrl-R searches,\nCtrl-C stops what runs.");
+	} else {
+		fprintf(stderr, "weir: there is no \\%.40s; \\? lists what there is\n", word);
+	}
+	return 0;
+}
+
+static int run(void *arg, char *text)
+{
+	struct session *s = arg;
+
+	if (*text == '\\')
+		return helper(s, text);
+	/* SQL has words of its own for leaving in every other prompt */
+	if (strncasecmp(text, "quit;", 5) == 0 || strncasecmp(text, "exit;", 5) == 0)
+		return 1;
+	return run_sql(s, text);
+}
+
+int sql_prompt(const struct sql_opts *o, struct interrupt *it, struct store *store,
+	       struct engine *e, struct error *err)
+{
+	struct session s = {.opts = o, .it = it, .store = store, .engine = e};
+	const struct prompt p = {.name = "sql",
+				 .first = "sql> ",
+				 .more = "...> ",
+				 .arg = &s,
+				 .is_complete = sql_is_complete,
+				 .words = offer_words,
+				 .run = run};
+	int r = read_words(&s, err);
+
+	if (r >= 0) {
+		printf("DuckDB %s over %s%s; \\? helps, \\q leaves\n", engine_version(e),
+		       store_trace_path(store, 0), store_trace_count(store) > 1 ? ", ..." : "");
+		r = prompt_loop(&p, err);
+	}
+	buf_free(&s.words);
+	return r;
+}

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program on a pseudo-terminal, for tests."""
+import fcntl
+import os
+import pty
+import select
+import struct
+import termios
+import time
+
+WAIT_S = 20  # until something that must come is given up
+
+
+class Terminal:
+    def __init__(self, argv, cwd, env, rows=40, columns=100):
+        self.output = b''
+        self.seen = 0
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
+            os.chdir(cwd)
+            os.execve(argv[0], argv, dict(env, TERM='xterm-256color', PAGER='cat', WEIR_PAGER='cat', LC_ALL='C.UTF-8'))
+
+    def _more(self, seconds):
+        """Takes what comes within the time; False at the end."""
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return True
+        try:
+            piece = os.read(self.fd, 65536)
+        except OSError:
+            return False
+        self.output += piece
+        return bool(piece)
+
+    def expect(self, text, seconds=WAIT_S):
+        """Waits for the text; what came since the last call up to its end, or None where it did not come."""
+        end = time.monotonic() + seconds
+        while True:
+            at = self.output.find(text.encode(), self.seen)
+            if at >= 0:
+                begin, self.seen = self.seen, at + len(text.encode())
+                return self.output[begin:self.seen].decode(errors='replace')
+            if time.monotonic() > end:
+                return None
+            if not self._more(0.1):
+                end = 0
+
+    def send(self, text):
+        os.write(self.fd, text.encode())
+
+    def wait(self):
+        """Reads to the end; the exit status."""
+        while self._more(WAIT_S):
+            pass
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
