@@ -158,9 +158,11 @@ verified_alone __u64 names_sum(__u64 dentry, __u64 vfsmount)
 	return sum;
 }
 
+/* As the kernel's d_unlinked(): not found by name any more; the root of a file system never was. */
 static __always_inline bool dentry_gone(__u64 dentry)
 {
-	return !kread(struct dentry, dentry, d_hash.pprev);
+	return !kread(struct dentry, dentry, d_hash.pprev) &&
+	       (__u64)kread(struct dentry, dentry, d_parent) != dentry;
 }
 
 static __always_inline void ident_fill(struct file_ident *d, __u64 inode, __u64 dentry, __u64 mnt)

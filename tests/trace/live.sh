@@ -45,6 +45,9 @@ check "-Z: exit status of the command" $? 1
 check "-Z, -e" "$(grep -v '+++\|\] [a-z0-9_]*(.* = -1 E' lines)" ""
 has "-Z" '"nonexistent"'
 
+"$weir" trace -o lines -e getdents64 -- ls / >/dev/null
+has "the root folder, which has no name to lose" "getdents64([0-9]*</>, "
+
 "$weir" trace -o lines -e nanosleep,clock_nanosleep -- sleep 1.8
 has "a call that goes on" '\.\.\. still in clock_nanosleep(CLOCK_REALTIME, 0, .* [0-9]*\.[0-9] s'
 has "its end" 'clock_nanosleep(.*) = 0 <\(1\.[89]\|[2-9]\.\|[0-9][0-9]\)'
