@@ -15,6 +15,12 @@
 #define TRACE_ID_MASK ((1ll << 40) - 1)
 #define ROWS_PER_SLAB 256
 
+/* When a row was applied last, and its neighbours in that order: row numbers + 1, 0: none. */
+struct change {
+	uint64_t clock;
+	uint32_t older, newer;
+};
+
 /* Rows of one table at addresses that stay: slabs of ROWS_PER_SLAB, found by id through a map. */
 struct dim_table {
 	struct map by_id; /* id -> row number */
@@ -22,7 +28,11 @@ struct dim_table {
 	size_t slab_count, slabs_cap;
 	int64_t *ids; /* of each row, in order of appearance */
 	size_t rows, ids_cap;
-	size_t end; /* one past the largest id of trace 0 */
+	struct change *changes; /* of each row */
+	size_t changes_cap;
+	uint32_t newest; /* number + 1 of the row that was applied last */
+	uint64_t clock;	 /* rows applied so far */
+	size_t end;	 /* one past the largest id of trace 0 */
 };
 
 struct file_row {
@@ -32,8 +42,8 @@ struct file_row {
 
 struct dims {
 	struct dim_table tables[TABLE_COUNT];
-	struct map
-		latest; /* generation -> row number of its latest version in tables[TABLE_FILE] */
+	/* generation (of a file) or task (of a thread) -> row number of its latest version */
+	struct map latest, latest_threads;
 	struct strpool strings;
 	struct buf scratch;
 };
@@ -73,9 +83,11 @@ void dims_free(struct dims *d)
 			free(t->slabs[k]);
 		free(t->slabs);
 		free(t->ids);
+		free(t->changes);
 		map_free(&t->by_id);
 	}
 	map_free(&d->latest);
+	map_free(&d->latest_threads);
 	strpool_free(&d->strings);
 	buf_free(&d->scratch);
 	free(d);
@@ -106,7 +118,11 @@ static int need_row(struct dims *d, enum table_id table, int64_t id, uint64_t *r
 
 	if (map_get(&t->by_id, (uint64_t)id, ret))
 		return 0;
+	if (t->rows >= UINT32_MAX - 1)
+		return -ENOMEM;
 	r = grow((void **)&t->ids, &t->ids_cap, t->rows + 1, sizeof(*t->ids));
+	if (r >= 0)
+		r = grow((void **)&t->changes, &t->changes_cap, t->rows + 1, sizeof(*t->changes));
 	if (r < 0)
 		return r;
 	if (t->rows == t->slab_count * ROWS_PER_SLAB) {
@@ -122,10 +138,31 @@ static int need_row(struct dims *d, enum table_id table, int64_t id, uint64_t *r
 	if (r < 0)
 		return r;
 	*ret = t->rows;
+	t->changes[t->rows] = (struct change){0};
 	t->ids[t->rows++] = id;
 	if (id <= TRACE_ID_MASK)
 		t->end = MAX(t->end, (size_t)id + 1);
 	return 0;
+}
+
+/* Makes the row the newest of its table's changes. */
+static void note_change(struct dim_table *t, uint64_t number)
+{
+	struct change *c = &t->changes[number];
+	uint32_t me = (uint32_t)number + 1;
+
+	c->clock = ++t->clock;
+	if (t->newest == me)
+		return;
+	if (c->older)
+		t->changes[c->older - 1].newer = c->newer;
+	if (c->newer)
+		t->changes[c->newer - 1].older = c->older;
+	c->older = t->newest;
+	c->newer = 0;
+	if (t->newest)
+		t->changes[t->newest - 1].newer = me;
+	t->newest = me;
 }
 
 /* ---- rows from batches ---- */
@@ -357,6 +394,20 @@ static int note_latest(struct dims *d, int64_t id, uint64_t number)
 	return map_set(&d->latest, key, number);
 }
 
+/* The same for the versions of a thread. */
+static int note_latest_thread(struct dims *d, int64_t id, uint64_t number)
+{
+	const struct dims_thread *row = row_at(d, TABLE_THREAD, number), *known;
+	uint64_t key = generation_key(id, row->task), latest;
+
+	if (map_get(&d->latest_threads, key, &latest)) {
+		known = row_at(d, TABLE_THREAD, latest);
+		if (known->since > row->since)
+			return 0;
+	}
+	return map_set(&d->latest_threads, key, number);
+}
+
 static int apply_row(struct row_reader *r, int64_t id)
 {
 	struct dims *d = r->d;
@@ -368,9 +419,11 @@ static int apply_row(struct row_reader *r, int64_t id)
 	if (e < 0)
 		return e;
 	row = row_at(d, table, number);
+	note_change(&d->tables[table], number);
 	switch (table) {
 	case TABLE_THREAD:
 		read_thread(r, row);
+		e = note_latest_thread(d, id, number);
 		break;
 	case TABLE_PROCESS:
 		read_process(r, row);
@@ -470,6 +523,48 @@ struct bytes dims_file_name(const struct dims *d, int64_t file_id)
 	if (row && map_get(&d->latest, generation_key(file_id, row->file.inode), &number))
 		row = row_at(d, TABLE_FILE, number);
 	return row && row->name.len ? row->name : (struct bytes){(const uint8_t *)"?", 1};
+}
+
+static int64_t latest_id(const struct dims *d, const struct map *latest, enum table_id table,
+			 int64_t id, int64_t generation)
+{
+	uint64_t number;
+
+	if (!map_get(latest, generation_key(id, generation), &number))
+		return id;
+	return d->tables[table].ids[number];
+}
+
+int64_t dims_latest_thread(const struct dims *d, int64_t id)
+{
+	const struct dims_thread *t = dims_thread(d, id);
+
+	return t ? latest_id(d, &d->latest_threads, TABLE_THREAD, id, t->task) : id;
+}
+
+int64_t dims_latest_file(const struct dims *d, int64_t id)
+{
+	const struct dims_file *f = dims_file(d, id);
+
+	return f ? latest_id(d, &d->latest, TABLE_FILE, id, f->inode) : id;
+}
+
+uint64_t dims_clock(const struct dims *d, enum table_id table)
+{
+	return d->tables[table].clock;
+}
+
+bool dims_changed(const struct dims *d, enum table_id table, uint64_t clock, size_t *pos,
+		  int64_t *ret_id)
+{
+	const struct dim_table *t = &d->tables[table];
+	uint32_t at = *pos ? t->changes[*pos - 1].older : t->newest;
+
+	if (!at || t->changes[at - 1].clock <= clock)
+		return false;
+	*ret_id = t->ids[at - 1];
+	*pos = at;
+	return true;
 }
 
 int dims_latest_threads(const struct dims *d, struct map *ret)

@@ -57,6 +57,17 @@ size_t dims_count(const struct dims *d, enum table_id table);
  * several traces. */
 size_t dims_rows(const struct dims *d, enum table_id table);
 int64_t dims_id_at(const struct dims *d, enum table_id table, size_t i);
+/*
+ * The ids that came or changed since: those of rows applied after `clock` (dims_clock(); 0: all), newest
+ * first. *pos begins with 0; false at the end.
+ */
+uint64_t dims_clock(const struct dims *d, enum table_id table);
+bool dims_changed(const struct dims *d, enum table_id table, uint64_t clock, size_t *pos,
+		  int64_t *ret_id);
+/* The newest version of the thread, or of the file's generation, that a version belongs to; the id
+ * itself where it is unknown. */
+int64_t dims_latest_thread(const struct dims *d, int64_t id);
+int64_t dims_latest_file(const struct dims *d, int64_t id);
 /* For each thread (dims_thread.task) the id of its newest version, by `since`: rows of one thread
  * that moved between CPUs may have come in another order. 0 or -ENOMEM. */
 int dims_latest_threads(const struct dims *d, struct map *ret) _must_check_;

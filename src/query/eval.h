@@ -9,7 +9,8 @@
  *   n = eval_filter(e, s, 0, b, NULL, b->rows, rows);   // numbers of the rows where it is true
  *   eval_rows(e, s, 1, b, rows, n, &vector);
  *
- * eval_filter() and eval_rows() may run in several threads at once, not beside eval_names().
+ * eval_filter() and eval_rows() may run in several threads at once, not beside eval_names(). The expressions must
+ * outlive the eval, and the dims of eval_names(), always the same, too.
  */
 #pragma once
 
@@ -42,6 +43,8 @@ DEFINE_CLEANUP(struct eval *, eval_free)
  * more steps than allowed on some name; the message says which. -EINTR: eval_cancel().
  */
 int eval_names(struct eval *e, const struct dims *d, struct error *err);
+/* Ends an eval_names() that runs, from any thread. */
+void eval_cancel(struct eval *e);
 /* The dictionary of expression k, where its vectors are words: count and bytes of each. */
 size_t eval_words(const struct eval *e, size_t k, const struct bytes **ret);
 
@@ -69,3 +72,9 @@ struct eval_block {
 	void *arg;
 };
 bool eval_block(const struct eval *e, size_t k, const struct eval_block *b);
+/*
+ * The ids, ascending, without one of which in `column` no row can be true for expression k: false where that
+ * is not known, or they are too many to be listed. After eval_names(), until the next.
+ */
+bool eval_true_ids(const struct eval *e, size_t k, unsigned int column, const int64_t **ret,
+		   size_t *ret_count);

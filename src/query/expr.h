@@ -175,6 +175,8 @@ int expr_text(const struct expr *e, enum table_id table, struct buf *out);
  */
 int query_name_value(enum query_name name, const struct dims *d, int64_t id, struct buf *scratch,
 		     struct value *ret);
+/* The dimension table whose ids a name hangs on. */
+enum table_id query_name_table(enum query_name name);
 /* The id that stands for an entity (the latest version of a file's generation, of a thread), and its
  * text for a person. */
 int64_t query_entity_id(enum table_id entity, const struct dims *d, int64_t id);

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/shell.h"
 #include "record/internal.h"
 
 #define TICK_NS (200 * NSEC_PER_MSEC)
@@ -130,20 +131,6 @@ static int add_mark(struct session *s, const char *name, const void *text, size_
 }
 
 /* The command line as a shell would take it; the arguments only where they may be kept. */
-static int append_argument(struct buf *b, const char *arg)
-{
-	static const char plain[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-	int r;
-
-	if (*arg && !arg[strspn(arg, plain)])
-		return buf_append(b, arg, strlen(arg));
-	r = buf_append(b, "'", 1);
-	for (; *arg && r >= 0; arg++)
-		r = *arg == '\'' ? buf_append(b, "'\\''", 4) : buf_append(b, arg, 1);
-	return r < 0 ? r : buf_append(b, "'", 1);
-}
-
 static int mark_command(struct session *s)
 {
 	_cleanup_buf_ struct buf b = {0};
@@ -160,7 +147,7 @@ static int mark_command(struct session *s)
 			break;
 		}
 		if (r >= 0)
-			r = append_argument(&b, argv[i]);
+			r = shell_word(&b, argv[i], strlen(argv[i]));
 	}
 	return r < 0 ? r : add_mark(s, "weir.command", b.data, b.len);
 }

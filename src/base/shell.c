@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/shell.h"
+
+#include <string.h>
+
+static bool is_plain(const uint8_t *word, size_t len)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+
+	for (size_t i = 0; i < len; i++) {
+		if (!word[i] || !strchr(plain, word[i]))
+			return false;
+	}
+	return len > 0;
+}
+
+int shell_word(struct buf *b, const void *word, size_t len)
+{
+	const uint8_t *from = word;
+	int r;
+
+	if (is_plain(word, len))
+		return buf_append(b, word, len);
+	r = buf_append(b, "'", 1);
+	for (size_t i = 0; i < len && r >= 0; i++)
+		r = from[i] == '\'' ? buf_append(b, "'\\''", 4) : buf_append(b, from + i, 1);
+	return r < 0 ? r : buf_append(b, "'", 1);
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shell.h: arguments as a shell would take them. */
+#pragma once
+
+#include "base/buf.h"
+
+/* Appends one word, in quotes where a shell would need them: a.out, 'two words', 'it'\''s'. 0 or -ENOMEM. */
+int shell_word(struct buf *b, const void *word, size_t len) _must_check_;

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reference.h: expressions over a row, as slowly and plainly as they can be said. */
+#pragma once
+
+#include "query/expr.h"
+
+struct reference {
+	const struct dims *dims;
+	const struct batch *batch;
+	size_t row;
+	/* texts that were made: freed by reference_free() */
+	char **texts;
+	size_t count, cap;
+};
+
+void reference_free(struct reference *r);
+struct value reference_value(struct reference *r, const struct expr *e);
+/* The value as a text: what patterns see. */
+struct bytes reference_text(struct reference *r, struct query_kind kind, const struct value *v);
