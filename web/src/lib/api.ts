@@ -48,6 +48,38 @@ export interface Scope {
 	to?: number;
 }
 
+interface Ranking {
+	rows: Record<string, unknown>[];
+	others: number;
+}
+
+export interface Overview {
+	origin: string;
+	from: number;
+	to: number;
+	step: number;
+	totals: {
+		calls: number;
+		errors: number;
+		bytes: number;
+		time: number;
+		wait_time: number;
+		threads: number;
+		processes: number;
+		files: number;
+		running: number;
+	};
+	rate: { ops: { name: string; class: string }[]; calls: number[][]; bytes: number[][]; errors: number[] };
+	latency: { cells: number[] };
+	ops: Ranking;
+	files: Ranking;
+	processes: Ranking;
+	threads: Ranking;
+	errors: Ranking;
+	waiting: Ranking;
+	slowest: Ranking;
+}
+
 export interface Completion {
 	start: number;
 	words: { text: string; kind: string; doc?: string }[];
@@ -140,6 +172,8 @@ export const api = {
 	trace: async (): Promise<TraceInfo> => (await get('trace')).json(),
 	query: async (q: string, scope: Scope = {}, limit?: number, signal?: AbortSignal): Promise<Table> =>
 		(await get('query', { q, ...scope, limit }, signal)).json(),
+	overview: async (params: Scope & { width: number }, signal?: AbortSignal): Promise<Overview> =>
+		(await get('overview', { ...params }, signal)).json(),
 	check: async (params: { q?: string; filter?: string }, signal?: AbortSignal): Promise<{ ok: true; columns?: Column[] }> =>
 		(await get('check', params, signal)).json(),
 	complete: async (params: { q?: string; filter?: string; pos: number }, signal?: AbortSignal): Promise<Completion> =>

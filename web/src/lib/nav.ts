@@ -11,4 +11,6 @@ export interface Page {
 	load: () => Promise<{ default: Component }>;
 }
 
-export const pages: Page[] = [];
+export const pages: Page[] = [
+	{ id: 'overview', title: 'Overview', key: 'o', hint: 'what was recorded, and what stands out', load: () => import('../pages/Overview.svelte') },
+];

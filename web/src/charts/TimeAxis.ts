@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The axis of time below a chart, the shared cross-hair, and where losses make a chart incomplete.
+
+import type { LossWindow } from '../lib/api';
+import { duration } from '../lib/format';
+import type { Scale } from '../lib/scales';
+import { theme } from '../lib/theme.svelte';
+
+export const AXIS = 18; // pixels
+
+/** Seconds since the start where the view is wide, else the distance from the first tick. */
+export function drawTimeAxis(c: CanvasRenderingContext2D, x: Scale, left: number, right: number, y: number) {
+	const ticks = x.ticks(Math.max(2, (right - left) / 110));
+	const span = x.back(right) - x.back(left);
+	c.font = `11px ${theme.colour('sans')}`;
+	c.textAlign = 'center';
+	c.textBaseline = 'top';
+	for (const t of ticks) {
+		const at = Math.round(x.at(t)) + 0.5;
+		c.strokeStyle = theme.colour('line');
+		c.beginPath();
+		c.moveTo(at, y);
+		c.lineTo(at, y + 4);
+		c.stroke();
+		c.fillStyle = theme.colour('quiet');
+		c.fillText(timeLabel(t, ticks[0]!, span), at, y + 5);
+	}
+}
+
+export function timeLabel(t: number, first: number, span: number): string {
+	const decimals = span > 2e10 ? 0 : span > 2e9 ? 1 : span > 2e8 ? 2 : span > 2e6 ? 4 : 6;
+	if (span > 2e3 || t === first) return `${(t / 1e9).toFixed(decimals)} s`;
+	return `+${duration(t - first)}`;
+}
+
+export function drawLoss(c: CanvasRenderingContext2D, windows: LossWindow[] | undefined, x: Scale, left: number, right: number, top: number, bottom: number) {
+	c.fillStyle = theme.colour('warn');
+	for (const w of windows ?? []) {
+		const a = Math.max(left, x.at(w.from));
+		const b = Math.min(right, Math.max(x.at(w.to), x.at(w.from) + 2));
+		if (b <= left || a >= right) continue;
+		c.globalAlpha = 0.14;
+		c.fillRect(a, top, b - a, bottom - top);
+		c.globalAlpha = 1;
+		c.fillRect(a, top, b - a, 2);
+	}
+}
+
+export function drawCross(c: CanvasRenderingContext2D, t: number | null, x: Scale, left: number, right: number, top: number, bottom: number) {
+	if (t === null) return;
+	const at = Math.round(x.at(t)) + 0.5;
+	if (at < left || at > right) return;
+	c.strokeStyle = theme.colour('text');
+	c.globalAlpha = 0.5;
+	c.beginPath();
+	c.moveTo(at, top);
+	c.lineTo(at, bottom);
+	c.stroke();
+	c.globalAlpha = 1;
+}
