@@ -10,6 +10,7 @@ const struct command *const commands[] = {
 	&command_stat,
 	&command_top,
 	&command_report,
+	&command_diff,
 	&command_doctor,
 #ifdef WEIR_ENGINE
 	&command_sql,

@@ -12,6 +12,7 @@ struct rollup {
 	size_t slots_cap;
 	size_t last; /* the row found last: calls come in runs */
 	uint64_t running;
+	int64_t window_ns;
 	const int64_t *alias; /* see rollup_alias() */
 	uint8_t *seen;
 	size_t alias_count;
@@ -28,6 +29,7 @@ int rollup_new(struct rollup **ret, unsigned int keys)
 	if (!r)
 		return -ENOMEM;
 	r->keys = keys;
+	r->window_ns = ROLLUP_WINDOW_NS;
 	*ret = r;
 	return 0;
 }
@@ -157,6 +159,12 @@ void rollup_alias(struct rollup *r, const int64_t *alias, uint8_t *seen, size_t 
 	r->alias_count = count;
 }
 
+void rollup_window(struct rollup *r, int64_t window_ns)
+{
+	assert(window_ns > 0);
+	r->window_ns = window_ns;
+}
+
 static int64_t aliased(struct rollup *r, int64_t file)
 {
 	if (file < 0 || (uint64_t)file >= r->alias_count)
@@ -189,11 +197,11 @@ int64_t rollup_end(const struct batch *op, size_t row)
 	return end;
 }
 
-static int64_t window_of(int64_t end)
+static int64_t window_of(const struct rollup *r, int64_t end)
 {
-	int64_t rest = end % ROLLUP_WINDOW_NS;
+	int64_t rest = end % r->window_ns;
 
-	return end == INT64_MIN ? -1 : end - (rest < 0 ? rest + ROLLUP_WINDOW_NS : rest);
+	return end == INT64_MIN ? -1 : end - (rest < 0 ? rest + r->window_ns : rest);
 }
 
 int rollup_add_op(struct rollup *r, const struct batch *b, size_t row)
@@ -218,7 +226,7 @@ int rollup_add_op(struct rollup *r, const struct batch *b, size_t row)
 		return 0;
 	}
 	if (r->keys & ROLLUP_WINDOW)
-		key.window = window_of(rollup_end(b, row));
+		key.window = window_of(r, rollup_end(b, row));
 	key_mask(&key, r->keys);
 	e = rollup_find(r, &key, &to);
 	if (e < 0)
@@ -250,6 +258,8 @@ int rollup_add_summary(struct rollup *r, const struct batch *b, size_t row)
 	int e;
 
 	assert(b->table == TABLE_SUMMARY);
+	if (r->keys & ROLLUP_WINDOW && r->window_ns != ROLLUP_WINDOW_NS && key.window != -1)
+		key.window = window_of(r, key.window);
 	key_mask(&key, r->keys);
 	e = rollup_find(r, &key, &to);
 	if (e < 0)

@@ -23,7 +23,7 @@ enum rollup_key {
 	ROLLUP_FILE = 1 << 2,	/* file_id */
 	ROLLUP_ERR = 1 << 3,
 	ROLLUP_CLASS = 1 << 4,
-	ROLLUP_WINDOW = 1 << 5, /* 100 ms */
+	ROLLUP_WINDOW = 1 << 5, /* 100 ms, or as rollup_window() says */
 };
 
 struct rollup_row {
@@ -43,6 +43,11 @@ DEFINE_CLEANUP(struct rollup *, rollup_free)
  * connections then has few keys.
  */
 void rollup_alias(struct rollup *r, const int64_t *alias, uint8_t *seen, size_t count);
+/*
+ * Windows of this length, ns, from now on. Rows of summary know their 100 ms alone: with them it
+ * must be a multiple of that.
+ */
+void rollup_window(struct rollup *r, int64_t window_ns);
 /* Adds every row of an op or summary batch. Unfinished calls count apart: see rollup_running(). */
 int rollup_add(struct rollup *r, const struct batch *b) _must_check_;
 /* Adds one row of an op batch. */

@@ -339,6 +339,8 @@ static int worker_prepare(struct scan *scan, struct worker *w)
 	w->scan = scan;
 	if (r < 0)
 		return r;
+	if (scan->opt->window_ns)
+		rollup_window(w->rollup, scan->opt->window_ns);
 	if (scan->opt->file_alias) {
 		w->seen = calloc(scan->opt->file_alias_count + 1, 1);
 		if (!w->seen)

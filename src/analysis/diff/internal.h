@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* internal.h: what the files of diff share. */
+#pragma once
+
+#include "analysis/diff/diff.h"
+#include "analysis/diff/stats.h"
+#include "base/buf.h"
+#include "base/map.h"
+
+#define BLOCKS	   32 /* a run is read in so many pieces */
+#define PARTS	   8  /* and judged by so many; see noise.c */
+#define LABEL_NONE UINT32_MAX
+
+/* Sums over some calls. */
+struct cell {
+	double calls, errors, bytes, time;
+	double log, log2; /* sums of ln(dur) and of its square */
+};
+
+/* A name that several paths may share. */
+struct label {
+	struct bytes text;
+	bool pattern;
+};
+
+struct key {
+	enum diff_by by;
+	int64_t op, err; /* -1: none */
+	int64_t class;	 /* of its first call */
+	uint32_t label;	 /* LABEL_NONE: none */
+	bool chosen;	 /* tested */
+	size_t row;	 /* its number among those that are */
+	bool shift;	 /* one of those that tell what all have in common */
+	double apart;	 /* ln: what its latency differs by beyond that, B against A */
+	double score;	 /* how much of calls and time it has on either side */
+	struct diff_sum side[2];
+};
+
+struct run {
+	const struct diff_input *in;
+	struct rollup *sums;	 /* by op, class, file, thread, err */
+	struct map file_label;	 /* file_id -> label */
+	struct map thread_label; /* thread_id -> label */
+	struct map label_names;	 /* label -> names that it stands for here */
+	struct cell *cells;	 /* by key */
+	struct cell *blocks;	 /* [row * BLOCKS + block] */
+	struct cell io, waiting, other;
+	double seconds;
+	double work;  /* units of work done */
+	double shift; /* ln: how much longer all calls took than in other runs */
+	double part_shift[PARTS], part_io[PARTS], part_unit[PARTS];
+};
+
+struct work {
+	const struct diff_options *opt;
+	struct run *runs; /* A's first */
+	size_t run_count;
+	size_t side_runs[2];
+	struct intern paths; /* names of files and threads; one letter in front says of which */
+	struct intern texts; /* of labels, likewise */
+	struct label *labels;
+	struct map index; /* packed key -> number */
+	struct key *keys;
+	size_t key_count, key_cap;
+	size_t *chosen; /* keys that are tested: rows of the answer, in this order */
+	size_t chosen_count;
+	bool blocks; /* few runs: their parts are looked at too */
+	struct diff *out;
+};
+
+/* names.c: gives every file and thread that a call names a label. 0 or -ENOMEM. */
+int names_make(struct work *w);
+/* Appends the text with what changes from run to run made '#'; *ret_changed: there was any. 0 or
+ * -ENOMEM. */
+int name_pattern(struct bytes text, struct buf *out, bool *ret_changed);
+
+/* load.c: sums of each run, by key; then those keys that matter, by part of the run. */
+int load_sums(struct work *w, struct error *err);
+int load_keys(struct work *w);
+int load_blocks(struct work *w, struct error *err);
+void load_free(struct work *w);
+
+/* unit.c: the unit of work, and whether the runs do the same. */
+int unit_choose(struct work *w);
+
+/*
+ * noise.c: how much the metric of a key would differ in another run of the same, judged by how much
+ * the parts of this run differ from one another, ln^2; false where they cannot tell.
+ */
+bool noise_of_parts(const struct work *w, const struct run *r, const struct key *k,
+		    enum diff_metric m, double *ret);
+/* The denominators of counts, by part. */
+void noise_work(struct work *w);
+/* What all latencies of a run have in common goes into run.shift, by part into run.part_shift. */
+int noise_shift(struct work *w);
+/* Variance between runs as other calls show it that do not share the key's operation: how far apart
+ * their latencies are from what all have in common. 0 where there are no others. */
+double noise_of_others(const struct work *w, const struct key *k);
+/* ln of a metric; false where it is not known. */
+bool metric_of(const struct run *r, const struct cell *c, enum diff_metric m, double *ret);
+
+/* tests.c: fills the tests of every row. */
+int tests_run(struct work *w);
+
+/* rank.c: which rows tell what changed, in order. */
+int rank_rows(struct work *w);
+
+static inline double cell_latency(const struct cell *c)
+{
+	return c->calls > 0 ? c->log / c->calls : 0;
+}

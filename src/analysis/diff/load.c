@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* load.c: reads the runs: sums by operation, file, thread and error; by parts of a run where there
+ * are few runs. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "analysis/diff/internal.h"
+
+#define CHOSEN_MAX 200 /* keys of each kind that are tested: those with most calls and time */
+#define NEW_MAX	   50  /* and, of those that only one side has, so many more */
+#define SUM_KEYS   (ROLLUP_OP | ROLLUP_CLASS | ROLLUP_FILE | ROLLUP_THREAD | ROLLUP_ERR)
+#define FILE_KEYS  (ROLLUP_OP | ROLLUP_CLASS | ROLLUP_FILE | ROLLUP_ERR | ROLLUP_WINDOW)
+#define PROC_KEYS  (ROLLUP_CLASS | ROLLUP_THREAD | ROLLUP_WINDOW)
+#define KINDS	   (DIFF_BY_COUNT)
+
+static int scan(const struct work *w, const struct run *r, unsigned int keys, int64_t window,
+		const int64_t *alias, size_t aliases, struct scan_result *ret, struct error *err)
+{
+	struct scan_options opt = {
+		.keys = keys,
+		.filter = r->in->filter,
+		.threads = w->opt->threads,
+		.window_ns = window,
+		.rows_only = window && window % ROLLUP_WINDOW_NS,
+		.file_alias = alias,
+		.file_alias_count = aliases,
+	};
+
+	return scan_run(r->in->store, &opt, ret, err);
+}
+
+int load_sums(struct work *w, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < w->run_count; i++) {
+		struct run *run = &w->runs[i];
+		_cleanup_scan_result_ struct scan_result sums = {0};
+
+		r = scan(w, run, SUM_KEYS, 0, NULL, 0, &sums, err);
+		if (r >= 0)
+			run->sums = TAKE_PTR(sums.rollup);
+		run->seconds = (double)(run->in->to - run->in->from) / 1e9;
+	}
+	return r;
+}
+
+/* ---- keys ---- */
+
+static bool is_io(int64_t class)
+{
+	return class >= CLASS_DATA && class <= CLASS_NET;
+}
+
+static uint64_t pack(const struct key *k)
+{
+	uint64_t h = hash_u64((uint64_t)k->by << 56 ^ (uint64_t)k->op << 32 ^ k->label);
+
+	return k->err >= 0 ? hash_u64(h ^ (uint64_t)k->err) : h;
+}
+
+/* The number of the key; -1 where it is new and `add` is false, or -ENOMEM. */
+static ssize_t key_find(struct work *w, const struct key *k, bool add)
+{
+	uint64_t at;
+	int r;
+
+	if (map_get(&w->index, pack(k), &at))
+		return (ssize_t)at;
+	if (!add)
+		return -1;
+	r = grow((void **)&w->keys, &w->key_cap, w->key_count + 1, sizeof(*w->keys));
+	if (r >= 0)
+		r = map_set(&w->index, pack(k), w->key_count);
+	if (r < 0)
+		return r;
+	w->keys[w->key_count] = *k;
+	return (ssize_t)w->key_count++;
+}
+
+/* The keys that a row of calls counts for; how many. */
+static unsigned int keys_of(const struct run *run, const struct rollup_row *row,
+			    struct key ret[static KINDS])
+{
+	struct key k = {.op = row->op, .err = -1, .class = row->class, .label = LABEL_NONE};
+	uint64_t label;
+	unsigned int n = 0;
+
+	if (row->op >= 0) {
+		k.by = DIFF_OP;
+		ret[n++] = k;
+	}
+	if (row->op >= 0 && row->err > 0) {
+		k.by = DIFF_ERROR;
+		k.err = row->err;
+		ret[n++] = k;
+		k.err = -1;
+	}
+	if (row->file_id >= 0 && map_get(&run->file_label, (uint64_t)row->file_id, &label)) {
+		k.label = (uint32_t)label;
+		k.by = DIFF_OP_FILE;
+		ret[n++] = k;
+		k.by = DIFF_FILE;
+		k.op = -1;
+		ret[n++] = k;
+	}
+	if (row->thread_id >= 0 && map_get(&run->thread_label, (uint64_t)row->thread_id, &label)) {
+		k.label = (uint32_t)label;
+		k.by = DIFF_PROCESS;
+		k.op = -1;
+		ret[n++] = k;
+	}
+	return n;
+}
+
+static double log_of_bucket(unsigned int bucket)
+{
+	return log((double)MAX(hist_middle(bucket), 1ull));
+}
+
+/* Sums of ln(dur) of a histogram. */
+static void add_logs(struct cell *c, const struct hist *h, const double *logs)
+{
+	size_t n = h->used == UINT32_MAX ? HIST_BUCKETS : h->used;
+
+	for (size_t i = 0; i < n; i++) {
+		bool dense = h->used == UINT32_MAX;
+		double count = (double)(dense ? h->dense[i] : h->sparse[i].count);
+		double ln = logs[dense ? i : h->sparse[i].bucket];
+
+		c->log += count * ln;
+		c->log2 += count * ln * ln;
+	}
+}
+
+static struct cell cell_of_row(const struct rollup_row *row, const double *logs)
+{
+	struct cell c = {.calls = (double)row->calls,
+			 .errors = (double)row->errors,
+			 .bytes = (double)row->bytes,
+			 .time = (double)row->time_ns};
+
+	add_logs(&c, &row->hist, logs);
+	return c;
+}
+
+static void cell_add(struct cell *to, const struct cell *c)
+{
+	to->calls += c->calls;
+	to->errors += c->errors;
+	to->bytes += c->bytes;
+	to->time += c->time;
+	to->log += c->log;
+	to->log2 += c->log2;
+}
+
+static int sum_add(struct diff_sum *to, const struct rollup_row *row)
+{
+	to->calls += row->calls;
+	to->errors += row->errors;
+	to->bytes += row->bytes;
+	to->time_ns += row->time_ns;
+	to->max_ns = MAX(to->max_ns, row->max_ns);
+	return hist_merge(&to->hist, &row->hist);
+}
+
+static int add_row(struct work *w, struct run *run, const struct rollup_row *row,
+		   const double *logs)
+{
+	struct key keys[KINDS];
+	struct cell c = cell_of_row(row, logs);
+	unsigned int n = keys_of(run, row, keys);
+	int r = 0;
+
+	if (!is_io(row->class)) {
+		cell_add(row->class == CLASS_WAIT ? &run->waiting : &run->other, &c);
+		return 0;
+	}
+	cell_add(&run->io, &c);
+	for (unsigned int i = 0; r >= 0 && i < n; i++) {
+		ssize_t at = key_find(w, &keys[i], false);
+
+		assert(at >= 0);
+		if (run->cells[at].calls == 0)
+			w->keys[at].side[run->in->side].runs++;
+		cell_add(&run->cells[at], &c);
+		r = sum_add(&w->keys[at].side[run->in->side], row);
+	}
+	return r;
+}
+
+static int make_keys(struct work *w)
+{
+	for (size_t k = 0; k < w->run_count; k++) {
+		struct run *run = &w->runs[k];
+
+		for (size_t i = 0; i < rollup_count(run->sums); i++) {
+			const struct rollup_row *row = rollup_row(run->sums, i);
+			struct key keys[KINDS];
+			unsigned int n = is_io(row->class) ? keys_of(run, row, keys) : 0;
+
+			while (n--) {
+				ssize_t at = key_find(w, &keys[n], true);
+
+				if (at < 0)
+					return (int)at;
+			}
+		}
+	}
+	return 0;
+}
+
+/* ---- which keys are tested ---- */
+
+static double share(double part, double whole)
+{
+	return whole > 0 ? part / whole : 0;
+}
+
+static void score_keys(struct work *w)
+{
+	struct cell all[2] = {{0}};
+
+	for (size_t k = 0; k < w->run_count; k++)
+		cell_add(&all[w->runs[k].in->side], &w->runs[k].io);
+	for (size_t i = 0; i < w->key_count; i++) {
+		struct key *k = &w->keys[i];
+
+		for (unsigned int s = 0; s < 2; s++)
+			k->score = MAX(k->score,
+				       share((double)k->side[s].time_ns, all[s].time) +
+					       share((double)k->side[s].calls, all[s].calls));
+	}
+}
+
+static int by_score(const void *a, const void *b)
+{
+	const struct key *const *x = a, *const *y = b;
+
+	if ((*x)->score != (*y)->score)
+		return (*x)->score > (*y)->score ? -1 : 1;
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Every test costs the others some power, and a key with a millionth of the time is not worth it. */
+static int choose_keys(struct work *w)
+{
+	_cleanup_free_ struct key **order = calloc(w->key_count + 1, sizeof(struct key *));
+	size_t chosen[DIFF_BY_COUNT] = {0}, fresh[DIFF_BY_COUNT] = {0};
+
+	w->chosen = calloc(w->key_count + 1, sizeof(*w->chosen));
+	if (!order || !w->chosen)
+		return -ENOMEM;
+	score_keys(w);
+	for (size_t i = 0; i < w->key_count; i++)
+		order[i] = &w->keys[i];
+	qsort(order, w->key_count, sizeof(struct key *), by_score);
+	for (size_t i = 0; i < w->key_count; i++) {
+		struct key *k = order[i];
+		bool one_sided = !k->side[0].calls || !k->side[1].calls;
+
+		if (chosen[k->by] >= CHOSEN_MAX && !(one_sided && fresh[k->by] < NEW_MAX))
+			continue;
+		fresh[k->by] += chosen[k->by] >= CHOSEN_MAX;
+		chosen[k->by]++;
+		k->chosen = true;
+		k->row = w->chosen_count;
+		w->chosen[w->chosen_count++] = (size_t)(k - w->keys);
+	}
+	return 0;
+}
+
+static void count_names(struct work *w)
+{
+	for (size_t i = 0; i < w->key_count; i++) {
+		struct key *k = &w->keys[i];
+
+		for (size_t j = 0; k->label != LABEL_NONE && j < w->run_count; j++) {
+			struct diff_sum *sum = &k->side[w->runs[j].in->side];
+			uint64_t names = 0;
+
+			if (w->runs[j].cells[i].calls > 0)
+				map_get(&w->runs[j].label_names, k->label, &names);
+			sum->names = MAX(sum->names, names);
+		}
+	}
+}
+
+int load_keys(struct work *w)
+{
+	double logs[HIST_BUCKETS];
+	int r = make_keys(w);
+
+	for (unsigned int i = 0; i < HIST_BUCKETS; i++)
+		logs[i] = log_of_bucket(i);
+	for (size_t k = 0; r >= 0 && k < w->run_count; k++) {
+		struct run *run = &w->runs[k];
+
+		run->cells = calloc(w->key_count + 1, sizeof(*run->cells));
+		if (!run->cells)
+			return -ENOMEM;
+		for (size_t i = 0; r >= 0 && i < rollup_count(run->sums); i++)
+			r = add_row(w, run, rollup_row(run->sums, i), logs);
+		rollup_free(TAKE_PTR(run->sums));
+	}
+	count_names(w);
+	return r < 0 ? r : choose_keys(w);
+}
+
+/* ---- parts of runs ---- */
+
+/* As long as BLOCKS of them need to cover the run; whole 100 ms where that is not too long, as
+ * summaries know those. */
+static int64_t window_of(const struct run *run)
+{
+	int64_t span = MAX(run->in->to - run->in->from, (int64_t)1);
+	int64_t window = span / (BLOCKS - 1) + 1;
+
+	return window < ROLLUP_WINDOW_NS
+		       ? window
+		       : (window + ROLLUP_WINDOW_NS - 1) / ROLLUP_WINDOW_NS * ROLLUP_WINDOW_NS;
+}
+
+static void add_block(struct work *w, struct run *run, const struct rollup_row *row, int64_t window,
+		      enum diff_by only, const double *logs)
+{
+	int64_t first = run->in->from / window * window;
+	int64_t at = (row->window - first) / window;
+	struct cell c = cell_of_row(row, logs);
+	struct key keys[KINDS];
+	unsigned int n = is_io(row->class) ? keys_of(run, row, keys) : 0;
+
+	at = at < 0 || row->window == -1 ? 0 : MIN(at, (int64_t)BLOCKS - 1);
+	while (n--) {
+		ssize_t k = (keys[n].by == DIFF_PROCESS) == (only == DIFF_PROCESS)
+				    ? key_find(w, &keys[n], false)
+				    : -1;
+
+		if (k >= 0 && w->keys[k].chosen)
+			cell_add(&run->blocks[w->keys[k].row * BLOCKS + (size_t)at], &c);
+	}
+}
+
+/* Files are told by one id for each label, so that a million of them make few keys. */
+static int alias_files(const struct work *w, const struct run *run, int64_t **ret,
+		       size_t *ret_count)
+{
+	size_t count = dims_count(store_dims(run->in->store), TABLE_FILE);
+	_cleanup_free_ int64_t *alias = malloc((count + 1) * sizeof(*alias));
+	_cleanup_(map_free) struct map first = {0};
+	int r = 0;
+
+	if (!alias)
+		return -ENOMEM;
+	for (size_t i = 0; r >= 0 && i < count; i++) {
+		uint64_t label, id;
+
+		alias[i] = -1;
+		if (!map_get(&run->file_label, i, &label))
+			continue;
+		if (!map_get(&first, label, &id)) {
+			id = i;
+			r = map_set(&first, label, id);
+		}
+		alias[i] = (int64_t)id;
+	}
+	*ret = TAKE_PTR(alias);
+	*ret_count = count;
+	return r;
+}
+
+static int load_run(struct work *w, struct run *run, const double *logs, struct error *err)
+{
+	static const enum diff_by kinds[] = {DIFF_OP_FILE, DIFF_PROCESS};
+	_cleanup_free_ int64_t *alias = NULL;
+	int64_t window = window_of(run);
+	size_t aliases;
+	int r = alias_files(w, run, &alias, &aliases);
+
+	run->blocks = calloc(w->chosen_count * BLOCKS + 1, sizeof(*run->blocks));
+	if (!run->blocks)
+		r = -ENOMEM;
+	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(kinds); i++) {
+		_cleanup_scan_result_ struct scan_result sums = {0};
+		bool files = kinds[i] == DIFF_OP_FILE;
+
+		r = scan(w, run, files ? FILE_KEYS : PROC_KEYS, window, files ? alias : NULL,
+			 files ? aliases : 0, &sums, err);
+		for (size_t k = 0; r >= 0 && k < rollup_count(sums.rollup); k++)
+			add_block(w, run, rollup_row(sums.rollup, k), window, kinds[i], logs);
+	}
+	return r;
+}
+
+int load_blocks(struct work *w, struct error *err)
+{
+	double logs[HIST_BUCKETS];
+	int r = 0;
+
+	for (unsigned int i = 0; i < HIST_BUCKETS; i++)
+		logs[i] = log_of_bucket(i);
+	for (size_t k = 0; r >= 0 && k < w->run_count; k++)
+		r = load_run(w, &w->runs[k], logs, err);
+	return r;
+}
+
+void load_free(struct work *w)
+{
+	for (size_t k = 0; k < w->run_count; k++) {
+		struct run *run = &w->runs[k];
+
+		rollup_free(run->sums);
+		map_free(&run->file_label);
+		map_free(&run->thread_label);
+		map_free(&run->label_names);
+		free(run->cells);
+		free(run->blocks);
+	}
+	for (size_t i = 0; i < w->key_count; i++) {
+		hist_free(&w->keys[i].side[0].hist);
+		hist_free(&w->keys[i].side[1].hist);
+	}
+	free(w->keys);
+	free(w->chosen);
+	free(w->labels);
+	free(w->runs);
+	intern_free(&w->paths);
+	map_free(&w->index);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * names.c: which files and threads of different runs are the same. Those of one name are. A name
+ * that is not in every run is looked at again with its numbers and random parts made '#': a log of
+ * pid 4711 is the log of pid 4712 in the next run. All names of such a pattern are then told as one,
+ * so that files that come and go do not look like changes.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/diff/internal.h"
+
+#define RANDOM_MIN    6	    /* letters of mkstemp() */
+#define HEX_MIN	      4	    /* a part of a UUID */
+#define EPHEMERAL_MIN 32768 /* Linux's own choice of ports begins here */
+#define NAME_FILE     'f'
+#define NAME_THREAD   't'
+
+struct name {
+	size_t runs; /* that have it */
+	uint32_t last_run;
+	uint32_t pattern; /* number in `patterns` */
+	bool changed;	  /* the pattern is not the name itself */
+};
+
+struct pattern {
+	size_t members;
+	bool everywhere; /* every member is in every run */
+};
+
+struct names {
+	struct work *work;
+	struct name *names; /* by id in work->paths */
+	size_t cap;
+	struct intern texts; /* of patterns */
+	struct pattern *patterns;
+	size_t patterns_cap;
+};
+
+/* ---- patterns ---- */
+
+/* A word of letters and digits that looks as if no person had chosen it. */
+static bool looks_random(const uint8_t *s, size_t len, bool after_mark)
+{
+	size_t digits = 0, hex = 0, turns = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		digits += !!isdigit(s[i]);
+		hex += !!isxdigit(s[i]);
+		turns += i && islower(s[i - 1]) && isupper(s[i]);
+	}
+	if (digits && digits < len && (len >= RANDOM_MIN || (len >= HEX_MIN && hex == len)))
+		return true;
+	return after_mark && !digits && turns >= 2 && (len == RANDOM_MIN || len == 10);
+}
+
+static int put_word(struct buf *out, const uint8_t *s, size_t len, bool after_mark, bool *changed)
+{
+	int r = 0;
+
+	if (looks_random(s, len, after_mark)) {
+		*changed = true;
+		return buf_append(out, "#", 1);
+	}
+	for (size_t i = 0; i < len && r >= 0; i++) {
+		if (!isdigit(s[i])) {
+			r = buf_append(out, s + i, 1);
+		} else if (i == 0 || !isdigit(s[i - 1])) {
+			*changed = true;
+			r = buf_append(out, "#", 1);
+		}
+	}
+	return r;
+}
+
+int name_pattern(struct bytes text, struct buf *out, bool *ret_changed)
+{
+	bool changed = false;
+	int r = 0;
+
+	for (size_t i = 0; i < text.len && r >= 0;) {
+		size_t end = i;
+		bool mark = i && strchr(".-_", text.data[i - 1]);
+
+		while (end < text.len && isalnum(text.data[end]))
+			end++;
+		if (end == i)
+			r = buf_append(out, text.data + end++, 1);
+		else
+			r = put_word(out, text.data + i, end - i, mark, &changed);
+		i = end;
+	}
+	*ret_changed = changed;
+	return r;
+}
+
+/* ---- names ---- */
+
+/* The kernel chose the port of one end, and the number of a pipe: they say nothing. */
+static int put_socket(struct buf *out, struct bytes text)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < text.len && r >= 0;) {
+		uint64_t port = 0;
+		size_t end = i + 1;
+
+		while (text.data[i] == ':' && end < text.len && isdigit(text.data[end]) &&
+		       end < i + 7)
+			port = port * 10 + (uint64_t)(text.data[end++] - '0');
+		if (port >= EPHEMERAL_MIN)
+			r = buf_append(out, ":*", 2);
+		else
+			r = buf_append(out, text.data + i, end - i);
+		i = end;
+	}
+	return r;
+}
+
+static int file_name(const struct dims *d, int64_t id, struct buf *out)
+{
+	const struct dims_file *f = dims_file(d, id);
+	struct bytes text;
+
+	if (!f)
+		return buf_printf(out, "(unknown file)");
+	if (f->type == FILE_TYPE_PIPE)
+		return buf_printf(out, "pipe");
+	text = f->name_only ? dims_file_version_name(d, id) : dims_file_name(d, id);
+	return f->type == FILE_TYPE_SOCKET ? put_socket(out, text)
+					   : buf_append(out, text.data, text.len);
+}
+
+static int thread_name(const struct dims *d, int64_t id, struct buf *out)
+{
+	const struct dims_thread *t = dims_thread(d, id);
+
+	if (!t || !t->comm.len)
+		return buf_printf(out, "(unknown thread)");
+	return buf_append(out, t->comm.data, t->comm.len);
+}
+
+/* Takes note of a name in a run; its number goes into the run's map. */
+static int note(struct names *n, struct map *ids, size_t run, char kind, int64_t id)
+{
+	const struct dims *d = store_dims(n->work->runs[run].in->store);
+	_cleanup_buf_ struct buf text = {0};
+	size_t before = n->work->paths.count;
+	uint32_t at;
+	int r;
+
+	if (id < 0 || map_get(ids, (uint64_t)id, NULL))
+		return 0;
+	r = buf_append(&text, &kind, 1);
+	if (r >= 0)
+		r = kind == NAME_FILE ? file_name(d, id, &text) : thread_name(d, id, &text);
+	if (r >= 0)
+		r = grow((void **)&n->names, &n->cap, before + 1, sizeof(*n->names));
+	if (r >= 0)
+		r = intern_add(&n->work->paths, text.data, text.len, &at);
+	if (r >= 0)
+		r = map_set(ids, (uint64_t)id, at);
+	if (r < 0)
+		return r;
+	if (n->work->paths.count > before)
+		n->names[at] = (struct name){.last_run = UINT32_MAX};
+	if (n->names[at].last_run != run) {
+		n->names[at].last_run = (uint32_t)run;
+		n->names[at].runs++;
+	}
+	return 0;
+}
+
+static int note_all(struct names *n)
+{
+	int r = 0;
+
+	for (size_t k = 0; r >= 0 && k < n->work->run_count; k++) {
+		struct run *run = &n->work->runs[k];
+
+		for (size_t i = 0; r >= 0 && i < rollup_count(run->sums); i++) {
+			const struct rollup_row *row = rollup_row(run->sums, i);
+
+			r = note(n, &run->file_label, k, NAME_FILE, row->file_id);
+			if (r >= 0)
+				r = note(n, &run->thread_label, k, NAME_THREAD, row->thread_id);
+		}
+	}
+	return r;
+}
+
+static int find_patterns(struct names *n)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < n->work->paths.count; i++) {
+		struct name *name = &n->names[i];
+		_cleanup_buf_ struct buf text = {0};
+		size_t before = n->texts.count;
+		uint32_t at;
+
+		r = name_pattern(intern_get(&n->work->paths, i), &text, &name->changed);
+		if (r >= 0)
+			r = grow((void **)&n->patterns, &n->patterns_cap, before + 1,
+				 sizeof(*n->patterns));
+		if (r >= 0)
+			r = intern_add(&n->texts, text.data, text.len, &at);
+		if (r < 0)
+			return r;
+		if (n->texts.count > before)
+			n->patterns[at] = (struct pattern){.everywhere = true};
+		name->pattern = at;
+		n->patterns[at].members++;
+		n->patterns[at].everywhere &= name->runs == n->work->run_count;
+	}
+	return r;
+}
+
+/* ---- labels ---- */
+
+/* By name: its own text, or that of its pattern. */
+static int make_labels(struct names *n, uint32_t *label_of)
+{
+	struct work *w = n->work;
+	int r = 0;
+
+	w->labels = calloc(w->paths.count + 1, sizeof(*w->labels));
+	if (!w->labels)
+		return -ENOMEM;
+	for (uint32_t i = 0; r >= 0 && i < w->paths.count; i++) {
+		const struct name *name = &n->names[i];
+		const struct pattern *p = &n->patterns[name->pattern];
+		bool pattern = name->changed && p->members > 1 && !p->everywhere;
+		struct bytes text =
+			pattern ? intern_get(&n->texts, name->pattern) : intern_get(&w->paths, i);
+
+		r = intern_add(&w->texts, text.data, text.len, &label_of[i]);
+		if (r >= 0)
+			w->labels[label_of[i]].pattern |= pattern;
+	}
+	/* texts do not move any more; the first byte tells files from threads */
+	for (uint32_t i = 0; r >= 0 && i < w->texts.count; i++) {
+		struct bytes text = intern_get(&w->texts, i);
+
+		w->labels[i].text = (struct bytes){text.data + 1, text.len - 1};
+	}
+	return r;
+}
+
+/* Labels instead of names; `counts` gets how many names each label stands for. */
+static int relabel(struct map *ids, const uint32_t *label_of, struct map *counts)
+{
+	struct map labels = {0}, seen = {0};
+	uint64_t id, name;
+	size_t pos = 0;
+	int r = 0;
+
+	while (r >= 0 && map_next(ids, &pos, &id, &name)) {
+		uint64_t count = 0;
+
+		r = map_set(&labels, id, label_of[name]);
+		if (r < 0 || map_get(&seen, name, NULL))
+			continue;
+		map_get(counts, label_of[name], &count);
+		r = map_set(counts, label_of[name], count + 1);
+		if (r >= 0)
+			r = map_set(&seen, name, 1);
+	}
+	map_free(&seen);
+	map_free(ids);
+	*ids = labels;
+	return r;
+}
+
+int names_make(struct work *w)
+{
+	struct names n = {.work = w};
+	_cleanup_free_ uint32_t *label_of = NULL;
+	int r = note_all(&n);
+
+	if (r >= 0)
+		r = find_patterns(&n);
+	label_of = calloc(w->paths.count + 1, sizeof(*label_of));
+	if (r >= 0)
+		r = label_of ? make_labels(&n, label_of) : -ENOMEM;
+	for (size_t k = 0; r >= 0 && k < w->run_count; k++) {
+		r = relabel(&w->runs[k].file_label, label_of, &w->runs[k].label_names);
+		if (r >= 0)
+			r = relabel(&w->runs[k].thread_label, label_of, &w->runs[k].label_names);
+	}
+	intern_free(&n.texts);
+	free(n.names);
+	free(n.patterns);
+	return r;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * noise.c: how much a run would differ from another of the same, judged from its parts; and what all
+ * latencies of a run have in common, which is the machine's doing before it is any one call's.
+ */
+#include <errno.h>
+#include <math.h>
+
+#include "analysis/diff/internal.h"
+
+#define PARTS_MIN    5	   /* parts of a run with calls enough to say something */
+#define PART_CALLS   4	   /* in a part */
+#define SHIFT_KEYS   4	   /* operations by file from which on a median means something */
+#define SHIFT_CALLS  30	   /* in each run */
+#define WEIGHT_CALLS 10000 /* more calls make a latency no surer */
+
+bool metric_of(const struct run *r, const struct cell *c, enum diff_metric m, double *ret)
+{
+	switch (m) {
+	case DIFF_CALLS:
+		*ret = log((c->calls + 0.5) / r->work);
+		return r->work > 0;
+	case DIFF_LATENCY:
+		*ret = cell_latency(c);
+		return c->calls > 0;
+	case DIFF_MEAN:
+		*ret = c->time > 0 ? log(c->time / c->calls) : 0;
+		return c->time > 0;
+	case DIFF_SIZE:
+		*ret = c->bytes > 0 ? log(c->bytes / c->calls) : 0;
+		return c->bytes > 0;
+	case DIFF_ERRORS:
+		*ret = log((c->errors + 0.5) / r->work);
+		return r->work > 0;
+	case DIFF_METRICS:
+		break;
+	}
+	return false;
+}
+
+/* ---- parts ---- */
+
+static void add(struct cell *to, const struct cell *c)
+{
+	to->calls += c->calls;
+	to->errors += c->errors;
+	to->bytes += c->bytes;
+	to->time += c->time;
+	to->log += c->log;
+}
+
+static void parts_of(const struct run *r, const struct key *k, struct cell ret[static PARTS])
+{
+	const struct cell *b = &r->blocks[k->row * BLOCKS];
+
+	for (unsigned int i = 0; i < PARTS; i++) {
+		ret[i] = (struct cell){0};
+		for (unsigned int j = 0; j < BLOCKS / PARTS; j++)
+			add(&ret[i], &b[i * (BLOCKS / PARTS) + j]);
+	}
+}
+
+static double calls_of_parts(const struct cell p[static PARTS])
+{
+	double calls = 0;
+
+	for (unsigned int i = 0; i < PARTS; i++)
+		calls += p[i].calls;
+	return calls;
+}
+
+/* Parts at the edges hold the start, the end, or a piece only: what has too few calls is left out. */
+static bool part_counts(const struct cell *p, double calls)
+{
+	return p->calls >= PART_CALLS && p->calls >= calls / PARTS / 4;
+}
+
+static double variance(const double *v, size_t n)
+{
+	return n > 1 ? stats_squares(v, n) / (double)(n - 1) : 0;
+}
+
+static bool noise_of_counts(const struct work *w, const struct run *r, const struct cell *parts,
+			    enum diff_metric m, double *ret)
+{
+	double y[PARTS], all = calls_of_parts(parts);
+	size_t n = 0;
+
+	for (unsigned int i = 0; i < PARTS; i++) {
+		double count = m == DIFF_ERRORS ? parts[i].errors : parts[i].calls;
+		double done = w->out->unit == DIFF_UNIT_SECOND ? r->seconds / PARTS
+			      : w->out->unit == DIFF_UNIT_OP   ? r->part_unit[i]
+							       : r->part_io[i];
+
+		if (part_counts(&parts[i], all) && done > 0)
+			y[n++] = log((count + 0.5) / done);
+	}
+	*ret = variance(y, n);
+	/* Where a run is a unit, its total is what counts: parts in it average out. */
+	if (w->out->unit == DIFF_UNIT_RUN)
+		*ret /= PARTS;
+	return n >= PARTS_MIN;
+}
+
+bool noise_of_parts(const struct work *w, const struct run *r, const struct key *k,
+		    enum diff_metric m, double *ret)
+{
+	struct cell parts[PARTS];
+	double y[PARTS], all;
+	size_t n = 0;
+
+	*ret = 0;
+	if (!r->blocks)
+		return false;
+	parts_of(r, k, parts);
+	if (m == DIFF_CALLS || m == DIFF_ERRORS)
+		return noise_of_counts(w, r, parts, m, ret);
+	all = calls_of_parts(parts);
+	for (unsigned int i = 0; i < PARTS; i++) {
+		if (!part_counts(&parts[i], all) || !metric_of(r, &parts[i], m, &y[n]))
+			continue;
+		y[n++] -= m == DIFF_SIZE ? 0 : r->part_shift[i];
+	}
+	*ret = variance(y, n);
+	return n >= PARTS_MIN;
+}
+
+/* ---- what all have in common ---- */
+
+static bool shift_key(const struct work *w, size_t i)
+{
+	const struct key *k = &w->keys[i];
+
+	if (k->by != DIFF_OP_FILE || !k->chosen || k->class == CLASS_SYNC)
+		return false;
+	for (size_t j = 0; j < w->run_count; j++) {
+		if (w->runs[j].cells[i].calls < SHIFT_CALLS)
+			return false;
+	}
+	return true;
+}
+
+static double weight_of(const struct work *w, size_t i)
+{
+	double least = WEIGHT_CALLS;
+
+	for (size_t j = 0; j < w->run_count; j++)
+		least = MIN(least, w->runs[j].cells[i].calls);
+	return sqrt(least);
+}
+
+/* Between the medians of the sides, so that the larger side does not decide. */
+static double base_of(const struct work *w, size_t i, double *scratch)
+{
+	double sides[2];
+
+	for (unsigned int s = 0; s < 2; s++) {
+		size_t n = 0;
+
+		for (size_t j = 0; j < w->run_count; j++) {
+			if (w->runs[j].in->side == s)
+				scratch[n++] = cell_latency(&w->runs[j].cells[i]);
+		}
+		sides[s] = stats_median(scratch, n);
+	}
+	return (sides[0] + sides[1]) / 2;
+}
+
+struct shifts {
+	size_t *keys; /* that tell */
+	double *weights, *bases;
+	size_t count;
+	struct weighted *values; /* scratch */
+};
+
+static void shift_of_run(const struct work *w, struct run *r, struct shifts *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		s->values[i] = (struct weighted){cell_latency(&r->cells[s->keys[i]]) - s->bases[i],
+						 s->weights[i]};
+	r->shift = stats_weighted_median(s->values, s->count);
+	for (unsigned int p = 0; r->blocks && p < PARTS; p++) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < s->count; i++) {
+			struct cell parts[PARTS];
+
+			parts_of(r, &w->keys[s->keys[i]], parts);
+			if (part_counts(&parts[p], calls_of_parts(parts)))
+				s->values[n++] = (struct weighted){
+					cell_latency(&parts[p]) -
+						cell_latency(&r->cells[s->keys[i]]),
+					s->weights[i]};
+		}
+		r->part_shift[p] = n >= SHIFT_KEYS ? stats_weighted_median(s->values, n) : 0;
+	}
+}
+
+static void set_apart(struct work *w, size_t key)
+{
+	double sum[2] = {0};
+
+	for (size_t j = 0; j < w->run_count; j++)
+		sum[w->runs[j].in->side] += cell_latency(&w->runs[j].cells[key]) - w->runs[j].shift;
+	w->keys[key].shift = true;
+	w->keys[key].apart = sum[1] / (double)w->side_runs[1] - sum[0] / (double)w->side_runs[0];
+}
+
+static void shifts_free(struct shifts *s)
+{
+	free(s->keys);
+	free(s->weights);
+	free(s->bases);
+	free(s->values);
+}
+
+int noise_shift(struct work *w)
+{
+	_cleanup_(shifts_free) struct shifts s = {
+		.keys = calloc(w->key_count + 1, sizeof(*s.keys)),
+		.weights = calloc(w->key_count + 1, sizeof(*s.weights)),
+		.bases = calloc(w->key_count + 1, sizeof(*s.bases)),
+		.values = calloc(w->key_count + 1, sizeof(*s.values)),
+	};
+	_cleanup_free_ double *scratch = calloc(w->run_count + 1, sizeof(*scratch));
+
+	if (!s.keys || !s.weights || !s.bases || !s.values || !scratch)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->key_count; i++) {
+		if (!shift_key(w, i))
+			continue;
+		s.weights[s.count] = weight_of(w, i);
+		s.bases[s.count] = base_of(w, i, scratch);
+		s.keys[s.count++] = i;
+	}
+	w->out->shift_known = s.count >= SHIFT_KEYS;
+	for (size_t j = 0; w->out->shift_known && j < w->run_count; j++)
+		shift_of_run(w, &w->runs[j], &s);
+	for (size_t i = 0; w->out->shift_known && i < s.count; i++)
+		set_apart(w, s.keys[i]);
+	return 0;
+}
+
+double noise_of_others(const struct work *w, const struct key *k)
+{
+	double sum = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->key_count; i++) {
+		const struct key *other = &w->keys[i];
+
+		if (!other->shift || other->op == k->op)
+			continue;
+		sum += other->apart * other->apart;
+		n++;
+	}
+	/* a difference has the variance of both sides */
+	return n ? sum / (double)n / (1 / (double)w->side_runs[0] + 1 / (double)w->side_runs[1])
+		 : 0;
+}
+
+/* Work by part: the denominators of counts. */
+void noise_work(struct work *w)
+{
+	for (size_t j = 0; j < w->run_count; j++) {
+		struct run *r = &w->runs[j];
+
+		for (size_t i = 0; r->blocks && i < w->key_count; i++) {
+			struct cell parts[PARTS];
+
+			if (w->keys[i].by != DIFF_OP || !w->keys[i].chosen)
+				continue;
+			parts_of(r, &w->keys[i], parts);
+			for (unsigned int p = 0; p < PARTS; p++) {
+				r->part_io[p] += parts[p].calls;
+				if (w->keys[i].op == w->out->unit_op)
+					r->part_unit[p] += parts[p].calls;
+			}
+		}
+	}
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rank.c: rows of the answer: which of them changed, which only repeat what a better one tells, and
+ * in what order.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/diff/internal.h"
+
+#define EXPLAINS 0.8 /* a part that makes so much of a row's difference tells it instead */
+
+static double time_diff(const struct diff *d, const struct diff_sum side[static 2])
+{
+	double per[2];
+
+	for (unsigned int s = 0; s < 2; s++)
+		per[s] = d->work[s] > 0 ? (double)side[s].time_ns / d->work[s] : 0;
+	return per[1] - per[0];
+}
+
+/* Errors that depend on what happens to be ready: their absence says nothing. */
+static bool by_chance(int64_t err)
+{
+	return err == EAGAIN || err == EINTR || err == ETIMEDOUT || err == EINPROGRESS ||
+	       err == EALREADY;
+}
+
+/* Only on one side, in each of its runs, and the runs do the same otherwise. */
+static bool is_new(const struct diff *d, const struct key *k)
+{
+	unsigned int s = k->side[0].runs ? 0 : 1;
+
+	return d->repeatable && !d->lossy[0] && !d->lossy[1] && k->side[s].runs == d->runs[s] &&
+	       !(k->by == DIFF_ERROR && by_chance(k->err));
+}
+
+static void fill_row(struct work *w, size_t i)
+{
+	struct diff_row *row = &w->out->rows[i];
+	struct key *k = &w->keys[w->chosen[i]];
+
+	row->by = k->by;
+	row->op = k->op;
+	row->err = k->err;
+	if (k->label != LABEL_NONE) {
+		row->name = w->labels[k->label].text;
+		row->pattern = w->labels[k->label].pattern;
+	}
+	row->time_diff = time_diff(w->out, k->side);
+	row->presence = !k->side[0].calls   ? DIFF_ONLY_B
+			: !k->side[1].calls ? DIFF_ONLY_A
+					    : DIFF_BOTH;
+	row->changed = row->presence != DIFF_BOTH && is_new(w->out, k);
+	for (unsigned int m = 0; m < DIFF_METRICS; m++)
+		row->changed |= row->test[m].changed;
+	row->side[0] = k->side[0];
+	row->side[1] = k->side[1];
+	/* the row has the histograms from now on */
+	k->side[0].hist = k->side[1].hist = (struct hist){0};
+}
+
+/* ---- who tells it ---- */
+
+static bool same_name(const struct diff_row *a, const struct diff_row *b)
+{
+	return a->name.data == b->name.data;
+}
+
+static bool explains(const struct diff_row *part, const struct diff_row *whole)
+{
+	return fabs(part->time_diff) >= EXPLAINS * fabs(whole->time_diff) &&
+	       part->time_diff * whole->time_diff >= 0;
+}
+
+static bool is_part(const struct diff_row *part, const struct diff_row *whole)
+{
+	if (part->by != DIFF_OP_FILE)
+		return false;
+	return whole->by == DIFF_OP ? part->op == whole->op
+				    : whole->by == DIFF_FILE && same_name(part, whole);
+}
+
+/* A file that only one side has tells all that is done with it. */
+static void list_new_files(struct diff *d)
+{
+	for (size_t i = 0; i < d->count; i++) {
+		struct diff_row *f = &d->rows[i];
+
+		f->listed = f->changed && f->by == DIFF_FILE && f->presence != DIFF_BOTH;
+	}
+}
+
+static bool of_new_file(const struct diff *d, const struct diff_row *row)
+{
+	for (size_t i = 0; i < d->count && row->name.data; i++) {
+		if (d->rows[i].by == DIFF_FILE && d->rows[i].listed && same_name(&d->rows[i], row))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * An operation is told by the one file whose calls changed, else by itself. Its figures are a mixture
+ * over files: those that came or went change it, and tell that themselves.
+ */
+static void list_operation(struct diff *d, struct diff_row *op)
+{
+	struct diff_row *only = NULL, *best = NULL;
+	bool mixture = false;
+	size_t changed = 0;
+
+	for (size_t i = 0; i < d->count; i++) {
+		struct diff_row *p = &d->rows[i];
+
+		if (!p->changed || !is_part(p, op))
+			continue;
+		if (of_new_file(d, p)) {
+			mixture = true;
+			continue;
+		}
+		changed++;
+		only = p;
+		if (explains(p, op) && (!best || fabs(p->time_diff) > fabs(best->time_diff)))
+			best = p;
+	}
+	if (changed == 1)
+		best = only;
+	if (op->changed && best)
+		best->listed = true;
+	else if (op->changed && !mixture)
+		op->listed = true;
+	for (size_t i = 0; i < d->count; i++) {
+		struct diff_row *p = &d->rows[i];
+
+		if (p->changed && is_part(p, op) && !op->listed && !best && !of_new_file(d, p))
+			p->listed = true;
+	}
+	if (best)
+		best->listed = true;
+}
+
+static void list_files(struct diff *d, struct diff_row *f)
+{
+	bool told = f->listed;
+
+	for (size_t i = 0; i < d->count && !told; i++)
+		told = d->rows[i].changed && is_part(&d->rows[i], f);
+	f->listed |= f->changed && !told;
+}
+
+/* Programs tell what operations do not; errors are beside them. */
+static void list_rows(struct diff *d)
+{
+	bool any = false;
+
+	list_new_files(d);
+	for (size_t i = 0; i < d->count; i++) {
+		if (d->rows[i].by == DIFF_OP)
+			list_operation(d, &d->rows[i]);
+	}
+	for (size_t i = 0; i < d->count; i++) {
+		if (d->rows[i].by == DIFF_FILE)
+			list_files(d, &d->rows[i]);
+		any |= d->rows[i].listed;
+	}
+	for (size_t i = 0; i < d->count; i++) {
+		struct diff_row *row = &d->rows[i];
+
+		if (row->by == DIFF_PROCESS)
+			row->listed = row->changed && (!any || row->presence != DIFF_BOTH);
+		if (row->by == DIFF_ERROR)
+			row->listed = row->changed && !of_new_file(d, row);
+	}
+}
+
+/* ---- order ---- */
+
+static int by_time(const void *a, const void *b)
+{
+	const struct diff_row *x = a, *y = b;
+
+	if (x->listed != y->listed)
+		return x->listed ? -1 : 1;
+	if (fabs(x->time_diff) != fabs(y->time_diff))
+		return fabs(x->time_diff) > fabs(y->time_diff) ? -1 : 1;
+	if (x->by != y->by)
+		return x->by < y->by ? -1 : 1;
+	return x->op < y->op ? -1 : x->op > y->op;
+}
+
+/* The sum of all differences, each counted once: by operation and file, and what has no file. */
+static double all_differences(const struct diff *d)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < d->count; i++) {
+		const struct diff_row *row = &d->rows[i];
+		double rest = row->time_diff;
+
+		if (row->by == DIFF_OP_FILE)
+			sum += fabs(row->time_diff);
+		if (row->by != DIFF_OP)
+			continue;
+		for (size_t k = 0; k < d->count; k++)
+			rest -= is_part(&d->rows[k], row) ? d->rows[k].time_diff : 0;
+		sum += fabs(rest);
+	}
+	return sum;
+}
+
+int rank_rows(struct work *w)
+{
+	struct diff *d = w->out;
+	double all;
+
+	for (size_t i = 0; i < d->count; i++)
+		fill_row(w, i);
+	list_rows(d);
+	all = all_differences(d);
+	for (size_t i = 0; i < d->count; i++) {
+		d->rows[i].share = all > 0 ? d->rows[i].time_diff / all : 0;
+		d->listed += d->rows[i].listed;
+	}
+	if (d->count)
+		qsort(d->rows, d->count, sizeof(*d->rows), by_time);
+	return 0;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tests.c: is a difference more than runs of the same differ? A moderated t-test on the logarithms of
+ * what each run gives: the variance between runs is drawn towards what is expected before any run was
+ * seen (Smyth), which is a floor where there are replicates, and what the parts of the runs say where
+ * there are not. docs/howto/diff.md has the reasons and how the constants were found.
+ */
+#include <errno.h>
+#include <math.h>
+
+#include "analysis/diff/internal.h"
+
+#define PRIOR_RUNS    3	 /* degrees of freedom of the floor beside replicates */
+#define PRIOR_PARTS   10 /* ... of what parts of runs say */
+#define RANKS_MIN     4	 /* runs a side from which on the ranks must agree as well */
+#define RANKS_P	      0.05
+#define ALPHA_DEFAULT 0.05
+#define LATENCY_CALLS 20   /* in each run */
+#define COUNT_CALLS   3	   /* on the larger side in all */
+#define LOSS_MAX      0.01 /* share of calls lost from which on nothing is concluded */
+#define SHIFT_FLOOR   0.25 /* sd from run to run of the machine's speed, few runs */
+#define SHIFT_REP     0.05 /* the same, beside replicates */
+#define SHIFT_LEAST   0.10 /* smaller shifts are not worth a word */
+
+/* sd from run to run, ln, where nothing else is known. */
+static const struct floor {
+	double replicated; /* drawn towards this where runs are replicated */
+	double few;	   /* single runs: besides what their parts say */
+	double blind;	   /* single runs whose parts say nothing */
+	double least;	   /* smaller effects are not worth a word */
+} floors[DIFF_METRICS] = {
+	[DIFF_CALLS] = {0.003, 0.01, 0.30, 0.01}, [DIFF_LATENCY] = {0.03, 0.05, 0.40, 0.05},
+	[DIFF_MEAN] = {0.06, 0.12, 0.60, 0.10},	  [DIFF_SIZE] = {0.003, 0.01, 0.30, 0.01},
+	[DIFF_ERRORS] = {0.02, 0.05, 0.30, 0.05},
+};
+#define SYNC_FEW 0.50 /* latency of fsync and its like, single runs: the device has days */
+
+struct sides {
+	double *v[2]; /* values of runs, ln */
+	size_t n[2];
+	double prior[2]; /* variance */
+};
+
+static bool is_latency(enum diff_metric m)
+{
+	return m == DIFF_LATENCY || m == DIFF_MEAN;
+}
+
+static bool replicated(const struct work *w)
+{
+	return !w->blocks;
+}
+
+/* ---- what is expected before ---- */
+
+static double own_noise(const struct cell *c, enum diff_metric m)
+{
+	double mean = cell_latency(c);
+
+	if (m == DIFF_CALLS)
+		return 1 / (c->calls + 0.5);
+	if (m == DIFF_ERRORS)
+		return 1 / (c->errors + 0.5);
+	return is_latency(m) && c->calls > 0 ? MAX(c->log2 / c->calls - mean * mean, 0) / c->calls
+					     : 0;
+}
+
+/* What a single run cannot know of its machine. */
+static double machine(const struct work *w, const struct key *k, enum diff_metric m)
+{
+	const struct floor *f = &floors[m];
+	double few = k->class == CLASS_SYNC && is_latency(m) ? SYNC_FEW : f->few;
+
+	if (!is_latency(m))
+		return few * few;
+	/* without others to compare with, its speed is part of every latency */
+	return MAX(few * few, noise_of_others(w, k)) +
+	       (w->out->shift_known ? 0 : SHIFT_FLOOR * SHIFT_FLOOR);
+}
+
+/* Variance of a metric from run to run, as far as one run can tell. False: it cannot at all. */
+static bool prior_of(const struct work *w, const struct run *r, size_t at, enum diff_metric m,
+		     double *ret)
+{
+	const struct key *k = &w->keys[at];
+	const struct floor *f = &floors[m];
+	double parts;
+
+	*ret = f->replicated * f->replicated;
+	if (replicated(w))
+		return true;
+	*ret = machine(w, k, m) + own_noise(&r->cells[at], m);
+	if (noise_of_parts(w, r, k, m, &parts)) {
+		*ret += parts;
+		return true;
+	}
+	/* A call that comes in one phase of a run only; where the runs do the same, it does so again. */
+	if (!w->out->repeatable || (m != DIFF_CALLS && m != DIFF_SIZE))
+		*ret += f->blind * f->blind;
+	return m != DIFF_MEAN;
+}
+
+/* ---- one test ---- */
+
+static double log_a_b(const struct work *w, const struct key *k, enum diff_metric m, unsigned int s)
+{
+	const struct diff_sum *sum = &k->side[s];
+	double work = w->out->work[s], calls = (double)sum->calls;
+
+	switch (m) {
+	case DIFF_CALLS:
+		return work > 0 ? calls / work : 0;
+	case DIFF_ERRORS:
+		return work > 0 ? (double)sum->errors / work : 0;
+	case DIFF_SIZE:
+		return calls > 0 ? (double)sum->bytes / calls : 0;
+	case DIFF_MEAN:
+		return calls > 0 ? (double)sum->time_ns / calls : 0;
+	case DIFF_LATENCY:
+	case DIFF_METRICS:
+		break;
+	}
+	return 0;
+}
+
+/* Fills the values of the runs; false where the metric cannot be compared. */
+static bool collect(const struct work *w, size_t at, enum diff_metric m, struct sides *s,
+		    struct diff_test *t)
+{
+	const struct key *k = &w->keys[at];
+	double log_sum[2] = {0}, calls[2] = {0}, prior;
+
+	s->n[0] = s->n[1] = 0;
+	s->prior[0] = s->prior[1] = 0;
+	for (size_t j = 0; j < w->run_count; j++) {
+		const struct run *r = &w->runs[j];
+		const struct cell *c = &r->cells[at];
+		unsigned int side = r->in->side;
+		double y;
+
+		if (is_latency(m) && c->calls < LATENCY_CALLS)
+			return false;
+		if (!metric_of(r, c, m, &y) || !prior_of(w, r, at, m, &prior))
+			return false;
+		s->v[side][s->n[side]++] = y - (is_latency(m) ? r->shift : 0);
+		s->prior[side] += prior;
+		log_sum[side] += c->log;
+		calls[side] += c->calls;
+	}
+	for (unsigned int side = 0; side < 2; side++) {
+		double v = m == DIFF_LATENCY ? exp(log_sum[side] / calls[side])
+					     : log_a_b(w, k, m, side);
+
+		s->prior[side] /= (double)s->n[side];
+		*(side ? &t->b : &t->a) = v;
+	}
+	return true;
+}
+
+/* Welch's test with moderated variances. */
+static void compare(const struct sides *s, double prior_df, struct diff_test *t)
+{
+	double square[2], df[2], se2, freedom, half;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		double n = (double)s->n[i];
+
+		df[i] = prior_df + n - 1;
+		square[i] = (prior_df * s->prior[i] + stats_squares(s->v[i], s->n[i])) / df[i] / n;
+	}
+	t->tested = true;
+	t->effect = stats_mean(s->v[1], s->n[1]) - stats_mean(s->v[0], s->n[0]);
+	se2 = square[0] + square[1];
+	if (se2 <= 0) {
+		t->p = t->effect == 0;
+		t->low = t->high = t->effect;
+		return;
+	}
+	freedom = se2 * se2 / (square[0] * square[0] / df[0] + square[1] * square[1] / df[1]);
+	t->p = stats_student_p(t->effect / sqrt(se2), freedom);
+	half = stats_student_quantile(0.05, freedom) * sqrt(se2);
+	t->low = t->effect - half;
+	t->high = t->effect + half;
+}
+
+/* An outlier can make a mean, but not the ranks. */
+static int check_ranks(const struct sides *s, struct diff_test *t)
+{
+	double p;
+	int r;
+
+	if (s->n[0] < RANKS_MIN || s->n[1] < RANKS_MIN)
+		return 0;
+	r = stats_mann_whitney(s->v[0], s->n[0], s->v[1], s->n[1], &p);
+	if (r >= 0 && p > RANKS_P)
+		t->p = MAX(t->p, p);
+	return r;
+}
+
+static bool worth(const struct work *w, const struct key *k, enum diff_metric m)
+{
+	const struct diff_sum *a = &k->side[0], *b = &k->side[1];
+
+	if (!k->chosen || (k->by == DIFF_ERROR && m != DIFF_CALLS))
+		return false;
+	/* What a file or a program does is a mixture: its latency follows from the calls it makes. */
+	if ((k->by == DIFF_FILE || k->by == DIFF_PROCESS) && is_latency(m))
+		return false;
+	if (m == DIFF_CALLS)
+		return MAX(a->calls, b->calls) >= COUNT_CALLS &&
+		       !(w->out->unit == DIFF_UNIT_OP && k->by == DIFF_OP &&
+			 k->op == w->out->unit_op);
+	if (m == DIFF_ERRORS)
+		return MAX(a->errors, b->errors) >= COUNT_CALLS;
+	if (m == DIFF_SIZE)
+		return a->bytes && b->bytes;
+	return a->calls && b->calls;
+}
+
+static int test_row(struct work *w, size_t i, struct sides *s)
+{
+	struct diff_row *row = &w->out->rows[i];
+	size_t at = w->chosen[i];
+	int r = 0;
+
+	for (unsigned int m = 0; m < DIFF_METRICS && r >= 0; m++) {
+		if (!worth(w, &w->keys[at], m) || !collect(w, at, m, s, &row->test[m]))
+			continue;
+		compare(s, replicated(w) ? PRIOR_RUNS : PRIOR_PARTS, &row->test[m]);
+		r = check_ranks(s, &row->test[m]);
+	}
+	return r;
+}
+
+/* ---- the shift ---- */
+
+static int test_shift(struct work *w, struct sides *s)
+{
+	double floor = replicated(w) ? SHIFT_REP : SHIFT_FLOOR;
+	struct diff_test *t = &w->out->shift;
+
+	if (!w->out->shift_known)
+		return 0;
+	s->n[0] = s->n[1] = 0;
+	s->prior[0] = s->prior[1] = floor * floor;
+	for (size_t j = 0; j < w->run_count; j++) {
+		unsigned int side = w->runs[j].in->side;
+
+		s->v[side][s->n[side]++] = w->runs[j].shift;
+	}
+	compare(s, replicated(w) ? PRIOR_RUNS : PRIOR_PARTS, t);
+	t->a = 1;
+	t->b = exp(t->effect);
+	return check_ranks(s, t);
+}
+
+/* ---- all of them ---- */
+
+static struct diff_test *next_test(struct diff *d, size_t *row, unsigned int *m)
+{
+	for (; *row < d->count; ++*row, *m = 0) {
+		while (*m < DIFF_METRICS) {
+			struct diff_test *t = &d->rows[*row].test[(*m)++];
+
+			if (t->tested)
+				return t;
+		}
+	}
+	return NULL;
+}
+
+static int correct(struct work *w)
+{
+	struct diff *d = w->out;
+	size_t cap = d->count * DIFF_METRICS + 1, n = 0, row = 0;
+	_cleanup_free_ double *p = calloc(cap, sizeof(*p)), *q = calloc(cap, sizeof(*q));
+	double alpha = w->opt->alpha > 0 ? w->opt->alpha : ALPHA_DEFAULT;
+	unsigned int m = 0;
+	int r;
+
+	if (!p || !q)
+		return -ENOMEM;
+	if (d->shift.tested)
+		p[n++] = d->shift.p;
+	for (struct diff_test *t; (t = next_test(d, &row, &m));)
+		p[n++] = t->p;
+	d->tests = n;
+	r = stats_correct(p, n, q);
+	n = row = m = 0;
+	if (d->shift.tested) {
+		d->shift.q = q[n++];
+		d->shift.changed = d->shift.q <= alpha && fabs(d->shift.effect) > SHIFT_LEAST;
+	}
+	for (struct diff_test *t; (t = next_test(d, &row, &m));) {
+		t->q = q[n++];
+		t->changed = t->q <= alpha && fabs(t->effect) > floors[m - 1].least;
+	}
+	return r;
+}
+
+/* Where more is missing than the differences are large, nothing can be said. */
+static bool lossy(const struct run *r)
+{
+	double calls = r->io.calls + r->waiting.calls + r->other.calls;
+
+	return r->in->lost_unknown || (double)r->in->lost > LOSS_MAX * calls;
+}
+
+int tests_run(struct work *w)
+{
+	_cleanup_free_ double *a = calloc(w->run_count + 1, sizeof(*a));
+	_cleanup_free_ double *b = calloc(w->run_count + 1, sizeof(*b));
+	struct sides s = {.v = {a, b}};
+	int r = a && b ? 0 : -ENOMEM;
+
+	for (size_t j = 0; j < w->run_count; j++)
+		w->out->lossy[w->runs[j].in->side] |= lossy(&w->runs[j]);
+	if (w->out->lossy[0] || w->out->lossy[1])
+		return r;
+	for (size_t i = 0; r >= 0 && i < w->out->count; i++)
+		r = test_row(w, i, &s);
+	if (r >= 0)
+		r = test_shift(w, &s);
+	return r < 0 ? r : correct(w);
+}
