@@ -57,10 +57,25 @@ static struct read_flags flags_of(const struct diff_opts *o, unsigned int side)
 	return f;
 }
 
+/* "--from: ..." is about --a-from where that was given. */
+static int name_side(const struct diff_opts *o, unsigned int side, struct error *err)
+{
+	bool from = strncmp(err->message, "--from", 6) == 0,
+	     to = strncmp(err->message, "--to", 4) == 0;
+	struct error named = {0};
+
+	if (!(from && o->from[side]) && !(to && o->to[side]))
+		return err->code;
+	error_set(&named, err->code, "--%c-%.960s", side ? 'b' : 'a', err->message + 2);
+	*err = named;
+	return err->code;
+}
+
 /* Which of its calls belong to the run, and when it was. */
-static int choose(struct diff_trace *t, const struct read_flags *f, struct diff_input *in,
+static int choose(const struct diff_opts *o, struct diff_trace *t, struct diff_input *in,
 		  struct error *err)
 {
+	const struct read_flags side = flags_of(o, in->side), *f = &side;
 	const struct select *s = &t->select;
 	int64_t first, last, from, to;
 	bool ranged = f->from || f->to;
@@ -74,7 +89,7 @@ static int choose(struct diff_trace *t, const struct read_flags *f, struct diff_
 	if (r >= 0)
 		r = read_flags_range(f, first, last, &from, &to, err);
 	if (r < 0)
-		return r;
+		return name_side(o, in->side, err);
 	t->filter = t->choice.filter;
 	t->filter.from = from;
 	t->filter.to = to;
@@ -89,7 +104,6 @@ static int choose(struct diff_trace *t, const struct read_flags *f, struct diff_
 
 static int open_run(struct diff_view *v, unsigned int side, const char *path, struct error *err)
 {
-	struct read_flags f = flags_of(v->opts, side);
 	struct diff_trace *t;
 	struct diff_input *in;
 	int r;
@@ -106,7 +120,7 @@ static int open_run(struct diff_view *v, unsigned int side, const char *path, st
 	if (r >= 0)
 		r = loss_read(&t->loss, t->store, err);
 	if (r >= 0)
-		r = choose(t, &f, in, err);
+		r = choose(v->opts, t, in, err);
 	if (r < 0)
 		return r;
 	in->store = t->store;
@@ -181,8 +195,6 @@ static int check(const struct diff_opts *o, int argc, char **argv)
 	bool sides = o->sides[0].count || o->sides[1].count;
 	bool ranges = o->from[0] || o->from[1] || o->to[0] || o->to[1];
 
-	if (o->head < 0)
-		return fail_usage("diff: --head %lld: must not be negative", (long long)o->head);
 	if (sides && argc)
 		return fail_usage("diff: '%.200s' belongs to no side: with -a and -b every trace "
 				  "has one of them in front",
@@ -267,7 +279,7 @@ static const struct option options[] = {
 	 "calls, bytes and time per run, per second, or per call of an operation: --per fdatasync "
 	 "(default: that in which most counts agree)",
 	 offsetof(struct diff_opts, per)},
-	{0, "head", OPTION_INT, "N", "at most so many changes (default 10)",
+	{0, "head", OPTION_COUNT, "N", "at most so many changes (default 10)",
 	 offsetof(struct diff_opts, head)},
 	READ_FLAGS(struct diff_opts, read),
 	{0},
