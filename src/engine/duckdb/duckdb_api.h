@@ -215,6 +215,7 @@ enum {
 	/* values: arguments of table functions */                                                \
 	F(bool, is_null_value, (duckdb_value))                                                    \
 	F(int64_t, get_int64, (duckdb_value))                                                     \
+	F(char *, get_varchar, (duckdb_value))                                                    \
 	F(idx_t, get_list_size, (duckdb_value))                                                   \
 	F(duckdb_value, get_list_child, (duckdb_value, idx_t))                                    \
 	F(void, destroy_value, (duckdb_value *))                                                  \
@@ -222,6 +223,7 @@ enum {
 	F(duckdb_table_function, create_table_function, (void))                                   \
 	F(void, destroy_table_function, (duckdb_table_function *))                                \
 	F(void, table_function_set_name, (duckdb_table_function, const char *))                   \
+	F(void, table_function_add_parameter, (duckdb_table_function, duckdb_logical_type))       \
 	F(void, table_function_add_named_parameter,                                               \
 	  (duckdb_table_function, const char *, duckdb_logical_type))                             \
 	F(void, table_function_set_extra_info,                                                    \
@@ -235,6 +237,7 @@ enum {
 	F(duckdb_state, register_table_function, (duckdb_connection, duckdb_table_function))      \
 	F(void *, bind_get_extra_info, (duckdb_bind_info))                                        \
 	F(void, bind_add_result_column, (duckdb_bind_info, const char *, duckdb_logical_type))    \
+	F(duckdb_value, bind_get_parameter, (duckdb_bind_info, idx_t))                            \
 	F(duckdb_value, bind_get_named_parameter, (duckdb_bind_info, const char *))               \
 	F(void, bind_set_bind_data, (duckdb_bind_info, void *, duckdb_delete_callback_t))         \
 	F(void, bind_set_cardinality, (duckdb_bind_info, idx_t, bool))                            \

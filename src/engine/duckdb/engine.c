@@ -11,8 +11,7 @@
 
 #define THREADS_MAX 256
 
-/* Runs a statement of the engine's own. */
-static int run(struct engine *e, const char *sql, struct error *err)
+int engine_run(struct engine *e, const char *sql, struct error *err)
 {
 	duckdb_result result;
 	int r = 0;
@@ -152,9 +151,9 @@ static int make_views(struct engine *e, struct error *err)
 
 		snprintf(sql, sizeof(sql), "CREATE VIEW %s AS FROM weir_%s()",
 			 schema_table(t)->name, schema_table(t)->name);
-		r = run(e, sql, err);
+		r = engine_run(e, sql, err);
 	}
-	return r < 0 ? r : run(e, "CREATE VIEW op_named AS FROM weir_op_named()", err);
+	return r < 0 ? r : engine_run(e, "CREATE VIEW op_named AS FROM weir_op_named()", err);
 }
 
 /*
@@ -168,14 +167,13 @@ static int confine(struct engine *e, struct error *err)
 	int r;
 
 	snprintf(sql, sizeof(sql), "SET allowed_directories = ['%.500s/']", e->spill);
-	r = run(e, sql, err);
+	r = engine_run(e, sql, err);
 	if (r >= 0)
-		r = run(e, "SET enable_external_access = false", err);
-	return r < 0 ? r : run(e, "SET lock_configuration = true", err);
+		r = engine_run(e, "SET enable_external_access = false", err);
+	return r < 0 ? r : engine_run(e, "SET lock_configuration = true", err);
 }
 
-/* Pins the next statement to the blocks that are committed now. */
-static int pin(struct engine *e, struct error *err)
+int engine_pin(struct engine *e, struct error *err)
 {
 	ssize_t more = store_refresh(e->store, err);
 	size_t blocks = store_block_count(e->store);
@@ -185,9 +183,10 @@ static int pin(struct engine *e, struct error *err)
 	if (blocks != e->names.pin)
 		engine_names_free(e->api, &e->names);
 	e->pin = e->names.pin = blocks;
+	atomic_store(&e->interrupted, false);
 	atomic_store(&e->blocks_done, 0);
 	atomic_store(&e->blocks_total, 0);
-	atomic_store(&e->hist_bytes, 0);
+	atomic_store(&e->state_bytes, 0);
 	return 0;
 }
 
@@ -207,15 +206,23 @@ static int engine_start(struct engine *e, const struct engine_options *opt, stru
 	if (r >= 0)
 		r = open_database(e, opt, err);
 	if (r >= 0)
-		r = run(e, "SET errors_as_json = true", err);
+		r = engine_run(e, "SET errors_as_json = true", err);
 	if (r >= 0)
 		r = make_vocabularies(e, err);
 	if (r >= 0)
-		r = pin(e, err);
+		r = engine_pin(e, err);
 	if (r >= 0)
 		r = scan_register(e, err);
 	if (r >= 0)
+		r = rows_register(e, err);
+	if (r >= 0)
 		r = hist_functions_register(e, err);
+	if (r >= 0)
+		r = distinct_functions_register(e, err);
+	if (r >= 0)
+		r = tally_functions_register(e, err);
+	if (r >= 0)
+		r = sql_functions_register(e, err);
 	if (r >= 0)
 		r = make_views(e, err);
 	if (r >= 0 && opt->confined)
@@ -234,7 +241,7 @@ int engine_open(struct engine **ret, struct store *store, const struct engine_op
 	pthread_mutex_init(&e->names_lock, NULL);
 	e->store = store;
 	e->threads = MIN(opt->threads ? opt->threads : cpus(), (unsigned int)THREADS_MAX);
-	e->hist_bytes_max = opt->memory_max ? opt->memory_max : ENGINE_MEMORY_DEFAULT;
+	e->state_bytes_max = opt->memory_max ? opt->memory_max : ENGINE_MEMORY_DEFAULT;
 	r = engine_start(e, opt, err);
 	if (r < 0) {
 		engine_free(e);
@@ -299,6 +306,7 @@ const char *engine_library(const struct engine *e)
 
 void engine_interrupt(struct engine *e)
 {
+	atomic_store(&e->interrupted, true);
 	e->api->interrupt(e->con);
 }
 
@@ -361,26 +369,53 @@ size_t engine_statements_count(const struct engine_statements *s)
 	return s->count;
 }
 
-int engine_execute(struct engine_statements *s, size_t i, struct engine_result **ret,
-		   struct error *err)
+/* Runs statement i of a list over the blocks that are pinned. */
+static int execute(struct engine *e, duckdb_extracted_statements list, size_t i, const char *sql,
+		   struct engine_result **ret, struct error *err)
 {
-	const struct duckdb_api *d = s->e->api;
+	const struct duckdb_api *d = e->api;
 	duckdb_prepared_statement prepared = NULL;
 	duckdb_result result;
-	int r = pin(s->e, err);
+	int r = 0;
 
-	assert(i < s->count);
-	if (r < 0)
-		return r;
-	if (d->prepare_extracted_statement(s->e->con, s->list, i, &prepared)) {
-		r = message_from_duckdb(prepared ? d->prepare_error(prepared) : NULL, s->sql, err);
-		d->destroy_prepare(&prepared);
-		return r;
-	}
-	if (d->execute_prepared(prepared, &result)) {
-		r = message_from_duckdb(d->result_error(&result), s->sql, err);
+	if (d->prepare_extracted_statement(e->con, list, i, &prepared)) {
+		r = message_from_duckdb(prepared ? d->prepare_error(prepared) : NULL, sql, err);
+	} else if (d->execute_prepared(prepared, &result)) {
+		/* a scan that was interrupted may be faster to say so than the library */
+		r = atomic_load(&e->interrupted)
+			    ? error_set(err, -EINTR, "interrupted")
+			    : message_from_duckdb(d->result_error(&result), sql, err);
 		d->destroy_result(&result);
 	}
 	d->destroy_prepare(&prepared);
-	return r < 0 ? r : result_new(s->e, &result, ret, err);
+	return r < 0 ? r : result_new(e, &result, ret, err);
+}
+
+int engine_execute(struct engine_statements *s, size_t i, struct engine_result **ret,
+		   struct error *err)
+{
+	int r = engine_pin(s->e, err);
+
+	assert(i < s->count);
+	return r < 0 ? r : execute(s->e, s->list, i, s->sql, ret, err);
+}
+
+int engine_run_text(struct engine *e, const char *sql, struct engine_result **ret,
+		    struct error *err)
+{
+	const struct duckdb_api *d = e->api;
+	duckdb_extracted_statements list = NULL;
+	idx_t count = d->extract_statements(e->con, sql, &list);
+	int r;
+
+	if (count == 1) {
+		r = execute(e, list, 0, sql, ret, err);
+	} else {
+		const char *message = list ? d->extract_statements_error(list) : NULL;
+
+		r = message_from_duckdb(message, sql, err);
+	}
+	if (list)
+		d->destroy_extracted(&list);
+	return r;
 }

@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * hist_functions.c: weir's histogram in SQL.
- *   hist(x)           aggregate: the histogram of whole numbers >= 0, packed (hist/sparse.h) as a
- * BLOB hist_merge(h)     aggregate: the sum of such BLOBs; exact hist_count(h)     how many values
- *   hist_quantile(h, q), p50(h) p90(h) p95(h) p99(h) p999(h)   BIGINT, at most 1/32 from the exact
- * value One histogram answers for many percentiles. States start sparse; the library does not see
- * their memory, so it is counted here and bounded: past the bound the statement fails instead of
- * the machine.
+ *   hist(x)           aggregate: the histogram of whole numbers >= 0, packed (hist/sparse.h), a BLOB
+ *   weir_hist(x)      the same where a negative number counts as 0, as in the language
+ *   hist_merge(h)     aggregate: the sum of such BLOBs; exact
+ *   hist_count(h)     how many values
+ *   hist_quantile(h, q), p50(h) p90(h) p95(h) p99(h) p999(h)
+ *                     BIGINT, at most 1/32 from the exact value
+ *
+ * One histogram answers for many percentiles. States start sparse; the library does not see their
+ * memory, so it is counted here and bounded: past the bound the statement fails instead of the
+ * machine.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/duckdb/internal.h"
+#include "engine/duckdb/aggregate.h"
 #include "hist/sparse.h"
 
 struct hist_state {
+	struct aggregate_owner owner;
 	struct hist hist;
-	struct engine *e; /* who counts its memory; NULL while it has none */
 };
 
 static uint64_t hist_memory(const struct hist *h)
@@ -27,58 +31,14 @@ static uint64_t hist_memory(const struct hist *h)
 }
 
 /* Counts what a histogram grew by. False, with the error set, past the bound. */
-static bool account(const struct duckdb_api *d, duckdb_function_info info, struct hist_state *s,
-		    uint64_t before)
+static inline bool account(duckdb_function_info info, struct hist_state *s, uint64_t before)
 {
-	uint64_t after = hist_memory(&s->hist);
-	char text[256];
-
-	if (likely(after <= before))
-		return true;
-	if (!s->e)
-		s->e = d->aggregate_function_get_extra_info(info);
-	if (atomic_fetch_add(&s->e->hist_bytes, after - before) + (after - before) <=
-	    s->e->hist_bytes_max)
-		return true;
-	snprintf(text, sizeof(text),
-		 "Out of Memory Error: the histograms of hist() need more than %llu MiB: group by "
-		 "fewer keys, or raise --memory",
-		 (unsigned long long)(s->e->hist_bytes_max >> 20));
-	d->aggregate_function_set_error(info, text);
-	return false;
+	return aggregate_account(info, &s->owner, before, hist_memory(&s->hist),
+				 "the histograms of hist()");
 }
 
-static inline bool is_valid(const uint64_t *validity, size_t i)
-{
-	return !validity || (validity[i / 64] >> (i % 64) & 1);
-}
-
-static struct bytes string_at(duckdb_string_t *s, size_t i)
-{
-	uint32_t length = s[i].value.inlined.length;
-
-	return (struct bytes){(const uint8_t *)(length <= 12 ? s[i].value.inlined.inlined
-							     : s[i].value.pointer.ptr),
-			      length};
-}
-
-static idx_t state_size(duckdb_function_info info)
-{
-	return sizeof(struct hist_state);
-}
-
-static void state_init(duckdb_function_info info, duckdb_aggregate_state state)
-{
-	memset((void *)state, 0, sizeof(struct hist_state));
-}
-
-static void out_of_memory(const struct duckdb_api *d, duckdb_function_info info)
-{
-	d->aggregate_function_set_error(info, "Out of Memory Error: no memory for a histogram");
-}
-
-static void on_hist(duckdb_function_info info, duckdb_data_chunk input,
-		    duckdb_aggregate_state *states)
+static void add_values(duckdb_function_info info, duckdb_data_chunk input,
+		       duckdb_aggregate_state *states, bool lenient)
 {
 	const struct duckdb_api *d = duckdb_loaded();
 	duckdb_vector vector = d->data_chunk_get_vector(input, 0);
@@ -90,9 +50,9 @@ static void on_hist(duckdb_function_info info, duckdb_data_chunk input,
 		struct hist_state *s = (struct hist_state *)states[i];
 		uint64_t before = hist_memory(&s->hist);
 
-		if (!is_valid(validity, i))
+		if (!vector_valid(validity, i))
 			continue;
-		if (values[i] < 0) {
+		if (values[i] < 0 && !lenient) {
 			char text[128];
 
 			snprintf(text, sizeof(text),
@@ -101,13 +61,25 @@ static void on_hist(duckdb_function_info info, duckdb_data_chunk input,
 			d->aggregate_function_set_error(info, text);
 			return;
 		}
-		if (hist_add(&s->hist, (uint64_t)values[i], 1) < 0) {
-			out_of_memory(d, info);
+		if (hist_add(&s->hist, (uint64_t)MAX(values[i], (int64_t)0), 1) < 0) {
+			aggregate_no_memory(info);
 			return;
 		}
-		if (!account(d, info, s, before))
+		if (!account(info, s, before))
 			return;
 	}
+}
+
+static void on_hist(duckdb_function_info info, duckdb_data_chunk input,
+		    duckdb_aggregate_state *states)
+{
+	add_values(info, input, states, false);
+}
+
+static void on_weir_hist(duckdb_function_info info, duckdb_data_chunk input,
+			 duckdb_aggregate_state *states)
+{
+	add_values(info, input, states, true);
 }
 
 static void on_hist_merge(duckdb_function_info info, duckdb_data_chunk input,
@@ -125,16 +97,16 @@ static void on_hist_merge(duckdb_function_info info, duckdb_data_chunk input,
 		struct bytes packed;
 		int r;
 
-		if (!is_valid(validity, i))
+		if (!vector_valid(validity, i))
 			continue;
-		packed = string_at(values, i);
+		packed = vector_string(values, i);
 		r = hist_unpack(&s->hist, packed.data, packed.len);
 		if (r == -EBADMSG)
 			d->aggregate_function_set_error(
 				info, "hist_merge(): this BLOB is not a histogram made by hist()");
 		else if (r < 0)
-			out_of_memory(d, info);
-		if (!account(d, info, s, before) || r < 0)
+			aggregate_no_memory(info);
+		if (!account(info, s, before) || r < 0)
 			return;
 	}
 }
@@ -142,17 +114,15 @@ static void on_hist_merge(duckdb_function_info info, duckdb_data_chunk input,
 static void on_combine(duckdb_function_info info, duckdb_aggregate_state *source,
 		       duckdb_aggregate_state *target, idx_t count)
 {
-	const struct duckdb_api *d = duckdb_loaded();
-
 	for (size_t i = 0; i < count; i++) {
 		struct hist_state *s = (struct hist_state *)target[i];
 		uint64_t before = hist_memory(&s->hist);
 
 		if (hist_merge(&s->hist, &((const struct hist_state *)source[i])->hist) < 0) {
-			out_of_memory(d, info);
+			aggregate_no_memory(info);
 			return;
 		}
-		if (!account(d, info, s, before))
+		if (!account(info, s, before))
 			return;
 	}
 }
@@ -184,34 +154,23 @@ static void on_destroy(duckdb_aggregate_state *states, idx_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct hist_state *s = (struct hist_state *)states[i];
 
-		if (s->e)
-			atomic_fetch_sub(&s->e->hist_bytes, hist_memory(&s->hist));
+		aggregate_release(&s->owner, hist_memory(&s->hist));
 		hist_free(&s->hist);
 	}
 }
 
-static int register_aggregate(struct engine *e, const char *name, duckdb_type argument,
-			      duckdb_aggregate_update_t update, struct error *err)
-{
-	const struct duckdb_api *d = e->api;
-	duckdb_aggregate_function f = d->create_aggregate_function();
-	duckdb_logical_type in = d->create_logical_type(argument),
-			    out = d->create_logical_type(DUCKDB_TYPE_BLOB);
-	duckdb_state state;
+#define HIST_AGGREGATE(text, type, on_update)                                                      \
+	{                                                                                          \
+		.name = text, .state_size = sizeof(struct hist_state), .args = {type},             \
+		.arg_count = 1, .update = on_update, .combine = on_combine,                        \
+		.finalize = on_finalize, .destroy = on_destroy                                     \
+	}
 
-	d->aggregate_function_set_name(f, name);
-	d->aggregate_function_add_parameter(f, in);
-	d->aggregate_function_set_return_type(f, out);
-	d->aggregate_function_set_functions(f, state_size, state_init, update, on_combine,
-					    on_finalize);
-	d->aggregate_function_set_destructor(f, on_destroy);
-	d->aggregate_function_set_extra_info(f, e, NULL);
-	state = d->register_aggregate_function(e->con, f);
-	d->destroy_logical_type(&in);
-	d->destroy_logical_type(&out);
-	d->destroy_aggregate_function(&f);
-	return state ? error_set(err, -EIO, "DuckDB refuses the aggregate %s", name) : 0;
-}
+static const struct aggregate_def aggregates[] = {
+	HIST_AGGREGATE("hist", DUCKDB_TYPE_BIGINT, on_hist),
+	HIST_AGGREGATE("weir_hist", DUCKDB_TYPE_BIGINT, on_weir_hist),
+	HIST_AGGREGATE("hist_merge", DUCKDB_TYPE_BLOB, on_hist_merge),
+};
 
 struct scalar {
 	const char *name;
@@ -265,7 +224,7 @@ static void on_scalar(duckdb_function_info info, duckdb_data_chunk input, duckdb
 		q_validity = d->vector_get_validity(v);
 	}
 	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
-		if (!is_valid(validity, i) || !is_valid(q_validity, i)) {
+		if (!vector_valid(validity, i) || !vector_valid(q_validity, i)) {
 			uint64_t *mask;
 
 			d->vector_ensure_validity_writable(output);
@@ -273,7 +232,7 @@ static void on_scalar(duckdb_function_info info, duckdb_data_chunk input, duckdb
 			mask[i / 64] &= ~(1ull << (i % 64));
 			continue;
 		}
-		if (scalar_row(d, info, f, string_at(values, i), q ? q[i] : f->quantile, &out[i]) <
+		if (scalar_row(d, info, f, vector_string(values, i), q ? q[i] : f->quantile, &out[i]) <
 		    0)
 			return;
 	}
@@ -305,10 +264,10 @@ static int register_scalar(struct engine *e, const struct scalar *s, struct erro
 
 int hist_functions_register(struct engine *e, struct error *err)
 {
-	int r = register_aggregate(e, "hist", DUCKDB_TYPE_BIGINT, on_hist, err);
+	int r = 0;
 
-	if (r >= 0)
-		r = register_aggregate(e, "hist_merge", DUCKDB_TYPE_BLOB, on_hist_merge, err);
+	for (size_t i = 0; i < ARRAY_SIZE(aggregates) && r >= 0; i++)
+		r = aggregate_register(e, &aggregates[i], err);
 	for (size_t i = 0; i < ARRAY_SIZE(scalars) && r >= 0; i++)
 		r = register_scalar(e, &scalars[i], err);
 	return r;

@@ -7,6 +7,7 @@
 
 #include "engine/duckdb/duckdb_api.h"
 #include "engine/engine.h"
+#include "engine/live.h"
 
 #define DUCKDB_MAJOR_MIN 1
 #define DUCKDB_MINOR_MIN 5
@@ -80,20 +81,6 @@ struct numbers {
 	size_t traces;
 };
 
-/*
- * The rows of a dimension table that hold: the last of each id. rows[from[k] .. from[k + 1]) are
- * those of the k-th block of the table that was seen, ascending.
- */
-struct live {
-	size_t pin; /* blocks looked at */
-	uint32_t *rows;
-	size_t *from;	/* [blocks + 1] */
-	size_t *blocks; /* their numbers in the store */
-	size_t block_count;
-	int64_t *ids; /* all ids there are, ascending */
-	size_t count;
-};
-
 struct names {
 	size_t pin;		       /* made for this many blocks */
 	struct live live[TABLE_COUNT]; /* of the dimension tables */
@@ -103,7 +90,6 @@ struct names {
 	bool made[NAME_COUNT];
 };
 
-bool table_is_dimension(enum table_id table);
 void engine_names_free(const struct duckdb_api *d, struct names *n);
 /* Makes what is asked for and not there yet, over blocks [0, pin) of the store. */
 int names_live(struct engine *e, enum table_id table, const struct live **ret, struct error *err);
@@ -127,9 +113,9 @@ struct engine {
 	pthread_mutex_t names_lock; /* binds of one statement may come from several threads */
 	_Atomic uint64_t blocks_done, blocks_total;
 	_Atomic bool interrupted;
-	/* memory of histograms, which DuckDB does not see */
-	_Atomic uint64_t hist_bytes;
-	uint64_t hist_bytes_max;
+	/* memory of aggregates' states, which DuckDB does not see */
+	_Atomic uint64_t state_bytes;
+	uint64_t state_bytes_max;
 };
 
 /* The ENUM of a CODE column; never NULL for a column of the schema. */
@@ -137,8 +123,24 @@ const struct words *engine_vocab(const struct engine *e, const char *column);
 
 /* scan.c: declares weir_<table>() and weir_op_named(). */
 int scan_register(struct engine *e, struct error *err);
+/* rows.c: declares weir_rows(). */
+int rows_register(struct engine *e, struct error *err);
+/* sql_functions.c: what translated expressions call. */
+int sql_functions_register(struct engine *e, struct error *err);
+/* engine.c: runs a statement of the engine's own. */
+int engine_run(struct engine *e, const char *sql, struct error *err);
+/* Pins the next statement to the blocks that are committed now. */
+int engine_pin(struct engine *e, struct error *err);
+/* Runs one statement over the blocks that are pinned. */
+int engine_run_text(struct engine *e, const char *sql, struct engine_result **ret,
+		    struct error *err);
 /* hist_functions.c: hist, hist_merge, hist_quantile, hist_count, p50 ... */
 int hist_functions_register(struct engine *e, struct error *err);
+/* distinct_functions.c: distinct_set, distinct_set_text, distinct_merge, distinct_count,
+ * distinct_estimated */
+int distinct_functions_register(struct engine *e, struct error *err);
+/* tally_functions.c: quantize, lquantize, llquantize, tally_merge */
+int tally_functions_register(struct engine *e, struct error *err);
 /* message.c: DuckDB's message (JSON, as errors_as_json gives it, or text) as one line; returns the
  * negative errno. */
 int message_from_duckdb(const char *message, const char *sql, struct error *err);

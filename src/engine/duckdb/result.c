@@ -3,15 +3,19 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/duckdb/result.h"
 #include "engine/duckdb/value.h"
 
 struct engine_result {
 	struct engine *e;
 	duckdb_result raw;
-	size_t column_count;
+	size_t column_count; /* of the library's result */
+	size_t shown;	     /* of them, columns of the answer */
+	int *estimate;	     /* [shown] by column: which one says that it is an estimate; NULL */
 	struct engine_column *columns;
 	duckdb_logical_type *types;
 	duckdb_vector *vectors; /* of the chunk */
+	char **words;		/* of ENUMs, the library's memory; NULL: not asked for */
 	duckdb_data_chunk chunk;
 	size_t row, row_count;
 	bool has_rows;
@@ -70,9 +74,10 @@ static int describe_columns(struct engine_result *r)
 	r->columns = calloc(count + 1, sizeof(*r->columns));
 	r->types = calloc(count + 1, sizeof(*r->types));
 	r->vectors = calloc(count + 1, sizeof(*r->vectors));
-	if (!r->columns || !r->types || !r->vectors)
+	r->words = calloc(count + 1, sizeof(*r->words));
+	if (!r->columns || !r->types || !r->vectors || !r->words)
 		return -ENOMEM;
-	r->column_count = count;
+	r->column_count = r->shown = count;
 	for (size_t i = 0; i < count; i++) {
 		struct engine_column *c = &r->columns[i];
 
@@ -109,13 +114,35 @@ void engine_result_free(struct engine_result *r)
 		return;
 	if (r->chunk)
 		r->e->api->destroy_data_chunk(&r->chunk);
-	for (size_t i = 0; i < r->column_count; i++)
+	for (size_t i = 0; i < r->column_count; i++) {
 		r->e->api->destroy_logical_type(&r->types[i]);
+		if (r->words[i])
+			r->e->api->free(r->words[i]);
+	}
 	free(r->columns);
+	free(r->estimate);
+	free(r->words);
 	free(r->types);
 	free(r->vectors);
 	r->e->api->destroy_result(&r->raw);
 	free(r);
+}
+
+int result_shape(struct engine_result *r, size_t shown, int **estimate, const char *const *units)
+{
+	assert(shown <= r->column_count);
+	r->shown = shown;
+	r->estimate = TAKE_PTR(*estimate);
+	for (size_t i = 0; i < shown; i++)
+		r->columns[i].unit = units[i];
+	return 0;
+}
+
+bool engine_result_estimated(const struct engine_result *r, size_t column)
+{
+	assert(r->chunk && column < r->shown);
+	return r->estimate && r->estimate[column] >= 0 &&
+	       engine_result_int(r, (size_t)r->estimate[column]) != 0;
 }
 
 bool engine_result_has_rows(const struct engine_result *r)
@@ -132,7 +159,7 @@ uint64_t engine_result_changed(const struct engine_result *r)
 
 size_t engine_result_columns(const struct engine_result *r)
 {
-	return r->column_count;
+	return r->shown;
 }
 
 const struct engine_column *engine_result_column(const struct engine_result *r, size_t column)
@@ -182,4 +209,47 @@ int64_t engine_result_time(const struct engine_result *r, size_t column)
 
 	assert(r->chunk && column < r->column_count && r->columns[column].type == ENGINE_TIME);
 	return value_time(d, r->vectors[column], d->get_type_id(r->types[column]), r->row);
+}
+
+int64_t engine_result_int(const struct engine_result *r, size_t column)
+{
+	assert(r->chunk && column < r->column_count);
+	return value_int(r->e->api, r->vectors[column], r->types[column], r->row);
+}
+
+double engine_result_float(const struct engine_result *r, size_t column)
+{
+	assert(r->chunk && column < r->column_count);
+	return value_float(r->e->api, r->vectors[column], r->types[column], r->row);
+}
+
+/* The word of an ENUM, kept until the next row. */
+static struct bytes enum_word(struct engine_result *r, size_t column)
+{
+	const struct duckdb_api *d = r->e->api;
+	char **word = &r->words[column];
+
+	if (*word)
+		d->free(*word);
+	*word = NULL;
+	if (value_is_null(d, r->vectors[column], r->row))
+		return (struct bytes){NULL, 0};
+	*word = d->enum_dictionary_value(
+		r->types[column],
+		value_ordinal(d, r->vectors[column], r->types[column], r->row));
+	return (struct bytes){(const uint8_t *)*word, *word ? strlen(*word) : 0};
+}
+
+struct bytes engine_result_bytes(const struct engine_result *r, size_t column)
+{
+	assert(r->chunk && column < r->column_count);
+	switch (r->e->api->get_type_id(r->types[column])) {
+	case DUCKDB_TYPE_VARCHAR:
+	case DUCKDB_TYPE_BLOB:
+		return value_string(r->e->api, r->vectors[column], r->row);
+	case DUCKDB_TYPE_ENUM:
+		return enum_word((struct engine_result *)r, column);
+	default:
+		return (struct bytes){NULL, 0};
+	}
 }

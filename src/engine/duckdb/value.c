@@ -461,3 +461,81 @@ int64_t value_time(const struct duckdb_api *d, duckdb_vector v, duckdb_type type
 		return value < 0 ? INT64_MIN : INT64_MAX;
 	return ns;
 }
+
+int64_t value_int(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type type, size_t row)
+{
+	const void *data = d->vector_get_data(v);
+	duckdb_type id = d->get_type_id(type);
+
+	if (value_is_null(d, v, row))
+		return 0;
+	switch (id) {
+	case DUCKDB_TYPE_BOOLEAN:
+		return ((const bool *)data)[row];
+	case DUCKDB_TYPE_TINYINT:
+		return ((const int8_t *)data)[row];
+	case DUCKDB_TYPE_UTINYINT:
+		return ((const uint8_t *)data)[row];
+	case DUCKDB_TYPE_SMALLINT:
+		return ((const int16_t *)data)[row];
+	case DUCKDB_TYPE_USMALLINT:
+		return ((const uint16_t *)data)[row];
+	case DUCKDB_TYPE_INTEGER:
+		return ((const int32_t *)data)[row];
+	case DUCKDB_TYPE_UINTEGER:
+		return ((const uint32_t *)data)[row];
+	case DUCKDB_TYPE_BIGINT:
+	case DUCKDB_TYPE_UBIGINT:
+		return ((const int64_t *)data)[row];
+	case DUCKDB_TYPE_HUGEINT:
+	case DUCKDB_TYPE_UHUGEINT:
+		return (int64_t)((const duckdb_hugeint *)data)[row].lower;
+	case DUCKDB_TYPE_TIMESTAMP:
+	case DUCKDB_TYPE_TIMESTAMP_S:
+	case DUCKDB_TYPE_TIMESTAMP_MS:
+	case DUCKDB_TYPE_TIMESTAMP_NS:
+	case DUCKDB_TYPE_TIMESTAMP_TZ:
+		return value_time(d, v, id, row);
+	default:
+		return 0;
+	}
+}
+
+double value_float(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type type,
+		   size_t row)
+{
+	const void *data = d->vector_get_data(v);
+
+	if (value_is_null(d, v, row))
+		return 0;
+	switch (d->get_type_id(type)) {
+	case DUCKDB_TYPE_DOUBLE:
+		return ((const double *)data)[row];
+	case DUCKDB_TYPE_FLOAT:
+		return (double)((const float *)data)[row];
+	default:
+		return (double)value_int(d, v, type, row);
+	}
+}
+
+struct bytes value_string(const struct duckdb_api *d, duckdb_vector v, size_t row)
+{
+	if (value_is_null(d, v, row))
+		return (struct bytes){NULL, 0};
+	return string_at(d->vector_get_data(v), row);
+}
+
+uint32_t value_ordinal(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type type,
+		       size_t row)
+{
+	const void *data = d->vector_get_data(v);
+
+	switch (d->enum_internal_type(type)) {
+	case DUCKDB_TYPE_UTINYINT:
+		return ((const uint8_t *)data)[row];
+	case DUCKDB_TYPE_USMALLINT:
+		return ((const uint16_t *)data)[row];
+	default:
+		return ((const uint32_t *)data)[row];
+	}
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+/* aggregate.c: what weir's aggregates share. */
+#include "engine/duckdb/aggregate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static idx_t on_size(duckdb_function_info info)
+{
+	const struct aggregate_extra *x = duckdb_loaded()->aggregate_function_get_extra_info(info);
+
+	return x->def->state_size;
+}
+
+static void on_init(duckdb_function_info info, duckdb_aggregate_state state)
+{
+	const struct aggregate_extra *x = duckdb_loaded()->aggregate_function_get_extra_info(info);
+
+	memset((void *)state, 0, x->def->state_size);
+}
+
+int aggregate_register(struct engine *e, const struct aggregate_def *def, struct error *err)
+{
+	const struct duckdb_api *d = e->api;
+	duckdb_aggregate_function f = d->create_aggregate_function();
+	duckdb_logical_type out = d->create_logical_type(DUCKDB_TYPE_BLOB);
+	struct aggregate_extra *x = malloc(sizeof(*x));
+	duckdb_state state;
+
+	if (!f || !out || !x) {
+		free(x);
+		d->destroy_logical_type(&out);
+		d->destroy_aggregate_function(&f);
+		return error_errno(err, -ENOMEM, "cannot declare %s", def->name);
+	}
+	*x = (struct aggregate_extra){e, def};
+	d->aggregate_function_set_name(f, def->name);
+	for (unsigned int i = 0; i < def->arg_count; i++) {
+		duckdb_logical_type in = d->create_logical_type(def->args[i]);
+
+		d->aggregate_function_add_parameter(f, in);
+		d->destroy_logical_type(&in);
+	}
+	d->aggregate_function_set_return_type(f, out);
+	d->aggregate_function_set_functions(f, on_size, on_init, def->update, def->combine,
+					    def->finalize);
+	d->aggregate_function_set_destructor(f, def->destroy);
+	d->aggregate_function_set_extra_info(f, x, free);
+	state = d->register_aggregate_function(e->con, f);
+	d->destroy_logical_type(&out);
+	d->destroy_aggregate_function(&f);
+	return state ? error_set(err, -EIO, "DuckDB refuses the aggregate %s", def->name) : 0;
+}
+
+void aggregate_error(duckdb_function_info info, const char *text)
+{
+	duckdb_loaded()->aggregate_function_set_error(info, text);
+}
+
+void aggregate_no_memory(duckdb_function_info info)
+{
+	aggregate_error(info, "Out of Memory Error: no memory for an aggregate");
+}
+
+bool aggregate_account(duckdb_function_info info, struct aggregate_owner *o, uint64_t before,
+		       uint64_t after, const char *what)
+{
+	const struct aggregate_extra *x;
+	char text[256];
+
+	if (likely(after <= before)) {
+		if (unlikely(after < before) && o->e)
+			atomic_fetch_sub(&o->e->state_bytes, before - after);
+		return true;
+	}
+	if (!o->e) {
+		x = duckdb_loaded()->aggregate_function_get_extra_info(info);
+		o->e = x->e;
+	}
+	if (atomic_fetch_add(&o->e->state_bytes, after - before) + (after - before) <=
+	    o->e->state_bytes_max)
+		return true;
+	snprintf(text, sizeof(text),
+		 "Out of Memory Error: %s need more than %llu MiB: group by fewer keys, or raise "
+		 "--memory",
+		 what, (unsigned long long)(o->e->state_bytes_max >> 20));
+	aggregate_error(info, text);
+	return false;
+}
+
+void aggregate_release(struct aggregate_owner *o, uint64_t bytes)
+{
+	if (o->e)
+		atomic_fetch_sub(&o->e->state_bytes, bytes);
+}
+
+static void on_blob_scalar(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	const struct blob_scalar *f = d->scalar_function_get_extra_info(info);
+	duckdb_vector blobs = d->data_chunk_get_vector(input, 0);
+	const duckdb_string_t *values = d->vector_get_data(blobs);
+	const uint64_t *validity = d->vector_get_validity(blobs);
+	void *out = d->vector_get_data(output);
+
+	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
+		const char *wrong;
+		int64_t v = 0;
+
+		if (!vector_valid(validity, i)) {
+			vector_set_null(d, output, i);
+			continue;
+		}
+		wrong = f->call(vector_string(values, i), &v);
+		if (wrong) {
+			d->scalar_function_set_error(info, wrong);
+			return;
+		}
+		if (f->boolean)
+			((bool *)out)[i] = v != 0;
+		else
+			((int64_t *)out)[i] = v;
+	}
+}
+
+int blob_scalar_register(struct engine *e, const struct blob_scalar *s, struct error *err)
+{
+	const struct duckdb_api *d = e->api;
+	duckdb_scalar_function f = d->create_scalar_function();
+	duckdb_logical_type blob = d->create_logical_type(DUCKDB_TYPE_BLOB);
+	duckdb_logical_type out =
+		d->create_logical_type(s->boolean ? DUCKDB_TYPE_BOOLEAN : DUCKDB_TYPE_BIGINT);
+	duckdb_state state;
+
+	d->scalar_function_set_name(f, s->name);
+	d->scalar_function_add_parameter(f, blob);
+	d->scalar_function_set_return_type(f, out);
+	d->scalar_function_set_extra_info(f, (void *)s, NULL);
+	d->scalar_function_set_function(f, on_blob_scalar);
+	state = d->register_scalar_function(e->con, f);
+	d->destroy_logical_type(&blob);
+	d->destroy_logical_type(&out);
+	d->destroy_scalar_function(&f);
+	return state ? error_set(err, -EIO, "DuckDB refuses the function %s", s->name) : 0;
+}

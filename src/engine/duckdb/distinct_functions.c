@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * distinct_functions.c: how many different values, in SQL.
+ *   distinct_set(x)        aggregate: the set of whole numbers (hist/distinct.h), packed, as a BLOB
+ *   distinct_set_text(x)   the same of texts
+ *   distinct_merge(b)      aggregate: the union of such BLOBs
+ *   distinct_count(b)      BIGINT; distinct_estimated(b): true past 4096
+ */
+#include "engine/duckdb/aggregate.h"
+#include "hist/distinct.h"
+
+struct distinct_state {
+	struct aggregate_owner owner;
+	struct distinct set;
+};
+
+static bool account(duckdb_function_info info, struct distinct_state *s, uint64_t before)
+{
+	return aggregate_account(info, &s->owner, before, distinct_memory(&s->set),
+				 "the sets of distinct()");
+}
+
+static void on_numbers(duckdb_function_info info, duckdb_data_chunk input,
+		       duckdb_aggregate_state *states)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	duckdb_vector vector = d->data_chunk_get_vector(input, 0);
+	const int64_t *values = d->vector_get_data(vector);
+	const uint64_t *validity = d->vector_get_validity(vector);
+	size_t count = d->data_chunk_get_size(input);
+
+	for (size_t i = 0; i < count; i++) {
+		struct distinct_state *s = (struct distinct_state *)states[i];
+		uint64_t before = distinct_memory(&s->set);
+
+		if (!vector_valid(validity, i))
+			continue;
+		if (distinct_add(&s->set, hash_u64((uint64_t)values[i])) < 0) {
+			aggregate_no_memory(info);
+			return;
+		}
+		if (!account(info, s, before))
+			return;
+	}
+}
+
+static void on_texts(duckdb_function_info info, duckdb_data_chunk input,
+		     duckdb_aggregate_state *states)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	duckdb_vector vector = d->data_chunk_get_vector(input, 0);
+	const duckdb_string_t *values = d->vector_get_data(vector);
+	const uint64_t *validity = d->vector_get_validity(vector);
+	size_t count = d->data_chunk_get_size(input);
+
+	for (size_t i = 0; i < count; i++) {
+		struct distinct_state *s = (struct distinct_state *)states[i];
+		uint64_t before = distinct_memory(&s->set);
+		struct bytes text;
+
+		if (!vector_valid(validity, i))
+			continue;
+		text = vector_string(values, i);
+		if (distinct_add(&s->set, hash_bytes(text.data, text.len)) < 0) {
+			aggregate_no_memory(info);
+			return;
+		}
+		if (!account(info, s, before))
+			return;
+	}
+}
+
+static void on_merge(duckdb_function_info info, duckdb_data_chunk input,
+		     duckdb_aggregate_state *states)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	duckdb_vector vector = d->data_chunk_get_vector(input, 0);
+	const duckdb_string_t *values = d->vector_get_data(vector);
+	const uint64_t *validity = d->vector_get_validity(vector);
+	size_t count = d->data_chunk_get_size(input);
+
+	for (size_t i = 0; i < count; i++) {
+		struct distinct_state *s = (struct distinct_state *)states[i];
+		uint64_t before = distinct_memory(&s->set);
+		struct bytes packed;
+		int r;
+
+		if (!vector_valid(validity, i))
+			continue;
+		packed = vector_string(values, i);
+		r = distinct_unpack(&s->set, packed.data, packed.len);
+		if (r == -EBADMSG)
+			aggregate_error(info, "distinct_merge(): this BLOB is no set made by "
+					      "distinct_set()");
+		else if (r < 0)
+			aggregate_no_memory(info);
+		if (!account(info, s, before) || r < 0)
+			return;
+	}
+}
+
+static void on_combine(duckdb_function_info info, duckdb_aggregate_state *source,
+		       duckdb_aggregate_state *target, idx_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct distinct_state *s = (struct distinct_state *)target[i];
+		uint64_t before = distinct_memory(&s->set);
+
+		if (distinct_merge(&s->set, &((const struct distinct_state *)source[i])->set) < 0) {
+			aggregate_no_memory(info);
+			return;
+		}
+		if (!account(info, s, before))
+			return;
+	}
+}
+
+/* Never NULL: no value is a set of none. */
+static void on_finalize(duckdb_function_info info, duckdb_aggregate_state *source,
+			duckdb_vector result, idx_t count, idx_t offset)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	uint8_t packed[DISTINCT_PACKED_MAX];
+
+	for (size_t i = 0; i < count; i++) {
+		const struct distinct *set = &((const struct distinct_state *)source[i])->set;
+
+		d->vector_assign_string_element_len(result, offset + i, (const char *)packed,
+						    distinct_pack(set, packed));
+	}
+}
+
+static void on_destroy(duckdb_aggregate_state *states, idx_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct distinct_state *s = (struct distinct_state *)states[i];
+
+		aggregate_release(&s->owner, distinct_memory(&s->set));
+		distinct_free(&s->set);
+	}
+}
+
+#define DISTINCT_AGGREGATE(text, type, on_update)                                                  \
+	{                                                                                          \
+		.name = text, .state_size = sizeof(struct distinct_state), .args = {type},         \
+		.arg_count = 1, .update = on_update, .combine = on_combine,                        \
+		.finalize = on_finalize, .destroy = on_destroy                                     \
+	}
+
+static const struct aggregate_def aggregates[] = {
+	DISTINCT_AGGREGATE("distinct_set", DUCKDB_TYPE_BIGINT, on_numbers),
+	DISTINCT_AGGREGATE("distinct_set_text", DUCKDB_TYPE_VARCHAR, on_texts),
+	DISTINCT_AGGREGATE("distinct_merge", DUCKDB_TYPE_BLOB, on_merge),
+};
+
+static const char *unpack(struct bytes packed, struct distinct *set)
+{
+	int r = distinct_unpack(set, packed.data, packed.len);
+
+	if (r == -EBADMSG)
+		return "this BLOB is no set made by distinct_set()";
+	return r < 0 ? "Out of Memory Error: no memory for a set" : NULL;
+}
+
+static const char *call_count(struct bytes packed, int64_t *ret)
+{
+	struct distinct set = {0};
+	const char *wrong = unpack(packed, &set);
+
+	*ret = (int64_t)distinct_count(&set);
+	distinct_free(&set);
+	return wrong;
+}
+
+static const char *call_estimated(struct bytes packed, int64_t *ret)
+{
+	struct distinct set = {0};
+	const char *wrong = unpack(packed, &set);
+
+	*ret = distinct_estimated(&set);
+	distinct_free(&set);
+	return wrong;
+}
+
+static const struct blob_scalar scalars[] = {
+	{"distinct_count", false, call_count},
+	{"distinct_estimated", true, call_estimated},
+};
+
+int distinct_functions_register(struct engine *e, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(aggregates) && r >= 0; i++)
+		r = aggregate_register(e, &aggregates[i], err);
+	for (size_t i = 0; i < ARRAY_SIZE(scalars) && r >= 0; i++)
+		r = blob_scalar_register(e, &scalars[i], err);
+	return r;
+}

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+/* rows.c: the scan behind weir_rows(), parallel by block. */
+#include "engine/duckdb/rows.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "engine/duckdb/top.h"
+#include "engine/order.h"
+
+/* What the threads of one scan share. */
+struct rows_shared {
+	const struct rows_bind *bind;
+	size_t output_count;
+	const struct rows_column *outputs[ROWS_COLUMNS_MAX]; /* NULL: only counts rows */
+	uint64_t first, rest; /* columns to decode before and after rows are chosen */
+	bool ends;	      /* a column asks when the rows ended */
+	struct rows_block {
+		size_t block;
+		size_t at; /* dimension tables: which of live's blocks; `numbers`: the first */
+	} *blocks;
+	size_t block_count;
+	struct top *top;
+	_Atomic size_t next;
+};
+
+/* What one thread has. */
+struct rows_local {
+	struct store_cursor *cursor;
+	struct eval_scratch *scratch;
+	uint32_t *chosen;   /* room for a block's rows */
+	uint32_t *identity; /* 0, 1, 2, ... */
+	int64_t *ends;
+	struct rows_slice slice; /* of the block at hand: all rows that go out */
+	size_t at;
+	struct buf text;
+};
+
+static void on_bind(duckdb_bind_info info)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	struct engine *e = d->bind_get_extra_info(info);
+	struct rows_bind *b = calloc(1, sizeof(*b));
+	struct error err = {0};
+	uint64_t rows = 0;
+	int r;
+
+	if (!b) {
+		d->bind_set_error(info, "out of memory");
+		return;
+	}
+	b->e = e;
+	b->pin = e->pin;
+	d->bind_set_bind_data(info, b, rows_bind_free);
+	pthread_mutex_lock(&e->names_lock);
+	r = rows_bind_read(b, info, &err);
+	pthread_mutex_unlock(&e->names_lock);
+	if (r < 0) {
+		d->bind_set_error(info, err.message);
+		return;
+	}
+	for (size_t i = 0; i < b->column_count; i++) {
+		const struct rows_column *c = &b->columns[i];
+		duckdb_logical_type type = c->words ? NULL : d->create_logical_type(c->type);
+
+		d->bind_add_result_column(info, c->name, c->words ? c->words->type : type);
+		if (type)
+			d->destroy_logical_type(&type);
+	}
+	for (size_t i = b->first_block; i < b->pin; i++) {
+		if (rows_block_passes(b, i))
+			rows += store_block(e->store, i)->rows;
+	}
+	d->bind_set_cardinality(info, b->picked ? b->pick.count : rows, false);
+}
+
+static void rows_shared_free(void *p)
+{
+	struct rows_shared *s = p;
+
+	if (!s)
+		return;
+	top_free(s->top);
+	free(s->blocks);
+	free(s);
+}
+
+static uint64_t columns_of(const struct rows_bind *b, const struct rows_column *c)
+{
+	if (c->cell == ROWS_END)
+		return order_columns(b->table);
+	return c->expr ? expr_columns(c->expr) : 0;
+}
+
+static void choose_columns(const struct duckdb_api *d, duckdb_init_info info, struct rows_shared *s)
+{
+	const struct rows_bind *b = s->bind;
+
+	s->output_count = d->init_get_column_count(info);
+	assert(s->output_count <= ROWS_COLUMNS_MAX);
+	for (size_t i = 0; i < s->output_count; i++) {
+		idx_t column = d->init_get_column_index(info, i);
+
+		if (column >= b->column_count)
+			continue; /* count(*): a column that does not exist */
+		s->outputs[i] = &b->columns[column];
+		s->rest |= columns_of(b, s->outputs[i]);
+		s->ends |= s->outputs[i]->cell == ROWS_END;
+	}
+	s->first = b->filter_columns;
+	if (b->top.count)
+		s->first |= columns_of(b, &b->columns[0]);
+	if (!s->first) { /* nothing to look at first */
+		s->first = s->rest;
+		s->rest = 0;
+	}
+	s->rest &= ~s->first;
+}
+
+static void add_block(struct rows_shared *s, size_t block, size_t at)
+{
+	if (rows_block_passes(s->bind, block))
+		s->blocks[s->block_count++] = (struct rows_block){block, at};
+}
+
+static int choose_blocks(struct rows_shared *s)
+{
+	const struct rows_bind *b = s->bind;
+
+	s->blocks = calloc(b->pin + 1, sizeof(*s->blocks));
+	if (!s->blocks)
+		return -ENOMEM;
+	if (b->picked) {
+		for (size_t i = 0; i < b->pick.count; i++) {
+			size_t block = order_number_block(b->pick.numbers[i]);
+
+			if (block < b->pin &&
+			    (!i || order_number_block(b->pick.numbers[i - 1]) != block))
+				add_block(s, block, i);
+		}
+		return 0;
+	}
+	if (b->live) {
+		for (size_t i = 0; i < b->live->block_count; i++) {
+			if (b->live->from[i] != b->live->from[i + 1])
+				add_block(s, b->live->blocks[i], i);
+		}
+		return 0;
+	}
+	for (size_t i = b->first_block; i < b->pin; i++)
+		add_block(s, i, 0);
+	return 0;
+}
+
+static int prepare_top(struct rows_shared *s)
+{
+	const struct rows_bind *b = s->bind;
+	const struct rows_column *key = &b->columns[0];
+	int r;
+
+	if (!b->top.count || key->cell != ROWS_INT)
+		return 0;
+	r = top_new(&s->top, b->top.count, b->top.desc, key->type == DUCKDB_TYPE_UBIGINT);
+	if (r >= 0 && key->direct >= 0)
+		top_sort_blocks(s->top, b->e->store, (unsigned int)key->direct, s->blocks,
+				s->block_count, sizeof(*s->blocks));
+	return r;
+}
+
+static void on_init(duckdb_init_info info)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	struct rows_shared *s = calloc(1, sizeof(*s));
+	size_t threads;
+
+	if (!s) {
+		d->init_set_error(info, "out of memory");
+		return;
+	}
+	d->init_set_init_data(info, s, rows_shared_free);
+	s->bind = d->init_get_bind_data(info);
+	choose_columns(d, info, s);
+	if (choose_blocks(s) < 0 || prepare_top(s) < 0) {
+		d->init_set_error(info, "out of memory");
+		return;
+	}
+	atomic_fetch_add(&s->bind->e->blocks_total, s->block_count);
+	threads = MIN(s->block_count, (size_t)s->bind->e->threads);
+	d->init_set_max_threads(info, MAX(threads, (size_t)1));
+}
+
+static void rows_local_free(void *p)
+{
+	struct rows_local *l = p;
+
+	if (!l)
+		return;
+	store_cursor_free(l->cursor);
+	if (l->scratch)
+		eval_scratch_free(l->scratch);
+	free(l->chosen);
+	free(l->identity);
+	free(l->ends);
+	buf_free(&l->text);
+	free(l);
+}
+
+static int local_new(const struct rows_bind *b, struct rows_local *l)
+{
+	l->chosen = malloc(BATCH_ROWS_MAX * sizeof(*l->chosen));
+	l->identity = malloc(BATCH_ROWS_MAX * sizeof(*l->identity));
+	l->ends = malloc(BATCH_ROWS_MAX * sizeof(*l->ends));
+	if (!l->chosen || !l->identity || !l->ends)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < BATCH_ROWS_MAX; i++)
+		l->identity[i] = i;
+	if (b->eval && eval_scratch_new(&l->scratch, b->eval) < 0)
+		return -ENOMEM;
+	return store_cursor_new(&l->cursor, b->e->store);
+}
+
+static void on_local_init(duckdb_init_info info)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	const struct rows_bind *b = d->init_get_bind_data(info);
+	struct rows_local *l = calloc(1, sizeof(*l));
+
+	if (!l) {
+		d->init_set_error(info, "out of memory");
+		return;
+	}
+	d->init_set_init_data(info, l, rows_local_free);
+	if (local_new(b, l) < 0)
+		d->init_set_error(info, "out of memory");
+}
+
+/* The rows that `numbers` names in the block, from the at-th number on. */
+static size_t picked_rows(const struct rows_bind *b, size_t block, size_t at, size_t rows,
+			  uint32_t *out)
+{
+	size_t n = 0;
+
+	for (; at < b->pick.count && order_number_block(b->pick.numbers[at]) == block; at++) {
+		uint32_t row = order_number_row(b->pick.numbers[at]);
+
+		if (row < rows && (!n || out[n - 1] != row) && n < BATCH_ROWS_MAX)
+			out[n++] = row;
+	}
+	return n;
+}
+
+/* Keeps the rows that can be among the first `top`. */
+static ssize_t choose_top(struct rows_shared *s, struct rows_local *l, const uint32_t *in, size_t n)
+{
+	const struct rows_column *key = &s->bind->columns[0];
+	const struct column *c;
+	struct vector v;
+	int r;
+
+	if (key->direct >= 0) {
+		c = &l->slice.batch->columns[key->direct];
+		return (ssize_t)top_choose(s->top, c->val, c->nulls, in, n, l->chosen, true);
+	}
+	r = eval_rows(s->bind->eval, l->scratch, key->k, l->slice.batch, in, n, &v);
+	return r < 0 ? r : (ssize_t)top_choose(s->top, v.i, v.nulls, in, n, l->chosen, false);
+}
+
+/* Sets which rows of the batch go out; negative on failure. */
+static int choose_rows(struct rows_shared *s, struct rows_local *l, const struct rows_block *block)
+{
+	const struct rows_bind *b = s->bind;
+	const struct batch *batch = l->slice.batch;
+	const uint32_t *in = l->identity;
+	ssize_t n = (ssize_t)batch->rows;
+
+	if (b->picked) {
+		n = (ssize_t)picked_rows(b, block->block, block->at, batch->rows, l->chosen);
+		in = l->chosen;
+	} else if (b->live) {
+		in = b->live->rows + b->live->from[block->at];
+		n = (ssize_t)(b->live->from[block->at + 1] - b->live->from[block->at]);
+	}
+	if (!order_open(b->from, b->to)) {
+		n = (ssize_t)order_rows_in(batch, b->from, b->to, in, (size_t)n, l->chosen);
+		in = l->chosen;
+	}
+	if (n > 0 && b->filter) {
+		n = eval_filter(b->eval, l->scratch, 0, batch, in, (size_t)n, l->chosen);
+		in = l->chosen;
+	}
+	if (n > 0 && s->top) {
+		n = choose_top(s, l, in, (size_t)n);
+		in = l->chosen;
+	}
+	if (n < 0)
+		return (int)n;
+	l->slice.rows = in;
+	l->slice.count = (size_t)n;
+	return 0;
+}
+
+/* Decodes one block and chooses its rows; slice.count may be 0. */
+static int take_block(struct rows_shared *s, struct rows_local *l, const struct rows_block *block,
+		      struct error *err)
+{
+	const struct store_block *facts = store_block(s->bind->e->store, block->block);
+	int r;
+
+	l->at = 0;
+	l->slice = (struct rows_slice){.block = facts, .block_number = block->block, .ends = l->ends};
+	if (s->top && s->bind->columns[0].direct >= 0 &&
+	    !top_block(s->top, facts, (unsigned int)s->bind->columns[0].direct))
+		return 0;
+	r = store_decode(l->cursor, block->block, s->first, &l->slice.batch, err);
+	if (r < 0)
+		return r;
+	r = choose_rows(s, l, block);
+	if (r < 0)
+		return error_errno(err, r, "cannot evaluate the expressions of weir_rows()");
+	if (l->slice.count && s->rest)
+		r = store_decode_more(l->cursor, s->rest, err);
+	if (r >= 0 && l->slice.count && s->ends)
+		order_ends(l->slice.batch, l->ends);
+	return r;
+}
+
+/* Goes to the next block that has rows to give. 1, 0 at the end, or negative. */
+static int next_block(struct rows_shared *s, struct rows_local *l, struct error *err)
+{
+	struct engine *e = s->bind->e;
+
+	for (;;) {
+		size_t i = atomic_fetch_add(&s->next, 1);
+		int r;
+
+		if (i >= s->block_count)
+			return 0;
+		if (atomic_load(&e->interrupted))
+			return error_set(err, -EINTR, "interrupted");
+		r = take_block(s, l, &s->blocks[i], err);
+		atomic_fetch_add(&e->blocks_done, 1);
+		if (r == -EBADMSG) { /* the store counts it as damage, which is shown */
+			*err = (struct error){0};
+			l->slice.count = 0;
+			continue;
+		}
+		if (r < 0)
+			return r;
+		if (l->slice.count)
+			return 1;
+	}
+}
+
+static int fill_chunk(struct rows_shared *s, struct rows_local *l, size_t count,
+		      duckdb_data_chunk chunk)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	struct rows_slice slice = l->slice;
+	int r = 0;
+
+	slice.rows += l->at;
+	slice.count = count;
+	for (size_t i = 0; i < s->output_count && r >= 0; i++) {
+		if (s->outputs[i])
+			r = rows_fill(s->bind, s->outputs[i], l->scratch, &slice,
+				      d->data_chunk_get_vector(chunk, i), &l->text);
+	}
+	return r;
+}
+
+static void on_scan(duckdb_function_info info, duckdb_data_chunk chunk)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	struct rows_shared *s = d->function_get_init_data(info);
+	struct rows_local *l = d->function_get_local_init_data(info);
+	struct error err = {0};
+	size_t count = 0;
+	int r = 1;
+
+	if (l->at >= l->slice.count)
+		r = next_block(s, l, &err);
+	if (r > 0) {
+		count = MIN(l->slice.count - l->at, (size_t)VECTOR_ROWS);
+		r = fill_chunk(s, l, count, chunk);
+		l->at += count;
+	}
+	if (r < 0) {
+		d->function_set_error(info, err.message[0] ? err.message : strerror(-r));
+		count = 0;
+	}
+	d->data_chunk_set_size(chunk, count);
+}
+
+static void declare_arguments(const struct duckdb_api *d, duckdb_table_function f)
+{
+	static const char *const numbers[] = {"ended_from", "ended_to", "first_block", "top"};
+	duckdb_logical_type text = d->create_logical_type(DUCKDB_TYPE_VARCHAR);
+	duckdb_logical_type texts = d->create_list_type(text);
+	duckdb_logical_type number = d->create_logical_type(DUCKDB_TYPE_BIGINT);
+	duckdb_logical_type list = d->create_list_type(number);
+
+	d->table_function_add_parameter(f, text);
+	d->table_function_add_parameter(f, text);
+	d->table_function_add_parameter(f, texts);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		d->table_function_add_named_parameter(f, numbers[i], number);
+	d->table_function_add_named_parameter(f, "numbers", list);
+	d->table_function_add_named_parameter(f, "top_order", text);
+	d->destroy_logical_type(&text);
+	d->destroy_logical_type(&texts);
+	d->destroy_logical_type(&number);
+	d->destroy_logical_type(&list);
+}
+
+int rows_register(struct engine *e, struct error *err)
+{
+	const struct duckdb_api *d = e->api;
+	duckdb_table_function f = d->create_table_function();
+	duckdb_state state;
+
+	if (!f)
+		return error_errno(err, -ENOMEM, "cannot declare weir_rows");
+	d->table_function_set_name(f, "weir_rows");
+	d->table_function_set_extra_info(f, e, NULL);
+	d->table_function_set_bind(f, on_bind);
+	d->table_function_set_init(f, on_init);
+	d->table_function_set_local_init(f, on_local_init);
+	d->table_function_set_function(f, on_scan);
+	d->table_function_supports_projection_pushdown(f, true);
+	declare_arguments(d, f);
+	state = d->register_table_function(e->con, f);
+	d->destroy_table_function(&f);
+	return state ? error_set(err, -EIO, "DuckDB refuses the table function weir_rows") : 0;
+}

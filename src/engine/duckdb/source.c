@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+/* source.c: the innermost SELECT of a translation: rows filtered by weir_rows(), then the plan's
+ * fields of each row, or its groups. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/duckdb/level.h"
+#include "engine/duckdb/sql_expr.h"
+
+/* The columns that are asked of weir_rows(), each an expression's text, once. */
+struct asked {
+	enum table_id table;
+	char **texts;
+	size_t count, cap;
+};
+
+static void asked_free(struct asked *a)
+{
+	for (size_t i = 0; i < a->count; i++)
+		free(a->texts[i]);
+	free(a->texts);
+}
+
+/* A word can be read where it stands; anything else is called by its number. */
+static bool is_plain(const char *text)
+{
+	for (const char *c = text; *c; c++) {
+		if (!(*c >= 'a' && *c <= 'z') && *c != '_' && !(*c >= '0' && *c <= '9'))
+			return false;
+	}
+	return *text && !(*text >= '0' && *text <= '9');
+}
+
+static int column_name(const struct asked *a, size_t i, struct buf *out)
+{
+	return is_plain(a->texts[i]) ? sql_name(a->texts[i], out) : buf_printf(out, "c%zu", i);
+}
+
+static int ask_text(struct asked *a, const char *text, struct buf *out)
+{
+	size_t i = 0;
+	int r;
+
+	while (i < a->count && strcmp(a->texts[i], text))
+		i++;
+	if (i == a->count) {
+		r = grow((void **)&a->texts, &a->cap, a->count + 1, sizeof(*a->texts));
+		if (r < 0)
+			return r;
+		a->texts[i] = strdup(text);
+		if (!a->texts[i])
+			return -ENOMEM;
+		a->count++;
+	}
+	return out ? column_name(a, i, out) : 0;
+}
+
+/* Asks for an expression; its column's name goes to out (may be NULL). */
+static int ask_expr(struct asked *a, const struct expr *e, struct buf *out)
+{
+	_cleanup_buf_ struct buf text = {0};
+	int r = expr_text(e, a->table, &text);
+
+	return r < 0 ? r : ask_text(a, buf_str(&text), out);
+}
+
+/* sql_leaf_t over rows. */
+static int asked_leaf(void *asked, const struct expr *e, struct buf *out)
+{
+	return ask_expr(asked, e, out);
+}
+
+/* Where the plan sorts rows and takes the first: the field that comes first in the order. */
+static const struct plan_field *top_field(const struct plan *p, const struct translate_options *opt,
+					  const struct plan_stage **ret_sort, int64_t *ret_count)
+{
+	const struct plan_stage *sort = p->stages, *head = p->stages + 1;
+	const struct plan_field *f;
+
+	if (p->grouped || opt->filter_in_sql || p->stage_count < 2 || sort->kind != STAGE_SORT ||
+	    head->kind != STAGE_HEAD || head->tail || head->count <= 0 || !sort->key_count)
+		return NULL;
+	f = &p->fields[sort->keys[0].field];
+	switch (f->type.type) {
+	case QUERY_INT:
+	case QUERY_UINT:
+	case QUERY_DUR:
+	case QUERY_SIZE:
+	case QUERY_TIME:
+		*ret_sort = sort;
+		*ret_count = head->count;
+		return f->expr->kind == EXPR_CONST ? NULL : f;
+	default:
+		return NULL;
+	}
+}
+
+static int write_from(const struct plan *p, const struct translate_options *opt,
+		      const struct asked *a, struct buf *out)
+{
+	_cleanup_buf_ struct buf filter = {0};
+	const struct plan_stage *sort = NULL;
+	int64_t top = 0;
+	int r = buf_printf(out, " FROM weir_rows('%s', ", schema_table(p->table)->name);
+
+	if (r >= 0 && p->where && !opt->filter_in_sql) {
+		r = expr_text(p->where, p->table, &filter);
+		if (r >= 0)
+			r = sql_string(buf_str(&filter), filter.len, out);
+	} else if (r >= 0) {
+		r = buf_printf(out, "NULL");
+	}
+	for (size_t i = 0; i < a->count && r >= 0; i++) {
+		r = buf_printf(out, "%s", i ? ", " : ", [");
+		if (r >= 0)
+			r = sql_string(a->texts[i], strlen(a->texts[i]), out);
+	}
+	if (r >= 0)
+		r = buf_printf(out, "]");
+	if (r >= 0 && p->from != INT64_MIN)
+		r = buf_printf(out, ", ended_from := %" PRId64, p->from);
+	if (r >= 0 && p->to != INT64_MAX)
+		r = buf_printf(out, ", ended_to := %" PRId64, p->to);
+	if (r >= 0 && opt->first_block)
+		r = buf_printf(out, ", first_block := %zu", opt->first_block);
+	if (r >= 0 && top_field(p, opt, &sort, &top))
+		r = buf_printf(out, ", top := %" PRId64 ", top_order := '%s'", top,
+			       sort->keys[0].desc ? "desc" : "asc");
+	if (r >= 0)
+		r = buf_printf(out, ") AS r(");
+	for (size_t i = 0; i < a->count && r >= 0; i++) {
+		r = buf_printf(out, "%s", i ? ", " : "");
+		if (r >= 0)
+			r = column_name(a, i, out);
+	}
+	return r < 0 ? r : buf_printf(out, ")");
+}
+
+static int write_rows(const struct plan *p, struct asked *a, struct level *l, struct buf *head)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->field_count && r >= 0; i++) {
+		r = buf_printf(head, "%s", i ? ", " : "");
+		if (r >= 0)
+			r = ask_expr(a, p->fields[i].expr, head);
+		if (r >= 0)
+			r = level_as(l, i, head);
+	}
+	if (r >= 0 && p->table == TABLE_OP) {
+		r = ask_text(a, "row_end", NULL);
+		if (r >= 0)
+			r = buf_printf(head, ", row_end AS \"#end\"");
+		if (r >= 0)
+			r = level_order_last(l, "\"#end\"", false);
+	}
+	if (r >= 0)
+		r = ask_text(a, "row_number", NULL);
+	if (r >= 0)
+		r = buf_printf(head, ", row_number AS \"#row\"");
+	return r < 0 ? r : level_order_last(l, "\"#row\"", false);
+}
+
+static int write_groups(const struct plan *p, const struct translate_options *opt, struct asked *a,
+			struct level *l, struct buf *head, struct buf *tail)
+{
+	struct aggregate_place place = {
+		.source = true,
+		.order = "",
+		.seconds = level_seconds(p->fields, p->field_count, p, opt)};
+	int r = 0;
+
+	for (size_t i = 0; i < p->field_count && r >= 0; i++) {
+		const struct plan_field *f = &p->fields[i];
+		_cleanup_buf_ struct buf arg = {0};
+
+		if (f->expr)
+			r = ask_expr(a, f->expr, &arg);
+		if (r >= 0 && f->kind == FIELD_AGGREGATE &&
+		    (f->aggregate == AGGREGATE_FIRST || f->aggregate == AGGREGATE_LAST)) {
+			r = ask_text(a, "row_end", NULL);
+			if (r >= 0)
+				r = ask_text(a, "row_number", NULL);
+		}
+		if (r >= 0)
+			r = level_grouped(l, f, i, buf_str(&arg), &place, head, tail);
+	}
+	return r;
+}
+
+int source_translate(const struct plan *p, const struct translate_options *opt, struct level *l,
+		     struct buf *sql)
+{
+	_cleanup_(asked_free) struct asked a = {.table = p->table};
+	_cleanup_buf_ struct buf head = {0}, tail = {0}, where = {0};
+	const struct plan_stage *sort;
+	int64_t top;
+	const struct plan_field *key = top_field(p, opt, &sort, &top);
+	int r = level_name(l, p->fields, p->field_count);
+
+	if (r >= 0 && key) /* the hint is about the first column */
+		r = ask_expr(&a, key->expr, NULL);
+	if (r >= 0)
+		r = p->grouped ? write_groups(p, opt, &a, l, &head, &tail)
+			       : write_rows(p, &a, l, &head);
+	if (r >= 0 && p->where && opt->filter_in_sql) {
+		r = buf_printf(&where, " WHERE ");
+		if (r >= 0)
+			r = sql_expr(p->where, asked_leaf, &a, &where);
+	}
+	if (r >= 0 && !a.count) /* count() alone: any column, of which none is read */
+		r = ask_text(&a, "row_number", NULL);
+	if (r >= 0)
+		r = buf_printf(sql, "SELECT %s", buf_str(&head));
+	if (r >= 0)
+		r = write_from(p, opt, &a, sql);
+	if (r >= 0)
+		r = buf_append(sql, buf_str(&where), where.len);
+	return r < 0 ? r : buf_append(sql, buf_str(&tail), tail.len);
+}

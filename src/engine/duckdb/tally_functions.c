@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * tally_functions.c: counts by value in SQL, as a BLOB (hist/tally.h).
+ *   quantize(x)                              by power of two
+ *   lquantize(x, from, to, step)             by equal steps
+ *   llquantize(x, base, low, high, steps)    by steps within each power of the base
+ *   tally_merge(t)                           the sum of such BLOBs
+ */
+#include <stdio.h>
+
+#include "engine/duckdb/aggregate.h"
+#include "hist/tally.h"
+
+struct tally_state {
+	struct aggregate_owner owner;
+	struct tally tally;
+};
+
+static uint64_t memory(const struct tally *t)
+{
+	return t->cap * sizeof(*t->entries);
+}
+
+/* What came of adding: true, or false with the error set. */
+static bool added(duckdb_function_info info, struct tally_state *s, uint64_t before, int r)
+{
+	if (r == -E2BIG)
+		aggregate_error(info, "a tally has at most 4096 buckets: take larger steps");
+	else if (r == -EBADMSG)
+		aggregate_error(info, "tally_merge(): this BLOB is no tally made by quantize(), "
+				      "lquantize() or llquantize()");
+	else if (r < 0)
+		aggregate_no_memory(info);
+	return aggregate_account(info, &s->owner, before, memory(&s->tally),
+				 "the tallies of quantize() and its kin") &&
+	       r >= 0;
+}
+
+/* One argument: a value or a parameter. */
+struct argument {
+	const int64_t *values;
+	const uint64_t *validity;
+};
+
+static void arguments_of(const struct duckdb_api *d, duckdb_data_chunk input, unsigned int count,
+			 struct argument *ret)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		duckdb_vector v = d->data_chunk_get_vector(input, i);
+
+		ret[i] = (struct argument){d->vector_get_data(v), d->vector_get_validity(v)};
+	}
+}
+
+static bool all_valid(const struct argument *a, unsigned int count, size_t row)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		if (!vector_valid(a[i].validity, row))
+			return false;
+	}
+	return true;
+}
+
+static void on_quantize(duckdb_function_info info, duckdb_data_chunk input,
+			duckdb_aggregate_state *states)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	struct argument a[1];
+
+	arguments_of(d, input, 1, a);
+	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
+		struct tally_state *s = (struct tally_state *)states[i];
+		uint64_t before = memory(&s->tally);
+
+		if (all_valid(a, 1, i) &&
+		    !added(info, s, before,
+			   tally_add(&s->tally, tally_quantize(a[0].values[i]), 1)))
+			return;
+	}
+}
+
+static void on_lquantize(duckdb_function_info info, duckdb_data_chunk input,
+			 duckdb_aggregate_state *states)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	struct argument a[4];
+
+	arguments_of(d, input, 4, a);
+	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
+		struct tally_state *s = (struct tally_state *)states[i];
+		uint64_t before = memory(&s->tally);
+		int64_t from = a[1].values[i], to = a[2].values[i], step = a[3].values[i];
+		const char *wrong;
+
+		if (!all_valid(a, 4, i))
+			continue;
+		wrong = tally_lquantize_wrong(from, to, step);
+		if (wrong) {
+			aggregate_error(info, wrong);
+			return;
+		}
+		if (!added(info, s, before,
+			   tally_add(&s->tally, tally_lquantize(a[0].values[i], from, to, step),
+				     1)))
+			return;
+	}
+}
+
+static void on_llquantize(duckdb_function_info info, duckdb_data_chunk input,
+			  duckdb_aggregate_state *states)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	struct argument a[5];
+
+	arguments_of(d, input, 5, a);
+	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
+		struct tally_state *s = (struct tally_state *)states[i];
+		uint64_t before = memory(&s->tally);
+		int64_t v = a[0].values[i], base = a[1].values[i], low = a[2].values[i],
+			high = a[3].values[i], steps = a[4].values[i];
+		const char *wrong;
+
+		if (!all_valid(a, 5, i))
+			continue;
+		wrong = tally_llquantize_wrong(base, low, high, steps);
+		if (wrong) {
+			aggregate_error(info, wrong);
+			return;
+		}
+		if (!added(info, s, before,
+			   tally_add(&s->tally, tally_llquantize(v, base, low, high, steps), 1)))
+			return;
+	}
+}
+
+static void on_merge(duckdb_function_info info, duckdb_data_chunk input,
+		     duckdb_aggregate_state *states)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	duckdb_vector vector = d->data_chunk_get_vector(input, 0);
+	const duckdb_string_t *values = d->vector_get_data(vector);
+	const uint64_t *validity = d->vector_get_validity(vector);
+
+	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
+		struct tally_state *s = (struct tally_state *)states[i];
+		uint64_t before = memory(&s->tally);
+		struct bytes packed;
+
+		if (!vector_valid(validity, i))
+			continue;
+		packed = vector_string(values, i);
+		if (!added(info, s, before, tally_unpack(&s->tally, packed.data, packed.len)))
+			return;
+	}
+}
+
+static void on_combine(duckdb_function_info info, duckdb_aggregate_state *source,
+		       duckdb_aggregate_state *target, idx_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct tally_state *s = (struct tally_state *)target[i];
+		uint64_t before = memory(&s->tally);
+
+		if (!added(info, s, before,
+			   tally_merge(&s->tally, &((const struct tally_state *)source[i])->tally)))
+			return;
+	}
+}
+
+static void on_finalize(duckdb_function_info info, duckdb_aggregate_state *source,
+			duckdb_vector result, idx_t count, idx_t offset)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	_cleanup_free_ uint8_t *packed = malloc(TALLY_BUCKETS_MAX * TALLY_ENTRY_BYTES);
+
+	if (!packed) {
+		aggregate_no_memory(info);
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct tally *t = &((const struct tally_state *)source[i])->tally;
+
+		if (!t->count) { /* no value: NULL, as for sum() */
+			vector_set_null(d, result, offset + i);
+			continue;
+		}
+		tally_pack(t, packed);
+		d->vector_assign_string_element_len(result, offset + i, (const char *)packed,
+						    (size_t)t->count * TALLY_ENTRY_BYTES);
+	}
+}
+
+static void on_destroy(duckdb_aggregate_state *states, idx_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct tally_state *s = (struct tally_state *)states[i];
+
+		aggregate_release(&s->owner, memory(&s->tally));
+		tally_free(&s->tally);
+	}
+}
+
+#define NUMBER DUCKDB_TYPE_BIGINT
+#define TALLY_AGGREGATE(text, on_update, count, ...)                                               \
+	{                                                                                          \
+		.name = text, .state_size = sizeof(struct tally_state), .args = {__VA_ARGS__},     \
+		.arg_count = count, .update = on_update, .combine = on_combine,                    \
+		.finalize = on_finalize, .destroy = on_destroy                                     \
+	}
+
+static const struct aggregate_def aggregates[] = {
+	TALLY_AGGREGATE("quantize", on_quantize, 1, NUMBER),
+	TALLY_AGGREGATE("lquantize", on_lquantize, 4, NUMBER, NUMBER, NUMBER, NUMBER),
+	TALLY_AGGREGATE("llquantize", on_llquantize, 5, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER),
+	TALLY_AGGREGATE("tally_merge", on_merge, 1, DUCKDB_TYPE_BLOB),
+};
+
+int tally_functions_register(struct engine *e, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(aggregates) && r >= 0; i++)
+		r = aggregate_register(e, &aggregates[i], err);
+	return r;
+}

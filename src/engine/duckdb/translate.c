@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+/* translate.c: stages of a plan, one SELECT around the other. */
+#include "engine/duckdb/translate.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/duckdb/level.h"
+#include "engine/duckdb/sql_expr.h"
+
+void translation_free(struct translation *t)
+{
+	buf_free(&t->sql);
+	free(t->estimate);
+	free(t->units);
+	*t = (struct translation){0};
+}
+
+/* "SELECT head FROM (what there is) tail" takes the place of what there is. */
+static int wrap(struct buf *sql, const char *head, const char *tail)
+{
+	_cleanup_buf_ struct buf out = {0};
+	int r = buf_printf(&out, "SELECT %s FROM (", head);
+
+	if (r >= 0)
+		r = buf_append(&out, sql->data, sql->len);
+	if (r >= 0)
+		r = buf_printf(&out, ")%s", tail);
+	if (r < 0)
+		return r;
+	buf_free(sql);
+	*sql = out;
+	out = (struct buf){0};
+	return 0;
+}
+
+static int stage_where(struct level *l, const struct plan_stage *s, struct buf *sql)
+{
+	_cleanup_buf_ struct buf tail = {0};
+	int r = buf_printf(&tail, " WHERE ");
+
+	if (r >= 0)
+		r = sql_expr(s->expr, level_leaf, l, &tail);
+	return r < 0 ? r : wrap(sql, "*", buf_str(&tail));
+}
+
+static int stage_head(struct level *l, const struct plan_stage *s, struct buf *sql)
+{
+	_cleanup_buf_ struct buf tail = {0};
+	int r = level_order(l, s->tail, &tail);
+
+	if (r >= 0)
+		r = buf_printf(&tail, " LIMIT %" PRId64, MAX(s->count, (int64_t)0));
+	return r < 0 ? r : wrap(sql, "*", buf_str(&tail));
+}
+
+/* The keys come before what the order was: a sort is stable. */
+static int stage_sort(struct level *l, const struct plan_stage *s)
+{
+	int r = 0;
+
+	for (size_t i = s->key_count; i > 0 && r >= 0; i--) {
+		const struct sort_key *k = &s->keys[i - 1];
+		const struct plan_field *f = &s->fields[k->field];
+		const struct expr e = {
+			.kind = EXPR_FIELD, .type = f->type, .column = k->field};
+		_cleanup_buf_ struct buf term = {0};
+
+		/* what has a name is sorted by it, things of one name by id */
+		if (f->type.type == QUERY_ENTITY) {
+			r = sql_expr(&e, level_leaf, l, &term);
+			if (r >= 0)
+				r = level_order_first(l, buf_str(&term), k->desc);
+			buf_clear(&term);
+			if (r >= 0)
+				r = sql_expr_text(&e, level_leaf, l, &term);
+		} else if (r >= 0) {
+			r = sql_expr(&e, level_leaf, l, &term);
+		}
+		if (r >= 0)
+			r = level_order_first(l, buf_str(&term), k->desc);
+	}
+	return r;
+}
+
+static int stage_select(struct level *l, const struct plan_stage *s, struct buf *sql)
+{
+	_cleanup_(level_free) struct level next = {0};
+	_cleanup_buf_ struct buf head = {0};
+	int r = level_name(&next, s->fields, s->field_count);
+
+	for (size_t i = 0; i < s->field_count && r >= 0; i++) {
+		r = buf_printf(&head, "%s", i ? ", " : "");
+		if (r >= 0)
+			r = sql_expr(s->fields[i].expr, level_leaf, l, &head);
+		if (r >= 0)
+			r = level_as(&next, i, &head);
+		if (r >= 0)
+			r = level_carry_estimate(l, s->fields[i].expr, &next, i, &head);
+	}
+	if (r >= 0)
+		r = level_carry_order(l, &next, &head);
+	if (r >= 0)
+		r = wrap(sql, buf_str(&head), "");
+	if (r >= 0)
+		level_replace(l, &next);
+	return r;
+}
+
+static int stage_group(struct level *l, const struct plan_stage *s,
+		       const struct translate_options *opt, const struct plan *p, struct buf *sql)
+{
+	_cleanup_(level_free) struct level next = {0};
+	_cleanup_buf_ struct buf head = {0}, order = {0}, tail = {0};
+	struct aggregate_place place = {.seconds = level_seconds(s->fields, s->field_count, p, opt)};
+	int r = level_name(&next, s->fields, s->field_count);
+
+	if (r >= 0)
+		r = level_order(l, false, &order);
+	place.order = buf_str(&order);
+	for (size_t i = 0; i < s->field_count && r >= 0; i++) {
+		const struct plan_field *f = &s->fields[i];
+		_cleanup_buf_ struct buf arg = {0};
+
+		if (f->expr)
+			r = sql_expr(f->expr, level_leaf, l, &arg);
+		if (r >= 0)
+			r = level_grouped(&next, f, i, buf_str(&arg), &place, &head, &tail);
+	}
+	if (r >= 0)
+		r = wrap(sql, buf_str(&head), buf_str(&tail));
+	if (r >= 0)
+		level_replace(l, &next);
+	return r;
+}
+
+/* The columns of a dimension table beside the row whose field holds its id. */
+static int stage_join(struct level *l, const struct plan_stage *s, struct buf *sql)
+{
+	_cleanup_(level_free) struct level next = {0};
+	_cleanup_buf_ struct buf head = {0}, columns = {0}, names = {0}, tail = {0};
+	size_t before = l->count;
+	int r = level_name_more(&next, l, s->fields, s->field_count);
+
+	if (r >= 0)
+		r = buf_printf(&head, "s.*");
+	if (r >= 0)
+		r = buf_printf(&columns, "'id'");
+	if (r >= 0)
+		r = buf_printf(&names, "j0");
+	for (size_t i = before; i < s->field_count && r >= 0; i++) {
+		_cleanup_buf_ struct buf text = {0};
+
+		r = expr_text(s->fields[i].expr, s->table, &text);
+		if (r >= 0)
+			r = buf_printf(&columns, ", ");
+		if (r >= 0)
+			r = sql_string(buf_str(&text), text.len, &columns);
+		if (r >= 0)
+			r = buf_printf(&names, ", j%zu", i - before + 1);
+		if (r >= 0)
+			r = buf_printf(&head, ", j%zu", i - before + 1);
+		if (r >= 0)
+			r = level_as(&next, i, &head);
+	}
+	if (r >= 0)
+		r = buf_printf(&tail, " AS s LEFT JOIN weir_rows('%s', NULL, [%s]) AS d(%s) ON j0 = s.",
+			       schema_table(s->table)->name, buf_str(&columns), buf_str(&names));
+	if (r >= 0)
+		r = sql_name(l->fields[s->column].name, &tail);
+	if (r >= 0)
+		r = wrap(sql, buf_str(&head), buf_str(&tail));
+	if (r >= 0) {
+		level_take_order(l, &next);
+		level_replace(l, &next);
+	}
+	return r;
+}
+
+static int stage(struct level *l, const struct plan_stage *s, const struct translate_options *opt,
+		 const struct plan *p, struct buf *sql)
+{
+	switch (s->kind) {
+	case STAGE_WHERE:
+		return stage_where(l, s, sql);
+	case STAGE_SORT:
+		return stage_sort(l, s);
+	case STAGE_HEAD:
+		return stage_head(l, s, sql);
+	case STAGE_SELECT:
+		return stage_select(l, s, sql);
+	case STAGE_GROUP:
+		return stage_group(l, s, opt, p, sql);
+	case STAGE_JOIN:
+		return stage_join(l, s, sql);
+	}
+	return -EINVAL;
+}
+
+/* One column of the answer: entities by name, texts as texts. */
+static int show(struct level *l, const struct plan_field *f, size_t i, struct buf *head)
+{
+	const struct expr e = {
+		.kind = EXPR_FIELD, .type = f->type, .column = (unsigned int)i};
+	bool text = f->type.type == QUERY_ENTITY || f->type.type == QUERY_CODE ||
+		    f->type.type == QUERY_TEXT;
+	int r = text ? sql_expr_text(&e, level_leaf, l, head) : sql_expr(&e, level_leaf, l, head);
+
+	return r < 0 ? r : level_as(l, i, head);
+}
+
+/* The columns that answer, then those that say of which the value is an estimate. */
+static int finish(struct level *l, const struct plan *p, struct translation *t)
+{
+	size_t count, shown = 0, extra = 0;
+	const struct plan_field *fields = plan_output(p, &count);
+	_cleanup_buf_ struct buf head = {0}, estimates = {0}, order = {0};
+	int r = 0;
+
+	t->estimate = calloc(count + 1, sizeof(*t->estimate));
+	t->units = calloc(count + 1, sizeof(*t->units));
+	if (!t->estimate || !t->units)
+		return -ENOMEM;
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		if (fields[i].hidden)
+			continue;
+		r = buf_printf(&head, "%s", shown ? ", " : "");
+		if (r >= 0)
+			r = show(l, &fields[i], i, &head);
+		t->estimate[shown] = -1;
+		t->units[shown] = query_kind_unit(fields[i].type);
+		if (l->fields[i].estimate) {
+			t->estimate[shown] = (int)extra++;
+			if (r >= 0)
+				r = buf_printf(&estimates, ", ");
+			if (r >= 0)
+				r = sql_name(l->fields[i].estimate, &estimates);
+		}
+		shown++;
+	}
+	for (size_t i = 0; i < shown; i++)
+		t->estimate[i] += t->estimate[i] < 0 ? 0 : (int)shown;
+	t->shown = shown;
+	if (r >= 0)
+		r = buf_append(&head, buf_str(&estimates), estimates.len);
+	if (r >= 0)
+		r = level_order(l, false, &order);
+	return r < 0 ? r : wrap(&t->sql, buf_str(&head), buf_str(&order));
+}
+
+int translate(const struct plan *p, const struct translate_options *opt, struct translation *ret,
+	      struct error *err)
+{
+	_cleanup_(level_free) struct level l = {0};
+	int r = source_translate(p, opt, &l, &ret->sql);
+
+	for (size_t i = 0; i < p->stage_count && r >= 0; i++)
+		r = stage(&l, &p->stages[i], opt, p, &ret->sql);
+	if (r >= 0)
+		r = finish(&l, p, ret);
+	return r < 0 ? error_errno(err, r, "cannot translate the query") : 0;
+}
