@@ -171,7 +171,7 @@ void eval_free(struct eval *e)
 	if (!e)
 		return;
 	for (size_t i = 0; i < e->table_count; i++)
-		table_free(e->tables[i]);
+		id_table_free(e->tables[i]);
 	for (size_t k = 0; k < e->count && e->exprs; k++)
 		dictionary_free(&e->exprs[k].words);
 	while (map_next(&e->patterns, &pos, &key, &pattern))
@@ -209,6 +209,12 @@ size_t eval_words(const struct eval *e, size_t k, const struct bytes **ret)
 	assert(k < e->count);
 	*ret = e->exprs[k].words.texts;
 	return e->exprs[k].words.count;
+}
+
+bool eval_is_words(const struct eval *e, size_t k)
+{
+	assert(k < e->count);
+	return e->exprs[k].root->rep == REP_WORD;
 }
 
 /* ---- temporary memory ---- */

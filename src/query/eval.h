@@ -47,6 +47,8 @@ int eval_names(struct eval *e, const struct dims *d, struct error *err);
 void eval_cancel(struct eval *e);
 /* The dictionary of expression k, where its vectors are words: count and bytes of each. */
 size_t eval_words(const struct eval *e, size_t k, const struct bytes **ret);
+/* True where the vectors of expression k are words, known before there is one. */
+bool eval_is_words(const struct eval *e, size_t k);
 
 int eval_scratch_new(struct eval_scratch **ret, const struct eval *e);
 void eval_scratch_free(struct eval_scratch *s);

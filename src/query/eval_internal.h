@@ -156,7 +156,7 @@ int table_begin(struct eval *e, struct table *t);
 /* Brings it up to date with the dimension rows since `clocks`. */
 int table_update(struct eval *e, struct table *t, const struct dims *d, const uint64_t *clocks,
 		 struct error *err);
-void table_free(struct table *t);
+void id_table_free(struct table *t);
 
 static inline const struct table_part *table_at(const struct table *t, int64_t id, size_t *ret_at)
 {

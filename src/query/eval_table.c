@@ -302,7 +302,7 @@ static void part_free(struct table_part *p)
 	free(p->unknown);
 }
 
-void table_free(struct table *t)
+void id_table_free(struct table *t)
 {
 	for (size_t i = 0; i < t->part_count; i++)
 		part_free(&t->parts[i]);
