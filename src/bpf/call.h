@@ -16,7 +16,7 @@
 static __always_inline bool is_compat(struct task_struct *task)
 {
 #if defined(__TARGET_ARCH_x86)
-	return tread(struct task_struct, task, thread_info.status) & COMPAT_STATUS;
+	return task->thread_info.status & COMPAT_STATUS;
 #else
 	return task->thread_info.flags & (1 << 22); /* arm64: TIF_32BIT */
 #endif
@@ -64,9 +64,20 @@ static __always_inline struct wire_plan *plan_of(__u32 nr)
 	return bpf_map_lookup_elem(&plans, &nr);
 }
 
-static __always_inline __u64 arg(struct call *c, __s8 n)
+static __always_inline __u64 arg(struct call *c, __u8 n)
 {
 	return c->args[n & 7];
+}
+
+/* Whether a call has an argument; cheaper than to ask for n >= 0, which sign-extends. */
+static __always_inline bool has(__s8 n)
+{
+	return (__u8)n < WIRE_ARGS;
+}
+
+static __always_inline bool is_restart(__s64 ret)
+{
+	return ret <= RET_RESTART_LAST && ret >= RET_RESTART_FIRST;
 }
 
 /* A call that a deadly signal interrupted never returns to the program; the thread's end tells of
@@ -84,8 +95,8 @@ static __always_inline bool call_is_last(struct task_struct *task)
  */
 static __always_inline bool call_unwanted(struct call *c, struct wire_plan *p)
 {
-	return path_count && !c->wanted && p->path < 0 && p->path2 < 0 && p->ret != RET_FD &&
-	       p->fdpair < 0 && !(p->flags & WIRE_PLAN_EXEC);
+	return path_count && !(c->kind & FILE_WANTED) && p->path < 0 && p->path2 < 0 &&
+	       p->ret != RET_FD && p->fdpair < 0 && !(p->flags & WIRE_PLAN_EXEC);
 }
 
 static __always_inline void call_leave_out(struct thread_state *ts)
@@ -95,7 +106,8 @@ static __always_inline void call_leave_out(struct thread_state *ts)
 }
 
 /* Resolves a descriptor at enter: at exit it may be closed or mean another file. */
-static __always_inline void call_file(struct task_struct *task, struct thread_state *ts, int fd)
+static __always_inline void call_file(struct task_struct *task, struct thread_state *ts, int fd,
+				      bool own_pos)
 {
 	struct call *c = &ts->call;
 	struct last_file *l;
@@ -105,17 +117,14 @@ static __always_inline void call_file(struct task_struct *task, struct thread_st
 		return;
 	l = file_of(ts, file, fd);
 	c->file = file;
-	c->key = l->key;
-	c->seekable = l->seekable;
-	c->socket = l->socket;
-	c->wanted = l->wanted;
-	if (l->seekable)
+	c->op.file = l->key;
+	c->kind = l->kind;
+	if ((l->kind & FILE_SEEKABLE) && own_pos)
 		c->pos = kread(struct file, file, f_pos);
 }
 
 verified_alone int call_file2(struct thread_state *ts, int fd)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	struct last_file *l;
 	struct call *c;
 	__u64 file;
@@ -123,17 +132,44 @@ verified_alone int call_file2(struct thread_state *ts, int fd)
 	if (!ts)
 		return 0;
 	c = &ts->call;
-	file = fd_file(task, fd);
+	file = fd_file_apart(fd);
 	if (!file)
 		return 0;
 	l = file_of(ts, file, fd + 1);
 	c->file2 = file;
 	c->key2 = l->key;
-	c->seekable2 = l->seekable;
-	c->wanted |= l->wanted;
-	if (l->seekable)
+	c->kind2 = l->kind;
+	c->kind |= l->kind & FILE_WANTED;
+	if (l->kind & FILE_SEEKABLE)
 		c->pos2 = kread(struct file, file, f_pos);
 	return 0;
+}
+
+/* What is known of a call when it begins. */
+static __always_inline void call_begin(struct task_struct *task, struct thread_state *ts,
+				       struct pt_regs *regs, struct wire_plan *p, __u16 nr)
+{
+	struct call *c = &ts->call;
+
+	args_fill(c, regs);
+	c->op.file = 0;
+	c->op.size = arg(c, p->op_size);
+	c->op.thread = ts->version;
+	c->op.call = ts->calls++;
+	c->op.tid = tid_of(task);
+	c->op.fd = arg(c, p->op_fd);
+	c->op.flags = arg(c, p->op_flags);
+	c->op.nr = nr;
+	c->file = 0;
+	c->kind = 0;
+	if (has(p->fd))
+		call_file(task, ts, c->op.fd, p->flags & WIRE_PLAN_OWNPOS);
+	if (p->flags & WIRE_PLAN_RICH) {
+		c->file2 = 0;
+		c->key2 = 0;
+		c->kind2 = 0;
+		c->base = 0;
+	}
 }
 
 static __always_inline void call_enter(struct task_struct *task, struct thread_state *ts,
@@ -148,37 +184,22 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 		return;
 	}
 	p = plan_of(id);
-	c->nr = id < WIRE_CALLS_MAX ? id : WIRE_CALLS_MAX - 1;
 	if (!p || !(p->flags & WIRE_PLAN_RECORD)) {
+		c->op.nr = id < WIRE_CALLS_MAX ? id : WIRE_CALLS_MAX - 1;
 		ts->flags |= THREAD_IN_CALL | THREAD_SKIPPED | THREAD_ENTERED;
 		return;
 	}
-	c->thread = ts->version;
-	c->number = ts->calls++;
-	c->tid = tid_of(task);
-	c->file = 0;
-	c->key = 0;
-	c->seekable = 0;
-	c->socket = 0;
-	c->append = 0;
-	c->wanted = 0;
-	c->status = 0;
-	args_fill(c, regs);
-	if (p->fd >= 0)
-		call_file(task, ts, arg(c, p->fd));
+	call_begin(task, ts, regs, p, id);
 	if (p->flags & WIRE_PLAN_RICH) {
-		c->file2 = 0;
-		c->key2 = 0;
-		c->seekable2 = 0;
-		if (p->fd2 >= 0)
+		if (has(p->fd2))
 			call_file2(ts, arg(c, p->fd2));
 		if (p->flags & WIRE_PLAN_CHDIR)
 			c->base = cwd_key(ts);
 	}
 	ts->flags =
 		(ts->flags | THREAD_IN_CALL | THREAD_ENTERED) & ~(THREAD_SKIPPED | THREAD_NEWBORN);
-	c->switches = tread(struct task_struct, task, nvcsw);
-	c->start = bpf_ktime_get_ns();
+	c->switches = task->nvcsw;
+	c->op.start = bpf_ktime_get_ns();
 }
 
 /*
@@ -212,9 +233,10 @@ static __always_inline __s64 call_pos(struct task_struct *task, struct call *c, 
 {
 	__s64 pos;
 
-	if (p->pos >= 0) {
+	if (has(p->pos)) {
 		pos = arg(c, p->pos);
-		if (!(p->flags & (WIRE_PLAN_PWRITE | WIRE_PLAN_CURPOS)) || !c->seekable)
+		if (!(p->flags & (WIRE_PLAN_PWRITE | WIRE_PLAN_CURPOS)) ||
+		    !(c->kind & FILE_SEEKABLE))
 			return pos;
 		if ((p->flags & WIRE_PLAN_PWRITE) && ret > 0 &&
 		    ((kread(struct file, c->file, f_flags) & FILE_APPEND) ||
@@ -228,7 +250,7 @@ static __always_inline __s64 call_pos(struct task_struct *task, struct call *c, 
 	} else if (p->ret != RET_BYTES) {
 		return WIRE_NONE;
 	}
-	if (!c->seekable || p->posp >= 0)
+	if (!(c->kind & FILE_SEEKABLE) || has(p->posp))
 		return WIRE_NONE;
 	if (fd_file(task, arg(c, p->fd)) !=
 	    c->file) /* closed meanwhile: the struct may be anything now */
@@ -236,24 +258,15 @@ static __always_inline __s64 call_pos(struct task_struct *task, struct call *c, 
 	return pos_shared(c, c->file, c->pos, ret, status);
 }
 
-static __always_inline void op_fill(struct wire_op *r, struct thread_state *ts, struct wire_plan *p,
-				    __s64 ret, __u64 end, __s64 pos, __u16 status)
+/* The head lacks parts, size and sequence number. */
+static __always_inline void op_fill(struct wire_op *r, struct thread_state *ts, __s64 ret,
+				    __u64 end, __s64 pos, __u16 status)
 {
-	struct call *c = &ts->call;
-
+	*r = ts->call.op;
 	r->head.type = WIRE_OP;
 	r->head.time = end;
-	r->start = c->start;
 	r->ret = ret;
-	r->file = c->key;
 	r->pos = pos;
-	r->size = p->size >= 0 ? arg(c, p->size) : 0;
-	r->thread = c->thread;
-	r->call = c->number;
-	r->tid = c->tid;
-	r->fd = p->fd >= 0 ? (__s32)arg(c, p->fd) : p->dirfd >= 0 ? (__s32)arg(c, p->dirfd) : -1;
-	r->flags = p->opflags >= 0 ? arg(c, p->opflags) : 0;
-	r->nr = c->nr;
 	r->status = status;
 }
 
@@ -268,7 +281,7 @@ static __always_inline void op_send(struct thread_state *ts, struct wire_plan *p
 
 	if (!ring)
 		return;
-	seq = __sync_fetch_and_add(&cpu->seq, 1);
+	seq = seq_take(cpu);
 	if (p->raw || raw_args) {
 		struct with_args {
 			struct wire_op op;
@@ -277,7 +290,7 @@ static __always_inline void op_send(struct thread_state *ts, struct wire_plan *p
 
 		if (!w)
 			goto lost;
-		op_fill(&w->op, ts, p, ret, end, pos, status);
+		op_fill(&w->op, ts, ret, end, pos, status);
 		w->op.head.parts = WIRE_PART_ARGS;
 		w->op.head.size = sizeof(*w);
 		w->op.head.seq = seq;
@@ -288,7 +301,7 @@ static __always_inline void op_send(struct thread_state *ts, struct wire_plan *p
 	r = bpf_ringbuf_reserve(ring, sizeof(*r), 0);
 	if (!r)
 		goto lost;
-	op_fill(r, ts, p, ret, end, pos, status);
+	op_fill(r, ts, ret, end, pos, status);
 	r->head.parts = 0;
 	r->head.size = sizeof(*r);
 	r->head.seq = seq;

@@ -14,6 +14,7 @@
 	2200 /* a path of 4,095 bytes has at most 2,048 names; mounts take a step too \
 			   */
 #define NAME_LEN_MAX 256
+#define FDS_LEAST    64 /* NR_OPEN_DEFAULT: no table of descriptors is smaller */
 
 static __always_inline __u64 mount_of(__u64 vfsmount)
 {
@@ -281,7 +282,7 @@ static __always_inline void gone_send(__u64 key)
 
 	if (!ring)
 		return;
-	seq = __sync_fetch_and_add(&c->seq, 1);
+	seq = seq_take(c);
 	r = bpf_ringbuf_reserve(ring, sizeof(*r), 0);
 	if (!r) {
 		__sync_fetch_and_add(&c->lost, 1);
@@ -305,8 +306,8 @@ verified_alone __u64 file_version(struct file_ident *d)
 
 	v = bpf_map_lookup_elem(&files, &k);
 	if (v) {
-		if (v->epoch != names_epoch) {
-			__u32 epoch = names_epoch;
+		if (v->epoch != epochs.names) {
+			__u32 epoch = epochs.names;
 
 			if (names_sum(d->k.dentry, d->k.mnt) != v->names)
 				v = NULL;
@@ -322,7 +323,7 @@ verified_alone __u64 file_version(struct file_ident *d)
 			return v->key;
 		}
 	}
-	n.epoch = names_epoch;
+	n.epoch = epochs.names;
 	n.key = __sync_fetch_and_add(&next_file, 1);
 	n.names = names_sum(d->k.dentry, d->k.mnt);
 	n.gone = dentry_gone(d->k.dentry);
@@ -349,24 +350,24 @@ verified_alone int file_miss(struct thread_state *ts, __u64 file, __u32 hint)
 	d = &ts->ident;
 	/* As they are before anything is looked at; kept at once, the stack is small. */
 	l->file = 0;
-	l->names = names_epoch;
-	l->unlinks = unlink_epoch;
+	l->epochs = epochs.both;
 	l->creates = create_epoch;
 	ident_fill(d, (__u64)kread(struct file, file, f_inode),
 		   (__u64)kread(struct file, file, f_path.dentry),
 		   (__u64)kread(struct file, file, f_path.mnt));
 	d->thread = ts->version;
 	l->key = file_version(d);
-	l->wanted = d->wanted;
 	l->file = l->key ? file : 0;
 	l->inode = d->inode;
 	l->dentry = d->k.dentry;
 	l->ino = d->k.ino;
 	l->generation = d->k.generation;
-	l->seekable =
-		(d->mode & INODE_IFMT) == INODE_IFREG || (d->mode & INODE_IFMT) == INODE_IFBLK;
-	l->socket = d->magic == MAGIC_SOCKFS;
-	if (l->socket && d->fresh)
+	l->kind = d->wanted ? FILE_WANTED : 0;
+	if ((d->mode & INODE_IFMT) == INODE_IFREG || (d->mode & INODE_IFMT) == INODE_IFBLK)
+		l->kind |= FILE_SEEKABLE;
+	if (d->magic == MAGIC_SOCKFS)
+		l->kind |= FILE_SOCKET;
+	if (d->magic == MAGIC_SOCKFS && d->fresh)
 		sock_send(file, l->key);
 	return 0;
 }
@@ -374,27 +375,34 @@ verified_alone int file_miss(struct thread_state *ts, __u64 file, __u32 hint)
 /* The struct file of a descriptor of the current task, 0 where it is not open. */
 static __always_inline __u64 fd_file(struct task_struct *task, int fd)
 {
-	struct files_struct *files_ = tread(struct task_struct, task, files);
+	struct files_struct *files_ = task->files;
 	struct fdtable *fdt;
 
 	if (!files_)
 		return 0;
-	fdt = tread(struct files_struct, files_, fdt);
-	if (!fdt || (__u32)fd >= tread(struct fdtable, fdt, max_fds))
+	fdt = files_->fdt;
+	if (!fdt || ((__u32)fd >= FDS_LEAST && (__u32)fd >= fdt->max_fds))
 		return 0;
-	return kread_ptr((__u64)tread(struct fdtable, fdt, fd) + 8 * (__u64)(__u32)fd);
+	return kread_ptr((__u64)fdt->fd + 8 * (__u64)(__u32)fd);
+}
+
+/* The same where it is not worth being verified once more, and for the current task. */
+verified_alone __u64 fd_file_apart(int fd)
+{
+	return fd_file(bpf_get_current_task_btf(), fd);
 }
 
 static __always_inline bool last_holds(struct last_file *l, __u64 file)
 {
-	__u64 inode;
+	struct file *f = kcast(struct file, file);
+	struct inode *inode;
 
-	if (l->file != file || l->names != names_epoch || l->unlinks != unlink_epoch)
+	if (l->file != file || l->epochs != epochs.both)
 		return false;
-	inode = (__u64)kread(struct file, file, f_inode);
-	if (l->inode != inode || l->ino != kread(struct inode, inode, i_ino) ||
-	    l->generation != kread(struct inode, inode, i_generation) ||
-	    l->dentry != (__u64)kread(struct file, file, f_path.dentry))
+	inode = kfield(f, f_inode);
+	if (l->inode != (__u64)inode || l->ino != kfield(inode, i_ino) ||
+	    l->generation != kfield(inode, i_generation) ||
+	    l->dentry != (__u64)kfield(f, f_path.dentry))
 		return false;
 	return l->generation || l->creates == create_epoch;
 }
@@ -422,11 +430,9 @@ verified_alone __u64 cwd_key(struct thread_state *ts)
 	l = &ts->cwd;
 	dentry = (__u64)tread(struct fs_struct, fs, pwd.dentry);
 	mnt = (__u64)tread(struct fs_struct, fs, pwd.mnt);
-	if (l->dentry == dentry && l->file == mnt && l->names == names_epoch &&
-	    l->unlinks == unlink_epoch)
+	if (l->dentry == dentry && l->file == mnt && l->epochs == epochs.both)
 		return l->key;
-	l->names = names_epoch;
-	l->unlinks = unlink_epoch;
+	l->epochs = epochs.both;
 	ident_fill(&ts->ident, (__u64)kread(struct dentry, dentry, d_inode), dentry, mnt);
 	ts->ident.thread = ts->version;
 	l->key = file_version(&ts->ident);

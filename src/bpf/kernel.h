@@ -303,17 +303,26 @@ static noinline __u64 probe_number(const void *at, __u32 size)
 	return v; /* little-endian machines only: x86-64, arm64 */
 }
 
-#define kread(type, ptr, field)                                                                   \
-	({                                                                                        \
-		const type *p_ = (const void *)(ptr);                                             \
-		__typeof__(((type *)0)->field) v_;                                                \
-		if (bpf_rdonly_cast)                                                              \
-			v_ = ((type *)bpf_rdonly_cast(p_, bpf_core_type_id_kernel(type)))->field; \
-		else                                                                              \
-			v_ = (__typeof__(v_))probe_number(                                        \
-				__builtin_preserve_access_index(&p_->field), sizeof(v_));         \
-		v_;                                                                               \
+#define kcast(type, ptr)                                                         \
+	({                                                                       \
+		type *c_ = (type *)(ptr);                                        \
+		if (bpf_rdonly_cast)                                             \
+			c_ = bpf_rdonly_cast(c_, bpf_core_type_id_kernel(type)); \
+		c_;                                                              \
 	})
+/* Of a pointer from kcast(), or from a field that was read through one. */
+#define kfield(ptr, field)                                                                \
+	({                                                                                \
+		__typeof__(ptr) p_ = (ptr);                                               \
+		__typeof__(p_->field) v_;                                                 \
+		if (bpf_rdonly_cast)                                                      \
+			v_ = p_->field;                                                   \
+		else                                                                      \
+			v_ = (__typeof__(v_))probe_number(                                \
+				__builtin_preserve_access_index(&p_->field), sizeof(v_)); \
+		v_;                                                                       \
+	})
+#define kread(type, ptr, field) kfield(kcast(type, ptr), field)
 
 /*
  * Reads a field through a pointer whose type the verifier knows. For every such load a newer

@@ -102,14 +102,13 @@ verified_alone __u32 path_read(struct scratch *s, __u32 at, __u64 user)
 /* The folder that a relative path starts from. */
 static __always_inline __u64 base_key(struct thread_state *ts, int dirfd)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 file;
 
 	if (!ts)
 		return 0;
 	if (dirfd == AT_CWD)
 		return cwd_key(ts);
-	file = fd_file(task, dirfd);
+	file = fd_file_apart(dirfd);
 	return file ? file_of(ts, file, dirfd)->key : 0;
 }
 
@@ -140,14 +139,13 @@ static __always_inline __u64 file_returned(struct thread_state *ts, __u64 file, 
 {
 	struct last_file *l = file_of(ts, file, fd);
 
-	ts->call.wanted |= l->wanted;
+	ts->call.kind |= l->kind & FILE_WANTED;
 	return l->key;
 }
 
 verified_alone int rich_descriptors(struct scratch *s, struct thread_state *ts, struct wire_plan *p,
 				    __s64 ret)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	struct rich *r;
 	__s32 pair[2];
 	__u64 file;
@@ -156,7 +154,7 @@ verified_alone int rich_descriptors(struct scratch *s, struct thread_state *ts, 
 		return 0;
 	r = (struct rich *)s->data;
 	if (p->ret == RET_FD) {
-		file = fd_file(task, ret);
+		file = fd_file_apart(ret);
 		if (p->fd >= 0) {
 			r->second.fd = ret;
 			r->second.file = file ? file_returned(ts, file, ret) : 0;
@@ -169,9 +167,9 @@ verified_alone int rich_descriptors(struct scratch *s, struct thread_state *ts, 
 	    !bpf_probe_read_user(pair, sizeof(pair), (void *)arg(&ts->call, p->fdpair))) {
 		r->op.fd = pair[0];
 		r->second.fd = pair[1];
-		file = fd_file(task, pair[0]);
+		file = fd_file_apart(pair[0]);
 		r->op.file = file ? file_returned(ts, file, pair[0]) : 0;
-		file = fd_file(task, pair[1]);
+		file = fd_file_apart(pair[1]);
 		r->second.file = file ? file_returned(ts, file, pair[1]) : 0;
 	}
 	return 0;
@@ -180,7 +178,6 @@ verified_alone int rich_descriptors(struct scratch *s, struct thread_state *ts, 
 /* A position behind a pointer, or the file's own where that is NULL. `which` 1: of the second file. */
 verified_alone __s64 pos_pointed(struct thread_state *ts, int which, __u64 user, __s64 ret, int fd)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	struct call *c;
 	__u64 file;
 	__s64 pos;
@@ -195,7 +192,7 @@ verified_alone __s64 pos_pointed(struct thread_state *ts, int which, __u64 user,
 		return ret > 0 ? pos - ret : pos;
 	}
 	file = which ? c->file2 : c->file;
-	if (!(which ? c->seekable2 : c->seekable) || fd_file(task, fd) != file)
+	if (!((which ? c->kind2 : c->kind) & FILE_SEEKABLE) || fd_file_apart(fd) != file)
 		return WIRE_NONE;
 	return pos_shared(c, file, which ? c->pos2 : c->pos, ret, &ignored);
 }
@@ -348,7 +345,7 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 	struct rich *r;
 	struct call *c;
 	__u32 len = 0;
-	__u16 status;
+	__s64 pos;
 
 	if (!ts || !p)
 		return 0;
@@ -356,12 +353,11 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 	if (!s)
 		return 0;
 	c = &ts->call;
-	status = c->status;
 	r = (struct rich *)s->data;
-	if (ret <= RET_RESTART_LAST && ret >= RET_RESTART_FIRST)
-		status |= STATUS_INTERRUPTED;
-	op_fill(&r->op, ts, p, ret, end, call_pos(task, c, p, ret, &status), status);
-	r->op.status = status;
+	if (is_restart(ret))
+		c->op.status |= STATUS_INTERRUPTED;
+	pos = call_pos(task, c, p, ret, &c->op.status);
+	op_fill(&r->op, ts, ret, end, pos, c->op.status);
 	r->op.head.parts = WIRE_PART_ARGS | WIRE_PART_SECOND;
 	__builtin_memcpy(r->args, c->args, sizeof(r->args));
 	r->second.file = c->key2;
@@ -372,7 +368,7 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 	r->second.pad = 0;
 	if (p->ret == RET_FD || p->fdpair >= 0)
 		rich_descriptors(s, ts, p, ret);
-	if (path_count && !c->wanted && rich_files_known(p, ret)) {
+	if (path_count && !(c->kind & FILE_WANTED) && rich_files_known(p, ret)) {
 		scratch_put(s);
 		call_leave_out(ts);
 		return 0;
@@ -389,8 +385,9 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 		len = rich_paths(s, ts, p);
 	if (r->op.head.parts & WIRE_PART_ADDR)
 		len = sizeof(struct wire_name) + ((r->name.len + 7) & 0xf8);
-	if ((p->flags & WIRE_PLAN_SOCK) && c->socket && fd_file(task, arg(c, p->fd)) == c->file)
-		sock_send(c->file, c->key);
+	if ((p->flags & WIRE_PLAN_SOCK) && (c->kind & FILE_SOCKET) &&
+	    fd_file_apart(arg(c, p->fd)) == c->file)
+		sock_send(c->file, c->op.file);
 	len = (__builtin_offsetof(struct rich, name) + (len & 0x3fff)) & ~7u;
 	barrier_var(
 		len); /* so that what is compared is what is used: 6.1 does not see that they are one */

@@ -14,6 +14,15 @@ static __always_inline void *ring_of_cpu(void)
 	return bpf_map_lookup_elem(&rings, &cpu);
 }
 
+/*
+ * The next number of this CPU's ring, for one attempt to write. Programs cannot be preempted before
+ * Linux 6.19, so that the number needs no locked instruction, which costs 7 ns.
+ */
+static __always_inline __u32 seq_take(struct wire_cpu *c)
+{
+	return preemptible ? __sync_fetch_and_add(&c->seq, 1) : c->seq++;
+}
+
 static __always_inline __u64 ring_wakeup(void *ring, struct wire_cpu *c, __u32 seq)
 {
 	__u64 above;
@@ -51,7 +60,7 @@ verified_alone int ring_send(struct scratch *s, __u32 size)
 	size = (size + 7) & ~7u;
 	if (size > 256 + WIRE_WALK_MAX)
 		return 0;
-	seq = __sync_fetch_and_add(&c->seq, 1);
+	seq = seq_take(c);
 	h->seq = seq;
 	h->size = size;
 	if (bpf_ringbuf_output(ring, h, size, ring_wakeup(ring, c, seq))) {

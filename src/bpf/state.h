@@ -37,6 +37,7 @@ const volatile bool failed_only;
 const volatile bool raw_args;
 const volatile bool no_argv;
 const volatile bool lossless;
+const volatile bool preemptible; /* a program may be interrupted by another on its CPU */
 const volatile __u64 min_dur_ns;
 const volatile __u32 pidns_level;	 /* of the recorder's pid namespace */
 const volatile __s32 cgroup_subsys = -1; /* -1: the v2 hierarchy, else an index of css_set.subsys */
@@ -49,8 +50,13 @@ const volatile struct wire_prefix prefixes[WIRE_PREFIXES_MAX];
 /* Changed while running; read by the recorder. */
 struct wire_cpu cpus[WIRE_CPUS_MAX];
 __u32 select_epoch = 1; /* raised when the selection changes */
-__u32 names_epoch = 1;	/* raised by every rename, mount, ... on the host */
-__u32 unlink_epoch = 1; /* raised by every unlink */
+/* Raised by every rename, mount, ... on the host, and by every unlink; compared as one number. */
+static union {
+	struct {
+		__u32 names, unlinks;
+	};
+	__u64 both;
+} epochs = {.names = 1, .unlinks = 1};
 __u32 create_epoch = 1; /* raised when a file is created whose inode has no generation */
 __u32 next_thread = 1;
 __u64 next_file = 1;
@@ -59,37 +65,36 @@ __u32 created_bit =
 __u32 probe_fds[2];   /* of the recorder: a file that it created and the same file opened again */
 __u32 probe_modes[2]; /* and what the kernel says of them */
 
+enum file_kind {
+	FILE_SEEKABLE = 1 << 0,
+	FILE_SOCKET = 1 << 1,
+	FILE_WANTED = 1 << 2, /* the selection by path takes it */
+};
+
 /* A file that a thread used lately: valid while every field up to `key` still agrees. */
 struct last_file {
 	__u64 file, inode, dentry;
 	__u64 ino;
+	__u64 epochs;
 	__u32 generation;
-	__u32 names, unlinks, creates; /* epochs */
+	__u32 creates; /* create_epoch */
 	__u64 key;
-	__u32 seekable;
-	__u16 socket;
-	__u16 wanted; /* the selection by path takes it */
+	__u32 kind; /* enum file_kind */
+	__u32 pad;
 };
 
 /* The call that a thread is in. */
 struct call {
-	__u64 start;
+	struct wire_op
+		op; /* as it will be sent: the exit adds ret, pos, status and what the head says */
+	__u64 args[8];	   /* six; what ARG_ZERO and ARG_MINUS_ONE say */
 	__u64 file, file2; /* struct file *, as at enter */
-	__u64 key, key2;   /* file numbers */
+	__u64 key2;	   /* file number of file2; that of file is op.file */
 	__u64 base;	   /* of the working directory, where the call changes it */
 	__s64 pos, pos2;   /* f_pos at enter */
-	__u64 args[8];	   /* six, and room so that any index & 7 is inside */
-	__u32 thread;
-	__u32 switches; /* voluntary context switches of the thread, at enter */
-	__u32 number;	/* of the call within the thread's version */
-	__u32 tid;
-	__u16 nr;
-	__u8 seekable, seekable2;
-	__u8 append;
-	__u8 socket;
-	__u16 status;
-	__u8 wanted; /* one of its files passes the selection by path */
-	__u8 pad[3];
+	__u32 switches;	   /* voluntary context switches of the thread, at enter */
+	__u32 kind, kind2; /* enum file_kind of file and file2 */
+	__u32 pad;
 };
 
 enum thread_flag {

@@ -214,6 +214,8 @@ verified_alone int thread_look(struct thread_state *ts)
 		return 0;
 	ts->version = __sync_fetch_and_add(&next_thread, 1);
 	ts->calls = 0;
+	ts->call.args[WIRE_ARG_ZERO] = 0;
+	ts->call.args[WIRE_ARG_MINUS_ONE] = -1;
 	if (!ts->task) {
 		ts->task = ts->version;
 		reason = WIRE_THREAD_SEEN;

@@ -27,17 +27,16 @@ int BPF_PROG(weir_enter, struct pt_regs *regs, long id)
  * host. */
 verified_alone int call_effects(struct wire_plan *p, long ret)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 file;
 
 	if (!p || ret < 0)
 		return 0;
 	if (p->flags & WIRE_PLAN_NAMES)
-		__sync_fetch_and_add(&names_epoch, 1);
+		__sync_fetch_and_add(&epochs.names, 1);
 	if (p->flags & WIRE_PLAN_UNLINK)
-		__sync_fetch_and_add(&unlink_epoch, 1);
+		__sync_fetch_and_add(&epochs.unlinks, 1);
 	if ((p->flags & WIRE_PLAN_CREATE) && p->ret == RET_FD) {
-		file = fd_file(task, ret);
+		file = fd_file_apart(ret);
 		if (file)
 			file_created(file);
 	}
@@ -60,55 +59,35 @@ static noinline void compat_effects(long nr, long ret)
 	case 22:  /* umount */
 	case 52:  /* umount2 */
 	case 217: /* pivot_root */
-		__sync_fetch_and_add(&names_epoch, 1);
-		__sync_fetch_and_add(&unlink_epoch, 1);
+		__sync_fetch_and_add(&epochs.names, 1);
+		__sync_fetch_and_add(&epochs.unlinks, 1);
 	}
 }
 
-/* What the enter of a call would have noted. */
-static __always_inline void call_begin_unseen(struct task_struct *task, struct thread_state *ts,
-					      struct pt_regs *regs, struct wire_plan *p, long nr)
+/*
+ * An exit whose enter was not seen: notes what the enter would have noted. Returns the call's
+ * status, 0: it is no call to be recorded.
+ */
+static noinline __u16 exit_unpaired(struct task_struct *task, struct thread_state *ts,
+				    struct pt_regs *regs, struct wire_plan *p, __u64 end)
 {
-	struct call *c = &ts->call;
+	__u16 status;
 
-	c->thread = ts->version;
-	c->number = ts->calls++;
-	c->tid = tid_of(task);
-	c->nr = nr;
-	c->file = c->key = c->file2 = c->key2 = c->base = 0;
-	c->seekable = c->seekable2 = c->socket = c->wanted = 0;
-	c->status = 0;
-	args_fill(c, regs);
-	if (p->fd >= 0)
-		call_file(task, ts, arg(c, p->fd));
-}
-
-static __always_inline void exit_unpaired(struct task_struct *task, struct thread_state *ts,
-					  struct pt_regs *regs, struct wire_plan *p, __s64 ret,
-					  __u64 end)
-{
-	struct call *c = &ts->call;
-	__u16 status = (ts->flags & THREAD_ENTERED) ? STATUS_DENIED : STATUS_NO_START;
-
+	if (!task || !ts || !regs || !p)
+		return 0;
 	if (ts->flags & THREAD_NEWBORN) { /* the child's side of fork and clone */
 		ts->flags &= ~THREAD_NEWBORN;
-		return;
+		return 0;
 	}
+	status = (ts->flags & THREAD_ENTERED) ? STATUS_DENIED : STATUS_NO_START;
 	ts->flags |= THREAD_ENTERED;
-	if (is_compat(task) || !(p->flags & WIRE_PLAN_RECORD))
-		return;
-	call_begin_unseen(task, ts, regs, p, call_nr(regs));
-	if (call_unwanted(c, p)) {
-		call_leave_out(ts);
-		return;
-	}
-	c->start = status == STATUS_DENIED ? end : 0;
-	if (p->flags & WIRE_PLAN_RICH) {
-		c->status = status;
-		rich_send(ts, p, ret, end, 0);
-		return;
-	}
-	op_send(ts, p, ret, end, WIRE_NONE, status);
+	if (!(p->flags & WIRE_PLAN_RECORD))
+		return 0;
+	call_begin(task, ts, regs, p, call_nr(regs));
+	ts->call.op.start = status == STATUS_DENIED ? end : 0;
+	if (!(p->flags & WIRE_PLAN_RICH))
+		ts->call.kind &= ~FILE_SEEKABLE; /* where it began is not known */
+	return status;
 }
 
 SEC("tp_btf/sys_exit")
@@ -135,7 +114,7 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	 * enter. */
 	p = plan_of((flags & (THREAD_SELECTED | THREAD_IN_CALL)) ==
 				    (THREAD_SELECTED | THREAD_IN_CALL)
-			    ? ts->call.nr
+			    ? ts->call.op.nr
 			    : call_nr(regs));
 	if (unlikely(!p))
 		return 0;
@@ -147,21 +126,23 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	if (!(flags & THREAD_SELECTED) && !thread_needs_look(ts))
 		return 0;
 	end = bpf_ktime_get_ns(); /* not earlier: whoever is not traced does not pay for it */
-	if (unlikely(!(flags & THREAD_IN_CALL))) {
+	if (likely(flags & THREAD_IN_CALL)) {
+		if (unlikely(is_restart(ret)) && call_is_last(task))
+			return 0;
+		ts->flags &= ~(THREAD_IN_CALL | THREAD_SKIPPED);
+		if (flags & THREAD_SKIPPED)
+			return 0;
+		if ((__u32)task->nvcsw != ts->call.switches)
+			status = STATUS_SLEPT;
+	} else {
 		if (thread_needs_look(ts))
 			thread_look(ts);
 		if (ts->flags & THREAD_SELECTED)
-			exit_unpaired(task, ts, regs, p, ret, end);
-		return 0;
+			status = exit_unpaired(task, ts, regs, p, end);
+		if (!status)
+			return 0;
 	}
-	if (unlikely(ret <= RET_RESTART_LAST && ret >= RET_RESTART_FIRST) && call_is_last(task))
-		return 0;
-	ts->flags = (ts->flags & ~(THREAD_IN_CALL | THREAD_SKIPPED));
-	if (flags & THREAD_SKIPPED)
-		return 0;
-	if ((__u32)tread(struct task_struct, task, nvcsw) != ts->call.switches)
-		status |= STATUS_SLEPT;
-	if ((failed_only && ret >= 0) || end - ts->call.start < min_dur_ns ||
+	if ((failed_only && ret >= 0) || end - ts->call.op.start < min_dur_ns ||
 	    call_unwanted(&ts->call, p)) {
 		call_leave_out(ts);
 		return 0;
@@ -171,13 +152,13 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		end += held;
 	}
 	if ((p->flags & WIRE_PLAN_RICH) || held) {
-		ts->call.status = status;
+		ts->call.op.status = status;
 		rich_send(ts, p, ret, end, held);
 		return 0;
 	}
-	if (unlikely(ret <= RET_RESTART_LAST && ret >= RET_RESTART_FIRST))
+	if (unlikely(is_restart(ret)))
 		status |= STATUS_INTERRUPTED;
-	if (ts->call.seekable || p->pos >= 0)
+	if ((ts->call.kind & FILE_SEEKABLE) || has(p->pos))
 		pos = call_pos(task, &ts->call, p, ret, &status);
 	op_send(ts, p, ret, end, pos, status);
 	return 0;
@@ -247,7 +228,7 @@ static noinline void thread_end_send(struct task_struct *task, struct thread_sta
 
 	if (!ring || !task || !ts)
 		return;
-	seq = __sync_fetch_and_add(&c->seq, 1);
+	seq = seq_take(c);
 	r = bpf_ringbuf_reserve(ring, sizeof(*r), 0);
 	if (!r) {
 		__sync_fetch_and_add(&c->lost, 1);
@@ -286,9 +267,9 @@ static noinline void end_denied(struct task_struct *task, struct thread_state *t
 	p = plan_of(nr);
 	if (!p || !(p->flags & WIRE_PLAN_RECORD))
 		return;
-	call_begin_unseen(task, ts, regs, p, nr);
-	ts->call.start = bpf_ktime_get_ns();
-	op_send(ts, p, 0, ts->call.start, WIRE_NONE, STATUS_DENIED | STATUS_NORETURN);
+	call_begin(task, ts, regs, p, nr);
+	ts->call.op.start = bpf_ktime_get_ns();
+	op_send(ts, p, 0, ts->call.op.start, WIRE_NONE, STATUS_DENIED | STATUS_NORETURN);
 }
 
 SEC("tp_btf/sched_process_exit")
@@ -311,7 +292,7 @@ int BPF_PROG(weir_end)
 	if (!ts || !(ts->flags & THREAD_SELECTED))
 		return 0;
 	if ((ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL) {
-		p = plan_of(ts->call.nr);
+		p = plan_of(ts->call.op.nr);
 		if (p && !failed_only && !call_unwanted(&ts->call, p))
 			op_send(ts, p, 0, bpf_ktime_get_ns(), WIRE_NONE, STATUS_NORETURN);
 	} else if (!(ts->flags & THREAD_IN_CALL))
@@ -356,11 +337,11 @@ int weir_running(struct bpf_iter__task *ctx)
 	if (!ts || (ts->flags & (THREAD_SELECTED | THREAD_IN_CALL | THREAD_SKIPPED)) !=
 			   (THREAD_SELECTED | THREAD_IN_CALL))
 		return 0;
-	p = plan_of(ts->call.nr);
+	p = plan_of(ts->call.op.nr);
 	if (!p)
 		return 0;
-	op_fill(&r.op, ts, p, 0, bpf_ktime_get_ns(),
-		p->pos >= 0 ? (__s64)arg(&ts->call, p->pos) : WIRE_NONE, STATUS_UNFINISHED);
+	op_fill(&r.op, ts, 0, bpf_ktime_get_ns(),
+		has(p->pos) ? (__s64)arg(&ts->call, p->pos) : WIRE_NONE, STATUS_UNFINISHED);
 	r.op.head.parts = WIRE_PART_ARGS;
 	r.op.head.size = sizeof(r);
 	__builtin_memcpy(r.args, ts->call.args, sizeof(r.args));

@@ -192,7 +192,12 @@ enum wire_plan_flag {
 	WIRE_PLAN_OPEN = 1 << 10,   /* path argument not needed when the descriptor says it */
 	WIRE_PLAN_CHDIR = 1 << 12,  /* a relative path starts from the working directory at enter */
 	WIRE_PLAN_CURPOS = 1 << 11, /* position -1 means the file's own (preadv2, pwritev2) */
+	WIRE_PLAN_OWNPOS = 1 << 13, /* may begin at the file's own position */
 };
+
+/* Where arguments are looked up there are two more that every call has. */
+#define WIRE_ARG_ZERO	   6 /* always 0 */
+#define WIRE_ARG_MINUS_ONE 7 /* always -1 */
 
 struct wire_plan {
 	__u16 flags;
@@ -203,8 +208,9 @@ struct wire_plan {
 	__s8 pos2, posp, posp2, iov;
 	__s8 iovcnt, msg, mmsg, mmsgcnt;
 	__s8 addr, addrlen, addrout, addroutlen;
-	__s8 fdpair, opflags, how, pad;
-	__u32 pad2;
+	__s8 fdpair, opflags, how;
+	__u8 op_fd, op_size, op_flags; /* which argument struct wire_op's field takes; never none */
+	__u16 pad;
 };
 _Static_assert(sizeof(struct wire_plan) == 32, "one plan is 32 bytes");
 

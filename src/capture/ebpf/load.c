@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 #include "weir.skel.h"
 
@@ -124,6 +125,16 @@ static void configure_paths(struct weir_bpf__rodata *ro, const struct select *s)
 		ro->prefixes[i].len = prefix_names(&s->paths[i], ro->prefixes[i].names);
 }
 
+static bool kernel_before(unsigned int major, unsigned int minor)
+{
+	unsigned int has_major, has_minor;
+	struct utsname u;
+
+	if (uname(&u) || sscanf(u.release, "%u.%u", &has_major, &has_minor) != 2)
+		return false;
+	return has_major < major || (has_major == major && has_minor < minor);
+}
+
 static void configure(struct loaded *l, const struct ebpf_options *opt)
 {
 	const struct select *s = opt->select;
@@ -142,6 +153,7 @@ static void configure(struct loaded *l, const struct ebpf_options *opt)
 	ro->raw_args = opt->raw_args;
 	ro->no_argv = opt->no_argv;
 	ro->lossless = opt->lossless;
+	ro->preemptible = !kernel_before(6, 19);
 	ro->pidns_level = own_pidns_level();
 	ro->fill_mark = l->ring_bytes / 8;
 	ro->ring_half = l->ring_bytes / 2;

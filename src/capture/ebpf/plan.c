@@ -137,14 +137,22 @@ static bool is_rich(const struct wire_plan *p)
 	       (p->flags & (WIRE_PLAN_SOCK | WIRE_PLAN_EXEC));
 }
 
+static void plan_fields(struct wire_plan *p)
+{
+	p->op_fd = p->fd >= 0 ? p->fd : p->dirfd >= 0 ? p->dirfd : WIRE_ARG_MINUS_ONE;
+	p->op_size = p->size >= 0 ? p->size : WIRE_ARG_ZERO;
+	p->op_flags = p->opflags >= 0 ? p->opflags : WIRE_ARG_ZERO;
+}
+
 void plan_of_op(uint32_t code, bool record, struct wire_plan *ret)
 {
 	const struct op_def *d = op_def(code);
 
 	*ret = (struct wire_plan){.flags = record ? WIRE_PLAN_RECORD : 0};
-	memset(&ret->fd, -1, offsetof(struct wire_plan, pad2) - offsetof(struct wire_plan, fd));
+	memset(&ret->fd, -1, offsetof(struct wire_plan, op_fd) - offsetof(struct wire_plan, fd));
 	if (!d) {
 		ret->raw = (1 << WIRE_ARGS) - 1;
+		plan_fields(ret);
 		return;
 	}
 	ret->ret = d->ret;
@@ -169,4 +177,7 @@ void plan_of_op(uint32_t code, bool record, struct wire_plan *ret)
 		ret->flags |= WIRE_PLAN_EVER;
 	if (is_rich(ret))
 		ret->flags |= WIRE_PLAN_RICH;
+	if (ret->pos < 0 || (ret->flags & WIRE_PLAN_CURPOS))
+		ret->flags |= WIRE_PLAN_OWNPOS;
+	plan_fields(ret);
 }
