@@ -3,9 +3,11 @@
  * load.c: loads for the bench and the robustness tests: many calls, no facts but the last line,
  * which says how many calls were made, how long they took and what CPU time the calling thread
  * spent: load calls=1000000 wall_ns=... cpu_ns=... bytes=... WORK_CALLS, WORK_THREADS, WORK_SIZE
- * and WORK_SECONDS in the environment set the amount.
+ * and WORK_SECONDS in the environment set the amount. With WORK_TURN=250 a line follows for every
+ * 250 calls (turns.h).
  */
 #include "truth.h"
+#include "turns.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -33,6 +35,7 @@ struct load {
 	size_t size;
 	int64_t wall_ns, cpu_ns;
 	int number;
+	struct turns turns;
 	void (*work)(struct load *l);
 };
 
@@ -43,6 +46,7 @@ static void *load_thread(void *arg)
 	struct load *l = arg;
 	int64_t wall, cpu;
 
+	turns_begin(&l->turns, setting("WORK_TURN", 0), l->calls, l->number);
 	pthread_barrier_wait(&start_line);
 	wall = now(CLOCK_MONOTONIC);
 	cpu = now(CLOCK_THREAD_CPUTIME_ID);
@@ -78,6 +82,8 @@ static int run_load(void (*work)(struct load *), long calls)
 	}
 	printf("load calls=%ld wall_ns=%lld cpu_ns=%lld bytes=%ld\n", done, (long long)wall,
 	       (long long)cpu, bytes);
+	for (int i = 0; i < count; i++)
+		turns_print(&loads[i].turns);
 	return 0;
 }
 
@@ -86,8 +92,10 @@ static void pread_work(struct load *l)
 	char *data = aligned_alloc(4096, 1 << 20);
 	int fd = open("data", O_RDONLY);
 
-	for (long i = 0; i < l->calls; i++)
+	for (long i = 0; i < l->calls; i++) {
 		l->bytes += pread(fd, data, l->size, (i * 37 & 255) * 4096);
+		turns_step(&l->turns, 1);
+	}
 	l->done = l->calls;
 	close(fd);
 	free(data);
@@ -123,6 +131,7 @@ static void meta_work(struct load *l)
 		stat(one, &st);
 		rename(one, two);
 		unlink(two);
+		turns_step(&l->turns, 7);
 	}
 	l->done = l->calls / 7 * 7;
 }
