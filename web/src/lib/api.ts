@@ -80,6 +80,65 @@ export interface Overview {
 	slowest: Ranking;
 }
 
+/** A thread on the timeline. */
+export interface Lane {
+	id: number;
+	tid: number;
+	comm: string;
+	pid: number;
+	process: string;
+	container: string | null;
+	host: string;
+	calls: number;
+}
+
+export interface FileNode {
+	name: string;
+	path: string;
+	dir: boolean;
+	/** Of a file: its id; null for folders. */
+	id: number | null;
+	calls: number;
+	errors: number;
+	bytes: number;
+	time: number;
+}
+
+export interface OneFile {
+	id: number;
+	name: string;
+	type: string;
+	fs: string | null;
+	ino: string | null;
+	generation: string | null;
+	calls: number;
+	bytes: number;
+	time: number;
+	/** The range that was asked for, or all; what of the file calls touched in it. */
+	from: number;
+	to: number;
+	pos_from: number;
+	pos_to: number;
+	life: { time: number | null; what: string; name: string }[];
+	/** By operation and process. */
+	users: Record<string, unknown>[];
+}
+
+export interface Latency {
+	from: number;
+	to: number;
+	step: number;
+	/** Flat triples: time bucket, bucket of the histogram, calls. */
+	cells: number[];
+	series?: { name: string; stats: { calls: number; p50: number; p90: number; p99: number; p999: number; max: number } }[];
+}
+
+export interface Call {
+	call: Record<string, unknown>;
+	text: string;
+	near: { row: number; start: number; dur: number; text: string }[];
+}
+
 export interface Completion {
 	start: number;
 	words: { text: string; kind: string; doc?: string }[];
@@ -174,6 +233,22 @@ export const api = {
 		(await get('query', { q, ...scope, limit }, signal)).json(),
 	overview: async (params: Scope & { width: number }, signal?: AbortSignal): Promise<Overview> =>
 		(await get('overview', { ...params }, signal)).json(),
+	lanes: async (params: { filter?: string }, signal?: AbortSignal): Promise<{ lanes: Lane[] }> => (await get('lanes', { ...params }, signal)).json(),
+	call: async (row: number, near = 0, signal?: AbortSignal): Promise<Call> => (await get(`op/${row}`, { near }, signal)).json(),
+	/** The next (or previous) call that has the same of what `same` lists; null at the end. */
+	nextCall: async (row: number, params: { same: string; back: boolean; filter?: string }): Promise<number | null> => {
+		try {
+			const answer = await get(`op/${row}/next`, { same: params.same, back: params.back ? 1 : undefined, filter: params.filter });
+			return ((await answer.json()) as { row: number }).row;
+		} catch (e) {
+			if (e instanceof ApiError && e.status === 404) return null;
+			throw e;
+		}
+	},
+	files: async (dir: string, scope: Scope, signal?: AbortSignal): Promise<{ entries: FileNode[] }> => (await get('files', { dir, ...scope }, signal)).json(),
+	file: async (id: number, scope: Scope, signal?: AbortSignal): Promise<OneFile> => (await get(`file/${id}`, { ...scope }, signal)).json(),
+	latency: async (params: Scope & { width: number; by?: string }, signal?: AbortSignal): Promise<Latency> =>
+		(await get('latency', { ...params }, signal)).json(),
 	check: async (params: { q?: string; filter?: string }, signal?: AbortSignal): Promise<{ ok: true; columns?: Column[] }> =>
 		(await get('check', params, signal)).json(),
 	complete: async (params: { q?: string; filter?: string; pos: number }, signal?: AbortSignal): Promise<Completion> =>

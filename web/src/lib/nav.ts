@@ -13,4 +13,7 @@ export interface Page {
 
 export const pages: Page[] = [
 	{ id: 'overview', title: 'Overview', key: 'o', hint: 'what was recorded, and what stands out', load: () => import('../pages/Overview.svelte') },
+	{ id: 'timeline', title: 'Timeline', key: 't', hint: 'every call of every thread', load: () => import('../pages/Timeline.svelte') },
+	{ id: 'files', title: 'Files', key: 'f', hint: 'what was done to which file, and where in it', load: () => import('../pages/Files.svelte') },
+	{ id: 'latency', title: 'Latency', key: 'l', hint: 'who is slow, and when', load: () => import('../pages/Latency.svelte') },
 ];

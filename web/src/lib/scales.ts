@@ -64,3 +64,17 @@ export function histWidth(bucket: number): number {
 	const octave = Math.floor(bucket / SUB);
 	return octave === 0 ? 1 : 2 ** (octave - 1);
 }
+
+/** The percentile of a histogram given as [bucket, count], ascending: the middle of its bucket, as weir's own. */
+export function percentileOf(hist: [number, number][], q: number): number | null {
+	let total = 0;
+	for (const [, n] of hist) total += n;
+	if (total === 0) return null;
+	const rank = Math.max(1, Math.ceil(q * total));
+	let seen = 0;
+	for (const [bucket, n] of hist) {
+		seen += n;
+		if (seen >= rank) return histLower(bucket) + Math.floor(histWidth(bucket) / 2);
+	}
+	return null;
+}
