@@ -7,13 +7,25 @@
 struct map_slot {
 	uint64_t key;
 	uint64_t value;
-	bool used;
 };
+
+static bool is_used(const struct map *m, size_t i)
+{
+	return m->used[i / 64] >> (i % 64) & 1;
+}
 
 void map_free(struct map *m)
 {
 	free(m->slots);
+	free(m->used);
 	*m = (struct map){0};
+}
+
+void map_clear(struct map *m)
+{
+	if (m->cap)
+		memset(m->used, 0, align_up(m->cap, 64) / 8);
+	m->count = 0;
 }
 
 /* The slot of the key, or the free slot where it would go. */
@@ -21,24 +33,32 @@ static size_t map_slot(const struct map *m, uint64_t key)
 {
 	size_t i = hash_u64(key) & (m->cap - 1);
 
-	while (m->slots[i].used && m->slots[i].key != key)
+	while (is_used(m, i) && m->slots[i].key != key)
 		i = (i + 1) & (m->cap - 1);
 	return i;
 }
 
+static void put(struct map *m, size_t i, struct map_slot slot)
+{
+	m->slots[i] = slot;
+	m->used[i / 64] |= 1ull << (i % 64);
+}
+
 static int map_resize(struct map *m, size_t cap)
 {
-	struct map next = {.cap = cap};
+	struct map next = {.cap = cap, .count = m->count};
 
-	next.slots = calloc(cap, sizeof(*next.slots));
-	if (!next.slots)
+	next.slots = malloc(cap * sizeof(*next.slots));
+	next.used = calloc(align_up(cap, 64) / 64, sizeof(*next.used));
+	if (!next.slots || !next.used) {
+		map_free(&next);
 		return -ENOMEM;
-	for (size_t i = 0; i < m->cap; i++) {
-		if (m->slots[i].used)
-			next.slots[map_slot(&next, m->slots[i].key)] = m->slots[i];
 	}
-	next.count = m->count;
-	free(m->slots);
+	for (size_t i = 0; i < m->cap; i++) {
+		if (is_used(m, i))
+			put(&next, map_slot(&next, m->slots[i].key), m->slots[i]);
+	}
+	map_free(m);
 	*m = next;
 	return 0;
 }
@@ -54,8 +74,8 @@ int map_set(struct map *m, uint64_t key, uint64_t value)
 			return r;
 	}
 	i = map_slot(m, key);
-	m->count += !m->slots[i].used;
-	m->slots[i] = (struct map_slot){key, value, true};
+	m->count += !is_used(m, i);
+	put(m, i, (struct map_slot){key, value});
 	return 0;
 }
 
@@ -66,7 +86,7 @@ bool map_get(const struct map *m, uint64_t key, uint64_t *ret_value)
 	if (!m->count)
 		return false;
 	i = map_slot(m, key);
-	if (!m->slots[i].used)
+	if (!is_used(m, i))
 		return false;
 	if (ret_value)
 		*ret_value = m->slots[i].value;
@@ -80,10 +100,10 @@ bool map_del(struct map *m, uint64_t key)
 	if (!m->count)
 		return false;
 	hole = map_slot(m, key);
-	if (!m->slots[hole].used)
+	if (!is_used(m, hole))
 		return false;
 	/* Pull later members of the probe run back over the hole, so that no tombstones are needed. */
-	for (i = (hole + 1) & (m->cap - 1); m->slots[i].used; i = (i + 1) & (m->cap - 1)) {
+	for (i = (hole + 1) & (m->cap - 1); is_used(m, i); i = (i + 1) & (m->cap - 1)) {
 		size_t home = hash_u64(m->slots[i].key) & (m->cap - 1);
 
 		if (((i - home) & (m->cap - 1)) >= ((i - hole) & (m->cap - 1))) {
@@ -91,7 +111,7 @@ bool map_del(struct map *m, uint64_t key)
 			hole = i;
 		}
 	}
-	m->slots[hole].used = false;
+	m->used[hole / 64] &= ~(1ull << (hole % 64));
 	m->count--;
 	return true;
 }
@@ -99,7 +119,7 @@ bool map_del(struct map *m, uint64_t key)
 bool map_next(const struct map *m, size_t *pos, uint64_t *ret_key, uint64_t *ret_value)
 {
 	for (; *pos < m->cap; (*pos)++) {
-		if (!m->slots[*pos].used)
+		if (!is_used(m, *pos))
 			continue;
 		*ret_key = m->slots[*pos].key;
 		*ret_value = m->slots[*pos].value;
@@ -107,6 +127,45 @@ bool map_next(const struct map *m, size_t *pos, uint64_t *ret_key, uint64_t *ret
 		return true;
 	}
 	return false;
+}
+
+void recent_free(struct recent *c)
+{
+	map_free(&c->young);
+	map_free(&c->old);
+}
+
+int recent_set(struct recent *c, uint64_t key, uint64_t value)
+{
+	assert(c->max >= 2);
+	if (c->young.count >= c->max / 2 && !map_get(&c->young, key, NULL)) {
+		struct map old = c->old;
+
+		c->old = c->young;
+		c->young = old;
+		map_clear(&c->young);
+	}
+	return map_set(&c->young, key, value);
+}
+
+bool recent_get(struct recent *c, uint64_t key, uint64_t *ret_value)
+{
+	uint64_t value;
+
+	if (map_get(&c->young, key, ret_value))
+		return true;
+	if (!map_get(&c->old, key, &value))
+		return false;
+	(void)!recent_set(c, key, value); /* without memory it stays among the old */
+	if (ret_value)
+		*ret_value = value;
+	return true;
+}
+
+void recent_del(struct recent *c, uint64_t key)
+{
+	map_del(&c->young, key);
+	map_del(&c->old, key);
 }
 
 uint64_t hash_bytes(const void *data, size_t len)

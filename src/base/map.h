@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * map.h: two hash maps with open addressing.
+ * map.h: hash maps with open addressing.
  *   map     uint64_t key -> uint64_t value
+ *   recent  the same, of the keys that were used last
  *   intern  byte string  -> dense id 0, 1, 2, ... in order of first appearance (a vocabulary)
- * Both start as {0}. No removal from intern; map keeps no order.
+ * All start as {0}. No removal from intern; map keeps no order.
  */
 #pragma once
 
 #include "base/util.h"
 
 struct map {
-	struct map_slot *slots; /* power of two, at most 7/8 full */
+	struct map_slot *slots; /* power of two, at most 7/8 full; 16 bytes each */
+	uint64_t *used;		/* a bit per slot */
 	size_t cap;
 	size_t count;
 };
 
 void map_free(struct map *m);
+/* Empties the map and keeps its memory. */
+void map_clear(struct map *m);
 /* Sets key to value; 0, or -ENOMEM with the map unchanged. */
 int map_set(struct map *m, uint64_t key, uint64_t value) _must_check_;
 /* True, with *ret_value, where the key is present. ret_value may be NULL. */
@@ -24,6 +28,21 @@ bool map_get(const struct map *m, uint64_t key, uint64_t *ret_value);
 bool map_del(struct map *m, uint64_t key);
 /* Walks all entries: start with *pos = 0; false at the end. The map must not change meanwhile. */
 bool map_next(const struct map *m, size_t *pos, uint64_t *ret_key, uint64_t *ret_value);
+
+/*
+ * Bounded: at most `max` entries, and at least the max / 2 that were set or found last. Two generations: when the
+ * young one is full, it becomes the old one, and what was old is forgotten; what is found moves to the young.
+ */
+struct recent {
+	struct map young, old;
+	size_t max; /* at least 2; set before use */
+};
+
+void recent_free(struct recent *c);
+/* 0 or -ENOMEM. */
+int recent_set(struct recent *c, uint64_t key, uint64_t value) _must_check_;
+bool recent_get(struct recent *c, uint64_t key, uint64_t *ret_value);
+void recent_del(struct recent *c, uint64_t key);
 
 struct bytes {
 	const uint8_t *data;

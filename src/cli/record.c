@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weir record: writes what a program, a process or the host does into a trace. */
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -203,6 +204,8 @@ static int record_main(const void *opts, int argc, char **argv)
 	struct error err = {0};
 	int r;
 
+	/* Large buffers that are freed go back to the system, however large they once were. */
+	mallopt(M_MMAP_THRESHOLD, 256 << 10);
 	r = live_open(&live, &lo, &err);
 	if (r < 0)
 		return live_fail(r, &err);

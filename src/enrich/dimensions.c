@@ -7,6 +7,7 @@
 #include "enrich/internal.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Copies the row and returns its number in *ret. */
 static int copy_row(struct batch *dst, const struct batch *src, size_t row, size_t *ret)
@@ -57,6 +58,25 @@ static int set_first_version(struct idmap *first, struct batch *dst, size_t to, 
 		return batch_set(dst, column, to, known);
 	r = idmap_set(first, key, id);
 	return r < 0 ? r : batch_set(dst, column, to, id);
+}
+
+/*
+ * The same for the generation of a file. Most sources name it by the key of its first version, and most files have one
+ * version: a bit of that version says so, instead of an entry in the map.
+ */
+static int set_generation(struct enrich *e, struct batch *dst, size_t to, const struct batch *src,
+			  size_t row, int64_t id)
+{
+	int64_t key = batch_get(src, FILE_INODE, row, -1), first;
+
+	if (key < 0)
+		return batch_set(dst, FILE_INODE, to, id);
+	first = keys_find(&e->files, key);
+	if (key == batch_get(src, FILE_ID, row, -1) && idmap_get(&e->inodes, key) < 0)
+		e->file_facts[id] |= FILE_FACT_NAMES;
+	else if (first < 0 || !(e->file_facts[first] & FILE_FACT_NAMES))
+		return set_first_version(&e->inodes, dst, to, FILE_INODE, id);
+	return batch_set(dst, FILE_INODE, to, first);
 }
 
 static int add_host(struct enrich *e, struct batch *dst, size_t to, const struct batch *src,
@@ -120,17 +140,19 @@ static int add_thread(struct enrich *e, struct batch *dst, size_t to, const stru
 static int add_file(struct enrich *e, struct batch *dst, size_t to, const struct batch *src,
 		    size_t row)
 {
+	size_t before = e->file_facts_cap;
 	int64_t id;
 	int r = set_id(&e->files, dst, to, src, row, &id);
 
 	if (r >= 0)
-		r = set_first_version(&e->inodes, dst, to, FILE_INODE, id);
-	if (r >= 0)
-		r = grow((void **)&e->file_types, &e->file_types_cap, (size_t)id + 1, 1);
+		r = grow((void **)&e->file_facts, &e->file_facts_cap, (size_t)id + 1, 1);
 	if (r < 0)
 		return r;
-	e->file_types[id] = (uint8_t)batch_get(src, FILE_TYPE, row, FILE_TYPE_UNKNOWN);
-	return 0;
+	if (e->file_facts_cap > before)
+		memset(e->file_facts + before, 0, e->file_facts_cap - before);
+	e->file_facts[id] = (e->file_facts[id] & FILE_FACT_NAMES) |
+			    (uint8_t)batch_get(src, FILE_TYPE, row, FILE_TYPE_UNKNOWN);
+	return set_generation(e, dst, to, src, row, id);
 }
 
 typedef int (*add_row_fn)(struct enrich *, struct batch *, size_t, const struct batch *, size_t);

@@ -16,7 +16,7 @@ void enrich_free(struct enrich *e)
 	keys_free(&e->files);
 	idmap_free(&e->tasks);
 	idmap_free(&e->inodes);
-	free(e->file_types);
+	free(e->file_facts);
 	dims_free(e->dims);
 	free(e);
 }

@@ -5,6 +5,7 @@
 #include "enrich/enrich.h"
 #include "enrich/keys.h"
 #include "schema/ops.h"
+#include "schema/vocab.h"
 
 /* What enrich needs of a definition, in a few bytes per code, so that a call costs one load. */
 struct op_facts {
@@ -13,13 +14,18 @@ struct op_facts {
 	bool receives;	  /* takes data from a descriptor: waits where a pipe or socket is empty */
 };
 
+#define FILE_FACT_TYPE	0x7f
+#define FILE_FACT_NAMES 0x80 /* the source's key of the generation is the key of this version */
+static_assert(FILE_TYPE_COUNT <= FILE_FACT_TYPE, "a type fits beside the flag");
+
 struct enrich {
 	struct op_facts ops[OP_CODE_MAX];
 	struct keys hosts, cgroups, processes, threads, files;
 	struct idmap tasks,
-		inodes; /* a source's key of a task or generation -> the id of its first version */
-	uint8_t *file_types; /* by dense id of a file: enum file_type */
-	size_t file_types_cap;
+		inodes; /* a source's key of a task or generation -> the id of its first version; of
+			 * generations only those that no FILE_FACT_NAMES tells */
+	uint8_t *file_facts; /* by dense id of a file: enum file_type and FILE_FACT_* */
+	size_t file_facts_cap;
 	struct dims *dims;
 	bool keep_dims;
 };

@@ -98,7 +98,7 @@ static bool can_be_empty(const struct enrich *e, const struct batch *b, size_t r
 
 	if (file < 0)
 		return batch_get(b, OP_CLASS, row, CLASS_OTHER) == CLASS_NET;
-	switch (e->file_types[file]) {
+	switch (e->file_facts[file] & FILE_FACT_TYPE) {
 	case FILE_TYPE_PIPE:
 	case FILE_TYPE_SOCKET:
 	case FILE_TYPE_ANON:

@@ -141,6 +141,26 @@ static int run_meta(void)
 	return run_load(meta_work, 200000);
 }
 
+/* Files with names of their own, by relative paths, each created, renamed and removed; then waits at most
+ * WORK_WAIT seconds for a file "end", so that what its recorder remembers can be looked at. */
+static int run_names(void)
+{
+	long rounds = setting("WORK_CALLS", 100000) / 4;
+	char one[64], two[64];
+
+	for (long i = 0; i < rounds; i++) {
+		snprintf(one, sizeof(one), "one-%ld", i);
+		snprintf(two, sizeof(two), "two-%ld", i);
+		if (close(open(one, O_RDWR | O_CREAT, 0600)) || rename(one, two) || unlink(two))
+			return 1;
+	}
+	printf("load calls=%ld\n", rounds * 4);
+	fflush(stdout);
+	for (long i = 100 * setting("WORK_WAIT", 0); i > 0 && access("end", F_OK); i--)
+		usleep(10000);
+	return 0;
+}
+
 static void getppid_work(struct load *l)
 {
 	for (long i = 0; i < l->calls; i++)
@@ -222,6 +242,7 @@ int load_cpu(const char *path, char **argv)
 const struct work_case load_cases[] = {
 	{"load_pread", run_pread, "load: pread of WORK_SIZE bytes from the page cache"},
 	{"load_meta", run_meta, "load: create, write, stat, rename, unlink"},
+	{"load_names", run_names, "load: create, rename, unlink, each file under names of its own"},
 	{"load_getppid", run_getppid, "load: the shortest call"},
 	{"load_count", run_count, "load: numbered writes for WORK_SECONDS"},
 	{"load_gap", run_gap, "load: the longest pause between two calls"},

@@ -234,6 +234,43 @@ def small_ring_lossless(b):
     need(count["by_op"].get("getppid") == 2000000, f"{count['by_op'].get('getppid')} rows of 2000000")
 
 
+def memory_of(process):
+    """MiB that a process has for itself; what it maps (rings, programs) is not in it."""
+    with open(f"/proc/{process.pid}/status") as f:
+        return int(re.search(r"RssAnon:\s+(\d+) kB", f.read())[1]) / 1024
+
+
+@case
+def storm_of_names(b):
+    """hundreds of thousands of files with names of their own: bounded memory, and every call has its path"""
+    rounds, bound = (1000000, 96) if b.soak else (120000, 64)
+    f = b.folder()
+    p = b.start(f, ["-q"], b.work("load_names", f), env={"WORK_CALLS": str(rounds * 4), "WORK_WAIT": "120"})
+    wait_for("the storm", 600, lambda: b.said(f) or p.poll() is not None)
+    need(p.poll() is None, "record: " + open(os.path.join(f, "out.err")).read())
+    # What waits to be decoded is memory too, but not for long.
+    try:
+        wait_for("", 60, lambda: memory_of(p) < bound)
+    except Bad:
+        raise Bad(f"{memory_of(p):.0f} MiB after {rounds} files, the bound is {bound}") from None
+    open(os.path.join(f, "w", "end"), "w").close()
+    need(end(p, 120, "record") == 0, "record: " + open(os.path.join(f, "out.err")).read())
+    place = json.dumps(os.path.join(f, "w"))[1:-1].encode()
+    want = {op: re.compile(rb'"file":\{[^}]*"path":"' + place + first + b'"' + (rb'.*"path":"' + place + second + b'"' if second else b""))
+            for op, first, second in ((b"rename", rb"/one-(\d+)", rb"/two-\1"), (b"unlink", rb"/two-(\d+)", None), (b"openat", rb"/one-(\d+)", None))}
+    seen = dict.fromkeys(want, 0)
+    dump = subprocess.Popen([b.dump, os.path.join(f, "trace")], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for line in dump.stdout:
+        m = re.match(rb'\{"table":"op","name":"(rename|unlink|openat)"', line)
+        if not m or b"one-" not in line and b"two-" not in line:
+            continue
+        path = want[m[1]].search(line)
+        need(path and int(path[1]) == seen[m[1]], f"{m[1].decode()} number {seen[m[1]]}: {line[:600]}")
+        seen[m[1]] += 1
+    need(dump.wait() == 0, f"the trace cannot be read: {dump.stderr.read().decode()[-200:]}")
+    need(set(seen.values()) == {rounds}, f"calls with their paths: {seen}, of {rounds} each")
+
+
 @case
 def disk_full(b):
     """the trace's disk is full: the program is not disturbed, what was lost is said and counted, the rest reads back"""

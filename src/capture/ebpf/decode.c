@@ -24,9 +24,20 @@ int decode_new(struct decode **ret, const struct decode_options *opt, struct err
 {
 	_cleanup_(decode_freep) struct decode *d = calloc(1, sizeof(*d));
 
-	if (!d || names_new(&d->names, opt->select) < 0)
+	if (!d)
 		return error_set(err, -ENOMEM, "out of memory");
 	d->opt = *opt;
+	if (!d->opt.limits.runs)
+		d->opt.limits = (struct decode_limits){.runs = 5,
+						       .inodes = 450000,
+						       .ended = 100000,
+						       .paths = 200000,
+						       .asked = 30000};
+	records_init(&d->files, d->opt.limits.runs);
+	d->inodes.max = d->opt.limits.inodes;
+	d->ended.max = d->opt.limits.ended;
+	if (names_new(&d->names, &d->opt, &d->files) < 0)
+		return error_set(err, -ENOMEM, "out of memory");
 	d->boot_offset = boot_offset_ns();
 	for (uint32_t nr = 0; nr < WIRE_CALLS_MAX; nr++) {
 		uint32_t code = op_code_of_native(nr);
@@ -44,12 +55,13 @@ void decode_free(struct decode *d)
 	if (!d)
 		return;
 	names_free(d->names);
-	map_free(&d->inodes);
+	records_free(&d->files);
+	recent_free(&d->inodes);
 	map_free(&d->processes);
+	recent_free(&d->ended);
 	map_free(&d->cgroups);
 	map_free(&d->tids);
 	intern_free(&d->peers);
-	kept_free(&d->files);
 	kept_free(&d->thread_records);
 	kept_free(&d->process_records);
 	free(d->threads);
@@ -105,7 +117,7 @@ static int parts_take(const struct wire_op *w, struct parts *ret)
 }
 
 static int resolve(struct decode *d, const struct wire_op *w, const struct wire_name *name,
-		   struct batch_set *out, int64_t *ret_key, bool *ret_known)
+		   struct batch_set *out, struct name_answer *ret)
 {
 	struct name_query q = {
 		.base = name->base,
@@ -117,32 +129,36 @@ static int resolve(struct decode *d, const struct wire_op *w, const struct wire_
 		.whole = (w->status & STATUS_UNFINISHED) && (w->status & STATUS_NO_START),
 	};
 
-	return names_resolve(d->names, &q, out, ret_key, ret_known);
+	return names_resolve(d->names, &q, out, ret);
 }
 
 /* Files, by number or by name, of a call. */
 struct op_files {
-	int64_t file, file2, peer; /* -1: none */
-	bool by_path;
+	struct name_answer file, file2; /* key -1: none */
+	int64_t peer;			/* -1: none */
 };
+
+static struct name_answer by_number(const struct decode *d, uint64_t file)
+{
+	return (struct name_answer){.key = file ? (int64_t)file : -1,
+				    .selected = names_selected(d->names, file)};
+}
 
 static int op_files(struct decode *d, const struct wire_op *w, const struct parts *p,
 		    struct batch_set *out, struct op_files *ret)
 {
-	bool known = false, known2 = false;
 	int r = 0;
 
-	ret->file = w->file ? (int64_t)w->file : -1;
-	ret->file2 = p->second && p->second->file ? (int64_t)p->second->file : -1;
+	ret->file = by_number(d, w->file);
+	ret->file2 = by_number(d, p->second ? p->second->file : 0);
 	ret->peer = -1;
 	if (p->path && !p->path->error)
-		r = resolve(d, w, p->path, out, &ret->file, &known);
+		r = resolve(d, w, p->path, out, &ret->file);
 	if (!r && p->path2 && !p->path2->error)
-		r = resolve(d, w, p->path2, out, &ret->file2, &known2);
+		r = resolve(d, w, p->path2, out, &ret->file2);
 	if (!r && p->addr)
 		r = decode_peer(d, (const uint8_t *)(p->addr + 1), p->addr->len, w->head.time, out,
 				&ret->peer);
-	ret->by_path = known || known2;
 	return r;
 }
 
@@ -195,8 +211,8 @@ static int op_where(const struct decode *d, const struct wire_op *w, const struc
 
 	if (w->fd != -1 || plan->fd >= 0)
 		SET(OP_FD, w->fd);
-	if (f->file >= 0)
-		SET(OP_FILE_ID, f->file);
+	if (f->file.key >= 0)
+		SET(OP_FILE_ID, f->file.key);
 	if (w->pos != WIRE_NONE)
 		SET(OP_POS, w->pos);
 	if (plan->size >= 0 || plan->iov >= 0 || plan->msg >= 0 || plan->mmsg >= 0)
@@ -205,8 +221,8 @@ static int op_where(const struct decode *d, const struct wire_op *w, const struc
 		SET(OP_FLAGS, w->flags);
 	if (p->second && (p->second->fd != -1 || plan->fd2 >= 0))
 		SET(OP_FD2, p->second->fd);
-	if (f->file2 >= 0)
-		SET(OP_FILE2_ID, f->file2);
+	if (f->file2.key >= 0)
+		SET(OP_FILE2_ID, f->file2.key);
 	if (p->second && p->second->pos != WIRE_NONE && plan->mmsg < 0)
 		SET(OP_POS2, p->second->pos);
 	if (f->peer >= 0)
@@ -218,7 +234,7 @@ static int op_rest(const struct decode *d, const struct wire_op *w, const struct
 		   const struct op_files *f, struct batch *b, size_t row)
 {
 	uint8_t raw = d->opt.raw_args ? (1 << WIRE_ARGS) - 1 : d->opt.plans[w->nr].raw;
-	int64_t status = w->status | (f->by_path ? STATUS_BY_PATH : 0);
+	int64_t status = w->status | (f->file.known || f->file2.known ? STATUS_BY_PATH : 0);
 	int64_t held = (int64_t)p->held;
 	int r = 0;
 
@@ -257,7 +273,7 @@ int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct ba
 	r = op_files(d, w, &p, out, &f);
 	if (r < 0)
 		return r;
-	if (!names_selected(d->names, f.file) && !names_selected(d->names, f.file2)) {
+	if (!f.file.selected && !f.file2.selected) {
 		d->filtered++;
 		return 0;
 	}

@@ -3,27 +3,25 @@
 #pragma once
 
 #include "capture/ebpf/internal.h"
+#include "capture/ebpf/records.h"
 
 #define DECODE_NO_CPU UINT32_MAX
 
-/* Copies of records by number. */
-struct kept {
-	void **records;
-	size_t count, cap;
-};
-
-void kept_free(struct kept *k);
+/* Frees a map of copies of records. */
+void kept_free(struct map *kept);
 
 struct decode {
 	struct decode_options opt;
+	struct records files; /* by file number */
 	struct names *names;
-	struct map inodes;    /* hash of (dev, ino, generations) -> key of its first version */
-	struct map processes; /* hash of (tgid, start) -> key */
+	struct recent inodes; /* hash of (dev, ino, generations) -> key of its first version */
+	struct map processes; /* hash of (tgid, start) -> key, of those that have not ended */
+	struct recent ended;  /* and of those that have */
 	struct map cgroups;   /* kernel ids that have a row */
 	struct intern peers;  /* addresses -> key */
 	uint64_t process_count;
-	struct map tids; /* of threads that the kernel programs saw */
-	struct kept files, thread_records, process_records;
+	struct map tids;			    /* of threads that the kernel programs saw */
+	struct map thread_records, process_records; /* copies, until they end */
 	int64_t boot_offset; /* wall time minus the clock that counts suspended time too */
 	uint32_t *threads;   /* next call number by thread version */
 	size_t thread_count, thread_cap;

@@ -16,10 +16,7 @@
 #define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
 #define SET_BYTES(column, data, len) (r = r ? r : batch_set_bytes(b, column, row, data, len))
 
-#define MAGIC_PIPEFS	 0x50495045
-#define MAGIC_SOCKFS	 0x534f434b
 #define MAGIC_ANON_INODE 0x09041934
-#define FILES_KEPT	 131072 /* records, about 20 MiB */
 #define HOST_KEY	 0
 
 static int add_row(struct batch_set *out, enum table_id table, struct batch **ret_b,
@@ -64,84 +61,15 @@ static int file_type(const struct wire_file *w)
 	}
 }
 
-/* The kernel sends names from the last to the first, each with a NUL: the first `len` bytes become a path. */
-static size_t path_build(const uint8_t *names, size_t len, char *buf, size_t size)
-{
-	size_t at = size, from = 0;
-
-	while (from < len) {
-		size_t n = strnlen((const char *)names + from, len - from);
-
-		if (n + 1 > at)
-			break;
-		at -= n;
-		memcpy(buf + at, names + from, n);
-		buf[--at] = '/';
-		from += n + 1;
-	}
-	if (at == size)
-		buf[--at] = '/';
-	memmove(buf, buf + at, size - at);
-	return size - at;
-}
-
-/* Files without a place in a tree have names of the kernel's own making, spelt as /proc/PID/fd does. */
-static size_t path_special(const struct wire_file *w, const char *name, char *buf, size_t size)
-{
-	int n;
-
-	if (w->magic == MAGIC_PIPEFS)
-		n = snprintf(buf, size, "pipe:[%llu]", (unsigned long long)w->ino);
-	else if (w->magic == MAGIC_SOCKFS)
-		n = snprintf(buf, size, "socket:[%llu]", (unsigned long long)w->ino);
-	else if (w->magic == MAGIC_ANON_INODE)
-		n = snprintf(buf, size, "anon_inode:%s", name);
-	else if (!name[0] || !strcmp(name, "/")) /* pidfs, nsfs */
-		n = snprintf(buf, size, "%.*s:[%llu]", (int)strnlen(w->fs, sizeof(w->fs)),
-			     strncmp(w->fs, "pidfs", sizeof(w->fs)) ? w->fs : "pidfd",
-			     (unsigned long long)w->ino);
-	else
-		n = snprintf(buf, size, "/%s", name);
-	return MIN((size_t)n, size - 1);
-}
-
-struct file_paths {
-	char path[WIRE_WALK_MAX + 256], host[WIRE_WALK_MAX + 256];
-	size_t len, host_len;
-};
-
-static void file_paths(const struct decode *d, const struct wire_file *w, struct file_paths *ret)
-{
-	const uint8_t *names = (const uint8_t *)(w + 1);
-
-	ret->host_len = 0;
-	if (w->flags & WIRE_FILE_UNREACHED && w->path_len &&
-	    strnlen((const char *)names, w->path_len) + 1 >= w->path_len) {
-		char name[256] = "";
-
-		snprintf(name, sizeof(name), "%.*s", (int)MIN(w->path_len, 255u),
-			 (const char *)names);
-		ret->len = path_special(w, name, ret->path, sizeof(ret->path));
-		return;
-	}
-	if (w->flags & WIRE_FILE_UNREACHED && !w->path_len) {
-		ret->len = path_special(w, "", ret->path, sizeof(ret->path));
-		return;
-	}
-	ret->len = path_build(names, MIN(w->root_at, w->path_len), ret->path, sizeof(ret->path));
-	if (w->mnt_ns == d->opt.mnt_ns && !(w->flags & WIRE_FILE_UNREACHED))
-		ret->host_len = path_build(names, w->path_len, ret->host, sizeof(ret->host));
-}
-
 static int inode_key(struct decode *d, const struct wire_file *w, int64_t *ret)
 {
 	const uint64_t ident[3] = {w->ino, (uint64_t)w->dev << 32 | w->generation, w->reuse};
 	uint64_t hash = hash_bytes(ident, sizeof(ident)), key;
 	int r;
 
-	if (!map_get(&d->inodes, hash, &key)) {
+	if (!recent_get(&d->inodes, hash, &key)) {
 		key = w->file;
-		r = map_set(&d->inodes, hash, key);
+		r = recent_set(&d->inodes, hash, key);
 		if (r < 0)
 			return r;
 	}
@@ -160,7 +88,7 @@ static int decode_file(struct decode *d, const struct wire_file *w, struct batch
 	if (w->head.size < sizeof(*w) || w->path_len > w->head.size - sizeof(*w) ||
 	    w->file >= (uint64_t)KEY_NAME_BASE)
 		return -EBADMSG;
-	file_paths(d, w, &paths);
+	file_paths(w, d->opt.mnt_ns, &paths);
 	d->paths_cut += !!(w->flags & WIRE_FILE_CUT);
 	r = inode_key(d, w, &inode);
 	r = r ? r
@@ -186,61 +114,49 @@ static int decode_file(struct decode *d, const struct wire_file *w, struct batch
 }
 
 /* Keeps a copy of a record under a number, for when its row must be given again. */
-static int keep(struct kept *k, uint64_t number, const void *record, size_t size)
+static int keep(struct map *kept, uint64_t number, const void *record, size_t size)
 {
-	int r = grow((void **)&k->records, &k->cap, number + 1, sizeof(*k->records));
-	void *copy;
+	void *copy = malloc(size);
+	uint64_t old = 0;
+	int r;
 
-	if (r < 0)
-		return r;
-	while (k->count <= number)
-		k->records[k->count++] = NULL;
-	copy = malloc(size);
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, record, size);
-	free(k->records[number]);
-	k->records[number] = copy;
-	return 0;
+	map_get(kept, number, &old);
+	r = map_set(kept, number, (uintptr_t)copy);
+	free(r < 0 ? copy : (void *)(uintptr_t)old);
+	return r;
 }
 
-static void *kept(const struct kept *k, uint64_t number)
+static void *kept(const struct map *kept, uint64_t number)
 {
-	return number < k->count ? k->records[number] : NULL;
+	uint64_t record;
+
+	return map_get(kept, number, &record) ? (void *)(uintptr_t)record : NULL;
 }
 
-static void forget(struct kept *k, uint64_t number)
+static void forget(struct map *records, uint64_t number)
 {
-	if (number < k->count) {
-		free(k->records[number]);
-		k->records[number] = NULL;
-	}
+	free(kept(records, number));
+	map_del(records, number);
 }
 
-void kept_free(struct kept *k)
+void kept_free(struct map *kept)
 {
-	for (size_t i = 0; i < k->count; i++)
-		free(k->records[i]);
-	free(k->records);
-	*k = (struct kept){0};
-}
+	uint64_t number, record;
+	size_t pos = 0;
 
-/*
- * Of the newest files only: a metadata storm makes millions. The kernel programs themselves know 32,768 at a time, so
- * that what is told of an older one (its deletion, an address) is rare; its row then stays as it is.
- */
-static int file_keep(struct decode *d, const struct wire_file *w)
-{
-	if (w->file >= FILES_KEPT)
-		forget(&d->files, w->file - FILES_KEPT);
-	return keep(&d->files, w->file, w, w->head.size);
+	while (map_next(kept, &pos, &number, &record))
+		free((void *)(uintptr_t)record);
+	map_free(kept);
 }
 
 /* Sends a row again with something changed: enrich replaces what it knows of the id. */
 static int file_again(struct decode *d, uint64_t file, struct batch_set *out, struct batch **ret_b,
 		      size_t *ret_row)
 {
-	const struct wire_file *w = kept(&d->files, file);
+	const struct wire_file *w = records_get(&d->files, file);
 	int r;
 
 	*ret_b = NULL;
@@ -418,12 +334,17 @@ static int cgroup_row(struct decode *d, uint64_t id, struct batch_set *out)
 	return r;
 }
 
+static bool process_find(struct decode *d, uint64_t hash, uint64_t *ret_key)
+{
+	return map_get(&d->processes, hash, ret_key) || recent_get(&d->ended, hash, ret_key);
+}
+
 /* The key of a thread's process; a new one, or one that ran exec, gets a row. */
 static int process_of(struct decode *d, const struct wire_thread *w, struct batch_set *out,
 		      int64_t *ret)
 {
 	uint64_t hash = process_hash(w->tgid, w->process_start), key;
-	bool known = map_get(&d->processes, hash, &key);
+	bool known = process_find(d, hash, &key);
 	int r = 0;
 
 	if (!known) {
@@ -500,7 +421,9 @@ static int process_end(struct decode *d, const struct wire_thread_end *w, uint64
 	SET(PROCESS_STOPPED, (int64_t)w->head.time + d->opt.clock_offset);
 	SET(PROCESS_STATUS, w->status);
 	forget(&d->process_records, key);
-	return r;
+	/* Records of other CPUs that are older may still come. */
+	map_del(&d->processes, process_hash(w->tgid, w->process_start));
+	return r ? r : recent_set(&d->ended, process_hash(w->tgid, w->process_start), key);
 }
 
 static int decode_thread_end(struct decode *d, const struct wire_thread_end *w,
@@ -524,7 +447,7 @@ static int decode_thread_end(struct decode *d, const struct wire_thread_end *w,
 	}
 	if (r || !w->process_ended)
 		return r;
-	if (!map_get(&d->processes, process_hash(w->tgid, w->process_start), &key))
+	if (!process_find(d, process_hash(w->tgid, w->process_start), &key))
 		return 0;
 	return process_end(d, w, key, out);
 }
@@ -536,10 +459,13 @@ bool decode_knows_tid(const struct decode *d, int32_t tid)
 
 uint64_t decode_process_start(const struct decode *d, int32_t tgid)
 {
-	for (size_t i = 0; i < d->process_records.count; i++) {
-		const struct wire_thread *p = d->process_records.records[i];
+	uint64_t key, record;
+	size_t pos = 0;
 
-		if (p && p->tgid == tgid)
+	while (map_next(&d->process_records, &pos, &key, &record)) {
+		const struct wire_thread *p = (void *)(uintptr_t)record;
+
+		if (p->tgid == tgid)
 			return p->process_start;
 	}
 	return 0;
@@ -576,7 +502,7 @@ int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_s
 	switch (h->type) {
 	case WIRE_FILE:
 		r = decode_file(d, (const void *)h, out);
-		return r ? r : file_keep(d, (const void *)h);
+		return r ? r : records_put(&d->files, ((const struct wire_file *)h)->file, h);
 	case WIRE_SOCK:
 		return decode_sock(d, (const void *)h, out);
 	case WIRE_FILE_GONE:

@@ -62,6 +62,15 @@ uint64_t reader_bytes(const struct reader *r);
 
 struct decode;
 
+/* How much is remembered; all 0: enough for any program, within 64 MiB. */
+struct decode_limits {
+	size_t runs;   /* of records of files in memory; older ones are read back from a file */
+	size_t inodes; /* generations: a file not seen during so many others counts as another one */
+	size_t ended;  /* processes: for records that come after their end */
+	size_t paths;  /* that lead to a file which is known; others get a row for the name alone */
+	size_t asked;  /* such rows, after which the same name gets another */
+};
+
 struct decode_options {
 	int64_t clock_offset;
 	bool raw_args;
@@ -71,6 +80,7 @@ struct decode_options {
 	const struct select *select; /* borrowed */
 	struct cgroup_hierarchy cgroups;
 	struct freezer *freezer; /* borrowed; NULL: none */
+	struct decode_limits limits;
 };
 
 int decode_new(struct decode **ret, const struct decode_options *opt, struct error *err);
@@ -83,6 +93,14 @@ int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct ba
 /* The rows that say where we are: host. */
 int decode_begin(struct decode *d, struct batch_set *out);
 
+/* ---- path.c: the path in a record of a file ---- */
+
+struct file_paths {
+	char path[WIRE_WALK_MAX + 256], host[WIRE_WALK_MAX + 256];
+	size_t len, host_len; /* 0: the recorder, in this mount namespace, has no name for it */
+};
+void file_paths(const struct wire_file *w, uint32_t mnt_ns, struct file_paths *ret);
+
 /* ---- names.c: paths, and the rows of files known by name alone ---- */
 
 /* Keys that are not file numbers of the kernel. */
@@ -90,20 +108,21 @@ int decode_begin(struct decode *d, struct batch_set *out);
 #define KEY_PEER_BASE (1ll << 41)
 
 struct names;
+struct records;
 
-/* `select` (borrowed): paths to be recorded. */
-int names_new(struct names **ret, const struct select *select);
+/* Both are borrowed: the selection and limits of the options, and the records of files. */
+int names_new(struct names **ret, const struct decode_options *opt, struct records *files);
 void names_free(struct names *n);
 DEFINE_CLEANUP(struct names *, names_free)
-/* Remembers the path of a file number, as the process sees it and as the recorder does (NULL: unknown). */
+/* This path leads to this file from now on; the other one is the recorder's (NULL: unknown). */
 int names_set(struct names *n, uint64_t file, const void *path, size_t len, const void *hostpath,
 	      size_t host_len) _must_check_;
-/* The path of a file number, {NULL, 0} where unknown. */
-struct bytes names_get(const struct names *n, uint64_t file);
+/* The path of a file number, {NULL, 0} where unknown. Valid until the next call of names_*(). */
+struct bytes names_get(struct names *n, uint64_t file);
 /* The file was deleted: its path leads elsewhere from now on. */
 void names_gone(struct names *n, uint64_t file);
-/* Whether the path behind a key passes the selection; a key without a path does not. */
-bool names_selected(const struct names *n, int64_t key);
+/* Whether the path of a file number passes the selection; without a path (0 too) it does not. */
+bool names_selected(const struct names *n, uint64_t file);
 
 struct name_query {
 	uint64_t base; /* file number of the folder that a relative path starts from, 0: none */
@@ -115,9 +134,15 @@ struct name_query {
 	bool whole; /* not an argument but the name that /proc gives to an open file */
 };
 
+struct name_answer {
+	int64_t key;
+	bool known;    /* of a file whose path is known, by that path */
+	bool selected; /* the path passes the selection */
+};
+
 /*
- * The key of what an argument leads to: a file whose path is known (*ret_known), or a row for the name alone,
- * which is added to `out` when it is new. 0 or negative.
+ * What an argument leads to: a file whose path is known, or a row for the name alone, which is added to `out` when it
+ * is new. 0 or negative.
  */
 int names_resolve(struct names *n, const struct name_query *q, struct batch_set *out,
-		  int64_t *ret_key, bool *ret_known) _must_check_;
+		  struct name_answer *ret) _must_check_;

@@ -1,127 +1,147 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* names.c: which path a file number has, and rows for what is known by name alone. */
 #include "capture/ebpf/internal.h"
+#include "capture/ebpf/records.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define NO_TEXT UINT32_MAX
+#define ASKED_BYTES (2u << 20) /* of texts in a generation of them */
+#define SHOWN \
+	512 /* paths that are kept as text, for the folders that are asked for again and again */
 
-struct name {
-	uint32_t text; /* of the path, NO_TEXT: unknown */
-	bool selected;
+/* A path put together from its record. */
+struct shown {
+	uint64_t file; /* 0: none */
+	struct buf path;
 };
 
-struct text {
-	uint64_t file; /* the last file that had this path and has it still, 0: none */
-	bool selected;
+/* Rows for names alone: what was asked -> the row. */
+struct asked {
+	struct intern texts; /* (failed, base, argument) */
+	uint64_t *rows;	     /* by text */
+	size_t cap;
 };
 
 struct names {
-	const struct select *select;
-	struct intern texts;
-	struct name *files; /* by file number */
-	size_t file_count, file_cap;
-	struct text *info; /* by text */
-	size_t info_cap;
-	struct intern asked; /* (failed, base, argument) of name-only row i */
-	uint32_t *row_text;  /* and the text of its path */
-	size_t row_text_cap;
-	struct buf scratch;
+	const struct decode_options *opt;
+	struct records *files;
+	struct shown shown[SHOWN];
+	struct file_paths paths; /* for putting one together: too large for the stack */
+	struct recent by_path;	 /* hash of a path -> the last file that had it and has it still */
+	uint64_t *selected;	 /* bit by file number, where files are selected by path */
+	size_t selected_cap;	 /* words */
+	struct asked young, old; /* as in struct recent */
+	uint64_t next_row;
+	struct buf composed, query;
 };
 
-int names_new(struct names **ret, const struct select *select)
+int names_new(struct names **ret, const struct decode_options *opt, struct records *files)
 {
 	struct names *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return -ENOMEM;
-	n->select = select;
+	n->opt = opt;
+	n->files = files;
+	n->by_path.max = opt->limits.paths;
 	*ret = n;
 	return 0;
+}
+
+static void asked_free(struct asked *a)
+{
+	intern_free(&a->texts);
+	free(a->rows);
+	*a = (struct asked){0};
 }
 
 void names_free(struct names *n)
 {
 	if (!n)
 		return;
-	intern_free(&n->texts);
-	free(n->files);
-	free(n->info);
-	intern_free(&n->asked);
-	free(n->row_text);
-	buf_free(&n->scratch);
+	for (size_t i = 0; i < SHOWN; i++)
+		buf_free(&n->shown[i].path);
+	recent_free(&n->by_path);
+	free(n->selected);
+	asked_free(&n->young);
+	asked_free(&n->old);
+	buf_free(&n->composed);
+	buf_free(&n->query);
 	free(n);
 }
 
 static bool path_selected(const struct names *n, const void *path, size_t len)
 {
-	return !n->select->path_count || select_path_match(n->select, path, len);
+	const struct select *s = n->opt->select;
+
+	return !s->path_count || select_path_match(s, path, len);
 }
 
-static int text_add(struct names *n, const void *path, size_t len, uint32_t *ret)
+static int selected_set(struct names *n, uint64_t file, bool selected)
 {
-	size_t before = n->texts.count;
-	int r = intern_add(&n->texts, path, len, ret);
+	size_t before = n->selected_cap;
+	int r;
 
-	if (r < 0)
-		return r;
-	if (n->texts.count == before)
+	if (!n->opt->select->path_count)
 		return 0;
-	r = grow((void **)&n->info, &n->info_cap, n->texts.count, sizeof(*n->info));
+	r = grow((void **)&n->selected, &n->selected_cap, file / 64 + 1, sizeof(*n->selected));
 	if (r < 0)
 		return r;
-	n->info[*ret] = (struct text){.selected = path_selected(n, path, len)};
+	if (n->selected_cap > before)
+		memset(n->selected + before, 0, (n->selected_cap - before) * sizeof(*n->selected));
+	if (selected)
+		n->selected[file / 64] |= 1ull << (file % 64);
+	else
+		n->selected[file / 64] &= ~(1ull << (file % 64));
 	return 0;
 }
 
 int names_set(struct names *n, uint64_t file, const void *path, size_t len, const void *hostpath,
 	      size_t host_len)
 {
-	uint32_t text;
-	int r = text_add(n, path, len, &text);
+	bool selected =
+		path_selected(n, path, len) || (hostpath && path_selected(n, hostpath, host_len));
+	int r = selected_set(n, file, selected);
 
-	if (r < 0)
-		return r;
-	r = grow((void **)&n->files, &n->file_cap, file + 1, sizeof(*n->files));
-	if (r < 0)
-		return r;
-	while (n->file_count <= file)
-		n->files[n->file_count++] = (struct name){.text = NO_TEXT};
-	n->files[file].text = text;
-	n->files[file].selected =
-		n->info[text].selected || (hostpath && path_selected(n, hostpath, host_len));
-	n->info[text].file = file;
-	return 0;
+	return r ? r : recent_set(&n->by_path, hash_bytes(path, len), file);
 }
 
-struct bytes names_get(const struct names *n, uint64_t file)
+struct bytes names_get(struct names *n, uint64_t file)
 {
-	if (file >= n->file_count || n->files[file].text == NO_TEXT)
+	struct shown *s = &n->shown[file % SHOWN];
+	const struct wire_file *w;
+
+	if (file && s->file == file)
+		return (struct bytes){s->path.data, s->path.len};
+	w = file ? records_get(n->files, file) : NULL;
+	if (!w)
 		return (struct bytes){NULL, 0};
-	return intern_get(&n->texts, n->files[file].text);
+	file_paths(w, n->opt->mnt_ns, &n->paths);
+	s->file = 0;
+	buf_clear(&s->path);
+	if (buf_append(&s->path, n->paths.path, n->paths.len) == 0)
+		s->file = file;
+	return (struct bytes){(const uint8_t *)n->paths.path, n->paths.len};
 }
 
 void names_gone(struct names *n, uint64_t file)
 {
-	struct text *t;
+	struct bytes path = names_get(n, file);
+	uint64_t hash, last;
 
-	if (file >= n->file_count || n->files[file].text == NO_TEXT)
+	if (!path.data)
 		return;
-	t = &n->info[n->files[file].text];
-	if (t->file == file)
-		t->file = 0;
+	hash = hash_bytes(path.data, path.len);
+	if (recent_get(&n->by_path, hash, &last) && last == file)
+		recent_del(&n->by_path, hash);
 }
 
-bool names_selected(const struct names *n, int64_t key)
+bool names_selected(const struct names *n, uint64_t file)
 {
-	if (!n->select->path_count)
+	if (!n->opt->select->path_count)
 		return true;
-	if (key >= KEY_PEER_BASE || key < 0)
-		return false;
-	if (key >= KEY_NAME_BASE)
-		return n->info[n->row_text[key - KEY_NAME_BASE]].selected;
-	return (uint64_t)key < n->file_count && n->files[key].selected;
+	return file / 64 < n->selected_cap && n->selected[file / 64] >> (file % 64) & 1;
 }
 
 /* base + "/" + argument; never collapses `..` or symbolic links. */
@@ -129,15 +149,15 @@ static int path_compose(struct names *n, const struct name_query *q, struct byte
 {
 	int r = 0;
 
-	buf_clear(&n->scratch);
+	buf_clear(&n->composed);
 	if (q->len && q->text[0] == '/')
-		return buf_append(&n->scratch, q->text, q->len);
+		return buf_append(&n->composed, q->text, q->len);
 	if (base.data) {
-		r = buf_append(&n->scratch, base.data, base.len);
+		r = buf_append(&n->composed, base.data, base.len);
 		if (!r && q->len && base.len && base.data[base.len - 1] != '/')
-			r = buf_append(&n->scratch, "/", 1);
+			r = buf_append(&n->composed, "/", 1);
 	}
-	return r ? r : buf_append(&n->scratch, q->text, q->len);
+	return r ? r : buf_append(&n->composed, q->text, q->len);
 }
 
 /* What a descriptor is, from its name in /proc/PID/fd: whether a read of it waits depends on it. */
@@ -189,52 +209,83 @@ static int name_row(const struct name_query *q, struct bytes base, struct bytes 
 	return r;
 }
 
+static int asked_add(struct asked *a, struct bytes query, uint64_t row)
+{
+	uint32_t text;
+	int r = intern_add(&a->texts, query.data, query.len, &text);
+
+	r = r ? r : grow((void **)&a->rows, &a->cap, (size_t)text + 1, sizeof(*a->rows));
+	if (!r)
+		a->rows[text] = row;
+	return r;
+}
+
+/* The row of what was asked, a new one where it was never, or too long ago. */
+static int asked_row(struct names *n, struct bytes query, uint64_t *ret_row, bool *ret_new)
+{
+	uint32_t text;
+
+	*ret_new = false;
+	if (intern_find(&n->young.texts, query.data, query.len, &text)) {
+		*ret_row = n->young.rows[text];
+		return 0;
+	}
+	*ret_new = !intern_find(&n->old.texts, query.data, query.len, &text);
+	*ret_row = *ret_new ? n->next_row++ : n->old.rows[text];
+	if (n->young.texts.count >= n->opt->limits.asked / 2 || n->young.texts.len >= ASKED_BYTES) {
+		asked_free(&n->old);
+		n->old = n->young;
+		n->young = (struct asked){0};
+	}
+	return asked_add(&n->young, query, *ret_row);
+}
+
 /* The row for exactly this base and argument; the same path asked for in another way is another row. */
-static int name_only(struct names *n, const struct name_query *q, struct bytes base, uint32_t text,
+static int name_only(struct names *n, const struct name_query *q, struct bytes path,
 		     struct batch_set *out, int64_t *ret_key)
 {
+	struct bytes base = names_get(n, q->base);
 	const uint32_t head[2] = {q->failed, base.len};
-	size_t before = n->asked.count;
-	uint32_t row;
+	uint64_t row = 0;
+	bool new;
 	int r;
 
-	buf_clear(&n->scratch);
-	r = buf_append(&n->scratch, head, sizeof(head));
+	buf_clear(&n->query);
+	r = buf_append(&n->query, head, sizeof(head));
 	if (base.data)
-		r = r ? r : buf_append(&n->scratch, base.data, base.len);
-	r = r ? r : buf_append(&n->scratch, q->text, q->len);
-	r = r ? r : intern_add(&n->asked, n->scratch.data, n->scratch.len, &row);
+		r = r ? r : buf_append(&n->query, base.data, base.len);
+	r = r ? r : buf_append(&n->query, q->text, q->len);
 	if (r < 0)
 		return r;
+	r = asked_row(n, (struct bytes){n->query.data, n->query.len}, &row, &new);
 	*ret_key = KEY_NAME_BASE + (int64_t)row;
-	if (n->asked.count == before)
-		return 0;
-	r = grow((void **)&n->row_text, &n->row_text_cap, (size_t)row + 1, sizeof(*n->row_text));
-	if (r < 0)
-		return r;
-	n->row_text[row] = text;
-	return name_row(q, base, intern_get(&n->texts, text), *ret_key, out);
+	return r || !new ? r : name_row(q, base, path, *ret_key, out);
+}
+
+/* The file that has this path; its hash alone could be another's. */
+static bool find_path(struct names *n, struct bytes path, uint64_t *ret_file)
+{
+	struct bytes other;
+
+	if (!recent_get(&n->by_path, hash_bytes(path.data, path.len), ret_file))
+		return false;
+	other = names_get(n, *ret_file);
+	return other.len == path.len && !memcmp(other.data, path.data, path.len);
 }
 
 int names_resolve(struct names *n, const struct name_query *q, struct batch_set *out,
-		  int64_t *ret_key, bool *ret_known)
+		  struct name_answer *ret)
 {
-	struct bytes base = q->base ? names_get(n, q->base) : (struct bytes){NULL, 0};
-	uint32_t text;
-	int r = path_compose(n, q, base);
+	int r = path_compose(n, q, names_get(n, q->base));
+	struct bytes path = {n->composed.data ? n->composed.data : (uint8_t *)"", n->composed.len};
+	uint64_t file;
 
-	*ret_known = false;
-	if (!r)
-		r = text_add(n, n->scratch.data ? n->scratch.data : (uint8_t *)"", n->scratch.len,
-			     &text);
 	if (r < 0)
 		return r;
-	if (q->may_know && n->info[text].file) {
-		*ret_key = n->info[text].file;
-		*ret_known = true;
+	*ret = (struct name_answer){.selected = path_selected(n, path.data, path.len)};
+	if (q->may_know && find_path(n, path, &file)) {
+		*ret = (struct name_answer){(int64_t)file, true, names_selected(n, file)};
 		return 0;
 	}
-	if (q->base)
-		base = names_get(n, q->base); /* the texts may have moved */
-	return name_only(n, q, base, text, out, ret_key);
+	return name_only(n, q, path, out, &ret->key);
 }

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/ebpf/records.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#define RECORD_MAX (sizeof(struct wire_file) + WIRE_WALK_MAX + 512) /* of a file with its path */
+
+/* In the file: the table, then the records. A place of 0 is none, so the file begins with padding. */
+struct record_run {
+	uint64_t places[RECORDS_RUN]; /* in data, plus 1; in the file: from its beginning */
+	struct buf data;
+};
+
+void records_init(struct records *r, size_t max)
+{
+	*r = (struct records){.fd = -1, .end = 8, .max = max};
+}
+
+static void run_free(struct record_run *run)
+{
+	if (run)
+		buf_free(&run->data);
+	free(run);
+}
+
+void records_free(struct records *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		run_free(r->runs[i]);
+	free(r->runs);
+	free(r->places);
+	buf_free(&r->loan);
+	if (r->fd >= 0)
+		close(r->fd);
+	*r = (struct records){.fd = -1};
+}
+
+static int file_open(void)
+{
+	const char *const dirs[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
+		int fd = dirs[i] && *dirs[i] ? open(dirs[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)
+					     : -1;
+
+		if (fd >= 0)
+			return fd;
+	}
+	return -1;
+}
+
+static bool file_write(struct records *r, const void *data, size_t len, uint64_t at)
+{
+	for (size_t done = 0; done < len;) {
+		ssize_t n =
+			pwrite(r->fd, (const uint8_t *)data + done, len - done, (off_t)(at + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		done += (size_t)n;
+	}
+	return true;
+}
+
+/* The table of a run as it is in the file; zeros where the run is not there yet. */
+static bool table_read(const struct records *r, size_t index, uint64_t table[RECORDS_RUN])
+{
+	memset(table, 0, RECORDS_RUN * sizeof(*table));
+	return !r->places[index] || pread(r->fd, table, RECORDS_RUN * sizeof(*table),
+					  (off_t)r->places[index]) == RECORDS_RUN * sizeof(*table);
+}
+
+/*
+ * Moves the lowest run in memory to the file; it may be there already, when another CPU's ring was read later. Where
+ * that fails, it stays in memory and it is not tried again.
+ */
+static void run_spill(struct records *r)
+{
+	uint64_t table[RECORDS_RUN], where, data;
+	struct record_run *run;
+
+	while (!r->runs[r->first])
+		r->first++;
+	run = r->runs[r->first];
+	if (r->fd < 0)
+		r->fd = file_open();
+	where = r->places[r->first] ? r->places[r->first] : r->end;
+	data = where == r->end ? r->end + sizeof(table) : r->end;
+	r->refused = r->fd < 0 || !table_read(r, r->first, table);
+	for (size_t i = 0; i < RECORDS_RUN; i++) {
+		if (run->places[i])
+			table[i] = data + run->places[i] - 1;
+	}
+	if (r->refused || !file_write(r, run->data.data, run->data.len, data) ||
+	    !file_write(r, table, sizeof(table), where)) {
+		r->refused = true;
+		return;
+	}
+	r->places[r->first] = where;
+	r->end = data + run->data.len;
+	r->runs[r->first++] = NULL;
+	r->in_memory--;
+	run_free(run);
+}
+
+/* Room for the tables of runs up to this one. */
+static int runs_reach(struct records *r, size_t index)
+{
+	int e = grow((void **)&r->runs, &r->runs_cap, index + 1, sizeof(*r->runs));
+
+	e = e ? e : grow((void **)&r->places, &r->places_cap, index + 1, sizeof(*r->places));
+	if (e < 0)
+		return e;
+	for (; r->count <= index; r->count++) {
+		r->runs[r->count] = NULL;
+		r->places[r->count] = 0;
+	}
+	return 0;
+}
+
+int records_put(struct records *r, uint64_t number, const struct wire_head *record)
+{
+	size_t index = number / RECORDS_RUN, at;
+	struct record_run *run;
+	int e = runs_reach(r, index);
+
+	assert(record->size <= RECORD_MAX);
+	if (e < 0)
+		return e;
+	if (!r->runs[index]) {
+		r->runs[index] = calloc(1, sizeof(struct record_run));
+		if (!r->runs[index])
+			return -ENOMEM;
+		r->in_memory++;
+		r->first = MIN(r->first, index);
+		/* Not the one that was just begun, though it may be the lowest. */
+		while (r->in_memory > r->max && r->first < index && !r->refused)
+			run_spill(r);
+	}
+	run = r->runs[index];
+	at = run->data.len;
+	e = buf_append(&run->data, record, record->size);
+	if (e < 0)
+		return e;
+	run->places[number % RECORDS_RUN] = at + 1;
+	return 0;
+}
+
+static const void *file_get(struct records *r, size_t index, uint64_t number)
+{
+	const struct wire_head *h;
+	uint64_t at = 0;
+	ssize_t n;
+
+	if (pread(r->fd, &at, sizeof(at),
+		  (off_t)(r->places[index] + number % RECORDS_RUN * sizeof(at))) != sizeof(at) ||
+	    !at)
+		return NULL;
+	buf_clear(&r->loan);
+	if (buf_reserve(&r->loan, RECORD_MAX) < 0)
+		return NULL;
+	n = pread(r->fd, r->loan.data, RECORD_MAX, (off_t)at);
+	h = (const void *)r->loan.data;
+	return n >= (ssize_t)sizeof(*h) && h->size <= n ? h : NULL;
+}
+
+const void *records_get(struct records *r, uint64_t number)
+{
+	size_t index = number / RECORDS_RUN;
+	const struct record_run *run;
+	uint64_t at;
+
+	if (index >= r->count)
+		return NULL;
+	run = r->runs[index];
+	at = run ? run->places[number % RECORDS_RUN] : 0;
+	if (at)
+		return run->data.data + at - 1;
+	return r->places[index] ? file_get(r, index, number) : NULL;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * records.h: the kernel's records of files by number, for as long as the recording lasts: a folder opened at its
+ * beginning may be what a path starts from hours later, after millions of other files. The newest are in memory, in
+ * runs of following numbers; the rest lie in a nameless file, and where none can be made they stay in memory.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "schema/wire.h"
+
+#define RECORDS_RUN 8192 /* numbers of a run: about a MiB */
+
+struct record_run;
+
+struct records {
+	struct record_run **runs; /* by number / RECORDS_RUN; NULL: none in memory */
+	uint64_t *places;	  /* of a run's table in the file, 0: not there */
+	size_t count, runs_cap, places_cap;
+	size_t in_memory, first; /* runs in memory; none is below `first` */
+	size_t max;		 /* of them, at least 1; set before use */
+	int fd;			 /* opened when first needed; -1: not yet */
+	bool refused;		 /* it cannot be used: everything stays in memory */
+	uint64_t end;		 /* of the file */
+	struct buf loan;	 /* a record that was read back */
+};
+
+/* Starts empty; `max` runs are kept in memory. */
+void records_init(struct records *r, size_t max);
+void records_free(struct records *r);
+/* Keeps a copy. 0 or -ENOMEM. */
+int records_put(struct records *r, uint64_t number, const struct wire_head *record) _must_check_;
+/* The record of a number, NULL where there is none; valid until the next call of records_*(). */
+const void *records_get(struct records *r, uint64_t number);

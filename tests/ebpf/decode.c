@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The decoder under a storm of files, with next to no memory: what it has forgotten it reads back or asks for again,
+ * and every call still has its path. The records are made here, the truth is known; needs no kernel.
+ */
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#include "capture/ebpf/decode.h"
+
+#define ROUNDS	   100000
+#define WINDOW	   4096 /* files whose records come in the order of another CPU */
+#define MNT_NS	   7
+#define FOLDER	   1
+#define PROGRAM	   2
+#define MEMORY_MAX (24u << 20)
+
+struct rig {
+	struct decode *decode;
+	struct wire_plan plans[WIRE_CALLS_MAX];
+	struct select select;
+	struct batch_set out;
+	struct map paths;  /* key -> hash of the path in its last row */
+	struct map inodes; /* key -> inode */
+	uint64_t now;
+	size_t ops;
+};
+
+static void rig_open(struct rig *t, const char *glob)
+{
+	struct decode_options opt = {.mnt_ns = MNT_NS,
+				     .plans = t->plans,
+				     .select = &t->select,
+				     .limits = {.runs = 1,
+						.inodes = 4 * WINDOW,
+						.ended = 10,
+						.paths = 4 * WINDOW,
+						.asked = 100}};
+	struct error err = {0};
+
+	for (uint32_t nr = 0; nr < WIRE_CALLS_MAX; nr++)
+		plan_of_op(op_code_of_native(nr), true, &t->plans[nr]);
+	if (glob)
+		assert_int_equal(select_path_add(&t->select, glob, &err), 0);
+	assert_int_equal(decode_new(&t->decode, &opt, &err), 0);
+}
+
+static void rig_close(struct rig *t)
+{
+	decode_free(t->decode);
+	batch_set_free(&t->out);
+	select_free(&t->select);
+	map_free(&t->paths);
+	map_free(&t->inodes);
+}
+
+/* Notes what the rows of files say. */
+static void note_files(struct rig *t)
+{
+	const struct batch *b = t->out.tables[TABLE_FILE];
+
+	for (size_t i = 0; b && i < b->rows; i++) {
+		struct bytes path = batch_get_bytes(b, FILE_PATH, i);
+		int64_t key = batch_get(b, FILE_ID, i, -1);
+
+		assert_int_equal(map_set(&t->paths, key, hash_bytes(path.data, path.len)), 0);
+		assert_int_equal(map_set(&t->inodes, key, batch_get(b, FILE_INODE, i, -1)), 0);
+	}
+}
+
+static void give_dimension(struct rig *t, const void *record)
+{
+	batch_set_clear(&t->out);
+	assert_int_equal(decode_dimension(t->decode, record, &t->out), 0);
+	note_files(t);
+}
+
+/* A file "/NAME" or "/folder/NAME". */
+static void give_file(struct rig *t, uint64_t number, uint64_t ino, const char *name,
+		      bool in_folder)
+{
+	struct {
+		struct wire_file f;
+		char names[128];
+	} r = {.f = {.head = {.type = WIRE_FILE, .time = ++t->now},
+		     .file = number,
+		     .ino = ino,
+		     .generation = 1,
+		     .dev = 5,
+		     .mode = number == FOLDER ? S_IFDIR : S_IFREG,
+		     .mnt_ns = MNT_NS}};
+	size_t len = strlen(name) + 1;
+
+	memcpy(r.names, name, len);
+	if (in_folder) {
+		memcpy(r.names + len, "folder", 7);
+		len += 7;
+	}
+	r.f.path_len = r.f.root_at = len;
+	r.f.head.size = align_up(sizeof(r.f) + len, 8);
+	give_dimension(t, &r);
+}
+
+/* A call with a path relative to the folder: its file must have the path that it asked for. */
+static void give_call(struct rig *t, const char *name, int64_t ret, uint64_t want, bool selected)
+{
+	struct {
+		struct wire_op op;
+		struct wire_name n;
+		char text[128];
+	} r = {.op = {.head = {.type = WIRE_OP, .parts = WIRE_PART_PATH, .time = ++t->now},
+		      .start = t->now,
+		      .ret = ret,
+		      .pos = WIRE_NONE,
+		      .thread = 1,
+		      .tid = 4711,
+		      .fd = -1,
+		      .nr = 257},
+	       .n = {.base = FOLDER, .len = strlen(name)}};
+	char path[160];
+	int64_t key;
+	uint64_t got = 0;
+	size_t len = snprintf(path, sizeof(path), "/folder/%s", name);
+	int given;
+
+	memcpy(r.text, name, r.n.len);
+	r.op.call = t->ops++;
+	r.op.head.size = sizeof(r.op) + sizeof(r.n) + align_up(r.n.len, 8);
+	batch_set_clear(&t->out);
+	given = decode_op(t->decode, &r.op, 0, &t->out);
+	note_files(t);
+	assert_int_equal(given, selected);
+	if (!selected)
+		return;
+	key = batch_get(t->out.tables[TABLE_OP], OP_FILE_ID, 0, -1);
+	assert_true(map_get(&t->paths, key, &got));
+	assert_int_equal(got, hash_bytes(path, len));
+	if (want)
+		assert_int_equal(key, want);
+}
+
+static void give_thread(struct rig *t)
+{
+	struct wire_thread w = {.head = {.type = WIRE_THREAD, .size = sizeof(w), .time = ++t->now},
+				.thread = 1,
+				.task = 1,
+				.tid = 4711,
+				.tgid = 4711,
+				.process_start = 1,
+				.exe = PROGRAM};
+
+	give_dimension(t, &w);
+}
+
+static void expect_exe(const struct rig *t, enum table_id table, unsigned int column)
+{
+	struct bytes exe = batch_get_bytes(t->out.tables[table], column, 0);
+
+	assert_int_equal(exe.len, 8);
+	assert_memory_equal(exe.data, "/program", 8);
+}
+
+/* After the storm: what was told at the beginning is still known. */
+static void check_beginning(struct rig *t)
+{
+	struct wire_file_gone gone = {
+		.head = {.type = WIRE_FILE_GONE, .size = sizeof(gone), .time = ++t->now},
+		.file = FOLDER};
+	struct wire_thread_end end = {
+		.head = {.type = WIRE_THREAD_END, .size = sizeof(end), .time = ++t->now},
+		.thread = 1,
+		.tgid = 4711,
+		.process_start = 1,
+		.process_ended = 1};
+	struct bytes path;
+
+	give_dimension(t, &gone);
+	path = batch_get_bytes(t->out.tables[TABLE_FILE], FILE_PATH, 0);
+	assert_int_equal(path.len, 7);
+	assert_memory_equal(path.data, "/folder", 7);
+	assert_false(batch_is_null(t->out.tables[TABLE_FILE], FILE_DELETED, 0));
+	give_dimension(t, &end);
+	expect_exe(t, TABLE_THREAD, THREAD_EXE);
+	expect_exe(t, TABLE_PROCESS, PROCESS_EXE);
+}
+
+/* The i-th file to be told: within a window the even ones come first, as from another CPU. */
+static uint64_t shuffled(uint64_t i)
+{
+	uint64_t at = i % WINDOW, begin = i - at;
+
+	return begin + (at < WINDOW / 2 ? 2 * at : 2 * (at - WINDOW / 2) + 1);
+}
+
+/* Each file: made, found, renamed, found under the other name, removed; a name that nothing has. */
+static void storm(struct rig *t, bool all)
+{
+	uint64_t inode;
+	char a[32], b[32], none[32];
+
+	give_file(t, FOLDER, 1, "folder", false);
+	give_file(t, PROGRAM, 2, "program", false);
+	give_thread(t);
+	expect_exe(t, TABLE_THREAD, THREAD_EXE);
+	for (uint64_t i = 0; i < ROUNDS / WINDOW * WINDOW; i++) {
+		uint64_t file = PROGRAM + 1 + 2 * shuffled(i), ino = 100 + i;
+
+		snprintf(a, sizeof(a), "a-%zu", (size_t)i);
+		snprintf(b, sizeof(b), "b-%zu", (size_t)i);
+		snprintf(none, sizeof(none), "none-%zu", (size_t)(i % 5000));
+		give_file(t, file, ino, a, true);
+		give_call(t, a, 3, file, all || i % 2);
+		give_call(t, none, -2, 0, all);
+		give_file(t, file + 1, ino, b, true);
+		assert_true(map_get(&t->inodes, file + 1, &inode));
+		assert_int_equal(inode, file);
+		give_call(t, b, 0, file + 1, all);
+		give_call(t, ".", 0, 0, all);
+	}
+	check_beginning(t);
+}
+
+static void test_storm(void **state)
+{
+	struct rig t = {0};
+	struct mallinfo2 before = mallinfo2(), after;
+
+	rig_open(&t, NULL);
+	storm(&t, true);
+	map_free(&t.paths);
+	map_free(&t.inodes);
+	batch_set_free(&t.out);
+	after = mallinfo2();
+	assert_true(after.uordblks + after.hblkhd < before.uordblks + before.hblkhd + MEMORY_MAX);
+	rig_close(&t);
+}
+
+/* No file can be written: it costs memory, and nothing else. */
+static void test_no_file(void **state)
+{
+	struct rlimit was, none;
+	struct rig t = {0};
+
+	getrlimit(RLIMIT_FSIZE, &was);
+	none = (struct rlimit){100000, was.rlim_max};
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &none);
+	rig_open(&t, NULL);
+	storm(&t, true);
+	rig_close(&t);
+	setrlimit(RLIMIT_FSIZE, &was);
+}
+
+/* The selection by path of files that are long forgotten. */
+static void test_selected(void **state)
+{
+	struct rig t = {0};
+
+	rig_open(&t, "/folder/a-*[13579]");
+	storm(&t, false);
+	rig_close(&t);
+}
+
+/* By number: a call on the first of many files, which is selected, and on the last, which is not. */
+static void test_selected_number(void **state)
+{
+	struct wire_op op = {.head = {.type = WIRE_OP, .size = sizeof(op)},
+			     .start = 1,
+			     .pos = WIRE_NONE,
+			     .thread = 1,
+			     .tid = 1};
+	struct rig t = {0};
+	char name[32];
+
+	rig_open(&t, "/folder/wanted");
+	give_file(&t, 1, 1, "wanted", true);
+	for (uint64_t i = 2; i < 5 * RECORDS_RUN; i++) {
+		snprintf(name, sizeof(name), "x-%zu", (size_t)i);
+		give_file(&t, i, i, name, true);
+	}
+	op.file = 1;
+	assert_int_equal(decode_op(t.decode, &op, 0, &t.out), 1);
+	op.file = 5 * RECORDS_RUN - 1;
+	op.call = 1;
+	assert_int_equal(decode_op(t.decode, &op, 0, &t.out), 0);
+	op.file = 1ull << 30; /* never told */
+	op.call = 2;
+	assert_int_equal(decode_op(t.decode, &op, 0, &t.out), 0);
+	rig_close(&t);
+}
+
+static void test_recent(void **state)
+{
+	struct recent c = {.max = 1000};
+	uint64_t v;
+
+	for (uint64_t i = 0; i < 100000; i++) {
+		assert_int_equal(recent_set(&c, i, ~i), 0);
+		assert_true(recent_get(&c, i, &v) && v == ~i);
+		if (i >= 150)
+			assert_true(recent_get(&c, i - 150, NULL) && c.young.count <= 500);
+		if (i)
+			assert_true(recent_get(&c, 0, &v) && v == ~0ull); /* used all the time */
+		assert_true(c.young.count + c.old.count <= 1000);
+	}
+	recent_del(&c, 0);
+	assert_false(recent_get(&c, 0, NULL));
+	assert_false(recent_get(&c, 50000, NULL));
+	recent_free(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_recent),		cmocka_unit_test(test_storm),
+		cmocka_unit_test(test_no_file),		cmocka_unit_test(test_selected),
+		cmocka_unit_test(test_selected_number),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
