@@ -29,8 +29,11 @@ enum query_type {
 
 struct query_kind {
 	enum query_type type;
-	const char *vocab;    /* QUERY_CODE: column name for vocab_word() */
-	enum table_id entity; /* QUERY_ENTITY */
+	/* CODE: column name for vocab_word(); UINT: "flags", "status" or NULL; HIST, TALLY: the
+	 * unit of what was counted */
+	const char *vocab;
+	/* ENTITY; INT: the table that an id refers to, TABLE_OP for a number that is no id */
+	enum table_id entity;
 };
 
 /*
@@ -143,7 +146,7 @@ struct expr {
 			enum query_function function;
 			uint64_t mask, bits;  /* HAS */
 			struct bytes pattern; /* GLOB, REGEX, LIKE */
-			void *regex;	      /* REGEX: compiled (pcre2_code), shared by threads */
+			void *regex;	      /* not used: eval compiles `pattern` (pattern.h) */
 			struct value *list;   /* IN: sorted (ints by value, texts by bytes) */
 			size_t count;
 		};

@@ -70,7 +70,8 @@ enum stage_kind {
 	STAGE_HEAD,   /* count; from the end where `tail` */
 	STAGE_SELECT, /* fields (FIELD_EXPR) */
 	STAGE_GROUP,  /* fields (keys, aggregates) over fields: a second `by` */
-	STAGE_JOIN,   /* adds the columns of a dimension table: fields of entity `column` */
+	STAGE_JOIN,   /* adds the columns of a dimension table: those of the id in field `column`.
+			  Fields: all of before (EXPR_FIELD), then EXPR_COLUMN of `table` */
 };
 
 struct sort_key {

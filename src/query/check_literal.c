@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_literal.c: numbers, texts and words, read as what they are compared with. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "query/internal.h"
+#include "schema/ops.h"
+#include "schema/vocab.h"
+
+#define TIME_TEXT_MAX 64
+#define YEAR_MAX      2262 /* what fits into 64 bits of ns */
+
+/* ---- numbers ---- */
+
+static struct expr *make_float(struct checker *c, struct node *n, double value)
+{
+	struct expr *e = make_expr(c->s, EXPR_CONST, kind_of(QUERY_FLOAT), n);
+
+	if (e)
+		e->value.f = value;
+	return e;
+}
+
+/* A number with `sign` before it. A bare one takes the unit of what it is compared with where that
+ * can be no mistake: bytes, and 0 of anything. */
+static struct expr *number(struct checker *c, struct node *n, const struct number *num,
+			   bool negative, const struct query_kind *hint)
+{
+	enum query_type want = hint ? hint->type : QUERY_NULL;
+	int64_t value = num->i;
+
+	if (num->type == QUERY_FLOAT)
+		return make_float(c, n, negative ? -num->f : num->f);
+	if (num->type == QUERY_UINT) {
+		/* the smallest number: its digits alone do not fit */
+		if (negative && (uint64_t)value != (uint64_t)INT64_MAX + 1) {
+			fail(c->s, n->pos, n->len, "the number exceeds 64 bits");
+			return NULL;
+		}
+		return make_int(c->s, kind_of(negative ? QUERY_INT : QUERY_UINT), n, value);
+	}
+	if (negative)
+		value = -value;
+	if (num->type != QUERY_INT)
+		return make_int(c->s, kind_of(num->type), n, value);
+	if (want == QUERY_FLOAT)
+		return make_float(c, n, (double)value);
+	if (want == QUERY_SIZE || (want == QUERY_UINT && !negative) ||
+	    (want == QUERY_DUR && !value))
+		return make_int(c->s, kind_of(want), n, value);
+	return make_int(c->s, kind_of(QUERY_INT), n, value);
+}
+
+struct expr *check_number(struct checker *c, struct node *n, const struct query_kind *hint)
+{
+	return number(c, n, &n->number, false, hint);
+}
+
+struct expr *check_negative(struct checker *c, struct node *n, const struct query_kind *hint)
+{
+	struct node *a = n->first;
+	struct expr *e;
+	int64_t code;
+
+	if (a->kind == NODE_NUMBER)
+		return number(c, n, &a->number, true, hint);
+	/* ret == -ENOENT, as in C */
+	if (a->kind == NODE_NAME && !name_resolves(c, a)) {
+		code = code_find("err", a->text);
+		if (code >= 0)
+			return make_int(c->s, kind_of(QUERY_INT), n, -code);
+	}
+	e = check_expr(c, a, hint);
+	if (!e)
+		return NULL;
+	if (!kind_is_number(e->type) || e->type.type == QUERY_UINT) {
+		fail(c->s, a->pos, a->len, "'-' stands before a number, and this is %s",
+		     kind_text(e->type));
+		return NULL;
+	}
+	if (is_const(e) && e->type.type != QUERY_FLOAT && e->value.i != INT64_MIN)
+		return make_int(c->s, e->type, n, -e->value.i);
+	if (is_const(e) && e->type.type == QUERY_FLOAT)
+		return make_float(c, n, -e->value.f);
+	return make_unary(c->s, EXPR_NEG, e->type, n, e);
+}
+
+/* ---- points in time ---- */
+
+/* Two digits, then `after` (0: anything). */
+static bool two(const char **p, int *ret, char after)
+{
+	const char *s = *p;
+
+	if (!isdigit((unsigned char)s[0]) || !isdigit((unsigned char)s[1]) ||
+	    (after && s[2] != after))
+		return false;
+	*ret = (s[0] - '0') * 10 + (s[1] - '0');
+	*p = s + (after ? 3 : 2);
+	return true;
+}
+
+/* ".5": the ns. */
+static int64_t fraction(const char **p)
+{
+	int64_t ns = 0, place = NSEC_PER_SEC;
+
+	if (**p != '.')
+		return 0;
+	while (isdigit((unsigned char)*++*p)) {
+		place /= 10;
+		ns += (**p - '0') * place;
+	}
+	return ns;
+}
+
+/* "Z", "+01:00", "-0500": seconds east of UTC. False: something else. */
+static bool zone(const char *p, long *ret_east)
+{
+	int hours, minutes = 0;
+	char sign = *p;
+
+	*ret_east = 0;
+	if (!strcmp(p, "Z") || !strcmp(p, "z") || !strcasecmp(p, "UTC"))
+		return true;
+	p++;
+	if ((sign != '+' && sign != '-') || !two(&p, &hours, 0))
+		return false;
+	if (*p == ':')
+		p++;
+	if (*p && !two(&p, &minutes, 0))
+		return false;
+	if (*p || hours > 23 || minutes > 59)
+		return false;
+	*ret_east = (hours * 60 + minutes) * 60 * (sign == '-' ? -1 : 1);
+	return true;
+}
+
+static bool clock_time(const char **p, struct tm *tm, int64_t *ns)
+{
+	if (!two(p, &tm->tm_hour, ':') || !two(p, &tm->tm_min, 0))
+		return false;
+	if (**p == ':') {
+		++*p;
+		if (!two(p, &tm->tm_sec, 0))
+			return false;
+		*ns = fraction(p);
+	}
+	return tm->tm_hour < 24 && tm->tm_min < 60 && tm->tm_sec < 61;
+}
+
+static bool date(const char **p, struct tm *tm)
+{
+	int century, year;
+
+	if (!two(p, &century, 0) || !two(p, &year, '-') || !two(p, &tm->tm_mon, '-') ||
+	    !two(p, &tm->tm_mday, 0))
+		return false;
+	tm->tm_year = century * 100 + year - 1900;
+	tm->tm_mon--;
+	return century * 100 + year >= 1970 && century * 100 + year < YEAR_MAX && tm->tm_mon >= 0 &&
+	       tm->tm_mon < 12 && tm->tm_mday >= 1 && tm->tm_mday <= 31;
+}
+
+int parse_time(struct bytes text, int64_t *ret_ns)
+{
+	char copy[TIME_TEXT_MAX];
+	const char *p = copy;
+	struct tm tm = {.tm_isdst = -1};
+	int64_t ns = 0, seconds;
+	long east;
+	int day;
+
+	if (text.len >= sizeof(copy))
+		return -EINVAL;
+	memcpy(copy, text.data, text.len);
+	copy[text.len] = '\0';
+	if (!date(&p, &tm))
+		return -EINVAL;
+	day = tm.tm_mday;
+	if (*p == ' ' || *p == 'T') {
+		p++;
+		if (!clock_time(&p, &tm, &ns))
+			return -EINVAL;
+	}
+	while (*p == ' ')
+		p++;
+	if (*p) {
+		if (!zone(p, &east))
+			return -EINVAL;
+		tm.tm_isdst = 0;
+		seconds = timegm(&tm) - east;
+	} else {
+		seconds = mktime(&tm);
+	}
+	/* the 31st of June: another day came out */
+	if (tm.tm_mday != day || seconds < 0)
+		return -EINVAL;
+	*ret_ns = seconds * NSEC_PER_SEC + ns;
+	return 0;
+}
+
+/* ---- texts and words ---- */
+
+int64_t code_find(const char *vocab, struct bytes word)
+{
+	char text[64];
+
+	if (word.len >= sizeof(text))
+		return -1;
+	memcpy(text, word.data, word.len);
+	text[word.len] = '\0';
+	return strlen(text) == word.len ? vocab_code(vocab, text) : -1;
+}
+
+static int no_word(struct checker *c, const struct node *n, const char *vocab)
+{
+	char near[96];
+	int len = (int)MIN(n->text.len, (size_t)64);
+
+	return fail(c->s, n->pos, n->len, "no %s '%.*s'%s",
+		    !strcmp(vocab, "err")  ? "errno"
+		    : !strcmp(vocab, "op") ? "operation"
+					   : vocab,
+		    len, (const char *)n->text.data, nearest_code(vocab, n->text, near));
+}
+
+/* What libc calls them. */
+static int64_t op_alias(struct bytes word)
+{
+	static const char *const aliases[][2] = {
+		{"pread", "pread64"},		{"pwrite", "pwrite64"}, {"fstatat", "newfstatat"},
+		{"fstatat64", "newfstatat"},	{"umount", "umount2"},	{"sendfile64", "sendfile"},
+		{"posix_fadvise", "fadvise64"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(aliases); i++) {
+		if (bytes_equal(word, aliases[i][0]))
+			return op_find(aliases[i][1]);
+	}
+	return -1;
+}
+
+static struct expr *word_const(struct checker *c, struct node *n, const struct query_kind *hint)
+{
+	int64_t code = code_find(hint->vocab, n->text);
+
+	if (code < 0 && !strcmp(hint->vocab, "op"))
+		code = op_alias(n->text);
+	return code < 0 ? NULL : make_int(c->s, *hint, n, code);
+}
+
+/* A bare word opposite a code: a word of its vocabulary, else a name. */
+struct expr *check_word(struct checker *c, struct node *n, const struct query_kind *hint)
+{
+	struct expr *e = word_const(c, n, hint);
+
+	if (e || c->s->failed)
+		return e;
+	if (name_resolves(c, n))
+		return check_name(c, n);
+	no_word(c, n, hint->vocab);
+	return NULL;
+}
+
+struct expr *check_string(struct checker *c, struct node *n, const struct query_kind *hint)
+{
+	struct expr *e;
+	int64_t ns;
+
+	if (hint && hint->type == QUERY_CODE) {
+		e = word_const(c, n, hint);
+		if (!e)
+			no_word(c, n, hint->vocab);
+		return e;
+	}
+	if (hint && hint->type == QUERY_TIME) {
+		if (parse_time(n->text, &ns) == 0)
+			return make_int(c->s, *hint, n, ns);
+		fail(c->s, n->pos, n->len,
+		     "not a point in time; write \"2026-11-21 14:00:03.5\" (local, or with Z or "
+		     "+01:00)");
+		return NULL;
+	}
+	e = make_expr(c->s, EXPR_CONST, kind_of(QUERY_TEXT), n);
+	if (e)
+		e->value.t = n->text;
+	return e;
+}

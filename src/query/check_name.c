@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_name.c: what a name means: a field of the stage before, a column, a name that hangs on an id. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/nearest.h"
+#include "query/internal.h"
+
+#define LISTED_MAX 12 /* fields that an error lists */
+
+static const struct name_def {
+	const char *name, *id;
+	enum query_type type;
+	enum table_id entity;
+	const char *vocab;
+} names[] = {
+#define N_TEXT(more)   .vocab = NULL
+#define N_INT(more)    .vocab = NULL
+#define N_UINT(more)   .vocab = NULL
+#define N_CODE(more)   .vocab = more
+#define N_ENTITY(more) .entity = more
+#define N(NAME, n, i, t, more, doc) \
+	[QNAME_##NAME] = {.name = #n, .id = i, .type = QUERY_##t, N_##t(more)},
+	QUERY_NAMES(N)
+#undef N
+};
+
+/* The column of a table that holds the id behind a name; a dimension table's own rows have it
+ * first. -1: none. */
+static int id_column(enum table_id table, const char *id)
+{
+	if (table == TABLE_THREAD && !strcmp(id, "thread_id"))
+		return THREAD_ID;
+	if (table == TABLE_FILE && !strcmp(id, "file_id"))
+		return FILE_ID;
+	return schema_column_find(table, id);
+}
+
+static struct query_kind column_kind(enum table_id table, unsigned int column)
+{
+	const struct column_def *def = &schema_table(table)->columns[column];
+	struct query_kind k = {.type = QUERY_INT};
+	char dimension[32];
+	int of;
+
+	switch (def->type) {
+	case COLUMN_INT:
+		/* a position counts bytes */
+		k.type = strcmp(def->unit, "bytes") ? QUERY_INT : QUERY_SIZE;
+		break;
+	case COLUMN_UINT:
+		k.type = QUERY_UINT;
+		if (table == TABLE_OP && (column == OP_FLAGS || column == OP_STATUS))
+			k.vocab = def->name;
+		break;
+	case COLUMN_ID:
+		/* "file2_id" is of file, "id" of the table itself, "peer_id" of file */
+		snprintf(dimension, sizeof(dimension), "%.*s",
+			 (int)strcspn(def->name, "_0123456789"), def->name);
+		of = !strcmp(dimension, "peer") ? TABLE_FILE
+		     : column			? schema_table_find(dimension)
+						: (int)table;
+		k.entity = of > 0 ? (enum table_id)of : TABLE_OP;
+		break;
+	case COLUMN_TIME:
+		k.type = QUERY_TIME;
+		break;
+	case COLUMN_DUR:
+		k.type = QUERY_DUR;
+		break;
+	case COLUMN_SIZE:
+		k.type = QUERY_SIZE;
+		break;
+	case COLUMN_CODE:
+		k.type = QUERY_CODE;
+		k.vocab = def->name;
+		break;
+	case COLUMN_BYTES:
+		k.type = table == TABLE_SUMMARY && column == SUMMARY_HIST ? QUERY_HIST : QUERY_TEXT;
+		k.vocab = k.type == QUERY_HIST ? "ns" : NULL;
+		break;
+	}
+	return k;
+}
+
+struct expr *table_name(struct query_source *s, enum table_id table, struct bytes name,
+			uint32_t pos, uint32_t len)
+{
+	const struct table_def *def = schema_table(table);
+	struct node at = {.pos = pos, .len = len};
+	struct expr *e;
+
+	for (unsigned int i = 0; i < def->column_count; i++) {
+		if (!bytes_equal(name, def->columns[i].name))
+			continue;
+		e = make_expr(s, EXPR_COLUMN, column_kind(table, i), &at);
+		if (e)
+			e->column = i;
+		return e;
+	}
+	if (table == TABLE_OP && bytes_equal(name, "stop"))
+		return make_expr(s, EXPR_STOP, kind_of(QUERY_TIME), &at);
+	for (unsigned int i = 0; i < QNAME_COUNT; i++) {
+		int column = bytes_equal(name, names[i].name) ? id_column(table, names[i].id) : -1;
+
+		if (column < 0)
+			continue;
+		e = make_expr(s, EXPR_NAME,
+			      (struct query_kind){names[i].type, names[i].vocab, names[i].entity},
+			      &at);
+		if (e) {
+			e->column = (unsigned int)column;
+			e->name = (enum query_name)i;
+		}
+		return e;
+	}
+	return NULL;
+}
+
+/* ---- fields ---- */
+
+static struct expr *field_expr(struct checker *c, size_t i, const struct node *n)
+{
+	const struct plan_field *f = &c->scope.fields[i];
+	struct expr *e;
+
+	if (c->scope.kind == SCOPE_PLACED)
+		return f->expr;
+	e = make_expr(c->s, EXPR_FIELD, f->type, n);
+	if (e)
+		e->column = (unsigned int)i;
+	return e;
+}
+
+/* The number of the field, or -1. Hidden fields of rows are their columns. */
+static int field_find(const struct scope *s, struct bytes name)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		if ((!s->fields[i].hidden || s->open || s->see_hidden) &&
+		    bytes_equal(name, s->fields[i].name))
+			return (int)i;
+	}
+	return -1;
+}
+
+/* `p99` where p99(x) is the only one of its kind. -1: none, -2: several. */
+static int field_by_function(const struct scope *s, struct bytes name)
+{
+	int found = -1;
+	enum query_aggregate kind;
+	double quantile;
+
+	if (!aggregate_find(name, &kind, &quantile))
+		return -1;
+	for (size_t i = 0; i < s->count; i++) {
+		const char *field = s->fields[i].name;
+
+		if (s->fields[i].hidden || strncmp(field, (const char *)name.data, name.len) ||
+		    field[name.len] != '(')
+			continue;
+		if (found >= 0)
+			return -2;
+		found = (int)i;
+	}
+	return found;
+}
+
+/* A name of the table's row that no stage asked for so far becomes a field, unseen. */
+static struct expr *open_field(struct checker *c, const struct node *n)
+{
+	struct scope *s = &c->scope;
+	struct expr *e = table_name(c->s, s->table, n->text, n->pos, n->len);
+	char *name;
+
+	if (!e)
+		return NULL;
+	if (s->count >= QUERY_FIELDS_MAX) {
+		fail(c->s, n->pos, n->len, "a stage has more than %d fields", QUERY_FIELDS_MAX);
+		return NULL;
+	}
+	name = query_array(c->s, n->text.len + 1, char);
+	if (!name)
+		return NULL;
+	memcpy(name, n->text.data, n->text.len);
+	s->fields[s->count] = (struct plan_field){
+		.name = name, .type = e->type, .kind = FIELD_EXPR, .expr = e, .hidden = true};
+	return field_expr(c, s->count++, n);
+}
+
+bool name_resolves(const struct checker *c, const struct node *n)
+{
+	struct query_error error = {0};
+	struct query_source quiet = *c->s;
+
+	if (n->kind != NODE_NAME)
+		return n->kind == NODE_CALL;
+	if (c->scope.kind != SCOPE_TABLE &&
+	    (field_find(&c->scope, n->text) >= 0 || field_by_function(&c->scope, n->text) >= 0))
+		return true;
+	if (c->scope.kind != SCOPE_TABLE && !c->scope.open)
+		return false;
+	quiet.error = &error;
+	return table_name(&quiet, c->scope.table, n->text, n->pos, n->len);
+}
+
+struct expr *check_name(struct checker *c, struct node *n)
+{
+	struct expr *e = NULL;
+	int i;
+
+	if (c->scope.kind == SCOPE_TABLE) {
+		e = table_name(c->s, c->scope.table, n->text, n->pos, n->len);
+	} else {
+		i = field_find(&c->scope, n->text);
+		if (i < 0)
+			i = field_by_function(&c->scope, n->text);
+		if (i == -2) {
+			fail(c->s, n->pos, n->len, "several fields are %.*s(...); write which",
+			     (int)n->text.len, (const char *)n->text.data);
+			return NULL;
+		}
+		e = i >= 0 ? field_expr(c, (size_t)i, n) : c->scope.open ? open_field(c, n) : NULL;
+	}
+	if (!e)
+		unknown_name(c, n);
+	return e;
+}
+
+struct expr *check_aggregate_name(struct checker *c, struct node *n)
+{
+	const char *name = node_name(c->s, n);
+	struct bytes bytes;
+	int i;
+
+	if (!name)
+		return NULL;
+	bytes = (struct bytes){(const uint8_t *)name, strlen(name)};
+	i = c->scope.kind == SCOPE_FIELDS ? field_find(&c->scope, bytes) : -1;
+	if (i < 0 && c->scope.kind == SCOPE_FIELDS && !n->count)
+		i = field_find(&c->scope, n->text); /* count() is called "count" */
+	if (i >= 0)
+		return field_expr(c, (size_t)i, n);
+	if (c->scope.kind != SCOPE_FIELDS || c->scope.open)
+		fail(c->s, n->pos, n->len,
+		     "an aggregate is of rows together, not of one row; make a stage of it: "
+		     "by op | %s",
+		     name);
+	else
+		fail(c->s, n->pos, n->len,
+		     "%s is no field of the stage before; add it to the aggregates there", name);
+	return NULL;
+}
+
+/* ---- unknown ---- */
+
+static void offer_table(struct nearest *near, enum table_id table)
+{
+	const struct table_def *def = schema_table(table);
+
+	for (unsigned int i = 0; i < def->column_count; i++)
+		nearest_offer(near, def->columns[i].name);
+	for (unsigned int i = 0; i < QNAME_COUNT; i++) {
+		if (id_column(table, names[i].id) >= 0)
+			nearest_offer(near, names[i].name);
+	}
+	if (table == TABLE_OP)
+		nearest_offer(near, "stop");
+}
+
+static void list_fields(const struct scope *s, struct buf *out)
+{
+	size_t shown = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		if (s->fields[i].hidden)
+			continue;
+		if (shown == LISTED_MAX) {
+			buf_printf(out, ", ...");
+			break;
+		}
+		buf_printf(out, "%s%s", shown++ ? ", " : "", s->fields[i].name);
+	}
+}
+
+int unknown_name(struct checker *c, const struct node *n)
+{
+	char word[NEAREST_WORD_MAX + 2];
+	struct nearest near = {.word = word};
+	_cleanup_buf_ struct buf list = {0};
+	bool table = c->scope.kind == SCOPE_TABLE || c->scope.open;
+
+	if (c->s->failed)
+		return c->s->failed;
+	snprintf(word, sizeof(word), "%.*s", (int)MIN(n->text.len, sizeof(word)),
+		 (const char *)n->text.data);
+	if (table)
+		offer_table(&near, c->scope.table);
+	for (size_t i = 0; c->scope.kind != SCOPE_TABLE && i < c->scope.count; i++) {
+		if (!c->scope.fields[i].hidden)
+			nearest_offer(&near, c->scope.fields[i].name);
+	}
+	if (near.best)
+		return fail(c->s, n->pos, n->len, "no name '%s'; did you mean %s?", word,
+			    near.best);
+	if (table)
+		return fail(c->s, n->pos, n->len,
+			    "no name '%s' in table %s; texts are written \"%s\"", word,
+			    schema_table(c->scope.table)->name, word);
+	list_fields(&c->scope, &list);
+	return fail(c->s, n->pos, n->len, "no field '%s' in the stage before, which gives: %s",
+		    word, buf_str(&list));
+}
+
+/* ---- what a field is called ---- */
+
+/* "sum( bytes )" is "sum(bytes)": blanks at brackets go, others become one; texts stay. */
+const char *node_name(struct query_source *s, const struct node *n)
+{
+	const char *from = s->text + n->pos;
+	char *to = query_array(s, n->len + 3, char), quote = 0;
+	size_t len = 0;
+
+	if (!to)
+		return NULL;
+	if (n->kind == NODE_NAME || (n->kind == NODE_CALL && !n->count)) {
+		memcpy(to, n->text.data, n->text.len);
+		return to;
+	}
+	for (uint32_t i = 0; i < n->len; i++) {
+		char c = from[i];
+
+		if (quote) {
+			quote = c == quote ? 0 : quote;
+		} else if (isspace((unsigned char)c)) {
+			char next = i + 1 < n->len ? from[i + 1] : ')';
+
+			if (isspace((unsigned char)next) || strchr("),(", next) ||
+			    (len && to[len - 1] == '('))
+				continue;
+			c = ' ';
+		} else if (c == '"' || c == '\'') {
+			quote = c;
+		}
+		to[len++] = c;
+	}
+	to[len] = '\0';
+	return to;
+}

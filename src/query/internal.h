@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * internal.h: what the files of the language share. Text -> tokens (lex.c) -> a tree without types (struct
+ * node; parse.c, parse_stages.c) -> typed expressions (check*.c) -> a plan (plan*.c).
+ *
+ * Failure: the first one is kept in struct query_source (fail()); functions that make something
+ * then return NULL, others a negative errno. Callers only pass it on.
+ */
+#pragma once
+
+#include "query/query.h"
+
+#define QUERY_FIELDS_MAX  256  /* fields of one stage */
+#define QUERY_PATTERN_MAX 4096 /* bytes of a glob, a like pattern, a regular expression */
+
+/* ---- arena.c: memory of a plan ---- */
+
+struct plan_arena;
+
+int arena_new(struct plan_arena **ret) _must_check_;
+void arena_free(struct plan_arena *a);
+/* Zeroed memory; NULL: none left. */
+void *arena_alloc(struct plan_arena *a, size_t count, size_t size);
+/* ---- where the text is, and the first error ---- */
+
+struct query_source {
+	const char *text; /* a copy in the arena, terminated */
+	size_t len;
+	struct plan_arena *arena;
+	struct query_error *error;
+	int failed; /* 0 or negative: -EINVAL, -ENOMEM */
+	size_t nodes;
+};
+
+/* Notes what is wrong with the bytes [pos, pos + len), unless something was noted before. Returns
+ * the error's code. */
+int fail(struct query_source *s, size_t pos, size_t len, const char *fmt, ...) _printf_(4, 5);
+int fail_memory(struct query_source *s);
+/* arena_alloc() that notes failure. */
+void *query_alloc(struct query_source *s, size_t count, size_t size);
+#define query_make(s, type)	    ((type *)query_alloc(s, 1, sizeof(type)))
+#define query_array(s, count, type) ((type *)query_alloc(s, count, sizeof(type)))
+
+/* ---- lex.c ---- */
+
+enum token_kind {
+	TOKEN_END,
+	TOKEN_NAME,
+	TOKEN_NUMBER,
+	TOKEN_STRING,
+	TOKEN_PIPE,
+	TOKEN_OR,
+	TOKEN_AND,
+	TOKEN_NOT,
+	TOKEN_EQ,
+	TOKEN_NE,
+	TOKEN_LT,
+	TOKEN_LE,
+	TOKEN_GT,
+	TOKEN_GE,
+	TOKEN_GLOB,
+	TOKEN_NOT_GLOB,
+	TOKEN_REGEX,
+	TOKEN_PLUS,
+	TOKEN_MINUS,
+	TOKEN_STAR,
+	TOKEN_SLASH,
+	TOKEN_PERCENT,
+	TOKEN_OPEN,
+	TOKEN_CLOSE,
+	TOKEN_COMMA,
+	TOKEN_DOTS,
+	TOKEN_BAD, /* the error is noted */
+};
+
+struct number {
+	enum query_type type; /* INT, UINT (above INT64_MAX), FLOAT, DUR, SIZE */
+	int64_t i;
+	double f;
+};
+
+struct token {
+	enum token_kind kind;
+	uint32_t pos, len;
+	struct bytes text; /* NAME, STRING (without quotes and escapes) */
+	struct number number;
+};
+
+/* The token at or after *pos; *pos moves behind it. */
+void lex_next(struct query_source *s, size_t *pos, struct token *ret);
+bool token_is(const struct token *t, const char *word); /* a name, whatever the case */
+bool bytes_equal(struct bytes b, const char *text);
+
+/* ---- parse.c: the tree without types ---- */
+
+enum node_kind {
+	NODE_NUMBER,
+	NODE_STRING,
+	NODE_NAME,
+	NODE_NULL,
+	NODE_BOOL, /* number.i */
+	NODE_SET,  /* %file: a set of calls */
+	NODE_AND,  /* two or more */
+	NODE_OR,
+	NODE_NOT,
+	NODE_NEG,
+	NODE_COMPARE, /* op: enum expr_compare */
+	NODE_ARITH,   /* op: enum expr_arith */
+	NODE_GLOB,
+	NODE_REGEX,
+	NODE_LIKE,
+	NODE_HAS, /* what, list */
+	NODE_IS_NULL,
+	NODE_IN,    /* what, list */
+	NODE_RANGE, /* what, from, to */
+	NODE_DOTS,  /* from .. to, in a list */
+	NODE_CALL,
+};
+
+struct node {
+	enum node_kind kind;
+	unsigned int op;
+	unsigned int depth;
+	uint32_t pos, len;
+	struct bytes text; /* NAME, STRING, SET, CALL's function */
+	struct number number;
+	struct node *first, *next; /* operands; the next operand of the same */
+	unsigned int count;
+};
+
+struct parser {
+	struct query_source *s;
+	struct token now, after; /* one token of looking ahead */
+	size_t pos;
+	uint32_t end; /* of the last token taken */
+	unsigned int depth;
+};
+
+void parser_start(struct parser *p, struct query_source *s);
+void parser_take(struct parser *p);
+bool parser_accept(struct parser *p, enum token_kind kind);
+bool parser_accept_word(struct parser *p, const char *word);
+int parser_expected(struct parser *p, const char *what);
+struct node *parse_expr(struct parser *p);
+bool word_is_keyword(const struct token *t);
+
+/* ---- parse_stages.c ---- */
+
+struct item { /* of a list: an expression, with a name or a direction */
+	struct node *expr;
+	struct bytes name; /* after `as` */
+	uint32_t name_pos;
+	bool desc;
+	struct item *next;
+};
+
+enum part_kind {
+	PART_WHERE,
+	PART_BY,	/* items, every */
+	PART_AGGREGATE, /* items */
+	PART_SORT,
+	PART_HEAD,
+	PART_TAIL,
+	PART_SELECT,
+	PART_JOIN,
+};
+
+struct part { /* a stage as written */
+	enum part_kind kind;
+	uint32_t pos, len;
+	struct item *items;
+	struct node *expr;
+	int64_t number;	    /* HEAD, TAIL; BY: every, ns, 0: none */
+	struct bytes table; /* JOIN */
+	struct part *next;
+};
+
+struct pipeline {
+	enum table_id table;
+	struct part *parts;
+};
+
+int parse_pipeline(struct parser *p, struct pipeline *ret);
+bool node_is_aggregate(const struct node *n);  /* a call of one */
+bool node_has_aggregate(const struct node *n); /* somewhere within */
+
+/* ---- vocabulary.c: words and functions ---- */
+
+/* `p99`: AGGREGATE_PERCENTILE and 0.99. False: no aggregate. */
+bool aggregate_find(struct bytes name, enum query_aggregate *ret, double *ret_quantile);
+int function_find(struct bytes name); /* enum query_function, or -1 */
+/* The words of a set of bits ("flags", "status"): which word is which; those of flags depend on the
+ * operation. */
+struct bit_word {
+	uint64_t mask, bits; /* true where (value & mask) == bits */
+	struct value *ops;   /* codes of the operations that have the word; NULL: no matter */
+	size_t op_count;
+};
+/* False where no such word is known. -ENOMEM is noted. */
+bool bit_word_find(struct query_source *s, const char *set, struct bytes word,
+		   struct bit_word *ret);
+/* "; did you mean READ?" or "" */
+const char *nearest_bit(const char *set, struct bytes word, char buf[static 96]);
+const char *nearest_code(const char *vocab, struct bytes word, char buf[static 96]);
+/* Words of status, in order of their bits; NULL at the end. */
+const char *status_word(size_t i, uint64_t *ret_bit);
+
+/* ---- check*.c: types ---- */
+
+enum scope_kind {
+	SCOPE_TABLE,  /* columns and names of the table's row */
+	SCOPE_PLACED, /* fields that stand for expressions over the table's row */
+	SCOPE_FIELDS, /* fields of the stage before */
+};
+
+struct scope {
+	enum scope_kind kind;
+	enum table_id table;
+	struct plan_field *fields;
+	size_t count;
+	/* SCOPE_FIELDS whose fields are rows of the table: names that are no field yet are added,
+	 * hidden; there is room for QUERY_FIELDS_MAX */
+	bool open;
+	bool see_hidden; /* hidden fields may be named: they are parts of what is calculated */
+};
+
+struct checker {
+	struct query_source *s;
+	struct scope scope;
+};
+
+/* An expression of any type; hint (may be NULL) is what it is compared with. */
+struct expr *check_expr(struct checker *c, struct node *n, const struct query_kind *hint);
+/* One that must be a condition. */
+struct expr *check_condition(struct checker *c, struct node *n);
+/* Depth and size of a finished expression, shared parts counted as often as they stand. */
+int check_limits(struct query_source *s, const struct expr *e);
+
+/* check_name.c */
+struct expr *check_name(struct checker *c, struct node *n);
+bool name_resolves(const struct checker *c, const struct node *n);
+int unknown_name(struct checker *c, const struct node *n);
+/* The field that `p99(dur)` means after a stage of aggregates. */
+struct expr *check_aggregate_name(struct checker *c, struct node *n);
+/* A name of the table's row, without a scope: NULL where there is none (nothing is noted). */
+struct expr *table_name(struct query_source *s, enum table_id table, struct bytes name,
+			uint32_t pos, uint32_t len);
+/* The name of a node as a field: its text, blanks put in order. NULL: no memory. */
+const char *node_name(struct query_source *s, const struct node *n);
+
+/* check_literal.c */
+struct expr *check_number(struct checker *c, struct node *n, const struct query_kind *hint);
+struct expr *check_string(struct checker *c, struct node *n, const struct query_kind *hint);
+struct expr *check_word(struct checker *c, struct node *n, const struct query_kind *hint);
+struct expr *check_negative(struct checker *c, struct node *n, const struct query_kind *hint);
+int64_t code_find(const char *vocab, struct bytes word);
+/* "2026-11-21 14:00:03.5", with Z or +01:00, else local. -EINVAL where it is not one. */
+int parse_time(struct bytes text, int64_t *ret_ns);
+
+/* check_pair.c: two operands that must agree */
+int check_pair(struct checker *c, struct node *a, struct node *b, struct expr **ret_a,
+	       struct expr **ret_b);
+struct expr *check_compare(struct checker *c, struct node *n);
+struct expr *check_arith(struct checker *c, struct node *n, const struct query_kind *hint);
+/* Makes *e fit `to` where a literal can; false where it does not (nothing is noted). */
+bool kinds_agree(struct query_kind a, struct query_kind b);
+int disagree(struct checker *c, const struct node *n, const struct expr *a, const struct expr *b);
+bool kind_has_order(struct query_kind k);
+bool kind_is_number(struct query_kind k); /* INT, UINT, FLOAT, DUR, SIZE */
+/* "a duration", "an errno" */
+const char *kind_text(struct query_kind k);
+
+/* check_match.c */
+struct expr *check_in(struct checker *c, struct node *n);
+struct expr *check_range(struct checker *c, struct node *n);
+struct expr *check_match(struct checker *c, struct node *n);
+struct expr *check_has(struct checker *c, struct node *n);
+
+/* check_call.c */
+struct expr *check_call(struct checker *c, struct node *n, const struct query_kind *hint);
+
+/* Makers; NULL where memory ran out. */
+struct expr *make_expr(struct query_source *s, enum expr_kind kind, struct query_kind type,
+		       const struct node *at);
+struct expr *make_unary(struct query_source *s, enum expr_kind kind, struct query_kind type,
+			const struct node *at, struct expr *a);
+struct expr *make_binary(struct query_source *s, enum expr_kind kind, struct query_kind type,
+			 const struct node *at, struct expr *a, struct expr *b);
+struct expr *make_int(struct query_source *s, struct query_kind type, const struct node *at,
+		      int64_t value);
+struct expr *make_call(struct query_source *s, enum query_function f, struct query_kind type,
+		       const struct node *at, struct expr *a, struct expr *b);
+/* And or or of all of them, as a tree of little depth; nested ones of the same kind become one. */
+struct expr *make_logic(struct query_source *s, enum expr_kind kind, struct expr **all,
+			size_t count);
+
+static inline struct query_kind kind_of(enum query_type type)
+{
+	return (struct query_kind){.type = type};
+}
+
+static inline bool is_const(const struct expr *e)
+{
+	return e->kind == EXPR_CONST;
+}

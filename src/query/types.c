@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* types.c: what is known of types and of finished expressions. */
+#include <errno.h>
+#include <string.h>
+
+#include "query/internal.h"
+
+const char *const query_type_names[] = {
+	[QUERY_NULL] = "null",	 [QUERY_BOOL] = "bool",	   [QUERY_INT] = "int",
+	[QUERY_UINT] = "uint",	 [QUERY_FLOAT] = "float",  [QUERY_DUR] = "dur",
+	[QUERY_SIZE] = "size",	 [QUERY_TIME] = "time",	   [QUERY_CODE] = "code",
+	[QUERY_TEXT] = "text",	 [QUERY_ENTITY] = "text",  [QUERY_HIST] = "hist",
+	[QUERY_TALLY] = "tally", [QUERY_DISTINCT] = "int",
+};
+
+const char *query_kind_unit(struct query_kind k)
+{
+	switch (k.type) {
+	case QUERY_DUR:
+	case QUERY_TIME:
+		return "ns";
+	case QUERY_SIZE:
+		return "bytes";
+	case QUERY_HIST:
+	case QUERY_TALLY:
+		return k.vocab ? k.vocab : "";
+	default:
+		return "";
+	}
+}
+
+bool query_kind_is_int(struct query_kind k)
+{
+	switch (k.type) {
+	case QUERY_BOOL:
+	case QUERY_INT:
+	case QUERY_UINT:
+	case QUERY_DUR:
+	case QUERY_SIZE:
+	case QUERY_TIME:
+	case QUERY_CODE:
+	case QUERY_ENTITY:
+		return true;
+	default:
+		return false;
+	}
+}
+
+uint64_t expr_columns(const struct expr *e)
+{
+	uint64_t set = 0;
+
+	switch (e->kind) {
+	case EXPR_COLUMN:
+		return 1ull << e->column;
+	case EXPR_STOP:
+		return 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_STATUS;
+	case EXPR_NAME:
+		set = 1ull << e->column;
+		/* without an address of its own a call goes to the socket's peer */
+		return e->name == QNAME_PEER ? set | 1ull << OP_FILE_ID : set;
+	default:
+		for (unsigned int i = 0; i < e->arg_count; i++)
+			set |= expr_columns(e->arg[i]);
+		return set;
+	}
+}
+
+int expr_id_column(const struct expr *e)
+{
+	uint64_t set = expr_columns(e);
+	int column = set ? __builtin_ctzll(set) : -1;
+
+	/* one column, read only for the names that hang on it */
+	if (!set || set & (set - 1))
+		return -1;
+	switch (e->kind) {
+	case EXPR_NAME:
+		return column;
+	case EXPR_COLUMN:
+	case EXPR_STOP:
+	case EXPR_FIELD:
+		return -1;
+	default:
+		for (unsigned int i = 0; i < e->arg_count; i++) {
+			if (e->arg[i]->kind != EXPR_CONST && expr_columns(e->arg[i]) &&
+			    expr_id_column(e->arg[i]) < 0)
+				return -1;
+			if (e->arg[i]->kind == EXPR_FIELD)
+				return -1;
+		}
+		return column;
+	}
+}
