@@ -180,12 +180,13 @@ function search(params: Params): string {
 	return query.toString();
 }
 
-export async function get(path: string, params: Params = {}, signal?: AbortSignal, accept = 'application/json', method = 'GET'): Promise<Response> {
+export async function get(path: string, params: Params = {}, signal?: AbortSignal, accept = 'application/json', method = 'GET', body?: string): Promise<Response> {
 	const text = search(params);
 	const answer = await fetch(`/api/v1/${path}${text ? '?' + text : ''}`, {
 		method,
 		headers: { Authorization: `Bearer ${bearer}`, Accept: accept },
 		signal: signal ?? null,
+		body: body ?? null,
 	});
 	if (!answer.ok) {
 		const said = await answer.json().catch(() => ({ error: { message: answer.statusText } }));
@@ -233,6 +234,8 @@ export const api = {
 		(await get('query', { q, ...scope, limit }, signal)).json(),
 	overview: async (params: Scope & { width: number }, signal?: AbortSignal): Promise<Overview> =>
 		(await get('overview', { ...params }, signal)).json(),
+	sql: async (statement: string, signal?: AbortSignal): Promise<Table> => (await get('sql', {}, signal, undefined, 'POST', statement)).json(),
+	explain: async (q: string, scope: Scope): Promise<string> => ((await (await get('explain', { q, ...scope })).json()) as { text: string }).text,
 	lanes: async (params: { filter?: string }, signal?: AbortSignal): Promise<{ lanes: Lane[] }> => (await get('lanes', { ...params }, signal)).json(),
 	call: async (row: number, near = 0, signal?: AbortSignal): Promise<Call> => (await get(`op/${row}`, { near }, signal)).json(),
 	/** The next (or previous) call that has the same of what `same` lists; null at the end. */

@@ -16,4 +16,6 @@ export const pages: Page[] = [
 	{ id: 'timeline', title: 'Timeline', key: 't', hint: 'every call of every thread', load: () => import('../pages/Timeline.svelte') },
 	{ id: 'files', title: 'Files', key: 'f', hint: 'what was done to which file, and where in it', load: () => import('../pages/Files.svelte') },
 	{ id: 'latency', title: 'Latency', key: 'l', hint: 'who is slow, and when', load: () => import('../pages/Latency.svelte') },
+	{ id: 'explore', title: 'Explore', key: 'e', hint: 'ask anything', load: () => import('../pages/Explore.svelte') },
+	{ id: 'dashboards', title: 'Dashboards', key: 'd', hint: 'charts that were kept', load: () => import('../pages/Dashboards.svelte') },
 ];

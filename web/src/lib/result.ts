@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which pictures a result can be shown as, and the numbers in them.
+
+import type { Column, Table } from './api';
+
+export type ChartKind = 'table' | 'lines' | 'bars' | 'heat' | 'hist';
+
+export const isNumber = (c: Column) => ['int', 'float', 'dur', 'size', 'uint'].includes(c.type);
+export const isTime = (c: Column) => c.type === 'time';
+export const isHist = (c: Column) => c.type === 'hist' || c.type === 'tally';
+
+/** What suits the columns, best first; a table always does. */
+export function chartsFor(columns: Column[]): ChartKind[] {
+	const kinds: ChartKind[] = [];
+	const windowed = columns[0] !== undefined && isTime(columns[0]);
+	const hist = columns.some(isHist);
+	const number = columns.some(isNumber);
+	if (windowed && hist && columns.filter((c) => !isHist(c)).length === 1) kinds.push('heat');
+	if (windowed && number) kinds.push('lines');
+	if (!windowed && hist) kinds.push('hist');
+	if (!windowed && number && columns.length > 1) kinds.push('bars');
+	return [...kinds, 'table'];
+}
+
+export interface Lines {
+	x: number[]; // seconds since the origin
+	series: { name: string; unit: string; y: (number | null)[] }[];
+}
+
+const SERIES_MAX = 12;
+
+/** Numbers over time: a line for each number, or for each value of the keys where there are some. */
+export function linesOf(table: Table): Lines {
+	const time = table.columns[0]!;
+	const keys = table.columns.slice(1).filter((c) => !isNumber(c) && !isHist(c));
+	const numbers = table.columns.slice(1).filter(isNumber);
+	const times = [...new Set(table.rows.map((r) => r[time.name] as number | null))].filter((t): t is number => t !== null).sort((a, b) => a - b);
+	const at = new Map(times.map((t, i) => [t, i]));
+	const series = new Map<string, { name: string; unit: string; y: (number | null)[]; sum: number }>();
+	for (const row of table.rows) {
+		const i = at.get(row[time.name] as number);
+		if (i === undefined) continue;
+		for (const number of keys.length ? numbers.slice(0, 1) : numbers) {
+			const name = keys.length ? keys.map((k) => String(row[k.name] ?? '–')).join(' ') : number.name;
+			let s = series.get(name);
+			if (!s) series.set(name, (s = { name, unit: number.unit, y: times.map(() => null), sum: 0 }));
+			const v = row[number.name] as number | null;
+			s.y[i] = v;
+			s.sum += Math.abs(v ?? 0);
+		}
+	}
+	const shown = [...series.values()].sort((a, b) => b.sum - a.sum).slice(0, SERIES_MAX);
+	return { x: times.map((t) => t / 1e9), series: shown };
+}
