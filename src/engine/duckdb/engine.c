@@ -214,6 +214,8 @@ static int engine_start(struct engine *e, const struct engine_options *opt, stru
 	if (r >= 0)
 		r = scan_register(e, err);
 	if (r >= 0)
+		r = rows_register(e, err);
+	if (r >= 0)
 		r = hist_functions_register(e, err);
 	if (r >= 0)
 		r = distinct_functions_register(e, err);

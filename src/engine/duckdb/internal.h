@@ -104,6 +104,7 @@ struct engine {
 	duckdb_connection con;
 	char *spill; /* private folder, "" when removed */
 	unsigned int threads;
+	unsigned int follows; /* made so far; each has a table */
 	/* one statement at a time: these change between statements only */
 	size_t pin; /* blocks that the statement sees */
 	struct words vocab[16];

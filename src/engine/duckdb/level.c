@@ -188,7 +188,7 @@ void level_take_order(struct level *l, struct level *next)
 
 /* ---- estimates ---- */
 
-static int estimate_name(struct level *l, size_t i)
+int level_estimate(struct level *l, size_t i)
 {
 	if (l->fields[i].estimate)
 		return 0;
@@ -217,7 +217,7 @@ int level_carry_estimate(const struct level *l, const struct expr *e, struct lev
 
 	if (r < 0 || !of.len)
 		return r;
-	r = estimate_name(next, i);
+	r = level_estimate(next, i);
 	if (r >= 0)
 		r = buf_printf(head, ", (%s) AS ", buf_str(&of));
 	return r < 0 ? r : sql_name(next->fields[i].estimate, head);
@@ -238,8 +238,11 @@ double level_seconds(const struct plan_field *fields, size_t count, const struct
 }
 
 /* A set of values: what distinct() counts. */
-static int write_set(const struct plan_field *f, const char *arg, struct buf *out)
+int level_set(const struct plan_field *f, const char *arg, const struct aggregate_place *place,
+	      struct buf *out)
 {
+	if (f->expr->type.type == QUERY_CODE && !place->source) /* an ENUM there alone */
+		return buf_printf(out, "distinct_set_text((%s)::VARCHAR)", arg);
 	switch (f->expr->type.type) {
 	case QUERY_FLOAT:
 	case QUERY_TEXT:
@@ -256,22 +259,22 @@ static int write_set(const struct plan_field *f, const char *arg, struct buf *ou
 }
 
 static int write_distinct(struct level *next, const struct plan_field *f, size_t i,
-			  const char *arg, struct buf *out)
+			  const char *arg, const struct aggregate_place *place, struct buf *out)
 {
 	int r = buf_printf(out, "distinct_count(");
 
 	if (r >= 0)
-		r = write_set(f, arg, out);
+		r = level_set(f, arg, place, out);
 	if (r >= 0)
 		r = buf_printf(out, ")");
 	if (r >= 0)
 		r = level_as(next, i, out);
 	if (r >= 0)
-		r = estimate_name(next, i);
+		r = level_estimate(next, i);
 	if (r >= 0)
 		r = buf_printf(out, ", distinct_estimated(");
 	if (r >= 0)
-		r = write_set(f, arg, out);
+		r = level_set(f, arg, place, out);
 	if (r >= 0)
 		r = buf_printf(out, ") AS ");
 	return r < 0 ? r : sql_name(next->fields[i].estimate, out);
@@ -340,8 +343,8 @@ static int write_sum(const struct plan_field *f, const char *arg, struct buf *ou
 	return buf_printf(out, "TRY_CAST(sum(%s) AS BIGINT)", arg);
 }
 
-static int write_aggregate(const struct plan_field *f, const char *arg,
-			   const struct aggregate_place *place, struct buf *out)
+int level_aggregate(const struct plan_field *f, const char *arg,
+		    const struct aggregate_place *place, struct buf *out)
 {
 	switch (f->aggregate) {
 	case AGGREGATE_COUNT:
@@ -396,7 +399,7 @@ int level_grouped(struct level *next, const struct plan_field *f, size_t i, cons
 		return r < 0 ? r : level_as(next, i, head);
 	}
 	if (f->aggregate == AGGREGATE_DISTINCT)
-		return write_distinct(next, f, i, arg, head);
-	r = write_aggregate(f, arg, place, head);
+		return write_distinct(next, f, i, arg, place, head);
+	r = level_aggregate(f, arg, place, head);
 	return r < 0 ? r : level_as(next, i, head);
 }

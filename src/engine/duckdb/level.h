@@ -60,7 +60,10 @@ double level_seconds(const struct plan_field *fields, size_t count, const struct
 /* Adds a key or aggregate over `arg` to a grouped SELECT, and to its GROUP BY. */
 int level_grouped(struct level *next, const struct plan_field *f, size_t i, const char *arg,
 		  const struct aggregate_place *place, struct buf *head, struct buf *tail);
-
-/* source.c: the innermost SELECT, over weir_rows(). */
-int source_translate(const struct plan *p, const struct translate_options *opt, struct level *l,
-		     struct buf *sql);
+/* An aggregate alone; the set behind a distinct(). */
+int level_aggregate(const struct plan_field *f, const char *arg,
+		    const struct aggregate_place *place, struct buf *out);
+int level_set(const struct plan_field *f, const char *arg, const struct aggregate_place *place,
+	      struct buf *out);
+/* Gives field i a column that says whether it is an estimate. */
+int level_estimate(struct level *l, size_t i);

@@ -7,17 +7,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "engine/duckdb/level.h"
+#include "engine/duckdb/source.h"
 #include "engine/duckdb/sql_expr.h"
 
-/* The columns that are asked of weir_rows(), each an expression's text, once. */
-struct asked {
-	enum table_id table;
-	char **texts;
-	size_t count, cap;
-};
-
-static void asked_free(struct asked *a)
+void asked_free(struct asked *a)
 {
 	for (size_t i = 0; i < a->count; i++)
 		free(a->texts[i]);
@@ -98,13 +91,17 @@ static const struct plan_field *top_field(const struct plan *p, const struct tra
 	}
 }
 
-static int write_from(const struct plan *p, const struct translate_options *opt,
-		      const struct asked *a, struct buf *out)
+int source_from(const struct plan *p, const struct translate_options *opt, struct asked *a,
+		struct buf *out)
 {
 	_cleanup_buf_ struct buf filter = {0};
 	const struct plan_stage *sort = NULL;
 	int64_t top = 0;
-	int r = buf_printf(out, " FROM weir_rows('%s', ", schema_table(p->table)->name);
+	/* count() alone: any column, of which none is read */
+	int r = a->count ? 0 : ask_text(a, "row_number", NULL);
+
+	if (r >= 0)
+		r = buf_printf(out, " FROM weir_rows('%s', ", schema_table(p->table)->name);
 
 	if (r >= 0 && p->where && !opt->filter_in_sql) {
 		r = expr_text(p->where, p->table, &filter);
@@ -164,6 +161,17 @@ static int write_rows(const struct plan *p, struct asked *a, struct level *l, st
 	return r < 0 ? r : level_order_last(l, "\"#row\"", false);
 }
 
+int source_argument(struct asked *a, const struct plan_field *f, struct buf *out)
+{
+	int r = f->expr ? ask_expr(a, f->expr, out) : 0;
+
+	if (r < 0 || f->kind != FIELD_AGGREGATE ||
+	    (f->aggregate != AGGREGATE_FIRST && f->aggregate != AGGREGATE_LAST))
+		return r;
+	r = ask_text(a, "row_end", NULL);
+	return r < 0 ? r : ask_text(a, "row_number", NULL);
+}
+
 static int write_groups(const struct plan *p, const struct translate_options *opt, struct asked *a,
 			struct level *l, struct buf *head, struct buf *tail)
 {
@@ -174,19 +182,11 @@ static int write_groups(const struct plan *p, const struct translate_options *op
 	int r = 0;
 
 	for (size_t i = 0; i < p->field_count && r >= 0; i++) {
-		const struct plan_field *f = &p->fields[i];
 		_cleanup_buf_ struct buf arg = {0};
 
-		if (f->expr)
-			r = ask_expr(a, f->expr, &arg);
-		if (r >= 0 && f->kind == FIELD_AGGREGATE &&
-		    (f->aggregate == AGGREGATE_FIRST || f->aggregate == AGGREGATE_LAST)) {
-			r = ask_text(a, "row_end", NULL);
-			if (r >= 0)
-				r = ask_text(a, "row_number", NULL);
-		}
+		r = source_argument(a, &p->fields[i], &arg);
 		if (r >= 0)
-			r = level_grouped(l, f, i, buf_str(&arg), &place, head, tail);
+			r = level_grouped(l, &p->fields[i], i, buf_str(&arg), &place, head, tail);
 	}
 	return r;
 }
@@ -211,12 +211,10 @@ int source_translate(const struct plan *p, const struct translate_options *opt, 
 		if (r >= 0)
 			r = sql_expr(p->where, asked_leaf, &a, &where);
 	}
-	if (r >= 0 && !a.count) /* count() alone: any column, of which none is read */
-		r = ask_text(&a, "row_number", NULL);
 	if (r >= 0)
 		r = buf_printf(sql, "SELECT %s", buf_str(&head));
 	if (r >= 0)
-		r = write_from(p, opt, &a, sql);
+		r = source_from(p, opt, &a, sql);
 	if (r >= 0)
 		r = buf_append(sql, buf_str(&where), where.len);
 	return r < 0 ? r : buf_append(sql, buf_str(&tail), tail.len);

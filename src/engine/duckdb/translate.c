@@ -8,7 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "engine/duckdb/level.h"
+#include "engine/duckdb/partial.h"
+#include "engine/duckdb/source.h"
 #include "engine/duckdb/sql_expr.h"
 
 void translation_free(struct translation *t)
@@ -69,8 +70,11 @@ static int stage_sort(struct level *l, const struct plan_stage *s)
 			.kind = EXPR_FIELD, .type = f->type, .column = k->field};
 		_cleanup_buf_ struct buf term = {0};
 
-		/* what has a name is sorted by it, things of one name by id */
-		if (f->type.type == QUERY_ENTITY) {
+		/*
+		 * What has a name is sorted by it, things of one name by id; where only ties are
+		 * broken, by id alone: a name for each of a million files takes its time.
+		 */
+		if (f->type.type == QUERY_ENTITY && i == 1) {
 			r = sql_expr(&e, level_leaf, l, &term);
 			if (r >= 0)
 				r = level_order_first(l, buf_str(&term), k->desc);
@@ -251,15 +255,89 @@ static int finish(struct level *l, const struct plan *p, struct translation *t)
 	return r < 0 ? r : wrap(&t->sql, buf_str(&head), buf_str(&order));
 }
 
+static int translate_stages(const struct plan *p, const struct translate_options *opt,
+			    struct level *l, struct translation *t)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->stage_count && r >= 0; i++)
+		r = stage(l, &p->stages[i], opt, p, &t->sql);
+	return r < 0 ? r : finish(l, p, t);
+}
+
 int translate(const struct plan *p, const struct translate_options *opt, struct translation *ret,
 	      struct error *err)
 {
 	_cleanup_(level_free) struct level l = {0};
 	int r = source_translate(p, opt, &l, &ret->sql);
 
-	for (size_t i = 0; i < p->stage_count && r >= 0; i++)
-		r = stage(&l, &p->stages[i], opt, p, &ret->sql);
 	if (r >= 0)
-		r = finish(&l, p, ret);
+		r = translate_stages(p, opt, &l, ret);
+	return r < 0 ? error_errno(err, r, "cannot translate the query") : 0;
+}
+
+/* Rows that are kept as they are, texts as texts; of them the first, where the plan says so. */
+static int keep_rows(const struct plan *p, const struct translate_options *opt, struct partial *ret)
+{
+	_cleanup_(level_free) struct level l = {0};
+	const struct plan_stage *s = p->stages, *end = s + p->stage_count;
+	int r = source_translate(p, opt, &l, &ret->rows);
+	_cleanup_buf_ struct buf head = {0};
+
+	for (size_t i = 0; i < p->field_count && r >= 0; i++) {
+		enum query_type type = p->fields[i].type.type;
+		bool word = type == QUERY_TEXT || type == QUERY_CODE;
+
+		r = buf_printf(&head, "%s", i ? ", " : "");
+		if (r >= 0)
+			r = sql_name(l.fields[i].name, &head);
+		if (r >= 0)
+			r = buf_printf(&head, "%s", word ? "::VARCHAR" : "");
+		if (r >= 0)
+			r = level_as(&l, i, &head);
+	}
+	for (size_t i = 0; i < l.order_count && r >= 0; i++)
+		r = buf_printf(&head, ", %s", l.order[i].sql);
+	if (r >= 0)
+		r = wrap(&ret->rows, buf_str(&head), "");
+	if (r >= 0)
+		r = buf_printf(&ret->merge, "SELECT * FROM ");
+	if (r >= 0 && s < end && s->kind == STAGE_SORT)
+		r = stage_sort(&l, s++);
+	if (r < 0 || s == end || s->kind != STAGE_HEAD)
+		return r;
+	r = level_order(&l, s->tail, &ret->merge_tail);
+	return r < 0 ? r
+		     : buf_printf(&ret->merge_tail, " LIMIT %" PRId64, MAX(s->count, (int64_t)0));
+}
+
+static int kept_rows(const struct plan *p, const char *table, struct level *l, struct buf *sql)
+{
+	int r = level_name(l, p->fields, p->field_count);
+
+	if (r >= 0 && p->table == TABLE_OP)
+		r = level_order_last(l, "\"#end\"", false);
+	if (r >= 0)
+		r = level_order_last(l, "\"#row\"", false);
+	return r < 0 ? r : buf_printf(sql, "SELECT * FROM %s", table);
+}
+
+int translate_keeping(const struct plan *p, const struct translate_options *opt,
+		      struct partial *ret, struct error *err)
+{
+	int r = p->grouped ? partial_translate(p, opt, ret) : keep_rows(p, opt, ret);
+
+	return r < 0 ? error_errno(err, r, "cannot translate the query") : 0;
+}
+
+int translate_kept(const struct plan *p, const struct translate_options *opt, const char *table,
+		   struct translation *ret, struct error *err)
+{
+	_cleanup_(level_free) struct level l = {0};
+	int r = p->grouped ? partial_finish(p, opt, table, &l, &ret->sql)
+			   : kept_rows(p, table, &l, &ret->sql);
+
+	if (r >= 0)
+		r = translate_stages(p, opt, &l, ret);
 	return r < 0 ? error_errno(err, r, "cannot translate the query") : 0;
 }

@@ -27,3 +27,11 @@ struct translate_options {
 };
 int translate(const struct plan *p, const struct translate_options *opt, struct translation *ret,
 	      struct error *err);
+
+struct partial;
+/* For engine_follow: what is kept of new blocks and how it is added to what was kept before. */
+int translate_keeping(const struct plan *p, const struct translate_options *opt,
+		      struct partial *ret, struct error *err);
+/* The answer from the table of what was kept. */
+int translate_kept(const struct plan *p, const struct translate_options *opt, const char *table,
+		   struct translation *ret, struct error *err);

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * follow.c: a plan over a trace that grows. A table in memory keeps partial results by group (or the
+ * rows that sort and head need); each refresh reads the blocks that came since and adds them to it,
+ * so that it costs what is new and what is shown, not what the trace has become.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/duckdb/partial.h"
+#include "engine/duckdb/result.h"
+
+struct engine_follow {
+	struct engine *e;
+	const struct plan *plan;
+	char table[32];
+	bool made;
+	size_t seen; /* blocks that the table knows */
+};
+
+int engine_follow_new(struct engine_follow **ret, struct engine *e, const struct plan *p,
+		      struct error *err)
+{
+	struct engine_follow *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return error_errno(err, -ENOMEM, "cannot follow the trace");
+	f->e = e;
+	f->plan = p;
+	snprintf(f->table, sizeof(f->table), "weir_follow_%u", ++e->follows);
+	*ret = f;
+	return 0;
+}
+
+void engine_follow_free(struct engine_follow *f)
+{
+	char sql[64];
+
+	if (!f)
+		return;
+	snprintf(sql, sizeof(sql), "DROP TABLE IF EXISTS %s", f->table);
+	(void)engine_run(f->e, sql, NULL);
+	free(f);
+}
+
+/* Adds the blocks [seen, pin) to the table. */
+static int keep(struct engine_follow *f, const struct translate_options *opt, struct error *err)
+{
+	_cleanup_(partial_free) struct partial part = {0};
+	_cleanup_buf_ struct buf sql = {0};
+	int r = translate_keeping(f->plan, opt, &part, err);
+
+	if (r < 0)
+		return r;
+	r = buf_printf(&sql, "CREATE OR REPLACE TABLE %s AS %s(", f->table, buf_str(&part.merge));
+	if (r >= 0 && f->made)
+		r = buf_printf(&sql, "SELECT * FROM %s UNION ALL ", f->table);
+	if (r >= 0)
+		r = buf_printf(&sql, "%s)%s", buf_str(&part.rows), buf_str(&part.merge_tail));
+	if (r < 0)
+		return error_errno(err, r, "cannot follow the trace");
+	r = engine_run(f->e, buf_str(&sql), err);
+	if (r < 0)
+		return r;
+	f->made = true;
+	f->seen = f->e->pin;
+	return 0;
+}
+
+int engine_follow_refresh(struct engine_follow *f, struct engine_result **ret, struct error *err)
+{
+	_cleanup_(translation_free) struct translation t = {0};
+	struct translate_options opt = {.first_block = f->seen};
+	int r = engine_pin(f->e, err);
+
+	if (r < 0)
+		return r;
+	store_range(f->e->store, &opt.first, &opt.last);
+	if (!f->made || f->e->pin > f->seen)
+		r = keep(f, &opt, err);
+	if (r >= 0)
+		r = translate_kept(f->plan, &opt, f->table, &t, err);
+	if (r >= 0)
+		r = engine_run_text(f->e, buf_str(&t.sql), ret, err);
+	return r < 0 ? r : result_shape(*ret, t.shown, &t.estimate, t.units);
+}
