@@ -34,6 +34,7 @@ struct query_source {
 
 /* Notes what is wrong with the bytes [pos, pos + len), unless something was noted before. Returns
  * the error's code. */
+#define fail query_fail /* the command line has a fail() of its own */
 int fail(struct query_source *s, size_t pos, size_t len, const char *fmt, ...) _printf_(4, 5);
 int fail_memory(struct query_source *s);
 /* arena_alloc() that notes failure. */
