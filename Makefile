@@ -24,6 +24,7 @@ $(BUILD)/build.ninja:
 
 build: $(BUILD)/build.ninja
 	@tools/packages build
+	@tools/pages --optional
 	@ninja -C $(BUILD) -j $(JOBS) $(if $(V),-v,--quiet)
 
 # DuckDB's library for `weir sql`, at the version that tools/duckdb pins.
@@ -73,6 +74,7 @@ install: build engine
 
 deb:
 	@tools/packages build engine deb
+	@tools/pages --optional
 	@tools/deb
 
 static:

@@ -16,6 +16,14 @@ int64_t clock_monotonic_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
+void clock_after(int64_t ns, struct timespec *ret)
+{
+	int64_t at = clock_monotonic_ns() + ns;
+
+	ret->tv_sec = at / NSEC_PER_SEC;
+	ret->tv_nsec = at % NSEC_PER_SEC;
+}
+
 int64_t clock_realtime_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);

@@ -10,6 +10,9 @@
 
 int64_t clock_monotonic_ns(void);
 int64_t clock_realtime_ns(void);
+struct timespec;
+/* The monotonic time `ns` from now, for waits until a time. */
+void clock_after(int64_t ns, struct timespec *ret);
 /* CPU time used by this process so far. */
 int64_t clock_cpu_ns(void);
 /*

@@ -14,6 +14,7 @@ const struct command *const commands[] = {
 	&command_doctor,
 #ifdef WEIR_ENGINE
 	&command_sql,
+	&command_serve,
 #endif
 	&command_synth,
 	&command_help,

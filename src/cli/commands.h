@@ -10,6 +10,7 @@ extern const struct command command_diff;
 extern const struct command command_doctor;
 extern const struct command command_help;
 extern const struct command command_record;
+extern const struct command command_serve;
 extern const struct command command_sql;
 extern const struct command command_stat;
 extern const struct command command_top;

@@ -271,6 +271,15 @@ bool store_is_open_ended(const struct store *s)
 	return false;
 }
 
+bool store_is_growing(const struct store *s)
+{
+	for (size_t i = 0; i < s->trace_count; i++) {
+		if (!s->traces[i].ended && scan_is_growing(&s->traces[i]))
+			return true;
+	}
+	return false;
+}
+
 size_t store_block_count(const struct store *s)
 {
 	return atomic_load(&s->count);

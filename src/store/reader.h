@@ -57,5 +57,7 @@ struct decode_source reader_source(const struct store *s, const struct block *b)
 /* Marks a block damaged, once. */
 void reader_block_damaged(struct store *s, struct block *b, const char *why);
 
+/* True while the writer holds its lock. */
+bool scan_is_growing(const struct trace *t);
 /* Finds the blocks behind t->next; how many, or negative. */
 ssize_t scan_trace(struct store *s, struct trace *t, struct error *err);

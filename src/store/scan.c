@@ -294,7 +294,7 @@ int scan_take(struct store *s, struct trace *t, uint64_t offset, struct found_bl
 /* ---- the walk ---- */
 
 /* True while the writer holds its lock: then what follows the last block is being written. */
-static bool is_growing(const struct trace *t)
+bool scan_is_growing(const struct trace *t)
 {
 	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
 
@@ -377,7 +377,7 @@ ssize_t scan_trace(struct store *s, struct trace *t, struct error *err)
 		r = step(s, t);
 		found += r > 0;
 	}
-	t->tail = r == -ENODATA && !is_growing(t) ? t->size - t->next : 0;
+	t->tail = r == -ENODATA && !scan_is_growing(t) ? t->size - t->next : 0;
 	if (r < 0 && r != -ENODATA)
 		return error_errno(err, r, "cannot read the trace %s", t->path);
 	return found;

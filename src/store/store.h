@@ -68,6 +68,9 @@ ssize_t store_refresh(struct store *s, struct error *err);
 /* True where some file has no end mark yet: it is growing, or its recorder was killed. */
 bool store_is_open_ended(const struct store *s);
 
+/* True where a writer has some file open: more will come. */
+bool store_is_growing(const struct store *s);
+
 struct store_block {
 	enum table_id table;
 	uint32_t trace;	 /* which of the files */

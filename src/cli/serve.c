@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+/* serve.c: `weir serve`: the pages of a trace. */
+#include <errno.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "cli/call_text.h"
+#include "cli/commands.h"
+#include "cli/json_text.h"
+#include "cli/loss.h"
+#include "cli/shared.h"
+#include "server/server.h"
+
+#define TICK_NS	 (200 * NSEC_PER_MSEC) /* how often a trace that grows is looked at */
+#define PORT_MAX 65535
+
+struct serve_opts {
+	struct option_list inputs;
+	const char *listen;
+	int64_t port, threads;
+	uint64_t memory;
+	const char *library;
+	bool open, json;
+};
+
+static int put_call(struct buf *to, const struct batch *op, size_t row, const struct dims *dims)
+{
+	const struct call_text_style style = {0};
+
+	return call_text(to, op, row, dims, &style);
+}
+
+static int put_loss(struct buf *to, const struct store *s, struct error *err)
+{
+	struct loss loss;
+	json_t *value;
+	char *text;
+	int r = loss_read(&loss, s, err);
+
+	if (r < 0)
+		return r;
+	value = loss_json(&loss);
+	text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+	json_decref(value);
+	r = text ? buf_append(to, text, strlen(text)) : -ENOMEM;
+	free(text);
+	return r < 0 ? error_errno(err, r, "cannot tell what is missing") : 0;
+}
+
+/* ---- options ---- */
+
+/* No other address until there are users and TLS: the token would cross the net in clear. */
+static int check_listen(const struct serve_opts *o)
+{
+	const char *colon;
+	size_t len;
+
+	if (!o->listen)
+		return 0;
+	colon = strrchr(o->listen, ':');
+	len = colon ? (size_t)(colon - o->listen) : strlen(o->listen);
+	if ((len == 9 && strncmp(o->listen, "127.0.0.1", len) == 0) ||
+	    (len == 9 && strncmp(o->listen, "localhost", len) == 0))
+		return 0;
+	return fail_usage(
+		"serve: --listen %s: only 127.0.0.1 is served, so that nobody on the net reads the "
+		"trace; from your machine: ssh -L %d:127.0.0.1:%d HOST, then open the link there",
+		o->listen, (int)(o->port ? o->port : SERVER_PORT),
+		(int)(o->port ? o->port : SERVER_PORT));
+}
+
+/* ---- the browser ---- */
+
+static void open_browser(const char *url)
+{
+	pid_t pid;
+
+	if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY")) {
+		fprintf(stderr, "weir: --open: there is no display here; open the link yourself\n");
+		return;
+	}
+	pid = fork();
+	if (pid == 0) {
+		sigset_t none;
+
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		/* a grandchild, so that nobody needs to wait for the browser */
+		if (fork() == 0) {
+			execlp("xdg-open", "xdg-open", url, NULL);
+			fprintf(stderr, "weir: --open: no xdg-open (%s); open the link yourself\n",
+				strerror(errno));
+		}
+		_exit(0);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
+/* ---- serving ---- */
+
+static void tell_link(const struct serve_opts *o, const char *url)
+{
+	if (o->json) {
+		fputs("{\"url\": ", stdout);
+		json_put_string(stdout, url, strlen(url));
+		fputs("}\n", stdout);
+	} else {
+		puts(url);
+	}
+	fflush(stdout);
+}
+
+/* Until a signal: looks at the trace every now and then. */
+static int serve_until(struct server *s, const sigset_t *signals)
+{
+	const struct timespec tick = {.tv_nsec = TICK_NS};
+	struct error told = {0};
+
+	for (;;) {
+		struct error err = {0};
+
+		if (sigtimedwait(signals, NULL, &tick) > 0)
+			return 0;
+		if (server_tick(s, &err) < 0 && strcmp(err.message, told.message) != 0) {
+			fail(&err); /* said once; the next look may find it well again */
+			told = err;
+		}
+	}
+}
+
+static int serve_main(const void *opts, int argc, char **argv)
+{
+	const struct serve_opts *o = opts;
+	static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+	size_t count = o->inputs.count + (size_t)argc;
+	_cleanup_free_ const char **paths = calloc(count + 1, sizeof(*paths));
+	_cleanup_(server_stopp) struct server *server = NULL;
+	struct server_options options = {
+		.port = (uint16_t)o->port,
+		.library = o->library,
+		.memory_max = o->memory,
+		.threads = (unsigned int)o->threads,
+		.call_text = put_call,
+		.loss_json = put_loss,
+	};
+	struct error err = {0};
+	sigset_t signals;
+
+	if (o->port > PORT_MAX)
+		return fail_usage("serve: --port: at most %d", PORT_MAX);
+	if (check_listen(o))
+		return 2;
+	if (!paths)
+		return fail(&(struct error){.code = -ENOMEM});
+	for (size_t i = 0; i < o->inputs.count; i++)
+		paths[i] = o->inputs.items[i];
+	for (int i = 0; i < argc; i++)
+		paths[o->inputs.count + (size_t)i] = argv[i];
+	if (!count)
+		paths[count++] = TRACE_DEFAULT;
+	options.paths = paths;
+	options.path_count = count;
+	/* before the server's threads are there, so that none of them is ended by one */
+	sigemptyset(&signals);
+	for (size_t i = 0; i < ARRAY_SIZE(ending); i++)
+		sigaddset(&signals, ending[i]);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	if (server_start(&server, &options, &err) < 0)
+		return fail(&err);
+	if (!server_has_pages())
+		fprintf(stderr,
+			"weir: built without its pages, only the API answers; for the pages: "
+			"make pages && make\n");
+	tell_link(o, server_url(server));
+	if (o->open)
+		open_browser(server_url(server));
+	return serve_until(server, &signals);
+}
+
+static const struct option serve_options[] = {
+	{'i', "input", OPTION_LIST, "TRACE",
+	 "show this trace, or every trace in this folder; repeatable; weir.trace where none is "
+	 "named",
+	 offsetof(struct serve_opts, inputs)},
+	{0, "port", OPTION_COUNT, "PORT",
+	 "listen on this port (default: 7373, or the next free one)",
+	 offsetof(struct serve_opts, port)},
+	{0, "listen", OPTION_STRING, "ADDRESS", "127.0.0.1, the only address that is served",
+	 offsetof(struct serve_opts, listen)},
+	{0, "open", OPTION_FLAG, NULL, "open the link in a browser",
+	 offsetof(struct serve_opts, open)},
+	{0, "json", OPTION_FLAG, NULL, "print the link as {\"url\": ...}, for scripts",
+	 offsetof(struct serve_opts, json)},
+	{0, "memory", OPTION_SIZE, "SIZE",
+	 "memory that the engine may take for one question (default 512MiB)",
+	 offsetof(struct serve_opts, memory)},
+	{0, "threads", OPTION_COUNT, "N", "threads of one question (default: one per CPU)",
+	 offsetof(struct serve_opts, threads)},
+	{0, "duckdb", OPTION_STRING, "FILE",
+	 "DuckDB's library, instead of weir's own and of $WEIR_DUCKDB",
+	 offsetof(struct serve_opts, library)},
+	{0},
+};
+
+static const struct command_example serve_examples[] = {
+	{"weir serve redis.trace", "print a link to the pages of this trace"},
+	{"weir record -o live.trace -p 4711 & weir serve --open live.trace",
+	 "watch a recording that goes on"},
+	{"ssh -t -L 7373:127.0.0.1:7373 HOST weir serve --port 7373 redis.trace",
+	 "a trace on another machine, its pages on this one"},
+	{0},
+};
+
+const struct command command_serve = {
+	.name = "serve",
+	.summary = "show a trace in a browser",
+	.usage = "[options] [TRACE...]",
+	.description =
+		"Prints a link to pages that show what one or several traces hold, also while they "
+		"are being "
+		"recorded: overview, timeline, files, latency, queries. Ends with Ctrl-C.\n\n"
+		"Only this machine is served (127.0.0.1), and only who has the link: it ends in a "
+		"token that is "
+		"another one at each start. To see a trace of another machine, tunnel the port: "
+		"ssh -L 7373:127.0.0.1:7373 HOST.\n\n"
+		"The same answers are there for scripts: /api/v1/openapi.yaml describes them; the "
+		"token goes "
+		"into a header, Authorization: Bearer TOKEN.\n\n"
+		"Exit status: 0 stopped by a signal, 1 the trace cannot be read or the port is "
+		"taken, 2 wrong "
+		"options.",
+	.options = serve_options,
+	.options_size = sizeof(struct serve_opts),
+	.examples = serve_examples,
+	.run = serve_main,
+};

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* internal.h: the server and a question to it, for the files of server/ alone. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/map.h"
+#include "net/http.h"
+#include "server/server.h"
+
+/* ---- limits, each with its reason ---- */
+
+#define QUESTIONS_MAX 4u	    /* at once: each may use every CPU and its share of memory */
+#define QUEUE_NS      5000000000ll  /* that a question waits for its turn: a page sends six */
+#define QUESTION_NS   30000000000ll /* that it may take */
+#define WIDTH_MAX     2000u	    /* time buckets or pixels: no screen shows more */
+#define LANES_MAX     200u	    /* of one picture of the timeline */
+#define TABLE_TOP     20u	    /* rows of a table of the overview */
+#define ROWS_DEFAULT  10000u	    /* of a table, where no limit is given */
+#define ROWS_MAX      1000000u	    /* and at most: a page holds it in memory */
+#define ANSWER_MAX    (64u << 20)   /* bytes: the same */
+#define CACHE_BYTES   (64u << 20)   /* of answers that are kept for who asks the same */
+#define FILTER_MAX    (8u << 10)    /* bytes of a filter */
+#define SQL_MAX	      (1u << 20)    /* bytes of a statement */
+#define DASHBOARD_MAX (256u << 10)  /* bytes of one */
+#define TOKEN_BYTES   16
+#define TOKEN_TEXT    (2 * TOKEN_BYTES)
+
+struct cache;
+struct pool;
+
+struct server {
+	struct server_options opt;
+	char token[TOKEN_TEXT + 1];
+	char url[128];
+	char etag_salt[17]; /* another for each start: numbers of blocks may differ */
+	char *command;	    /* that was recorded */
+	char *dashboards;   /* folder beside the trace */
+	struct http_options http_options;
+	uint16_t port;
+	struct http *http;
+
+	pthread_rwlock_t lock; /* who writes it refreshes the store */
+	struct store *store;
+	uint64_t generation;
+	bool live;
+	int64_t origin;	     /* of all times in answers: the trace's first */
+	struct buf document; /* of /trace */
+	struct buf loss;     /* the member "loss" of every answer */
+	struct map blocks;   /* trace << 48 | seq -> block: of op */
+	size_t blocks_known;
+
+	pthread_mutex_t news_lock; /* of what follows; signalled when it changes */
+	pthread_cond_t news;
+	uint64_t news_generation;
+	bool news_end, stopping;
+	unsigned int questions; /* that run */
+
+	struct cache *cache;
+	struct pool *pool;
+};
+
+/* A request that reads the trace. */
+struct question {
+	struct server *server;
+	struct http_request *request;
+	struct buf out; /* the answer's body */
+	const char *type;
+	bool columns;	    /* the compact form is wanted */
+	int64_t from, to;   /* ns since the epoch; INT64_MIN, INT64_MAX: open */
+	const char *filter; /* NULL: none */
+	unsigned int width;
+	struct error err;
+	bool placed; /* the error is at pos, len of the query */
+	size_t pos, len;
+	unsigned int status; /* of the error, where the code does not say it; 0 */
+	bool streamed;	     /* the request has its answer already */
+};
+
+/* An answer to a question; the trace does not change meanwhile. 0, or negative and q->err. */
+typedef int question_fn(struct question *q);
+
+/* Waits for its turn, reads the common parameters, runs fn, answers; keeps what it answered. */
+void question_run(struct server *s, struct http_request *r, question_fn *fn);
+/* The same for what takes no time: no turn, no deadline. */
+void question_quick(struct server *s, struct http_request *r, question_fn *fn);
+int question_error(struct question *q, int code, const char *fmt, ...) _printf_(3, 4);
+/* A whole number of the query, `otherwise` where absent; -EINVAL where it is none or outside. */
+int question_number(struct question *q, const char *name, int64_t min, int64_t max,
+		    int64_t otherwise, int64_t *ret);
+/* {"error": {...}} with the status that the code means. */
+void question_fail(struct question *q, int code);
+/* True where the client is gone or the time is up: -EINTR soon. */
+bool question_stopped(const struct question *q);
+/* [from, to) with open ends put to the trace's. */
+void question_range(const struct question *q, int64_t *ret_from, int64_t *ret_to);
+
+/* The number of a call: trace << 45 | sequence number of its block << 16 | row. */
+int64_t server_row_number(const struct server *s, size_t block, size_t row);
+/* -ENOENT where there is no such call. */
+int server_row_find(const struct server *s, int64_t number, size_t *ret_block, size_t *ret_row);
+
+/* ---- session.c ---- */
+int session_init(struct server *s, struct error *err);
+bool session_admit(void *arg, struct http_request *r, const struct http_route *route);
+void session_post(void *arg, struct http_request *r);
+
+/* ---- trace.c ---- */
+/* Makes s->document, s->loss again; the lock is held for writing. */
+int trace_describe(struct server *s, struct error *err);
+void trace_get(void *arg, struct http_request *r);
+
+/* ---- the others: one function per route ---- */
+void events_get(void *arg, struct http_request *r);
+void pages_get(void *arg, struct http_request *r);
+void openapi_get(void *arg, struct http_request *r);
+
+/* ---- cache.c: bodies by question; any thread ---- */
+struct cache_entry {
+	struct buf body;
+	const char *type; /* a literal */
+};
+int cache_new(struct cache **ret);
+void cache_free(struct cache *c);
+/* A copy of what was answered to `key` in that generation. */
+bool cache_get(struct cache *c, uint64_t generation, const char *key, struct cache_entry *ret);
+void cache_put(struct cache *c, uint64_t generation, const char *key, const struct buf *body,
+	       const char *type);

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+/* question.c: what every request that reads the trace goes through: its turn, its parameters, the
+ * lock, what was answered before, errors. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "server/internal.h"
+#include "server/json.h"
+
+#define JSON	    "application/json"
+#define COLUMNS	    "application/vnd.weir.columns"
+#define ETAG_MAX    96
+#define RETRY_AFTER "1"
+
+/* ---- errors ---- */
+
+int question_error(struct question *q, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!q->err.code) {
+		q->err.code = code;
+		va_start(ap, fmt);
+		vsnprintf(q->err.message, sizeof(q->err.message), fmt, ap);
+		va_end(ap);
+	}
+	return code;
+}
+
+static unsigned int status_of(const struct question *q, int code)
+{
+	int why = http_stopped(q->request);
+
+	if (q->status)
+		return q->status;
+	if (why == -ETIMEDOUT || code == -ETIMEDOUT)
+		return 408;
+	switch (code) {
+	case -EINVAL:
+		return 400;
+	case -ENOENT:
+		return 404;
+	case -E2BIG:
+	case -ENOMEM:
+		return 413;
+	case -EAGAIN:
+		return 429;
+	case -EPROTONOSUPPORT:
+	case -ENOPKG:
+		return 503;
+	}
+	return 500;
+}
+
+void question_fail(struct question *q, int code)
+{
+	unsigned int status = status_of(q, code);
+	struct json j = {.to = &q->out};
+
+	buf_clear(&q->out);
+	json_open(&j, '{');
+	json_key(&j, "error");
+	json_open(&j, '{');
+	if (status == 408)
+		json_key_string(&j, "message",
+				"this took longer than allowed; a smaller range of time or a "
+				"narrower filter takes less");
+	else
+		json_key_string(&j, "message",
+				q->err.message[0] ? q->err.message : strerror(-code));
+	if (q->placed) {
+		json_key_uint(&j, "pos", q->pos);
+		json_key_uint(&j, "len", q->len);
+	}
+	json_close(&j, '}');
+	json_close(&j, '}');
+	if (status == 429)
+		http_add_header(q->request, "Retry-After", RETRY_AFTER);
+	http_reply(q->request, status, JSON, &q->out);
+}
+
+bool question_stopped(const struct question *q)
+{
+	return http_stopped(q->request) != 0;
+}
+
+/* ---- parameters ---- */
+
+static int parse_number(const char *text, int64_t *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtoll(text, &end, 10);
+	return errno || end == text || *end ? -EINVAL : 0;
+}
+
+int question_number(struct question *q, const char *name, int64_t min, int64_t max,
+		    int64_t otherwise, int64_t *ret)
+{
+	const char *text = http_param(q->request, name);
+
+	*ret = otherwise;
+	if (!text || !*text)
+		return 0;
+	if (parse_number(text, ret) < 0 || *ret < min || *ret > max)
+		return question_error(q, -EINVAL,
+				      "%s=%.40s: a whole number from %" PRId64 " to %" PRId64
+				      " is wanted",
+				      name, text, min, max);
+	return 0;
+}
+
+static int take_time(struct question *q, const char *name, int64_t open, int64_t *ret)
+{
+	int64_t since;
+	const char *text = http_param(q->request, name);
+	int r;
+
+	*ret = open;
+	if (!text || !*text)
+		return 0;
+	r = question_number(q, name, INT64_MIN, INT64_MAX, 0, &since);
+	if (r == 0 && __builtin_add_overflow(since, q->server->origin, ret))
+		*ret = since < 0 ? INT64_MIN : INT64_MAX;
+	return r;
+}
+
+static int take_parameters(struct question *q)
+{
+	int64_t width;
+	int r = take_time(q, "from", INT64_MIN, &q->from);
+
+	if (r == 0)
+		r = take_time(q, "to", INT64_MAX, &q->to);
+	if (r == 0 && q->from > q->to)
+		r = question_error(q, -EINVAL, "from is later than to");
+	if (r == 0)
+		r = question_number(q, "width", 1, WIDTH_MAX, 600, &width);
+	if (r < 0)
+		return r;
+	q->width = (unsigned int)width;
+	q->filter = http_param(q->request, "filter");
+	if (q->filter && !q->filter[strspn(q->filter, " \t\r\n")])
+		q->filter = NULL;
+	if (q->filter && strlen(q->filter) > FILTER_MAX)
+		return question_error(q, -E2BIG, "the filter is longer than %u KiB",
+				      FILTER_MAX >> 10);
+	return 0;
+}
+
+void question_range(const struct question *q, int64_t *ret_from, int64_t *ret_to)
+{
+	int64_t first, last;
+
+	store_range(q->server->store, &first, &last);
+	if (first == INT64_MIN || last == INT64_MIN)
+		first = last = q->server->origin;
+	*ret_from = q->from == INT64_MIN ? first : q->from;
+	*ret_to = q->to == INT64_MAX ? last + 1 : q->to;
+	if (*ret_to <= *ret_from)
+		*ret_to = *ret_from + 1;
+}
+
+/* ---- turns ---- */
+
+static int wait_turn(struct server *s, struct question *q)
+{
+	int64_t until = clock_monotonic_ns() + QUEUE_NS;
+	int r = 0;
+
+	pthread_mutex_lock(&s->news_lock);
+	while (r == 0 && s->questions >= QUESTIONS_MAX) {
+		struct timespec at;
+
+		clock_after(50 * NSEC_PER_MSEC, &at);
+		pthread_cond_timedwait(&s->news, &s->news_lock, &at);
+		if (question_stopped(q))
+			r = -EINTR;
+		else if (clock_monotonic_ns() > until)
+			r = question_error(q, -EAGAIN,
+					   "%u questions are being answered; try again in a second",
+					   QUESTIONS_MAX);
+	}
+	s->questions += r == 0;
+	pthread_mutex_unlock(&s->news_lock);
+	return r;
+}
+
+static void end_turn(struct server *s)
+{
+	pthread_mutex_lock(&s->news_lock);
+	s->questions--;
+	pthread_cond_broadcast(&s->news);
+	pthread_mutex_unlock(&s->news_lock);
+}
+
+/* ---- answering ---- */
+
+/* The generation, the start of the server and the form: what an answer may be kept for. */
+static void make_etag(const struct question *q, uint64_t generation, char etag[static ETAG_MAX])
+{
+	snprintf(etag, ETAG_MAX, "\"%s-%" PRIu64 "%s\"", q->server->etag_salt, generation,
+		 q->columns ? "-c" : "");
+}
+
+static bool is_same(const struct question *q, const char *etag)
+{
+	const char *given = http_header(q->request, "If-None-Match");
+
+	return given && strstr(given, etag);
+}
+
+static int make_key(const struct question *q, struct buf *key)
+{
+	return buf_printf(key, "%s%s?%s", q->columns ? "c " : "j ", http_path(q->request),
+			  http_query(q->request));
+}
+
+static void reply(struct question *q, const char *etag)
+{
+	http_add_header(q->request, "ETag", etag);
+	http_add_header(q->request, "Vary", "Accept, Accept-Encoding, Authorization, Cookie");
+	http_reply(q->request, 200, q->type, &q->out);
+}
+
+static void answer(struct server *s, struct question *q, question_fn *fn, bool turn)
+{
+	_cleanup_buf_ struct buf key = {0};
+	struct cache_entry kept = {0};
+	char etag[ETAG_MAX];
+	uint64_t generation;
+	int r = turn ? wait_turn(s, q) : 0;
+
+	if (r < 0) {
+		question_fail(q, r);
+		return;
+	}
+	if (turn)
+		http_deadline(q->request, QUESTION_NS);
+	pthread_rwlock_rdlock(&s->lock);
+	generation = s->generation;
+	make_etag(q, generation, etag);
+	r = take_parameters(q);
+	if (r == 0 && turn)
+		r = make_key(q, &key);
+	if (r >= 0 && turn && cache_get(s->cache, generation, buf_str(&key), &kept)) {
+		q->out = kept.body;
+		q->type = kept.type;
+	} else if (r >= 0) {
+		r = fn(q);
+		if (r >= 0 && question_stopped(q))
+			r = -EINTR;
+		if (r >= 0 && turn && !q->streamed)
+			cache_put(s->cache, generation, buf_str(&key), &q->out, q->type);
+	}
+	pthread_rwlock_unlock(&s->lock);
+	if (turn)
+		end_turn(s);
+	if (q->streamed)
+		return;
+	if (r < 0)
+		question_fail(q, r);
+	else
+		reply(q, etag);
+}
+
+static void run(struct server *s, struct http_request *r, question_fn *fn, bool turn)
+{
+	const char *accept = http_header(r, "Accept"), *format = http_param(r, "format");
+	struct question q = {.server = s, .request = r, .type = JSON};
+	char etag[ETAG_MAX];
+
+	q.columns =
+		(accept && strstr(accept, COLUMNS)) || (format && strcmp(format, "columns") == 0);
+	if (q.columns)
+		q.type = COLUMNS;
+	pthread_rwlock_rdlock(&s->lock);
+	make_etag(&q, s->generation, etag);
+	pthread_rwlock_unlock(&s->lock);
+	if (is_same(&q, etag)) {
+		http_add_header(r, "ETag", etag);
+		http_reply_text(r, 304, NULL, "");
+		return;
+	}
+	answer(s, &q, fn, turn);
+	buf_free(&q.out);
+}
+
+void question_run(struct server *s, struct http_request *r, question_fn *fn)
+{
+	run(s, r, fn, true);
+}
+
+void question_quick(struct server *s, struct http_request *r, question_fn *fn)
+{
+	run(s, r, fn, false);
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+/* server.c: opening, looking for what was recorded since, stopping; and the table of routes. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "server/internal.h"
+
+#define ROW_BITS   16
+#define SEQ_BITS   29
+#define TRACE_BITS 8 /* together 53: every number of a call is exact as a double */
+
+/* Nothing but what comes from here runs in a page, and no other page shows it in a frame. */
+static const char *const headers[] = {
+	"Content-Security-Policy",
+	"default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+	"object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+	"X-Content-Type-Options",
+	"nosniff",
+	"Referrer-Policy",
+	"no-referrer",
+	"X-Frame-Options",
+	"DENY",
+	"Cross-Origin-Opener-Policy",
+	"same-origin",
+	"Cross-Origin-Resource-Policy",
+	"same-origin",
+	"Cache-Control",
+	"private, no-cache",
+	NULL,
+};
+
+static const struct http_route routes[] = {
+	{"POST", "/api/v1/session", 0, session_post},
+	{"GET", "/api/v1/trace", 0, trace_get},
+	{"GET", "/api/v1/events", 0, events_get},
+	{"GET", "/api/v1/openapi.yaml", 0, openapi_get},
+	{0},
+};
+
+/* ---- numbers of calls ---- */
+
+static uint64_t block_key(uint64_t trace, uint64_t seq)
+{
+	return trace << 48 | seq;
+}
+
+int64_t server_row_number(const struct server *s, size_t block, size_t row)
+{
+	const struct store_block *b = store_block(s->store, block);
+
+	return (int64_t)((uint64_t)b->trace << (SEQ_BITS + ROW_BITS) | b->seq << ROW_BITS | row);
+}
+
+int server_row_find(const struct server *s, int64_t number, size_t *ret_block, size_t *ret_row)
+{
+	uint64_t n = (uint64_t)number, row = n & ((1u << ROW_BITS) - 1), block;
+	uint64_t seq = n >> ROW_BITS & ((1ull << SEQ_BITS) - 1), trace = n >> (SEQ_BITS + ROW_BITS);
+
+	if (number < 0 || !map_get(&s->blocks, block_key(trace, seq), &block) ||
+	    row >= store_block(s->store, block)->rows)
+		return -ENOENT;
+	*ret_block = block;
+	*ret_row = row;
+	return 0;
+}
+
+/* ---- what was recorded since ---- */
+
+/* Takes the blocks that are new; the lock is held for writing. */
+static int take_blocks(struct server *s, struct error *err)
+{
+	size_t count = store_block_count(s->store);
+	int r = 0;
+
+	for (; s->blocks_known < count && r >= 0; s->blocks_known++) {
+		const struct store_block *b = store_block(s->store, s->blocks_known);
+
+		if (b->table == TABLE_OP)
+			r = map_set(&s->blocks, block_key(b->trace, b->seq), s->blocks_known);
+	}
+	if (r < 0)
+		return error_errno(err, r, "reading the trace");
+	s->live = store_is_growing(s->store);
+	return trace_describe(s, err);
+}
+
+static void tell_news(struct server *s)
+{
+	pthread_mutex_lock(&s->news_lock);
+	s->news_generation = s->generation;
+	s->news_end = !s->live;
+	pthread_cond_broadcast(&s->news);
+	pthread_mutex_unlock(&s->news_lock);
+}
+
+int server_tick(struct server *s, struct error *err)
+{
+	struct timespec until;
+	ssize_t found;
+	bool live;
+	int r = 0;
+
+	if (!s->live)
+		return 0;
+	/* Questions that run go first; what they hold up is told a little later. */
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += 100 * NSEC_PER_MSEC;
+	until.tv_sec += until.tv_nsec / NSEC_PER_SEC;
+	until.tv_nsec %= NSEC_PER_SEC;
+	if (pthread_rwlock_timedwrlock(&s->lock, &until))
+		return 0;
+	live = store_is_growing(s->store);
+	found = store_refresh(s->store, err);
+	if (found < 0)
+		r = (int)found;
+	else if (found > 0 || !live) {
+		s->generation++;
+		r = take_blocks(s, err);
+	}
+	pthread_rwlock_unlock(&s->lock);
+	if (r >= 0 && (found > 0 || !live))
+		tell_news(s);
+	return r;
+}
+
+/* ---- starting and stopping ---- */
+
+static const struct http_options *http_options(struct server *s)
+{
+	s->http_options = (struct http_options){
+		.routes = routes,
+		.otherwise = pages_get,
+		.admit = session_admit,
+		.headers = headers,
+		.arg = s,
+	};
+	return &s->http_options;
+}
+
+static void init_locks(struct server *s)
+{
+	pthread_condattr_t attr;
+
+	pthread_rwlock_init(&s->lock, NULL);
+	pthread_mutex_init(&s->news_lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->news, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+static int open_all(struct server *s, struct error *err)
+{
+	uint16_t port = s->opt.port ? s->opt.port : SERVER_PORT;
+	int r = store_open(&s->store, s->opt.paths, s->opt.path_count, err), fd;
+
+	if (r >= 0)
+		r = session_init(s, err);
+	if (r >= 0 && store_trace_count(s->store) > 1u << TRACE_BITS)
+		r = error_set(err, -E2BIG, "%zu traces at once: at most %u",
+			      store_trace_count(s->store), 1u << TRACE_BITS);
+	if (r >= 0 && cache_new(&s->cache) < 0)
+		r = error_errno(err, -ENOMEM, "cannot serve");
+	if (r >= 0) {
+		s->generation = 1;
+		r = take_blocks(s, err);
+	}
+	if (r < 0)
+		return r;
+	tell_news(s);
+	fd = http_listen(port, !s->opt.port, &s->port, err);
+	if (fd < 0)
+		return fd;
+	snprintf(s->url, sizeof(s->url), "http://127.0.0.1:%u/#token=%s", s->port, s->token);
+	return http_start(&s->http, fd, http_options(s), err);
+}
+
+int server_start(struct server **ret, const struct server_options *opt, struct error *err)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return error_errno(err, -ENOMEM, "cannot serve");
+	s->opt = *opt;
+	init_locks(s);
+	r = open_all(s, err);
+	if (r < 0) {
+		server_stop(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+const char *server_url(const struct server *s)
+{
+	return s->url;
+}
+
+void server_stop(struct server *s)
+{
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->news_lock);
+	s->stopping = true;
+	pthread_cond_broadcast(&s->news);
+	pthread_mutex_unlock(&s->news_lock);
+	http_stop(s->http);
+	cache_free(s->cache);
+	store_free(s->store);
+	buf_free(&s->document);
+	buf_free(&s->loss);
+	map_free(&s->blocks);
+	free(s->command);
+	pthread_cond_destroy(&s->news);
+	pthread_mutex_destroy(&s->news_lock);
+	pthread_rwlock_destroy(&s->lock);
+	free(s);
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+/* session.c: who may ask: the token of the link, as a bearer or as a cookie. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "server/internal.h"
+
+#define COOKIE "weir_token"
+
+static int random_hex(char *to, size_t bytes, struct error *err)
+{
+	unsigned char raw[TOKEN_BYTES];
+
+	assert(bytes <= sizeof(raw));
+	if (getrandom(raw, bytes, 0) != (ssize_t)bytes)
+		return error_errno(err, -EIO, "cannot make a token");
+	for (size_t i = 0; i < bytes; i++)
+		snprintf(to + 2 * i, 3, "%02x", raw[i]);
+	return 0;
+}
+
+int session_init(struct server *s, struct error *err)
+{
+	int r = random_hex(s->token, TOKEN_BYTES, err);
+
+	return r < 0 ? r : random_hex(s->etag_salt, sizeof(s->etag_salt) / 2, err);
+}
+
+/* Takes as long for any text of the token's length. */
+static bool is_token(const struct server *s, const char *text)
+{
+	unsigned char differs = 0;
+
+	if (!text || strlen(text) != TOKEN_TEXT)
+		return false;
+	for (size_t i = 0; i < TOKEN_TEXT; i++)
+		differs |= (unsigned char)(text[i] ^ s->token[i]);
+	return differs == 0;
+}
+
+static bool has_bearer(const struct server *s, const struct http_request *r)
+{
+	static const char scheme[] = "Bearer ";
+	const char *given = http_header(r, "Authorization");
+
+	return given && strncmp(given, scheme, strlen(scheme)) == 0 &&
+	       is_token(s, given + strlen(scheme));
+}
+
+/* A name that leads elsewhere now and here later (DNS rebinding) would let a page of that name in. */
+static bool is_our_host(const struct server *s, const char *host)
+{
+	static const char *const names[] = {"127.0.0.1", "localhost"};
+	char wanted[32];
+
+	for (size_t i = 0; host && i < ARRAY_SIZE(names); i++) {
+		snprintf(wanted, sizeof(wanted), "%s:%u", names[i], s->port);
+		if (strcmp(host, wanted) == 0 || (s->port == 80 && strcmp(host, names[i]) == 0))
+			return true;
+	}
+	return false;
+}
+
+/* Our own pages, or no page at all: a browser names the page that asks. */
+static bool is_our_origin(const struct server *s, const char *origin)
+{
+	static const char scheme[] = "http://";
+
+	return !origin || (strncmp(origin, scheme, strlen(scheme)) == 0 &&
+			   is_our_host(s, origin + strlen(scheme)));
+}
+
+bool session_admit(void *arg, struct http_request *r, const struct http_route *route)
+{
+	const struct server *s = arg;
+
+	if (!is_our_host(s, http_header(r, "Host"))) {
+		http_reply_text(r, 421, "text/plain; charset=utf-8", "this is another host\n");
+		return false;
+	}
+	if (strncmp(http_path(r), "/api", 4) != 0)
+		return true;
+	if (is_our_origin(s, http_header(r, "Origin")) &&
+	    (has_bearer(s, r) || is_token(s, http_cookie(r, COOKIE))))
+		return true;
+	http_reply_text(r, 401, "text/plain; charset=utf-8", "");
+	return false;
+}
+
+/* The cookie is for what cannot carry a header; the bearer alone gets it. */
+void session_post(void *arg, struct http_request *r)
+{
+	struct server *s = arg;
+	char cookie[sizeof(COOKIE) + TOKEN_TEXT + 64];
+
+	if (!has_bearer(s, r)) {
+		http_reply_text(r, 401, "text/plain; charset=utf-8", "");
+		return;
+	}
+	snprintf(cookie, sizeof(cookie), COOKIE "=%s; Path=/api/; HttpOnly; SameSite=Strict",
+		 s->token);
+	if (http_add_header(r, "Set-Cookie", cookie) < 0)
+		return;
+	http_reply_text(r, 204, NULL, "");
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+/* trace.c: /trace: what was recorded. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "schema/vocab.h"
+#include "server/internal.h"
+#include "server/json.h"
+
+#define LOSS_WINDOWS_MAX 2000u /* told one by one; a trace with more has its sums in `loss` */
+
+/* ---- the command that was recorded, and where something is missing: blocks of their own ---- */
+
+static int take_command(struct server *s, const struct batch *b)
+{
+	for (size_t i = 0; i < b->rows && !s->command; i++) {
+		struct bytes name = batch_get_bytes(b, MARK_NAME, i);
+		struct bytes text = batch_get_bytes(b, MARK_TEXT, i);
+
+		if (!text.data ||
+		    (!(name.len == 12 && memcmp(name.data, "weir.command", 12) == 0) &&
+		     !(name.len == 10 && memcmp(name.data, "weir.synth", 10) == 0)))
+			continue;
+		s->command = strndup((const char *)text.data, text.len);
+		if (!s->command)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void put_window(const struct server *s, struct json *j, const struct batch *b, size_t i)
+{
+	const char *word = vocab_word("cause", batch_get(b, LOSS_CAUSE, i, CAUSE_DECODE));
+	int64_t from = batch_get(b, LOSS_START, i, s->origin);
+	int64_t events = batch_get(b, LOSS_EVENTS, i, -1);
+
+	json_open(j, '{');
+	json_key_int(j, "from", from - s->origin);
+	json_key_int(j, "to", batch_get(b, LOSS_STOP, i, from) - s->origin);
+	json_key_string(j, "cause", word ? word : "decode");
+	json_key(j, "events");
+	if (events < 0)
+		json_null(j);
+	else
+		json_int(j, events);
+	json_close(j, '}');
+}
+
+/* Reads the blocks of `mark` until the command is found, and those of `loss`. */
+static int read_blocks(struct server *s, struct json *windows, struct error *err)
+{
+	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
+	int r = store_cursor_new(&cursor, s->store);
+	size_t told = 0;
+
+	for (size_t i = 0; i < store_block_count(s->store) && r >= 0; i++) {
+		enum table_id table = store_block(s->store, i)->table;
+		struct error unread = {0};
+		const struct batch *b;
+
+		if (table != TABLE_LOSS && (table != TABLE_MARK || s->command))
+			continue;
+		r = store_decode(cursor, i, ~0ull, &b, &unread);
+		if (r == -EBADMSG) { /* counted as damage */
+			r = 0;
+			continue;
+		}
+		if (r >= 0 && table == TABLE_MARK)
+			r = take_command(s, b);
+		for (size_t row = 0; r >= 0 && table == TABLE_LOSS && row < b->rows; row++) {
+			if (told++ < LOSS_WINDOWS_MAX)
+				put_window(s, windows, b, row);
+		}
+	}
+	return r < 0 ? error_errno(err, r, "reading the trace") : windows->error;
+}
+
+/* ---- the document ---- */
+
+static void put_traces(const struct server *s, struct json *j)
+{
+	json_key(j, "traces");
+	json_open(j, '[');
+	for (size_t i = 0; i < store_trace_count(s->store); i++) {
+		const char *path = store_trace_path(s->store, i);
+		struct stat st = {0};
+
+		json_open(j, '{');
+		json_key_string(j, "path", path);
+		json_key_int(j, "bytes", stat(path, &st) == 0 ? (int64_t)st.st_size : 0);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void put_hosts(const struct server *s, struct json *j)
+{
+	const struct dims *d = store_dims(s->store);
+
+	json_key(j, "hosts");
+	json_open(j, '[');
+	for (size_t i = 0; i < dims_rows(d, TABLE_HOST); i++) {
+		const struct dims_host *h = dims_host(d, dims_id_at(d, TABLE_HOST, i));
+
+		if (!h)
+			continue;
+		json_open(j, '{');
+		json_key_bytes(j, "name", h->name);
+		json_key_bytes(j, "kernel", h->kernel);
+		json_key_bytes(j, "machine", h->machine);
+		json_key_int(j, "cpus", h->cpus);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void put_limits(struct json *j)
+{
+	json_key(j, "limits");
+	json_open(j, '{');
+	json_key_int(j, "questions", QUESTIONS_MAX);
+	json_key_int(j, "seconds", QUESTION_NS / 1000000000);
+	json_key_int(j, "rows", ROWS_MAX);
+	json_key_int(j, "width", WIDTH_MAX);
+	json_key_int(j, "lanes", LANES_MAX);
+	json_close(j, '}');
+}
+
+/* The member "loss" of the other answers, with the windows added. */
+static void put_loss(const struct server *s, struct json *j, const struct buf *windows)
+{
+	json_key(j, "loss");
+	if (!s->loss.len || s->loss.data[s->loss.len - 1] != '}') {
+		json_null(j);
+		return;
+	}
+	json_raw(j, s->loss.data, s->loss.len - 1);
+	j->comma = true;
+	json_key(j, "windows");
+	json_raw(j, windows->data, windows->len);
+	json_close(j, '}');
+}
+
+static uint64_t count_rows(const struct server *s)
+{
+	uint64_t rows = 0;
+
+	for (size_t i = 0; i < store_block_count(s->store); i++) {
+		const struct store_block *b = store_block(s->store, i);
+
+		if (b->table == TABLE_OP)
+			rows += b->rows;
+	}
+	return rows;
+}
+
+static int write_document(struct server *s, const struct buf *windows)
+{
+	const struct dims *d = store_dims(s->store);
+	struct json j = {.to = &s->document};
+	char origin[24];
+	int64_t first, last;
+
+	store_range(s->store, &first, &last);
+	snprintf(origin, sizeof(origin), "%" PRId64, s->origin);
+	buf_clear(&s->document);
+	json_open(&j, '{');
+	json_key_string(&j, "version", WEIR_VERSION);
+	put_traces(s, &j);
+	json_key_string(&j, "origin", origin);
+	json_key_int(&j, "first", first == INT64_MIN ? 0 : first - s->origin);
+	json_key_int(&j, "last", last == INT64_MIN ? 0 : last - s->origin);
+	json_key(&j, "live");
+	json_bool(&j, s->live);
+	json_key_uint(&j, "generation", s->generation);
+	put_hosts(s, &j);
+	json_key_string(&j, "command", s->command ? s->command : "");
+	json_key_uint(&j, "ops", count_rows(s));
+	json_key_uint(&j, "threads", dims_rows(d, TABLE_THREAD));
+	json_key_uint(&j, "files", dims_rows(d, TABLE_FILE));
+	put_loss(s, &j, windows);
+	put_limits(&j);
+	json_close(&j, '}');
+	return j.error;
+}
+
+int trace_describe(struct server *s, struct error *err)
+{
+	_cleanup_buf_ struct buf windows = {0};
+	struct json j = {.to = &windows};
+	int64_t first, last;
+	int r;
+
+	store_range(s->store, &first, &last);
+	if (first != INT64_MIN)
+		s->origin = first;
+	json_open(&j, '[');
+	r = read_blocks(s, &j, err);
+	json_close(&j, ']');
+	if (r < 0)
+		return r;
+	buf_clear(&s->loss);
+	r = s->opt.loss_json(&s->loss, s->store, err);
+	if (r >= 0 && write_document(s, &windows) < 0)
+		r = error_errno(err, -ENOMEM, "describing the trace");
+	return r;
+}
+
+static int trace_answer(struct question *q)
+{
+	const struct server *s = q->server;
+
+	return buf_append(&q->out, s->document.data, s->document.len);
+}
+
+void trace_get(void *arg, struct http_request *r)
+{
+	question_quick(arg, r, trace_answer);
+}
