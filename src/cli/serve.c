@@ -15,8 +15,9 @@
 #include "cli/shared.h"
 #include "server/server.h"
 
-#define TICK_NS	 (200 * NSEC_PER_MSEC) /* how often a trace that grows is looked at */
-#define PORT_MAX 65535
+#define TICK_NS	    (200 * NSEC_PER_MSEC) /* how often a trace that grows is looked at */
+#define THREADS_MAX 256
+#define PORT_MAX    65535
 
 struct serve_opts {
 	struct option_list inputs;
@@ -153,6 +154,8 @@ static int serve_main(const void *opts, int argc, char **argv)
 
 	if (o->port > PORT_MAX)
 		return fail_usage("serve: --port: at most %d", PORT_MAX);
+	if (o->threads > THREADS_MAX)
+		return fail_usage("serve: --threads: at most %d", THREADS_MAX);
 	if (check_listen(o))
 		return 2;
 	if (!paths)

@@ -51,5 +51,6 @@ void pages_get(void *arg, struct http_request *r)
 
 void openapi_get(void *arg, struct http_request *r)
 {
-	http_reply_static(r, embedded_openapi.type, embedded_openapi.data, embedded_openapi.len, true);
+	http_reply_static(r, embedded_openapi.type, embedded_openapi.data, embedded_openapi.len,
+			  true);
 }

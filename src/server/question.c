@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "server/internal.h"
-#include "server/json.h"
+#include "server/js.h"
 
 #define JSON	    "application/json"
 #define COLUMNS	    "application/vnd.weir.columns"
@@ -60,25 +60,24 @@ static unsigned int status_of(const struct question *q, int code)
 void question_fail(struct question *q, int code)
 {
 	unsigned int status = status_of(q, code);
-	struct json j = {.to = &q->out};
+	struct js j = {.to = &q->out};
 
 	buf_clear(&q->out);
-	json_open(&j, '{');
-	json_key(&j, "error");
-	json_open(&j, '{');
+	js_open(&j, '{');
+	js_key(&j, "error");
+	js_open(&j, '{');
 	if (status == 408)
-		json_key_string(&j, "message",
-				"this took longer than allowed; a smaller range of time or a "
-				"narrower filter takes less");
+		js_key_string(&j, "message",
+			      "this took longer than allowed; a smaller range of time or a "
+			      "narrower filter takes less");
 	else
-		json_key_string(&j, "message",
-				q->err.message[0] ? q->err.message : strerror(-code));
+		js_key_string(&j, "message", q->err.message[0] ? q->err.message : strerror(-code));
 	if (q->placed) {
-		json_key_uint(&j, "pos", q->pos);
-		json_key_uint(&j, "len", q->len);
+		js_key_uint(&j, "pos", q->pos);
+		js_key_uint(&j, "len", q->len);
 	}
-	json_close(&j, '}');
-	json_close(&j, '}');
+	js_close(&j, '}');
+	js_close(&j, '}');
 	if (status == 429)
 		http_add_header(q->request, "Retry-After", RETRY_AFTER);
 	http_reply(q->request, status, JSON, &q->out);

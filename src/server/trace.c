@@ -8,7 +8,7 @@
 
 #include "schema/vocab.h"
 #include "server/internal.h"
-#include "server/json.h"
+#include "server/js.h"
 
 #define LOSS_WINDOWS_MAX 2000u /* told one by one; a trace with more has its sums in `loss` */
 
@@ -31,26 +31,26 @@ static int take_command(struct server *s, const struct batch *b)
 	return 0;
 }
 
-static void put_window(const struct server *s, struct json *j, const struct batch *b, size_t i)
+static void put_window(const struct server *s, struct js *j, const struct batch *b, size_t i)
 {
 	const char *word = vocab_word("cause", batch_get(b, LOSS_CAUSE, i, CAUSE_DECODE));
 	int64_t from = batch_get(b, LOSS_START, i, s->origin);
 	int64_t events = batch_get(b, LOSS_EVENTS, i, -1);
 
-	json_open(j, '{');
-	json_key_int(j, "from", from - s->origin);
-	json_key_int(j, "to", batch_get(b, LOSS_STOP, i, from) - s->origin);
-	json_key_string(j, "cause", word ? word : "decode");
-	json_key(j, "events");
+	js_open(j, '{');
+	js_key_int(j, "from", from - s->origin);
+	js_key_int(j, "to", batch_get(b, LOSS_STOP, i, from) - s->origin);
+	js_key_string(j, "cause", word ? word : "decode");
+	js_key(j, "events");
 	if (events < 0)
-		json_null(j);
+		js_null(j);
 	else
-		json_int(j, events);
-	json_close(j, '}');
+		js_int(j, events);
+	js_close(j, '}');
 }
 
 /* Reads the blocks of `mark` until the command is found, and those of `loss`. */
-static int read_blocks(struct server *s, struct json *windows, struct error *err)
+static int read_blocks(struct server *s, struct js *windows, struct error *err)
 {
 	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
 	int r = store_cursor_new(&cursor, s->store);
@@ -80,68 +80,68 @@ static int read_blocks(struct server *s, struct json *windows, struct error *err
 
 /* ---- the document ---- */
 
-static void put_traces(const struct server *s, struct json *j)
+static void put_traces(const struct server *s, struct js *j)
 {
-	json_key(j, "traces");
-	json_open(j, '[');
+	js_key(j, "traces");
+	js_open(j, '[');
 	for (size_t i = 0; i < store_trace_count(s->store); i++) {
 		const char *path = store_trace_path(s->store, i);
 		struct stat st = {0};
 
-		json_open(j, '{');
-		json_key_string(j, "path", path);
-		json_key_int(j, "bytes", stat(path, &st) == 0 ? (int64_t)st.st_size : 0);
-		json_close(j, '}');
+		js_open(j, '{');
+		js_key_string(j, "path", path);
+		js_key_int(j, "bytes", stat(path, &st) == 0 ? (int64_t)st.st_size : 0);
+		js_close(j, '}');
 	}
-	json_close(j, ']');
+	js_close(j, ']');
 }
 
-static void put_hosts(const struct server *s, struct json *j)
+static void put_hosts(const struct server *s, struct js *j)
 {
 	const struct dims *d = store_dims(s->store);
 
-	json_key(j, "hosts");
-	json_open(j, '[');
+	js_key(j, "hosts");
+	js_open(j, '[');
 	for (size_t i = 0; i < dims_rows(d, TABLE_HOST); i++) {
 		const struct dims_host *h = dims_host(d, dims_id_at(d, TABLE_HOST, i));
 
 		if (!h)
 			continue;
-		json_open(j, '{');
-		json_key_bytes(j, "name", h->name);
-		json_key_bytes(j, "kernel", h->kernel);
-		json_key_bytes(j, "machine", h->machine);
-		json_key_int(j, "cpus", h->cpus);
-		json_close(j, '}');
+		js_open(j, '{');
+		js_key_bytes(j, "name", h->name);
+		js_key_bytes(j, "kernel", h->kernel);
+		js_key_bytes(j, "machine", h->machine);
+		js_key_int(j, "cpus", h->cpus);
+		js_close(j, '}');
 	}
-	json_close(j, ']');
+	js_close(j, ']');
 }
 
-static void put_limits(struct json *j)
+static void put_limits(struct js *j)
 {
-	json_key(j, "limits");
-	json_open(j, '{');
-	json_key_int(j, "questions", QUESTIONS_MAX);
-	json_key_int(j, "seconds", QUESTION_NS / 1000000000);
-	json_key_int(j, "rows", ROWS_MAX);
-	json_key_int(j, "width", WIDTH_MAX);
-	json_key_int(j, "lanes", LANES_MAX);
-	json_close(j, '}');
+	js_key(j, "limits");
+	js_open(j, '{');
+	js_key_int(j, "questions", QUESTIONS_MAX);
+	js_key_int(j, "seconds", QUESTION_NS / 1000000000);
+	js_key_int(j, "rows", ROWS_MAX);
+	js_key_int(j, "width", WIDTH_MAX);
+	js_key_int(j, "lanes", LANES_MAX);
+	js_close(j, '}');
 }
 
 /* The member "loss" of the other answers, with the windows added. */
-static void put_loss(const struct server *s, struct json *j, const struct buf *windows)
+static void put_loss(const struct server *s, struct js *j, const struct buf *windows)
 {
-	json_key(j, "loss");
+	js_key(j, "loss");
 	if (!s->loss.len || s->loss.data[s->loss.len - 1] != '}') {
-		json_null(j);
+		js_null(j);
 		return;
 	}
-	json_raw(j, s->loss.data, s->loss.len - 1);
+	js_raw(j, s->loss.data, s->loss.len - 1);
 	j->comma = true;
-	json_key(j, "windows");
-	json_raw(j, windows->data, windows->len);
-	json_close(j, '}');
+	js_key(j, "windows");
+	js_raw(j, windows->data, windows->len);
+	js_close(j, '}');
 }
 
 static uint64_t count_rows(const struct server *s)
@@ -160,46 +160,46 @@ static uint64_t count_rows(const struct server *s)
 static int write_document(struct server *s, const struct buf *windows)
 {
 	const struct dims *d = store_dims(s->store);
-	struct json j = {.to = &s->document};
+	struct js j = {.to = &s->document};
 	char origin[24];
 	int64_t first, last;
 
 	store_range(s->store, &first, &last);
 	snprintf(origin, sizeof(origin), "%" PRId64, s->origin);
 	buf_clear(&s->document);
-	json_open(&j, '{');
-	json_key_string(&j, "version", WEIR_VERSION);
+	js_open(&j, '{');
+	js_key_string(&j, "version", WEIR_VERSION);
 	put_traces(s, &j);
-	json_key_string(&j, "origin", origin);
-	json_key_int(&j, "first", first == INT64_MIN ? 0 : first - s->origin);
-	json_key_int(&j, "last", last == INT64_MIN ? 0 : last - s->origin);
-	json_key(&j, "live");
-	json_bool(&j, s->live);
-	json_key_uint(&j, "generation", s->generation);
+	js_key_string(&j, "origin", origin);
+	js_key_int(&j, "first", first == INT64_MIN ? 0 : first - s->origin);
+	js_key_int(&j, "last", last == INT64_MIN ? 0 : last - s->origin);
+	js_key(&j, "live");
+	js_bool(&j, s->live);
+	js_key_uint(&j, "generation", s->generation);
 	put_hosts(s, &j);
-	json_key_string(&j, "command", s->command ? s->command : "");
-	json_key_uint(&j, "ops", count_rows(s));
-	json_key_uint(&j, "threads", dims_rows(d, TABLE_THREAD));
-	json_key_uint(&j, "files", dims_rows(d, TABLE_FILE));
+	js_key_string(&j, "command", s->command ? s->command : "");
+	js_key_uint(&j, "ops", count_rows(s));
+	js_key_uint(&j, "threads", dims_rows(d, TABLE_THREAD));
+	js_key_uint(&j, "files", dims_rows(d, TABLE_FILE));
 	put_loss(s, &j, windows);
 	put_limits(&j);
-	json_close(&j, '}');
+	js_close(&j, '}');
 	return j.error;
 }
 
 int trace_describe(struct server *s, struct error *err)
 {
 	_cleanup_buf_ struct buf windows = {0};
-	struct json j = {.to = &windows};
+	struct js j = {.to = &windows};
 	int64_t first, last;
 	int r;
 
 	store_range(s->store, &first, &last);
 	if (first != INT64_MIN)
 		s->origin = first;
-	json_open(&j, '[');
+	js_open(&j, '[');
 	r = read_blocks(s, &j, err);
-	json_close(&j, ']');
+	js_close(&j, ']');
 	if (r < 0)
 		return r;
 	buf_clear(&s->loss);

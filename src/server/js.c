@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/json.h"
+#include "server/js.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,84 +11,84 @@
 
 #define WHOLE_MAX 9007199254740992.0 /* 2^53: a double holds every whole number up to here */
 
-static void put(struct json *j, const void *data, size_t len)
+static void put(struct js *j, const void *data, size_t len)
 {
 	if (j->error >= 0)
 		j->error = buf_append(j->to, data, len);
 }
 
 /* The comma before a value, and that the next one needs one. */
-static void before(struct json *j)
+static void before(struct js *j)
 {
 	if (j->comma)
 		put(j, ",", 1);
 	j->comma = true;
 }
 
-void json_open(struct json *j, char bracket)
+void js_open(struct js *j, char bracket)
 {
 	before(j);
 	put(j, &bracket, 1);
 	j->comma = false;
 }
 
-void json_close(struct json *j, char bracket)
+void js_close(struct js *j, char bracket)
 {
 	put(j, &bracket, 1);
 	j->comma = true;
 }
 
-void json_raw(struct json *j, const void *data, size_t len)
+void js_raw(struct js *j, const void *data, size_t len)
 {
 	before(j);
 	put(j, data, len);
 }
 
-void json_int(struct json *j, int64_t v)
+void js_int(struct js *j, int64_t v)
 {
 	char text[24];
 
-	json_raw(j, text, (size_t)snprintf(text, sizeof(text), "%" PRId64, v));
+	js_raw(j, text, (size_t)snprintf(text, sizeof(text), "%" PRId64, v));
 }
 
-void json_uint(struct json *j, uint64_t v)
+void js_uint(struct js *j, uint64_t v)
 {
 	char text[24];
 
-	json_raw(j, text, (size_t)snprintf(text, sizeof(text), "%" PRIu64, v));
+	js_raw(j, text, (size_t)snprintf(text, sizeof(text), "%" PRIu64, v));
 }
 
-void json_float(struct json *j, double v)
+void js_float(struct js *j, double v)
 {
 	char text[40];
 	int digits = 15;
 
 	if (!isfinite(v)) {
-		json_null(j);
+		js_null(j);
 		return;
 	}
 	if (v == rint(v) && fabs(v) < WHOLE_MAX) {
-		json_int(j, (int64_t)v);
+		js_int(j, (int64_t)v);
 		return;
 	}
 	do {
 		snprintf(text, sizeof(text), "%.*g", digits, v);
 	} while (digits++ < 17 && strtod(text, NULL) != v);
-	json_raw(j, text, strlen(text));
+	js_raw(j, text, strlen(text));
 }
 
-void json_bool(struct json *j, bool v)
+void js_bool(struct js *j, bool v)
 {
-	json_raw(j, v ? "true" : "false", v ? 4 : 5);
+	js_raw(j, v ? "true" : "false", v ? 4 : 5);
 }
 
-void json_null(struct json *j)
+void js_null(struct js *j)
 {
-	json_raw(j, "null", 4);
+	js_raw(j, "null", 4);
 }
 
 /* The letters of a string; < and > too, so that nothing that reads the text as HTML finds a tag. */
-static void put_letters(struct json *j, const uint8_t *p, size_t len)
+static void put_letters(struct js *j, const uint8_t *p, size_t len)
 {
 	char escaped[8];
 	size_t from = 0;
@@ -105,7 +105,7 @@ static void put_letters(struct json *j, const uint8_t *p, size_t len)
 	put(j, p + from, len - from);
 }
 
-void json_bytes(struct json *j, const void *data, size_t len)
+void js_bytes(struct js *j, const void *data, size_t len)
 {
 	_cleanup_buf_ struct buf clean = {0};
 
@@ -118,12 +118,12 @@ void json_bytes(struct json *j, const void *data, size_t len)
 	put(j, "\"", 1);
 }
 
-void json_string(struct json *j, const char *text)
+void js_string(struct js *j, const char *text)
 {
-	json_bytes(j, text, strlen(text));
+	js_bytes(j, text, strlen(text));
 }
 
-void json_key(struct json *j, const char *name)
+void js_key(struct js *j, const char *name)
 {
 	before(j);
 	put(j, "\"", 1);

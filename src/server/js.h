@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * js.h: JSON documents as they are written, piece by piece, into a struct buf. Failures to get
+ * memory stay in `error`, so that only the end checks.
+ *
+ *   struct js j = {.to = &out};
+ *   js_open(&j, '{');
+ *   js_key(&j, "calls");
+ *   js_int(&j, 17);
+ *   js_close(&j, '}');
+ *   if (j.error < 0) ...
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/map.h"
+
+struct js {
+	struct buf *to;
+	bool comma; /* something stands before, in the same brackets */
+	int error;
+};
+
+void js_open(struct js *j, char bracket);
+void js_close(struct js *j, char bracket);
+void js_key(struct js *j, const char *name);
+void js_int(struct js *j, int64_t v);
+void js_uint(struct js *j, uint64_t v);
+/* The shortest text that reads back as the same number; null where it is not finite. */
+void js_float(struct js *j, double v);
+void js_bool(struct js *j, bool v);
+void js_null(struct js *j);
+/* Text of any kind: what is no UTF-8 is told as \xHH first, as `weir query` does. */
+void js_bytes(struct js *j, const void *data, size_t len);
+void js_string(struct js *j, const char *text);
+/* JSON that is there already. */
+void js_raw(struct js *j, const void *data, size_t len);
+
+static inline void js_key_int(struct js *j, const char *name, int64_t v)
+{
+	js_key(j, name);
+	js_int(j, v);
+}
+
+static inline void js_key_uint(struct js *j, const char *name, uint64_t v)
+{
+	js_key(j, name);
+	js_uint(j, v);
+}
+
+static inline void js_key_string(struct js *j, const char *name, const char *text)
+{
+	js_key(j, name);
+	js_string(j, text);
+}
+
+static inline void js_key_bytes(struct js *j, const char *name, struct bytes text)
+{
+	js_key(j, name);
+	if (text.data)
+		js_bytes(j, text.data, text.len);
+	else
+		js_null(j);
+}
