@@ -253,8 +253,11 @@ static bool check_pattern(struct checker *c, const struct node *n, enum node_kin
 			     pattern_name(kind), (int)MIN(n->text.len, (size_t)64),
 			     (const char *)n->text.data);
 		else
-			fail(c->s, n->pos, n->len, "%s is a quoted text: \"*.log\"",
-			     pattern_name(kind));
+			fail(c->s, n->pos, n->len, "%s is a quoted text: \"%s\"",
+			     pattern_name(kind),
+			     kind == NODE_GLOB	 ? "*.log"
+			     : kind == NODE_LIKE ? "%.log"
+						 : "[.]log$");
 		return false;
 	}
 	if (n->text.len > REGEX_LEN_MAX) {

@@ -4,49 +4,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <wchar.h>
 
 #include "query/internal.h"
 
 #define SHOWN_MAX   76 /* columns of the text that are shown */
 #define SHOWN_AHEAD 48 /* of these before the caret */
-
-int fail(struct query_source *s, size_t pos, size_t len, const char *fmt, ...)
-{
-	va_list ap;
-	char message[ERROR_MESSAGE_MAX];
-
-	if (s->failed)
-		return s->failed;
-	s->failed = -EINVAL;
-	pos = MIN(pos, s->len);
-	s->error->pos = pos;
-	s->error->len = MIN(len, s->len - pos);
-	va_start(ap, fmt);
-	vsnprintf(message, sizeof(message), fmt, ap);
-	va_end(ap);
-	error_set(&s->error->err, -EINVAL, "%s", message);
-	return -EINVAL;
-}
-
-int fail_memory(struct query_source *s)
-{
-	if (s->failed)
-		return s->failed;
-	s->failed = -ENOMEM;
-	return error_set(&s->error->err, -ENOMEM, "no memory for the query");
-}
-
-void *query_alloc(struct query_source *s, size_t count, size_t size)
-{
-	void *p = arena_alloc(s->arena, count, size);
-
-	if (!p)
-		fail_memory(s);
-	return p;
-}
-
-/* ---- as lines ---- */
 
 /* The character at p: its bytes, and the columns that it takes. Bytes that are no UTF-8 and
  * characters that a terminal obeys are shown as '?'. */
@@ -86,6 +48,65 @@ static size_t character(const char *p, size_t left, int *ret_columns, bool *ret_
 		*ret_columns = 2;
 	return n;
 }
+
+/* Messages quote the query, whatever it holds: they stay one line of text that does no harm. */
+static void make_plain(char *message)
+{
+	size_t len = strlen(message), to = 0;
+
+	for (size_t at = 0; at < len;) {
+		bool plain;
+		int wide;
+		size_t n = character(message + at, len - at, &wide, &plain);
+
+		if (plain) {
+			memmove(message + to, message + at, n);
+			to += n;
+		} else {
+			message[to++] = strchr("\n\t\r", message[at]) ? ' ' : '?';
+		}
+		at += n;
+	}
+	message[to] = '\0';
+}
+
+int fail(struct query_source *s, size_t pos, size_t len, const char *fmt, ...)
+{
+	va_list ap;
+	char message[ERROR_MESSAGE_MAX];
+
+	if (s->failed)
+		return s->failed;
+	s->failed = -EINVAL;
+	pos = MIN(pos, s->len);
+	s->error->pos = pos;
+	s->error->len = MIN(len, s->len - pos);
+	va_start(ap, fmt);
+	vsnprintf(message, sizeof(message), fmt, ap);
+	va_end(ap);
+	make_plain(message);
+	error_set(&s->error->err, -EINVAL, "%s", message);
+	return -EINVAL;
+}
+
+int fail_memory(struct query_source *s)
+{
+	if (s->failed)
+		return s->failed;
+	s->failed = -ENOMEM;
+	return error_set(&s->error->err, -ENOMEM, "no memory for the query");
+}
+
+void *query_alloc(struct query_source *s, size_t count, size_t size)
+{
+	void *p = arena_alloc(s->arena, count, size);
+
+	if (!p)
+		fail_memory(s);
+	return p;
+}
+
+/* ---- as lines ---- */
 
 /* Columns of the bytes [from, to). */
 static int columns(const char *text, size_t from, size_t to)

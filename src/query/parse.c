@@ -69,12 +69,11 @@ int parser_expected(struct parser *p, const char *what)
 		    p->s->text + t->pos, t->len > 40 ? "..." : "");
 }
 
-/* Words that end an operand; a field of such a name cannot be asked for. */
+/* Words that end an operand. Those that begin a stage are none: select is a call as well. */
 bool word_is_keyword(const struct token *t)
 {
-	static const char *const words[] = {
-		"and",	 "or",	"not",	"in",	 "has",	   "like", "is",   "between", "as",  "by",
-		"every", "asc", "desc", "where", "select", "sort", "head", "tail",    "join"};
+	static const char *const words[] = {"and",     "or", "not", "in",    "has", "like", "is",
+					    "between", "as", "by",  "every", "asc", "desc"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		if (token_is(t, words[i]))

@@ -121,6 +121,9 @@ static int plan_part(struct planner *pl, struct part *part)
 {
 	const struct part *by = pl->by;
 
+	/* `by op | cuont()`: what is wrong with it first */
+	if (by && part->kind == PART_WHERE && !check_condition(&pl->c, part->expr))
+		return pl->c.s->failed;
 	if (by && part->kind != PART_AGGREGATE)
 		return fail(pl->c.s, by->pos, by->len,
 			    "by goes with the aggregates of the next stage: %.*s | count()",

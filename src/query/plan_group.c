@@ -93,8 +93,10 @@ static int parameters(struct group *g, struct node *n, struct plan_field *f, str
 
 		if (!e)
 			return g->pl->c.s->failed;
+		if (e->type.type != k.type && k.type == f->expr->type.type)
+			return disagree(&g->pl->c, a, f->expr, e);
 		if (!is_const(e) || e->type.type != k.type)
-			return fail(g->pl->c.s, a->pos, a->len, "a constant expected, %s",
+			return fail(g->pl->c.s, a->pos, a->len, "%s expected, as a constant",
 				    kind_text(k));
 		assert(i < ARRAY_SIZE(f->param));
 		f->param[i++] = e->value.i;
@@ -485,6 +487,8 @@ static int default_sort(struct group *g, bool window, uint32_t pos)
 
 static int no_aggregate(struct group *g, const struct item *item)
 {
+	if (item->expr && !check_expr(&g->pl->c, item->expr, NULL))
+		return g->pl->c.s->failed;
 	return fail(g->pl->c.s, item->expr ? item->expr->pos : 0, item->expr ? item->expr->len : 0,
 		    "an aggregate expected; keys stand behind by, filters in a stage of their own");
 }

@@ -5,7 +5,7 @@
  * executes a whole plan is an engine (engine/ask.h). May use batch, hist.
  *
  *   from op | where op in (read, pread64) && dur > 1ms && path ~ "*.sst"
- *   | by comm, op every 100ms | count() as calls, sum(bytes), p99(dur), hist(dur)
+ *   | by thread, op every 100ms | count() as calls, sum(bytes), p99(dur), hist(dur)
  *   | where calls > 10 | join thread | sort p99 desc, comm | select comm, p99 | head 10
  *
  * A pipeline is stages with `|` between; `from TABLE` first, op where it is left out. `where` is

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A query, or with an even first byte a condition: text -> plan -> text. What is taken says what it is; a condition's
+ * text gives the same text again; an error lies within the text and has one line.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "query/query.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_error(const struct query_error *e, const char *text, size_t len)
+{
+	struct buf out = {0};
+
+	if (!e->err.message[0] || strchr(e->err.message, '\n') || e->pos > len ||
+	    e->len > len - e->pos)
+		abort();
+	if (query_error_text(e, text, len, &out) < 0)
+		abort();
+	for (size_t i = 0; i < out.len; i++) {
+		if ((out.data[i] < 0x20 && out.data[i] != '\n') || out.data[i] == 0x7f)
+			abort();
+	}
+	buf_free(&out);
+}
+
+static void check_again(const struct plan *p)
+{
+	struct buf text = {0}, again = {0};
+	struct plan *second = NULL;
+	struct query_error err;
+
+	if (expr_text(p->where, p->table, &text) < 0)
+		abort();
+	if (query_parse_expr(buf_str(&text), text.len, p->table, true, &second, &err) < 0) {
+		/* brackets that the text needs and the tree does not may be too many */
+		if (!strstr(err.err.message, "more than") && !strstr(err.err.message, "bytes")) {
+			fprintf(stderr, "%s\n%s\n", buf_str(&text), err.err.message);
+			abort();
+		}
+	} else if (expr_text(second->where, p->table, &again) < 0 || text.len != again.len ||
+		   memcmp(text.data, again.data, text.len)) {
+		fprintf(stderr, "%s\n%s\n", buf_str(&text), buf_str(&again));
+		abort();
+	}
+	if (second)
+		plan_free(second);
+	buf_free(&text);
+	buf_free(&again);
+}
+
+static void check_plan(const struct plan *p)
+{
+	struct buf out = {0};
+	size_t count;
+
+	plan_output(p, &count);
+	plan_is_stream(p);
+	if (plan_text(p, &out) < 0 || !out.len)
+		abort();
+	buf_free(&out);
+	if (p->where)
+		check_again(p);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct plan *p = NULL;
+	struct query_error err;
+	const char *text = (const char *)data + 1;
+	int r;
+
+	if (size < 1)
+		return 0;
+	setenv("TZ", "UTC", 1);
+	if (data[0] & 1)
+		r = query_parse(text, size - 1, &p, &err);
+	else
+		r = query_parse_expr(text, size - 1, (enum table_id)(data[0] / 2 % TABLE_COUNT),
+				     true, &p, &err);
+	if (r < 0)
+		check_error(&err, text, size - 1);
+	else
+		check_plan(p);
+	if (p)
+		plan_free(p);
+	return 0;
+}
