@@ -259,32 +259,17 @@ static ssize_t filter_every(struct run *r, const struct node *n, bool want, stru
 	return (ssize_t)rows.n;
 }
 
-/* What of `rows` is not in `taken`, which is a part of it in the same order. */
-static size_t without(struct rows rows, const uint32_t *taken, size_t taken_count, uint32_t *out)
+/* The rows of the list whose byte is (or is not) set, without a branch. */
+static size_t marked(struct rows rows, const uint8_t *marks, bool want, uint32_t *out)
 {
-	size_t t = 0, count = 0;
+	size_t count = 0;
 
 	for (size_t j = 0; j < rows.n; j++) {
 		uint32_t row = row_at(rows, j);
 
-		if (t < taken_count && taken[t] == row)
-			t++;
-		else
-			out[count++] = row;
+		out[count] = row;
+		count += marks[row] == want;
 	}
-	return count;
-}
-
-static size_t merge(const uint32_t *a, size_t na, const uint32_t *b, size_t nb, uint32_t *out)
-{
-	size_t i = 0, j = 0, count = 0;
-
-	while (i < na && j < nb)
-		out[count++] = a[i] < b[j] ? a[i++] : b[j++];
-	while (i < na)
-		out[count++] = a[i++];
-	while (j < nb)
-		out[count++] = b[j++];
 	return count;
 }
 
@@ -292,32 +277,28 @@ static size_t merge(const uint32_t *a, size_t na, const uint32_t *b, size_t nb, 
 static ssize_t filter_some(struct run *r, const struct node *n, bool want, struct rows rows,
 			   uint32_t *out)
 {
-	struct scratch_mark mark = scratch_mark(r->s);
+	uint32_t first = rows.n ? row_at(rows, 0) : 0, last = rows.n ? row_at(rows, rows.n - 1) : 0;
 	uint32_t *left = scratch_take(r->s, rows.n * sizeof(*left));
 	uint32_t *found = scratch_take(r->s, rows.n * sizeof(*found));
-	uint32_t *taken = scratch_take(r->s, rows.n * sizeof(*taken));
-	uint32_t *merged = scratch_take(r->s, rows.n * sizeof(*merged));
+	uint8_t *marks = scratch_take(r->s, (size_t)(last - first) + 1);
 	struct rows rest = rows;
-	size_t count = 0;
 
-	if (!left || !found || !taken || !merged)
+	if (!left || !found || !marks)
 		return -ENOMEM;
+	assert(last >= first);
+	memset(marks, 0, (size_t)(last - first) + 1);
+	marks -= first;
 	for (size_t i = 0; i < n->arg_count && rest.n; i++) {
 		ssize_t got = node_filter(r, n->args[i], want, rest, found);
-		uint32_t *was = taken;
 
 		if (got < 0)
 			return got;
-		if (i + 1 < n->arg_count)
-			rest = (struct rows){.rows = left,
-					     .n = without(rest, found, (size_t)got, left)};
-		count = merge(taken, count, found, (size_t)got, merged);
-		taken = merged;
-		merged = was;
+		for (ssize_t j = 0; j < got; j++)
+			marks[found[j]] = 1;
+		if (got && i + 1 < n->arg_count)
+			rest = (struct rows){.rows = left, .n = marked(rest, marks, false, left)};
 	}
-	memcpy(out, taken, count * sizeof(*out));
-	scratch_back(r->s, mark);
-	return (ssize_t)count;
+	return (ssize_t)marked(rows, marks, true, out);
 }
 
 /* ---- the rest ---- */

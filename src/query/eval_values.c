@@ -107,6 +107,11 @@ static int bytes_values(struct run *r, const struct node *n, struct rows rows, s
 	return e;
 }
 
+static bool whole_column(const struct batch *b, unsigned int column)
+{
+	return b->columns[column].val && !b->columns[column].nulls;
+}
+
 static int stop_values(struct run *r, struct rows rows, struct values *ret)
 {
 	const struct batch *b = r->b;
@@ -115,6 +120,16 @@ static int stop_values(struct run *r, struct rows rows, struct values *ret)
 
 	if (e < 0)
 		return e;
+	if (whole_column(b, OP_START) && whole_column(b, OP_DUR) && !batch_has(b, OP_STATUS)) {
+		const int64_t *starts = b->columns[OP_START].val, *durs = b->columns[OP_DUR].val;
+
+		for (size_t j = 0; j < rows.n; j++) {
+			uint32_t row = row_at(rows, j);
+
+			to.unknown[j] = __builtin_add_overflow(starts[row], durs[row], &to.i[j]);
+		}
+		return 0;
+	}
 	for (size_t j = 0; j < rows.n; j++) {
 		size_t row = row_at(rows, j);
 		int64_t start = batch_get(b, OP_START, row, 0), dur = batch_get(b, OP_DUR, row, 0);
@@ -139,6 +154,33 @@ static int64_t table_id(const struct table *t, const struct batch *b, uint32_t r
 	return id;
 }
 
+/* The common case: names by an id of the first trace. */
+static void word_values(const struct table *t, const struct column *c, struct rows rows,
+			struct room *to)
+{
+	const uint32_t *words = t->part_count ? t->parts[0].words : NULL;
+	uint64_t known = t->part_count ? t->parts[0].count : 0;
+
+	for (size_t j = 0; j < rows.n; j++) {
+		uint32_t row = row_at(rows, j), word;
+		int64_t id = c->val[row];
+
+		if (unlikely((uint64_t)id >= known ||
+			     (c->nulls && (c->nulls[row / 64] >> (row % 64) & 1)))) {
+			size_t at;
+			const struct table_part *p = table_at(
+				t, c->nulls && (c->nulls[row / 64] >> (row % 64) & 1) ? -1 : id,
+				&at);
+
+			word = p->words[at];
+		} else {
+			word = words[id];
+		}
+		to->unknown[j] = word == WORD_UNKNOWN;
+		to->i[j] = word == WORD_UNKNOWN ? 0 : word;
+	}
+}
+
 static int table_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
 {
 	const struct table *t = n->table;
@@ -147,6 +189,10 @@ static int table_values(struct run *r, const struct node *n, struct rows rows, s
 
 	if (e < 0)
 		return e;
+	if (t->rep == REP_WORD && t->other < 0 && r->b->columns[t->column].val) {
+		word_values(t, &r->b->columns[t->column], rows, &to);
+		return 0;
+	}
 	for (size_t j = 0; j < rows.n; j++) {
 		size_t at;
 		const struct table_part *p = table_at(t, table_id(t, r->b, row_at(rows, j)), &at);
@@ -347,6 +393,64 @@ static int number_operands(struct run *r, const struct node *n, struct rows rows
 	return floats ? node_floats(r, n->args[1], rows, b) : node_values(r, n->args[1], rows, b);
 }
 
+static bool is_signed(const struct node *n)
+{
+	return !n->is_unsigned && !n->args[0]->is_unsigned &&
+	       !n->args[n->arg_count > 1]->is_unsigned;
+}
+
+/* Where neighbours fall into one bucket, nothing is divided. */
+static void bucket_values(const struct values *a, int64_t width, size_t n, struct room *to)
+{
+	int64_t low = 0;
+
+	for (size_t j = 0; j < n; j++) {
+		int64_t v = a->i[j], rest;
+
+		if (unlikely((uint64_t)v - (uint64_t)low >= (uint64_t)width)) {
+			rest = v % width;
+			if (__builtin_sub_overflow(v, rest < 0 ? rest + width : rest, &low)) {
+				low = 0;
+				to->unknown[j] = 1;
+			}
+		}
+		to->unknown[j] |= unknown_at(a, j);
+		to->i[j] = to->unknown[j] ? 0 : low;
+	}
+}
+
+/* The common kinds over signed ints; false: not one of them. */
+static bool quick_values(const struct node *n, const struct values *a, const struct values *b,
+			 size_t count, struct room *to)
+{
+	bool adds = n->kind == NODE_ARITH && n->arith <= ARITH_SUB;
+
+	if (!is_signed(n))
+		return false;
+	if (n->kind == NODE_CALL && n->function == FUNCTION_BUCKET &&
+	    n->args[1]->kind == NODE_CONST && !n->args[1]->value.null &&
+	    n->args[1]->value.i > 0) {
+		bucket_values(a, n->args[1]->value.i, count, to);
+		return true;
+	}
+	if (!adds)
+		return false;
+	for (size_t j = 0; j < count; j++) {
+		int64_t v;
+		bool over = n->arith == ARITH_ADD ? __builtin_add_overflow(a->i[j], b->i[j], &v)
+						  : __builtin_sub_overflow(a->i[j], b->i[j], &v);
+
+		to->unknown[j] = over;
+		to->i[j] = over ? 0 : v;
+	}
+	for (size_t j = 0; (a->unknown || b->unknown) && j < count; j++) {
+		to->unknown[j] |= unknown_at(a, j) | unknown_at(b, j);
+		if (to->unknown[j])
+			to->i[j] = 0;
+	}
+	return true;
+}
+
 static int number_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
 {
 	bool negate = n->expr->kind == EXPR_NEG;
@@ -358,6 +462,8 @@ static int number_values(struct run *r, const struct node *n, struct rows rows, 
 		e = number_operands(r, n, rows, &a, &b);
 	if (e < 0)
 		return e;
+	if (!negate && n->rep == REP_INT && quick_values(n, &a, &b, rows.n, &to))
+		return 0;
 	for (size_t j = 0; j < rows.n; j++) {
 		bool known = !unknown_at(&a, j) && !unknown_at(&b, j);
 
