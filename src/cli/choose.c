@@ -92,8 +92,24 @@ int choice_make(struct choice *ret, const struct select *s, const struct dims *d
 	return r;
 }
 
+int choice_where(struct choice *c, const struct option_list *list, const struct dims *d,
+		 struct error *err)
+{
+	int r = where_parse(&c->where, list, err);
+
+	if (r < 0 || !c->where.expr)
+		return r;
+	r = scan_where_new(&c->scan_where, c->where.expr, err);
+	if (r >= 0)
+		r = scan_where_names(c->scan_where, d, err);
+	c->filter.where = c->scan_where;
+	return r;
+}
+
 void choice_free(struct choice *c)
 {
+	scan_where_free(c->scan_where);
+	where_free(&c->where);
 	map_free(&c->threads);
 	map_free(&c->files);
 }

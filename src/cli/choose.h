@@ -4,13 +4,19 @@
 
 #include "analysis/rollup/scan.h"
 #include "batch/dims.h"
+#include "cli/where.h"
 #include "schema/select.h"
 
 struct choice {
 	struct map threads, files; /* the ids that are chosen, where the selection says so */
+	struct where where;
+	struct scan_where *scan_where;
 	struct scan_filter filter; /* refers to the maps and the selection; from and to are open */
 };
 
 /* Ids are either those of the recorder or of the process's own pid namespace. 0 or -ENOMEM. */
 int choice_make(struct choice *ret, const struct select *s, const struct dims *d);
+/* Adds what --where says; after choice_make(). 0 or negative with a message; -EINVAL is wrong usage. */
+int choice_where(struct choice *c, const struct option_list *list, const struct dims *d,
+		 struct error *err);
 void choice_free(struct choice *c);

@@ -83,6 +83,8 @@ static int choose(const struct diff_opts *o, struct diff_trace *t, struct diff_i
 
 	if (r >= 0)
 		r = choice_make(&t->choice, s, store_dims(t->store));
+	if (r >= 0)
+		r = choice_where(&t->choice, &f->sel.where, store_dims(t->store), err);
 	store_range(t->store, &first, &last);
 	if (first == INT64_MIN || last == INT64_MIN)
 		first = last = 0;
@@ -94,7 +96,7 @@ static int choose(const struct diff_opts *o, struct diff_trace *t, struct diff_i
 	t->filter.from = from;
 	t->filter.to = to;
 	if (ranged || t->filter.threads || t->filter.files || s->ops_given || s->failed_only ||
-	    s->min_dur_ns > 0)
+	    s->min_dur_ns > 0 || t->filter.where)
 		in->filter = &t->filter;
 	in->from = MAX(from, first);
 	in->to = MIN(to, last);

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/buf.h"
+#include "base/shell.h"
 #include "cli/format.h"
 
 /* ---- signals ---- */
@@ -65,6 +66,10 @@ static void describe(struct buf *b, const struct record_flags *f)
 		buf_printf(b, "%s-Z", b->len ? " " : "");
 	if (s->slower_ns)
 		buf_printf(b, "%s--slower %s", b->len ? " " : "", format_dur(s->slower_ns, 3).s);
+	for (size_t i = 0; i < s->where.count; i++) {
+		buf_printf(b, "%s--where ", b->len ? " " : "");
+		(void)!shell_word(b, s->where.items[i], strlen(s->where.items[i]));
+	}
 	if (f->no_follow)
 		buf_printf(b, "%s--no-follow", b->len ? " " : "");
 }
@@ -74,11 +79,19 @@ static void describe(struct buf *b, const struct record_flags *f)
 static int choose(struct live *l, const struct live_options *o, struct error *err)
 {
 	_cleanup_buf_ struct buf text = {0};
-	int r;
+	int r = where_parse(&l->where, &o->rec->sel.where, err);
 
-	r = record_flags_select(o->rec, &l->select, err);
+	if (r >= 0)
+		r = record_flags_select(o->rec, &l->select, err);
+	if (r >= 0)
+		r = where_push(&l->where, &l->select, &l->kernel, err);
 	if (r < 0)
 		return r;
+	l->session.where = l->where.expr;
+	if (o->rec->explain) {
+		r = where_explain(&l->where, &l->kernel, &l->select, stdout);
+		return r < 0 ? error_errno(err, r, "--explain") : 1;
+	}
 	if (o->rec->user && !o->argc)
 		return error_set(
 			err, -EINVAL,
@@ -138,13 +151,14 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 				    .raw_args = o->raw_args,
 				    .no_argv = o->no_argv,
 				    .freeze_cgroup_fd = -1,
-				    .select = &l->select};
+				    .select = &l->select,
+				    .filter = &l->kernel.filter};
 	int r;
 
 	*l = (struct live){
 		.cgroup = RECORD_CGROUP_NONE, .child = RECORD_CHILD_NONE, .opened = true};
 	r = choose(l, o, err);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	catch_signals();
 	r = fork_command(l, o, err);
@@ -188,6 +202,7 @@ void live_close(struct live *l)
 	record_child_free(&l->child);
 	record_cgroup_free(&l->cgroup);
 	select_free(&l->select);
+	where_free(&l->where);
 	free(l->selection);
 	*l = (struct live){0};
 }
@@ -207,6 +222,11 @@ int live_fail(int r, const struct error *err)
 {
 	fail(err);
 	return r == -EINVAL ? 2 : 1;
+}
+
+uint64_t live_left_out(const struct record_totals *t)
+{
+	return t->source.filtered + t->left_out;
 }
 
 void live_warn_lost(const struct record_totals *t, bool lossless)

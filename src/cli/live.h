@@ -13,6 +13,7 @@
 
 #include "capture/ebpf/ebpf.h"
 #include "cli/shared.h"
+#include "cli/where.h"
 #include "record/record.h"
 
 struct live_options {
@@ -25,6 +26,8 @@ struct live_options {
 
 struct live {
 	struct select select;
+	struct where where;
+	struct where_kernel kernel;
 	struct source *source;
 	struct enrich
 		*enrich; /* names, valid until live_close(); not kept where nobody takes rows */
@@ -41,8 +44,8 @@ struct live {
 };
 
 /*
- * Checks the options, forks the command (which waits), loads the kernel programs. 0, -EINVAL for
- * wrong usage (exit status 2), or another negative errno.
+ * Checks the options, forks the command (which waits), loads the kernel programs. 0, 1 where only --explain was
+ * asked for (and is printed), -EINVAL for wrong usage (exit status 2), or another negative errno.
  */
 int live_open(struct live *l, const struct live_options *o, struct error *err);
 /* Runs the session to its end; SIGINT, SIGTERM, SIGHUP and SIGQUIT stop it or go to the command. */
@@ -54,5 +57,7 @@ void live_close(struct live *l);
 int live_status(const struct record_totals *t);
 /* Prints the error; exit status 2 for wrong usage, else 1. */
 int live_fail(int r, const struct error *err);
+/* Calls that the selection left out after they had ended, in the kernel and here. */
+uint64_t live_left_out(const struct record_totals *t);
 /* Says on standard error what was lost and what to do about it; nothing where nothing was. */
 void live_warn_lost(const struct record_totals *t, bool lossless);

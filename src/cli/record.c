@@ -207,8 +207,8 @@ static int record_main(const void *opts, int argc, char **argv)
 	/* Large buffers that are freed go back to the system, however large they once were. */
 	mallopt(M_MMAP_THRESHOLD, 256 << 10);
 	r = live_open(&live, &lo, &err);
-	if (r < 0)
-		return live_fail(r, &err);
+	if (r != 0)
+		return r < 0 ? live_fail(r, &err) : 0;
 	if (live.hold_limited)
 		fprintf(stderr, "weir: no cgroup can be made here: --lossless slows the program "
 				"down but cannot freeze it\n");

@@ -206,6 +206,11 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	e = resolve_selection(r);
 	if (e < 0)
 		return error_errno(err, e, "choosing rows");
+	e = choice_where(&r->choice, &opts->read.sel.where, r->dims, err);
+	if (e < 0)
+		return e;
+	r->filter.where = r->choice.filter.where;
+	r->filtered |= r->filter.where != NULL;
 	e = loss_read(&r->loss, r->store, err);
 	if (e >= 0)
 		e = read_marks(r, err);

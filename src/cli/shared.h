@@ -16,12 +16,14 @@ struct select_flags {
 	struct option_list pids, tids, comms, uids, units, containers, cgroups, ops, paths;
 	bool failed_only;
 	int64_t slower_ns;
+	struct option_list where; /* see cli/where.h */
 };
 
 struct record_flags {
 	struct select_flags sel;
 	bool everything; /* -a */
 	bool no_follow;
+	bool explain;
 	const char *user;		   /* -u: who the command runs as; NULL: the caller */
 	uint64_t ring_bytes;		   /* per CPU; 0: default */
 	bool strace_f, strace_T, strace_y; /* accepted: weir does that anyway */
@@ -63,7 +65,10 @@ struct read_flags {
 		SHARED_ROW(type, member, 'Z', "failed-only", OPTION_FLAG, NULL, failed_only,       \
 			   "only calls that failed"),                                              \
 		SHARED_ROW(type, member, 0, "slower", OPTION_DURATION, "TIME", slower_ns,          \
-			   "only calls that took at least so long: 1ms, 200us", .zero = true)
+			   "only calls that took at least so long: 1ms, 200us", .zero = true),      \
+		SHARED_ROW(type, member, 0, "where", OPTION_LIST, "EXPR", where,                   \
+			   "only calls for which this holds, as in weir query: 'dur > 1ms && path ~ "  \
+			   "\"*.sst\"'")
 
 #define RECORD_FLAGS(type, member)                                                      \
 	SHARED_ROW(type, member, 'a', "all", OPTION_FLAG, NULL, everything,             \
@@ -71,6 +76,8 @@ struct read_flags {
 		SELECT_FLAGS(type, member.sel),                                         \
 		SHARED_ROW(type, member, 0, "no-follow", OPTION_FLAG, NULL, no_follow,  \
 			   "leave out the children of the chosen processes"),           \
+		SHARED_ROW(type, member, 0, "explain", OPTION_FLAG, NULL, explain,      \
+			   "say which part of --where the kernel tests, and record nothing"), \
 		SHARED_ROW(type, member, 'u', "user", OPTION_STRING, "USER", user,      \
 			   "run the command as this user"),                             \
 		SHARED_ROW(type, member, 0, "ring", OPTION_SIZE, "SIZE", ring_bytes,    \

@@ -82,8 +82,8 @@ int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_o
 	struct record_totals totals = {0};
 	int r = live_open(&live, &lo, err);
 
-	if (r < 0)
-		return r;
+	if (r != 0)
+		return MIN(r, 0);
 	if (!t->rollup) {
 		r = trace_running_new(&running);
 		if (r < 0)

@@ -16,7 +16,10 @@ struct stream {
 	bool long_calls;
 	size_t block; /* the next to look at */
 	struct store_cursor *cursor;
+	struct query_seat *seat;   /* where the filter has an expression */
 	const struct batch *batch; /* NULL: at its end */
+	const uint32_t *rows;	   /* that the expression takes; NULL: all */
+	size_t at, count;	   /* of rows */
 	size_t row;
 	int64_t end; /* of the row */
 };
@@ -30,8 +33,10 @@ struct merge {
 
 static void merge_free(struct merge *m)
 {
-	for (size_t i = 0; i < m->count; i++)
+	for (size_t i = 0; i < m->count; i++) {
 		store_cursor_free(m->streams[i].cursor);
+		query_seat_free(m->streams[i].seat);
+	}
 	free(m->streams);
 }
 
@@ -44,6 +49,18 @@ static int64_t row_end(const struct batch *b, size_t row, int64_t otherwise)
 	return end;
 }
 
+/* The rows of the batch that the filter's expression takes. */
+static int take_batch(struct stream *s, struct error *err)
+{
+	ssize_t count = (ssize_t)s->batch->rows;
+
+	s->rows = NULL;
+	if (s->seat)
+		count = query_seat_rows(s->seat, s->batch, &s->rows, err);
+	s->count = (size_t)MAX(count, (ssize_t)0);
+	return (int)MIN(count, (ssize_t)0);
+}
+
 /* Puts the stream at its next row that the filter takes; batch is NULL at the end. */
 static int stream_advance(const struct merge *m, struct stream *s, struct error *err)
 {
@@ -53,18 +70,21 @@ static int stream_advance(const struct merge *m, struct stream *s, struct error 
 		const struct store_block *b;
 		int r;
 
-		for (; s->batch && s->row < s->batch->rows; s->row++) {
+		for (; s->batch && s->at < s->count; s->at++) {
+			s->row = s->rows ? s->rows[s->at] : s->at;
 			if (!scan_filter_op(m->filter, s->batch, s->row))
 				continue;
 			s->end = row_end(s->batch, s->row, s->end);
 			return 0;
 		}
 		s->batch = NULL;
-		s->row = 0;
+		s->at = s->count = 0;
 		for (; s->block < blocks; s->block++) {
 			b = store_block(m->store, s->block);
 			if (b->table == TABLE_OP && b->trace == s->trace &&
-			    b->long_calls == s->long_calls && !b->damaged)
+			    b->long_calls == s->long_calls && !b->damaged &&
+			    (!m->filter->where ||
+			     scan_where_block(m->filter->where, m->store, s->block)))
 				break;
 		}
 		if (s->block == blocks)
@@ -76,6 +96,9 @@ static int stream_advance(const struct merge *m, struct stream *s, struct error 
 			s->batch = NULL;
 			err->code = 0;
 		}
+		r = s->batch ? take_batch(s, err) : 0;
+		if (r < 0)
+			return r;
 	}
 }
 
@@ -87,15 +110,16 @@ static int merge_open(struct merge *m, struct error *err)
 	if (!m->streams)
 		return error_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < traces * 2; i++) {
-		struct stream *s = &m->streams[m->count];
+		struct stream *s = &m->streams[m->count++];
 		int r;
 
 		*s = (struct stream){
 			.trace = (uint32_t)(i / 2), .long_calls = i % 2, .end = INT64_MIN};
 		r = store_cursor_new(&s->cursor, m->store);
+		if (r == 0 && m->filter->where)
+			r = query_seat_new(&s->seat, m->filter->where->op);
 		if (r < 0)
 			return error_errno(err, r, "reading the trace");
-		m->count++;
 		r = stream_advance(m, s, err);
 		if (r < 0)
 			return r;
@@ -120,7 +144,7 @@ static int merge_run(struct merge *m, struct trace_out *t, struct error *err)
 		r = trace_call(t, first->batch, first->row, dims);
 		if (r < 0)
 			return r == -EIO ? error_set(err, r, "the output could not be written") : r;
-		first->row++;
+		first->at++;
 		r = stream_advance(m, first, err);
 		if (r < 0)
 			return r;
@@ -166,6 +190,9 @@ int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace
 	if (r == 0 &&
 	    read_flags_range(&read, first, last, &choice.filter.from, &choice.filter.to, err) < 0)
 		return -EINVAL;
+	if (r < 0)
+		return r;
+	r = choice_where(&choice, &read.sel.where, store_dims(store), err);
 	if (r < 0)
 		return r;
 	t->origin = first;

@@ -278,60 +278,6 @@ static struct node *node_range(struct eval *e, const struct expr *from, struct n
 	return n;
 }
 
-/* The ints that compare so with a constant, as a range; NE is the opposite of EQ. */
-static void const_range(enum expr_compare cmp, struct query_kind kind, const struct value *v,
-			__int128 *ret_low, __int128 *ret_high)
-{
-	bool whole = true;
-	__int128 down, up;
-
-	if (kind.type == QUERY_FLOAT) {
-		double f = fmax(fmin(v->f, 0x1p66), -0x1p66);
-
-		down = (__int128)floor(f);
-		up = (__int128)ceil(f);
-		whole = down == up;
-	} else {
-		down = up = kind_unsigned(kind) ? (__int128)(uint64_t)v->i : v->i;
-	}
-	*ret_low = 2 * INT_LOW - 1;
-	*ret_high = 4 * INT_HIGH;
-	switch (cmp) {
-	case COMPARE_LT:
-		*ret_high = up - 1;
-		return;
-	case COMPARE_LE:
-		*ret_high = down;
-		return;
-	case COMPARE_GT:
-		*ret_low = down + 1;
-		return;
-	case COMPARE_GE:
-		*ret_low = up;
-		return;
-	default:
-		*ret_low = whole ? down : 1;
-		*ret_high = whole ? down : 0;
-		return;
-	}
-}
-
-static enum expr_compare turned(enum expr_compare cmp)
-{
-	switch (cmp) {
-	case COMPARE_LT:
-		return COMPARE_GT;
-	case COMPARE_LE:
-		return COMPARE_GE;
-	case COMPARE_GT:
-		return COMPARE_LT;
-	case COMPARE_GE:
-		return COMPARE_LE;
-	default:
-		return cmp;
-	}
-}
-
 static bool is_int(const struct node *n)
 {
 	return n->rep == REP_INT;
@@ -343,7 +289,7 @@ static struct node *compare_const(struct eval *e, const struct expr *from, enum 
 	__int128 low, high;
 	struct node *n;
 
-	const_range(cmp, constant->expr->type, &constant->value, &low, &high);
+	query_const_range(cmp, constant->expr->type, &constant->value, &low, &high);
 	n = node_range(e, from, arg, low, high);
 	if (n)
 		n->negate ^= cmp == COMPARE_NE;
@@ -363,7 +309,7 @@ static int compare_nodes(struct eval *e, struct eval_expr *x, const struct expr 
 		return *ret ? 0 : -ENOMEM;
 	}
 	if (is_int(b) && a->kind == NODE_CONST && a->rep != REP_WORD) {
-		*ret = compare_const(e, from, turned(cmp), b, a);
+		*ret = compare_const(e, from, query_compare_turned(cmp), b, a);
 		return *ret ? 0 : -ENOMEM;
 	}
 	n = node_new(e, NODE_COMPARE, from);
@@ -426,8 +372,8 @@ static int build_range(struct eval *e, struct eval_expr *x, const struct expr *f
 	    !high->value.null) {
 		__int128 from_low, to_high, unused;
 
-		const_range(COMPARE_GE, low->expr->type, &low->value, &from_low, &unused);
-		const_range(COMPARE_LE, high->expr->type, &high->value, &unused, &to_high);
+		query_const_range(COMPARE_GE, low->expr->type, &low->value, &from_low, &unused);
+		query_const_range(COMPARE_LE, high->expr->type, &high->value, &unused, &to_high);
 		*ret = node_range(e, from, v, from_low, to_high);
 		return *ret ? 0 : -ENOMEM;
 	}

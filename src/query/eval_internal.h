@@ -114,6 +114,13 @@ bool function_int(enum query_function f, int64_t a, bool a_unsigned, int64_t b, 
 		  bool ret_unsigned, int64_t *ret);
 bool function_float(enum query_function f, double a, double b, double *ret);
 
+/* The ints that compare so with a constant (int, float), as a range: empty where low > high. NE: as
+ * EQ. */
+void query_const_range(enum expr_compare cmp, struct query_kind kind, const struct value *v,
+		       __int128 *ret_low, __int128 *ret_high);
+/* The comparison with its sides changed over. */
+enum expr_compare query_compare_turned(enum expr_compare cmp);
+
 static inline bool kind_unsigned(struct query_kind k)
 {
 	return k.type == QUERY_UINT;

@@ -168,3 +168,57 @@ bool function_float(enum query_function f, double a, double b, double *ret)
 		return finite_result(fabs(a), ret);
 	}
 }
+
+/* The ints that compare so with a constant, as a range; NE is the opposite of EQ. */
+void query_const_range(enum expr_compare cmp, struct query_kind kind, const struct value *v,
+			__int128 *ret_low, __int128 *ret_high)
+{
+	bool whole = true;
+	__int128 down, up;
+
+	if (kind.type == QUERY_FLOAT) {
+		double f = fmax(fmin(v->f, 0x1p66), -0x1p66);
+
+		down = (__int128)floor(f);
+		up = (__int128)ceil(f);
+		whole = down == up;
+	} else {
+		down = up = kind_unsigned(kind) ? (__int128)(uint64_t)v->i : v->i;
+	}
+	*ret_low = 2 * (__int128)INT64_MIN - 1;
+	*ret_high = 4 * (__int128)INT64_MAX;
+	switch (cmp) {
+	case COMPARE_LT:
+		*ret_high = up - 1;
+		return;
+	case COMPARE_LE:
+		*ret_high = down;
+		return;
+	case COMPARE_GT:
+		*ret_low = down + 1;
+		return;
+	case COMPARE_GE:
+		*ret_low = up;
+		return;
+	default:
+		*ret_low = whole ? down : 1;
+		*ret_high = whole ? down : 0;
+		return;
+	}
+}
+
+enum expr_compare query_compare_turned(enum expr_compare cmp)
+{
+	switch (cmp) {
+	case COMPARE_LT:
+		return COMPARE_GT;
+	case COMPARE_LE:
+		return COMPARE_GE;
+	case COMPARE_GT:
+		return COMPARE_LT;
+	case COMPARE_GE:
+		return COMPARE_LE;
+	default:
+		return cmp;
+	}
+}

@@ -7,11 +7,17 @@
 
 #include "query/plan.h"
 #include "schema/call_filter.h"
+#include "schema/ops.h"
 
 /*
  * Cuts `e` into the kernel's part (ret->count is 0 where there is none) and says whether that is
  * all of it (*ret_rest false: user space need not test again).
  */
 void query_pushdown(const struct expr *e, struct call_filter *ret, bool *ret_rest);
+/*
+ * Takes out of `ops` (a bit for each call) those for which the filter is never true: such calls need not even
+ * be timed. 1: some were, 0: none; negative: -ENOMEM, or -EINVAL with a message.
+ */
+int query_pushdown_ops(const struct expr *e, uint64_t ops[OP_CODE_CALLS / 64], struct error *err);
 /* The kernel's part as text of the language, for --explain. 0 or -ENOMEM. */
 int query_pushdown_text(const struct call_filter *f, struct buf *out);

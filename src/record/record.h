@@ -10,6 +10,7 @@
 
 #include "capture/source.h"
 #include "enrich/enrich.h"
+#include "query/rows.h"
 #include "store/store.h"
 
 /* Who takes the finished rows. Called in order, from the session's thread. */
@@ -102,6 +103,7 @@ struct record_options {
 	const struct record_mark
 		*marks; /* written at the start, beside weir.version and weir.command */
 	size_t mark_count;
+	const struct expr *where; /* rows of op for which it is not true are left out; NULL: none */
 	bool no_argv; /* keep the command's arguments out of weir.command */
 	/* Called about every 200 ms with the totals; nonzero stops the session. */
 	int (*tick)(void *arg, const struct record_totals *totals);
@@ -121,6 +123,7 @@ struct record_totals {
 	struct store_stats store;
 	int64_t started, now; /* ns since the epoch */
 	int64_t cpu_ns;	      /* CPU time of the recorder so far */
+	uint64_t left_out;    /* calls that `where` left out here; the source counts its own */
 	bool disk_full;	      /* the store refused rows; they are counted in its stats */
 	bool command_ended;
 	int command_status;	 /* wait status */

@@ -23,6 +23,8 @@ struct session {
 	struct enrich *enrich, *own_enrich;
 	struct record_child *child; /* NULL: none */
 	struct batch_set in, rows;
+	struct query_rows *where; /* NULL: none */
+	struct query_seat *seat;
 	struct record_totals totals;
 	int64_t begin, next_tick; /* monotonic */
 	int64_t cpu_at_start;
@@ -34,6 +36,8 @@ struct session {
 
 static void session_free(struct session *s)
 {
+	query_seat_free(s->seat);
+	query_rows_free(s->where);
 	enrich_free(s->own_enrich);
 	batch_set_free(&s->in);
 	batch_set_free(&s->rows);
@@ -98,6 +102,34 @@ static int hand_out(struct session *s, struct error *err)
 	return 0;
 }
 
+/* Leaves calls out for which the filter is not true; their threads and files stay. */
+static int drop_unwanted(struct session *s, struct error *err)
+{
+	_cleanup_(batch_freep) struct batch *kept = NULL;
+	struct batch *op = s->rows.tables[TABLE_OP];
+	const uint32_t *rows;
+	ssize_t count;
+	int r;
+
+	if (!s->where || !op || !op->rows)
+		return 0;
+	r = query_rows_names(s->where, enrich_dims(s->enrich), err);
+	if (r < 0)
+		return r;
+	count = query_seat_rows(s->seat, op, &rows, err);
+	if (count < 0 || (size_t)count == op->rows)
+		return (int)MIN(count, 0);
+	s->totals.left_out += op->rows - (size_t)count;
+	r = batch_new(&kept, TABLE_OP);
+	if (r >= 0)
+		r = batch_append_rows(kept, op, rows, (size_t)count);
+	if (r < 0)
+		return error_errno(err, r, "filtering rows");
+	s->rows.tables[TABLE_OP] = TAKE_PTR(kept);
+	batch_free(op);
+	return 0;
+}
+
 static int take_rows(struct session *s, struct error *err)
 {
 	int r = drop_before_exec(s);
@@ -106,6 +138,8 @@ static int take_rows(struct session *s, struct error *err)
 		return error_errno(err, r, "sorting out the first rows");
 	r = enrich_apply(s->enrich, &s->in, &s->rows, err);
 	batch_set_clear(&s->in);
+	if (r >= 0)
+		r = drop_unwanted(s, err);
 	return r < 0 ? r : hand_out(s, err);
 }
 
@@ -287,6 +321,15 @@ static int begin(struct session *s, struct error *err)
 			return r;
 		s->enrich = s->own_enrich;
 		enrich_keep_dims(s->enrich, opt->sink_count > 0);
+	}
+	if (opt->where) {
+		r = query_rows_new(&s->where, opt->where, err);
+		if (r >= 0 && query_seat_new(&s->seat, s->where) < 0)
+			r = error_set(err, -ENOMEM, "out of memory");
+		if (r < 0)
+			return r;
+		if (query_rows_uses_names(s->where))
+			enrich_keep_dims(s->enrich, true);
 	}
 	r = source_start(s->source, err);
 	if (r < 0)

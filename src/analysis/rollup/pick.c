@@ -135,14 +135,20 @@ static void top_offer(struct top *t, struct row_ref ref)
 
 static int top_block(struct scan *scan, struct top *t, size_t block)
 {
-	const uint64_t columns = rollup_op_columns | 1ull << OP_FILE2_ID;
+	struct worker *w = &scan->workers[0];
 	const struct batch *b;
+	const uint32_t *rows;
+	ssize_t count;
 	struct error unread = {0};
-	int r = store_decode(scan->workers[0].cursor, block, columns, &b, &unread);
+	int r = store_decode(w->cursor, block, scan_columns(scan), &b, &unread);
 
 	if (r < 0)
 		return r == -EBADMSG ? 0 : r;
-	for (size_t i = 0; i < b->rows; i++) {
+	count = scan_rows(w, b, &rows, &unread);
+	if (count < 0)
+		return (int)count;
+	for (size_t k = 0; k < (size_t)count; k++) {
+		size_t i = rows ? rows[k] : k;
 		struct row_ref ref = {batch_get(b, OP_DUR, i, 0), (uint32_t)block, (uint32_t)i};
 
 		if (t->count == t->max && ref.dur < t->refs[0].dur)

@@ -89,6 +89,21 @@ static bool block_has_any(const struct store *s, size_t i, unsigned int column,
 	return false;
 }
 
+uint64_t scan_columns(const struct scan *scan)
+{
+	const struct scan_filter *f = scan->opt->filter;
+
+	return rollup_op_columns | 1ull << OP_FILE2_ID |
+	       (f && f->where ? query_rows_columns(f->where->op) : 0);
+}
+
+ssize_t scan_rows(struct worker *w, const struct batch *b, const uint32_t **ret_rows,
+		  struct error *err)
+{
+	*ret_rows = NULL;
+	return w->seat ? query_seat_rows(w->seat, b, ret_rows, err) : (ssize_t)b->rows;
+}
+
 enum how { HOW_SKIP, HOW_SUMMARY, HOW_ROWS };
 
 static enum how block_how(const struct scan *scan, size_t i)
@@ -112,7 +127,9 @@ static enum how block_how(const struct scan *scan, size_t i)
 	if (f->files && b->nulls[OP_FILE2_ID] == b->rows &&
 	    !block_has_any(scan->store, i, OP_FILE_ID, f->files))
 		return HOW_SKIP;
-	whole = whole && (f->from == INT64_MIN || start >= f->from) &&
+	if (f->where && !scan_where_block(f->where, scan->store, i))
+		return HOW_SKIP;
+	whole = whole && (!f->where || f->where->summary) && (f->from == INT64_MIN || start >= f->from) &&
 		(f->to == INT64_MAX || end < f->to) &&
 		(!f->ops || b->min[OP_DUR] >= f->ops->min_dur_ns) &&
 		(!f->files || b->nulls[OP_FILE2_ID] == b->rows);
@@ -200,14 +217,18 @@ static int read_rows(struct worker *w, size_t block, struct error *err)
 {
 	const struct batch *b;
 	struct error unread = {0};
-	uint64_t columns = rollup_op_columns | 1ull << OP_FILE2_ID;
-	int r = store_decode(w->cursor, block, columns, &b, &unread);
+	const uint32_t *rows;
+	ssize_t count;
+	int r = store_decode(w->cursor, block, scan_columns(w->scan), &b, &unread);
 
 	if (r < 0)
 		return damaged(r) < 0 ? error_set(err, r, "%s", unread.message) : 0;
 	w->read++;
-	for (size_t i = 0; i < b->rows; i++) {
-		r = add_row(w, block, b, i);
+	count = scan_rows(w, b, &rows, err);
+	if (count < 0)
+		return (int)count;
+	for (size_t i = 0; i < (size_t)count; i++) {
+		r = add_row(w, block, b, rows ? rows[i] : i);
 		if (r < 0)
 			return error_errno(err, r, "summing a block");
 	}
@@ -220,7 +241,9 @@ static int read_summary(struct worker *w, const struct item *item, struct error 
 	const struct scan_filter *f = w->scan->opt->filter;
 	const struct batch *b;
 	struct error unread = {0};
+	const uint32_t *rows = NULL;
 	uint64_t calls = 0;
+	ssize_t count;
 	int r;
 
 	if (item->summary == SIZE_MAX)
@@ -230,10 +253,17 @@ static int read_summary(struct worker *w, const struct item *item, struct error 
 		return damaged(r) < 0 ? error_set(err, r, "%s", unread.message) : 0;
 	for (size_t i = 0; i < b->rows; i++)
 		calls += (uint64_t)batch_get(b, SUMMARY_CALLS, i, 0);
+	count = (ssize_t)b->rows;
 	if (calls != store_block(w->scan->store, item->block)->rows)
 		return 0;
 	w->summed++;
-	for (size_t i = 0; i < b->rows; i++) {
+	if (w->summary_seat)
+		count = query_seat_rows(w->summary_seat, b, &rows, err);
+	if (count < 0)
+		return (int)count;
+	for (size_t k = 0; k < (size_t)count; k++) {
+		size_t i = rows ? rows[k] : k;
+
 		if (!filter_summary(f, b, i))
 			continue;
 		if (class_counts(w->scan->opt, batch_get(b, SUMMARY_CLASS, i, CLASS_OTHER)))
@@ -309,6 +339,8 @@ static void worker_free(struct worker *w)
 	rollup_free(w->rollup);
 	if (w->cursor)
 		store_cursor_free(w->cursor);
+	query_seat_free(w->seat);
+	query_seat_free(w->summary_seat);
 	map_free(&w->clip);
 	free(w->running);
 	free(w->seen);
@@ -334,6 +366,7 @@ static unsigned int thread_count(unsigned int wanted)
 
 static int worker_prepare(struct scan *scan, struct worker *w)
 {
+	const struct scan_filter *f = scan->opt->filter;
 	int r = rollup_new(&w->rollup, scan->opt->keys);
 
 	w->scan = scan;
@@ -348,7 +381,11 @@ static int worker_prepare(struct scan *scan, struct worker *w)
 		rollup_alias(w->rollup, scan->opt->file_alias, w->seen,
 			     scan->opt->file_alias_count);
 	}
-	return store_cursor_new(&w->cursor, scan->store);
+	if (r >= 0 && f && f->where)
+		r = query_seat_new(&w->seat, f->where->op);
+	if (r >= 0 && f && f->where && f->where->summary)
+		r = query_seat_new(&w->summary_seat, f->where->summary);
+	return r < 0 ? r : store_cursor_new(&w->cursor, scan->store);
 }
 
 static int scan_prepare(struct scan *scan)

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "analysis/rollup/rollup.h"
+#include "analysis/rollup/where.h"
 #include "base/map.h"
 #include "schema/select.h"
 #include "store/store.h"
@@ -24,6 +25,7 @@ struct scan_filter {
 	const struct map *threads; /* thread_id -> anything: those alone; NULL: all */
 	const struct map
 		*files; /* file_id -> anything: the call's file or its second file; NULL: all */
+	const struct scan_where *where; /* an expression, its names worked out; NULL: all */
 };
 
 struct scan_options {
@@ -58,5 +60,5 @@ int scan_run(const struct store *s, const struct scan_options *opt, struct scan_
 void scan_result_free(struct scan_result *r);
 #define _cleanup_scan_result_ _cleanup_(scan_result_free)
 
-/* True where the filter (may be NULL) takes the row of op. */
+/* True where the filter (may be NULL) takes the row of op; `where` is left to query_seat_rows(). */
 bool scan_filter_op(const struct scan_filter *f, const struct batch *b, size_t row);

@@ -26,6 +26,7 @@ struct worker {
 	struct scan *scan;
 	struct rollup *rollup;
 	struct store_cursor *cursor;
+	struct query_seat *seat, *summary_seat; /* where the filter has an expression */
 	struct map clip;
 	uint8_t *seen;
 	struct row_ref *running;
@@ -53,6 +54,13 @@ static inline bool class_counts(const struct scan_options *opt, int64_t class)
 	return class != CLASS_WAIT &&
 	       (!opt->slowest_io || (class >= CLASS_DATA && class <= CLASS_NET));
 }
+
+/* The columns to decode of a block. */
+uint64_t scan_columns(const struct scan *scan);
+/* The rows of a batch of op that the filter's expression takes: *ret_rows[0 .. n), or all n where it is
+ * NULL. Negative with a message. */
+ssize_t scan_rows(struct worker *w, const struct batch *b, const uint32_t **ret_rows,
+		  struct error *err);
 
 /* Fills ret->running and ret->slowest after the work. 0 or negative. */
 int pick_running(struct scan *scan, struct scan_result *ret, struct error *err);

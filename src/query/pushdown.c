@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pushdown.c: cuts from a filter what the kernel programs can test. `not` is moved inwards, so that
+ * only tests of one field with a constant, and, or are left; a test that is unknown counts as not true,
+ * which is right where nothing is negated. Of an `and` the part that can be tested is taken, of an `or`
+ * all or nothing.
+ */
+#include "query/pushdown.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "query/eval.h"
+#include "query/eval_internal.h"
+
+/* How much of an expression the steps say. */
+enum pushed { PUSHED_NONE, PUSHED_PART, PUSHED_ALL };
+
+struct pusher {
+	struct call_filter *f;
+	unsigned int waiting; /* values on the stack */
+};
+
+struct mark {
+	uint32_t count;
+	unsigned int waiting;
+};
+
+static struct mark mark_of(const struct pusher *p)
+{
+	return (struct mark){p->f->count, p->waiting};
+}
+
+static enum pushed undo(struct pusher *p, struct mark m)
+{
+	p->f->count = m.count;
+	p->waiting = m.waiting;
+	return PUSHED_NONE;
+}
+
+static bool step(struct pusher *p, enum filter_code code, enum filter_field field, int64_t value)
+{
+	bool joint = code == FILTER_AND || code == FILTER_OR;
+
+	if (p->f->count == FILTER_STEPS_MAX || (!joint && p->waiting == FILTER_DEPTH_MAX))
+		return false;
+	assert(!joint || p->waiting >= 2);
+	p->f->steps[p->f->count++] =
+		(struct call_filter_step){.code = code, .field = field, .value = value};
+	if (joint)
+		p->waiting--;
+	else
+		p->waiting++;
+	return true;
+}
+
+/* ---- fields ---- */
+
+static bool field_of(const struct expr *e, enum filter_field *ret)
+{
+	static const struct {
+		unsigned int column;
+		enum filter_field field;
+	} columns[] = {
+		{OP_DUR, FILTER_DUR}, {OP_RET, FILTER_RET}, {OP_ERR, FILTER_ERR},
+		{OP_OP, FILTER_OP},   {OP_TID, FILTER_TID}, {OP_CPU, FILTER_CPU},
+		{OP_FD, FILTER_FD},   {OP_SIZE, FILTER_SIZE}, {OP_BYTES, FILTER_BYTES},
+	};
+
+	if (e->kind == EXPR_NAME && (e->name == QNAME_PID || e->name == QNAME_UID)) {
+		*ret = e->name == QNAME_PID ? FILTER_PID : FILTER_UID;
+		return true;
+	}
+	for (size_t i = 0; e->kind == EXPR_COLUMN && i < ARRAY_SIZE(columns); i++) {
+		if (columns[i].column == e->column) {
+			*ret = columns[i].field;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* True for a constant that a field of the kernel can be compared with. */
+static bool is_number(const struct expr *e)
+{
+	return e->kind == EXPR_CONST && !e->value.null &&
+	       (query_kind_is_int(e->type) || e->type.type == QUERY_FLOAT);
+}
+
+/* ---- tests ---- */
+
+/* field in [low, high]; with `negate`: known, and not in it. */
+static enum pushed push_range(struct pusher *p, enum filter_field field, __int128 low,
+			      __int128 high, bool negate)
+{
+	struct mark m = mark_of(p);
+	bool below = low > INT64_MIN, above = high < INT64_MAX, ok;
+
+	if (low > high || low > INT64_MAX || high < INT64_MIN) { /* never, or always */
+		ok = negate ? step(p, FILTER_KNOWN, field, 0)
+			    : step(p, FILTER_GT, field, INT64_MAX);
+		return ok ? PUSHED_ALL : undo(p, m);
+	}
+	if (!below && !above) {
+		ok = negate ? step(p, FILTER_GT, field, INT64_MAX)
+			    : step(p, FILTER_KNOWN, field, 0);
+		return ok ? PUSHED_ALL : undo(p, m);
+	}
+	/* Numbers of calls have no order that all machines share. */
+	if (field == FILTER_OP && low != high)
+		return PUSHED_NONE;
+	if (low == high) {
+		ok = step(p, negate ? FILTER_NE : FILTER_EQ, field, (int64_t)low);
+		return ok ? PUSHED_ALL : undo(p, m);
+	}
+	ok = !below || step(p, negate ? FILTER_LT : FILTER_GE, field, (int64_t)low);
+	ok = ok && (!above || step(p, negate ? FILTER_GT : FILTER_LE, field, (int64_t)high));
+	if (below && above)
+		ok = ok && step(p, negate ? FILTER_OR : FILTER_AND, 0, 0);
+	return ok ? PUSHED_ALL : undo(p, m);
+}
+
+static enum pushed push_compare(struct pusher *p, const struct expr *e, bool want)
+{
+	const struct expr *field = e->arg[0], *constant = e->arg[1];
+	enum expr_compare cmp = e->cmp;
+	enum filter_field number;
+	__int128 low, high;
+
+	if (field->kind == EXPR_CONST) {
+		field = e->arg[1];
+		constant = e->arg[0];
+		cmp = query_compare_turned(cmp);
+	}
+	if (!field_of(field, &number) || !is_number(constant))
+		return PUSHED_NONE;
+	query_const_range(cmp, constant->type, &constant->value, &low, &high);
+	return push_range(p, number, low, high, (cmp == COMPARE_NE) == want);
+}
+
+static enum pushed push_between(struct pusher *p, const struct expr *e, bool want)
+{
+	enum filter_field field;
+	__int128 low, high, unused;
+
+	if (!field_of(e->arg[0], &field) || !is_number(e->arg[1]) || !is_number(e->arg[2]))
+		return PUSHED_NONE;
+	query_const_range(COMPARE_GE, e->arg[1]->type, &e->arg[1]->value, &low, &unused);
+	query_const_range(COMPARE_LE, e->arg[2]->type, &e->arg[2]->value, &unused, &high);
+	return push_range(p, field, low, high, !want);
+}
+
+/* Values that follow one another become one range. Where there are too many: what they span. */
+static enum pushed push_in(struct pusher *p, const struct expr *e, bool want)
+{
+	struct mark m = mark_of(p);
+	enum filter_field field;
+	bool ok = true;
+
+	if (!field_of(e->arg[0], &field) || !e->count || e->list[0].t.data)
+		return PUSHED_NONE;
+	for (size_t i = 0, next; i < e->count && ok; i = next) {
+		int64_t low = e->list[i].i, high = low;
+
+		for (next = i + 1; next < e->count && field != FILTER_OP &&
+				   e->list[next].i - 1 <= high;
+		     next++)
+			high = e->list[next].i;
+		ok = push_range(p, field, low, high, !want) == PUSHED_ALL &&
+		     (i == 0 || step(p, want ? FILTER_OR : FILTER_AND, 0, 0));
+	}
+	if (ok)
+		return PUSHED_ALL;
+	undo(p, m);
+	if (!want)
+		return PUSHED_NONE;
+	return push_range(p, field, e->list[0].i, e->list[e->count - 1].i, false) == PUSHED_NONE
+		       ? PUSHED_NONE
+		       : PUSHED_PART;
+}
+
+static enum pushed push_null(struct pusher *p, const struct expr *e, bool want)
+{
+	enum filter_field field;
+
+	/* The kernel knows every process and user; the trace may not. */
+	if (!field_of(e->arg[0], &field) || (want && e->arg[0]->kind == EXPR_NAME) ||
+	    !step(p, want ? FILTER_NULL : FILTER_KNOWN, field, 0))
+		return PUSHED_NONE;
+	return PUSHED_ALL;
+}
+
+/* ---- logic ---- */
+
+static enum pushed push(struct pusher *p, const struct expr *e, bool want);
+
+static enum pushed push_both(struct pusher *p, const struct expr *e, bool want)
+{
+	struct mark m = mark_of(p), second;
+	enum pushed a = push(p, e->arg[0], want), b;
+
+	second = mark_of(p);
+	b = push(p, e->arg[1], want);
+	if (a == PUSHED_NONE || b == PUSHED_NONE)
+		return a == PUSHED_NONE && b == PUSHED_NONE ? undo(p, m) : PUSHED_PART;
+	if (!step(p, FILTER_AND, 0, 0)) {
+		undo(p, second);
+		return PUSHED_PART;
+	}
+	return MIN(a, b);
+}
+
+static enum pushed push_either(struct pusher *p, const struct expr *e, bool want)
+{
+	struct mark m = mark_of(p);
+	enum pushed a = push(p, e->arg[0], want), b;
+
+	if (a == PUSHED_NONE)
+		return undo(p, m);
+	b = push(p, e->arg[1], want);
+	if (b == PUSHED_NONE || !step(p, FILTER_OR, 0, 0))
+		return undo(p, m);
+	return MIN(a, b);
+}
+
+static enum pushed push(struct pusher *p, const struct expr *e, bool want)
+{
+	switch (e->kind) {
+	case EXPR_NOT:
+		return push(p, e->arg[0], !want);
+	case EXPR_AND:
+		return want ? push_both(p, e, true) : push_either(p, e, false);
+	case EXPR_OR:
+		return want ? push_either(p, e, true) : push_both(p, e, false);
+	case EXPR_COMPARE:
+		return push_compare(p, e, want);
+	case EXPR_RANGE:
+		return push_between(p, e, want);
+	case EXPR_IN:
+		return push_in(p, e, want);
+	case EXPR_IS_NULL:
+		return push_null(p, e, want);
+	default:
+		return PUSHED_NONE;
+	}
+}
+
+void query_pushdown(const struct expr *e, struct call_filter *ret, bool *ret_rest)
+{
+	struct pusher p = {.f = ret};
+
+	*ret = (struct call_filter){0};
+	*ret_rest = push(&p, e, true) != PUSHED_ALL;
+	assert(p.waiting == (ret->count > 0));
+}
+
+/* ---- operations ---- */
+
+/* A filter over a block that holds rows of one operation alone, and anything else. */
+static bool may_be_op(const struct eval *e, int64_t code)
+{
+	int64_t min[OP_COLUMNS], max[OP_COLUMNS];
+	uint32_t nulls[OP_COLUMNS];
+	struct eval_block b = {.rows = 2, .min = min, .max = max, .nulls = nulls};
+
+	for (unsigned int i = 0; i < OP_COLUMNS; i++) {
+		min[i] = INT64_MIN;
+		max[i] = INT64_MAX;
+		nulls[i] = 1;
+	}
+	min[OP_OP] = max[OP_OP] = code;
+	nulls[OP_OP] = 0;
+	return eval_block(e, 0, &b);
+}
+
+int query_pushdown_ops(const struct expr *e, uint64_t ops[OP_CODE_CALLS / 64], struct error *err)
+{
+	_cleanup_(eval_freep) struct eval *v = NULL;
+	int r = eval_new(&v, &e, 1, err), left_out = 0;
+
+	for (uint32_t code = 0; code < OP_CODE_CALLS && r >= 0; code++) {
+		uint64_t bit = 1ull << (code % 64);
+
+		if (!(ops[code / 64] & bit) || may_be_op(v, code))
+			continue;
+		ops[code / 64] &= ~bit;
+		left_out = 1;
+	}
+	return r < 0 ? r : left_out;
+}
+
+/* ---- text ---- */
+
+static int value_text(enum filter_field field, int64_t value, struct buf *out)
+{
+	switch (field) {
+	case FILTER_OP:
+		return query_code_text("op", value, out);
+	case FILTER_ERR:
+		return query_code_text("err", value, out);
+	case FILTER_DUR:
+		return buf_printf(out, "%lldns", (long long)value);
+	default:
+		return buf_printf(out, "%lld", (long long)value);
+	}
+}
+
+static int test_text(const struct call_filter_step *s, struct buf *out)
+{
+	static const char *const fields[FILTER_FIELDS] = {
+		[FILTER_DUR] = "dur", [FILTER_RET] = "ret",   [FILTER_ERR] = "err",
+		[FILTER_OP] = "op",   [FILTER_TID] = "tid",   [FILTER_PID] = "pid",
+		[FILTER_UID] = "uid", [FILTER_CPU] = "cpu",   [FILTER_FD] = "fd",
+		[FILTER_POS] = "pos", [FILTER_SIZE] = "size", [FILTER_BYTES] = "bytes",
+	};
+	static const char *const words[] = {
+		[FILTER_LT] = "<",  [FILTER_LE] = "<=", [FILTER_GT] = ">",
+		[FILTER_GE] = ">=", [FILTER_EQ] = "==", [FILTER_NE] = "!=",
+	};
+	const char *field = fields[s->field];
+	int r;
+
+	if (s->code == FILTER_NULL)
+		return buf_printf(out, "%s is null", field);
+	if (s->code == FILTER_KNOWN)
+		return buf_printf(out, "%s is not null", field);
+	r = buf_printf(out, "%s %s ", field, words[s->code]);
+	return r < 0 ? r : value_text(s->field, s->value, out);
+}
+
+/* What is on the stack as text; `joint` binds its operands: 0 (a test), FILTER_AND or FILTER_OR. */
+struct piece {
+	struct buf text;
+	uint8_t joint;
+};
+
+static int join_text(struct piece *a, const struct piece *b, uint8_t joint)
+{
+	_cleanup_buf_ struct buf left = a->text;
+	bool wrap_a = a->joint && a->joint != joint, wrap_b = b->joint && b->joint != joint;
+
+	a->text = (struct buf){0};
+	a->joint = joint;
+	return buf_printf(&a->text, "%s%s%s %s %s%s%s", wrap_a ? "(" : "", buf_str(&left),
+			  wrap_a ? ")" : "", joint == FILTER_AND ? "&&" : "||", wrap_b ? "(" : "",
+			  buf_str((struct buf *)&b->text), wrap_b ? ")" : "");
+}
+
+int query_pushdown_text(const struct call_filter *f, struct buf *out)
+{
+	struct piece stack[FILTER_DEPTH_MAX] = {0};
+	size_t top = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < f->count && r >= 0; i++) {
+		const struct call_filter_step *s = &f->steps[i];
+
+		if (s->code == FILTER_AND || s->code == FILTER_OR) {
+			assert(top >= 2);
+			r = join_text(&stack[top - 2], &stack[top - 1], s->code);
+			buf_free(&stack[--top].text);
+			stack[top] = (struct piece){0};
+		} else {
+			assert(top < FILTER_DEPTH_MAX);
+			r = test_text(s, &stack[top++].text);
+		}
+	}
+	if (r >= 0 && top)
+		r = buf_append(out, stack[0].text.data, stack[0].text.len);
+	for (size_t i = 0; i < FILTER_DEPTH_MAX; i++)
+		buf_free(&stack[i].text);
+	return r < 0 ? r : 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rows.h: a filter over the batches of a stream: an evaluation of one expression with what each thread needs
+ * beside it.
+ *
+ *   query_rows_new(&q, plan->where, &err);
+ *   query_seat_new(&seat, q);                        // one per thread
+ *   query_rows_names(q, dims, &err);                 // before rows that refer to new ids
+ *   n = query_seat_rows(seat, batch, &rows, &err);   // the rows for which it is true
+ */
+#pragma once
+
+#include "query/eval.h"
+
+struct query_rows;
+struct query_seat;
+
+/* The expression must outlive it. */
+int query_rows_new(struct query_rows **ret, const struct expr *e, struct error *err);
+void query_rows_free(struct query_rows *q);
+DEFINE_CLEANUP(struct query_rows *, query_rows_free)
+/* Columns that it reads, as a set. */
+uint64_t query_rows_columns(const struct query_rows *q);
+/* Whether it looks at names: query_rows_names() then needs the dimension rows. */
+bool query_rows_uses_names(const struct query_rows *q);
+/* Works out the names that came or changed, as eval_names() does. */
+int query_rows_names(struct query_rows *q, const struct dims *d, struct error *err);
+/* Whether a block can hold a row for which it is true. */
+bool query_rows_block(const struct query_rows *q, const struct eval_block *b);
+
+int query_seat_new(struct query_seat **ret, const struct query_rows *q);
+void query_seat_free(struct query_seat *s);
+DEFINE_CLEANUP(struct query_seat *, query_seat_free)
+/* The numbers of the rows for which it is true, in order, valid until the next call. Their count, or
+ * negative with a message. */
+ssize_t query_seat_rows(struct query_seat *s, const struct batch *b, const uint32_t **ret,
+			struct error *err);
