@@ -109,6 +109,7 @@ int choice_where(struct choice *c, const struct option_list *list, const struct 
 void choice_free(struct choice *c)
 {
 	scan_where_free(c->scan_where);
+	c->scan_where = NULL;
 	where_free(&c->where);
 	map_free(&c->threads);
 	map_free(&c->files);

@@ -143,6 +143,8 @@ static void print_summary(const struct record_opts *o, const struct output *out,
 	if (t->source.held_ns)
 		fprintf(stderr, "   the program was held for %s",
 			format_time((int64_t)t->source.held_ns).s);
+	if (live_left_out(t))
+		fprintf(stderr, "   left out %s calls", format_count(live_left_out(t)).s);
 	fputc('\n', stderr);
 	live_warn_lost(t, o->lossless);
 	if (t->command_pid && !t->command_ended)

@@ -18,7 +18,7 @@ void values_free(struct value_table *t)
 	*t = (struct value_table){0};
 }
 
-static void put(struct value_table *t, struct value v)
+static void put(struct value_table *t, struct value_cell v)
 {
 	if (grow((void **)&t->cells, &t->cap, t->count + 1, sizeof(*t->cells)) < 0) {
 		free(v.text);
@@ -30,12 +30,12 @@ static void put(struct value_table *t, struct value v)
 
 static void put_n(struct value_table *t, uint64_t n)
 {
-	put(t, (struct value){.n = n > INT64_MAX ? INT64_MAX : (int64_t)n});
+	put(t, (struct value_cell){.n = n > INT64_MAX ? INT64_MAX : (int64_t)n});
 }
 
 static void put_text(struct value_table *t, struct bytes text)
 {
-	struct value v = {.text = malloc(text.len + 1), .len = text.len};
+	struct value_cell v = {.text = malloc(text.len + 1), .len = text.len};
 
 	if (!v.text) {
 		t->error = -ENOMEM;
@@ -183,10 +183,10 @@ static void put_who(struct value_table *t, struct bytes name)
 	int64_t id;
 
 	if (space && parse_int((const char *)space + 1, &id, &ignored) == 0) {
-		put(t, (struct value){.n = id});
+		put(t, (struct value_cell){.n = id});
 		put_text(t, (struct bytes){name.data, (size_t)(space - name.data)});
 	} else {
-		put(t, (struct value){.null = true});
+		put(t, (struct value_cell){.null = true});
 		put_text(t, name);
 	}
 }
@@ -275,23 +275,23 @@ static int fill_slow(struct report *r, struct value_table *t)
 		if (e < 0)
 			return e;
 		put_n(t, (uint64_t)MAX(batch_get(b, OP_DUR, i, 0), 0));
-		put(t, (struct value){.n = batch_get(b, OP_START, i, 0),
-				      .null = batch_is_null(b, OP_START, i)});
+		put(t, (struct value_cell){.n = batch_get(b, OP_START, i, 0),
+					   .null = batch_is_null(b, OP_START, i)});
 		put_text(t, who ? who->comm : (struct bytes){NULL, 0});
-		put(t, (struct value){.n = batch_get(b, OP_TID, i, 0),
-				      .null = batch_is_null(b, OP_TID, i)});
+		put(t, (struct value_cell){.n = batch_get(b, OP_TID, i, 0),
+					   .null = batch_is_null(b, OP_TID, i)});
 		put_str(t, report_op_name(batch_get(b, OP_OP, i, -1), name));
 		if (file >= 0)
 			put_text(t, dims_file_version_name(r->dims, file));
 		else
-			put(t, (struct value){.null = true});
+			put(t, (struct value_cell){.null = true});
 		put_n(t, (uint64_t)MAX(batch_get(b, OP_BYTES, i, 0), 0));
-		put(t, (struct value){.n = batch_get(b, OP_RET, i, 0),
-				      .null = batch_is_null(b, OP_RET, i)});
+		put(t, (struct value_cell){.n = batch_get(b, OP_RET, i, 0),
+					   .null = batch_is_null(b, OP_RET, i)});
 		if (err > 0)
 			put_str(t, report_err_name(err, name));
 		else
-			put(t, (struct value){.null = true});
+			put(t, (struct value_cell){.null = true});
 		put_text(t, (struct bytes){call.data, call.len});
 	}
 	return 0;
@@ -367,8 +367,8 @@ struct order {
 	size_t class; /* of ops: waiting goes last; SIZE_MAX: no such column */
 };
 
-static int compare_values(const struct value_table *t, const struct value *a, const struct value *b,
-			  size_t c)
+static int compare_values(const struct value_table *t, const struct value_cell *a,
+			  const struct value_cell *b, size_t c)
 {
 	int cmp;
 
@@ -386,7 +386,7 @@ static int compare_values(const struct value_table *t, const struct value *a, co
 static int compare_rows(const void *x, const void *y, void *arg)
 {
 	const struct order *o = arg;
-	const struct value *a = x, *b = y;
+	const struct value_cell *a = x, *b = y;
 	int cmp = 0;
 
 	if (o->class != SIZE_MAX)

@@ -23,7 +23,7 @@ struct value_column {
 	bool json_only; /* left out of the text */
 };
 
-struct value {
+struct value_cell {
 	bool null;
 	int64_t n;
 	char *text; /* VALUE_TEXT, VALUE_SPARK */
@@ -33,7 +33,7 @@ struct value {
 struct value_table {
 	const struct value_column *columns;
 	size_t column_count;
-	struct value *cells;
+	struct value_cell *cells;
 	size_t count, cap;
 	int error;
 	const char *note; /* printed below, or NULL */

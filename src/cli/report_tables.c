@@ -10,7 +10,7 @@
 /* ---- text ---- */
 
 static void text_cell(const struct report *r, struct table *out, const struct value_column *c,
-		      const struct value *v)
+		      const struct value_cell *v)
 {
 	if (v->null) {
 		table_cell(out, "-");
@@ -124,7 +124,7 @@ static json_t *json_bytes(const char *text, size_t len)
 }
 
 static json_t *json_value(const struct report *r, const struct value_column *c,
-			  const struct value *v)
+			  const struct value_cell *v)
 {
 	if (v->null)
 		return json_null();

@@ -196,9 +196,12 @@ static int stat_main(const void *opts, int argc, char **argv)
 			return live_fail(error_errno(&err, -errno, "-o %s", o->output), &err);
 	}
 	r = live_open(&live, &lo, &err);
-	if (r >= 0)
+	if (r == 0) {
 		r = rollup_new(&s.rollup, FIGURES_KEYS);
-	r = r < 0 ? live_fail(r, &err) : run_stat(&s, &live);
+		r = r < 0 ? live_fail(r, &err) : run_stat(&s, &live);
+	} else {
+		r = r < 0 ? live_fail(r, &err) : 0;
+	}
 	rollup_free(s.rollup);
 	/* a table that was flushed before left its error in the stream */
 	bool unwritten = o->output && ferror(s.out);

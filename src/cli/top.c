@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/choose.h"
 #include "cli/commands.h"
 #include "cli/live.h"
 #include "cli/text.h"
@@ -28,6 +29,12 @@ struct top {
 	int64_t began, interval_began, next, every_ns; /* monotonic */
 	bool ended;
 	int failed;
+	/* of a trace: what is chosen of it */
+	struct read_flags flags;
+	struct select select;
+	struct choice choice;
+	struct query_seat *seat;
+	bool chosen; /* something is: not everything */
 };
 
 static void top_free(struct top *t)
@@ -35,6 +42,9 @@ static void top_free(struct top *t)
 	rollup_free(t->now);
 	rollup_free(t->last);
 	rollup_free(t->total);
+	choice_free(&t->choice);
+	query_seat_free(t->seat);
+	select_free(&t->select);
 }
 
 static int top_new(struct top *t, const struct top_opts *o)
@@ -127,8 +137,8 @@ static int run_live(const struct top_opts *o, struct top *t, int argc, char **ar
 	struct error err = {0};
 	int r = live_open(&live, &lo, &err);
 
-	if (r < 0)
-		return live_fail(r, &err);
+	if (r != 0)
+		return r < 0 ? live_fail(r, &err) : 0;
 	t->view.dims = enrich_dims(live.enrich);
 	t->view.what = *live.selection ? live.selection : argc ? argv[0] : "";
 	live.session.sinks = &sink;
@@ -152,10 +162,56 @@ static int run_live(const struct top_opts *o, struct top *t, int argc, char **ar
 
 /* ---- a trace ---- */
 
+/* The threads and files that are chosen, among those that the trace has by now. */
+static int choose(struct top *t, const struct store *s, struct error *err)
+{
+	struct scan_filter *f = &t->choice.filter;
+	int r;
+
+	choice_free(&t->choice);
+	query_seat_free(t->seat);
+	t->seat = NULL;
+	r = choice_make(&t->choice, &t->select, store_dims(s));
+	if (r >= 0)
+		r = choice_where(&t->choice, &t->flags.sel.where, store_dims(s), err);
+	if (r >= 0 && f->where)
+		r = query_seat_new(&t->seat, f->where->op);
+	return r < 0 ? error_errno(err, r, "choosing rows") : 0;
+}
+
+static int add_rows(struct top *t, const struct batch *b, struct error *err)
+{
+	const uint32_t *rows = NULL;
+	ssize_t count = (ssize_t)b->rows;
+	int r = 0;
+
+	if (!t->chosen)
+		return rollup_add(t->now, b);
+	if (t->seat)
+		count = query_seat_rows(t->seat, b, &rows, err);
+	for (ssize_t i = 0; i < count && r >= 0; i++) {
+		size_t row = rows ? rows[i] : (size_t)i;
+
+		if (scan_filter_op(&t->choice.filter, b, row))
+			r = rollup_add_op(t->now, b, row);
+	}
+	return count < 0 ? (int)count : r;
+}
+
 /* Adds the blocks of op and of loss from *next on. */
 static int add_blocks(struct top *t, struct store *s, struct store_cursor *cursor, size_t *next,
 		      struct error *err)
 {
+	uint64_t columns = rollup_op_columns | 1ull << OP_FILE2_ID;
+
+	if (t->chosen && *next < store_block_count(s)) {
+		int r = choose(t, s, err);
+
+		if (r < 0)
+			return r;
+		if (t->choice.filter.where)
+			columns |= query_rows_columns(t->choice.filter.where->op);
+	}
 	for (; *next < store_block_count(s); (*next)++) {
 		enum table_id table = store_block(s, *next)->table;
 		const struct batch *b;
@@ -163,8 +219,7 @@ static int add_blocks(struct top *t, struct store *s, struct store_cursor *curso
 
 		if (table != TABLE_OP && table != TABLE_LOSS)
 			continue;
-		r = store_decode(cursor, *next, table == TABLE_OP ? rollup_op_columns : ~0ull, &b,
-				 err);
+		r = store_decode(cursor, *next, table == TABLE_OP ? columns : ~0ull, &b, err);
 		if (r == -EBADMSG) { /* counted as damage */
 			*err = (struct error){0};
 			continue;
@@ -172,7 +227,7 @@ static int add_blocks(struct top *t, struct store *s, struct store_cursor *curso
 		if (r >= 0 && table == TABLE_LOSS)
 			loss_add(&t->view.loss, b);
 		else if (r >= 0)
-			r = rollup_add(t->now, b);
+			r = add_rows(t, b, err);
 		if (r < 0)
 			return error_errno(err, r, "reading the trace");
 	}
@@ -212,10 +267,19 @@ static int run_trace(const struct top_opts *o, struct top *t)
 {
 	_cleanup_(store_freep) struct store *s = NULL;
 	struct error err = {0};
-	int r = store_open(&s, o->inputs.items, o->inputs.count, &err);
+	int r;
 
+	t->flags = (struct read_flags){.sel = o->rec.sel};
+	r = read_flags_select(&t->flags, &t->select, &err);
 	if (r < 0)
-		return fail(&err);
+		return live_fail(-EINVAL, &err);
+	r = store_open(&s, o->inputs.items, o->inputs.count, &err);
+	if (r >= 0)
+		r = choose(t, s, &err);
+	if (r < 0)
+		return live_fail(r, &err);
+	t->chosen = t->choice.filter.threads || t->choice.filter.files || t->select.ops_given ||
+		    t->select.failed_only || t->select.min_dur_ns || t->choice.filter.where;
 	t->view.dims = store_dims(s);
 	t->view.what = o->inputs.items[0];
 	r = top_screen_open(&err);

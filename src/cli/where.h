@@ -9,7 +9,7 @@
 #include "query/query.h"
 
 struct where {
-	struct plan *plan;	/* NULL: no --where */
+	struct plan *plan;	 /* NULL: no --where */
 	const struct expr *expr; /* of the plan; NULL likewise */
 };
 

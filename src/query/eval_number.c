@@ -171,7 +171,7 @@ bool function_float(enum query_function f, double a, double b, double *ret)
 
 /* The ints that compare so with a constant, as a range; NE is the opposite of EQ. */
 void query_const_range(enum expr_compare cmp, struct query_kind kind, const struct value *v,
-			__int128 *ret_low, __int128 *ret_high)
+		       __int128 *ret_low, __int128 *ret_high)
 {
 	bool whole = true;
 	__int128 down, up;

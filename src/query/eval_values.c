@@ -428,8 +428,7 @@ static bool quick_values(const struct node *n, const struct values *a, const str
 	if (!is_signed(n))
 		return false;
 	if (n->kind == NODE_CALL && n->function == FUNCTION_BUCKET &&
-	    n->args[1]->kind == NODE_CONST && !n->args[1]->value.null &&
-	    n->args[1]->value.i > 0) {
+	    n->args[1]->kind == NODE_CONST && !n->args[1]->value.null && n->args[1]->value.i > 0) {
 		bucket_values(a, n->args[1]->value.i, count, to);
 		return true;
 	}

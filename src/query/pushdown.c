@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "query/eval.h"
 #include "query/eval_internal.h"
 
@@ -62,8 +63,8 @@ static bool field_of(const struct expr *e, enum filter_field *ret)
 		unsigned int column;
 		enum filter_field field;
 	} columns[] = {
-		{OP_DUR, FILTER_DUR}, {OP_RET, FILTER_RET}, {OP_ERR, FILTER_ERR},
-		{OP_OP, FILTER_OP},   {OP_TID, FILTER_TID}, {OP_CPU, FILTER_CPU},
+		{OP_DUR, FILTER_DUR}, {OP_RET, FILTER_RET},   {OP_ERR, FILTER_ERR},
+		{OP_OP, FILTER_OP},   {OP_TID, FILTER_TID},   {OP_CPU, FILTER_CPU},
 		{OP_FD, FILTER_FD},   {OP_SIZE, FILTER_SIZE}, {OP_BYTES, FILTER_BYTES},
 	};
 
@@ -122,6 +123,14 @@ static enum pushed push_range(struct pusher *p, enum filter_field field, __int12
 
 static enum pushed push_compare(struct pusher *p, const struct expr *e, bool want)
 {
+	static const enum filter_code codes[] = {
+		[COMPARE_EQ] = FILTER_EQ, [COMPARE_NE] = FILTER_NE, [COMPARE_LT] = FILTER_LT,
+		[COMPARE_LE] = FILTER_LE, [COMPARE_GT] = FILTER_GT, [COMPARE_GE] = FILTER_GE,
+	};
+	static const enum expr_compare opposite[] = {
+		[COMPARE_EQ] = COMPARE_NE, [COMPARE_NE] = COMPARE_EQ, [COMPARE_LT] = COMPARE_GE,
+		[COMPARE_LE] = COMPARE_GT, [COMPARE_GT] = COMPARE_LE, [COMPARE_GE] = COMPARE_LT,
+	};
 	const struct expr *field = e->arg[0], *constant = e->arg[1];
 	enum expr_compare cmp = e->cmp;
 	enum filter_field number;
@@ -134,6 +143,11 @@ static enum pushed push_compare(struct pusher *p, const struct expr *e, bool wan
 	}
 	if (!field_of(field, &number) || !is_number(constant))
 		return PUSHED_NONE;
+	if (constant->type.type != QUERY_FLOAT && constant->type.type != QUERY_UINT &&
+	    number != FILTER_OP)
+		return step(p, codes[want ? cmp : opposite[cmp]], number, constant->value.i)
+			       ? PUSHED_ALL
+			       : PUSHED_NONE;
 	query_const_range(cmp, constant->type, &constant->value, &low, &high);
 	return push_range(p, number, low, high, (cmp == COMPARE_NE) == want);
 }
@@ -162,9 +176,8 @@ static enum pushed push_in(struct pusher *p, const struct expr *e, bool want)
 	for (size_t i = 0, next; i < e->count && ok; i = next) {
 		int64_t low = e->list[i].i, high = low;
 
-		for (next = i + 1; next < e->count && field != FILTER_OP &&
-				   e->list[next].i - 1 <= high;
-		     next++)
+		for (next = i + 1;
+		     next < e->count && field != FILTER_OP && e->list[next].i - 1 <= high; next++)
 			high = e->list[next].i;
 		ok = push_range(p, field, low, high, !want) == PUSHED_ALL &&
 		     (i == 0 || step(p, want ? FILTER_OR : FILTER_AND, 0, 0));
@@ -291,6 +304,19 @@ int query_pushdown_ops(const struct expr *e, uint64_t ops[OP_CODE_CALLS / 64], s
 
 /* ---- text ---- */
 
+static int duration_text(int64_t ns, struct buf *out)
+{
+	static const struct {
+		int64_t ns;
+		const char *unit;
+	} units[] = {{NSEC_PER_SEC, "s"}, {NSEC_PER_MSEC, "ms"}, {NSEC_PER_USEC, "us"}, {1, "ns"}};
+	size_t i = 0;
+
+	while (ns % units[i].ns)
+		i++;
+	return buf_printf(out, "%lld%s", (long long)(ns / units[i].ns), units[i].unit);
+}
+
 static int value_text(enum filter_field field, int64_t value, struct buf *out)
 {
 	switch (field) {
@@ -299,7 +325,7 @@ static int value_text(enum filter_field field, int64_t value, struct buf *out)
 	case FILTER_ERR:
 		return query_code_text("err", value, out);
 	case FILTER_DUR:
-		return buf_printf(out, "%lldns", (long long)value);
+		return duration_text(value, out);
 	default:
 		return buf_printf(out, "%lld", (long long)value);
 	}

@@ -104,7 +104,7 @@ struct record_options {
 		*marks; /* written at the start, beside weir.version and weir.command */
 	size_t mark_count;
 	const struct expr *where; /* rows of op for which it is not true are left out; NULL: none */
-	bool no_argv; /* keep the command's arguments out of weir.command */
+	bool no_argv;		  /* keep the command's arguments out of weir.command */
 	/* Called about every 200 ms with the totals; nonzero stops the session. */
 	int (*tick)(void *arg, const struct record_totals *totals);
 	void *tick_arg;

@@ -214,9 +214,10 @@ static int last_marks(struct session *s, struct error *err)
 	int n, r;
 
 	refresh_totals(s);
-	n = snprintf(cost, sizeof(cost), "cpu_ns=%lld held_ns=%llu ring_bytes=%llu",
+	n = snprintf(cost, sizeof(cost), "cpu_ns=%lld held_ns=%llu ring_bytes=%llu left_out=%llu",
 		     (long long)s->totals.cpu_ns, (unsigned long long)s->totals.source.held_ns,
-		     (unsigned long long)s->totals.source.ring_bytes);
+		     (unsigned long long)s->totals.source.ring_bytes,
+		     (unsigned long long)(s->totals.source.filtered + s->totals.left_out));
 	r = add_mark(s, "weir.stopped", why, strlen(why));
 	if (r >= 0)
 		r = add_mark(s, "weir.cost", cost, (size_t)n);

@@ -129,8 +129,8 @@ static enum how block_how(const struct scan *scan, size_t i)
 		return HOW_SKIP;
 	if (f->where && !scan_where_block(f->where, scan->store, i))
 		return HOW_SKIP;
-	whole = whole && (!f->where || f->where->summary) && (f->from == INT64_MIN || start >= f->from) &&
-		(f->to == INT64_MAX || end < f->to) &&
+	whole = whole && (!f->where || f->where->summary) &&
+		(f->from == INT64_MIN || start >= f->from) && (f->to == INT64_MAX || end < f->to) &&
 		(!f->ops || b->min[OP_DUR] >= f->ops->min_dur_ns) &&
 		(!f->files || b->nulls[OP_FILE2_ID] == b->rows);
 	return whole ? HOW_SUMMARY : HOW_ROWS;

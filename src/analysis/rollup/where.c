@@ -10,10 +10,8 @@ static bool summary_column(unsigned int column, unsigned int *ret)
 	static const struct {
 		unsigned int op, summary;
 	} same[] = {
-		{OP_OP, SUMMARY_OP},
-		{OP_CLASS, SUMMARY_CLASS},
-		{OP_ERR, SUMMARY_ERR},
-		{OP_THREAD_ID, SUMMARY_THREAD_ID},
+		{OP_OP, SUMMARY_OP},	       {OP_CLASS, SUMMARY_CLASS},
+		{OP_ERR, SUMMARY_ERR},	       {OP_THREAD_ID, SUMMARY_THREAD_ID},
 		{OP_FILE_ID, SUMMARY_FILE_ID},
 	};
 
