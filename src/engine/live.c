@@ -108,4 +108,3 @@ int live_make(struct live *l, struct store *s, size_t pin, enum table_id table, 
 	}
 	return 0;
 }
-

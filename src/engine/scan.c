@@ -307,7 +307,8 @@ static int look_again(struct engine_scan *s, struct error *err)
 	if (r >= 0 && s->names_due) {
 		r = eval_names(s->eval, store_dims(s->store), err);
 		if (r < 0)
-			return error_errno(err, r, "cannot look up the names that the filter asks for");
+			return error_errno(err, r,
+					   "cannot look up the names that the filter asks for");
 		s->names_due = false;
 	}
 	return r;

@@ -31,8 +31,8 @@ bool distinct_estimated(const struct distinct *d)
 static void registers_add(uint8_t *registers, uint64_t hash)
 {
 	uint64_t rest = hash << DISTINCT_REGISTER_BITS;
-	uint8_t rank = rest ? (uint8_t)(__builtin_clzll(rest) + 1)
-			    : 64 - DISTINCT_REGISTER_BITS + 1;
+	uint8_t rank =
+		rest ? (uint8_t)(__builtin_clzll(rest) + 1) : 64 - DISTINCT_REGISTER_BITS + 1;
 	uint8_t *reg = &registers[hash >> (64 - DISTINCT_REGISTER_BITS)];
 
 	if (rank > *reg)

@@ -140,11 +140,11 @@ static void on_destroy(duckdb_aggregate_state *states, idx_t count)
 	}
 }
 
-#define DISTINCT_AGGREGATE(text, type, on_update)                                                  \
-	{                                                                                          \
-		.name = text, .state_size = sizeof(struct distinct_state), .args = {type},         \
-		.arg_count = 1, .update = on_update, .combine = on_combine,                        \
-		.finalize = on_finalize, .destroy = on_destroy                                     \
+#define DISTINCT_AGGREGATE(text, type, on_update)                                          \
+	{                                                                                  \
+		.name = text, .state_size = sizeof(struct distinct_state), .args = {type}, \
+		.arg_count = 1, .update = on_update, .combine = on_combine,                \
+		.finalize = on_finalize, .destroy = on_destroy                             \
 	}
 
 static const struct aggregate_def aggregates[] = {

@@ -159,11 +159,11 @@ static void on_destroy(duckdb_aggregate_state *states, idx_t count)
 	}
 }
 
-#define HIST_AGGREGATE(text, type, on_update)                                                      \
-	{                                                                                          \
-		.name = text, .state_size = sizeof(struct hist_state), .args = {type},             \
-		.arg_count = 1, .update = on_update, .combine = on_combine,                        \
-		.finalize = on_finalize, .destroy = on_destroy                                     \
+#define HIST_AGGREGATE(text, type, on_update)                                          \
+	{                                                                              \
+		.name = text, .state_size = sizeof(struct hist_state), .args = {type}, \
+		.arg_count = 1, .update = on_update, .combine = on_combine,            \
+		.finalize = on_finalize, .destroy = on_destroy                         \
 	}
 
 static const struct aggregate_def aggregates[] = {
@@ -232,8 +232,8 @@ static void on_scalar(duckdb_function_info info, duckdb_data_chunk input, duckdb
 			mask[i / 64] &= ~(1ull << (i % 64));
 			continue;
 		}
-		if (scalar_row(d, info, f, vector_string(values, i), q ? q[i] : f->quantile, &out[i]) <
-		    0)
+		if (scalar_row(d, info, f, vector_string(values, i), q ? q[i] : f->quantile,
+			       &out[i]) < 0)
 			return;
 	}
 }

@@ -258,8 +258,8 @@ int level_set(const struct plan_field *f, const char *arg, const struct aggregat
 	}
 }
 
-static int write_distinct(struct level *next, const struct plan_field *f, size_t i,
-			  const char *arg, const struct aggregate_place *place, struct buf *out)
+static int write_distinct(struct level *next, const struct plan_field *f, size_t i, const char *arg,
+			  const struct aggregate_place *place, struct buf *out)
 {
 	int r = buf_printf(out, "distinct_count(");
 

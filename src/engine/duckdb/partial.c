@@ -96,8 +96,8 @@ static bool is_word(struct query_kind k)
 
 #define ROW_PLACE "row_end::HUGEINT * 4611686018427387904 + row_number"
 
-static int make_part(const struct plan_field *f, const struct part *part, size_t k,
-		     const char *arg, struct buf *out)
+static int make_part(const struct plan_field *f, const struct part *part, size_t k, const char *arg,
+		     struct buf *out)
 {
 	struct aggregate_place place = {.source = true, .order = ""};
 	bool first = f->aggregate == AGGREGATE_FIRST;
@@ -125,8 +125,7 @@ static int make_field(const struct plan_field *f, size_t i, const char *arg, str
 
 	if (is_key(f)) {
 		r = buf_printf(head, "%s%s AS p%zu", head->len ? ", " : "", arg, i);
-		return r < 0 ? r
-			     : buf_printf(tail, "%sp%zu", tail->len ? ", " : " GROUP BY ", i);
+		return r < 0 ? r : buf_printf(tail, "%sp%zu", tail->len ? ", " : " GROUP BY ", i);
 	}
 	count = parts_of(f, parts);
 	for (size_t k = 0; k < count && r >= 0; k++) {
@@ -161,8 +160,7 @@ static int merge_field(const struct plan_field *f, size_t i, struct buf *head, s
 
 	if (r >= 0 && is_key(f)) {
 		r = buf_printf(head, "p%zu", i);
-		return r < 0 ? r
-			     : buf_printf(tail, "%sp%zu", tail->len ? ", " : " GROUP BY ", i);
+		return r < 0 ? r : buf_printf(tail, "%sp%zu", tail->len ? ", " : " GROUP BY ", i);
 	}
 	if (r >= 0 && is_end(f)) {
 		bool first = f->aggregate == AGGREGATE_FIRST;
@@ -260,9 +258,8 @@ static int finish_field(struct level *l, const struct plan_field *f, size_t i, d
 	case AGGREGATE_COUNTIF:
 		return buf_printf(out, "coalesce(p%zu, 0)::BIGINT", i);
 	case AGGREGATE_SUM:
-		return f->type.type == QUERY_FLOAT
-			       ? buf_printf(out, "weir_finite(p%zu)", i)
-			       : buf_printf(out, "TRY_CAST(p%zu AS BIGINT)", i);
+		return f->type.type == QUERY_FLOAT ? buf_printf(out, "weir_finite(p%zu)", i)
+						   : buf_printf(out, "TRY_CAST(p%zu AS BIGINT)", i);
 	case AGGREGATE_AVG:
 	case AGGREGATE_STDDEV:
 		return finish_mean(f, i, out);

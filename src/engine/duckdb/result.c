@@ -235,8 +235,7 @@ static struct bytes enum_word(struct engine_result *r, size_t column)
 	if (value_is_null(d, r->vectors[column], r->row))
 		return (struct bytes){NULL, 0};
 	*word = d->enum_dictionary_value(
-		r->types[column],
-		value_ordinal(d, r->vectors[column], r->types[column], r->row));
+		r->types[column], value_ordinal(d, r->vectors[column], r->types[column], r->row));
 	return (struct bytes){(const uint8_t *)*word, *word ? strlen(*word) : 0};
 }
 

@@ -307,7 +307,8 @@ static int take_block(struct rows_shared *s, struct rows_local *l, const struct 
 	int r;
 
 	l->at = 0;
-	l->slice = (struct rows_slice){.block = facts, .block_number = block->block, .ends = l->ends};
+	l->slice =
+		(struct rows_slice){.block = facts, .block_number = block->block, .ends = l->ends};
 	if (s->top && s->bind->columns[0].direct >= 0 &&
 	    !top_block(s->top, facts, (unsigned int)s->bind->columns[0].direct))
 		return 0;

@@ -38,11 +38,11 @@ enum rows_cell {
 struct rows_column {
 	char *name;
 	enum rows_cell cell;
-	duckdb_type type;   /* cells that are no ENUM */
-	struct plan *plan;  /* NULL for the two special ones */
+	duckdb_type type;  /* cells that are no ENUM */
+	struct plan *plan; /* NULL for the two special ones */
 	const struct expr *expr;
-	size_t k;	    /* its number among the expressions of eval */
-	int direct;	    /* the column of the batch whose values it is, -1: evaluate */
+	size_t k;		   /* its number among the expressions of eval */
+	int direct;		   /* the column of the batch whose values it is, -1: evaluate */
 	const struct words *words; /* ENUMs */
 	struct words own;	   /* ROWS_WORDS: of this bind */
 };

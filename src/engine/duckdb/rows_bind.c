@@ -42,7 +42,8 @@ static int read_table(struct rows_bind *b, duckdb_bind_info info, struct error *
 	int table = name ? schema_table_find(name) : -1;
 
 	if (table < 0)
-		error_set(err, -EINVAL, "weir_rows(): there is no table '%s'", name ? name : "NULL");
+		error_set(err, -EINVAL, "weir_rows(): there is no table '%s'",
+			  name ? name : "NULL");
 	else
 		b->table = (enum table_id)table;
 	if (name)
@@ -209,7 +210,8 @@ static int read_range(struct rows_bind *b, duckdb_bind_info info, struct error *
 	named_number(d, info, "ended_from", &b->from);
 	named_number(d, info, "ended_to", &b->to);
 	if (b->from > b->to)
-		return error_set(err, -EINVAL, "weir_rows(): ended_from %lld is after ended_to %lld",
+		return error_set(err, -EINVAL,
+				 "weir_rows(): ended_from %lld is after ended_to %lld",
 				 (long long)b->from, (long long)b->to);
 	if (named_number(d, info, "first_block", &block) && block > 0)
 		b->first_block = (size_t)block;

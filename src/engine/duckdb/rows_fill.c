@@ -78,15 +78,15 @@ static void fill_direct(const struct duckdb_api *d, unsigned int column, const s
  * Ordinals of numbers (codes, words) by a table. The value under a null is a member all the same:
  * some operators look before they test.
  */
-#define PUT_ORDINALS(type)                                                                         \
-	do {                                                                                       \
-		type *to_ = data;                                                                  \
-		for (size_t i = 0; i < count; i++) {                                               \
-			uint64_t v = (uint64_t)values[i];                                          \
-			uint32_t o = v < limit ? table[v] : WORD_NULL;                             \
-			unknown |= o == WORD_NULL;                                                 \
-			to_[i] = (type)(o == WORD_NULL ? 0 : o);                                   \
-		}                                                                                  \
+#define PUT_ORDINALS(type)                                             \
+	do {                                                           \
+		type *to_ = data;                                      \
+		for (size_t i = 0; i < count; i++) {                   \
+			uint64_t v = (uint64_t)values[i];              \
+			uint32_t o = v < limit ? table[v] : WORD_NULL; \
+			unknown |= o == WORD_NULL;                     \
+			to_[i] = (type)(o == WORD_NULL ? 0 : o);       \
+		}                                                      \
 	} while (0)
 
 static void put_ordinals(const struct duckdb_api *d, const struct words *w, const int64_t *values,

@@ -175,10 +175,10 @@ int source_argument(struct asked *a, const struct plan_field *f, struct buf *out
 static int write_groups(const struct plan *p, const struct translate_options *opt, struct asked *a,
 			struct level *l, struct buf *head, struct buf *tail)
 {
-	struct aggregate_place place = {
-		.source = true,
-		.order = "",
-		.seconds = level_seconds(p->fields, p->field_count, p, opt)};
+	struct aggregate_place place = {.source = true,
+					.order = "",
+					.seconds =
+						level_seconds(p->fields, p->field_count, p, opt)};
 	int r = 0;
 
 	for (size_t i = 0; i < p->field_count && r >= 0; i++) {

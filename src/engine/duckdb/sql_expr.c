@@ -104,7 +104,7 @@ static int write_text(struct writer *w, const struct expr *e)
 {
 	switch (e->type.type) {
 	case QUERY_ENTITY:
-		return e->type.entity == TABLE_FILE     ? write_with(w, "weir_file_name(%)", e)
+		return e->type.entity == TABLE_FILE	? write_with(w, "weir_file_name(%)", e)
 		       : e->type.entity == TABLE_THREAD ? write_with(w, "weir_thread_name(%)", e)
 							: write_with(w, "weir_process_name(%)", e);
 	case QUERY_NULL:

@@ -18,7 +18,8 @@ static const char *const macros[] = {
 	"UBIGINT)",
 	"weir_signed(x) AS CAST(CASE WHEN x > 9223372036854775807 THEN x::HUGEINT - "
 	"18446744073709551616 ELSE x::HUGEINT END AS BIGINT)",
-	"weir_bucket(x, w) AS CASE WHEN w > 0 THEN TRY(CAST(x::HUGEINT - ((x::HUGEINT % w::HUGEINT) "
+	"weir_bucket(x, w) AS CASE WHEN w > 0 THEN TRY(CAST(x::HUGEINT - ((x::HUGEINT % "
+	"w::HUGEINT) "
 	"+ w::HUGEINT) % w::HUGEINT AS BIGINT)) END",
 	"weir_bucket_float(x, w) AS CASE WHEN w > 0 THEN weir_finite(floor(x / w) * w) END",
 	"weir_log2_float(x) AS CASE WHEN x > 0 THEN pow(2, floor(log2(x))) WHEN x = 0 THEN 0 END",
@@ -291,7 +292,7 @@ static int declare_entities(struct engine *e, struct error *err)
 
 	for (size_t i = 0; i < ARRAY_SIZE(names) && r >= 0; i++) {
 		struct entity *n = malloc(sizeof(*n));
-		const struct declared f = {names[i].name,       on_entity, n, free,
+		const struct declared f = {names[i].name,	 on_entity,	      n, free,
 					   {DUCKDB_TYPE_BIGINT}, DUCKDB_TYPE_VARCHAR, 1};
 
 		if (!n)

@@ -201,11 +201,11 @@ static void on_destroy(duckdb_aggregate_state *states, idx_t count)
 }
 
 #define NUMBER DUCKDB_TYPE_BIGINT
-#define TALLY_AGGREGATE(text, on_update, count, ...)                                               \
-	{                                                                                          \
-		.name = text, .state_size = sizeof(struct tally_state), .args = {__VA_ARGS__},     \
-		.arg_count = count, .update = on_update, .combine = on_combine,                    \
-		.finalize = on_finalize, .destroy = on_destroy                                     \
+#define TALLY_AGGREGATE(text, on_update, count, ...)                                           \
+	{                                                                                      \
+		.name = text, .state_size = sizeof(struct tally_state), .args = {__VA_ARGS__}, \
+		.arg_count = count, .update = on_update, .combine = on_combine,                \
+		.finalize = on_finalize, .destroy = on_destroy                                 \
 	}
 
 static const struct aggregate_def aggregates[] = {

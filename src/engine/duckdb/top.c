@@ -10,10 +10,10 @@ struct top {
 	pthread_mutex_t lock;
 	size_t max, count;
 	bool desc;
-	uint64_t flip;		/* turns a value into one that sorts signed */
-	_Atomic bool full;	/* worst holds */
-	_Atomic int64_t worst;	/* as a rank */
-	int64_t *heap;		/* ranks: larger is better; the smallest at 0 */
+	uint64_t flip;	       /* turns a value into one that sorts signed */
+	_Atomic bool full;     /* worst holds */
+	_Atomic int64_t worst; /* as a rank */
+	int64_t *heap;	       /* ranks: larger is better; the smallest at 0 */
 };
 
 int top_new(struct top **ret, size_t count, bool desc, bool is_unsigned)

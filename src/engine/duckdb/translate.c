@@ -66,8 +66,7 @@ static int stage_sort(struct level *l, const struct plan_stage *s)
 	for (size_t i = s->key_count; i > 0 && r >= 0; i--) {
 		const struct sort_key *k = &s->keys[i - 1];
 		const struct plan_field *f = &s->fields[k->field];
-		const struct expr e = {
-			.kind = EXPR_FIELD, .type = f->type, .column = k->field};
+		const struct expr e = {.kind = EXPR_FIELD, .type = f->type, .column = k->field};
 		_cleanup_buf_ struct buf term = {0};
 
 		/*
@@ -119,7 +118,8 @@ static int stage_group(struct level *l, const struct plan_stage *s,
 {
 	_cleanup_(level_free) struct level next = {0};
 	_cleanup_buf_ struct buf head = {0}, order = {0}, tail = {0};
-	struct aggregate_place place = {.seconds = level_seconds(s->fields, s->field_count, p, opt)};
+	struct aggregate_place place = {.seconds =
+						level_seconds(s->fields, s->field_count, p, opt)};
 	int r = level_name(&next, s->fields, s->field_count);
 
 	if (r >= 0)
@@ -171,7 +171,8 @@ static int stage_join(struct level *l, const struct plan_stage *s, struct buf *s
 			r = level_as(&next, i, &head);
 	}
 	if (r >= 0)
-		r = buf_printf(&tail, " AS s LEFT JOIN weir_rows('%s', NULL, [%s]) AS d(%s) ON j0 = s.",
+		r = buf_printf(&tail,
+			       " AS s LEFT JOIN weir_rows('%s', NULL, [%s]) AS d(%s) ON j0 = s.",
 			       schema_table(s->table)->name, buf_str(&columns), buf_str(&names));
 	if (r >= 0)
 		r = sql_name(l->fields[s->column].name, &tail);
@@ -207,8 +208,7 @@ static int stage(struct level *l, const struct plan_stage *s, const struct trans
 /* One column of the answer: entities by name, texts as texts. */
 static int show(struct level *l, const struct plan_field *f, size_t i, struct buf *head)
 {
-	const struct expr e = {
-		.kind = EXPR_FIELD, .type = f->type, .column = (unsigned int)i};
+	const struct expr e = {.kind = EXPR_FIELD, .type = f->type, .column = (unsigned int)i};
 	bool text = f->type.type == QUERY_ENTITY || f->type.type == QUERY_CODE ||
 		    f->type.type == QUERY_TEXT;
 	int r = text ? sql_expr_text(&e, level_leaf, l, head) : sql_expr(&e, level_leaf, l, head);

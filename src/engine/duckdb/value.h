@@ -14,7 +14,8 @@ int64_t value_time(const struct duckdb_api *d, duckdb_vector v, duckdb_type type
 
 /* Values whose type is known; 0 for NULL and for other types. Whole numbers that are wider are cut to
  * their low 64 bits; times are nanoseconds. */
-int64_t value_int(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type type, size_t row);
+int64_t value_int(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type type,
+		  size_t row);
 double value_float(const struct duckdb_api *d, duckdb_vector v, duckdb_logical_type type,
 		   size_t row);
 /* The bytes of a VARCHAR or BLOB, which lie in the vector. */
