@@ -51,6 +51,18 @@ static __always_inline bool walk_up(struct scratch *s, __u64 *ret_name_dentry)
 	return false;
 }
 
+/* The checksum of the names, to see whether any of them changed. 0 for `dentry`: a mount. */
+static __always_inline void walk_add(struct scratch *s, __u64 dentry)
+{
+	if (dentry)
+		s->sum = (s->sum ^ dentry ^
+			  BPF_CORE_READ((struct dentry *)dentry, d_name.hash_len)) *
+			 0x9e3779b97f4a7c15ull;
+	else
+		s->sum = (s->sum ^ *(volatile __u64 *)&s->mnt) *
+			 0xff51afd7ed558ccdull; /* read again: a plain number */
+}
+
 struct walk_ctx {
 	struct scratch *s;
 };
@@ -65,6 +77,7 @@ static long walk_name(__u32 i, struct walk_ctx *ctx)
 
 	if (walk_up(s, &dentry))
 		return 1;
+	walk_add(s, dentry);
 	if (!dentry)
 		return 0;
 	at = s->len;
@@ -77,7 +90,7 @@ static long walk_name(__u32 i, struct walk_ctx *ctx)
 	return 0;
 }
 
-/* bpf_loop: only the checksum of the names, to see whether any of them changed. */
+/* bpf_loop: only the checksum. */
 static long walk_sum(__u32 i, struct walk_ctx *ctx)
 {
 	struct scratch *s = ctx->s;
@@ -85,13 +98,7 @@ static long walk_sum(__u32 i, struct walk_ctx *ctx)
 
 	if (walk_up(s, &dentry))
 		return 1;
-	if (dentry)
-		s->sum = (s->sum ^ dentry ^
-			  BPF_CORE_READ((struct dentry *)dentry, d_name.hash_len)) *
-			 0x9e3779b97f4a7c15ull;
-	else
-		s->sum = (s->sum ^ *(volatile __u64 *)&s->mnt) *
-			 0xff51afd7ed558ccdull; /* read again: a plain number */
+	walk_add(s, dentry);
 	return 0;
 }
 
@@ -257,6 +264,7 @@ verified_alone int file_send(struct file_ident *d, __u64 key)
 		d->wanted = s->wanted || s->done == 0 ||
 			    (s->done == 2 && d->magic != MAGIC_SOCKFS && d->magic != MAGIC_PIPEFS);
 	}
+	d->names = s->done ? s->sum : 0;
 	file_root_name(s);
 	file_fields(s, d);
 	r->file = key;
@@ -325,11 +333,11 @@ verified_alone __u64 file_version(struct file_ident *d)
 	}
 	n.epoch = epochs.names;
 	n.key = __sync_fetch_and_add(&next_file, 1);
-	n.names = names_sum(d->k.dentry, d->k.mnt);
 	n.gone = dentry_gone(d->k.dentry);
 	sent = file_send(d, n.key);
 	if (!sent)
 		return 0;
+	n.names = d->names;
 	n.wanted = sent - 1;
 	bpf_map_update_elem(&files, &k, &n, BPF_ANY);
 	return n.key;
@@ -392,12 +400,28 @@ verified_alone __u64 fd_file_apart(int fd)
 	return fd_file(bpf_get_current_task_btf(), fd);
 }
 
+/*
+ * Whether what was looked up when `seen` were the epochs still holds: no name changed since, and
+ * where only others were unlinked, this one was not.
+ */
+static __always_inline bool names_hold(__u64 *seen, __u64 dentry)
+{
+	union epochs now = {.both = epochs.both};
+
+	if (likely(*seen == now.both))
+		return true;
+	if ((__u32)*seen != now.names || dentry_gone(dentry))
+		return false;
+	*seen = now.both;
+	return true;
+}
+
 static __always_inline bool last_holds(struct last_file *l, __u64 file)
 {
 	struct file *f = kcast(struct file, file);
 	struct inode *inode;
 
-	if (l->file != file || l->epochs != epochs.both)
+	if (l->file != file || !names_hold(&l->epochs, l->dentry))
 		return false;
 	inode = kfield(f, f_inode);
 	if (l->inode != (__u64)inode || l->ino != kfield(inode, i_ino) ||
@@ -430,7 +454,7 @@ verified_alone __u64 cwd_key(struct thread_state *ts)
 	l = &ts->cwd;
 	dentry = (__u64)tread(struct fs_struct, fs, pwd.dentry);
 	mnt = (__u64)tread(struct fs_struct, fs, pwd.mnt);
-	if (l->dentry == dentry && l->file == mnt && l->epochs == epochs.both)
+	if (l->dentry == dentry && l->file == mnt && names_hold(&l->epochs, dentry))
 		return l->key;
 	l->epochs = epochs.both;
 	ident_fill(&ts->ident, (__u64)kread(struct dentry, dentry, d_inode), dentry, mnt);

@@ -51,12 +51,13 @@ const volatile struct wire_prefix prefixes[WIRE_PREFIXES_MAX];
 struct wire_cpu cpus[WIRE_CPUS_MAX];
 __u32 select_epoch = 1; /* raised when the selection changes */
 /* Raised by every rename, mount, ... on the host, and by every unlink; compared as one number. */
-static union {
+union epochs {
 	struct {
 		__u32 names, unlinks;
 	};
 	__u64 both;
-} epochs = {.names = 1, .unlinks = 1};
+};
+static union epochs epochs = {.names = 1, .unlinks = 1}; /* static: not in the skeleton */
 __u32 create_epoch = 1; /* raised when a file is created whose inode has no generation */
 __u32 next_thread = 1;
 __u64 next_file = 1;
@@ -119,6 +120,7 @@ struct file_key {
 struct file_ident {
 	struct file_key k;
 	__u64 inode;
+	__u64 names; /* their checksum, told by file_send(); 0: the path was cut */
 	__u32 magic;
 	__u16 mode;
 	__u16 wanted; /* told by file_version() */
