@@ -132,37 +132,69 @@ static int dict_encode(struct codec *c, const int64_t *values, size_t count, siz
 	return r < 0 ? r : blob_encode(c, numbers, n, out);
 }
 
-static void planes_join(const uint8_t *restrict planes, unsigned int width, int64_t base,
-			int64_t *restrict out, size_t n)
+#define JOIN_ROWS 1024 /* joined at a time: their numbers stay in the first cache */
+
+/* Whether n > 0 bytes are all the same. */
+static bool all_same(const uint8_t *b, size_t n)
 {
+	uint8_t differ = 0;
+
+	for (size_t i = 0; i < n; i++)
+		differ |= b[i] ^ b[0];
+	return !differ;
+}
+
+/* Numbers from their low bytes in the first `width` planes, which lie `stride` bytes apart. */
+static void join(const uint8_t *restrict b, size_t stride, unsigned int width, int64_t base,
+		 int64_t *restrict out, size_t n)
+{
+	const uint8_t *b1 = b + stride, *b2 = b1 + stride, *b3 = b2 + stride;
+
 	switch (width) {
+	case 0:
+		for (size_t i = 0; i < n; i++)
+			out[i] = base;
+		return;
 	case 1:
 		for (size_t i = 0; i < n; i++)
-			out[i] = wrap_add(base, planes[i]);
+			out[i] = wrap_add(base, b[i]);
 		return;
 	case 2:
 		for (size_t i = 0; i < n; i++)
-			out[i] = wrap_add(base, planes[i] | planes[i + n] << 8);
+			out[i] = wrap_add(base, b[i] | b1[i] << 8);
 		return;
 	case 3:
 		for (size_t i = 0; i < n; i++)
-			out[i] = wrap_add(base,
-					  planes[i] | planes[i + n] << 8 | planes[i + 2 * n] << 16);
-		return;
-	case 4:
-		for (size_t i = 0; i < n; i++)
-			out[i] = wrap_add(base, (uint32_t)(planes[i] | planes[i + n] << 8 |
-							   planes[i + 2 * n] << 16) |
-							(uint32_t)planes[i + 3 * n] << 24);
+			out[i] = wrap_add(base, b[i] | b1[i] << 8 | b2[i] << 16);
 		return;
 	default:
 		for (size_t i = 0; i < n; i++)
-			out[i] = base;
-		for (unsigned int p = 0; p < width; p++, planes += n) {
+			out[i] = wrap_add(base, (uint32_t)(b[i] | b1[i] << 8 | b2[i] << 16) |
+							(uint32_t)b3[i] << 24);
+		for (unsigned int p = 4; p < width; p++) {
 			for (size_t i = 0; i < n; i++)
-				out[i] =
-					wrap_add(out[i], (int64_t)((uint64_t)planes[i] << (8 * p)));
+				out[i] = wrap_add(
+					out[i], (int64_t)((uint64_t)b[p * stride + i] << (8 * p)));
 		}
+	}
+}
+
+/*
+ * The high bytes of most numbers are the same, and one outlier gives a block eight planes: where
+ * the highest planes do not change they are added at once.
+ */
+static void planes_join(const uint8_t *planes, unsigned int width, int64_t base, int64_t *out,
+			size_t n)
+{
+	for (size_t at = 0; at < n; at += JOIN_ROWS) {
+		const uint8_t *b = planes + at;
+		size_t rows = MIN(n - at, (size_t)JOIN_ROWS);
+		unsigned int w = width;
+		int64_t high = base;
+
+		for (; w && all_same(b + (w - 1) * n, rows); w--)
+			high = wrap_add(high, (int64_t)((uint64_t)b[(w - 1) * n] << (8 * (w - 1))));
+		join(b, n, w, high, out + at, rows);
 	}
 }
 
@@ -245,18 +277,19 @@ static int dict_decode(struct codec *c, const uint8_t **p, const uint8_t *end, i
 		       size_t n)
 {
 	int64_t values[STORE_DICT_MAX];
-	unsigned int count;
+	unsigned int count, most = 0;
 
 	if (*p >= end)
 		return -EBADMSG;
 	count = *(*p)++ + 1u;
 	if (planes_decode(c, p, end, values, count) < 0 || blob_decode(c, p, end, c->planes, n) < 0)
 		return -EBADMSG;
-	for (size_t i = 0; i < n; i++) {
-		if (c->planes[i] >= count)
-			return -EBADMSG;
+	for (size_t i = 0; i < n; i++)
+		most = MAX(most, c->planes[i]);
+	if (most >= count)
+		return -EBADMSG;
+	for (size_t i = 0; i < n; i++)
 		out[i] = values[c->planes[i]];
-	}
 	return 0;
 }
 

@@ -36,6 +36,12 @@ INLINE int64_t positive(int64_t v)
 	return v < 0 ? 0 : v;
 }
 
+/* One of two without a branch: which row is null, or copies another column, is not to be guessed. */
+INLINE int64_t either(bool first, int64_t a, int64_t b)
+{
+	return b ^ ((a ^ b) & -(int64_t)first);
+}
+
 /* The prediction for row i. */
 INLINE int64_t predict(const struct state *s, enum transform kind, size_t i)
 {
@@ -58,31 +64,33 @@ INLINE int64_t predict(const struct state *s, enum transform kind, size_t i)
 	}
 }
 
-/* Learns the value of row i. */
-INLINE void learn(struct state *s, enum transform kind, size_t i, int64_t v)
+/* Learns the value of row i, where it has one. */
+INLINE void learn(struct state *s, enum transform kind, size_t i, int64_t v, bool valid)
 {
 	size_t k;
 
 	switch (kind) {
 	case TRANSFORM_DELTA:
-		s->previous = v;
+		s->previous = either(valid, v, s->previous);
 		break;
 	case TRANSFORM_LAST:
-		s->last[slot(s, i)] = v;
+		k = slot(s, i);
+		s->last[k] = either(valid, v, s->last[k]);
 		break;
 	case TRANSFORM_NEXT:
-		s->last[slot(s, i)] = wrap_add(v, s->a[i]);
+		k = slot(s, i);
+		s->last[k] = either(valid, wrap_add(v, s->a[i]), s->last[k]);
 		break;
 	case TRANSFORM_END:
-		s->previous = wrap_add(v, s->a[i]);
+		s->previous = either(valid, wrap_add(v, s->a[i]), s->previous);
 		break;
 	case TRANSFORM_SWITCH:
 		k = slot(s, i);
 		if (v == positive(s->a[i]))
-			s->copies[k] = 1;
+			s->copies[k] |= valid;
 		else if (v == s->last[k])
-			s->copies[k] = 0;
-		s->last[k] = v;
+			s->copies[k] &= !valid;
+		s->last[k] = either(valid, v, s->last[k]);
 		break;
 	default:
 		break;
@@ -91,8 +99,10 @@ INLINE void learn(struct state *s, enum transform kind, size_t i, int64_t v)
 
 static struct state state_begin(struct codec *c, const struct transform_args *t)
 {
-	memset(c->last, 0, sizeof(c->last));
-	memset(c->copies, 0, sizeof(c->copies));
+	if (t->key) {
+		memset(c->last, 0, sizeof(c->last));
+		memset(c->copies, 0, sizeof(c->copies));
+	}
 	return (struct state){.key = t->key, .a = t->a, .last = c->last, .copies = c->copies};
 }
 
@@ -117,18 +127,20 @@ INLINE size_t forward(struct codec *c, const struct transform_args *t, enum tran
 
 		for (; !skip && i < end; i++) {
 			*to++ = wrap_sub(v[i], predict(&s, kind, i));
-			learn(&s, kind, i, v[i]);
+			learn(&s, kind, i, v[i], true);
 		}
 		for (; i < end; i++) {
-			if (skip >> (i % 64) & 1)
-				continue;
-			*to++ = wrap_sub(v[i], predict(&s, kind, i));
-			learn(&s, kind, i, v[i]);
+			bool valid = !(skip >> (i % 64) & 1);
+
+			*to = wrap_sub(v[i], predict(&s, kind, i));
+			to += valid;
+			learn(&s, kind, i, v[i], valid);
 		}
 	}
 	return (size_t)(to - out);
 }
 
+/* Reads one residual past the last where the last row is null. */
 INLINE void inverse(struct codec *c, const struct transform_args *t, enum transform kind,
 		    const int64_t *residuals, int64_t *restrict v)
 {
@@ -144,16 +156,15 @@ INLINE void inverse(struct codec *c, const struct transform_args *t, enum transf
 			const int64_t x = wrap_add(*residuals++, predict(&s, kind, i));
 
 			v[i] = x;
-			learn(&s, kind, i, x);
+			learn(&s, kind, i, x, true);
 		}
 		for (; i < end; i++) {
-			int64_t x = 0;
+			bool valid = !(skip >> (i % 64) & 1);
+			const int64_t x = wrap_add(*residuals, predict(&s, kind, i));
 
-			if (!(skip >> (i % 64) & 1)) {
-				x = wrap_add(*residuals++, predict(&s, kind, i));
-				learn(&s, kind, i, x);
-			}
-			v[i] = x;
+			residuals += valid;
+			v[i] = either(valid, x, 0);
+			learn(&s, kind, i, x, valid);
 		}
 	}
 }

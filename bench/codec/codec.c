@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * codec: what the trace file's codec costs.
+ *
+ *   codec TRACE...
+ *
+ * For each column of `op`: ns per row to decode it, with those that it was predicted from (the least
+ * of some passes over the trace); at the end all columns together, and to encode the same rows
+ * again. CPU of one thread.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "store/block.h"
+#include "store/store.h"
+
+#define PASSES	  7
+#define ROWS_MOST 1000000ull /* of a trace */
+
+static int64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "codec: %s\n", what);
+	exit(1);
+}
+
+/* The least of some times of the same work: the machine may be busy with other work. */
+static int64_t least(int64_t best, int64_t start)
+{
+	int64_t spent = cpu_ns() - start;
+
+	return spent < best ? spent : best;
+}
+
+/* ns per row to decode these columns. */
+static double decode_ns(struct store *s, uint64_t columns)
+{
+	_cleanup_(store_cursor_freep) struct store_cursor *c = NULL;
+	struct error err = {0};
+	uint64_t rows = 0;
+	int64_t sum = 0;
+
+	if (store_cursor_new(&c, s) < 0)
+		fail("out of memory");
+	for (size_t i = 0; i < store_block_count(s) && rows < ROWS_MOST; i++) {
+		const struct batch *b;
+		int64_t best = INT64_MAX;
+
+		if (store_block(s, i)->table != TABLE_OP)
+			continue;
+		for (int pass = 0; pass < PASSES; pass++) {
+			int64_t start = cpu_ns();
+
+			if (store_decode(c, i, columns, &b, &err) < 0)
+				fail(err.message);
+			best = least(best, start);
+		}
+		sum += best;
+		rows += b->rows;
+	}
+	return (double)sum / (double)(rows ? rows : 1);
+}
+
+static double encode_ns(struct store *s, double *ret_bytes, uint64_t *ret_rows)
+{
+	_cleanup_(store_cursor_freep) struct store_cursor *c = NULL;
+	_cleanup_(encoder_freep) struct encoder *e = NULL;
+	struct error err = {0};
+	uint64_t rows = 0, bytes = 0;
+	int64_t sum = 0;
+
+	if (store_cursor_new(&c, s) < 0 || encoder_new(&e, true) < 0)
+		fail("out of memory");
+	for (size_t i = 0; i < store_block_count(s) && rows < ROWS_MOST; i++) {
+		const struct batch *b;
+		int64_t best = INT64_MAX;
+		struct buf *block;
+
+		if (store_block(s, i)->table != TABLE_OP)
+			continue;
+		if (store_decode(c, i, ~0ull, &b, &err) < 0)
+			fail(err.message);
+		for (int pass = 0; pass < PASSES; pass++) {
+			int64_t start = cpu_ns();
+
+			if (encode_rows(e, (struct batch *)b, 0, &block) < 0)
+				fail("cannot encode");
+			best = least(best, start);
+		}
+		sum += best;
+		rows += b->rows;
+		bytes += block->len;
+	}
+	*ret_bytes = (double)bytes / (double)(rows ? rows : 1);
+	*ret_rows = rows;
+	return (double)sum / (double)(rows ? rows : 1);
+}
+
+static void measure(const char *path)
+{
+	_cleanup_(store_freep) struct store *s = NULL;
+	const struct table_def *def = schema_table(TABLE_OP);
+	struct error err = {0};
+	double decode, encode, bytes;
+	uint64_t rows;
+
+	if (store_open(&s, &path, 1, &err) < 0)
+		fail(err.message);
+	printf("%s\n", path);
+	for (unsigned int i = 0; i < def->column_count; i++) {
+		bool there = false;
+
+		for (size_t k = 0; k < store_block_count(s) && !there; k++) {
+			const struct store_block *b = store_block(s, k);
+
+			there = b->table == TABLE_OP && b->nulls[i] < b->rows;
+		}
+		if (there)
+			printf("  %-12s decode %6.2f ns\n", def->columns[i].name,
+			       decode_ns(s, 1ull << i));
+	}
+	decode = decode_ns(s, ~0ull);
+	encode = encode_ns(s, &bytes, &rows);
+	printf("  all          decode %6.2f ns   encode %6.2f ns   %.2f bytes a row   %llu rows\n",
+	       decode, encode, bytes, (unsigned long long)rows);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		fprintf(stderr, "usage: codec TRACE...\n");
+		return 2;
+	}
+	for (int i = 1; i < argc; i++)
+		measure(argv[i]);
+	return 0;
+}
