@@ -72,7 +72,8 @@ struct expr *check_negative(struct checker *c, struct node *n, const struct quer
 	if (a->kind == NODE_NAME && !name_resolves(c, a)) {
 		code = code_find("err", a->text);
 		if (code >= 0)
-			return make_int(c->s, kind_of(QUERY_INT), n, -code);
+			return number(c, n, &(struct number){.type = QUERY_INT, .i = code}, true,
+				      hint);
 	}
 	e = check_expr(c, a, hint);
 	if (!e)
