@@ -10,8 +10,8 @@
 
 /* ---- makers ---- */
 
-struct expr *make_expr(struct query_source *s, enum expr_kind kind, struct query_kind type,
-		       const struct node *at)
+struct expr *expr_make_expr(struct query_source *s, enum expr_kind kind, struct query_kind type,
+			    const struct node *at)
 {
 	struct expr *e = query_make(s, struct expr);
 
@@ -24,20 +24,20 @@ struct expr *make_expr(struct query_source *s, enum expr_kind kind, struct query
 	return e;
 }
 
-struct expr *make_unary(struct query_source *s, enum expr_kind kind, struct query_kind type,
-			const struct node *at, struct expr *a)
+struct expr *expr_make_unary(struct query_source *s, enum expr_kind kind, struct query_kind type,
+			     const struct node *at, struct expr *a)
 {
-	struct expr *e = a ? make_expr(s, kind, type, at) : NULL;
+	struct expr *e = a ? expr_make_expr(s, kind, type, at) : NULL;
 
 	if (e)
 		e->arg[e->arg_count++] = a;
 	return e;
 }
 
-struct expr *make_binary(struct query_source *s, enum expr_kind kind, struct query_kind type,
-			 const struct node *at, struct expr *a, struct expr *b)
+struct expr *expr_make_binary(struct query_source *s, enum expr_kind kind, struct query_kind type,
+			      const struct node *at, struct expr *a, struct expr *b)
 {
-	struct expr *e = a && b ? make_expr(s, kind, type, at) : NULL;
+	struct expr *e = a && b ? expr_make_expr(s, kind, type, at) : NULL;
 
 	if (e) {
 		e->arg[e->arg_count++] = a;
@@ -46,21 +46,21 @@ struct expr *make_binary(struct query_source *s, enum expr_kind kind, struct que
 	return e;
 }
 
-struct expr *make_int(struct query_source *s, struct query_kind type, const struct node *at,
-		      int64_t value)
+struct expr *expr_make_int(struct query_source *s, struct query_kind type, const struct node *at,
+			   int64_t value)
 {
-	struct expr *e = make_expr(s, EXPR_CONST, type, at);
+	struct expr *e = expr_make_expr(s, EXPR_CONST, type, at);
 
 	if (e)
 		e->value.i = value;
 	return e;
 }
 
-struct expr *make_call(struct query_source *s, enum query_function f, struct query_kind type,
-		       const struct node *at, struct expr *a, struct expr *b)
+struct expr *expr_make_call(struct query_source *s, enum query_function f, struct query_kind type,
+			    const struct node *at, struct expr *a, struct expr *b)
 {
-	struct expr *e = b ? make_binary(s, EXPR_CALL, type, at, a, b)
-			   : make_unary(s, EXPR_CALL, type, at, a);
+	struct expr *e = b ? expr_make_binary(s, EXPR_CALL, type, at, a, b)
+			   : expr_make_unary(s, EXPR_CALL, type, at, a);
 
 	if (e)
 		e->function = f;
@@ -106,11 +106,11 @@ static struct expr *balance(struct query_source *s, enum expr_kind kind, struct 
 		return NULL;
 	at = (struct node){.pos = a->pos,
 			   .len = b->pos >= a->pos ? b->pos + b->len - a->pos : a->len};
-	return make_binary(s, kind, kind_of(QUERY_BOOL), &at, a, b);
+	return expr_make_binary(s, kind, query_kind_of(QUERY_BOOL), &at, a, b);
 }
 
-struct expr *make_logic(struct query_source *s, enum expr_kind kind, struct expr **all,
-			size_t count)
+struct expr *expr_make_logic(struct query_source *s, enum expr_kind kind, struct expr **all,
+			     size_t count)
 {
 	struct expr **links;
 	size_t total = 0, n = 0;
@@ -119,8 +119,9 @@ struct expr *make_logic(struct query_source *s, enum expr_kind kind, struct expr
 	for (size_t i = 0; i < count; i++) {
 		total += count_links(s, kind, all[i]);
 		if (total > QUERY_NODES_MAX) {
-			fail(s, all[i]->pos, all[i]->len,
-			     "the query has more than %d operands and operators", QUERY_NODES_MAX);
+			query_fail(s, all[i]->pos, all[i]->len,
+				   "the query has more than %d operands and operators",
+				   QUERY_NODES_MAX);
 			return NULL;
 		}
 	}
@@ -144,25 +145,26 @@ static int no_condition(struct checker *c, const struct node *n, const struct ex
 	switch (e->type.type) {
 	case QUERY_CODE:
 	case QUERY_NULL:
-		return fail(c->s, n->pos, n->len,
-			    "a condition expected, and this is %s; %.*s is not null?",
-			    kind_text(e->type), len, text);
+		return query_fail(c->s, n->pos, n->len,
+				  "a condition expected, and this is %s; %.*s is not null?",
+				  query_kind_text(e->type), len, text);
 	case QUERY_UINT:
 		if (e->type.vocab)
-			return fail(c->s, n->pos, n->len,
-				    "a condition expected, and these are bits; %.*s has WORD?", len,
-				    text);
+			return query_fail(
+				c->s, n->pos, n->len,
+				"a condition expected, and these are bits; %.*s has WORD?", len,
+				text);
 		break;
 	case QUERY_TEXT:
 	case QUERY_ENTITY:
-		return fail(c->s, n->pos, n->len,
-			    "a condition expected, and this is %s; path ~ \"*.log\"?",
-			    kind_text(e->type));
+		return query_fail(c->s, n->pos, n->len,
+				  "a condition expected, and this is %s; path ~ \"*.log\"?",
+				  query_kind_text(e->type));
 	default:
 		break;
 	}
-	return fail(c->s, n->pos, n->len, "a condition expected, and this is %s; %.*s > 0?",
-		    kind_text(e->type), len, text);
+	return query_fail(c->s, n->pos, n->len, "a condition expected, and this is %s; %.*s > 0?",
+			  query_kind_text(e->type), len, text);
 }
 
 struct expr *check_condition(struct checker *c, struct node *n)
@@ -187,17 +189,17 @@ static struct expr *check_chain(struct checker *c, struct node *n)
 		if (!all[count++])
 			return NULL;
 	}
-	return make_logic(c->s, n->kind == NODE_AND ? EXPR_AND : EXPR_OR, all, count);
+	return expr_make_logic(c->s, n->kind == NODE_AND ? EXPR_AND : EXPR_OR, all, count);
 }
 
 static struct expr *check_bool(struct checker *c, struct node *n)
 {
-	return make_int(c->s, kind_of(QUERY_BOOL), n, n->number.i);
+	return expr_make_int(c->s, query_kind_of(QUERY_BOOL), n, n->number.i);
 }
 
 static struct expr *check_null(struct checker *c, struct node *n)
 {
-	struct expr *e = make_expr(c->s, EXPR_CONST, kind_of(QUERY_NULL), n);
+	struct expr *e = expr_make_expr(c->s, EXPR_CONST, query_kind_of(QUERY_NULL), n);
 
 	if (e)
 		e->value.null = true;
@@ -206,8 +208,8 @@ static struct expr *check_null(struct checker *c, struct node *n)
 
 static struct expr *check_set(struct checker *c, struct node *n)
 {
-	fail(c->s, n->pos, n->len, "a set of calls stands behind 'in': op in %.*s",
-	     (int)n->text.len, (const char *)n->text.data);
+	query_fail(c->s, n->pos, n->len, "a set of calls stands behind 'in': op in %.*s",
+		   (int)n->text.len, (const char *)n->text.data);
 	return NULL;
 }
 
@@ -230,8 +232,8 @@ struct expr *check_expr(struct checker *c, struct node *n, const struct query_ki
 	case NODE_OR:
 		return check_chain(c, n);
 	case NODE_NOT:
-		return make_unary(c->s, EXPR_NOT, kind_of(QUERY_BOOL), n,
-				  check_condition(c, n->first));
+		return expr_make_unary(c->s, EXPR_NOT, query_kind_of(QUERY_BOOL), n,
+				       check_condition(c, n->first));
 	case NODE_NEG:
 		return check_negative(c, n, hint);
 	case NODE_COMPARE:
@@ -245,8 +247,8 @@ struct expr *check_expr(struct checker *c, struct node *n, const struct query_ki
 	case NODE_HAS:
 		return check_has(c, n);
 	case NODE_IS_NULL:
-		return make_unary(c->s, EXPR_IS_NULL, kind_of(QUERY_BOOL), n,
-				  check_expr(c, n->first, NULL));
+		return expr_make_unary(c->s, EXPR_IS_NULL, query_kind_of(QUERY_BOOL), n,
+				       check_expr(c, n->first, NULL));
 	case NODE_IN:
 		return check_in(c, n);
 	case NODE_RANGE:
@@ -256,7 +258,7 @@ struct expr *check_expr(struct checker *c, struct node *n, const struct query_ki
 	case NODE_DOTS:
 		break;
 	}
-	fail(c->s, n->pos, n->len, "a range stands behind 'in': x in a..b");
+	query_fail(c->s, n->pos, n->len, "a range stands behind 'in': x in a..b");
 	return NULL;
 }
 
@@ -265,11 +267,12 @@ struct expr *check_expr(struct checker *c, struct node *n, const struct query_ki
 static int walk(struct query_source *s, const struct expr *e, unsigned int depth, size_t *nodes)
 {
 	if (depth > QUERY_DEPTH_MAX + DEPTH_ADDED)
-		return fail(s, e->pos, e->len, "the expression is nested more than %d deep",
-			    QUERY_DEPTH_MAX);
+		return query_fail(s, e->pos, e->len, "the expression is nested more than %d deep",
+				  QUERY_DEPTH_MAX);
 	if (++*nodes > QUERY_NODES_MAX)
-		return fail(s, e->pos, e->len, "the query has more than %d operands and operators",
-			    QUERY_NODES_MAX);
+		return query_fail(s, e->pos, e->len,
+				  "the query has more than %d operands and operators",
+				  QUERY_NODES_MAX);
 	for (unsigned int i = 0; i < e->arg_count; i++) {
 		int r = walk(s, e->arg[i], depth + 1, nodes);
 

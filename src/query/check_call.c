@@ -23,7 +23,8 @@ static struct expr *wrong(struct checker *c, const struct node *n, const struct 
 			  const char *want)
 {
 	if (!c->s->failed)
-		fail(c->s, n->pos, n->len, "%s expected, and this is %s", want, kind_text(e->type));
+		query_fail(c->s, n->pos, n->len, "%s expected, and this is %s", want,
+			   query_kind_text(e->type));
 	return NULL;
 }
 
@@ -35,7 +36,7 @@ static struct expr *text_of(struct checker *c, struct node *n)
 	if (!e || e->type.type == QUERY_TEXT)
 		return e;
 	if (e->type.type == QUERY_ENTITY || e->type.type == QUERY_CODE)
-		return make_call(c->s, FUNCTION_TEXT, kind_of(QUERY_TEXT), n, e, NULL);
+		return expr_make_call(c->s, FUNCTION_TEXT, query_kind_of(QUERY_TEXT), n, e, NULL);
 	return wrong(c, n, e, "a text");
 }
 
@@ -43,8 +44,9 @@ static struct expr *check_text_function(struct checker *c, struct node *n, enum 
 {
 	struct expr *a = text_of(c, n->first);
 
-	return a ? make_call(c->s, f, kind_of(f == FUNCTION_LEN ? QUERY_INT : QUERY_TEXT), n, a,
-			     NULL)
+	return a ? expr_make_call(c->s, f,
+				  query_kind_of(f == FUNCTION_LEN ? QUERY_INT : QUERY_TEXT), n, a,
+				  NULL)
 		 : NULL;
 }
 
@@ -60,7 +62,7 @@ static struct expr *check_bucket(struct checker *c, struct node *n)
 	    x->type.type != QUERY_TIME)
 		return wrong(c, n->first, x,
 			     "a whole number, a duration, a size or a point in time");
-	k = kind_of(x->type.type == QUERY_TIME ? QUERY_DUR : x->type.type);
+	k = query_kind_of(x->type.type == QUERY_TIME ? QUERY_DUR : x->type.type);
 	width = check_expr(c, w, &k);
 	if (!width)
 		return NULL;
@@ -68,14 +70,14 @@ static struct expr *check_bucket(struct checker *c, struct node *n)
 		struct expr like = *x;
 
 		like.type = k;
-		disagree(c, w, &like, width);
+		check_disagree(c, w, &like, width);
 		return NULL;
 	}
 	if (!is_const(width) || width->value.i <= 0) {
-		fail(c->s, w->pos, w->len, "the width of a bucket is a constant above 0");
+		query_fail(c->s, w->pos, w->len, "the width of a bucket is a constant above 0");
 		return NULL;
 	}
-	return make_call(c->s, FUNCTION_BUCKET, x->type, n, x, width);
+	return expr_make_call(c->s, FUNCTION_BUCKET, x->type, n, x, width);
 }
 
 static struct expr *check_number_function(struct checker *c, struct node *n, enum query_function f)
@@ -88,19 +90,19 @@ static struct expr *check_number_function(struct checker *c, struct node *n, enu
 	    (f == FUNCTION_ABS && a->type.type == QUERY_UINT))
 		return wrong(c, n->first, a, "a number, a duration or a size");
 	/* bits lose their words */
-	return make_call(c->s, f, kind_of(a->type.type), n, a, NULL);
+	return expr_make_call(c->s, f, query_kind_of(a->type.type), n, a, NULL);
 }
 
 static struct expr *check_time_function(struct checker *c, struct node *n, enum query_function f)
 {
-	struct query_kind k = kind_of(QUERY_TIME);
+	struct query_kind k = query_kind_of(QUERY_TIME);
 	struct expr *a = check_expr(c, n->first, &k);
 
 	if (!a)
 		return NULL;
 	if (a->type.type != QUERY_TIME)
 		return wrong(c, n->first, a, "a point in time");
-	return make_call(c->s, f, kind_of(QUERY_INT), n, a, NULL);
+	return expr_make_call(c->s, f, query_kind_of(QUERY_INT), n, a, NULL);
 }
 
 static struct expr *check_bit_function(struct checker *c, struct node *n, enum query_function f)
@@ -112,10 +114,10 @@ static struct expr *check_bit_function(struct checker *c, struct node *n, enum q
 	if (a->type.type != QUERY_INT && a->type.type != QUERY_UINT)
 		return wrong(c, n->first, a, "a whole number");
 	if (b->type.type != a->type.type) {
-		disagree(c, n, a, b);
+		check_disagree(c, n, a, b);
 		return NULL;
 	}
-	return make_call(c->s, f, kind_of(a->type.type), n, a, b);
+	return expr_make_call(c->s, f, query_kind_of(a->type.type), n, a, b);
 }
 
 /* Two operands of the same kind; the kind is the result's. */
@@ -130,13 +132,13 @@ static int alike(struct checker *c, struct node *n, struct node *x, struct node 
 	if (a->type.type == QUERY_NULL || b->type.type == QUERY_NULL) {
 		*ret_kind = a->type.type == QUERY_NULL ? b->type : a->type;
 		if (ret_kind->type == QUERY_NULL)
-			return fail(c->s, n->pos, n->len, "both values are null");
+			return query_fail(c->s, n->pos, n->len, "both values are null");
 	} else if (a->type.type == b->type.type && kinds_agree(a->type, b->type)) {
 		*ret_kind = a->type;
 		if (a->type.type == QUERY_UINT || a->type.type == QUERY_INT)
-			*ret_kind = kind_of(a->type.type);
+			*ret_kind = query_kind_of(a->type.type);
 	} else {
-		return disagree(c, n, a, b);
+		return check_disagree(c, n, a, b);
 	}
 	*ret_a = a;
 	*ret_b = b;
@@ -150,7 +152,7 @@ static struct expr *check_coalesce(struct checker *c, struct node *n)
 
 	if (alike(c, n, n->first, n->first->next, &a, &b, &k) < 0)
 		return NULL;
-	return make_call(c->s, FUNCTION_COALESCE, k, n, a, b);
+	return expr_make_call(c->s, FUNCTION_COALESCE, k, n, a, b);
 }
 
 static struct expr *check_case(struct checker *c, struct node *n)
@@ -159,13 +161,13 @@ static struct expr *check_case(struct checker *c, struct node *n)
 	struct query_kind k;
 
 	if (n->count != 3) {
-		fail(c->s, n->pos, n->len, "if(condition, a, b) takes three operands");
+		query_fail(c->s, n->pos, n->len, "if(condition, a, b) takes three operands");
 		return NULL;
 	}
 	cond = check_condition(c, n->first);
 	if (!cond || alike(c, n, n->first->next, n->first->next->next, &a, &b, &k) < 0)
 		return NULL;
-	e = make_binary(c->s, EXPR_CASE, k, n, cond, a);
+	e = expr_make_binary(c->s, EXPR_CASE, k, n, cond, a);
 	if (e)
 		e->arg[e->arg_count++] = b;
 	return e;
@@ -179,7 +181,7 @@ static struct expr *check_text(struct checker *c, struct node *n)
 		return a;
 	if (a->type.type == QUERY_HIST || a->type.type == QUERY_TALLY || a->type.type == QUERY_NULL)
 		return wrong(c, n->first, a, "a value");
-	return make_call(c->s, FUNCTION_TEXT, kind_of(QUERY_TEXT), n, a, NULL);
+	return expr_make_call(c->s, FUNCTION_TEXT, query_kind_of(QUERY_TEXT), n, a, NULL);
 }
 
 static struct expr *check_id(struct checker *c, struct node *n)
@@ -190,9 +192,9 @@ static struct expr *check_id(struct checker *c, struct node *n)
 		return NULL;
 	if (a->type.type != QUERY_ENTITY)
 		return wrong(c, n->first, a, "file, thread or process");
-	return make_call(c->s, FUNCTION_ID,
-			 (struct query_kind){.type = QUERY_INT, .entity = a->type.entity}, n, a,
-			 NULL);
+	return expr_make_call(c->s, FUNCTION_ID,
+			      (struct query_kind){.type = QUERY_INT, .entity = a->type.entity}, n,
+			      a, NULL);
 }
 
 static void unknown_function(struct checker *c, const struct node *n)
@@ -210,14 +212,15 @@ static void unknown_function(struct checker *c, const struct node *n)
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		nearest_offer(&near, others[i]);
 	if (near.best)
-		fail(c->s, n->pos, n->text.len, "no function '%s'; did you mean %s?", word,
-		     near.best);
+		query_fail(c->s, n->pos, n->text.len, "no function '%s'; did you mean %s?", word,
+			   near.best);
 	else
-		fail(c->s, n->pos, n->text.len,
-		     "no function '%s'; there are dir base ext lower len bucket log2 hour minute "
-		     "abs "
-		     "bitand bitor coalesce text id if, and aggregates",
-		     word);
+		query_fail(c->s, n->pos, n->text.len,
+			   "no function '%s'; there are dir base ext lower len bucket log2 hour "
+			   "minute "
+			   "abs "
+			   "bitand bitor coalesce text id if, and aggregates",
+			   word);
 }
 
 struct expr *check_call(struct checker *c, struct node *n, const struct query_kind *hint)
@@ -227,7 +230,7 @@ struct expr *check_call(struct checker *c, struct node *n, const struct query_ki
 
 	if (node_is_aggregate(n))
 		return check_aggregate_name(c, n);
-	if (bytes_equal(n->text, "if"))
+	if (token_text_is(n->text, "if"))
 		return check_case(c, n);
 	if (f < 0) {
 		unknown_function(c, n);
@@ -235,8 +238,8 @@ struct expr *check_call(struct checker *c, struct node *n, const struct query_ki
 	}
 	takes = strchr(signatures[f], ',') ? 2 : 1;
 	if (n->count != takes) {
-		fail(c->s, n->pos, n->len, "%s takes %s", signatures[f],
-		     takes == 2 ? "two operands" : "one operand");
+		query_fail(c->s, n->pos, n->len, "%s takes %s", signatures[f],
+			   takes == 2 ? "two operands" : "one operand");
 		return NULL;
 	}
 	switch ((enum query_function)f) {

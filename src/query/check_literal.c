@@ -18,7 +18,7 @@
 
 static struct expr *make_float(struct checker *c, struct node *n, double value)
 {
-	struct expr *e = make_expr(c->s, EXPR_CONST, kind_of(QUERY_FLOAT), n);
+	struct expr *e = expr_make_expr(c->s, EXPR_CONST, query_kind_of(QUERY_FLOAT), n);
 
 	if (e)
 		e->value.f = value;
@@ -38,21 +38,22 @@ static struct expr *number(struct checker *c, struct node *n, const struct numbe
 	if (num->type == QUERY_UINT) {
 		/* the smallest number: its digits alone do not fit */
 		if (negative && (uint64_t)value != (uint64_t)INT64_MAX + 1) {
-			fail(c->s, n->pos, n->len, "the number exceeds 64 bits");
+			query_fail(c->s, n->pos, n->len, "the number exceeds 64 bits");
 			return NULL;
 		}
-		return make_int(c->s, kind_of(negative ? QUERY_INT : QUERY_UINT), n, value);
+		return expr_make_int(c->s, query_kind_of(negative ? QUERY_INT : QUERY_UINT), n,
+				     value);
 	}
 	if (negative)
 		value = -value;
 	if (num->type != QUERY_INT)
-		return make_int(c->s, kind_of(num->type), n, value);
+		return expr_make_int(c->s, query_kind_of(num->type), n, value);
 	if (want == QUERY_FLOAT)
 		return make_float(c, n, (double)value);
 	if (want == QUERY_SIZE || (want == QUERY_UINT && !negative) ||
 	    (want == QUERY_DUR && !value))
-		return make_int(c->s, kind_of(want), n, value);
-	return make_int(c->s, kind_of(QUERY_INT), n, value);
+		return expr_make_int(c->s, query_kind_of(want), n, value);
+	return expr_make_int(c->s, query_kind_of(QUERY_INT), n, value);
 }
 
 struct expr *check_number(struct checker *c, struct node *n, const struct query_kind *hint)
@@ -70,7 +71,7 @@ struct expr *check_negative(struct checker *c, struct node *n, const struct quer
 		return number(c, n, &a->number, true, hint);
 	/* ret == -ENOENT, as in C */
 	if (a->kind == NODE_NAME && !name_resolves(c, a)) {
-		code = code_find("err", a->text);
+		code = check_code_find("err", a->text);
 		if (code >= 0)
 			return number(c, n, &(struct number){.type = QUERY_INT, .i = code}, true,
 				      hint);
@@ -79,15 +80,15 @@ struct expr *check_negative(struct checker *c, struct node *n, const struct quer
 	if (!e)
 		return NULL;
 	if (!kind_is_number(e->type) || e->type.type == QUERY_UINT) {
-		fail(c->s, a->pos, a->len, "'-' stands before a number, and this is %s",
-		     kind_text(e->type));
+		query_fail(c->s, a->pos, a->len, "'-' stands before a number, and this is %s",
+			   query_kind_text(e->type));
 		return NULL;
 	}
 	if (is_const(e) && e->type.type != QUERY_FLOAT && e->value.i != INT64_MIN)
-		return make_int(c->s, e->type, n, -e->value.i);
+		return expr_make_int(c->s, e->type, n, -e->value.i);
 	if (is_const(e) && e->type.type == QUERY_FLOAT)
 		return make_float(c, n, -e->value.f);
-	return make_unary(c->s, EXPR_NEG, e->type, n, e);
+	return expr_make_unary(c->s, EXPR_NEG, e->type, n, e);
 }
 
 /* ---- points in time ---- */
@@ -167,7 +168,7 @@ static bool date(const char **p, struct tm *tm)
 	       tm->tm_mon < 12 && tm->tm_mday >= 1 && tm->tm_mday <= 31;
 }
 
-int parse_time(struct bytes text, int64_t *ret_ns)
+int query_time_parse(struct bytes text, int64_t *ret_ns)
 {
 	char copy[TIME_TEXT_MAX];
 	const char *p = copy;
@@ -207,7 +208,7 @@ int parse_time(struct bytes text, int64_t *ret_ns)
 
 /* ---- texts and words ---- */
 
-int64_t code_find(const char *vocab, struct bytes word)
+int64_t check_code_find(const char *vocab, struct bytes word)
 {
 	char text[64];
 
@@ -223,11 +224,11 @@ static int no_word(struct checker *c, const struct node *n, const char *vocab)
 	char near[96];
 	int len = (int)MIN(n->text.len, (size_t)64);
 
-	return fail(c->s, n->pos, n->len, "no %s '%.*s'%s",
-		    !strcmp(vocab, "err")  ? "errno"
-		    : !strcmp(vocab, "op") ? "operation"
-					   : vocab,
-		    len, (const char *)n->text.data, nearest_code(vocab, n->text, near));
+	return query_fail(c->s, n->pos, n->len, "no %s '%.*s'%s",
+			  !strcmp(vocab, "err")	 ? "errno"
+			  : !strcmp(vocab, "op") ? "operation"
+						 : vocab,
+			  len, (const char *)n->text.data, nearest_code(vocab, n->text, near));
 }
 
 /* What libc calls them. */
@@ -240,7 +241,7 @@ static int64_t op_alias(struct bytes word)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(aliases); i++) {
-		if (bytes_equal(word, aliases[i][0]))
+		if (token_text_is(word, aliases[i][0]))
 			return op_find(aliases[i][1]);
 	}
 	return -1;
@@ -248,11 +249,11 @@ static int64_t op_alias(struct bytes word)
 
 static struct expr *word_const(struct checker *c, struct node *n, const struct query_kind *hint)
 {
-	int64_t code = code_find(hint->vocab, n->text);
+	int64_t code = check_code_find(hint->vocab, n->text);
 
 	if (code < 0 && !strcmp(hint->vocab, "op"))
 		code = op_alias(n->text);
-	return code < 0 ? NULL : make_int(c->s, *hint, n, code);
+	return code < 0 ? NULL : expr_make_int(c->s, *hint, n, code);
 }
 
 /* A bare word opposite a code: a word of its vocabulary, else a name. */
@@ -280,14 +281,15 @@ struct expr *check_string(struct checker *c, struct node *n, const struct query_
 		return e;
 	}
 	if (hint && hint->type == QUERY_TIME) {
-		if (parse_time(n->text, &ns) == 0)
-			return make_int(c->s, *hint, n, ns);
-		fail(c->s, n->pos, n->len,
-		     "not a point in time; write \"2026-11-21 14:00:03.5\" (local, or with Z or "
-		     "+01:00)");
+		if (query_time_parse(n->text, &ns) == 0)
+			return expr_make_int(c->s, *hint, n, ns);
+		query_fail(
+			c->s, n->pos, n->len,
+			"not a point in time; write \"2026-11-21 14:00:03.5\" (local, or with Z or "
+			"+01:00)");
 		return NULL;
 	}
-	e = make_expr(c->s, EXPR_CONST, kind_of(QUERY_TEXT), n);
+	e = expr_make_expr(c->s, EXPR_CONST, query_kind_of(QUERY_TEXT), n);
 	if (e)
 		e->value.t = n->text;
 	return e;

@@ -46,13 +46,14 @@ static bool add_set(struct checker *c, struct values *v, const struct node *n,
 	bool good = true;
 
 	if (k->type != QUERY_CODE || strcmp(k->vocab, "op")) {
-		fail(c->s, n->pos, n->len, "%.*s is a set of calls: op in %.*s", (int)n->text.len,
-		     (const char *)n->text.data, (int)n->text.len, (const char *)n->text.data);
+		query_fail(c->s, n->pos, n->len, "%.*s is a set of calls: op in %.*s",
+			   (int)n->text.len, (const char *)n->text.data, (int)n->text.len,
+			   (const char *)n->text.data);
 		return false;
 	}
 	snprintf(text, sizeof(text), "%.*s", (int)n->text.len, (const char *)n->text.data);
 	if (select_ops(&s, text, &err) < 0) {
-		fail(c->s, n->pos, n->len, "%s", err.message);
+		query_fail(c->s, n->pos, n->len, "%s", err.message);
 		return false;
 	}
 	for (uint32_t code = 0; good && code < OP_CODE_CALLS; code++) {
@@ -115,27 +116,27 @@ static struct expr *element(struct checker *c, struct node *n, const struct node
 	struct expr *e;
 
 	if (n->kind == NODE_NAME && what->type.type == QUERY_TEXT && !name_resolves(c, n)) {
-		fail(c->s, n->pos, n->len, "texts are quoted: \"%.*s\"",
-		     (int)MIN(n->text.len, (size_t)64), (const char *)n->text.data);
+		query_fail(c->s, n->pos, n->len, "texts are quoted: \"%.*s\"",
+			   (int)MIN(n->text.len, (size_t)64), (const char *)n->text.data);
 		return NULL;
 	}
 	e = check_expr(c, n, &what->type);
 	if (!e)
 		return NULL;
 	if (e->type.type == QUERY_NULL) {
-		fail(c->s, n->pos, n->len, "null is in no list; write ... || %.*s is null",
-		     (int)MIN(in->first->len, 40u), c->s->text + in->first->pos);
+		query_fail(c->s, n->pos, n->len, "null is in no list; write ... || %.*s is null",
+			   (int)MIN(in->first->len, 40u), c->s->text + in->first->pos);
 		return NULL;
 	}
 	if (!is_const(e)) {
-		fail(c->s, n->pos, n->len, "a list holds constants; write x == a || x == b");
+		query_fail(c->s, n->pos, n->len, "a list holds constants; write x == a || x == b");
 		return NULL;
 	}
 	if (e->type.type == QUERY_INT && what->type.type == QUERY_FLOAT)
 		e->value.f = (double)e->value.i;
 	else if (!kinds_agree(what->type, e->type) || e->type.type == QUERY_FLOAT) {
 		if (e->type.type != what->type.type) {
-			disagree(c, n, what, e);
+			check_disagree(c, n, what, e);
 			return NULL;
 		}
 	}
@@ -151,27 +152,27 @@ static struct expr *make_range(struct checker *c, const struct node *n, struct e
 	if (!b)
 		return NULL;
 	if (!kinds_agree(what->type, a->type)) {
-		disagree(c, n, what, a);
+		check_disagree(c, n, what, a);
 		return NULL;
 	}
 	if (!kinds_agree(what->type, b->type)) {
-		disagree(c, n, what, b);
+		check_disagree(c, n, what, b);
 		return NULL;
 	}
 	if (!kind_has_order(what->type)) {
-		fail(c->s, n->pos, n->len, "%s has no order, hence no range; write in (a, b)",
-		     kind_text(what->type));
+		query_fail(c->s, n->pos, n->len, "%s has no order, hence no range; write in (a, b)",
+			   query_kind_text(what->type));
 		return NULL;
 	}
 	if (is_const(a) && is_const(b) && query_kind_is_int(a->type) &&
 	    a->type.type == b->type.type &&
 	    (a->type.type == QUERY_UINT ? (uint64_t)a->value.i > (uint64_t)b->value.i
 					: a->value.i > b->value.i)) {
-		fail(c->s, from->pos, to->pos + to->len - from->pos,
-		     "nothing lies in this range: its first value is above its second");
+		query_fail(c->s, from->pos, to->pos + to->len - from->pos,
+			   "nothing lies in this range: its first value is above its second");
 		return NULL;
 	}
-	e = make_binary(c->s, EXPR_RANGE, kind_of(QUERY_BOOL), n, what, a);
+	e = expr_make_binary(c->s, EXPR_RANGE, query_kind_of(QUERY_BOOL), n, what, a);
 	if (e)
 		e->arg[e->arg_count++] = b;
 	return e;
@@ -183,7 +184,7 @@ static struct expr *subject(struct checker *c, struct node *n, bool text)
 	struct expr *e = check_expr(c, n, NULL);
 
 	if (e && e->type.type == QUERY_ENTITY && text)
-		return make_call(c->s, FUNCTION_TEXT, kind_of(QUERY_TEXT), n, e, NULL);
+		return expr_make_call(c->s, FUNCTION_TEXT, query_kind_of(QUERY_TEXT), n, e, NULL);
 	return e;
 }
 
@@ -198,7 +199,8 @@ struct expr *check_in(struct checker *c, struct node *n)
 		return NULL;
 	if (what->type.type == QUERY_BOOL || what->type.type == QUERY_NULL ||
 	    !kinds_agree(what->type, what->type)) {
-		fail(c->s, n->first->pos, n->first->len, "%s is in no list", kind_text(what->type));
+		query_fail(c->s, n->first->pos, n->first->len, "%s is in no list",
+			   query_kind_text(what->type));
 		return NULL;
 	}
 	for (struct node *a = n->first->next; a; a = a->next) {
@@ -216,7 +218,7 @@ struct expr *check_in(struct checker *c, struct node *n)
 		}
 	}
 	if (v.count) {
-		e = make_unary(c->s, EXPR_IN, kind_of(QUERY_BOOL), n, what);
+		e = expr_make_unary(c->s, EXPR_IN, query_kind_of(QUERY_BOOL), n, what);
 		if (!e)
 			return NULL;
 		sort_values(&v, what->type);
@@ -224,7 +226,7 @@ struct expr *check_in(struct checker *c, struct node *n)
 		e->count = v.count;
 		any[count++] = e;
 	}
-	return make_logic(c->s, EXPR_OR, any, count);
+	return expr_make_logic(c->s, EXPR_OR, any, count);
 }
 
 struct expr *check_range(struct checker *c, struct node *n)
@@ -249,25 +251,25 @@ static bool check_pattern(struct checker *c, const struct node *n, enum node_kin
 {
 	if (n->kind != NODE_STRING) {
 		if (n->kind == NODE_NAME)
-			fail(c->s, n->pos, n->len, "%s is a quoted text: \"%.*s\"",
-			     pattern_name(kind), (int)MIN(n->text.len, (size_t)64),
-			     (const char *)n->text.data);
+			query_fail(c->s, n->pos, n->len, "%s is a quoted text: \"%.*s\"",
+				   pattern_name(kind), (int)MIN(n->text.len, (size_t)64),
+				   (const char *)n->text.data);
 		else
-			fail(c->s, n->pos, n->len, "%s is a quoted text: \"%s\"",
-			     pattern_name(kind),
-			     kind == NODE_GLOB	 ? "*.log"
-			     : kind == NODE_LIKE ? "%.log"
-						 : "[.]log$");
+			query_fail(c->s, n->pos, n->len, "%s is a quoted text: \"%s\"",
+				   pattern_name(kind),
+				   kind == NODE_GLOB   ? "*.log"
+				   : kind == NODE_LIKE ? "%.log"
+						       : "[.]log$");
 		return false;
 	}
 	if (n->text.len > REGEX_LEN_MAX) {
-		fail(c->s, n->pos, n->len, "%s has at most %d bytes", pattern_name(kind),
-		     REGEX_LEN_MAX);
+		query_fail(c->s, n->pos, n->len, "%s has at most %d bytes", pattern_name(kind),
+			   REGEX_LEN_MAX);
 		return false;
 	}
 	/* globs are matched as C strings */
 	if (kind == NODE_GLOB && memchr(n->text.data, '\0', n->text.len)) {
-		fail(c->s, n->pos, n->len, "a glob holds no \\x00");
+		query_fail(c->s, n->pos, n->len, "a glob holds no \\x00");
 		return false;
 	}
 	return true;
@@ -287,11 +289,11 @@ static int check_regex(struct checker *c, const struct node *n)
 		return 0;
 	}
 	if (why == PCRE2_ERROR_NOMEMORY)
-		return fail_memory(c->s);
+		return query_fail_memory(c->s);
 	pcre2_get_error_message(why, message, sizeof(message));
 	/* within the quotes; escapes before it shift the place a little */
-	return fail(c->s, n->pos + MIN(at + 1, (size_t)n->len - 1), 1, "the regular expression: %s",
-		    (char *)message);
+	return query_fail(c->s, n->pos + MIN(at + 1, (size_t)n->len - 1), 1,
+			  "the regular expression: %s", (char *)message);
 }
 
 static struct expr *make_match(struct checker *c, const struct node *n, struct expr *what,
@@ -305,7 +307,7 @@ static struct expr *make_match(struct checker *c, const struct node *n, struct e
 	if (!check_pattern(c, pattern, n->kind) ||
 	    (n->kind == NODE_REGEX && check_regex(c, pattern) < 0))
 		return NULL;
-	e = make_unary(c->s, kinds[n->kind], kind_of(QUERY_BOOL), n, what);
+	e = expr_make_unary(c->s, kinds[n->kind], query_kind_of(QUERY_BOOL), n, what);
 	copy = query_array(c->s, pattern->text.len + 1, char); /* terminated, for glob_match() */
 	if (!e || !copy)
 		return NULL;
@@ -323,8 +325,9 @@ struct expr *check_match(struct checker *c, struct node *n)
 		return NULL;
 	if (what->type.type != QUERY_TEXT && what->type.type != QUERY_CODE &&
 	    what->type.type != QUERY_ENTITY) {
-		fail(c->s, n->first->pos, n->first->len, "%s is searched in texts, and this is %s",
-		     pattern_name(n->kind), kind_text(what->type));
+		query_fail(c->s, n->first->pos, n->first->len,
+			   "%s is searched in texts, and this is %s", pattern_name(n->kind),
+			   query_kind_text(what->type));
 		return NULL;
 	}
 	any = query_array(c->s, n->count, struct expr *);
@@ -335,7 +338,7 @@ struct expr *check_match(struct checker *c, struct node *n)
 		if (!any[count++])
 			return NULL;
 	}
-	return make_logic(c->s, EXPR_OR, any, count);
+	return expr_make_logic(c->s, EXPR_OR, any, count);
 }
 
 /* ---- bits ---- */
@@ -343,7 +346,7 @@ struct expr *check_match(struct checker *c, struct node *n)
 static struct expr *has_bits(struct checker *c, const struct node *n, struct expr *what,
 			     uint64_t bits)
 {
-	struct expr *e = make_unary(c->s, EXPR_HAS, kind_of(QUERY_BOOL), n, what);
+	struct expr *e = expr_make_unary(c->s, EXPR_HAS, query_kind_of(QUERY_BOOL), n, what);
 
 	if (e)
 		e->mask = e->bits = bits;
@@ -354,12 +357,13 @@ static struct expr *has_bits(struct checker *c, const struct node *n, struct exp
 static struct expr *has_code(struct checker *c, const struct node *n, struct expr *what,
 			     const struct bit_word *w)
 {
-	struct query_kind k = kind_of(QUERY_UINT);
-	struct expr *mask = make_int(c->s, k, n, (int64_t)w->mask);
-	struct expr *masked = mask ? make_call(c->s, FUNCTION_BITAND, k, n, what, mask) : NULL;
-	struct expr *bits = masked ? make_int(c->s, k, n, (int64_t)w->bits) : NULL;
-	struct expr *e =
-		bits ? make_binary(c->s, EXPR_COMPARE, kind_of(QUERY_BOOL), n, masked, bits) : NULL;
+	struct query_kind k = query_kind_of(QUERY_UINT);
+	struct expr *mask = expr_make_int(c->s, k, n, (int64_t)w->mask);
+	struct expr *masked = mask ? expr_make_call(c->s, FUNCTION_BITAND, k, n, what, mask) : NULL;
+	struct expr *bits = masked ? expr_make_int(c->s, k, n, (int64_t)w->bits) : NULL;
+	struct expr *e = bits ? expr_make_binary(c->s, EXPR_COMPARE, query_kind_of(QUERY_BOOL), n,
+						 masked, bits)
+			      : NULL;
 
 	if (e)
 		e->cmp = COMPARE_EQ;
@@ -379,18 +383,19 @@ static struct expr *only_ops(struct checker *c, struct node *n, const struct bit
 	if (!e || !w->ops)
 		return e;
 	if (!name_resolves(c, &op)) {
-		fail(c->s, n->pos, n->len,
-		     "what bits mean depends on the operation, and op is no field of the stage "
-		     "before");
+		query_fail(
+			c->s, n->pos, n->len,
+			"what bits mean depends on the operation, and op is no field of the stage "
+			"before");
 		return NULL;
 	}
 	what = check_name(c, &op);
-	both[0] = what ? make_unary(c->s, EXPR_IN, kind_of(QUERY_BOOL), n, what) : NULL;
+	both[0] = what ? expr_make_unary(c->s, EXPR_IN, query_kind_of(QUERY_BOOL), n, what) : NULL;
 	if (!both[0])
 		return NULL;
 	both[0]->list = w->ops;
 	both[0]->count = w->op_count;
-	return make_logic(c->s, EXPR_AND, both, 2);
+	return expr_make_logic(c->s, EXPR_AND, both, 2);
 }
 
 static struct expr *has_word(struct checker *c, struct node *n, struct expr *what,
@@ -400,20 +405,21 @@ static struct expr *has_word(struct checker *c, struct node *n, struct expr *wha
 	char near[96];
 
 	if (!what->type.vocab) {
-		fail(c->s, n->pos, n->len,
-		     "only flags and status have words; write the bits as a number: has 0x40");
+		query_fail(
+			c->s, n->pos, n->len,
+			"only flags and status have words; write the bits as a number: has 0x40");
 		return NULL;
 	}
 	if (!bit_word_find(c->s, what->type.vocab, word, &w)) {
 		if (!c->s->failed)
-			fail(c->s, n->pos, n->len, "no word '%.*s' of %s%s",
-			     (int)MIN(word.len, (size_t)64), (const char *)word.data,
-			     what->type.vocab, nearest_bit(what->type.vocab, word, near));
+			query_fail(c->s, n->pos, n->len, "no word '%.*s' of %s%s",
+				   (int)MIN(word.len, (size_t)64), (const char *)word.data,
+				   what->type.vocab, nearest_bit(what->type.vocab, word, near));
 		return NULL;
 	}
 	if (!w.mask) {
-		fail(c->s, n->pos, n->len, "%.*s stands for no bit; write %s == 0", (int)word.len,
-		     (const char *)word.data, what->type.vocab);
+		query_fail(c->s, n->pos, n->len, "%.*s stands for no bit; write %s == 0",
+			   (int)word.len, (const char *)word.data, what->type.vocab);
 		return NULL;
 	}
 	return only_ops(c, n, &w,
@@ -430,7 +436,7 @@ static struct expr *has_words(struct checker *c, struct node *n, struct expr *wh
 		if (i < n->text.len && n->text.data[i] != '|')
 			continue;
 		if (count == ARRAY_SIZE(all)) {
-			fail(c->s, n->pos, n->len, "more words than there are bits");
+			query_fail(c->s, n->pos, n->len, "more words than there are bits");
 			return NULL;
 		}
 		all[count] = has_word(c, n, what, (struct bytes){n->text.data + from, i - from});
@@ -438,12 +444,12 @@ static struct expr *has_words(struct checker *c, struct node *n, struct expr *wh
 			return NULL;
 		from = i + 1;
 	}
-	return make_logic(c->s, EXPR_AND, all, count);
+	return expr_make_logic(c->s, EXPR_AND, all, count);
 }
 
 static struct expr *has_one(struct checker *c, struct node *n, struct expr *what)
 {
-	struct query_kind k = kind_of(QUERY_UINT);
+	struct query_kind k = query_kind_of(QUERY_UINT);
 	struct expr *e;
 
 	if (n->kind == NODE_NAME)
@@ -454,12 +460,13 @@ static struct expr *has_one(struct checker *c, struct node *n, struct expr *what
 	if (!e)
 		return NULL;
 	if (!is_const(e) || (e->type.type != QUERY_UINT && e->type.type != QUERY_INT)) {
-		fail(c->s, n->pos, n->len, "a word (O_DIRECT) or a number of bits (0x40) expected");
+		query_fail(c->s, n->pos, n->len,
+			   "a word (O_DIRECT) or a number of bits (0x40) expected");
 		return NULL;
 	}
 	if (!e->value.i) {
-		fail(c->s, n->pos, n->len, "0 has no bit; write %.*s == 0",
-		     (int)MIN(what->len, 40u), c->s->text + what->pos);
+		query_fail(c->s, n->pos, n->len, "0 has no bit; write %.*s == 0",
+			   (int)MIN(what->len, 40u), c->s->text + what->pos);
 		return NULL;
 	}
 	return has_bits(c, n, what, (uint64_t)e->value.i);
@@ -473,13 +480,13 @@ struct expr *check_has(struct checker *c, struct node *n)
 	if (!what)
 		return NULL;
 	if (what->type.type == QUERY_TEXT || what->type.type == QUERY_ENTITY) {
-		fail(c->s, n->pos, n->len,
-		     "'has' tests bits; a part of a text is found by ~ \"*part*\"");
+		query_fail(c->s, n->pos, n->len,
+			   "'has' tests bits; a part of a text is found by ~ \"*part*\"");
 		return NULL;
 	}
 	if (what->type.type != QUERY_UINT && what->type.type != QUERY_INT) {
-		fail(c->s, n->first->pos, n->first->len, "'has' tests bits, and this is %s",
-		     kind_text(what->type));
+		query_fail(c->s, n->first->pos, n->first->len, "'has' tests bits, and this is %s",
+			   query_kind_text(what->type));
 		return NULL;
 	}
 	all = query_array(c->s, n->count, struct expr *);
@@ -490,5 +497,5 @@ struct expr *check_has(struct checker *c, struct node *n)
 		if (!all[count++])
 			return NULL;
 	}
-	return make_logic(c->s, EXPR_AND, all, count);
+	return expr_make_logic(c->s, EXPR_AND, all, count);
 }

@@ -85,31 +85,32 @@ static struct query_kind column_kind(enum table_id table, unsigned int column)
 	return k;
 }
 
-struct expr *table_name(struct query_source *s, enum table_id table, struct bytes name,
-			uint32_t pos, uint32_t len)
+struct expr *check_table_name(struct query_source *s, enum table_id table, struct bytes name,
+			      uint32_t pos, uint32_t len)
 {
 	const struct table_def *def = schema_table(table);
 	struct node at = {.pos = pos, .len = len};
 	struct expr *e;
 
 	for (unsigned int i = 0; i < def->column_count; i++) {
-		if (!bytes_equal(name, def->columns[i].name))
+		if (!token_text_is(name, def->columns[i].name))
 			continue;
-		e = make_expr(s, EXPR_COLUMN, column_kind(table, i), &at);
+		e = expr_make_expr(s, EXPR_COLUMN, column_kind(table, i), &at);
 		if (e)
 			e->column = i;
 		return e;
 	}
-	if (table == TABLE_OP && bytes_equal(name, "stop"))
-		return make_expr(s, EXPR_STOP, kind_of(QUERY_TIME), &at);
+	if (table == TABLE_OP && token_text_is(name, "stop"))
+		return expr_make_expr(s, EXPR_STOP, query_kind_of(QUERY_TIME), &at);
 	for (unsigned int i = 0; i < QNAME_COUNT; i++) {
-		int column = bytes_equal(name, names[i].name) ? id_column(table, names[i].id) : -1;
+		int column =
+			token_text_is(name, names[i].name) ? id_column(table, names[i].id) : -1;
 
 		if (column < 0)
 			continue;
-		e = make_expr(s, EXPR_NAME,
-			      (struct query_kind){names[i].type, names[i].vocab, names[i].entity},
-			      &at);
+		e = expr_make_expr(
+			s, EXPR_NAME,
+			(struct query_kind){names[i].type, names[i].vocab, names[i].entity}, &at);
 		if (e) {
 			e->column = (unsigned int)column;
 			e->name = (enum query_name)i;
@@ -128,7 +129,7 @@ static struct expr *field_expr(struct checker *c, size_t i, const struct node *n
 
 	if (c->scope.kind == SCOPE_PLACED)
 		return f->expr;
-	e = make_expr(c->s, EXPR_FIELD, f->type, n);
+	e = expr_make_expr(c->s, EXPR_FIELD, f->type, n);
 	if (e)
 		e->column = (unsigned int)i;
 	return e;
@@ -139,7 +140,7 @@ static int field_find(const struct scope *s, struct bytes name)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		if ((!s->fields[i].hidden || s->open || s->see_hidden) &&
-		    bytes_equal(name, s->fields[i].name))
+		    token_text_is(name, s->fields[i].name))
 			return (int)i;
 	}
 	return -1;
@@ -171,13 +172,14 @@ static int field_by_function(const struct scope *s, struct bytes name)
 static struct expr *open_field(struct checker *c, const struct node *n)
 {
 	struct scope *s = &c->scope;
-	struct expr *e = table_name(c->s, s->table, n->text, n->pos, n->len);
+	struct expr *e = check_table_name(c->s, s->table, n->text, n->pos, n->len);
 	char *name;
 
 	if (!e)
 		return NULL;
 	if (s->count >= QUERY_FIELDS_MAX) {
-		fail(c->s, n->pos, n->len, "a stage has more than %d fields", QUERY_FIELDS_MAX);
+		query_fail(c->s, n->pos, n->len, "a stage has more than %d fields",
+			   QUERY_FIELDS_MAX);
 		return NULL;
 	}
 	name = query_array(c->s, n->text.len + 1, char);
@@ -202,7 +204,7 @@ bool name_resolves(const struct checker *c, const struct node *n)
 	if (c->scope.kind != SCOPE_TABLE && !c->scope.open)
 		return false;
 	quiet.error = &error;
-	return table_name(&quiet, c->scope.table, n->text, n->pos, n->len);
+	return check_table_name(&quiet, c->scope.table, n->text, n->pos, n->len);
 }
 
 struct expr *check_name(struct checker *c, struct node *n)
@@ -211,20 +213,21 @@ struct expr *check_name(struct checker *c, struct node *n)
 	int i;
 
 	if (c->scope.kind == SCOPE_TABLE) {
-		e = table_name(c->s, c->scope.table, n->text, n->pos, n->len);
+		e = check_table_name(c->s, c->scope.table, n->text, n->pos, n->len);
 	} else {
 		i = field_find(&c->scope, n->text);
 		if (i < 0)
 			i = field_by_function(&c->scope, n->text);
 		if (i == -2) {
-			fail(c->s, n->pos, n->len, "several fields are %.*s(...); write which",
-			     (int)n->text.len, (const char *)n->text.data);
+			query_fail(c->s, n->pos, n->len,
+				   "several fields are %.*s(...); write which", (int)n->text.len,
+				   (const char *)n->text.data);
 			return NULL;
 		}
 		e = i >= 0 ? field_expr(c, (size_t)i, n) : c->scope.open ? open_field(c, n) : NULL;
 	}
 	if (!e)
-		unknown_name(c, n);
+		check_unknown_name(c, n);
 	return e;
 }
 
@@ -243,13 +246,14 @@ struct expr *check_aggregate_name(struct checker *c, struct node *n)
 	if (i >= 0)
 		return field_expr(c, (size_t)i, n);
 	if (c->scope.kind != SCOPE_FIELDS || c->scope.open)
-		fail(c->s, n->pos, n->len,
-		     "an aggregate is of rows together, not of one row; make a stage of it: "
-		     "by op | %s",
-		     name);
+		query_fail(c->s, n->pos, n->len,
+			   "an aggregate is of rows together, not of one row; make a stage of it: "
+			   "by op | %s",
+			   name);
 	else
-		fail(c->s, n->pos, n->len,
-		     "%s is no field of the stage before; add it to the aggregates there", name);
+		query_fail(c->s, n->pos, n->len,
+			   "%s is no field of the stage before; add it to the aggregates there",
+			   name);
 	return NULL;
 }
 
@@ -284,7 +288,7 @@ static void list_fields(const struct scope *s, struct buf *out)
 	}
 }
 
-int unknown_name(struct checker *c, const struct node *n)
+int check_unknown_name(struct checker *c, const struct node *n)
 {
 	char word[NEAREST_WORD_MAX + 2];
 	struct nearest near = {.word = word};
@@ -302,15 +306,16 @@ int unknown_name(struct checker *c, const struct node *n)
 			nearest_offer(&near, c->scope.fields[i].name);
 	}
 	if (near.best)
-		return fail(c->s, n->pos, n->len, "no name '%s'; did you mean %s?", word,
-			    near.best);
+		return query_fail(c->s, n->pos, n->len, "no name '%s'; did you mean %s?", word,
+				  near.best);
 	if (table)
-		return fail(c->s, n->pos, n->len,
-			    "no name '%s' in table %s; texts are written \"%s\"", word,
-			    schema_table(c->scope.table)->name, word);
+		return query_fail(c->s, n->pos, n->len,
+				  "no name '%s' in table %s; texts are written \"%s\"", word,
+				  schema_table(c->scope.table)->name, word);
 	list_fields(&c->scope, &list);
-	return fail(c->s, n->pos, n->len, "no field '%s' in the stage before, which gives: %s",
-		    word, buf_str(&list));
+	return query_fail(c->s, n->pos, n->len,
+			  "no field '%s' in the stage before, which gives: %s", word,
+			  buf_str(&list));
 }
 
 /* ---- what a field is called ---- */

@@ -8,7 +8,7 @@
 #include "query/internal.h"
 #include "schema/vocab.h"
 
-const char *kind_text(struct query_kind k)
+const char *query_kind_text(struct query_kind k)
 {
 	switch (k.type) {
 	case QUERY_NULL:
@@ -95,12 +95,12 @@ static int no_unit(struct checker *c, const struct expr *with, const struct expr
 	slice(c, with, a);
 	slice(c, bare, b);
 	if (with->type.type == QUERY_DUR)
-		return fail(c->s, bare->pos, bare->len,
-			    "%s is a duration, and %s has no unit; write %sms, %sus or %ss", a, b,
-			    b, b, b);
-	return fail(c->s, bare->pos, bare->len,
-		    "%s is a size, and %s is no whole number of bytes; write %sKiB or %sMiB", a, b,
-		    b, b);
+		return query_fail(c->s, bare->pos, bare->len,
+				  "%s is a duration, and %s has no unit; write %sms, %sus or %ss",
+				  a, b, b, b, b);
+	return query_fail(c->s, bare->pos, bare->len,
+			  "%s is a size, and %s is no whole number of bytes; write %sKiB or %sMiB",
+			  a, b, b, b);
 }
 
 static bool is_bare(const struct expr *e)
@@ -118,20 +118,22 @@ static int number_for_code(struct checker *c, const struct expr *code, const str
 	slice(c, code, a);
 	slice(c, number, b);
 	if (word)
-		return fail(c->s, number->pos, number->len, "%s is compared with words; %s is %s",
-			    a, b, word);
-	return fail(c->s, number->pos, number->len,
-		    "%s is %s, compared with words, not with numbers", a, kind_text(code->type));
+		return query_fail(c->s, number->pos, number->len,
+				  "%s is compared with words; %s is %s", a, b, word);
+	return query_fail(c->s, number->pos, number->len,
+			  "%s is %s, compared with words, not with numbers", a,
+			  query_kind_text(code->type));
 }
 
-int disagree(struct checker *c, const struct node *n, const struct expr *a, const struct expr *b)
+int check_disagree(struct checker *c, const struct node *n, const struct expr *a,
+		   const struct expr *b)
 {
 	char x[48], y[48];
 
 	if (c->s->failed)
 		return c->s->failed;
 	if (a->type.type == QUERY_NULL || b->type.type == QUERY_NULL)
-		return fail(
+		return query_fail(
 			c->s, n->pos, n->len,
 			"nothing is equal to null, nor unequal; write x is null, or x is not null");
 	if (is_bare(b) && (a->type.type == QUERY_DUR || a->type.type == QUERY_SIZE))
@@ -143,11 +145,12 @@ int disagree(struct checker *c, const struct node *n, const struct expr *a, cons
 	if (b->type.type == QUERY_CODE && is_bare(a))
 		return number_for_code(c, b, a);
 	if (a->type.type == QUERY_TIME && is_const(b))
-		return fail(c->s, b->pos, b->len,
-			    "%s is a point in time; write it as text: \"2026-11-21 14:00:03.5\"",
-			    slice(c, a, x));
-	return fail(c->s, n->pos, n->len, "%s is %s and %s is %s", slice(c, a, x),
-		    kind_text(a->type), slice(c, b, y), kind_text(b->type));
+		return query_fail(
+			c->s, b->pos, b->len,
+			"%s is a point in time; write it as text: \"2026-11-21 14:00:03.5\"",
+			slice(c, a, x));
+	return query_fail(c->s, n->pos, n->len, "%s is %s and %s is %s", slice(c, a, x),
+			  query_kind_text(a->type), slice(c, b, y), query_kind_text(b->type));
 }
 
 /* ---- pairs ---- */
@@ -177,8 +180,8 @@ static bool unquoted(struct checker *c, const struct node *word, const struct ex
 	if (word->kind != NODE_NAME || name_resolves(c, word) ||
 	    (text->type.type != QUERY_TEXT && text->type.type != QUERY_ENTITY))
 		return false;
-	fail(c->s, word->pos, word->len, "texts are quoted: \"%.*s\"",
-	     (int)MIN(word->text.len, (size_t)64), (const char *)word->text.data);
+	query_fail(c->s, word->pos, word->len, "texts are quoted: \"%.*s\"",
+		   (int)MIN(word->text.len, (size_t)64), (const char *)word->text.data);
 	return true;
 }
 
@@ -188,7 +191,7 @@ static struct expr *as_text(struct checker *c, const struct node *n, struct expr
 {
 	if (e->type.type != QUERY_ENTITY || other->type.type != QUERY_TEXT)
 		return e;
-	return make_call(c->s, FUNCTION_TEXT, kind_of(QUERY_TEXT), n, e, NULL);
+	return expr_make_call(c->s, FUNCTION_TEXT, query_kind_of(QUERY_TEXT), n, e, NULL);
 }
 
 int check_pair(struct checker *c, struct node *a, struct node *b, struct expr **ret_a,
@@ -222,24 +225,25 @@ struct expr *check_compare(struct checker *c, struct node *n)
 	if (b->kind == NODE_NAME && !name_resolves(c, b) && name_resolves(c, a)) {
 		x = check_expr(c, a, NULL);
 		if (x && x->type.type == QUERY_UINT && x->type.vocab) {
-			fail(c->s, n->pos, n->len, "%.*s holds several bits; write %.*s has %.*s",
-			     (int)a->len, c->s->text + a->pos, (int)a->len, c->s->text + a->pos,
-			     (int)MIN(b->len, 64u), c->s->text + b->pos);
+			query_fail(c->s, n->pos, n->len,
+				   "%.*s holds several bits; write %.*s has %.*s", (int)a->len,
+				   c->s->text + a->pos, (int)a->len, c->s->text + a->pos,
+				   (int)MIN(b->len, 64u), c->s->text + b->pos);
 			return NULL;
 		}
 	}
 	if (c->s->failed || check_pair(c, a, b, &x, &y) < 0)
 		return NULL;
 	if (!kinds_agree(x->type, y->type)) {
-		disagree(c, n, x, y);
+		check_disagree(c, n, x, y);
 		return NULL;
 	}
 	if (n->op >= COMPARE_LT && !kind_has_order(x->type)) {
-		fail(c->s, n->pos, n->len, "%s has no order; it is compared by == != in ~",
-		     kind_text(x->type));
+		query_fail(c->s, n->pos, n->len, "%s has no order; it is compared by == != in ~",
+			   query_kind_text(x->type));
 		return NULL;
 	}
-	e = make_binary(c->s, EXPR_COMPARE, kind_of(QUERY_BOOL), n, x, y);
+	e = expr_make_binary(c->s, EXPR_COMPARE, query_kind_of(QUERY_BOOL), n, x, y);
 	if (e)
 		e->cmp = (enum expr_compare)n->op;
 	return e;
@@ -331,7 +335,7 @@ static struct expr *fold(struct checker *c, const struct node *n, struct query_k
 	/* a point in time before 1970 has no text */
 	if (overflow || (type.type == QUERY_TIME && value < 0))
 		return NULL;
-	return make_int(c->s, type, n, value);
+	return expr_make_int(c->s, type, n, value);
 }
 
 static void no_arith(struct checker *c, const struct node *n, const struct expr *a,
@@ -341,28 +345,30 @@ static void no_arith(struct checker *c, const struct node *n, const struct expr 
 	char x[48], y[48];
 
 	if (a->type.type == QUERY_UINT || b->type.type == QUERY_UINT) {
-		fail(c->s, n->pos, n->len,
-		     "bits and raw arguments are not calculated with; bitand(a, b) takes bits");
+		query_fail(
+			c->s, n->pos, n->len,
+			"bits and raw arguments are not calculated with; bitand(a, b) takes bits");
 		return;
 	}
 	if (a->type.type == QUERY_TIME && is_bare(b)) {
-		fail(c->s, b->pos, b->len,
-		     "a duration expected, and %s has no unit; write %sms or %ss", slice(c, b, y),
-		     y, y);
+		query_fail(c->s, b->pos, b->len,
+			   "a duration expected, and %s has no unit; write %sms or %ss",
+			   slice(c, b, y), y, y);
 		return;
 	}
 	if ((n->op == ARITH_ADD || n->op == ARITH_SUB || n->op == ARITH_MOD) &&
 	    ((is_unit(a->type.type) && is_bare(b)) || (is_unit(b->type.type) && is_bare(a)))) {
-		disagree(c, n, a, b);
+		check_disagree(c, n, a, b);
 		return;
 	}
 	if (a->type.type == QUERY_SIZE && b->type.type == QUERY_DUR) {
-		fail(c->s, n->pos, n->len,
-		     "a size over a duration: rate(bytes) gives bytes a second");
+		query_fail(c->s, n->pos, n->len,
+			   "a size over a duration: rate(bytes) gives bytes a second");
 		return;
 	}
-	fail(c->s, n->pos, n->len, "%s is %s and %s is %s: no '%c' of these", slice(c, a, x),
-	     kind_text(a->type), slice(c, b, y), kind_text(b->type), signs[n->op]);
+	query_fail(c->s, n->pos, n->len, "%s is %s and %s is %s: no '%c' of these", slice(c, a, x),
+		   query_kind_text(a->type), slice(c, b, y), query_kind_text(b->type),
+		   signs[n->op]);
 }
 
 /* A text in a sum with a duration is a point in time. */
@@ -376,7 +382,7 @@ struct expr *check_arith(struct checker *c, struct node *n, const struct query_k
 	struct node *a = n->first, *b = a->next;
 	struct expr *x, *y, *e;
 	enum query_type type;
-	struct query_kind time = kind_of(QUERY_TIME);
+	struct query_kind time = query_kind_of(QUERY_TIME);
 	bool point = hint && hint->type == QUERY_TIME;
 	bool sum = n->op == ARITH_ADD || n->op == ARITH_SUB || n->op == ARITH_MOD;
 
@@ -399,10 +405,10 @@ struct expr *check_arith(struct checker *c, struct node *n, const struct query_k
 		no_arith(c, n, x, y);
 		return NULL;
 	}
-	e = fold(c, n, kind_of(type), x, y);
+	e = fold(c, n, query_kind_of(type), x, y);
 	if (e || c->s->failed)
 		return e;
-	e = make_binary(c->s, EXPR_ARITH, kind_of(type), n, x, y);
+	e = expr_make_binary(c->s, EXPR_ARITH, query_kind_of(type), n, x, y);
 	if (e)
 		e->arith = (enum expr_arith)n->op;
 	return e;

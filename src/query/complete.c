@@ -142,11 +142,11 @@ static struct query_kind kind_of_name(struct completion *c, const struct token *
 	struct expr *e;
 
 	for (size_t i = 0; i < count; i++) {
-		if (bytes_equal(t->text, fields[i].name))
+		if (token_text_is(t->text, fields[i].name))
 			return fields[i].type;
 	}
-	e = table_name(&c->s, c->table, t->text, 0, 0);
-	return e ? e->type : kind_of(QUERY_NULL);
+	e = check_table_name(&c->s, c->table, t->text, 0, 0);
+	return e ? e->type : query_kind_of(QUERY_NULL);
 }
 
 static void offer_names(struct completion *c)
@@ -173,7 +173,7 @@ static void offer_names(struct completion *c)
 		offer(c, "stop");
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct bytes name = {(const uint8_t *)names[i], strlen(names[i])};
-		struct expr *e = table_name(&c->s, c->table, name, 0, 0);
+		struct expr *e = check_table_name(&c->s, c->table, name, 0, 0);
 
 		if (e && e->kind == EXPR_NAME)
 			offer(c, names[i]);
@@ -246,19 +246,19 @@ static bool offer_values(struct completion *c, const struct token *name, bool ha
 		return true;
 	}
 	if (has && k.vocab) {
-		for (size_t i = 0; status_word(i, &bit); i++)
-			offer(c, status_word(i, &bit));
+		for (size_t i = 0; query_status_word(i, &bit); i++)
+			offer(c, query_status_word(i, &bit));
 		return true;
 	}
 	if (k.type != QUERY_TEXT && k.type != QUERY_ENTITY)
 		return false;
 	/* the names that a table has are lasting texts; fields die with the plan */
 	for (unsigned int i = 0; i < schema_table(c->table)->column_count; i++) {
-		if (bytes_equal(name->text, schema_table(c->table)->columns[i].name))
+		if (token_text_is(name->text, schema_table(c->table)->columns[i].name))
 			*ret_value_of = schema_table(c->table)->columns[i].name;
 	}
-#define N(NAME, n, id, type, more, doc)  \
-	if (bytes_equal(name->text, #n)) \
+#define N(NAME, n, id, type, more, doc)    \
+	if (token_text_is(name->text, #n)) \
 		*ret_value_of = #n;
 	QUERY_NAMES(N)
 #undef N

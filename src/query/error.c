@@ -70,7 +70,7 @@ static void make_plain(char *message)
 	message[to] = '\0';
 }
 
-int fail(struct query_source *s, size_t pos, size_t len, const char *fmt, ...)
+int query_fail(struct query_source *s, size_t pos, size_t len, const char *fmt, ...)
 {
 	va_list ap;
 	char message[ERROR_MESSAGE_MAX];
@@ -89,7 +89,7 @@ int fail(struct query_source *s, size_t pos, size_t len, const char *fmt, ...)
 	return -EINVAL;
 }
 
-int fail_memory(struct query_source *s)
+int query_fail_memory(struct query_source *s)
 {
 	if (s->failed)
 		return s->failed;
@@ -102,7 +102,7 @@ void *query_alloc(struct query_source *s, size_t count, size_t size)
 	void *p = arena_alloc(s->arena, count, size);
 
 	if (!p)
-		fail_memory(s);
+		query_fail_memory(s);
 	return p;
 }
 

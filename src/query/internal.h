@@ -3,7 +3,7 @@
  * internal.h: what the files of the language share. Text -> tokens (lex.c) -> a tree without types (struct
  * node; parse.c, parse_stages.c) -> typed expressions (check*.c) -> a plan (plan*.c).
  *
- * Failure: the first one is kept in struct query_source (fail()); functions that make something
+ * Failure: the first one is kept in struct query_source (query_fail()); functions that make something
  * then return NULL, others a negative errno. Callers only pass it on.
  */
 #pragma once
@@ -34,9 +34,8 @@ struct query_source {
 
 /* Notes what is wrong with the bytes [pos, pos + len), unless something was noted before. Returns
  * the error's code. */
-#define fail query_fail /* the command line has a fail() of its own */
-int fail(struct query_source *s, size_t pos, size_t len, const char *fmt, ...) _printf_(4, 5);
-int fail_memory(struct query_source *s);
+int query_fail(struct query_source *s, size_t pos, size_t len, const char *fmt, ...) _printf_(4, 5);
+int query_fail_memory(struct query_source *s);
 /* arena_alloc() that notes failure. */
 void *query_alloc(struct query_source *s, size_t count, size_t size);
 #define query_make(s, type)	    ((type *)query_alloc(s, 1, sizeof(type)))
@@ -90,7 +89,7 @@ struct token {
 /* The token at or after *pos; *pos moves behind it. */
 void lex_next(struct query_source *s, size_t *pos, struct token *ret);
 bool token_is(const struct token *t, const char *word); /* a name, whatever the case */
-bool bytes_equal(struct bytes b, const char *text);
+bool token_text_is(struct bytes b, const char *text);
 
 /* ---- parse.c: the tree without types ---- */
 
@@ -142,7 +141,7 @@ void parser_take(struct parser *p);
 bool parser_accept(struct parser *p, enum token_kind kind);
 bool parser_accept_word(struct parser *p, const char *word);
 int parser_expected(struct parser *p, const char *what);
-struct node *parse_expr(struct parser *p);
+struct node *query_parse_node(struct parser *p);
 bool word_is_keyword(const struct token *t);
 
 /* ---- parse_stages.c ---- */
@@ -181,7 +180,7 @@ struct pipeline {
 	struct part *parts;
 };
 
-int parse_pipeline(struct parser *p, struct pipeline *ret);
+int query_parse_parts(struct parser *p, struct pipeline *ret);
 bool node_is_aggregate(const struct node *n);  /* a call of one */
 bool node_has_aggregate(const struct node *n); /* somewhere within */
 
@@ -204,7 +203,7 @@ bool bit_word_find(struct query_source *s, const char *set, struct bytes word,
 const char *nearest_bit(const char *set, struct bytes word, char buf[static 96]);
 const char *nearest_code(const char *vocab, struct bytes word, char buf[static 96]);
 /* Words of status, in order of their bits; NULL at the end. */
-const char *status_word(size_t i, uint64_t *ret_bit);
+const char *query_status_word(size_t i, uint64_t *ret_bit);
 
 /* ---- check*.c: types ---- */
 
@@ -240,12 +239,12 @@ int check_limits(struct query_source *s, const struct expr *e);
 /* check_name.c */
 struct expr *check_name(struct checker *c, struct node *n);
 bool name_resolves(const struct checker *c, const struct node *n);
-int unknown_name(struct checker *c, const struct node *n);
+int check_unknown_name(struct checker *c, const struct node *n);
 /* The field that `p99(dur)` means after a stage of aggregates. */
 struct expr *check_aggregate_name(struct checker *c, struct node *n);
 /* A name of the table's row, without a scope: NULL where there is none (nothing is noted). */
-struct expr *table_name(struct query_source *s, enum table_id table, struct bytes name,
-			uint32_t pos, uint32_t len);
+struct expr *check_table_name(struct query_source *s, enum table_id table, struct bytes name,
+			      uint32_t pos, uint32_t len);
 /* The name of a node as a field: its text, blanks put in order. NULL: no memory. */
 const char *node_name(struct query_source *s, const struct node *n);
 
@@ -254,9 +253,9 @@ struct expr *check_number(struct checker *c, struct node *n, const struct query_
 struct expr *check_string(struct checker *c, struct node *n, const struct query_kind *hint);
 struct expr *check_word(struct checker *c, struct node *n, const struct query_kind *hint);
 struct expr *check_negative(struct checker *c, struct node *n, const struct query_kind *hint);
-int64_t code_find(const char *vocab, struct bytes word);
+int64_t check_code_find(const char *vocab, struct bytes word);
 /* "2026-11-21 14:00:03.5", with Z or +01:00, else local. -EINVAL where it is not one. */
-int parse_time(struct bytes text, int64_t *ret_ns);
+int query_time_parse(struct bytes text, int64_t *ret_ns);
 
 /* check_pair.c: two operands that must agree */
 int check_pair(struct checker *c, struct node *a, struct node *b, struct expr **ret_a,
@@ -265,11 +264,12 @@ struct expr *check_compare(struct checker *c, struct node *n);
 struct expr *check_arith(struct checker *c, struct node *n, const struct query_kind *hint);
 /* Makes *e fit `to` where a literal can; false where it does not (nothing is noted). */
 bool kinds_agree(struct query_kind a, struct query_kind b);
-int disagree(struct checker *c, const struct node *n, const struct expr *a, const struct expr *b);
+int check_disagree(struct checker *c, const struct node *n, const struct expr *a,
+		   const struct expr *b);
 bool kind_has_order(struct query_kind k);
 bool kind_is_number(struct query_kind k); /* INT, UINT, FLOAT, DUR, SIZE */
 /* "a duration", "an errno" */
-const char *kind_text(struct query_kind k);
+const char *query_kind_text(struct query_kind k);
 
 /* check_match.c */
 struct expr *check_in(struct checker *c, struct node *n);
@@ -281,21 +281,21 @@ struct expr *check_has(struct checker *c, struct node *n);
 struct expr *check_call(struct checker *c, struct node *n, const struct query_kind *hint);
 
 /* Makers; NULL where memory ran out. */
-struct expr *make_expr(struct query_source *s, enum expr_kind kind, struct query_kind type,
-		       const struct node *at);
-struct expr *make_unary(struct query_source *s, enum expr_kind kind, struct query_kind type,
-			const struct node *at, struct expr *a);
-struct expr *make_binary(struct query_source *s, enum expr_kind kind, struct query_kind type,
-			 const struct node *at, struct expr *a, struct expr *b);
-struct expr *make_int(struct query_source *s, struct query_kind type, const struct node *at,
-		      int64_t value);
-struct expr *make_call(struct query_source *s, enum query_function f, struct query_kind type,
-		       const struct node *at, struct expr *a, struct expr *b);
+struct expr *expr_make_expr(struct query_source *s, enum expr_kind kind, struct query_kind type,
+			    const struct node *at);
+struct expr *expr_make_unary(struct query_source *s, enum expr_kind kind, struct query_kind type,
+			     const struct node *at, struct expr *a);
+struct expr *expr_make_binary(struct query_source *s, enum expr_kind kind, struct query_kind type,
+			      const struct node *at, struct expr *a, struct expr *b);
+struct expr *expr_make_int(struct query_source *s, struct query_kind type, const struct node *at,
+			   int64_t value);
+struct expr *expr_make_call(struct query_source *s, enum query_function f, struct query_kind type,
+			    const struct node *at, struct expr *a, struct expr *b);
 /* And or or of all of them, as a tree of little depth; nested ones of the same kind become one. */
-struct expr *make_logic(struct query_source *s, enum expr_kind kind, struct expr **all,
-			size_t count);
+struct expr *expr_make_logic(struct query_source *s, enum expr_kind kind, struct expr **all,
+			     size_t count);
 
-static inline struct query_kind kind_of(enum query_type type)
+static inline struct query_kind query_kind_of(enum query_type type)
 {
 	return (struct query_kind){.type = type};
 }

@@ -45,7 +45,7 @@ static const struct unit {
 	{"TiB", QUERY_SIZE, 1ll << 40},
 };
 
-bool bytes_equal(struct bytes b, const char *text)
+bool token_text_is(struct bytes b, const char *text)
 {
 	return strlen(text) == b.len && !memcmp(b.data, text, b.len);
 }
@@ -69,7 +69,7 @@ static bool is_name(char c)
 static void bad(struct query_source *s, struct token *t, const char *what)
 {
 	t->kind = TOKEN_BAD;
-	fail(s, t->pos, t->len, "%s", what);
+	query_fail(s, t->pos, t->len, "%s", what);
 }
 
 /* ---- numbers ---- */
@@ -89,15 +89,15 @@ static void bad_unit(struct query_source *s, struct token *t, size_t from, size_
 		if (strlen(units[i].name) == len &&
 		    !strncasecmp(units[i].name, s->text + from, len)) {
 			t->kind = TOKEN_BAD;
-			fail(s, from, len, "no unit '%.*s'; did you mean %s?", (int)len,
-			     s->text + from, units[i].name);
+			query_fail(s, from, len, "no unit '%.*s'; did you mean %s?", (int)len,
+				   s->text + from, units[i].name);
 			return;
 		}
 	}
 	t->kind = TOKEN_BAD;
-	fail(s, from, len,
-	     "no unit '%.*s'; durations have ns us ms s m h d, sizes B KiB MiB GiB TiB",
-	     (int)MIN(len, (size_t)20), s->text + from);
+	query_fail(s, from, len,
+		   "no unit '%.*s'; durations have ns us ms s m h d, sizes B KiB MiB GiB TiB",
+		   (int)MIN(len, (size_t)20), s->text + from);
 }
 
 /* A whole number times its unit; false where it exceeds 64 bits. */
@@ -354,7 +354,7 @@ static size_t lex_sign(struct query_source *s, struct token *t, const char *p)
 		bad(s, t, "a letter that no name has; texts are written \"...\"");
 	} else if (isprint((unsigned char)*p)) {
 		t->kind = TOKEN_BAD;
-		fail(s, t->pos, 1, "'%c' has no meaning here", *p);
+		query_fail(s, t->pos, 1, "'%c' has no meaning here", *p);
 	} else {
 		bad(s, t, "a control character has no meaning here");
 	}

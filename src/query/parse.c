@@ -64,9 +64,9 @@ int parser_expected(struct parser *p, const char *what)
 	if (t->kind == TOKEN_BAD)
 		return p->s->failed;
 	if (t->kind == TOKEN_END)
-		return fail(p->s, p->s->len, 0, "%s expected, but the text ends here", what);
-	return fail(p->s, t->pos, t->len, "%s expected, not '%.*s%s'", what, (int)MIN(t->len, 40u),
-		    p->s->text + t->pos, t->len > 40 ? "..." : "");
+		return query_fail(p->s, p->s->len, 0, "%s expected, but the text ends here", what);
+	return query_fail(p->s, t->pos, t->len, "%s expected, not '%.*s%s'", what,
+			  (int)MIN(t->len, 40u), p->s->text + t->pos, t->len > 40 ? "..." : "");
 }
 
 /* Words that end an operand. Those that begin a stage are none: select is a call as well. */
@@ -89,8 +89,8 @@ static struct node *make_node(struct parser *p, enum node_kind kind, uint32_t po
 	struct node *n;
 
 	if (++p->s->nodes > QUERY_NODES_MAX) {
-		fail(p->s, pos, 0, "the query has more than %d operands and operators",
-		     QUERY_NODES_MAX);
+		query_fail(p->s, pos, 0, "the query has more than %d operands and operators",
+			   QUERY_NODES_MAX);
 		return NULL;
 	}
 	n = query_make(p->s, struct node);
@@ -105,7 +105,8 @@ static struct node *make_node(struct parser *p, enum node_kind kind, uint32_t po
 
 static int too_deep(struct parser *p, uint32_t pos)
 {
-	return fail(p->s, pos, 0, "the expression is nested more than %d deep", QUERY_DEPTH_MAX);
+	return query_fail(p->s, pos, 0, "the expression is nested more than %d deep",
+			  QUERY_DEPTH_MAX);
 }
 
 /* Adds an operand at the end of the list. */
@@ -168,7 +169,7 @@ static struct node *parse_brackets(struct parser *p)
 	if (!n)
 		return NULL;
 	if (p->now.kind == TOKEN_COMMA) {
-		fail(p->s, p->now.pos, 1, "a list stands behind 'in' only: x in (a, b)");
+		query_fail(p->s, p->now.pos, 1, "a list stands behind 'in' only: x in (a, b)");
 		return NULL;
 	}
 	if (!parser_accept(p, TOKEN_CLOSE)) {
@@ -190,7 +191,7 @@ static struct node *parse_arguments(struct parser *p, struct node *call)
 		return NULL;
 	/* count(*), a habit */
 	if (p->now.kind == TOKEN_STAR && p->after.kind == TOKEN_CLOSE &&
-	    bytes_equal(call->text, "count"))
+	    token_text_is(call->text, "count"))
 		parser_take(p);
 	while (p->now.kind != TOKEN_CLOSE) {
 		if (!add_operand(p, call, &last, parse_or(p)))
@@ -271,9 +272,10 @@ static struct node *parse_primary(struct parser *p)
 		parser_take(p);
 		if (t.kind == TOKEN_NUMBER && p->now.kind == TOKEN_NAME &&
 		    !word_is_keyword(&p->now) && p->now.len <= 3) {
-			fail(p->s, t.pos, p->now.pos + p->now.len - t.pos,
-			     "a unit stands at its number without a blank: %.*s%.*s", (int)t.len,
-			     p->s->text + t.pos, (int)p->now.len, p->s->text + p->now.pos);
+			query_fail(p->s, t.pos, p->now.pos + p->now.len - t.pos,
+				   "a unit stands at its number without a blank: %.*s%.*s",
+				   (int)t.len, p->s->text + t.pos, (int)p->now.len,
+				   p->s->text + p->now.pos);
 			return NULL;
 		}
 		n = make_node(p, t.kind == TOKEN_NUMBER ? NODE_NUMBER : NODE_STRING, t.pos);
@@ -396,8 +398,8 @@ static struct node *parse_in(struct parser *p, struct node *what)
 	if (!from)
 		return NULL;
 	if (!parser_accept(p, TOKEN_DOTS)) {
-		fail(p->s, from->pos, p->end - from->pos,
-		     "behind 'in' stands a list (a, b) or a range a..b");
+		query_fail(p->s, from->pos, p->end - from->pos,
+			   "behind 'in' stands a list (a, b) or a range a..b");
 		return NULL;
 	}
 	return range(p, what, from, parse_sum(p));
@@ -499,9 +501,10 @@ static struct node *parse_compare(struct parser *p)
 		return NULL;
 	relation = parse_relation(p, n);
 	if (relation && relation != n && comparison(p->now.kind, &cmp)) {
-		fail(p->s, p->now.pos, p->now.len,
-		     "comparisons do not follow one another; write x in a..b, or join them with "
-		     "&&");
+		query_fail(
+			p->s, p->now.pos, p->now.len,
+			"comparisons do not follow one another; write x in a..b, or join them with "
+			"&&");
 		return NULL;
 	}
 	return relation;
@@ -573,7 +576,7 @@ static struct node *parse_or(struct parser *p)
 	return parse_chain(p, NODE_OR, parse_and);
 }
 
-struct node *parse_expr(struct parser *p)
+struct node *query_parse_node(struct parser *p)
 {
 	return parse_or(p);
 }

@@ -35,7 +35,8 @@ bool node_has_aggregate(const struct node *n)
 /* `count` where count() is meant: nothing else of that name can stand in a list of aggregates. */
 static void call_count(struct node *n)
 {
-	if (n->kind == NODE_NAME && (bytes_equal(n->text, "count") || bytes_equal(n->text, "rate")))
+	if (n->kind == NODE_NAME &&
+	    (token_text_is(n->text, "count") || token_text_is(n->text, "rate")))
 		n->kind = NODE_CALL;
 }
 
@@ -57,9 +58,9 @@ static bool parse_as(struct parser *p, struct item *item)
 		return false;
 	}
 	if (word_is_keyword(&p->now) || memchr(p->now.text.data, '\0', p->now.text.len)) {
-		fail(p->s, p->now.pos, p->now.len,
-		     "'%.*s' is a word of the language; take another name",
-		     (int)MIN(p->now.text.len, (size_t)40), (const char *)p->now.text.data);
+		query_fail(p->s, p->now.pos, p->now.len,
+			   "'%.*s' is a word of the language; take another name",
+			   (int)MIN(p->now.text.len, (size_t)40), (const char *)p->now.text.data);
 		return false;
 	}
 	item->name = p->now.text;
@@ -91,7 +92,7 @@ static struct item *parse_items(struct parser *p, bool (*more)(struct parser *, 
 		if (p->now.kind == TOKEN_STAR && more == parse_as)
 			parser_take(p);
 		else
-			item->expr = parse_expr(p);
+			item->expr = query_parse_node(p);
 		if (p->s->failed || !more(p, item))
 			return NULL;
 		*next = item;
@@ -123,11 +124,12 @@ static int parse_every(struct parser *p, struct part *by)
 	if (p->now.kind != TOKEN_NUMBER)
 		return parser_expected(p, "a duration (every 100ms)");
 	if (p->now.number.type != QUERY_DUR)
-		return fail(p->s, p->now.pos, p->now.len,
-			    "a window is a duration: every %.*sms, every %.*ss", (int)p->now.len,
-			    p->s->text + p->now.pos, (int)p->now.len, p->s->text + p->now.pos);
+		return query_fail(p->s, p->now.pos, p->now.len,
+				  "a window is a duration: every %.*sms, every %.*ss",
+				  (int)p->now.len, p->s->text + p->now.pos, (int)p->now.len,
+				  p->s->text + p->now.pos);
 	if (p->now.number.i <= 0)
-		return fail(p->s, p->now.pos, p->now.len, "a window is longer than 0");
+		return query_fail(p->s, p->now.pos, p->now.len, "a window is longer than 0");
 	by->number = p->now.number.i;
 	parser_take(p);
 	by->len = p->end - pos;
@@ -210,7 +212,7 @@ static struct part *parse_join(struct parser *p)
 	parser_take(p);
 	part->len = p->end - part->pos;
 	if (parser_accept_word(p, "on"))
-		part->expr = parse_expr(p);
+		part->expr = query_parse_node(p);
 	return p->s->failed ? NULL : part;
 }
 
@@ -221,9 +223,10 @@ static struct part *parse_where(struct parser *p)
 	parser_take(p);
 	if (!part)
 		return NULL;
-	part->expr = parse_expr(p);
+	part->expr = query_parse_node(p);
 	if (part->expr && p->now.kind == TOKEN_COMMA) {
-		fail(p->s, p->now.pos, 1, "conditions are joined by && or ||, not by a comma");
+		query_fail(p->s, p->now.pos, 1,
+			   "conditions are joined by && or ||, not by a comma");
 		return NULL;
 	}
 	return part->expr ? part : NULL;
@@ -240,8 +243,8 @@ static int no_stage(struct parser *p, const struct token *word)
 		 p->s->text + word->pos);
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		nearest_offer(&n, words[i]);
-	return n.best ? fail(p->s, word->pos, word->len, "no stage '%s'; did you mean %s?", text,
-			     n.best)
+	return n.best ? query_fail(p->s, word->pos, word->len, "no stage '%s'; did you mean %s?",
+				   text, n.best)
 		      : 0;
 }
 
@@ -266,9 +269,10 @@ static struct part *parse_other(struct parser *p)
 	if (has)
 		return part;
 	if (part->items->next || !part->items->expr) {
-		fail(p->s, part->pos, part->len,
-		     "a list stands behind select, by or sort; or are aggregates meant: sum(x), "
-		     "max(x)?");
+		query_fail(
+			p->s, part->pos, part->len,
+			"a list stands behind select, by or sort; or are aggregates meant: sum(x), "
+			"max(x)?");
 		return NULL;
 	}
 	part->kind = PART_WHERE;
@@ -305,12 +309,12 @@ static struct part *parse_part(struct parser *p)
 	if (token_is(t, "join"))
 		return parse_join(p);
 	if (token_is(t, "from")) {
-		fail(p->s, t->pos, t->len, "'from' stands first, before every other stage");
+		query_fail(p->s, t->pos, t->len, "'from' stands first, before every other stage");
 		return NULL;
 	}
 	if (token_is(t, "group") && token_is(&p->after, "by")) {
-		fail(p->s, t->pos, p->after.pos + p->after.len - t->pos,
-		     "grouping is a stage of its own: by op | count()");
+		query_fail(p->s, t->pos, p->after.pos + p->after.len - t->pos,
+			   "grouping is a stage of its own: by op | count()");
 		return NULL;
 	}
 	return parse_other(p);
@@ -339,9 +343,9 @@ static int parse_from(struct parser *p, struct pipeline *ret)
 	for (unsigned int i = 0; i < TABLE_COUNT; i++)
 		nearest_offer(&n, schema_table(i)->name);
 	if (n.best)
-		return fail(p->s, p->now.pos, p->now.len, "no table '%s'; did you mean %s?", word,
-			    n.best);
-	return fail(
+		return query_fail(p->s, p->now.pos, p->now.len, "no table '%s'; did you mean %s?",
+				  word, n.best);
+	return query_fail(
 		p->s, p->now.pos, p->now.len,
 		"no table '%s'; tables are op, thread, process, cgroup, host, file, summary, loss, "
 		"mark",
@@ -361,13 +365,13 @@ static int parse_trailing_by(struct parser *p, struct part *part, struct part **
 	if (!by)
 		return p->s->failed;
 	if (*last && (*last)->kind == PART_BY)
-		return fail(p->s, by->pos, by->len, "the keys are given twice");
+		return query_fail(p->s, by->pos, by->len, "the keys are given twice");
 	by->next = part;
 	**next = by;
 	return 0;
 }
 
-int parse_pipeline(struct parser *p, struct pipeline *ret)
+int query_parse_parts(struct parser *p, struct pipeline *ret)
 {
 	struct part **next = &ret->parts, *last = NULL;
 	bool from = token_is(&p->now, "from");
@@ -377,8 +381,9 @@ int parse_pipeline(struct parser *p, struct pipeline *ret)
 		return r;
 	if (p->now.kind == TOKEN_END) {
 		if (!from)
-			return fail(p->s, 0, 0,
-				    "the query is empty; a stage is expected (" STAGE_WORDS ")");
+			return query_fail(p->s, 0, 0,
+					  "the query is empty; a stage is expected (" STAGE_WORDS
+					  ")");
 		return 0;
 	}
 	if (from && !parser_accept(p, TOKEN_PIPE) && !token_is(&p->now, "where"))

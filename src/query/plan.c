@@ -66,9 +66,10 @@ int planner_check_name(struct planner *pl, const struct plan_field *fields, size
 {
 	for (size_t i = 0; i < count; i++) {
 		if (!fields[i].hidden && !strcmp(fields[i].name, name))
-			return fail(pl->c.s, item->name.len ? item->name_pos : item->expr->pos,
-				    item->name.len ? (size_t)item->name.len : item->expr->len,
-				    "two fields are called %s; name one of them with `as`", name);
+			return query_fail(
+				pl->c.s, item->name.len ? item->name_pos : item->expr->pos,
+				item->name.len ? (size_t)item->name.len : item->expr->len,
+				"two fields are called %s; name one of them with `as`", name);
 	}
 	return 0;
 }
@@ -89,7 +90,7 @@ struct expr *planner_field(struct planner *pl, size_t i)
 {
 	const struct plan_field *f = &pl->c.scope.fields[i];
 	struct node at = {.pos = f->expr ? f->expr->pos : 0, .len = f->expr ? f->expr->len : 0};
-	struct expr *e = make_expr(pl->c.s, EXPR_FIELD, f->type, &at);
+	struct expr *e = expr_make_expr(pl->c.s, EXPR_FIELD, f->type, &at);
 
 	if (e)
 		e->column = (unsigned int)i;
@@ -125,9 +126,9 @@ static int plan_part(struct planner *pl, struct part *part)
 	if (by && part->kind == PART_WHERE && !check_condition(&pl->c, part->expr))
 		return pl->c.s->failed;
 	if (by && part->kind != PART_AGGREGATE)
-		return fail(pl->c.s, by->pos, by->len,
-			    "by goes with the aggregates of the next stage: %.*s | count()",
-			    (int)MIN(by->len, 60u), pl->c.s->text + by->pos);
+		return query_fail(pl->c.s, by->pos, by->len,
+				  "by goes with the aggregates of the next stage: %.*s | count()",
+				  (int)MIN(by->len, 60u), pl->c.s->text + by->pos);
 	pl->by = NULL;
 	switch (part->kind) {
 	case PART_WHERE:
@@ -192,7 +193,7 @@ static int plan_all(struct planner *pl, struct pipeline *pipeline)
 	if (r < 0)
 		return r;
 	if (pl->where_count) {
-		pl->plan->where = make_logic(pl->c.s, EXPR_AND, pl->where, pl->where_count);
+		pl->plan->where = expr_make_logic(pl->c.s, EXPR_AND, pl->where, pl->where_count);
 		if (!pl->plan->where)
 			return pl->c.s->failed;
 	}
@@ -225,7 +226,7 @@ static int source_start(struct query_source *s, const char *text, size_t len,
 	s->len = len;
 	nul = len ? memchr(copy, '\0', len) : NULL;
 	if (nul)
-		return fail(s, (size_t)(nul - copy), 1, "a NUL byte has no meaning here");
+		return query_fail(s, (size_t)(nul - copy), 1, "a NUL byte has no meaning here");
 	return 0;
 }
 
@@ -257,7 +258,7 @@ static int parse_to_plan(struct query_source *s, struct plan **ret)
 	int r;
 
 	parser_start(&parser, s);
-	r = parse_pipeline(&parser, &pipeline);
+	r = query_parse_parts(&parser, &pipeline);
 	if (r < 0)
 		return r;
 	pl.c.s = s;
@@ -300,13 +301,13 @@ static struct expr *parse_alone(struct query_source *s, enum table_id table, boo
 	/* `where dur > 1ms`, as in a pipeline */
 	if (filter && token_is(&parser.now, "where"))
 		parser_take(&parser);
-	n = parse_expr(&parser);
+	n = query_parse_node(&parser);
 	if (!n)
 		return NULL;
 	if (parser.now.kind != TOKEN_END) {
 		if (parser.now.kind == TOKEN_PIPE)
-			fail(s, parser.now.pos, 1,
-			     "a condition alone expected; pipelines are for weir query");
+			query_fail(s, parser.now.pos, 1,
+				   "a condition alone expected; pipelines are for weir query");
 		else
 			parser_expected(&parser, "&& or || or the end");
 		return NULL;
@@ -367,7 +368,7 @@ int plan_and_where(struct plan *p, const char *text, struct query_error *err)
 	both[1] = parse_alone(&s, p->table, true);
 	if (!both[1])
 		return s.failed;
-	e = p->where ? make_logic(&s, EXPR_AND, both, 2) : both[1];
+	e = p->where ? expr_make_logic(&s, EXPR_AND, both, 2) : both[1];
 	if (!e || check_limits(&s, e) < 0)
 		return s.failed;
 	p->where = e;

@@ -24,8 +24,8 @@ struct group {
 
 static int wrong(struct group *g, const struct node *n, struct query_kind k, const char *want)
 {
-	return fail(g->pl->c.s, n->pos, n->len, "%s of %s expected, and this is %s", "an aggregate",
-		    want, kind_text(k));
+	return query_fail(g->pl->c.s, n->pos, n->len, "%s of %s expected, and this is %s",
+			  "an aggregate", want, query_kind_text(k));
 }
 
 static bool is_countable(struct query_kind k) /* has whole numbers that a histogram counts */
@@ -36,7 +36,7 @@ static bool is_countable(struct query_kind k) /* has whole numbers that a histog
 /* The type of the aggregate of x; QUERY_NULL: x is nothing that it takes. */
 static struct query_kind result_kind(enum query_aggregate a, struct query_kind x, const char **want)
 {
-	struct query_kind none = kind_of(QUERY_NULL);
+	struct query_kind none = query_kind_of(QUERY_NULL);
 	bool number = kind_is_number(x) && x.type != QUERY_UINT;
 
 	switch (a) {
@@ -48,24 +48,25 @@ static struct query_kind result_kind(enum query_aggregate a, struct query_kind x
 		*want = "values";
 		if (x.type == QUERY_HIST || x.type == QUERY_TALLY || x.type == QUERY_NULL)
 			return none;
-		return a == AGGREGATE_COUNT || a == AGGREGATE_DISTINCT ? kind_of(QUERY_INT) : x;
+		return a == AGGREGATE_COUNT || a == AGGREGATE_DISTINCT ? query_kind_of(QUERY_INT)
+								       : x;
 	case AGGREGATE_MIN:
 	case AGGREGATE_MAX:
 		*want = "numbers, points in time or texts";
 		return kind_has_order(x) ? x : none;
 	case AGGREGATE_SUM:
 		*want = "numbers, durations or sizes";
-		return number ? kind_of(x.type) : none;
+		return number ? query_kind_of(x.type) : none;
 	case AGGREGATE_AVG:
 	case AGGREGATE_STDDEV:
 		*want = "numbers, durations or sizes";
-		return !number ? none : kind_of(x.type == QUERY_INT ? QUERY_FLOAT : x.type);
+		return !number ? none : query_kind_of(x.type == QUERY_INT ? QUERY_FLOAT : x.type);
 	case AGGREGATE_RATE:
 		*want = "numbers, durations or sizes";
-		return number ? kind_of(QUERY_FLOAT) : none;
+		return number ? query_kind_of(QUERY_FLOAT) : none;
 	case AGGREGATE_PERCENTILE:
 		*want = "whole numbers, durations or sizes";
-		return is_countable(x) ? kind_of(x.type) : none;
+		return is_countable(x) ? query_kind_of(x.type) : none;
 	case AGGREGATE_HIST:
 	case AGGREGATE_QUANTIZE:
 	case AGGREGATE_LQUANTIZE:
@@ -80,7 +81,7 @@ static struct query_kind result_kind(enum query_aggregate a, struct query_kind x
 		break;
 	}
 	*want = "conditions";
-	return x.type == QUERY_BOOL ? kind_of(QUERY_INT) : none;
+	return x.type == QUERY_BOOL ? query_kind_of(QUERY_INT) : none;
 }
 
 /* The constant operands behind the first; whole numbers of the kind of x. */
@@ -94,10 +95,10 @@ static int parameters(struct group *g, struct node *n, struct plan_field *f, str
 		if (!e)
 			return g->pl->c.s->failed;
 		if (e->type.type != k.type && k.type == f->expr->type.type)
-			return disagree(&g->pl->c, a, f->expr, e);
+			return check_disagree(&g->pl->c, a, f->expr, e);
 		if (!is_const(e) || e->type.type != k.type)
-			return fail(g->pl->c.s, a->pos, a->len, "%s expected, as a constant",
-				    kind_text(k));
+			return query_fail(g->pl->c.s, a->pos, a->len, "%s expected, as a constant",
+					  query_kind_text(k));
 		assert(i < ARRAY_SIZE(f->param));
 		f->param[i++] = e->value.i;
 	}
@@ -109,11 +110,11 @@ static int check_lquantize(struct group *g, const struct node *n, const struct p
 	int64_t from = f->param[0], to = f->param[1], step = f->param[2], width;
 
 	if (step <= 0 || to <= from || __builtin_sub_overflow(to, from, &width))
-		return fail(g->pl->c.s, n->pos, n->len,
-			    "lquantize(x, from, to, step): from below to, step above 0");
+		return query_fail(g->pl->c.s, n->pos, n->len,
+				  "lquantize(x, from, to, step): from below to, step above 0");
 	if (width / step > TALLY_STEPS_MAX)
-		return fail(g->pl->c.s, n->pos, n->len, "lquantize() has at most %d steps",
-			    TALLY_STEPS_MAX);
+		return query_fail(g->pl->c.s, n->pos, n->len, "lquantize() has at most %d steps",
+				  TALLY_STEPS_MAX);
 	return 0;
 }
 
@@ -123,26 +124,26 @@ static int check_llquantize(struct group *g, const struct node *n, const struct 
 	int64_t power = 1, least = 1;
 
 	if (base < 2 || low < 0 || high < low || high > 62 || steps < 1)
-		return fail(
+		return query_fail(
 			g->pl->c.s, n->pos, n->len,
 			"llquantize(x, base, low, high, steps): base 2 or more, low and high its "
 			"powers, steps within each");
 	for (int64_t i = 0; i <= high; i++) {
 		if (__builtin_mul_overflow(power, base, &power))
-			return fail(
+			return query_fail(
 				g->pl->c.s, n->pos, n->len,
 				"llquantize(): the base to the power of high + 1 exceeds 64 bits");
 		if (i <= low)
 			least = power;
 	}
 	if (least % steps)
-		return fail(
+		return query_fail(
 			g->pl->c.s, n->pos, n->len,
 			"llquantize(): steps must divide %lld, the base to the power of low + 1",
 			(long long)least);
 	if (steps > TALLY_STEPS_MAX / (high - low + 1))
-		return fail(g->pl->c.s, n->pos, n->len, "llquantize() has at most %d steps in all",
-			    TALLY_STEPS_MAX);
+		return query_fail(g->pl->c.s, n->pos, n->len,
+				  "llquantize() has at most %d steps in all", TALLY_STEPS_MAX);
 	return 0;
 }
 
@@ -155,8 +156,8 @@ static int check_quantile(struct group *g, const struct node *n, struct plan_fie
 	if (q->kind != NODE_NUMBER ||
 	    (q->number.type != QUERY_INT && q->number.type != QUERY_FLOAT) || value <= 0 ||
 	    value >= 100)
-		return fail(g->pl->c.s, q->pos, q->len,
-			    "percentile(x, 99.9): a number between 0 and 100 expected");
+		return query_fail(g->pl->c.s, q->pos, q->len,
+				  "percentile(x, 99.9): a number between 0 and 100 expected");
 	f->quantile = value / 100;
 	return 0;
 }
@@ -189,11 +190,11 @@ static int takes(struct group *g, const struct node *n, const struct plan_field 
 	if (n->count >= least && n->count <= most)
 		return 0;
 	if (!n->count)
-		return fail(g->pl->c.s, n->pos, n->len, "%.*s of what? %.*s(dur), %.*s(bytes)",
-			    (int)n->text.len, (const char *)n->text.data, (int)n->text.len,
-			    (const char *)n->text.data, (int)n->text.len,
-			    (const char *)n->text.data);
-	return fail(g->pl->c.s, n->pos, n->len, "%s has other operands", sig);
+		return query_fail(
+			g->pl->c.s, n->pos, n->len, "%.*s of what? %.*s(dur), %.*s(bytes)",
+			(int)n->text.len, (const char *)n->text.data, (int)n->text.len,
+			(const char *)n->text.data, (int)n->text.len, (const char *)n->text.data);
+	return query_fail(g->pl->c.s, n->pos, n->len, "%s has other operands", sig);
 }
 
 static int check_argument(struct group *g, struct node *n, struct plan_field *f)
@@ -204,10 +205,11 @@ static int check_argument(struct group *g, struct node *n, struct plan_field *f)
 
 	for (struct node *x = a; x; x = x->next) {
 		if (node_has_aggregate(x) && g->pl->c.scope.kind != SCOPE_FIELDS)
-			return fail(g->pl->c.s, x->pos, x->len,
-				    "an aggregate within an aggregate; group twice: by a, b | "
-				    "sum(x) | by a "
-				    "| max(sum(x))");
+			return query_fail(
+				g->pl->c.s, x->pos, x->len,
+				"an aggregate within an aggregate; group twice: by a, b | "
+				"sum(x) | by a "
+				"| max(sum(x))");
 	}
 	f->expr = f->aggregate == AGGREGATE_COUNTIF ? check_condition(&g->pl->c, a)
 						    : check_expr(&g->pl->c, a, NULL);
@@ -221,10 +223,10 @@ static int check_argument(struct group *g, struct node *n, struct plan_field *f)
 		return wrong(g, a, f->expr->type, want);
 	switch (f->aggregate) {
 	case AGGREGATE_LQUANTIZE:
-		r = parameters(g, n, f, kind_of(f->expr->type.type));
+		r = parameters(g, n, f, query_kind_of(f->expr->type.type));
 		return r < 0 ? r : check_lquantize(g, n, f);
 	case AGGREGATE_LLQUANTIZE:
-		r = parameters(g, n, f, kind_of(QUERY_INT));
+		r = parameters(g, n, f, query_kind_of(QUERY_INT));
 		return r < 0 ? r : check_llquantize(g, n, f);
 	case AGGREGATE_PERCENTILE:
 		return f->quantile > 0 ? 0 : check_quantile(g, n, f);
@@ -243,8 +245,8 @@ static int add_field(struct group *g, const struct item *item, const struct plan
 	if (r < 0)
 		return r;
 	if (g->count == g->cap)
-		return fail(s, item->expr->pos, item->expr->len, "a stage has more than %d fields",
-			    QUERY_FIELDS_MAX);
+		return query_fail(s, item->expr->pos, item->expr->len,
+				  "a stage has more than %d fields", QUERY_FIELDS_MAX);
 	g->fields[g->count++] = *f;
 	return 0;
 }
@@ -268,7 +270,7 @@ static int add_aggregate(struct group *g, const struct item *item, bool hidden)
 	r = takes(g, n, &f);
 	if (r < 0)
 		return r;
-	f.type = kind_of(f.aggregate == AGGREGATE_RATE ? QUERY_FLOAT : QUERY_INT);
+	f.type = query_kind_of(f.aggregate == AGGREGATE_RATE ? QUERY_FLOAT : QUERY_INT);
 	if (n->count)
 		r = check_argument(g, n, &f);
 	return r < 0 ? r : add_field(g, item, &f);
@@ -292,18 +294,19 @@ static int add_key(struct group *g, struct item *item)
 	struct plan_field f = {.kind = FIELD_KEY};
 
 	if (!item->expr)
-		return fail(g->pl->c.s, 0, 0, "keys are named, not *");
+		return query_fail(g->pl->c.s, 0, 0, "keys are named, not *");
 	if (node_is_aggregate(item->expr) && g->pl->c.scope.kind != SCOPE_FIELDS)
-		return fail(g->pl->c.s, item->expr->pos, item->expr->len,
-			    "an aggregate is no key: by op | %.*s", (int)MIN(item->expr->len, 40u),
-			    g->pl->c.s->text + item->expr->pos);
+		return query_fail(g->pl->c.s, item->expr->pos, item->expr->len,
+				  "an aggregate is no key: by op | %.*s",
+				  (int)MIN(item->expr->len, 40u),
+				  g->pl->c.s->text + item->expr->pos);
 	f.expr = check_expr(&g->pl->c, item->expr, NULL);
 	if (!f.expr || check_limits(g->pl->c.s, f.expr) < 0)
 		return g->pl->c.s->failed;
 	f.type = f.expr->type;
 	if (f.type.type == QUERY_HIST || f.type.type == QUERY_TALLY || f.type.type == QUERY_NULL)
-		return fail(g->pl->c.s, item->expr->pos, item->expr->len,
-			    "nothing is grouped by %s", kind_text(f.type));
+		return query_fail(g->pl->c.s, item->expr->pos, item->expr->len,
+				  "nothing is grouped by %s", query_kind_text(f.type));
 	f.name = planner_item_name(g->pl, item);
 	return f.name ? add_field(g, item, &f) : g->pl->c.s->failed;
 }
@@ -329,29 +332,30 @@ static struct expr *row_time(struct group *g, const struct part *by)
 	if (scope->kind != SCOPE_FIELDS || scope->open) {
 		if (name)
 			return scope->open ? check_name(&pl->c, &n)
-					   : table_name(pl->c.s, pl->plan->table, text, by->pos,
-							by->len);
-		fail(pl->c.s, by->pos, by->len, "rows of %s have no time: no 'every'",
-		     schema_table(pl->plan->table)->name);
+					   : check_table_name(pl->c.s, pl->plan->table, text,
+							      by->pos, by->len);
+		query_fail(pl->c.s, by->pos, by->len, "rows of %s have no time: no 'every'",
+			   schema_table(pl->plan->table)->name);
 		return NULL;
 	}
 	for (size_t i = 0; i < scope->count; i++) {
 		if (scope->fields[i].type.type != QUERY_TIME)
 			continue;
 		if (found >= 0) {
-			fail(pl->c.s, by->pos, by->len,
-			     "several fields of the stage before are points in time: %s, %s; group "
-			     "by "
-			     "bucket(%s, ...)",
-			     scope->fields[found].name, scope->fields[i].name,
-			     scope->fields[found].name);
+			query_fail(pl->c.s, by->pos, by->len,
+				   "several fields of the stage before are points in time: %s, %s; "
+				   "group "
+				   "by "
+				   "bucket(%s, ...)",
+				   scope->fields[found].name, scope->fields[i].name,
+				   scope->fields[found].name);
 			return NULL;
 		}
 		found = (int)i;
 	}
 	if (found < 0) {
-		fail(pl->c.s, by->pos, by->len,
-		     "no field of the stage before is a point in time: no 'every'");
+		query_fail(pl->c.s, by->pos, by->len,
+			   "no field of the stage before is a point in time: no 'every'");
 		return NULL;
 	}
 	return planner_field(pl, (size_t)found);
@@ -363,15 +367,15 @@ static int add_window(struct group *g, const struct part *by)
 	struct item item = {.expr = &at};
 	struct expr *time = row_time(g, by);
 	struct expr *width =
-		time ? make_int(g->pl->c.s, kind_of(QUERY_DUR), &at, by->number) : NULL;
+		time ? expr_make_int(g->pl->c.s, query_kind_of(QUERY_DUR), &at, by->number) : NULL;
 	struct plan_field f = {.name = "window",
-			       .type = kind_of(QUERY_TIME),
+			       .type = query_kind_of(QUERY_TIME),
 			       .kind = FIELD_WINDOW,
 			       .param = {by->number}};
 
 	if (!width)
 		return g->pl->c.s->failed;
-	f.expr = make_call(g->pl->c.s, FUNCTION_BUCKET, f.type, &at, time, width);
+	f.expr = expr_make_call(g->pl->c.s, FUNCTION_BUCKET, f.type, &at, time, width);
 	return f.expr ? add_field(g, &item, &f) : g->pl->c.s->failed;
 }
 
@@ -426,8 +430,8 @@ static int calculate(struct group *g, const struct part *part)
 	pl->c.scope.see_hidden = true;
 	for (struct item *i = part->items; i && r == 0; i = i->next) {
 		if (count == QUERY_FIELDS_MAX)
-			return fail(pl->c.s, part->pos, part->len,
-				    "a stage has more than %d fields", QUERY_FIELDS_MAX);
+			return query_fail(pl->c.s, part->pos, part->len,
+					  "a stage has more than %d fields", QUERY_FIELDS_MAX);
 		r = add_calculated(g, to, &count, i, plain);
 		plain += node_is_aggregate(i->expr);
 	}
@@ -489,8 +493,9 @@ static int no_aggregate(struct group *g, const struct item *item)
 {
 	if (item->expr && !check_expr(&g->pl->c, item->expr, NULL))
 		return g->pl->c.s->failed;
-	return fail(g->pl->c.s, item->expr ? item->expr->pos : 0, item->expr ? item->expr->len : 0,
-		    "an aggregate expected; keys stand behind by, filters in a stage of their own");
+	return query_fail(
+		g->pl->c.s, item->expr ? item->expr->pos : 0, item->expr ? item->expr->len : 0,
+		"an aggregate expected; keys stand behind by, filters in a stage of their own");
 }
 
 static int add_items(struct group *g, const struct part *part, bool *ret_calculated)

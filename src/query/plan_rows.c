@@ -16,7 +16,7 @@ static const char *const op_fields[] = {"start", "dur", "comm", "tid", "op",
 static int add_named(struct planner *pl, struct plan_field *fields, size_t *count, const char *name)
 {
 	struct bytes text = {(const uint8_t *)name, strlen(name)};
-	struct expr *e = table_name(pl->c.s, pl->plan->table, text, 0, 0);
+	struct expr *e = check_table_name(pl->c.s, pl->plan->table, text, 0, 0);
 
 	if (!e)
 		return pl->c.s->failed;
@@ -86,8 +86,8 @@ int planner_open(struct planner *pl)
 
 static int too_many(struct planner *pl, const struct part *part)
 {
-	return fail(pl->c.s, part->pos, part->len, "a stage has more than %d fields",
-		    QUERY_FIELDS_MAX);
+	return query_fail(pl->c.s, part->pos, part->len, "a stage has more than %d fields",
+			  QUERY_FIELDS_MAX);
 }
 
 /* select *: fields as they are, or the table's columns. */
@@ -204,8 +204,8 @@ static int hidden_field(struct planner *pl, struct item *item, struct expr *e, u
 	if (!name || check_limits(pl->c.s, e) < 0)
 		return pl->c.s->failed;
 	if (count >= QUERY_FIELDS_MAX)
-		return fail(pl->c.s, item->expr->pos, item->expr->len,
-			    "a stage has more than %d fields", QUERY_FIELDS_MAX);
+		return query_fail(pl->c.s, item->expr->pos, item->expr->len,
+				  "a stage has more than %d fields", QUERY_FIELDS_MAX);
 	if (!scope->open) {
 		fields = query_array(pl->c.s, count + 1, struct plan_field);
 		if (!fields)
@@ -241,9 +241,9 @@ static int sort_key(struct planner *pl, struct item *item, unsigned int *ret)
 		return pl->c.s->failed;
 	if (!kind_has_order(e->type) && e->type.type != QUERY_CODE &&
 	    e->type.type != QUERY_ENTITY && e->type.type != QUERY_BOOL)
-		return fail(pl->c.s, item->expr->pos, item->expr->len, "nothing is sorted by %s%s",
-			    kind_text(e->type),
-			    e->type.type == QUERY_HIST ? "; by its percentile: p99(x)" : "");
+		return query_fail(pl->c.s, item->expr->pos, item->expr->len,
+				  "nothing is sorted by %s%s", query_kind_text(e->type),
+				  e->type.type == QUERY_HIST ? "; by its percentile: p99(x)" : "");
 	if (e->kind == EXPR_FIELD) {
 		*ret = e->column;
 		return 0;
@@ -276,7 +276,8 @@ int planner_sort(struct planner *pl, const struct part *part)
 
 	for (const struct item *i = part->items; i; i = i->next) {
 		if (!i->expr)
-			return fail(pl->c.s, part->pos, part->len, "sort by a field, not by *");
+			return query_fail(pl->c.s, part->pos, part->len,
+					  "sort by a field, not by *");
 		count++;
 	}
 	sort.keys = query_array(pl->c.s, count + pl->keys, struct sort_key);
@@ -345,10 +346,10 @@ static int join_table(struct planner *pl, const struct part *part, enum table_id
 			nearest_offer(&n, schema_table(i)->name);
 	}
 	if (n.best && table < 0)
-		return fail(pl->c.s, part->pos, part->len, "no table '%s'; did you mean %s?", word,
-			    n.best);
-	return fail(pl->c.s, part->pos, part->len,
-		    "thread, process, cgroup, host or file is joined, not '%s'", word);
+		return query_fail(pl->c.s, part->pos, part->len, "no table '%s'; did you mean %s?",
+				  word, n.best);
+	return query_fail(pl->c.s, part->pos, part->len,
+			  "thread, process, cgroup, host or file is joined, not '%s'", word);
 }
 
 static bool refers_to(struct query_kind k, enum table_id table)
@@ -373,8 +374,8 @@ static int join_field(struct planner *pl, const struct part *part, enum table_id
 		if (!e)
 			return pl->c.s->failed;
 		if (e->kind != EXPR_FIELD || !refers_to(e->type, table))
-			return fail(pl->c.s, part->expr->pos, part->expr->len,
-				    "a field that names a %s expected", name);
+			return query_fail(pl->c.s, part->expr->pos, part->expr->len,
+					  "a field that names a %s expected", name);
 		*ret = e->column;
 		return 0;
 	}
@@ -393,9 +394,9 @@ static int join_field(struct planner *pl, const struct part *part, enum table_id
 			return 0;
 		}
 	}
-	return fail(pl->c.s, part->pos, part->len,
-		    "no field of the stage before says which %s; group by %s, or select it", name,
-		    name);
+	return query_fail(pl->c.s, part->pos, part->len,
+			  "no field of the stage before says which %s; group by %s, or select it",
+			  name, name);
 }
 
 static const char *joined_name(struct planner *pl, enum table_id table, const char *column,
@@ -433,7 +434,7 @@ static int joined_fields(struct planner *pl, enum table_id table, struct plan_fi
 	for (unsigned int i = 1; i < def->column_count; i++) {
 		struct bytes text = {(const uint8_t *)def->columns[i].name,
 				     strlen(def->columns[i].name)};
-		struct expr *e = table_name(pl->c.s, table, text, 0, 0);
+		struct expr *e = check_table_name(pl->c.s, table, text, 0, 0);
 		const char *name = joined_name(pl, table, def->columns[i].name, fields, *count);
 
 		if (!e || !name)

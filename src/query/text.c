@@ -248,7 +248,7 @@ static int write_has(struct text_writer *w, const struct expr *e)
 
 	/* a single word of status; those of flags depend on the operation */
 	for (size_t i = 0; e->arg[0]->type.vocab && !strcmp(e->arg[0]->type.vocab, "status") &&
-			   (word = status_word(i, &bit)) && bit != e->bits;
+			   (word = query_status_word(i, &bit)) && bit != e->bits;
 	     i++)
 		;
 	if (r == 0)

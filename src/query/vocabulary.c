@@ -60,13 +60,13 @@ bool aggregate_find(struct bytes name, enum query_aggregate *ret, double *ret_qu
 		*ret = AGGREGATE_PERCENTILE;
 		return true;
 	}
-	if (bytes_equal(name, "median")) {
+	if (token_text_is(name, "median")) {
 		*ret = AGGREGATE_PERCENTILE;
 		*ret_quantile = 0.5;
 		return true;
 	}
 	for (unsigned int i = 0; i < AGGREGATE_KINDS; i++) {
-		if (bytes_equal(name, aggregate_names[i])) {
+		if (token_text_is(name, aggregate_names[i])) {
 			*ret = (enum query_aggregate)i;
 			return true;
 		}
@@ -77,7 +77,7 @@ bool aggregate_find(struct bytes name, enum query_aggregate *ret, double *ret_qu
 int function_find(struct bytes name)
 {
 	for (unsigned int i = 0; i < FUNCTION_COUNT; i++) {
-		if (bytes_equal(name, function_names[i]))
+		if (token_text_is(name, function_names[i]))
 			return (int)i;
 	}
 	return -1;
@@ -85,7 +85,7 @@ int function_find(struct bytes name)
 
 /* ---- bits ---- */
 
-const char *status_word(size_t i, uint64_t *ret_bit)
+const char *query_status_word(size_t i, uint64_t *ret_bit)
 {
 	if (i >= ARRAY_SIZE(status_words))
 		return NULL;
@@ -101,7 +101,7 @@ static const struct flag_word *flag_word_find(const struct flag_set *set, struct
 		const struct flag_word *w =
 			*ret_code ? &set->codes[i] : &set->bits[i - set->code_count];
 
-		if (bytes_equal(word, w->name))
+		if (token_text_is(word, w->name))
 			return w;
 	}
 	return NULL;
@@ -159,7 +159,7 @@ bool bit_word_find(struct query_source *s, const char *set, struct bytes word, s
 	if (!strcmp(set, "flags"))
 		return flag_ops(s, word, ret);
 	for (size_t i = 0; i < ARRAY_SIZE(status_words); i++) {
-		if (bytes_equal(word, status_words[i].name)) {
+		if (token_text_is(word, status_words[i].name)) {
 			*ret = (struct bit_word){.mask = status_words[i].bit,
 						 .bits = status_words[i].bit};
 			return true;
