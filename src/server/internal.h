@@ -114,6 +114,7 @@ void trace_get(void *arg, struct http_request *r);
 /* ---- the others: one function per route ---- */
 void events_get(void *arg, struct http_request *r);
 void pages_get(void *arg, struct http_request *r);
+void overview_get(void *arg, struct http_request *r);
 void openapi_get(void *arg, struct http_request *r);
 
 /* ---- cache.c: bodies by question; any thread ---- */

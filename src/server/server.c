@@ -36,6 +36,7 @@ static const struct http_route routes[] = {
 	{"POST", "/api/v1/session", 0, session_post},
 	{"GET", "/api/v1/trace", 0, trace_get},
 	{"GET", "/api/v1/events", 0, events_get},
+	{"GET", "/api/v1/overview", 0, overview_get},
 	{"GET", "/api/v1/openapi.yaml", 0, openapi_get},
 	{0},
 };

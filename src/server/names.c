@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "schema/ops.h"
+#include "schema/vocab.h"
+
+struct names_text names_code(const char *vocab, int64_t code)
+{
+	const char *word = vocab_word(vocab, code);
+	struct names_text t;
+
+	if (word)
+		snprintf(t.s, sizeof(t.s), "%s", word);
+	else
+		snprintf(t.s, sizeof(t.s), "%s_%" PRId64, vocab, code);
+	return t;
+}
+
+void names_put_comm(struct js *j, const char *key, const struct dims *d, int64_t thread_id)
+{
+	const struct dims_thread *t = thread_id < 0 ? NULL : dims_thread(d, thread_id);
+
+	js_key_bytes(j, key, t ? t->comm : (struct bytes){0});
+}
+
+void names_put_file(struct js *j, const char *key, const struct dims *d, int64_t file_id)
+{
+	js_key_bytes(j, key,
+		     file_id >= 0 && dims_file(d, file_id) ? dims_file_name(d, file_id)
+							   : (struct bytes){0});
+}
+
+void names_put_call(const struct server *s, struct js *j, const struct batch *b, size_t row)
+{
+	js_key(j, "start");
+	if (batch_is_null(b, OP_START, row))
+		js_null(j);
+	else
+		js_int(j, batch_get(b, OP_START, row, 0) - s->origin);
+	js_key(j, "dur");
+	if (batch_is_null(b, OP_DUR, row))
+		js_null(j);
+	else
+		js_int(j, batch_get(b, OP_DUR, row, 0));
+}
+
+int64_t names_pid(const struct dims *d, int64_t thread_id)
+{
+	const struct dims_thread *t = thread_id < 0 ? NULL : dims_thread(d, thread_id);
+	const struct dims_process *p = t ? dims_process(d, t->process_id) : NULL;
+
+	return p ? p->pid : -1;
+}
+
+int64_t names_task(const struct dims *d, int64_t thread_id)
+{
+	const struct dims_thread *t = dims_thread(d, thread_id);
+
+	return t && t->task >= 0 ? t->task : thread_id;
+}
+
+int64_t names_inode(const struct dims *d, int64_t file_id)
+{
+	const struct dims_file *f = dims_file(d, file_id);
+
+	return f && f->inode >= 0 ? f->inode : file_id;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* names.h: words and names in JSON documents, as a query gives them. */
+#pragma once
+
+#include "server/internal.h"
+#include "server/js.h"
+
+struct names_text {
+	char s[48];
+};
+
+/* "read", "data", "ENOENT"; "err_4000" for a code without a word. */
+struct names_text names_code(const char *vocab, int64_t code);
+/* The thread's comm at that version, null where unknown. */
+void names_put_comm(struct js *j, const char *key, const struct dims *d, int64_t thread_id);
+/* The latest name of the file; null where there is none. */
+void names_put_file(struct js *j, const char *key, const struct dims *d, int64_t file_id);
+/* Members start and dur of a row of op. */
+void names_put_call(const struct server *s, struct js *j, const struct batch *b, size_t row);
+/* pid of a thread, -1 where unknown. */
+int64_t names_pid(const struct dims *d, int64_t thread_id);
+/* The id that stands for the thread, the file over all versions. */
+int64_t names_task(const struct dims *d, int64_t thread_id);
+int64_t names_inode(const struct dims *d, int64_t file_id);

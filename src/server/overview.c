@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * overview.c: /overview: all that the first page shows, from one pass. Waiting stands apart: in its
+ * own table and its own total, in no other. Calls that still ran when recording stopped are in
+ * totals.running alone.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "schema/ops.h"
+#include "server/names.h"
+#include "server/overview.h"
+#include "server/slowest.h"
+
+#define RATE_OPS  8u /* with a band of their own; the others are one */
+#define SLOW_ROWS 20u
+
+#define KEYS (ROLLUP_OP | ROLLUP_CLASS | ROLLUP_ERR | ROLLUP_THREAD | ROLLUP_FILE)
+
+/* ---- tables ---- */
+
+struct table_of {
+	const char *name;
+	unsigned int keys; /* what the rows are told by */
+	bool waiting;	   /* the class wait, else all others */
+	bool failed;	   /* those that failed alone */
+	bool needs_file, needs_thread;
+	/* Turns ids into those that stand for the thing; NULL: they stay. */
+	void (*map)(const struct dims *d, struct rollup_row *key);
+	void (*put)(struct js *j, const struct dims *d, const struct rollup_row *row);
+};
+
+static void map_file(const struct dims *d, struct rollup_row *key)
+{
+	key->file_id = names_inode(d, key->file_id);
+}
+
+static void map_thread(const struct dims *d, struct rollup_row *key)
+{
+	key->thread_id = names_task(d, key->thread_id);
+}
+
+static void map_process(const struct dims *d, struct rollup_row *key)
+{
+	const struct dims_thread *t = dims_thread(d, key->thread_id);
+
+	key->thread_id = t ? t->process_id : -1;
+}
+
+static void put_op(struct js *j, const struct dims *d, const struct rollup_row *row)
+{
+	js_key_string(j, "name", names_code("op", row->op).s);
+	js_key_string(j, "class", names_code("class", row->class).s);
+}
+
+static void put_file(struct js *j, const struct dims *d, const struct rollup_row *row)
+{
+	const struct dims_file *f = dims_file(d, row->file_id);
+
+	js_key_int(j, "id", row->file_id);
+	names_put_file(j, "name", d, row->file_id);
+	js_key_bytes(j, "path", f ? f->path : (struct bytes){0});
+}
+
+static void put_process(struct js *j, const struct dims *d, const struct rollup_row *row)
+{
+	const struct dims_process *p = dims_process(d, row->thread_id);
+	struct bytes exe = p ? p->exe : (struct bytes){0};
+	const uint8_t *slash = exe.len ? memrchr(exe.data, '/', exe.len) : NULL;
+
+	js_key_int(j, "pid", p ? p->pid : -1);
+	if (slash) {
+		exe.len -= (size_t)(slash + 1 - exe.data);
+		exe.data = slash + 1;
+	}
+	js_key_bytes(j, "name", exe);
+	js_key_bytes(j, "argv", p ? p->argv : (struct bytes){0});
+}
+
+static void put_thread(struct js *j, const struct dims *d, const struct rollup_row *row)
+{
+	const struct dims_thread *t = dims_thread(d, row->thread_id);
+
+	js_key_int(j, "id", row->thread_id);
+	js_key_int(j, "tid", t ? t->tid : -1);
+	names_put_comm(j, "comm", d, row->thread_id);
+	js_key_int(j, "pid", names_pid(d, row->thread_id));
+}
+
+static void put_error(struct js *j, const struct dims *d, const struct rollup_row *row)
+{
+	js_key_string(j, "op", names_code("op", row->op).s);
+	js_key_string(j, "err", names_code("err", row->err).s);
+}
+
+static const struct table_of tables[] = {
+	{.name = "ops", .keys = ROLLUP_OP | ROLLUP_CLASS, .put = put_op},
+	{.name = "files",
+	 .keys = ROLLUP_FILE,
+	 .needs_file = true,
+	 .map = map_file,
+	 .put = put_file},
+	{.name = "processes",
+	 .keys = ROLLUP_THREAD,
+	 .needs_thread = true,
+	 .map = map_process,
+	 .put = put_process},
+	{.name = "threads",
+	 .keys = ROLLUP_THREAD,
+	 .needs_thread = true,
+	 .map = map_thread,
+	 .put = put_thread},
+	{.name = "errors", .keys = ROLLUP_OP | ROLLUP_ERR, .failed = true, .put = put_error},
+	{.name = "waiting", .keys = ROLLUP_OP | ROLLUP_CLASS, .waiting = true, .put = put_op},
+};
+
+struct regroup {
+	const struct table_of *table;
+	const struct dims *dims;
+};
+
+static bool regroup_row(void *arg, struct rollup_row *key)
+{
+	const struct regroup *g = arg;
+
+	if ((key->class == CLASS_WAIT) != g->table->waiting ||
+	    (g->table->failed && key->err <= 0) || (g->table->needs_file && key->file_id < 0) ||
+	    (g->table->needs_thread && key->thread_id < 0))
+		return false;
+	if (g->table->map)
+		g->table->map(g->dims, key);
+	return true;
+}
+
+/* Most time first, failures by their number. */
+static int by_time(const void *a, const void *b)
+{
+	const struct rollup_row *x = *(const struct rollup_row *const *)a;
+	const struct rollup_row *y = *(const struct rollup_row *const *)b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? 1 : -1;
+	return x->calls != y->calls ? x->calls < y->calls ? 1 : -1 : 0;
+}
+
+static int by_calls(const void *a, const void *b)
+{
+	const struct rollup_row *x = *(const struct rollup_row *const *)a;
+	const struct rollup_row *y = *(const struct rollup_row *const *)b;
+
+	return x->calls != y->calls ? x->calls < y->calls ? 1 : -1 : by_time(a, b);
+}
+
+static void put_figures(struct js *j, const struct rollup_row *row)
+{
+	js_key_uint(j, "calls", row->calls);
+	js_key_uint(j, "errors", row->errors);
+	js_key_uint(j, "bytes", row->bytes);
+	js_key_uint(j, "time", row->time_ns);
+	js_key_uint(j, "p50", hist_quantile(&row->hist, 0.5));
+	js_key_uint(j, "p99", hist_quantile(&row->hist, 0.99));
+	js_key_uint(j, "max", row->max_ns);
+}
+
+static int put_table(struct question *q, struct js *j, const struct rollup *all,
+		     const struct table_of *t)
+{
+	const struct dims *d = store_dims(q->server->store);
+	struct regroup g = {t, d};
+	_cleanup_(rollup_freep) struct rollup *sums = NULL;
+	_cleanup_free_ const struct rollup_row **rows = NULL;
+	int r = rollup_regroup(all, t->keys, regroup_row, &g, &sums);
+	size_t n = r < 0 ? 0 : rollup_count(sums);
+
+	if (r < 0)
+		return r;
+	rows = calloc(n + 1, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		rows[i] = rollup_row(sums, i);
+	qsort(rows, n, sizeof(*rows), t->failed ? by_calls : by_time);
+	js_key(j, t->name);
+	js_open(j, '{');
+	js_key(j, "rows");
+	js_open(j, '[');
+	for (size_t i = 0; i < MIN(n, (size_t)TABLE_TOP); i++) {
+		js_open(j, '{');
+		t->put(j, d, rows[i]);
+		put_figures(j, rows[i]);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+	js_key_uint(j, "others", n > TABLE_TOP ? n - TABLE_TOP : 0);
+	js_close(j, '}');
+	return j->error;
+}
+
+/* ---- totals ---- */
+
+static int put_totals(struct question *q, struct js *j, const struct sums *s)
+{
+	const struct dims *d = store_dims(q->server->store);
+	_cleanup_(map_free) struct map tasks = {0}, processes = {0}, files = {0};
+	uint64_t calls = 0, errors = 0, bytes = 0, time = 0, waited = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < rollup_count(s->rollup) && r >= 0; i++) {
+		const struct rollup_row *row = rollup_row(s->rollup, i);
+		const struct dims_thread *t = dims_thread(d, row->thread_id);
+
+		calls += row->calls;
+		errors += row->errors;
+		bytes += row->bytes;
+		*(row->class == CLASS_WAIT ? &waited : &time) += row->time_ns;
+		if (row->file_id >= 0)
+			r = map_set(&files, (uint64_t)names_inode(d, row->file_id), 1);
+		if (r >= 0 && row->thread_id >= 0)
+			r = map_set(&tasks, (uint64_t)names_task(d, row->thread_id), 1);
+		if (r >= 0 && t)
+			r = map_set(&processes, (uint64_t)t->process_id, 1);
+	}
+	js_key(j, "totals");
+	js_open(j, '{');
+	js_key_uint(j, "calls", calls);
+	js_key_uint(j, "errors", errors);
+	js_key_uint(j, "bytes", bytes);
+	js_key_uint(j, "time", time);
+	js_key_uint(j, "wait_time", waited);
+	js_key_uint(j, "threads", tasks.count);
+	js_key_uint(j, "processes", processes.count);
+	js_key_uint(j, "files", files.count);
+	js_key_uint(j, "running", s->running);
+	js_close(j, '}');
+	return r;
+}
+
+/* ---- over time ---- */
+
+static void put_numbers(struct js *j, const uint64_t *numbers, unsigned int count)
+{
+	js_open(j, '[');
+	for (unsigned int i = 0; i < count; i++)
+		js_uint(j, numbers[i]);
+	js_close(j, ']');
+}
+
+/* The busiest operations first; those beyond RATE_OPS are added to `others`. */
+static unsigned int choose_ops(const struct sums *s, unsigned int top[static RATE_OPS],
+			       struct sums_series *others)
+{
+	unsigned int n = 0;
+
+	for (unsigned int op = 0; op < OP_CODE_MAX; op++) {
+		unsigned int at = n;
+
+		if (!s->series[op].all)
+			continue;
+		while (at > 0 && s->series[op].all > s->series[top[at - 1]].all)
+			at--;
+		if (n < RATE_OPS)
+			n++;
+		else if (at == RATE_OPS)
+			continue;
+		memmove(&top[at + 1], &top[at], (n - 1 - at) * sizeof(*top));
+		top[at] = op;
+	}
+	for (unsigned int op = 0; op < OP_CODE_MAX; op++) {
+		bool chosen = false;
+
+		for (unsigned int k = 0; k < n; k++)
+			chosen |= top[k] == op;
+		if (chosen || !s->series[op].all)
+			continue;
+		for (unsigned int i = 0; i < s->axis->count; i++) {
+			others->calls[i] += s->series[op].calls[i];
+			others->bytes[i] += s->series[op].bytes[i];
+		}
+		others->all += s->series[op].all;
+	}
+	return n;
+}
+
+static void put_op_names(struct js *j, const unsigned int *top, unsigned int n, bool others)
+{
+	js_key(j, "ops");
+	js_open(j, '[');
+	for (unsigned int k = 0; k < n; k++) {
+		const struct op_def *def = op_def(top[k]);
+
+		js_open(j, '{');
+		js_key_string(j, "name", names_code("op", top[k]).s);
+		js_key_string(j, "class", names_code("class", def ? def->class : CLASS_OTHER).s);
+		js_close(j, '}');
+	}
+	if (others) {
+		js_open(j, '{');
+		js_key_string(j, "name", "others");
+		js_key_string(j, "class", "other");
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+}
+
+static int put_rate(struct js *j, const struct sums *s)
+{
+	unsigned int count = s->axis->count, top[RATE_OPS], n;
+	_cleanup_free_ uint64_t *calls = calloc(count, sizeof(*calls));
+	_cleanup_free_ uint64_t *bytes = calloc(count, sizeof(*bytes));
+	struct sums_series others = {calls, bytes, 0};
+
+	if (!calls || !bytes)
+		return -ENOMEM;
+	n = choose_ops(s, top, &others);
+	js_key(j, "rate");
+	js_open(j, '{');
+	put_op_names(j, top, n, others.all > 0);
+	for (unsigned int what = 0; what < 2; what++) {
+		js_key(j, what ? "bytes" : "calls");
+		js_open(j, '[');
+		for (unsigned int k = 0; k < n; k++)
+			put_numbers(j, what ? s->series[top[k]].bytes : s->series[top[k]].calls,
+				    count);
+		if (others.all)
+			put_numbers(j, what ? others.bytes : others.calls, count);
+		js_close(j, ']');
+	}
+	js_key(j, "errors");
+	put_numbers(j, s->errors, count);
+	js_close(j, '}');
+	return 0;
+}
+
+/* ---- the slowest ---- */
+
+static int put_slow(struct question *q, struct js *j, const struct sieve *sieve,
+		    const struct sums *s)
+{
+	const struct dims *d = store_dims(q->server->store);
+	_cleanup_(batch_freep) struct batch *b = NULL;
+	_cleanup_free_ int64_t *numbers = NULL;
+	_cleanup_buf_ struct buf text = {0};
+	int r = slowest_find(q, sieve, s, SLOW_ROWS, &b, &numbers);
+
+	js_key(j, "slowest");
+	js_open(j, '{');
+	js_key(j, "rows");
+	js_open(j, '[');
+	for (size_t i = 0; r >= 0 && i < b->rows; i++) {
+		js_open(j, '{');
+		js_key_int(j, "row", numbers[i]);
+		names_put_call(q->server, j, b, i);
+		js_key_string(j, "op", names_code("op", batch_get(b, OP_OP, i, -1)).s);
+		js_key_string(j, "class", names_code("class", batch_get(b, OP_CLASS, i, -1)).s);
+		js_key_int(j, "tid", batch_get(b, OP_TID, i, -1));
+		names_put_comm(j, "comm", d, batch_get(b, OP_THREAD_ID, i, -1));
+		names_put_file(j, "file", d, batch_get(b, OP_FILE_ID, i, -1));
+		buf_clear(&text);
+		r = q->server->opt.call_text(&text, b, i, d);
+		js_key(j, "text");
+		js_bytes(j, text.data, text.len);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+	js_close(j, '}');
+	return r;
+}
+
+/* ---- the answer ---- */
+
+void overview_put_axis(const struct question *q, struct js *j, const struct sums_axis *a,
+		       int64_t from, int64_t to)
+{
+	char origin[24];
+
+	snprintf(origin, sizeof(origin), "%" PRId64, q->server->origin);
+	js_key_string(j, "origin", origin);
+	js_key_int(j, "from", a->from - q->server->origin);
+	js_key_int(j, "to", a->from + a->step * (int64_t)a->count - q->server->origin);
+	js_key_int(j, "step", a->step);
+	js_key_int(j, "asked_from", from - q->server->origin);
+	js_key_int(j, "asked_to", to - q->server->origin);
+}
+
+static int overview_answer(struct question *q)
+{
+	_cleanup_sieve_ struct sieve sieve = {0};
+	_cleanup_(sums_freep) struct sums *s = NULL;
+	struct js j = {.to = &q->out};
+	struct sums_axis axis;
+	int64_t from, to;
+	int r = sieve_make(q, q->filter, &sieve);
+
+	if (r < 0)
+		return r;
+	question_range(q, &from, &to);
+	sums_axis_make(from, to, q->width, &axis);
+	r = sums_run(q, &sieve, &axis, KEYS, &s);
+	if (r < 0)
+		return r;
+	js_open(&j, '{');
+	overview_put_axis(q, &j, &axis, from, to);
+	r = put_totals(q, &j, s);
+	if (r >= 0)
+		r = put_rate(&j, s);
+	js_key(&j, "latency");
+	js_open(&j, '{');
+	sums_put_cells(&j, "cells", s);
+	js_close(&j, '}');
+	for (size_t i = 0; i < ARRAY_SIZE(tables) && r >= 0; i++)
+		r = put_table(q, &j, s->rollup, &tables[i]);
+	if (r >= 0)
+		r = put_slow(q, &j, &sieve, s);
+	js_key(&j, "loss");
+	js_raw(&j, q->server->loss.data, q->server->loss.len);
+	js_close(&j, '}');
+	return r < 0 ? r : j.error;
+}
+
+void overview_get(void *arg, struct http_request *r)
+{
+	question_run(arg, r, overview_answer);
+}

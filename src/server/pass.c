@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/pass.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/rollup/rollup.h"
+#include "engine/order.h"
+#include "query/query.h"
+
+/* ---- the filter ---- */
+
+/* What a row of summary has of a row of op. */
+static const uint8_t shared[][2] = {
+	{OP_OP, SUMMARY_OP},   {OP_THREAD_ID, SUMMARY_THREAD_ID}, {OP_FILE_ID, SUMMARY_FILE_ID},
+	{OP_ERR, SUMMARY_ERR}, {OP_CLASS, SUMMARY_CLASS},
+};
+
+void sieve_free(struct sieve *s)
+{
+	if (s->eval)
+		eval_free(s->eval);
+	if (s->plan)
+		plan_free(s->plan);
+	*s = (struct sieve){0};
+}
+
+int sieve_make(struct question *q, const char *text, struct sieve *ret)
+{
+	_cleanup_sieve_ struct sieve s = {.by_summary = true};
+	struct query_error wrong = {0};
+	uint64_t known = 0;
+	int r;
+
+	if (!text || !*text) {
+		*ret = s;
+		s = (struct sieve){0};
+		return 0;
+	}
+	r = query_parse_expr(text, strlen(text), TABLE_OP, true, &s.plan, &wrong);
+	if (r < 0) {
+		q->placed = true;
+		q->pos = wrong.pos;
+		q->len = wrong.len;
+		return question_error(q, r, "%s", wrong.err.message);
+	}
+	r = eval_new(&s.eval, (const struct expr *const *)&s.plan->where, 1, &q->err);
+	if (r >= 0)
+		r = eval_names(s.eval, store_dims(q->server->store), &q->err);
+	if (r == -EOVERFLOW)
+		return question_error(q, -EINVAL, "the filter takes too many steps on some name");
+	if (r < 0)
+		return question_error(q, r, "cannot prepare the filter");
+	s.columns = expr_columns(s.plan->where);
+	for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
+		known |= 1ull << shared[i][0];
+	s.by_summary = !(s.columns & ~known);
+	*ret = s;
+	s = (struct sieve){0};
+	return 0;
+}
+
+/* ---- workers ---- */
+
+struct item {
+	size_t block, summary; /* summary: SIZE_MAX where there is none */
+};
+
+struct run {
+	struct pass *p;
+	const struct store *store;
+	struct item *items;
+	size_t count;
+	atomic_size_t next;
+	atomic_int failed;
+};
+
+struct worker {
+	struct run *run;
+	void *state;
+	struct store_cursor *cursor;
+	struct eval_scratch *scratch;
+	struct batch *as_op; /* rows of summary, as the filter reads them */
+	uint32_t *rows;	     /* [BATCH_ROWS_MAX] */
+	struct error err;
+	int code;
+};
+
+struct id_check {
+	const struct store *store;
+	size_t block;
+};
+
+static bool block_has_id(void *arg, unsigned int column, int64_t id)
+{
+	const struct id_check *c = arg;
+
+	return store_block_has_id(c->store, c->block, column, id);
+}
+
+/* When calls of the block ran: earliest start, latest end; open where that is not known. */
+static void block_times(const struct store_block *b, int64_t *ret_start, int64_t *ret_end)
+{
+	bool known = b->min[OP_START] <= b->max[OP_START];
+	bool timed = b->min[OP_DUR] <= b->max[OP_DUR];
+
+	*ret_start = known && !b->nulls[OP_START] ? b->min[OP_START] : INT64_MIN;
+	*ret_end = known ? b->max[OP_START] : INT64_MAX;
+	if (timed && __builtin_add_overflow(*ret_end, MAX(b->max[OP_DUR], 0), ret_end))
+		*ret_end = INT64_MAX;
+	if (timed && b->min[OP_DUR] < 0)
+		*ret_start = INT64_MIN; /* hostile: ends before it starts */
+}
+
+static bool block_in_range(const struct pass *p, const struct store_block *b)
+{
+	int64_t start, end;
+
+	if (p->range == PASS_ENDED)
+		return order_block_in(b, p->from, p->to);
+	block_times(b, &start, &end);
+	return start < p->to && end >= p->from;
+}
+
+static bool block_can_pass(const struct run *run, size_t block)
+{
+	const struct pass *p = run->p;
+	const struct store_block *b = store_block(run->store, block);
+	struct id_check check = {run->store, block};
+	const struct eval_block facts = {.rows = b->rows,
+					 .min = b->min,
+					 .max = b->max,
+					 .nulls = b->nulls,
+					 .has_id = block_has_id,
+					 .arg = &check};
+
+	if (b->damaged || !block_in_range(p, b) || (p->wants && !p->wants(p->arg, b, block)))
+		return false;
+	return !p->sieve || !p->sieve->eval || eval_block(p->sieve->eval, 0, &facts);
+}
+
+/* True where all of the block is in the range and its summary says what is asked. */
+static bool block_is_whole(const struct run *run, const struct item *item)
+{
+	const struct pass *p = run->p;
+	const struct store_block *b = store_block(run->store, item->block);
+	int64_t start, end;
+
+	if (!p->summaries || item->summary == SIZE_MAX || b->nulls[OP_RET] ||
+	    (p->long_rows && b->long_calls) || (p->sieve && !p->sieve->by_summary))
+		return false;
+	block_times(b, &start, &end);
+	return (p->from == INT64_MIN || start >= p->from) && (p->to == INT64_MAX || end < p->to);
+}
+
+/* ---- rows ---- */
+
+static size_t overlapping(const struct pass *p, const struct batch *b, uint32_t *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->rows; i++) {
+		int64_t start = batch_get(b, OP_START, i, INT64_MIN);
+
+		if (start < p->to && (start == INT64_MIN || rollup_end(b, i) >= p->from))
+			out[n++] = (uint32_t)i;
+	}
+	return n;
+}
+
+static int take_rows(struct worker *w, size_t block)
+{
+	const struct pass *p = w->run->p;
+	uint64_t first = order_columns(TABLE_OP) | (p->sieve ? p->sieve->columns : 0);
+	struct pass_rows rows = {.block = block, .rows = w->rows};
+	int r = store_decode(w->cursor, block, first, &rows.batch, &w->err);
+	ssize_t n;
+
+	if (r == -EBADMSG) { /* counted as damage by the store */
+		w->err = (struct error){0};
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	n = (ssize_t)(p->range == PASS_OVERLAP ? overlapping(p, rows.batch, w->rows)
+					       : order_rows_in(rows.batch, p->from, p->to, NULL,
+							       rows.batch->rows, w->rows));
+	if (n > 0 && w->scratch)
+		n = eval_filter(p->sieve->eval, w->scratch, 0, rows.batch, w->rows, (size_t)n,
+				w->rows);
+	if (n <= 0)
+		return (int)n;
+	r = store_decode_more(w->cursor, p->columns & ~first, &w->err);
+	if (r == -EBADMSG) {
+		w->err = (struct error){0};
+		return 0;
+	}
+	rows.count = (size_t)n;
+	return r < 0 ? r : p->take(w->state, &rows);
+}
+
+/* ---- summaries ---- */
+
+static int copy_column(struct batch *to, unsigned int column, const struct batch *from,
+		       unsigned int source)
+{
+	const struct column *c = &from->columns[source];
+	int r;
+
+	if (!c->val)
+		return 0;
+	r = batch_make_column(to, column, c->nulls != NULL);
+	if (r < 0)
+		return r;
+	memcpy(to->columns[column].val, c->val, from->rows * sizeof(*c->val));
+	if (c->nulls)
+		memcpy(to->columns[column].nulls, c->nulls,
+		       (from->rows + 63) / 64 * sizeof(*c->nulls));
+	return 0;
+}
+
+static ssize_t filter_summary(struct worker *w, const struct batch *sums)
+{
+	int r = 0;
+
+	if (!w->scratch) {
+		for (size_t i = 0; i < sums->rows; i++)
+			w->rows[i] = (uint32_t)i;
+		return (ssize_t)sums->rows;
+	}
+	batch_clear(w->as_op);
+	batch_resize(w->as_op, sums->rows);
+	for (size_t i = 0; i < ARRAY_SIZE(shared) && r >= 0; i++)
+		r = copy_column(w->as_op, shared[i][0], sums, shared[i][1]);
+	return r < 0 ? r
+		     : eval_filter(w->run->p->sieve->eval, w->scratch, 0, w->as_op, NULL,
+				   sums->rows, w->rows);
+}
+
+/* 1 where the summary was taken, 0 where the rows must be read. */
+static int take_summary(struct worker *w, const struct item *item)
+{
+	struct pass_rows rows = {.block = item->block, .rows = w->rows};
+	uint64_t calls = 0;
+	ssize_t n;
+	int r = store_decode(w->cursor, item->summary, ~0ull, &rows.batch, &w->err);
+
+	if (r == -EBADMSG) {
+		w->err = (struct error){0};
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < rows.batch->rows; i++)
+		calls += (uint64_t)batch_get(rows.batch, SUMMARY_CALLS, i, 0);
+	if (calls != store_block(w->run->store, item->block)->rows)
+		return 0;
+	n = filter_summary(w, rows.batch);
+	if (n < 0)
+		return (int)n;
+	rows.count = (size_t)n;
+	r = n ? w->run->p->take(w->state, &rows) : 0;
+	return r < 0 ? r : 1;
+}
+
+/* ---- running ---- */
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	struct run *run = w->run;
+
+	for (;;) {
+		size_t i = atomic_fetch_add(&run->next, 1);
+		int r = 0;
+
+		if (i >= run->count || atomic_load(&run->failed))
+			return NULL;
+		if (question_stopped(run->p->q))
+			r = -EINTR;
+		else if (!block_can_pass(run, run->items[i].block))
+			continue;
+		else if (block_is_whole(run, &run->items[i]))
+			r = take_summary(w, &run->items[i]);
+		else
+			r = take_rows(w, run->items[i].block);
+		if (r == 0 && block_is_whole(run, &run->items[i]))
+			r = take_rows(w, run->items[i].block);
+		if (r < 0) {
+			w->code = r;
+			atomic_store(&run->failed, 1);
+			return NULL;
+		}
+	}
+}
+
+/* Which summary tells about which block; one that tells of several is left aside. */
+static int list_items(struct run *run)
+{
+	size_t blocks = store_block_count(run->store), summaries = 0;
+
+	run->items = calloc(blocks + 1, sizeof(*run->items));
+	if (!run->items)
+		return -ENOMEM;
+	for (size_t i = 0; i < blocks; i++) {
+		const struct store_block *b = store_block(run->store, i);
+
+		if (b->table == TABLE_OP && b->rows)
+			run->items[run->count++] = (struct item){i, SIZE_MAX};
+		summaries += b->table == TABLE_SUMMARY;
+	}
+	if (!run->p->summaries || !summaries)
+		return 0;
+	/* a summary stands behind its block, nearly always next to it */
+	for (size_t i = 0, k = 0; i < blocks; i++) {
+		const struct store_block *b = store_block(run->store, i), *op;
+
+		if (b->table != TABLE_SUMMARY || b->damaged ||
+		    b->min[SUMMARY_BLOCK] != b->max[SUMMARY_BLOCK])
+			continue;
+		while (k + 1 < run->count && run->items[k + 1].block < i)
+			k++;
+		for (size_t back = 0; back < 8 && back <= k && run->count; back++) {
+			op = store_block(run->store, run->items[k - back].block);
+			if (op->trace == b->trace && (int64_t)op->seq == b->min[SUMMARY_BLOCK]) {
+				run->items[k - back].summary = i;
+				break;
+			}
+		}
+	}
+	return 0;
+}
+
+static int worker_init(struct worker *w, struct run *run, void *state)
+{
+	int r;
+
+	w->run = run;
+	w->state = state;
+	w->rows = malloc(BATCH_ROWS_MAX * sizeof(*w->rows));
+	if (!w->rows)
+		return -ENOMEM;
+	r = store_cursor_new(&w->cursor, run->store);
+	if (r >= 0 && run->p->sieve && run->p->sieve->eval) {
+		r = eval_scratch_new(&w->scratch, run->p->sieve->eval);
+		if (r >= 0)
+			r = batch_new(&w->as_op, TABLE_OP);
+	}
+	return r;
+}
+
+static void worker_free(struct worker *w)
+{
+	free(w->rows);
+	if (w->cursor)
+		store_cursor_free(w->cursor);
+	if (w->scratch)
+		eval_scratch_free(w->scratch);
+	batch_free(w->as_op);
+}
+
+unsigned int pass_workers(const struct question *q)
+{
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned int n =
+		q->server->opt.threads ? q->server->opt.threads : (unsigned int)MAX(online, 1L);
+
+	return MIN(n, (unsigned int)PASS_THREADS_MAX);
+}
+
+static int run_workers(struct run *run, struct worker *workers)
+{
+	pthread_t threads[PASS_THREADS_MAX];
+	unsigned int started = 1, n = run->p->workers;
+
+	/* Where a thread cannot be had, the others do its share. */
+	while (started < n && !pthread_create(&threads[started], NULL, work, &workers[started]))
+		started++;
+	work(&workers[0]);
+	for (unsigned int i = 1; i < started; i++)
+		pthread_join(threads[i], NULL);
+	for (unsigned int i = 0; i < n; i++) {
+		if (workers[i].code)
+			return workers[i].err.code ? question_error(run->p->q, workers[i].code,
+								    "%s", workers[i].err.message)
+						   : workers[i].code;
+	}
+	return 0;
+}
+
+int pass_run(struct pass *p)
+{
+	struct run run = {.p = p, .store = p->q->server->store};
+	struct worker workers[PASS_THREADS_MAX] = {0};
+	int r = list_items(&run);
+
+	assert(p->workers > 0 && p->workers <= PASS_THREADS_MAX);
+	for (unsigned int i = 0; i < p->workers && r >= 0; i++)
+		r = worker_init(&workers[i], &run, p->states[i]);
+	if (r >= 0)
+		r = run_workers(&run, workers);
+	for (unsigned int i = 0; i < p->workers; i++)
+		worker_free(&workers[i]);
+	free(run.items);
+	return r;
+}

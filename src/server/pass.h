@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pass.h: one pass over the calls of a question (its range, its filter), in parallel over blocks: by
+ * the summaries where those can tell, else by rows. Which rows are in a range is the engine's word
+ * (engine/order.h), so that the sums are those of a query.
+ */
+#pragma once
+
+#include "query/eval.h"
+#include "server/internal.h"
+
+#define PASS_THREADS_MAX 16
+
+/* A filter, ready for use. */
+struct sieve {
+	struct plan *plan;
+	struct eval *eval;
+	uint64_t columns; /* of op */
+	bool by_summary;  /* asks for nothing but what a summary has */
+};
+
+void sieve_free(struct sieve *s);
+#define _cleanup_sieve_ _cleanup_(sieve_free)
+/* Parses; NULL or "" lets everything pass (sieve->eval is NULL). -EINVAL with q->err, pos, len. */
+int sieve_make(struct question *q, const char *text, struct sieve *ret);
+
+/* Rows that passed: of op, or of summary. */
+struct pass_rows {
+	size_t block; /* of op, also where the rows are its summary's */
+	const struct batch *batch;
+	const uint32_t *rows;
+	size_t count;
+};
+
+enum pass_range {
+	PASS_ENDED,   /* calls that ended in the range */
+	PASS_OVERLAP, /* calls that were running at some time of it */
+};
+
+struct pass {
+	struct question *q;
+	const struct sieve *sieve; /* NULL: everything passes */
+	enum pass_range range;
+	int64_t from, to; /* INT64_MIN, INT64_MAX: open */
+	uint64_t columns; /* of op, that `take` reads */
+	bool summaries;	  /* `take` can do with rows of summary */
+	bool long_rows;	  /* but for calls over 100 ms it wants rows */
+	/* Chooses among the blocks of op; NULL: all. */
+	bool (*wants)(void *arg, const struct store_block *b, size_t block);
+	void *arg;
+	/* Takes rows into a worker's own state. 0 or negative. */
+	int (*take)(void *state, const struct pass_rows *rows);
+	void *states[PASS_THREADS_MAX]; /* one per worker; made by the caller */
+	unsigned int workers;
+};
+
+/* How many workers a pass may have. */
+unsigned int pass_workers(const struct question *q);
+/* Runs. 0; -EINTR where the question was stopped; negative with q->err. */
+int pass_run(struct pass *p);

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/sums.h"
+
+#include <errno.h>
+
+#include "engine/order.h"
+#include "schema/ops.h"
+
+uint64_t sums_columns(void)
+{
+	return rollup_op_columns | order_columns(TABLE_OP);
+}
+
+/* ---- the axis ---- */
+
+static int64_t floor_to(int64_t t, int64_t step)
+{
+	int64_t down = t / step * step;
+
+	return down > t ? down - step : down;
+}
+
+void sums_axis_make(int64_t from, int64_t to, unsigned int width, struct sums_axis *ret)
+{
+	static const int64_t of_ten[] = {1, 2, 5};
+	int64_t power = 1, step = 1;
+	uint64_t span = (uint64_t)to - (uint64_t)from;
+
+	assert(to > from && width > 0);
+	/* one more bucket than the span has: neither end need be at an edge */
+	for (unsigned int i = 0; span / (uint64_t)step + 2 > MAX(width, 3u); i++) {
+		if (power > INT64_MAX / 100)
+			break;
+		if (i && i % 3 == 0)
+			power *= 10;
+		step = of_ten[i % 3] * power;
+	}
+	ret->step = step;
+	ret->from = floor_to(from, step);
+	ret->count =
+		(unsigned int)(((uint64_t)(to - 1) - (uint64_t)ret->from) / (uint64_t)step + 1);
+}
+
+/* The bucket of a time, -1 outside. */
+static int64_t bucket_of(const struct sums_axis *a, int64_t t)
+{
+	uint64_t i;
+
+	if (t < a->from)
+		return -1;
+	i = ((uint64_t)t - (uint64_t)a->from) / (uint64_t)a->step;
+	return i < a->count ? (int64_t)i : -1;
+}
+
+/* ---- one worker's sums ---- */
+
+int sums_new(struct sums **ret, const struct sums_axis *axis, unsigned int keys)
+{
+	_cleanup_(sums_freep) struct sums *s = calloc(1, sizeof(*s));
+	int r = s ? 0 : -ENOMEM;
+
+	if (r == 0 && keys)
+		r = rollup_new(&s->rollup, keys);
+	if (r < 0)
+		return r;
+	s->axis = axis;
+	if (axis) {
+		s->series = calloc(OP_CODE_MAX, sizeof(*s->series));
+		s->errors = calloc(axis->count, sizeof(*s->errors));
+		s->cells = calloc((size_t)axis->count * HIST_BUCKETS, sizeof(*s->cells));
+		if (!s->series || !s->errors || !s->cells)
+			return -ENOMEM;
+	}
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+void sums_free(struct sums *s)
+{
+	if (!s)
+		return;
+	rollup_free(s->rollup);
+	for (size_t i = 0; s->series && i < OP_CODE_MAX; i++) {
+		free(s->series[i].calls);
+		free(s->series[i].bytes);
+	}
+	free(s->series);
+	free(s->errors);
+	free(s->cells);
+	free(s->slow);
+	free(s);
+}
+
+static struct sums_series *series_of(struct sums *s, int64_t op)
+{
+	struct sums_series *t = &s->series[op < 0 || op >= OP_CODE_MAX ? OP_CODE_MAX - 1 : op];
+
+	if (!t->calls) {
+		t->calls = calloc(s->axis->count, sizeof(*t->calls));
+		t->bytes = calloc(s->axis->count, sizeof(*t->bytes));
+	}
+	return t->calls && t->bytes ? t : NULL;
+}
+
+/* What a row says, of whichever table. */
+struct fact {
+	int64_t op, err, class, end;
+	uint64_t calls, bytes;
+};
+
+static int add_series(struct sums *s, const struct fact *f, int64_t bucket)
+{
+	struct sums_series *t = series_of(s, f->op);
+
+	if (!t)
+		return -ENOMEM;
+	t->calls[bucket] += f->calls;
+	t->bytes[bucket] += f->bytes;
+	t->all += f->calls;
+	if (f->err > 0)
+		s->errors[bucket] += f->calls;
+	return 0;
+}
+
+static int note_slow(struct sums *s, size_t block, int64_t max)
+{
+	struct sums_slow *last = s->slow_count ? &s->slow[s->slow_count - 1] : NULL;
+	int r;
+
+	if (last && last->block == block) {
+		last->max = MAX(last->max, max);
+		return 0;
+	}
+	r = grow((void **)&s->slow, &s->slow_cap, s->slow_count + 1, sizeof(*s->slow));
+	if (r >= 0)
+		s->slow[s->slow_count++] = (struct sums_slow){block, max};
+	return r;
+}
+
+static int take_op(struct sums *s, const struct pass_rows *rows, size_t i)
+{
+	const struct batch *b = rows->batch;
+	const struct fact f = {
+		.op = batch_get(b, OP_OP, i, -1),
+		.err = batch_get(b, OP_ERR, i, -1),
+		.class = batch_get(b, OP_CLASS, i, CLASS_OTHER),
+		.end = rollup_end(b, i),
+		.calls = 1,
+		.bytes = (uint64_t)MAX(batch_get(b, OP_BYTES, i, 0), 0),
+	};
+	bool running = batch_get(b, OP_STATUS, i, 0) & STATUS_UNFINISHED;
+	int64_t dur = MAX(batch_get(b, OP_DUR, i, 0), 0), bucket;
+	int r = s->rollup ? rollup_add_op(s->rollup, b, i) : 0;
+
+	s->running += running;
+	if (r >= 0 && sums_is_io(f.class) && !running)
+		r = note_slow(s, rows->block, dur);
+	if (r < 0 || !s->axis || running)
+		return r;
+	bucket = bucket_of(s->axis, f.end);
+	if (bucket < 0)
+		return 0;
+	if (sums_is_io(f.class))
+		s->cells[bucket * HIST_BUCKETS + hist_bucket((uint64_t)dur)]++;
+	return f.class == CLASS_WAIT ? 0 : add_series(s, &f, bucket);
+}
+
+/* Adds a packed histogram (hist/sparse.h) to one bucket's cells; -EBADMSG where it is malformed. */
+static int add_hist(uint64_t *cells, struct bytes packed)
+{
+	uint64_t bucket = 0, value = 0;
+	unsigned int shift = 0;
+	bool count = false;
+
+	for (size_t i = 0; i < packed.len; i++) {
+		value |= (uint64_t)(packed.data[i] & 127) << shift;
+		shift += 7;
+		if (packed.data[i] & 128) {
+			if (shift > 63)
+				return -EBADMSG;
+			continue;
+		}
+		if (count)
+			cells[bucket] += value;
+		else if (value >= HIST_BUCKETS || (bucket += value) >= HIST_BUCKETS)
+			return -EBADMSG;
+		count = !count;
+		value = 0;
+		shift = 0;
+	}
+	return 0;
+}
+
+static int take_sum(struct sums *s, const struct pass_rows *rows, size_t i)
+{
+	const struct batch *b = rows->batch;
+	const struct fact f = {
+		.op = batch_get(b, SUMMARY_OP, i, -1),
+		.err = batch_get(b, SUMMARY_ERR, i, -1),
+		.class = batch_get(b, SUMMARY_CLASS, i, CLASS_OTHER),
+		.end = batch_get(b, SUMMARY_WINDOW, i, INT64_MIN),
+		.calls = (uint64_t)batch_get(b, SUMMARY_CALLS, i, 0),
+		.bytes = (uint64_t)MAX(batch_get(b, SUMMARY_BYTES, i, 0), 0),
+	};
+	int r = s->rollup ? rollup_add_summary(s->rollup, b, i) : 0;
+	int64_t bucket;
+
+	if (r >= 0 && sums_is_io(f.class))
+		r = note_slow(s, rows->block, batch_get(b, SUMMARY_MAX, i, 0));
+	if (r < 0 || !s->axis)
+		return r;
+	bucket = bucket_of(s->axis, f.end);
+	if (bucket < 0)
+		return 0;
+	if (sums_is_io(f.class))
+		r = add_hist(s->cells + bucket * HIST_BUCKETS, batch_get_bytes(b, SUMMARY_HIST, i));
+	return r < 0 || f.class == CLASS_WAIT ? r : add_series(s, &f, bucket);
+}
+
+int sums_take(void *state, const struct pass_rows *rows)
+{
+	struct sums *s = state;
+	int r = 0;
+
+	for (size_t k = 0; k < rows->count && r >= 0; k++)
+		r = rows->batch->table == TABLE_SUMMARY ? take_sum(s, rows, rows->rows[k])
+							: take_op(s, rows, rows->rows[k]);
+	return r;
+}
+
+/* ---- all together ---- */
+
+static int merge_series(struct sums *a, const struct sums *b)
+{
+	for (size_t op = 0; op < OP_CODE_MAX; op++) {
+		const struct sums_series *from = &b->series[op];
+		struct sums_series *to;
+
+		if (!from->calls || !from->bytes)
+			continue;
+		to = series_of(a, (int64_t)op);
+		if (!to)
+			return -ENOMEM;
+		for (unsigned int i = 0; i < a->axis->count; i++) {
+			to->calls[i] += from->calls[i];
+			to->bytes[i] += from->bytes[i];
+		}
+		to->all += from->all;
+	}
+	for (unsigned int i = 0; i < a->axis->count; i++)
+		a->errors[i] += b->errors[i];
+	for (size_t i = 0; i < (size_t)a->axis->count * HIST_BUCKETS; i++)
+		a->cells[i] += b->cells[i];
+	return 0;
+}
+
+int sums_merge(struct sums *a, struct sums *b)
+{
+	int r = a->rollup ? rollup_merge(a->rollup, b->rollup) : 0;
+
+	if (r >= 0 && a->axis)
+		r = merge_series(a, b);
+	a->running += b->running;
+	for (size_t i = 0; i < b->slow_count && r >= 0; i++)
+		r = note_slow(a, b->slow[i].block, b->slow[i].max);
+	return r;
+}
+
+int sums_run(struct question *q, const struct sieve *sieve, const struct sums_axis *axis,
+	     unsigned int keys, struct sums **ret)
+{
+	struct pass p = {
+		.q = q,
+		.sieve = sieve,
+		.from = q->from,
+		.to = q->to,
+		.columns = sums_columns(),
+		.summaries = !axis || axis->step % ROLLUP_WINDOW_NS == 0,
+		.take = sums_take,
+		.workers = pass_workers(q),
+	};
+	int r = 0;
+
+	for (unsigned int i = 0; i < p.workers && r >= 0; i++)
+		r = sums_new((struct sums **)&p.states[i], axis, keys);
+	if (r >= 0)
+		r = pass_run(&p);
+	for (unsigned int i = 1; i < p.workers && r >= 0; i++)
+		r = sums_merge(p.states[0], p.states[i]);
+	for (unsigned int i = r < 0 ? 0 : 1; i < p.workers; i++)
+		sums_free(p.states[i]);
+	if (r >= 0)
+		*ret = p.states[0];
+	return r;
+}
+
+void sums_put_cells(struct js *j, const char *key, const struct sums *s)
+{
+	js_key(j, key);
+	js_open(j, '[');
+	for (unsigned int t = 0; t < s->axis->count; t++) {
+		const uint64_t *row = s->cells + (size_t)t * HIST_BUCKETS;
+
+		for (unsigned int h = 0; h < HIST_BUCKETS; h++) {
+			if (!row[h])
+				continue;
+			js_uint(j, t);
+			js_uint(j, h);
+			js_uint(j, row[h]);
+		}
+	}
+	js_close(j, ']');
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sums.h: what /overview and /latency add up in one pass: a rollup by key, and series over buckets
+ * of time. Buckets are those of `every`: multiples of their width since the epoch.
+ */
+#pragma once
+
+#include "analysis/rollup/rollup.h"
+#include "hist/hist.h"
+#include "schema/vocab.h"
+#include "server/js.h"
+#include "server/pass.h"
+
+/* The axis of time. */
+struct sums_axis {
+	int64_t from, step; /* of bucket 0; a multiple of step */
+	unsigned int count;
+};
+
+/* At most `width` buckets that cover [from, to): a step of 1, 2 or 5 times a power of ten; from
+ * 100 ms on multiples of that, which the summaries can answer. */
+void sums_axis_make(int64_t from, int64_t to, unsigned int width, struct sums_axis *ret);
+
+/* What one operation did over time. */
+struct sums_series {
+	uint64_t *calls, *bytes; /* [axis.count] */
+	uint64_t all;
+};
+
+struct sums_slow {
+	size_t block;
+	int64_t max; /* longest call that is I/O, ns */
+};
+
+struct sums {
+	const struct sums_axis *axis; /* NULL: no series */
+	struct rollup *rollup;	      /* NULL: none */
+	struct sums_series *series;   /* [OP_CODE_MAX], lazily filled */
+	uint64_t *errors;	      /* [axis.count] */
+	uint64_t *cells;	      /* [axis.count * HIST_BUCKETS], I/O alone */
+	uint64_t running;
+	struct sums_slow *slow;
+	size_t slow_count, slow_cap;
+};
+
+/* The columns of op that sums_take() reads. */
+uint64_t sums_columns(void);
+int sums_new(struct sums **ret, const struct sums_axis *axis, unsigned int keys);
+void sums_free(struct sums *s);
+DEFINE_CLEANUP(struct sums *, sums_free)
+int sums_take(void *state, const struct pass_rows *rows);
+/* Adds b to a. */
+int sums_merge(struct sums *a, struct sums *b);
+/* Runs a pass over the question's range and filter; the whole in *ret. */
+int sums_run(struct question *q, const struct sieve *sieve, const struct sums_axis *axis,
+	     unsigned int keys, struct sums **ret);
+
+static inline bool sums_is_io(int64_t class)
+{
+	return class >= CLASS_DATA && class <= CLASS_NET;
+}
+/* [bucket, histogram bucket, count, ...] */
+void sums_put_cells(struct js *j, const char *key, const struct sums *s);
