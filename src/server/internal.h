@@ -115,6 +115,11 @@ void trace_get(void *arg, struct http_request *r);
 void events_get(void *arg, struct http_request *r);
 void pages_get(void *arg, struct http_request *r);
 void overview_get(void *arg, struct http_request *r);
+void latency_get(void *arg, struct http_request *r);
+void lanes_get(void *arg, struct http_request *r);
+void timeline_get(void *arg, struct http_request *r);
+void call_get(void *arg, struct http_request *r);
+void call_next_get(void *arg, struct http_request *r);
 void openapi_get(void *arg, struct http_request *r);
 
 /* ---- cache.c: bodies by question; any thread ---- */

@@ -3,7 +3,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/shell.h"
 #include "schema/ops.h"
 #include "schema/vocab.h"
 
@@ -45,6 +47,26 @@ void names_put_call(const struct server *s, struct js *j, const struct batch *b,
 		js_null(j);
 	else
 		js_int(j, batch_get(b, OP_DUR, row, 0));
+}
+
+void names_put_argv(struct js *j, const char *key, const struct dims_process *p)
+{
+	struct bytes argv = p ? p->argv : (struct bytes){0};
+	_cleanup_buf_ struct buf text = {0};
+	int r = 0;
+
+	for (size_t at = 0, len; r >= 0 && at < argv.len; at += len + 1) {
+		const uint8_t *end = memchr(argv.data + at, 0, argv.len - at);
+
+		len = end ? (size_t)(end - argv.data) - at : argv.len - at;
+		if (at)
+			r = buf_append(&text, " ", 1);
+		if (r >= 0)
+			r = shell_word(&text, argv.data + at, len);
+	}
+	if (r < 0)
+		j->error = r;
+	js_key_bytes(j, key, argv.data ? (struct bytes){text.data, text.len} : argv);
 }
 
 int64_t names_pid(const struct dims *d, int64_t thread_id)

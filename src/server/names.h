@@ -17,6 +17,8 @@ void names_put_comm(struct js *j, const char *key, const struct dims *d, int64_t
 void names_put_file(struct js *j, const char *key, const struct dims *d, int64_t file_id);
 /* Members start and dur of a row of op. */
 void names_put_call(const struct server *s, struct js *j, const struct batch *b, size_t row);
+/* The process's arguments, as a shell would take them; null where unknown. */
+void names_put_argv(struct js *j, const char *key, const struct dims_process *p);
 /* pid of a thread, -1 where unknown. */
 int64_t names_pid(const struct dims *d, int64_t thread_id);
 /* The id that stands for the thread, the file over all versions. */

@@ -76,7 +76,7 @@ static void put_process(struct js *j, const struct dims *d, const struct rollup_
 		exe.data = slash + 1;
 	}
 	js_key_bytes(j, "name", exe);
-	js_key_bytes(j, "argv", p ? p->argv : (struct bytes){0});
+	names_put_argv(j, "argv", p);
 }
 
 static void put_thread(struct js *j, const struct dims *d, const struct rollup_row *row)

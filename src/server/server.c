@@ -36,7 +36,12 @@ static const struct http_route routes[] = {
 	{"POST", "/api/v1/session", 0, session_post},
 	{"GET", "/api/v1/trace", 0, trace_get},
 	{"GET", "/api/v1/events", 0, events_get},
+	{"GET", "/api/v1/op/{}", 0, call_get},
+	{"GET", "/api/v1/op/{}/next", 0, call_next_get},
 	{"GET", "/api/v1/overview", 0, overview_get},
+	{"GET", "/api/v1/latency", 0, latency_get},
+	{"GET", "/api/v1/lanes", 0, lanes_get},
+	{"GET", "/api/v1/timeline", 0, timeline_get},
 	{"GET", "/api/v1/openapi.yaml", 0, openapi_get},
 	{0},
 };

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+/* lanes.c: /lanes: the threads of the timeline, those of one container and process together. */
+#include <errno.h>
+#include <string.h>
+
+#include "server/names.h"
+#include "server/sums.h"
+
+struct lane {
+	int64_t task, tid, pid;
+	const struct dims_thread *thread; /* latest version */
+	const struct dims_process *process;
+	const struct dims_cgroup *cgroup;
+	const struct dims_host *host;
+	uint64_t calls;
+};
+
+static struct bytes text_or(struct bytes t, const char *otherwise)
+{
+	return t.data ? t : (struct bytes){(const uint8_t *)otherwise, strlen(otherwise)};
+}
+
+static int compare(struct bytes a, struct bytes b)
+{
+	size_t n = MIN(a.len, b.len);
+	int c = n ? memcmp(a.data, b.data, n) : 0;
+
+	return c ? c : (a.len > b.len) - (a.len < b.len);
+}
+
+static struct bytes host_of(const struct lane *l)
+{
+	return text_or(l->host ? l->host->name : (struct bytes){0}, "");
+}
+
+static struct bytes container_of_lane(const struct lane *l)
+{
+	return text_or(l->cgroup ? l->cgroup->container : (struct bytes){0}, "");
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct lane *x = a, *y = b;
+	int c = compare(host_of(x), host_of(y));
+
+	if (!c)
+		c = compare(container_of_lane(x), container_of_lane(y));
+	if (!c)
+		c = (x->pid > y->pid) - (x->pid < y->pid);
+	if (!c)
+		c = (x->tid > y->tid) - (x->tid < y->tid);
+	return c ? c : (x->task > y->task) - (x->task < y->task);
+}
+
+static void fill(struct lane *l, const struct dims *d, const struct map *latest,
+		 const struct rollup_row *row)
+{
+	uint64_t id = (uint64_t)row->thread_id;
+
+	map_get(latest, id, &id);
+	*l = (struct lane){.task = row->thread_id, .calls = row->calls};
+	l->thread = dims_thread(d, (int64_t)id);
+	l->tid = l->thread ? l->thread->tid : -1;
+	l->process = l->thread ? dims_process(d, l->thread->process_id) : NULL;
+	l->cgroup = l->thread ? dims_cgroup(d, l->thread->cgroup_id) : NULL;
+	l->pid = l->process ? l->process->pid : -1;
+	l->host = l->process ? dims_host(d, l->process->host_id) : NULL;
+	if (!l->host && dims_rows(d, TABLE_HOST))
+		l->host = dims_host(d, dims_id_at(d, TABLE_HOST, 0));
+}
+
+static void put_lane(struct js *j, const struct lane *l)
+{
+	struct bytes comm = l->thread ? l->thread->comm : (struct bytes){0};
+	struct bytes exe = l->process ? l->process->exe : (struct bytes){0};
+	const uint8_t *slash = exe.len ? memrchr(exe.data, '/', exe.len) : NULL;
+
+	if (slash)
+		exe = (struct bytes){slash + 1, exe.len - (size_t)(slash + 1 - exe.data)};
+	js_open(j, '{');
+	js_key_int(j, "id", l->task);
+	js_key_int(j, "tid", l->tid);
+	js_key_bytes(j, "comm", text_or(comm, ""));
+	js_key_int(j, "pid", l->pid);
+	js_key_bytes(j, "process", exe.len ? exe : text_or(comm, ""));
+	js_key_bytes(j, "container", l->cgroup ? l->cgroup->container : (struct bytes){0});
+	js_key_bytes(j, "host", host_of(l));
+	js_key_uint(j, "calls", l->calls);
+	js_close(j, '}');
+}
+
+static bool to_task(void *arg, struct rollup_row *key)
+{
+	if (key->thread_id >= 0)
+		key->thread_id = names_task(arg, key->thread_id);
+	return key->thread_id >= 0;
+}
+
+static int lanes_answer(struct question *q)
+{
+	const struct dims *d = store_dims(q->server->store);
+	_cleanup_sieve_ struct sieve sieve = {0};
+	_cleanup_(sums_freep) struct sums *s = NULL;
+	_cleanup_(rollup_freep) struct rollup *tasks = NULL;
+	_cleanup_(map_free) struct map latest = {0};
+	_cleanup_free_ struct lane *lanes = NULL;
+	struct js j = {.to = &q->out};
+	int r = sieve_make(q, q->filter, &sieve);
+	size_t n;
+
+	if (r >= 0)
+		r = sums_run(q, &sieve, NULL, ROLLUP_THREAD, &s);
+	if (r >= 0)
+		r = rollup_regroup(s->rollup, ROLLUP_THREAD, to_task, (void *)d, &tasks);
+	if (r >= 0)
+		r = dims_latest_threads(d, &latest);
+	if (r < 0)
+		return r;
+	n = rollup_count(tasks);
+	lanes = calloc(n + 1, sizeof(*lanes));
+	if (!lanes)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		fill(&lanes[i], d, &latest, rollup_row(tasks, i));
+	qsort(lanes, n, sizeof(*lanes), by_place);
+	js_open(&j, '{');
+	js_key(&j, "lanes");
+	js_open(&j, '[');
+	for (size_t i = 0; i < n; i++)
+		put_lane(&j, &lanes[i]);
+	js_close(&j, ']');
+	js_close(&j, '}');
+	return j.error;
+}
+
+void lanes_get(void *arg, struct http_request *r)
+{
+	question_run(arg, r, lanes_answer);
+}

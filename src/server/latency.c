@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+/* latency.c: /latency: calls by time and duration; with `by`, percentiles of the groups with most time. */
+#include <errno.h>
+#include <string.h>
+
+#include "server/names.h"
+#include "server/overview.h"
+
+#define SERIES_MAX 8u
+
+struct split {
+	const char *name;
+	unsigned int keys;
+	void (*map)(const struct dims *d, struct rollup_row *key);
+	void (*put)(struct js *j, const struct dims *d, const struct rollup_row *row);
+};
+
+static void put_op(struct js *j, const struct dims *d, const struct rollup_row *row)
+{
+	js_key_string(j, "name", names_code("op", row->op).s);
+}
+
+static void put_class(struct js *j, const struct dims *d, const struct rollup_row *row)
+{
+	js_key_string(j, "name", names_code("class", row->class).s);
+}
+
+static void map_file(const struct dims *d, struct rollup_row *key)
+{
+	if (key->file_id >= 0)
+		key->file_id = names_inode(d, key->file_id);
+}
+
+static void put_file(struct js *j, const struct dims *d, const struct rollup_row *row)
+{
+	names_put_file(j, "name", d, row->file_id);
+}
+
+static void map_pid(const struct dims *d, struct rollup_row *key)
+{
+	key->thread_id = names_pid(d, key->thread_id);
+}
+
+static void put_pid(struct js *j, const struct dims *d, const struct rollup_row *row)
+{
+	js_key_int(j, "name", row->thread_id);
+}
+
+/* One thread stands for all of the same name. */
+static void map_comm(const struct dims *d, struct rollup_row *key)
+{
+	const struct dims_thread *t = dims_thread(d, key->thread_id);
+
+	for (size_t i = 0; t && i < dims_rows(d, TABLE_THREAD); i++) {
+		int64_t id = dims_id_at(d, TABLE_THREAD, i);
+		const struct dims_thread *other = dims_thread(d, id);
+
+		if (!other || other->comm.len != t->comm.len ||
+		    (t->comm.len && memcmp(other->comm.data, t->comm.data, t->comm.len)))
+			continue;
+		key->thread_id = id;
+		return;
+	}
+}
+
+static void put_comm(struct js *j, const struct dims *d, const struct rollup_row *row)
+{
+	names_put_comm(j, "name", d, row->thread_id);
+}
+
+static const struct split splits[] = {
+	{"op", ROLLUP_OP, NULL, put_op},
+	{"class", ROLLUP_CLASS, NULL, put_class},
+	{"file", ROLLUP_FILE, map_file, put_file},
+	{"pid", ROLLUP_THREAD, map_pid, put_pid},
+	{"comm", ROLLUP_THREAD, map_comm, put_comm},
+};
+
+static int find_split(struct question *q, const struct split **ret)
+{
+	const char *by = http_param(q->request, "by");
+
+	*ret = NULL;
+	for (size_t i = 0; by && *by && i < ARRAY_SIZE(splits); i++) {
+		if (strcmp(by, splits[i].name) == 0)
+			*ret = &splits[i];
+	}
+	if (by && *by && !*ret)
+		return question_error(q, -EINVAL,
+				      "by=%.40s: op, class, file, pid or comm is wanted", by);
+	return 0;
+}
+
+struct regroup {
+	const struct split *split;
+	const struct dims *dims;
+};
+
+static bool regroup_row(void *arg, struct rollup_row *key)
+{
+	const struct regroup *g = arg;
+
+	if (!sums_is_io(key->class))
+		return false;
+	if (g->split->map)
+		g->split->map(g->dims, key);
+	return true;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct rollup_row *x = *(const struct rollup_row *const *)a;
+	const struct rollup_row *y = *(const struct rollup_row *const *)b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? 1 : -1;
+	return x->calls != y->calls ? x->calls < y->calls ? 1 : -1 : 0;
+}
+
+static void put_stats(struct js *j, const struct rollup_row *row)
+{
+	js_key(j, "stats");
+	js_open(j, '{');
+	js_key_uint(j, "calls", row->calls);
+	js_key_uint(j, "p50", hist_quantile(&row->hist, 0.5));
+	js_key_uint(j, "p90", hist_quantile(&row->hist, 0.9));
+	js_key_uint(j, "p99", hist_quantile(&row->hist, 0.99));
+	js_key_uint(j, "p999", hist_quantile(&row->hist, 0.999));
+	js_key_uint(j, "max", row->max_ns);
+	js_close(j, '}');
+}
+
+static int put_series(struct question *q, struct js *j, const struct rollup *all,
+		      const struct split *split)
+{
+	const struct dims *d = store_dims(q->server->store);
+	struct regroup g = {split, d};
+	_cleanup_(rollup_freep) struct rollup *sums = NULL;
+	_cleanup_free_ const struct rollup_row **rows = NULL;
+	int r = rollup_regroup(all, split->keys, regroup_row, &g, &sums);
+	size_t n = r < 0 ? 0 : rollup_count(sums);
+
+	if (r < 0)
+		return r;
+	rows = calloc(n + 1, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		rows[i] = rollup_row(sums, i);
+	qsort(rows, n, sizeof(*rows), by_time);
+	js_key(j, "series");
+	js_open(j, '[');
+	for (size_t i = 0; i < MIN(n, (size_t)SERIES_MAX); i++) {
+		js_open(j, '{');
+		split->put(j, d, rows[i]);
+		put_stats(j, rows[i]);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+	return 0;
+}
+
+static int latency_answer(struct question *q)
+{
+	_cleanup_sieve_ struct sieve sieve = {0};
+	_cleanup_(sums_freep) struct sums *s = NULL;
+	const struct split *split;
+	struct js j = {.to = &q->out};
+	struct sums_axis axis;
+	int64_t from, to;
+	int r = find_split(q, &split);
+
+	if (r >= 0)
+		r = sieve_make(q, q->filter, &sieve);
+	if (r < 0)
+		return r;
+	question_range(q, &from, &to);
+	sums_axis_make(from, to, q->width, &axis);
+	r = sums_run(q, &sieve, &axis, split ? split->keys | ROLLUP_CLASS : 0, &s);
+	if (r < 0)
+		return r;
+	js_open(&j, '{');
+	overview_put_axis(q, &j, &axis, from, to);
+	sums_put_cells(&j, "cells", s);
+	if (split)
+		r = put_series(q, &j, s->rollup, split);
+	js_key(&j, "loss");
+	js_raw(&j, q->server->loss.data, q->server->loss.len);
+	js_close(&j, '}');
+	return r < 0 ? r : j.error;
+}
+
+void latency_get(void *arg, struct http_request *r)
+{
+	question_run(arg, r, latency_answer);
+}
