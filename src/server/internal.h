@@ -120,6 +120,9 @@ void lanes_get(void *arg, struct http_request *r);
 void timeline_get(void *arg, struct http_request *r);
 void call_get(void *arg, struct http_request *r);
 void call_next_get(void *arg, struct http_request *r);
+void files_get(void *arg, struct http_request *r);
+void file_get(void *arg, struct http_request *r);
+void density_get(void *arg, struct http_request *r);
 void openapi_get(void *arg, struct http_request *r);
 
 /* ---- cache.c: bodies by question; any thread ---- */
