@@ -102,7 +102,9 @@ static __always_inline bool call_unwanted(struct call *c, struct wire_plan *p)
 static __always_inline void call_leave_out(struct thread_state *ts)
 {
 	__sync_fetch_and_add(&this_cpu()->filtered, 1);
-	ts->calls--;
+	/* An exec began a new version, which counts anew. */
+	if (ts->call.op.thread == ts->version)
+		ts->calls--;
 }
 
 /* Resolves a descriptor at enter: at exit it may be closed or mean another file. */

@@ -336,6 +336,16 @@ static __always_inline bool rich_files_known(struct wire_plan *p, __s64 ret)
 	return (p->path < 0 && p->path2 < 0) || ((p->flags & WIRE_PLAN_OPEN) && ret >= 0);
 }
 
+/* A call that gives its socket another address, itself recorded or not: later calls show it. */
+verified_alone int sock_changed(struct thread_state *ts, struct wire_plan *p)
+{
+	if (!ts || !p)
+		return 0;
+	if ((ts->call.kind & FILE_SOCKET) && fd_file_apart(arg(&ts->call, p->fd)) == ts->call.file)
+		sock_send(ts->call.file, ts->call.op.file);
+	return 0;
+}
+
 /* `held`: for so long was the thread held by back-pressure. */
 verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64 ret, __u64 end,
 			     __u64 held)
@@ -385,9 +395,8 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 		len = rich_paths(s, ts, p);
 	if (r->op.head.parts & WIRE_PART_ADDR)
 		len = sizeof(struct wire_name) + ((r->name.len + 7) & 0xf8);
-	if ((p->flags & WIRE_PLAN_SOCK) && (c->kind & FILE_SOCKET) &&
-	    fd_file_apart(arg(c, p->fd)) == c->file)
-		sock_send(c->file, c->op.file);
+	if (p->flags & WIRE_PLAN_SOCK)
+		sock_changed(ts, p);
 	len = (__builtin_offsetof(struct rich, name) + (len & 0x3fff)) & ~7u;
 	barrier_var(
 		len); /* so that what is compared is what is used: 6.1 does not see that they are one */

@@ -133,6 +133,8 @@ struct thread_state {
 	__u32 select_epoch;
 	__u32 version, task;
 	__u32 calls;
+	__u32 uid;   /* of the version */
+	__u32 stack; /* of the filter that is run */
 	__u32 pad;
 	__u64 exe;
 	struct call call;

@@ -148,6 +148,7 @@ static __always_inline void thread_fill(struct wire_thread *r, struct task_struc
 	r->tgid_ns = leader ? pid_nr(leader, level) : r->tgid;
 	r->ppid = BPF_CORE_READ(task, real_parent, tgid);
 	r->uid = BPF_CORE_READ(task, cred, euid.val);
+	ts->uid = r->uid;
 	r->pid_ns = pid ? pid_ns(pid, level) : 0;
 	r->mnt_ns = ns ? BPF_CORE_READ(ns, mnt_ns, ns.inum) : 0;
 	r->net_ns = ns ? BPF_CORE_READ(ns, net_ns, ns.inum) : 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* weir.bpf.c: the programs. Everything is on BTF tracepoints, which every supported kernel allows.
  */
+#include "bpf/filter.h"
 #include "bpf/rich.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -143,7 +144,9 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 			return 0;
 	}
 	if ((failed_only && ret >= 0) || end - ts->call.op.start < min_dur_ns ||
-	    call_unwanted(&ts->call, p)) {
+	    call_unwanted(&ts->call, p) || (filter.count && !call_passes(ts, p, ret, end))) {
+		if (unlikely(p->flags & WIRE_PLAN_SOCK) && !path_count)
+			sock_changed(ts, p);
 		call_leave_out(ts);
 		return 0;
 	}

@@ -135,6 +135,24 @@ static bool kernel_before(unsigned int major, unsigned int minor)
 	return has_major < major || (has_major == major && has_minor < minor);
 }
 
+/* The filter, its calls by this machine's numbers. */
+static void configure_filter(struct weir_bpf__rodata *ro, const struct call_filter *f)
+{
+	if (!f)
+		return;
+	memcpy(&ro->filter, f, sizeof(*f));
+	for (uint32_t i = 0; i < f->count; i++) {
+		const struct call_filter_step *s = &f->steps[i];
+		uint32_t nr = 0;
+
+		if (s->field != FILTER_OP || s->code >= FILTER_NULL)
+			continue;
+		while (nr < WIRE_CALLS_MAX && op_code_of_native(nr) != s->value)
+			nr++;
+		ro->filter.steps[i].value = nr; /* WIRE_CALLS_MAX: no call has it */
+	}
+}
+
 static void configure(struct loaded *l, const struct ebpf_options *opt)
 {
 	const struct select *s = opt->select;
@@ -160,6 +178,7 @@ static void configure(struct loaded *l, const struct ebpf_options *opt)
 	ro->ring_count = l->cpus;
 	ro->cgroup_subsys = -1;
 	configure_paths(ro, s);
+	configure_filter(ro, opt->filter);
 	if (cgroup_choose(s->cgroup_count ? s->cgroups[0] : NULL, &l->cgroups) == 0 &&
 	    l->cgroups.subsys[0])
 		ro->cgroup_subsys = subsys_index(l->cgroups.subsys);

@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# One filter, the same calls: tested by the kernel while recording, and over everything that was recorded. Two
+# recordings look at one run, one within the other. Needs root.
+#   where.sh WEIR WORKLOAD
+set -u
+weir=$(realpath "$1") workload=$(realpath "$2")
+[ "$(id -u)" = 0 ] || { echo "1..0 # SKIP needs root"; exit 0; }
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+n=0
+failed=0
+
+result() { # result STATUS NAME
+	n=$((n + 1))
+	[ "$1" = 0 ] && { echo "ok $n - $2"; return; }
+	echo "not ok $n - $2"
+	failed=1
+}
+
+# The calls of the workload alone, as both recordings must have them: without times, in any order.
+lines() { # lines TRACE [FILTER]
+	"$weir" trace -i "$1" --where 'exe ~ "**/workload"' ${2:+--where "$2"} -o /dev/stdout 2>&1 |
+		sed -E 's/^[0-9:.]+ //; s/ <[0-9.]+>$//' | grep -v '^+++' | sort
+}
+
+same() { # same CASE FILTER
+	local case=$1 filter=$2 status=0
+	mkdir w
+	"$weir" record -q -o all -- "$weir" record -q -o some --where "$filter" -- "$workload" "$case" w >/dev/null 2>err
+	lines all "$filter" >want
+	lines some >got
+	diff want got >difference || status=1
+	[ $status = 0 ] || head -n 20 difference | sed 's/^/# /'
+	grep -q . want || [ -n "${3:-}" ] || { status=1; echo "# no call passes"; }
+	"$weir" report some | grep -q 'lost 0 (sequence gap-free)' || { status=1; echo "# not gap-free"; }
+	result $status "$case: $filter ($(wc -l <want) calls)"
+	rm -rf w all some
+}
+
+for filter in \
+	'ret > 3' \
+	'err is not null' \
+	'err == ENOENT or op == close' \
+	'op in (openat, read, pread64, write) and ret != 0' \
+	'not (op == read or fd >= 4)' \
+	'size > 100 && bytes > 0' \
+	'size is null or size between 10 and 4096' \
+	'bytes in (1, 2, 3, 4, 5, 6, 7, 8, 100, 4096, 8192)' \
+	'fd in 3..5 && !(ret < 0)' \
+	'uid == 0 && pid > 1 && tid > 1 && cpu >= 0' \
+	'pid == tid and ret >= 0' \
+	'path ~ "**/w/**" and ret > 0' \
+	'ret > 3 and (path ~ "*a*" or bytes > 10 or class == meta)' \
+	'pos >= 0 and size > 1' \
+	'flags has O_CREAT or fd == 2'; do
+	same plain "$filter"
+done
+for filter in 'size > 100 && bytes > 0' 'size is null or bytes == 0' 'fd >= 4 and ret > 0' 'pos > 0'; do
+	for case in vectored between udp4 scm_rights; do
+		same $case "$filter" allowed_empty
+	done
+done
+same open 'fd > 3 || ret < 0'
+same meta_fail 'err in (ENOENT, EEXIST, ENOTDIR) or op == rename'
+same threads 'op != futex and ret >= 0'
+same family 'ret > 0 or op == execve'
+same change 'uid != 0 or ret < 0' allowed_empty
+same plain 'dur < 0ns' allowed_empty
+
+# What was left out is counted, and nothing of it is lost.
+mkdir w
+"$weir" record -o some --where 'ret > 3' -- "$workload" plain w >/dev/null 2>err
+grep -q 'left out [0-9,.]* *k\? *calls' err && grep -q 'lost 0 (sequence gap-free)' err
+result $? 'what was left out is counted'
+"$weir" record -q -o some --where 'dur >= 20us' -- "$workload" plain w >/dev/null 2>err
+[ "$("$weir" trace -i some --where 'dur < 20us or dur is null' | grep -vc '^+++')" = 0 ]
+result $? 'durations'
+
+# Errors name the place; --explain needs no target.
+"$weir" record --where 'dur >' -- true 2>err
+[ $? = 2 ] && grep -q 'character' err && [ "$(wc -l <err)" = 1 ]
+result $? 'an error names the place'
+"$weir" stat --explain --where 'dur > 1ms and path ~ "*.x"' >out && grep -q 'dur > 1ms$' out
+result $? '--explain says what goes where'
+echo "1..$n"
+exit $failed
