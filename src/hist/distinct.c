@@ -17,11 +17,6 @@ void distinct_free(struct distinct *d)
 	*d = (struct distinct){0};
 }
 
-size_t distinct_memory(const struct distinct *d)
-{
-	return d->registers ? DISTINCT_REGISTERS : d->cap * sizeof(*d->slots);
-}
-
 bool distinct_estimated(const struct distinct *d)
 {
 	return d->registers != NULL;

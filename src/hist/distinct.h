@@ -36,7 +36,10 @@ uint64_t distinct_count(const struct distinct *d);
 /* True where the count is an estimate. */
 bool distinct_estimated(const struct distinct *d);
 /* Bytes that it holds. */
-size_t distinct_memory(const struct distinct *d);
+static inline size_t distinct_memory(const struct distinct *d)
+{
+	return d->registers ? DISTINCT_REGISTERS : d->cap * sizeof(*d->slots);
+}
 /* Packs into out (DISTINCT_PACKED_MAX bytes suffice); the length. */
 size_t distinct_pack(const struct distinct *d, uint8_t *out);
 /* Adds a packed one. -EBADMSG where it is none. */

@@ -31,15 +31,19 @@ static void on_numbers(duckdb_function_info info, duckdb_data_chunk input,
 
 	for (size_t i = 0; i < count; i++) {
 		struct distinct_state *s = (struct distinct_state *)states[i];
-		uint64_t before = distinct_memory(&s->set);
+		uint64_t before;
 
-		if (!vector_valid(validity, i))
+		/* the value of the row before, most often */
+		if (!vector_valid(validity, i) ||
+		    (i && states[i - 1] == states[i] && values[i - 1] == values[i] &&
+		     vector_valid(validity, i - 1)))
 			continue;
+		before = distinct_memory(&s->set);
 		if (distinct_add(&s->set, hash_u64((uint64_t)values[i])) < 0) {
 			aggregate_no_memory(info);
 			return;
 		}
-		if (!account(info, s, before))
+		if (unlikely(distinct_memory(&s->set) != before) && !account(info, s, before))
 			return;
 	}
 }

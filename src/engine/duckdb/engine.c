@@ -76,6 +76,7 @@ static int set_options(struct engine *e, duckdb_config config, const struct engi
 		{"autoload_known_extensions", "false"},
 		/* a parallel scan has no order to keep; keeping it would hold everything back */
 		{"preserve_insertion_order", "false"},
+		{"perfect_ht_threshold", "20"},
 	};
 	int r = 0;
 

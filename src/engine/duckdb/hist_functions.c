@@ -65,7 +65,7 @@ static void add_values(duckdb_function_info info, duckdb_data_chunk input,
 			aggregate_no_memory(info);
 			return;
 		}
-		if (!account(info, s, before))
+		if (unlikely(hist_memory(&s->hist) != before) && !account(info, s, before))
 			return;
 	}
 }
