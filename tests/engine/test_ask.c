@@ -575,6 +575,24 @@ static void sql_users_have_the_filter(void **state)
 		strstr(ask_error(&f, "FROM weir_rows('op', NULL, NULL)", NULL), "no columns"));
 }
 
+static void steps_are_measured(void **state)
+{
+	_cleanup_(plan_freep) struct plan *p =
+		parse("where dur > 50us | by op | count() as n | sort n desc | head 2");
+	_cleanup_(engine_result_freep) struct engine_result *r = NULL;
+	const struct ask_options opt = {.analyze = true};
+	const struct ask_step *steps;
+	size_t count;
+
+	assert_int_equal(engine_ask(f.engine, p, &opt, &r, &last), 0);
+	count = engine_answer_steps(r, &steps);
+	assert_true(count >= 3);
+	assert_non_null(strstr(steps[0].what, "scan op: "));
+	assert_int_equal(steps[0].rows,
+			 ask_number(&f, "SELECT count(*) FROM op WHERE dur > 50000"));
+	assert_int_equal(steps[count - 1].rows, 2);
+}
+
 /* ---- traps ---- */
 
 /* A damaged block's rows are left out, of all columns alike. */
@@ -678,6 +696,7 @@ int main(void)
 		cmocka_unit_test(following),
 		cmocka_unit_test(explained_sql_answers),
 		cmocka_unit_test(sql_users_have_the_filter),
+		cmocka_unit_test(steps_are_measured),
 		cmocka_unit_test(damage),
 		cmocka_unit_test(too_many_groups_are_refused),
 		cmocka_unit_test(hostile_patterns_end),

@@ -40,6 +40,7 @@ typedef struct _duckdb_aggregate_state *duckdb_aggregate_state;
 typedef struct _duckdb_bind_info *duckdb_bind_info;
 typedef struct _duckdb_init_info *duckdb_init_info;
 typedef struct _duckdb_function_info *duckdb_function_info;
+typedef struct _duckdb_profiling_info *duckdb_profiling_info;
 
 /* Passed by value to duckdb_fetch_chunk(): the size is part of the calling convention. */
 typedef struct {
@@ -180,6 +181,11 @@ enum {
 	F(idx_t, rows_changed, (duckdb_result *))                                                 \
 	F(duckdb_data_chunk, fetch_chunk, (duckdb_result))                                        \
 	F(void, destroy_result, (duckdb_result *))                                                \
+	/* what a statement's steps took */                                                       \
+	F(duckdb_profiling_info, get_profiling_info, (duckdb_connection))                         \
+	F(duckdb_value, profiling_info_get_value, (duckdb_profiling_info, const char *))          \
+	F(idx_t, profiling_info_get_child_count, (duckdb_profiling_info))                         \
+	F(duckdb_profiling_info, profiling_info_get_child, (duckdb_profiling_info, idx_t))        \
 	/* chunks and vectors */                                                                  \
 	F(idx_t, vector_size, (void))                                                             \
 	F(duckdb_vector, data_chunk_get_vector, (duckdb_data_chunk, idx_t))                       \

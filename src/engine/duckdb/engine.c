@@ -187,6 +187,8 @@ int engine_pin(struct engine *e, struct error *err)
 	atomic_store(&e->interrupted, false);
 	atomic_store(&e->blocks_done, 0);
 	atomic_store(&e->blocks_total, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(e->blocks_read); i++)
+		atomic_store(&e->blocks_read[i], 0);
 	atomic_store(&e->state_bytes, 0);
 	return 0;
 }

@@ -113,6 +113,7 @@ struct engine {
 	struct names names;
 	pthread_mutex_t names_lock; /* binds of one statement may come from several threads */
 	_Atomic uint64_t blocks_done, blocks_total;
+	_Atomic uint64_t blocks_read[TABLE_COUNT]; /* of weir_rows(): those that were decoded */
 	_Atomic bool interrupted;
 	/* memory of aggregates' states, which DuckDB does not see */
 	_Atomic uint64_t state_bytes;

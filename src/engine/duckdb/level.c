@@ -316,7 +316,7 @@ static int write_hist(const struct plan_field *f, const char *arg, struct buf *o
 
 	if (f->aggregate == AGGREGATE_HIST)
 		return buf_printf(out, "%s(%s)", name, arg);
-	return buf_printf(out, "hist_quantile(%s(%s), %.17g)", name, arg, f->quantile);
+	return buf_printf(out, "hist_quantile(%s(%s), %.15g)", name, arg, f->quantile);
 }
 
 static int write_tally(const struct plan_field *f, const char *arg, struct buf *out)

@@ -266,7 +266,7 @@ static int finish_field(struct level *l, const struct plan_field *f, size_t i, d
 	case AGGREGATE_RATE:
 		return finish_rate(i, seconds, out);
 	case AGGREGATE_PERCENTILE:
-		return buf_printf(out, "hist_quantile(p%zu, %.17g)", i, f->quantile);
+		return buf_printf(out, "hist_quantile(p%zu, %.15g)", i, f->quantile);
 	case AGGREGATE_DISTINCT:
 		return buf_printf(out, "coalesce(distinct_count(p%zu), 0)", i);
 	default:

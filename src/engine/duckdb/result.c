@@ -11,7 +11,9 @@ struct engine_result {
 	duckdb_result raw;
 	size_t column_count; /* of the library's result */
 	size_t shown;	     /* of them, columns of the answer */
-	int *estimate;	     /* [shown] by column: which one says that it is an estimate; NULL */
+	struct ask_step *steps;
+	size_t step_count;
+	int *estimate; /* [shown] by column: which one says that it is an estimate; NULL */
 	struct engine_column *columns;
 	duckdb_logical_type *types;
 	duckdb_vector *vectors; /* of the chunk */
@@ -121,6 +123,7 @@ void engine_result_free(struct engine_result *r)
 	}
 	free(r->columns);
 	free(r->estimate);
+	free(r->steps);
 	free(r->words);
 	free(r->types);
 	free(r->vectors);
@@ -136,6 +139,19 @@ int result_shape(struct engine_result *r, size_t shown, int **estimate, const ch
 	for (size_t i = 0; i < shown; i++)
 		r->columns[i].unit = units[i];
 	return 0;
+}
+
+void result_steps(struct engine_result *r, struct ask_step *steps, size_t count)
+{
+	free(r->steps);
+	r->steps = steps;
+	r->step_count = count;
+}
+
+size_t engine_answer_steps(const struct engine_result *r, const struct ask_step **ret)
+{
+	*ret = r->steps;
+	return r->step_count;
 }
 
 bool engine_result_estimated(const struct engine_result *r, size_t column)

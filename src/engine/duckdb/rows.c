@@ -312,6 +312,7 @@ static int take_block(struct rows_shared *s, struct rows_local *l, const struct 
 	if (s->top && s->bind->columns[0].direct >= 0 &&
 	    !top_block(s->top, facts, (unsigned int)s->bind->columns[0].direct))
 		return 0;
+	atomic_fetch_add(&s->bind->e->blocks_read[facts->table], 1);
 	r = store_decode(l->cursor, block->block, s->first, &l->slice.batch, err);
 	if (r < 0)
 		return r;
