@@ -13,6 +13,7 @@ const struct command *const commands[] = {
 	&command_diff,
 	&command_doctor,
 #ifdef WEIR_ENGINE
+	&command_query,
 	&command_sql,
 	&command_serve,
 #endif

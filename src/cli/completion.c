@@ -31,7 +31,14 @@ static void bash(FILE *out)
 		words(out, commands[i]);
 		fputs("' ;;\n", out);
 	}
-	fputs("\t\tesac\n\tfi\n"
+	fputs("\t\tesac\n\telif [[ $cur != /* ]]; then\n"
+	      /* a pipeline is one word, in quotes: its last part is what is completed */
+	      "\t\tlocal IFS=$'\\n'\n"
+	      "\t\tCOMPREPLY=($(weir completion --words -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" "
+	      "2>/dev/null))\n"
+	      "\t\tif [ ${#COMPREPLY[@]} -gt 0 ]; then\n"
+	      "\t\t\tcompopt +o filenames -o nospace 2>/dev/null\n\t\t\treturn\n\t\tfi\n"
+	      "\tfi\n"
 	      "\tif [ -n \"$words\" ]; then\n\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
 	      "\telse\n\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n\tfi\n}\n"
 	      "complete -o filenames -F _weir weir\n",
@@ -75,7 +82,14 @@ static void zsh_option(FILE *out, const struct option *o, bool is_long)
 static void zsh(FILE *out)
 {
 	fputs("#compdef weir\n# zsh completion for weir: weir completion zsh > "
-	      "~/.zfunc/_weir\n_weir()\n{\n"
+	      "~/.zfunc/_weir\n"
+	      "_weir_words()\n{\n"
+	      "\tlocal -a found=(${(f)\"$(weir completion --words -- $name "
+	      "\"${(@)words[2,CURRENT]}\" "
+	      "2>/dev/null)\"})\n"
+	      "\t(( $#found )) && compadd -Q -U -S '' -P \"${words[CURRENT][1][(r)[\\'\\\"]]}\" -- "
+	      "$found\n}\n"
+	      "_weir()\n{\n"
 	      "\tlocal -a cmds=(\n",
 	      out);
 	for (size_t i = 0; commands[i]; i++) {
@@ -94,7 +108,8 @@ static void zsh(FILE *out)
 			if (o->help && o->short_name)
 				zsh_option(out, o, false);
 		}
-		fputs(" \\\n\t\t\t'--help[this text]' '*:argument:_files' ;;\n", out);
+		fprintf(out, " \\\n\t\t\t'--help[this text]' %s'*:argument:_files' ;;\n",
+			strcmp(commands[i]->name, "query") == 0 ? "'1:pipeline:_weir_words' " : "");
 	}
 	fputs("\tesac\n}\n_weir \"$@\"\n", out);
 }
@@ -124,6 +139,9 @@ static void fish(FILE *out)
 			fputs("'\n", out);
 		}
 	}
+	fputs("complete -c weir -n '__fish_seen_subcommand_from query' -a '(weir completion "
+	      "--words -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'\n",
+	      out);
 }
 
 bool help_completion(FILE *out, const char *shell)

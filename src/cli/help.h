@@ -17,6 +17,10 @@ void help_markdown(FILE *out, const struct command *cmd);
 /* A completion script; shell is "bash", "zsh" or "fish". False for another. */
 bool help_completion(FILE *out, const char *shell);
 
+/* What may stand for the last of a command line's words (without "weir"), a line each; nothing where
+ * that is no pipeline and no expression. 0, or 1 without memory. */
+int complete_words(int argc, char **argv);
+
 /* True after the last row of an option table. */
 static inline bool option_end(const struct option *o)
 {

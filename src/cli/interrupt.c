@@ -2,6 +2,7 @@
 #include "cli/interrupt.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -62,8 +63,8 @@ static void stop_running(struct interrupt *it, int sig)
 	/* A sort's merge and some functions do not look for interrupts. */
 	pthread_mutex_lock(&it->lock);
 	erase(it);
-	if (it->engine)
-		engine_abandon(it->engine);
+	if (it->used)
+		engine_abandon(it->used);
 	_exit(128 + sig);
 }
 
@@ -139,8 +140,19 @@ void interrupt_engine(struct interrupt *it, struct engine *e)
 {
 	pthread_mutex_lock(&it->lock);
 	it->engine = e;
+	it->used = e ? e : it->used;
 	it->since = e ? clock_monotonic_ns() : 0;
 	erase(it);
+	pthread_mutex_unlock(&it->lock);
+}
+
+void interrupt_release(struct interrupt *it)
+{
+	pthread_mutex_lock(&it->lock);
+	/* the process may be ended before engine_free() is through */
+	if (it->used && it->signal)
+		engine_abandon(it->used);
+	it->engine = it->used = NULL;
 	pthread_mutex_unlock(&it->lock);
 }
 
@@ -189,6 +201,17 @@ void interrupt_quiet(struct interrupt *it)
 	pthread_mutex_unlock(&it->lock);
 }
 
+/* A reader that went (`| head`) is no failure to tell of: the end is that of any other program. */
+static void end_with_reader(void)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+	if (!ferror(stdout) || poll(&out, 1, 0) < 1 || !(out.revents & POLLERR))
+		return;
+	signal(SIGPIPE, SIG_DFL);
+	raise(SIGPIPE);
+}
+
 int interrupt_stop(struct interrupt *it, int status)
 {
 	int sig = interrupt_signal(it);
@@ -199,5 +222,7 @@ int interrupt_stop(struct interrupt *it, int status)
 	pthread_kill(it->thread, SIGUSR2);
 	pthread_join(it->thread, NULL);
 	sig = it->mode == INTERRUPT_CANCEL ? 0 : interrupt_signal(it);
+	if (!sig)
+		end_with_reader();
 	return sig ? 128 + sig : status;
 }

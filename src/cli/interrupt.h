@@ -29,7 +29,8 @@ struct interrupt {
 	sigset_t signals;
 	pthread_mutex_t lock; /* all below */
 	enum interrupt_mode mode;
-	struct engine *engine; /* NULL while there is none */
+	struct engine *engine; /* whose statement runs; NULL while none does */
+	struct engine *used;   /* leaves a temporary folder where the process just ends */
 	int signal;	       /* the one that came */
 	bool draws;	       /* progress is wanted: standard error is a terminal */
 	bool drawn;	       /* a line of it is on the screen */
@@ -42,6 +43,8 @@ struct interrupt {
 int interrupt_start(struct interrupt *it, enum interrupt_mode mode, struct error *err);
 /* The engine whose statement a signal stops, and whose progress is told; NULL: none runs. */
 void interrupt_engine(struct interrupt *it, struct engine *e);
+/* Before engine_free(). */
+void interrupt_release(struct interrupt *it);
 /* What else tells its progress; NULL: nothing does any more. */
 void interrupt_progress(struct interrupt *it,
 			void (*progress)(const void *arg, uint64_t *ret_done, uint64_t *ret_total),

@@ -25,10 +25,11 @@ int command_unknown(const char *name)
 	struct nearest near = {.word = name};
 
 #ifndef WEIR_ENGINE
-	if (!strcmp(name, "sql"))
-		return fail_usage("this weir was built without the engine that `weir sql` needs; "
+	if (!strcmp(name, "sql") || !strcmp(name, "query"))
+		return fail_usage("this weir was built without the engine that `weir %s` needs; "
 				  "install the packages weir and weir-engine, or build with "
-				  "-Dengine=true");
+				  "-Dengine=true",
+				  name);
 #endif
 	for (size_t i = 0; commands[i]; i++)
 		nearest_offer(&near, commands[i]->name);
@@ -87,8 +88,18 @@ const struct command command_help = {
 	.run = help_run,
 };
 
+struct completion_options {
+	bool words;
+};
+
 static int completion_run(const void *opts, int argc, char **argv)
 {
+#ifdef WEIR_ENGINE
+	const struct completion_options *o = opts;
+
+	if (o->words)
+		return complete_words(argc, argv);
+#endif
 	if (argc == 0)
 		return fail_usage("completion: for which shell? Say bash, zsh or fish");
 	if (argc > 1)
@@ -99,6 +110,12 @@ static int completion_run(const void *opts, int argc, char **argv)
 	return 0;
 }
 
+static const struct option completion_table[] = {
+	/* for the scripts alone: the words of a command line up to the cursor */
+	{0, "words", OPTION_FLAG, NULL, NULL, offsetof(struct completion_options, words)},
+	{0},
+};
+
 static const struct command_example completion_examples[] = {
 	{"eval \"$(weir completion bash)\"", "completion in this shell, until it ends"},
 	{0},
@@ -108,7 +125,8 @@ const struct command command_completion = {
 	.name = "completion",
 	.summary = "print a script that completes commands and options in a shell",
 	.usage = "bash|zsh|fish",
-	.options = (const struct option[]){{0}},
+	.options = completion_table,
+	.options_size = sizeof(struct completion_options),
 	.examples = completion_examples,
 	.run = completion_run,
 };

@@ -113,6 +113,7 @@ static int run_sql(const struct sql_opts *o, struct interrupt *it, const char *s
 	} else {
 		r = sql_prompt(o, it, store, engine, err);
 	}
+	interrupt_release(it);
 	engine_free(engine);
 	return r;
 }

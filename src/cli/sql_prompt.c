@@ -74,6 +74,22 @@ bool sql_is_complete(const char *text)
 	return ended;
 }
 
+const char *sql_last_statement(const char *text)
+{
+	const char *last = text;
+
+	while (*text) {
+		const char *next = skip(text);
+
+		if (!next)
+			break;
+		if (next == text && *text == ';')
+			last = text + 1;
+		text = next == text ? text + 1 : next;
+	}
+	return last + strspn(last, " \t\n");
+}
+
 /* ---- words ---- */
 
 /* What the engine knows: its tables and columns as they are now, its functions and keywords. */

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+/* query_prompt.c: `weir query` on a terminal. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/prompt.h"
+#include "cli/query.h"
+#include "schema/schema.h"
+
+struct session {
+	struct query_session *query;
+	bool timing;
+};
+
+/* A line that ends with `|` or a backslash goes on. */
+static bool is_complete(const char *text)
+{
+	size_t len = strlen(text);
+
+	while (len && strchr(" \t\n", text[len - 1]))
+		len--;
+	return *text == '\\' || (len && text[len - 1] != '|' && text[len - 1] != '\\');
+}
+
+static size_t offer_words(void *arg, const char *text, size_t pos,
+			  void (*offer)(void *offer_arg, const char *word), void *offer_arg)
+{
+	const struct session *s = arg;
+
+	return query_words(s->query->store, text, pos, offer, offer_arg);
+}
+
+/* ---- what is typed ---- */
+
+static void put_names(enum table_id table)
+{
+	static const struct {
+		const char *name, *id, *doc;
+	} names[] = {
+#define N(NAME, name, id, type, more, doc) {#name, id, doc},
+		QUERY_NAMES(N)
+#undef N
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (schema_column_find(table, names[i].id) >= 0)
+			printf("  %-12s %s\n", names[i].name, names[i].doc);
+	}
+}
+
+static void describe(const char *name)
+{
+	int table = *name ? schema_table_find(name) : -1;
+
+	if (*name && table < 0) {
+		fprintf(stderr, "weir: there is no table '%.40s'; \\d lists them\n", name);
+		return;
+	}
+	for (int t = 0; t < TABLE_COUNT && !*name; t++)
+		printf("  %-12s %s\n", schema_table((enum table_id)t)->name,
+		       schema_table((enum table_id)t)->doc);
+	for (unsigned int c = 0; *name && c < schema_table((enum table_id)table)->column_count;
+	     c++) {
+		const struct column_def *column = &schema_table((enum table_id)table)->columns[c];
+
+		printf("  %-12s %s\n", column->name, column->doc);
+	}
+	if (*name)
+		put_names((enum table_id)table);
+}
+
+static void put_functions(void)
+{
+	static const struct {
+		const char *signature, *doc;
+	} list[] = {
+#define A(NAME, name, sig, doc) {sig, doc},
+		QUERY_AGGREGATES(A)
+#undef A
+#define F(NAME, name, sig, doc) {sig, doc},
+			QUERY_FUNCTIONS(F)
+#undef F
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
+		printf("  %-42s %s\n", list[i].signature, list[i].doc);
+}
+
+static int helper(struct session *s, char *text)
+{
+	char *word = text + 1, *rest = word + strcspn(word, " \t\n;"), *end;
+
+	if (*rest)
+		*rest++ = '\0';
+	rest += strspn(rest, " \t");
+	for (end = rest + strlen(rest); end > rest && strchr(" \t\n;", end[-1]); end--)
+		;
+	*end = '\0';
+	if (strcmp(word, "q") == 0 || strcmp(word, "quit") == 0)
+		return 1;
+	if (strcmp(word, "d") == 0) {
+		describe(rest);
+	} else if (strcmp(word, "f") == 0) {
+		put_functions();
+	} else if (strcmp(word, "timing") == 0) {
+		s->timing = !s->timing;
+		printf("timing is %s\n", s->timing ? "on" : "off");
+	} else if (strcmp(word, "?") == 0 || strcmp(word, "h") == 0) {
+		puts("\\d          the tables; \\d NAME: the names of one\n"
+		     "\\f          aggregates and functions\n"
+		     "\\timing     tell how long each answer takes, or no longer\n"
+		     "\\q          leave (also Ctrl-D)\n"
+		     "A line is a pipeline; one that ends with | goes on. Tab completes, also "
+		     "values of the trace;\nthe arrows call back, Ctrl-R searches, Ctrl-C stops "
+		     "what "
+		     "runs.");
+	} else {
+		fprintf(stderr, "weir: there is no \\%.40s; \\? lists what there is\n", word);
+	}
+	return 0;
+}
+
+static int run(void *arg, char *text)
+{
+	struct session *s = arg;
+	int64_t began = clock_monotonic_ns();
+	size_t len = strlen(text);
+	struct error err = {0};
+
+	if (*text == '\\')
+		return helper(s, text);
+	if (strcmp(text, "quit\n") == 0 || strcmp(text, "exit\n") == 0)
+		return 1;
+	/* the habit of every other prompt */
+	while (len && strchr(" \t\n;", text[len - 1]))
+		len--;
+	for (size_t i = 0; i + 1 < len; i++) {
+		if (text[i] == '\\' && text[i + 1] == '\n')
+			text[i] = ' ';
+	}
+	interrupt_forget(s->query->it);
+	/* what a recorder has committed meanwhile */
+	if (store_refresh(s->query->store, &err) < 0)
+		fail(&err);
+	query_statement(s->query, text, len);
+	if (interrupt_signal(s->query->it))
+		fputs("interrupted\n", stderr);
+	if (s->timing)
+		printf("%s\n", format_time(clock_monotonic_ns() - began).s);
+	return 0;
+}
+
+int query_prompt(struct query_session *query, struct error *err)
+{
+	struct session s = {.query = query};
+	const struct prompt p = {.name = "query",
+				 .first = "query> ",
+				 .more = "...> ",
+				 .arg = &s,
+				 .is_complete = is_complete,
+				 .words = offer_words,
+				 .run = run};
+
+	printf("%s%s; \\? helps, \\q leaves\n", store_trace_path(query->store, 0),
+	       store_trace_count(query->store) > 1 ? ", ..." : "");
+	return prompt_loop(&p, err);
+}

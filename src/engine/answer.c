@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/answer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "query/pattern.h"
+
+int answer_init(struct answer *r, const struct plan *p)
+{
+	size_t count;
+	const struct plan_field *fields = plan_output(p, &count);
+
+	r->fields = calloc(count + 1, sizeof(struct plan_field *));
+	r->count = 0;
+	if (!r->fields)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		if (!fields[i].hidden)
+			r->fields[r->count++] = &fields[i];
+	}
+	return 0;
+}
+
+void answer_free(struct answer *r)
+{
+	free(r->fields);
+	r->fields = NULL;
+}
+
+static int put_code(struct buf *out, const struct plan_field *f, const struct value *v)
+{
+	/* an engine may give the word itself */
+	if (v->t.data)
+		return buf_append(out, v->t.data, v->t.len);
+	return query_code_text(f->type.vocab, v->i, out);
+}
+
+int answer_put_plain(struct buf *out, const struct plan_field *f, const struct value *v)
+{
+	switch (f->type.type) {
+	case QUERY_BOOL:
+		return buf_printf(out, v->i ? "true" : "false");
+	case QUERY_CODE:
+		return put_code(out, f, v);
+	case QUERY_TEXT:
+	case QUERY_ENTITY:
+		return buf_append(out, v->t.data, v->t.len);
+	case QUERY_FLOAT:
+		return buf_printf(out, "%.17g", v->f);
+	case QUERY_UINT:
+		return buf_printf(out, "%" PRIu64, (uint64_t)v->i);
+	default:
+		return buf_printf(out, "%" PRId64, v->i);
+	}
+}

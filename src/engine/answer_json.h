@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * answer_json.h: an answer as the JSON document that every command of weir prints, and the server
+ * gives:
+ *
+ *   {"origin": "1795254902114000000",
+ *    "columns": [{"name": "op", "type": "text", "unit": ""}, ...],
+ *    "rows": [{"op": "read", "count": 7, "hist(dur)": [[512, 544, 7]]}, ...],
+ *    "loss": {...}}
+ *
+ * Durations are nanoseconds, sizes bytes, points in time nanoseconds since the origin; a histogram
+ * is an array of [from, to, count], null where it is open. A row with an estimate has
+ * "estimated": true.
+ */
+#pragma once
+
+#include "engine/answer.h"
+
+struct answer_json {
+	int64_t origin;	  /* ns since the epoch */
+	const char *loss; /* the member "loss", as JSON */
+	bool compact;	  /* on one line */
+	/* takes the next bytes; 0, or negative to stop */
+	int (*put)(void *arg, const void *data, size_t len);
+	void *arg;
+};
+
+/* The whole document. 0, or negative: what put() returned, or of the rows. */
+int answer_json(struct answer *rows, const struct answer_json *j, struct error *err);
+/* The column's type: int, float, bool, time, text, hist, tally. */
+const char *answer_json_type(const struct plan_field *f);
+/* One value. 0 or -ENOMEM. */
+int answer_json_value(struct buf *out, const struct plan_field *f, const struct value *v,
+		      int64_t origin);
