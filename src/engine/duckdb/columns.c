@@ -117,7 +117,7 @@ static int named_column(struct scan_bind *b, size_t i, struct error *err)
 	return names_numbers(b->e, named_columns[i].source, &c->numbers, err);
 }
 
-int scan_columns(struct scan_bind *b, bool named, struct error *err)
+int sql_columns(struct scan_bind *b, bool named, struct error *err)
 {
 	const struct table_def *def = schema_table(b->table);
 	int r = 0;

@@ -99,7 +99,7 @@ static void on_bind(duckdb_bind_info info)
 	b->table = t->table;
 	b->pin = t->e->pin;
 	pthread_mutex_lock(&t->e->names_lock);
-	r = scan_columns(b, t->named, &err);
+	r = sql_columns(b, t->named, &err);
 	pthread_mutex_unlock(&t->e->names_lock);
 	if (r >= 0)
 		r = filter_read(d, info, b->table, &b->filter, &err);

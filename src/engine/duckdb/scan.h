@@ -54,7 +54,7 @@ struct scan_bind {
 };
 
 /* columns.c: fills columns and live of *b for the table. */
-int scan_columns(struct scan_bind *b, bool named, struct error *err);
+int sql_columns(struct scan_bind *b, bool named, struct error *err);
 
 /* filter.c: which columns of a table the arguments mean; UINT_MAX: the table has none such. */
 struct filter_columns {
