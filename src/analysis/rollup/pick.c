@@ -140,7 +140,7 @@ static int top_block(struct scan *scan, struct top *t, size_t block)
 	const uint32_t *rows;
 	ssize_t count;
 	struct error unread = {0};
-	int r = store_decode(w->cursor, block, scan_columns(scan), &b, &unread);
+	int r = store_decode(w->cursor, block, rollup_scan_columns(scan), &b, &unread);
 
 	if (r < 0)
 		return r == -EBADMSG ? 0 : r;

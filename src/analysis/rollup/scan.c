@@ -89,7 +89,7 @@ static bool block_has_any(const struct store *s, size_t i, unsigned int column,
 	return false;
 }
 
-uint64_t scan_columns(const struct scan *scan)
+uint64_t rollup_scan_columns(const struct scan *scan)
 {
 	const struct scan_filter *f = scan->opt->filter;
 
@@ -219,7 +219,7 @@ static int read_rows(struct worker *w, size_t block, struct error *err)
 	struct error unread = {0};
 	const uint32_t *rows;
 	ssize_t count;
-	int r = store_decode(w->cursor, block, scan_columns(w->scan), &b, &unread);
+	int r = store_decode(w->cursor, block, rollup_scan_columns(w->scan), &b, &unread);
 
 	if (r < 0)
 		return damaged(r) < 0 ? error_set(err, r, "%s", unread.message) : 0;

@@ -56,7 +56,7 @@ static inline bool class_counts(const struct scan_options *opt, int64_t class)
 }
 
 /* The columns to decode of a block. */
-uint64_t scan_columns(const struct scan *scan);
+uint64_t rollup_scan_columns(const struct scan *scan);
 /* The rows of a batch of op that the filter's expression takes: *ret_rows[0 .. n), or all n where it is
  * NULL. Negative with a message. */
 ssize_t scan_rows(struct worker *w, const struct batch *b, const uint32_t **ret_rows,
