@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 
+import ratio
 import tools
 import workloads
 
@@ -90,6 +91,38 @@ def measure(options, env):
         if not options.quiet:
             print("\r\033[K", end="", file=sys.stderr)
     return runs, starts, left_out
+
+
+def measure_floor(options, env, left_out):
+    """{workload: ratio.Case} of the loops: what is added to a call, from short runs on a quiet core."""
+    chosen = [t(env) for t in (tools.Vanilla, tools.Floor, tools.Weir, tools.Bystander)]
+    if any(t.missing() or (options.tools and not any(w in t.name for w in options.tools)) for t in chosen[:3]):
+        return {}
+    root = tempfile.mkdtemp(prefix="weir-ratio.", dir="/dev/shm")
+    cases = {}
+    try:
+        for spec in ratio.CASES:
+            if options.workloads and not any(o in spec[0] for o in options.workloads):
+                continue
+            if not options.quiet:
+                print(f"\r\033[Kthe floor: {spec[0]}", end="", file=sys.stderr)
+            case = ratio.Case(*spec, chosen)
+            case.measure(env.workload, root, 4 * options.rounds, 0.4 * options.rounds)
+            cases[spec[0]] = case
+    except (RuntimeError, KeyboardInterrupt) as e:
+        left_out.append(f"the rest of the comparison with the floor: {e or 'Ctrl-C'}")
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+    return cases
+
+
+def put_floor(rows, cases):
+    """Puts these figures where those of the long loops stand, for the tools that have them."""
+    for row in rows:
+        f = cases[row["workload"]].figures().get(row["tool"]) if row["workload"] in cases else None
+        if f:
+            row.update(program_ns=f["ns"], added_ns=f["added"], floor_ratio=f.get("ratio"),
+                       floor_ratio_quartiles=f.get("ratio_quartiles"), floor_runs=f["runs"])
 
 
 def median(values):
@@ -271,6 +304,8 @@ def main():
     load_before = os.getloadavg()[0]
     runs, starts, left_out = measure(options, env)
     rows = summarize(runs, starts)
+    cases = measure_floor(options, env, left_out)
+    put_floor(rows, cases)
     machine = (f"Linux {platform.release()}, {os.cpu_count()} CPUs ({cpu_model()}), load {load_before:.1f} before and "
                f"{os.getloadavg()[0]:.1f} after; {(time.time() - started) / 60:.0f} minutes, medians of {runs_text(rows)}")
     print(machine)
@@ -278,12 +313,17 @@ def main():
           "tracer; tool: the tracer's own CPU without its start and stop (never below 0), which is the next column; CPU x: program\n"
           "and tool together against the program alone; clock x: elapsed time of the program's loop\n")
     print(table_text(rows))
+    if cases:
+        print("What is added to a call, in short runs on a quiet core (bench/ratio.py):")
+    for case in cases.values():
+        print(ratio.table(case))
     for reason in left_out:
         print("left out: " + reason.replace("\n", " "))
     if options.json:
         with open(options.json, "w") as f:
             json.dump({"kernel": platform.release(), "cpus": os.cpu_count(), "machine": machine, "when": int(started), "rounds": options.rounds,
-                       "factor": options.factor, "rows": rows, "left_out": left_out}, f, indent=1)
+                       "factor": options.factor, "rows": rows, "left_out": left_out,
+                       "floor": {name: case.figures() for name, case in cases.items()}}, f, indent=1)
             f.write("\n")
     if options.markdown:
         with open(options.markdown, "w") as f:

@@ -19,21 +19,26 @@ import sys
 import tempfile
 import time
 
+import tools
+
 HERE = os.path.dirname(os.path.realpath(__file__))
 TURN_CALLS = 250
 RUN_CALLS = 60000
 PROBE_SLOWER = 1.03  # a turn counts while its probe took at most so much longer than the fastest
 TURNS_LEAST = 10  # of a run, on a quiet core, for the run to count
 CASES = [("pread 1 B", "load_pread", 1, 1), ("pread 4 KiB", "load_pread", 1, 4096), ("pread 1 B, 2 threads", "load_pread", 2, 1),
-         ("pread 4 KiB, 2 threads", "load_pread", 2, 4096), ("metadata", "load_meta", 1, 1)]
+         ("pread 4 KiB, 2 threads", "load_pread", 2, 4096), ("stat of a path", "load_stat", 1, 1), ("metadata", "load_meta", 1, 1)]
 
 
 class Case:
-    """One load under every tool: got[tool] is a list over the rounds of [(ns per call, ns of the probe)]."""
+    """One load under every tool: got[name] is a list over the rounds of [(ns per call, ns of the probe)]. The first tool is
+    none, the second the floor."""
 
-    def __init__(self, name, case, threads, size, tools):
-        self.name, self.case, self.threads, self.size, self.tools = name, case, threads, size, tools
-        self.got = {t: [] for t in tools}
+    fastest = float("inf")  # probe on a quiet core, of all cases: one may never have met it
+
+    def __init__(self, name, case, threads, size, chosen):
+        self.name, self.case, self.threads, self.size, self.tools = name, case, threads, size, chosen
+        self.got = {t.name: [] for t in chosen}
 
     def run(self, tool, workload, folder, calls):
         work = os.path.join(folder, "w")
@@ -41,23 +46,36 @@ class Case:
         os.mkdir(work)
         env = dict(os.environ, WORK_CALLS=str(calls), WORK_THREADS=str(self.threads), WORK_SIZE=str(self.size),
                    WORK_TURN=str(TURN_CALLS))
-        done = subprocess.run([*self.tools[tool], workload, self.case, work], capture_output=True, text=True, env=env, cwd=work,
-                              stdin=subprocess.DEVNULL)
+        command = tool.command([workload, self.case, work], os.path.join(folder, "out"))
+        tool.before(folder)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=work, stdin=subprocess.DEVNULL)
+        finally:
+            tool.after()
         turns = [(int(ns) / int(n), int(probe)) for n, ns, probe in re.findall(r"^turn (\d+) (\d+) (\d+)$", done.stdout, re.M)]
         if done.returncode or not turns:
-            raise SystemExit(f"{self.name} under {tool}: {(done.stderr or done.stdout).strip()[-300:]}")
-        self.got[tool].append(turns)
+            raise RuntimeError(f"{self.name} under {tool.name}: {(done.stderr or done.stdout).strip()[-300:]}")
+        self.got[tool.name].append(turns)
 
     def round(self, number, workload, folder, calls):
-        names = list(self.tools)
-        shift = number % len(names)
-        for tool in names[shift:] + names[:shift]:
+        shift = number % len(self.tools)
+        for tool in self.tools[shift:] + self.tools[:shift]:
             self.run(tool, workload, folder, calls)
+
+    def measure(self, workload, folder, rounds, minutes, calls=RUN_CALLS):
+        """Until so many rounds were quiet, or the time is up; returns how many were made."""
+        until = time.monotonic() + minutes * 60
+        number = 0
+        while len(self.quiet_rounds()) < rounds and (number < 2 or time.monotonic() < until):
+            self.round(number, workload, folder, calls)
+            number += 1
+        return number
 
     def limit(self):
         """The slowest probe of a turn that counts. The fastest few in a thousand may be chance."""
         probes = sorted(p for runs in self.got.values() for run in runs for _, p in run)
-        return probes[len(probes) // 200] * PROBE_SLOWER
+        Case.fastest = min(Case.fastest, probes[len(probes) // 200])
+        return Case.fastest * PROBE_SLOWER
 
     def medians(self):
         """{tool: [median of the run's quiet turns, or None]}"""
@@ -69,38 +87,56 @@ class Case:
         return found
 
     def quiet_rounds(self):
-        return [r for r in zip(*self.medians().values()) if None not in r]
+        return [r for r in zip(*self.medians().values()) if None not in r] if self.got[self.tools[0].name] else []
 
     def figures(self):
-        """{tool: {"ns", "added", "ratio", "ratio_quartiles", "runs"}}; the first tool is none, the second the floor."""
-        medians = self.medians()
-        names = list(self.tools)
-        rounds = [r for r in zip(*(medians[n] for n in names)) if None not in r]
-        # Of a tool all runs count, also where another tool's core was disturbed in that round.
-        ns = {n: statistics.median([m for m in medians[n] if m is not None] or [float("nan")]) for n in names}
+        """{tool: {"ns", "added", "ratio", "ratio_quartiles", "runs"}}; a tool without a quiet run is left out."""
+        medians = {n: m for n, m in self.medians().items() if any(v is not None for v in m)}
+        rounds = self.quiet_rounds()
+        # Of a tool all its quiet runs count, also where another tool's core was disturbed in that round.
+        ns = {n: statistics.median(v for v in m if v is not None) for n, m in medians.items()}
+        names = [t.name for t in self.tools]
         out = {}
         for i, n in enumerate(names):
-            out[n] = {"ns": ns[n], "added": ns[n] - ns[names[0]], "runs": sum(m is not None for m in medians[n])}
-            if i == 0:
+            if n not in ns or names[0] not in ns:
+                continue
+            out[n] = {"ns": ns[n], "added": ns[n] - ns[names[0]], "runs": sum(v is not None for v in medians[n])}
+            if i == 0 or names[1] not in ns:
                 continue
             out[n]["ratio"] = (ns[n] - ns[names[0]]) / (ns[names[1]] - ns[names[0]])
             each = [(r[i] - r[0]) / (r[1] - r[0]) for r in rounds if r[1] > r[0]]
             if len(each) >= 4:
-                low, middle, high = statistics.quantiles(each, n=4)
-                out[n]["ratio_quartiles"] = [low, middle, high]
+                out[n]["ratio_quartiles"] = statistics.quantiles(each, n=4)
         return out
 
 
 def table(case):
     lines = [f"{case.name} ({len(case.quiet_rounds())} rounds on a quiet core)"]
     for tool, f in case.figures().items():
-        text = f"  {tool:12} {f['ns']:6.0f} ns"
+        text = f"  {tool:18} {f['ns']:6.0f} ns"
         if "ratio" in f:
             text += f"  added {f['added']:4.0f}  x floor {f['ratio']:.2f}"
         if tool != "floor" and "ratio_quartiles" in f:
-            text += "  half of the rounds between {0:.2f} and {2:.2f}".format(*f["ratio_quartiles"])
+            text += "  (half of the rounds: {0:.2f} to {2:.2f})".format(*f["ratio_quartiles"])
         lines.append(text)
     return "\n".join(lines)
+
+
+class Env:
+    def __init__(self, build):
+        self.weir = os.path.join(build, "src/cli/weir")
+        self.floor = os.path.join(build, "bench/floor/floor")
+        self.workload = os.path.join(build, "tests/programs/workload")
+
+
+class OtherWeir(tools.Weir):
+    """Another build of weir, to compare with."""
+
+    def __init__(self, name, program):
+        self.name, self.program = name, program
+
+    def command(self, command, out):
+        return [self.program, "record", "-o", out, "--", *command]
 
 
 def main():
@@ -110,33 +146,29 @@ def main():
     parser.add_argument("--minutes", type=float, default=3, help="begin no round of a case after this time")
     parser.add_argument("--calls", type=int, default=RUN_CALLS, help="of a thread in a run")
     parser.add_argument("--cases", nargs="*", help="only cases whose name contains one of these")
+    parser.add_argument("--other", action="store_true", help="also a program that is not recorded while weir records another one")
     parser.add_argument("--weir", nargs="*", default=[], metavar="NAME=PROGRAM", help="other builds of weir beside this one")
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON")
     options = parser.parse_args()
     if os.geteuid():
         print("ratio: needs root to record", file=sys.stderr)
         return 1
-    build = os.path.realpath(options.build)
+    env = Env(os.path.realpath(options.build))
+    chosen = [tools.Vanilla(env), tools.Floor(env), tools.Weir(env)] + ([tools.Bystander(env)] if options.other else [])
+    chosen += [OtherWeir(*w.split("=", 1)) for w in options.weir]
     folder = tempfile.mkdtemp(prefix="weir-ratio.", dir="/dev/shm")
-    out = os.path.join(folder, "out")
-    tools = {"alone": [], "floor": [os.path.join(build, "bench/floor/floor"), "-o", out, "--"]}
-    for name, program in [("weir", os.path.join(build, "src/cli/weir")), *(w.split("=", 1) for w in options.weir)]:
-        tools[name] = [program, "record", "-o", out, "--"]
     written = []
     try:
         for spec in CASES:
             if options.cases and not any(c in spec[0] for c in options.cases):
                 continue
-            case = Case(*spec, tools)
-            until = time.monotonic() + options.minutes * 60
-            number = 0
-            while number < options.rounds or len(case.quiet_rounds()) < options.rounds:
-                if number >= 2 and time.monotonic() > until:
-                    break
-                case.round(number, os.path.join(build, "tests/programs/workload"), folder, options.calls)
-                number += 1
+            case = Case(*spec, chosen)
+            number = case.measure(env.workload, folder, options.rounds, options.minutes, options.calls)
             print(table(case), flush=True)
             written.append({"case": case.name, "rounds": number, "quiet": len(case.quiet_rounds()), "tools": case.figures()})
+    except RuntimeError as e:
+        print(f"ratio: {e}", file=sys.stderr)
+        return 1
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if options.json:

@@ -112,7 +112,11 @@ class Bystander(Weir):
         with open(os.devnull, "wb") as null:
             self.other = subprocess.Popen([self.env.weir, "record", "-o", os.path.join(work, "other"), "--", "sleep", "1000"],
                                           stdout=null, stderr=null, stdin=null)
-        time.sleep(0.7)
+        for _ in range(200):  # its command runs once weir is attached
+            time.sleep(0.05)
+            if "sleep" in children(self.other.pid):
+                return
+        raise RuntimeError("weir did not start beside the program")
 
     def after(self):
         self.other.send_signal(2)
@@ -120,6 +124,20 @@ class Bystander(Weir):
 
     def result(self, out, stderr, name):
         return {}
+
+
+def children(pid):
+    """The names of a process's children."""
+    names = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/children") as f:
+            for child in f.read().split():
+                try:
+                    with open(f"/proc/{child}/comm") as c:
+                        names.append(c.read().strip())
+                except OSError:
+                    pass
+    return names
 
 
 class Strace(Tool):

@@ -161,6 +161,24 @@ static int run_names(void)
 	return 0;
 }
 
+/* A call with a path argument, relative to the working directory. */
+static void stat_work(struct load *l)
+{
+	struct stat st;
+
+	for (long i = 0; i < l->calls; i++) {
+		stat("data", &st);
+		turns_step(&l->turns, 1);
+	}
+	l->done = l->calls;
+}
+
+static int run_stat(void)
+{
+	close(open("data", O_RDWR | O_CREAT, 0600));
+	return run_load(stat_work, 1000000);
+}
+
 static void getppid_work(struct load *l)
 {
 	for (long i = 0; i < l->calls; i++)
@@ -241,6 +259,7 @@ int load_cpu(const char *path, char **argv)
 
 const struct work_case load_cases[] = {
 	{"load_pread", run_pread, "load: pread of WORK_SIZE bytes from the page cache"},
+	{"load_stat", run_stat, "load: stat of a path"},
 	{"load_meta", run_meta, "load: create, write, stat, rename, unlink"},
 	{"load_names", run_names, "load: create, rename, unlink, each file under names of its own"},
 	{"load_getppid", run_getppid, "load: the shortest call"},
