@@ -38,12 +38,14 @@ struct key {
 
 struct run {
 	const struct diff_input *in;
-	struct rollup *sums;	 /* by op, class, file, thread, err */
-	struct map file_label;	 /* file_id -> label */
-	struct map thread_label; /* thread_id -> label */
-	struct map label_names;	 /* label -> names that it stands for here */
-	struct cell *cells;	 /* by key */
-	struct cell *blocks;	 /* [row * BLOCKS + block] */
+	struct rollup *sums; /* by op, class, file, thread, err */
+	/* by file_id, thread_id: label, LABEL_NONE where no call names it */
+	uint32_t *file_labels, *thread_labels;
+	size_t file_count, thread_count;
+	uint32_t *label_names; /* by label: names that it stands for here */
+	struct cell *cells;    /* by key */
+	size_t cell_cap;
+	struct cell *blocks; /* [row * BLOCKS + block] */
 	struct cell io, waiting, other;
 	double seconds;
 	double work;  /* units of work done */
@@ -64,6 +66,7 @@ struct work {
 	size_t key_count, key_cap;
 	size_t *chosen; /* keys that are tested: rows of the answer, in this order */
 	size_t chosen_count;
+	bool exact;  /* counts of a run are those of the next to the call */
 	bool blocks; /* few runs: their parts are looked at too */
 	struct diff *out;
 };
@@ -96,6 +99,8 @@ int noise_shift(struct work *w);
 /* Variance between runs as other calls show it that do not share the key's operation: how far apart
  * their latencies are from what all have in common. 0 where there are no others. */
 double noise_of_others(const struct work *w, const struct key *k);
+/* The same of counts. */
+double noise_of_other_counts(const struct work *w, const struct key *k);
 /* ln of a metric; false where it is not known. */
 bool metric_of(const struct run *r, const struct cell *c, enum diff_metric m, double *ret);
 
@@ -104,6 +109,12 @@ int tests_run(struct work *w);
 
 /* rank.c: which rows tell what changed, in order. */
 int rank_rows(struct work *w);
+
+/* The label of an id; LABEL_NONE where it has none. */
+static inline uint32_t label_of(const uint32_t *labels, size_t count, int64_t id)
+{
+	return id >= 0 && (uint64_t)id < count ? labels[id] : LABEL_NONE;
+}
 
 static inline double cell_latency(const struct cell *c)
 {

@@ -84,7 +84,7 @@ static unsigned int keys_of(const struct run *run, const struct rollup_row *row,
 			    struct key ret[static KINDS])
 {
 	struct key k = {.op = row->op, .err = -1, .class = row->class, .label = LABEL_NONE};
-	uint64_t label;
+	uint32_t label;
 	unsigned int n = 0;
 
 	if (row->op >= 0) {
@@ -97,16 +97,18 @@ static unsigned int keys_of(const struct run *run, const struct rollup_row *row,
 		ret[n++] = k;
 		k.err = -1;
 	}
-	if (row->file_id >= 0 && map_get(&run->file_label, (uint64_t)row->file_id, &label)) {
-		k.label = (uint32_t)label;
+	label = label_of(run->file_labels, run->file_count, row->file_id);
+	if (label != LABEL_NONE) {
+		k.label = label;
 		k.by = DIFF_OP_FILE;
 		ret[n++] = k;
 		k.by = DIFF_FILE;
 		k.op = -1;
 		ret[n++] = k;
 	}
-	if (row->thread_id >= 0 && map_get(&run->thread_label, (uint64_t)row->thread_id, &label)) {
-		k.label = (uint32_t)label;
+	label = label_of(run->thread_labels, run->thread_count, row->thread_id);
+	if (label != LABEL_NONE) {
+		k.label = label;
 		k.by = DIFF_PROCESS;
 		k.op = -1;
 		ret[n++] = k;
@@ -165,6 +167,17 @@ static int sum_add(struct diff_sum *to, const struct rollup_row *row)
 	return hist_merge(&to->hist, &row->hist);
 }
 
+/* Room for the sums of so many keys, zeros at first. */
+static int make_cells(struct run *run, size_t count)
+{
+	size_t before = run->cell_cap;
+	int r = grow((void **)&run->cells, &run->cell_cap, count, sizeof(*run->cells));
+
+	if (r >= 0 && run->cell_cap > before)
+		memset(run->cells + before, 0, (run->cell_cap - before) * sizeof(*run->cells));
+	return r;
+}
+
 static int add_row(struct work *w, struct run *run, const struct rollup_row *row,
 		   const double *logs)
 {
@@ -179,36 +192,17 @@ static int add_row(struct work *w, struct run *run, const struct rollup_row *row
 	}
 	cell_add(&run->io, &c);
 	for (unsigned int i = 0; r >= 0 && i < n; i++) {
-		ssize_t at = key_find(w, &keys[i], false);
+		ssize_t at = key_find(w, &keys[i], true);
 
-		assert(at >= 0);
+		r = at < 0 ? (int)at : make_cells(run, (size_t)at + 1);
+		if (r < 0)
+			return r;
 		if (run->cells[at].calls == 0)
 			w->keys[at].side[run->in->side].runs++;
 		cell_add(&run->cells[at], &c);
 		r = sum_add(&w->keys[at].side[run->in->side], row);
 	}
 	return r;
-}
-
-static int make_keys(struct work *w)
-{
-	for (size_t k = 0; k < w->run_count; k++) {
-		struct run *run = &w->runs[k];
-
-		for (size_t i = 0; i < rollup_count(run->sums); i++) {
-			const struct rollup_row *row = rollup_row(run->sums, i);
-			struct key keys[KINDS];
-			unsigned int n = is_io(row->class) ? keys_of(run, row, keys) : 0;
-
-			while (n--) {
-				ssize_t at = key_find(w, &keys[n], true);
-
-				if (at < 0)
-					return (int)at;
-			}
-		}
-	}
-	return 0;
 }
 
 /* ---- which keys are tested ---- */
@@ -278,11 +272,10 @@ static void count_names(struct work *w)
 
 		for (size_t j = 0; k->label != LABEL_NONE && j < w->run_count; j++) {
 			struct diff_sum *sum = &k->side[w->runs[j].in->side];
-			uint64_t names = 0;
+			uint64_t names = w->runs[j].label_names[k->label];
 
 			if (w->runs[j].cells[i].calls > 0)
-				map_get(&w->runs[j].label_names, k->label, &names);
-			sum->names = MAX(sum->names, names);
+				sum->names = MAX(sum->names, names);
 		}
 	}
 }
@@ -290,22 +283,23 @@ static void count_names(struct work *w)
 int load_keys(struct work *w)
 {
 	double logs[HIST_BUCKETS];
-	int r = make_keys(w);
+	int r = 0;
 
 	for (unsigned int i = 0; i < HIST_BUCKETS; i++)
 		logs[i] = log_of_bucket(i);
 	for (size_t k = 0; r >= 0 && k < w->run_count; k++) {
 		struct run *run = &w->runs[k];
 
-		run->cells = calloc(w->key_count + 1, sizeof(*run->cells));
-		if (!run->cells)
-			return -ENOMEM;
 		for (size_t i = 0; r >= 0 && i < rollup_count(run->sums); i++)
 			r = add_row(w, run, rollup_row(run->sums, i), logs);
 		rollup_free(TAKE_PTR(run->sums));
 	}
+	for (size_t k = 0; r >= 0 && k < w->run_count; k++)
+		r = make_cells(&w->runs[k], w->key_count + 1);
+	if (r < 0)
+		return r;
 	count_names(w);
-	return r < 0 ? r : choose_keys(w);
+	return choose_keys(w);
 }
 
 /* ---- parts of runs ---- */
@@ -342,32 +336,31 @@ static void add_block(struct work *w, struct run *run, const struct rollup_row *
 	}
 }
 
-/* Files are told by one id for each label, so that a million of them make few keys. */
-static int alias_files(const struct work *w, const struct run *run, int64_t **ret,
-		       size_t *ret_count)
+/* Files of tested labels are told by one id for each, the others by none: few keys, then. */
+static int alias_files(const struct work *w, const struct run *run, int64_t **ret)
 {
-	size_t count = dims_count(store_dims(run->in->store), TABLE_FILE);
-	_cleanup_free_ int64_t *alias = malloc((count + 1) * sizeof(*alias));
-	_cleanup_(map_free) struct map first = {0};
-	int r = 0;
+	_cleanup_free_ int64_t *alias = malloc((run->file_count + 1) * sizeof(*alias));
+	_cleanup_free_ int64_t *first = malloc((w->texts.count + 1) * sizeof(*first));
 
-	if (!alias)
+	if (!alias || !first)
 		return -ENOMEM;
-	for (size_t i = 0; r >= 0 && i < count; i++) {
-		uint64_t label, id;
+	for (size_t i = 0; i < w->texts.count; i++)
+		first[i] = -1;
+	for (size_t i = 0; i < w->chosen_count; i++) {
+		uint32_t label = w->keys[w->chosen[i]].label;
 
-		alias[i] = -1;
-		if (!map_get(&run->file_label, i, &label))
-			continue;
-		if (!map_get(&first, label, &id)) {
-			id = i;
-			r = map_set(&first, label, id);
-		}
-		alias[i] = (int64_t)id;
+		if (label != LABEL_NONE)
+			first[label] = INT64_MAX;
+	}
+	for (size_t i = 0; i < run->file_count; i++) {
+		uint32_t label = run->file_labels[i];
+
+		if (label != LABEL_NONE && first[label] == INT64_MAX)
+			first[label] = (int64_t)i;
+		alias[i] = label == LABEL_NONE ? -1 : first[label];
 	}
 	*ret = TAKE_PTR(alias);
-	*ret_count = count;
-	return r;
+	return 0;
 }
 
 static int load_run(struct work *w, struct run *run, const double *logs, struct error *err)
@@ -375,8 +368,7 @@ static int load_run(struct work *w, struct run *run, const double *logs, struct 
 	static const enum diff_by kinds[] = {DIFF_OP_FILE, DIFF_PROCESS};
 	_cleanup_free_ int64_t *alias = NULL;
 	int64_t window = window_of(run);
-	size_t aliases;
-	int r = alias_files(w, run, &alias, &aliases);
+	int r = alias_files(w, run, &alias);
 
 	run->blocks = calloc(w->chosen_count * BLOCKS + 1, sizeof(*run->blocks));
 	if (!run->blocks)
@@ -386,7 +378,7 @@ static int load_run(struct work *w, struct run *run, const double *logs, struct 
 		bool files = kinds[i] == DIFF_OP_FILE;
 
 		r = scan(w, run, files ? FILE_KEYS : PROC_KEYS, window, files ? alias : NULL,
-			 files ? aliases : 0, &sums, err);
+			 files ? run->file_count : 0, &sums, err);
 		for (size_t k = 0; r >= 0 && k < rollup_count(sums.rollup); k++)
 			add_block(w, run, rollup_row(sums.rollup, k), window, kinds[i], logs);
 	}
@@ -411,9 +403,9 @@ void load_free(struct work *w)
 		struct run *run = &w->runs[k];
 
 		rollup_free(run->sums);
-		map_free(&run->file_label);
-		map_free(&run->thread_label);
-		map_free(&run->label_names);
+		free(run->file_labels);
+		free(run->thread_labels);
+		free(run->label_names);
 		free(run->cells);
 		free(run->blocks);
 	}

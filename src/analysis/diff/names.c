@@ -12,8 +12,10 @@
 #include "analysis/diff/internal.h"
 
 #define RANDOM_MIN    6	    /* letters of mkstemp() */
+#define RANDOM_LONG   10    /* of mktemp(1) */
 #define HEX_MIN	      4	    /* a part of a UUID */
 #define EPHEMERAL_MIN 32768 /* Linux's own choice of ports begins here */
+#define SPARSE_MAX    16    /* ids for each row of a dimension */
 #define NAME_FILE     'f'
 #define NAME_THREAD   't'
 
@@ -36,30 +38,34 @@ struct names {
 	struct intern texts; /* of patterns */
 	struct pattern *patterns;
 	size_t patterns_cap;
+	struct buf text; /* scratch */
 };
 
 /* ---- patterns ---- */
 
 /* A word of letters and digits that looks as if no person had chosen it. */
-static bool looks_random(const uint8_t *s, size_t len, bool after_mark)
+static bool looks_random(const uint8_t *s, size_t len, bool after_mark, bool temporary)
 {
 	size_t digits = 0, hex = 0, turns = 0;
 
 	for (size_t i = 0; i < len; i++) {
 		digits += !!isdigit(s[i]);
 		hex += !!isxdigit(s[i]);
-		turns += i && islower(s[i - 1]) && isupper(s[i]);
+		turns += i && !islower(s[i - 1]) != !islower(s[i]);
 	}
 	if (digits && digits < len && (len >= RANDOM_MIN || (len >= HEX_MIN && hex == len)))
 		return true;
-	return after_mark && !digits && turns >= 2 && (len == RANDOM_MIN || len == 10);
+	/* what mkstemp() and mktemp(1) put behind a name */
+	if (after_mark && (len == RANDOM_MIN || len == RANDOM_LONG) && (temporary || turns >= 2))
+		return true;
+	return temporary && len >= RANDOM_MIN && turns >= 3;
 }
 
-static int put_word(struct buf *out, const uint8_t *s, size_t len, bool after_mark, bool *changed)
+static int put_word(struct buf *out, const uint8_t *s, size_t len, bool random, bool *changed)
 {
 	int r = 0;
 
-	if (looks_random(s, len, after_mark)) {
+	if (random) {
 		*changed = true;
 		return buf_append(out, "#", 1);
 	}
@@ -76,7 +82,8 @@ static int put_word(struct buf *out, const uint8_t *s, size_t len, bool after_ma
 
 int name_pattern(struct bytes text, struct buf *out, bool *ret_changed)
 {
-	bool changed = false;
+	bool changed = false, temporary = memmem(text.data, text.len, "/tmp/", 5) ||
+					  memmem(text.data, text.len, "/shm/", 5);
 	int r = 0;
 
 	for (size_t i = 0; i < text.len && r >= 0;) {
@@ -88,7 +95,9 @@ int name_pattern(struct bytes text, struct buf *out, bool *ret_changed)
 		if (end == i)
 			r = buf_append(out, text.data + end++, 1);
 		else
-			r = put_word(out, text.data + i, end - i, mark, &changed);
+			r = put_word(out, text.data + i, end - i,
+				     looks_random(text.data + i, end - i, mark, temporary),
+				     &changed);
 		i = end;
 	}
 	*ret_changed = changed;
@@ -141,28 +150,27 @@ static int thread_name(const struct dims *d, int64_t id, struct buf *out)
 	return buf_append(out, t->comm.data, t->comm.len);
 }
 
-/* Takes note of a name in a run; its number goes into the run's map. */
-static int note(struct names *n, struct map *ids, size_t run, char kind, int64_t id)
+/* Takes note of a name in a run; its number stands in for the label until there are labels. */
+static int note(struct names *n, uint32_t *ids, size_t count, size_t run, char kind, int64_t id)
 {
 	const struct dims *d = store_dims(n->work->runs[run].in->store);
-	_cleanup_buf_ struct buf text = {0};
 	size_t before = n->work->paths.count;
 	uint32_t at;
 	int r;
 
-	if (id < 0 || map_get(ids, (uint64_t)id, NULL))
+	if (id < 0 || (uint64_t)id >= count || ids[id] != LABEL_NONE)
 		return 0;
-	r = buf_append(&text, &kind, 1);
+	buf_clear(&n->text);
+	r = buf_append(&n->text, &kind, 1);
 	if (r >= 0)
-		r = kind == NAME_FILE ? file_name(d, id, &text) : thread_name(d, id, &text);
+		r = kind == NAME_FILE ? file_name(d, id, &n->text) : thread_name(d, id, &n->text);
 	if (r >= 0)
 		r = grow((void **)&n->names, &n->cap, before + 1, sizeof(*n->names));
 	if (r >= 0)
-		r = intern_add(&n->work->paths, text.data, text.len, &at);
-	if (r >= 0)
-		r = map_set(ids, (uint64_t)id, at);
+		r = intern_add(&n->work->paths, n->text.data, n->text.len, &at);
 	if (r < 0)
 		return r;
+	ids[id] = at;
 	if (n->work->paths.count > before)
 		n->names[at] = (struct name){.last_run = UINT32_MAX};
 	if (n->names[at].last_run != run) {
@@ -172,20 +180,31 @@ static int note(struct names *n, struct map *ids, size_t run, char kind, int64_t
 	return 0;
 }
 
-static int note_all(struct names *n)
+static int make_ids(const struct dims *d, enum table_id table, uint32_t **ret, size_t *ret_count)
 {
-	int r = 0;
+	/* ids are dense; what a hostile trace has far beyond has no name here */
+	*ret_count = MIN(dims_count(d, table), SPARSE_MAX * (dims_rows(d, table) + 1024));
+	*ret = malloc((*ret_count + 1) * sizeof(**ret));
+	for (size_t i = 0; *ret && i < *ret_count; i++)
+		(*ret)[i] = LABEL_NONE;
+	return *ret ? 0 : -ENOMEM;
+}
 
-	for (size_t k = 0; r >= 0 && k < n->work->run_count; k++) {
-		struct run *run = &n->work->runs[k];
+static int note_run(struct names *n, size_t at)
+{
+	struct run *run = &n->work->runs[at];
+	const struct dims *d = store_dims(run->in->store);
+	int r = make_ids(d, TABLE_FILE, &run->file_labels, &run->file_count);
 
-		for (size_t i = 0; r >= 0 && i < rollup_count(run->sums); i++) {
-			const struct rollup_row *row = rollup_row(run->sums, i);
+	if (r >= 0)
+		r = make_ids(d, TABLE_THREAD, &run->thread_labels, &run->thread_count);
+	for (size_t i = 0; r >= 0 && i < rollup_count(run->sums); i++) {
+		const struct rollup_row *row = rollup_row(run->sums, i);
 
-			r = note(n, &run->file_label, k, NAME_FILE, row->file_id);
-			if (r >= 0)
-				r = note(n, &run->thread_label, k, NAME_THREAD, row->thread_id);
-		}
+		r = note(n, run->file_labels, run->file_count, at, NAME_FILE, row->file_id);
+		if (r >= 0)
+			r = note(n, run->thread_labels, run->thread_count, at, NAME_THREAD,
+				 row->thread_id);
 	}
 	return r;
 }
@@ -196,16 +215,16 @@ static int find_patterns(struct names *n)
 
 	for (uint32_t i = 0; r >= 0 && i < n->work->paths.count; i++) {
 		struct name *name = &n->names[i];
-		_cleanup_buf_ struct buf text = {0};
 		size_t before = n->texts.count;
 		uint32_t at;
 
-		r = name_pattern(intern_get(&n->work->paths, i), &text, &name->changed);
+		buf_clear(&n->text);
+		r = name_pattern(intern_get(&n->work->paths, i), &n->text, &name->changed);
 		if (r >= 0)
 			r = grow((void **)&n->patterns, &n->patterns_cap, before + 1,
 				 sizeof(*n->patterns));
 		if (r >= 0)
-			r = intern_add(&n->texts, text.data, text.len, &at);
+			r = intern_add(&n->texts, n->text.data, n->text.len, &at);
 		if (r < 0)
 			return r;
 		if (n->texts.count > before)
@@ -220,7 +239,7 @@ static int find_patterns(struct names *n)
 /* ---- labels ---- */
 
 /* By name: its own text, or that of its pattern. */
-static int make_labels(struct names *n, uint32_t *label_of)
+static int make_labels(struct names *n, uint32_t *of_name)
 {
 	struct work *w = n->work;
 	int r = 0;
@@ -235,9 +254,9 @@ static int make_labels(struct names *n, uint32_t *label_of)
 		struct bytes text =
 			pattern ? intern_get(&n->texts, name->pattern) : intern_get(&w->paths, i);
 
-		r = intern_add(&w->texts, text.data, text.len, &label_of[i]);
+		r = intern_add(&w->texts, text.data, text.len, &of_name[i]);
 		if (r >= 0)
-			w->labels[label_of[i]].pattern |= pattern;
+			w->labels[of_name[i]].pattern |= pattern;
 	}
 	/* texts do not move any more; the first byte tells files from threads */
 	for (uint32_t i = 0; r >= 0 && i < w->texts.count; i++) {
@@ -248,48 +267,50 @@ static int make_labels(struct names *n, uint32_t *label_of)
 	return r;
 }
 
-/* Labels instead of names; `counts` gets how many names each label stands for. */
-static int relabel(struct map *ids, const uint32_t *label_of, struct map *counts)
+/* Labels instead of names; `seen` is a byte for each name. */
+static void relabel(struct run *run, uint32_t *ids, size_t count, const uint32_t *of_name,
+		    uint8_t *seen)
 {
-	struct map labels = {0}, seen = {0};
-	uint64_t id, name;
-	size_t pos = 0;
-	int r = 0;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t name = ids[i];
 
-	while (r >= 0 && map_next(ids, &pos, &id, &name)) {
-		uint64_t count = 0;
-
-		r = map_set(&labels, id, label_of[name]);
-		if (r < 0 || map_get(&seen, name, NULL))
+		if (name == LABEL_NONE)
 			continue;
-		map_get(counts, label_of[name], &count);
-		r = map_set(counts, label_of[name], count + 1);
-		if (r >= 0)
-			r = map_set(&seen, name, 1);
+		ids[i] = of_name[name];
+		run->label_names[ids[i]] += !seen[name];
+		seen[name] = 1;
 	}
-	map_free(&seen);
-	map_free(ids);
-	*ids = labels;
-	return r;
+}
+
+static int relabel_run(const struct work *w, struct run *run, const uint32_t *of_name)
+{
+	_cleanup_free_ uint8_t *seen = calloc(w->paths.count + 1, 1);
+
+	run->label_names = calloc(w->texts.count + 1, sizeof(*run->label_names));
+	if (!seen || !run->label_names)
+		return -ENOMEM;
+	relabel(run, run->file_labels, run->file_count, of_name, seen);
+	relabel(run, run->thread_labels, run->thread_count, of_name, seen);
+	return 0;
 }
 
 int names_make(struct work *w)
 {
 	struct names n = {.work = w};
-	_cleanup_free_ uint32_t *label_of = NULL;
-	int r = note_all(&n);
+	_cleanup_free_ uint32_t *of_name = NULL;
+	int r = 0;
 
+	for (size_t k = 0; r >= 0 && k < w->run_count; k++)
+		r = note_run(&n, k);
 	if (r >= 0)
 		r = find_patterns(&n);
-	label_of = calloc(w->paths.count + 1, sizeof(*label_of));
+	of_name = calloc(w->paths.count + 1, sizeof(*of_name));
 	if (r >= 0)
-		r = label_of ? make_labels(&n, label_of) : -ENOMEM;
-	for (size_t k = 0; r >= 0 && k < w->run_count; k++) {
-		r = relabel(&w->runs[k].file_label, label_of, &w->runs[k].label_names);
-		if (r >= 0)
-			r = relabel(&w->runs[k].thread_label, label_of, &w->runs[k].label_names);
-	}
+		r = of_name ? make_labels(&n, of_name) : -ENOMEM;
+	for (size_t k = 0; r >= 0 && k < w->run_count; k++)
+		r = relabel_run(w, &w->runs[k], of_name);
 	intern_free(&n.texts);
+	buf_free(&n.text);
 	free(n.names);
 	free(n.patterns);
 	return r;

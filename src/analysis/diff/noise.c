@@ -8,10 +8,11 @@
 
 #include "analysis/diff/internal.h"
 
-#define PARTS_MIN    5	   /* parts of a run with calls enough to say something */
-#define PART_CALLS   4	   /* in a part */
-#define SHIFT_KEYS   4	   /* operations by file from which on a median means something */
-#define SHIFT_CALLS  30	   /* in each run */
+#define PARTS_MIN    5	/* parts of a run with calls enough to say something */
+#define PART_CALLS   4	/* in a part */
+#define SHIFT_OPS    3	/* operations from which on a median means something */
+#define SHIFT_CALLS  30 /* in each run */
+#define COUNT_CALLS  20
 #define WEIGHT_CALLS 10000 /* more calls make a latency no surer */
 
 bool metric_of(const struct run *r, const struct cell *c, enum diff_metric m, double *ret)
@@ -140,6 +141,33 @@ static bool shift_key(const struct work *w, size_t i)
 	return true;
 }
 
+struct shifts {
+	size_t *keys; /* that tell */
+	double *weights, *votes, *bases;
+	size_t count, ops;
+	struct weighted *values; /* scratch */
+};
+
+/* An operation has one vote, however many files it is called on. */
+static void share_votes(const struct work *w, struct shifts *s)
+{
+	s->ops = 0;
+	for (size_t i = 0; i < s->count; i++) {
+		double of_op = 0, most = 0;
+		bool first = true;
+
+		for (size_t j = 0; j < s->count; j++) {
+			if (w->keys[s->keys[j]].op != w->keys[s->keys[i]].op)
+				continue;
+			first &= j >= i;
+			of_op += s->weights[j];
+			most = fmax(most, s->weights[j]);
+		}
+		s->ops += first;
+		s->votes[i] = s->weights[i] / of_op * most;
+	}
+}
+
 static double weight_of(const struct work *w, size_t i)
 {
 	double least = WEIGHT_CALLS;
@@ -166,18 +194,11 @@ static double base_of(const struct work *w, size_t i, double *scratch)
 	return (sides[0] + sides[1]) / 2;
 }
 
-struct shifts {
-	size_t *keys; /* that tell */
-	double *weights, *bases;
-	size_t count;
-	struct weighted *values; /* scratch */
-};
-
 static void shift_of_run(const struct work *w, struct run *r, struct shifts *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		s->values[i] = (struct weighted){cell_latency(&r->cells[s->keys[i]]) - s->bases[i],
-						 s->weights[i]};
+						 s->votes[i]};
 	r->shift = stats_weighted_median(s->values, s->count);
 	for (unsigned int p = 0; r->blocks && p < PARTS; p++) {
 		size_t n = 0;
@@ -190,9 +211,9 @@ static void shift_of_run(const struct work *w, struct run *r, struct shifts *s)
 				s->values[n++] = (struct weighted){
 					cell_latency(&parts[p]) -
 						cell_latency(&r->cells[s->keys[i]]),
-					s->weights[i]};
+					s->votes[i]};
 		}
-		r->part_shift[p] = n >= SHIFT_KEYS ? stats_weighted_median(s->values, n) : 0;
+		r->part_shift[p] = n >= SHIFT_OPS ? stats_weighted_median(s->values, n) : 0;
 	}
 }
 
@@ -210,6 +231,7 @@ static void shifts_free(struct shifts *s)
 {
 	free(s->keys);
 	free(s->weights);
+	free(s->votes);
 	free(s->bases);
 	free(s->values);
 }
@@ -219,12 +241,13 @@ int noise_shift(struct work *w)
 	_cleanup_(shifts_free) struct shifts s = {
 		.keys = calloc(w->key_count + 1, sizeof(*s.keys)),
 		.weights = calloc(w->key_count + 1, sizeof(*s.weights)),
+		.votes = calloc(w->key_count + 1, sizeof(*s.votes)),
 		.bases = calloc(w->key_count + 1, sizeof(*s.bases)),
 		.values = calloc(w->key_count + 1, sizeof(*s.values)),
 	};
 	_cleanup_free_ double *scratch = calloc(w->run_count + 1, sizeof(*scratch));
 
-	if (!s.keys || !s.weights || !s.bases || !s.values || !scratch)
+	if (!s.keys || !s.weights || !s.votes || !s.bases || !s.values || !scratch)
 		return -ENOMEM;
 	for (size_t i = 0; i < w->key_count; i++) {
 		if (!shift_key(w, i))
@@ -233,7 +256,8 @@ int noise_shift(struct work *w)
 		s.bases[s.count] = base_of(w, i, scratch);
 		s.keys[s.count++] = i;
 	}
-	w->out->shift_known = s.count >= SHIFT_KEYS;
+	share_votes(w, &s);
+	w->out->shift_known = s.ops >= SHIFT_OPS;
 	for (size_t j = 0; w->out->shift_known && j < w->run_count; j++)
 		shift_of_run(w, &w->runs[j], &s);
 	for (size_t i = 0; w->out->shift_known && i < s.count; i++)
@@ -241,22 +265,45 @@ int noise_shift(struct work *w)
 	return 0;
 }
 
+/* A difference has the variance of both sides. */
+static double one_side(const struct work *w, double difference)
+{
+	return difference / (1 / (double)w->side_runs[0] + 1 / (double)w->side_runs[1]);
+}
+
 double noise_of_others(const struct work *w, const struct key *k)
 {
 	double sum = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < w->key_count; i++) {
-		const struct key *other = &w->keys[i];
+	for (size_t i = 0; i < w->chosen_count; i++) {
+		const struct key *other = &w->keys[w->chosen[i]];
 
 		if (!other->shift || other->op == k->op)
 			continue;
 		sum += other->apart * other->apart;
 		n++;
 	}
-	/* a difference has the variance of both sides */
-	return n ? sum / (double)n / (1 / (double)w->side_runs[0] + 1 / (double)w->side_runs[1])
-		 : 0;
+	return n ? one_side(w, sum / (double)n) : 0;
+}
+
+double noise_of_other_counts(const struct work *w, const struct key *k)
+{
+	double sum = 0, weights = 0;
+
+	for (size_t i = 0; i < w->chosen_count; i++) {
+		const struct key *other = &w->keys[w->chosen[i]];
+		double a = (double)other->side[0].calls, b = (double)other->side[1].calls;
+		double weight = sqrt(fmin(fmin(a, b), WEIGHT_CALLS)), ratio;
+
+		if (other->by != DIFF_OP_FILE || fmin(a, b) < COUNT_CALLS || other->op == k->op ||
+		    (k->op < 0 && other->label == k->label))
+			continue;
+		ratio = log(b / w->out->work[1] * w->out->work[0] / a);
+		sum += weight * ratio * ratio;
+		weights += weight;
+	}
+	return weights > 0 ? one_side(w, sum / weights) : 0;
 }
 
 /* Work by part: the denominators of counts. */

@@ -18,6 +18,11 @@
 #define LATENCY_CALLS 20   /* in each run */
 #define COUNT_CALLS   3	   /* on the larger side in all */
 #define LOSS_MAX      0.01 /* share of calls lost from which on nothing is concluded */
+#define LOOSE_COUNTS  0.10 /* sd of counts from run to run where they depend on time, few runs */
+#define LOOSE_SHARE   0.30 /* the same where threads may take work from one another */
+#define LIGHT	      0.05 /* share of calls plus share of time of a timer's calls */
+#define SAME_RATE     0.10
+#define SAME_RUN      0.01
 #define SHIFT_FLOOR   0.25 /* sd from run to run of the machine's speed, few runs */
 #define SHIFT_REP     0.05 /* the same, beside replicates */
 #define SHIFT_LEAST   0.10 /* smaller shifts are not worth a word */
@@ -57,7 +62,7 @@ static double own_noise(const struct cell *c, enum diff_metric m)
 {
 	double mean = cell_latency(c);
 
-	if (m == DIFF_CALLS)
+	if (m == DIFF_CALLS || m == DIFF_SIZE)
 		return 1 / (c->calls + 0.5);
 	if (m == DIFF_ERRORS)
 		return 1 / (c->errors + 0.5);
@@ -71,6 +76,10 @@ static double machine(const struct work *w, const struct key *k, enum diff_metri
 	const struct floor *f = &floors[m];
 	double few = k->class == CLASS_SYNC && is_latency(m) ? SYNC_FEW : f->few;
 
+	if (m == DIFF_CALLS || m == DIFF_ERRORS) {
+		few = k->by == DIFF_PROCESS ? LOOSE_SHARE : w->exact ? few : LOOSE_COUNTS;
+		return MAX(few * few, noise_of_other_counts(w, k));
+	}
 	if (!is_latency(m))
 		return few * few;
 	/* without others to compare with, its speed is part of every latency */
@@ -95,7 +104,7 @@ static bool prior_of(const struct work *w, const struct run *r, size_t at, enum 
 		return true;
 	}
 	/* A call that comes in one phase of a run only; where the runs do the same, it does so again. */
-	if (!w->out->repeatable || (m != DIFF_CALLS && m != DIFF_SIZE))
+	if (!w->out->repeatable || m != DIFF_CALLS)
 		*ret += f->blind * f->blind;
 	return m != DIFF_MEAN;
 }
@@ -197,6 +206,22 @@ static int check_ranks(const struct sides *s, struct diff_test *t)
 	return r;
 }
 
+static bool same(double a, double b, double within)
+{
+	return fabs(a - b) <= fmax(1, within * fmin(a, b));
+}
+
+/* What happens as often in every run, however long it is, at its start; or what a timer does. */
+static bool not_by_work(const struct work *w, const struct key *k)
+{
+	double a = (double)k->side[0].calls, b = (double)k->side[1].calls;
+
+	if (w->out->unit != DIFF_UNIT_RUN)
+		return same(a / (double)w->side_runs[0], b / (double)w->side_runs[1], SAME_RUN);
+	return k->score < LIGHT && a && b &&
+	       same(a, b / w->out->seconds[1] * w->out->seconds[0], SAME_RATE);
+}
+
 static bool worth(const struct work *w, const struct key *k, enum diff_metric m)
 {
 	const struct diff_sum *a = &k->side[0], *b = &k->side[1];
@@ -204,14 +229,14 @@ static bool worth(const struct work *w, const struct key *k, enum diff_metric m)
 	if (!k->chosen || (k->by == DIFF_ERROR && m != DIFF_CALLS))
 		return false;
 	/* What a file or a program does is a mixture: its latency follows from the calls it makes. */
-	if ((k->by == DIFF_FILE || k->by == DIFF_PROCESS) && is_latency(m))
+	if ((k->by == DIFF_FILE || k->by == DIFF_PROCESS) && (is_latency(m) || m == DIFF_SIZE))
 		return false;
 	if (m == DIFF_CALLS)
-		return MAX(a->calls, b->calls) >= COUNT_CALLS &&
+		return MAX(a->calls, b->calls) >= COUNT_CALLS && !not_by_work(w, k) &&
 		       !(w->out->unit == DIFF_UNIT_OP && k->by == DIFF_OP &&
 			 k->op == w->out->unit_op);
 	if (m == DIFF_ERRORS)
-		return MAX(a->errors, b->errors) >= COUNT_CALLS;
+		return MAX(a->errors, b->errors) >= COUNT_CALLS && !not_by_work(w, k);
 	if (m == DIFF_SIZE)
 		return a->bytes && b->bytes;
 	return a->calls && b->calls;

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unit.c: what figures are told per. Runs of different length are compared by what they did: where
- * most operations were called as often on both sides, by run; else by the second or by a call of the
- * operation whose count is the median of all, whichever makes more of the counts agree (a median is
- * blind to the operations that changed; so are the size factors of Anders and Huber).
+ * unit.c: what figures are told per. Where an operation that makes up much of the work was called as
+ * often on both sides, runs did the same work and are compared as they are. Else by the second, or by
+ * a call of the operation whose count is the median of all, whichever makes more of the counts agree
+ * (a median is blind to the operations that changed; so are the size factors of Anders and Huber).
  */
 #include <errno.h>
 #include <math.h>
 
 #include "analysis/diff/internal.h"
 
-#define SAME_RUN   0.01 /* counts that differ by so little agree: the same work */
-#define SAME_RATE  0.05 /* rates */
-#define AGREE_RUN  0.5	/* share of operations that must agree */
-#define REPEATABLE 0.7	/* share that must agree for what is only in one side to mean something */
-#define REPEAT_MIN 3	/* operations by file that this can be asked of */
+#define SAME_RUN    0.01 /* counts that differ by so little agree: the same work */
+#define SAME_RATE   0.05 /* rates */
+#define HEAVY	    0.25 /* of the score of the heaviest operation: much of the work, too */
+#define REPEATABLE  0.7	 /* share that must agree for what is only in one side to mean something */
+#define EXACT	    0.8	 /* share of counts that must be the same to the call */
+#define EXACT_CALLS 20
+#define REPEAT_MIN  3 /* operations by file that this can be asked of */
 
 static double work_done(const struct work *w, const struct run *r, enum diff_unit unit, int64_t op)
 {
@@ -78,6 +80,22 @@ static double agreement(const struct work *w, double same, size_t *ret_of)
 	return *ret_of ? (double)agree / (double)*ret_of : 0;
 }
 
+/* The score of operations whose counts agree, as a share of all; `but` does not count. */
+static double weighty_agreement(const struct work *w, int64_t but)
+{
+	double agree = 0, all = 0;
+
+	for (size_t i = 0; i < w->key_count; i++) {
+		const struct key *k = &w->keys[i];
+
+		if (k->by != DIFF_OP || k->op == but)
+			continue;
+		all += k->score;
+		agree += fabs(log_ratio(w, k)) <= SAME_RATE ? k->score : 0;
+	}
+	return all > 0 ? agree / all : 0;
+}
+
 /* The operation whose count is the median, by how the others went; -1 where there is none. */
 static int64_t median_op(const struct work *w, struct weighted *ratios)
 {
@@ -103,33 +121,69 @@ static int64_t median_op(const struct work *w, struct weighted *ratios)
 	return best == SIZE_MAX ? -1 : w->keys[best].op;
 }
 
+/* True where runs did the same work, by an operation that is much of it. */
+static bool same_work(const struct work *w)
+{
+	double top = 0;
+
+	for (size_t i = 0; i < w->key_count; i++)
+		top = w->keys[i].by == DIFF_OP ? MAX(top, w->keys[i].score) : top;
+	for (size_t i = 0; i < w->key_count; i++) {
+		const struct key *k = &w->keys[i];
+
+		if (k->by == DIFF_OP && k->score >= HEAVY * top &&
+		    fabs(log_ratio(w, k)) <= SAME_RUN)
+			return true;
+	}
+	return false;
+}
+
 static int choose(struct work *w)
 {
 	_cleanup_free_ struct weighted *ratios = calloc(w->key_count + 1, sizeof(*ratios));
 	double by_second;
-	size_t of;
 	int64_t op;
 
 	if (!ratios)
 		return -ENOMEM;
 	set_work(w, DIFF_UNIT_RUN, -1);
-	if (agreement(w, SAME_RUN, &of) >= AGREE_RUN)
+	if (same_work(w))
 		return 0;
 	op = median_op(w, ratios);
-	set_work(w, DIFF_UNIT_SECOND, -1);
-	by_second = agreement(w, SAME_RATE, &of);
 	if (op < 0)
 		return 0;
+	set_work(w, DIFF_UNIT_SECOND, -1);
+	by_second = weighty_agreement(w, op);
 	set_work(w, DIFF_UNIT_OP, op);
-	if (by_second >= agreement(w, SAME_RATE, &of))
+	if (by_second >= weighty_agreement(w, op))
 		set_work(w, DIFF_UNIT_SECOND, -1);
 	return 0;
+}
+
+/* True where the counts of a run tell those of the next to the call: nothing in it depends on time. */
+static bool counts_exactly(const struct work *w)
+{
+	size_t exact = 0, of = 0;
+
+	for (size_t i = 0; i < w->chosen_count; i++) {
+		const struct key *k = &w->keys[w->chosen[i]];
+		double a = (double)k->side[0].calls / (double)w->side_runs[0];
+		double b = (double)k->side[1].calls / (double)w->side_runs[1];
+
+		if (k->by != DIFF_OP_FILE || fmin(a, b) < EXACT_CALLS)
+			continue;
+		of++;
+		exact += fabs(a - b) <= 1;
+	}
+	return of >= REPEAT_MIN && (double)exact >= EXACT * (double)of;
 }
 
 int unit_choose(struct work *w)
 {
 	struct diff *d = w->out;
 	int r = 0;
+
+	w->exact = counts_exactly(w);
 
 	if (w->opt->unit == DIFF_UNIT_AUTO)
 		r = choose(w);

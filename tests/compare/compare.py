@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of `weir diff`: unchanged runs are not told to have changed, changes are found and told first.
+
+compare.py WEIR synth INJECT RUNS      seeded streams, changed by the program inject
+compare.py WEIR real LEDGER RUNS       recordings of the program ledger (root; exit 77 where nothing can be recorded)
+
+TAP on standard output. RUNS unchanged runs are compared pairwise.
+"""
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ALARMS_MAX = 0.05  # of the pairs of unchanged runs
+CHANGED = 5        # runs with each change
+PREAD, FSYNC, PWRITE = "17", "74", "18"
+
+weir, kind, program, count = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+weir, program = os.path.abspath(weir), os.path.abspath(program)
+results = []
+
+
+def check(name, ok, why=""):
+    results.append(ok)
+    print("%sok %d - %s" % ("" if ok else "not ", len(results), name))
+    for line in str(why).splitlines() if not ok else []:
+        print("# " + line)
+    sys.stdout.flush()
+
+
+def must(args, **more):
+    p = subprocess.run(args, capture_output=True, text=True, **more)
+    if p.returncode:
+        sys.exit("%s: status %d: %s" % (" ".join(args), p.returncode, p.stderr))
+    return p.stdout
+
+
+def diff(a, b):
+    args = [weir, "diff", "--json"]
+    for side, runs in (("-a", a), ("-b", b)):
+        for run in runs:
+            args += [side, run]
+    return json.loads(must(args))
+
+
+def changes(doc):
+    """(by, op, name, metrics) of what is listed, first things first."""
+    rows = {}
+    for r in doc["rows"]:
+        if r["rank"]:
+            metrics = rows.setdefault((r["rank"], r["by"], r["op"], r["name"]), [])
+            if r["presence"] != "both":
+                metrics.append(r["presence"])
+            elif r["metric_changed"]:
+                metrics.append(r["metric"])
+    return [(k[1], k[2], k[3], m) for k, m in sorted(rows.items(), key=lambda item: item[0][0])]
+
+
+def alarmed(doc):
+    shift = doc["all_calls"]
+    return bool(doc["changes"] or (shift and shift["metric_changed"]))
+
+
+def unchanged(same):
+    pairs = list(itertools.combinations(same, 2))
+    alarms = [(a, b, changes(d)[:2]) for a, b in pairs for d in [diff([a], [b])] if alarmed(d)]
+    check("%d of %d pairs of unchanged runs are told to differ, at most 5 %%" % (len(alarms), len(pairs)),
+          len(alarms) <= ALARMS_MAX * len(pairs), "\n".join(map(str, alarms[:10])))
+    groups = [(same[i::4], same[i + 1::4]) for i in range(3)] + [(same[::2], same[1::2])]
+    told = [changes(d)[:2] for a, b in groups for d in [diff(a, b)] if alarmed(d)]
+    check("%d of %d groups of unchanged runs are told to differ" % (len(told), len(groups)), len(told) <= 1, told)
+
+
+def found(what, same, changed, is_it, single=True):
+    """The change is the first that is told, of groups and (where single runs can tell it) of most single pairs."""
+    first = changes(diff(same[:CHANGED], changed))[:2]
+    check("%s: first of what %d runs a side tell" % (what, CHANGED), bool(first) and is_it(first[0]), first)
+    if not single:
+        return
+    pairs = [changes(diff([a], [b]))[:1] for a in same[:CHANGED] for b in changed]
+    right = sum(bool(p) and is_it(p[0]) for p in pairs)
+    check("%s: first in %d of %d single pairs" % (what, right, len(pairs)), right >= 0.8 * len(pairs),
+          "\n".join(map(str, pairs)))
+
+
+def synth(folder):
+    def traces(profile, rows):
+        paths = []
+        for seed in range(count):
+            paths.append(os.path.join(folder, "%s.%d.trace" % (profile, seed)))
+            must([weir, "synth", "-q", "-o", paths[-1], "--rows", str(rows), "--seed", str(seed + 1),
+                  "--profile", profile])
+        return paths
+
+    def injected(same, *change):
+        paths = []
+        for path in same[-CHANGED:]:
+            paths.append("%s.%s" % (path, change[0]))
+            must([program, path, paths[-1], *change])
+        return paths
+
+    fio = traces("fio", 40000)
+    unchanged(fio)
+    unchanged(traces("network", 20000))
+    found("pread64 20 % slower", fio, injected(fio, "slow", PREAD, "20"),
+          lambda c: c[1] == "pread64" and ("latency" in c[3] or "mean" in c[3]), single=False)
+    found("one more fsync each", fio, injected(fio, "twice", FSYNC), lambda c: c[1] == "fsync" and "calls" in c[3])
+    found("a new file", fio, injected(fio, "file", PWRITE, "64"), lambda c: c[2] == "/srv/new.log")
+
+
+def real(folder):
+    work = os.path.join(folder, "work")
+
+    def record(name, change):
+        path = os.path.join(folder, name)
+        must(["rm", "-rf", work])
+        os.mkdir(work)
+        must([weir, "record", "-o", path, "--", program, work, "6000", change])
+        return path
+
+    try:
+        record("try.trace", "same")
+    except SystemExit as e:
+        print("1..0 # SKIP nothing can be recorded here: %s" % str(e).splitlines()[-1])
+        sys.exit(77)
+    runs = {c: [] for c in ("same", "slow", "file", "once", "fsync")}
+    for i in range(count):  # in turn, so that the machine's moods are shared
+        runs["same"].append(record("same.%d" % i, "same"))
+        for c in ("slow", "file", "once", "fsync") if i < CHANGED else ():
+            runs[c].append(record("%s.%d" % (c, i), c))
+    same = runs["same"]
+    unchanged(same)
+    found("one more fdatasync each", same, runs["fsync"], lambda c: c[1] == "fdatasync" and "calls" in c[3])
+    found("a new file", same, runs["file"], lambda c: str(c[2]).endswith("/audit.log"))
+    found("a new file, once", same, runs["once"], lambda c: str(c[2]).endswith("/audit.log"))
+    # how much longer it takes is the machine's: by how much more it reads is told as well
+    found("pread64 20 % slower", same, runs["slow"], lambda c: c[1] == "pread64" and str(c[2]).endswith("/accounts.db"))
+
+
+with tempfile.TemporaryDirectory(prefix="weir-compare-") as folder:
+    {"synth": synth, "real": real}[kind](folder)
+print("1..%d" % len(results))
+sys.exit(0 if all(results) else 1)
