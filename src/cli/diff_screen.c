@@ -13,6 +13,7 @@
 #define CHANGE_LINES  22 /* of the table of changes, its details included */
 #define UNSURE_MAX    3	 /* differences that runs of the same may have, largest first */
 #define UNSURE_SHARE  0.05
+#define STRANGERS     10 /* counts of which none agrees */
 #define PATH_COLUMNS  44
 #define BAR_COLUMNS   30
 #define OCTAVES	      64
@@ -46,10 +47,13 @@ static void put_unit(const struct diff *d)
 {
 	printf("told per %s: %.0f of %zu counts by operation and file agree", diff_unit_text(d).s,
 	       d->agree * (double)d->agree_of, d->agree_of);
-	if (d->unit != DIFF_UNIT_RUN)
-		printf("; A %s, B %s in all", diff_number_text(d->work[0]).s,
+	if (d->unit == DIFF_UNIT_OP)
+		printf("; A %s, B %s of them", diff_number_text(d->work[0]).s,
 		       diff_number_text(d->work[1]).s);
 	printf("\n");
+	if (!d->agree && d->agree_of >= STRANGERS)
+		printf("%sThe sides have nothing in common: are they the same program?%s\n",
+		       text_style(TEXT_YELLOW), text_style(TEXT_PLAIN));
 	if (d->shift_known && fabs(d->shift.effect) >= log(1.01))
 		printf("all calls take %s in B%s; taken out of the latencies below\n",
 		       diff_change_text(d->shift.effect).s,
@@ -57,15 +61,24 @@ static void put_unit(const struct diff *d)
 					: ": the machine, as far as runs can tell");
 }
 
+static void put_time(const char *what, double a, double b)
+{
+	if (a > 0 || b > 0)
+		printf("   %s %s, %s", what, format_time((int64_t)a).s, diff_time_text(b - a).s);
+}
+
 static void put_times(const struct diff *d)
 {
-	printf("in I/O %s, %s in B   waiting %s, %s   other calls %s, %s\n",
-	       format_time((int64_t)d->io[0].time).s,
-	       diff_time_text(d->io[1].time - d->io[0].time).s,
-	       format_time((int64_t)d->waiting[0].time).s,
-	       diff_time_text(d->waiting[1].time - d->waiting[0].time).s,
-	       format_time((int64_t)d->other[0].time).s,
-	       diff_time_text(d->other[1].time - d->other[0].time).s);
+	printf("time per %s in A, and more or less in B:", diff_unit_text(d).s);
+	put_time("I/O", d->io[0].time, d->io[1].time);
+	put_time("waiting", d->waiting[0].time, d->waiting[1].time);
+	put_time("other", d->other[0].time, d->other[1].time);
+	printf("\n");
+}
+
+static double percent_of(double share)
+{
+	return fabs(share) < 0.005 ? 0 : share * 100;
 }
 
 static int put_loss(const struct diff_view *v)
@@ -95,14 +108,12 @@ static const char *more_less(double effect, const char *more, const char *less)
 	return effect > 0 ? more : less;
 }
 
-static int put_presence(struct buf *out, const struct diff *d, const struct diff_row *row)
+static int put_presence(struct buf *out, const struct diff_row *row)
 {
 	unsigned int s = row->presence == DIFF_ONLY_B;
 
-	return buf_printf(out, "only in %c (%llu of %zu run%s): %s call%s", s ? 'B' : 'A',
-			  (unsigned long long)row->side[s].runs, d->runs[s],
-			  d->runs[s] == 1 ? "" : "s", format_count(row->side[s].calls).s,
-			  row->side[s].calls == 1 ? "" : "s");
+	return buf_printf(out, "only in %c, %s call%s", s ? 'B' : 'A',
+			  format_count(row->side[s].calls).s, row->side[s].calls == 1 ? "" : "s");
 }
 
 /* "calls +100 %" */
@@ -137,14 +148,14 @@ static int put_sentence(const struct diff *d, struct buf *out)
 				  diff_change_text(d->shift.effect).s);
 	if (!top)
 		return buf_printf(out, "No change that is larger than runs of the same differ.");
-	r = diff_put_what(out, top, 60);
+	r = diff_put_what(out, top, 40);
 	if (r >= 0)
 		r = buf_printf(out, ": ");
 	if (r >= 0)
 		r = t && top->presence == DIFF_BOTH ? put_effect(out, t, m)
-						    : put_presence(out, d, top);
+						    : put_presence(out, top);
 	if (r >= 0)
-		r = buf_printf(out, "; %s per %s, %.0f %% of all differences in time.",
+		r = buf_printf(out, "; %s per %s, %.0f %% of what changed in time.",
 			       diff_time_text(top->time_diff).s, diff_unit_text(d).s,
 			       fabs(top->share) * 100);
 	return r;
@@ -193,6 +204,7 @@ static int put_names(struct buf *out, const struct diff_row *row)
 /* Lines printed, or negative. */
 static int print_change(const struct diff *d, const struct diff_row *row, size_t number)
 {
+	unsigned int side = row->presence == DIFF_ONLY_B;
 	_cleanup_buf_ struct buf what = {0}, line = {0};
 	int r = diff_put_what(&what, row, 62), lines = 1;
 
@@ -203,14 +215,15 @@ static int print_change(const struct diff *d, const struct diff_row *row, size_t
 	if (r < 0)
 		return r;
 	printf("%2zu  %s%s%s %12s %5.0f %%\n", number, text_style(TEXT_BOLD), buf_str(&line),
-	       text_style(TEXT_PLAIN), diff_time_text(row->time_diff).s, row->share * 100);
+	       text_style(TEXT_PLAIN), diff_time_text(row->time_diff).s, percent_of(row->share));
 	if (row->presence != DIFF_BOTH) {
 		buf_clear(&line);
-		r = put_presence(&line, d, row);
+		r = put_presence(&line, row);
 		if (r < 0)
 			return r;
-		printf("    %s, %s\n", buf_str(&line),
-		       format_size(row->side[row->presence == DIFF_ONLY_B].bytes).s);
+		printf("    %s, %s, in %llu of %zu runs\n", buf_str(&line),
+		       format_size(row->side[side].bytes).s,
+		       (unsigned long long)row->side[side].runs, d->runs[side]);
 		return 2;
 	}
 	for (unsigned int m = 0; m < DIFF_METRICS; m++) {
@@ -230,9 +243,8 @@ static int print_changes(const struct diff_view *v)
 
 	if (!d->listed)
 		return 0;
-	printf("\nCHANGES                             A             B    change  95 %% range       "
-	       "     "
-	       "sure        time    share\n");
+	printf("\nCHANGES                             A             B    change  95 %% range"
+	       "                  sure\n");
 	while (i < d->listed && i < max && (v->opts->head || lines < CHANGE_LINES)) {
 		int r = print_change(d, &d->rows[i], i + 1);
 
@@ -283,7 +295,7 @@ static int print_unsure(const struct diff *d)
 		if (r < 0)
 			return r;
 		printf("    %s %12s %5.0f %%\n", buf_str(&line), diff_time_text(row->time_diff).s,
-		       row->share * 100);
+		       percent_of(row->share));
 		put_test(&row->test[m], m);
 	}
 	return 0;

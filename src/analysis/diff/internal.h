@@ -92,6 +92,8 @@ int unit_choose(struct work *w);
  */
 bool noise_of_parts(const struct work *w, const struct run *r, const struct key *k,
 		    enum diff_metric m, double *ret);
+/* Parts of the run that have calls of the key; 0 where parts were not read. */
+unsigned int noise_parts_used(const struct run *r, const struct key *k);
 /* The denominators of counts, by part. */
 void noise_work(struct work *w);
 /* What all latencies of a run have in common goes into run.shift, by part into run.part_shift. */

@@ -228,19 +228,41 @@ static void score_keys(struct work *w)
 	}
 }
 
+static int by_text(struct bytes a, struct bytes b)
+{
+	int r = memcmp(a.data, b.data, MIN(a.len, b.len));
+
+	return r ? r : (a.len > b.len) - (a.len < b.len);
+}
+
+struct scored {
+	const struct work *work;
+	struct key *key;
+};
+
+/* Heaviest first. Keys come in the order of the threads that read the trace: names decide ties. */
 static int by_score(const void *a, const void *b)
 {
-	const struct key *const *x = a, *const *y = b;
+	const struct scored *p = a, *q = b;
+	const struct key *x = p->key, *y = q->key;
 
-	if ((*x)->score != (*y)->score)
-		return (*x)->score > (*y)->score ? -1 : 1;
-	return *x < *y ? -1 : *x > *y;
+	if (x->score != y->score)
+		return x->score > y->score ? -1 : 1;
+	if (x->by != y->by)
+		return x->by < y->by ? -1 : 1;
+	if (x->op != y->op)
+		return x->op < y->op ? -1 : 1;
+	if (x->err != y->err)
+		return x->err < y->err ? -1 : 1;
+	if (x->label == LABEL_NONE || y->label == LABEL_NONE)
+		return (x->label == LABEL_NONE) - (y->label == LABEL_NONE);
+	return by_text(p->work->labels[x->label].text, p->work->labels[y->label].text);
 }
 
 /* Every test costs the others some power, and a key with a millionth of the time is not worth it. */
 static int choose_keys(struct work *w)
 {
-	_cleanup_free_ struct key **order = calloc(w->key_count + 1, sizeof(struct key *));
+	_cleanup_free_ struct scored *order = calloc(w->key_count + 1, sizeof(*order));
 	size_t chosen[DIFF_BY_COUNT] = {0}, fresh[DIFF_BY_COUNT] = {0};
 
 	w->chosen = calloc(w->key_count + 1, sizeof(*w->chosen));
@@ -248,10 +270,10 @@ static int choose_keys(struct work *w)
 		return -ENOMEM;
 	score_keys(w);
 	for (size_t i = 0; i < w->key_count; i++)
-		order[i] = &w->keys[i];
-	qsort(order, w->key_count, sizeof(struct key *), by_score);
+		order[i] = (struct scored){w, &w->keys[i]};
+	qsort(order, w->key_count, sizeof(*order), by_score);
 	for (size_t i = 0; i < w->key_count; i++) {
-		struct key *k = order[i];
+		struct key *k = order[i].key;
 		bool one_sided = !k->side[0].calls || !k->side[1].calls;
 
 		if (chosen[k->by] >= CHOSEN_MAX && !(one_sided && fresh[k->by] < NEW_MAX))

@@ -70,6 +70,19 @@ static double calls_of_parts(const struct cell p[static PARTS])
 	return calls;
 }
 
+unsigned int noise_parts_used(const struct run *r, const struct key *k)
+{
+	struct cell parts[PARTS];
+	unsigned int used = 0;
+
+	if (!r->blocks)
+		return 0;
+	parts_of(r, k, parts);
+	for (unsigned int i = 0; i < PARTS; i++)
+		used += parts[i].calls > 0;
+	return used;
+}
+
 /* Parts at the edges hold the start, the end, or a piece only: what has too few calls is left out. */
 static bool part_counts(const struct cell *p, double calls)
 {

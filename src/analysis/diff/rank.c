@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/diff/internal.h"
 
@@ -27,13 +28,33 @@ static bool by_chance(int64_t err)
 	       err == EALREADY;
 }
 
-/* Only on one side, in each of its runs, and the runs do the same otherwise. */
-static bool is_new(const struct diff *d, const struct key *k)
+/* True where each run of a side has it in all its parts, as far as parts are known. */
+static bool all_through(const struct work *w, size_t key, unsigned int side)
 {
+	for (size_t j = 0; j < w->run_count; j++) {
+		const struct run *r = &w->runs[j];
+
+		if (r->in->side == side && noise_parts_used(r, &w->keys[key]) < PARTS - 1)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Only on one side, in each of its runs, and no accident: the runs do the same otherwise, or it goes
+ * on all through the run.
+ */
+static bool is_new(const struct work *w, size_t key)
+{
+	const struct diff *d = w->out;
+	const struct key *k = &w->keys[key];
 	unsigned int s = k->side[0].runs ? 0 : 1;
 
-	return d->repeatable && !d->lossy[0] && !d->lossy[1] && k->side[s].runs == d->runs[s] &&
-	       !(k->by == DIFF_ERROR && by_chance(k->err));
+	if (d->lossy[0] || d->lossy[1] || k->side[s].runs != d->runs[s])
+		return false;
+	if (k->by == DIFF_ERROR && by_chance(k->err))
+		return false;
+	return d->repeatable || all_through(w, key, s);
 }
 
 static void fill_row(struct work *w, size_t i)
@@ -52,7 +73,7 @@ static void fill_row(struct work *w, size_t i)
 	row->presence = !k->side[0].calls   ? DIFF_ONLY_B
 			: !k->side[1].calls ? DIFF_ONLY_A
 					    : DIFF_BOTH;
-	row->changed = row->presence != DIFF_BOTH && is_new(w->out, k);
+	row->changed = row->presence != DIFF_BOTH && is_new(w, w->chosen[i]);
 	for (unsigned int m = 0; m < DIFF_METRICS; m++)
 		row->changed |= row->test[m].changed;
 	row->side[0] = k->side[0];
@@ -180,6 +201,7 @@ static void list_rows(struct diff *d)
 static int by_time(const void *a, const void *b)
 {
 	const struct diff_row *x = a, *y = b;
+	int r;
 
 	if (x->listed != y->listed)
 		return x->listed ? -1 : 1;
@@ -187,7 +209,14 @@ static int by_time(const void *a, const void *b)
 		return fabs(x->time_diff) > fabs(y->time_diff) ? -1 : 1;
 	if (x->by != y->by)
 		return x->by < y->by ? -1 : 1;
-	return x->op < y->op ? -1 : x->op > y->op;
+	if (x->op != y->op)
+		return x->op < y->op ? -1 : 1;
+	if (x->err != y->err)
+		return x->err < y->err ? -1 : 1;
+	r = memcmp(x->name.data ? x->name.data : (const uint8_t *)"",
+		   y->name.data ? y->name.data : (const uint8_t *)"",
+		   MIN(x->name.len, y->name.len));
+	return r ? r : (x->name.len > y->name.len) - (x->name.len < y->name.len);
 }
 
 /* The sum of all differences, each counted once: by operation and file, and what has no file. */

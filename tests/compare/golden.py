@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Golden tests of `weir diff` on seeded streams.
+
+golden.py WEIR INJECT            compares; TAP on standard output
+golden.py WEIR INJECT --update   writes the outputs as they are now, to be looked at before they are committed
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+GOLDEN = os.path.join(HERE, "golden")
+LINES_MAX, COLUMNS_MAX = 45, 100
+CASES = {  # name: arguments of diff
+    "same": ["fio1.trace", "fio2.trace"],
+    "fsync": ["fio1.trace", "fsync.trace"],
+    "file": ["fio1.trace", "file.trace"],
+    "slow": ["-a", "fio1.trace", "-a", "fio2.trace", "-a", "fio3.trace", "-b", "slow4.trace", "-b", "slow5.trace", "-b",
+             "slow6.trace"],
+    "folders": ["before", "after"],
+    "parts": ["fio1.trace", "--a-to", "+1s", "--b-from", "+1s"],
+    "per-fsync": ["fio1.trace", "fsync.trace", "--per", "pwrite64"],
+    "selection": ["fio1.trace", "fsync.trace", "-e", "fsync"],
+    "strangers": ["fio1.trace", "redis.trace"],
+    "hostile": ["hostile.trace", "fio1.trace"],
+    "cut": ["fio1.trace", "cut.trace"],
+    "itself": ["fio1.trace", "fio1.trace"],
+    "empty": ["empty.trace", "fio1.trace"],
+    "json": ["fio1.trace", "file.trace", "--json"],
+    "bad-one": ["fio1.trace"],
+    "bad-three": ["fio1.trace", "fio2.trace", "fio3.trace"],
+    "bad-side": ["-a", "fio1.trace"],
+    "bad-per": ["fio1.trace", "fio2.trace", "--per", "week"],
+    "bad-mix": ["-a", "fio1.trace", "-b", "fio2.trace", "fio3.trace"],
+    "no-trace": ["fio1.trace", "missing.trace"],
+}
+
+weir, inject, update = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), "--update" in sys.argv
+results = []
+
+
+def check(name, ok, why=""):
+    results.append(ok)
+    print("%sok %d - %s" % ("" if ok else "not ", len(results), name))
+    for line in why.splitlines() if not ok else []:
+        print("# " + line)
+
+
+def make(folder):
+    def run(*args):
+        subprocess.run(args, cwd=folder, check=True)
+
+    for seed in range(1, 7):
+        run(weir, "synth", "-q", "-o", "fio%d.trace" % seed, "--profile", "fio", "--rows", "20000", "--seed", str(seed))
+    for seed in (4, 5, 6):
+        run(inject, "fio%d.trace" % seed, "slow%d.trace" % seed, "slow", "17", "30")
+    run(inject, "fio2.trace", "fsync.trace", "twice", "74")
+    run(inject, "fio2.trace", "file.trace", "file", "18", "64")
+    run(weir, "synth", "-q", "-o", "redis.trace", "--profile", "redis", "--rows", "20000", "--seed", "1")
+    run(weir, "synth", "-q", "-o", "hostile.trace", "--profile", "hostile", "--rows", "20000", "--seed", "2")
+    run(weir, "synth", "-q", "-o", "empty.trace", "--rows", "13", "--seed", "1")
+    with open(os.path.join(folder, "fio2.trace"), "rb") as f, open(os.path.join(folder, "cut.trace"), "wb") as out:
+        out.write(f.read()[:-20000])
+    for side, seeds in (("before", (1, 2, 3)), ("after", (4, 5, 6))):
+        os.mkdir(os.path.join(folder, side))
+        for seed in seeds:
+            run("cp", "fio%d.trace" % seed, side)
+
+
+def output(folder, args):
+    env = dict(os.environ, TZ="Europe/Berlin", LC_ALL="C", NO_COLOR="1")
+    p = subprocess.run([weir, "diff"] + args, cwd=folder, env=env, capture_output=True)
+    return p.stdout.decode(), "status %d\n%s%s" % (p.returncode, p.stdout.decode(), p.stderr.decode())
+
+
+def same_json(got, want):
+    """Figures of floating point may differ in their last digits between machines."""
+    if isinstance(got, float) and isinstance(want, float):
+        return abs(got - want) <= 1e-6 * max(abs(got), abs(want), 1e-9)
+    if isinstance(got, dict) and isinstance(want, dict):
+        return got.keys() == want.keys() and all(same_json(got[k], want[k]) for k in got)
+    if isinstance(got, list) and isinstance(want, list):
+        return len(got) == len(want) and all(map(same_json, got, want))
+    return got == want
+
+
+def compare(name, args, folder):
+    path = os.path.join(GOLDEN, name + ".txt")
+    text, whole = output(folder, args)
+    if update:
+        with open(path, "w") as f:
+            f.write(whole)
+        return
+    with open(path) as f:
+        want = f.read()
+    if "--json" in args:
+        check(name, same_json(json.loads(text), json.loads(want.split("\n", 1)[1])), "differs from %s" % path)
+        return
+    check(name, whole == want, "differs from %s, it is now:\n%s" % (path, whole))
+    wide = [line for line in whole.splitlines() if len(line) > COLUMNS_MAX and not line.startswith("weir: ")]
+    check(name + ": fits a screen", not wide and whole.count("\n") <= LINES_MAX + 1, "\n".join(wide))
+
+
+with tempfile.TemporaryDirectory(prefix="weir-compare-") as folder:
+    make(folder)
+    for name, args in CASES.items():
+        compare(name, args, folder)
+print("1..%d" % len(results))
+sys.exit(0 if all(results) else 1)
