@@ -64,12 +64,12 @@ static void put_unit(const struct diff *d)
 static void put_time(const char *what, double a, double b)
 {
 	if (a > 0 || b > 0)
-		printf("   %s %s, %s", what, format_time((int64_t)a).s, diff_time_text(b - a).s);
+		printf("  %s %s %s", what, format_time((int64_t)a).s, diff_time_text(b - a).s);
 }
 
 static void put_times(const struct diff *d)
 {
-	printf("time per %s in A, and more or less in B:", diff_unit_text(d).s);
+	printf("time per %s in A, change in B:", diff_unit_text(d).s);
 	put_time("I/O", d->io[0].time, d->io[1].time);
 	put_time("waiting", d->waiting[0].time, d->waiting[1].time);
 	put_time("other", d->other[0].time, d->other[1].time);

@@ -26,7 +26,7 @@ struct label {
 struct key {
 	enum diff_by by;
 	int64_t op, err; /* -1: none */
-	int64_t class;	 /* of its first call */
+	int64_t class;	 /* of its calls; the first of enum op_class, where they have several */
 	uint32_t label;	 /* LABEL_NONE: none */
 	bool chosen;	 /* tested */
 	size_t row;	 /* its number among those that are */

@@ -66,8 +66,10 @@ static ssize_t key_find(struct work *w, const struct key *k, bool add)
 	uint64_t at;
 	int r;
 
-	if (map_get(&w->index, pack(k), &at))
+	if (map_get(&w->index, pack(k), &at)) {
+		w->keys[at].class = MIN(w->keys[at].class, k->class);
 		return (ssize_t)at;
+	}
 	if (!add)
 		return -1;
 	r = grow((void **)&w->keys, &w->key_cap, w->key_count + 1, sizeof(*w->keys));
