@@ -91,8 +91,10 @@ struct report {
 	struct map
 		alone; /* hash of a key of group_file(): group_tree() tells this file by itself */
 	bool gap_free;
-	uint64_t held_ns; /* for so long weir held the program (--lossless) */
-	char *command;	  /* mark weir.command, weir.synth */
+	uint64_t held_ns;  /* for so long weir held the program (--lossless) */
+	char *command;	   /* mark weir.command, weir.synth */
+	char *selection;   /* the options that chose what was recorded; NULL: all */
+	uint64_t left_out; /* calls that they left out after these had ended */
 	bool synthetic;
 };
 

@@ -72,8 +72,15 @@ static int take_mark(struct report *r, const struct batch *b, size_t row)
 		return 0;
 	if (is_text(name, "weir.sequence"))
 		r->gap_free = is_text(text, "gap-free");
-	if (is_text(name, "weir.cost"))
+	if (is_text(name, "weir.cost")) {
 		r->held_ns += number_of(text, "held_ns=");
+		r->left_out += number_of(text, "left_out=");
+	}
+	if (is_text(name, "weir.selection") && !r->selection) {
+		r->selection = strndup((const char *)text.data, text.len);
+		if (!r->selection)
+			return -ENOMEM;
+	}
 	if (!synth && !is_text(name, "weir.command"))
 		return 0;
 	r->synthetic |= synth;
@@ -250,6 +257,7 @@ void report_close(struct report *r)
 	select_free(&r->select);
 	store_free(r->store);
 	free(r->command);
+	free(r->selection);
 	free(r->alias);
 	free(r->members);
 }

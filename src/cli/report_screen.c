@@ -14,6 +14,7 @@
 
 #define THREAD_LINES  5	 /* lines of a section without its title, the sum of the others included */
 #define OP_LINES      7	 /* without the lines for other calls and for waiting */
+#define SELECTION_MAX 60 /* of the options that chose what was recorded */
 #define NEXT_PATH_MAX 16 /* bytes of a path that three commands can name in one line */
 #define PER_CALL_MIN  1000 /* calls from which on a trace's size per call says something */
 #define ERR_COLUMNS   10   /* of an error's name: EOPNOTSUPP */
@@ -57,12 +58,30 @@ static int who(const struct report *r, struct buf *out)
 	return 0;
 }
 
-/* Where not everything is told, that is said. */
-static int print_range(const struct report *r)
+/* Where not everything was recorded, that is said too. */
+static int print_selection(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
 	int e;
 
+	if (!r->selection || !*r->selection)
+		return 0;
+	e = buf_printf(&b, "recorded: ");
+	if (e >= 0)
+		e = format_path(&b, r->selection, strlen(r->selection), SELECTION_MAX);
+	if (e >= 0 && r->left_out)
+		e = buf_printf(&b, "   %s calls left out", format_count(r->left_out).s);
+	return e < 0 ? e : page_line(&b);
+}
+
+/* Where not everything is told, that is said. */
+static int print_range(const struct report *r)
+{
+	_cleanup_buf_ struct buf b = {0};
+	int e = print_selection(r);
+
+	if (e < 0)
+		return e;
 	if (!r->ranged && !r->filtered)
 		return 0;
 	e = buf_printf(&b, "told here: %s", r->filtered ? "the selection" : "everything");

@@ -62,12 +62,13 @@ int where_push(const struct where *w, struct select *s, struct where_kernel *ret
 	*ret = (struct where_kernel){0};
 	if (!w->expr)
 		return 0;
-	query_pushdown(w->expr, &ret->filter, &ret->rest);
 	if (s->ops_given)
 		memcpy(ops, s->ops, sizeof(ops));
 	else
 		memset(ops, 0xff, sizeof(ops));
 	r = query_pushdown_ops(w->expr, ops, err);
+	if (r >= 0)
+		query_pushdown(w->expr, ops, &ret->filter, &ret->rest);
 	if (r <= 0)
 		return r;
 	memcpy(s->ops, ops, sizeof(ops));

@@ -14,11 +14,12 @@
 #include "query/eval.h"
 #include "query/eval_internal.h"
 
-/* How much of an expression the steps say. */
-enum pushed { PUSHED_NONE, PUSHED_PART, PUSHED_ALL };
+/* How much of an expression the steps say; TRUE: it holds for every call, no step is needed. */
+enum pushed { PUSHED_NONE, PUSHED_PART, PUSHED_ALL, PUSHED_TRUE };
 
 struct pusher {
 	struct call_filter *f;
+	const uint64_t *ops;  /* a bit for each call that there can be; NULL: any */
 	unsigned int waiting; /* values on the stack */
 };
 
@@ -203,6 +204,45 @@ static enum pushed push_null(struct pusher *p, const struct expr *e, bool want)
 	return PUSHED_ALL;
 }
 
+/* ---- operations ---- */
+
+static bool op_listed(const struct expr *e, int64_t code)
+{
+	const struct expr *constant =
+		e->arg[e->kind == EXPR_COMPARE && e->arg[0]->kind == EXPR_CONST ? 0 : 1];
+
+	if (e->kind == EXPR_COMPARE)
+		return constant->value.i == code;
+	for (size_t i = 0; i < e->count; i++) {
+		if (e->list[i].i == code)
+			return true;
+	}
+	return false;
+}
+
+/* True where a test of the operation alone says the same of every call that there can be. */
+static bool op_decided(const struct pusher *p, const struct expr *e, bool want)
+{
+	enum filter_field field;
+	const struct expr *arg = e->arg[0];
+
+	if (e->kind == EXPR_COMPARE && e->cmp <= COMPARE_NE) {
+		want ^= e->cmp == COMPARE_NE;
+		arg = e->arg[arg->kind == EXPR_CONST];
+		if (!is_number(e->arg[arg == e->arg[0]]))
+			return false;
+	} else if (e->kind != EXPR_IN || !e->count || e->list[0].t.data) {
+		return false;
+	}
+	if (!p->ops || !field_of(arg, &field) || field != FILTER_OP)
+		return false;
+	for (uint32_t code = 0; code < OP_CODE_CALLS; code++) {
+		if ((p->ops[code / 64] >> (code % 64) & 1) && op_listed(e, code) != want)
+			return false;
+	}
+	return true;
+}
+
 /* ---- logic ---- */
 
 static enum pushed push(struct pusher *p, const struct expr *e, bool want);
@@ -214,6 +254,8 @@ static enum pushed push_both(struct pusher *p, const struct expr *e, bool want)
 
 	second = mark_of(p);
 	b = push(p, e->arg[1], want);
+	if (a == PUSHED_TRUE || b == PUSHED_TRUE)
+		return a == PUSHED_TRUE ? b : a;
 	if (a == PUSHED_NONE || b == PUSHED_NONE)
 		return a == PUSHED_NONE && b == PUSHED_NONE ? undo(p, m) : PUSHED_PART;
 	if (!step(p, FILTER_AND, 0, 0)) {
@@ -228,9 +270,13 @@ static enum pushed push_either(struct pusher *p, const struct expr *e, bool want
 	struct mark m = mark_of(p);
 	enum pushed a = push(p, e->arg[0], want), b;
 
-	if (a == PUSHED_NONE)
-		return undo(p, m);
+	if (a == PUSHED_NONE || a == PUSHED_TRUE)
+		return a;
 	b = push(p, e->arg[1], want);
+	if (b == PUSHED_TRUE) {
+		undo(p, m);
+		return b;
+	}
 	if (b == PUSHED_NONE || !step(p, FILTER_OR, 0, 0))
 		return undo(p, m);
 	return MIN(a, b);
@@ -238,6 +284,8 @@ static enum pushed push_either(struct pusher *p, const struct expr *e, bool want
 
 static enum pushed push(struct pusher *p, const struct expr *e, bool want)
 {
+	if (op_decided(p, e, want))
+		return PUSHED_TRUE;
 	switch (e->kind) {
 	case EXPR_NOT:
 		return push(p, e->arg[0], !want);
@@ -258,16 +306,15 @@ static enum pushed push(struct pusher *p, const struct expr *e, bool want)
 	}
 }
 
-void query_pushdown(const struct expr *e, struct call_filter *ret, bool *ret_rest)
+void query_pushdown(const struct expr *e, const uint64_t *ops, struct call_filter *ret,
+		    bool *ret_rest)
 {
-	struct pusher p = {.f = ret};
+	struct pusher p = {.f = ret, .ops = ops};
 
 	*ret = (struct call_filter){0};
-	*ret_rest = push(&p, e, true) != PUSHED_ALL;
+	*ret_rest = push(&p, e, true) < PUSHED_ALL;
 	assert(p.waiting == (ret->count > 0));
 }
-
-/* ---- operations ---- */
 
 /* A filter over a block that holds rows of one operation alone, and anything else. */
 static bool may_be_op(const struct eval *e, int64_t code)

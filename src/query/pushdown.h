@@ -11,9 +11,11 @@
 
 /*
  * Cuts `e` into the kernel's part (ret->count is 0 where there is none) and says whether that is
- * all of it (*ret_rest false: user space need not test again).
+ * all of it (*ret_rest false: user space need not test again). `ops`: a bit for each call that there
+ * can be, where query_pushdown_ops() says so; NULL: any.
  */
-void query_pushdown(const struct expr *e, struct call_filter *ret, bool *ret_rest);
+void query_pushdown(const struct expr *e, const uint64_t *ops, struct call_filter *ret,
+		    bool *ret_rest);
 /*
  * Takes out of `ops` (a bit for each call) those for which the filter is never true: such calls need not even
  * be timed. 1: some were, 0: none; negative: -ENOMEM, or -EINVAL with a message.
