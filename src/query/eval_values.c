@@ -407,7 +407,7 @@ static void bucket_values(const struct values *a, int64_t width, size_t n, struc
 	for (size_t j = 0; j < n; j++) {
 		int64_t v = a->i[j], rest;
 
-		if (unlikely((uint64_t)v - (uint64_t)low >= (uint64_t)width)) {
+		if (unlikely(v < low || (uint64_t)v - (uint64_t)low >= (uint64_t)width)) {
 			rest = v % width;
 			if (__builtin_sub_overflow(v, rest < 0 ? rest + width : rest, &low)) {
 				low = 0;
