@@ -37,6 +37,8 @@ static void bash(FILE *out)
 	      "\t\tCOMPREPLY=($(weir completion --words -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" "
 	      "2>/dev/null))\n"
 	      "\t\tif [ ${#COMPREPLY[@]} -gt 0 ]; then\n"
+	      /* a single offer would have its quote closed */
+	      "\t\t\t[ ${#COMPREPLY[@]} -gt 1 ] || COMPREPLY+=(\"${COMPREPLY[0]} \")\n"
 	      "\t\t\tcompopt +o filenames -o nospace 2>/dev/null\n\t\t\treturn\n\t\tfi\n"
 	      "\tfi\n"
 	      "\tif [ -n \"$words\" ]; then\n\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
@@ -59,6 +61,12 @@ static void quoted(FILE *out, const char *text)
 	}
 }
 
+/* Its value is completed as a pipeline's text is. */
+static bool is_expression(const struct option *o)
+{
+	return o->long_name && strcmp(o->long_name, "where") == 0;
+}
+
 static void zsh_option(FILE *out, const struct option *o, bool is_long)
 {
 	bool repeats = o->type == OPTION_LIST;
@@ -74,7 +82,7 @@ static void zsh_option(FILE *out, const struct option *o, bool is_long)
 	if (o->value) {
 		fputc(':', out);
 		quoted(out, o->value);
-		fputs(":_files", out);
+		fputs(is_expression(o) ? ":_weir_words" : ":_files", out);
 	}
 	fputc('\'', out);
 }
@@ -139,7 +147,7 @@ static void fish(FILE *out)
 			fputs("'\n", out);
 		}
 	}
-	fputs("complete -c weir -n '__fish_seen_subcommand_from query' -a '(weir completion "
+	fputs("complete -c weir -n 'not __fish_use_subcommand' -a '(weir completion "
 	      "--words -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'\n",
 	      out);
 }

@@ -5,12 +5,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/text.h"
 
 #define THREADS_MAX 256
+#define WIDTH_MIN   20
+#define WIDTH_MAX   1000
 
 /* ---- the plan ---- */
 
@@ -57,12 +60,27 @@ int query_engine(struct query_session *s, struct error *err)
 
 /* ---- the answer ---- */
 
+/* Wide answers use a wide terminal; $COLUMNS says otherwise. */
+size_t query_width(void)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+	int64_t n;
+
+	if (columns && parse_int(columns, &n, NULL) == 0 && n >= WIDTH_MIN && n <= WIDTH_MAX)
+		return (size_t)n;
+	/* in a pager: as the screen is elsewhere */
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+		return text_width();
+	return size.ws_col > WIDTH_MAX ? WIDTH_MAX : MAX((size_t)size.ws_col, (size_t)WIDTH_MIN);
+}
+
 static int print_rows(struct query_session *s, struct answer *rows, bool pages, struct error *err)
 {
 	bool terminal = text_terminal();
 	struct query_print print = {.out = stdout,
 				    .style = s->style,
-				    .width = terminal ? text_width() : 0,
+				    .width = terminal ? query_width() : 0,
 				    .rows_max = terminal ? TEXT_ROWS_MAX : 0,
 				    .colour = *text_style(TEXT_BOLD) != '\0'};
 	struct loss loss = {0};

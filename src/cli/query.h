@@ -29,6 +29,8 @@ struct query_session {
 
 /* Runs one pipeline and prints its answer, errors too. The exit status. */
 int query_statement(struct query_session *s, const char *text, size_t len);
+/* Columns for an answer on a terminal. */
+size_t query_width(void);
 /* The session's engine, opened now where it is not yet. */
 int query_engine(struct query_session *s, struct error *err);
 

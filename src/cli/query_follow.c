@@ -53,7 +53,7 @@ static int print_screen(struct query_session *s, struct answer *rows, struct scr
 			struct error *err)
 {
 	struct query_print print = {.style = s->style,
-				    .width = text_width(),
+				    .width = query_width(),
 				    .rows_max = MIN((size_t)TEXT_ROWS_MAX, terminal_rows()),
 				    .colour = *text_style(TEXT_BOLD) != '\0',
 				    .live = true};

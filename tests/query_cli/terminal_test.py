@@ -87,6 +87,11 @@ found = words('query', '-i', 'a.trace', 'path ~ "/tmp/ro')
 check('completes paths by folder', 'path ~ "/tmp/rocksdb/' in found, found)
 check('knows nothing where there is nothing', words('query', '--json', 'nosuchname') == [], words('query', 'nosuchname'))
 
+script = """eval "$(%s completion bash)"; weir() { %s "$@"; }
+COMP_WORDS=(weir query -i a.trace "'comm == \\"red"); COMP_CWORD=4; _weir; echo "${COMPREPLY[0]}" """ % (weir, weir)
+r = subprocess.run(['bash', '-c', script], capture_output=True, text=True, cwd=folder)
+check('bash completes a value', r.stdout.strip() == 'comm == "redis-server"', r.stdout, r.stderr)
+
 # ---- growing traces
 grow = os.path.join(folder, 'grow.trace')
 follower = None
