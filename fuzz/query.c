@@ -66,6 +66,24 @@ static void check_plan(const struct plan *p)
 		check_again(p);
 }
 
+static void offered(void *arg, const char *word)
+{
+	if (!*word)
+		abort();
+	++*(size_t *)arg;
+}
+
+/* What is completed begins within the text. */
+static void check_completion(const char *text, size_t len)
+{
+	const char *value_of;
+	size_t count = 0, start;
+
+	query_complete(text, len, offered, &count, &start, &value_of);
+	if (start > len)
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct plan *p = NULL;
@@ -87,5 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_plan(p);
 	if (p)
 		plan_free(p);
+	if (data[0] & 1)
+		check_completion(text, size - 1);
 	return 0;
 }

@@ -16,7 +16,7 @@
 
 /* ---- numbers ---- */
 
-static struct expr *make_float(struct checker *c, struct node *n, double value)
+static struct expr *make_float(struct checker *c, const struct node *n, double value)
 {
 	struct expr *e = expr_make_expr(c->s, EXPR_CONST, query_kind_of(QUERY_FLOAT), n);
 
@@ -25,35 +25,41 @@ static struct expr *make_float(struct checker *c, struct node *n, double value)
 	return e;
 }
 
-/* A number with `sign` before it. A bare one takes the unit of what it is compared with where that
- * can be no mistake: bytes, and 0 of anything. */
+/* A bare whole number takes the unit of what it is compared with where that can be no mistake: bytes,
+ * and 0 of anything. */
+struct expr *check_bare(struct checker *c, const struct node *n, int64_t value,
+			const struct query_kind *hint)
+{
+	enum query_type want = hint ? hint->type : QUERY_NULL;
+
+	if (want == QUERY_FLOAT)
+		return make_float(c, n, (double)value);
+	if (want == QUERY_SIZE || (want == QUERY_UINT && value >= 0) ||
+	    (want == QUERY_DUR && !value))
+		return expr_make_int(c->s, query_kind_of(want), n, value);
+	return expr_make_int(c->s, query_kind_of(QUERY_INT), n, value);
+}
+
+/* A number, with a minus before it where `negative`. */
 static struct expr *number(struct checker *c, struct node *n, const struct number *num,
 			   bool negative, const struct query_kind *hint)
 {
-	enum query_type want = hint ? hint->type : QUERY_NULL;
 	int64_t value = num->i;
 
 	if (num->type == QUERY_FLOAT)
 		return make_float(c, n, negative ? -num->f : num->f);
-	if (num->type == QUERY_UINT) {
-		/* the smallest number: its digits alone do not fit */
-		if (negative && (uint64_t)value != (uint64_t)INT64_MAX + 1) {
-			query_fail(c->s, n->pos, n->len, "the number exceeds 64 bits");
-			return NULL;
-		}
-		return expr_make_int(c->s, query_kind_of(negative ? QUERY_INT : QUERY_UINT), n,
-				     value);
+	if (num->type == QUERY_UINT && !negative)
+		return expr_make_int(c->s, query_kind_of(QUERY_UINT), n, value);
+	/* the smallest number: its digits alone do not fit */
+	if (num->type == QUERY_UINT && value != INT64_MIN) {
+		query_fail(c->s, n->pos, n->len, "the number exceeds 64 bits");
+		return NULL;
 	}
-	if (negative)
+	if (negative && value != INT64_MIN)
 		value = -value;
-	if (num->type != QUERY_INT)
+	if (num->type == QUERY_DUR || num->type == QUERY_SIZE)
 		return expr_make_int(c->s, query_kind_of(num->type), n, value);
-	if (want == QUERY_FLOAT)
-		return make_float(c, n, (double)value);
-	if (want == QUERY_SIZE || (want == QUERY_UINT && !negative) ||
-	    (want == QUERY_DUR && !value))
-		return expr_make_int(c->s, query_kind_of(want), n, value);
-	return expr_make_int(c->s, query_kind_of(QUERY_INT), n, value);
+	return check_bare(c, n, value, hint);
 }
 
 struct expr *check_number(struct checker *c, struct node *n, const struct query_kind *hint)

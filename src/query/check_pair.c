@@ -406,6 +406,8 @@ struct expr *check_arith(struct checker *c, struct node *n, const struct query_k
 		return NULL;
 	}
 	e = fold(c, n, query_kind_of(type), x, y);
+	if (e && type == QUERY_INT)
+		return check_bare(c, n, e->value.i, hint);
 	if (e || c->s->failed)
 		return e;
 	e = expr_make_binary(c->s, EXPR_ARITH, query_kind_of(type), n, x, y);

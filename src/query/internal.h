@@ -250,6 +250,8 @@ const char *node_name(struct query_source *s, const struct node *n);
 
 /* check_literal.c */
 struct expr *check_number(struct checker *c, struct node *n, const struct query_kind *hint);
+struct expr *check_bare(struct checker *c, const struct node *n, int64_t value,
+			const struct query_kind *hint);
 struct expr *check_string(struct checker *c, struct node *n, const struct query_kind *hint);
 struct expr *check_word(struct checker *c, struct node *n, const struct query_kind *hint);
 struct expr *check_negative(struct checker *c, struct node *n, const struct query_kind *hint);

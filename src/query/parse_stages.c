@@ -371,6 +371,21 @@ static int parse_trailing_by(struct parser *p, struct part *part, struct part **
 	return 0;
 }
 
+/* Something stands behind a stage that does not belong to it. */
+static int no_end(struct parser *p, const struct part *last)
+{
+	static const char *const words[] = {"where", "sort", "head",  "tail",  "limit", "select",
+					    "join",  "by",   "every", "order", "from",	"group"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (token_is(&p->now, words[i]))
+			return query_fail(p->s, p->now.pos, p->now.len,
+					  "'|' expected before '%s': every stage stands behind one",
+					  words[i]);
+	}
+	return parser_expected(p, last->kind == PART_WHERE ? "'|', && or ||" : "'|' or the end");
+}
+
 int query_parse_parts(struct parser *p, struct pipeline *ret)
 {
 	struct part **next = &ret->parts, *last = NULL;
@@ -402,7 +417,6 @@ int query_parse_parts(struct parser *p, struct pipeline *ret)
 		next = &part->next;
 	} while (parser_accept(p, TOKEN_PIPE));
 	if (p->now.kind != TOKEN_END)
-		return parser_expected(p, last->kind == PART_WHERE ? "'|', && or ||"
-								   : "'|' or the end");
+		return no_end(p, last);
 	return p->s->failed;
 }

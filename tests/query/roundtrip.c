@@ -62,7 +62,7 @@ static void put_duration(struct draw *d, unsigned int depth)
 
 static void put_size(struct draw *d)
 {
-	PUT_ONE(d, "bytes", "size", "pos", "4KiB", "4096", "1.5MiB", "bytes % 512", "pos + size",
+	PUT_ONE(d, "bytes", "size", "pos", "4KiB", "4096", "4 - 6 * 2", "1.5MiB", "bytes % 512", "pos + size",
 		"bucket(pos, 1MiB)", "0B", "pos2 - pos", "size * 3");
 }
 
