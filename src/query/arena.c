@@ -59,6 +59,7 @@ void *arena_alloc(struct plan_arena *a, size_t count, size_t size)
 		a->left = room;
 	}
 	p = a->free;
+	assert(p && ((uintptr_t)p % sizeof(void *)) == 0);
 	a->free += bytes;
 	a->left -= bytes;
 	return p;

@@ -15,6 +15,7 @@ struct expr *expr_make_expr(struct query_source *s, enum expr_kind kind, struct 
 {
 	struct expr *e = query_make(s, struct expr);
 
+	assert(kind <= EXPR_CASE);
 	if (!e)
 		return NULL;
 	e->kind = kind;
@@ -62,6 +63,7 @@ struct expr *expr_make_call(struct query_source *s, enum query_function f, struc
 	struct expr *e = b ? expr_make_binary(s, EXPR_CALL, type, at, a, b)
 			   : expr_make_unary(s, EXPR_CALL, type, at, a);
 
+	assert(f < FUNCTION_COUNT);
 	if (e)
 		e->function = f;
 	return e;
@@ -84,6 +86,7 @@ static size_t count_links(struct query_source *s, enum expr_kind kind, const str
 
 static void take_links(enum expr_kind kind, struct expr *e, struct expr **to, size_t *count)
 {
+	assert(e->kind != kind || e->arg_count == 2);
 	if (e->kind != kind) {
 		to[(*count)++] = e;
 		return;
@@ -98,6 +101,7 @@ static struct expr *balance(struct query_source *s, enum expr_kind kind, struct 
 	struct expr *a, *b;
 	struct node at;
 
+	assert(count > 0 && (kind == EXPR_AND || kind == EXPR_OR));
 	if (count == 1)
 		return all[0];
 	a = balance(s, kind, all, count / 2);
@@ -182,6 +186,7 @@ static struct expr *check_chain(struct checker *c, struct node *n)
 	struct expr **all = query_array(c->s, n->count, struct expr *);
 	size_t count = 0;
 
+	assert(n->count >= 2);
 	if (!all)
 		return NULL;
 	for (struct node *a = n->first; a; a = a->next) {
@@ -266,6 +271,7 @@ struct expr *check_expr(struct checker *c, struct node *n, const struct query_ki
 
 static int walk(struct query_source *s, const struct expr *e, unsigned int depth, size_t *nodes)
 {
+	assert(e->arg_count <= ARRAY_SIZE(e->arg));
 	if (depth > QUERY_DEPTH_MAX + DEPTH_ADDED)
 		return query_fail(s, e->pos, e->len, "the expression is nested more than %d deep",
 				  QUERY_DEPTH_MAX);

@@ -56,6 +56,7 @@ static struct expr *check_bucket(struct checker *c, struct node *n)
 	struct expr *x = check_expr(c, n->first, NULL), *width;
 	struct query_kind k;
 
+	assert(n->count == 2);
 	if (!x)
 		return NULL;
 	if (x->type.type != QUERY_INT && x->type.type != QUERY_DUR && x->type.type != QUERY_SIZE &&
@@ -127,6 +128,7 @@ static int alike(struct checker *c, struct node *n, struct node *x, struct node 
 	struct expr *a, *b;
 	int r = check_pair(c, x, y, &a, &b);
 
+	assert(x != y);
 	if (r < 0)
 		return r;
 	if (a->type.type == QUERY_NULL || b->type.type == QUERY_NULL) {

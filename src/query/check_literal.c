@@ -73,6 +73,7 @@ struct expr *check_negative(struct checker *c, struct node *n, const struct quer
 	struct expr *e;
 	int64_t code;
 
+	assert(n->count == 1);
 	if (a->kind == NODE_NUMBER)
 		return number(c, n, &a->number, true, hint);
 	/* ret == -ENOENT, as in C */
@@ -257,6 +258,7 @@ static struct expr *word_const(struct checker *c, struct node *n, const struct q
 {
 	int64_t code = check_code_find(hint->vocab, n->text);
 
+	assert(hint->type == QUERY_CODE && hint->vocab);
 	if (code < 0 && !strcmp(hint->vocab, "op"))
 		code = op_alias(n->text);
 	return code < 0 ? NULL : expr_make_int(c->s, *hint, n, code);

@@ -99,6 +99,7 @@ static void sort_values(struct values *v, struct query_kind k)
 									     : by_int;
 	size_t n = 0;
 
+	assert(v->count <= v->cap);
 	if (!v->count)
 		return;
 	qsort(v->list, v->count, sizeof(*v->list), compare);
@@ -148,6 +149,7 @@ static struct expr *make_range(struct checker *c, const struct node *n, struct e
 {
 	struct expr *e, *a = check_expr(c, from, &what->type), *b;
 
+	assert(what && from && to);
 	b = a ? check_expr(c, to, &what->type) : NULL;
 	if (!b)
 		return NULL;
@@ -194,6 +196,7 @@ struct expr *check_in(struct checker *c, struct node *n)
 	struct values v = {0};
 	size_t count = 0;
 
+	assert(n->count >= 2);
 	any = what ? query_array(c->s, n->count, struct expr *) : NULL;
 	if (!any)
 		return NULL;
@@ -321,6 +324,7 @@ struct expr *check_match(struct checker *c, struct node *n)
 	struct expr *what = check_expr(c, n->first, NULL), **any;
 	size_t count = 0;
 
+	assert(n->kind == NODE_GLOB || n->kind == NODE_REGEX || n->kind == NODE_LIKE);
 	if (!what)
 		return NULL;
 	if (what->type.type != QUERY_TEXT && what->type.type != QUERY_CODE &&
@@ -348,6 +352,7 @@ static struct expr *has_bits(struct checker *c, const struct node *n, struct exp
 {
 	struct expr *e = expr_make_unary(c->s, EXPR_HAS, query_kind_of(QUERY_BOOL), n, what);
 
+	assert(bits != 0);
 	if (e)
 		e->mask = e->bits = bits;
 	return e;
@@ -365,6 +370,7 @@ static struct expr *has_code(struct checker *c, const struct node *n, struct exp
 						 masked, bits)
 			      : NULL;
 
+	assert(w->mask && !(w->bits & ~w->mask));
 	if (e)
 		e->cmp = COMPARE_EQ;
 	return e;

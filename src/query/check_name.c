@@ -45,6 +45,7 @@ static struct query_kind column_kind(enum table_id table, unsigned int column)
 	char dimension[32];
 	int of;
 
+	assert(column < schema_table(table)->column_count);
 	switch (def->type) {
 	case COLUMN_INT:
 		/* a position counts bytes */
@@ -127,6 +128,7 @@ static struct expr *field_expr(struct checker *c, size_t i, const struct node *n
 	const struct plan_field *f = &c->scope.fields[i];
 	struct expr *e;
 
+	assert(i < c->scope.count && c->scope.kind != SCOPE_TABLE);
 	if (c->scope.kind == SCOPE_PLACED)
 		return f->expr;
 	e = expr_make_expr(c->s, EXPR_FIELD, f->type, n);
@@ -175,6 +177,7 @@ static struct expr *open_field(struct checker *c, const struct node *n)
 	struct expr *e = check_table_name(c->s, s->table, n->text, n->pos, n->len);
 	char *name;
 
+	assert(s->open && s->kind == SCOPE_FIELDS);
 	if (!e)
 		return NULL;
 	if (s->count >= QUERY_FIELDS_MAX) {
@@ -327,6 +330,7 @@ const char *node_name(struct query_source *s, const struct node *n)
 	char *to = query_array(s, n->len + 3, char), quote = 0;
 	size_t len = 0;
 
+	assert(n->pos + n->len <= s->len);
 	if (!to)
 		return NULL;
 	if (n->kind == NODE_NAME || (n->kind == NODE_CALL && !n->count)) {

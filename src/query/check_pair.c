@@ -201,6 +201,7 @@ int check_pair(struct checker *c, struct node *a, struct node *b, struct expr **
 	struct node *first = turned ? b : a, *second = turned ? a : b;
 	struct expr *x = check_expr(c, first, NULL), *y;
 
+	assert(a != b && a->next != a);
 	if (!x || unquoted(c, second, x))
 		return c->s->failed;
 	y = check_expr(c, second, &x->type);
@@ -221,6 +222,7 @@ struct expr *check_compare(struct checker *c, struct node *n)
 	struct node *a = n->first, *b = a->next;
 	struct expr *x, *y, *e;
 
+	assert(n->count == 2 && n->op <= COMPARE_GE);
 	/* flags == O_DIRECT */
 	if (b->kind == NODE_NAME && !name_resolves(c, b) && name_resolves(c, a)) {
 		x = check_expr(c, a, NULL);
@@ -386,6 +388,7 @@ struct expr *check_arith(struct checker *c, struct node *n, const struct query_k
 	bool point = hint && hint->type == QUERY_TIME;
 	bool sum = n->op == ARITH_ADD || n->op == ARITH_SUB || n->op == ARITH_MOD;
 
+	assert(n->count == 2 && n->op <= ARITH_MOD);
 	if (point) {
 		x = check_expr(c, a, time_hint(a, &time));
 		y = x ? check_expr(c, b, n->op == ARITH_ADD ? time_hint(b, &time) : NULL) : NULL;

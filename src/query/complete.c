@@ -236,6 +236,7 @@ static bool offer_values(struct completion *c, const struct token *name, bool ha
 	struct query_kind k = kind_of_name(c, name);
 	uint64_t bit;
 
+	assert(name->kind == TOKEN_NAME);
 	if (k.type == QUERY_CODE) {
 		for (size_t i = 0; vocab_at(k.vocab, i) >= 0; i++)
 			offer(c, vocab_word(k.vocab, vocab_at(k.vocab, i)));

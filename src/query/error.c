@@ -155,6 +155,7 @@ static void window(const char *text, size_t len, size_t pos, size_t *from, size_
 	size_t begin = pos, end = pos;
 	int ahead = 0, all;
 
+	assert(pos <= len);
 	while (begin > 0 && text[begin - 1] != '\n' && ahead < SHOWN_AHEAD) {
 		begin = step_back(text, begin, 0);
 		ahead = columns(text, begin, pos);

@@ -287,6 +287,8 @@ static size_t lex_string(struct query_source *s, struct token *t, const char *p,
 	size_t end = string_end(p, left), n = 1, len = 0;
 	uint8_t *to;
 
+	assert(*p == '"' || *p == '\'');
+
 	t->kind = TOKEN_STRING;
 	if (end >= left) {
 		t->len = 1;
@@ -308,6 +310,7 @@ static size_t lex_string(struct query_source *s, struct token *t, const char *p,
 			to[len++] = (uint8_t)p[n++];
 		}
 	}
+	assert(len < end);
 	t->text = (struct bytes){to, len};
 	t->len = (uint32_t)(end + 1);
 	return end + 1;
@@ -365,6 +368,8 @@ void lex_next(struct query_source *s, size_t *pos, struct token *ret)
 {
 	size_t at = *pos;
 	const char *p;
+
+	assert(at <= s->len && s->text[s->len] == '\0');
 
 	while (at < s->len && (isspace((unsigned char)s->text[at])))
 		at++;

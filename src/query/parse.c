@@ -119,6 +119,7 @@ static bool add_operand(struct parser *p, struct node *n, struct node **last, st
 	else
 		n->first = operand;
 	*last = operand;
+	assert(!operand->next && operand->depth <= QUERY_DEPTH_MAX);
 	n->count++;
 	n->depth = MAX(n->depth, operand->depth + 1);
 	n->len = p->end - n->pos;
@@ -132,6 +133,7 @@ static struct node *unary(struct parser *p, enum node_kind kind, uint32_t pos, s
 {
 	struct node *n = a ? make_node(p, kind, pos) : NULL, *last = NULL;
 
+	assert(kind == NODE_NOT || kind == NODE_NEG || kind >= NODE_GLOB);
 	return n && add_operand(p, n, &last, a) ? n : NULL;
 }
 
@@ -161,6 +163,7 @@ static struct node *parse_brackets(struct parser *p)
 	uint32_t pos = p->now.pos;
 	struct node *n;
 
+	assert(p->now.kind == TOKEN_OPEN);
 	parser_take(p);
 	if (!enter(p))
 		return NULL;

@@ -377,6 +377,7 @@ static int no_end(struct parser *p, const struct part *last)
 	static const char *const words[] = {"where", "sort", "head",  "tail",  "limit", "select",
 					    "join",  "by",   "every", "order", "from",	"group"};
 
+	assert(p->now.kind != TOKEN_END);
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		if (token_is(&p->now, words[i]))
 			return query_fail(p->s, p->now.pos, p->now.len,

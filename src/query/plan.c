@@ -12,6 +12,7 @@ int planner_add_stage(struct planner *pl, enum stage_kind kind, uint32_t pos,
 {
 	struct plan_stage *s;
 
+	assert(pl->staged && pl->stage_count <= pl->stage_cap);
 	if (pl->stage_count == pl->stage_cap) {
 		size_t cap = pl->stage_cap ? pl->stage_cap * 2 : 8;
 		struct plan_stage *stages = query_array(pl->c.s, cap, struct plan_stage);
@@ -46,6 +47,7 @@ void planner_set_fields(struct planner *pl, struct plan_stage *stage, struct pla
 
 int planner_add_where(struct planner *pl, struct expr *e)
 {
+	assert(!pl->staged && e->type.type == QUERY_BOOL);
 	if (pl->where_count == pl->where_cap) {
 		size_t cap = pl->where_cap ? pl->where_cap * 2 : 8;
 		struct expr **where = query_array(pl->c.s, cap, struct expr *);
@@ -92,6 +94,7 @@ struct expr *planner_field(struct planner *pl, size_t i)
 	struct node at = {.pos = f->expr ? f->expr->pos : 0, .len = f->expr ? f->expr->len : 0};
 	struct expr *e = expr_make_expr(pl->c.s, EXPR_FIELD, f->type, &at);
 
+	assert(i < pl->c.scope.count);
 	if (e)
 		e->column = (unsigned int)i;
 	return e;

@@ -257,6 +257,7 @@ static int add_aggregate(struct group *g, const struct item *item, bool hidden)
 	struct plan_field f = {.kind = FIELD_AGGREGATE, .hidden = hidden};
 	int r;
 
+	assert(node_is_aggregate(n));
 	if (!aggregate_find(n->text, &f.aggregate, &f.quantile))
 		return -EINVAL;
 	f.name = planner_item_name(g->pl, item);
@@ -415,6 +416,7 @@ static int calculate(struct group *g, const struct part *part)
 	struct plan_stage *stage;
 	int r;
 
+	assert(g->keys <= g->count);
 	for (struct item *i = part->items; i; i = i->next)
 		cap++;
 	to = query_array(pl->c.s, cap, struct plan_field);
@@ -467,6 +469,7 @@ static int default_sort(struct group *g, bool window, uint32_t pos)
 	size_t count = 0;
 	int r;
 
+	assert(g->keys <= scope->count);
 	if (!keys)
 		return pl->c.s->failed;
 	if (window)

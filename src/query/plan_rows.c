@@ -201,6 +201,7 @@ static int hidden_field(struct planner *pl, struct item *item, struct expr *e, u
 	const char *name = node_name(pl->c.s, item->expr);
 	int r;
 
+	assert(e->kind != EXPR_FIELD || scope->open);
 	if (!name || check_limits(pl->c.s, e) < 0)
 		return pl->c.s->failed;
 	if (count >= QUERY_FIELDS_MAX)
@@ -311,6 +312,7 @@ int planner_head(struct planner *pl, const struct part *part)
 	struct plan_stage *stage;
 	int r = planner_open(pl);
 
+	assert(part->number >= 0);
 	if (r == 0)
 		r = planner_add_stage(pl, STAGE_HEAD, part->pos, &stage);
 	if (r == 0) {
@@ -422,6 +424,7 @@ static int joined_fields(struct planner *pl, enum table_id table, struct plan_fi
 	const struct table_def *def = schema_table(table);
 	size_t before = pl->c.scope.count;
 
+	assert(schema_table(table)->column_count > 1);
 	for (size_t i = 0; i < before; i++) {
 		fields[i] = pl->c.scope.fields[i];
 		fields[i].kind = FIELD_EXPR;
@@ -454,6 +457,7 @@ int planner_join(struct planner *pl, const struct part *part)
 	size_t count = 0;
 	int r = planner_open(pl);
 
+	assert(part->kind == PART_JOIN);
 	if (r == 0)
 		r = join_table(pl, part, &table);
 	if (r == 0)

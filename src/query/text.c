@@ -195,6 +195,7 @@ static int write_binary(struct text_writer *w, const struct expr *e, const char 
 {
 	int r = write_expr(w, e->arg[0], left);
 
+	assert(e->arg_count == 2);
 	if (r == 0)
 		r = buf_printf(w->out, " %s ", sign);
 	return r < 0 ? r : write_expr(w, e->arg[1], right);
@@ -205,6 +206,7 @@ static int write_list(struct text_writer *w, const struct expr *e)
 	struct query_kind k = e->arg[0]->type;
 	int r = write_expr(w, e->arg[0], BIND_SUM);
 
+	assert(e->count > 0);
 	if (r == 0)
 		r = buf_printf(w->out, " in (");
 	for (size_t i = 0; i < e->count && r == 0; i++) {
@@ -220,6 +222,7 @@ static int write_range(struct text_writer *w, const struct expr *e)
 {
 	int r = write_expr(w, e->arg[0], BIND_SUM);
 
+	assert(e->arg_count == 3);
 	if (r == 0)
 		r = buf_printf(w->out, " in ");
 	if (r == 0)
@@ -246,6 +249,7 @@ static int write_has(struct text_writer *w, const struct expr *e)
 	uint64_t bit;
 	int r = write_expr(w, e->arg[0], BIND_SUM);
 
+	assert(e->mask == e->bits && e->bits);
 	/* a single word of status; those of flags depend on the operation */
 	for (size_t i = 0; e->arg[0]->type.vocab && !strcmp(e->arg[0]->type.vocab, "status") &&
 			   (word = query_status_word(i, &bit)) && bit != e->bits;

@@ -53,6 +53,7 @@ static int write_aggregate(struct text_writer *w, const struct plan_field *f)
 			? buf_printf(w->out, "percentile[%g](", f->quantile * 100)
 			: buf_printf(w->out, "%s(", aggregate_names[f->aggregate]);
 
+	assert(f->kind == FIELD_AGGREGATE && f->aggregate < AGGREGATE_KINDS);
 	if (r == 0 && f->expr)
 		r = text_write(w, f->expr);
 	for (int i = 0; i < params && r == 0; i++)
@@ -115,6 +116,7 @@ static int write_sort(struct text_writer *w, const struct plan_stage *s)
 {
 	int r = buf_printf(w->out, "sort");
 
+	assert(s->kind == STAGE_SORT && s->key_count > 0);
 	for (size_t i = 0; i < s->key_count && r == 0; i++)
 		r = buf_printf(w->out, "%s%s%s", i ? ", " : " ", s->fields[s->keys[i].field].name,
 			       s->keys[i].desc ? " desc" : "");

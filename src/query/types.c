@@ -50,6 +50,7 @@ uint64_t expr_columns(const struct expr *e)
 {
 	uint64_t set = 0;
 
+	assert(e->kind <= EXPR_CASE && e->arg_count <= ARRAY_SIZE(e->arg));
 	switch (e->kind) {
 	case EXPR_COLUMN:
 		return 1ull << e->column;

@@ -96,6 +96,7 @@ const char *query_status_word(size_t i, uint64_t *ret_bit)
 static const struct flag_word *flag_word_find(const struct flag_set *set, struct bytes word,
 					      bool *ret_code)
 {
+	assert(set->code_count || set->bit_count);
 	for (size_t i = 0; i < (size_t)set->code_count + set->bit_count; i++) {
 		*ret_code = i < set->code_count;
 		const struct flag_word *w =

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queries and the plans that they become; expressions whose text gives the same expression again. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -74,11 +75,80 @@ static void rows(void **state)
 	      "sort max(d) desc, comm\n");
 }
 
+/* What options of a command line add, parsed alone. */
+static void added(void **state)
+{
+	_cleanup_(plan_freep) struct plan *p =
+		parse("where dur > 1ms && op in (read, pread64, write, pwrite64) | head 3");
+	_cleanup_buf_ struct buf out = {0};
+	struct query_error err;
+
+	assert_int_equal(plan_and_where(p, "fd > 1", &err), 0);
+	assert_int_equal(plan_and_where(p, "where ret < 0 && fd < 9", &err), 0);
+	assert_int_equal(expr_text(p->where, p->table, &out), 0);
+	assert_string_equal(buf_str(&out),
+			    "dur > 1ms && op in (read, write, pread64, pwrite64) && fd > 1 "
+			    "&& ret < 0 && fd < 9");
+	assert_int_equal(plan_and_where(p, "fd > 1 | head 3", &err), -EINVAL);
+	assert_int_equal(err.pos, 7);
+	assert_int_equal(plan_and_where(p, "fd", &err), -EINVAL);
+}
+
+static void streams(void **state)
+{
+	_cleanup_(plan_freep) struct plan *rows = parse("dur > 1ms | select dur, comm | head 3");
+	_cleanup_(plan_freep) struct plan *sorted = parse("sort dur | head 3");
+	_cleanup_(plan_freep) struct plan *groups = parse("by op");
+	_cleanup_(plan_freep) struct plan *tail = parse("tail 3");
+
+	assert_true(plan_is_stream(rows));
+	assert_false(plan_is_stream(sorted));
+	assert_false(plan_is_stream(groups));
+	assert_false(plan_is_stream(tail));
+}
+
+static struct plan *condition(const char *text)
+{
+	struct plan *p = NULL;
+	struct query_error err;
+
+	if (query_parse_expr(text, strlen(text), TABLE_OP, true, &p, &err) < 0)
+		fail_msg("%s: %s", text, err.err.message);
+	return p;
+}
+
+/* Which columns an expression reads, and whether it hangs on one id. */
+static void columns(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t columns;
+		int id;
+	} cases[] = {
+		{"dur > 1ms", 1ull << OP_DUR, -1},
+		{"path ~ \"*.sst\" && dir(path) != \"/\"", 1ull << OP_FILE_ID, OP_FILE_ID},
+		{"comm == \"x\" || pid == 5", 1ull << OP_THREAD_ID, OP_THREAD_ID},
+		{"comm == path", 1ull << OP_THREAD_ID | 1ull << OP_FILE_ID, -1},
+		{"thread_id == 3 && comm == \"x\"", 1ull << OP_THREAD_ID, -1},
+		{"peer ~ \"10.*\"", 1ull << OP_PEER_ID | 1ull << OP_FILE_ID, -1},
+		{"stop > \"2026-11-21Z\"", 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_STATUS,
+		 -1},
+		{"true", 0, -1},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(plan_freep) struct plan *p = condition(cases[i].text);
+
+		assert_true(expr_columns(p->where) == cases[i].columns);
+		assert_int_equal(expr_id_column(p->where), cases[i].id);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(groups),
-		cmocka_unit_test(rows),
+		cmocka_unit_test(groups),  cmocka_unit_test(rows),    cmocka_unit_test(added),
+		cmocka_unit_test(streams), cmocka_unit_test(columns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
