@@ -79,6 +79,16 @@ static void man_weir(FILE *out)
 			commands[i + 1] ? "," : "");
 }
 
+/* The language has a page of its own. */
+static bool takes_conditions(const struct command *cmd)
+{
+	for (const struct option *o = cmd->options; !option_end(o); o++) {
+		if (o->long_name && !strcmp(o->long_name, "where"))
+			return true;
+	}
+	return !strcmp(cmd->name, "query");
+}
+
 void help_man(FILE *out, const struct command *cmd)
 {
 	if (!cmd) {
@@ -111,7 +121,8 @@ void help_man(FILE *out, const struct command *cmd)
 			roff(out, e->what);
 		}
 	}
-	fputs(".SH SEE ALSO\n.BR weir (1)\n", out);
+	fprintf(out, ".SH SEE ALSO\n.BR weir (1)%s\n",
+		takes_conditions(cmd) ? ",\n.BR weir\\-query\\-language (7)" : "");
 }
 
 /* A cell of a Markdown table. */

@@ -337,7 +337,11 @@ const char *node_name(struct query_source *s, const struct node *n)
 		memcpy(to, n->text.data, n->text.len);
 		return to;
 	}
-	for (uint32_t i = 0; i < n->len; i++) {
+	if (n->kind == NODE_CALL && from[0] != '(') {
+		memcpy(to, n->text.data, n->text.len);
+		len = n->text.len;
+	}
+	for (uint32_t i = (uint32_t)len; i < n->len; i++) {
 		char c = from[i];
 
 		if (quote) {

@@ -12,6 +12,7 @@
  *   sign    := "-" sign | primary
  *   primary := literal | name | name "(" [ or { "," or } ] ")" | "(" or ")" | "%" name
  */
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -215,6 +216,16 @@ static struct node *parse_arguments(struct parser *p, struct node *call)
 	return call;
 }
 
+/* Functions are called in any case: COUNT(*), as in SQL. */
+static struct bytes small_letters(struct parser *p, struct bytes name)
+{
+	char *to = query_array(p->s, name.len + 1, char);
+
+	for (size_t i = 0; to && i < name.len; i++)
+		to[i] = (char)tolower(name.data[i]);
+	return to ? (struct bytes){(const uint8_t *)to, name.len} : name;
+}
+
 static struct node *parse_word(struct parser *p)
 {
 	struct token t = p->now;
@@ -229,7 +240,7 @@ static struct node *parse_word(struct parser *p)
 		n = make_node(p, NODE_CALL, t.pos);
 		if (!n)
 			return NULL;
-		n->text = t.text;
+		n->text = small_letters(p, t.text);
 		return parse_arguments(p, n);
 	}
 	n = make_node(p,
