@@ -14,6 +14,7 @@
 
 #include "store/block.h"
 #include "store/store.h"
+#include "store/summary.h"
 
 #define PASSES	  7
 #define ROWS_MOST 1000000ull /* of a trace */
@@ -69,19 +70,28 @@ static double decode_ns(struct store *s, uint64_t columns)
 	return (double)sum / (double)(rows ? rows : 1);
 }
 
-static double encode_ns(struct store *s, double *ret_bytes, uint64_t *ret_rows)
+struct written {
+	double encode_ns, summary_ns, bytes; /* per row */
+	uint64_t rows;
+};
+
+/* What the writer does with each block: encodes it and sums it up. */
+static void write_again(struct store *s, struct written *ret)
 {
 	_cleanup_(store_cursor_freep) struct store_cursor *c = NULL;
+	_cleanup_(summarizer_freep) struct summarizer *sums = NULL;
 	_cleanup_(encoder_freep) struct encoder *e = NULL;
+	_cleanup_(batch_freep) struct batch *out = NULL;
+	int64_t encode = 0, summary = 0;
 	struct error err = {0};
-	uint64_t rows = 0, bytes = 0;
-	int64_t sum = 0;
 
-	if (store_cursor_new(&c, s) < 0 || encoder_new(&e, true) < 0)
+	if (store_cursor_new(&c, s) < 0 || encoder_new(&e, true) < 0 || summarizer_new(&sums) < 0 ||
+	    batch_new(&out, TABLE_SUMMARY) < 0)
 		fail("out of memory");
-	for (size_t i = 0; i < store_block_count(s) && rows < ROWS_MOST; i++) {
+	*ret = (struct written){0};
+	for (size_t i = 0; i < store_block_count(s) && ret->rows < ROWS_MOST; i++) {
+		int64_t best = INT64_MAX, best_summary = INT64_MAX;
 		const struct batch *b;
-		int64_t best = INT64_MAX;
 		struct buf *block;
 
 		if (store_block(s, i)->table != TABLE_OP)
@@ -94,14 +104,22 @@ static double encode_ns(struct store *s, double *ret_bytes, uint64_t *ret_rows)
 			if (encode_rows(e, (struct batch *)b, 0, &block) < 0)
 				fail("cannot encode");
 			best = least(best, start);
+			batch_clear(out);
+			start = cpu_ns();
+			if (summarize(sums, b, 0, out) < 0)
+				fail("cannot sum up");
+			best_summary = least(best_summary, start);
 		}
-		sum += best;
-		rows += b->rows;
-		bytes += block->len;
+		encode += best;
+		summary += best_summary;
+		ret->rows += b->rows;
+		ret->bytes += (double)block->len;
 	}
-	*ret_bytes = (double)bytes / (double)(rows ? rows : 1);
-	*ret_rows = rows;
-	return (double)sum / (double)(rows ? rows : 1);
+	if (!ret->rows)
+		return;
+	ret->encode_ns = (double)encode / (double)ret->rows;
+	ret->summary_ns = (double)summary / (double)ret->rows;
+	ret->bytes /= (double)ret->rows;
 }
 
 static void measure(const char *path)
@@ -109,8 +127,7 @@ static void measure(const char *path)
 	_cleanup_(store_freep) struct store *s = NULL;
 	const struct table_def *def = schema_table(TABLE_OP);
 	struct error err = {0};
-	double decode, encode, bytes;
-	uint64_t rows;
+	struct written w;
 
 	if (store_open(&s, &path, 1, &err) < 0)
 		fail(err.message);
@@ -127,10 +144,11 @@ static void measure(const char *path)
 			printf("  %-12s decode %6.2f ns\n", def->columns[i].name,
 			       decode_ns(s, 1ull << i));
 	}
-	decode = decode_ns(s, ~0ull);
-	encode = encode_ns(s, &bytes, &rows);
-	printf("  all          decode %6.2f ns   encode %6.2f ns   %.2f bytes a row   %llu rows\n",
-	       decode, encode, bytes, (unsigned long long)rows);
+	write_again(s, &w);
+	printf("  all          decode %6.2f ns   encode %6.2f ns   summary %6.2f ns   %.2f bytes a "
+	       "row   %llu "
+	       "rows\n",
+	       decode_ns(s, ~0ull), w.encode_ns, w.summary_ns, w.bytes, (unsigned long long)w.rows);
 }
 
 int main(int argc, char **argv)
