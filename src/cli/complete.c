@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /* complete.c: `weir completion --words`: what the completion scripts ask about a pipeline or an
  * expression, with values of the trace in question. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
 
 #include "cli/help.h"
 #include "cli/query.h"
 
-#define WHERE "where " /* what makes an expression a pipeline */
+#define WHERE	      "where " /* what makes an expression a pipeline */
+#define VALUES_WAIT_S 2
 
 struct place {
 	const struct command *cmd;
 	struct option_list inputs;
-	char **trace; /* arguments behind the pipeline */
-	int trace_count;
 	bool pipeline, expression; /* the word at hand is one */
 };
 
@@ -61,8 +62,9 @@ static void find_place(struct place *p, int argc, char **argv)
 }
 
 struct printer {
-	const char *before; /* the word up to where the offer begins */
-	size_t len;
+	const char *text; /* all of it, with what was put before the word */
+	size_t added;	  /* bytes that were */
+	size_t start;	  /* where the offers begin */
 };
 
 static void print(void *arg, const char *word)
@@ -71,7 +73,8 @@ static void print(void *arg, const char *word)
 
 	/* a shell takes lines */
 	if (!strpbrk(word, "\n\r"))
-		printf("%.*s%s\n", (int)p->len, p->before, word);
+		printf("%.*s%s\n", (int)(p->start - MIN(p->added, p->start)), p->text + p->added,
+		       word);
 }
 
 struct offers {
@@ -91,39 +94,61 @@ static void keep(void *arg, const char *word)
 	o->words[o->count++] = copy;
 }
 
-int complete_words(int argc, char **argv)
+static void give_up(int sig _unused_)
 {
-	struct place p = {.cmd = argc > 1 ? command_find(argv[0]) : NULL};
-	_cleanup_(store_freep) struct store *store = NULL;
-	_cleanup_buf_ struct buf text = {0};
-	struct read_flags flags = {0};
-	struct offers offers = {0};
-	struct printer printer;
-	size_t added, start;
-	const char *word;
+	_exit(0);
+}
 
-	if (!p.cmd)
-		return 0;
-	find_place(&p, argc, argv);
-	if (!p.pipeline && !p.expression)
-		return 0;
-	/* the shell's own quote is not part of the text */
-	word = argv[argc - 1];
-	word += *word == '\'' || *word == '"';
-	added = p.expression ? strlen(WHERE) : 0;
-	if (buf_printf(&text, "%s%s", p.expression ? WHERE : "", word) < 0)
-		return 1;
-	flags.inputs = p.inputs;
-	/* without a trace there are no values; that is all */
-	if (read_flags_open(&flags, 0, NULL, &store, NULL) < 0)
-		store = NULL;
-	start = query_words(store, buf_str(&text), text.len, keep, &offers);
-	printer = (struct printer){word, start - MIN(added, start)};
+/* Values of the trace in question. Without a trace, or where it takes too long, there are none:
+ * nobody waits for completion. */
+static void print_values(const struct place *p, const char *name, size_t pos,
+			 struct printer *printer)
+{
+	static const struct itimerval limit = {.it_value.tv_sec = VALUES_WAIT_S};
+	_cleanup_(store_freep) struct store *store = NULL;
+	const struct read_flags flags = {.inputs = p->inputs};
+
+	fflush(stdout);
+	signal(SIGALRM, give_up);
+	setitimer(ITIMER_REAL, &limit, NULL);
+	if (read_flags_open(&flags, 0, NULL, &store, NULL) >= 0)
+		query_values(store, name, printer->text, printer->start, pos, print, printer);
+}
+
+/* The words, then the values; the start of both is known only when the words are. */
+static void offer(const struct place *p, const char *text, size_t len, size_t added)
+{
+	struct printer printer = {.text = text, .added = added, .start = len};
+	const char *value_of = NULL;
+	struct offers offers = {0};
+
+	query_complete(text, len, keep, &offers, &printer.start, &value_of);
 	for (size_t i = 0; i < offers.count; i++) {
 		print(&printer, offers.words[i]);
 		free(offers.words[i]);
 	}
 	free(offers.words);
+	if (value_of)
+		print_values(p, value_of, len, &printer);
+}
+
+int complete_words(int argc, char **argv)
+{
+	struct place p = {.cmd = argc > 1 ? command_find(argv[0]) : NULL};
+	_cleanup_buf_ struct buf text = {0};
+	const char *word;
+
+	if (!p.cmd)
+		return 0;
+	find_place(&p, argc, argv);
+	if (p.pipeline || p.expression) {
+		/* the shell's own quote is not part of the text */
+		word = argv[argc - 1];
+		word += *word == '\'' || *word == '"';
+		if (buf_printf(&text, "%s%s", p.expression ? WHERE : "", word) < 0)
+			return 1;
+		offer(&p, buf_str(&text), text.len, p.expression ? strlen(WHERE) : 0);
+	}
 	free(p.inputs.items);
 	return 0;
 }

@@ -60,8 +60,8 @@ int query_parquet(struct query_session *s, const struct plan *p, const char *fil
 int query_prompt(struct query_session *s, struct error *err);
 
 /*
- * query_words.c: what may stand at byte `pos` of an unfinished pipeline, values of the trace
- * included (store may be NULL). Returns where the word begins.
+ * query_words.c: values of a name that may stand at bytes [start, pos) of an unfinished pipeline,
+ * as query_complete() tells them, from the trace's dimensions.
  */
-size_t query_words(const struct store *store, const char *text, size_t pos,
-		   void (*offer)(void *arg, const char *word), void *arg);
+void query_values(const struct store *store, const char *name, const char *text, size_t start,
+		  size_t pos, void (*offer)(void *arg, const char *word), void *arg);

@@ -34,6 +34,8 @@ static void show(struct screen *screen, const char *text, size_t len)
 {
 	size_t lines = 0;
 
+	/* a line that is too long must not become two */
+	fputs("\033[?7l", stdout);
 	if (screen->lines)
 		printf("\033[%zuA", screen->lines);
 	for (const char *p = text, *end; p < text + len; p = end + 1) {
@@ -44,7 +46,7 @@ static void show(struct screen *screen, const char *text, size_t len)
 		printf("%.*s\033[K\n", (int)(end - p), p);
 		lines++;
 	}
-	fputs("\033[J", stdout);
+	fputs("\033[J\033[?7h", stdout);
 	fflush(stdout);
 	screen->lines = lines;
 }

@@ -28,8 +28,13 @@ static size_t offer_words(void *arg, const char *text, size_t pos,
 			  void (*offer)(void *offer_arg, const char *word), void *offer_arg)
 {
 	const struct session *s = arg;
+	const char *value_of = NULL;
+	size_t start = pos;
 
-	return query_words(s->query->store, text, pos, offer, offer_arg);
+	query_complete(text, pos, offer, offer_arg, &start, &value_of);
+	if (value_of)
+		query_values(s->query->store, value_of, text, start, pos, offer, offer_arg);
+	return start;
 }
 
 /* ---- what is typed ---- */

@@ -107,20 +107,13 @@ static void offer_values(const struct store *store, const char *name, struct val
 	intern_free(&v->seen);
 }
 
-size_t query_words(const struct store *store, const char *text, size_t pos,
-		   void (*offer)(void *arg, const char *word), void *arg)
+void query_values(const struct store *store, const char *name, const char *text, size_t start,
+		  size_t pos, void (*offer)(void *arg, const char *word), void *arg)
 {
-	struct values v = {.quote = '"', .offer = offer, .arg = arg};
-	const char *value_of = NULL;
-	size_t start = pos;
+	struct values v = {
+		.typed = text + start, .typed_len = pos - start, .offer = offer, .arg = arg};
 
-	query_complete(text, pos, offer, arg, &start, &value_of);
-	if (!value_of || !store)
-		return start;
-	v.typed = text + start;
-	v.typed_len = pos - start;
 	v.open = start && (text[start - 1] == '"' || text[start - 1] == '\'');
 	v.quote = v.open ? text[start - 1] : '"';
-	offer_values(store, value_of, &v);
-	return start;
+	offer_values(store, name, &v);
 }
