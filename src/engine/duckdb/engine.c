@@ -271,6 +271,7 @@ void engine_free(struct engine *e)
 	if (e->db)
 		e->api->close(&e->db);
 	if (e->api) {
+		rows_exprs_free_all(e);
 		engine_names_free(e->api, &e->names);
 		for (size_t i = 0; i < e->vocab_count; i++)
 			words_free(e->api, &e->vocab[i]);

@@ -111,7 +111,8 @@ struct engine {
 	const char *vocab_columns[16];
 	size_t vocab_count;
 	struct names names;
-	pthread_mutex_t names_lock; /* binds of one statement may come from several threads */
+	struct rows_exprs *rows_kept; /* expressions of weir_rows(), newest first */
+	pthread_mutex_t names_lock;   /* binds of one statement may come from several threads */
 	_Atomic uint64_t blocks_done, blocks_total;
 	_Atomic uint64_t blocks_read[TABLE_COUNT]; /* of weir_rows(): those that were decoded */
 	_Atomic bool interrupted;
@@ -127,6 +128,8 @@ const struct words *engine_vocab(const struct engine *e, const char *column);
 int scan_register(struct engine *e, struct error *err);
 /* rows.c: declares weir_rows(). */
 int rows_register(struct engine *e, struct error *err);
+/* rows_exprs.c: forgets the expressions that were kept. */
+void rows_exprs_free_all(struct engine *e);
 /* sql_functions.c: what translated expressions call. */
 int sql_functions_register(struct engine *e, struct error *err);
 /* engine.c: runs a statement of the engine's own. */

@@ -59,8 +59,8 @@ static void on_bind(duckdb_bind_info info)
 		d->bind_set_error(info, err.message);
 		return;
 	}
-	for (size_t i = 0; i < b->column_count; i++) {
-		const struct rows_column *c = &b->columns[i];
+	for (size_t i = 0; i < b->x->column_count; i++) {
+		const struct rows_column *c = &b->x->columns[i];
 		duckdb_logical_type type = c->words ? NULL : d->create_logical_type(c->type);
 
 		d->bind_add_result_column(info, c->name, c->words ? c->words->type : type);
@@ -101,15 +101,15 @@ static void choose_columns(const struct duckdb_api *d, duckdb_init_info info, st
 	for (size_t i = 0; i < s->output_count; i++) {
 		idx_t column = d->init_get_column_index(info, i);
 
-		if (column >= b->column_count)
+		if (column >= b->x->column_count)
 			continue; /* count(*): a column that does not exist */
-		s->outputs[i] = &b->columns[column];
+		s->outputs[i] = &b->x->columns[column];
 		s->rest |= columns_of(b, s->outputs[i]);
 		s->ends |= s->outputs[i]->cell == ROWS_END;
 	}
 	s->first = b->filter_columns;
 	if (b->top.count)
-		s->first |= columns_of(b, &b->columns[0]);
+		s->first |= columns_of(b, &b->x->columns[0]);
 	if (!s->first) { /* nothing to look at first */
 		s->first = s->rest;
 		s->rest = 0;
@@ -155,7 +155,7 @@ static int choose_blocks(struct rows_shared *s)
 static int prepare_top(struct rows_shared *s)
 {
 	const struct rows_bind *b = s->bind;
-	const struct rows_column *key = &b->columns[0];
+	const struct rows_column *key = &b->x->columns[0];
 	int r;
 
 	if (!b->top.count || key->cell != ROWS_INT)
@@ -214,7 +214,7 @@ static int local_new(const struct rows_bind *b, struct rows_local *l)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < BATCH_ROWS_MAX; i++)
 		l->identity[i] = i;
-	if (b->eval && eval_scratch_new(&l->scratch, b->eval) < 0)
+	if (b->x->eval && eval_scratch_new(&l->scratch, b->x->eval) < 0)
 		return -ENOMEM;
 	return store_cursor_new(&l->cursor, b->e->store);
 }
@@ -252,7 +252,7 @@ static size_t picked_rows(const struct rows_bind *b, size_t block, size_t at, si
 /* Keeps the rows that can be among the first `top`. */
 static ssize_t choose_top(struct rows_shared *s, struct rows_local *l, const uint32_t *in, size_t n)
 {
-	const struct rows_column *key = &s->bind->columns[0];
+	const struct rows_column *key = &s->bind->x->columns[0];
 	const struct column *c;
 	struct vector v;
 	int r;
@@ -261,7 +261,7 @@ static ssize_t choose_top(struct rows_shared *s, struct rows_local *l, const uin
 		c = &l->slice.batch->columns[key->direct];
 		return (ssize_t)top_choose(s->top, c->val, c->nulls, in, n, l->chosen, true);
 	}
-	r = eval_rows(s->bind->eval, l->scratch, key->k, l->slice.batch, in, n, &v);
+	r = eval_rows(s->bind->x->eval, l->scratch, key->k, l->slice.batch, in, n, &v);
 	return r < 0 ? r : (ssize_t)top_choose(s->top, v.i, v.nulls, in, n, l->chosen, false);
 }
 
@@ -284,8 +284,8 @@ static int choose_rows(struct rows_shared *s, struct rows_local *l, const struct
 		n = (ssize_t)order_rows_in(batch, b->from, b->to, in, (size_t)n, l->chosen);
 		in = l->chosen;
 	}
-	if (n > 0 && b->filter) {
-		n = eval_filter(b->eval, l->scratch, 0, batch, in, (size_t)n, l->chosen);
+	if (n > 0 && b->x->filter) {
+		n = eval_filter(b->x->eval, l->scratch, 0, batch, in, (size_t)n, l->chosen);
 		in = l->chosen;
 	}
 	if (n > 0 && s->top) {
@@ -309,8 +309,8 @@ static int take_block(struct rows_shared *s, struct rows_local *l, const struct 
 	l->at = 0;
 	l->slice =
 		(struct rows_slice){.block = facts, .block_number = block->block, .ends = l->ends};
-	if (s->top && s->bind->columns[0].direct >= 0 &&
-	    !top_block(s->top, facts, (unsigned int)s->bind->columns[0].direct))
+	if (s->top && s->bind->x->columns[0].direct >= 0 &&
+	    !top_block(s->top, facts, (unsigned int)s->bind->x->columns[0].direct))
 		return 0;
 	atomic_fetch_add(&s->bind->e->blocks_read[facts->table], 1);
 	r = store_decode(l->cursor, block->block, s->first, &l->slice.batch, err);

@@ -59,23 +59,44 @@ struct rows_top {
 	bool desc;
 };
 
+/*
+ * The expressions of one call, with what was worked out for them: kept by the engine for the next
+ * call with the same texts, so that a question that is asked again looks at new names only.
+ */
+struct rows_exprs {
+	struct rows_exprs *next;
+	_Atomic unsigned int uses; /* binds that hold it */
+	char *key;		   /* table, filter and columns */
+	size_t pin;		   /* blocks whose names it knows */
+	struct engine *e;
+	enum table_id table;
+	struct plan *filter_plan;
+	const struct expr *filter; /* expression 0 of eval, where there is one */
+	struct eval *eval;	   /* NULL: there is nothing to evaluate */
+	size_t column_count;
+	struct rows_column columns[ROWS_COLUMNS_MAX];
+};
+
+#define ROWS_KEPT_MAX 4 /* kept by an engine: each may hold something by file */
+
 struct rows_bind {
 	struct engine *e;
 	enum table_id table;
 	size_t pin, first_block;
 	int64_t from, to;
-	struct plan *filter_plan;
-	const struct expr *filter; /* expression 0 of eval, where there is one */
-	struct eval *eval;
+	struct rows_exprs *x;
 	uint64_t filter_columns; /* decoded first: what the filter and the range read */
 	const struct live *live; /* dimension tables */
 	bool picked;
 	struct rows_picked pick;
 	struct rows_top top;
-	size_t column_count;
-	struct rows_column columns[ROWS_COLUMNS_MAX];
 };
 
+/* rows_exprs.c: the expressions of a call; `key` as they were given. Given back with
+ * rows_exprs_put(). */
+int rows_exprs_get(struct engine *e, enum table_id table, const char *filter, char *const *columns,
+		   size_t column_count, struct rows_exprs **ret, struct error *err);
+void rows_exprs_put(struct rows_exprs *x);
 /* rows_bind.c: what the arguments say. */
 int rows_bind_read(struct rows_bind *b, duckdb_bind_info info, struct error *err);
 void rows_bind_free(void *p);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rows_bind.c: the arguments of weir_rows(): expressions parsed, names looked up, types chosen. */
+/* rows_bind.c: the arguments of weir_rows(). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/duckdb/rows.h"
-#include "engine/duckdb/words.h"
 #include "engine/order.h"
 
 void rows_bind_free(void *p)
@@ -14,14 +13,8 @@ void rows_bind_free(void *p)
 
 	if (!b)
 		return;
-	if (b->eval)
-		eval_free(b->eval);
-	plan_free(b->filter_plan);
-	for (size_t i = 0; i < b->column_count; i++) {
-		free(b->columns[i].name);
-		plan_free(b->columns[i].plan);
-		words_free(b->e->api, &b->columns[i].own);
-	}
+	if (b->x)
+		rows_exprs_put(b->x);
 	free(b->pick.numbers);
 	free(b);
 }
@@ -52,77 +45,47 @@ static int read_table(struct rows_bind *b, duckdb_bind_info info, struct error *
 	return table < 0 ? -EINVAL : 0;
 }
 
-/* One expression. `what` names it in a message. */
-static int parse(struct rows_bind *b, const char *text, bool filter, const char *what,
-		 struct plan **ret, struct error *err)
+/* The texts of a list of texts, in memory of their own. */
+static int read_list(const struct duckdb_api *d, duckdb_value list, char **texts, size_t *ret_count,
+		     struct error *err)
 {
-	struct query_error wrong = {0};
-	int r = query_parse_expr(text, strlen(text), b->table, filter, ret, &wrong);
-
-	if (r >= 0)
-		return 0;
-	return error_set(err, r, "weir_rows(): %s '%.200s', character %zu: %s", what, text,
-			 wrong.pos + 1, wrong.err.message);
-}
-
-static int read_filter(struct rows_bind *b, duckdb_bind_info info, struct error *err)
-{
-	const struct duckdb_api *d = b->e->api;
-	duckdb_value v = d->bind_get_parameter(info, 1);
-	char *text = text_of(d, v);
-	int r = 0;
-
-	if (text && *text) {
-		r = parse(b, text, true, "filter", &b->filter_plan, err);
-		if (r >= 0)
-			b->filter = b->filter_plan->where;
-	}
-	if (text)
-		d->free(text);
-	d->destroy_value(&v);
-	return r;
-}
-
-static int column_parse(struct rows_bind *b, struct rows_column *c, struct error *err)
-{
-	int r;
-
-	c->direct = -1;
-	c->type = DUCKDB_TYPE_BIGINT;
-	if (!strcmp(c->name, "row_number") || !strcmp(c->name, "row_end")) {
-		c->cell = c->name[4] == 'n' ? ROWS_NUMBER : ROWS_END;
-		return 0;
-	}
-	r = parse(b, c->name, false, "column", &c->plan, err);
-	if (r < 0)
-		return r;
-	c->expr = c->plan->fields[0].expr;
-	if (c->expr->kind == EXPR_COLUMN)
-		c->direct = (int)c->expr->column;
-	return 0;
-}
-
-static int read_columns(struct rows_bind *b, duckdb_bind_info info, struct error *err)
-{
-	const struct duckdb_api *d = b->e->api;
-	duckdb_value list = d->bind_get_parameter(info, 2);
 	idx_t count = list && !d->is_null_value(list) ? d->get_list_size(list) : 0;
-	int r = count ? 0 : error_set(err, -EINVAL, "weir_rows(): no columns are named");
 
+	if (!count)
+		return error_set(err, -EINVAL, "weir_rows(): no columns are named");
 	if (count > ROWS_COLUMNS_MAX)
-		r = error_set(err, -E2BIG, "weir_rows(): more than %d columns", ROWS_COLUMNS_MAX);
-	for (idx_t i = 0; i < count && r >= 0; i++) {
-		struct rows_column *c = &b->columns[b->column_count++];
+		return error_set(err, -E2BIG, "weir_rows(): more than %d columns",
+				 ROWS_COLUMNS_MAX);
+	for (idx_t i = 0; i < count; i++) {
 		duckdb_value v = d->get_list_child(list, i);
 		char *text = text_of(d, v);
 
-		c->name = text ? strdup(text) : NULL;
+		texts[i] = text ? strdup(text) : NULL;
 		if (text)
 			d->free(text);
 		d->destroy_value(&v);
-		r = c->name ? column_parse(b, c, err)
-			    : error_set(err, -EINVAL, "weir_rows(): a column is NULL");
+		if (!texts[i])
+			return error_set(err, -EINVAL, "weir_rows(): a column is NULL");
+		*ret_count = (size_t)i + 1;
 	}
+	return 0;
+}
+
+static int read_exprs(struct rows_bind *b, duckdb_bind_info info, struct error *err)
+{
+	const struct duckdb_api *d = b->e->api;
+	duckdb_value filter = d->bind_get_parameter(info, 1), list = d->bind_get_parameter(info, 2);
+	char *text = text_of(d, filter), *columns[ROWS_COLUMNS_MAX];
+	size_t count = 0;
+	int r = read_list(d, list, columns, &count, err);
+
+	if (r >= 0)
+		r = rows_exprs_get(b->e, b->table, text ? text : "", columns, count, &b->x, err);
+	for (size_t i = 0; i < count; i++)
+		free(columns[i]);
+	if (text)
+		d->free(text);
+	d->destroy_value(&filter);
 	d->destroy_value(&list);
 	return r;
 }
@@ -218,136 +181,27 @@ static int read_range(struct rows_bind *b, duckdb_bind_info info, struct error *
 	return 0;
 }
 
-/* ---- evaluation and types ---- */
-
-static int make_eval(struct rows_bind *b, struct error *err)
-{
-	const struct expr *exprs[ROWS_COLUMNS_MAX + 1];
-	size_t n = 0;
-	int r;
-
-	if (b->filter)
-		exprs[n++] = b->filter;
-	for (size_t i = 0; i < b->column_count; i++) {
-		struct rows_column *c = &b->columns[i];
-
-		if (!c->expr)
-			continue;
-		c->k = n;
-		exprs[n++] = c->expr;
-	}
-	if (!n)
-		return 0;
-	r = eval_new(&b->eval, exprs, n, err);
-	if (r >= 0)
-		r = eval_names(b->eval, store_dims(b->e->store), err);
-	return r < 0 ? error_errno(err, r, "cannot prepare the expressions") : 0;
-}
-
-/* The ENUM of the texts that a column can have. */
-static int make_words(struct rows_bind *b, struct rows_column *c)
-{
-	_cleanup_(intern_free) struct intern texts = {0};
-	_cleanup_free_ uint32_t *ranks = NULL;
-	_cleanup_buf_ struct buf escaped = {0};
-	const struct bytes *words;
-	size_t count = eval_words(b->eval, c->k, &words);
-	struct words *w = &c->own;
-	int r = 0;
-
-	w->ordinals = calloc(1, sizeof(*w->ordinals));
-	w->ordinal_counts = calloc(1, sizeof(*w->ordinal_counts));
-	if (!w->ordinals || !w->ordinal_counts)
-		return -ENOMEM;
-	w->traces = 1;
-	w->ordinals[0] = calloc(count + 1, sizeof(**w->ordinals));
-	w->ordinal_counts[0] = count;
-	if (!w->ordinals[0])
-		return -ENOMEM;
-	for (size_t i = 0; i < count && r >= 0; i++) {
-		buf_clear(&escaped);
-		r = engine_escape(words[i].data, words[i].len, &escaped);
-		if (r >= 0)
-			r = intern_add(&texts, escaped.data ? escaped.data : (const uint8_t *)"",
-				       escaped.len, &w->ordinals[0][i]);
-	}
-	if (r >= 0)
-		r = words_declare(b->e->api, &texts, w, &ranks);
-	for (size_t i = 0; i < count && r >= 0; i++)
-		w->ordinals[0][i] = ranks[w->ordinals[0][i]];
-	c->words = w;
-	return r;
-}
-
-/* True where the texts of the column are a dictionary by id. */
-static bool is_words(const struct rows_bind *b, const struct rows_column *c)
-{
-	return eval_is_words(b->eval, c->k);
-}
-
-static int choose_type(struct rows_bind *b, struct rows_column *c, struct error *err)
-{
-	int r = 0;
-
-	if (!c->expr)
-		return 0;
-	c->cell = ROWS_INT;
-	switch (c->expr->type.type) {
-	case QUERY_FLOAT:
-		c->cell = ROWS_FLOAT;
-		c->type = DUCKDB_TYPE_DOUBLE;
-		break;
-	case QUERY_BOOL:
-		c->cell = ROWS_BOOL;
-		c->type = DUCKDB_TYPE_BOOLEAN;
-		break;
-	case QUERY_UINT:
-		c->type = DUCKDB_TYPE_UBIGINT;
-		break;
-	case QUERY_CODE:
-		c->cell = ROWS_CODE;
-		c->words = engine_vocab(b->e, c->expr->type.vocab);
-		if (!c->words)
-			return error_set(err, -EIO, "there are no words of %s",
-					 c->expr->type.vocab);
-		break;
-	case QUERY_TEXT:
-		c->cell = is_words(b, c) ? ROWS_WORDS : ROWS_TEXT;
-		c->type = DUCKDB_TYPE_VARCHAR;
-		if (c->cell == ROWS_WORDS)
-			r = make_words(b, c);
-		break;
-	default:
-		break;
-	}
-	return r < 0 ? error_errno(err, r, "cannot gather the texts of %s", c->name) : 0;
-}
-
 int rows_bind_read(struct rows_bind *b, duckdb_bind_info info, struct error *err)
 {
 	int r = read_table(b, info, err);
 
 	if (r >= 0)
-		r = read_filter(b, info, err);
-	if (r >= 0)
-		r = read_columns(b, info, err);
+		r = read_exprs(b, info, err);
 	if (r >= 0)
 		r = read_range(b, info, err);
 	if (r >= 0)
 		r = read_numbers(b, info, err);
 	if (r >= 0)
 		r = read_top(b, info, err);
-	if (r >= 0)
-		r = make_eval(b, err);
-	for (size_t i = 0; i < b->column_count && r >= 0; i++)
-		r = choose_type(b, &b->columns[i], err);
 	if (r >= 0 && table_is_dimension(b->table))
 		r = names_live(b->e, b->table, &b->live, err);
-	if (b->filter)
-		b->filter_columns |= expr_columns(b->filter);
+	if (r < 0)
+		return r;
+	if (b->x->filter)
+		b->filter_columns |= expr_columns(b->x->filter);
 	if (!order_open(b->from, b->to))
 		b->filter_columns |= order_columns(b->table);
-	return r;
+	return 0;
 }
 
 /* ---- blocks ---- */
@@ -377,5 +231,5 @@ bool rows_block_passes(const struct rows_bind *b, size_t block)
 
 	if (s->table != b->table || s->damaged || !order_block_in(s, b->from, b->to))
 		return false;
-	return !b->filter || eval_block(b->eval, 0, &facts);
+	return !b->x->filter || eval_block(b->x->eval, 0, &facts);
 }

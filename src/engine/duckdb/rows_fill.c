@@ -170,7 +170,7 @@ static int fill_evaluated(const struct rows_bind *b, const struct rows_column *c
 	const struct duckdb_api *d = b->e->api;
 	void *to = d->vector_get_data(out);
 	struct vector v;
-	int r = eval_rows(b->eval, scratch, c->k, s->batch, s->rows, s->count, &v);
+	int r = eval_rows(b->x->eval, scratch, c->k, s->batch, s->rows, s->count, &v);
 
 	if (r < 0)
 		return r;
