@@ -49,7 +49,7 @@ static int print_result(const struct sql_opts *o, struct store *s, struct engine
 	if (e < 0)
 		return e;
 	store_range(s, &first, &last);
-	return sql_print_json(r, first == INT64_MIN ? 0 : first, &loss, err);
+	return sql_print_json(r, first == INT64_MIN ? 0 : first, &loss, (uint64_t)o->rows, err);
 }
 
 /* Runs all statements. For --json and --csv only the last may have rows: one document is promised.
@@ -93,7 +93,8 @@ static int run_sql(const struct sql_opts *o, struct interrupt *it, const char *s
 	const struct engine_options options = {.library = o->library,
 					       .memory_max = o->memory,
 					       .spill_max = o->spill,
-					       .threads = (unsigned int)o->threads};
+					       .threads = (unsigned int)o->threads,
+					       .confined = o->confined};
 	_cleanup_(store_freep) struct store *store = NULL;
 	struct engine *engine = NULL;
 	struct loss loss;
@@ -174,6 +175,9 @@ static const struct option sql_options[] = {
 	{0, "duckdb", OPTION_STRING, "FILE",
 	 "DuckDB's library, instead of weir's own and of $WEIR_DUCKDB",
 	 offsetof(struct sql_opts, library)},
+	/* for `weir serve`, which runs other people's SQL in a process of its own */
+	{0, "confined", OPTION_FLAG, NULL, NULL, offsetof(struct sql_opts, confined)},
+	{0, "rows", OPTION_COUNT, "N", NULL, offsetof(struct sql_opts, rows)},
 	{0},
 };
 

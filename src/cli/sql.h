@@ -7,11 +7,11 @@
 
 struct sql_opts {
 	struct option_list inputs;
-	bool json, csv;
+	bool json, csv, confined;
 	const char *library;
 	uint64_t memory;
 	uint64_t spill;
-	int64_t threads;
+	int64_t threads, rows;
 };
 
 /*

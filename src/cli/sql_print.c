@@ -225,14 +225,21 @@ static void put_columns(const struct engine_result *r, const json_t *keys)
 	fputs("],\n", stdout);
 }
 
-static int put_rows(struct engine_result *r, const json_t *keys, int64_t origin)
+/* *ret_more: there are more than `max` rows. */
+static int put_rows(struct engine_result *r, const json_t *keys, int64_t origin, uint64_t max,
+		    bool *ret_more)
 {
+	uint64_t n = 0;
 	_cleanup_buf_ struct buf text = {0};
 	bool first = true;
 	int e = 0;
 
 	fputs("\"rows\": [", stdout);
+	*ret_more = false;
 	while (e >= 0 && engine_result_next(r) && !ferror(stdout)) {
+		*ret_more = max && n++ == max;
+		if (*ret_more)
+			break;
 		fputs(first ? "\n  {" : ",\n  {", stdout);
 		first = false;
 		for (size_t c = 0; c < engine_result_columns(r) && e >= 0; c++) {
@@ -249,17 +256,18 @@ static int put_rows(struct engine_result *r, const json_t *keys, int64_t origin)
 }
 
 int sql_print_json(struct engine_result *r, int64_t origin, const struct loss *loss,
-		   struct error *err)
+		   uint64_t rows_max, struct error *err)
 {
+	bool more;
 	json_t *keys = make_keys(r);
 	int e;
 
 	printf("{\"origin\": \"%" PRId64 "\",\n", origin);
 	put_columns(r, keys);
-	e = put_rows(r, keys, origin);
+	e = put_rows(r, keys, origin, rows_max, &more);
 	fputs("\"loss\": ", stdout);
 	loss_put_json(stdout, loss);
-	fputs("}\n", stdout);
+	fputs(more ? ", \"truncated\": true}\n" : "}\n", stdout);
 	json_decref(keys);
 	return e < 0 ? no_memory(err) : 0;
 }

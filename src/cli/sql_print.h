@@ -10,6 +10,7 @@
 int sql_print_table(struct engine_result *r, size_t rows_max, size_t width, struct error *err);
 /* RFC 4180 with a line of names and plain line ends; NULL is empty, an empty text is "". */
 int sql_print_csv(struct engine_result *r, struct error *err);
-/* One document; points in time are nanoseconds since `origin`. */
+/* One document; points in time are nanoseconds since `origin`. At most `rows_max` rows (0: all); its
+ * member "truncated" tells that there are more. */
 int sql_print_json(struct engine_result *r, int64_t origin, const struct loss *loss,
-		   struct error *err);
+		   uint64_t rows_max, struct error *err);

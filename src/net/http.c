@@ -213,10 +213,16 @@ static bool begin(struct http_request *r, const char *url, const char *method)
 	r->route = route_of(r, &other);
 	if (!r->route && other)
 		return refuse(r, 405, "this method is not for this address\n"), false;
+	if (!r->http->opt->admit(r->http->opt->arg, r, r->route))
+		return false;
 	length = http_header(r, "Content-Length");
-	if (length && strtoull(length, NULL, 10) > (r->route ? r->route->body_max : 0))
+	if (!r->route && length) { /* nobody would read its body */
+		r->http->opt->otherwise(r->http->opt->arg, r);
+		return false;
+	}
+	if (length && strtoull(length, NULL, 10) > r->route->body_max)
 		return refuse(r, 413, "the request's body is too large\n"), false;
-	return r->http->opt->admit(r->http->opt->arg, r, r->route);
+	return true;
 }
 
 static void take_body(struct http_request *r, const char *data, size_t len)

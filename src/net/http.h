@@ -94,6 +94,8 @@ void http_reply_text(struct http_request *r, unsigned int status, const char *ty
  * does not take that. */
 void http_reply_static(struct http_request *r, const char *type, const void *data, size_t len,
 		       bool gzipped);
+/* What is compressed in the gzip form, as it was. 0 or negative. */
+int http_inflate(const void *data, size_t len, struct buf *to);
 /* The whole of a file, which is closed in the end. */
 void http_reply_file(struct http_request *r, const char *type, int fd);
 /*

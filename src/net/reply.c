@@ -49,7 +49,7 @@ static int compress_buf(const struct buf *from, struct buf *to)
 	return r == Z_STREAM_END ? 0 : -EIO;
 }
 
-static int inflate_bytes(const void *data, size_t len, struct buf *to)
+int http_inflate(const void *data, size_t len, struct buf *to)
 {
 	z_stream z = {.next_in = (Bytef *)data, .avail_in = (uInt)len};
 	int r = Z_OK;
@@ -154,7 +154,7 @@ void http_reply_static(struct http_request *r, const char *type, const void *dat
 	struct buf plain = {0};
 
 	if (gzipped && !takes_gzip(r)) {
-		if (inflate_bytes(data, len, &plain) < 0) {
+		if (http_inflate(data, len, &plain) < 0) {
 			buf_free(&plain);
 			http_reply_text(r, 500, "text/plain; charset=utf-8", "out of memory\n");
 			return;

@@ -157,11 +157,11 @@ static void put_entry(struct js *j, const struct entry *e)
 	js_close(j, '}');
 }
 
-static bool to_inode(void *arg, struct rollup_row *key)
+static bool to_one(void *arg, struct rollup_row *key)
 {
 	if (key->file_id < 0)
 		return false;
-	key->file_id = names_inode(arg, key->file_id);
+	key->file_id = names_one_file(arg, key->file_id);
 	return true;
 }
 
@@ -188,9 +188,11 @@ static int gather(struct question *q, struct tree *t)
 	int r = sieve_make(q, q->filter, &sieve);
 
 	if (r >= 0)
+		r = names_prepare(q->server);
+	if (r >= 0)
 		r = sums_run(q, &sieve, NULL, ROLLUP_FILE, &s);
 	if (r >= 0)
-		r = rollup_regroup(s->rollup, ROLLUP_FILE, to_inode, (void *)t->dims, &files);
+		r = rollup_regroup(s->rollup, ROLLUP_FILE, to_one, q->server, &files);
 	for (size_t i = 0; r >= 0 && i < rollup_count(files); i++)
 		r = add_file(t, rollup_row(files, i));
 	return r;

@@ -14,7 +14,7 @@
 #define QUESTIONS_MAX 4u	    /* at once: each may use every CPU and its share of memory */
 #define QUEUE_NS      5000000000ll  /* that a question waits for its turn: a page sends six */
 #define QUESTION_NS   30000000000ll /* that it may take */
-#define WIDTH_MAX     2000u	    /* time buckets or pixels: no screen shows more */
+#define WIDTH_MAX     4000u	    /* time buckets or pixels: no screen shows more */
 #define LANES_MAX     200u	    /* of one picture of the timeline */
 #define TABLE_TOP     20u	    /* rows of a table of the overview */
 #define ROWS_DEFAULT  10000u	    /* of a table, where no limit is given */
@@ -57,6 +57,10 @@ struct server {
 	bool news_end, stopping;
 	unsigned int questions; /* that run */
 
+	pthread_mutex_t names_lock; /* of the making of what follows; see names.h */
+	struct map same_name;
+	uint64_t names_generation;
+
 	struct cache *cache;
 	struct pool *pool;
 };
@@ -85,6 +89,9 @@ typedef int question_fn(struct question *q);
 void question_run(struct server *s, struct http_request *r, question_fn *fn);
 /* The same for what takes no time: no turn, no deadline. */
 void question_quick(struct server *s, struct http_request *r, question_fn *fn);
+/* The same as question_run() for what reads the trace in a process of its own: nothing is locked or
+ * kept. */
+void question_apart(struct server *s, struct http_request *r, question_fn *fn);
 int question_error(struct question *q, int code, const char *fmt, ...) _printf_(3, 4);
 /* A whole number of the query, `otherwise` where absent; -EINVAL where it is none or outside. */
 int question_number(struct question *q, const char *name, int64_t min, int64_t max,
@@ -123,6 +130,15 @@ void call_next_get(void *arg, struct http_request *r);
 void files_get(void *arg, struct http_request *r);
 void file_get(void *arg, struct http_request *r);
 void density_get(void *arg, struct http_request *r);
+void query_get(void *arg, struct http_request *r);
+void check_get(void *arg, struct http_request *r);
+void explain_get(void *arg, struct http_request *r);
+void complete_get(void *arg, struct http_request *r);
+void sql_post(void *arg, struct http_request *r);
+void dashboards_get(void *arg, struct http_request *r);
+void dashboard_get(void *arg, struct http_request *r);
+void dashboard_put(void *arg, struct http_request *r);
+void dashboard_delete(void *arg, struct http_request *r);
 void openapi_get(void *arg, struct http_request *r);
 
 /* ---- cache.c: bodies by question; any thread ---- */

@@ -52,13 +52,13 @@ static int by_place(const void *a, const void *b)
 	return c ? c : (x->task > y->task) - (x->task < y->task);
 }
 
-static void fill(struct lane *l, const struct dims *d, const struct map *latest,
-		 const struct rollup_row *row)
+static void fill(struct lane *l, const struct dims *d, const struct map *latest, int64_t task,
+		 uint64_t calls)
 {
-	uint64_t id = (uint64_t)row->thread_id;
+	uint64_t id = (uint64_t)task;
 
 	map_get(latest, id, &id);
-	*l = (struct lane){.task = row->thread_id, .calls = row->calls};
+	*l = (struct lane){.task = task, .calls = calls};
 	l->thread = dims_thread(d, (int64_t)id);
 	l->tid = l->thread ? l->thread->tid : -1;
 	l->process = l->thread ? dims_process(d, l->thread->process_id) : NULL;
@@ -89,11 +89,31 @@ static void put_lane(struct js *j, const struct lane *l)
 	js_close(j, '}');
 }
 
-static bool to_task(void *arg, struct rollup_row *key)
+/* Calls by thread, those that never finished too: what hangs must not be unseen. */
+static int count_calls(const struct dims *d, const struct sums *s, struct map *ret)
 {
-	if (key->thread_id >= 0)
-		key->thread_id = names_task(arg, key->thread_id);
-	return key->thread_id >= 0;
+	uint64_t id, n, before;
+	size_t pos = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < rollup_count(s->rollup) && r >= 0; i++) {
+		const struct rollup_row *row = rollup_row(s->rollup, i);
+
+		id = (uint64_t)names_task(d, row->thread_id);
+		before = 0;
+		map_get(ret, id, &before);
+		if (row->thread_id >= 0)
+			r = map_set(ret, id, before + row->calls);
+	}
+	while (r >= 0 && map_next(&s->running_by, &pos, &id, &n)) {
+		before = 0;
+		if ((int64_t)id < 0)
+			continue;
+		id = (uint64_t)names_task(d, (int64_t)id);
+		map_get(ret, id, &before);
+		r = map_set(ret, id, before + n);
+	}
+	return r;
 }
 
 static int lanes_answer(struct question *q)
@@ -101,27 +121,26 @@ static int lanes_answer(struct question *q)
 	const struct dims *d = store_dims(q->server->store);
 	_cleanup_sieve_ struct sieve sieve = {0};
 	_cleanup_(sums_freep) struct sums *s = NULL;
-	_cleanup_(rollup_freep) struct rollup *tasks = NULL;
-	_cleanup_(map_free) struct map latest = {0};
+	_cleanup_(map_free) struct map latest = {0}, calls = {0};
 	_cleanup_free_ struct lane *lanes = NULL;
 	struct js j = {.to = &q->out};
 	int r = sieve_make(q, q->filter, &sieve);
-	size_t n;
+	uint64_t task, count;
+	size_t n = 0, pos = 0;
 
 	if (r >= 0)
 		r = sums_run(q, &sieve, NULL, ROLLUP_THREAD, &s);
 	if (r >= 0)
-		r = rollup_regroup(s->rollup, ROLLUP_THREAD, to_task, (void *)d, &tasks);
+		r = count_calls(d, s, &calls);
 	if (r >= 0)
 		r = dims_latest_threads(d, &latest);
 	if (r < 0)
 		return r;
-	n = rollup_count(tasks);
-	lanes = calloc(n + 1, sizeof(*lanes));
+	lanes = calloc(calls.count + 1, sizeof(*lanes));
 	if (!lanes)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		fill(&lanes[i], d, &latest, rollup_row(tasks, i));
+	while (map_next(&calls, &pos, &task, &count))
+		fill(&lanes[n++], d, &latest, (int64_t)task, count);
 	qsort(lanes, n, sizeof(*lanes), by_place);
 	js_open(&j, '{');
 	js_key(&j, "lanes");

@@ -24,3 +24,9 @@ int64_t names_pid(const struct dims *d, int64_t thread_id);
 /* The id that stands for the thread, the file over all versions. */
 int64_t names_task(const struct dims *d, int64_t thread_id);
 int64_t names_inode(const struct dims *d, int64_t file_id);
+/*
+ * The same, and a file that is known by name alone (a stat, a failed open) is taken for the one that has
+ * this name: in lists they would be two of one name. names_prepare() first, within the same question.
+ */
+int64_t names_one_file(const struct server *s, int64_t file_id);
+int names_prepare(struct server *s);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * overview.c: /overview: all that the first page shows, from one pass. Waiting stands apart: in its
- * own table and its own total, in no other. Calls that still ran when recording stopped are in
- * totals.running alone.
+ * overview.c: /overview: all that the first page shows, from one pass. What is ranked is I/O, as in
+ * `weir report`: waiting, and calls that are neither, have tables of their own. Calls that still ran
+ * when recording stopped are in totals.running alone.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,30 +21,48 @@
 
 /* ---- tables ---- */
 
+/* Which classes a table tells of. */
+enum part { PART_IO, PART_WAIT, PART_NOT_IO, PART_ALL };
+
+static bool is_part(enum part part, int64_t class)
+{
+	switch (part) {
+	case PART_IO:
+		return sums_is_io(class);
+	case PART_WAIT:
+		return class == CLASS_WAIT;
+	case PART_NOT_IO:
+		return class != CLASS_WAIT && !sums_is_io(class);
+	case PART_ALL:
+		return true;
+	}
+	return false;
+}
+
 struct table_of {
 	const char *name;
 	unsigned int keys; /* what the rows are told by */
-	bool waiting;	   /* the class wait, else all others */
-	bool failed;	   /* those that failed alone */
+	enum part part;
+	bool failed; /* those that failed alone */
 	bool needs_file, needs_thread;
 	/* Turns ids into those that stand for the thing; NULL: they stay. */
-	void (*map)(const struct dims *d, struct rollup_row *key);
+	void (*map)(const struct server *s, struct rollup_row *key);
 	void (*put)(struct js *j, const struct dims *d, const struct rollup_row *row);
 };
 
-static void map_file(const struct dims *d, struct rollup_row *key)
+static void map_file(const struct server *s, struct rollup_row *key)
 {
-	key->file_id = names_inode(d, key->file_id);
+	key->file_id = names_one_file(s, key->file_id);
 }
 
-static void map_thread(const struct dims *d, struct rollup_row *key)
+static void map_thread(const struct server *s, struct rollup_row *key)
 {
-	key->thread_id = names_task(d, key->thread_id);
+	key->thread_id = names_task(store_dims(s->store), key->thread_id);
 }
 
-static void map_process(const struct dims *d, struct rollup_row *key)
+static void map_process(const struct server *s, struct rollup_row *key)
 {
-	const struct dims_thread *t = dims_thread(d, key->thread_id);
+	const struct dims_thread *t = dims_thread(store_dims(s->store), key->thread_id);
 
 	key->thread_id = t ? t->process_id : -1;
 }
@@ -112,25 +130,30 @@ static const struct table_of tables[] = {
 	 .needs_thread = true,
 	 .map = map_thread,
 	 .put = put_thread},
-	{.name = "errors", .keys = ROLLUP_OP | ROLLUP_ERR, .failed = true, .put = put_error},
-	{.name = "waiting", .keys = ROLLUP_OP | ROLLUP_CLASS, .waiting = true, .put = put_op},
+	{.name = "errors",
+	 .keys = ROLLUP_OP | ROLLUP_ERR,
+	 .part = PART_ALL,
+	 .failed = true,
+	 .put = put_error},
+	{.name = "waiting", .keys = ROLLUP_OP | ROLLUP_CLASS, .part = PART_WAIT, .put = put_op},
+	{.name = "not_io", .keys = ROLLUP_OP | ROLLUP_CLASS, .part = PART_NOT_IO, .put = put_op},
 };
 
 struct regroup {
 	const struct table_of *table;
-	const struct dims *dims;
+	const struct server *server;
 };
 
 static bool regroup_row(void *arg, struct rollup_row *key)
 {
 	const struct regroup *g = arg;
 
-	if ((key->class == CLASS_WAIT) != g->table->waiting ||
-	    (g->table->failed && key->err <= 0) || (g->table->needs_file && key->file_id < 0) ||
+	if (!is_part(g->table->part, key->class) || (g->table->failed && key->err <= 0) ||
+	    (g->table->needs_file && key->file_id < 0) ||
 	    (g->table->needs_thread && key->thread_id < 0))
 		return false;
 	if (g->table->map)
-		g->table->map(g->dims, key);
+		g->table->map(g->server, key);
 	return true;
 }
 
@@ -168,7 +191,7 @@ static int put_table(struct question *q, struct js *j, const struct rollup *all,
 		     const struct table_of *t)
 {
 	const struct dims *d = store_dims(q->server->store);
-	struct regroup g = {t, d};
+	struct regroup g = {t, q->server};
 	_cleanup_(rollup_freep) struct rollup *sums = NULL;
 	_cleanup_free_ const struct rollup_row **rows = NULL;
 	int r = rollup_regroup(all, t->keys, regroup_row, &g, &sums);
@@ -214,9 +237,12 @@ static int put_totals(struct question *q, struct js *j, const struct sums *s)
 		calls += row->calls;
 		errors += row->errors;
 		bytes += row->bytes;
-		*(row->class == CLASS_WAIT ? &waited : &time) += row->time_ns;
+		if (row->class == CLASS_WAIT)
+			waited += row->time_ns;
+		else if (sums_is_io(row->class))
+			time += row->time_ns;
 		if (row->file_id >= 0)
-			r = map_set(&files, (uint64_t)names_inode(d, row->file_id), 1);
+			r = map_set(&files, (uint64_t)names_one_file(q->server, row->file_id), 1);
 		if (r >= 0 && row->thread_id >= 0)
 			r = map_set(&tasks, (uint64_t)names_task(d, row->thread_id), 1);
 		if (r >= 0 && t)
@@ -393,6 +419,8 @@ static int overview_answer(struct question *q)
 	int64_t from, to;
 	int r = sieve_make(q, q->filter, &sieve);
 
+	if (r >= 0)
+		r = names_prepare(q->server);
 	if (r < 0)
 		return r;
 	question_range(q, &from, &to);

@@ -40,6 +40,9 @@ static unsigned int status_of(const struct question *q, int code)
 		return q->status;
 	if (why == -ETIMEDOUT || code == -ETIMEDOUT)
 		return 408;
+	if (why ==
+	    -ECANCELED) /* nobody is there to read it, but a client that closed one half only */
+		return 503;
 	switch (code) {
 	case -EINVAL:
 		return 400;
@@ -228,6 +231,24 @@ static void reply(struct question *q, const char *etag)
 	http_reply(q->request, 200, q->type, &q->out);
 }
 
+/* Runs one that needs no lock and is not kept. */
+static void answer_apart(struct server *s, struct question *q, question_fn *fn)
+{
+	int r = wait_turn(s, q);
+
+	if (r >= 0) {
+		http_deadline(q->request, QUESTION_NS);
+		r = fn(q);
+		if (r >= 0 && question_stopped(q))
+			r = -EINTR;
+		end_turn(s);
+	}
+	if (r < 0)
+		question_fail(q, r);
+	else
+		http_reply(q->request, 200, q->type, &q->out);
+}
+
 static void answer(struct server *s, struct question *q, question_fn *fn, bool turn)
 {
 	_cleanup_buf_ struct buf key = {0};
@@ -294,6 +315,14 @@ static void run(struct server *s, struct http_request *r, question_fn *fn, bool 
 void question_run(struct server *s, struct http_request *r, question_fn *fn)
 {
 	run(s, r, fn, true);
+}
+
+void question_apart(struct server *s, struct http_request *r, question_fn *fn)
+{
+	struct question q = {.server = s, .request = r, .type = JSON};
+
+	answer_apart(s, &q, fn);
+	buf_free(&q.out);
 }
 
 void question_quick(struct server *s, struct http_request *r, question_fn *fn)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "server/internal.h"
+#include "server/pool.h"
 
 #define ROW_BITS   16
 #define SEQ_BITS   29
@@ -36,6 +37,15 @@ static const struct http_route routes[] = {
 	{"POST", "/api/v1/session", 0, session_post},
 	{"GET", "/api/v1/trace", 0, trace_get},
 	{"GET", "/api/v1/events", 0, events_get},
+	{"GET", "/api/v1/query", 0, query_get},
+	{"GET", "/api/v1/check", 0, check_get},
+	{"GET", "/api/v1/explain", 0, explain_get},
+	{"GET", "/api/v1/complete", 0, complete_get},
+	{"POST", "/api/v1/sql", SQL_MAX, sql_post},
+	{"GET", "/api/v1/dashboards", 0, dashboards_get},
+	{"GET", "/api/v1/dashboards/{}", 0, dashboard_get},
+	{"PUT", "/api/v1/dashboards/{}", DASHBOARD_MAX, dashboard_put},
+	{"DELETE", "/api/v1/dashboards/{}", 0, dashboard_delete},
 	{"GET", "/api/v1/files", 0, files_get},
 	{"GET", "/api/v1/file/{}", 0, file_get},
 	{"GET", "/api/v1/file/{}/density", 0, density_get},
@@ -155,6 +165,7 @@ static void init_locks(struct server *s)
 
 	pthread_rwlock_init(&s->lock, NULL);
 	pthread_mutex_init(&s->news_lock, NULL);
+	pthread_mutex_init(&s->names_lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->news, &attr);
@@ -171,7 +182,7 @@ static int open_all(struct server *s, struct error *err)
 	if (r >= 0 && store_trace_count(s->store) > 1u << TRACE_BITS)
 		r = error_set(err, -E2BIG, "%zu traces at once: at most %u",
 			      store_trace_count(s->store), 1u << TRACE_BITS);
-	if (r >= 0 && cache_new(&s->cache) < 0)
+	if (r >= 0 && (cache_new(&s->cache) < 0 || pool_new(&s->pool) < 0))
 		r = error_errno(err, -ENOMEM, "cannot serve");
 	if (r >= 0) {
 		s->generation = 1;
@@ -219,11 +230,14 @@ void server_stop(struct server *s)
 	pthread_cond_broadcast(&s->news);
 	pthread_mutex_unlock(&s->news_lock);
 	http_stop(s->http);
+	pool_free(s->pool);
 	cache_free(s->cache);
 	store_free(s->store);
 	buf_free(&s->document);
 	buf_free(&s->loss);
 	map_free(&s->blocks);
+	map_free(&s->same_name);
+	pthread_mutex_destroy(&s->names_lock);
 	free(s->command);
 	pthread_cond_destroy(&s->news);
 	pthread_mutex_destroy(&s->news_lock);

@@ -88,6 +88,7 @@ void sums_free(struct sums *s)
 	free(s->errors);
 	free(s->cells);
 	free(s->slow);
+	map_free(&s->running_by);
 	free(s);
 }
 
@@ -137,6 +138,15 @@ static int note_slow(struct sums *s, size_t block, int64_t max)
 	return r;
 }
 
+static int add_running(struct sums *s, int64_t thread_id, uint64_t n)
+{
+	uint64_t before = 0;
+
+	s->running += n;
+	map_get(&s->running_by, (uint64_t)thread_id, &before);
+	return map_set(&s->running_by, (uint64_t)thread_id, before + n);
+}
+
 static int take_op(struct sums *s, const struct pass_rows *rows, size_t i)
 {
 	const struct batch *b = rows->batch;
@@ -152,7 +162,8 @@ static int take_op(struct sums *s, const struct pass_rows *rows, size_t i)
 	int64_t dur = MAX(batch_get(b, OP_DUR, i, 0), 0), bucket;
 	int r = s->rollup ? rollup_add_op(s->rollup, b, i) : 0;
 
-	s->running += running;
+	if (r >= 0 && running)
+		r = add_running(s, batch_get(b, OP_THREAD_ID, i, -1), 1);
 	if (r >= 0 && sums_is_io(f.class) && !running)
 		r = note_slow(s, rows->block, dur);
 	if (r < 0 || !s->axis || running)
@@ -257,10 +268,13 @@ static int merge_series(struct sums *a, const struct sums *b)
 int sums_merge(struct sums *a, struct sums *b)
 {
 	int r = a->rollup ? rollup_merge(a->rollup, b->rollup) : 0;
+	uint64_t thread, n;
+	size_t pos = 0;
 
 	if (r >= 0 && a->axis)
 		r = merge_series(a, b);
-	a->running += b->running;
+	while (r >= 0 && map_next(&b->running_by, &pos, &thread, &n))
+		r = add_running(a, (int64_t)thread, n);
 	for (size_t i = 0; i < b->slow_count && r >= 0; i++)
 		r = note_slow(a, b->slow[i].block, b->slow[i].max);
 	return r;

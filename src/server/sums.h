@@ -38,7 +38,8 @@ struct sums {
 	struct sums_series *series;   /* [OP_CODE_MAX], lazily filled */
 	uint64_t *errors;	      /* [axis.count] */
 	uint64_t *cells;	      /* [axis.count * HIST_BUCKETS], I/O alone */
-	uint64_t running;
+	uint64_t running;	      /* calls that never finished: in no other sum */
+	struct map running_by;	      /* thread_id -> how many of them */
 	struct sums_slow *slow;
 	size_t slow_count, slow_cap;
 };

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pool.h: engines, one for each question that needs one at a time: one holds one statement. */
+#pragma once
+
+#include "engine/engine.h"
+#include "server/internal.h"
+
+int pool_new(struct pool **ret);
+void pool_free(struct pool *p);
+/* An engine that nobody uses, opened where there is none yet; the request's client going away, or its
+ * deadline, interrupts it from now on. Errors as engine_open()'s, as 503. */
+int pool_take(struct question *q, struct engine **ret);
+void pool_give(struct question *q, struct engine *e);

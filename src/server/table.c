@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/table.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "engine/answer_json.h"
+#include "server/columns.h"
+
+/* ---- columns ---- */
+
+/* A column as it is gathered. Histograms are text: [[from, to, count], ...]. */
+struct gathered {
+	bool coded;
+	struct buf f, u; /* double, uint32_t */
+	struct intern words;
+};
+
+static bool is_coded(const struct plan_field *f)
+{
+	switch (f->type.type) {
+	case QUERY_CODE:
+	case QUERY_TEXT:
+	case QUERY_ENTITY:
+	case QUERY_HIST:
+	case QUERY_TALLY:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int add_word(struct question *q, struct gathered *g, const struct plan_field *f,
+		    const struct value *v)
+{
+	_cleanup_buf_ struct buf text = {0};
+	struct bytes word = v->t;
+	uint32_t code = COLUMNS_NULL;
+	int r = 0;
+
+	if (!v->null && (f->type.type == QUERY_HIST || f->type.type == QUERY_TALLY))
+		r = answer_json_value(&text, f, v, q->server->origin);
+	else if (!v->null && f->type.type == QUERY_CODE)
+		r = answer_put_plain(&text, f, v);
+	if (r < 0)
+		return r;
+	if (text.len)
+		word = (struct bytes){text.data, text.len};
+	if (!v->null)
+		r = intern_add(&g->words, word.data, word.len, &code);
+	return r < 0 ? r : buf_append(&g->u, &code, sizeof(code));
+}
+
+static int add_number(const struct question *q, struct gathered *g, const struct plan_field *f,
+		      const struct value *v)
+{
+	double d = (double)v->i;
+
+	if (v->null)
+		d = NAN;
+	else if (f->type.type == QUERY_FLOAT)
+		d = v->f;
+	else if (f->type.type == QUERY_UINT)
+		d = (double)(uint64_t)v->i;
+	else if (f->type.type == QUERY_TIME)
+		d = (double)(v->i - q->server->origin);
+	return buf_append(&g->f, &d, sizeof(d));
+}
+
+static int gather(struct question *q, struct answer *rows, struct gathered *all, int64_t limit,
+		  size_t *ret)
+{
+	size_t n = 0;
+	int r = 0;
+
+	while (r >= 0 && (int64_t)n < limit && (r = answer_next(rows, &q->err)) == 1) {
+		for (size_t c = 0; c < rows->count && r >= 0; c++) {
+			const struct value v = answer_get(rows, c);
+
+			r = all[c].coded ? add_word(q, &all[c], rows->fields[c], &v)
+					 : add_number(q, &all[c], rows->fields[c], &v);
+		}
+		n++;
+	}
+	*ret = n;
+	return r < 0 ? r : 0;
+}
+
+/* The words of a column as texts, each with its end. */
+static int make_words(const struct gathered *g, struct buf *texts, const char ***ret)
+{
+	const char **words = calloc(g->words.count + 1, sizeof(*words));
+	size_t at = 0;
+	int r = words ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < g->words.count && r >= 0; i++) {
+		struct bytes w = intern_get(&g->words, (uint32_t)i);
+
+		r = buf_append(texts, w.data, w.len);
+		if (r >= 0)
+			r = buf_append(texts, "", 1);
+	}
+	for (size_t i = 0; i < g->words.count && r >= 0; i++) {
+		words[i] = (const char *)texts->data + at;
+		at += intern_get(&g->words, (uint32_t)i).len + 1;
+	}
+	*ret = words;
+	return r;
+}
+
+static int write_all(struct question *q, struct answer *rows, struct gathered *all, size_t n)
+{
+	_cleanup_free_ struct columns_col *cols = calloc(rows->count + 1, sizeof(*cols));
+	_cleanup_free_ struct buf *texts = calloc(rows->count + 1, sizeof(*texts));
+	int r = cols && texts ? 0 : -ENOMEM;
+
+	for (size_t c = 0; c < rows->count && r >= 0; c++) {
+		const char **words = NULL;
+
+		if (all[c].coded)
+			r = make_words(&all[c], &texts[c], &words);
+		cols[c] = (struct columns_col){
+			.name = rows->fields[c]->name,
+			.type = answer_json_type(rows->fields[c]),
+			.unit = query_kind_unit(rows->fields[c]->type),
+			.coded = all[c].coded,
+			.f = (const double *)all[c].f.data,
+			.u = (const uint32_t *)all[c].u.data,
+			.words = words,
+			.word_count = all[c].words.count,
+		};
+	}
+	if (r >= 0)
+		r = columns_write(q, cols, rows->count, n);
+	for (size_t c = 0; cols && texts && c < rows->count; c++) {
+		free((void *)cols[c].words);
+		buf_free(&texts[c]);
+	}
+	return r;
+}
+
+int table_columns(struct question *q, struct answer *rows, int64_t limit)
+{
+	_cleanup_free_ struct gathered *all = calloc(rows->count + 1, sizeof(*all));
+	size_t n = 0;
+	int r = all ? 0 : -ENOMEM;
+
+	for (size_t c = 0; c < rows->count && r >= 0; c++)
+		all[c].coded = is_coded(rows->fields[c]);
+	if (r >= 0)
+		r = gather(q, rows, all, limit, &n);
+	if (r >= 0)
+		r = write_all(q, rows, all, n);
+	for (size_t c = 0; all && c < rows->count; c++) {
+		buf_free(&all[c].f);
+		buf_free(&all[c].u);
+		intern_free(&all[c].words);
+	}
+	return r;
+}
+
+/* ---- Parquet ---- */
+
+/* Where the last statement begins: behind the last semicolon outside of quotes and comments. */
+static const char *last_statement(const char *sql)
+{
+	const char *last = sql;
+	char quote = 0;
+
+	for (const char *c = sql; *c; c++) {
+		if (quote) {
+			quote = *c == quote ? 0 : quote;
+		} else if (*c == '\'' || *c == '"') {
+			quote = *c;
+		} else if (*c == ';' && c[1 + strspn(c + 1, " \n;")]) {
+			last = c + 1;
+		}
+	}
+	return last;
+}
+
+int table_copy_sql(const char *sql, const char *path, struct buf *ret)
+{
+	const char *last = last_statement(sql);
+	size_t len = strlen(last);
+	int r = buf_append(ret, sql, (size_t)(last - sql));
+
+	while (len && strchr(" \n;", last[len - 1]))
+		len--;
+	if (r >= 0)
+		r = buf_printf(ret, "COPY (%.*s) TO '", (int)len, last);
+	for (; *path && r >= 0; path++)
+		r = buf_printf(ret, *path == '\'' ? "''" : "%c", *path);
+	return r < 0 ? r : buf_printf(ret, "' (FORMAT parquet, COMPRESSION zstd)");
+}

@@ -1,0 +1,430 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""api.py WEIR: what `weir serve` answers, compared with `weir report` and, where the engine is, with `weir query`."""
+import http.client
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+from client import Serve, Tap
+
+weir = os.path.abspath(sys.argv[1])
+folder = tempfile.mkdtemp(prefix='weir-serve-')
+tap = Tap()
+check = tap.check
+ROWS = 300000
+IO = ('data', 'meta', 'sync', 'net')
+
+
+def run(*args):
+    return subprocess.run([weir, *args], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def report(what, *args):
+    return json.loads(run('report', what, '--json', *args, 'a.trace').stdout)['rows']
+
+
+has_engine = False
+
+
+def query(text, *args):
+    r = run('query', '--json', *args, text, 'a.trace')
+    assert r.returncode == 0, r.stderr
+    return json.loads(r.stdout)['rows']
+
+
+def start():
+    global has_engine
+    run('synth', '-q', '-o', 'a.trace', '--rows', str(ROWS), '--seed', '3')
+    run('synth', '-q', '-o', 'hostile.trace', '--rows', '20000', '--profile', 'hostile')
+    r = run('query', '--json', 'by op | count()', 'a.trace')
+    has_engine = r.returncode == 0
+
+
+# ---- the door ----
+
+PATHS = ['trace', 'query?q=by+op', 'explain?q=x', 'check', 'complete', 'overview', 'latency', 'lanes', 'timeline?lanes=0',
+         'op/1', 'op/1/next', 'files', 'file/0', 'file/0/density', 'events', 'dashboards', 'dashboards/x', 'openapi.yaml',
+         'nothing']
+
+
+def door(s):
+    for path in PATHS:
+        status, _, body = s.ask(path, token=False)
+        check(f'{path}: nothing without the token', status == 401 and body == b'', status, body)
+    for method, path in (('POST', 'session'), ('POST', 'sql'), ('PUT', 'dashboards/x'), ('DELETE', 'dashboards/x')):
+        status, _, body = s.ask(path, method=method, token=False)
+        check(f'{method} {path}: nothing without the token', status == 401 and body == b'', status, body)
+    wrong = s.token[:-1] + ('0' if s.token[-1] != '0' else '1')
+    for text in (wrong, s.token + '0', s.token[:-1], '', s.token.upper() + 'x'):
+        status, _, _ = s.ask('trace', token=False, headers={'Authorization': 'Bearer ' + text})
+        check(f'a wrong token of {len(text)} letters', status == 401, status)
+    for host in ('evil.example', f'evil.example:{s.port}', '127.0.0.1', f'127.0.0.1:{s.port + 1}', ''):
+        status, _, body = s.ask('trace', headers={'Host': host})
+        check(f'as host "{host.replace(str(s.port), "PORT").replace(str(s.port + 1), "OTHER")}"', status == 421, status, body)
+    status, headers, _ = s.ask('session', method='POST')
+    cookie = headers.get('set-cookie', '')
+    check('a session is a cookie that scripts and other sites do not get',
+          status == 204 and 'HttpOnly' in cookie and 'SameSite=Strict' in cookie, status, cookie)
+    value = cookie.split(';')[0]
+    status, _, _ = s.ask('trace', token=False, headers={'Cookie': value})
+    check('the cookie lets in', status == 200, status)
+    status, _, _ = s.ask('trace', token=False, headers={'Cookie': value, 'Origin': 'http://evil.example'})
+    check('but no page of another site', status == 401, status)
+    status, _, _ = s.ask('session', method='POST', token=False, headers={'Cookie': value})
+    check('a cookie makes no new one', status == 401, status)
+    for path in ('/', '/api/v1/trace', '/nothing.js'):
+        _, headers, _ = s.ask(path)
+        check(f'{path}: headers that keep others out',
+              "default-src 'self'" in headers.get('content-security-policy', '') and
+              "frame-ancestors 'none'" in headers['content-security-policy'] and
+              headers.get('x-content-type-options') == 'nosniff' and headers.get('referrer-policy') == 'no-referrer', headers)
+
+
+# ---- requests of all kinds ----
+
+def requests(s):
+    status, _, _ = s.ask('trace', method='DELETE')
+    check('another method', status == 405, status)
+    status, _, _ = s.ask('nothing')
+    check('another path', status == 404, status)
+    for path in ('/../../../../etc/passwd', '/%2e%2e/%2e%2e/etc/passwd', '/assets/..%2f..%2fetc/passwd', '//etc/passwd'):
+        status, _, body = s.ask(path)
+        check(f'{path} is no way out', b'root:' not in body and status in (400, 404, 200), status, body[:100])
+    status, _, _ = s.ask('trace?x=%00')
+    check('a NUL in the address', status == 400, status)
+    status, headers, _ = s.ask('trace?x=%0d%0aX-Evil:%201')
+    check('a line break in the address makes no header', 'x-evil' not in headers, headers)
+    status, _, _ = s.ask('sql', method='POST', body=b'x' * (2 << 20))
+    check('a body that is too large', status == 413, status)
+    status, _, body = s.ask('overview', width='12345678')
+    check('a width beyond the limit', status == 400 and b'width' in body, status, body)
+    for name in ('from', 'to', 'width'):
+        status, _, body = s.ask('overview', **{name + '_': 'x1'})
+        check(f'{name} that is no number', status == 400 and name.encode() in body, status, body)
+    status, _, body = s.ask('overview', from_='10', to='5')
+    check('a range that ends before it begins', status == 400, status, body)
+    status, _, body = s.ask('overview', filter='dur > 1zs')
+    error = json.loads(body)['error']
+    check('a wrong filter is shown where', status == 400 and error['pos'] == 7 and error['len'] == 2, body)
+    status, headers, body = s.ask('trace', headers={'Accept-Encoding': 'gzip'})
+    etag = headers['etag']
+    status, _, body = s.ask('trace', headers={'If-None-Match': etag})
+    check('what is known already is not sent again', status == 304 and body == b'', status)
+    status, headers, body = s.ask('overview', width='300', headers={'Accept-Encoding': 'gzip'})
+    import gzip
+    plain = s.ask('overview', width='300')[2]
+    check('compressed for who takes it', headers.get('content-encoding') == 'gzip' and gzip.decompress(body) == plain)
+    with socket.create_connection(('127.0.0.1', s.port)) as c:
+        c.sendall(b'GET /api/v1/trace HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX: %s\r\n\r\n' % (s.port, b'a' * 200000))
+        c.settimeout(10)
+        try:
+            answer = c.recv(65536)
+        except ConnectionResetError:
+            answer = b''
+    check('headers beyond the limit', answer == b'' or answer.split()[1] in (b'431', b'413', b'400'), answer[:200])
+    idle = [socket.create_connection(('127.0.0.1', s.port)) for _ in range(40)]
+    for c in idle:
+        c.sendall(b'GET /api/v1/trace HT')
+    status, _, _ = s.ask('trace')
+    check('forty slow clients hold nobody up', status == 200, status)
+    for c in idle:
+        c.close()
+
+
+# ---- numbers ----
+
+def overview(s):
+    o = s.get('overview', width=300)
+    t = o['totals']
+    # with the limit on tables lifted: by report's own table
+    rows = report('ops')
+    check('errors and calls of /overview are those of report',
+          t['running'] + t['calls'] == ROWS, t)
+    for r in o['ops']['rows']:
+        same = [x for x in rows if x['op'] == r['name'] and x['class'] == r['class']]
+        if not same or any(same[0][k] != r[k] for k in ('calls', 'errors', 'bytes', 'time', 'p50', 'max')):
+            check(f'{r["name"]} in /overview', False, r, same)
+            break
+    else:
+        check('each operation of /overview is as in report', len(o['ops']['rows']) > 3)
+    check('only I/O is ranked', all(r['class'] in IO for r in o['ops']['rows']))
+    io_time = sum(r['time'] for r in rows if r['class'] in IO)
+    check('totals.time is the time of I/O', t['time'] == io_time, t['time'], io_time)
+    check('rates add up to the calls that are no waiting',
+          sum(map(sum, o['rate']['calls'])) == t['calls'] - sum(r['calls'] for r in o['waiting']['rows']))
+    check('bytes likewise', sum(map(sum, o['rate']['bytes'])) == t['bytes'])
+    check('errors over time add up', sum(o['rate']['errors']) <= t['errors'])
+    cells = o['latency']['cells']
+    check('the heat map holds each call of I/O', sum(cells[2::3]) == sum(r['calls'] for r in rows if r['class'] in IO))
+    slow = report('slow', '--head', '20')
+    check('the slowest calls are report\'s', [r['dur'] for r in o['slowest']['rows']] == sorted((r['dur'] for r in slow),
+          reverse=True)[:20] or o['slowest']['rows'][0]['dur'] == max(r['dur'] for r in slow if 'dur' in r),
+          [r['dur'] for r in o['slowest']['rows']], slow[:2])
+    first = s.get('trace')
+    half = first['last'] // 2
+    a, b = s.get('overview', width=50, to=half), s.get('overview', width=50, from_=half)
+    for key in ('calls', 'errors', 'bytes', 'time', 'wait_time'):
+        check(f'two halves make the whole: {key}', a['totals'][key] + b['totals'][key] == t[key],
+              a['totals'][key], b['totals'][key], t[key])
+    fine = s.get('overview', width=100, from_=half, to=half + 1000000)
+    check('a range below 100 ms is read from rows', fine['step'] < 100000000 and fine['totals']['calls'] > 0, fine['step'])
+    both = s.get('overview', filter='op == read || op == write')['totals']['calls']
+    one = s.get('overview', filter='op == read')['totals']['calls']
+    other = s.get('overview', filter='op == write')['totals']['calls']
+    check('filters by summaries add up', both == one + other and both > 0, both, one, other)
+    slow_calls = s.get('overview', filter='dur > 1ms')['totals']['calls']
+    fast = s.get('overview', filter='dur <= 1ms')['totals']['calls']
+    check('filters by rows too', slow_calls + fast == t['calls'], slow_calls, fast)
+    return o
+
+
+def with_query(s, o):
+    if not has_engine:
+        check('numbers of weir query # SKIP the engine is not there', True)
+        return
+    total = query('where (status is null || !(status has unfinished)) | count(), sum(bytes)', )[0]
+    check('/overview and weir query: calls, bytes', (total['count'], total['sum(bytes)']) ==
+          (o['totals']['calls'], o['totals']['bytes']), total)
+    span = s.get('trace')['last']
+    part = s.get('overview', filter='comm ~ "db*" && op in (pread64, write)', from_=span // 3, to=span // 2)['totals']
+    text = 'comm ~ "db*" && op in (pread64, write) && (status is null || !(status has unfinished)) | count(), sum(bytes), sum(dur)'
+    a = s.get('query', q=text, from_=span // 3, to=span // 2)['rows'][0]
+    check('/overview and /query: a range and a filter', (a['count'], a['sum(bytes)'], a['sum(dur)']) ==
+          (part['calls'], part['bytes'], part['time']), a, part)
+    b = query(text, '--from', f'+{span // 3}ns', '--to', f'+{span // 2}ns')[0]
+    check('/query and weir query', a == b, a, b)
+    for text in ('by op | count(), sum(bytes), p99(dur), hist(dur)', 'by comm, op every 100ms | count() | sort count desc | head 50',
+                 'dur > 10ms | select start, dur, op, path, err', 'op == fsync | quantize(dur)'):
+        check(f'/query: {text}', s.get('query', q=text)['rows'] == query(text))
+    c = s.columns('query', q='by op | count(), max(dur), any(comm)')
+    d = query('by op | count(), max(dur), any(comm)')
+    check('/query in columns', c['op'] == [r['op'] for r in d] and c['count'] == [r['count'] for r in d])
+    t = s.get('query', q='from op', limit=7)
+    check('a limit says that there is more', len(t['rows']) == 7 and t['truncated'] is True)
+    t = s.get('query', q='by op | count()')
+    check('and nothing where there is not', 'truncated' not in t)
+    status, _, body = s.ask('query', q='by op | cuont()')
+    check('a wrong query is shown where', status == 400 and 'count' in json.loads(body)['error']['message'], body)
+    status, headers, body = s.ask('query', q='by op | count()', format='csv')
+    check('a download as CSV', status == 200 and 'attachment' in headers['content-disposition'] and
+          body.decode().splitlines()[0] == 'op,count' and len(body.decode().splitlines()) == len(t['rows']) + 1, body[:200])
+    status, _, body = s.ask('query', q='by op | count()', format='parquet')
+    check('a download as Parquet', status == 200 and body[:4] == b'PAR1' and body[-4:] == b'PAR1', body[:100])
+    status, _, body = s.ask('query', q='by op | count()', format='json', download='1')
+    check('a download as JSON', json.loads(body)['rows'] == t['rows'])
+    check('/explain', 'SQL' in s.get('explain', q='by op | count()')['text'])
+    status, _, body = s.ask('sql', method='POST', body='SELECT count(*) AS n FROM op')
+    check('/sql', status == 200 and json.loads(body)['rows'] == [{'n': ROWS}], body)
+    for statement in ("SELECT * FROM read_text('/etc/passwd')", "COPY (SELECT 1) TO '/tmp/weir-no'", 'SET threads=1',
+                      "ATTACH '/tmp/x.db'", 'INSTALL httpfs'):
+        status, _, body = s.ask('sql', method='POST', body=statement)
+        check(f'/sql reaches nothing but the trace: {statement}', status == 400 and b'root:' not in body, status, body)
+    began = time.time()
+    try:
+        s.ask('sql', method='POST', body='SELECT count(*) FROM range(1000000000000) a', timeout=1)
+    except (TimeoutError, socket.timeout):
+        pass
+    for _ in range(100):
+        left = subprocess.run(['pgrep', '-P', str(s.process.pid)], capture_output=True, text=True, check=False).stdout
+        if not left.strip():
+            break
+        time.sleep(0.1)
+    check('/sql ends when its client goes', not left.strip(), left, time.time() - began)
+
+
+def language(s):
+    check('/check', s.get('check', q='by op | count()')['columns'] == [{'name': 'op', 'type': 'text', 'unit': ''},
+                                                                        {'name': 'count', 'type': 'int', 'unit': ''}])
+    check('/check of a filter', s.get('check', filter='dur > 1ms')['ok'] is True)
+    status, _, body = s.ask('check', filter='dur')
+    check('/check says no', status == 400, body)
+    words = s.get('complete', q='comm == "r')
+    check('/complete knows values', any(w['text'].startswith('redis') for w in words['words']) and words['start'] == 9, words)
+    check('/complete knows words', any(w['text'].startswith('count') for w in s.get('complete', q='by op | cou')['words']))
+
+
+def timeline(s):
+    lanes = s.get('lanes')['lanes']
+    total = s.get('overview')['totals']
+    check('/lanes: every call is on one', sum(l['calls'] for l in lanes) == total['calls'] + total['running'])
+    ids = ','.join(str(l['id']) for l in lanes)
+    t = s.columns('timeline', lanes=ids, width=1000)
+    check('/timeline: every call is in it once, far away', sum(t['count']) == ROWS, sum(t['count']))
+    check('/timeline: nothing is busier than all of its pixel', all(0 <= b <= 1 for b in t['busy']))
+    last = s.get('trace')['last']
+    t = s.columns('timeline', lanes=ids, width=1000, from_=last // 2, to=last // 2 + 200000)
+    singles = [i for i in range(len(t['lane'])) if t['row'][i] is not None]
+    check('/timeline: near by there are calls', singles and all(t['count'][i] == 1 for i in singles))
+    ok = True
+    for i in singles[:20]:
+        c = s.get(f'op/{int(t["row"][i])}')['call']
+        ok &= (c['start'], c['dur'], c['op'], c['err']) == (t['start'][i], t['dur'][i], t['op'][i], t['err'][i])
+        ok &= c['start'] < last // 2 + 200000 and c['start'] + c['dur'] >= last // 2
+    check('/timeline: its rows are calls of /op', ok)
+    for bad in ('', 'x', '1,,2', '1;2', ','.join(['1'] * 300)):
+        status, _, _ = s.ask('timeline', lanes=bad)
+        check(f'/timeline: lanes={bad[:10]}', status in (400, 413), status)
+
+
+def calls(s, o):
+    row = o['slowest']['rows'][0]['row']
+    d = s.get(f'op/{row}', near=4)
+    check('/op: every column', len(d['call']) > 28 and d['call']['dur'] == o['slowest']['rows'][0]['dur'])
+    check('/op: as strace has it', d['text'].startswith(d['call']['op'] + '('), d['text'])
+    starts = [n['start'] for n in d['near']]
+    check('/op: neighbours in order, itself among them', row in [n['row'] for n in d['near']] and starts == sorted(starts), starts)
+    for bad in ('0x1', '-1', '99999999999999999999', '9007199254740991', 'x'):
+        status, _, _ = s.ask(f'op/{bad}')
+        check(f'/op/{bad}', status == 404, status)
+    # forward and back is where one was, and going on finds each call of the kind
+    filter_ = 'op == fsync'
+    want = sum(s.get('overview', filter=filter_)['totals'][k] for k in ('calls', 'running'))
+    seen, at = [], s.get('overview', filter=filter_)['slowest']['rows'][0]['row']
+    while True:
+        status, _, body = s.ask(f'op/{at}/next', same='op', back='1')
+        if status == 404:
+            break
+        at = json.loads(body)['row']
+    while True:
+        seen.append(at)
+        status, _, body = s.ask(f'op/{at}/next', same='op')
+        if status == 404 or len(seen) > want + 5:
+            break
+        at = json.loads(body)['row']
+    check('/op/next: each call of the kind, once', len(seen) == want == len(set(seen)), len(seen), want)
+
+
+def files(s):
+    roots = s.get('files', dir='')['entries']
+    known = s.get('overview')
+    check('/files: the roots hold what has a file', {e['name'] for e in roots} >= {'/', 'sockets'}, roots)
+    root = next(e for e in roots if e['name'] == '/')
+    level = s.get('files', dir='/')['entries']
+    for key in ('calls', 'bytes', 'time', 'errors'):
+        check(f'/files: a folder is what is in it: {key}', sum(e[key] for e in level) == root[key])
+    f = known['files']['rows'][0]
+    one = s.get(f'file/{f["id"]}')
+    check('/file: as in the overview', one['name'] == f['name'] and one['calls'] >= f['calls'] and one['life'], one, f)
+    check('/file: its users add up', sum(u['calls'] for u in one['users']) == one['calls'])
+    d = s.columns(f'file/{f["id"]}/density', width=200, height=100)
+    reads = sum(u['bytes'] for u in one['users'] if 'read' in u['op'])
+    check('density: every byte that was read at a position', sum(d['reads']) == reads, sum(d['reads']), reads)
+    check('density: within the picture', all(0 <= t < 200 for t in d['t']) and all(0 <= p < 100 for p in d['p']))
+    status, _, _ = s.ask('file/123456789')
+    check('a file that is none', status == 404, status)
+
+
+def latency(s):
+    o = s.get('overview', width=100)
+    latency_ = s.get('latency', width=100, by='op')
+    check('/latency: the same cells as the overview', latency_['cells'] == o['latency']['cells'] and latency_['step'] == o['step'])
+    by_op = {r['name']: r for r in o['ops']['rows']}
+    check('/latency: the groups are those of the overview', latency_['series'] and
+          all(x['stats']['p99'] == by_op[x['name']]['p99'] and x['stats']['calls'] == by_op[x['name']]['calls']
+              for x in latency_['series'] if x['name'] in by_op))
+    for by in ('file', 'comm', 'pid', 'class'):
+        check(f'/latency by {by}', len(s.get('latency', by=by)['series']) > 0)
+    status, _, _ = s.ask('latency', by='nonsense')
+    check('/latency by nonsense', status == 400, status)
+
+
+def dashboards(s):
+    put = lambda name, body: s.ask(f'dashboards/{name}', method='PUT', body=body)[0]
+    check('a dashboard is saved', put('mine', '{"title": "<b>Mine</b>"}') == 204)
+    check('beside the trace', os.path.exists(os.path.join(folder, 'a.trace.dashboards', 'mine.json')))
+    check('and listed', {'name': 'mine', 'title': '<b>Mine</b>', 'shipped': False} in s.get('dashboards')['dashboards'])
+    check('and read', s.get('dashboards/mine')['title'] == '<b>Mine</b>')
+    for name in ('..', '%2e%2e', '..%2fx', 'a%2fb', '.hidden', 'x.json', 'a' * 65, 'a%20b', '%c3%a4'):
+        check(f'no dashboard of the name {name[:12]}', put(name, '{}') in (400, 404))
+    check('no dashboard that is no object', put('x', '[1]') == 400 and put('x', 'nonsense') == 400 and put('x', '') == 400)
+    check('no dashboard that is huge', put('x', '{"a": "' + 'x' * 300000 + '"}') == 413)
+    os.symlink('/etc/passwd', os.path.join(folder, 'a.trace.dashboards', 'link.json'))
+    check('a link is not followed', s.ask('dashboards/link')[0] == 404)
+    check('removed', s.ask('dashboards/mine', method='DELETE')[0] == 204 and s.ask('dashboards/mine')[0] == 404)
+
+
+def hostile():
+    with Serve(weir, 'hostile.trace', folder=folder) as s:
+        o = s.ask('overview')
+        check('hostile names: JSON with its type', o[0] == 200 and o[1]['content-type'] == 'application/json')
+        check('no tag in any answer', b'<' not in o[2])
+        lanes = s.get('lanes')['lanes']
+        check('hostile comms are texts', all(isinstance(l['comm'], str) for l in lanes))
+        ids = ','.join(str(l['id']) for l in lanes[:200])
+        check('hostile times', s.ask('timeline', lanes=ids)[0] == 200)
+        check('hostile files', s.ask('files', dir='/')[0] == 200)
+        for r in json.loads(o[2])['slowest']['rows']:
+            status, _, body = s.ask(f'op/{r["row"]}', near=3)
+            if status != 200 or b'<' in body:
+                check('hostile call', False, r, body)
+        check('and it still runs', s.process.poll() is None)
+        code = s.stop()
+        check('Ctrl-C ends it', code == 0, code, s.said)
+
+
+def limits():
+    with Serve(weir, 'a.trace', '--port', '7400', folder=folder) as s:
+        check('the port that is named', s.port == 7400)
+        r = run('serve', '--port', '7400', 'a.trace')
+        check('a port that is taken', r.returncode == 1 and '7400' in r.stderr and len(r.stderr.splitlines()) <= 2, r.stderr)
+        with Serve(weir, 'a.trace', folder=folder) as other:
+            check('the next free one', other.port != 7400 and other.port >= 7373)
+        import threading
+        answers = []
+
+        def ask(i):
+            answers.append(s.ask('overview', width=100 + i, filter=f'dur > {i}us')[0])
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(40)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        check('forty questions at once: answered or told to wait', set(answers) <= {200, 429} and 200 in answers, answers)
+    for address in ('0.0.0.0', '192.168.1.1:80', '::1', '127.0.0.1.evil'):
+        r = run('serve', '--listen', address, 'a.trace')
+        check(f'--listen {address} is refused, with the way to do it', r.returncode == 2 and 'ssh -L' in r.stderr, r.stderr)
+    r = run('serve', 'nothing.trace')
+    check('no trace', r.returncode == 1 and len(r.stderr.splitlines()) == 1, r.stderr)
+
+
+def main():
+    start()
+    with Serve(weir, 'a.trace', folder=folder) as s:
+        t = s.get('trace')
+        check('/trace', t['ops'] == ROWS and t['live'] is False and t['first'] == 0 and t['loss']['events'] == 0, t)
+        door(s)
+        requests(s)
+        o = overview(s)
+        with_query(s, o)
+        language(s)
+        timeline(s)
+        calls(s, o)
+        files(s)
+        latency(s)
+        dashboards(s)
+        check('/openapi.yaml', s.ask('openapi.yaml')[2].startswith(b'# SPDX'))
+        status, headers, body = s.ask('events')
+        check('/events of a trace that ended', status == 200 and headers['content-type'] == 'text/event-stream' and
+              b'event: end' in body, body[:200])
+        check('it ends well', s.stop() == 0, s.said)
+        check('and said nothing but that the pages are missing', s.said == '' or 'pages' in s.said and
+              len(s.said.splitlines()) == 1, s.said)
+    hostile()
+    limits()
+    shutil.rmtree(folder)
+    return tap.end()
+
+
+try:
+    sys.exit(main())
+except (RuntimeError, http.client.HTTPException, KeyError, AssertionError) as e:
+    check(f'{type(e).__name__}: {e}', False)
+    shutil.rmtree(folder, ignore_errors=True)
+    tap.end()
+    raise

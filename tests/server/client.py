@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A `weir serve` that runs for a test, what asks it, and the lines of TAP."""
+import http.client
+import json
+import os
+import signal
+import struct
+import subprocess
+import urllib.parse
+
+
+class Tap:
+    def __init__(self):
+        self.count = 0
+        self.failed = False
+
+    def check(self, name, good, *why):
+        self.count += 1
+        self.failed |= not good
+        for w in why if not good else ():
+            print(f'# {str(w)[:2000]!r}')
+        print(f'{"" if good else "not "}ok {self.count} - {name}', flush=True)
+
+    def end(self):
+        print(f'1..{self.count}')
+        return 1 if self.failed else 0
+
+
+class Serve:
+    def __init__(self, weir, *args, folder=None):
+        self.process = subprocess.Popen([weir, 'serve', '--json', *args], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, cwd=folder)
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(self.process.stderr.read().decode())
+        self.url = json.loads(line)['url']
+        self.port = int(self.url.split(':')[2].split('/')[0])
+        self.token = self.url.split('#token=')[1]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def stop(self, sig=signal.SIGINT):
+        if self.process.stderr.closed:
+            return self.process.returncode
+        if self.process.poll() is None:
+            self.process.send_signal(sig)
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.said = self.process.stderr.read().decode()
+        self.process.stdout.close()
+        self.process.stderr.close()
+        return self.process.returncode
+
+    def cpu_s(self):
+        with open(f'/proc/{self.process.pid}/stat', encoding='utf-8') as f:
+            fields = f.read().rsplit(')', 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+    def ask(self, path, method='GET', body=None, headers=None, token=True, timeout=120, **params):
+        """status, headers, body of /api/v1/path"""
+        if path.startswith('/'):
+            url = path
+        else:
+            url = '/api/v1/' + path
+        if params:
+            params = {k.rstrip('_'): v for k, v in params.items()}
+            url += '?' + urllib.parse.urlencode(params)
+        c = http.client.HTTPConnection('127.0.0.1', self.port, timeout=timeout)
+        h = {'Authorization': f'Bearer {self.token}'} if token else {}
+        h.update(headers or {})
+        try:
+            try:
+                c.request(method, url, body=body, headers=h)
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # refused before all of the body was sent
+            r = c.getresponse()
+            return r.status, {k.lower(): v for k, v in r.getheaders()}, r.read()
+        finally:
+            c.close()
+
+    def get(self, path, **params):
+        status, _, body = self.ask(path, **params)
+        if status != 200:
+            raise RuntimeError(f'{path}: {status} {body[:500]!r}')
+        return json.loads(body)
+
+    def columns(self, path, **params):
+        status, headers, body = self.ask(path, headers={'Accept': 'application/vnd.weir.columns'}, **params)
+        if status != 200:
+            raise RuntimeError(f'{path}: {status} {body[:500]!r}')
+        assert headers['content-type'] == 'application/vnd.weir.columns', headers
+        return decode_columns(body)
+
+
+def decode_columns(data):
+    """{name: list}; written after docs/openapi.yaml alone"""
+    assert data[:8] == b'weircol1', data[:8]
+    length, = struct.unpack_from('<I', data, 8)
+    head = json.loads(data[12:12 + length])
+    base = (12 + length + 7) // 8 * 8
+    assert not any(data[12 + length:base])
+    out = {}
+    for c in head['columns']:
+        at = base + c['offset']
+        assert c['offset'] % 8 == 0 and at + c['length'] <= len(data)
+        if c['encoding'] == 'f64':
+            assert c['length'] == 8 * head['rows']
+            values = struct.unpack_from(f'<{head["rows"]}d', data, at)
+            out[c['name']] = [None if v != v else v for v in values]
+        else:
+            assert c['encoding'] == 'u32' and c['length'] == 4 * head['rows']
+            codes = struct.unpack_from(f'<{head["rows"]}I', data, at)
+            out[c['name']] = [None if v == 0xffffffff else c['words'][v] for v in codes]
+    return out

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""live.py WEIR: a trace that grows while it is shown: events, generations, what is kept and what is not."""
+import http.client
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from client import Serve, Tap
+
+weir = os.path.abspath(sys.argv[1])
+folder = tempfile.mkdtemp(prefix='weir-serve-live-')
+tap = Tap()
+check = tap.check
+ROWS = 3000000
+
+
+def read_events(s, out):
+    c = http.client.HTTPConnection('127.0.0.1', s.port, timeout=120)
+    c.request('GET', '/api/v1/events', headers={'Authorization': f'Bearer {s.token}'})
+    r = c.getresponse()
+    name = None
+    for line in r:
+        line = line.decode().rstrip('\n')
+        if line.startswith('event: '):
+            name = line[7:]
+        elif line.startswith('data: '):
+            out.append((name, json.loads(line[6:])))
+            if name == 'end':
+                break
+    c.close()
+
+
+def main():
+    path = os.path.join(folder, 'l.trace')
+    writer = subprocess.Popen([weir, 'synth', '-q', '-o', path, '--rows', str(ROWS), '--seed', '4'])
+    while not os.path.exists(path) or os.path.getsize(path) < 100000:
+        time.sleep(0.01)
+    with Serve(weir, path) as s:
+        live = s.get('trace')['live']
+        heard = [[] for _ in range(10)]
+        viewers = [threading.Thread(target=read_events, args=(s, h), daemon=True) for h in heard]
+        for v in viewers:
+            v.start()
+        calls = []
+        while writer.poll() is None:
+            calls.append(s.get('overview', width=100)['totals']['calls'])
+        writer.wait()
+        for v in viewers:
+            v.join(120)
+        check('what grows is live', live is True or len(calls) < 2)
+        check('ten viewers hear the end', all(h and h[-1][0] == 'end' for h in heard), [len(h) for h in heard])
+        for h in heard:
+            generations = [d['generation'] for _, d in h]
+            if generations != sorted(set(generations)):
+                check('generations grow', False, generations)
+                break
+        else:
+            check('generations grow', True)
+        check('at the end all of it is told', all(h[-1][1]['ops'] == ROWS and h[-1][1]['live'] is False for h in heard if h))
+        t = s.get('overview', width=100)['totals']
+        check('and in the sums', t['calls'] + t['running'] == ROWS, t)
+        check('sums only grew', calls == sorted(calls), calls)
+        etag = s.ask('trace')[1]['etag']
+        check('what has ended stays', s.ask('trace', headers={'If-None-Match': etag})[0] == 304)
+    # a viewer holds no stop up
+    writer = subprocess.Popen([weir, 'synth', '-q', '-o', os.path.join(folder, 'm.trace'), '--rows', str(ROWS * 10)])
+    while not os.path.exists(os.path.join(folder, 'm.trace')):
+        time.sleep(0.01)
+    with Serve(weir, os.path.join(folder, 'm.trace')) as s:
+        v = threading.Thread(target=read_events, args=(s, []), daemon=True)
+        v.start()
+        time.sleep(0.5)
+        for sig in (signal.SIGTERM,):
+            code = s.stop(sig)
+            check('SIGTERM ends it while somebody looks on', code == 0, code, s.said)
+    writer.terminate()
+    writer.wait()
+    return tap.end()
+
+
+try:
+    sys.exit(main())
+finally:
+    shutil.rmtree(folder, ignore_errors=True)
