@@ -204,6 +204,19 @@ static int add_what(struct plan *p, const struct select *s, struct error *err)
 	return r;
 }
 
+static int add_where(struct plan *p, const struct option_list *list, struct error *err)
+{
+	_cleanup_buf_ struct buf b = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < list->count && r >= 0; i++) {
+		if (!*list->items[i])
+			return error_set(err, -EINVAL, "--where: the expression is empty");
+		r = add(p, "--where", &b, buf_printf(&b, "%s", list->items[i]), err);
+	}
+	return r;
+}
+
 int query_select(struct plan *p, const struct read_flags *flags, struct error *err)
 {
 	struct select s = {0};
@@ -213,6 +226,8 @@ int query_select(struct plan *p, const struct read_flags *flags, struct error *e
 		r = add_who(p, &s, &flags->sel, err);
 	if (r >= 0)
 		r = add_what(p, &s, err);
+	if (r >= 0)
+		r = add_where(p, &flags->sel.where, err);
 	select_free(&s);
 	return r;
 }

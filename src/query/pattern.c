@@ -211,6 +211,8 @@ int query_text_function(enum query_function f, struct bytes text, struct buf *sc
 	int r;
 
 	*ret = (struct value){0};
+	if (!text.data)
+		text = (struct bytes){(const uint8_t *)"", 0};
 	switch (f) {
 	case FUNCTION_DIR:
 		ret->t = folder_of(text);
@@ -235,11 +237,9 @@ int query_text_function(enum query_function f, struct bytes text, struct buf *sc
 			if (scratch->data[i] >= 'A' && scratch->data[i] <= 'Z')
 				scratch->data[i] |= 0x20;
 		}
-		ret->t = (struct bytes){scratch->data, scratch->len};
+		ret->t = (struct bytes){scratch->len ? scratch->data : text.data, scratch->len};
 		break;
 	}
-	if (!ret->t.data)
-		ret->t.data = (const uint8_t *)"";
 	return 0;
 }
 

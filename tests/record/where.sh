@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# One filter, the same calls: tested by the kernel while recording, and over everything that was recorded. Two
-# recordings look at one run, one within the other. Needs root.
+# One filter, the same calls: tested by the kernel while recording, over everything that was recorded, and by the
+# engine where its library is there. Two recordings look at one run, one within the other. Needs root.
 #   where.sh WEIR WORKLOAD
 set -u
 weir=$(realpath "$1") workload=$(realpath "$2")
@@ -11,6 +11,9 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 n=0
 failed=0
+"$weir" record -q -o one -- true
+engine=
+"$weir" sql -i one 'select 1' >/dev/null 2>&1 && engine=1
 
 result() { # result STATUS NAME
 	n=$((n + 1))
@@ -35,6 +38,11 @@ same() { # same CASE FILTER
 	[ $status = 0 ] || head -n 20 difference | sed 's/^/# /'
 	grep -q . want || [ -n "${3:-}" ] || { status=1; echo "# no call passes"; }
 	"$weir" report some | grep -q 'lost 0 (sequence gap-free)' || { status=1; echo "# not gap-free"; }
+	if [ "$engine" ]; then
+		asked=$("$weir" query "exe ~ \"**/workload\" and ($filter) | count()" -i all --csv | tail -n 1)
+		stopped=$("$weir" trace -i all -o /dev/stdout --where 'exe ~ "**/workload"' --where "$filter" | grep -vc '^+++')
+		[ "$asked" = "$stopped" ] || { status=1; echo "# the engine has $asked calls, the stream $stopped"; }
+	fi
 	result $status "$case: $filter ($(wc -l <want) calls)"
 	rm -rf w all some
 }
