@@ -43,7 +43,8 @@ int ints_decode(struct codec *c, const uint8_t **p, const uint8_t *end, int64_t 
  * Transforms work on whole columns (a null row's value is 0). `v`, `a`, `key` have `rows` values (a and key only
  * where the transform uses them); `nulls` marks the rows of v that are left out (NULL: none).
  * transform_forward() writes one residual per row that is not null and returns how many.
- * transform_inverse() reads them and writes v for every row, 0 for null ones.
+ * transform_inverse() reads them and writes v for every row, 0 for null ones; where none is null, they
+ * stand in v already.
  */
 struct transform_args {
 	enum transform kind;

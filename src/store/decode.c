@@ -200,7 +200,7 @@ static int decode_values(struct decoder *d, const struct block_entry *e, struct 
 	if (r < 0)
 		return r;
 	n = t.rows - e->nulls;
-	out = t.kind == TRANSFORM_NONE && !t.nulls ? col->val : codec_values(d->codec, 0);
+	out = t.nulls ? codec_values(d->codec, 0) : col->val;
 	if (ints_decode(d->codec, &p, end, out, n) < 0)
 		return bad(d, "a column does not unpack");
 	transform_inverse(d->codec, &t, out, col->val);

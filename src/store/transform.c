@@ -140,17 +140,29 @@ INLINE size_t forward(struct codec *c, const struct transform_args *t, enum tran
 	return (size_t)(to - out);
 }
 
-/* Reads one residual past the last where the last row is null. */
-INLINE void inverse(struct codec *c, const struct transform_args *t, enum transform kind,
-		    const int64_t *residuals, int64_t *restrict v)
+/* In place: each row's residual becomes its value. */
+INLINE void inverse_all(struct codec *c, const struct transform_args *t, enum transform kind,
+			int64_t *restrict v)
 {
 	struct state s = state_begin(c, t);
-	const uint64_t *nulls = t->nulls;
+	const size_t rows = t->rows;
+
+	for (size_t i = 0; i < rows; i++) {
+		v[i] = wrap_add(v[i], predict(&s, kind, i));
+		learn(&s, kind, i, v[i], true);
+	}
+}
+
+/* Where some rows are null. Reads one residual past the last where the last row is. */
+INLINE void inverse_some(struct codec *c, const struct transform_args *t, enum transform kind,
+			 const int64_t *residuals, int64_t *restrict v)
+{
+	struct state s = state_begin(c, t);
 	const size_t rows = t->rows;
 
 	for (size_t i = 0; i < rows;) {
 		const size_t end = MIN(rows, i + 64);
-		uint64_t skip = null_word(nulls, i);
+		uint64_t skip = t->nulls[i / 64];
 
 		for (; !skip && i < end; i++) {
 			const int64_t x = wrap_add(*residuals++, predict(&s, kind, i));
@@ -194,15 +206,14 @@ size_t transform_forward(struct codec *c, const struct transform_args *t, const 
 void transform_inverse(struct codec *c, const struct transform_args *t, const int64_t *residuals,
 		       int64_t *v)
 {
-	if (t->kind == TRANSFORM_NONE && !t->nulls) {
-		if (v != residuals)
-			memcpy(v, residuals, t->rows * sizeof(*v));
-		return;
-	}
+	assert(t->nulls ? residuals != v : residuals == v);
 	switch (t->kind) {
-#define INVERSE(K)                              \
-	case K:                                 \
-		inverse(c, t, K, residuals, v); \
+#define INVERSE(K)                                           \
+	case K:                                              \
+		if (t->nulls)                                \
+			inverse_some(c, t, K, residuals, v); \
+		else if (K != TRANSFORM_NONE)                \
+			inverse_all(c, t, K, v);             \
 		break;
 		INVERSE(TRANSFORM_NONE)
 		INVERSE(TRANSFORM_DELTA)
