@@ -103,10 +103,9 @@ ok('every column, name, function and aggregate is in the guide', unnamed())
 ok('every example becomes a plan', plans())
 ok('groff has no complaint about the manual page', groff())
 if weir:
-    missing = subprocess.run([weir, 'help', 'query'], capture_output=True).returncode
-    if missing or not os.environ.get('WEIR_DUCKDB', os.path.exists(os.path.join(root, 'out/lib/libduckdb.so'))):
+    if not os.environ.get('WEIR_DUCKDB', os.path.exists(os.path.join(root, 'out/lib/libduckdb.so'))):
         count += 1
-        print(f'ok {count} - every example gives an answer # SKIP', 'no weir query' if missing else 'no library of DuckDB')
+        print(f"ok {count} - every example gives an answer # SKIP DuckDB's library is not there")
     else:
         ok('every example gives an answer', examples())
 print(f'1..{count}')
