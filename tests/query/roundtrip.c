@@ -62,8 +62,8 @@ static void put_duration(struct draw *d, unsigned int depth)
 
 static void put_size(struct draw *d)
 {
-	PUT_ONE(d, "bytes", "size", "pos", "4KiB", "4096", "4 - 6 * 2", "1.5MiB", "bytes % 512", "pos + size",
-		"bucket(pos, 1MiB)", "0B", "pos2 - pos", "size * 3");
+	PUT_ONE(d, "bytes", "size", "pos", "4KiB", "4096", "4 - 6 * 2", "1.5MiB", "bytes % 512",
+		"pos + size", "bucket(pos, 1MiB)", "0B", "pos2 - pos", "size * 3");
 }
 
 static void put_number(struct draw *d)
