@@ -61,14 +61,41 @@ static struct read_flags flags_of(const struct diff_opts *o, unsigned int side)
 static int name_side(const struct diff_opts *o, unsigned int side, struct error *err)
 {
 	bool from = strncmp(err->message, "--from", 6) == 0,
-	     to = strncmp(err->message, "--to", 4) == 0;
+	     to = strncmp(err->message, "--to", 4) == 0,
+	     where = strncmp(err->message, "--where", 7) == 0;
 	struct error named = {0};
 
-	if (!(from && o->from[side]) && !(to && o->to[side]))
+	if (!(from && o->from[side]) && !(to && o->to[side]) && !(where && o->where[side].count))
 		return err->code;
 	error_set(&named, err->code, "--%c-%.960s", side ? 'b' : 'a', err->message + 2);
 	*err = named;
 	return err->code;
+}
+
+/* The expressions of both sides and those of this one; free() what is returned. */
+static const char **both_where(const struct diff_opts *o, unsigned int side,
+			       struct option_list *ret)
+{
+	const struct option_list *common = &o->read.sel.where, *own = &o->where[side];
+	const char **items = calloc(common->count + own->count + 1, sizeof(*items));
+
+	for (size_t i = 0; items && i < common->count; i++)
+		items[i] = common->items[i];
+	for (size_t i = 0; items && i < own->count; i++)
+		items[common->count + i] = own->items[i];
+	*ret = (struct option_list){.items = items, .count = common->count + own->count};
+	return items;
+}
+
+static int choose_where(const struct diff_opts *o, struct diff_trace *t, unsigned int side,
+			struct error *err)
+{
+	struct option_list where;
+	_cleanup_free_ const char **items = both_where(o, side, &where);
+
+	if (!items)
+		return error_set(err, -ENOMEM, "out of memory");
+	return choice_where(&t->choice, &where, store_dims(t->store), err);
 }
 
 /* Which of its calls belong to the run, and when it was. */
@@ -84,7 +111,7 @@ static int choose(const struct diff_opts *o, struct diff_trace *t, struct diff_i
 	if (r >= 0)
 		r = choice_make(&t->choice, s, store_dims(t->store));
 	if (r >= 0)
-		r = choice_where(&t->choice, &f->sel.where, store_dims(t->store), err);
+		r = choose_where(o, t, in->side, err);
 	store_range(t->store, &first, &last);
 	if (first == INT64_MIN || last == INT64_MIN)
 		first = last = 0;
@@ -195,7 +222,8 @@ static int parse_per(const char *text, struct diff_options *opt)
 static int check(const struct diff_opts *o, int argc, char **argv)
 {
 	bool sides = o->sides[0].count || o->sides[1].count;
-	bool ranges = o->from[0] || o->from[1] || o->to[0] || o->to[1];
+	bool ranges = o->from[0] || o->from[1] || o->to[0] || o->to[1] || o->where[0].count ||
+		      o->where[1].count;
 
 	if (sides && argc)
 		return fail_usage("diff: '%.200s' belongs to no side: with -a and -b every trace "
@@ -277,6 +305,10 @@ static const struct option options[] = {
 	 offsetof(struct diff_opts, from[1])},
 	{0, "b-to", OPTION_STRING, "TIME", "side B up to this time",
 	 offsetof(struct diff_opts, to[1])},
+	{0, "a-where", OPTION_LIST, "EXPR", "side A: only calls for which this is true, as --where",
+	 offsetof(struct diff_opts, where[0])},
+	{0, "b-where", OPTION_LIST, "EXPR", "side B: only calls for which this is true",
+	 offsetof(struct diff_opts, where[1])},
 	{0, "per", OPTION_STRING, "UNIT",
 	 "calls, bytes and time per run, per second, or per call of an operation: --per fdatasync "
 	 "(default: that in which most counts agree)",
@@ -293,6 +325,8 @@ static const struct command_example examples[] = {
 	 "three runs of each: the noise between runs is then known"},
 	{"weir diff before/ after/", "the same: every trace in a folder is a run"},
 	{"weir diff weir.trace --a-to +5s --b-from +5s", "the first five seconds and the rest"},
+	{"weir diff weir.trace --a-where 'comm == \"old\"' --b-where 'comm == \"new\"'",
+	 "two programs of one trace"},
 	{"weir diff old.trace new.trace --per fdatasync -P /srv/db",
 	 "what a commit costs below /srv/db"},
 	{0},

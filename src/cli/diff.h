@@ -12,6 +12,7 @@ struct diff_opts {
 	struct read_flags read;
 	struct option_list sides[2]; /* -a, -b */
 	const char *from[2], *to[2]; /* --a-from, ... */
+	struct option_list where[2]; /* --a-where, --b-where: beside --where */
 	const char *per;
 	int64_t head;
 };

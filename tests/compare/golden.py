@@ -24,6 +24,8 @@ CASES = {  # name: arguments of diff
     "parts": ["fio1.trace", "--a-to", "+1s", "--b-from", "+1s"],
     "per-fsync": ["fio1.trace", "fsync.trace", "--per", "pwrite64"],
     "selection": ["fio1.trace", "fsync.trace", "-e", "fsync"],
+    "where": ["fio1.trace", "--a-where", 'path ~ "*.0.0"', "--b-where", 'path ~ "*.1.0"'],
+    "bad-where": ["fio1.trace", "--b-where", "dur >"],
     "strangers": ["fio1.trace", "redis.trace"],
     "hostile": ["hostile.trace", "fio1.trace"],
     "cut": ["fio1.trace", "cut.trace"],
