@@ -12,8 +12,7 @@
 
 #define PRIOR_RUNS    3	 /* degrees of freedom of the floor beside replicates */
 #define PRIOR_PARTS   10 /* ... of what parts of runs say */
-#define RANKS_MIN     4	 /* runs a side from which on the ranks must agree as well */
-#define RANKS_P	      0.05
+#define RANKS_P	      0.02 /* the ranks of the runs must be as unlikely, or as unlikely as they can be */
 #define ALPHA_DEFAULT 0.05
 #define LATENCY_CALLS 20   /* in each run */
 #define COUNT_CALLS   3	   /* on the larger side in all */
@@ -21,7 +20,7 @@
 #define LOOSE_COUNTS  0.10 /* sd of counts from run to run where they depend on time, few runs */
 #define LOOSE_SHARE   0.30 /* the same where threads may take work from one another */
 #define LIGHT	      0.05 /* share of calls plus share of time of a timer's calls */
-#define SAME_RATE     0.10
+#define SAME_RATE     0.20 /* ... and by how much its rate may differ */
 #define SAME_RUN      0.01
 #define SHIFT_FLOOR   0.25 /* sd from run to run of the machine's speed, few runs */
 #define SHIFT_REP     0.05 /* the same, beside replicates */
@@ -192,17 +191,25 @@ static void compare(const struct sides *s, double prior_df, struct diff_test *t)
 	t->high = t->effect + half;
 }
 
-/* An outlier can make a mean, but not the ranks. */
+/* The least p that so many runs can have in ranks: all of one side above all of the other. */
+static double least_p(size_t n, size_t m)
+{
+	double a = (double)n, b = (double)m;
+
+	return 2 * exp(lgamma(a + 1) + lgamma(b + 1) - lgamma(a + b + 1));
+}
+
+/* An outlier can make a mean, but not the ranks: few runs must be wholly apart. */
 static int check_ranks(const struct sides *s, struct diff_test *t)
 {
 	double p;
 	int r;
 
-	if (s->n[0] < RANKS_MIN || s->n[1] < RANKS_MIN)
+	if (s->n[0] < DIFF_REPLICATES || s->n[1] < DIFF_REPLICATES)
 		return 0;
 	r = stats_mann_whitney(s->v[0], s->n[0], s->v[1], s->n[1], &p);
-	if (r >= 0 && p > RANKS_P)
-		t->p = MAX(t->p, p);
+	if (r >= 0 && p > MAX(RANKS_P, 1.001 * least_p(s->n[0], s->n[1])))
+		t->p = fmax(t->p, p);
 	return r;
 }
 
