@@ -58,7 +58,7 @@ struct diff_input {
 struct diff_options {
 	enum diff_unit unit;
 	int64_t unit_op;
-	double alpha;	      /* share of false alarms that is allowed; 0: 0.05 */
+	double alpha;	      /* largest q that is a change; 0: what keeps false alarms below 5 % */
 	unsigned int threads; /* 0: as many as there are CPUs */
 };
 
