@@ -6,14 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/text.h"
 
-#define THREADS_MAX 256
-#define WIDTH_MIN   20
-#define WIDTH_MAX   1000
+#define THREADS_MAX   256
+#define BEGIN_POLL_NS (50 * NSEC_PER_MSEC)
+#define WIDTH_MIN     20
+#define WIDTH_MAX     1000
 
 /* ---- the plan ---- */
 
@@ -33,6 +35,20 @@ static int parse(struct query_session *s, const char *text, size_t len, struct p
 	return r;
 }
 
+/* A trace that is only beginning has no first time yet, from which others are told. */
+static void wait_for_begin(struct query_session *s)
+{
+	int64_t first, last;
+
+	for (;;) {
+		store_range(s->store, &first, &last);
+		if (first != INT64_MIN || !store_is_open_ended(s->store) ||
+		    interrupt_signal(s->it) || store_refresh(s->store, NULL) < 0)
+			return;
+		nanosleep(&(struct timespec){.tv_nsec = BEGIN_POLL_NS}, NULL);
+	}
+}
+
 /* --from and --to, over what the trace holds by now. */
 static int find_range(struct query_session *s, int64_t *ret_from, int64_t *ret_to,
 		      struct error *err)
@@ -40,6 +56,8 @@ static int find_range(struct query_session *s, int64_t *ret_from, int64_t *ret_t
 	const struct read_flags *f = &s->opts->read;
 	int64_t first, last;
 
+	if (s->opts->follow)
+		wait_for_begin(s);
 	store_range(s->store, &first, &last);
 	if (first == INT64_MIN)
 		first = last = 0;
