@@ -93,13 +93,24 @@ size_t query_width(void)
 	return size.ws_col > WIDTH_MAX ? WIDTH_MAX : MAX((size_t)size.ws_col, (size_t)WIDTH_MIN);
 }
 
-static int print_rows(struct query_session *s, struct answer *rows, bool pages, struct error *err)
+bool query_wants_rows(const struct plan *p)
+{
+	for (size_t i = 0; i < p->stage_count; i++) {
+		if (p->stages[i].kind == STAGE_HEAD)
+			return true;
+	}
+	return false;
+}
+
+static int print_rows(struct query_session *s, const struct plan *p, struct answer *rows,
+		      bool pages, struct error *err)
 {
 	bool terminal = text_terminal();
 	struct query_print print = {.out = stdout,
 				    .style = s->style,
 				    .width = terminal ? query_width() : 0,
 				    .rows_max = terminal ? TEXT_ROWS_MAX : 0,
+				    .trends = terminal && !query_wants_rows(p),
 				    .colour = *text_style(TEXT_BOLD) != '\0'};
 	struct loss loss = {0};
 	int r;
@@ -128,7 +139,7 @@ static int answer_scan(struct query_session *s, const struct plan *p, struct err
 
 	if (r >= 0)
 		r = query_answer_of_scan(&rows, p, scan);
-	return r < 0 ? r : print_rows(s, &rows, false, err);
+	return r < 0 ? r : print_rows(s, p, &rows, false, err);
 }
 
 static int answer_engine(struct query_session *s, const struct plan *p, struct error *err)
@@ -145,7 +156,7 @@ static int answer_engine(struct query_session *s, const struct plan *p, struct e
 	if (r >= 0)
 		r = answer_of_result(&rows, p, result);
 	if (r >= 0)
-		r = print_rows(s, &rows, true, err);
+		r = print_rows(s, p, &rows, true, err);
 	interrupt_engine(s->it, NULL);
 	return r;
 }
@@ -373,8 +384,10 @@ const struct command command_query = {
 		"input; a terminal without one gets a prompt, with history and completion by "
 		"Tab.\n\n"
 		"One row with one histogram is drawn large, histograms by time alone as a heat "
-		"map. `~` marks an estimate. A terminal gets at most 50 rows, a pipe all. What is "
-		"missing from the trace is said on standard error.\n\n"
+		"map; on a terminal counts by time and one key are a line for each key. `~` marks "
+		"an "
+		"estimate. A terminal gets at most 50 rows, a pipe all. What is missing from the "
+		"trace is said on standard error.\n\n"
 		"Rows that need no grouping and no order are read straight from the trace and "
 		"printed at once. Everything else is answered by DuckDB's library, looked for with "
 		"--duckdb, $WEIR_DUCKDB, and in weir's own folders.\n\n"

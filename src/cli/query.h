@@ -31,6 +31,8 @@ struct query_session {
 int query_statement(struct query_session *s, const char *text, size_t len);
 /* Columns for an answer on a terminal. */
 size_t query_width(void);
+/* True where the rows themselves were asked for: a head says how many. */
+bool query_wants_rows(const struct plan *p);
 /* The session's engine, opened now where it is not yet. */
 int query_engine(struct query_session *s, struct error *err);
 

@@ -51,11 +51,15 @@ static int put_quantiles(struct buf *out, const struct plan_field *f, struct byt
 	struct hist h = {0};
 	int r = hist_unpack(&h, packed.data, packed.len);
 
-	for (size_t i = 0; i < ARRAY_SIZE(list) && r >= 0; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(list) && r >= 0; i++) {
+		const char *unit = query_kind_unit(f->type);
+		int64_t v = (int64_t)hist_quantile(&h, list[i].q);
+
+		/* a percentile is good for two digits */
 		r = buf_printf(
 			out, "%s%s %s", i ? "  " : ": ", list[i].name,
-			cell_number(query_kind_unit(f->type), (int64_t)hist_quantile(&h, list[i].q))
-				.s);
+			(strcmp(unit, "ns") == 0 ? format_dur(v, 2) : cell_number(unit, v)).s);
+	}
 	hist_free(&h);
 	return r;
 }

@@ -51,13 +51,14 @@ static void show(struct screen *screen, const char *text, size_t len)
 	screen->lines = lines;
 }
 
-static int print_screen(struct query_session *s, struct answer *rows, struct screen *screen,
-			struct error *err)
+static int print_screen(struct query_session *s, const struct plan *p, struct answer *rows,
+			struct screen *screen, struct error *err)
 {
 	struct query_print print = {.style = s->style,
 				    .width = query_width(),
 				    .rows_max = MIN((size_t)TEXT_ROWS_MAX, terminal_rows()),
 				    .colour = *text_style(TEXT_BOLD) != '\0',
+				    .trends = !query_wants_rows(p),
 				    .live = true};
 	char *text = NULL;
 	size_t len = 0;
@@ -107,7 +108,8 @@ static int refresh(struct query_session *s, const struct plan *p, struct engine_
 	if (r >= 0)
 		r = answer_of_result(&rows, p, result);
 	if (r >= 0)
-		r = plain ? print_pipe(s, &rows, screen, err) : print_screen(s, &rows, screen, err);
+		r = plain ? print_pipe(s, &rows, screen, err)
+			  : print_screen(s, p, &rows, screen, err);
 	screen->drawn++;
 	return r;
 }

@@ -21,7 +21,7 @@ struct heat {
 	size_t columns;
 	unsigned int per, first, last; /* the value's axis */
 	uint64_t *counts;	       /* [last - first + 1][columns] */
-	uint64_t max;
+	uint64_t max, untimed;	       /* values of rows that no time is known of */
 	/* the rows, kept until the axes are known */
 	struct heat_row {
 		int64_t at;
@@ -50,6 +50,16 @@ static void heat_free(struct heat *h)
 	free(h->counts);
 }
 
+static int add_untimed(struct heat *h, struct bytes packed)
+{
+	struct hist values = {0};
+	int r = hist_unpack(&values, packed.data, packed.len);
+
+	h->untimed += hist_total(&values);
+	hist_free(&values);
+	return r;
+}
+
 static int read_rows(struct heat *h, struct answer *rows, struct error *err)
 {
 	int r;
@@ -59,8 +69,14 @@ static int read_rows(struct heat *h, struct answer *rows, struct error *err)
 		struct value packed = answer_get(rows, h->hist_at);
 		struct heat_row *row;
 
-		if (at.null || packed.null)
+		if (packed.null)
 			continue;
+		if (at.null) {
+			r = add_untimed(h, packed.t);
+			if (r < 0)
+				return r;
+			continue;
+		}
 		if (grow((void **)&h->rows, &h->row_cap, h->row_count + 1, sizeof(*h->rows)) < 0)
 			return -ENOMEM;
 		row = &h->rows[h->row_count++];
@@ -234,6 +250,8 @@ static int put_legend(const struct heat *h)
 	if (r >= 0)
 		r = buf_printf(&line, "%s %s", h->print->colour ? "\033[0m" : "",
 			       format_count(h->max).s);
+	if (r >= 0 && h->untimed)
+		r = buf_printf(&line, "; %s without a time left out", format_count(h->untimed).s);
 	if (r >= 0)
 		fprintf(h->print->out, "%s\n", buf_str(&line));
 	return r;

@@ -140,6 +140,8 @@ int query_print(const struct query_print *p, struct answer *rows, struct error *
 		bars |= is_bars(rows->fields[c]);
 	if (query_is_heat(rows))
 		return query_draw_heat(p, rows, err);
+	if (p->trends && query_is_trend(rows))
+		return query_draw_trend(p, rows, err);
 	return bars ? print_bars(p, rows, err) : query_print_table(p, rows, err);
 }
 

@@ -14,6 +14,7 @@ struct query_print {
 	size_t width;	 /* columns; 0: as many as it takes (a pipe) */
 	size_t rows_max; /* rows of a list; 0: all */
 	bool colour;	 /* 256 colours may be used */
+	bool trends;	 /* counts by time and one key may be drawn */
 	bool live;	 /* refreshed in place: no line about further rows */
 };
 
@@ -38,6 +39,10 @@ int query_draw_bars(const struct query_print *p, const struct plan_field *f, str
 /* query_heat.c: true where the answer is histograms by time alone. */
 bool query_is_heat(const struct answer *rows);
 int query_draw_heat(const struct query_print *p, struct answer *rows, struct error *err);
+
+/* query_trend.c: the same for counts by time and one key. */
+bool query_is_trend(const struct answer *rows);
+int query_draw_trend(const struct query_print *p, struct answer *rows, struct error *err);
 
 /* True where block characters can be shown: the locale's characters are UTF-8. */
 bool bars_utf8(void);

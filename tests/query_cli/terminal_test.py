@@ -4,6 +4,7 @@
 Parquet, JSON."""
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -128,7 +129,7 @@ check('and draws again in place', t.expect('\x1b[') is not None and t.expect('ca
 with open(grow, 'ab') as f:
     f.write(whole[len(whole) // 2:])
 status = t.wait()
-total = sum(int(n.replace(',', '')) for n in __import__('re').findall(r'^\w+ +([\d,]+)\x1b', t.output.decode().split('calls')[-1].replace('\r', ''), __import__('re').M))
+total = sum(int(n.replace(',', '')) for n in re.findall(r'^\w+ +([\d,]+)\x1b', t.output.decode().split('calls')[-1].replace('\r', ''), re.M))
 check('until the trace ends, with all of it', status == 0 and total == 200000, total, t.output[-600:])
 whole = growing()
 p = subprocess.Popen([weir, 'query', 'count()', '--follow', '--every', '50ms', '--json', '-i', grow], stdout=subprocess.PIPE,
@@ -165,6 +166,19 @@ check('Parquet of rows', json.loads(r2.stdout)['rows'] == [{'n': 1000, 'd': sum(
 r = query('by op | count() | sort count() desc | head 3', '--explain', '--analyze')
 check('--explain --analyze', r.returncode == 0 and 'PLAN' in r.stdout and 'SQL' in r.stdout and 'STEP' in r.stdout
       and '3 rows' in r.stdout, r.stdout, r.stderr)
+
+t = terminal('query', 'by every 1ms | hist(dur)', '-i', 'a.trace', '--rel')
+status = t.wait()
+check('a heat map in colours', status == 0 and b'\x1b[48;5;' in t.output and b'windows of 1.00ms' in t.output, t.output[-300:])
+t = terminal('query', 'by class every 1ms | count()', '-i', 'a.trace', '--rel')
+status = t.wait()
+lines = t.output.decode().split('\r\n')
+totals = {line.split()[0]: int(line.split()[1].replace(',', '')) for line in lines[1:-2]}
+untimed = re.search(r'; ([\d,]+) without a time', lines[-2])
+totals['untimed'] = int(untimed[1].replace(',', '')) if untimed else 0
+check('counts by time and one key are lines', status == 0 and sum(totals.values()) == 200000 and '\u2588' in lines[1], lines)
+t = terminal('query', 'by class every 1ms | count() | head 3', '-i', 'a.trace', '--rel')
+check('unless the rows are asked for', t.wait() == 0 and t.output.count(b'\n') == 4, t.output)
 
 # ---- Ctrl-C
 for what, slow in [('an answer', 'by path, start, tid | count(), hist(dur), quantize(bytes) | sort hist(dur)'),
