@@ -4,7 +4,7 @@
 #   make            build            make test      every test           make install   PREFIX=/usr/local DESTDIR=
 #   make demo       see it at work   make bench     cost, side by side   make deb       packages in out/
 #   make static     one static file  make fuzz      fuzz the parsers     make soak      hours of random work
-#   make sanitize   the quick tests, with the compiler watching memory and undefined behaviour
+#   make sanitize   the tests, with the compiler watching memory, undefined behaviour and threads
 
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -54,13 +54,9 @@ fuzz:
 	@tools/packages build fuzz
 	@tools/fuzz
 
-# A report ends its test at once; DuckDB's own leaks are not weir's.
-sanitize:
+sanitize: build engine
 	@tools/packages build test
-	@[ -d build-asan ] || meson setup build-asan -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
-	@ninja -C build-asan -j $(JOBS) --quiet
-	@UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 LSAN_OPTIONS=suppressions=$(CURDIR)/tools/leaks \
-		meson test -C build-asan --no-rebuild --suite quick --timeout-multiplier 8 --print-errorlogs
+	@JOBS=$(JOBS) tools/sanitize
 
 soak: build
 	@tools/packages test
@@ -88,6 +84,6 @@ format:
 	@clang-format-16 -i $$(git ls-files '*.c' '*.h')
 
 clean:
-	rm -rf $(BUILD) build-static build-deb build-fuzz build-asan out
+	rm -rf $(BUILD) build-static build-deb build-fuzz build-asan build-tsan out
 
 .PHONY: all build engine pages demo test quick bench fuzz sanitize soak install deb static docs format clean

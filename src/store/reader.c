@@ -43,9 +43,8 @@ void reader_damage(struct store *s, const struct store_damage *found, uint64_t s
 
 void reader_block_damaged(struct store *s, struct block *b, const char *why)
 {
-	if (atomic_exchange(&b->damaged, true))
+	if (atomic_exchange(&b->pub.damaged, true))
 		return;
-	b->pub.damaged = true;
 	reader_damage(s,
 		      &(struct store_damage){
 			      .blocks = 1,
@@ -417,7 +416,7 @@ int store_decode(struct store_cursor *c, size_t i, uint64_t columns, const struc
 	const char *why = "it was found damaged before";
 	int r = -EBADMSG;
 
-	if (!atomic_load(&b->damaged))
+	if (!b->pub.damaged)
 		r = decode_columns(c->decoder, &src, columns, ret, &why);
 	c->block = r < 0 ? NULL : b;
 	return decode_failed(c, b, r, why, err);

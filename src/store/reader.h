@@ -31,7 +31,6 @@ struct block {
 	struct block_view view;
 	const uint8_t *to_ours; /* the trace's meta.column of this table */
 	int64_t first, last;	/* EXTRA_RANGE; INT64_MAX, INT64_MIN: none */
-	atomic_bool damaged;
 	uint8_t *header;
 	int64_t *stats; /* min, max, nulls of all columns */
 };

@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "base/error.h"
 #include "batch/batch.h"
 #include "batch/dims.h"
@@ -77,8 +79,9 @@ struct store_block {
 	uint64_t seq;	 /* number within its file */
 	uint64_t offset; /* in the file */
 	uint32_t rows;
-	uint32_t bytes;	 /* on disk, header included */
-	bool damaged;	 /* skipped by readers, counted in store_damage() */
+	uint32_t bytes; /* on disk, header included */
+	atomic_bool
+		damaged; /* found by any cursor: skipped by readers, counted in store_damage() */
 	bool long_calls; /* holds calls over 100 ms only */
 	/* per column of its table, composed ids applied; min > max where all null */
 	const int64_t *min, *max;

@@ -54,6 +54,8 @@ class Bench:
         self.weir, self.workload, self.dump = (os.path.realpath(p) for p in (options.weir, options.workload, options.dump))
         self.root, self.number, self.random, self.soak = root, 0, random.Random(options.seed), options.soak
         self.ops = traces.Ops(self.dump)
+        with open(self.weir, "rb") as program:
+            self.own_memory = b"__asan_init" not in program.read()  # else its memory is mostly the sanitizer's
 
     def folder(self):
         self.number += 1
@@ -250,7 +252,7 @@ def storm_of_names(b):
     need(p.poll() is None, "record: " + open(os.path.join(f, "out.err")).read())
     # What waits to be decoded is memory too, but not for long.
     try:
-        wait_for("", 60, lambda: memory_of(p) < bound)
+        wait_for("", 60, lambda: not b.own_memory or memory_of(p) < bound)
     except Bad:
         raise Bad(f"{memory_of(p):.0f} MiB after {rounds} files, the bound is {bound}") from None
     open(os.path.join(f, "w", "end"), "w").close()
@@ -277,12 +279,12 @@ def disk_full(b):
     f = b.folder()
     disk = os.path.join(f, "disk")
     os.mkdir(disk)
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "weir", disk], capture_output=True).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "weir", disk], capture_output=True).returncode:
         raise Skip("tmpfs cannot be mounted")
     try:
         with open(os.path.join(f, "out"), "wb") as o:
             done = subprocess.run([b.weir, "record", "-o", os.path.join(disk, "t"), "--", *b.work("load_count", f)], stdout=o,
-                                  stderr=subprocess.PIPE, timeout=60, text=True, env=dict(os.environ, WORK_SECONDS="2"))
+                                  stderr=subprocess.PIPE, timeout=60, text=True, env=dict(os.environ, WORK_SECONDS="4"))
         calls = b.said(f)["calls"]
         need(re.search(r"no space|full", done.stderr, re.I), f"no word of the full disk: {done.stderr.strip()[-200:]}")
         rows = b.count(os.path.join(disk, "t"))["by_op"].get("pwrite64", 0)
@@ -442,7 +444,7 @@ def small(b):
     need(said.startswith("weir"), "the command's parent is not the recorder")
     peak = int(re.search(r"VmHWM:\s*(\d+) kB", said)[1])
     print(f"# {peak} KiB at its peak")
-    need(peak <= 64 << 10, f"{peak} KiB at its peak")
+    need(peak <= 64 << 10 or not b.own_memory, f"{peak} KiB at its peak")
 
 
 def main():

@@ -142,6 +142,7 @@ int main(void)
 {
 	struct test *t = calloc(1, sizeof(*t));
 	char line[16384];
+	int status;
 	FILE *f;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -164,5 +165,7 @@ int main(void)
 	fclose(f);
 	printf("%zu asked, %zu the same, %zu that this strace has no word for, %zu wrong\n",
 	       t->count, t->same, t->newer, t->wrong);
-	return t->wrong || t->same < t->count / 2;
+	status = t->wrong || t->same < t->count / 2;
+	free(t);
+	return status;
 }

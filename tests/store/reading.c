@@ -368,6 +368,59 @@ static void many_threads(void **state)
 	store_free(s);
 }
 
+/* Damage that several threads come upon: each leaves the block out, it is counted once. */
+static void *sum_whole(void *arg)
+{
+	struct reader *r = arg;
+
+	for (size_t i = 0; i < store_block_count(r->store); i++)
+		r->sum += store_block(r->store, i)->damaged; /* another may find it now */
+	r->sum = 0;
+	return sum_starts(arg);
+}
+
+static void many_threads_damage(void **state)
+{
+	struct draw d = {test_seed(19)};
+	int64_t clock = 1700000000000000000;
+	struct batch *ops = likely_ops(&d, 60000, &clock);
+	struct reader readers[4] = {0};
+	pthread_t threads[4];
+	struct store_damage damage;
+	_cleanup_free_ uint8_t *data = NULL;
+	const struct store_block *b = NULL;
+	char path[256];
+	struct store *s;
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s", in_folder("hurt"));
+	write_ops(path, NULL, ops);
+	s = open_trace(path);
+	for (size_t i = 0; i < store_block_count(s) && !b; i++) {
+		if (store_block(s, i)->table == TABLE_OP)
+			b = store_block(s, i);
+	}
+	assert_non_null(b);
+	data = load_file(path, &len);
+	for (size_t at = b->bytes / 4; at < b->bytes; at += 64)
+		data[b->offset + at] ^= 1; /* in every column, not in the header */
+	store_free(s);
+	save_file(path, data, len);
+	s = open_trace(path);
+	for (unsigned int i = 0; i < ARRAY_SIZE(threads); i++) {
+		readers[i].store = s;
+		assert_int_equal(pthread_create(&threads[i], NULL, sum_whole, &readers[i]), 0);
+	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(threads); i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(readers[i].sum, readers[0].sum);
+	}
+	store_damage(s, &damage);
+	assert_int_equal(damage.blocks, 1);
+	batch_free(ops);
+	store_free(s);
+}
+
 /* More blocks than one index names; the same blocks by index and by walking. */
 static void long_index(void **state)
 {
@@ -417,7 +470,8 @@ int main(void)
 		cmocka_unit_test(grows),	cmocka_unit_test(ages),
 		cmocka_unit_test(several),	cmocka_unit_test(id_sets),
 		cmocka_unit_test(summaries),	cmocka_unit_test(order),
-		cmocka_unit_test(many_threads), cmocka_unit_test(long_index),
+		cmocka_unit_test(many_threads), cmocka_unit_test(many_threads_damage),
+		cmocka_unit_test(long_index),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <linux/bpf.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -50,7 +51,7 @@ struct reader {
 	size_t spare_count, queued, backlog_max;
 	bool finished;
 	struct freezer *freezer;
-	uint64_t bytes;
+	atomic_uint_fast64_t bytes; /* written by the thread, asked by others */
 };
 
 static struct chunk *chunk_get(struct reader *r, uint32_t cpu, size_t need)

@@ -239,6 +239,8 @@ static int pending_give(struct ebpf *e, struct batch_set *out)
 
 static void pending_compact(struct ebpf *e)
 {
+	if (!e->pending_at)
+		return;
 	memmove(e->pending, e->pending + e->pending_at,
 		(e->pending_count - e->pending_at) * sizeof(*e->pending));
 	e->pending_count -= e->pending_at;

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""top.py WEIR: `weir top` on a pseudo-terminal: the host, a command and a trace; every key, and sizes of the window down to
+nothing. Speaks TAP."""
+import fcntl
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'query_cli'))
+from terminal import Terminal  # noqa: E402
+
+SLOW_S = 60  # a machine that is busy, a program full of checks
+number, failed = 0, 0
+
+
+def ok(what, good, why=''):
+    global number, failed
+    number += 1
+    failed |= not good
+    print(('ok' if good else 'not ok'), number, '-', what)
+    if not good and why:
+        print('#', why.replace('\n', '\n# '))
+
+
+def resize(t, rows, columns):
+    fcntl.ioctl(t.fd, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
+
+
+def headings(t, what):
+    """Each key that chooses a grouping changes the heading."""
+    for key, heading in (('o', 'OPERATION'), ('t', 'THREAD'), ('f', 'FILE'), ('e', 'ERROR'), ('p', 'PROCESS')):
+        t.send(key)
+        ok(f'{what}: {key}', t.expect(heading, SLOW_S), t.output[-500:].decode(errors='replace'))
+
+
+def play(t, what):
+    """All keys in many windows, then the end: none of it may stop the program."""
+    for rows, columns in ((40, 100), (24, 80), (5, 20), (1, 1), (2, 300), (100, 250), (40, 100)):
+        resize(t, rows, columns)
+        t.send('cbTxmi  ?h \x1b[B\x1b[B\x1b[A\n\x7f\x7ffo\nt\ne\n\x7f\x7f\x7f/re\n/\x1b/\x7f\nrri')
+        t.expect('\x1b', 1)
+    # Where the keys left it is not known: the help or a text that is typed may be open. Only what changes is drawn.
+    goes_on = False
+    for _ in range(20):
+        t.send('\no')
+        t.expect('OPERATION', SLOW_S / 20)
+        t.send('p')
+        goes_on = goes_on or bool(t.expect('PROCESS', SLOW_S / 20))
+        if goes_on:
+            break
+    ok(f'{what}: goes on', goes_on, t.output[-1500:].decode(errors='replace'))
+    t.send('q')
+    status = t.wait()
+    ok(f'{what}: leaves with 0', status == 0, f'status {status}: ' + t.output[-1500:].decode(errors='replace'))
+
+
+def main():
+    weir = os.path.realpath(sys.argv[1])
+    if os.geteuid():
+        print('1..0 # SKIP needs root to record')
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        load = ['sh', '-c', 'while :; do ls -l /usr/bin /nonexistent; cat /etc/passwd; done >/dev/null 2>&1']
+        other = subprocess.Popen(load, start_new_session=True)
+        try:
+            t = Terminal([weir, 'top', '-a', '--every', '200ms'], folder, os.environ)
+            if not t.expect('PROCESS', SLOW_S):
+                ok('the host: begins', False, t.output.decode(errors='replace')[-500:])
+            else:
+                headings(t, 'the host')
+                play(t, 'the host')
+        finally:
+            os.killpg(other.pid, 9)
+            other.wait()
+        t = Terminal([weir, 'top', '--every', '200ms', '--', *load], folder, os.environ)
+        if t.expect('PROCESS', SLOW_S):
+            headings(t, 'a command')
+        play(t, 'a command')
+        trace = os.path.join(folder, 'trace')
+        made = subprocess.run([weir, 'synth', '-o', trace, '--rows', '200000', '--seed', '3'], capture_output=True, text=True)
+        ok('a trace is made', made.returncode == 0, made.stderr)
+        t = Terminal([weir, 'top', '-i', trace, '--every', '200ms'], folder, os.environ)
+        if t.expect('PROCESS', SLOW_S):
+            t.send('i')
+            headings(t, 'a trace')
+        play(t, 'a trace')
+    print(f'1..{number}')
+    return failed
+
+
+sys.exit(main())
