@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* files.c: /files: one level of the tree of files, by the latest name of each. */
+/* files.c: /files: one level of the tree of files, by the latest name of each, with the I/O on them. */
 #include <errno.h>
 #include <string.h>
 
+#include "server/file_sums.h"
 #include "server/names.h"
-#include "server/sums.h"
 
 #define ENTRIES_MAX 5000u /* of one folder; the ones with most time first */
 
@@ -89,18 +89,18 @@ static int find_entry(struct tree *t, struct bytes name, bool dir, int64_t id, s
 	return 0;
 }
 
-static void add(struct entry *e, const struct rollup_row *row)
+static void add(struct entry *e, const struct sums_file *row)
 {
 	e->calls += row->calls;
 	e->errors += row->errors;
 	e->bytes += row->bytes;
-	e->time += row->time_ns;
+	e->time += row->time;
 }
 
-static int add_file(struct tree *t, const struct rollup_row *row)
+static int add_file(struct tree *t, const struct sums_file *row)
 {
-	const struct dims_file *f = dims_file(t->dims, row->file_id);
-	struct bytes name = f ? dims_file_name(t->dims, row->file_id) : (struct bytes){0};
+	const struct dims_file *f = dims_file(t->dims, row->id);
+	struct bytes name = f ? dims_file_name(t->dims, row->id) : (struct bytes){0};
 	bool path = has_path(f, name), dir = true;
 	const char *group = group_of(f);
 	struct bytes part = {(const uint8_t *)group, strlen(group)};
@@ -118,7 +118,7 @@ static int add_file(struct tree *t, const struct rollup_row *row)
 	} else if (!path || !part_below(t, name, &part, &dir)) {
 		return 0;
 	}
-	r = find_entry(t, part, dir, dir ? -1 : row->file_id, &e);
+	r = find_entry(t, part, dir, dir ? -1 : row->id, &e);
 	if (r < 0)
 		return r;
 	if (path && !t->roots)
@@ -157,14 +157,6 @@ static void put_entry(struct js *j, const struct entry *e)
 	js_close(j, '}');
 }
 
-static bool to_one(void *arg, struct rollup_row *key)
-{
-	if (key->file_id < 0)
-		return false;
-	key->file_id = names_one_file(arg, key->file_id);
-	return true;
-}
-
 static void take_dir(struct tree *t, char *dir)
 {
 	static const char *const groups[] = {"sockets", "pipes", "anon", "others"};
@@ -182,19 +174,21 @@ static void take_dir(struct tree *t, char *dir)
 
 static int gather(struct question *q, struct tree *t)
 {
+	const struct sums_want want = {.files = true};
 	_cleanup_sieve_ struct sieve sieve = {0};
 	_cleanup_(sums_freep) struct sums *s = NULL;
-	_cleanup_(rollup_freep) struct rollup *files = NULL;
+	_cleanup_free_ struct sums_file *files = NULL;
+	size_t count = 0;
 	int r = sieve_make(q, q->filter, &sieve);
 
 	if (r >= 0)
 		r = names_prepare(q->server);
 	if (r >= 0)
-		r = sums_run(q, &sieve, NULL, ROLLUP_FILE, &s);
+		r = sums_run(q, &sieve, &want, &s);
 	if (r >= 0)
-		r = rollup_regroup(s->rollup, ROLLUP_FILE, to_one, q->server, &files);
-	for (size_t i = 0; r >= 0 && i < rollup_count(files); i++)
-		r = add_file(t, rollup_row(files, i));
+		r = file_sums_merge(q->server, s, &files, &count);
+	for (size_t i = 0; r >= 0 && i < count; i++)
+		r = add_file(t, &files[i]);
 	return r;
 }
 

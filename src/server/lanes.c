@@ -125,11 +125,12 @@ static int lanes_answer(struct question *q)
 	_cleanup_free_ struct lane *lanes = NULL;
 	struct js j = {.to = &q->out};
 	int r = sieve_make(q, q->filter, &sieve);
+	const struct sums_want want = {.keys = ROLLUP_THREAD};
 	uint64_t task, count;
 	size_t n = 0, pos = 0;
 
 	if (r >= 0)
-		r = sums_run(q, &sieve, NULL, ROLLUP_THREAD, &s);
+		r = sums_run(q, &sieve, &want, &s);
 	if (r >= 0)
 		r = count_calls(d, s, &calls);
 	if (r >= 0)

@@ -167,6 +167,7 @@ static int latency_answer(struct question *q)
 	const struct split *split;
 	struct js j = {.to = &q->out};
 	struct sums_axis axis;
+	struct sums_want want = {.axis = &axis};
 	int64_t from, to;
 	int r = find_split(q, &split);
 
@@ -176,7 +177,8 @@ static int latency_answer(struct question *q)
 		return r;
 	question_range(q, &from, &to);
 	sums_axis_make(from, to, q->width, &axis);
-	r = sums_run(q, &sieve, &axis, split ? split->keys | ROLLUP_CLASS : 0, &s);
+	want.keys = split ? split->keys | ROLLUP_CLASS : 0;
+	r = sums_run(q, &sieve, &want, &s);
 	if (r < 0)
 		return r;
 	js_open(&j, '{');

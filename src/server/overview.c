@@ -10,14 +10,13 @@
 #include <string.h>
 
 #include "schema/ops.h"
+#include "server/file_sums.h"
 #include "server/names.h"
 #include "server/overview.h"
 #include "server/slowest.h"
 
 #define RATE_OPS  8u /* with a band of their own; the others are one */
 #define SLOW_ROWS 20u
-
-#define KEYS (ROLLUP_OP | ROLLUP_CLASS | ROLLUP_ERR | ROLLUP_THREAD | ROLLUP_FILE)
 
 /* ---- tables ---- */
 
@@ -44,16 +43,11 @@ struct table_of {
 	unsigned int keys; /* what the rows are told by */
 	enum part part;
 	bool failed; /* those that failed alone */
-	bool needs_file, needs_thread;
+	bool needs_thread;
 	/* Turns ids into those that stand for the thing; NULL: they stay. */
 	void (*map)(const struct server *s, struct rollup_row *key);
 	void (*put)(struct js *j, const struct dims *d, const struct rollup_row *row);
 };
-
-static void map_file(const struct server *s, struct rollup_row *key)
-{
-	key->file_id = names_one_file(s, key->file_id);
-}
 
 static void map_thread(const struct server *s, struct rollup_row *key)
 {
@@ -71,15 +65,6 @@ static void put_op(struct js *j, const struct dims *d, const struct rollup_row *
 {
 	js_key_string(j, "name", names_code("op", row->op).s);
 	js_key_string(j, "class", names_code("class", row->class).s);
-}
-
-static void put_file(struct js *j, const struct dims *d, const struct rollup_row *row)
-{
-	const struct dims_file *f = dims_file(d, row->file_id);
-
-	js_key_int(j, "id", row->file_id);
-	names_put_file(j, "name", d, row->file_id);
-	js_key_bytes(j, "path", f ? f->path : (struct bytes){0});
 }
 
 static void put_process(struct js *j, const struct dims *d, const struct rollup_row *row)
@@ -115,11 +100,6 @@ static void put_error(struct js *j, const struct dims *d, const struct rollup_ro
 
 static const struct table_of tables[] = {
 	{.name = "ops", .keys = ROLLUP_OP | ROLLUP_CLASS, .put = put_op},
-	{.name = "files",
-	 .keys = ROLLUP_FILE,
-	 .needs_file = true,
-	 .map = map_file,
-	 .put = put_file},
 	{.name = "processes",
 	 .keys = ROLLUP_THREAD,
 	 .needs_thread = true,
@@ -149,7 +129,6 @@ static bool regroup_row(void *arg, struct rollup_row *key)
 	const struct regroup *g = arg;
 
 	if (!is_part(g->table->part, key->class) || (g->table->failed && key->err <= 0) ||
-	    (g->table->needs_file && key->file_id < 0) ||
 	    (g->table->needs_thread && key->thread_id < 0))
 		return false;
 	if (g->table->map)
@@ -221,18 +200,85 @@ static int put_table(struct question *q, struct js *j, const struct rollup *all,
 	return j->error;
 }
 
-/* ---- totals ---- */
+/* ---- files: there may be millions ---- */
 
-static int put_totals(struct question *q, struct js *j, const struct sums *s)
+static void put_file(struct js *j, const struct dims *d, const struct sums_file *f,
+		     const struct hist *h)
+{
+	const struct dims_file *file = dims_file(d, f->id);
+
+	js_open(j, '{');
+	js_key_int(j, "id", f->id);
+	names_put_file(j, "name", d, f->id);
+	js_key_bytes(j, "path", file ? file->path : (struct bytes){0});
+	js_key_uint(j, "calls", f->calls);
+	js_key_uint(j, "errors", f->errors);
+	js_key_uint(j, "bytes", f->bytes);
+	js_key_uint(j, "time", f->time);
+	js_key_uint(j, "p50", hist_quantile(h, 0.5));
+	js_key_uint(j, "p99", hist_quantile(h, 0.99));
+	js_key_uint(j, "max", f->max);
+	js_close(j, '}');
+}
+
+static int put_files(struct question *q, struct js *j, const struct sieve *sieve,
+		     const struct sums *s, const struct sums_file *files, size_t count)
 {
 	const struct dims *d = store_dims(q->server->store);
-	_cleanup_(map_free) struct map tasks = {0}, processes = {0}, files = {0};
-	uint64_t calls = 0, errors = 0, bytes = 0, time = 0, waited = 0;
+	struct hist hists[TABLE_TOP] = {0};
+	size_t top, n = 0;
+	int r;
+
+	/* those without I/O stand at the end */
+	while (n < count && files[n].calls)
+		n++;
+	top = MIN(n, (size_t)TABLE_TOP);
+	r = file_sums_hists(q, sieve, s, files, top, hists);
+	js_key(j, "files");
+	js_open(j, '{');
+	js_key(j, "rows");
+	js_open(j, '[');
+	for (size_t i = 0; i < top && r >= 0; i++)
+		put_file(j, d, &files[i], &hists[i]);
+	js_close(j, ']');
+	js_key_uint(j, "others", n - top);
+	js_close(j, '}');
+	for (size_t i = 0; i < TABLE_TOP; i++)
+		hist_free(&hists[i]);
+	return r;
+}
+
+/* ---- totals ---- */
+
+/* Threads and processes, over their versions, that made calls. */
+static int count_threads(const struct dims *d, const struct rollup *by_thread, size_t *ret_tasks,
+			 size_t *ret_processes)
+{
+	_cleanup_(map_free) struct map tasks = {0}, processes = {0};
 	int r = 0;
 
-	for (size_t i = 0; i < rollup_count(s->rollup) && r >= 0; i++) {
+	for (size_t i = 0; i < rollup_count(by_thread) && r >= 0; i++) {
+		int64_t id = rollup_row(by_thread, i)->thread_id;
+		const struct dims_thread *t = dims_thread(d, id);
+
+		if (id >= 0)
+			r = map_set(&tasks, (uint64_t)names_task(d, id), 1);
+		if (r >= 0 && t)
+			r = map_set(&processes, (uint64_t)t->process_id, 1);
+	}
+	*ret_tasks = tasks.count;
+	*ret_processes = processes.count;
+	return r;
+}
+
+static int put_totals(struct question *q, struct js *j, const struct sums *s, size_t files)
+{
+	uint64_t calls = 0, errors = 0, bytes = 0, time = 0, waited = 0;
+	size_t tasks, processes;
+	int r = count_threads(store_dims(q->server->store), s->other, &tasks, &processes);
+
+	for (size_t i = 0; i < rollup_count(s->rollup); i++) {
 		const struct rollup_row *row = rollup_row(s->rollup, i);
-		const struct dims_thread *t = dims_thread(d, row->thread_id);
 
 		calls += row->calls;
 		errors += row->errors;
@@ -241,12 +287,6 @@ static int put_totals(struct question *q, struct js *j, const struct sums *s)
 			waited += row->time_ns;
 		else if (sums_is_io(row->class))
 			time += row->time_ns;
-		if (row->file_id >= 0)
-			r = map_set(&files, (uint64_t)names_one_file(q->server, row->file_id), 1);
-		if (r >= 0 && row->thread_id >= 0)
-			r = map_set(&tasks, (uint64_t)names_task(d, row->thread_id), 1);
-		if (r >= 0 && t)
-			r = map_set(&processes, (uint64_t)t->process_id, 1);
 	}
 	js_key(j, "totals");
 	js_open(j, '{');
@@ -255,9 +295,9 @@ static int put_totals(struct question *q, struct js *j, const struct sums *s)
 	js_key_uint(j, "bytes", bytes);
 	js_key_uint(j, "time", time);
 	js_key_uint(j, "wait_time", waited);
-	js_key_uint(j, "threads", tasks.count);
-	js_key_uint(j, "processes", processes.count);
-	js_key_uint(j, "files", files.count);
+	js_key_uint(j, "threads", tasks);
+	js_key_uint(j, "processes", processes);
+	js_key_uint(j, "files", files);
 	js_key_uint(j, "running", s->running);
 	js_close(j, '}');
 	return r;
@@ -414,9 +454,17 @@ static int overview_answer(struct question *q)
 {
 	_cleanup_sieve_ struct sieve sieve = {0};
 	_cleanup_(sums_freep) struct sums *s = NULL;
+	_cleanup_free_ struct sums_file *files = NULL;
 	struct js j = {.to = &q->out};
 	struct sums_axis axis;
+	const struct sums_want want = {
+		.axis = &axis,
+		.keys = ROLLUP_OP | ROLLUP_CLASS | ROLLUP_ERR,
+		.other_keys = ROLLUP_THREAD | ROLLUP_CLASS,
+		.files = true,
+	};
 	int64_t from, to;
+	size_t file_count = 0;
 	int r = sieve_make(q, q->filter, &sieve);
 
 	if (r >= 0)
@@ -425,12 +473,14 @@ static int overview_answer(struct question *q)
 		return r;
 	question_range(q, &from, &to);
 	sums_axis_make(from, to, q->width, &axis);
-	r = sums_run(q, &sieve, &axis, KEYS, &s);
+	r = sums_run(q, &sieve, &want, &s);
+	if (r >= 0)
+		r = file_sums_merge(q->server, s, &files, &file_count);
 	if (r < 0)
 		return r;
 	js_open(&j, '{');
 	overview_put_axis(q, &j, &axis, from, to);
-	r = put_totals(q, &j, s);
+	r = put_totals(q, &j, s, file_count);
 	if (r >= 0)
 		r = put_rate(&j, s);
 	js_key(&j, "latency");
@@ -438,7 +488,9 @@ static int overview_answer(struct question *q)
 	sums_put_cells(&j, "cells", s);
 	js_close(&j, '}');
 	for (size_t i = 0; i < ARRAY_SIZE(tables) && r >= 0; i++)
-		r = put_table(q, &j, s->rollup, &tables[i]);
+		r = put_table(q, &j, tables[i].needs_thread ? s->other : s->rollup, &tables[i]);
+	if (r >= 0)
+		r = put_files(q, &j, &sieve, s, files, file_count);
 	if (r >= 0)
 		r = put_slow(q, &j, &sieve, s);
 	js_key(&j, "loss");

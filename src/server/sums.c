@@ -54,16 +54,20 @@ static int64_t bucket_of(const struct sums_axis *a, int64_t t)
 
 /* ---- one worker's sums ---- */
 
-int sums_new(struct sums **ret, const struct sums_axis *axis, unsigned int keys)
+int sums_new(struct sums **ret, const struct sums_want *want)
 {
+	const struct sums_axis *axis = want->axis;
 	_cleanup_(sums_freep) struct sums *s = calloc(1, sizeof(*s));
 	int r = s ? 0 : -ENOMEM;
 
-	if (r == 0 && keys)
-		r = rollup_new(&s->rollup, keys);
+	if (r == 0 && want->keys)
+		r = rollup_new(&s->rollup, want->keys);
+	if (r == 0 && want->other_keys)
+		r = rollup_new(&s->other, want->other_keys);
 	if (r < 0)
 		return r;
 	s->axis = axis;
+	s->by_file = want->files;
 	if (axis) {
 		s->series = calloc(OP_CODE_MAX, sizeof(*s->series));
 		s->errors = calloc(axis->count, sizeof(*s->errors));
@@ -80,6 +84,9 @@ void sums_free(struct sums *s)
 	if (!s)
 		return;
 	rollup_free(s->rollup);
+	rollup_free(s->other);
+	map_free(&s->file_index);
+	free(s->files);
 	for (size_t i = 0; s->series && i < OP_CODE_MAX; i++) {
 		free(s->series[i].calls);
 		free(s->series[i].bytes);
@@ -147,6 +154,55 @@ static int add_running(struct sums *s, int64_t thread_id, uint64_t n)
 	return map_set(&s->running_by, (uint64_t)thread_id, before + n);
 }
 
+static uint64_t add_up(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+int sums_add_file(struct sums *s, const struct sums_file *f)
+{
+	struct sums_file *to;
+	uint64_t at;
+	int r = 0;
+
+	if (!map_get(&s->file_index, (uint64_t)f->id, &at)) {
+		at = s->file_count;
+		r = grow((void **)&s->files, &s->file_cap, at + 1, sizeof(*s->files));
+		if (r >= 0)
+			r = map_set(&s->file_index, (uint64_t)f->id, at);
+		if (r < 0)
+			return r;
+		s->files[s->file_count++] = (struct sums_file){.id = f->id};
+	}
+	to = &s->files[at];
+	to->all += f->all;
+	to->calls += f->calls;
+	to->errors += f->errors;
+	to->bytes = add_up(to->bytes, f->bytes);
+	to->time = add_up(to->time, f->time);
+	to->max = MAX(to->max, f->max);
+	return 0;
+}
+
+static int add_to_file(struct sums *s, int64_t id, const struct fact *f, uint64_t time,
+		       uint64_t max)
+{
+	struct sums_file sum = {.id = id, .all = f->calls};
+
+	if (id < 0)
+		return 0;
+	if (sums_is_io(f->class)) {
+		sum.calls = f->calls;
+		sum.errors = f->err > 0 ? f->calls : 0;
+		sum.bytes = f->bytes;
+		sum.time = time;
+		sum.max = max;
+	}
+	return sums_add_file(s, &sum);
+}
+
 static int take_op(struct sums *s, const struct pass_rows *rows, size_t i)
 {
 	const struct batch *b = rows->batch;
@@ -162,6 +218,11 @@ static int take_op(struct sums *s, const struct pass_rows *rows, size_t i)
 	int64_t dur = MAX(batch_get(b, OP_DUR, i, 0), 0), bucket;
 	int r = s->rollup ? rollup_add_op(s->rollup, b, i) : 0;
 
+	if (r >= 0 && s->other)
+		r = rollup_add_op(s->other, b, i);
+	if (r >= 0 && s->by_file && !running)
+		r = add_to_file(s, batch_get(b, OP_FILE_ID, i, -1), &f, (uint64_t)dur,
+				(uint64_t)dur);
 	if (r >= 0 && running)
 		r = add_running(s, batch_get(b, OP_THREAD_ID, i, -1), 1);
 	if (r >= 0 && sums_is_io(f.class) && !running)
@@ -215,6 +276,13 @@ static int take_sum(struct sums *s, const struct pass_rows *rows, size_t i)
 	};
 	int r = s->rollup ? rollup_add_summary(s->rollup, b, i) : 0;
 	int64_t bucket;
+
+	if (r >= 0 && s->other)
+		r = rollup_add_summary(s->other, b, i);
+	if (r >= 0 && s->by_file)
+		r = add_to_file(s, batch_get(b, SUMMARY_FILE_ID, i, -1), &f,
+				(uint64_t)MAX(batch_get(b, SUMMARY_TIME, i, 0), 0),
+				(uint64_t)MAX(batch_get(b, SUMMARY_MAX, i, 0), 0));
 
 	if (r >= 0 && sums_is_io(f.class))
 		r = note_slow(s, rows->block, batch_get(b, SUMMARY_MAX, i, 0));
@@ -271,6 +339,10 @@ int sums_merge(struct sums *a, struct sums *b)
 	uint64_t thread, n;
 	size_t pos = 0;
 
+	if (r >= 0 && a->other)
+		r = rollup_merge(a->other, b->other);
+	for (size_t i = 0; i < b->file_count && r >= 0; i++)
+		r = sums_add_file(a, &b->files[i]);
 	if (r >= 0 && a->axis)
 		r = merge_series(a, b);
 	while (r >= 0 && map_next(&b->running_by, &pos, &thread, &n))
@@ -280,8 +352,8 @@ int sums_merge(struct sums *a, struct sums *b)
 	return r;
 }
 
-int sums_run(struct question *q, const struct sieve *sieve, const struct sums_axis *axis,
-	     unsigned int keys, struct sums **ret)
+int sums_run(struct question *q, const struct sieve *sieve, const struct sums_want *want,
+	     struct sums **ret)
 {
 	struct pass p = {
 		.q = q,
@@ -289,14 +361,14 @@ int sums_run(struct question *q, const struct sieve *sieve, const struct sums_ax
 		.from = q->from,
 		.to = q->to,
 		.columns = sums_columns(),
-		.summaries = !axis || axis->step % ROLLUP_WINDOW_NS == 0,
+		.summaries = !want->axis || want->axis->step % ROLLUP_WINDOW_NS == 0,
 		.take = sums_take,
 		.workers = pass_workers(q),
 	};
 	int r = 0;
 
 	for (unsigned int i = 0; i < p.workers && r >= 0; i++)
-		r = sums_new((struct sums **)&p.states[i], axis, keys);
+		r = sums_new((struct sums **)&p.states[i], want);
 	if (r >= 0)
 		r = pass_run(&p);
 	for (unsigned int i = 1; i < p.workers && r >= 0; i++)

@@ -32,29 +32,49 @@ struct sums_slow {
 	int64_t max; /* longest call that is I/O, ns */
 };
 
+/* What calls of I/O did to a file, without a histogram: a trace may have millions of them. */
+struct sums_file {
+	int64_t id;
+	uint64_t all;				  /* calls of any class */
+	uint64_t calls, errors, bytes, time, max; /* of I/O */
+};
+
+/* What is to be summed. */
+struct sums_want {
+	const struct sums_axis *axis;  /* series over time; NULL: none */
+	unsigned int keys, other_keys; /* of two rollups; 0: none */
+	bool files;
+};
+
 struct sums {
-	const struct sums_axis *axis; /* NULL: no series */
-	struct rollup *rollup;	      /* NULL: none */
-	struct sums_series *series;   /* [OP_CODE_MAX], lazily filled */
-	uint64_t *errors;	      /* [axis.count] */
-	uint64_t *cells;	      /* [axis.count * HIST_BUCKETS], I/O alone */
-	uint64_t running;	      /* calls that never finished: in no other sum */
-	struct map running_by;	      /* thread_id -> how many of them */
+	const struct sums_axis *axis;
+	struct rollup *rollup, *other; /* NULL: not wanted */
+	bool by_file;
+	struct map file_index; /* file_id -> number in files */
+	struct sums_file *files;
+	size_t file_count, file_cap;
+	struct sums_series *series; /* [OP_CODE_MAX], lazily filled */
+	uint64_t *errors;	    /* [axis.count] */
+	uint64_t *cells;	    /* [axis.count * HIST_BUCKETS], I/O alone */
+	uint64_t running;	    /* calls that never finished: in no other sum */
+	struct map running_by;	    /* thread_id -> how many of them */
 	struct sums_slow *slow;
 	size_t slow_count, slow_cap;
 };
 
 /* The columns of op that sums_take() reads. */
 uint64_t sums_columns(void);
-int sums_new(struct sums **ret, const struct sums_axis *axis, unsigned int keys);
+int sums_new(struct sums **ret, const struct sums_want *want);
 void sums_free(struct sums *s);
 DEFINE_CLEANUP(struct sums *, sums_free)
+/* Adds to what is known of f->id. 0 or -ENOMEM. */
+int sums_add_file(struct sums *s, const struct sums_file *f);
 int sums_take(void *state, const struct pass_rows *rows);
 /* Adds b to a. */
 int sums_merge(struct sums *a, struct sums *b);
 /* Runs a pass over the question's range and filter; the whole in *ret. */
-int sums_run(struct question *q, const struct sieve *sieve, const struct sums_axis *axis,
-	     unsigned int keys, struct sums **ret);
+int sums_run(struct question *q, const struct sieve *sieve, const struct sums_want *want,
+	     struct sums **ret);
 
 static inline bool sums_is_io(int64_t class)
 {
