@@ -54,6 +54,7 @@ class State {
 	/** Goes to another view. `replace` for what should not become a step of its own (a pan, a keystroke). */
 	go(change: Partial<View>, replace = false) {
 		const next: View = { ...this.view, ...change };
+		for (const end of ['from', 'to'] as const) if (next[end] !== undefined) next[end] = Math.round(next[end]);
 		if (change.page !== undefined && change.page !== this.view.page && change.own === undefined) next.own = {};
 		this.view = next;
 		const address = location.pathname + formatView(next) + location.hash;
