@@ -478,6 +478,17 @@ static struct expr *has_one(struct checker *c, struct node *n, struct expr *what
 	return has_bits(c, n, what, (uint64_t)e->value.i);
 }
 
+/* The column is null where no bit is set: a call without any has none of them, which is known. */
+static struct expr *known_status(struct checker *c, const struct node *n, struct expr *what)
+{
+	struct expr *none;
+
+	if (what->kind != EXPR_COLUMN || !what->type.vocab || strcmp(what->type.vocab, "status"))
+		return what;
+	none = expr_make_int(c->s, query_kind_of(QUERY_UINT), n, 0);
+	return none ? expr_make_call(c->s, FUNCTION_COALESCE, what->type, n, what, none) : NULL;
+}
+
 struct expr *check_has(struct checker *c, struct node *n)
 {
 	struct expr *what = check_expr(c, n->first, NULL), **all;
@@ -495,8 +506,9 @@ struct expr *check_has(struct checker *c, struct node *n)
 			   query_kind_text(what->type));
 		return NULL;
 	}
+	what = known_status(c, n->first, what);
 	all = query_array(c->s, n->count, struct expr *);
-	if (!all)
+	if (!what || !all)
 		return NULL;
 	for (struct node *a = n->first->next; a; a = a->next) {
 		all[count] = has_one(c, a, what);

@@ -245,15 +245,19 @@ static int write_match(struct text_writer *w, const struct expr *e)
 
 static int write_has(struct text_writer *w, const struct expr *e)
 {
+	const struct expr *what = e->arg[0];
+	bool status = what->type.vocab && !strcmp(what->type.vocab, "status");
 	const char *word = NULL;
 	uint64_t bit;
-	int r = write_expr(w, e->arg[0], BIND_SUM);
+	int r;
 
 	assert(e->mask == e->bits && e->bits);
+	/* coalesce(status, 0), which `has` makes of status, is read again as it was written */
+	if (status && what->kind == EXPR_CALL)
+		what = what->arg[0];
+	r = write_expr(w, what, BIND_SUM);
 	/* a single word of status; those of flags depend on the operation */
-	for (size_t i = 0; e->arg[0]->type.vocab && !strcmp(e->arg[0]->type.vocab, "status") &&
-			   (word = query_status_word(i, &bit)) && bit != e->bits;
-	     i++)
+	for (size_t i = 0; status && (word = query_status_word(i, &bit)) && bit != e->bits; i++)
 		;
 	if (r == 0)
 		r = buf_printf(w->out, " has ");

@@ -83,7 +83,7 @@ async function synthetic() {
 	const { child, url } = await serve('synth.trace');
 	const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, acceptDownloads: true });
 	const page = await newPage(context);
-	const finished = '!(status has unfinished)';
+	const finished = 'stop is not null';
 	await page.goto(url);
 
 	await test('the overview tells what weir query tells', async () => {
