@@ -77,6 +77,8 @@ export interface Overview {
 	threads: Ranking;
 	errors: Ranking;
 	waiting: Ranking;
+	/** Calls of processes, memory, signals, ... */
+	not_io: Ranking;
 	slowest: Ranking;
 }
 
