@@ -85,7 +85,46 @@ static int add_row(struct piece *t)
 
 /* ---- histograms in cells ---- */
 
-/* Counts by power of two; of a tally by the order of its buckets. False where there is nothing. */
+/* How many columns of equal steps lquantize() has, those of what lies outside included. */
+static int64_t linear_steps(const struct plan_field *f)
+{
+	return (f->param[1] - f->param[0] + f->param[2] - 1) / f->param[2] + 2;
+}
+
+static bool is_linear(const struct plan_field *f)
+{
+	return f->type.type == QUERY_TALLY && f->aggregate == AGGREGATE_LQUANTIZE &&
+	       f->param[2] > 0;
+}
+
+/* The place of a bar on the axis: its power of two, or its step. */
+static unsigned int place(const struct plan_field *f, int64_t from)
+{
+	int64_t all, step;
+
+	if (!is_linear(f))
+		return bars_index((uint64_t)MAX(from, 0), 1);
+	if (from < f->param[0])
+		return 0;
+	all = linear_steps(f);
+	step = 1 + (from - f->param[0]) / f->param[2];
+	return (unsigned int)(all > SPARK_INDEXES ? step * (SPARK_INDEXES - 1) / all : step);
+}
+
+/* Where a place begins. */
+static int64_t place_lower(const struct plan_field *f, unsigned int at)
+{
+	int64_t all, step = at;
+
+	if (!is_linear(f))
+		return at >= 64 ? INT64_MAX : (int64_t)bars_lower(at, 1);
+	all = linear_steps(f);
+	if (all > SPARK_INDEXES)
+		step = step * all / (SPARK_INDEXES - 1);
+	return step < 1 ? f->param[0] : MIN(f->param[0] + (step - 1) * f->param[2], f->param[1]);
+}
+
+/* Counts by place on the axis. False where there is nothing. */
 static int spark_counts(const struct plan_field *f, struct buf *cell,
 			uint64_t counts[SPARK_INDEXES], unsigned int *ret_first,
 			unsigned int *ret_last)
@@ -95,7 +134,7 @@ static int spark_counts(const struct plan_field *f, struct buf *cell,
 	int r = bars_buckets(&b, f, (struct bytes){cell->data, cell->len});
 
 	for (size_t i = 0; i < b.count && r >= 0; i++) {
-		unsigned int at = bars_index((uint64_t)MAX(b.items[i].from, 0), 1);
+		unsigned int at = place(f, b.items[i].from);
 
 		counts[at] += b.items[i].count;
 		*ret_first = any ? MIN(*ret_first, at) : at;
@@ -103,12 +142,6 @@ static int spark_counts(const struct plan_field *f, struct buf *cell,
 		any = true;
 	}
 	return r < 0 ? r : any;
-}
-
-/* Where the last bar of an axis ends. */
-static int64_t clamp_end(unsigned int last)
-{
-	return last >= 63 ? INT64_MAX : (int64_t)bars_lower(last + 1, 1);
 }
 
 /* The axis that all cells of a column share, and the title that says what it is. */
@@ -133,10 +166,9 @@ static int make_axis(struct piece *t, size_t c)
 	}
 	if (!axis->known)
 		return 0;
-	return buf_printf(
-		title, " %s..%s",
-		cell_number(query_kind_unit(f->type), (int64_t)bars_lower(axis->first, 1)).s,
-		cell_number(query_kind_unit(f->type), clamp_end(axis->last)).s);
+	return buf_printf(title, " %s..%s",
+			  cell_number(query_kind_unit(f->type), place_lower(f, axis->first)).s,
+			  cell_number(query_kind_unit(f->type), place_lower(f, axis->last + 1)).s);
 }
 
 static int draw_cells(struct piece *t, size_t c)
