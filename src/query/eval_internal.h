@@ -109,6 +109,15 @@ double int_to_float(int64_t v, bool is_unsigned);
 bool arith_int(enum expr_arith op, int64_t a, bool a_unsigned, int64_t b, bool b_unsigned,
 	       bool ret_unsigned, int64_t *ret);
 bool arith_float(enum expr_arith op, double a, double b, double *ret);
+/* To the nearest whole number, halves away from 0; false where it does not fit. */
+bool round_float(double v, bool ret_unsigned, int64_t *ret);
+/* True where durations and sizes are divided, or multiplied by a float: in floats, then rounded. */
+static inline bool arith_rounds(const struct expr *e)
+{
+	return e->kind == EXPR_ARITH && e->type.type != QUERY_FLOAT &&
+	       (e->arith == ARITH_DIV || e->arg[0]->type.type == QUERY_FLOAT ||
+		e->arg[1]->type.type == QUERY_FLOAT);
+}
 /* BUCKET, LOG2, HOUR, MINUTE, ABS, BITAND, BITOR over ints; floats: BUCKET, LOG2, ABS. */
 bool function_int(enum query_function f, int64_t a, bool a_unsigned, int64_t b, bool b_unsigned,
 		  bool ret_unsigned, int64_t *ret);

@@ -97,6 +97,16 @@ bool arith_float(enum expr_arith op, double a, double b, double *ret)
 	}
 }
 
+bool round_float(double v, bool ret_unsigned, int64_t *ret)
+{
+	double whole = round(v);
+
+	if (ret_unsigned ? !(whole >= 0 && whole < 0x1p64) : !(whole >= -0x1p63 && whole < 0x1p63))
+		return false;
+	*ret = ret_unsigned ? (int64_t)(uint64_t)whole : (int64_t)whole;
+	return true;
+}
+
 static bool bucket(__int128 x, __int128 width, bool ret_unsigned, int64_t *ret)
 {
 	__int128 rest;

@@ -271,9 +271,13 @@ static int arith_value(struct scalar *s, const struct expr *e, enum expr_arith o
 		       struct query_kind kb, struct value *ret)
 {
 	bool known;
+	double v;
 
 	*ret = (struct value){0};
-	if (e->type.type == QUERY_FLOAT)
+	if (arith_rounds(e))
+		known = arith_float(op, as_float(ka, a), as_float(kb, b), &v) &&
+			round_float(v, kind_unsigned(e->type), &ret->i);
+	else if (e->type.type == QUERY_FLOAT)
 		known = arith_float(op, as_float(ka, a), as_float(kb, b), &ret->f);
 	else
 		known = arith_int(op, a->i, kind_unsigned(ka), b->i, kind_unsigned(kb),

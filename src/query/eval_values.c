@@ -384,7 +384,7 @@ static bool number_int(const struct node *n, int64_t a, int64_t b, int64_t *ret)
 static int number_operands(struct run *r, const struct node *n, struct rows rows, struct values *a,
 			   struct values *b)
 {
-	bool floats = n->rep == REP_FLOAT;
+	bool floats = n->rep == REP_FLOAT || arith_rounds(n->expr);
 	int e = floats ? node_floats(r, n->args[0], rows, a) : node_values(r, n->args[0], rows, a);
 
 	*b = *a;
@@ -452,7 +452,7 @@ static bool quick_values(const struct node *n, const struct values *a, const str
 
 static int number_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
 {
-	bool negate = n->expr->kind == EXPR_NEG;
+	bool negate = n->expr->kind == EXPR_NEG, rounds = arith_rounds(n->expr);
 	struct values a, b;
 	struct room to;
 	int e = make_room(r, n->rep, rows.n, &to, ret);
@@ -461,7 +461,7 @@ static int number_values(struct run *r, const struct node *n, struct rows rows, 
 		e = number_operands(r, n, rows, &a, &b);
 	if (e < 0)
 		return e;
-	if (!negate && n->rep == REP_INT && quick_values(n, &a, &b, rows.n, &to))
+	if (!negate && !rounds && n->rep == REP_INT && quick_values(n, &a, &b, rows.n, &to))
 		return 0;
 	for (size_t j = 0; j < rows.n; j++) {
 		bool known = !unknown_at(&a, j) && !unknown_at(&b, j);
@@ -470,6 +470,11 @@ static int number_values(struct run *r, const struct node *n, struct rows rows, 
 			to.f[j] = 0;
 			known = known && (negate ? arith_float(ARITH_SUB, 0, a.f[j], &to.f[j])
 						 : number_float(n, a.f[j], b.f[j], &to.f[j]));
+		} else if (rounds) {
+			double v;
+
+			known = known && number_float(n, a.f[j], b.f[j], &v) &&
+				round_float(v, n->is_unsigned, &to.i[j]);
 		} else if (negate) {
 			known = known &&
 				arith_int(ARITH_SUB, 0, false, a.i[j], n->args[0]->is_unsigned,

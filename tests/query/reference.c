@@ -232,8 +232,14 @@ static struct value arith(const struct expr *e, enum expr_arith op, struct query
 			    : op == ARITH_DIV ? x / y
 					      : fmod(x, y));
 	}
-	if (op >= ARITH_DIV && j == 0)
+	if (op >= ARITH_DIV && j == 0 && kb.type != QUERY_FLOAT)
 		return UNKNOWN;
+	if (op == ARITH_DIV || ka.type == QUERY_FLOAT || kb.type == QUERY_FLOAT) {
+		/* durations and sizes: in floats, rounded to whole ones */
+		double f = op == ARITH_DIV ? x / y : op == ARITH_MUL ? x * y : NAN;
+
+		return isfinite(f) && fabs(f) < 0x1p63 ? whole(e->type, (wide_t)round(f)) : UNKNOWN;
+	}
 	if (op == ARITH_MUL && __builtin_mul_overflow(i, j, &v))
 		return UNKNOWN;
 	return whole(e->type, op == ARITH_ADD	? i + j
