@@ -17,6 +17,8 @@ struct kept {
 
 struct cache {
 	pthread_mutex_t lock;
+	pthread_cond_t done;		    /* a claim was given back */
+	const char *claimed[QUESTIONS_MAX]; /* keys; their owners' texts */
 	struct kept *first;
 	size_t bytes;
 };
@@ -28,6 +30,7 @@ int cache_new(struct cache **ret)
 	if (!c)
 		return -ENOMEM;
 	pthread_mutex_init(&c->lock, NULL);
+	pthread_cond_init(&c->done, NULL);
 	*ret = c;
 	return 0;
 }
@@ -49,6 +52,7 @@ void cache_free(struct cache *c)
 		c->first = k->next;
 		kept_free(k);
 	}
+	pthread_cond_destroy(&c->done);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
@@ -62,25 +66,70 @@ static void unlink_kept(struct cache *c, struct kept **at)
 	c->bytes -= k->body.len;
 }
 
-bool cache_get(struct cache *c, uint64_t generation, const char *key, struct cache_entry *ret)
+/* With the lock held. */
+static bool find(struct cache *c, uint64_t generation, const char *key, struct cache_entry *ret)
 {
-	bool found = false;
-
-	pthread_mutex_lock(&c->lock);
-	for (struct kept **at = &c->first; *at && !found; at = &(*at)->next) {
+	for (struct kept **at = &c->first; *at; at = &(*at)->next) {
 		struct kept *k = *at;
 
 		if (k->generation != generation || strcmp(k->key, key) != 0)
 			continue;
-		found = buf_append(&ret->body, k->body.data, k->body.len) == 0;
+		if (buf_append(&ret->body, k->body.data, k->body.len) < 0)
+			return false;
 		ret->type = k->type;
 		*at = k->next;
 		k->next = c->first;
 		c->first = k;
-		break;
+		return true;
 	}
+	return false;
+}
+
+bool cache_get(struct cache *c, uint64_t generation, const char *key, struct cache_entry *ret)
+{
+	bool found;
+
+	pthread_mutex_lock(&c->lock);
+	found = find(c, generation, key, ret);
 	pthread_mutex_unlock(&c->lock);
 	return found;
+}
+
+/* The place of a claim of the key (NULL: a free place); NULL: there is none. With the lock held. */
+static const char **claim_of(struct cache *c, const char *key)
+{
+	for (size_t i = 0; i < QUESTIONS_MAX; i++) {
+		if (key ? c->claimed[i] && strcmp(c->claimed[i], key) == 0 : !c->claimed[i])
+			return &c->claimed[i];
+	}
+	return NULL;
+}
+
+bool cache_claim(struct cache *c, uint64_t generation, const char *key, struct cache_entry *ret)
+{
+	const char **place;
+	bool found;
+
+	pthread_mutex_lock(&c->lock);
+	while (claim_of(c, key))
+		pthread_cond_wait(&c->done, &c->lock);
+	found = find(c, generation, key, ret);
+	place = found ? NULL : claim_of(c, NULL);
+	if (place)
+		*place = key;
+	pthread_mutex_unlock(&c->lock);
+	return found;
+}
+
+void cache_release(struct cache *c, const char *key)
+{
+	pthread_mutex_lock(&c->lock);
+	for (size_t i = 0; i < QUESTIONS_MAX; i++) {
+		if (c->claimed[i] == key)
+			c->claimed[i] = NULL;
+	}
+	pthread_cond_broadcast(&c->done);
+	pthread_mutex_unlock(&c->lock);
 }
 
 /* What is of another generation, and the oldest beyond the bound. */

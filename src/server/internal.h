@@ -150,5 +150,11 @@ int cache_new(struct cache **ret);
 void cache_free(struct cache *c);
 /* A copy of what was answered to `key` in that generation. */
 bool cache_get(struct cache *c, uint64_t generation, const char *key, struct cache_entry *ret);
+/*
+ * The same, where one other at a time works out the same: waits for it. False: it is the caller's now, until
+ * cache_release().
+ */
+bool cache_claim(struct cache *c, uint64_t generation, const char *key, struct cache_entry *ret);
+void cache_release(struct cache *c, const char *key);
 void cache_put(struct cache *c, uint64_t generation, const char *key, const struct buf *body,
 	       const char *type);

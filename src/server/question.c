@@ -249,39 +249,75 @@ static void answer_apart(struct server *s, struct question *q, question_fn *fn)
 		http_reply(q->request, 200, q->type, &q->out);
 }
 
+/* What was answered before, or is being worked out for another viewer right now. */
+static bool answered(struct server *s, struct question *q, uint64_t generation, const char *key,
+		     bool wait)
+{
+	struct cache_entry kept = {0};
+	bool found = wait ? cache_claim(s->cache, generation, key, &kept)
+			  : cache_get(s->cache, generation, key, &kept);
+
+	if (found) {
+		q->out = kept.body;
+		q->type = kept.type;
+	}
+	return found;
+}
+
+/* Works it out, unless another viewer had the same question meanwhile. */
+static int work_out(struct server *s, struct question *q, question_fn *fn, uint64_t generation,
+		    const char *key)
+{
+	int r;
+
+	if (answered(s, q, generation, key, true))
+		return 0;
+	r = fn(q);
+	if (r >= 0 && question_stopped(q))
+		r = -EINTR;
+	if (r >= 0 && !q->streamed)
+		cache_put(s->cache, generation, key, &q->out, q->type);
+	cache_release(s->cache, key);
+	return r;
+}
+
+static int take_turn(struct server *s, struct question *q, question_fn *fn, const char *key,
+		     char etag[static ETAG_MAX])
+{
+	int r = wait_turn(s, q);
+
+	if (r < 0)
+		return r;
+	http_deadline(q->request, QUESTION_NS);
+	pthread_rwlock_rdlock(&s->lock);
+	make_etag(q, s->generation, etag);
+	/* again: the trace's origin may not have been known before */
+	r = take_parameters(q);
+	if (r >= 0)
+		r = work_out(s, q, fn, s->generation, key);
+	pthread_rwlock_unlock(&s->lock);
+	end_turn(s);
+	return r;
+}
+
 static void answer(struct server *s, struct question *q, question_fn *fn, bool turn)
 {
 	_cleanup_buf_ struct buf key = {0};
-	struct cache_entry kept = {0};
 	char etag[ETAG_MAX];
-	uint64_t generation;
-	int r = turn ? wait_turn(s, q) : 0;
+	bool done;
+	int r;
 
-	if (r < 0) {
-		question_fail(q, r);
-		return;
-	}
-	if (turn)
-		http_deadline(q->request, QUESTION_NS);
 	pthread_rwlock_rdlock(&s->lock);
-	generation = s->generation;
-	make_etag(q, generation, etag);
+	make_etag(q, s->generation, etag);
 	r = take_parameters(q);
-	if (r == 0 && turn)
+	if (r >= 0)
 		r = make_key(q, &key);
-	if (r >= 0 && turn && cache_get(s->cache, generation, buf_str(&key), &kept)) {
-		q->out = kept.body;
-		q->type = kept.type;
-	} else if (r >= 0) {
+	done = r >= 0 && turn && answered(s, q, s->generation, buf_str(&key), false);
+	if (r >= 0 && !turn)
 		r = fn(q);
-		if (r >= 0 && question_stopped(q))
-			r = -EINTR;
-		if (r >= 0 && turn && !q->streamed)
-			cache_put(s->cache, generation, buf_str(&key), &q->out, q->type);
-	}
 	pthread_rwlock_unlock(&s->lock);
-	if (turn)
-		end_turn(s);
+	if (r >= 0 && turn && !done)
+		r = take_turn(s, q, fn, buf_str(&key), etag);
 	if (q->streamed)
 		return;
 	if (r < 0)

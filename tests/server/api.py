@@ -386,6 +386,13 @@ def limits():
         for t in threads:
             t.join()
         check('forty questions at once: answered or told to wait', set(answers) <= {200, 429} and 200 in answers, answers)
+        bodies = []
+        threads = [threading.Thread(target=lambda: bodies.append(s.ask('overview', width=77)[2])) for _ in range(20)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        check('twenty viewers of the same get the same', len(set(bodies)) == 1 and bodies[0].startswith(b'{"origin"'), set(bodies))
     for address in ('0.0.0.0', '192.168.1.1:80', '::1', '127.0.0.1.evil'):
         r = run('serve', '--listen', address, 'a.trace')
         check(f'--listen {address} is refused, with the way to do it', r.returncode == 2 and 'ssh -L' in r.stderr, r.stderr)
