@@ -106,7 +106,7 @@ async function synthetic() {
 		const file = call.getByRole('button', { name: 'its file' });
 		if (await file.count()) {
 			await file.click();
-			await page.getByText('What was done').waitFor();
+			await page.getByText('What was done', { exact: true }).waitFor();
 		}
 	});
 

@@ -12,8 +12,16 @@ const BAR = 14;
 
 export type Place = { kind: 'group'; title: string; y: number } | { kind: 'lane'; lane: Lane; y: number };
 
-/** Lanes under the heads of their processes (containers and hosts are part of a head where there are several). */
-export function place(lanes: Lane[]): { places: Place[]; height: number } {
+/** Lanes under the heads of their processes (containers and hosts are part of a head where there are several): the main
+ * thread first, then who called most. */
+export function place(given: Lane[]): { places: Place[]; height: number } {
+	const order = new Map<string, number>();
+	for (const l of given) {
+		const process = `${l.host}/${l.pid}`;
+		if (!order.has(process)) order.set(process, order.size);
+	}
+	const main = (l: Lane) => (l.tid === l.pid ? 1 : 0);
+	const lanes = [...given].sort((a, b) => order.get(`${a.host}/${a.pid}`)! - order.get(`${b.host}/${b.pid}`)! || main(b) - main(a) || b.calls - a.calls);
 	const hosts = new Set(lanes.map((l) => l.host)).size > 1;
 	const places: Place[] = [];
 	let y = 0;
