@@ -27,7 +27,7 @@ for (const [name, search] of Object.entries(views)) {
 	await page.goto(url.replace('/#', `/${search}#`));
 	await page.waitForLoadState('networkidle');
 	await page.waitForTimeout(600);
-	await page.screenshot({ path: join(folder, `${name}.png`) });
+	await page.screenshot({ path: join(folder, `page-${name}.png`) });
 }
 await browser.close();
 serve.kill('SIGINT');
