@@ -159,14 +159,13 @@ static void cell_add(struct cell *to, const struct cell *c)
 	to->log2 += c->log2;
 }
 
-static int sum_add(struct diff_sum *to, const struct rollup_row *row)
+static void sum_add(struct diff_sum *to, const struct rollup_row *row)
 {
 	to->calls += row->calls;
 	to->errors += row->errors;
 	to->bytes += row->bytes;
 	to->time_ns += row->time_ns;
 	to->max_ns = MAX(to->max_ns, row->max_ns);
-	return hist_merge(&to->hist, &row->hist);
 }
 
 /* Room for the sums of so many keys, zeros at first. */
@@ -202,7 +201,23 @@ static int add_row(struct work *w, struct run *run, const struct rollup_row *row
 		if (run->cells[at].calls == 0)
 			w->keys[at].side[run->in->side].runs++;
 		cell_add(&run->cells[at], &c);
-		r = sum_add(&w->keys[at].side[run->in->side], row);
+		sum_add(&w->keys[at].side[run->in->side], row);
+	}
+	return r;
+}
+
+/* Histograms of the keys that are shown; those of all would be many. */
+static int add_hist(struct work *w, const struct run *run, const struct rollup_row *row)
+{
+	struct key keys[KINDS];
+	unsigned int n = is_io(row->class) ? keys_of(run, row, keys) : 0;
+	int r = 0;
+
+	for (unsigned int i = 0; r >= 0 && i < n; i++) {
+		struct key *k = &w->keys[key_find(w, &keys[i], false)];
+
+		if (k->chosen)
+			r = hist_merge(&k->side[run->in->side].hist, &row->hist);
 	}
 	return r;
 }
@@ -316,14 +331,21 @@ int load_keys(struct work *w)
 
 		for (size_t i = 0; r >= 0 && i < rollup_count(run->sums); i++)
 			r = add_row(w, run, rollup_row(run->sums, i), logs);
-		rollup_free(TAKE_PTR(run->sums));
 	}
 	for (size_t k = 0; r >= 0 && k < w->run_count; k++)
 		r = make_cells(&w->runs[k], w->key_count + 1);
 	if (r < 0)
 		return r;
 	count_names(w);
-	return choose_keys(w);
+	r = choose_keys(w);
+	for (size_t k = 0; r >= 0 && k < w->run_count; k++) {
+		struct run *run = &w->runs[k];
+
+		for (size_t i = 0; r >= 0 && i < rollup_count(run->sums); i++)
+			r = add_hist(w, run, rollup_row(run->sums, i));
+		rollup_free(TAKE_PTR(run->sums));
+	}
+	return r;
 }
 
 /* ---- parts of runs ---- */
