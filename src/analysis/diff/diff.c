@@ -66,11 +66,12 @@ static int make_result(struct work *w)
 
 static int compare(struct work *w, struct error *err)
 {
-	int r = load_sums(w, err);
+	int r = load_called(w, err);
 
-	if (r < 0)
-		return r;
-	r = names_make(w);
+	if (r >= 0)
+		r = names_make(w);
+	if (r >= 0)
+		r = load_sums(w, err);
 	if (r >= 0)
 		r = load_keys(w);
 	if (r >= 0 && w->blocks)

@@ -10,6 +10,7 @@
 #define BLOCKS	   32 /* a run is read in so many pieces */
 #define PARTS	   8  /* and judged by so many; see noise.c */
 #define LABEL_NONE UINT32_MAX
+#define SPARSE_MAX 16 /* ids for each row of a dimension */
 
 /* Sums over some calls. */
 struct cell {
@@ -42,7 +43,10 @@ struct run {
 	/* by file_id, thread_id: label, LABEL_NONE where no call names it */
 	uint32_t *file_labels, *thread_labels;
 	size_t file_count, thread_count;
-	uint32_t *label_names; /* by label: names that it stands for here */
+	uint8_t *called; /* by file_id: 1 where a call names it; NULL: not asked */
+	size_t called_count;
+	uint32_t *file_names;  /* by file_id: its own name */
+	uint32_t *label_names; /* by label: names of files that it stands for here */
 	struct cell *cells;    /* by key */
 	size_t cell_cap;
 	struct cell *blocks; /* [row * BLOCKS + block] */
@@ -71,13 +75,16 @@ struct work {
 	struct diff *out;
 };
 
-/* names.c: gives every file and thread that a call names a label. 0 or -ENOMEM. */
+/* names.c: gives every file and thread of the runs a label. 0 or -ENOMEM. */
 int names_make(struct work *w);
+/* Counts the names behind each label, of files that calls named. 0 or -ENOMEM. */
+int names_count(const struct work *w, struct run *run, const uint8_t *called);
 /* Appends the text with what changes from run to run made '#'; *ret_changed: there was any. 0 or
  * -ENOMEM. */
 int name_pattern(struct bytes text, struct buf *out, bool *ret_changed);
 
 /* load.c: sums of each run, by key; then those keys that matter, by part of the run. */
+int load_called(struct work *w, struct error *err);
 int load_sums(struct work *w, struct error *err);
 int load_keys(struct work *w);
 int load_blocks(struct work *w, struct error *err);
@@ -111,6 +118,15 @@ int tests_run(struct work *w);
 
 /* rank.c: which rows tell what changed, in order. */
 int rank_rows(struct work *w);
+
+/* How many ids of a table are looked at: they are dense; what a hostile trace has far beyond has no
+ * name here. */
+static inline size_t ids_of(const struct dims *d, enum table_id table)
+{
+	size_t count = dims_count(d, table), most = SPARSE_MAX * (dims_rows(d, table) + 1024);
+
+	return MIN(count, most);
+}
 
 /* The label of an id; LABEL_NONE where it has none. */
 static inline uint32_t label_of(const uint32_t *labels, size_t count, int64_t id)

@@ -30,19 +30,90 @@ static int scan(const struct work *w, const struct run *r, unsigned int keys, in
 	return scan_run(r->in->store, &opt, ret, err);
 }
 
+static bool same_trace(const struct work *w)
+{
+	for (size_t i = 0; i < w->run_count; i++) {
+		for (size_t j = 0; j < i; j++) {
+			if (!strcmp(store_trace_path(w->runs[i].in->store, 0),
+				    store_trace_path(w->runs[j].in->store, 0)))
+				return true;
+		}
+	}
+	return false;
+}
+
+static int load_run_called(struct work *w, struct run *run, struct error *err)
+{
+	size_t count = ids_of(store_dims(run->in->store), TABLE_FILE);
+	_cleanup_scan_result_ struct scan_result sums = {0};
+	_cleanup_free_ int64_t *alias = malloc((count + 1) * sizeof(*alias));
+	int r;
+
+	if (!alias)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		alias[i] = (int64_t)i;
+	r = scan(w, run, ROLLUP_CLASS, 0, alias, count, &sums, err);
+	if (r >= 0) {
+		run->called = TAKE_PTR(sums.file_seen);
+		run->called_count = count;
+	}
+	return r;
+}
+
+/* Parts of one trace know the same files: which of them a part uses, its calls tell. */
+int load_called(struct work *w, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && same_trace(w) && i < w->run_count; i++)
+		r = load_run_called(w, &w->runs[i], err);
+	return r;
+}
+
+/* Files of one label are told by one id, so that a million of them make few keys. */
+static int alias_labels(const struct work *w, const struct run *run, int64_t **ret)
+{
+	_cleanup_free_ int64_t *alias = malloc((run->file_count + 1) * sizeof(*alias));
+	_cleanup_free_ int64_t *first = malloc((w->texts.count + 1) * sizeof(*first));
+
+	if (!alias || !first)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->texts.count; i++)
+		first[i] = -1;
+	for (size_t i = 0; i < run->file_count; i++) {
+		uint32_t label = run->file_labels[i];
+
+		if (label != LABEL_NONE && first[label] < 0)
+			first[label] = (int64_t)i;
+		alias[i] = label == LABEL_NONE ? -1 : first[label];
+	}
+	*ret = TAKE_PTR(alias);
+	return 0;
+}
+
+static int load_run_sums(struct work *w, struct run *run, struct error *err)
+{
+	_cleanup_scan_result_ struct scan_result sums = {0};
+	_cleanup_free_ int64_t *alias = NULL;
+	int r = alias_labels(w, run, &alias);
+
+	if (r >= 0)
+		r = scan(w, run, SUM_KEYS, 0, alias, run->file_count, &sums, err);
+	if (r >= 0)
+		r = names_count(w, run, sums.file_seen);
+	if (r >= 0)
+		run->sums = TAKE_PTR(sums.rollup);
+	run->seconds = (double)(run->in->to - run->in->from) / 1e9;
+	return r;
+}
+
 int load_sums(struct work *w, struct error *err)
 {
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < w->run_count; i++) {
-		struct run *run = &w->runs[i];
-		_cleanup_scan_result_ struct scan_result sums = {0};
-
-		r = scan(w, run, SUM_KEYS, 0, NULL, 0, &sums, err);
-		if (r >= 0)
-			run->sums = TAKE_PTR(sums.rollup);
-		run->seconds = (double)(run->in->to - run->in->from) / 1e9;
-	}
+	for (size_t i = 0; r >= 0 && i < w->run_count; i++)
+		r = load_run_sums(w, &w->runs[i], err);
 	return r;
 }
 
@@ -382,7 +453,7 @@ static void add_block(struct work *w, struct run *run, const struct rollup_row *
 	}
 }
 
-/* Files of tested labels are told by one id for each, the others by none: few keys, then. */
+/* Files of labels that are not tested are told by none: even fewer keys. */
 static int alias_files(const struct work *w, const struct run *run, int64_t **ret)
 {
 	_cleanup_free_ int64_t *alias = malloc((run->file_count + 1) * sizeof(*alias));
@@ -452,6 +523,8 @@ void load_free(struct work *w)
 		free(run->file_labels);
 		free(run->thread_labels);
 		free(run->label_names);
+		free(run->file_names);
+		free(run->called);
 		free(run->cells);
 		free(run->blocks);
 	}

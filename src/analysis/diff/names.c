@@ -15,7 +15,6 @@
 #define RANDOM_LONG   10    /* of mktemp(1) */
 #define HEX_MIN	      4	    /* a part of a UUID */
 #define EPHEMERAL_MIN 32768 /* Linux's own choice of ports begins here */
-#define SPARSE_MAX    16    /* ids for each row of a dimension */
 #define NAME_FILE     'f'
 #define NAME_THREAD   't'
 
@@ -182,8 +181,7 @@ static int note(struct names *n, uint32_t *ids, size_t count, size_t run, char k
 
 static int make_ids(const struct dims *d, enum table_id table, uint32_t **ret, size_t *ret_count)
 {
-	/* ids are dense; what a hostile trace has far beyond has no name here */
-	*ret_count = MIN(dims_count(d, table), SPARSE_MAX * (dims_rows(d, table) + 1024));
+	*ret_count = ids_of(d, table);
 	*ret = malloc((*ret_count + 1) * sizeof(**ret));
 	for (size_t i = 0; *ret && i < *ret_count; i++)
 		(*ret)[i] = LABEL_NONE;
@@ -198,14 +196,15 @@ static int note_run(struct names *n, size_t at)
 
 	if (r >= 0)
 		r = make_ids(d, TABLE_THREAD, &run->thread_labels, &run->thread_count);
-	for (size_t i = 0; r >= 0 && i < rollup_count(run->sums); i++) {
-		const struct rollup_row *row = rollup_row(run->sums, i);
+	for (size_t i = 0; r >= 0 && i < dims_rows(d, TABLE_FILE); i++) {
+		int64_t id = dims_id_at(d, TABLE_FILE, i);
 
-		r = note(n, run->file_labels, run->file_count, at, NAME_FILE, row->file_id);
-		if (r >= 0)
-			r = note(n, run->thread_labels, run->thread_count, at, NAME_THREAD,
-				 row->thread_id);
+		if (!run->called || (id >= 0 && (size_t)id < run->called_count && run->called[id]))
+			r = note(n, run->file_labels, run->file_count, at, NAME_FILE, id);
 	}
+	for (size_t i = 0; r >= 0 && i < dims_rows(d, TABLE_THREAD); i++)
+		r = note(n, run->thread_labels, run->thread_count, at, NAME_THREAD,
+			 dims_id_at(d, TABLE_THREAD, i));
 	return r;
 }
 
@@ -267,30 +266,40 @@ static int make_labels(struct names *n, uint32_t *of_name)
 	return r;
 }
 
-/* Labels instead of names; `seen` is a byte for each name. */
-static void relabel(struct run *run, uint32_t *ids, size_t count, const uint32_t *of_name,
-		    uint8_t *seen)
+/* Labels instead of names. */
+static void relabel(uint32_t *ids, size_t count, const uint32_t *of_name)
 {
-	for (size_t i = 0; i < count; i++) {
-		uint32_t name = ids[i];
-
-		if (name == LABEL_NONE)
-			continue;
-		ids[i] = of_name[name];
-		run->label_names[ids[i]] += !seen[name];
-		seen[name] = 1;
-	}
+	for (size_t i = 0; i < count; i++)
+		ids[i] = ids[i] == LABEL_NONE ? LABEL_NONE : of_name[ids[i]];
 }
 
 static int relabel_run(const struct work *w, struct run *run, const uint32_t *of_name)
 {
+	run->file_names = malloc((run->file_count + 1) * sizeof(*run->file_names));
+	run->label_names = calloc(w->texts.count + 1, sizeof(*run->label_names));
+	if (!run->file_names || !run->label_names)
+		return -ENOMEM;
+	for (size_t i = 0; i < run->file_count; i++)
+		run->file_names[i] = run->file_labels[i];
+	relabel(run->file_labels, run->file_count, of_name);
+	relabel(run->thread_labels, run->thread_count, of_name);
+	return 0;
+}
+
+int names_count(const struct work *w, struct run *run, const uint8_t *called)
+{
 	_cleanup_free_ uint8_t *seen = calloc(w->paths.count + 1, 1);
 
-	run->label_names = calloc(w->texts.count + 1, sizeof(*run->label_names));
-	if (!seen || !run->label_names)
+	if (!seen)
 		return -ENOMEM;
-	relabel(run, run->file_labels, run->file_count, of_name, seen);
-	relabel(run, run->thread_labels, run->thread_count, of_name, seen);
+	for (size_t i = 0; i < run->file_count; i++) {
+		uint32_t name = run->file_names[i];
+
+		if (name == LABEL_NONE || !called[i] || seen[name])
+			continue;
+		seen[name] = 1;
+		run->label_names[run->file_labels[i]]++;
+	}
 	return 0;
 }
 

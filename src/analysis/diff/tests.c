@@ -13,6 +13,7 @@
 #define PRIOR_RUNS  3  /* degrees of freedom of the floor beside replicates */
 #define PRIOR_PARTS 10 /* ... of what parts of runs say */
 #define RANKS_P	    0.02 /* the ranks of the runs must be as unlikely, or as unlikely as they can be */
+#define SIZE_SPREAD 4	 /* variance of the size of one call, ln^2: it is not in the sums */
 #define ALPHA_FEW   0.05 /* few runs: the floors are wide */
 #define ALPHA_RUNS \
 	0.02 /* noise between runs has longer tails than the test assumes: 3 to 5 % as measured */
@@ -63,8 +64,10 @@ static double own_noise(const struct cell *c, enum diff_metric m)
 {
 	double mean = cell_latency(c);
 
-	if (m == DIFF_CALLS || m == DIFF_SIZE)
+	if (m == DIFF_CALLS)
 		return 1 / (c->calls + 0.5);
+	if (m == DIFF_SIZE)
+		return SIZE_SPREAD / (c->calls + 0.5);
 	if (m == DIFF_ERRORS)
 		return 1 / (c->errors + 0.5);
 	return is_latency(m) && c->calls > 0 ? MAX(c->log2 / c->calls - mean * mean, 0) / c->calls
@@ -105,7 +108,7 @@ static bool prior_of(const struct work *w, const struct run *r, size_t at, enum 
 		return true;
 	}
 	/* A call that comes in one phase of a run only; where the runs do the same, it does so again. */
-	if (!w->out->repeatable || m != DIFF_CALLS)
+	if (!w->out->repeatable || (m != DIFF_CALLS && !(m == DIFF_SIZE && w->exact)))
 		*ret += f->blind * f->blind;
 	return m != DIFF_MEAN;
 }
