@@ -4,6 +4,34 @@
 #include <string.h>
 
 #include "../tests/store/common.h"
+#include "store/user.h"
+
+/* A user's table of two types, and one that is dropped. */
+static int annotate(const char *trace, struct draw *d)
+{
+	static const struct user_column columns[] = {{(char *)"row_id", USER_INT},
+						     {(char *)"text", USER_TEXT}};
+	struct error err = {0};
+	int r = 0;
+
+	for (unsigned int i = 0; i < 3 && r >= 0; i++) {
+		struct store *s = open_trace(trace);
+		struct user_writer *w = NULL;
+
+		r = user_writer_new(&w, i ? "b" : "a", columns, i < 2 ? 2 : 0, &err);
+		for (unsigned int k = 0; k < 20 && r >= 0 && i < 2; k++) {
+			r = draw(d, 4) ? user_put(w, draw(d, 0)) : user_put_null(w);
+			if (r >= 0)
+				r = user_put_bytes(w, (struct bytes){(const uint8_t *)"annotation",
+								     draw(d, 10)});
+		}
+		if (r >= 0)
+			r = user_append(w, s, &err);
+		user_writer_free(w);
+		store_free(s);
+	}
+	return r;
+}
 
 static int write_seed(const char *folder, unsigned int number)
 {
@@ -27,7 +55,7 @@ static int write_seed(const char *folder, unsigned int number)
 			return -1;
 		batch_free(b);
 	}
-	if (store_close(w, &err) < 0)
+	if (store_close(w, &err) < 0 || (number % 4 > 1 && annotate(trace, &d) < 0))
 		return -1;
 	data = load_file(trace, &len);
 	unlink(trace);

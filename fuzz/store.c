@@ -12,6 +12,7 @@
 
 #include "store/block.h"
 #include "store/store.h"
+#include "store/user.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -58,6 +59,39 @@ static void mend(uint8_t *file, size_t size)
 		at = mend_block(file, size, at);
 }
 
+static void read_users(const struct store *s)
+{
+	struct user_reader *r = NULL;
+
+	if (user_reader_new(&r, s) < 0)
+		abort();
+	for (size_t i = 0; i < store_user_count(s); i++) {
+		const struct user_table *t = store_user_table(s, i);
+
+		for (size_t k = 0; t && k < t->block_count; k++) {
+			ssize_t rows = user_read(r, t, k, NULL);
+			uint64_t sum = 0;
+
+			for (ssize_t row = 0; row < rows; row++) {
+				for (size_t c = 0; c < t->column_count; c++) {
+					struct bytes v = {0};
+
+					if (user_type_is_bytes(t->columns[c].type))
+						v = user_bytes(r, c, (size_t)row);
+					else
+						sum += user_value(r, c, (size_t)row);
+					if (v.len)
+						sum += v.data[0] + v.data[v.len - 1];
+					sum += user_is_null(r, c, (size_t)row);
+				}
+			}
+			if (sum == UINT64_MAX)
+				puts("");
+		}
+	}
+	user_reader_free(r);
+}
+
 static void read_all(const char *path)
 {
 	struct store_cursor *c = NULL;
@@ -81,6 +115,7 @@ static void read_all(const char *path)
 				abort();
 		}
 	}
+	read_users(s);
 	store_cursor_free(c);
 	store_free(s);
 }

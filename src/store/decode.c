@@ -387,10 +387,10 @@ int decode_more(struct decoder *d, uint64_t columns, const char **ret_why)
 	return decode_set(d, columns, ret_why);
 }
 
-int decode_blob(struct decoder *d, const struct decode_source *s, struct bytes *ret,
-		const char **ret_why)
+int decode_blob_at(struct decoder *d, const struct decode_source *s, unsigned int entry,
+		   struct bytes *ret, const char **ret_why)
 {
-	const struct block_entry *e = s->view.entries;
+	const struct block_entry *e = s->view.entries + entry;
 	const uint8_t *p, *end;
 	ssize_t len = 0;
 	int r = begin(d, s, 0);
@@ -398,7 +398,7 @@ int decode_blob(struct decoder *d, const struct decode_source *s, struct bytes *
 	buf_clear(&d->blob);
 	if (r >= 0)
 		r = buf_reserve(&d->blob, 1); /* never NULL, also where it is empty */
-	if (r >= 0 && s->view.head->entries) {
+	if (r >= 0 && s->view.head->entries > entry) {
 		r = section(d, e, &p, &end);
 		len = r < 0 ? r : blob_length(p, end);
 		r = len < 0 ? (int)len : buf_reserve(&d->blob, (size_t)len + 1);
@@ -411,4 +411,10 @@ int decode_blob(struct decoder *d, const struct decode_source *s, struct bytes *
 	}
 	*ret = (struct bytes){d->blob.data, (size_t)len};
 	return 0;
+}
+
+int decode_blob(struct decoder *d, const struct decode_source *s, struct bytes *ret,
+		const char **ret_why)
+{
+	return decode_blob_at(d, s, 0, ret, ret_why);
 }

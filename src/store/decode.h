@@ -34,6 +34,9 @@ int decode_more(struct decoder *d, uint64_t columns, const char **ret_why) _must
 /* Unpacks the first blob of a block; it belongs to the decoder until its next use. */
 int decode_blob(struct decoder *d, const struct decode_source *s, struct bytes *ret,
 		const char **ret_why) _must_check_;
+/* The same of a blob that is not the first. */
+int decode_blob_at(struct decoder *d, const struct decode_source *s, unsigned int entry,
+		   struct bytes *ret, const char **ret_why) _must_check_;
 /* True for columns that hold ids of their own trace. */
 bool column_is_id(enum table_id table, unsigned int column);
 

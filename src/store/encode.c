@@ -424,21 +424,38 @@ int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, struct buf **
 	return r < 0 ? r : assemble(e, &h, ret);
 }
 
+static int put_blob(struct encoder *e, const uint8_t *data, size_t len)
+{
+	struct block_entry *en = entry_begin(e, ENTRY_BLOB);
+	int r = blob_encode(e->codec, data, len, &e->payload);
+
+	if (r < 0)
+		return r;
+	entry_end(e, en);
+	en->raw_len = (uint32_t)len;
+	return 0;
+}
+
 int encode_blob(struct encoder *e, enum block_kind kind, const uint8_t *data, size_t len,
 		struct buf **ret)
 {
 	struct block_header h = {.kind = (uint8_t)kind};
-	struct block_entry *en;
 	int r;
 
 	encoder_begin(e);
-	if (len) {
-		en = entry_begin(e, ENTRY_BLOB);
-		r = blob_encode(e->codec, data, len, &e->payload);
-		if (r < 0)
-			return r;
-		entry_end(e, en);
-		en->raw_len = (uint32_t)len;
-	}
-	return assemble(e, &h, ret);
+	r = len ? put_blob(e, data, len) : 0;
+	return r < 0 ? r : assemble(e, &h, ret);
+}
+
+int encode_user(struct encoder *e, struct bytes head, struct bytes data, uint32_t rows,
+		uint8_t flags, struct buf **ret)
+{
+	struct block_header h = {.kind = BLOCK_USER, .rows = rows, .flags = flags};
+	int r;
+
+	encoder_begin(e);
+	r = put_blob(e, head.data, head.len);
+	if (r >= 0 && data.len)
+		r = put_blob(e, data.data, data.len);
+	return r < 0 ? r : assemble(e, &h, ret);
 }

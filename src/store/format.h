@@ -46,9 +46,12 @@ enum block_kind {
 	BLOCK_ROWS = 2,	 /* rows of a table */
 	BLOCK_INDEX = 3, /* headers of the blocks since the index before */
 	BLOCK_END = 4,	 /* the file was closed in order */
+	BLOCK_USER = 5,	 /* rows of a user's own table, behind an end mark */
 };
 
 #define BLOCK_LONG_CALLS 1u /* block_header.flags: calls over 100 ms only */
+#define BLOCK_USER_FIRST 2u /* begins a table */
+#define BLOCK_USER_LAST	 4u /* ends it: from here on it counts */
 
 struct block_header {
 	uint8_t mark[STORE_MARK_LEN]; /* the file's */

@@ -234,6 +234,7 @@ void store_free(struct store *s)
 	if (!s)
 		return;
 	blocks_free(s);
+	user_tables_free(s);
 	for (size_t i = 0; i < s->trace_count; i++) {
 		close(s->traces[i].fd);
 		free(s->traces[i].path);

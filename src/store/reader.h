@@ -20,10 +20,12 @@ struct trace {
 	struct meta meta;
 	uint64_t next; /* where the next block is expected */
 	uint64_t next_seq;
-	bool ended;	  /* an end mark was seen */
-	uint64_t checked; /* bytes read for headers that proved to be none */
-	uint64_t size;	  /* of the file when last looked at */
-	uint64_t tail;	  /* bytes behind `next` that are no block; 0 while the writer is alive */
+	bool ended;		   /* an end mark was seen */
+	uint64_t last_index;	   /* where the last index block is; 0: none */
+	struct user_table *coming; /* a user's table whose last block is still to come */
+	uint64_t checked;	   /* bytes read for headers that proved to be none */
+	uint64_t size;		   /* of the file when last looked at */
+	uint64_t tail; /* bytes behind `next` that are no block; 0 while the writer is alive */
 };
 
 struct block {
@@ -33,6 +35,27 @@ struct block {
 	int64_t first, last;	/* EXTRA_RANGE; INT64_MAX, INT64_MIN: none */
 	uint8_t *header;
 	int64_t *stats; /* min, max, nulls of all columns */
+};
+
+/* Where a block of a user's table lies. */
+struct user_block {
+	uint64_t seq, offset;
+	struct block_view view;
+	uint8_t *header;
+	atomic_bool damaged; /* was counted */
+};
+
+/* User tables; those replaced are kept, as somebody may be reading them. All under store.lock. */
+struct user_tables {
+	struct user_slot {
+		uint32_t trace;
+		char name[64];
+		struct user_table *table; /* NULL: dropped */
+	} *slots;
+	size_t count, cap;
+	struct user_table **all;
+	size_t all_count, all_cap;
+	uint64_t changes;
 };
 
 struct store {
@@ -45,6 +68,7 @@ struct store {
 	struct decoder *decoder; /* the opener's: dimension rows, names, indexes */
 	pthread_mutex_t lock;	 /* damage */
 	struct store_damage damage;
+	struct user_tables users;
 };
 
 struct block *reader_block(const struct store *s, size_t i);
@@ -60,3 +84,8 @@ void reader_block_damaged(struct store *s, struct block *b, const char *why);
 bool scan_is_growing(const struct trace *t);
 /* Finds the blocks behind t->next; how many, or negative. */
 ssize_t scan_trace(struct store *s, struct trace *t, struct error *err);
+
+/* user.c: takes a block of a user's table, whose header the table then owns. 0 or negative. */
+int user_take(struct store *s, struct trace *t, uint64_t offset, uint8_t **header,
+	      const struct block_view *view);
+void user_tables_free(struct store *s);

@@ -274,7 +274,9 @@ int scan_take(struct store *s, struct trace *t, uint64_t offset, struct found_bl
 			      t->next_seq, offset, "missing before this place");
 	t->next_seq = h->seq + 1;
 	t->next = offset + h->header_len + h->payload_len;
-	t->ended = false;
+	/* what a user appends leaves a closed file closed */
+	if (h->kind != BLOCK_USER && h->kind != BLOCK_INDEX)
+		t->ended = false;
 	switch (h->kind) {
 	case BLOCK_META:
 		r = take_names(s, t, offset, c);
@@ -284,6 +286,12 @@ int scan_take(struct store *s, struct trace *t, uint64_t offset, struct found_bl
 		break;
 	case BLOCK_END:
 		t->ended = true;
+		break;
+	case BLOCK_INDEX:
+		t->last_index = offset;
+		break;
+	case BLOCK_USER:
+		r = user_take(s, t, offset, &c->header, &c->view);
 		break;
 	default:
 		break;
