@@ -15,6 +15,7 @@ const struct command *const commands[] = {
 #ifdef WEIR_ENGINE
 	&command_query,
 	&command_sql,
+	&command_annotate,
 	&command_serve,
 #endif
 	&command_synth,

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 
 /* One line each, in alphabetical order. */
+extern const struct command command_annotate;
 extern const struct command command_completion;
 extern const struct command command_diff;
 extern const struct command command_doctor;

@@ -58,6 +58,9 @@ void engine_progress(const struct engine *e, uint64_t *ret_done, uint64_t *ret_t
 /* Removes the temporary folder at once, for an exit that cannot wait for engine_free(). */
 void engine_abandon(struct engine *e);
 
+/* -EINVAL where a user's table cannot bear the name: no name, weir's own, a word of SQL. */
+int engine_check_name(struct engine *e, const char *name, struct error *err);
+
 struct engine_statements;
 
 /* Cuts a text into statements. -EINVAL: a syntax error; the message is one line and names the

@@ -122,7 +122,7 @@ int sql_columns(struct scan_bind *b, bool named, struct error *err)
 	const struct table_def *def = schema_table(b->table);
 	int r = 0;
 
-	static_assert(SCHEMA_COLUMNS_MAX + ARRAY_SIZE(named_columns) + OP_COLUMNS <=
+	static_assert(SCHEMA_COLUMNS_MAX + ARRAY_SIZE(named_columns) + OP_COLUMNS + 1 <=
 			      SCAN_COLUMNS_MAX,
 		      "room for all");
 	if (table_is_dimension(b->table))
@@ -136,4 +136,14 @@ int sql_columns(struct scan_bind *b, bool named, struct error *err)
 	for (size_t i = 0; named && i < ARRAY_SIZE(named_columns) && r >= 0; i++)
 		r = named_column(b, i, err);
 	return r;
+}
+
+void sql_row_id(struct scan_bind *b)
+{
+	struct scan_column *c = &b->columns[b->column_count++];
+
+	assert(b->column_count <= SCAN_COLUMNS_MAX);
+	snprintf(c->name, sizeof(c->name), "row_id");
+	c->cell = CELL_ROW;
+	c->type = DUCKDB_TYPE_BIGINT;
 }

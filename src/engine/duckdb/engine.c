@@ -217,6 +217,8 @@ static int engine_start(struct engine *e, const struct engine_options *opt, stru
 	if (r >= 0)
 		r = scan_register(e, err);
 	if (r >= 0)
+		r = users_register(e, err);
+	if (r >= 0)
 		r = rows_register(e, err);
 	if (r >= 0)
 		r = hist_functions_register(e, err);
@@ -228,6 +230,8 @@ static int engine_start(struct engine *e, const struct engine_options *opt, stru
 		r = sql_functions_register(e, err);
 	if (r >= 0)
 		r = make_views(e, err);
+	if (r >= 0)
+		r = users_declare(e, err);
 	if (r >= 0 && opt->confined)
 		r = confine(e, err);
 	return r;
@@ -400,6 +404,8 @@ int engine_execute(struct engine_statements *s, size_t i, struct engine_result *
 {
 	int r = engine_pin(s->e, err);
 
+	if (r >= 0)
+		r = users_declare(s->e, err);
 	assert(i < s->count);
 	return r < 0 ? r : execute(s->e, s->list, i, s->sql, ret, err);
 }

@@ -291,6 +291,8 @@ int fill_vector(const struct duckdb_api *d, const struct scan_column *c, const s
 	case CELL_ARGV:
 	case CELL_BLOB:
 		return fill_bytes(d, c, &r, out, scratch);
+	case CELL_ROW: /* is not in the batch */
+		break;
 	}
 	return 0;
 }

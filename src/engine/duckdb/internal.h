@@ -105,6 +105,7 @@ struct engine {
 	char *spill; /* private folder, "" when removed */
 	unsigned int threads;
 	unsigned int follows; /* made so far; each has a table */
+	uint64_t users_seen;  /* store_user_changes() of the views that there are */
 	/* one statement at a time: these change between statements only */
 	size_t pin; /* blocks that the statement sees */
 	struct words vocab[16];
@@ -126,6 +127,9 @@ const struct words *engine_vocab(const struct engine *e, const char *column);
 
 /* scan.c: declares weir_<table>() and weir_op_named(). */
 int scan_register(struct engine *e, struct error *err);
+/* users.c: declares weir_user(), and a view per table that users appended, as they come. */
+int users_register(struct engine *e, struct error *err);
+int users_declare(struct engine *e, struct error *err);
 /* rows.c: declares weir_rows(). */
 int rows_register(struct engine *e, struct error *err);
 /* rows_exprs.c: forgets the expressions that were kept. */

@@ -33,6 +33,7 @@ struct scan_local {
 	uint32_t *sel;	      /* room for a block's rows */
 	const uint32_t *rows; /* which rows of the batch to give; NULL: all */
 	size_t row, row_count;
+	size_t block;
 	struct buf scratch;
 };
 
@@ -82,6 +83,16 @@ static void declare_cardinality(const struct duckdb_api *d, duckdb_bind_info inf
 	d->bind_set_cardinality(info, rows, false);
 }
 
+static bool wants_row_id(const struct duckdb_api *d, duckdb_bind_info info)
+{
+	duckdb_value v = d->bind_get_named_parameter(info, "row_id");
+	bool wanted = v && !d->is_null_value(v) && d->get_int64(v) != 0;
+
+	if (v)
+		d->destroy_value(&v);
+	return wanted;
+}
+
 static void on_bind(duckdb_bind_info info)
 {
 	const struct duckdb_api *d = duckdb_loaded();
@@ -103,6 +114,8 @@ static void on_bind(duckdb_bind_info info)
 	pthread_mutex_unlock(&t->e->names_lock);
 	if (r >= 0)
 		r = filter_read(d, info, b->table, &b->filter, &err);
+	if (b->table == TABLE_OP && r >= 0 && wants_row_id(d, info))
+		sql_row_id(b);
 	if (r < 0) {
 		d->bind_set_error(info, err.message);
 		return;
@@ -133,6 +146,8 @@ static void choose_columns(const struct duckdb_api *d, duckdb_init_info info, st
 		if (column >= b->column_count)
 			continue; /* count(*): a column that does not exist */
 		s->outputs[i].column = &b->columns[column];
+		if (b->columns[column].cell == CELL_ROW)
+			continue;
 		s->decode |= 1ull << b->columns[column].column;
 		if (b->columns[column].cell == CELL_PEER)
 			s->decode |= 1ull << b->columns[column].column2;
@@ -249,9 +264,26 @@ static int next_block(struct scan_shared *s, struct scan_local *l, struct error 
 		}
 		if (r < 0)
 			return r;
+		l->block = s->blocks[i].block;
 		choose_rows(s->bind, &s->blocks[i], l);
 		if (l->row_count > 0)
 			return 1;
+	}
+}
+
+/* The number of the block in its file never changes, and neither do the rows in it. */
+static void fill_row_ids(const struct duckdb_api *d, const struct scan_bind *b,
+			 const struct scan_local *l, size_t count, duckdb_vector out)
+{
+	const struct store_block *block = store_block(b->e->store, l->block);
+	int64_t base =
+		(int64_t)block->trace << ID_TRACE_SHIFT | ((int64_t)(block->seq << 16) & ID_MASK);
+	int64_t *to = d->vector_get_data(out);
+
+	for (size_t i = 0; i < count; i++) {
+		size_t row = l->rows ? l->rows[l->row + i] : l->row + i;
+
+		to[i] = base | (int64_t)row;
 	}
 }
 
@@ -273,7 +305,9 @@ static void on_scan(duckdb_function_info info, duckdb_data_chunk chunk)
 	}
 	count = MIN(l->row_count - l->row, (size_t)VECTOR_ROWS);
 	for (size_t i = 0; i < s->output_count && r >= 0; i++) {
-		if (s->outputs[i].column)
+		if (s->outputs[i].column && s->outputs[i].column->cell == CELL_ROW)
+			fill_row_ids(d, s->bind, l, count, d->data_chunk_get_vector(chunk, i));
+		else if (s->outputs[i].column)
 			r = fill_vector(d, s->outputs[i].column, l->batch, l->rows, l->row, count,
 					d->data_chunk_get_vector(chunk, i), &l->scratch);
 	}
@@ -308,6 +342,12 @@ static int register_table(struct engine *e, enum table_id table, bool named, con
 	d->table_function_set_function(f, on_scan);
 	d->table_function_supports_projection_pushdown(f, true);
 	filter_declare(d, f, table);
+	if (table == TABLE_OP) {
+		duckdb_logical_type flag = d->create_logical_type(DUCKDB_TYPE_BOOLEAN);
+
+		d->table_function_add_named_parameter(f, "row_id", flag);
+		d->destroy_logical_type(&flag);
+	}
 	state = d->register_table_function(e->con, f);
 	d->destroy_table_function(&f);
 	return state ? error_set(err, -EIO, "DuckDB refuses the table function %s", name) : 0;

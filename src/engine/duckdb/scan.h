@@ -15,6 +15,7 @@ enum cell {
 	CELL_NAME,	  /* text that hangs on the id in the column: ENUM */
 	CELL_NUMBER,	  /* number that hangs on the id: BIGINT */
 	CELL_NUMBER_CODE, /* number that hangs on the id and is a code: ENUM */
+	CELL_ROW,	  /* where the row is: trace << 40 | block << 16 | row of the block */
 	CELL_PEER,	  /* peer of peer_id's file, else of file_id's: ENUM */
 };
 
@@ -53,7 +54,9 @@ struct scan_bind {
 	struct scan_column columns[SCAN_COLUMNS_MAX];
 };
 
-/* columns.c: fills columns and live of *b for the table. */
+/* columns.c: adds row_id, which names a call for good. */
+void sql_row_id(struct scan_bind *b);
+/* Fills columns and live of *b for the table. */
 int sql_columns(struct scan_bind *b, bool named, struct error *err);
 
 /* filter.c: which columns of a table the arguments mean; UINT_MAX: the table has none such. */
