@@ -203,6 +203,9 @@ static int decode_values(struct decoder *d, const struct block_entry *e, struct 
 	out = t.nulls ? codec_values(d->codec, 0) : col->val;
 	if (ints_decode(d->codec, &p, end, out, n) < 0)
 		return bad(d, "a column does not unpack");
+	/* read, and left unused, where the last row is null */
+	if (n < t.rows)
+		out[n] = 0;
 	transform_inverse(d->codec, &t, out, col->val);
 	if (t.nulls)
 		memcpy(col->nulls, t.nulls, (t.rows + 63) / 64 * sizeof(*col->nulls));
