@@ -29,7 +29,7 @@ static enum user_type type_of(const struct engine_column *c)
 	case ENGINE_BOOL:
 		return USER_BOOL;
 	case ENGINE_INT:
-		return USER_INT;
+		return c->is_unsigned ? USER_UINT : USER_INT;
 	case ENGINE_FLOAT:
 		return USER_FLOAT;
 	case ENGINE_TIME:
@@ -55,7 +55,7 @@ static int put_int(struct user_writer *w, struct engine_result *r, size_t column
 	v = strtoll(buf_str(&text), NULL, 10);
 	if (errno)
 		return error_set(err, -ERANGE,
-				 "%s in column %s is beyond 63 bits: cast it to DOUBLE or VARCHAR",
+				 "%s in column %s is beyond 64 bits: cast it to DOUBLE or VARCHAR",
 				 buf_str(&text), engine_result_column(r, column)->name);
 	return user_put(w, (uint64_t)v);
 }
@@ -339,7 +339,7 @@ const struct command command_annotate = {
 		"weir_op(row_id := true) and weir_op_named(row_id := true) have a column row_id, "
 		"which names a call for good: select it, and join by it.\n\n"
 		"Columns may be numbers, texts, BLOBs, truth values and points in time. Whole "
-		"numbers are of 64 bits with a sign, DECIMAL becomes DOUBLE. A trace that is being "
+		"numbers are of 64 bits, DECIMAL becomes DOUBLE. A trace that is being "
 		"recorded, or was never closed, is refused. Where the disk is full the trace stays "
 		"as it was.\n\n"
 		"Exit status: 0 done, 1 it failed, 2 wrong options, 130 interrupted.",

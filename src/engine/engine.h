@@ -98,6 +98,7 @@ struct engine_column {
 	enum engine_type type;
 	const char *unit; /* "ns", "bytes" where the name is that of a schema's column and the type
 			     is a number; else "" */
+	bool is_unsigned; /* ENGINE_INT: 64 bits without a sign */
 };
 
 /* False for statements without rows (CREATE, COPY, SET): then engine_result_changed() may tell

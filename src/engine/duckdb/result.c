@@ -87,6 +87,7 @@ static int describe_columns(struct engine_result *r)
 		c->name = d->column_name(&r->raw, i);
 		c->type = type_of(d->get_type_id(r->types[i]));
 		c->unit = unit_of(c->name, c->type);
+		c->is_unsigned = d->get_type_id(r->types[i]) == DUCKDB_TYPE_UBIGINT;
 	}
 	return 0;
 }
