@@ -235,10 +235,11 @@ static struct value arith(const struct expr *e, enum expr_arith op, struct query
 	if (op >= ARITH_DIV && j == 0 && kb.type != QUERY_FLOAT)
 		return UNKNOWN;
 	if (op == ARITH_DIV || ka.type == QUERY_FLOAT || kb.type == QUERY_FLOAT) {
-		/* durations and sizes: in floats, rounded to whole ones */
+		/* In floats, rounded to whole ones; whole() tells what the type holds, below 2^65
+		 * only so that wide_t holds it. */
 		double f = op == ARITH_DIV ? x / y : op == ARITH_MUL ? x * y : NAN;
 
-		return isfinite(f) && fabs(f) < 0x1p63 ? whole(e->type, (wide_t)round(f)) : UNKNOWN;
+		return isfinite(f) && fabs(f) < 0x1p65 ? whole(e->type, (wide_t)round(f)) : UNKNOWN;
 	}
 	if (op == ARITH_MUL && __builtin_mul_overflow(i, j, &v))
 		return UNKNOWN;
