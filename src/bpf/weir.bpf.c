@@ -91,6 +91,19 @@ static noinline __u16 exit_unpaired(struct task_struct *task, struct thread_stat
 	return status;
 }
 
+/* True where the selection does not want the call, now that its end is known. */
+static __always_inline bool exit_left_out(struct thread_state *ts, struct wire_plan *p, long ret,
+					  __u64 end)
+{
+	if (!(failed_only && ret >= 0) && end - ts->call.op.start >= min_dur_ns &&
+	    !call_unwanted(&ts->call, p) && (!filter.count || call_passes(ts, p, ret, end)))
+		return false;
+	if (unlikely(p->flags & WIRE_PLAN_SOCK) && !path_count)
+		sock_changed(ts, p);
+	call_leave_out(ts);
+	return true;
+}
+
 SEC("tp_btf/sys_exit")
 int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 {
@@ -143,13 +156,8 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		if (!status)
 			return 0;
 	}
-	if ((failed_only && ret >= 0) || end - ts->call.op.start < min_dur_ns ||
-	    call_unwanted(&ts->call, p) || (filter.count && !call_passes(ts, p, ret, end))) {
-		if (unlikely(p->flags & WIRE_PLAN_SOCK) && !path_count)
-			sock_changed(ts, p);
-		call_leave_out(ts);
+	if (exit_left_out(ts, p, ret, end))
 		return 0;
-	}
 	if (lossless) {
 		held = hold(end);
 		end += held;

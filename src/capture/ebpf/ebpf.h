@@ -6,7 +6,7 @@
 #include "schema/call_filter.h"
 
 struct ebpf_options {
-	const struct select *select; /* borrowed while the source lives */
+	const struct select *select;	  /* borrowed while the source lives */
 	const struct call_filter *filter; /* over finished calls; NULL or empty: none */
 	size_t ring_bytes; /* per CPU; 0: 16 MiB, or 4 MiB where SCHED_FIFO is allowed and not lossless */
 	bool lossless;	      /* back-pressure: a full ring holds the caller for a bounded time */
