@@ -118,6 +118,8 @@ int question_number(struct question *q, const char *name, int64_t min, int64_t m
 	return 0;
 }
 
+#define TIME_FAR (INT64_MAX / 2) /* ns: year 2116 */
+
 static int take_time(struct question *q, const char *name, int64_t open, int64_t *ret)
 {
 	int64_t since;
@@ -128,9 +130,14 @@ static int take_time(struct question *q, const char *name, int64_t open, int64_t
 	if (!text || !*text)
 		return 0;
 	r = question_number(q, name, INT64_MIN, INT64_MAX, 0, &since);
-	if (r == 0 && __builtin_add_overflow(since, q->server->origin, ret))
+	if (r < 0)
+		return r;
+	if (__builtin_add_overflow(since, q->server->origin, ret))
 		*ret = since < 0 ? INT64_MIN : INT64_MAX;
-	return r;
+	/* what reckons with it has room to round and to go one further */
+	*ret = MIN(*ret, TIME_FAR);
+	*ret = MAX(*ret, -TIME_FAR);
+	return 0;
 }
 
 static int take_parameters(struct question *q)

@@ -12,8 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-root, show = sys.argv[1:3]
-weir = sys.argv[3] if len(sys.argv) > 3 else None
+root, show = (os.path.abspath(p) for p in sys.argv[1:3])
+weir = os.path.abspath(sys.argv[3]) if len(sys.argv) > 3 else None
 guide_path = os.path.join(root, 'docs', 'howto', 'query.md')
 with open(guide_path, encoding='utf-8') as f:
     guide = f.read()
