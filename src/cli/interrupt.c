@@ -63,8 +63,7 @@ static void stop_running(struct interrupt *it, int sig)
 	/* A sort's merge and some functions do not look for interrupts. */
 	pthread_mutex_lock(&it->lock);
 	erase(it);
-	if (it->used)
-		engine_abandon(it->used);
+	engine_abandon_all();
 	_exit(128 + sig);
 }
 

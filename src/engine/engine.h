@@ -57,6 +57,9 @@ void engine_interrupt(struct engine *e);
 void engine_progress(const struct engine *e, uint64_t *ret_done, uint64_t *ret_total);
 /* Removes the temporary folder at once, for an exit that cannot wait for engine_free(). */
 void engine_abandon(struct engine *e);
+/* The same for every engine of the process, also one that is being opened; when it returns, end the
+ * process. Any thread; not from a signal handler. */
+void engine_abandon_all(void);
 
 /* -EINVAL where a user's table cannot bear the name: no name, weir's own, a word of SQL. */
 int engine_check_name(struct engine *e, const char *name, struct error *err);

@@ -32,26 +32,34 @@ static void remove_folder(const char *path)
 	(void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
+/* Engines of this process, one that is still being opened included. */
+static pthread_mutex_t alive_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct engine *alive;
+
 /* The folder for temporary files is private and not the working directory's .tmp, DuckDB's default.
  */
 static int make_spill(struct engine *e, struct error *err)
 {
 	const char *parent = getenv("TMPDIR");
+	_cleanup_free_ char *name = NULL;
+	int r = 0;
 
 	if (!parent || !*parent)
 		parent = "/var/tmp"; /* on disk, where /tmp is memory on many machines */
-	if (asprintf(&e->spill, "%s/weir-sql-XXXXXX", parent) < 0) {
-		e->spill = NULL;
+	if (asprintf(&name, "%s/weir-sql-XXXXXX", parent) < 0) {
+		TAKE_PTR(name);
 		return error_errno(err, -ENOMEM, "cannot name a temporary folder");
 	}
-	if (!mkdtemp(e->spill)) {
-		int r = -errno;
-
-		free(TAKE_PTR(e->spill));
-		return error_errno(err, r, "cannot make a temporary folder in %.500s (TMPDIR)",
-				   parent);
-	}
-	return 0;
+	/* made and known in one: engine_abandon_all() comes before or after */
+	pthread_mutex_lock(&alive_lock);
+	if (mkdtemp(name))
+		e->spill = TAKE_PTR(name);
+	else
+		r = -errno;
+	pthread_mutex_unlock(&alive_lock);
+	return r < 0 ? error_errno(err, r, "cannot make a temporary folder in %.500s (TMPDIR)",
+				   parent)
+		     : 0;
 }
 
 static int set_option(struct engine *e, duckdb_config config, const char *name, const char *value,
@@ -237,6 +245,34 @@ static int engine_start(struct engine *e, const struct engine_options *opt, stru
 	return r;
 }
 
+static void alive_add(struct engine *e)
+{
+	pthread_mutex_lock(&alive_lock);
+	e->next_alive = alive;
+	alive = e;
+	pthread_mutex_unlock(&alive_lock);
+}
+
+static void alive_remove(struct engine *e)
+{
+	pthread_mutex_lock(&alive_lock);
+	for (struct engine **at = &alive; *at; at = &(*at)->next_alive) {
+		if (*at == e) {
+			*at = e->next_alive;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&alive_lock);
+}
+
+void engine_abandon_all(void)
+{
+	pthread_mutex_lock(&alive_lock);
+	for (struct engine *e = alive; e; e = e->next_alive)
+		engine_abandon(e);
+	/* stays locked: no folder is made until the process is gone */
+}
+
 int engine_open(struct engine **ret, struct store *store, const struct engine_options *opt,
 		struct error *err)
 {
@@ -249,6 +285,7 @@ int engine_open(struct engine **ret, struct store *store, const struct engine_op
 	e->store = store;
 	e->threads = MIN(opt->threads ? opt->threads : cpus(), (unsigned int)THREADS_MAX);
 	e->state_bytes_max = opt->memory_max ? opt->memory_max : ENGINE_MEMORY_DEFAULT;
+	alive_add(e);
 	r = engine_start(e, opt, err);
 	if (r < 0) {
 		engine_free(e);
@@ -280,6 +317,7 @@ void engine_free(struct engine *e)
 		for (size_t i = 0; i < e->vocab_count; i++)
 			words_free(e->api, &e->vocab[i]);
 	}
+	alive_remove(e);
 	engine_abandon(e);
 	free(e->spill);
 	pthread_mutex_destroy(&e->names_lock);

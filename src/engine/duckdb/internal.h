@@ -102,7 +102,8 @@ struct engine {
 	struct store *store;
 	duckdb_database db;
 	duckdb_connection con;
-	char *spill; /* private folder, "" when removed */
+	char *spill;		   /* private folder, "" when removed */
+	struct engine *next_alive; /* of the process; see engine_abandon_all() */
 	unsigned int threads;
 	unsigned int follows; /* made so far; each has a table */
 	uint64_t users_seen;  /* store_user_changes() of the views that there are */
