@@ -6,9 +6,9 @@ import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 
-const [weir, root] = process.argv.slice(2);
+const [weir, root] = process.argv.slice(2).map((p) => resolve(p));
 const skip = (why) => {
 	console.log(`1..0 # skip ${why}`);
 	process.exit(77);

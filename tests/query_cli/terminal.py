@@ -48,6 +48,20 @@ class Terminal:
     def send(self, text):
         os.write(self.fd, text.encode())
 
+    def leave(self, keys):
+        """Types the keys until the program ends: what is typed while a statement still runs may be dropped with the terminal's
+        mode. The exit status, or None where it never ends."""
+        for _ in range(WAIT_S):
+            try:
+                self.send(keys)
+            except OSError:  # it has ended
+                pass
+            end = time.monotonic() + 1
+            while time.monotonic() < end:
+                if not self._more(0.1):
+                    return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return None
+
     def wait(self):
         """Reads to the end; the exit status."""
         while self._more(WAIT_S):
