@@ -224,9 +224,11 @@ async function synthetic() {
 		await page.keyboard.press('?');
 		await page.getByRole('heading', { name: 'Keys' }).waitFor();
 		await page.keyboard.press('Escape');
+		await page.getByRole('heading', { name: 'Keys' }).waitFor({ state: 'hidden' });
+		await page.waitForTimeout(200); // the page hears of it with the next event
 		const before = await page.evaluate(() => document.documentElement.dataset.theme);
 		await page.keyboard.press('t');
-		equal(await page.evaluate(() => document.documentElement.dataset.theme), before === 'dark' ? 'light' : 'dark', 'theme');
+		await page.waitForFunction((was) => document.documentElement.dataset.theme !== was, before);
 		await page.keyboard.press('g');
 		await page.keyboard.press('l');
 		await page.getByText('Percentiles over time').waitFor();
