@@ -221,16 +221,6 @@ static int put_life(const struct question *q, struct js *j, int64_t inode)
 
 /* ---- who touched it ---- */
 
-static int by_time(const void *a, const void *b)
-{
-	const struct rollup_row *x = *(const struct rollup_row *const *)a;
-	const struct rollup_row *y = *(const struct rollup_row *const *)b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? 1 : -1;
-	return x->calls != y->calls ? x->calls < y->calls ? 1 : -1 : 0;
-}
-
 static bool to_task(void *arg, struct rollup_row *key)
 {
 	if (key->thread_id >= 0)
@@ -274,7 +264,7 @@ static int put_users(const struct question *q, struct js *j, const struct rollup
 		bytes += rows[i]->bytes;
 		time += rows[i]->time_ns;
 	}
-	qsort(rows, n, sizeof(*rows), by_time);
+	qsort(rows, n, sizeof(*rows), sums_by_time);
 	js_key_uint(j, "calls", calls);
 	js_key_uint(j, "bytes", bytes);
 	js_key_uint(j, "time", time);

@@ -107,16 +107,6 @@ static bool regroup_row(void *arg, struct rollup_row *key)
 	return true;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct rollup_row *x = *(const struct rollup_row *const *)a;
-	const struct rollup_row *y = *(const struct rollup_row *const *)b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? 1 : -1;
-	return x->calls != y->calls ? x->calls < y->calls ? 1 : -1 : 0;
-}
-
 static void put_stats(struct js *j, const struct rollup_row *row)
 {
 	js_key(j, "stats");
@@ -147,7 +137,7 @@ static int put_series(struct question *q, struct js *j, const struct rollup *all
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		rows[i] = rollup_row(sums, i);
-	qsort(rows, n, sizeof(*rows), by_time);
+	qsort(rows, n, sizeof(*rows), sums_by_time);
 	js_key(j, "series");
 	js_open(j, '[');
 	for (size_t i = 0; i < MIN(n, (size_t)SERIES_MAX); i++) {

@@ -136,23 +136,13 @@ static bool regroup_row(void *arg, struct rollup_row *key)
 	return true;
 }
 
-/* Most time first, failures by their number. */
-static int by_time(const void *a, const void *b)
-{
-	const struct rollup_row *x = *(const struct rollup_row *const *)a;
-	const struct rollup_row *y = *(const struct rollup_row *const *)b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? 1 : -1;
-	return x->calls != y->calls ? x->calls < y->calls ? 1 : -1 : 0;
-}
-
+/* Failures by their number. */
 static int by_calls(const void *a, const void *b)
 {
 	const struct rollup_row *x = *(const struct rollup_row *const *)a;
 	const struct rollup_row *y = *(const struct rollup_row *const *)b;
 
-	return x->calls != y->calls ? x->calls < y->calls ? 1 : -1 : by_time(a, b);
+	return x->calls != y->calls ? x->calls < y->calls ? 1 : -1 : sums_by_time(a, b);
 }
 
 static void put_figures(struct js *j, const struct rollup_row *row)
@@ -183,7 +173,7 @@ static int put_table(struct question *q, struct js *j, const struct rollup *all,
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		rows[i] = rollup_row(sums, i);
-	qsort(rows, n, sizeof(*rows), t->failed ? by_calls : by_time);
+	qsort(rows, n, sizeof(*rows), t->failed ? by_calls : sums_by_time);
 	js_key(j, t->name);
 	js_open(j, '{');
 	js_key(j, "rows");

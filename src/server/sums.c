@@ -41,6 +41,16 @@ void sums_axis_make(int64_t from, int64_t to, unsigned int width, struct sums_ax
 		(unsigned int)(((uint64_t)(to - 1) - (uint64_t)ret->from) / (uint64_t)step + 1);
 }
 
+int sums_by_time(const void *a, const void *b)
+{
+	const struct rollup_row *x = *(const struct rollup_row *const *)a;
+	const struct rollup_row *y = *(const struct rollup_row *const *)b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? 1 : -1;
+	return x->calls != y->calls ? x->calls < y->calls ? 1 : -1 : 0;
+}
+
 /* The bucket of a time, -1 outside. */
 static int64_t bucket_of(const struct sums_axis *a, int64_t t)
 {

@@ -21,6 +21,9 @@ struct sums_axis {
  * 100 ms on multiples of that, which the summaries can answer. */
 void sums_axis_make(int64_t from, int64_t to, unsigned int width, struct sums_axis *ret);
 
+/* For qsort() of struct rollup_row *: most time first, then most calls. */
+int sums_by_time(const void *a, const void *b);
+
 /* What one operation did over time. */
 struct sums_series {
 	uint64_t *calls, *bytes; /* [axis.count] */
