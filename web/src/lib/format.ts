@@ -46,10 +46,6 @@ export function rate(perSecond: number): string {
 	return `${perSecond >= 1e6 ? `${digits(perSecond / 1e6)} M` : perSecond >= 1e4 ? `${digits(perSecond / 1e3)} k` : count(Math.round(perSecond))}/s`;
 }
 
-export function percent(part: number, whole: number): string {
-	return whole > 0 ? `${Math.round((100 * part) / whole)} %` : MISSING;
-}
-
 /** A value by the type that the API names. */
 export function value(v: unknown, type: string, unit = ''): string {
 	if (v === null || v === undefined) return MISSING;
