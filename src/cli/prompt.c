@@ -274,6 +274,8 @@ static int step(struct loop *l)
 
 	l->cancelled = false;
 	el_resize(l->edit);
+	/* before the prompt shows, else a key that comes with it is still the terminal's own */
+	el_set(l->edit, EL_PREP_TERM, 1);
 	line = el_gets(l->edit, &count);
 	if (l->cancelled) {
 		puts("^C");

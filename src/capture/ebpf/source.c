@@ -19,10 +19,10 @@
 #define READ_NICE    (-10) /* of the reading thread: ten times the share of an ordinary one */
 #define SET_ROWS_MAX 30000 /* rows of one source_read(); a chunk adds at most 3,000 of a table */
 
-/* A call that waits until nothing that ended earlier can still come. */
+/* A call, or what became of a thread, socket or file, that waits until nothing earlier can still come. */
 struct pending {
-	uint64_t end;
-	const struct wire_op *op;
+	uint64_t time; /* of a call its end */
+	const struct wire_head *record;
 	struct chunk *chunk;
 };
 
@@ -116,23 +116,38 @@ static int ebpf_start(struct source *s, struct error *err)
 	return 0;
 }
 
-static int pending_add(struct ebpf *e, const struct wire_op *op, struct chunk *c)
+/*
+ * Appends a record of the chunk whose own begin at `first`. Others than calls were sent before the call that they belong
+ * to but took their time later: they stay before it.
+ */
+static int pending_add(struct ebpf *e, const struct wire_head *record, struct chunk *c,
+		       size_t first)
 {
 	int r = grow((void **)&e->pending, &e->pending_cap, e->pending_count + 1,
 		     sizeof(*e->pending));
 
 	if (r < 0)
 		return r;
+	for (size_t i = e->pending_count; record->type == WIRE_OP && i-- > first;) {
+		struct pending *p = &e->pending[i];
+
+		if (p->record->type == WIRE_OP || p->time <= record->time)
+			break;
+		p->time = record->time;
+	}
 	e->pending[e->pending_count++] =
-		(struct pending){.end = op->head.time, .op = op, .chunk = c};
+		(struct pending){.time = record->time, .record = record, .chunk = c};
 	c->refs++;
 	return 0;
 }
 
-/* Takes a chunk apart: dimension rows are given at once, calls wait for their turn. */
+/*
+ * Takes a chunk apart. Files are known at once, so that whatever names one finds it, on whichever CPU; the rest waits for
+ * its turn: a thread that one CPU starts runs what another CPU has just executed.
+ */
 static int chunk_take(struct ebpf *e, struct chunk *c, struct batch_set *out)
 {
-	size_t at = 0;
+	size_t at = 0, first = e->pending_count;
 	int r = 0;
 
 	while (at + BPF_RINGBUF_HDR_SZ < c->len && r >= 0) {
@@ -148,8 +163,8 @@ static int chunk_take(struct ebpf *e, struct chunk *c, struct batch_set *out)
 			e->malformed++;
 			continue;
 		}
-		r = h->type == WIRE_OP ? pending_add(e, (const void *)h, c)
-				       : decode_dimension(e->decode, h, out);
+		r = h->type == WIRE_FILE ? decode_dimension(e->decode, h, out)
+					 : pending_add(e, h, c, first);
 		if (r == -EBADMSG) {
 			e->malformed++;
 			r = 0;
@@ -165,7 +180,7 @@ static void merge_runs(const struct pending *from, struct pending *to, size_t a,
 	size_t i = a, j = mid, k = a;
 
 	while (i < mid && j < end)
-		to[k++] = from[j].end < from[i].end ? from[j++] : from[i++];
+		to[k++] = from[j].time < from[i].time ? from[j++] : from[i++];
 	while (i < mid)
 		to[k++] = from[i++];
 	while (j < end)
@@ -174,12 +189,12 @@ static void merge_runs(const struct pending *from, struct pending *to, size_t a,
 
 static size_t run_end(const struct pending *p, size_t from, size_t count)
 {
-	while (from + 1 < count && p[from].end <= p[from + 1].end)
+	while (from + 1 < count && p[from].time <= p[from + 1].time)
 		from++;
 	return from + 1;
 }
 
-/* Orders the waiting calls by their end. They come as a few ordered runs, one per CPU and round. */
+/* Orders what waits by time. It comes as a few ordered runs, one per CPU and round. */
 static int pending_sort(struct ebpf *e)
 {
 	size_t n = e->pending_count;
@@ -213,7 +228,30 @@ static void chunk_unref(struct ebpf *e, struct chunk *c)
 		reader_put(e->reader, c);
 }
 
-/* Gives the waiting calls that ended before the horizon. */
+static bool set_full(const struct batch_set *out)
+{
+	for (int i = 0; i < TABLE_COUNT; i++) {
+		if (out->tables[i] && out->tables[i]->rows >= SET_ROWS_MAX)
+			return true;
+	}
+	return false;
+}
+
+static int give(struct ebpf *e, const struct pending *p, struct batch_set *out)
+{
+	int r = p->record->type == WIRE_OP
+			? decode_op(e->decode, (const void *)p->record, p->chunk->cpu, out)
+			: decode_dimension(e->decode, p->record, out);
+
+	if (r == -EBADMSG) {
+		e->malformed++;
+		return 0;
+	}
+	e->ops += r > 0;
+	return r;
+}
+
+/* Gives what waits and happened before the horizon. */
 static int pending_give(struct ebpf *e, struct batch_set *out)
 {
 	int r = 0;
@@ -221,16 +259,11 @@ static int pending_give(struct ebpf *e, struct batch_set *out)
 	while (e->pending_at < e->pending_count && r >= 0) {
 		struct pending *p = &e->pending[e->pending_at];
 
-		if ((int64_t)p->end > e->horizon ||
-		    (out->tables[TABLE_OP] && out->tables[TABLE_OP]->rows >= SET_ROWS_MAX))
+		if ((int64_t)p->time > e->horizon ||
+		    (out->tables[TABLE_OP] && out->tables[TABLE_OP]->rows >= SET_ROWS_MAX) ||
+		    (p->record->type != WIRE_OP && set_full(out)))
 			break;
-		r = decode_op(e->decode, p->op, p->chunk->cpu, out);
-		if (r > 0)
-			e->ops++;
-		if (r == -EBADMSG) {
-			e->malformed++;
-			r = 0;
-		}
+		r = give(e, p, out);
 		chunk_unref(e, p->chunk);
 		e->pending_at++;
 	}
@@ -245,15 +278,6 @@ static void pending_compact(struct ebpf *e)
 		(e->pending_count - e->pending_at) * sizeof(*e->pending));
 	e->pending_count -= e->pending_at;
 	e->pending_at = 0;
-}
-
-static bool set_full(const struct batch_set *out)
-{
-	for (int i = 0; i < TABLE_COUNT; i++) {
-		if (out->tables[i] && out->tables[i]->rows >= SET_ROWS_MAX)
-			return true;
-	}
-	return false;
 }
 
 /* Takes chunks until the set is full; the horizon moves when a whole round was taken. */
@@ -301,7 +325,7 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 	e->began = true;
 	/* Calls behind the horizon wait for the next round of the reader: so does this thread. */
 	ready = e->queue || e->stopped ||
-		(e->pending_count && (int64_t)e->pending[0].end <= e->horizon);
+		(e->pending_count && (int64_t)e->pending[0].time <= e->horizon);
 	/* What waits in the reader bounds the backlog, so it is taken only when it is needed. */
 	if (!ready || e->stopped)
 		queue_add(e, reader_take(e->reader, ready ? 0 : timeout_ms));
