@@ -1,51 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "batch/dims.h"
 
-#include "base/buf.h"
+#include "base/idmap.h"
 #include "base/strpool.h"
-#include "schema/vocab.h"
+#include "batch/dims_file.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 /* Ids of trace k of several are k << 40 | id; `inode` and `task` are ids within the row's own
  * trace. */
 #define TRACE_ID_MASK ((1ll << 40) - 1)
 #define ROWS_PER_SLAB 256
 
-/* When a row was applied last, and its neighbours in that order: row numbers + 1, 0: none. */
-struct change {
-	uint64_t clock;
-	uint32_t older, newer;
-};
-
-/* Rows of one table at addresses that stay: slabs of ROWS_PER_SLAB, found by id through a map. */
+/* Rows of one table at addresses that stay: slabs of ROWS_PER_SLAB, found by id. */
 struct dim_table {
-	struct map by_id; /* id -> row number */
+	struct idmap by_id; /* id -> row number */
 	uint8_t **slabs;
 	size_t slab_count, slabs_cap;
 	int64_t *ids; /* of each row, in order of appearance */
 	size_t rows, ids_cap;
-	struct change *changes; /* of each row */
-	size_t changes_cap;
-	uint32_t newest; /* number + 1 of the row that was applied last */
-	uint64_t clock;	 /* rows applied so far */
-	size_t end;	 /* one past the largest id of trace 0 */
-};
-
-struct file_row {
-	struct dims_file file;
-	struct bytes name; /* of this version; never empty */
+	/* Row numbers as they were applied; the clock is how many. Of a row the last place counts. */
+	uint32_t *changes;
+	size_t clock, changes_cap;
+	uint32_t *last; /* of each row: its last place */
+	size_t last_cap;
+	size_t end; /* one past the largest id of trace 0 */
 };
 
 struct dims {
 	struct dim_table tables[TABLE_COUNT];
 	/* generation (of a file) or task (of a thread) -> row number of its latest version */
-	struct map latest, latest_threads;
+	struct idmap latest, latest_threads;
 	struct strpool strings;
-	struct buf scratch;
+	struct file_pack files;
 };
 
 static size_t row_size(enum table_id table)
@@ -84,12 +72,13 @@ void dims_free(struct dims *d)
 		free(t->slabs);
 		free(t->ids);
 		free(t->changes);
-		map_free(&t->by_id);
+		free(t->last);
+		idmap_free(&t->by_id);
 	}
-	map_free(&d->latest);
-	map_free(&d->latest_threads);
+	idmap_free(&d->latest);
+	idmap_free(&d->latest_threads);
 	strpool_free(&d->strings);
-	buf_free(&d->scratch);
+	file_pack_free(&d->files);
 	free(d);
 }
 
@@ -103,66 +92,57 @@ static void *row_at(const struct dims *d, enum table_id table, uint64_t row)
 
 static const void *find_row(const struct dims *d, enum table_id table, int64_t id)
 {
-	uint64_t row;
+	int64_t row = idmap_find(&d->tables[table].by_id, id);
 
-	if (id < 0 || !map_get(&d->tables[table].by_id, (uint64_t)id, &row))
-		return NULL;
-	return row_at(d, table, row);
+	return row < 0 ? NULL : row_at(d, table, (uint64_t)row);
 }
 
-/* The number of the id's row, made when new. */
-static int need_row(struct dims *d, enum table_id table, int64_t id, uint64_t *ret)
+/* Makes room for one more row and one more change. */
+static int table_grow(struct dim_table *t, size_t size)
 {
-	struct dim_table *t = &d->tables[table];
-	int r;
+	int r = grow((void **)&t->ids, &t->ids_cap, t->rows + 1, sizeof(*t->ids));
 
-	if (map_get(&t->by_id, (uint64_t)id, ret))
-		return 0;
-	if (t->rows >= UINT32_MAX - 1)
-		return -ENOMEM;
-	r = grow((void **)&t->ids, &t->ids_cap, t->rows + 1, sizeof(*t->ids));
 	if (r >= 0)
-		r = grow((void **)&t->changes, &t->changes_cap, t->rows + 1, sizeof(*t->changes));
-	if (r < 0)
-		return r;
-	if (t->rows == t->slab_count * ROWS_PER_SLAB) {
+		r = grow((void **)&t->last, &t->last_cap, t->rows + 1, sizeof(*t->last));
+	if (r >= 0 && t->rows == t->slab_count * ROWS_PER_SLAB) {
 		r = grow((void **)&t->slabs, &t->slabs_cap, t->slab_count + 1, sizeof(*t->slabs));
 		if (r < 0)
 			return r;
-		t->slabs[t->slab_count] = calloc(ROWS_PER_SLAB, row_size(table));
+		t->slabs[t->slab_count] = calloc(ROWS_PER_SLAB, size);
 		if (!t->slabs[t->slab_count])
 			return -ENOMEM;
 		t->slab_count++;
 	}
-	r = map_set(&t->by_id, (uint64_t)id, t->rows);
-	if (r < 0)
-		return r;
-	*ret = t->rows;
-	t->changes[t->rows] = (struct change){0};
-	t->ids[t->rows++] = id;
-	if (id <= TRACE_ID_MASK)
-		t->end = MAX(t->end, (size_t)id + 1);
-	return 0;
+	return r;
 }
 
-/* Makes the row the newest of its table's changes. */
-static void note_change(struct dim_table *t, uint64_t number)
+/* The number of the id's row, made when new; notes that it changes. */
+static int need_row(struct dims *d, enum table_id table, int64_t id, uint64_t *ret, bool *ret_known)
 {
-	struct change *c = &t->changes[number];
-	uint32_t me = (uint32_t)number + 1;
+	struct dim_table *t = &d->tables[table];
+	int64_t known = idmap_get(&t->by_id, id);
+	int r = 0;
 
-	c->clock = ++t->clock;
-	if (t->newest == me)
-		return;
-	if (c->older)
-		t->changes[c->older - 1].newer = c->newer;
-	if (c->newer)
-		t->changes[c->newer - 1].older = c->older;
-	c->older = t->newest;
-	c->newer = 0;
-	if (t->newest)
-		t->changes[t->newest - 1].newer = me;
-	t->newest = me;
+	if (t->rows >= UINT32_MAX - 1 || t->clock >= UINT32_MAX - 1)
+		return -ENOMEM;
+	*ret_known = known >= 0;
+	*ret = known >= 0 ? (uint64_t)known : t->rows;
+	if (known < 0)
+		r = table_grow(t, row_size(table));
+	if (r >= 0)
+		r = grow((void **)&t->changes, &t->changes_cap, t->clock + 1, sizeof(*t->changes));
+	if (r >= 0 && known < 0)
+		r = idmap_set(&t->by_id, id, (int64_t)t->rows);
+	if (r < 0)
+		return r;
+	if (known < 0) {
+		t->ids[t->rows++] = id;
+		if (id <= TRACE_ID_MASK)
+			t->end = MAX(t->end, (size_t)id + 1);
+	}
+	t->last[*ret] = (uint32_t)t->clock;
+	t->changes[t->clock++] = (uint32_t)*ret;
+	return 0;
 }
 
 /* ---- rows from batches ---- */
@@ -184,18 +164,26 @@ static int64_t read_time(const struct row_reader *r, unsigned int column)
 	return batch_get(r->b, column, r->row, INT64_MIN);
 }
 
-static struct bytes read_bytes(struct row_reader *r, unsigned int column)
+/* As it stands in the batch. */
+static struct bytes peek_bytes(const struct row_reader *r, unsigned int column)
 {
 	struct bytes text = {NULL, 0};
 
 	if (!batch_is_null(r->b, column, r->row)) {
-		struct bytes from = batch_get_bytes(r->b, column, r->row);
-		int e = strpool_add(&r->d->strings, from.data ? from.data : (const uint8_t *)"",
-				    from.len, &text);
-
-		if (e < 0)
-			r->error = e;
+		text = batch_get_bytes(r->b, column, r->row);
+		if (!text.data)
+			text.data = (const uint8_t *)"";
 	}
+	return text;
+}
+
+static struct bytes read_bytes(struct row_reader *r, unsigned int column)
+{
+	struct bytes from = peek_bytes(r, column), text = {NULL, 0};
+	int e = strpool_add(&r->d->strings, from.data, from.len, &text);
+
+	if (e < 0)
+		r->error = e;
 	return text;
 }
 
@@ -269,143 +257,70 @@ static void read_file(struct row_reader *r, struct dims_file *f)
 		.ino = (uint64_t)batch_get(r->b, FILE_INO, r->row, 0),
 		.generation = (uint64_t)batch_get(r->b, FILE_GENERATION, r->row, 0),
 		.name_only = batch_get(r->b, FILE_NAME_ONLY, r->row, 0) == 1,
-		.path = read_bytes(r, FILE_PATH),
-		.hostpath = read_bytes(r, FILE_HOSTPATH),
-		.base = read_bytes(r, FILE_BASE),
-		.argument = read_bytes(r, FILE_ARGUMENT),
+		.path = peek_bytes(r, FILE_PATH),
+		.hostpath = peek_bytes(r, FILE_HOSTPATH),
+		.base = peek_bytes(r, FILE_BASE),
+		.argument = peek_bytes(r, FILE_ARGUMENT),
 		.fs = read_bytes(r, FILE_FS),
-		.local = read_bytes(r, FILE_LOCAL),
-		.peer = read_bytes(r, FILE_PEER),
+		.local = peek_bytes(r, FILE_LOCAL),
+		.peer = peek_bytes(r, FILE_PEER),
 	};
 }
 
-/* ---- names ---- */
-
-static const char *socket_word(const struct dims_file *f)
-{
-	int64_t type = f->proto >= 0 ? f->proto >> 16 : -1;
-
-	switch (f->family) {
-	case AF_UNIX:
-		return "unix";
-	case AF_INET:
-	case AF_INET6:
-		return type == SOCK_STREAM ? "tcp" : type == SOCK_DGRAM ? "udp" : "raw";
-	case AF_NETLINK:
-		return "netlink";
-	case AF_PACKET:
-		return "packet";
-	default:
-		return "socket";
-	}
-}
-
-/* "unix:/x" names one side; the side that has a name names the connection. */
-static bool is_named(struct bytes address)
-{
-	return address.len && !(address.len == 5 && !memcmp(address.data, "unix:", 5));
-}
-
-static int socket_name(struct buf *to, const struct dims_file *f)
-{
-	struct bytes one = is_named(f->peer) ? f->peer : f->local;
-
-	if (f->family == AF_UNIX) {
-		if (is_named(one))
-			return buf_append(to, one.data, one.len);
-	} else if (f->local.len && f->peer.len) {
-		return buf_printf(to, "%s %.*s->%.*s", socket_word(f), (int)f->local.len,
-				  (const char *)f->local.data, (int)f->peer.len,
-				  (const char *)f->peer.data);
-	} else if (one.len) {
-		return buf_printf(to, "%s %s%.*s", socket_word(f), f->peer.len ? "->" : "",
-				  (int)one.len, (const char *)one.data);
-	}
-	return buf_printf(to, "%s:[%llu]", socket_word(f), (unsigned long long)f->ino);
-}
-
-static int argument_name(struct buf *to, const struct dims_file *f)
-{
-	bool relative = !f->argument.len || f->argument.data[0] != '/';
-	int r = 0;
-
-	if (relative && f->base.len) {
-		r = buf_append(to, f->base.data, f->base.len);
-		if (r == 0 && f->argument.len && f->base.data[f->base.len - 1] != '/')
-			r = buf_append(to, "/", 1);
-	}
-	return r < 0 ? r : buf_append(to, f->argument.data, f->argument.len);
-}
-
-static int write_name(struct buf *to, const struct dims_file *f)
-{
-	static const char *const words[FILE_TYPE_COUNT] = {
-		[FILE_TYPE_UNKNOWN] = "file",	     [FILE_TYPE_REGULAR] = "file",
-		[FILE_TYPE_DIRECTORY] = "directory", [FILE_TYPE_SYMLINK] = "symlink",
-		[FILE_TYPE_CHAR] = "char",	     [FILE_TYPE_BLOCK] = "block",
-		[FILE_TYPE_PIPE] = "pipe",	     [FILE_TYPE_SOCKET] = "socket",
-		[FILE_TYPE_ANON] = "anon_inode",
-	};
-	bool known = f->type >= 0 && f->type < FILE_TYPE_COUNT;
-
-	if (f->type == FILE_TYPE_SOCKET || f->family >= 0)
-		return socket_name(to, f);
-	if (f->argument.len || f->base.len)
-		return argument_name(to, f);
-	if (!f->ino && f->dev < 0)
-		return buf_append(to, "?", 1);
-	return buf_printf(to, "%s:[%llu]", known ? words[f->type] : "file",
-			  (unsigned long long)f->ino);
-}
-
-static int name_file(struct dims *d, struct file_row *row)
-{
-	const struct dims_file *f = &row->file;
-	bool is_socket = f->type == FILE_TYPE_SOCKET || f->family >= 0;
-	int r;
-
-	if (f->path.len && !is_socket) {
-		row->name = f->path;
-		return 0;
-	}
-	buf_clear(&d->scratch);
-	r = write_name(&d->scratch, f);
-	if (r == 0 && !d->scratch.len)
-		r = buf_append(&d->scratch, "?", 1);
-	return r < 0 ? r : strpool_add(&d->strings, d->scratch.data, d->scratch.len, &row->name);
-}
+/* ---- versions ---- */
 
 static uint64_t generation_key(int64_t id, int64_t inode)
 {
 	return (uint64_t)(inode < 0 ? id : (id & ~TRACE_ID_MASK) | (inode & TRACE_ID_MASK));
 }
 
-/* Rows of one generation may come out of order, and an older version's again: `since` decides. */
-static int note_latest(struct dims *d, int64_t id, uint64_t number)
+/* NULL where it is unknown, or memory ran out over it. */
+static const struct file_row *find_file(const struct dims *d, int64_t id)
 {
-	const struct file_row *row = row_at(d, TABLE_FILE, number), *known;
-	uint64_t key = generation_key(id, row->file.inode), latest;
+	const struct file_row *row = find_row(d, TABLE_FILE, id);
 
-	if (map_get(&d->latest, key, &latest)) {
-		known = row_at(d, TABLE_FILE, latest);
-		if (known->file.since > row->file.since)
-			return 0;
-	}
-	return map_set(&d->latest, key, number);
+	return row && row->numbers ? row : NULL;
 }
 
-/* The same for the versions of a thread. */
-static int note_latest_thread(struct dims *d, int64_t id, uint64_t number)
+static uint64_t file_generation(const struct file_row *row, int64_t id)
 {
-	const struct dims_thread *row = row_at(d, TABLE_THREAD, number), *known;
-	uint64_t key = generation_key(id, row->task), latest;
+	return generation_key(id, file_unpack_inode(id, row));
+}
 
-	if (map_get(&d->latest_threads, key, &latest)) {
-		known = row_at(d, TABLE_THREAD, latest);
-		if (known->since > row->since)
-			return 0;
-	}
-	return map_set(&d->latest_threads, key, number);
+/* When the version of that row began. */
+static int64_t version_since(const struct dims *d, enum table_id table, uint64_t number)
+{
+	const void *row = row_at(d, table, number);
+
+	if (table == TABLE_FILE)
+		return file_unpack_since(&d->files, d->tables[table].ids[number], row);
+	return ((const struct dims_thread *)row)->since;
+}
+
+/* Rows of one generation may come out of order, and an older version's again: `since` decides. */
+static int note_latest(struct dims *d, struct idmap *latest, enum table_id table, uint64_t key,
+		       uint64_t number)
+{
+	int64_t known = idmap_get(latest, (int64_t)key);
+
+	if (known >= 0 &&
+	    version_since(d, table, (uint64_t)known) > version_since(d, table, number))
+		return 0;
+	return idmap_set(latest, (int64_t)key, (int64_t)number);
+}
+
+static int apply_file(struct row_reader *r, int64_t id, uint64_t number, bool known)
+{
+	struct dims *d = r->d;
+	struct file_row *row = row_at(d, TABLE_FILE, number);
+	struct dims_file f;
+	int e;
+
+	read_file(r, &f);
+	e = file_pack_row(&d->files, id, &f, known && row->numbers, row);
+	if (e < 0)
+		return e;
+	return note_latest(d, &d->latest, TABLE_FILE, file_generation(row, id), number);
 }
 
 static int apply_row(struct row_reader *r, int64_t id)
@@ -413,17 +328,18 @@ static int apply_row(struct row_reader *r, int64_t id)
 	struct dims *d = r->d;
 	enum table_id table = r->b->table;
 	uint64_t number;
+	bool known;
 	void *row;
-	int e = need_row(d, table, id, &number);
+	int e = need_row(d, table, id, &number, &known);
 
 	if (e < 0)
 		return e;
 	row = row_at(d, table, number);
-	note_change(&d->tables[table], number);
 	switch (table) {
 	case TABLE_THREAD:
 		read_thread(r, row);
-		e = note_latest_thread(d, id, number);
+		e = note_latest(d, &d->latest_threads, table,
+				generation_key(id, ((struct dims_thread *)row)->task), number);
 		break;
 	case TABLE_PROCESS:
 		read_process(r, row);
@@ -436,10 +352,7 @@ static int apply_row(struct row_reader *r, int64_t id)
 		break;
 	default:
 		assert(table == TABLE_FILE);
-		read_file(r, &((struct file_row *)row)->file);
-		e = name_file(d, row);
-		if (e == 0)
-			e = note_latest(d, id, number);
+		e = apply_file(r, id, number, known);
 		break;
 	}
 	return r->error ? r->error : e;
@@ -485,11 +398,25 @@ const struct dims_host *dims_host(const struct dims *d, int64_t id)
 	return find_row(d, TABLE_HOST, id);
 }
 
-const struct dims_file *dims_file(const struct dims *d, int64_t id)
+const struct dims_file *dims_file(const struct dims *d, int64_t id, struct dims_file *room)
 {
-	const struct file_row *row = find_row(d, TABLE_FILE, id);
+	const struct file_row *row = find_file(d, id);
 
-	return row ? &row->file : NULL;
+	if (row)
+		file_unpack(&d->files, id, row, room);
+	return row ? room : NULL;
+}
+
+int64_t dims_file_inode(const struct dims *d, int64_t id)
+{
+	const struct file_row *row = find_file(d, id);
+
+	return row ? file_unpack_inode(id, row) : -1;
+}
+
+bool dims_has(const struct dims *d, enum table_id table, int64_t id)
+{
+	return table == TABLE_FILE ? find_file(d, id) != NULL : find_row(d, table, id) != NULL;
 }
 
 size_t dims_count(const struct dims *d, enum table_id table)
@@ -510,43 +437,38 @@ int64_t dims_id_at(const struct dims *d, enum table_id table, size_t i)
 
 struct bytes dims_file_version_name(const struct dims *d, int64_t file_id)
 {
-	const struct file_row *row = find_row(d, TABLE_FILE, file_id);
+	const struct file_row *row = find_file(d, file_id);
 
-	return row && row->name.len ? row->name : (struct bytes){(const uint8_t *)"?", 1};
+	return row ? file_unpack_name(row) : (struct bytes){(const uint8_t *)"?", 1};
 }
 
-struct bytes dims_file_name(const struct dims *d, int64_t file_id)
+/* The id of the newest version; the id itself where it is unknown. */
+static int64_t latest_id(const struct dims *d, const struct idmap *latest, enum table_id table,
+			 int64_t id, uint64_t key)
 {
-	const struct file_row *row = find_row(d, TABLE_FILE, file_id);
-	uint64_t number;
+	int64_t number = idmap_find(latest, (int64_t)key);
 
-	if (row && map_get(&d->latest, generation_key(file_id, row->file.inode), &number))
-		row = row_at(d, TABLE_FILE, number);
-	return row && row->name.len ? row->name : (struct bytes){(const uint8_t *)"?", 1};
-}
-
-static int64_t latest_id(const struct dims *d, const struct map *latest, enum table_id table,
-			 int64_t id, int64_t generation)
-{
-	uint64_t number;
-
-	if (!map_get(latest, generation_key(id, generation), &number))
-		return id;
-	return d->tables[table].ids[number];
+	return number < 0 ? id : d->tables[table].ids[number];
 }
 
 int64_t dims_latest_thread(const struct dims *d, int64_t id)
 {
 	const struct dims_thread *t = dims_thread(d, id);
 
-	return t ? latest_id(d, &d->latest_threads, TABLE_THREAD, id, t->task) : id;
+	return t ? latest_id(d, &d->latest_threads, TABLE_THREAD, id, generation_key(id, t->task))
+		 : id;
 }
 
 int64_t dims_latest_file(const struct dims *d, int64_t id)
 {
-	const struct dims_file *f = dims_file(d, id);
+	const struct file_row *row = find_file(d, id);
 
-	return f ? latest_id(d, &d->latest, TABLE_FILE, id, f->inode) : id;
+	return row ? latest_id(d, &d->latest, TABLE_FILE, id, file_generation(row, id)) : id;
+}
+
+struct bytes dims_file_name(const struct dims *d, int64_t file_id)
+{
+	return dims_file_version_name(d, dims_latest_file(d, file_id));
 }
 
 uint64_t dims_clock(const struct dims *d, enum table_id table)
@@ -558,13 +480,18 @@ bool dims_changed(const struct dims *d, enum table_id table, uint64_t clock, siz
 		  int64_t *ret_id)
 {
 	const struct dim_table *t = &d->tables[table];
-	uint32_t at = *pos ? t->changes[*pos - 1].older : t->newest;
 
-	if (!at || t->changes[at - 1].clock <= clock)
-		return false;
-	*ret_id = t->ids[at - 1];
-	*pos = at;
-	return true;
+	/* *pos counts the places looked at, from the end */
+	while (t->clock - *pos > clock) {
+		size_t place = t->clock - ++*pos;
+		uint32_t row = t->changes[place];
+
+		if (t->last[row] != place)
+			continue; /* applied again since */
+		*ret_id = t->ids[row];
+		return true;
+	}
+	return false;
 }
 
 int dims_latest_threads(const struct dims *d, struct map *ret)

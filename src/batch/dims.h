@@ -48,7 +48,13 @@ const struct dims_thread *dims_thread(const struct dims *d, int64_t id);
 const struct dims_process *dims_process(const struct dims *d, int64_t id);
 const struct dims_cgroup *dims_cgroup(const struct dims *d, int64_t id);
 const struct dims_host *dims_host(const struct dims *d, int64_t id);
-const struct dims_file *dims_file(const struct dims *d, int64_t id);
+/* Files are packed in memory: the row is laid out in *room, which is what is returned; its texts live
+ * as long as the dims all the same. */
+const struct dims_file *dims_file(const struct dims *d, int64_t id, struct dims_file *room);
+
+/* The generation that a file's version belongs to, -1 where it is unknown. */
+int64_t dims_file_inode(const struct dims *d, int64_t id);
+bool dims_has(const struct dims *d, enum table_id table, int64_t id);
 
 /* How many ids a table has: ids are 0 .. count-1, some may be unknown. Of several traces read as
  * one: the first's. */

@@ -115,7 +115,8 @@ static bool is_deleted(const struct call_writer *w, const struct dims_file *f)
 
 void call_put_fd(struct call_writer *w, int64_t fd, int64_t file_id)
 {
-	const struct dims_file *f = w->dims ? dims_file(w->dims, file_id) : NULL;
+	struct dims_file room;
+	const struct dims_file *f = w->dims ? dims_file(w->dims, file_id, &room) : NULL;
 
 	call_put(w, "%lld", (long long)fd);
 	if (!f || f->name_only || fd < 0)
@@ -131,7 +132,8 @@ void call_put_fd(struct call_writer *w, int64_t fd, int64_t file_id)
 
 void call_put_dirfd(struct call_writer *w, bool known, int64_t fd, int64_t file_id)
 {
-	const struct dims_file *f = w->dims ? dims_file(w->dims, file_id) : NULL;
+	struct dims_file room;
+	const struct dims_file *f = w->dims ? dims_file(w->dims, file_id, &room) : NULL;
 
 	if (known && fd == AT_FDCWD)
 		call_put(w, "AT_FDCWD");
@@ -148,7 +150,8 @@ void call_put_dirfd(struct call_writer *w, bool known, int64_t fd, int64_t file_
 
 void call_put_path(struct call_writer *w, int64_t file_id)
 {
-	const struct dims_file *f = w->dims ? dims_file(w->dims, file_id) : NULL;
+	struct dims_file room;
+	const struct dims_file *f = w->dims ? dims_file(w->dims, file_id, &room) : NULL;
 	bool unread = call_value(w, OP_STATUS, 0) & STATUS_ARG_UNREAD;
 
 	if (!f)
@@ -182,7 +185,8 @@ static bool split_address(struct bytes text, char host[ADDRESS_TEXT_MAX], char p
 
 void call_put_address(struct call_writer *w, int64_t peer_id)
 {
-	const struct dims_file *f = w->dims ? dims_file(w->dims, peer_id) : NULL;
+	struct dims_file room;
+	const struct dims_file *f = w->dims ? dims_file(w->dims, peer_id, &room) : NULL;
 	struct bytes text = f ? (f->peer.len ? f->peer : f->local) : (struct bytes){NULL, 0};
 	struct bytes name = unix_name(text);
 	char host[ADDRESS_TEXT_MAX], port[16];
@@ -212,7 +216,8 @@ void call_put_address(struct call_writer *w, int64_t peer_id)
 
 void call_put_address_len(struct call_writer *w, int64_t peer_id)
 {
-	const struct dims_file *f = w->dims ? dims_file(w->dims, peer_id) : NULL;
+	struct dims_file room;
+	const struct dims_file *f = w->dims ? dims_file(w->dims, peer_id, &room) : NULL;
 
 	if (f && f->family == AF_INET)
 		call_put(w, "16");

@@ -147,8 +147,9 @@ static void put_address_len(struct call_writer *w)
  * is "". */
 static bool is_empty_path(const struct call_writer *w)
 {
+	struct dims_file room;
 	const struct dims_file *f =
-		w->dims ? dims_file(w->dims, call_value(w, OP_FILE_ID, -1)) : NULL;
+		w->dims ? dims_file(w->dims, call_value(w, OP_FILE_ID, -1), &room) : NULL;
 
 	return call_value(w, OP_FLAGS, 0) & 0x1000 && f && !f->argument.data && !f->name_only &&
 	       has_role(w, ARG_DIRFD) && call_value(w, OP_FD, AT_FDCWD) >= 0;

@@ -51,7 +51,8 @@ static bool thread_chosen(const struct select *s, const struct dims *d, const st
 
 static bool file_chosen(const struct select *s, const struct dims *d, int64_t id)
 {
-	const struct dims_file *f = dims_file(d, id);
+	struct dims_file room;
+	const struct dims_file *f = dims_file(d, id, &room);
 	struct bytes names[3] = {{NULL, 0}};
 
 	if (!f)

@@ -81,7 +81,7 @@ static enum part part_of(int64_t class)
 static int64_t key_of(const struct grouping *g, enum figures_by by, const struct rollup_row *row)
 {
 	const struct dims_thread *t;
-	const struct dims_file *f;
+	int64_t inode;
 
 	switch (by) {
 	case FIGURES_OP:
@@ -93,8 +93,8 @@ static int64_t key_of(const struct grouping *g, enum figures_by by, const struct
 		t = row->thread_id < 0 ? NULL : dims_thread(g->dims, row->thread_id);
 		return t && t->task >= 0 ? t->task : row->thread_id;
 	case FIGURES_FILE:
-		f = row->file_id < 0 ? NULL : dims_file(g->dims, row->file_id);
-		return f && f->inode >= 0 ? f->inode : row->file_id;
+		inode = dims_file_inode(g->dims, row->file_id);
+		return inode >= 0 ? inode : row->file_id;
 	case FIGURES_ERROR:
 		return row->err;
 	default:

@@ -130,7 +130,9 @@ static int count_addresses(struct report *r)
 	int e = 0;
 
 	for (size_t i = 0; e >= 0 && i < dims_rows(r->dims, TABLE_FILE); i++) {
-		const struct dims_file *f = dims_file(r->dims, dims_id_at(r->dims, TABLE_FILE, i));
+		struct dims_file room;
+		const struct dims_file *f =
+			dims_file(r->dims, dims_id_at(r->dims, TABLE_FILE, i), &room);
 
 		if (!f || f->type != FILE_TYPE_SOCKET)
 			continue;
@@ -157,7 +159,8 @@ static int alias_files(struct report *r)
 	if (!r->alias || !r->members)
 		return -ENOMEM;
 	for (size_t i = 0; e >= 0 && i < r->alias_count; i++) {
-		const struct dims_file *f = dims_file(r->dims, (int64_t)i);
+		struct dims_file room;
+		const struct dims_file *f = dims_file(r->dims, (int64_t)i, &room);
 		struct bytes address = f ? report_address(r, f) : (struct bytes){NULL, 0};
 		uint64_t key = hash_bytes(address.data, address.len), known;
 

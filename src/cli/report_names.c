@@ -191,7 +191,8 @@ static int group_socket(const struct report *r, const struct dims_file *f, int64
 
 int group_file(const struct report *r, int64_t id, struct buf *key, struct buf *name)
 {
-	const struct dims_file *f = dims_file(r->dims, id);
+	struct dims_file room;
+	const struct dims_file *f = dims_file(r->dims, id, &room);
 	int e;
 
 	if (id < 0)
@@ -208,7 +209,8 @@ int group_file(const struct report *r, int64_t id, struct buf *key, struct buf *
 
 int group_peer(const struct report *r, int64_t id, struct buf *key, struct buf *name)
 {
-	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id);
+	struct dims_file room;
+	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id, &room);
 
 	return f && f->type == FILE_TYPE_SOCKET ? group_socket(r, f, id, key, name) : 1;
 }
@@ -216,14 +218,16 @@ int group_peer(const struct report *r, int64_t id, struct buf *key, struct buf *
 /* Files alone, by the name that they had at the call. */
 int group_path(const struct report *r, int64_t id, struct buf *key, struct buf *name)
 {
-	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id);
+	struct dims_file room;
+	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id, &room);
 
 	return f && f->type != FILE_TYPE_SOCKET ? group_file(r, id, key, name) : 1;
 }
 
 int group_dir(const struct report *r, int64_t id, struct buf *key, struct buf *name)
 {
-	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id);
+	struct dims_file room;
+	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id, &room);
 	struct bytes path;
 	const uint8_t *slash;
 
@@ -294,7 +298,8 @@ static bool told_alone(const struct report *r, const struct buf *key)
  * programs that walk through thousands of files. */
 int group_tree(const struct report *r, int64_t id, struct buf *key, struct buf *name)
 {
-	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id);
+	struct dims_file room;
+	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id, &room);
 	struct bytes path = f ? dims_file_name(r->dims, id) : (struct bytes){NULL, 0};
 	bool flat;
 	size_t len;

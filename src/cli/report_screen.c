@@ -210,8 +210,9 @@ static uint64_t nameless_files(const struct report *r)
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < r->alias_count; i++) {
+		struct dims_file room;
 		const struct dims_file *f =
-			r->scan.file_seen[i] ? dims_file(r->dims, (int64_t)i) : NULL;
+			r->scan.file_seen[i] ? dims_file(r->dims, (int64_t)i, &room) : NULL;
 
 		n += f && (f->type == FILE_TYPE_REGULAR || f->type == FILE_TYPE_DIRECTORY) &&
 		     !f->path.len && !f->base.len && !f->argument.len;

@@ -204,6 +204,31 @@ void eval_cancel(struct eval *e)
 	atomic_store(&e->cancelled, true);
 }
 
+void eval_stop_with(struct eval *e, const atomic_bool *stop)
+{
+	e->stop = stop;
+}
+
+static bool names_some(const struct expr *x, enum table_id table)
+{
+	if (x->kind == EXPR_NAME && query_name_table(x->name) == table)
+		return true;
+	for (unsigned int i = 0; x->kind != EXPR_CONST && i < x->arg_count; i++) {
+		if (names_some(x->arg[i], table))
+			return true;
+	}
+	return false;
+}
+
+bool eval_uses(const struct eval *e, enum table_id table)
+{
+	for (size_t k = 0; k < e->count; k++) {
+		if (names_some(e->exprs[k].expr, table))
+			return true;
+	}
+	return false;
+}
+
 size_t eval_words(const struct eval *e, size_t k, const struct bytes **ret)
 {
 	assert(k < e->count);

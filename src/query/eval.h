@@ -14,6 +14,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "query/plan.h"
 
 struct eval;
@@ -45,6 +47,11 @@ DEFINE_CLEANUP(struct eval *, eval_free)
 int eval_names(struct eval *e, const struct dims *d, struct error *err);
 /* Ends an eval_names() that runs, from any thread. */
 void eval_cancel(struct eval *e);
+/* Ends it as soon as *stop is true, too; checked from time to time. */
+void eval_stop_with(struct eval *e, const atomic_bool *stop);
+/* True where some expression asks for a name that hangs on ids of the table (TABLE_FILE,
+ * TABLE_THREAD): others do not look at its rows. */
+bool eval_uses(const struct eval *e, enum table_id table);
 /* The dictionary of expression k, where its vectors are words: count and bytes of each. */
 size_t eval_words(const struct eval *e, size_t k, const struct bytes **ret);
 /* True where the vectors of expression k are words, known before there is one. */

@@ -9,6 +9,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "base/strpool.h"
 #include "query/eval.h"
 #include "query/pattern.h"
@@ -261,7 +263,13 @@ struct eval {
 	const struct dims *dims;      /* of the last eval_names() */
 	uint64_t clocks[TABLE_COUNT]; /* dimension rows that the tables know */
 	_Atomic bool cancelled;
+	const atomic_bool *stop; /* the same, of the caller; NULL: none */
 };
+
+static inline bool eval_stopped(const struct eval *e)
+{
+	return atomic_load(&e->cancelled) || (e->stop && atomic_load(e->stop));
+}
 
 /* Memory that lives as long as the eval, zeroed. */
 void *eval_alloc(struct eval *e, size_t size);

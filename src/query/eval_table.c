@@ -2,7 +2,6 @@
 /* eval_table.c: what hangs on an id or a code, worked out once for each. */
 #include <errno.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "query/eval_internal.h"
@@ -234,7 +233,7 @@ static int update_others(struct eval *e, struct table *t, struct scalar *s, cons
 
 		if (hangs_on(t, d, id, &processes, &cgroups, &latest))
 			r = update_id(e, t, s, id, err);
-		if (i % CANCEL_CHECK_ROWS == 0 && atomic_load(&e->cancelled))
+		if (i % CANCEL_CHECK_ROWS == 0 && eval_stopped(e))
 			return error_set(err, -EINTR, "interrupted");
 	}
 	return r;
@@ -285,7 +284,7 @@ int table_update(struct eval *e, struct table *t, const struct dims *d, const ui
 		return 0;
 	while (r >= 0 && dims_changed(d, t->ids, clocks[t->ids], &pos, &id)) {
 		r = update_id(e, t, &s, id, err);
-		if (++done % CANCEL_CHECK_ROWS == 0 && atomic_load(&e->cancelled))
+		if (++done % CANCEL_CHECK_ROWS == 0 && eval_stopped(e))
 			return error_set(err, -EINTR, "interrupted");
 	}
 	if (r >= 0 && clocks[t->ids])

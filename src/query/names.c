@@ -121,8 +121,15 @@ static int thread_value(enum query_name name, const struct dims *d, int64_t id, 
 
 static void file_value(enum query_name name, const struct dims *d, int64_t id, struct value *ret)
 {
-	const struct dims_file *f = dims_file(d, id);
+	const struct dims_file *f;
+	struct dims_file room;
 
+	if (name == QNAME_FILE || name == QNAME_FILE2) {
+		if (dims_has(d, TABLE_FILE, id))
+			set_number(ret, true, dims_latest_file(d, id));
+		return;
+	}
+	f = dims_file(d, id, &room);
 	if (!f)
 		return;
 	switch (name) {
@@ -132,10 +139,6 @@ static void file_value(enum query_name name, const struct dims *d, int64_t id, s
 		break;
 	case QNAME_HOSTPATH:
 		set_text(ret, f->hostpath);
-		break;
-	case QNAME_FILE:
-	case QNAME_FILE2:
-		set_number(ret, true, dims_latest_file(d, id));
 		break;
 	case QNAME_FILE_TYPE:
 		set_number(ret, f->type >= 0, f->type);

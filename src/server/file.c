@@ -29,7 +29,7 @@ static int find_file(struct question *q, int64_t *ret)
 
 	errno = 0;
 	id = strtoll(text, &end, 10);
-	if (errno || end == text || *end || id < 0 || !dims_file(d, id))
+	if (errno || end == text || *end || id < 0 || !dims_has(d, TABLE_FILE, id))
 		return question_error(q, -ENOENT, "there is no file %.40s in this trace", text);
 	*ret = names_inode(d, id);
 	return 0;
@@ -175,12 +175,13 @@ static int list_versions(const struct dims *d, int64_t inode, struct version **r
 
 	for (size_t i = 0; i < dims_rows(d, TABLE_FILE) && r >= 0 && n < LIFE_MAX; i++) {
 		int64_t id = dims_id_at(d, TABLE_FILE, i);
+		struct dims_file room;
 
 		if (names_inode(d, id) != inode)
 			continue;
 		r = grow((void **)&v, &cap, n + 1, sizeof(*v));
 		if (r >= 0)
-			v[n++] = (struct version){id, dims_file(d, id)->since};
+			v[n++] = (struct version){id, dims_file(d, id, &room)->since};
 	}
 	if (n)
 		qsort(v, n, sizeof(*v), by_since);
@@ -201,7 +202,8 @@ static int put_life(const struct question *q, struct js *j, int64_t inode)
 	js_key(j, "life");
 	js_open(j, '[');
 	for (size_t i = 0; i < n && r >= 0; i++) {
-		const struct dims_file *f = dims_file(d, versions[i].id);
+		struct dims_file room;
+		const struct dims_file *f = dims_file(d, versions[i].id, &room);
 		struct bytes name = dims_file_version_name(d, versions[i].id);
 
 		if (i == 0 && f->birth != INT64_MIN)
@@ -287,10 +289,11 @@ static void put_exact(struct js *j, const char *key, uint64_t v)
 static void put_identity(const struct question *q, struct js *j, int64_t inode)
 {
 	const struct dims *d = store_dims(q->server->store);
-	const struct dims_file *f = dims_file(d, query_entity_id(TABLE_FILE, d, inode));
+	struct dims_file room;
+	const struct dims_file *f = dims_file(d, query_entity_id(TABLE_FILE, d, inode), &room);
 
 	if (!f)
-		f = dims_file(d, inode);
+		f = dims_file(d, inode, &room);
 	js_key_int(j, "id", inode);
 	names_put_file(j, "name", d, inode);
 	js_key_string(j, "type", names_code("type", f->type < 0 ? FILE_TYPE_UNKNOWN : f->type).s);

@@ -99,7 +99,8 @@ static void add(struct entry *e, const struct sums_file *row)
 
 static int add_file(struct tree *t, const struct sums_file *row)
 {
-	const struct dims_file *f = dims_file(t->dims, row->id);
+	struct dims_file room;
+	const struct dims_file *f = dims_file(t->dims, row->id, &room);
 	struct bytes name = f ? dims_file_name(t->dims, row->id) : (struct bytes){0};
 	bool path = has_path(f, name), dir = true;
 	const char *group = group_of(f);

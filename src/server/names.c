@@ -31,8 +31,8 @@ void names_put_comm(struct js *j, const char *key, const struct dims *d, int64_t
 void names_put_file(struct js *j, const char *key, const struct dims *d, int64_t file_id)
 {
 	js_key_bytes(j, key,
-		     file_id >= 0 && dims_file(d, file_id) ? dims_file_name(d, file_id)
-							   : (struct bytes){0});
+		     dims_has(d, TABLE_FILE, file_id) ? dims_file_name(d, file_id)
+						      : (struct bytes){0});
 }
 
 void names_put_call(const struct server *s, struct js *j, const struct batch *b, size_t row)
@@ -86,9 +86,9 @@ int64_t names_task(const struct dims *d, int64_t thread_id)
 
 int64_t names_inode(const struct dims *d, int64_t file_id)
 {
-	const struct dims_file *f = dims_file(d, file_id);
+	int64_t inode = dims_file_inode(d, file_id);
 
-	return f && f->inode >= 0 ? f->inode : file_id;
+	return inode >= 0 ? inode : file_id;
 }
 
 int64_t names_one_file(const struct server *s, int64_t file_id)
@@ -116,7 +116,8 @@ static int find_same(const struct dims *d, struct map *ret)
 
 	for (size_t i = 0; i < dims_rows(d, TABLE_FILE) && r >= 0; i++) {
 		int64_t file = dims_id_at(d, TABLE_FILE, i);
-		const struct dims_file *f = dims_file(d, file);
+		struct dims_file room;
+		const struct dims_file *f = dims_file(d, file, &room);
 
 		if (f && f->name_only)
 			r = map_set(&alone, (uint64_t)names_inode(d, file), name_hash(d, file));
@@ -125,7 +126,8 @@ static int find_same(const struct dims *d, struct map *ret)
 		return r;
 	for (size_t i = 0; i < dims_rows(d, TABLE_FILE) && r >= 0; i++) {
 		int64_t file = dims_id_at(d, TABLE_FILE, i);
-		const struct dims_file *f = dims_file(d, file);
+		struct dims_file room;
+		const struct dims_file *f = dims_file(d, file, &room);
 
 		if (f && !f->name_only && f->path.len)
 			r = map_set(&owner, name_hash(d, file), (uint64_t)names_inode(d, file));

@@ -195,7 +195,8 @@ static int put_table(struct question *q, struct js *j, const struct rollup *all,
 static void put_file(struct js *j, const struct dims *d, const struct sums_file *f,
 		     const struct hist *h)
 {
-	const struct dims_file *file = dims_file(d, f->id);
+	struct dims_file room;
+	const struct dims_file *file = dims_file(d, f->id, &room);
 
 	js_open(j, '{');
 	js_key_int(j, "id", f->id);

@@ -201,6 +201,7 @@ int store_open(struct store **ret, const char *const *paths, size_t count, struc
 	if (!s)
 		return error_errno(err, -ENOMEM, "cannot open the trace %s", paths[0]);
 	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->files_lock, NULL);
 	r = decoder_new(&s->decoder);
 	if (r >= 0)
 		r = dims_new(&s->dims);
@@ -243,6 +244,7 @@ void store_free(struct store *s)
 	decoder_free(s->decoder);
 	dims_free(s->dims);
 	pthread_mutex_destroy(&s->lock);
+	pthread_mutex_destroy(&s->files_lock);
 	free(s);
 }
 
@@ -305,7 +307,83 @@ bool store_block_has_id(const struct store *s, size_t i, unsigned int column, in
 	return true;
 }
 
+/* ---- names ---- */
+
+int reader_apply_rows(struct store *s, struct decoder *decoder, struct block *b)
+{
+	struct decode_source src = reader_source(s, b);
+	const struct batch *rows;
+	const char *why = "";
+	int r = decode_columns(decoder, &src, ~0ull, &rows, &why);
+
+	if (r >= 0)
+		r = dims_apply(s->dims, rows);
+	if (r == -EBADMSG) {
+		reader_block_damaged(s, b, why);
+		return 0;
+	}
+	return r;
+}
+
+/* Applies the blocks of files from files_next on; under files_lock. */
+static int load_files(struct store *s, struct decoder *decoder, const atomic_bool *stop)
+{
+	for (; s->files_next < store_block_count(s); s->files_next++) {
+		struct block *b = reader_block(s, s->files_next);
+		int r;
+
+		if (b->pub.table != TABLE_FILE || b->pub.damaged)
+			continue;
+		if (stop && atomic_load(stop))
+			return -EINTR;
+		r = reader_apply_rows(s, decoder, b);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int store_load_files(const struct store *store, const atomic_bool *stop, struct error *err)
+{
+	struct store *s = (struct store *)store; /* what it holds is the same, before and after */
+	struct decoder *decoder = NULL;
+	int r = 0;
+
+	if (atomic_load(&s->files_loaded))
+		return 0;
+	pthread_mutex_lock(&s->files_lock);
+	if (!atomic_load(&s->files_loaded)) {
+		r = decoder_new(&decoder);
+		if (r >= 0)
+			r = load_files(s, decoder, stop);
+		decoder_free(decoder);
+		if (r >= 0)
+			atomic_store(&s->files_loaded, true);
+	}
+	pthread_mutex_unlock(&s->files_lock);
+	return r < 0 ? error_errno(err, r, "cannot read the names of files") : 0;
+}
+
 const struct dims *store_dims(const struct store *s)
+{
+	struct error err = {0};
+
+	while (store_load_files(s, NULL, &err) < 0) {
+		struct store *store = (struct store *)s;
+
+		/* not to be had: the block counts as damaged, and the next is tried */
+		pthread_mutex_lock(&store->files_lock);
+		if (store->files_next < store_block_count(s))
+			reader_block_damaged(store, reader_block(s, store->files_next++),
+					     err.message);
+		else
+			atomic_store(&store->files_loaded, true);
+		pthread_mutex_unlock(&store->files_lock);
+	}
+	return s->dims;
+}
+
+const struct dims *store_dims_few(const struct store *s)
 {
 	return s->dims;
 }

@@ -65,6 +65,9 @@ struct store {
 		*chunks[CHUNKS_MAX]; /* blocks never move: cursors run while others are found */
 	atomic_size_t count;
 	struct dims *dims;
+	pthread_mutex_t files_lock; /* rows of files come into dims */
+	atomic_bool files_loaded;
+	size_t files_next;	 /* blocks below were looked at for rows of files */
 	struct decoder *decoder; /* the opener's: dimension rows, names, indexes */
 	pthread_mutex_t lock;	 /* damage */
 	struct store_damage damage;
@@ -77,6 +80,8 @@ void reader_damage(struct store *s, const struct store_damage *found, uint64_t s
 		   const char *why);
 /* The source of a block for a decoder. */
 struct decode_source reader_source(const struct store *s, const struct block *b);
+/* Takes the rows of a dimension block into dims; a damaged one is counted. 0 or negative. */
+int reader_apply_rows(struct store *s, struct decoder *decoder, struct block *b);
 /* Marks a block damaged, once. */
 void reader_block_damaged(struct store *s, struct block *b, const char *why);
 

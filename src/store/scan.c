@@ -239,11 +239,8 @@ static int take_names(struct store *s, struct trace *t, uint64_t offset,
 
 static int take_rows(struct store *s, struct trace *t, uint64_t offset, struct found_block *c)
 {
-	const struct batch *rows;
-	struct decode_source src;
-	const char *why = "";
 	struct block *b;
-	int r;
+	int r = 0;
 
 	if (t->meta.table[c->view.head->table] == 0xff || !c->view.head->rows)
 		return 0;
@@ -252,13 +249,13 @@ static int take_rows(struct store *s, struct trace *t, uint64_t offset, struct f
 		return -ENOMEM;
 	if (!is_dimension(b->pub.table))
 		return 1;
-	src = reader_source(s, b);
-	r = decode_columns(s->decoder, &src, ~0ull, &rows, &why);
-	if (r >= 0)
-		r = dims_apply(s->dims, rows);
-	if (r == -EBADMSG) {
-		reader_block_damaged(s, b, why);
-		return 1;
+	if (b->pub.table == TABLE_FILE) { /* when somebody asks, from then on at once */
+		pthread_mutex_lock(&s->files_lock);
+		if (atomic_load(&s->files_loaded))
+			r = reader_apply_rows(s, s->decoder, b);
+		pthread_mutex_unlock(&s->files_lock);
+	} else {
+		r = reader_apply_rows(s, s->decoder, b);
 	}
 	return r < 0 ? r : 1;
 }

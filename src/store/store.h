@@ -110,8 +110,17 @@ int store_decode(struct store_cursor *c, size_t i, uint64_t columns, const struc
  * the few that a filter reads first. Errors as store_decode()'s; the batch is gone then. */
 int store_decode_more(struct store_cursor *c, uint64_t columns, struct error *err);
 
-/* All dimension rows so far (kept up by store_refresh). Never NULL. */
+/*
+ * All dimension rows so far (kept up by store_refresh). Never NULL. Rows of files, of which there
+ * may be millions, are read from the trace when somebody asks first; what of them cannot be read
+ * counts as damage.
+ */
 const struct dims *store_dims(const struct store *s);
+/* The same without reading rows of files: for who looks at threads, processes, groups, hosts alone. */
+const struct dims *store_dims_few(const struct store *s);
+/* Reads the rows of files, if they were not: store_dims() is quick then. 0, -EINTR as soon as *stop
+ * (may be NULL) is true, or another error. */
+int store_load_files(const struct store *s, const atomic_bool *stop, struct error *err);
 
 struct store_damage {
 	uint64_t blocks; /* corrupt or torn, skipped */

@@ -42,7 +42,8 @@ static void put_number(const char *key, int64_t value)
 
 static void put_file(const char *key, const struct dims *dims, int64_t id)
 {
-	const struct dims_file *f = dims_file(dims, id);
+	struct dims_file room;
+	const struct dims_file *f = dims_file(dims, id, &room);
 
 	if (!f)
 		return;

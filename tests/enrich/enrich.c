@@ -114,6 +114,7 @@ static void test_ids_and_versions(void **unused)
 	_cleanup_(enrich_freep) struct enrich *e = make();
 	_cleanup_batch_set_ struct batch_set in = {0}, out = {0};
 	const struct dims_file *f;
+	struct dims_file room;
 
 	add_file(&in, KEY_FILE, 500, FILE_TYPE_REGULAR, "/tmp/a");
 	add_file(&in, KEY_PIPE, 501, FILE_TYPE_PIPE, NULL);
@@ -133,10 +134,10 @@ static void test_ids_and_versions(void **unused)
 	assert_int_equal(batch_get(out.tables[TABLE_FILE], FILE_ID, 0, -1), 2);
 	assert_int_equal(batch_get(out.tables[TABLE_FILE], FILE_INODE, 0, -1), 0);
 	assert_int_equal(batch_get(out.tables[TABLE_FILE], FILE_ID, 1, -1), 0);
-	f = dims_file(enrich_dims(e), 0);
+	f = dims_file(enrich_dims(e), 0, &room);
 	assert_non_null(f);
 	assert_int_equal(f->deleted, 2000);
-	assert_int_equal(dims_file(enrich_dims(e), 2)->inode, 0);
+	assert_int_equal(dims_file_inode(enrich_dims(e), 2), 0);
 }
 
 static int64_t class_of(struct enrich *e, const char *name, int64_t file, int64_t ret, int64_t dur,

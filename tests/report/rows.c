@@ -25,7 +25,8 @@ static void print_row(const struct dims *d, const struct batch *b, size_t row)
 	int64_t file = batch_get(b, OP_FILE_ID, row, -1);
 	const struct dims_thread *t = dims_thread(d, batch_get(b, OP_THREAD_ID, row, -1));
 	const struct dims_process *p = t ? dims_process(d, t->process_id) : NULL;
-	const struct dims_file *f = file >= 0 ? dims_file(d, file) : NULL;
+	struct dims_file room;
+	const struct dims_file *f = file >= 0 ? dims_file(d, file, &room) : NULL;
 	char op[32];
 	const char *err = vocab_word("err", batch_get(b, OP_ERR, row, -1));
 	const char *class = vocab_word("class", batch_get(b, OP_CLASS, row, -1));

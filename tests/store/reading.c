@@ -150,9 +150,9 @@ static void several(void **state)
 					 batch_get(from, OP_TID, k, 0));
 		}
 		if (how == 0) {
-			assert_non_null(dims_file(store_dims(s), 5));
-			assert_non_null(dims_file(store_dims(s), 5 | 1ll << 40));
-			assert_null(dims_file(store_dims(s), 5 | 2ll << 40));
+			assert_true(dims_has(store_dims(s), TABLE_FILE, 5));
+			assert_true(dims_has(store_dims(s), TABLE_FILE, 5 | 1ll << 40));
+			assert_false(dims_has(store_dims(s), TABLE_FILE, 5 | 2ll << 40));
 		}
 		store_range(s, &first, &last);
 		assert_true(first <= batch_get(a, OP_START, 0, 0) && last >= clock);

@@ -128,7 +128,8 @@ static int put_socket(struct buf *out, struct bytes text)
 
 static int file_name(const struct dims *d, int64_t id, struct buf *out)
 {
-	const struct dims_file *f = dims_file(d, id);
+	struct dims_file room;
+	const struct dims_file *f = dims_file(d, id, &room);
 	struct bytes text;
 
 	if (!f)

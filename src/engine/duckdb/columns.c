@@ -49,7 +49,8 @@ static int bytes_column(struct scan_bind *b, unsigned int column, struct scan_co
 			struct error *err)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(enum_columns); i++) {
-		if (enum_columns[i].table == b->table && enum_columns[i].column == column) {
+		if (enum_columns[i].table == b->table && enum_columns[i].column == column &&
+		    !names_many(b->e, enum_columns[i].source)) {
 			c->cell = CELL_NAME;
 			c->column = 0; /* the id */
 			return names_texts(b->e, enum_columns[i].source, &c->words, err);
@@ -109,12 +110,17 @@ static int named_column(struct scan_bind *b, size_t i, struct error *err)
 	c->cell = named_columns[i].cell;
 	c->column = named_columns[i].column;
 	c->column2 = OP_FILE_ID;
+	c->source = named_columns[i].source;
 	c->type = DUCKDB_TYPE_BIGINT;
-	if (c->cell == CELL_NAME || c->cell == CELL_PEER)
-		return names_texts(b->e, named_columns[i].source, &c->words, err);
 	if (c->cell == CELL_NUMBER_CODE)
 		c->words = engine_vocab(b->e, "type");
-	return names_numbers(b->e, named_columns[i].source, &c->numbers, err);
+	if (c->cell != CELL_NAME && c->cell != CELL_PEER)
+		return 0;
+	if (!names_many(b->e, c->source))
+		return names_texts(b->e, c->source, &c->words, err);
+	c->cell = c->cell == CELL_NAME ? CELL_NAME_TEXT : CELL_PEER_TEXT;
+	c->type = DUCKDB_TYPE_VARCHAR;
+	return 0;
 }
 
 int sql_columns(struct scan_bind *b, bool named, struct error *err)
@@ -125,8 +131,6 @@ int sql_columns(struct scan_bind *b, bool named, struct error *err)
 	static_assert(SCHEMA_COLUMNS_MAX + ARRAY_SIZE(named_columns) + OP_COLUMNS + 1 <=
 			      SCAN_COLUMNS_MAX,
 		      "room for all");
-	if (table_is_dimension(b->table))
-		r = names_live(b->e, b->table, &b->live, err);
 	for (unsigned int i = 0; i < def->column_count && r >= 0; i++)
 		r = schema_column(b, i, err);
 	for (unsigned int i = 0; i < def->column_count && r >= 0; i++) {
@@ -136,6 +140,28 @@ int sql_columns(struct scan_bind *b, bool named, struct error *err)
 	for (size_t i = 0; named && i < ARRAY_SIZE(named_columns) && r >= 0; i++)
 		r = named_column(b, i, err);
 	return r;
+}
+
+int sql_prepare(struct scan_bind *b, size_t column, struct error *err)
+{
+	struct scan_column *c;
+	int r = 0;
+
+	if (table_is_dimension(b->table) && !b->live)
+		r = names_live(b->e, b->table, &b->live, err);
+	if (r < 0 || column >= b->column_count)
+		return r;
+	c = &b->columns[column];
+	switch (c->cell) {
+	case CELL_NUMBER:
+	case CELL_NUMBER_CODE:
+		return names_numbers(b->e, c->source, &c->numbers, err);
+	case CELL_NAME_TEXT:
+	case CELL_PEER_TEXT:
+		return names_need(b->e, c->source, err);
+	default:
+		return 0;
+	}
 }
 
 void sql_row_id(struct scan_bind *b)

@@ -140,6 +140,40 @@ static void fill_name(const struct duckdb_api *d, const struct scan_column *c, c
 	put_ordinals(d, c->words, ordinals, r->count, out);
 }
 
+/* The text of the id in a column of the row. */
+static struct bytes text_of_id(struct engine *e, enum name name, const struct batch *b,
+			       unsigned int column, size_t row)
+{
+	int64_t id = batch_get(b, column, row, -1);
+
+	return id < 0 ? (struct bytes){NULL, 0} : names_text(e, name, id);
+}
+
+static int fill_name_text(struct engine *e, const struct scan_column *c, const struct rows *r,
+			  duckdb_vector out, struct buf *scratch)
+{
+	const struct duckdb_api *d = e->api;
+	uint64_t *validity = NULL;
+
+	for (size_t i = 0; i < r->count; i++) {
+		struct bytes text = text_of_id(e, c->source, r->b, c->column, row_of(r, i));
+
+		if (c->cell == CELL_PEER_TEXT && !text.data)
+			text = text_of_id(e, c->source, r->b, c->column2, row_of(r, i));
+		if (!text.data) {
+			if (!validity)
+				validity = writable_validity(d, out);
+			set_null(validity, i);
+			continue;
+		}
+		buf_clear(scratch);
+		if (engine_escape(text.data, text.len, scratch) < 0)
+			return -ENOMEM;
+		d->vector_assign_string_element_len(out, i, buf_str(scratch), scratch->len);
+	}
+	return 0;
+}
+
 static int64_t number_of_id(const struct numbers *n, const struct batch *b, unsigned int column,
 			    size_t row)
 {
@@ -259,14 +293,16 @@ static int fill_bytes(const struct duckdb_api *d, const struct scan_column *c, c
 	return error;
 }
 
-int fill_vector(const struct duckdb_api *d, const struct scan_column *c, const struct batch *b,
+int fill_vector(struct engine *e, const struct scan_column *c, const struct batch *b,
 		const uint32_t *sel, size_t from, size_t count, duckdb_vector out,
 		struct buf *scratch)
 {
+	const struct duckdb_api *d = e->api;
 	const struct rows r = {b, sel, from, count};
+	bool peer = c->cell == CELL_PEER || c->cell == CELL_PEER_TEXT;
 
 	assert(count <= VECTOR_ROWS);
-	if (c->cell != CELL_PEER && !batch_has(b, c->column)) {
+	if (!peer && !batch_has(b, c->column)) {
 		fill_null(d, &r, out);
 		return 0;
 	}
@@ -281,6 +317,9 @@ int fill_vector(const struct duckdb_api *d, const struct scan_column *c, const s
 	case CELL_PEER:
 		fill_name(d, c, &r, out);
 		return 0;
+	case CELL_NAME_TEXT:
+	case CELL_PEER_TEXT:
+		return fill_name_text(e, c, &r, out, scratch);
 	case CELL_NUMBER:
 		fill_number(d, c, &r, out);
 		return 0;

@@ -95,6 +95,18 @@ void engine_names_free(const struct duckdb_api *d, struct names *n);
 int names_live(struct engine *e, enum table_id table, const struct live **ret, struct error *err);
 int names_texts(struct engine *e, enum name name, const struct words **ret, struct error *err);
 int names_numbers(struct engine *e, enum name name, const struct numbers **ret, struct error *err);
+/*
+ * An ENUM of more texts takes longer to declare, and more memory, than it saves: the column is
+ * VARCHAR then, made from the names in memory. From the blocks' headers; no name is read.
+ */
+#define NAMES_ENUM_MAX (1u << 17)
+bool names_many(const struct engine *e, enum name name);
+/* Reads the rows of files, unless they are there; -EINTR where the statement is interrupted. */
+int names_load_files(struct engine *e, struct error *err);
+/* The same where the name hangs on a file. */
+int names_need(struct engine *e, enum name name, struct error *err);
+/* The text of an id, {NULL, 0} where there is none. After names_need(). */
+struct bytes names_text(struct engine *e, enum name name, int64_t id);
 
 struct engine {
 	const struct duckdb_api *api;

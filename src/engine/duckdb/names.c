@@ -97,7 +97,8 @@ static struct bytes thread_text(const struct dims *dims, int64_t id, enum name n
 
 static struct bytes file_text(const struct dims *dims, int64_t id, enum name name)
 {
-	const struct dims_file *f = dims_file(dims, id);
+	struct dims_file room;
+	const struct dims_file *f = dims_file(dims, id, &room);
 	struct bytes none = {NULL, 0};
 
 	if (!f)
@@ -114,6 +115,38 @@ static struct bytes file_text(const struct dims *dims, int64_t id, enum name nam
 	}
 }
 
+struct bytes names_text(struct engine *e, enum name name, int64_t id)
+{
+	const struct dims *dims = store_dims_few(e->store);
+
+	return table_of_name(name) == TABLE_FILE ? file_text(dims, id, name)
+						 : thread_text(dims, id, name);
+}
+
+int names_load_files(struct engine *e, struct error *err)
+{
+	return store_load_files(e->store, &e->interrupted, err);
+}
+
+int names_need(struct engine *e, enum name name, struct error *err)
+{
+	return table_of_name(name) == TABLE_FILE ? names_load_files(e, err) : 0;
+}
+
+bool names_many(const struct engine *e, enum name name)
+{
+	enum table_id table = table_of_name(name);
+	size_t rows = 0;
+
+	for (size_t i = 0; i < e->pin; i++) {
+		const struct store_block *b = store_block(e->store, i);
+
+		if (b->table == table)
+			rows += b->rows;
+	}
+	return rows > NAMES_ENUM_MAX;
+}
+
 static int64_t name_number(const struct dims *dims, int64_t id, enum name name)
 {
 	const struct dims_thread *t;
@@ -121,7 +154,8 @@ static int64_t name_number(const struct dims *dims, int64_t id, enum name name)
 	int64_t v;
 
 	if (name == NAME_FILE_TYPE) {
-		const struct dims_file *f = dims_file(dims, id);
+		struct dims_file room;
+		const struct dims_file *f = dims_file(dims, id, &room);
 
 		return f && f->type >= 0 ? f->type : INT64_MIN;
 	}
@@ -151,22 +185,22 @@ static int64_t name_number(const struct dims *dims, int64_t id, enum name name)
 #define IDS_PER_ROW_MAX 64
 #define IDS_FREE	(1u << 20)
 
-/* How many ids of a trace there can be: one past its largest. `ids` are ascending, hence grouped by
- * trace. */
-static int count_ids(const struct live *l, size_t traces, size_t **ret)
+/* How many ids of a trace there can be: one past its largest. */
+static int count_ids(const struct dims *d, enum table_id table, size_t traces, size_t **ret)
 {
 	size_t *counts = calloc(MAX(traces, (size_t)1), sizeof(*counts));
 
 	if (!counts)
 		return -ENOMEM;
-	for (size_t i = 0; i < l->count; i++) {
-		uint64_t trace = (uint64_t)l->ids[i] >> ID_TRACE_SHIFT;
+	for (size_t i = 0; i < dims_rows(d, table); i++) {
+		int64_t id = dims_id_at(d, table, i);
+		uint64_t trace = (uint64_t)id >> ID_TRACE_SHIFT;
 
 		if (trace < traces)
-			counts[trace] = (size_t)(l->ids[i] & ID_MASK) + 1;
+			counts[trace] = MAX(counts[trace], (size_t)(id & ID_MASK) + 1);
 	}
 	for (size_t k = 0; k < traces; k++) {
-		if (counts[k] > IDS_FREE + l->count * IDS_PER_ROW_MAX) {
+		if (counts[k] > IDS_FREE + dims_rows(d, table) * IDS_PER_ROW_MAX) {
 			free(counts);
 			return -EBADMSG;
 		}
@@ -175,9 +209,9 @@ static int count_ids(const struct live *l, size_t traces, size_t **ret)
 	return 0;
 }
 
-static int words_allocate(struct words *w, const struct live *l, size_t traces)
+static int words_allocate(struct words *w, const struct dims *d, enum table_id table, size_t traces)
 {
-	int r = count_ids(l, traces, &w->ordinal_counts);
+	int r = count_ids(d, table, traces, &w->ordinal_counts);
 
 	if (r < 0)
 		return r;
@@ -194,17 +228,16 @@ static int words_allocate(struct words *w, const struct live *l, size_t traces)
 	return 0;
 }
 
-static int words_fill(struct engine *e, enum name name, const struct live *l, struct intern *texts,
-		      struct words *w)
+static int words_fill(struct engine *e, enum name name, struct intern *texts, struct words *w)
 {
-	const struct dims *dims = store_dims(e->store);
+	const struct dims *dims = store_dims_few(e->store);
+	enum table_id table = table_of_name(name);
 	_cleanup_buf_ struct buf escaped = {0};
 	int r = 0;
 
-	for (size_t i = 0; i < l->count && r >= 0; i++) {
-		int64_t id = l->ids[i];
-		struct bytes text = table_of_name(name) == TABLE_FILE ? file_text(dims, id, name)
-								      : thread_text(dims, id, name);
+	for (size_t i = 0; i < dims_rows(dims, table) && r >= 0; i++) {
+		int64_t id = dims_id_at(dims, table, i);
+		struct bytes text = names_text(e, name, id);
 
 		if (!text.data || (uint64_t)id >> ID_TRACE_SHIFT >= w->traces)
 			continue;
@@ -218,15 +251,16 @@ static int words_fill(struct engine *e, enum name name, const struct live *l, st
 	return r;
 }
 
-static int words_make(struct engine *e, enum name name, const struct live *l, struct words *ret)
+static int words_make(struct engine *e, enum name name, struct words *ret)
 {
 	_cleanup_(intern_free) struct intern texts = {0};
 	_cleanup_free_ uint32_t *ranks = NULL;
 	struct words w = {0};
-	int r = words_allocate(&w, l, store_trace_count(e->store));
+	int r = words_allocate(&w, store_dims_few(e->store), table_of_name(name),
+			       store_trace_count(e->store));
 
 	if (r >= 0)
-		r = words_fill(e, name, l, &texts, &w);
+		r = words_fill(e, name, &texts, &w);
 	if (r >= 0)
 		r = words_declare(e->api, &texts, &w, &ranks);
 	if (r < 0) {
@@ -245,33 +279,35 @@ static int words_make(struct engine *e, enum name name, const struct live *l, st
 
 int names_texts(struct engine *e, enum name name, const struct words **ret, struct error *err)
 {
-	const struct live *l;
+	enum table_id table = table_of_name(name);
 	int r;
 
 	assert(name < NAME_TEXTS);
 	if (!e->names.made[name]) {
-		r = names_live(e, table_of_name(name), &l, err);
+		r = names_need(e, name, err);
 		if (r < 0)
 			return r;
-		r = words_make(e, name, l, &e->names.texts[name]);
+		r = words_make(e, name, &e->names.texts[name]);
 		if (r == -EBADMSG)
 			return error_set(
 				err, r,
 				"ids of %s are not dense: the trace is not weir's, or damaged",
-				schema_table(table_of_name(name))->name);
+				schema_table(table)->name);
 		if (r < 0)
-			return error_errno(err, r, "cannot gather the names of %zu ids", l->count);
+			return error_errno(err, r, "cannot gather the names of %zu ids",
+					   dims_rows(store_dims_few(e->store), table));
 		e->names.made[name] = true;
 	}
 	*ret = &e->names.texts[name];
 	return 0;
 }
 
-static int numbers_make(struct engine *e, enum name name, const struct live *l, struct numbers *n)
+static int numbers_make(struct engine *e, enum name name, struct numbers *n)
 {
-	const struct dims *dims = store_dims(e->store);
+	const struct dims *dims = store_dims_few(e->store);
+	enum table_id table = table_of_name(name);
 	size_t traces = store_trace_count(e->store);
-	int r = count_ids(l, traces, &n->counts);
+	int r = count_ids(dims, table, traces, &n->counts);
 
 	if (r < 0)
 		return r;
@@ -286,8 +322,8 @@ static int numbers_make(struct engine *e, enum name name, const struct live *l, 
 		for (size_t i = 0; i < n->counts[k]; i++)
 			n->values[k][i] = INT64_MIN;
 	}
-	for (size_t i = 0; i < l->count; i++) {
-		int64_t id = l->ids[i];
+	for (size_t i = 0; i < dims_rows(dims, table); i++) {
+		int64_t id = dims_id_at(dims, table, i);
 
 		if ((uint64_t)id >> ID_TRACE_SHIFT < traces)
 			n->values[id >> ID_TRACE_SHIFT][id & ID_MASK] = name_number(dims, id, name);
@@ -297,19 +333,19 @@ static int numbers_make(struct engine *e, enum name name, const struct live *l, 
 
 int names_numbers(struct engine *e, enum name name, const struct numbers **ret, struct error *err)
 {
-	const struct live *l;
+	enum table_id table = table_of_name(name);
 	int r;
 
 	assert(name >= NAME_TEXTS && name < NAME_COUNT);
 	if (!e->names.made[name]) {
-		r = names_live(e, table_of_name(name), &l, err);
+		r = names_need(e, name, err);
 		if (r < 0)
 			return r;
-		r = numbers_make(e, name, l, &e->names.numbers[name]);
+		r = numbers_make(e, name, &e->names.numbers[name]);
 		if (r < 0) {
 			numbers_free(&e->names.numbers[name]);
 			return error_errno(err, r, "cannot gather the numbers of %zu ids",
-					   l->count);
+					   dims_rows(store_dims_few(e->store), table));
 		}
 		e->names.made[name] = true;
 	}

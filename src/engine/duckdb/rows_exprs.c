@@ -75,6 +75,8 @@ static int make_eval(struct rows_exprs *x, struct error *err)
 	if (!n)
 		return 0;
 	r = eval_new(&x->eval, exprs, n, err);
+	if (r >= 0)
+		eval_stop_with(x->eval, &x->e->interrupted);
 	return r < 0 ? error_errno(err, r, "cannot prepare the expressions") : 0;
 }
 
@@ -116,10 +118,12 @@ static int make_words(struct rows_exprs *x, struct rows_column *c)
 	return r;
 }
 
-/* True where the texts of the column are a dictionary by id. */
+/* True where the texts of the column are a dictionary by id, small enough for an ENUM. */
 static bool is_words(const struct rows_exprs *x, const struct rows_column *c)
 {
-	return eval_is_words(x->eval, c->k);
+	const struct bytes *words;
+
+	return eval_is_words(x->eval, c->k) && eval_words(x->eval, c->k, &words) <= NAMES_ENUM_MAX;
 }
 
 static int choose_type(struct rows_exprs *x, struct rows_column *c, struct error *err)
@@ -197,7 +201,12 @@ static int exprs_parse(struct rows_exprs *x, const char *filter, char *const *co
 /* Names that came since, and what hangs on them. */
 static int exprs_update(struct rows_exprs *x, struct error *err)
 {
-	int r = x->eval ? eval_names(x->eval, store_dims(x->e->store), err) : 0;
+	int r = 0;
+
+	if (x->eval && eval_uses(x->eval, TABLE_FILE))
+		r = names_load_files(x->e, err);
+	if (x->eval && r >= 0)
+		r = eval_names(x->eval, store_dims_few(x->e->store), err);
 
 	if (r < 0)
 		return error_errno(err, r, "cannot look up the names of the expressions");

@@ -142,20 +142,24 @@ static void fill_direct_code(const struct duckdb_api *d, const struct rows_colum
 	put_column_nulls(d, c->nulls, s, out);
 }
 
-static int fill_text(const struct duckdb_api *d, const struct vector *v, duckdb_vector out,
-		     struct buf *text)
+/* `words` has the texts, by number, where the vector is of numbers. */
+static int fill_text(const struct duckdb_api *d, const struct vector *v, const struct bytes *words,
+		     duckdb_vector out, struct buf *text)
 {
 	uint64_t *validity = NULL;
 
 	for (size_t i = 0; i < v->rows; i++) {
+		struct bytes one;
+
 		if (v->nulls && bit(v->nulls, i)) {
 			if (!validity)
 				validity = writable(d, out);
 			validity[i / 64] &= ~(1ull << (i % 64));
 			continue;
 		}
+		one = v->words ? words[v->i[i]] : v->t[i];
 		buf_clear(text);
-		if (engine_escape(v->t[i].data, v->t[i].len, text) < 0)
+		if (engine_escape(one.data, one.len, text) < 0)
 			return -ENOMEM;
 		d->vector_assign_string_element_len(out, i, text->data ? (char *)text->data : "",
 						    text->len);
@@ -169,6 +173,7 @@ static int fill_evaluated(const struct rows_bind *b, const struct rows_column *c
 {
 	const struct duckdb_api *d = b->e->api;
 	void *to = d->vector_get_data(out);
+	const struct bytes *words = NULL;
 	struct vector v;
 	int r = eval_rows(b->x->eval, scratch, c->k, s->batch, s->rows, s->count, &v);
 
@@ -187,7 +192,9 @@ static int fill_evaluated(const struct rows_bind *b, const struct rows_column *c
 		put_ordinals(d, c->words, v.i, s->count, out);
 		break;
 	case ROWS_TEXT:
-		return fill_text(d, &v, out, text);
+		if (v.words)
+			eval_words(b->x->eval, c->k, &words);
+		return fill_text(d, &v, words, out, text);
 	default:
 		memcpy(to, v.i, s->count * sizeof(int64_t));
 		break;

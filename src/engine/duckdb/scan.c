@@ -69,16 +69,12 @@ static void declare_cardinality(const struct duckdb_api *d, duckdb_bind_info inf
 {
 	uint64_t rows = 0;
 
-	if (b->live) {
-		rows = b->live->count;
-	} else {
-		for (size_t i = 0; i < b->pin; i++) {
-			const struct store_block *block = store_block(b->e->store, i);
+	for (size_t i = 0; i < b->pin; i++) {
+		const struct store_block *block = store_block(b->e->store, i);
 
-			if (block->table == b->table && !block->damaged &&
-			    filter_block(&b->filter, b->e->store, i))
-				rows += block->rows;
-		}
+		if (block->table == b->table && !block->damaged &&
+		    filter_block(&b->filter, b->e->store, i))
+			rows += block->rows;
 	}
 	d->bind_set_cardinality(info, rows, false);
 }
@@ -149,10 +145,25 @@ static void choose_columns(const struct duckdb_api *d, duckdb_init_info info, st
 		if (b->columns[column].cell == CELL_ROW)
 			continue;
 		s->decode |= 1ull << b->columns[column].column;
-		if (b->columns[column].cell == CELL_PEER)
+		if (b->columns[column].cell == CELL_PEER ||
+		    b->columns[column].cell == CELL_PEER_TEXT)
 			s->decode |= 1ull << b->columns[column].column2;
 	}
 	s->decode |= filter_column_set(&b->filter, b->table);
+}
+
+/* What the columns hang on, and which rows of a dimension table hold. */
+static int prepare(const struct duckdb_api *d, duckdb_init_info info, struct error *err)
+{
+	struct scan_bind *b = d->init_get_bind_data(info);
+	int r;
+
+	pthread_mutex_lock(&b->e->names_lock);
+	r = sql_prepare(b, SIZE_MAX, err);
+	for (idx_t i = 0; i < d->init_get_column_count(info) && r >= 0; i++)
+		r = sql_prepare(b, d->init_get_column_index(info, i), err);
+	pthread_mutex_unlock(&b->e->names_lock);
+	return r;
 }
 
 static int choose_blocks(struct scan_shared *s)
@@ -182,6 +193,7 @@ static void on_init(duckdb_init_info info)
 {
 	const struct duckdb_api *d = duckdb_loaded();
 	struct scan_shared *s = calloc(1, sizeof(*s));
+	struct error err = {0};
 	size_t threads;
 
 	if (!s) {
@@ -191,6 +203,10 @@ static void on_init(duckdb_init_info info)
 	d->init_set_init_data(info, s, scan_shared_free);
 	s->bind = d->init_get_bind_data(info);
 	choose_columns(d, info, s);
+	if (prepare(d, info, &err) < 0) {
+		d->init_set_error(info, err.message);
+		return;
+	}
 	if (choose_blocks(s) < 0) {
 		d->init_set_error(info, "out of memory");
 		return;
@@ -308,8 +324,8 @@ static void on_scan(duckdb_function_info info, duckdb_data_chunk chunk)
 		if (s->outputs[i].column && s->outputs[i].column->cell == CELL_ROW)
 			fill_row_ids(d, s->bind, l, count, d->data_chunk_get_vector(chunk, i));
 		else if (s->outputs[i].column)
-			r = fill_vector(d, s->outputs[i].column, l->batch, l->rows, l->row, count,
-					d->data_chunk_get_vector(chunk, i), &l->scratch);
+			r = fill_vector(s->bind->e, s->outputs[i].column, l->batch, l->rows, l->row,
+					count, d->data_chunk_get_vector(chunk, i), &l->scratch);
 	}
 	if (r < 0) {
 		d->function_set_error(info, err.message[0] ? err.message : strerror(-r));

@@ -13,10 +13,12 @@ enum cell {
 	CELL_ARGV,	  /* words separated by NUL, as a shell would take them: VARCHAR */
 	CELL_BLOB,	  /* bytes as they are */
 	CELL_NAME,	  /* text that hangs on the id in the column: ENUM */
+	CELL_NAME_TEXT,	  /* the same where there are many: VARCHAR */
 	CELL_NUMBER,	  /* number that hangs on the id: BIGINT */
 	CELL_NUMBER_CODE, /* number that hangs on the id and is a code: ENUM */
 	CELL_ROW,	  /* where the row is: trace << 40 | block << 16 | row of the block */
 	CELL_PEER,	  /* peer of peer_id's file, else of file_id's: ENUM */
+	CELL_PEER_TEXT,	  /* VARCHAR */
 };
 
 struct scan_column {
@@ -26,7 +28,8 @@ struct scan_column {
 	unsigned int column2;	       /* CELL_PEER: OP_FILE_ID */
 	duckdb_type type;	       /* for cells that are no ENUM */
 	const struct words *words;     /* ENUMs */
-	const struct numbers *numbers; /* CELL_NUMBER, CELL_NUMBER_CODE */
+	enum name source;	       /* of cells by an id */
+	const struct numbers *numbers; /* CELL_NUMBER, CELL_NUMBER_CODE; from sql_prepare() on */
 };
 
 #define SCAN_COLUMNS_MAX (SCHEMA_COLUMNS_MAX * 2)
@@ -49,15 +52,17 @@ struct scan_bind {
 	enum table_id table;
 	size_t pin;
 	struct scan_filter filter;
-	const struct live *live; /* dimension tables */
+	const struct live *live; /* dimension tables; from sql_prepare() on */
 	size_t column_count;
 	struct scan_column columns[SCAN_COLUMNS_MAX];
 };
 
 /* columns.c: adds row_id, which names a call for good. */
 void sql_row_id(struct scan_bind *b);
-/* Fills columns and live of *b for the table. */
+/* Fills columns of *b for the table. */
 int sql_columns(struct scan_bind *b, bool named, struct error *err);
+/* Before rows are read: which rows hold, and what `column` of them needs (SIZE_MAX: nothing more). */
+int sql_prepare(struct scan_bind *b, size_t column, struct error *err);
 
 /* filter.c: which columns of a table the arguments mean; UINT_MAX: the table has none such. */
 struct filter_columns {
@@ -85,6 +90,6 @@ size_t filter_rows(const struct scan_filter *f, const struct batch *b, const uin
 
 /* fill.c: rows [from, from + count) of the selection (sel NULL: of the batch) into a vector. 0 or
  * -ENOMEM. */
-int fill_vector(const struct duckdb_api *d, const struct scan_column *c, const struct batch *b,
+int fill_vector(struct engine *e, const struct scan_column *c, const struct batch *b,
 		const uint32_t *sel, size_t from, size_t count, duckdb_vector out,
 		struct buf *scratch);

@@ -208,6 +208,12 @@ static void on_entity(duckdb_function_info info, duckdb_data_chunk input, duckdb
 	const int64_t *ids = d->vector_get_data(v);
 	const uint64_t *validity = d->vector_get_validity(v);
 
+	struct error err = {0};
+
+	if (n->table == TABLE_FILE && names_load_files(n->e, &err) < 0) {
+		d->scalar_function_set_error(info, err.message);
+		return;
+	}
 	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
 		int r;
 
@@ -217,7 +223,7 @@ static void on_entity(duckdb_function_info info, duckdb_data_chunk input, duckdb
 		}
 		buf_clear(&text);
 		buf_clear(&escaped);
-		r = query_entity_text(n->table, store_dims(n->e->store), ids[i], &text);
+		r = query_entity_text(n->table, store_dims_few(n->e->store), ids[i], &text);
 		if (r >= 0)
 			r = engine_escape(text.data, text.len, &escaped);
 		if (r < 0) {

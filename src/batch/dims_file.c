@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dims_file.c: rows of files packed, and their names. */
+#include "batch/dims_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "schema/vocab.h"
+
+#define CHUNK_BYTES  ((size_t)64 << 10)
+#define RECENT_SLOTS 4096 /* a power of two */
+
+struct file_chunk {
+	struct file_chunk *next;
+	uint8_t data[];
+};
+
+/* What many files have in common. No padding: rows of it are compared as bytes. */
+struct file_kind {
+	int64_t dev, type, family, proto;
+	const uint8_t *fs;
+	uint64_t fs_len, name_only;
+};
+
+/* Which numbers follow, in this order; the kind comes before all. */
+enum number {
+	NUMBER_INODE = 1 << 0, /* less the row's own id */
+	NUMBER_INODE_NULL = 1 << 1,
+	NUMBER_SINCE = 1 << 2, /* less the first row's */
+	NUMBER_INO = 1 << 3,
+	NUMBER_GENERATION = 1 << 4,
+	NUMBER_DELETED = 1 << 5,
+	NUMBER_BIRTH = 1 << 6,
+};
+
+/* Which texts follow, in this order. The name is one of them where it is not the path. */
+enum text {
+	TEXT_NAME,
+	TEXT_PATH,
+	TEXT_HOSTPATH,
+	TEXT_BASE,
+	TEXT_ARGUMENT,
+	TEXT_LOCAL,
+	TEXT_PEER,
+	TEXT_COUNT
+};
+
+#define VARINT_MAX 10
+
+void file_pack_free(struct file_pack *p)
+{
+	while (p->chunks) {
+		struct file_chunk *next = p->chunks->next;
+
+		free(p->chunks);
+		p->chunks = next;
+	}
+	intern_free(&p->kinds);
+	free(p->recent);
+	buf_free(&p->scratch);
+	*p = (struct file_pack){0};
+}
+
+static uint8_t *take_room(struct file_pack *p, size_t len)
+{
+	if (len > p->room) {
+		size_t size = MAX(len, CHUNK_BYTES);
+		struct file_chunk *c = malloc(sizeof(*c) + size);
+
+		if (!c)
+			return NULL;
+		c->next = p->chunks;
+		p->chunks = c;
+		p->room = size;
+	}
+	p->room -= len;
+	/* from the end of the chunk to its beginning */
+	return p->chunks->data + p->room;
+}
+
+static const uint8_t *keep(struct file_pack *p, const uint8_t *data, size_t len)
+{
+	uint8_t *to = take_room(p, len);
+
+	if (to)
+		memcpy(to, data, len);
+	return to;
+}
+
+/* ---- numbers ---- */
+
+static uint8_t *put_varint(uint8_t *to, uint64_t v)
+{
+	for (; v >= 0x80; v >>= 7)
+		*to++ = (uint8_t)(v | 0x80);
+	*to++ = (uint8_t)v;
+	return to;
+}
+
+static const uint8_t *get_varint(const uint8_t *from, uint64_t *ret)
+{
+	uint64_t v = 0;
+	unsigned int shift = 0;
+
+	for (; *from & 0x80; shift += 7)
+		v |= (uint64_t)(*from++ & 0x7f) << shift;
+	*ret = v | (uint64_t)*from << shift;
+	return from + 1;
+}
+
+static uint64_t zigzag(uint64_t v)
+{
+	return v << 1 ^ (v >> 63 ? UINT64_MAX : 0);
+}
+
+static uint64_t unzigzag(uint64_t v)
+{
+	return v >> 1 ^ (v & 1 ? UINT64_MAX : 0);
+}
+
+static int put_kind(struct file_pack *p, const struct dims_file *f, uint32_t *ret)
+{
+	const struct file_kind k = {.dev = f->dev,
+				    .type = f->type,
+				    .family = f->family,
+				    .proto = f->proto,
+				    .fs = f->fs.data,
+				    .fs_len = f->fs.len,
+				    .name_only = f->name_only};
+
+	static_assert(sizeof(k) == 7 * 8, "no padding");
+	return intern_add(&p->kinds, &k, sizeof(k), ret);
+}
+
+static uint8_t *put_if(uint8_t *to, uint8_t *mask, enum number bit, bool set, uint64_t v)
+{
+	if (!set)
+		return to;
+	*mask |= bit;
+	return put_varint(to, v);
+}
+
+static int put_numbers(struct file_pack *p, int64_t id, const struct dims_file *f,
+		       const uint8_t **ret)
+{
+	uint8_t packed[1 + 8 * VARINT_MAX], *mask = packed, *to = packed + 1;
+	uint32_t kind;
+	int r = put_kind(p, f, &kind);
+
+	if (r < 0)
+		return r;
+	*mask = f->inode < 0 ? NUMBER_INODE_NULL : 0;
+	to = put_varint(to, kind);
+	to = put_if(to, mask, NUMBER_INODE, f->inode >= 0 && f->inode != id,
+		    zigzag((uint64_t)f->inode - (uint64_t)id));
+	to = put_if(to, mask, NUMBER_SINCE, f->since != INT64_MIN,
+		    zigzag((uint64_t)f->since - (uint64_t)p->since));
+	to = put_if(to, mask, NUMBER_INO, f->ino != 0, f->ino);
+	to = put_if(to, mask, NUMBER_GENERATION, f->generation != 0, f->generation);
+	to = put_if(to, mask, NUMBER_DELETED, f->deleted != INT64_MIN,
+		    zigzag((uint64_t)f->deleted - (uint64_t)p->since));
+	to = put_if(to, mask, NUMBER_BIRTH, f->birth != INT64_MIN,
+		    zigzag((uint64_t)f->birth - (uint64_t)p->since));
+	*ret = keep(p, packed, (size_t)(to - packed));
+	return *ret ? 0 : -ENOMEM;
+}
+
+/* The next number, where the mask has it. */
+static const uint8_t *get_if(const uint8_t *from, uint8_t mask, enum number bit, uint64_t *ret)
+{
+	return mask & bit ? get_varint(from, ret) : from;
+}
+
+int64_t file_unpack_inode(int64_t id, const struct file_row *row)
+{
+	uint8_t mask = *row->numbers;
+	uint64_t v = 0;
+
+	if (mask & NUMBER_INODE_NULL)
+		return -1;
+	get_if(get_varint(row->numbers + 1, &v), mask, NUMBER_INODE, &v);
+	return mask & NUMBER_INODE ? (int64_t)(unzigzag(v) + (uint64_t)id) : id;
+}
+
+int64_t file_unpack_since(const struct file_pack *p, int64_t id, const struct file_row *row)
+{
+	uint8_t mask = *row->numbers;
+	const uint8_t *from;
+	uint64_t v;
+
+	if (!(mask & NUMBER_SINCE))
+		return INT64_MIN;
+	from = get_if(get_varint(row->numbers + 1, &v), mask, NUMBER_INODE, &v);
+	get_varint(from, &v);
+	return (int64_t)(unzigzag(v) + (uint64_t)p->since);
+}
+
+static const uint8_t *get_time(const struct file_pack *p, const uint8_t *from, uint8_t mask,
+			       enum number bit, int64_t *ret)
+{
+	uint64_t v;
+
+	*ret = INT64_MIN;
+	if (!(mask & bit))
+		return from;
+	from = get_varint(from, &v);
+	*ret = (int64_t)(unzigzag(v) + (uint64_t)p->since);
+	return from;
+}
+
+static void get_numbers(const struct file_pack *p, int64_t id, const uint8_t *from,
+			struct dims_file *f)
+{
+	uint8_t mask = *from++;
+	struct file_kind k;
+	uint64_t kind, inode = 0;
+	struct bytes shared;
+
+	from = get_varint(from, &kind);
+	from = get_if(from, mask, NUMBER_INODE, &inode);
+	f->inode = mask & NUMBER_INODE_NULL ? -1 : (int64_t)(unzigzag(inode) + (uint64_t)id);
+	from = get_time(p, from, mask, NUMBER_SINCE, &f->since);
+	from = get_if(from, mask, NUMBER_INO, &f->ino);
+	from = get_if(from, mask, NUMBER_GENERATION, &f->generation);
+	from = get_time(p, from, mask, NUMBER_DELETED, &f->deleted);
+	get_time(p, from, mask, NUMBER_BIRTH, &f->birth);
+	shared = intern_get(&p->kinds, (uint32_t)kind);
+	assert(shared.len == sizeof(k));
+	memcpy(&k, shared.data, sizeof(k));
+	f->dev = k.dev;
+	f->type = k.type;
+	f->family = k.family;
+	f->proto = k.proto;
+	f->fs = (struct bytes){k.fs, k.fs_len};
+	f->name_only = k.name_only;
+}
+
+/* ---- names ---- */
+
+static const char *socket_word(const struct dims_file *f)
+{
+	int64_t type = f->proto >= 0 ? f->proto >> 16 : -1;
+
+	switch (f->family) {
+	case AF_UNIX:
+		return "unix";
+	case AF_INET:
+	case AF_INET6:
+		return type == SOCK_STREAM ? "tcp" : type == SOCK_DGRAM ? "udp" : "raw";
+	case AF_NETLINK:
+		return "netlink";
+	case AF_PACKET:
+		return "packet";
+	default:
+		return "socket";
+	}
+}
+
+/* "unix:/x" names one side; the side that has a name names the connection. */
+static bool is_named(struct bytes address)
+{
+	return address.len && !(address.len == 5 && !memcmp(address.data, "unix:", 5));
+}
+
+static int socket_name(struct buf *to, const struct dims_file *f)
+{
+	struct bytes one = is_named(f->peer) ? f->peer : f->local;
+
+	if (f->family == AF_UNIX) {
+		if (is_named(one))
+			return buf_append(to, one.data, one.len);
+	} else if (f->local.len && f->peer.len) {
+		return buf_printf(to, "%s %.*s->%.*s", socket_word(f), (int)f->local.len,
+				  (const char *)f->local.data, (int)f->peer.len,
+				  (const char *)f->peer.data);
+	} else if (one.len) {
+		return buf_printf(to, "%s %s%.*s", socket_word(f), f->peer.len ? "->" : "",
+				  (int)one.len, (const char *)one.data);
+	}
+	return buf_printf(to, "%s:[%llu]", socket_word(f), (unsigned long long)f->ino);
+}
+
+static int argument_name(struct buf *to, const struct dims_file *f)
+{
+	bool relative = !f->argument.len || f->argument.data[0] != '/';
+	int r = 0;
+
+	if (relative && f->base.len) {
+		r = buf_append(to, f->base.data, f->base.len);
+		if (r == 0 && f->argument.len && f->base.data[f->base.len - 1] != '/')
+			r = buf_append(to, "/", 1);
+	}
+	return r < 0 ? r : buf_append(to, f->argument.data, f->argument.len);
+}
+
+/* How a person calls the file; never empty. */
+static int write_name(struct buf *to, const struct dims_file *f)
+{
+	static const char *const words[FILE_TYPE_COUNT] = {
+		[FILE_TYPE_UNKNOWN] = "file",	     [FILE_TYPE_REGULAR] = "file",
+		[FILE_TYPE_DIRECTORY] = "directory", [FILE_TYPE_SYMLINK] = "symlink",
+		[FILE_TYPE_CHAR] = "char",	     [FILE_TYPE_BLOCK] = "block",
+		[FILE_TYPE_PIPE] = "pipe",	     [FILE_TYPE_SOCKET] = "socket",
+		[FILE_TYPE_ANON] = "anon_inode",
+	};
+	bool known = f->type >= 0 && f->type < FILE_TYPE_COUNT;
+
+	if (f->type == FILE_TYPE_SOCKET || f->family >= 0)
+		return socket_name(to, f);
+	if (f->argument.len || f->base.len)
+		return argument_name(to, f);
+	if (!f->ino && f->dev < 0)
+		return buf_append(to, "?", 1);
+	return buf_printf(to, "%s:[%llu]", known ? words[f->type] : "file",
+			  (unsigned long long)f->ino);
+}
+
+/* ---- texts ---- */
+
+static int put_text(struct buf *to, enum text which, struct bytes text)
+{
+	uint8_t len[VARINT_MAX];
+	int r;
+
+	if (!text.data)
+		return 0;
+	to->data[0] |= (uint8_t)(1 << which);
+	r = buf_append(to, len, (size_t)(put_varint(len, text.len) - len));
+	if (r >= 0)
+		r = buf_append(to, text.data, text.len);
+	return r < 0 ? r : buf_append(to, "", 1);
+}
+
+static const uint8_t *get_text(const uint8_t *from, struct bytes *ret)
+{
+	uint64_t len;
+
+	from = get_varint(from, &len);
+	*ret = (struct bytes){from, len};
+	return from + len + 1;
+}
+
+static size_t texts_len(const uint8_t *texts)
+{
+	const uint8_t *at = texts + 1;
+	struct bytes text;
+
+	for (uint8_t mask = *texts; mask; mask &= (uint8_t)(mask - 1))
+		at = get_text(at, &text);
+	return (size_t)(at - texts);
+}
+
+static bool same_texts(const uint8_t *kept, const struct buf *now)
+{
+	return kept && texts_len(kept) == now->len && !memcmp(kept, now->data, now->len);
+}
+
+static int write_texts(const struct dims_file *f, struct buf *to)
+{
+	bool named = !f->path.len || f->type == FILE_TYPE_SOCKET || f->family >= 0;
+	_cleanup_buf_ struct buf name = {0};
+	struct bytes texts[TEXT_COUNT] = {
+		[TEXT_PATH] = f->path,	       [TEXT_HOSTPATH] = f->hostpath, [TEXT_BASE] = f->base,
+		[TEXT_ARGUMENT] = f->argument, [TEXT_LOCAL] = f->local,	      [TEXT_PEER] = f->peer,
+	};
+	int r = named ? write_name(&name, f) : 0;
+
+	if (r >= 0 && named && !name.len)
+		r = buf_append(&name, "?", 1);
+	texts[TEXT_NAME] = (struct bytes){name.data, name.len};
+	buf_clear(to);
+	if (r >= 0)
+		r = buf_append(to, "", 1); /* which there are: put_text() notes it */
+	for (enum text i = 0; i < TEXT_COUNT && r >= 0; i++)
+		r = put_text(to, i, texts[i]);
+	return r;
+}
+
+static int put_texts(struct file_pack *p, const struct dims_file *f, const uint8_t *before,
+		     const uint8_t **ret)
+{
+	const uint8_t **slot;
+	int r = write_texts(f, &p->scratch);
+
+	if (r < 0)
+		return r;
+	if (same_texts(before, &p->scratch)) {
+		*ret = before;
+		return 0;
+	}
+	if (!p->recent)
+		p->recent = calloc(RECENT_SLOTS, sizeof(*p->recent));
+	if (!p->recent)
+		return -ENOMEM;
+	slot = &p->recent[hash_bytes(p->scratch.data, p->scratch.len) % RECENT_SLOTS];
+	if (!same_texts(*slot, &p->scratch))
+		*slot = keep(p, p->scratch.data, p->scratch.len);
+	*ret = *slot;
+	return *ret ? 0 : -ENOMEM;
+}
+
+static void get_texts(const uint8_t *from, struct dims_file *f)
+{
+	struct bytes texts[TEXT_COUNT] = {0};
+	uint8_t mask = *from++;
+
+	for (enum text i = 0; i < TEXT_COUNT; i++) {
+		if (mask & 1 << i)
+			from = get_text(from, &texts[i]);
+	}
+	f->path = texts[TEXT_PATH];
+	f->hostpath = texts[TEXT_HOSTPATH];
+	f->base = texts[TEXT_BASE];
+	f->argument = texts[TEXT_ARGUMENT];
+	f->local = texts[TEXT_LOCAL];
+	f->peer = texts[TEXT_PEER];
+}
+
+struct bytes file_unpack_name(const struct file_row *row)
+{
+	struct bytes name;
+
+	/* the name, else the path, is the first of the texts */
+	get_text(row->texts + 1, &name);
+	return name;
+}
+
+/* ---- rows ---- */
+
+int file_pack_row(struct file_pack *p, int64_t id, const struct dims_file *f, bool again,
+		  struct file_row *row)
+{
+	struct file_row now;
+	int r;
+
+	if (!p->chunks && f->since != INT64_MIN)
+		p->since = f->since;
+	r = put_numbers(p, id, f, &now.numbers);
+	if (r >= 0)
+		r = put_texts(p, f, again ? row->texts : NULL, &now.texts);
+	if (r >= 0)
+		*row = now;
+	return r;
+}
+
+void file_unpack(const struct file_pack *p, int64_t id, const struct file_row *row,
+		 struct dims_file *ret)
+{
+	*ret = (struct dims_file){0};
+	get_numbers(p, id, row->numbers, ret);
+	get_texts(row->texts, ret);
+}

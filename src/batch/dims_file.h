@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dims_file.h: rows of files, packed: a trace may have millions, and unpacked a row takes 216 bytes
+ * beside its path. Inside batch/ only.
+ *
+ * Numbers are varints of those that are set. Texts follow one another with their lengths; a row
+ * whose numbers alone change keeps its texts, and what is written often (one path, many versions)
+ * is found again. What many files share (device, type, file system, ...) is kept once.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/strpool.h"
+#include "batch/dims.h"
+
+struct file_row {
+	const uint8_t *numbers, *texts; /* at addresses that stay */
+};
+
+struct file_pack {
+	struct file_chunk *chunks; /* newest first */
+	size_t room;		   /* bytes left in the newest */
+	struct intern kinds;	   /* struct file_kind */
+	const uint8_t **recent;	   /* texts by their hash, those written last */
+	int64_t since;		   /* of the first row: others are written as differences */
+	struct buf scratch;
+};
+
+void file_pack_free(struct file_pack *p);
+/* Packs a row into *row, which holds one already where `again`. f->fs must be an address that stays.
+ * 0 or -ENOMEM. */
+int file_pack_row(struct file_pack *p, int64_t id, const struct dims_file *f, bool again,
+		  struct file_row *row) _must_check_;
+void file_unpack(const struct file_pack *p, int64_t id, const struct file_row *row,
+		 struct dims_file *ret);
+/* Parts of it: the generation it belongs to and since when; its name, never empty. */
+int64_t file_unpack_inode(int64_t id, const struct file_row *row);
+int64_t file_unpack_since(const struct file_pack *p, int64_t id, const struct file_row *row);
+struct bytes file_unpack_name(const struct file_row *row);
