@@ -49,8 +49,12 @@ void reader_free(struct reader *r);
 DEFINE_CLEANUP(struct reader *, reader_free)
 /* Whether the thread runs under SCHED_FIFO. */
 bool reader_is_fifo(const struct reader *r);
-/* Takes all finished rounds, waiting at most timeout_ms for one; NULL: none. */
-struct chunk *reader_take(struct reader *r, int timeout_ms);
+/*
+ * Takes all finished rounds, waiting at most timeout_ms for one; NULL: none. *ret_horizon, of the monotonic clock: what
+ * happened before it is in what was taken until now. It moves on while nothing happens, else the last calls of a program
+ * that rests would wait for its next.
+ */
+struct chunk *reader_take(struct reader *r, int timeout_ms, int64_t *ret_horizon);
 /* Gives a chunk back. */
 void reader_put(struct reader *r, struct chunk *c);
 /* Copies what is left after the programs were detached, and ends the thread; then reader_take() gives the rest. */

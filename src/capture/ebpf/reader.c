@@ -47,6 +47,9 @@ struct reader {
 	pthread_mutex_t lock;
 	pthread_cond_t ready;
 	struct chunk *first, **last; /* finished rounds */
+	int64_t horizon;	     /* of the last of them, whether it found records or not */
+	int64_t settled;	     /* the horizon behind which lies all that was found */
+	bool news;		     /* rounds or a horizon that nobody has taken */
 	struct chunk *spare;
 	size_t spare_count, queued, backlog_max;
 	bool finished;
@@ -218,15 +221,22 @@ static void reader_round(struct reader *r)
 		__atomic_store_n(&r->counters[i].above, 0, __ATOMIC_RELAXED);
 		horizon = MIN(horizon, r->rings[i].horizon);
 	}
-	if (!round.first)
-		return;
-	round.tail->last = true;
-	round.tail->horizon = horizon;
+	if (round.first) {
+		round.tail->last = true;
+		round.tail->horizon = horizon;
+		r->settled = clock_monotonic_ns();
+	}
 	pthread_mutex_lock(&r->lock);
-	*r->last = round.first;
-	r->last = round.last;
-	r->queued += round.bytes;
-	pthread_cond_signal(&r->ready);
+	if (round.first) {
+		*r->last = round.first;
+		r->last = round.last;
+		r->queued += round.bytes;
+	}
+	/* An empty round is news to whoever waits with calls that the last one left behind its horizon. */
+	r->news |= round.first || r->horizon < r->settled;
+	r->horizon = horizon;
+	if (r->news)
+		pthread_cond_signal(&r->ready);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -353,7 +363,7 @@ uint64_t reader_bytes(const struct reader *r)
 	return r->bytes;
 }
 
-struct chunk *reader_take(struct reader *r, int timeout_ms)
+struct chunk *reader_take(struct reader *r, int timeout_ms, int64_t *ret_horizon)
 {
 	struct chunk *c;
 	struct timespec until;
@@ -362,13 +372,15 @@ struct chunk *reader_take(struct reader *r, int timeout_ms)
 	until.tv_sec = at / NSEC_PER_SEC;
 	until.tv_nsec = at % NSEC_PER_SEC;
 	pthread_mutex_lock(&r->lock);
-	while (!r->first && !r->finished && timeout_ms > 0) {
+	while (!r->news && !r->finished && timeout_ms > 0) {
 		if (pthread_cond_timedwait(&r->ready, &r->lock, &until) == ETIMEDOUT)
 			break;
 	}
 	c = r->first;
 	r->first = NULL;
 	r->last = &r->first;
+	r->news = false;
+	*ret_horizon = r->horizon;
 	pthread_mutex_unlock(&r->lock);
 	return c;
 }

@@ -36,9 +36,9 @@ struct ebpf {
 	struct chunk *queue, **queue_last; /* taken from the reader, not looked at */
 	struct pending *pending, *merged;
 	size_t pending_count, pending_cap, merged_cap, pending_at;
-	int64_t horizon;
-	uint64_t *received; /* records by CPU */
-	uint64_t *sums;	    /* and the sum of their numbers, which proves that each came once */
+	int64_t horizon, taken; /* up to which all is known; once the queue is empty */
+	uint64_t *received;	/* records by CPU */
+	uint64_t *sums;		/* and the sum of their numbers, which proves that each came once */
 	uint64_t malformed, ops;
 	struct losses losses;
 	int64_t stopped;
@@ -328,10 +328,10 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 		(e->pending_count && (int64_t)e->pending[0].time <= e->horizon);
 	/* What waits in the reader bounds the backlog, so it is taken only when it is needed. */
 	if (!ready || e->stopped)
-		queue_add(e, reader_take(e->reader, ready ? 0 : timeout_ms));
+		queue_add(e, reader_take(e->reader, ready ? 0 : timeout_ms, &e->taken));
 	r = r ? r : queue_take(e, out);
-	if (e->stopped && !e->queue)
-		e->horizon = INT64_MAX;
+	if (!e->queue)
+		e->horizon = e->stopped ? INT64_MAX : e->taken;
 	r = r ? r : pending_sort(e);
 	r = r ? r : pending_give(e, out);
 	pending_compact(e);
