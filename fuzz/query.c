@@ -79,7 +79,7 @@ static void check_completion(const char *text, size_t len)
 	const char *value_of;
 	size_t count = 0, start;
 
-	query_complete(text, len, offered, &count, &start, &value_of);
+	query_complete(text, len, NULL, offered, &count, &start, &value_of);
 	if (start > len)
 		abort();
 }

@@ -26,6 +26,7 @@ int batch_new(struct batch **ret, enum table_id table)
 		return -ENOMEM;
 	b->table = table;
 	b->def = def;
+	b->row_id = -1;
 	*ret = b;
 	return 0;
 }
@@ -80,6 +81,7 @@ void batch_clear(struct batch *b)
 		batch_drop_column(b, i);
 	b->rows = 0;
 	b->ready = 0;
+	b->row_id = -1;
 	b->has_bytes = false;
 }
 

@@ -38,6 +38,7 @@ struct batch {
 	size_t rows;
 	size_t cap; /* rows for which the present columns have room; kept by batch_clear() */
 	size_t ready; /* rows [rows, ready) of the present columns are null already: batch_add_row() is then free */
+	int64_t row_id; /* of row 0, the others follow: what names a stored call; -1: no stored block */
 	bool has_bytes;		 /* some byte column is present */
 	struct column columns[]; /* def->column_count */
 };

@@ -320,9 +320,10 @@ static const struct command_example annotate_examples[] = {
 	 "FROM "
 	 "file\"",
 	 "a mark for every file"},
+	{"weir query 'by is_aof | sum(bytes)' redis.trace", "ask by it"},
 	{"weir sql 'SELECT is_aof, sum(bytes) FROM op JOIN aof USING (file_id) GROUP BY 1' "
 	 "redis.trace",
-	 "ask by it"},
+	 "the same in SQL"},
 	{"weir annotate --drop aof redis.trace", "hide it again"},
 	{0},
 };
@@ -334,10 +335,14 @@ const struct command command_annotate = {
 	.description =
 		"Runs one SELECT over the trace, as weir sql does, and appends its answer to the "
 		"file as a table. From then on weir sql knows the table by its name and can join "
-		"it. Nothing that was recorded is changed: bytes are added behind the end of the "
+		"it, and its columns are names of weir's language: in weir query, and in --where "
+		"of a stored trace. Nothing that was recorded is changed: bytes are added behind "
+		"the end of the "
 		"file. A later table of the same name replaces the earlier one.\n\n"
 		"weir_op(row_id := true) and weir_op_named(row_id := true) have a column row_id, "
-		"which names a call for good: select it, and join by it.\n\n"
+		"which names a call for good: select it, and join by it. The language joins by the "
+		"first column that calls have as well: row_id, file_id, thread_id, process_id, "
+		"path, comm, ...; each of its values stands once.\n\n"
 		"Columns may be numbers, texts, BLOBs, truth values and points in time. Whole "
 		"numbers are of 64 bits, DECIMAL becomes DOUBLE. A trace that is being "
 		"recorded, or was never closed, is refused. Where the disk is full the trace stays "

@@ -93,16 +93,18 @@ int choice_make(struct choice *ret, const struct select *s, const struct dims *d
 	return r;
 }
 
-int choice_where(struct choice *c, const struct option_list *list, const struct dims *d,
+int choice_where(struct choice *c, const struct option_list *list, const struct store *s,
 		 struct error *err)
 {
-	int r = where_parse(&c->where, list, err);
+	int r = list->count ? annotations_new(&c->annotations, s, err) : 0;
 
+	if (r >= 0)
+		r = where_parse(&c->where, list, annotations_get(c->annotations), err);
 	if (r < 0 || !c->where.expr)
 		return r;
 	r = scan_where_new(&c->scan_where, c->where.expr, err);
 	if (r >= 0)
-		r = scan_where_names(c->scan_where, d, err);
+		r = scan_where_names(c->scan_where, store_dims(s), err);
 	c->filter.where = c->scan_where;
 	return r;
 }
@@ -112,6 +114,8 @@ void choice_free(struct choice *c)
 	scan_where_free(c->scan_where);
 	c->scan_where = NULL;
 	where_free(&c->where);
+	annotations_free(c->annotations);
+	c->annotations = NULL;
 	map_free(&c->threads);
 	map_free(&c->files);
 }

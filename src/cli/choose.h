@@ -5,10 +5,12 @@
 #include "analysis/rollup/scan.h"
 #include "batch/dims.h"
 #include "cli/where.h"
+#include "engine/annotations.h"
 #include "schema/select.h"
 
 struct choice {
-	struct map threads, files; /* the ids that are chosen, where the selection says so */
+	struct annotations *annotations; /* that --where may name; NULL where there is none */
+	struct map threads, files;	 /* the ids that are chosen, where the selection says so */
 	struct where where;
 	struct scan_where *scan_where;
 	struct scan_filter filter; /* refers to the maps and the selection; from and to are open */
@@ -17,6 +19,6 @@ struct choice {
 /* Ids are either those of the recorder or of the process's own pid namespace. 0 or -ENOMEM. */
 int choice_make(struct choice *ret, const struct select *s, const struct dims *d);
 /* Adds what --where says; after choice_make(). 0 or negative with a message; -EINVAL is wrong usage. */
-int choice_where(struct choice *c, const struct option_list *list, const struct dims *d,
+int choice_where(struct choice *c, const struct option_list *list, const struct store *s,
 		 struct error *err);
 void choice_free(struct choice *c);

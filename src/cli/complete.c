@@ -65,22 +65,30 @@ struct printer {
 	const char *text; /* all of it, with what was put before the word */
 	size_t added;	  /* bytes that were */
 	size_t start;	  /* where the offers begin */
+	struct buf out;
 };
 
 static void print(void *arg, const char *word)
 {
-	const struct printer *p = arg;
+	struct printer *p = arg;
 
 	/* a shell takes lines */
 	if (!strpbrk(word, "\n\r"))
-		printf("%.*s%s\n", (int)(p->start - MIN(p->added, p->start)), p->text + p->added,
-		       word);
+		(void)!buf_printf(&p->out, "%.*s%s\n", (int)(p->start - MIN(p->added, p->start)),
+				  p->text + p->added, word);
 }
 
 struct offers {
 	char **words;
 	size_t count, cap;
 };
+
+static void offers_free(struct offers *o)
+{
+	for (size_t i = 0; i < o->count; i++)
+		free(o->words[i]);
+	free(o->words);
+}
 
 static void keep(void *arg, const char *word)
 {
@@ -94,42 +102,59 @@ static void keep(void *arg, const char *word)
 	o->words[o->count++] = copy;
 }
 
+/* The words that may stand there, in `printer`; users' names too. The start is known only behind
+ * them. */
+static void take_words(const char *text, size_t len, const struct query_users *users,
+		       struct printer *printer, const char **ret_value_of)
+{
+	_cleanup_(offers_free) struct offers offers = {0};
+
+	query_complete(text, len, users, keep, &offers, &printer->start, ret_value_of);
+	for (size_t i = 0; i < offers.count; i++)
+		print(printer, offers.words[i]);
+}
+
+/* What is said where the trace takes too long: nobody waits for completion. */
+static const char *late;
+static size_t late_len;
+
 static void give_up(int sig _unused_)
 {
+	(void)!write(STDOUT_FILENO, late, late_len);
 	_exit(0);
 }
 
-/* Values of the trace in question. Without a trace, or where it takes too long, there are none:
- * nobody waits for completion. */
-static void print_values(const struct place *p, const char *name, size_t pos,
-			 struct printer *printer)
+static int open_trace(const struct place *p, struct store **ret)
 {
 	static const struct itimerval limit = {.it_value.tv_sec = VALUES_WAIT_S};
-	_cleanup_(store_freep) struct store *store = NULL;
 	const struct read_flags flags = {.inputs = p->inputs};
 
-	fflush(stdout);
 	signal(SIGALRM, give_up);
 	setitimer(ITIMER_REAL, &limit, NULL);
-	if (read_flags_open(&flags, 0, NULL, &store, NULL) >= 0)
-		query_values(store, name, printer->text, printer->start, pos, print, printer);
+	return read_flags_open(&flags, 0, NULL, ret, NULL);
 }
 
-/* The words, then the values; the start of both is known only when the words are. */
+/* Words, then values of the trace in question. Without a trace there are words alone. */
 static void offer(const struct place *p, const char *text, size_t len, size_t added)
 {
-	struct printer printer = {.text = text, .added = added, .start = len};
+	static const struct itimerval off;
+	struct printer plain = {.text = text, .added = added, .start = len}, full = plain;
+	_cleanup_(store_freep) struct store *store = NULL;
+	_cleanup_(annotations_freep) struct annotations *own = NULL;
 	const char *value_of = NULL;
-	struct offers offers = {0};
 
-	query_complete(text, len, keep, &offers, &printer.start, &value_of);
-	for (size_t i = 0; i < offers.count; i++) {
-		print(&printer, offers.words[i]);
-		free(offers.words[i]);
+	take_words(text, len, NULL, &plain, &value_of);
+	late = buf_str(&plain.out);
+	late_len = plain.out.len;
+	if (open_trace(p, &store) >= 0 && annotations_new(&own, store, NULL) >= 0) {
+		take_words(text, len, annotations_get(own), &full, &value_of);
+		if (value_of)
+			query_values(store, value_of, text, full.start, len, print, &full);
 	}
-	free(offers.words);
-	if (value_of)
-		print_values(p, value_of, len, &printer);
+	setitimer(ITIMER_REAL, &off, NULL);
+	printf("%s", buf_str(own ? &full.out : &plain.out));
+	buf_free(&plain.out);
+	buf_free(&full.out);
 }
 
 int complete_words(int argc, char **argv)

@@ -95,7 +95,7 @@ static int choose_where(const struct diff_opts *o, struct diff_trace *t, unsigne
 
 	if (!items)
 		return error_set(err, -ENOMEM, "out of memory");
-	return choice_where(&t->choice, &where, store_dims(t->store), err);
+	return choice_where(&t->choice, &where, t->store, err);
 }
 
 /* Which of its calls belong to the run, and when it was. */

@@ -79,7 +79,7 @@ static void describe(struct buf *b, const struct record_flags *f)
 static int choose(struct live *l, const struct live_options *o, struct error *err)
 {
 	_cleanup_buf_ struct buf text = {0};
-	int r = where_parse(&l->where, &o->rec->sel.where, err);
+	int r = where_parse(&l->where, &o->rec->sel.where, NULL, err);
 
 	if (r >= 0)
 		r = record_flags_select(o->rec, &l->select, err);

@@ -23,7 +23,7 @@ static int parse(struct query_session *s, const char *text, size_t len, struct p
 {
 	struct query_error why = {0};
 	_cleanup_buf_ struct buf lines = {0};
-	int r = query_parse(text, len, ret, &why);
+	int r = query_parse_users(text, len, annotations_get(s->annotations), ret, &why);
 
 	if (r >= 0)
 		return 0;
@@ -71,7 +71,8 @@ int query_engine(struct query_session *s, struct error *err)
 	const struct engine_options options = {.library = s->opts->library,
 					       .memory_max = s->opts->memory,
 					       .spill_max = s->opts->spill,
-					       .threads = (unsigned int)s->opts->threads};
+					       .threads = (unsigned int)s->opts->threads,
+					       .annotations = s->annotations};
 
 	return s->engine ? 0 : engine_open(&s->engine, s->store, &options, err);
 }
@@ -254,6 +255,8 @@ static int run(struct query_session *s, bool prompt, int argc, char **argv)
 		r = take_text(s->opts, argc, argv, &text, &used, &err);
 	if (r >= 0)
 		r = read_flags_open(&s->opts->read, argc - used, argv + used, &s->store, &err);
+	if (r >= 0)
+		r = annotations_new(&s->annotations, s->store, &err);
 	if (r < 0)
 		return fail(&err);
 	if (!prompt)
@@ -316,6 +319,7 @@ static int query_main(const void *opts, int argc, char **argv)
 	interrupt_release(&it);
 	if (s.engine)
 		engine_free(s.engine);
+	annotations_free(s.annotations);
 	if (s.store)
 		store_free(s.store);
 	return interrupt_stop(&it, r);

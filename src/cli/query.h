@@ -5,6 +5,7 @@
 #include "cli/interrupt.h"
 #include "cli/query_print.h"
 #include "cli/shared.h"
+#include "engine/annotations.h"
 #include "query/query.h"
 
 struct query_opts {
@@ -22,7 +23,8 @@ struct query_session {
 	const struct query_opts *opts;
 	struct interrupt *it;
 	struct store *store;
-	struct engine *engine; /* opened when first needed */
+	struct annotations *annotations; /* tables of the user's own */
+	struct engine *engine;		 /* opened when first needed */
 	struct cell_style style;
 	bool prompt;
 };

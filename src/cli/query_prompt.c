@@ -31,7 +31,8 @@ static size_t offer_words(void *arg, const char *text, size_t pos,
 	const char *value_of = NULL;
 	size_t start = pos;
 
-	query_complete(text, pos, offer, offer_arg, &start, &value_of);
+	query_complete(text, pos, annotations_get(s->query->annotations), offer, offer_arg, &start,
+		       &value_of);
 	if (value_of)
 		query_values(s->query->store, value_of, text, start, pos, offer, offer_arg);
 	return start;

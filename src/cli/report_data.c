@@ -216,7 +216,7 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	e = resolve_selection(r);
 	if (e < 0)
 		return error_errno(err, e, "choosing rows");
-	e = choice_where(&r->choice, &opts->read.sel.where, r->dims, err);
+	e = choice_where(&r->choice, &opts->read.sel.where, r->store, err);
 	if (e < 0)
 		return e;
 	r->filter.where = r->choice.filter.where;

@@ -173,7 +173,7 @@ static int choose(struct top *t, const struct store *s, struct error *err)
 	t->seat = NULL;
 	r = choice_make(&t->choice, &t->select, store_dims(s));
 	if (r >= 0)
-		r = choice_where(&t->choice, &t->flags.sel.where, store_dims(s), err);
+		r = choice_where(&t->choice, &t->flags.sel.where, s, err);
 	if (r >= 0 && f->where)
 		r = query_seat_new(&t->seat, f->where->op);
 	return r < 0 ? error_errno(err, r, "choosing rows") : 0;

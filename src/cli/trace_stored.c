@@ -192,7 +192,7 @@ int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace
 		return -EINVAL;
 	if (r < 0)
 		return r;
-	r = choice_where(&choice, &read.sel.where, store_dims(store), err);
+	r = choice_where(&choice, &read.sel.where, store, err);
 	if (r < 0)
 		return r;
 	t->origin = first;

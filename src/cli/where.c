@@ -8,10 +8,11 @@
 
 #define OPS_NAMED_MAX 12 /* calls that --explain names; more are counted */
 
-static int parse_one(const char *text, size_t len, struct plan **ret, struct error *err)
+static int parse_one(const char *text, size_t len, const struct query_users *users,
+		     struct plan **ret, struct error *err)
 {
 	struct query_error where = {0};
-	int r = query_parse_expr(text, len, TABLE_OP, true, ret, &where);
+	int r = query_parse_expr_users(text, len, TABLE_OP, true, users, ret, &where);
 
 	if (r == -EINVAL)
 		return error_set(err, r, "--where, character %zu: %s", where.pos + 1,
@@ -19,7 +20,8 @@ static int parse_one(const char *text, size_t len, struct plan **ret, struct err
 	return r < 0 ? error_errno(err, r, "--where") : 0;
 }
 
-int where_parse(struct where *w, const struct option_list *list, struct error *err)
+int where_parse(struct where *w, const struct option_list *list, const struct query_users *users,
+		struct error *err)
 {
 	_cleanup_buf_ struct buf all = {0};
 	int r = 0;
@@ -33,14 +35,14 @@ int where_parse(struct where *w, const struct option_list *list, struct error *e
 			return error_set(err, -EINVAL, "--where: the expression is empty");
 		plan_free(w->plan);
 		w->plan = NULL;
-		r = parse_one(text, strlen(text), &w->plan, err);
+		r = parse_one(text, strlen(text), users, &w->plan, err);
 		if (r >= 0 && buf_printf(&all, "%s(%s)", i ? " and " : "", text) < 0)
 			r = error_set(err, -ENOMEM, "out of memory");
 	}
 	if (r >= 0 && list->count > 1) {
 		plan_free(w->plan);
 		w->plan = NULL;
-		r = parse_one(buf_str(&all), all.len, &w->plan, err);
+		r = parse_one(buf_str(&all), all.len, users, &w->plan, err);
 	}
 	if (r < 0)
 		return r;

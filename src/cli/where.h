@@ -13,8 +13,9 @@ struct where {
 	const struct expr *expr; /* of the plan; NULL likewise */
 };
 
-/* All that is given must hold. -EINVAL: a line that says what and where. */
-int where_parse(struct where *w, const struct option_list *list, struct error *err);
+/* All that is given must hold. Names may be those of `users` too (NULL: none). -EINVAL: a line that says what and where. */
+int where_parse(struct where *w, const struct option_list *list, const struct query_users *users,
+		struct error *err);
 void where_free(struct where *w);
 
 /* The part of it that the kernel tests while recording. */

@@ -20,12 +20,15 @@
 #define ENGINE_MEMORY_DEFAULT (512ull << 20) /* bytes that DuckDB's buffers may take */
 #define ENGINE_SPILL_DEFAULT  (4ull << 30)   /* bytes of temporary files */
 
+struct annotations; /* engine/annotations.h */
+
 struct engine_options {
 	const char *library;  /* libduckdb.so; NULL: $WEIR_DUCKDB, then weir's own folders */
 	uint64_t memory_max;  /* bytes; 0: ENGINE_MEMORY_DEFAULT. Histograms are counted beside it,
 				 to the same bound */
 	uint64_t spill_max;   /* bytes; 0: ENGINE_SPILL_DEFAULT */
 	unsigned int threads; /* 0: one per CPU */
+	struct annotations *annotations; /* of the store, shared; NULL: the engine makes its own */
 	bool confined; /* no file or network but the trace, settings locked: for SQL of other people
 			*/
 };

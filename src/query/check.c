@@ -15,7 +15,7 @@ struct expr *expr_make_expr(struct query_source *s, enum expr_kind kind, struct 
 {
 	struct expr *e = query_make(s, struct expr);
 
-	assert(kind <= EXPR_CASE);
+	assert(kind <= EXPR_USER);
 	if (!e)
 		return NULL;
 	e->kind = kind;

@@ -38,7 +38,7 @@ static int id_column(enum table_id table, const char *id)
 	return schema_column_find(table, id);
 }
 
-static struct query_kind column_kind(enum table_id table, unsigned int column)
+struct query_kind query_column_kind(enum table_id table, unsigned int column)
 {
 	const struct column_def *def = &schema_table(table)->columns[column];
 	struct query_kind k = {.type = QUERY_INT};
@@ -86,8 +86,8 @@ static struct query_kind column_kind(enum table_id table, unsigned int column)
 	return k;
 }
 
-struct expr *check_table_name(struct query_source *s, enum table_id table, struct bytes name,
-			      uint32_t pos, uint32_t len)
+struct expr *check_schema_name(struct query_source *s, enum table_id table, struct bytes name,
+			       uint32_t pos, uint32_t len)
 {
 	const struct table_def *def = schema_table(table);
 	struct node at = {.pos = pos, .len = len};
@@ -96,13 +96,15 @@ struct expr *check_table_name(struct query_source *s, enum table_id table, struc
 	for (unsigned int i = 0; i < def->column_count; i++) {
 		if (!token_text_is(name, def->columns[i].name))
 			continue;
-		e = expr_make_expr(s, EXPR_COLUMN, column_kind(table, i), &at);
+		e = expr_make_expr(s, EXPR_COLUMN, query_column_kind(table, i), &at);
 		if (e)
 			e->column = i;
 		return e;
 	}
 	if (table == TABLE_OP && token_text_is(name, "stop"))
 		return expr_make_expr(s, EXPR_STOP, query_kind_of(QUERY_TIME), &at);
+	if (table == TABLE_OP && token_text_is(name, "row_id"))
+		return expr_make_expr(s, EXPR_ROW, query_kind_of(QUERY_INT), &at);
 	for (unsigned int i = 0; i < QNAME_COUNT; i++) {
 		int column =
 			token_text_is(name, names[i].name) ? id_column(table, names[i].id) : -1;
@@ -119,6 +121,21 @@ struct expr *check_table_name(struct query_source *s, enum table_id table, struc
 		return e;
 	}
 	return NULL;
+}
+
+struct expr *check_table_name(struct query_source *s, enum table_id table, struct bytes name,
+			      uint32_t pos, uint32_t len)
+{
+	const char *own = schema_table(table)->name;
+	struct bytes rest = name;
+	struct expr *e;
+
+	/* op.dur, as in SQL */
+	if (name.len > strlen(own) && !memcmp(name.data, own, strlen(own)) &&
+	    name.data[strlen(own)] == '.')
+		rest = (struct bytes){name.data + strlen(own) + 1, name.len - strlen(own) - 1};
+	e = check_schema_name(s, table, rest, pos, len);
+	return e ? e : check_user_name(s, table, name, pos, len);
 }
 
 /* ---- fields ---- */
@@ -207,6 +224,7 @@ bool name_resolves(const struct checker *c, const struct node *n)
 	if (c->scope.kind != SCOPE_TABLE && !c->scope.open)
 		return false;
 	quiet.error = &error;
+	quiet.look = true;
 	return check_table_name(&quiet, c->scope.table, n->text, n->pos, n->len);
 }
 
@@ -262,7 +280,12 @@ struct expr *check_aggregate_name(struct checker *c, struct node *n)
 
 /* ---- unknown ---- */
 
-static void offer_table(struct nearest *near, enum table_id table)
+static void offer_word(void *near, const char *word)
+{
+	nearest_offer(near, word);
+}
+
+static void offer_table(struct query_source *s, struct nearest *near, enum table_id table)
 {
 	const struct table_def *def = schema_table(table);
 
@@ -272,8 +295,11 @@ static void offer_table(struct nearest *near, enum table_id table)
 		if (id_column(table, names[i].id) >= 0)
 			nearest_offer(near, names[i].name);
 	}
-	if (table == TABLE_OP)
+	if (table == TABLE_OP) {
 		nearest_offer(near, "stop");
+		nearest_offer(near, "row_id");
+	}
+	check_user_offer(s, table, offer_word, near);
 }
 
 static void list_fields(const struct scope *s, struct buf *out)
@@ -303,7 +329,7 @@ int check_unknown_name(struct checker *c, const struct node *n)
 	snprintf(word, sizeof(word), "%.*s", (int)MIN(n->text.len, sizeof(word)),
 		 (const char *)n->text.data);
 	if (table)
-		offer_table(&near, c->scope.table);
+		offer_table(c->s, &near, c->scope.table);
 	for (size_t i = 0; c->scope.kind != SCOPE_TABLE && i < c->scope.count; i++) {
 		if (!c->scope.fields[i].hidden)
 			nearest_offer(&near, c->scope.fields[i].name);

@@ -63,7 +63,9 @@ static void find_place(struct completion *c, size_t pos)
 				c->start = t.pos + 1;
 			break;
 		}
-		if (t.kind == TOKEN_NAME && t.pos + t.len == pos) {
+		/* "owner." begins a name as well */
+		if (t.kind == TOKEN_NAME && (t.pos + t.len == pos || (t.pos + t.len + 1 == pos &&
+								      c->s.text[pos - 1] == '.'))) {
 			c->start = t.pos;
 			break;
 		}
@@ -123,10 +125,10 @@ static const struct token *compared(const struct completion *c, bool *ret_has)
 /* The rows of the table are in reach: nothing before is grouped or selected. */
 static bool is_open(const struct completion *c)
 {
-	if (!c->before || (!c->before->grouped && !c->before->stage_count))
-		return true;
-	if (c->before->grouped)
+	if (c->before && (c->before->grouped || c->before->user))
 		return false;
+	if (!c->before || !c->before->stage_count)
+		return true;
 	for (size_t i = 0; i < c->before->stage_count; i++) {
 		if (c->before->stages[i].kind == STAGE_SELECT ||
 		    c->before->stages[i].kind == STAGE_GROUP)
@@ -145,8 +147,13 @@ static struct query_kind kind_of_name(struct completion *c, const struct token *
 		if (token_text_is(t->text, fields[i].name))
 			return fields[i].type;
 	}
-	e = check_table_name(&c->s, c->table, t->text, 0, 0);
+	e = c->table == TABLE_COUNT ? NULL : check_table_name(&c->s, c->table, t->text, 0, 0);
 	return e ? e->type : query_kind_of(QUERY_NULL);
+}
+
+static void offer_user(void *arg, const char *word)
+{
+	offer(arg, word);
 }
 
 static void offer_names(struct completion *c)
@@ -156,7 +163,7 @@ static void offer_names(struct completion *c)
 		QUERY_NAMES(N)
 #undef N
 	};
-	const struct table_def *def = schema_table(c->table);
+	const struct table_def *def;
 	size_t count = 0;
 	const struct plan_field *fields = c->before ? plan_output(c->before, &count) : NULL;
 
@@ -167,10 +174,13 @@ static void offer_names(struct completion *c)
 		}
 		return;
 	}
+	def = schema_table(c->table);
 	for (unsigned int i = 0; i < def->column_count; i++)
 		offer(c, def->columns[i].name);
-	if (c->table == TABLE_OP)
+	if (c->table == TABLE_OP) {
 		offer(c, "stop");
+		offer(c, "row_id");
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct bytes name = {(const uint8_t *)names[i], strlen(names[i])};
 		struct expr *e = check_table_name(&c->s, c->table, name, 0, 0);
@@ -178,6 +188,7 @@ static void offer_names(struct completion *c)
 		if (e && e->kind == EXPR_NAME)
 			offer(c, names[i]);
 	}
+	check_user_offer(&c->s, c->table, offer_user, c);
 }
 
 static void offer_functions(struct completion *c)
@@ -254,7 +265,8 @@ static bool offer_values(struct completion *c, const struct token *name, bool ha
 	if (k.type != QUERY_TEXT && k.type != QUERY_ENTITY)
 		return false;
 	/* the names that a table has are lasting texts; fields die with the plan */
-	for (unsigned int i = 0; i < schema_table(c->table)->column_count; i++) {
+	for (unsigned int i = 0;
+	     c->table != TABLE_COUNT && i < schema_table(c->table)->column_count; i++) {
 		if (token_text_is(name->text, schema_table(c->table)->columns[i].name))
 			*ret_value_of = schema_table(c->table)->columns[i].name;
 	}
@@ -276,6 +288,8 @@ static void offer_tables(struct completion *c, bool dimensions)
 		if (dimension || !dimensions)
 			offer(c, schema_table((enum table_id)i)->name);
 	}
+	for (size_t i = 0; c->s.users && i < c->s.users->count; i++)
+		offer(c, c->s.users->tables[i]->name);
 }
 
 static void offer_stage(struct completion *c)
@@ -368,19 +382,23 @@ static void parse_before(struct completion *c)
 	c->table = TABLE_OP;
 	if (!len)
 		return;
-	if (query_parse(c->s.text, len - 1, &c->before, &err) < 0)
+	if (query_parse_users(c->s.text, len - 1, c->s.users, &c->before, &err) < 0)
 		c->before = NULL;
 	else
 		c->table = c->before->table;
 }
 
-void query_complete(const char *text, size_t pos, void (*offer_word)(void *arg, const char *word),
-		    void *arg, size_t *ret_start, const char **ret_value_of)
+void query_complete(const char *text, size_t pos, const struct query_users *users,
+		    void (*offer_word)(void *arg, const char *word), void *arg, size_t *ret_start,
+		    const char **ret_value_of)
 {
 	struct query_error err = {0};
 	struct plan_arena *arena;
 	struct completion *c = calloc(1, sizeof(*c));
+	struct query_users names = users ? *users : (struct query_users){0};
 	char *copy;
+
+	names.load = NULL; /* nothing is run */
 
 	*ret_start = pos;
 	*ret_value_of = NULL;
@@ -392,7 +410,7 @@ void query_complete(const char *text, size_t pos, void (*offer_word)(void *arg, 
 	if (copy) {
 		memcpy(copy, text, pos);
 		c->s = (struct query_source){
-			.text = copy, .len = pos, .arena = arena, .error = &err};
+			.text = copy, .len = pos, .arena = arena, .error = &err, .users = &names};
 		c->offer = offer_word;
 		c->arg = arg;
 		c->first = true;

@@ -44,8 +44,16 @@ static struct hangs hangs_of(const struct expr *e)
 		return h;
 	case EXPR_STOP:
 	case EXPR_FIELD:
+	case EXPR_ROW:
 		h.on = HANG_ROW;
 		return h;
+	case EXPR_USER:
+		if (!expr_is_id(e->arg[0]))
+			break;
+		return (struct hangs){.on = HANG_ID,
+				      .column = e->arg[0]->column,
+				      .table = e->arg[0]->type.entity,
+				      .text = true};
 	case EXPR_COLUMN:
 		h.on = e->type.type == QUERY_CODE ? HANG_CODE : HANG_ROW;
 		h.column = e->column;
@@ -593,6 +601,8 @@ static int build_kind(struct eval *e, struct eval_expr *x, const struct expr *fr
 	case EXPR_GLOB:
 	case EXPR_REGEX:
 	case EXPR_LIKE:
+	case EXPR_ROW:
+	case EXPR_USER:
 		return build_slow(e, from, ret);
 	case EXPR_CALL:
 		return build_call(e, x, from, ret, err);

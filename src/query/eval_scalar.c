@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "query/eval_internal.h"
+#include "query/users.h"
 
 static int set_bool(struct value *ret, bool v)
 {
@@ -374,6 +375,20 @@ static int call_value(struct scalar *s, const struct expr *e, struct value *ret)
 	}
 }
 
+/* What a user's table says of the row with this key. */
+static int user_value(struct scalar *s, const struct expr *e, struct value *ret)
+{
+	struct value key = {.null = s->id < 0, .i = s->id};
+	int r = 0;
+
+	if (s->at != SCALAR_ID || !expr_is_id(e->arg[0]))
+		r = scalar_value(s, e->arg[0], &key);
+	if (r < 0 || key.null)
+		return r < 0 ? r : set_null(ret);
+	query_user_value(e, &key, ret);
+	return 0;
+}
+
 static int operator_value(struct scalar *s, const struct expr *e, struct value *ret)
 {
 	static const struct value zero = {0};
@@ -415,6 +430,12 @@ int scalar_value(struct scalar *s, const struct expr *e, struct value *ret)
 	case EXPR_COLUMN:
 	case EXPR_STOP:
 		return column_value(s, e, ret);
+	case EXPR_ROW:
+		*ret = (struct value){.null = s->batch->row_id < 0,
+				      .i = s->batch->row_id + (int64_t)s->row};
+		return 0;
+	case EXPR_USER:
+		return user_value(s, e, ret);
 	case EXPR_NAME:
 		return name_value(s, e, ret);
 	case EXPR_AND:

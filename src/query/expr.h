@@ -92,6 +92,8 @@ enum expr_kind {
 	EXPR_ARITH,   /* op, arg[0], arg[1]; type says int or float */
 	EXPR_CALL,    /* function, arg[0..arg_count) */
 	EXPR_CASE,    /* if(cond, a, b) */
+	EXPR_ROW,     /* row_id: names a call for good; null where the row is of no stored block */
+	EXPR_USER,    /* a user's column, of the row whose key is arg[0]; see users.h */
 };
 
 enum expr_compare { COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE };
@@ -122,6 +124,8 @@ enum query_function {
 		FUNCTION_COUNT,
 };
 
+struct query_user_table;
+
 /* A value of any kind; `i` holds bools (0, 1), codes, ids, times, ... */
 struct value {
 	bool null;
@@ -139,6 +143,10 @@ struct expr {
 		struct {
 			unsigned int column; /* COLUMN, FIELD; NAME: the id column of the table */
 			enum query_name name;
+		};
+		struct { /* USER */
+			const struct query_user_table *user;
+			size_t user_column, user_key; /* of its columns; both are loaded */
 		};
 		struct {
 			enum expr_compare cmp;
@@ -162,6 +170,8 @@ const char *query_kind_unit(struct query_kind k);
 /* True for types whose values are int64_t. */
 bool query_kind_is_int(struct query_kind k);
 
+/* What a column of the schema holds. */
+struct query_kind query_column_kind(enum table_id table, unsigned int column);
 /* Columns of the table that the expression reads (ids behind names included), as a set of bits. */
 uint64_t expr_columns(const struct expr *e);
 /*
@@ -169,6 +179,8 @@ uint64_t expr_columns(const struct expr *e);
  * can be worked out once per id. Else -1.
  */
 int expr_id_column(const struct expr *e);
+/* True for a column of ids of threads or files, on which names can hang. */
+bool expr_is_id(const struct expr *e);
 /* The expression as text of the language; parses to the same expression. 0 or -ENOMEM. */
 int expr_text(const struct expr *e, enum table_id table, struct buf *out);
 

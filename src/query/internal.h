@@ -9,6 +9,7 @@
 #pragma once
 
 #include "query/query.h"
+#include "query/users.h"
 
 #define QUERY_FIELDS_MAX  256  /* fields of one stage */
 #define QUERY_PATTERN_MAX 4096 /* bytes of a glob, a like pattern, a regular expression */
@@ -28,6 +29,8 @@ struct query_source {
 	size_t len;
 	struct plan_arena *arena;
 	struct query_error *error;
+	const struct query_users *users; /* NULL: none */
+	bool look;  /* nothing is brought into memory: whether a name is known, not what it says */
 	int failed; /* 0 or negative: -EINVAL, -ENOMEM */
 	size_t nodes;
 };
@@ -177,6 +180,7 @@ struct part { /* a stage as written */
 
 struct pipeline {
 	enum table_id table;
+	const struct query_user_table *user; /* NULL: `table` is asked */
 	struct part *parts;
 };
 
@@ -242,9 +246,26 @@ bool name_resolves(const struct checker *c, const struct node *n);
 int check_unknown_name(struct checker *c, const struct node *n);
 /* The field that `p99(dur)` means after a stage of aggregates. */
 struct expr *check_aggregate_name(struct checker *c, struct node *n);
-/* A name of the table's row, without a scope: NULL where there is none (nothing is noted). */
+/* A name of the table's row, without a scope: NULL where there is none (nothing is noted, but by
+ * check_user_name()). */
+struct expr *check_schema_name(struct query_source *s, enum table_id table, struct bytes name,
+			       uint32_t pos, uint32_t len);
+/* The same, users' columns too. */
 struct expr *check_table_name(struct query_source *s, enum table_id table, struct bytes name,
 			      uint32_t pos, uint32_t len);
+/* check_user.c: tables of a user's own. A column, `name` or `table.name`, of rows of `table`: NULL where
+ * there is none, or where what is wrong was noted. */
+struct expr *check_user_name(struct query_source *s, enum table_id table, struct bytes name,
+			     uint32_t pos, uint32_t len);
+/* The table of this name, NULL where there is none. */
+const struct query_user_table *check_user_table(const struct query_source *s, struct bytes name);
+/* query_users.load(), with the error at a stage. */
+int check_user_load(struct query_source *s, const struct query_user_table *t, size_t column,
+		    bool key, const struct part *at);
+/* Offers what check_user_name() finds: columns by their names, where these say of which table, else
+ * with it. */
+void check_user_offer(struct query_source *s, enum table_id table,
+		      void (*offer)(void *arg, const char *word), void *arg);
 /* The name of a node as a field: its text, blanks put in order. NULL: no memory. */
 const char *node_name(struct query_source *s, const struct node *n);
 

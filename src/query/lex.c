@@ -383,6 +383,12 @@ void lex_next(struct query_source *s, size_t *pos, struct token *ret)
 
 		while (is_name(p[n]))
 			n++;
+		/* table.column */
+		if (p[n] == '.' && is_letter(p[n + 1])) {
+			n++;
+			while (is_name(p[n]))
+				n++;
+		}
 		ret->kind = TOKEN_NAME;
 		ret->len = (uint32_t)n;
 		ret->text = (struct bytes){(const uint8_t *)p, n};

@@ -327,6 +327,7 @@ static int parse_from(struct parser *p, struct pipeline *ret)
 	int table;
 
 	ret->table = TABLE_OP;
+	ret->user = NULL;
 	if (!token_is(&p->now, "from"))
 		return 0;
 	parser_take(p);
@@ -339,17 +340,25 @@ static int parse_from(struct parser *p, struct pipeline *ret)
 		parser_take(p);
 		return 0;
 	}
+	ret->user = check_user_table(p->s, p->now.text);
+	if (ret->user) {
+		ret->table = TABLE_COUNT;
+		parser_take(p);
+		return 0;
+	}
 	n = (struct nearest){.word = word};
 	for (unsigned int i = 0; i < TABLE_COUNT; i++)
 		nearest_offer(&n, schema_table(i)->name);
+	for (size_t i = 0; p->s->users && i < p->s->users->count; i++)
+		nearest_offer(&n, p->s->users->tables[i]->name);
 	if (n.best)
 		return query_fail(p->s, p->now.pos, p->now.len, "no table '%s'; did you mean %s?",
 				  word, n.best);
 	return query_fail(
 		p->s, p->now.pos, p->now.len,
 		"no table '%s'; tables are op, thread, process, cgroup, host, file, summary, loss, "
-		"mark",
-		word);
+		"mark%s",
+		word, p->s->users && p->s->users->count ? ", and your own" : "");
 }
 
 /* `count() by op`: the keys behind the aggregates, as others have it; they are put before. */

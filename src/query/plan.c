@@ -207,12 +207,13 @@ static int plan_all(struct planner *pl, struct pipeline *pipeline)
 /* ---- from outside ---- */
 
 static int source_start(struct query_source *s, const char *text, size_t len,
-			struct plan_arena *arena, struct query_error *err)
+			const struct query_users *users, struct plan_arena *arena,
+			struct query_error *err)
 {
 	char *copy;
 	const char *nul;
 
-	*s = (struct query_source){.arena = arena, .error = err};
+	*s = (struct query_source){.arena = arena, .error = err, .users = users};
 	if (len > QUERY_TEXT_MAX) {
 		err->pos = QUERY_TEXT_MAX;
 		err->len = 0;
@@ -244,6 +245,7 @@ static struct plan *plan_new(struct query_source *s, enum table_id table)
 	p->from = INT64_MIN;
 	p->to = INT64_MAX;
 	p->arena = s->arena;
+	p->users = s->users;
 	return p;
 }
 
@@ -269,13 +271,21 @@ static int parse_to_plan(struct query_source *s, struct plan **ret)
 	pl.plan = plan_new(s, pipeline.table);
 	if (!pl.plan)
 		return s->failed;
-	r = plan_all(&pl, &pipeline);
+	r = pipeline.user ? planner_user(&pl, pipeline.user) : 0;
+	if (r == 0)
+		r = plan_all(&pl, &pipeline);
 	if (r == 0)
 		*ret = pl.plan;
 	return s->failed ? s->failed : r;
 }
 
 int query_parse(const char *text, size_t len, struct plan **ret, struct query_error *err)
+{
+	return query_parse_users(text, len, NULL, ret, err);
+}
+
+int query_parse_users(const char *text, size_t len, const struct query_users *users,
+		      struct plan **ret, struct query_error *err)
 {
 	struct plan_arena *arena;
 	struct query_source s;
@@ -284,7 +294,7 @@ int query_parse(const char *text, size_t len, struct plan **ret, struct query_er
 	error_clear(err);
 	if (arena_new(&arena) < 0)
 		return error_set(&err->err, -ENOMEM, "no memory for the query");
-	r = source_start(&s, text, len, arena, err);
+	r = source_start(&s, text, len, users, arena, err);
 	if (r == 0)
 		r = parse_to_plan(&s, ret);
 	if (r < 0)
@@ -343,6 +353,13 @@ static int expr_to_plan(struct query_source *s, enum table_id table, bool filter
 int query_parse_expr(const char *text, size_t len, enum table_id table, bool filter,
 		     struct plan **ret, struct query_error *err)
 {
+	return query_parse_expr_users(text, len, table, filter, NULL, ret, err);
+}
+
+int query_parse_expr_users(const char *text, size_t len, enum table_id table, bool filter,
+			   const struct query_users *users, struct plan **ret,
+			   struct query_error *err)
+{
 	struct plan_arena *arena;
 	struct query_source s;
 	int r;
@@ -350,7 +367,7 @@ int query_parse_expr(const char *text, size_t len, enum table_id table, bool fil
 	error_clear(err);
 	if (arena_new(&arena) < 0)
 		return error_set(&err->err, -ENOMEM, "no memory for the query");
-	r = source_start(&s, text, len, arena, err);
+	r = source_start(&s, text, len, users, arena, err);
 	if (r == 0)
 		r = expr_to_plan(&s, table, filter, ret);
 	if (r < 0)
@@ -365,9 +382,14 @@ int plan_and_where(struct plan *p, const char *text, struct query_error *err)
 	int r;
 
 	error_clear(err);
-	r = source_start(&s, text, strlen(text), p->arena, err);
+	r = source_start(&s, text, strlen(text), p->users, p->arena, err);
 	if (r < 0)
 		return r;
+	if (p->user)
+		return query_fail(&s, 0, s.len,
+				  "rows of %s are no calls: from a table of your own "
+				  "choose by its columns",
+				  p->user->name);
 	both[1] = parse_alone(&s, p->table, true);
 	if (!both[1])
 		return s.failed;
@@ -394,7 +416,7 @@ const struct plan_field *plan_output(const struct plan *p, size_t *ret_count)
 
 bool plan_is_stream(const struct plan *p)
 {
-	if (p->grouped)
+	if (p->grouped || p->user)
 		return false;
 	for (size_t i = 0; i < p->stage_count; i++) {
 		const struct plan_stage *s = &p->stages[i];

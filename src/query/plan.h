@@ -79,6 +79,8 @@ struct sort_key {
 	bool desc; /* nulls last either way */
 };
 
+struct query_user_table;
+
 struct plan_stage {
 	enum stage_kind kind;
 	uint32_t pos; /* in the text */
@@ -89,6 +91,10 @@ struct plan_stage {
 	bool tail;
 	unsigned int column; /* JOIN: which field holds the entity or id */
 	enum table_id table; /* JOIN */
+	/* JOIN with a user's table, by its column `key`; then `table` says nothing, and the fields
+	 * that come are EXPR_COLUMN of it */
+	const struct query_user_table *user;
+	size_t key;
 	struct plan_field
 		*fields; /* what comes out (also of WHERE, SORT, HEAD: the same as before) */
 	size_t field_count;
@@ -96,7 +102,11 @@ struct plan_stage {
 
 struct plan {
 	const char *text;
+	/* TABLE_COUNT where rows of a user's table are asked: `user`. Its fields are then all of its
+	 * columns (EXPR_COLUMN), and everything else is stages over them */
 	enum table_id table;
+	const struct query_user_table *user;
+	const struct query_users *users; /* that names were looked for in; NULL: none */
 	int64_t from, to;   /* INT64_MIN, INT64_MAX where open; set by the caller of the parser */
 	struct expr *where; /* NULL: all */
 	bool grouped;

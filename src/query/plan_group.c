@@ -325,7 +325,7 @@ static struct expr *row_time(struct group *g, const struct part *by)
 	};
 	struct planner *pl = g->pl;
 	struct scope *scope = &pl->c.scope;
-	const char *name = columns[pl->plan->table];
+	const char *name = pl->plan->user ? NULL : columns[pl->plan->table];
 	struct bytes text = {(const uint8_t *)name, name ? strlen(name) : 0};
 	struct node n = {.kind = NODE_NAME, .pos = by->pos, .len = by->len, .text = text};
 	int found = -1;

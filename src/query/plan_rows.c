@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/nearest.h"
 #include "query/planner.h"
@@ -82,6 +83,40 @@ int planner_open(struct planner *pl)
 	return r;
 }
 
+static int user_fields(struct planner *pl, const struct query_user_table *t,
+		       struct plan_field *fields)
+{
+	struct node at = {0};
+
+	for (size_t i = 0; i < t->column_count; i++) {
+		struct expr *e = expr_make_expr(pl->c.s, EXPR_COLUMN, t->columns[i].type, &at);
+
+		if (!e)
+			return pl->c.s->failed;
+		e->column = (unsigned int)i;
+		fields[i] = (struct plan_field){
+			.name = t->columns[i].name, .type = e->type, .kind = FIELD_EXPR, .expr = e};
+	}
+	return 0;
+}
+
+int planner_user(struct planner *pl, const struct query_user_table *t)
+{
+	struct plan *p = pl->plan;
+	int r;
+
+	assert(t->column_count && t->column_count <= QUERY_FIELDS_MAX && !pl->staged);
+	p->fields = query_array(pl->c.s, t->column_count, struct plan_field);
+	if (!p->fields)
+		return pl->c.s->failed;
+	p->field_count = t->column_count;
+	p->user = t;
+	r = user_fields(pl, t, p->fields);
+	pl->staged = true;
+	planner_set_fields(pl, NULL, p->fields, p->field_count);
+	return r;
+}
+
 /* ---- select ---- */
 
 static int too_many(struct planner *pl, const struct part *part)
@@ -95,8 +130,8 @@ static int select_all(struct planner *pl, const struct part *part, struct plan_f
 		      size_t *count)
 {
 	const struct scope *scope = &pl->c.scope;
-	const struct table_def *def = schema_table(pl->plan->table);
 	bool table = scope->kind == SCOPE_TABLE || scope->open;
+	const struct table_def *def = table ? schema_table(pl->plan->table) : NULL;
 	size_t all = table ? def->column_count : scope->count;
 
 	for (size_t i = 0; i < all; i++) {
@@ -154,7 +189,8 @@ static int select_item(struct planner *pl, const struct part *part, const struct
 
 static size_t fields_needed(struct planner *pl, const struct part *part)
 {
-	size_t all = MAX(pl->c.scope.count, (size_t)schema_table(pl->plan->table)->column_count);
+	size_t columns = pl->plan->user ? 0 : schema_table(pl->plan->table)->column_count;
+	size_t all = MAX(pl->c.scope.count, columns);
 	size_t count = 0;
 
 	for (const struct item *i = part->items; i && count < QUERY_FIELDS_MAX; i = i->next)
@@ -347,6 +383,8 @@ static int join_table(struct planner *pl, const struct part *part, enum table_id
 		if (is_dimension((int)i))
 			nearest_offer(&n, schema_table(i)->name);
 	}
+	for (size_t i = 0; pl->c.s->users && i < pl->c.s->users->count; i++)
+		nearest_offer(&n, pl->c.s->users->tables[i]->name);
 	if (n.best && table < 0)
 		return query_fail(pl->c.s, part->pos, part->len, "no table '%s'; did you mean %s?",
 				  word, n.best);
@@ -401,10 +439,9 @@ static int join_field(struct planner *pl, const struct part *part, enum table_id
 			  name, name);
 }
 
-static const char *joined_name(struct planner *pl, enum table_id table, const char *column,
+static const char *joined_name(struct planner *pl, const char *of, const char *column,
 			       const struct plan_field *fields, size_t count)
 {
-	const char *of = schema_table(table)->name;
 	char *name;
 
 	for (size_t i = 0; i < count; i++) {
@@ -438,7 +475,7 @@ static int joined_fields(struct planner *pl, enum table_id table, struct plan_fi
 		struct bytes text = {(const uint8_t *)def->columns[i].name,
 				     strlen(def->columns[i].name)};
 		struct expr *e = check_table_name(pl->c.s, table, text, 0, 0);
-		const char *name = joined_name(pl, table, def->columns[i].name, fields, *count);
+		const char *name = joined_name(pl, def->name, def->columns[i].name, fields, *count);
 
 		if (!e || !name)
 			return pl->c.s->failed;
@@ -448,8 +485,111 @@ static int joined_fields(struct planner *pl, enum table_id table, struct plan_fi
 	return 0;
 }
 
+/* ---- join with a user's table ---- */
+
+/* The user's column `i` says of the field's values what else belongs to them. */
+static bool joins_on(const struct query_user_column *c, const struct plan_field *f)
+{
+	bool text = f->type.type == QUERY_TEXT || f->type.type == QUERY_CODE;
+	size_t len = strlen(f->name);
+
+	if (c->type.type == QUERY_TEXT)
+		return text && !strcasecmp(c->name, f->name);
+	if (c->type.type == QUERY_BOOL || c->type.type == QUERY_FLOAT || text ||
+	    !query_kind_is_int(f->type))
+		return false;
+	/* file_id of the field `file` */
+	if (f->type.type == QUERY_ENTITY)
+		return c->type.entity == f->type.entity && c->type.entity != TABLE_OP &&
+		       !strncasecmp(c->name, f->name, len) && !strcasecmp(c->name + len, "_id");
+	return !strcasecmp(c->name, f->name);
+}
+
+static int user_key(struct planner *pl, const struct part *part, const struct query_user_table *t,
+		    unsigned int *ret_field, size_t *ret_key)
+{
+	struct scope *scope = &pl->c.scope;
+	struct expr *e = part->expr ? check_expr(&pl->c, part->expr, NULL) : NULL;
+
+	if (part->expr && !e)
+		return pl->c.s->failed;
+	for (size_t c = 0; c < t->column_count; c++) {
+		for (unsigned int i = 0; i < scope->count; i++) {
+			if (!joins_on(&t->columns[c], &scope->fields[i]) ||
+			    (e && (e->kind != EXPR_FIELD || e->column != i)))
+				continue;
+			*ret_field = i;
+			*ret_key = c;
+			return check_user_load(pl->c.s, t, c, true, part);
+		}
+	}
+	return query_fail(pl->c.s, part->pos, part->len,
+			  "no field of the stage before is a column of %s as well; select or group "
+			  "by the one that says which row belongs to which",
+			  t->name);
+}
+
+static int user_joined(struct planner *pl, const struct query_user_table *t, size_t key,
+		       struct plan_field *fields, size_t *count)
+{
+	struct node at = {0};
+
+	for (size_t i = 0; i < pl->c.scope.count; i++) {
+		fields[i] = pl->c.scope.fields[i];
+		fields[i].kind = FIELD_EXPR;
+		fields[i].expr = planner_field(pl, i);
+		if (!fields[i].expr)
+			return pl->c.s->failed;
+	}
+	*count = pl->c.scope.count;
+	for (size_t i = 0; i < t->column_count; i++) {
+		struct plan_field *f = &fields[*count];
+
+		if (i == key)
+			continue;
+		f->expr = expr_make_expr(pl->c.s, EXPR_COLUMN, t->columns[i].type, &at);
+		f->name = joined_name(pl, t->name, t->columns[i].name, fields, *count);
+		if (!f->expr || !f->name)
+			return pl->c.s->failed;
+		f->expr->column = (unsigned int)i;
+		f->type = f->expr->type;
+		f->kind = FIELD_EXPR;
+		++*count;
+	}
+	return 0;
+}
+
+static int join_user(struct planner *pl, const struct part *part, const struct query_user_table *t)
+{
+	struct plan_field *fields;
+	struct plan_stage *stage;
+	unsigned int field = 0;
+	size_t key = 0, count = 0;
+	int r = user_key(pl, part, t, &field, &key);
+
+	if (r < 0)
+		return r;
+	if (pl->c.scope.count + t->column_count > QUERY_FIELDS_MAX)
+		return too_many(pl, part);
+	fields = query_array(pl->c.s, pl->c.scope.count + t->column_count, struct plan_field);
+	r = fields ? user_joined(pl, t, key, fields, &count) : pl->c.s->failed;
+	if (r == 0 && pl->c.scope.open)
+		pl->plan->field_count = pl->c.scope.count;
+	if (r == 0)
+		r = planner_add_stage(pl, STAGE_JOIN, part->pos, &stage);
+	if (r < 0)
+		return r;
+	stage->column = field;
+	stage->table = TABLE_COUNT;
+	stage->user = t;
+	stage->key = key;
+	planner_set_fields(pl, stage, fields, count);
+	return 0;
+}
+
 int planner_join(struct planner *pl, const struct part *part)
 {
+	const struct query_user_table *user = check_user_table(pl->c.s, part->table);
 	struct plan_stage *stage;
 	struct plan_field *fields;
 	enum table_id table = TABLE_OP;
@@ -458,6 +598,8 @@ int planner_join(struct planner *pl, const struct part *part)
 	int r = planner_open(pl);
 
 	assert(part->kind == PART_JOIN);
+	if (r == 0 && user)
+		return join_user(pl, part, user);
 	if (r == 0)
 		r = join_table(pl, part, &table);
 	if (r == 0)

@@ -35,6 +35,7 @@ const char *planner_item_name(struct planner *pl, const struct item *item);
 struct expr *planner_field(struct planner *pl, size_t i);
 
 /* plan_rows.c: select, sort, head, join over rows and fields */
+int planner_user(struct planner *pl, const struct query_user_table *t); /* from a user's table */
 int planner_open(struct planner *pl); /* the source's fields, where a stage needs them */
 int planner_select(struct planner *pl, const struct part *part);
 int planner_sort(struct planner *pl, const struct part *part);

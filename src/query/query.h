@@ -41,10 +41,18 @@ struct query_error {
  * NULL) says what and where; -ENOMEM.
  */
 int query_parse(const char *text, size_t len, struct plan **ret, struct query_error *err);
+/* The same with the tables that users appended to the trace in question; they may be NULL, and
+ * outlive the plan. */
+struct query_users;
+int query_parse_users(const char *text, size_t len, const struct query_users *users,
+		      struct plan **ret, struct query_error *err);
 /* An expression over a row of `table` alone, which must be of type bool where `filter`. In *ret a
  * plan with nothing but that: plan->where (filter) or the only field. */
 int query_parse_expr(const char *text, size_t len, enum table_id table, bool filter,
 		     struct plan **ret, struct query_error *err);
+int query_parse_expr_users(const char *text, size_t len, enum table_id table, bool filter,
+			   const struct query_users *users, struct plan **ret,
+			   struct query_error *err);
 /* The error as lines: the message, the text, a caret. For a terminal. 0 or -ENOMEM. */
 int query_error_text(const struct query_error *e, const char *text, size_t len, struct buf *out);
 
@@ -52,7 +60,8 @@ int query_error_text(const struct query_error *e, const char *text, size_t len, 
  * What may stand at byte `pos` of an unfinished text, for completion: calls `offer` with each word
  * (name, function, keyword, vocabulary word) that begins with what is there. `ret_start` is where
  * that word begins. Values of texts (paths, comms) are the caller's: then `ret_value_of` is the name
- * whose value is expected, else NULL.
+ * whose value is expected, else NULL. `users` may be NULL.
  */
-void query_complete(const char *text, size_t pos, void (*offer)(void *arg, const char *word),
-		    void *arg, size_t *ret_start, const char **ret_value_of);
+void query_complete(const char *text, size_t pos, const struct query_users *users,
+		    void (*offer)(void *arg, const char *word), void *arg, size_t *ret_start,
+		    const char **ret_value_of);

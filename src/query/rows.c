@@ -18,7 +18,7 @@ struct query_seat {
 
 static bool uses_names(const struct expr *e)
 {
-	if (e->kind == EXPR_NAME || e->type.type == QUERY_ENTITY)
+	if (e->kind == EXPR_NAME || e->kind == EXPR_USER || e->type.type == QUERY_ENTITY)
 		return true;
 	for (unsigned int i = 0; i < e->arg_count; i++) {
 		if (uses_names(e->arg[i]))

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "query/internal.h"
 #include "query/text_internal.h"
+#include "query/users.h"
 #include "schema/vocab.h"
 
 /* How tightly an operator binds; an operand that binds less stands in brackets. */
@@ -297,6 +298,11 @@ static int write_bare(struct text_writer *w, const struct expr *e)
 		return buf_printf(w->out, "%s", schema_table(w->table)->columns[e->column].name);
 	case EXPR_STOP:
 		return buf_printf(w->out, "stop");
+	case EXPR_ROW:
+		return buf_printf(w->out, "row_id");
+	case EXPR_USER:
+		return buf_printf(w->out, "%s.%s", e->user->name,
+				  e->user->columns[e->user_column].name);
 	case EXPR_NAME:
 		return buf_printf(w->out, "%s", name_names[e->name]);
 	case EXPR_FIELD:

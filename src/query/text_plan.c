@@ -6,6 +6,7 @@
 
 #include "query/internal.h"
 #include "query/text_internal.h"
+#include "query/users.h"
 
 static const char *const aggregate_names[] = {
 #define A(NAME, name, sig, doc) [AGGREGATE_##NAME] = #name,
@@ -26,10 +27,17 @@ static uint64_t field_columns(const struct plan *p)
 
 static int write_scan(const struct plan *p, struct buf *out)
 {
-	const struct table_def *def = schema_table(p->table);
-	uint64_t set = field_columns(p);
+	const struct table_def *def;
 	const char *before = " | columns ";
-	int r = buf_printf(out, "scan %s", def->name);
+	uint64_t set;
+	int r;
+
+	if (p->user)
+		return buf_printf(out, "scan %s, %zu columns of your own\n", p->user->name,
+				  p->field_count);
+	def = schema_table(p->table);
+	set = field_columns(p);
+	r = buf_printf(out, "scan %s", def->name);
 
 	for (unsigned int i = 0; i < def->column_count && r == 0; i++) {
 		if (!(set >> i & 1))
@@ -142,7 +150,8 @@ static int write_stage(struct text_writer *w, const struct plan_stage *s)
 	case STAGE_GROUP:
 		return write_group(w, s->fields, s->field_count);
 	case STAGE_JOIN:
-		return buf_printf(w->out, "join %s on %s\n", schema_table(s->table)->name,
+		return buf_printf(w->out, "join %s on %s\n",
+				  s->user ? s->user->name : schema_table(s->table)->name,
 				  s->fields[s->column].name);
 	}
 	return -EINVAL;
@@ -160,7 +169,7 @@ int plan_text(const struct plan *p, struct buf *out)
 		if (r == 0)
 			r = buf_append(out, "\n", 1);
 	}
-	if (r == 0)
+	if (r == 0 && !p->user)
 		r = p->grouped ? write_group(&w, p->fields, p->field_count)
 			       : write_select(&w, p->fields, p->field_count);
 	w.fields = p->fields;

@@ -50,12 +50,14 @@ uint64_t expr_columns(const struct expr *e)
 {
 	uint64_t set = 0;
 
-	assert(e->kind <= EXPR_CASE && e->arg_count <= ARRAY_SIZE(e->arg));
+	assert(e->kind <= EXPR_USER && e->arg_count <= ARRAY_SIZE(e->arg));
 	switch (e->kind) {
 	case EXPR_COLUMN:
 		return 1ull << e->column;
 	case EXPR_STOP:
 		return 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_STATUS;
+	case EXPR_ROW:
+		return 1ull << OP_START; /* so that it is seen to be of one row */
 	case EXPR_NAME:
 		set = 1ull << e->column;
 		/* without an address of its own a call goes to the socket's peer */
@@ -65,6 +67,12 @@ uint64_t expr_columns(const struct expr *e)
 			set |= expr_columns(e->arg[i]);
 		return set;
 	}
+}
+
+bool expr_is_id(const struct expr *e)
+{
+	return e->kind == EXPR_COLUMN && e->type.type == QUERY_INT &&
+	       (e->type.entity == TABLE_THREAD || e->type.entity == TABLE_FILE);
 }
 
 int expr_id_column(const struct expr *e)
@@ -81,7 +89,10 @@ int expr_id_column(const struct expr *e)
 	case EXPR_COLUMN:
 	case EXPR_STOP:
 	case EXPR_FIELD:
+	case EXPR_ROW:
 		return -1;
+	case EXPR_USER:
+		return expr_is_id(e->arg[0]) ? column : expr_id_column(e->arg[0]);
 	default:
 		for (unsigned int i = 0; i < e->arg_count; i++) {
 			if (e->arg[i]->kind != EXPR_CONST && expr_columns(e->arg[i]) &&

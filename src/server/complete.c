@@ -186,7 +186,8 @@ static int complete_answer(struct question *q)
 		return r;
 	start = (size_t)pos;
 	js_open(&c.j, '[');
-	query_complete(text, (size_t)pos, offer, &c, &start, &value_of);
+	query_complete(text, (size_t)pos, annotations_get(q->server->annotations), offer, &c,
+		       &start, &value_of);
 	if (value_of) {
 		t.text = text + start;
 		t.len = (size_t)pos - start;

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/map.h"
+#include "engine/annotations.h"
 #include "net/http.h"
 #include "server/server.h"
 
@@ -43,6 +44,7 @@ struct server {
 
 	pthread_rwlock_t lock; /* who writes it refreshes the store */
 	struct store *store;
+	struct annotations *annotations; /* tables that users appended to it */
 	uint64_t generation;
 	bool live;
 	int64_t origin;	     /* of all times in answers: the trace's first */

@@ -37,7 +37,8 @@ int sieve_make(struct question *q, const char *text, struct sieve *ret)
 		s = (struct sieve){0};
 		return 0;
 	}
-	r = query_parse_expr(text, strlen(text), TABLE_OP, true, &s.plan, &wrong);
+	r = query_parse_expr_users(text, strlen(text), TABLE_OP, true,
+				   annotations_get(q->server->annotations), &s.plan, &wrong);
 	if (r < 0) {
 		q->placed = true;
 		q->pos = wrong.pos;

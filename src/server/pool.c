@@ -65,7 +65,8 @@ int pool_take(struct question *q, struct engine **ret)
 	struct server *s = q->server;
 	const struct engine_options options = {.library = s->opt.library,
 					       .memory_max = s->opt.memory_max,
-					       .threads = s->opt.threads};
+					       .threads = s->opt.threads,
+					       .annotations = s->annotations};
 	int i = find_place(s->pool), r;
 
 	if (i < 0)

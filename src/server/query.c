@@ -40,7 +40,8 @@ static int parse(struct question *q, const char *text, struct plan **ret)
 	if (!text || !text[strspn(text, " \t\r\n")])
 		return question_error(q, -EINVAL,
 				      "q= is missing: a pipeline, as `weir query` takes it");
-	r = query_parse(text, strlen(text), ret, &why);
+	r = query_parse_users(text, strlen(text), annotations_get(q->server->annotations), ret,
+			      &why);
 	return r < 0 ? query_wrong(q, r, &why) : 0;
 }
 
@@ -436,7 +437,8 @@ static int check_answer(struct question *q)
 	int r = 0;
 
 	if (q->filter)
-		r = query_parse_expr(q->filter, strlen(q->filter), TABLE_OP, true, &plan, &why);
+		r = query_parse_expr_users(q->filter, strlen(q->filter), TABLE_OP, true,
+					   annotations_get(q->server->annotations), &plan, &why);
 	if (r < 0)
 		return query_wrong(q, r, &why);
 	if (text) {

@@ -178,6 +178,8 @@ static int open_all(struct server *s, struct error *err)
 	int r = store_open(&s->store, s->opt.paths, s->opt.path_count, err), fd;
 
 	if (r >= 0)
+		r = annotations_new(&s->annotations, s->store, err);
+	if (r >= 0)
 		r = session_init(s, err);
 	if (r >= 0 && store_trace_count(s->store) > 1u << TRACE_BITS)
 		r = error_set(err, -E2BIG, "%zu traces at once: at most %u",
@@ -232,6 +234,7 @@ void server_stop(struct server *s)
 	http_stop(s->http);
 	pool_free(s->pool);
 	cache_free(s->cache);
+	annotations_free(s->annotations);
 	store_free(s->store);
 	buf_free(&s->document);
 	buf_free(&s->loss);

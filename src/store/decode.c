@@ -365,6 +365,8 @@ int decode_columns(struct decoder *d, const struct decode_source *s, uint64_t co
 	d->batch = d->batches[s->table];
 	batch_clear(d->batch);
 	batch_resize(d->batch, s->view.head->rows);
+	if (s->table == TABLE_OP)
+		d->batch->row_id = column_compose((int64_t)(s->view.head->seq << 16), s->trace);
 	r = begin(d, s, columns);
 	if (r >= 0)
 		r = decode_set(d, columns, ret_why);

@@ -26,7 +26,7 @@ static void check(const char *text, size_t start, const char *value_of, const ch
 	char word[72], found[80];
 	int n;
 
-	query_complete(text, strlen(text), note, &offered, &at, &of);
+	query_complete(text, strlen(text), NULL, note, &offered, &at, &of);
 	if (at != start || (of != value_of && (!of || !value_of || strcmp(of, value_of))))
 		fail_msg("%s: starts at %zu, value of %s", text, at, of ? of : "nothing");
 	for (const char *p = wanted; sscanf(p, "%70s%n", word, &n) == 1; p += n) {

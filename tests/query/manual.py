@@ -92,7 +92,7 @@ def examples():
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([weir, 'synth', '-o', 'weir.trace', '--rows', '20000', '--seed', '7'], cwd=folder, check=True,
                        capture_output=True)
-        for command in '\n'.join(blocks('sh')).splitlines():
+        for command in ''.join(blocks('sh')).splitlines():
             bad += run(folder, None, command)
         for query in queries():
             bad += run(folder, [weir, 'query', '-i', 'weir.trace', query])

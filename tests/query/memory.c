@@ -62,7 +62,7 @@ static bool round_of(const char *text, unsigned int n)
 		r = plan_text(p, &out);
 		assert_true(r == 0 || r == -ENOMEM);
 	}
-	query_complete(text, strlen(text), ignore, NULL, &start, &of);
+	query_complete(text, strlen(text), NULL, ignore, NULL, &start, &of);
 	if (p)
 		plan_free(p);
 	buf_free(&out);

@@ -28,7 +28,8 @@ static bool says_enough(const struct expr *e)
 {
 	unsigned int column;
 
-	if (e->kind == EXPR_STOP || (e->kind == EXPR_NAME && e->name == QNAME_PEER))
+	if (e->kind == EXPR_STOP || e->kind == EXPR_ROW ||
+	    (e->kind == EXPR_NAME && e->name == QNAME_PEER))
 		return false;
 	if ((e->kind == EXPR_COLUMN || e->kind == EXPR_NAME) && !summary_column(e->column, &column))
 		return false;

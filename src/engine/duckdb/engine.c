@@ -212,6 +212,9 @@ static int engine_start(struct engine *e, const struct engine_options *opt, stru
 {
 	int r = duckdb_load(opt->library, &e->api, &e->library, err);
 
+	if (r >= 0 && !opt->annotations)
+		r = annotations_new(&e->annotations_own, e->store, err);
+	e->annotations = opt->annotations ? opt->annotations : e->annotations_own;
 	if (r >= 0)
 		r = make_spill(e, err);
 	if (r >= 0)
@@ -319,6 +322,7 @@ void engine_free(struct engine *e)
 	}
 	alive_remove(e);
 	engine_abandon(e);
+	annotations_free(e->annotations_own);
 	free(e->spill);
 	pthread_mutex_destroy(&e->names_lock);
 	free(e);

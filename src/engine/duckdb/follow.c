@@ -22,8 +22,14 @@ struct engine_follow {
 int engine_follow_new(struct engine_follow **ret, struct engine *e, const struct plan *p,
 		      struct error *err)
 {
-	struct engine_follow *f = calloc(1, sizeof(*f));
+	struct engine_follow *f;
 
+	if (p->user)
+		return error_set(err, -EINVAL,
+				 "the table %s is of a trace that has ended: ask it without "
+				 "following",
+				 p->user->name);
+	f = calloc(1, sizeof(*f));
 	if (!f)
 		return error_errno(err, -ENOMEM, "cannot follow the trace");
 	f->e = e;

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "engine/duckdb/duckdb_api.h"
+#include "engine/annotations.h"
 #include "engine/engine.h"
 #include "engine/live.h"
 
@@ -117,8 +118,9 @@ struct engine {
 	char *spill;		   /* private folder, "" when removed */
 	struct engine *next_alive; /* of the process; see engine_abandon_all() */
 	unsigned int threads;
-	unsigned int follows; /* made so far; each has a table */
-	uint64_t users_seen;  /* store_user_changes() of the views that there are */
+	unsigned int follows;				   /* made so far; each has a table */
+	struct annotations *annotations, *annotations_own; /* the first is used; the second freed */
+	uint64_t users_seen; /* store_user_changes() of the views that there are */
 	/* one statement at a time: these change between statements only */
 	size_t pin; /* blocks that the statement sees */
 	struct words vocab[16];

@@ -27,7 +27,8 @@ static int parse(struct rows_exprs *x, const char *text, bool filter, const char
 		 struct plan **ret, struct error *err)
 {
 	struct query_error wrong = {0};
-	int r = query_parse_expr(text, strlen(text), x->table, filter, ret, &wrong);
+	int r = query_parse_expr_users(text, strlen(text), x->table, filter,
+				       annotations_get(x->e->annotations), ret, &wrong);
 
 	if (r >= 0)
 		return 0;

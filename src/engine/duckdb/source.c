@@ -191,6 +191,36 @@ static int write_groups(const struct plan *p, const struct translate_options *op
 	return r;
 }
 
+int source_user(const struct query_user_table *t, char name, struct buf *out)
+{
+	int r = buf_printf(out, "weir_user('%s', plain := true) AS %c(", t->name, name);
+
+	for (size_t i = 0; i < t->column_count && r >= 0; i++)
+		r = buf_printf(out, "%c%zu, ", name, i);
+	return r < 0 ? r : buf_printf(out, "%c_row)", name);
+}
+
+/* Rows of a user's table, in its order. */
+static int user_translate(const struct plan *p, struct level *l, struct buf *sql)
+{
+	int r = level_name(l, p->fields, p->field_count);
+
+	if (r >= 0)
+		r = buf_printf(sql, "SELECT ");
+	for (size_t i = 0; i < p->field_count && r >= 0; i++) {
+		r = buf_printf(sql, "u%zu", i);
+		if (r >= 0)
+			r = level_as(l, i, sql);
+		if (r >= 0)
+			r = buf_printf(sql, ", ");
+	}
+	if (r >= 0)
+		r = buf_printf(sql, "u_row AS \"#row\" FROM ");
+	if (r >= 0)
+		r = source_user(p->user, 'u', sql);
+	return r < 0 ? r : level_order_last(l, "\"#row\"", false);
+}
+
 int source_translate(const struct plan *p, const struct translate_options *opt, struct level *l,
 		     struct buf *sql)
 {
@@ -198,9 +228,13 @@ int source_translate(const struct plan *p, const struct translate_options *opt, 
 	_cleanup_buf_ struct buf head = {0}, tail = {0}, where = {0};
 	const struct plan_stage *sort;
 	int64_t top;
-	const struct plan_field *key = top_field(p, opt, &sort, &top);
-	int r = level_name(l, p->fields, p->field_count);
+	const struct plan_field *key;
+	int r;
 
+	if (p->user)
+		return user_translate(p, l, sql);
+	key = top_field(p, opt, &sort, &top);
+	r = level_name(l, p->fields, p->field_count);
 	if (r >= 0 && key) /* the hint is about the first column */
 		r = ask_expr(&a, key->expr, NULL);
 	if (r >= 0)

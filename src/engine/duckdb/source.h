@@ -17,6 +17,8 @@ int source_argument(struct asked *a, const struct plan_field *f, struct buf *out
 /* " FROM weir_rows(...) AS r(...)". */
 int source_from(const struct plan *p, const struct translate_options *opt, struct asked *a,
 		struct buf *out);
+/* "weir_user(...) AS u(u0, u1, ..., u_row)". */
+int source_user(const struct query_user_table *t, char name, struct buf *out);
 /* The innermost SELECT; l gets its fields and their order. */
 int source_translate(const struct plan *p, const struct translate_options *opt, struct level *l,
 		     struct buf *sql);

@@ -427,6 +427,8 @@ static int write_expr(struct writer *w, const struct expr *e)
 	case EXPR_STOP:
 	case EXPR_NAME:
 	case EXPR_FIELD:
+	case EXPR_ROW:
+	case EXPR_USER:
 		return w->leaf(w->arg, e, w->out);
 	case EXPR_NOT:
 		return write_with(w, "(NOT %)", e->arg[0]);

@@ -42,8 +42,8 @@ static uint64_t blocks_of(const struct steps *s)
 /* An operator in the words of a plan; NULL: nothing that a reader misses. */
 static const char *name_of(struct steps *s, const char *operator, char buf[static 96])
 {
-	if (strstr(operator, "SCAN") || strstr(operator, "WEIR_ROWS") ||
-	    strstr(operator, "weir_rows")) {
+	if (s->table < TABLE_COUNT && (strstr(operator, "SCAN") || strstr(operator, "WEIR_ROWS") ||
+				       strstr(operator, "weir_rows"))) {
 		if (s->scanned) /* the first is the plan's own */
 			return "scan of what is joined";
 		s->scanned = true;
@@ -52,6 +52,8 @@ static const char *name_of(struct steps *s, const char *operator, char buf[stati
 			 (unsigned long long)blocks_of(s));
 		return buf;
 	}
+	if (strstr(operator, "WEIR_USER") || strstr(operator, "weir_user"))
+		return "scan of a table of your own";
 	if (strstr(operator, "GROUP_BY") || strstr(operator, "AGGREGATE"))
 		return "group";
 	if (strstr(operator, "TOP_N"))

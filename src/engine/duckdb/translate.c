@@ -11,6 +11,7 @@
 #include "engine/duckdb/partial.h"
 #include "engine/duckdb/source.h"
 #include "engine/duckdb/sql_expr.h"
+#include "query/users.h"
 
 void translation_free(struct translation *t)
 {
@@ -185,6 +186,42 @@ static int stage_join(struct level *l, const struct plan_stage *s, struct buf *s
 	return r;
 }
 
+/* The same of a user's table, whose key is a field's value. */
+static int stage_join_user(struct level *l, const struct plan_stage *s, struct buf *sql)
+{
+	const struct expr field = {
+		.kind = EXPR_FIELD, .type = s->fields[s->column].type, .column = s->column};
+	bool text = s->user->columns[s->key].type.type == QUERY_TEXT;
+	_cleanup_(level_free) struct level next = {0};
+	_cleanup_buf_ struct buf head = {0}, tail = {0}, value = {0};
+	size_t before = l->count;
+	int r = level_name_more(&next, l, s->fields, s->field_count);
+
+	if (r >= 0)
+		r = buf_printf(&head, "s.*");
+	for (size_t i = before; i < s->field_count && r >= 0; i++) {
+		r = buf_printf(&head, ", j%u", s->fields[i].expr->column);
+		if (r >= 0)
+			r = level_as(&next, i, &head);
+	}
+	if (r >= 0)
+		r = text ? sql_expr_text(&field, level_leaf, l, &value)
+			 : sql_expr(&field, level_leaf, l, &value);
+	if (r >= 0)
+		r = buf_printf(&tail, " AS s LEFT JOIN ");
+	if (r >= 0)
+		r = source_user(s->user, 'j', &tail);
+	if (r >= 0)
+		r = buf_printf(&tail, " ON j%zu = %s", s->key, buf_str(&value));
+	if (r >= 0)
+		r = wrap(sql, buf_str(&head), buf_str(&tail));
+	if (r >= 0) {
+		level_take_order(l, &next);
+		level_replace(l, &next);
+	}
+	return r;
+}
+
 static int stage(struct level *l, const struct plan_stage *s, const struct translate_options *opt,
 		 const struct plan *p, struct buf *sql)
 {
@@ -200,7 +237,7 @@ static int stage(struct level *l, const struct plan_stage *s, const struct trans
 	case STAGE_GROUP:
 		return stage_group(l, s, opt, p, sql);
 	case STAGE_JOIN:
-		return stage_join(l, s, sql);
+		return s->user ? stage_join_user(l, s, sql) : stage_join(l, s, sql);
 	}
 	return -EINVAL;
 }

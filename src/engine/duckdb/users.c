@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * users.c: tables that users appended to traces, each as a view of its own name over the table
- * function weir_user(name). Of several traces they are one table, ids composed.
+ * function weir_user(name). Of several traces they are one table, ids composed. With `plain := true`
+ * the values are as the language has them, for translations: times are numbers, BLOBs texts, and the
+ * last column is the row's number in the order of the table.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@ struct users_bind {
 	struct engine *e;
 	size_t count; /* tables, one of a trace each */
 	const struct user_table **tables;
+	bool plain;
 	bool ids[USER_COLUMNS_MAX]; /* columns that hold ids of the trace */
 };
 
@@ -33,6 +36,7 @@ struct users_shared {
 struct users_local {
 	struct user_reader *reader;
 	const struct user_table *table;
+	size_t part; /* of the shared list */
 	size_t row, rows;
 	struct buf scratch;
 };
@@ -88,35 +92,11 @@ static void bind_free(void *p)
 	free(b);
 }
 
-/* Columns of these names hold ids, as the schema's of the same name do; `id` alone says nothing. */
-static bool is_id_column(const struct user_column *c)
-{
-	if (c->type != USER_INT && c->type != USER_UINT)
-		return false;
-	if (!strcasecmp(c->name, "row_id"))
-		return true;
-	for (unsigned int t = 0; t < TABLE_COUNT; t++) {
-		const struct table_def *def = schema_table(t);
-
-		for (unsigned int i = 0; i < def->column_count; i++) {
-			if (def->columns[i].type == COLUMN_ID &&
-			    strcmp(def->columns[i].name, "id") &&
-			    !strcasecmp(def->columns[i].name, c->name))
-				return true;
-		}
-	}
-	return false;
-}
-
 static int check_shape(const struct users_bind *b, const struct user_table *t, struct error *err)
 {
 	const struct user_table *first = b->tables[0];
-	bool same = t->column_count == first->column_count;
 
-	for (size_t i = 0; same && i < t->column_count; i++)
-		same = t->columns[i].type == first->columns[i].type &&
-		       !strcasecmp(t->columns[i].name, first->columns[i].name);
-	if (same)
+	if (annotations_same_shape(first, t))
 		return 0;
 	return error_set(err, -EINVAL,
 			 "the table %s has other columns in %.300s than in %.300s: annotate them "
@@ -153,6 +133,12 @@ static const duckdb_type types[USER_TYPES] = {
 	[USER_BLOB] = DUCKDB_TYPE_BLOB,
 };
 
+static duckdb_type plain_type(enum user_type type)
+{
+	return type == USER_TIME   ? DUCKDB_TYPE_BIGINT
+	       : type == USER_BLOB ? DUCKDB_TYPE_VARCHAR
+				   : types[type];
+}
 /* A column's name is SQL's text; a damaged file may hold anything. */
 static int declare(const struct duckdb_api *d, duckdb_bind_info info, struct users_bind *b)
 {
@@ -161,7 +147,9 @@ static int declare(const struct duckdb_api *d, duckdb_bind_info info, struct use
 
 	for (size_t i = 0; i < t->column_count; i++) {
 		_cleanup_buf_ struct buf name = {0};
-		duckdb_logical_type type = d->create_logical_type(types[t->columns[i].type]);
+		enum user_type own = t->columns[i].type;
+		duckdb_logical_type type =
+			d->create_logical_type(b->plain ? plain_type(own) : types[own]);
 		int r = engine_escape(t->columns[i].name, strlen(t->columns[i].name), &name);
 
 		if (r >= 0)
@@ -174,7 +162,13 @@ static int declare(const struct duckdb_api *d, duckdb_bind_info info, struct use
 		d->destroy_logical_type(&type);
 		if (r < 0)
 			return r;
-		b->ids[i] = is_id_column(&t->columns[i]);
+		b->ids[i] = annotations_is_id(&t->columns[i]);
+	}
+	if (b->plain) {
+		duckdb_logical_type number = d->create_logical_type(DUCKDB_TYPE_BIGINT);
+
+		d->bind_add_result_column(info, "row_number", number);
+		d->destroy_logical_type(&number);
 	}
 	for (size_t i = 0; i < b->count; i++)
 		rows += b->tables[i]->rows;
@@ -186,12 +180,14 @@ static void on_bind(duckdb_bind_info info)
 {
 	const struct duckdb_api *d = duckdb_loaded();
 	struct users_bind *b = calloc(1, sizeof(*b));
-	duckdb_value v = d->bind_get_parameter(info, 0);
+	duckdb_value v = d->bind_get_parameter(info, 0),
+		     plain = d->bind_get_named_parameter(info, "plain");
 	char *name = v && !d->is_null_value(v) ? d->get_varchar(v) : NULL;
 	struct error err = {0};
 
 	if (b) {
 		d->bind_set_bind_data(info, b, bind_free);
+		b->plain = plain && !d->is_null_value(plain) && d->get_int64(plain) != 0;
 		b->e = d->bind_get_extra_info(info);
 		if (find_tables(b, name ? name : "", &err) < 0)
 			d->bind_set_error(info, err.message);
@@ -204,6 +200,8 @@ static void on_bind(duckdb_bind_info info)
 		d->free(name);
 	if (v)
 		d->destroy_value(&v);
+	if (plain)
+		d->destroy_value(&plain);
 }
 
 /* ---- scan ---- */
@@ -293,6 +291,7 @@ static int next_block(struct users_shared *s, struct users_local *l, struct erro
 
 		if (i >= s->part_count)
 			return 0;
+		l->part = i;
 		l->table = s->parts[i].table;
 		l->row = 0;
 		rows = user_read(l->reader, l->table, s->parts[i].block, err);
@@ -306,13 +305,14 @@ static int next_block(struct users_shared *s, struct users_local *l, struct erro
 	}
 }
 
-/* Text that is no UTF-8 is escaped, as names are. */
-static int fill_bytes(const struct duckdb_api *d, struct users_local *l, size_t column, size_t i,
-		      duckdb_vector out)
+/* Text that is no UTF-8 is escaped, as names are; plain BLOBs are, too. */
+static int fill_bytes(const struct duckdb_api *d, const struct users_bind *b, struct users_local *l,
+		      size_t column, size_t i, duckdb_vector out)
 {
 	struct bytes v = user_bytes(l->reader, column, l->row + i);
+	bool text = l->table->columns[column].type == USER_TEXT;
 
-	if (l->table->columns[column].type == USER_TEXT && !engine_is_utf8(v.data, v.len)) {
+	if (text ? !engine_is_utf8(v.data, v.len) : b->plain) {
 		int r;
 
 		buf_clear(&l->scratch);
@@ -347,7 +347,7 @@ static int fill(const struct duckdb_api *d, const struct users_bind *b, struct u
 			}
 			validity[i / 64] &= ~(1ull << (i % 64));
 		} else if (user_type_is_bytes(type)) {
-			r = fill_bytes(d, l, column, i, out);
+			r = fill_bytes(d, b, l, column, i, out);
 		} else if (type == USER_BOOL) {
 			((uint8_t *)to)[i] = user_value(l->reader, column, l->row + i) != 0;
 		} else {
@@ -356,6 +356,16 @@ static int fill(const struct duckdb_api *d, const struct users_bind *b, struct u
 		}
 	}
 	return r;
+}
+
+/* Blocks hold at most 65,536 rows. */
+static void fill_numbers(const struct duckdb_api *d, const struct users_local *l, size_t count,
+			 duckdb_vector out)
+{
+	int64_t *to = d->vector_get_data(out);
+
+	for (size_t i = 0; i < count; i++)
+		to[i] = (int64_t)l->part << 16 | (int64_t)(l->row + i);
 }
 
 static void on_scan(duckdb_function_info info, duckdb_data_chunk chunk)
@@ -373,7 +383,9 @@ static void on_scan(duckdb_function_info info, duckdb_data_chunk chunk)
 	}
 	count = MIN(l->rows - l->row, (size_t)VECTOR_ROWS);
 	for (size_t i = 0; i < s->output_count && r >= 0; i++) {
-		if (s->outputs[i] < l->table->column_count)
+		if (s->bind->plain && s->outputs[i] == l->table->column_count)
+			fill_numbers(d, l, count, d->data_chunk_get_vector(chunk, i));
+		else if (s->outputs[i] < l->table->column_count)
 			r = fill(d, s->bind, l, s->outputs[i], count,
 				 d->data_chunk_get_vector(chunk, i));
 	}
@@ -392,13 +404,15 @@ int users_register(struct engine *e, struct error *err)
 {
 	const struct duckdb_api *d = e->api;
 	duckdb_table_function f = d->create_table_function();
-	duckdb_logical_type text = d->create_logical_type(DUCKDB_TYPE_VARCHAR);
+	duckdb_logical_type text = d->create_logical_type(DUCKDB_TYPE_VARCHAR),
+			    flag = d->create_logical_type(DUCKDB_TYPE_BOOLEAN);
 	duckdb_state state;
 
-	if (!f || !text)
+	if (!f || !text || !flag)
 		return error_errno(err, -ENOMEM, "cannot declare weir_user");
 	d->table_function_set_name(f, "weir_user");
 	d->table_function_add_parameter(f, text);
+	d->table_function_add_named_parameter(f, "plain", flag);
 	d->table_function_set_extra_info(f, e, NULL);
 	d->table_function_set_bind(f, on_bind);
 	d->table_function_set_init(f, on_init);
@@ -408,6 +422,7 @@ int users_register(struct engine *e, struct error *err)
 	state = d->register_table_function(e->con, f);
 	d->destroy_table_function(&f);
 	d->destroy_logical_type(&text);
+	d->destroy_logical_type(&flag);
 	return state ? error_set(err, -EIO, "DuckDB refuses the table function weir_user") : 0;
 }
 
