@@ -110,6 +110,18 @@ int hist_merge(struct hist *h, const struct hist *other)
 	return r;
 }
 
+unsigned int hist_entries(const struct hist *h)
+{
+	return h->used == HIST_DENSE ? HIST_BUCKETS : h->used;
+}
+
+struct hist_entry hist_entry(const struct hist *h, unsigned int i)
+{
+	if (h->used == HIST_DENSE)
+		return (struct hist_entry){.bucket = i, .count = h->dense[i]};
+	return h->sparse[i];
+}
+
 uint64_t hist_total(const struct hist *h)
 {
 	uint64_t sum = 0;

@@ -36,6 +36,9 @@ int hist_add_bucket(struct hist *h, unsigned int bucket, uint64_t n);
 /* h += other. */
 int hist_merge(struct hist *h, const struct hist *other);
 uint64_t hist_total(const struct hist *h);
+/* The entries by ascending bucket, also those of a count of 0. */
+unsigned int hist_entries(const struct hist *h);
+struct hist_entry hist_entry(const struct hist *h, unsigned int i);
 /* The value at quantile q (0..1], 0 where empty: the middle of the bucket of the ceil(q * n)-th
  * value. */
 uint64_t hist_quantile(const struct hist *h, double q);

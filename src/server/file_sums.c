@@ -17,26 +17,231 @@ static int by_time(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
+/* ---- by id: files of segments ---- */
+
+#define TRACE_SHIFT 40
+#define TRACES_MAX  256u
+#define SPARSE	    8u /* a map takes fewer than one in so many; else an array is faster and smaller */
+
+/* Sums of every file of every trace, by id; those that have none are all 0. */
+struct dense {
+	struct sums_file *by_trace[TRACES_MAX];
+	size_t count[TRACES_MAX];
+};
+
+static void dense_free(struct dense *d)
+{
+	for (size_t i = 0; i < TRACES_MAX; i++)
+		free(d->by_trace[i]);
+}
+
+/* The place of an id; NULL where it has none. */
+static struct sums_file *dense_at(const struct dense *d, int64_t id)
+{
+	uint64_t trace = (uint64_t)id >> TRACE_SHIFT;
+	uint64_t own = (uint64_t)id & ((1ull << TRACE_SHIFT) - 1);
+
+	return trace < TRACES_MAX && own < d->count[trace] ? &d->by_trace[trace][own] : NULL;
+}
+
+static uint64_t add_up(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static void add_sums(struct sums_file *to, const struct sums_file *f)
+{
+	to->all += f->all;
+	to->calls += f->calls;
+	to->errors += f->errors;
+	to->bytes = add_up(to->bytes, f->bytes);
+	to->time = add_up(to->time, f->time);
+	to->max = MAX(to->max, f->max);
+}
+
+/* Room for the files of the segments; a trace whose ids lie too far apart gets none. */
+static int dense_make(struct dense *d, const struct sums *s)
+{
+	size_t want[TRACES_MAX] = {0}, files[TRACES_MAX] = {0};
+
+	for (size_t i = 0; i < s->segment_count; i++) {
+		const struct segment *g = s->segments[i];
+		uint64_t trace = (uint64_t)g->file_max >> TRACE_SHIFT;
+
+		if (g->file_max < 0 || trace >= TRACES_MAX)
+			continue;
+		want[trace] =
+			MAX(want[trace], (size_t)(g->file_max & ((1ll << TRACE_SHIFT) - 1)) + 1);
+		files[trace] += g->file_count;
+	}
+	for (size_t i = 0; i < TRACES_MAX; i++) {
+		if (!want[i] || want[i] / SPARSE > files[i])
+			continue;
+		d->by_trace[i] = calloc(want[i], sizeof(*d->by_trace[i]));
+		if (!d->by_trace[i])
+			return -ENOMEM;
+		d->count[i] = want[i];
+	}
+	return 0;
+}
+
+/* Adds to the file's place, or to `rest`. */
+static int add_one(struct dense *d, struct sums *rest, const struct sums_file *f)
+{
+	struct sums_file *to = dense_at(d, f->id);
+
+	if (!to)
+		return sums_add_file(rest, f);
+	add_sums(to, f);
+	return 0;
+}
+
+static int add_segment(struct dense *d, struct sums *rest, const struct segment *g)
+{
+	struct segment_walk w = {0};
+	struct segment_file f;
+	int r = 0;
+
+	while (r >= 0 && segment_file_next(g, &w)) {
+		segment_file_read(&w, &f);
+		r = add_one(d, rest,
+			    &(struct sums_file){.id = w.id,
+						.all = f.all,
+						.calls = f.calls,
+						.errors = f.errors,
+						.bytes = f.bytes,
+						.time = f.time,
+						.max = f.max});
+	}
+	return r;
+}
+
+/* Leaves the places empty of files that are told as others; those are put into `moved`. */
+static int move_versions(const struct server *srv, struct dense *d, struct sums *moved)
+{
+	int r = 0;
+
+	for (size_t t = 0; t < TRACES_MAX; t++) {
+		for (size_t i = 0; i < d->count[t] && r >= 0; i++) {
+			struct sums_file *f = &d->by_trace[t][i];
+			int64_t id = (int64_t)(t << TRACE_SHIFT | i);
+
+			if (!f->all)
+				continue;
+			f->id = names_one_file(srv, id);
+			if (f->id == id)
+				continue;
+			r = sums_add_file(moved, f);
+			*f = (struct sums_file){0};
+		}
+	}
+	return r;
+}
+
+/* The same of those without a place. */
+static int move_rest(const struct server *srv, const struct sums *rest, struct sums *moved)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < rest->file_count && r >= 0; i++) {
+		struct sums_file f = rest->files[i];
+
+		f.id = names_one_file(srv, f.id);
+		r = sums_add_file(moved, &f);
+	}
+	return r;
+}
+
+/* Files that are told as one are added up; the others of `moved` come behind. */
+static int collect(struct dense *d, const struct sums *moved, struct sums_file **ret,
+		   size_t *ret_count)
+{
+	struct sums_file *files;
+	size_t n = 0, max = 0;
+
+	for (size_t i = 0; i < moved->file_count; i++) {
+		struct sums_file *to = dense_at(d, moved->files[i].id);
+
+		if (to) {
+			to->id = moved->files[i].id;
+			add_sums(to, &moved->files[i]);
+		} else {
+			max++;
+		}
+	}
+	for (size_t t = 0; t < TRACES_MAX; t++) {
+		for (size_t i = 0; i < d->count[t]; i++)
+			max += d->by_trace[t][i].all > 0;
+	}
+	files = malloc((max + 1) * sizeof(*files));
+	if (!files)
+		return -ENOMEM;
+	for (size_t t = 0; t < TRACES_MAX; t++) {
+		for (size_t i = 0; i < d->count[t]; i++) {
+			if (d->by_trace[t][i].all)
+				files[n++] = d->by_trace[t][i];
+		}
+	}
+	for (size_t i = 0; i < moved->file_count; i++) {
+		if (!dense_at(d, moved->files[i].id))
+			files[n++] = moved->files[i];
+	}
+	assert(n == max);
+	*ret = files;
+	*ret_count = n;
+	return 0;
+}
+
 int file_sums_merge(const struct server *srv, const struct sums *s, struct sums_file **ret,
 		    size_t *ret_count)
 {
-	_cleanup_(sums_freep) struct sums *whole = NULL;
+	_cleanup_(dense_free) struct dense d = {0};
+	_cleanup_(sums_freep) struct sums *rest = NULL, *moved = NULL;
 	const struct sums_want want = {.files = true};
-	int r = sums_new(&whole, &want);
+	int r = sums_new(&rest, &want);
 
-	for (size_t i = 0; i < s->file_count && r >= 0; i++) {
-		struct sums_file f = s->files[i];
+	if (r >= 0)
+		r = sums_new(&moved, &want);
+	if (r >= 0)
+		r = dense_make(&d, s);
+	for (size_t i = 0; i < s->segment_count && r >= 0; i++)
+		r = add_segment(&d, rest, s->segments[i]);
+	for (size_t i = 0; i < s->file_count && r >= 0; i++)
+		r = add_one(&d, rest, &s->files[i]);
+	if (r >= 0)
+		r = move_versions(srv, &d, moved);
+	if (r >= 0)
+		r = move_rest(srv, rest, moved);
+	return r < 0 ? r : collect(&d, moved, ret, ret_count);
+}
 
-		f.id = names_one_file(srv, f.id);
-		r = sums_add_file(whole, &f);
+/* Most time first, and so on: the order is that of file_sums_top(). */
+size_t file_sums_top(struct sums_file *files, size_t count, size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct sums_file f = files[i];
+		size_t at = n;
+
+		if (!f.calls || (n == max && by_time(&f, &files[n - 1]) > 0))
+			continue;
+		while (at > 0 && by_time(&f, &files[at - 1]) < 0)
+			at--;
+		/* the place i is free: f was there */
+		if (n < max) {
+			files[i] = files[n];
+			memmove(&files[at + 1], &files[at], (n - at) * sizeof(f));
+			n++;
+		} else {
+			files[i] = files[n - 1];
+			memmove(&files[at + 1], &files[at], (n - 1 - at) * sizeof(f));
+		}
+		files[at] = f;
 	}
-	if (r < 0)
-		return r;
-	if (whole->file_count)
-		qsort(whole->files, whole->file_count, sizeof(*whole->files), by_time);
-	*ret_count = whole->file_count;
-	*ret = TAKE_PTR(whole->files);
-	return 0;
+	return n;
 }
 
 /* ---- histograms ---- */
@@ -47,6 +252,22 @@ struct hists {
 	size_t count;
 };
 
+static int take_segment(struct hists *h, const struct segment *g)
+{
+	struct segment_walk w = {0};
+	struct segment_file f;
+	uint64_t at;
+	int r = 0;
+
+	while (r >= 0 && segment_file_next(g, &w)) {
+		if (!map_get(h->index, (uint64_t)w.id, &at))
+			continue;
+		segment_file_read(&w, &f);
+		r = segment_file_hist(&f, &h->hists[at]);
+	}
+	return r;
+}
+
 static int take(void *state, const struct pass_rows *rows)
 {
 	struct hists *h = state;
@@ -56,6 +277,8 @@ static int take(void *state, const struct pass_rows *rows)
 	unsigned int class = sums ? SUMMARY_CLASS : OP_CLASS;
 	int r = 0;
 
+	if (rows->segment)
+		return take_segment(h, rows->segment);
 	for (size_t k = 0; k < rows->count && r >= 0; k++) {
 		size_t i = rows->rows[k];
 		int64_t id = batch_get(b, file, i, -1);
@@ -77,20 +300,31 @@ static int take(void *state, const struct pass_rows *rows)
 }
 
 /* Every version of the files leads to its histogram. */
-static int make_index(const struct server *srv, const struct sums *s, const struct sums_file *top,
-		      size_t count, struct map *ret)
+static int make_index(const struct server *srv, const struct sums_file *top, size_t count,
+		      struct map *ret)
 {
+	const struct dims *d = store_dims(srv->store);
+	_cleanup_(map_free) struct map one = {0};
 	int r = 0;
 
-	for (size_t i = 0; i < s->file_count && r >= 0; i++) {
-		int64_t one = names_one_file(srv, s->files[i].id);
+	for (size_t k = 0; k < count && r >= 0; k++) {
+		r = map_set(&one, (uint64_t)top[k].id, k);
+		if (r >= 0)
+			r = map_set(ret, (uint64_t)top[k].id, k);
+	}
+	for (size_t i = 0; i < dims_rows(d, TABLE_FILE) && r >= 0; i++) {
+		int64_t id = dims_id_at(d, TABLE_FILE, i);
+		uint64_t k;
 
-		for (size_t k = 0; k < count && r >= 0; k++) {
-			if (top[k].id == one)
-				r = map_set(ret, (uint64_t)s->files[i].id, k);
-		}
+		if (map_get(&one, (uint64_t)names_one_file(srv, id), &k))
+			r = map_set(ret, (uint64_t)id, k);
 	}
 	return r;
+}
+
+static bool has_file(void *arg, const struct store_block *b, size_t block)
+{
+	return b->min[OP_FILE_ID] <= b->max[OP_FILE_ID];
 }
 
 static int run_hists(struct question *q, const struct sieve *sieve, const struct map *index,
@@ -104,6 +338,10 @@ static int run_hists(struct question *q, const struct sieve *sieve, const struct
 		.to = q->to,
 		.columns = sums_columns(),
 		.summaries = true,
+		.sums = 1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_CLASS | 1ull << SUMMARY_HIST,
+		.segments = !sieve->eval,
+		.wants = has_file,
+		.arg = (void *)index,
 		.take = take,
 		.workers = pass_workers(q),
 	};
@@ -128,11 +366,11 @@ static int run_hists(struct question *q, const struct sieve *sieve, const struct
 	return r;
 }
 
-int file_sums_hists(struct question *q, const struct sieve *sieve, const struct sums *s,
-		    const struct sums_file *top, size_t count, struct hist *ret)
+int file_sums_hists(struct question *q, const struct sieve *sieve, const struct sums_file *top,
+		    size_t count, struct hist *ret)
 {
 	_cleanup_(map_free) struct map index = {0};
-	int r = make_index(q->server, s, top, count, &index);
+	int r = make_index(q->server, top, count, &index);
 
 	return r < 0 || !count ? r : run_hists(q, sieve, &index, ret, count);
 }

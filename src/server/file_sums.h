@@ -4,12 +4,15 @@
 
 #include "server/sums.h"
 
-/* Sums by file, those with most time first; free() it. names_prepare() first. 0 or -ENOMEM. */
+/* Sums by file, in no order; free() it. names_prepare() first. 0 or -ENOMEM. */
 int file_sums_merge(const struct server *srv, const struct sums *s, struct sums_file **ret,
 		    size_t *ret_count);
+/* Puts the `max` with most time in I/O to the front, in that order (equals by calls, then by id), and
+ * tells how many those are; a file without I/O is none of them. */
+size_t file_sums_top(struct sums_file *files, size_t count, size_t max);
 /*
  * Histograms of the calls of I/O of `count` of them, in ret[0 .. count), which are empty before. Another pass over
  * what was summed: to keep one for each of a million files would take gigabytes. 0 or negative.
  */
-int file_sums_hists(struct question *q, const struct sieve *sieve, const struct sums *s,
-		    const struct sums_file *top, size_t count, struct hist *ret);
+int file_sums_hists(struct question *q, const struct sieve *sieve, const struct sums_file *top,
+		    size_t count, struct hist *ret);

@@ -130,13 +130,27 @@ static int add_file(struct tree *t, const struct sums_file *row)
 	return 0;
 }
 
+static int compare_names(struct bytes a, struct bytes b)
+{
+	size_t n = MIN(a.len, b.len);
+	int c = n ? memcmp(a.data, b.data, n) : 0;
+
+	return c ? c : (a.len > b.len) - (a.len < b.len);
+}
+
 static int by_time(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
 	if (x->time != y->time)
 		return x->time < y->time ? 1 : -1;
-	return x->calls != y->calls ? x->calls < y->calls ? 1 : -1 : 0;
+	if (x->calls != y->calls)
+		return x->calls < y->calls ? 1 : -1;
+	if (x->dir != y->dir)
+		return x->dir ? -1 : 1;
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return compare_names(x->name, y->name);
 }
 
 static void put_entry(struct js *j, const struct entry *e)

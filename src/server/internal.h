@@ -29,6 +29,7 @@
 #define TOKEN_TEXT    (2 * TOKEN_BYTES)
 
 struct cache;
+struct index;
 struct pool;
 
 struct server {
@@ -65,6 +66,7 @@ struct server {
 
 	struct cache *cache;
 	struct pool *pool;
+	struct index *index;
 };
 
 /* A request that reads the trace. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "server/file_sums.h"
 #include "server/names.h"
 #include "server/overview.h"
 
@@ -25,15 +26,16 @@ static void put_class(struct js *j, const struct dims *d, const struct rollup_ro
 	js_key_string(j, "name", names_code("class", row->class).s);
 }
 
-static void map_file(const struct dims *d, struct rollup_row *key)
+static void put_cpu(struct js *j, const struct dims *d, const struct rollup_row *row)
 {
-	if (key->file_id >= 0)
-		key->file_id = names_inode(d, key->file_id);
+	js_key_int(j, "name", row->cpu);
 }
 
-static void put_file(struct js *j, const struct dims *d, const struct rollup_row *row)
+static void map_tid(const struct dims *d, struct rollup_row *key)
 {
-	names_put_file(j, "name", d, row->file_id);
+	const struct dims_thread *t = dims_thread(d, key->thread_id);
+
+	key->thread_id = t ? t->tid : -1;
 }
 
 static void map_pid(const struct dims *d, struct rollup_row *key)
@@ -41,7 +43,7 @@ static void map_pid(const struct dims *d, struct rollup_row *key)
 	key->thread_id = names_pid(d, key->thread_id);
 }
 
-static void put_pid(struct js *j, const struct dims *d, const struct rollup_row *row)
+static void put_number(struct js *j, const struct dims *d, const struct rollup_row *row)
 {
 	js_key_int(j, "name", row->thread_id);
 }
@@ -71,8 +73,10 @@ static void put_comm(struct js *j, const struct dims *d, const struct rollup_row
 static const struct split splits[] = {
 	{"op", ROLLUP_OP, NULL, put_op},
 	{"class", ROLLUP_CLASS, NULL, put_class},
-	{"file", ROLLUP_FILE, map_file, put_file},
-	{"pid", ROLLUP_THREAD, map_pid, put_pid},
+	{"file", ROLLUP_FILE, NULL, NULL}, /* see put_files() */
+	{"pid", ROLLUP_THREAD, map_pid, put_number},
+	{"tid", ROLLUP_THREAD, map_tid, put_number},
+	{"cpu", ROLLUP_CPU, NULL, put_cpu},
 	{"comm", ROLLUP_THREAD, map_comm, put_comm},
 };
 
@@ -87,7 +91,8 @@ static int find_split(struct question *q, const struct split **ret)
 	}
 	if (by && *by && !*ret)
 		return question_error(q, -EINVAL,
-				      "by=%.40s: op, class, file, pid or comm is wanted", by);
+				      "by=%.40s: op, class, file, pid, tid, comm or cpu is wanted",
+				      by);
 	return 0;
 }
 
@@ -107,17 +112,33 @@ static bool regroup_row(void *arg, struct rollup_row *key)
 	return true;
 }
 
-static void put_stats(struct js *j, const struct rollup_row *row)
+static void put_hist(struct js *j, const struct hist *h)
+{
+	js_key(j, "hist");
+	js_open(j, '[');
+	for (unsigned int i = 0; i < hist_entries(h); i++) {
+		struct hist_entry e = hist_entry(h, i);
+
+		if (!e.count)
+			continue;
+		js_uint(j, e.bucket);
+		js_uint(j, e.count);
+	}
+	js_close(j, ']');
+}
+
+static void put_stats(struct js *j, uint64_t calls, uint64_t max, const struct hist *h)
 {
 	js_key(j, "stats");
 	js_open(j, '{');
-	js_key_uint(j, "calls", row->calls);
-	js_key_uint(j, "p50", hist_quantile(&row->hist, 0.5));
-	js_key_uint(j, "p90", hist_quantile(&row->hist, 0.9));
-	js_key_uint(j, "p99", hist_quantile(&row->hist, 0.99));
-	js_key_uint(j, "p999", hist_quantile(&row->hist, 0.999));
-	js_key_uint(j, "max", row->max_ns);
+	js_key_uint(j, "calls", calls);
+	js_key_uint(j, "p50", hist_quantile(h, 0.5));
+	js_key_uint(j, "p90", hist_quantile(h, 0.9));
+	js_key_uint(j, "p99", hist_quantile(h, 0.99));
+	js_key_uint(j, "p999", hist_quantile(h, 0.999));
+	js_key_uint(j, "max", max);
 	js_close(j, '}');
+	put_hist(j, h);
 }
 
 static int put_series(struct question *q, struct js *j, const struct rollup *all,
@@ -143,11 +164,39 @@ static int put_series(struct question *q, struct js *j, const struct rollup *all
 	for (size_t i = 0; i < MIN(n, (size_t)SERIES_MAX); i++) {
 		js_open(j, '{');
 		split->put(j, d, rows[i]);
-		put_stats(j, rows[i]);
+		put_stats(j, rows[i]->calls, rows[i]->max_ns, &rows[i]->hist);
 		js_close(j, '}');
 	}
 	js_close(j, ']');
 	return 0;
+}
+
+/* There may be millions of files: histograms are made for those that are shown. */
+static int put_files(struct question *q, struct js *j, const struct sieve *sieve,
+		     const struct sums *s)
+{
+	const struct dims *d = store_dims(q->server->store);
+	_cleanup_free_ struct sums_file *files = NULL;
+	struct hist hists[SERIES_MAX] = {0};
+	size_t count, top = 0;
+	int r = file_sums_merge(q->server, s, &files, &count);
+
+	if (r >= 0) {
+		top = file_sums_top(files, count, SERIES_MAX);
+		r = file_sums_hists(q, sieve, files, top, hists);
+	}
+	js_key(j, "series");
+	js_open(j, '[');
+	for (size_t i = 0; i < top && r >= 0; i++) {
+		js_open(j, '{');
+		names_put_file(j, "name", d, files[i].id);
+		put_stats(j, files[i].calls, files[i].max, &hists[i]);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+	for (size_t i = 0; i < SERIES_MAX; i++)
+		hist_free(&hists[i]);
+	return r;
 }
 
 static int latency_answer(struct question *q)
@@ -163,18 +212,25 @@ static int latency_answer(struct question *q)
 
 	if (r >= 0)
 		r = sieve_make(q, q->filter, &sieve);
+	if (r >= 0)
+		r = sieve_make(q, q->filter, &sieve);
+	want.files = r >= 0 && split && split->keys & ROLLUP_FILE;
+	if (want.files)
+		r = names_prepare(q->server);
 	if (r < 0)
 		return r;
 	question_range(q, &from, &to);
 	sums_axis_make(from, to, q->width, &axis);
-	want.keys = split ? split->keys | ROLLUP_CLASS : 0;
+	want.keys = split && !want.files ? split->keys | ROLLUP_CLASS : 0;
 	r = sums_run(q, &sieve, &want, &s);
 	if (r < 0)
 		return r;
 	js_open(&j, '{');
 	overview_put_axis(q, &j, &axis, from, to);
 	sums_put_cells(&j, "cells", s);
-	if (split)
+	if (want.files)
+		r = put_files(q, &j, &sieve, s);
+	else if (split)
 		r = put_series(q, &j, s->rollup, split);
 	js_key(&j, "loss");
 	js_raw(&j, q->server->loss.data, q->server->loss.len);

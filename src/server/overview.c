@@ -213,18 +213,15 @@ static void put_file(struct js *j, const struct dims *d, const struct sums_file 
 }
 
 static int put_files(struct question *q, struct js *j, const struct sieve *sieve,
-		     const struct sums *s, const struct sums_file *files, size_t count)
+		     struct sums_file *files, size_t count)
 {
 	const struct dims *d = store_dims(q->server->store);
 	struct hist hists[TABLE_TOP] = {0};
-	size_t top, n = 0;
-	int r;
+	size_t top = file_sums_top(files, count, TABLE_TOP), n = 0;
+	int r = file_sums_hists(q, sieve, files, top, hists);
 
-	/* those without I/O stand at the end */
-	while (n < count && files[n].calls)
-		n++;
-	top = MIN(n, (size_t)TABLE_TOP);
-	r = file_sums_hists(q, sieve, s, files, top, hists);
+	for (size_t i = 0; i < count; i++)
+		n += files[i].calls > 0;
 	js_key(j, "files");
 	js_open(j, '{');
 	js_key(j, "rows");
@@ -453,6 +450,7 @@ static int overview_answer(struct question *q)
 		.keys = ROLLUP_OP | ROLLUP_CLASS | ROLLUP_ERR,
 		.other_keys = ROLLUP_THREAD | ROLLUP_CLASS,
 		.files = true,
+		.slowest = true,
 	};
 	int64_t from, to;
 	size_t file_count = 0;
@@ -481,7 +479,7 @@ static int overview_answer(struct question *q)
 	for (size_t i = 0; i < ARRAY_SIZE(tables) && r >= 0; i++)
 		r = put_table(q, &j, tables[i].needs_thread ? s->other : s->rollup, &tables[i]);
 	if (r >= 0)
-		r = put_files(q, &j, &sieve, s, files, file_count);
+		r = put_files(q, &j, &sieve, files, file_count);
 	if (r >= 0)
 		r = put_slow(q, &j, &sieve, s);
 	js_key(&j, "loss");

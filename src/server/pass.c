@@ -27,7 +27,7 @@ void sieve_free(struct sieve *s)
 
 int sieve_make(struct question *q, const char *text, struct sieve *ret)
 {
-	_cleanup_sieve_ struct sieve s = {.by_summary = true};
+	_cleanup_sieve_ struct sieve s = {.by_summary = true, .by_segment = true};
 	struct query_error wrong = {0};
 	uint64_t known = 0;
 	int r;
@@ -56,6 +56,7 @@ int sieve_make(struct question *q, const char *text, struct sieve *ret)
 	for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
 		known |= 1ull << shared[i][0];
 	s.by_summary = !(s.columns & ~known);
+	s.by_segment = s.by_summary && !(s.columns & 1ull << OP_FILE_ID);
 	*ret = s;
 	s = (struct sieve){0};
 	return 0;
@@ -64,12 +65,15 @@ int sieve_make(struct question *q, const char *text, struct sieve *ret)
 /* ---- workers ---- */
 
 struct item {
-	size_t block, summary; /* summary: SIZE_MAX where there is none */
+	size_t block, summary;	       /* summary: SIZE_MAX where there is none */
+	const struct segment *segment; /* instead of both */
 };
 
 struct run {
 	struct pass *p;
 	const struct store *store;
+	struct index_view *view;
+	uint64_t sums; /* columns of summary */
 	struct item *items;
 	size_t count;
 	atomic_size_t next;
@@ -113,6 +117,11 @@ static void block_times(const struct store_block *b, int64_t *ret_start, int64_t
 		*ret_start = INT64_MIN; /* hostile: ends before it starts */
 }
 
+static bool within(const struct pass *p, int64_t start, int64_t end)
+{
+	return (p->from == INT64_MIN || start >= p->from) && (p->to == INT64_MAX || end < p->to);
+}
+
 static bool block_in_range(const struct pass *p, const struct store_block *b)
 {
 	int64_t start, end;
@@ -151,7 +160,7 @@ static bool block_is_whole(const struct run *run, const struct item *item)
 	    (p->long_rows && b->long_calls) || (p->sieve && !p->sieve->by_summary))
 		return false;
 	block_times(b, &start, &end);
-	return (p->from == INT64_MIN || start >= p->from) && (p->to == INT64_MAX || end < p->to);
+	return within(p, start, end);
 }
 
 /* ---- rows ---- */
@@ -220,6 +229,18 @@ static int copy_column(struct batch *to, unsigned int column, const struct batch
 	return 0;
 }
 
+/* The columns of summary that a filter reads; SUMMARY_CALLS tells whether it is complete. */
+static uint64_t summary_columns(const struct sieve *sieve)
+{
+	uint64_t set = 1ull << SUMMARY_CALLS;
+
+	for (size_t i = 0; i < ARRAY_SIZE(shared); i++) {
+		if (sieve && sieve->columns & 1ull << shared[i][0])
+			set |= 1ull << shared[i][1];
+	}
+	return set;
+}
+
 static ssize_t filter_summary(struct worker *w, const struct batch *sums)
 {
 	int r = 0;
@@ -244,7 +265,7 @@ static int take_summary(struct worker *w, const struct item *item)
 	struct pass_rows rows = {.block = item->block, .rows = w->rows};
 	uint64_t calls = 0;
 	ssize_t n;
-	int r = store_decode(w->cursor, item->summary, ~0ull, &rows.batch, &w->err);
+	int r = store_decode(w->cursor, item->summary, w->run->sums, &rows.batch, &w->err);
 
 	if (r == -EBADMSG) {
 		w->err = (struct error){0};
@@ -264,7 +285,35 @@ static int take_summary(struct worker *w, const struct item *item)
 	return r < 0 ? r : 1;
 }
 
+static int take_segment(struct worker *w, const struct segment *s)
+{
+	struct pass_rows rows = {
+		.block = SIZE_MAX, .segment = s, .batch = s->sums, .rows = w->rows};
+	ssize_t n = filter_summary(w, s->sums);
+
+	if (n <= 0)
+		return (int)n;
+	rows.count = (size_t)n;
+	return w->run->p->take(w->state, &rows);
+}
+
 /* ---- running ---- */
+
+static int take_item(struct worker *w, const struct item *item)
+{
+	struct run *run = w->run;
+	int r = 0;
+
+	if (question_stopped(run->p->q))
+		return -EINTR;
+	if (item->segment)
+		return take_segment(w, item->segment);
+	if (!block_can_pass(run, item->block))
+		return 0;
+	if (block_is_whole(run, item))
+		r = take_summary(w, item);
+	return r ? r : take_rows(w, item->block);
+}
 
 static void *work(void *arg)
 {
@@ -273,20 +322,11 @@ static void *work(void *arg)
 
 	for (;;) {
 		size_t i = atomic_fetch_add(&run->next, 1);
-		int r = 0;
+		int r;
 
 		if (i >= run->count || atomic_load(&run->failed))
 			return NULL;
-		if (question_stopped(run->p->q))
-			r = -EINTR;
-		else if (!block_can_pass(run, run->items[i].block))
-			continue;
-		else if (block_is_whole(run, &run->items[i]))
-			r = take_summary(w, &run->items[i]);
-		else
-			r = take_rows(w, run->items[i].block);
-		if (r == 0 && block_is_whole(run, &run->items[i]))
-			r = take_rows(w, run->items[i].block);
+		r = take_item(w, &run->items[i]);
 		if (r < 0) {
 			w->code = r;
 			atomic_store(&run->failed, 1);
@@ -295,25 +335,48 @@ static void *work(void *arg)
 	}
 }
 
-/* Which summary tells about which block; one that tells of several is left aside. */
-static int list_items(struct run *run)
+static bool is_stopped(const void *arg)
 {
-	size_t blocks = store_block_count(run->store), summaries = 0;
+	return question_stopped(arg);
+}
 
-	run->items = calloc(blocks + 1, sizeof(*run->items));
-	if (!run->items)
-		return -ENOMEM;
-	for (size_t i = 0; i < blocks; i++) {
-		const struct store_block *b = store_block(run->store, i);
-
-		if (b->table == TABLE_OP && b->rows)
-			run->items[run->count++] = (struct item){i, SIZE_MAX};
-		summaries += b->table == TABLE_SUMMARY;
+/* True where the segment stands for all of its blocks, as they are now. */
+static bool segment_is_whole(const struct run *run, const struct segment *s)
+{
+	for (unsigned int i = 0; i < s->count; i++) {
+		if (store_block(run->store, s->block[i])->damaged)
+			return false;
 	}
-	if (!run->p->summaries || !summaries)
+	return within(run->p, s->start, s->end);
+}
+
+/* Segments that lie within the range; done[block] tells which blocks need no other look. */
+static int list_segments(struct run *run, uint8_t *done)
+{
+	const struct pass *p = run->p;
+
+	if (!p->segments || !p->summaries || (p->sieve && !p->sieve->by_segment))
 		return 0;
+	run->view = index_view(p->q->server->index, is_stopped, p->q);
+	for (size_t i = 0; run->view && i < run->view->count; i++) {
+		const struct segment *s = run->view->segments[i];
+
+		if (!segment_is_whole(run, s))
+			continue;
+		run->items[run->count++] = (struct item){.segment = s};
+		for (unsigned int k = 0; k < s->count; k++)
+			done[s->block[k]] = 1;
+	}
+	return 0;
+}
+
+/* Which summary tells about which block; one that tells of several is left aside. */
+static void pair_summaries(struct run *run, size_t first)
+{
+	size_t blocks = store_block_count(run->store);
+
 	/* a summary stands behind its block, nearly always next to it */
-	for (size_t i = 0, k = 0; i < blocks; i++) {
+	for (size_t i = 0, k = first; i < blocks && first < run->count; i++) {
 		const struct store_block *b = store_block(run->store, i), *op;
 
 		if (b->table != TABLE_SUMMARY || b->damaged ||
@@ -321,7 +384,7 @@ static int list_items(struct run *run)
 			continue;
 		while (k + 1 < run->count && run->items[k + 1].block < i)
 			k++;
-		for (size_t back = 0; back < 8 && back <= k && run->count; back++) {
+		for (size_t back = 0; back < 8 && first + back <= k; back++) {
 			op = store_block(run->store, run->items[k - back].block);
 			if (op->trace == b->trace && (int64_t)op->seq == b->min[SUMMARY_BLOCK]) {
 				run->items[k - back].summary = i;
@@ -329,7 +392,28 @@ static int list_items(struct run *run)
 			}
 		}
 	}
-	return 0;
+}
+
+static int list_items(struct run *run)
+{
+	size_t blocks = store_block_count(run->store), first;
+	_cleanup_free_ uint8_t *done = calloc(blocks + 1, 1);
+	int r;
+
+	run->items = calloc(blocks + 1, sizeof(*run->items));
+	if (!run->items || !done)
+		return -ENOMEM;
+	r = list_segments(run, done);
+	first = run->count;
+	for (size_t i = 0; i < blocks && r >= 0; i++) {
+		const struct store_block *b = store_block(run->store, i);
+
+		if (b->table == TABLE_OP && b->rows && !done[i])
+			run->items[run->count++] = (struct item){i, SIZE_MAX, NULL};
+	}
+	if (run->p->summaries)
+		pair_summaries(run, first);
+	return r;
 }
 
 static int worker_init(struct worker *w, struct run *run, void *state)
@@ -360,13 +444,17 @@ static void worker_free(struct worker *w)
 	batch_free(w->as_op);
 }
 
-unsigned int pass_workers(const struct question *q)
+unsigned int server_workers(const struct server *s)
 {
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned int n =
-		q->server->opt.threads ? q->server->opt.threads : (unsigned int)MAX(online, 1L);
+	unsigned int n = s->opt.threads ? s->opt.threads : (unsigned int)MAX(online, 1L);
 
 	return MIN(n, (unsigned int)PASS_THREADS_MAX);
+}
+
+unsigned int pass_workers(const struct question *q)
+{
+	return server_workers(q->server);
 }
 
 static int run_workers(struct run *run, struct worker *workers)
@@ -391,7 +479,11 @@ static int run_workers(struct run *run, struct worker *workers)
 
 int pass_run(struct pass *p)
 {
-	struct run run = {.p = p, .store = p->q->server->store};
+	struct run run = {
+		.p = p,
+		.store = p->q->server->store,
+		.sums = p->sums ? p->sums | summary_columns(p->sieve) : ~0ull,
+	};
 	struct worker workers[PASS_THREADS_MAX] = {0};
 	int r = list_items(&run);
 
@@ -402,6 +494,7 @@ int pass_run(struct pass *p)
 		r = run_workers(&run, workers);
 	for (unsigned int i = 0; i < p->workers; i++)
 		worker_free(&workers[i]);
+	index_view_free(run.view);
 	free(run.items);
 	return r;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "query/eval.h"
+#include "server/index.h"
 #include "server/internal.h"
 
 #define PASS_THREADS_MAX 16
@@ -17,6 +18,7 @@ struct sieve {
 	struct eval *eval;
 	uint64_t columns; /* of op */
 	bool by_summary;  /* asks for nothing but what a summary has */
+	bool by_segment;  /* nor for files */
 };
 
 void sieve_free(struct sieve *s);
@@ -26,7 +28,8 @@ int sieve_make(struct question *q, const char *text, struct sieve *ret);
 
 /* Rows that passed: of op, or of summary. */
 struct pass_rows {
-	size_t block; /* of op, also where the rows are its summary's */
+	size_t block; /* of op, also where the rows are its summary's; SIZE_MAX: those of a segment */
+	const struct segment *segment; /* NULL: of one block */
 	const struct batch *batch;
 	const uint32_t *rows;
 	size_t count;
@@ -44,6 +47,8 @@ struct pass {
 	int64_t from, to; /* INT64_MIN, INT64_MAX: open */
 	uint64_t columns; /* of op, that `take` reads */
 	bool summaries;	  /* `take` can do with rows of summary */
+	uint64_t sums;	  /* of summary, that it then reads; 0: all */
+	bool segments;	  /* and with those of a segment, which do not tell files apart */
 	bool long_rows;	  /* but for calls over 100 ms it wants rows */
 	/* Chooses among the blocks of op; NULL: all. */
 	bool (*wants)(void *arg, const struct store_block *b, size_t block);
@@ -54,7 +59,8 @@ struct pass {
 	unsigned int workers;
 };
 
-/* How many workers a pass may have. */
+/* How many workers a question, a pass may have. */
+unsigned int server_workers(const struct server *s);
 unsigned int pass_workers(const struct question *q);
 /* Runs. 0; -EINTR where the question was stopped; negative with q->err. */
 int pass_run(struct pass *p);

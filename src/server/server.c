@@ -6,7 +6,9 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "server/index.h"
 #include "server/internal.h"
+#include "server/pass.h"
 #include "server/pool.h"
 
 #define ROW_BITS   16
@@ -100,6 +102,8 @@ static int take_blocks(struct server *s, struct error *err)
 		if (b->table == TABLE_OP)
 			r = map_set(&s->blocks, block_key(b->trace, b->seq), s->blocks_known);
 	}
+	if (r >= 0)
+		r = index_extend(s->index);
 	if (r < 0)
 		return error_errno(err, r, "reading the trace");
 	s->live = store_is_growing(s->store);
@@ -184,7 +188,8 @@ static int open_all(struct server *s, struct error *err)
 	if (r >= 0 && store_trace_count(s->store) > 1u << TRACE_BITS)
 		r = error_set(err, -E2BIG, "%zu traces at once: at most %u",
 			      store_trace_count(s->store), 1u << TRACE_BITS);
-	if (r >= 0 && (cache_new(&s->cache) < 0 || pool_new(&s->pool) < 0))
+	if (r >= 0 && (cache_new(&s->cache) < 0 || pool_new(&s->pool) < 0 ||
+		       index_new(&s->index, s->store, &s->lock, server_workers(s)) < 0))
 		r = error_errno(err, -ENOMEM, "cannot serve");
 	if (r >= 0) {
 		s->generation = 1;
@@ -232,6 +237,7 @@ void server_stop(struct server *s)
 	pthread_cond_broadcast(&s->news);
 	pthread_mutex_unlock(&s->news_lock);
 	http_stop(s->http);
+	index_free(s->index);
 	pool_free(s->pool);
 	cache_free(s->cache);
 	annotations_free(s->annotations);

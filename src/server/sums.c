@@ -41,6 +41,19 @@ void sums_axis_make(int64_t from, int64_t to, unsigned int width, struct sums_ax
 		(unsigned int)(((uint64_t)(to - 1) - (uint64_t)ret->from) / (uint64_t)step + 1);
 }
 
+/* Rows of one table differ in some key: their order is the same each time. */
+static int compare_keys(const struct rollup_row *x, const struct rollup_row *y)
+{
+	const int64_t a[] = {x->op, x->thread_id, x->file_id, x->err, x->class, x->cpu};
+	const int64_t b[] = {y->op, y->thread_id, y->file_id, y->err, y->class, y->cpu};
+
+	for (size_t i = 0; i < ARRAY_SIZE(a); i++) {
+		if (a[i] != b[i])
+			return a[i] < b[i] ? -1 : 1;
+	}
+	return 0;
+}
+
 int sums_by_time(const void *a, const void *b)
 {
 	const struct rollup_row *x = *(const struct rollup_row *const *)a;
@@ -48,7 +61,9 @@ int sums_by_time(const void *a, const void *b)
 
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? 1 : -1;
-	return x->calls != y->calls ? x->calls < y->calls ? 1 : -1 : 0;
+	if (x->calls != y->calls)
+		return x->calls < y->calls ? 1 : -1;
+	return compare_keys(x, y);
 }
 
 /* The bucket of a time, -1 outside. */
@@ -78,6 +93,7 @@ int sums_new(struct sums **ret, const struct sums_want *want)
 		return r;
 	s->axis = axis;
 	s->by_file = want->files;
+	s->by_slow = want->slowest;
 	if (axis) {
 		s->series = calloc(OP_CODE_MAX, sizeof(*s->series));
 		s->errors = calloc(axis->count, sizeof(*s->errors));
@@ -106,6 +122,9 @@ void sums_free(struct sums *s)
 	free(s->cells);
 	free(s->slow);
 	map_free(&s->running_by);
+	for (size_t i = 0; i < s->segment_count; i++)
+		segment_unref(s->segments[i]);
+	free(s->segments);
 	free(s);
 }
 
@@ -235,7 +254,7 @@ static int take_op(struct sums *s, const struct pass_rows *rows, size_t i)
 				(uint64_t)dur);
 	if (r >= 0 && running)
 		r = add_running(s, batch_get(b, OP_THREAD_ID, i, -1), 1);
-	if (r >= 0 && sums_is_io(f.class) && !running)
+	if (r >= 0 && s->by_slow && sums_is_io(f.class) && !running)
 		r = note_slow(s, rows->block, dur);
 	if (r < 0 || !s->axis || running)
 		return r;
@@ -289,13 +308,10 @@ static int take_sum(struct sums *s, const struct pass_rows *rows, size_t i)
 
 	if (r >= 0 && s->other)
 		r = rollup_add_summary(s->other, b, i);
-	if (r >= 0 && s->by_file)
+	if (r >= 0 && s->by_file && !rows->segment)
 		r = add_to_file(s, batch_get(b, SUMMARY_FILE_ID, i, -1), &f,
 				(uint64_t)MAX(batch_get(b, SUMMARY_TIME, i, 0), 0),
 				(uint64_t)MAX(batch_get(b, SUMMARY_MAX, i, 0), 0));
-
-	if (r >= 0 && sums_is_io(f.class))
-		r = note_slow(s, rows->block, batch_get(b, SUMMARY_MAX, i, 0));
 	if (r < 0 || !s->axis)
 		return r;
 	bucket = bucket_of(s->axis, f.end);
@@ -306,14 +322,62 @@ static int take_sum(struct sums *s, const struct pass_rows *rows, size_t i)
 	return r < 0 || f.class == CLASS_WAIT ? r : add_series(s, &f, bucket);
 }
 
+/* Of a segment it is not known which of its blocks has the longest call that passed. */
+static int note_summary(struct sums *s, const struct pass_rows *rows)
+{
+	const struct segment *g = rows->segment;
+	int64_t max = -1;
+	int r = 0;
+
+	for (size_t k = 0; k < rows->count; k++) {
+		size_t i = rows->rows[k];
+
+		if (sums_is_io(batch_get(rows->batch, SUMMARY_CLASS, i, CLASS_OTHER)))
+			max = MAX(max, batch_get(rows->batch, SUMMARY_MAX, i, 0));
+	}
+	if (max < 0)
+		return 0;
+	if (!g)
+		return note_slow(s, rows->block, max);
+	for (unsigned int k = 0; k < g->count && r >= 0; k++) {
+		if (g->io_max[k] >= 0)
+			r = note_slow(s, g->block[k], MIN(max, g->io_max[k]));
+	}
+	return r;
+}
+
+static int keep_segment(struct sums *s, const struct segment *g)
+{
+	int r = grow((void **)&s->segments, &s->segment_cap, s->segment_count + 1,
+		     sizeof(struct segment *));
+
+	if (r >= 0)
+		s->segments[s->segment_count++] = segment_ref((struct segment *)g);
+	return r;
+}
+
+static int take_sums(struct sums *s, const struct pass_rows *rows)
+{
+	int r = s->by_slow ? note_summary(s, rows) : 0;
+
+	if (r >= 0 && rows->segment && s->by_file)
+		r = keep_segment(s, rows->segment);
+	if (!s->rollup && !s->other && !s->axis && rows->segment)
+		return r;
+	for (size_t k = 0; k < rows->count && r >= 0; k++)
+		r = take_sum(s, rows, rows->rows[k]);
+	return r;
+}
+
 int sums_take(void *state, const struct pass_rows *rows)
 {
 	struct sums *s = state;
 	int r = 0;
 
+	if (rows->batch->table == TABLE_SUMMARY)
+		return take_sums(s, rows);
 	for (size_t k = 0; k < rows->count && r >= 0; k++)
-		r = rows->batch->table == TABLE_SUMMARY ? take_sum(s, rows, rows->rows[k])
-							: take_op(s, rows, rows->rows[k]);
+		r = take_op(s, rows, rows->rows[k]);
 	return r;
 }
 
@@ -359,19 +423,35 @@ int sums_merge(struct sums *a, struct sums *b)
 		r = add_running(a, (int64_t)thread, n);
 	for (size_t i = 0; i < b->slow_count && r >= 0; i++)
 		r = note_slow(a, b->slow[i].block, b->slow[i].max);
+	for (size_t i = 0; i < b->segment_count && r >= 0; i++)
+		r = keep_segment(a, b->segments[i]);
 	return r;
 }
 
-int sums_run(struct question *q, const struct sieve *sieve, const struct sums_want *want,
-	     struct sums **ret)
+/* The columns of summary that are read; those of the axis and the rollups are many. */
+static uint64_t summary_columns(const struct sums_want *want)
 {
+	if (want->axis || want->keys || want->other_keys)
+		return ~(1ull << SUMMARY_BLOCK);
+	return 1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_CLASS | 1ull << SUMMARY_ERR |
+	       1ull << SUMMARY_CALLS | 1ull << SUMMARY_BYTES | 1ull << SUMMARY_TIME |
+	       1ull << SUMMARY_MAX;
+}
+
+static int run_once(struct question *q, const struct sieve *sieve, const struct sums_want *want,
+		    struct sums **ret)
+{
+	bool by_cpu = want->keys & ROLLUP_CPU;
 	struct pass p = {
 		.q = q,
 		.sieve = sieve,
 		.from = q->from,
 		.to = q->to,
-		.columns = sums_columns(),
-		.summaries = !want->axis || want->axis->step % ROLLUP_WINDOW_NS == 0,
+		.columns = sums_columns() | (by_cpu ? 1ull << OP_CPU : 0),
+		.summaries = !by_cpu && (!want->axis || want->axis->step % ROLLUP_WINDOW_NS == 0),
+		.sums = summary_columns(want),
+		/* a segment tells files apart only where all of its calls are wanted */
+		.segments = !want->files || !sieve->eval,
 		.take = sums_take,
 		.workers = pass_workers(q),
 	};
@@ -387,6 +467,28 @@ int sums_run(struct question *q, const struct sieve *sieve, const struct sums_wa
 		sums_free(p.states[i]);
 	if (r >= 0)
 		*ret = p.states[0];
+	return r;
+}
+
+/* Where the filter keeps segments from telling files, those have a pass of their own. */
+int sums_run(struct question *q, const struct sieve *sieve, const struct sums_want *want,
+	     struct sums **ret)
+{
+	struct sums_want files = {.files = true}, others = *want;
+	_cleanup_(sums_freep) struct sums *s = NULL, *by_file = NULL;
+	int r;
+
+	if (!want->files || !sieve->eval || !sieve->by_segment ||
+	    (!want->axis && !want->keys && !want->other_keys))
+		return run_once(q, sieve, want, ret);
+	others.files = false;
+	r = run_once(q, sieve, &others, &s);
+	if (r >= 0)
+		r = run_once(q, sieve, &files, &by_file);
+	for (size_t i = 0; r >= 0 && i < by_file->file_count; i++)
+		r = sums_add_file(s, &by_file->files[i]);
+	if (r >= 0)
+		*ret = TAKE_PTR(s);
 	return r;
 }
 

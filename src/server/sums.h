@@ -46,14 +46,14 @@ struct sums_file {
 struct sums_want {
 	const struct sums_axis *axis;  /* series over time; NULL: none */
 	unsigned int keys, other_keys; /* of two rollups; 0: none */
-	bool files;
+	bool files, slowest;
 };
 
 struct sums {
 	const struct sums_axis *axis;
 	struct rollup *rollup, *other; /* NULL: not wanted */
-	bool by_file;
-	struct map file_index; /* file_id -> number in files */
+	bool by_file, by_slow;
+	struct map file_index; /* file_id -> number in files; but see segments */
 	struct sums_file *files;
 	size_t file_count, file_cap;
 	struct sums_series *series; /* [OP_CODE_MAX], lazily filled */
@@ -61,6 +61,9 @@ struct sums {
 	uint64_t *cells;	    /* [axis.count * HIST_BUCKETS], I/O alone */
 	uint64_t running;	    /* calls that never finished: in no other sum */
 	struct map running_by;	    /* thread_id -> how many of them */
+	/* whose calls are not in `files`; referred to */
+	struct segment **segments;
+	size_t segment_count, segment_cap;
 	struct sums_slow *slow;
 	size_t slow_count, slow_cap;
 };

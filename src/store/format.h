@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "base/varint.h"
 
 #define STORE_VERSION  1
 #define STORE_MAGIC    "WEIRTRC\n"
@@ -157,36 +158,6 @@ static inline uint64_t load64(const uint8_t *p)
 
 	memcpy(&v, p, sizeof(v));
 	return v;
-}
-
-#define VARINT_MAX 10
-
-/* LEB128; returns the length. */
-static inline size_t varint_put(uint8_t *p, uint64_t v)
-{
-	size_t n = 0;
-
-	for (; v >= 0x80; v >>= 7)
-		p[n++] = (uint8_t)(v | 0x80);
-	p[n++] = (uint8_t)v;
-	return n;
-}
-
-/* Reads one from [*p, end); false where it is cut or too long. */
-static inline bool varint_get(const uint8_t **p, const uint8_t *end, uint64_t *ret)
-{
-	uint64_t v = 0;
-
-	for (unsigned int shift = 0; shift < 64 && *p < end; shift += 7) {
-		uint8_t b = *(*p)++;
-
-		v |= (uint64_t)(b & 0x7f) << shift;
-		if (!(b & 0x80)) {
-			*ret = v;
-			return true;
-		}
-	}
-	return false;
 }
 
 static inline uint64_t zigzag(int64_t v)

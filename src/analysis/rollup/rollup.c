@@ -69,13 +69,14 @@ static uint64_t key_hash(const struct rollup_row *k)
 		hash_u64((uint64_t)k->thread_id << 20 ^ (uint64_t)k->op << 4 ^ (uint64_t)k->class);
 
 	return hash_u64(h ^ (uint64_t)k->file_id ^ (uint64_t)k->err << 48 ^
-			(uint64_t)k->window << 8);
+			(uint64_t)k->window << 8 ^ (uint64_t)k->cpu << 32);
 }
 
 static bool key_equal(const struct rollup_row *a, const struct rollup_row *b)
 {
 	return a->op == b->op && a->thread_id == b->thread_id && a->file_id == b->file_id &&
-	       a->err == b->err && a->class == b->class && a->window == b->window;
+	       a->err == b->err && a->class == b->class && a->window == b->window &&
+	       a->cpu == b->cpu;
 }
 
 static size_t rollup_slot(const struct rollup *r, const struct rollup_row *key)
@@ -131,6 +132,7 @@ static int rollup_find(struct rollup *r, const struct rollup_row *key, struct ro
 			.err = key->err,
 			.class = key->class,
 			.window = key->window,
+			.cpu = key->cpu,
 		};
 		r->slots[slot] = (uint32_t)++r->count;
 	}
@@ -148,6 +150,7 @@ static void key_mask(struct rollup_row *k, unsigned int keys)
 	k->err = keys & ROLLUP_ERR ? k->err : -1;
 	k->class = keys & ROLLUP_CLASS ? k->class : -1;
 	k->window = keys & ROLLUP_WINDOW ? k->window : -1;
+	k->cpu = keys & ROLLUP_CPU ? k->cpu : -1;
 }
 
 /* ---- adding ---- */
@@ -215,6 +218,7 @@ int rollup_add_op(struct rollup *r, const struct batch *b, size_t row)
 					  .err = batch_get(b, OP_ERR, row, -1),
 					  .class = batch_get(b, OP_CLASS, row, -1),
 					  .window = -1,
+					  .cpu = batch_get(b, OP_CPU, row, -1),
 				  },
 			  *to;
 	bool failed = key.err > 0;
@@ -252,6 +256,7 @@ int rollup_add_summary(struct rollup *r, const struct batch *b, size_t row)
 					  .err = batch_get(b, SUMMARY_ERR, row, -1),
 					  .class = batch_get(b, SUMMARY_CLASS, row, -1),
 					  .window = batch_get(b, SUMMARY_WINDOW, row, -1),
+					  .cpu = -1,
 				  },
 			  *to;
 	bool failed = key.err > 0;

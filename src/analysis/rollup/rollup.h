@@ -24,12 +24,13 @@ enum rollup_key {
 	ROLLUP_ERR = 1 << 3,
 	ROLLUP_CLASS = 1 << 4,
 	ROLLUP_WINDOW = 1 << 5, /* 100 ms, or as rollup_window() says */
+	ROLLUP_CPU = 1 << 6,	/* rows of summary do not know it: -1 */
 };
 
 struct rollup_row {
-	int64_t op, thread_id, file_id, err, class, window; /* -1 where not a key or null */
-	uint64_t calls, errors, bytes, time_ns, max_ns;	    /* sums stop at UINT64_MAX */
-	struct hist hist;				    /* of dur */
+	int64_t op, thread_id, file_id, err, class, window, cpu; /* -1 where not a key or null */
+	uint64_t calls, errors, bytes, time_ns, max_ns;		 /* sums stop at UINT64_MAX */
+	struct hist hist;					 /* of dur */
 };
 
 struct rollup;
@@ -73,5 +74,5 @@ uint64_t rollup_running(const struct rollup *r);
 
 /* The end of a call, start + dur, without overflow; INT64_MIN where the start is not known. */
 int64_t rollup_end(const struct batch *op, size_t row);
-/* The columns of op that rollup_add() reads. */
+/* The columns of op that rollup_add() reads; with ROLLUP_CPU also OP_CPU. */
 extern const uint64_t rollup_op_columns;

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""index.py WEIR: what is answered from sums kept in memory is what the rows say, for ranges that cut blocks, summaries
+and segments anywhere, with filters that the sums can answer and others."""
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from client import Serve, Tap
+
+weir = os.path.abspath(sys.argv[1])
+folder = tempfile.mkdtemp(prefix='weir-serve-index-')
+tap = Tap()
+check = tap.check
+ROWS = 2500000  # some 40 blocks: two segments and a half
+# True for every call, but nothing that a summary knows: all is read from rows.
+ROWS_ONLY = '(dur >= 0 || dur is null)'
+
+
+def synth(name, *args):
+    subprocess.run([weir, 'synth', '-q', '-o', os.path.join(folder, name), *args], check=True)
+
+
+def differs(a, b, at=''):
+    """The first place where two documents differ, None where they do not."""
+    if type(a) is not type(b):
+        return at, a, b
+    if isinstance(a, dict):
+        for key in a.keys() | b.keys():
+            d = differs(a.get(key), b.get(key), f'{at}.{key}')
+            if d:
+                return d
+        return None
+    if isinstance(a, list) and len(a) == len(b):
+        for i, (x, y) in enumerate(zip(a, b)):
+            d = differs(x, y, f'{at}[{i}]')
+            if d:
+                return d
+        return None
+    return None if a == b else (at, a, b)
+
+
+def compare(s, name, path, filter_='', **params):
+    both = f'{ROWS_ONLY} && ({filter_})' if filter_ else ROWS_ONLY
+    given = {'filter': filter_} if filter_ else {}
+    a = s.get(path, **given, **params)
+    d = differs(a, s.get(path, filter=both, **params))
+    check(f'{name}: /{path} is what the rows say', d is None, d, params, filter_)
+    return a
+
+
+def ranges(last, rng):
+    """Open, wide, narrow; ends on whole 100 ms and off them."""
+    yield {}
+    yield {'from_': last // 7}
+    yield {'to': last // 5 * 4}
+    yield {'from_': last // 4 // 100000000 * 100000000, 'to': last // 3 * 2 // 100000000 * 100000000}
+    for _ in range(4):
+        a, b = sorted(rng.randrange(last) for _ in range(2))
+        yield {'from_': a, 'to': b + 1}
+    a = rng.randrange(last)
+    yield {'from_': a, 'to': a + 1}
+    yield {'from_': a, 'to': a + 3000000}
+    yield {'from_': last + 1000000000, 'to': last + 2000000000}
+
+
+def wide(last):
+    return {'from_': last // 9, 'to': last // 9 * 8}
+
+
+FILTERS = ['op == read', 'comm == "db_bench" && err is null', 'class == sync', 'path ~ "/tmp/rocksdb/*"', 'dur > 1ms && op in (read, pread64)']
+
+
+def answers(s, rng):
+    last = s.get('trace')['last']
+    for r in ranges(last, rng):
+        name = f'{r.get("from_", "")}..{r.get("to", "")}'
+        o = compare(s, name, 'overview', width=100, **r)
+        compare(s, name, 'lanes', **r)
+        compare(s, name, 'files', dir='/tmp', **r)
+        compare(s, name, 'files', dir='sockets', **r)
+        q = s.get('query', q='where status is null || !(status has unfinished) | count(), sum(bytes), sum(dur)', **r)['rows'][0] \
+            if has_engine else None
+        if q:
+            t = o['totals']
+            check(f'{name}: /overview is what a query says', (q['count'], q['sum(bytes)'] or 0) == (t['calls'], t['bytes']), q, t)
+    for by in ('op', 'class', 'file', 'pid', 'tid', 'comm', 'cpu'):
+        l = compare(s, f'by {by}', 'latency', width=90, by=by, **wide(last))
+        check(f'by {by}: a histogram holds each call of its group',
+              l['series'] and all(sum(x['hist'][1::2]) == x['stats']['calls'] and x['hist'][::2] == sorted(set(x['hist'][::2]))
+                                  for x in l['series']))
+    for f in FILTERS:
+        compare(s, f, 'overview', f, width=80)
+        compare(s, f, 'overview', f, width=80, **wide(last))
+        compare(s, f, 'latency', f, width=80, by='file', **wide(last))
+        compare(s, f, 'files', f, dir='/', **wide(last))
+
+
+def main():
+    global has_engine
+    rng = random.Random(5)
+    synth('a.trace', '--rows', str(ROWS), '--seed', '11')
+    has_engine = subprocess.run([weir, 'query', '--json', 'by op | count()', 'a.trace'], cwd=folder, capture_output=True,
+                                check=False).returncode == 0
+    with Serve(weir, 'a.trace', folder=folder) as s:
+        answers(s, rng)
+    # two traces whose ids, times and files are apart
+    os.mkdir(os.path.join(folder, 'two'))
+    os.rename(os.path.join(folder, 'a.trace'), os.path.join(folder, 'two', 'a.trace'))
+    synth('two/b.trace', '--rows', '400000', '--seed', '12', '--profile', 'network')
+    with Serve(weir, 'two', folder=folder) as s:
+        last = s.get('trace')['last']
+        for r in ({}, wide(last)):
+            o = compare(s, 'two traces', 'overview', width=100, **r)
+            compare(s, 'two traces', 'lanes', **r)
+            compare(s, 'two traces', 'files', dir='sockets', **r)
+        check('two traces: no call is missing', o['totals']['calls'] > 0 and
+              s.get('overview')['totals']['calls'] + s.get('overview')['totals']['running'] == ROWS + 400000)
+    synth('h.trace', '--rows', '200000', '--profile', 'hostile')
+    with Serve(weir, 'h.trace', folder=folder) as s:
+        compare(s, 'hostile', 'overview', width=100)
+        compare(s, 'hostile', 'files', dir='/')
+        check('hostile: it still runs', s.process.poll() is None)
+    return tap.end()
+
+
+has_engine = False
+try:
+    sys.exit(main())
+finally:
+    shutil.rmtree(folder, ignore_errors=True)
