@@ -8,8 +8,16 @@ import { theme } from '../lib/theme.svelte';
 
 export const AXIS = 18; // pixels
 
+/** A text about a place, kept within from..to. */
+function label(c: CanvasRenderingContext2D, text: string, at: number, y: number, from: number, to: number): [number, number] {
+	const half = c.measureText(text).width / 2;
+	const middle = Math.max(from + half, Math.min(at, to - half));
+	c.fillText(text, middle, y);
+	return [middle - half, middle + half];
+}
+
 /** Seconds since the start where the view is wide, else the distance from the first tick. */
-export function drawTimeAxis(c: CanvasRenderingContext2D, x: Scale, left: number, right: number, y: number) {
+export function drawTimeAxis(c: CanvasRenderingContext2D, x: Scale, left: number, right: number, y: number, width = right) {
 	const ticks = x.ticks(Math.max(2, (right - left) / 110));
 	const span = x.back(right) - x.back(left);
 	c.font = `11px ${theme.colour('sans')}`;
@@ -23,13 +31,17 @@ export function drawTimeAxis(c: CanvasRenderingContext2D, x: Scale, left: number
 		c.lineTo(at, y + 4);
 		c.stroke();
 		c.fillStyle = theme.colour('quiet');
-		c.fillText(timeLabel(t, ticks[0]!, span), at, y + 5);
+		label(c, timeLabel(t, ticks[0]!, span), at, y + 5, left - 30, width);
 	}
 }
 
+/** So many decimals of a second that two points of a range can be told apart. */
+export function timeDecimals(span: number): number {
+	return span > 2e10 ? 0 : span > 2e9 ? 1 : span > 2e8 ? 2 : span > 2e6 ? 4 : 6;
+}
+
 export function timeLabel(t: number, first: number, span: number): string {
-	const decimals = span > 2e10 ? 0 : span > 2e9 ? 1 : span > 2e8 ? 2 : span > 2e6 ? 4 : 6;
-	if (span > 2e3 || t === first) return `${(t / 1e9).toFixed(decimals)} s`;
+	if (span > 2e3 || t === first) return `${(t / 1e9).toFixed(timeDecimals(span))} s`;
 	return `+${duration(t - first)}`;
 }
 
@@ -46,6 +58,7 @@ export function drawLoss(c: CanvasRenderingContext2D, windows: LossWindow[] | un
 	}
 }
 
+/** The line, and its time on the axis. */
 export function drawCross(c: CanvasRenderingContext2D, t: number | null, x: Scale, left: number, right: number, top: number, bottom: number) {
 	if (t === null) return;
 	const at = Math.round(x.at(t)) + 0.5;
@@ -57,4 +70,15 @@ export function drawCross(c: CanvasRenderingContext2D, t: number | null, x: Scal
 	c.lineTo(at, bottom);
 	c.stroke();
 	c.globalAlpha = 1;
+	const span = x.back(right) - x.back(left);
+	const text = `${(t / 1e9).toFixed(Math.min(9, timeDecimals(span) + 2))} s`;
+	c.font = `11px ${theme.colour('sans')}`;
+	c.textAlign = 'center';
+	c.textBaseline = 'top';
+	const half = c.measureText(text).width / 2 + 5;
+	const middle = Math.max(left + half, Math.min(at, right - half));
+	c.fillStyle = theme.colour('raised');
+	c.fillRect(middle - half, bottom + 2, 2 * half, AXIS - 2);
+	c.fillStyle = theme.colour('text');
+	c.fillText(text, middle, bottom + 5);
 }

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lanes of the timeline: where they stand, and drawing what the server gave for them.
+// The lanes of the timeline: where they stand, and what the server gave for them as rows of pixels.
 
 import type { Lane } from '../lib/api';
 import type { Columns } from '../lib/columns';
-import type { Scale } from '../lib/scales';
-import { opColour, theme } from '../lib/theme.svelte';
+import { opColour } from '../lib/theme.svelte';
 
 export const LANE = 20; // pixels of a lane
 export const GROUP = 22; // pixels of a group's head
-const BAR = 14;
+
+/** What a bar can look like: names of colours. */
+export const LOOKS = ['read', 'write', 'meta', 'sync', 'net', 'process', 'wait', 'other'] as const;
+const LEVELS = 64; // of how busy a stretch is
+const FAINTEST = 0.25;
+const GAP_FROM = 3; // pixels: bars wider than this are told apart by one that is empty
 
 export type Place = { kind: 'group'; title: string; y: number } | { kind: 'lane'; lane: Lane; y: number };
 
@@ -39,105 +43,204 @@ export function place(given: Lane[]): { places: Place[]; height: number } {
 	return { places, height: y };
 }
 
+/** The colours of bars as pixels: palette(colour of a name at a strength). */
+export function palette(pixel: (name: string, strength: number) => number): Uint32Array {
+	const colours = new Uint32Array(LOOKS.length * LEVELS);
+	for (let l = 0; l < LOOKS.length; l++) for (let i = 0; i < LEVELS; i++) colours[l * LEVELS + i] = pixel(LOOKS[l]!, FAINTEST + ((1 - FAINTEST) * i) / (LEVELS - 1));
+	return colours;
+}
+
 /** What one answer of /timeline holds, ready to be drawn and asked for what is at a point. */
 export class Bars {
 	readonly start: Float64Array;
 	readonly dur: Float64Array;
 	readonly row: Float64Array;
 	readonly count: Float64Array;
-	private busy: Float64Array;
 	private op: Uint32Array;
 	private ops: string[];
-	private cls: Uint32Array;
-	private classes: string[];
 	private err: Uint32Array;
 	private errs: string[];
-	/** For each lane its bars, ordered by start. */
-	private lanes = new Map<number, Uint32Array>();
-	private colours: string[];
+	/** For each bar its place in the palette. */
+	private looks: Uint16Array;
+	/** Bars lane by lane, ordered by start; with each the latest end of those up to it. */
+	private order: Uint32Array;
+	private ends: Float64Array;
+	private lanes = new Map<number, [first: number, end: number]>();
 
-	constructor(columns: Columns) {
+	/** Of which lanes between which times this tells. */
+	constructor(
+		columns: Columns,
+		private asked: ReadonlySet<number>,
+		readonly from: number,
+		readonly to: number,
+		readonly perPixel: number,
+	) {
 		this.start = columns.numbers('start');
 		this.dur = columns.numbers('dur');
 		this.row = columns.numbers('row');
 		this.count = columns.numbers('count');
-		this.busy = columns.numbers('busy');
 		this.op = columns.codes('op');
 		this.ops = columns.words('op');
-		this.cls = columns.codes('class');
-		this.classes = columns.words('class');
 		this.err = columns.codes('err');
 		this.errs = columns.words('err');
-		const lane = columns.numbers('lane');
-		const found = new Map<number, number[]>();
-		for (let i = 0; i < columns.rows; i++) {
-			const list = found.get(lane[i]!);
-			if (list) list.push(i);
-			else found.set(lane[i]!, [i]);
-		}
-		for (const [id, list] of found) this.lanes.set(id, Uint32Array.from(list.sort((a, b) => this.start[a]! - this.start[b]!)));
-		// a bar's colour is that of its operation and class: worked out once
-		const known = new Map<number, string>();
-		this.colours = Array.from({ length: columns.rows }, (_, i) => {
-			const key = this.op[i]! * 64 + this.cls[i]!;
-			let colour = known.get(key);
-			if (colour === undefined) known.set(key, (colour = opColour(this.ops[this.op[i]!] ?? '', this.classes[this.cls[i]!] ?? '')));
-			return colour;
-		});
+		this.looks = this.look(columns);
+		this.order = new Uint32Array(columns.rows);
+		this.ends = new Float64Array(columns.rows);
+		this.sort(columns.numbers('lane'));
 	}
 
-	has(lane: number): boolean {
-		return this.lanes.has(lane);
+	/** A bar's colour is that of its operation and class, and is fainter where a stretch is less busy. */
+	private look(columns: Columns): Uint16Array {
+		const cls = columns.codes('class');
+		const classes = columns.words('class');
+		const busy = columns.numbers('busy');
+		const known = new Map<number, number>();
+		const looks = new Uint16Array(columns.rows);
+		for (let i = 0; i < columns.rows; i++) {
+			const key = this.op[i]! * 64 + cls[i]!;
+			let look = known.get(key);
+			if (look === undefined) {
+				look = LOOKS.indexOf(opColour(this.ops[this.op[i]!] ?? '', classes[cls[i]!] ?? '') as (typeof LOOKS)[number]);
+				known.set(key, look);
+			}
+			const strength = Number.isNaN(this.row[i]!) ? Math.min(1, Math.max(0, busy[i]!)) : 1;
+			looks[i] = look * LEVELS + Math.round(strength * (LEVELS - 1));
+		}
+		return looks;
+	}
+
+	private sort(lane: Float64Array) {
+		const counts = new Map<number, number>();
+		for (let i = 0; i < lane.length; i++) counts.set(lane[i]!, (counts.get(lane[i]!) ?? 0) + 1);
+		const next = new Map<number, number>();
+		let at = 0;
+		for (const [id, n] of counts) {
+			this.lanes.set(id, [at, at + n]);
+			next.set(id, at);
+			at += n;
+		}
+		for (let i = 0; i < lane.length; i++) {
+			const to = next.get(lane[i]!)!;
+			this.order[to] = i;
+			next.set(lane[i]!, to + 1);
+		}
+		const { start, dur, order, ends } = this;
+		for (const [first, end] of this.lanes.values()) {
+			let sorted = true;
+			for (let i = first + 1; i < end && sorted; i++) sorted = start[order[i - 1]!]! <= start[order[i]!]!;
+			if (!sorted) order.subarray(first, end).sort((a, b) => start[a]! - start[b]!);
+			let latest = -Infinity;
+			for (let i = first; i < end; i++) ends[i] = latest = Math.max(latest, start[order[i]!]! + dur[order[i]!]!);
+		}
+	}
+
+	tells(lane: number): boolean {
+		return this.asked.has(lane);
+	}
+
+	tellsAllOf(other: Bars): boolean {
+		for (const lane of other.asked) if (!this.asked.has(lane)) return false;
+		return true;
 	}
 
 	text(i: number): { op: string; err: string | undefined } {
 		return { op: this.ops[this.op[i]!] ?? '?', err: this.errs[this.err[i]!] };
 	}
 
-	draw(c: CanvasRenderingContext2D, lane: number, y: number, x: Scale, left: number, right: number, chosen: number | null) {
-		const list = this.lanes.get(lane);
-		if (!list) return;
-		const top = y + (LANE - BAR) / 2;
-		let colour = '';
-		for (const i of list) {
-			const a = x.at(this.start[i]!);
-			if (a > right) break;
-			const b = x.at(this.start[i]! + this.dur[i]!);
-			if (b < left) continue;
-			const from = Math.max(left, a);
-			const width = Math.max(1, Math.min(right, b) - from - (b - a > 3 ? 0.5 : 0));
-			if (this.colours[i] !== colour) c.fillStyle = theme.colour((colour = this.colours[i]!));
-			const single = !Number.isNaN(this.row[i]!);
-			c.globalAlpha = single ? 1 : 0.25 + 0.75 * Math.min(1, this.busy[i]!);
-			c.fillRect(from, top, width, BAR);
-			c.globalAlpha = 1;
-			if (this.errs[this.err[i]!] && width > 1.5) {
-				c.fillStyle = theme.colour('bad');
-				c.fillRect(from, top + BAR - 3, width, 3);
-				colour = '';
+	colour(i: number): string {
+		return LOOKS[Math.floor(this.looks[i]! / LEVELS)]!;
+	}
+
+	/** The first of a lane's bars that does not end before t. */
+	private after([first, end]: [number, number], t: number): number {
+		let [a, b] = [first, end];
+		while (a < b) {
+			const middle = (a + b) >> 1;
+			if (this.ends[middle]! < t) a = middle + 1;
+			else b = middle;
+		}
+		return a;
+	}
+
+	/**
+	 * Draws a lane between two times into rows of pixels: bars, and the stripe below them that is red where a call failed.
+	 * `seen` is told of bars that are calls of their own and wide enough for a text, or chosen.
+	 */
+	raster(lane: number, from: number, to: number, bars: Uint32Array, stripe: Uint32Array, colours: Uint32Array, bad: number, seen: (i: number, left: number, right: number) => void, wide: number, chosen: number | null) {
+		const width = bars.length;
+		const per = width / (to - from);
+		const clip = (t: number) => Math.max(0, Math.min(width, Math.round((t - from) * per)));
+		const [left, right] = [clip(this.from), clip(this.to)];
+		bars.fill(0, left, right);
+		stripe.fill(0, left, right);
+		const range = this.lanes.get(lane);
+		if (!range) return;
+		const { start, dur, order, looks, err, errs } = this;
+		const latest = Math.min(to, this.to);
+		for (let k = this.after(range, Math.max(from, this.from)); k < range[1]; k++) {
+			const i = order[k]!;
+			if (start[i]! >= latest) break;
+			const a = (start[i]! - from) * per;
+			const b = a + dur[i]! * per;
+			const p = Math.max(left, Math.floor(a));
+			const q = Math.min(right, Math.max(p + 1, Math.round(b) - (b - a > GAP_FROM ? 1 : 0)));
+			if (q <= p) continue;
+			const colour = colours[looks[i]!]!;
+			const failed = errs[err[i]!] !== undefined;
+			if (q - p === 1) {
+				bars[p] = colour;
+				stripe[p] = failed ? bad : colour;
+			} else {
+				bars.fill(colour, p, q);
+				stripe.fill(failed ? bad : colour, p, q);
 			}
-			if (single && this.row[i] === chosen) {
-				c.strokeStyle = theme.colour('text');
-				c.lineWidth = 2;
-				c.strokeRect(from, top, Math.max(2, width), BAR);
-				c.lineWidth = 1;
-			}
-			if (width > 46 && single) {
-				c.fillStyle = theme.colour('ground');
-				c.fillText(this.ops[this.op[i]!] ?? '', from + 4, top + BAR / 2 + 0.5, width - 6);
-				colour = '';
-			}
+			if ((q - p >= wide || this.row[i] === chosen) && !Number.isNaN(this.row[i]!)) seen(i, p, q);
 		}
 	}
 
 	/** The bar at a time (give or take `slack`), the shortest where several overlap; -1 where there is none. */
 	at(lane: number, t: number, slack: number): number {
+		const range = this.lanes.get(lane);
 		let best = -1;
-		for (const i of this.lanes.get(lane) ?? []) {
+		if (!range || t < this.from || t > this.to) return best;
+		for (let k = this.after(range, t - slack); k < range[1]; k++) {
+			const i = this.order[k]!;
 			if (this.start[i]! - slack > t) break;
 			if (this.start[i]! + Math.max(this.dur[i]!, 0) + slack < t) continue;
 			if (best < 0 || this.dur[i]! <= this.dur[best]!) best = i;
 		}
 		return best;
 	}
+
+	/** The row of the first call of its own at t or later; null where there is none in what is known. */
+	callAfter(lane: number, t: number): number | null {
+		const range = this.lanes.get(lane);
+		if (!range) return null;
+		for (let k = this.after(range, t); k < range[1]; k++) if (!Number.isNaN(this.row[this.order[k]!]!)) return this.row[this.order[k]!]!;
+		return null;
+	}
+}
+
+const KEPT = 4;
+
+/**
+ * The answers to draw from, after `next` has come: those that it does not replace stay, so that a zoom out shows at once
+ * what was seen before. The coarsest stays longest.
+ */
+export function keep(before: readonly Bars[], next: Bars): Bars[] {
+	const kept = before.filter((b) => !(next.perPixel <= b.perPixel && next.from <= b.from && next.to >= b.to && next.tellsAllOf(b)));
+	const all = [...kept, next];
+	if (all.length > KEPT) {
+		const coarsest = all.reduce((a, b) => (b.perPixel > a.perPixel ? b : a));
+		all.splice(
+			all.findIndex((b) => b !== coarsest && b !== next),
+			1,
+		);
+	}
+	return all;
+}
+
+/** The order in which they are drawn: what is fine over what is coarse. */
+export function drawn(answers: readonly Bars[]): Bars[] {
+	return [...answers].sort((a, b) => b.perPixel - a.perPixel);
 }

@@ -22,6 +22,8 @@ export interface TraceInfo {
 	live: boolean;
 	generation: number;
 	command: string;
+	traces: { path: string; bytes: number }[];
+	hosts: { name: string; kernel: string; machine: string; cpus: number }[];
 	ops: number;
 	loss: Loss & { windows?: LossWindow[] };
 }
@@ -132,7 +134,7 @@ export interface Latency {
 	step: number;
 	/** Flat triples: time bucket, bucket of the histogram, calls. */
 	cells: number[];
-	series?: { name: string; stats: { calls: number; p50: number; p90: number; p99: number; p999: number; max: number } }[];
+	series?: { name: string; stats: { calls: number; p50: number; p90: number; p99: number; p999: number; max: number }; hist?: number[] }[];
 }
 
 export interface Call {
@@ -238,7 +240,7 @@ export const api = {
 		(await get('overview', { ...params }, signal)).json(),
 	sql: async (statement: string, signal?: AbortSignal): Promise<Table> => (await get('sql', {}, signal, undefined, 'POST', statement)).json(),
 	explain: async (q: string, scope: Scope): Promise<string> => ((await (await get('explain', { q, ...scope })).json()) as { text: string }).text,
-	lanes: async (params: { filter?: string }, signal?: AbortSignal): Promise<{ lanes: Lane[] }> => (await get('lanes', { ...params }, signal)).json(),
+	lanes: async (params: Scope, signal?: AbortSignal): Promise<{ lanes: Lane[] }> => (await get('lanes', { ...params }, signal)).json(),
 	call: async (row: number, near = 0, signal?: AbortSignal): Promise<Call> => (await get(`op/${row}`, { near }, signal)).json(),
 	/** The next (or previous) call that has the same of what `same` lists; null at the end. */
 	nextCall: async (row: number, params: { same: string; back: boolean; filter?: string }): Promise<number | null> => {
@@ -250,7 +252,7 @@ export const api = {
 			throw e;
 		}
 	},
-	files: async (dir: string, scope: Scope, signal?: AbortSignal): Promise<{ entries: FileNode[] }> => (await get('files', { dir, ...scope }, signal)).json(),
+	files: async (dir: string, scope: Scope, signal?: AbortSignal): Promise<{ entries: FileNode[]; others: number }> => (await get('files', { dir, ...scope }, signal)).json(),
 	file: async (id: number, scope: Scope, signal?: AbortSignal): Promise<OneFile> => (await get(`file/${id}`, { ...scope }, signal)).json(),
 	latency: async (params: Scope & { width: number; by?: string }, signal?: AbortSignal): Promise<Latency> =>
 		(await get('latency', { ...params }, signal)).json(),

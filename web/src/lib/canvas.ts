@@ -26,6 +26,41 @@ export function prepare(canvas: HTMLCanvasElement, { width, height }: Size): Can
 	return context;
 }
 
+/** Draws in the plot alone. */
+export function inside(c: CanvasRenderingContext2D, plot: { left: number; right: number; bottom: number }, draw: () => void) {
+	c.save();
+	c.beginPath();
+	c.rect(plot.left, 0, plot.right - plot.left, plot.bottom);
+	c.clip();
+	draw();
+	c.restore();
+}
+
+/** A picture of width x height cells, one pixel each, for drawing at any scale. */
+export function picture(width: number, height: number, fill: (pixels: Uint32Array) => void): HTMLCanvasElement {
+	const canvas = document.createElement('canvas');
+	canvas.width = Math.max(1, width);
+	canvas.height = Math.max(1, height);
+	const context = canvas.getContext('2d')!;
+	const image = context.createImageData(canvas.width, canvas.height);
+	fill(new Uint32Array(image.data.buffer));
+	context.putImageData(image, 0, 0);
+	return canvas;
+}
+
+/** The colour #rrggbb as a pixel of image data (little-endian machines: all that browsers run on). */
+export function pixel(colour: string, alpha = 1): number {
+	const n = /^#[0-9a-f]{6}$/i.test(colour) ? parseInt(colour.slice(1), 16) : 0x888888;
+	return ((Math.round(alpha * 255) << 24) | ((n & 255) << 16) | (n & 0xff00) | (n >> 16)) >>> 0;
+}
+
+/** Dark or light: what can be read on a colour #rrggbb. */
+export function inkOn(colour: string): string {
+	const n = pixel(colour);
+	const light = 0.299 * (n & 255) + 0.587 * ((n >> 8) & 255) + 0.114 * ((n >> 16) & 255);
+	return light > 110 ? '#0b1014' : '#ffffff';
+}
+
 /** Colours of a density from nothing (0) to much (1): dark to light in the dark theme, the other way in the light one. */
 export function densityColours(light: boolean): Uint32Array {
 	// from Viridis: even steps of lightness, the same for every colour vision

@@ -69,3 +69,8 @@ export function clock(origin: string, ns: number): string {
 	const two = (n: number) => String(n).padStart(2, '0');
 	return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${nanos.slice(0, 6)}`;
 }
+
+/** The day of a point in time, where who looks is. */
+export function day(origin: string): string {
+	return new Date(Number(BigInt(origin) / 1_000_000n)).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year: 'numeric' });
+}

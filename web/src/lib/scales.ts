@@ -30,6 +30,27 @@ export function linearTicks(from: number, to: number, about: number): number[] {
 	return ticks;
 }
 
+/** As linearTicks, for bytes: steps are powers of two, so that they are round in KiB, MiB, ... */
+export function binaryTicks(from: number, to: number, about: number): number[] {
+	const span = to - from;
+	if (!(span > 0) || about < 1) return [];
+	const step = Math.max(1, 2 ** Math.ceil(Math.log2(span / about) - 1e-9));
+	const ticks: number[] = [];
+	for (let i = Math.ceil(from / step); i * step <= to; i++) ticks.push(i * step);
+	return ticks;
+}
+
+export const SHORTEST = 10; // ns from edge to edge of a screen
+const OVER = 0.1; // of the trace: so much of nothing may be seen beyond its ends
+
+/** The range that is shown where from..to is wanted: no shorter than SHORTEST, not far beyond the trace. */
+export function fitRange(from: number, to: number, first: number, last: number): [number, number] {
+	const whole = Math.max(last - first, SHORTEST);
+	const span = Math.min(Math.max(to - from, SHORTEST), whole * (1 + 2 * OVER));
+	const start = Math.max(first - whole * OVER, Math.min((from + to) / 2 - span / 2, last + whole * OVER - span));
+	return [start, start + span];
+}
+
 export function logarithmic(from: number, to: number, left: number, right: number): Scale {
 	const low = Math.log(Math.max(from, 1));
 	const per = (right - left) / (Math.log(Math.max(to, 1)) - low || 1);
@@ -77,4 +98,15 @@ export function percentileOf(hist: [number, number][], q: number): number | null
 		if (seen >= rank) return histLower(bucket) + Math.floor(histWidth(bucket) / 2);
 	}
 	return null;
+}
+
+/** For each column of a heat map (flat triples: column, bucket, calls) the percentiles `qs`; null where it is empty. */
+export function percentilesOf(cells: number[], columns: number, qs: number[]): (number[] | null)[] {
+	const hists: [number, number][][] = Array.from({ length: columns }, () => []);
+	for (let i = 0; i < cells.length; i += 3) hists[cells[i]!]?.push([cells[i + 1]!, cells[i + 2]!]);
+	return hists.map((h) => {
+		if (h.length === 0) return null;
+		h.sort((a, b) => a[0] - b[0]);
+		return qs.map((q) => percentileOf(h, q)!);
+	});
 }

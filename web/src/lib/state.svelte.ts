@@ -75,8 +75,7 @@ class State {
 	narrow(expression: string) {
 		const filter = this.view.filter;
 		if (filter === expression || filter.endsWith(` && ${expression}`)) return;
-		const left = / or |\|\|/.test(filter) ? `(${filter})` : filter;
-		this.go({ filter: filter ? `${left} && ${expression}` : expression });
+		this.go({ filter: bothOf(filter, expression) });
 	}
 
 	range(from: number | undefined, to: number | undefined, replace = false) {
@@ -85,6 +84,12 @@ class State {
 }
 
 export const state = new State();
+
+/** Two filters at once. */
+export function bothOf(filter: string, expression: string): string {
+	if (!filter) return expression;
+	return `${/\bor\b|\|\||\?/.test(filter) ? `(${filter})` : filter} && ${expression}`;
+}
 
 /** A text as a literal of the query language. */
 export function quote(text: string): string {
