@@ -151,7 +151,7 @@ async function synthetic() {
 	});
 
 	for (const [id, sign] of [
-		['timeline', 'w s closer and farther'],
+		['timeline', 'zoom w s'],
 		['files', 'folder or file'],
 		['latency', 'Percentiles over time'],
 		['explore', 'Ask anything'],
@@ -190,7 +190,7 @@ async function synthetic() {
 
 	await test('SQL is answered too', async () => {
 		await page.goto(view(url, `?page=explore&lang=sql&chart=table&q=${encodeURIComponent('SELECT count(*) AS n FROM op')}`));
-		await page.getByText('1 rows').waitFor();
+		await page.getByText('1 row,').waitFor();
 		equal(digits(await page.locator('table[aria-rowcount] tbody td').first().textContent()), ask('count() as n', 'synth.trace').rows[0].n, 'rows');
 	});
 
@@ -198,10 +198,10 @@ async function synthetic() {
 		await page.goto(view(url, '?page=dashboards&name=service'));
 		await page.getByText('Calls a second by class').waitFor();
 		await page.waitForLoadState('networkidle');
-		page.removeAllListeners('dialog');
-		page.once('dialog', (d) => d.accept('mine'));
 		await page.getByRole('button', { name: 'edit' }).click();
 		await page.getByRole('button', { name: 'save as ...' }).click();
+		await page.getByRole('textbox', { name: 'Title', exact: true }).fill('mine');
+		await page.getByRole('dialog').getByRole('button', { name: 'save' }).click();
 		await page.waitForFunction(() => new URL(location.href).searchParams.get('name') === 'mine');
 		if (!existsSync(join(dir, 'synth.trace.dashboards/mine.json'))) throw new Error('no file beside the trace');
 	});

@@ -16,9 +16,25 @@ function label(c: CanvasRenderingContext2D, text: string, at: number, y: number,
 	return [middle - half, middle + half];
 }
 
+const timeTicks = (x: Scale, left: number, right: number) => x.ticks(Math.max(2, (right - left) / 85));
+
+/** Faint lines behind a chart, where its axis has ticks. */
+export function drawTimeGrid(c: CanvasRenderingContext2D, x: Scale, left: number, right: number, bottom: number) {
+	c.strokeStyle = theme.colour('line');
+	c.globalAlpha = 0.55;
+	c.beginPath();
+	for (const t of timeTicks(x, left, right)) {
+		const at = Math.round(x.at(t)) + 0.5;
+		c.moveTo(at, 0);
+		c.lineTo(at, bottom);
+	}
+	c.stroke();
+	c.globalAlpha = 1;
+}
+
 /** Seconds since the start where the view is wide, else the distance from the first tick. */
 export function drawTimeAxis(c: CanvasRenderingContext2D, x: Scale, left: number, right: number, y: number, width = right) {
-	const ticks = x.ticks(Math.max(2, (right - left) / 110));
+	const ticks = timeTicks(x, left, right);
 	const span = x.back(right) - x.back(left);
 	c.font = `11px ${theme.colour('sans')}`;
 	c.textAlign = 'center';

@@ -48,6 +48,27 @@ export function picture(width: number, height: number, fill: (pixels: Uint32Arra
 	return canvas;
 }
 
+/** Pixels that are worked out anew for every frame; the canvas behind them is made once. */
+export class Raster {
+	private canvas = document.createElement('canvas');
+	private image: ImageData | null = null;
+
+	/** Cleared pixels, row by row from the top. */
+	begin(width: number, height: number): Uint32Array {
+		if (this.image?.width !== width || this.image.height !== height) {
+			[this.canvas.width, this.canvas.height] = [width, height];
+			this.image = new ImageData(width, height);
+		} else this.image.data.fill(0);
+		return new Uint32Array(this.image.data.buffer);
+	}
+
+	/** What was painted, to be drawn from. */
+	end(): HTMLCanvasElement {
+		this.canvas.getContext('2d')!.putImageData(this.image!, 0, 0);
+		return this.canvas;
+	}
+}
+
 /** The colour #rrggbb as a pixel of image data (little-endian machines: all that browsers run on). */
 export function pixel(colour: string, alpha = 1): number {
 	const n = /^#[0-9a-f]{6}$/i.test(colour) ? parseInt(colour.slice(1), 16) : 0x888888;

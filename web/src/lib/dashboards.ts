@@ -2,12 +2,17 @@
 // A dashboard is a JSON file beside the trace: questions, and how each is drawn on a grid of twelve columns.
 
 import { get } from './api';
+import { COLUMNS, fit, settle } from './grid';
 import type { ChartKind } from './result';
 
 export interface Tile {
 	title: string;
 	q: string;
+	/** Of the question: the query language where absent. */
+	language?: 'sql';
 	chart: ChartKind;
+	/** The column that is drawn, where there are several numbers. */
+	value?: string;
 	/** Place on the grid; rows are 80 pixels high. */
 	x: number;
 	y: number;
@@ -28,7 +33,6 @@ export interface DashboardName {
 	shipped: boolean;
 }
 
-export const COLUMNS = 12;
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 export async function listDashboards(): Promise<DashboardName[]> {
@@ -36,7 +40,31 @@ export async function listDashboards(): Promise<DashboardName[]> {
 }
 
 export async function loadDashboard(name: string): Promise<Dashboard> {
-	return (await get(`dashboards/${encodeURIComponent(name)}`)).json();
+	return asDashboard(await (await get(`dashboards/${encodeURIComponent(name)}`)).json(), name);
+}
+
+const CHARTS: ChartKind[] = ['table', 'lines', 'bars', 'heat', 'hist'];
+
+/** A dashboard from a file that anyone may have written: what is no tile is left out, what is missing is filled in. */
+export function asDashboard(given: unknown, name: string): Dashboard {
+	const from = (typeof given === 'object' && given !== null ? given : {}) as Record<string, unknown>;
+	const text = (v: unknown, otherwise: string) => (typeof v === 'string' ? v : otherwise);
+	const tiles = (Array.isArray(from.tiles) ? from.tiles : []).flatMap((t: Record<string, unknown> | null): Tile[] => {
+		if (typeof t?.q !== 'string') return [];
+		const chart = CHARTS.includes(t.chart as ChartKind) ? (t.chart as ChartKind) : 'table';
+		const tile: Tile = { title: text(t.title, t.q), q: t.q, chart, ...fit(t as unknown as Tile) };
+		if (t.language === 'sql') tile.language = 'sql';
+		if (typeof t.value === 'string') tile.value = t.value;
+		return [tile];
+	});
+	settle(tiles).forEach((box, i) => Object.assign(tiles[i]!, box));
+	return { version: 1, title: text(from.title, name), ...(typeof from.about === 'string' ? { about: from.about } : {}), tiles };
+}
+
+/** The name of the file of a title. */
+export function nameOf(title: string): string {
+	const name = title.trim().replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '').slice(0, 64);
+	return name || 'dashboard';
 }
 
 export async function saveDashboard(name: string, dashboard: Dashboard): Promise<void> {
@@ -48,11 +76,14 @@ export async function dropDashboard(name: string): Promise<void> {
 	await get(`dashboards/${encodeURIComponent(name)}`, {}, undefined, undefined, 'DELETE');
 }
 
-/** Puts a tile below the others of a dashboard, which is made where there is none of that name. */
-export async function addTile(name: string, tile: Pick<Tile, 'title' | 'q' | 'chart'>): Promise<void> {
-	const known = (await listDashboards()).find((d) => d.name === name);
-	const dashboard: Dashboard = known ? await loadDashboard(name) : { version: 1, title: name, tiles: [] };
+/** Puts a tile below the others of the dashboard of this title, which is made where there is none. Returns its name. */
+export async function addTile(title: string, tile: Omit<Tile, 'x' | 'y' | 'w' | 'h'>): Promise<string> {
+	const own = (await listDashboards()).filter((d) => !d.shipped);
+	const name = own.find((d) => d.title === title || d.name === title)?.name ?? nameOf(title);
+	const dashboard: Dashboard = own.some((d) => d.name === name) ? await loadDashboard(name) : { version: 1, title, tiles: [] };
 	const y = Math.max(0, ...dashboard.tiles.map((t) => t.y + t.h));
 	dashboard.tiles.push({ ...tile, x: 0, y, w: COLUMNS / 2, h: 4 });
+	settle(dashboard.tiles).forEach((box, i) => Object.assign(dashboard.tiles[i]!, box));
 	await saveDashboard(name, dashboard);
+	return name;
 }

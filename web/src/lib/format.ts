@@ -42,8 +42,20 @@ export function count(n: number | null | undefined): string {
 	return n === null || n === undefined || Number.isNaN(n) ? MISSING : n.toLocaleString('en-US', { maximumFractionDigits: 2 });
 }
 
+/** A number with a letter for its thousands: 12.3 k, 4.56 M. */
+export function compact(n: number): string {
+	for (const [unit, name] of [
+		[1e12, 'T'],
+		[1e9, 'G'],
+		[1e6, 'M'],
+		[1e3, 'k'],
+	] as const)
+		if (Math.abs(n) >= unit) return `${digits(n / unit)} ${name}`;
+	return digits(n);
+}
+
 export function rate(perSecond: number): string {
-	return `${perSecond >= 1e6 ? `${digits(perSecond / 1e6)} M` : perSecond >= 1e4 ? `${digits(perSecond / 1e3)} k` : count(Math.round(perSecond))}/s`;
+	return `${perSecond >= 1e4 ? compact(perSecond) : count(Math.round(perSecond))}/s`;
 }
 
 /** A value by the type that the API names. */

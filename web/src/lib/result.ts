@@ -30,10 +30,11 @@ export interface Lines {
 const SERIES_MAX = 12;
 
 /** Numbers over time: a line for each number, or for each value of the keys where there are some. */
-export function linesOf(table: Table): Lines {
+export function linesOf(table: Table, value?: string): Lines {
 	const time = table.columns[0]!;
 	const keys = table.columns.slice(1).filter((c) => !isNumber(c) && !isHist(c));
-	const numbers = table.columns.slice(1).filter(isNumber);
+	const all = table.columns.slice(1).filter(isNumber);
+	const numbers = value === undefined ? all : all.filter((c) => c.name === value);
 	const times = [...new Set(table.rows.map((r) => r[time.name] as number | null))].filter((t): t is number => t !== null).sort((a, b) => a - b);
 	const at = new Map(times.map((t, i) => [t, i]));
 	const series = new Map<string, { name: string; unit: string; y: (number | null)[]; sum: number }>();
