@@ -33,23 +33,40 @@ const char *figures_sort_word(enum figures_sort sort)
 	return sort_words[sort];
 }
 
-static int word_find(const char *const *words, size_t count, const char *word)
+/* The number of a word; -EINVAL, and what there is, where it is none. */
+static int word_find(const char *const *words, size_t count, const char *option, const char *word,
+		     struct error *err)
 {
+	_cleanup_buf_ struct buf list = {0};
+	int r = 0;
+
 	for (size_t i = 0; i < count; i++) {
 		if (!strcmp(words[i], word))
 			return (int)i;
 	}
-	return -1;
+	for (size_t i = 0; i < count && r >= 0; i++)
+		r = buf_printf(&list, "%s%s", i ? ", " : "", words[i]);
+	return r < 0 ? error_errno(err, r, "%s", option)
+		     : error_set(err, -EINVAL, "%s %.80s: it is one of %s", option, word,
+				 buf_str(&list));
 }
 
-int figures_by_find(const char *word)
+int figures_options_parse(struct figures_options *ret, const char *by, enum figures_by otherwise,
+			  const char *sort, struct error *err)
 {
-	return word_find(by_words, FIGURES_BY_COUNT, word);
-}
+	int r = by ? word_find(by_words, FIGURES_BY_COUNT, "--by", by, err) : (int)otherwise;
 
-int figures_sort_find(const char *word)
-{
-	return word_find(sort_words, FIGURES_SORT_COUNT, word);
+	*ret = (struct figures_options){0};
+	if (r < 0)
+		return r;
+	ret->by = (enum figures_by)r;
+	r = sort ? word_find(sort_words, FIGURES_SORT_COUNT, "--sort", sort, err) : FIGURES_TIME;
+	if (r < 0)
+		return r;
+	ret->sort = (enum figures_sort)r;
+	for (unsigned int i = 0; i < FIGURES_BY_COUNT; i++)
+		ret->only[i] = -1;
+	return 0;
 }
 
 /* ---- grouping ---- */

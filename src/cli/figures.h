@@ -60,11 +60,15 @@ struct figures {
 	struct figures_rest other;		/* memory, processes, ...: neither */
 };
 
-/* Words for by and sort: "op", "process", ...; "time", "calls", ... -1 where there is none. */
+/* Words for by and sort: "op", "process", ...; "time", "calls", ... */
 const char *figures_by_word(enum figures_by by);
 const char *figures_sort_word(enum figures_sort sort);
-int figures_by_find(const char *word);
-int figures_sort_find(const char *word);
+/*
+ * What --by and --sort say (NULL: by `otherwise`, sorted by time), nothing chosen yet. 0, or -EINVAL with a message that
+ * names the words that there are.
+ */
+int figures_options_parse(struct figures_options *ret, const char *by, enum figures_by otherwise,
+			  const char *sort, struct error *err);
 
 /* 0 or -ENOMEM; figures_free() in either case. `r` must live as long. */
 int figures_make(struct figures *ret, const struct rollup *r, const struct dims *d,

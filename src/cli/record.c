@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/format.h"
 #include "cli/live.h"
+#include "cli/output.h"
 
 #define STATUS_LINE_NS (500 * NSEC_PER_MSEC)
 
@@ -23,40 +24,6 @@ struct record_opts {
 
 /* ---- the file ---- */
 
-struct output {
-	const char *path;
-	char *old; /* where an existing trace went; NULL: there was none */
-	struct store_writer *writer;
-};
-
-static void output_free(struct output *o)
-{
-	struct error err = {0};
-
-	if (o->writer)
-		(void)!store_close(o->writer, &err);
-	free(o->old);
-}
-
-/* Moves an existing trace aside, as perf does. Anything but a plain file is left alone. */
-static int move_old(struct output *o, struct error *err)
-{
-	struct stat st;
-
-	if (lstat(o->path, &st) < 0)
-		return errno == ENOENT ? 0 : error_errno(err, -errno, "-o %s", o->path);
-	if (!S_ISREG(st.st_mode))
-		return error_set(err, -EINVAL,
-				 "-o %s: exists and is not a plain file; name another", o->path);
-	if (asprintf(&o->old, "%s.old", o->path) < 0) {
-		o->old = NULL;
-		return error_set(err, -ENOMEM, "out of memory");
-	}
-	if (rename(o->path, o->old) < 0)
-		return error_errno(err, -errno, "cannot move %s to %s", o->path, o->old);
-	return 0;
-}
-
 /* The user who called sudo owns the trace. */
 static uid_t trace_owner(void)
 {
@@ -67,34 +34,6 @@ static uid_t trace_owner(void)
 	    uid >= UINT32_MAX)
 		return (uid_t)-1;
 	return (uid_t)uid;
-}
-
-static int output_open(struct output *o, const char *path, struct error *err)
-{
-	struct store_options opt = {.owner = trace_owner()};
-	int r;
-
-	o->path = path;
-	if (!*path)
-		return error_set(err, -EINVAL, "-o: the name of the trace is empty");
-	r = move_old(o, err);
-	if (r < 0)
-		return r;
-	r = store_create(&o->writer, path, &opt, err);
-	if (r < 0 && o->old)
-		rename(o->old, o->path);
-	return r;
-}
-
-/* Nothing was recorded: the trace that was there before comes back. */
-static void output_undo(struct output *o)
-{
-	struct error err = {0};
-
-	(void)!store_close(TAKE_PTR(o->writer), &err);
-	unlink(o->path);
-	if (o->old)
-		rename(o->old, o->path);
 }
 
 /* ---- the terminal ---- */
@@ -203,6 +142,7 @@ static int record_main(const void *opts, int argc, char **argv)
 				  .usage = "weir record",
 				  .lossless = o->lossless,
 				  .no_argv = o->no_argv};
+	struct store_options store = {.owner = trace_owner()};
 	struct error err = {0};
 	int r;
 
@@ -214,7 +154,7 @@ static int record_main(const void *opts, int argc, char **argv)
 	if (live.hold_limited)
 		fprintf(stderr, "weir: no cgroup can be made here: --lossless slows the program "
 				"down but cannot freeze it\n");
-	r = output_open(&out, o->output ? o->output : TRACE_DEFAULT, &err);
+	r = output_open(&out, o->output ? o->output : TRACE_DEFAULT, &store, &err);
 	if (r >= 0)
 		r = run_session(o, &live, &out, &err);
 	return r < 0 ? live_fail(r, &err) : r;

@@ -125,24 +125,6 @@ static int tick(void *arg, const struct record_totals *t)
 	return r;
 }
 
-static int choose_words(const struct stat_opts *o, struct figures_options *f)
-{
-	int by = figures_by_find(o->by ? o->by : "op"),
-	    sort = figures_sort_find(o->sort ? o->sort : "time");
-
-	if (by < 0)
-		return fail_usage("stat: --by %s: it is one of op, process, thread, file, error",
-				  o->by);
-	if (sort < 0)
-		return fail_usage("stat: --sort %s: it is one of time, calls, bytes, errors, max",
-				  o->sort);
-	f->by = (enum figures_by)by;
-	f->sort = (enum figures_sort)sort;
-	for (unsigned int i = 0; i < FIGURES_BY_COUNT; i++)
-		f->only[i] = -1;
-	return 0;
-}
-
 static int run_stat(struct stat_run *s, struct live *live)
 {
 	struct record_sink sink = {take, s};
@@ -183,10 +165,10 @@ static int stat_main(const void *opts, int argc, char **argv)
 				  .lossless = o->lossless};
 	struct stat_run s = {.opts = o, .out = stderr};
 	struct error err = {0};
-	int r = choose_words(o, &s.figures);
+	int r = figures_options_parse(&s.figures, o->by, FIGURES_OP, o->sort, &err);
 
-	if (r)
-		return r;
+	if (r < 0)
+		return fail_usage("stat: %s", err.message);
 	/* The command has standard output for itself, as under strace -c and perf stat. */
 	if (!argc)
 		s.out = stdout;

@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "capture/synth/synth.h"
 #include "cli/commands.h"
 #include "cli/format.h"
+#include "cli/output.h"
 #include "cli/shared.h"
 #include "enrich/enrich.h"
 
@@ -24,39 +24,16 @@ struct synth_opts {
 /* Where a source's rows go. */
 struct pipeline {
 	struct enrich *enrich;
-	struct store_writer *writer;
+	struct output file;
 	struct batch_set in, out;
 };
 
 static void pipeline_free(struct pipeline *p)
 {
-	struct error err = {0};
-
-	if (p->writer)
-		(void)!store_close(p->writer, &err);
+	output_free(&p->file);
 	enrich_free(p->enrich);
 	batch_set_free(&p->in);
 	batch_set_free(&p->out);
-}
-
-/* An existing trace is moved aside, as `record` does. */
-static int move_old(const char *path, struct error *err)
-{
-	_cleanup_free_ char *old = NULL;
-	struct stat st;
-
-	if (lstat(path, &st) < 0)
-		return errno == ENOENT ? 0 : error_errno(err, -errno, "-o %s", path);
-	if (!S_ISREG(st.st_mode))
-		return error_set(err, -EINVAL,
-				 "-o %s: exists and is not a plain file; name another", path);
-	if (asprintf(&old, "%s.old", path) < 0) {
-		old = NULL;
-		return error_set(err, -ENOMEM, "out of memory");
-	}
-	if (rename(path, old) < 0)
-		return error_errno(err, -errno, "cannot move %s to %s", path, old);
-	return 0;
 }
 
 static int pump(struct source *source, struct pipeline *p, struct error *err)
@@ -69,7 +46,7 @@ static int pump(struct source *source, struct pipeline *p, struct error *err)
 			continue;
 		r = enrich_apply(p->enrich, &p->in, &p->out, err);
 		if (r >= 0)
-			r = store_append_set(p->writer, &p->out, err);
+			r = store_append_set(p->file.writer, &p->out, err);
 		batch_set_clear(&p->in);
 		batch_set_clear(&p->out);
 	}
@@ -88,21 +65,19 @@ static int write_trace(const struct synth_opts *o, const struct synth_options *s
 	int r = synth_source_new(&source, synth, err);
 
 	if (r >= 0)
-		r = move_old(o->output, err);
-	if (r >= 0)
 		r = enrich_new(&p.enrich, err);
 	if (r < 0)
 		return r;
 	enrich_keep_dims(p.enrich, false);
-	r = store_create(&p.writer, o->output, &store, err);
+	r = output_open(&p.file, o->output, &store, err);
 	if (r >= 0)
 		r = pump(source, &p, err);
 	if (r >= 0)
-		r = store_flush(p.writer, true, err);
+		r = store_flush(p.file.writer, true, err);
 	if (r < 0)
 		return r;
-	store_writer_stats(p.writer, &stats);
-	r = store_close(TAKE_PTR(p.writer), err);
+	store_writer_stats(p.file.writer, &stats);
+	r = store_close(TAKE_PTR(p.file.writer), err);
 	if (r >= 0 && !o->quiet)
 		fprintf(stderr, "weir: %s   %s synthetic calls (%s, seed %lld)   %s   in %s\n",
 			o->output, format_count(stats.rows[TABLE_OP]).s,

@@ -295,16 +295,11 @@ static int run_trace(const struct top_opts *o, struct top *t)
 static int top_main(const void *opts, int argc, char **argv)
 {
 	const struct top_opts *o = opts;
-	_cleanup_(top_free) struct top t = {.view.figures.only = {-1, -1, -1, -1, -1}};
-	int by = figures_by_find(o->by ? o->by : "process"),
-	    sort = figures_sort_find(o->sort ? o->sort : "time");
+	_cleanup_(top_free) struct top t = {0};
+	struct error err = {0};
 
-	if (by < 0)
-		return fail_usage("top: --by %s: it is one of op, process, thread, file, error",
-				  o->by);
-	if (sort < 0)
-		return fail_usage("top: --sort %s: it is one of time, calls, bytes, errors, max",
-				  o->sort);
+	if (figures_options_parse(&t.view.figures, o->by, FIGURES_PROCESS, o->sort, &err) < 0)
+		return fail_usage("top: %s", err.message);
 	if (o->inputs.count && (argc || !record_flags_no_target(&o->rec)))
 		return fail_usage("top: -i shows a trace; a command, -p or -a what happens now: "
 				  "use one of them");
@@ -313,8 +308,6 @@ static int top_main(const void *opts, int argc, char **argv)
 			.code = -ENOTTY,
 			.message = "top needs a terminal; `weir stat --every 1s` prints the "
 				   "same figures line by line"});
-	t.view.figures.by = (enum figures_by)by;
-	t.view.figures.sort = (enum figures_sort)sort;
 	if (top_new(&t, o) < 0)
 		return fail(&(struct error){.code = -ENOMEM});
 	return o->inputs.count ? run_trace(o, &t) : run_live(o, &t, argc, argv);

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/output.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* Moves an existing trace aside. Anything but a plain file is left alone. */
+static int move_old(struct output *o, struct error *err)
+{
+	struct stat st;
+
+	if (lstat(o->path, &st) < 0)
+		return errno == ENOENT ? 0 : error_errno(err, -errno, "-o %s", o->path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, -EINVAL,
+				 "-o %s: exists and is not a plain file; name another", o->path);
+	if (asprintf(&o->old, "%s.old", o->path) < 0) {
+		o->old = NULL;
+		return error_set(err, -ENOMEM, "out of memory");
+	}
+	if (rename(o->path, o->old) < 0) {
+		int r = error_errno(err, -errno, "cannot move %s to %s", o->path, o->old);
+
+		free(TAKE_PTR(o->old)); /* it did not go there */
+		return r;
+	}
+	return 0;
+}
+
+int output_open(struct output *o, const char *path, const struct store_options *opt,
+		struct error *err)
+{
+	int r;
+
+	o->path = path;
+	if (!*path)
+		return error_set(err, -EINVAL, "-o: the name of the trace is empty");
+	r = move_old(o, err);
+	if (r < 0)
+		return r;
+	r = store_create(&o->writer, path, opt, err);
+	if (r < 0 && o->old)
+		rename(o->old, o->path);
+	return r;
+}
+
+void output_undo(struct output *o)
+{
+	struct error err = {0};
+
+	(void)!store_close(TAKE_PTR(o->writer), &err);
+	unlink(o->path);
+	if (o->old)
+		rename(o->old, o->path);
+}
+
+void output_free(struct output *o)
+{
+	struct error err = {0};
+
+	if (o->writer)
+		(void)!store_close(o->writer, &err);
+	free(o->old);
+}
