@@ -101,7 +101,7 @@ static void write_again(struct store *s, struct written *ret)
 		for (int pass = 0; pass < PASSES; pass++) {
 			int64_t start = cpu_ns();
 
-			if (encode_rows(e, (struct batch *)b, 0, &block) < 0)
+			if (encode_rows(e, (struct batch *)b, 0, (struct bytes){0}, &block) < 0)
 				fail("cannot encode");
 			best = least(best, start);
 			batch_clear(out);

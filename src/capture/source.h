@@ -21,6 +21,7 @@
 
 #include "base/error.h"
 #include "batch/batch.h"
+#include "batch/events.h"
 #include "schema/select.h"
 
 enum source_result {
@@ -52,6 +53,9 @@ struct source_ops {
 	int (*stop)(struct source *s, struct error *err);
 	void (*stats)(const struct source *s, struct source_stats *ret);
 	void (*free)(struct source *s);
+	/* The numbers of what was given so far, an element per CPU; returns how many there are. The source owns them, they
+	 * are valid until its next call. NULL: this source numbers nothing. */
+	size_t (*events)(const struct source *s, const struct event_count **ret);
 };
 
 /* The head of every source's own struct. */
@@ -75,6 +79,12 @@ static inline int source_stop(struct source *s, struct error *err)
 static inline void source_stats(const struct source *s, struct source_stats *ret)
 {
 	s->ops->stats(s, ret);
+}
+/* 0 where the source numbers nothing. */
+static inline size_t source_events(const struct source *s, const struct event_count **ret)
+{
+	*ret = NULL;
+	return s->ops->events ? s->ops->events(s, ret) : 0;
 }
 static inline void source_free(struct source *s)
 {

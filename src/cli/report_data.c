@@ -112,6 +112,15 @@ static int read_marks(struct report *r, struct error *err)
 	return e < 0 ? error_errno(err, e, "reading the trace") : 0;
 }
 
+/* The recorder says that nothing was lost; where the blocks have the numbers of events, they must say so too. */
+static void check_numbers(struct report *r)
+{
+	struct store_events e;
+
+	store_events(r->store, &e);
+	r->gap_free &= !e.missing && !e.gaps;
+}
+
 /* ---- files that are told as one ---- */
 
 static int count_address(struct map *m, struct bytes address)
@@ -226,6 +235,7 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 		e = read_marks(r, err);
 	if (e < 0)
 		return e;
+	check_numbers(r);
 	e = latest_versions(r);
 	if (e >= 0)
 		e = count_addresses(r);

@@ -102,6 +102,16 @@ static int hand_out(struct session *s, struct error *err)
 	return 0;
 }
 
+/* Behind the rows that they tell of. */
+static int note_events(struct session *s, struct error *err)
+{
+	const struct event_count *cpus;
+	size_t count = s->opt->store ? source_events(s->source, &cpus) : 0;
+	int r = count ? store_note_events(s->opt->store, cpus, count) : 0;
+
+	return r < 0 ? error_errno(err, r, "noting the numbers of events") : 0;
+}
+
 /* Leaves calls out for which the filter is not true; their threads and files stay. */
 static int drop_unwanted(struct session *s, struct error *err)
 {
@@ -140,7 +150,9 @@ static int take_rows(struct session *s, struct error *err)
 	batch_set_clear(&s->in);
 	if (r >= 0)
 		r = drop_unwanted(s, err);
-	return r < 0 ? r : hand_out(s, err);
+	if (r >= 0)
+		r = hand_out(s, err);
+	return r < 0 ? r : note_events(s, err);
 }
 
 /* ---- marks ---- */

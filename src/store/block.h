@@ -15,9 +15,11 @@ DEFINE_CLEANUP(struct encoder *, encoder_free)
 
 /*
  * Makes a block of the rows; mark, seq and last_index are left to block_seal(). Zeroes what lies under null bits of
- * the batch. The bytes belong to the encoder until its next use. 0, -ENOMEM, or -EMSGSIZE past a limit.
+ * the batch. `events` goes into the header as it is (events.h; empty: nothing). The bytes belong to the encoder until
+ * its next use. 0, -ENOMEM, or -EMSGSIZE past a limit.
  */
-int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, struct buf **ret) _must_check_;
+int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, struct bytes events,
+		struct buf **ret) _must_check_;
 /* Makes a block that holds one blob. */
 int encode_blob(struct encoder *e, enum block_kind kind, const uint8_t *data, size_t len,
 		struct buf **ret) _must_check_;

@@ -394,7 +394,8 @@ static int assemble(struct encoder *e, struct block_header *h, struct buf **ret)
 	return 0;
 }
 
-int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, struct buf **ret)
+int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, struct bytes events,
+		struct buf **ret)
 {
 	struct block_header h = {.kind = BLOCK_ROWS,
 				 .table = (uint8_t)b->table,
@@ -421,6 +422,8 @@ int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, struct buf **
 		r = id_set(e, b, OP_THREAD_ID);
 	if (r >= 0 && b->table == TABLE_OP && batch_has(b, OP_START))
 		r = time_range(e, b);
+	if (r >= 0 && events.len)
+		r = extra_add(e, EXTRA_EVENTS, 0xff, events.data, events.len);
 	return r < 0 ? r : assemble(e, &h, ret);
 }
 

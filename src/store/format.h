@@ -97,7 +97,7 @@ static_assert(sizeof(struct block_entry) == 48, "as documented");
 enum extra_kind {
 	EXTRA_ID_SET = 1, /* column: sorted ids, varints of the distance from the one before */
 	EXTRA_RANGE = 2,  /* two int64: first start, last end */
-	EXTRA_EVENTS = 3, /* per CPU: first and last event number, filtered count (collectors) */
+	EXTRA_EVENTS = 3, /* per CPU: numbers of events, and how many of them came (events.h) */
 };
 
 /* Followed by `len` bytes, padded to 8. */

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "batch/batch.h"
 #include "batch/dims.h"
+#include "batch/events.h"
 
 /* ---- writing ---- */
 
@@ -41,6 +42,11 @@ int store_append(struct store_writer *w, const struct batch *b, struct error *er
 int store_append_set(struct store_writer *w, const struct batch_set *s, struct error *err);
 /* Commits what is buffered and older than block_ns (or everything, with `all`). Call it every few 100 ms. */
 int store_flush(struct store_writer *w, bool all, struct error *err);
+/*
+ * What the source says of the numbers of the rows appended so far, an element per CPU (always as many). The next block of
+ * calls, or of marks, has in its header what came since the one before. 0 or -ENOMEM.
+ */
+int store_note_events(struct store_writer *w, const struct event_count *cpus, size_t count);
 void store_writer_stats(const struct store_writer *w, struct store_stats *ret);
 /* Flushes, writes the last index, fdatasync, closes. The writer is gone also on failure. */
 int store_close(struct store_writer *w, struct error *err);
@@ -132,6 +138,16 @@ struct store_damage {
 	char first[160]; /* "block 17 at byte 123456: payload checksum" */
 };
 void store_damage(const struct store *s, struct store_damage *ret);
+/* What the headers of the blocks say of the numbers of events (store_note_events()), all CPUs together. */
+struct store_events {
+	uint64_t numbers;  /* that were given to events */
+	uint64_t missing;  /* of them never came */
+	uint64_t filtered; /* calls that the selection left out */
+	uint64_t
+		gaps; /* times that a header goes on behind where the one before ended: blocks are missing */
+	bool told; /* false: the headers say nothing (synthetic, imported, or by an older weir) */
+};
+void store_events(const struct store *s, struct store_events *ret);
 /* Times of the first and last op and mark, INT64_MIN where there is none. */
 void store_range(const struct store *s, int64_t *ret_first, int64_t *ret_last);
 uint64_t store_bytes(const struct store *s);

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "schema/vocab.h"
 #include "store/block.h"
+#include "store/events.h"
 #include "store/meta.h"
 #include "store/store.h"
 #include "store/summary.h"
@@ -53,6 +54,7 @@ struct store_writer {
 		size_t at; /* in `out` */
 	} staged[STAGED_MAX];
 	unsigned int staged_count;
+	struct event_notes events;
 	struct buf index; /* headers since the last index, each behind its offset */
 	unsigned int index_count;
 	bool index_broken, dirty, torn;
@@ -234,10 +236,10 @@ static uint64_t untold(const struct store_writer *w)
 	return w->lost[LOST_FULL].rows + w->lost[LOST_FAILED].rows;
 }
 
-static int stage_rows(struct store_writer *w, struct batch *b, uint8_t flags)
+static int stage_rows(struct store_writer *w, struct batch *b, uint8_t flags, struct bytes events)
 {
 	struct buf *block;
-	int r = encode_rows(w->encoder, b, flags, &block);
+	int r = encode_rows(w->encoder, b, flags, events, &block);
 
 	return r < 0 ? r : stage(w, block);
 }
@@ -270,7 +272,7 @@ static int tell_loss(struct store_writer *w, bool last_resort)
 	if (r >= 0 && w->lost[LOST_FAILED].rows)
 		r = add_loss(b, &w->lost[LOST_FAILED], CAUSE_WRITE_FAILED);
 	if (r >= 0)
-		r = stage_rows(w, b, 0);
+		r = stage_rows(w, b, 0, (struct bytes){0});
 	if (r < 0) {
 		unstage(w);
 		return r;
@@ -294,20 +296,24 @@ static int stage_summary(struct store_writer *w, const struct batch *ops)
 		return 0;
 	batch_clear(w->summary);
 	r = summarize(w->summarizer, ops, w->seq, w->summary);
-	return r < 0 || !w->summary->rows ? r : stage_rows(w, w->summary, 0);
+	return r < 0 || !w->summary->rows ? r : stage_rows(w, w->summary, 0, (struct bytes){0});
 }
 
 /* Commits the rows of one place, an op block together with its summary. The rows stay where that fails. */
 static int cut_one(struct store_writer *w, unsigned int i)
 {
 	struct batch *b = w->waiting[i].rows;
+	bool tells = i == TABLE_OP || i == TABLE_MARK; /* marks end a recording */
+	struct bytes events = {0};
 	int r;
 
 	if (!b || !b->rows)
 		return 0;
 	r = tell_loss(w, false);
+	if (r >= 0 && tells)
+		r = events_text(&w->events, &events);
 	if (r >= 0)
-		r = stage_rows(w, b, i == WAITING_LONG ? BLOCK_LONG_CALLS : 0);
+		r = stage_rows(w, b, i == WAITING_LONG ? BLOCK_LONG_CALLS : 0, events);
 	if (r >= 0 && b->table == TABLE_OP)
 		r = stage_summary(w, b);
 	if (r < 0) {
@@ -317,6 +323,8 @@ static int cut_one(struct store_writer *w, unsigned int i)
 	r = commit(w, false);
 	if (r < 0)
 		return r;
+	if (tells)
+		events_told(&w->events);
 	w->stats.rows[b->table] += b->rows;
 	if (b->table == TABLE_OP && !w->opt.no_summary)
 		w->stats.rows[TABLE_SUMMARY] += w->summary->rows;
@@ -523,6 +531,11 @@ int store_append_set(struct store_writer *w, const struct batch_set *s, struct e
 	return failed;
 }
 
+int store_note_events(struct store_writer *w, const struct event_count *cpus, size_t count)
+{
+	return events_note(&w->events, cpus, count);
+}
+
 /* ---- flush, close ---- */
 
 static int sync_file(struct store_writer *w)
@@ -573,6 +586,7 @@ static void writer_free(struct store_writer *w)
 	batch_free(w->summary);
 	for (unsigned int i = 0; i < WAITING; i++)
 		batch_free(w->waiting[i].rows);
+	events_free(&w->events);
 	buf_free(&w->out);
 	buf_free(&w->index);
 	free(w->path);

@@ -169,6 +169,7 @@ static int dump_counts(const char *path)
 	_cleanup_(store_freep) struct store *store = NULL;
 	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
 	static uint64_t ops[OP_CODE_MAX], causes[64], total, without_file, unknown;
+	struct store_events events;
 	struct error err = {0};
 	char name[32];
 
@@ -206,7 +207,11 @@ static int dump_counts(const char *path)
 		if (causes[c])
 			printf("%s\"%s\":%" PRIu64, n++ ? "," : "", vocab_word("cause", c),
 			       causes[c]);
-	printf("},\"by_op\":{");
+	store_events(store, &events);
+	printf("},\"events\":{\"numbers\":%" PRIu64 ",\"missing\":%" PRIu64 ",\"gaps\":%" PRIu64
+	       "}",
+	       events.numbers, events.missing, events.gaps);
+	printf(",\"by_op\":{");
 	for (uint32_t c = 0, n = 0; c < OP_CODE_MAX; c++)
 		if (ops[c])
 			printf("%s\"%s\":%" PRIu64, n++ ? "," : "", op_name(c, name), ops[c]);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "store/events.h"
 #include "store/reader.h"
 
 static const char *const transforms[TRANSFORM_COUNT] = {"-",	"delta", "same", "negated",
@@ -22,11 +23,35 @@ struct sums {
 	unsigned int how[SCHEMA_COLUMNS_MAX][TRANSFORM_COUNT][3];
 };
 
+/* "  cpu 1: events 100-199, 3 missing, 7 calls filtered" */
+static void list_events(const struct block *b)
+{
+	const struct block_extra *x = NULL;
+
+	while ((x = block_extra(&b->view, x))) {
+		const uint8_t *p = (const uint8_t *)(x + 1), *end = p + x->len;
+		struct event_range e;
+
+		while (x->kind == EXTRA_EVENTS && events_next(&p, end, &e)) {
+			printf("  cpu %" PRIu64 ":", e.cpu);
+			if (e.numbers)
+				printf(" events %" PRIu64 "-%" PRIu64, e.first,
+				       e.first + e.numbers - 1);
+			if (e.numbers != e.came)
+				printf(", %" PRIu64 " missing", e.numbers - e.came);
+			if (e.filtered)
+				printf(", %" PRIu64 " calls filtered", e.filtered);
+		}
+	}
+}
+
 static void list_block(const struct block *b)
 {
-	printf("%8" PRIu64 " %12" PRIu64 "  %-8s %6u rows %8u bytes%s\n", b->pub.seq, b->pub.offset,
+	printf("%8" PRIu64 " %12" PRIu64 "  %-8s %6u rows %8u bytes%s", b->pub.seq, b->pub.offset,
 	       schema_table(b->pub.table)->name, b->pub.rows, b->pub.bytes,
 	       b->pub.long_calls ? "  long calls" : "");
+	list_events(b);
+	putchar('\n');
 }
 
 static void sum_block(const struct store *s, const struct block *b, struct sums *sums)
