@@ -181,6 +181,7 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 	struct wire_plan *p;
 
 	if (is_compat(task)) {
+		missing_count(WIRE_MISSING_COMPAT);
 		__sync_fetch_and_add(&this_cpu()->compat, 1);
 		ts->flags |= THREAD_ENTERED;
 		return;

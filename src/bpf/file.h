@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "bpf/fs.h"
 #include "bpf/ring.h"
 
 #define MAGIC_SOCKFS 0x534f434b
@@ -185,10 +186,12 @@ static __always_inline void ident_fill(struct file_ident *d, __u64 inode, __u64 
 	d->k.dentry = dentry;
 	d->k.mnt = mnt;
 	d->k.root = fs ? (__u64)tread(struct fs_struct, fs, root.dentry) : 0;
+	d->magic = kread(struct super_block, sb, s_magic);
 	d->k.dev = kread(struct super_block, sb, s_dev);
+	if (unlikely(d->magic == MAGIC_BTRFS)) /* read again: a plain number */
+		d->k.dev = subvolume_dev(*(volatile __u64 *)&d->inode, d->k.dev);
 	d->k.generation = kread(struct inode, inode, i_generation);
 	d->mode = kread(struct inode, inode, i_mode);
-	d->magic = kread(struct super_block, sb, s_magic);
 	if (!d->k.generation) {
 		struct inode_key ik = {.ino = d->k.ino, .dev = d->k.dev};
 		__u32 *n = bpf_map_lookup_elem(&reuses, &ik);
@@ -267,6 +270,7 @@ verified_alone int file_send(struct file_ident *d, __u64 key)
 	d->names = s->done ? s->sum : 0;
 	file_root_name(s);
 	file_fields(s, d);
+	r->birth = inode_birth(d->inode);
 	r->file = key;
 	r->root_at = s->root_at;
 	r->thread = d->thread;

@@ -199,6 +199,15 @@ struct {
 	__type(value, __u32);
 } reuses SEC(".maps");
 
+/* What is missing, by thread and CPU: read where the counters of a CPU grew. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct wire_missing_key);
+	__type(value, __u64);
+} missing SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -262,6 +271,27 @@ struct {
 static __always_inline struct wire_cpu *this_cpu(void)
 {
 	return &cpus[bpf_get_smp_processor_id() & (WIRE_CPUS_MAX - 1)];
+}
+
+/*
+ * Something of the current thread is missing: adds to its share, before the caller adds to the CPU's counter, of which
+ * that is a part.
+ */
+verified_alone int missing_count(__u32 kind)
+{
+	struct thread_state *ts = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	struct wire_missing_key k = {.cpu = bpf_get_smp_processor_id(), .kind = kind};
+	__u64 one = 1, *n;
+
+	if (!ts || !ts->version)
+		return 0;
+	k.thread = ts->version;
+	n = bpf_map_lookup_elem(&missing, &k);
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	else
+		bpf_map_update_elem(&missing, &k, &one, BPF_NOEXIST);
+	return 0;
 }
 
 static noinline struct scratch *scratch_get(void)

@@ -100,7 +100,7 @@ struct wire_file {
 	__u64 ino;
 	__u32 generation; /* the inode's */
 	__u32 reuse;	  /* weir's own counter of re-use of the inode number */
-	__u32 dev;	  /* the kernel's dev_t */
+	__u32 dev;	  /* the kernel's dev_t; of a btrfs subvolume its own */
 	__u32 mode;	  /* i_mode */
 	__u32 magic;	  /* of the file system */
 	__u32 mnt_ns;	  /* mount namespace of the mount, 0: none */
@@ -108,9 +108,10 @@ struct wire_file {
 	__u32 root_at;	  /* 0xffffffff: the process's root was not met */
 	__u32 path_len;
 	__u32 thread;
+	__u64 birth; /* ns since the epoch, 0: unknown */
 	char fs[16];
 };
-_Static_assert(sizeof(struct wire_file) == 88, "struct wire_file");
+_Static_assert(sizeof(struct wire_file) == 96, "struct wire_file");
 
 /* The addresses of a socket; sent after its WIRE_FILE and again whenever they change. */
 struct wire_sock {
@@ -224,6 +225,20 @@ struct wire_prefix {
 	__u32 pad;
 	__u8 names[WIRE_PREFIX_MAX];
 };
+
+/* What is missing of a thread, by the CPU where it happened; beside the counters of the CPU. */
+enum wire_missing {
+	WIRE_MISSING_RING,   /* no room in the ring */
+	WIRE_MISSING_COMPAT, /* 32-bit calls */
+	WIRE_MISSING_KINDS,
+};
+
+struct wire_missing_key {
+	__u32 thread;
+	__u16 cpu;
+	__u16 kind; /* enum wire_missing */
+};
+_Static_assert(sizeof(struct wire_missing_key) == 8, "a key without padding");
 
 /* Counters of a CPU, read by the recorder straight from the programs' memory. */
 struct wire_cpu {

@@ -102,6 +102,8 @@ static int decode_file(struct decode *d, const struct wire_file *w, struct batch
 	SET(FILE_DEV, w->dev);
 	SET(FILE_INO, (int64_t)w->ino);
 	SET(FILE_GENERATION, (int64_t)((uint64_t)w->reuse << 32 | w->generation));
+	if (w->birth)
+		SET(FILE_BIRTH, (int64_t)w->birth);
 	SET(FILE_TYPE, file_type(w));
 	SET_BYTES(FILE_FS, w->fs, strnlen(w->fs, sizeof(w->fs)));
 	if (w->flags & WIRE_FILE_DELETED && !(w->flags & WIRE_FILE_UNREACHED))

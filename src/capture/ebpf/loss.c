@@ -2,12 +2,19 @@
 #include "capture/ebpf/loss.h"
 
 #include <errno.h>
+#include <string.h>
 
 static const enum loss_cause cpu_causes[] = {
 	[LOSS_CPU_RING] = CAUSE_RING_FULL,
 	[LOSS_CPU_COMPAT] = CAUSE_COMPAT,
 	[LOSS_CPU_STORAGE] = CAUSE_STORAGE_FULL,
 	[LOSS_CPU_UNREAD] = CAUSE_ARG_UNREAD,
+};
+
+/* The counter of a CPU that a thread has a share in. */
+static const enum loss_cpu_counter thread_counters[WIRE_MISSING_KINDS] = {
+	[WIRE_MISSING_RING] = LOSS_CPU_RING,
+	[WIRE_MISSING_COMPAT] = LOSS_CPU_COMPAT,
 };
 
 static const enum loss_cause all_causes[] = {
@@ -19,14 +26,17 @@ static const enum loss_cause all_causes[] = {
 
 int losses_init(struct losses *l, size_t cpus)
 {
+	l->now = calloc(cpus, sizeof(*l->now));
 	l->seen = calloc(cpus, sizeof(*l->seen));
 	l->cpus = cpus;
-	return l->seen ? 0 : -ENOMEM;
+	return l->now && l->seen ? 0 : -ENOMEM;
 }
 
 void losses_free(struct losses *l)
 {
+	free(l->now);
 	free(l->seen);
+	map_free(&l->seen_threads);
 	*l = (struct losses){0};
 }
 
@@ -36,7 +46,7 @@ bool losses_due(const struct losses *l, int64_t now)
 }
 
 static int loss_row(const struct losses *l, struct batch_set *out, enum loss_cause cause,
-		    int64_t cpu, uint64_t count, int64_t now)
+		    int64_t cpu, int64_t thread, uint64_t count, int64_t now)
 {
 	struct batch *b;
 	ssize_t row;
@@ -51,6 +61,8 @@ static int loss_row(const struct losses *l, struct batch_set *out, enum loss_cau
 	r = r ? r : batch_set(b, LOSS_STOP, row, now);
 	if (cpu >= 0)
 		r = r ? r : batch_set(b, LOSS_CPU, row, cpu);
+	if (thread >= 0)
+		r = r ? r : batch_set(b, LOSS_THREAD_ID, row, thread);
 	r = r ? r : batch_set(b, LOSS_CAUSE, row, cause);
 	return r ? r : batch_set(b, LOSS_EVENTS, row, (int64_t)count);
 }
@@ -62,30 +74,63 @@ static int give_grown(struct losses *l, struct batch_set *out, enum loss_cause c
 	int r = 0;
 
 	if (count > *seen)
-		r = loss_row(l, out, cause, cpu, count - *seen, now);
+		r = loss_row(l, out, cause, cpu, -1, count - *seen, now);
 	*seen = count;
 	return r;
 }
 
-int losses_give(struct losses *l, const struct wire_cpu *counters,
+bool losses_look(struct losses *l, const struct wire_cpu *counters)
+{
+	bool shared = false;
+
+	for (size_t i = 0; i < l->cpus; i++) {
+		const struct wire_cpu *c = &counters[i];
+
+		/* Each once: the programs go on counting. */
+		l->now[i][LOSS_CPU_RING] = __atomic_load_n(&c->lost, __ATOMIC_ACQUIRE);
+		l->now[i][LOSS_CPU_COMPAT] = __atomic_load_n(&c->compat, __ATOMIC_ACQUIRE);
+		l->now[i][LOSS_CPU_STORAGE] = __atomic_load_n(&c->storage, __ATOMIC_RELAXED) +
+					      __atomic_load_n(&c->scratch, __ATOMIC_RELAXED);
+		l->now[i][LOSS_CPU_UNREAD] = __atomic_load_n(&c->unread, __ATOMIC_RELAXED);
+		for (int k = 0; k < WIRE_MISSING_KINDS; k++)
+			shared |= l->now[i][thread_counters[k]] > l->seen[i][thread_counters[k]];
+	}
+	return shared;
+}
+
+/* A thread's share of what its CPU's counter grew by. What grew since the counter was noted waits for the next window. */
+static int give_thread(struct losses *l, struct batch_set *out, const struct loss_thread *t,
+		       int64_t now)
+{
+	uint64_t key, seen = 0, count;
+	enum loss_cpu_counter counter;
+	int r;
+
+	if (t->key.kind >= WIRE_MISSING_KINDS || t->key.cpu >= l->cpus)
+		return 0;
+	memcpy(&key, &t->key, sizeof(key));
+	map_get(&l->seen_threads, key, &seen);
+	counter = thread_counters[t->key.kind];
+	count = MIN(t->count - seen, l->now[t->key.cpu][counter] - l->seen[t->key.cpu][counter]);
+	if (!count)
+		return 0;
+	r = map_set(&l->seen_threads, key, seen + count);
+	r = r ? r : loss_row(l, out, cpu_causes[counter], t->key.cpu, t->key.thread, count, now);
+	l->seen[t->key.cpu][counter] += count;
+	return r;
+}
+
+int losses_give(struct losses *l, const struct loss_thread *threads, size_t count,
 		const uint64_t all[LOSS_COUNTERS], int64_t now, struct batch_set *out)
 {
 	int r = 0;
 
+	for (size_t i = 0; i < count && !r; i++)
+		r = give_thread(l, out, &threads[i], now);
 	for (size_t i = 0; i < l->cpus && !r; i++) {
-		const struct wire_cpu *c = &counters[i];
-		/* Each once: the programs go on counting. */
-		const uint64_t counts[LOSS_CPU_COUNTERS] = {
-			[LOSS_CPU_RING] = __atomic_load_n(&c->lost, __ATOMIC_RELAXED),
-			[LOSS_CPU_COMPAT] = __atomic_load_n(&c->compat, __ATOMIC_RELAXED),
-			[LOSS_CPU_STORAGE] = __atomic_load_n(&c->storage, __ATOMIC_RELAXED) +
-					     __atomic_load_n(&c->scratch, __ATOMIC_RELAXED),
-			[LOSS_CPU_UNREAD] = __atomic_load_n(&c->unread, __ATOMIC_RELAXED),
-		};
-
 		for (int k = 0; k < LOSS_CPU_COUNTERS && !r; k++)
-			r = give_grown(l, out, cpu_causes[k], (int64_t)i, &l->seen[i][k], counts[k],
-				       now);
+			r = give_grown(l, out, cpu_causes[k], (int64_t)i, &l->seen[i][k],
+				       l->now[i][k], now);
 	}
 	for (int k = 0; k < LOSS_COUNTERS && !r; k++)
 		r = give_grown(l, out, all_causes[k], -1, &l->seen_all[k], all[k], now);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "capture/ebpf/internal.h"
 
 #define LOSS_WINDOW_NS (NSEC_PER_SEC / 2)
@@ -26,9 +27,17 @@ enum loss_counter {
 	LOSS_COUNTERS
 };
 
+/* What is missing of a thread so far, at one CPU. */
+struct loss_thread {
+	struct wire_missing_key key;
+	uint64_t count;
+};
+
 struct losses {
-	uint64_t (*seen)[LOSS_CPU_COUNTERS]; /* by CPU, what rows tell of already */
+	uint64_t (*now)[LOSS_CPU_COUNTERS];  /* by CPU, as losses_look() saw them */
+	uint64_t (*seen)[LOSS_CPU_COUNTERS]; /* what rows tell of already */
 	uint64_t seen_all[LOSS_COUNTERS];
+	struct map seen_threads; /* of loss_thread.key as a number: what rows tell of already */
 	size_t cpus;
 	int64_t since; /* wall time at which the window began */
 };
@@ -37,6 +46,12 @@ int losses_init(struct losses *l, size_t cpus) _must_check_;
 void losses_free(struct losses *l);
 /* True when the window is over. */
 bool losses_due(const struct losses *l, int64_t now);
-/* Rows for what the counters ([cpus], and `all`) grew by since the window began; the next one begins at `now`. */
-int losses_give(struct losses *l, const struct wire_cpu *counters,
+/* Notes the counters of the CPUs. True where some of them grew that threads have a share in. */
+bool losses_look(struct losses *l, const struct wire_cpu *counters);
+/*
+ * Rows for what the counters noted and `all` grew by since the window began; the next one begins at `now`. What the
+ * `threads` (read after losses_look(), as the programs count a thread's share first) explain of it has rows with the
+ * thread.
+ */
+int losses_give(struct losses *l, const struct loss_thread *threads, size_t count,
 		const uint64_t all[LOSS_COUNTERS], int64_t now, struct batch_set *out);

@@ -30,6 +30,7 @@ static bool call_read(int32_t pid, int32_t tid, struct running_call *ret)
 	char path[64], text[256];
 	unsigned long long a[WIRE_ARGS], sp;
 	_cleanup_close_ int fd = -1;
+	int64_t now = clock_monotonic_ns();
 	ssize_t n;
 	long nr;
 
@@ -43,7 +44,7 @@ static bool call_read(int32_t pid, int32_t tid, struct running_call *ret)
 		   &a[4], &a[5], &sp) != 8 ||
 	    !sp || nr < 0 || nr >= WIRE_CALLS_MAX)
 		return false;
-	*ret = (struct running_call){.tid = tid, .tgid = pid, .nr = (uint16_t)nr};
+	*ret = (struct running_call){.tid = tid, .tgid = pid, .nr = (uint16_t)nr, .seen = now};
 	for (int i = 0; i < WIRE_ARGS; i++)
 		ret->args[i] = a[i];
 	return true;
@@ -156,7 +157,16 @@ static void made_fill(struct made_op *m, const struct running_call *c, const str
 	m->op.head.size += sizeof(m->name) + align_up((uint64_t)n, 8);
 }
 
-int running_give(const struct running *r, struct decode *d, uint32_t *next_thread,
+/* The row added last lasted at least so long. */
+static int at_least(struct batch_set *out, int64_t ns)
+{
+	struct batch *b = out->tables[TABLE_OP];
+
+	assert(b && b->rows);
+	return ns > 0 ? batch_set(b, OP_DUR, b->rows - 1, ns) : 0;
+}
+
+int running_give(const struct running *r, struct decode *d, int64_t since, uint32_t *next_thread,
 		 const struct wire_plan *plans, struct batch_set *out, uint64_t *ret_ops)
 {
 	int result = 0;
@@ -182,7 +192,10 @@ int running_give(const struct running *r, struct decode *d, uint32_t *next_threa
 		made_fill(&m, c, &plans[c->nr], t.thread);
 		m.op.head.time = t.head.time;
 		result = decode_op(d, &m.op, DECODE_NO_CPU, out);
-		*ret_ops += result > 0;
+		if (result <= 0)
+			continue;
+		(*ret_ops)++;
+		result = at_least(out, c->seen - since);
 	}
 	return result < 0 ? result : 0;
 }

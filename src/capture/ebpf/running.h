@@ -7,6 +7,7 @@
 struct running_call {
 	int32_t tid, tgid;
 	uint16_t nr;
+	int64_t seen; /* monotonic; the thread was in it then */
 	char comm[WIRE_COMM];
 	uint64_t args[WIRE_ARGS];
 };
@@ -20,7 +21,11 @@ struct running {
 int running_process(struct running *r, int32_t pid, int32_t only_tid);
 /* Those of every process but this one. */
 int running_everything(struct running *r);
-/* Gives rows for those whose threads the kernel programs never saw, with thread numbers from *next_thread on. */
-int running_give(const struct running *r, struct decode *d, uint32_t *next_thread,
+/*
+ * Gives rows for those whose threads the kernel programs never saw, with thread numbers from *next_thread on. Such a
+ * call was entered before `since` (monotonic), when recording began: its start is null, and its duration is at least
+ * the time from then on.
+ */
+int running_give(const struct running *r, struct decode *d, int64_t since, uint32_t *next_thread,
 		 const struct wire_plan *plans, struct batch_set *out, uint64_t *ret_ops);
 void running_free(struct running *r);

@@ -41,6 +41,7 @@ struct ebpf {
 	uint64_t *sums;		/* and the sum of their numbers, which proves that each came once */
 	uint64_t malformed, ops;
 	struct losses losses;
+	int64_t began_at; /* monotonic */
 	int64_t stopped;
 	uint64_t recursion;
 	uint8_t *running; /* records of the calls that run at the stop */
@@ -111,6 +112,7 @@ static int ebpf_start(struct source *s, struct error *err)
 	if (r < 0)
 		return r;
 	e->attached = true;
+	e->began_at = clock_monotonic_ns();
 	hurry(e, true);
 	e->losses.since = clock_realtime_ns();
 	return 0;
@@ -430,6 +432,29 @@ static int give_running(struct ebpf *e, struct batch_set *out)
 	return r < 0 ? r : 0;
 }
 
+/* What the programs counted by thread. */
+static int threads_read(struct ebpf *e, struct loss_thread **ret, size_t *ret_count)
+{
+	int fd = bpf_map__fd(e->loaded.skel->maps.missing);
+	struct loss_thread t, *list = NULL;
+	size_t count = 0, cap = 0;
+	void *at = NULL;
+
+	while (!bpf_map_get_next_key(fd, at, &t.key)) {
+		at = &t.key;
+		if (bpf_map_lookup_elem(fd, &t.key, &t.count))
+			continue;
+		if (grow((void **)&list, &cap, count + 1, sizeof(*list)) < 0) {
+			free(list);
+			return -ENOMEM;
+		}
+		list[count++] = t;
+	}
+	*ret = list;
+	*ret_count = count;
+	return 0;
+}
+
 /* The rows of loss of the window that ends now. */
 static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 {
@@ -440,9 +465,15 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 			[LOSS_ALL_PATH_CUT] = e->decode->paths_cut,
 		};
 
+	_cleanup_free_ struct loss_thread *threads = NULL;
+	size_t count = 0;
+	int r = 0;
+
 	if (e->freezer)
 		freezer_totals(e->freezer, &held, &all[LOSS_ALL_HOLD]);
-	return losses_give(&e->losses, e->loaded.counters, all, now, out);
+	if (losses_look(&e->losses, e->loaded.counters))
+		r = threads_read(e, &threads, &count);
+	return r < 0 ? r : losses_give(&e->losses, threads, count, all, now, out);
 }
 
 /* Every number 0 ... seq-1 came exactly once. */
@@ -460,7 +491,7 @@ static int finish(struct ebpf *e, struct batch_set *out)
 	int r = give_running(e, out);
 
 	r = r ? r
-	      : running_give(&e->unseen, e->decode, &e->loaded.skel->data->next_thread,
+	      : running_give(&e->unseen, e->decode, e->began_at, &e->loaded.skel->data->next_thread,
 			     e->loaded.plans, out, &e->ops);
 	r = r ? r : give_losses(e, out, MAX(e->stopped, e->losses.since));
 	e->proved = !e->recursion && !e->malformed && !e->decode->gaps;

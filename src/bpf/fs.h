@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * fs.h: what some file systems keep around struct inode: when the file was created, and the device of a btrfs
+ * subvolume. Their types may be in a module or not there at all; what is not there is not known. A type of a
+ * module has no number that bpf_rdonly_cast() takes, so fields are read as numbers at an address.
+ */
+#pragma once
+
+#include "bpf/kernel.h"
+
+#define MAGIC_EXT4    0xef53 /* ext2 and ext3 too */
+#define MAGIC_XFS     0x58465342
+#define MAGIC_BTRFS   0x9123683e
+#define MAGIC_TMPFS   0x01021994
+#define MAGIC_OVERLAY 0x794c7630
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct timespec64 {
+	long long tv_sec;
+	long tv_nsec;
+};
+
+struct ext4_inode_info {
+	struct inode vfs_inode;
+	struct timespec64 i_crtime;
+};
+
+struct xfs_inode {
+	struct inode i_vnode;
+	struct timespec64 i_crtime;
+};
+
+struct shmem_inode_info { /* i_crtime: since 6.0 */
+	struct inode vfs_inode;
+	struct timespec64 i_crtime;
+};
+
+struct btrfs_root {
+	__u32 anon_dev;
+};
+
+struct btrfs_inode {
+	struct btrfs_root *root;
+	struct inode vfs_inode;
+	__u64 i_otime_sec;	   /* since 6.8 */
+	struct timespec64 i_otime; /* before */
+};
+
+struct ovl_inode {
+	struct inode vfs_inode;
+	struct dentry *__upperdentry;
+};
+
+#pragma clang attribute pop
+
+/* Where a field lies in the struct of a file system around a struct inode. */
+#define around(type, inode_field, inode, field) \
+	((inode)-bpf_core_field_offset(type, inode_field) + bpf_core_field_offset(type, field))
+
+/*
+ * The device of a btrfs inode as stat() tells it. Subvolumes share the device of the file system, and inode numbers of
+ * several mean different files: each has a device number of its own. `dev` where it is not known.
+ */
+verified_alone __u32 subvolume_dev(__u64 inode, __u32 dev)
+{
+	__u64 root = 0;
+
+	if (bpf_core_field_exists(struct btrfs_root, anon_dev))
+		root = kread_ptr(around(struct btrfs_inode, vfs_inode, inode, root));
+	return root ? kread_ptr(root + bpf_core_field_offset(struct btrfs_root, anon_dev)) : dev;
+}
+
+/* The inode in the upper layer, where the file is there; else 0. */
+static __always_inline __u64 overlay_upper(__u64 inode)
+{
+	__u64 upper = 0;
+
+	if (bpf_core_field_exists(struct ovl_inode, __upperdentry))
+		upper = kread_ptr(around(struct ovl_inode, vfs_inode, inode, __upperdentry));
+	return upper ? (__u64)kread(struct dentry, upper, d_inode) : 0;
+}
+
+/* When a file was created, ns since the epoch; 0: its file system does not say. */
+verified_alone __u64 inode_birth(__u64 inode)
+{
+	__u64 at = 0, magic, sb;
+	char type[8] = {};
+
+	sb = (__u64)kread(struct inode, inode, i_sb);
+	magic = kread(struct super_block, sb, s_magic);
+	if (magic == MAGIC_OVERLAY) {
+		inode = overlay_upper(inode);
+		if (!inode)
+			return 0;
+		sb = (__u64)kread(struct inode, inode, i_sb);
+		magic = kread(struct super_block, sb, s_magic);
+	}
+	if (magic == MAGIC_EXT4 && bpf_core_field_exists(struct ext4_inode_info, i_crtime)) {
+		/* The driver of ext2 has inodes of another shape. */
+		bpf_probe_read_kernel_str(
+			type, sizeof(type),
+			(void *)BPF_CORE_READ((struct super_block *)sb, s_type, name));
+		if (type[3] == '4')
+			at = around(struct ext4_inode_info, vfs_inode, inode, i_crtime);
+	} else if (magic == MAGIC_XFS && bpf_core_field_exists(struct xfs_inode, i_crtime)) {
+		at = around(struct xfs_inode, i_vnode, inode, i_crtime);
+	} else if (magic == MAGIC_TMPFS &&
+		   bpf_core_field_exists(struct shmem_inode_info, i_crtime)) {
+		at = around(struct shmem_inode_info, vfs_inode, inode, i_crtime);
+	} else if (magic == MAGIC_BTRFS && bpf_core_field_exists(struct btrfs_inode, i_otime_sec)) {
+		at = around(struct btrfs_inode, vfs_inode, inode, i_otime_sec);
+	} else if (magic == MAGIC_BTRFS && bpf_core_field_exists(struct btrfs_inode, i_otime)) {
+		at = around(struct btrfs_inode, vfs_inode, inode, i_otime);
+	}
+	if (!at)
+		return 0;
+	/* i_otime_nsec is half as long as tv_nsec, in the same place. */
+	return kread_ptr(at) * 1000000000ull + (__u32)kread_ptr(at + 8);
+}
