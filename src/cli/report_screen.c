@@ -493,6 +493,12 @@ static int print_slowest(const struct report *r)
 	return e;
 }
 
+/* It was running before recording began: how long is known for the time since then alone. */
+static bool at_least(const struct batch *b, size_t row)
+{
+	return batch_is_null(b, OP_START, row) && !batch_is_null(b, OP_DUR, row);
+}
+
 static int print_running(const struct report *r)
 {
 	const struct batch *b = r->scan.running;
@@ -511,8 +517,9 @@ static int print_running(const struct report *r)
 		if (e >= 0)
 			e = report_comm(r, batch_get(b, OP_THREAD_ID, shown, -1), &one);
 		if (e >= 0)
-			e = buf_printf(&one, " %s %s",
+			e = buf_printf(&one, " %s %s%s",
 				       report_op_name(batch_get(b, OP_OP, shown, -1), op),
+				       at_least(b, shown) ? "\u2265" : "",
 				       format_time(batch_get(b, OP_DUR, shown, -1)).s);
 		if (e < 0 ||
 		    format_width(buf_str(&out)) + format_width(buf_str(&one)) + 14 > PAGE_WIDTH)

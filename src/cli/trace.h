@@ -44,8 +44,8 @@ void trace_out_close(struct trace_out *t);
 int trace_call(struct trace_out *t, const struct batch *op, size_t row, const struct dims *dims);
 /* "... still in read(3</path>) 1.0 s": a call of `ns` so far. */
 int trace_still(struct trace_out *t, int64_t tid, struct bytes comm, struct bytes call, int64_t ns);
-/* "--- lost 1,234 calls: ring_full ---" */
-int trace_loss(struct trace_out *t, const struct batch *loss, size_t row);
+/* "--- missing: ring_full 1,234 ---": all rows of a batch of the table loss in one line. */
+int trace_loss(struct trace_out *t, const struct batch *loss);
 /* "+++ exited with 0 +++", once per process. */
 int trace_process(struct trace_out *t, const struct batch *process, size_t row);
 /* The table of strace -c, of wall time. */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "cli/call_text.h"
 #include "cli/format.h"
+#include "cli/loss.h"
 #include "cli/text.h"
 #include "cli/trace.h"
 #include "schema/flags.h"
@@ -131,8 +132,11 @@ int trace_call(struct trace_out *t, const struct batch *op, size_t row, const st
 		r = buf_append(&t->line, " ", 1);
 	if (r == 0)
 		r = put_result(t, op, row, dims);
+	/* Without a start it was running when recording began: it lasted longer. */
 	if (r == 0 && dur >= 0)
-		r = buf_printf(&t->line, " <%lld.%06lld>", (long long)(dur / NSEC_PER_SEC),
+		r = buf_printf(&t->line, " <%s%lld.%06lld>",
+			       batch_is_null(op, OP_START, row) ? "at least " : "",
+			       (long long)(dur / NSEC_PER_SEC),
 			       (long long)(dur % NSEC_PER_SEC / NSEC_PER_USEC));
 	return put_line(t, r);
 }
@@ -155,16 +159,24 @@ int trace_still(struct trace_out *t, int64_t tid, struct bytes comm, struct byte
 	return put_line(t, r);
 }
 
-int trace_loss(struct trace_out *t, const struct batch *loss, size_t row)
+int trace_loss(struct trace_out *t, const struct batch *loss)
 {
-	const char *cause = vocab_word("cause", batch_get(loss, LOSS_CAUSE, row, -1));
-	int64_t events = batch_get(loss, LOSS_EVENTS, row, -1);
+	const char *separator = "";
+	struct loss sum = {0};
 	int r;
 
 	buf_clear(&t->line);
-	r = buf_printf(&t->line, "%s--- missing: %s%s%s ---%s", style(t, TEXT_RED),
-		       cause ? cause : "?", events < 0 ? "" : " ",
-		       events < 0 ? "" : format_count((uint64_t)events).s, style(t, TEXT_PLAIN));
+	loss_add(&sum, loss);
+	r = buf_printf(&t->line, "%s--- missing: ", style(t, TEXT_RED));
+	for (unsigned int c = 0; c < CAUSE_COUNT && r == 0; c++) {
+		if (!sum.events[c] && !sum.more[c])
+			continue;
+		r = buf_printf(&t->line, "%s%s %s", separator, vocab_word("cause", c),
+			       sum.events[c] ? format_count(sum.events[c]).s : "?");
+		separator = ", ";
+	}
+	if (r == 0)
+		r = buf_printf(&t->line, " ---%s", style(t, TEXT_PLAIN));
 	return put_line(t, r);
 }
 

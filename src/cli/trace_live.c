@@ -49,8 +49,8 @@ static int take(void *arg, const struct batch_set *rows, const struct dims *dims
 	r = print_calls(s, op, dims);
 	if (r == 0)
 		r = each_row(s, rows->tables[TABLE_PROCESS], trace_process);
-	if (r == 0)
-		r = each_row(s, rows->tables[TABLE_LOSS], trace_loss);
+	if (r == 0 && rows->tables[TABLE_LOSS] && rows->tables[TABLE_LOSS]->rows)
+		r = trace_loss(s->out, rows->tables[TABLE_LOSS]);
 	if (r == 0 && fflush(s->out->file))
 		r = -errno;
 	return r < 0 ? error_errno(err, r, "printing") : 0;

@@ -32,7 +32,8 @@
 #define SCHEMA_OP(C)                                                                            \
 	C(OP, op, START, start, TIME, "ns",                                                     \
 	  "when the call was entered; null where that was before recording")                    \
-	C(OP, op, DUR, dur, DUR, "ns", "from enter to exit; so far, where it is still running") \
+	C(OP, op, DUR, dur, DUR, "ns",                                                          \
+	  "from enter to exit; so far, where it is still running (no start: at least)")         \
 	C(OP, op, THREAD_ID, thread_id, ID, "", "the thread's version")                         \
 	C(OP, op, TID, tid, INT, "", "the thread's id in the recorder's pid namespace")         \
 	C(OP, op, CPU, cpu, INT, "", "the CPU on which the call ended")                         \
