@@ -45,6 +45,8 @@ INLINE int64_t either(bool first, int64_t a, int64_t b)
 /* The prediction for row i. */
 INLINE int64_t predict(const struct state *s, enum transform kind, size_t i)
 {
+	size_t k;
+
 	switch (kind) {
 	case TRANSFORM_DELTA:
 		return s->previous;
@@ -58,7 +60,8 @@ INLINE int64_t predict(const struct state *s, enum transform kind, size_t i)
 	case TRANSFORM_END:
 		return wrap_sub(s->previous, s->a[i]);
 	case TRANSFORM_SWITCH:
-		return s->copies[slot(s, i)] ? positive(s->a[i]) : s->last[slot(s, i)];
+		k = slot(s, i);
+		return either(s->copies[k], positive(s->a[i]), s->last[k]);
 	default:
 		return 0;
 	}
@@ -67,6 +70,7 @@ INLINE int64_t predict(const struct state *s, enum transform kind, size_t i)
 /* Learns the value of row i, where it has one. */
 INLINE void learn(struct state *s, enum transform kind, size_t i, int64_t v, bool valid)
 {
+	unsigned int same, stays;
 	size_t k;
 
 	switch (kind) {
@@ -86,10 +90,10 @@ INLINE void learn(struct state *s, enum transform kind, size_t i, int64_t v, boo
 		break;
 	case TRANSFORM_SWITCH:
 		k = slot(s, i);
-		if (v == positive(s->a[i]))
-			s->copies[k] |= valid;
-		else if (v == s->last[k])
-			s->copies[k] &= !valid;
+		same = v == positive(s->a[i]);
+		stays = v != s->last[k];
+		/* a copy from here on, or what it was before, or neither: as it was */
+		s->copies[k] = (uint8_t)((valid & same) | (s->copies[k] & (same | stays | !valid)));
 		s->last[k] = either(valid, v, s->last[k]);
 		break;
 	default:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * test_differential.c: the ten questions of the bench and 200 made at random, answered by weir over a
- * trace and by DuckDB over the same rows in a Parquet file. The seed is printed; WEIR_SEED sets it.
+ * trace, by DuckDB over the same rows in a Parquet file, and by plain loops over the rows (plain.c). The seed is printed; WEIR_SEED sets it.
  */
 #include "fixture.h"
 
@@ -9,22 +9,109 @@
 #include <time.h>
 
 #include "engine/ask.h"
+#include "plain.h"
 #include "query/query.h"
 
 #define ROWS	  60000
+#define PART	  10000 /* rows of a block: in every other one all calls ended (fixture_op()) */
 #define QUESTIONS 200
 #define PARTS_MAX 3
 
 static struct fixture f;
+static struct plain_row *rows;
 static struct error last;
 static uint64_t seed, state_of_random;
 
-/* What means the same in both languages. */
-struct pair {
-	const char *weir, *sql;
-};
+/* ---- the ten questions, in C ---- */
 
-static const struct pair ten[] = {
+static int is_read(const struct plain_row *r)
+{
+	return r->o.dur > 50000 && r->o.op == op_find("pread64") ? PLAIN_TRUE : PLAIN_FALSE;
+}
+
+static int has_stop(const struct plain_row *r)
+{
+	return !r->o.no_start && !r->o.running ? PLAIN_TRUE : PLAIN_FALSE;
+}
+
+static int has_start(const struct plain_row *r)
+{
+	return !r->o.no_start ? PLAIN_TRUE : PLAIN_FALSE;
+}
+
+static int is_sst(const struct plain_row *r)
+{
+	if (!r->path.data)
+		return PLAIN_UNKNOWN;
+	return r->path.len >= 4 && !memcmp(r->path.data + r->path.len - 4, ".sst", 4) ? PLAIN_TRUE
+										      : PLAIN_FALSE;
+}
+
+static int is_needle(const struct plain_row *r)
+{
+	return !r->o.no_file && r->o.file_id == 17 && !r->o.no_start &&
+			       r->o.start >= 1795255702120000000 &&
+			       r->o.start <= 1795255702160000000
+		       ? PLAIN_TRUE
+		       : PLAIN_FALSE;
+}
+
+static struct cell window(const struct plain_row *r, int64_t width)
+{
+	int64_t end = r->o.start + r->o.dur;
+
+	return plain_int(end - end % width);
+}
+
+static struct cell window_10ms(const struct plain_row *r)
+{
+	return window(r, 10000000);
+}
+
+static struct cell window_100ms(const struct plain_row *r)
+{
+	return window(r, 100000000);
+}
+
+static struct cell power_of_dur(const struct plain_row *r)
+{
+	int64_t power = r->o.dur ? 1 : 0;
+
+	while (power && power <= r->o.dur / 2)
+		power *= 2;
+	return plain_int(power);
+}
+
+static struct cell per_second(const struct plain_row *all, const uint32_t *in, size_t n)
+{
+	return (struct cell){.kind = CELL_FLOAT, .f = (double)n * 10};
+}
+
+/* By name, as the tables of plain.c have them. */
+static plain_key *key(const char *weir)
+{
+	for (size_t i = 0; i < plain_key_count; i++) {
+		if (!strcmp(plain_keys[i].weir, weir))
+			return plain_keys[i].plain;
+	}
+	fail_msg("no key %s", weir);
+	return NULL;
+}
+
+static plain_aggregate *aggregate(const char *weir)
+{
+	for (size_t i = 0; i < plain_aggregate_count; i++) {
+		if (!strcmp(plain_aggregates[i].weir, weir))
+			return plain_aggregates[i].plain;
+	}
+	fail_msg("no aggregate %s", weir);
+	return NULL;
+}
+
+/* What means the same in both languages. */
+static const struct {
+	const char *weir, *sql;
+} ten[] = {
 	{"where dur > 50us && op in (read, pread64) | count()",
 	 "SELECT count(*) FROM p WHERE dur > 50000 AND op IN ('read', 'pread64')"},
 	{"by op | count() as n, sum(bytes) as b, p99(dur) as p",
@@ -59,58 +146,6 @@ static const struct pair ten[] = {
 	 "1795255702160000000"},
 };
 
-static const struct pair conditions[] = {
-	{"dur > 50us", "dur > 50000"},
-	{"dur in 10us..20us", "dur BETWEEN 10000 AND 20000"},
-	{"dur <= 99999ns", "dur <= 99999"},
-	{"op in (write, fsync)", "op IN ('write', 'fsync')"},
-	{"op != openat", "op <> 'openat'"},
-	{"err is null", "err IS NULL"},
-	{"err == ENOENT", "err = 'ENOENT'"},
-	{"path like \"/data/%\"", "path LIKE '/data/%'"},
-	{"path == \"/data/1/file-13.sst\"", "path = '/data/1/file-13.sst'"},
-	{"path > \"/data/1\"", "path > '/data/1'"},
-	{"comm =~ \"^worker-[5-7]$\"", "regexp_matches(comm, '^worker-[5-7]$')"},
-	{"bytes % 7 == 3", "bytes % 7 = 3"},
-	{"bytes / 2 > 2000", "bytes / 2 > 2000"},
-	{"file_id in (3, 5, 17, 40)", "file_id IN (3, 5, 17, 40)"},
-	{"pid == 100", "pid = 100"},
-	{"tid - pid == 1", "tid - pid = 1"},
-	{"pos is not null", "pos IS NOT NULL"},
-	{"ret < 0", "ret < 0"},
-	{"len(comm) == 8", "strlen(comm) = 8"},
-	{"coalesce(err, EAGAIN) == EAGAIN", "coalesce(err, 'EAGAIN') = 'EAGAIN'"},
-};
-
-static const struct pair keys[] = {
-	{"op", "op"},
-	{"err", "err"},
-	{"comm", "comm"},
-	{"tid", "tid"},
-	{"pid", "pid"},
-	{"path", "path"},
-	{"file_id", "file_id"},
-	{"bucket(dur, 10us)", "dur - dur % 10000"},
-	{"bytes % 5", "bytes % 5"},
-	{"err is null", "err IS NULL"},
-};
-
-static const struct pair aggregates[] = {
-	{"count()", "count(*)"},
-	{"count(err)", "count(err)"},
-	{"countif(dur > 70us)", "count(*) FILTER (WHERE dur > 70000)"},
-	{"sum(bytes)", "sum(bytes)"},
-	{"sum(ret)", "sum(ret)"},
-	{"min(dur)", "min(dur)"},
-	{"max(pos)", "max(pos)"},
-	{"avg(dur)", "round(avg(dur))::BIGINT"},
-	{"avg(tid)", "avg(tid)"},
-	{"p50(dur)", "p50(hist(dur))"},
-	{"p999(bytes)", "p999(hist(bytes))"},
-	{"distinct(file_id)", "count(DISTINCT file_id)"},
-	{"distinct(path)", "count(DISTINCT path)"},
-};
-
 static uint64_t random_below(uint64_t n)
 {
 	state_of_random += 0x9e3779b97f4a7c15ull;
@@ -122,15 +157,18 @@ static void put(struct buf *b, const char *text)
 	assert_int_equal(buf_append(b, text, strlen(text)), 0);
 }
 
-/* One to three conditions, joined and negated. */
-static void put_filter(struct buf *weir, struct buf *sql)
+/* Up to three conditions, joined and negated. */
+static void put_filter(struct buf *weir, struct buf *sql, struct plain_question *q)
 {
-	size_t count = random_below(4);
+	size_t count = random_below(PLAIN_CONDITIONS + 1);
 
 	for (size_t i = 0; i < count; i++) {
-		const struct pair *c = &conditions[random_below(ARRAY_SIZE(conditions))];
+		const struct condition *c = &plain_conditions[random_below(plain_condition_count)];
 		bool either = random_below(3) == 0, not = random_below(4) == 0;
 
+		q->conditions[q->condition_count].is = c->plain;
+		q->conditions[q->condition_count].either = either;
+		q->conditions[q->condition_count++].negated = not ;
 		put(weir, i == 0 ? "where (" : either ? " || (" : " && (");
 		put(sql, i == 0 ? " WHERE (" : either ? " OR (" : " AND (");
 		put(weir, not ? "!(" : "(");
@@ -145,25 +183,27 @@ static void put_filter(struct buf *weir, struct buf *sql)
 }
 
 /* A filter, keys, aggregates; most often the first groups of a total order. */
-static void make_question(struct buf *weir, struct buf *sql)
+static void make_question(struct buf *weir, struct buf *sql, struct plain_question *q)
 {
 	size_t key_count = random_below(PARTS_MAX), aggregate_count = 1 + random_below(PARTS_MAX);
 	_cleanup_buf_ struct buf select = {0}, where = {0}, order = {0}, filter = {0};
 	size_t column = 0;
 
-	put_filter(&filter, &where);
+	put_filter(&filter, &where, q);
 	put(weir, buf_str(&filter));
 	for (size_t i = 0; i < key_count; i++) {
-		const struct pair *k = &keys[random_below(ARRAY_SIZE(keys))];
+		const struct key *k = &plain_keys[random_below(plain_key_count)];
 
+		q->keys[q->key_count++] = k->plain;
 		assert_int_equal(buf_printf(weir, "%s%s as k%zu", i ? ", " : "by ", k->weir, i), 0);
 		assert_int_equal(buf_printf(&select, "%s%s", column++ ? ", " : "", k->sql), 0);
 		assert_int_equal(buf_printf(&order, ", k%zu", i), 0);
 	}
 	put(weir, key_count ? " | " : "");
 	for (size_t i = 0; i < aggregate_count; i++) {
-		const struct pair *a = &aggregates[random_below(ARRAY_SIZE(aggregates))];
+		const struct aggregate *a = &plain_aggregates[random_below(plain_aggregate_count)];
 
+		q->aggregates[q->aggregate_count++] = a->plain;
 		assert_int_equal(buf_printf(weir, "%s%s as a%zu", i ? ", " : "", a->weir, i), 0);
 		assert_int_equal(buf_printf(&select, "%s%s", column++ ? ", " : "", a->sql), 0);
 	}
@@ -174,6 +214,7 @@ static void make_question(struct buf *weir, struct buf *sql)
 		assert_int_equal(buf_printf(sql, "%s%zu", i ? ", " : "", i + 1), 0);
 	if (!key_count || random_below(3) == 0)
 		return;
+	q->head = 7;
 	assert_int_equal(buf_printf(weir, " | sort a0 desc%s | head 7", buf_str(&order)), 0);
 	assert_int_equal(buf_printf(sql, " ORDER BY %zu DESC NULLS LAST", key_count + 1), 0);
 	for (size_t i = 0; i < key_count; i++)
@@ -229,11 +270,12 @@ static void answer(const char *question, bool in_sql, struct buf *out)
 	sort_lines(buf_str(&text), out);
 }
 
-static void compare(const char *question, const char *sql)
+static void compare(const char *question, const char *sql, const char *loops)
 {
-	_cleanup_buf_ struct buf want = {0}, got = {0};
+	_cleanup_buf_ struct buf want = {0}, got = {0}, plain = {0};
 
 	sort_lines(ask(&f, sql), &want);
+	sort_lines(loops, &plain);
 	for (int in_sql = 0; in_sql < 2; in_sql++) {
 		answer(question, in_sql, &got);
 		if (strcmp(buf_str(&want), buf_str(&got)))
@@ -241,6 +283,24 @@ static void compare(const char *question, const char *sql)
 				 in_sql ? " (filter in SQL)" : "", buf_str(&got), sql,
 				 buf_str(&want));
 	}
+	if (strcmp(buf_str(&plain), buf_str(&got)))
+		fail_msg("seed %" PRIu64 ": %s\n%s but loops\n%s", seed, question, buf_str(&got),
+			 buf_str(&plain));
+}
+
+/* Blocks of PART rows: the summaries of some say as much as their rows, others have calls that had not ended. */
+static void write_trace(const char *path)
+{
+	const struct store_options opt = {.owner = (uid_t)-1};
+	struct store_writer *w;
+
+	assert_int_equal(store_create(&w, path, &opt, &last), 0);
+	fixture_append_dims(w);
+	for (uint64_t from = 0; from < ROWS; from += PART) {
+		fixture_append_ops(w, from, from + PART);
+		assert_int_equal(store_flush(w, true, &last), 0);
+	}
+	assert_int_equal(store_close(w, &last), 0);
 }
 
 static int setup(void **state)
@@ -252,7 +312,8 @@ static int setup(void **state)
 	seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
 	printf("# seed %" PRIu64 " (WEIR_SEED)\n", seed);
 	state_of_random = seed;
-	fixture_write(trace, ROWS);
+	write_trace(trace);
+	rows = plain_rows(ROWS);
 	fixture_open(&f, paths, 1, NULL);
 	fixture_file("diff.parquet", parquet);
 	snprintf(sql, sizeof(sql), "COPY (FROM op_named) TO '%s' (COMPRESSION zstd)", parquet);
@@ -265,24 +326,101 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	fixture_close(&f);
+	free(rows);
 	fixture_remove();
 	return 0;
 }
 
+/* The eighth: rows, not groups. */
+static int compare_slowest(const void *a, const void *b)
+{
+	const struct plain_row *x = &rows[*(const uint32_t *)a], *y = &rows[*(const uint32_t *)b];
+
+	if (x->o.dur != y->o.dur)
+		return x->o.dur > y->o.dur ? -1 : 1;
+	return (x->o.start > y->o.start) - (x->o.start < y->o.start);
+}
+
+static void slowest(struct buf *out)
+{
+	_cleanup_free_ uint32_t *order = calloc(ROWS, sizeof(*order));
+	size_t n = 0;
+
+	assert_non_null(order);
+	for (uint32_t i = 0; i < ROWS; i++) {
+		order[n] = i;
+		n += has_start(&rows[i]) == PLAIN_TRUE;
+	}
+	qsort(order, n, sizeof(*order), compare_slowest);
+	for (size_t i = 0; i < 100; i++) {
+		const struct plain_row *r = &rows[order[i]];
+		const struct cell cells[] = {plain_int(r->o.start), plain_int(r->o.dur),
+					     key("op")(r), key("path")(r)};
+
+		for (size_t c = 0; c < ARRAY_SIZE(cells); c++) {
+			put(out, c ? "|" : "");
+			plain_put(&cells[c], out);
+		}
+		put(out, "\n");
+	}
+}
+
 static void ten_questions(void **state)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(ten); i++)
-		compare(ten[i].weir, ten[i].sql);
+	plain_aggregate *count = aggregate("count()"), *sum_bytes = aggregate("sum(bytes)"),
+			*sum_dur = aggregate("sum(dur)"), *p99 = aggregate("p99(dur)"),
+			*files = aggregate("distinct(file_id)"), *max = aggregate("max(dur)");
+	plain_key *op = key("op");
+	const struct plain_question questions[ARRAY_SIZE(ten)] = {
+		{1, {{is_read}}, 0, {0}, 1, {count}, 0},
+		{0, {{0}}, 1, {op}, 3, {count, sum_bytes, p99}, 0},
+		{0, {{0}}, 3, {key("comm"), key("tid"), op}, 2, {count, sum_dur}, 0},
+		{0, {{0}}, 1, {key("path")}, 2, {sum_bytes, count}, 20},
+		{1, {{has_stop}}, 2, {window_10ms, power_of_dur}, 1, {count}, 0},
+		{1, {{has_stop}}, 2, {window_100ms, op}, 1, {per_second}, 0},
+		{1, {{is_sst}}, 0, {0}, 2, {count, sum_bytes}, 0},
+		{0}, /* rows */
+		{0, {{0}}, 1, {key("pid")}, 1, {files}, 0},
+		{1, {{is_needle}}, 0, {0}, 2, {count, max}, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(ten); i++) {
+		_cleanup_buf_ struct buf loops = {0};
+
+		if (questions[i].aggregate_count)
+			plain_answer(&questions[i], rows, ROWS, &loops);
+		else
+			slowest(&loops);
+		compare(ten[i].weir, ten[i].sql, buf_str(&loops));
+	}
 }
 
 static void random_questions(void **state)
 {
 	for (size_t i = 0; i < QUESTIONS; i++) {
-		_cleanup_buf_ struct buf question = {0}, sql = {0};
+		_cleanup_buf_ struct buf question = {0}, sql = {0}, loops = {0};
+		struct plain_question q = {0};
 
-		make_question(&question, &sql);
-		compare(buf_str(&question), buf_str(&sql));
+		make_question(&question, &sql, &q);
+		plain_answer(&q, rows, ROWS, &loops);
+		compare(buf_str(&question), buf_str(&sql), buf_str(&loops));
 	}
+}
+
+/* Half of the blocks are answered by their summaries, the others by their rows. */
+static void summaries_are_read(void **state)
+{
+	const char *sql = "SELECT count(*), sum(row_calls), sum(row_bytes), max(row_max) FROM "
+			  "weir_rows('op', NULL, ['row_calls', 'row_bytes', 'row_max'], summed := "
+			  "true)";
+	long long groups, calls, bytes, max;
+
+	assert_int_equal(sscanf(ask(&f, sql), "%lld|%lld|%lld|%lld", &groups, &calls, &bytes, &max),
+			 4);
+	assert_int_equal(calls, ROWS);
+	assert_true(groups > ROWS / 2 && groups < ROWS * 3 / 4);
+	assert_int_equal(bytes, ask_number(&f, "SELECT sum(bytes) FROM p"));
+	assert_int_equal(max, ask_number(&f, "SELECT max(dur) FROM p"));
 }
 
 int main(void)
@@ -290,6 +428,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ten_questions),
 		cmocka_unit_test(random_questions),
+		cmocka_unit_test(summaries_are_read),
 	};
 
 	fixture_need_library();

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "engine/duckdb/sql_expr.h"
+#include "engine/duckdb/summed.h"
 
 /* ---- names ---- */
 
@@ -346,6 +347,8 @@ static int write_sum(const struct plan_field *f, const char *arg, struct buf *ou
 int level_aggregate(const struct plan_field *f, const char *arg,
 		    const struct aggregate_place *place, struct buf *out)
 {
+	if (place->summed && summed_differ(f))
+		return summed_aggregate(f, arg, place, out);
 	switch (f->aggregate) {
 	case AGGREGATE_COUNT:
 		return buf_printf(out, "count(%s)", f->expr ? arg : "*");

@@ -53,6 +53,7 @@ struct aggregate_place {
 	bool source;	   /* over rows: first() and last() go by row_end, row_number */
 	const char *order; /* else " ORDER BY ..." */
 	double seconds;	   /* for rate(); 0: not known */
+	bool summed;	   /* over sums of rows (summed.h) */
 };
 /* How long a group's rows took: its window, else the range, else the trace; 0: not known. */
 double level_seconds(const struct plan_field *fields, size_t count, const struct plan *p,

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/duckdb/summed.h"
 #include "engine/duckdb/top.h"
 #include "engine/order.h"
 
@@ -15,9 +16,11 @@ struct rows_shared {
 	const struct rows_column *outputs[ROWS_COLUMNS_MAX]; /* NULL: only counts rows */
 	uint64_t first, rest; /* columns to decode before and after rows are chosen */
 	bool ends;	      /* a column asks when the rows ended */
+	uint64_t sums;	      /* columns of a summary to decode, where it is read instead */
 	struct rows_block {
 		size_t block;
-		size_t at; /* dimension tables: which of live's blocks; `numbers`: the first */
+		size_t sums; /* the block of its summary; SIZE_MAX: read the rows */
+		size_t at;   /* dimension tables: which of live's blocks; `numbers`: the first */
 	} *blocks;
 	size_t block_count;
 	struct top *top;
@@ -30,6 +33,7 @@ struct rows_local {
 	struct eval_scratch *scratch;
 	uint32_t *chosen;   /* room for a block's rows */
 	uint32_t *identity; /* 0, 1, 2, ... */
+	struct summed_view *sums;
 	int64_t *ends;
 	struct rows_slice slice; /* of the block at hand: all rows that go out */
 	size_t at;
@@ -87,8 +91,18 @@ static void rows_shared_free(void *p)
 
 static uint64_t columns_of(const struct rows_bind *b, const struct rows_column *c)
 {
-	if (c->cell == ROWS_END)
+	switch (c->cell) {
+	case ROWS_END:
 		return order_columns(b->table);
+	case ROWS_BYTES:
+		return 1ull << OP_BYTES;
+	case ROWS_TIME:
+	case ROWS_MAX:
+	case ROWS_HIST:
+		return 1ull << OP_DUR;
+	default:
+		break;
+	}
 	return c->expr ? expr_columns(c->expr) : 0;
 }
 
@@ -106,6 +120,7 @@ static void choose_columns(const struct duckdb_api *d, duckdb_init_info info, st
 		s->outputs[i] = &b->x->columns[column];
 		s->rest |= columns_of(b, s->outputs[i]);
 		s->ends |= s->outputs[i]->cell == ROWS_END;
+		s->sums |= summed_cell_columns(s->outputs[i]->cell);
 	}
 	s->first = b->filter_columns;
 	if (b->top.count)
@@ -115,12 +130,40 @@ static void choose_columns(const struct duckdb_api *d, duckdb_init_info info, st
 		s->rest = 0;
 	}
 	s->rest &= ~s->first;
+	s->sums |= summed_columns(s->first | s->rest);
 }
 
 static void add_block(struct rows_shared *s, size_t block, size_t at)
 {
 	if (rows_block_passes(s->bind, block))
-		s->blocks[s->block_count++] = (struct rows_block){block, at};
+		s->blocks[s->block_count++] = (struct rows_block){block, SIZE_MAX, at};
+}
+
+/* Finds the summaries of the blocks that were chosen. */
+static int choose_sums(struct rows_shared *s)
+{
+	_cleanup_(map_free) struct map places = {0};
+	const struct store *store = s->bind->e->store;
+	uint64_t at;
+	int r = 0;
+
+	for (size_t i = 0; i < s->block_count && r >= 0; i++) {
+		const struct store_block *b = store_block(store, s->blocks[i].block);
+
+		if (summed_say_enough(b, s->sums))
+			r = map_set(&places, (uint64_t)b->trace << ID_TRACE_SHIFT | b->seq, i);
+	}
+	for (size_t i = 0; i < s->bind->pin && r >= 0; i++) {
+		const struct store_block *b = store_block(store, i);
+
+		if (b->table == TABLE_SUMMARY && !b->damaged &&
+		    b->min[SUMMARY_BLOCK] == b->max[SUMMARY_BLOCK] &&
+		    map_get(&places,
+			    (uint64_t)b->trace << ID_TRACE_SHIFT | (uint64_t)b->min[SUMMARY_BLOCK],
+			    &at))
+			s->blocks[at].sums = i;
+	}
+	return r;
 }
 
 static int choose_blocks(struct rows_shared *s)
@@ -180,7 +223,7 @@ static void on_init(duckdb_init_info info)
 	d->init_set_init_data(info, s, rows_shared_free);
 	s->bind = d->init_get_bind_data(info);
 	choose_columns(d, info, s);
-	if (choose_blocks(s) < 0 || prepare_top(s) < 0) {
+	if (choose_blocks(s) < 0 || prepare_top(s) < 0 || (s->bind->summed && choose_sums(s) < 0)) {
 		d->init_set_error(info, "out of memory");
 		return;
 	}
@@ -196,6 +239,7 @@ static void rows_local_free(void *p)
 	if (!l)
 		return;
 	store_cursor_free(l->cursor);
+	summed_view_free(l->sums);
 	if (l->scratch)
 		eval_scratch_free(l->scratch);
 	free(l->chosen);
@@ -215,6 +259,8 @@ static int local_new(const struct rows_bind *b, struct rows_local *l)
 	for (uint32_t i = 0; i < BATCH_ROWS_MAX; i++)
 		l->identity[i] = i;
 	if (b->x->eval && eval_scratch_new(&l->scratch, b->x->eval) < 0)
+		return -ENOMEM;
+	if (b->summed && summed_view_new(&l->sums) < 0)
 		return -ENOMEM;
 	return store_cursor_new(&l->cursor, b->e->store);
 }
@@ -299,6 +345,27 @@ static int choose_rows(struct rows_shared *s, struct rows_local *l, const struct
 	return 0;
 }
 
+/* The same with the block's summary. 1, or 0 where the rows have to be read. */
+static int take_sums(struct rows_shared *s, struct rows_local *l, const struct rows_block *block,
+		     struct error *err)
+{
+	const struct batch *summary;
+	int r = store_decode(l->cursor, block->sums, s->sums, &summary, err);
+
+	if (r == -EBADMSG) { /* counted as damage; the rows are whole */
+		*err = (struct error){0};
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	l->slice.batch = summed_as_rows(l->sums, summary, l->slice.block);
+	if (!l->slice.batch)
+		return 0;
+	l->slice.sums = summary;
+	r = choose_rows(s, l, block);
+	return r < 0 ? error_errno(err, r, "cannot evaluate the expressions of weir_rows()") : 1;
+}
+
 /* Decodes one block and chooses its rows; slice.count may be 0. */
 static int take_block(struct rows_shared *s, struct rows_local *l, const struct rows_block *block,
 		      struct error *err)
@@ -313,6 +380,11 @@ static int take_block(struct rows_shared *s, struct rows_local *l, const struct 
 	    !top_block(s->top, facts, (unsigned int)s->bind->x->columns[0].direct))
 		return 0;
 	atomic_fetch_add(&s->bind->e->blocks_read[facts->table], 1);
+	if (block->sums != SIZE_MAX) {
+		r = take_sums(s, l, block, err);
+		if (r)
+			return MIN(r, 0);
+	}
 	r = store_decode(l->cursor, block->block, s->first, &l->slice.batch, err);
 	if (r < 0)
 		return r;
@@ -400,18 +472,21 @@ static void declare_arguments(const struct duckdb_api *d, duckdb_table_function 
 	duckdb_logical_type texts = d->create_list_type(text);
 	duckdb_logical_type number = d->create_logical_type(DUCKDB_TYPE_BIGINT);
 	duckdb_logical_type list = d->create_list_type(number);
+	duckdb_logical_type flag = d->create_logical_type(DUCKDB_TYPE_BOOLEAN);
 
 	d->table_function_add_parameter(f, text);
 	d->table_function_add_parameter(f, text);
 	d->table_function_add_parameter(f, texts);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		d->table_function_add_named_parameter(f, numbers[i], number);
+	d->table_function_add_named_parameter(f, "summed", flag);
 	d->table_function_add_named_parameter(f, "numbers", list);
 	d->table_function_add_named_parameter(f, "top_order", text);
 	d->destroy_logical_type(&text);
 	d->destroy_logical_type(&texts);
 	d->destroy_logical_type(&number);
 	d->destroy_logical_type(&list);
+	d->destroy_logical_type(&flag);
 }
 
 int rows_register(struct engine *e, struct error *err)

@@ -10,10 +10,11 @@
  *   ended_from, ended_to   rows that ended in [from, to), ns since the epoch
  *   first_block            blocks from this one on (what came since)
  *   numbers                only the rows with these numbers (see row_number)
+ *   summed                 groups of a block's summary as rows, where it has them: see summed.h
  *   top, top_order         only rows that can be among the first `top` when sorted by the first
  *                          column, 'asc' or 'desc', nulls last (a hint: sort and cut all the same)
- * Two columns are no expressions: row_number names a row of the store, row_end is the trace's order
- * (engine/order.h).
+ * Some columns are no expressions: row_number names a row of the store, row_end is the trace's order
+ * (engine/order.h), row_calls and its kin are what rows stand for (summed.h).
  */
 #pragma once
 
@@ -33,13 +34,18 @@ enum rows_cell {
 	ROWS_TEXT,   /* VARCHAR, escaped */
 	ROWS_NUMBER, /* row_number */
 	ROWS_END,    /* row_end */
+	ROWS_CALLS,  /* row_calls ...: what a row of a summary stands for, see summed.h */
+	ROWS_BYTES,
+	ROWS_TIME,
+	ROWS_MAX,
+	ROWS_HIST,
 };
 
 struct rows_column {
 	char *name;
 	enum rows_cell cell;
 	duckdb_type type;  /* cells that are no ENUM */
-	struct plan *plan; /* NULL for the two special ones */
+	struct plan *plan; /* NULL for the special ones */
 	const struct expr *expr;
 	size_t k;		   /* its number among the expressions of eval */
 	int direct;		   /* the column of the batch whose values it is, -1: evaluate */
@@ -90,6 +96,7 @@ struct rows_bind {
 	bool picked;
 	struct rows_picked pick;
 	struct rows_top top;
+	bool summed;
 };
 
 /* rows_exprs.c: the expressions of a call; `key` as they were given. Given back with
@@ -110,7 +117,8 @@ struct rows_slice {
 	size_t count;
 	const struct store_block *block;
 	size_t block_number;
-	const int64_t *ends; /* of all rows of the batch, where a column asks for it */
+	const int64_t *ends;	  /* of all rows of the batch, where a column asks for it */
+	const struct batch *sums; /* the summary that the rows are; NULL: they are calls */
 };
 
 /* rows_fill.c: a column's values for the slice into a vector. 0 or negative. */

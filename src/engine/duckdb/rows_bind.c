@@ -166,7 +166,7 @@ static int read_top(struct rows_bind *b, duckdb_bind_info info, struct error *er
 static int read_range(struct rows_bind *b, duckdb_bind_info info, struct error *err)
 {
 	const struct duckdb_api *d = b->e->api;
-	int64_t block = 0;
+	int64_t block = 0, summed = 0;
 
 	b->from = INT64_MIN;
 	b->to = INT64_MAX;
@@ -178,6 +178,9 @@ static int read_range(struct rows_bind *b, duckdb_bind_info info, struct error *
 				 (long long)b->from, (long long)b->to);
 	if (named_number(d, info, "first_block", &block) && block > 0)
 		b->first_block = (size_t)block;
+	/* a summary says nothing of parts of its windows */
+	b->summed = named_number(d, info, "summed", &summed) && summed && b->table == TABLE_OP &&
+		    order_open(b->from, b->to);
 	return 0;
 }
 

@@ -36,14 +36,31 @@ static int parse(struct rows_exprs *x, const char *text, bool filter, const char
 			 wrong.pos + 1, wrong.err.message);
 }
 
+/* Columns that are no expressions. */
+static const struct {
+	const char *name;
+	enum rows_cell cell;
+	bool op_only;
+} special[] = {
+	{"row_number", ROWS_NUMBER, false}, {"row_end", ROWS_END, false},
+	{"row_calls", ROWS_CALLS, true},    {"row_bytes", ROWS_BYTES, true},
+	{"row_time", ROWS_TIME, true},	    {"row_max", ROWS_MAX, true},
+	{"row_hist", ROWS_HIST, true},
+};
+
 static int column_parse(struct rows_exprs *x, struct rows_column *c, struct error *err)
 {
 	int r;
 
 	c->direct = -1;
 	c->type = DUCKDB_TYPE_BIGINT;
-	if (!strcmp(c->name, "row_number") || !strcmp(c->name, "row_end")) {
-		c->cell = c->name[4] == 'n' ? ROWS_NUMBER : ROWS_END;
+	for (size_t i = 0; i < ARRAY_SIZE(special); i++) {
+		if (strcmp(c->name, special[i].name))
+			continue;
+		if (special[i].op_only && x->table != TABLE_OP)
+			return error_set(err, -EINVAL, "weir_rows(): only op has %s", c->name);
+		c->cell = special[i].cell;
+		c->type = c->cell == ROWS_HIST ? DUCKDB_TYPE_BLOB : DUCKDB_TYPE_BIGINT;
 		return 0;
 	}
 	r = parse(x, c->name, false, "column", &c->plan, err);

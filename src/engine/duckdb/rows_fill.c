@@ -5,6 +5,7 @@
 
 #include "engine/duckdb/rows.h"
 #include "engine/order.h"
+#include "hist/sparse.h"
 
 static uint64_t *writable(const struct duckdb_api *d, duckdb_vector out)
 {
@@ -55,10 +56,9 @@ static bool is_run(const struct rows_slice *s)
 	return s->rows[s->count - 1] - s->rows[0] == s->count - 1;
 }
 
-static void fill_direct(const struct duckdb_api *d, unsigned int column, const struct rows_slice *s,
-			duckdb_vector out)
+static void fill_column(const struct duckdb_api *d, const struct column *c,
+			const struct rows_slice *s, duckdb_vector out)
 {
-	const struct column *c = &s->batch->columns[column];
 	int64_t *to = d->vector_get_data(out);
 
 	if (!c->val) {
@@ -72,6 +72,78 @@ static void fill_direct(const struct duckdb_api *d, unsigned int column, const s
 			to[i] = c->val[s->rows[i]];
 	}
 	put_column_nulls(d, c->nulls, s, out);
+}
+
+static void fill_direct(const struct duckdb_api *d, unsigned int column, const struct rows_slice *s,
+			duckdb_vector out)
+{
+	fill_column(d, &s->batch->columns[column], s, out);
+}
+
+/* How many calls a row stands for. */
+static void fill_calls(const struct duckdb_api *d, const struct rows_slice *s, duckdb_vector out)
+{
+	int64_t *to = d->vector_get_data(out);
+
+	for (size_t i = 0; i < s->count; i++)
+		to[i] = s->sums ? s->sums->columns[SUMMARY_CALLS].val[s->rows[i]] : 1;
+}
+
+/* The histogram of a row's times; of one call, of its own. */
+static int fill_hist(const struct duckdb_api *d, const struct rows_slice *s, duckdb_vector out)
+{
+	const struct batch *b = s->sums ? s->sums : s->batch;
+	unsigned int column = s->sums ? SUMMARY_HIST : OP_DUR;
+	uint64_t *validity = NULL;
+
+	for (size_t i = 0; i < s->count; i++) {
+		_cleanup_(hist_free) struct hist one = {0};
+		uint8_t packed[64]; /* of a single bucket: 12 at most */
+		struct bytes text = {packed, 0};
+
+		if (batch_is_null(b, column, s->rows[i])) {
+			if (!validity)
+				validity = writable(d, out);
+			validity[i / 64] &= ~(1ull << (i % 64));
+			continue;
+		}
+		if (s->sums) {
+			text = batch_get_bytes(b, column, s->rows[i]);
+		} else {
+			int64_t dur = b->columns[column].val[s->rows[i]];
+
+			if (hist_add(&one, (uint64_t)MAX(dur, (int64_t)0), 1) < 0)
+				return -ENOMEM;
+			text.len = hist_pack(&one, packed);
+		}
+		d->vector_assign_string_element_len(
+			out, i, text.data ? (const char *)text.data : "", text.len);
+	}
+	return 0;
+}
+
+/* What rows stand for: of a summary its sums, of calls their own values. */
+static int fill_sums(const struct duckdb_api *d, enum rows_cell cell, const struct rows_slice *s,
+		     duckdb_vector out)
+{
+	const struct column *sums = s->sums ? s->sums->columns : NULL, *op = s->batch->columns;
+
+	switch (cell) {
+	case ROWS_BYTES:
+		fill_column(d, sums ? &sums[SUMMARY_BYTES] : &op[OP_BYTES], s, out);
+		return 0;
+	case ROWS_TIME:
+		fill_column(d, sums ? &sums[SUMMARY_TIME] : &op[OP_DUR], s, out);
+		return 0;
+	case ROWS_MAX:
+		fill_column(d, sums ? &sums[SUMMARY_MAX] : &op[OP_DUR], s, out);
+		return 0;
+	case ROWS_HIST:
+		return fill_hist(d, s, out);
+	default:
+		fill_calls(d, s, out);
+		return 0;
+	}
 }
 
 /*
@@ -221,6 +293,12 @@ int rows_fill(const struct rows_bind *b, const struct rows_column *c, struct eva
 		for (size_t i = 0; i < s->count; i++)
 			to[i] = s->ends[s->rows[i]];
 		return 0;
+	case ROWS_CALLS:
+	case ROWS_BYTES:
+	case ROWS_TIME:
+	case ROWS_MAX:
+	case ROWS_HIST:
+		return fill_sums(d, c->cell, s, out);
 	default:
 		break;
 	}

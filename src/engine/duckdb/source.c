@@ -9,6 +9,7 @@
 
 #include "engine/duckdb/source.h"
 #include "engine/duckdb/sql_expr.h"
+#include "engine/duckdb/summed.h"
 
 void asked_free(struct asked *a)
 {
@@ -121,6 +122,8 @@ int source_from(const struct plan *p, const struct translate_options *opt, struc
 		r = buf_printf(out, ", ended_from := %" PRId64, p->from);
 	if (r >= 0 && p->to != INT64_MAX)
 		r = buf_printf(out, ", ended_to := %" PRId64, p->to);
+	if (r >= 0 && a->summed)
+		r = buf_printf(out, ", summed := true");
 	if (r >= 0 && opt->first_block)
 		r = buf_printf(out, ", first_block := %zu", opt->first_block);
 	if (r >= 0 && top_field(p, opt, &sort, &top))
@@ -163,8 +166,15 @@ static int write_rows(const struct plan *p, struct asked *a, struct level *l, st
 
 int source_argument(struct asked *a, const struct plan_field *f, struct buf *out)
 {
-	int r = f->expr ? ask_expr(a, f->expr, out) : 0;
+	const char *sum = a->summed ? summed_column(f) : NULL;
+	int r = 0;
 
+	if (a->summed && f->kind == FIELD_AGGREGATE && summed_differ(f))
+		r = ask_text(a, "row_calls", NULL);
+	if (r >= 0 && sum)
+		r = ask_text(a, sum, out);
+	else if (r >= 0 && f->expr)
+		r = ask_expr(a, f->expr, out);
 	if (r < 0 || f->kind != FIELD_AGGREGATE ||
 	    (f->aggregate != AGGREGATE_FIRST && f->aggregate != AGGREGATE_LAST))
 		return r;
@@ -176,6 +186,7 @@ static int write_groups(const struct plan *p, const struct translate_options *op
 			struct level *l, struct buf *head, struct buf *tail)
 {
 	struct aggregate_place place = {.source = true,
+					.summed = a->summed,
 					.order = "",
 					.seconds =
 						level_seconds(p->fields, p->field_count, p, opt)};
@@ -224,7 +235,8 @@ static int user_translate(const struct plan *p, struct level *l, struct buf *sql
 int source_translate(const struct plan *p, const struct translate_options *opt, struct level *l,
 		     struct buf *sql)
 {
-	_cleanup_(asked_free) struct asked a = {.table = p->table};
+	_cleanup_(asked_free) struct asked a = {.table = p->table,
+						.summed = !opt->filter_in_sql && summed_answer(p)};
 	_cleanup_buf_ struct buf head = {0}, tail = {0}, where = {0};
 	const struct plan_stage *sort;
 	int64_t top;

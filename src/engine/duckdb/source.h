@@ -7,6 +7,7 @@
 /* The columns that are asked for, each an expression's text, once. */
 struct asked {
 	enum table_id table;
+	bool summed; /* sums of rows, where blocks have them (summed.h) */
 	char **texts;
 	size_t count, cap;
 };

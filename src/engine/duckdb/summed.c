@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+/* summed.c: the summary of a block as if its groups were calls. */
+#include "engine/duckdb/summed.h"
+
+#include <errno.h>
+
+/* Which column of a summary is which of op. */
+static const struct {
+	unsigned int op, summary;
+} same[] = {
+	{OP_START, SUMMARY_WINDOW},	   {OP_OP, SUMMARY_OP},
+	{OP_CLASS, SUMMARY_CLASS},	   {OP_ERR, SUMMARY_ERR},
+	{OP_THREAD_ID, SUMMARY_THREAD_ID}, {OP_FILE_ID, SUMMARY_FILE_ID},
+};
+
+struct summed_view {
+	int64_t *zeros;	    /* a group ended when its window began */
+	struct batch *rows; /* its columns belong to the summary's batch */
+};
+
+int summed_view_new(struct summed_view **ret)
+{
+	struct summed_view *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	v->zeros = calloc(BATCH_ROWS_MAX, sizeof(*v->zeros));
+	v->rows = calloc(1, sizeof(*v->rows) + OP_COLUMNS * sizeof(v->rows->columns[0]));
+	if (!v->zeros || !v->rows) {
+		summed_view_free(v);
+		return -ENOMEM;
+	}
+	v->rows->table = TABLE_OP;
+	v->rows->def = schema_table(TABLE_OP);
+	v->rows->columns[OP_DUR].val = v->zeros;
+	*ret = v;
+	return 0;
+}
+
+void summed_view_free(struct summed_view *v)
+{
+	if (!v)
+		return;
+	free(v->zeros);
+	free(v->rows); /* not batch_free(): the columns are not its own */
+	free(v);
+}
+
+uint64_t summed_columns(uint64_t op_columns)
+{
+	uint64_t set = 1ull << SUMMARY_CALLS;
+
+	for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
+		if (op_columns >> same[i].op & 1)
+			set |= 1ull << same[i].summary;
+	}
+	return set;
+}
+
+uint64_t summed_cell_columns(enum rows_cell cell)
+{
+	switch (cell) {
+	case ROWS_BYTES:
+		return 1ull << SUMMARY_BYTES;
+	case ROWS_TIME:
+		return 1ull << SUMMARY_TIME;
+	case ROWS_MAX:
+		return 1ull << SUMMARY_MAX;
+	case ROWS_HIST:
+		return 1ull << SUMMARY_HIST;
+	default:
+		return 0;
+	}
+}
+
+/* True where every row has a value, none is negative, and their sum cannot overflow. */
+static bool is_plain(const struct store_block *b, unsigned int column)
+{
+	return !b->nulls[column] && b->min[column] >= 0 && b->max[column] <= INT64_MAX / b->rows;
+}
+
+bool summed_say_enough(const struct store_block *op, uint64_t summary_columns)
+{
+	const uint64_t bytes = 1ull << SUMMARY_BYTES;
+	const uint64_t times = 1ull << SUMMARY_TIME | 1ull << SUMMARY_MAX | 1ull << SUMMARY_HIST;
+
+	return (!(summary_columns & bytes) || is_plain(op, OP_BYTES)) &&
+	       (!(summary_columns & times) || is_plain(op, OP_DUR));
+}
+
+const struct batch *summed_as_rows(struct summed_view *v, const struct batch *summary,
+				   const struct store_block *op)
+{
+	const int64_t *calls = summary->columns[SUMMARY_CALLS].val;
+	uint64_t sum = 0;
+
+	assert(summary->table == TABLE_SUMMARY && summary->rows <= BATCH_ROWS_MAX);
+	if (!calls || summary->columns[SUMMARY_CALLS].nulls)
+		return NULL;
+	for (size_t i = 0; i < summary->rows; i++)
+		sum += (uint64_t)calls[i];
+	if (sum != op->rows) /* calls that had not ended are not in it */
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
+		v->rows->columns[same[i].op].val = summary->columns[same[i].summary].val;
+		v->rows->columns[same[i].op].nulls = summary->columns[same[i].summary].nulls;
+	}
+	v->rows->rows = summary->rows;
+	return v->rows;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * summed.h: questions about groups of calls that the summaries of blocks answer, a tenth of the rows
+ * and exactly. A summary has, by 100 ms, op, thread, file, err and class, how many calls there were,
+ * their bytes, time, longest time and histogram of times.
+ *
+ * weir_rows(..., summed := true) gives one row per group of a summary as if it were a call, and what
+ * it stands for in columns of their own: row_calls, row_bytes, row_time, row_max, row_hist. Where a
+ * block's summary does not say the same as its rows would (there is none, it is damaged, calls had
+ * not ended, a column was null), the rows come instead, each for itself: row_calls is 1.
+ */
+#pragma once
+
+#include "engine/duckdb/level.h"
+#include "engine/duckdb/rows.h"
+
+/* summed_plan.c: true where the plan asks for nothing that a summary does not have. */
+bool summed_answer(const struct plan *p);
+/* The column of weir_rows() that a field's aggregate is over; NULL: the field's own expression. */
+const char *summed_column(const struct plan_field *f);
+/* The aggregate over it. */
+int summed_aggregate(const struct plan_field *f, const char *arg, const struct aggregate_place *place,
+		   struct buf *out);
+/* True where summed_aggregate() is needed: others do not count calls. */
+bool summed_differ(const struct plan_field *f);
+
+/* summed.c: a block's summary as rows of op. */
+struct summed_view;
+int summed_view_new(struct summed_view **ret);
+void summed_view_free(struct summed_view *v);
+/* The summary's columns behind columns of op, and behind a cell of rows_column. */
+uint64_t summed_columns(uint64_t op_columns);
+uint64_t summed_cell_columns(enum rows_cell cell);
+/* False where the rows have to be read: judged by the header of the block of op. */
+bool summed_say_enough(const struct store_block *op, uint64_t summary_columns);
+/* The batch of a summary as rows of op, valid as long as it is. NULL where it does not tell of all
+ * rows of the block. */
+const struct batch *summed_as_rows(struct summed_view *v, const struct batch *summary,
+				 const struct store_block *op);

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+/* summed_plan.c: which plans the summaries of blocks answer, and their aggregates over them. */
+#include "engine/duckdb/summed.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define WINDOW_NS 100000000ll /* of a summary */
+
+/* True where all calls of a group have the same value of the expression. */
+static bool is_of_group(const struct expr *e)
+{
+	if (e->kind == EXPR_STOP || e->kind == EXPR_FIELD)
+		return false;
+	if (e->kind == EXPR_CONST)
+		return true;
+	if (e->kind == EXPR_COLUMN)
+		return e->column == OP_OP || e->column == OP_CLASS || e->column == OP_ERR ||
+		       e->column == OP_THREAD_ID || e->column == OP_FILE_ID;
+	if (e->kind == EXPR_NAME)
+		return e->name != QNAME_PEER &&
+		       (e->column == OP_THREAD_ID || e->column == OP_FILE_ID);
+	for (unsigned int i = 0; i < e->arg_count; i++) {
+		if (!is_of_group(e->arg[i]))
+			return false;
+	}
+	return true;
+}
+
+/* bucket(stop, a multiple of the summary's windows) */
+static bool is_window(const struct expr *e)
+{
+	return e->kind == EXPR_CALL && e->function == FUNCTION_BUCKET && e->arg_count == 2 &&
+	       e->arg[0]->kind == EXPR_STOP && e->arg[1]->kind == EXPR_CONST &&
+	       !e->arg[1]->value.null && e->arg[1]->value.i > 0 &&
+	       query_kind_is_int(e->arg[1]->type) && e->arg[1]->value.i % WINDOW_NS == 0;
+}
+
+static bool is_column(const struct expr *e, unsigned int column)
+{
+	return e && e->kind == EXPR_COLUMN && e->column == column;
+}
+
+static bool is_summed(const struct expr *e)
+{
+	return is_column(e, OP_BYTES) || is_column(e, OP_DUR);
+}
+
+static bool aggregate_answers(const struct plan_field *f)
+{
+	switch (f->aggregate) {
+	case AGGREGATE_COUNT:
+	case AGGREGATE_COUNTIF:
+		return !f->expr || is_of_group(f->expr);
+	case AGGREGATE_RATE:
+		return !f->expr || is_summed(f->expr);
+	case AGGREGATE_SUM:
+		return is_summed(f->expr);
+	case AGGREGATE_MAX:
+		return is_column(f->expr, OP_DUR) || is_of_group(f->expr);
+	case AGGREGATE_MIN:
+	case AGGREGATE_ANY:
+	case AGGREGATE_DISTINCT:
+		return is_of_group(f->expr);
+	case AGGREGATE_PERCENTILE:
+	case AGGREGATE_HIST:
+		return is_column(f->expr, OP_DUR);
+	default:
+		return false;
+	}
+}
+
+bool summed_answer(const struct plan *p)
+{
+	if (p->table != TABLE_OP || !p->grouped || p->from != INT64_MIN || p->to != INT64_MAX ||
+	    (p->where && !is_of_group(p->where)))
+		return false;
+	for (size_t i = 0; i < p->field_count; i++) {
+		const struct plan_field *f = &p->fields[i];
+		bool answers = f->kind == FIELD_AGGREGATE
+				       ? aggregate_answers(f)
+				       : is_of_group(f->expr) || is_window(f->expr);
+
+		if (!answers)
+			return false;
+	}
+	return true;
+}
+
+const char *summed_column(const struct plan_field *f)
+{
+	if (f->kind != FIELD_AGGREGATE)
+		return NULL;
+	if (!f->expr)
+		return "row_calls";
+	switch (f->aggregate) {
+	case AGGREGATE_SUM:
+	case AGGREGATE_RATE:
+		return is_column(f->expr, OP_BYTES) ? "row_bytes" : "row_time";
+	case AGGREGATE_MAX:
+		return is_column(f->expr, OP_DUR) ? "row_max" : NULL;
+	case AGGREGATE_PERCENTILE:
+	case AGGREGATE_HIST:
+		return "row_hist";
+	default:
+		return NULL;
+	}
+}
+
+bool summed_differ(const struct plan_field *f)
+{
+	switch (f->aggregate) {
+	case AGGREGATE_COUNT:
+	case AGGREGATE_COUNTIF:
+	case AGGREGATE_PERCENTILE:
+	case AGGREGATE_HIST:
+		return true;
+	case AGGREGATE_RATE:
+		return !f->expr;
+	default:
+		return false;
+	}
+}
+
+/* How many calls; `which` of them. */
+static int write_calls(const char *which, const char *arg, const char *more, struct buf *out)
+{
+	return buf_printf(out, "coalesce(TRY_CAST(sum(row_calls)%s%s%s AS BIGINT), 0)", which, arg,
+			  more);
+}
+
+int summed_aggregate(const struct plan_field *f, const char *arg,
+		     const struct aggregate_place *place, struct buf *out)
+{
+	switch (f->aggregate) {
+	case AGGREGATE_COUNT:
+		return f->expr ? write_calls(" FILTER (WHERE ", arg, " IS NOT NULL)", out)
+			       : write_calls("", "", "", out);
+	case AGGREGATE_COUNTIF:
+		return write_calls(" FILTER (WHERE ", arg, ")", out);
+	case AGGREGATE_RATE:
+		if (!(place->seconds > 0))
+			return buf_printf(out, "NULL::DOUBLE");
+		return buf_printf(out, "coalesce(sum(row_calls), 0) / '%.17g'::DOUBLE",
+				  place->seconds);
+	case AGGREGATE_HIST:
+		return buf_printf(out, "hist_merge(%s)", arg);
+	case AGGREGATE_PERCENTILE:
+		return buf_printf(out, "hist_quantile(hist_merge(%s), %.15g)", arg, f->quantile);
+	default:
+		return -EINVAL;
+	}
+}
