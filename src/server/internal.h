@@ -29,6 +29,7 @@
 #define TOKEN_TEXT    (2 * TOKEN_BYTES)
 
 struct cache;
+struct catalog;
 struct index;
 struct pool;
 
@@ -61,8 +62,10 @@ struct server {
 	unsigned int questions; /* that run */
 
 	pthread_mutex_t names_lock; /* of the making of what follows; see names.h */
-	struct map same_name;
+	struct catalog *catalog;
 	uint64_t names_generation;
+	pthread_t warming; /* makes it at the start */
+	bool warms;
 
 	struct cache *cache;
 	struct pool *pool;

@@ -8,6 +8,7 @@
 #include "base/shell.h"
 #include "schema/ops.h"
 #include "schema/vocab.h"
+#include "server/catalog.h"
 
 struct names_text names_code(const char *vocab, int64_t code)
 {
@@ -93,52 +94,7 @@ int64_t names_inode(const struct dims *d, int64_t file_id)
 
 int64_t names_one_file(const struct server *s, int64_t file_id)
 {
-	int64_t inode = names_inode(store_dims(s->store), file_id);
-	uint64_t other;
-
-	return map_get(&s->same_name, (uint64_t)inode, &other) ? (int64_t)other : inode;
-}
-
-static uint64_t name_hash(const struct dims *d, int64_t id)
-{
-	struct bytes name = dims_file_name(d, id);
-
-	return hash_bytes(name.data, name.len);
-}
-
-/* Names of files that are known by name alone, then who else has them. */
-static int find_same(const struct dims *d, struct map *ret)
-{
-	_cleanup_(map_free) struct map alone = {0}, owner = {0};
-	uint64_t hash, id;
-	size_t pos = 0;
-	int r = 0;
-
-	for (size_t i = 0; i < dims_rows(d, TABLE_FILE) && r >= 0; i++) {
-		int64_t file = dims_id_at(d, TABLE_FILE, i);
-		struct dims_file room;
-		const struct dims_file *f = dims_file(d, file, &room);
-
-		if (f && f->name_only)
-			r = map_set(&alone, (uint64_t)names_inode(d, file), name_hash(d, file));
-	}
-	if (!alone.count)
-		return r;
-	for (size_t i = 0; i < dims_rows(d, TABLE_FILE) && r >= 0; i++) {
-		int64_t file = dims_id_at(d, TABLE_FILE, i);
-		struct dims_file room;
-		const struct dims_file *f = dims_file(d, file, &room);
-
-		if (f && !f->name_only && f->path.len)
-			r = map_set(&owner, name_hash(d, file), (uint64_t)names_inode(d, file));
-	}
-	while (r >= 0 && map_next(&alone, &pos, &id, &hash)) {
-		uint64_t other;
-
-		if (map_get(&owner, hash, &other) && other != id)
-			r = map_set(ret, id, other);
-	}
-	return r;
+	return catalog_file(s->catalog, store_dims(s->store), file_id);
 }
 
 /* Once for each state of the trace; the first who asks does it. */
@@ -148,9 +104,7 @@ int names_prepare(struct server *s)
 
 	pthread_mutex_lock(&s->names_lock);
 	if (s->names_generation != s->generation) {
-		map_free(&s->same_name);
-		s->same_name = (struct map){0};
-		r = find_same(store_dims(s->store), &s->same_name);
+		r = catalog_update(s->catalog, store_dims(s->store));
 		if (r >= 0)
 			s->names_generation = s->generation;
 	}

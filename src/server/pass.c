@@ -122,14 +122,18 @@ static bool within(const struct pass *p, int64_t start, int64_t end)
 	return (p->from == INT64_MIN || start >= p->from) && (p->to == INT64_MAX || end < p->to);
 }
 
-static bool block_in_range(const struct pass *p, const struct store_block *b)
+bool pass_block_overlaps(const struct store_block *b, int64_t from, int64_t to)
 {
 	int64_t start, end;
 
-	if (p->range == PASS_ENDED)
-		return order_block_in(b, p->from, p->to);
 	block_times(b, &start, &end);
-	return start < p->to && end >= p->from;
+	return start < to && end >= from;
+}
+
+static bool block_in_range(const struct pass *p, const struct store_block *b)
+{
+	return p->range == PASS_ENDED ? order_block_in(b, p->from, p->to)
+				      : pass_block_overlaps(b, p->from, p->to);
 }
 
 static bool block_can_pass(const struct run *run, size_t block)

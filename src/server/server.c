@@ -6,8 +6,10 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "server/catalog.h"
 #include "server/index.h"
 #include "server/internal.h"
+#include "server/names.h"
 #include "server/pass.h"
 #include "server/pool.h"
 
@@ -176,6 +178,17 @@ static void init_locks(struct server *s)
 	pthread_condattr_destroy(&attr);
 }
 
+/* What the first list of files would wait for. */
+static void *warm_up(void *arg)
+{
+	struct server *s = arg;
+
+	pthread_rwlock_rdlock(&s->lock);
+	names_prepare(s); /* where that fails, the question that needs it says so */
+	pthread_rwlock_unlock(&s->lock);
+	return NULL;
+}
+
 static int open_all(struct server *s, struct error *err)
 {
 	uint16_t port = s->opt.port ? s->opt.port : SERVER_PORT;
@@ -188,8 +201,9 @@ static int open_all(struct server *s, struct error *err)
 	if (r >= 0 && store_trace_count(s->store) > 1u << TRACE_BITS)
 		r = error_set(err, -E2BIG, "%zu traces at once: at most %u",
 			      store_trace_count(s->store), 1u << TRACE_BITS);
-	if (r >= 0 && (cache_new(&s->cache) < 0 || pool_new(&s->pool) < 0 ||
-		       index_new(&s->index, s->store, &s->lock, server_workers(s)) < 0))
+	if (r >= 0 &&
+	    (cache_new(&s->cache) < 0 || pool_new(&s->pool) < 0 || catalog_new(&s->catalog) < 0 ||
+	     index_new(&s->index, s->store, &s->lock, server_workers(s)) < 0))
 		r = error_errno(err, -ENOMEM, "cannot serve");
 	if (r >= 0) {
 		s->generation = 1;
@@ -197,6 +211,7 @@ static int open_all(struct server *s, struct error *err)
 	}
 	if (r < 0)
 		return r;
+	s->warms = pthread_create(&s->warming, NULL, warm_up, s) == 0;
 	tell_news(s);
 	fd = http_listen(port, !s->opt.port, &s->port, err);
 	if (fd < 0)
@@ -237,6 +252,8 @@ void server_stop(struct server *s)
 	pthread_cond_broadcast(&s->news);
 	pthread_mutex_unlock(&s->news_lock);
 	http_stop(s->http);
+	if (s->warms)
+		pthread_join(s->warming, NULL);
 	index_free(s->index);
 	pool_free(s->pool);
 	cache_free(s->cache);
@@ -245,7 +262,7 @@ void server_stop(struct server *s)
 	buf_free(&s->document);
 	buf_free(&s->loss);
 	map_free(&s->blocks);
-	map_free(&s->same_name);
+	catalog_free(s->catalog);
 	pthread_mutex_destroy(&s->names_lock);
 	free(s->command);
 	pthread_cond_destroy(&s->news);

@@ -2,7 +2,8 @@
 /*
  * timeline.c: /timeline: what the lanes show. A call that is longer than a pixel is a row. Calls
  * within one pixel share a cell: where it is one call alone, it is a row too, else the cell is one.
- * From 100 ms a pixel on, cells come from the summaries.
+ * From 100 ms a pixel on, cells come from the summaries; so they do, and are as wide, where there are
+ * too many calls to read them all.
  */
 #include <errno.h>
 #include <math.h>
@@ -13,7 +14,8 @@
 #include "server/names.h"
 #include "server/sums.h"
 
-#define CELL_OPS 4u /* operations told apart in place; more go to a map */
+#define CALLS_READ 4000000u /* of the range: some 0.4 s of work */
+#define CELL_OPS   4u	    /* operations told apart in place; more go to a map */
 #define CALLS_PER_LANE(width) \
 	(4u * (width)) /* longer than a pixel; a hostile trace may have more at once */
 
@@ -553,6 +555,23 @@ static int paint(struct question *q, const struct picture *p, const struct sieve
 	return r;
 }
 
+/* Where the calls are too many, no pixel is shorter than what the summaries know. */
+static unsigned int fitting_width(const struct question *q, int64_t from, int64_t to)
+{
+	const struct store *s = q->server->store;
+	uint64_t rows = 0, windows = ((uint64_t)to - (uint64_t)from) / ROLLUP_WINDOW_NS;
+
+	if (windows >= q->width)
+		return q->width;
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		const struct store_block *b = store_block(s, i);
+
+		if (b->table == TABLE_OP && pass_block_overlaps(b, from, to))
+			rows += b->rows;
+	}
+	return rows > CALLS_READ && windows ? (unsigned int)windows : q->width;
+}
+
 static int timeline_answer(struct question *q)
 {
 	_cleanup_sieve_ struct sieve sieve = {0};
@@ -565,6 +584,8 @@ static int timeline_answer(struct question *q)
 	if (r < 0)
 		return r;
 	question_range(q, &p.from, &p.to);
+	if (sieve.by_summary)
+		p.width = fitting_width(q, p.from, p.to);
 	r = map_lanes(store_dims(q->server->store), ids, &p);
 	if (r >= 0)
 		r = paint(q, &p, &sieve, ids);
