@@ -32,6 +32,7 @@ struct cache;
 struct catalog;
 struct index;
 struct pool;
+struct touched_store;
 
 struct server {
 	struct server_options opt;
@@ -70,6 +71,7 @@ struct server {
 	struct cache *cache;
 	struct pool *pool;
 	struct index *index;
+	struct touched_store *touched;
 };
 
 /* A request that reads the trace. */

@@ -220,7 +220,7 @@ static int latency_answer(struct question *q)
 	if (r < 0)
 		return r;
 	question_range(q, &from, &to);
-	sums_axis_make(from, to, q->width, &axis);
+	sums_axis_make(q, from, to, &axis);
 	want.keys = split && !want.files ? split->keys | ROLLUP_CLASS : 0;
 	r = sums_run(q, &sieve, &want, &s);
 	if (r < 0)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/names.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -110,4 +111,19 @@ int names_prepare(struct server *s)
 	}
 	pthread_mutex_unlock(&s->names_lock);
 	return r;
+}
+
+int names_find_file(struct question *q, int64_t *ret)
+{
+	const struct dims *d = store_dims(q->server->store);
+	const char *text = http_part(q->request, 0);
+	char *end;
+	int64_t id;
+
+	errno = 0;
+	id = strtoll(text, &end, 10);
+	if (errno || end == text || *end || id < 0 || !dims_has(d, TABLE_FILE, id))
+		return question_error(q, -ENOENT, "there is no file %.40s in this trace", text);
+	*ret = names_inode(d, id);
+	return 0;
 }

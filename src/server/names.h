@@ -30,3 +30,5 @@ int64_t names_inode(const struct dims *d, int64_t file_id);
  */
 int64_t names_one_file(const struct server *s, int64_t file_id);
 int names_prepare(struct server *s);
+/* The generation of the file that the path names, by the id of any version. -ENOENT with q->err. */
+int names_find_file(struct question *q, int64_t *ret);

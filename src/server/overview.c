@@ -461,7 +461,7 @@ static int overview_answer(struct question *q)
 	if (r < 0)
 		return r;
 	question_range(q, &from, &to);
-	sums_axis_make(from, to, q->width, &axis);
+	sums_axis_make(q, from, to, &axis);
 	r = sums_run(q, &sieve, &want, &s);
 	if (r >= 0)
 		r = file_sums_merge(q->server, s, &files, &file_count);

@@ -182,10 +182,42 @@ static size_t overlapping(const struct pass *p, const struct batch *b, uint32_t 
 	return n;
 }
 
+/* True where every row of the block ended within the range, as its header knows. */
+static bool rows_are_in(const struct pass *p, const struct store_block *b)
+{
+	int64_t start, end;
+
+	if (p->range == PASS_ENDED && order_open(p->from, p->to))
+		return true;
+	block_times(b, &start, &end);
+	return !b->nulls[OP_START] && !b->nulls[OP_DUR] && !b->nulls[OP_RET] &&
+	       b->min[OP_DUR] >= 0 && within(p, start, end);
+}
+
+static ssize_t choose_rows(struct worker *w, const struct batch *b, bool all)
+{
+	const struct pass *p = w->run->p;
+	size_t n = b->rows;
+
+	if (all && w->scratch)
+		return eval_filter(p->sieve->eval, w->scratch, 0, b, NULL, n, w->rows);
+	if (all) {
+		for (size_t i = 0; i < n; i++)
+			w->rows[i] = (uint32_t)i;
+		return (ssize_t)n;
+	}
+	n = p->range == PASS_OVERLAP ? overlapping(p, b, w->rows)
+				     : order_rows_in(b, p->from, p->to, NULL, n, w->rows);
+	return n && w->scratch ? eval_filter(p->sieve->eval, w->scratch, 0, b, w->rows, n, w->rows)
+			       : (ssize_t)n;
+}
+
 static int take_rows(struct worker *w, size_t block)
 {
 	const struct pass *p = w->run->p;
-	uint64_t first = order_columns(TABLE_OP) | (p->sieve ? p->sieve->columns : 0);
+	bool all = rows_are_in(p, store_block(w->run->store, block));
+	uint64_t first =
+		(all ? 0 : order_columns(TABLE_OP)) | (w->scratch ? p->sieve->columns : p->columns);
 	struct pass_rows rows = {.block = block, .rows = w->rows};
 	int r = store_decode(w->cursor, block, first, &rows.batch, &w->err);
 	ssize_t n;
@@ -196,12 +228,7 @@ static int take_rows(struct worker *w, size_t block)
 	}
 	if (r < 0)
 		return r;
-	n = (ssize_t)(p->range == PASS_OVERLAP ? overlapping(p, rows.batch, w->rows)
-					       : order_rows_in(rows.batch, p->from, p->to, NULL,
-							       rows.batch->rows, w->rows));
-	if (n > 0 && w->scratch)
-		n = eval_filter(p->sieve->eval, w->scratch, 0, rows.batch, w->rows, (size_t)n,
-				w->rows);
+	n = choose_rows(w, rows.batch, all);
 	if (n <= 0)
 		return (int)n;
 	r = store_decode_more(w->cursor, p->columns & ~first, &w->err);

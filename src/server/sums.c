@@ -6,6 +6,9 @@
 #include "engine/order.h"
 #include "schema/ops.h"
 
+#define CALLS_READ	2000000u
+#define CALLS_READ_LIVE 400000u
+
 uint64_t sums_columns(void)
 {
 	return rollup_op_columns | order_columns(TABLE_OP);
@@ -20,15 +23,31 @@ static int64_t floor_to(int64_t t, int64_t step)
 	return down > t ? down - step : down;
 }
 
-void sums_axis_make(int64_t from, int64_t to, unsigned int width, struct sums_axis *ret)
+/* The shortest bucket: reading calls costs some 0.1 us each, and who follows a trace asks all the time. */
+static int64_t least_step(const struct question *q, int64_t from, int64_t to)
+{
+	const struct store *s = q->server->store;
+	uint64_t rows = 0, most = q->server->live ? CALLS_READ_LIVE : CALLS_READ;
+
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		const struct store_block *b = store_block(s, i);
+
+		if (b->table == TABLE_OP && pass_block_overlaps(b, from, to))
+			rows += b->rows;
+	}
+	return rows > most ? ROLLUP_WINDOW_NS : 1;
+}
+
+void sums_axis_make(const struct question *q, int64_t from, int64_t to, struct sums_axis *ret)
 {
 	static const int64_t of_ten[] = {1, 2, 5};
-	int64_t power = 1, step = 1;
+	int64_t power = 1, step = 1, least = least_step(q, from, to);
 	uint64_t span = (uint64_t)to - (uint64_t)from;
+	unsigned int width = MAX(q->width, 3u);
 
-	assert(to > from && width > 0);
+	assert(to > from);
 	/* one more bucket than the span has: neither end need be at an edge */
-	for (unsigned int i = 0; span / (uint64_t)step + 2 > MAX(width, 3u); i++) {
+	for (unsigned int i = 0; span / (uint64_t)step + 2 > width || step < least; i++) {
 		if (power > INT64_MAX / 100)
 			break;
 		if (i && i % 3 == 0)

@@ -17,9 +17,11 @@ struct sums_axis {
 	unsigned int count;
 };
 
-/* At most `width` buckets that cover [from, to): a step of 1, 2 or 5 times a power of ten; from
- * 100 ms on multiples of that, which the summaries can answer. */
-void sums_axis_make(int64_t from, int64_t to, unsigned int width, struct sums_axis *ret);
+/*
+ * At most q->width buckets that cover [from, to): a step of 1, 2 or 5 times a power of ten; from 100 ms on multiples of
+ * that, which the summaries can answer. Where the range has too many calls to read them all, it is no less.
+ */
+void sums_axis_make(const struct question *q, int64_t from, int64_t to, struct sums_axis *ret);
 
 /* For qsort() of struct rollup_row *: most time first, then most calls. */
 int sums_by_time(const void *a, const void *b);

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+/* density.c: /file/{id}/density: the picture of position by time of one file. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "server/columns.h"
+#include "server/names.h"
+#include "server/touched.h"
+
+#define HEIGHT_MAX 1000
+
+struct cell {
+	uint64_t reads, writes, calls;
+};
+
+struct density {
+	int64_t from, to, pos_from, pos_to;
+	unsigned int width, height;
+	struct cell *cells; /* [width * height] */
+};
+
+static unsigned int scale(int64_t v, int64_t from, int64_t to, unsigned int cells)
+{
+	return (unsigned int)((__uint128_t)((uint64_t)v - (uint64_t)from) * cells /
+			      ((uint64_t)to - (uint64_t)from));
+}
+
+/* Bytes of a call lie in as many cells as it touched; the call itself counts where it began. */
+static int paint(void *arg, const struct touch *t)
+{
+	struct density *d = arg;
+	int64_t pos = t->pos, bytes = (int64_t)t->bytes, last = pos + MAX(bytes, (int64_t)1) - 1;
+	unsigned int x, y, y_last;
+
+	if (t->end < d->from || t->end >= d->to || last < d->pos_from || pos >= d->pos_to)
+		return 0;
+	x = scale(t->end, d->from, d->to, d->width);
+	y = scale(MAX(pos, d->pos_from), d->pos_from, d->pos_to, d->height);
+	y_last = scale(MIN(last, d->pos_to - 1), d->pos_from, d->pos_to, d->height);
+	d->cells[(size_t)y * d->width + x].calls++;
+	for (unsigned int k = y; k <= y_last && bytes > 0; k++) {
+		struct cell *c = &d->cells[(size_t)k * d->width + x];
+		uint64_t share = (uint64_t)bytes / (y_last - y + 1) +
+				 ((uint64_t)bytes % (y_last - y + 1) > k - y);
+
+		*(t->write ? &c->writes : &c->reads) += share;
+	}
+	return 0;
+}
+
+static int put_density(struct question *q, const struct density *d)
+{
+	size_t n = (size_t)d->width * d->height, rows = 0;
+	_cleanup_free_ double *f = NULL;
+	double *t, *p, *reads, *writes, *calls;
+
+	for (size_t i = 0; i < n; i++)
+		rows += d->cells[i].calls || d->cells[i].reads || d->cells[i].writes;
+	f = calloc(5 * rows + 1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	t = f;
+	p = t + rows;
+	reads = p + rows;
+	writes = reads + rows;
+	calls = writes + rows;
+	for (size_t i = 0, k = 0; i < n; i++) {
+		const struct cell *c = &d->cells[i];
+
+		if (!c->calls && !c->reads && !c->writes)
+			continue;
+		t[k] = (double)(i % d->width);
+		p[k] = (double)(i / d->width);
+		reads[k] = (double)c->reads;
+		writes[k] = (double)c->writes;
+		calls[k++] = (double)c->calls;
+	}
+	return columns_write(
+		q,
+		(const struct columns_col[]){
+			{.name = "t", .type = "int", .unit = "", .f = t},
+			{.name = "p", .type = "int", .unit = "", .f = p},
+			{.name = "reads", .type = "size", .unit = "bytes", .f = reads},
+			{.name = "writes", .type = "size", .unit = "bytes", .f = writes},
+			{.name = "calls", .type = "int", .unit = "", .f = calls},
+		},
+		5, rows);
+}
+
+/* ---- calls that are too many to be kept: read again ---- */
+
+static int take_rows(void *state, const struct pass_rows *rows)
+{
+	return touched_rows(rows, paint, state);
+}
+
+static int read_again(struct question *q, const struct sieve *sieve, struct density *d)
+{
+	struct density workers[PASS_THREADS_MAX];
+	struct pass p = {
+		.q = q,
+		.sieve = sieve,
+		.from = q->from,
+		.to = q->to,
+		.columns = 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_POS | 1ull << OP_BYTES |
+			   1ull << OP_OP,
+		.take = take_rows,
+		.workers = pass_workers(q),
+	};
+	size_t n = (size_t)d->width * d->height;
+	int r = 0;
+
+	for (unsigned int i = 0; i < p.workers; i++) {
+		workers[i] = *d;
+		if (i)
+			workers[i].cells = calloc(n, sizeof(*d->cells));
+		if (!workers[i].cells)
+			r = -ENOMEM;
+		p.states[i] = &workers[i];
+	}
+	if (r >= 0)
+		r = pass_run(&p);
+	for (unsigned int i = 1; i < p.workers; i++) {
+		for (size_t k = 0; k < n && r >= 0; k++) {
+			d->cells[k].reads += workers[i].cells[k].reads;
+			d->cells[k].writes += workers[i].cells[k].writes;
+			d->cells[k].calls += workers[i].cells[k].calls;
+		}
+		free(workers[i].cells);
+	}
+	return r;
+}
+
+/* ---- the answer ---- */
+
+static int run(struct question *q, const struct sieve *sieve, const struct touched *t,
+	       struct density *d)
+{
+	int r = 0;
+
+	d->cells = calloc((size_t)d->width * d->height, sizeof(*d->cells));
+	if (!d->cells)
+		return -ENOMEM;
+	if (t->too_many)
+		r = read_again(q, sieve, d);
+	for (size_t i = 0; i < t->count; i++)
+		paint(d, &t->touches[i]);
+	if (r >= 0)
+		r = put_density(q, d);
+	free(d->cells);
+	return r;
+}
+
+/* What the question leaves open is as wide as what was done to the file. */
+static int take_range(struct question *q, const struct touched *t, struct density *d)
+{
+	int64_t height;
+	int r = question_number(q, "height", 1, HEIGHT_MAX, 200, &height);
+
+	if (r >= 0)
+		r = question_number(q, "pos_from", 0, INT64_MAX - 1,
+				    t->pos_first == INT64_MAX ? 0 : t->pos_first, &d->pos_from);
+	if (r >= 0)
+		r = question_number(q, "pos_to", 0, INT64_MAX,
+				    t->pos_last == INT64_MIN ? 0 : t->pos_last, &d->pos_to);
+	if (r < 0)
+		return r;
+	question_range(q, &d->from, &d->to);
+	if (q->from == INT64_MIN && t->first != INT64_MAX)
+		d->from = t->first;
+	if (q->to == INT64_MAX && t->last != INT64_MIN)
+		d->to = t->last + 1;
+	d->width = q->width;
+	d->height = (unsigned int)height;
+	d->pos_to = MAX(d->pos_to, d->pos_from + 1);
+	d->to = MAX(d->to, d->from + 1);
+	return 0;
+}
+
+static int density_answer(struct question *q)
+{
+	_cleanup_sieve_ struct sieve sieve = {0};
+	struct touched *t = NULL;
+	struct density d = {0};
+	int64_t file;
+	int r = names_find_file(q, &file);
+
+	if (r >= 0)
+		r = touched_sieve(q, file, &sieve);
+	if (r >= 0)
+		r = touched_get(q, file, &sieve, &t);
+	if (r < 0)
+		return r;
+	r = take_range(q, t, &d);
+	if (r >= 0)
+		r = run(q, &sieve, t, &d);
+	touched_put(q, t);
+	return r;
+}
+
+void density_get(void *arg, struct http_request *r)
+{
+	question_run(arg, r, density_answer);
+}
