@@ -331,15 +331,13 @@ static int print_one_sided(const struct diff *d, enum diff_presence presence)
 
 static void octaves(const struct hist *h, double share[static OCTAVES])
 {
-	bool dense = h->used == UINT32_MAX;
 	double all = (double)hist_total(h);
 
-	for (size_t i = 0; i < (dense ? HIST_BUCKETS : h->used); i++) {
-		unsigned int bucket = dense ? (unsigned int)i : h->sparse[i].bucket;
-		uint64_t count = dense ? h->dense[i] : h->sparse[i].count;
-		unsigned long long low = MAX(hist_lower(bucket), 1ull);
+	for (unsigned int i = 0; i < hist_entries(h); i++) {
+		struct hist_entry e = hist_entry(h, i);
+		unsigned long long low = MAX(hist_lower(e.bucket), 1ull);
 
-		share[63 - __builtin_clzll(low)] += all > 0 ? (double)count / all : 0;
+		share[63 - __builtin_clzll(low)] += all > 0 ? (double)e.count / all : 0;
 	}
 }
 

@@ -191,13 +191,11 @@ static unsigned int spark_column(uint64_t ns)
 
 void format_spark_add(uint64_t counts[static FORMAT_SPARK_WIDTH], const struct hist *h)
 {
-	if (h->used == UINT32_MAX) {
-		for (unsigned int b = 0; b < HIST_BUCKETS; b++)
-			counts[spark_column(hist_middle(b))] += h->dense[b];
-		return;
+	for (unsigned int i = 0; i < hist_entries(h); i++) {
+		struct hist_entry e = hist_entry(h, i);
+
+		counts[spark_column(hist_middle(e.bucket))] += e.count;
 	}
-	for (uint32_t i = 0; i < h->used; i++)
-		counts[spark_column(hist_middle(h->sparse[i].bucket))] += h->sparse[i].count;
 }
 
 struct text format_spark_counts(const uint64_t counts[static FORMAT_SPARK_WIDTH])

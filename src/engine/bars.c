@@ -72,15 +72,12 @@ static void take_bucket(struct range *r, unsigned int bucket, uint64_t count)
 
 static void each_bucket(const struct hist *h, struct range *r)
 {
-	if (h->used == UINT32_MAX) {
-		for (unsigned int i = 0; i < HIST_BUCKETS; i++) {
-			if (h->dense[i])
-				take_bucket(r, i, h->dense[i]);
-		}
-		return;
+	for (unsigned int i = 0; i < hist_entries(h); i++) {
+		struct hist_entry e = hist_entry(h, i);
+
+		if (e.count)
+			take_bucket(r, e.bucket, e.count);
 	}
-	for (uint32_t i = 0; i < h->used; i++)
-		take_bucket(r, h->sparse[i].bucket, h->sparse[i].count);
 }
 
 bool bars_range(const struct hist *h, unsigned int per, unsigned int *ret_first,
@@ -136,16 +133,15 @@ static int hist_bars(struct bars *ret, const struct hist *h, size_t max)
 
 static int hist_buckets(struct bars *ret, const struct hist *h)
 {
-	bool dense = h->used == UINT32_MAX;
 	int r = 0;
 
-	for (unsigned int i = 0; i < (dense ? HIST_BUCKETS : h->used) && r >= 0; i++) {
-		unsigned int bucket = dense ? i : h->sparse[i].bucket;
-		uint64_t count = dense ? h->dense[i] : h->sparse[i].count;
-		uint64_t lower = hist_lower(bucket);
+	for (unsigned int i = 0; i < hist_entries(h) && r >= 0; i++) {
+		struct hist_entry e = hist_entry(h, i);
+		uint64_t lower = hist_lower(e.bucket);
 
-		if (count)
-			r = bars_push(ret, clamp(lower), clamp(lower + hist_width(bucket)), count);
+		if (e.count)
+			r = bars_push(ret, clamp(lower), clamp(lower + hist_width(e.bucket)),
+				      e.count);
 	}
 	return r;
 }

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HIST_DENSE UINT32_MAX /* of `used` */
+/* An array that must grow grows by so many more at that end: calls of one kind lie close together. */
+#define DENSE_SLACK 16
 
 void hist_free(struct hist *h)
 {
@@ -20,19 +21,56 @@ static uint64_t add_sat(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-static int hist_make_dense(struct hist *h)
+/* Makes room for the buckets [first, end) beside those that the array has. */
+static int dense_reach(struct hist *h, unsigned int first, unsigned int end)
 {
-	uint64_t *dense = calloc(HIST_BUCKETS, sizeof(*dense));
+	unsigned int from = h->first, to = from + h->cap;
+	uint64_t *dense;
 
+	if (first < from)
+		from = first > DENSE_SLACK ? first - DENSE_SLACK : 0;
+	if (end > to)
+		to = end + DENSE_SLACK < HIST_BUCKETS ? end + DENSE_SLACK : HIST_BUCKETS;
+	dense = calloc(to - from, sizeof(*dense));
+	if (!dense)
+		return -ENOMEM;
+	memcpy(dense + (h->first - from), h->dense, h->cap * sizeof(*dense));
+	free(h->dense);
+	h->dense = dense;
+	h->first = (uint16_t)from;
+	h->cap = (uint16_t)(to - from);
+	return 0;
+}
+
+/* The list becomes an array; one without entries has the buckets [first, end). */
+static int hist_make_dense(struct hist *h, unsigned int first, unsigned int end)
+{
+	uint64_t *dense;
+
+	if (h->used) {
+		first = h->sparse[0].bucket;
+		end = h->sparse[h->used - 1].bucket + 1;
+	}
+	dense = calloc(end - first, sizeof(*dense));
 	if (!dense)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < h->used; i++)
-		dense[h->sparse[i].bucket] = h->sparse[i].count;
+		dense[h->sparse[i].bucket - first] = h->sparse[i].count;
 	free(h->sparse);
 	h->dense = dense;
 	h->used = HIST_DENSE;
-	h->cap = 0;
+	h->first = (uint16_t)first;
+	h->cap = (uint16_t)(end - first);
 	return 0;
+}
+
+/* The array's counter of a bucket; NULL: no memory. */
+static uint64_t *dense_at(struct hist *h, unsigned int bucket)
+{
+	if ((bucket < h->first || bucket >= h->first + (unsigned int)h->cap) &&
+	    dense_reach(h, bucket, bucket + 1) < 0)
+		return NULL;
+	return &h->dense[bucket - h->first];
 }
 
 /* The first entry whose bucket is not below the given one. */
@@ -64,18 +102,22 @@ int hist_add_bucket(struct hist *h, unsigned int bucket, uint64_t n)
 			return 0;
 		}
 		if (h->used == HIST_SPARSE_MAX) {
-			int r = hist_make_dense(h);
+			int r = hist_make_dense(h, 0, 1);
 
 			if (r < 0)
 				return r;
 		}
 	}
 	if (h->used == HIST_DENSE) {
-		h->dense[bucket] = add_sat(h->dense[bucket], n);
+		uint64_t *count = dense_at(h, bucket);
+
+		if (!count)
+			return -ENOMEM;
+		*count = add_sat(*count, n);
 		return 0;
 	}
 	if (h->used == h->cap) {
-		uint32_t cap = h->cap ? h->cap * 2 : 4;
+		uint16_t cap = h->cap ? (uint16_t)(h->cap * 2) : 4;
 		struct hist_entry *p = realloc(h->sparse, cap * sizeof(*p));
 
 		if (!p)
@@ -96,13 +138,17 @@ int hist_add(struct hist *h, uint64_t v, uint64_t n)
 
 int hist_merge(struct hist *h, const struct hist *other)
 {
+	unsigned int first = other->first, end = first + other->cap;
 	int r = 0;
 
 	if (other->used == HIST_DENSE) {
 		if (h->used != HIST_DENSE)
-			r = hist_make_dense(h);
-		for (unsigned int i = 0; r >= 0 && i < HIST_BUCKETS; i++)
-			h->dense[i] = add_sat(h->dense[i], other->dense[i]);
+			r = hist_make_dense(h, first, end);
+		if (r >= 0 && (first < h->first || end > h->first + (unsigned int)h->cap))
+			r = dense_reach(h, first, end);
+		for (unsigned int i = first; r >= 0 && i < end; i++)
+			h->dense[i - h->first] =
+				add_sat(h->dense[i - h->first], other->dense[i - first]);
 		return r;
 	}
 	for (uint32_t i = 0; r >= 0 && i < other->used; i++)
@@ -110,37 +156,37 @@ int hist_merge(struct hist *h, const struct hist *other)
 	return r;
 }
 
+size_t hist_memory(const struct hist *h)
+{
+	return h->cap * (h->used == HIST_DENSE ? sizeof(*h->dense) : sizeof(*h->sparse));
+}
+
 unsigned int hist_entries(const struct hist *h)
 {
-	return h->used == HIST_DENSE ? HIST_BUCKETS : h->used;
+	return h->used == HIST_DENSE ? h->cap : h->used;
 }
 
 struct hist_entry hist_entry(const struct hist *h, unsigned int i)
 {
 	if (h->used == HIST_DENSE)
-		return (struct hist_entry){.bucket = i, .count = h->dense[i]};
+		return (struct hist_entry){.bucket = h->first + i, .count = h->dense[i]};
 	return h->sparse[i];
 }
 
 uint64_t hist_total(const struct hist *h)
 {
+	unsigned int end = hist_entries(h);
 	uint64_t sum = 0;
 
-	if (h->used == HIST_DENSE) {
-		for (unsigned int i = 0; i < HIST_BUCKETS; i++)
-			sum = add_sat(sum, h->dense[i]);
-		return sum;
-	}
-	for (uint32_t i = 0; i < h->used; i++)
-		sum = add_sat(sum, h->sparse[i].count);
+	for (unsigned int i = 0; i < end; i++)
+		sum = add_sat(sum, h->used == HIST_DENSE ? h->dense[i] : h->sparse[i].count);
 	return sum;
 }
 
 uint64_t hist_quantile(const struct hist *h, double q)
 {
 	uint64_t total = hist_total(h), seen = 0, want;
-	uint32_t end = h->used == HIST_DENSE ? HIST_BUCKETS : h->used;
-	unsigned int last = 0;
+	unsigned int end = hist_entries(h), last = 0;
 
 	if (!total)
 		return 0;
@@ -151,13 +197,13 @@ uint64_t hist_quantile(const struct hist *h, double q)
 	if (want < total && (double)want < q * (double)total)
 		want++;
 	want = want ? want : 1;
-	for (uint32_t i = 0; i < end; i++) {
-		uint64_t n = h->used == HIST_DENSE ? h->dense[i] : h->sparse[i].count;
+	for (unsigned int i = 0; i < end; i++) {
+		struct hist_entry e = hist_entry(h, i);
 
-		if (!n)
+		if (!e.count)
 			continue;
-		last = h->used == HIST_DENSE ? i : h->sparse[i].bucket;
-		seen = add_sat(seen, n);
+		last = e.bucket;
+		seen = add_sat(seen, e.count);
 		if (seen >= want)
 			break;
 	}
@@ -174,19 +220,17 @@ static uint8_t *put_varint(uint8_t *p, uint64_t v)
 
 size_t hist_pack(const struct hist *h, uint8_t *out)
 {
-	uint32_t end = h->used == HIST_DENSE ? HIST_BUCKETS : h->used;
-	unsigned int before = 0;
+	unsigned int end = hist_entries(h), before = 0;
 	uint8_t *p = out;
 
-	for (uint32_t i = 0; i < end; i++) {
-		unsigned int bucket = h->used == HIST_DENSE ? i : h->sparse[i].bucket;
-		uint64_t n = h->used == HIST_DENSE ? h->dense[i] : h->sparse[i].count;
+	for (unsigned int i = 0; i < end; i++) {
+		struct hist_entry e = hist_entry(h, i);
 
-		if (!n)
+		if (!e.count)
 			continue;
-		p = put_varint(p, bucket - before);
-		p = put_varint(p, n);
-		before = bucket;
+		p = put_varint(p, e.bucket - before);
+		p = put_varint(p, e.count);
+		before = e.bucket;
 	}
 	return (size_t)(p - out);
 }

@@ -83,7 +83,9 @@ static void merging(void **unused)
 		size_t n = draw() % 400;
 
 		for (size_t i = 0; i < n; i++) {
-			uint64_t v = draw(), count = 1 + draw() % 1000;
+			/* all over, or close together at a place that moves */
+			uint64_t v = round % 2 ? draw() : (1000ull << round % 40) + draw() % 50000,
+				 count = 1 + draw() % 1000;
 
 			assert_int_equal(hist_add(&whole, v, count), 0);
 			assert_int_equal(hist_add(i % 3 ? &left : &right, v, count), 0);

@@ -181,11 +181,11 @@ static void compare(const struct store *s, const struct scan_filter *f, unsigned
 		for (unsigned int k = 0; k < HIST_BUCKETS; k++)
 			total += p->buckets[row->op][k];
 		assert_int_equal(total, hist_total(&row->hist));
-		for (uint32_t k = 0; row->hist.used != UINT32_MAX && k < row->hist.used; k++)
-			assert_int_equal(row->hist.sparse[k].count,
-					 p->buckets[row->op][row->hist.sparse[k].bucket]);
-		for (unsigned int k = 0; row->hist.used == UINT32_MAX && k < HIST_BUCKETS; k++)
-			assert_int_equal(row->hist.dense[k], p->buckets[row->op][k]);
+		for (unsigned int k = 0; k < hist_entries(&row->hist); k++) {
+			struct hist_entry e = hist_entry(&row->hist, k);
+
+			assert_int_equal(e.count, p->buckets[row->op][e.bucket]);
+		}
 	}
 	for (size_t op = 0; op < OP_CODE_MAX; op++)
 		ops += p->calls[op] > 0;

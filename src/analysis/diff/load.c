@@ -197,12 +197,9 @@ static double log_of_bucket(unsigned int bucket)
 /* Sums of ln(dur) of a histogram. */
 static void add_logs(struct cell *c, const struct hist *h, const double *logs)
 {
-	size_t n = h->used == UINT32_MAX ? HIST_BUCKETS : h->used;
-
-	for (size_t i = 0; i < n; i++) {
-		bool dense = h->used == UINT32_MAX;
-		double count = (double)(dense ? h->dense[i] : h->sparse[i].count);
-		double ln = logs[dense ? i : h->sparse[i].bucket];
+	for (unsigned int i = 0; i < hist_entries(h); i++) {
+		struct hist_entry e = hist_entry(h, i);
+		double count = (double)e.count, ln = logs[e.bucket];
 
 		c->log += count * ln;
 		c->log2 += count * ln * ln;

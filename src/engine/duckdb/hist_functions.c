@@ -24,12 +24,6 @@ struct hist_state {
 	struct hist hist;
 };
 
-static uint64_t hist_memory(const struct hist *h)
-{
-	return h->used == UINT32_MAX ? HIST_BUCKETS * sizeof(uint64_t)
-				     : h->cap * sizeof(struct hist_entry);
-}
-
 /* Counts what a histogram grew by. False, with the error set, past the bound. */
 static inline bool account(duckdb_function_info info, struct hist_state *s, uint64_t before)
 {
@@ -138,7 +132,7 @@ static void on_finalize(duckdb_function_info info, duckdb_aggregate_state *sourc
 		const struct hist *h = &((const struct hist_state *)source[i])->hist;
 		size_t row = offset + i;
 
-		if (h->used == 0) { /* no value: NULL, as for sum() */
+		if (!hist_entries(h)) { /* no value: NULL, as for sum() */
 			d->vector_ensure_validity_writable(result);
 			validity = d->vector_get_validity(result);
 			validity[row / 64] &= ~(1ull << (row % 64));
