@@ -46,7 +46,7 @@ test: build engine
 quick: build
 	@meson test -C $(BUILD) --suite quick --print-errorlogs
 
-bench: build
+bench: build engine
 	@tools/packages bench
 	@bench/run $(BUILD)
 
