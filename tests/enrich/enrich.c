@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "enrich/cgroup.h"
 #include "enrich/enrich.h"
+#include "enrich/keys.h"
 #include "schema/ops.h"
 
 #define KEY_PIPE   900000000001ll
@@ -239,6 +240,39 @@ static void test_unknown_keys(void **unused)
 	assert_true(batch_is_null(out.tables[TABLE_OP], OP_FILE2_ID, 1));
 }
 
+#define KEYS	 100000
+#define KEY_FAR	 (1ll << 40) /* where another kind of key begins */
+#define KEY_SKIP 777	     /* every so many keys come when their page is long packed */
+
+/* Ids are what they were set to, in whatever order keys come and however far apart their ids are. */
+static void test_ids_by_key(void **unused)
+{
+	struct idmap m = {0};
+	_cleanup_(map_free) struct map truth = {0};
+	uint64_t id = 0, want;
+
+	for (int64_t k = 0; k < KEYS; k++) {
+		const int64_t keys[] = {k % KEY_SKIP ? k : -1, k % 3 ? KEY_FAR + k : -1,
+					k > 20000 && k % KEY_SKIP == 1 ? k - 10000 - k % KEY_SKIP
+								       : -1};
+
+		for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+			if (keys[i] < 0 || map_get(&truth, (uint64_t)keys[i], NULL))
+				continue;
+			id += k % 1000 < 100 ? 50 : 1; /* some pages are too wide to be packed */
+			assert_int_equal(idmap_set(&m, keys[i], (int64_t)id), 0);
+			assert_int_equal(map_set(&truth, (uint64_t)keys[i], id), 0);
+		}
+	}
+	for (int64_t k = 0; k < 2 * KEYS; k++) {
+		int64_t key = k < KEYS ? k : KEY_FAR + k - KEYS;
+
+		assert_int_equal(idmap_get(&m, key),
+				 map_get(&truth, (uint64_t)key, &want) ? (int64_t)want : -1);
+	}
+	idmap_free(&m);
+}
+
 static void check_cgroup(const char *path, const char *unit, const char *container)
 {
 	struct bytes p = {(const uint8_t *)path, strlen(path)}, u = cgroup_unit(p),
@@ -306,6 +340,7 @@ int main(void)
 		cmocka_unit_test(test_ids_and_versions), cmocka_unit_test(test_waiting),
 		cmocka_unit_test(test_results),		 cmocka_unit_test(test_unknown_keys),
 		cmocka_unit_test(test_cgroups),		 cmocka_unit_test(test_speed),
+		cmocka_unit_test(test_ids_by_key),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
