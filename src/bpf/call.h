@@ -61,7 +61,11 @@ static __always_inline long call_ret(struct pt_regs *regs)
 
 static __always_inline struct wire_plan *plan_of(__u32 nr)
 {
-	return bpf_map_lookup_elem(&plans, &nr);
+	if (nr >= WIRE_CALLS_MAX)
+		return NULL;
+	barrier_var(
+		nr); /* else the compiler chooses after it added, which the verifier does not follow */
+	return &plans[nr & (WIRE_CALLS_MAX - 1)];
 }
 
 static __always_inline __u64 arg(struct call *c, __u8 n)
@@ -277,39 +281,32 @@ static __always_inline void op_fill(struct wire_op *r, struct thread_state *ts, 
 static __always_inline void op_send(struct thread_state *ts, struct wire_plan *p, __s64 ret,
 				    __u64 end, __s64 pos, __u16 status)
 {
-	struct wire_cpu *cpu = this_cpu();
-	void *ring = ring_of_cpu();
+	struct ring_place at;
 	struct wire_op *r;
 	__u32 seq;
 
-	if (!ring)
-		return;
-	seq = seq_take(cpu);
 	if (p->raw || raw_args) {
 		struct with_args {
 			struct wire_op op;
 			__u64 args[WIRE_ARGS];
-		} *w = bpf_ringbuf_reserve(ring, sizeof(*w), 0);
+		} *w = ring_take(&at, sizeof(*w), sizeof(*w), &seq);
 
 		if (!w)
-			goto lost;
+			return;
 		op_fill(&w->op, ts, ret, end, pos, status);
 		w->op.head.parts = WIRE_PART_ARGS;
 		w->op.head.size = sizeof(*w);
 		w->op.head.seq = seq;
 		__builtin_memcpy(w->args, ts->call.args, sizeof(w->args));
-		bpf_ringbuf_submit(w, ring_wakeup(ring, cpu, seq));
+		ring_commit(&at);
 		return;
 	}
-	r = bpf_ringbuf_reserve(ring, sizeof(*r), 0);
+	r = ring_take(&at, sizeof(*r), sizeof(*r), &seq);
 	if (!r)
-		goto lost;
+		return;
 	op_fill(r, ts, ret, end, pos, status);
 	r->head.parts = 0;
 	r->head.size = sizeof(*r);
 	r->head.seq = seq;
-	bpf_ringbuf_submit(r, ring_wakeup(ring, cpu, seq));
-	return;
-lost:
-	__sync_fetch_and_add(&cpu->lost, 1);
+	ring_commit(&at);
 }

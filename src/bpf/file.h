@@ -287,22 +287,17 @@ verified_alone int file_send(struct file_ident *d, __u64 key)
 
 static __always_inline void gone_send(__u64 key)
 {
-	struct wire_cpu *c = this_cpu();
-	void *ring = ring_of_cpu();
+	__u64 now = bpf_ktime_get_ns();
 	struct wire_file_gone *r;
+	struct ring_place p;
 	__u32 seq;
 
-	if (!ring)
+	r = ring_take(&p, sizeof(*r), sizeof(*r), &seq);
+	if (!r)
 		return;
-	seq = seq_take(c);
-	r = bpf_ringbuf_reserve(ring, sizeof(*r), 0);
-	if (!r) {
-		__sync_fetch_and_add(&c->lost, 1);
-		return;
-	}
-	head_fill(&r->head, WIRE_FILE_GONE, 0, sizeof(*r), seq, bpf_ktime_get_ns());
+	head_fill(&r->head, WIRE_FILE_GONE, 0, sizeof(*r), seq, now);
 	r->file = key;
-	bpf_ringbuf_submit(r, ring_wakeup(ring, c, seq));
+	ring_commit(&p);
 }
 
 /* The version's number; sends it where it is new or its name changed. 0: it could not be sent. */

@@ -17,9 +17,7 @@ struct hold_ctx {
 
 static long hold_step(__u32 i, struct hold_ctx *ctx)
 {
-	void *ring = ring_of_cpu();
-
-	if (!ring || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < ring_half)
+	if (ring_fill(this_cpu()) < ring_half)
 		return 1;
 	return bpf_ktime_get_ns() >= ctx->until;
 }
@@ -28,10 +26,9 @@ static long hold_step(__u32 i, struct hold_ctx *ctx)
 verified_alone __u64 hold(__u64 now)
 {
 	struct hold_ctx ctx = {.until = now + HOLD_NS};
-	void *ring = ring_of_cpu();
 	__u64 held;
 
-	if (!ring || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < ring_half)
+	if (likely(ring_fill(this_cpu()) < ring_half))
 		return 0;
 	bpf_loop(HOLD_STEPS, hold_step, &ctx, 0);
 	held = bpf_ktime_get_ns() - now;

@@ -37,19 +37,20 @@ const volatile bool failed_only;
 const volatile bool raw_args;
 const volatile bool no_argv;
 const volatile bool lossless;
-const volatile bool preemptible; /* a program may be interrupted by another on its CPU */
 const volatile __u64 min_dur_ns;
 const volatile __u32 pidns_level;	 /* of the recorder's pid namespace */
 const volatile __s32 cgroup_subsys = -1; /* -1: the v2 hierarchy, else an index of css_set.subsys */
 const volatile __u32 fill_mark;		 /* bytes in a ring that wake the reader */
 const volatile __u32 ring_half;
-const volatile __u32 ring_count;
-const volatile __u32 path_count; /* 0: files are not selected by path */
+const volatile __u32 ring_bytes;
+const volatile __u32 ring_leaves; /* of a ring */
+const volatile __u32 path_count;  /* 0: files are not selected by path */
 const volatile struct wire_prefix prefixes[WIRE_PREFIXES_MAX];
 
 /* Changed while running; read by the recorder. */
-struct wire_cpu cpus[WIRE_CPUS_MAX];
-__u32 select_epoch = 1; /* raised when the selection changes */
+struct wire_cpu cpus[WIRE_CPUS_MAX] __attribute__((aligned(64)));
+struct wire_plan plans[WIRE_CALLS_MAX]; /* here, not in a map of its own: no look-up is needed */
+__u32 select_epoch = 1;			/* raised when the selection changes */
 /* Raised by every rename, mount, ... on the host, and by every unlink; compared as one number. */
 union epochs {
 	struct {
@@ -151,24 +152,24 @@ struct {
 	__type(value, struct thread_state);
 } threads SEC(".maps");
 
-struct ring {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096);
+struct ring_leaf {
+	__u8 data[WIRE_LEAF_BYTES];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__array(values, struct ring);
-} rings SEC(".maps");
-
+/* The leaves of the first CPU's ring, those of the second, ... */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, WIRE_CALLS_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct wire_plan);
-} plans SEC(".maps");
+	__type(value, struct ring_leaf);
+} rings SEC(".maps");
+
+/* Carries nothing: it is what wakes the recorder. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} bell SEC(".maps");
 
 /* Versions of files that were sent. */
 struct file_version {

@@ -232,8 +232,12 @@ verified_alone int thread_look(struct thread_state *ts)
 
 static __always_inline bool thread_needs_look(struct thread_state *ts)
 {
-	return (ts->flags & THREAD_STALE) || ts->select_epoch != select_epoch ||
-	       (ts->flags & (THREAD_SELECTED | THREAD_SENT)) == THREAD_SELECTED;
+	__u32 about = ts->flags & (THREAD_STALE | THREAD_SELECTED | THREAD_SENT);
+
+	if (unlikely(ts->select_epoch != select_epoch))
+		return true;
+	return about != (THREAD_SELECTED | THREAD_SENT) &&
+	       ((about & THREAD_STALE) || about == THREAD_SELECTED);
 }
 
 static __always_inline struct thread_state *thread_get(struct task_struct *task)

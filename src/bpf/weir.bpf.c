@@ -232,26 +232,25 @@ int BPF_PROG(weir_cgroup, struct cgroup *dst, const char *path, struct task_stru
 
 static noinline void thread_end_send(struct task_struct *task, struct thread_state *ts, bool dead)
 {
-	struct wire_cpu *c = this_cpu();
-	void *ring = ring_of_cpu();
+	__u64 now = bpf_ktime_get_ns(), start;
 	struct wire_thread_end *r;
-	__u32 seq;
+	struct ring_place p;
+	__u32 seq, tgid;
 
-	if (!ring || !task || !ts)
+	if (!task || !ts)
 		return;
-	seq = seq_take(c);
-	r = bpf_ringbuf_reserve(ring, sizeof(*r), 0);
-	if (!r) {
-		__sync_fetch_and_add(&c->lost, 1);
+	tgid = tgid_of(task);
+	start = BPF_CORE_READ(task, group_leader, start_boottime);
+	r = ring_take(&p, sizeof(*r), sizeof(*r), &seq);
+	if (!r)
 		return;
-	}
-	head_fill(&r->head, WIRE_THREAD_END, 0, sizeof(*r), seq, bpf_ktime_get_ns());
+	head_fill(&r->head, WIRE_THREAD_END, 0, sizeof(*r), seq, now);
 	r->thread = ts->version;
-	r->tgid = tgid_of(task);
-	r->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
+	r->tgid = tgid;
+	r->process_start = start;
 	r->process_ended = dead;
 	r->status = tread(struct task_struct, task, exit_code);
-	bpf_ringbuf_submit(r, ring_wakeup(ring, c, seq));
+	ring_commit(&p);
 }
 
 #define KILLED_BY_KILL 9  /* seccomp's strict mode ends a thread like this */

@@ -3,7 +3,10 @@
  * wire.h: what the kernel programs and the recorder say to each other: records in the rings, the plan of each
  * call, the configuration, counters. Compiled by both compilers; fixed-width fields, no hidden padding.
  *
- * A record stands in the ring of the CPU that wrote it, sizes are multiples of 8. All times are the kernel's
+ * A record stands in the ring of the CPU that wrote it, sizes are multiples of 8. A ring is memory that both sides
+ * see, cut into leaves; no record lies across the end of a leaf, what is left of it is skipped (WIRE_SKIP). The
+ * programs move wire_cpu.head behind a record that is complete, the recorder moves wire_cpu.tail behind what it
+ * copied; both count bytes since the beginning. All times are the kernel's
  * monotonic clock in ns. A `thread` is the number of one version of a thread, a `file` the number of one
  * version of a file (0: none); both count from 1 over the recording.
  */
@@ -21,9 +24,11 @@
 #define WIRE_COMM	  16
 #define WIRE_PREFIXES_MAX 64  /* selected paths */
 #define WIRE_PREFIX_MAX	  256 /* the literal folders that one begins with, bytes; a multiple of 8 */
+#define WIRE_LEAF_BYTES	  (32 * 1024) /* of a ring; a power of two, so is their number */
 #define WIRE_NONE	  (-0x7fffffffffffffffll - 1) /* a position that is not known */
 
 enum wire_type {
+	WIRE_SKIP = 0, /* the rest of a leaf: the first 4 bytes of a head, nothing else of it is there */
 	WIRE_OP = 1,
 	WIRE_FILE = 2,
 	WIRE_SOCK = 3,
@@ -243,15 +248,17 @@ _Static_assert(sizeof(struct wire_missing_key) == 8, "a key without padding");
 /* Counters of a CPU, read by the recorder straight from the programs' memory. */
 struct wire_cpu {
 	__u64 seq;	/* attempts to write; the next record's number */
-	__u64 lost;	/* of them failed: the ring was full */
+	__u64 head;	/* bytes written into the ring, with what was skipped */
+	__u64 tail;	/* bytes that the recorder has copied: the only field that it writes, beside `above` */
+	__u64 above;	/* the ring is above the fill mark: the wake-up was forced */
+	__u64 lost;	/* attempts that failed: the ring was full */
+	__u64 held_ns;	/* back-pressure */
+	__u64 filtered; /* calls that the selection left out after they ended */
 	__u64 compat;	/* 32-bit calls, counted and not recorded */
 	__u64 unpaired; /* exits that nothing explains */
 	__u64 storage;	/* calls of threads for which there was no storage */
-	__u64 held_ns;	/* back-pressure */
-	__u64 filtered; /* calls that the selection left out after they ended */
-	__u64 above;	/* the ring is above the fill mark: the wake-up was forced */
 	__u64 scratch;	/* records dropped because no scratch space was free */
 	__u64 unread;	/* arguments that could not be read */
-	__u64 pad[6];
+	__u64 pad[4];
 };
 _Static_assert(sizeof(struct wire_cpu) == 128, "two cache lines per CPU");

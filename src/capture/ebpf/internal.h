@@ -21,7 +21,7 @@ void plan_of_op(uint32_t code, bool record, struct wire_plan *ret);
 
 #define CHUNK_BYTES (256 * 1024)
 
-/* Whole records of one CPU, each with the ring's own 8-byte header. */
+/* Whole records of one CPU, one behind the other, WIRE_SKIP among them. */
 struct chunk {
 	struct chunk *next;
 	uint32_t cpu;
@@ -36,9 +36,10 @@ struct chunk {
 struct reader;
 
 struct reader_options {
-	const int *ring_fds; /* one per CPU, borrowed */
+	int rings_fd; /* of `count` rings; this and the next borrowed */
+	int bell_fd;
 	size_t count;
-	size_t ring_bytes; /* of each */
+	size_t ring_bytes; /* of each, a power of two */
 	size_t backlog_max; /* bytes copied and not given back, at which rounds wait for the decoder */
 	struct freezer *freezer;   /* borrowed; NULL: none */
 	struct wire_cpu *counters; /* [count], borrowed */

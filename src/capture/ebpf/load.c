@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 
 #include "weir.skel.h"
 
@@ -125,16 +124,6 @@ static void configure_paths(struct weir_bpf__rodata *ro, const struct select *s)
 		ro->prefixes[i].len = prefix_names(&s->paths[i], ro->prefixes[i].names);
 }
 
-static bool kernel_before(unsigned int major, unsigned int minor)
-{
-	unsigned int has_major, has_minor;
-	struct utsname u;
-
-	if (uname(&u) || sscanf(u.release, "%u.%u", &has_major, &has_minor) != 2)
-		return false;
-	return has_major < major || (has_major == major && has_minor < minor);
-}
-
 /* The filter, its calls by this machine's numbers. */
 static void configure_filter(struct weir_bpf__rodata *ro, const struct call_filter *f)
 {
@@ -171,11 +160,11 @@ static void configure(struct loaded *l, const struct ebpf_options *opt)
 	ro->raw_args = opt->raw_args;
 	ro->no_argv = opt->no_argv;
 	ro->lossless = opt->lossless;
-	ro->preemptible = !kernel_before(6, 19);
 	ro->pidns_level = own_pidns_level();
 	ro->fill_mark = l->ring_bytes / 8;
 	ro->ring_half = l->ring_bytes / 2;
-	ro->ring_count = l->cpus;
+	ro->ring_bytes = l->ring_bytes;
+	ro->ring_leaves = l->ring_bytes / WIRE_LEAF_BYTES;
 	ro->cgroup_subsys = -1;
 	configure_paths(ro, s);
 	configure_filter(ro, opt->filter);
@@ -184,18 +173,15 @@ static void configure(struct loaded *l, const struct ebpf_options *opt)
 		ro->cgroup_subsys = subsys_index(l->cgroups.subsys);
 }
 
-static int fill_plans(struct loaded *l, const struct select *s, struct error *err)
+static void fill_plans(struct loaded *l, const struct select *s)
 {
-	int fd = bpf_map__fd(l->skel->maps.plans);
-
 	for (uint32_t nr = 0; nr < WIRE_CALLS_MAX; nr++) {
 		uint32_t code = op_code_of_native(nr);
 
 		plan_of_op(code, select_op(s, code), &l->plans[nr]);
-		if (bpf_map_update_elem(fd, &nr, &l->plans[nr], BPF_ANY))
-			return load_error(-errno, err, "cannot fill the table of calls");
 	}
-	return 0;
+	/* A copy: what the programs see stays theirs. */
+	memcpy(l->skel->bss->plans, l->plans, sizeof(l->skel->bss->plans));
 }
 
 static int fill_map(struct bpf_map *map, const void *key, struct error *err)
@@ -227,21 +213,6 @@ static int fill_selection(struct loaded *l, const struct select *s, struct error
 			r = fill_map(l->skel->maps.select_cgroups, &id, err);
 	}
 	return r;
-}
-
-static int make_rings(struct loaded *l, struct error *err)
-{
-	int outer = bpf_map__fd(l->skel->maps.rings);
-
-	for (uint32_t i = 0; i < l->cpus; i++) {
-		l->ring_fds[i] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "weir_ring", 0, 0,
-						l->ring_bytes, NULL);
-		if (l->ring_fds[i] < 0)
-			return load_error(-errno, err, "cannot make the ring of a CPU");
-		if (bpf_map_update_elem(outer, &i, &l->ring_fds[i], BPF_ANY))
-			return load_error(-errno, err, "cannot add the ring of a CPU");
-	}
-	return 0;
 }
 
 static bool fifo_allowed(void)
@@ -331,36 +302,30 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 				 cpus, WIRE_CPUS_MAX);
 	l->cpus = cpus;
 	l->ring_bytes = ring_size(opt->ring_bytes, opt->lossless);
-	l->ring_fds = malloc(sizeof(int) * l->cpus);
 	l->plans = calloc(WIRE_CALLS_MAX, sizeof(*l->plans));
-	if (!l->ring_fds || !l->plans)
+	if (!l->plans)
 		return error_set(err, -ENOMEM, "out of memory");
-	memset(l->ring_fds, -1, sizeof(int) * l->cpus);
 	l->skel = weir_bpf__open();
 	if (!l->skel)
 		return load_error(-errno, err, "cannot open the kernel programs");
 	configure(l, opt);
-	bpf_map__set_max_entries(l->skel->maps.rings, l->cpus);
+	bpf_map__set_max_entries(l->skel->maps.rings, l->cpus * (l->ring_bytes / WIRE_LEAF_BYTES));
 	bpf_map__set_max_entries(l->skel->maps.scratches, l->cpus * SCRATCH_SLOTS);
 	r = weir_bpf__load(l->skel);
 	if (r)
 		return load_error(r, err, "cannot load the kernel programs");
 	l->counters = l->skel->bss->cpus;
+	l->rings_fd = bpf_map__fd(l->skel->maps.rings);
+	l->bell_fd = bpf_map__fd(l->skel->maps.bell);
 	found = created_bit(l);
 	if (found)
 		l->skel->data->created_bit = found;
-	r = make_rings(l, err);
-	r = r ? r : fill_plans(l, opt->select, err);
-	return r ? r : fill_selection(l, opt->select, err);
+	fill_plans(l, opt->select);
+	return fill_selection(l, opt->select, err);
 }
 
 void loaded_free(struct loaded *l)
 {
-	for (size_t i = 0; l->ring_fds && i < l->cpus; i++) {
-		if (l->ring_fds[i] >= 0)
-			close(l->ring_fds[i]);
-	}
-	free(l->ring_fds);
 	free(l->plans);
 	weir_bpf__destroy(l->skel);
 	*l = (struct loaded){0};

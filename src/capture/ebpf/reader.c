@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reader.c: one thread, SCHED_FIFO where allowed, that does nothing but copy records out of the kernel's rings,
- * so that a ring never waits for decoding, compression or the disk. Rings are read in rounds: what ended before
- * a round began was copied by its end, which lets the decoder put the CPUs' records in order.
+ * so that a ring never waits for decoding, compression or the disk. What lies before a ring's head is complete, so
+ * nothing of it is looked at here. Rings are read in rounds: what ended before a round began was copied by its end,
+ * which lets the decoder put the CPUs' records in order.
  */
 #include "capture/ebpf/internal.h"
 
 #include <errno.h>
-#include <linux/bpf.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -24,22 +24,17 @@
 #define RELEASE_BELOW 25
 #define CHUNK_SMALL   (32 * 1024) /* what a quiet round finds is not worth a whole chunk */
 #define CHUNKS_KEPT   32	  /* free chunks kept for the next round */
-/* A record is stamped before its space is reserved; this much may lie between. */
+/* A record is stamped before it is written; this much may lie between. */
 #define STAMP_SLACK_NS (300 * NSEC_PER_USEC)
 
-struct ring {
-	int fd;
-	unsigned long *consumer;
-	const unsigned long *producer;
-	const uint8_t *data;
-	int64_t horizon;
-};
-
 struct reader {
-	struct ring *rings;
+	const uint8_t *rings; /* one behind the other */
+	int64_t *horizons;    /* by ring */
 	size_t count;
 	size_t ring_bytes;
 	size_t page;
+	unsigned long *bell_read;	   /* how far the bell's ring was read, */
+	const unsigned long *bell_written; /* and written */
 	int epoll, wake;
 	bool fifo, running, hasty;
 	struct wire_cpu *counters;
@@ -98,29 +93,15 @@ void reader_put(struct reader *r, struct chunk *c)
 	free(c);
 }
 
-/* How many bytes of whole, committed records lie at `from`, at most `max`; *busy: one is being written. */
-static size_t ring_span(const struct reader *r, const struct ring *ring, unsigned long from,
-			unsigned long to, size_t max, bool *busy)
+/* How much is copied at once from `from` on: what there is, or else to the end of a leaf, where no record goes on. */
+static size_t ring_span(const struct reader *r, uint64_t from, uint64_t to)
 {
-	size_t span = 0;
+	uint64_t wrap = (from & ~(uint64_t)(r->ring_bytes - 1)) + r->ring_bytes;
 
-	*busy = false;
-	while (from + span < to) {
-		const uint32_t *head =
-			(const uint32_t *)(ring->data + ((from + span) & (r->ring_bytes - 1)));
-		uint32_t len = __atomic_load_n(head, __ATOMIC_ACQUIRE);
-		size_t size;
-
-		if (len & BPF_RINGBUF_BUSY_BIT) {
-			*busy = true;
-			break;
-		}
-		size = align_up((len & ~BPF_RINGBUF_DISCARD_BIT) + BPF_RINGBUF_HDR_SZ, 8);
-		if (span + size > max)
-			break;
-		span += size;
-	}
-	return span;
+	to = MIN(to, wrap);
+	if (to - from > CHUNK_BYTES)
+		to = (from + CHUNK_BYTES) & ~(uint64_t)(WIRE_LEAF_BYTES - 1);
+	return to - from;
 }
 
 struct round {
@@ -136,28 +117,24 @@ static void round_add(struct round *round, struct chunk *c)
 	round->bytes += c->cap;
 }
 
-/* Copies what a ring holds. False where something was left behind (out of memory, a record that is being written). */
+/* Copies what a ring holds. False where something was left behind: out of memory. */
 static bool ring_copy(struct reader *r, size_t cpu, struct round *round)
 {
-	struct ring *ring = &r->rings[cpu];
-	unsigned long from = *ring->consumer;
-	unsigned long to = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
-	bool busy = false;
+	struct wire_cpu *shared = &r->counters[cpu];
+	uint64_t from = shared->tail;
+	uint64_t to = __atomic_load_n(&shared->head, __ATOMIC_ACQUIRE);
 
 	while (from < to) {
-		struct chunk *c;
-		size_t span;
+		size_t span = ring_span(r, from, to);
+		struct chunk *c = chunk_get(r, cpu, span);
 
-		span = ring_span(r, ring, from, to, CHUNK_BYTES, &busy);
-		if (!span)
-			return !busy;
-		c = chunk_get(r, cpu, span);
 		if (!c)
 			return false;
-		memcpy(c->data, ring->data + (from & (r->ring_bytes - 1)), span);
+		memcpy(c->data, r->rings + cpu * r->ring_bytes + (from & (r->ring_bytes - 1)),
+		       span);
 		c->len = span;
 		from += span;
-		__atomic_store_n(ring->consumer, from, __ATOMIC_RELEASE);
+		__atomic_store_n(&shared->tail, from, __ATOMIC_RELEASE);
 		r->bytes += span;
 		round_add(round, c);
 	}
@@ -170,8 +147,8 @@ static unsigned int pressure(struct reader *r)
 	size_t most = 0, queued;
 
 	for (size_t i = 0; i < r->count; i++)
-		most = MAX(most, __atomic_load_n(r->rings[i].producer, __ATOMIC_ACQUIRE) -
-					 *r->rings[i].consumer);
+		most = MAX(most, __atomic_load_n(&r->counters[i].head, __ATOMIC_ACQUIRE) -
+					 r->counters[i].tail);
 	pthread_mutex_lock(&r->lock);
 	queued = r->queued;
 	pthread_mutex_unlock(&r->lock);
@@ -216,10 +193,10 @@ static void reader_round(struct reader *r)
 
 	for (size_t i = 0; i < r->count; i++) {
 		if (ring_copy(r, i, &round))
-			r->rings[i].horizon = now - STAMP_SLACK_NS;
+			r->horizons[i] = now - STAMP_SLACK_NS;
 		/* The next crossing of the mark wakes again, also where the programs never saw it below. */
 		__atomic_store_n(&r->counters[i].above, 0, __ATOMIC_RELAXED);
-		horizon = MIN(horizon, r->rings[i].horizon);
+		horizon = MIN(horizon, r->horizons[i]);
 	}
 	if (round.first) {
 		round.tail->last = true;
@@ -252,6 +229,9 @@ static void *reader_main(void *arg)
 
 		for (int i = 0; i < n; i++)
 			stop |= events[i].data.fd == r->wake;
+		/* All that the bell said is that there is something to do. */
+		__atomic_store_n(r->bell_read, __atomic_load_n(r->bell_written, __ATOMIC_ACQUIRE),
+				 __ATOMIC_RELEASE);
 		hold_or_release(r);
 		if (stop || !backlog_full(r))
 			reader_round(r);
@@ -261,20 +241,28 @@ static void *reader_main(void *arg)
 	}
 }
 
-static int ring_map(struct reader *r, struct ring *ring, int fd, struct error *err)
+static int rings_map(struct reader *r, int fd, struct error *err)
 {
-	void *p;
+	void *p = mmap(NULL, r->count * r->ring_bytes, PROT_READ, MAP_SHARED, fd, 0);
 
-	ring->fd = fd;
-	p = mmap(NULL, r->page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
-		return error_errno(err, -errno, "cannot map the ring of a CPU");
-	ring->consumer = p;
-	p = mmap(NULL, r->page + 2 * r->ring_bytes, PROT_READ, MAP_SHARED, fd, r->page);
+		return error_errno(err, -errno, "cannot map %zu rings of %zu bytes", r->count,
+				   r->ring_bytes);
+	r->rings = p;
+	return 0;
+}
+
+static int bell_map(struct reader *r, int fd, struct error *err)
+{
+	void *p = mmap(NULL, r->page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
 	if (p == MAP_FAILED)
-		return error_errno(err, -errno, "cannot map a ring of %zu bytes", r->ring_bytes);
-	ring->producer = p;
-	ring->data = (const uint8_t *)p + r->page;
+		return error_errno(err, -errno, "cannot map a ring buffer");
+	r->bell_read = p;
+	p = mmap(NULL, r->page, PROT_READ, MAP_SHARED, fd, (off_t)r->page);
+	if (p == MAP_FAILED)
+		return error_errno(err, -errno, "cannot map a ring buffer");
+	r->bell_written = p;
 	return 0;
 }
 
@@ -330,23 +318,19 @@ int reader_new(struct reader **ret, const struct reader_options *opt, struct err
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&r->ready, &attr);
 	pthread_condattr_destroy(&attr);
-	r->rings = calloc(opt->count, sizeof(*r->rings));
-	if (!r->rings)
+	r->horizons = calloc(opt->count, sizeof(*r->horizons));
+	if (!r->horizons)
 		return error_set(err, -ENOMEM, "out of memory");
 	r->epoll = epoll_create1(EPOLL_CLOEXEC);
 	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (r->epoll < 0 || r->wake < 0)
 		return error_errno(err, -errno, "cannot make an epoll descriptor");
-	e = watch(r, r->wake, EPOLLIN, err);
-	for (size_t i = 0; !e && i < opt->count; i++, r->count++) {
-		e = ring_map(r, &r->rings[i], opt->ring_fds[i], err);
-		/* Edge-triggered: level-triggered returns at once while data is pending. */
-		if (!e)
-			e = watch(r, opt->ring_fds[i], EPOLLIN | EPOLLET, err);
-	}
-	if (e)
-		return e;
-	e = thread_start(r, err);
+	r->count = opt->count;
+	e = rings_map(r, opt->rings_fd, err);
+	e = e ? e : bell_map(r, opt->bell_fd, err);
+	e = e ? e : watch(r, r->wake, EPOLLIN, err);
+	e = e ? e : watch(r, opt->bell_fd, EPOLLIN | EPOLLET, err);
+	e = e ? e : thread_start(r, err);
 	if (e)
 		return e;
 	*ret = TAKE_PTR(r);
@@ -413,13 +397,13 @@ void reader_free(struct reader *r)
 	if (!r)
 		return;
 	reader_finish(r);
-	for (size_t i = 0; i < r->count; i++) {
-		if (r->rings[i].consumer)
-			munmap(r->rings[i].consumer, r->page);
-		if (r->rings[i].producer)
-			munmap((void *)r->rings[i].producer, r->page + 2 * r->ring_bytes);
-	}
-	free(r->rings);
+	if (r->rings)
+		munmap((void *)r->rings, r->count * r->ring_bytes);
+	if (r->bell_read)
+		munmap(r->bell_read, r->page);
+	if (r->bell_written)
+		munmap((void *)r->bell_written, r->page);
+	free(r->horizons);
 	chunks_free(r->first);
 	chunks_free(r->spare);
 	if (r->epoll >= 0)

@@ -15,9 +15,10 @@
 #include "weir.skel.h"
 
 #define BACKLOG_BYTES \
-	(128u << 20)	   /* copied from the rings and not yet decoded; taken only when needed */
-#define READ_NICE    (-10) /* of the reading thread: ten times the share of an ordinary one */
-#define SET_ROWS_MAX 30000 /* rows of one source_read(); a chunk adds at most 3,000 of a table */
+	(128u << 20)	/* copied from the rings and not yet decoded; taken only when needed */
+#define READ_NICE (-10) /* of the reading thread: ten times the share of an ordinary one */
+#define SET_ROWS_MAX \
+	8000 /* rows of one source_read(), so that sets stay small; a chunk adds at most 3,300 calls */
 
 /* A call, or what became of a thread, socket or file, that waits until nothing earlier can still come. */
 struct pending {
@@ -96,7 +97,8 @@ static int ebpf_start(struct source *s, struct error *err)
 {
 	struct ebpf *e = ebpf_of(s);
 	const struct reader_options opt = {
-		.ring_fds = e->loaded.ring_fds,
+		.rings_fd = e->loaded.rings_fd,
+		.bell_fd = e->loaded.bell_fd,
 		.count = e->loaded.cpus,
 		.ring_bytes = e->loaded.ring_bytes,
 		.backlog_max = e->opt.backlog_bytes ? e->opt.backlog_bytes : BACKLOG_BYTES,
@@ -152,19 +154,19 @@ static int chunk_take(struct ebpf *e, struct chunk *c, struct batch_set *out)
 	size_t at = 0, first = e->pending_count;
 	int r = 0;
 
-	while (at + BPF_RINGBUF_HDR_SZ < c->len && r >= 0) {
-		uint32_t len = *(const uint32_t *)(c->data + at);
-		const struct wire_head *h = (const void *)(c->data + at + BPF_RINGBUF_HDR_SZ);
+	while (at < c->len && r >= 0) {
+		const struct wire_head *h = (const void *)(c->data + at);
 
-		at += align_up((len & ~BPF_RINGBUF_DISCARD_BIT) + BPF_RINGBUF_HDR_SZ, 8);
-		if (len & BPF_RINGBUF_DISCARD_BIT)
+		if (h->size > c->len - at || h->size % 8 ||
+		    h->size < (h->type == WIRE_SKIP ? 8 : sizeof(*h))) {
+			e->malformed++; /* where the next one begins is not known */
+			break;
+		}
+		at += h->size;
+		if (h->type == WIRE_SKIP)
 			continue;
 		e->received[c->cpu]++;
 		e->sums[c->cpu] += h->seq;
-		if (len < sizeof(*h) || h->size > len) {
-			e->malformed++;
-			continue;
-		}
 		r = h->type == WIRE_FILE ? decode_dimension(e->decode, h, out)
 					 : pending_add(e, h, c, first);
 		if (r == -EBADMSG) {
