@@ -52,13 +52,17 @@ static __always_inline bool walk_up(struct scratch *s, __u64 *ret_name_dentry)
 	return false;
 }
 
+/* Hash and length of a name. */
+static __always_inline __u64 name_hash(__u64 dentry)
+{
+	return kread_ptr(dentry + bpf_core_field_offset(struct dentry, d_name.hash_len));
+}
+
 /* The checksum of the names, to see whether any of them changed. 0 for `dentry`: a mount. */
 static __always_inline void walk_add(struct scratch *s, __u64 dentry)
 {
 	if (dentry)
-		s->sum = (s->sum ^ dentry ^
-			  BPF_CORE_READ((struct dentry *)dentry, d_name.hash_len)) *
-			 0x9e3779b97f4a7c15ull;
+		s->sum = (s->sum ^ dentry ^ name_hash(dentry)) * 0x9e3779b97f4a7c15ull;
 	else
 		s->sum = (s->sum ^ *(volatile __u64 *)&s->mnt) *
 			 0xff51afd7ed558ccdull; /* read again: a plain number */
@@ -85,7 +89,7 @@ static long walk_name(__u32 i, struct walk_ctx *ctx)
 	if (at > WIRE_WALK_MAX - NAME_LEN_MAX)
 		return 1;
 	n = bpf_probe_read_kernel_str(s->data + sizeof(struct wire_file) + at, NAME_LEN_MAX,
-				      (void *)BPF_CORE_READ((struct dentry *)dentry, d_name.name));
+				      kread(struct dentry, dentry, d_name.name));
 	if (n > 0)
 		s->len = at + (n & 0x1ff);
 	return 0;
@@ -153,14 +157,19 @@ static __always_inline void walk_begin(struct scratch *s, __u64 dentry, __u64 vf
 	s->wanted = 0;
 }
 
-verified_alone __u64 names_sum(__u64 dentry, __u64 vfsmount)
+/* 0: not known. */
+verified_alone __u64 names_sum(struct file_ident *d)
 {
 	struct walk_ctx ctx = {.s = scratch_get()};
 	__u64 sum;
 
 	if (!ctx.s)
 		return 0;
-	walk_begin(ctx.s, dentry, vfsmount);
+	if (!d) {
+		scratch_put(ctx.s);
+		return 0;
+	}
+	walk_begin(ctx.s, d->k.dentry, d->k.mnt);
 	bpf_loop(WALK_STEPS, walk_sum, &ctx, 0);
 	sum = ctx.s->sum;
 	scratch_put(ctx.s);
@@ -236,9 +245,11 @@ verified_alone int file_fields(struct scratch *s, struct file_ident *d)
 	r->magic = d->magic;
 	r->flags = dentry_gone(d->k.dentry) ? WIRE_FILE_DELETED : 0;
 	ns = kread(struct mount, mount_of(d->k.mnt), mnt_ns);
-	r->mnt_ns = (__u64)ns > 4096 ? BPF_CORE_READ(ns, ns.inum) : 0;
+	r->mnt_ns = (__u64)ns > 4096 ? kread(struct mnt_namespace, ns, ns.inum) : 0;
 	sb = kread(struct inode, d->inode, i_sb);
-	bpf_probe_read_kernel_str(r->fs, sizeof(r->fs), (void *)BPF_CORE_READ(sb, s_type, name));
+	bpf_probe_read_kernel_str(
+		r->fs, sizeof(r->fs),
+		kread(struct file_system_type, kread(struct super_block, sb, s_type), name));
 	return 0;
 }
 
@@ -316,7 +327,7 @@ verified_alone __u64 file_version(struct file_ident *d)
 		if (v->epoch != epochs.names) {
 			__u32 epoch = epochs.names;
 
-			if (names_sum(d->k.dentry, d->k.mnt) != v->names)
+			if (names_sum(d) != v->names)
 				v = NULL;
 			else
 				v->epoch = epoch;
@@ -327,6 +338,7 @@ verified_alone __u64 file_version(struct file_ident *d)
 				gone_send(v->key);
 			}
 			d->wanted = v->wanted;
+			d->names = v->names;
 			return v->key;
 		}
 	}
@@ -445,21 +457,33 @@ verified_alone __u64 cwd_key(struct thread_state *ts)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct fs_struct *fs = tread(struct task_struct, task, fs);
+	__u64 dentry, mnt, inode, now;
 	struct last_file *l;
-	__u64 dentry, mnt;
 
 	if (!fs || !ts)
 		return 0;
 	l = &ts->cwd;
 	dentry = (__u64)tread(struct fs_struct, fs, pwd.dentry);
 	mnt = (__u64)tread(struct fs_struct, fs, pwd.mnt);
-	if (l->dentry == dentry && l->file == mnt && names_hold(&l->epochs, dentry))
-		return l->key;
-	l->epochs = epochs.both;
-	ident_fill(&ts->ident, (__u64)kread(struct dentry, dentry, d_inode), dentry, mnt);
+	inode = (__u64)kread(struct dentry, dentry, d_inode);
+	now = epochs.both;
+	if (l->dentry == dentry && l->file == mnt && l->inode == inode) {
+		if (names_hold(&l->epochs, dentry))
+			return l->key;
+		ts->ident.k.dentry = dentry;
+		ts->ident.k.mnt = mnt;
+		if (l->names && !dentry_gone(dentry) && names_sum(&ts->ident) == l->names) {
+			l->epochs = now;
+			return l->key;
+		}
+	}
+	l->epochs = now;
+	ident_fill(&ts->ident, inode, dentry, mnt);
 	ts->ident.thread = ts->version;
 	l->key = file_version(&ts->ident);
 	l->dentry = l->key ? dentry : 0;
+	l->inode = inode;
+	l->names = ts->ident.names;
 	l->file = mnt;
 	return l->key;
 }

@@ -76,7 +76,10 @@ enum file_kind {
 /* A file that a thread used lately: valid while every field up to `key` still agrees. */
 struct last_file {
 	__u64 file, inode, dentry;
-	__u64 ino;
+	union {
+		__u64 ino;
+		__u64 names; /* of a working directory: the checksum of its path, 0: not known */
+	};
 	__u64 epochs;
 	__u32 generation;
 	__u32 creates; /* create_epoch */
@@ -121,7 +124,7 @@ struct file_key {
 struct file_ident {
 	struct file_key k;
 	__u64 inode;
-	__u64 names; /* their checksum, told by file_send(); 0: the path was cut */
+	__u64 names; /* their checksum, told by file_version(); 0: the path was cut */
 	__u32 magic;
 	__u16 mode;
 	__u16 wanted; /* told by file_version() */
