@@ -336,7 +336,7 @@ static int run_hists(struct question *q, const struct sieve *sieve, const struct
 		.sieve = sieve,
 		.from = q->from,
 		.to = q->to,
-		.columns = sums_columns(),
+		.columns = 1ull << OP_FILE_ID | 1ull << OP_CLASS | 1ull << OP_DUR | 1ull << OP_STATUS,
 		.summaries = true,
 		.sums = 1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_CLASS | 1ull << SUMMARY_HIST,
 		.segments = !sieve->eval,
@@ -366,11 +366,32 @@ static int run_hists(struct question *q, const struct sieve *sieve, const struct
 	return r;
 }
 
-int file_sums_hists(struct question *q, const struct sieve *sieve, const struct sums_file *top,
-		    size_t count, struct hist *ret)
+/* Those that the first pass has kept. */
+static int take_kept(const struct server *srv, const struct sums *s, const struct sums_file *top,
+		     size_t count, struct hist *ret)
+{
+	_cleanup_(map_free) struct map one = {0};
+	int r = 0;
+
+	for (size_t k = 0; k < count && r >= 0; k++)
+		r = map_set(&one, (uint64_t)top[k].id, k);
+	for (size_t i = 0; i < s->file_count && r >= 0; i++) {
+		uint64_t k;
+
+		if (map_get(&one, (uint64_t)names_one_file(srv, s->files[i].id), &k))
+			r = hist_merge(&ret[k], &s->file_hists[i]);
+	}
+	return r;
+}
+
+int file_sums_hists(struct question *q, const struct sieve *sieve, const struct sums *s,
+		    const struct sums_file *top, size_t count, struct hist *ret)
 {
 	_cleanup_(map_free) struct map index = {0};
-	int r = make_index(q->server, top, count, &index);
+	int r;
 
+	if (s->file_hists)
+		return take_kept(q->server, s, top, count, ret);
+	r = make_index(q->server, top, count, &index);
 	return r < 0 || !count ? r : run_hists(q, sieve, &index, ret, count);
 }

@@ -12,7 +12,7 @@ int file_sums_merge(const struct server *srv, const struct sums *s, struct sums_
 size_t file_sums_top(struct sums_file *files, size_t count, size_t max);
 /*
  * Histograms of the calls of I/O of `count` of them, in ret[0 .. count), which are empty before. Another pass over
- * what was summed: to keep one for each of a million files would take gigabytes. 0 or negative.
+ * what was summed, unless that kept them: one for each of a million files would take gigabytes. 0 or negative.
  */
-int file_sums_hists(struct question *q, const struct sieve *sieve, const struct sums_file *top,
-		    size_t count, struct hist *ret);
+int file_sums_hists(struct question *q, const struct sieve *sieve, const struct sums *s,
+		    const struct sums_file *top, size_t count, struct hist *ret);

@@ -183,7 +183,7 @@ static int put_files(struct question *q, struct js *j, const struct sieve *sieve
 
 	if (r >= 0) {
 		top = file_sums_top(files, count, SERIES_MAX);
-		r = file_sums_hists(q, sieve, files, top, hists);
+		r = file_sums_hists(q, sieve, s, files, top, hists);
 	}
 	js_key(j, "series");
 	js_open(j, '[');

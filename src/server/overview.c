@@ -42,8 +42,9 @@ struct table_of {
 	const char *name;
 	unsigned int keys; /* what the rows are told by */
 	enum part part;
-	bool failed; /* those that failed alone */
+	bool failed; /* those that failed alone, and where */
 	bool needs_thread;
+	bool lives; /* has a time in which it lived */
 	/* Turns ids into those that stand for the thing; NULL: they stay. */
 	void (*map)(const struct server *s, struct rollup_row *key);
 	void (*put)(struct js *j, const struct dims *d, const struct rollup_row *row);
@@ -108,6 +109,7 @@ static const struct table_of tables[] = {
 	{.name = "threads",
 	 .keys = ROLLUP_THREAD,
 	 .needs_thread = true,
+	 .lives = true,
 	 .map = map_thread,
 	 .put = put_thread},
 	{.name = "errors",
@@ -156,38 +158,143 @@ static void put_figures(struct js *j, const struct rollup_row *row)
 	js_key_uint(j, "max", row->max_ns);
 }
 
-static int put_table(struct question *q, struct js *j, const struct rollup *all,
-		     const struct table_of *t)
+/* ---- what threads did besides ---- */
+
+/* Time in calls that wait, by what the rows are told by. */
+static int find_waits(const struct question *q, const struct rollup *all, const struct table_of *t,
+		      struct map *ret)
+{
+	struct table_of waits = *t;
+	struct regroup g = {&waits, q->server};
+	_cleanup_(rollup_freep) struct rollup *sums = NULL;
+	int r;
+
+	waits.part = PART_WAIT;
+	r = rollup_regroup(all, t->keys, regroup_row, &g, &sums);
+	for (size_t i = 0; r >= 0 && i < rollup_count(sums); i++) {
+		const struct rollup_row *row = rollup_row(sums, i);
+
+		r = map_set(ret, (uint64_t)row->thread_id, row->time_ns);
+	}
+	return r;
+}
+
+/* How long the thread lived within the range that was asked for. */
+static uint64_t span_of(const struct question *q, int64_t task, int64_t from, int64_t to)
 {
 	const struct dims *d = store_dims(q->server->store);
-	struct regroup g = {t, q->server};
-	_cleanup_(rollup_freep) struct rollup *sums = NULL;
-	_cleanup_free_ const struct rollup_row **rows = NULL;
-	int r = rollup_regroup(all, t->keys, regroup_row, &g, &sums);
-	size_t n = r < 0 ? 0 : rollup_count(sums);
+	const struct dims_thread *born = dims_thread(d, task);
+	const struct dims_thread *last = dims_thread(d, dims_latest_thread(d, task));
 
-	if (r < 0)
-		return r;
-	rows = calloc(n + 1, sizeof(*rows));
+	if (born && born->since != INT64_MIN)
+		from = MAX(from, born->since);
+	if (last && last->stopped != INT64_MIN)
+		to = MIN(to, last->stopped);
+	return to > from ? (uint64_t)(to - from) : 0;
+}
+
+static void put_times(const struct question *q, struct js *j, const struct table_of *t,
+		      const struct rollup_row *row, const struct map *waits)
+{
+	uint64_t waited = 0;
+	int64_t from, to;
+
+	map_get(waits, (uint64_t)row->thread_id, &waited);
+	js_key_uint(j, "wait_time", waited);
+	if (!t->lives)
+		return;
+	question_range(q, &from, &to);
+	js_key_uint(j, "span", span_of(q, row->thread_id, from, to));
+}
+
+/* ---- one table ---- */
+
+static int sorted_rows(const struct rollup *sums, const struct table_of *t,
+		       const struct rollup_row ***ret)
+{
+	size_t n = rollup_count(sums);
+	const struct rollup_row **rows = calloc(n + 1, sizeof(*rows));
+
 	if (!rows)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		rows[i] = rollup_row(sums, i);
 	qsort(rows, n, sizeof(*rows), t->failed ? by_calls : sums_by_time);
-	js_key(j, t->name);
-	js_open(j, '{');
-	js_key(j, "rows");
+	*ret = rows;
+	return 0;
+}
+
+/* Where the failures of each row were: tops[] is as long as the table. 1: too many files to know. */
+static int find_failures(const struct question *q, const struct sums *s,
+			 const struct rollup_row *const *rows, size_t count,
+			 struct failure_top *tops)
+{
+	for (size_t i = 0; i < count; i++)
+		tops[i] = (struct failure_top){.op = rows[i]->op, .err = rows[i]->err};
+	return failures_find(&s->failures, q->server, tops, count);
+}
+
+static void put_failure(const struct question *q, struct js *j, const struct failure_top *top,
+			bool unknown)
+{
+	names_put_file(j, "file", store_dims(q->server->store), unknown ? -1 : top->file);
+	js_key(j, "file_id");
+	if (unknown || top->file < 0)
+		js_null(j);
+	else
+		js_int(j, top->file);
+	js_key(j, "files");
+	if (unknown)
+		js_null(j);
+	else
+		js_uint(j, top->files);
+}
+
+static int put_rows(struct question *q, struct js *j, const struct sums *s,
+		    const struct table_of *t, const struct rollup_row *const *rows, size_t count)
+{
+	const struct dims *d = store_dims(q->server->store);
+	_cleanup_(map_free) struct map waits = {0};
+	struct failure_top tops[TABLE_TOP];
+	int r = t->needs_thread ? find_waits(q, s->other, t, &waits) : 0;
+	int unknown = r >= 0 && t->failed ? find_failures(q, s, rows, count, tops) : 0;
+
 	js_open(j, '[');
-	for (size_t i = 0; i < MIN(n, (size_t)TABLE_TOP); i++) {
+	for (size_t i = 0; i < count && r >= 0 && unknown >= 0; i++) {
 		js_open(j, '{');
 		t->put(j, d, rows[i]);
 		put_figures(j, rows[i]);
+		if (t->needs_thread)
+			put_times(q, j, t, rows[i], &waits);
+		if (t->failed)
+			put_failure(q, j, &tops[i], unknown);
 		js_close(j, '}');
 	}
 	js_close(j, ']');
+	return r < 0 ? r : unknown;
+}
+
+static int put_table(struct question *q, struct js *j, const struct sums *s,
+		     const struct table_of *t)
+{
+	struct regroup g = {t, q->server};
+	_cleanup_(rollup_freep) struct rollup *sums = NULL;
+	_cleanup_free_ const struct rollup_row **rows = NULL;
+	int r = rollup_regroup(t->needs_thread ? s->other : s->rollup, t->keys, regroup_row, &g,
+			       &sums);
+	size_t n = r < 0 ? 0 : rollup_count(sums);
+
+	if (r >= 0)
+		r = sorted_rows(sums, t, &rows);
+	if (r < 0)
+		return r;
+	js_key(j, t->name);
+	js_open(j, '{');
+	js_key(j, "rows");
+	r = put_rows(q, j, s, t, rows, MIN(n, (size_t)TABLE_TOP));
 	js_key_uint(j, "others", n > TABLE_TOP ? n - TABLE_TOP : 0);
 	js_close(j, '}');
-	return j->error;
+	return r < 0 ? r : j->error;
 }
 
 /* ---- files: there may be millions ---- */
@@ -213,12 +320,12 @@ static void put_file(struct js *j, const struct dims *d, const struct sums_file 
 }
 
 static int put_files(struct question *q, struct js *j, const struct sieve *sieve,
-		     struct sums_file *files, size_t count)
+		     const struct sums *s, struct sums_file *files, size_t count)
 {
 	const struct dims *d = store_dims(q->server->store);
 	struct hist hists[TABLE_TOP] = {0};
 	size_t top = file_sums_top(files, count, TABLE_TOP), n = 0;
-	int r = file_sums_hists(q, sieve, files, top, hists);
+	int r = file_sums_hists(q, sieve, s, files, top, hists);
 
 	for (size_t i = 0; i < count; i++)
 		n += files[i].calls > 0;
@@ -451,6 +558,7 @@ static int overview_answer(struct question *q)
 		.other_keys = ROLLUP_THREAD | ROLLUP_CLASS,
 		.files = true,
 		.slowest = true,
+		.failures = true,
 	};
 	int64_t from, to;
 	size_t file_count = 0;
@@ -477,9 +585,9 @@ static int overview_answer(struct question *q)
 	sums_put_cells(&j, "cells", s);
 	js_close(&j, '}');
 	for (size_t i = 0; i < ARRAY_SIZE(tables) && r >= 0; i++)
-		r = put_table(q, &j, tables[i].needs_thread ? s->other : s->rollup, &tables[i]);
+		r = put_table(q, &j, s, &tables[i]);
 	if (r >= 0)
-		r = put_files(q, &j, &sieve, files, file_count);
+		r = put_files(q, &j, &sieve, s, files, file_count);
 	if (r >= 0)
 		r = put_slow(q, &j, &sieve, s);
 	js_key(&j, "loss");

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/varint.h"
 #include "hist/sparse.h"
+#include "server/failures.h"
 #include "server/sums.h"
 
 #define ID_MASK	     ((1ll << 40) - 1) /* an id within its trace */
@@ -30,6 +31,7 @@ struct segment_maker {
 	uint32_t *order, *spare; /* of facts */
 	size_t count, facts_cap, order_cap, spare_cap;
 	struct buf hists, files, one;
+	struct failures failures;
 };
 
 int segment_maker_new(struct segment_maker **ret, const struct store *s)
@@ -54,6 +56,7 @@ void segment_maker_free(struct segment_maker *m)
 	buf_free(&m->hists);
 	buf_free(&m->files);
 	buf_free(&m->one);
+	failures_free(&m->failures);
 	free(m);
 }
 
@@ -69,6 +72,7 @@ void segment_unref(struct segment *s)
 		return;
 	batch_free(s->sums);
 	free(s->files);
+	free(s->failures);
 	free(s);
 }
 
@@ -131,6 +135,10 @@ static int take_summary(struct segment_maker *m, struct rollup *sums, struct seg
 		r = n < 0 ? -EBADMSG : rollup_add_summary(sums, b, i);
 		if (r >= 0 && batch_get(b, SUMMARY_FILE_ID, i, -1) >= 0)
 			r = add_fact(m, b, i);
+		if (r >= 0 && batch_get(b, SUMMARY_ERR, i, -1) > 0)
+			r = failures_add(&m->failures, batch_get(b, SUMMARY_OP, i, -1),
+					 batch_get(b, SUMMARY_ERR, i, -1),
+					 batch_get(b, SUMMARY_FILE_ID, i, -1), (uint64_t)n);
 	}
 	s->count++;
 	if (r == -EBADMSG || (r >= 0 && calls != store_block(m->store, from->block)->rows)) {
@@ -407,6 +415,27 @@ int segment_file_hist(const struct segment_file *f, struct hist *to)
 	return r;
 }
 
+/* ---- failures ---- */
+
+static int put_failures(struct segment_maker *m, struct segment *s)
+{
+	struct segment_failure *f;
+	size_t pos = 0;
+
+	if (m->failures.too_many)
+		return -E2BIG;
+	if (!m->failures.calls.count)
+		return 0;
+	f = s->failures = calloc(m->failures.calls.count, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	while (map_next(&m->failures.calls, &pos, &f->key, &f->calls))
+		f++;
+	s->failure_count = m->failures.calls.count;
+	s->bytes += s->failure_count * sizeof(*f);
+	return 0;
+}
+
 /* ---- all of it ---- */
 
 /* When calls of the blocks ran, as their headers know it: never too narrow. */
@@ -435,6 +464,8 @@ int segment_make(struct segment_maker *m, const struct segment_source *sources, 
 	assert(count > 0 && count <= SEGMENT_BLOCKS);
 	m->count = 0;
 	buf_clear(&m->hists);
+	map_clear(&m->failures.calls);
+	m->failures.too_many = false;
 	for (size_t i = 0; i < count && r >= 0; i++)
 		r = take_summary(m, sums, s, &sources[i], err);
 	if (r >= 0) {
@@ -445,6 +476,8 @@ int segment_make(struct segment_maker *m, const struct segment_source *sources, 
 	}
 	if (r >= 0)
 		r = put_files(m, s);
+	if (r >= 0)
+		r = put_failures(m, s);
 	if (r < 0) {
 		segment_unref(s);
 		return r;

@@ -113,6 +113,7 @@ int sums_new(struct sums **ret, const struct sums_want *want)
 	s->axis = axis;
 	s->by_file = want->files;
 	s->by_slow = want->slowest;
+	s->by_failure = want->failures;
 	if (axis) {
 		s->series = calloc(OP_CODE_MAX, sizeof(*s->series));
 		s->errors = calloc(axis->count, sizeof(*s->errors));
@@ -124,6 +125,16 @@ int sums_new(struct sums **ret, const struct sums_want *want)
 	return 0;
 }
 
+static void drop_hists(struct sums *s)
+{
+	for (size_t i = 0; s->file_hists && i < s->file_count; i++)
+		hist_free(&s->file_hists[i]);
+	free(s->file_hists);
+	s->file_hists = NULL;
+	s->file_hists_cap = 0;
+	s->keep_hists = false;
+}
+
 void sums_free(struct sums *s)
 {
 	if (!s)
@@ -131,6 +142,8 @@ void sums_free(struct sums *s)
 	rollup_free(s->rollup);
 	rollup_free(s->other);
 	map_free(&s->file_index);
+	drop_hists(s);
+	failures_free(&s->failures);
 	free(s->files);
 	for (size_t i = 0; s->series && i < OP_CODE_MAX; i++) {
 		free(s->series[i].calls);
@@ -209,21 +222,51 @@ static uint64_t add_up(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
+static int new_file(struct sums *s, int64_t id)
+{
+	size_t at = s->file_count;
+	int r = grow((void **)&s->files, &s->file_cap, at + 1, sizeof(*s->files));
+
+	if (s->keep_hists && at >= SUMS_FILE_HISTS_MAX)
+		drop_hists(s);
+	if (r >= 0 && s->keep_hists)
+		r = grow((void **)&s->file_hists, &s->file_hists_cap, at + 1,
+			 sizeof(*s->file_hists));
+	if (r >= 0)
+		r = map_set(&s->file_index, (uint64_t)id, at);
+	if (r < 0)
+		return r;
+	if (s->keep_hists)
+		s->file_hists[at] = (struct hist){0};
+	s->files[s->file_count++] = (struct sums_file){.id = id};
+	s->last_file = at;
+	return 0;
+}
+
+static int find_file(struct sums *s, int64_t id, size_t *ret)
+{
+	uint64_t at;
+
+	if (s->file_count && s->files[s->last_file].id == id) {
+		*ret = s->last_file;
+		return 0;
+	}
+	if (map_get(&s->file_index, (uint64_t)id, &at)) {
+		*ret = s->last_file = at;
+		return 0;
+	}
+	*ret = s->file_count;
+	return new_file(s, id);
+}
+
 int sums_add_file(struct sums *s, const struct sums_file *f)
 {
 	struct sums_file *to;
-	uint64_t at;
-	int r = 0;
+	size_t at;
+	int r = find_file(s, f->id, &at);
 
-	if (!map_get(&s->file_index, (uint64_t)f->id, &at)) {
-		at = s->file_count;
-		r = grow((void **)&s->files, &s->file_cap, at + 1, sizeof(*s->files));
-		if (r >= 0)
-			r = map_set(&s->file_index, (uint64_t)f->id, at);
-		if (r < 0)
-			return r;
-		s->files[s->file_count++] = (struct sums_file){.id = f->id};
-	}
+	if (r < 0)
+		return r;
 	to = &s->files[at];
 	to->all += f->all;
 	to->calls += f->calls;
@@ -232,6 +275,12 @@ int sums_add_file(struct sums *s, const struct sums_file *f)
 	to->time = add_up(to->time, f->time);
 	to->max = MAX(to->max, f->max);
 	return 0;
+}
+
+/* Of the file that was added to last. */
+static int add_file_dur(struct sums *s, uint64_t dur)
+{
+	return s->keep_hists ? hist_add(&s->file_hists[s->last_file], dur, 1) : 0;
 }
 
 static int add_to_file(struct sums *s, int64_t id, const struct fact *f, uint64_t time,
@@ -264,13 +313,17 @@ static int take_op(struct sums *s, const struct pass_rows *rows, size_t i)
 	};
 	bool running = batch_get(b, OP_STATUS, i, 0) & STATUS_UNFINISHED;
 	int64_t dur = MAX(batch_get(b, OP_DUR, i, 0), 0), bucket;
+	int64_t file = batch_get(b, OP_FILE_ID, i, -1);
 	int r = s->rollup ? rollup_add_op(s->rollup, b, i) : 0;
 
 	if (r >= 0 && s->other)
 		r = rollup_add_op(s->other, b, i);
 	if (r >= 0 && s->by_file && !running)
-		r = add_to_file(s, batch_get(b, OP_FILE_ID, i, -1), &f, (uint64_t)dur,
-				(uint64_t)dur);
+		r = add_to_file(s, file, &f, (uint64_t)dur, (uint64_t)dur);
+	if (r >= 0 && s->by_file && !running && file >= 0 && sums_is_io(f.class))
+		r = add_file_dur(s, (uint64_t)dur);
+	if (r >= 0 && s->by_failure && !running && f.err > 0)
+		r = failures_add(&s->failures, f.op, f.err, file, 1);
 	if (r >= 0 && running)
 		r = add_running(s, batch_get(b, OP_THREAD_ID, i, -1), 1);
 	if (r >= 0 && s->by_slow && sums_is_io(f.class) && !running)
@@ -331,6 +384,9 @@ static int take_sum(struct sums *s, const struct pass_rows *rows, size_t i)
 		r = add_to_file(s, batch_get(b, SUMMARY_FILE_ID, i, -1), &f,
 				(uint64_t)MAX(batch_get(b, SUMMARY_TIME, i, 0), 0),
 				(uint64_t)MAX(batch_get(b, SUMMARY_MAX, i, 0), 0));
+	if (r >= 0 && s->by_failure && f.err > 0 && !rows->segment)
+		r = failures_add(&s->failures, f.op, f.err,
+				 batch_get(b, SUMMARY_FILE_ID, i, -1), f.calls);
 	if (r < 0 || !s->axis)
 		return r;
 	bucket = bucket_of(s->axis, f.end);
@@ -381,6 +437,12 @@ static int take_sums(struct sums *s, const struct pass_rows *rows)
 
 	if (r >= 0 && rows->segment && s->by_file)
 		r = keep_segment(s, rows->segment);
+	for (size_t k = 0; rows->segment && s->by_failure && k < rows->segment->failure_count &&
+			   r >= 0;
+	     k++)
+		r = failures_add_key(&s->failures, rows->segment->failures[k].key,
+				     rows->segment->failures[k].calls);
+	/* what a segment knows without its rows is all that is wanted */
 	if (!s->rollup && !s->other && !s->axis && rows->segment)
 		return r;
 	for (size_t k = 0; k < rows->count && r >= 0; k++)
@@ -434,8 +496,15 @@ int sums_merge(struct sums *a, struct sums *b)
 
 	if (r >= 0 && a->other)
 		r = rollup_merge(a->other, b->other);
-	for (size_t i = 0; i < b->file_count && r >= 0; i++)
+	if (!b->file_hists && b->file_count)
+		drop_hists(a);
+	for (size_t i = 0; i < b->file_count && r >= 0; i++) {
 		r = sums_add_file(a, &b->files[i]);
+		if (r >= 0 && a->keep_hists)
+			r = hist_merge(&a->file_hists[a->last_file], &b->file_hists[i]);
+	}
+	if (r >= 0)
+		r = failures_merge(&a->failures, &b->failures);
 	if (r >= 0 && a->axis)
 		r = merge_series(a, b);
 	while (r >= 0 && map_next(&b->running_by, &pos, &thread, &n))
@@ -454,7 +523,7 @@ static uint64_t summary_columns(const struct sums_want *want)
 		return ~(1ull << SUMMARY_BLOCK);
 	return 1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_CLASS | 1ull << SUMMARY_ERR |
 	       1ull << SUMMARY_CALLS | 1ull << SUMMARY_BYTES | 1ull << SUMMARY_TIME |
-	       1ull << SUMMARY_MAX;
+	       1ull << SUMMARY_MAX | 1ull << SUMMARY_OP;
 }
 
 static int run_once(struct question *q, const struct sieve *sieve, const struct sums_want *want,
@@ -476,8 +545,12 @@ static int run_once(struct question *q, const struct sieve *sieve, const struct 
 	};
 	int r = 0;
 
-	for (unsigned int i = 0; i < p.workers && r >= 0; i++)
+	for (unsigned int i = 0; i < p.workers && r >= 0; i++) {
 		r = sums_new((struct sums **)&p.states[i], want);
+		if (r >= 0)
+			((struct sums *)p.states[i])->keep_hists =
+				want->files && sieve->eval && !sieve->by_summary;
+	}
 	if (r >= 0)
 		r = pass_run(&p);
 	for (unsigned int i = 1; i < p.workers && r >= 0; i++)
@@ -493,19 +566,21 @@ static int run_once(struct question *q, const struct sieve *sieve, const struct 
 int sums_run(struct question *q, const struct sieve *sieve, const struct sums_want *want,
 	     struct sums **ret)
 {
-	struct sums_want files = {.files = true}, others = *want;
+	struct sums_want files = {.files = true, .failures = want->failures}, others = *want;
 	_cleanup_(sums_freep) struct sums *s = NULL, *by_file = NULL;
 	int r;
 
 	if (!want->files || !sieve->eval || !sieve->by_segment ||
 	    (!want->axis && !want->keys && !want->other_keys))
 		return run_once(q, sieve, want, ret);
-	others.files = false;
+	others.files = others.failures = false;
 	r = run_once(q, sieve, &others, &s);
 	if (r >= 0)
 		r = run_once(q, sieve, &files, &by_file);
 	for (size_t i = 0; r >= 0 && i < by_file->file_count; i++)
 		r = sums_add_file(s, &by_file->files[i]);
+	if (r >= 0)
+		r = failures_merge(&s->failures, &by_file->failures);
 	if (r >= 0)
 		*ret = TAKE_PTR(s);
 	return r;

@@ -8,6 +8,7 @@
 #include "analysis/rollup/rollup.h"
 #include "hist/hist.h"
 #include "schema/vocab.h"
+#include "server/failures.h"
 #include "server/js.h"
 #include "server/pass.h"
 
@@ -37,6 +38,8 @@ struct sums_slow {
 	int64_t max; /* longest call that is I/O, ns */
 };
 
+#define SUMS_FILE_HISTS_MAX 50000u /* files whose histograms are kept: some 100 MB at worst */
+
 /* What calls of I/O did to a file, without a histogram: a trace may have millions of them. */
 struct sums_file {
 	int64_t id;
@@ -48,16 +51,21 @@ struct sums_file {
 struct sums_want {
 	const struct sums_axis *axis;  /* series over time; NULL: none */
 	unsigned int keys, other_keys; /* of two rollups; 0: none */
-	bool files, slowest;
+	bool files, slowest, failures;
 };
 
 struct sums {
 	const struct sums_axis *axis;
 	struct rollup *rollup, *other; /* NULL: not wanted */
-	bool by_file, by_slow;
+	bool by_file, by_slow, by_failure;
+	struct failures failures;
 	struct map file_index; /* file_id -> number in files; but see segments */
 	struct sums_file *files;
-	size_t file_count, file_cap;
+	size_t file_count, file_cap, last_file;
+	/* Of each of files, where all is read from rows and they are few: that saves another pass. */
+	struct hist *file_hists; /* NULL: not kept */
+	bool keep_hists;
+	size_t file_hists_cap;
 	struct sums_series *series; /* [OP_CODE_MAX], lazily filled */
 	uint64_t *errors;	    /* [axis.count] */
 	uint64_t *cells;	    /* [axis.count * HIST_BUCKETS], I/O alone */

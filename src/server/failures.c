@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/failures.h"
+
+#include "server/names.h"
+
+#define TRACE_SHIFT 40
+#define OWN_BITS    32 /* of a file's id within its trace; what is beyond counts without a file */
+#define TRACE_BITS  8
+#define CODE_BITS   12 /* of an operation, an error */
+#define NO_FILE	    ((1ull << OWN_BITS) - 1)
+
+void failures_free(struct failures *f)
+{
+	map_free(&f->calls);
+}
+
+static uint64_t make_key(int64_t op, int64_t err, int64_t file_id)
+{
+	uint64_t codes = ((uint64_t)op & ((1u << CODE_BITS) - 1)) << CODE_BITS |
+			 ((uint64_t)err & ((1u << CODE_BITS) - 1));
+	uint64_t own = (uint64_t)file_id & ((1ull << TRACE_SHIFT) - 1);
+	uint64_t trace = (uint64_t)file_id >> TRACE_SHIFT;
+
+	if (file_id < 0 || own >= NO_FILE || trace >> TRACE_BITS)
+		return codes << (OWN_BITS + TRACE_BITS) | NO_FILE;
+	return codes << (OWN_BITS + TRACE_BITS) | trace << OWN_BITS | own;
+}
+
+static int64_t key_file(uint64_t key)
+{
+	uint64_t own = key & NO_FILE, trace = key >> OWN_BITS & ((1u << TRACE_BITS) - 1);
+
+	return own == NO_FILE ? -1 : (int64_t)(trace << TRACE_SHIFT | own);
+}
+
+int failures_add_key(struct failures *f, uint64_t key, uint64_t calls)
+{
+	uint64_t before = 0;
+
+	if (!map_get(&f->calls, key, &before) && f->calls.count >= FAILURES_MAX) {
+		f->too_many = true;
+		return 0;
+	}
+	return map_set(&f->calls, key, before + calls);
+}
+
+int failures_add(struct failures *f, int64_t op, int64_t err, int64_t file_id, uint64_t calls)
+{
+	return failures_add_key(f, make_key(op, err, file_id), calls);
+}
+
+int failures_merge(struct failures *f, const struct failures *other)
+{
+	uint64_t key, calls;
+	size_t pos = 0;
+	int r = 0;
+
+	while (r >= 0 && map_next(&other->calls, &pos, &key, &calls))
+		r = failures_add_key(f, key, calls);
+	f->too_many |= other->too_many;
+	return r;
+}
+
+/* Versions of a file, and files that are told as one, are one. */
+static int by_file(const struct failures *f, const struct server *srv, struct failures *ret)
+{
+	uint64_t key, calls;
+	size_t pos = 0;
+	int r = 0;
+
+	while (r >= 0 && map_next(&f->calls, &pos, &key, &calls)) {
+		int64_t file = key_file(key);
+
+		if (file < 0)
+			continue;
+		key = key >> (OWN_BITS + TRACE_BITS);
+		r = failures_add(ret, (int64_t)(key >> CODE_BITS),
+				 (int64_t)(key & ((1u << CODE_BITS) - 1)),
+				 names_one_file(srv, file), calls);
+	}
+	return r;
+}
+
+int failures_find(const struct failures *f, const struct server *srv, struct failure_top *tops,
+		  size_t count)
+{
+	_cleanup_(failures_free) struct failures files = {0};
+	_cleanup_(map_free) struct map index = {0};
+	uint64_t key, calls, at;
+	size_t pos = 0;
+	int r = by_file(f, srv, &files);
+
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		tops[i].file = -1;
+		tops[i].calls = tops[i].files = 0;
+		key = make_key(tops[i].op, tops[i].err, -1) >> (OWN_BITS + TRACE_BITS);
+		r = map_set(&index, key, i);
+	}
+	while (r >= 0 && map_next(&files.calls, &pos, &key, &calls)) {
+		struct failure_top *t;
+		int64_t file = key_file(key);
+
+		if (!map_get(&index, key >> (OWN_BITS + TRACE_BITS), &at))
+			continue;
+		t = &tops[at];
+		t->files++;
+		if (calls > t->calls || (calls == t->calls && file < t->file)) {
+			t->calls = calls;
+			t->file = file;
+		}
+	}
+	return r < 0 ? r : f->too_many || files.too_many;
+}
