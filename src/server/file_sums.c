@@ -336,7 +336,8 @@ static int run_hists(struct question *q, const struct sieve *sieve, const struct
 		.sieve = sieve,
 		.from = q->from,
 		.to = q->to,
-		.columns = 1ull << OP_FILE_ID | 1ull << OP_CLASS | 1ull << OP_DUR | 1ull << OP_STATUS,
+		.columns =
+			1ull << OP_FILE_ID | 1ull << OP_CLASS | 1ull << OP_DUR | 1ull << OP_STATUS,
 		.summaries = true,
 		.sums = 1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_CLASS | 1ull << SUMMARY_HIST,
 		.segments = !sieve->eval,

@@ -32,6 +32,7 @@ struct cache;
 struct catalog;
 struct index;
 struct pool;
+struct slow_store;
 struct touched_store;
 
 struct server {
@@ -72,6 +73,7 @@ struct server {
 	struct pool *pool;
 	struct index *index;
 	struct touched_store *touched;
+	struct slow_store *slow;
 };
 
 /* A request that reads the trace. */

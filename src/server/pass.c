@@ -122,6 +122,15 @@ static bool within(const struct pass *p, int64_t start, int64_t end)
 	return (p->from == INT64_MIN || start >= p->from) && (p->to == INT64_MAX || end < p->to);
 }
 
+bool pass_block_within(const struct store_block *b, int64_t from, int64_t to)
+{
+	int64_t start, end;
+
+	block_times(b, &start, &end);
+	return !b->nulls[OP_START] && !b->nulls[OP_DUR] && !b->nulls[OP_RET] &&
+	       b->min[OP_DUR] >= 0 && start >= from && end < to;
+}
+
 bool pass_block_overlaps(const struct store_block *b, int64_t from, int64_t to)
 {
 	int64_t start, end;
@@ -185,13 +194,8 @@ static size_t overlapping(const struct pass *p, const struct batch *b, uint32_t 
 /* True where every row of the block ended within the range, as its header knows. */
 static bool rows_are_in(const struct pass *p, const struct store_block *b)
 {
-	int64_t start, end;
-
-	if (p->range == PASS_ENDED && order_open(p->from, p->to))
-		return true;
-	block_times(b, &start, &end);
-	return !b->nulls[OP_START] && !b->nulls[OP_DUR] && !b->nulls[OP_RET] &&
-	       b->min[OP_DUR] >= 0 && within(p, start, end);
+	return (p->range == PASS_ENDED && order_open(p->from, p->to)) ||
+	       pass_block_within(b, p->from, p->to);
 }
 
 static ssize_t choose_rows(struct worker *w, const struct batch *b, bool all)

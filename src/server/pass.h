@@ -64,5 +64,7 @@ unsigned int server_workers(const struct server *s);
 unsigned int pass_workers(const struct question *q);
 /* False where no call of the block was running at some time of the range. */
 bool pass_block_overlaps(const struct store_block *b, int64_t from, int64_t to);
+/* True where every call of the block began and ended in the range, as its header knows. */
+bool pass_block_within(const struct store_block *b, int64_t from, int64_t to);
 /* Runs. 0; -EINTR where the question was stopped; negative with q->err. */
 int pass_run(struct pass *p);

@@ -21,10 +21,10 @@ struct segment {
 	struct batch *sums;		/* of summary; file_id and block are absent */
 	uint8_t *files;			/* see segment_file_next() */
 	size_t files_len, file_count;
-	int64_t file_max;		/* the largest id in it; -1: none */
+	int64_t file_max; /* the largest id in it; -1: none */
 	struct segment_failure {
 		uint64_t key, calls; /* failures_add_key() */
-	} * failures;
+	} *failures;
 	size_t failure_count;
 	size_t bytes; /* that all this takes */
 };

@@ -12,6 +12,7 @@
 #include "server/names.h"
 #include "server/pass.h"
 #include "server/pool.h"
+#include "server/slowest.h"
 #include "server/touched.h"
 
 #define ROW_BITS   16
@@ -202,9 +203,10 @@ static int open_all(struct server *s, struct error *err)
 	if (r >= 0 && store_trace_count(s->store) > 1u << TRACE_BITS)
 		r = error_set(err, -E2BIG, "%zu traces at once: at most %u",
 			      store_trace_count(s->store), 1u << TRACE_BITS);
-	if (r >= 0 && (cache_new(&s->cache) < 0 || pool_new(&s->pool) < 0 ||
-		       catalog_new(&s->catalog) < 0 || touched_store_new(&s->touched) < 0 ||
-		       index_new(&s->index, s->store, &s->lock, server_workers(s)) < 0))
+	if (r >= 0 &&
+	    (cache_new(&s->cache) < 0 || pool_new(&s->pool) < 0 || catalog_new(&s->catalog) < 0 ||
+	     touched_store_new(&s->touched) < 0 || slow_store_new(&s->slow) < 0 ||
+	     index_new(&s->index, s->store, &s->lock, server_workers(s)) < 0))
 		r = error_errno(err, -ENOMEM, "cannot serve");
 	if (r >= 0) {
 		s->generation = 1;
@@ -265,6 +267,7 @@ void server_stop(struct server *s)
 	map_free(&s->blocks);
 	catalog_free(s->catalog);
 	touched_store_free(s->touched);
+	slow_store_free(s->slow);
 	pthread_mutex_destroy(&s->names_lock);
 	free(s->command);
 	pthread_cond_destroy(&s->news);

@@ -385,8 +385,8 @@ static int take_sum(struct sums *s, const struct pass_rows *rows, size_t i)
 				(uint64_t)MAX(batch_get(b, SUMMARY_TIME, i, 0), 0),
 				(uint64_t)MAX(batch_get(b, SUMMARY_MAX, i, 0), 0));
 	if (r >= 0 && s->by_failure && f.err > 0 && !rows->segment)
-		r = failures_add(&s->failures, f.op, f.err,
-				 batch_get(b, SUMMARY_FILE_ID, i, -1), f.calls);
+		r = failures_add(&s->failures, f.op, f.err, batch_get(b, SUMMARY_FILE_ID, i, -1),
+				 f.calls);
 	if (r < 0 || !s->axis)
 		return r;
 	bucket = bucket_of(s->axis, f.end);
@@ -437,9 +437,8 @@ static int take_sums(struct sums *s, const struct pass_rows *rows)
 
 	if (r >= 0 && rows->segment && s->by_file)
 		r = keep_segment(s, rows->segment);
-	for (size_t k = 0; rows->segment && s->by_failure && k < rows->segment->failure_count &&
-			   r >= 0;
-	     k++)
+	for (size_t k = 0;
+	     rows->segment && s->by_failure && k < rows->segment->failure_count && r >= 0; k++)
 		r = failures_add_key(&s->failures, rows->segment->failures[k].key,
 				     rows->segment->failures[k].calls);
 	/* what a segment knows without its rows is all that is wanted */
