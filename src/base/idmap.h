@@ -4,7 +4,7 @@
  *
  * A metadata storm makes millions of file versions, numbered one after another, so numbers lie in
  * pages by key. A page some way behind a new one is packed where its numbers lie close together:
- * about 2 bytes each, where a hash slot takes 24 or more. Keys that are far apart cost a page each and
+ * at most 2 bytes each, where a hash slot takes 24 or more. Keys that are far apart cost a page each and
  * are right all the same. Starts as {0}.
  */
 #pragma once

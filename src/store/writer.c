@@ -21,6 +21,8 @@
 #include "store/summary.h"
 
 #define BLOCK_AGE_NS (500 * NSEC_PER_MSEC)
+#define DIMS_ROWS \
+	16384 /* at which dimension rows are written: they compress no better in larger blocks */
 /* Room kept allocated behind the last block, so that loss, index and end mark still fit on a full disk. */
 #define RESERVE_BYTES (128u << 10)
 #define WAITING	      (TABLE_COUNT + 1) /* the tables, and long calls */
@@ -450,6 +452,7 @@ static int take(struct store_writer *w, unsigned int i, const struct batch *b, s
 		size_t to)
 {
 	int r = waiting_batch(w, i, b->table), failed = 0;
+	bool full;
 
 	if (r < 0)
 		return r;
@@ -465,11 +468,13 @@ static int take(struct store_writer *w, unsigned int i, const struct batch *b, s
 				return r;
 			from += n;
 		}
-		if (n && rows->rows < STORE_ROWS_MAX)
+		full = !n || rows->rows == STORE_ROWS_MAX;
+		if (!full && rows->rows < (is_dims(b->table) ? DIMS_ROWS : STORE_ROWS_MAX))
 			continue;
 		r = cut(w, i);
 		failed = r < 0 ? r : failed;
-		if (rows->rows) /* dimension rows that cannot be written; no room for more */
+		if (rows->rows &&
+		    full) /* dimension rows that cannot be written; no room for more */
 			note_loss(w, rows, r);
 		r = waiting_batch(w, i, b->table);
 		if (r < 0)

@@ -23,7 +23,7 @@
 #define HOLD_ABOVE    65 /* percent of a ring or of the backlog at which the program is frozen */
 #define RELEASE_BELOW 25
 #define CHUNK_SMALL   (32 * 1024) /* what a quiet round finds is not worth a whole chunk */
-#define CHUNKS_KEPT   32	  /* free chunks kept for the next round */
+#define CHUNKS_KEPT   12	  /* free chunks kept for the next round */
 /* A record is stamped before it is written; this much may lie between. */
 #define STAMP_SLACK_NS (300 * NSEC_PER_USEC)
 

@@ -18,7 +18,7 @@
 	(128u << 20)	/* copied from the rings and not yet decoded; taken only when needed */
 #define READ_NICE (-10) /* of the reading thread: ten times the share of an ordinary one */
 #define SET_ROWS_MAX \
-	8000 /* rows of one source_read(), so that sets stay small; a chunk adds at most 3,300 calls */
+	4800 /* rows of one source_read(), so that sets stay small; a chunk adds at most 3,300 calls */
 
 /* A call, or what became of a thread, socket or file, that waits until nothing earlier can still come. */
 struct pending {
