@@ -28,7 +28,8 @@
 #define WIRE_NONE	  (-0x7fffffffffffffffll - 1) /* a position that is not known */
 
 enum wire_type {
-	WIRE_SKIP = 0, /* the rest of a leaf: the first 4 bytes of a head, nothing else of it is there */
+	WIRE_SKIP =
+		0, /* the rest of a leaf: the first 4 bytes of a head, nothing else of it is there */
 	WIRE_OP = 1,
 	WIRE_FILE = 2,
 	WIRE_SOCK = 3,
@@ -247,9 +248,9 @@ _Static_assert(sizeof(struct wire_missing_key) == 8, "a key without padding");
 
 /* Counters of a CPU, read by the recorder straight from the programs' memory. */
 struct wire_cpu {
-	__u64 seq;	/* attempts to write; the next record's number */
-	__u64 head;	/* bytes written into the ring, with what was skipped */
-	__u64 tail;	/* bytes that the recorder has copied: the only field that it writes, beside `above` */
+	__u64 seq;  /* attempts to write; the next record's number */
+	__u64 head; /* bytes written into the ring, with what was skipped */
+	__u64 tail; /* bytes that the recorder has copied: the only field that it writes, beside `above` */
 	__u64 above;	/* the ring is above the fill mark: the wake-up was forced */
 	__u64 lost;	/* attempts that failed: the ring was full */
 	__u64 held_ns;	/* back-pressure */

@@ -8,10 +8,10 @@ struct weir_bpf;
 
 struct loaded {
 	struct weir_bpf *skel;
-	int rings_fd;	/* map of the rings of all possible CPUs, one behind the other */
-	int bell_fd;	/* ring buffer whose wake-ups say that a ring fills */
+	int rings_fd; /* map of the rings of all possible CPUs, one behind the other */
+	int bell_fd;  /* ring buffer whose wake-ups say that a ring fills */
 	size_t cpus;
-	size_t ring_bytes; /* of each; a power of two */
+	size_t ring_bytes;	   /* of each; a power of two */
 	struct wire_cpu *counters; /* [WIRE_CPUS_MAX], the programs' own memory */
 	struct wire_plan *plans;   /* [WIRE_CALLS_MAX] */
 	struct cgroup_hierarchy cgroups;
