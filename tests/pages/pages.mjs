@@ -2,83 +2,15 @@
 // pages.mjs WEIR ROOT: drives every page of `weir serve` in a real browser, over a synthetic trace, a recorded one with
 // hostile names, and one that grows. What a page shows is compared with `weir query`. Speaks TAP.
 
-import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ask, children, dir, equal, main, newPage, problems, rest, run, serve, skipped, stop, test, view, weir } from './common.mjs';
 
-const [weir, root] = process.argv.slice(2).map((p) => resolve(p));
-const skip = (why) => {
-	console.log(`1..0 # skip ${why}`);
-	process.exit(77);
-};
-const chromium = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
-if (!chromium) skip('no chromium here');
-if (!existsSync(join(root, 'web/node_modules/playwright-core'))) skip('web/node_modules is not there: tools/pages');
-const playwright = createRequire(join(root, 'web/package.json'))('playwright-core');
-
-const dir = mkdtempSync(join(tmpdir(), 'weir-pages-'));
-const children = new Set();
-const problems = []; // of the page at hand: console errors, exceptions, failed requests
-let number = 0;
-let failed = 0;
-let browser;
-
-function run(...args) {
-	return execFileSync(weir, args, { encoding: 'utf8', cwd: dir, maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'pipe'] });
-}
-const ask = (q, ...more) => JSON.parse(run('query', '--json', q, ...more));
-
-function serve(trace) {
-	const child = spawn(weir, ['serve', '--json', trace], { cwd: dir, stdio: ['ignore', 'pipe', 'inherit'] });
-	children.add(child);
-	return new Promise((resolve, reject) => {
-		child.stdout.once('data', (d) => resolve({ child, url: JSON.parse(String(d)).url }));
-		child.once('exit', (code) => reject(new Error(`weir serve ended with ${code}`)));
-	});
-}
-
-async function stop(child) {
-	const gone = new Promise((resolve) => child.once('exit', resolve));
-	child.kill('SIGINT');
-	await gone;
-	children.delete(child);
-}
-
-async function newPage(context) {
-	const page = await context.newPage();
-	page.setDefaultTimeout(20000);
-	page.on('console', (m) => m.type() === 'error' && problems.push(`console: ${m.text()} ${m.location().url}`));
-	page.on('pageerror', (e) => problems.push(`exception: ${e.message}`));
-	page.on('dialog', (d) => (problems.push(`dialog: ${d.message()}`), d.dismiss()));
-	return page;
-}
-
-function equal(got, want, what) {
-	if (String(got) !== String(want)) throw new Error(`${what}: ${got} instead of ${want}`);
-}
-
-async function test(name, body) {
-	number++;
-	problems.length = 0;
-	try {
-		await body();
-		if (problems.length) throw new Error(problems.join('; '));
-		console.log(`ok ${number} - ${name}`);
-	} catch (e) {
-		failed++;
-		console.log(`not ok ${number} - ${name}`);
-		console.log(`# ${String(e.message).split('\n').slice(0, 6).join('\n# ')}`);
-	}
-}
-
-/** The link to a view: what is in the address, and the token behind it. */
-const view = (url, search) => url.replace('/#', `/${search}#`);
 const digits = (text) => Number(String(text).replace(/[^\d.]/g, ''));
 const tile = async (page, word) => digits(await page.locator('[aria-label=Totals] div', { hasText: word }).locator('b').first().textContent());
 
-async function synthetic() {
+async function synthetic(browser) {
 	run('synth', '-q', '-o', 'synth.trace', '--rows', '200000', '--seed', '11');
 	const { child, url } = await serve('synth.trace');
 	const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, acceptDownloads: true });
@@ -136,7 +68,7 @@ async function synthetic() {
 		await page.goto(view(url, ''));
 		const chart = page.getByLabel('calls a second by operation');
 		await chart.waitFor();
-		await page.waitForTimeout(300);
+		await rest(page);
 		const box = await chart.boundingBox();
 		await page.mouse.move(box.x + box.width * 0.4, box.y + 50);
 		await page.mouse.down();
@@ -169,8 +101,10 @@ async function synthetic() {
 		const canvas = page.getByLabel('Calls of each thread over time');
 		const box = await canvas.boundingBox();
 		await page.mouse.move(box.x + box.width / 2, box.y + 32);
+		const shown = page.locator('footer .mono');
+		const before = await shown.textContent();
 		await page.keyboard.down('w');
-		await page.waitForTimeout(700);
+		await page.waitForFunction((was) => document.querySelector('footer .mono').textContent !== was, before);
 		await page.keyboard.up('w');
 		await page.waitForFunction(() => new URL(location.href).searchParams.has('from'));
 	});
@@ -186,6 +120,35 @@ async function synthetic() {
 		equal(counts.map(digits).join(), want.map((r) => r.count).join(), 'counts');
 		const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'csv' }).click()]);
 		equal(readFileSync(await file.path(), 'utf8'), run('query', '--csv', q, 'synth.trace'), 'CSV');
+	});
+
+	await test('who is in a cell of the heat map', async () => {
+		await page.goto(view(url, '?page=latency'));
+		await rest(page);
+		const map = page.getByLabel('calls by time and latency');
+		const box = await map.boundingBox();
+		// somewhere in the middle of time there is a cell that is not empty
+		for (let y = box.height - 24; y > 8 && !new URL(page.url()).searchParams.has('cell'); y -= 3) await map.click({ position: { x: box.width / 2, y } });
+		const [from, to, low, high] = new URL(page.url()).searchParams.get('cell').split('_').map(Number);
+		await page.getByText('Slowest of them').waitFor();
+		await rest(page);
+		const n = ask(`${finished} && class in (data, meta, sync, net) && dur >= ${low}ns && dur < ${high}ns | select stop`, 'synth.trace').rows.filter((r) => r.stop >= from && r.stop < to).length;
+		const counts = await page.locator('table', { has: page.getByText('Operations', { exact: true }) }).locator('tbody tr td:nth-child(2)').allTextContents();
+		equal(counts.map(digits).reduce((a, b) => a + b, 0), n, 'calls in the cell');
+	});
+
+	await test('latency is told apart by any column, as weir query does', async () => {
+		const columns = page.getByLabel('Distribution by');
+		for (const by of ['class', 'cpu', 'exe', 'fd']) {
+			await columns.selectOption(by);
+			await page.waitForFunction((b) => new URL(location.href).searchParams.get('by') === b, by);
+			await rest(page);
+			const want = ask(`!(status has unfinished) && class in (data, meta, sync, net) | by ${by} | count() as n, sum(dur) as t, max(dur) as most | sort t desc | head 1`, 'synth.trace').rows[0];
+			const row = page.locator('table:not(.u-legend)', { has: page.getByText('p99.9', { exact: true }) }).locator('tbody tr').first();
+			equal(await row.locator('td').first().innerText(), want[by] ?? 'none', by);
+			equal(digits(await row.locator('td.number').first().textContent()), want.n, `calls by ${by}`);
+			equal(await row.locator('path').count(), 1, 'picture');
+		}
 	});
 
 	await test('SQL is answered too', async () => {
@@ -204,6 +167,57 @@ async function synthetic() {
 		await page.getByRole('dialog').getByRole('button', { name: 'save' }).click();
 		await page.waitForFunction(() => new URL(location.href).searchParams.get('name') === 'mine');
 		if (!existsSync(join(dir, 'synth.trace.dashboards/mine.json'))) throw new Error('no file beside the trace');
+	});
+
+	await test('its charts are moved, changed and kept', async () => {
+		const kept = () => JSON.parse(readFileSync(join(dir, 'synth.trace.dashboards/mine.json'), 'utf8')).tiles;
+		const before = kept();
+		await page.getByRole('button', { name: 'edit' }).click();
+		await page.getByRole('button', { name: `resize ${before[0].title}` }).press('ArrowDown');
+		await page.getByRole('button', { name: 'add a chart' }).click();
+		const editor = page.getByRole('group', { name: 'Change Calls by operation' });
+		await editor.getByLabel('title').fill('New here');
+		await page.getByRole('group', { name: 'Change New here' }).getByRole('button', { name: 'done' }).click();
+		await page.getByRole('button', { name: 'save', exact: true }).click();
+		await page.getByRole('button', { name: 'edit' }).waitFor();
+		const after = kept();
+		equal(after[0].h, before[0].h + 1, 'height');
+		equal(after.at(-1).title, 'New here', 'title');
+		await page.reload();
+		await page.getByText('New here').waitFor();
+		await rest(page);
+	});
+
+	await test('a call has a next of the same kind, by keys alone', async () => {
+		await page.goto(view(url, '?page=timeline'));
+		await rest(page);
+		await page.keyboard.press('n'); // nothing is chosen: some call is
+		const call = page.getByRole('region', { name: 'The chosen call' });
+		await call.getByLabel('Next and previous of which kind').selectOption('thread');
+		const row = () => Number(new URL(page.url()).searchParams.get('row'));
+		await page.waitForFunction(() => new URL(location.href).searchParams.get('same') === 'thread');
+		const first = row();
+		await page.locator('body').press('n');
+		await page.waitForFunction((was) => Number(new URL(location.href).searchParams.get('row')) !== was, first);
+		const second = row();
+		await page.keyboard.press('p');
+		await page.waitForFunction((was) => Number(new URL(location.href).searchParams.get('row')) !== was, second);
+		equal(row(), first, 'there and back');
+		await page.keyboard.press('Escape');
+		await call.waitFor({ state: 'detached' });
+	});
+
+	await test('the wheel zooms every chart at once, back leads back', async () => {
+		await page.goto(view(url, '?page=latency'));
+		await rest(page);
+		const box = await page.getByLabel('calls by time and latency').boundingBox();
+		await page.mouse.move(box.x + box.width / 2, box.y + 40);
+		await page.keyboard.down('Control');
+		await page.mouse.wheel(0, -400);
+		await page.keyboard.up('Control');
+		await page.waitForFunction(() => new URL(location.href).searchParams.has('from'));
+		await page.goBack();
+		await page.waitForFunction(() => !new URL(location.href).searchParams.has('from'));
 	});
 
 	await test('a shared link shows the same view to who has it, nothing to who has not', async () => {
@@ -225,7 +239,6 @@ async function synthetic() {
 		await page.getByRole('heading', { name: 'Keys' }).waitFor();
 		await page.keyboard.press('Escape');
 		await page.getByRole('heading', { name: 'Keys' }).waitFor({ state: 'hidden' });
-		await page.waitForTimeout(200); // the page hears of it with the next event
 		const before = await page.evaluate(() => document.documentElement.dataset.theme);
 		await page.keyboard.press('t');
 		await page.waitForFunction((was) => document.documentElement.dataset.theme !== was, before);
@@ -237,14 +250,31 @@ async function synthetic() {
 	await stop(child);
 }
 
-async function recorded() {
+/** Names and numbers that break careless readers, and losses of every cause. */
+async function hostileTrace(browser) {
+	run('synth', '-q', '-o', 'hostile.trace', '--rows', '20000', '--profile', 'hostile');
+	const { child, url } = await serve('hostile.trace');
+	const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+	const page = await newPage(context);
+	await test('losses are said first, on every page', async () => {
+		const { events } = ask('count()', 'hostile.trace').loss;
+		for (const id of ['overview', 'timeline', 'files', 'latency', 'explore', 'dashboards']) {
+			await page.goto(view(url, `?page=${id}`));
+			await page.getByText(`At least ${events.toLocaleString('en-US')} events are missing`).waitFor();
+			await rest(page);
+		}
+	});
+	await context.close();
+	await stop(child);
+}
+
+async function recorded(browser) {
 	const hostile = '<img src=x onerror=alert(1)>';
 	try {
 		writeFileSync(join(dir, 'work.sh'), `cd ${dir}; for i in 1 2 3; do echo $i > '${hostile}'; cat '${hostile}' > /dev/null; done; sleep 0.1\n`);
 		run('record', '-q', '-o', 'real.trace', '--', 'sh', 'work.sh');
 	} catch (e) {
-		number++;
-		console.log(`ok ${number} - hostile names # skip nothing can be recorded here: ${String(e.stderr ?? e.message).split('\n')[0]}`);
+		skipped('hostile names', `nothing can be recorded here: ${String(e.stderr ?? e.message).split('\n')[0]}`);
 		return;
 	}
 	const { child, url } = await serve('real.trace');
@@ -264,8 +294,14 @@ async function recorded() {
 
 	const recorder = spawn(weir, ['record', '-q', '-o', 'live.trace', '--', 'sh', '-c', 'while :; do cat /etc/hostname > /dev/null; sleep 0.05; done'], { cwd: dir, stdio: 'ignore' });
 	children.add(recorder);
-	while (!existsSync(join(dir, 'live.trace'))) await new Promise((r) => setTimeout(r, 50));
-	await new Promise((r) => setTimeout(r, 1000));
+	const begun = () => {
+		try {
+			return ask('count() as n', 'live.trace').rows[0].n > 0;
+		} catch {
+			return false; // not there yet, or without its head
+		}
+	};
+	while (!begun()) await new Promise((r) => setTimeout(r, 100));
 	const live = await serve('live.trace');
 	const second = await browser.newContext({ viewport: { width: 1280, height: 800 } });
 	const grows = await newPage(second);
@@ -286,17 +322,8 @@ async function recorded() {
 	await stop(live.child);
 }
 
-try {
-	browser = await playwright.chromium.launch({ executablePath: chromium, args: ['--no-sandbox', '--disable-gpu'] });
-	await synthetic();
-	await recorded();
-} catch (e) {
-	console.log(`not ok ${++number} - ${e.message.split('\n')[0]}`);
-	failed++;
-} finally {
-	await browser?.close();
-	for (const child of children) child.kill('SIGINT');
-	rmSync(dir, { recursive: true, force: true });
-}
-console.log(`1..${number}`);
-process.exit(failed ? 1 : 0);
+await main(async (browser) => {
+	await synthetic(browser);
+	await hostileTrace(browser);
+	await recorded(browser);
+});

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from 'vitest';
-import { histBucket, histLower, histWidth, linear, linearTicks, logarithmic } from '../src/lib/scales';
-import { formatView, parseView, quote } from '../src/lib/state.svelte';
+import { timeLabel } from '../src/charts/TimeAxis';
+import { decodeColumns } from '../src/lib/columns';
+import { csvOf } from '../src/lib/files';
+import { compact, duration, relative, size, value } from '../src/lib/format';
+import { chartsFor, linesOf } from '../src/lib/result';
+import { binaryTicks, fitRange, histBucket, histLower, histWidth, linear, linearTicks, logarithmic, percentileOf, percentilesOf, SHORTEST } from '../src/lib/scales';
+import { bothOf, formatView, parseView, quote } from '../src/lib/state.svelte';
 
 describe('scales', () => {
 	it('go there and back', () => {
@@ -24,6 +29,139 @@ describe('scales', () => {
 			expect(histLower(b) + histWidth(b)).toBeGreaterThan(v);
 		}
 		expect(histBucket(histLower(300))).toBe(300);
+	});
+});
+
+describe('ticks', () => {
+	it('are round, inside, and about as many as asked for', () => {
+		for (const [from, to] of [
+			[0, 1],
+			[-7, 13],
+			[1e9, 1.0000003e9],
+			[0, 3.6e12],
+			[0.001, 0.0042],
+		] as const)
+			for (const about of [2, 5, 12]) {
+				const ticks = linearTicks(from, to, about);
+				expect(ticks.length).toBeGreaterThan(0);
+				expect(ticks.length).toBeLessThanOrEqual(about + 1);
+				for (const t of ticks) {
+					expect(t).toBeGreaterThanOrEqual(from);
+					expect(t).toBeLessThanOrEqual(to);
+				}
+			}
+	});
+	it('of bytes are powers of two', () => {
+		expect(binaryTicks(0, 60 * 2 ** 20, 5)).toEqual([0, 16, 32, 48].map((n) => n * 2 ** 20));
+		expect(binaryTicks(5, 5, 5)).toEqual([]);
+		expect(binaryTicks(0, 3, 9)).toEqual([0, 1, 2, 3]);
+	});
+	it('of time can be told apart at every width', () => {
+		for (const span of [20, 500, 1e4, 1e6, 1e8, 1e9, 1e11, 1e13]) {
+			const ticks = linear(7.3e9, 7.3e9 + span, 0, 1).ticks(8);
+			const labels = ticks.map((t) => timeLabel(t, ticks[0]!, span));
+			expect(new Set(labels).size).toBe(labels.length);
+		}
+	});
+});
+
+describe('the range on the screen', () => {
+	it('is no shorter than can be seen and stays about the trace', () => {
+		expect(fitRange(5, 5, 0, 1000)).toEqual([0, 10]);
+		expect(fitRange(-9e9, 9e9, 0, 1000)).toEqual([-100, 1100]);
+		expect(fitRange(5000, 5100, 0, 1000)).toEqual([1000, 1100]);
+		expect(fitRange(200, 300, 0, 1000)).toEqual([200, 300]);
+		const [a, b] = fitRange(0, 0, 7, 7);
+		expect(b - a).toBeGreaterThanOrEqual(SHORTEST);
+	});
+	it('keeps what is under the pointer there when it zooms', () => {
+		const [from, to, about] = [1000, 9000, 3000];
+		const s = linear(from, to, 0, 800);
+		const f = 0.25;
+		const closer = linear(about - (about - from) * f, about + (to - about) * f, 0, 800);
+		expect(closer.at(about)).toBeCloseTo(s.at(about));
+	});
+});
+
+describe('percentiles', () => {
+	it('are the middle of the bucket of their rank', () => {
+		expect(percentileOf([], 0.5)).toBe(null);
+		expect(percentileOf([[5, 1]], 0.5)).toBe(5);
+		expect(percentileOf([[10, 99], [histBucket(1000), 1]], 0.99)).toBe(10);
+		expect(percentileOf([[10, 99], [histBucket(1000), 2]], 0.99)).toBe(histLower(histBucket(1000)) + histWidth(histBucket(1000)) / 2);
+	});
+	it('of columns are null where nothing was', () => {
+		expect(percentilesOf([0, 9, 1, 0, 3, 1, 2, 7, 1, 9, 1, 1], 3, [0.5, 1])).toEqual([[3, 9], null, [7, 7]]);
+	});
+});
+
+describe('figures', () => {
+	it('have three digits and a unit', () => {
+		expect([0, 999, 1000, 12345, 1.5e9].map(duration)).toEqual(['0 ns', '999 ns', '1 us', '12.3 us', '1.50 s']);
+		expect([0, 1023, 1536, 2 ** 31].map(size)).toEqual(['0 B', '1023 B', '1.50 KiB', '2 GiB']);
+		expect([0, 12, 1234, 5.55e6].map(compact)).toEqual(['0', '12', '1.23 k', '5.55 M']);
+		expect(relative(-5)).toBe('-0.000000 s');
+		expect(value(null, 'int')).toBe('–');
+	});
+});
+
+describe('an answer', () => {
+	const table = (columns: [string, string][], rows: unknown[][]) => ({
+		origin: '0',
+		columns: columns.map(([name, type]) => ({ name, type, unit: '' })),
+		rows: rows.map((r) => Object.fromEntries(columns.map(([name], i) => [name, r[i]]))),
+		loss: { events: 0, causes: {} },
+	});
+	it('knows what it can be drawn as', () => {
+		expect(chartsFor(table([['window', 'time'], ['n', 'int']], []).columns)).toEqual(['lines', 'table']);
+		expect(chartsFor(table([['window', 'time'], ['h', 'hist']], []).columns)).toEqual(['heat', 'table']);
+		expect(chartsFor(table([['op', 'code'], ['n', 'int'], ['h', 'hist']], []).columns)).toEqual(['hist', 'bars', 'table']);
+		expect(chartsFor(table([['path', 'text']], []).columns)).toEqual(['table']);
+	});
+	it('is a line for each value of its keys, with holes where nothing was', () => {
+		const t = table([['window', 'time'], ['op', 'code'], ['n', 'int']], [[0, 'a', 1], [1e9, 'a', 2], [1e9, 'b', 30], [null, 'a', 5]]);
+		expect(linesOf(t)).toEqual({ x: [0, 1], series: [{ name: 'b', unit: '', y: [null, 30], sum: 30 }, { name: 'a', unit: '', y: [1, 2], sum: 3 }] });
+	});
+	it('draws the number that is asked for', () => {
+		const t = table([['window', 'time'], ['n', 'int'], ['m', 'int']], [[0, 1, 9]]);
+		expect(linesOf(t).series.map((s) => s.name)).toEqual(['m', 'n']);
+		expect(linesOf(t, 'n').series.map((s) => s.name)).toEqual(['n']);
+	});
+	it('is a CSV that others read', () => {
+		expect(csvOf(table([['a', 'text'], ['b', 'int']], [['x,"y"\n', null], ['', 5]]))).toBe('a,b\n"x,""y""\n",\n"",5\n');
+	});
+});
+
+describe('columns', () => {
+	function encode(head: object, data: Uint8Array<ArrayBuffer>): ArrayBuffer {
+		const text = new TextEncoder().encode(JSON.stringify(head));
+		const base = Math.ceil((12 + text.length) / 8) * 8;
+		const out = new Uint8Array(base + data.length);
+		out.set(new TextEncoder().encode('weircol1'));
+		new DataView(out.buffer).setUint32(8, text.length, true);
+		out.set(text, 12);
+		out.set(data, base);
+		return out.buffer;
+	}
+	const column = { name: 'x', type: 'int', unit: '', encoding: 'f64', offset: 0, length: 16 };
+	const head = { origin: '0', rows: 2, loss: { events: 0, causes: {} }, columns: [column] };
+	const data = new Uint8Array(Float64Array.from([1.5, NaN]).buffer);
+	it('are read where they lie', () => expect([...decodeColumns(encode(head, data)).numbers('x')]).toEqual([1.5, NaN]));
+	it('that are cut or are something else are refused', () => {
+		expect(() => decodeColumns(new ArrayBuffer(4))).toThrow('no table');
+		expect(() => decodeColumns(encode(head, data).slice(0, 40))).toThrow('cut');
+		expect(() => decodeColumns(encode(head, data.slice(0, 8))).numbers('x')).toThrow('cut');
+		expect(() => decodeColumns(encode(head, data)).numbers('y')).toThrow('no column');
+		expect(() => decodeColumns(encode(head, data)).codes('x')).toThrow('no column');
+	});
+});
+
+describe('filters', () => {
+	it('are joined as they were meant', () => {
+		expect(bothOf('', 'a == 1')).toBe('a == 1');
+		expect(bothOf('a == 1', 'b == 2')).toBe('a == 1 && b == 2');
+		expect(bothOf('a == 1 || c == 3', 'b == 2')).toBe('(a == 1 || c == 3) && b == 2');
+		expect(bothOf('a == 1 or c == 3', 'b == 2')).toBe('(a == 1 or c == 3) && b == 2');
 	});
 });
 

@@ -6,6 +6,8 @@ import { decodeColumns, type Columns } from './columns';
 export interface Loss {
 	events: number | null;
 	causes: Record<string, number | null>;
+	/** More may be missing than was counted. */
+	at_least?: boolean;
 }
 
 export interface Column {
