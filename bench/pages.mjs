@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pages.mjs WEIR TRACE [WEB]: what the pages of `weir serve` cost in a browser, on a trace that should be large: time to
-// the first figures, frames a second while the range is zoomed and panned, memory. Prints a table; the goals are those
-// of docs/ARCHITECTURE.md. By hand, on a machine that does nothing else:
+// the first figures, frames a second while the range is zoomed and panned, memory. Prints a table; docs/howto/run-the-bench.md
+// has the goals. By hand, on a machine that does nothing else:
 //
 //   tools/pages && weir synth -o big.trace --rows 100000000 --seed 7
 //   out/node/bin/node bench/pages.mjs build/src/cli/weir big.trace

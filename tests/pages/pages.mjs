@@ -83,7 +83,7 @@ async function synthetic(browser) {
 	});
 
 	for (const [id, sign] of [
-		['timeline', 'zoom w s'],
+		['timeline', 'only threads that do something'],
 		['files', 'folder or file'],
 		['latency', 'Percentiles over time'],
 		['explore', 'Ask anything'],

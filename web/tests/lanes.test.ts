@@ -157,12 +157,15 @@ describe('answers of different detail', () => {
 describe('lanes', () => {
 	const lane = (id: number, pid: number, calls: number, more: Partial<Lane> = {}): Lane => ({ id, tid: id, comm: 'c', pid, process: 'p', container: null, host: 'h', calls, ...more });
 	it('stand under their process, the main thread first, then who called most', () => {
-		const { places } = place([lane(11, 10, 5), lane(12, 10, 50), lane(10, 10, 1), lane(20, 20, 9)]);
-		expect(places.map((p) => (p.kind === 'group' ? p.title : p.lane.id))).toEqual(['p 10', 10, 12, 11, 'p 20', 20]);
+		const { places } = place([lane(11, 10, 5), lane(12, 10, 50), lane(10, 10, 1), lane(20, 20, 9), lane(21, 20, 8)]);
+		expect(places.map((p) => (p.kind === 'group' ? p.title : p.lane.id))).toEqual(['p 10', 10, 12, 11, 'p 20', 20, 21]);
 	});
-	it('tell hosts and containers where there are several', () => {
+	it('tell hosts and containers where there are several, and a process of one thread has no head', () => {
 		const { places } = place([lane(1, 1, 1, { host: 'a', container: '0123456789abcdef' }), lane(2, 2, 1, { host: 'b' })]);
-		expect(places.flatMap((p) => (p.kind === 'group' ? [p.title] : []))).toEqual(['a / 0123456789ab / p 1', 'b / p 2']);
+		expect(places.map((p) => [p.kind, p.title])).toEqual([
+			['lane', 'a / 0123456789ab / p 1'],
+			['lane', 'b / p 2'],
+		]);
 	});
 	it('are none where nobody called', () => expect(place([])).toEqual({ places: [], height: 0 }));
 });

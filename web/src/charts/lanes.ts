@@ -14,10 +14,10 @@ const LEVELS = 64; // of how busy a stretch is
 const FAINTEST = 0.25;
 const GAP_FROM = 3; // pixels: bars wider than this are told apart by one that is empty
 
-export type Place = { kind: 'group'; title: string; y: number } | { kind: 'lane'; lane: Lane; y: number };
+export type Place = { kind: 'group'; title: string; y: number } | { kind: 'lane'; lane: Lane; title: string; alone: boolean; y: number };
 
 /** Lanes under the heads of their processes (containers and hosts are part of a head where there are several): the main
- * thread first, then who called most. */
+ * thread first, then who called most. A process of one thread is that lane alone. */
 export function place(given: Lane[]): { places: Place[]; height: number } {
 	const order = new Map<string, number>();
 	for (const l of given) {
@@ -27,19 +27,19 @@ export function place(given: Lane[]): { places: Place[]; height: number } {
 	const main = (l: Lane) => (l.tid === l.pid ? 1 : 0);
 	const lanes = [...given].sort((a, b) => order.get(`${a.host}/${a.pid}`)! - order.get(`${b.host}/${b.pid}`)! || main(b) - main(a) || b.calls - a.calls);
 	const hosts = new Set(lanes.map((l) => l.host)).size > 1;
+	const titles = lanes.map((l) => [hosts ? l.host : '', l.container ? l.container.slice(0, 12) : '', `${l.process} ${l.pid}`].filter(Boolean).join(' / '));
 	const places: Place[] = [];
 	let y = 0;
-	let group = '';
-	for (const lane of lanes) {
-		const title = [hosts ? lane.host : '', lane.container ? lane.container.slice(0, 12) : '', `${lane.process} ${lane.pid}`].filter(Boolean).join(' / ');
-		if (title !== group) {
+	lanes.forEach((lane, i) => {
+		const title = titles[i]!;
+		const alone = title !== titles[i - 1] && title !== titles[i + 1];
+		if (!alone && title !== titles[i - 1]) {
 			places.push({ kind: 'group', title, y });
 			y += GROUP;
-			group = title;
 		}
-		places.push({ kind: 'lane', lane, y });
+		places.push({ kind: 'lane', lane, alone, title: alone ? title : `${lane.comm}  ${lane.tid}`, y });
 		y += LANE;
-	}
+	});
 	return { places, height: y };
 }
 

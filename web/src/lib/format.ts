@@ -55,7 +55,7 @@ export function compact(n: number): string {
 }
 
 export function rate(perSecond: number): string {
-	return `${perSecond >= 1e4 ? compact(perSecond) : count(Math.round(perSecond))}/s`;
+	return `${perSecond >= 1e4 ? compact(perSecond) : perSecond >= 10 ? count(Math.round(perSecond)) : digits(perSecond)}/s`;
 }
 
 /** A value by the type that the API names. */

@@ -102,7 +102,7 @@ export function percentileOf(hist: [number, number][], q: number): number | null
 
 /** For each column of a heat map (flat triples: column, bucket, calls) the percentiles `qs`; null where it is empty. */
 export function percentilesOf(cells: number[], columns: number, qs: number[]): (number[] | null)[] {
-	const hists: [number, number][][] = Array.from({ length: columns }, () => []);
+	const hists: [number, number][][] = Array.from({ length: Math.min(columns, 4096) }, () => []);
 	for (let i = 0; i < cells.length; i += 3) hists[cells[i]!]?.push([cells[i + 1]!, cells[i + 2]!]);
 	return hists.map((h) => {
 		if (h.length === 0) return null;
