@@ -67,12 +67,18 @@ export async function newPage(context) {
 /** Every answer that the page waits for is there and drawn. */
 export async function rest(page) {
 	await page.waitForLoadState('networkidle');
-	await page.waitForFunction(() => document.querySelector('main:not(.alone)') && !document.querySelector('.busy, [aria-busy=true]'));
-	await page.evaluate(async () => {
-		await document.fonts.ready;
-		for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);
-	});
+	const still = () => document.querySelector('main:not(.alone)') && !document.querySelector('.busy, [aria-busy=true]');
+	do {
+		await page.waitForFunction(still);
+		await page.evaluate(async () => {
+			await document.fonts.ready;
+			for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);
+		});
+	} while (!(await page.evaluate(still)));
 }
+
+/** A parameter of the address, as the page has it now (page.url() may lag behind). */
+export const inAddress = (page, name) => page.evaluate((n) => new URL(location.href).searchParams.get(n), name);
 
 /** The link to a view: what is in the address, and the token behind it. */
 export const view = (url, search) => url.replace('/#', `/${search}#`);

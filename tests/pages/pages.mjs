@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ask, children, dir, equal, main, newPage, problems, rest, run, serve, skipped, stop, test, view, weir } from './common.mjs';
+import { ask, children, dir, equal, inAddress, main, newPage, problems, rest, run, serve, skipped, stop, test, view, weir } from './common.mjs';
 
 const digits = (text) => Number(String(text).replace(/[^\d.]/g, ''));
 const tile = async (page, word) => digits(await page.locator('[aria-label=Totals] div', { hasText: word }).locator('b').first().textContent());
@@ -49,7 +49,7 @@ async function synthetic(browser) {
 		await box.press('Enter');
 		const n = ask(`${finished} && op == read && dur > 10us | count() as n`, 'synth.trace').rows[0].n;
 		await page.waitForFunction((want) => document.querySelector('[aria-label=Totals] b')?.textContent?.replaceAll(',', '') === String(want), n);
-		equal(new URL(page.url()).searchParams.get('filter'), 'op == read && dur > 10us', 'filter in the address');
+		equal(await inAddress(page, 'filter'), 'op == read && dur > 10us', 'filter in the address');
 		await page.goBack();
 		await page.waitForFunction((want) => document.querySelector('[aria-label=Totals] b')?.textContent?.replaceAll(',', '') !== String(want), n);
 	});
@@ -75,8 +75,7 @@ async function synthetic(browser) {
 		await page.mouse.move(box.x + box.width * 0.6, box.y + 60, { steps: 4 });
 		await page.mouse.up();
 		await page.getByRole('button', { name: 'all of it' }).waitFor();
-		const address = new URL(page.url()).searchParams;
-		const [from, to] = [Number(address.get('from')), Number(address.get('to'))];
+		const [from, to] = [Number(await inAddress(page, 'from')), Number(await inAddress(page, 'to'))];
 		if (!(to > from)) throw new Error(`range ${from}..${to}`);
 		await page.keyboard.press('Escape');
 		await page.getByText('all of ').first().waitFor();
@@ -128,8 +127,8 @@ async function synthetic(browser) {
 		const map = page.getByLabel('calls by time and latency');
 		const box = await map.boundingBox();
 		// somewhere in the middle of time there is a cell that is not empty
-		for (let y = box.height - 24; y > 8 && !new URL(page.url()).searchParams.has('cell'); y -= 3) await map.click({ position: { x: box.width / 2, y } });
-		const [from, to, low, high] = new URL(page.url()).searchParams.get('cell').split('_').map(Number);
+		for (let y = box.height - 24; y > 8 && !(await inAddress(page, 'cell')); y -= 3) await map.click({ position: { x: box.width / 2, y } });
+		const [from, to, low, high] = (await inAddress(page, 'cell')).split('_').map(Number);
 		await page.getByText('Slowest of them').waitFor();
 		await rest(page);
 		const n = ask(`${finished} && class in (data, meta, sync, net) && dur >= ${low}ns && dur < ${high}ns | select stop`, 'synth.trace').rows.filter((r) => r.stop >= from && r.stop < to).length;
@@ -194,15 +193,15 @@ async function synthetic(browser) {
 		await page.keyboard.press('n'); // nothing is chosen: some call is
 		const call = page.getByRole('region', { name: 'The chosen call' });
 		await call.getByLabel('Next and previous of which kind').selectOption('thread');
-		const row = () => Number(new URL(page.url()).searchParams.get('row'));
+		const row = async () => Number(await inAddress(page, 'row'));
 		await page.waitForFunction(() => new URL(location.href).searchParams.get('same') === 'thread');
-		const first = row();
+		const first = await row();
 		await page.locator('body').press('n');
 		await page.waitForFunction((was) => Number(new URL(location.href).searchParams.get('row')) !== was, first);
-		const second = row();
+		const second = await row();
 		await page.keyboard.press('p');
 		await page.waitForFunction((was) => Number(new URL(location.href).searchParams.get('row')) !== was, second);
-		equal(row(), first, 'there and back');
+		equal(await row(), first, 'there and back');
 		await page.keyboard.press('Escape');
 		await call.waitFor({ state: 'detached' });
 	});

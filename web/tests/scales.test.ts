@@ -6,6 +6,7 @@ import { csvOf } from '../src/lib/files';
 import { compact, duration, relative, size, value } from '../src/lib/format';
 import { chartsFor, linesOf } from '../src/lib/result';
 import { binaryTicks, fitRange, histBucket, histLower, histWidth, linear, linearTicks, logarithmic, percentileOf, percentilesOf, SHORTEST } from '../src/lib/scales';
+import { fillWindow, windowFor } from '../src/lib/window';
 import { bothOf, formatView, parseView, quote } from '../src/lib/state.svelte';
 
 describe('scales', () => {
@@ -153,6 +154,17 @@ describe('columns', () => {
 		expect(() => decodeColumns(encode(head, data.slice(0, 8))).numbers('x')).toThrow('cut');
 		expect(() => decodeColumns(encode(head, data)).numbers('y')).toThrow('no column');
 		expect(() => decodeColumns(encode(head, data)).codes('x')).toThrow('no column');
+	});
+});
+
+describe('windows', () => {
+	it('are some two hundred of a range, and round', () => {
+		expect([1e3, 1e9, 9.7e9, 20e9, 60e9, 3600e9, 86400e9].map(windowFor)).toEqual(['1ms', '5ms', '50ms', '100ms', '500ms', '20s', '500s']);
+	});
+	it('leave everything else of a question where it was', () => {
+		const q = 'by op every $window | count() as n';
+		expect(fillWindow(q, 20e9)).toBe('by op every 100ms   | count() as n');
+		expect(fillWindow(q, 1e17)).toHaveLength(q.length);
 	});
 });
 

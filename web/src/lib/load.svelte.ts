@@ -21,6 +21,7 @@ export class Loader<D, T> {
 			void session.trace?.generation;
 			const what = depends();
 			if (what === null) return;
+			if (!session.trace?.live) this.busy = true;
 			const control = new AbortController();
 			const timer = setTimeout(
 				() => {

@@ -19,6 +19,9 @@ class Range {
 	from = $derived(this.moving?.from ?? shared.view.from ?? session.trace?.first ?? 0);
 	to = $derived(Math.max(this.moving?.to ?? shared.view.to ?? session.trace?.last ?? 1, this.from + SHORTEST));
 
+	/** As the address has it: it does not change while the screen moves. */
+	span = $derived(Math.max(1, (shared.view.to ?? session.trace?.last ?? 1) - (shared.view.from ?? session.trace?.first ?? 0)));
+
 	show(from: number, to: number) {
 		const trace = session.trace;
 		if (!trace) return;

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// $window in a question that is kept: so long a window that the range has some two hundred of it.
+
+const WINDOW = '$window';
+const WINDOWS = 200;
+const SHORTEST_NS = 1e6;
+
+/** 1, 2 or 5 times a power of ten, as the query language writes it. */
+export function windowFor(span: number): string {
+	const least = Math.max(SHORTEST_NS, span / WINDOWS);
+	const power = 10 ** Math.floor(Math.log10(least) + 1e-9);
+	const ns = [1, 2, 5, 10].map((m) => m * power).find((n) => n >= least * 0.999)!;
+	return ns >= 1e9 ? `${Math.round(ns / 1e9)}s` : `${Math.round(ns / 1e6)}ms`;
+}
+
+/** The question as it is asked; as long as it was, so that places in it stay. */
+export function fillWindow(q: string, span: number): string {
+	return q.replaceAll(WINDOW, windowFor(span).padEnd(WINDOW.length));
+}
