@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -17,7 +18,8 @@
 
 #define ROW_BITS   16
 #define SEQ_BITS   29
-#define TRACE_BITS 8 /* together 53: every number of a call is exact as a double */
+#define LOOK_NS	   NSEC_PER_SEC /* how often folders are looked into */
+#define TRACE_BITS 8		/* together 53: every number of a call is exact as a double */
 
 /* Nothing but what comes from here runs in a page, and no other page shows it in a frame. */
 static const char *const headers[] = {
@@ -123,22 +125,44 @@ static void tell_news(struct server *s)
 	pthread_mutex_unlock(&s->news_lock);
 }
 
-int server_tick(struct server *s, struct error *err)
+/* Takes the lock for writing. Questions that run go first: false, what they hold up is told a little later. */
+static bool lock_to_write(struct server *s)
 {
 	struct timespec until;
-	ssize_t found;
-	bool live;
-	int r = 0;
 
-	if (!s->live)
-		return 0;
-	/* Questions that run go first; what they hold up is told a little later. */
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_nsec += 100 * NSEC_PER_MSEC;
 	until.tv_sec += until.tv_nsec / NSEC_PER_SEC;
 	until.tv_nsec %= NSEC_PER_SEC;
-	if (pthread_rwlock_timedwrlock(&s->lock, &until))
+	return pthread_rwlock_timedwrlock(&s->lock, &until) == 0;
+}
+
+/* New traces in the folders that are served, now and then. */
+static bool look_for_traces(struct server *s)
+{
+	int64_t now = clock_monotonic_ns();
+
+	if (!s->has_folders || now - s->looked < LOOK_NS)
+		return false;
+	s->looked = now;
+	return store_look_again(s->store, 1u << TRACE_BITS) > 0;
+}
+
+int server_tick(struct server *s, struct error *err)
+{
+	bool live, more;
+	ssize_t found;
+	int r = 0;
+
+	if (!s->live && (!s->has_folders || clock_monotonic_ns() - s->looked < LOOK_NS))
 		return 0;
+	if (!lock_to_write(s))
+		return 0;
+	more = look_for_traces(s);
+	if (!s->live && !more) {
+		pthread_rwlock_unlock(&s->lock);
+		return 0;
+	}
 	live = store_is_growing(s->store);
 	found = store_refresh(s->store, err);
 	if (found < 0)
@@ -208,6 +232,11 @@ static int open_all(struct server *s, struct error *err)
 	     touched_store_new(&s->touched) < 0 || slow_store_new(&s->slow) < 0 ||
 	     index_new(&s->index, s->store, &s->lock, server_workers(s)) < 0))
 		r = error_errno(err, -ENOMEM, "cannot serve");
+	for (size_t i = 0; i < s->opt.path_count; i++) {
+		struct stat st;
+
+		s->has_folders |= stat(s->opt.paths[i], &st) == 0 && S_ISDIR(st.st_mode);
+	}
 	if (r >= 0) {
 		s->generation = 1;
 		r = take_blocks(s, err);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <xxhash.h>
 
 struct store_cursor {
@@ -122,12 +123,26 @@ static int open_file(struct store *s, const char *path, int fd, struct error *er
 	return 0;
 }
 
+static int make_room(struct store *s, size_t more)
+{
+	void *p;
+
+	if (s->trace_count + more <= s->trace_room)
+		return 0;
+	p = reallocarray(s->traces, s->trace_count + more, sizeof(*s->traces));
+	if (!p)
+		return -ENOMEM;
+	s->traces = p;
+	s->trace_room = s->trace_count + more;
+	return 0;
+}
+
 static int add_trace(struct store *s, const char *path, bool only_traces, struct error *err)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	uint8_t magic[sizeof(STORE_MAGIC) - 1];
 	struct stat st;
-	void *p;
+	int r;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return error_errno(err, -errno, "cannot open the trace %s", path);
@@ -142,11 +157,8 @@ static int add_trace(struct store *s, const char *path, bool only_traces, struct
 	if (s->trace_count == STORE_TRACES_MAX)
 		return error_set(err, -EMFILE, "more than %u traces at once, %s is one too many",
 				 STORE_TRACES_MAX, path);
-	p = reallocarray(s->traces, s->trace_count + 1, sizeof(*s->traces));
-	if (!p)
-		return error_errno(err, -ENOMEM, "cannot open %s", path);
-	s->traces = p;
-	return open_file(s, path, fd, err);
+	r = make_room(s, 1);
+	return r < 0 ? error_errno(err, r, "cannot open %s", path) : open_file(s, path, fd, err);
 }
 
 static int add_folder(struct store *s, const char *path, struct error *err)
@@ -172,7 +184,67 @@ static int add_folder(struct store *s, const char *path, struct error *err)
 	free(names);
 	if (r >= 0 && s->trace_count == before)
 		return error_set(err, -ENOENT, "there is no trace in the folder %s", path);
-	return r;
+	if (r >= 0)
+		r = grow((void **)&s->folders, &s->folders_cap, s->folder_count + 1,
+			 sizeof(*s->folders));
+	if (r >= 0) {
+		s->folders[s->folder_count] = strdup(path);
+		r = s->folders[s->folder_count] ? 0 : -ENOMEM;
+		s->folder_count += r >= 0;
+	}
+	return r < 0 && !err->code ? error_errno(err, r, "cannot read the folder %s", path) : r;
+}
+
+/* ---- traces that come later ---- */
+
+#define ROOM_LATER 256u /* traces that may come into the folders while they are read */
+#define YOUNG_S	   60	/* a file that changed longer ago was looked at before */
+
+static bool is_known(const struct store *s, const struct stat *file)
+{
+	for (size_t i = 0; i < s->trace_count; i++) {
+		struct stat st;
+
+		if (fstat(s->traces[i].fd, &st) == 0 && st.st_dev == file->st_dev &&
+		    st.st_ino == file->st_ino)
+			return true;
+	}
+	return false;
+}
+
+static void look_at_file(struct store *s, const char *folder, const char *name, size_t max)
+{
+	struct error unread = {0};
+	struct stat st;
+	char *path;
+
+	if (name[0] == '.' || s->trace_count >= MIN(s->trace_room, max) ||
+	    asprintf(&path, "%s/%s", folder, name) < 0)
+		return;
+	/* what is not a trace, or not yet, is looked at again for a while */
+	if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_ctime >= s->looked - YOUNG_S &&
+	    !is_known(s, &st))
+		add_trace(s, path, true, &unread);
+	free(path);
+}
+
+size_t store_look_again(struct store *s, size_t max)
+{
+	size_t before = s->trace_count;
+	int64_t now = time(NULL);
+
+	for (size_t i = 0; i < s->folder_count; i++) {
+		struct dirent **names = NULL;
+		int n = scandir(s->folders[i], &names, NULL, alphasort);
+
+		for (int k = 0; k < n; k++) {
+			look_at_file(s, s->folders[i], names[k]->d_name, max);
+			free(names[k]);
+		}
+		free(names);
+	}
+	s->looked = now;
+	return s->trace_count - before;
 }
 
 static int open_paths(struct store *s, const char *const *paths, size_t count, struct error *err)
@@ -210,6 +282,10 @@ int store_open(struct store **ret, const char *const *paths, size_t count, struc
 	r = open_paths(s, paths, count, err);
 	if (r < 0)
 		return r;
+	s->looked = time(NULL);
+	r = s->folder_count ? make_room(s, ROOM_LATER) : 0;
+	if (r < 0)
+		return error_errno(err, r, "cannot open the trace %s", paths[0]);
 	r = (int)store_refresh(s, err);
 	if (r < 0)
 		return r;
@@ -241,6 +317,9 @@ void store_free(struct store *s)
 		free(s->traces[i].path);
 	}
 	free(s->traces);
+	for (size_t i = 0; i < s->folder_count; i++)
+		free(s->folders[i]);
+	free(s->folders);
 	decoder_free(s->decoder);
 	dims_free(s->dims);
 	pthread_mutex_destroy(&s->lock);

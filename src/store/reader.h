@@ -59,8 +59,11 @@ struct user_tables {
 };
 
 struct store {
-	struct trace *traces;
-	size_t trace_count;
+	struct trace *traces; /* never moved once blocks were found */
+	size_t trace_count, trace_room;
+	char **folders; /* that were given */
+	size_t folder_count, folders_cap;
+	int64_t looked; /* into them last, s since the epoch */
 	struct block *
 		*chunks[CHUNKS_MAX]; /* blocks never move: cursors run while others are found */
 	atomic_size_t count;

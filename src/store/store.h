@@ -73,6 +73,11 @@ DEFINE_CLEANUP(struct store *, store_free)
  * a block keeps its number.
  */
 ssize_t store_refresh(struct store *s, struct error *err);
+/*
+ * Opens traces that came into the folders which store_open() was given, up to 256 of them and while there are
+ * less than `max` in all; how many. No cursor is used meanwhile; store_refresh() then finds their blocks.
+ */
+size_t store_look_again(struct store *s, size_t max);
 /* True where some file has no end mark yet: it is growing, or its recorder was killed. */
 bool store_is_open_ended(const struct store *s);
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 from client import Serve, Tap
 
@@ -100,6 +101,31 @@ def answers(s, rng):
         compare(s, f, 'files', f, dir='/', **wide(last))
 
 
+def later():
+    """A trace that comes into the folder is part of the next answer; no file that is none."""
+    os.mkdir(os.path.join(folder, 'three'))
+    synth('three/a.trace', '--rows', '70000', '--profile', 'fio')
+    with Serve(weir, 'three', folder=folder) as s:
+        before = s.get('overview')
+        with open(os.path.join(folder, 'three', 'notes.txt'), 'w', encoding='utf-8') as f:
+            f.write('no trace\n')
+        synth('b.trace', '--rows', '50000', '--profile', 'redis')
+        os.rename(os.path.join(folder, 'b.trace'), os.path.join(folder, 'three', 'b.trace'))
+        for _ in range(600):
+            if s.get('trace')['ops'] == 120000:
+                break
+            time.sleep(0.1)
+        t = s.get('trace')
+        check('a trace that comes into the folder is there', t['ops'] == 120000 and len(t['traces']) == 2 and
+              t['generation'] > 1, t)
+        o = compare(s, 'a trace came', 'overview', width=100)
+        both = o['totals']['calls'] + o['totals']['running']
+        check('and in the sums', both == 120000 and before['totals']['calls'] < both, before['totals'], o['totals'])
+        compare(s, 'a trace came', 'files', dir='/')
+        row = o['slowest']['rows'][0]
+        check('and its calls can be looked at', s.get(f'op/{row["row"]}')['call']['dur'] == row['dur'])
+
+
 def main():
     global has_engine
     rng = random.Random(5)
@@ -120,6 +146,7 @@ def main():
             compare(s, 'two traces', 'files', dir='sockets', **r)
         check('two traces: no call is missing', o['totals']['calls'] > 0 and
               s.get('overview')['totals']['calls'] + s.get('overview')['totals']['running'] == ROWS + 400000)
+    later()
     synth('h.trace', '--rows', '200000', '--profile', 'hostile')
     with Serve(weir, 'h.trace', folder=folder) as s:
         compare(s, 'hostile', 'overview', width=100)
