@@ -68,7 +68,7 @@ def main():
     trace = os.path.join(folder, 'live.trace')
     record = subprocess.Popen(
         [weir, 'record', '-o', trace, '--', 'fio', '--name=a', f'--filename={data}', '--rw=randread', '--bs=512',
-         '--ioengine=psync', '--numjobs=2', f'--rate_iops={rate // 2}', '--time_based', f'--runtime={seconds + 6}',
+         '--ioengine=psync', '--numjobs=4', f'--rate_iops={rate // 4}', '--time_based', f'--runtime={seconds + 6}',
          '--size=16m', '--thread', '--rate_process=linear', '--output=/dev/null'],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder)
     while not os.path.exists(trace):
@@ -92,7 +92,9 @@ def main():
             t.join(10)
         told('age of the newest call on the page', lags, 's')
         told('an overview', waits, 's')
-    print(record.communicate()[0].strip().splitlines()[-1])
+        record.communicate()
+        loss = s.get('trace')['loss']
+        print(f'lost: {loss["events"]}')
 
 
 try:
