@@ -51,8 +51,8 @@ struct server {
 	struct annotations *annotations; /* tables that users appended to it */
 	uint64_t generation;
 	bool live;
-	bool has_folders; /* are served */
-	int64_t looked;	  /* into them, for traces that came */
+	bool has_folders;    /* are served */
+	int64_t looked;	     /* into them, for traces that came */
 	int64_t origin;	     /* of all times in answers: the trace's first */
 	struct buf document; /* of /trace */
 	struct buf loss;     /* the member "loss" of every answer */

@@ -25,6 +25,16 @@ void sieve_free(struct sieve *s)
 	*s = (struct sieve){0};
 }
 
+/* What names a single call, or a column of a user's, that may be joined by one. */
+static bool names_rows(const struct expr *e)
+{
+	bool found = e->kind == EXPR_ROW || e->kind == EXPR_USER;
+
+	for (unsigned int i = 0; i < e->arg_count && !found; i++)
+		found = names_rows(e->arg[i]);
+	return found;
+}
+
 int sieve_make(struct question *q, const char *text, struct sieve *ret)
 {
 	_cleanup_sieve_ struct sieve s = {.by_summary = true, .by_segment = true};
@@ -55,7 +65,7 @@ int sieve_make(struct question *q, const char *text, struct sieve *ret)
 	s.columns = expr_columns(s.plan->where);
 	for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
 		known |= 1ull << shared[i][0];
-	s.by_summary = !(s.columns & ~known);
+	s.by_summary = !(s.columns & ~known) && !names_rows(s.plan->where);
 	s.by_segment = s.by_summary && !(s.columns & 1ull << OP_FILE_ID);
 	*ret = s;
 	s = (struct sieve){0};
