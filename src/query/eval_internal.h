@@ -71,6 +71,10 @@ struct scalar {
 	const struct batch *batch;
 	size_t row;
 	struct text_arena *texts; /* where texts that are made live */
+	bool kept;		  /* SCALAR_ID: the name that was looked up last */
+	enum query_name kept_name;
+	int64_t kept_id;
+	struct value kept_value;
 	struct buf scratch;
 };
 

@@ -78,6 +78,10 @@ static int name_value(struct scalar *s, const struct expr *e, struct value *ret)
 
 	if (!s->dims)
 		return set_null(ret);
+	if (s->at == SCALAR_ID && s->kept && s->kept_name == e->name && s->kept_id == id) {
+		*ret = s->kept_value;
+		return 0;
+	}
 	if (s->at == SCALAR_ROW && e->name == QNAME_PEER && s->batch->table == TABLE_OP) {
 		r = peer_value(s, e, ret);
 	} else {
@@ -87,7 +91,12 @@ static int name_value(struct scalar *s, const struct expr *e, struct value *ret)
 	}
 	/* What was put together must outlive the scratch. */
 	if (r >= 0 && !ret->null && ret->t.data && ret->t.data == s->scratch.data)
-		r = text_arena_add(s->texts, ret->t, &ret->t);
+		return text_arena_add(s->texts, ret->t, &ret->t);
+	/* a filter of many patterns asks for one name again and again */
+	s->kept = r >= 0;
+	s->kept_name = e->name;
+	s->kept_id = id;
+	s->kept_value = *ret;
 	return r;
 }
 
