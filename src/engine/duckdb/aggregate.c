@@ -62,8 +62,9 @@ void aggregate_no_memory(duckdb_function_info info)
 	aggregate_error(info, "Out of Memory Error: no memory for an aggregate");
 }
 
-bool aggregate_account(duckdb_function_info info, struct aggregate_owner *o, uint64_t before,
-		       uint64_t after, const char *what)
+/* Counts what a state grew by; false, with the error set, past the bound. */
+static bool account(duckdb_function_info info, struct aggregate_owner *o, uint64_t before,
+		    uint64_t after, const char *what)
 {
 	const struct aggregate_extra *x;
 	char text[256];
@@ -88,10 +89,63 @@ bool aggregate_account(duckdb_function_info info, struct aggregate_owner *o, uin
 	return false;
 }
 
-void aggregate_release(struct aggregate_owner *o, uint64_t bytes)
+bool aggregate_changed(duckdb_function_info info, const struct aggregate_sum *sum, void *state,
+		       uint64_t before, int r)
 {
-	if (o->e)
-		atomic_fetch_sub(&o->e->state_bytes, bytes);
+	if (r == -EBADMSG)
+		aggregate_error(info, sum->bad_blob);
+	else if (r == -E2BIG && sum->too_large)
+		aggregate_error(info, sum->too_large);
+	else if (r < 0)
+		aggregate_no_memory(info);
+	return account(info, state, before, sum->memory(state), sum->what) && r >= 0;
+}
+
+void aggregate_merge(duckdb_function_info info, duckdb_data_chunk input,
+		     duckdb_aggregate_state *states, const struct aggregate_sum *sum)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	duckdb_vector vector = d->data_chunk_get_vector(input, 0);
+	const duckdb_string_t *values = d->vector_get_data(vector);
+	const uint64_t *validity = d->vector_get_validity(vector);
+	size_t count = d->data_chunk_get_size(input);
+
+	for (size_t i = 0; i < count; i++) {
+		void *s = states[i];
+		struct bytes packed;
+		uint64_t before;
+
+		if (!vector_valid(validity, i))
+			continue;
+		packed = vector_string(values, i);
+		before = sum->memory(s);
+		if (!aggregate_changed(info, sum, s, before,
+				       sum->unpack(s, packed.data, packed.len)))
+			return;
+	}
+}
+
+void aggregate_combine(duckdb_function_info info, duckdb_aggregate_state *source,
+		       duckdb_aggregate_state *target, idx_t count, const struct aggregate_sum *sum)
+{
+	for (size_t i = 0; i < count; i++) {
+		void *s = target[i];
+		uint64_t before = sum->memory(s);
+
+		if (!aggregate_changed(info, sum, s, before, sum->merge(s, source[i])))
+			return;
+	}
+}
+
+void aggregate_destroy(duckdb_aggregate_state *states, idx_t count, const struct aggregate_sum *sum)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct aggregate_owner *o = (struct aggregate_owner *)states[i];
+
+		if (o->e)
+			atomic_fetch_sub(&o->e->state_bytes, sum->memory(o));
+		sum->free(o);
+	}
 }
 
 static void on_blob_scalar(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output)

@@ -33,12 +33,31 @@ int aggregate_register(struct engine *e, const struct aggregate_def *def, struct
 struct aggregate_owner {
 	struct engine *e; /* NULL while it has no memory */
 };
-/* Counts what a state grew by; false, with the error set, past the bound. `what`: "the histograms of
- * hist()". */
-bool aggregate_account(duckdb_function_info info, struct aggregate_owner *o, uint64_t before,
-		       uint64_t after, const char *what);
-/* Gives memory back when a state goes. */
-void aggregate_release(struct aggregate_owner *o, uint64_t bytes);
+/*
+ * A state that is a sum of parts: memory that grows, parts packed as BLOBs, states added up. The
+ * pointers are to whole states (struct aggregate_owner first); functions give 0 or a negative errno.
+ */
+struct aggregate_sum {
+	const char *what;      /* "the histograms of hist()" */
+	const char *bad_blob;  /* for -EBADMSG of unpack() */
+	const char *too_large; /* for -E2BIG; NULL: there is no such limit */
+	uint64_t (*memory)(const void *state);
+	int (*unpack)(void *state, const uint8_t *data, size_t len);
+	int (*merge)(void *state, const void *other);
+	void (*free)(void *state);
+};
+/* After a change that gave r: counts its memory, tells what failed. False, with the error set, where
+ * the statement ends. */
+bool aggregate_changed(duckdb_function_info info, const struct aggregate_sum *sum, void *state,
+		       uint64_t before, int r);
+/* The update of an aggregate over BLOBs, its combine, its destroy. */
+void aggregate_merge(duckdb_function_info info, duckdb_data_chunk input,
+		     duckdb_aggregate_state *states, const struct aggregate_sum *sum);
+void aggregate_combine(duckdb_function_info info, duckdb_aggregate_state *source,
+		       duckdb_aggregate_state *target, idx_t count,
+		       const struct aggregate_sum *sum);
+void aggregate_destroy(duckdb_aggregate_state *states, idx_t count,
+		       const struct aggregate_sum *sum);
 void aggregate_no_memory(duckdb_function_info info);
 void aggregate_error(duckdb_function_info info, const char *text);
 

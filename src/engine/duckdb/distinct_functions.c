@@ -14,11 +14,35 @@ struct distinct_state {
 	struct distinct set;
 };
 
-static bool account(duckdb_function_info info, struct distinct_state *s, uint64_t before)
+static uint64_t state_memory(const void *state)
 {
-	return aggregate_account(info, &s->owner, before, distinct_memory(&s->set),
-				 "the sets of distinct()");
+	return distinct_memory(&((const struct distinct_state *)state)->set);
 }
+
+static int state_unpack(void *state, const uint8_t *data, size_t len)
+{
+	return distinct_unpack(&((struct distinct_state *)state)->set, data, len);
+}
+
+static int state_merge(void *state, const void *other)
+{
+	return distinct_merge(&((struct distinct_state *)state)->set,
+			      &((const struct distinct_state *)other)->set);
+}
+
+static void state_free(void *state)
+{
+	distinct_free(&((struct distinct_state *)state)->set);
+}
+
+static const struct aggregate_sum sum = {
+	.what = "the sets of distinct()",
+	.bad_blob = "distinct_merge(): this BLOB is no set made by distinct_set()",
+	.memory = state_memory,
+	.unpack = state_unpack,
+	.merge = state_merge,
+	.free = state_free,
+};
 
 static void on_numbers(duckdb_function_info info, duckdb_data_chunk input,
 		       duckdb_aggregate_state *states)
@@ -32,6 +56,7 @@ static void on_numbers(duckdb_function_info info, duckdb_data_chunk input,
 	for (size_t i = 0; i < count; i++) {
 		struct distinct_state *s = (struct distinct_state *)states[i];
 		uint64_t before;
+		int r;
 
 		/* the value of the row before, most often */
 		if (!vector_valid(validity, i) ||
@@ -39,11 +64,9 @@ static void on_numbers(duckdb_function_info info, duckdb_data_chunk input,
 		     vector_valid(validity, i - 1)))
 			continue;
 		before = distinct_memory(&s->set);
-		if (distinct_add(&s->set, hash_u64((uint64_t)values[i])) < 0) {
-			aggregate_no_memory(info);
-			return;
-		}
-		if (unlikely(distinct_memory(&s->set) != before) && !account(info, s, before))
+		r = distinct_add(&s->set, hash_u64((uint64_t)values[i]));
+		if (unlikely(r < 0 || distinct_memory(&s->set) != before) &&
+		    !aggregate_changed(info, &sum, s, before, r))
 			return;
 	}
 }
@@ -65,11 +88,8 @@ static void on_texts(duckdb_function_info info, duckdb_data_chunk input,
 		if (!vector_valid(validity, i))
 			continue;
 		text = vector_string(values, i);
-		if (distinct_add(&s->set, hash_bytes(text.data, text.len)) < 0) {
-			aggregate_no_memory(info);
-			return;
-		}
-		if (!account(info, s, before))
+		if (!aggregate_changed(info, &sum, s, before,
+				       distinct_add(&s->set, hash_bytes(text.data, text.len))))
 			return;
 	}
 }
@@ -77,46 +97,13 @@ static void on_texts(duckdb_function_info info, duckdb_data_chunk input,
 static void on_merge(duckdb_function_info info, duckdb_data_chunk input,
 		     duckdb_aggregate_state *states)
 {
-	const struct duckdb_api *d = duckdb_loaded();
-	duckdb_vector vector = d->data_chunk_get_vector(input, 0);
-	const duckdb_string_t *values = d->vector_get_data(vector);
-	const uint64_t *validity = d->vector_get_validity(vector);
-	size_t count = d->data_chunk_get_size(input);
-
-	for (size_t i = 0; i < count; i++) {
-		struct distinct_state *s = (struct distinct_state *)states[i];
-		uint64_t before = distinct_memory(&s->set);
-		struct bytes packed;
-		int r;
-
-		if (!vector_valid(validity, i))
-			continue;
-		packed = vector_string(values, i);
-		r = distinct_unpack(&s->set, packed.data, packed.len);
-		if (r == -EBADMSG)
-			aggregate_error(info, "distinct_merge(): this BLOB is no set made by "
-					      "distinct_set()");
-		else if (r < 0)
-			aggregate_no_memory(info);
-		if (!account(info, s, before) || r < 0)
-			return;
-	}
+	aggregate_merge(info, input, states, &sum);
 }
 
 static void on_combine(duckdb_function_info info, duckdb_aggregate_state *source,
 		       duckdb_aggregate_state *target, idx_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct distinct_state *s = (struct distinct_state *)target[i];
-		uint64_t before = distinct_memory(&s->set);
-
-		if (distinct_merge(&s->set, &((const struct distinct_state *)source[i])->set) < 0) {
-			aggregate_no_memory(info);
-			return;
-		}
-		if (!account(info, s, before))
-			return;
-	}
+	aggregate_combine(info, source, target, count, &sum);
 }
 
 /* Never NULL: no value is a set of none. */
@@ -136,12 +123,7 @@ static void on_finalize(duckdb_function_info info, duckdb_aggregate_state *sourc
 
 static void on_destroy(duckdb_aggregate_state *states, idx_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct distinct_state *s = (struct distinct_state *)states[i];
-
-		aggregate_release(&s->owner, distinct_memory(&s->set));
-		distinct_free(&s->set);
-	}
+	aggregate_destroy(states, count, &sum);
 }
 
 #define DISTINCT_AGGREGATE(text, type, on_update)                                          \

@@ -24,12 +24,35 @@ struct hist_state {
 	struct hist hist;
 };
 
-/* Counts what a histogram grew by. False, with the error set, past the bound. */
-static inline bool account(duckdb_function_info info, struct hist_state *s, uint64_t before)
+static uint64_t state_memory(const void *state)
 {
-	return aggregate_account(info, &s->owner, before, hist_memory(&s->hist),
-				 "the histograms of hist()");
+	return hist_memory(&((const struct hist_state *)state)->hist);
 }
+
+static int state_unpack(void *state, const uint8_t *data, size_t len)
+{
+	return hist_unpack(&((struct hist_state *)state)->hist, data, len);
+}
+
+static int state_merge(void *state, const void *other)
+{
+	return hist_merge(&((struct hist_state *)state)->hist,
+			  &((const struct hist_state *)other)->hist);
+}
+
+static void state_free(void *state)
+{
+	hist_free(&((struct hist_state *)state)->hist);
+}
+
+static const struct aggregate_sum sum = {
+	.what = "the histograms of hist()",
+	.bad_blob = "hist_merge(): this BLOB is not a histogram made by hist()",
+	.memory = state_memory,
+	.unpack = state_unpack,
+	.merge = state_merge,
+	.free = state_free,
+};
 
 static void add_values(duckdb_function_info info, duckdb_data_chunk input,
 		       duckdb_aggregate_state *states, bool lenient)
@@ -43,6 +66,7 @@ static void add_values(duckdb_function_info info, duckdb_data_chunk input,
 	for (size_t i = 0; i < count; i++) {
 		struct hist_state *s = (struct hist_state *)states[i];
 		uint64_t before = hist_memory(&s->hist);
+		int r;
 
 		if (!vector_valid(validity, i))
 			continue;
@@ -55,11 +79,9 @@ static void add_values(duckdb_function_info info, duckdb_data_chunk input,
 			d->aggregate_function_set_error(info, text);
 			return;
 		}
-		if (hist_add(&s->hist, (uint64_t)MAX(values[i], (int64_t)0), 1) < 0) {
-			aggregate_no_memory(info);
-			return;
-		}
-		if (unlikely(hist_memory(&s->hist) != before) && !account(info, s, before))
+		r = hist_add(&s->hist, (uint64_t)MAX(values[i], (int64_t)0), 1);
+		if (unlikely(r < 0 || hist_memory(&s->hist) != before) &&
+		    !aggregate_changed(info, &sum, s, before, r))
 			return;
 	}
 }
@@ -76,49 +98,16 @@ static void on_weir_hist(duckdb_function_info info, duckdb_data_chunk input,
 	add_values(info, input, states, true);
 }
 
-static void on_hist_merge(duckdb_function_info info, duckdb_data_chunk input,
-			  duckdb_aggregate_state *states)
+static void on_merge(duckdb_function_info info, duckdb_data_chunk input,
+		     duckdb_aggregate_state *states)
 {
-	const struct duckdb_api *d = duckdb_loaded();
-	duckdb_vector vector = d->data_chunk_get_vector(input, 0);
-	duckdb_string_t *values = d->vector_get_data(vector);
-	const uint64_t *validity = d->vector_get_validity(vector);
-	size_t count = d->data_chunk_get_size(input);
-
-	for (size_t i = 0; i < count; i++) {
-		struct hist_state *s = (struct hist_state *)states[i];
-		uint64_t before = hist_memory(&s->hist);
-		struct bytes packed;
-		int r;
-
-		if (!vector_valid(validity, i))
-			continue;
-		packed = vector_string(values, i);
-		r = hist_unpack(&s->hist, packed.data, packed.len);
-		if (r == -EBADMSG)
-			d->aggregate_function_set_error(
-				info, "hist_merge(): this BLOB is not a histogram made by hist()");
-		else if (r < 0)
-			aggregate_no_memory(info);
-		if (!account(info, s, before) || r < 0)
-			return;
-	}
+	aggregate_merge(info, input, states, &sum);
 }
 
 static void on_combine(duckdb_function_info info, duckdb_aggregate_state *source,
 		       duckdb_aggregate_state *target, idx_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct hist_state *s = (struct hist_state *)target[i];
-		uint64_t before = hist_memory(&s->hist);
-
-		if (hist_merge(&s->hist, &((const struct hist_state *)source[i])->hist) < 0) {
-			aggregate_no_memory(info);
-			return;
-		}
-		if (!account(info, s, before))
-			return;
-	}
+	aggregate_combine(info, source, target, count, &sum);
 }
 
 static void on_finalize(duckdb_function_info info, duckdb_aggregate_state *source,
@@ -145,12 +134,7 @@ static void on_finalize(duckdb_function_info info, duckdb_aggregate_state *sourc
 
 static void on_destroy(duckdb_aggregate_state *states, idx_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct hist_state *s = (struct hist_state *)states[i];
-
-		aggregate_release(&s->owner, hist_memory(&s->hist));
-		hist_free(&s->hist);
-	}
+	aggregate_destroy(states, count, &sum);
 }
 
 #define HIST_AGGREGATE(text, type, on_update)                                          \
@@ -163,7 +147,7 @@ static void on_destroy(duckdb_aggregate_state *states, idx_t count)
 static const struct aggregate_def aggregates[] = {
 	HIST_AGGREGATE("hist", DUCKDB_TYPE_BIGINT, on_hist),
 	HIST_AGGREGATE("weir_hist", DUCKDB_TYPE_BIGINT, on_weir_hist),
-	HIST_AGGREGATE("hist_merge", DUCKDB_TYPE_BLOB, on_hist_merge),
+	HIST_AGGREGATE("hist_merge", DUCKDB_TYPE_BLOB, on_merge),
 };
 
 struct scalar {

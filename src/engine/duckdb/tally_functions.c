@@ -16,25 +16,37 @@ struct tally_state {
 	struct tally tally;
 };
 
-static uint64_t memory(const struct tally *t)
+static uint64_t state_memory(const void *state)
 {
-	return t->cap * sizeof(*t->entries);
+	return ((const struct tally_state *)state)->tally.cap * sizeof(struct tally_entry);
 }
 
-/* What came of adding: true, or false with the error set. */
-static bool added(duckdb_function_info info, struct tally_state *s, uint64_t before, int r)
+static int state_unpack(void *state, const uint8_t *data, size_t len)
 {
-	if (r == -E2BIG)
-		aggregate_error(info, "a tally has at most 4096 buckets: take larger steps");
-	else if (r == -EBADMSG)
-		aggregate_error(info, "tally_merge(): this BLOB is no tally made by quantize(), "
-				      "lquantize() or llquantize()");
-	else if (r < 0)
-		aggregate_no_memory(info);
-	return aggregate_account(info, &s->owner, before, memory(&s->tally),
-				 "the tallies of quantize() and its kin") &&
-	       r >= 0;
+	return tally_unpack(&((struct tally_state *)state)->tally, data, len);
 }
+
+static int state_merge(void *state, const void *other)
+{
+	return tally_merge(&((struct tally_state *)state)->tally,
+			   &((const struct tally_state *)other)->tally);
+}
+
+static void state_free(void *state)
+{
+	tally_free(&((struct tally_state *)state)->tally);
+}
+
+static const struct aggregate_sum sum = {
+	.what = "the tallies of quantize() and its kin",
+	.bad_blob = "tally_merge(): this BLOB is no tally made by quantize(), lquantize() or "
+		    "llquantize()",
+	.too_large = "a tally has at most 4096 buckets: take larger steps",
+	.memory = state_memory,
+	.unpack = state_unpack,
+	.merge = state_merge,
+	.free = state_free,
+};
 
 /* One argument: a value or a parameter. */
 struct argument {
@@ -70,11 +82,11 @@ static void on_quantize(duckdb_function_info info, duckdb_data_chunk input,
 	arguments_of(d, input, 1, a);
 	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
 		struct tally_state *s = (struct tally_state *)states[i];
-		uint64_t before = memory(&s->tally);
+		uint64_t before = state_memory(s);
 
 		if (all_valid(a, 1, i) &&
-		    !added(info, s, before,
-			   tally_add(&s->tally, tally_quantize(a[0].values[i]), 1)))
+		    !aggregate_changed(info, &sum, s, before,
+				       tally_add(&s->tally, tally_quantize(a[0].values[i]), 1)))
 			return;
 	}
 }
@@ -88,7 +100,7 @@ static void on_lquantize(duckdb_function_info info, duckdb_data_chunk input,
 	arguments_of(d, input, 4, a);
 	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
 		struct tally_state *s = (struct tally_state *)states[i];
-		uint64_t before = memory(&s->tally);
+		uint64_t before = state_memory(s);
 		int64_t from = a[1].values[i], to = a[2].values[i], step = a[3].values[i];
 		const char *wrong;
 
@@ -99,9 +111,10 @@ static void on_lquantize(duckdb_function_info info, duckdb_data_chunk input,
 			aggregate_error(info, wrong);
 			return;
 		}
-		if (!added(info, s, before,
-			   tally_add(&s->tally, tally_lquantize(a[0].values[i], from, to, step),
-				     1)))
+		if (!aggregate_changed(info, &sum, s, before,
+				       tally_add(&s->tally,
+						 tally_lquantize(a[0].values[i], from, to, step),
+						 1)))
 			return;
 	}
 }
@@ -115,7 +128,7 @@ static void on_llquantize(duckdb_function_info info, duckdb_data_chunk input,
 	arguments_of(d, input, 5, a);
 	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
 		struct tally_state *s = (struct tally_state *)states[i];
-		uint64_t before = memory(&s->tally);
+		uint64_t before = state_memory(s);
 		int64_t v = a[0].values[i], base = a[1].values[i], low = a[2].values[i],
 			high = a[3].values[i], steps = a[4].values[i];
 		const char *wrong;
@@ -127,8 +140,9 @@ static void on_llquantize(duckdb_function_info info, duckdb_data_chunk input,
 			aggregate_error(info, wrong);
 			return;
 		}
-		if (!added(info, s, before,
-			   tally_add(&s->tally, tally_llquantize(v, base, low, high, steps), 1)))
+		if (!aggregate_changed(
+			    info, &sum, s, before,
+			    tally_add(&s->tally, tally_llquantize(v, base, low, high, steps), 1)))
 			return;
 	}
 }
@@ -136,35 +150,13 @@ static void on_llquantize(duckdb_function_info info, duckdb_data_chunk input,
 static void on_merge(duckdb_function_info info, duckdb_data_chunk input,
 		     duckdb_aggregate_state *states)
 {
-	const struct duckdb_api *d = duckdb_loaded();
-	duckdb_vector vector = d->data_chunk_get_vector(input, 0);
-	const duckdb_string_t *values = d->vector_get_data(vector);
-	const uint64_t *validity = d->vector_get_validity(vector);
-
-	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
-		struct tally_state *s = (struct tally_state *)states[i];
-		uint64_t before = memory(&s->tally);
-		struct bytes packed;
-
-		if (!vector_valid(validity, i))
-			continue;
-		packed = vector_string(values, i);
-		if (!added(info, s, before, tally_unpack(&s->tally, packed.data, packed.len)))
-			return;
-	}
+	aggregate_merge(info, input, states, &sum);
 }
 
 static void on_combine(duckdb_function_info info, duckdb_aggregate_state *source,
 		       duckdb_aggregate_state *target, idx_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct tally_state *s = (struct tally_state *)target[i];
-		uint64_t before = memory(&s->tally);
-
-		if (!added(info, s, before,
-			   tally_merge(&s->tally, &((const struct tally_state *)source[i])->tally)))
-			return;
-	}
+	aggregate_combine(info, source, target, count, &sum);
 }
 
 static void on_finalize(duckdb_function_info info, duckdb_aggregate_state *source,
@@ -192,12 +184,7 @@ static void on_finalize(duckdb_function_info info, duckdb_aggregate_state *sourc
 
 static void on_destroy(duckdb_aggregate_state *states, idx_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct tally_state *s = (struct tally_state *)states[i];
-
-		aggregate_release(&s->owner, memory(&s->tally));
-		tally_free(&s->tally);
-	}
+	aggregate_destroy(states, count, &sum);
 }
 
 #define NUMBER DUCKDB_TYPE_BIGINT
