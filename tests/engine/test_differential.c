@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * test_differential.c: the ten questions of the bench and 200 made at random, answered by weir over a
- * trace, by DuckDB over the same rows in a Parquet file, and by plain loops over the rows (plain.c). The seed is printed; WEIR_SEED sets it.
+ * trace, by DuckDB over the same rows in a Parquet file, and by plain loops over the rows (plain.c).
+ * The seed is printed; WEIR_SEED sets it.
  */
 #include "fixture.h"
 
@@ -288,7 +289,8 @@ static void compare(const char *question, const char *sql, const char *loops)
 			 buf_str(&plain));
 }
 
-/* Blocks of PART rows: the summaries of some say as much as their rows, others have calls that had not ended. */
+/* Blocks of PART rows: the summaries of some say as much as their rows, others have calls that had
+ * not ended. */
 static void write_trace(const char *path)
 {
 	const struct store_options opt = {.owner = (uid_t)-1};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_many.c: so many files that their names are no ENUM, and are not read before they are asked for. */
+/* test_many.c: so many files that their names are no ENUM, and are not read before they are asked
+ * for. */
 #include "engine/ask.h"
 #include "fixture.h"
 #include "query/query.h"
@@ -130,7 +131,8 @@ static int64_t bad_calls(void)
 	return n;
 }
 
-/* The least name of all as a line of an answer: bad bytes are escaped, a backslash comes before letters. */
+/* The least name of all as a line of an answer: bad bytes are escaped, a backslash comes before
+ * letters. */
 static const char *first_bad(char room[static 64])
 {
 	room[0] = '\0';

@@ -19,8 +19,8 @@ bool summed_answer(const struct plan *p);
 /* The column of weir_rows() that a field's aggregate is over; NULL: the field's own expression. */
 const char *summed_column(const struct plan_field *f);
 /* The aggregate over it. */
-int summed_aggregate(const struct plan_field *f, const char *arg, const struct aggregate_place *place,
-		   struct buf *out);
+int summed_aggregate(const struct plan_field *f, const char *arg,
+		     const struct aggregate_place *place, struct buf *out);
 /* True where summed_aggregate() is needed: others do not count calls. */
 bool summed_differ(const struct plan_field *f);
 
@@ -36,4 +36,4 @@ bool summed_say_enough(const struct store_block *op, uint64_t summary_columns);
 /* The batch of a summary as rows of op, valid as long as it is. NULL where it does not tell of all
  * rows of the block. */
 const struct batch *summed_as_rows(struct summed_view *v, const struct batch *summary,
-				 const struct store_block *op);
+				   const struct store_block *op);
