@@ -146,7 +146,7 @@ static bool is_repeated(const struct level *l, size_t i)
 	return false;
 }
 
-int level_order(const struct level *l, bool reversed, struct buf *out)
+int level_order(const struct level *l, bool reversed, const char *of, struct buf *out)
 {
 	int r = 0;
 
@@ -155,7 +155,8 @@ int level_order(const struct level *l, bool reversed, struct buf *out)
 
 		if (is_repeated(l, i))
 			continue;
-		r = buf_printf(out, "%s%s %s NULLS %s", i ? ", " : " ORDER BY ", l->order[i].sql,
+		r = buf_printf(out, "%s%s%s %s NULLS %s", i ? ", " : " ORDER BY ",
+			       l->order[i].sql[0] == '"' ? of : "", l->order[i].sql,
 			       desc ? "DESC" : "ASC", reversed ? "FIRST" : "LAST");
 	}
 	return r;

@@ -39,8 +39,9 @@ int level_leaf(void *level, const struct expr *e, struct buf *out);
 /* A term before or behind the others. */
 int level_order_first(struct level *l, const char *sql, bool desc);
 int level_order_last(struct level *l, const char *sql, bool desc);
-/* " ORDER BY ...", nothing where there is no order. */
-int level_order(const struct level *l, bool reversed, struct buf *out);
+/* " ORDER BY ...", nothing where there is no order. `of` goes before names: "s." where the same name
+ * is also given to something else. */
+int level_order(const struct level *l, bool reversed, const char *of, struct buf *out);
 /* Puts the terms of l into the SELECT of next, so that its rows can be ordered by them. */
 int level_carry_order(const struct level *l, struct level *next, struct buf *head);
 void level_take_order(struct level *l, struct level *next);

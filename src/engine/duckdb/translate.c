@@ -52,7 +52,7 @@ static int stage_where(struct level *l, const struct plan_stage *s, struct buf *
 static int stage_head(struct level *l, const struct plan_stage *s, struct buf *sql)
 {
 	_cleanup_buf_ struct buf tail = {0};
-	int r = level_order(l, s->tail, &tail);
+	int r = level_order(l, s->tail, "", &tail);
 
 	if (r >= 0)
 		r = buf_printf(&tail, " LIMIT %" PRId64, MAX(s->count, (int64_t)0));
@@ -124,7 +124,7 @@ static int stage_group(struct level *l, const struct plan_stage *s,
 	int r = level_name(&next, s->fields, s->field_count);
 
 	if (r >= 0)
-		r = level_order(l, false, &order);
+		r = level_order(l, false, "", &order);
 	place.order = buf_str(&order);
 	for (size_t i = 0; i < s->field_count && r >= 0; i++) {
 		const struct plan_field *f = &s->fields[i];
@@ -287,8 +287,11 @@ static int finish(struct level *l, const struct plan *p, struct translation *t)
 	t->shown = shown;
 	if (r >= 0)
 		r = buf_append(&head, buf_str(&estimates), estimates.len);
+	/* by the ids that there were, not by the names that they become */
 	if (r >= 0)
-		r = level_order(l, false, &order);
+		r = buf_printf(&order, " AS s");
+	if (r >= 0)
+		r = level_order(l, false, "s.", &order);
 	return r < 0 ? r : wrap(&t->sql, buf_str(&head), buf_str(&order));
 }
 
@@ -343,7 +346,7 @@ static int keep_rows(const struct plan *p, const struct translate_options *opt, 
 		r = stage_sort(&l, s++);
 	if (r < 0 || s == end || s->kind != STAGE_HEAD)
 		return r;
-	r = level_order(&l, s->tail, &ret->merge_tail);
+	r = level_order(&l, s->tail, "", &ret->merge_tail);
 	return r < 0 ? r
 		     : buf_printf(&ret->merge_tail, " LIMIT %" PRId64, MAX(s->count, (int64_t)0));
 }
