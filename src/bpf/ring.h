@@ -109,6 +109,7 @@ static __always_inline void *ring_take(struct ring_place *p, __u32 size, __u32 r
 		return leaf->data + at;
 	c->lost++;
 	ring_end();
+	missing_count(WIRE_MISSING_RING);
 	return NULL;
 }
 

@@ -277,10 +277,7 @@ static __always_inline struct wire_cpu *this_cpu(void)
 	return &cpus[bpf_get_smp_processor_id() & (WIRE_CPUS_MAX - 1)];
 }
 
-/*
- * Something of the current thread is missing: adds to its share, before the caller adds to the CPU's counter, of which
- * that is a part.
- */
+/* Something of the current thread is missing: adds to its share of what the CPU's counter says. */
 verified_alone int missing_count(__u32 kind)
 {
 	struct thread_state *ts = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);

@@ -222,6 +222,8 @@ def stalled_lossless(b):
     """the recorder is stopped for 1.5 s under full load: with --lossless nothing is lost"""
     calls, count = stalled(b, ["--lossless"])
     need(not count["loss"], f"loss {count['loss']}")
+    events = count["events"]
+    need(events["numbers"] >= calls and not events["missing"] and not events["gaps"], f"the numbers of events in the trace: {events}")
     need(count["by_op"].get("pread64") == calls, f"{count['by_op'].get('pread64')} rows of {calls} calls")
 
 
@@ -233,6 +235,8 @@ def stalled_counted(b):
     # Some of the lost calls may be the program's others: there are a few dozen.
     need(rows <= calls <= rows + lost <= calls + 200, f"{calls} calls, {rows} rows, {lost} lost ({count['loss']})")
     need(rows + lost == calls or lost, f"{calls - rows} calls are missing and not counted")
+    events = count["events"]
+    need(events["missing"] == lost and not events["gaps"], f"{lost} lost, but the numbers of events say {events}")
 
 
 @case

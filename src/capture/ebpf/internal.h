@@ -26,9 +26,10 @@ struct chunk {
 	struct chunk *next;
 	uint32_t cpu;
 	uint32_t len;
-	uint32_t cap;	 /* CHUNK_BYTES, or less for a round that found little */
-	uint32_t refs;	 /* of the decoder */
-	bool last;	 /* of its round */
+	uint32_t cap;		    /* CHUNK_BYTES, or less for a round that found little */
+	uint32_t refs;		    /* of the decoder */
+	uint64_t next_number, came; /* behind its records, of its CPU: filled by the decoder */
+	bool last;		    /* of its round */
 	int64_t horizon; /* in the last chunk of a round: every record that ended before was copied */
 	uint8_t data[];
 };

@@ -50,8 +50,7 @@ bool losses_due(const struct losses *l, int64_t now);
 bool losses_look(struct losses *l, const struct wire_cpu *counters);
 /*
  * Rows for what the counters noted and `all` grew by since the window began; the next one begins at `now`. What the
- * `threads` (read after losses_look(), as the programs count a thread's share first) explain of it has rows with the
- * thread.
+ * `threads` (read after losses_look(), so that they tell of no less) explain of it has rows with the thread.
  */
 int losses_give(struct losses *l, const struct loss_thread *threads, size_t count,
 		const uint64_t all[LOSS_COUNTERS], int64_t now, struct batch_set *out);

@@ -40,6 +40,8 @@ struct ebpf {
 	int64_t horizon, taken; /* up to which all is known; once the queue is empty */
 	uint64_t *received;	/* records by CPU */
 	uint64_t *sums;		/* and the sum of their numbers, which proves that each came once */
+	uint64_t *next;		/* and the number that is expected next */
+	struct event_count *events; /* by CPU, as far as everything was given */
 	uint64_t malformed, ops;
 	struct losses losses;
 	int64_t began_at; /* monotonic */
@@ -145,6 +147,33 @@ static int pending_add(struct ebpf *e, const struct wire_head *record, struct ch
 	return 0;
 }
 
+/* Behind the records of a chunk: when it is its turn, all of them were given. */
+static int chunk_end(struct ebpf *e, struct chunk *c, size_t first, uint64_t time)
+{
+	static const struct wire_head end = {.type = WIRE_SKIP};
+	int r;
+
+	c->next_number = e->next[c->cpu];
+	c->came = e->received[c->cpu];
+	r = pending_add(e, &end, c, first);
+	if (r >= 0)
+		e->pending[e->pending_count - 1].time =
+			e->pending_count - 1 > first
+				? MAX(time, e->pending[e->pending_count - 2].time)
+				: time;
+	return r;
+}
+
+/* What the CPU has sent up to the end of the chunk was given. */
+static void chunk_given(struct ebpf *e, const struct chunk *c)
+{
+	struct event_count *n = &e->events[c->cpu];
+
+	n->next = MAX(n->next, c->next_number);
+	n->came = MAX(n->came, c->came);
+	n->filtered = __atomic_load_n(&e->loaded.counters[c->cpu].filtered, __ATOMIC_RELAXED);
+}
+
 /*
  * Takes a chunk apart. Files are known at once, so that whatever names one finds it, on whichever CPU; the rest waits for
  * its turn: a thread that one CPU starts runs what another CPU has just executed.
@@ -152,6 +181,7 @@ static int pending_add(struct ebpf *e, const struct wire_head *record, struct ch
 static int chunk_take(struct ebpf *e, struct chunk *c, struct batch_set *out)
 {
 	size_t at = 0, first = e->pending_count;
+	uint64_t time = 0;
 	int r = 0;
 
 	while (at < c->len && r >= 0) {
@@ -167,6 +197,8 @@ static int chunk_take(struct ebpf *e, struct chunk *c, struct batch_set *out)
 			continue;
 		e->received[c->cpu]++;
 		e->sums[c->cpu] += h->seq;
+		e->next[c->cpu] += (uint32_t)(h->seq + 1 - (uint32_t)e->next[c->cpu]);
+		time = h->time;
 		r = h->type == WIRE_FILE ? decode_dimension(e->decode, h, out)
 					 : pending_add(e, h, c, first);
 		if (r == -EBADMSG) {
@@ -174,7 +206,7 @@ static int chunk_take(struct ebpf *e, struct chunk *c, struct batch_set *out)
 			r = 0;
 		}
 	}
-	return r;
+	return r ? r : chunk_end(e, c, first, time);
 }
 
 /* Merges two neighbouring runs of `from` into `to`. */
@@ -243,10 +275,15 @@ static bool set_full(const struct batch_set *out)
 
 static int give(struct ebpf *e, const struct pending *p, struct batch_set *out)
 {
-	int r = p->record->type == WIRE_OP
-			? decode_op(e->decode, (const void *)p->record, p->chunk->cpu, out)
-			: decode_dimension(e->decode, p->record, out);
+	int r;
 
+	if (p->record->type == WIRE_SKIP) {
+		chunk_given(e, p->chunk);
+		return 0;
+	}
+	r = p->record->type == WIRE_OP
+		    ? decode_op(e->decode, (const void *)p->record, p->chunk->cpu, out)
+		    : decode_dimension(e->decode, p->record, out);
 	if (r == -EBADMSG) {
 		e->malformed++;
 		return 0;
@@ -500,6 +537,8 @@ static int finish(struct ebpf *e, struct batch_set *out)
 	for (size_t i = 0; i < e->loaded.cpus; i++) {
 		const struct wire_cpu *c = &e->loaded.counters[i];
 
+		e->events[i] = (struct event_count){
+			.next = c->seq, .came = e->received[i], .filtered = c->filtered};
 		e->proved &= ring_proved(e, i) && !c->lost && !c->storage && !c->scratch;
 	}
 	return r;
@@ -527,6 +566,14 @@ static void ebpf_stats(const struct source *s, struct source_stats *ret)
 	}
 }
 
+static size_t ebpf_events(const struct source *s, const struct event_count **ret)
+{
+	const struct ebpf *e = ebpf_of(s);
+
+	*ret = e->events;
+	return e->loaded.cpus;
+}
+
 static void ebpf_free(struct source *s)
 {
 	struct ebpf *e = ebpf_of(s);
@@ -549,6 +596,8 @@ static void ebpf_free(struct source *s)
 	free(e->merged);
 	free(e->received);
 	free(e->sums);
+	free(e->next);
+	free(e->events);
 	losses_free(&e->losses);
 	free(e->running);
 	running_free(&e->unseen);
@@ -571,6 +620,7 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 		.stop = ebpf_stop,
 		.stats = ebpf_stats,
 		.free = ebpf_free,
+		.events = ebpf_events,
 	};
 	struct ebpf *e = calloc(1, sizeof(*e));
 	struct decode_options d = {.clock_offset = clock_offset_ns(),
@@ -596,7 +646,10 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 	r = r ? r : decode_new(&e->decode, &d, err);
 	e->received = calloc(e->loaded.cpus + 1, sizeof(*e->received));
 	e->sums = calloc(e->loaded.cpus + 1, sizeof(*e->sums));
-	if (!r && (losses_init(&e->losses, e->loaded.cpus) < 0 || !e->received || !e->sums))
+	e->next = calloc(e->loaded.cpus + 1, sizeof(*e->next));
+	e->events = calloc(e->loaded.cpus + 1, sizeof(*e->events));
+	if (!r && (losses_init(&e->losses, e->loaded.cpus) < 0 || !e->received || !e->sums ||
+		   !e->next || !e->events))
 		r = error_set(err, -ENOMEM, "out of memory");
 	if (r < 0) {
 		ebpf_free(&e->source);
