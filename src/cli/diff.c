@@ -221,10 +221,12 @@ static int parse_per(const char *text, struct diff_options *opt)
 /* What must be told apart: two traces, or two parts of one. */
 static int check(const struct diff_opts *o, int argc, char **argv)
 {
-	bool sides = o->sides[0].count || o->sides[1].count;
 	bool ranges = o->from[0] || o->from[1] || o->to[0] || o->to[1] || o->where[0].count ||
 		      o->where[1].count;
+	bool sides = o->sides[0].count || o->sides[1].count;
 
+	if (o->read.json && o->csv)
+		return fail_usage("diff: --json and --csv exclude each other");
 	if (sides && argc)
 		return fail_usage("diff: '%.200s' belongs to no side: with -a and -b every trace "
 				  "has one of them in front",
@@ -251,6 +253,11 @@ static int print(const struct diff_view *v)
 
 	if (v->opts->read.json)
 		return diff_json(v);
+	if (v->opts->csv) {
+		r = diff_csv(v);
+		loss_warn(&v->loss); /* there is no room for it in the rows */
+		return r;
+	}
 	text_pager_begin();
 	r = diff_screen(v);
 	text_pager_end();
@@ -316,6 +323,9 @@ static const struct option options[] = {
 	{0, "head", OPTION_COUNT, "N", "at most so many changes (default 10)",
 	 offsetof(struct diff_opts, head)},
 	READ_FLAGS(struct diff_opts, read),
+	{0, "csv", OPTION_FLAG, NULL,
+	 "print comma-separated values: the rows of --json, times in nanoseconds",
+	 offsetof(struct diff_opts, csv)},
 	{0},
 };
 

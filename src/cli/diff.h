@@ -14,6 +14,7 @@ struct diff_opts {
 	const char *from[2], *to[2]; /* --a-from, ... */
 	struct option_list where[2]; /* --a-where, --b-where: beside --where */
 	const char *per;
+	bool csv;
 	int64_t head;
 };
 
@@ -55,3 +56,5 @@ struct text diff_time_text(double ns);
 /* Each prints to standard output. 0 or negative. */
 int diff_screen(const struct diff_view *v);
 int diff_json(const struct diff_view *v);
+/* The rows of diff_json(), one a line. */
+int diff_csv(const struct diff_view *v);

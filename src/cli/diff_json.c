@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_json.c: `weir diff --json`: a row for each test of each thing compared, and one for what is
- * only on one side. */
+/* diff_json.c: `weir diff --json` and `--csv`: a row for each test of each thing compared, and one for
+ * what is only on one side. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/csv.h"
 #include "cli/diff.h"
 #include "schema/ops.h"
 
@@ -214,5 +215,60 @@ int diff_json(const struct diff_view *v)
 	else
 		printf("\n");
 	json_decref(doc);
+	return r;
+}
+
+/* ---- CSV ---- */
+
+/* The same text as in JSON, without its quotes. */
+static int put_value(const json_t *v)
+{
+	char *text;
+
+	if (json_is_null(v))
+		return 0;
+	if (json_is_string(v)) {
+		csv_put(stdout, json_string_value(v), json_string_length(v));
+		return 0;
+	}
+	text = json_dumps(v, JSON_ENCODE_ANY);
+	if (!text)
+		return -ENOMEM;
+	fputs(text, stdout);
+	free(text);
+	return 0;
+}
+
+static int put_row(const json_t *names, const json_t *row)
+{
+	const json_t *column;
+	size_t i;
+	int r = 0;
+
+	json_array_foreach (names, i, column) {
+		const json_t *name = json_object_get(column, "name");
+
+		if (i)
+			fputc(',', stdout);
+		if (r >= 0)
+			r = put_value(row ? json_object_get(row, json_string_value(name)) : name);
+	}
+	fputc('\n', stdout);
+	return r;
+}
+
+int diff_csv(const struct diff_view *v)
+{
+	json_t *names = columns(), *all = rows(v->diff);
+	const json_t *row;
+	size_t i;
+	int r = names && all ? put_row(names, NULL) : -ENOMEM;
+
+	json_array_foreach (all, i, row) {
+		if (r >= 0 && !ferror(stdout))
+			r = put_row(names, row);
+	}
+	json_decref(names);
+	json_decref(all);
 	return r;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/csv.h"
 #include "engine/answer_json.h"
 
 static bool is_bars(const struct plan_field *f)
@@ -147,24 +148,6 @@ int query_print(const struct query_print *p, struct answer *rows, struct error *
 
 /* ---- CSV ---- */
 
-static void put_csv(FILE *out, const char *text, size_t len)
-{
-	bool quote = len == 0 || memchr(text, ',', len) || memchr(text, '"', len) ||
-		     memchr(text, '\n', len) || memchr(text, '\r', len);
-
-	if (!quote) {
-		fwrite(text, 1, len, out);
-		return;
-	}
-	fputc('"', out);
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] == '"')
-			fputc('"', out);
-		fputc(text[i], out);
-	}
-	fputc('"', out);
-}
-
 int query_print_csv(const struct query_print *p, struct answer *rows, bool titles,
 		    struct error *err)
 {
@@ -176,7 +159,7 @@ int query_print_csv(const struct query_print *p, struct answer *rows, bool title
 
 		if (c)
 			fputc(',', p->out);
-		put_csv(p->out, name, strlen(name));
+		csv_put(p->out, name, strlen(name));
 	}
 	if (titles)
 		fputc('\n', p->out);
@@ -194,7 +177,7 @@ int query_print_csv(const struct query_print *p, struct answer *rows, bool title
 			if (cell_put_csv(&text, rows->fields[c], &v) < 0)
 				return error_errno(err, -ENOMEM, "cannot print the answer");
 			if (!v.null)
-				put_csv(p->out, buf_str(&text), text.len);
+				csv_put(p->out, buf_str(&text), text.len);
 		}
 		fputc('\n', p->out);
 	}

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/csv.h"
 #include "cli/format.h"
 #include "schema/vocab.h"
 
@@ -91,24 +92,6 @@ int sql_print_table(struct engine_result *r, size_t rows_max, size_t width, stru
 
 /* ---- CSV ---- */
 
-static void put_csv(const char *text, size_t len)
-{
-	bool quote = len == 0 || memchr(text, ',', len) || memchr(text, '"', len) ||
-		     memchr(text, '\n', len) || memchr(text, '\r', len);
-
-	if (!quote) {
-		fwrite(text, 1, len, stdout);
-		return;
-	}
-	fputc('"', stdout);
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] == '"')
-			fputc('"', stdout);
-		fputc(text[i], stdout);
-	}
-	fputc('"', stdout);
-}
-
 int sql_print_csv(struct engine_result *r, struct error *err)
 {
 	size_t columns = engine_result_columns(r);
@@ -119,7 +102,7 @@ int sql_print_csv(struct engine_result *r, struct error *err)
 
 		if (c)
 			fputc(',', stdout);
-		put_csv(name, strlen(name));
+		csv_put(stdout, name, strlen(name));
 	}
 	fputs("\n", stdout);
 	while (engine_result_next(r) && !ferror(stdout)) {
@@ -131,7 +114,7 @@ int sql_print_csv(struct engine_result *r, struct error *err)
 			buf_clear(&text);
 			if (engine_result_text(r, c, &text) < 0)
 				return no_memory(err);
-			put_csv(buf_str(&text), text.len);
+			csv_put(stdout, buf_str(&text), text.len);
 		}
 		fputs("\n", stdout);
 	}

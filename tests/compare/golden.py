@@ -5,6 +5,8 @@
 golden.py WEIR INJECT            compares; TAP on standard output
 golden.py WEIR INJECT --update   writes the outputs as they are now, to be looked at before they are committed
 """
+import csv
+import io
 import json
 import os
 import subprocess
@@ -35,6 +37,7 @@ CASES = {  # name: arguments of diff
     "bad-one": ["fio1.trace"],
     "bad-three": ["fio1.trace", "fio2.trace", "fio3.trace"],
     "bad-side": ["-a", "fio1.trace"],
+    "bad-csv": ["fio1.trace", "fio2.trace", "--json", "--csv"],
     "bad-per": ["fio1.trace", "fio2.trace", "--per", "week"],
     "bad-mix": ["-a", "fio1.trace", "-b", "fio2.trace", "fio3.trace"],
     "no-trace": ["fio1.trace", "missing.trace"],
@@ -98,7 +101,7 @@ def compare(name, args, folder):
         return
     with open(path) as f:
         want = f.read()
-    if "--json" in args:
+    if name == "json":
         check(name, same_json(json.loads(text), json.loads(want.split("\n", 1)[1])), "differs from %s" % path)
         return
     check(name, whole == want, "differs from %s, it is now:\n%s" % (path, whole))
@@ -106,8 +109,33 @@ def compare(name, args, folder):
     check(name + ": fits a screen", not wide and whole.count("\n") <= LINES_MAX + 1, "\n".join(wide))
 
 
+def cell(value):
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def same_cell(got, want):
+    if isinstance(want, float) and got:
+        return same_json(float(got), want)
+    return got == cell(want)
+
+
+def csv_is_json(folder, args):
+    """--csv has the rows of --json."""
+    text, whole = output(folder, args + ["--csv"])
+    document = json.loads(output(folder, args + ["--json"])[0])
+    rows = list(csv.reader(io.StringIO(text)))
+    names = [c["name"] for c in document["columns"]]
+    good = rows[:1] == [names] and len(rows) == len(document["rows"]) + 1 > 1 and \
+        all(len(r) == len(names) and all(same_cell(v, want[n]) for v, n in zip(r, names))
+            for r, want in zip(rows[1:], document["rows"]))
+    check("CSV of " + " ".join(args), good, whole[:2000])
+
+
 with tempfile.TemporaryDirectory(prefix="weir-compare-") as folder:
     make(folder)
+    if not update:
+        for name in ("file", "hostile", "folders"):
+            csv_is_json(folder, CASES[name])
     for name, args in CASES.items():
         compare(name, args, folder)
 print("1..%d" % len(results))
