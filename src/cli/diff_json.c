@@ -245,7 +245,8 @@ static int put_row(const json_t *names, const json_t *row)
 	size_t i;
 	int r = 0;
 
-	json_array_foreach (names, i, column) {
+	json_array_foreach(names, i, column)
+	{
 		const json_t *name = json_object_get(column, "name");
 
 		if (i)
@@ -264,7 +265,8 @@ int diff_csv(const struct diff_view *v)
 	size_t i;
 	int r = names && all ? put_row(names, NULL) : -ENOMEM;
 
-	json_array_foreach (all, i, row) {
+	json_array_foreach(all, i, row)
+	{
 		if (r >= 0 && !ferror(stdout))
 			r = put_row(names, row);
 	}

@@ -62,6 +62,7 @@ struct work {
 	struct run *runs; /* A's first */
 	size_t run_count;
 	size_t side_runs[2];
+	unsigned int scan_threads; /* that read one run */
 	struct intern paths; /* names of files and threads; one letter in front says of which */
 	struct intern texts; /* of labels, likewise */
 	struct label *labels;

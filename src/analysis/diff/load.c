@@ -3,6 +3,8 @@
  * are few runs. */
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "analysis/diff/internal.h"
@@ -20,7 +22,7 @@ static int scan(const struct work *w, const struct run *r, unsigned int keys, in
 	struct scan_options opt = {
 		.keys = keys,
 		.filter = r->in->filter,
-		.threads = w->opt->threads,
+		.threads = w->scan_threads,
 		.window_ns = window,
 		.rows_only = window && window % ROLLUP_WINDOW_NS,
 		.file_alias = alias,
@@ -28,6 +30,65 @@ static int scan(const struct work *w, const struct run *r, unsigned int keys, in
 	};
 
 	return scan_run(r->in->store, &opt, ret, err);
+}
+
+/* ---- runs side by side ---- */
+
+/* What is done for each run: it writes to the run alone. */
+typedef int (*run_job)(struct work *w, struct run *run, struct error *err);
+
+struct crew {
+	struct work *w;
+	run_job job;
+	atomic_size_t next;
+	pthread_mutex_t lock; /* over what follows */
+	struct error *err;
+	int failed;
+};
+
+static void *crew_work(void *arg)
+{
+	struct crew *c = arg;
+
+	for (;;) {
+		size_t i = atomic_fetch_add(&c->next, 1);
+		struct error err = {0};
+		int r = i < c->w->run_count ? c->job(c->w, &c->w->runs[i], &err) : 1;
+
+		if (r > 0)
+			return NULL;
+		if (r == 0)
+			continue;
+		pthread_mutex_lock(&c->lock);
+		if (!c->failed && c->err)
+			*c->err = err;
+		c->failed = c->failed ? c->failed : r;
+		pthread_mutex_unlock(&c->lock);
+		return NULL;
+	}
+}
+
+/* Does the job for every run, several at once: that leaves less to be put together by one thread
+ * than many threads at one run do. */
+static int each_run(struct work *w, run_job job, struct error *err)
+{
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned int all = w->opt->threads ? w->opt->threads : (unsigned int)MAX(online, 1l);
+	struct crew c = {.w = w, .job = job, .err = err};
+	pthread_t threads[SCAN_THREADS_MAX];
+	unsigned int started = 1, crew = MIN(all, (unsigned int)SCAN_THREADS_MAX);
+
+	crew = MIN(crew, (unsigned int)w->run_count);
+	crew = MAX(crew, 1u);
+	w->scan_threads = MAX(all / crew, 1u);
+	pthread_mutex_init(&c.lock, NULL);
+	while (started < crew && !pthread_create(&threads[started], NULL, crew_work, &c))
+		started++;
+	crew_work(&c);
+	for (unsigned int i = 1; i < started; i++)
+		pthread_join(threads[i], NULL);
+	pthread_mutex_destroy(&c.lock);
+	return c.failed;
 }
 
 static bool same_trace(const struct work *w)
@@ -64,11 +125,7 @@ static int load_run_called(struct work *w, struct run *run, struct error *err)
 /* Parts of one trace know the same files: which of them a part uses, its calls tell. */
 int load_called(struct work *w, struct error *err)
 {
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && same_trace(w) && i < w->run_count; i++)
-		r = load_run_called(w, &w->runs[i], err);
-	return r;
+	return same_trace(w) ? each_run(w, load_run_called, err) : 0;
 }
 
 /* Files of one label are told by one id, so that a million of them make few keys. */
@@ -110,11 +167,7 @@ static int load_run_sums(struct work *w, struct run *run, struct error *err)
 
 int load_sums(struct work *w, struct error *err)
 {
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < w->run_count; i++)
-		r = load_run_sums(w, &w->runs[i], err);
-	return r;
+	return each_run(w, load_run_sums, err);
 }
 
 /* ---- keys ---- */
@@ -138,7 +191,8 @@ static ssize_t key_find(struct work *w, const struct key *k, bool add)
 	int r;
 
 	if (map_get(&w->index, pack(k), &at)) {
-		w->keys[at].class = MIN(w->keys[at].class, k->class);
+		if (add)
+			w->keys[at].class = MIN(w->keys[at].class, k->class);
 		return (ssize_t)at;
 	}
 	if (!add)
@@ -477,12 +531,16 @@ static int alias_files(const struct work *w, const struct run *run, int64_t **re
 	return 0;
 }
 
-static int load_run(struct work *w, struct run *run, const double *logs, struct error *err)
+static int load_run_blocks(struct work *w, struct run *run, struct error *err)
 {
 	static const enum diff_by kinds[] = {DIFF_OP_FILE, DIFF_PROCESS};
 	_cleanup_free_ int64_t *alias = NULL;
 	int64_t window = window_of(run);
+	double logs[HIST_BUCKETS];
 	int r = alias_files(w, run, &alias);
+
+	for (unsigned int i = 0; i < HIST_BUCKETS; i++)
+		logs[i] = log_of_bucket(i);
 
 	run->blocks = calloc(w->chosen_count * BLOCKS + 1, sizeof(*run->blocks));
 	if (!run->blocks)
@@ -501,14 +559,7 @@ static int load_run(struct work *w, struct run *run, const double *logs, struct 
 
 int load_blocks(struct work *w, struct error *err)
 {
-	double logs[HIST_BUCKETS];
-	int r = 0;
-
-	for (unsigned int i = 0; i < HIST_BUCKETS; i++)
-		logs[i] = log_of_bucket(i);
-	for (size_t k = 0; r >= 0 && k < w->run_count; k++)
-		r = load_run(w, &w->runs[k], logs, err);
-	return r;
+	return each_run(w, load_run_blocks, err);
 }
 
 void load_free(struct work *w)
