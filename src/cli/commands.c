@@ -12,8 +12,8 @@ const struct command *const commands[] = {
 	&command_report,
 	&command_diff,
 	&command_doctor,
-#ifdef WEIR_ENGINE
 	&command_query,
+#ifdef WEIR_ENGINE
 	&command_sql,
 	&command_annotate,
 	&command_serve,

@@ -25,7 +25,7 @@ int command_unknown(const char *name)
 	struct nearest near = {.word = name};
 
 #ifndef WEIR_ENGINE
-	if (!strcmp(name, "sql") || !strcmp(name, "query"))
+	if (!strcmp(name, "sql") || !strcmp(name, "annotate") || !strcmp(name, "serve"))
 		return fail_usage("this weir was built without the engine that `weir %s` needs; "
 				  "install the packages weir and weir-engine, or build with "
 				  "-Dengine=true",
@@ -94,12 +94,10 @@ struct completion_options {
 
 static int completion_run(const void *opts, int argc, char **argv)
 {
-#ifdef WEIR_ENGINE
 	const struct completion_options *o = opts;
 
 	if (o->words)
 		return complete_words(argc, argv);
-#endif
 	if (argc == 0)
 		return fail_usage("completion: for which shell? Say bash, zsh or fish");
 	if (argc > 1)

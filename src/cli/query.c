@@ -169,8 +169,10 @@ static int answer(struct query_session *s, const struct plan *p, int64_t planned
 
 	if (o->explain)
 		return query_explain(s, p, planned_ns, err);
+#ifdef WEIR_ENGINE
 	if (o->parquet)
 		return query_parquet(s, p, o->parquet, err);
+#endif
 	if (query_is_scan(p))
 		return answer_scan(s, p, err);
 	return o->follow ? query_follow(s, p, err) : answer_engine(s, p, err);
@@ -262,7 +264,10 @@ static int run(struct query_session *s, bool prompt, int argc, char **argv)
 	if (!prompt)
 		return query_statement(s, buf_str(&text), text.len);
 	s->prompt = true;
-	return query_prompt(s, &err) < 0 ? fail(&err) : 0;
+#ifdef WEIR_ENGINE
+	r = query_prompt(s, &err);
+#endif
+	return r < 0 ? fail(&err) : 0;
 }
 
 /* A selection that means nothing is told of before the trace is looked for. */
@@ -280,6 +285,13 @@ static int check_selection(const struct query_opts *o)
 
 static int check(const struct query_opts *o, bool prompt, int argc, char **argv)
 {
+#ifndef WEIR_ENGINE
+	if (o->parquet)
+		return fail_usage("query: --parquet needs an engine, and this weir is built "
+				  "without one; there are --csv and --json");
+	if (prompt)
+		return fail_usage("query: a pipeline is missing: weir query 'dur > 1ms'");
+#endif
 	if (o->read.json + o->csv + (o->parquet != NULL) > 1)
 		return fail_usage("query: --json, --csv and --parquet exclude each other");
 	if (o->explain && (o->read.json || o->csv || o->parquet || o->follow))

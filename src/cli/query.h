@@ -57,7 +57,7 @@ int query_follow(struct query_session *s, const struct plan *p, struct error *er
 /* query_explain.c: the plan and the SQL; with --analyze the steps. 0 or negative. */
 int query_explain(struct query_session *s, const struct plan *p, int64_t planned_ns,
 		  struct error *err);
-/* Writes the answer to a Parquet file. 0 or negative. */
+/* query_parquet.c: writes the answer to a Parquet file. 0 or negative. */
 int query_parquet(struct query_session *s, const struct plan *p, const char *file,
 		  struct error *err);
 /* query_prompt.c: pipelines from a terminal, until its end or \q. 0 or negative. */

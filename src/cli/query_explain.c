@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "cli/query.h"
-#include "cli/sql.h"
 
 /* Text with each of its lines indented. */
 static void put_indented(const char *text)
@@ -110,48 +109,5 @@ int query_explain(struct query_session *s, const struct plan *p, int64_t planned
 	}
 	if (r >= 0 && s->opts->analyze)
 		r = scan ? analyze_scan(s, p, err) : analyze_engine(s, p, err);
-	return r;
-}
-
-/* ---- --parquet ---- */
-
-/* Runs what comes before the last statement, and the last with its rows going to the file. */
-int query_parquet(struct query_session *s, const struct plan *p, const char *file,
-		  struct error *err)
-{
-	_cleanup_(engine_statements_freep) struct engine_statements *statements = NULL;
-	_cleanup_buf_ struct buf sql = {0}, all = {0};
-	uint64_t rows = 0;
-	const char *last;
-	int r = query_engine(s, err);
-
-	if (r >= 0)
-		r = engine_explain(s->engine, p, &sql, err);
-	if (r < 0)
-		return r;
-	while (sql.len && strchr(" \n;", sql.data[sql.len - 1]))
-		sql.len--;
-	last = sql_last_statement(buf_str(&sql));
-	r = buf_append(&all, sql.data, (size_t)(last - (const char *)sql.data));
-	if (r >= 0)
-		r = buf_printf(&all, "COPY (%s) TO '", last);
-	for (; *file && r >= 0; file++)
-		r = buf_printf(&all, *file == '\'' ? "''" : "%c", *file);
-	if (r >= 0)
-		r = buf_printf(&all, "' (FORMAT parquet, COMPRESSION zstd)");
-	if (r < 0)
-		return error_errno(err, r, "--parquet");
-	interrupt_engine(s->it, s->engine);
-	r = engine_parse(s->engine, buf_str(&all), &statements, err);
-	for (size_t i = 0; r >= 0 && i < engine_statements_count(statements); i++) {
-		_cleanup_(engine_result_freep) struct engine_result *result = NULL;
-
-		r = engine_execute(statements, i, &result, err);
-		if (r >= 0)
-			rows = engine_result_changed(result);
-	}
-	interrupt_engine(s->it, NULL);
-	if (r >= 0 && isatty(STDOUT_FILENO))
-		printf("%s rows in %s\n", format_count(rows).s, s->opts->parquet);
 	return r;
 }

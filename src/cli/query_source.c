@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "cli/query.h"
 #include "query/eval.h"
+#include "query/stream.h"
 
 #define FOLLOW_POLL_NS (100 * NSEC_PER_MSEC)
 
@@ -15,24 +16,25 @@ struct query_scan {
 	struct engine_scan *scan;
 	struct eval *eval;
 	struct eval_scratch *scratch;
+	struct plan_stream *stream;
+	uint64_t *left;		/* by step: rows that a head still lets pass */
+	uint32_t *picked;	/* [BATCH_ROWS_MAX] */
+	bool over;		/* a head has let all of its rows pass */
 	struct vector *vectors; /* by field */
 	struct buf *texts;	/* the row's, escaped */
 	size_t fields;
 	bool follow, paused;
 	const struct batch *batch;
-	size_t at, rows;     /* within the vectors */
-	uint64_t given, max; /* rows, over all */
+	size_t at, rows; /* within the vectors */
 };
 
 bool query_is_scan(const struct plan *p)
 {
-	if (!plan_is_stream(p))
-		return false;
-	for (size_t i = 0; i < p->stage_count; i++) {
-		if (p->stages[i].kind != STAGE_HEAD)
-			return false;
-	}
-	return true;
+	struct plan_stream *s = NULL;
+	bool is = plan_stream_new(&s, p) > 0;
+
+	plan_stream_free(s);
+	return is;
 }
 
 static void scan_progress(const void *arg, uint64_t *ret_done, uint64_t *ret_total)
@@ -42,10 +44,12 @@ static void scan_progress(const void *arg, uint64_t *ret_done, uint64_t *ret_tot
 	engine_scan_progress(s->scan, ret_done, ret_total);
 }
 
-static int scan_open(struct query_scan *s, const struct plan *p, const struct plan_field **fields,
-		     struct error *err)
+/* Expressions of the evaluation: the fields, then the conditions of the steps, by step. */
+static int scan_open(struct query_scan *s, const struct plan *p, struct error *err)
 {
-	_cleanup_free_ const struct expr **exprs = calloc(s->fields + 1, sizeof(struct expr *));
+	const struct plan_stream *stream = s->stream;
+	size_t count = s->fields + stream->step_count;
+	_cleanup_free_ const struct expr **exprs = calloc(count + 1, sizeof(struct expr *));
 	struct scan_request q = {.table = p->table,
 				 .from = p->from,
 				 .to = p->to,
@@ -55,11 +59,15 @@ static int scan_open(struct query_scan *s, const struct plan *p, const struct pl
 
 	if (!exprs)
 		return -ENOMEM;
-	for (size_t i = 0; i < s->fields; i++) {
-		exprs[i] = fields[i]->expr;
-		q.columns |= expr_columns(fields[i]->expr);
+	for (size_t i = 0; i < count; i++) {
+		const struct expr *where =
+			i < s->fields ? NULL : stream->steps[i - s->fields].where;
+
+		/* a head has none: any will do */
+		exprs[i] = i < s->fields ? stream->fields[i] : where ? where : stream->fields[0];
+		q.columns |= expr_columns(exprs[i]);
 	}
-	r = eval_new(&s->eval, exprs, s->fields, err);
+	r = eval_new(&s->eval, exprs, count, err);
 	if (r >= 0)
 		r = eval_scratch_new(&s->scratch, s->eval);
 	if (r >= 0)
@@ -67,27 +75,36 @@ static int scan_open(struct query_scan *s, const struct plan *p, const struct pl
 	return r;
 }
 
+static int scan_memory(struct query_scan *s)
+{
+	s->vectors = calloc(s->fields + 1, sizeof(*s->vectors));
+	s->texts = calloc(s->fields + 1, sizeof(*s->texts));
+	s->left = calloc(s->stream->step_count + 1, sizeof(*s->left));
+	s->picked = malloc(BATCH_ROWS_MAX * sizeof(*s->picked));
+	if (!s->vectors || !s->texts || !s->left || !s->picked)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->stream->step_count; i++) {
+		s->left[i] = s->stream->steps[i].count;
+		s->over |= !s->stream->steps[i].where && !s->left[i];
+	}
+	return 0;
+}
+
 int query_scan_new(struct query_scan **ret, struct query_session *session, const struct plan *p,
 		   bool follow, struct error *err)
 {
 	_cleanup_(query_scan_freep) struct query_scan *s = calloc(1, sizeof(*s));
-	_cleanup_answer_ struct answer shown = {0};
-	int r;
+	int r = s ? plan_stream_new(&s->stream, p) : -ENOMEM;
 
-	if (!s || answer_init(&shown, p) < 0)
-		return error_errno(err, -ENOMEM, "cannot read the trace");
+	if (r < 0)
+		return error_errno(err, r, "cannot read the trace");
+	assert(r > 0); /* query_is_scan() */
 	s->session = session;
 	s->follow = follow;
-	s->fields = shown.count;
-	s->max = UINT64_MAX;
-	for (size_t i = 0; i < p->stage_count; i++) {
-		uint64_t head = p->stages[i].count > 0 ? (uint64_t)p->stages[i].count : 0;
-
-		s->max = MIN(s->max, head);
-	}
-	s->vectors = calloc(s->fields + 1, sizeof(*s->vectors));
-	s->texts = calloc(s->fields + 1, sizeof(*s->texts));
-	r = s->vectors && s->texts ? scan_open(s, p, shown.fields, err) : -ENOMEM;
+	s->fields = s->stream->field_count;
+	r = scan_memory(s);
+	if (r >= 0)
+		r = scan_open(s, p, err);
 	if (r < 0)
 		return error_errno(err, r, "cannot read the trace");
 	interrupt_progress(session->it, scan_progress, s);
@@ -105,50 +122,80 @@ void query_scan_free(struct query_scan *s)
 		buf_free(&s->texts[i]);
 	free(s->texts);
 	free(s->vectors);
+	free(s->left);
+	free(s->picked);
 	if (s->scan)
 		engine_scan_free(s->scan);
 	if (s->scratch)
 		eval_scratch_free(s->scratch);
 	if (s->eval)
 		eval_free(s->eval);
+	plan_stream_free(s->stream);
 	free(s);
+}
+
+/* The rows that are left behind the steps, in s->picked; how many, or negative. */
+static ssize_t take_steps(struct query_scan *s, const uint32_t *rows, size_t n)
+{
+	ssize_t left = (ssize_t)n;
+
+	memcpy(s->picked, rows, n * sizeof(*rows));
+	for (size_t i = 0; i < s->stream->step_count && left > 0; i++) {
+		if (s->stream->steps[i].where) {
+			left = eval_filter(s->eval, s->scratch, s->fields + i, s->batch, s->picked,
+					   (size_t)left, s->picked);
+			continue;
+		}
+		left = (ssize_t)MIN((uint64_t)left, s->left[i]);
+		s->left[i] -= (uint64_t)left;
+		s->over |= !s->left[i];
+	}
+	return left;
+}
+
+/* Works out the fields of the next rows: how many, 0 where none passed. */
+static ssize_t take_rows(struct query_scan *s, const uint32_t *rows, size_t n, struct error *err)
+{
+	int r = eval_names(s->eval, store_dims(s->session->store), err);
+	ssize_t left = r < 0 ? r : take_steps(s, rows, n);
+
+	for (size_t i = 0; i < s->fields && left > 0 && r >= 0; i++)
+		r = eval_rows(s->eval, s->scratch, i, s->batch, s->picked, (size_t)left,
+			      &s->vectors[i]);
+	return r < 0 ? r : left;
 }
 
 /* The next rows that there are: 1, 0 at the end, ANSWER_PAUSE, negative. */
 static int scan_fill(struct query_scan *s, struct error *err)
 {
-	const uint32_t *rows = NULL;
-	/* asked before: what came last is in the rows */
-	bool grows = store_is_open_ended(s->session->store);
-	ssize_t n = engine_scan_next(s->scan, &s->batch, &rows, err);
-	int r = 0;
+	ssize_t left = 0;
 
-	if (interrupt_signal(s->session->it))
-		return error_set(err, -EINTR, "interrupted");
-	if (n < 0)
-		return (int)n;
-	if (n == 0 && s->follow && grows)
-		return ANSWER_PAUSE;
-	if (n == 0)
-		return 0;
-	r = eval_names(s->eval, store_dims(s->session->store), err);
-	for (size_t i = 0; i < s->fields && r >= 0; i++)
-		r = eval_rows(s->eval, s->scratch, i, s->batch, rows, (size_t)n, &s->vectors[i]);
+	while (left == 0 && !s->over) {
+		const uint32_t *rows = NULL;
+		/* asked before: what came last is in the rows */
+		bool grows = store_is_open_ended(s->session->store);
+		ssize_t n = engine_scan_next(s->scan, &s->batch, &rows, err);
+
+		if (interrupt_signal(s->session->it))
+			return error_set(err, -EINTR, "interrupted");
+		if (n < 0)
+			return (int)n;
+		if (n == 0)
+			return s->follow && grows ? ANSWER_PAUSE : 0;
+		left = take_rows(s, rows, (size_t)n, err);
+	}
 	s->at = 0;
-	s->rows = (size_t)n;
-	return r < 0 ? error_errno(err, r, "cannot work out the rows") : 1;
+	s->rows = left > 0 ? (size_t)left : 0;
+	return left < 0 ? error_errno(err, (int)left, "cannot work out the rows") : left > 0;
 }
 
 static int scan_next(struct answer *r, struct error *err)
 {
 	struct query_scan *s = r->arg;
-	int e = 1;
+	int e;
 
-	if (s->given >= s->max)
-		return 0;
 	if (s->rows && s->at + 1 < s->rows) {
 		s->at++;
-		s->given++;
 		return 1;
 	}
 	if (s->paused)
@@ -157,7 +204,6 @@ static int scan_next(struct answer *r, struct error *err)
 	s->paused = e == ANSWER_PAUSE;
 	if (e != 1)
 		s->rows = 0;
-	s->given += e == 1;
 	return e;
 }
 
@@ -198,6 +244,8 @@ static struct value scan_get(struct answer *r, size_t column)
 		buf_clear(&s->texts[column]);
 		v.null |= engine_escape(name.data, name.len, &s->texts[column]) < 0;
 		v.t = (struct bytes){s->texts[column].data, s->texts[column].len};
+	} else if (vec->type.type == QUERY_HIST) {
+		v.t = vec->t[s->at];
 	} else if (vec->t) {
 		v.t = escaped(&s->texts[column], vec->t[s->at]);
 	} else {

@@ -89,8 +89,8 @@ static const struct token *back(const struct completion *c, size_t n)
 static bool is_relation(const struct token *t)
 {
 	return t->kind == TOKEN_EQ || t->kind == TOKEN_NE || t->kind == TOKEN_GLOB ||
-	       t->kind == TOKEN_NOT_GLOB || t->kind == TOKEN_REGEX || token_is(t, "like") ||
-	       token_is(t, "has");
+	       t->kind == TOKEN_NOT_GLOB || t->kind == TOKEN_REGEX || t->kind == TOKEN_NOT_REGEX ||
+	       token_is(t, "like") || token_is(t, "has");
 }
 
 /* The name that a value at this place is compared with: `op ==`, `op in (read,`. */

@@ -325,12 +325,15 @@ static size_t lex_sign(struct query_source *s, struct token *t, const char *p)
 		enum token_kind kind;
 	} signs[] = {
 		/* longest first */
-		{"||", TOKEN_OR},	{"&&", TOKEN_AND},  {"==", TOKEN_EQ},	{"=~", TOKEN_REGEX},
-		{"!=", TOKEN_NE},	{"<>", TOKEN_NE},   {"<=", TOKEN_LE},	{">=", TOKEN_GE},
-		{"!~", TOKEN_NOT_GLOB}, {"..", TOKEN_DOTS}, {"|", TOKEN_PIPE},	{"=", TOKEN_EQ},
-		{"!", TOKEN_NOT},	{"<", TOKEN_LT},    {">", TOKEN_GT},	{"~", TOKEN_GLOB},
-		{"+", TOKEN_PLUS},	{"-", TOKEN_MINUS}, {"*", TOKEN_STAR},	{"/", TOKEN_SLASH},
-		{"%", TOKEN_PERCENT},	{"(", TOKEN_OPEN},  {")", TOKEN_CLOSE}, {",", TOKEN_COMMA},
+		{"!=~", TOKEN_NOT_REGEX}, {"||", TOKEN_OR},    {"&&", TOKEN_AND},
+		{"==", TOKEN_EQ},	  {"=~", TOKEN_REGEX}, {"!=", TOKEN_NE},
+		{"<>", TOKEN_NE},	  {"<=", TOKEN_LE},    {">=", TOKEN_GE},
+		{"!~", TOKEN_NOT_GLOB},	  {"..", TOKEN_DOTS},  {"|", TOKEN_PIPE},
+		{"=", TOKEN_EQ},	  {"!", TOKEN_NOT},    {"<", TOKEN_LT},
+		{">", TOKEN_GT},	  {"~", TOKEN_GLOB},   {"+", TOKEN_PLUS},
+		{"-", TOKEN_MINUS},	  {"*", TOKEN_STAR},   {"/", TOKEN_SLASH},
+		{"%", TOKEN_PERCENT},	  {"(", TOKEN_OPEN},   {")", TOKEN_CLOSE},
+		{",", TOKEN_COMMA},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(signs); i++) {

@@ -486,6 +486,8 @@ static struct node *parse_relation(struct parser *p, struct node *what)
 		return negate(p, true, parse_operands(p, NODE_GLOB, what));
 	if (parser_accept(p, TOKEN_REGEX))
 		return parse_operands(p, NODE_REGEX, what);
+	if (parser_accept(p, TOKEN_NOT_REGEX))
+		return negate(p, true, parse_operands(p, NODE_REGEX, what));
 	if (parser_accept_word(p, "is"))
 		return parse_is(p, what);
 	negated = token_is(&p->now, "not") && p->after.kind == TOKEN_NAME;

@@ -33,6 +33,16 @@ static bool is_countable(struct query_kind k) /* has whole numbers that a histog
 	return k.type == QUERY_INT || k.type == QUERY_DUR || k.type == QUERY_SIZE;
 }
 
+/* What a histogram of this unit counts. */
+static struct query_kind counted_kind(struct query_kind hist)
+{
+	const char *unit = query_kind_unit(hist);
+
+	return query_kind_of(!strcmp(unit, "ns")      ? QUERY_DUR
+			     : !strcmp(unit, "bytes") ? QUERY_SIZE
+						      : QUERY_INT);
+}
+
 /* The type of the aggregate of x; QUERY_NULL: x is nothing that it takes. */
 static struct query_kind result_kind(enum query_aggregate a, struct query_kind x, const char **want)
 {
@@ -65,9 +75,14 @@ static struct query_kind result_kind(enum query_aggregate a, struct query_kind x
 		*want = "numbers, durations or sizes";
 		return number ? query_kind_of(QUERY_FLOAT) : none;
 	case AGGREGATE_PERCENTILE:
-		*want = "whole numbers, durations or sizes";
+		*want = "whole numbers, durations, sizes or histograms";
+		if (x.type == QUERY_HIST)
+			return counted_kind(x);
 		return is_countable(x) ? query_kind_of(x.type) : none;
 	case AGGREGATE_HIST:
+		if (x.type == QUERY_HIST) /* histograms add up */
+			return x;
+		/* fall through */
 	case AGGREGATE_QUANTIZE:
 	case AGGREGATE_LQUANTIZE:
 	case AGGREGATE_LLQUANTIZE:

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "query/eval.h"
 #include "query/eval_internal.h"
+#include "schema/vocab.h"
 
 /* How much of an expression the steps say; TRUE: it holds for every call, no step is needed. */
 enum pushed { PUSHED_NONE, PUSHED_PART, PUSHED_ALL, PUSHED_TRUE };
@@ -316,8 +317,8 @@ void query_pushdown(const struct expr *e, const uint64_t *ops, struct call_filte
 	assert(p.waiting == (ret->count > 0));
 }
 
-/* A filter over a block that holds rows of one operation alone, and anything else. */
-static bool may_be_op(const struct eval *e, int64_t code)
+/* A filter over a block that holds rows of one operation and class alone, and anything else. */
+static bool may_be_class(const struct eval *e, int64_t code, int64_t class)
 {
 	int64_t min[OP_COLUMNS], max[OP_COLUMNS];
 	uint32_t nulls[OP_COLUMNS];
@@ -329,8 +330,19 @@ static bool may_be_op(const struct eval *e, int64_t code)
 		nulls[i] = 1;
 	}
 	min[OP_OP] = max[OP_OP] = code;
-	nulls[OP_OP] = 0;
+	min[OP_CLASS] = max[OP_CLASS] = class;
+	nulls[OP_OP] = nulls[OP_CLASS] = 0;
 	return eval_block(e, 0, &b);
+}
+
+/* A call's class is that of its operation; one that takes data may have waited for it. */
+static bool may_be_op(const struct eval *e, int64_t code)
+{
+	const struct op_def *def = op_def((uint32_t)code);
+	int64_t class = def && def->name ? def->class : CLASS_OTHER;
+
+	return may_be_class(e, code, class) ||
+	       ((class == CLASS_DATA || class == CLASS_NET) && may_be_class(e, code, CLASS_WAIT));
 }
 
 int query_pushdown_ops(const struct expr *e, uint64_t ops[OP_CODE_CALLS / 64], struct error *err)

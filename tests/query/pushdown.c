@@ -46,7 +46,13 @@ static void put_test(struct buf *b)
 	static const char *const signs[] = {"==", "!=", "<", "<=", ">", ">="};
 	const char *field = fields[draw(ARRAY_SIZE(fields))];
 
-	switch (draw(11)) {
+	switch (draw(12)) {
+	case 11:
+		buf_printf(b, draw(2) ? "class == %s" : "class in (sync, %s)",
+			   draw(3)   ? "data"
+			   : draw(2) ? "meta"
+				     : "wait");
+		return;
 	case 10:
 		buf_printf(b, "dur %s %uns", signs[draw(6)], (unsigned int)draw(9));
 		return;
@@ -111,7 +117,12 @@ static struct batch *make_rows(void)
 	for (size_t i = 0; i < ROWS; i++) {
 		size_t row = (size_t)batch_add_row(b);
 
-		assert_int_equal(batch_set(b, OP_OP, row, (int64_t)draw(5)), 0);
+		int64_t op = (int64_t)draw(5), class = op_def((uint32_t)op)->class;
+
+		assert_int_equal(batch_set(b, OP_OP, row, op), 0);
+		/* a read may have waited */
+		class = op == 0 && draw(2) ? CLASS_WAIT : class;
+		assert_int_equal(batch_set(b, OP_CLASS, row, class), 0);
 		for (size_t c = 0; c < ARRAY_SIZE(columns); c++) {
 			int64_t v = draw(20) ? (int64_t)draw(12) - 3
 					     : (draw(2) ? INT64_MIN : INT64_MAX);

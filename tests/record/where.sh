@@ -62,7 +62,10 @@ for filter in \
 	'path ~ "**/w/**" and ret > 0' \
 	'ret > 3 and (path ~ "*a*" or bytes > 10 or class == meta)' \
 	'pos >= 0 and size > 1' \
-	'flags has O_CREAT or fd == 2'; do
+	'flags has O_CREAT or fd == 2' \
+	'class == meta' \
+	'class in (data, sync) and ret >= 0 or class == process' \
+	'path !=~ "w/.*a" and class != meta'; do
 	same plain "$filter"
 done
 for filter in 'size > 100 && bytes > 0' 'size is null or bytes == 0' 'fd >= 4 and ret > 0' 'pos > 0'; do
@@ -72,6 +75,7 @@ for filter in 'size > 100 && bytes > 0' 'size is null or bytes == 0' 'fd >= 4 an
 done
 same open 'fd > 3 || ret < 0'
 same meta_fail 'err in (ENOENT, EEXIST, ENOTDIR) or op == rename'
+same between 'class == wait or class == net' allowed_empty
 same threads 'op != futex and ret >= 0'
 same family 'ret > 0 or op == execve'
 same change 'uid != 0 or ret < 0' allowed_empty

@@ -20,6 +20,7 @@ struct part {
 static const struct part part_count = {"count(%s)", "sum(%s)"};
 static const struct part part_sum = {"sum(%s)", "sum(%s)"};
 static const struct part part_hist = {"weir_hist(%s)", "hist_merge(%s)"};
+static const struct part part_hists = {"hist_merge(%s)", "hist_merge(%s)"}; /* of histograms */
 static const struct part part_tally = {NULL, "tally_merge(%s)"};
 static const struct part part_set = {NULL, "distinct_merge(%s)"};
 static const struct part part_value = {NULL, NULL}; /* first(), last(): beside its place */
@@ -58,7 +59,7 @@ static size_t parts_of(const struct plan_field *f, struct part *ret)
 		return 1;
 	case AGGREGATE_PERCENTILE:
 	case AGGREGATE_HIST:
-		ret[0] = part_hist;
+		ret[0] = f->expr->type.type == QUERY_HIST ? part_hists : part_hist;
 		return 1;
 	case AGGREGATE_DISTINCT:
 		ret[0] = part_set;

@@ -176,6 +176,10 @@ static int choose_type(struct rows_exprs *x, struct rows_column *c, struct error
 		if (c->cell == ROWS_WORDS)
 			r = make_words(x, c);
 		break;
+	case QUERY_HIST:
+		c->cell = ROWS_BYTES;
+		c->type = DUCKDB_TYPE_BLOB;
+		break;
 	default:
 		break;
 	}
