@@ -8,8 +8,36 @@
 #include <string.h>
 
 #include "query/query.h"
+#include "query/stream.h"
+#include "query/users.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Tables as `weir annotate` appends them; names alone, as nothing is run. */
+static struct query_user_column owner_columns[] = {
+	{.name = "file_id", .type = {.type = QUERY_INT, .entity = TABLE_FILE}},
+	{.name = "team", .type = {.type = QUERY_TEXT}},
+	{.name = "weight", .type = {.type = QUERY_FLOAT}},
+	{.name = "kind", .type = {.type = QUERY_TEXT}},
+	{.name = "sum(x)", .type = {.type = QUERY_INT}},
+};
+static struct query_user_column mark_columns[] = {
+	{.name = "row_id", .type = {.type = QUERY_INT}},
+	{.name = "slow", .type = {.type = QUERY_BOOL}},
+	{.name = "team", .type = {.type = QUERY_TEXT}},
+	{.name = "seen", .type = {.type = QUERY_TIME}},
+};
+static struct query_user_column comm_columns[] = {
+	{.name = "comm", .type = {.type = QUERY_TEXT}},
+	{.name = "dur", .type = {.type = QUERY_DUR}},
+};
+static const struct query_user_table tables[] = {
+	{"owner", owner_columns, ARRAY_SIZE(owner_columns), 0},
+	{"Marks", mark_columns, ARRAY_SIZE(mark_columns), 1},
+	{"crew", comm_columns, ARRAY_SIZE(comm_columns), 2},
+};
+static const struct query_user_table *const listed[] = {&tables[0], &tables[1], &tables[2]};
+static const struct query_users users = {.tables = listed, .count = ARRAY_SIZE(listed)};
 
 static void check_error(const struct query_error *e, const char *text, size_t len)
 {
@@ -35,7 +63,8 @@ static void check_again(const struct plan *p)
 
 	if (expr_text(p->where, p->table, &text) < 0)
 		abort();
-	if (query_parse_expr(buf_str(&text), text.len, p->table, true, &second, &err) < 0) {
+	if (query_parse_expr_users(buf_str(&text), text.len, p->table, true, &users, &second,
+				   &err) < 0) {
 		/* brackets that the text needs and the tree does not may be too many */
 		if (!strstr(err.err.message, "more than") && !strstr(err.err.message, "bytes")) {
 			fprintf(stderr, "%s\n%s\n", buf_str(&text), err.err.message);
@@ -54,11 +83,14 @@ static void check_again(const struct plan *p)
 
 static void check_plan(const struct plan *p)
 {
+	struct plan_stream *stream = NULL;
 	struct buf out = {0};
 	size_t count;
 
 	plan_output(p, &count);
-	plan_is_stream(p);
+	if (plan_stream_new(&stream, p) < 0)
+		abort();
+	plan_stream_free(stream);
 	if (plan_text(p, &out) < 0 || !out.len)
 		abort();
 	buf_free(&out);
@@ -79,7 +111,7 @@ static void check_completion(const char *text, size_t len)
 	const char *value_of;
 	size_t count = 0, start;
 
-	query_complete(text, len, NULL, offered, &count, &start, &value_of);
+	query_complete(text, len, &users, offered, &count, &start, &value_of);
 	if (start > len)
 		abort();
 }
@@ -95,10 +127,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	setenv("TZ", "UTC", 1);
 	if (data[0] & 1)
-		r = query_parse(text, size - 1, &p, &err);
+		r = query_parse_users(text, size - 1, &users, &p, &err);
 	else
-		r = query_parse_expr(text, size - 1, (enum table_id)(data[0] / 2 % TABLE_COUNT),
-				     true, &p, &err);
+		r = query_parse_expr_users(text, size - 1,
+					   (enum table_id)(data[0] / 2 % TABLE_COUNT), true, &users,
+					   &p, &err);
 	if (r < 0)
 		check_error(&err, text, size - 1);
 	else

@@ -189,7 +189,7 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 
 int live_run(struct live *l, struct record_totals *ret, struct error *err)
 {
-	enrich_keep_dims(l->enrich, l->session.sink_count > 0);
+	enrich_keep_dims(l->enrich, l->session.sink_count > 0 ? ENRICH_KEEP_ALL : 0);
 	return record_run(l->source, &l->session, ret, err);
 }
 

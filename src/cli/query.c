@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/text.h"
+#include "engine/native.h"
 
 #define THREADS_MAX   256
 #define BEGIN_POLL_NS (50 * NSEC_PER_MSEC)
@@ -143,14 +144,47 @@ static int answer_scan(struct query_session *s, const struct plan *p, struct err
 	return r < 0 ? r : print_rows(s, p, &rows, false, err);
 }
 
+static int answer_native(struct query_session *s, const struct plan *p, struct error *err)
+{
+	_cleanup_(native_freep) struct native *native = NULL;
+	_cleanup_answer_ struct answer rows = {0};
+	int r = query_native(s, p, &native, err);
+
+	if (r >= 0)
+		r = native_answer(&rows, native);
+	return r < 0 ? error_errno(err, r, "cannot answer the query")
+		     : print_rows(s, p, &rows, true, err);
+}
+
+/*
+ * Opens the engine: 1; 0 where there is none, and the plan can be answered without: the library was not
+ * named, only not found.
+ */
+static int choose_engine(struct query_session *s, const struct plan *p, struct error *err)
+{
+	const struct query_opts *o = s->opts;
+	const char *lacks = native_lacks(p);
+	int r;
+
+	if (o->no_engine && lacks)
+		return error_set(err, -EOPNOTSUPP, "--no-engine: %s needs the engine", lacks);
+	if (o->no_engine)
+		return 0;
+	r = query_engine(s, err);
+	if ((r != -ENOENT && r != -EOPNOTSUPP) || lacks || o->library || getenv("WEIR_DUCKDB"))
+		return r < 0 ? r : 1;
+	*err = (struct error){0};
+	return 0;
+}
+
 static int answer_engine(struct query_session *s, const struct plan *p, struct error *err)
 {
 	_cleanup_(engine_result_freep) struct engine_result *result = NULL;
 	_cleanup_answer_ struct answer rows = {0};
-	int r = query_engine(s, err);
+	int r = choose_engine(s, p, err);
 
-	if (r < 0)
-		return r;
+	if (r <= 0)
+		return r < 0 ? r : answer_native(s, p, err);
 	interrupt_engine(s->it, s->engine);
 	r = engine_ask(s->engine, p, NULL, &result, err);
 	interrupt_quiet(s->it);
@@ -297,6 +331,9 @@ static int check(const struct query_opts *o, bool prompt, int argc, char **argv)
 	if (o->explain && (o->read.json || o->csv || o->parquet || o->follow))
 		return fail_usage("query: --explain tells how, and prints no answer: without "
 				  "--json, --csv, --parquet and --follow");
+	if (o->no_engine && (o->follow || o->parquet || o->library))
+		return fail_usage("query: --no-engine answers once, on standard output: without "
+				  "--follow, --parquet and --duckdb");
 	if (o->analyze && !o->explain)
 		return fail_usage("query: --analyze goes with --explain");
 	if (o->follow && o->parquet)
@@ -357,6 +394,9 @@ static const struct option query_options[] = {
 	{0, "analyze", OPTION_FLAG, NULL,
 	 "with --explain: run it and tell which step took how long",
 	 offsetof(struct query_opts, analyze)},
+	{0, "no-engine", OPTION_FLAG, NULL,
+	 "answer without DuckDB: slower, in memory, without join",
+	 offsetof(struct query_opts, no_engine)},
 	{0, "memory", OPTION_SIZE, "SIZE", "memory that the engine may take (default 512MiB)",
 	 offsetof(struct query_opts, memory)},
 	{0, "spill", OPTION_SIZE, "SIZE",
@@ -406,7 +446,8 @@ const struct command command_query = {
 		"trace is said on standard error.\n\n"
 		"Rows that need no grouping and no order are read straight from the trace and "
 		"printed at once. Everything else is answered by DuckDB's library, looked for with "
-		"--duckdb, $WEIR_DUCKDB, and in weir's own folders.\n\n"
+		"--duckdb, $WEIR_DUCKDB, and in weir's own folders. Without it weir groups and "
+		"sorts by itself: in one thread, with up to 512 MiB, and without join.\n\n"
 		"Exit status: 0 done, 1 it failed, 2 wrong options or a wrong pipeline, 130 "
 		"interrupted.",
 	.options = query_options,

@@ -131,13 +131,20 @@ static int put_container(struct buf *out, const void *arg, size_t i)
 	return r < 0 ? r : put_glob(out, l->items[i], "*");
 }
 
+/* Ids are those of the recorder or of the process's own pid namespace, as everywhere. */
 static int put_ids(struct buf *out, const char *name, const int32_t *ids, size_t count)
 {
-	int64_t list[SELECT_LIST_MAX];
+	int64_t list[SELECT_LIST_MAX] = {0};
+	_cleanup_buf_ struct buf inner = {0};
+	int r = buf_printf(&inner, "inner_%s", name);
 
 	for (size_t i = 0; i < count; i++)
 		list[i] = ids[i];
-	return put_numbers(out, name, list, count);
+	if (r >= 0)
+		r = put_numbers(out, name, list, count);
+	if (r >= 0 && count)
+		r = buf_printf(out, " || ");
+	return r < 0 ? r : put_numbers(out, buf_str(&inner), list, count);
 }
 
 static int put_uids(struct buf *out, const struct select *s)

@@ -68,7 +68,7 @@ static int write_trace(const struct synth_opts *o, const struct synth_options *s
 		r = enrich_new(&p.enrich, err);
 	if (r < 0)
 		return r;
-	enrich_keep_dims(p.enrich, false);
+	enrich_keep_dims(p.enrich, 0);
 	r = output_open(&p.file, o->output, &store, err);
 	if (r >= 0)
 		r = pump(source, &p, err);

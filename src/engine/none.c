@@ -13,11 +13,10 @@
 int engine_open(struct engine **ret _unused_, struct store *store _unused_,
 		const struct engine_options *opt _unused_, struct error *err)
 {
-	return error_set(
-		err, -EOPNOTSUPP,
-		"this weir is built without an engine: it answers pipelines of where, "
-		"select and head. For by, sort, tail, join and aggregates copy the trace to "
-		"a host whose weir has one");
+	return error_set(err, -EOPNOTSUPP,
+			 "this weir is built without an engine, which join, tables "
+			 "of one's own and --follow of groups need: copy the trace to a host whose "
+			 "weir has one");
 }
 
 void engine_free(struct engine *e)

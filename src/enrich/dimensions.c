@@ -187,7 +187,7 @@ int enrich_dimensions(struct enrich *e, const struct batch_set *in, struct batch
 			if (r < 0)
 				return r;
 		}
-		if (e->keep_dims) {
+		if (e->keep_dims >> order[t].table & 1) {
 			r = dims_apply(e->dims, dst);
 			if (r < 0)
 				return r;

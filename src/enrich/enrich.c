@@ -27,15 +27,15 @@ int enrich_new(struct enrich **ret, struct error *err)
 
 	if (!e || dims_new(&e->dims) < 0)
 		return error_set(err, -ENOMEM, "out of memory");
-	e->keep_dims = true;
+	e->keep_dims = ENRICH_KEEP_ALL;
 	enrich_facts(e->ops);
 	*ret = TAKE_PTR(e);
 	return 0;
 }
 
-void enrich_keep_dims(struct enrich *e, bool keep)
+void enrich_keep_dims(struct enrich *e, uint32_t tables)
 {
-	e->keep_dims = keep;
+	e->keep_dims = tables;
 }
 
 const struct dims *enrich_dims(const struct enrich *e)

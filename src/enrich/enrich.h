@@ -29,9 +29,11 @@ int enrich_apply(struct enrich *e, const struct batch_set *in, struct batch_set 
 		 struct error *err);
 
 /*
- * Whether names are kept in memory for enrich_dims() (default: yes). A session that only writes a
- * file has no use for them, and a metadata storm makes millions.
+ * Of which dimension tables the names are kept in memory for enrich_dims(): a bit for each
+ * (enum table_id; default: all). A session that only writes a file has no use for them, and a
+ * metadata storm makes millions of files.
  */
-void enrich_keep_dims(struct enrich *e, bool keep);
+#define ENRICH_KEEP_ALL UINT32_MAX
+void enrich_keep_dims(struct enrich *e, uint32_t tables);
 /* The dimension rows given so far, for live names. */
 const struct dims *enrich_dims(const struct enrich *e);

@@ -27,7 +27,7 @@ struct enrich {
 	uint8_t *file_facts; /* by dense id of a file: enum file_type and FILE_FACT_* */
 	size_t file_facts_cap;
 	struct dims *dims;
-	bool keep_dims;
+	uint32_t keep_dims; /* bits of enum table_id */
 };
 
 /* ops.c: copies the calls of `in` behind those of `out`, with ids, class, err and bytes. What is

@@ -317,6 +317,68 @@ static void list_fields(const struct scope *s, struct buf *out)
 	}
 }
 
+/* Words that other tools have for what is called otherwise here. */
+static const char *other_word(struct bytes word)
+{
+	static const struct {
+		const char *theirs, *ours;
+	} words[] = {
+		{"latency", "dur"},
+		{"duration", "dur"},
+		{"elapsed", "dur"},
+		{"syscall", "op"},
+		{"operation", "op"},
+		{"call", "op"},
+		{"filename", "path"},
+		{"filepath", "path"},
+		{"command", "comm"},
+		{"execname", "comm"},
+		{"program", "comm or exe"},
+		{"errno", "err"},
+		{"error", "err"},
+		{"errors", "err is not null"},
+		{"failed", "err is not null"},
+		{"failures", "err is not null"},
+		{"offset", "pos"},
+		{"length", "size"},
+		{"device", "dev"},
+		{"inode", "ino"},
+		{"timestamp", "start or stop"},
+		{"time", "start, stop or dur"},
+		{"end", "stop"},
+		{"retval", "ret"},
+		{"user", "uid"},
+		{"second", "every 1s"},
+		{"minute", "every 1m"},
+		{"args", "argv"},
+		{"cmdline", "argv"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (token_text_is(word, words[i].theirs))
+			return words[i].ours;
+	}
+	return NULL;
+}
+
+/* A name of others, or an aggregate without what it is of; 0: neither. */
+static int known_elsewhere(struct checker *c, const struct node *n, bool table)
+{
+	enum query_aggregate kind;
+	double quantile;
+	const char *ours = table ? other_word(n->text) : NULL;
+
+	if (ours)
+		return query_fail(c->s, n->pos, n->len, "no name '%.*s'; here it is %s",
+				  (int)n->text.len, (const char *)n->text.data, ours);
+	if (table && aggregate_find(n->text, &kind, &quantile))
+		return query_fail(c->s, n->pos, n->len, "%.*s of what? %.*s(dur), %.*s(bytes)",
+				  (int)n->text.len, (const char *)n->text.data, (int)n->text.len,
+				  (const char *)n->text.data, (int)n->text.len,
+				  (const char *)n->text.data);
+	return 0;
+}
+
 int check_unknown_name(struct checker *c, const struct node *n)
 {
 	char word[NEAREST_WORD_MAX + 2];
@@ -325,6 +387,8 @@ int check_unknown_name(struct checker *c, const struct node *n)
 	bool table = c->scope.kind == SCOPE_TABLE || c->scope.open;
 
 	if (c->s->failed)
+		return c->s->failed;
+	if (known_elsewhere(c, n, table) < 0)
 		return c->s->failed;
 	snprintf(word, sizeof(word), "%.*s", (int)MIN(n->text.len, sizeof(word)),
 		 (const char *)n->text.data);

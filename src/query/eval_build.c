@@ -89,8 +89,8 @@ static void note_uses(struct table *t, const struct expr *e)
 {
 	if (e->kind == EXPR_NAME) {
 		t->uses_process |= e->name == QNAME_PID || e->name == QNAME_PPID ||
-				   e->name == QNAME_ARGV || e->name == QNAME_HOST_NAME ||
-				   e->name == QNAME_PROCESS;
+				   e->name == QNAME_INNER_PID || e->name == QNAME_ARGV ||
+				   e->name == QNAME_HOST_NAME || e->name == QNAME_PROCESS;
 		t->uses_host |= e->name == QNAME_HOST_NAME;
 		t->uses_cgroup |= e->name == QNAME_CGROUP_PATH || e->name == QNAME_CONTAINER ||
 				  e->name == QNAME_UNIT;
@@ -624,15 +624,10 @@ static int build(struct eval *e, struct eval_expr *x, const struct expr *from, s
 	return build_kind(e, x, from, ret, err);
 }
 
-/* Compiles the patterns, which all threads share. */
-static int prepare_patterns(struct eval *e, const struct expr *from, struct error *err)
+int eval_patterns(struct eval *e, const struct expr *from, struct error *err)
 {
 	struct query_pattern *p;
 	int r = 0;
-
-	if (from->kind == EXPR_FIELD)
-		return error_set(err, -EINVAL,
-				 "a field of an earlier stage cannot be worked out over rows");
 
 	if (from->kind == EXPR_GLOB || from->kind == EXPR_REGEX || from->kind == EXPR_LIKE) {
 		r = query_pattern_new(&p, from->kind, from->pattern, err);
@@ -642,13 +637,26 @@ static int prepare_patterns(struct eval *e, const struct expr *from, struct erro
 			return r;
 	}
 	for (unsigned int i = 0; i < from->arg_count && r >= 0; i++)
-		r = prepare_patterns(e, from->arg[i], err);
+		r = eval_patterns(e, from->arg[i], err);
 	return r;
+}
+
+static bool reads_fields(const struct expr *e)
+{
+	bool reads = e->kind == EXPR_FIELD;
+
+	for (unsigned int i = 0; i < e->arg_count && !reads; i++)
+		reads = reads_fields(e->arg[i]);
+	return reads;
 }
 
 int build_expr(struct eval *e, struct eval_expr *x, struct error *err)
 {
-	int r = prepare_patterns(e, x->expr, err);
+	int r;
 
+	if (reads_fields(x->expr))
+		return error_set(err, -EINVAL,
+				 "a field of an earlier stage cannot be worked out over rows");
+	r = eval_patterns(e, x->expr, err);
 	return r < 0 ? r : build(e, x, x->expr, &x->root, err);
 }

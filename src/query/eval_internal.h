@@ -65,7 +65,8 @@ int dictionary_add(struct dictionary *d, struct bytes text, bool keep, uint32_t 
 /* What a single evaluation stands on: an id, a code or a row. */
 struct scalar {
 	const struct eval *e;
-	const struct dims *dims; /* NULL: no names are known */
+	const struct dims *dims;    /* NULL: no names are known */
+	const struct value *fields; /* what EXPR_FIELD reads */
 	enum { SCALAR_NONE, SCALAR_ID, SCALAR_CODE, SCALAR_ROW } at;
 	int64_t id; /* of SCALAR_ID, code of SCALAR_CODE; -1: none is known */
 	const struct batch *batch;
@@ -279,6 +280,8 @@ static inline bool eval_stopped(const struct eval *e)
 void *eval_alloc(struct eval *e, size_t size);
 /* eval_build.c */
 int build_expr(struct eval *e, struct eval_expr *x, struct error *err);
+/* Compiles the patterns, which all threads share. */
+int eval_patterns(struct eval *e, const struct expr *from, struct error *err);
 
 /* ---- running ---- */
 

@@ -439,6 +439,9 @@ int scalar_value(struct scalar *s, const struct expr *e, struct value *ret)
 	case EXPR_COLUMN:
 	case EXPR_STOP:
 		return column_value(s, e, ret);
+	case EXPR_FIELD:
+		*ret = s->fields[e->column];
+		return 0;
 	case EXPR_ROW:
 		*ret = (struct value){.null = s->batch->row_id < 0,
 				      .i = s->batch->row_id + (int64_t)s->row};

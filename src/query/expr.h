@@ -45,6 +45,8 @@ struct query_kind {
 	N(EXE, exe, "thread_id", TEXT, 0, "the program that the thread runs")                      \
 	N(PID, pid, "thread_id", INT, 0, "process id")                                             \
 	N(PPID, ppid, "thread_id", INT, 0, "process id of the parent")                             \
+	N(INNER_PID, inner_pid, "thread_id", INT, 0, "process id in its own pid namespace")        \
+	N(INNER_TID, inner_tid, "thread_id", INT, 0, "thread id in its own pid namespace")         \
 	N(UID, uid, "thread_id", INT, 0, "effective user id")                                      \
 	N(ARGV, argv, "thread_id", TEXT, 0, "the process's arguments, as a shell would take them") \
 	N(CGROUP_PATH, cgroup, "thread_id", TEXT, 0, "control group")                              \

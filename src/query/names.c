@@ -72,6 +72,9 @@ static int process_value(enum query_name name, const struct dims *d, const struc
 	case QNAME_PID:
 		set_number(ret, p && p->pid >= 0, p ? p->pid : 0);
 		return 0;
+	case QNAME_INNER_PID:
+		set_number(ret, p && p->pid_ns >= 0, p ? p->pid_ns : 0);
+		return 0;
 	case QNAME_PPID:
 		set_number(ret, p && p->ppid >= 0, p ? p->ppid : 0);
 		return 0;
@@ -103,6 +106,9 @@ static int thread_value(enum query_name name, const struct dims *d, int64_t id, 
 		return 0;
 	case QNAME_UID:
 		set_number(ret, t->uid >= 0, t->uid);
+		return 0;
+	case QNAME_INNER_TID:
+		set_number(ret, t->tid_ns >= 0, t->tid_ns);
 		return 0;
 	case QNAME_CGROUP_PATH:
 	case QNAME_CONTAINER:

@@ -232,6 +232,27 @@ static struct part *parse_where(struct parser *p)
 	return part->expr ? part : NULL;
 }
 
+static const char *other_stage(const struct token *word)
+{
+	static const char *const words[][2] = {
+		{"top", "sort count desc | head 5"},
+		{"take", "head 5"},
+		{"first", "head 5"},
+		{"last", "tail 5"},
+		{"fields", "select"},
+		{"project", "select"},
+		{"stats", "by op | count()"},
+		{"having", "where"},
+		{"search", "where"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (token_is(word, words[i][0]))
+			return words[i][1];
+	}
+	return NULL;
+}
+
 static int no_stage(struct parser *p, const struct token *word)
 {
 	static const char *const words[] = {"where", "by",     "sort", "head",	"tail",
@@ -241,6 +262,9 @@ static int no_stage(struct parser *p, const struct token *word)
 
 	snprintf(text, sizeof(text), "%.*s", (int)MIN(word->len, NEAREST_WORD_MAX + 1u),
 		 p->s->text + word->pos);
+	if (other_stage(word))
+		return query_fail(p->s, word->pos, word->len, "no stage '%s'; here it is: %s", text,
+				  other_stage(word));
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		nearest_offer(&n, words[i]);
 	return n.best ? query_fail(p->s, word->pos, word->len, "no stage '%s'; did you mean %s?",
@@ -393,7 +417,9 @@ static int no_end(struct parser *p, const struct part *last)
 					  "'|' expected before '%s': every stage stands behind one",
 					  words[i]);
 	}
-	return parser_expected(p, last->kind == PART_WHERE ? "'|', && or ||" : "'|' or the end");
+	return parser_expected(p, last->kind == PART_WHERE ? "'|', && or ||"
+				  : last->items		   ? "',' or '|' or the end"
+							   : "'|' or the end");
 }
 
 int query_parse_parts(struct parser *p, struct pipeline *ret)

@@ -7,6 +7,7 @@ struct query_rows {
 	struct eval *eval;
 	uint64_t columns;
 	bool names;
+	uint32_t tables;
 };
 
 struct query_seat {
@@ -27,6 +28,24 @@ static bool uses_names(const struct expr *e)
 	return false;
 }
 
+/* What hangs on a thread hangs on its process, control group and host as well. */
+static uint32_t tables_of(const struct expr *e)
+{
+	const uint32_t file = 1u << TABLE_FILE, thread = 1u << TABLE_THREAD | 1u << TABLE_PROCESS |
+							 1u << TABLE_CGROUP | 1u << TABLE_HOST;
+	uint32_t set = 0;
+
+	if (e->kind == EXPR_USER)
+		set = file | thread;
+	if (e->type.type == QUERY_ENTITY)
+		set = e->type.entity == TABLE_FILE ? file : thread;
+	if (e->kind == EXPR_NAME)
+		set |= query_name_table(e->name) == TABLE_FILE ? file : thread;
+	for (unsigned int i = 0; i < e->arg_count; i++)
+		set |= tables_of(e->arg[i]);
+	return set;
+}
+
 int query_rows_new(struct query_rows **ret, const struct expr *e, struct error *err)
 {
 	_cleanup_(query_rows_freep) struct query_rows *q = calloc(1, sizeof(*q));
@@ -36,6 +55,7 @@ int query_rows_new(struct query_rows **ret, const struct expr *e, struct error *
 		return error_errno(err, r, "preparing the filter");
 	q->columns = expr_columns(e);
 	q->names = uses_names(e);
+	q->tables = tables_of(e);
 	*ret = TAKE_PTR(q);
 	return 0;
 }
@@ -51,6 +71,11 @@ void query_rows_free(struct query_rows *q)
 uint64_t query_rows_columns(const struct query_rows *q)
 {
 	return q->columns;
+}
+
+uint32_t query_rows_tables(const struct query_rows *q)
+{
+	return q->tables;
 }
 
 bool query_rows_uses_names(const struct query_rows *q)

@@ -23,6 +23,8 @@ DEFINE_CLEANUP(struct query_rows *, query_rows_free)
 uint64_t query_rows_columns(const struct query_rows *q);
 /* Whether it looks at names: query_rows_names() then needs the dimension rows. */
 bool query_rows_uses_names(const struct query_rows *q);
+/* The dimension tables that it looks at: a bit for each (enum table_id). */
+uint32_t query_rows_tables(const struct query_rows *q);
 /* Works out the names that came or changed, as eval_names() does. */
 int query_rows_names(struct query_rows *q, const struct dims *d, struct error *err);
 /* Whether a block can hold a row for which it is true. */

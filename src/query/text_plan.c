@@ -115,7 +115,8 @@ static int write_group(struct text_writer *w, const struct plan_field *fields, s
 
 static int write_select(struct text_writer *w, const struct plan_field *fields, size_t count)
 {
-	int r = write_fields(w, "select ", fields, count, false);
+	int r = count ? write_fields(w, "select ", fields, count, false)
+		      : buf_printf(w->out, "select nothing");
 
 	return r < 0 ? r : buf_append(w->out, "\n", 1);
 }

@@ -318,6 +318,7 @@ static int tick(struct session *s, int64_t now, const char **why, struct error *
 static int begin(struct session *s, struct error *err)
 {
 	const struct record_options *opt = s->opt;
+	uint32_t keep;
 	int r;
 
 	s->totals.started = clock_realtime_ns();
@@ -328,12 +329,13 @@ static int begin(struct session *s, struct error *err)
 		s->before_exec = true;
 	}
 	s->enrich = opt->enrich;
+	keep = opt->sink_count > 0 ? ENRICH_KEEP_ALL : 0;
 	if (!s->enrich) {
 		r = enrich_new(&s->own_enrich, err);
 		if (r < 0)
 			return r;
 		s->enrich = s->own_enrich;
-		enrich_keep_dims(s->enrich, opt->sink_count > 0);
+		enrich_keep_dims(s->enrich, keep);
 	}
 	if (opt->where) {
 		r = query_rows_new(&s->where, opt->where, err);
@@ -341,8 +343,9 @@ static int begin(struct session *s, struct error *err)
 			r = error_set(err, -ENOMEM, "out of memory");
 		if (r < 0)
 			return r;
-		if (query_rows_uses_names(s->where))
-			enrich_keep_dims(s->enrich, true);
+		/* a filter by program needs no files */
+		keep |= query_rows_tables(s->where);
+		enrich_keep_dims(s->enrich, keep);
 	}
 	r = source_start(s->source, err);
 	if (r < 0)

@@ -64,6 +64,7 @@ for filter in \
 	'pos >= 0 and size > 1' \
 	'flags has O_CREAT or fd == 2' \
 	'class == meta' \
+	'comm == "workload" and ret > 0 and inner_pid > 0' \
 	'class in (data, sync) and ret >= 0 or class == process' \
 	'path !=~ "w/.*a" and class != meta'; do
 	same plain "$filter"

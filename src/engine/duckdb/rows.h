@@ -32,7 +32,7 @@ enum rows_cell {
 	ROWS_CODE,   /* a vocabulary's ENUM */
 	ROWS_WORDS,  /* a text by id: ENUM of the texts there are */
 	ROWS_TEXT,   /* VARCHAR, escaped */
-	ROWS_BYTES,  /* BLOB: packed histograms */
+	ROWS_PACKED, /* BLOB: packed histograms */
 	ROWS_NUMBER, /* row_number */
 	ROWS_END,    /* row_end */
 	ROWS_CALLS,  /* row_calls ...: what a row of a summary stands for, see summed.h */

@@ -177,7 +177,7 @@ static int choose_type(struct rows_exprs *x, struct rows_column *c, struct error
 			r = make_words(x, c);
 		break;
 	case QUERY_HIST:
-		c->cell = ROWS_BYTES;
+		c->cell = ROWS_PACKED;
 		c->type = DUCKDB_TYPE_BLOB;
 		break;
 	default:

@@ -263,7 +263,7 @@ static int fill_evaluated(const struct rows_bind *b, const struct rows_column *c
 	case ROWS_WORDS:
 		put_ordinals(d, c->words, v.i, s->count, out);
 		break;
-	case ROWS_BYTES:
+	case ROWS_PACKED:
 		for (size_t i = 0; i < s->count; i++)
 			d->vector_assign_string_element_len(out, i, (const char *)v.t[i].data,
 							    v.t[i].len);

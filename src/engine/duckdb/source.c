@@ -153,14 +153,14 @@ static int write_rows(const struct plan *p, struct asked *a, struct level *l, st
 	if (r >= 0 && p->table == TABLE_OP) {
 		r = ask_text(a, "row_end", NULL);
 		if (r >= 0)
-			r = buf_printf(head, ", row_end AS \"#end\"");
+			r = buf_printf(head, "%srow_end AS \"#end\"", head->len ? ", " : "");
 		if (r >= 0)
 			r = level_order_last(l, "\"#end\"", false);
 	}
 	if (r >= 0)
 		r = ask_text(a, "row_number", NULL);
 	if (r >= 0)
-		r = buf_printf(head, ", row_number AS \"#row\"");
+		r = buf_printf(head, "%srow_number AS \"#row\"", head->len ? ", " : "");
 	return r < 0 ? r : level_order_last(l, "\"#row\"", false);
 }
 

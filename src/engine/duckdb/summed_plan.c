@@ -10,7 +10,7 @@
 /* True where all calls of a group have the same value of the expression. */
 static bool is_of_group(const struct expr *e)
 {
-	if (e->kind == EXPR_STOP || e->kind == EXPR_FIELD)
+	if (e->kind == EXPR_STOP || e->kind == EXPR_FIELD || e->kind == EXPR_ROW)
 		return false;
 	if (e->kind == EXPR_CONST)
 		return true;

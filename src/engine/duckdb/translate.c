@@ -337,7 +337,7 @@ static int keep_rows(const struct plan *p, const struct translate_options *opt, 
 			r = level_as(&l, i, &head);
 	}
 	for (size_t i = 0; i < l.order_count && r >= 0; i++)
-		r = buf_printf(&head, ", %s", l.order[i].sql);
+		r = buf_printf(&head, "%s%s", head.len ? ", " : "", l.order[i].sql);
 	if (r >= 0)
 		r = wrap(&ret->rows, buf_str(&head), "");
 	if (r >= 0)
