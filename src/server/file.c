@@ -7,6 +7,7 @@
 
 #include "analysis/rollup/rollup.h"
 #include "query/expr.h"
+#include "server/catalog.h"
 #include "server/names.h"
 #include "server/sums.h"
 #include "server/touched.h"
@@ -67,6 +68,44 @@ static int list_versions(const struct dims *d, int64_t inode, struct version **r
 	return r;
 }
 
+/* Other files that came later under the name; `after` is when this one was first seen. */
+static int put_recreated(const struct question *q, struct js *j, int64_t inode, struct bytes name,
+			 int64_t after)
+{
+	const struct dims *d = store_dims(q->server->store);
+	const struct catalog *c = q->server->catalog;
+	uint32_t folder = catalog_folder(c, d, inode);
+	_cleanup_free_ struct version *later = NULL;
+	size_t n = 0, cap = 0;
+	int r = 0;
+
+	if (folder < FOLDER_ROOT)
+		return 0; /* a socket's or a pipe's name says nothing */
+	for (size_t i = 0; i < dims_rows(d, TABLE_FILE) && r >= 0 && n < LIFE_MAX; i++) {
+		int64_t id = dims_id_at(d, TABLE_FILE, i);
+		const struct dims_file *f;
+		struct dims_file room;
+		struct bytes other;
+
+		/* a generation's first version stands for it */
+		if (id == inode || names_inode(d, id) != id || catalog_folder(c, d, id) != folder)
+			continue;
+		other = dims_file_name(d, id);
+		f = dims_file(d, id, &room);
+		if (!f || f->name_only || f->since <= after || other.len != name.len ||
+		    memcmp(other.data, name.data, name.len))
+			continue;
+		r = grow((void **)&later, &cap, n + 1, sizeof(*later));
+		if (r >= 0)
+			later[n++] = (struct version){id, f->since};
+	}
+	if (n)
+		qsort(later, n, sizeof(*later), by_since);
+	for (size_t i = 0; i < n && r >= 0; i++)
+		put_event(q, j, later[i].since, "recreated", name);
+	return r;
+}
+
 static int put_life(const struct question *q, struct js *j, int64_t inode)
 {
 	const struct dims *d = store_dims(q->server->store);
@@ -94,6 +133,8 @@ static int put_life(const struct question *q, struct js *j, int64_t inode)
 	}
 	if (deleted != INT64_MIN)
 		put_event(q, j, deleted, "deleted", before);
+	if (r >= 0 && n)
+		r = put_recreated(q, j, inode, before, versions[0].since);
 	js_close(j, ']');
 	return r;
 }
@@ -201,6 +242,8 @@ static int file_answer(struct question *q)
 	int64_t inode, from, to;
 	int r = names_find_file(q, &inode);
 
+	if (r >= 0)
+		r = names_prepare(q->server);
 	if (r >= 0)
 		r = touched_sieve(q, inode, &sieve);
 	if (r >= 0)

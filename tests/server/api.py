@@ -359,6 +359,9 @@ def hostile():
         ids = ','.join(str(l['id']) for l in lanes[:200])
         check('hostile times', s.ask('timeline', lanes=ids)[0] == 200)
         check('hostile files', s.ask('files', dir='/')[0] == 200)
+        lives = [s.get(f'file/{f["id"]}')['life'] for f in s.get('files', dir='/tmp')['entries'] if not f['dir']][:40]
+        again = [[e['time'] for e in l if e['what'] == 'recreated'] for l in lives]
+        check('names that several files had, one after another', any(again) and all(t == sorted(t) for t in again), lives[:2])
         for r in json.loads(o[2])['slowest']['rows']:
             status, _, body = s.ask(f'op/{r["row"]}', near=3)
             if status != 200 or b'<' in body:
