@@ -162,6 +162,15 @@ def overview(s):
     check('errors over time add up', sum(o['rate']['errors']) <= t['errors'])
     cells = o['latency']['cells']
     check('the heat map holds each call of I/O', sum(cells[2::3]) == sum(r['calls'] for r in rows if r['class'] in IO))
+    waits = {r['tid']: r['waiting'] for r in report('threads')}
+    check('threads of /overview waited as long as in report', o['threads']['rows'] and
+          all(r['wait_time'] == waits[r['tid']] and r['span'] >= 0 for r in o['threads']['rows']), o['threads']['rows'][:2])
+    where = {}
+    for r in report('errors'):
+        where.setdefault((r['op'], r['error']), []).append((r['calls'], r['file']))
+    check('errors of /overview were where report has them', o['errors']['rows'] and
+          all((max(n for n, _ in where[r['op'], r['err']]), r['file']) in where[r['op'], r['err']]
+              for r in o['errors']['rows'] if (r['file'] or '').startswith('/')), o['errors']['rows'][:3])
     slow = report('slow', '--head', '20')
     check('the slowest calls are report\'s', [r['dur'] for r in o['slowest']['rows']] == sorted((r['dur'] for r in slow),
           reverse=True)[:20] or o['slowest']['rows'][0]['dur'] == max(r['dur'] for r in slow if 'dur' in r),
