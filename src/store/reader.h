@@ -68,7 +68,7 @@ struct store {
 		*chunks[CHUNKS_MAX]; /* blocks never move: cursors run while others are found */
 	atomic_size_t count;
 	struct dims *dims;
-	pthread_mutex_t files_lock; /* rows of files come into dims */
+	pthread_mutex_t files_lock; /* rows come into dims */
 	atomic_bool files_loaded;
 	size_t files_next;	 /* blocks below were looked at for rows of files */
 	struct decoder *decoder; /* the opener's: dimension rows, names, indexes */

@@ -249,14 +249,11 @@ static int take_rows(struct store *s, struct trace *t, uint64_t offset, struct f
 		return -ENOMEM;
 	if (!is_dimension(b->pub.table))
 		return 1;
-	if (b->pub.table == TABLE_FILE) { /* when somebody asks, from then on at once */
-		pthread_mutex_lock(&s->files_lock);
-		if (atomic_load(&s->files_loaded))
-			r = reader_apply_rows(s, s->decoder, b);
-		pthread_mutex_unlock(&s->files_lock);
-	} else {
+	/* rows of files: when somebody asks, from then on at once */
+	pthread_mutex_lock(&s->files_lock);
+	if (b->pub.table != TABLE_FILE || atomic_load(&s->files_loaded))
 		r = reader_apply_rows(s, s->decoder, b);
-	}
+	pthread_mutex_unlock(&s->files_lock);
 	return r < 0 ? r : 1;
 }
 
