@@ -171,8 +171,11 @@ static int choose_engine(struct query_session *s, const struct plan *p, struct e
 	if (o->no_engine)
 		return 0;
 	r = query_engine(s, err);
-	if ((r != -ENOENT && r != -EOPNOTSUPP) || lacks || o->library || getenv("WEIR_DUCKDB"))
-		return r < 0 ? r : 1;
+	if (r >= 0)
+		return 1;
+	/* a library that was named and is not there is a mistake */
+	if (lacks || (r != -EOPNOTSUPP && (r != -ENOENT || o->library || getenv("WEIR_DUCKDB"))))
+		return r;
 	*err = (struct error){0};
 	return 0;
 }

@@ -9,6 +9,8 @@
 #include "base/strpool.h"
 #include "engine/native_internal.h"
 
+#define CUT_ROWS 4096 /* held at least before an order's later rows are left out */
+
 struct native {
 	struct store *store;
 	const struct plan *plan;
@@ -262,6 +264,34 @@ static int too_much(const struct native *n, struct error *err)
 			 NATIVE_BYTES_MAX >> 20);
 }
 
+/* How many rows the plan's first stage lets pass, whatever comes later. */
+static uint64_t rows_wanted(const struct plan *p)
+{
+	const struct plan_stage *first = p->stages;
+
+	if (p->grouped || !p->stage_count || first->kind != STAGE_HEAD || first->tail)
+		return UINT64_MAX;
+	return first->count > 0 ? (uint64_t)first->count : 0;
+}
+
+/* Where the first rows of an order are asked for, the others need not be held. */
+static int cut_rows(struct native *n, struct error *err)
+{
+	const struct plan *p = n->plan;
+	const struct plan_stage *stages = p->stages;
+	size_t before = n->table.rows;
+	int r;
+
+	if (p->grouped || p->stage_count < 2 || stages[0].kind != STAGE_SORT ||
+	    stages[1].kind != STAGE_HEAD || stages[1].tail || before < CUT_ROWS ||
+	    stages[1].count > (int64_t)(before / 4))
+		return 0;
+	r = native_top(p, store_dims(n->store), &n->table, err);
+	n->held -= (before - n->table.rows) * n->width * sizeof(struct value);
+	n->table.cap = n->table.rows * n->width;
+	return r;
+}
+
 static int take_rows(struct native *n, const struct batch *b, const uint32_t *rows, size_t count,
 		     struct error *err)
 {
@@ -271,8 +301,10 @@ static int take_rows(struct native *n, const struct batch *b, const uint32_t *ro
 		if (fields(n)[i].expr)
 			r = eval_rows(n->eval, n->scratch, i, b, rows, count, &n->vectors[i]);
 	}
-	for (size_t i = 0; i < count && r >= 0; i++) {
+	for (size_t i = 0; i < count && r >= 0 && n->table.rows < rows_wanted(n->plan); i++) {
 		r = n->plan->grouped ? add_to_group(n, i, err) : add_row(n, i, n->width);
+		if (r >= 0 && !n->plan->grouped)
+			r = cut_rows(n, err);
 		if (r >= 0 && n->held > NATIVE_BYTES_MAX)
 			return too_much(n, err);
 	}
@@ -327,7 +359,8 @@ int native_run(struct native *n, bool (*stopped)(void *arg), void *arg, struct e
 	ssize_t count;
 	int r = 0;
 
-	while (r >= 0 && (count = engine_scan_next(n->scan, &b, &rows, err)) != 0) {
+	while (r >= 0 && n->table.rows < rows_wanted(n->plan) &&
+	       (count = engine_scan_next(n->scan, &b, &rows, err)) != 0) {
 		r = count < 0 ? (int)count : take_rows(n, b, rows, (size_t)count, err);
 		if (r >= 0 && stopped(arg))
 			r = error_set(err, -EINTR, "interrupted");

@@ -58,6 +58,10 @@ void native_state_free(const struct plan_field *f, struct native_state *s);
 /* native_stages.c: the plan's stages over the table. */
 int native_stages(const struct plan *p, const struct dims *d, double seconds,
 		  struct native_table *t, struct native_texts *texts, struct error *err);
+/* The plan's first two stages, a sort and a head, over the rows so far: what is left out cannot come
+ * back. */
+int native_top(const struct plan *p, const struct dims *d, struct native_table *t,
+	       struct error *err);
 void native_table_free(struct native_table *t);
 /* A key as bytes: equal where the values are. */
 int native_put_key(struct buf *out, enum query_type type, const struct value *v);

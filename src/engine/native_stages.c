@@ -427,6 +427,17 @@ size_t native_keys(const struct plan_field *fields, size_t count)
 	return keys;
 }
 
+int native_top(const struct plan *p, const struct dims *d, struct native_table *t,
+	       struct error *err)
+{
+	struct stages s = {.dims = d, .t = t, .err = err};
+	int r = stage_sort(&s, &p->stages[0]);
+
+	if (r >= 0)
+		stage_head(t, &p->stages[1]);
+	return r;
+}
+
 int native_stages(const struct plan *p, const struct dims *d, double seconds,
 		  struct native_table *t, struct native_texts *texts, struct error *err)
 {
