@@ -55,6 +55,10 @@ static int write_seed(const char *folder, unsigned int number)
 			return -1;
 		batch_free(b);
 	}
+	if (number / 4 % 2 &&
+	    store_note_events(w, &(struct event_count){.next = 900, .came = 890, .filtered = 7},
+			      1) < 0)
+		return -1;
 	if (store_close(w, &err) < 0 || (number % 4 > 1 && annotate(trace, &d) < 0))
 		return -1;
 	data = load_file(trace, &len);

@@ -95,11 +95,13 @@ static void read_users(const struct store *s)
 static void read_all(const char *path)
 {
 	struct store_cursor *c = NULL;
+	struct store_events events;
 	struct error err = {0};
 	struct store *s;
 
 	if (store_open(&s, &path, 1, &err) < 0)
 		return;
+	store_events(s, &events);
 	if (store_cursor_new(&c, s) < 0)
 		abort();
 	for (size_t i = 0; i < store_block_count(s); i++) {

@@ -269,6 +269,7 @@ def storm_of_names(b):
         wait_for("", 60, lambda: not b.own_memory or memory_of(p) < bound)
     except Bad:
         raise Bad(f"{memory_of(p):.0f} MiB after {rounds} files, the bound is {bound}") from None
+    print(f"# {memory_of(p):.0f} MiB after {rounds} files")
     open(os.path.join(f, "w", "end"), "w").close()
     need(end(p, 120, "record") == 0, "record: " + open(os.path.join(f, "out.err")).read())
     place = json.dumps(os.path.join(f, "w"))[1:-1].encode()
