@@ -7,7 +7,6 @@
 #include "fixture.h"
 
 #include <inttypes.h>
-#include <time.h>
 
 #include "engine/ask.h"
 #include "plain.h"
@@ -311,7 +310,7 @@ static int setup(void **state)
 	const char *paths[] = {fixture_file("diff.trace", trace)};
 	const char *given = getenv("WEIR_SEED");
 
-	seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+	seed = given ? strtoull(given, NULL, 10) : 1;
 	printf("# seed %" PRIu64 " (WEIR_SEED)\n", seed);
 	state_of_random = seed;
 	write_trace(trace);

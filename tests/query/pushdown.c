@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -252,7 +251,7 @@ static void check_text(const struct plan *p, const struct batch *b)
 static void random_filters(void **unused)
 {
 	const char *given = getenv("WEIR_SEED");
-	uint64_t seed = given ? strtoull(given, NULL, 0) : hash_u64((uint64_t)time(NULL));
+	uint64_t seed = given ? strtoull(given, NULL, 0) : 1;
 	struct counts counts = {0};
 
 	fprintf(stderr, "seed %#llx\n", (unsigned long long)seed);
