@@ -140,6 +140,14 @@ struct engine {
 /* The ENUM of a CODE column; never NULL for a column of the schema. */
 const struct words *engine_vocab(const struct engine *e, const char *column);
 
+/*
+ * table_init.c: a zeroed state for a table function's init, or its init of one thread; DuckDB frees it with free_state. NULL:
+ * there is no memory, which DuckDB has been told.
+ */
+void *table_state_new(duckdb_init_info info, size_t size, duckdb_delete_callback_t free_state);
+/* At most one thread for each part of the work. */
+void table_set_threads(duckdb_init_info info, const struct engine *e, size_t parts);
+
 /* scan.c: declares weir_<table>() and weir_op_named(). */
 int scan_register(struct engine *e, struct error *err);
 /* users.c: declares weir_user(), and a view per table that users appended, as they come. */

@@ -213,14 +213,10 @@ static int prepare_top(struct rows_shared *s)
 static void on_init(duckdb_init_info info)
 {
 	const struct duckdb_api *d = duckdb_loaded();
-	struct rows_shared *s = calloc(1, sizeof(*s));
-	size_t threads;
+	struct rows_shared *s = table_state_new(info, sizeof(*s), rows_shared_free);
 
-	if (!s) {
-		d->init_set_error(info, "out of memory");
+	if (!s)
 		return;
-	}
-	d->init_set_init_data(info, s, rows_shared_free);
 	s->bind = d->init_get_bind_data(info);
 	choose_columns(d, info, s);
 	if (choose_blocks(s) < 0 || prepare_top(s) < 0 || (s->bind->summed && choose_sums(s) < 0)) {
@@ -228,8 +224,7 @@ static void on_init(duckdb_init_info info)
 		return;
 	}
 	atomic_fetch_add(&s->bind->e->blocks_total, s->block_count);
-	threads = MIN(s->block_count, (size_t)s->bind->e->threads);
-	d->init_set_max_threads(info, MAX(threads, (size_t)1));
+	table_set_threads(info, s->bind->e, s->block_count);
 }
 
 static void rows_local_free(void *p)
@@ -269,13 +264,10 @@ static void on_local_init(duckdb_init_info info)
 {
 	const struct duckdb_api *d = duckdb_loaded();
 	const struct rows_bind *b = d->init_get_bind_data(info);
-	struct rows_local *l = calloc(1, sizeof(*l));
+	struct rows_local *l = table_state_new(info, sizeof(*l), rows_local_free);
 
-	if (!l) {
-		d->init_set_error(info, "out of memory");
+	if (!l)
 		return;
-	}
-	d->init_set_init_data(info, l, rows_local_free);
 	if (local_new(b, l) < 0)
 		d->init_set_error(info, "out of memory");
 }

@@ -192,15 +192,11 @@ static int choose_blocks(struct scan_shared *s)
 static void on_init(duckdb_init_info info)
 {
 	const struct duckdb_api *d = duckdb_loaded();
-	struct scan_shared *s = calloc(1, sizeof(*s));
+	struct scan_shared *s = table_state_new(info, sizeof(*s), scan_shared_free);
 	struct error err = {0};
-	size_t threads;
 
-	if (!s) {
-		d->init_set_error(info, "out of memory");
+	if (!s)
 		return;
-	}
-	d->init_set_init_data(info, s, scan_shared_free);
 	s->bind = d->init_get_bind_data(info);
 	choose_columns(d, info, s);
 	if (prepare(d, info, &err) < 0) {
@@ -212,8 +208,7 @@ static void on_init(duckdb_init_info info)
 		return;
 	}
 	atomic_fetch_add(&s->bind->e->blocks_total, s->block_count);
-	threads = MIN(s->block_count, (size_t)s->bind->e->threads);
-	d->init_set_max_threads(info, MAX(threads, (size_t)1));
+	table_set_threads(info, s->bind->e, s->block_count);
 }
 
 static void scan_local_free(void *p)
@@ -232,13 +227,10 @@ static void on_local_init(duckdb_init_info info)
 {
 	const struct duckdb_api *d = duckdb_loaded();
 	const struct scan_bind *b = d->init_get_bind_data(info);
-	struct scan_local *l = calloc(1, sizeof(*l));
+	struct scan_local *l = table_state_new(info, sizeof(*l), scan_local_free);
 
-	if (!l) {
-		d->init_set_error(info, "out of memory");
+	if (!l)
 		return;
-	}
-	d->init_set_init_data(info, l, scan_local_free);
 	if (filter_any(&b->filter))
 		l->sel = malloc(BATCH_ROWS_MAX * sizeof(*l->sel));
 	if (store_cursor_new(&l->cursor, b->e->store) < 0 || (filter_any(&b->filter) && !l->sel))

@@ -236,14 +236,10 @@ static int list_parts(struct users_shared *s)
 static void on_init(duckdb_init_info info)
 {
 	const struct duckdb_api *d = duckdb_loaded();
-	struct users_shared *s = calloc(1, sizeof(*s));
-	size_t threads;
+	struct users_shared *s = table_state_new(info, sizeof(*s), shared_free);
 
-	if (!s) {
-		d->init_set_error(info, "out of memory");
+	if (!s)
 		return;
-	}
-	d->init_set_init_data(info, s, shared_free);
 	s->bind = d->init_get_bind_data(info);
 	s->output_count = d->init_get_column_count(info);
 	s->outputs = calloc(s->output_count + 1, sizeof(*s->outputs));
@@ -253,8 +249,7 @@ static void on_init(duckdb_init_info info)
 	}
 	for (size_t i = 0; i < s->output_count; i++)
 		s->outputs[i] = d->init_get_column_index(info, i);
-	threads = MIN(s->part_count, (size_t)s->bind->e->threads);
-	d->init_set_max_threads(info, MAX(threads, (size_t)1));
+	table_set_threads(info, s->bind->e, s->part_count);
 }
 
 static void local_free(void *p)
@@ -272,13 +267,10 @@ static void on_local_init(duckdb_init_info info)
 {
 	const struct duckdb_api *d = duckdb_loaded();
 	const struct users_bind *b = d->init_get_bind_data(info);
-	struct users_local *l = calloc(1, sizeof(*l));
+	struct users_local *l = table_state_new(info, sizeof(*l), local_free);
 
-	if (!l) {
-		d->init_set_error(info, "out of memory");
+	if (!l)
 		return;
-	}
-	d->init_set_init_data(info, l, local_free);
 	if (user_reader_new(&l->reader, b->e->store) < 0)
 		d->init_set_error(info, "out of memory");
 }
