@@ -128,16 +128,24 @@ int load_called(struct work *w, struct error *err)
 	return same_trace(w) ? each_run(w, load_run_called, err) : 0;
 }
 
+/* The first file of each label: none yet. NULL: out of memory. */
+static int64_t *first_of_labels(const struct work *w)
+{
+	int64_t *first = malloc((w->texts.count + 1) * sizeof(*first));
+
+	for (size_t i = 0; first && i < w->texts.count; i++)
+		first[i] = -1;
+	return first;
+}
+
 /* Files of one label are told by one id, so that a million of them make few keys. */
 static int alias_labels(const struct work *w, const struct run *run, int64_t **ret)
 {
 	_cleanup_free_ int64_t *alias = malloc((run->file_count + 1) * sizeof(*alias));
-	_cleanup_free_ int64_t *first = malloc((w->texts.count + 1) * sizeof(*first));
+	_cleanup_free_ int64_t *first = first_of_labels(w);
 
 	if (!alias || !first)
 		return -ENOMEM;
-	for (size_t i = 0; i < w->texts.count; i++)
-		first[i] = -1;
 	for (size_t i = 0; i < run->file_count; i++) {
 		uint32_t label = run->file_labels[i];
 
@@ -508,12 +516,10 @@ static void add_block(struct work *w, struct run *run, const struct rollup_row *
 static int alias_files(const struct work *w, const struct run *run, int64_t **ret)
 {
 	_cleanup_free_ int64_t *alias = malloc((run->file_count + 1) * sizeof(*alias));
-	_cleanup_free_ int64_t *first = malloc((w->texts.count + 1) * sizeof(*first));
+	_cleanup_free_ int64_t *first = first_of_labels(w);
 
 	if (!alias || !first)
 		return -ENOMEM;
-	for (size_t i = 0; i < w->texts.count; i++)
-		first[i] = -1;
 	for (size_t i = 0; i < w->chosen_count; i++) {
 		uint32_t label = w->keys[w->chosen[i]].label;
 
