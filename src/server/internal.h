@@ -25,6 +25,7 @@
 #define FILTER_MAX    (8u << 10)    /* bytes of a filter */
 #define SQL_MAX	      (1u << 20)    /* bytes of a statement */
 #define DASHBOARD_MAX (256u << 10)  /* bytes of one */
+#define SAVED_MAX     (64u << 10) /* bytes of a question that is kept: longer ones are no questions */
 #define TOKEN_BYTES   16
 #define TOKEN_TEXT    (2 * TOKEN_BYTES)
 
@@ -41,7 +42,6 @@ struct server {
 	char url[128];
 	char etag_salt[17]; /* another for each start: numbers of blocks may differ */
 	char *command;	    /* that was recorded */
-	char *dashboards;   /* folder beside the trace */
 	struct http_options http_options;
 	uint16_t port;
 	struct http *http;
@@ -152,6 +152,9 @@ void dashboards_get(void *arg, struct http_request *r);
 void dashboard_get(void *arg, struct http_request *r);
 void dashboard_put(void *arg, struct http_request *r);
 void dashboard_delete(void *arg, struct http_request *r);
+void saved_get(void *arg, struct http_request *r);
+void saved_put(void *arg, struct http_request *r);
+void saved_delete(void *arg, struct http_request *r);
 void openapi_get(void *arg, struct http_request *r);
 
 /* ---- cache.c: bodies by question; any thread ---- */

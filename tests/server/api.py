@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from client import Serve, Tap
@@ -49,7 +50,7 @@ def start():
 # ---- the door ----
 
 PATHS = ['trace', 'query?q=by+op', 'explain?q=x', 'check', 'complete', 'overview', 'latency', 'lanes', 'timeline?lanes=0',
-         'op/1', 'op/1/next', 'files', 'file/0', 'file/0/density', 'events', 'dashboards', 'dashboards/x', 'openapi.yaml',
+         'op/1', 'op/1/next', 'files', 'file/0', 'file/0/density', 'events', 'dashboards', 'dashboards/x', 'queries', 'openapi.yaml',
          'nothing']
 
 
@@ -57,7 +58,8 @@ def door(s):
     for path in PATHS:
         status, _, body = s.ask(path, token=False)
         check(f'{path}: nothing without the token', status == 401 and body == b'', status, body)
-    for method, path in (('POST', 'session'), ('POST', 'sql'), ('PUT', 'dashboards/x'), ('DELETE', 'dashboards/x')):
+    for method, path in (('POST', 'session'), ('POST', 'sql'), ('PUT', 'dashboards/x'), ('DELETE', 'dashboards/x'),
+                         ('PUT', 'queries/x'), ('DELETE', 'queries/x')):
         status, _, body = s.ask(path, method=method, token=False)
         check(f'{method} {path}: nothing without the token', status == 401 and body == b'', status, body)
     wrong = s.token[:-1] + ('0' if s.token[-1] != '0' else '1')
@@ -343,19 +345,86 @@ def latency(s):
     check('/latency by nonsense', status == 400, status)
 
 
+def beside(s, kind, good):
+    """What files beside the trace have in common: names, sizes, links; `good` is the start of one that is taken."""
+    put = lambda name, body: s.ask(f'{kind}/{name}', method='PUT', body=body)[0]
+    for name in ('..', '%2e%2e', '..%2fx', 'a%2fb', '.hidden', 'x.json', 'a' * 65, 'a%20b', '%c3%a4', 'a%0d%0aX:b', 'a%00b'):
+        check(f'{kind}: none of the name {name[:12]}', put(name, good + '}') in (400, 404))
+        check(f'{kind}: and none removed', s.ask(f'{kind}/{name}', method='DELETE')[0] in (400, 404))
+    for body in ('[1]', 'nonsense', '', '"x"', 'null', good, '[' * 5000, '\0', '{"a": "\\u0000"}'):
+        check(f'{kind}: none that is no object: {body[:20]!r}', put('x', body) == 400)
+    check(f'{kind}: none that is huge', put('x', good + ', "a": "' + 'x' * 300000 + '"}') == 413)
+    files = os.path.join(folder, f'a.trace.{kind}')
+    os.makedirs(files, exist_ok=True)
+    os.symlink('/etc/passwd', os.path.join(files, 'link.json'))
+    os.mkfifo(os.path.join(files, 'pipe.json'))
+    os.mkdir(os.path.join(files, 'folder.json'))
+    with open(os.path.join(files, 'broken.json'), 'wb') as f:
+        f.write(b'{"title": "\xff\xfe')
+    with open(os.path.join(files, 'huge.json'), 'wb') as f:
+        f.truncate(1 << 30)
+    names = [x['name'] for x in s.get(kind)[kind]]
+    check(f'{kind}: links, pipes, folders and what is huge are none', not {'link', 'pipe', 'folder', 'huge'} & set(names), names)
+    codes = []
+    threads = [threading.Thread(target=lambda i=i: codes.append(put('race', good + ', "a": "' + str(i) * 50000 + '"}')))
+               for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    with open(os.path.join(files, 'race.json'), encoding='utf-8') as f:
+        last = json.load(f)['a']
+    check(f'{kind}: of eight that save at once one is there, whole', set(codes) == {204} and len(last) == 50000 and
+          len(set(last)) == 1, codes)
+    check(f'{kind}: no drafts are left', not [n for n in os.listdir(files) if 'draft' in n], os.listdir(files))
+    there = len([n for n in os.listdir(files) if n.endswith('.json')])
+    for i in range(there, 500):
+        with open(os.path.join(files, f'many-{i}.json'), 'w', encoding='utf-8') as f:
+            f.write(good + '}')
+    check(f'{kind}: not more than 500', put('one-more', good + '}') == 409 and put('race', good + '}') == 204)
+    shutil.rmtree(files)
+    with open(files, 'w', encoding='utf-8'):
+        pass
+    status, _, body = s.ask(f'{kind}/x', method='PUT', body=good + '}')
+    check(f'{kind}: where nothing can be kept it is said', status == 500 and b'beside the trace' in body, status, body)
+    check(f'{kind}: and there is none', s.ask(kind)[0] == 200 and s.ask(f'{kind}/x', method='DELETE')[0] in (404, 500))
+    os.unlink(files)
+
+
 def dashboards(s):
     put = lambda name, body: s.ask(f'dashboards/{name}', method='PUT', body=body)[0]
     check('a dashboard is saved', put('mine', '{"title": "<b>Mine</b>"}') == 204)
     check('beside the trace', os.path.exists(os.path.join(folder, 'a.trace.dashboards', 'mine.json')))
     check('and listed', {'name': 'mine', 'title': '<b>Mine</b>', 'shipped': False} in s.get('dashboards')['dashboards'])
     check('and read', s.get('dashboards/mine')['title'] == '<b>Mine</b>')
-    for name in ('..', '%2e%2e', '..%2fx', 'a%2fb', '.hidden', 'x.json', 'a' * 65, 'a%20b', '%c3%a4'):
-        check(f'no dashboard of the name {name[:12]}', put(name, '{}') in (400, 404))
-    check('no dashboard that is no object', put('x', '[1]') == 400 and put('x', 'nonsense') == 400 and put('x', '') == 400)
-    check('no dashboard that is huge', put('x', '{"a": "' + 'x' * 300000 + '"}') == 413)
-    os.symlink('/etc/passwd', os.path.join(folder, 'a.trace.dashboards', 'link.json'))
-    check('a link is not followed', s.ask('dashboards/link')[0] == 404)
     check('removed', s.ask('dashboards/mine', method='DELETE')[0] == 204 and s.ask('dashboards/mine')[0] == 404)
+    beside(s, 'dashboards', '{"title": "x"')
+
+
+def saved(s):
+    check('no query is kept at first', s.get('queries') == {'queries': [], 'writable': True}, s.get('queries'))
+    put = lambda name, body: s.ask(f'queries/{name}', method='PUT', body=json.dumps(body))[0]
+    one = {'version': 1, 'title': '<b>"Slow"\n\u2028ä</b>', 'q': 'by op | count()'}
+    check('a query is kept', put('slow', one) == 204)
+    with open(os.path.join(folder, 'a.trace.queries', 'slow.json'), encoding='utf-8') as f:
+        check('as a file beside the trace', json.load(f) == one)
+    listed = {'name': 'slow', 'title': one['title'], 'q': one['q'], 'language': 'query'}
+    check('and listed with what it asks', s.get('queries') == {'queries': [listed], 'writable': True}, s.get('queries'))
+    check('another takes its place', put('slow', {**one, 'language': 'sql', 'q': 'SELECT 1'}) == 204 and
+          s.get('queries')['queries'] == [{**listed, 'language': 'sql', 'q': 'SELECT 1'}], s.get('queries'))
+    for wrong in ({'title': 'x'}, {'q': 'x'}, {'title': '', 'q': 'x'}, {'title': 'x', 'q': ''}, {'title': 1, 'q': 'x'}, {'title': 'x', 'q': ['x']},
+                  {'title': 'x' * 201, 'q': 'x'}, {'title': 'x', 'q': 'x', 'language': 'perl'}, {'title': 'x', 'q': 'x', 'language': 1}):
+        status, _, body = s.ask('queries/wrong', method='PUT', body=json.dumps(wrong))
+        check(f'no query is {str(wrong)[:40]}', status == 400 and b'query' in body, status, body)
+    with open(os.path.join(folder, 'a.trace.queries', 'other.json'), 'w', encoding='utf-8') as f:
+        f.write('{"title": "no question"}')
+    check('a file that is none is left out', [q['name'] for q in s.get('queries')['queries']] == ['slow'])
+    check('a query is forgotten', s.ask('queries/slow', method='DELETE')[0] == 204 and s.get('queries')['queries'] == [])
+    check('once', s.ask('queries/slow', method='DELETE')[0] == 404)
+    beside(s, 'queries', '{"title": "x", "q": "by op"')
+    with open(os.path.join(folder, 'a.trace.queries'), 'w', encoding='utf-8'):
+        check('where nothing can be kept the list says so', s.get('queries') == {'queries': [], 'writable': False})
+    os.unlink(os.path.join(folder, 'a.trace.queries'))
 
 
 def hostile():
@@ -387,7 +456,6 @@ def limits():
         check('a port that is taken', r.returncode == 1 and '7400' in r.stderr and len(r.stderr.splitlines()) <= 2, r.stderr)
         with Serve(weir, 'a.trace', folder=folder) as other:
             check('the next free one', other.port != 7400 and other.port >= 7373)
-        import threading
         answers = []
 
         def ask(i):
@@ -427,6 +495,7 @@ def main():
         files(s)
         latency(s)
         dashboards(s)
+        saved(s)
         check('/openapi.yaml', s.ask('openapi.yaml')[2].startswith(b'# SPDX'))
         status, headers, body = s.ask('events')
         check('/events of a trace that ended', status == 200 and headers['content-type'] == 'text/event-stream' and

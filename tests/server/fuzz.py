@@ -23,7 +23,7 @@ tap = Tap()
 rnd = random.Random(args.seed)
 
 PATHS = ['trace', 'query', 'explain', 'check', 'complete', 'overview', 'latency', 'lanes', 'timeline', 'op/1', 'op/65536/next',
-         'files', 'file/0', 'file/0/density', 'dashboards', 'dashboards/x', 'sql', 'session', 'openapi.yaml']
+         'files', 'file/0', 'file/0/density', 'dashboards', 'dashboards/x', 'queries', 'queries/x', 'sql', 'session', 'openapi.yaml']
 NAMES = ['q', 'filter', 'from', 'to', 'width', 'limit', 'format', 'lanes', 'near', 'same', 'back', 'dir', 'by', 'pos', 'height',
          'pos_from', 'pos_to']
 VALUES = ['', '0', '1', '-1', '9223372036854775807', '-9223372036854775808', '99999999999999999999', '1e9', 'NaN', '%00', '%ff%fe',
