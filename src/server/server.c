@@ -123,7 +123,7 @@ static void tell_news(struct server *s)
 {
 	pthread_mutex_lock(&s->news_lock);
 	s->news_generation = s->generation;
-	s->news_end = !s->live;
+	s->news_end = !s->live && !s->has_folders;
 	pthread_cond_broadcast(&s->news);
 	pthread_mutex_unlock(&s->news_lock);
 }

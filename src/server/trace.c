@@ -175,6 +175,8 @@ static int write_document(struct server *s, const struct buf *windows)
 	js_key_int(&j, "last", last == INT64_MIN ? 0 : last - s->origin);
 	js_key(&j, "live");
 	js_bool(&j, s->live);
+	js_key(&j, "follow");
+	js_bool(&j, s->live || s->has_folders);
 	js_key_uint(&j, "generation", s->generation);
 	put_hosts(s, &j);
 	js_key_string(&j, "command", s->command ? s->command : "");

@@ -82,7 +82,34 @@ def main():
             check('SIGTERM ends it while somebody looks on', code == 0, code, s.said)
     writer.terminate()
     writer.wait()
+    served_folder()
     return tap.end()
+
+
+def served_folder():
+    """A folder in which no recording runs: events tell of traces that come, and nothing ends."""
+    many = os.path.join(folder, 'many')
+    os.mkdir(many)
+
+    def synth(name, seed):
+        subprocess.run([weir, 'synth', '-q', '-o', os.path.join(folder, name), '--rows', '5000', '--seed', str(seed)], check=True)
+        os.rename(os.path.join(folder, name), os.path.join(many, name))
+
+    synth('a.trace', 1)
+    with Serve(weir, many) as s:
+        t = s.get('trace')
+        check('a folder is followed, though nothing is live', t['live'] is False and t['follow'] is True, t)
+        heard = []
+        v = threading.Thread(target=read_events, args=(s, heard), daemon=True)
+        v.start()
+        synth('b.trace', 2)
+        until = time.monotonic() + 300
+        while not any(d['ops'] == 10000 for _, d in heard) and v.is_alive() and time.monotonic() < until:
+            time.sleep(0.05)
+        check('a trace that came is told', heard and heard[-1][0] == 'trace' and heard[-1][1]['ops'] == 10000 and
+              len(heard[-1][1]['traces']) == 2, heard[-1:])
+        check('and who listens goes on to', v.is_alive())
+        check('it ends while somebody listens', s.stop() == 0, s.said)
 
 
 try:
