@@ -22,6 +22,8 @@ export interface TraceInfo {
 	first: number;
 	last: number;
 	live: boolean;
+	/** More may come: a recording goes on, or a folder is served. */
+	follow: boolean;
 	generation: number;
 	command: string;
 	traces: { path: string; bytes: number }[];
@@ -162,13 +164,15 @@ export class ApiError extends Error {
 }
 
 // The token comes in the link's fragment, which no server log and no referrer ever sees, and is kept for reloads.
+const given = () => /(?:^#|&)token=([0-9a-f]+)/.exec(location.hash)?.[1];
+
 function token(): string {
-	const given = /(?:^#|&)token=([0-9a-f]+)/.exec(location.hash)?.[1];
-	if (given) {
-		sessionStorage.setItem('weir-token', given);
+	const fresh = given();
+	if (fresh) {
+		sessionStorage.setItem('weir-token', fresh);
 		history.replaceState(null, '', location.pathname + location.search);
 	}
-	return given ?? sessionStorage.getItem('weir-token') ?? '';
+	return fresh ?? sessionStorage.getItem('weir-token') ?? '';
 }
 
 /** The link that lets a colleague on this machine in to the same view. */
@@ -177,6 +181,14 @@ export function shareLink(): string {
 }
 
 const bearer = typeof location === 'undefined' ? '' : token();
+
+/** A link that is put into the address of a page that is open, after a restart of the server: the browser does not load it. */
+export function followNewLinks() {
+	addEventListener('hashchange', () => {
+		if (given() && given() !== bearer) location.reload();
+		else if (given()) history.replaceState(null, '', location.pathname + location.search);
+	});
+}
 
 type Params = Record<string, string | number | undefined>;
 
@@ -221,7 +233,7 @@ export async function download(q: string, scope: Scope, format: 'csv' | 'json' |
 	link.click();
 }
 
-/** Follows a live trace; the browser connects again by itself. */
+/** Follows a live trace or a folder of traces; the browser connects again by itself. */
 export async function events(on: { trace: (t: TraceInfo) => void; state: (up: boolean) => void }): Promise<void> {
 	await cookie();
 	const source = new EventSource('/api/v1/events');

@@ -62,9 +62,9 @@ export function asDashboard(given: unknown, name: string): Dashboard {
 }
 
 /** The name of the file of a title. */
-export function nameOf(title: string): string {
+export function nameOf(title: string, otherwise = 'dashboard'): string {
 	const name = title.trim().replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '').slice(0, 64);
-	return name || 'dashboard';
+	return name || otherwise;
 }
 
 export async function saveDashboard(name: string, dashboard: Dashboard): Promise<void> {

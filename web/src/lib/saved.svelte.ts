@@ -1,34 +1,120 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions that were asked and kept, in this browser.
+// Questions that were asked and kept: files beside the trace, as dashboards are. Where the trace's folder cannot be
+// written, this browser keeps them, for this trace.
+
+import { ApiError, get } from './api';
+import { nameOf } from './dashboards';
+import { session } from './session.svelte';
 
 export interface Saved {
 	title: string;
 	q: string;
 	language: 'query' | 'sql';
+	/** Of its file; without one it is in this browser alone. */
+	name?: string;
 }
 
-const KEY = 'weir-saved';
+const EVERY_TRACE = 'weir-saved'; // where all were kept before they were files
+const TITLE_MAX = 50; // characters: a button shows it
 
-function read(): Saved[] {
+function fromBrowser(key: string): Saved[] {
 	try {
-		const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? '[]');
-		return Array.isArray(kept) ? kept.filter((s): s is Saved => typeof s?.title === 'string' && typeof s?.q === 'string') : [];
+		const kept: unknown = JSON.parse(localStorage.getItem(key) ?? '[]');
+		if (!Array.isArray(kept)) return [];
+		return kept
+			.filter((s) => typeof s?.title === 'string' && typeof s?.q === 'string')
+			.map((s: Saved) => ({ title: s.title, q: s.q, language: s.language === 'sql' ? 'sql' : 'query' }));
 	} catch {
 		return [];
 	}
 }
 
-class SavedQueries {
-	list = $state<Saved[]>(read());
+function toBrowser(key: string, list: Saved[]) {
+	if (list.length) localStorage.setItem(key, JSON.stringify(list.map(({ title, q, language }) => ({ title, q, language }))));
+	else localStorage.removeItem(key);
+}
 
-	keep(saved: Saved) {
-		this.list = [...this.list.filter((s) => s.title !== saved.title), saved];
-		localStorage.setItem(KEY, JSON.stringify(this.list));
+const clip = (title: string) => [...title].slice(0, TITLE_MAX).join('');
+
+class SavedQueries {
+	list = $state.raw<Saved[]>([]);
+	/** What is to be known of where they are kept. */
+	note = $state('');
+	private writable = true;
+
+	private key = () => `${EVERY_TRACE} ${session.trace?.traces[0]?.path ?? ''}`;
+
+	async load() {
+		try {
+			const answer = (await (await get('queries')).json()) as { queries: Saved[]; writable: boolean };
+			this.list = answer.queries;
+			this.writable = answer.writable;
+		} catch (e) {
+			this.writable = false;
+			this.note = `what is kept beside the trace cannot be read: ${e instanceof Error ? e.message : String(e)}`;
+		}
+		for (const key of [EVERY_TRACE, this.key()]) await this.takeOver(key);
 	}
 
-	drop(title: string) {
-		this.list = this.list.filter((s) => s.title !== title);
-		localStorage.setItem(KEY, JSON.stringify(this.list));
+	/** What this browser kept goes beside the trace, once; where that cannot be, it stays and is shown. */
+	private async takeOver(key: string) {
+		const left: Saved[] = [];
+		let taken = 0;
+		for (const s of fromBrowser(key)) {
+			if (this.list.some((o) => o.name !== undefined && o.q === s.q && o.language === s.language)) continue;
+			if (this.writable && (await this.toFile({ ...s, title: this.free(clip(s.title)) }))) taken++;
+			else left.push(s);
+		}
+		toBrowser(key, left);
+		this.list = [...this.list, ...left];
+		if (taken) this.note = `${taken === 1 ? 'a question' : `${taken} questions`} of this browser ${taken === 1 ? 'is' : 'are'} kept beside the trace now`;
+	}
+
+	private free(title: string): string {
+		for (let i = 2, as = title; ; as = `${[...title].slice(0, TITLE_MAX - 5).join('')} (${i++})`) if (!this.list.some((o) => o.title === as)) return as;
+	}
+
+	/** False, with the reason in `note`, where it could not be written. */
+	private async toFile(saved: Saved): Promise<boolean> {
+		const there = this.list.find((s) => s.name !== undefined && s.title === saved.title);
+		const names = new Set(this.list.map((s) => s.name));
+		let name = there?.name ?? nameOf(saved.title, 'query');
+		if (!there) for (let i = 2, base = name.slice(0, 60); names.has(name); i++) name = `${base}-${i}`;
+		try {
+			const { title, q, language } = saved;
+			await get(`queries/${name}`, {}, undefined, undefined, 'PUT', JSON.stringify({ version: 1, title, q, language }));
+		} catch (e) {
+			this.note = `only this browser keeps it: ${e instanceof ApiError ? e.message : String(e)}`;
+			return false;
+		}
+		this.list = [...this.list.filter((s) => s !== there), { ...saved, name }];
+		return true;
+	}
+
+	/** Under a title that is there already, the new question takes the place of the old one. */
+	async keep(given: Saved) {
+		const saved = { ...given, title: clip(given.title) };
+		this.note = '';
+		if (!this.writable) this.note = "only this browser keeps it: the trace's folder cannot be written";
+		else if (await this.toFile(saved)) return;
+		const mine = [...fromBrowser(this.key()).filter((s) => s.title !== saved.title), saved];
+		toBrowser(this.key(), mine);
+		this.list = [...this.list.filter((s) => s.name !== undefined || s.title !== saved.title), saved];
+	}
+
+	async drop(saved: Saved) {
+		this.note = '';
+		try {
+			if (saved.name !== undefined) await get(`queries/${saved.name}`, {}, undefined, undefined, 'DELETE');
+			else
+				for (const key of [EVERY_TRACE, this.key()]) {
+					const kept = fromBrowser(key);
+					toBrowser(key, kept.filter((s) => s.title !== saved.title));
+				}
+			this.list = this.list.filter((s) => s !== saved);
+		} catch (e) {
+			this.note = e instanceof ApiError ? e.message : String(e);
+		}
 	}
 }
 

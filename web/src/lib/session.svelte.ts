@@ -2,12 +2,18 @@
 // The trace that is served: read once, and again whenever the server says that it grew.
 
 import { api, events, type TraceInfo } from './api';
+import { state as shared } from './state.svelte';
+
+const NEWS_MS = 8000;
 
 class Session {
 	trace = $state.raw<TraceInfo | null>(null);
 	error = $state<string | null>(null);
-	/** False while the event stream of a live trace is broken. */
+	/** False while the event stream of a live trace or a folder is broken. */
 	connected = $state(true);
+	/** What came while the page was open, for a while. */
+	news = $state('');
+	private forgetting: ReturnType<typeof setTimeout> | undefined;
 
 	async start() {
 		try {
@@ -16,11 +22,28 @@ class Session {
 			this.error = e instanceof Error ? e.message : String(e);
 			return;
 		}
-		if (this.trace.live)
+		if (this.trace.follow)
 			await events({
-				trace: (t) => (this.trace = t),
+				trace: (t) => this.grow(t),
 				state: (up) => (this.connected = up),
 			});
+	}
+
+	private grow(now: TraceInfo) {
+		const before = this.trace!;
+		const known = new Set(before.traces.map((t) => t.path));
+		const came = now.traces.filter((t) => !known.has(t.path)).map((t) => t.path.split('/').pop());
+		// a trace that began earlier than all before it: what is looked at stays what it was
+		const later = Number(BigInt(before.origin) - BigInt(now.origin));
+		if (later !== 0) {
+			const { from, to } = shared.view;
+			if (from !== undefined || to !== undefined) shared.range(from === undefined ? from : from + later, to === undefined ? to : to + later, true);
+		}
+		this.trace = now;
+		if (!came.length) return;
+		this.news = came.length === 1 ? `${came[0]} came` : `${came.length} traces came`;
+		clearTimeout(this.forgetting);
+		this.forgetting = setTimeout(() => (this.news = ''), NEWS_MS);
 	}
 }
 
