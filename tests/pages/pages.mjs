@@ -3,7 +3,7 @@
 // hostile names, and one that grows. What a page shows is compared with `weir query`. Speaks TAP.
 
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ask, children, dir, equal, inAddress, main, newPage, problems, rest, run, serve, skipped, stop, test, view, weir } from './common.mjs';
 
@@ -231,6 +231,16 @@ async function synthetic(browser) {
 		await stranger.context().close();
 	});
 
+	await test('the link of a server that was started again is followed in a page that is open', async () => {
+		const other = await newPage(await browser.newContext());
+		await other.goto(`${url.split('#')[0]}#token=${'0'.repeat(32)}`);
+		await other.getByText('No trace').waitFor();
+		await other.goto(url);
+		await other.getByText('Operations').waitFor();
+		problems.length = 0; // the browser reports the 401 on its console
+		await other.context().close();
+	});
+
 	await test('help, keys, dark and light', async () => {
 		await page.goto(view(url, ''));
 		await page.getByText('Operations').waitFor();
@@ -244,6 +254,102 @@ async function synthetic(browser) {
 		await page.keyboard.press('g');
 		await page.keyboard.press('l');
 		await page.getByText('Percentiles over time').waitFor();
+	});
+	await context.close();
+	await stop(child);
+}
+
+/** Questions that are kept: beside the trace, or where that cannot be, in the browser. */
+async function kept(browser) {
+	run('synth', '-q', '-o', 'kept.trace', '--rows', '20000', '--seed', '5');
+	const { child, url } = await serve('kept.trace');
+	const files = join(dir, 'kept.trace.queries');
+	const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+	const page = await newPage(context);
+	const explore = async (on, q) => {
+		await on.goto('about:blank'); // the same address again would not be loaded
+		await on.goto(view(url, `?page=explore&chart=table&q=${encodeURIComponent(q)}`));
+		await on.getByRole('status').getByText('1 row,').waitFor();
+		await rest(on);
+	};
+	const keepAs = async (title) => {
+		await page.getByRole('button', { name: 'keep ...' }).click();
+		await page.getByRole('textbox', { name: 'under the name' }).fill(title);
+		await page.getByRole('dialog').getByRole('button', { name: 'keep' }).click();
+	};
+	const inBrowser = () => page.evaluate(() => Object.entries(localStorage).filter(([k]) => k.startsWith('weir-saved')));
+
+	await test('what this browser kept before goes beside the trace, once', async () => {
+		await page.goto(view(url, ''));
+		await page.evaluate(() => localStorage.setItem('weir-saved', JSON.stringify([{ title: '<i>Old</i>', q: 'count() as n', language: 'query' }, { title: 'Errors', q: 'head 1', language: 'query' }])));
+		await explore(page, 'count() as n');
+		await page.getByText('2 questions of this browser are kept beside the trace now').waitFor();
+		await page.getByRole('button', { name: '<i>Old</i>', exact: true }).waitFor();
+		equal(readdirSync(files).length, 2, 'files');
+		equal((await inBrowser()).length, 0, 'left in the browser');
+		await explore(page, 'count() as n');
+		await page.getByRole('button', { name: '<i>Old</i>', exact: true }).waitFor();
+		equal(readdirSync(files).length, 2, 'files the second time');
+	});
+
+	await test('a question is kept as a file and seen by others', async () => {
+		await explore(page, 'count() as mine');
+		await keepAs('../../My "question" <img src=x onerror=alert(1)>');
+		const mine = page.getByRole('button', { name: '../../My "question" <img src=x onerror=alert(1)>', exact: true });
+		await mine.waitFor();
+		equal(readdirSync(files).length, 3, 'files');
+		const other = await newPage(await browser.newContext());
+		await explore(other, 'head 1');
+		await other.getByRole('button', { name: '../../My "question" <img src=x onerror=alert(1)>', exact: true }).click();
+		await other.waitForFunction(() => new URL(location.href).searchParams.get('q') === 'count() as mine');
+		equal(await other.locator('img').count(), 0, 'images');
+		await rest(other);
+		await other.context().close();
+		await page.getByRole('button', { name: 'forget ../../My' }).click();
+		await mine.waitFor({ state: 'detached' });
+		equal(readdirSync(files).length, 2, 'files when it is forgotten');
+	});
+
+	await test('where nothing can be kept beside the trace it is said, and the browser keeps it', async () => {
+		rmSync(files, { recursive: true });
+		writeFileSync(files, '');
+		await explore(page, 'count() as here');
+		await keepAs('Here alone');
+		await page.getByText('only this browser keeps it').waitFor();
+		await explore(page, 'count() as here');
+		await page.getByRole('button', { name: 'Here alone', exact: true }).waitFor();
+		rmSync(files);
+		await explore(page, 'count() as here');
+		await page.getByText('a question of this browser is kept beside the trace now').waitFor();
+		equal(readdirSync(files).join(), 'Here-alone.json', 'file, when it can be again');
+		equal((await inBrowser()).length, 0, 'left in the browser');
+	});
+	await context.close();
+	await stop(child);
+}
+
+/** A folder that is served while traces come into it. */
+async function folder(browser) {
+	mkdirSync(join(dir, 'many'));
+	const bring = (name, seed) => {
+		run('synth', '-q', '-o', name, '--rows', '5000', '--seed', seed);
+		renameSync(join(dir, name), join(dir, 'many', name));
+	};
+	bring('first.trace', '1');
+	const { child, url } = await serve('many');
+	const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+	const page = await newPage(context);
+	await test('traces that come into a folder are shown without a reload', async () => {
+		await page.goto(url);
+		await page.getByText('Operations').waitFor();
+		const before = await tile(page, 'calls');
+		await page.evaluate(() => (window.same = true));
+		bring('second.trace', '2');
+		await page.waitForFunction((n) => Number(document.querySelector('[aria-label=Totals] b')?.textContent?.replaceAll(',', '')) > n, before);
+		await rest(page);
+		equal(await page.evaluate(() => window.same), true, 'the page');
+		equal(await tile(page, 'calls'), ask('!(status has unfinished) | count() as n', 'many').rows[0].n, 'calls');
+		await page.getByText('10,000 calls').waitFor();
 	});
 	await context.close();
 	await stop(child);
@@ -323,6 +429,8 @@ async function recorded(browser) {
 
 await main(async (browser) => {
 	await synthetic(browser);
+	await kept(browser);
+	await folder(browser);
 	await hostileTrace(browser);
 	await recorded(browser);
 });
