@@ -212,8 +212,6 @@ static int latency_answer(struct question *q)
 
 	if (r >= 0)
 		r = sieve_make(q, q->filter, &sieve);
-	if (r >= 0)
-		r = sieve_make(q, q->filter, &sieve);
 	want.files = r >= 0 && split && split->keys & ROLLUP_FILE;
 	if (want.files)
 		r = names_prepare(q->server);

@@ -42,6 +42,7 @@ int sieve_make(struct question *q, const char *text, struct sieve *ret)
 	uint64_t known = 0;
 	int r;
 
+	assert(!ret->plan && !ret->eval);
 	if (!text || !*text) {
 		*ret = s;
 		s = (struct sieve){0};

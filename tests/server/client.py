@@ -40,8 +40,10 @@ class Serve:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        self.stop()
+    def __exit__(self, failure, *_):
+        code = self.stop()
+        if code and not failure:  # a leak or a race that a sanitizer found is told at the end
+            raise RuntimeError(f'weir serve ended with {code}: {self.said[-4000:]}')
 
     def stop(self, sig=signal.SIGINT):
         if self.process.stderr.closed:
@@ -49,13 +51,11 @@ class Serve:
         if self.process.poll() is None:
             self.process.send_signal(sig)
         try:
-            self.process.wait(60)
+            said = self.process.communicate(timeout=60)[1]
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.wait()
-        self.said = self.process.stderr.read().decode()
-        self.process.stdout.close()
-        self.process.stderr.close()
+            said = self.process.communicate()[1]
+        self.said = said.decode(errors='replace')
         return self.process.returncode
 
     def cpu_s(self):
