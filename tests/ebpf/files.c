@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <linux/btrfs.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -19,10 +20,17 @@
 
 #define IMAGE_BYTES (320u << 20) /* sparse; mkfs.xfs takes no less than 300 MiB */
 #define FILES	    3
+#define FOLDERS_MAX 4
 
 struct place {
 	char dirs[FILES][128]; /* where a file "f" is made; "": not used */
 };
+
+static bool
+	mounts_apart; /* in a namespace of mounts that ends with this program, however it ends */
+static char folders[FOLDERS_MAX]
+		   [128]; /* of this test, to be removed; a mount stands behind its folder */
+static unsigned int folder_count;
 
 /* The wait status of a shell's command. */
 static int run(const char *fmt, const char *a, const char *b)
@@ -37,6 +45,40 @@ static int run(const char *fmt, const char *a, const char *b)
 		_exit(127);
 	}
 	return waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+/* A fresh folder, which clean_up() removes; NULL where there is no `root`. */
+static const char *make_folder(const char *root)
+{
+	char *path = folders[folder_count];
+
+	assert_true(folder_count < FOLDERS_MAX);
+	snprintf(path, sizeof(folders[0]), "%s/weir-files-XXXXXX", root);
+	if (!mkdtemp(path))
+		return NULL;
+	folder_count++;
+	return path;
+}
+
+/* A folder within one of these, on which something is mounted. */
+static void remember_mount(const char *path)
+{
+	assert_true(folder_count < FOLDERS_MAX);
+	snprintf(folders[folder_count++], sizeof(folders[0]), "%s", path);
+}
+
+/* After each test, one that failed midway included. */
+static int clean_up(void **state)
+{
+	int r = 0;
+
+	while (folder_count) {
+		const char *path = folders[--folder_count];
+
+		umount2(path, MNT_DETACH); /* in vain where nothing is mounted */
+		r |= run("rm -r --one-file-system '%s'%s", path, "");
+	}
+	return r;
 }
 
 static int make_files(void *arg)
@@ -127,27 +169,36 @@ static void test_folders(void **state)
 	struct place p = {0};
 
 	for (int i = 0; i < FILES; i++) {
-		snprintf(p.dirs[i], sizeof(p.dirs[i]), "%s/weir-files-XXXXXX", roots[i]);
-		if (!mkdtemp(p.dirs[i]))
-			*p.dirs[i] = 0;
+		const char *dir = make_folder(roots[i]);
+
+		snprintf(p.dirs[i], sizeof(p.dirs[i]), "%s", dir ? dir : "");
 	}
 	record(&p, &s);
 	session_free(&s);
-	for (int i = 0; i < FILES; i++) {
-		if (*p.dirs[i])
-			assert_int_equal(run("rm -r '%s'%s", p.dirs[i], ""), 0);
-	}
 }
 
-/* A file system in a file, mounted in a fresh folder; false where the machine cannot. */
-static bool mount_image(const char *mkfs, char dir[static 64])
+/* Skips the test where the machine lets nothing be mounted that would go with this program. */
+static void need_mounts(void)
 {
-	char image[80], tool[64];
+	if (mounts_apart)
+		return;
+	print_message("# skipped: no namespace of mounts of its own here\n");
+	skip();
+}
+
+/* The folder of a file system in a file, mounted; skips the test where the machine cannot. */
+static const char *mount_image(const char *mkfs)
+{
+	const char *dir, *image_dir;
+	char image[160], tool[64];
 	int fd;
 
-	snprintf(dir, 64, "/var/tmp/weir-fs-XXXXXX");
-	assert_non_null(mkdtemp(dir));
-	snprintf(image, sizeof(image), "%s.img", dir);
+	need_mounts();
+	image_dir = make_folder("/var/tmp");
+	dir = make_folder("/var/tmp");
+	assert_non_null(image_dir);
+	assert_non_null(dir);
+	snprintf(image, sizeof(image), "%s/image", image_dir);
 	snprintf(tool, sizeof(tool), "%s", mkfs);
 	tool[strcspn(tool, " ")] = 0;
 	fd = open(image, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -157,34 +208,22 @@ static bool mount_image(const char *mkfs, char dir[static 64])
 	if (run("command -v %s >/dev/null%s", tool, "") ||
 	    run("%s '%s' >/dev/null 2>&1", mkfs, image) ||
 	    run("mount -o loop '%s' '%s' 2>/dev/null", image, dir)) {
-		unlink(image);
-		rmdir(dir);
 		print_message("# skipped: %s, or mounting what it makes, does not work here\n",
 			      mkfs);
-		return false;
+		skip();
 	}
 	unlink(image); /* the loop device holds it */
-	return true;
-}
-
-static void unmount_image(const char *dir)
-{
-	assert_int_equal(umount2(dir, MNT_DETACH), 0);
-	rmdir(dir);
+	return dir;
 }
 
 static void test_image(const char *mkfs)
 {
 	struct session s = {0};
 	struct place p = {0};
-	char dir[64];
 
-	if (!mount_image(mkfs, dir))
-		skip();
-	snprintf(p.dirs[0], sizeof(p.dirs[0]), "%s", dir);
+	snprintf(p.dirs[0], sizeof(p.dirs[0]), "%s", mount_image(mkfs));
 	record(&p, &s);
 	session_free(&s);
-	unmount_image(dir);
 }
 
 static void test_ext4(void **state)
@@ -212,12 +251,10 @@ static void test_btrfs(void **state)
 {
 	struct session s = {0};
 	struct place p = {0};
-	char dir[64];
+	const char *dir = mount_image("mkfs.btrfs -q");
 	ssize_t one, two;
 	const struct batch *b;
 
-	if (!mount_image("mkfs.btrfs -q", dir))
-		skip();
 	assert_true(make_subvolume(dir, "one") && make_subvolume(dir, "two"));
 	snprintf(p.dirs[0], sizeof(p.dirs[0]), "%s", dir);
 	snprintf(p.dirs[1], sizeof(p.dirs[1]), "%s/one", dir);
@@ -231,7 +268,6 @@ static void test_btrfs(void **state)
 	assert_int_not_equal(batch_get(b, FILE_DEV, one, -1), batch_get(b, FILE_DEV, two, -1));
 	assert_int_not_equal(batch_get(b, FILE_INODE, one, -1), batch_get(b, FILE_INODE, two, -1));
 	session_free(&s);
-	unmount_image(dir);
 }
 
 /* A file that is made in an overlay lies in its upper layer. */
@@ -239,36 +275,39 @@ static void test_overlay(void **state)
 {
 	struct session s = {0};
 	struct place p = {0};
-	char dir[] = "/tmp/weir-overlay-XXXXXX";
-	char options[256];
+	const char *dir;
+	char options[512];
 
-	assert_non_null(mkdtemp(dir));
+	need_mounts();
+	dir = make_folder("/tmp");
+	assert_non_null(dir);
 	assert_int_equal(run("cd '%s' && mkdir lower upper work merged%s", dir, ""), 0);
 	snprintf(p.dirs[0], sizeof(p.dirs[0]), "%s/merged", dir);
 	snprintf(options, sizeof(options), "lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work",
 		 dir, dir, dir);
 	if (mount("overlay", p.dirs[0], "overlay", 0, options)) {
-		run("rm -r '%s'%s", dir, "");
 		print_message("# skipped: no overlay here\n");
 		skip();
 	}
+	remember_mount(p.dirs[0]);
 	record(&p, &s);
 	session_free(&s);
-	assert_int_equal(umount2(p.dirs[0], MNT_DETACH), 0);
-	run("rm -r '%s'%s", dir, "");
 }
+
+#define TEST(f) cmocka_unit_test_teardown(f, clean_up)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_folders), cmocka_unit_test(test_ext4),
-		cmocka_unit_test(test_xfs),	cmocka_unit_test(test_btrfs),
-		cmocka_unit_test(test_overlay),
+		TEST(test_folders), TEST(test_ext4),	TEST(test_xfs),
+		TEST(test_btrfs),   TEST(test_overlay),
 	};
 
 	if (geteuid() != 0) {
 		print_message("skipped: needs root\n");
 		return 77;
 	}
+	mounts_apart =
+		!unshare(CLONE_NEWNS) && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
