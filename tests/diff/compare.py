@@ -288,12 +288,12 @@ class Runner:
         script = (f"import os,signal,time\nsignal.signal(signal.SIGINT,signal.SIG_IGN)\nf=os.open('{work}/w/f',66,0o600)\nb=b'x'*70000\n"
                   "for i in range(2000):\n os.pwrite(f,b[:1+i*31%65000],i*100)\n os.pread(f,1+i*17%65000,i*50)\n"
                   " os.writev(f,[b[:i%300],b[:7]])\n"
-                  f"os.mkdir('{done}')\ntime.sleep(60)\n")
+                  f"os.mkdir('{done}')\ntime.sleep(600)\n")
         p = subprocess.Popen([self.weir, "record", "-o", trace_path, "--", sys.executable, "-S", "-c", script],
                              stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd=work)
-        for _ in range(300):
+        for _ in range(1200):
             time.sleep(0.1)
-            if os.path.isdir(done):
+            if os.path.isdir(done) or p.poll() is not None:
                 break
         child = [int(x) for x in subprocess.run(["pgrep", "-P", str(p.pid), "-f", "os.pwrite"], capture_output=True, text=True).stdout.split()]
         if not child:
@@ -302,7 +302,7 @@ class Runner:
         time.sleep(0.2)
         said = dict(re.findall(r"(\w+): (\d+)", open(f"/proc/{child[0]}/io").read()))
         os.kill(child[0], signal.SIGTERM)
-        p.wait(timeout=30)
+        p.wait(timeout=120)
         trace = traces.Trace(self.dump, trace_path)
         own = [r for r in trace.ops if r["tid"] == child[0]]
         reads = {"read", "pread64", "readv", "preadv", "preadv2"}

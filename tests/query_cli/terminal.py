@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import struct
 import termios
 import time
@@ -67,3 +68,13 @@ class Terminal:
         while self._more(WAIT_S):
             pass
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def takes_signals(process):
+    """Waits until a weir takes signals by itself: from then on Ctrl-C ends it in its own way, whatever it does."""
+    while process.poll() is None:
+        with open(f'/proc/{process.pid}/status', encoding='utf-8') as f:
+            blocked = next(line for line in f if line.startswith('SigBlk:')).split()[1]
+        if int(blocked, 16) >> (signal.SIGINT - 1) & 1:
+            return
+        time.sleep(0.01)

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from terminal import Terminal
+from terminal import Terminal, takes_signals
 
 weir = os.path.abspath(sys.argv[1])
 count = 0
@@ -185,6 +185,7 @@ for what, slow in [('an answer', 'by path, start, tid | count(), hist(dur), quan
                    ('rows', 'select start, path, comm')]:
     p = subprocess.Popen([weir, 'query', slow.replace(' | sort hist(dur)', ''), *['a.trace'] * 40], stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, cwd=folder, env=env)
+    takes_signals(p)
     time.sleep(0.5)
     if p.poll() is not None:
         check(f'Ctrl-C in {what} # SKIP it ended at once', True)

@@ -143,12 +143,13 @@ def killed(b, args):
     rounds = 20 if b.soak else 2
     for _ in range(rounds):
         f = b.folder()
-        p = b.start(f, args, b.work("load_count", f), env={"WORK_SECONDS": "2"})
+        p = b.start(f, args, b.work("load_count", f), env={"WORK_SECONDS": "300"})
         wait_for("the program's start", 60, lambda: os.path.exists(os.path.join(f, "w", "count")) or p.poll() is not None)
         time.sleep(b.random.random() * 1.7)
         p.kill()
-        p.wait()
-        # The program runs on and ends by itself: nothing holds it.
+        need(p.wait() == -signal.SIGKILL, f"record ended by itself, with {p.returncode}: " + open(os.path.join(f, "out.err")).read())
+        # The program runs on: nothing holds it, so that it sees that it may end.
+        open(os.path.join(f, "w", "end"), "w").close()
         wait_for("the program after its recorder was killed", 60, lambda: b.said(f))
         rows, closed = numbered(b, os.path.join(f, "trace"))
         need(rows <= b.said(f)["calls"], "more rows than calls")
@@ -300,7 +301,7 @@ def disk_full(b):
     try:
         with open(os.path.join(f, "out"), "wb") as o:
             done = subprocess.run([b.weir, "record", "-o", os.path.join(disk, "t"), "--", *b.work("load_count", f)], stdout=o,
-                                  stderr=subprocess.PIPE, timeout=60, text=True, env=dict(os.environ, WORK_SECONDS="4"))
+                                  stderr=subprocess.PIPE, timeout=300, text=True, env=dict(os.environ, WORK_SECONDS="4"))
         calls = b.said(f)["calls"]
         need(re.search(r"no space|full", done.stderr, re.I), f"no word of the full disk: {done.stderr.strip()[-200:]}")
         rows = b.count(os.path.join(disk, "t"))["by_op"].get("pwrite64", 0)
@@ -338,21 +339,21 @@ def damaged(b):
 def status_passed_on(b):
     """the command's exit status and its death by a signal are record's; signals are passed on"""
     f = b.folder()
-    need(end(b.start(f, [], ["sh", "-c", "exit 7"]), 20, "record") == 7, "exit 7 is not passed on")
-    status = end(b.start(b.folder(), [], ["sh", "-c", "kill -TERM $$"]), 20, "record")
+    need(end(b.start(f, [], ["sh", "-c", "exit 7"]), 60, "record") == 7, "exit 7 is not passed on")
+    status = end(b.start(b.folder(), [], ["sh", "-c", "kill -TERM $$"]), 60, "record")
     need(status in (143, -15), f"status {status} for a command that died by SIGTERM")
     f = b.folder()
-    p = b.start(f, [], ["sleep", "30"])
-    time.sleep(0.8)
+    p = b.start(f, [], ["sh", "-c", "echo started; exec sleep 300"])
+    wait_for("the command's start", 60, lambda: os.path.getsize(os.path.join(f, "out")) or p.poll() is not None)
     p.send_signal(signal.SIGINT)
-    end(p, 10, "record after SIGINT")
+    end(p, 60, "record after SIGINT")
     need(b.trace(f).damage.get("open_ended") == 0, "the trace is not closed after SIGINT")
 
 
 @case
 def target_ends(b):
     """record -p ends when the process does, with status 0"""
-    target = subprocess.Popen(["sleep", "100"])
+    target = subprocess.Popen(["sleep", "600"])
     f = b.folder()
     p = b.start(f, ["-p", str(target.pid)], None)
     try:
@@ -395,7 +396,7 @@ def clear_errors(b):
     for what, args, status, words in ERRORS:
         t = os.path.join(b.folder(), "t")
         try:
-            done = subprocess.run([b.weir, *(a.replace("{t}", t) for a in args)], capture_output=True, text=True, timeout=20,
+            done = subprocess.run([b.weir, *(a.replace("{t}", t) for a in args)], capture_output=True, text=True, timeout=60,
                                   stdin=subprocess.DEVNULL)
             need(done.returncode == status if status is not None else done.returncode > 0, f"exit status {done.returncode}")
             one_line(done.stderr)
@@ -425,7 +426,7 @@ def no_rights(b):
         # The program may lie where nobody else may read.
         weir = shutil.copy(b.weir, os.path.join(t, "weir"))
         os.chmod(weir, 0o755)
-        done = subprocess.run([*prefix, weir, "record", "-o", out, "--", "true"], capture_output=True, text=True, timeout=30, cwd=t)
+        done = subprocess.run([*prefix, weir, "record", "-o", out, "--", "true"], capture_output=True, text=True, timeout=60, cwd=t)
         try:
             need(done.returncode == 1, f"exit status {done.returncode} ({done.stderr.strip()[:200]})")
             one_line(done.stderr)
@@ -439,9 +440,9 @@ def no_rights(b):
 def no_duckdb(b):
     """weir sql without DuckDB's library: one line that says how to get it"""
     f = b.folder()
-    need(end(b.start(f, [], ["true"]), 20, "record") == 0, "record failed")
+    need(end(b.start(f, [], ["true"]), 60, "record") == 0, "record failed")
     weir = shutil.copy(b.weir, os.path.join(f, "weir"))  # away from the library that lies beside it
-    done = subprocess.run([weir, "sql", "-i", os.path.join(f, "trace"), "SELECT 1"], capture_output=True, text=True, timeout=20, cwd=f,
+    done = subprocess.run([weir, "sql", "-i", os.path.join(f, "trace"), "SELECT 1"], capture_output=True, text=True, timeout=60, cwd=f,
                           env=dict(os.environ, WEIR_DUCKDB="/nonexistent/libduckdb.so", LD_LIBRARY_PATH=""))
     if done.returncode == 0:
         raise Skip("DuckDB's library is installed in a standard folder")
