@@ -8,9 +8,32 @@
 /* An array that must grow grows by so many more at that end: calls of one kind lie close together. */
 #define DENSE_SLACK 16
 
+#define COUNT_MAX ((1ull << HIST_COUNT_BITS) - 1) /* of an entry of the list */
+
+static uint64_t entry_make(unsigned int bucket, uint64_t count)
+{
+	return (uint64_t)bucket << HIST_COUNT_BITS | count;
+}
+
+static unsigned int entry_bucket(uint64_t e)
+{
+	return (unsigned int)(e >> HIST_COUNT_BITS);
+}
+
+static uint64_t *list_of(struct hist *h)
+{
+	return h->cap ? h->sparse : &h->one;
+}
+
+static const uint64_t *list_read(const struct hist *h)
+{
+	return h->cap ? h->sparse : &h->one;
+}
+
 void hist_free(struct hist *h)
 {
-	free(h->sparse);
+	if (h->cap)
+		free(h->sparse);
 	*h = (struct hist){0};
 }
 
@@ -45,18 +68,20 @@ static int dense_reach(struct hist *h, unsigned int first, unsigned int end)
 /* The list becomes an array; one without entries has the buckets [first, end). */
 static int hist_make_dense(struct hist *h, unsigned int first, unsigned int end)
 {
+	const uint64_t *list = list_read(h);
 	uint64_t *dense;
 
 	if (h->used) {
-		first = h->sparse[0].bucket;
-		end = h->sparse[h->used - 1].bucket + 1;
+		first = entry_bucket(list[0]);
+		end = entry_bucket(list[h->used - 1]) + 1;
 	}
 	dense = calloc(end - first, sizeof(*dense));
 	if (!dense)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < h->used; i++)
-		dense[h->sparse[i].bucket - first] = h->sparse[i].count;
-	free(h->sparse);
+		dense[entry_bucket(list[i]) - first] = list[i] & COUNT_MAX;
+	if (h->cap)
+		free(h->sparse);
 	h->dense = dense;
 	h->used = HIST_DENSE;
 	h->first = (uint16_t)first;
@@ -73,15 +98,25 @@ static uint64_t *dense_at(struct hist *h, unsigned int bucket)
 	return &h->dense[bucket - h->first];
 }
 
-/* The first entry whose bucket is not below the given one. */
-static uint32_t sparse_find(const struct hist *h, unsigned int bucket)
+static int dense_add(struct hist *h, unsigned int bucket, uint64_t n)
 {
-	uint32_t low = 0, high = h->used;
+	uint64_t *count = dense_at(h, bucket);
+
+	if (!count)
+		return -ENOMEM;
+	*count = add_sat(*count, n);
+	return 0;
+}
+
+/* The first entry whose bucket is not below the given one. */
+static uint32_t sparse_find(const uint64_t *list, uint32_t used, unsigned int bucket)
+{
+	uint32_t low = 0, high = used;
 
 	while (low < high) {
 		uint32_t middle = (low + high) / 2;
 
-		if (h->sparse[middle].bucket < bucket)
+		if (entry_bucket(list[middle]) < bucket)
 			low = middle + 1;
 		else
 			high = middle;
@@ -89,45 +124,59 @@ static uint32_t sparse_find(const struct hist *h, unsigned int bucket)
 	return low;
 }
 
+/* Room for one more entry: 1, 3, 7, ... of them fill what the allocator gives. */
+static int sparse_grow(struct hist *h)
+{
+	uint16_t cap = h->cap ? (uint16_t)(h->cap * 2 + 1) : 3;
+	uint64_t one = h->one, *list;
+
+	if (h->used < (h->cap ? h->cap : 1))
+		return 0;
+	list = realloc(h->cap ? h->sparse : NULL, cap * sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	if (!h->cap)
+		list[0] = one;
+	h->sparse = list;
+	h->cap = cap;
+	return 0;
+}
+
+static int sparse_insert(struct hist *h, uint32_t i, uint64_t entry)
+{
+	int r = sparse_grow(h);
+	uint64_t *list = list_of(h);
+
+	if (r < 0)
+		return r;
+	memmove(list + i + 1, list + i, (h->used - i) * sizeof(*list));
+	list[i] = entry;
+	h->used++;
+	return 0;
+}
+
 int hist_add_bucket(struct hist *h, unsigned int bucket, uint64_t n)
 {
-	uint32_t i = 0;
+	uint64_t *list = list_of(h), before = 0;
+	bool there;
+	uint32_t i;
+	int r;
 
 	if (bucket >= HIST_BUCKETS)
 		return -EINVAL;
-	if (h->used != HIST_DENSE) {
-		i = sparse_find(h, bucket);
-		if (i < h->used && h->sparse[i].bucket == bucket) {
-			h->sparse[i].count = add_sat(h->sparse[i].count, n);
-			return 0;
-		}
-		if (h->used == HIST_SPARSE_MAX) {
-			int r = hist_make_dense(h, 0, 1);
-
-			if (r < 0)
-				return r;
-		}
+	if (h->used == HIST_DENSE)
+		return dense_add(h, bucket, n);
+	i = sparse_find(list, h->used, bucket);
+	there = i < h->used && entry_bucket(list[i]) == bucket;
+	if (there)
+		before = list[i] & COUNT_MAX;
+	if (add_sat(before, n) > COUNT_MAX || (!there && h->used == HIST_SPARSE_MAX)) {
+		r = hist_make_dense(h, bucket, bucket + 1);
+		return r < 0 ? r : dense_add(h, bucket, n);
 	}
-	if (h->used == HIST_DENSE) {
-		uint64_t *count = dense_at(h, bucket);
-
-		if (!count)
-			return -ENOMEM;
-		*count = add_sat(*count, n);
-		return 0;
-	}
-	if (h->used == h->cap) {
-		uint16_t cap = h->cap ? (uint16_t)(h->cap * 2) : 4;
-		struct hist_entry *p = realloc(h->sparse, cap * sizeof(*p));
-
-		if (!p)
-			return -ENOMEM;
-		h->sparse = p;
-		h->cap = cap;
-	}
-	memmove(h->sparse + i + 1, h->sparse + i, (h->used - i) * sizeof(*h->sparse));
-	h->sparse[i] = (struct hist_entry){.bucket = bucket, .count = n};
-	h->used++;
+	if (!there)
+		return sparse_insert(h, i, entry_make(bucket, n));
+	list[i] += n;
 	return 0;
 }
 
@@ -151,14 +200,17 @@ int hist_merge(struct hist *h, const struct hist *other)
 				add_sat(h->dense[i - h->first], other->dense[i - first]);
 		return r;
 	}
-	for (uint32_t i = 0; r >= 0 && i < other->used; i++)
-		r = hist_add_bucket(h, other->sparse[i].bucket, other->sparse[i].count);
+	for (uint32_t i = 0; r >= 0 && i < other->used; i++) {
+		struct hist_entry e = hist_entry(other, i);
+
+		r = hist_add_bucket(h, e.bucket, e.count);
+	}
 	return r;
 }
 
 size_t hist_memory(const struct hist *h)
 {
-	return h->cap * (h->used == HIST_DENSE ? sizeof(*h->dense) : sizeof(*h->sparse));
+	return h->cap * sizeof(*h->dense);
 }
 
 unsigned int hist_entries(const struct hist *h)
@@ -170,7 +222,8 @@ struct hist_entry hist_entry(const struct hist *h, unsigned int i)
 {
 	if (h->used == HIST_DENSE)
 		return (struct hist_entry){.bucket = h->first + i, .count = h->dense[i]};
-	return h->sparse[i];
+	return (struct hist_entry){.bucket = entry_bucket(list_read(h)[i]),
+				   .count = list_read(h)[i] & COUNT_MAX};
 }
 
 uint64_t hist_total(const struct hist *h)
@@ -179,7 +232,7 @@ uint64_t hist_total(const struct hist *h)
 	uint64_t sum = 0;
 
 	for (unsigned int i = 0; i < end; i++)
-		sum = add_sat(sum, h->used == HIST_DENSE ? h->dense[i] : h->sparse[i].count);
+		sum = add_sat(sum, hist_entry(h, i).count);
 	return sum;
 }
 
@@ -261,18 +314,27 @@ int hist_unpack(struct hist *h, const uint8_t *data, size_t len)
 	bool first = true;
 
 	while (p < end) {
-		int r;
+		int r = 0;
 
-		p = get_varint(p, end, &step);
-		if (p)
-			p = get_varint(p, end, &n);
+		if (end - p >= 2 && !((p[0] | p[1]) & 0x80)) { /* as most are */
+			step = p[0];
+			n = p[1];
+			p += 2;
+		} else {
+			p = get_varint(p, end, &step);
+			if (p)
+				p = get_varint(p, end, &n);
+		}
 		/* Ascending, each used: anything else was not written by hist_pack(). */
 		if (!p || !n || (!first && !step) || step >= HIST_BUCKETS ||
 		    bucket + step >= HIST_BUCKETS)
 			return -EBADMSG;
 		bucket += step;
 		first = false;
-		r = hist_add_bucket(h, (unsigned int)bucket, n);
+		if (h->used == HIST_DENSE && bucket - h->first < h->cap)
+			h->dense[bucket - h->first] = add_sat(h->dense[bucket - h->first], n);
+		else
+			r = hist_add_bucket(h, (unsigned int)bucket, n);
 		if (r < 0)
 			return r;
 	}

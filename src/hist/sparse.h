@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sparse.h: a histogram in memory and packed. Most keys touch few buckets, so it starts as a short
- * sorted list of (bucket, count) and becomes an array, from the first bucket that it touches to the last
- * one, when it is longer than HIST_SPARSE_MAX. The packed form (summary.hist, the engine's BLOB): per used bucket, ascending, a
+ * sparse.h: a histogram in memory and packed. Most keys touch few buckets, and there may be millions of
+ * keys: one bucket needs no memory of its own, a few are a short sorted list, eight bytes each. It becomes
+ * an array, from the first bucket that it touches to the last one, when it is longer than
+ * HIST_SPARSE_MAX, or when a count does not fit. The packed form (summary.hist, the engine's BLOB): per used bucket, ascending, a
  * LEB128 varint of the distance from the previous bucket (the first: its number) and a LEB128
  * varint of the count.
  */
@@ -14,23 +15,28 @@
 
 #include "hist/hist.h"
 
-#define HIST_SPARSE_MAX 64
+#define HIST_SPARSE_MAX 63
 #define HIST_PACKED_MAX (HIST_BUCKETS * (2 + 10)) /* bytes of the longest packed form */
 
 #define HIST_DENSE UINT16_MAX /* of `used` */
 
 struct hist {
-	uint16_t used;	/* entries of the list; HIST_DENSE: an array */
-	uint16_t cap;	/* entries that the list has room for; buckets of the array */
+	uint16_t used; /* entries of the list; HIST_DENSE: an array */
+	uint16_t
+		cap; /* entries that the list has room for, 0: `one` is the list; buckets of the array */
 	uint16_t first; /* of the array */
 	union {
-		struct hist_entry {
-			uint32_t bucket;
-			uint32_t pad;
-			uint64_t count;
-		} *sparse;
-		uint64_t *dense; /* [cap]: buckets first, first + 1, ... */
+		uint64_t one;	  /* an entry: bucket << HIST_COUNT_BITS | count */
+		uint64_t *sparse; /* [cap] */
+		uint64_t *dense;  /* [cap]: counts of the buckets first, first + 1, ... */
 	};
+};
+
+#define HIST_COUNT_BITS 48
+
+struct hist_entry {
+	unsigned int bucket;
+	uint64_t count;
 };
 
 void hist_free(struct hist *h);

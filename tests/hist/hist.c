@@ -104,6 +104,29 @@ static void merging(void **unused)
 	}
 }
 
+/* A count of any size is kept, and a sum past the largest stays there. */
+static void large_counts(void **unused)
+{
+	const uint64_t counts[] = {1, (1ull << 48) - 1, 1ull << 48, UINT64_MAX - 5};
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		for (unsigned int others = 0; others < 3; others++) {
+			struct hist h = {0}, sum = {0};
+
+			for (unsigned int k = 0; k < others; k++)
+				assert_int_equal(hist_add(&h, 1000 * (k + 1), 1), 0);
+			assert_int_equal(hist_add(&h, 5000000, counts[i]), 0);
+			assert_int_equal(hist_total(&h), counts[i] + others);
+			assert_int_equal(hist_merge(&sum, &h), 0);
+			assert_int_equal(hist_total(&sum), counts[i] + others);
+			assert_int_equal(hist_add(&sum, 5000000, UINT64_MAX - counts[i]), 0);
+			assert_int_equal(hist_total(&sum), UINT64_MAX);
+			hist_free(&h);
+			hist_free(&sum);
+		}
+	}
+}
+
 static void refused(void **unused)
 {
 	/* cut; a bucket past the last; a varint without an end */
@@ -129,9 +152,8 @@ static void refused(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(buckets),
-		cmocka_unit_test(quantiles),
-		cmocka_unit_test(merging),
+		cmocka_unit_test(buckets), cmocka_unit_test(quantiles),
+		cmocka_unit_test(merging), cmocka_unit_test(large_counts),
 		cmocka_unit_test(refused),
 	};
 

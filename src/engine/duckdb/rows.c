@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/duckdb/gather.h"
 #include "engine/duckdb/summed.h"
 #include "engine/duckdb/top.h"
 #include "engine/order.h"
@@ -17,6 +18,7 @@ struct rows_shared {
 	uint64_t first, rest; /* columns to decode before and after rows are chosen */
 	bool ends;	      /* a column asks when the rows ended */
 	uint64_t sums;	      /* columns of a summary to decode, where it is read instead */
+	uint64_t gathered;    /* of them those that go out; 0: they are not added up here */
 	struct rows_block {
 		size_t block;
 		size_t sums; /* the block of its summary; SIZE_MAX: read the rows */
@@ -34,6 +36,9 @@ struct rows_local {
 	uint32_t *chosen;   /* room for a block's rows */
 	uint32_t *identity; /* 0, 1, 2, ... */
 	struct summed_view *sums;
+	struct gather *gather;	/* NULL: rows go out as they are */
+	bool gather_out;	/* what it has is in the slice */
+	struct rows_slice more; /* of a summary: rows that it has not taken yet */
 	int64_t *ends;
 	struct rows_slice slice; /* of the block at hand: all rows that go out */
 	size_t at;
@@ -109,9 +114,11 @@ static uint64_t columns_of(const struct rows_bind *b, const struct rows_column *
 static void choose_columns(const struct duckdb_api *d, duckdb_init_info info, struct rows_shared *s)
 {
 	const struct rows_bind *b = s->bind;
+	bool single = false; /* a row is asked for itself */
 
 	s->output_count = d->init_get_column_count(info);
 	assert(s->output_count <= ROWS_COLUMNS_MAX);
+	s->gathered = 1ull << SUMMARY_CALLS;
 	for (size_t i = 0; i < s->output_count; i++) {
 		idx_t column = d->init_get_column_index(info, i);
 
@@ -121,7 +128,11 @@ static void choose_columns(const struct duckdb_api *d, duckdb_init_info info, st
 		s->rest |= columns_of(b, s->outputs[i]);
 		s->ends |= s->outputs[i]->cell == ROWS_END;
 		s->sums |= summed_cell_columns(s->outputs[i]->cell);
+		single |= s->outputs[i]->cell == ROWS_NUMBER || s->outputs[i]->cell == ROWS_END;
+		if (s->outputs[i]->expr)
+			s->gathered |= summed_columns(expr_columns(s->outputs[i]->expr));
 	}
+	s->gathered = b->summed && !single && !b->top.count ? s->gathered | s->sums : 0;
 	s->first = b->filter_columns;
 	if (b->top.count)
 		s->first |= columns_of(b, &b->x->columns[0]);
@@ -143,24 +154,28 @@ static void add_block(struct rows_shared *s, size_t block, size_t at)
 static int choose_sums(struct rows_shared *s)
 {
 	_cleanup_(map_free) struct map places = {0};
-	const struct store *store = s->bind->e->store;
+	const struct rows_bind *bind = s->bind;
+	const struct store *store = bind->e->store;
 	uint64_t at;
 	int r = 0;
 
 	for (size_t i = 0; i < s->block_count && r >= 0; i++) {
 		const struct store_block *b = store_block(store, s->blocks[i].block);
 
-		if (summed_say_enough(b, s->sums))
+		if (summed_say_enough(b, s->first | s->rest, s->sums))
 			r = map_set(&places, (uint64_t)b->trace << ID_TRACE_SHIFT | b->seq, i);
 	}
-	for (size_t i = 0; i < s->bind->pin && r >= 0; i++) {
+	for (size_t i = 0; i < bind->pin && r >= 0; i++) {
 		const struct store_block *b = store_block(store, i);
 
 		if (b->table == TABLE_SUMMARY && !b->damaged &&
 		    b->min[SUMMARY_BLOCK] == b->max[SUMMARY_BLOCK] &&
 		    map_get(&places,
 			    (uint64_t)b->trace << ID_TRACE_SHIFT | (uint64_t)b->min[SUMMARY_BLOCK],
-			    &at))
+			    &at) &&
+		    (order_open(bind->from, bind->to) ||
+		     summed_within(store_block(store, s->blocks[at].block), b, bind->from,
+				   bind->to)))
 			s->blocks[at].sums = i;
 	}
 	return r;
@@ -235,6 +250,7 @@ static void rows_local_free(void *p)
 		return;
 	store_cursor_free(l->cursor);
 	summed_view_free(l->sums);
+	gather_free(l->gather);
 	if (l->scratch)
 		eval_scratch_free(l->scratch);
 	free(l->chosen);
@@ -270,6 +286,12 @@ static void on_local_init(duckdb_init_info info)
 		return;
 	if (local_new(b, l) < 0)
 		d->init_set_error(info, "out of memory");
+}
+
+/* Made with the first summary: what is shared is not known before. 0 or -ENOMEM. */
+static int gather_need(const struct rows_shared *s, struct rows_local *l)
+{
+	return !s->gathered || l->gather ? 0 : gather_new(&l->gather, s->gathered);
 }
 
 /* The rows that `numbers` names in the block, from the at-th number on. */
@@ -318,7 +340,7 @@ static int choose_rows(struct rows_shared *s, struct rows_local *l, const struct
 		in = b->live->rows + b->live->from[block->at];
 		n = (ssize_t)(b->live->from[block->at + 1] - b->live->from[block->at]);
 	}
-	if (!order_open(b->from, b->to)) {
+	if (!order_open(b->from, b->to) && !l->slice.sums) {
 		n = (ssize_t)order_rows_in(batch, b->from, b->to, in, (size_t)n, l->chosen);
 		in = l->chosen;
 	}
@@ -390,17 +412,70 @@ static int take_block(struct rows_shared *s, struct rows_local *l, const struct 
 	return r;
 }
 
+/* What was gathered goes out. 1, 0 where there is nothing, or negative. */
+static int give_gathered(struct rows_local *l, struct error *err)
+{
+	const struct batch *sums;
+
+	if (!l->gather || !gather_count(l->gather))
+		return 0;
+	if (gather_batch(l->gather, &sums) < 0)
+		return error_errno(err, -ENOMEM, "cannot give sums");
+	l->gather_out = true;
+	l->at = 0;
+	l->slice = (struct rows_slice){.batch = summed_gathered(l->sums, sums),
+				       .rows = l->identity,
+				       .count = sums->rows,
+				       .block = l->more.block,
+				       .block_number = l->more.block_number,
+				       .ends = l->ends,
+				       .sums = sums};
+	return 1;
+}
+
+/* Adds up what is left of a summary. 1 where the sums have to go out first, 0, or negative. */
+static int gather_more(struct rows_local *l, struct error *err)
+{
+	ssize_t n;
+
+	if (l->gather_out)
+		gather_clear(l->gather);
+	l->gather_out = false;
+	if (!l->more.count)
+		return 0;
+	n = gather_add(l->gather, l->more.sums, l->more.rows, l->more.count);
+	if (n < 0)
+		return error_errno(err, (int)n, "cannot add up summaries");
+	l->more.rows += n;
+	l->more.count -= (size_t)n;
+	return l->more.count ? give_gathered(l, err) : 0;
+}
+
+/* The slice, where it is of a summary, is gathered instead of going out. */
+static int take_slice(struct rows_shared *s, struct rows_local *l, struct error *err)
+{
+	if (!l->slice.sums || !s->gathered)
+		return 1;
+	if (gather_need(s, l) < 0)
+		return error_errno(err, -ENOMEM, "cannot add up summaries");
+	l->more = l->slice;
+	l->slice.count = 0;
+	return gather_more(l, err);
+}
+
 /* Goes to the next block that has rows to give. 1, 0 at the end, or negative. */
 static int next_block(struct rows_shared *s, struct rows_local *l, struct error *err)
 {
 	struct engine *e = s->bind->e;
+	int r = gather_more(l, err);
 
+	if (r)
+		return r;
 	for (;;) {
 		size_t i = atomic_fetch_add(&s->next, 1);
-		int r;
 
 		if (i >= s->block_count)
-			return 0;
+			return give_gathered(l, err);
 		if (atomic_load(&e->interrupted))
 			return error_set(err, -EINTR, "interrupted");
 		r = take_block(s, l, &s->blocks[i], err);
@@ -410,10 +485,10 @@ static int next_block(struct rows_shared *s, struct rows_local *l, struct error 
 			l->slice.count = 0;
 			continue;
 		}
-		if (r < 0)
-			return r;
-		if (l->slice.count)
-			return 1;
+		if (r >= 0 && l->slice.count)
+			r = take_slice(s, l, err);
+		if (r < 0 || l->slice.count)
+			return r < 0 ? r : 1;
 	}
 }
 

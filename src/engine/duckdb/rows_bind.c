@@ -178,9 +178,7 @@ static int read_range(struct rows_bind *b, duckdb_bind_info info, struct error *
 				 (long long)b->from, (long long)b->to);
 	if (named_number(d, info, "first_block", &block) && block > 0)
 		b->first_block = (size_t)block;
-	/* a summary says nothing of parts of its windows */
-	b->summed = named_number(d, info, "summed", &summed) && summed && b->table == TABLE_OP &&
-		    order_open(b->from, b->to);
+	b->summed = named_number(d, info, "summed", &summed) && summed && b->table == TABLE_OP;
 	return 0;
 }
 

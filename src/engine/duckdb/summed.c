@@ -79,13 +79,53 @@ static bool is_plain(const struct store_block *b, unsigned int column)
 	return !b->nulls[column] && b->min[column] >= 0 && b->max[column] <= INT64_MAX / b->rows;
 }
 
-bool summed_say_enough(const struct store_block *op, uint64_t summary_columns)
+bool summed_say_enough(const struct store_block *op, uint64_t op_columns, uint64_t summary_columns)
 {
 	const uint64_t bytes = 1ull << SUMMARY_BYTES;
 	const uint64_t times = 1ull << SUMMARY_TIME | 1ull << SUMMARY_MAX | 1ull << SUMMARY_HIST;
 
+	/* an address given to the call: summaries know those of sockets alone */
+	if (op_columns >> OP_PEER_ID & 1 && op->min[OP_PEER_ID] <= op->max[OP_PEER_ID])
+		return false;
 	return (!(summary_columns & bytes) || is_plain(op, OP_BYTES)) &&
 	       (!(summary_columns & times) || is_plain(op, OP_DUR));
+}
+
+/* Where nothing is known, nothing is in. */
+static bool windows_within(const struct store_block *summary, int64_t from, int64_t to)
+{
+	int64_t first = summary->min[SUMMARY_WINDOW], last = summary->max[SUMMARY_WINDOW];
+
+	return first <= last && first >= from && last <= INT64_MAX - SUMMED_WINDOW_NS &&
+	       last + SUMMED_WINDOW_NS <= to;
+}
+
+static bool calls_within(const struct store_block *op, int64_t from, int64_t to)
+{
+	int64_t first, last;
+
+	return op->min[OP_START] <= op->max[OP_START] && op->min[OP_DUR] <= op->max[OP_DUR] &&
+	       !__builtin_add_overflow(op->min[OP_START], op->min[OP_DUR], &first) &&
+	       !__builtin_add_overflow(op->max[OP_START], op->max[OP_DUR], &last) &&
+	       first >= from && last < to;
+}
+
+bool summed_within(const struct store_block *op, const struct store_block *summary, int64_t from,
+		   int64_t to)
+{
+	/* a call without a start or an end is in no range */
+	return !op->nulls[OP_START] && !op->nulls[OP_DUR] &&
+	       (windows_within(summary, from, to) || calls_within(op, from, to));
+}
+
+const struct batch *summed_gathered(struct summed_view *v, const struct batch *sums)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
+		v->rows->columns[same[i].op].val = sums->columns[same[i].summary].val;
+		v->rows->columns[same[i].op].nulls = sums->columns[same[i].summary].nulls;
+	}
+	v->rows->rows = sums->rows;
+	return v->rows;
 }
 
 const struct batch *summed_as_rows(struct summed_view *v, const struct batch *summary,
@@ -101,10 +141,5 @@ const struct batch *summed_as_rows(struct summed_view *v, const struct batch *su
 		sum += (uint64_t)calls[i];
 	if (sum != op->rows) /* calls that had not ended are not in it */
 		return NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
-		v->rows->columns[same[i].op].val = summary->columns[same[i].summary].val;
-		v->rows->columns[same[i].op].nulls = summary->columns[same[i].summary].nulls;
-	}
-	v->rows->rows = summary->rows;
-	return v->rows;
+	return summed_gathered(v, summary);
 }

@@ -5,9 +5,11 @@
  * their bytes, time, longest time and histogram of times.
  *
  * weir_rows(..., summed := true) gives one row per group of a summary as if it were a call, and what
- * it stands for in columns of their own: row_calls, row_bytes, row_time, row_max, row_hist. Where a
- * block's summary does not say the same as its rows would (there is none, it is damaged, calls had
- * not ended, a column was null), the rows come instead, each for itself: row_calls is 1.
+ * it stands for in columns of their own: row_calls, row_bytes, row_time, row_max, row_hist. Groups
+ * of many blocks that differ in nothing that is asked for come as one (gather.h). Where a block's
+ * summary does not say the same as its rows would (there is none, it is damaged, calls had not ended, a
+ * column was null, a range of time begins or ends in it), the rows come instead, each for itself:
+ * row_calls is 1.
  */
 #pragma once
 
@@ -25,6 +27,7 @@ int summed_aggregate(const struct plan_field *f, const char *arg,
 bool summed_differ(const struct plan_field *f);
 
 /* summed.c: a block's summary as rows of op. */
+#define SUMMED_WINDOW_NS 100000000ll /* of a summary */
 struct summed_view;
 int summed_view_new(struct summed_view **ret);
 void summed_view_free(struct summed_view *v);
@@ -32,8 +35,13 @@ void summed_view_free(struct summed_view *v);
 uint64_t summed_columns(uint64_t op_columns);
 uint64_t summed_cell_columns(enum rows_cell cell);
 /* False where the rows have to be read: judged by the header of the block of op. */
-bool summed_say_enough(const struct store_block *op, uint64_t summary_columns);
+bool summed_say_enough(const struct store_block *op, uint64_t op_columns, uint64_t summary_columns);
+/* True where all calls of the block ended in [from, to): by the headers of it and its summary. */
+bool summed_within(const struct store_block *op, const struct store_block *summary, int64_t from,
+		   int64_t to);
 /* The batch of a summary as rows of op, valid as long as it is. NULL where it does not tell of all
  * rows of the block. */
 const struct batch *summed_as_rows(struct summed_view *v, const struct batch *summary,
 				   const struct store_block *op);
+/* The same of what was gathered from several. */
+const struct batch *summed_gathered(struct summed_view *v, const struct batch *sums);

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define WINDOW_NS 100000000ll /* of a summary */
-
 /* True where all calls of a group have the same value of the expression. */
 static bool is_of_group(const struct expr *e)
 {
@@ -18,8 +16,8 @@ static bool is_of_group(const struct expr *e)
 		return e->column == OP_OP || e->column == OP_CLASS || e->column == OP_ERR ||
 		       e->column == OP_THREAD_ID || e->column == OP_FILE_ID;
 	if (e->kind == EXPR_NAME)
-		return e->name != QNAME_PEER &&
-		       (e->column == OP_THREAD_ID || e->column == OP_FILE_ID);
+		return e->name == QNAME_PEER || e->column == OP_THREAD_ID ||
+		       e->column == OP_FILE_ID;
 	for (unsigned int i = 0; i < e->arg_count; i++) {
 		if (!is_of_group(e->arg[i]))
 			return false;
@@ -33,7 +31,7 @@ static bool is_window(const struct expr *e)
 	return e->kind == EXPR_CALL && e->function == FUNCTION_BUCKET && e->arg_count == 2 &&
 	       e->arg[0]->kind == EXPR_STOP && e->arg[1]->kind == EXPR_CONST &&
 	       !e->arg[1]->value.null && e->arg[1]->value.i > 0 &&
-	       query_kind_is_int(e->arg[1]->type) && e->arg[1]->value.i % WINDOW_NS == 0;
+	       query_kind_is_int(e->arg[1]->type) && e->arg[1]->value.i % SUMMED_WINDOW_NS == 0;
 }
 
 static bool is_column(const struct expr *e, unsigned int column)
@@ -55,6 +53,7 @@ static bool aggregate_answers(const struct plan_field *f)
 	case AGGREGATE_RATE:
 		return !f->expr || is_summed(f->expr);
 	case AGGREGATE_SUM:
+	case AGGREGATE_AVG:
 		return is_summed(f->expr);
 	case AGGREGATE_MAX:
 		return is_column(f->expr, OP_DUR) || is_of_group(f->expr);
@@ -72,8 +71,7 @@ static bool aggregate_answers(const struct plan_field *f)
 
 bool summed_answer(const struct plan *p)
 {
-	if (p->table != TABLE_OP || !p->grouped || p->from != INT64_MIN || p->to != INT64_MAX ||
-	    (p->where && !is_of_group(p->where)))
+	if (p->table != TABLE_OP || !p->grouped || (p->where && !is_of_group(p->where)))
 		return false;
 	for (size_t i = 0; i < p->field_count; i++) {
 		const struct plan_field *f = &p->fields[i];
@@ -95,6 +93,7 @@ const char *summed_column(const struct plan_field *f)
 		return "row_calls";
 	switch (f->aggregate) {
 	case AGGREGATE_SUM:
+	case AGGREGATE_AVG:
 	case AGGREGATE_RATE:
 		return is_column(f->expr, OP_BYTES) ? "row_bytes" : "row_time";
 	case AGGREGATE_MAX:
@@ -112,6 +111,7 @@ bool summed_differ(const struct plan_field *f)
 	switch (f->aggregate) {
 	case AGGREGATE_COUNT:
 	case AGGREGATE_COUNTIF:
+	case AGGREGATE_AVG:
 	case AGGREGATE_PERCENTILE:
 	case AGGREGATE_HIST:
 		return true;
@@ -129,6 +129,16 @@ static int write_calls(const char *which, const char *arg, const char *more, str
 			  more);
 }
 
+/* What round(avg()) of the calls gives, in whole numbers: a tie goes away from 0. */
+static int write_mean(const char *arg, struct buf *out)
+{
+	return buf_printf(out,
+			  "TRY_CAST(sign(sum(%s)) * ((2 * abs(sum(%s)) + sum(row_calls) FILTER "
+			  "(WHERE %s IS NOT NULL)) // (2 * sum(row_calls) FILTER (WHERE %s IS NOT "
+			  "NULL))) AS BIGINT)",
+			  arg, arg, arg, arg);
+}
+
 int summed_aggregate(const struct plan_field *f, const char *arg,
 		     const struct aggregate_place *place, struct buf *out)
 {
@@ -143,6 +153,8 @@ int summed_aggregate(const struct plan_field *f, const char *arg,
 			return buf_printf(out, "NULL::DOUBLE");
 		return buf_printf(out, "coalesce(sum(row_calls), 0) / '%.17g'::DOUBLE",
 				  place->seconds);
+	case AGGREGATE_AVG:
+		return write_mean(arg, out);
 	case AGGREGATE_HIST:
 		return buf_printf(out, "hist_merge(%s)", arg);
 	case AGGREGATE_PERCENTILE:
