@@ -24,6 +24,13 @@ static void put_origin(const struct question *q, struct js *j)
 	js_key_string(j, "origin", origin);
 }
 
+static void put_members(struct js *j, const struct buf *members)
+{
+	if (!members || !members->len)
+		return;
+	js_raw(j, members->data, members->len);
+}
+
 static void put_loss(const struct question *q, struct js *j)
 {
 	js_key(j, "loss");
@@ -52,8 +59,8 @@ static void put_column(struct js *j, const struct columns_col *c, bool binary, s
 	js_close(j, '}');
 }
 
-static int write_binary(struct question *q, const struct columns_col *cols, size_t count,
-			size_t rows)
+static int write_binary(struct question *q, const struct buf *members,
+			const struct columns_col *cols, size_t count, size_t rows)
 {
 	static const uint8_t zeros[8];
 	_cleanup_buf_ struct buf head = {0};
@@ -64,6 +71,7 @@ static int write_binary(struct question *q, const struct columns_col *cols, size
 
 	js_open(&j, '{');
 	put_origin(q, &j);
+	put_members(&j, members);
 	js_key_uint(&j, "rows", rows);
 	put_loss(q, &j);
 	js_key(&j, "columns");
@@ -104,12 +112,14 @@ static void put_cell(struct js *j, const struct columns_col *c, size_t row)
 		js_string(j, c->words[c->u[row]]);
 }
 
-static int write_json(struct question *q, const struct columns_col *cols, size_t count, size_t rows)
+static int write_json(struct question *q, const struct buf *members, const struct columns_col *cols,
+		      size_t count, size_t rows)
 {
 	struct js j = {.to = &q->out};
 
 	js_open(&j, '{');
 	put_origin(q, &j);
+	put_members(&j, members);
 	js_key(&j, "columns");
 	js_open(&j, '[');
 	for (size_t c = 0; c < count; c++)
@@ -129,7 +139,14 @@ static int write_json(struct question *q, const struct columns_col *cols, size_t
 	return j.error;
 }
 
+int columns_write_with(struct question *q, const struct buf *members,
+		       const struct columns_col *cols, size_t count, size_t rows)
+{
+	return q->columns ? write_binary(q, members, cols, count, rows)
+			  : write_json(q, members, cols, count, rows);
+}
+
 int columns_write(struct question *q, const struct columns_col *cols, size_t count, size_t rows)
 {
-	return q->columns ? write_binary(q, cols, count, rows) : write_json(q, cols, count, rows);
+	return columns_write_with(q, NULL, cols, count, rows);
 }

@@ -21,3 +21,6 @@ struct columns_col {
 
 /* Writes q->out in the form that was asked for. 0 or -ENOMEM. */
 int columns_write(struct question *q, const struct columns_col *cols, size_t count, size_t rows);
+/* The same with members of its own beside the columns: "name": value, ... */
+int columns_write_with(struct question *q, const struct buf *members,
+		       const struct columns_col *cols, size_t count, size_t rows);

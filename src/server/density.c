@@ -4,11 +4,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "server/columns.h"
+#include "server/js.h"
 #include "server/names.h"
 #include "server/touched.h"
 
 #define HEIGHT_MAX 1000
+#define WITHIN_MAX 60000 /* ms */
 
 struct cell {
 	uint64_t reads, writes, calls;
@@ -18,6 +21,7 @@ struct density {
 	int64_t from, to, pos_from, pos_to;
 	unsigned int width, height;
 	struct cell *cells; /* [width * height] */
+	double read;	    /* of the blocks that may hold calls of the file; 1: all */
 };
 
 static unsigned int scale(int64_t v, int64_t from, int64_t to, unsigned int cells)
@@ -49,8 +53,23 @@ static int paint(void *arg, const struct touch *t)
 	return 0;
 }
 
+/* What the picture is of, and how much of it is there. */
+static int put_range(const struct question *q, const struct density *d, struct buf *to)
+{
+	struct js j = {.to = to};
+
+	js_key_int(&j, "from", d->from - q->server->origin);
+	js_key_int(&j, "to", d->to - q->server->origin);
+	js_key_int(&j, "pos_from", d->pos_from);
+	js_key_int(&j, "pos_to", d->pos_to);
+	js_key(&j, "read");
+	js_float(&j, d->read);
+	return j.error;
+}
+
 static int put_density(struct question *q, const struct density *d)
 {
+	_cleanup_buf_ struct buf range = {0};
 	size_t n = (size_t)d->width * d->height, rows = 0;
 	_cleanup_free_ double *f = NULL;
 	double *t, *p, *reads, *writes, *calls;
@@ -58,7 +77,7 @@ static int put_density(struct question *q, const struct density *d)
 	for (size_t i = 0; i < n; i++)
 		rows += d->cells[i].calls || d->cells[i].reads || d->cells[i].writes;
 	f = calloc(5 * rows + 1, sizeof(*f));
-	if (!f)
+	if (!f || put_range(q, d, &range) < 0)
 		return -ENOMEM;
 	t = f;
 	p = t + rows;
@@ -76,8 +95,8 @@ static int put_density(struct question *q, const struct density *d)
 		writes[k] = (double)c->writes;
 		calls[k++] = (double)c->calls;
 	}
-	return columns_write(
-		q,
+	return columns_write_with(
+		q, &range,
 		(const struct columns_col[]){
 			{.name = "t", .type = "int", .unit = "", .f = t},
 			{.name = "p", .type = "int", .unit = "", .f = p},
@@ -178,20 +197,41 @@ static int take_range(struct question *q, const struct touched *t, struct densit
 	return 0;
 }
 
+/* What was read `within` ms (0: all); of calls that are too many to be kept all is read again anyway. */
+static int get(struct question *q, int64_t file, const struct sieve *sieve, int64_t within,
+	       struct touched **ret)
+{
+	int64_t until = within ? clock_monotonic_ns() + within * NSEC_PER_MSEC : 0;
+	struct touched *t;
+	int r = touched_get(q, file, sieve, until, &t);
+
+	if (r >= 0 && t->too_many && t->read < t->order_count) {
+		touched_put(q, t);
+		r = touched_get(q, file, sieve, 0, &t);
+	}
+	if (r >= 0)
+		*ret = t;
+	return r;
+}
+
 static int density_answer(struct question *q)
 {
 	_cleanup_sieve_ struct sieve sieve = {0};
 	struct touched *t = NULL;
 	struct density d = {0};
-	int64_t file;
+	int64_t file, within;
 	int r = names_find_file(q, &file);
 
 	if (r >= 0)
+		r = question_number(q, "within", 1, WITHIN_MAX, 0, &within);
+	if (r >= 0)
 		r = touched_sieve(q, file, &sieve);
 	if (r >= 0)
-		r = touched_get(q, file, &sieve, &t);
+		r = get(q, file, &sieve, within, &t);
 	if (r < 0)
 		return r;
+	d.read = t->read < t->order_count ? (double)t->read / (double)t->order_count : 1;
+	q->unfinished = d.read < 1;
 	r = take_range(q, t, &d);
 	if (r >= 0)
 		r = run(q, &sieve, t, &d);

@@ -166,6 +166,52 @@ static void put_user(struct js *j, const struct dims *d, const struct rollup_row
 	js_close(j, '}');
 }
 
+static int take(void *state, const struct pass_rows *rows)
+{
+	struct rollup *all = state;
+	bool of_op = rows->batch->table == TABLE_OP;
+	int r = 0;
+
+	for (size_t k = 0; k < rows->count && r >= 0; k++)
+		r = of_op ? rollup_add_op(all, rows->batch, rows->rows[k])
+			  : rollup_add_summary(all, rows->batch, rows->rows[k]);
+	return r;
+}
+
+/* By op, class and thread version; by the summaries where they know. */
+static int sum_up(struct question *q, const struct sieve *sieve, struct rollup **ret)
+{
+	struct pass p = {
+		.q = q,
+		.sieve = sieve,
+		.from = q->from,
+		.to = q->to,
+		.columns = sums_columns(),
+		.summaries = true,
+		.sums = 1ull << SUMMARY_OP | 1ull << SUMMARY_CLASS | 1ull << SUMMARY_THREAD_ID |
+			1ull << SUMMARY_ERR | 1ull << SUMMARY_CALLS | 1ull << SUMMARY_BYTES |
+			1ull << SUMMARY_TIME | 1ull << SUMMARY_MAX | 1ull << SUMMARY_HIST,
+		.take = take,
+		.workers = pass_workers(q),
+	};
+	int r = 0;
+
+	for (unsigned int i = 0; i < p.workers && r >= 0; i++)
+		r = rollup_new((struct rollup **)&p.states[i],
+			       ROLLUP_OP | ROLLUP_CLASS | ROLLUP_THREAD);
+	if (r >= 0)
+		r = pass_run(&p);
+	for (unsigned int i = 1; i < p.workers; i++) {
+		if (r >= 0)
+			r = rollup_merge(p.states[0], p.states[i]);
+		rollup_free(p.states[i]);
+	}
+	if (r >= 0)
+		*ret = TAKE_PTR(p.states[0]);
+	rollup_free(p.states[0]);
+	return r;
+}
+
 static int put_users(const struct question *q, struct js *j, const struct rollup *all)
 {
 	const struct dims *d = store_dims(q->server->store);
@@ -237,9 +283,9 @@ static void put_identity(const struct question *q, struct js *j, int64_t inode)
 static int file_answer(struct question *q)
 {
 	_cleanup_sieve_ struct sieve sieve = {0};
-	struct touched *t = NULL;
+	_cleanup_(rollup_freep) struct rollup *all = NULL;
 	struct js j = {.to = &q->out};
-	int64_t inode, from, to;
+	int64_t inode;
 	int r = names_find_file(q, &inode);
 
 	if (r >= 0)
@@ -247,25 +293,15 @@ static int file_answer(struct question *q)
 	if (r >= 0)
 		r = touched_sieve(q, inode, &sieve);
 	if (r >= 0)
-		r = touched_get(q, inode, &sieve, &t);
+		r = sum_up(q, &sieve, &all);
 	if (r < 0)
 		return r;
-	question_range(q, &from, &to);
-	if (q->from == INT64_MIN && t->first != INT64_MAX)
-		from = t->first;
-	if (q->to == INT64_MAX && t->last != INT64_MIN)
-		to = t->last + 1;
 	js_open(&j, '{');
 	put_identity(q, &j, inode);
-	js_key_int(&j, "from", from - q->server->origin);
-	js_key_int(&j, "to", to - q->server->origin);
-	js_key_int(&j, "pos_from", t->pos_first == INT64_MAX ? 0 : t->pos_first);
-	js_key_int(&j, "pos_to", t->pos_last == INT64_MIN ? 0 : t->pos_last);
 	r = put_life(q, &j, inode);
 	if (r >= 0)
-		r = put_users(q, &j, t->rollup);
+		r = put_users(q, &j, all);
 	js_close(&j, '}');
-	touched_put(q, t);
 	return r < 0 ? r : j.error;
 }
 

@@ -93,6 +93,7 @@ struct question {
 	size_t pos, len;
 	unsigned int status; /* of the error, where the code does not say it; 0 */
 	bool streamed;	     /* the request has its answer already */
+	bool unfinished;     /* the same question has more to say: this answer is not kept */
 };
 
 /* An answer to a question; the trace does not change meanwhile. 0, or negative and q->err. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/rollup/rollup.h"
+#include "base/clock.h"
 #include "engine/order.h"
 #include "query/query.h"
 
@@ -156,11 +157,10 @@ static bool block_in_range(const struct pass *p, const struct store_block *b)
 				      : pass_block_overlaps(b, p->from, p->to);
 }
 
-static bool block_can_pass(const struct run *run, size_t block)
+static bool passes(const struct store *s, const struct sieve *sieve, size_t block)
 {
-	const struct pass *p = run->p;
-	const struct store_block *b = store_block(run->store, block);
-	struct id_check check = {run->store, block};
+	const struct store_block *b = store_block(s, block);
+	struct id_check check = {s, block};
 	const struct eval_block facts = {.rows = b->rows,
 					 .min = b->min,
 					 .max = b->max,
@@ -168,9 +168,25 @@ static bool block_can_pass(const struct run *run, size_t block)
 					 .has_id = block_has_id,
 					 .arg = &check};
 
-	if (b->damaged || !block_in_range(p, b) || (p->wants && !p->wants(p->arg, b, block)))
-		return false;
-	return !p->sieve || !p->sieve->eval || eval_block(p->sieve->eval, 0, &facts);
+	return !sieve || !sieve->eval || eval_block(sieve->eval, 0, &facts);
+}
+
+bool pass_block_can(const struct question *q, const struct sieve *sieve, int64_t from, int64_t to,
+		    size_t block)
+{
+	const struct store_block *b = store_block(q->server->store, block);
+
+	return b->table == TABLE_OP && b->rows && !b->damaged && order_block_in(b, from, to) &&
+	       passes(q->server->store, sieve, block);
+}
+
+static bool block_can_pass(const struct run *run, size_t block)
+{
+	const struct pass *p = run->p;
+	const struct store_block *b = store_block(run->store, block);
+
+	return !b->damaged && block_in_range(p, b) && (!p->wants || p->wants(p->arg, b, block)) &&
+	       passes(run->store, p->sieve, block);
 }
 
 /* True where all of the block is in the range and its summary says what is asked. */
@@ -361,12 +377,18 @@ static int take_item(struct worker *w, const struct item *item)
 	return r ? r : take_rows(w, item->block);
 }
 
+/* At least one is taken, so that who asks again and again comes to an end. */
+static bool is_late(const struct run *run)
+{
+	return run->p->until && atomic_load(&run->next) && clock_monotonic_ns() >= run->p->until;
+}
+
 static void *work(void *arg)
 {
 	struct worker *w = arg;
 	struct run *run = w->run;
 
-	for (;;) {
+	while (!is_late(run)) {
 		size_t i = atomic_fetch_add(&run->next, 1);
 		int r;
 
@@ -379,6 +401,7 @@ static void *work(void *arg)
 			return NULL;
 		}
 	}
+	return NULL;
 }
 
 static bool is_stopped(const void *arg)
@@ -438,6 +461,19 @@ static void pair_summaries(struct run *run, size_t first)
 			}
 		}
 	}
+}
+
+static int list_only(struct run *run)
+{
+	const struct pass *p = run->p;
+
+	assert(!p->summaries);
+	run->items = calloc(p->only_count + 1, sizeof(*run->items));
+	if (!run->items)
+		return -ENOMEM;
+	for (; run->count < p->only_count; run->count++)
+		run->items[run->count] = (struct item){p->only[run->count], SIZE_MAX, NULL};
+	return 0;
 }
 
 static int list_items(struct run *run)
@@ -531,13 +567,14 @@ int pass_run(struct pass *p)
 		.sums = p->sums ? p->sums | summary_columns(p->sieve) : ~0ull,
 	};
 	struct worker workers[PASS_THREADS_MAX] = {0};
-	int r = list_items(&run);
+	int r = p->only ? list_only(&run) : list_items(&run);
 
 	assert(p->workers > 0 && p->workers <= PASS_THREADS_MAX);
 	for (unsigned int i = 0; i < p->workers && r >= 0; i++)
 		r = worker_init(&workers[i], &run, p->states[i]);
 	if (r >= 0)
 		r = run_workers(&run, workers);
+	p->taken = MIN(atomic_load(&run.next), run.count);
 	for (unsigned int i = 0; i < p->workers; i++)
 		worker_free(&workers[i]);
 	index_view_free(run.view);

@@ -53,6 +53,11 @@ struct pass {
 	/* Chooses among the blocks of op; NULL: all. */
 	bool (*wants)(void *arg, const struct store_block *b, size_t block);
 	void *arg;
+	/* These blocks of op alone, in this order; NULL: all. */
+	const size_t *only;
+	size_t only_count;
+	int64_t until; /* of the monotonic clock: takes no further block after it; 0: all */
+	size_t taken;  /* of only: how many of the first were read, also where it stopped */
 	/* Takes rows into a worker's own state. 0 or negative. */
 	int (*take)(void *state, const struct pass_rows *rows);
 	void *states[PASS_THREADS_MAX]; /* one per worker; made by the caller */
@@ -66,5 +71,8 @@ unsigned int pass_workers(const struct question *q);
 bool pass_block_overlaps(const struct store_block *b, int64_t from, int64_t to);
 /* True where every call of the block began and ended in the range, as its header knows. */
 bool pass_block_within(const struct store_block *b, int64_t from, int64_t to);
+/* False where no call of the block ended in [from, to) and passes, as its header and its ids know. */
+bool pass_block_can(const struct question *q, const struct sieve *sieve, int64_t from, int64_t to,
+		    size_t block);
 /* Runs. 0; -EINTR where the question was stopped; negative with q->err. */
 int pass_run(struct pass *p);

@@ -233,7 +233,8 @@ static int make_key(const struct question *q, struct buf *key)
 
 static void reply(struct question *q, const char *etag)
 {
-	http_add_header(q->request, "ETag", etag);
+	if (!q->unfinished)
+		http_add_header(q->request, "ETag", etag);
 	http_add_header(q->request, "Vary", "Accept, Accept-Encoding, Authorization, Cookie");
 	http_reply(q->request, 200, q->type, &q->out);
 }
@@ -282,7 +283,7 @@ static int work_out(struct server *s, struct question *q, question_fn *fn, uint6
 	r = fn(q);
 	if (r >= 0 && question_stopped(q))
 		r = -EINTR;
-	if (r >= 0 && !q->streamed)
+	if (r >= 0 && !q->streamed && !q->unfinished)
 		cache_put(s->cache, generation, key, &q->out, q->type);
 	cache_release(s->cache, key);
 	return r;

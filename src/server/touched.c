@@ -12,6 +12,8 @@
 #include "server/names.h"
 #include "server/sums.h"
 
+#define SPREAD 16u
+
 struct touched_store {
 	pthread_mutex_t lock;
 	struct touched *last;
@@ -38,7 +40,7 @@ static void touched_free(struct touched *t)
 {
 	if (!t)
 		return;
-	rollup_free(t->rollup);
+	free(t->order);
 	free(t->touches);
 	free(t->filter);
 	free(t);
@@ -48,26 +50,39 @@ DEFINE_CLEANUP(struct touched *, touched_free)
 static int touched_new(struct touched **ret)
 {
 	_cleanup_(touched_freep) struct touched *t = calloc(1, sizeof(*t));
-	int r = t ? rollup_new(&t->rollup, ROLLUP_OP | ROLLUP_CLASS | ROLLUP_THREAD) : -ENOMEM;
 
-	if (r < 0)
-		return r;
+	if (!t)
+		return -ENOMEM;
 	t->first = t->pos_first = INT64_MAX;
 	t->last = t->pos_last = INT64_MIN;
 	*ret = TAKE_PTR(t);
 	return 0;
 }
 
-static bool is_write(int64_t op)
-{
-	static const char *const words[] = {"write",	"pwrite64", "writev",	 "pwritev",
-					    "pwritev2", "sendfile", "fallocate", "ftruncate"};
+#define WRITES_MAX 8u
 
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		if (op == op_find(words[i]))
-			return true;
-	}
-	return false;
+/* Which operations write to the file; those that it has no word for are -1. */
+struct writes {
+	int64_t ops[WRITES_MAX];
+};
+
+static void writes_find(struct writes *ret)
+{
+	static const char *const words[WRITES_MAX] = {"write",	   "pwrite64", "writev",
+						      "pwritev",   "pwritev2", "sendfile",
+						      "fallocate", "ftruncate"};
+
+	for (size_t i = 0; i < WRITES_MAX; i++)
+		ret->ops[i] = op_find(words[i]);
+}
+
+static bool is_write(const struct writes *w, int64_t op)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < WRITES_MAX; i++)
+		found |= op == w->ops[i];
+	return found && op >= 0;
 }
 
 static int keep(struct touched *t, const struct touch *touch)
@@ -93,10 +108,10 @@ int touched_rows(const struct pass_rows *rows, int (*take)(void *arg, const stru
 		 void *arg)
 {
 	const struct batch *b = rows->batch;
-	int64_t op_known = -1;
-	bool write = false;
+	struct writes writes;
 	int r = 0;
 
+	writes_find(&writes);
 	for (size_t k = 0; k < rows->count && r >= 0; k++) {
 		size_t i = rows->rows[k];
 		int64_t pos = batch_get(b, OP_POS, i, -1), op = batch_get(b, OP_OP, i, -1);
@@ -105,12 +120,9 @@ int touched_rows(const struct pass_rows *rows, int (*take)(void *arg, const stru
 		if (pos < 0)
 			continue;
 		bytes = MAX(bytes, (int64_t)0);
-		if (op != op_known)
-			write = is_write(op);
-		op_known = op;
 		if (!__builtin_add_overflow(pos, bytes, &last))
-			r = take(arg,
-				 &(struct touch){rollup_end(b, i), pos, (uint64_t)bytes, write});
+			r = take(arg, &(struct touch){rollup_end(b, i), pos, (uint64_t)bytes,
+						      is_write(&writes, op)});
 	}
 	return r;
 }
@@ -127,27 +139,25 @@ static int take_touch(void *arg, const struct touch *touch)
 static int take(void *state, const struct pass_rows *rows)
 {
 	struct touched *t = state;
-	int r = 0;
 
-	for (size_t k = 0; k < rows->count && r >= 0; k++) {
+	for (size_t k = 0; k < rows->count; k++) {
 		const struct batch *b = rows->batch;
 		size_t i = rows->rows[k];
-		int64_t start = batch_get(b, OP_START, i, INT64_MIN), end = rollup_end(b, i);
+		int64_t start = batch_get(b, OP_START, i, INT64_MIN);
 
-		r = rollup_add_op(t->rollup, b, i);
 		if (start == INT64_MIN)
 			continue;
 		t->first = MIN(t->first, start);
-		t->last = MAX(t->last, end);
+		t->last = MAX(t->last, rollup_end(b, i));
 	}
-	return r < 0 ? r : touched_rows(rows, take_touch, t);
+	return touched_rows(rows, take_touch, t);
 }
 
 /* ---- all of it ---- */
 
 static int merge(struct touched *a, const struct touched *b)
 {
-	int r = rollup_merge(a->rollup, b->rollup);
+	int r = 0;
 
 	a->first = MIN(a->first, b->first);
 	a->last = MAX(a->last, b->last);
@@ -164,27 +174,48 @@ static int merge(struct touched *a, const struct touched *b)
 	return r;
 }
 
-static bool is_new(void *arg, const struct store_block *b, size_t block)
+/* Which of the blocks that came may name the file: every SPREADth first, so that a part shows all of the range. */
+static int list_blocks(struct question *q, const struct sieve *sieve, struct touched *t)
 {
-	return block >= *(const size_t *)arg;
+	const struct store *s = q->server->store;
+	size_t count = store_block_count(s);
+	int r = 0;
+
+	for (size_t first = 0; first < SPREAD; first++) {
+		for (size_t i = t->blocks + first; i < count && r >= 0; i += SPREAD) {
+			if (!pass_block_can(q, sieve, q->from, q->to, i))
+				continue;
+			r = grow((void **)&t->order, &t->order_cap, t->order_count + 1,
+				 sizeof(*t->order));
+			if (r >= 0)
+				t->order[t->order_count++] = i;
+		}
+	}
+	t->blocks = count;
+	return r;
 }
 
-/* Reads the blocks that `t` has not seen. */
-static int read_on(struct question *q, const struct sieve *sieve, struct touched *t)
+/* Reads the blocks that `t` has not seen, as many as there is time for. */
+static int read_on(struct question *q, const struct sieve *sieve, int64_t until, struct touched *t)
 {
 	struct pass p = {
 		.q = q,
 		.sieve = sieve,
 		.from = q->from,
 		.to = q->to,
-		.columns = sums_columns() | 1ull << OP_POS | 1ull << OP_BYTES,
-		.wants = is_new,
-		.arg = &t->blocks,
+		.columns = 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_OP | 1ull << OP_POS |
+			   1ull << OP_BYTES,
+		.until = until,
 		.take = take,
 		.workers = pass_workers(q),
 	};
-	int r = 0;
+	int r = list_blocks(q, sieve, t);
 
+	t->generation = q->server->generation;
+	p.only = t->order + t->read;
+	p.only_count = t->order_count - t->read;
+	if (r < 0 || !p.only_count)
+		return r;
 	for (unsigned int i = 0; i < p.workers && r >= 0; i++)
 		r = touched_new((struct touched **)&p.states[i]);
 	if (r >= 0)
@@ -194,8 +225,7 @@ static int read_on(struct question *q, const struct sieve *sieve, struct touched
 			r = merge(t, p.states[i]);
 		touched_free(p.states[i]);
 	}
-	t->blocks = store_block_count(q->server->store);
-	t->generation = q->server->generation;
+	t->read += p.taken;
 	return r;
 }
 
@@ -222,7 +252,7 @@ static int lock(struct question *q, struct touched_store *s)
 	}
 }
 
-static int make(struct question *q, int64_t file, const struct sieve *sieve, struct touched **ret)
+static int make(struct question *q, int64_t file, struct touched **ret)
 {
 	_cleanup_(touched_freep) struct touched *t = NULL;
 	int r = touched_new(&t);
@@ -233,11 +263,12 @@ static int make(struct question *q, int64_t file, const struct sieve *sieve, str
 	t->file = file;
 	t->from = q->from;
 	t->to = q->to;
+	t->generation = q->server->generation;
 	t->filter = strdup(q->filter ? q->filter : "");
-	r = t->filter ? read_on(q, sieve, t) : -ENOMEM;
-	if (r >= 0)
-		*ret = TAKE_PTR(t);
-	return r;
+	if (!t->filter)
+		return -ENOMEM;
+	*ret = TAKE_PTR(t);
+	return 0;
 }
 
 static void drop(struct touched *t)
@@ -246,31 +277,48 @@ static void drop(struct touched *t)
 		touched_free(t);
 }
 
-int touched_get(struct question *q, int64_t file, const struct sieve *sieve, struct touched **ret)
+/* A filter may read names, which may be others by now. */
+static bool can_go_on(const struct question *q, const struct touched *t)
+{
+	return !q->filter || t->generation == q->server->generation;
+}
+
+/* With the lock: what is known by now, read on. */
+static int bring_up(struct question *q, int64_t file, const struct sieve *sieve, int64_t until)
 {
 	struct touched_store *s = q->server->touched;
-	struct touched *t;
+	struct touched *t = NULL;
+	bool known = is_same(q, file, s->last) && can_go_on(q, s->last);
+	int r = 0;
+
+	if (known && s->last->generation == q->server->generation &&
+	    s->last->read == s->last->order_count)
+		return 0;
+	/* who has it still reads it */
+	if (!known || s->last->refs > 1)
+		r = make(q, file, &t);
+	if (t) {
+		drop(s->last);
+		s->last = t;
+	}
+	if (r >= 0)
+		r = read_on(q, sieve, until, s->last);
+	if (r < 0 && s->last) {
+		drop(s->last);
+		s->last = NULL;
+	}
+	return r;
+}
+
+int touched_get(struct question *q, int64_t file, const struct sieve *sieve, int64_t until,
+		struct touched **ret)
+{
+	struct touched_store *s = q->server->touched;
 	int r = lock(q, s);
 
 	if (r < 0)
 		return r;
-	t = s->last;
-	/* a filter may read names, which may be others by now; who has it still reads it */
-	if (is_same(q, file, t) && t->generation != q->server->generation && !q->filter &&
-	    t->refs == 1) {
-		r = read_on(q, sieve, t);
-		if (r < 0) {
-			drop(t);
-			s->last = NULL;
-		}
-	}
-	if (r >= 0 && (!is_same(q, file, s->last) || t->generation != q->server->generation)) {
-		r = make(q, file, sieve, &t);
-		if (r >= 0) {
-			drop(s->last);
-			s->last = t;
-		}
-	}
+	r = bring_up(q, file, sieve, until);
 	if (r >= 0) {
 		s->last->refs++;
 		*ret = s->last;

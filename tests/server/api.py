@@ -327,8 +327,28 @@ def files(s):
     reads = sum(u['bytes'] for u in one['users'] if 'read' in u['op'])
     check('density: every byte that was read at a position', sum(d['reads']) == reads, sum(d['reads']), reads)
     check('density: within the picture', all(0 <= t < 200 for t in d['t']) and all(0 <= p < 100 for p in d['p']))
+    parts(s, known['files']['rows'][1]['id'])
     status, _, _ = s.ask('file/123456789')
     check('a file that is none', status == 404, status)
+
+
+def parts(s, file):
+    """A picture that comes in parts ends as the whole."""
+    seen = []
+    for _ in range(1000):
+        d = s.get(f'file/{file}/density', width=50, height=20, within=1)
+        seen.append((d['read'], sum(r['calls'] for r in d['rows'])))
+        if d['read'] == 1:
+            break
+    check('density in parts: each has more', seen == sorted(seen) and seen[-1][0] == 1 and seen[0][0] > 0, seen)
+    whole = s.get(f'file/{file}/density', width=50, height=20)
+    check('density in parts: the last is the whole', d == whole and whole['read'] == 1, seen)
+    check('density says what it is a picture of', whole['from'] < whole['to'] and whole['pos_from'] < whole['pos_to'], whole['from'])
+    first, last = (s.get('query', q=f'where id(file) == {file} && pos >= 0 | {f}(pos) as x')['rows'][0]['x'] for f in ('min', 'max')) \
+        if has_engine else (whole['pos_from'], whole['pos_to'])
+    check('density: from the first to the last position', whole['pos_from'] == first and whole['pos_to'] >= last, first, last)
+    status, _, _ = s.ask(f'file/{file}/density', within=0)
+    check('density within no time', status == 400, status)
 
 
 def latency(s):

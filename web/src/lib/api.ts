@@ -122,11 +122,6 @@ export interface OneFile {
 	calls: number;
 	bytes: number;
 	time: number;
-	/** The range that was asked for, or all; what of the file calls touched in it. */
-	from: number;
-	to: number;
-	pos_from: number;
-	pos_to: number;
 	life: { time: number | null; what: string; name: string }[];
 	/** By operation and process. */
 	users: Record<string, unknown>[];

@@ -13,7 +13,18 @@ interface ColumnHead {
 	words?: string[];
 }
 
+/** What a picture of cells is of, in ns and bytes; `read`: the share of the trace that it tells of by now. */
+export interface Extent {
+	from: number;
+	to: number;
+	pos_from: number;
+	pos_to: number;
+	read: number;
+}
+
 export interface Columns {
+	/** Of /file/{id}/density alone. */
+	extent?: Extent;
 	origin: string;
 	rows: number;
 	loss: Loss;
@@ -33,7 +44,7 @@ export function decodeColumns(data: ArrayBuffer): Columns {
 	if (data.byteLength < 12 || text.decode(new Uint8Array(data, 0, 8)) !== MAGIC) throw new Error('the answer is no table of columns');
 	const length = new DataView(data).getUint32(8, true);
 	if (12 + length > data.byteLength) throw new Error('the answer is cut');
-	const head = JSON.parse(text.decode(new Uint8Array(data, 12, length))) as { origin: string; rows: number; loss: Loss; columns: ColumnHead[] };
+	const head = JSON.parse(text.decode(new Uint8Array(data, 12, length))) as Extent & { origin: string; rows: number; loss: Loss; columns: ColumnHead[] };
 	const base = Math.ceil((12 + length) / 8) * 8;
 	const find = (name: string, encoding: string) => {
 		const column = head.columns.find((c) => c.name === name);
@@ -43,6 +54,7 @@ export function decodeColumns(data: ArrayBuffer): Columns {
 	};
 	return {
 		origin: head.origin,
+		extent: head,
 		rows: head.rows,
 		loss: head.loss,
 		heads: head.columns,
