@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "cli/format.h"
 #include "cli/text.h"
 
@@ -27,6 +28,7 @@ struct loop {
 	char *file;	  /* of the history; NULL: none can be kept */
 	struct buf lines; /* of the statement so far */
 	bool cancelled;	  /* Ctrl-C ended the line */
+	bool timing;
 };
 
 /* ---- history ---- */
@@ -294,6 +296,46 @@ static int step(struct loop *l)
 	return 1;
 }
 
+/* ---- what was typed ---- */
+
+/* A line that begins with a backslash. 1: the user leaves. */
+static int run_helper(struct loop *l, char *text)
+{
+	const struct prompt *p = l->prompt;
+	char *word = text + 1, *rest = word + strcspn(word, " \t\n;"), *end;
+
+	if (*rest)
+		*rest++ = '\0';
+	rest += strspn(rest, " \t");
+	for (end = rest + strlen(rest); end > rest && strchr(" \t\n;", end[-1]); end--)
+		;
+	*end = '\0';
+	if (strcmp(word, "q") == 0 || strcmp(word, "quit") == 0)
+		return 1;
+	if (strcmp(word, "timing") == 0) {
+		l->timing = !l->timing;
+		printf("timing is %s\n", l->timing ? "on" : "off");
+	} else if (strcmp(word, "?") == 0 || strcmp(word, "h") == 0) {
+		puts(p->help);
+	} else if (!p->helper(p->arg, word, rest)) {
+		fprintf(stderr, "weir: there is no \\%.40s; \\? lists what there is\n", word);
+	}
+	return 0;
+}
+
+static int run(struct loop *l, char *text)
+{
+	int64_t began = clock_monotonic_ns();
+	int r;
+
+	if (*text == '\\')
+		return run_helper(l, text);
+	r = l->prompt->run(l->prompt->arg, text);
+	if (!r && l->timing)
+		printf("%s\n", format_time(clock_monotonic_ns() - began).s);
+	return r;
+}
+
 int prompt_loop(const struct prompt *p, struct error *err)
 {
 	_cleanup_(loop_end) struct loop l = {.prompt = p};
@@ -311,7 +353,7 @@ int prompt_loop(const struct prompt *p, struct error *err)
 			return error_errno(err, -ENOMEM, "prompt");
 		buf_clear(&l.lines);
 		history_keep(&l, text);
-		if (p->run(p->arg, text))
+		if (run(&l, text))
 			return 0;
 		fflush(stdout);
 	}

@@ -21,6 +21,10 @@ struct prompt {
 			void (*offer)(void *offer_arg, const char *word), void *offer_arg);
 	/* Runs a statement. Anything but 0 ends the prompt. */
 	int (*run)(void *arg, char *text);
+	/* \word rest: a helper of this prompt's own; false where it has none of that name. */
+	bool (*helper)(void *arg, const char *word, const char *rest);
+	/* What \? prints. \?, \timing and \q are every prompt's. */
+	const char *help;
 };
 
 /* Until the user leaves: 0. Negative: there is no terminal to read from, or no memory. */

@@ -4,15 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "cli/prompt.h"
 #include "cli/query.h"
 #include "schema/schema.h"
-
-struct session {
-	struct query_session *query;
-	bool timing;
-};
 
 /* A line that ends with `|` or a backslash goes on. */
 static bool is_complete(const char *text)
@@ -27,14 +21,14 @@ static bool is_complete(const char *text)
 static size_t offer_words(void *arg, const char *text, size_t pos,
 			  void (*offer)(void *offer_arg, const char *word), void *offer_arg)
 {
-	const struct session *s = arg;
+	const struct query_session *query = arg;
 	const char *value_of = NULL;
 	size_t start = pos;
 
-	query_complete(text, pos, annotations_get(s->query->annotations), offer, offer_arg, &start,
+	query_complete(text, pos, annotations_get(query->annotations), offer, offer_arg, &start,
 		       &value_of);
 	if (value_of)
-		query_values(s->query->store, value_of, text, start, pos, offer, offer_arg);
+		query_values(query->store, value_of, text, start, pos, offer, offer_arg);
 	return start;
 }
 
@@ -94,49 +88,31 @@ static void put_functions(void)
 		printf("  %-42s %s\n", list[i].signature, list[i].doc);
 }
 
-static int helper(struct session *s, char *text)
+static bool helper(void *arg, const char *word, const char *rest)
 {
-	char *word = text + 1, *rest = word + strcspn(word, " \t\n;"), *end;
-
-	if (*rest)
-		*rest++ = '\0';
-	rest += strspn(rest, " \t");
-	for (end = rest + strlen(rest); end > rest && strchr(" \t\n;", end[-1]); end--)
-		;
-	*end = '\0';
-	if (strcmp(word, "q") == 0 || strcmp(word, "quit") == 0)
-		return 1;
-	if (strcmp(word, "d") == 0) {
+	if (strcmp(word, "d") == 0)
 		describe(rest);
-	} else if (strcmp(word, "f") == 0) {
+	else if (strcmp(word, "f") == 0)
 		put_functions();
-	} else if (strcmp(word, "timing") == 0) {
-		s->timing = !s->timing;
-		printf("timing is %s\n", s->timing ? "on" : "off");
-	} else if (strcmp(word, "?") == 0 || strcmp(word, "h") == 0) {
-		puts("\\d          the tables; \\d NAME: the names of one\n"
-		     "\\f          aggregates and functions\n"
-		     "\\timing     tell how long each answer takes, or no longer\n"
-		     "\\q          leave (also Ctrl-D)\n"
-		     "A line is a pipeline; one that ends with | goes on. Tab completes, also "
-		     "values of the trace;\nthe arrows call back, Ctrl-R searches, Ctrl-C stops "
-		     "what "
-		     "runs.");
-	} else {
-		fprintf(stderr, "weir: there is no \\%.40s; \\? lists what there is\n", word);
-	}
-	return 0;
+	else
+		return false;
+	return true;
 }
+
+static const char help[] =
+	"\\d          the tables; \\d NAME: the names of one\n"
+	"\\f          aggregates and functions\n"
+	"\\timing     tell how long each answer takes, or no longer\n"
+	"\\q          leave (also Ctrl-D)\n"
+	"A line is a pipeline; one that ends with | goes on. Tab completes, also values of the "
+	"trace;\nthe arrows call back, Ctrl-R searches, Ctrl-C stops what runs.";
 
 static int run(void *arg, char *text)
 {
-	struct session *s = arg;
-	int64_t began = clock_monotonic_ns();
+	struct query_session *query = arg;
 	size_t len = strlen(text);
 	struct error err = {0};
 
-	if (*text == '\\')
-		return helper(s, text);
 	if (strcmp(text, "quit\n") == 0 || strcmp(text, "exit\n") == 0)
 		return 1;
 	/* the habit of every other prompt */
@@ -146,28 +122,27 @@ static int run(void *arg, char *text)
 		if (text[i] == '\\' && text[i + 1] == '\n')
 			text[i] = ' ';
 	}
-	interrupt_forget(s->query->it);
+	interrupt_forget(query->it);
 	/* what a recorder has committed meanwhile */
-	if (store_refresh(s->query->store, &err) < 0)
+	if (store_refresh(query->store, &err) < 0)
 		fail(&err);
-	query_statement(s->query, text, len);
-	if (interrupt_signal(s->query->it))
+	query_statement(query, text, len);
+	if (interrupt_signal(query->it))
 		fputs("interrupted\n", stderr);
-	if (s->timing)
-		printf("%s\n", format_time(clock_monotonic_ns() - began).s);
 	return 0;
 }
 
 int query_prompt(struct query_session *query, struct error *err)
 {
-	struct session s = {.query = query};
 	const struct prompt p = {.name = "query",
 				 .first = "query> ",
 				 .more = "...> ",
-				 .arg = &s,
+				 .arg = query,
 				 .is_complete = is_complete,
 				 .words = offer_words,
-				 .run = run};
+				 .run = run,
+				 .helper = helper,
+				 .help = help};
 
 	printf("%s%s; \\? helps, \\q leaves\n", store_trace_path(query->store, 0),
 	       store_trace_count(query->store) > 1 ? ", ..." : "");

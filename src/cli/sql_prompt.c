@@ -5,8 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/clock.h"
-#include "cli/format.h"
 #include "cli/loss.h"
 #include "cli/prompt.h"
 #include "cli/sql.h"
@@ -18,7 +16,6 @@ struct session {
 	struct store *store;
 	struct engine *engine;
 	struct buf words; /* what Tab offers, each with its NUL */
-	bool timing;
 };
 
 /* ---- where a statement ends ---- */
@@ -149,9 +146,8 @@ static size_t offer_words(void *arg, const char *text, size_t pos,
 
 /* ---- what is typed ---- */
 
-static int run_sql(struct session *s, const char *sql)
+static void run_sql(struct session *s, const char *sql)
 {
-	int64_t began = clock_monotonic_ns();
 	struct error err = {0};
 	struct loss loss;
 	int r;
@@ -167,70 +163,54 @@ static int run_sql(struct session *s, const char *sql)
 		fail(&err);
 	else if (loss_read(&loss, s->store, &err) >= 0)
 		loss_warn(&loss);
-	if (s->timing)
-		printf("%s\n", format_time(clock_monotonic_ns() - began).s);
-	return 0;
 }
 
-static int describe(struct session *s, const char *name)
+static void describe(struct session *s, const char *name)
 {
 	_cleanup_buf_ struct buf sql = {0};
 	int r;
 
 	if (!*name) {
-		r = buf_printf(&sql,
-			       "SELECT name FROM (SELECT table_name AS name FROM "
-			       "duckdb_tables() WHERE NOT internal UNION ALL SELECT "
-			       "view_name FROM duckdb_views() WHERE NOT internal) ORDER BY 1");
-		return r < 0 ? 0 : run_sql(s, buf_str(&sql));
+		run_sql(s, "SELECT name FROM (SELECT table_name AS name FROM duckdb_tables() WHERE "
+			   "NOT internal UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT "
+			   "internal) ORDER BY 1");
+		return;
 	}
 	r = buf_printf(&sql, "SELECT column_name, column_type FROM (DESCRIBE \"");
 	for (; *name && r >= 0; name++)
 		r = buf_printf(&sql, *name == '"' ? "\"\"" : "%c", *name);
 	if (r >= 0)
 		r = buf_printf(&sql, "\")");
-	return r < 0 ? 0 : run_sql(s, buf_str(&sql));
+	if (r < 0)
+		fail(&(struct error){.code = r});
+	else
+		run_sql(s, buf_str(&sql));
 }
 
-static int helper(struct session *s, char *text)
+static bool helper(void *arg, const char *word, const char *rest)
 {
-	char *word = text + 1, *rest = word + strcspn(word, " \t\n;"), *end;
-
-	if (*rest)
-		*rest++ = '\0';
-	rest += strspn(rest, " \t");
-	for (end = rest + strlen(rest); end > rest && strchr(" \t\n;", end[-1]); end--)
-		;
-	*end = '\0';
-	if (strcmp(word, "q") == 0 || strcmp(word, "quit") == 0)
-		return 1;
-	if (strcmp(word, "d") == 0 || strcmp(word, "dt") == 0)
-		return describe(s, rest);
-	if (strcmp(word, "timing") == 0) {
-		s->timing = !s->timing;
-		printf("timing is %s\n", s->timing ? "on" : "off");
-	} else if (strcmp(word, "?") == 0 || strcmp(word, "h") == 0) {
-		puts("\\d          the tables; \\d NAME: the columns of one\n"
-		     "\\timing     tell how long each statement takes, or no longer\n"
-		     "\\q          leave (also Ctrl-D)\n"
-		     "Statements end with a semicolon. Tab completes, the arrows call back, "
-		     "Ctrl-R searches,\nCtrl-C stops what runs.");
-	} else {
-		fprintf(stderr, "weir: there is no \\%.40s; \\? lists what there is\n", word);
-	}
-	return 0;
+	if (strcmp(word, "d") != 0 && strcmp(word, "dt") != 0)
+		return false;
+	describe(arg, rest);
+	return true;
 }
+
+static const char help[] =
+	"\\d          the tables; \\d NAME: the columns of one\n"
+	"\\timing     tell how long each statement takes, or no longer\n"
+	"\\q          leave (also Ctrl-D)\n"
+	"Statements end with a semicolon. Tab completes, the arrows call back, Ctrl-R searches,\n"
+	"Ctrl-C stops what runs.";
 
 static int run(void *arg, char *text)
 {
 	struct session *s = arg;
 
-	if (*text == '\\')
-		return helper(s, text);
 	/* SQL has words of its own for leaving in every other prompt */
 	if (strncasecmp(text, "quit;", 5) == 0 || strncasecmp(text, "exit;", 5) == 0)
 		return 1;
-	return run_sql(s, text);
+	run_sql(s, text);
+	return 0;
 }
 
 int sql_prompt(const struct sql_opts *o, struct interrupt *it, struct store *store,
@@ -243,7 +223,9 @@ int sql_prompt(const struct sql_opts *o, struct interrupt *it, struct store *sto
 				 .arg = &s,
 				 .is_complete = sql_is_complete,
 				 .words = offer_words,
-				 .run = run};
+				 .run = run,
+				 .helper = helper,
+				 .help = help};
 	int r = read_words(&s, err);
 
 	if (r >= 0) {
