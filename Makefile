@@ -58,7 +58,7 @@ sanitize: build engine
 	@tools/packages build test
 	@JOBS=$(JOBS) tools/sanitize
 
-soak: build
+soak: build engine
 	@tools/packages test
 	@tools/soak $(BUILD)
 
