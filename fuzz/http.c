@@ -24,9 +24,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const routes[] = {
-	"trace",      "overview",    "latency",	     "lanes", "timeline", "op/",	"op/",
-	"file/",      "file/",	     "files",	     "check", "query",	  "explain",	"complete",
-	"dashboards", "dashboards/", "openapi.yaml", "",      "session",  "../../etc/",
+	"trace",   "overview",	 "latency",    "lanes",	      "timeline",     "op/",
+	"op/",	   "file/",	 "file/",      "files",	      "check",	      "query",
+	"explain", "complete",	 "dashboards", "dashboards/", "openapi.yaml", "",
+	"session", "../../etc/", "queries",    "queries/",
 };
 
 static struct server *server;

@@ -470,6 +470,26 @@ int batch_set_table(struct batch_set *s, enum table_id table, struct batch **ret
 	return 0;
 }
 
+int batch_set_add_row(struct batch_set *s, enum table_id table, struct batch **ret_b,
+		      size_t *ret_row)
+{
+	struct batch *b;
+	ssize_t row;
+	int r;
+
+	*ret_b = NULL;
+	*ret_row = 0;
+	r = batch_set_table(s, table, &b);
+	if (r < 0)
+		return r;
+	row = batch_add_row(b);
+	if (row < 0)
+		return (int)row;
+	*ret_b = b;
+	*ret_row = (size_t)row;
+	return 0;
+}
+
 void batch_set_clear(struct batch_set *s)
 {
 	for (unsigned int i = 0; i < TABLE_COUNT; i++) {

@@ -132,6 +132,9 @@ struct batch_set {
 
 /* The batch of a table, made on first use. 0 or -ENOMEM. */
 int batch_set_table(struct batch_set *s, enum table_id table, struct batch **ret) _must_check_;
+/* A row more in the batch of a table. 0, else negative and *ret_b NULL: -ENOMEM, -ENOSPC past BATCH_ROWS_MAX. */
+int batch_set_add_row(struct batch_set *s, enum table_id table, struct batch **ret_b,
+		      size_t *ret_row) _must_check_;
 void batch_set_clear(struct batch_set *s);
 void batch_set_free(struct batch_set *s);
 #define _cleanup_batch_set_ _cleanup_(batch_set_free)

@@ -179,24 +179,21 @@ static int fill_kind(struct batch *b, size_t first)
 static int add_loss(struct batch_set *out, int64_t cause, uint64_t events, const struct missing *m)
 {
 	struct batch *b;
-	ssize_t row;
+	size_t row;
 	int r;
 
 	if (!events)
 		return 0;
-	r = batch_set_table(out, TABLE_LOSS, &b);
+	r = batch_set_add_row(out, TABLE_LOSS, &b, &row);
 	if (r < 0)
 		return r;
-	row = batch_add_row(b);
-	if (row < 0)
-		return (int)row;
-	r = batch_set(b, LOSS_CAUSE, (size_t)row, cause);
+	r = batch_set(b, LOSS_CAUSE, row, cause);
 	if (r >= 0)
-		r = batch_set(b, LOSS_EVENTS, (size_t)row, (int64_t)events);
+		r = batch_set(b, LOSS_EVENTS, row, (int64_t)events);
 	if (r >= 0 && m->from != INT64_MIN)
-		r = batch_set(b, LOSS_START, (size_t)row, m->from);
+		r = batch_set(b, LOSS_START, row, m->from);
 	if (r >= 0 && m->from != INT64_MIN)
-		r = batch_set(b, LOSS_STOP, (size_t)row, m->to);
+		r = batch_set(b, LOSS_STOP, row, m->to);
 	return r;
 }
 

@@ -160,19 +160,16 @@ static int take_rows(struct session *s, struct error *err)
 static int add_mark(struct session *s, const char *name, const void *text, size_t len)
 {
 	struct batch *b;
-	ssize_t row;
-	int r = batch_set_table(&s->rows, TABLE_MARK, &b);
+	size_t row;
+	int r = batch_set_add_row(&s->rows, TABLE_MARK, &b, &row);
 
 	if (r < 0)
 		return r;
-	row = batch_add_row(b);
-	if (row < 0)
-		return (int)row;
-	r = batch_set(b, MARK_AT, (size_t)row, clock_realtime_ns());
+	r = batch_set(b, MARK_AT, row, clock_realtime_ns());
 	if (r >= 0)
-		r = batch_set_str(b, MARK_NAME, (size_t)row, name);
+		r = batch_set_str(b, MARK_NAME, row, name);
 	if (r >= 0)
-		r = batch_set_bytes(b, MARK_TEXT, (size_t)row, text, len);
+		r = batch_set_bytes(b, MARK_TEXT, row, text, len);
 	return r;
 }
 

@@ -261,7 +261,7 @@ int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct ba
 	struct parts p;
 	struct op_files f;
 	struct batch *b;
-	ssize_t row;
+	size_t row;
 	int r;
 
 	if (w->head.size < sizeof(*w) || w->nr >= WIRE_CALLS_MAX)
@@ -277,12 +277,9 @@ int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct ba
 		d->filtered++;
 		return 0;
 	}
-	r = batch_set_table(out, TABLE_OP, &b);
+	r = batch_set_add_row(out, TABLE_OP, &b, &row);
 	if (r < 0)
 		return r;
-	row = batch_add_row(b);
-	if (row < 0)
-		return row;
 	r = op_identity(d, w, cpu, b, row);
 	r = r ? r : op_result(d, w, &p, b, row);
 	r = r ? r : op_where(d, w, &p, &f, b, row);

@@ -19,24 +19,6 @@
 #define MAGIC_ANON_INODE 0x09041934
 #define HOST_KEY	 0
 
-static int add_row(struct batch_set *out, enum table_id table, struct batch **ret_b,
-		   size_t *ret_row)
-{
-	ssize_t row;
-	int r;
-
-	*ret_b = NULL;
-	*ret_row = 0;
-	r = batch_set_table(out, table, ret_b);
-	if (r < 0)
-		return r;
-	row = batch_add_row(*ret_b);
-	if (row < 0)
-		return row;
-	*ret_row = row;
-	return 0;
-}
-
 static int file_type(const struct wire_file *w)
 {
 	if (w->magic == MAGIC_ANON_INODE)
@@ -94,7 +76,7 @@ static int decode_file(struct decode *d, const struct wire_file *w, struct batch
 	r = r ? r
 	      : names_set(d->names, w->file, paths.path, paths.len,
 			  paths.host_len ? paths.host : NULL, paths.host_len);
-	r = r ? r : add_row(out, TABLE_FILE, &b, &row);
+	r = r ? r : batch_set_add_row(out, TABLE_FILE, &b, &row);
 	if (r < 0)
 		return r;
 	SET(FILE_ID, (int64_t)w->file);
@@ -276,7 +258,7 @@ int decode_peer(struct decode *d, const uint8_t *addr, size_t len, uint64_t time
 		if (len > at)
 			n = address_text(family, addr + at, len - at, port, text, sizeof(text));
 	}
-	r = add_row(out, TABLE_FILE, &b, &row);
+	r = batch_set_add_row(out, TABLE_FILE, &b, &row);
 	SET(FILE_ID, *ret_key);
 	SET(FILE_INODE, *ret_key);
 	SET(FILE_TYPE, FILE_TYPE_SOCKET);
@@ -301,7 +283,7 @@ static int process_row(struct decode *d, const struct wire_thread *w, int64_t ke
 	struct bytes exe = names_get(d->names, w->exe);
 	struct batch *b = NULL;
 	size_t row = 0;
-	int r = add_row(out, TABLE_PROCESS, &b, &row);
+	int r = batch_set_add_row(out, TABLE_PROCESS, &b, &row);
 
 	SET(PROCESS_ID, key);
 	SET(PROCESS_PID, w->tgid);
@@ -328,7 +310,7 @@ static int cgroup_row(struct decode *d, uint64_t id, struct batch_set *out)
 	if (map_get(&d->cgroups, id, NULL))
 		return 0;
 	r = map_set(&d->cgroups, id, 1);
-	r = r ? r : add_row(out, TABLE_CGROUP, &b, &row);
+	r = r ? r : batch_set_add_row(out, TABLE_CGROUP, &b, &row);
 	SET(CGROUP_ID, (int64_t)id);
 	SET(CGROUP_KERNEL_ID, (int64_t)id);
 	if (cgroup_path(&d->opt.cgroups, id, path, sizeof(path)) == 0)
@@ -374,7 +356,7 @@ static int decode_thread(struct decode *d, const struct wire_thread *w, struct b
 	r = r ? r : process_of(d, w, out, &process);
 	if (!r && w->cgroup)
 		r = cgroup_row(d, w->cgroup, out);
-	r = r ? r : add_row(out, TABLE_THREAD, &b, &row);
+	r = r ? r : batch_set_add_row(out, TABLE_THREAD, &b, &row);
 	SET(THREAD_ID, w->thread);
 	SET(THREAD_TASK, w->task);
 	SET(THREAD_TID, w->tid);
@@ -480,7 +462,7 @@ int decode_begin(struct decode *d, struct batch_set *out)
 	char boot[64];
 	ssize_t len;
 	size_t row = 0;
-	int r = add_row(out, TABLE_HOST, &b, &row);
+	int r = batch_set_add_row(out, TABLE_HOST, &b, &row);
 	_cleanup_close_ int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 
 	if (uname(&u))

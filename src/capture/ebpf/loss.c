@@ -49,14 +49,11 @@ static int loss_row(const struct losses *l, struct batch_set *out, enum loss_cau
 		    int64_t cpu, int64_t thread, uint64_t count, int64_t now)
 {
 	struct batch *b;
-	ssize_t row;
-	int r = batch_set_table(out, TABLE_LOSS, &b);
+	size_t row;
+	int r = batch_set_add_row(out, TABLE_LOSS, &b, &row);
 
 	if (r < 0)
 		return r;
-	row = batch_add_row(b);
-	if (row < 0)
-		return row;
 	r = batch_set(b, LOSS_START, row, l->since);
 	r = r ? r : batch_set(b, LOSS_STOP, row, now);
 	if (cpu >= 0)

@@ -185,14 +185,11 @@ static int name_row(const struct name_query *q, struct bytes base, struct bytes 
 {
 	bool relative = !q->whole && (!q->len || q->text[0] != '/');
 	struct batch *b;
-	ssize_t row;
-	int r = batch_set_table(out, TABLE_FILE, &b);
+	size_t row;
+	int r = batch_set_add_row(out, TABLE_FILE, &b, &row);
 
 	if (r < 0)
 		return r;
-	row = batch_add_row(b);
-	if (row < 0)
-		return row;
 	r = batch_set(b, FILE_ID, row, key);
 	r = r ? r : batch_set(b, FILE_INODE, row, key);
 	if (q->whole)

@@ -31,17 +31,14 @@ static int replay_start(struct source *source, struct error *err)
 static int add_damage(struct replay *r, const struct store_block *block, struct batch_set *out)
 {
 	struct batch *b;
-	ssize_t row;
-	int e = batch_set_table(out, TABLE_LOSS, &b);
+	size_t row;
+	int e = batch_set_add_row(out, TABLE_LOSS, &b, &row);
 
 	if (e < 0)
 		return e;
-	row = batch_add_row(b);
-	if (row < 0)
-		return (int)row;
-	e = batch_set(b, LOSS_CAUSE, (size_t)row, CAUSE_CORRUPT);
+	e = batch_set(b, LOSS_CAUSE, row, CAUSE_CORRUPT);
 	if (e >= 0 && block->table == TABLE_OP) {
-		e = batch_set(b, LOSS_EVENTS, (size_t)row, block->rows);
+		e = batch_set(b, LOSS_EVENTS, row, block->rows);
 		r->stats.lost += block->rows;
 	}
 	return e;

@@ -82,33 +82,32 @@ static void hostile_thread(struct stream *s, struct actor *a)
 {
 	static const char *const names[] = {
 		"a\nb", "\033[7m", "", "\xff\xff", "very long comm!", "((sd-pam))", "kworker/0:1"};
-	struct batch *b = NULL;
-	ssize_t row;
+	struct batch *b;
+	size_t row;
 
 	a->thread = s->next_key++;
-	if (batch_set_table(s->out, TABLE_THREAD, &b) < 0 || (row = batch_add_row(b)) < 0 ||
-	    batch_set(b, THREAD_ID, (size_t)row, a->thread) < 0 ||
-	    batch_set(b, THREAD_TASK, (size_t)row, a->thread) < 0 ||
-	    batch_set(b, THREAD_TID, (size_t)row, a->tid) < 0 ||
-	    batch_set(b, THREAD_PROCESS_ID, (size_t)row, a->process) < 0 ||
-	    batch_set(b, THREAD_SINCE, (size_t)row, a->now) < 0 ||
-	    batch_set_str(b, THREAD_COMM, (size_t)row,
-			  names[rng_below(&a->rng, ARRAY_SIZE(names))]) < 0)
+	if (batch_set_add_row(s->out, TABLE_THREAD, &b, &row) < 0 ||
+	    batch_set(b, THREAD_ID, row, a->thread) < 0 ||
+	    batch_set(b, THREAD_TASK, row, a->thread) < 0 ||
+	    batch_set(b, THREAD_TID, row, a->tid) < 0 ||
+	    batch_set(b, THREAD_PROCESS_ID, row, a->process) < 0 ||
+	    batch_set(b, THREAD_SINCE, row, a->now) < 0 ||
+	    batch_set_str(b, THREAD_COMM, row, names[rng_below(&a->rng, ARRAY_SIZE(names))]) < 0)
 		s->error = s->error ? s->error : -ENOMEM;
 }
 
 static void hostile_loss(struct stream *s, struct actor *a)
 {
-	struct batch *b = NULL;
-	ssize_t row;
+	struct batch *b;
+	size_t row;
 
-	if (batch_set_table(s->out, TABLE_LOSS, &b) < 0 || (row = batch_add_row(b)) < 0 ||
-	    batch_set(b, LOSS_START, (size_t)row, a->now - 1000) < 0 ||
-	    batch_set(b, LOSS_STOP, (size_t)row, a->now) < 0 ||
-	    batch_set(b, LOSS_CAUSE, (size_t)row, (int64_t)rng_below(&a->rng, CAUSE_COUNT)) < 0)
+	if (batch_set_add_row(s->out, TABLE_LOSS, &b, &row) < 0 ||
+	    batch_set(b, LOSS_START, row, a->now - 1000) < 0 ||
+	    batch_set(b, LOSS_STOP, row, a->now) < 0 ||
+	    batch_set(b, LOSS_CAUSE, row, (int64_t)rng_below(&a->rng, CAUSE_COUNT)) < 0)
 		s->error = s->error ? s->error : -ENOMEM;
 	else if (rng_chance(&a->rng, 800) &&
-		 batch_set(b, LOSS_EVENTS, (size_t)row, 1 + (int64_t)rng_below(&a->rng, 99)) < 0)
+		 batch_set(b, LOSS_EVENTS, row, 1 + (int64_t)rng_below(&a->rng, 99)) < 0)
 		s->error = s->error ? s->error : -ENOMEM;
 }
 

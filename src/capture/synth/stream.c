@@ -28,20 +28,9 @@ static void rng_seed(struct rng *r, uint64_t seed)
 /* One more row of a table in the set that is being filled; NULL when out of memory. */
 static struct batch *dim_row(struct stream *s, enum table_id table, size_t *ret_row)
 {
-	struct batch *b = NULL;
-	ssize_t row;
-	int r = batch_set_table(s->out, table, &b);
+	struct batch *b;
 
-	if (r < 0) {
-		stream_fail(s, r);
-		return NULL;
-	}
-	row = batch_add_row(b);
-	if (row < 0) {
-		stream_fail(s, (int)row);
-		return NULL;
-	}
-	*ret_row = (size_t)row;
+	stream_fail(s, batch_set_add_row(s->out, table, &b, ret_row));
 	return b;
 }
 
