@@ -18,6 +18,8 @@
 #define RATE_OPS  8u /* with a band of their own; the others are one */
 #define SLOW_ROWS 20u
 
+#define FILES_UNKNOWN SIZE_MAX /* were not looked at */
+
 /* ---- tables ---- */
 
 /* Which classes a table tells of. */
@@ -392,7 +394,11 @@ static int put_totals(struct question *q, struct js *j, const struct sums *s, si
 	js_key_uint(j, "wait_time", waited);
 	js_key_uint(j, "threads", tasks);
 	js_key_uint(j, "processes", processes);
-	js_key_uint(j, "files", files);
+	js_key(j, "files");
+	if (files == FILES_UNKNOWN)
+		js_null(j);
+	else
+		js_uint(j, files);
 	js_key_uint(j, "running", s->running);
 	js_close(j, '}');
 	return r;
@@ -545,6 +551,34 @@ void overview_put_axis(const struct question *q, struct js *j, const struct sums
 	js_key_int(j, "asked_to", to - q->server->origin);
 }
 
+/* What the sums of everything tell: who made how many calls, and when. */
+static int put_figures_of_all(struct question *q, struct js *j, const struct sums *s,
+			      size_t file_count, bool brief)
+{
+	int r = put_totals(q, j, s, file_count);
+
+	if (r >= 0)
+		r = put_rate(j, s);
+	js_key(j, "latency");
+	js_open(j, '{');
+	sums_put_cells(j, "cells", s);
+	js_close(j, '}');
+	for (size_t i = 0; i < ARRAY_SIZE(tables) && r >= 0; i++) {
+		if (!brief || !tables[i].failed)
+			r = put_table(q, j, s, &tables[i]);
+	}
+	return r;
+}
+
+/* Files, of which there may be millions, and single calls: these take most of the time. */
+static int put_details(struct question *q, struct js *j, const struct sieve *sieve,
+		       const struct sums *s, struct sums_file *files, size_t file_count)
+{
+	int r = put_files(q, j, sieve, s, files, file_count);
+
+	return r < 0 ? r : put_slow(q, j, sieve, s);
+}
+
 static int overview_answer(struct question *q)
 {
 	_cleanup_sieve_ struct sieve sieve = {0};
@@ -552,44 +586,34 @@ static int overview_answer(struct question *q)
 	_cleanup_free_ struct sums_file *files = NULL;
 	struct js j = {.to = &q->out};
 	struct sums_axis axis;
-	const struct sums_want want = {
+	struct sums_want want = {
 		.axis = &axis,
 		.keys = ROLLUP_OP | ROLLUP_CLASS | ROLLUP_ERR,
 		.other_keys = ROLLUP_THREAD | ROLLUP_CLASS,
-		.files = true,
-		.slowest = true,
-		.failures = true,
 	};
-	int64_t from, to;
-	size_t file_count = 0;
-	int r = sieve_make(q, q->filter, &sieve);
+	int64_t from, to, brief = 0;
+	size_t file_count = FILES_UNKNOWN;
+	int r = question_number(q, "brief", 0, 1, 0, &brief);
 
 	if (r >= 0)
+		r = sieve_make(q, q->filter, &sieve);
+	if (r >= 0 && !brief)
 		r = names_prepare(q->server);
 	if (r < 0)
 		return r;
+	want.files = want.slowest = want.failures = !brief;
 	question_range(q, &from, &to);
 	sums_axis_make(q, from, to, &axis);
 	r = sums_run(q, &sieve, &want, &s);
-	if (r >= 0)
+	if (r >= 0 && !brief)
 		r = file_sums_merge(q->server, s, &files, &file_count);
 	if (r < 0)
 		return r;
 	js_open(&j, '{');
 	overview_put_axis(q, &j, &axis, from, to);
-	r = put_totals(q, &j, s, file_count);
-	if (r >= 0)
-		r = put_rate(&j, s);
-	js_key(&j, "latency");
-	js_open(&j, '{');
-	sums_put_cells(&j, "cells", s);
-	js_close(&j, '}');
-	for (size_t i = 0; i < ARRAY_SIZE(tables) && r >= 0; i++)
-		r = put_table(q, &j, s, &tables[i]);
-	if (r >= 0)
-		r = put_files(q, &j, &sieve, s, files, file_count);
-	if (r >= 0)
-		r = put_slow(q, &j, &sieve, s);
+	r = put_figures_of_all(q, &j, s, file_count, brief);
+	if (r >= 0 && !brief)
+		r = put_details(q, &j, &sieve, s, files, file_count);
 	js_key(&j, "loss");
 	js_raw(&j, q->server->loss.data, q->server->loss.len);
 	js_close(&j, '}');

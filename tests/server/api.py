@@ -195,6 +195,20 @@ def overview(s):
     return o
 
 
+def brief(s):
+    """What a page draws first is what the whole answer says, with every kind of filter and range."""
+    for more in ({}, {'filter': 'op == read'}, {'filter': 'dur > 20us'}, {'filter': 'comm ~ "*1*"'}, {'filter': 'path ~ "/**"'},
+                 {'from': 1000, 'to': 300000000}):
+        more = {k.replace('from', 'from_'): v for k, v in more.items()}
+        all_, some = s.get('overview', width=100, **more), s.get('overview', width=100, brief=1, **more)
+        left = set(all_) - set(some)
+        check(f'/overview brief {more} leaves out', left == {'files', 'errors', 'slowest'} and some['totals']['files'] is None, left)
+        all_['totals']['files'] = None
+        same = {k: all_[k] == some[k] for k in some}
+        check(f'/overview brief {more} says the same', all(same.values()), same)
+    check('/overview brief=2', s.ask('overview', brief=2)[0] == 400)
+
+
 def with_query(s, o):
     if not has_engine:
         check('numbers of weir query # SKIP the engine is not there', True)
@@ -508,6 +522,7 @@ def main():
         door(s)
         requests(s)
         o = overview(s)
+        brief(s)
         with_query(s, o)
         language(s)
         timeline(s)
