@@ -72,7 +72,8 @@ export interface Overview {
 		wait_time: number;
 		threads: number;
 		processes: number;
-		files: number;
+		/** Null in a brief answer. */
+		files: number | null;
 		running: number;
 	};
 	rate: { ops: { name: string; class: string }[]; calls: number[][]; bytes: number[][]; errors: number[] };
@@ -87,6 +88,9 @@ export interface Overview {
 	not_io: Ranking;
 	slowest: Ranking;
 }
+
+/** What can be told before files and single calls were looked at. */
+export type Brief = Omit<Overview, 'files' | 'errors' | 'slowest'> & Partial<Overview>;
 
 /** A thread on the timeline. */
 export interface Lane {
@@ -247,6 +251,8 @@ export const api = {
 		(await get('query', { q, ...scope, limit }, signal)).json(),
 	overview: async (params: Scope & { width: number }, signal?: AbortSignal): Promise<Overview> =>
 		(await get('overview', { ...params }, signal)).json(),
+	brief: async (params: Scope & { width: number }, signal?: AbortSignal): Promise<Brief> =>
+		(await get('overview', { ...params, brief: 1 }, signal)).json(),
 	sql: async (statement: string, signal?: AbortSignal): Promise<Table> => (await get('sql', {}, signal, undefined, 'POST', statement)).json(),
 	explain: async (q: string, scope: Scope): Promise<string> => ((await (await get('explain', { q, ...scope })).json()) as { text: string }).text,
 	lanes: async (params: Scope, signal?: AbortSignal): Promise<{ lanes: Lane[] }> => (await get('lanes', { ...params }, signal)).json(),
