@@ -469,6 +469,67 @@ static void of_groups(void **state)
 	}
 }
 
+/* Versions of files: the second half are newer ones of the first. */
+static void write_versions(const char *path)
+{
+	const struct store_options opt = {.owner = (uid_t)-1};
+	struct store_writer *w;
+	struct batch *b;
+
+	assert_int_equal(store_create(&w, path, &opt, &last), 0);
+	fixture_append_dims(w);
+	assert_int_equal(batch_new(&b, TABLE_FILE), 0);
+	for (int64_t k = 0; k < FIXTURE_FILES / 2; k++) {
+		ssize_t row = batch_add_row(b);
+
+		assert_true(row >= 0);
+		assert_int_equal(batch_set(b, FILE_ID, (size_t)row, k + FIXTURE_FILES / 2), 0);
+		assert_int_equal(batch_set(b, FILE_INODE, (size_t)row, k), 0);
+		assert_int_equal(batch_set(b, FILE_SINCE, (size_t)row, FIXTURE_ORIGIN + 1), 0);
+		assert_int_equal(batch_set_str(b, FILE_PATH, (size_t)row, "/newer"), 0);
+	}
+	assert_int_equal(store_append(w, b, &last), 0);
+	batch_free(b);
+	fixture_append_ops(w, 10000, 30000);
+	assert_int_equal(store_close(w, &last), 0);
+}
+
+/* Files that a head leaves over are found first, and of each all versions. */
+static void few_files_of_many(void **state)
+{
+	static const char *const questions[] = {
+		"by file | sum(dur) as t, p99(dur), count() | sort t desc | head 5",
+		"file is not null | by file | sum(dur) as t, p99(dur) | sort t desc | head 5",
+		"by file_id | sum(bytes) as t, distinct(comm), hist(dur) | sort t desc | head 7",
+		"err is null | by file | count() as n, quantize(bytes) | sort n | head 3",
+		"class == data || err is not null | by file | max(dur) as m, min(dur), avg(pos) | "
+		"sort m desc | head 30 | where m > 1us | head 4",
+		"file_id == 99 | by file | count() as n, p50(dur) | sort n | head 3",
+	};
+	char trace[256];
+	const char *paths[] = {fixture_file("versions.trace", trace)};
+	struct fixture all = f;
+
+	write_versions(trace);
+	fixture_open(&f, paths, 1, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(questions); i++) {
+		_cleanup_(plan_freep) struct plan *p = NULL;
+		_cleanup_buf_ struct buf want = {0}, got = {0}, sql = {0};
+		struct query_error wrong = {0};
+
+		answer(questions[i], true, open_range, &want);
+		answer(questions[i], false, open_range, &got);
+		assert_string_equal(buf_str(&got), buf_str(&want));
+		assert_int_equal(query_parse(questions[i], strlen(questions[i]), &p, &wrong), 0);
+		assert_int_equal(engine_explain(f.engine, p, &sql, &last), 0);
+		assert_non_null(strstr(buf_str(&sql), "-- first the files"));
+		/* and the statement alone is one */
+		assert_true(ask(&f, buf_str(&sql)) != NULL);
+	}
+	fixture_close(&f);
+	f = all;
+}
+
 /* Half of the blocks are answered by their summaries, the others by their rows. */
 static void summaries_are_read(void **state)
 {
@@ -501,6 +562,7 @@ int main(void)
 		cmocka_unit_test(random_questions),
 		cmocka_unit_test(ranges),
 		cmocka_unit_test(of_groups),
+		cmocka_unit_test(few_files_of_many),
 		cmocka_unit_test(summaries_are_read),
 	};
 

@@ -92,6 +92,19 @@ static const struct plan_field *top_field(const struct plan *p, const struct tra
 	}
 }
 
+/* What the scan tests; empty: nothing. */
+static int filter_text(const struct plan *p, const struct translate_options *opt, struct buf *out)
+{
+	bool where = p->where && !opt->filter_in_sql;
+	int r = where && opt->only ? buf_printf(out, "(") : 0;
+
+	if (r >= 0 && where)
+		r = expr_text(p->where, p->table, out);
+	if (r >= 0 && opt->only)
+		r = buf_printf(out, "%s(%s)", where ? ") && " : "", opt->only);
+	return r;
+}
+
 int source_from(const struct plan *p, const struct translate_options *opt, struct asked *a,
 		struct buf *out)
 {
@@ -104,13 +117,11 @@ int source_from(const struct plan *p, const struct translate_options *opt, struc
 	if (r >= 0)
 		r = buf_printf(out, " FROM weir_rows('%s', ", schema_table(p->table)->name);
 
-	if (r >= 0 && p->where && !opt->filter_in_sql) {
-		r = expr_text(p->where, p->table, &filter);
-		if (r >= 0)
-			r = sql_string(buf_str(&filter), filter.len, out);
-	} else if (r >= 0) {
-		r = buf_printf(out, "NULL");
-	}
+	if (r >= 0)
+		r = filter_text(p, opt, &filter);
+	if (r >= 0)
+		r = filter.len ? sql_string(buf_str(&filter), filter.len, out)
+			       : buf_printf(out, "NULL");
 	for (size_t i = 0; i < a->count && r >= 0; i++) {
 		r = buf_printf(out, "%s", i ? ", " : ", [");
 		if (r >= 0)

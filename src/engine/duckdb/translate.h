@@ -24,9 +24,13 @@ struct translate_options {
 	bool filter_in_sql;
 	size_t first_block;
 	int64_t first, last; /* of the trace */
+	const char *only;    /* one more condition, as a text; NULL: none */
 };
 int translate(const struct plan *p, const struct translate_options *opt, struct translation *ret,
 	      struct error *err);
+/* The values of one field behind all stages, as they are: ids, not names. */
+int translate_field(const struct plan *p, const struct translate_options *opt, size_t field,
+		    struct buf *sql, struct error *err);
 
 struct partial;
 /* For engine_follow: what is kept of new blocks and how it is added to what was kept before. */

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+/* chosen.c: which groups a head leaves over. */
+#include "engine/duckdb/chosen.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "engine/duckdb/result.h"
+#include "engine/duckdb/sql_expr.h"
+#include "engine/duckdb/summed.h"
+
+#define VERSIONS_MAX (2 * CHOSEN_MAX) /* of the files that are left over */
+
+/* ---- the plan without what it is not sorted by ---- */
+
+static bool is_sorted_by(const struct plan_stage *sort, size_t field)
+{
+	for (size_t i = 0; i < sort->key_count; i++) {
+		if (sort->keys[i].field == field)
+			return true;
+	}
+	return false;
+}
+
+/* States that take much memory, or long. */
+static bool is_heavy(const struct plan_field *f)
+{
+	switch (f->aggregate) {
+	case AGGREGATE_PERCENTILE:
+	case AGGREGATE_HIST:
+	case AGGREGATE_DISTINCT:
+	case AGGREGATE_QUANTIZE:
+	case AGGREGATE_LQUANTIZE:
+	case AGGREGATE_LLQUANTIZE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_file(const struct expr *e)
+{
+	return (e->kind == EXPR_COLUMN || (e->kind == EXPR_NAME && e->name == QNAME_FILE)) &&
+	       e->column == OP_FILE_ID;
+}
+
+/* The number of the key where files are the only one, else -1. */
+static int file_key(const struct plan *p)
+{
+	int key = -1;
+
+	for (size_t i = 0; i < p->field_count; i++) {
+		const struct plan_field *f = &p->fields[i];
+
+		if (f->kind == FIELD_AGGREGATE)
+			continue;
+		if (key >= 0 || f->kind != FIELD_KEY || !is_file(f->expr))
+			return -1;
+		key = (int)i;
+	}
+	return key;
+}
+
+static bool is_cut(const struct plan *p)
+{
+	return p->table == TABLE_OP && p->grouped && !p->user && p->stage_count >= 2 &&
+	       p->stages[0].kind == STAGE_SORT && p->stages[1].kind == STAGE_HEAD &&
+	       !p->stages[1].tail && p->stages[1].count > 0 && p->stages[1].count <= CHOSEN_MAX &&
+	       file_key(p) >= 0;
+}
+
+/* The same plan, whose aggregates are count() where nothing is sorted by them. The fields are the
+ * caller's to free. */
+static int lighten(const struct plan *p, struct plan *ret)
+{
+	struct plan_field *fields = calloc(p->field_count + 1, sizeof(*fields));
+
+	if (!fields)
+		return -ENOMEM;
+	memcpy(fields, p->fields, p->field_count * sizeof(*fields));
+	for (size_t i = 0; i < p->field_count; i++) {
+		if (fields[i].kind != FIELD_AGGREGATE || is_sorted_by(&p->stages[0], i))
+			continue;
+		fields[i].aggregate = AGGREGATE_COUNT;
+		fields[i].expr = NULL;
+		fields[i].type = (struct query_kind){.type = QUERY_INT};
+	}
+	*ret = *p;
+	ret->fields = fields;
+	ret->stage_count = 2;
+	return 0;
+}
+
+bool chosen_pays(const struct plan *p)
+{
+	_cleanup_free_ struct plan_field *fields = NULL;
+	struct plan light;
+	bool heavy = false;
+
+	if (!is_cut(p))
+		return false;
+	for (size_t i = 0; i < p->field_count; i++) {
+		const struct plan_field *f = &p->fields[i];
+
+		if (f->kind != FIELD_AGGREGATE || !is_heavy(f))
+			continue;
+		if (is_sorted_by(&p->stages[0], i))
+			return false; /* it is needed of all */
+		heavy = true;
+	}
+	if (lighten(p, &light) < 0)
+		return false;
+	fields = light.fields;
+	return heavy || (summed_answer(&light) && !summed_answer(p));
+}
+
+/* ---- asking ---- */
+
+int chosen_translate(const struct plan *p, const struct translate_options *opt, struct buf *sql,
+		     struct error *err)
+{
+	_cleanup_free_ struct plan_field *fields = NULL;
+	struct plan light;
+	int r = lighten(p, &light);
+
+	if (r < 0)
+		return error_errno(err, r, "cannot translate the query");
+	fields = light.fields;
+	return translate_field(&light, opt, (size_t)file_key(p), sql, err);
+}
+
+/* The ids that come out; `null` where one is. 0 or -ENOMEM. */
+static int read_ids(struct engine_result *r, struct map *ids, bool *null)
+{
+	int e = 0;
+
+	while (e >= 0 && engine_result_next(r)) {
+		if (engine_result_is_null(r, 0))
+			*null = true;
+		else
+			e = map_set(ids, (uint64_t)engine_result_int(r, 0), 0);
+	}
+	return e;
+}
+
+/* A file is told by its newest version: which versions they are that belong to those of `ids`. */
+static int put_versions(struct engine *e, const struct map *ids, struct buf *only,
+			struct error *err)
+{
+	int r = names_load_files(e, err);
+	const struct dims *d = store_dims_few(e->store);
+	size_t rows = dims_rows(d, TABLE_FILE), count = 0;
+
+	for (size_t i = 0; i < rows && r >= 0; i++) {
+		int64_t id = dims_id_at(d, TABLE_FILE, i);
+
+		if (!map_get(ids, (uint64_t)dims_latest_file(d, id), NULL))
+			continue;
+		if (count == VERSIONS_MAX)
+			return -E2BIG;
+		r = buf_printf(only, "%s%" PRId64, count++ ? ", " : "file_id in (", id);
+	}
+	return r < 0 || !count ? r : buf_printf(only, ")");
+}
+
+static int put_ids(const struct map *ids, struct buf *only)
+{
+	uint64_t id, unused;
+	bool any = false;
+	size_t at = 0;
+	int r = 0;
+
+	while (r >= 0 && map_next(ids, &at, &id, &unused)) {
+		r = buf_printf(only, "%s%" PRId64, any ? ", " : "file_id in (", (int64_t)id);
+		any = true;
+	}
+	return r < 0 || !any ? r : buf_printf(only, ")");
+}
+
+/* The condition that leaves the files of the result; nothing where there are too many versions. */
+static int put_only(struct engine *e, const struct plan *p, struct engine_result *result,
+		    struct buf *only, struct error *err)
+{
+	const struct expr *key = p->fields[file_key(p)].expr;
+	_cleanup_(map_free) struct map ids = {0};
+	bool null = false;
+	int r = read_ids(result, &ids, &null);
+
+	if (r >= 0)
+		r = key->kind == EXPR_NAME ? put_versions(e, &ids, only, err) : put_ids(&ids, only);
+	if (r == -E2BIG) {
+		buf_clear(only);
+		return 0;
+	}
+	if (r < 0 || !null)
+		return r;
+	return buf_printf(only, "%s%s is null", only->len ? " || " : "",
+			  key->kind == EXPR_NAME ? "file" : "file_id");
+}
+
+int chosen_ask(struct engine *e, const struct plan *p, const struct translate_options *opt,
+	       struct buf *only, struct engine_result **steps, struct error *err)
+{
+	_cleanup_(engine_result_freep) struct engine_result *ids = NULL;
+	_cleanup_buf_ struct buf sql = {0};
+	int r = chosen_translate(p, opt, &sql, err);
+
+	if (r >= 0)
+		r = engine_run_text(e, buf_str(&sql), &ids, err);
+	if (r >= 0)
+		r = put_only(e, p, ids, only, err);
+	if (r >= 0 && atomic_load(&e->interrupted))
+		r = error_set(err, -EINTR, "interrupted");
+	if (r >= 0 && steps)
+		*steps = TAKE_PTR(ids);
+	return r;
+}
