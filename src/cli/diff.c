@@ -109,7 +109,8 @@ static int choose(const struct diff_opts *o, struct diff_trace *t, struct diff_i
 	int r = read_flags_select(f, &t->select, err);
 
 	if (r >= 0)
-		r = choice_make(&t->choice, s, store_dims(t->store));
+		r = choice_make(&t->choice, s,
+				s->path_count ? store_dims(t->store) : store_dims_few(t->store));
 	if (r >= 0)
 		r = choose_where(o, t, in->side, err);
 	store_range(t->store, &first, &last);

@@ -307,10 +307,34 @@ static const uint8_t *get_varint(const uint8_t *p, const uint8_t *end, uint64_t 
 	return NULL;
 }
 
+/* Adds to a bucket that is there already, as most are that come again; `at` is where the one before
+ * was in the list. */
+static bool add_known(struct hist *h, unsigned int bucket, uint64_t n, uint32_t *at)
+{
+	uint64_t *list = list_of(h);
+	uint32_t i = *at;
+
+	if (h->used == HIST_DENSE) {
+		if (bucket < h->first || bucket - h->first >= h->cap)
+			return false;
+		h->dense[bucket - h->first] = add_sat(h->dense[bucket - h->first], n);
+		return true;
+	}
+	while (i < h->used && entry_bucket(list[i]) < bucket)
+		i++;
+	*at = i;
+	if (i == h->used || entry_bucket(list[i]) != bucket ||
+	    add_sat(list[i] & COUNT_MAX, n) > COUNT_MAX)
+		return false;
+	list[i] += n;
+	return true;
+}
+
 int hist_unpack(struct hist *h, const uint8_t *data, size_t len)
 {
 	const uint8_t *p = data, *end = data + len;
 	uint64_t bucket = 0, step, n;
+	uint32_t at = 0;
 	bool first = true;
 
 	while (p < end) {
@@ -331,9 +355,7 @@ int hist_unpack(struct hist *h, const uint8_t *data, size_t len)
 			return -EBADMSG;
 		bucket += step;
 		first = false;
-		if (h->used == HIST_DENSE && bucket - h->first < h->cap)
-			h->dense[bucket - h->first] = add_sat(h->dense[bucket - h->first], n);
-		else
+		if (!add_known(h, (unsigned int)bucket, n, &at))
 			r = hist_add_bucket(h, (unsigned int)bucket, n);
 		if (r < 0)
 			return r;

@@ -122,10 +122,19 @@ static int load_run_called(struct work *w, struct run *run, struct error *err)
 	return r;
 }
 
+/* The names of files, which the store reads when somebody asks first. */
+static int load_run_names(struct work *w _unused_, struct run *run, struct error *err _unused_)
+{
+	(void)store_dims(run->in->store);
+	return 0;
+}
+
 /* Parts of one trace know the same files: which of them a part uses, its calls tell. */
 int load_called(struct work *w, struct error *err)
 {
-	return same_trace(w) ? each_run(w, load_run_called, err) : 0;
+	int r = each_run(w, load_run_names, err);
+
+	return r >= 0 && same_trace(w) ? each_run(w, load_run_called, err) : r;
 }
 
 /* The first file of each label: none yet. NULL: out of memory. */
