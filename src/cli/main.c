@@ -11,9 +11,12 @@
  * right. */
 static int finish(int status)
 {
+	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
-	fprintf(stderr, "weir: the output could not be written: %s\n", strerror(errno));
+	/* no reason is known where what failed was an earlier flush */
+	fprintf(stderr, "weir: the output could not be written%s%s\n", errno ? ": " : "",
+		errno ? strerror(errno) : "");
 	return status ? status : 1;
 }
 

@@ -104,7 +104,8 @@ static void open_browser(const char *url)
 
 /* ---- serving ---- */
 
-static void tell_link(const struct serve_opts *o, const char *url)
+/* Nobody can come without it. */
+static int tell_link(const struct serve_opts *o, const char *url, struct error *err)
 {
 	if (o->json) {
 		fputs("{\"url\": ", stdout);
@@ -113,7 +114,11 @@ static void tell_link(const struct serve_opts *o, const char *url)
 	} else {
 		puts(url);
 	}
-	fflush(stdout);
+	if (fflush(stdout) == 0)
+		return 0;
+	error_errno(err, -errno, "the link could not be written");
+	clearerr(stdout); /* told here */
+	return err->code;
 }
 
 /* Until a signal: looks at the trace every now and then. */
@@ -180,7 +185,8 @@ static int serve_main(const void *opts, int argc, char **argv)
 		fprintf(stderr,
 			"weir: built without its pages, only the API answers; for the pages: "
 			"make pages && make\n");
-	tell_link(o, server_url(server));
+	if (tell_link(o, server_url(server), &err) < 0)
+		return fail(&err);
 	if (o->open)
 		open_browser(server_url(server));
 	return serve_until(server, &signals);

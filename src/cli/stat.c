@@ -154,6 +154,21 @@ static int run_stat(struct stat_run *s, struct live *live)
 	return live_status(&totals);
 }
 
+/* The file of -o; returns the exit status. A table that was flushed before left its error in the stream. */
+static int close_output(const struct stat_run *s, int status)
+{
+	bool unwritten = ferror(s->out);
+	struct error err = {0};
+
+	if (fclose(s->out))
+		error_errno(&err, -errno, "-o %s could not be written", s->opts->output);
+	else if (unwritten)
+		error_set(&err, -EIO, "-o %s could not be written", s->opts->output);
+	else
+		return status;
+	return live_fail(err.code, &err);
+}
+
 static int stat_main(const void *opts, int argc, char **argv)
 {
 	const struct stat_opts *o = opts;
@@ -185,13 +200,8 @@ static int stat_main(const void *opts, int argc, char **argv)
 		r = r < 0 ? live_fail(r, &err) : 0;
 	}
 	rollup_free(s.rollup);
-	/* a table that was flushed before left its error in the stream */
-	bool unwritten = o->output && ferror(s.out);
-
-	if (o->output && (fclose(s.out) != 0 || unwritten))
-		return live_fail(-EIO,
-				 &(struct error){.code = -EIO,
-						 .message = "-o: the output could not be written"});
+	if (o->output)
+		r = close_output(&s, r);
 	return r;
 }
 
