@@ -92,6 +92,8 @@ static long walk_name(__u32 i, struct walk_ctx *ctx)
 				      kread(struct dentry, dentry, d_name.name));
 	if (n > 0)
 		s->len = at + (n & 0x1ff);
+	if (!at)
+		s->base = s->len;
 	return 0;
 }
 
@@ -105,6 +107,23 @@ static long walk_sum(__u32 i, struct walk_ctx *ctx)
 		return 1;
 	walk_add(s, dentry);
 	return 0;
+}
+
+/* Whether data[sizeof(struct wire_file) + at...] says the same. Little-endian machines only: x86-64, arm64. */
+static __always_inline bool names_same(struct scratch *s, __u32 at, const volatile __u8 *names,
+				       __u32 len)
+{
+	for (__u32 k = 0; k < WIRE_PREFIX_MAX && k < len; k += 8) {
+		__u64 differ = *(volatile __u64 *)(s->data + sizeof(struct wire_file) +
+						   ((at + k) & (WIRE_WALK_MAX - 1))) ^
+			       *(const volatile __u64 *)(names + k);
+
+		if (len - k < 8)
+			differ &= (1ull << ((len - k) * 8 & 63)) - 1;
+		if (differ)
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -123,18 +142,53 @@ static long walk_wanted(__u32 i, struct walk_ctx *ctx)
 	at = end - len;
 	if (at && s->data[sizeof(struct wire_file) + ((at - 1) & (WIRE_WALK_MAX - 1))])
 		return 0; /* in the middle of a name */
-	for (__u32 k = 0; k < WIRE_PREFIX_MAX && k < len; k += 8) {
-		__u64 differ = *(volatile __u64 *)(s->data + sizeof(struct wire_file) +
-						   ((at + k) & (WIRE_WALK_MAX - 1))) ^
-			       *(const volatile __u64 *)(p->names + k);
-
-		if (len - k < 8) /* little-endian machines only: x86-64, arm64 */
-			differ &= (1ull << ((len - k) * 8 & 63)) - 1;
-		if (differ)
-			return 0;
-	}
-	s->wanted = 1;
+	if (!names_same(s, at, p->names, len))
+		return 0;
+	s->wanted |= WANTED_SELECTED;
 	return 1;
+}
+
+/* bpf_loop: one of the filter's tests, over the path as the process sees it. */
+static long walk_test(__u32 i, struct walk_ctx *ctx)
+{
+	const volatile struct wire_name_test *t = &name_tests[i & FILTER_NAMES_MAX];
+	struct scratch *s = ctx->s;
+	__u32 end = s->root_at < s->len ? s->root_at : s->len, base = end ? s->base : 0;
+	__u32 how = t->how, len = t->len, at = 0;
+	bool fits = true;
+
+	if (t->field != FILTER_PATH)
+		return 0;
+	if (how == NAME_BASE || how == NAME_BASE_BEGINS || how == NAME_BASE_ENDS) {
+		fits = base > len;
+		if (how == NAME_BASE)
+			fits = base == len + 1;
+		if (how == NAME_BASE_ENDS && fits)
+			at = base - 1 - len;
+	} else {
+		fits = end >= len;
+		at = fits ? end - len : 0;
+		if (how == NAME_EQUAL ? at != 0 : how == NAME_BELOW && at == 0)
+			fits = false;
+		if (fits && at &&
+		    s->data[sizeof(struct wire_file) + ((at - 1) & (WIRE_WALK_MAX - 1))])
+			fits = false; /* in the middle of a name */
+	}
+	fits = fits && names_same(s, at, t->names, len);
+	if (fits != !!t->opposite)
+		s->wanted |= WANTED_TEST(i & FILTER_NAMES_MAX);
+	return 0;
+}
+
+/* Whether a path or its last part is what the recorder will call the file. */
+static __always_inline void walk_tests(struct scratch *s, struct walk_ctx *ctx, __u32 magic)
+{
+	if (s->done == 1)
+		bpf_loop(filter.name_count, walk_test, ctx, 0);
+	else if (s->done == 2 && (magic == MAGIC_SOCKFS || magic == MAGIC_PIPEFS))
+		s->wanted |= not_paths;
+	else
+		s->wanted |= WANTED_TESTS_ALL;
 }
 
 static __always_inline void walk_begin(struct scratch *s, __u64 dentry, __u64 vfsmount)
@@ -155,6 +209,7 @@ static __always_inline void walk_begin(struct scratch *s, __u64 dentry, __u64 vf
 	s->done = 0;
 	s->sum = 0;
 	s->wanted = 0;
+	s->base = 0;
 }
 
 /* 0: not known. */
@@ -275,9 +330,13 @@ verified_alone int file_send(struct file_ident *d, __u64 key)
 		bpf_loop(2 * path_count, walk_wanted, &ctx, 0);
 		/* A path that is cut or that does not begin at a root is for the recorder to judge.
 		 */
-		d->wanted = s->wanted || s->done == 0 ||
-			    (s->done == 2 && d->magic != MAGIC_SOCKFS && d->magic != MAGIC_PIPEFS);
+		if (s->done == 0 ||
+		    (s->done == 2 && d->magic != MAGIC_SOCKFS && d->magic != MAGIC_PIPEFS))
+			s->wanted |= WANTED_SELECTED;
 	}
+	if (filter.fields & 1 << FILTER_PATH)
+		walk_tests(s, &ctx, d->magic);
+	d->wanted = s->wanted;
 	d->names = s->done ? s->sum : 0;
 	file_root_name(s);
 	file_fields(s, d);
@@ -381,7 +440,8 @@ verified_alone int file_miss(struct thread_state *ts, __u64 file, __u32 hint)
 	l->dentry = d->k.dentry;
 	l->ino = d->k.ino;
 	l->generation = d->k.generation;
-	l->kind = d->wanted ? FILE_WANTED : 0;
+	l->kind = (d->wanted & WANTED_SELECTED ? FILE_WANTED : 0) | (__u32)d->wanted
+									    << KIND_WANTED_SHIFT;
 	if ((d->mode & INODE_IFMT) == INODE_IFREG || (d->mode & INODE_IFMT) == INODE_IFBLK)
 		l->kind |= FILE_SEEKABLE;
 	if (d->magic == MAGIC_SOCKFS)

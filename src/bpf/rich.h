@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "bpf/call.h"
+#include "bpf/filter.h"
 
 #define AT_CWD	      (-100)
 #define AT_CWD_BEFORE (-101) /* as it was at enter */
@@ -140,6 +140,7 @@ static __always_inline __u64 file_returned(struct thread_state *ts, __u64 file, 
 	struct last_file *l = file_of(ts, file, fd);
 
 	ts->call.kind |= l->kind & FILE_WANTED;
+	ts->done.kind = l->kind;
 	return l->key;
 }
 
@@ -167,10 +168,10 @@ verified_alone int rich_descriptors(struct scratch *s, struct thread_state *ts, 
 	    !bpf_probe_read_user(pair, sizeof(pair), (void *)arg(&ts->call, p->fdpair))) {
 		r->op.fd = pair[0];
 		r->second.fd = pair[1];
-		file = fd_file_apart(pair[0]);
-		r->op.file = file ? file_returned(ts, file, pair[0]) : 0;
 		file = fd_file_apart(pair[1]);
 		r->second.file = file ? file_returned(ts, file, pair[1]) : 0;
+		file = fd_file_apart(pair[0]);
+		r->op.file = file ? file_returned(ts, file, pair[0]) : 0;
 	}
 	return 0;
 }
@@ -346,6 +347,28 @@ verified_alone int sock_changed(struct thread_state *ts, struct wire_plan *p)
 	return 0;
 }
 
+/* The filter once more, now that everything is known which the record says. */
+verified_alone int rich_passes(struct scratch *s, struct thread_state *ts, struct wire_plan *p,
+			       __s64 ret, __u64 end)
+{
+	struct rich *r;
+	int passes;
+
+	if (!s || !ts || !p)
+		return 1;
+	r = (struct rich *)s->data;
+	ts->done.pos = r->op.pos;
+	ts->done.size = r->op.size;
+	ts->done.bytes = r->second.pos;
+	ts->done.file = r->op.file;
+	ts->done.fd = r->op.fd;
+	ts->done.flags = r->op.flags;
+	ts->done.whole = 1;
+	passes = call_passes(ts, p, ret, end);
+	ts->done.whole = 0;
+	return passes;
+}
+
 /* `held`: for so long was the thread held by back-pressure. */
 verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64 ret, __u64 end,
 			     __u64 held)
@@ -366,7 +389,12 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 	r = (struct rich *)s->data;
 	if (is_restart(ret))
 		c->op.status |= STATUS_INTERRUPTED;
-	pos = call_pos(task, c, p, ret, &c->op.status);
+	if ((filter.fields & 1 << FILTER_POS) && !(p->flags & WIRE_PLAN_RICH)) {
+		pos = ts->done.pos;
+		c->op.status |= ts->done.status;
+	} else {
+		pos = call_pos(task, c, p, ret, &c->op.status);
+	}
 	op_fill(&r->op, ts, ret, end, pos, c->op.status);
 	r->op.head.parts = WIRE_PART_ARGS | WIRE_PART_SECOND;
 	__builtin_memcpy(r->args, c->args, sizeof(r->args));
@@ -397,6 +425,12 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 		len = sizeof(struct wire_name) + ((r->name.len + 7) & 0xf8);
 	if (p->flags & WIRE_PLAN_SOCK)
 		sock_changed(ts, p);
+	if ((filter.fields & FILTER_WHOLE) && (p->flags & WIRE_PLAN_RICH) &&
+	    !rich_passes(s, ts, p, ret, end)) {
+		scratch_put(s);
+		call_leave_out(ts);
+		return 0;
+	}
 	len = (__builtin_offsetof(struct rich, name) + (len & 0x3fff)) & ~7u;
 	barrier_var(
 		len); /* so that what is compared is what is used: 6.1 does not see that they are one */

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bpf/kernel.h"
+#include "schema/call_filter.h"
 #include "schema/wire.h"
 
 #define STATUS_INTERRUPTED \
@@ -46,6 +47,10 @@ const volatile __u32 ring_bytes;
 const volatile __u32 ring_leaves; /* of a ring */
 const volatile __u32 path_count;  /* 0: files are not selected by path */
 const volatile struct wire_prefix prefixes[WIRE_PREFIXES_MAX];
+const volatile struct call_filter filter; /* count 0: none, and the verifier takes all of it out */
+const volatile __u32
+	not_paths; /* tests that what is no path passes: "pipe:[1]", as WANTED_TEST() */
+const volatile struct wire_name_test name_tests[FILTER_NAMES_MAX + 1];
 
 /* Changed while running; read by the recorder. */
 struct wire_cpu cpus[WIRE_CPUS_MAX] __attribute__((aligned(64)));
@@ -72,6 +77,12 @@ enum file_kind {
 	FILE_SOCKET = 1 << 1,
 	FILE_WANTED = 1 << 2, /* the selection by path takes it */
 };
+
+/* In the upper half of a kind stands what file_version.wanted says. */
+#define KIND_WANTED_SHIFT 16
+#define WANTED_SELECTED	  1 /* by path; the next bits are those of the filter's tests */
+#define WANTED_TEST(n)	  (2u << (n))
+#define WANTED_TESTS_ALL  0xfffe
 
 /* A file that a thread used lately: valid while every field up to `key` still agrees. */
 struct last_file {
@@ -100,6 +111,18 @@ struct call {
 	__u32 switches;	   /* voluntary context switches of the thread, at enter */
 	__u32 kind, kind2; /* enum file_kind of file and file2 */
 	__u32 pad;
+};
+
+/* What the filter asks of a call that has ended, where it took work to find out. */
+struct call_end {
+	__s64 pos;
+	__u64 size, bytes;
+	__u64 file;
+	__s32 fd;
+	__u32 flags;
+	__u32 kind;   /* of the file */
+	__u16 status; /* that goes with the position */
+	__u16 whole;  /* everything is here, not the position alone */
 };
 
 enum thread_flag {
@@ -137,15 +160,18 @@ struct thread_state {
 	__u32 select_epoch;
 	__u32 version, task;
 	__u32 calls;
-	__u32 uid;   /* of the version */
-	__u32 stack; /* of the filter that is run */
-	__u32 pad;
+	__u32 uid;	  /* of the version */
+	__u32 stack;	  /* of the filter that is run */
+	__u32 comm_tests; /* of the version: bits by number of the filter's test */
 	__u64 exe;
 	struct call call;
 	struct last_file last[LAST_FILES];
 	struct last_file cwd;
 	struct file_ident
 		ident; /* of the file that is looked up; here because the stack is small */
+	/* Last, as only a filter looks at them. */
+	__u64 comm[2]; /* of the version */
+	struct call_end done;
 };
 
 struct {
@@ -180,7 +206,7 @@ struct file_version {
 	__u64 names;  /* checksum of the names up to the root */
 	__u32 epoch;  /* names_epoch when they were looked at */
 	__u16 gone;   /* sent as deleted */
-	__u16 wanted; /* the selection by path takes it */
+	__u16 wanted; /* WANTED_SELECTED, WANTED_TEST() */
 };
 
 struct {
@@ -261,7 +287,8 @@ struct scratch {
 	__u64 size; /* of a vector */
 	__u64 user;
 	__u32 step, count;
-	__u32 wanted, pad;
+	__u32 wanted; /* WANTED_SELECTED, WANTED_TEST() */
+	__u32 base;   /* length of the last name, with its NUL */
 	__u8 data[256 + WIRE_WALK_MAX + 512];
 };
 

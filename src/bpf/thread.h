@@ -128,6 +128,39 @@ verified_alone __u64 exe_key(struct thread_state *ts)
 	return file_version(&ts->ident);
 }
 
+static __always_inline bool has_slash(__u64 word)
+{
+	__u64 x = word ^ 0x2f2f2f2f2f2f2f2full; /* a byte that is 0 is a slash */
+
+	return (x - 0x0101010101010101ull) & ~x & 0x8080808080808080ull;
+}
+
+/* The filter's tests of names, over that of this version. */
+verified_alone int comm_tests(struct thread_state *ts)
+{
+	__u64 comm[2];
+	bool slash;
+
+	if (!ts)
+		return 0;
+	comm[0] = ts->comm[0];
+	comm[1] = ts->comm[1];
+	slash = has_slash(comm[0]) || has_slash(comm[1]);
+	ts->comm_tests = 0;
+	for (__u32 i = 0; i < FILTER_NAMES_MAX; i++) {
+		const volatile struct wire_name_test *t = &name_tests[i];
+		bool fits;
+
+		if (t->field != FILTER_COMM)
+			continue;
+		fits = !((comm[0] ^ *(const volatile __u64 *)t->names) & t->mask[0]) &&
+		       !((comm[1] ^ *(const volatile __u64 *)(t->names + 8)) & t->mask[1]);
+		if (fits != !!t->opposite || (t->pattern && slash))
+			ts->comm_tests |= 1u << i;
+	}
+	return 0;
+}
+
 static __always_inline void thread_fill(struct wire_thread *r, struct task_struct *task,
 					struct thread_state *ts, __u32 reason)
 {
@@ -157,6 +190,11 @@ static __always_inline void thread_fill(struct wire_thread *r, struct task_struc
 	r->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
 	r->exe = ts->exe;
 	bpf_probe_read_kernel(r->comm, sizeof(r->comm), task->comm);
+	if (filter.fields & 1 << FILTER_COMM) {
+		ts->comm[0] = *(volatile __u64 *)r->comm;
+		ts->comm[1] = *(volatile __u64 *)(r->comm + 8);
+		comm_tests(ts);
+	}
 	r->argv_len = 0;
 	r->argv_cut = 0;
 }

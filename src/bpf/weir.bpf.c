@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* weir.bpf.c: the programs. Everything is on BTF tracepoints, which every supported kernel allows.
  */
-#include "bpf/filter.h"
 #include "bpf/rich.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -156,6 +155,8 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		if (!status)
 			return 0;
 	}
+	if ((filter.fields & 1 << FILTER_POS) && !(p->flags & WIRE_PLAN_RICH))
+		call_pos_early(ts, p, ret);
 	if (exit_left_out(ts, p, ret, end))
 		return 0;
 	if (lossless) {
@@ -169,7 +170,10 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	}
 	if (unlikely(is_restart(ret)))
 		status |= STATUS_INTERRUPTED;
-	if ((ts->call.kind & FILE_SEEKABLE) || has(p->pos))
+	if (filter.fields & 1 << FILTER_POS) {
+		pos = ts->done.pos;
+		status |= ts->done.status;
+	} else if ((ts->call.kind & FILE_SEEKABLE) || has(p->pos))
 		pos = call_pos(task, &ts->call, p, ret, &status);
 	op_send(ts, p, ret, end, pos, status);
 	return 0;

@@ -13,35 +13,24 @@
 #include "base/clock.h"
 #include "query/eval.h"
 #include "query/eval_internal.h"
+#include "query/pushdown_internal.h"
 #include "schema/vocab.h"
 
-/* How much of an expression the steps say; TRUE: it holds for every call, no step is needed. */
-enum pushed { PUSHED_NONE, PUSHED_PART, PUSHED_ALL, PUSHED_TRUE };
-
-struct pusher {
-	struct call_filter *f;
-	const uint64_t *ops;  /* a bit for each call that there can be; NULL: any */
-	unsigned int waiting; /* values on the stack */
-};
-
-struct mark {
-	uint32_t count;
-	unsigned int waiting;
-};
-
-static struct mark mark_of(const struct pusher *p)
+struct mark push_mark(const struct pusher *p)
 {
-	return (struct mark){p->f->count, p->waiting};
+	return (struct mark){p->f->count, p->waiting, p->f->set_count, p->f->name_count};
 }
 
-static enum pushed undo(struct pusher *p, struct mark m)
+enum pushed push_undo(struct pusher *p, struct mark m)
 {
 	p->f->count = m.count;
+	p->f->set_count = m.sets;
+	p->f->name_count = m.names;
 	p->waiting = m.waiting;
 	return PUSHED_NONE;
 }
 
-static bool step(struct pusher *p, enum filter_code code, enum filter_field field, int64_t value)
+bool push_step(struct pusher *p, enum filter_code code, enum filter_field field, int64_t value)
 {
 	bool joint = code == FILTER_AND || code == FILTER_OR;
 
@@ -59,15 +48,18 @@ static bool step(struct pusher *p, enum filter_code code, enum filter_field fiel
 
 /* ---- fields ---- */
 
+#define OPS_ONE_BY_ONE 2 /* a longer list of calls is one step as a set */
+
 static bool field_of(const struct expr *e, enum filter_field *ret)
 {
 	static const struct {
 		unsigned int column;
 		enum filter_field field;
 	} columns[] = {
-		{OP_DUR, FILTER_DUR}, {OP_RET, FILTER_RET},   {OP_ERR, FILTER_ERR},
-		{OP_OP, FILTER_OP},   {OP_TID, FILTER_TID},   {OP_CPU, FILTER_CPU},
-		{OP_FD, FILTER_FD},   {OP_SIZE, FILTER_SIZE}, {OP_BYTES, FILTER_BYTES},
+		{OP_DUR, FILTER_DUR}, {OP_RET, FILTER_RET},	{OP_ERR, FILTER_ERR},
+		{OP_OP, FILTER_OP},   {OP_TID, FILTER_TID},	{OP_CPU, FILTER_CPU},
+		{OP_FD, FILTER_FD},   {OP_SIZE, FILTER_SIZE},	{OP_BYTES, FILTER_BYTES},
+		{OP_POS, FILTER_POS}, {OP_FLAGS, FILTER_FLAGS},
 	};
 
 	if (e->kind == EXPR_NAME && (e->name == QNAME_PID || e->name == QNAME_UID)) {
@@ -96,31 +88,64 @@ static bool is_number(const struct expr *e)
 static enum pushed push_range(struct pusher *p, enum filter_field field, __int128 low,
 			      __int128 high, bool negate)
 {
-	struct mark m = mark_of(p);
-	bool below = low > INT64_MIN, above = high < INT64_MAX, ok;
+	struct mark m = push_mark(p);
+	int64_t least = field == FILTER_FLAGS ? 0 : INT64_MIN;
+	bool below = low > least, above = high < INT64_MAX, ok;
 
+	low = MAX(low, (__int128)least);
 	if (low > high || low > INT64_MAX || high < INT64_MIN) { /* never, or always */
-		ok = negate ? step(p, FILTER_KNOWN, field, 0)
-			    : step(p, FILTER_GT, field, INT64_MAX);
-		return ok ? PUSHED_ALL : undo(p, m);
+		ok = negate ? push_step(p, FILTER_KNOWN, field, 0)
+			    : push_step(p, FILTER_GT, field, INT64_MAX);
+		return ok ? PUSHED_ALL : push_undo(p, m);
 	}
 	if (!below && !above) {
-		ok = negate ? step(p, FILTER_GT, field, INT64_MAX)
-			    : step(p, FILTER_KNOWN, field, 0);
-		return ok ? PUSHED_ALL : undo(p, m);
+		ok = negate ? push_step(p, FILTER_GT, field, INT64_MAX)
+			    : push_step(p, FILTER_KNOWN, field, 0);
+		return ok ? PUSHED_ALL : push_undo(p, m);
 	}
 	/* Numbers of calls have no order that all machines share. */
 	if (field == FILTER_OP && low != high)
 		return PUSHED_NONE;
 	if (low == high) {
-		ok = step(p, negate ? FILTER_NE : FILTER_EQ, field, (int64_t)low);
-		return ok ? PUSHED_ALL : undo(p, m);
+		ok = push_step(p, negate ? FILTER_NE : FILTER_EQ, field, (int64_t)low);
+		return ok ? PUSHED_ALL : push_undo(p, m);
 	}
-	ok = !below || step(p, negate ? FILTER_LT : FILTER_GE, field, (int64_t)low);
-	ok = ok && (!above || step(p, negate ? FILTER_GT : FILTER_LE, field, (int64_t)high));
+	ok = !below || push_step(p, negate ? FILTER_LT : FILTER_GE, field, (int64_t)low);
+	ok = ok && (!above || push_step(p, negate ? FILTER_GT : FILTER_LE, field, (int64_t)high));
 	if (below && above)
-		ok = ok && step(p, negate ? FILTER_OR : FILTER_AND, 0, 0);
-	return ok ? PUSHED_ALL : undo(p, m);
+		ok = ok && push_step(p, negate ? FILTER_OR : FILTER_AND, 0, 0);
+	return ok ? PUSHED_ALL : push_undo(p, m);
+}
+
+/* (flags & mask) == bits, or not. */
+static enum pushed push_bits(struct pusher *p, const struct expr *what, uint64_t mask,
+			     uint64_t bits, bool want)
+{
+	enum filter_field field;
+	bool ok;
+
+	if (!field_of(what, &field) || field != FILTER_FLAGS)
+		return PUSHED_NONE;
+	if (bits > UINT32_MAX) /* the kernel's have 32 */
+		ok = want ? push_step(p, FILTER_GT, field, INT64_MAX)
+			  : push_step(p, FILTER_KNOWN, field, 0);
+	else
+		ok = push_step(p, want ? FILTER_BITS : FILTER_NOT_BITS, field,
+			       (int64_t)((mask & UINT32_MAX) << 32 | bits));
+	return ok ? PUSHED_ALL : PUSHED_NONE;
+}
+
+/* bitand(flags, mask) == bits: O_RDWR is one of several codes in the same bits. */
+static enum pushed push_bits_compare(struct pusher *p, const struct expr *e,
+				     const struct expr *masked, const struct expr *bits, bool want)
+{
+	const struct expr *mask = masked->arg[1];
+
+	if (e->cmp > COMPARE_NE || !is_number(mask) || !is_number(bits) ||
+	    mask->type.type == QUERY_FLOAT || bits->type.type == QUERY_FLOAT)
+		return PUSHED_NONE;
+	return push_bits(p, masked->arg[0], (uint64_t)mask->value.i, (uint64_t)bits->value.i,
+			 (e->cmp == COMPARE_EQ) == want);
 }
 
 static enum pushed push_compare(struct pusher *p, const struct expr *e, bool want)
@@ -143,11 +168,13 @@ static enum pushed push_compare(struct pusher *p, const struct expr *e, bool wan
 		constant = e->arg[0];
 		cmp = query_compare_turned(cmp);
 	}
+	if (field->kind == EXPR_CALL && field->function == FUNCTION_BITAND)
+		return push_bits_compare(p, e, field, constant, want);
 	if (!field_of(field, &number) || !is_number(constant))
-		return PUSHED_NONE;
+		return push_names_compare(p, e, want);
 	if (constant->type.type != QUERY_FLOAT && constant->type.type != QUERY_UINT &&
 	    number != FILTER_OP)
-		return step(p, codes[want ? cmp : opposite[cmp]], number, constant->value.i)
+		return push_step(p, codes[want ? cmp : opposite[cmp]], number, constant->value.i)
 			       ? PUSHED_ALL
 			       : PUSHED_NONE;
 	query_const_range(cmp, constant->type, &constant->value, &low, &high);
@@ -169,12 +196,17 @@ static enum pushed push_between(struct pusher *p, const struct expr *e, bool wan
 /* Values that follow one another become one range. Where there are too many: what they span. */
 static enum pushed push_in(struct pusher *p, const struct expr *e, bool want)
 {
-	struct mark m = mark_of(p);
+	struct mark m = push_mark(p);
 	enum filter_field field;
 	bool ok = true;
 
 	if (!field_of(e->arg[0], &field) || !e->count || e->list[0].t.data)
+		return push_names_in(p, e, want);
+	/* Sorted as unsigned, and more than the kernel's flags have. */
+	if (field == FILTER_FLAGS && e->list[e->count - 1].i < 0)
 		return PUSHED_NONE;
+	if (field == FILTER_OP && e->count > OPS_ONE_BY_ONE)
+		return PUSHED_NONE; /* a set of calls */
 	for (size_t i = 0, next; i < e->count && ok; i = next) {
 		int64_t low = e->list[i].i, high = low;
 
@@ -182,11 +214,11 @@ static enum pushed push_in(struct pusher *p, const struct expr *e, bool want)
 		     next < e->count && field != FILTER_OP && e->list[next].i - 1 <= high; next++)
 			high = e->list[next].i;
 		ok = push_range(p, field, low, high, !want) == PUSHED_ALL &&
-		     (i == 0 || step(p, want ? FILTER_OR : FILTER_AND, 0, 0));
+		     (i == 0 || push_step(p, want ? FILTER_OR : FILTER_AND, 0, 0));
 	}
 	if (ok)
 		return PUSHED_ALL;
-	undo(p, m);
+	push_undo(p, m);
 	if (!want)
 		return PUSHED_NONE;
 	return push_range(p, field, e->list[0].i, e->list[e->count - 1].i, false) == PUSHED_NONE
@@ -200,7 +232,7 @@ static enum pushed push_null(struct pusher *p, const struct expr *e, bool want)
 
 	/* The kernel knows every process and user; the trace may not. */
 	if (!field_of(e->arg[0], &field) || (want && e->arg[0]->kind == EXPR_NAME) ||
-	    !step(p, want ? FILTER_NULL : FILTER_KNOWN, field, 0))
+	    !push_step(p, want ? FILTER_NULL : FILTER_KNOWN, field, 0))
 		return PUSHED_NONE;
 	return PUSHED_ALL;
 }
@@ -244,23 +276,64 @@ static bool op_decided(const struct pusher *p, const struct expr *e, bool want)
 	return true;
 }
 
+/* A set of calls that is tested when the call has ended; false: there is no room. */
+static bool push_set(struct pusher *p, const uint64_t *ops)
+{
+	struct call_filter *f = p->f;
+	uint32_t i = 0;
+
+	_Static_assert(sizeof(f->sets[0]) == OP_CODE_CALLS / 8, "a bit for each code");
+	while (i < f->set_count && memcmp(f->sets[i], ops, sizeof(f->sets[0])))
+		i++;
+	if (i == FILTER_SETS_MAX)
+		return false;
+	memcpy(f->sets[i], ops, sizeof(f->sets[0]));
+	f->set_count = MAX(f->set_count, i + 1);
+	return push_step(p, FILTER_SET, FILTER_OP, i);
+}
+
+/*
+ * What the call and its class say of an expression that cannot be tested: the calls for which it may hold. That is
+ * all of it where of each call one answer alone is possible.
+ */
+static enum pushed push_ops(struct pusher *p, const struct expr *e, bool want)
+{
+	const struct expr negated = {
+		.kind = EXPR_NOT, .type = e->type, .arg = {(struct expr *)e}, .arg_count = 1};
+	uint64_t may[OP_CODE_CALLS / 64], opposite[OP_CODE_CALLS / 64];
+	struct mark m = push_mark(p);
+	struct error err = {0};
+	bool whole = expr_columns(e) == 1ull << OP_OP;
+
+	if (!(expr_columns(e) & (1ull << OP_OP | 1ull << OP_CLASS)))
+		return PUSHED_NONE;
+	memset(may, 0xff, sizeof(may));
+	memset(opposite, 0xff, sizeof(opposite));
+	if (query_pushdown_ops(want ? e : &negated, may, &err) <= 0 ||
+	    query_pushdown_ops(want ? &negated : e, opposite, &err) < 0 || !push_set(p, may))
+		return push_undo(p, m);
+	for (size_t i = 0; i < ARRAY_SIZE(may); i++)
+		whole &= !(may[i] & opposite[i]);
+	return whole ? PUSHED_ALL : PUSHED_PART;
+}
+
 /* ---- logic ---- */
 
 static enum pushed push(struct pusher *p, const struct expr *e, bool want);
 
 static enum pushed push_both(struct pusher *p, const struct expr *e, bool want)
 {
-	struct mark m = mark_of(p), second;
+	struct mark m = push_mark(p), second;
 	enum pushed a = push(p, e->arg[0], want), b;
 
-	second = mark_of(p);
+	second = push_mark(p);
 	b = push(p, e->arg[1], want);
 	if (a == PUSHED_TRUE || b == PUSHED_TRUE)
 		return a == PUSHED_TRUE ? b : a;
 	if (a == PUSHED_NONE || b == PUSHED_NONE)
-		return a == PUSHED_NONE && b == PUSHED_NONE ? undo(p, m) : PUSHED_PART;
-	if (!step(p, FILTER_AND, 0, 0)) {
-		undo(p, second);
+		return a == PUSHED_NONE && b == PUSHED_NONE ? push_undo(p, m) : PUSHED_PART;
+	if (!push_step(p, FILTER_AND, 0, 0)) {
+		push_undo(p, second);
 		return PUSHED_PART;
 	}
 	return MIN(a, b);
@@ -268,23 +341,47 @@ static enum pushed push_both(struct pusher *p, const struct expr *e, bool want)
 
 static enum pushed push_either(struct pusher *p, const struct expr *e, bool want)
 {
-	struct mark m = mark_of(p);
+	struct mark m = push_mark(p);
 	enum pushed a = push(p, e->arg[0], want), b;
 
 	if (a == PUSHED_NONE || a == PUSHED_TRUE)
 		return a;
 	b = push(p, e->arg[1], want);
 	if (b == PUSHED_TRUE) {
-		undo(p, m);
+		push_undo(p, m);
 		return b;
 	}
-	if (b == PUSHED_NONE || !step(p, FILTER_OR, 0, 0))
-		return undo(p, m);
+	if (b == PUSHED_NONE || !push_step(p, FILTER_OR, 0, 0))
+		return push_undo(p, m);
 	return MIN(a, b);
+}
+
+/* One test. */
+static enum pushed push_test(struct pusher *p, const struct expr *e, bool want)
+{
+	switch (e->kind) {
+	case EXPR_COMPARE:
+		return push_compare(p, e, want);
+	case EXPR_RANGE:
+		return push_between(p, e, want);
+	case EXPR_IN:
+		return push_in(p, e, want);
+	case EXPR_IS_NULL:
+		return push_null(p, e, want);
+	case EXPR_HAS:
+		return push_bits(p, e->arg[0], e->mask, e->bits, want);
+	case EXPR_GLOB:
+	case EXPR_LIKE:
+		return push_names_pattern(p, e, want);
+	default:
+		return PUSHED_NONE;
+	}
 }
 
 static enum pushed push(struct pusher *p, const struct expr *e, bool want)
 {
+	enum pushed r;
+
 	if (op_decided(p, e, want))
 		return PUSHED_TRUE;
 	switch (e->kind) {
@@ -294,16 +391,9 @@ static enum pushed push(struct pusher *p, const struct expr *e, bool want)
 		return want ? push_both(p, e, true) : push_either(p, e, false);
 	case EXPR_OR:
 		return want ? push_either(p, e, true) : push_both(p, e, false);
-	case EXPR_COMPARE:
-		return push_compare(p, e, want);
-	case EXPR_RANGE:
-		return push_between(p, e, want);
-	case EXPR_IN:
-		return push_in(p, e, want);
-	case EXPR_IS_NULL:
-		return push_null(p, e, want);
 	default:
-		return PUSHED_NONE;
+		r = push_test(p, e, want);
+		return r == PUSHED_NONE ? push_ops(p, e, want) : r;
 	}
 }
 
@@ -315,6 +405,10 @@ void query_pushdown(const struct expr *e, const uint64_t *ops, struct call_filte
 	*ret = (struct call_filter){0};
 	*ret_rest = push(&p, e, true) < PUSHED_ALL;
 	assert(p.waiting == (ret->count > 0));
+	for (uint32_t i = 0; i < ret->count; i++) {
+		if (ret->steps[i].code != FILTER_AND && ret->steps[i].code != FILTER_OR)
+			ret->fields |= 1u << ret->steps[i].field;
+	}
 }
 
 /* A filter over a block that holds rows of one operation and class alone, and anything else. */
@@ -359,100 +453,4 @@ int query_pushdown_ops(const struct expr *e, uint64_t ops[OP_CODE_CALLS / 64], s
 		left_out = 1;
 	}
 	return r < 0 ? r : left_out;
-}
-
-/* ---- text ---- */
-
-static int duration_text(int64_t ns, struct buf *out)
-{
-	static const struct {
-		int64_t ns;
-		const char *unit;
-	} units[] = {{NSEC_PER_SEC, "s"}, {NSEC_PER_MSEC, "ms"}, {NSEC_PER_USEC, "us"}, {1, "ns"}};
-	size_t i = 0;
-
-	while (ns % units[i].ns)
-		i++;
-	return buf_printf(out, "%lld%s", (long long)(ns / units[i].ns), units[i].unit);
-}
-
-static int value_text(enum filter_field field, int64_t value, struct buf *out)
-{
-	switch (field) {
-	case FILTER_OP:
-		return query_code_text("op", value, out);
-	case FILTER_ERR:
-		return query_code_text("err", value, out);
-	case FILTER_DUR:
-		return duration_text(value, out);
-	default:
-		return buf_printf(out, "%lld", (long long)value);
-	}
-}
-
-static int test_text(const struct call_filter_step *s, struct buf *out)
-{
-	static const char *const fields[FILTER_FIELDS] = {
-		[FILTER_DUR] = "dur", [FILTER_RET] = "ret",   [FILTER_ERR] = "err",
-		[FILTER_OP] = "op",   [FILTER_TID] = "tid",   [FILTER_PID] = "pid",
-		[FILTER_UID] = "uid", [FILTER_CPU] = "cpu",   [FILTER_FD] = "fd",
-		[FILTER_POS] = "pos", [FILTER_SIZE] = "size", [FILTER_BYTES] = "bytes",
-	};
-	static const char *const words[] = {
-		[FILTER_LT] = "<",  [FILTER_LE] = "<=", [FILTER_GT] = ">",
-		[FILTER_GE] = ">=", [FILTER_EQ] = "==", [FILTER_NE] = "!=",
-	};
-	const char *field = fields[s->field];
-	int r;
-
-	if (s->code == FILTER_NULL)
-		return buf_printf(out, "%s is null", field);
-	if (s->code == FILTER_KNOWN)
-		return buf_printf(out, "%s is not null", field);
-	r = buf_printf(out, "%s %s ", field, words[s->code]);
-	return r < 0 ? r : value_text(s->field, s->value, out);
-}
-
-/* What is on the stack as text; `joint` binds its operands: 0 (a test), FILTER_AND or FILTER_OR. */
-struct piece {
-	struct buf text;
-	uint8_t joint;
-};
-
-static int join_text(struct piece *a, const struct piece *b, uint8_t joint)
-{
-	_cleanup_buf_ struct buf left = a->text;
-	bool wrap_a = a->joint && a->joint != joint, wrap_b = b->joint && b->joint != joint;
-
-	a->text = (struct buf){0};
-	a->joint = joint;
-	return buf_printf(&a->text, "%s%s%s %s %s%s%s", wrap_a ? "(" : "", buf_str(&left),
-			  wrap_a ? ")" : "", joint == FILTER_AND ? "&&" : "||", wrap_b ? "(" : "",
-			  buf_str((struct buf *)&b->text), wrap_b ? ")" : "");
-}
-
-int query_pushdown_text(const struct call_filter *f, struct buf *out)
-{
-	struct piece stack[FILTER_DEPTH_MAX] = {0};
-	size_t top = 0;
-	int r = 0;
-
-	for (uint32_t i = 0; i < f->count && r >= 0; i++) {
-		const struct call_filter_step *s = &f->steps[i];
-
-		if (s->code == FILTER_AND || s->code == FILTER_OR) {
-			assert(top >= 2);
-			r = join_text(&stack[top - 2], &stack[top - 1], s->code);
-			buf_free(&stack[--top].text);
-			stack[top] = (struct piece){0};
-		} else {
-			assert(top < FILTER_DEPTH_MAX);
-			r = test_text(s, &stack[top++].text);
-		}
-	}
-	if (r >= 0 && top)
-		r = buf_append(out, stack[0].text.data, stack[0].text.len);
-	for (size_t i = 0; i < FILTER_DEPTH_MAX; i++)
-		buf_free(&stack[i].text);
-	return r < 0 ? r : 0;
 }

@@ -46,7 +46,7 @@ static int write_expr(struct text_writer *w, const struct expr *e, enum binding 
 
 /* ---- constants ---- */
 
-static int write_quoted(struct buf *out, struct bytes t)
+int text_write_quoted(struct buf *out, struct bytes t)
 {
 	int r = buf_append(out, "\"", 1);
 
@@ -145,7 +145,7 @@ static int write_value(struct buf *out, struct query_kind k, const struct value 
 	case QUERY_TIME:
 		return write_time(out, v->i);
 	case QUERY_TEXT:
-		return write_quoted(out, v->t);
+		return text_write_quoted(out, v->t);
 	case QUERY_CODE:
 		word = vocab_word(k.vocab, v->i);
 		return word ? buf_printf(out, "%s", word) : buf_printf(out, "%" PRId64, v->i);
@@ -241,7 +241,7 @@ static int write_match(struct text_writer *w, const struct expr *e)
 		r = buf_printf(w->out, e->kind == EXPR_GLOB    ? " ~ "
 				       : e->kind == EXPR_REGEX ? " =~ "
 							       : " like ");
-	return r < 0 ? r : write_quoted(w->out, e->pattern);
+	return r < 0 ? r : text_write_quoted(w->out, e->pattern);
 }
 
 static int write_has(struct text_writer *w, const struct expr *e)

@@ -12,3 +12,5 @@ struct text_writer {
 };
 
 int text_write(struct text_writer *w, const struct expr *e);
+/* A text as the language has it, with its quotes. 0 or -ENOMEM. */
+int text_write_quoted(struct buf *out, struct bytes t);

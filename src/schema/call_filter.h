@@ -5,6 +5,9 @@
  *
  * Three-valued as the language is: a field that is unknown makes its comparison unknown; the call
  * is recorded where the whole is true.
+ *
+ * What hangs on the call's number is a set of calls, a bit in each call's plan. What hangs on a name is tested once,
+ * when a thread or a file gets that name, and remembered as a bit of that version.
  */
 #pragma once
 
@@ -12,6 +15,12 @@
 
 #define FILTER_STEPS_MAX 32 /* comparisons and joints */
 #define FILTER_DEPTH_MAX 8  /* values waiting on the stack */
+#define FILTER_SETS_MAX	 16 /* sets of calls: bits of wire_plan.sets */
+#define FILTER_SET_WORDS 16 /* of 64 bits: OP_CODE_CALLS of schema/ops.h */
+#define FILTER_NAMES_MAX \
+	15 /* tests of names: bits of file_version.wanted, beside that of the selection */
+#define FILTER_NAME_MAX \
+	248 /* bytes of a name; a path with what the records of files add is below WIRE_PREFIX_MAX */
 
 enum filter_field {
 	FILTER_DUR,
@@ -26,6 +35,9 @@ enum filter_field {
 	FILTER_POS,
 	FILTER_SIZE,
 	FILTER_BYTES,
+	FILTER_FLAGS,
+	FILTER_COMM, /* FILTER_NAME alone */
+	FILTER_PATH, /* the same */
 	FILTER_FIELDS,
 };
 
@@ -36,9 +48,13 @@ enum filter_code {
 	FILTER_GE,
 	FILTER_EQ,
 	FILTER_NE,
-	FILTER_NULL, /* field is unknown */
+	FILTER_BITS, /* (field & value >> 32) == (__u32)value; of FILTER_FLAGS, which have 32 bits */
+	FILTER_NOT_BITS, /* the opposite */
+	FILTER_NULL,	 /* field is unknown */
 	FILTER_KNOWN,
-	FILTER_AND, /* of the two values on top of the stack */
+	FILTER_SET,  /* of FILTER_OP: in sets[value] */
+	FILTER_NAME, /* names[value] holds */
+	FILTER_AND,  /* of the two values on top of the stack */
 	FILTER_OR,
 };
 
@@ -49,8 +65,31 @@ struct call_filter_step {
 	__s64 value;
 };
 
+enum filter_how {
+	NAME_EQUAL,
+	NAME_BEGINS, /* of a comm alone */
+	NAME_BELOW,  /* of a path: in this folder or one of its folders; "" is the root */
+	NAME_WITHIN, /* the same, or equal */
+	NAME_BASE,   /* its last part is equal, begins so, ends so */
+	NAME_BASE_BEGINS,
+	NAME_BASE_ENDS,
+};
+
+/* A test of a name: "/var/lib" and NAME_BELOW. Where the kernel cannot tell, it holds. */
+struct call_filter_name {
+	__u8 field;    /* enum filter_field */
+	__u8 how;      /* enum filter_how */
+	__u8 opposite; /* it must not be so */
+	__u8 pattern;  /* of a comm: from a glob, which also looks at what follows a slash */
+	__u32 len;
+	char text[FILTER_NAME_MAX]; /* a path without its last slash */
+};
+
 struct call_filter {
-	__u32 count; /* 0: no filter */
-	__u32 pad;
+	__u32 count;  /* 0: no filter */
+	__u32 fields; /* a bit for each enum filter_field that a step has */
+	__u32 set_count, name_count;
 	struct call_filter_step steps[FILTER_STEPS_MAX];
+	__u64 sets[FILTER_SETS_MAX][FILTER_SET_WORDS]; /* a bit for each operation code */
+	struct call_filter_name names[FILTER_NAMES_MAX];
 };

@@ -217,7 +217,7 @@ struct wire_plan {
 	__s8 addr, addrlen, addrout, addroutlen;
 	__s8 fdpair, opflags, how;
 	__u8 op_fd, op_size, op_flags; /* which argument struct wire_op's field takes; never none */
-	__u16 pad;
+	__u16 sets;		       /* of the filter: a bit for each that the call is in */
 };
 _Static_assert(sizeof(struct wire_plan) == 32, "one plan is 32 bytes");
 
@@ -231,6 +231,19 @@ struct wire_prefix {
 	__u32 pad;
 	__u8 names[WIRE_PREFIX_MAX];
 };
+
+/* A test of the filter's names, as the programs make it: of a path the names as the record of a file has them, of a
+ * last part and of a comm the text. */
+struct wire_name_test {
+	__u8 field; /* enum filter_field; 0: no test */
+	__u8 how;   /* enum filter_how */
+	__u8 opposite;
+	__u8 pattern;
+	__u32 len;
+	__u64 mask[2]; /* of a comm: the bytes that are compared */
+	__u8 names[WIRE_PREFIX_MAX];
+};
+_Static_assert(sizeof(struct wire_name_test) == 24 + WIRE_PREFIX_MAX, "no padding");
 
 /* What is missing of a thread, by the CPU where it happened; beside the counters of the CPU. */
 enum wire_missing {

@@ -16,7 +16,7 @@
 #include "query/rows.h"
 
 #define die(...) (fprintf(stderr, __VA_ARGS__), fputc('\n', stderr), fail())
-#define FILTERS	 3000
+#define FILTERS	 1500
 #define ROWS	 200
 
 static uint64_t state;
@@ -39,13 +39,105 @@ static void put_number(struct buf *b)
 		buf_printf(b, "%lld", (long long)draw(12) - 3);
 }
 
+/* ---- names ---- */
+
+static const char *const comms[] = {"redis",   "redis-server",	 "re", "a/redis", "x",
+				    "redis/x", "123456789012345"};
+/* The last ones are of what has no place in a tree. */
+static const char *const paths[] = {
+	"/",	  "/a",		  "/a/b",	 "/a/b/c.sst", "/ab",	"/a/b.sst", "/a/bc/x.sst",
+	"/a/*/x", "/a/b/c.sst/d", "/b/a/b/sst.", "/b/.sst",    "/c\\d", "pipe:[1]", "socket:[22]"};
+
+static const char *any_comm(void)
+{
+	return comms[draw(ARRAY_SIZE(comms))];
+}
+
+static void put_comm_test(struct buf *b)
+{
+	static const char *const globs[] = {
+		"redis*",	    "re*", "r?d*", "*", "redis", "*x", "[r]edis", "redis-*",
+		"123456789012345*", "a/*", "re**"};
+
+	switch (draw(4)) {
+	case 0:
+		buf_printf(b, "comm %s \"%s\"", draw(2) ? "==" : "!=", any_comm());
+		return;
+	case 1:
+		buf_printf(b, "comm in (\"%s\", \"%s\")", any_comm(), any_comm());
+		return;
+	case 2:
+		buf_printf(b, "comm like \"%s\"", draw(2) ? "redis%" : "re_is%");
+		return;
+	default:
+		buf_printf(b, "comm %s \"%s\"", draw(2) ? "~" : "!~",
+			   globs[draw(ARRAY_SIZE(globs))]);
+	}
+}
+
+static void put_path_test(struct buf *b)
+{
+	static const char *const globs[] = {
+		"/a/b/**", "/a/b/*", "/a/b",	    "/a/b*", "/**/c.sst",  "*.sst",    "**.sst",
+		"c*",	   "c*.sst", "/a/b/",	    "b",     "/*",	   "/",	       "?.sst",
+		"*",	   "pipe*",  "/a/**/*.sst", "[bc]*", "/a/\\\\*/x", "socket:*", "/a//b"};
+	static const char *const likes[] = {"/a/b/%", "/a/b", "/a/b%", "%.sst", "/a/_/%", "/%"};
+	const char *path = paths[draw(ARRAY_SIZE(paths))];
+
+	switch (draw(6)) {
+	case 0:
+		buf_printf(b, "path %s \"%s\"",
+			   draw(2) ? "==" : "!=", strchr(path, '\\') ? "/a" : path);
+		return;
+	case 1:
+		buf_printf(b, "path in (\"/a/b\", \"/a\", \"/\")");
+		return;
+	case 2:
+		buf_printf(b, "base(path) %s \"%s\"", draw(2) ? "==" : "~",
+			   draw(2) ? "c.sst" : "b*");
+		return;
+	case 3:
+		buf_printf(b, "%s(path) == \"%s\"", draw(2) ? "ext" : "dir",
+			   draw(2) ? "sst" : "/a/b");
+		return;
+	case 4:
+		buf_printf(b, "path like \"%s\"", likes[draw(ARRAY_SIZE(likes))]);
+		return;
+	default:
+		buf_printf(b, "path %s \"%s\"", draw(2) ? "~" : "!~",
+			   globs[draw(ARRAY_SIZE(globs))]);
+	}
+}
+
+static void put_flags_test(struct buf *b)
+{
+	static const char *const words[] = {"O_CREAT", "O_RDWR", "O_CLOEXEC", "0x3", "1"};
+
+	if (draw(2))
+		buf_printf(b, "flags has %s", words[draw(ARRAY_SIZE(words))]);
+	else
+		buf_printf(b, "flags %s %u", draw(2) ? "==" : "<", (unsigned int)draw(4));
+}
+
 static void put_test(struct buf *b)
 {
 	static const char *const fields[] = {"ret", "fd", "size", "bytes", "tid", "cpu", "pos"};
 	static const char *const signs[] = {"==", "!=", "<", "<=", ">", ">="};
 	const char *field = fields[draw(ARRAY_SIZE(fields))];
 
-	switch (draw(12)) {
+	switch (draw(16)) {
+	case 15:
+		put_flags_test(b);
+		return;
+	case 14:
+		put_comm_test(b);
+		return;
+	case 13:
+		put_path_test(b);
+		return;
+	case 12:
+		buf_printf(b, draw(2) ? "op ~ \"*e*\"" : "op !~ \"op*\"");
+		return;
 	case 11:
 		buf_printf(b, draw(2) ? "class == %s" : "class in (sync, %s)",
 			   draw(3)   ? "data"
@@ -119,6 +211,19 @@ static struct batch *make_rows(void)
 		int64_t op = (int64_t)draw(5), class = op_def((uint32_t)op)->class;
 
 		assert_int_equal(batch_set(b, OP_OP, row, op), 0);
+		/* two of each are not known: the last id has no row, or there is none */
+		if (draw(10))
+			assert_int_equal(batch_set(b, OP_THREAD_ID, row,
+						   (int64_t)draw(ARRAY_SIZE(comms) + 1)),
+					 0);
+		if (draw(10))
+			assert_int_equal(
+				batch_set(b, OP_FILE_ID, row, (int64_t)draw(ARRAY_SIZE(paths) + 1)),
+				0);
+		if (draw(2))
+			assert_int_equal(batch_set(b, OP_FLAGS, row,
+						   (int64_t)(draw(4) ? draw(4) : draw(1u << 20))),
+					 0);
 		/* a read may have waited */
 		class = op == 0 && draw(2) ? CLASS_WAIT : class;
 		assert_int_equal(batch_set(b, OP_CLASS, row, class), 0);
@@ -133,21 +238,116 @@ static struct batch *make_rows(void)
 	return b;
 }
 
-static bool test_passes(const struct call_filter_step *s, const struct batch *b, size_t row)
+static struct dims *make_dims(void)
+{
+	_cleanup_(batch_freep) struct batch *threads = NULL, *files = NULL;
+	struct dims *d;
+
+	assert_int_equal(dims_new(&d), 0);
+	assert_int_equal(batch_new(&threads, TABLE_THREAD), 0);
+	assert_int_equal(batch_new(&files, TABLE_FILE), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(comms); i++) {
+		size_t row = (size_t)batch_add_row(threads);
+
+		assert_int_equal(batch_set(threads, THREAD_ID, row, (int64_t)i), 0);
+		assert_int_equal(batch_set_str(threads, THREAD_COMM, row, comms[i]), 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		size_t row = (size_t)batch_add_row(files);
+
+		assert_int_equal(batch_set(files, FILE_ID, row, (int64_t)i), 0);
+		assert_int_equal(batch_set_str(files, FILE_PATH, row, paths[i]), 0);
+	}
+	assert_int_equal(dims_apply(d, threads), 0);
+	assert_int_equal(dims_apply(d, files), 0);
+	return d;
+}
+
+/* ---- what the kernel programs do, plainly ---- */
+
+static bool begins(const char *text, const struct call_filter_name *n)
+{
+	return strlen(text) >= n->len && !memcmp(text, n->text, n->len);
+}
+
+static bool equals(const char *text, const struct call_filter_name *n)
+{
+	return begins(text, n) && strlen(text) == n->len;
+}
+
+static bool ends(const char *text, const struct call_filter_name *n)
+{
+	return strlen(text) >= n->len && !memcmp(text + strlen(text) - n->len, n->text, n->len);
+}
+
+static bool comm_fits(const char *comm, const struct call_filter_name *n)
+{
+	bool fits = n->how == NAME_EQUAL ? equals(comm, n) : begins(comm, n);
+
+	assert_true(n->how == NAME_EQUAL || n->how == NAME_BEGINS);
+	return fits != n->opposite || (n->pattern && strchr(comm, '/'));
+}
+
+static bool path_fits(const char *path, const struct call_filter_name *n)
+{
+	const char *base = strrchr(path, '/');
+	/* "/" has no names at all */
+	const char *names = !strcmp(path, "/") ? "" : path;
+	bool is_base = n->how >= NAME_BASE, fits;
+
+	if (*path != '/')
+		return is_base || n->opposite;
+	base = base ? base + 1 : path;
+	fits = n->how == NAME_BASE	    ? equals(base, n)
+	       : n->how == NAME_BASE_BEGINS ? begins(base, n)
+	       : n->how == NAME_BASE_ENDS   ? ends(base, n)
+	       : n->how == NAME_EQUAL	    ? equals(names, n)
+	       : n->how == NAME_BELOW
+		       ? begins(names, n) && names[n->len] == '/'
+		       : equals(names, n) || (begins(names, n) && names[n->len] == '/');
+	return fits != n->opposite;
+}
+
+/* What the kernel does not know it lets pass; what it knows not to be there it does not. */
+static bool name_passes(const struct call_filter_name *n, const struct batch *b, size_t row)
+{
+	int64_t id;
+
+	if (n->field == FILTER_COMM) {
+		id = batch_get(b, OP_THREAD_ID, row, -1);
+		return id < 0 || id >= (int64_t)ARRAY_SIZE(comms) || comm_fits(comms[id], n);
+	}
+	assert_int_equal(n->field, FILTER_PATH);
+	id = batch_get(b, OP_FILE_ID, row, -1);
+	return id >= 0 && (id >= (int64_t)ARRAY_SIZE(paths) || path_fits(paths[id], n));
+}
+
+static bool test_passes(const struct call_filter *f, const struct call_filter_step *s,
+			const struct batch *b, size_t row)
 {
 	static const unsigned int columns[FILTER_FIELDS] = {
-		[FILTER_DUR] = OP_DUR, [FILTER_RET] = OP_RET,	[FILTER_ERR] = OP_ERR,
-		[FILTER_OP] = OP_OP,   [FILTER_TID] = OP_TID,	[FILTER_CPU] = OP_CPU,
-		[FILTER_FD] = OP_FD,   [FILTER_SIZE] = OP_SIZE, [FILTER_BYTES] = OP_BYTES,
+		[FILTER_DUR] = OP_DUR, [FILTER_RET] = OP_RET,	  [FILTER_ERR] = OP_ERR,
+		[FILTER_OP] = OP_OP,   [FILTER_TID] = OP_TID,	  [FILTER_CPU] = OP_CPU,
+		[FILTER_FD] = OP_FD,   [FILTER_SIZE] = OP_SIZE,	  [FILTER_BYTES] = OP_BYTES,
+		[FILTER_POS] = OP_POS, [FILTER_FLAGS] = OP_FLAGS,
 	};
 	unsigned int column = columns[s->field];
 	int64_t v = batch_get(b, column, row, 0);
 
+	assert_true(s->code == FILTER_NAME || column);
+	if (s->code == FILTER_NAME)
+		return name_passes(&f->names[s->value], b, row);
+	if (s->code == FILTER_SET)
+		return f->sets[s->value][v / 64] >> (v % 64) & 1;
 	if (s->code == FILTER_NULL)
 		return batch_is_null(b, column, row);
 	if (batch_is_null(b, column, row))
 		return false;
 	switch (s->code) {
+	case FILTER_BITS:
+		return ((uint64_t)v & (uint64_t)s->value >> 32) == (uint32_t)s->value;
+	case FILTER_NOT_BITS:
+		return ((uint64_t)v & (uint64_t)s->value >> 32) != (uint32_t)s->value;
 	case FILTER_LT:
 		return v < s->value;
 	case FILTER_LE:
@@ -180,7 +380,7 @@ static bool kernel_passes(const struct call_filter *f, const struct batch *b, si
 							       : stack[top - 1] || stack[top];
 		} else {
 			assert_true(top < FILTER_DEPTH_MAX);
-			stack[top++] = test_passes(s, b, row);
+			stack[top++] = test_passes(f, s, b, row);
 		}
 	}
 	assert_int_equal(top, f->count > 0);
@@ -190,10 +390,11 @@ static bool kernel_passes(const struct call_filter *f, const struct batch *b, si
 /* ---- checks ---- */
 
 struct counts {
-	size_t whole, part, none, fewer;
+	size_t whole, part, none, fewer, names, sets, bits;
 };
 
-static void check_rows(const struct plan *p, const struct batch *b, struct counts *counts)
+static void check_rows(const struct plan *p, const struct batch *b, const struct dims *d,
+		       struct counts *counts)
 {
 	_cleanup_(query_rows_freep) struct query_rows *q = NULL;
 	_cleanup_(query_seat_freep) struct query_seat *seat = NULL;
@@ -208,6 +409,7 @@ static void check_rows(const struct plan *p, const struct batch *b, struct count
 	assert_true(query_pushdown_ops(p->where, ops, &err) >= 0);
 	query_pushdown(p->where, draw(2) ? ops : NULL, &f, &rest);
 	assert_int_equal(query_rows_new(&q, p->where, &err), 0);
+	assert_int_equal(query_rows_names(q, d, &err), 0);
 	assert_int_equal(query_seat_new(&seat, q), 0);
 	count = query_seat_rows(seat, b, &rows, &err);
 	assert_true(count >= 0);
@@ -217,7 +419,9 @@ static void check_rows(const struct plan *p, const struct batch *b, struct count
 
 		at += want;
 		pass &= ops[op / 64] >> (op % 64) & 1; /* when the call begins */
-		if ((want && !pass) || (!rest && want != pass) ||
+		if ((want && !pass) ||
+		    (!rest && want != pass &&
+		     batch_get(b, OP_THREAD_ID, row, 99) < (int64_t)ARRAY_SIZE(comms)) ||
 		    (want && !(ops[op / 64] >> (op % 64) & 1)))
 			die("row %zu of \"%s\"", row, p->text);
 	}
@@ -225,6 +429,9 @@ static void check_rows(const struct plan *p, const struct batch *b, struct count
 	counts->part += rest && f.count;
 	counts->none += !f.count;
 	counts->fewer += !(ops[0] & 1);
+	counts->names += f.name_count;
+	counts->sets += f.set_count;
+	counts->bits += f.fields >> FILTER_FLAGS & 1;
 }
 
 /* The kernel's part as text is an expression that says the same. */
@@ -244,14 +451,18 @@ static void check_text(const struct plan *p, const struct batch *b)
 		die("\"%s\": %s", buf_str(&text), where.err.message);
 	query_pushdown(again->where, NULL, &g, &rest);
 	/* Read back it may nest otherwise, and be too deep. */
-	for (size_t row = 0; !rest && row < b->rows; row++)
-		assert_int_equal(kernel_passes(&f, b, row), kernel_passes(&g, b, row));
+	for (size_t row = 0; !rest && row < b->rows; row++) {
+		if (kernel_passes(&f, b, row) != kernel_passes(&g, b, row))
+			die("row %zu of \"%s\" and of its text \"%s\"", row, p->text,
+			    buf_str(&text));
+	}
 }
 
 static void random_filters(void **unused)
 {
 	const char *given = getenv("WEIR_SEED");
 	uint64_t seed = given ? strtoull(given, NULL, 0) : 1;
+	_cleanup_(dims_freep) struct dims *d = make_dims();
 	struct counts counts = {0};
 
 	fprintf(stderr, "seed %#llx\n", (unsigned long long)seed);
@@ -265,11 +476,12 @@ static void random_filters(void **unused)
 		put_filter(&text, (unsigned int)draw(5));
 		if (query_parse_expr(buf_str(&text), text.len, TABLE_OP, true, &p, &where) < 0)
 			die("\"%s\": %s", buf_str(&text), where.err.message);
-		check_rows(p, b, &counts);
+		check_rows(p, b, d, &counts);
 		check_text(p, b);
 	}
 	/* Each kind is there, else nothing was tested. */
 	assert_true(counts.whole && counts.part && counts.none && counts.fewer);
+	assert_true(counts.names && counts.sets && counts.bits);
 }
 
 int main(void)

@@ -90,29 +90,32 @@ static int subsys_index(const char *name)
 	return index;
 }
 
-/*
- * The folders that a selected path begins with, from the last to the first, each with a NUL; of a
- * path without wildcards all of it. Returns their length.
- */
-static uint32_t prefix_names(const struct select_path *path, uint8_t names[WIRE_PREFIX_MAX])
+/* The names of a path from the last to the first, each with a NUL; returns their length. */
+static uint32_t path_names(const char *path, size_t len, uint8_t names[WIRE_PREFIX_MAX])
 {
-	size_t len = strlen(path->prefix), at = 0;
+	size_t at = 0;
 
-	if (!path->exact) {
-		while (len && path->prefix[len] != '/')
-			len--;
-	}
 	while (len) {
 		size_t end = len;
 
-		while (len && path->prefix[len - 1] != '/')
+		while (len && path[len - 1] != '/')
 			len--;
-		memcpy(names + at, path->prefix + len, end - len);
+		memcpy(names + at, path + len, end - len);
 		at += end - len;
 		names[at++] = 0;
 		len -= len > 0; /* the slash */
 	}
 	return (uint32_t)at;
+}
+
+/* The folders that a selected path begins with; of one without wildcards all of it. */
+static uint32_t prefix_names(const struct select_path *path, uint8_t names[WIRE_PREFIX_MAX])
+{
+	size_t len = strlen(path->prefix);
+
+	while (!path->exact && len && path->prefix[len] != '/')
+		len--;
+	return path_names(path->prefix, len, names);
 }
 
 static void configure_paths(struct weir_bpf__rodata *ro, const struct select *s)
@@ -124,12 +127,51 @@ static void configure_paths(struct weir_bpf__rodata *ro, const struct select *s)
 		ro->prefixes[i].len = prefix_names(&s->paths[i], ro->prefixes[i].names);
 }
 
+/* A test of a name as the programs make it: see struct wire_name_test. */
+static void configure_name(struct wire_name_test *t, const struct call_filter_name *n)
+{
+	size_t compared = n->len + (n->how == NAME_EQUAL); /* its NUL too */
+
+	_Static_assert(FILTER_NAME_MAX + 1 <= WIRE_PREFIX_MAX, "a path with its last NUL fits");
+	t->field = n->field;
+	t->how = n->how;
+	t->opposite = n->opposite;
+	t->pattern = n->pattern;
+	if (n->field == FILTER_COMM) {
+		memset(t->mask, 0xff, MIN(compared, sizeof(t->mask)));
+		memcpy(t->names, n->text, MIN((size_t)n->len, sizeof(t->mask)));
+	} else if (n->how == NAME_EQUAL || n->how == NAME_BELOW || n->how == NAME_WITHIN) {
+		t->len = path_names(n->text, n->len, t->names);
+	} else {
+		memcpy(t->names, n->text, n->len);
+		t->len = n->len;
+	}
+}
+
+/* What is no path has a name of its own, for the recorder to judge by its last part. */
+static uint32_t tests_of_others(const struct call_filter *f)
+{
+	uint32_t tests = 0;
+
+	for (uint32_t i = 0; i < f->name_count; i++) {
+		const struct call_filter_name *n = &f->names[i];
+		bool path = n->how == NAME_EQUAL || n->how == NAME_BELOW || n->how == NAME_WITHIN;
+
+		if (!path || n->opposite)
+			tests |= 2u << i; /* WANTED_TEST() of src/bpf/state.h */
+	}
+	return tests;
+}
+
 /* The filter, its calls by this machine's numbers. */
 static void configure_filter(struct weir_bpf__rodata *ro, const struct call_filter *f)
 {
 	if (!f)
 		return;
 	memcpy(&ro->filter, f, sizeof(*f));
+	ro->not_paths = tests_of_others(f);
+	for (uint32_t i = 0; i < f->name_count; i++)
+		configure_name((struct wire_name_test *)&ro->name_tests[i], &f->names[i]);
 	for (uint32_t i = 0; i < f->count; i++) {
 		const struct call_filter_step *s = &f->steps[i];
 		uint32_t nr = 0;
@@ -173,12 +215,24 @@ static void configure(struct loaded *l, const struct ebpf_options *opt)
 		ro->cgroup_subsys = subsys_index(l->cgroups.subsys);
 }
 
-static void fill_plans(struct loaded *l, const struct select *s)
+/* A bit for each of the filter's sets that the call is in. */
+static uint16_t plan_sets(const struct call_filter *f, uint32_t code)
+{
+	uint16_t sets = 0;
+
+	_Static_assert(FILTER_SETS_MAX <= 16 && FILTER_SET_WORDS * 64 == OP_CODE_CALLS, "they fit");
+	for (uint32_t i = 0; f && i < f->set_count && code < OP_CODE_CALLS; i++)
+		sets |= (uint16_t)((f->sets[i][code / 64] >> (code % 64) & 1) << i);
+	return sets;
+}
+
+static void fill_plans(struct loaded *l, const struct select *s, const struct call_filter *f)
 {
 	for (uint32_t nr = 0; nr < WIRE_CALLS_MAX; nr++) {
 		uint32_t code = op_code_of_native(nr);
 
 		plan_of_op(code, select_op(s, code), &l->plans[nr]);
+		l->plans[nr].sets = plan_sets(f, code);
 	}
 	/* A copy: what the programs see stays theirs. */
 	memcpy(l->skel->bss->plans, l->plans, sizeof(l->skel->bss->plans));
@@ -320,7 +374,7 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	found = created_bit(l);
 	if (found)
 		l->skel->data->created_bit = found;
-	fill_plans(l, opt->select);
+	fill_plans(l, opt->select, opt->filter);
 	return fill_selection(l, opt->select, err);
 }
 
