@@ -23,7 +23,9 @@ struct dim_table {
 	/* Row numbers as they were applied; the clock is how many. Of a row the last place counts. */
 	uint32_t *changes;
 	size_t clock, changes_cap;
-	uint32_t *last; /* of each row: its last place */
+	size_t before;	  /* the clock at dims_forget(): changes[0] is the change after it */
+	size_t forgotten; /* rows */
+	uint32_t *last;	  /* of each row: its last place */
 	size_t last_cap;
 	size_t end; /* one past the largest id of trace 0 */
 };
@@ -60,26 +62,54 @@ int dims_new(struct dims **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
+static void table_free(struct dim_table *t)
+{
+	for (size_t k = 0; k < t->slab_count; k++)
+		free(t->slabs[k]);
+	free(t->slabs);
+	free(t->ids);
+	free(t->changes);
+	free(t->last);
+	idmap_free(&t->by_id);
+}
+
 void dims_free(struct dims *d)
 {
 	if (!d)
 		return;
-	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
-		struct dim_table *t = &d->tables[i];
-
-		for (size_t k = 0; k < t->slab_count; k++)
-			free(t->slabs[k]);
-		free(t->slabs);
-		free(t->ids);
-		free(t->changes);
-		free(t->last);
-		idmap_free(&t->by_id);
-	}
+	for (unsigned int i = 0; i < TABLE_COUNT; i++)
+		table_free(&d->tables[i]);
 	idmap_free(&d->latest);
 	idmap_free(&d->latest_threads);
 	strpool_free(&d->strings);
 	file_pack_free(&d->files);
 	free(d);
+}
+
+void dims_forget(struct dims *d, enum table_id table)
+{
+	struct dim_table *t = &d->tables[table], fresh = {
+							 .clock = t->clock,
+							 .before = t->clock,
+							 .forgotten = t->forgotten + t->rows,
+							 .end = t->end,
+						 };
+
+	table_free(t);
+	*t = fresh;
+	if (table == TABLE_FILE) {
+		idmap_free(&d->latest);
+		d->latest = (struct idmap){0};
+		file_pack_free(&d->files);
+	} else if (table == TABLE_THREAD) {
+		idmap_free(&d->latest_threads);
+		d->latest_threads = (struct idmap){0};
+	}
+}
+
+size_t dims_forgotten(const struct dims *d, enum table_id table)
+{
+	return d->tables[table].forgotten;
 }
 
 static void *row_at(const struct dims *d, enum table_id table, uint64_t row)
@@ -130,7 +160,8 @@ static int need_row(struct dims *d, enum table_id table, int64_t id, uint64_t *r
 	if (known < 0)
 		r = table_grow(t, row_size(table));
 	if (r >= 0)
-		r = grow((void **)&t->changes, &t->changes_cap, t->clock + 1, sizeof(*t->changes));
+		r = grow((void **)&t->changes, &t->changes_cap, t->clock - t->before + 1,
+			 sizeof(*t->changes));
 	if (r >= 0 && known < 0)
 		r = idmap_set(&t->by_id, id, (int64_t)t->rows);
 	if (r < 0)
@@ -141,7 +172,7 @@ static int need_row(struct dims *d, enum table_id table, int64_t id, uint64_t *r
 			t->end = MAX(t->end, (size_t)id + 1);
 	}
 	t->last[*ret] = (uint32_t)t->clock;
-	t->changes[t->clock++] = (uint32_t)*ret;
+	t->changes[t->clock++ - t->before] = (uint32_t)*ret;
 	return 0;
 }
 
@@ -482,9 +513,9 @@ bool dims_changed(const struct dims *d, enum table_id table, uint64_t clock, siz
 	const struct dim_table *t = &d->tables[table];
 
 	/* *pos counts the places looked at, from the end */
-	while (t->clock - *pos > clock) {
+	while (t->clock - *pos > MAX(clock, t->before)) {
 		size_t place = t->clock - ++*pos;
-		uint32_t row = t->changes[place];
+		uint32_t row = t->changes[place - t->before];
 
 		if (t->last[row] != place)
 			continue; /* applied again since */

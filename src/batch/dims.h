@@ -56,6 +56,14 @@ const struct dims_file *dims_file(const struct dims *d, int64_t id, struct dims_
 int64_t dims_file_inode(const struct dims *d, int64_t id);
 bool dims_has(const struct dims *d, enum table_id table, int64_t id);
 
+/*
+ * Frees the rows of a table, for who has worked out what hangs on them: their ids are unknown from then on, until a row
+ * comes again. Clocks and counts go on; what changed before is not told any more. Texts of files end with their rows.
+ */
+void dims_forget(struct dims *d, enum table_id table);
+/* How many rows were known before and are forgotten. */
+size_t dims_forgotten(const struct dims *d, enum table_id table);
+
 /* How many ids a table has: ids are 0 .. count-1, some may be unknown. Of several traces read as
  * one: the first's. */
 size_t dims_count(const struct dims *d, enum table_id table);

@@ -94,6 +94,8 @@ static noinline __u16 exit_unpaired(struct task_struct *task, struct thread_stat
 static __always_inline bool exit_left_out(struct thread_state *ts, struct wire_plan *p, long ret,
 					  __u64 end)
 {
+	if ((filter.fields & 1 << FILTER_POS) && !(p->flags & WIRE_PLAN_RICH))
+		call_pos_early(ts, p, ret);
 	if (!(failed_only && ret >= 0) && end - ts->call.op.start >= min_dur_ns &&
 	    !call_unwanted(&ts->call, p) && (!filter.count || call_passes(ts, p, ret, end)))
 		return false;
@@ -155,8 +157,6 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		if (!status)
 			return 0;
 	}
-	if ((filter.fields & 1 << FILTER_POS) && !(p->flags & WIRE_PLAN_RICH))
-		call_pos_early(ts, p, ret);
 	if (exit_left_out(ts, p, ret, end))
 		return 0;
 	if (lossless) {

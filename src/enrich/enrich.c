@@ -38,6 +38,11 @@ void enrich_keep_dims(struct enrich *e, uint32_t tables)
 	e->keep_dims = tables;
 }
 
+void enrich_forget(struct enrich *e, enum table_id table)
+{
+	dims_forget(e->dims, table);
+}
+
 const struct dims *enrich_dims(const struct enrich *e)
 {
 	return e->dims;

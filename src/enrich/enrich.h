@@ -35,5 +35,7 @@ int enrich_apply(struct enrich *e, const struct batch_set *in, struct batch_set 
  */
 #define ENRICH_KEEP_ALL UINT32_MAX
 void enrich_keep_dims(struct enrich *e, uint32_t tables);
+/* Forgets the rows of a table that are kept (dims_forget()): what hangs on them was worked out. */
+void enrich_forget(struct enrich *e, enum table_id table);
 /* The dimension rows given so far, for live names. */
 const struct dims *enrich_dims(const struct enrich *e);

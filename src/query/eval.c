@@ -229,6 +229,31 @@ bool eval_uses(const struct eval *e, enum table_id table)
 	return false;
 }
 
+/* Words are texts in the dims; the latest version of a file is asked for again when a newer one comes. */
+static bool node_remembers(const struct node *n, enum table_id table)
+{
+	if (n->kind == NODE_TABLE)
+		return n->table->by_code || n->table->ids != table ||
+		       (n->rep != REP_WORD && !n->table->uses_latest && !n->table->uses_process &&
+			!n->table->uses_cgroup);
+	if (n->kind == NODE_SLOW)
+		return !names_some(n->expr, table);
+	for (size_t i = 0; i < n->arg_count; i++) {
+		if (!node_remembers(n->args[i], table))
+			return false;
+	}
+	return true;
+}
+
+bool eval_remembers(const struct eval *e, enum table_id table)
+{
+	for (size_t k = 0; k < e->count; k++) {
+		if (!node_remembers(e->exprs[k].root, table))
+			return false;
+	}
+	return true;
+}
+
 size_t eval_words(const struct eval *e, size_t k, const struct bytes **ret)
 {
 	assert(k < e->count);

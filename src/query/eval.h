@@ -52,6 +52,11 @@ void eval_stop_with(struct eval *e, const atomic_bool *stop);
 /* True where some expression asks for a name that hangs on ids of the table (TABLE_FILE,
  * TABLE_THREAD): others do not look at its rows. */
 bool eval_uses(const struct eval *e, enum table_id table);
+/*
+ * True where what eval_names() worked out of the ids of a table (TABLE_FILE, TABLE_THREAD) is all that is asked of
+ * them later: the dims may forget their rows (dims_forget()) after each eval_names().
+ */
+bool eval_remembers(const struct eval *e, enum table_id table);
 /* The dictionary of expression k, where its vectors are words: count and bytes of each. */
 size_t eval_words(const struct eval *e, size_t k, const struct bytes **ret);
 /* True where the vectors of expression k are words, known before there is one. */

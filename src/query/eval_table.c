@@ -132,7 +132,8 @@ static int part_of(struct table *t, const struct dims *d, int64_t id, struct tab
 	int r;
 
 	if (id < 0 || trace >= TRACES_MAX ||
-	    low >= IDS_FREE + (uint64_t)dims_rows(d, t->ids) * IDS_PER_ROW)
+	    low >= IDS_FREE + ((uint64_t)dims_rows(d, t->ids) + dims_forgotten(d, t->ids)) *
+				      IDS_PER_ROW)
 		return -EBADMSG;
 	if (trace >= t->part_count) {
 		struct table_part *parts = realloc(t->parts, (trace + 1) * sizeof(*parts));

@@ -83,6 +83,11 @@ bool query_rows_uses_names(const struct query_rows *q)
 	return q->names;
 }
 
+bool query_rows_forget_files(const struct query_rows *q)
+{
+	return eval_remembers(q->eval, TABLE_FILE);
+}
+
 int query_rows_names(struct query_rows *q, const struct dims *d, struct error *err)
 {
 	return q->names ? eval_names(q->eval, d, err) : 0;

@@ -26,6 +26,8 @@ bool query_rows_uses_names(const struct query_rows *q);
 /* The dimension tables that it looks at: a bit for each (enum table_id). */
 uint32_t query_rows_tables(const struct query_rows *q);
 /* Works out the names that came or changed, as eval_names() does. */
+/* True where nothing more is asked of files once query_rows_names() has seen them: see eval_remembers(). */
+bool query_rows_forget_files(const struct query_rows *q);
 int query_rows_names(struct query_rows *q, const struct dims *d, struct error *err);
 /* Whether a block can hold a row for which it is true. */
 bool query_rows_block(const struct query_rows *q, const struct eval_block *b);

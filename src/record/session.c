@@ -17,6 +17,8 @@
 	 NSEC_PER_SEC) /* a source that does not end by then is broken: said, not waited for \
 			     */
 
+#define FILES_KEPT 4096 /* rows of files that gather before they are forgotten */
+
 struct session {
 	struct source *source;
 	const struct record_options *opt;
@@ -25,6 +27,7 @@ struct session {
 	struct batch_set in, rows;
 	struct query_rows *where; /* NULL: none */
 	struct query_seat *seat;
+	bool forget_files; /* nobody but the filter asks for their names, and it asks once */
 	struct record_totals totals;
 	int64_t begin, next_tick; /* monotonic */
 	int64_t cpu_at_start;
@@ -112,6 +115,17 @@ static int note_events(struct session *s, struct error *err)
 	return r < 0 ? error_errno(err, r, "noting the numbers of events") : 0;
 }
 
+/* The filter keeps what it found of each name; those of files are not wanted any more, of which there may be millions. */
+static int learn_names(struct session *s, struct error *err)
+{
+	int r = s->where ? query_rows_names(s->where, enrich_dims(s->enrich), err) : 0;
+
+	if (r >= 0 && s->forget_files &&
+	    dims_rows(enrich_dims(s->enrich), TABLE_FILE) >= FILES_KEPT)
+		enrich_forget(s->enrich, TABLE_FILE);
+	return r;
+}
+
 /* Leaves calls out for which the filter is not true; their threads and files stay. */
 static int drop_unwanted(struct session *s, struct error *err)
 {
@@ -123,9 +137,6 @@ static int drop_unwanted(struct session *s, struct error *err)
 
 	if (!s->where || !op || !op->rows)
 		return 0;
-	r = query_rows_names(s->where, enrich_dims(s->enrich), err);
-	if (r < 0)
-		return r;
 	count = query_seat_rows(s->seat, op, &rows, err);
 	if (count < 0 || (size_t)count == op->rows)
 		return (int)MIN(count, 0);
@@ -148,6 +159,8 @@ static int take_rows(struct session *s, struct error *err)
 		return error_errno(err, r, "sorting out the first rows");
 	r = enrich_apply(s->enrich, &s->in, &s->rows, err);
 	batch_set_clear(&s->in);
+	if (r >= 0)
+		r = learn_names(s, err);
 	if (r >= 0)
 		r = drop_unwanted(s, err);
 	if (r >= 0)
@@ -341,6 +354,7 @@ static int begin(struct session *s, struct error *err)
 		if (r < 0)
 			return r;
 		/* a filter by program needs no files */
+		s->forget_files = !(keep >> TABLE_FILE & 1) && query_rows_forget_files(s->where);
 		keep |= query_rows_tables(s->where);
 		enrich_keep_dims(s->enrich, keep);
 	}
