@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/file_sums.h"
+#include "server/file_tops.h"
 #include "server/names.h"
 
 static int by_time(const void *a, const void *b)
@@ -299,9 +300,8 @@ static int take(void *state, const struct pass_rows *rows)
 	return r;
 }
 
-/* Every version of the files leads to its histogram. */
-static int make_index(const struct server *srv, const struct sums_file *top, size_t count,
-		      struct map *ret)
+int file_sums_index(const struct server *srv, const struct sums_file *top, size_t count,
+		    struct map *ret)
 {
 	const struct dims *d = store_dims(srv->store);
 	_cleanup_(map_free) struct map one = {0};
@@ -385,6 +385,24 @@ static int take_kept(const struct server *srv, const struct sums *s, const struc
 	return r;
 }
 
+/* True where the first pass has kept all that are wanted. */
+static bool take_tops(const struct sums *s, const struct sums_file *top, size_t count,
+		      struct hist *ret, int *ret_error)
+{
+	uint64_t at;
+
+	*ret_error = 0;
+	for (size_t k = 0; k < count; k++) {
+		if (!s->top_hists || !map_get(&s->tops->index, (uint64_t)top[k].id, &at))
+			return false;
+	}
+	for (size_t k = 0; k < count && *ret_error >= 0; k++) {
+		if (map_get(&s->tops->index, (uint64_t)top[k].id, &at))
+			*ret_error = hist_merge(&ret[k], &s->top_hists[at]);
+	}
+	return true;
+}
+
 int file_sums_hists(struct question *q, const struct sieve *sieve, const struct sums *s,
 		    const struct sums_file *top, size_t count, struct hist *ret)
 {
@@ -393,6 +411,8 @@ int file_sums_hists(struct question *q, const struct sieve *sieve, const struct 
 
 	if (s->file_hists)
 		return take_kept(q->server, s, top, count, ret);
-	r = make_index(q->server, top, count, &index);
+	if (take_tops(s, top, count, ret, &r))
+		return r;
+	r = file_sums_index(q->server, top, count, &index);
 	return r < 0 || !count ? r : run_hists(q, sieve, &index, ret, count);
 }

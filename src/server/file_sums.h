@@ -10,6 +10,9 @@ int file_sums_merge(const struct server *srv, const struct sums *s, struct sums_
 /* Puts the `max` with most time in I/O to the front, in that order (equals by calls, then by id), and
  * tells how many those are; a file without I/O is none of them. */
 size_t file_sums_top(struct sums_file *files, size_t count, size_t max);
+/* Every version of the files leads to its number in top[]. 0 or -ENOMEM. */
+int file_sums_index(const struct server *srv, const struct sums_file *top, size_t count,
+		    struct map *ret);
 /*
  * Histograms of the calls of I/O of `count` of them, in ret[0 .. count), which are empty before. Another pass over
  * what was summed, unless that kept them: one for each of a million files would take gigabytes. 0 or negative.

@@ -31,6 +31,7 @@
 
 struct cache;
 struct catalog;
+struct file_tops;
 struct index;
 struct pool;
 struct slow_store;
@@ -68,6 +69,7 @@ struct server {
 	pthread_mutex_t names_lock; /* of the making of what follows; see names.h */
 	struct catalog *catalog;
 	uint64_t names_generation;
+	struct file_tops *tops;
 	pthread_t warming; /* makes it at the start */
 	bool warms;
 

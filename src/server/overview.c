@@ -11,6 +11,7 @@
 
 #include "schema/ops.h"
 #include "server/file_sums.h"
+#include "server/file_tops.h"
 #include "server/names.h"
 #include "server/overview.h"
 #include "server/slowest.h"
@@ -326,8 +327,12 @@ static int put_files(struct question *q, struct js *j, const struct sieve *sieve
 {
 	const struct dims *d = store_dims(q->server->store);
 	struct hist hists[TABLE_TOP] = {0};
+	bool all = !sieve->eval && q->from == INT64_MIN && q->to == INT64_MAX;
+	int r = all && !q->server->live ? file_tops_note(q->server, files, count) : 0;
 	size_t top = file_sums_top(files, count, TABLE_TOP), n = 0;
-	int r = file_sums_hists(q, sieve, s, files, top, hists);
+
+	if (r >= 0)
+		r = file_sums_hists(q, sieve, s, files, top, hists);
 
 	for (size_t i = 0; i < count; i++)
 		n += files[i].calls > 0;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "server/catalog.h"
+#include "server/file_tops.h"
 #include "server/index.h"
 #include "server/internal.h"
 #include "server/names.h"
@@ -298,6 +299,7 @@ void server_stop(struct server *s)
 	buf_free(&s->loss);
 	map_free(&s->blocks);
 	catalog_free(s->catalog);
+	file_tops_unref(s->tops);
 	touched_store_free(s->touched);
 	slow_store_free(s->slow);
 	pthread_mutex_destroy(&s->names_lock);

@@ -5,6 +5,7 @@
 
 #include "engine/order.h"
 #include "schema/ops.h"
+#include "server/file_tops.h"
 
 #define CALLS_READ	2000000u
 #define CALLS_READ_LIVE 400000u
@@ -104,10 +105,8 @@ int sums_new(struct sums **ret, const struct sums_want *want)
 	_cleanup_(sums_freep) struct sums *s = calloc(1, sizeof(*s));
 	int r = s ? 0 : -ENOMEM;
 
-	if (r == 0 && want->keys)
-		r = rollup_new(&s->rollup, want->keys);
-	if (r == 0 && want->other_keys)
-		r = rollup_new(&s->other, want->other_keys);
+	if (r == 0 && (want->keys || want->other_keys))
+		r = rollup_new(&s->both, want->keys | want->other_keys);
 	if (r < 0)
 		return r;
 	s->axis = axis;
@@ -141,6 +140,11 @@ void sums_free(struct sums *s)
 		return;
 	rollup_free(s->rollup);
 	rollup_free(s->other);
+	rollup_free(s->both);
+	for (size_t i = 0; s->top_hists && i < s->tops->count; i++)
+		hist_free(&s->top_hists[i]);
+	free(s->top_hists);
+	file_tops_unref(s->tops);
 	map_free(&s->file_index);
 	drop_hists(s);
 	failures_free(&s->failures);
@@ -277,10 +281,23 @@ int sums_add_file(struct sums *s, const struct sums_file *f)
 	return 0;
 }
 
-/* Of the file that was added to last. */
-static int add_file_dur(struct sums *s, uint64_t dur)
+/* NULL: none is kept of the file. */
+static struct hist *top_hist(const struct sums *s, int64_t file)
 {
-	return s->keep_hists ? hist_add(&s->file_hists[s->last_file], dur, 1) : 0;
+	uint64_t at;
+
+	return s->top_hists && file >= 0 && map_get(&s->tops->index, (uint64_t)file, &at)
+		       ? &s->top_hists[at]
+		       : NULL;
+}
+
+/* Of the file that was added to last. */
+static int add_file_dur(struct sums *s, int64_t file, uint64_t dur)
+{
+	struct hist *top = top_hist(s, file);
+	int r = s->keep_hists ? hist_add(&s->file_hists[s->last_file], dur, 1) : 0;
+
+	return r < 0 || !top ? r : hist_add(top, dur, 1);
 }
 
 static int add_to_file(struct sums *s, int64_t id, const struct fact *f, uint64_t time,
@@ -314,14 +331,12 @@ static int take_op(struct sums *s, const struct pass_rows *rows, size_t i)
 	bool running = batch_get(b, OP_STATUS, i, 0) & STATUS_UNFINISHED;
 	int64_t dur = MAX(batch_get(b, OP_DUR, i, 0), 0), bucket;
 	int64_t file = batch_get(b, OP_FILE_ID, i, -1);
-	int r = s->rollup ? rollup_add_op(s->rollup, b, i) : 0;
+	int r = s->both ? rollup_add_op(s->both, b, i) : 0;
 
-	if (r >= 0 && s->other)
-		r = rollup_add_op(s->other, b, i);
 	if (r >= 0 && s->by_file && !running)
 		r = add_to_file(s, file, &f, (uint64_t)dur, (uint64_t)dur);
 	if (r >= 0 && s->by_file && !running && file >= 0 && sums_is_io(f.class))
-		r = add_file_dur(s, (uint64_t)dur);
+		r = add_file_dur(s, file, (uint64_t)dur);
 	if (r >= 0 && s->by_failure && !running && f.err > 0)
 		r = failures_add(&s->failures, f.op, f.err, file, 1);
 	if (r >= 0 && running)
@@ -375,18 +390,21 @@ static int take_sum(struct sums *s, const struct pass_rows *rows, size_t i)
 		.calls = (uint64_t)batch_get(b, SUMMARY_CALLS, i, 0),
 		.bytes = (uint64_t)MAX(batch_get(b, SUMMARY_BYTES, i, 0), 0),
 	};
-	int r = s->rollup ? rollup_add_summary(s->rollup, b, i) : 0;
-	int64_t bucket;
+	int r = s->both ? rollup_add_summary(s->both, b, i) : 0;
+	int64_t bucket, file = batch_get(b, SUMMARY_FILE_ID, i, -1);
+	struct hist *top;
 
-	if (r >= 0 && s->other)
-		r = rollup_add_summary(s->other, b, i);
 	if (r >= 0 && s->by_file && !rows->segment)
-		r = add_to_file(s, batch_get(b, SUMMARY_FILE_ID, i, -1), &f,
-				(uint64_t)MAX(batch_get(b, SUMMARY_TIME, i, 0), 0),
+		r = add_to_file(s, file, &f, (uint64_t)MAX(batch_get(b, SUMMARY_TIME, i, 0), 0),
 				(uint64_t)MAX(batch_get(b, SUMMARY_MAX, i, 0), 0));
+	top = rows->segment || !sums_is_io(f.class) ? NULL : top_hist(s, file);
+	if (r >= 0 && top) {
+		struct bytes packed = batch_get_bytes(b, SUMMARY_HIST, i);
+
+		r = hist_unpack(top, packed.data, packed.len);
+	}
 	if (r >= 0 && s->by_failure && f.err > 0 && !rows->segment)
-		r = failures_add(&s->failures, f.op, f.err, batch_get(b, SUMMARY_FILE_ID, i, -1),
-				 f.calls);
+		r = failures_add(&s->failures, f.op, f.err, file, f.calls);
 	if (r < 0 || !s->axis)
 		return r;
 	bucket = bucket_of(s->axis, f.end);
@@ -442,7 +460,7 @@ static int take_sums(struct sums *s, const struct pass_rows *rows)
 		r = failures_add_key(&s->failures, rows->segment->failures[k].key,
 				     rows->segment->failures[k].calls);
 	/* what a segment knows without its rows is all that is wanted */
-	if (!s->rollup && !s->other && !s->axis && rows->segment)
+	if (!s->both && !s->axis && rows->segment)
 		return r;
 	for (size_t k = 0; k < rows->count && r >= 0; k++)
 		r = take_sum(s, rows, rows->rows[k]);
@@ -489,12 +507,12 @@ static int merge_series(struct sums *a, const struct sums *b)
 
 int sums_merge(struct sums *a, struct sums *b)
 {
-	int r = a->rollup ? rollup_merge(a->rollup, b->rollup) : 0;
+	int r = a->both ? rollup_merge(a->both, b->both) : 0;
 	uint64_t thread, n;
 	size_t pos = 0;
 
-	if (r >= 0 && a->other)
-		r = rollup_merge(a->other, b->other);
+	for (size_t i = 0; a->top_hists && i < a->tops->count && r >= 0; i++)
+		r = hist_merge(&a->top_hists[i], &b->top_hists[i]);
 	if (!b->file_hists && b->file_count)
 		drop_hists(a);
 	for (size_t i = 0; i < b->file_count && r >= 0; i++) {
@@ -516,19 +534,42 @@ int sums_merge(struct sums *a, struct sums *b)
 }
 
 /* The columns of summary that are read; those of the axis and the rollups are many. */
-static uint64_t summary_columns(const struct sums_want *want)
+static uint64_t summary_columns(const struct sums_want *want, bool hists)
 {
 	if (want->axis || want->keys || want->other_keys)
 		return ~(1ull << SUMMARY_BLOCK);
 	return 1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_CLASS | 1ull << SUMMARY_ERR |
-	       1ull << SUMMARY_CALLS | 1ull << SUMMARY_BYTES | 1ull << SUMMARY_TIME |
-	       1ull << SUMMARY_MAX | 1ull << SUMMARY_OP;
+	       (hists ? 1ull << SUMMARY_HIST : 0) | 1ull << SUMMARY_CALLS | 1ull << SUMMARY_BYTES |
+	       1ull << SUMMARY_TIME | 1ull << SUMMARY_MAX | 1ull << SUMMARY_OP;
+}
+
+static int keep_tops(struct sums *s, struct file_tops *tops)
+{
+	s->top_hists = calloc(tops->count + 1, sizeof(*s->top_hists));
+	if (!s->top_hists)
+		return -ENOMEM;
+	atomic_fetch_add(&tops->refs, 1);
+	s->tops = tops;
+	return 0;
+}
+
+/* One table is added to for each row, and two are made of it at the end. */
+static int make_rollups(struct sums *s, const struct sums_want *want)
+{
+	int r = want->keys ? rollup_project(s->both, want->keys, &s->rollup) : 0;
+
+	if (r >= 0 && want->other_keys)
+		r = rollup_project(s->both, want->other_keys, &s->other);
+	rollup_free(s->both);
+	s->both = NULL;
+	return r;
 }
 
 static int run_once(struct question *q, const struct sieve *sieve, const struct sums_want *want,
 		    struct sums **ret)
 {
 	bool by_cpu = want->keys & ROLLUP_CPU;
+	struct file_tops *tops = want->files && sieve->eval ? file_tops_get(q->server) : NULL;
 	struct pass p = {
 		.q = q,
 		.sieve = sieve,
@@ -536,7 +577,7 @@ static int run_once(struct question *q, const struct sieve *sieve, const struct 
 		.to = q->to,
 		.columns = sums_columns() | (by_cpu ? 1ull << OP_CPU : 0),
 		.summaries = !by_cpu && (!want->axis || want->axis->step % ROLLUP_WINDOW_NS == 0),
-		.sums = summary_columns(want),
+		.sums = summary_columns(want, tops != NULL),
 		/* a segment tells files apart only where all of its calls are wanted */
 		.segments = !want->files || !sieve->eval,
 		.take = sums_take,
@@ -549,15 +590,21 @@ static int run_once(struct question *q, const struct sieve *sieve, const struct 
 		if (r >= 0)
 			((struct sums *)p.states[i])->keep_hists =
 				want->files && sieve->eval && !sieve->by_summary;
+		if (r >= 0 && tops)
+			r = keep_tops(p.states[i], tops);
 	}
+	file_tops_unref(tops);
 	if (r >= 0)
 		r = pass_run(&p);
 	for (unsigned int i = 1; i < p.workers && r >= 0; i++)
 		r = sums_merge(p.states[0], p.states[i]);
-	for (unsigned int i = r < 0 ? 0 : 1; i < p.workers; i++)
+	for (unsigned int i = 1; i < p.workers; i++)
 		sums_free(p.states[i]);
 	if (r >= 0)
-		*ret = p.states[0];
+		r = make_rollups(p.states[0], want);
+	if (r >= 0)
+		*ret = TAKE_PTR(p.states[0]);
+	sums_free(p.states[0]);
 	return r;
 }
 
@@ -580,8 +627,11 @@ int sums_run(struct question *q, const struct sieve *sieve, const struct sums_wa
 		r = sums_add_file(s, &by_file->files[i]);
 	if (r >= 0)
 		r = failures_merge(&s->failures, &by_file->failures);
-	if (r >= 0)
+	if (r >= 0) {
+		s->tops = TAKE_PTR(by_file->tops);
+		s->top_hists = TAKE_PTR(by_file->top_hists);
 		*ret = TAKE_PTR(s);
+	}
 	return r;
 }
 

@@ -66,6 +66,9 @@ struct sums {
 	struct hist *file_hists; /* NULL: not kept */
 	bool keep_hists;
 	size_t file_hists_cap;
+	struct file_tops *tops; /* NULL: no more histograms than those */
+	struct hist *top_hists; /* [tops->count]: of calls of I/O that no segment tells of */
+	struct rollup *both; /* by the keys of both rollups, from which they are made at the end */
 	struct sums_series *series; /* [OP_CODE_MAX], lazily filled */
 	uint64_t *errors;	    /* [axis.count] */
 	uint64_t *cells;	    /* [axis.count * HIST_BUCKETS], I/O alone */

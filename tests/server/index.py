@@ -73,7 +73,7 @@ def wide(last):
     return {'from_': last // 9, 'to': last // 9 * 8}
 
 
-FILTERS = ['op == read', 'row_id % 3 == 0', 'comm == "db_bench" && err is null', 'class == sync', 'path ~ "/tmp/rocksdb/*"', 'dur > 1ms && op in (read, pread64)']
+FILTERS = ['op == read', 'dur > 2us', 'dur >= 1024ns && class == data', 'row_id % 3 == 0', 'comm == "db_bench" && err is null', 'class == sync', 'path ~ "/tmp/rocksdb/*"', 'dur > 1ms && op in (read, pread64)']
 
 
 def answers(s, rng):
