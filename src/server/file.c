@@ -162,7 +162,7 @@ static void put_user(struct js *j, const struct dims *d, const struct rollup_row
 	js_key_uint(j, "errors", row->errors);
 	js_key_uint(j, "bytes", row->bytes);
 	js_key_uint(j, "time", row->time_ns);
-	js_key_uint(j, "p99", hist_quantile(&row->hist, 0.99));
+	sums_put_quantile(j, "p99", &row->hist, 0.99, row->max_ns);
 	js_close(j, '}');
 }
 

@@ -132,10 +132,10 @@ static void put_stats(struct js *j, uint64_t calls, uint64_t max, const struct h
 	js_key(j, "stats");
 	js_open(j, '{');
 	js_key_uint(j, "calls", calls);
-	js_key_uint(j, "p50", hist_quantile(h, 0.5));
-	js_key_uint(j, "p90", hist_quantile(h, 0.9));
-	js_key_uint(j, "p99", hist_quantile(h, 0.99));
-	js_key_uint(j, "p999", hist_quantile(h, 0.999));
+	sums_put_quantile(j, "p50", h, 0.5, max);
+	sums_put_quantile(j, "p90", h, 0.9, max);
+	sums_put_quantile(j, "p99", h, 0.99, max);
+	sums_put_quantile(j, "p999", h, 0.999, max);
 	js_key_uint(j, "max", max);
 	js_close(j, '}');
 	put_hist(j, h);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "schema/ops.h"
+#include "server/clip.h"
 #include "server/file_sums.h"
 #include "server/file_tops.h"
 #include "server/names.h"
@@ -156,8 +157,8 @@ static void put_figures(struct js *j, const struct rollup_row *row)
 	js_key_uint(j, "errors", row->errors);
 	js_key_uint(j, "bytes", row->bytes);
 	js_key_uint(j, "time", row->time_ns);
-	js_key_uint(j, "p50", hist_quantile(&row->hist, 0.5));
-	js_key_uint(j, "p99", hist_quantile(&row->hist, 0.99));
+	sums_put_quantile(j, "p50", &row->hist, 0.5, row->max_ns);
+	sums_put_quantile(j, "p99", &row->hist, 0.99, row->max_ns);
 	js_key_uint(j, "max", row->max_ns);
 }
 
@@ -197,7 +198,8 @@ static uint64_t span_of(const struct question *q, int64_t task, int64_t from, in
 }
 
 static void put_times(const struct question *q, struct js *j, const struct table_of *t,
-		      const struct rollup_row *row, const struct map *waits)
+		      const struct rollup_row *row, const struct map *waits,
+		      const struct clip *clip)
 {
 	uint64_t waited = 0;
 	int64_t from, to;
@@ -208,6 +210,8 @@ static void put_times(const struct question *q, struct js *j, const struct table
 		return;
 	question_range(q, &from, &to);
 	js_key_uint(j, "span", span_of(q, row->thread_id, from, to));
+	js_key_uint(j, "io_within", clip_time(&clip->io, row->thread_id, row->time_ns));
+	js_key_uint(j, "wait_within", clip_time(&clip->wait, row->thread_id, waited));
 }
 
 /* ---- one table ---- */
@@ -254,7 +258,8 @@ static void put_failure(const struct question *q, struct js *j, const struct fai
 }
 
 static int put_rows(struct question *q, struct js *j, const struct sums *s,
-		    const struct table_of *t, const struct rollup_row *const *rows, size_t count)
+		    const struct table_of *t, const struct clip *clip,
+		    const struct rollup_row *const *rows, size_t count)
 {
 	const struct dims *d = store_dims(q->server->store);
 	_cleanup_(map_free) struct map waits = {0};
@@ -268,7 +273,7 @@ static int put_rows(struct question *q, struct js *j, const struct sums *s,
 		t->put(j, d, rows[i]);
 		put_figures(j, rows[i]);
 		if (t->needs_thread)
-			put_times(q, j, t, rows[i], &waits);
+			put_times(q, j, t, rows[i], &waits, clip);
 		if (t->failed)
 			put_failure(q, j, &tops[i], unknown);
 		js_close(j, '}');
@@ -278,7 +283,7 @@ static int put_rows(struct question *q, struct js *j, const struct sums *s,
 }
 
 static int put_table(struct question *q, struct js *j, const struct sums *s,
-		     const struct table_of *t)
+		     const struct clip *clip, const struct table_of *t)
 {
 	struct regroup g = {t, q->server};
 	_cleanup_(rollup_freep) struct rollup *sums = NULL;
@@ -294,7 +299,7 @@ static int put_table(struct question *q, struct js *j, const struct sums *s,
 	js_key(j, t->name);
 	js_open(j, '{');
 	js_key(j, "rows");
-	r = put_rows(q, j, s, t, rows, MIN(n, (size_t)TABLE_TOP));
+	r = put_rows(q, j, s, t, clip, rows, MIN(n, (size_t)TABLE_TOP));
 	js_key_uint(j, "others", n > TABLE_TOP ? n - TABLE_TOP : 0);
 	js_close(j, '}');
 	return r < 0 ? r : j->error;
@@ -316,8 +321,8 @@ static void put_file(struct js *j, const struct dims *d, const struct sums_file 
 	js_key_uint(j, "errors", f->errors);
 	js_key_uint(j, "bytes", f->bytes);
 	js_key_uint(j, "time", f->time);
-	js_key_uint(j, "p50", hist_quantile(h, 0.5));
-	js_key_uint(j, "p99", hist_quantile(h, 0.99));
+	sums_put_quantile(j, "p50", h, 0.5, f->max);
+	sums_put_quantile(j, "p99", h, 0.99, f->max);
 	js_key_uint(j, "max", f->max);
 	js_close(j, '}');
 }
@@ -557,20 +562,23 @@ void overview_put_axis(const struct question *q, struct js *j, const struct sums
 }
 
 /* What the sums of everything tell: who made how many calls, and when. */
-static int put_figures_of_all(struct question *q, struct js *j, const struct sums *s,
-			      size_t file_count, bool brief)
+static int put_figures_of_all(struct question *q, struct js *j, const struct sieve *sieve,
+			      const struct sums *s, size_t file_count, bool brief)
 {
+	_cleanup_(clip_free) struct clip clip = {0};
 	int r = put_totals(q, j, s, file_count);
 
 	if (r >= 0)
 		r = put_rate(j, s);
+	if (r >= 0)
+		r = clip_find(q, sieve, &clip);
 	js_key(j, "latency");
 	js_open(j, '{');
 	sums_put_cells(j, "cells", s);
 	js_close(j, '}');
 	for (size_t i = 0; i < ARRAY_SIZE(tables) && r >= 0; i++) {
 		if (!brief || !tables[i].failed)
-			r = put_table(q, j, s, &tables[i]);
+			r = put_table(q, j, s, &clip, &tables[i]);
 	}
 	return r;
 }
@@ -589,6 +597,7 @@ static int overview_answer(struct question *q)
 	_cleanup_sieve_ struct sieve sieve = {0};
 	_cleanup_(sums_freep) struct sums *s = NULL;
 	_cleanup_free_ struct sums_file *files = NULL;
+	_cleanup_(clip_free) struct clip clip = {0};
 	struct js j = {.to = &q->out};
 	struct sums_axis axis;
 	struct sums_want want = {
@@ -616,7 +625,7 @@ static int overview_answer(struct question *q)
 		return r;
 	js_open(&j, '{');
 	overview_put_axis(q, &j, &axis, from, to);
-	r = put_figures_of_all(q, &j, s, file_count, brief);
+	r = put_figures_of_all(q, &j, &sieve, s, file_count, brief);
 	if (r >= 0 && !brief)
 		r = put_details(q, &j, &sieve, s, files, file_count);
 	js_key(&j, "loss");

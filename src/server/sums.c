@@ -635,6 +635,11 @@ int sums_run(struct question *q, const struct sieve *sieve, const struct sums_wa
 	return r;
 }
 
+void sums_put_quantile(struct js *j, const char *key, const struct hist *h, double q, uint64_t max)
+{
+	js_key_uint(j, key, MIN(hist_quantile(h, q), max));
+}
+
 void sums_put_cells(struct js *j, const char *key, const struct sums *s)
 {
 	js_key(j, key);

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "analysis/rollup/rollup.h"
-#include "hist/hist.h"
+#include "hist/sparse.h"
 #include "schema/vocab.h"
 #include "server/failures.h"
 #include "server/js.h"
@@ -23,6 +23,9 @@ struct sums_axis {
  * that, which the summaries can answer. Where the range has too many calls to read them all, it is no less.
  */
 void sums_axis_make(const struct question *q, int64_t from, int64_t to, struct sums_axis *ret);
+
+/* A member: the percentile, which is the middle of its bucket, or the longest of all where that is less. */
+void sums_put_quantile(struct js *j, const char *key, const struct hist *h, double q, uint64_t max);
 
 /* For qsort() of struct rollup_row *: most time first, then most calls. */
 int sums_by_time(const void *a, const void *b);

@@ -183,6 +183,7 @@ def overview(s):
     for key in ('calls', 'errors', 'bytes', 'time', 'wait_time'):
         check(f'two halves make the whole: {key}', a['totals'][key] + b['totals'][key] == t[key],
               a['totals'][key], b['totals'][key], t[key])
+    within(s, first)
     fine = s.get('overview', width=100, from_=half, to=half + 1000000)
     check('a range below 100 ms is read from rows', fine['step'] < 100000000 and fine['totals']['calls'] > 0, fine['step'])
     both = s.get('overview', filter='op == read || op == write')['totals']['calls']
@@ -207,6 +208,25 @@ def brief(s):
         same = {k: all_[k] == some[k] for k in some}
         check(f'/overview brief {more} says the same', all(same.values()), same)
     check('/overview brief=2', s.ask('overview', brief=2)[0] == 400)
+
+
+def within(s, trace):
+    """Of calls across an edge of the range a thread's time has the part within."""
+    calls = query('select tid, class, start, dur')
+    last, known = trace['last'], {}
+    for c in calls:
+        if c['start'] is not None:
+            known.setdefault(c['tid'], []).append((c['class'], c['start'], c['dur'] or 0))
+    for a, b in ((0, last), (last // 3, last // 2), (last // 2, last // 2 + 3000000), (last // 7, last)):
+        rows = s.get('overview', width=50, from_=a, to=b)['threads']['rows']
+
+        def expect(tid, classes):
+            return sum(max(0, min(start + dur, b) - max(start, a)) for class_, start, dur in known[tid] if class_ in classes)
+
+        wrong = [(r, expect(r['tid'], IO), expect(r['tid'], ('wait',))) for r in rows
+                 if (r['io_within'], r['wait_within']) != (expect(r['tid'], IO), expect(r['tid'], ('wait',)))]
+        check(f'time of threads within {a}..{b}', rows and not wrong, wrong[:3])
+        check(f'percentiles within {a}..{b} are no longer than the longest', all(r['p50'] <= r['p99'] <= r['max'] for r in rows))
 
 
 def with_query(s, o):
