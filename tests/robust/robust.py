@@ -257,12 +257,9 @@ def memory_of(process):
         return int(re.search(r"RssAnon:\s+(\d+) kB", f.read())[1]) / 1024
 
 
-@case
-def storm_of_names(b):
-    """hundreds of thousands of files with names of their own: bounded memory, and every call has its path"""
-    rounds, bound = (1000000, 96) if b.soak else (120000, 64)
-    f = b.folder()
-    p = b.start(f, ["-q"], b.work("load_names", f), env={"WORK_CALLS": str(rounds * 4), "WORK_WAIT": "120"})
+def storm(b, f, options, rounds, bound):
+    """load_names under a recorder, whose memory is looked at before the end"""
+    p = b.start(f, ["-q", *options], b.work("load_names", f), env={"WORK_CALLS": str(rounds * 4), "WORK_WAIT": "120"})
     wait_for("the storm", 600, lambda: b.said(f) or p.poll() is not None)
     need(p.poll() is None, "record: " + open(os.path.join(f, "out.err")).read())
     # What waits to be decoded is memory too, but not for long.
@@ -273,6 +270,25 @@ def storm_of_names(b):
     print(f"# {memory_of(p):.0f} MiB after {rounds} files")
     open(os.path.join(f, "w", "end"), "w").close()
     need(end(p, 120, "record") == 0, "record: " + open(os.path.join(f, "out.err")).read())
+
+
+@case
+def storm_filtered(b):
+    """the same with a filter by path: what the filter has seen is forgotten, and every call that it takes is there"""
+    rounds = 1000000 if b.soak else 80000
+    f = b.folder()
+    storm(b, f, ["--where", 'path ~ "**/two-*7" and op == unlink'], rounds, 64)
+    count = b.count(os.path.join(f, "trace"))
+    want = sum(str(i).endswith("7") for i in range(rounds))
+    need(count["by_op"] == {"unlink": want} and not count["loss"], f"{count['by_op']}, {count['loss']}, of {want}")
+
+
+@case
+def storm_of_names(b):
+    """hundreds of thousands of files with names of their own: bounded memory, and every call has its path"""
+    rounds, bound = (1000000, 96) if b.soak else (120000, 64)
+    f = b.folder()
+    storm(b, f, [], rounds, bound)
     place = json.dumps(os.path.join(f, "w"))[1:-1].encode()
     want = {op: re.compile(rb'"file":\{[^}]*"path":"' + place + first + b'"' + (rb'.*"path":"' + place + second + b'"' if second else b""))
             for op, first, second in ((b"rename", rb"/one-(\d+)", rb"/two-\1"), (b"unlink", rb"/two-(\d+)", None), (b"openat", rb"/one-(\d+)", None))}
