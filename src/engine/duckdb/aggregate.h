@@ -16,10 +16,9 @@ struct aggregate_def {
 	size_t state_size; /* begins as zeros */
 	duckdb_type args[AGGREGATE_ARGS_MAX];
 	unsigned int arg_count;
-	duckdb_aggregate_update_t update;
-	duckdb_aggregate_combine_t combine;
+	duckdb_aggregate_update_t update;     /* NULL: adds up BLOBs, by sum->unpack() */
 	duckdb_aggregate_finalize_t finalize; /* gives a BLOB */
-	duckdb_aggregate_destroy_t destroy;
+	const struct aggregate_sum *sum;      /* how states are added up and freed */
 };
 
 /* What DuckDB keeps for the callbacks. */
@@ -29,9 +28,9 @@ struct aggregate_extra {
 };
 
 int aggregate_register(struct engine *e, const struct aggregate_def *def, struct error *err);
-/* The first member of every state: who counts its memory. */
+/* The first member of every state: who counts its memory, and frees it. */
 struct aggregate_owner {
-	struct engine *e; /* NULL while it has no memory */
+	const struct aggregate_extra *x; /* NULL while it has no memory */
 };
 /*
  * A state that is a sum of parts: memory that grows, parts packed as BLOBs, states added up. The
@@ -50,14 +49,6 @@ struct aggregate_sum {
  * the statement ends. */
 bool aggregate_changed(duckdb_function_info info, const struct aggregate_sum *sum, void *state,
 		       uint64_t before, int r);
-/* The update of an aggregate over BLOBs, its combine, its destroy. */
-void aggregate_merge(duckdb_function_info info, duckdb_data_chunk input,
-		     duckdb_aggregate_state *states, const struct aggregate_sum *sum);
-void aggregate_combine(duckdb_function_info info, duckdb_aggregate_state *source,
-		       duckdb_aggregate_state *target, idx_t count,
-		       const struct aggregate_sum *sum);
-void aggregate_destroy(duckdb_aggregate_state *states, idx_t count,
-		       const struct aggregate_sum *sum);
 void aggregate_no_memory(duckdb_function_info info);
 void aggregate_error(duckdb_function_info info, const char *text);
 
@@ -73,6 +64,25 @@ int blob_scalar_register(struct engine *e, const struct blob_scalar *s, struct e
 static inline bool vector_valid(const uint64_t *validity, size_t i)
 {
 	return !validity || (validity[i / 64] >> (i % 64) & 1);
+}
+
+/* A column of a chunk, as a callback reads it. */
+struct argument {
+	union {
+		void *data;
+		const int64_t *numbers;
+		const double *reals;
+		const duckdb_string_t *texts; /* and BLOBs */
+	};
+	const uint64_t *validity;
+};
+
+static inline struct argument argument_of(const struct duckdb_api *d, duckdb_data_chunk input,
+					  unsigned int column)
+{
+	duckdb_vector v = d->data_chunk_get_vector(input, column);
+
+	return (struct argument){{d->vector_get_data(v)}, d->vector_get_validity(v)};
 }
 
 static inline struct bytes vector_string(const duckdb_string_t *s, size_t i)

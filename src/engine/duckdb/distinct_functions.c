@@ -48,9 +48,7 @@ static void on_numbers(duckdb_function_info info, duckdb_data_chunk input,
 		       duckdb_aggregate_state *states)
 {
 	const struct duckdb_api *d = duckdb_loaded();
-	duckdb_vector vector = d->data_chunk_get_vector(input, 0);
-	const int64_t *values = d->vector_get_data(vector);
-	const uint64_t *validity = d->vector_get_validity(vector);
+	struct argument a = argument_of(d, input, 0);
 	size_t count = d->data_chunk_get_size(input);
 
 	for (size_t i = 0; i < count; i++) {
@@ -59,12 +57,12 @@ static void on_numbers(duckdb_function_info info, duckdb_data_chunk input,
 		int r;
 
 		/* the value of the row before, most often */
-		if (!vector_valid(validity, i) ||
-		    (i && states[i - 1] == states[i] && values[i - 1] == values[i] &&
-		     vector_valid(validity, i - 1)))
+		if (!vector_valid(a.validity, i) ||
+		    (i && states[i - 1] == states[i] && a.numbers[i - 1] == a.numbers[i] &&
+		     vector_valid(a.validity, i - 1)))
 			continue;
 		before = distinct_memory(&s->set);
-		r = distinct_add(&s->set, hash_u64((uint64_t)values[i]));
+		r = distinct_add(&s->set, hash_u64((uint64_t)a.numbers[i]));
 		if (unlikely(r < 0 || distinct_memory(&s->set) != before) &&
 		    !aggregate_changed(info, &sum, s, before, r))
 			return;
@@ -75,9 +73,7 @@ static void on_texts(duckdb_function_info info, duckdb_data_chunk input,
 		     duckdb_aggregate_state *states)
 {
 	const struct duckdb_api *d = duckdb_loaded();
-	duckdb_vector vector = d->data_chunk_get_vector(input, 0);
-	const duckdb_string_t *values = d->vector_get_data(vector);
-	const uint64_t *validity = d->vector_get_validity(vector);
+	struct argument a = argument_of(d, input, 0);
 	size_t count = d->data_chunk_get_size(input);
 
 	for (size_t i = 0; i < count; i++) {
@@ -85,25 +81,13 @@ static void on_texts(duckdb_function_info info, duckdb_data_chunk input,
 		uint64_t before = distinct_memory(&s->set);
 		struct bytes text;
 
-		if (!vector_valid(validity, i))
+		if (!vector_valid(a.validity, i))
 			continue;
-		text = vector_string(values, i);
+		text = vector_string(a.texts, i);
 		if (!aggregate_changed(info, &sum, s, before,
 				       distinct_add(&s->set, hash_bytes(text.data, text.len))))
 			return;
 	}
-}
-
-static void on_merge(duckdb_function_info info, duckdb_data_chunk input,
-		     duckdb_aggregate_state *states)
-{
-	aggregate_merge(info, input, states, &sum);
-}
-
-static void on_combine(duckdb_function_info info, duckdb_aggregate_state *source,
-		       duckdb_aggregate_state *target, idx_t count)
-{
-	aggregate_combine(info, source, target, count, &sum);
 }
 
 /* Never NULL: no value is a set of none. */
@@ -121,22 +105,16 @@ static void on_finalize(duckdb_function_info info, duckdb_aggregate_state *sourc
 	}
 }
 
-static void on_destroy(duckdb_aggregate_state *states, idx_t count)
-{
-	aggregate_destroy(states, count, &sum);
-}
-
 #define DISTINCT_AGGREGATE(text, type, on_update)                                          \
 	{                                                                                  \
 		.name = text, .state_size = sizeof(struct distinct_state), .args = {type}, \
-		.arg_count = 1, .update = on_update, .combine = on_combine,                \
-		.finalize = on_finalize, .destroy = on_destroy                             \
+		.arg_count = 1, .update = on_update, .finalize = on_finalize, .sum = &sum  \
 	}
 
 static const struct aggregate_def aggregates[] = {
 	DISTINCT_AGGREGATE("distinct_set", DUCKDB_TYPE_BIGINT, on_numbers),
 	DISTINCT_AGGREGATE("distinct_set_text", DUCKDB_TYPE_VARCHAR, on_texts),
-	DISTINCT_AGGREGATE("distinct_merge", DUCKDB_TYPE_BLOB, on_merge),
+	DISTINCT_AGGREGATE("distinct_merge", DUCKDB_TYPE_BLOB, NULL),
 };
 
 static const char *unpack(struct bytes packed, struct distinct *set)

@@ -58,9 +58,7 @@ static void add_values(duckdb_function_info info, duckdb_data_chunk input,
 		       duckdb_aggregate_state *states, bool lenient)
 {
 	const struct duckdb_api *d = duckdb_loaded();
-	duckdb_vector vector = d->data_chunk_get_vector(input, 0);
-	const int64_t *values = d->vector_get_data(vector);
-	const uint64_t *validity = d->vector_get_validity(vector);
+	struct argument a = argument_of(d, input, 0);
 	size_t count = d->data_chunk_get_size(input);
 
 	for (size_t i = 0; i < count; i++) {
@@ -68,18 +66,18 @@ static void add_values(duckdb_function_info info, duckdb_data_chunk input,
 		uint64_t before = hist_memory(&s->hist);
 		int r;
 
-		if (!vector_valid(validity, i))
+		if (!vector_valid(a.validity, i))
 			continue;
-		if (values[i] < 0 && !lenient) {
+		if (a.numbers[i] < 0 && !lenient) {
 			char text[128];
 
 			snprintf(text, sizeof(text),
 				 "hist(): a histogram holds numbers of 0 and more, not %lld",
-				 (long long)values[i]);
+				 (long long)a.numbers[i]);
 			d->aggregate_function_set_error(info, text);
 			return;
 		}
-		r = hist_add(&s->hist, (uint64_t)MAX(values[i], (int64_t)0), 1);
+		r = hist_add(&s->hist, (uint64_t)MAX(a.numbers[i], (int64_t)0), 1);
 		if (unlikely(r < 0 || hist_memory(&s->hist) != before) &&
 		    !aggregate_changed(info, &sum, s, before, r))
 			return;
@@ -98,33 +96,18 @@ static void on_weir_hist(duckdb_function_info info, duckdb_data_chunk input,
 	add_values(info, input, states, true);
 }
 
-static void on_merge(duckdb_function_info info, duckdb_data_chunk input,
-		     duckdb_aggregate_state *states)
-{
-	aggregate_merge(info, input, states, &sum);
-}
-
-static void on_combine(duckdb_function_info info, duckdb_aggregate_state *source,
-		       duckdb_aggregate_state *target, idx_t count)
-{
-	aggregate_combine(info, source, target, count, &sum);
-}
-
 static void on_finalize(duckdb_function_info info, duckdb_aggregate_state *source,
 			duckdb_vector result, idx_t count, idx_t offset)
 {
 	const struct duckdb_api *d = duckdb_loaded();
 	uint8_t packed[HIST_PACKED_MAX];
-	uint64_t *validity = NULL;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct hist *h = &((const struct hist_state *)source[i])->hist;
 		size_t row = offset + i;
 
 		if (!hist_entries(h)) { /* no value: NULL, as for sum() */
-			d->vector_ensure_validity_writable(result);
-			validity = d->vector_get_validity(result);
-			validity[row / 64] &= ~(1ull << (row % 64));
+			vector_set_null(d, result, row);
 			continue;
 		}
 		d->vector_assign_string_element_len(result, row, (const char *)packed,
@@ -132,22 +115,16 @@ static void on_finalize(duckdb_function_info info, duckdb_aggregate_state *sourc
 	}
 }
 
-static void on_destroy(duckdb_aggregate_state *states, idx_t count)
-{
-	aggregate_destroy(states, count, &sum);
-}
-
-#define HIST_AGGREGATE(text, type, on_update)                                          \
-	{                                                                              \
-		.name = text, .state_size = sizeof(struct hist_state), .args = {type}, \
-		.arg_count = 1, .update = on_update, .combine = on_combine,            \
-		.finalize = on_finalize, .destroy = on_destroy                         \
+#define HIST_AGGREGATE(text, type, on_update)                                             \
+	{                                                                                 \
+		.name = text, .state_size = sizeof(struct hist_state), .args = {type},    \
+		.arg_count = 1, .update = on_update, .finalize = on_finalize, .sum = &sum \
 	}
 
 static const struct aggregate_def aggregates[] = {
 	HIST_AGGREGATE("hist", DUCKDB_TYPE_BIGINT, on_hist),
 	HIST_AGGREGATE("weir_hist", DUCKDB_TYPE_BIGINT, on_weir_hist),
-	HIST_AGGREGATE("hist_merge", DUCKDB_TYPE_BLOB, on_merge),
+	HIST_AGGREGATE("hist_merge", DUCKDB_TYPE_BLOB, NULL),
 };
 
 struct scalar {
@@ -189,29 +166,18 @@ static void on_scalar(duckdb_function_info info, duckdb_data_chunk input, duckdb
 {
 	const struct duckdb_api *d = duckdb_loaded();
 	const struct scalar *f = d->scalar_function_get_extra_info(info);
-	duckdb_vector blobs = d->data_chunk_get_vector(input, 0);
-	duckdb_string_t *values = d->vector_get_data(blobs);
-	const uint64_t *validity = d->vector_get_validity(blobs), *q_validity = NULL;
+	struct argument a = argument_of(d, input, 0), q = {0};
 	int64_t *out = d->vector_get_data(output);
-	const double *q = NULL;
 
-	if (f->quantile < 0) {
-		duckdb_vector v = d->data_chunk_get_vector(input, 1);
-
-		q = d->vector_get_data(v);
-		q_validity = d->vector_get_validity(v);
-	}
+	if (f->quantile < 0)
+		q = argument_of(d, input, 1);
 	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
-		if (!vector_valid(validity, i) || !vector_valid(q_validity, i)) {
-			uint64_t *mask;
-
-			d->vector_ensure_validity_writable(output);
-			mask = d->vector_get_validity(output);
-			mask[i / 64] &= ~(1ull << (i % 64));
+		if (!vector_valid(a.validity, i) || !vector_valid(q.validity, i)) {
+			vector_set_null(d, output, i);
 			continue;
 		}
-		if (scalar_row(d, info, f, vector_string(values, i), q ? q[i] : f->quantile,
-			       &out[i]) < 0)
+		if (scalar_row(d, info, f, vector_string(a.texts, i),
+			       q.data ? q.reals[i] : f->quantile, &out[i]) < 0)
 			return;
 	}
 }

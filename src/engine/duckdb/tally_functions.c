@@ -48,20 +48,11 @@ static const struct aggregate_sum sum = {
 	.free = state_free,
 };
 
-/* One argument: a value or a parameter. */
-struct argument {
-	const int64_t *values;
-	const uint64_t *validity;
-};
-
 static void arguments_of(const struct duckdb_api *d, duckdb_data_chunk input, unsigned int count,
 			 struct argument *ret)
 {
-	for (unsigned int i = 0; i < count; i++) {
-		duckdb_vector v = d->data_chunk_get_vector(input, i);
-
-		ret[i] = (struct argument){d->vector_get_data(v), d->vector_get_validity(v)};
-	}
+	for (unsigned int i = 0; i < count; i++)
+		ret[i] = argument_of(d, input, i);
 }
 
 static bool all_valid(const struct argument *a, unsigned int count, size_t row)
@@ -86,7 +77,7 @@ static void on_quantize(duckdb_function_info info, duckdb_data_chunk input,
 
 		if (all_valid(a, 1, i) &&
 		    !aggregate_changed(info, &sum, s, before,
-				       tally_add(&s->tally, tally_quantize(a[0].values[i]), 1)))
+				       tally_add(&s->tally, tally_quantize(a[0].numbers[i]), 1)))
 			return;
 	}
 }
@@ -101,7 +92,7 @@ static void on_lquantize(duckdb_function_info info, duckdb_data_chunk input,
 	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
 		struct tally_state *s = (struct tally_state *)states[i];
 		uint64_t before = state_memory(s);
-		int64_t from = a[1].values[i], to = a[2].values[i], step = a[3].values[i];
+		int64_t from = a[1].numbers[i], to = a[2].numbers[i], step = a[3].numbers[i];
 		const char *wrong;
 
 		if (!all_valid(a, 4, i))
@@ -113,7 +104,7 @@ static void on_lquantize(duckdb_function_info info, duckdb_data_chunk input,
 		}
 		if (!aggregate_changed(info, &sum, s, before,
 				       tally_add(&s->tally,
-						 tally_lquantize(a[0].values[i], from, to, step),
+						 tally_lquantize(a[0].numbers[i], from, to, step),
 						 1)))
 			return;
 	}
@@ -129,8 +120,8 @@ static void on_llquantize(duckdb_function_info info, duckdb_data_chunk input,
 	for (size_t i = 0; i < d->data_chunk_get_size(input); i++) {
 		struct tally_state *s = (struct tally_state *)states[i];
 		uint64_t before = state_memory(s);
-		int64_t v = a[0].values[i], base = a[1].values[i], low = a[2].values[i],
-			high = a[3].values[i], steps = a[4].values[i];
+		int64_t v = a[0].numbers[i], base = a[1].numbers[i], low = a[2].numbers[i],
+			high = a[3].numbers[i], steps = a[4].numbers[i];
 		const char *wrong;
 
 		if (!all_valid(a, 5, i))
@@ -145,18 +136,6 @@ static void on_llquantize(duckdb_function_info info, duckdb_data_chunk input,
 			    tally_add(&s->tally, tally_llquantize(v, base, low, high, steps), 1)))
 			return;
 	}
-}
-
-static void on_merge(duckdb_function_info info, duckdb_data_chunk input,
-		     duckdb_aggregate_state *states)
-{
-	aggregate_merge(info, input, states, &sum);
-}
-
-static void on_combine(duckdb_function_info info, duckdb_aggregate_state *source,
-		       duckdb_aggregate_state *target, idx_t count)
-{
-	aggregate_combine(info, source, target, count, &sum);
 }
 
 static void on_finalize(duckdb_function_info info, duckdb_aggregate_state *source,
@@ -182,24 +161,18 @@ static void on_finalize(duckdb_function_info info, duckdb_aggregate_state *sourc
 	}
 }
 
-static void on_destroy(duckdb_aggregate_state *states, idx_t count)
-{
-	aggregate_destroy(states, count, &sum);
-}
-
 #define NUMBER DUCKDB_TYPE_BIGINT
 #define TALLY_AGGREGATE(text, on_update, count, ...)                                           \
 	{                                                                                      \
 		.name = text, .state_size = sizeof(struct tally_state), .args = {__VA_ARGS__}, \
-		.arg_count = count, .update = on_update, .combine = on_combine,                \
-		.finalize = on_finalize, .destroy = on_destroy                                 \
+		.arg_count = count, .update = on_update, .finalize = on_finalize, .sum = &sum  \
 	}
 
 static const struct aggregate_def aggregates[] = {
 	TALLY_AGGREGATE("quantize", on_quantize, 1, NUMBER),
 	TALLY_AGGREGATE("lquantize", on_lquantize, 4, NUMBER, NUMBER, NUMBER, NUMBER),
 	TALLY_AGGREGATE("llquantize", on_llquantize, 5, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER),
-	TALLY_AGGREGATE("tally_merge", on_merge, 1, DUCKDB_TYPE_BLOB),
+	TALLY_AGGREGATE("tally_merge", NULL, 1, DUCKDB_TYPE_BLOB),
 };
 
 int tally_functions_register(struct engine *e, struct error *err)
