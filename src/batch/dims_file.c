@@ -264,20 +264,35 @@ static bool is_named(struct bytes address)
 	return address.len && !(address.len == 5 && !memcmp(address.data, "unix:", 5));
 }
 
+static int append(struct buf *to, struct bytes text)
+{
+	return buf_append(to, text.data, text.len);
+}
+
+static int append_str(struct buf *to, const char *text)
+{
+	return buf_append(to, text, strlen(text));
+}
+
+/* A trace may have a million of them: nothing is formatted that need not be. */
 static int socket_name(struct buf *to, const struct dims_file *f)
 {
 	struct bytes one = is_named(f->peer) ? f->peer : f->local;
+	bool both = f->local.len && f->peer.len;
+	int r;
 
 	if (f->family == AF_UNIX) {
 		if (is_named(one))
-			return buf_append(to, one.data, one.len);
-	} else if (f->local.len && f->peer.len) {
-		return buf_printf(to, "%s %.*s->%.*s", socket_word(f), (int)f->local.len,
-				  (const char *)f->local.data, (int)f->peer.len,
-				  (const char *)f->peer.data);
+			return append(to, one);
 	} else if (one.len) {
-		return buf_printf(to, "%s %s%.*s", socket_word(f), f->peer.len ? "->" : "",
-				  (int)one.len, (const char *)one.data);
+		r = append_str(to, socket_word(f));
+		if (r >= 0)
+			r = append_str(to, " ");
+		if (r >= 0 && both)
+			r = append(to, f->local);
+		if (r >= 0 && f->peer.len)
+			r = append_str(to, "->");
+		return r < 0 ? r : append(to, both ? f->peer : one);
 	}
 	return buf_printf(to, "%s:[%llu]", socket_word(f), (unsigned long long)f->ino);
 }

@@ -498,13 +498,28 @@ static const char *const followed[] = {
 	"count(), stddev(dur) as s",
 };
 
-static void follow_agrees(struct engine_follow *fo, struct fixture *x, const char *q)
+/* Blocks of calls from number `from` on. */
+static uint64_t blocks_since(const struct store *s, size_t from)
+{
+	uint64_t count = 0;
+
+	for (size_t i = from; i < store_block_count(s); i++)
+		count += store_block(s, i)->table == TABLE_OP;
+	return count;
+}
+
+/* A refresh gives what the whole question does, and reads no more than came since *seen blocks. */
+static void follow_agrees(struct engine_follow *fo, struct fixture *x, const char *q, size_t *seen)
 {
 	_cleanup_(engine_result_freep) struct engine_result *r = NULL;
 	_cleanup_buf_ struct buf got = {0};
+	uint64_t done, total;
 
 	if (engine_follow_refresh(fo, &r, &last) < 0)
 		fail_msg("%s: %s", q, last.message);
+	engine_progress(x->engine, &done, &total);
+	assert_true(done > 0 && done <= total && total <= blocks_since(x->store, *seen));
+	*seen = store_block_count(x->store);
 	put_rows(r, &got);
 	if (strcmp(query(x, q), buf_str(&got)))
 		fail_msg("%s: followed\n%s but at once\n%s", q, buf_str(&got), buf_str(&text));
@@ -515,6 +530,7 @@ static void following(void **state)
 	const struct store_options opt = {.owner = (uid_t)-1};
 	struct engine_follow *follows[ARRAY_SIZE(followed)];
 	struct plan *plans[ARRAY_SIZE(followed)];
+	size_t seen[ARRAY_SIZE(followed)] = {0};
 	char path[256];
 	const char *paths[] = {fixture_file("growing.trace", path)};
 	struct store_writer *w;
@@ -531,12 +547,12 @@ static void following(void **state)
 	}
 	for (uint64_t k = 1; k < 5; k++) {
 		for (size_t i = 0; i < ARRAY_SIZE(followed); i++)
-			follow_agrees(follows[i], &x, followed[i]);
+			follow_agrees(follows[i], &x, followed[i], &seen[i]);
 		fixture_append_ops(w, k * 3000, (k + 1) * 3000);
 		assert_int_equal(store_flush(w, true, &last), 0);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(followed); i++) {
-		follow_agrees(follows[i], &x, followed[i]);
+		follow_agrees(follows[i], &x, followed[i], &seen[i]);
 		engine_follow_free(follows[i]);
 		plan_free(plans[i]);
 	}
