@@ -10,9 +10,17 @@
 
 #define SLOTS_FIRST 8
 
+/* The slots there are: a set of one needs no memory, and there may be millions of those. */
+static const uint64_t *slots_of(const struct distinct *d, uint32_t *ret_count)
+{
+	*ret_count = d->cap ? d->cap : d->used;
+	return d->cap ? d->slots : &d->one;
+}
+
 void distinct_free(struct distinct *d)
 {
-	free(d->slots);
+	if (d->cap)
+		free(d->slots);
 	free(d->registers);
 	*d = (struct distinct){0};
 }
@@ -38,12 +46,14 @@ static void registers_add(uint8_t *registers, uint64_t hash)
 static int estimate_from_here(struct distinct *d)
 {
 	uint8_t *registers = calloc(1, DISTINCT_REGISTERS);
+	uint32_t count;
+	const uint64_t *slots = slots_of(d, &count);
 
 	if (!registers)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < d->cap; i++) {
-		if (d->slots[i])
-			registers_add(registers, d->slots[i]);
+	for (uint32_t i = 0; i < count; i++) {
+		if (slots[i])
+			registers_add(registers, slots[i]);
 	}
 	if (d->zero)
 		registers_add(registers, 0);
@@ -69,14 +79,17 @@ static int slots_grow(struct distinct *d)
 {
 	uint32_t cap = d->cap ? d->cap * 2 : SLOTS_FIRST;
 	uint64_t *slots = calloc(cap, sizeof(*slots));
+	uint32_t count;
+	const uint64_t *before = slots_of(d, &count);
 
 	if (!slots)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < d->cap; i++) {
-		if (d->slots[i])
-			put(slots, cap, d->slots[i]);
+	for (uint32_t i = 0; i < count; i++) {
+		if (before[i])
+			put(slots, cap, before[i]);
 	}
-	free(d->slots);
+	if (d->cap)
+		free(d->slots);
 	d->slots = slots;
 	d->cap = cap;
 	return 0;
@@ -90,6 +103,9 @@ int distinct_add(struct distinct *d, uint64_t hash)
 	}
 	if (!hash) {
 		d->zero = true;
+	} else if (!d->cap && (!d->used || d->one == hash)) {
+		d->one = hash;
+		d->used = 1;
 	} else {
 		if ((d->used + 1) * 4 > d->cap * 3 && slots_grow(d) < 0)
 			return -ENOMEM;
@@ -100,12 +116,14 @@ int distinct_add(struct distinct *d, uint64_t hash)
 
 int distinct_merge(struct distinct *d, const struct distinct *other)
 {
+	uint32_t count;
+	const uint64_t *slots = slots_of(other, &count);
 	int r = 0;
 
 	if (!other->registers) {
-		for (uint32_t i = 0; i < other->cap && r >= 0; i++) {
-			if (other->slots[i])
-				r = distinct_add(d, other->slots[i]);
+		for (uint32_t i = 0; i < count && r >= 0; i++) {
+			if (slots[i])
+				r = distinct_add(d, slots[i]);
 		}
 		return r >= 0 && other->zero ? distinct_add(d, 0) : r;
 	}
@@ -170,6 +188,8 @@ uint64_t distinct_count(const struct distinct *d)
 
 size_t distinct_pack(const struct distinct *d, uint8_t *out)
 {
+	uint32_t count;
+	const uint64_t *slots = slots_of(d, &count);
 	size_t at = 1;
 
 	out[0] = d->registers != NULL;
@@ -177,8 +197,8 @@ size_t distinct_pack(const struct distinct *d, uint8_t *out)
 		memcpy(out + 1, d->registers, DISTINCT_REGISTERS);
 		return 1 + DISTINCT_REGISTERS;
 	}
-	for (uint32_t i = 0; i < d->cap; i++) {
-		uint64_t v = htole64(d->slots[i]);
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t v = htole64(slots[i]);
 
 		if (!v)
 			continue;

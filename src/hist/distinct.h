@@ -22,7 +22,10 @@
 
 /* Starts as {0}. */
 struct distinct {
-	uint64_t *slots;    /* open addressing, 0 is free; power of two */
+	union {
+		uint64_t one;	 /* while cap is 0: the only hash, where used is 1 */
+		uint64_t *slots; /* open addressing, 0 is free; power of two */
+	};
 	uint32_t cap, used; /* slots; of them taken */
 	bool zero;	    /* the hash 0 was seen */
 	uint8_t *registers; /* instead of the slots */
