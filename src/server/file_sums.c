@@ -36,13 +36,19 @@ static void dense_free(struct dense *d)
 		free(d->by_trace[i]);
 }
 
+static bool has_place(const struct dense *d, int64_t id)
+{
+	uint64_t trace = (uint64_t)id >> TRACE_SHIFT;
+
+	return trace < TRACES_MAX && ((uint64_t)id & ((1ull << TRACE_SHIFT) - 1)) < d->count[trace];
+}
+
 /* The place of an id; NULL where it has none. */
 static struct sums_file *dense_at(const struct dense *d, int64_t id)
 {
-	uint64_t trace = (uint64_t)id >> TRACE_SHIFT;
-	uint64_t own = (uint64_t)id & ((1ull << TRACE_SHIFT) - 1);
-
-	return trace < TRACES_MAX && own < d->count[trace] ? &d->by_trace[trace][own] : NULL;
+	return has_place(d, id) ? &d->by_trace[(uint64_t)id >> TRACE_SHIFT]
+					      [(uint64_t)id & ((1ull << TRACE_SHIFT) - 1)]
+				: NULL;
 }
 
 static uint64_t add_up(uint64_t a, uint64_t b)
@@ -155,12 +161,10 @@ static int move_rest(const struct server *srv, const struct sums *rest, struct s
 	return r;
 }
 
-/* Files that are told as one are added up; the others of `moved` come behind. */
-static int collect(struct dense *d, const struct sums *moved, struct sums_file **ret,
-		   size_t *ret_count)
+/* Adds what was moved to a file that has a place; how many have none. */
+static size_t add_moved(struct dense *d, const struct sums *moved)
 {
-	struct sums_file *files;
-	size_t n = 0, max = 0;
+	size_t without = 0;
 
 	for (size_t i = 0; i < moved->file_count; i++) {
 		struct sums_file *to = dense_at(d, moved->files[i].id);
@@ -169,24 +173,52 @@ static int collect(struct dense *d, const struct sums *moved, struct sums_file *
 			to->id = moved->files[i].id;
 			add_sums(to, &moved->files[i]);
 		} else {
-			max++;
+			without++;
 		}
 	}
-	for (size_t t = 0; t < TRACES_MAX; t++) {
-		for (size_t i = 0; i < d->count[t]; i++)
-			max += d->by_trace[t][i].all > 0;
+	return without;
+}
+
+/* Moves those that have calls to the front; how many they are. */
+static size_t pack(struct sums_file *files, size_t count)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (files[i].all)
+			files[n++] = files[i];
 	}
-	files = malloc((max + 1) * sizeof(*files));
+	return n;
+}
+
+/*
+ * Files that are told as one are added up; the others of `moved` come behind. The largest trace's places become the
+ * answer: of millions of files there is no second copy.
+ */
+static int collect(struct dense *d, const struct sums *moved, struct sums_file **ret,
+		   size_t *ret_count)
+{
+	size_t without = add_moved(d, moved), packed[TRACES_MAX], n = 0, max = without, base = 0;
+	struct sums_file *files;
+
+	for (size_t t = 0; t < TRACES_MAX; t++) {
+		packed[t] = pack(d->by_trace[t], d->count[t]);
+		max += packed[t];
+		base = d->count[t] > d->count[base] ? t : base;
+	}
+	files = reallocarray(d->by_trace[base], max + 1, sizeof(*files));
 	if (!files)
 		return -ENOMEM;
+	d->by_trace[base] = NULL;
+	n = packed[base];
 	for (size_t t = 0; t < TRACES_MAX; t++) {
-		for (size_t i = 0; i < d->count[t]; i++) {
-			if (d->by_trace[t][i].all)
-				files[n++] = d->by_trace[t][i];
-		}
+		if (t == base || !packed[t])
+			continue;
+		memcpy(files + n, d->by_trace[t], packed[t] * sizeof(*files));
+		n += packed[t];
 	}
 	for (size_t i = 0; i < moved->file_count; i++) {
-		if (!dense_at(d, moved->files[i].id))
+		if (!has_place(d, moved->files[i].id))
 			files[n++] = moved->files[i];
 	}
 	assert(n == max);
