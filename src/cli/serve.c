@@ -241,6 +241,12 @@ const struct command command_serve = {
 		"The same answers are there for scripts: /api/v1/openapi.yaml describes them; the "
 		"token goes "
 		"into a header, Authorization: Bearer TOKEN.\n\n"
+		"Memory: sums over the trace take at most 384 MiB (what is beyond is read from the "
+		"file), "
+		"answers that are kept 64 MiB, the calls of one file 48 MiB, the engine --memory a "
+		"question. Besides that each file that the trace names takes some 100 bytes, and "
+		"while a "
+		"question with a filter is answered up to 200 more for each thread.\n\n"
 		"Exit status: 0 stopped by a signal, 1 the trace cannot be read or the port is "
 		"taken, 2 wrong "
 		"options.",
