@@ -16,6 +16,7 @@
 
 struct touched_store {
 	pthread_mutex_t lock;
+	pthread_cond_t given_back;
 	struct touched *last;
 };
 
@@ -283,6 +284,28 @@ static bool can_go_on(const struct question *q, const struct touched *t)
 	return !q->filter || t->generation == q->server->generation;
 }
 
+static bool is_complete(const struct question *q, const struct touched *t)
+{
+	return t->generation == q->server->generation && t->read == t->order_count;
+}
+
+/* With the lock, let go meanwhile: who has what is to be read on still looks at it. */
+static int wait_readers(struct question *q, int64_t file)
+{
+	struct touched_store *s = q->server->touched;
+
+	while (is_same(q, file, s->last) && can_go_on(q, s->last) && !is_complete(q, s->last) &&
+	       s->last->refs > 1) {
+		struct timespec until;
+
+		if (question_stopped(q))
+			return -EINTR;
+		clock_after(50 * NSEC_PER_MSEC, &until);
+		pthread_cond_timedwait(&s->given_back, &s->lock, &until);
+	}
+	return 0;
+}
+
 /* With the lock: what is known by now, read on. */
 static int bring_up(struct question *q, int64_t file, const struct sieve *sieve, int64_t until)
 {
@@ -291,12 +314,11 @@ static int bring_up(struct question *q, int64_t file, const struct sieve *sieve,
 	bool known = is_same(q, file, s->last) && can_go_on(q, s->last);
 	int r = 0;
 
-	if (known && s->last->generation == q->server->generation &&
-	    s->last->read == s->last->order_count)
+	if (known && is_complete(q, s->last))
 		return 0;
-	/* who has it still reads it */
-	if (!known || s->last->refs > 1)
+	if (!known)
 		r = make(q, file, &t);
+	assert(!known || s->last->refs == 1);
 	if (t) {
 		drop(s->last);
 		s->last = t;
@@ -318,7 +340,9 @@ int touched_get(struct question *q, int64_t file, const struct sieve *sieve, int
 
 	if (r < 0)
 		return r;
-	r = bring_up(q, file, sieve, until);
+	r = wait_readers(q, file);
+	if (r >= 0)
+		r = bring_up(q, file, sieve, until);
 	if (r >= 0) {
 		s->last->refs++;
 		*ret = s->last;
@@ -333,16 +357,22 @@ void touched_put(struct question *q, struct touched *t)
 
 	pthread_mutex_lock(&s->lock);
 	drop(t);
+	pthread_cond_broadcast(&s->given_back);
 	pthread_mutex_unlock(&s->lock);
 }
 
 int touched_store_new(struct touched_store **ret)
 {
 	struct touched_store *s = calloc(1, sizeof(*s));
+	pthread_condattr_t attr;
 
 	if (!s)
 		return -ENOMEM;
 	pthread_mutex_init(&s->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->given_back, &attr);
+	pthread_condattr_destroy(&attr);
 	*ret = s;
 	return 0;
 }
@@ -352,6 +382,7 @@ void touched_store_free(struct touched_store *s)
 	if (!s)
 		return;
 	touched_free(s->last);
+	pthread_cond_destroy(&s->given_back);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }

@@ -366,6 +366,28 @@ def files(s):
     check('a file that is none', status == 404, status)
 
 
+def together(s):
+    """Those who ask for parts of other sizes at the same time all come to the end."""
+    files_ = s.get('overview')['files']['rows']
+    ends = {}
+
+    def ask(width, file):
+        for _ in range(2000):
+            d = s.get(f'file/{file}/density', width=width, height=20, within=1)
+            if d['read'] == 1:
+                ends[width] = sum(r['calls'] for r in d['rows'])
+                return
+
+    for f in files_[2:4]:
+        ends.clear()
+        threads = [threading.Thread(target=ask, args=(w, f['id'])) for w in (40, 50, 60)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        check('density in parts for three at once', len(ends) == 3 and len(set(ends.values())) == 1, ends)
+
+
 def parts(s, file):
     """A picture that comes in parts ends as the whole."""
     seen = []
@@ -381,6 +403,7 @@ def parts(s, file):
     first, last = (s.get('query', q=f'where id(file) == {file} && pos >= 0 | {f}(pos) as x')['rows'][0]['x'] for f in ('min', 'max')) \
         if has_engine else (whole['pos_from'], whole['pos_to'])
     check('density: from the first to the last position', whole['pos_from'] == first and whole['pos_to'] >= last, first, last)
+    together(s)
     status, _, _ = s.ask(f'file/{file}/density', within=0)
     check('density within no time', status == 400, status)
 
