@@ -22,10 +22,11 @@ result() { # result STATUS NAME
 	failed=1
 }
 
-# The calls of the workload alone, as both recordings must have them: without times, in any order.
+# The calls of the workload alone, as both recordings must have them: without times, in any order. A name that a recorder
+# knows of a file stands there in full, else as it was given: which of them knew it in time is not the question here.
 lines() { # lines TRACE [FILTER]
 	"$weir" trace -i "$1" --where 'exe ~ "**/workload"' ${2:+--where "$2"} -o /dev/stdout 2>&1 |
-		sed -E 's/^[0-9:.]+ //; s/ <[0-9.]+>$//' | grep -v '^+++' | sort
+		sed -E 's/^[0-9:.]+ //; s/ <[0-9.]+>$//; s/ +=/ =/' | sed "s|$dir/w/||g" | grep -v '^+++' | sort
 }
 
 same() { # same CASE FILTER
