@@ -192,16 +192,20 @@ static int run_getppid(void)
 }
 
 /* Writes 8-byte numbers 0, 1, 2, ... for WORK_SECONDS, or until there is a file "end": what a trace of it must hold is
- * known whatever was cut. */
+ * known whatever was cut. With WORK_PAUSE it sleeps that many microseconds after every 100. */
 static int run_count(void)
 {
 	int fd = open("count", O_RDWR | O_CREAT | O_TRUNC, 0600);
 	int64_t stop = now(CLOCK_MONOTONIC) + setting("WORK_SECONDS", 2) * 1000000000ll;
 	int64_t i = 0, cpu = now(CLOCK_THREAD_CPUTIME_ID), wall = now(CLOCK_MONOTONIC);
+	long pause = setting("WORK_PAUSE", 0);
 
-	for (; now(CLOCK_MONOTONIC) < stop && (i % 1000 || access("end", F_OK)); i++)
+	for (; now(CLOCK_MONOTONIC) < stop && (i % 1000 || access("end", F_OK)); i++) {
 		if (pwrite(fd, &i, sizeof(i), i * 8) != sizeof(i))
 			return 1;
+		if (pause && i % 100 == 99)
+			usleep((useconds_t)pause);
+	}
 	printf("load calls=%lld wall_ns=%lld cpu_ns=%lld bytes=%lld\n", (long long)i,
 	       (long long)(now(CLOCK_MONOTONIC) - wall),
 	       (long long)(now(CLOCK_THREAD_CPUTIME_ID) - cpu), (long long)i * 8);
