@@ -99,10 +99,11 @@ function watch({ first, all }) {
 	requestAnimationFrame(look);
 }
 
+const AXIS = 40; // pixels at the bottom, where letters of the axis may have colours at their edges
 /** Is there a colour far from grey on a canvas of the chart, to the right of `left`? */
 const charted = (label, left = 0) => `() => [...(document.querySelector('canvas[aria-label="${label}"]')?.parentElement.querySelectorAll('canvas') ?? [])].some((canvas) => {
-	if (canvas.width <= ${left} || !canvas.height) return false;
-	const { data } = canvas.getContext('2d').getImageData(${left}, 0, canvas.width - ${left}, canvas.height);
+	if (canvas.width <= ${left} || canvas.height <= ${AXIS}) return false;
+	const { data } = canvas.getContext('2d').getImageData(${left}, 0, canvas.width - ${left}, canvas.height - ${AXIS});
 	for (let i = 0; i < data.length; i += 4) if (data[i + 3] && Math.max(data[i], data[i + 1], data[i + 2]) - Math.min(data[i], data[i + 1], data[i + 2]) > 60) return true;
 	return false;
 })`;

@@ -197,14 +197,24 @@ function search(params: Params): string {
 	return query.toString();
 }
 
+const BUSY_MS = 500;
+const BUSY_TRIES = 40; // each waits for a turn in the server, too
+
+/** A page asks more at once than the server works on: what had no turn is asked again. */
 export async function get(path: string, params: Params = {}, signal?: AbortSignal, accept = 'application/json', method = 'GET', body?: string): Promise<Response> {
 	const text = search(params);
-	const answer = await fetch(`/api/v1/${path}${text ? '?' + text : ''}`, {
-		method,
-		headers: { Authorization: `Bearer ${bearer}`, Accept: accept },
-		signal: signal ?? null,
-		body: body ?? null,
-	});
+	const ask = () =>
+		fetch(`/api/v1/${path}${text ? '?' + text : ''}`, {
+			method,
+			headers: { Authorization: `Bearer ${bearer}`, Accept: accept },
+			signal: signal ?? null,
+			body: body ?? null,
+		});
+	let answer = await ask();
+	for (let i = 0; answer.status === 429 && i < BUSY_TRIES; i++) {
+		await new Promise((resolve) => setTimeout(resolve, BUSY_MS));
+		answer = await ask();
+	}
 	if (!answer.ok) {
 		const said = await answer.json().catch(() => ({ error: { message: answer.statusText } }));
 		throw new ApiError(said.error.message, answer.status, said.error.pos, said.error.len);
