@@ -35,7 +35,10 @@ struct native_state {
 			double mean, m2;
 		};
 		struct value value; /* MIN, MAX, ANY, FIRST, LAST */
-		struct hist hist;
+		struct {
+			struct hist hist;
+			int64_t most; /* PERCENTILE: the largest value, which none is above */
+		};
 		struct tally tally;
 		struct distinct set;
 	};

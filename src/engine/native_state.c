@@ -109,6 +109,7 @@ static int add_hist(const struct plan_field *f, struct native_state *s, const st
 {
 	if (f->expr->type.type == QUERY_HIST)
 		return hist_unpack(&s->hist, v->t.data, v->t.len);
+	s->most = s->count == 1 ? v->i : MAX(s->most, v->i);
 	return hist_add(&s->hist, (uint64_t)MAX(v->i, (int64_t)0), 1);
 }
 
@@ -250,6 +251,8 @@ static int hist_value(const struct plan_field *f, const struct native_state *s,
 	if (f->aggregate == AGGREGATE_HIST)
 		return pack(texts, packed, hist_pack(&s->hist, packed), ret);
 	ret->i = (int64_t)MIN(hist_quantile(&s->hist, f->quantile), (uint64_t)INT64_MAX);
+	if (f->expr->type.type != QUERY_HIST)
+		ret->i = MIN(ret->i, s->most);
 	return 0;
 }
 

@@ -425,7 +425,7 @@ static size_t sorted(const struct plain_row *rows, const uint32_t *in, size_t n,
 	return count;
 }
 
-/* The value at that rank, as exactly as the histogram keeps it. */
+/* The value at that rank, as exactly as the histogram keeps it, and none above the largest. */
 static struct cell quantile(const struct plain_row *rows, const uint32_t *in, size_t n,
 			    plain_number *of, size_t thousandths)
 {
@@ -434,8 +434,9 @@ static struct cell quantile(const struct plain_row *rows, const uint32_t *in, si
 
 	if (!count)
 		return null_cell();
-	return plain_int((int64_t)hist_middle(
-		hist_bucket((uint64_t)values[(count * thousandths + 999) / 1000 - 1])));
+	return plain_int(MIN((int64_t)hist_middle(hist_bucket(
+				     (uint64_t)values[(count * thousandths + 999) / 1000 - 1])),
+			     values[count - 1]));
 }
 
 static struct cell p50_dur(const struct plain_row *rows, const uint32_t *in, size_t n)
@@ -491,9 +492,9 @@ const struct aggregate plain_aggregates[] = {
 	{"max(pos)", "max(pos)", max_pos},
 	{"avg(dur)", "round(avg(dur))::BIGINT", avg_dur},
 	{"avg(tid)", "avg(tid)", avg_tid},
-	{"p50(dur)", "p50(hist(dur))", p50_dur},
-	{"p99(dur)", "p99(hist(dur))", p99_dur},
-	{"p999(bytes)", "p999(hist(bytes))", p999_bytes},
+	{"p50(dur)", "least(p50(hist(dur)), max(dur))", p50_dur},
+	{"p99(dur)", "least(p99(hist(dur)), max(dur))", p99_dur},
+	{"p999(bytes)", "least(p999(hist(bytes)), max(bytes))", p999_bytes},
 	{"distinct(file_id)", "count(DISTINCT file_id)", distinct_files},
 	{"distinct(path)", "count(DISTINCT path)", distinct_paths},
 };

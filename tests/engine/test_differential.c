@@ -115,7 +115,7 @@ static const struct {
 	{"where dur > 50us && op in (read, pread64) | count()",
 	 "SELECT count(*) FROM p WHERE dur > 50000 AND op IN ('read', 'pread64')"},
 	{"by op | count() as n, sum(bytes) as b, p99(dur) as p",
-	 "SELECT op, count(*), sum(bytes), p99(hist(dur)) FROM p GROUP BY op"},
+	 "SELECT op, count(*), sum(bytes), least(p99(hist(dur)), max(dur)) FROM p GROUP BY op"},
 	{"by comm, tid, op | count() as n, sum(dur) as t",
 	 "SELECT comm, tid, op, count(*), sum(dur) FROM p GROUP BY ALL"},
 	{"by path | sum(bytes) as b, count() as n | sort b desc, path | head 20",

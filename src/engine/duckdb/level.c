@@ -314,11 +314,15 @@ static int write_ends(const struct plan_field *f, const char *arg,
 
 static int write_hist(const struct plan_field *f, const char *arg, struct buf *out)
 {
-	const char *name = f->expr->type.type == QUERY_HIST ? "hist_merge" : "weir_hist";
+	bool merge = f->expr->type.type == QUERY_HIST;
 
 	if (f->aggregate == AGGREGATE_HIST)
-		return buf_printf(out, "%s(%s)", name, arg);
-	return buf_printf(out, "hist_quantile(%s(%s), %.15g)", name, arg, f->quantile);
+		return buf_printf(out, "%s(%s)", merge ? "hist_merge" : "weir_hist", arg);
+	if (merge)
+		return buf_printf(out, "hist_quantile(hist_merge(%s), %.15g)", arg, f->quantile);
+	/* the middle of the largest value's bucket may lie above it */
+	return buf_printf(out, "least(hist_quantile(weir_hist(%s), %.15g), max(%s))", arg,
+			  f->quantile, arg);
 }
 
 static int write_tally(const struct plan_field *f, const char *arg, struct buf *out)

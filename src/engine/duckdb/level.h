@@ -55,6 +55,7 @@ struct aggregate_place {
 	const char *order; /* else " ORDER BY ..." */
 	double seconds;	   /* for rate(); 0: not known */
 	bool summed;	   /* over sums of rows (summed.h) */
+	const char *max;   /* the column of their largest value, for percentiles of sums */
 };
 /* How long a group's rows took: its window, else the range, else the trace; 0: not known. */
 double level_seconds(const struct plan_field *fields, size_t count, const struct plan *p,

@@ -19,11 +19,17 @@ struct part {
 
 static const struct part part_count = {"count(%s)", "sum(%s)"};
 static const struct part part_sum = {"sum(%s)", "sum(%s)"};
+static const struct part part_max = {"max(%s)", "max(%s)"};
 static const struct part part_hist = {"weir_hist(%s)", "hist_merge(%s)"};
 static const struct part part_hists = {"hist_merge(%s)", "hist_merge(%s)"}; /* of histograms */
 static const struct part part_tally = {NULL, "tally_merge(%s)"};
 static const struct part part_set = {NULL, "distinct_merge(%s)"};
 static const struct part part_value = {NULL, NULL}; /* first(), last(): beside its place */
+
+static bool has_max(const struct plan_field *f)
+{
+	return f->aggregate == AGGREGATE_PERCENTILE && f->expr->type.type != QUERY_HIST;
+}
 
 /* The parts of an aggregate; how many. */
 static size_t parts_of(const struct plan_field *f, struct part *ret)
@@ -55,12 +61,13 @@ static size_t parts_of(const struct plan_field *f, struct part *ret)
 		ret[0] = (struct part){"min(%s)", "min(%s)"};
 		return 1;
 	case AGGREGATE_MAX:
-		ret[0] = (struct part){"max(%s)", "max(%s)"};
+		ret[0] = part_max;
 		return 1;
-	case AGGREGATE_PERCENTILE:
+	case AGGREGATE_PERCENTILE: /* and the largest value, which it cannot be above */
 	case AGGREGATE_HIST:
 		ret[0] = f->expr->type.type == QUERY_HIST ? part_hists : part_hist;
-		return 1;
+		ret[1] = part_max;
+		return has_max(f) ? 2 : 1;
 	case AGGREGATE_DISTINCT:
 		ret[0] = part_set;
 		return 1;
@@ -267,7 +274,9 @@ static int finish_field(struct level *l, const struct plan_field *f, size_t i, d
 	case AGGREGATE_RATE:
 		return finish_rate(i, seconds, out);
 	case AGGREGATE_PERCENTILE:
-		return buf_printf(out, "hist_quantile(p%zu, %.15g)", i, f->quantile);
+		return has_max(f) ? buf_printf(out, "least(hist_quantile(p%zu, %.15g), q%zu)", i,
+					       f->quantile, i)
+				  : buf_printf(out, "hist_quantile(p%zu, %.15g)", i, f->quantile);
 	case AGGREGATE_DISTINCT:
 		return buf_printf(out, "coalesce(distinct_count(p%zu), 0)", i);
 	default:

@@ -204,9 +204,13 @@ static int write_groups(const struct plan *p, const struct translate_options *op
 	int r = 0;
 
 	for (size_t i = 0; i < p->field_count && r >= 0; i++) {
-		_cleanup_buf_ struct buf arg = {0};
+		_cleanup_buf_ struct buf arg = {0}, max = {0};
 
 		r = source_argument(a, &p->fields[i], &arg);
+		if (r >= 0 && a->summed && p->fields[i].kind == FIELD_AGGREGATE &&
+		    p->fields[i].aggregate == AGGREGATE_PERCENTILE)
+			r = ask_text(a, "row_max", &max);
+		place.max = buf_str(&max);
 		if (r >= 0)
 			r = level_grouped(l, &p->fields[i], i, buf_str(&arg), &place, head, tail);
 	}

@@ -158,7 +158,8 @@ int summed_aggregate(const struct plan_field *f, const char *arg,
 	case AGGREGATE_HIST:
 		return buf_printf(out, "hist_merge(%s)", arg);
 	case AGGREGATE_PERCENTILE:
-		return buf_printf(out, "hist_quantile(hist_merge(%s), %.15g)", arg, f->quantile);
+		return buf_printf(out, "least(hist_quantile(hist_merge(%s), %.15g), max(%s))", arg,
+				  f->quantile, place->max);
 	default:
 		return -EINVAL;
 	}
