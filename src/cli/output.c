@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 /* Moves an existing trace aside. Anything but a plain file is left alone. */
@@ -36,6 +37,11 @@ int output_open(struct output *o, const char *path, const struct store_options *
 	o->path = path;
 	if (!*path)
 		return error_set(err, -EINVAL, "-o: the name of the trace is empty");
+	if (strcmp(path, "-") == 0)
+		return error_set(
+			err, -EINVAL,
+			"-o -: a trace is a file, with an index behind its blocks; name one, "
+			"or use weir trace for lines on standard output");
 	r = move_old(o, err);
 	if (r < 0)
 		return r;

@@ -2,6 +2,7 @@
 /* query_parquet.c: `weir query --parquet`: the answer into a file, by the engine. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/query.h"
 #include "cli/sql.h"
@@ -14,7 +15,8 @@ int query_parquet(struct query_session *s, const struct plan *p, const char *fil
 	_cleanup_(engine_statements_freep) struct engine_statements *statements = NULL;
 	_cleanup_buf_ struct buf sql = {0}, all = {0};
 	uint64_t rows = 0;
-	const char *last;
+	const char *last, *path = file;
+	bool made = access(path, F_OK) < 0;
 	int r = query_engine(s, err);
 
 	if (r >= 0)
@@ -43,6 +45,8 @@ int query_parquet(struct query_session *s, const struct plan *p, const char *fil
 			rows = engine_result_changed(result);
 	}
 	interrupt_engine(s->it, NULL);
+	if (r < 0 && made)
+		(void)unlink(path); /* what the engine left of it is no answer */
 	if (r >= 0 && isatty(STDOUT_FILENO))
 		printf("%s rows in %s\n", format_count(rows).s, s->opts->parquet);
 	return r;

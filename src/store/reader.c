@@ -95,7 +95,8 @@ static int check_head(const char *path, const struct file_header *h, ssize_t n, 
 	return 0;
 }
 
-static int open_file(struct store *s, const char *path, int fd, struct error *err)
+static int open_file(struct store *s, const char *path, int fd, const struct stat *st,
+		     struct error *err)
 {
 	struct trace *t = &s->traces[s->trace_count];
 	struct file_header h;
@@ -107,7 +108,11 @@ static int open_file(struct store *s, const char *path, int fd, struct error *er
 	r = check_head(path, &h, n, err);
 	if (r < 0)
 		return r;
-	*t = (struct trace){.fd = -1, .number = (uint32_t)s->trace_count, .next = h.header_len};
+	*t = (struct trace){.fd = -1,
+			    .dev = st->st_dev,
+			    .ino = st->st_ino,
+			    .number = (uint32_t)s->trace_count,
+			    .next = h.header_len};
 	t->path = strdup(path);
 	if (!t->path)
 		return error_errno(err, -ENOMEM, "cannot open %s", path);
@@ -137,6 +142,16 @@ static int make_room(struct store *s, size_t more)
 	return 0;
 }
 
+static bool is_known(const struct store *s, const struct stat *file)
+{
+	for (size_t i = 0; i < s->trace_count; i++) {
+		if (s->traces[i].dev == file->st_dev && s->traces[i].ino == file->st_ino)
+			return true;
+	}
+	return false;
+}
+
+/* 1: there is a trace, which may be one of those open; 0: it is none. */
 static int add_trace(struct store *s, const char *path, bool only_traces, struct error *err)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -154,18 +169,23 @@ static int add_trace(struct store *s, const char *path, bool only_traces, struct
 	if (only_traces && (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) ||
 			    memcmp(magic, STORE_MAGIC, sizeof(magic))))
 		return 0;
+	if (is_known(s, &st)) /* named twice: its calls count once */
+		return 1;
 	if (s->trace_count == STORE_TRACES_MAX)
 		return error_set(err, -EMFILE, "more than %u traces at once, %s is one too many",
 				 STORE_TRACES_MAX, path);
 	r = make_room(s, 1);
-	return r < 0 ? error_errno(err, r, "cannot open %s", path) : open_file(s, path, fd, err);
+	if (r < 0)
+		return error_errno(err, r, "cannot open %s", path);
+	r = open_file(s, path, fd, &st, err);
+	return r < 0 ? r : 1;
 }
 
 static int add_folder(struct store *s, const char *path, struct error *err)
 {
 	struct dirent **names = NULL;
-	size_t before = s->trace_count;
 	int n = scandir(path, &names, NULL, alphasort), r = 0;
+	bool any = false;
 
 	if (n < 0)
 		return error_errno(err, -errno, "cannot read the folder %s", path);
@@ -177,12 +197,13 @@ static int add_folder(struct store *s, const char *path, struct error *err)
 				r = error_errno(err, -ENOMEM, "cannot read the folder %s", path);
 			else
 				r = add_trace(s, file, true, err);
+			any |= r > 0;
 			free(file);
 		}
 		free(names[i]);
 	}
 	free(names);
-	if (r >= 0 && s->trace_count == before)
+	if (r >= 0 && !any)
 		return error_set(err, -ENOENT, "there is no trace in the folder %s", path);
 	if (r >= 0)
 		r = grow((void **)&s->folders, &s->folders_cap, s->folder_count + 1,
@@ -199,18 +220,6 @@ static int add_folder(struct store *s, const char *path, struct error *err)
 
 #define ROOM_LATER 256u /* traces that may come into the folders while they are read */
 #define YOUNG_S	   60	/* a file that changed longer ago was looked at before */
-
-static bool is_known(const struct store *s, const struct stat *file)
-{
-	for (size_t i = 0; i < s->trace_count; i++) {
-		struct stat st;
-
-		if (fstat(s->traces[i].fd, &st) == 0 && st.st_dev == file->st_dev &&
-		    st.st_ino == file->st_ino)
-			return true;
-	}
-	return false;
-}
 
 static void look_at_file(struct store *s, const char *folder, const char *name, size_t max)
 {

@@ -15,6 +15,8 @@
 struct trace {
 	char *path;
 	int fd;
+	dev_t dev;
+	ino_t ino;
 	uint32_t number;
 	uint8_t mark[STORE_MARK_LEN];
 	struct meta meta;

@@ -63,7 +63,8 @@ struct store;
 
 /*
  * Opens traces: files or directories of them. Ids of trace k are composed as k << 40 | id (trace 0: unchanged). A
- * file that still grows is read as far as it is committed. Not a trace, newer version, unreadable: one clear error.
+ * file that still grows is read as far as it is committed. A file that is named
+ * twice is read once. Not a trace, newer version, unreadable: one clear error.
  */
 int store_open(struct store **ret, const char *const *paths, size_t count, struct error *err);
 void store_free(struct store *s);

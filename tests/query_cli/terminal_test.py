@@ -181,9 +181,10 @@ t = terminal('query', 'by class every 1ms | count() | head 3', '-i', 'a.trace', 
 check('unless the rows are asked for', t.wait() == 0 and t.output.count(b'\n') == 4, t.output)
 
 # ---- Ctrl-C
+many = [shutil.copy(f'{folder}/a.trace', f'{folder}/copy-{i}.trace') for i in range(40)]
 for what, slow in [('an answer', 'by path, start, tid | count(), hist(dur), quantize(bytes) | sort hist(dur)'),
                    ('rows', 'select start, path, comm')]:
-    p = subprocess.Popen([weir, 'query', slow.replace(' | sort hist(dur)', ''), *['a.trace'] * 40], stdout=subprocess.PIPE,
+    p = subprocess.Popen([weir, 'query', slow.replace(' | sort hist(dur)', ''), *many], stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, cwd=folder, env=env)
     takes_signals(p)
     time.sleep(0.5)
@@ -215,7 +216,7 @@ check('Ctrl-C forgets what is typed', t.expect('^C\r\nquery> ') is not None, t.o
 t.send('select path | head 1;\n')
 check('and a semicolon does no harm', t.expect('query> ') is not None, t.output)
 check('Ctrl-D leaves', t.leave('\x04') == 0, t.output)
-for name in ('state', 'out.parquet', "it's.parquet", 'grow.trace', 'a.trace', 'q'):
+for name in ('state', 'out.parquet', "it's.parquet", 'grow.trace', 'a.trace', 'q', *many):
     path = os.path.join(folder, name)
     shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
 check('nothing is left behind', os.listdir(folder) == [], os.listdir(folder))

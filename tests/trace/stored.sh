@@ -45,7 +45,8 @@ check "-c: calls" "$(awk '/total$/ { print $4 }' sums)" "$((5000 - running))"
 "$weir" trace -i t.trace -o lines >out
 check "-o: nothing on standard output" "$(cat out)" ""
 check "-o" "$(wc -l <lines)" 5000
-"$weir" trace -i t.trace t.trace >two
+cp t.trace u.trace
+"$weir" trace -i t.trace u.trace >two
 check "two traces" "$(wc -l <two)" 10000
 
 # mistake STATUS ARGUMENTS...: one line on standard error
