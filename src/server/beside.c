@@ -108,7 +108,8 @@ static DIR *read_folder(int folder)
 	return dir;
 }
 
-size_t beside_list(int folder, char **names)
+/* The names in it, sorted; the caller frees each. `names` has room for BESIDE_COUNT_MAX. */
+static size_t list(int folder, char **names)
 {
 	DIR *dir = read_folder(folder);
 	const struct dirent *e;
@@ -171,6 +172,22 @@ static int write_all(int fd, const struct buf *data)
 	return 0;
 }
 
+void beside_each(const struct server *s, const struct beside_kind *kind,
+		 void (*take)(void *arg, const char *name, const struct buf *json), void *arg)
+{
+	char *names[BESIDE_COUNT_MAX];
+	_cleanup_close_ int folder = beside_open(s, kind);
+	size_t n = folder < 0 ? 0 : list(folder, names);
+
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_buf_ struct buf json = {0};
+
+		if (beside_read(folder, kind, names[i], &json) >= 0)
+			take(arg, names[i], &json);
+		free(names[i]);
+	}
+}
+
 static bool has_room(int folder, const char *file)
 {
 	char *names[BESIDE_COUNT_MAX];
@@ -178,7 +195,7 @@ static bool has_room(int folder, const char *file)
 
 	if (faccessat(folder, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return true;
-	n = beside_list(folder, names);
+	n = list(folder, names);
 	for (size_t i = 0; i < n; i++)
 		free(names[i]);
 	return n < BESIDE_COUNT_MAX;

@@ -25,8 +25,9 @@ bool beside_name_of_file(const char *file, char name[static BESIDE_NAME_MAX + 1]
 int beside_open(const struct server *s, const struct beside_kind *kind);
 /* Could something be kept there? */
 bool beside_is_writable(const struct server *s, const struct beside_kind *kind);
-/* The names in it, sorted; the caller frees each. `names` has room for BESIDE_COUNT_MAX. */
-size_t beside_list(int folder, char **names);
+/* What is kept there, by name; what cannot be read is left out. */
+void beside_each(const struct server *s, const struct beside_kind *kind,
+		 void (*take)(void *arg, const char *name, const struct buf *json), void *arg);
 /* One file: -ENOENT where there is none, or something else of that name; -E2BIG above the limit. */
 int beside_read(int folder, const struct beside_kind *kind, const char *name, struct buf *to);
 /* Whole or not at all: a new file takes the place of the old one. -EDQUOT where there are too many. */

@@ -57,26 +57,23 @@ static void put_shipped(struct js *j)
 	}
 }
 
+static void put_kept(void *j, const char *name, const struct buf *json)
+{
+	if (!shipped(name))
+		put_one(j, name, (const char *)json->data, json->len, false);
+}
+
 void dashboards_get(void *arg, struct http_request *r)
 {
 	const struct server *s = arg;
 	_cleanup_buf_ struct buf out = {0};
 	struct js j = {.to = &out};
-	char *names[BESIDE_COUNT_MAX];
-	_cleanup_close_ int folder = beside_open(s, &kind);
-	size_t n = folder < 0 ? 0 : beside_list(folder, names);
 
 	js_open(&j, '{');
 	js_key(&j, "dashboards");
 	js_open(&j, '[');
 	put_shipped(&j);
-	for (size_t i = 0; i < n; i++) {
-		_cleanup_buf_ struct buf json = {0};
-
-		if (!shipped(names[i]) && beside_read(folder, &kind, names[i], &json) >= 0)
-			put_one(&j, names[i], buf_str(&json), json.len, false);
-		free(names[i]);
-	}
+	beside_each(s, &kind, put_kept, &j);
 	js_close(&j, ']');
 	js_close(&j, '}');
 	http_reply(r, 200, "application/json", &out);

@@ -43,12 +43,13 @@ static const char *parse(const char *json, size_t len, struct saved *ret)
 	return NULL;
 }
 
-static void put_one(struct js *j, const char *name, struct buf *json)
+static void put_one(void *to, const char *name, const struct buf *json)
 {
+	struct js *j = to;
 	struct saved saved;
 
 	/* what someone else put there and is none is left out */
-	if (!parse(buf_str(json), json->len, &saved)) {
+	if (!parse((const char *)json->data, json->len, &saved)) {
 		js_open(j, '{');
 		js_key_string(j, "name", name);
 		js_key_string(j, "title", saved.title);
@@ -64,20 +65,11 @@ void saved_get(void *arg, struct http_request *r)
 	const struct server *s = arg;
 	_cleanup_buf_ struct buf out = {0};
 	struct js j = {.to = &out};
-	char *names[BESIDE_COUNT_MAX];
-	_cleanup_close_ int folder = beside_open(s, &kind);
-	size_t n = folder < 0 ? 0 : beside_list(folder, names);
 
 	js_open(&j, '{');
 	js_key(&j, "queries");
 	js_open(&j, '[');
-	for (size_t i = 0; i < n; i++) {
-		_cleanup_buf_ struct buf json = {0};
-
-		if (beside_read(folder, &kind, names[i], &json) >= 0)
-			put_one(&j, names[i], &json);
-		free(names[i]);
-	}
+	beside_each(s, &kind, put_one, &j);
 	js_close(&j, ']');
 	js_key(&j, "writable");
 	js_bool(&j, beside_is_writable(s, &kind));
