@@ -597,7 +597,6 @@ static int overview_answer(struct question *q)
 	_cleanup_sieve_ struct sieve sieve = {0};
 	_cleanup_(sums_freep) struct sums *s = NULL;
 	_cleanup_free_ struct sums_file *files = NULL;
-	_cleanup_(clip_free) struct clip clip = {0};
 	struct js j = {.to = &q->out};
 	struct sums_axis axis;
 	struct sums_want want = {
