@@ -21,6 +21,7 @@
 #define ENGINE_SPILL_DEFAULT  (4ull << 30)   /* bytes of temporary files */
 
 struct annotations; /* engine/annotations.h */
+struct held;	    /* engine/held.h */
 
 struct engine_options {
 	const char *library;  /* libduckdb.so; NULL: $WEIR_DUCKDB, then weir's own folders */
@@ -29,6 +30,7 @@ struct engine_options {
 	uint64_t spill_max;   /* bytes; 0: ENGINE_SPILL_DEFAULT */
 	unsigned int threads; /* 0: one per CPU */
 	struct annotations *annotations; /* of the store, shared; NULL: the engine makes its own */
+	const struct held *held;	 /* sums that are in memory, shared; NULL: none */
 	bool confined; /* no file or network but the trace, settings locked: for SQL of other people
 			*/
 };

@@ -3,19 +3,58 @@
 
 #include <errno.h>
 
+#include "engine/held.h"
+#include "server/index.h"
+
 struct pool {
 	pthread_mutex_t lock;
+	struct held held;
 	struct engine *engines[QUESTIONS_MAX];
 	bool busy[QUESTIONS_MAX];
 };
 
-int pool_new(struct pool **ret)
+/* ---- what the index holds, for the engines ---- */
+
+/* Who asks right after the start takes what there is by now. */
+static bool at_once(const void *arg)
+{
+	return true;
+}
+
+static void *held_take(void *arg)
+{
+	const struct server *s = arg;
+
+	return index_view(s->index, at_once, NULL);
+}
+
+static void held_give(void *view)
+{
+	index_view_free(view);
+}
+
+static size_t held_count(const void *view)
+{
+	return ((const struct index_view *)view)->count;
+}
+
+static struct held_part held_part(const void *view, size_t i)
+{
+	const struct segment *s = ((const struct index_view *)view)->segments[i];
+
+	return (struct held_part){s->block, s->count, s->sums};
+}
+
+/* ---- engines ---- */
+
+int pool_new(struct pool **ret, struct server *s)
 {
 	struct pool *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
 	pthread_mutex_init(&p->lock, NULL);
+	p->held = (struct held){held_take, held_give, held_count, held_part, s};
 	*ret = p;
 	return 0;
 }
@@ -66,7 +105,8 @@ int pool_take(struct question *q, struct engine **ret)
 	const struct engine_options options = {.library = s->opt.library,
 					       .memory_max = s->opt.memory_max,
 					       .threads = s->opt.threads,
-					       .annotations = s->annotations};
+					       .annotations = s->annotations,
+					       .held = &s->pool->held};
 	int i = find_place(s->pool), r;
 
 	if (i < 0)

@@ -5,7 +5,8 @@
 #include "engine/engine.h"
 #include "server/internal.h"
 
-int pool_new(struct pool **ret);
+/* The engines use the sums that the server's index has by then. */
+int pool_new(struct pool **ret, struct server *s);
 void pool_free(struct pool *p);
 /* An engine that nobody uses, opened where there is none yet; the request's client going away, or its
  * deadline, interrupts it from now on. Errors as engine_open()'s, as 503. */

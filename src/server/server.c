@@ -231,10 +231,10 @@ static int open_all(struct server *s, struct error *err)
 	if (r >= 0 && store_trace_count(s->store) > 1u << TRACE_BITS)
 		r = error_set(err, -E2BIG, "%zu traces at once: at most %u",
 			      store_trace_count(s->store), 1u << TRACE_BITS);
-	if (r >= 0 &&
-	    (cache_new(&s->cache) < 0 || pool_new(&s->pool) < 0 || catalog_new(&s->catalog) < 0 ||
-	     touched_store_new(&s->touched) < 0 || slow_store_new(&s->slow) < 0 ||
-	     index_new(&s->index, s->store, &s->lock, server_workers(s)) < 0))
+	if (r >= 0 && (cache_new(&s->cache) < 0 || pool_new(&s->pool, s) < 0 ||
+		       catalog_new(&s->catalog) < 0 || touched_store_new(&s->touched) < 0 ||
+		       slow_store_new(&s->slow) < 0 ||
+		       index_new(&s->index, s->store, &s->lock, server_workers(s)) < 0))
 		r = error_errno(err, -ENOMEM, "cannot serve");
 	for (size_t i = 0; i < s->opt.path_count; i++) {
 		struct stat st;

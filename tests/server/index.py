@@ -101,6 +101,35 @@ def answers(s, rng):
         compare(s, f, 'files', f, dir='/', **wide(last))
 
 
+KEYS = ['op', 'class', 'err', 'comm', 'pid', 'tid', 'exe', 'file', 'file_id', 'ext(path)', 'peer', 'op in (read, pread64)']
+AGGREGATES = ['count()', 'sum(bytes)', 'sum(dur)', 'max(dur)', 'avg(dur)', 'avg(bytes)', 'rate()', 'rate(bytes)', 'p50(dur)',
+              'p99(dur)', 'hist(dur)', 'count(err)', 'countif(class == data)', 'distinct(op)', 'max(tid)', 'distinct(comm)']
+ASKED = [None, 'class == data', 'class != wait && op ~ "*read*"', 'err is not null', 'comm != "db_bench" || op == write', 'class == sync',
+         'file is not null', 'class in (data, meta) && path ~ "*.sst"']
+
+
+def question(rng):
+    """A question about groups, of which the sums can answer all, a part or nothing."""
+    where = rng.choice(ASKED)
+    keys = rng.sample(KEYS[:7] if rng.randrange(3) else KEYS, rng.randrange(3))
+    every = rng.choice([None, None, '100ms', '1s', '300ms', '30ms'])
+    by = f'by {", ".join(keys)}{f" every {every}" if every else ""} | ' if keys or every else ''
+    asked = rng.sample(AGGREGATES, rng.randrange(1, 4))
+    made = ', '.join(f'{a} as a{i}' for i, a in enumerate(asked))
+    cut = rng.choice(['', ' | sort a0 desc | head 20']) if by and asked[0] != 'hist(dur)' else ''
+    return f'{where + " | " if where else ""}{by}{made}{cut}'
+
+
+def questions(s, rng, count):
+    """What a query answers from sums in memory, or in part; the index is there since /overview was asked."""
+    last = s.get('trace')['last']
+    s.get('overview')
+    given = list(ranges(last, rng))
+    for i in range(count):
+        q = question(rng)
+        compare(s, q, 'query', limit=5000, q=q, **(rng.choice(given) if i % 2 else {}))
+
+
 def later():
     """A trace that comes into the folder is part of the next answer; no file that is none."""
     os.mkdir(os.path.join(folder, 'three'))
@@ -134,6 +163,8 @@ def main():
                                 check=False).returncode == 0
     with Serve(weir, 'a.trace', folder=folder) as s:
         answers(s, rng)
+        if has_engine:
+            questions(s, rng, 40)
     # two traces whose ids, times and files are apart
     os.mkdir(os.path.join(folder, 'two'))
     os.rename(os.path.join(folder, 'a.trace'), os.path.join(folder, 'two', 'a.trace'))
@@ -144,6 +175,8 @@ def main():
             o = compare(s, 'two traces', 'overview', width=100, **r)
             compare(s, 'two traces', 'lanes', **r)
             compare(s, 'two traces', 'files', dir='sockets', **r)
+        if has_engine:
+            questions(s, rng, 10)
         check('two traces: no call is missing', o['totals']['calls'] > 0 and
               s.get('overview')['totals']['calls'] + s.get('overview')['totals']['running'] == ROWS + 400000)
     later()

@@ -286,6 +286,7 @@ int engine_open(struct engine **ret, struct store *store, const struct engine_op
 		return error_errno(err, -ENOMEM, "cannot open the engine");
 	pthread_mutex_init(&e->names_lock, NULL);
 	e->store = store;
+	e->held = opt->held;
 	e->threads = MIN(opt->threads ? opt->threads : cpus(), (unsigned int)THREADS_MAX);
 	e->state_bytes_max = opt->memory_max ? opt->memory_max : ENGINE_MEMORY_DEFAULT;
 	alive_add(e);

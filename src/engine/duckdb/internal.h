@@ -8,6 +8,7 @@
 #include "engine/duckdb/duckdb_api.h"
 #include "engine/annotations.h"
 #include "engine/engine.h"
+#include "engine/held.h"
 #include "engine/live.h"
 
 #define DUCKDB_MAJOR_MIN 1
@@ -120,6 +121,7 @@ struct engine {
 	unsigned int threads;
 	unsigned int follows;				   /* made so far; each has a table */
 	struct annotations *annotations, *annotations_own; /* the first is used; the second freed */
+	const struct held *held;			   /* sums that are in memory; NULL: none */
 	uint64_t users_seen; /* store_user_changes() of the views that there are */
 	/* one statement at a time: these change between statements only */
 	size_t pin; /* blocks that the statement sees */

@@ -21,11 +21,13 @@ struct rows_shared {
 	uint64_t gathered;    /* of them those that go out; 0: they are not added up here */
 	struct rows_block {
 		size_t block;
-		size_t sums; /* the block of its summary; SIZE_MAX: read the rows */
-		size_t at;   /* dimension tables: which of live's blocks; `numbers`: the first */
+		size_t sums;		  /* the block of its summary; SIZE_MAX: read the rows */
+		const struct batch *held; /* NULL, or sums in memory: of this block and others */
+		size_t at; /* dimension tables: which of live's blocks; `numbers`: the first */
 	} *blocks;
 	size_t block_count;
 	struct top *top;
+	void *held; /* whose sums the blocks refer to */
 	_Atomic size_t next;
 };
 
@@ -90,6 +92,8 @@ static void rows_shared_free(void *p)
 	if (!s)
 		return;
 	top_free(s->top);
+	if (s->held)
+		s->bind->e->held->give(s->held);
 	free(s->blocks);
 	free(s);
 }
@@ -147,7 +151,7 @@ static void choose_columns(const struct duckdb_api *d, duckdb_init_info info, st
 static void add_block(struct rows_shared *s, size_t block, size_t at)
 {
 	if (rows_block_passes(s->bind, block))
-		s->blocks[s->block_count++] = (struct rows_block){block, SIZE_MAX, at};
+		s->blocks[s->block_count++] = (struct rows_block){block, SIZE_MAX, NULL, at};
 }
 
 /* Finds the summaries of the blocks that were chosen. */
@@ -178,6 +182,90 @@ static int choose_sums(struct rows_shared *s)
 				   bind->to)))
 			s->blocks[at].sums = i;
 	}
+	return r;
+}
+
+/* ---- sums in memory ---- */
+
+/* True where the sums of `count` blocks like this one cannot have overflowed. */
+static bool is_exact(const struct rows_shared *s, const struct store_block *b, size_t count)
+{
+	const uint64_t bytes = 1ull << SUMMARY_BYTES;
+	const uint64_t times = 1ull << SUMMARY_TIME | 1ull << SUMMARY_MAX | 1ull << SUMMARY_HIST;
+	int64_t most = INT64_MAX / (int64_t)(b->rows * count);
+
+	return (!(s->sums & bytes) || b->max[OP_BYTES] <= most) &&
+	       (!(s->sums & times) || b->max[OP_DUR] <= most);
+}
+
+/*
+ * True where the part tells of what the scan reads and of nothing else: all its blocks would be read by their summaries,
+ * or have no row that passes the filter, which leaves them out of the sums too. `last` becomes the place of one of them.
+ */
+static bool can_stand(const struct rows_shared *s, const struct map *places,
+		      const struct held_part *part, uint64_t *last)
+{
+	const struct rows_bind *b = s->bind;
+
+	*last = UINT64_MAX;
+	for (size_t i = 0; i < part->count; i++) {
+		size_t block = part->blocks[i];
+		uint64_t at;
+
+		if (block < b->first_block || block >= b->pin)
+			return false;
+		if (map_get(places, block, &at)) {
+			if (s->blocks[at].sums == SIZE_MAX ||
+			    !is_exact(s, store_block(b->e->store, block), part->count))
+				return false;
+			*last = at;
+		} else if (!order_open(b->from, b->to)) {
+			return false;
+		}
+	}
+	return *last != UINT64_MAX;
+}
+
+/* The blocks of the part become one that is not read; the others have no rows from now on. */
+static void stand(struct rows_shared *s, const struct map *places, const struct held_part *part,
+		  uint64_t last)
+{
+	for (size_t i = 0; i < part->count; i++) {
+		uint64_t at;
+
+		if (map_get(places, part->blocks[i], &at) && at != last)
+			s->blocks[at].block = SIZE_MAX;
+	}
+	s->blocks[last].held = part->sums;
+}
+
+/* Blocks whose sums are in memory need not be read, unless files are asked for. 0 or -ENOMEM. */
+static int choose_held(struct rows_shared *s)
+{
+	_cleanup_(map_free) struct map places = {0};
+	const struct held *h = s->bind->e->held;
+	size_t kept = 0;
+	int r = 0;
+
+	if (!h || !s->gathered || s->sums >> SUMMARY_FILE_ID & 1)
+		return 0;
+	s->held = h->take(h->arg);
+	if (!s->held)
+		return 0;
+	for (size_t i = 0; i < s->block_count && r >= 0; i++)
+		r = map_set(&places, s->blocks[i].block, i);
+	for (size_t i = 0; r >= 0 && i < h->count(s->held); i++) {
+		struct held_part part = h->part(s->held, i);
+		uint64_t last;
+
+		if (can_stand(s, &places, &part, &last))
+			stand(s, &places, &part, last);
+	}
+	for (size_t i = 0; i < s->block_count; i++) {
+		if (s->blocks[i].block != SIZE_MAX)
+			s->blocks[kept++] = s->blocks[i];
+	}
+	s->block_count = kept;
 	return r;
 }
 
@@ -234,7 +322,8 @@ static void on_init(duckdb_init_info info)
 		return;
 	s->bind = d->init_get_bind_data(info);
 	choose_columns(d, info, s);
-	if (choose_blocks(s) < 0 || prepare_top(s) < 0 || (s->bind->summed && choose_sums(s) < 0)) {
+	if (choose_blocks(s) < 0 || prepare_top(s) < 0 ||
+	    (s->bind->summed && (choose_sums(s) < 0 || choose_held(s) < 0))) {
 		d->init_set_error(info, "out of memory");
 		return;
 	}
@@ -380,6 +469,18 @@ static int take_sums(struct rows_shared *s, struct rows_local *l, const struct r
 	return r < 0 ? error_errno(err, r, "cannot evaluate the expressions of weir_rows()") : 1;
 }
 
+/* The same with sums in memory. */
+static int take_held(struct rows_shared *s, struct rows_local *l, const struct rows_block *block,
+		     struct error *err)
+{
+	int r;
+
+	l->slice.batch = summed_gathered(l->sums, block->held);
+	l->slice.sums = block->held;
+	r = choose_rows(s, l, block);
+	return r < 0 ? error_errno(err, r, "cannot evaluate the expressions of weir_rows()") : 0;
+}
+
 /* Decodes one block and chooses its rows; slice.count may be 0. */
 static int take_block(struct rows_shared *s, struct rows_local *l, const struct rows_block *block,
 		      struct error *err)
@@ -393,6 +494,8 @@ static int take_block(struct rows_shared *s, struct rows_local *l, const struct 
 	if (s->top && s->bind->x->columns[0].direct >= 0 &&
 	    !top_block(s->top, facts, (unsigned int)s->bind->x->columns[0].direct))
 		return 0;
+	if (block->held)
+		return take_held(s, l, block, err);
 	atomic_fetch_add(&s->bind->e->blocks_read[facts->table], 1);
 	if (block->sums != SIZE_MAX) {
 		r = take_sums(s, l, block, err);
