@@ -39,6 +39,7 @@ struct source_stats {
 	uint64_t held_ns;    /* time for which programs were held (back-pressure and freezing) */
 	uint64_t filtered; /* calls that the selection left out, where the source can count them */
 	bool sequence_proved; /* the source proves losslessness by gap-free numbers */
+	int running_error; /* why calls that were still running at the stop are missing; 0: none is */
 };
 
 struct source;

@@ -239,6 +239,12 @@ void live_warn_lost(const struct record_totals *t, bool lossless)
 			"write elsewhere (-o) "
 			"or bound it (--size)\n",
 			format_count(t->store.lost_rows).s);
+	if (t->source.running_error)
+		fprintf(stderr,
+			"weir: calls that were still running at the end could not all be read "
+			"(%s): "
+			"those are missing\n",
+			strerror(-t->source.running_error));
 	if (!lost)
 		return;
 	fprintf(stderr,

@@ -90,13 +90,13 @@ static int print_table(struct stat_run *s, const struct record_totals *t, int64_
 		fflush(s->out);
 		return 0;
 	}
-	fprintf(s->out, "%.2f s   %s calls   %s I/O, %s   %s moved   errors %s   lost %s%s\n",
+	fprintf(s->out, "%.2f s   %s calls   %s I/O, %s   %s moved   errors %s   lost %s%s%s\n",
 		(double)span_ns / NSEC_PER_SEC,
 		format_count(f.calls + f.waiting.calls + f.other.calls).s, format_count(f.calls).s,
 		format_time((int64_t)f.time_ns).s, format_size(f.bytes).s, format_count(f.errors).s,
-		format_count(s->loss.lost).s,
+		s->loss.at_least ? "at least " : "", format_count(s->loss.lost).s,
 		!s->loss.lost && t->source.sequence_proved ? " (sequence gap-free)" : "");
-	if (s->loss.lost)
+	if (loss_of_calls(&s->loss))
 		print_causes(s);
 	print_rows(s, &f);
 	fflush(s->out);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forced loss: small rings, a small backlog and nobody who reads. What is missing is told exactly, and when. */
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "session.h"
@@ -133,10 +135,61 @@ static void test_windows(void **state)
 	session_free(&s);
 }
 
+static int waits(void *arg)
+{
+	const int *pipes = arg;
+	char c;
+
+	return write(pipes[1], "r", 1) == 1 && read(pipes[2], &c, 1) == 1 ? 0 : 1;
+}
+
+/* The calls that run at the stop cannot be read, for want of descriptors: that is told. */
+static void unreadable(bool asks_proc)
+{
+	struct session s = {0};
+	struct select select = {0};
+	struct rlimit before, none;
+	const struct batch *l;
+	int pipes[4], pid, status, told = 0;
+	char c;
+
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(pipe(pipes + 2), 0);
+	pid = session_child(&s, waits, pipes);
+	select.pids[select.pid_count++] = pid;
+	select.failed_only = !asks_proc; /* no call that has not ended: /proc is left alone */
+	session_start(&s, &select, (struct ebpf_options){.freeze_cgroup_fd = -1});
+	session_go(&s, 1);
+	assert_int_equal(read(pipes[0], &c, 1), 1);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){.rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	session_end(&s);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(write(pipes[3], "x", 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(s.stats.running_error, -EMFILE);
+	assert_false(s.stats.sequence_proved);
+	/* a row, which gives no number */
+	l = s.rows.tables[TABLE_LOSS];
+	for (size_t i = 0; l && i < l->rows; i++)
+		told += batch_get(l, LOSS_CAUSE, i, -1) == CAUSE_RUNNING_UNREAD &&
+			batch_is_null(l, LOSS_EVENTS, i);
+	assert_int_equal(told, 1);
+	session_free(&s);
+}
+
+static void test_running_unread(void **state)
+{
+	unreadable(true);
+	unreadable(false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_running_unread),
 	};
 
 	if (geteuid() != 0) {

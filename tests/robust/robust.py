@@ -14,6 +14,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -169,6 +170,22 @@ def recorder_killed(b):
 def recorder_killed_lossless(b):
     """the same with --lossless, while the program may be held: it must not stay so"""
     killed(b, ["--lossless"])
+
+
+@case
+def running_unread(b):
+    """what still runs at the end cannot be read, for want of descriptors: record and report say so"""
+    f = b.folder()
+    p = b.start(f, ["-p", str(os.getpid())], None)
+    wait_attached(p)
+    resource.prlimit(p.pid, resource.RLIMIT_NOFILE, (0, resource.prlimit(p.pid, resource.RLIMIT_NOFILE)[1]))
+    p.send_signal(signal.SIGINT)
+    need(end(p, 60, "record") == 0, "record failed: " + open(os.path.join(f, "out.err")).read())
+    said = open(os.path.join(f, "out.err")).read()
+    need("still running" in said and "lost at least" in said, f"record says: {said}")
+    said = subprocess.run([b.weir, "report", os.path.join(f, "trace")], capture_output=True, text=True).stdout
+    need("LOST an unknown number of calls: running_unread ?" in said, f"report says: {said[:400]}")
+    need("gap-free" not in said, "it counts as proved")
 
 
 @case

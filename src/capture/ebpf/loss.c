@@ -45,8 +45,10 @@ bool losses_due(const struct losses *l, int64_t now)
 	return now - l->since >= LOSS_WINDOW_NS;
 }
 
+#define COUNT_UNKNOWN (-1)
+
 static int loss_row(const struct losses *l, struct batch_set *out, enum loss_cause cause,
-		    int64_t cpu, int64_t thread, uint64_t count, int64_t now)
+		    int64_t cpu, int64_t thread, int64_t count, int64_t now)
 {
 	struct batch *b;
 	size_t row;
@@ -61,7 +63,15 @@ static int loss_row(const struct losses *l, struct batch_set *out, enum loss_cau
 	if (thread >= 0)
 		r = r ? r : batch_set(b, LOSS_THREAD_ID, row, thread);
 	r = r ? r : batch_set(b, LOSS_CAUSE, row, cause);
-	return r ? r : batch_set(b, LOSS_EVENTS, row, (int64_t)count);
+	if (count != COUNT_UNKNOWN)
+		r = r ? r : batch_set(b, LOSS_EVENTS, row, count);
+	return r;
+}
+
+int losses_give_unknown(const struct losses *l, enum loss_cause cause, int64_t now,
+			struct batch_set *out)
+{
+	return loss_row(l, out, cause, -1, -1, COUNT_UNKNOWN, now);
 }
 
 /* A row if the counter grew. */
@@ -71,7 +81,7 @@ static int give_grown(struct losses *l, struct batch_set *out, enum loss_cause c
 	int r = 0;
 
 	if (count > *seen)
-		r = loss_row(l, out, cause, cpu, -1, count - *seen, now);
+		r = loss_row(l, out, cause, cpu, -1, (int64_t)(count - *seen), now);
 	*seen = count;
 	return r;
 }
@@ -112,7 +122,9 @@ static int give_thread(struct losses *l, struct batch_set *out, const struct los
 	if (!count)
 		return 0;
 	r = map_set(&l->seen_threads, key, seen + count);
-	r = r ? r : loss_row(l, out, cpu_causes[counter], t->key.cpu, t->key.thread, count, now);
+	r = r ? r
+	      : loss_row(l, out, cpu_causes[counter], t->key.cpu, t->key.thread, (int64_t)count,
+			 now);
 	l->seen[t->key.cpu][counter] += count;
 	return r;
 }

@@ -54,3 +54,6 @@ bool losses_look(struct losses *l, const struct wire_cpu *counters);
  */
 int losses_give(struct losses *l, const struct loss_thread *threads, size_t count,
 		const uint64_t all[LOSS_COUNTERS], int64_t now, struct batch_set *out);
+/* A row that says that something is missing, but not how much. */
+int losses_give_unknown(const struct losses *l, enum loss_cause cause, int64_t now,
+			struct batch_set *out);

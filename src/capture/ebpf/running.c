@@ -23,9 +23,15 @@ static bool number_name(const char *name, int32_t *ret)
 	return end != name && !*end && v > 0;
 }
 
+/* Errors of what is gone by now. */
+static bool is_gone(int error)
+{
+	return error == ENOENT || error == ESRCH;
+}
+
 /* "0 0x3 0x7ffd... 0x10 ... sp pc": the call and its arguments; "running" or "-1 sp pc" where it is in none.
- * The kernel's own threads have call 0 and no stack. */
-static bool call_read(int32_t pid, int32_t tid, struct running_call *ret)
+ * The kernel's own threads have call 0 and no stack. 1: it is in a call. */
+static int call_read(int32_t pid, int32_t tid, struct running_call *ret)
 {
 	char path[64], text[256];
 	unsigned long long a[WIRE_ARGS], sp;
@@ -37,17 +43,17 @@ static bool call_read(int32_t pid, int32_t tid, struct running_call *ret)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return false;
+	if (n < 0)
+		return is_gone(errno) ? 0 : -errno;
 	text[n] = 0;
 	if (sscanf(text, "%ld %llx %llx %llx %llx %llx %llx %llx", &nr, &a[0], &a[1], &a[2], &a[3],
 		   &a[4], &a[5], &sp) != 8 ||
 	    !sp || nr < 0 || nr >= WIRE_CALLS_MAX)
-		return false;
+		return 0;
 	*ret = (struct running_call){.tid = tid, .tgid = pid, .nr = (uint16_t)nr, .seen = now};
 	for (int i = 0; i < WIRE_ARGS; i++)
 		ret->args[i] = a[i];
-	return true;
+	return 1;
 }
 
 static void comm_read(struct running_call *c)
@@ -82,16 +88,20 @@ int running_process(struct running *r, int32_t pid, int32_t only_tid)
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	dir = opendir(path);
 	if (!dir)
-		return 0; /* it ended */
-	while (!result && (e = readdir(dir))) {
+		return is_gone(errno) ? 0 : -errno;
+	while ((e = readdir(dir))) {
 		struct running_call c;
 		int32_t tid;
+		int found;
 
-		if (!number_name(e->d_name, &tid) || (only_tid && tid != only_tid) ||
-		    !call_read(pid, tid, &c))
+		if (!number_name(e->d_name, &tid) || (only_tid && tid != only_tid))
 			continue;
-		comm_read(&c);
-		result = running_add(r, &c);
+		found = call_read(pid, tid, &c);
+		if (found > 0) {
+			comm_read(&c);
+			found = running_add(r, &c);
+		}
+		result = result ? result : found;
 	}
 	closedir(dir);
 	return result;
@@ -105,11 +115,13 @@ int running_everything(struct running *r)
 
 	if (!dir)
 		return -errno;
-	while (!result && (e = readdir(dir))) {
+	while ((e = readdir(dir))) {
 		int32_t pid;
+		int read = 0;
 
 		if (number_name(e->d_name, &pid) && pid != getpid())
-			result = running_process(r, pid, 0);
+			read = running_process(r, pid, 0);
+		result = result ? result : read;
 	}
 	closedir(dir);
 	return result;

@@ -50,6 +50,7 @@ struct ebpf {
 	uint8_t *running; /* records of the calls that run at the stop */
 	size_t running_len;
 	struct running unseen; /* calls of /proc at the stop */
+	int running_error;     /* of these and those some are missing */
 	int nice_before;
 	bool hurried;
 	bool began, attached, ended, proved;
@@ -389,13 +390,14 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 	return batch_set_count(out) > before ? SOURCE_ROWS : e->ended ? SOURCE_END : SOURCE_TIMEOUT;
 }
 
-/* Reads what iter/task says: the calls in which threads are. */
+/* Reads what iter/task says: the calls in which threads are. 0 or negative: some are missing. */
 static int running_read(struct ebpf *e)
 {
 	_cleanup_close_ int link = -1, fd = -1;
 	struct buf b = {0};
 	uint8_t part[16384];
 	ssize_t n;
+	int r = 0;
 
 	link = bpf_link_create(bpf_program__fd(e->loaded.skel->progs.weir_running), 0,
 			       BPF_TRACE_ITER, NULL);
@@ -404,47 +406,56 @@ static int running_read(struct ebpf *e)
 	fd = bpf_iter_create(link);
 	if (fd < 0)
 		return -errno;
-	while ((n = read(fd, part, sizeof(part))) > 0) {
-		if (buf_append(&b, part, n))
+	do {
+		n = read(fd, part, sizeof(part));
+		if (n > 0 && (r = buf_append(&b, part, (size_t)n)) < 0)
 			break;
-	}
+	} while (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)));
+	if (n < 0)
+		r = -errno;
 	e->running = b.data;
 	e->running_len = b.len;
-	return 0;
+	return r;
 }
 
 /* The calls of selected threads, for those that never made one while we looked. Whom the selection takes by name,
  * user or control group is not looked at. */
-static void unseen_read(struct ebpf *e)
+static int unseen_read(struct ebpf *e)
 {
 	const struct select *s = e->opt.select;
 	uint32_t key, *at = NULL;
+	int r = 0, one;
 
 	if (s->comm_count || s->uid_count || s->cgroup_count || s->failed_only)
-		return;
-	if (!s->pid_count && !s->tid_count && !s->follow) {
-		running_everything(&e->unseen);
-		return;
-	}
+		return 0;
+	if (!s->pid_count && !s->tid_count && !s->follow)
+		return running_everything(&e->unseen);
 	while (!bpf_map_get_next_key(bpf_map__fd(e->loaded.skel->maps.select_pids), at, &key)) {
-		running_process(&e->unseen, (int32_t)key, 0);
+		one = running_process(&e->unseen, (int32_t)key, 0);
+		r = r ? r : one;
 		at = &key;
 	}
-	for (size_t i = 0; i < s->tid_count; i++)
-		running_process(&e->unseen, s->tids[i], s->tids[i]);
+	for (size_t i = 0; i < s->tid_count; i++) {
+		one = running_process(&e->unseen, s->tids[i], s->tids[i]);
+		r = r ? r : one;
+	}
+	return r;
 }
 
 static int ebpf_stop(struct source *s, struct error *err)
 {
 	struct ebpf *e = ebpf_of(s);
+	int r;
 
 	if (e->stopped)
 		return 0;
 	if (e->attached) {
 		e->recursion = recursion_misses(e);
-		unseen_read(e); /* before the end: whoever makes a call from here on is seen */
+		/* before the end: whoever makes a call from here on is seen */
+		e->running_error = unseen_read(e);
 		load_detach(&e->loaded);
-		running_read(e);
+		r = running_read(e);
+		e->running_error = e->running_error ? e->running_error : r;
 	}
 	e->stopped = clock_realtime_ns();
 	if (e->reader)
@@ -532,8 +543,10 @@ static int finish(struct ebpf *e, struct batch_set *out)
 	r = r ? r
 	      : running_give(&e->unseen, e->decode, e->began_at, &e->loaded.skel->data->next_thread,
 			     e->loaded.plans, out, &e->ops);
+	if (!r && e->running_error)
+		r = losses_give_unknown(&e->losses, CAUSE_RUNNING_UNREAD, e->stopped, out);
 	r = r ? r : give_losses(e, out, MAX(e->stopped, e->losses.since));
-	e->proved = !e->recursion && !e->malformed && !e->decode->gaps;
+	e->proved = !e->recursion && !e->malformed && !e->decode->gaps && !e->running_error;
 	for (size_t i = 0; i < e->loaded.cpus; i++) {
 		const struct wire_cpu *c = &e->loaded.counters[i];
 
@@ -548,8 +561,10 @@ static void ebpf_stats(const struct source *s, struct source_stats *ret)
 {
 	const struct ebpf *e = ebpf_of(s);
 
-	*ret = (struct source_stats){
-		.ops = e->ops, .filtered = e->decode->filtered, .sequence_proved = e->proved};
+	*ret = (struct source_stats){.ops = e->ops,
+				     .filtered = e->decode->filtered,
+				     .sequence_proved = e->proved,
+				     .running_error = e->running_error};
 	ret->ring_bytes = e->reader ? reader_bytes(e->reader) : 0;
 	ret->lost = e->malformed + e->recursion;
 	if (e->freezer) {

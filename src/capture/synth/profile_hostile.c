@@ -96,6 +96,9 @@ static void hostile_thread(struct stream *s, struct actor *a)
 		s->error = s->error ? s->error : -ENOMEM;
 }
 
+#define HOSTILE_CAUSES \
+	(CAUSE_WRITE_FAILED + 1) /* those that came later stay out: a seed's stream is kept */
+
 static void hostile_loss(struct stream *s, struct actor *a)
 {
 	struct batch *b;
@@ -104,7 +107,7 @@ static void hostile_loss(struct stream *s, struct actor *a)
 	if (batch_set_add_row(s->out, TABLE_LOSS, &b, &row) < 0 ||
 	    batch_set(b, LOSS_START, row, a->now - 1000) < 0 ||
 	    batch_set(b, LOSS_STOP, row, a->now) < 0 ||
-	    batch_set(b, LOSS_CAUSE, row, (int64_t)rng_below(&a->rng, CAUSE_COUNT)) < 0)
+	    batch_set(b, LOSS_CAUSE, row, (int64_t)rng_below(&a->rng, HOSTILE_CAUSES)) < 0)
 		s->error = s->error ? s->error : -ENOMEM;
 	else if (rng_chance(&a->rng, 800) &&
 		 batch_set(b, LOSS_EVENTS, row, 1 + (int64_t)rng_below(&a->rng, 99)) < 0)
