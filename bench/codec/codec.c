@@ -82,6 +82,7 @@ static void write_again(struct store *s, struct written *ret)
 	_cleanup_(summarizer_freep) struct summarizer *sums = NULL;
 	_cleanup_(encoder_freep) struct encoder *e = NULL;
 	_cleanup_(batch_freep) struct batch *out = NULL;
+	const struct block_tells nothing = {.until = UNTIL_UNKNOWN};
 	int64_t encode = 0, summary = 0;
 	struct error err = {0};
 
@@ -101,7 +102,7 @@ static void write_again(struct store *s, struct written *ret)
 		for (int pass = 0; pass < PASSES; pass++) {
 			int64_t start = cpu_ns();
 
-			if (encode_rows(e, (struct batch *)b, 0, (struct bytes){0}, &block) < 0)
+			if (encode_rows(e, (struct batch *)b, 0, &nothing, &block) < 0)
 				fail("cannot encode");
 			best = least(best, start);
 			batch_clear(out);

@@ -57,6 +57,9 @@ struct source_ops {
 	/* The numbers of what was given so far, an element per CPU; returns how many there are. The source owns them, they
 	 * are valid until its next call. NULL: this source numbers nothing. */
 	size_t (*events)(const struct source *s, const struct event_count **ret);
+	/* Every call that ended before (ns since the epoch; never falls) was given, or is counted in rows of loss that were.
+	 * NULL: this source does not know. */
+	int64_t (*until)(const struct source *s);
 };
 
 /* The head of every source's own struct. */
@@ -86,6 +89,11 @@ static inline size_t source_events(const struct source *s, const struct event_co
 {
 	*ret = NULL;
 	return s->ops->events ? s->ops->events(s, ret) : 0;
+}
+/* INT64_MIN where the source does not know. */
+static inline int64_t source_until(const struct source *s)
+{
+	return s->ops->until ? s->ops->until(s) : INT64_MIN;
 }
 static inline void source_free(struct source *s)
 {

@@ -43,6 +43,11 @@ static void add_loss(struct loss *to, const struct loss *from)
 	to->at_least |= from->at_least;
 	to->damage.blocks += from->damage.blocks;
 	to->damage.rows += from->damage.rows;
+	if (from->unclosed.traces) {
+		if (!to->unclosed.traces || from->unclosed.until < to->unclosed.until)
+			to->unclosed.until = from->unclosed.until;
+		to->unclosed.traces += from->unclosed.traces;
+	}
 	if (!to->damage.first[0])
 		to->damage = from->damage;
 }

@@ -237,7 +237,7 @@ const struct command command_doctor = {
 		       "and paths, measures what recording a call costs, and looks at what "
 		       "surrounds weir here: the kernel's "
 		       "permissions, control groups, other tracers, the query engine, room on the "
-		       "disk.\n\n"
+		       "disk, and whether a weir.trace in the working folder is complete.\n\n"
 		       "Exit status: 0 where everything works (warnings included), 1 where "
 		       "something does not, 2 for wrong options.",
 	.options = doctor_options,

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "cli/doctor.h"
 #include "cli/format.h"
+#include "cli/shared.h"
 
 #define CALLS_PER_SECOND 400000 /* a busy server, for how long the disk lasts */
 #define BYTES_PER_CALL	 10
@@ -146,11 +147,42 @@ static void check_disk(struct doctor *d)
 		   hours < 1 ? "min" : "h", format_count(CALLS_PER_SECOND).s);
 }
 
+/* The trace that was recorded last here, under the name that record gives it. */
+static void check_trace(struct doctor *d)
+{
+	const char *const paths[] = {TRACE_DEFAULT};
+	_cleanup_(store_freep) struct store *s = NULL;
+	_cleanup_buf_ struct buf b = {0};
+	struct error err = {0};
+	struct loss loss;
+	int r;
+
+	if (access(paths[0], F_OK) < 0)
+		return;
+	r = store_open(&s, paths, 1, &err);
+	if (r >= 0)
+		r = loss_read(&loss, s, &err);
+	if (r < 0) {
+		doctor_add(d, DOCTOR_WARN, paths[0], NULL, "%s", err.message);
+		return;
+	}
+	if (loss.unclosed.traces && loss_put_unclosed(&b, &loss, FORMAT_LOCAL) >= 0)
+		doctor_add(d, DOCTOR_WARN, paths[0], NULL, "not closed %s", buf_str(&b));
+	else if (loss_of_calls(&loss) && loss_put_calls(&b, &loss) >= 0)
+		doctor_add(d, DOCTOR_WARN, paths[0], NULL, "%s lost", buf_str(&b));
+	else if (loss.damage.blocks && loss_put_damage(&b, &loss) >= 0)
+		doctor_add(d, DOCTOR_WARN, paths[0], NULL, "damaged: %s", buf_str(&b));
+	else
+		doctor_add(d, DOCTOR_OK, paths[0], NULL, "%s, lost 0",
+			   store_is_growing(s) ? "is being recorded" : "closed");
+}
+
 void doctor_check_reading(struct doctor *d)
 {
 	doctor_add(d, DOCTOR_OK, "report, trace", NULL, "built in");
 	check_engine(d);
 	check_disk(d);
+	check_trace(d);
 }
 
 /* ---- rights ---- */

@@ -3,8 +3,6 @@
 
 #include <errno.h>
 
-#include "cli/format.h"
-
 /* Rows that are there but lack something: a path, an argument, a file. */
 static bool is_part(enum loss_cause cause)
 {
@@ -56,6 +54,7 @@ void loss_take_damage(struct loss *l, const struct store *s)
 {
 	l->events[CAUSE_CORRUPT] -= l->damage.calls;
 	store_damage(s, &l->damage);
+	store_unclosed(s, &l->unclosed);
 	l->events[CAUSE_CORRUPT] += l->damage.calls;
 	l->more[CAUSE_CORRUPT] |= l->damage.gaps;
 	l->more[CAUSE_TORN] |= l->damage.torn;
@@ -128,6 +127,21 @@ int loss_put_damage(struct buf *out, const struct loss *l)
 	return r < 0 ? r : buf_printf(out, ": %s", d->first);
 }
 
+int loss_put_unclosed(struct buf *out, const struct loss *l, enum format_zone zone)
+{
+	const struct store_unclosed *u = &l->unclosed;
+	int r = u->traces == 1
+			? buf_printf(out, "(recorder killed, or file cut): ")
+			: buf_printf(out,
+				     "(%zu traces; recorder killed, or file cut): ", u->traces);
+
+	if (r < 0)
+		return r;
+	if (u->until == INT64_MIN)
+		return buf_printf(out, "its last calls may be missing");
+	return buf_printf(out, "calls after %s may be missing", format_when(u->until, zone).s);
+}
+
 static bool has_parts(const struct loss *l)
 {
 	bool any = false;
@@ -143,7 +157,7 @@ void loss_warn(const struct loss *l)
 	const char *separator = "";
 	int r = 0;
 
-	if (!loss_of_calls(l) && !has_parts(l) && !l->damage.blocks)
+	if (!loss_of_calls(l) && !has_parts(l) && !l->damage.blocks && !l->unclosed.traces)
 		return;
 	if (loss_of_calls(l)) {
 		r = loss_put_calls(&b, l);
@@ -165,22 +179,41 @@ void loss_warn(const struct loss *l)
 		r = buf_printf(&b, "%sdamaged: ", separator);
 		if (r >= 0)
 			r = loss_put_damage(&b, l);
+		separator = "; ";
+	}
+	if (r >= 0 && l->unclosed.traces) {
+		r = buf_printf(&b, "%snot closed ", separator);
+		if (r >= 0)
+			r = loss_put_unclosed(&b, l, FORMAT_LOCAL);
 	}
 	fprintf(stderr, "weir: the trace is incomplete: %s\n", r < 0 ? "?" : buf_str(&b));
 }
 
+static json_t *unclosed_json(const struct store_unclosed *u)
+{
+	char until[24];
+
+	if (u->until == INT64_MIN)
+		return json_pack("{s:I, s:n}", "traces", (json_int_t)u->traces, "complete_until");
+	snprintf(until, sizeof(until), "%lld", (long long)u->until);
+	return json_pack("{s:I, s:s}", "traces", (json_int_t)u->traces, "complete_until", until);
+}
+
 json_t *loss_json(const struct loss *l)
 {
-	json_t *causes = json_object();
+	json_t *causes = json_object(), *doc;
 
 	for (unsigned int c = 0; c < CAUSE_COUNT; c++) {
 		if (l->events[c] || l->more[c])
 			json_object_set_new(causes, vocab_word("cause", c),
 					    json_integer((json_int_t)l->events[c]));
 	}
-	return json_pack("{s:I, s:o, s:b, s:I, s:I}", "events", (json_int_t)l->lost, "causes",
-			 causes, "at_least", (int)l->at_least, "damaged_blocks",
-			 (json_int_t)l->damage.blocks, "damaged_rows", (json_int_t)l->damage.rows);
+	doc = json_pack("{s:I, s:o, s:b, s:I, s:I}", "events", (json_int_t)l->lost, "causes",
+			causes, "at_least", (int)l->at_least, "damaged_blocks",
+			(json_int_t)l->damage.blocks, "damaged_rows", (json_int_t)l->damage.rows);
+	if (l->unclosed.traces)
+		json_object_set_new(doc, "unclosed", unclosed_json(&l->unclosed));
+	return doc;
 }
 
 void loss_put_json(FILE *out, const struct loss *l)

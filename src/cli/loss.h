@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "cli/format.h"
 #include "schema/vocab.h"
 #include "store/store.h"
 
@@ -18,6 +19,8 @@ struct loss {
 	uint64_t lost, cut, no_file; /* calls without a row; rows with a part cut; without a file */
 	bool at_least;		     /* more calls are lost than `lost` says */
 	struct store_damage damage;
+	struct store_unclosed
+		unclosed; /* traces whose recorder was killed: later calls may be missing */
 };
 
 /* Adds rows of the table `loss`. */
@@ -42,12 +45,16 @@ int loss_put_causes(struct buf *out, const struct loss *l, bool parts, unsigned 
 /* "2 blocks, at least 3,000 rows: block 7 at byte 9000: header checksum". 0 or -ENOMEM. */
 int loss_put_damage(struct buf *out, const struct loss *l);
 
+/* "(recorder killed, or file cut): calls after 21 Nov 09:55:02.114 +0000 may be missing". 0 or -ENOMEM. */
+int loss_put_unclosed(struct buf *out, const struct loss *l, enum format_zone zone);
+
 /* One line on standard error where something is missing from a trace. */
 void loss_warn(const struct loss *l);
 
 /*
  * The member "loss" of every document: {"events": calls lost, "causes": {word: events}, ...}. A
- * cause whose number is not known has 0 there and "at_least" is true.
+ * cause whose number is not known has 0 there and "at_least" is true. Where a recorder was killed there is also
+ * "unclosed": {"traces": n, "complete_until": "ns since the epoch" or null}.
  */
 json_t *loss_json(const struct loss *l);
 void loss_put_json(FILE *out, const struct loss *l);

@@ -178,7 +178,7 @@ static void print_size(const struct report *r, const struct page_totals *t)
 /* What is missing comes first, in red: every figure below it may be too low. */
 static int print_lost(const struct report *r)
 {
-	_cleanup_buf_ struct buf lost = {0}, damage = {0};
+	_cleanup_buf_ struct buf lost = {0}, damage = {0}, killed = {0};
 	int e = 0;
 
 	if (loss_of_calls(&r->loss)) {
@@ -195,11 +195,19 @@ static int print_lost(const struct report *r)
 		if (e >= 0)
 			e = loss_put_damage(&damage, &r->loss);
 	}
+	if (e >= 0 && r->loss.unclosed.traces) {
+		e = buf_printf(&killed, "NOT CLOSED ");
+		if (e >= 0)
+			e = loss_put_unclosed(&killed, &r->loss,
+					      r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL);
+	}
 	printf("%s", text_style(TEXT_RED));
 	if (e >= 0 && lost.len)
 		e = page_line(&lost);
 	if (e >= 0 && damage.len)
 		e = page_line(&damage);
+	if (e >= 0 && killed.len)
+		e = page_line(&killed);
 	printf("%s", text_style(TEXT_PLAIN));
 	return e;
 }
@@ -225,7 +233,8 @@ static void print_completeness(const struct report *r)
 	bool ended = !store_is_open_ended(r->store);
 
 	if (!loss_of_calls(&r->loss))
-		printf("lost 0%s   ", !ended ? " so far"
+		printf("lost 0%s   ", r->loss.unclosed.traces ? " as far as it is known"
+				      : !ended		      ? " so far"
 				      : r->gap_free && !r->loss.damage.blocks
 					      ? " (sequence gap-free)"
 					      : "");
@@ -236,8 +245,8 @@ static void print_completeness(const struct report *r)
 	if (r->held_ns)
 		printf("   held %s", report_time(r->held_ns).s);
 	printf("\n");
-	if (!ended)
-		printf("no end mark: it is still being recorded, or its recorder was killed\n");
+	if (!ended && !r->loss.unclosed.traces)
+		printf("no end mark: it is still being recorded\n");
 }
 
 /* ---- threads ---- */

@@ -217,6 +217,8 @@ static int draw_head(const struct top_view *v, const struct figures *f)
 			       format_count(v->loss.lost).s, v->loss.at_least ? "+ " : " ");
 	if (r >= 0 && loss_of_calls(&v->loss))
 		r = loss_put_causes(&b, &v->loss, false, CAUSES_SHOWN);
+	if (r >= 0 && v->loss.unclosed.traces)
+		r = buf_printf(&b, " (not closed)");
 	if (r < 0)
 		return r;
 	put(0, buf_str(&b), A_BOLD);

@@ -112,6 +112,8 @@ static int note_events(struct session *s, struct error *err)
 	size_t count = s->opt->store ? source_events(s->source, &cpus) : 0;
 	int r = count ? store_note_events(s->opt->store, cpus, count) : 0;
 
+	if (s->opt->store)
+		store_note_until(s->opt->store, source_until(s->source));
 	return r < 0 ? error_errno(err, r, "noting the numbers of events") : 0;
 }
 

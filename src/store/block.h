@@ -13,12 +13,18 @@ int encoder_new(struct encoder **ret, bool compress) _must_check_;
 void encoder_free(struct encoder *e);
 DEFINE_CLEANUP(struct encoder *, encoder_free)
 
+/* What a header tells beside its rows. */
+struct block_tells {
+	struct bytes events; /* as it is (events.h); empty: nothing */
+	int64_t until;	     /* EXTRA_UNTIL; UNTIL_UNKNOWN: nothing */
+};
+#define UNTIL_UNKNOWN INT64_MIN
+
 /*
  * Makes a block of the rows; mark, seq and last_index are left to block_seal(). Zeroes what lies under null bits of
- * the batch. `events` goes into the header as it is (events.h; empty: nothing). The bytes belong to the encoder until
- * its next use. 0, -ENOMEM, or -EMSGSIZE past a limit.
+ * the batch. The bytes belong to the encoder until its next use. 0, -ENOMEM, or -EMSGSIZE past a limit.
  */
-int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, struct bytes events,
+int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, const struct block_tells *tells,
 		struct buf **ret) _must_check_;
 /* Makes a block that holds one blob. */
 int encode_blob(struct encoder *e, enum block_kind kind, const uint8_t *data, size_t len,

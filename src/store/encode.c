@@ -394,7 +394,7 @@ static int assemble(struct encoder *e, struct block_header *h, struct buf **ret)
 	return 0;
 }
 
-int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, struct bytes events,
+int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, const struct block_tells *tells,
 		struct buf **ret)
 {
 	struct block_header h = {.kind = BLOCK_ROWS,
@@ -422,8 +422,10 @@ int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, struct bytes 
 		r = id_set(e, b, OP_THREAD_ID);
 	if (r >= 0 && b->table == TABLE_OP && batch_has(b, OP_START))
 		r = time_range(e, b);
-	if (r >= 0 && events.len)
-		r = extra_add(e, EXTRA_EVENTS, 0xff, events.data, events.len);
+	if (r >= 0 && tells->events.len)
+		r = extra_add(e, EXTRA_EVENTS, 0xff, tells->events.data, tells->events.len);
+	if (r >= 0 && tells->until != UNTIL_UNKNOWN)
+		r = extra_add(e, EXTRA_UNTIL, 0xff, &tells->until, sizeof(tells->until));
 	return r < 0 ? r : assemble(e, &h, ret);
 }
 

@@ -112,7 +112,8 @@ static int open_file(struct store *s, const char *path, int fd, const struct sta
 			    .dev = st->st_dev,
 			    .ino = st->st_ino,
 			    .number = (uint32_t)s->trace_count,
-			    .next = h.header_len};
+			    .next = h.header_len,
+			    .until = UNTIL_UNKNOWN};
 	t->path = strdup(path);
 	if (!t->path)
 		return error_errno(err, -ENOMEM, "cannot open %s", path);
@@ -359,6 +360,22 @@ bool store_is_open_ended(const struct store *s)
 			return true;
 	}
 	return false;
+}
+
+void store_unclosed(const struct store *s, struct store_unclosed *ret)
+{
+	*ret = (struct store_unclosed){.until = INT64_MAX};
+	for (size_t i = 0; i < s->trace_count; i++) {
+		const struct trace *t = &s->traces[i];
+
+		if (t->ended || scan_is_growing(t))
+			continue;
+		ret->traces++;
+		if (!ret->path || t->until < ret->until) {
+			ret->until = t->until;
+			ret->path = t->path;
+		}
+	}
 }
 
 bool store_is_growing(const struct store *s)

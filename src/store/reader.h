@@ -23,6 +23,7 @@ struct trace {
 	uint64_t next; /* where the next block is expected */
 	uint64_t next_seq;
 	bool ended;		   /* an end mark was seen */
+	int64_t until;		   /* EXTRA_UNTIL of its blocks */
 	uint64_t last_index;	   /* where the last index block is; 0: none */
 	struct user_table *coming; /* a user's table whose last block is still to come */
 	uint64_t checked;	   /* bytes read for headers that proved to be none */

@@ -160,6 +160,19 @@ static int fill_stats(struct block *b)
 	return 0;
 }
 
+static void take_until(struct trace *t, const struct block *b)
+{
+	const struct block_extra *x = NULL;
+	int64_t until;
+
+	while ((x = block_extra(&b->view, x))) {
+		if (x->kind != EXTRA_UNTIL || x->len != sizeof(until))
+			continue;
+		memcpy(&until, x + 1, sizeof(until));
+		t->until = MAX(t->until, until);
+	}
+}
+
 static void fill_range(struct block *b)
 {
 	const struct block_extra *x = NULL;
@@ -206,6 +219,7 @@ static struct block *add_block(struct store *s, struct trace *t, uint64_t offset
 				      .bytes = h->header_len + h->payload_len,
 				      .long_calls = (h->flags & BLOCK_LONG_CALLS) != 0};
 	fill_range(b);
+	take_until(t, b);
 	if (fill_stats(b) < 0) {
 		free(b);
 		return NULL;

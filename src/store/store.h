@@ -47,6 +47,11 @@ int store_flush(struct store_writer *w, bool all, struct error *err);
  * calls, or of marks, has in its header what came since the one before. 0 or -ENOMEM.
  */
 int store_note_events(struct store_writer *w, const struct event_count *cpus, size_t count);
+/*
+ * Every call that ended before `until` (ns since the epoch; never falls) is a row appended so far, or counted in rows of
+ * loss. Blocks say how far that holds of what is in the file.
+ */
+void store_note_until(struct store_writer *w, int64_t until);
 void store_writer_stats(const struct store_writer *w, struct store_stats *ret);
 /* Flushes, writes the last index, fdatasync, closes. The writer is gone also on failure. */
 int store_close(struct store_writer *w, struct error *err);
@@ -81,6 +86,14 @@ ssize_t store_refresh(struct store *s, struct error *err);
 size_t store_look_again(struct store *s, size_t max);
 /* True where some file has no end mark yet: it is growing, or its recorder was killed. */
 bool store_is_open_ended(const struct store *s);
+
+/* A trace that nobody closed: its recorder was killed, or the file was cut. What came last is not there and nowhere counted. */
+struct store_unclosed {
+	size_t traces; /* how many of them; 0: all were closed, or grow */
+	int64_t until; /* every call that ended before is there or counted as lost, in each of them; INT64_MIN: not known */
+	const char *path; /* of the one of which that is known for the shortest time */
+};
+void store_unclosed(const struct store *s, struct store_unclosed *ret);
 
 /* True where a writer has some file open: more will come. */
 bool store_is_growing(const struct store *s);

@@ -39,6 +39,7 @@ enum lost_kind {
 struct waiting {
 	struct batch *rows;
 	int64_t since; /* monotonic, of its first row */
+	int64_t until; /* store_writer.until before its first row came */
 };
 
 struct store_writer {
@@ -57,6 +58,7 @@ struct store_writer {
 	} staged[STAGED_MAX];
 	unsigned int staged_count;
 	struct event_notes events;
+	int64_t until;	  /* store_note_until() */
 	struct buf index; /* headers since the last index, each behind its offset */
 	unsigned int index_count;
 	bool index_broken, dirty, torn;
@@ -238,10 +240,13 @@ static uint64_t untold(const struct store_writer *w)
 	return w->lost[LOST_FULL].rows + w->lost[LOST_FAILED].rows;
 }
 
-static int stage_rows(struct store_writer *w, struct batch *b, uint8_t flags, struct bytes events)
+static const struct block_tells nothing_more = {.until = UNTIL_UNKNOWN};
+
+static int stage_rows(struct store_writer *w, struct batch *b, uint8_t flags,
+		      const struct block_tells *tells)
 {
 	struct buf *block;
-	int r = encode_rows(w->encoder, b, flags, events, &block);
+	int r = encode_rows(w->encoder, b, flags, tells, &block);
 
 	return r < 0 ? r : stage(w, block);
 }
@@ -274,7 +279,7 @@ static int tell_loss(struct store_writer *w, bool last_resort)
 	if (r >= 0 && w->lost[LOST_FAILED].rows)
 		r = add_loss(b, &w->lost[LOST_FAILED], CAUSE_WRITE_FAILED);
 	if (r >= 0)
-		r = stage_rows(w, b, 0, (struct bytes){0});
+		r = stage_rows(w, b, 0, &nothing_more);
 	if (r < 0) {
 		unstage(w);
 		return r;
@@ -298,24 +303,41 @@ static int stage_summary(struct store_writer *w, const struct batch *ops)
 		return 0;
 	batch_clear(w->summary);
 	r = summarize(w->summarizer, ops, w->seq, w->summary);
-	return r < 0 || !w->summary->rows ? r : stage_rows(w, w->summary, 0, (struct bytes){0});
+	return r < 0 || !w->summary->rows ? r : stage_rows(w, w->summary, 0, &nothing_more);
+}
+
+/* Up to when all calls and losses are in the file once the rows of place `i` are. */
+static int64_t settled_until(const struct store_writer *w, unsigned int i)
+{
+	static const unsigned int places[] = {TABLE_OP, WAITING_LONG, TABLE_LOSS};
+	int64_t until = w->until;
+
+	for (size_t k = 0; k < ARRAY_SIZE(places); k++) {
+		const struct waiting *q = &w->waiting[places[k]];
+
+		if (places[k] != i && q->rows && q->rows->rows)
+			until = MIN(until, q->until);
+	}
+	return untold(w) ? UNTIL_UNKNOWN : until;
 }
 
 /* Commits the rows of one place, an op block together with its summary. The rows stay where that fails. */
 static int cut_one(struct store_writer *w, unsigned int i)
 {
 	struct batch *b = w->waiting[i].rows;
-	bool tells = i == TABLE_OP || i == TABLE_MARK; /* marks end a recording */
-	struct bytes events = {0};
+	bool numbers = i == TABLE_OP || i == TABLE_MARK; /* marks end a recording */
+	struct block_tells tells = nothing_more;
 	int r;
 
 	if (!b || !b->rows)
 		return 0;
 	r = tell_loss(w, false);
-	if (r >= 0 && tells)
-		r = events_text(&w->events, &events);
+	if (r >= 0 && numbers)
+		r = events_text(&w->events, &tells.events);
+	if (r >= 0 && !is_dims(b->table))
+		tells.until = settled_until(w, i);
 	if (r >= 0)
-		r = stage_rows(w, b, i == WAITING_LONG ? BLOCK_LONG_CALLS : 0, events);
+		r = stage_rows(w, b, i == WAITING_LONG ? BLOCK_LONG_CALLS : 0, &tells);
 	if (r >= 0 && b->table == TABLE_OP)
 		r = stage_summary(w, b);
 	if (r < 0) {
@@ -325,7 +347,7 @@ static int cut_one(struct store_writer *w, unsigned int i)
 	r = commit(w, false);
 	if (r < 0)
 		return r;
-	if (tells)
+	if (numbers)
 		events_told(&w->events);
 	w->stats.rows[b->table] += b->rows;
 	if (b->table == TABLE_OP && !w->opt.no_summary)
@@ -395,8 +417,10 @@ static int waiting_batch(struct store_writer *w, unsigned int i, enum table_id t
 		if (r < 0)
 			return r;
 	}
-	if (!q->rows->rows)
+	if (!q->rows->rows) {
 		q->since = clock_monotonic_ns();
+		q->until = w->until;
+	}
 	return 0;
 }
 
@@ -539,6 +563,12 @@ int store_append_set(struct store_writer *w, const struct batch_set *s, struct e
 int store_note_events(struct store_writer *w, const struct event_count *cpus, size_t count)
 {
 	return events_note(&w->events, cpus, count);
+}
+
+void store_note_until(struct store_writer *w, int64_t until)
+{
+	assert(until >= w->until);
+	w->until = until;
 }
 
 /* ---- flush, close ---- */
@@ -705,6 +735,7 @@ int store_create(struct store_writer **ret, const char *path, const struct store
 	if (!w)
 		return error_errno(err, -ENOMEM, "cannot create the trace %s", path);
 	w->fd = -1;
+	w->until = UNTIL_UNKNOWN;
 	w->opt = opt ? *opt : (struct store_options){.owner = (uid_t)-1};
 	r = writer_init(w, path);
 	if (r < 0)

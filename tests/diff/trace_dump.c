@@ -130,6 +130,7 @@ static int dump_trace(const char *path)
 	_cleanup_(store_freep) struct store *store = NULL;
 	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
 	struct store_damage damage;
+	struct store_unclosed unclosed;
 	struct error err = {0};
 
 	if (store_open(&store, &path, 1, &err) < 0 || store_cursor_new(&cursor, store) < 0) {
@@ -158,9 +159,11 @@ static int dump_trace(const char *path)
 		}
 	}
 	store_damage(store, &damage);
+	store_unclosed(store, &unclosed);
 	printf("{\"table\":\"damage\",\"blocks\":%" PRIu64 ",\"rows\":%" PRIu64
-	       ",\"bytes\":%" PRIu64 ",\"open_ended\":%d}\n",
-	       damage.blocks, damage.rows, damage.bytes, store_is_open_ended(store));
+	       ",\"bytes\":%" PRIu64 ",\"open_ended\":%d,\"unclosed\":%zu,\"until\":%" PRId64 "}\n",
+	       damage.blocks, damage.rows, damage.bytes, store_is_open_ended(store),
+	       unclosed.traces, unclosed.until);
 	return 0;
 }
 

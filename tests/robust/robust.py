@@ -114,8 +114,8 @@ LONG_NS = 100_000_000  # calls that last longer lie in blocks of their own, whic
 
 
 def numbered(b, path):
-    """load_count writes 8 bytes at 0, 8, 16, ...: the rows are the first N of them, but for calls that took long. Returns how
-    many there are, and whether the trace was closed.
+    """load_count writes 8 bytes at 0, 8, 16, ...: the rows are the first N of them, but for calls that took long, and those end
+    behind the time up to which the trace says that it is complete. Returns how many there are, and what it says of its end.
 
     There may be millions of rows: they are read as they come, not kept as Python values."""
     dump = subprocess.Popen([b.dump, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -131,13 +131,14 @@ def numbered(b, path):
         elif b'"damage"' in line:
             damage = json.loads(line)
     need(dump.wait() == 0, f"the trace cannot be read: {dump.stderr.read().decode()[-200:]}")
-    last, last_end = -8, 0
+    last, last_end, until = -8, 0, damage["until"] if damage["unclosed"] else 1 << 63
     for i in sorted(range(len(places)), key=places.__getitem__):
         missing = places[i] // 8 - last // 8 - 1
         need(missing >= 0, f"two rows at {places[i]}")
         need(not missing or starts[i] - last_end >= missing * LONG_NS, f"{missing} rows are missing before {places[i]}")
+        need(not missing or starts[i] >= until, f"{missing} rows are missing before {until}, up to when the trace says it is complete")
         last, last_end = places[i], ends[i]
-    return len(places), damage.get("open_ended") == 0
+    return len(places), damage
 
 
 def killed(b, args, **env):
@@ -152,9 +153,10 @@ def killed(b, args, **env):
         # The program runs on: nothing holds it, so that it sees that it may end.
         open(os.path.join(f, "w", "end"), "w").close()
         wait_for("the program after its recorder was killed", 60, lambda: b.said(f))
-        rows, closed = numbered(b, os.path.join(f, "trace"))
+        rows, end_of = numbered(b, os.path.join(f, "trace"))
         need(rows <= b.said(f)["calls"], "more rows than calls")
-        need(not rows or not closed, "a trace whose recorder was killed does not say so")
+        need(not rows or end_of["open_ended"] and end_of["unclosed"], "a trace whose recorder was killed does not say so")
+        need(not end_of["unclosed"] or end_of["until"] <= time.time_ns(), "it says that it is complete beyond its end")
         shutil.rmtree(f)
 
 
@@ -186,6 +188,42 @@ def running_unread(b):
     said = subprocess.run([b.weir, "report", os.path.join(f, "trace")], capture_output=True, text=True).stdout
     need("LOST an unknown number of calls: running_unread ?" in said, f"report says: {said[:400]}")
     need("gap-free" not in said, "it counts as proved")
+
+
+def is_stopped(process):
+    states = []
+    for task in os.listdir(f"/proc/{process.pid}/task"):
+        with open(f"/proc/{process.pid}/task/{task}/stat") as stat:
+            states.append(stat.read().rpartition(")")[2].split()[0])
+    return set(states) == {"T"}
+
+
+@case
+def killed_untold(b):
+    """killed after its rings ran over, which no block tells: report and doctor say from when on calls may be missing"""
+    f = b.folder()
+    trace, counted = os.path.join(f, "trace"), os.path.join(f, "w", "count")
+    p = b.start(f, ["--ring", "1MiB"], b.work("load_count", f), env={"WORK_SECONDS": "300"})
+    wait_for("calls in the trace", 60, lambda: os.path.exists(trace) and b.count(trace)["ops"] > 0)
+    p.send_signal(signal.SIGSTOP)
+    wait_for("the recorder to stop", 60, lambda: is_stopped(p))
+    stopped, size = time.time_ns(), os.path.getsize(counted)
+    wait_for("the rings to run over", 60, lambda: os.path.getsize(counted) > size + 8 * 100000)
+    p.kill()
+    p.wait()
+    open(os.path.join(f, "w", "end"), "w").close()
+    wait_for("the program after its recorder was killed", 60, lambda: b.said(f))
+    rows, end_of = numbered(b, trace)
+    need(0 < rows <= b.said(f)["calls"] - 100000, f"{rows} rows of {b.said(f)['calls']} calls")
+    need(end_of["unclosed"] == 1, "the trace does not say that it was not closed")
+    need(0 < end_of["until"] < stopped + 10**8, f"complete until {end_of['until']}, but the recorder was stopped at {stopped}")
+    said = subprocess.run([b.weir, "report", trace], capture_output=True, text=True).stdout
+    need("NOT CLOSED (recorder killed" in said and "may be missing" in said and "gap-free" not in said, f"report says: {said[:400]}")
+    said = json.loads(subprocess.run([b.weir, "report", "ops", "--json", trace], capture_output=True, text=True).stdout)
+    need(said["loss"]["unclosed"] == {"traces": 1, "complete_until": str(end_of["until"])}, f"as JSON: {said['loss']}")
+    shutil.copy(trace, os.path.join(f, "weir.trace"))
+    said = subprocess.run([b.weir, "doctor"], capture_output=True, text=True, cwd=f).stdout
+    need("not closed (recorder killed" in said, f"doctor says: {said}")
 
 
 @case

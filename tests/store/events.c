@@ -2,6 +2,7 @@
 /* The numbers of events in the headers of blocks: what was noted is told once, by the next block of calls or marks. */
 #include "common.h"
 
+#include "base/clock.h"
 #include "store/format.h"
 
 #define CPUS 3
@@ -153,12 +154,85 @@ static void missing_block(void **state)
 	assert_int_equal(events_of(hurt).missing, 0);
 }
 
+static struct batch *one_call(int64_t end, int64_t dur)
+{
+	struct batch *b;
+
+	assert_int_equal(batch_new(&b, TABLE_OP), 0);
+	assert_int_equal(batch_add_row(b), 0);
+	assert_int_equal(batch_set(b, OP_START, 0, end - dur), 0);
+	assert_int_equal(batch_set(b, OP_DUR, 0, dur), 0);
+	return b;
+}
+
+/* What a copy of the unfinished file says, as after the writer was killed. */
+static struct store_unclosed unclosed_of(const char *path)
+{
+	struct store_unclosed u;
+	char copy[256];
+	struct store *s;
+	uint8_t *data;
+	size_t len;
+
+	snprintf(copy, sizeof(copy), "%s.copy", path);
+	data = load_file(path, &len);
+	save_file(copy, data, len);
+	free(data);
+	s = open_trace(path);
+	store_unclosed(s, &u);
+	assert_int_equal(u.traces, 0); /* somebody writes it */
+	store_free(s);
+	s = open_trace(copy);
+	store_unclosed(s, &u);
+	assert_int_equal(u.traces, 1);
+	u.path = NULL; /* it goes with the store */
+	store_free(s);
+	return u;
+}
+
+/* Up to when a file without an end is complete: nothing is promised of what still waits. */
+static void complete_until(void **state)
+{
+	const int64_t t0 = 1700000000 * NSEC_PER_SEC;
+	struct draw d = {test_seed(10)};
+	struct store_unclosed u;
+	struct store_writer *w;
+	struct error err = {0};
+	char path[256];
+	struct store *s;
+	int64_t clock = t0 + 30;
+
+	snprintf(path, sizeof(path), "%s", in_folder("until"));
+	w = create(path);
+	assert_int_equal(unclosed_of(path).until, INT64_MIN); /* nothing is known */
+	store_note_until(w, t0);
+	append(w, one_call(t0 + 10, 5));
+	store_note_until(w, t0 + 10);
+	flush(w);
+	assert_int_equal(unclosed_of(path).until, t0 + 10);
+	/* a call of long duration waits in a block of its own, while another block fills */
+	append(w, one_call(t0 + 20, NSEC_PER_SEC));
+	store_note_until(w, t0 + 20);
+	for (unsigned int i = 0; i < 7; i++)
+		append(w, likely_ops(&d, 10000, &clock));
+	store_note_until(w, clock);
+	assert_int_equal(unclosed_of(path).until, t0 + 10);
+	flush(w);
+	assert_int_equal(unclosed_of(path).until, clock);
+	assert_ok(store_close(w, &err), err);
+	s = open_trace(path);
+	store_unclosed(s, &u);
+	assert_int_equal(u.traces, 0);
+	store_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(told_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(nothing_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(missing_block, setup, teardown),
+		cmocka_unit_test_setup_teardown(complete_until, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

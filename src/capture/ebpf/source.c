@@ -44,6 +44,7 @@ struct ebpf {
 	struct event_count *events; /* by CPU, as far as everything was given */
 	uint64_t malformed, ops;
 	struct losses losses;
+	int64_t until; /* monotonic: every call that ended before was given or is counted in rows of loss */
 	int64_t began_at; /* monotonic */
 	int64_t stopped;
 	uint64_t recursion;
@@ -117,7 +118,7 @@ static int ebpf_start(struct source *s, struct error *err)
 	if (r < 0)
 		return r;
 	e->attached = true;
-	e->began_at = clock_monotonic_ns();
+	e->began_at = e->until = clock_monotonic_ns();
 	hurry(e, true);
 	e->losses.since = clock_realtime_ns();
 	return 0;
@@ -350,6 +351,12 @@ static void queue_add(struct ebpf *e, struct chunk *list)
 	*at = list;
 }
 
+/* Up to when all calls were given. */
+static int64_t given_until(const struct ebpf *e)
+{
+	return e->pending_count ? MIN(e->horizon, (int64_t)e->pending[0].time) : e->horizon;
+}
+
 static int finish(struct ebpf *e, struct batch_set *out);
 static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now);
 
@@ -377,8 +384,11 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 	r = r ? r : pending_sort(e);
 	r = r ? r : pending_give(e, out);
 	pending_compact(e);
-	if (!r && !e->stopped && losses_due(&e->losses, clock_realtime_ns()))
+	if (!r && !e->stopped && losses_due(&e->losses, clock_realtime_ns())) {
 		r = give_losses(e, out, clock_realtime_ns());
+		e->until = MAX(e->until,
+			       given_until(e)); /* what is missing of it was counted by then */
+	}
 	if (r >= 0 && e->stopped && !e->queue && !e->pending_count && !set_full(out)) {
 		r = finish(e, out);
 		e->ended = true;
@@ -589,6 +599,13 @@ static size_t ebpf_events(const struct source *s, const struct event_count **ret
 	return e->loaded.cpus;
 }
 
+static int64_t ebpf_until(const struct source *s)
+{
+	const struct ebpf *e = (const struct ebpf *)s;
+
+	return e->until ? e->until + e->decode->opt.clock_offset : INT64_MIN;
+}
+
 static void ebpf_free(struct source *s)
 {
 	struct ebpf *e = ebpf_of(s);
@@ -636,6 +653,7 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 		.stats = ebpf_stats,
 		.free = ebpf_free,
 		.events = ebpf_events,
+		.until = ebpf_until,
 	};
 	struct ebpf *e = calloc(1, sizeof(*e));
 	struct decode_options d = {.clock_offset = clock_offset_ns(),
