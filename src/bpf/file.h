@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "bpf/compare.h"
 #include "bpf/fs.h"
 #include "bpf/ring.h"
 
@@ -15,7 +16,11 @@
 	2200 /* a path of 4,095 bytes has at most 2,048 names; mounts take a step too \
 			   */
 #define NAME_LEN_MAX 256
-#define FDS_LEAST    64 /* NR_OPEN_DEFAULT: no table of descriptors is smaller */
+
+/* The fields that are tested once for each version of a file. */
+#define FILTER_OF_FILES \
+	(1 << FILTER_PATH | 1 << FILTER_PATH2 | 1 << FILTER_EXE | 1 << FILTER_DEV | 1 << FILTER_INO)
+#define FDS_LEAST 64 /* NR_OPEN_DEFAULT: no table of descriptors is smaller */
 
 static __always_inline __u64 mount_of(__u64 vfsmount)
 {
@@ -148,17 +153,22 @@ static long walk_wanted(__u32 i, struct walk_ctx *ctx)
 	return 1;
 }
 
-/* bpf_loop: one of the filter's tests, over the path as the process sees it. */
-static long walk_test(__u32 i, struct walk_ctx *ctx)
+/* The test of a file's number. */
+static __always_inline bool number_fits(struct scratch *s, const volatile struct wire_name_test *t)
 {
-	const volatile struct wire_name_test *t = &name_tests[i & FILTER_NAMES_MAX];
-	struct scratch *s = ctx->s;
+	if (t->field == FILTER_DEV)
+		return compare(t->how, FIELD_KNOWN, s->dev, t->mask[0]);
+	return compare(t->how, s->ino ? FIELD_KNOWN : FIELD_UNKNOWN, s->ino ^ FILTER_TURNED,
+		       t->mask[0]);
+}
+
+/* A test of a path, over that which the process sees. */
+static __always_inline bool path_fits(struct scratch *s, const volatile struct wire_name_test *t)
+{
 	__u32 end = s->root_at < s->len ? s->root_at : s->len, base = end ? s->base : 0;
 	__u32 how = t->how, len = t->len, at = 0;
 	bool fits = true;
 
-	if (t->field != FILTER_PATH)
-		return 0;
 	if (how == NAME_BASE || how == NAME_BASE_BEGINS || how == NAME_BASE_ENDS) {
 		fits = base > len;
 		if (how == NAME_BASE)
@@ -174,21 +184,31 @@ static long walk_test(__u32 i, struct walk_ctx *ctx)
 		    s->data[sizeof(struct wire_file) + ((at - 1) & (WIRE_WALK_MAX - 1))])
 			fits = false; /* in the middle of a name */
 	}
-	fits = fits && names_same(s, at, t->names, len);
-	if (fits != !!t->opposite)
-		s->wanted |= WANTED_TEST(i & FILTER_NAMES_MAX);
-	return 0;
+	return fits && names_same(s, at, t->names, len);
 }
 
-/* Whether a path or its last part is what the recorder will call the file. */
-static __always_inline void walk_tests(struct scratch *s, struct walk_ctx *ctx, __u32 magic)
+/*
+ * bpf_loop: one of the filter's tests of what hangs on a file. A path passes where it is not known what the recorder will
+ * call the file.
+ */
+static long walk_test(__u32 i, struct walk_ctx *ctx)
 {
-	if (s->done == 1)
-		bpf_loop(filter.name_count, walk_test, ctx, 0);
-	else if (s->done == 2 && (magic == MAGIC_SOCKFS || magic == MAGIC_PIPEFS))
-		s->wanted |= not_paths;
-	else
-		s->wanted |= WANTED_TESTS_ALL;
+	const volatile struct wire_name_test *t = &name_tests[i & FILTER_NAMES_MAX];
+	__u32 bit = WANTED_TEST(i & FILTER_NAMES_MAX);
+	struct scratch *s = ctx->s;
+	bool passes = true;
+
+	if (t->field == FILTER_DEV || t->field == FILTER_INO)
+		passes = number_fits(s, t);
+	else if (t->field != FILTER_PATH)
+		return 0;
+	else if (s->done == 1)
+		passes = path_fits(s, t) != !!t->opposite;
+	else if (s->done == 2 && (s->magic == MAGIC_SOCKFS || s->magic == MAGIC_PIPEFS))
+		passes = not_paths & bit;
+	if (passes)
+		s->wanted |= bit;
+	return 0;
 }
 
 static __always_inline void walk_begin(struct scratch *s, __u64 dentry, __u64 vfsmount)
@@ -334,8 +354,12 @@ verified_alone int file_send(struct file_ident *d, __u64 key)
 		    (s->done == 2 && d->magic != MAGIC_SOCKFS && d->magic != MAGIC_PIPEFS))
 			s->wanted |= WANTED_SELECTED;
 	}
-	if (filter.fields & 1 << FILTER_PATH)
-		walk_tests(s, &ctx, d->magic);
+	if ((filter.fields & FILTER_OF_FILES) && filter.name_count) {
+		s->ino = d->k.ino;
+		s->dev = d->k.dev;
+		s->magic = d->magic;
+		bpf_loop(filter.name_count, walk_test, &ctx, 0);
+	}
 	d->wanted = s->wanted;
 	d->names = s->done ? s->sum : 0;
 	file_root_name(s);

@@ -4,16 +4,11 @@
 
 #include "bpf/call.h"
 
-enum known {
-	FIELD_UNKNOWN,
-	FIELD_KNOWN,
-	FIELD_LATER /* told by the recorder, or when the record is put together: every test passes */
-};
-
 /* What a call with parts of variable size has in full only then. */
-#define FILTER_WHOLE                                                               \
-	(1 << FILTER_FD | 1 << FILTER_SIZE | 1 << FILTER_BYTES | 1 << FILTER_POS | \
-	 1 << FILTER_FLAGS | 1 << FILTER_PATH)
+#define FILTER_WHOLE                                                                \
+	(1 << FILTER_FD | 1 << FILTER_SIZE | 1 << FILTER_BYTES | 1 << FILTER_POS |  \
+	 1 << FILTER_FLAGS | 1 << FILTER_PATH | 1 << FILTER_DEV | 1 << FILTER_INO | \
+	 1 << FILTER_PATH2 | 1 << FILTER_FD2 | 1 << FILTER_POS2)
 
 static __always_inline enum known field_place(struct thread_state *ts, struct wire_plan *p,
 					      __u32 field, __s64 ret, __s64 *v)
@@ -56,32 +51,75 @@ static __always_inline enum known field_place(struct thread_state *ts, struct wi
 	}
 }
 
-/* Whether a test of the names of the call's file passes. */
-static __always_inline bool path_passes(struct thread_state *ts, struct wire_plan *p, __u32 test,
-					__s64 ret)
+/* The tests of the call's file, as bits by number. */
+static __always_inline enum known field_file(struct thread_state *ts, struct wire_plan *p,
+					     __u32 field, __s64 ret, __s64 *v)
 {
 	__u64 file = ts->call.op.file;
 	__u32 kind = ts->call.kind;
 
-	if ((p->flags & WIRE_PLAN_EXEC) ||
-	    (p->path >= 0 && !((p->flags & WIRE_PLAN_OPEN) && ret >= 0)))
-		return true; /* the recorder resolves what was given */
+	/* The recorder resolves what was given; of a call that failed it makes a name and nothing else. */
+	if (p->path >= 0 && !((p->flags & WIRE_PLAN_OPEN) && ret >= 0))
+		return field == FILTER_PATH || ret >= 0 || has(p->fd) ? FIELD_LATER : FIELD_UNKNOWN;
 	if ((p->ret == RET_FD && p->fd < 0) || p->fdpair >= 0) {
 		if (!ts->done.whole)
-			return true;
+			return FIELD_LATER;
 		file = ts->done.file;
 		kind = ts->done.kind;
 	}
-	return file && (kind >> KIND_WANTED_SHIFT & WANTED_TEST(test & FILTER_NAMES_MAX));
+	*v = kind >> KIND_WANTED_SHIFT >> 1;
+	return file ? FIELD_KNOWN : FIELD_UNKNOWN;
 }
 
-static __always_inline bool name_passes(struct thread_state *ts, struct wire_plan *p, __u32 field,
-					__u32 test, __s64 ret)
+/* The same of its second file. */
+static __always_inline enum known field_file2(struct thread_state *ts, struct wire_plan *p,
+					      __s64 *v)
 {
-	if (field == FILTER_PATH)
-		return path_passes(ts, p, test, ret);
-	/* the call belongs to the version of the thread at its enter */
-	return ts->call.op.thread != ts->version || (ts->comm_tests >> (test & 31) & 1);
+	__u64 file = ts->call.key2;
+	__u32 kind = ts->call.kind2;
+
+	if (!(p->flags & WIRE_PLAN_RICH))
+		return FIELD_UNKNOWN;
+	if (p->path2 >= 0)
+		return FIELD_LATER;
+	if ((p->ret == RET_FD && p->fd >= 0) || p->fdpair >= 0) {
+		if (!ts->done.whole)
+			return FIELD_LATER;
+		file = ts->done.file2;
+		kind = ts->done.kind2;
+	}
+	*v = kind >> KIND_WANTED_SHIFT >> 1;
+	return file ? FIELD_KNOWN : FIELD_UNKNOWN;
+}
+
+/* What only calls with parts of variable size have. */
+static __always_inline enum known field_second(struct thread_state *ts, struct wire_plan *p,
+					       __u32 field, __s64 *v)
+{
+	if (!(p->flags & WIRE_PLAN_RICH))
+		return FIELD_UNKNOWN;
+	if (!ts->done.whole)
+		return FIELD_LATER;
+	if (field == FILTER_POS2) {
+		*v = ts->done.pos2;
+		return *v != WIRE_NONE && p->mmsg < 0 ? FIELD_KNOWN : FIELD_UNKNOWN;
+	}
+	*v = ts->done.fd2;
+	return *v != -1 || has(p->fd2) ? FIELD_KNOWN : FIELD_UNKNOWN;
+}
+
+/* A raw argument, where the record will say it. */
+static __always_inline enum known field_argument(struct thread_state *ts, struct wire_plan *p,
+						 __u32 n, __s64 *v)
+{
+	barrier_var(n); /* else the compiler knows its range, and the verifier does not */
+	n &= 7;
+	if (!raw_args && !(p->raw >> n & 1))
+		return FIELD_UNKNOWN;
+	if (p->how >= 0 && n >= 4)
+		return FIELD_LATER; /* openat2 has four, mode and resolve stand behind them */
+	*v = arg(&ts->call, n) ^ FILTER_TURNED;
+	return FIELD_KNOWN;
 }
 
 static __always_inline enum known field_value(struct thread_state *ts, struct wire_plan *p,
@@ -114,38 +152,27 @@ static __always_inline enum known field_value(struct thread_state *ts, struct wi
 	case FILTER_CPU:
 		*v = bpf_get_smp_processor_id();
 		return FIELD_KNOWN;
+	case FILTER_COMM: /* so is its name */
+		*v = ts->comm_tests;
+		return op->thread == ts->version ? FIELD_KNOWN : FIELD_LATER;
+	case FILTER_EXE:
+		if (op->thread != ts->version)
+			return FIELD_LATER;
+		*v = ts->exe_tests;
+		return ts->exe ? FIELD_KNOWN : FIELD_UNKNOWN;
+	case FILTER_PATH:
+	case FILTER_DEV:
+	case FILTER_INO:
+		return field_file(ts, p, field, ret, v);
+	case FILTER_PATH2:
+		return field_file2(ts, p, v);
+	case FILTER_FD2:
+	case FILTER_POS2:
+		return field_second(ts, p, field, v);
+	case FILTER_A0 ... FILTER_A5:
+		return field_argument(ts, p, field - FILTER_A0, v);
 	default:
 		return field_place(ts, p, field, ret, v);
-	}
-}
-
-static __always_inline bool compare(__u32 code, enum known known, __s64 v, __s64 with)
-{
-	if (known == FIELD_LATER)
-		return true;
-	if (code == FILTER_NULL)
-		return known == FIELD_UNKNOWN;
-	if (known == FIELD_UNKNOWN)
-		return false;
-	switch (code) {
-	case FILTER_BITS:
-		return (v & with >> 32 & ~0u) == (with & ~0u);
-	case FILTER_NOT_BITS:
-		return (v & with >> 32 & ~0u) != (with & ~0u);
-	case FILTER_LT:
-		return v < with;
-	case FILTER_LE:
-		return v <= with;
-	case FILTER_GT:
-		return v > with;
-	case FILTER_GE:
-		return v >= with;
-	case FILTER_EQ:
-		return v == with;
-	case FILTER_NE:
-		return v != with;
-	default:
-		return true; /* FILTER_KNOWN */
 	}
 }
 
@@ -177,8 +204,6 @@ verified_alone int filter_step(struct thread_state *ts, struct wire_plan *p, __u
 	with = filter.steps[i].value;
 	if (code == FILTER_SET) {
 		passes = p->sets >> (with & (FILTER_SETS_MAX - 1)) & 1;
-	} else if (code == FILTER_NAME) {
-		passes = name_passes(ts, p, field, with, ret);
 	} else {
 		known = field_value(ts, p, field, ret, end, &v);
 		passes = compare(code, known, v, with);

@@ -134,13 +134,16 @@ verified_alone int addr_read(struct scratch *s, __u64 user, __u32 len)
 
 /* Each step takes the scratch, so that it can be verified by itself. */
 
-/* The number of a file behind a descriptor that a call returned. */
-static __always_inline __u64 file_returned(struct thread_state *ts, __u64 file, int fd)
+/* The number of a file behind a descriptor that a call returned, its second one perhaps. */
+static __always_inline __u64 file_returned(struct thread_state *ts, __u64 file, int fd, bool second)
 {
 	struct last_file *l = file_of(ts, file, fd);
 
 	ts->call.kind |= l->kind & FILE_WANTED;
-	ts->done.kind = l->kind;
+	if (second)
+		ts->done.kind2 = l->kind;
+	else
+		ts->done.kind = l->kind;
 	return l->key;
 }
 
@@ -151,17 +154,20 @@ verified_alone int rich_descriptors(struct scratch *s, struct thread_state *ts, 
 	__s32 pair[2];
 	__u64 file;
 
-	if (!s || !ts || !p || ret < 0)
+	if (!s || !ts || !p)
+		return 0;
+	ts->done.kind2 = ts->call.kind2; /* unless it returned another */
+	if (ret < 0)
 		return 0;
 	r = (struct rich *)s->data;
 	if (p->ret == RET_FD) {
 		file = fd_file_apart(ret);
 		if (p->fd >= 0) {
 			r->second.fd = ret;
-			r->second.file = file ? file_returned(ts, file, ret) : 0;
+			r->second.file = file ? file_returned(ts, file, ret, true) : 0;
 		} else {
 			r->op.fd = ret;
-			r->op.file = file ? file_returned(ts, file, ret) : 0;
+			r->op.file = file ? file_returned(ts, file, ret, false) : 0;
 		}
 	}
 	if (p->fdpair >= 0 &&
@@ -169,9 +175,9 @@ verified_alone int rich_descriptors(struct scratch *s, struct thread_state *ts, 
 		r->op.fd = pair[0];
 		r->second.fd = pair[1];
 		file = fd_file_apart(pair[1]);
-		r->second.file = file ? file_returned(ts, file, pair[1]) : 0;
+		r->second.file = file ? file_returned(ts, file, pair[1], true) : 0;
 		file = fd_file_apart(pair[0]);
-		r->op.file = file ? file_returned(ts, file, pair[0]) : 0;
+		r->op.file = file ? file_returned(ts, file, pair[0], false) : 0;
 	}
 	return 0;
 }
@@ -360,8 +366,11 @@ verified_alone int rich_passes(struct scratch *s, struct thread_state *ts, struc
 	ts->done.pos = r->op.pos;
 	ts->done.size = r->op.size;
 	ts->done.bytes = r->second.pos;
+	ts->done.pos2 = r->second.pos;
 	ts->done.file = r->op.file;
+	ts->done.file2 = r->second.file;
 	ts->done.fd = r->op.fd;
+	ts->done.fd2 = r->second.fd;
 	ts->done.flags = r->op.flags;
 	ts->done.whole = 1;
 	passes = call_passes(ts, p, ret, end);
@@ -398,7 +407,7 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 	op_fill(&r->op, ts, ret, end, pos, c->op.status);
 	r->op.head.parts = WIRE_PART_ARGS | WIRE_PART_SECOND;
 	__builtin_memcpy(r->args, c->args, sizeof(r->args));
-	r->second.file = c->key2;
+	r->second.file = p->flags & WIRE_PLAN_RICH ? c->key2 : 0; /* else of an earlier call */
 	r->second.pos = WIRE_NONE;
 	r->second.fd = p->fd2 >= 0	? (__s32)arg(c, p->fd2)
 		       : p->dirfd2 >= 0 ? (__s32)arg(c, p->dirfd2)

@@ -117,12 +117,13 @@ struct call {
 struct call_end {
 	__s64 pos;
 	__u64 size, bytes;
-	__u64 file;
-	__s32 fd;
+	__u64 file, file2;
+	__s64 pos2;
+	__s32 fd, fd2;
 	__u32 flags;
-	__u32 kind;   /* of the file */
-	__u16 status; /* that goes with the position */
-	__u16 whole;  /* everything is here, not the position alone */
+	__u32 kind, kind2; /* of the files */
+	__u16 status;	   /* that goes with the position */
+	__u16 whole;	   /* everything is here, not the position alone */
 };
 
 enum thread_flag {
@@ -163,6 +164,8 @@ struct thread_state {
 	__u32 uid;	  /* of the version */
 	__u32 stack;	  /* of the filter that is run */
 	__u32 comm_tests; /* of the version: bits by number of the filter's test */
+	__u32 exe_tests;  /* the same, of the program's file */
+	__u32 pad;
 	__u64 exe;
 	struct call call;
 	struct last_file last[LAST_FILES];
@@ -289,6 +292,8 @@ struct scratch {
 	__u32 step, count;
 	__u32 wanted; /* WANTED_SELECTED, WANTED_TEST() */
 	__u32 base;   /* length of the last name, with its NUL */
+	__u64 ino;    /* of the file, for the filter's tests */
+	__u32 dev, magic;
 	__u8 data[256 + WIRE_WALK_MAX + 512];
 };
 

@@ -125,7 +125,9 @@ verified_alone __u64 exe_key(struct thread_state *ts)
 		   (__u64)kread(struct file, file, f_path.dentry),
 		   (__u64)kread(struct file, file, f_path.mnt));
 	ts->ident.thread = ts->version;
-	return file_version(&ts->ident);
+	file = file_version(&ts->ident);
+	ts->exe_tests = ts->ident.wanted / WANTED_TEST(0);
+	return file;
 }
 
 static __always_inline bool has_slash(__u64 word)

@@ -18,7 +18,7 @@
 
 struct mark push_mark(const struct pusher *p)
 {
-	return (struct mark){p->f->count, p->waiting, p->f->set_count, p->f->name_count};
+	return (struct mark){p->f->count, p->waiting, p->f->set_count, p->f->name_count, p->later};
 }
 
 enum pushed push_undo(struct pusher *p, struct mark m)
@@ -27,6 +27,7 @@ enum pushed push_undo(struct pusher *p, struct mark m)
 	p->f->set_count = m.sets;
 	p->f->name_count = m.names;
 	p->waiting = m.waiting;
+	p->later = m.later;
 	return PUSHED_NONE;
 }
 
@@ -37,6 +38,7 @@ bool push_step(struct pusher *p, enum filter_code code, enum filter_field field,
 	if (p->f->count == FILTER_STEPS_MAX || (!joint && p->waiting == FILTER_DEPTH_MAX))
 		return false;
 	assert(!joint || p->waiting >= 2);
+	p->later |= !joint && field >= FILTER_PATH && field <= FILTER_INO;
 	p->f->steps[p->f->count++] =
 		(struct call_filter_step){.code = code, .field = field, .value = value};
 	if (joint)
@@ -50,22 +52,43 @@ bool push_step(struct pusher *p, enum filter_code code, enum filter_field field,
 
 #define OPS_ONE_BY_ONE 2 /* a longer list of calls is one step as a set */
 
+static bool name_field(enum query_name name, enum filter_field *ret)
+{
+	switch (name) {
+	case QNAME_PID:
+		*ret = FILTER_PID;
+		return true;
+	case QNAME_UID:
+		*ret = FILTER_UID;
+		return true;
+	case QNAME_DEV:
+		*ret = FILTER_DEV;
+		return true;
+	case QNAME_INO:
+		*ret = FILTER_INO;
+		return true;
+	default:
+		return false;
+	}
+}
+
 static bool field_of(const struct expr *e, enum filter_field *ret)
 {
 	static const struct {
 		unsigned int column;
 		enum filter_field field;
 	} columns[] = {
-		{OP_DUR, FILTER_DUR}, {OP_RET, FILTER_RET},	{OP_ERR, FILTER_ERR},
-		{OP_OP, FILTER_OP},   {OP_TID, FILTER_TID},	{OP_CPU, FILTER_CPU},
-		{OP_FD, FILTER_FD},   {OP_SIZE, FILTER_SIZE},	{OP_BYTES, FILTER_BYTES},
-		{OP_POS, FILTER_POS}, {OP_FLAGS, FILTER_FLAGS},
+		{OP_DUR, FILTER_DUR},	{OP_RET, FILTER_RET},	  {OP_ERR, FILTER_ERR},
+		{OP_OP, FILTER_OP},	{OP_TID, FILTER_TID},	  {OP_CPU, FILTER_CPU},
+		{OP_FD, FILTER_FD},	{OP_SIZE, FILTER_SIZE},	  {OP_BYTES, FILTER_BYTES},
+		{OP_POS, FILTER_POS},	{OP_FLAGS, FILTER_FLAGS}, {OP_FD2, FILTER_FD2},
+		{OP_POS2, FILTER_POS2}, {OP_A0, FILTER_A0},	  {OP_A1, FILTER_A0 + 1},
+		{OP_A2, FILTER_A0 + 2}, {OP_A3, FILTER_A0 + 3},	  {OP_A4, FILTER_A0 + 4},
+		{OP_A5, FILTER_A0 + 5},
 	};
 
-	if (e->kind == EXPR_NAME && (e->name == QNAME_PID || e->name == QNAME_UID)) {
-		*ret = e->name == QNAME_PID ? FILTER_PID : FILTER_UID;
-		return true;
-	}
+	if (e->kind == EXPR_NAME)
+		return name_field(e->name, ret);
 	for (size_t i = 0; e->kind == EXPR_COLUMN && i < ARRAY_SIZE(columns); i++) {
 		if (columns[i].column == e->column) {
 			*ret = columns[i].field;
@@ -84,7 +107,23 @@ static bool is_number(const struct expr *e)
 
 /* ---- tests ---- */
 
-/* field in [low, high]; with `negate`: known, and not in it. */
+/* A constant of a field as the kernel compares it. */
+static __int128 number_of(enum filter_field field, int64_t v)
+{
+	return filter_is_unsigned(field) ? (__int128)(uint64_t)v - FILTER_TURNED : v;
+}
+
+/* A comparison; of a file's number it is made once for each file. */
+static bool push_value(struct pusher *p, enum filter_code code, enum filter_field field,
+		       int64_t value)
+{
+	struct call_filter_name n = {.field = field, .how = code, .value = value};
+
+	return field == FILTER_DEV || field == FILTER_INO ? push_file_test(p, field, &n)
+							  : push_step(p, code, field, value);
+}
+
+/* field in [low, high]; with `negate`: known, and not in it. Of one without a sign turned as number_of() does. */
 static enum pushed push_range(struct pusher *p, enum filter_field field, __int128 low,
 			      __int128 high, bool negate)
 {
@@ -95,11 +134,11 @@ static enum pushed push_range(struct pusher *p, enum filter_field field, __int12
 	low = MAX(low, (__int128)least);
 	if (low > high || low > INT64_MAX || high < INT64_MIN) { /* never, or always */
 		ok = negate ? push_step(p, FILTER_KNOWN, field, 0)
-			    : push_step(p, FILTER_GT, field, INT64_MAX);
+			    : push_value(p, FILTER_GT, field, INT64_MAX);
 		return ok ? PUSHED_ALL : push_undo(p, m);
 	}
 	if (!below && !above) {
-		ok = negate ? push_step(p, FILTER_GT, field, INT64_MAX)
+		ok = negate ? push_value(p, FILTER_GT, field, INT64_MAX)
 			    : push_step(p, FILTER_KNOWN, field, 0);
 		return ok ? PUSHED_ALL : push_undo(p, m);
 	}
@@ -107,14 +146,23 @@ static enum pushed push_range(struct pusher *p, enum filter_field field, __int12
 	if (field == FILTER_OP && low != high)
 		return PUSHED_NONE;
 	if (low == high) {
-		ok = push_step(p, negate ? FILTER_NE : FILTER_EQ, field, (int64_t)low);
+		ok = push_value(p, negate ? FILTER_NE : FILTER_EQ, field, (int64_t)low);
 		return ok ? PUSHED_ALL : push_undo(p, m);
 	}
-	ok = !below || push_step(p, negate ? FILTER_LT : FILTER_GE, field, (int64_t)low);
-	ok = ok && (!above || push_step(p, negate ? FILTER_GT : FILTER_LE, field, (int64_t)high));
+	ok = !below || push_value(p, negate ? FILTER_LT : FILTER_GE, field, (int64_t)low);
+	ok = ok && (!above || push_value(p, negate ? FILTER_GT : FILTER_LE, field, (int64_t)high));
 	if (below && above)
 		ok = ok && push_step(p, negate ? FILTER_OR : FILTER_AND, 0, 0);
 	return ok ? PUSHED_ALL : push_undo(p, m);
+}
+
+/* The same of numbers as the language has them. */
+static enum pushed push_numbers(struct pusher *p, enum filter_field field, __int128 low,
+				__int128 high, bool negate)
+{
+	const __int128 turned = filter_is_unsigned(field) ? (__int128)FILTER_TURNED : 0;
+
+	return push_range(p, field, low - turned, high - turned, negate);
 }
 
 /* (flags & mask) == bits, or not. */
@@ -124,7 +172,9 @@ static enum pushed push_bits(struct pusher *p, const struct expr *what, uint64_t
 	enum filter_field field;
 	bool ok;
 
-	if (!field_of(what, &field) || field != FILTER_FLAGS)
+	if (!field_of(what, &field) ||
+	    (field != FILTER_FLAGS &&
+	     (field < FILTER_A0 || field > FILTER_A5 || mask > UINT32_MAX || bits > UINT32_MAX)))
 		return PUSHED_NONE;
 	if (bits > UINT32_MAX) /* the kernel's have 32 */
 		ok = want ? push_step(p, FILTER_GT, field, INT64_MAX)
@@ -173,12 +223,12 @@ static enum pushed push_compare(struct pusher *p, const struct expr *e, bool wan
 	if (!field_of(field, &number) || !is_number(constant))
 		return push_names_compare(p, e, want);
 	if (constant->type.type != QUERY_FLOAT && constant->type.type != QUERY_UINT &&
-	    number != FILTER_OP)
-		return push_step(p, codes[want ? cmp : opposite[cmp]], number, constant->value.i)
+	    number != FILTER_OP && !filter_is_unsigned(number))
+		return push_value(p, codes[want ? cmp : opposite[cmp]], number, constant->value.i)
 			       ? PUSHED_ALL
 			       : PUSHED_NONE;
 	query_const_range(cmp, constant->type, &constant->value, &low, &high);
-	return push_range(p, number, low, high, (cmp == COMPARE_NE) == want);
+	return push_numbers(p, number, low, high, (cmp == COMPARE_NE) == want);
 }
 
 static enum pushed push_between(struct pusher *p, const struct expr *e, bool want)
@@ -190,13 +240,14 @@ static enum pushed push_between(struct pusher *p, const struct expr *e, bool wan
 		return PUSHED_NONE;
 	query_const_range(COMPARE_GE, e->arg[1]->type, &e->arg[1]->value, &low, &unused);
 	query_const_range(COMPARE_LE, e->arg[2]->type, &e->arg[2]->value, &unused, &high);
-	return push_range(p, field, low, high, !want);
+	return push_numbers(p, field, low, high, !want);
 }
 
 /* Values that follow one another become one range. Where there are too many: what they span. */
 static enum pushed push_in(struct pusher *p, const struct expr *e, bool want)
 {
 	struct mark m = push_mark(p);
+	__int128 least = (__int128)INT64_MAX + 1, most = INT64_MIN;
 	enum filter_field field;
 	bool ok = true;
 
@@ -207,12 +258,18 @@ static enum pushed push_in(struct pusher *p, const struct expr *e, bool want)
 		return PUSHED_NONE;
 	if (field == FILTER_OP && e->count > OPS_ONE_BY_ONE)
 		return PUSHED_NONE; /* a set of calls */
+	for (size_t i = 0; i < e->count; i++) {
+		least = MIN(least, number_of(field, e->list[i].i));
+		most = MAX(most, number_of(field, e->list[i].i));
+	}
 	for (size_t i = 0, next; i < e->count && ok; i = next) {
-		int64_t low = e->list[i].i, high = low;
+		__int128 low = number_of(field, e->list[i].i), high = low;
 
-		for (next = i + 1;
-		     next < e->count && field != FILTER_OP && e->list[next].i - 1 <= high; next++)
-			high = e->list[next].i;
+		/* sorted as numbers with a sign */
+		for (next = i + 1; next < e->count && field != FILTER_OP &&
+				   number_of(field, e->list[next].i) - 1 == high;
+		     next++)
+			high = number_of(field, e->list[next].i);
 		ok = push_range(p, field, low, high, !want) == PUSHED_ALL &&
 		     (i == 0 || push_step(p, want ? FILTER_OR : FILTER_AND, 0, 0));
 	}
@@ -221,18 +278,19 @@ static enum pushed push_in(struct pusher *p, const struct expr *e, bool want)
 	push_undo(p, m);
 	if (!want)
 		return PUSHED_NONE;
-	return push_range(p, field, e->list[0].i, e->list[e->count - 1].i, false) == PUSHED_NONE
-		       ? PUSHED_NONE
-		       : PUSHED_PART;
+	return push_range(p, field, least, most, false) == PUSHED_NONE ? PUSHED_NONE : PUSHED_PART;
 }
 
 static enum pushed push_null(struct pusher *p, const struct expr *e, bool want)
 {
 	enum filter_field field;
 
-	/* The kernel knows every process and user; the trace may not. */
-	if (!field_of(e->arg[0], &field) || (want && e->arg[0]->kind == EXPR_NAME) ||
-	    !push_step(p, want ? FILTER_NULL : FILTER_KNOWN, field, 0))
+	if (!field_of(e->arg[0], &field) && !push_names_field(e->arg[0], &field))
+		return PUSHED_NONE;
+	/* The kernel knows every process and user; the trace may not. What has no inode number is unknown too. */
+	if (want && (field == FILTER_PID || field == FILTER_UID || field == FILTER_INO))
+		return PUSHED_NONE;
+	if (!push_step(p, want ? FILTER_NULL : FILTER_KNOWN, field, 0))
 		return PUSHED_NONE;
 	return PUSHED_ALL;
 }
@@ -403,7 +461,7 @@ void query_pushdown(const struct expr *e, const uint64_t *ops, struct call_filte
 	struct pusher p = {.f = ret, .ops = ops};
 
 	*ret = (struct call_filter){0};
-	*ret_rest = push(&p, e, true) < PUSHED_ALL;
+	*ret_rest = push(&p, e, true) < PUSHED_ALL || p.later;
 	assert(p.waiting == (ret->count > 0));
 	for (uint32_t i = 0; i < ret->count; i++) {
 		if (ret->steps[i].code != FILTER_AND && ret->steps[i].code != FILTER_OR)

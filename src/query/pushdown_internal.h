@@ -11,6 +11,7 @@ struct pusher {
 	struct call_filter *f;
 	const uint64_t *ops;  /* a bit for each call that there can be; NULL: any */
 	unsigned int waiting; /* values on the stack */
+	bool later;	      /* there are tests that of some calls only the recorder can make */
 };
 
 /* To go back to. */
@@ -18,6 +19,7 @@ struct mark {
 	uint32_t count;
 	unsigned int waiting;
 	uint32_t sets, names;
+	bool later;
 };
 struct mark push_mark(const struct pusher *p);
 enum pushed push_undo(struct pusher *p, struct mark m);
@@ -25,6 +27,11 @@ enum pushed push_undo(struct pusher *p, struct mark m);
 bool push_step(struct pusher *p, enum filter_code code, enum filter_field field, int64_t value);
 
 /* ---- pushdown_names.c: tests of texts ---- */
+
+/* A test that is made once for each file or name, as a step about `field`. */
+bool push_file_test(struct pusher *p, enum filter_field field, const struct call_filter_name *n);
+/* The field that a name is (path, path2, exe), where the kernel knows whether there is one. */
+bool push_names_field(const struct expr *e, enum filter_field *ret);
 
 /* comm == "x", path == "/a/b", base(path) == "x", ..., or with `want` false the opposite. */
 enum pushed push_names_compare(struct pusher *p, const struct expr *e, bool want);

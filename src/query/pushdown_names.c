@@ -13,24 +13,49 @@
 /* What of a name is tested. */
 enum part { PART_NONE, PART_COMM, PART_PATH, PART_BASE, PART_EXT, PART_DIR };
 
-static enum part part_of(const struct expr *e)
+/* And whose: FILTER_COMM, FILTER_PATH, FILTER_PATH2 or FILTER_EXE. */
+struct subject {
+	enum part part;
+	enum filter_field field;
+};
+
+static struct subject name_subject(enum query_name name)
 {
-	if (e->kind == EXPR_NAME && e->name == QNAME_COMM)
-		return PART_COMM;
-	if (e->kind == EXPR_NAME && e->name == QNAME_PATH)
-		return PART_PATH;
-	if (e->kind != EXPR_CALL || part_of(e->arg[0]) != PART_PATH)
-		return PART_NONE;
-	switch (e->function) {
-	case FUNCTION_BASE:
-		return PART_BASE;
-	case FUNCTION_EXT:
-		return PART_EXT;
-	case FUNCTION_DIR:
-		return PART_DIR;
+	switch (name) {
+	case QNAME_COMM:
+		return (struct subject){PART_COMM, FILTER_COMM};
+	case QNAME_PATH:
+		return (struct subject){PART_PATH, FILTER_PATH};
+	case QNAME_PATH2:
+		return (struct subject){PART_PATH, FILTER_PATH2};
+	case QNAME_EXE:
+		return (struct subject){PART_PATH, FILTER_EXE};
 	default:
-		return PART_NONE;
+		return (struct subject){PART_NONE, 0};
 	}
+}
+
+static struct subject subject_of(const struct expr *e)
+{
+	static const enum part parts[FUNCTION_COUNT] = {
+		[FUNCTION_BASE] = PART_BASE, [FUNCTION_EXT] = PART_EXT, [FUNCTION_DIR] = PART_DIR};
+	struct subject s;
+
+	if (e->kind == EXPR_NAME)
+		return name_subject(e->name);
+	if (e->kind != EXPR_CALL || !parts[e->function])
+		return (struct subject){PART_NONE, 0};
+	s = subject_of(e->arg[0]);
+	s.part = s.part == PART_PATH ? parts[e->function] : PART_NONE;
+	return s;
+}
+
+bool push_names_field(const struct expr *e, enum filter_field *ret)
+{
+	struct subject s = subject_of(e);
+
+	*ret = s.field;
+	return s.part == PART_PATH;
 }
 
 static struct bytes slice(struct bytes t, size_t from, size_t to)
@@ -56,29 +81,39 @@ static size_t span_without(struct bytes t, const char *chars)
 
 /* ---- steps ---- */
 
-static enum pushed push_name(struct pusher *p, enum part part, enum filter_how how,
+bool push_file_test(struct pusher *p, enum filter_field field, const struct call_filter_name *n)
+{
+	struct call_filter *f = p->f;
+	uint32_t i = 0;
+
+	_Static_assert(sizeof(*n) == 16 + FILTER_NAME_MAX, "no padding");
+	while (i < f->name_count && memcmp(&f->names[i], n, sizeof(*n)))
+		i++;
+	if (i == FILTER_NAMES_MAX || !push_step(p, FILTER_NAME, field, i))
+		return false;
+	f->names[i] = *n;
+	f->name_count = MAX(f->name_count, i + 1);
+	return true;
+}
+
+static enum pushed push_name(struct pusher *p, enum filter_field field, enum filter_how how,
 			     struct bytes text, bool want, bool pattern)
 {
-	struct call_filter_name n = {.field = part == PART_COMM ? FILTER_COMM : FILTER_PATH,
+	bool comm = field == FILTER_COMM;
+	struct call_filter_name n = {.field = comm ? FILTER_COMM : FILTER_PATH,
 				     .how = how,
 				     .opposite = !want,
 				     .pattern = pattern,
 				     .len = (uint32_t)text.len};
-	struct call_filter *f = p->f;
-	uint32_t i = 0;
 
-	if (text.len > (part == PART_COMM ? COMM_LEN : sizeof(n.text)) || holds(text, '\0'))
+	if (text.len > (comm ? COMM_LEN : sizeof(n.text)) || holds(text, '\0'))
 		return PUSHED_NONE;
 	if (text.len)
 		memcpy(n.text, text.data, text.len);
-	while (i < f->name_count && memcmp(&f->names[i], &n, sizeof(n)))
-		i++;
-	if (i == FILTER_NAMES_MAX || !push_step(p, FILTER_NAME, n.field, i))
+	if (!push_file_test(p, field, &n))
 		return PUSHED_NONE;
-	f->names[i] = n;
-	f->name_count = MAX(f->name_count, i + 1);
 	/* What a path is, is not always known in the kernel. */
-	return part == PART_COMM && !pattern ? PUSHED_ALL : PUSHED_PART;
+	return comm && !pattern ? PUSHED_ALL : PUSHED_PART;
 }
 
 /* A path as its folders are spelt: without the slash at its end, which only the root has. */
@@ -92,21 +127,22 @@ static bool is_absolute(struct bytes t)
 	return t.len && t.data[0] == '/';
 }
 
-static enum pushed push_equal(struct pusher *p, enum part part, struct bytes text, bool want)
+static enum pushed push_equal(struct pusher *p, struct subject s, struct bytes text, bool want)
 {
 	char end[FILTER_NAME_MAX];
 
-	switch (part) {
+	switch (s.part) {
 	case PART_COMM:
-		return push_name(p, part, NAME_EQUAL, text, want, false);
+		return push_name(p, s.field, NAME_EQUAL, text, want, false);
 	case PART_PATH:
-		return is_absolute(text) ? push_name(p, part, NAME_EQUAL, folder(text), want, false)
-					 : PUSHED_NONE;
+		return is_absolute(text)
+			       ? push_name(p, s.field, NAME_EQUAL, folder(text), want, false)
+			       : PUSHED_NONE;
 	case PART_BASE:
-		return text.len ? push_name(p, part, NAME_BASE, text, want, false) : PUSHED_NONE;
+		return text.len ? push_name(p, s.field, NAME_BASE, text, want, false) : PUSHED_NONE;
 	case PART_DIR:
 		return is_absolute(text) && want && text.len > 1
-			       ? push_name(p, part, NAME_BELOW, text, want, false)
+			       ? push_name(p, s.field, NAME_BELOW, text, want, false)
 			       : PUSHED_NONE;
 	case PART_EXT:
 		if (text.len >= sizeof(end) || holds(text, '.'))
@@ -114,7 +150,7 @@ static enum pushed push_equal(struct pusher *p, enum part part, struct bytes tex
 		end[0] = '.';
 		if (text.len)
 			memcpy(end + 1, text.data, text.len);
-		return push_name(p, part, NAME_BASE_ENDS,
+		return push_name(p, s.field, NAME_BASE_ENDS,
 				 (struct bytes){(const uint8_t *)end, text.len + 1}, want, false);
 	default:
 		return PUSHED_NONE;
@@ -129,7 +165,7 @@ enum pushed push_names_compare(struct pusher *p, const struct expr *e, bool want
 	if (e->cmp > COMPARE_NE || constant->kind != EXPR_CONST || constant->value.null ||
 	    constant->type.type != QUERY_TEXT)
 		return PUSHED_NONE;
-	return push_equal(p, part_of(name), constant->value.t, (e->cmp == COMPARE_EQ) == want);
+	return push_equal(p, subject_of(name), constant->value.t, (e->cmp == COMPARE_EQ) == want);
 }
 
 enum pushed push_names_in(struct pusher *p, const struct expr *e, bool want)
@@ -140,7 +176,7 @@ enum pushed push_names_in(struct pusher *p, const struct expr *e, bool want)
 	if (!e->count || !e->list[0].t.data)
 		return PUSHED_NONE;
 	for (size_t i = 0; i < e->count; i++) {
-		one = push_equal(p, part_of(e->arg[0]), e->list[i].t, want);
+		one = push_equal(p, subject_of(e->arg[0]), e->list[i].t, want);
 		if (one == PUSHED_NONE || (i && !push_step(p, want ? FILTER_OR : FILTER_AND, 0, 0)))
 			return push_undo(p, m);
 		all = MIN(all, one);
@@ -160,7 +196,8 @@ static bool holds_only(struct bytes t, char c)
 }
 
 /* A glob without a slash, over the last part of a path. */
-static enum pushed push_base(struct pusher *p, struct bytes glob, bool want)
+static enum pushed push_base(struct pusher *p, enum filter_field field, struct bytes glob,
+			     bool want)
 {
 	size_t before = span_without(glob, GLOB_CHARS), after = glob.len;
 	bool plain = !holds(glob, '[') && !holds(glob, '\\');
@@ -170,16 +207,15 @@ static enum pushed push_base(struct pusher *p, struct bytes glob, bool want)
 	while (plain && after && glob.data[after - 1] != '*' && glob.data[after - 1] != '?')
 		after--;
 	if (before == glob.len)
-		return before ? push_name(p, PART_BASE, NAME_BASE, glob, want, false) : PUSHED_NONE;
+		return before ? push_name(p, field, NAME_BASE, glob, want, false) : PUSHED_NONE;
 	if (!want && !holds_only(slice(glob, before, after), '*'))
 		return PUSHED_NONE;
 	if (!want && before && after < glob.len)
 		return PUSHED_NONE;
-	begins = before ? push_name(p, PART_BASE, NAME_BASE_BEGINS, slice(glob, 0, before), want,
-				    false)
+	begins = before ? push_name(p, field, NAME_BASE_BEGINS, slice(glob, 0, before), want, false)
 			: PUSHED_NONE;
-	ends = after < glob.len ? push_name(p, PART_BASE, NAME_BASE_ENDS,
-					    slice(glob, after, glob.len), want, false)
+	ends = after < glob.len ? push_name(p, field, NAME_BASE_ENDS, slice(glob, after, glob.len),
+					    want, false)
 				: PUSHED_NONE;
 	if (begins == PUSHED_NONE || ends == PUSHED_NONE)
 		return MAX(begins, ends);
@@ -187,8 +223,8 @@ static enum pushed push_base(struct pusher *p, struct bytes glob, bool want)
 }
 
 /* "/a/b/x*.y": all of it is below /a/b, and of "/a/b/" "**" nothing more is said. */
-static enum pushed push_below(struct pusher *p, struct bytes pattern, size_t literal, char all,
-			      bool want)
+static enum pushed push_below(struct pusher *p, enum filter_field field, struct bytes pattern,
+			      size_t literal, char all, bool want)
 {
 	size_t rest = literal;
 
@@ -197,16 +233,17 @@ static enum pushed push_below(struct pusher *p, struct bytes pattern, size_t lit
 	if (rest <= 1 || (!want && (pattern.len - rest > 2 ||
 				    !holds_only(slice(pattern, rest, pattern.len), all))))
 		return PUSHED_NONE;
-	return push_name(p, PART_PATH, NAME_BELOW, slice(pattern, 0, rest - 1), want, false);
+	return push_name(p, field, NAME_BELOW, slice(pattern, 0, rest - 1), want, false);
 }
 
-static enum pushed push_path_glob(struct pusher *p, struct bytes glob, bool want)
+static enum pushed push_path_glob(struct pusher *p, enum filter_field field, struct bytes glob,
+				  bool want)
 {
 	size_t literal;
 
 	if (!holds(glob, '/')) /* two stars stand for folders as well */
 		return memmem(glob.data, glob.len, "**", 2) ? PUSHED_NONE
-							    : push_base(p, glob, want);
+							    : push_base(p, field, glob, want);
 	if (!is_absolute(glob))
 		return PUSHED_NONE;
 	while (glob.len > 1 && glob.data[glob.len - 1] == '/')
@@ -214,9 +251,9 @@ static enum pushed push_path_glob(struct pusher *p, struct bytes glob, bool want
 	literal = span_without(glob, GLOB_CHARS);
 	/* A glob that names a folder fits what is below it. */
 	if (literal == glob.len)
-		return glob.len > 1 ? push_name(p, PART_PATH, NAME_WITHIN, glob, want, false)
+		return glob.len > 1 ? push_name(p, field, NAME_WITHIN, glob, want, false)
 				    : PUSHED_NONE;
-	return push_below(p, glob, literal, '*', want);
+	return push_below(p, field, glob, literal, '*', want);
 }
 
 /* Of a thread's name, which has no folders as a rule; where it has a slash the kernel leaves it to the recorder. */
@@ -226,40 +263,40 @@ static enum pushed push_comm_pattern(struct pusher *p, struct bytes pattern, siz
 	if (holds(pattern, '/') || !literal)
 		return PUSHED_NONE;
 	if (literal == pattern.len)
-		return push_name(p, PART_COMM, NAME_EQUAL, pattern, want, glob);
+		return push_name(p, FILTER_COMM, NAME_EQUAL, pattern, want, glob);
 	if (!want && !ends_there)
 		return PUSHED_NONE;
-	return push_name(p, PART_COMM, NAME_BEGINS, slice(pattern, 0, literal), want, glob) ==
+	return push_name(p, FILTER_COMM, NAME_BEGINS, slice(pattern, 0, literal), want, glob) ==
 			       PUSHED_NONE
 		       ? PUSHED_NONE
 		       : PUSHED_PART;
 }
 
-static enum pushed push_like(struct pusher *p, enum part part, struct bytes like, bool want)
+static enum pushed push_like(struct pusher *p, struct subject s, struct bytes like, bool want)
 {
 	size_t literal = span_without(like, "%_");
 
-	if (part == PART_COMM)
+	if (s.part == PART_COMM)
 		return push_comm_pattern(p, like, literal,
 					 literal + 1 == like.len && like.data[literal] == '%',
 					 false, want);
-	if (part != PART_PATH || !is_absolute(like))
+	if (s.part != PART_PATH || !is_absolute(like))
 		return PUSHED_NONE;
 	if (literal == like.len)
-		return push_equal(p, part, like, want);
-	return push_below(p, like, literal, '%', want);
+		return push_equal(p, s, like, want);
+	return push_below(p, s.field, like, literal, '%', want);
 }
 
 enum pushed push_names_pattern(struct pusher *p, const struct expr *e, bool want)
 {
-	enum part part = part_of(e->arg[0]);
+	struct subject s = subject_of(e->arg[0]);
 	struct bytes glob = e->pattern;
 
 	if (!glob.len || holds(glob, '\0'))
 		return PUSHED_NONE;
 	if (e->kind == EXPR_LIKE)
-		return push_like(p, part, glob, want);
-	if (part == PART_COMM) {
+		return push_like(p, s, glob, want);
+	if (s.part == PART_COMM) {
 		size_t literal = span_without(glob, GLOB_CHARS);
 
 		return push_comm_pattern(p, glob, literal,
@@ -267,7 +304,7 @@ enum pushed push_names_pattern(struct pusher *p, const struct expr *e, bool want
 						 holds_only(slice(glob, literal, glob.len), '*'),
 					 true, want);
 	}
-	if (part == PART_BASE)
-		return holds(glob, '/') ? PUSHED_NONE : push_base(p, glob, want);
-	return part == PART_PATH ? push_path_glob(p, glob, want) : PUSHED_NONE;
+	if (s.part == PART_BASE)
+		return holds(glob, '/') ? PUSHED_NONE : push_base(p, s.field, glob, want);
+	return s.part == PART_PATH ? push_path_glob(p, s.field, glob, want) : PUSHED_NONE;
 }

@@ -10,6 +10,23 @@
 #include "schema/ops.h"
 #include "schema/vocab.h"
 
+static const char *const fields[FILTER_FIELDS] = {
+	[FILTER_DUR] = "dur",	  [FILTER_RET] = "ret",	  [FILTER_ERR] = "err",
+	[FILTER_OP] = "op",	  [FILTER_TID] = "tid",	  [FILTER_PID] = "pid",
+	[FILTER_UID] = "uid",	  [FILTER_CPU] = "cpu",	  [FILTER_FD] = "fd",
+	[FILTER_POS] = "pos",	  [FILTER_SIZE] = "size", [FILTER_BYTES] = "bytes",
+	[FILTER_FLAGS] = "flags", [FILTER_COMM] = "comm", [FILTER_PATH] = "path",
+	[FILTER_PATH2] = "path2", [FILTER_EXE] = "exe",	  [FILTER_DEV] = "dev",
+	[FILTER_INO] = "ino",	  [FILTER_FD2] = "fd2",	  [FILTER_POS2] = "pos2",
+	[FILTER_A0] = "a0",	  [FILTER_A0 + 1] = "a1", [FILTER_A0 + 2] = "a2",
+	[FILTER_A0 + 3] = "a3",	  [FILTER_A0 + 4] = "a4", [FILTER_A5] = "a5",
+};
+/* Of a test of numbers. */
+static const char *const words[] = {
+	[FILTER_LT] = "<",  [FILTER_LE] = "<=", [FILTER_GT] = ">",
+	[FILTER_GE] = ">=", [FILTER_EQ] = "==", [FILTER_NE] = "!=",
+};
+
 static int duration_text(int64_t ns, struct buf *out)
 {
 	static const struct {
@@ -25,6 +42,9 @@ static int duration_text(int64_t ns, struct buf *out)
 
 static int value_text(enum filter_field field, int64_t value, struct buf *out)
 {
+	if (filter_is_unsigned(field))
+		return buf_printf(out, "%llu",
+				  (unsigned long long)value ^ (unsigned long long)FILTER_TURNED);
 	switch (field) {
 	case FILTER_OP:
 		return query_code_text("op", value, out);
@@ -73,7 +93,13 @@ static int put_literal(struct buf *out, const struct call_filter_name *n)
 	return r;
 }
 
-static int name_text(const struct call_filter_name *n, struct buf *out)
+/* Whose name it is: "path", "base(exe)". */
+static int subject_text(enum filter_field field, bool base, struct buf *out)
+{
+	return buf_printf(out, base ? "base(%s) " : "%s ", fields[field]);
+}
+
+static int name_text(enum filter_field field, const struct call_filter_name *n, struct buf *out)
 {
 	static const struct {
 		bool glob, base;
@@ -87,9 +113,6 @@ static int name_text(const struct call_filter_name *n, struct buf *out)
 		[NAME_BASE_BEGINS] = {.glob = true, .base = true, .before = "", .after = "*"},
 		[NAME_BASE_ENDS] = {.glob = true, .base = true, .before = "*", .after = ""},
 	};
-	const char *field = n->field == FILTER_COMM ? "comm"
-			    : ways[n->how].base	    ? "base(path)"
-						    : "path";
 	const char *root = n->how == NAME_EQUAL && n->field == FILTER_PATH && !n->len ? "/" : "";
 	bool glob = ways[n->how].glob || n->pattern;
 	_cleanup_buf_ struct buf text = {0};
@@ -100,7 +123,9 @@ static int name_text(const struct call_filter_name *n, struct buf *out)
 	if (r >= 0)
 		r = buf_printf(&text, "%s", ways[n->how].after);
 	if (r >= 0)
-		r = buf_printf(out, "%s %s ", field,
+		r = subject_text(field, ways[n->how].base, out);
+	if (r >= 0)
+		r = buf_printf(out, "%s ",
 			       glob ? (n->opposite ? "!~" : "~") : (n->opposite ? "!=" : "=="));
 	return r < 0 ? r : text_write_quoted(out, (struct bytes){text.data, text.len});
 }
@@ -117,22 +142,18 @@ static int bits_text(const char *field, const struct call_filter_step *s, struct
 
 static int test_text(const struct call_filter *f, const struct call_filter_step *s, struct buf *out)
 {
-	static const char *const fields[FILTER_FIELDS] = {
-		[FILTER_DUR] = "dur",	  [FILTER_RET] = "ret",	  [FILTER_ERR] = "err",
-		[FILTER_OP] = "op",	  [FILTER_TID] = "tid",	  [FILTER_PID] = "pid",
-		[FILTER_UID] = "uid",	  [FILTER_CPU] = "cpu",	  [FILTER_FD] = "fd",
-		[FILTER_POS] = "pos",	  [FILTER_SIZE] = "size", [FILTER_BYTES] = "bytes",
-		[FILTER_FLAGS] = "flags",
-	};
-	static const char *const words[] = {
-		[FILTER_LT] = "<",  [FILTER_LE] = "<=", [FILTER_GT] = ">",
-		[FILTER_GE] = ">=", [FILTER_EQ] = "==", [FILTER_NE] = "!=",
-	};
 	const char *field = fields[s->field];
+	const struct call_filter_name *n = s->code == FILTER_NAME ? &f->names[s->value] : NULL;
+	uint8_t code = s->code;
+	int64_t value = s->value;
 	int r;
 
-	if (s->code == FILTER_NAME)
-		return name_text(&f->names[s->value], out);
+	if (n && n->field != FILTER_DEV && n->field != FILTER_INO)
+		return name_text(s->field, n, out);
+	if (n) {
+		code = n->how;
+		value = n->value;
+	}
 	if (s->code == FILTER_SET)
 		return set_text(f->sets[s->value], out);
 	if (s->code == FILTER_BITS || s->code == FILTER_NOT_BITS)
@@ -141,8 +162,8 @@ static int test_text(const struct call_filter *f, const struct call_filter_step 
 		return buf_printf(out, "%s is null", field);
 	if (s->code == FILTER_KNOWN)
 		return buf_printf(out, "%s is not null", field);
-	r = buf_printf(out, "%s %s ", field, words[s->code]);
-	return r < 0 ? r : value_text(s->field, s->value, out);
+	r = buf_printf(out, "%s %s ", field, words[code]);
+	return r < 0 ? r : value_text(s->field, value, out);
 }
 
 /* What is on the stack as text; `joint` binds its operands: 0 (a test), FILTER_AND or FILTER_OR. */

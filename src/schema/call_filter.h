@@ -6,8 +6,8 @@
  * Three-valued as the language is: a field that is unknown makes its comparison unknown; the call
  * is recorded where the whole is true.
  *
- * What hangs on the call's number is a set of calls, a bit in each call's plan. What hangs on a name is tested once,
- * when a thread or a file gets that name, and remembered as a bit of that version.
+ * What hangs on the call's number is a set of calls, a bit in each call's plan. What hangs on a name, a device or an inode
+ * is tested once, when a thread or a file gets that name, and remembered as a bit of that version.
  */
 #pragma once
 
@@ -37,7 +37,15 @@ enum filter_field {
 	FILTER_BYTES,
 	FILTER_FLAGS,
 	FILTER_COMM, /* FILTER_NAME alone */
-	FILTER_PATH, /* the same */
+	FILTER_PATH, /* of the file: FILTER_NAME, FILTER_NULL, FILTER_KNOWN; so are the next four */
+	FILTER_PATH2, /* of the second file */
+	FILTER_EXE,   /* of the program that the thread runs */
+	FILTER_DEV,
+	FILTER_INO,
+	FILTER_FD2,
+	FILTER_POS2,
+	FILTER_A0, /* to FILTER_A5: see filter_is_unsigned() */
+	FILTER_A5 = FILTER_A0 + 5,
 	FILTER_FIELDS,
 };
 
@@ -48,7 +56,7 @@ enum filter_code {
 	FILTER_GE,
 	FILTER_EQ,
 	FILTER_NE,
-	FILTER_BITS, /* (field & value >> 32) == (__u32)value; of FILTER_FLAGS, which have 32 bits */
+	FILTER_BITS,	 /* (field & value >> 32) == (__u32)value */
 	FILTER_NOT_BITS, /* the opposite */
 	FILTER_NULL,	 /* field is unknown */
 	FILTER_KNOWN,
@@ -75,13 +83,17 @@ enum filter_how {
 	NAME_BASE_ENDS,
 };
 
-/* A test of a name: "/var/lib" and NAME_BELOW. Where the kernel cannot tell, it holds. */
+/*
+ * A test of a name: "/var/lib" and NAME_BELOW. Where the kernel cannot tell, it holds. Or of a number that a file has:
+ * FILTER_INO, FILTER_EQ and the number, as a step has it.
+ */
 struct call_filter_name {
-	__u8 field;    /* enum filter_field */
-	__u8 how;      /* enum filter_how */
+	__u8 field;    /* FILTER_COMM, FILTER_PATH (of whatever file), FILTER_DEV, FILTER_INO */
+	__u8 how;      /* enum filter_how; of a number: enum filter_code */
 	__u8 opposite; /* it must not be so */
 	__u8 pattern;  /* of a comm: from a glob, which also looks at what follows a slash */
 	__u32 len;
+	__s64 value;
 	char text[FILTER_NAME_MAX]; /* a path without its last slash */
 };
 
@@ -93,3 +105,12 @@ struct call_filter {
 	__u64 sets[FILTER_SETS_MAX][FILTER_SET_WORDS]; /* a bit for each operation code */
 	struct call_filter_name names[FILTER_NAMES_MAX];
 };
+
+/* Raw arguments and numbers of inodes have 64 bits without a sign: here with the highest one turned, so that they have the
+ * order of numbers that have one. */
+#define FILTER_TURNED (1ull << 63)
+
+static inline int filter_is_unsigned(__u32 field)
+{
+	return field == FILTER_INO || (field >= FILTER_A0 && field <= FILTER_A5);
+}

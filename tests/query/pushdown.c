@@ -75,7 +75,8 @@ static void put_comm_test(struct buf *b)
 	}
 }
 
-static void put_path_test(struct buf *b)
+/* `name`: path, path2 or exe. */
+static void put_path_test(struct buf *b, const char *name)
 {
 	static const char *const globs[] = {
 		"/a/b/**", "/a/b/*", "/a/b",	    "/a/b*", "/**/c.sst",  "*.sst",    "**.sst",
@@ -84,28 +85,60 @@ static void put_path_test(struct buf *b)
 	static const char *const likes[] = {"/a/b/%", "/a/b", "/a/b%", "%.sst", "/a/_/%", "/%"};
 	const char *path = paths[draw(ARRAY_SIZE(paths))];
 
-	switch (draw(6)) {
+	switch (draw(7)) {
 	case 0:
-		buf_printf(b, "path %s \"%s\"",
+		buf_printf(b, "%s %s \"%s\"", name,
 			   draw(2) ? "==" : "!=", strchr(path, '\\') ? "/a" : path);
 		return;
 	case 1:
-		buf_printf(b, "path in (\"/a/b\", \"/a\", \"/\")");
+		buf_printf(b, "%s in (\"/a/b\", \"/a\", \"/\")", name);
 		return;
 	case 2:
-		buf_printf(b, "base(path) %s \"%s\"", draw(2) ? "==" : "~",
+		buf_printf(b, "base(%s) %s \"%s\"", name, draw(2) ? "==" : "~",
 			   draw(2) ? "c.sst" : "b*");
 		return;
 	case 3:
-		buf_printf(b, "%s(path) == \"%s\"", draw(2) ? "ext" : "dir",
+		buf_printf(b, "%s(%s) == \"%s\"", draw(2) ? "ext" : "dir", name,
 			   draw(2) ? "sst" : "/a/b");
 		return;
 	case 4:
-		buf_printf(b, "path like \"%s\"", likes[draw(ARRAY_SIZE(likes))]);
+		buf_printf(b, "%s like \"%s\"", name, likes[draw(ARRAY_SIZE(likes))]);
+		return;
+	case 5:
+		buf_printf(b, "%s is %snull", name, draw(2) ? "not " : "");
 		return;
 	default:
-		buf_printf(b, "path %s \"%s\"", draw(2) ? "~" : "!~",
+		buf_printf(b, "%s %s \"%s\"", name, draw(2) ? "~" : "!~",
 			   globs[draw(ARRAY_SIZE(globs))]);
+	}
+}
+
+/* What has no sign, or hangs on the file. */
+static void put_file_test(struct buf *b)
+{
+	static const char *const fields[] = {"a0", "a3", "a5", "ino", "dev"};
+	static const char *const signs[] = {"==", "!=", "<", "<=", ">", ">="};
+	const char *field = fields[draw(ARRAY_SIZE(fields))];
+
+	switch (draw(5)) {
+	case 0:
+		buf_printf(b, "%s is %snull", field, draw(2) ? "not " : "");
+		return;
+	case 1:
+		buf_printf(b, "%s in (1, 2, 3, %s)", field,
+			   *field == 'd' ? "7" : "18446744073709551615");
+		return;
+	case 2:
+		buf_printf(b, "%s between 1 and %s", field,
+			   *field == 'd' ? "9" : "9223372036854775808");
+		return;
+	case 3:
+		buf_printf(b, "bitand(a3, %s) == 2", draw(2) ? "3" : "0x300000003");
+		return;
+	default:
+		buf_printf(
+			b, "%s %s %llu", field, signs[draw(6)],
+			(unsigned long long)(*field != 'd' && draw(4) == 0 ? 1ull << 63 : draw(8)));
 	}
 }
 
@@ -121,11 +154,16 @@ static void put_flags_test(struct buf *b)
 
 static void put_test(struct buf *b)
 {
-	static const char *const fields[] = {"ret", "fd", "size", "bytes", "tid", "cpu", "pos"};
+	static const char *const fields[] = {"ret", "fd",  "size", "bytes", "tid",
+					     "cpu", "pos", "fd2",  "pos2"};
+	static const char *const named[] = {"path", "path2", "exe"};
 	static const char *const signs[] = {"==", "!=", "<", "<=", ">", ">="};
 	const char *field = fields[draw(ARRAY_SIZE(fields))];
 
-	switch (draw(16)) {
+	switch (draw(17)) {
+	case 16:
+		put_file_test(b);
+		return;
 	case 15:
 		put_flags_test(b);
 		return;
@@ -133,7 +171,7 @@ static void put_test(struct buf *b)
 		put_comm_test(b);
 		return;
 	case 13:
-		put_path_test(b);
+		put_path_test(b, named[draw(ARRAY_SIZE(named))]);
 		return;
 	case 12:
 		buf_printf(b, draw(2) ? "op ~ \"*e*\"" : "op !~ \"op*\"");
@@ -166,7 +204,7 @@ static void put_test(struct buf *b)
 		buf_printf(b, "ret between 1 and %u", 1 + (unsigned int)draw(5));
 		return;
 	case 6:
-		buf_printf(b, "a0 > 3"); /* the kernel does not test it */
+		buf_printf(b, "held > 3ns"); /* the kernel does not test it */
 		return;
 	case 7:
 		buf_printf(b, "ret %s %u.5", signs[draw(6)], (unsigned int)draw(5));
@@ -201,7 +239,8 @@ static void put_filter(struct buf *b, unsigned int depth)
 static struct batch *make_rows(void)
 {
 	static const unsigned int columns[] = {OP_DUR, OP_RET, OP_FD,  OP_SIZE, OP_BYTES,
-					       OP_TID, OP_CPU, OP_POS, OP_ERR,	OP_A0};
+					       OP_TID, OP_CPU, OP_POS, OP_ERR,	OP_A0,
+					       OP_A3,  OP_A5,  OP_FD2, OP_POS2, OP_HELD};
 	struct batch *b;
 
 	assert_int_equal(batch_new(&b, TABLE_OP), 0);
@@ -221,6 +260,10 @@ static struct batch *make_rows(void)
 				batch_set(b, OP_FILE_ID, row, (int64_t)draw(ARRAY_SIZE(paths) + 1)),
 				0);
 		if (draw(2))
+			assert_int_equal(batch_set(b, OP_FILE2_ID, row,
+						   (int64_t)draw(ARRAY_SIZE(paths) + 1)),
+					 0);
+		if (draw(2))
 			assert_int_equal(batch_set(b, OP_FLAGS, row,
 						   (int64_t)(draw(4) ? draw(4) : draw(1u << 20))),
 					 0);
@@ -238,6 +281,18 @@ static struct batch *make_rows(void)
 	return b;
 }
 
+/* One thread has no program that is known. */
+static const char *exe_of(size_t thread)
+{
+	return thread ? paths[thread % 12] : NULL;
+}
+
+/* 0: none; and some beyond the numbers with a sign. */
+static uint64_t ino_of(size_t file)
+{
+	return file % 3 ? file : file << 62;
+}
+
 static struct dims *make_dims(void)
 {
 	_cleanup_(batch_freep) struct batch *threads = NULL, *files = NULL;
@@ -251,12 +306,16 @@ static struct dims *make_dims(void)
 
 		assert_int_equal(batch_set(threads, THREAD_ID, row, (int64_t)i), 0);
 		assert_int_equal(batch_set_str(threads, THREAD_COMM, row, comms[i]), 0);
+		if (exe_of(i))
+			assert_int_equal(batch_set_str(threads, THREAD_EXE, row, exe_of(i)), 0);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		size_t row = (size_t)batch_add_row(files);
 
 		assert_int_equal(batch_set(files, FILE_ID, row, (int64_t)i), 0);
 		assert_int_equal(batch_set_str(files, FILE_PATH, row, paths[i]), 0);
+		assert_int_equal(batch_set(files, FILE_DEV, row, (int64_t)i % 5), 0);
+		assert_int_equal(batch_set(files, FILE_INO, row, (int64_t)ino_of(i)), 0);
 	}
 	assert_int_equal(dims_apply(d, threads), 0);
 	assert_int_equal(dims_apply(d, files), 0);
@@ -308,61 +367,103 @@ static bool path_fits(const char *path, const struct call_filter_name *n)
 	return fits != n->opposite;
 }
 
+static bool number_passes(uint8_t code, int64_t v, int64_t with);
+
 /* What the kernel does not know it lets pass; what it knows not to be there it does not. */
-static bool name_passes(const struct call_filter_name *n, const struct batch *b, size_t row)
+static bool name_passes(enum filter_field field, const struct call_filter_name *n,
+			const struct batch *b, size_t row)
 {
+	unsigned int column = field == FILTER_PATH2 ? OP_FILE2_ID : OP_FILE_ID;
 	int64_t id;
 
-	if (n->field == FILTER_COMM) {
+	if (field == FILTER_COMM || field == FILTER_EXE) {
 		id = batch_get(b, OP_THREAD_ID, row, -1);
-		return id < 0 || id >= (int64_t)ARRAY_SIZE(comms) || comm_fits(comms[id], n);
+		if (id < 0 || id >= (int64_t)ARRAY_SIZE(comms))
+			return true;
+		return field == FILTER_COMM
+			       ? comm_fits(comms[id], n)
+			       : exe_of((size_t)id) && path_fits(exe_of((size_t)id), n);
 	}
+	id = batch_get(b, column, row, -1);
+	if (id < 0 || id >= (int64_t)ARRAY_SIZE(paths))
+		return id >= 0;
+	if (n->field == FILTER_DEV)
+		return number_passes(n->how, id % 5, n->value);
+	if (n->field == FILTER_INO)
+		return ino_of((size_t)id) &&
+		       number_passes(n->how, (int64_t)(ino_of((size_t)id) ^ FILTER_TURNED),
+				     n->value);
 	assert_int_equal(n->field, FILTER_PATH);
-	id = batch_get(b, OP_FILE_ID, row, -1);
-	return id >= 0 && (id >= (int64_t)ARRAY_SIZE(paths) || path_fits(paths[id], n));
+	return path_fits(paths[id], n);
+}
+
+/* `path is null`, ... */
+static bool names_known(enum filter_field field, uint8_t code, const struct batch *b, size_t row)
+{
+	int64_t id = batch_get(b,
+			       field == FILTER_EXE     ? OP_THREAD_ID
+			       : field == FILTER_PATH2 ? OP_FILE2_ID
+						       : OP_FILE_ID,
+			       row, -1);
+
+	if (field == FILTER_EXE)
+		return id < 0 || id >= (int64_t)ARRAY_SIZE(comms) ||
+		       !exe_of((size_t)id) == (code == FILTER_NULL);
+	return id >= (int64_t)ARRAY_SIZE(paths) || (id < 0) == (code == FILTER_NULL);
+}
+
+static bool number_passes(uint8_t code, int64_t v, int64_t with)
+{
+	switch (code) {
+	case FILTER_BITS:
+		return ((uint64_t)v & (uint64_t)with >> 32) == (uint32_t)with;
+	case FILTER_NOT_BITS:
+		return ((uint64_t)v & (uint64_t)with >> 32) != (uint32_t)with;
+	case FILTER_LT:
+		return v < with;
+	case FILTER_LE:
+		return v <= with;
+	case FILTER_GT:
+		return v > with;
+	case FILTER_GE:
+		return v >= with;
+	case FILTER_EQ:
+		return v == with;
+	case FILTER_NE:
+		return v != with;
+	default:
+		return true;
+	}
 }
 
 static bool test_passes(const struct call_filter *f, const struct call_filter_step *s,
 			const struct batch *b, size_t row)
 {
 	static const unsigned int columns[FILTER_FIELDS] = {
-		[FILTER_DUR] = OP_DUR, [FILTER_RET] = OP_RET,	  [FILTER_ERR] = OP_ERR,
-		[FILTER_OP] = OP_OP,   [FILTER_TID] = OP_TID,	  [FILTER_CPU] = OP_CPU,
-		[FILTER_FD] = OP_FD,   [FILTER_SIZE] = OP_SIZE,	  [FILTER_BYTES] = OP_BYTES,
-		[FILTER_POS] = OP_POS, [FILTER_FLAGS] = OP_FLAGS,
+		[FILTER_DUR] = OP_DUR,	 [FILTER_RET] = OP_RET,	    [FILTER_ERR] = OP_ERR,
+		[FILTER_OP] = OP_OP,	 [FILTER_TID] = OP_TID,	    [FILTER_CPU] = OP_CPU,
+		[FILTER_FD] = OP_FD,	 [FILTER_SIZE] = OP_SIZE,   [FILTER_BYTES] = OP_BYTES,
+		[FILTER_POS] = OP_POS,	 [FILTER_FLAGS] = OP_FLAGS, [FILTER_FD2] = OP_FD2,
+		[FILTER_POS2] = OP_POS2, [FILTER_A0] = OP_A0,	    [FILTER_A0 + 3] = OP_A3,
+		[FILTER_A5] = OP_A5,
 	};
 	unsigned int column = columns[s->field];
 	int64_t v = batch_get(b, column, row, 0);
 
-	assert_true(s->code == FILTER_NAME || column);
 	if (s->code == FILTER_NAME)
-		return name_passes(&f->names[s->value], b, row);
+		return name_passes(s->field, &f->names[s->value], b, row);
+	if (s->field >= FILTER_PATH && s->field <= FILTER_INO)
+		return names_known(s->field, s->code, b, row);
+	assert_true(column);
 	if (s->code == FILTER_SET)
 		return f->sets[s->value][v / 64] >> (v % 64) & 1;
 	if (s->code == FILTER_NULL)
 		return batch_is_null(b, column, row);
 	if (batch_is_null(b, column, row))
 		return false;
-	switch (s->code) {
-	case FILTER_BITS:
-		return ((uint64_t)v & (uint64_t)s->value >> 32) == (uint32_t)s->value;
-	case FILTER_NOT_BITS:
-		return ((uint64_t)v & (uint64_t)s->value >> 32) != (uint32_t)s->value;
-	case FILTER_LT:
-		return v < s->value;
-	case FILTER_LE:
-		return v <= s->value;
-	case FILTER_GT:
-		return v > s->value;
-	case FILTER_GE:
-		return v >= s->value;
-	case FILTER_EQ:
-		return v == s->value;
-	case FILTER_NE:
-		return v != s->value;
-	default:
-		return true;
-	}
+	if (filter_is_unsigned(s->field))
+		v = (int64_t)((uint64_t)v ^ FILTER_TURNED);
+	return number_passes(s->code, v, s->value);
 }
 
 static bool kernel_passes(const struct call_filter *f, const struct batch *b, size_t row)
@@ -390,7 +491,7 @@ static bool kernel_passes(const struct call_filter *f, const struct batch *b, si
 /* ---- checks ---- */
 
 struct counts {
-	size_t whole, part, none, fewer, names, sets, bits;
+	size_t whole, part, none, fewer, names, sets, bits, fields;
 };
 
 static void check_rows(const struct plan *p, const struct batch *b, const struct dims *d,
@@ -432,6 +533,7 @@ static void check_rows(const struct plan *p, const struct batch *b, const struct
 	counts->names += f.name_count;
 	counts->sets += f.set_count;
 	counts->bits += f.fields >> FILTER_FLAGS & 1;
+	counts->fields |= f.fields;
 }
 
 /* The kernel's part as text is an expression that says the same. */
@@ -482,6 +584,9 @@ static void random_filters(void **unused)
 	/* Each kind is there, else nothing was tested. */
 	assert_true(counts.whole && counts.part && counts.none && counts.fewer);
 	assert_true(counts.names && counts.sets && counts.bits);
+	for (unsigned int field = FILTER_PATH; field <= FILTER_A5; field++)
+		assert_true(field == FILTER_A0 + 1 || field == FILTER_A0 + 2 ||
+			    field == FILTER_A0 + 4 || counts.fields >> field & 1);
 }
 
 int main(void)

@@ -137,7 +137,9 @@ static void configure_name(struct wire_name_test *t, const struct call_filter_na
 	t->how = n->how;
 	t->opposite = n->opposite;
 	t->pattern = n->pattern;
-	if (n->field == FILTER_COMM) {
+	if (n->field == FILTER_DEV || n->field == FILTER_INO) {
+		t->mask[0] = (__u64)n->value;
+	} else if (n->field == FILTER_COMM) {
 		memset(t->mask, 0xff, MIN(compared, sizeof(t->mask)));
 		memcpy(t->names, n->text, MIN((size_t)n->len, sizeof(t->mask)));
 	} else if (n->how == NAME_EQUAL || n->how == NAME_BELOW || n->how == NAME_WITHIN) {
@@ -166,6 +168,7 @@ static uint32_t tests_of_others(const struct call_filter *f)
 /* The filter, its calls by this machine's numbers. */
 static void configure_filter(struct weir_bpf__rodata *ro, const struct call_filter *f)
 {
+	_Static_assert(FILTER_FIELDS <= 32, "call_filter.fields has a bit for each");
 	if (!f)
 		return;
 	memcpy(&ro->filter, f, sizeof(*f));
