@@ -530,6 +530,70 @@ static void few_files_of_many(void **state)
 	f = all;
 }
 
+/* True where the files were added up without SQL. */
+static bool added_up(const char *question)
+{
+	_cleanup_(engine_result_freep) struct engine_result *r = NULL;
+	_cleanup_(plan_freep) struct plan *p = NULL;
+	const struct ask_options opt = {.analyze = true};
+	struct query_error wrong = {0};
+	const struct ask_step *steps;
+
+	assert_int_equal(query_parse(question, strlen(question), &p, &wrong), 0);
+	assert_int_equal(engine_ask(f.engine, p, &opt, &r, &last), 0);
+	return engine_answer_steps(r, &steps) && !strcmp(steps[0].what, "scan op, by file");
+}
+
+/* The files with the largest sums, which need no SQL to be found: in ranges, with ties and without files. */
+static void largest_files(void)
+{
+	static const char *const filters[] = {"",
+					      "file is not null | ",
+					      "class == data | ",
+					      "err is null && file is not null | ",
+					      "dur > 1us | ",
+					      "file_id is null || op == read | "};
+	static const char *const keys[] = {"file", "file_id"};
+	static const char *const values[] = {"count()", "sum(bytes)", "sum(dur)", "max(dur)"};
+	size_t fast = 0;
+
+	for (size_t i = 0; i < QUESTIONS / 2; i++) {
+		_cleanup_buf_ struct buf question = {0}, want = {0}, got = {0};
+		struct range range = i % 2 ? random_range() : open_range;
+		const char *filter = filters[random_below(ARRAY_SIZE(filters))];
+		const char *key = keys[random_below(ARRAY_SIZE(keys))];
+		const char *value = values[random_below(ARRAY_SIZE(values))];
+
+		assert_int_equal(buf_printf(&question,
+					    "%sby %s | %s as v, p99(dur) | sort v desc | head %u",
+					    filter, key, value, 1 + (unsigned int)random_below(40)),
+				 0);
+		answer(buf_str(&question), true, range, &want);
+		answer(buf_str(&question), false, range, &got);
+		if (strcmp(buf_str(&want), buf_str(&got)))
+			fail_msg("seed %" PRIu64 ": %s from %" PRId64 " to %" PRId64
+				 "\n%s but rows say\n%s",
+				 seed, buf_str(&question), range.from, range.to, buf_str(&got),
+				 buf_str(&want));
+		fast += i < 20 && added_up(buf_str(&question));
+	}
+	assert_true(fast > 0);
+}
+
+static void largest_of_files(void **state)
+{
+	char trace[256];
+	const char *paths[] = {fixture_file("newer.trace", trace)};
+	struct fixture all = f;
+
+	largest_files();
+	write_versions(trace);
+	fixture_open(&f, paths, 1, NULL);
+	largest_files();
+	fixture_close(&f);
+	f = all;
+}
+
 /* Half of the blocks are answered by their summaries, the others by their rows. */
 static void summaries_are_read(void **state)
 {
@@ -563,6 +627,7 @@ int main(void)
 		cmocka_unit_test(ranges),
 		cmocka_unit_test(of_groups),
 		cmocka_unit_test(few_files_of_many),
+		cmocka_unit_test(largest_of_files),
 		cmocka_unit_test(summaries_are_read),
 	};
 

@@ -21,13 +21,14 @@ static bool by_chosen(const struct plan *p, const struct ask_options *opt)
 }
 
 /* What the files that are left over took to find is told before the rest. */
-static int put_before(struct engine *e, enum table_id table, struct engine_result *first,
+static int put_before(struct engine *e, enum table_id table, const struct chosen *c,
 		      struct engine_result *ret)
 {
-	const struct ask_step *a, *b;
-	size_t first_count = engine_answer_steps(first, &a), count;
+	const struct ask_step *a = &c->step, *b;
+	size_t first_count = c->first ? engine_answer_steps(c->first, &a) : c->step.what[0] != 0;
 	struct ask_step *all;
 	int r = steps_read(e, table, ret);
+	size_t count;
 
 	if (r < 0)
 		return r;
@@ -43,18 +44,20 @@ static int put_before(struct engine *e, enum table_id table, struct engine_resul
 
 /* Finds the files that are left over, where that pays. */
 static int choose(struct engine *e, const struct plan *p, const struct ask_options *opt,
-		  struct translate_options *o, struct buf *only, struct engine_result **first,
-		  struct error *err)
+		  struct translate_options *o, struct chosen *c, struct error *err)
 {
 	bool analyze = opt && opt->analyze;
-	int r = by_chosen(p, opt) ? chosen_ask(e, p, o, only, first, err) : 0;
+	int r = 0;
 
-	if (r >= 0 && *first && analyze)
-		r = steps_read(e, p->table, *first);
-	if (r >= 0 && only->len)
-		o->only = buf_str(only);
+	c->plan = *p;
+	if (by_chosen(p, opt))
+		r = chosen_ask(e, p, o, c, err);
+	if (r >= 0 && c->first && analyze)
+		r = steps_read(e, p->table, c->first);
+	if (r >= 0 && c->only.len)
+		o->only = buf_str(&c->only);
 	/* the steps of each statement tell of its own blocks */
-	for (size_t i = 0; *first && i < ARRAY_SIZE(e->blocks_read); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(e->blocks_read); i++)
 		atomic_store(&e->blocks_read[i], 0);
 	return r;
 }
@@ -62,21 +65,19 @@ static int choose(struct engine *e, const struct plan *p, const struct ask_optio
 static int run(struct engine *e, const struct plan *p, const struct ask_options *opt,
 	       struct engine_result **ret, struct error *err)
 {
-	_cleanup_(engine_result_freep) struct engine_result *first = NULL;
+	_cleanup_(chosen_free) struct chosen chosen = {0};
 	_cleanup_(translation_free) struct translation t = {0};
-	_cleanup_buf_ struct buf only = {0};
 	struct translate_options o = options_now(e, opt);
-	bool analyze = opt && opt->analyze;
-	int r = choose(e, p, opt, &o, &only, &first, err);
+	int r = choose(e, p, opt, &o, &chosen, err);
 
 	if (r >= 0)
-		r = translate(p, &o, &t, err);
+		r = translate(&chosen.plan, &o, &t, err);
 	if (r >= 0)
 		r = engine_run_text(e, buf_str(&t.sql), ret, err);
 	if (r >= 0)
 		r = result_shape(*ret, t.shown, &t.estimate, t.units);
-	if (r >= 0 && analyze)
-		r = first ? put_before(e, p->table, first, *ret) : steps_read(e, p->table, *ret);
+	if (r >= 0 && opt && opt->analyze)
+		r = put_before(e, p->table, &chosen, *ret);
 	return r;
 }
 
@@ -107,10 +108,11 @@ static int explain_chosen(const struct plan *p, const struct translate_options *
 			sql.data[i] = ' ';
 	}
 	if (r >= 0)
-		r = buf_printf(out,
-			       "-- first the files that are left over: %s\n"
-			       "-- then, of these files alone:\n",
-			       buf_str(&sql));
+		r = buf_printf(
+			out,
+			"-- first the files that are left over, by arrays of sums or else by: %s\n"
+			"-- then, of these files alone:\n",
+			buf_str(&sql));
 	return r;
 }
 

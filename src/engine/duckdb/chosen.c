@@ -4,8 +4,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "engine/duckdb/best.h"
 #include "engine/duckdb/result.h"
 #include "engine/duckdb/sql_expr.h"
 #include "engine/duckdb/summed.h"
@@ -178,6 +181,15 @@ static int put_ids(const struct map *ids, struct buf *only)
 	return r < 0 || !any ? r : buf_printf(only, ")");
 }
 
+/* Calls without a file too. */
+static int put_none(const struct plan *p, struct buf *only)
+{
+	const struct expr *key = p->fields[file_key(p)].expr;
+
+	return buf_printf(only, "%s%s is null", only->len ? " || " : "",
+			  key->kind == EXPR_NAME ? "file" : "file_id");
+}
+
 /* The condition that leaves the files of the result; nothing where there are too many versions. */
 static int put_only(struct engine *e, const struct plan *p, struct engine_result *result,
 		    struct buf *only, struct error *err)
@@ -193,26 +205,98 @@ static int put_only(struct engine *e, const struct plan *p, struct engine_result
 		buf_clear(only);
 		return 0;
 	}
-	if (r < 0 || !null)
-		return r;
-	return buf_printf(only, "%s%s is null", only->len ? " || " : "",
-			  key->kind == EXPR_NAME ? "file" : "file_id");
+	return r < 0 || !null ? r : put_none(p, only);
 }
 
-int chosen_ask(struct engine *e, const struct plan *p, const struct translate_options *opt,
-	       struct buf *only, struct engine_result **steps, struct error *err)
+/* ---- without a statement ---- */
+
+/* The field that the files are sorted by, downwards, ties by file; -1: they are sorted otherwise. */
+static int sorted_value(const struct plan *p)
 {
-	_cleanup_(engine_result_freep) struct engine_result *ids = NULL;
+	const struct plan_stage *sort = &p->stages[0];
+
+	return sort->key_count == 2 && sort->keys[0].desc && !sort->keys[1].desc &&
+			       (int)sort->keys[1].field == file_key(p)
+		       ? (int)sort->keys[0].field
+		       : -1;
+}
+
+/* Where each file that is left has one version, its id is as good as what it is called, which costs a look at all files. */
+static int lighten_key(struct chosen *c, const struct plan *p)
+{
+	size_t key = (size_t)file_key(p);
+
+	c->fields = calloc(p->field_count + 1, sizeof(*c->fields));
+	c->file_id = calloc(1, sizeof(*c->file_id));
+	if (!c->fields || !c->file_id)
+		return -ENOMEM;
+	memcpy(c->fields, p->fields, p->field_count * sizeof(*c->fields));
+	*c->file_id = (struct expr){
+		.kind = EXPR_COLUMN, .type = p->fields[key].expr->type, .column = OP_FILE_ID};
+	c->fields[key].expr = c->file_id;
+	c->plan.fields = c->fields;
+	return 0;
+}
+
+/* 1; 0 where it takes a statement. */
+static int add_up(struct engine *e, const struct plan *p, struct chosen *c, struct error *err)
+{
+	int value = sorted_value(p), key = file_key(p);
+	int64_t began = clock_monotonic_ns();
+	struct best_found found = {0};
+	int r = value < 0 ? 0
+			  : best_files(e, p, (size_t)key, (size_t)value, (size_t)p->stages[1].count,
+				       &found, err);
+
+	if (r > 0 && found.ids.count <= VERSIONS_MAX) {
+		r = put_ids(&found.ids, &c->only);
+		if (r >= 0 && found.null)
+			r = put_none(p, &c->only);
+	}
+	if (r >= 0 && c->only.len && !found.null) {
+		c->plan.where = best_where(p, (size_t)key);
+		if (!found.versions)
+			r = lighten_key(c, p);
+	}
+	map_free(&found.ids);
+	if (r < 0 || !c->only.len)
+		return r < 0 ? r : 0;
+	snprintf(c->step.what, sizeof(c->step.what), "scan op, by file");
+	c->step.rows = found.files;
+	c->step.time_ns = clock_monotonic_ns() - began;
+	return 1;
+}
+
+void chosen_free(struct chosen *c)
+{
+	buf_free(&c->only);
+	engine_result_free(c->first);
+	free(c->fields);
+	free(c->file_id);
+}
+
+/* With a statement. */
+static int find_files(struct engine *e, const struct plan *p, const struct translate_options *opt,
+		      struct chosen *c, struct error *err)
+{
 	_cleanup_buf_ struct buf sql = {0};
 	int r = chosen_translate(p, opt, &sql, err);
 
 	if (r >= 0)
-		r = engine_run_text(e, buf_str(&sql), &ids, err);
-	if (r >= 0)
-		r = put_only(e, p, ids, only, err);
+		r = engine_run_text(e, buf_str(&sql), &c->first, err);
+	return r < 0 ? r : put_only(e, p, c->first, &c->only, err);
+}
+
+int chosen_ask(struct engine *e, const struct plan *p, const struct translate_options *opt,
+	       struct chosen *ret, struct error *err)
+{
+	int r;
+
+	ret->plan = *p;
+	r = add_up(e, p, ret, err);
+	if (r == 0)
+		r = find_files(e, p, opt, ret, err);
 	if (r >= 0 && atomic_load(&e->interrupted))
 		r = error_set(err, -EINTR, "interrupted");
-	if (r >= 0 && steps)
-		*steps = TAKE_PTR(ids);
-	return r;
+	return MIN(r, 0);
 }

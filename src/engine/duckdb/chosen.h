@@ -16,7 +16,19 @@ bool chosen_pays(const struct plan *p);
 /* The statement that gives the ids of the files that are left over. */
 int chosen_translate(const struct plan *p, const struct translate_options *opt, struct buf *sql,
 		     struct error *err);
-/* Runs it; the condition that leaves these files goes to `only`, nothing where there are none. `steps`
- * (may be NULL) gets the result, for what its steps took. */
+/* What was found, and what is left to ask. */
+struct chosen {
+	struct plan
+		plan; /* of the files that were found; its memory is that of the plan given and of this */
+	struct buf only; /* the condition that leaves them; nothing: there is none */
+	struct engine_result
+		*first; /* of the statement that found them; NULL: they were added up without one */
+	struct ask_step step; /* then what that took */
+	struct plan_field *fields;
+	struct expr *file_id;
+};
+
+void chosen_free(struct chosen *c);
+/* Finds them. 0 or negative. */
 int chosen_ask(struct engine *e, const struct plan *p, const struct translate_options *opt,
-	       struct buf *only, struct engine_result **steps, struct error *err);
+	       struct chosen *ret, struct error *err);

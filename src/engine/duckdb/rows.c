@@ -115,20 +115,29 @@ static uint64_t columns_of(const struct rows_bind *b, const struct rows_column *
 	return c->expr ? expr_columns(c->expr) : 0;
 }
 
-static void choose_columns(const struct duckdb_api *d, duckdb_init_info info, struct rows_shared *s)
+static void choose_outputs(const struct duckdb_api *d, duckdb_init_info info, struct rows_shared *s)
+{
+	const struct rows_bind *b = s->bind;
+
+	s->output_count = d->init_get_column_count(info);
+	assert(s->output_count <= ROWS_COLUMNS_MAX);
+	for (size_t i = 0; i < s->output_count; i++) {
+		idx_t column = d->init_get_column_index(info, i);
+
+		/* count(*): a column that does not exist */
+		s->outputs[i] = column < b->x->column_count ? &b->x->columns[column] : NULL;
+	}
+}
+
+static void choose_columns(struct rows_shared *s)
 {
 	const struct rows_bind *b = s->bind;
 	bool single = false; /* a row is asked for itself */
 
-	s->output_count = d->init_get_column_count(info);
-	assert(s->output_count <= ROWS_COLUMNS_MAX);
 	s->gathered = 1ull << SUMMARY_CALLS;
 	for (size_t i = 0; i < s->output_count; i++) {
-		idx_t column = d->init_get_column_index(info, i);
-
-		if (column >= b->x->column_count)
-			continue; /* count(*): a column that does not exist */
-		s->outputs[i] = &b->x->columns[column];
+		if (!s->outputs[i])
+			continue;
 		s->rest |= columns_of(b, s->outputs[i]);
 		s->ends |= s->outputs[i]->cell == ROWS_END;
 		s->sums |= summed_cell_columns(s->outputs[i]->cell);
@@ -313,6 +322,24 @@ static int prepare_top(struct rows_shared *s)
 	return r;
 }
 
+/* What is read, once it is known what goes out. 0 or -ENOMEM. */
+static int prepare(struct rows_shared *s)
+{
+	int r;
+
+	choose_columns(s);
+	r = choose_blocks(s);
+	if (r >= 0)
+		r = prepare_top(s);
+	if (r >= 0 && s->bind->summed)
+		r = choose_sums(s);
+	if (r >= 0 && s->bind->summed)
+		r = choose_held(s);
+	if (r >= 0)
+		atomic_fetch_add(&s->bind->e->blocks_total, s->block_count);
+	return r;
+}
+
 static void on_init(duckdb_init_info info)
 {
 	const struct duckdb_api *d = duckdb_loaded();
@@ -321,22 +348,16 @@ static void on_init(duckdb_init_info info)
 	if (!s)
 		return;
 	s->bind = d->init_get_bind_data(info);
-	choose_columns(d, info, s);
-	if (choose_blocks(s) < 0 || prepare_top(s) < 0 ||
-	    (s->bind->summed && (choose_sums(s) < 0 || choose_held(s) < 0))) {
+	choose_outputs(d, info, s);
+	if (prepare(s) < 0) {
 		d->init_set_error(info, "out of memory");
 		return;
 	}
-	atomic_fetch_add(&s->bind->e->blocks_total, s->block_count);
 	table_set_threads(info, s->bind->e, s->block_count);
 }
 
-static void rows_local_free(void *p)
+static void local_free(struct rows_local *l)
 {
-	struct rows_local *l = p;
-
-	if (!l)
-		return;
 	store_cursor_free(l->cursor);
 	summed_view_free(l->sums);
 	gather_free(l->gather);
@@ -346,7 +367,13 @@ static void rows_local_free(void *p)
 	free(l->identity);
 	free(l->ends);
 	buf_free(&l->text);
-	free(l);
+}
+
+static void rows_local_free(void *p)
+{
+	if (p)
+		local_free(p);
+	free(p);
 }
 
 static int local_new(const struct rows_bind *b, struct rows_local *l)
@@ -566,33 +593,107 @@ static int take_slice(struct rows_shared *s, struct rows_local *l, struct error 
 	return gather_more(l, err);
 }
 
+/* Goes to the next slice; it may be empty. 1, 0 at the end, or negative. */
+static int next_slice(struct rows_shared *s, struct rows_local *l, struct error *err)
+{
+	struct engine *e = s->bind->e;
+	size_t i = atomic_fetch_add(&s->next, 1);
+	int r;
+
+	if (i >= s->block_count)
+		return 0;
+	if (atomic_load(&e->interrupted))
+		return error_set(err, -EINTR, "interrupted");
+	r = take_block(s, l, &s->blocks[i], err);
+	atomic_fetch_add(&e->blocks_done, 1);
+	if (r == -EBADMSG) { /* the store counts it as damage, which is shown */
+		*err = (struct error){0};
+		l->slice.count = 0;
+		r = 0;
+	}
+	return r < 0 ? r : 1;
+}
+
 /* Goes to the next block that has rows to give. 1, 0 at the end, or negative. */
 static int next_block(struct rows_shared *s, struct rows_local *l, struct error *err)
 {
-	struct engine *e = s->bind->e;
 	int r = gather_more(l, err);
 
 	if (r)
 		return r;
 	for (;;) {
-		size_t i = atomic_fetch_add(&s->next, 1);
-
-		if (i >= s->block_count)
+		r = next_slice(s, l, err);
+		if (r == 0)
 			return give_gathered(l, err);
-		if (atomic_load(&e->interrupted))
-			return error_set(err, -EINTR, "interrupted");
-		r = take_block(s, l, &s->blocks[i], err);
-		atomic_fetch_add(&e->blocks_done, 1);
-		if (r == -EBADMSG) { /* the store counts it as damage, which is shown */
-			*err = (struct error){0};
-			l->slice.count = 0;
-			continue;
-		}
-		if (r >= 0 && l->slice.count)
+		if (r > 0 && l->slice.count)
 			r = take_slice(s, l, err);
 		if (r < 0 || l->slice.count)
 			return r < 0 ? r : 1;
 	}
+}
+
+/* ---- without the library ---- */
+
+struct walk {
+	struct rows_shared *s;
+	rows_take_fn *take;
+	void *arg;
+	pthread_mutex_t lock; /* of what follows */
+	int r;
+	struct error *err;
+};
+
+static void *walk_some(void *arg)
+{
+	struct walk *w = arg;
+	struct rows_local l = {0};
+	struct error err = {0};
+	int r = local_new(w->s->bind, &l);
+
+	while (r >= 0 && (r = next_slice(w->s, &l, &err)) > 0) {
+		if (l.slice.count)
+			w->take(w->arg, &l.slice);
+	}
+	local_free(&l);
+	if (r < 0) {
+		atomic_store(&w->s->next, w->s->block_count);
+		pthread_mutex_lock(&w->lock);
+		w->r = r;
+		*w->err = err;
+		pthread_mutex_unlock(&w->lock);
+	}
+	return NULL;
+}
+
+static void walk_all(struct walk *w, unsigned int threads)
+{
+	pthread_t others[ROWS_WALKERS_MAX];
+	unsigned int count = 0;
+
+	while (count + 1 < MIN(threads, (unsigned int)ROWS_WALKERS_MAX) &&
+	       pthread_create(&others[count], NULL, walk_some, w) == 0)
+		count++;
+	walk_some(w);
+	while (count)
+		pthread_join(others[--count], NULL);
+}
+
+int rows_walk(const struct rows_bind *b, rows_take_fn *take, void *arg, struct error *err)
+{
+	struct rows_shared *s = calloc(1, sizeof(*s));
+	struct walk w = {s, take, arg, PTHREAD_MUTEX_INITIALIZER, 0, err};
+
+	if (!s)
+		return error_errno(err, -ENOMEM, "cannot read the trace");
+	s->bind = b;
+	s->output_count = b->x->column_count;
+	for (size_t i = 0; i < s->output_count; i++)
+		s->outputs[i] = &b->x->columns[i];
+	w.r = prepare(s);
+	if (w.r >= 0)
+		walk_all(&w, MIN((size_t)b->e->threads, s->block_count));
+	rows_shared_free(s);
+	return w.r < 0 && !err->code ? error_errno(err, w.r, "cannot read the trace") : w.r;
 }
 
 static int fill_chunk(struct rows_shared *s, struct rows_local *l, size_t count,

@@ -122,6 +122,14 @@ struct rows_slice {
 	const struct batch *sums; /* the summary that the rows are; NULL: they are calls */
 };
 
+/*
+ * rows.c: the same rows without the library, in parallel: what the filter leaves of each block, in any order. `take` is
+ * called by several threads at once. Columns that are no column of the batch are not worked out. 0, -EINTR, or negative.
+ */
+#define ROWS_WALKERS_MAX 64
+typedef void rows_take_fn(void *arg, const struct rows_slice *s);
+int rows_walk(const struct rows_bind *b, rows_take_fn *take, void *arg, struct error *err);
+
 /* rows_fill.c: a column's values for the slice into a vector. 0 or negative. */
 int rows_fill(const struct rows_bind *b, const struct rows_column *c, struct eval_scratch *scratch,
 	      const struct rows_slice *s, duckdb_vector out, struct buf *text);

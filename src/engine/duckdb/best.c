@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+/* best.c: sums by file in arrays. */
+#include "engine/duckdb/best.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/duckdb/rows.h"
+#include "engine/duckdb/summed.h"
+#include "engine/order.h"
+
+#define BEST_TRACES_MAX 256u
+
+/* The sums of one trace's files. */
+struct part {
+	_Atomic int64_t *sums;	/* [count] */
+	_Atomic uint64_t *zero; /* a bit for each file whose calls all gave 0 */
+	size_t count;
+};
+
+struct best {
+	struct part parts[BEST_TRACES_MAX];
+	size_t part_count;
+	struct part none;	  /* one sum: of calls without a file */
+	unsigned int op, summary; /* columns of what is added up; op is UINT_MAX for a count */
+	bool max;		  /* the largest, not the sum */
+	_Atomic bool outside;	  /* an id that has no place */
+	int64_t *old;		  /* versions whose sums went to the newest */
+	size_t old_count, old_cap;
+};
+
+/* A candidate: the worst of those at hand stands first. */
+struct pick {
+	int64_t value, id; /* INT64_MAX: no file */
+};
+
+/* ---- what is asked ---- */
+
+static bool is_file(const struct expr *e)
+{
+	return e->kind == EXPR_NAME && e->name == QNAME_FILE && e->column == OP_FILE_ID;
+}
+
+/* !(file is null) */
+static bool says_file(const struct expr *e)
+{
+	return e->kind == EXPR_NOT && e->arg[0]->kind == EXPR_IS_NULL && is_file(e->arg[0]->arg[0]);
+}
+
+struct expr *best_where(const struct plan *p, size_t key)
+{
+	struct expr *e = p->where;
+
+	if (!e || !is_file(p->fields[key].expr))
+		return e;
+	if (says_file(e))
+		return NULL;
+	if (e->kind == EXPR_AND && says_file(e->arg[0]))
+		return e->arg[1];
+	if (e->kind == EXPR_AND && says_file(e->arg[1]))
+		return e->arg[0];
+	return e;
+}
+
+/* The columns of a field; NULL where it is no plain sum. */
+static const char *choose_value(struct best *b, const struct plan_field *f)
+{
+	bool dur = f->expr && f->expr->kind == EXPR_COLUMN && f->expr->column == OP_DUR;
+	bool bytes = f->expr && f->expr->kind == EXPR_COLUMN && f->expr->column == OP_BYTES;
+
+	b->op = dur ? OP_DUR : bytes ? OP_BYTES : UINT_MAX;
+	if (f->kind != FIELD_AGGREGATE)
+		return NULL;
+	if (f->aggregate == AGGREGATE_COUNT && !f->expr) {
+		b->summary = SUMMARY_CALLS;
+		return "row_calls";
+	}
+	if (f->aggregate == AGGREGATE_SUM && (dur || bytes)) {
+		b->summary = dur ? SUMMARY_TIME : SUMMARY_BYTES;
+		return dur ? "row_time" : "row_bytes";
+	}
+	if (f->aggregate == AGGREGATE_MAX && dur) {
+		b->summary = SUMMARY_MAX;
+		b->max = true;
+		return "row_max";
+	}
+	return NULL;
+}
+
+/* ---- room ---- */
+
+static int part_new(struct part *p, size_t count)
+{
+	p->count = count;
+	p->sums = calloc(count + 1, sizeof(*p->sums));
+	p->zero = calloc(count / 64 + 1, sizeof(*p->zero));
+	return p->sums && p->zero ? 0 : -ENOMEM;
+}
+
+static void part_free(struct part *p)
+{
+	free((void *)p->sums);
+	free((void *)p->zero);
+}
+
+static void best_free(struct best *b)
+{
+	for (size_t i = 0; i < BEST_TRACES_MAX; i++)
+		part_free(&b->parts[i]);
+	part_free(&b->none);
+	free(b->old);
+	free(b);
+}
+DEFINE_CLEANUP(struct best *, best_free)
+
+/* False where there is no place for an id like this. */
+static bool note_id(size_t *counts, int64_t id)
+{
+	uint64_t trace = (uint64_t)id >> ID_TRACE_SHIFT;
+
+	if (id < 0 || trace >= BEST_TRACES_MAX)
+		return false;
+	counts[trace] = MAX(counts[trace], (size_t)(id & ID_MASK) + 1);
+	return true;
+}
+
+/* The ids of the calls, as the headers of their blocks know them. */
+static bool note_blocks(const struct best *b, const struct rows_bind *bind, size_t *counts)
+{
+	__int128 most = 0;
+
+	for (size_t i = bind->first_block; i < bind->pin; i++) {
+		const struct store_block *s = store_block(bind->e->store, i);
+
+		if (!rows_block_passes(bind, i))
+			continue;
+		if (s->min[OP_FILE_ID] <= s->max[OP_FILE_ID] &&
+		    (s->min[OP_FILE_ID] < 0 || !note_id(counts, s->max[OP_FILE_ID])))
+			return false;
+		if (b->op == UINT_MAX || s->min[b->op] > s->max[b->op])
+			continue;
+		most += (__int128)s->max[b->op] * s->rows;
+		if (s->min[b->op] < 0)
+			return false;
+	}
+	return most <= INT64_MAX;
+}
+
+/* 1; 0 where there are too many files for arrays, or numbers that they cannot add up. */
+static int make_room(struct best *b, const struct rows_bind *bind, bool names)
+{
+	_cleanup_free_ size_t *counts = calloc(BEST_TRACES_MAX, sizeof(*counts));
+	const struct dims *d = store_dims_few(bind->e->store);
+	uint64_t bytes = 0;
+	int r = counts ? 1 : -ENOMEM;
+
+	if (r > 0 && !note_blocks(b, bind, counts))
+		return 0;
+	for (size_t i = 0; names && r > 0 && i < dims_rows(d, TABLE_FILE); i++) {
+		if (!note_id(counts, dims_id_at(d, TABLE_FILE, i)))
+			return 0;
+	}
+	for (size_t i = 0; r > 0 && i < BEST_TRACES_MAX; i++)
+		bytes += counts[i] * (sizeof(int64_t) + 1);
+	if (bytes > BEST_BYTES_MAX)
+		return 0;
+	for (size_t i = 0; r > 0 && i < BEST_TRACES_MAX; i++) {
+		if (counts[i] && part_new(&b->parts[i], counts[i]) < 0)
+			r = -ENOMEM;
+	}
+	return r > 0 && part_new(&b->none, 1) < 0 ? -ENOMEM : r;
+}
+
+/* ---- adding up ---- */
+
+static struct part *find(struct best *b, int64_t id, size_t *at)
+{
+	struct part *p = &b->parts[(uint64_t)id >> ID_TRACE_SHIFT & (BEST_TRACES_MAX - 1)];
+
+	*at = (size_t)(id & ID_MASK);
+	return id >= 0 && *at < p->count ? p : NULL;
+}
+
+static void add(const struct best *b, struct part *p, size_t at, int64_t value)
+{
+	_Atomic int64_t *to = &p->sums[at];
+	int64_t old;
+
+	if (value <= 0) {
+		uint64_t bit = 1ull << (at % 64);
+
+		if (!(atomic_load_explicit(&p->zero[at / 64], memory_order_relaxed) & bit))
+			atomic_fetch_or_explicit(&p->zero[at / 64], bit, memory_order_relaxed);
+		return;
+	}
+	if (!b->max) {
+		atomic_fetch_add_explicit(to, value, memory_order_relaxed);
+		return;
+	}
+	old = atomic_load_explicit(to, memory_order_relaxed);
+	while (old < value && !atomic_compare_exchange_weak_explicit(
+				      to, &old, value, memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
+/* rows_take_fn */
+static void take(void *arg, const struct rows_slice *s)
+{
+	struct best *b = arg;
+	const struct batch *values = s->sums ? s->sums : s->batch;
+	unsigned int column = s->sums ? b->summary : b->op;
+
+	for (size_t i = 0; i < s->count; i++) {
+		size_t row = s->rows[i], at = 0;
+		int64_t id = batch_get(s->batch, OP_FILE_ID, row, INT64_MIN);
+		struct part *p = id == INT64_MIN ? &b->none : find(b, id, &at);
+
+		if (!p)
+			atomic_store(&b->outside, true);
+		else
+			add(b, p, at, column == UINT_MAX ? 1 : batch_get(values, column, row, 0));
+	}
+}
+
+/* ---- files, not versions ---- */
+
+static bool is_there(const struct part *p, size_t at)
+{
+	return p->sums[at] > 0 || (p->zero[at / 64] >> (at % 64) & 1);
+}
+
+static void move(const struct best *b, struct part *p, size_t at, struct part *to, size_t to_at)
+{
+	add(b, to, to_at, p->sums[at]);
+	p->sums[at] = 0;
+	p->zero[at / 64] &= ~(1ull << (at % 64));
+}
+
+/* The sum of a version goes to the newest, or to none where the file is not known. 0 or -ENOMEM. */
+static int join_version(struct best *b, const struct dims *d, struct part *p, size_t at, int64_t id)
+{
+	int64_t newest = dims_latest_file(d, id);
+	struct part *to;
+	size_t to_at;
+	int r;
+
+	if (newest == id) {
+		if (!dims_has(d, TABLE_FILE, id))
+			move(b, p, at, &b->none, 0);
+		return 0;
+	}
+	to = find(b, newest, &to_at);
+	r = grow((void **)&b->old, &b->old_cap, b->old_count + 1, sizeof(*b->old));
+	if (r < 0)
+		return r;
+	b->old[b->old_count++] = id;
+	if (to)
+		move(b, p, at, to, to_at);
+	else
+		b->outside = true;
+	return 0;
+}
+
+static int join_versions(struct best *b, const struct dims *d)
+{
+	int r = 0;
+
+	for (size_t k = 0; k < BEST_TRACES_MAX; k++) {
+		struct part *p = &b->parts[k];
+
+		for (size_t i = 0; i < p->count && r >= 0; i++) {
+			if (is_there(p, i))
+				r = join_version(b, d, p, i, (int64_t)(k << ID_TRACE_SHIFT | i));
+		}
+	}
+	return r;
+}
+
+/* ---- the first ---- */
+
+static bool is_better(const struct pick *a, const struct pick *b)
+{
+	return a->value != b->value ? a->value > b->value : a->id < b->id;
+}
+
+/* A heap whose root is the worst. */
+static void sink(struct pick *heap, size_t count, size_t at)
+{
+	for (size_t child; (child = 2 * at + 1) < count; at = child) {
+		struct pick swap = heap[at];
+
+		if (child + 1 < count && is_better(&heap[child], &heap[child + 1]))
+			child++;
+		if (is_better(&heap[child], &swap))
+			return;
+		heap[at] = heap[child];
+		heap[child] = swap;
+	}
+}
+
+static size_t consider(struct pick *heap, size_t count, size_t max, struct pick one)
+{
+	if (count < max) {
+		heap[count++] = one;
+		if (count == max) {
+			for (size_t i = max / 2 + 1; i > 0; i--)
+				sink(heap, count, i - 1);
+		}
+	} else if (is_better(&one, &heap[0])) {
+		heap[0] = one;
+		sink(heap, count, 0);
+	}
+	return count;
+}
+
+static size_t choose(const struct best *b, struct pick *heap, size_t max, bool with_none,
+		     uint64_t *ret_files)
+{
+	size_t count = 0;
+
+	for (size_t k = 0; k < BEST_TRACES_MAX; k++) {
+		for (size_t i = 0; i < b->parts[k].count; i++) {
+			const struct pick one = {b->parts[k].sums[i],
+						 (int64_t)(k << ID_TRACE_SHIFT | i)};
+
+			if (!is_there(&b->parts[k], i))
+				continue;
+			count = consider(heap, count, max, one);
+			++*ret_files;
+		}
+	}
+	if (with_none && is_there(&b->none, 0))
+		count = consider(heap, count, max, (struct pick){b->none.sums[0], INT64_MAX});
+	return count;
+}
+
+/* 1; 0 where it is not sure which they are: a sum of nulls comes after one that is 0, but arrays do not know it. */
+static int put_ids(const struct best *b, const struct dims *d, const struct pick *picks,
+		   size_t count, struct best_found *ret)
+{
+	int r = 1;
+
+	for (size_t i = 0; i < count; i++) {
+		if (picks[i].value == 0)
+			return 0;
+	}
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		if (picks[i].id == INT64_MAX)
+			ret->null = true;
+		else
+			r = map_set(&ret->ids, (uint64_t)picks[i].id, 0);
+	}
+	for (size_t i = 0; i < b->old_count && r >= 0; i++) {
+		if (!map_get(&ret->ids, (uint64_t)dims_latest_file(d, b->old[i]), NULL))
+			continue;
+		ret->versions = true;
+		r = map_set(&ret->ids, (uint64_t)b->old[i], 0);
+	}
+	return r < 0 ? r : 1;
+}
+
+/* ---- all of it ---- */
+
+static int bind_rows(struct engine *e, const struct plan *p, const struct expr *where,
+		     const char *value, struct rows_bind *b, struct error *err)
+{
+	_cleanup_buf_ struct buf filter = {0};
+	char file[] = "file_id", sum[16];
+	char *const columns[] = {file, sum};
+	int r = where ? expr_text(where, TABLE_OP, &filter) : 0;
+
+	snprintf(sum, sizeof(sum), "%s", value);
+	b->e = e;
+	b->table = TABLE_OP;
+	b->pin = e->pin;
+	b->from = p->from;
+	b->to = p->to;
+	b->summed = true;
+	pthread_mutex_lock(&e->names_lock);
+	if (r >= 0)
+		r = rows_exprs_get(e, TABLE_OP, buf_str(&filter), columns, 2, &b->x, err);
+	pthread_mutex_unlock(&e->names_lock);
+	if (r < 0)
+		return r;
+	if (b->x->filter)
+		b->filter_columns |= expr_columns(b->x->filter);
+	if (!order_open(b->from, b->to))
+		b->filter_columns |= order_columns(b->table);
+	return 0;
+}
+
+static int add_up(struct best *b, const struct rows_bind *bind, bool names, struct error *err)
+{
+	int r = names ? names_load_files(bind->e, err) : 0;
+
+	if (r >= 0)
+		r = make_room(b, bind, names);
+	if (r <= 0)
+		return r;
+	r = rows_walk(bind, take, b, err);
+	if (r >= 0 && names)
+		r = join_versions(b, store_dims_few(bind->e->store));
+	return r < 0 ? r : !b->outside;
+}
+
+int best_files(struct engine *e, const struct plan *p, size_t key, size_t value, size_t count,
+	       struct best_found *ret, struct error *err)
+{
+	_cleanup_(best_freep) struct best *b = calloc(1, sizeof(*b));
+	_cleanup_free_ struct pick *heap = calloc(count + 1, sizeof(*heap));
+	const struct expr *where = best_where(p, key);
+	struct rows_bind bind = {0};
+	const char *column;
+	int r = b && heap ? 1 : -ENOMEM;
+
+	if (r < 0)
+		return error_errno(err, r, "cannot add up files");
+	column = choose_value(b, &p->fields[value]);
+	if (!column || !summed_answer(p))
+		return 0;
+	r = bind_rows(e, p, where, column, &bind, err);
+	if (r >= 0)
+		r = add_up(b, &bind, is_file(p->fields[key].expr), err);
+	if (bind.x)
+		rows_exprs_put(bind.x);
+	if (r > 0)
+		count = choose(b, heap, count, where == p->where, &ret->files);
+	return r > 0 ? put_ids(b, store_dims_few(e->store), heap, count, ret) : r;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * best.h: the files with the largest sums, found without SQL: ids of files are dense, so that a sum for each is an array,
+ * which takes a tenth of the memory and a third of the time of a table of groups.
+ */
+#pragma once
+
+#include "base/map.h"
+#include "engine/duckdb/translate.h"
+
+#define BEST_BYTES_MAX (128ull << 20) /* of the sums: some sixteen million files */
+
+/* The files that were found. */
+struct best_found {
+	struct map ids; /* of all their versions that calls refer to */
+	bool null;	/* calls without a file are one of them */
+	bool versions;	/* an id is not that of the newest version */
+	uint64_t files; /* that were added up */
+};
+
+/*
+ * The files that are first among the groups of `p` when its field `value` is sorted downwards and ties by `key`, a file or
+ * its id, upwards: at most `count`. 1; 0 where it takes SQL; negative.
+ */
+int best_files(struct engine *e, const struct plan *p, size_t key, size_t value, size_t count,
+	       struct best_found *ret, struct error *err);
+/* The filter without the condition that there is a file, which all that are found meet; NULL: nothing is left. */
+struct expr *best_where(const struct plan *p, size_t key);
