@@ -122,6 +122,25 @@ static __always_inline enum known field_argument(struct thread_state *ts, struct
 	return FIELD_KNOWN;
 }
 
+/* The tests of the version's control group, once the recorder has made them. */
+verified_alone int cgroup_judged(struct thread_state *ts)
+{
+	__u32 *tests;
+	__u64 id;
+
+	if (!ts)
+		return 0;
+	if (ts->cgroup_judged)
+		return 1;
+	id = ts->cgroup;
+	tests = bpf_map_lookup_elem(&judged, &id);
+	if (!tests)
+		return 0;
+	ts->cgroup_tests = *tests;
+	ts->cgroup_judged = 1;
+	return 1;
+}
+
 static __always_inline enum known field_value(struct thread_state *ts, struct wire_plan *p,
 					      __u32 field, __s64 ret, __u64 end, __s64 *v)
 {
@@ -160,6 +179,11 @@ static __always_inline enum known field_value(struct thread_state *ts, struct wi
 			return FIELD_LATER;
 		*v = ts->exe_tests;
 		return ts->exe ? FIELD_KNOWN : FIELD_UNKNOWN;
+	case FILTER_CGROUP:
+		if (op->thread != ts->version || !cgroup_judged(ts))
+			return FIELD_LATER;
+		*v = ts->cgroup_tests;
+		return FIELD_KNOWN;
 	case FILTER_PATH:
 	case FILTER_DEV:
 	case FILTER_INO:

@@ -174,6 +174,8 @@ struct thread_state {
 		ident; /* of the file that is looked up; here because the stack is small */
 	/* Last, as only a filter looks at them. */
 	__u64 comm[2]; /* of the version */
+	__u64 cgroup;  /* the same */
+	__u32 cgroup_tests, cgroup_judged;
 	struct call_end done;
 };
 
@@ -231,6 +233,15 @@ struct {
 	__type(key, struct inode_key);
 	__type(value, __u32);
 } reuses SEC(".maps");
+
+/* What the filter's tests say of control groups, by id: the recorder tells of each that it has met. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__type(value, __u32);
+} judged SEC(".maps");
 
 /* What is missing, by thread and CPU: read where the counters of a CPU grew. */
 struct {

@@ -197,6 +197,10 @@ static __always_inline void thread_fill(struct wire_thread *r, struct task_struc
 		ts->comm[1] = *(volatile __u64 *)(r->comm + 8);
 		comm_tests(ts);
 	}
+	if (filter.fields & 1 << FILTER_CGROUP) {
+		ts->cgroup = r->cgroup;
+		ts->cgroup_judged = 0;
+	}
 	r->argv_len = 0;
 	r->argv_cut = 0;
 }

@@ -144,6 +144,23 @@ static int fork_command(struct live *l, const struct live_options *o, struct err
 	return 0;
 }
 
+static int64_t judge_cgroup(void *arg, const char *path)
+{
+	return record_judge_cgroup(arg, path);
+}
+
+static int ask_of_cgroups(struct live *l, struct ebpf_options *opt, struct error *err)
+{
+	int r;
+
+	if (!l->kernel.cgroups.count)
+		return 0;
+	r = record_judge_new(&l->judge, &l->kernel.cgroups, err);
+	opt->judge_cgroup = judge_cgroup;
+	opt->judge_arg = l->judge;
+	return r;
+}
+
 int live_open(struct live *l, const struct live_options *o, struct error *err)
 {
 	struct ebpf_options ebpf = {.ring_bytes = (size_t)o->rec->ring_bytes,
@@ -162,6 +179,9 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 		return r;
 	catch_signals();
 	r = fork_command(l, o, err);
+	if (r < 0)
+		return r;
+	r = ask_of_cgroups(l, &ebpf, err);
 	if (r < 0)
 		return r;
 	ebpf.freeze_cgroup_fd = l->cgroup.fd;
@@ -198,6 +218,7 @@ void live_close(struct live *l)
 	if (!l->opened)
 		return;
 	source_free(l->source);
+	record_judge_free(l->judge);
 	enrich_free(l->enrich);
 	record_child_free(&l->child);
 	record_cgroup_free(&l->cgroup);

@@ -14,6 +14,7 @@
 #include "capture/ebpf/ebpf.h"
 #include "cli/shared.h"
 #include "cli/where.h"
+#include "record/judge.h"
 #include "record/record.h"
 
 struct live_options {
@@ -28,6 +29,7 @@ struct live {
 	struct select select;
 	struct where where;
 	struct where_kernel kernel;
+	struct record_judge *judge; /* NULL: the filter asks nothing of control groups */
 	struct source *source;
 	struct enrich
 		*enrich; /* names, valid until live_close(); not kept where nobody takes rows */

@@ -70,7 +70,7 @@ int where_push(const struct where *w, struct select *s, struct where_kernel *ret
 		memset(ops, 0xff, sizeof(ops));
 	r = query_pushdown_ops(w->expr, ops, err);
 	if (r >= 0)
-		query_pushdown(w->expr, ops, &ret->filter, &ret->rest);
+		query_pushdown(w->expr, ops, &ret->filter, &ret->cgroups, &ret->rest);
 	if (r <= 0)
 		return r;
 	memcpy(s->ops, ops, sizeof(ops));
@@ -107,7 +107,7 @@ int where_explain(const struct where *w, const struct where_kernel *k, const str
 	int r = w->expr ? expr_text(w->expr, TABLE_OP, &whole) : 0;
 
 	if (r >= 0)
-		r = query_pushdown_text(&k->filter, &kernel);
+		r = query_pushdown_text(&k->filter, &k->cgroups, &kernel);
 	if (r >= 0 && s->ops_given)
 		r = explain_ops(s, &ops);
 	if (r < 0)

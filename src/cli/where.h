@@ -20,9 +20,10 @@ void where_free(struct where *w);
 
 /* The part of it that the kernel tests while recording. */
 struct where_kernel {
-	struct call_filter filter; /* count 0: none */
-	bool rest;		   /* it is not all */
-	bool fewer_ops;		   /* the set of calls was narrowed */
+	struct call_filter filter;	 /* count 0: none */
+	struct pushdown_cgroups cgroups; /* what the recorder tests for it */
+	bool rest;			 /* it is not all */
+	bool fewer_ops;			 /* the set of calls was narrowed */
 };
 
 /* Cuts it off; takes calls that cannot pass out of the selection. Nothing where there is no --where. */

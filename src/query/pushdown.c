@@ -18,7 +18,8 @@
 
 struct mark push_mark(const struct pusher *p)
 {
-	return (struct mark){p->f->count, p->waiting, p->f->set_count, p->f->name_count, p->later};
+	return (struct mark){p->f->count,      p->waiting,	  p->f->set_count,
+			     p->f->name_count, p->cgroups->count, p->later};
 }
 
 enum pushed push_undo(struct pusher *p, struct mark m)
@@ -26,6 +27,7 @@ enum pushed push_undo(struct pusher *p, struct mark m)
 	p->f->count = m.count;
 	p->f->set_count = m.sets;
 	p->f->name_count = m.names;
+	p->cgroups->count = m.cgroups;
 	p->waiting = m.waiting;
 	p->later = m.later;
 	return PUSHED_NONE;
@@ -38,7 +40,7 @@ bool push_step(struct pusher *p, enum filter_code code, enum filter_field field,
 	if (p->f->count == FILTER_STEPS_MAX || (!joint && p->waiting == FILTER_DEPTH_MAX))
 		return false;
 	assert(!joint || p->waiting >= 2);
-	p->later |= !joint && field >= FILTER_PATH && field <= FILTER_INO;
+	p->later |= !joint && field >= FILTER_PATH && field <= FILTER_CGROUP;
 	p->f->steps[p->f->count++] =
 		(struct call_filter_step){.code = code, .field = field, .value = value};
 	if (joint)
@@ -375,6 +377,37 @@ static enum pushed push_ops(struct pusher *p, const struct expr *e, bool want)
 	return whole ? PUSHED_ALL : PUSHED_PART;
 }
 
+/* ---- control groups ---- */
+
+/* Whether all that is read of the call is about its control group; constants read nothing. */
+static bool reads_cgroups_only(const struct expr *e)
+{
+	bool only = e->kind != EXPR_COLUMN && e->kind != EXPR_STOP && e->kind != EXPR_FIELD &&
+		    e->kind != EXPR_ROW && e->kind != EXPR_USER;
+
+	if (e->kind == EXPR_NAME)
+		only = e->name == QNAME_CGROUP_PATH || e->name == QNAME_CONTAINER ||
+		       e->name == QNAME_UNIT;
+	for (unsigned int i = 0; only && i < e->arg_count; i++)
+		only = reads_cgroups_only(e->arg[i]);
+	return only;
+}
+
+static bool is_about_cgroups(const struct expr *e)
+{
+	return expr_columns(e) == 1ull << OP_THREAD_ID && reads_cgroups_only(e);
+}
+
+static enum pushed push_cgroup(struct pusher *p, const struct expr *e, bool want)
+{
+	struct pushdown_cgroups *c = p->cgroups;
+
+	if (c->count == FILTER_CGROUPS_MAX || !push_step(p, FILTER_NAME, FILTER_CGROUP, c->count))
+		return PUSHED_NONE;
+	c->tests[c->count++] = (struct pushdown_cgroup){e, want};
+	return PUSHED_ALL;
+}
+
 /* ---- logic ---- */
 
 static enum pushed push(struct pusher *p, const struct expr *e, bool want);
@@ -442,6 +475,8 @@ static enum pushed push(struct pusher *p, const struct expr *e, bool want)
 
 	if (op_decided(p, e, want))
 		return PUSHED_TRUE;
+	if (is_about_cgroups(e))
+		return push_cgroup(p, e, want);
 	switch (e->kind) {
 	case EXPR_NOT:
 		return push(p, e->arg[0], !want);
@@ -456,11 +491,12 @@ static enum pushed push(struct pusher *p, const struct expr *e, bool want)
 }
 
 void query_pushdown(const struct expr *e, const uint64_t *ops, struct call_filter *ret,
-		    bool *ret_rest)
+		    struct pushdown_cgroups *ret_cgroups, bool *ret_rest)
 {
-	struct pusher p = {.f = ret, .ops = ops};
+	struct pusher p = {.f = ret, .cgroups = ret_cgroups, .ops = ops};
 
 	*ret = (struct call_filter){0};
+	ret_cgroups->count = 0;
 	*ret_rest = push(&p, e, true) < PUSHED_ALL || p.later;
 	assert(p.waiting == (ret->count > 0));
 	for (uint32_t i = 0; i < ret->count; i++) {

@@ -9,6 +9,7 @@ enum pushed { PUSHED_NONE, PUSHED_PART, PUSHED_ALL, PUSHED_TRUE };
 
 struct pusher {
 	struct call_filter *f;
+	struct pushdown_cgroups *cgroups;
 	const uint64_t *ops;  /* a bit for each call that there can be; NULL: any */
 	unsigned int waiting; /* values on the stack */
 	bool later;	      /* there are tests that of some calls only the recorder can make */
@@ -18,7 +19,7 @@ struct pusher {
 struct mark {
 	uint32_t count;
 	unsigned int waiting;
-	uint32_t sets, names;
+	uint32_t sets, names, cgroups;
 	bool later;
 };
 struct mark push_mark(const struct pusher *p);

@@ -140,14 +140,27 @@ static int bits_text(const char *field, const struct call_filter_step *s, struct
 			  s->code == FILTER_BITS ? "==" : "!=", bits);
 }
 
-static int test_text(const struct call_filter *f, const struct call_filter_step *s, struct buf *out)
+static int cgroup_text(const struct pushdown_cgroup *test, struct buf *out)
+{
+	int r = test->want ? 0 : buf_printf(out, "!(");
+
+	if (r >= 0)
+		r = expr_text(test->expr, TABLE_OP, out);
+	return r < 0 || test->want ? r : buf_printf(out, ")");
+}
+
+static int test_text(const struct call_filter *f, const struct pushdown_cgroups *cgroups,
+		     const struct call_filter_step *s, struct buf *out)
 {
 	const char *field = fields[s->field];
-	const struct call_filter_name *n = s->code == FILTER_NAME ? &f->names[s->value] : NULL;
+	const struct call_filter_name *n =
+		s->code == FILTER_NAME && s->field != FILTER_CGROUP ? &f->names[s->value] : NULL;
 	uint8_t code = s->code;
 	int64_t value = s->value;
 	int r;
 
+	if (s->field == FILTER_CGROUP)
+		return cgroup_text(&cgroups->tests[s->value], out);
 	if (n && n->field != FILTER_DEV && n->field != FILTER_INO)
 		return name_text(s->field, n, out);
 	if (n) {
@@ -184,7 +197,8 @@ static int join_text(struct piece *a, const struct piece *b, uint8_t joint)
 			  buf_str((struct buf *)&b->text), wrap_b ? ")" : "");
 }
 
-int query_pushdown_text(const struct call_filter *f, struct buf *out)
+int query_pushdown_text(const struct call_filter *f, const struct pushdown_cgroups *cgroups,
+			struct buf *out)
 {
 	struct piece stack[FILTER_DEPTH_MAX] = {0};
 	size_t top = 0;
@@ -200,7 +214,7 @@ int query_pushdown_text(const struct call_filter *f, struct buf *out)
 			stack[top] = (struct piece){0};
 		} else {
 			assert(top < FILTER_DEPTH_MAX);
-			r = test_text(f, s, &stack[top++].text);
+			r = test_text(f, cgroups, s, &stack[top++].text);
 		}
 	}
 	if (r >= 0 && top)

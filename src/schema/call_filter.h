@@ -7,7 +7,8 @@
  * is recorded where the whole is true.
  *
  * What hangs on the call's number is a set of calls, a bit in each call's plan. What hangs on a name, a device or an inode
- * is tested once, when a thread or a file gets that name, and remembered as a bit of that version.
+ * is tested once, when a thread or a file gets that name, and remembered as a bit of that version. What hangs on the
+ * control group alone is tested by the recorder, once for each group, and told to the programs.
  */
 #pragma once
 
@@ -19,6 +20,7 @@
 #define FILTER_SET_WORDS 16 /* of 64 bits: OP_CODE_CALLS of schema/ops.h */
 #define FILTER_NAMES_MAX \
 	15 /* tests of names: bits of file_version.wanted, beside that of the selection */
+#define FILTER_CGROUPS_MAX 31 /* tests of control groups: bits of a number */
 #define FILTER_NAME_MAX \
 	248 /* bytes of a name; a path with what the records of files add is below WIRE_PREFIX_MAX */
 
@@ -42,6 +44,7 @@ enum filter_field {
 	FILTER_EXE,   /* of the program that the thread runs */
 	FILTER_DEV,
 	FILTER_INO,
+	FILTER_CGROUP, /* FILTER_NAME alone: a test by number, which the recorder makes */
 	FILTER_FD2,
 	FILTER_POS2,
 	FILTER_A0, /* to FILTER_A5: see filter_is_unsigned() */
@@ -61,7 +64,7 @@ enum filter_code {
 	FILTER_NULL,	 /* field is unknown */
 	FILTER_KNOWN,
 	FILTER_SET,  /* of FILTER_OP: in sets[value] */
-	FILTER_NAME, /* names[value] holds */
+	FILTER_NAME, /* names[value] holds; of FILTER_CGROUP: the test of that number */
 	FILTER_AND,  /* of the two values on top of the stack */
 	FILTER_OR,
 };

@@ -479,15 +479,16 @@ void check_get(void *arg, struct http_request *r)
 static int explain_kernel(const struct plan *p, struct buf *text)
 {
 	struct call_filter part = {0};
+	struct pushdown_cgroups cgroups;
 	bool rest;
 	int r;
 
 	if (!p->where || p->table != TABLE_OP)
 		return 0;
-	query_pushdown(p->where, NULL, &part, &rest);
+	query_pushdown(p->where, NULL, &part, &cgroups, &rest);
 	r = buf_printf(text, "\nTHE KERNEL COULD TEST\n");
 	if (r >= 0)
-		r = part.count ? query_pushdown_text(&part, text)
+		r = part.count ? query_pushdown_text(&part, &cgroups, text)
 			       : buf_printf(text, "nothing of it");
 	return r < 0 ? r
 		     : buf_printf(text, "%s\n",

@@ -14,6 +14,7 @@
 #include "query/pushdown.h"
 #include "query/query.h"
 #include "query/rows.h"
+#include "record/judge.h"
 
 #define die(...) (fprintf(stderr, __VA_ARGS__), fputc('\n', stderr), fail())
 #define FILTERS	 1500
@@ -73,6 +74,17 @@ static void put_comm_test(struct buf *b)
 		buf_printf(b, "comm %s \"%s\"", draw(2) ? "~" : "!~",
 			   globs[draw(ARRAY_SIZE(globs))]);
 	}
+}
+
+static void put_cgroup_test(struct buf *b)
+{
+	static const char *const tests[] = {
+		"cgroup ~ \"/a/**\"",	 "cgroup == \"/a/x.service\"",
+		"unit == \"x.service\"", "container is not null",
+		"cgroup =~ \"[xb]$\"",	 "len(unit) > 3",
+		"cgroup is null",	 "unit != \"x.service\" or cgroup == \"/b\""};
+
+	buf_printf(b, "%s", tests[draw(ARRAY_SIZE(tests))]);
 }
 
 /* `name`: path, path2 or exe. */
@@ -160,7 +172,10 @@ static void put_test(struct buf *b)
 	static const char *const signs[] = {"==", "!=", "<", "<=", ">", ">="};
 	const char *field = fields[draw(ARRAY_SIZE(fields))];
 
-	switch (draw(17)) {
+	switch (draw(18)) {
+	case 17:
+		put_cgroup_test(b);
+		return;
 	case 16:
 		put_file_test(b);
 		return;
@@ -281,6 +296,8 @@ static struct batch *make_rows(void)
 	return b;
 }
 
+static const char *const cgroup_paths[] = {"/b", "/a/x.service", NULL, "/a/bx"};
+
 /* One thread has no program that is known. */
 static const char *exe_of(size_t thread)
 {
@@ -295,17 +312,32 @@ static uint64_t ino_of(size_t file)
 
 static struct dims *make_dims(void)
 {
-	_cleanup_(batch_freep) struct batch *threads = NULL, *files = NULL;
+	_cleanup_(batch_freep) struct batch *threads = NULL, *files = NULL, *cgroups = NULL;
 	struct dims *d;
 
 	assert_int_equal(dims_new(&d), 0);
 	assert_int_equal(batch_new(&threads, TABLE_THREAD), 0);
 	assert_int_equal(batch_new(&files, TABLE_FILE), 0);
+	assert_int_equal(batch_new(&cgroups, TABLE_CGROUP), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cgroup_paths); i++) {
+		size_t row = (size_t)batch_add_row(cgroups);
+
+		assert_int_equal(batch_set(cgroups, CGROUP_ID, row, (int64_t)i), 0);
+		if (cgroup_paths[i])
+			assert_int_equal(batch_set_str(cgroups, CGROUP_PATH, row, cgroup_paths[i]),
+					 0);
+		if (i == 1)
+			assert_int_equal(batch_set_str(cgroups, CGROUP_UNIT, row, "x.service"), 0);
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(comms); i++) {
 		size_t row = (size_t)batch_add_row(threads);
 
 		assert_int_equal(batch_set(threads, THREAD_ID, row, (int64_t)i), 0);
 		assert_int_equal(batch_set_str(threads, THREAD_COMM, row, comms[i]), 0);
+		if (i) /* the first has none */
+			assert_int_equal(batch_set(threads, THREAD_CGROUP_ID, row,
+						   (int64_t)(i % ARRAY_SIZE(cgroup_paths))),
+					 0);
 		if (exe_of(i))
 			assert_int_equal(batch_set_str(threads, THREAD_EXE, row, exe_of(i)), 0);
 	}
@@ -317,6 +349,7 @@ static struct dims *make_dims(void)
 		assert_int_equal(batch_set(files, FILE_DEV, row, (int64_t)i % 5), 0);
 		assert_int_equal(batch_set(files, FILE_INO, row, (int64_t)ino_of(i)), 0);
 	}
+	assert_int_equal(dims_apply(d, cgroups), 0);
 	assert_int_equal(dims_apply(d, threads), 0);
 	assert_int_equal(dims_apply(d, files), 0);
 	return d;
@@ -466,7 +499,36 @@ static bool test_passes(const struct call_filter *f, const struct call_filter_st
 	return number_passes(s->code, v, s->value);
 }
 
-static bool kernel_passes(const struct call_filter *f, const struct batch *b, size_t row)
+/* What the recorder says of the control group of each thread. */
+struct judged {
+	int64_t tests[ARRAY_SIZE(comms)];
+};
+
+static void judge(const struct pushdown_cgroups *cgroups, struct judged *ret)
+{
+	_cleanup_(record_judge_freep) struct record_judge *j = NULL;
+	struct error err = {0};
+
+	*ret = (struct judged){0};
+	if (!cgroups->count)
+		return;
+	assert_int_equal(record_judge_new(&j, cgroups, &err), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(comms); i++) {
+		ret->tests[i] = record_judge_cgroup(
+			j, i ? cgroup_paths[i % ARRAY_SIZE(cgroup_paths)] : NULL);
+		assert_true(ret->tests[i] >= 0);
+	}
+}
+
+static bool cgroup_passes(const struct judged *judged, int64_t test, int64_t thread)
+{
+	/* what was not told passes */
+	return thread < 0 || thread >= (int64_t)ARRAY_SIZE(comms) ||
+	       (judged->tests[thread] >> test & 1);
+}
+
+static bool kernel_passes(const struct call_filter *f, const struct judged *judged,
+			  const struct batch *b, size_t row)
 {
 	bool stack[FILTER_DEPTH_MAX + 1];
 	size_t top = 0;
@@ -481,7 +543,10 @@ static bool kernel_passes(const struct call_filter *f, const struct batch *b, si
 							       : stack[top - 1] || stack[top];
 		} else {
 			assert_true(top < FILTER_DEPTH_MAX);
-			stack[top++] = test_passes(f, s, b, row);
+			stack[top++] = s->field == FILTER_CGROUP
+					       ? cgroup_passes(judged, s->value,
+							       batch_get(b, OP_THREAD_ID, row, -1))
+					       : test_passes(f, s, b, row);
 		}
 	}
 	assert_int_equal(top, f->count > 0);
@@ -500,6 +565,8 @@ static void check_rows(const struct plan *p, const struct batch *b, const struct
 	_cleanup_(query_rows_freep) struct query_rows *q = NULL;
 	_cleanup_(query_seat_freep) struct query_seat *seat = NULL;
 	uint64_t ops[OP_CODE_CALLS / 64];
+	struct pushdown_cgroups cgroups;
+	struct judged judged;
 	struct call_filter f;
 	struct error err = {0};
 	const uint32_t *rows;
@@ -508,14 +575,16 @@ static void check_rows(const struct plan *p, const struct batch *b, const struct
 
 	memset(ops, 0xff, sizeof(ops));
 	assert_true(query_pushdown_ops(p->where, ops, &err) >= 0);
-	query_pushdown(p->where, draw(2) ? ops : NULL, &f, &rest);
+	query_pushdown(p->where, draw(2) ? ops : NULL, &f, &cgroups, &rest);
+	judge(&cgroups, &judged);
 	assert_int_equal(query_rows_new(&q, p->where, &err), 0);
 	assert_int_equal(query_rows_names(q, d, &err), 0);
 	assert_int_equal(query_seat_new(&seat, q), 0);
 	count = query_seat_rows(seat, b, &rows, &err);
 	assert_true(count >= 0);
 	for (size_t row = 0; row < b->rows; row++) {
-		bool want = at < count && rows[at] == row, pass = kernel_passes(&f, b, row);
+		bool want = at < count && rows[at] == row,
+		     pass = kernel_passes(&f, &judged, b, row);
 		int64_t op = batch_get(b, OP_OP, row, 0);
 
 		at += want;
@@ -542,19 +611,23 @@ static void check_text(const struct plan *p, const struct batch *b)
 	_cleanup_(plan_freep) struct plan *again = NULL;
 	_cleanup_buf_ struct buf text = {0};
 	struct query_error where;
+	struct pushdown_cgroups cgroups;
+	struct judged judged, read_back;
 	struct call_filter f, g;
 	bool rest;
 
-	query_pushdown(p->where, NULL, &f, &rest);
+	query_pushdown(p->where, NULL, &f, &cgroups, &rest);
 	if (!f.count)
 		return;
-	assert_true(query_pushdown_text(&f, &text) >= 0);
+	assert_true(query_pushdown_text(&f, &cgroups, &text) >= 0);
 	if (query_parse_expr(buf_str(&text), text.len, TABLE_OP, true, &again, &where) < 0)
 		die("\"%s\": %s", buf_str(&text), where.err.message);
-	query_pushdown(again->where, NULL, &g, &rest);
+	judge(&cgroups, &judged);
+	query_pushdown(again->where, NULL, &g, &cgroups, &rest);
+	judge(&cgroups, &read_back);
 	/* Read back it may nest otherwise, and be too deep. */
 	for (size_t row = 0; !rest && row < b->rows; row++) {
-		if (kernel_passes(&f, b, row) != kernel_passes(&g, b, row))
+		if (kernel_passes(&f, &judged, b, row) != kernel_passes(&g, &read_back, b, row))
 			die("row %zu of \"%s\" and of its text \"%s\"", row, p->text,
 			    buf_str(&text));
 	}

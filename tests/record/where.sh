@@ -84,6 +84,7 @@ same change 'uid != 0 or ret < 0' allowed_empty
 same plain 'dur < 0ns' allowed_empty
 
 # Several filters over one run: as many recordings look at it, each within the one before.
+within=() # what starts the workload
 several() { # several CASE FILTER...
 	local case=$1 i status
 	shift
@@ -92,7 +93,7 @@ several() { # several CASE FILTER...
 		run+=("$weir" record -q -o "some$i" --where "${filters[i]}" --)
 	done
 	mkdir w
-	"${run[@]}" "$workload" "$case" w >/dev/null 2>err
+	"${run[@]}" "${within[@]}" "$workload" "$case" w >/dev/null 2>err
 	for i in "${!filters[@]}"; do
 		status=0
 		lines all "${filters[i]}" >want
@@ -124,6 +125,18 @@ several family 'base(exe) == "workload"' 'exe !~ "/usr/**"' 'exe is null' "exe =
 	'dir(exe) == "/usr/bin" or exe is not null and ret < 0'
 several open 'a2 is null and fd2 is null' 'a4 is null and a3 is not null' "dev == $dev and fd >= 0" 'path2 is null and fd > 3'
 
+# Control groups: a new one that the program joins, and leaves again for one of which weir has heard.
+groups=/sys/fs/cgroup
+[ ! -d $groups/pids ] || groups=$groups/pids
+if mkdir $groups/weir-where-$$ 2>/dev/null; then
+	within=(sh -c "echo 0 >$groups/weir-where-$$/cgroup.procs && \"\$@\"; status=\$?
+		echo 0 >$groups/cgroup.procs; \"\$@\" && exit \$status" sh)
+	several plain "cgroup == \"/weir-where-$$\" and ret > 0" 'cgroup !~ "/weir-where-*"' 'cgroup =~ "weir-w.*[0-9]$" or unit is not null' \
+		'cgroup is null or container is not null' 'not (cgroup ~ "/weir-where-*" and container is null)'
+	within=()
+	rmdir $groups/weir-where-$$
+fi
+
 # Random filters.
 seed=${WEIR_SEED:-1}
 RANDOM=$seed
@@ -139,7 +152,8 @@ tests=(
 	'size is null' 'bytes > 0' 'ret > 3' 'err is not null' 'a0 > 3' 'exe ~ "**/workload"' 'a1 == 0' 'a2 is null'
 	'bitand(a1, 1) == 1' 'a3 > 9223372036854775808' 'fd2 is null' 'fd2 > 3' 'pos2 >= 0' 'pos2 is null' 'path2 is not null'
 	'path2 ~ "**/w/**"' 'path2 != "/"' "(dev == $dev and fd >= 0)" "(dev != $dev and fd >= 0)" '(ino > 1000 and fd >= 0)'
-	'(ino is null and fd >= 0)' "exe == \"$workload\"" 'exe !~ "/usr/**"' 'base(exe) ~ "work*"' 'exe is null')
+	'(ino is null and fd >= 0)' "exe == \"$workload\"" 'exe !~ "/usr/**"' 'base(exe) ~ "work*"' 'exe is null'
+	'cgroup is not null' 'cgroup ~ "/**"' 'unit is null' 'container != "x"')
 
 draw() { # draw DEPTH: into $drawn
 	local left not

@@ -8,6 +8,10 @@
 struct ebpf_options {
 	const struct select *select;	  /* borrowed while the source lives */
 	const struct call_filter *filter; /* over finished calls; NULL or empty: none */
+	/* The filter's tests of control groups, where it has any: the path of one (NULL: unknown) to a bit for each test.
+	 * Negative: not known, its calls pass. Called from the thread that reads. */
+	int64_t (*judge_cgroup)(void *arg, const char *path);
+	void *judge_arg;
 	size_t ring_bytes; /* per CPU; 0: 16 MiB, or 4 MiB where SCHED_FIFO is allowed and not lossless */
 	bool lossless;	      /* back-pressure: a full ring holds the caller for a bounded time */
 	int freeze_cgroup_fd; /* folder of the cgroup of a command that weir started, to be frozen when

@@ -85,6 +85,9 @@ struct decode_options {
 	struct wire_plan *plans;     /* [WIRE_CALLS_MAX], borrowed */
 	const struct select *select; /* borrowed */
 	struct cgroup_hierarchy cgroups;
+	/* A control group that is new, by its path; NULL: it has none that can be found. May be NULL. */
+	void (*new_cgroup)(void *arg, uint64_t id, const char *path);
+	void *new_cgroup_arg;
 	struct freezer *freezer; /* borrowed; NULL: none */
 	struct decode_limits limits;
 };

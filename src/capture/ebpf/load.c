@@ -346,6 +346,12 @@ static uint32_t created_bit(struct loaded *l)
 	return differ & (differ - 1) ? 0 : differ;
 }
 
+void load_judge_cgroup(struct loaded *l, uint64_t id, uint32_t tests)
+{
+	/* Where there is no room its calls pass, and weir tests them. */
+	bpf_map_update_elem(bpf_map__fd(l->skel->maps.judged), &id, &tests, BPF_ANY);
+}
+
 int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error *err)
 {
 	int cpus = libbpf_num_possible_cpus(), r;
@@ -367,6 +373,8 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 		return load_error(-errno, err, "cannot open the kernel programs");
 	configure(l, opt);
 	bpf_map__set_max_entries(l->skel->maps.rings, l->cpus * (l->ring_bytes / WIRE_LEAF_BYTES));
+	if (!opt->judge_cgroup)
+		bpf_map__set_max_entries(l->skel->maps.judged, 1);
 	bpf_map__set_max_entries(l->skel->maps.scratches, l->cpus * SCRATCH_SLOTS);
 	r = weir_bpf__load(l->skel);
 	if (r)

@@ -18,6 +18,8 @@ struct loaded {
 };
 
 /* Loads the programs for a selection; attaches nothing. Errors say what the kernel refuses and the remedy. */
+/* Tells the programs what the filter's tests say of a control group. */
+void load_judge_cgroup(struct loaded *l, uint64_t id, uint32_t tests);
 int load_programs(struct loaded *ret, const struct ebpf_options *opt, struct error *err);
 void loaded_free(struct loaded *l);
 int load_attach(struct loaded *l, struct error *err);

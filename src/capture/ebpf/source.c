@@ -643,6 +643,15 @@ static uint32_t own_mnt_ns(void)
 	return stat("/proc/self/ns/mnt", &st) ? 0 : st.st_ino;
 }
 
+static void judge_cgroup(void *arg, uint64_t id, const char *path)
+{
+	struct ebpf *e = arg;
+	int64_t tests = e->opt.judge_cgroup(e->opt.judge_arg, path);
+
+	if (tests >= 0)
+		load_judge_cgroup(&e->loaded, id, (uint32_t)tests);
+}
+
 int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct error *err)
 {
 	static const struct source_ops ops = {
@@ -660,7 +669,9 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 				   .raw_args = opt->raw_args,
 				   .no_argv = opt->no_argv,
 				   .mnt_ns = own_mnt_ns(),
-				   .select = opt->select};
+				   .select = opt->select,
+				   .new_cgroup = opt->judge_cgroup ? judge_cgroup : NULL,
+				   .new_cgroup_arg = e};
 	int r;
 
 	if (!e)
@@ -673,6 +684,8 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 				  opt->hold_limit_ns ? opt->hold_limit_ns : HOLD_LIMIT_NS, err)
 		    : 0;
 	r = r ? r : load_programs(&e->loaded, opt, err);
+	if (!r && opt->judge_cgroup)
+		judge_cgroup(e, 0, NULL); /* of a thread that has none */
 	d.freezer = e->freezer;
 	d.plans = e->loaded.plans;
 	d.cgroups = e->loaded.cgroups;
