@@ -50,15 +50,23 @@ void loss_raise(struct loss *l, uint64_t lost)
 	l->lost = MAX(l->lost, lost);
 }
 
-void loss_take_damage(struct loss *l, const struct store *s)
+void loss_set_damage(struct loss *l, const struct store *s, const struct store_damage *d)
 {
 	l->events[CAUSE_CORRUPT] -= l->damage.calls;
-	store_damage(s, &l->damage);
+	l->damage = *d;
 	store_unclosed(s, &l->unclosed);
 	l->events[CAUSE_CORRUPT] += l->damage.calls;
 	l->more[CAUSE_CORRUPT] |= l->damage.gaps;
 	l->more[CAUSE_TORN] |= l->damage.torn;
 	sum_up(l);
+}
+
+void loss_take_damage(struct loss *l, const struct store *s)
+{
+	struct store_damage d;
+
+	store_damage(s, &d);
+	loss_set_damage(l, s, &d);
 }
 
 int loss_read(struct loss *ret, const struct store *s, struct error *err)

@@ -29,6 +29,8 @@ void loss_add(struct loss *l, const struct batch *rows);
 void loss_raise(struct loss *l, uint64_t lost);
 /* Takes the damage that the store knows of by now, in place of what it knew before. */
 void loss_take_damage(struct loss *l, const struct store *s);
+/* The same of damage that was known at an earlier time: the loss of what was read until then. */
+void loss_set_damage(struct loss *l, const struct store *s, const struct store_damage *d);
 /* Reads a trace's rows of loss and its damage so far. Blocks that are damaged themselves count. */
 int loss_read(struct loss *ret, const struct store *s, struct error *err);
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/shell.h"
 #include "cli/commands.h"
 #include "cli/format.h"
 #include "cli/live.h"
@@ -70,9 +71,10 @@ static void print_summary(const struct record_opts *o, const struct output *out,
 	double seconds = (double)(t->now - t->started) / NSEC_PER_SEC;
 	uint64_t rows = t->store.rows[TABLE_OP], lost = t->source.lost + t->store.lost_rows;
 	const char *path = out->path;
+	_cleanup_buf_ struct buf word = {0};
 
-	fprintf(stderr, "weir: %s   %s calls in %.2f s   %s", path, format_count(rows).s, seconds,
-		format_size(t->store.bytes).s);
+	fprintf(stderr, "weir: %s   %s call%s in %.2f s   %s", path, format_count(rows).s,
+		rows == 1 ? "" : "s", seconds, format_size(t->store.bytes).s);
 	if (rows)
 		fprintf(stderr, " (%.1f B per call)", (double)t->store.bytes / (double)rows);
 	fprintf(stderr, "   lost %s%s%s\n", t->source.running_error ? "at least " : "",
@@ -84,15 +86,17 @@ static void print_summary(const struct record_opts *o, const struct output *out,
 		fprintf(stderr, "   the program was held for %s",
 			format_time((int64_t)t->source.held_ns).s);
 	if (live_left_out(t))
-		fprintf(stderr, "   left out %s calls", format_count(live_left_out(t)).s);
+		fprintf(stderr, "   left out %s call%s", format_count(live_left_out(t)).s,
+			live_left_out(t) == 1 ? "" : "s");
 	fputc('\n', stderr);
 	live_warn_lost(t, o->lossless);
 	if (t->command_pid && !t->command_ended)
 		fprintf(stderr, "      the command runs on, pid %d\n", (int)t->command_pid);
 	if (!strcmp(path, TRACE_DEFAULT))
 		fprintf(stderr, "next: weir report\n");
-	else
-		fprintf(stderr, "next: weir report %s\n", path);
+	else if (shell_word(&word, path, strlen(path)) == 0)
+		fprintf(stderr, "next: weir report %s%s\n", *path == '-' ? "./" : "",
+			buf_str(&word));
 }
 
 /* ---- the command ---- */

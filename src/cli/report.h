@@ -67,8 +67,15 @@ enum tree {
 	TREE_OPEN,	/* each folder in it is one */
 };
 
+/* Calls whose sums could be read, but not they themselves: they may be missing among single calls. */
+struct report_unread {
+	uint64_t calls, blocks;
+};
+
 struct report {
 	const struct report_opts *opts;
+	char **names; /* traces as they were named behind the options */
+	int name_count;
 	struct store *store;
 	const struct dims *dims;
 	int64_t first, last; /* of the trace: origin of relative times */
@@ -80,6 +87,7 @@ struct report {
 	struct scan_filter filter; /* the choice's, within the range */
 	struct scan_result scan;
 	struct loss loss;
+	struct report_unread unread;
 	struct map locals, peers; /* hash of a socket's address -> how many sockets have it */
 	int64_t *alias; /* by file_id: the first id of the group of files that it is told with */
 	size_t alias_count;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/shell.h"
 #include "cli/report_page.h"
 #include "cli/text.h"
 #include "schema/ops.h"
@@ -15,7 +16,6 @@
 #define THREAD_LINES  5	 /* lines of a section without its title, the sum of the others included */
 #define OP_LINES      7	 /* without the lines for other calls and for waiting */
 #define SELECTION_MAX 60 /* of the options that chose what was recorded */
-#define NEXT_PATH_MAX 16 /* bytes of a path that three commands can name in one line */
 #define PER_CALL_MIN  1000 /* calls from which on a trace's size per call says something */
 #define ERR_COLUMNS   10   /* of an error's name: EOPNOTSUPP */
 #define ERR_MAX	      4096 /* no error number of Linux is as high */
@@ -70,7 +70,8 @@ static int print_selection(const struct report *r)
 	if (e >= 0)
 		e = format_path(&b, r->selection, strlen(r->selection), SELECTION_MAX);
 	if (e >= 0 && r->left_out)
-		e = buf_printf(&b, "   %s calls left out", format_count(r->left_out).s);
+		e = buf_printf(&b, "   %s call%s left out", format_count(r->left_out).s,
+			       r->left_out == 1 ? "" : "s");
 	return e < 0 ? e : page_line(&b);
 }
 
@@ -85,7 +86,10 @@ static int print_range(const struct report *r)
 	if (!r->ranged && !r->filtered)
 		return 0;
 	e = buf_printf(&b, "told here: %s", r->filtered ? "the selection" : "everything");
-	if (e >= 0 && r->ranged)
+	if (e >= 0 && r->ranged && r->from > r->to)
+		e = buf_printf(&b, " of a time in which nothing was recorded: the trace takes %s",
+			       format_time(r->last - r->first).s);
+	else if (e >= 0 && r->ranged)
 		e = buf_printf(&b, " from %s to %s", format_rel(r->from - r->first, 6).s,
 			       format_rel(r->to - r->first, 6).s);
 	return e < 0 ? e : page_line(&b);
@@ -167,9 +171,10 @@ static void print_size(const struct report *r, const struct page_totals *t)
 {
 	uint64_t bytes = store_bytes(r->store);
 
-	printf("%s calls   %zu process%s, %zu thread%s   %s moved   trace %s",
-	       format_count(t->calls).s, t->processes, t->processes == 1 ? "" : "es", t->threads,
-	       t->threads == 1 ? "" : "s", format_size(t->bytes).s, format_size(bytes).s);
+	printf("%s call%s   %zu process%s, %zu thread%s   %s moved   trace %s",
+	       format_count(t->calls).s, t->calls == 1 ? "" : "s", t->processes,
+	       t->processes == 1 ? "" : "es", t->threads, t->threads == 1 ? "" : "s",
+	       format_size(t->bytes).s, format_size(bytes).s);
 	if (t->calls >= PER_CALL_MIN && !r->ranged && !r->filtered)
 		printf(" (%.1f B per call)", (double)bytes / (double)t->calls);
 	printf("\n");
@@ -178,7 +183,7 @@ static void print_size(const struct report *r, const struct page_totals *t)
 /* What is missing comes first, in red: every figure below it may be too low. */
 static int print_lost(const struct report *r)
 {
-	_cleanup_buf_ struct buf lost = {0}, damage = {0}, killed = {0};
+	_cleanup_buf_ struct buf lost = {0}, damage = {0}, unread = {0}, killed = {0};
 	int e = 0;
 
 	if (loss_of_calls(&r->loss)) {
@@ -195,6 +200,13 @@ static int print_lost(const struct report *r)
 		if (e >= 0)
 			e = loss_put_damage(&damage, &r->loss);
 	}
+	if (e >= 0 && r->unread.calls)
+		e = buf_printf(
+			&unread,
+			"UNREAD %s calls of %s damaged block%s: only SLOWEST and STILL RUNNING "
+			"lack them",
+			format_count(r->unread.calls).s, format_count(r->unread.blocks).s,
+			r->unread.blocks == 1 ? "" : "s");
 	if (e >= 0 && r->loss.unclosed.traces) {
 		e = buf_printf(&killed, "NOT CLOSED ");
 		if (e >= 0)
@@ -206,6 +218,8 @@ static int print_lost(const struct report *r)
 		e = page_line(&lost);
 	if (e >= 0 && damage.len)
 		e = page_line(&damage);
+	if (e >= 0 && unread.len)
+		e = page_line(&unread);
 	if (e >= 0 && killed.len)
 		e = page_line(&killed);
 	printf("%s", text_style(TEXT_PLAIN));
@@ -239,7 +253,8 @@ static void print_completeness(const struct report *r)
 					      ? " (sequence gap-free)"
 					      : "");
 	printf("cut %s   files without a path %s   still running %s", format_count(r->loss.cut).s,
-	       format_count(nameless_files(r)).s, format_count(r->scan.running->rows).s);
+	       format_count(nameless_files(r)).s,
+	       ended ? format_count(r->scan.running->rows).s : "not known");
 	if (r->loss.no_file)
 		printf("   calls without a file %s", format_count(r->loss.no_file).s);
 	if (r->held_ns)
@@ -247,6 +262,11 @@ static void print_completeness(const struct report *r)
 	printf("\n");
 	if (!ended && !r->loss.unclosed.traces)
 		printf("no end mark: it is still being recorded\n");
+	/* Rows of calls that run are written when recording ends. */
+	if (!ended)
+		printf("which calls %s: their time counts as outside calls\n",
+		       r->loss.unclosed.traces ? "still ran was not written"
+					       : "still run is known when it ends");
 }
 
 /* ---- threads ---- */
@@ -281,12 +301,31 @@ static int thread_line(struct buf *b, const char *name, int64_t tid, const struc
 	return e < 0 ? e : page_line(b);
 }
 
+/* True where calls of the threads that are told are left out: what is between those told is then
+ * not time outside calls. */
+static bool calls_left_out(const struct report *r)
+{
+	static const char *const words[] = {"-e", "-P", "-Z", "--slower", "--where"};
+	const struct select *s = &r->select;
+	bool some = r->filter.files || r->filter.where || s->ops_given || s->failed_only ||
+		    s->min_dur_ns > 0;
+
+	for (size_t i = 0; r->selection && i < ARRAY_SIZE(words) && !some; i++) {
+		size_t len = strlen(words[i]);
+
+		for (const char *p = r->selection; (p = strstr(p, words[i])) && !some; p += len)
+			some = (p == r->selection || p[-1] == ' ') && (!p[len] || p[len] == ' ');
+	}
+	return some;
+}
+
 static int print_threads(const struct report *r)
 {
 	_cleanup_free_ struct thread_time *t = NULL;
 	struct thread_time rest = {0};
 	size_t count = 0, shown;
 	bool other = false;
+	char title[PAGE_WIDTH + 1];
 	int e = report_threads(r, &t, &count);
 
 	if (e < 0)
@@ -305,11 +344,11 @@ static int print_threads(const struct report *r)
 			rest.span,
 			MAX(t[i].span, report_add(t[i].io, report_add(t[i].wait, t[i].other))));
 	}
-	page_section(
-		other ? "THREADS                               in I/O            waiting       "
-			"other calls     outside calls"
-		      : "THREADS                               in I/O            waiting     "
-			"outside calls");
+	snprintf(title, sizeof(title),
+		 "THREADS                               in I/O            waiting%s%18s",
+		 other ? "       other calls" : "",
+		 calls_left_out(r) ? "outside selected" : "outside calls");
+	page_section(title);
 	for (size_t i = 0; i < shown && e >= 0; i++) {
 		_cleanup_buf_ struct buf b = {0}, name = {0};
 
@@ -541,29 +580,69 @@ static int print_running(const struct report *r)
 	return e < 0 ? e : page_line(&out);
 }
 
+/* " x.trace 'two words'": what the traces were called on this command line; nothing for the default. */
+static int put_traces(const struct report *r, struct buf *out)
+{
+	const struct option_list *inputs = &r->opts->read.inputs;
+	int e = 0;
+
+	for (size_t i = 0; e >= 0 && i < inputs->count + (size_t)r->name_count; i++) {
+		bool input = i < inputs->count;
+		const char *name = input ? inputs->items[i] : r->names[i - inputs->count];
+
+		/* a file of such a name comes from the working directory */
+		e = buf_printf(out, input || *name != '-' ? " " : " ./");
+		if (e >= 0 && input)
+			e = buf_printf(out, "-i ");
+		if (e >= 0)
+			e = shell_word(out, name, strlen(name));
+	}
+	return e;
+}
+
+/* Commands are never cut: what is printed can be pasted. */
+static int print_commands(const struct report *r, bool errors)
+{
+	static const char *const tables[] = {"slow", "files", "errors"};
+	_cleanup_buf_ struct buf traces = {0}, b = {0};
+	int e = put_traces(r, &traces);
+
+	if (e >= 0)
+		e = buf_printf(&b, "NEXT");
+	for (size_t i = 0; e >= 0 && i < ARRAY_SIZE(tables) - !errors; i++) {
+		_cleanup_buf_ struct buf one = {0};
+
+		e = buf_printf(&one, "   weir report %s%s", tables[i], buf_str(&traces));
+		if (e >= 0 && i &&
+		    format_width(buf_str(&b)) + format_width(buf_str(&one)) > PAGE_WIDTH)
+			break;
+		if (e >= 0)
+			e = buf_append(&b, one.data, one.len);
+	}
+	if (e >= 0)
+		printf("%s\n", buf_str(&b));
+	return e;
+}
+
 /* What to ask next, about this very trace. */
 static int print_next(const struct report *r, const struct page_totals *t)
 {
-	const char *path = store_trace_path(r->store, 0);
-	bool named = strcmp(path, TRACE_DEFAULT) != 0, several = strlen(path) < NEXT_PATH_MAX;
-	const char *in = named ? path : "", *sep = named ? " " : "";
-	_cleanup_buf_ struct buf b = {0};
 	uint64_t errors = 0;
-	int e;
 
 	for (size_t i = 0; i < rollup_count(r->scan.rollup); i++)
 		errors += rollup_row(r->scan.rollup, i)->errors;
-	if (!t->calls)
-		e = buf_printf(&b,
-			       "NEXT   nothing was recorded here: weir doctor says what can be");
-	else
-		e = buf_printf(&b, "NEXT   weir report slow%s%s", sep, in);
-	if (e >= 0 && t->calls && several)
-		e = buf_printf(&b, "   weir report files%s%s", sep, in);
-	if (e >= 0 && errors && several)
-		e = buf_printf(&b, "   weir report errors%s%s", sep, in);
 	printf("\n");
-	return e < 0 ? e : page_line(&b);
+	if (t->calls)
+		return print_commands(r, errors);
+	if (r->filtered || r->ranged)
+		printf("NEXT   no call of the trace matches %s: without %s there may be some\n",
+		       r->filtered ? "the selection" : "--from and --to",
+		       r->filtered ? "it" : "them");
+	else if (r->selection && *r->selection)
+		printf("NEXT   no call matched what was to be recorded\n");
+	else
+		printf("NEXT   nothing was recorded here: weir doctor says what can be\n");
+	return 0;
 }
 
 int report_screen(struct report *r)

@@ -191,11 +191,12 @@ static json_t *json_trace(const struct report *r)
 		bytes += rollup_row(r->scan.rollup, i)->bytes;
 	}
 	return json_pack(
-		"{s:o, s:I, s:I, s:I, s:I, s:I}", "path",
+		"{s:o, s:I, s:I, s:I, s:I, s:o}", "path",
 		json_bytes(store_trace_path(r->store, 0), strlen(store_trace_path(r->store, 0))),
 		"size", (json_int_t)store_bytes(r->store), "dur", (json_int_t)(r->last - r->first),
 		"calls", (json_int_t)calls, "bytes", (json_int_t)bytes, "running",
-		(json_int_t)r->scan.running->rows);
+		store_is_open_ended(r->store) ? json_null()
+					      : json_integer((json_int_t)r->scan.running->rows));
 }
 
 int report_json(struct report *r, const char *which, struct error *err)
@@ -216,6 +217,9 @@ int report_json(struct report *r, const char *which, struct error *err)
 
 			json_object_set_new(doc, more[i], part);
 			e = json_table(r, more[i], part, err);
+			if (!strcmp(more[i], "slow") && r->unread.calls)
+				json_object_set_new(part, "unread",
+						    json_integer((json_int_t)r->unread.calls));
 		}
 	}
 	if (e >= 0 && json_dumpf(doc, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER) < 0)

@@ -59,9 +59,11 @@ struct read_flags {
 		SHARED_ROW(type, member, 'e', NULL, OPTION_LIST, "SET", ops,                       \
 			   "only these calls, as strace spells them: openat,%file; !%network; "    \
 			   "trace=%desc; /^p.*64$"),                                               \
-		SHARED_ROW(type, member, 'P', "path", OPTION_LIST, "PATH", paths,                  \
-			   "only calls on this file, below this folder, or on files that match a " \
-			   "glob (** crosses folders)"),                                           \
+		SHARED_ROW(                                                                        \
+			type, member, 'P', "path", OPTION_LIST, "PATH", paths,                     \
+			"only calls on this file, below this folder, or on files that match a "    \
+			"glob (** crosses folders); what begins with * is looked for anywhere, "   \
+			"else a relative one starts from the working directory"),                  \
 		SHARED_ROW(type, member, 'Z', "failed-only", OPTION_FLAG, NULL, failed_only,       \
 			   "only calls that failed"),                                              \
 		SHARED_ROW(type, member, 0, "slower", OPTION_DURATION, "TIME", slower_ns,          \

@@ -308,12 +308,16 @@ static void tidy(char *path)
 	*to = 0;
 }
 
+/* Relative paths start from the working directory; what begins with a star is looked for anywhere,
+ * as find and the language have it: a star before "*.c" becomes two and a slash. */
 static int absolute(const char *text, char **ret, struct error *err)
 {
 	_cleanup_free_ char *folder = NULL;
 
-	if (*text == '/')
-		return asprintf(ret, "%s", text) < 0 ? error_set(err, -ENOMEM, "out of memory") : 0;
+	if (*text == '/' || *text == '*')
+		return asprintf(ret, "%s%s", *text == '*' && text[1] != '*' ? "**/" : "", text) < 0
+			       ? error_set(err, -ENOMEM, "out of memory")
+			       : 0;
 	folder = getcwd(NULL, 0);
 	if (!folder)
 		return error_errno(err, -errno,

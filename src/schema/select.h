@@ -55,8 +55,9 @@ void select_free(struct select *s);
  */
 int select_ops(struct select *s, const char *text, struct error *err);
 /*
- * Adds a path, folder prefix or glob; relative ones start from the working directory. Where
- * symbolic links lead to another name, that one is added too, as strace does.
+ * Adds a path, folder prefix or glob; relative ones start from the working directory, but for a
+ * glob that begins with a star, which is looked for in every folder ("*.c": in the whole tree).
+ * Where symbolic links lead to another name, that one is added too, as strace does.
  */
 int select_path_add(struct select *s, const char *text, struct error *err);
 

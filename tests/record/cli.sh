@@ -71,6 +71,12 @@ wait $recorder
 status=$?
 ok "SIGTERM is passed on, and the status comes back" is 9
 kill $wait_pid
+run record -q -P '*here.txt' -o "a star.trace" -- sh -c 'mkdir -p deep/er; echo 1 >deep/er/there.txt; echo 1 >deep/er/other'
+"$weir" trace -i "a star.trace" >out 2>err
+ok "a glob that begins with a star is looked for anywhere" grep -q 'there.txt' out
+ok "and takes nothing else" [ "$(grep -vc 'there.txt' out)" = 0 ]
+run record -o "a star.trace" -- true
+ok "a name with a blank is quoted" grep -q "next: weir report 'a star.trace'" err
 run record -q -u nobody -- id -u
 ok "another user" [ "$(cat out)" = 65534 ]
 # The recorder's own pid names its cgroup: others may be running.

@@ -218,6 +218,41 @@ static void test_paths(void **state)
 	select_free(&s);
 }
 
+/* What begins with a star is looked for anywhere; all else that is relative, from here. */
+static void test_relative_globs(void **state)
+{
+	static const struct {
+		const char *glob, *path;
+		bool match;
+	} cases[] = {
+		{"*.pyc", "/usr/lib/a.pyc", true},
+		{"*.pyc", "/a.pyc", true},
+		{"*.pyc", "a.pyc", true},
+		{"*.pyc", "/usr/lib/a.py", false},
+		{"*.pyc", "/usr/a.pyc/below", true},
+		{"*.pyc", "/usr/apyc", false},
+		{"*/log/*.txt", "/a/b/log/1.txt", true},
+		{"*/log/*.txt", "/a/log/b/1.txt", false},
+		{"*", "/a/b", true},
+		{"*", "pipe:[1]", true},
+		{"**.c", "/a/b.c", true},
+		{"**/b/*.c", "/a/b/1.c", true},
+		{"*pipe*", "pipe:[1]", true},
+		{"lib*.so", "/usr/libx.so", false},
+		{"?.c", "/a.c", false},
+		{"./*.c", "/a/b.c", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct select s = {0};
+
+		add(&s, cases[i].glob);
+		if (matches(&s, cases[i].path) != cases[i].match)
+			fail_msg("'%s' and '%s'", cases[i].glob, cases[i].path);
+		select_free(&s);
+	}
+}
+
 /* A path through a symbolic link selects what the kernel calls it as well. */
 static void test_links(void **state)
 {
@@ -246,7 +281,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ops),   cmocka_unit_test(test_op_errors),
 		cmocka_unit_test(test_glob),  cmocka_unit_test(test_glob_hostile),
-		cmocka_unit_test(test_paths), cmocka_unit_test(test_links),
+		cmocka_unit_test(test_paths), cmocka_unit_test(test_relative_globs),
+		cmocka_unit_test(test_links),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
