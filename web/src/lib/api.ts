@@ -200,8 +200,39 @@ function search(params: Params): string {
 const BUSY_MS = 500;
 const BUSY_TRIES = 40; // each waits for a turn in the server, too
 
+/** Answers that were asked for before their page was there, by their question. */
+const early = new Map<string, { answer: Promise<Response>; control: AbortController }>();
+
+function keyOf(path: string, params: Params): string {
+	const query = new URLSearchParams(search(params));
+	query.sort();
+	return `${path}?${query}`;
+}
+
+/** Asks what a page is going to ask; the first get() of the same takes that answer. */
+export function askAhead(path: string, params: Params = {}): void {
+	const control = new AbortController();
+	const answer = get(path, params, control.signal);
+	answer.catch(() => {}); // said to who takes it
+	early.set(keyOf(path, params), { answer, control });
+}
+
+function takeEarly(path: string, params: Params, signal: AbortSignal | undefined): Promise<Response> | undefined {
+	const key = keyOf(path, params);
+	const found = early.get(key);
+	if (!found) return undefined;
+	early.delete(key);
+	if (signal?.aborted) found.control.abort(signal.reason);
+	signal?.addEventListener('abort', () => found.control.abort(signal.reason), { once: true });
+	return found.answer;
+}
+
+export const hasToken = () => bearer !== '';
+
 /** A page asks more at once than the server works on: what had no turn is asked again. */
 export async function get(path: string, params: Params = {}, signal?: AbortSignal, accept = 'application/json', method = 'GET', body?: string): Promise<Response> {
+	const asked = early.size && method === 'GET' && accept === 'application/json' ? takeEarly(path, params, signal) : undefined;
+	if (asked) return asked;
 	const text = search(params);
 	const ask = () =>
 		fetch(`/api/v1/${path}${text ? '?' + text : ''}`, {

@@ -4,8 +4,9 @@
 const GAP = 12; // pixels below a panel
 
 export function masonry(grid: HTMLElement) {
-	const fit = (panel: HTMLElement) => (panel.style.gridRowEnd = `span ${Math.ceil(panel.getBoundingClientRect().height) + GAP}`);
-	const sizes = new ResizeObserver((entries) => entries.forEach((e) => fit(e.target as HTMLElement)));
+	// the heights come with the entries: to ask for them would lay the page out again for each panel
+	const fit = (e: ResizeObserverEntry) => ((e.target as HTMLElement).style.gridRowEnd = `span ${Math.ceil(e.borderBoxSize[0]!.blockSize) + GAP}`);
+	const sizes = new ResizeObserver((entries) => entries.forEach(fit));
 	for (const panel of grid.children) sizes.observe(panel);
 	return { destroy: () => sizes.disconnect() };
 }

@@ -8,6 +8,8 @@ const NEWS_MS = 8000;
 
 class Session {
 	trace = $state.raw<TraceInfo | null>(null);
+	/** Another one whenever it grew; the same where a document came again. */
+	generation = $derived(this.trace?.generation);
 	error = $state<string | null>(null);
 	/** False while the event stream of a live trace or a folder is broken. */
 	connected = $state(true);

@@ -41,6 +41,11 @@ export function formatView(view: View): string {
 	return text ? `?${text}` : '';
 }
 
+/** What every question about what is looked at carries. */
+export function scopeOf(view: View): { filter: string; from: number | undefined; to: number | undefined } {
+	return { filter: view.filter, from: view.from, to: view.to };
+}
+
 class State {
 	view = $state<View>({ page: 'overview', filter: '', own: {} });
 	/** The time under the pointer, shown by every chart; null where there is none. Not in the address. */

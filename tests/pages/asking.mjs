@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// asking.mjs WEIR ROOT: what the pages ask of the server, in which order, and what they do where an answer is late. Answers
+// are held back by hand, so that no time matters.
+
+import { mkdirSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { ask, dir, equal, main, newPage, rest, run, serve, stop, test, view } from './common.mjs';
+
+const digits = (text) => Number(text.replaceAll(',', ''));
+const asked = (request) => decodeURIComponent(request.url().split('/api/v1/')[1] ?? '').replaceAll('+', ' ');
+
+/** All that a page asks from now on. */
+function listen(page) {
+	const list = [];
+	page.on('request', (r) => r.url().includes('/api/v1/') && list.push(asked(r)));
+	return list;
+}
+
+/** Requests that `which` matches wait; let() sends the first of them on, or all that come from then on. */
+async function hold(page, which) {
+	const held = [];
+	let open = false;
+	let told = () => {};
+	await page.route(
+		(u) => which.test(decodeURIComponent(u.pathname + u.search).replaceAll('+', ' ')),
+		async (route) => {
+			if (open) return route.continue();
+			held.push(route);
+			told();
+		},
+	);
+	return {
+		held,
+		/** Until so many were held, counting those that were let go. */
+		async some(n, before = 0) {
+			while (held.length + before < n) await new Promise((done) => (told = done));
+		},
+		one: () => held.shift().continue(),
+		async all() {
+			open = true;
+			for (const route of held.splice(0)) await route.continue().catch(() => {}); // it may have been aborted
+		},
+	};
+}
+
+/** Frames and tasks of the page that were due are over. */
+const settle = (page) =>
+	page.evaluate(async () => {
+		for (let i = 0; i < 5; i++) await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+	});
+
+async function whole(browser) {
+	run('synth', '-q', '-o', 'asked.trace', '--rows', '50000', '--seed', '3');
+	const { child, url } = await serve('asked.trace');
+	const file = ask('class == data && file_type == regular | by id(file) as id | sum(bytes) as n | sort n desc | head 1', 'asked.trace').rows[0].id;
+	const fresh = async () => newPage(await browser.newContext({ viewport: { width: 1280, height: 800 } }));
+	const q = 'by op | count()';
+
+	for (const [name, search, wanted] of [
+		['the overview', '', [/^trace$/, /^overview\?.*brief=1/, /^overview\?(?!.*brief)/]],
+		['the timeline', '?page=timeline', [/^trace$/, /^lanes/, /^timeline/]],
+		['latency', '?page=latency', [/^trace$/, /^latency\?(?!.*by=)/, /^latency\?.*by=op/]],
+		['a file', `?page=files&file=${file}`, [/^trace$/, /^files/, new RegExp(`^file/${file}(\\?|$)`), /density/]],
+		['Explore', `?page=explore&q=${encodeURIComponent(q)}`, [/^trace$/, /^queries$/, /^query\?/]],
+		['a dashboard', '?page=dashboards&name=service', [/^trace$/, /^dashboards$/, /^dashboards\/service$/, /^query\?/]],
+	])
+		await test(`${name} asks once for what it shows, and for nothing else`, async () => {
+			const page = await fresh();
+			const list = listen(page);
+			await page.goto(view(url, search));
+			await rest(page);
+			const twice = list.filter((a, i) => list.indexOf(a) !== i);
+			equal(twice.join(', '), '', 'asked twice');
+			for (const want of wanted) if (!list.some((a) => want.test(a))) throw new Error(`${want} is not among ${list.join(', ')}`);
+			const other = list.filter((a) => !wanted.some((want) => want.test(a)));
+			equal(other.join(', '), '', 'asked besides');
+			await page.context().close();
+		});
+
+	await test('figures that are seen first do not wait for the trace and the script of the page', async () => {
+		const page = await fresh();
+		const trace = await hold(page, /\/trace$/);
+		const first = page.waitForRequest((r) => /brief=1/.test(r.url()));
+		await page.goto(view(url, ''));
+		await trace.some(1);
+		await first;
+		await trace.all();
+		await page.getByText('Operations').waitFor();
+		await rest(page);
+		await page.context().close();
+	});
+
+	await test('the whole overview is asked after the brief one, and does not hang on it', async () => {
+		const page = await fresh();
+		const brief = await hold(page, /overview\?.*brief=1/);
+		const full = page.waitForResponse((r) => /overview\?(?!.*brief)/.test(r.url()));
+		await page.goto(view(url, ''));
+		await brief.some(1);
+		await full; // the brief answer is still on its way
+		await page.getByText('Operations').waitFor();
+		await brief.all();
+		await rest(page);
+		await page.context().close();
+	});
+
+	await test('a dashboard asks two charts at a time, as they are read, and all in the end', async () => {
+		const page = await fresh();
+		const list = listen(page);
+		const queries = await hold(page, /\/query\?/);
+		await page.goto(view(url, '?page=dashboards&name=service'));
+		const tiles = await (await page.waitForResponse((r) => r.url().endsWith('/dashboards/service'))).json().then((d) => d.tiles);
+		const inOrder = [...tiles].sort((a, b) => a.y - b.y || a.x - b.x).map((t) => t.q.split('$window')[0]);
+		for (let gone = 0; gone < inOrder.length - 2; gone++) {
+			await queries.some(2);
+			await settle(page);
+			equal(queries.held.length, 2, 'under way');
+			await queries.one();
+		}
+		await queries.all();
+		await rest(page);
+		const got = list.filter((a) => a.startsWith('query?')).map((a) => a.slice('query?q='.length));
+		inOrder.forEach((q, i) => equal(got[i].startsWith(q), true, `question ${i}: ${got[i]}`));
+		equal(await page.getByRole('alert').filter({ hasText: /./ }).count(), 0, 'errors');
+		await page.context().close();
+	});
+
+	await test('who goes away while much is asked gets the next page', async () => {
+		const page = await fresh();
+		const queries = await hold(page, /\/query\?/);
+		await page.goto(view(url, '?page=dashboards&name=service'));
+		await queries.some(2);
+		await page.keyboard.press('g');
+		await page.keyboard.press('o');
+		await page.getByText('Operations').waitFor();
+		await page.goBack();
+		await queries.some(2, 2 - queries.held.length);
+		await queries.all();
+		await rest(page);
+		equal(await page.getByRole('alert').filter({ hasText: /./ }).count(), 0, 'errors');
+		await page.context().close();
+	});
+	await stop(child);
+}
+
+/** A trace that grows while an answer is on its way. */
+async function growing(browser) {
+	mkdirSync(join(dir, 'grows'));
+	const bring = (name, seed) => {
+		run('synth', '-q', '-o', name, '--rows', '5000', '--seed', seed);
+		renameSync(join(dir, name), join(dir, 'grows', name));
+	};
+	bring('first.trace', '1');
+	const { child, url } = await serve('grows');
+	const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+	const page = await newPage(context);
+	const calls = () => page.getByLabel('Totals').locator('div', { hasText: ' calls' }).locator('b').innerText().then(digits);
+
+	await test('an answer that is slower than the trace grows is shown, and asked for again', async () => {
+		const dropped = [];
+		page.on('requestfailed', (r) => dropped.push(asked(r)));
+		const full = await hold(page, /overview\?(?!.*brief)/);
+		await page.goto(url);
+		await full.some(1);
+		bring('second.trace', '2');
+		await page.getByText('10,000 calls').waitFor(); // in the head: the page knows
+		await settle(page);
+		equal(dropped.filter((a) => a.startsWith('overview')).join(), '', 'dropped');
+		await full.all();
+		await page.getByLabel('Totals').getByText(ask('!(status has unfinished) | count() as n', 'grows').rows[0].n.toLocaleString('en-US')).waitFor();
+		await rest(page);
+		equal(await calls(), ask('!(status has unfinished) | count() as n', 'grows').rows[0].n, 'calls');
+	});
+
+	await test('what is typed in Explore stays while the trace grows, and the answer follows it', async () => {
+		await page.unrouteAll({ behavior: 'wait' });
+		await page.goto(view(url, `?page=explore&chart=table&q=${encodeURIComponent('count() as n')}`));
+		const cell = page.locator('table[aria-rowcount] tbody td').first();
+		await cell.filter({ hasText: '10,000' }).waitFor();
+		const box = page.getByRole('combobox', { name: 'Question' });
+		await box.fill('by op | count()');
+		bring('third.trace', '3');
+		await cell.filter({ hasText: '15,000' }).waitFor();
+		equal(await box.inputValue(), 'by op | count()', 'the box');
+		await box.press('Enter');
+		await page.getByRole('list', { name: 'by op | count()' }).waitFor();
+	});
+	await context.close();
+	await stop(child);
+}
+
+await main(async (browser) => {
+	await whole(browser);
+	await growing(browser);
+});
