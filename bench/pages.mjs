@@ -90,9 +90,10 @@ async function heap() {
 function watch({ first, all }) {
 	const drawn = new Function(`return (${first})`)();
 	const there = (sign) => [...document.querySelectorAll(sign)].some((e) => e.getClientRects().length);
-	const times = (window.weir_times = { first: null, all: null });
+	const times = (window.weir_times = { first: null, all: null, error: null });
 	const look = () => {
 		const now = performance.now();
+		times.error = [...document.querySelectorAll('[role=alert]')].map((e) => e.textContent.trim()).find((text) => text) ?? null;
 		if (times.first === null && drawn()) times.first = -1;
 		else if (times.first === -1) times.first = now;
 		const done = times.first > 0 && all.every(there) && !document.querySelector('.busy, [aria-busy=true]');
@@ -127,8 +128,10 @@ async function open(search, signs) {
 	cdp = await context.newCDPSession(page);
 	await page.addInitScript(watch, signs);
 	await page.goto(view(search), { waitUntil: 'commit' });
-	await page.waitForFunction(() => window.weir_times?.all > 0);
-	return page.evaluate(() => window.weir_times);
+	await page.waitForFunction(() => window.weir_times?.all > 0 || window.weir_times?.error);
+	const times = await page.evaluate(() => window.weir_times);
+	if (times.error) throw new Error(`${search || 'overview'}: the page says: ${times.error}`);
+	return times;
 }
 
 /** Holds keys in turn and takes the time of every frame. */

@@ -184,6 +184,28 @@ async function growing(browser) {
 		await box.press('Enter');
 		await page.getByRole('list', { name: 'by op | count()' }).waitFor();
 	});
+
+	await test('more tabs than a browser has connections follow a trace, each when it is seen', async () => {
+		const seen = (tab, is) =>
+			tab.evaluate((visible) => {
+				Object.defineProperty(document, 'hidden', { configurable: true, get: () => !visible });
+				document.dispatchEvent(new Event('visibilitychange'));
+			}, is);
+		const tabs = [];
+		for (let i = 0; i < 8; i++) {
+			const tab = await newPage(context);
+			await tab.goto(url);
+			await tab.getByText('Operations').waitFor();
+			await rest(tab);
+			await seen(tab, false);
+			tabs.push(tab);
+		}
+		bring('fourth.trace', '4');
+		await seen(tabs[0], true);
+		await tabs[0].getByText('20,000 calls').waitFor();
+		await tabs[7].getByText('15,000 calls').waitFor();
+		for (const tab of tabs) await tab.close();
+	});
 	await context.close();
 	await stop(child);
 }

@@ -8,6 +8,8 @@ export interface Loss {
 	causes: Record<string, number | null>;
 	/** More may be missing than was counted. */
 	at_least?: boolean;
+	/** Traces of recorders that were killed, or that were cut; from when on calls may be missing, in ns since the epoch. */
+	unclosed?: { traces: number; complete_until: string | null };
 }
 
 export interface Column {
@@ -273,17 +275,33 @@ export async function download(q: string, scope: Scope, format: 'csv' | 'json' |
 	link.click();
 }
 
-/** Follows a live trace or a folder of traces; the browser connects again by itself. */
+/**
+ * Follows a live trace or a folder of traces; the browser connects again by itself. A tab that is not seen lets its
+ * stream go: a browser has six connections to a server for all tabs together, and a seventh tab would never load.
+ */
 export async function events(on: { trace: (t: TraceInfo) => void; state: (up: boolean) => void }): Promise<void> {
 	await cookie();
-	const source = new EventSource('/api/v1/events');
-	source.addEventListener('open', () => on.state(true));
-	source.addEventListener('error', () => on.state(false));
-	source.addEventListener('trace', (e) => on.trace(JSON.parse((e as MessageEvent<string>).data)));
-	source.addEventListener('end', (e) => {
-		on.trace(JSON.parse((e as MessageEvent<string>).data));
-		source.close();
-	});
+	let source: EventSource | null = null;
+	const follow = () => {
+		if (document.hidden) {
+			source?.close();
+			source = null;
+		} else source ??= listen();
+	};
+	const listen = () => {
+		const stream = new EventSource('/api/v1/events');
+		stream.addEventListener('open', () => on.state(true));
+		stream.addEventListener('error', () => on.state(false));
+		stream.addEventListener('trace', (e) => on.trace(JSON.parse((e as MessageEvent<string>).data)));
+		stream.addEventListener('end', (e) => {
+			on.trace(JSON.parse((e as MessageEvent<string>).data));
+			stream.close();
+			document.removeEventListener('visibilitychange', follow);
+		});
+		return stream;
+	};
+	document.addEventListener('visibilitychange', follow);
+	follow();
 }
 
 export const api = {
