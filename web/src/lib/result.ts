@@ -9,6 +9,11 @@ export const isNumber = (c: Column) => ['int', 'float', 'dur', 'size', 'uint'].i
 export const isTime = (c: Column) => c.type === 'time';
 export const isHist = (c: Column) => c.type === 'hist' || c.type === 'tally';
 
+const ROWS_BY = ['start', 'stop'];
+
+/** A value of which the end tells more than the beginning. */
+export const isPath = (v: unknown) => typeof v === 'string' && v.startsWith('/');
+
 /** What suits the columns, best first; a table always does. */
 export function chartsFor(columns: Column[]): ChartKind[] {
 	const kinds: ChartKind[] = [];
@@ -19,7 +24,8 @@ export function chartsFor(columns: Column[]): ChartKind[] {
 	if (windowed && number) kinds.push('lines');
 	if (!windowed && hist) kinds.push('hist');
 	if (!windowed && number && columns.length > 1) kinds.push('bars');
-	return [...kinds, 'table'];
+	// calls one by one are a table; over time, too, where that is wished
+	return ROWS_BY.includes(columns[0]?.name ?? '') ? ['table', ...kinds] : [...kinds, 'table'];
 }
 
 export interface Lines {
