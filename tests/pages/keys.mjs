@@ -124,9 +124,9 @@ await main(async (browser) => {
 		await rest(page);
 		const sockets = page.getByRole('button', { name: 'sockets/' });
 		if ((await sockets.getAttribute('aria-expanded')) === 'false') await sockets.click();
-		const group = page.getByRole('button', { name: /of them\)/ }).first();
+		const group = page.getByRole('button', { name: /connections\)/ }).first();
 		await group.waitFor();
-		const n = Number(/\(([0-9,]+) of them\)/.exec(await group.innerText())[1].replaceAll(',', ''));
+		const n = Number(/\(([0-9,]+) connections\)/.exec(await group.innerText())[1].replaceAll(',', ''));
 		const calls = (line) => line.locator('td').nth(1).innerText().then((t) => Number(t.replaceAll(',', '')));
 		const sum = await calls(page.locator('tr', { has: group }));
 		await group.click();

@@ -375,8 +375,9 @@ async function hostileTrace(browser) {
 
 async function recorded(browser) {
 	const hostile = '<img src=x onerror=alert(1)>';
+	const turned = 'a\u202etxt\n\u001b[31m.exe'; // reads like another where its marks are obeyed
 	try {
-		writeFileSync(join(dir, 'work.sh'), `cd ${dir}; for i in 1 2 3; do echo $i > '${hostile}'; cat '${hostile}' > /dev/null; done; sleep 0.1\n`);
+		writeFileSync(join(dir, 'work.sh'), `cd ${dir}; for i in 1 2 3; do echo $i > '${hostile}'; cat '${hostile}' > /dev/null; done; echo > '${turned}'; sleep 0.1\n`);
 		run('record', '-q', '-o', 'real.trace', '--', 'sh', 'work.sh');
 	} catch (e) {
 		skipped('hostile names', `nothing can be recorded here: ${String(e.stderr ?? e.message).split('\n')[0]}`);
@@ -393,6 +394,13 @@ async function recorded(browser) {
 		await page.goto(view(url, `?page=explore&chart=table&q=${encodeURIComponent('by path | count()')}`));
 		await page.getByText(hostile).first().waitFor();
 		equal(await page.locator('img').count(), 0, 'images');
+	});
+	await test('what cannot be seen in a name is written out', async () => {
+		const written = 'a\\u202etxt\\n\\u001b[31m.exe';
+		await page.getByText(written).first().waitFor();
+		const id = ask(`file ~ "*.exe" && op ~ "open*" | by id(file) as id | count()`, 'real.trace').rows[0].id;
+		await page.goto(view(url, `?page=files&file=${id}`));
+		await page.getByRole('heading', { name: written }).waitFor();
 	});
 	await context.close();
 	await stop(child);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { timeLabel } from '../src/charts/TimeAxis';
 import { decodeColumns } from '../src/lib/columns';
 import { csvOf } from '../src/lib/files';
-import { compact, duration, relative, size, value } from '../src/lib/format';
+import { compact, duration, relative, size, value, count, plain } from '../src/lib/format';
 import { chartsFor, linesOf } from '../src/lib/result';
 import { binaryTicks, fitRange, histBucket, histLower, histWidth, linear, linearTicks, logarithmic, percentileOf, percentilesOf, SHORTEST } from '../src/lib/scales';
 import { fillWindow, windowFor } from '../src/lib/window';
@@ -103,6 +103,26 @@ describe('figures', () => {
 		expect([0, 12, 1234, 5.55e6].map(compact)).toEqual(['0', '12', '1.23 k', '5.55 M']);
 		expect(relative(-5)).toBe('-0.000000 s');
 		expect(value(null, 'int')).toBe('–');
+	});
+});
+
+describe('a number', () => {
+	it('is written as the browser would, without its formatter', () => {
+		for (const n of [0, -0, 1, 12, 999, 1000, 123456, 1234567, -1, -1234567, 0.5, 0.125, 99.999, 1000.5, -1234.567, 10.1, 1e15, 2 ** 53, 1e21, 1e-9])
+			expect(count(n)).toBe((n === 0 ? 0 : n).toLocaleString('en-US', { maximumFractionDigits: 2 }));
+		for (let i = 0; i < 2000; i++) {
+			const n = Math.floor((((i * 2654435761) % 4294967296) / 4294967296) * 10 ** (i % 16));
+			expect(count(n)).toBe(n.toLocaleString('en-US'));
+		}
+		expect(count(null)).toBe('–');
+	});
+});
+
+describe('a name', () => {
+	it('shows what cannot be seen in it', () => {
+		expect(plain('/srv/Ünï "x" \\ 日本')).toBe('/srv/Ünï "x" \\ 日本');
+		expect(plain('a\nb\tc\r\u001b[31m\u0000')).toBe('a\\nb\\tc\\r\\u001b[31m\\u0000');
+		expect(plain('\u202etxt.exe\u2066\u200b\ufeff')).toBe('\\u202etxt.exe\\u2066\\u200b\\ufeff');
 	});
 });
 

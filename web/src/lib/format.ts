@@ -69,7 +69,7 @@ export function value(v: unknown, type: string, unit = ''): string {
 	if (type === 'dur' || unit === 'ns') return type === 'time' ? relative(Number(v)) : duration(Number(v));
 	if (type === 'size' || unit === 'bytes') return size(Number(v));
 	if (typeof v === 'number') return count(v);
-	return String(v);
+	return plain(String(v));
 }
 
 /** A point in time as seconds since the start of the trace: +5.213418 s. */
@@ -85,6 +85,15 @@ export function clock(origin: string, ns: number): string {
 	const nanos = (((epoch % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n).toString().padStart(9, '0');
 	const two = (n: number) => String(n).padStart(2, '0');
 	return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${nanos.slice(0, 6)}`;
+}
+
+// what a terminal or a browser would act on instead of showing: controls, and marks that turn the direction of text
+const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+const SHORT: Record<string, string> = { '\n': '\\n', '\t': '\\t', '\r': '\\r' };
+
+/** A name as it is read: anyone may have chosen it, and what cannot be seen in it is written out. */
+export function plain(name: string): string {
+	return name.replace(UNSEEN, (c) => SHORT[c] ?? `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
