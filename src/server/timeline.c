@@ -14,8 +14,9 @@
 #include "server/names.h"
 #include "server/sums.h"
 
-#define CALLS_READ 4000000u /* of the range: some 0.4 s of work */
-#define CELL_OPS   4u	    /* operations told apart in place; more go to a map */
+#define CALLS_READ   4000000u /* of the range: some 0.4 s of work */
+#define CELL_OPS     4u	      /* operations told apart in place; more go to a map */
+#define MORE_OP_BITS 13u
 #define CALLS_PER_LANE(width) \
 	(4u * (width)) /* longer than a pixel; a hostile trace may have more at once */
 
@@ -32,8 +33,8 @@ struct cell {
 	struct {
 		int32_t op;
 		uint64_t time;
-	} ops[CELL_OPS];
-	bool summed; /* some of it comes from a summary: no call of its own */
+	} ops[CELL_OPS], more; /* more: the longest of those that have no place; find_longest() */
+	bool summed;	       /* some of it comes from a summary: no call of its own */
 };
 
 struct picture {
@@ -81,7 +82,7 @@ static struct cell *cell_of(struct painter *w, uint32_t lane, unsigned int pixel
 
 static uint64_t more_key(uint32_t lane, unsigned int pixel, int32_t op)
 {
-	return (uint64_t)lane << 32 | (uint64_t)pixel << 13 | (uint32_t)(op + 1);
+	return (uint64_t)lane << 32 | (uint64_t)pixel << MORE_OP_BITS | (uint32_t)(op + 1);
 }
 
 static int add_time(struct painter *w, struct cell *c, uint32_t lane, unsigned int pixel,
@@ -345,11 +346,11 @@ static void put_row(struct output *o, const struct one_call *c, double count, do
 	o->class[i] = c->class < 0 || c->class >= CLASS_COUNT ? COLUMNS_NULL : (uint32_t)c->class;
 }
 
-static int32_t longest_op(const struct painter *w, const struct cell *c, uint32_t lane,
-			  unsigned int pixel)
+/* The operation with most time; of those as long, the one that came first, then the lowest. */
+static int32_t longest_op(const struct cell *c)
 {
 	int32_t best = c->ops[0].op;
-	uint64_t most = c->ops[0].time, time;
+	uint64_t most = c->ops[0].time;
 
 	for (size_t i = 1; i < CELL_OPS; i++) {
 		if (c->ops[i].time > most) {
@@ -357,15 +358,25 @@ static int32_t longest_op(const struct painter *w, const struct cell *c, uint32_
 			best = c->ops[i].op;
 		}
 	}
-	/* only a cell that has used its places can have more of them */
-	for (int32_t op = -1; w->more.count && c->ops[CELL_OPS - 1].time && op < OP_CODE_MAX;
-	     op++) {
-		if (map_get(&w->more, more_key(lane, pixel, op), &time) && time > most) {
-			most = time;
-			best = op;
+	return c->more.time > most ? c->more.op : best;
+}
+
+/* Tells each cell which of the operations that have no place in it has most time. */
+static void find_longest(struct painter *w)
+{
+	uint64_t key, time;
+	size_t pos = 0;
+
+	while (map_next(&w->more, &pos, &key, &time)) {
+		uint32_t lane = (uint32_t)(key >> 32), pixel = (uint32_t)key >> MORE_OP_BITS;
+		int32_t op = (int32_t)(key & ((1u << MORE_OP_BITS) - 1)) - 1;
+		struct cell *c = &w->cells[lane][pixel];
+
+		if (time > c->more.time || (time == c->more.time && op < c->more.op)) {
+			c->more.op = op;
+			c->more.time = time;
 		}
 	}
-	return best;
 }
 
 static void put_cell(struct output *o, const struct painter *w, const struct cell *c, uint32_t lane,
@@ -384,7 +395,7 @@ static void put_cell(struct output *o, const struct painter *w, const struct cel
 	call.row = -1;
 	call.err = -1;
 	call.lane = lane;
-	call.op = longest_op(w, c, lane, pixel);
+	call.op = longest_op(c);
 	def = call.op < 0 ? NULL : op_def((uint32_t)call.op);
 	call.class = def ? def->class : CLASS_OTHER;
 	put_row(o, &call, (double)c->count, fmin(1, (double)c->busy / (double)call.dur));
@@ -457,6 +468,7 @@ static int put_picture(struct question *q, struct painter *w, const int64_t *ids
 		return r;
 	o->q = q;
 	o->lane_ids = ids;
+	find_longest(w);
 	if (w->count)
 		qsort(w->calls, w->count, sizeof(*w->calls), by_lane);
 	for (size_t i = 0; i < w->count; i++)
