@@ -25,9 +25,10 @@ struct catalog {
 	struct intern paths; /* of folders */
 	uint32_t *parents;   /* of folders */
 	size_t parent_count, parents_cap;
-	struct map alone;  /* file that is known by name alone -> hash of the name */
-	struct map owners; /* hash of a path -> the file that has it */
-	struct map same;   /* file that is known by name alone -> the one that has the name */
+	struct map alone;    /* file that is known by name alone -> hash of the name */
+	struct map owners;   /* hash of a path -> the file that has it */
+	struct map same;     /* file that is known by name alone -> the one that has the name */
+	struct map versions; /* id -> 0, of those that are not their generation's own */
 	struct buf scratch;
 };
 
@@ -216,6 +217,8 @@ static int take_file(struct catalog *c, const struct dims *d, int64_t id)
 	uint32_t folder;
 	int r = take_name(c, d, id, inode);
 
+	if (r >= 0 && inode != id)
+		r = map_set(&c->versions, (uint64_t)id, 0);
 	if (r >= 0)
 		r = need_entry(c, d, id, &e);
 	if (r < 0)
@@ -284,6 +287,21 @@ int64_t catalog_file(const struct catalog *c, const struct dims *d, int64_t id)
 	return c->same.count && map_get(&c->same, (uint64_t)file, &other) ? (int64_t)other : file;
 }
 
+bool catalog_next_other(const struct catalog *c, const struct dims *d, struct catalog_walk *w,
+			int64_t *ret_id, int64_t *ret_file)
+{
+	uint64_t id, ignored;
+	bool found = map_next(&c->versions, &w->versions, &id, &ignored);
+
+	while (!found && map_next(&c->same, &w->same, &id, &ignored))
+		found = !map_get(&c->versions, id, NULL);
+	if (found) {
+		*ret_id = (int64_t)id;
+		*ret_file = catalog_file(c, d, (int64_t)id);
+	}
+	return found;
+}
+
 uint32_t catalog_folder(const struct catalog *c, const struct dims *d, int64_t file)
 {
 	const struct entry *e = file < 0 ? NULL : entry_of(c, file);
@@ -327,6 +345,7 @@ void catalog_free(struct catalog *c)
 	map_free(&c->alone);
 	map_free(&c->owners);
 	map_free(&c->same);
+	map_free(&c->versions);
 	buf_free(&c->scratch);
 	free(c);
 }

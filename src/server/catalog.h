@@ -31,6 +31,15 @@ int catalog_update(struct catalog *c, const struct dims *d) _must_check_;
 /* The generation that stands for a version; a file that is known by name alone (a stat, a failed open)
  * is taken for the one that has this name. */
 int64_t catalog_file(const struct catalog *c, const struct dims *d, int64_t id);
+/*
+ * Walks the ids that are told as another file, each once; the walk starts as {0}. Mostly they are few: who looks at
+ * every file of a trace asks for these alone.
+ */
+struct catalog_walk {
+	size_t versions, same;
+};
+bool catalog_next_other(const struct catalog *c, const struct dims *d, struct catalog_walk *w,
+			int64_t *ret_id, int64_t *ret_file);
 /* The folder of a file that catalog_file() gave. */
 uint32_t catalog_folder(const struct catalog *c, const struct dims *d, int64_t file);
 /* How many folders there are; the one that holds it (UINT32_MAX: none); its path, or the group's word. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/failures.h"
 
+#include "server/catalog.h"
 #include "server/names.h"
 
 #define TRACE_SHIFT 40
@@ -61,53 +62,82 @@ int failures_merge(struct failures *f, const struct failures *other)
 	return r;
 }
 
-/* Versions of a file, and files that are told as one, are one. */
-static int by_file(const struct failures *f, const struct server *srv, struct failures *ret)
+/* An operation and an error -> number in tops[]. */
+static int index_tops(struct failure_top *tops, size_t count, struct map *ret)
 {
-	uint64_t key, calls;
-	size_t pos = 0;
 	int r = 0;
-
-	while (r >= 0 && map_next(&f->calls, &pos, &key, &calls)) {
-		int64_t file = key_file(key);
-
-		if (file < 0)
-			continue;
-		key = key >> (OWN_BITS + TRACE_BITS);
-		r = failures_add(ret, (int64_t)(key >> CODE_BITS),
-				 (int64_t)(key & ((1u << CODE_BITS) - 1)),
-				 names_one_file(srv, file), calls);
-	}
-	return r;
-}
-
-int failures_find(const struct failures *f, const struct server *srv, struct failure_top *tops,
-		  size_t count)
-{
-	_cleanup_(failures_free) struct failures files = {0};
-	_cleanup_(map_free) struct map index = {0};
-	uint64_t key, calls, at;
-	size_t pos = 0;
-	int r = by_file(f, srv, &files);
 
 	for (size_t i = 0; i < count && r >= 0; i++) {
 		tops[i].file = -1;
 		tops[i].calls = tops[i].files = 0;
-		key = make_key(tops[i].op, tops[i].err, -1) >> (OWN_BITS + TRACE_BITS);
-		r = map_set(&index, key, i);
+		r = map_set(ret, make_key(tops[i].op, tops[i].err, -1) >> (OWN_BITS + TRACE_BITS),
+			    i);
 	}
-	while (r >= 0 && map_next(&files.calls, &pos, &key, &calls)) {
-		struct failure_top *t;
+	return r;
+}
+
+/* What is told as another file's, by that file; the ids themselves in `others`. */
+static int find_others(const struct failures *f, const struct server *srv, const struct map *index,
+		       struct map *others, struct failures *ret)
+{
+	struct catalog_walk w = {0};
+	int64_t id, file;
+	uint64_t key, calls, to, ignored;
+	size_t pos = 0;
+	int r = 0;
+
+	while (r >= 0 && names_next_other(srv, &w, &id, &file)) {
+		if (id != file)
+			r = map_set(others, (uint64_t)id, (uint64_t)file);
+	}
+	while (r >= 0 && others->count && map_next(&f->calls, &pos, &key, &calls)) {
+		uint64_t codes = key >> (OWN_BITS + TRACE_BITS);
+
+		if (key_file(key) >= 0 && map_get(others, (uint64_t)key_file(key), &to) &&
+		    map_get(index, codes, &ignored))
+			r = failures_add(ret, (int64_t)(codes >> CODE_BITS),
+					 (int64_t)(codes & ((1u << CODE_BITS) - 1)), (int64_t)to,
+					 calls);
+	}
+	return r;
+}
+
+static void offer(struct failure_top *t, int64_t file, uint64_t calls)
+{
+	t->files++;
+	if (calls > t->calls || (calls == t->calls && file < t->file)) {
+		t->calls = calls;
+		t->file = file;
+	}
+}
+
+/* Versions of a file, and files that are told as one, are one. */
+int failures_find(const struct failures *f, const struct server *srv, struct failure_top *tops,
+		  size_t count)
+{
+	_cleanup_(failures_free) struct failures moved = {0};
+	_cleanup_(map_free) struct map index = {0}, others = {0};
+	uint64_t key, calls, more, at;
+	size_t pos = 0;
+	int r = index_tops(tops, count, &index);
+
+	if (r >= 0)
+		r = find_others(f, srv, &index, &others, &moved);
+	while (r >= 0 && map_next(&f->calls, &pos, &key, &calls)) {
 		int64_t file = key_file(key);
 
-		if (!map_get(&index, key >> (OWN_BITS + TRACE_BITS), &at))
+		if (file < 0 || !map_get(&index, key >> (OWN_BITS + TRACE_BITS), &at) ||
+		    map_get(&others, (uint64_t)file, &more))
 			continue;
-		t = &tops[at];
-		t->files++;
-		if (calls > t->calls || (calls == t->calls && file < t->file)) {
-			t->calls = calls;
-			t->file = file;
-		}
+		more = 0;
+		if (map_get(&moved.calls, key, &more))
+			map_del(&moved.calls, key);
+		offer(&tops[at], file, calls + more);
 	}
-	return r < 0 ? r : f->too_many || files.too_many;
+	pos = 0;
+	while (r >= 0 && map_next(&moved.calls, &pos, &key, &calls)) {
+		if (map_get(&index, key >> (OWN_BITS + TRACE_BITS), &at))
+			offer(&tops[at], key_file(key), calls);
+	}
+	return r < 0 ? r : f->too_many || moved.too_many;
 }

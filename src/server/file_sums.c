@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "server/catalog.h"
 #include "server/file_sums.h"
 #include "server/file_tops.h"
 #include "server/names.h"
@@ -128,21 +129,18 @@ static int add_segment(struct dense *d, struct sums *rest, const struct segment 
 /* Leaves the places empty of files that are told as others; those are put into `moved`. */
 static int move_versions(const struct server *srv, struct dense *d, struct sums *moved)
 {
+	struct catalog_walk w = {0};
+	int64_t id, file;
 	int r = 0;
 
-	for (size_t t = 0; t < TRACES_MAX; t++) {
-		for (size_t i = 0; i < d->count[t] && r >= 0; i++) {
-			struct sums_file *f = &d->by_trace[t][i];
-			int64_t id = (int64_t)(t << TRACE_SHIFT | i);
+	while (r >= 0 && names_next_other(srv, &w, &id, &file)) {
+		struct sums_file *f = dense_at(d, id);
 
-			if (!f->all)
-				continue;
-			f->id = names_one_file(srv, id);
-			if (f->id == id)
-				continue;
-			r = sums_add_file(moved, f);
-			*f = (struct sums_file){0};
-		}
+		if (!f || !f->all || id == file)
+			continue;
+		f->id = file;
+		r = sums_add_file(moved, f);
+		*f = (struct sums_file){0};
 	}
 	return r;
 }
@@ -169,24 +167,24 @@ static size_t add_moved(struct dense *d, const struct sums *moved)
 	for (size_t i = 0; i < moved->file_count; i++) {
 		struct sums_file *to = dense_at(d, moved->files[i].id);
 
-		if (to) {
-			to->id = moved->files[i].id;
+		if (to)
 			add_sums(to, &moved->files[i]);
-		} else {
+		else
 			without++;
-		}
 	}
 	return without;
 }
 
-/* Moves those that have calls to the front; how many they are. */
-static size_t pack(struct sums_file *files, size_t count)
+/* Moves the files of a trace that have calls to the front; how many they are. */
+static size_t pack(struct sums_file *files, size_t count, uint64_t trace)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (files[i].all)
-			files[n++] = files[i];
+		if (!files[i].all)
+			continue;
+		files[n] = files[i];
+		files[n++].id = (int64_t)(trace << TRACE_SHIFT | i);
 	}
 	return n;
 }
@@ -202,7 +200,7 @@ static int collect(struct dense *d, const struct sums *moved, struct sums_file *
 	struct sums_file *files;
 
 	for (size_t t = 0; t < TRACES_MAX; t++) {
-		packed[t] = pack(d->by_trace[t], d->count[t]);
+		packed[t] = pack(d->by_trace[t], d->count[t], t);
 		max += packed[t];
 		base = d->count[t] > d->count[base] ? t : base;
 	}
@@ -335,20 +333,19 @@ static int take(void *state, const struct pass_rows *rows)
 int file_sums_index(const struct server *srv, const struct sums_file *top, size_t count,
 		    struct map *ret)
 {
-	const struct dims *d = store_dims(srv->store);
 	_cleanup_(map_free) struct map one = {0};
+	struct catalog_walk w = {0};
+	int64_t id, file;
+	uint64_t k;
 	int r = 0;
 
-	for (size_t k = 0; k < count && r >= 0; k++) {
-		r = map_set(&one, (uint64_t)top[k].id, k);
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		r = map_set(&one, (uint64_t)top[i].id, i);
 		if (r >= 0)
-			r = map_set(ret, (uint64_t)top[k].id, k);
+			r = map_set(ret, (uint64_t)top[i].id, i);
 	}
-	for (size_t i = 0; i < dims_rows(d, TABLE_FILE) && r >= 0; i++) {
-		int64_t id = dims_id_at(d, TABLE_FILE, i);
-		uint64_t k;
-
-		if (map_get(&one, (uint64_t)names_one_file(srv, id), &k))
+	while (r >= 0 && names_next_other(srv, &w, &id, &file)) {
+		if (map_get(&one, (uint64_t)file, &k))
 			r = map_set(ret, (uint64_t)id, k);
 	}
 	return r;

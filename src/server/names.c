@@ -98,6 +98,12 @@ int64_t names_one_file(const struct server *s, int64_t file_id)
 	return catalog_file(s->catalog, store_dims(s->store), file_id);
 }
 
+bool names_next_other(const struct server *s, struct catalog_walk *w, int64_t *ret_id,
+		      int64_t *ret_file)
+{
+	return catalog_next_other(s->catalog, store_dims(s->store), w, ret_id, ret_file);
+}
+
 /* Once for each state of the trace; the first who asks does it. */
 int names_prepare(struct server *s)
 {

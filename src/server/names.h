@@ -30,5 +30,9 @@ int64_t names_inode(const struct dims *d, int64_t file_id);
  */
 int64_t names_one_file(const struct server *s, int64_t file_id);
 int names_prepare(struct server *s);
+/* Walks the ids for which names_one_file() gives another, with what it gives; the walk starts as {0}. */
+struct catalog_walk;
+bool names_next_other(const struct server *s, struct catalog_walk *w, int64_t *ret_id,
+		      int64_t *ret_file);
 /* The generation of the file that the path names, by the id of any version. -ENOENT with q->err. */
 int names_find_file(struct question *q, int64_t *ret);
