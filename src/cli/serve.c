@@ -243,7 +243,7 @@ const struct command command_serve = {
 		"into a header, Authorization: Bearer TOKEN.\n\n"
 		"Memory: sums over the trace take at most 384 MiB (what is beyond is read from the "
 		"file), "
-		"answers that are kept 64 MiB, the calls of one file 48 MiB, the engine --memory a "
+		"answers that are kept 64 MiB, the calls of large files 96 MiB, the engine --memory a "
 		"question. Besides that each file that the trace names takes some 100 bytes, and "
 		"while a "
 		"question with a filter is answered up to 200 more for each thread.\n\n"

@@ -122,8 +122,7 @@ static int read_again(struct question *q, const struct sieve *sieve, struct dens
 		.sieve = sieve,
 		.from = q->from,
 		.to = q->to,
-		.columns = 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_POS | 1ull << OP_BYTES |
-			   1ull << OP_OP,
+		.columns = touched_columns(),
 		.take = take_rows,
 		.workers = pass_workers(q),
 	};
@@ -153,6 +152,12 @@ static int read_again(struct question *q, const struct sieve *sieve, struct dens
 
 /* ---- the answer ---- */
 
+/* Else more is known than was asked: of everything. */
+static bool is_exact(const struct question *q, const struct touched *t)
+{
+	return t->from == q->from && t->to == q->to;
+}
+
 static int run(struct question *q, const struct sieve *sieve, const struct touched *t,
 	       struct density *d)
 {
@@ -163,33 +168,65 @@ static int run(struct question *q, const struct sieve *sieve, const struct touch
 		return -ENOMEM;
 	if (t->too_many)
 		r = read_again(q, sieve, d);
-	for (size_t i = 0; i < t->count; i++)
-		paint(d, &t->touches[i]);
+	touches_each(&t->calls, paint, d);
+	if (is_exact(q, t))
+		touches_each(&t->open, paint, d);
 	if (r >= 0)
 		r = put_density(q, d);
 	free(d->cells);
 	return r;
 }
 
+/* When and where calls of the range were; as struct touched. */
+struct extent {
+	int64_t from, to, last, pos_first, pos_last;
+};
+
+static int widen(void *arg, const struct touch *t)
+{
+	struct extent *e = arg;
+
+	if (t->end < e->from || t->end >= e->to)
+		return 0;
+	e->pos_first = MIN(e->pos_first, t->pos);
+	e->pos_last = MAX(e->pos_last, t->pos + (int64_t)t->bytes);
+	return 0;
+}
+
+/* Of what may be known of more than was asked. */
+static struct extent find_extent(const struct question *q, const struct touched *t)
+{
+	struct extent e = {q->from, q->to, t->last, t->pos_first, t->pos_last};
+
+	if (is_exact(q, t))
+		return e;
+	e.last = t->last_end < q->from ? INT64_MIN : t->last_end;
+	e.pos_first = INT64_MAX;
+	e.pos_last = INT64_MIN;
+	touches_each(&t->calls, widen, &e);
+	return e;
+}
+
 /* What the question leaves open is as wide as what was done to the file. */
 static int take_range(struct question *q, const struct touched *t, struct density *d)
 {
+	struct extent e = find_extent(q, t);
 	int64_t height;
 	int r = question_number(q, "height", 1, HEIGHT_MAX, 200, &height);
 
 	if (r >= 0)
 		r = question_number(q, "pos_from", 0, INT64_MAX - 1,
-				    t->pos_first == INT64_MAX ? 0 : t->pos_first, &d->pos_from);
+				    e.pos_first == INT64_MAX ? 0 : e.pos_first, &d->pos_from);
 	if (r >= 0)
 		r = question_number(q, "pos_to", 0, INT64_MAX,
-				    t->pos_last == INT64_MIN ? 0 : t->pos_last, &d->pos_to);
+				    e.pos_last == INT64_MIN ? 0 : e.pos_last, &d->pos_to);
 	if (r < 0)
 		return r;
 	question_range(q, &d->from, &d->to);
 	if (q->from == INT64_MIN && t->first != INT64_MAX)
 		d->from = t->first;
-	if (q->to == INT64_MAX && t->last != INT64_MIN)
-		d->to = t->last + 1;
+	if (q->to == INT64_MAX && e.last != INT64_MIN)
+		d->to = e.last + 1;
 	d->width = q->width;
 	d->height = (unsigned int)height;
 	d->pos_to = MAX(d->pos_to, d->pos_from + 1);

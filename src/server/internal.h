@@ -83,8 +83,8 @@ struct server {
 /* A request that reads the trace. */
 struct question {
 	struct server *server;
-	struct http_request *request;
-	struct buf out; /* the answer's body */
+	struct http_request *request; /* NULL: the server's own question, until it stops */
+	struct buf out;		      /* the answer's body */
 	const char *type;
 	bool columns;	    /* the compact form is wanted */
 	int64_t from, to;   /* ns since the epoch; INT64_MIN, INT64_MAX: open */

@@ -208,7 +208,7 @@ static void init_locks(struct server *s)
 	pthread_condattr_destroy(&attr);
 }
 
-/* What the first list of files would wait for. */
+/* What the first list of files, and pictures of large ones, would wait for. */
 static void *warm_up(void *arg)
 {
 	struct server *s = arg;
@@ -216,6 +216,7 @@ static void *warm_up(void *arg)
 	pthread_rwlock_rdlock(&s->lock);
 	names_prepare(s); /* where that fails, the question that needs it says so */
 	pthread_rwlock_unlock(&s->lock);
+	touched_ahead(s);
 	return NULL;
 }
 

@@ -17,7 +17,7 @@
 struct touched_store {
 	pthread_mutex_t lock;
 	pthread_cond_t given_back;
-	struct touched *last;
+	struct touched *kept[TOUCHED_FILES_MAX]; /* that asked for last first; NULL behind them */
 };
 
 /* As text, so that blocks without the file are skipped. */
@@ -37,26 +37,26 @@ int touched_sieve(struct question *q, int64_t file, struct sieve *ret)
 
 /* ---- one worker ---- */
 
-static void touched_free(struct touched *t)
+void touched_free(struct touched *t)
 {
 	if (!t)
 		return;
 	free(t->order);
-	free(t->touches);
+	touches_free(&t->calls);
+	touches_free(&t->open);
 	free(t->filter);
 	free(t);
 }
-DEFINE_CLEANUP(struct touched *, touched_free)
 
-static int touched_new(struct touched **ret)
+int touched_new(struct touched **ret)
 {
-	_cleanup_(touched_freep) struct touched *t = calloc(1, sizeof(*t));
+	struct touched *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
 	t->first = t->pos_first = INT64_MAX;
-	t->last = t->pos_last = INT64_MIN;
-	*ret = TAKE_PTR(t);
+	t->last = t->last_end = t->pos_last = INT64_MIN;
+	*ret = t;
 	return 0;
 }
 
@@ -86,23 +86,44 @@ static bool is_write(const struct writes *w, int64_t op)
 	return found && op >= 0;
 }
 
-static int keep(struct touched *t, const struct touch *touch)
+static void limit(struct touched *t)
 {
+	t->too_many |= t->calls.packed.len + t->open.packed.len > TOUCHED_FILE_MAX;
+	if (t->too_many) {
+		touches_free(&t->calls);
+		touches_free(&t->open);
+	}
+}
+
+static int add(void *arg, const struct touch *touch)
+{
+	struct touched *t = arg;
 	int r;
 
+	t->pos_first = MIN(t->pos_first, touch->pos);
+	t->pos_last = MAX(t->pos_last, touch->pos + (int64_t)touch->bytes);
 	if (t->too_many)
 		return 0;
-	t->too_many = t->count >= TOUCHES_MAX;
-	if (t->too_many) {
-		free(t->touches);
-		t->touches = NULL;
-		t->count = t->cap = 0;
-		return 0;
-	}
-	r = grow((void **)&t->touches, &t->cap, t->count + 1, sizeof(*t->touches));
-	if (r >= 0)
-		t->touches[t->count++] = *touch;
+	r = touches_add(touch->open ? &t->open : &t->calls, touch);
+	limit(t);
 	return r;
+}
+
+/* As engine/order.h tells which calls are in a range. */
+static bool is_open(const struct batch *b, size_t row)
+{
+	int64_t end;
+
+	return batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED ||
+	       batch_is_null(b, OP_DUR, row) || batch_is_null(b, OP_START, row) ||
+	       __builtin_add_overflow(batch_get(b, OP_START, row, 0), batch_get(b, OP_DUR, row, 0),
+				      &end);
+}
+
+uint64_t touched_columns(void)
+{
+	return 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_STATUS | 1ull << OP_POS |
+	       1ull << OP_BYTES | 1ull << OP_OP;
 }
 
 int touched_rows(const struct pass_rows *rows, int (*take)(void *arg, const struct touch *t),
@@ -122,56 +143,56 @@ int touched_rows(const struct pass_rows *rows, int (*take)(void *arg, const stru
 			continue;
 		bytes = MAX(bytes, (int64_t)0);
 		if (!__builtin_add_overflow(pos, bytes, &last))
-			r = take(arg, &(struct touch){rollup_end(b, i), pos, (uint64_t)bytes,
-						      is_write(&writes, op)});
+			r = take(arg, &(struct touch){.end = rollup_end(b, i),
+						      .pos = pos,
+						      .bytes = (uint64_t)bytes,
+						      .write = is_write(&writes, op),
+						      .open = is_open(b, i)});
 	}
 	return r;
 }
 
-static int take_touch(void *arg, const struct touch *touch)
+int touched_add(struct touched *t, const struct pass_rows *rows)
 {
-	struct touched *t = arg;
+	const struct batch *b = rows->batch;
 
-	t->pos_first = MIN(t->pos_first, touch->pos);
-	t->pos_last = MAX(t->pos_last, touch->pos + (int64_t)touch->bytes);
-	return keep(t, touch);
+	for (size_t k = 0; k < rows->count; k++) {
+		size_t i = rows->rows[k];
+		int64_t start = batch_get(b, OP_START, i, INT64_MIN), end;
+
+		if (start == INT64_MIN)
+			continue;
+		end = rollup_end(b, i);
+		t->first = MIN(t->first, start);
+		t->last = MAX(t->last, end);
+		if (!is_open(b, i))
+			t->last_end = MAX(t->last_end, end);
+	}
+	return touched_rows(rows, add, t);
 }
 
 static int take(void *state, const struct pass_rows *rows)
 {
-	struct touched *t = state;
-
-	for (size_t k = 0; k < rows->count; k++) {
-		const struct batch *b = rows->batch;
-		size_t i = rows->rows[k];
-		int64_t start = batch_get(b, OP_START, i, INT64_MIN);
-
-		if (start == INT64_MIN)
-			continue;
-		t->first = MIN(t->first, start);
-		t->last = MAX(t->last, rollup_end(b, i));
-	}
-	return touched_rows(rows, take_touch, t);
+	return touched_add(state, rows);
 }
 
 /* ---- all of it ---- */
 
-static int merge(struct touched *a, const struct touched *b)
+int touched_merge(struct touched *a, const struct touched *b)
 {
 	int r = 0;
 
 	a->first = MIN(a->first, b->first);
 	a->last = MAX(a->last, b->last);
+	a->last_end = MAX(a->last_end, b->last_end);
 	a->pos_first = MIN(a->pos_first, b->pos_first);
 	a->pos_last = MAX(a->pos_last, b->pos_last);
-	for (size_t i = 0; i < b->count && r >= 0; i++)
-		r = keep(a, &b->touches[i]);
-	if (b->too_many && !a->too_many) {
-		free(a->touches);
-		a->touches = NULL;
-		a->count = a->cap = 0;
-		a->too_many = true;
-	}
+	a->too_many |= b->too_many;
+	if (!a->too_many)
+		r = touches_append(&a->calls, &b->calls);
+	if (r >= 0 && !a->too_many)
+		r = touches_append(&a->open, &b->open);
+	limit(a);
 	return r;
 }
 
@@ -204,8 +225,7 @@ static int read_on(struct question *q, const struct sieve *sieve, int64_t until,
 		.sieve = sieve,
 		.from = q->from,
 		.to = q->to,
-		.columns = 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_OP | 1ull << OP_POS |
-			   1ull << OP_BYTES,
+		.columns = touched_columns(),
 		.until = until,
 		.take = take,
 		.workers = pass_workers(q),
@@ -223,17 +243,91 @@ static int read_on(struct question *q, const struct sieve *sieve, int64_t until,
 		r = pass_run(&p);
 	for (unsigned int i = 0; i < p.workers; i++) {
 		if (r >= 0)
-			r = merge(t, p.states[i]);
+			r = touched_merge(t, p.states[i]);
 		touched_free(p.states[i]);
 	}
 	t->read += p.taken;
 	return r;
 }
 
-static bool is_same(const struct question *q, int64_t file, const struct touched *t)
+/* ---- what is kept ---- */
+
+static bool is_same(const struct touched *t, int64_t file, int64_t from, int64_t to,
+		    const char *filter)
 {
-	return t && t->file == file && t->from == q->from && t->to == q->to &&
-	       strcmp(t->filter, q->filter ? q->filter : "") == 0;
+	return t->file == file && t->from == from && t->to == to &&
+	       strcmp(t->filter, filter ? filter : "") == 0;
+}
+
+/* The place of what is the same, or the first free one; TOUCHED_FILES_MAX: there is neither. */
+static size_t find(const struct touched_store *s, int64_t file, int64_t from, int64_t to,
+		   const char *filter)
+{
+	size_t i = 0;
+
+	while (i < TOUCHED_FILES_MAX && s->kept[i] && !is_same(s->kept[i], file, from, to, filter))
+		i++;
+	return i;
+}
+
+static struct touched *get_at(struct touched_store *s, size_t at)
+{
+	return at < TOUCHED_FILES_MAX ? s->kept[at] : NULL;
+}
+
+static void drop(struct touched *t)
+{
+	if (t && --t->refs == 0)
+		touched_free(t);
+}
+
+static void forget(struct touched_store *s, size_t at)
+{
+	drop(s->kept[at]);
+	memmove(&s->kept[at], &s->kept[at + 1],
+		(TOUCHED_FILES_MAX - at - 1) * sizeof(struct touched *));
+	s->kept[TOUCHED_FILES_MAX - 1] = NULL;
+}
+
+static void move_to_front(struct touched_store *s, size_t at)
+{
+	struct touched *t = s->kept[at];
+
+	memmove(&s->kept[1], &s->kept[0], at * sizeof(struct touched *));
+	s->kept[0] = t;
+}
+
+/* Those that were not asked for longest go first; the newest stays. */
+static void make_room(struct touched_store *s)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < TOUCHED_FILES_MAX && s->kept[i]; i++) {
+		sum += s->kept[i]->calls.packed.cap;
+		while (i && s->kept[i] && sum > TOUCHED_BYTES_MAX) {
+			sum -= s->kept[i]->calls.packed.cap;
+			forget(s, i);
+			if (s->kept[i])
+				sum += s->kept[i]->calls.packed.cap;
+		}
+	}
+}
+
+void touched_keep(struct touched_store *s, struct touched *t)
+{
+	size_t at, sum = t->calls.packed.cap;
+
+	t->refs = 1;
+	pthread_mutex_lock(&s->lock);
+	at = find(s, t->file, t->from, t->to, t->filter);
+	for (size_t i = 0; i < TOUCHED_FILES_MAX && s->kept[i]; i++)
+		sum += s->kept[i]->calls.packed.cap;
+	/* what was asked for is worth more than what may be */
+	if (at == TOUCHED_FILES_MAX || s->kept[at] || sum > TOUCHED_BYTES_MAX)
+		drop(t);
+	else
+		s->kept[at] = t;
+	pthread_mutex_unlock(&s->lock);
 }
 
 /* Waits its turn: two questions about one file come together, and the second finds what the first made. */
@@ -264,18 +358,11 @@ static int make(struct question *q, int64_t file, struct touched **ret)
 	t->file = file;
 	t->from = q->from;
 	t->to = q->to;
-	t->generation = q->server->generation;
 	t->filter = strdup(q->filter ? q->filter : "");
 	if (!t->filter)
 		return -ENOMEM;
 	*ret = TAKE_PTR(t);
 	return 0;
-}
-
-static void drop(struct touched *t)
-{
-	if (t && --t->refs == 0)
-		touched_free(t);
 }
 
 /* A filter may read names, which may be others by now. */
@@ -284,51 +371,89 @@ static bool can_go_on(const struct question *q, const struct touched *t)
 	return !q->filter || t->generation == q->server->generation;
 }
 
+/* What was only just made is of no generation yet. */
 static bool is_complete(const struct question *q, const struct touched *t)
 {
 	return t->generation == q->server->generation && t->read == t->order_count;
+}
+
+/*
+ * What is known of the whole of the file, where that tells what is asked: all but when the first call of a range began
+ * that is open on that side alone.
+ */
+static struct touched *find_whole(const struct question *q, int64_t file, struct touched_store *s)
+{
+	size_t at = find(s, file, INT64_MIN, INT64_MAX, NULL);
+	struct touched *t = get_at(s, at);
+
+	if (q->filter || !t || !is_complete(q, t) || t->too_many ||
+	    (q->from == INT64_MIN && q->to != INT64_MAX))
+		return NULL;
+	move_to_front(s, at);
+	return t;
 }
 
 /* With the lock, let go meanwhile: who has what is to be read on still looks at it. */
 static int wait_readers(struct question *q, int64_t file)
 {
 	struct touched_store *s = q->server->touched;
+	struct touched *t;
 
-	while (is_same(q, file, s->last) && can_go_on(q, s->last) && !is_complete(q, s->last) &&
-	       s->last->refs > 1) {
+	for (;;) {
 		struct timespec until;
 
+		t = get_at(s, find(s, file, q->from, q->to, q->filter));
+		if (!t || !can_go_on(q, t) || is_complete(q, t) || t->refs == 1)
+			return 0;
 		if (question_stopped(q))
 			return -EINTR;
 		clock_after(50 * NSEC_PER_MSEC, &until);
 		pthread_cond_timedwait(&s->given_back, &s->lock, &until);
 	}
+}
+
+/* With the lock: what is known by now comes to the front, made where nothing is. */
+static int find_or_make(struct question *q, int64_t file)
+{
+	struct touched_store *s = q->server->touched;
+	size_t at = find(s, file, q->from, q->to, q->filter);
+	struct touched *t;
+	int r;
+
+	if (get_at(s, at) && !can_go_on(q, s->kept[at])) {
+		forget(s, at);
+		at = find(s, file, q->from, q->to, q->filter);
+	}
+	if (get_at(s, at)) {
+		move_to_front(s, at);
+		return 0;
+	}
+	r = make(q, file, &t);
+	if (r < 0)
+		return r;
+	if (at == TOUCHED_FILES_MAX)
+		forget(s, --at);
+	s->kept[at] = t;
+	move_to_front(s, at);
 	return 0;
 }
 
-/* With the lock: what is known by now, read on. */
-static int bring_up(struct question *q, int64_t file, const struct sieve *sieve, int64_t until)
+/* With the lock: reads on what is in front. */
+static int bring_up(struct question *q, const struct sieve *sieve, int64_t until)
 {
 	struct touched_store *s = q->server->touched;
-	struct touched *t = NULL;
-	bool known = is_same(q, file, s->last) && can_go_on(q, s->last);
-	int r = 0;
+	struct touched *t = s->kept[0];
+	int r;
 
-	if (known && is_complete(q, s->last))
+	if (is_complete(q, t))
 		return 0;
-	if (!known)
-		r = make(q, file, &t);
-	assert(!known || s->last->refs == 1);
-	if (t) {
-		drop(s->last);
-		s->last = t;
-	}
-	if (r >= 0)
-		r = read_on(q, sieve, until, s->last);
-	if (r < 0 && s->last) {
-		drop(s->last);
-		s->last = NULL;
-	}
+	assert(t->refs == 1);
+	r = read_on(q, sieve, until, t);
+	if (r >= 0 && is_complete(q, t))
+		touches_trim(&t->calls);
+	if (r < 0)
+		forget(s, 0);
+	make_room(s);
 	return r;
 }
 
@@ -340,13 +465,18 @@ int touched_get(struct question *q, int64_t file, const struct sieve *sieve, int
 
 	if (r < 0)
 		return r;
-	r = wait_readers(q, file);
-	if (r >= 0)
-		r = bring_up(q, file, sieve, until);
-	if (r >= 0) {
-		s->last->refs++;
-		*ret = s->last;
+	*ret = find_whole(q, file, s);
+	if (!*ret) {
+		r = wait_readers(q, file);
+		if (r >= 0)
+			r = find_or_make(q, file);
+		if (r >= 0)
+			r = bring_up(q, sieve, until);
+		if (r >= 0)
+			*ret = s->kept[0];
 	}
+	if (r >= 0)
+		(*ret)->refs++;
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }
@@ -381,7 +511,8 @@ void touched_store_free(struct touched_store *s)
 {
 	if (!s)
 		return;
-	touched_free(s->last);
+	for (size_t i = 0; i < TOUCHED_FILES_MAX; i++)
+		touched_free(s->kept[i]);
 	pthread_cond_destroy(&s->given_back);
 	pthread_mutex_destroy(&s->lock);
 	free(s);

@@ -2,19 +2,18 @@
 /*
  * touched.h: when and where in one file calls read and wrote, in the question's range and filter. Found
  * by reading every call of the blocks that name the file, hence kept for the next question about it: who
- * cannot wait takes what was read by then, the next goes on. Where a trace grows, only what came is read.
+ * cannot wait takes what was read by then, the next goes on. Where a trace grows, only what came is read. Of a trace
+ * that does not, the files with most time are read once, as soon as the server has nothing else to do
+ * (touched_ahead()): pictures of them, of any range, need no calls read.
  */
 #pragma once
 
 #include "server/pass.h"
+#include "server/touches.h"
 
-#define TOUCHES_MAX 2000000u /* that are kept of one file: 48 MB */
-
-/* One call at a position. */
-struct touch {
-	int64_t end, pos;
-	uint64_t bytes : 63, write : 1;
-};
+#define TOUCHED_FILE_MAX  (48u << 20) /* bytes that are kept of one file: some six million calls */
+#define TOUCHED_BYTES_MAX (96u << 20) /* and of all */
+#define TOUCHED_FILES_MAX 64u
 
 struct touched {
 	unsigned int refs;
@@ -26,12 +25,12 @@ struct touched {
 	char *filter;
 
 	int64_t first, last, pos_first, pos_last; /* INT64_MAX, INT64_MIN: nothing */
-	struct touch *touches;
-	size_t count, cap;
-	bool too_many; /* not all are there: read them again */
+	int64_t last_end;			  /* of calls that ended */
+	struct touches calls, open;		  /* open: those that are not known to have ended */
+	bool too_many;				  /* not all are there: read them again */
 };
 
-/* What is kept between questions: the file that was asked for last. */
+/* What is kept between questions, by file, range and filter: those that were asked for last. */
 struct touched_store;
 int touched_store_new(struct touched_store **ret) _must_check_;
 void touched_store_free(struct touched_store *s);
@@ -40,11 +39,31 @@ void touched_store_free(struct touched_store *s);
 int touched_sieve(struct question *q, int64_t file, struct sieve *ret);
 /*
  * For the generation `file`; give it back by touched_put(). Reads no further block after `until` (of the
- * monotonic clock; 0: all of them), then `read` is less than `order_count`.
+ * monotonic clock; 0: all of them), then `read` is less than `order_count`. It may know of calls that ended outside the
+ * question's range.
  */
 int touched_get(struct question *q, int64_t file, const struct sieve *sieve, int64_t until,
 		struct touched **ret);
 void touched_put(struct question *q, struct touched *t);
-/* Gives each call of the rows that has a position to `take`. The rows have OP_START, OP_DUR, OP_POS, OP_BYTES, OP_OP. */
+/* The columns of op that the next two read. */
+uint64_t touched_columns(void);
+/* Gives each call of the rows that has a position to `take`. */
 int touched_rows(const struct pass_rows *rows, int (*take)(void *arg, const struct touch *t),
 		 void *arg);
+
+/* ---- for touched_ahead.c ---- */
+
+/* Starts empty; freed by touched_free(), unless the store took it. */
+int touched_new(struct touched **ret) _must_check_;
+void touched_free(struct touched *t);
+DEFINE_CLEANUP(struct touched *, touched_free)
+/* Adds calls of the file; past TOUCHED_FILE_MAX there are too many. 0 or -ENOMEM. */
+int touched_add(struct touched *t, const struct pass_rows *rows);
+/* Adds what b knows to a. */
+int touched_merge(struct touched *a, const struct touched *b);
+/* Keeps it, unless the same is there; it is the store's then. */
+void touched_keep(struct touched_store *s, struct touched *t);
+
+/* In a thread of its own: reads the files with most time, while nobody asks anything. */
+struct server;
+void touched_ahead(struct server *s);

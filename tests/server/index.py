@@ -129,6 +129,29 @@ def questions(s, rng, count):
         q = question(rng)
         compare(s, q, 'query', limit=5000, q=q, **(rng.choice(given) if i % 2 else {}))
 
+def rest(s):
+    """What the server reads ahead is mostly read when it uses no more CPU; what it answers is the same before."""
+    before = -1.0
+    for _ in range(60):
+        used = s.cpu_s()
+        if used == before:
+            return
+        before = used
+        time.sleep(0.5)
+
+
+def pictures(s):
+    """Of files that were read ahead, and of others, of any range."""
+    rest(s)
+    last = s.get('trace')['last']
+    files = [f for f in s.get('overview')['files']['rows'] if f['path']]
+    for f in files[:3] + files[-1:]:
+        for r in ({}, wide(last), {'from_': last // 3}, {'to': last // 2}, {'from_': last // 2, 'to': last // 2 + 50000000}):
+            d = compare(s, f['name'], f'file/{f["id"]}/density', width=70, height=30, **r)
+            check(f'{f["name"]}: the picture is complete', d['read'] == 1)
+        compare(s, f['name'], f'file/{f["id"]}/density', width=70, height=30, pos_from=8192, pos_to=1 << 20)
+        compare(s, f['name'], f'file/{f["id"]}/density', 'op == read || op == pread64', width=70, height=30)
+
 
 def later():
     """A trace that comes into the folder is part of the next answer; no file that is none."""
@@ -162,6 +185,7 @@ def main():
     has_engine = subprocess.run([weir, 'query', '--json', 'by op | count()', 'a.trace'], cwd=folder, capture_output=True,
                                 check=False).returncode == 0
     with Serve(weir, 'a.trace', folder=folder) as s:
+        pictures(s)
         answers(s, rng)
         if has_engine:
             questions(s, rng, 40)

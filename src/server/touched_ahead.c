@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * touched_ahead.c: where in the files with most time calls read and wrote, before anybody asks: one pass over the
+ * blocks that name them, in pieces, while no question is answered.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "server/catalog.h"
+#include "server/file_sums.h"
+#include "server/names.h"
+#include "server/touched.h"
+
+#define FILES_MAX  16u
+#define LOOKED_AT  100u			/* of all files, those with most time */
+#define CALLS_MIN  20000u		/* of a file: the picture of less is soon read */
+#define BYTES_MAX  (48u << 20)		/* of all of them */
+#define CALL_BYTES 9u			/* that one takes, nearly always less */
+#define PIECE_NS   (50 * NSEC_PER_MSEC) /* of work, between which questions come first */
+#define NICE	   10
+
+struct ahead {
+	struct question q; /* of nobody: it lasts until the server stops */
+	int64_t files[FILES_MAX];
+	size_t count;
+	struct map index; /* file_id, of any version -> number of the file */
+	struct touched *touched[FILES_MAX];
+	size_t *blocks, block_count, read;
+	size_t known; /* blocks of the store at the beginning */
+};
+
+static void ahead_free(struct ahead *a)
+{
+	for (size_t i = 0; i < FILES_MAX; i++)
+		touched_free(a->touched[i]);
+	map_free(&a->index);
+	free(a->blocks);
+}
+
+/* ---- which files ---- */
+
+static bool has_positions(const struct dims *d, int64_t file)
+{
+	struct dims_file room;
+	const struct dims_file *f = dims_file(d, file, &room);
+
+	return f && !f->name_only && f->type != FILE_TYPE_SOCKET && f->type != FILE_TYPE_PIPE &&
+	       f->type != FILE_TYPE_ANON;
+}
+
+/* Those with most time first, as lists show them, as long as there is room for them. */
+static void choose(struct ahead *a, struct sums_file *files, size_t count)
+{
+	const struct dims *d = store_dims(a->q.server->store);
+	size_t top = file_sums_top(files, count, LOOKED_AT);
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < top && a->count < FILES_MAX; i++) {
+		int64_t id = files[i].id;
+
+		if (files[i].all < CALLS_MIN || (sum + files[i].all) * CALL_BYTES > BYTES_MAX ||
+		    names_inode(d, id) != id || !has_positions(d, id))
+			continue;
+		sum += files[i].all;
+		a->files[a->count++] = id;
+	}
+}
+
+static int find_files(struct ahead *a)
+{
+	const struct sums_want want = {.files = true};
+	_cleanup_(sums_freep) struct sums *s = NULL;
+	_cleanup_free_ struct sums_file *files = NULL;
+	_cleanup_sieve_ struct sieve all = {0};
+	size_t count;
+	int r = sieve_make(&a->q, NULL, &all);
+
+	if (r >= 0)
+		r = sums_run(&a->q, &all, &want, &s);
+	if (r >= 0)
+		r = file_sums_merge(a->q.server, s, &files, &count);
+	if (r >= 0)
+		choose(a, files, count);
+	return r;
+}
+
+/* Every version of the chosen files leads to its number. */
+static int find_versions(struct ahead *a)
+{
+	const struct dims *d = store_dims(a->q.server->store);
+	struct catalog_walk w = {0};
+	int64_t id, file;
+	int r = 0;
+
+	for (size_t i = 0; i < a->count && r >= 0; i++)
+		r = map_set(&a->index, (uint64_t)a->files[i], i);
+	while (r >= 0 && names_next_other(a->q.server, &w, &id, &file)) {
+		for (size_t i = 0; i < a->count && r >= 0; i++) {
+			if (names_inode(d, id) == a->files[i])
+				r = map_set(&a->index, (uint64_t)id, i);
+		}
+	}
+	return r;
+}
+
+static bool names_any(const struct ahead *a, size_t block)
+{
+	uint64_t id, ignored;
+	size_t pos = 0;
+
+	while (map_next(&a->index, &pos, &id, &ignored)) {
+		if (store_block_has_id(a->q.server->store, block, OP_FILE_ID, (int64_t)id))
+			return true;
+	}
+	return false;
+}
+
+static int find_blocks(struct ahead *a)
+{
+	const struct store *s = a->q.server->store;
+
+	a->known = store_block_count(s);
+	a->blocks = calloc(a->known + 1, sizeof(*a->blocks));
+	if (!a->blocks)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->known && !question_stopped(&a->q); i++) {
+		if (pass_block_can(&a->q, NULL, INT64_MIN, INT64_MAX, i) && names_any(a, i))
+			a->blocks[a->block_count++] = i;
+	}
+	return 0;
+}
+
+static int begin(struct ahead *a)
+{
+	int r = names_prepare(a->q.server);
+
+	if (r >= 0)
+		r = find_files(a);
+	if (r >= 0)
+		r = find_versions(a);
+	if (r >= 0 && a->count)
+		r = find_blocks(a);
+	for (size_t i = 0; i < a->count && r >= 0; i++) {
+		struct touched **t = &a->touched[i];
+
+		r = touched_new(t);
+		if (r < 0)
+			break;
+		(*t)->file = a->files[i];
+		(*t)->from = INT64_MIN;
+		(*t)->to = INT64_MAX;
+		(*t)->filter = strdup("");
+		r = (*t)->filter ? 0 : -ENOMEM;
+	}
+	return r;
+}
+
+/* ---- reading ---- */
+
+/* What one worker found of each file. */
+struct piece {
+	const struct ahead *ahead;
+	struct touched *touched[FILES_MAX];
+	uint8_t number[BATCH_ROWS_MAX]; /* of the row's file; FILES_MAX: none */
+	uint32_t rows[BATCH_ROWS_MAX];
+};
+
+/* Tells which file each row is about; ret[] how many rows each file has. */
+static void number_rows(struct piece *p, const struct pass_rows *rows, size_t ret[static FILES_MAX])
+{
+	for (size_t k = 0; k < rows->count; k++) {
+		int64_t id = batch_get(rows->batch, OP_FILE_ID, rows->rows[k], -1);
+		uint64_t at = FILES_MAX;
+
+		if (id >= 0)
+			map_get(&p->ahead->index, (uint64_t)id, &at);
+		p->number[k] = (uint8_t)at;
+		if (at < FILES_MAX)
+			ret[at]++;
+	}
+}
+
+static int take(void *state, const struct pass_rows *rows)
+{
+	struct piece *p = state;
+	size_t counts[FILES_MAX] = {0};
+	int r = 0;
+
+	number_rows(p, rows, counts);
+	for (size_t i = 0; i < p->ahead->count && r >= 0; i++) {
+		struct pass_rows of = *rows;
+
+		of.rows = p->rows;
+		of.count = 0;
+		for (size_t k = 0; k < rows->count && of.count < counts[i]; k++) {
+			p->rows[of.count] = rows->rows[k];
+			of.count += p->number[k] == i;
+		}
+		r = touched_add(p->touched[i], &of);
+	}
+	return r;
+}
+
+static void piece_free(struct piece *p)
+{
+	for (size_t i = 0; p && i < FILES_MAX; i++)
+		touched_free(p->touched[i]);
+	free(p);
+}
+
+static int piece_new(const struct ahead *a, void **ret)
+{
+	struct piece *p = calloc(1, sizeof(*p));
+	int r = p ? 0 : -ENOMEM;
+
+	*ret = p;
+	for (size_t i = 0; i < a->count && r >= 0; i++)
+		r = touched_new(&p->touched[i]);
+	if (r >= 0)
+		p->ahead = a;
+	return r;
+}
+
+static int read_piece(struct ahead *a)
+{
+	struct pass p = {
+		.q = &a->q,
+		.from = INT64_MIN,
+		.to = INT64_MAX,
+		.columns = touched_columns() | 1ull << OP_FILE_ID,
+		.only = a->blocks + a->read,
+		.only_count = a->block_count - a->read,
+		.until = clock_monotonic_ns() + PIECE_NS,
+		.take = take,
+		.workers = pass_workers(&a->q),
+	};
+	int r = 0;
+
+	for (unsigned int i = 0; i < p.workers && r >= 0; i++)
+		r = piece_new(a, &p.states[i]);
+	if (r >= 0)
+		r = pass_run(&p);
+	for (unsigned int i = 0; i < p.workers; i++) {
+		struct piece *found = p.states[i];
+
+		for (size_t k = 0; k < a->count && r >= 0; k++)
+			r = touched_merge(a->touched[k], found->touched[k]);
+		piece_free(found);
+	}
+	a->read += p.taken;
+	return r;
+}
+
+/* ---- when ---- */
+
+/* Waits until no question is being answered. False: the server stops. */
+static bool wait_idle(struct server *s)
+{
+	bool stopping;
+
+	pthread_mutex_lock(&s->news_lock);
+	while (s->questions && !s->stopping)
+		pthread_cond_wait(&s->news, &s->news_lock);
+	stopping = s->stopping;
+	pthread_mutex_unlock(&s->news_lock);
+	return !stopping;
+}
+
+/* With the trace locked for reading. 1 where there is more to do, 0, or negative: it is not worth it. */
+static int go_on(struct ahead *a, uint64_t generation)
+{
+	int r = 0;
+
+	/* a trace that grows is read by who asks, again and again */
+	if (a->q.server->live || a->q.server->generation != generation)
+		return -EAGAIN;
+	if (!a->blocks)
+		r = begin(a);
+	else if (a->read < a->block_count)
+		r = read_piece(a);
+	return r < 0 ? r : a->blocks && a->read < a->block_count;
+}
+
+void touched_ahead(struct server *s)
+{
+	_cleanup_(ahead_free) struct ahead a = {
+		.q = {.server = s, .from = INT64_MIN, .to = INT64_MAX}};
+	uint64_t generation = 0;
+	int more = 1;
+
+	/* threads that a pass starts inherit it; where it is refused, the machine has less to give */
+	(void)setpriority(PRIO_PROCESS, 0, NICE);
+	while (more > 0 && wait_idle(s)) {
+		pthread_rwlock_rdlock(&s->lock);
+		generation = generation ? generation : s->generation;
+		more = go_on(&a, generation);
+		pthread_rwlock_unlock(&s->lock);
+	}
+	for (size_t i = 0; more == 0 && i < a.count; i++) {
+		struct touched *t = TAKE_PTR(a.touched[i]);
+
+		t->generation = generation;
+		t->blocks = a.known;
+		touches_trim(&t->calls);
+		touched_keep(s->touched, t);
+	}
+}
