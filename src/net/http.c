@@ -291,6 +291,27 @@ const char *http_param(const struct http_request *r, const char *name)
 	return MHD_lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
+struct each_param {
+	bool (*take)(void *arg, const char *name);
+	void *arg;
+};
+
+static enum MHD_Result on_param(void *arg, enum MHD_ValueKind kind, const char *name,
+				const char *value)
+{
+	const struct each_param *e = arg;
+
+	return e->take(e->arg, name ? name : "") ? MHD_NO : MHD_YES;
+}
+
+void http_each_param(const struct http_request *r, bool (*take)(void *arg, const char *name),
+		     void *arg)
+{
+	struct each_param e = {take, arg};
+
+	MHD_get_connection_values(r->connection, MHD_GET_ARGUMENT_KIND, on_param, &e);
+}
+
 const char *http_query(const struct http_request *r)
 {
 	const char *mark = strchr(r->uri, '?');

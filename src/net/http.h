@@ -35,6 +35,8 @@ struct http_route {
 	const char *path;   /* "/api/v1/op/{}/next": `{}` is one part, see http_part() */
 	size_t body_max;    /* bytes; 0: a body is refused */
 	void (*handle)(void *arg, struct http_request *r);
+	const char *
+		params; /* names that its query may have, a space between; NULL: any. `admit` sees to it */
 };
 
 struct http_options {
@@ -64,6 +66,9 @@ const char *http_part(const struct http_request *r, size_t i);
 /* A header or a parameter of the query, decoded; NULL where absent. No NUL within. */
 const char *http_header(const struct http_request *r, const char *name);
 const char *http_param(const struct http_request *r, const char *name);
+/* The name of each parameter, decoded, as it was sent, until `take` returns true. */
+void http_each_param(const struct http_request *r, bool (*take)(void *arg, const char *name),
+		     void *arg);
 /* The parameters as they were sent, "" where there are none: what tells two questions apart. */
 const char *http_query(const struct http_request *r);
 /* The cookie of that name; NULL where absent. */

@@ -129,6 +129,10 @@ int session_init(struct server *s, struct error *err);
 bool session_admit(void *arg, struct http_request *r, const struct http_route *route);
 void session_post(void *arg, struct http_request *r);
 
+/* ---- params.c ---- */
+/* True where the route knows every parameter of the request; else it was answered. */
+bool params_admit(struct http_request *r, const struct http_route *route);
+
 /* ---- trace.c ---- */
 /* Makes s->document, s->loss again; the lock is held for writing. */
 int trace_describe(struct server *s, struct error *err);

@@ -84,7 +84,7 @@ bool session_admit(void *arg, struct http_request *r, const struct http_route *r
 		return true;
 	if (is_our_origin(s, http_header(r, "Origin")) &&
 	    (has_bearer(s, r) || is_token(s, http_cookie(r, COOKIE))))
-		return true;
+		return params_admit(r, route);
 	http_reply_text(r, 401, "text/plain; charset=utf-8", "");
 	return false;
 }

@@ -4,6 +4,7 @@
 import http.client
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -557,6 +558,40 @@ def limits():
     check('no trace', r.returncode == 1 and len(r.stderr.splitlines()) == 1, r.stderr)
 
 
+def documented(s):
+    """path -> names of parameters, as the document of the interface tells them."""
+    text = s.ask('openapi.yaml')[2].decode()
+    found = {}
+    for line in text.splitlines():
+        m = re.match(r'  /api/v1/(\S+):$', line)
+        if m:
+            path = re.sub(r'\{\w+\}', '0', m[1])
+            found[path] = []
+        elif found:
+            found[path] += re.findall(r'\{name: (\w+), in: query', line)
+    return found
+
+
+def parameters(s):
+    """What a route does not know is refused, and the document tells what it knows."""
+    paths = documented(s)
+    check('the document tells of every route', len(paths) > 18 and 'filter' in paths['overview'] and 'within' in paths['file/0/density'], paths)
+    for path, names in paths.items():
+        method = 'POST' if path in ('session', 'sql') else 'PUT' if path == 'queries/0' else 'GET'
+        status, _, body = s.ask(path, method=method, nonsense=1)
+        check(f'{path}: a parameter that it does not have', status == 400 and b'nonsense=' in body, status, body)
+        for name in names:
+            _, _, body = s.ask(path, method=method, **{name + '_': ''})
+            check(f'{path}: {name}, as documented', b'no such parameter' not in body, body[:200])
+    for path, wrong, right in (('overview', 'where', 'filter'), ('overview', 'wdth', 'width'), ('query', 'filtr', 'filter'), ('timeline', 'lane', 'lanes'),
+                               ('query', 'query', 'q')):
+        status, _, body = s.ask(path, **{wrong: 'dur > 1ms'})
+        check(f'{path}?{wrong}= means {right}=', status == 400 and f'{wrong}=: there is no such parameter here; did you mean {right}=?' ==
+              json.loads(body)['error']['message'], status, body)
+    status, _, body = s.ask('overview?width=10&filter=op==read&%3Cscript%3E=1')
+    check('of several, the unknown one is told', status == 400 and json.loads(body)['error']['message'].startswith('<script>=: '), status, body)
+
+
 def main():
     start()
     with Serve(weir, 'a.trace', folder=folder) as s:
@@ -564,6 +599,7 @@ def main():
         check('/trace', t['ops'] == ROWS and t['live'] is False and t['first'] == 0 and t['loss']['events'] == 0, t)
         door(s)
         requests(s)
+        parameters(s)
         o = overview(s)
         brief(s)
         with_query(s, o)
