@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "server/catalog.h"
+#include "server/file_pile.h"
 #include "server/file_sums.h"
 #include "server/file_tops.h"
 #include "server/names.h"
@@ -21,92 +22,25 @@ static int by_time(const void *a, const void *b)
 
 /* ---- by id: files of segments ---- */
 
-#define TRACE_SHIFT 40
-#define TRACES_MAX  256u
-#define SPARSE	    8u /* a map takes fewer than one in so many; else an array is faster and smaller */
-
-/* Sums of every file of every trace, by id; those that have none are all 0. */
-struct dense {
-	struct sums_file *by_trace[TRACES_MAX];
-	size_t count[TRACES_MAX];
-};
-
-static void dense_free(struct dense *d)
-{
-	for (size_t i = 0; i < TRACES_MAX; i++)
-		free(d->by_trace[i]);
-}
-
-static bool has_place(const struct dense *d, int64_t id)
-{
-	uint64_t trace = (uint64_t)id >> TRACE_SHIFT;
-
-	return trace < TRACES_MAX && ((uint64_t)id & ((1ull << TRACE_SHIFT) - 1)) < d->count[trace];
-}
-
-/* The place of an id; NULL where it has none. */
-static struct sums_file *dense_at(const struct dense *d, int64_t id)
-{
-	return has_place(d, id) ? &d->by_trace[(uint64_t)id >> TRACE_SHIFT]
-					      [(uint64_t)id & ((1ull << TRACE_SHIFT) - 1)]
-				: NULL;
-}
-
-static uint64_t add_up(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
-static void add_sums(struct sums_file *to, const struct sums_file *f)
-{
-	to->all += f->all;
-	to->calls += f->calls;
-	to->errors += f->errors;
-	to->bytes = add_up(to->bytes, f->bytes);
-	to->time = add_up(to->time, f->time);
-	to->max = MAX(to->max, f->max);
-}
-
 /* Room for the files of the segments; a trace whose ids lie too far apart gets none. */
-static int dense_make(struct dense *d, const struct sums *s)
+static int room_for_segments(struct file_dense *d, const struct sums *s)
 {
-	size_t want[TRACES_MAX] = {0}, files[TRACES_MAX] = {0};
+	size_t want[FILE_TRACES_MAX] = {0}, files[FILE_TRACES_MAX] = {0};
 
 	for (size_t i = 0; i < s->segment_count; i++) {
 		const struct segment *g = s->segments[i];
-		uint64_t trace = (uint64_t)g->file_max >> TRACE_SHIFT;
+		uint64_t trace = (uint64_t)g->file_max >> FILE_TRACE_SHIFT;
 
-		if (g->file_max < 0 || trace >= TRACES_MAX)
+		if (g->file_max < 0 || trace >= FILE_TRACES_MAX)
 			continue;
-		want[trace] =
-			MAX(want[trace], (size_t)(g->file_max & ((1ll << TRACE_SHIFT) - 1)) + 1);
+		want[trace] = MAX(want[trace],
+				  (size_t)(g->file_max & ((1ll << FILE_TRACE_SHIFT) - 1)) + 1);
 		files[trace] += g->file_count;
 	}
-	for (size_t i = 0; i < TRACES_MAX; i++) {
-		if (!want[i] || want[i] / SPARSE > files[i])
-			continue;
-		d->by_trace[i] = calloc(want[i], sizeof(*d->by_trace[i]));
-		if (!d->by_trace[i])
-			return -ENOMEM;
-		d->count[i] = want[i];
-	}
-	return 0;
+	return file_dense_make(d, want, files);
 }
 
-/* Adds to the file's place, or to `rest`. */
-static int add_one(struct dense *d, struct sums *rest, const struct sums_file *f)
-{
-	struct sums_file *to = dense_at(d, f->id);
-
-	if (!to)
-		return sums_add_file(rest, f);
-	add_sums(to, f);
-	return 0;
-}
-
-static int add_segment(struct dense *d, struct sums *rest, const struct segment *g)
+static int add_segment(struct file_dense *d, struct sums *rest, const struct segment *g)
 {
 	struct segment_walk w = {0};
 	struct segment_file f;
@@ -114,27 +48,27 @@ static int add_segment(struct dense *d, struct sums *rest, const struct segment 
 
 	while (r >= 0 && segment_file_next(g, &w)) {
 		segment_file_read(&w, &f);
-		r = add_one(d, rest,
-			    &(struct sums_file){.id = w.id,
-						.all = f.all,
-						.calls = f.calls,
-						.errors = f.errors,
-						.bytes = f.bytes,
-						.time = f.time,
-						.max = f.max});
+		r = file_dense_add(d, rest,
+				   &(struct sums_file){.id = w.id,
+						       .all = f.all,
+						       .calls = f.calls,
+						       .errors = f.errors,
+						       .bytes = f.bytes,
+						       .time = f.time,
+						       .max = f.max});
 	}
 	return r;
 }
 
 /* Leaves the places empty of files that are told as others; those are put into `moved`. */
-static int move_versions(const struct server *srv, struct dense *d, struct sums *moved)
+static int move_versions(const struct server *srv, struct file_dense *d, struct sums *moved)
 {
 	struct catalog_walk w = {0};
 	int64_t id, file;
 	int r = 0;
 
 	while (r >= 0 && names_next_other(srv, &w, &id, &file)) {
-		struct sums_file *f = dense_at(d, id);
+		struct sums_file *f = file_dense_at(d, id);
 
 		if (!f || !f->all || id == file)
 			continue;
@@ -160,15 +94,15 @@ static int move_rest(const struct server *srv, const struct sums *rest, struct s
 }
 
 /* Adds what was moved to a file that has a place; how many have none. */
-static size_t add_moved(struct dense *d, const struct sums *moved)
+static size_t add_moved(struct file_dense *d, const struct sums *moved)
 {
 	size_t without = 0;
 
 	for (size_t i = 0; i < moved->file_count; i++) {
-		struct sums_file *to = dense_at(d, moved->files[i].id);
+		struct sums_file *to = file_dense_at(d, moved->files[i].id);
 
 		if (to)
-			add_sums(to, &moved->files[i]);
+			file_sums_add(to, &moved->files[i]);
 		else
 			without++;
 	}
@@ -184,7 +118,7 @@ static size_t pack(struct sums_file *files, size_t count, uint64_t trace)
 		if (!files[i].all)
 			continue;
 		files[n] = files[i];
-		files[n++].id = (int64_t)(trace << TRACE_SHIFT | i);
+		files[n++].id = (int64_t)(trace << FILE_TRACE_SHIFT | i);
 	}
 	return n;
 }
@@ -193,13 +127,14 @@ static size_t pack(struct sums_file *files, size_t count, uint64_t trace)
  * Files that are told as one are added up; the others of `moved` come behind. The largest trace's places become the
  * answer: of millions of files there is no second copy.
  */
-static int collect(struct dense *d, const struct sums *moved, struct sums_file **ret,
+static int collect(struct file_dense *d, const struct sums *moved, struct sums_file **ret,
 		   size_t *ret_count)
 {
-	size_t without = add_moved(d, moved), packed[TRACES_MAX], n = 0, max = without, base = 0;
+	size_t without = add_moved(d, moved), packed[FILE_TRACES_MAX], n = 0, max = without,
+	       base = 0;
 	struct sums_file *files;
 
-	for (size_t t = 0; t < TRACES_MAX; t++) {
+	for (size_t t = 0; t < FILE_TRACES_MAX; t++) {
 		packed[t] = pack(d->by_trace[t], d->count[t], t);
 		max += packed[t];
 		base = d->count[t] > d->count[base] ? t : base;
@@ -209,14 +144,14 @@ static int collect(struct dense *d, const struct sums *moved, struct sums_file *
 		return -ENOMEM;
 	d->by_trace[base] = NULL;
 	n = packed[base];
-	for (size_t t = 0; t < TRACES_MAX; t++) {
+	for (size_t t = 0; t < FILE_TRACES_MAX; t++) {
 		if (t == base || !packed[t])
 			continue;
 		memcpy(files + n, d->by_trace[t], packed[t] * sizeof(*files));
 		n += packed[t];
 	}
 	for (size_t i = 0; i < moved->file_count; i++) {
-		if (!has_place(d, moved->files[i].id))
+		if (!file_dense_has(d, moved->files[i].id))
 			files[n++] = moved->files[i];
 	}
 	assert(n == max);
@@ -225,10 +160,18 @@ static int collect(struct dense *d, const struct sums *moved, struct sums_file *
 	return 0;
 }
 
-int file_sums_merge(const struct server *srv, const struct sums *s, struct sums_file **ret,
+/* What passes flushed, or room for what segments know; the rest has no place there. */
+static int take_pile(struct sums *s, struct file_dense *d, struct sums *rest)
+{
+	int r = s->pile ? file_pile_take(s->pile, d, rest) : 0;
+
+	return r < 0 || d->made ? r : room_for_segments(d, s);
+}
+
+int file_sums_merge(const struct server *srv, struct sums *s, struct sums_file **ret,
 		    size_t *ret_count)
 {
-	_cleanup_(dense_free) struct dense d = {0};
+	_cleanup_(file_dense_free) struct file_dense d = {0};
 	_cleanup_(sums_freep) struct sums *rest = NULL, *moved = NULL;
 	const struct sums_want want = {.files = true};
 	int r = sums_new(&rest, &want);
@@ -236,11 +179,11 @@ int file_sums_merge(const struct server *srv, const struct sums *s, struct sums_
 	if (r >= 0)
 		r = sums_new(&moved, &want);
 	if (r >= 0)
-		r = dense_make(&d, s);
+		r = take_pile(s, &d, rest);
 	for (size_t i = 0; i < s->segment_count && r >= 0; i++)
 		r = add_segment(&d, rest, s->segments[i]);
 	for (size_t i = 0; i < s->file_count && r >= 0; i++)
-		r = add_one(&d, rest, &s->files[i]);
+		r = file_dense_add(&d, rest, &s->files[i]);
 	if (r >= 0)
 		r = move_versions(srv, &d, moved);
 	if (r >= 0)

@@ -4,8 +4,8 @@
 
 #include "server/sums.h"
 
-/* Sums by file, in no order; free() it. names_prepare() first. 0 or -ENOMEM. */
-int file_sums_merge(const struct server *srv, const struct sums *s, struct sums_file **ret,
+/* Sums by file, in no order; free() it. What passes flushed (file_pile.h) is taken from s. names_prepare() first. 0 or -ENOMEM. */
+int file_sums_merge(const struct server *srv, struct sums *s, struct sums_file **ret,
 		    size_t *ret_count);
 /* Puts the `max` with most time in I/O to the front, in that order (equals by calls, then by id), and
  * tells how many those are; a file without I/O is none of them. */

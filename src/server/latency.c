@@ -172,8 +172,7 @@ static int put_series(struct question *q, struct js *j, const struct rollup *all
 }
 
 /* There may be millions of files: histograms are made for those that are shown. */
-static int put_files(struct question *q, struct js *j, const struct sieve *sieve,
-		     const struct sums *s)
+static int put_files(struct question *q, struct js *j, const struct sieve *sieve, struct sums *s)
 {
 	const struct dims *d = store_dims(q->server->store);
 	_cleanup_free_ struct sums_file *files = NULL;

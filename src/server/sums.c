@@ -5,6 +5,7 @@
 
 #include "engine/order.h"
 #include "schema/ops.h"
+#include "server/file_pile.h"
 #include "server/file_tops.h"
 
 #define CALLS_READ	2000000u
@@ -161,6 +162,8 @@ void sums_free(struct sums *s)
 	for (size_t i = 0; i < s->segment_count; i++)
 		segment_unref(s->segments[i]);
 	free(s->segments);
+	if (s->owns_pile)
+		file_pile_free(s->pile);
 	free(s);
 }
 
@@ -467,16 +470,31 @@ static int take_sums(struct sums *s, const struct pass_rows *rows)
 	return r;
 }
 
+/* Every worker with all files of its own would take as much memory as there are workers. */
+static int flush_files(struct sums *s)
+{
+	int r;
+
+	if (!s->pile || s->keep_hists || !s->file_count)
+		return 0;
+	r = file_pile_add(s->pile, s->files, s->file_count);
+	map_clear(&s->file_index);
+	s->file_count = s->last_file = 0;
+	return r;
+}
+
 int sums_take(void *state, const struct pass_rows *rows)
 {
 	struct sums *s = state;
 	int r = 0;
 
-	if (rows->batch->table == TABLE_SUMMARY)
-		return take_sums(s, rows);
+	if (rows->batch->table == TABLE_SUMMARY) {
+		r = take_sums(s, rows);
+		return r < 0 ? r : flush_files(s);
+	}
 	for (size_t k = 0; k < rows->count && r >= 0; k++)
 		r = take_op(s, rows, rows->rows[k]);
-	return r;
+	return r < 0 ? r : flush_files(s);
 }
 
 /* ---- all together ---- */
@@ -513,7 +531,7 @@ int sums_merge(struct sums *a, struct sums *b)
 
 	for (size_t i = 0; a->top_hists && i < a->tops->count && r >= 0; i++)
 		r = hist_merge(&a->top_hists[i], &b->top_hists[i]);
-	if (!b->file_hists && b->file_count)
+	if (!b->keep_hists)
 		drop_hists(a);
 	for (size_t i = 0; i < b->file_count && r >= 0; i++) {
 		r = sums_add_file(a, &b->files[i]);
@@ -565,6 +583,22 @@ static int make_rollups(struct sums *s, const struct sums_want *want)
 	return r;
 }
 
+/* The first worker's pile is everybody's. */
+static int share_pile(const struct question *q, const struct sums_want *want, struct sums *first,
+		      struct sums *s)
+{
+	int r = 0;
+
+	if (!want->files)
+		return 0;
+	if (s == first) {
+		r = file_pile_new(&s->pile, q->server->store);
+		s->owns_pile = r >= 0;
+	}
+	s->pile = first->pile;
+	return r;
+}
+
 static int run_once(struct question *q, const struct sieve *sieve, const struct sums_want *want,
 		    struct sums **ret)
 {
@@ -589,7 +623,9 @@ static int run_once(struct question *q, const struct sieve *sieve, const struct 
 		r = sums_new((struct sums **)&p.states[i], want);
 		if (r >= 0)
 			((struct sums *)p.states[i])->keep_hists =
-				want->files && sieve->eval && !sieve->by_summary;
+				want->files && sieve->eval && !sieve->by_summary && !tops;
+		if (r >= 0)
+			r = share_pile(q, want, p.states[0], p.states[i]);
 		if (r >= 0 && tops)
 			r = keep_tops(p.states[i], tops);
 	}
@@ -628,6 +664,9 @@ int sums_run(struct question *q, const struct sieve *sieve, const struct sums_wa
 	if (r >= 0)
 		r = failures_merge(&s->failures, &by_file->failures);
 	if (r >= 0) {
+		s->pile = by_file->pile;
+		s->owns_pile = by_file->owns_pile;
+		by_file->owns_pile = false;
 		s->tops = TAKE_PTR(by_file->tops);
 		s->top_hists = TAKE_PTR(by_file->top_hists);
 		*ret = TAKE_PTR(s);

@@ -41,7 +41,7 @@ struct sums_slow {
 	int64_t max; /* longest call that is I/O, ns */
 };
 
-#define SUMS_FILE_HISTS_MAX 50000u /* files whose histograms are kept: some 100 MB at worst */
+#define SUMS_FILE_HISTS_MAX 10000u /* files whose histograms are kept: some 20 MB at worst */
 
 /* What calls of I/O did to a file, without a histogram: a trace may have millions of them. */
 struct sums_file {
@@ -57,6 +57,8 @@ struct sums_want {
 	bool files, slowest, failures;
 };
 
+struct file_pile;
+
 struct sums {
 	const struct sums_axis *axis;
 	struct rollup *rollup, *other; /* NULL: not wanted */
@@ -68,6 +70,9 @@ struct sums {
 	/* Of each of files, where all is read from rows and they are few: that saves another pass. */
 	struct hist *file_hists; /* NULL: not kept */
 	bool keep_hists;
+	/* Where what a block told of files goes to; it is then not in files. NULL: nowhere. */
+	struct file_pile *pile;
+	bool owns_pile;
 	size_t file_hists_cap;
 	struct file_tops *tops; /* NULL: no more histograms than those */
 	struct hist *top_hists; /* [tops->count]: of calls of I/O that no segment tells of */
