@@ -117,8 +117,11 @@ void file_pile_free(struct file_pile *p)
 /* Room for every id that a block names. */
 static int make_dense(struct file_pile *p)
 {
-	size_t want[FILE_TRACES_MAX] = {0}, files[FILE_TRACES_MAX] = {0};
+	size_t want[FILE_TRACES_MAX] = {0}, files[FILE_TRACES_MAX];
 
+	/* at most; which trace has how many is not known */
+	for (size_t i = 0; i < FILE_TRACES_MAX; i++)
+		files[i] = dims_rows(store_dims(p->store), TABLE_FILE);
 	for (size_t i = 0; i < store_block_count(p->store); i++) {
 		const struct store_block *b = store_block(p->store, i);
 		int64_t max = b->table == TABLE_OP && b->rows ? b->max[OP_FILE_ID] : -1;
@@ -127,12 +130,6 @@ static int make_dense(struct file_pile *p)
 		if (max >= 0 && trace < FILE_TRACES_MAX)
 			want[trace] = MAX(want[trace],
 					  (size_t)(max & ((1ll << FILE_TRACE_SHIFT) - 1)) + 1);
-	}
-	for (size_t i = 0; i < p->rest->file_count; i++) {
-		uint64_t trace = (uint64_t)p->rest->files[i].id >> FILE_TRACE_SHIFT;
-
-		if (trace < FILE_TRACES_MAX)
-			files[trace]++;
 	}
 	return file_dense_make(&p->dense, want, files);
 }
@@ -166,13 +163,10 @@ int file_pile_add(struct file_pile *p, const struct sums_file *files, size_t cou
 	return r;
 }
 
-int file_pile_take(struct file_pile *p, struct file_dense *d, struct sums *rest)
+void file_pile_take(struct file_pile *p, struct file_dense *d, struct sums **rest)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < p->rest->file_count && r >= 0; i++)
-		r = sums_add_file(rest, &p->rest->files[i]);
 	*d = p->dense;
 	p->dense = (struct file_dense){0};
-	return r;
+	sums_free(*rest);
+	*rest = TAKE_PTR(p->rest);
 }

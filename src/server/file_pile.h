@@ -34,5 +34,5 @@ int file_pile_new(struct file_pile **ret, const struct store *s) _must_check_;
 void file_pile_free(struct file_pile *p);
 /* Any thread. 0 or -ENOMEM. */
 int file_pile_add(struct file_pile *p, const struct sums_file *files, size_t count);
-/* Gives all of it away: to `d` (empty before) where there are many files, else to `rest`. 0 or -ENOMEM. */
-int file_pile_take(struct file_pile *p, struct file_dense *d, struct sums *rest);
+/* Gives all of it away, once: `d` and *rest were empty. Nothing is added afterwards. */
+void file_pile_take(struct file_pile *p, struct file_dense *d, struct sums **rest);

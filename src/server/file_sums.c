@@ -160,14 +160,6 @@ static int collect(struct file_dense *d, const struct sums *moved, struct sums_f
 	return 0;
 }
 
-/* What passes flushed, or room for what segments know; the rest has no place there. */
-static int take_pile(struct sums *s, struct file_dense *d, struct sums *rest)
-{
-	int r = s->pile ? file_pile_take(s->pile, d, rest) : 0;
-
-	return r < 0 || d->made ? r : room_for_segments(d, s);
-}
-
 int file_sums_merge(const struct server *srv, struct sums *s, struct sums_file **ret,
 		    size_t *ret_count)
 {
@@ -178,8 +170,10 @@ int file_sums_merge(const struct server *srv, struct sums *s, struct sums_file *
 
 	if (r >= 0)
 		r = sums_new(&moved, &want);
-	if (r >= 0)
-		r = take_pile(s, &d, rest);
+	if (r >= 0 && s->pile)
+		file_pile_take(s->pile, &d, &rest);
+	if (r >= 0 && !d.made)
+		r = room_for_segments(&d, s);
 	for (size_t i = 0; i < s->segment_count && r >= 0; i++)
 		r = add_segment(&d, rest, s->segments[i]);
 	for (size_t i = 0; i < s->file_count && r >= 0; i++)
