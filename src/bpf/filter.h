@@ -8,7 +8,7 @@
 #define FILTER_WHOLE                                                                \
 	(1 << FILTER_FD | 1 << FILTER_SIZE | 1 << FILTER_BYTES | 1 << FILTER_POS |  \
 	 1 << FILTER_FLAGS | 1 << FILTER_PATH | 1 << FILTER_DEV | 1 << FILTER_INO | \
-	 1 << FILTER_PATH2 | 1 << FILTER_FD2 | 1 << FILTER_POS2)
+	 1 << FILTER_PATH2 | 1 << FILTER_FD2 | 1 << FILTER_POS2 | 1 << FILTER_PEER)
 
 static __always_inline enum known field_place(struct thread_state *ts, struct wire_plan *p,
 					      __u32 field, __s64 ret, __s64 *v)
@@ -69,6 +69,38 @@ static __always_inline enum known field_file(struct thread_state *ts, struct wir
 	}
 	*v = kind >> KIND_WANTED_SHIFT >> 1;
 	return file ? FIELD_KNOWN : FIELD_UNKNOWN;
+}
+
+/* The tests of the peer: of the address given to the call, else of the socket. */
+static __always_inline enum known field_peer(struct thread_state *ts, struct wire_plan *p,
+					     __s64 ret, __s64 *v)
+{
+	__u64 file = ts->call.op.file;
+	__u32 kind = ts->call.kind, *said;
+
+	if (p->addr >= 0 || p->addrout >= 0 || p->msg >= 0 || p->mmsg >= 0) {
+		if (!ts->done.whole)
+			return FIELD_LATER;
+		*v = ts->done.peer_tests;
+		if (ts->done.peer_named)
+			return FIELD_KNOWN;
+	}
+	if (p->path >= 0 && !((p->flags & WIRE_PLAN_OPEN) && ret >= 0))
+		return ret >= 0 || has(p->fd) ? FIELD_LATER : FIELD_UNKNOWN;
+	if ((p->ret == RET_FD && p->fd < 0) || p->fdpair >= 0) {
+		if (!ts->done.whole)
+			return FIELD_LATER;
+		file = ts->done.file;
+		kind = ts->done.kind;
+	}
+	if (!file || !(kind & FILE_SOCKET))
+		return FIELD_UNKNOWN;
+	said = bpf_map_lookup_elem(&peers, &file);
+	if (!said || (*said & (PEER_NAMED | PEER_STREAM)) != (PEER_NAMED | PEER_STREAM) ||
+	    !sock_connected(ts->call.file, ts->call.op.fd))
+		return FIELD_LATER; /* it may get one, or another */
+	*v = *said;
+	return FIELD_KNOWN;
 }
 
 /* The same of its second file. */
@@ -184,6 +216,8 @@ static __always_inline enum known field_value(struct thread_state *ts, struct wi
 			return FIELD_LATER;
 		*v = ts->cgroup_tests;
 		return FIELD_KNOWN;
+	case FILTER_PEER:
+		return field_peer(ts, p, ret, v);
 	case FILTER_PATH:
 	case FILTER_DEV:
 	case FILTER_INO:

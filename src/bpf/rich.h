@@ -7,10 +7,12 @@
 
 #include "bpf/filter.h"
 
-#define AT_CWD	      (-100)
-#define AT_CWD_BEFORE (-101) /* as it was at enter */
-#define IOV_MAX	      1024
-#define MSGS_MAX      1024
+#define AT_CWD		 (-100)
+#define AT_CWD_BEFORE	 (-101) /* as it was at enter */
+#define IOV_MAX		 1024
+#define MSGS_MAX	 1024
+#define INET_ADDR_BYTES	 8  /* of struct sockaddr_in, without the padding */
+#define INET6_ADDR_BYTES 24 /* of struct sockaddr_in6, up to the address */
 
 /* The fixed head of a rich record; names follow. */
 struct rich {
@@ -353,6 +355,35 @@ verified_alone int sock_changed(struct thread_state *ts, struct wire_plan *p)
 	return 0;
 }
 
+/* The filter's tests of the address that the record holds, where the recorder will find a name in it. */
+verified_alone int rich_peer(struct scratch *s, struct thread_state *ts)
+{
+	struct rich *r;
+	__u32 len;
+
+	if (!s || !ts)
+		return 0;
+	r = (struct rich *)s->data;
+	len = r->op.head.parts & WIRE_PART_ADDR ? r->name.len : 0;
+	s->peer_family = *(__u16 *)r->bytes;
+	s->peer_port = bpf_ntohs(*(__u16 *)(r->bytes + 2));
+	s->peer_len = len - 2;
+	s->peer_at = __builtin_offsetof(struct rich, bytes) + 2 - sizeof(struct wire_file);
+	if (s->peer_family == FAMILY_INET) {
+		s->peer[0] = *(__u32 *)(r->bytes + 4);
+		s->peer[1] = 0;
+	} else {
+		s->peer[0] = *(__u64 *)(r->bytes + 8);
+		s->peer[1] = *(__u64 *)(r->bytes + 16);
+	}
+	ts->done.peer_named = s->peer_family == FAMILY_INET ? len >= INET_ADDR_BYTES
+			      : s->peer_family == FAMILY_INET6
+				      ? len >= INET6_ADDR_BYTES
+				      : s->peer_family == FAMILY_UNIX && len > 2;
+	ts->done.peer_tests = ts->done.peer_named ? peer_tests(s) : 0;
+	return 0;
+}
+
 /* The filter once more, now that everything is known which the record says. */
 verified_alone int rich_passes(struct scratch *s, struct thread_state *ts, struct wire_plan *p,
 			       __s64 ret, __u64 end)
@@ -372,6 +403,8 @@ verified_alone int rich_passes(struct scratch *s, struct thread_state *ts, struc
 	ts->done.fd = r->op.fd;
 	ts->done.fd2 = r->second.fd;
 	ts->done.flags = r->op.flags;
+	if (filter.fields & 1 << FILTER_PEER)
+		rich_peer(s, ts);
 	ts->done.whole = 1;
 	passes = call_passes(ts, p, ret, end);
 	ts->done.whole = 0;

@@ -4,10 +4,14 @@
 
 #include "bpf/file.h"
 
-#define FAMILY_UNIX   1
-#define FAMILY_INET   2
-#define FAMILY_INET6  10
-#define UNIX_NAME_MAX 110 /* sun_family and sun_path, as unix_address holds them */
+#define FAMILY_UNIX    1
+#define FAMILY_INET    2
+#define FAMILY_INET6   10
+#define TYPE_STREAM    1
+#define TYPE_SEQPACKET 5
+/* Of enum tcp_state, which unix sockets share: ESTABLISHED and what follows it, but for CLOSE. */
+#define SOCK_CONNECTED (1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11)
+#define UNIX_NAME_MAX  110 /* sun_family and sun_path, as unix_address holds them */
 
 /* The name that a unix socket is bound to, at data[at]; its length. */
 verified_alone int unix_name(struct scratch *s, __u64 sk, __u32 at)
@@ -55,6 +59,89 @@ verified_alone int inet_names(struct scratch *s, __u64 sk_)
 	return 0;
 }
 
+/* bpf_loop: one of the filter's tests of an address. A glob over names of unix sockets is for the recorder. */
+static long peer_test(__u32 i, struct walk_ctx *ctx)
+{
+	const volatile struct wire_name_test *t = &name_tests[i & FILTER_NAMES_MAX];
+	const volatile __u64 *with = (const volatile __u64 *)t->names;
+	struct scratch *s = ctx->s;
+	__u16 family = s->peer_family;
+	bool fits = false;
+
+	if (t->field != FILTER_PEER)
+		return 0;
+	if (family == FAMILY_UNIX && (t->pattern || t->how == PEER_ANY)) {
+		fits = !t->opposite;
+	} else if (family == FAMILY_UNIX && t->how == PEER_UNIX) {
+		__u32 at = s->peer_at, len = t->len;
+
+		fits = len <= s->peer_len && names_same(s, at, t->names, len) &&
+		       (len == s->peer_len ||
+			!s->data[sizeof(struct wire_file) + ((at + len) & (WIRE_WALK_MAX - 1))]);
+	} else if (family != FAMILY_UNIX && t->how != PEER_UNIX) {
+		fits = (t->how == PEER_ANY || (t->how == PEER_INET) == (family == FAMILY_INET)) &&
+		       !((s->peer[0] ^ with[0]) & t->mask[0]) &&
+		       !((s->peer[1] ^ with[1]) & t->mask[1]) &&
+		       (!t->len || t->len == s->peer_port + 1u);
+	}
+	if (fits != !!t->opposite)
+		s->peer_tests |= 1u << (i & FILTER_NAMES_MAX);
+	return 0;
+}
+
+/* The filter's tests of the address in the scratch, as bits. */
+verified_alone __u32 peer_tests(struct scratch *s)
+{
+	struct walk_ctx ctx = {.s = s};
+
+	if (!s)
+		return 0;
+	s->peer_tests = 0;
+	if (filter.name_count)
+		bpf_loop(filter.name_count, peer_test, &ctx, 0);
+	/* a file may be called as an abstract name is written */
+	if (s->peer_family == FAMILY_UNIX &&
+	    s->data[sizeof(struct wire_file) + (s->peer_at & (WIRE_WALK_MAX - 1))] == '@')
+		return ~(PEER_NAMED | PEER_STREAM);
+	return s->peer_tests;
+}
+
+/* Remembers them of a socket, whose record is in the scratch. */
+verified_alone int peer_note(struct scratch *s)
+{
+	struct wire_sock *r;
+	__u32 said = 0;
+	__u64 key;
+
+	if (!s)
+		return 0;
+	r = (struct wire_sock *)s->data;
+	key = r->file;
+	s->peer_family = r->family;
+	s->peer_port = r->peer_port;
+	s->peer[0] = *(__u64 *)r->peer;
+	s->peer[1] = *(__u64 *)(r->peer + 8);
+	s->peer_at = __builtin_offsetof(struct wire_sock, peer) - sizeof(struct wire_file);
+	s->peer_len = r->peer_len;
+	if (r->family == FAMILY_UNIX ? r->peer_len != 0 : r->peer_port != 0)
+		said = PEER_NAMED | peer_tests(s);
+	if (r->type == TYPE_STREAM || r->type == TYPE_SEQPACKET)
+		said |= PEER_STREAM;
+	bpf_map_update_elem(&peers, &key, &said, BPF_ANY);
+	return 0;
+}
+
+/* Whether a socket is connected for good: another peer takes another socket. */
+verified_alone int sock_connected(__u64 file, int fd)
+{
+	struct socket *so;
+
+	if (!file || fd_file_apart(fd) != file)
+		return 0;
+	so = kread(struct file, file, private_data);
+	return SOCK_CONNECTED >> (BPF_CORE_READ(so, sk, __sk_common.skc_state) & 31) & 1;
+}
+
 verified_alone int sock_send(__u64 file, __u64 key)
 {
 	struct socket *so = kread(struct file, file, private_data);
@@ -83,6 +170,8 @@ verified_alone int sock_send(__u64 file, __u64 key)
 					  __builtin_offsetof(struct wire_sock, peer));
 		}
 	}
+	if (filter.fields & 1 << FILTER_PEER)
+		peer_note(s);
 	ring_send(s, sizeof(*r));
 	scratch_put(s);
 	return 0;

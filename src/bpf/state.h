@@ -122,6 +122,8 @@ struct call_end {
 	__s32 fd, fd2;
 	__u32 flags;
 	__u32 kind, kind2; /* of the files */
+	__u32 peer_tests;  /* of the address given to the call, */
+	__u32 peer_named;  /* where it was given one */
 	__u16 status;	   /* that goes with the position */
 	__u16 whole;	   /* everything is here, not the position alone */
 };
@@ -234,6 +236,16 @@ struct {
 	__type(value, __u32);
 } reuses SEC(".maps");
 
+/* What the filter's tests say of the peers of sockets, by file number: as the records of sockets have them. */
+#define PEER_NAMED  (1u << 30)
+#define PEER_STREAM (1u << 31) /* a datagram socket's may change with every call */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, __u32);
+} peers SEC(".maps");
+
 /* What the filter's tests say of control groups, by id: the recorder tells of each that it has met. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -305,6 +317,10 @@ struct scratch {
 	__u32 base;   /* length of the last name, with its NUL */
 	__u64 ino;    /* of the file, for the filter's tests */
 	__u32 dev, magic;
+	__u64 peer[2];		 /* an address, for the filter's tests */
+	__u32 peer_at, peer_len; /* or a unix socket's name, in data behind a struct wire_file */
+	__u32 peer_tests;
+	__u16 peer_family, peer_port;
 	__u8 data[256 + WIRE_WALK_MAX + 512];
 };
 

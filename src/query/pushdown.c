@@ -40,7 +40,7 @@ bool push_step(struct pusher *p, enum filter_code code, enum filter_field field,
 	if (p->f->count == FILTER_STEPS_MAX || (!joint && p->waiting == FILTER_DEPTH_MAX))
 		return false;
 	assert(!joint || p->waiting >= 2);
-	p->later |= !joint && field >= FILTER_PATH && field <= FILTER_CGROUP;
+	p->later |= !joint && field >= FILTER_PATH && field <= FILTER_PEER;
 	p->f->steps[p->f->count++] =
 		(struct call_filter_step){.code = code, .field = field, .value = value};
 	if (joint)
@@ -533,6 +533,21 @@ static bool may_be_op(const struct eval *e, int64_t code)
 	       ((class == CLASS_DATA || class == CLASS_NET) && may_be_class(e, code, CLASS_WAIT));
 }
 
+/* What a socket's peer is shows the call that connects it, whether that passes or not. */
+static bool is_told_by(const struct expr *e, uint32_t code)
+{
+	static const char *const names[] = {"connect", "bind", "listen"};
+	const struct op_def *def = op_def(code);
+
+	if (!def || !def->name || !(expr_columns(e) & 1ull << OP_PEER_ID))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!strcmp(def->name, names[i]))
+			return true;
+	}
+	return false;
+}
+
 int query_pushdown_ops(const struct expr *e, uint64_t ops[OP_CODE_CALLS / 64], struct error *err)
 {
 	_cleanup_(eval_freep) struct eval *v = NULL;
@@ -541,7 +556,7 @@ int query_pushdown_ops(const struct expr *e, uint64_t ops[OP_CODE_CALLS / 64], s
 	for (uint32_t code = 0; code < OP_CODE_CALLS && r >= 0; code++) {
 		uint64_t bit = 1ull << (code % 64);
 
-		if (!(ops[code / 64] & bit) || may_be_op(v, code))
+		if (!(ops[code / 64] & bit) || may_be_op(v, code) || is_told_by(e, code))
 			continue;
 		ops[code / 64] &= ~bit;
 		left_out = 1;

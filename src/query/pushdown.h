@@ -27,7 +27,8 @@ void query_pushdown(const struct expr *e, const uint64_t *ops, struct call_filte
 		    struct pushdown_cgroups *ret_cgroups, bool *ret_rest);
 /*
  * Takes out of `ops` (a bit for each call) those for which the filter is never true: such calls need not even
- * be timed. 1: some were, 0: none; negative: -ENOMEM, or -EINVAL with a message.
+ * be timed; calls that say what the filter asks of others stay.
+ * 1: some were, 0: none; negative: -ENOMEM, or -EINVAL with a message.
  */
 int query_pushdown_ops(const struct expr *e, uint64_t ops[OP_CODE_CALLS / 64], struct error *err);
 /* The kernel's part as text of the language, for --explain. 0 or -ENOMEM. */

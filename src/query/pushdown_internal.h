@@ -40,3 +40,10 @@ enum pushed push_names_compare(struct pusher *p, const struct expr *e, bool want
 enum pushed push_names_in(struct pusher *p, const struct expr *e, bool want);
 /* comm ~ "x*", path ~ "/a/b/" "**", path like "/a/%" */
 enum pushed push_names_pattern(struct pusher *p, const struct expr *e, bool want);
+
+/* ---- pushdown_peer.c: tests of addresses ---- */
+
+/* peer == "10.0.0.1:80", peer == "unix:/run/x" */
+enum pushed push_peer(struct pusher *p, struct bytes text, bool want);
+/* peer ~ "10.0.*", peer ~ "*:443" */
+enum pushed push_peer_glob(struct pusher *p, struct bytes glob, bool want);

@@ -11,9 +11,9 @@
 #define COMM_LEN   15 /* bytes that the kernel keeps of a thread's name */
 
 /* What of a name is tested. */
-enum part { PART_NONE, PART_COMM, PART_PATH, PART_BASE, PART_EXT, PART_DIR };
+enum part { PART_NONE, PART_COMM, PART_PATH, PART_BASE, PART_EXT, PART_DIR, PART_PEER };
 
-/* And whose: FILTER_COMM, FILTER_PATH, FILTER_PATH2 or FILTER_EXE. */
+/* And whose: FILTER_COMM, FILTER_PATH, FILTER_PATH2, FILTER_EXE or FILTER_PEER. */
 struct subject {
 	enum part part;
 	enum filter_field field;
@@ -30,6 +30,8 @@ static struct subject name_subject(enum query_name name)
 		return (struct subject){PART_PATH, FILTER_PATH2};
 	case QNAME_EXE:
 		return (struct subject){PART_PATH, FILTER_EXE};
+	case QNAME_PEER:
+		return (struct subject){PART_PEER, FILTER_PEER};
 	default:
 		return (struct subject){PART_NONE, 0};
 	}
@@ -55,7 +57,7 @@ bool push_names_field(const struct expr *e, enum filter_field *ret)
 	struct subject s = subject_of(e);
 
 	*ret = s.field;
-	return s.part == PART_PATH;
+	return s.part == PART_PATH || s.part == PART_PEER;
 }
 
 static struct bytes slice(struct bytes t, size_t from, size_t to)
@@ -152,6 +154,8 @@ static enum pushed push_equal(struct pusher *p, struct subject s, struct bytes t
 			memcpy(end + 1, text.data, text.len);
 		return push_name(p, s.field, NAME_BASE_ENDS,
 				 (struct bytes){(const uint8_t *)end, text.len + 1}, want, false);
+	case PART_PEER:
+		return push_peer(p, text, want);
 	default:
 		return PUSHED_NONE;
 	}
@@ -296,6 +300,8 @@ enum pushed push_names_pattern(struct pusher *p, const struct expr *e, bool want
 		return PUSHED_NONE;
 	if (e->kind == EXPR_LIKE)
 		return push_like(p, s, glob, want);
+	if (s.part == PART_PEER)
+		return push_peer_glob(p, glob, want);
 	if (s.part == PART_COMM) {
 		size_t literal = span_without(glob, GLOB_CHARS);
 

@@ -11,15 +11,16 @@
 #include "schema/vocab.h"
 
 static const char *const fields[FILTER_FIELDS] = {
-	[FILTER_DUR] = "dur",	  [FILTER_RET] = "ret",	  [FILTER_ERR] = "err",
-	[FILTER_OP] = "op",	  [FILTER_TID] = "tid",	  [FILTER_PID] = "pid",
-	[FILTER_UID] = "uid",	  [FILTER_CPU] = "cpu",	  [FILTER_FD] = "fd",
-	[FILTER_POS] = "pos",	  [FILTER_SIZE] = "size", [FILTER_BYTES] = "bytes",
-	[FILTER_FLAGS] = "flags", [FILTER_COMM] = "comm", [FILTER_PATH] = "path",
-	[FILTER_PATH2] = "path2", [FILTER_EXE] = "exe",	  [FILTER_DEV] = "dev",
-	[FILTER_INO] = "ino",	  [FILTER_FD2] = "fd2",	  [FILTER_POS2] = "pos2",
-	[FILTER_A0] = "a0",	  [FILTER_A0 + 1] = "a1", [FILTER_A0 + 2] = "a2",
-	[FILTER_A0 + 3] = "a3",	  [FILTER_A0 + 4] = "a4", [FILTER_A5] = "a5",
+	[FILTER_DUR] = "dur",	  [FILTER_RET] = "ret",	    [FILTER_ERR] = "err",
+	[FILTER_OP] = "op",	  [FILTER_TID] = "tid",	    [FILTER_PID] = "pid",
+	[FILTER_UID] = "uid",	  [FILTER_CPU] = "cpu",	    [FILTER_FD] = "fd",
+	[FILTER_POS] = "pos",	  [FILTER_SIZE] = "size",   [FILTER_BYTES] = "bytes",
+	[FILTER_FLAGS] = "flags", [FILTER_COMM] = "comm",   [FILTER_PATH] = "path",
+	[FILTER_PEER] = "peer",	  [FILTER_PATH2] = "path2", [FILTER_EXE] = "exe",
+	[FILTER_DEV] = "dev",	  [FILTER_INO] = "ino",	    [FILTER_FD2] = "fd2",
+	[FILTER_POS2] = "pos2",	  [FILTER_A0] = "a0",	    [FILTER_A0 + 1] = "a1",
+	[FILTER_A0 + 2] = "a2",	  [FILTER_A0 + 3] = "a3",   [FILTER_A0 + 4] = "a4",
+	[FILTER_A5] = "a5",
 };
 /* Of a test of numbers. */
 static const char *const words[] = {
@@ -149,6 +150,24 @@ static int cgroup_text(const struct pushdown_cgroup *test, struct buf *out)
 	return r < 0 || test->want ? r : buf_printf(out, ")");
 }
 
+static int peer_text(const struct call_filter_name *n, struct buf *out)
+{
+	const uint8_t *text = (const uint8_t *)n->text;
+	bool is_unix = n->how == PEER_UNIX;
+	_cleanup_buf_ struct buf said = {0};
+	int r = is_unix ? buf_printf(&said, "unix:%s", n->text[0] ? "" : "@") : 0;
+
+	if (r >= 0 && is_unix)
+		r = buf_append(&said, text + !n->text[0], n->len - !n->text[0]);
+	else if (r >= 0)
+		r = buf_append(&said, text + 2 * PEER_BYTES, n->len);
+	if (r >= 0)
+		r = buf_printf(out, "peer %s ",
+			       n->pattern ? (n->opposite ? "!~" : "~")
+					  : (n->opposite ? "!=" : "=="));
+	return r < 0 ? r : text_write_quoted(out, (struct bytes){said.data, said.len});
+}
+
 static int test_text(const struct call_filter *f, const struct pushdown_cgroups *cgroups,
 		     const struct call_filter_step *s, struct buf *out)
 {
@@ -161,6 +180,8 @@ static int test_text(const struct call_filter *f, const struct pushdown_cgroups 
 
 	if (s->field == FILTER_CGROUP)
 		return cgroup_text(&cgroups->tests[s->value], out);
+	if (n && n->field == FILTER_PEER)
+		return peer_text(n, out);
 	if (n && n->field != FILTER_DEV && n->field != FILTER_INO)
 		return name_text(s->field, n, out);
 	if (n) {

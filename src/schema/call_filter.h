@@ -45,6 +45,7 @@ enum filter_field {
 	FILTER_DEV,
 	FILTER_INO,
 	FILTER_CGROUP, /* FILTER_NAME alone: a test by number, which the recorder makes */
+	FILTER_PEER,   /* FILTER_NAME, FILTER_NULL, FILTER_KNOWN */
 	FILTER_FD2,
 	FILTER_POS2,
 	FILTER_A0, /* to FILTER_A5: see filter_is_unsigned() */
@@ -88,17 +89,26 @@ enum filter_how {
 
 /*
  * A test of a name: "/var/lib" and NAME_BELOW. Where the kernel cannot tell, it holds. Or of a number that a file has:
- * FILTER_INO, FILTER_EQ and the number, as a step has it.
+ * FILTER_INO, FILTER_EQ and the number, as a step has it. Or of an address, see enum filter_peer.
  */
 struct call_filter_name {
-	__u8 field;    /* FILTER_COMM, FILTER_PATH (of whatever file), FILTER_DEV, FILTER_INO */
-	__u8 how;      /* enum filter_how; of a number: enum filter_code */
+	__u8 field; /* FILTER_COMM, FILTER_PATH (of whatever file), FILTER_DEV, FILTER_INO, FILTER_PEER */
+	__u8 how; /* enum filter_how; of a number: enum filter_code; of an address: enum filter_peer */
 	__u8 opposite; /* it must not be so */
-	__u8 pattern;  /* of a comm: from a glob, which also looks at what follows a slash */
+	__u8 pattern; /* from a glob: of a comm, which also looks at what follows a slash; of an address */
 	__u32 len;
 	__s64 value;
 	char text[FILTER_NAME_MAX]; /* a path without its last slash */
 };
+
+/* Which addresses fit. `value`: the port, -1: any. */
+enum filter_peer {
+	PEER_UNIX, /* text[len]: the name as the socket has it, with a NUL before one that is abstract */
+	PEER_INET, /* text: PEER_BYTES of the address, as many of a mask, and then len bytes that say so */
+	PEER_INET6,
+	PEER_ANY, /* a port alone; text as before */
+};
+#define PEER_BYTES 16
 
 struct call_filter {
 	__u32 count;  /* 0: no filter */

@@ -233,14 +233,14 @@ struct wire_prefix {
 };
 
 /* A test of the filter's names, as the programs make it: of a path the names as the record of a file has them, of a
- * last part and of a comm the text; of a file's number that in mask[0]. */
+ * last part and of a comm the text; of a file's number that in mask[0]; of an address it, and in len its port + 1, 0: any. */
 struct wire_name_test {
 	__u8 field; /* enum filter_field; 0: no test */
 	__u8 how;   /* enum filter_how */
 	__u8 opposite;
 	__u8 pattern;
 	__u32 len;
-	__u64 mask[2]; /* of a comm: the bytes that are compared; of a number it */
+	__u64 mask[2]; /* of a comm, an address: the bits that are compared; of a number it */
 	__u8 names[WIRE_PREFIX_MAX];
 };
 _Static_assert(sizeof(struct wire_name_test) == 24 + WIRE_PREFIX_MAX, "no padding");

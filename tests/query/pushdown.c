@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the kernel lets pass is never less than the filter, and exactly it where nothing is left: random filters over
  * random calls. WEIR_SEED repeats a run. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -87,6 +88,39 @@ static void put_cgroup_test(struct buf *b)
 	buf_printf(b, "%s", tests[draw(ARRAY_SIZE(tests))]);
 }
 
+/* Addresses as weir writes them; NULL: none. */
+static const char *const peers[] = {"10.0.0.1:80", "10.0.1.1:443",  "[::1]:80",	   "[::1]:443",
+				    "unix:/run/x", "unix:@x",	    "1.2.3.4:443", "unix:/a:443",
+				    NULL,	   "[fe80::1]:443", "10.0.0.10:8", "unix:x"};
+
+static void put_peer_test(struct buf *b)
+{
+	static const char *const texts[] = {
+		"10.0.0.1:80", "[::1]:443", "unix:/run/x", "unix:@x", "unix:x", "10.0.0.01:80",
+		"[0:0::1]:80", "10.0.0.1",  "1.2.3.4:443", "",	      "unix:"};
+	static const char *const globs[] = {
+		"10.*",	  "10.0.0.*", "*:443", "10.*:443",    "10.0.0.1*",  "*:0443",
+		"**:80",  "unix:*",   "*x",    "x",	      "?0.0.0.1:*", "10.0.0.1:*",
+		"1*:443", "010.*",    "*",     "10.0.0.1:80", "1.2.3.4:4*"};
+
+	switch (draw(4)) {
+	case 0:
+		buf_printf(b, "peer is %snull", draw(2) ? "not " : "");
+		return;
+	case 1:
+		buf_printf(b, "peer in (\"%s\", \"%s\")", texts[draw(ARRAY_SIZE(texts))],
+			   texts[draw(ARRAY_SIZE(texts))]);
+		return;
+	case 2:
+		buf_printf(b, "peer %s \"%s\"",
+			   draw(2) ? "==" : "!=", texts[draw(ARRAY_SIZE(texts))]);
+		return;
+	default:
+		buf_printf(b, "peer %s \"%s\"", draw(2) ? "~" : "!~",
+			   globs[draw(ARRAY_SIZE(globs))]);
+	}
+}
+
 /* `name`: path, path2 or exe. */
 static void put_path_test(struct buf *b, const char *name)
 {
@@ -164,20 +198,36 @@ static void put_flags_test(struct buf *b)
 		buf_printf(b, "flags %s %u", draw(2) ? "==" : "<", (unsigned int)draw(4));
 }
 
+/* Of what stands behind an id. */
+static void put_id_test(struct buf *b)
+{
+	static const char *const named[] = {"path", "path2", "exe"};
+
+	switch (draw(5)) {
+	case 0:
+		put_peer_test(b);
+		return;
+	case 1:
+		put_cgroup_test(b);
+		return;
+	case 2:
+		put_file_test(b);
+		return;
+	default:
+		put_path_test(b, named[draw(ARRAY_SIZE(named))]);
+	}
+}
+
 static void put_test(struct buf *b)
 {
 	static const char *const fields[] = {"ret", "fd",  "size", "bytes", "tid",
 					     "cpu", "pos", "fd2",  "pos2"};
-	static const char *const named[] = {"path", "path2", "exe"};
 	static const char *const signs[] = {"==", "!=", "<", "<=", ">", ">="};
 	const char *field = fields[draw(ARRAY_SIZE(fields))];
 
-	switch (draw(18)) {
-	case 17:
-		put_cgroup_test(b);
-		return;
+	switch (draw(17)) {
 	case 16:
-		put_file_test(b);
+		put_id_test(b);
 		return;
 	case 15:
 		put_flags_test(b);
@@ -186,7 +236,7 @@ static void put_test(struct buf *b)
 		put_comm_test(b);
 		return;
 	case 13:
-		put_path_test(b, named[draw(ARRAY_SIZE(named))]);
+		put_id_test(b);
 		return;
 	case 12:
 		buf_printf(b, draw(2) ? "op ~ \"*e*\"" : "op !~ \"op*\"");
@@ -278,6 +328,9 @@ static struct batch *make_rows(void)
 			assert_int_equal(batch_set(b, OP_FILE2_ID, row,
 						   (int64_t)draw(ARRAY_SIZE(paths) + 1)),
 					 0);
+		if (draw(3) == 0)
+			assert_int_equal(
+				batch_set(b, OP_PEER_ID, row, (int64_t)draw(ARRAY_SIZE(paths))), 0);
 		if (draw(2))
 			assert_int_equal(batch_set(b, OP_FLAGS, row,
 						   (int64_t)(draw(4) ? draw(4) : draw(1u << 20))),
@@ -346,6 +399,10 @@ static struct dims *make_dims(void)
 
 		assert_int_equal(batch_set(files, FILE_ID, row, (int64_t)i), 0);
 		assert_int_equal(batch_set_str(files, FILE_PATH, row, paths[i]), 0);
+		if (peers[i % ARRAY_SIZE(peers)])
+			assert_int_equal(
+				batch_set_str(files, FILE_PEER, row, peers[i % ARRAY_SIZE(peers)]),
+				0);
 		assert_int_equal(batch_set(files, FILE_DEV, row, (int64_t)i % 5), 0);
 		assert_int_equal(batch_set(files, FILE_INO, row, (int64_t)ino_of(i)), 0);
 	}
@@ -402,6 +459,48 @@ static bool path_fits(const char *path, const struct call_filter_name *n)
 
 static bool number_passes(uint8_t code, int64_t v, int64_t with);
 
+static const char *peer_of(const struct batch *b, size_t row)
+{
+	int64_t id = batch_get(b, OP_PEER_ID, row, -1);
+	const char *peer = id >= 0 ? peers[(size_t)id % ARRAY_SIZE(peers)] : NULL;
+
+	id = batch_get(b, OP_FILE_ID, row, -1);
+	if (!peer && id >= 0 && id < (int64_t)ARRAY_SIZE(paths))
+		peer = peers[(size_t)id % ARRAY_SIZE(peers)];
+	return peer;
+}
+
+static bool inet_fits(const char *peer, const struct call_filter_name *n)
+{
+	const char *colon = strrchr(peer, ':');
+	char host[64] = "", addr[PEER_BYTES] = "";
+	bool six = *peer == '[';
+
+	memcpy(host, peer + six, (size_t)(colon - peer) - 2 * six);
+	assert_int_equal(inet_pton(six ? AF_INET6 : AF_INET, host, addr), 1);
+	if (n->how != PEER_ANY && (n->how == PEER_INET6) != six)
+		return false;
+	for (size_t i = 0; i < PEER_BYTES; i++) {
+		if ((addr[i] ^ n->text[i]) & n->text[PEER_BYTES + i])
+			return false;
+	}
+	return n->value < 0 || n->value == strtol(colon + 1, NULL, 10);
+}
+
+static bool peer_fits(const char *peer, const struct call_filter_name *n)
+{
+	const char *name = peer + strlen("unix:");
+
+	if (strncmp(peer, "unix:", strlen("unix:")) != 0)
+		return n->how != PEER_UNIX ? inet_fits(peer, n) != n->opposite : n->opposite;
+	if (n->pattern || n->how == PEER_ANY)
+		return true;
+	if (n->how != PEER_UNIX || n->len != strlen(name))
+		return n->opposite;
+	return (!memcmp(name + (*name == '@'), n->text + (*name == '@'), n->len - (*name == '@')) &&
+		(*name == '@' ? !n->text[0] : *name == n->text[0])) != n->opposite;
+}
+
 /* What the kernel does not know it lets pass; what it knows not to be there it does not. */
 static bool name_passes(enum filter_field field, const struct call_filter_name *n,
 			const struct batch *b, size_t row)
@@ -418,8 +517,10 @@ static bool name_passes(enum filter_field field, const struct call_filter_name *
 			       : exe_of((size_t)id) && path_fits(exe_of((size_t)id), n);
 	}
 	id = batch_get(b, column, row, -1);
-	if (id < 0 || id >= (int64_t)ARRAY_SIZE(paths))
+	if (id >= (int64_t)ARRAY_SIZE(paths) || (id < 0 && field != FILTER_PEER))
 		return id >= 0;
+	if (n->field == FILTER_PEER)
+		return peer_of(b, row) && peer_fits(peer_of(b, row), n);
 	if (n->field == FILTER_DEV)
 		return number_passes(n->how, id % 5, n->value);
 	if (n->field == FILTER_INO)
@@ -442,6 +543,8 @@ static bool names_known(enum filter_field field, uint8_t code, const struct batc
 	if (field == FILTER_EXE)
 		return id < 0 || id >= (int64_t)ARRAY_SIZE(comms) ||
 		       !exe_of((size_t)id) == (code == FILTER_NULL);
+	if (field == FILTER_PEER && id < (int64_t)ARRAY_SIZE(paths))
+		return !peer_of(b, row) == (code == FILTER_NULL);
 	return id >= (int64_t)ARRAY_SIZE(paths) || (id < 0) == (code == FILTER_NULL);
 }
 
@@ -485,7 +588,7 @@ static bool test_passes(const struct call_filter *f, const struct call_filter_st
 
 	if (s->code == FILTER_NAME)
 		return name_passes(s->field, &f->names[s->value], b, row);
-	if (s->field >= FILTER_PATH && s->field <= FILTER_INO)
+	if (s->field >= FILTER_PATH && s->field <= FILTER_PEER)
 		return names_known(s->field, s->code, b, row);
 	assert_true(column);
 	if (s->code == FILTER_SET)

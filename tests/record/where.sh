@@ -125,6 +125,18 @@ several family 'base(exe) == "workload"' 'exe !~ "/usr/**"' 'exe is null' "exe =
 	'dir(exe) == "/usr/bin" or exe is not null and ret < 0'
 several open 'a2 is null and fd2 is null' 'a4 is null and a3 is not null' "dev == $dev and fd >= 0" 'path2 is null and fd > 3'
 
+# Peers, of calls on what is connected: a stored trace knows the last peer of a socket, a recorder the present one.
+moves='op in (read, write, writev, sendto, recvfrom, sendmsg, recvmsg, sendmmsg, recvmmsg, getpeername, shutdown)'
+several tcp4 "$moves and peer ~ \"127.*\"" "$moves and peer !~ \"127.0.0.1:*\"" "$moves and peer ~ \"*:443\"" \
+	"$moves and peer == \"127.0.0.1:443\"" "$moves and not (peer ~ \"*:80\")" "$moves and peer is null" \
+	"op in (connect, accept4, bind) and peer ~ \"127.0.0.*\"" "$moves and peer in (\"[::1]:5\", \"unix:/x\", \"127.0.0.1:1\")"
+several tcp6 "$moves and peer ~ \"1.*\" or $moves and peer != \"[::1]:80\"" "$moves and peer is not null" "$moves and peer !~ \"*:443\"" \
+	'op == connect and peer != "[::1]:80"'
+several udp4 "$moves and peer ~ \"127.0.0.1:*\"" "$moves and peer !~ \"10.*\"" "op in (sendto, sendmmsg) and peer != \"127.0.0.1:53\""
+several unix "$moves and peer ~ \"*:443\"" "$moves and peer is null and ret > 0" "op in (connect, bind, sendto) and peer != \"unix:@x\"" \
+	"$moves and peer != \"unix:/x\"" "op in (connect, bind) and peer =~ \"unix:\"" 'op == sendto and peer == "unix:@abstract"'
+several plain 'peer is null and fd > 2' 'peer is not null' 'peer != "10.0.0.1:80"'
+
 # Control groups: a new one that the program joins, and leaves again for one of which weir has heard.
 groups=/sys/fs/cgroup
 [ ! -d $groups/pids ] || groups=$groups/pids
@@ -153,6 +165,7 @@ tests=(
 	'bitand(a1, 1) == 1' 'a3 > 9223372036854775808' 'fd2 is null' 'fd2 > 3' 'pos2 >= 0' 'pos2 is null' 'path2 is not null'
 	'path2 ~ "**/w/**"' 'path2 != "/"' "(dev == $dev and fd >= 0)" "(dev != $dev and fd >= 0)" '(ino > 1000 and fd >= 0)'
 	'(ino is null and fd >= 0)' "exe == \"$workload\"" 'exe !~ "/usr/**"' 'base(exe) ~ "work*"' 'exe is null'
+	"($moves and peer ~ \"127.*:*\")" "($moves and peer !~ \"10.*\")" "($moves and peer is null)"
 	'cgroup is not null' 'cgroup ~ "/**"' 'unit is null' 'container != "x"')
 
 draw() { # draw DEPTH: into $drawn

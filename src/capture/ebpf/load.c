@@ -139,6 +139,10 @@ static void configure_name(struct wire_name_test *t, const struct call_filter_na
 	t->pattern = n->pattern;
 	if (n->field == FILTER_DEV || n->field == FILTER_INO) {
 		t->mask[0] = (__u64)n->value;
+	} else if (n->field == FILTER_PEER && n->how != PEER_UNIX) {
+		memcpy(t->names, n->text, PEER_BYTES);
+		memcpy(t->mask, n->text + PEER_BYTES, PEER_BYTES);
+		t->len = (uint32_t)(n->value + 1);
 	} else if (n->field == FILTER_COMM) {
 		memset(t->mask, 0xff, MIN(compared, sizeof(t->mask)));
 		memcpy(t->names, n->text, MIN((size_t)n->len, sizeof(t->mask)));
@@ -373,6 +377,8 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 		return load_error(-errno, err, "cannot open the kernel programs");
 	configure(l, opt);
 	bpf_map__set_max_entries(l->skel->maps.rings, l->cpus * (l->ring_bytes / WIRE_LEAF_BYTES));
+	if (!opt->filter || !(opt->filter->fields & 1u << FILTER_PEER))
+		bpf_map__set_max_entries(l->skel->maps.peers, 1);
 	if (!opt->judge_cgroup)
 		bpf_map__set_max_entries(l->skel->maps.judged, 1);
 	bpf_map__set_max_entries(l->skel->maps.scratches, l->cpus * SCRATCH_SLOTS);
