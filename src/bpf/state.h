@@ -166,8 +166,6 @@ struct thread_state {
 	__u32 uid;	  /* of the version */
 	__u32 stack;	  /* of the filter that is run */
 	__u32 comm_tests; /* of the version: bits by number of the filter's test */
-	__u32 exe_tests;  /* the same, of the program's file */
-	__u32 pad;
 	__u64 exe;
 	struct call call;
 	struct last_file last[LAST_FILES];
@@ -178,6 +176,7 @@ struct thread_state {
 	__u64 comm[2]; /* of the version */
 	__u64 cgroup;  /* the same */
 	__u32 cgroup_tests, cgroup_judged;
+	__u32 exe_tests, pad; /* of the program's file, as comm_tests */
 	struct call_end done;
 };
 
