@@ -365,7 +365,9 @@ const struct command command_diff = {
 		"tested are held at 5 % (Benjamini and Hochberg).\n\n"
 		"What all calls have in common (a slower machine) is told by itself and taken out "
 		"of the others. Names that differ in numbers or random letters alone (x.4711, "
-		"000012.sst) are told as one, with # for these, where not every run has each.",
+		"000012.sst) are told as one, with # for these, where not every run has each.\n\n"
+		"Exit status: 0 done, whether something changed or not, 1 a trace cannot be read, "
+		"2 wrong options.",
 	.options = options,
 	.options_size = sizeof(struct diff_opts),
 	.examples = examples,

@@ -109,12 +109,12 @@ static void check_engine(struct doctor *d)
 	/* "what is wrong: what to do" */
 	remedy = r < 0 ? strstr(err.message, ": ") : NULL;
 	if (r < 0)
-		doctor_add(d, DOCTOR_WARN, "sql", remedy ? remedy + 2 : NULL, "%.*s",
+		doctor_add(d, DOCTOR_WARN, "query, sql, serve", remedy ? remedy + 2 : NULL, "%.*s",
 			   (int)(remedy ? (size_t)(remedy - err.message) : strlen(err.message)),
 			   err.message);
 	else
-		doctor_add(d, DOCTOR_OK, "sql", NULL, "libduckdb %s, %s", engine_version(e),
-			   engine_library(e));
+		doctor_add(d, DOCTOR_OK, "query, sql, serve", NULL, "libduckdb %s, %s",
+			   engine_version(e), engine_library(e));
 	engine_free(e);
 	unlink(path);
 	rmdir(folder);
@@ -122,7 +122,8 @@ static void check_engine(struct doctor *d)
 #else
 static void check_engine(struct doctor *d)
 {
-	doctor_add(d, DOCTOR_NONE, "sql", "use a weir that was built with -Dengine=true",
+	doctor_add(d, DOCTOR_NONE, "query, sql, serve",
+		   "use a weir that was built with -Dengine=true",
 		   "this weir was built without it");
 }
 #endif

@@ -63,6 +63,15 @@ static void man_weir(FILE *out)
 		fprintf(out, ".TP\n.B %s\n", commands[i]->name);
 		roff(out, commands[i]->summary);
 	}
+	fputs(".SH EXAMPLES\n"
+	      ".TP\n.B weir record \\-\\- make\nRecords a command into weir.trace.\n"
+	      ".TP\n.B weir report\nTells on one page where its I/O went.\n"
+	      ".TP\n.B weir report slow \\-e fdatasync\nThe slowest calls of a kind.\n"
+	      ".TP\n.B weir trace \\-p 4711 \\-Z\nA line for each failed call of a running "
+	      "process.\n"
+	      ".TP\n.B weir query \\(aqby path | sum(bytes)\\(aq\nAny other question.\n"
+	      ".TP\n.B weir diff before.trace after.trace\nWhat changed between two runs.\n",
+	      out);
 	fputs(".SH EXIT STATUS\n.TP\n.B 0\nDone.\n.TP\n.B 1\nThe thing asked for failed.\n.TP\n.B "
 	      "2\n"
 	      "The command line is wrong.\n.PP\n.B weir record \\-\\- CMD\nends with the status of "

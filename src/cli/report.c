@@ -48,6 +48,10 @@ static int check_word(const char *word)
 		nearest_offer(&near, name);
 		buf_printf(&names, "%s%s", i ? ", " : "", name);
 	}
+	if (report_table_known(word))
+		return fail_usage(
+			"report: '%s' is a second table: a report has one, or none for the page",
+			word);
 	return fail_usage("report: there is no table and no file '%s'%s%s; tables are %s", word,
 			  near.best ? "; the nearest is " : "", near.best ? near.best : "",
 			  buf_str(&names));
@@ -127,7 +131,8 @@ const struct command command_report = {
 		       "(epoll_wait, futex, ...) is told "
 		       "apart and is in no ranking. A terminal gets at most 50 rows of a table, a "
 		       "pipe all.\n\n"
-		       "A call belongs to the time in which it ended.",
+		       "A call belongs to the time in which it ended.\n\n"
+		       "Exit status: 0 done, 1 the trace cannot be read, 2 wrong options.",
 	.options = options,
 	.options_size = sizeof(struct report_opts),
 	.examples = examples,

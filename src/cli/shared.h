@@ -41,9 +41,8 @@ struct read_flags {
 		s, l, t, value, help, offsetof(type, member.field), __VA_ARGS__ \
 	}
 
-#define SELECT_FLAGS(type, member)                                                                 \
-	SHARED_ROW(type, member, 'p', "pid", OPTION_LIST, "PID", pids,                             \
-		   "only these processes, with all their threads; repeatable, or PID,PID"),        \
+#define SELECT_FLAGS(type, member, pid_help)                                                       \
+	SHARED_ROW(type, member, 'p', "pid", OPTION_LIST, "PID", pids, pid_help),                  \
 		SHARED_ROW(type, member, 't', "tid", OPTION_LIST, "TID", tids,                     \
 			   "only these threads"),                                                  \
 		SHARED_ROW(type, member, 0, "comm", OPTION_LIST, "NAME", comms,                    \
@@ -73,20 +72,22 @@ struct read_flags {
 			"only calls for which this holds, as in weir query: 'dur > 1ms && path ~ " \
 			"\"*.sst\"'")
 
-#define RECORD_FLAGS(type, member)                                                            \
-	SHARED_ROW(type, member, 'a', "all", OPTION_FLAG, NULL, everything,                   \
-		   "the whole host, weir's own calls left out"),                              \
-		SELECT_FLAGS(type, member.sel),                                               \
-		SHARED_ROW(type, member, 0, "no-follow", OPTION_FLAG, NULL, no_follow,        \
-			   "leave out the children of the chosen processes"),                 \
-		SHARED_ROW(type, member, 0, "explain", OPTION_FLAG, NULL, explain,            \
-			   "say which part of --where the kernel tests, and record nothing"), \
-		SHARED_ROW(type, member, 'u', "user", OPTION_STRING, "USER", user,            \
-			   "run the command as this user"),                                   \
-		SHARED_ROW(type, member, 0, "ring", OPTION_SIZE, "SIZE", ring_bytes,          \
-			   "ring buffer per CPU, a power of two from 64KiB to 1GiB"),         \
-		SHARED_ROW(type, member, 'f', NULL, OPTION_FLAG, NULL, strace_f, NULL),       \
-		SHARED_ROW(type, member, 'T', NULL, OPTION_FLAG, NULL, strace_T, NULL),       \
+#define RECORD_FLAGS(type, member)                                                               \
+	SHARED_ROW(type, member, 'a', "all", OPTION_FLAG, NULL, everything,                      \
+		   "the whole host, weir's own calls left out"),                                 \
+		SELECT_FLAGS(type, member.sel,                                                   \
+			     "these processes with all their threads, and what they started or " \
+			     "start; --no-follow: without that; repeatable, or PID,PID"),        \
+		SHARED_ROW(type, member, 0, "no-follow", OPTION_FLAG, NULL, no_follow,           \
+			   "leave out the children of the chosen processes"),                    \
+		SHARED_ROW(type, member, 0, "explain", OPTION_FLAG, NULL, explain,               \
+			   "say which part of --where the kernel tests, and record nothing"),    \
+		SHARED_ROW(type, member, 'u', "user", OPTION_STRING, "USER", user,               \
+			   "run the command as this user"),                                      \
+		SHARED_ROW(type, member, 0, "ring", OPTION_SIZE, "SIZE", ring_bytes,             \
+			   "ring buffer per CPU, a power of two from 64KiB to 1GiB"),            \
+		SHARED_ROW(type, member, 'f', NULL, OPTION_FLAG, NULL, strace_f, NULL),          \
+		SHARED_ROW(type, member, 'T', NULL, OPTION_FLAG, NULL, strace_T, NULL),          \
 		SHARED_ROW(type, member, 'y', NULL, OPTION_FLAG, NULL, strace_y, NULL)
 
 #define READ_FLAGS(type, member)                                                                   \
@@ -104,7 +105,9 @@ struct read_flags {
 			   "times in UTC instead of local time"),                                  \
 		SHARED_ROW(type, member, 0, "rel", OPTION_FLAG, NULL, rel,                         \
 			   "times as seconds since the start of the trace"),                       \
-		SELECT_FLAGS(type, member.sel)
+		SELECT_FLAGS(type, member.sel,                                                     \
+			     "only these processes, with all their threads but without what they " \
+			     "started; repeatable, or PID,PID")
 
 #define TRACE_DEFAULT "weir.trace" /* in the working directory, as perf.data is */
 

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/shell.h"
 #include "cli/commands.h"
 #include "cli/live.h"
 #include "cli/text.h"
@@ -38,6 +40,28 @@ static int check(const struct trace_opts *o)
 	return 0;
 }
 
+/* A trace where a command should stand. 0 or 2. */
+static int check_command(const struct trace_opts *o, int argc, char **argv)
+{
+	static const char mark[] = {'W', 'E', 'I', 'R', 'T', 'R', 'C', '\n'}; /* docs/FORMAT.md */
+	_cleanup_buf_ struct buf word = {0};
+	char begin[sizeof(mark)] = "";
+	struct stat st;
+	FILE *f = argc && !reads_stored(o) && stat(argv[0], &st) == 0 && S_ISREG(st.st_mode)
+			  ? fopen(argv[0], "re")
+			  : NULL;
+	bool is_trace =
+		f && fread(begin, sizeof(begin), 1, f) == 1 && !memcmp(begin, mark, sizeof(mark));
+
+	if (f)
+		fclose(f);
+	if (!is_trace)
+		return 0;
+	return fail_usage("trace: %s is a trace, no command: weir trace -i %s", argv[0],
+			  shell_word(&word, argv[0], strlen(argv[0])) < 0 ? "TRACE"
+									  : buf_str(&word));
+}
+
 static int run(const struct trace_opts *o, int argc, char **argv, FILE *file)
 {
 	_cleanup_(trace_out_close) struct trace_out out = {0};
@@ -61,6 +85,8 @@ static int trace_main(const void *opts, int argc, char **argv)
 	FILE *file = !reads_stored(o) && argc ? stderr : stdout;
 	int status = check(o);
 
+	if (!status)
+		status = check_command(o, argc, argv);
 	if (status)
 		return status;
 	if (o->output) {
@@ -136,7 +162,8 @@ const struct command command_trace = {
 		       "said ('... still in').\n\n"
 		       "With a command lines go to standard error, else to standard output; -o "
 		       "names a file. strace's -f, -tt, -T "
-		       "and -y are what weir does anyway; -ttt gives seconds since the epoch.\n\n"
+		       "and -y are what weir does anyway, and -ff writes one file as well; -ttt "
+		       "gives seconds since the epoch.\n\n"
 		       "Exit status: the command's own (128 + n where signal n ended it); without "
 		       "a command 0. 1 where recording "
 		       "or reading failed, 2 for wrong options.",

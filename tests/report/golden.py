@@ -62,6 +62,7 @@ CASES = {  # name: arguments of report
     "bad-range": ["mixed.trace", "--from", "+2s", "--to", "+1s"],
     "no-trace": ["missing.trace"],
     "no-table": ["fils"],
+    "two-tables": ["ops", "files", "mixed.trace"],
     "table-last": ["mixed.trace", "dirs", "--head", "3"],
     "screen-cut": ["cut.trace"],
     "json-cut": ["ops", "cut.trace", "--json"],

@@ -442,16 +442,17 @@ ERRORS = [
     # what, command after weir, status, words that standard error must have
     ("no such option", ["record", "--losless", "--", "true"], 2, r"lossless"),
     ("no such command", ["recrod"], 2, r"record"),
-    ("missing program", ["record", "-o", "{t}", "--", "/nonexistent/program"], None, r"/nonexistent/program"),
-    ("no such pid", ["record", "-o", "{t}", "-p", "999999999"], None, r"999999999"),
+    ("missing program", ["record", "-o", "{t}", "--", "/nonexistent/program"], 1, r"/nonexistent/program"),
+    ("no such pid", ["record", "-o", "{t}", "-p", "999999999"], 1, r"999999999"),
     ("not a number", ["record", "-o", "{t}", "-p", "x1"], 2, r"x1"),
     ("no such trace", ["report", "/nonexistent/trace"], 1, r"/nonexistent/trace"),
     ("not a trace", ["report", "/etc/passwd"], 1, r"/etc/passwd.*trace"),
+    ("an unreadable file", ["report", "/proc/self/mem"], 1, r"cannot read /proc/self/mem"),
     ("a folder without traces", ["report", "/proc/sys"], 1, r"/proc/sys"),
-    ("no such set of calls", ["record", "-o", "{t}", "-e", "%fiel", "--", "true"], None, r"%fiel"),
-    ("no such user", ["record", "-o", "{t}", "-u", "nobodyatall", "--", "true"], None, r"nobodyatall"),
+    ("no such set of calls", ["record", "-o", "{t}", "-e", "%fiel", "--", "true"], 2, r"%fiel"),
+    ("no such user", ["record", "-o", "{t}", "-u", "nobodyatall", "--", "true"], 1, r"nobodyatall"),
     ("cannot write there", ["record", "-o", "/proc/x", "--", "true"], 1, r"/proc/x"),
-    ("no such cgroup", ["record", "-o", "{t}", "--cgroup", "/none/such", "-a", "--duration", "1"], None, r"/none/such"),
+    ("no such cgroup", ["record", "-o", "{t}", "--cgroup", "/none/such", "-a", "--duration", "1"], 1, r"/none/such"),
 ]
 
 
@@ -471,7 +472,7 @@ def clear_errors(b):
         try:
             done = subprocess.run([b.weir, *(a.replace("{t}", t) for a in args)], capture_output=True, text=True, timeout=60,
                                   stdin=subprocess.DEVNULL)
-            need(done.returncode == status if status is not None else done.returncode > 0, f"exit status {done.returncode}")
+            need(done.returncode == status, f"exit status {done.returncode}")
             one_line(done.stderr)
             need(re.search(words, done.stderr), f"says: {done.stderr.strip()}")
         except (Bad, subprocess.TimeoutExpired) as e:

@@ -36,6 +36,11 @@ check "-t" "$(wc -l <tid)" "$(grep -c "\[pid *$tid<" all)"
 "$weir" trace -i t.trace --from +5ms >late
 "$weir" trace -i t.trace --to +5ms >early
 check "--from and --to" "$(($(wc -l <late) + $(wc -l <early)))" 5000
+"$weir" trace -i t.trace -P '*.sst' -e pread64 >anywhere
+check "-P with a star first" "$(cat anywhere)" "$(cat sst)"
+cp t.trace 'a trace'
+"$weir" trace 'a trace' >out 2>err
+check "a trace in place of a command" "$?: $(cat err)" "2: weir: trace: a trace is a trace, no command: weir trace -i 'a trace'"
 
 running=$(grep -c 'still running' all)
 "$weir" trace -i t.trace -c >sums

@@ -70,6 +70,15 @@ static long position_of(const json_t *doc)
 	return -1;
 }
 
+/* Which limit was met, and weir's options that move it. */
+static int put_memory(struct buf *line, const char *text, const char *advice)
+{
+	_cleanup_free_ char *what = strndup(text, (size_t)(advice - text));
+	int r = what ? append_line(line, what) : -ENOMEM;
+
+	return r < 0 ? r : buf_printf(line, ": raise --memory or --spill, or take fewer --threads");
+}
+
 int message_from_duckdb(const char *message, const char *sql, struct error *err)
 {
 	_cleanup_buf_ struct buf line = {0};
@@ -79,6 +88,7 @@ int message_from_duckdb(const char *message, const char *sql, struct error *err)
 	const char *type = json_string_value(json_object_get(doc, "exception_type"));
 	const char *text = json_string_value(json_object_get(doc, "exception_message"));
 	long position = doc ? position_of(doc) : -1;
+	const char *advice;
 	char place[64] = "";
 	int code;
 
@@ -93,7 +103,12 @@ int message_from_duckdb(const char *message, const char *sql, struct error *err)
 		json_decref(doc);
 		return error_set(err, code, "interrupted");
 	}
-	(void)append_line(&line, text);
+	/* what DuckDB advises are settings of its own */
+	advice = code == -ENOMEM ? strstr(text, "Possible solutions:") : NULL;
+	if (advice)
+		(void)put_memory(&line, text, advice);
+	else
+		(void)append_line(&line, text);
 	if (position >= 0)
 		message_place(sql, (size_t)position, place, sizeof(place));
 	json_decref(doc);
