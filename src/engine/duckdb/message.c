@@ -105,6 +105,8 @@ int message_from_duckdb(const char *message, const char *sql, struct error *err)
 	}
 	/* what DuckDB advises are settings of its own */
 	advice = code == -ENOMEM ? strstr(text, "Possible solutions:") : NULL;
+	if (code == -ENOMEM && !advice)
+		advice = strstr(text, "This limit was set by");
 	if (advice)
 		(void)put_memory(&line, text, advice);
 	else
