@@ -36,7 +36,7 @@ static void text_cell(const struct report *r, struct table *out, const struct va
 		table_cell(out, "%s", format_dur(v->n, 3).s);
 		break;
 	case VALUE_QUANTILE:
-		table_cell(out, "%s", format_dur(v->n, 2).s);
+		table_cell(out, "%s", format_dur(v->n, 3).s);
 		break;
 	case VALUE_TIME:
 		table_cell(out, "%s", format_time(v->n).s);
