@@ -243,7 +243,7 @@ verified_alone int thread_look(struct thread_state *ts)
 {
 	__u32 reason = WIRE_THREAD_CHANGED;
 
-	if (!ts)
+	if (!ts || !select_epoch)
 		return 0;
 	if (ts->select_epoch != select_epoch || (ts->flags & THREAD_STALE)) {
 		ts->select_epoch = select_epoch;

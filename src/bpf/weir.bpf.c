@@ -90,13 +90,21 @@ static noinline __u16 exit_unpaired(struct task_struct *task, struct thread_stat
 	return status;
 }
 
+/* True where it did not last as long as was asked for; how long is not known where its start was not seen. */
+static __always_inline bool call_too_short(struct thread_state *ts, __u64 end)
+{
+	__u64 start = ts->call.op.start;
+
+	return min_dur_ns && (!start || end - start < min_dur_ns);
+}
+
 /* True where the selection does not want the call, now that its end is known. */
 static __always_inline bool exit_left_out(struct thread_state *ts, struct wire_plan *p, long ret,
 					  __u64 end)
 {
 	if ((filter.fields & 1 << FILTER_POS) && !(p->flags & WIRE_PLAN_RICH))
 		call_pos_early(ts, p, ret);
-	if (!(failed_only && ret >= 0) && end - ts->call.op.start >= min_dur_ns &&
+	if (!(failed_only && ret >= 0) && !call_too_short(ts, end) &&
 	    !call_unwanted(&ts->call, p) && (!filter.count || call_passes(ts, p, ret, end)))
 		return false;
 	if (unlikely(p->flags & WIRE_PLAN_SOCK) && !path_count)
@@ -293,6 +301,7 @@ int BPF_PROG(weir_end)
 	struct thread_state *ts = bpf_task_storage_get(&threads, task, 0, 0);
 	bool dead = BPF_CORE_READ(task, signal, live.counter) == 0;
 	struct wire_plan *p;
+	__u64 end;
 	__u32 tid;
 
 	if (dead && want_pids) {
@@ -307,9 +316,10 @@ int BPF_PROG(weir_end)
 		return 0;
 	if ((ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL) {
 		p = plan_of(ts->call.op.nr);
-		if (p && !failed_only && !call_unwanted(&ts->call, p))
-			op_send(ts, p, 0, bpf_ktime_get_ns(), WIRE_NONE, STATUS_NORETURN);
-	} else if (!(ts->flags & THREAD_IN_CALL))
+		end = bpf_ktime_get_ns();
+		if (p && !failed_only && !call_too_short(ts, end) && !call_unwanted(&ts->call, p))
+			op_send(ts, p, 0, end, WIRE_NONE, STATUS_NORETURN);
+	} else if (!(ts->flags & THREAD_IN_CALL) && !failed_only && !min_dur_ns)
 		end_denied(task, ts);
 	ts->flags &= ~THREAD_IN_CALL;
 	if (ts->flags & THREAD_SENT)
@@ -344,6 +354,7 @@ int weir_running(struct bpf_iter__task *ctx)
 		struct wire_op op;
 		__u64 args[WIRE_ARGS];
 	} r = {};
+	__u64 now;
 
 	if (!task)
 		return 0;
@@ -354,8 +365,11 @@ int weir_running(struct bpf_iter__task *ctx)
 	p = plan_of(ts->call.op.nr);
 	if (!p)
 		return 0;
-	op_fill(&r.op, ts, 0, bpf_ktime_get_ns(),
-		has(p->pos) ? (__s64)arg(&ts->call, p->pos) : WIRE_NONE, STATUS_UNFINISHED);
+	now = bpf_ktime_get_ns();
+	if (failed_only || call_too_short(ts, now))
+		return 0;
+	op_fill(&r.op, ts, 0, now, has(p->pos) ? (__s64)arg(&ts->call, p->pos) : WIRE_NONE,
+		STATUS_UNFINISHED);
 	r.op.head.parts = WIRE_PART_ARGS;
 	r.op.head.size = sizeof(r);
 	__builtin_memcpy(r.args, ts->call.args, sizeof(r.args));

@@ -35,11 +35,12 @@ enum source_result {
 struct source_stats {
 	uint64_t ops;	     /* rows of op given */
 	uint64_t lost;	     /* events known to be lost, all causes */
+	uint64_t compat;     /* of them 32-bit calls, which are counted and not recorded */
 	uint64_t ring_bytes; /* bytes taken from the kernel */
 	uint64_t held_ns;    /* time for which programs were held (back-pressure and freezing) */
 	uint64_t filtered; /* calls that the selection left out, where the source can count them */
 	bool sequence_proved; /* the source proves losslessness by gap-free numbers */
-	int running_error; /* why calls that were still running at the stop are missing; 0: none is */
+	int running_error; /* why not all calls are known that were running at the stop; 0: they are */
 };
 
 struct source;

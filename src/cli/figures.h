@@ -86,6 +86,8 @@ struct figures_json {
 	int64_t origin;	 /* ns since the epoch */
 	int64_t span_ns; /* that the sums cover */
 	const struct loss *loss;
+	const uint64_t
+		*running; /* calls that had not ended when recording stopped; NULL: not known */
 };
 
 /* One JSON document on one line: the figures, what waits, the span. */

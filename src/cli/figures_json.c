@@ -61,6 +61,8 @@ void figures_put_json(FILE *out, const struct figures *f, enum figures_by by, si
 	put_rest(out, "waiting", &f->waiting);
 	put_rest(out, "other", &f->other);
 	fprintf(out, ", \"span\": %lld", (long long)j->span_ns);
+	if (j->running)
+		fprintf(out, ", \"still_running\": %llu", (unsigned long long)*j->running);
 	fputs(", \"loss\": ", out);
 	loss_put_json(out, j->loss);
 	fputs("}\n", out);

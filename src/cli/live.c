@@ -252,8 +252,14 @@ uint64_t live_left_out(const struct record_totals *t)
 
 void live_warn_lost(const struct record_totals *t, bool lossless)
 {
-	uint64_t lost = t->source.lost;
+	uint64_t lost = t->source.lost - t->source.compat;
 
+	if (t->source.compat)
+		fprintf(stderr,
+			"weir: %s 32-bit call%s counted and not recorded: only 64-bit calls "
+			"can be.\n",
+			format_count(t->source.compat).s,
+			t->source.compat == 1 ? " was" : "s were");
 	if (t->disk_full)
 		fprintf(stderr,
 			"weir: the disk is full: %s rows did not reach the trace; free space, "
@@ -262,9 +268,8 @@ void live_warn_lost(const struct record_totals *t, bool lossless)
 			format_count(t->store.lost_rows).s);
 	if (t->source.running_error)
 		fprintf(stderr,
-			"weir: calls that were still running at the end could not all be read "
-			"(%s): "
-			"those are missing\n",
+			"weir: not every thread could be asked for the call in which it was at the "
+			"end (%s)\n",
 			strerror(-t->source.running_error));
 	if (!lost)
 		return;

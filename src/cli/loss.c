@@ -9,10 +9,10 @@ static bool is_part(enum loss_cause cause)
 	return cause == CAUSE_PATH_CUT || cause == CAUSE_ARG_UNREAD || cause == CAUSE_NO_FILE;
 }
 
-/* What happened to the recording; nothing is missing for it. */
+/* What happened to the recording; no call that ended is missing for it. */
 static bool is_note(enum loss_cause cause)
 {
-	return cause == CAUSE_STOPPED || cause == CAUSE_HOLD_LIMIT;
+	return cause == CAUSE_STOPPED || cause == CAUSE_HOLD_LIMIT || cause == CAUSE_RUNNING_UNREAD;
 }
 
 static void sum_up(struct loss *l)
@@ -27,6 +27,7 @@ static void sum_up(struct loss *l)
 	}
 	l->cut = l->events[CAUSE_PATH_CUT] + l->events[CAUSE_ARG_UNREAD];
 	l->no_file = l->events[CAUSE_NO_FILE];
+	l->running_unread = l->events[CAUSE_RUNNING_UNREAD] || l->more[CAUSE_RUNNING_UNREAD];
 }
 
 void loss_add(struct loss *l, const struct batch *rows)

@@ -18,6 +18,7 @@ struct loss {
 	bool more[CAUSE_COUNT];	     /* more than `events` says: by how much is not known */
 	uint64_t lost, cut, no_file; /* calls without a row; rows with a part cut; without a file */
 	bool at_least;		     /* more calls are lost than `lost` says */
+	bool running_unread; /* more calls were still running at the end than there are rows of */
 	struct store_damage damage;
 	struct store_unclosed
 		unclosed; /* traces whose recorder was killed: later calls may be missing */

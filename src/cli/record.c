@@ -77,8 +77,7 @@ static void print_summary(const struct record_opts *o, const struct output *out,
 		rows == 1 ? "" : "s", seconds, format_size(t->store.bytes).s);
 	if (rows)
 		fprintf(stderr, " (%.1f B per call)", (double)t->store.bytes / (double)rows);
-	fprintf(stderr, "   lost %s%s%s\n", t->source.running_error ? "at least " : "",
-		format_count(lost).s,
+	fprintf(stderr, "   lost %s%s\n", format_count(lost).s,
 		t->source.sequence_proved && !lost ? " (sequence gap-free)" : "");
 	fprintf(stderr, "      stopped: %s   recorder's CPU %s",
 		t->why_stopped ? t->why_stopped : "failed", format_time(t->cpu_ns).s);

@@ -252,8 +252,9 @@ static void print_completeness(const struct report *r)
 				      : r->gap_free && !r->loss.damage.blocks
 					      ? " (sequence gap-free)"
 					      : "");
-	printf("cut %s   files without a path %s   still running %s", format_count(r->loss.cut).s,
+	printf("cut %s   files without a path %s   still running %s%s", format_count(r->loss.cut).s,
 	       format_count(nameless_files(r)).s,
+	       ended && r->loss.running_unread ? "at least " : "",
 	       ended ? format_count(r->scan.running->rows).s : "not known");
 	if (r->loss.no_file)
 		printf("   calls without a file %s", format_count(r->loss.no_file).s);

@@ -5,13 +5,15 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/call_text.h"
 #include "cli/commands.h"
 #include "cli/figures.h"
 #include "cli/format.h"
 #include "cli/live.h"
 #include "cli/text.h"
 
-#define ROWS_DEFAULT 20
+#define ROWS_DEFAULT	  20
+#define RUNNING_SHOWN_MAX 8
 
 struct stat_opts {
 	struct record_flags rec;
@@ -24,18 +26,47 @@ struct stat_run {
 	const struct stat_opts *opts;
 	struct figures_options figures;
 	struct loss loss;	 /* since the start */
+	uint64_t running;	 /* calls that had not ended when recording stopped */
+	struct buf running_text; /* the first of them: program, call, how long so far */
 	struct rollup *rollup;	 /* since the start, or since the last table */
 	const struct dims *dims; /* of the live session */
 	FILE *out;
 	int64_t since, next; /* monotonic; when the sums began, when the next table is due */
 	int failed;
+	bool ended; /* recording stopped: what still runs is known */
 };
+
+static int take_running(struct stat_run *s, const struct batch *b, size_t row,
+			const struct dims *dims)
+{
+	const struct dims_thread *t = dims_thread(dims, batch_get(b, OP_THREAD_ID, row, -1));
+	/* It began before recording did: how long is known for the time since then alone. */
+	bool more = batch_is_null(b, OP_START, row) && !batch_is_null(b, OP_DUR, row);
+	char op[32];
+	int r;
+
+	if (++s->running > RUNNING_SHOWN_MAX)
+		return 0;
+	r = buf_printf(&s->running_text, "%s", s->running > 1 ? ", " : "");
+	if (r >= 0 && t)
+		r = call_text_escape(&s->running_text, t->comm, "");
+	return r < 0 ? r
+		     : buf_printf(&s->running_text, " %s %s%s",
+				  op_name((uint32_t)batch_get(b, OP_OP, row, 0), op),
+				  more ? "\u2265" : "",
+				  format_time(batch_get(b, OP_DUR, row, -1)).s);
+}
 
 static int take(void *arg, const struct batch_set *rows, const struct dims *dims, struct error *err)
 {
 	struct stat_run *s = arg;
 	int r = rows->tables[TABLE_OP] ? rollup_add(s->rollup, rows->tables[TABLE_OP]) : 0;
 
+	for (size_t i = 0; r >= 0 && rows->tables[TABLE_OP] && i < rows->tables[TABLE_OP]->rows;
+	     i++) {
+		if (batch_get(rows->tables[TABLE_OP], OP_STATUS, i, 0) & STATUS_UNFINISHED)
+			r = take_running(s, rows->tables[TABLE_OP], i, dims);
+	}
 	if (rows->tables[TABLE_LOSS])
 		loss_add(&s->loss, rows->tables[TABLE_LOSS]);
 	return r < 0 ? error_errno(err, r, "summing up") : 0;
@@ -54,7 +85,7 @@ static void print_rows(struct stat_run *s, const struct figures *f)
 	size_t max = s->opts->rows > 0 ? (size_t)s->opts->rows : ROWS_DEFAULT;
 	_cleanup_buf_ struct buf line = {0};
 
-	if (figures_title(&line, s->figures.by, FORMAT_COLUMNS) >= 0)
+	if (f->count && figures_title(&line, s->figures.by, FORMAT_COLUMNS) >= 0)
 		fprintf(s->out, "%s\n", buf_str(&line));
 	for (size_t i = 0; i < MIN(max, f->count); i++) {
 		buf_clear(&line);
@@ -65,6 +96,10 @@ static void print_rows(struct stat_run *s, const struct figures *f)
 		fprintf(s->out, "%zu more; -n %zu shows all\n", f->count - max, f->count);
 	print_rest(s->out, "not I/O", &f->other);
 	print_rest(s->out, "waiting", &f->waiting);
+	if (s->running)
+		fprintf(s->out, "still running   %s call%s   %s%s\n", format_count(s->running).s,
+			s->running == 1 ? "" : "s", buf_str(&s->running_text),
+			s->running > RUNNING_SHOWN_MAX ? ", ..." : "");
 }
 
 static void print_causes(const struct stat_run *s)
@@ -86,7 +121,10 @@ static int print_table(struct stat_run *s, const struct record_totals *t, int64_
 	if (s->opts->json) {
 		figures_put_json(s->out, &f, s->figures.by,
 				 s->opts->rows > 0 ? (size_t)s->opts->rows : SIZE_MAX,
-				 &(struct figures_json){t->now - span_ns, span_ns, &s->loss});
+				 &(struct figures_json){.origin = t->now - span_ns,
+							.span_ns = span_ns,
+							.loss = &s->loss,
+							.running = s->ended ? &s->running : NULL});
 		fflush(s->out);
 		return 0;
 	}
@@ -141,6 +179,7 @@ static int run_stat(struct stat_run *s, struct live *live)
 	s->since = clock_monotonic_ns();
 	s->next = s->since + s->opts->every_ns;
 	r = live_run(live, &totals, &err);
+	s->ended = true;
 	if (r >= 0)
 		r = print_table(s, &totals,
 				s->opts->every_ns && !s->opts->total
@@ -200,6 +239,7 @@ static int stat_main(const void *opts, int argc, char **argv)
 		r = r < 0 ? live_fail(r, &err) : 0;
 	}
 	rollup_free(s.rollup);
+	buf_free(&s.running_text);
 	if (o->output)
 		r = close_output(&s, r);
 	return r;
@@ -248,7 +288,8 @@ const struct command command_stat = {
 		       "end or every few seconds. Calls that wait for work (epoll_wait, futex, "
 		       "reads of empty pipes and sockets) are "
 		       "a line of their own and in no percentage, as are calls that are no I/O "
-		       "(mmap, clone).\n\n"
+		       "(mmap, clone). Calls that have not ended when recording stops are in no "
+		       "sum; the last line names them.\n\n"
 		       "With a command the table goes to standard error, without one to standard "
 		       "output; -o names a file.\n\n"
 		       "Exit status: the command's own (128 + n where signal n ended it); without "

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The commands that record, for real: exit statuses, signals, limits, what is printed, clear errors. Needs root.
-#   cli.sh WEIR
+#   cli.sh WEIR WORKLOAD
 set -u
-weir=$(realpath "$1")
+weir=$(realpath "$1") workload=$(realpath "$2")
 [ "$(id -u)" = 0 ] || { echo "1..0 # SKIP needs root"; exit 0; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -61,6 +61,34 @@ kill $target
 wait $recorder
 status=$?
 ok "a process that ends" is 0
+# A thread that calls all the time, also while the recorder begins and ends.
+dd if=/dev/zero of=/dev/null bs=1 2>/dev/null &
+target=$!
+proofs=0
+for _ in 1 2 3 4 5 6; do
+	run record -p $target --duration 0.1s --lossless
+	grep -q "lost 0 (sequence gap-free)\|LOST" err && proofs=$((proofs + 1))
+done
+ok "the beginning of a recording leaves no gap" [ $proofs = 6 ]
+kill $target
+# A thread that is in one call all the while: stat names it, and no selection takes it for more than it is.
+sleep 1000 &
+target=$!
+for _ in $(seq 600); do grep -q '^sleep' /proc/$target/comm && grep -q '^State:.S' /proc/$target/status && break; sleep 0.1; done
+run stat -p $target --duration 0.3s
+ok "stat names what still runs" grep -q "^still running   1 call   sleep clock_nanosleep" out
+run stat -p $target --duration 0.3s --json
+ok "and counts it in JSON" grep -q '"still_running": 1,' out
+run record -p $target --duration 0.3s --slower 0.2s -o slow.trace
+ok "a call that lasts longer than asked is recorded" grep -q "slow.trace   1 calls\? " err
+run record -p $target --duration 0.3s --slower 1h -o slow.trace
+ok "one that does not is not" grep -q "slow.trace   0 calls" err
+kill $target
+run record --slower 1h -o slow.trace -- "$workload" threads .
+ok "nor one that never returns" grep -q "slow.trace   0 calls" err
+run record -o compat.trace -- "$workload" compat .
+ok "32-bit calls are counted" grep -q "32-bit call" err
+ok "and missing from what is recorded" grep -q "lost [1-9]" err
 sh -c 'trap "exit 5" INT; echo up >up; while :; do sleep 0.05; done' 2>/dev/null &
 wait_pid=$!
 "$weir" record -q -o sig.trace -- sh -c 'trap "exit 9" TERM; echo up >up2; while :; do sleep 0.05; done' 2>err &

@@ -402,11 +402,22 @@ void loaded_free(struct loaded *l)
 	*l = (struct loaded){0};
 }
 
+/* Every thread asks anew whether it is selected. */
+static void look_again(struct loaded *l)
+{
+	__atomic_add_fetch(&l->skel->bss->select_epoch, 1, __ATOMIC_SEQ_CST);
+}
+
 int load_attach(struct loaded *l, struct error *err)
 {
 	int r = weir_bpf__attach(l->skel);
 
-	return r ? load_error(r, err, "cannot attach the kernel programs") : 0;
+	if (r)
+		return load_error(r, err, "cannot attach the kernel programs");
+	/* Not before: an enter that is seen where no exit is yet takes a number that never comes. */
+	l->attached = true;
+	look_again(l);
+	return 0;
 }
 
 void load_detach(struct loaded *l)
@@ -454,7 +465,8 @@ int load_add_pid(struct loaded *l, int32_t pid, struct error *err)
 	r = fill_map(l->skel->maps.select_pids, &pid, err);
 	if (!r && l->skel->rodata->follow)
 		r = add_children(l, pid, err);
-	__atomic_add_fetch(&l->skel->data->select_epoch, 1, __ATOMIC_SEQ_CST);
+	if (l->attached)
+		look_again(l);
 	return r;
 }
 

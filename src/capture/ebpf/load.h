@@ -15,6 +15,7 @@ struct loaded {
 	struct wire_cpu *counters; /* [WIRE_CPUS_MAX], the programs' own memory */
 	struct wire_plan *plans;   /* [WIRE_CALLS_MAX] */
 	struct cgroup_hierarchy cgroups;
+	bool attached;
 };
 
 /* Loads the programs for a selection; attaches nothing. Errors say what the kernel refuses and the remedy. */

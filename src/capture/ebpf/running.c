@@ -192,7 +192,8 @@ int running_give(const struct running *r, struct decode *d, int64_t since, uint3
 					.tgid_ns = c->tgid};
 		struct made_op m;
 
-		if (!(plans[c->nr].flags & WIRE_PLAN_RECORD) || decode_knows_tid(d, c->tid))
+		if (!(plans[c->nr].flags & WIRE_PLAN_RECORD) || decode_knows_tid(d, c->tid) ||
+		    c->seen - since < d->opt.select->min_dur_ns)
 			continue;
 		t.head.time = (uint64_t)clock_monotonic_ns();
 		t.thread = t.task = (*next_thread)++;

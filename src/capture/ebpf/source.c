@@ -515,6 +515,19 @@ static int threads_read(struct ebpf *e, struct loss_thread **ret, size_t *ret_co
 	return 0;
 }
 
+/* Calls whose numbers never came though nothing that the programs count explains it. */
+static uint64_t unpaired(const struct ebpf *e)
+{
+	uint64_t explained = e->recursion + e->malformed;
+
+	for (size_t i = 0; i < e->loaded.cpus; i++) {
+		const struct wire_cpu *c = &e->loaded.counters[i];
+
+		explained += c->lost + c->storage + c->scratch;
+	}
+	return e->decode->gaps > explained ? e->decode->gaps - explained : 0;
+}
+
 /* The rows of loss of the window that ends now. */
 static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 {
@@ -523,6 +536,7 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 			[LOSS_ALL_RECURSION] = e->stopped ? e->recursion : recursion_misses(e),
 			[LOSS_ALL_DECODE] = e->malformed,
 			[LOSS_ALL_PATH_CUT] = e->decode->paths_cut,
+			[LOSS_ALL_UNPAIRED] = e->stopped ? unpaired(e) : 0,
 		};
 
 	_cleanup_free_ struct loss_thread *threads = NULL;
@@ -556,7 +570,7 @@ static int finish(struct ebpf *e, struct batch_set *out)
 	if (!r && e->running_error)
 		r = losses_give_unknown(&e->losses, CAUSE_RUNNING_UNREAD, e->stopped, out);
 	r = r ? r : give_losses(e, out, MAX(e->stopped, e->losses.since));
-	e->proved = !e->recursion && !e->malformed && !e->decode->gaps && !e->running_error;
+	e->proved = !e->recursion && !e->malformed && !e->decode->gaps;
 	for (size_t i = 0; i < e->loaded.cpus; i++) {
 		const struct wire_cpu *c = &e->loaded.counters[i];
 
@@ -576,7 +590,7 @@ static void ebpf_stats(const struct source *s, struct source_stats *ret)
 				     .sequence_proved = e->proved,
 				     .running_error = e->running_error};
 	ret->ring_bytes = e->reader ? reader_bytes(e->reader) : 0;
-	ret->lost = e->malformed + e->recursion;
+	ret->lost = e->malformed + e->recursion + (e->ended ? unpaired(e) : 0);
 	if (e->freezer) {
 		uint64_t limits;
 
@@ -585,7 +599,8 @@ static void ebpf_stats(const struct source *s, struct source_stats *ret)
 	for (size_t i = 0; i < e->loaded.cpus; i++) {
 		const struct wire_cpu *c = &e->loaded.counters[i];
 
-		ret->lost += c->lost + c->storage + c->scratch;
+		ret->lost += c->lost + c->storage + c->scratch + c->compat;
+		ret->compat += c->compat;
 		ret->held_ns += c->held_ns;
 		ret->filtered += c->filtered;
 	}
