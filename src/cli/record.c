@@ -127,7 +127,7 @@ static int run_session(const struct record_opts *o, struct live *live, struct ou
 		r = error_set(err, close_err.code, "%s", close_err.message);
 	if (stat(out->path, &st) == 0)
 		totals.store.bytes = (uint64_t)st.st_size; /* with what closing added */
-	if (!o->quiet || totals.source.lost || totals.source.running_error || totals.disk_full)
+	if (!o->quiet || totals.source.lost || totals.disk_full)
 		print_summary(o, out, &totals);
 	if (r < 0)
 		return r;
