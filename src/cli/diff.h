@@ -42,7 +42,7 @@ struct diff_view {
 int diff_put_what(struct buf *out, const struct diff_row *row, size_t width);
 /* "run", "second", "call of pread64" */
 struct text diff_unit_text(const struct diff *d);
-/* The row's test that says most; NULL where none changed. */
+/* The row's change that explains most of its time; NULL where none changed. */
 const struct diff_test *diff_best(const struct diff_row *row, enum diff_metric *ret);
 
 /* ln(b / a) as "+21 %", "x3.1", "/4"; 1 - q as "99.2 %"; counts below 100 with a fraction; a value of

@@ -161,15 +161,70 @@ static int put_sentence(const struct diff *d, struct buf *out)
 	return r;
 }
 
+/* The test that would say most about where the time went. */
+static bool unsure_test(const struct diff_row *row, enum diff_metric *ret)
+{
+	const struct diff_test *calls = &row->test[DIFF_CALLS], *mean = &row->test[DIFF_MEAN],
+			       *typical = &row->test[DIFF_LATENCY];
+
+	*ret = DIFF_CALLS;
+	if (mean->tested && (!calls->tested || fabs(mean->effect) > fabs(calls->effect)))
+		*ret = DIFF_MEAN;
+	if (typical->tested && *ret == DIFF_MEAN && fabs(typical->effect) > fabs(mean->effect) / 2)
+		*ret = DIFF_LATENCY;
+	return row->test[*ret].tested;
+}
+
+/* True where a listed row is about the operation as a whole. */
+static bool is_told(const struct diff *d, int64_t op)
+{
+	for (size_t i = 0; i < d->listed; i++) {
+		if (d->rows[i].by == DIFF_OP && d->rows[i].op == op)
+			return true;
+	}
+	return false;
+}
+
+/* A large difference that nothing is told of, as runs of the same may have it. */
+static bool is_unsure(const struct diff *d, const struct diff_row *row, enum diff_metric *ret)
+{
+	return row->by == DIFF_OP_FILE && !row->changed && fabs(row->share) >= UNSURE_SHARE &&
+	       !is_told(d, row->op) && unsure_test(row, ret);
+}
+
+/* What is told may be sure and small: says where the most of the time went then. */
+static int put_larger(const struct diff *d, struct buf *out)
+{
+	double told = d->listed ? fabs(d->rows[0].share) : 0;
+	int r;
+
+	for (size_t i = d->listed; i < d->count && d->listed; i++) {
+		const struct diff_row *row = &d->rows[i];
+		enum diff_metric m;
+
+		if (!is_unsure(d, row, &m) || fabs(row->share) <= told)
+			continue;
+		r = diff_put_what(out, row, 40);
+		return r < 0 ? r
+			     : buf_printf(out, " makes %.0f %%, but that may be chance.",
+					  fabs(row->share) * 100);
+	}
+	return 0;
+}
+
 static int print_answer(const struct diff_view *v)
 {
 	const struct diff *d = v->diff;
-	_cleanup_buf_ struct buf b = {0};
+	_cleanup_buf_ struct buf b = {0}, larger = {0};
 	int r = put_sentence(d, &b);
 
+	if (r >= 0)
+		r = put_larger(d, &larger);
 	if (r < 0)
 		return r;
 	printf("\n%s%s%s\n", text_style(TEXT_BOLD), buf_str(&b), text_style(TEXT_PLAIN));
+	if (larger.len)
+		printf("%s\n", buf_str(&larger));
 	if (MIN(d->runs[0], d->runs[1]) < DIFF_REPLICATES)
 		printf("%sFewer than %d runs a side: latencies are told where they differ by far "
 		       "more than parts of a run do.%s\n",
@@ -260,20 +315,6 @@ static int print_changes(const struct diff_view *v)
 
 /* ---- what may be chance ---- */
 
-/* The test that would say most about where the time went. */
-static bool unsure_test(const struct diff_row *row, enum diff_metric *ret)
-{
-	const struct diff_test *calls = &row->test[DIFF_CALLS], *mean = &row->test[DIFF_MEAN],
-			       *typical = &row->test[DIFF_LATENCY];
-
-	*ret = DIFF_CALLS;
-	if (mean->tested && (!calls->tested || fabs(mean->effect) > fabs(calls->effect)))
-		*ret = DIFF_MEAN;
-	if (typical->tested && *ret == DIFF_MEAN && fabs(typical->effect) > fabs(mean->effect) / 2)
-		*ret = DIFF_LATENCY;
-	return row->test[*ret].tested;
-}
-
 static int print_unsure(const struct diff *d)
 {
 	size_t shown = 0;
@@ -284,8 +325,7 @@ static int print_unsure(const struct diff *d)
 		enum diff_metric m;
 		int r;
 
-		if (row->by != DIFF_OP_FILE || row->changed || fabs(row->share) < UNSURE_SHARE ||
-		    !unsure_test(row, &m))
+		if (!is_unsure(d, row, &m))
 			continue;
 		if (!shown++)
 			printf("\nMAY BE CHANCE     (runs of the same may differ as much)\n");

@@ -51,16 +51,32 @@ struct text diff_unit_text(const struct diff *d)
 	return t;
 }
 
+/* How much a change says of the row's time: calls and how long they take make it, sizes and errors
+ * go with it, and what went the other way only made it less. */
+static int explains_time(const struct diff_row *row, enum diff_metric m)
+{
+	bool makes = m == DIFF_CALLS || m == DIFF_LATENCY || m == DIFF_MEAN;
+
+	if (row->time_diff != 0 && row->test[m].effect * row->time_diff < 0)
+		return 0;
+	return makes ? 2 : 1;
+}
+
 const struct diff_test *diff_best(const struct diff_row *row, enum diff_metric *ret)
 {
 	const struct diff_test *best = NULL;
+	int best_explains = 0;
 
 	for (unsigned int m = 0; m < DIFF_METRICS; m++) {
 		const struct diff_test *t = &row->test[m];
+		int explains = explains_time(row, (enum diff_metric)m);
 
-		if (!t->changed || (best && fabs(best->effect) >= fabs(t->effect)))
+		if (!t->changed ||
+		    (best && (explains < best_explains || (explains == best_explains &&
+							   fabs(best->effect) >= fabs(t->effect)))))
 			continue;
 		best = t;
+		best_explains = explains;
 		*ret = (enum diff_metric)m;
 	}
 	return best;

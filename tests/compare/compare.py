@@ -118,11 +118,11 @@ def synth(folder):
 def real(folder):
     work = os.path.join(folder, "work")
 
-    def record(name, change):
+    def record(name, change, transactions=6000):
         path = os.path.join(folder, name)
         must(["rm", "-rf", work])
         os.mkdir(work)
-        must([weir, "record", "-o", path, "--", program, work, "6000", change])
+        must([weir, "record", "-o", path, "--", program, work, str(transactions), change])
         return path
 
     try:
@@ -130,6 +130,8 @@ def real(folder):
     except SystemExit as e:
         print("1..0 # SKIP nothing can be recorded here: %s" % str(e).splitlines()[-1])
         sys.exit(77)
+    # a short run of each: 80 commits, doubled, stay a change of counts that others do not share
+    short = {c: [record("short.%s.%d" % (c, i), c, 640) for i in range(CHANGED)] for c in ("same", "fsync")}
     runs = {c: [] for c in ("same", "slow", "file", "once", "fsync")}
     for i in range(count):  # in turn, so that the machine's moods are shared
         runs["same"].append(record("same.%d" % i, "same"))
@@ -137,6 +139,10 @@ def real(folder):
             runs[c].append(record("%s.%d" % (c, i), c))
     same = runs["same"]
     unchanged(same)
+    pairs = [changes(diff([a], [b]))[:1] for a in short["same"] for b in short["fsync"]]
+    right = sum(bool(p) and p[0][1] == "fdatasync" and "calls" in p[0][3] for p in pairs)
+    check("one more fdatasync each of 80: first in %d of %d single pairs" % (right, len(pairs)), right >= 0.8 * len(pairs),
+          "\n".join(map(str, pairs)))
     found("one more fdatasync each", same, runs["fsync"], lambda c: c[1] == "fdatasync" and "calls" in c[3])
     found("a new file", same, runs["file"], lambda c: str(c[2]).endswith("/audit.log"))
     found("a new file, once", same, runs["once"], lambda c: str(c[2]).endswith("/audit.log"))

@@ -22,6 +22,9 @@ CASES = {  # name: arguments of diff
     "file": ["fio1.trace", "file.trace"],
     "slow": ["-a", "fio1.trace", "-a", "fio2.trace", "-a", "fio3.trace", "-b", "slow4.trace", "-b", "slow5.trace", "-b",
              "slow6.trace"],
+    # the calls double and take less time each: what explains more time is told first
+    "halves": ["-a", "fio1.trace", "-a", "fio2.trace", "-a", "fio3.trace", "-b", "half4.trace", "-b", "half5.trace", "-b",
+               "half6.trace"],
     "folders": ["before", "after"],
     "parts": ["fio1.trace", "--a-to", "+1s", "--b-from", "+1s"],
     "per-fsync": ["fio1.trace", "fsync.trace", "--per", "pwrite64"],
@@ -62,6 +65,7 @@ def make(folder):
         run(weir, "synth", "-q", "-o", "fio%d.trace" % seed, "--profile", "fio", "--rows", "20000", "--seed", str(seed))
     for seed in (4, 5, 6):
         run(inject, "fio%d.trace" % seed, "slow%d.trace" % seed, "slow", "17", "30")
+        run(inject, "fio%d.trace" % seed, "half%d.trace" % seed, "twice", "74", "60")
     run(inject, "fio2.trace", "fsync.trace", "twice", "74")
     run(inject, "fio2.trace", "file.trace", "file", "18", "64")
     run(weir, "synth", "-q", "-o", "redis.trace", "--profile", "redis", "--rows", "20000", "--seed", "1")

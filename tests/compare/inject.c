@@ -3,7 +3,8 @@
  * inject FROM TO CHANGE: copies a trace and changes what its program did.
  *
  *   slow OP PERCENT  calls of this number take so much longer
- *   twice OP         each call of this number is made a second time, right after
+ *   twice OP [PERCENT]  each call of this number is made a second time, right after; both take so
+ *                    much of its time (100)
  *   file OP EVERY    every so-many-th call of this number that is not on a socket is on a file that
  *                    the trace did not have, /srv/new.log
  */
@@ -36,6 +37,12 @@ static int change_row(struct batch *b, struct change *c)
 		return 0;
 	if (c->kind == 's')
 		return batch_set(b, OP_DUR, row, dur + dur * c->amount / 100);
+	if (c->kind == 't') {
+		dur = dur * c->amount / 100;
+		r = batch_set(b, OP_DUR, row, dur);
+		if (r < 0)
+			return r;
+	}
 	if (c->kind == 'f')
 		return c->seen++ % (uint64_t)c->amount ? 0 : batch_set(b, OP_FILE_ID, row, c->file);
 	r = copy_row(b, b, row);
@@ -111,7 +118,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	change = (struct change){.kind = argv[3][0], .op = strtol(argv[4], NULL, 10)};
-	change.amount = argc > 5 ? strtol(argv[5], NULL, 10) : 1;
+	change.amount = argc > 5 ? strtol(argv[5], NULL, 10) : change.kind == 't' ? 100 : 1;
 	r = store_open(&from, &path, 1, &err);
 	if (r >= 0)
 		r = store_create(&to, argv[2], &options, &err);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* numbers.c: the statistics of diff against values from tables, and names of runs that are the same. */
+/* before cmocka, which has a macro of a name that it has */
+#include "cli/diff.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,12 +113,33 @@ static void patterns(void **state)
 	}
 }
 
+/* Twice as many calls that each take half as long or less: more time, so "faster" is not the answer. */
+static void best(void **state)
+{
+	struct diff_row row = {.time_diff = 1e8};
+	enum diff_metric m = DIFF_ERRORS;
+
+	assert_null(diff_best(&row, &m));
+	row.test[DIFF_CALLS] = (struct diff_test){.changed = true, .effect = log(2)};
+	row.test[DIFF_LATENCY] = (struct diff_test){.changed = true, .effect = log(0.4)};
+	row.test[DIFF_SIZE] = (struct diff_test){.changed = true, .effect = log(5)};
+	assert_ptr_equal(diff_best(&row, &m), &row.test[DIFF_CALLS]);
+	assert_int_equal(m, DIFF_CALLS);
+	row.time_diff = -1e8;
+	assert_ptr_equal(diff_best(&row, &m), &row.test[DIFF_LATENCY]);
+	row.time_diff = 1e8;
+	row.test[DIFF_CALLS].changed = false;
+	assert_ptr_equal(diff_best(&row, &m), &row.test[DIFF_SIZE]);
+	row.test[DIFF_SIZE].changed = false;
+	assert_ptr_equal(diff_best(&row, &m), &row.test[DIFF_LATENCY]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(student),   cmocka_unit_test(mann_whitney),
 		cmocka_unit_test(corrected), cmocka_unit_test(medians),
-		cmocka_unit_test(patterns),
+		cmocka_unit_test(patterns),  cmocka_unit_test(best),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,8 @@
 
 #include "analysis/diff/internal.h"
 
-#define EXPLAINS 0.8 /* a part that makes so much of a row's difference tells it instead */
+#define EXPLAINS      0.8 /* a part that makes so much of a row's difference tells it instead */
+#define EXPLAINS_LONE 0.5 /* ... where no other part changed */
 
 static double time_diff(const struct diff *d, const struct diff_sum side[static 2])
 {
@@ -89,9 +90,9 @@ static bool same_name(const struct diff_row *a, const struct diff_row *b)
 	return a->name.data == b->name.data;
 }
 
-static bool explains(const struct diff_row *part, const struct diff_row *whole)
+static bool explains(const struct diff_row *part, const struct diff_row *whole, double share)
 {
-	return fabs(part->time_diff) >= EXPLAINS * fabs(whole->time_diff) &&
+	return fabs(part->time_diff) >= share * fabs(whole->time_diff) &&
 	       part->time_diff * whole->time_diff >= 0;
 }
 
@@ -123,7 +124,8 @@ static bool of_new_file(const struct diff *d, const struct diff_row *row)
 }
 
 /*
- * An operation is told by the one file whose calls changed, else by itself. Its figures are a mixture
+ * An operation is told by the one file whose calls changed, where that explains it, else by itself: a
+ * change of all its files may be sure in one of them only. Its figures are a mixture
  * over files: those that came or went change it, and tell that themselves.
  */
 static void list_operation(struct diff *d, struct diff_row *op)
@@ -143,10 +145,11 @@ static void list_operation(struct diff *d, struct diff_row *op)
 		}
 		changed++;
 		only = p;
-		if (explains(p, op) && (!best || fabs(p->time_diff) > fabs(best->time_diff)))
+		if (explains(p, op, EXPLAINS) &&
+		    (!best || fabs(p->time_diff) > fabs(best->time_diff)))
 			best = p;
 	}
-	if (changed == 1)
+	if (changed == 1 && (!op->changed || mixture || explains(only, op, EXPLAINS_LONE)))
 		best = only;
 	if (op->changed && best)
 		best->listed = true;

@@ -21,6 +21,7 @@
 #define COUNT_CALLS   3	   /* on the larger side in all */
 #define LOSS_MAX      0.01 /* share of calls lost from which on nothing is concluded */
 #define LOOSE_COUNTS  0.10 /* sd of counts from run to run where they depend on time, few runs */
+#define LONE_COUNTS   0.05 /* the same where those of all other operations do not */
 #define LOOSE_SHARE   0.30 /* the same where threads may take work from one another */
 #define LIGHT	      0.05 /* share of calls plus share of time of a timer's calls */
 #define SAME_RATE     0.20 /* ... and by how much its rate may differ */
@@ -74,6 +75,20 @@ static double own_noise(const struct cell *c, enum diff_metric m)
 					     : 0;
 }
 
+/*
+ * sd of a count from run to run. The operation that is asked about has no vote in whether counts
+ * repeat: it would stand in its own way where it changed and there are few others.
+ */
+static double count_floor(const struct work *w, const struct key *k, enum diff_metric m)
+{
+	if (k->by == DIFF_PROCESS)
+		return LOOSE_SHARE;
+	if (w->exact)
+		return floors[m].few;
+	return k->op >= 0 && unit_counts_exactly(w, k->op) ? MAX(LONE_COUNTS, floors[m].few)
+							   : LOOSE_COUNTS;
+}
+
 /* What a single run cannot know of its machine. */
 static double machine(const struct work *w, const struct key *k, enum diff_metric m)
 {
@@ -81,7 +96,7 @@ static double machine(const struct work *w, const struct key *k, enum diff_metri
 	double few = k->class == CLASS_SYNC && is_latency(m) ? SYNC_FEW : f->few;
 
 	if (m == DIFF_CALLS || m == DIFF_ERRORS) {
-		few = k->by == DIFF_PROCESS ? LOOSE_SHARE : w->exact ? few : LOOSE_COUNTS;
+		few = count_floor(w, k, m);
 		return MAX(few * few, noise_of_other_counts(w, k));
 	}
 	if (!is_latency(m))

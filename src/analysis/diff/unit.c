@@ -138,6 +138,77 @@ static bool same_work(const struct work *w)
 	return false;
 }
 
+/* True where each run has calls of the key in nearly all its parts. */
+static bool goes_through(const struct work *w, const struct key *k)
+{
+	for (size_t j = 0; j < w->run_count; j++) {
+		if (noise_parts_used(&w->runs[j], k) < PARTS - 1)
+			return false;
+	}
+	return true;
+}
+
+/* Operations by file, of another operation than `but`, that repeat to the call all through the runs. */
+static size_t steady_through(const struct work *w, int64_t but)
+{
+	size_t steady = 0;
+
+	for (size_t i = 0; i < w->chosen_count; i++) {
+		const struct key *k = &w->keys[w->chosen[i]];
+		double a = (double)k->side[0].calls / (double)w->side_runs[0];
+		double b = (double)k->side[1].calls / (double)w->side_runs[1];
+
+		steady += k->by == DIFF_OP_FILE && k->op != but && fmin(a, b) >= EXACT_CALLS &&
+			  fabs(a - b) <= 1 && goes_through(w, k);
+	}
+	return steady;
+}
+
+/* True where all runs of a side have the same number of calls of this key. */
+static bool same_within_sides(const struct work *w, size_t key)
+{
+	const struct run *first[2] = {&w->runs[0], &w->runs[w->side_runs[0]]};
+
+	for (size_t j = 0; j < w->run_count; j++) {
+		const struct run *r = &w->runs[j];
+
+		if (fabs(r->cells[key].calls - first[r->in->side]->cells[key].calls) > 1)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * True where all but the heaviest operation repeat to the call: it is what changed. A program that
+ * waits for the disk only and does so twice as often has the same rate as before; told per second
+ * nothing would agree but that. A program that runs for a fixed time also repeats what it does at its
+ * start, so what repeats must go on through the runs, or the heaviest repeat within each side.
+ */
+static bool all_but_one(const struct work *w)
+{
+	size_t top = SIZE_MAX;
+
+	for (size_t i = 0; i < w->key_count; i++) {
+		if (w->keys[i].by == DIFF_OP &&
+		    (top == SIZE_MAX || w->keys[i].score > w->keys[top].score))
+			top = i;
+	}
+	if (top == SIZE_MAX || !unit_counts_exactly(w, w->keys[top].op))
+		return false;
+	return w->blocks ? steady_through(w, w->keys[top].op) >= REPEAT_MIN
+			 : same_within_sides(w, top);
+}
+
+/* True where the unit's operation was called as often in the runs of either side: they did the same
+ * work by it, and a run is the plainer unit. */
+static bool as_often(const struct work *w)
+{
+	double a = w->out->work[0] / (double)w->side_runs[0];
+	double b = w->out->work[1] / (double)w->side_runs[1];
+
+	return a > 0 && b > 0 && fabs(log(b / a)) <= SAME_RUN;
+}
+
 static int choose(struct work *w)
 {
 	_cleanup_free_ struct weighted *ratios = calloc(w->key_count + 1, sizeof(*ratios));
@@ -147,7 +218,7 @@ static int choose(struct work *w)
 	if (!ratios)
 		return -ENOMEM;
 	set_work(w, DIFF_UNIT_RUN, -1);
-	if (same_work(w))
+	if (same_work(w) || all_but_one(w))
 		return 0;
 	op = median_op(w, ratios);
 	if (op < 0)
@@ -157,11 +228,12 @@ static int choose(struct work *w)
 	set_work(w, DIFF_UNIT_OP, op);
 	if (by_second >= weighty_agreement(w, op))
 		set_work(w, DIFF_UNIT_SECOND, -1);
+	else if (as_often(w))
+		set_work(w, DIFF_UNIT_RUN, -1);
 	return 0;
 }
 
-/* True where the counts of a run tell those of the next to the call: nothing in it depends on time. */
-static bool counts_exactly(const struct work *w)
+bool unit_counts_exactly(const struct work *w, int64_t but)
 {
 	size_t exact = 0, of = 0;
 
@@ -170,7 +242,7 @@ static bool counts_exactly(const struct work *w)
 		double a = (double)k->side[0].calls / (double)w->side_runs[0];
 		double b = (double)k->side[1].calls / (double)w->side_runs[1];
 
-		if (k->by != DIFF_OP_FILE || fmin(a, b) < EXACT_CALLS)
+		if (k->by != DIFF_OP_FILE || fmin(a, b) < EXACT_CALLS || k->op == but)
 			continue;
 		of++;
 		exact += fabs(a - b) <= 1;
@@ -183,7 +255,7 @@ int unit_choose(struct work *w)
 	struct diff *d = w->out;
 	int r = 0;
 
-	w->exact = counts_exactly(w);
+	w->exact = unit_counts_exactly(w, -1);
 
 	if (w->opt->unit == DIFF_UNIT_AUTO)
 		r = choose(w);
