@@ -88,5 +88,8 @@ int dims_latest_threads(const struct dims *d, struct map *ret) _must_check_;
 /* The latest path of the file's generation (inode), as text for a person: path, or base/argument,
  * or "unix:/x", "tcp 10.0.0.1:80->10.0.0.2:4711", "pipe:[ino]"; never empty. */
 struct bytes dims_file_name(const struct dims *d, int64_t file_id);
+/* With whom a socket is connected: its peer's address. The clients of a unix socket have none: there
+ * it is the address that they came to. {NULL, 0} where there is none. */
+struct bytes dims_peer(const struct dims_file *f);
 /* The same text for the very version: the name at the time of the call that refers to it. */
 struct bytes dims_file_version_name(const struct dims *d, int64_t file_id);

@@ -264,6 +264,12 @@ static bool is_named(struct bytes address)
 	return address.len && !(address.len == 5 && !memcmp(address.data, "unix:", 5));
 }
 
+struct bytes dims_peer(const struct dims_file *f)
+{
+	return f->family == AF_UNIX && !is_named(f->peer) && is_named(f->local) ? f->local
+										: f->peer;
+}
+
 static int append(struct buf *to, struct bytes text)
 {
 	return buf_append(to, text.data, text.len);

@@ -104,12 +104,20 @@ bool query_wants_rows(const struct plan *p)
 	return false;
 }
 
+struct cell_style query_style(const struct query_session *s, const struct plan *p)
+{
+	struct cell_style style = s->style;
+
+	style.flags = cell_flag_words(p);
+	return style;
+}
+
 static int print_rows(struct query_session *s, const struct plan *p, struct answer *rows,
 		      bool pages, struct error *err)
 {
 	bool terminal = text_terminal();
 	struct query_print print = {.out = stdout,
-				    .style = s->style,
+				    .style = query_style(s, p),
 				    .width = terminal ? query_width() : 0,
 				    .rows_max = terminal ? TEXT_ROWS_MAX : 0,
 				    .trends = terminal && !query_wants_rows(p),

@@ -35,6 +35,8 @@ int query_statement(struct query_session *s, const char *text, size_t len);
 size_t query_width(void);
 /* True where the rows themselves were asked for: a head says how many. */
 bool query_wants_rows(const struct plan *p);
+/* How values of the plan's answer are shown. */
+struct cell_style query_style(const struct query_session *s, const struct plan *p);
 /* The session's engine, opened now where it is not yet. */
 int query_engine(struct query_session *s, struct error *err);
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "engine/answer.h"
 #include "engine/bars.h"
+#include "schema/ops.h"
 
 #define DUR_DIGITS	3
 #define QUANTILE_DIGITS 2
@@ -183,6 +184,64 @@ static bool is_bars(const struct plan_field *f)
 	return f->type.type == QUERY_HIST || f->type.type == QUERY_TALLY;
 }
 
+static bool has_vocab(const struct plan_field *f, enum query_type type, const char *vocab)
+{
+	return f->type.type == type && f->type.vocab && strcmp(f->type.vocab, vocab) == 0;
+}
+
+bool cell_is_op(const struct plan_field *f)
+{
+	return has_vocab(f, QUERY_CODE, "op");
+}
+
+bool cell_is_flags(const struct plan_field *f)
+{
+	return has_vocab(f, QUERY_UINT, "flags");
+}
+
+static bool is_op_column(const struct expr *e)
+{
+	return e->kind == EXPR_COLUMN && e->column == OP_OP;
+}
+
+/* The words of these operations, if they are the same. */
+static enum word_set common_words(const struct value *ops, size_t count)
+{
+	enum word_set words = count ? op_flag_words((uint32_t)ops[0].i) : WORDS_NONE;
+
+	for (size_t i = 1; i < count; i++) {
+		if (op_flag_words((uint32_t)ops[i].i) != words)
+			return WORDS_NONE;
+	}
+	return words;
+}
+
+static enum word_set filter_words(const struct expr *e)
+{
+	enum word_set words;
+
+	if (!e)
+		return WORDS_NONE;
+	if (e->kind == EXPR_AND) {
+		words = filter_words(e->arg[0]);
+		return words != WORDS_NONE ? words : filter_words(e->arg[1]);
+	}
+	if (e->kind == EXPR_IN && is_op_column(e->arg[0]))
+		return common_words(e->list, e->count);
+	if (e->kind != EXPR_COMPARE || e->cmp != COMPARE_EQ)
+		return WORDS_NONE;
+	for (unsigned int i = 0; i < 2; i++) {
+		if (is_op_column(e->arg[i]) && e->arg[1 - i]->kind == EXPR_CONST)
+			return common_words(&e->arg[1 - i]->value, 1);
+	}
+	return WORDS_NONE;
+}
+
+enum word_set cell_flag_words(const struct plan *p)
+{
+	return p->table == TABLE_OP ? filter_words(p->where) : WORDS_NONE;
+}
+
 int cell_put(struct buf *out, const struct plan_field *f, const struct value *v, bool estimated,
 	     const struct cell_style *style)
 {
@@ -192,6 +251,8 @@ int cell_put(struct buf *out, const struct plan_field *f, const struct value *v,
 		return format_safe(out, v->t.data, v->t.len);
 	if (f->type.type == QUERY_CODE)
 		return answer_put_plain(out, f, v);
+	if (style->flags != WORDS_NONE && cell_is_flags(f))
+		return flags_print(out, style->flags, (uint64_t)v->i);
 	return buf_printf(out, "%s%s", estimated ? "~" : "", number_text(f, v, style).s);
 }
 

@@ -6,13 +6,22 @@
 
 #include "cli/format.h"
 #include "query/plan.h"
+#include "schema/flags.h"
 
 enum cell_times { CELL_LOCAL, CELL_UTC, CELL_REL };
 
 struct cell_style {
 	enum cell_times times;
 	int64_t origin; /* CELL_REL, and times in JSON: ns since the epoch */
+	/* of op.flags, where all rows are of operations with the same words; else they are a number */
+	enum word_set flags;
 };
+
+/* The words that op.flags have in every row that the plan's filter lets pass. */
+enum word_set cell_flag_words(const struct plan *p);
+/* True for a column of operations; for one of op.flags. */
+bool cell_is_op(const struct plan_field *f);
+bool cell_is_flags(const struct plan_field *f);
 
 /* True where the column's values stand to the right. */
 bool cell_is_number(const struct plan_field *f);

@@ -54,7 +54,7 @@ static void show(struct screen *screen, const char *text, size_t len)
 static int print_screen(struct query_session *s, const struct plan *p, struct answer *rows,
 			struct screen *screen, struct error *err)
 {
-	struct query_print print = {.style = s->style,
+	struct query_print print = {.style = query_style(s, p),
 				    .width = query_width(),
 				    .rows_max = MIN((size_t)TEXT_ROWS_MAX, terminal_rows()),
 				    .colour = *text_style(TEXT_BOLD) != '\0',

@@ -5,6 +5,7 @@
 
 #include "engine/bars.h"
 #include "cli/query_print.h"
+#include "schema/ops.h"
 
 #define PIECE	      20000 /* rows aligned together; a longer list widens as it goes */
 #define TEXT_CELL_MAX 60    /* columns of a text on a terminal; longer ones are cut in the middle */
@@ -27,6 +28,7 @@ struct piece {
 		unsigned int first, last; /* bars of one per power of two */
 	} *axes;
 	size_t printed; /* rows */
+	size_t op;	/* the column that says what operation flags are of; SIZE_MAX: none */
 };
 
 static bool is_bars(const struct plan_field *f)
@@ -56,14 +58,55 @@ static int piece_init(struct piece *t)
 {
 	size_t columns = t->rows->count;
 
+	t->op = SIZE_MAX;
+	for (size_t c = 0; c < columns && t->op == SIZE_MAX; c++)
+		t->op = cell_is_op(t->rows->fields[c]) ? c : SIZE_MAX;
 	t->widths = calloc(columns + 1, sizeof(*t->widths));
 	t->axes = calloc(columns + 1, sizeof(*t->axes));
 	t->titles = calloc(columns + 1, sizeof(*t->titles));
 	return t->widths && t->axes && t->titles ? 0 : -ENOMEM;
 }
 
+/* Numbers stand to the right; flags are words where their operation is known. */
+static bool is_number(const struct piece *t, size_t c)
+{
+	const struct plan_field *f = t->rows->fields[c];
+
+	return cell_is_number(f) &&
+	       !(cell_is_flags(f) && (t->op != SIZE_MAX || t->print->style.flags != WORDS_NONE));
+}
+
+/* The code of an operation, or -1. An engine may have given its word. */
+static int64_t op_code(const struct value *v)
+{
+	char word[32];
+
+	if (v->null)
+		return -1;
+	if (!v->t.data)
+		return v->i;
+	snprintf(word, sizeof(word), "%.*s", (int)MIN(v->t.len, sizeof(word) - 1),
+		 (const char *)v->t.data);
+	return op_find(word);
+}
+
+static struct cell_style row_style(const struct piece *t)
+{
+	struct cell_style style = t->print->style;
+
+	if (t->op != SIZE_MAX) {
+		const struct value op = answer_get(t->rows, t->op);
+		int64_t code = op_code(&op);
+
+		style.flags =
+			code < 0 || code > UINT32_MAX ? WORDS_NONE : op_flag_words((uint32_t)code);
+	}
+	return style;
+}
+
 static int add_row(struct piece *t)
 {
+	const struct cell_style style = row_style(t);
 	size_t columns = t->rows->count;
 	int r = 0;
 
@@ -78,7 +121,7 @@ static int add_row(struct piece *t)
 		if (is_bars(f))
 			r = v.null ? 0 : buf_append(cell, v.t.data, v.t.len);
 		else
-			r = cell_put(cell, f, &v, answer_estimated(t->rows, c), &t->print->style);
+			r = cell_put(cell, f, &v, answer_estimated(t->rows, c), &style);
 	}
 	return r;
 }
@@ -210,7 +253,7 @@ static void fit(struct piece *t)
 		for (size_t i = c; i < t->count; i += columns)
 			w = MAX(w, format_width(buf_str(&t->cells[i])));
 		/* on a pipe nothing is cut: a text longer than this shifts the rest of its line */
-		if (!cell_is_number(t->rows->fields[c]) && !is_bars(t->rows->fields[c]))
+		if (!is_number(t, c) && !is_bars(t->rows->fields[c]))
 			w = MIN(w, (size_t)(width ? TEXT_CELL_MAX : TEXT_PIPE_MAX));
 		t->widths[c] = w;
 		total += w + (c ? COLUMN_GAP : 0);
@@ -220,7 +263,7 @@ static void fit(struct piece *t)
 		size_t widest = columns, cut;
 
 		for (size_t c = 0; c < columns; c++) {
-			if (!cell_is_number(t->rows->fields[c]) && t->widths[c] > SHRUNK_MIN &&
+			if (!is_number(t, c) && t->widths[c] > SHRUNK_MIN &&
 			    (widest == columns || t->widths[c] > t->widths[widest]))
 				widest = c;
 		}
@@ -254,7 +297,7 @@ static int put_line(struct piece *t, struct buf *cells, struct buf *line)
 			s = buf_str(&cut);
 		}
 		if (r >= 0)
-			r = format_pad(line, s, t->widths[c], cell_is_number(t->rows->fields[c]));
+			r = format_pad(line, s, t->widths[c], is_number(t, c));
 	}
 	while (line->len && line->data[line->len - 1] == ' ')
 		line->len--;

@@ -160,7 +160,7 @@ static void file_value(enum query_name name, const struct dims *d, int64_t id, s
 		break;
 	default:
 		assert(name == QNAME_PEER);
-		set_text(ret, f->peer);
+		set_text(ret, dims_peer(f));
 		break;
 	}
 }

@@ -108,18 +108,6 @@ static const struct flag_word *flag_word_find(const struct flag_set *set, struct
 	return NULL;
 }
 
-/* The words of op.flags of an operation. */
-static enum word_set flags_words(uint32_t code)
-{
-	const struct op_def *def = op_def(code);
-
-	for (unsigned int i = 0; def && i < def->arg_count; i++) {
-		if (def->args[i].role == ARG_FLAGS || def->args[i].role == ARG_HOW)
-			return (enum word_set)def->args[i].words;
-	}
-	return WORDS_NONE;
-}
-
 /* The operations of which the word means the same bits; the first that has it decides which. */
 static bool flag_ops(struct query_source *s, struct bytes word, struct bit_word *ret)
 {
@@ -128,7 +116,7 @@ static bool flag_ops(struct query_source *s, struct bytes word, struct bit_word 
 
 	*ret = (struct bit_word){0};
 	for (uint32_t code = 0; code < op_code_end(); code++) {
-		enum word_set words = flags_words(code);
+		enum word_set words = op_flag_words(code);
 		const struct flag_word *w;
 		uint64_t mask;
 		bool is_code;
@@ -182,7 +170,7 @@ static const char *did_you_mean(const struct nearest *n, char buf[static 96])
 static void offer_flags(struct nearest *n)
 {
 	for (uint32_t code = 0; code < op_code_end(); code++) {
-		enum word_set words = flags_words(code);
+		enum word_set words = op_flag_words(code);
 		const struct flag_set *set = words == WORDS_NONE ? NULL : flag_set(words);
 
 		for (size_t i = 0; set && i < set->code_count; i++)

@@ -246,3 +246,14 @@ const char *op_name(uint32_t code, char buf[static 32])
 	snprintf(buf, 32, "syscall_0x%x", code);
 	return buf;
 }
+
+enum word_set op_flag_words(uint32_t code)
+{
+	const struct op_def *def = op_def(code);
+
+	for (unsigned int i = 0; def && i < def->arg_count; i++) {
+		if (def->args[i].role == ARG_FLAGS || def->args[i].role == ARG_HOW)
+			return (enum word_set)def->args[i].words;
+	}
+	return WORDS_NONE;
+}

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "schema/flags.h"
 #include "base/util.h"
 #include "schema/vocab.h"
 
@@ -110,6 +111,8 @@ struct op_def {
 
 /* The definition of a code; NULL for a hole or beyond the table. */
 const struct op_def *op_def(uint32_t code);
+/* The words of an operation's op.flags; WORDS_NONE where they have none. */
+enum word_set op_flag_words(uint32_t code);
 /* The code of a name, or -1. */
 int op_find(const char *name);
 /* One past the largest code with a definition. */

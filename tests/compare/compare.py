@@ -74,17 +74,16 @@ def unchanged(same):
     check("%d of %d groups of unchanged runs are told to differ" % (len(told), len(groups)), len(told) <= 1, told)
 
 
-def found(what, same, changed, is_it, single=True):
+def found(what, groups, changed, is_it, single=True):
     """The change is the first that is told, of groups and (where single runs can tell it) of most single pairs."""
     # of several groups, as one in twenty may well tell a false alarm first
-    groups = [same[i:i + CHANGED] for i in range(0, max(len(same) - 2 * CHANGED, 0) + 1, CHANGED)]
     first = [changes(diff(group, changed))[:2] for group in groups]
     right = sum(bool(f) and is_it(f[0]) for f in first)
     check("%s: first of what %d runs a side tell, in %d of %d groups" % (what, CHANGED, right, len(groups)),
           right * 3 >= len(groups) * 2, "\n".join(map(str, first)))
     if not single:
         return
-    pairs = [changes(diff([a], [b]))[:1] for a in same[:CHANGED] for b in changed]
+    pairs = [changes(diff([a], [b]))[:1] for a in groups[0] for b in changed]
     right = sum(bool(p) and is_it(p[0]) for p in pairs)
     check("%s: first in %d of %d single pairs" % (what, right, len(pairs)), right >= 0.8 * len(pairs),
           "\n".join(map(str, pairs)))
@@ -107,12 +106,13 @@ def synth(folder):
         return paths
 
     fio = traces("fio", 40000)
+    groups = [fio[i:i + CHANGED] for i in range(0, max(count - 2 * CHANGED, 0) + 1, CHANGED)]
     unchanged(fio)
     unchanged(traces("network", 20000))
-    found("pread64 20 % slower", fio, injected(fio, "slow", PREAD, "20"),
+    found("pread64 20 % slower", groups, injected(fio, "slow", PREAD, "20"),
           lambda c: c[1] == "pread64" and ("latency" in c[3] or "mean" in c[3]), single=False)
-    found("one more fsync each", fio, injected(fio, "twice", FSYNC), lambda c: c[1] == "fsync" and "calls" in c[3])
-    found("a new file", fio, injected(fio, "file", PWRITE, "64"), lambda c: c[2] == "/srv/new.log")
+    found("one more fsync each", groups, injected(fio, "twice", FSYNC), lambda c: c[1] == "fsync" and "calls" in c[3])
+    found("a new file", groups, injected(fio, "file", PWRITE, "64"), lambda c: c[2] == "/srv/new.log")
 
 
 def real(folder):
@@ -131,14 +131,18 @@ def real(folder):
         print("1..0 # SKIP nothing can be recorded here: %s" % str(e).splitlines()[-1])
         sys.exit(77)
     # a short run of each: 80 commits, doubled, stay a change of counts that others do not share
-    short = {c: [record("short.%s.%d" % (c, i), c, 640) for i in range(CHANGED)] for c in ("same", "fsync")}
+    short = {"same": [], "fsync": []}
+    for i in range(CHANGED):
+        for c in short:
+            short[c].append(record("short.%s.%d" % (c, i), c, 640))
     runs = {c: [] for c in ("same", "slow", "file", "once", "fsync")}
-    for i in range(count):  # in turn, so that the machine's moods are shared
+    spread = count // CHANGED
+    for i in range(count):  # in turn and all the time, so that the machine's moods are shared
         runs["same"].append(record("same.%d" % i, "same"))
-        for c in ("slow", "file", "once", "fsync") if i < CHANGED else ():
+        for c in ("slow", "file", "once", "fsync") if i % spread == 0 and i < CHANGED * spread else ():
             runs[c].append(record("%s.%d" % (c, i), c))
-    same = runs["same"]
-    unchanged(same)
+    same = [runs["same"][i::spread][:CHANGED] for i in range(spread)]
+    unchanged(runs["same"])
     pairs = [changes(diff([a], [b]))[:1] for a in short["same"] for b in short["fsync"]]
     right = sum(bool(p) and p[0][1] == "fdatasync" and "calls" in p[0][3] for p in pairs)
     check("one more fdatasync each of 80: first in %d of %d single pairs" % (right, len(pairs)), right >= 0.8 * len(pairs),

@@ -15,6 +15,7 @@ GOLDEN = os.path.join(HERE, "golden")
 
 TRACES = {  # name: arguments of synth
     "mixed": ["--rows", "40000", "--seed", "7"],
+    "redis": ["--rows", "20000", "--seed", "3", "--profile", "redis"],
     "hostile": ["--rows", "20000", "--seed", "2", "--profile", "hostile"],
 }
 
@@ -25,6 +26,8 @@ SCANS = {  # no library is needed: rows as they are
     "rows-json": ["dur > 1ms | select start, dur, comm, op, bytes, err, path, ino | head 4", "mixed.trace", "--json"],
     "rows-selected": ["select tid, comm, op, dur, path | head 6", "mixed.trace", "-e", "fsync,fdatasync", "--slower", "1ms"],
     "rows-none": ["dur > 1000s", "mixed.trace"],
+    "rows-flags": ["flags is not null | select op, flags | head 12", "mixed.trace"],
+    "rows-flags-op": ["op in (open, openat) && dur > 20us | select flags, path | head 6", "mixed.trace"],
     "hostile-names": ["select comm, path | head 15", "hostile.trace"],
     "mistake-name": ["where duration > 1ms", "mixed.trace"],
     "mistake-value": ["where op == raed", "mixed.trace"],
@@ -41,6 +44,10 @@ ANSWERS = {
     "hist": ["hist(dur)", "mixed.trace"],
     "quantize": ["op == read | count(), quantize(bytes)", "mixed.trace"],
     "lquantize": ["lquantize(size, 0, 8192, 1024)", "mixed.trace"],
+    "flags": ["op == openat | by flags | count() | sort count() desc, flags", "mixed.trace"],
+    "flags-of": ["by op, flags | count() | sort count() desc, op, flags | head 12", "mixed.trace"],
+    "flags-mixed": ["by flags | count() | sort count() desc, flags | head 5", "mixed.trace"],
+    "peers": ["by peer | count(), sum(bytes) | sort count() desc, peer", "redis.trace"],
     "heat": ["by every 1ms | hist(dur)", "mixed.trace", "--rel"],
     "rates": ["by every 10ms | count(), rate(), rate(bytes) | head 6", "mixed.trace", "--rel"],
     "files": ["by file | count(), sum(bytes), distinct(comm) | sort count() desc, file | head 10", "mixed.trace"],

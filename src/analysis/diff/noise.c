@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 #include "analysis/diff/internal.h"
 
@@ -13,7 +14,8 @@
 #define SHIFT_OPS    3	/* operations from which on a median means something */
 #define SHIFT_CALLS  30 /* in each run */
 #define COUNT_CALLS  20
-#define WEIGHT_CALLS 10000 /* more calls make a latency no surer */
+#define NORMAL_MAD   1.4826 /* sd of a normal distribution by its median distance from the median */
+#define WEIGHT_CALLS 10000  /* more calls make a latency no surer */
 
 bool metric_of(const struct run *r, const struct cell *c, enum diff_metric m, double *ret)
 {
@@ -94,8 +96,31 @@ static double variance(const double *v, size_t n)
 	return n > 1 ? stats_squares(v, n) / (double)(n - 1) : 0;
 }
 
-static bool noise_of_counts(const struct work *w, const struct run *r, const struct cell *parts,
-			    enum diff_metric m, double *ret)
+/* The same, blind to a few values that lie apart: from the median of the distances from the median. */
+static double robust_variance(const double *v, size_t n)
+{
+	double sorted[PARTS], middle, sd;
+
+	assert(n <= PARTS);
+	memcpy(sorted, v, n * sizeof(*v));
+	middle = stats_median(sorted, n);
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = fabs(v[i] - middle);
+	sd = NORMAL_MAD * stats_median(sorted, n);
+	return sd * sd;
+}
+
+/*
+ * Where the counts of other operations repeat to the call, a part that holds the start or a phase of
+ * its own as well is no noise, as the phase repeats too: it is not counted.
+ */
+static bool has_phases(const struct work *w, const struct key *k, enum diff_metric m)
+{
+	return m == DIFF_CALLS && k->op >= 0 && (w->exact || unit_counts_exactly(w, k->op));
+}
+
+static bool noise_of_counts(const struct work *w, const struct run *r, const struct key *k,
+			    const struct cell *parts, enum diff_metric m, double *ret)
 {
 	double y[PARTS], all = calls_of_parts(parts);
 	size_t n = 0;
@@ -109,7 +134,7 @@ static bool noise_of_counts(const struct work *w, const struct run *r, const str
 		if (part_counts(&parts[i], all) && done > 0)
 			y[n++] = log((count + 0.5) / done);
 	}
-	*ret = variance(y, n);
+	*ret = has_phases(w, k, m) ? fmin(robust_variance(y, n), variance(y, n)) : variance(y, n);
 	/* Where a run is a unit, its total is what counts: parts in it average out. */
 	if (w->out->unit == DIFF_UNIT_RUN)
 		*ret /= PARTS;
@@ -128,7 +153,7 @@ bool noise_of_parts(const struct work *w, const struct run *r, const struct key 
 		return false;
 	parts_of(r, k, parts);
 	if (m == DIFF_CALLS || m == DIFF_ERRORS)
-		return noise_of_counts(w, r, parts, m, ret);
+		return noise_of_counts(w, r, k, parts, m, ret);
 	all = calls_of_parts(parts);
 	for (unsigned int i = 0; i < PARTS; i++) {
 		if (!part_counts(&parts[i], all) || !metric_of(r, &parts[i], m, &y[n]))

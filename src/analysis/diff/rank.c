@@ -10,8 +10,7 @@
 
 #include "analysis/diff/internal.h"
 
-#define EXPLAINS      0.8 /* a part that makes so much of a row's difference tells it instead */
-#define EXPLAINS_LONE 0.5 /* ... where no other part changed */
+#define EXPLAINS 0.8 /* a part that makes so much of a row's difference tells it instead */
 
 static double time_diff(const struct diff *d, const struct diff_sum side[static 2])
 {
@@ -90,10 +89,29 @@ static bool same_name(const struct diff_row *a, const struct diff_row *b)
 	return a->name.data == b->name.data;
 }
 
-static bool explains(const struct diff_row *part, const struct diff_row *whole, double share)
+static bool explains(const struct diff_row *part, const struct diff_row *whole)
 {
-	return fabs(part->time_diff) >= share * fabs(whole->time_diff) &&
+	return fabs(part->time_diff) >= EXPLAINS * fabs(whole->time_diff) &&
 	       part->time_diff * whole->time_diff >= 0;
+}
+
+static double calls_diff(const struct diff *d, const struct diff_row *row)
+{
+	double per[2];
+
+	for (unsigned int s = 0; s < 2; s++)
+		per[s] = d->work[s] > 0 ? (double)row->side[s].calls / d->work[s] : 0;
+	return per[1] - per[0];
+}
+
+/* False where there are more or fewer calls than this part alone has. */
+static bool explains_calls(const struct diff *d, const struct diff_row *part,
+			   const struct diff_row *whole)
+{
+	double of_part = calls_diff(d, part), of_whole = calls_diff(d, whole);
+
+	return !whole->test[DIFF_CALLS].changed ||
+	       (of_part * of_whole > 0 && fabs(of_part) >= EXPLAINS * fabs(of_whole));
 }
 
 static bool is_part(const struct diff_row *part, const struct diff_row *whole)
@@ -145,11 +163,10 @@ static void list_operation(struct diff *d, struct diff_row *op)
 		}
 		changed++;
 		only = p;
-		if (explains(p, op, EXPLAINS) &&
-		    (!best || fabs(p->time_diff) > fabs(best->time_diff)))
+		if (explains(p, op) && (!best || fabs(p->time_diff) > fabs(best->time_diff)))
 			best = p;
 	}
-	if (changed == 1 && (!op->changed || mixture || explains(only, op, EXPLAINS_LONE)))
+	if (changed == 1 && (mixture || explains_calls(d, only, op)))
 		best = only;
 	if (op->changed && best)
 		best->listed = true;

@@ -109,7 +109,7 @@ static struct bytes file_text(const struct dims *dims, int64_t id, enum name nam
 	case NAME_HOSTPATH:
 		return f->hostpath;
 	case NAME_PEER:
-		return f->peer;
+		return dims_peer(f);
 	default:
 		return dims_file_name(dims, id);
 	}
