@@ -148,15 +148,16 @@ void call_put_dirfd(struct call_writer *w, bool known, int64_t fd, int64_t file_
 	}
 }
 
-void call_put_path(struct call_writer *w, int64_t file_id)
+void call_put_path(struct call_writer *w, int64_t file_id, bool whole)
 {
 	struct dims_file room;
 	const struct dims_file *f = w->dims ? dims_file(w->dims, file_id, &room) : NULL;
+	bool relative = f && f->argument.len && f->argument.data[0] != '/' && f->base.len;
 	bool unread = call_value(w, OP_STATUS, 0) & STATUS_ARG_UNREAD;
 
 	if (!f)
 		call_put(w, unread ? "?" : "NULL");
-	else if (f->argument.data)
+	else if (f->argument.data && !(whole && relative))
 		put_quoted(w, f->argument);
 	else
 		put_quoted(w, dims_file_version_name(w->dims, file_id));

@@ -36,8 +36,9 @@ static inline int64_t call_value(const struct call_writer *w, unsigned int colum
 void call_put_fd(struct call_writer *w, int64_t fd, int64_t file_id);
 /* "AT_FDCWD</tmp>": the folder that the path of `file_id` starts from, where that is known. */
 void call_put_dirfd(struct call_writer *w, bool known, int64_t fd, int64_t file_id);
-/* A path argument in quotes, as given where the trace has that. */
-void call_put_path(struct call_writer *w, int64_t file_id);
+/* A path argument in quotes, as given where the trace has that; `whole`: with the folder that it
+ * starts from, for calls that have no descriptor that says it. */
+void call_put_path(struct call_writer *w, int64_t file_id, bool whole);
 /* {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("127.0.0.1")} */
 void call_put_address(struct call_writer *w, int64_t peer_id);
 /* Length of that address, where the family says it; else "...". */

@@ -327,6 +327,23 @@ static void put_protocol(struct call_writer *w, unsigned int column)
 		put_raw_number(w, column, ARG_INT);
 }
 
+/* The name of a nameless file in memory stands in the path that the kernel gives it. */
+static bool put_memfd_name(struct call_writer *w)
+{
+	static const char prefix[] = "/memfd:";
+	struct bytes name = w->dims ? dims_file_version_name(w->dims, call_value(w, OP_FILE_ID, -1))
+				    : (struct bytes){0};
+	size_t len = sizeof(prefix) - 1;
+
+	if (name.len < len || memcmp(name.data, prefix, len) != 0)
+		return false;
+	call_put(w, "\"");
+	call_note(w,
+		  call_text_escape(w->to, (struct bytes){name.data + len, name.len - len}, "\""));
+	call_put(w, "\"");
+	return true;
+}
+
 static bool is_exec(const struct call_writer *w)
 {
 	return is_call(w, "execve") || is_call(w, "execveat");
@@ -344,6 +361,8 @@ static bool put_special(struct call_writer *w, unsigned int i)
 		put_argv(w);
 	else if ((is_call(w, "socket") || is_call(w, "socketpair")) && i == 2)
 		put_protocol(w, OP_A2);
+	else if (is_call(w, "memfd_create") && i == 0)
+		return put_memfd_name(w);
 	else
 		return false;
 	return true;
@@ -368,10 +387,10 @@ static void put_argument(struct call_writer *w, unsigned int i)
 		if (is_empty_path(w))
 			call_put(w, "\"\"");
 		else
-			call_put_path(w, call_value(w, OP_FILE_ID, -1));
+			call_put_path(w, call_value(w, OP_FILE_ID, -1), !has_role(w, ARG_DIRFD));
 		break;
 	case ARG_PATH2:
-		call_put_path(w, call_value(w, OP_FILE2_ID, -1));
+		call_put_path(w, call_value(w, OP_FILE2_ID, -1), !has_role(w, ARG_DIRFD2));
 		break;
 	case ARG_BUF:
 		call_put(w, "...");

@@ -17,7 +17,7 @@
 
 #define must(e) assert_true((e) >= 0)
 
-enum { REGULAR, RELATIVE, PIPE, TCP, UNIX, HOSTILE, RENAMED, CONNECT, GONE };
+enum { REGULAR, RELATIVE, PIPE, TCP, UNIX, HOSTILE, RENAMED, CONNECT, GONE, MEMFD };
 
 static void file_text(struct batch *b, size_t row, unsigned int column, const char *text)
 {
@@ -70,6 +70,7 @@ static struct dims *make_dims(void)
 	add_socket(b, AF_INET6, NULL, "[::1]:443");
 	add_file(b, FILE_TYPE_REGULAR, "/tmp/gone", NULL, NULL);
 	must(batch_set(b, FILE_DELETED, GONE, 1000));
+	add_file(b, FILE_TYPE_REGULAR, "/memfd:a \"b\"", NULL, NULL);
 	must(dims_apply(d, b));
 	return d;
 }
@@ -135,6 +136,14 @@ static void test_files(void **state)
 	       "renameat2(AT_FDCWD, \"/tmp/x\", AT_FDCWD</tmp>, \"y\", RENAME_NOREPLACE) = 0",
 	       V(FD, AT_FDCWD), V(FILE_ID, REGULAR), V(FD2, AT_FDCWD), V(FILE2_ID, RENAMED),
 	       V(FLAGS, 1), V(RET, 0));
+	EXPECT("rename", "rename(\"/tmp/x\", \"/tmp/y\") = 0", V(FILE_ID, REGULAR),
+	       V(FILE2_ID, RENAMED), V(RET, 0));
+	EXPECT("unlink", "unlink(\"/tmp/no\\nsuch\") = -1 ENOENT (No such file or directory)",
+	       V(FILE_ID, RELATIVE), V(RET, -ENOENT));
+	EXPECT("memfd_create", "memfd_create(\"a \\\"b\\\"\", MFD_CLOEXEC) = 3</memfd:a \"b\">",
+	       V(A0, 4711), V(FLAGS, 1), V(FILE_ID, MEMFD), V(FD, 3), V(RET, 3));
+	EXPECT("memfd_create", "memfd_create(..., 0) = -1 EMFILE (Too many open files)",
+	       V(A0, 4711), V(FLAGS, 0), V(RET, -EMFILE));
 	EXPECT("unlinkat", "unlinkat(AT_FDCWD</tmp>, \"y\", AT_REMOVEDIR) = 0", V(FD, AT_FDCWD),
 	       V(FILE_ID, RENAMED), V(FLAGS, 0x200), V(RET, 0));
 	EXPECT("dup2", "dup2(3</tmp/x>, 7) = 7</tmp/x>", V(FD, 3), V(FILE_ID, REGULAR), V(FD2, 7),
