@@ -136,8 +136,7 @@ struct text diff_value_text(enum diff_metric m, double v)
 /* A sum of durations per unit of work, with its sign. */
 struct text diff_time_text(double ns)
 {
-	struct text t, plain = fabs(ns) < 1e5 ? format_dur((int64_t)fabs(ns), 3)
-					      : format_time((int64_t)fmin(fabs(ns), 9e18));
+	struct text t, plain = format_time((int64_t)fmin(fabs(ns), 9e18));
 
 	snprintf(t.s, sizeof(t.s), "%s%.40s", ns < 0 ? "-" : "+", plain.s);
 	return t;

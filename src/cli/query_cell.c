@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/shell.h"
 #include "engine/answer.h"
 #include "engine/bars.h"
+#include "engine/engine.h"
 #include "schema/ops.h"
 
-#define DUR_DIGITS	3
-#define QUANTILE_DIGITS 2
+#define DUR_DIGITS 3
 
 bool cell_is_number(const struct plan_field *f)
 {
@@ -47,7 +48,8 @@ static struct text signed_text(int64_t v, struct text (*print)(uint64_t v))
 	return minus;
 }
 
-/* Sums are long times; percentiles are good for two digits. `f` may be NULL. */
+/* Sums are long times. Percentiles are good for two digits, but have as many as the rest: rounded otherwise
+ * they could stand above the largest value. `f` may be NULL. */
 static struct text dur_text(int64_t ns, const struct plan_field *f)
 {
 	bool aggregate = f && f->kind == FIELD_AGGREGATE;
@@ -57,9 +59,7 @@ static struct text dur_text(int64_t ns, const struct plan_field *f)
 	if (aggregate && f->aggregate == AGGREGATE_SUM)
 		t = format_time(size);
 	else
-		t = format_dur(size, aggregate && f->aggregate == AGGREGATE_PERCENTILE
-					     ? QUANTILE_DIGITS
-					     : DUR_DIGITS);
+		t = format_dur(size, DUR_DIGITS);
 	if (ns >= 0)
 		return t;
 	snprintf(minus.s, sizeof(minus.s), "-%.60s", t.s);
@@ -137,11 +137,34 @@ static struct text uint_text(const struct plan_field *f, int64_t v)
 	return t;
 }
 
+static bool is_column(const struct plan_field *f, const char *name)
+{
+	return f->kind == FIELD_EXPR && f->expr && f->expr->kind == EXPR_COLUMN &&
+	       strcmp(f->name, name) == 0;
+}
+
 /* A place in a file is of use to the byte alone. */
 static bool is_position(const struct plan_field *f)
 {
-	return f->kind == FIELD_EXPR && f->expr && f->expr->kind == EXPR_COLUMN &&
-	       (strcmp(f->name, "pos") == 0 || strcmp(f->name, "pos2") == 0);
+	return is_column(f, "pos") || is_column(f, "pos2");
+}
+
+/* Arguments, which a NUL parts, as a shell would take them. Engines give it as "\\x00". */
+static int put_argv(struct buf *out, struct bytes argv)
+{
+	_cleanup_buf_ struct buf raw = {0}, words = {0};
+	int r = engine_unescape((const char *)argv.data, argv.len, &raw);
+
+	for (size_t at = 0; at < raw.len && r >= 0;) {
+		size_t len = strnlen((const char *)raw.data + at, raw.len - at);
+
+		if (words.len)
+			r = buf_append(&words, " ", 1);
+		if (r >= 0)
+			r = shell_word(&words, raw.data + at, len);
+		at += len + 1;
+	}
+	return r < 0 ? r : format_safe(out, words.data, words.len);
 }
 
 /* The value of a type that has a number. */
@@ -159,6 +182,10 @@ static struct text number_text(const struct plan_field *f, const struct value *v
 			       ? rate_text(f, v->f)
 			       : plain_float(v->f);
 	case QUERY_DUR:
+		/* wall time minus monotonic time: when that clock was 0 */
+		if (is_column(f, "clock_offset"))
+			return clock_text(v->i,
+					  style->times == CELL_UTC ? FORMAT_UTC : FORMAT_LOCAL);
 		return dur_text(v->i, f);
 	case QUERY_SIZE:
 		return signed_text(v->i, is_position(f) ? format_count : format_size);
@@ -247,6 +274,8 @@ int cell_put(struct buf *out, const struct plan_field *f, const struct value *v,
 {
 	if (v->null || f->type.type == QUERY_NULL)
 		return buf_printf(out, "-");
+	if (is_column(f, "argv"))
+		return put_argv(out, v->t);
 	if (is_text(f))
 		return format_safe(out, v->t.data, v->t.len);
 	if (f->type.type == QUERY_CODE)

@@ -13,6 +13,7 @@
 #include "schema/vocab.h"
 
 #define TABLE_PIECE   20000 /* rows that are aligned together; a longer list is printed in pieces */
+#define TYPE_WORDS    4	    /* of an ENUM that are shown; CSV and JSON have all */
 #define TEXT_CELL_MAX 60    /* columns of a text on a terminal; longer ones are cut in the middle */
 
 static int no_memory(struct error *err)
@@ -27,6 +28,64 @@ static bool is_number(enum engine_type type)
 	return type == ENGINE_INT || type == ENGINE_FLOAT;
 }
 
+/* DESCRIBE and its like: the names of types. */
+static bool has_types(const char *column)
+{
+	return !strcmp(column, "column_type") || !strcmp(column, "column_types") ||
+	       !strcmp(column, "data_type");
+}
+
+/* Where the quoted word ends that begins at `at` ('it''s'); `end` where it does not. */
+static size_t word_end(const char *s, size_t at, size_t end)
+{
+	for (at++; at < end; at++) {
+		if (s[at] == '\'' && (at + 1 >= end || s[at + 1] != '\''))
+			return at + 1;
+		at += s[at] == '\'';
+	}
+	return end;
+}
+
+/* An ENUM of hundreds of words in few: ENUM('fault', 'io_uring', ... 256 words). */
+static int put_types(struct buf *out, const char *s, size_t len)
+{
+	static const char begin[] = "ENUM(";
+	const size_t begin_len = sizeof(begin) - 1;
+	int r = 0;
+
+	for (size_t at = 0; at < len && r >= 0;) {
+		size_t words = 0, shown = 0, end;
+
+		if (len - at <= begin_len || memcmp(s + at, begin, begin_len) != 0) {
+			r = buf_append(out, s + at++, 1);
+			continue;
+		}
+		for (end = at + begin_len; end < len && s[end] == '\''; words++) {
+			end = word_end(s, end, len);
+			shown = words + 1 == TYPE_WORDS ? end : shown;
+			if (end + 1 < len && s[end] == ',')
+				end += 2;
+		}
+		if (words > TYPE_WORDS) {
+			r = buf_append(out, s + at, shown - at);
+			if (r >= 0)
+				r = buf_printf(out, ", ... %zu words", words);
+		} else {
+			r = buf_append(out, s + at, end - at);
+		}
+		at = end;
+	}
+	return r;
+}
+
+static int short_types(struct buf *text)
+{
+	_cleanup_buf_ struct buf all = *text;
+
+	*text = (struct buf){0};
+	return put_types(text, all.data ? (const char *)all.data : "", all.len);
+}
+
 static int add_row(struct engine_result *r, struct table *t, struct buf *text)
 {
 	for (size_t c = 0; c < t->column_count; c++) {
@@ -35,7 +94,8 @@ static int add_row(struct engine_result *r, struct table *t, struct buf *text)
 			continue;
 		}
 		buf_clear(text);
-		if (engine_result_text(r, c, text) < 0)
+		if (engine_result_text(r, c, text) < 0 ||
+		    (has_types(t->columns[c].title) && short_types(text) < 0))
 			return -ENOMEM;
 		table_cell_bytes(t, (struct bytes){text->data ? text->data : (const uint8_t *)"",
 						   text->len});

@@ -5,7 +5,7 @@
 #include "cli/loss.h"
 #include "engine/engine.h"
 
-/* Aligned; at most `rows_max` rows and `width` columns (0: no limit), then a line that says how
+/* Aligned, types of very many words shortened; at most `rows_max` rows and `width` columns (0: no limit), then a line that says how
  * many more there are. */
 int sql_print_table(struct engine_result *r, size_t rows_max, size_t width, struct error *err);
 /* RFC 4180 with a line of names and plain line ends; NULL is empty, an empty text is "". */

@@ -201,9 +201,11 @@ static struct expr *check_id(struct checker *c, struct node *n)
 
 static void unknown_function(struct checker *c, const struct node *n)
 {
-	static const char *const others[] = {"if",	 "p50",	 "p90", "p95", "p99",
-					     "count",	 "sum",	 "avg", "min", "max",
-					     "distinct", "hist", "rate"};
+	static const char *const others[] = {
+		"if",	     "p50",	   "p90",    "p95",    "p99",	     "count",
+		"countif",   "sum",	   "avg",    "min",    "max",	     "distinct",
+		"hist",	     "rate",	   "stddev", "median", "percentile", "quantize",
+		"lquantize", "llquantize", "first",  "last",   "any"};
 	char word[NEAREST_WORD_MAX + 2];
 	struct nearest near = {.word = word};
 
@@ -213,6 +215,11 @@ static void unknown_function(struct checker *c, const struct node *n)
 		nearest_offer(&near, names[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		nearest_offer(&near, others[i]);
+	/* or the beginning of one */
+	for (unsigned int i = 0; i < FUNCTION_COUNT && !near.best && strlen(word) > 1; i++)
+		near.best = strncmp(names[i], word, strlen(word)) ? NULL : names[i];
+	for (size_t i = 0; i < ARRAY_SIZE(others) && !near.best && strlen(word) > 1; i++)
+		near.best = strncmp(others[i], word, strlen(word)) ? NULL : others[i];
 	if (near.best)
 		query_fail(c->s, n->pos, n->text.len, "no function '%s'; did you mean %s?", word,
 			   near.best);
