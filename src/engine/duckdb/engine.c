@@ -420,7 +420,7 @@ size_t engine_statements_count(const struct engine_statements *s)
 	return s->count;
 }
 
-/* Runs statement i of a list over the blocks that are pinned. */
+/* Runs statement i of a list over the blocks that are pinned. `sql` is what errors say a place in; NULL: none. */
 static int execute(struct engine *e, duckdb_extracted_statements list, size_t i, const char *sql,
 		   struct engine_result **ret, struct error *err)
 {
@@ -462,7 +462,8 @@ int engine_run_text(struct engine *e, const char *sql, struct engine_result **re
 	int r;
 
 	if (count == 1) {
-		r = execute(e, list, 0, sql, ret, err);
+		/* a place in a statement that the user did not write says nothing */
+		r = execute(e, list, 0, NULL, ret, err);
 	} else {
 		const char *message = list ? d->extract_statements_error(list) : NULL;
 
