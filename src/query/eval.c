@@ -80,12 +80,34 @@ static bool same_text(struct bytes a, struct bytes b)
 	return a.len == b.len && (!a.len || !memcmp(a.data, b.data, a.len));
 }
 
-/* The slot of the text, or the free one where it would stand. */
-static size_t find_slot(const struct dictionary *d, struct bytes text)
+/* A slot: the upper half of it is the text's hash, so that most texts need not be looked at; 0 is a free one. */
+static uint64_t make_slot(uint32_t hash, size_t number)
 {
-	size_t mask = d->slots_cap - 1, at = hash_bytes(text.data, text.len) & mask;
+	return (uint64_t)hash << 32 | (uint32_t)(number + 1);
+}
 
-	while (d->slots[at] && !same_text(d->texts[d->slots[at] - 1], text))
+static uint32_t slot_hash(uint64_t slot)
+{
+	return (uint32_t)(slot >> 32);
+}
+
+static size_t slot_number(uint64_t slot)
+{
+	return (size_t)(uint32_t)slot - 1;
+}
+
+static uint32_t text_hash(struct bytes text)
+{
+	return (uint32_t)hash_bytes(text.data, text.len);
+}
+
+/* The slot of the text, or the free one where it would stand. */
+static size_t find_slot(const struct dictionary *d, struct bytes text, uint32_t hash)
+{
+	size_t mask = d->slots_cap - 1, at = hash & mask;
+
+	while (d->slots[at] && (slot_hash(d->slots[at]) != hash ||
+				!same_text(d->texts[slot_number(d->slots[at])], text)))
 		at = (at + 1) & mask;
 	return at;
 }
@@ -93,38 +115,47 @@ static size_t find_slot(const struct dictionary *d, struct bytes text)
 static int grow_slots(struct dictionary *d)
 {
 	size_t cap = MAX(d->slots_cap * 2, (size_t)64);
+	uint64_t *slots;
 
 	if ((d->count + 1) * 4 <= d->slots_cap * 3)
 		return 0;
-	free(d->slots);
-	d->slots_cap = 0;
-	d->slots = calloc(cap, sizeof(*d->slots));
-	if (!d->slots)
+	slots = calloc(cap, sizeof(*slots));
+	if (!slots)
 		return -ENOMEM;
+	for (size_t i = 0; i < d->slots_cap; i++) {
+		size_t at = slot_hash(d->slots[i]) & (cap - 1);
+
+		if (!d->slots[i])
+			continue;
+		while (slots[at])
+			at = (at + 1) & (cap - 1);
+		slots[at] = d->slots[i];
+	}
+	free(d->slots);
+	d->slots = slots;
 	d->slots_cap = cap;
-	for (size_t i = 0; i < d->count; i++)
-		d->slots[find_slot(d, d->texts[i])] = (uint32_t)i + 1;
 	return 0;
 }
 
 int dictionary_add(struct dictionary *d, struct bytes text, bool keep, uint32_t *ret)
 {
+	uint32_t hash = text_hash(text);
 	size_t slot;
 	int r = d->count >= WORD_UNKNOWN - 1 ? -ENOMEM : grow_slots(d);
 
 	if (r < 0)
 		return r;
-	slot = find_slot(d, text);
+	slot = find_slot(d, text, hash);
 	if (!d->slots[slot]) {
 		r = grow((void **)&d->texts, &d->cap, d->count + 1, sizeof(*d->texts));
 		if (r >= 0 && !keep)
 			r = text_arena_add(&d->own, text, &text);
 		if (r < 0)
 			return r;
+		d->slots[slot] = make_slot(hash, d->count);
 		d->texts[d->count++] = text;
-		d->slots[slot] = (uint32_t)d->count;
 	}
-	*ret = d->slots[slot] - 1;
+	*ret = (uint32_t)slot_number(d->slots[slot]);
 	return 0;
 }
 

@@ -52,7 +52,7 @@ int text_arena_add(struct text_arena *a, struct bytes text, struct bytes *ret);
 struct dictionary {
 	struct bytes *texts;
 	size_t count, cap;
-	uint32_t *slots; /* number + 1 */
+	uint64_t *slots; /* hash << 32 | number + 1 */
 	size_t slots_cap;
 	struct text_arena own; /* texts that live nowhere else */
 };
