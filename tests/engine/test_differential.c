@@ -580,6 +580,38 @@ static void largest_files(void)
 	assert_true(fast > 0);
 }
 
+/* Files of several values of something, which need no SQL to be found either. */
+static void several_files(void)
+{
+	static const char *const questions[] = {
+		"by file | distinct(comm) as n, count(), sum(dur) | where n > 1",
+		"file is not null | by file | distinct(op) as n, p99(dur) | where n >= 3 && n < 9",
+		"by file_id | distinct(comm) as n, min(dur) | where n > 1 | sort n desc | head 4",
+		"class == data | by file_id | distinct(tid) as n, sum(bytes) | where n > 2",
+		"file is null || op == read | by file | distinct(err) as n, count() | where n > 1",
+		"tid == 1 && tid == 2 | by file | distinct(comm) as n, count() | where n > 1",
+		"by file | distinct(class) as n, avg(pos), distinct(comm) as m | where m > 1 && n "
+		"> 1",
+	};
+	size_t fast = 0;
+
+	for (size_t i = 0; i < 4 * ARRAY_SIZE(questions); i++) {
+		const char *question = questions[i / 4];
+		_cleanup_buf_ struct buf want = {0}, got = {0};
+		struct range range = i % 4 ? random_range() : open_range;
+
+		answer(question, true, range, &want);
+		answer(question, false, range, &got);
+		if (strcmp(buf_str(&want), buf_str(&got)))
+			fail_msg("seed %" PRIu64 ": %s from %" PRId64 " to %" PRId64
+				 "\n%s but rows say\n%s",
+				 seed, question, range.from, range.to, buf_str(&got),
+				 buf_str(&want));
+		fast += i % 4 == 0 && added_up(question);
+	}
+	assert_true(fast >= ARRAY_SIZE(questions) / 2);
+}
+
 static void largest_of_files(void **state)
 {
 	char trace[256];
@@ -587,9 +619,11 @@ static void largest_of_files(void **state)
 	struct fixture all = f;
 
 	largest_files();
+	several_files();
 	write_versions(trace);
 	fixture_open(&f, paths, 1, NULL);
 	largest_files();
+	several_files();
 	fixture_close(&f);
 	f = all;
 }

@@ -107,7 +107,10 @@ static int explain_chosen(const struct plan *p, const struct translate_options *
 		if (sql.data[i] == '\n' || sql.data[i] == '\r')
 			sql.data[i] = ' ';
 	}
-	if (r >= 0)
+	if (r >= 0 && !sql.len)
+		r = buf_printf(out, "-- first the files of which several are counted, by arrays; "
+				    "then, where they are few, of these alone:\n");
+	else if (r >= 0)
 		r = buf_printf(
 			out,
 			"-- first the files that are left over, by arrays of sums or else by: %s\n"

@@ -17,7 +17,7 @@
 /* The sums of one trace's files. */
 struct part {
 	_Atomic int64_t *sums;	/* [count] */
-	_Atomic uint64_t *zero; /* a bit for each file whose calls all gave 0 */
+	_Atomic uint64_t *bits; /* one for each file whose calls gave 0; of more than one value */
 	size_t count;
 };
 
@@ -27,8 +27,11 @@ struct best {
 	struct part none;	  /* one sum: of calls without a file */
 	unsigned int op, summary; /* columns of what is added up; op is UINT_MAX for a count */
 	bool max;		  /* the largest, not the sum */
-	_Atomic bool outside;	  /* an id that has no place */
-	int64_t *old;		  /* versions whose sums went to the newest */
+	const struct rows_column
+		*values; /* whether there are several: sums are the first, and 1; NULL: no */
+	const struct eval *eval;
+	_Atomic bool outside; /* an id that has no place */
+	int64_t *old;	      /* versions whose sums went to the newest */
 	size_t old_count, old_cap;
 };
 
@@ -96,14 +99,14 @@ static int part_new(struct part *p, size_t count)
 {
 	p->count = count;
 	p->sums = calloc(count + 1, sizeof(*p->sums));
-	p->zero = calloc(count / 64 + 1, sizeof(*p->zero));
-	return p->sums && p->zero ? 0 : -ENOMEM;
+	p->bits = calloc(count / 64 + 1, sizeof(*p->bits));
+	return p->sums && p->bits ? 0 : -ENOMEM;
 }
 
 static void part_free(struct part *p)
 {
 	free((void *)p->sums);
-	free((void *)p->zero);
+	free((void *)p->bits);
 }
 
 static void best_free(struct best *b)
@@ -184,16 +187,37 @@ static struct part *find(struct best *b, int64_t id, size_t *at)
 	return id >= 0 && *at < p->count ? p : NULL;
 }
 
+static void set_bit(struct part *p, size_t at)
+{
+	uint64_t bit = 1ull << (at % 64);
+
+	if (!(atomic_load_explicit(&p->bits[at / 64], memory_order_relaxed) & bit))
+		atomic_fetch_or_explicit(&p->bits[at / 64], bit, memory_order_relaxed);
+}
+
+static bool has_bit(const struct part *p, size_t at)
+{
+	return p->bits[at / 64] >> (at % 64) & 1;
+}
+
+/* The first value stays; another one is noted. */
+static void note(struct part *p, size_t at, int64_t value)
+{
+	int64_t old = atomic_load_explicit(&p->sums[at], memory_order_relaxed);
+
+	if (!old && atomic_compare_exchange_strong(&p->sums[at], &old, value))
+		return;
+	if (old != value)
+		set_bit(p, at);
+}
+
 static void add(const struct best *b, struct part *p, size_t at, int64_t value)
 {
 	_Atomic int64_t *to = &p->sums[at];
 	int64_t old;
 
 	if (value <= 0) {
-		uint64_t bit = 1ull << (at % 64);
-
-		if (!(atomic_load_explicit(&p->zero[at / 64], memory_order_relaxed) & bit))
-			atomic_fetch_or_explicit(&p->zero[at / 64], bit, memory_order_relaxed);
+		set_bit(p, at);
 		return;
 	}
 	if (!b->max) {
@@ -206,8 +230,19 @@ static void add(const struct best *b, struct part *p, size_t at, int64_t value)
 		;
 }
 
-/* rows_take_fn */
-static void take(void *arg, const struct rows_slice *s)
+/* The place of a row's file; NULL, which is noted, where there is none. */
+static struct part *place(struct best *b, const struct rows_slice *s, size_t row, size_t *at)
+{
+	int64_t id = batch_get(s->batch, OP_FILE_ID, row, INT64_MIN);
+	struct part *p = id == INT64_MIN ? &b->none : find(b, id, at);
+
+	if (!p)
+		atomic_store(&b->outside, true);
+	return p;
+}
+
+/* rows_take_fn of sums */
+static void take(void *arg, struct eval_scratch *scratch, const struct rows_slice *s)
 {
 	struct best *b = arg;
 	const struct batch *values = s->sums ? s->sums : s->batch;
@@ -215,13 +250,35 @@ static void take(void *arg, const struct rows_slice *s)
 
 	for (size_t i = 0; i < s->count; i++) {
 		size_t row = s->rows[i], at = 0;
-		int64_t id = batch_get(s->batch, OP_FILE_ID, row, INT64_MIN);
-		struct part *p = id == INT64_MIN ? &b->none : find(b, id, &at);
+		struct part *p = place(b, s, row, &at);
 
-		if (!p)
-			atomic_store(&b->outside, true);
-		else
+		if (p)
 			add(b, p, at, column == UINT_MAX ? 1 : batch_get(values, column, row, 0));
+	}
+}
+
+/* rows_take_fn of values */
+static void take_values(void *arg, struct eval_scratch *scratch, const struct rows_slice *s)
+{
+	struct best *b = arg;
+	struct vector v;
+
+	if (eval_rows(b->eval, scratch, b->values->k, s->batch, s->rows, s->count, &v) < 0 ||
+	    !v.i) {
+		atomic_store(&b->outside, true);
+		return;
+	}
+	for (size_t i = 0; i < s->count; i++) {
+		size_t at = 0;
+		struct part *p;
+
+		if (v.nulls && (v.nulls[i / 64] >> (i % 64) & 1))
+			continue;
+		p = place(b, s, s->rows[i], &at);
+		if (v.i[i] < 0 || v.i[i] == INT64_MAX)
+			atomic_store(&b->outside, true);
+		else if (p)
+			note(p, at, v.i[i] + 1);
 	}
 }
 
@@ -229,14 +286,19 @@ static void take(void *arg, const struct rows_slice *s)
 
 static bool is_there(const struct part *p, size_t at)
 {
-	return p->sums[at] > 0 || (p->zero[at / 64] >> (at % 64) & 1);
+	return p->sums[at] > 0 || has_bit(p, at);
 }
 
 static void move(const struct best *b, struct part *p, size_t at, struct part *to, size_t to_at)
 {
-	add(b, to, to_at, p->sums[at]);
+	if (b->values && has_bit(p, at))
+		set_bit(to, to_at);
+	if (b->values)
+		note(to, to_at, p->sums[at]);
+	else
+		add(b, to, to_at, p->sums[at]);
 	p->sums[at] = 0;
-	p->zero[at / 64] &= ~(1ull << (at % 64));
+	p->bits[at / 64] &= ~(1ull << (at % 64));
 }
 
 /* The sum of a version goes to the newest, or to none where the file is not known. 0 or -ENOMEM. */
@@ -337,6 +399,20 @@ static size_t choose(const struct best *b, struct pick *heap, size_t max, bool w
 	return count;
 }
 
+/* And the other versions of them. */
+static int put_versions(const struct best *b, const struct dims *d, struct best_found *ret)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < b->old_count && r >= 0; i++) {
+		if (!map_get(&ret->ids, (uint64_t)dims_latest_file(d, b->old[i]), NULL))
+			continue;
+		ret->versions = true;
+		r = map_set(&ret->ids, (uint64_t)b->old[i], 0);
+	}
+	return r;
+}
+
 /* 1; 0 where it is not sure which they are: a sum of nulls comes after one that is 0, but arrays do not know it. */
 static int put_ids(const struct best *b, const struct dims *d, const struct pick *picks,
 		   size_t count, struct best_found *ret)
@@ -353,13 +429,32 @@ static int put_ids(const struct best *b, const struct dims *d, const struct pick
 		else
 			r = map_set(&ret->ids, (uint64_t)picks[i].id, 0);
 	}
-	for (size_t i = 0; i < b->old_count && r >= 0; i++) {
-		if (!map_get(&ret->ids, (uint64_t)dims_latest_file(d, b->old[i]), NULL))
-			continue;
-		ret->versions = true;
-		r = map_set(&ret->ids, (uint64_t)b->old[i], 0);
-	}
+	if (r >= 0)
+		r = put_versions(b, d, ret);
 	return r < 0 ? r : 1;
+}
+
+/* Those of several values. 1; 0 where they are more than `max`. */
+static int put_several(const struct best *b, const struct dims *d, size_t max,
+		       struct best_found *ret)
+{
+	int r = 0;
+
+	ret->null = has_bit(&b->none, 0);
+	for (size_t k = 0; k < BEST_TRACES_MAX; k++) {
+		const struct part *p = &b->parts[k];
+
+		for (size_t i = 0; i < p->count && r >= 0; i++) {
+			ret->files += is_there(p, i);
+			if (has_bit(p, i))
+				r = map_set(&ret->ids, k << ID_TRACE_SHIFT | i, 0);
+			if (ret->ids.count > max)
+				return 0;
+		}
+	}
+	if (r >= 0)
+		r = put_versions(b, d, ret);
+	return r < 0 ? r : ret->ids.count <= max;
 }
 
 /* ---- all of it ---- */
@@ -367,12 +462,14 @@ static int put_ids(const struct best *b, const struct dims *d, const struct pick
 static int bind_rows(struct engine *e, const struct plan *p, const struct expr *where,
 		     const char *value, struct rows_bind *b, struct error *err)
 {
-	_cleanup_buf_ struct buf filter = {0};
-	char file[] = "file_id", sum[16];
-	char *const columns[] = {file, sum};
+	_cleanup_buf_ struct buf filter = {0}, column = {0};
+	char file[] = "file_id";
+	char *columns[] = {file, NULL};
 	int r = where ? expr_text(where, TABLE_OP, &filter) : 0;
 
-	snprintf(sum, sizeof(sum), "%s", value);
+	if (r >= 0)
+		r = buf_printf(&column, "%s", value);
+	columns[1] = (char *)column.data;
 	b->e = e;
 	b->table = TABLE_OP;
 	b->pin = e->pin;
@@ -400,7 +497,9 @@ static int add_up(struct best *b, const struct rows_bind *bind, bool names, stru
 		r = make_room(b, bind, names);
 	if (r <= 0)
 		return r;
-	r = rows_walk(bind, take, b, err);
+	b->values = b->values ? &bind->x->columns[1] : NULL;
+	b->eval = bind->x->eval;
+	r = rows_walk(bind, b->values ? take_values : take, b, err);
 	if (r >= 0 && names)
 		r = join_versions(b, store_dims_few(bind->e->store));
 	return r < 0 ? r : !b->outside;
@@ -429,4 +528,28 @@ int best_files(struct engine *e, const struct plan *p, size_t key, size_t value,
 	if (r > 0)
 		count = choose(b, heap, count, where == p->where, &ret->files);
 	return r > 0 ? put_ids(b, store_dims_few(e->store), heap, count, ret) : r;
+}
+
+int best_several(struct engine *e, const struct plan *p, size_t key, size_t field, size_t max,
+		 struct best_found *ret, struct error *err)
+{
+	static const struct rows_column some;
+	_cleanup_(best_freep) struct best *b = calloc(1, sizeof(*b));
+	_cleanup_buf_ struct buf text = {0};
+	struct rows_bind bind = {0};
+	int r = b ? expr_text(p->fields[field].expr, TABLE_OP, &text) : -ENOMEM;
+
+	if (r < 0)
+		return error_errno(err, r, "cannot add up files");
+	b->op = UINT_MAX;
+	b->values = &some; /* until it is known which */
+	r = bind_rows(e, p, best_where(p, key), buf_str(&text), &bind, err);
+	if (r >= 0)
+		r = add_up(b, &bind, is_file(p->fields[key].expr), err);
+	if (bind.x)
+		rows_exprs_put(bind.x);
+	if (r > 0)
+		r = put_several(b, store_dims_few(e->store), max, ret);
+	ret->null &= best_where(p, key) == p->where;
+	return r;
 }

@@ -24,5 +24,8 @@ struct best_found {
  */
 int best_files(struct engine *e, const struct plan *p, size_t key, size_t value, size_t count,
 	       struct best_found *ret, struct error *err);
+/* Those of the groups for which the value of `field`, a distinct(), is over 1: all of them, at most `max`. The same. */
+int best_several(struct engine *e, const struct plan *p, size_t key, size_t field, size_t max,
+		 struct best_found *ret, struct error *err);
 /* The filter without the condition that there is a file, which all that are found meet; NULL: nothing is left. */
 struct expr *best_where(const struct plan *p, size_t key);

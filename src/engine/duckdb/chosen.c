@@ -14,6 +14,8 @@
 #include "engine/duckdb/summed.h"
 
 #define VERSIONS_MAX (2 * CHOSEN_MAX) /* of the files that are left over */
+#define SEVERAL_MAX \
+	10000 /* files that several use, versions included: a filter finds each by halving */
 
 /* ---- the plan without what it is not sorted by ---- */
 
@@ -95,6 +97,52 @@ static int lighten(const struct plan *p, struct plan *ret)
 	return 0;
 }
 
+/* A distinct() that has to be over 1 by what the expression says; -1: none. */
+static int several_of(const struct plan *p, const struct expr *e)
+{
+	const struct expr *field, *least;
+	int found;
+
+	if (e->kind == EXPR_AND) {
+		found = several_of(p, e->arg[0]);
+		return found >= 0 ? found : several_of(p, e->arg[1]);
+	}
+	if (e->kind != EXPR_COMPARE || (e->cmp != COMPARE_GT && e->cmp != COMPARE_GE))
+		return -1;
+	field = e->arg[0];
+	least = e->arg[1];
+	if (field->kind != EXPR_FIELD || field->column >= p->field_count ||
+	    p->fields[field->column].kind != FIELD_AGGREGATE ||
+	    p->fields[field->column].aggregate != AGGREGATE_DISTINCT || least->kind != EXPR_CONST ||
+	    least->value.null || least->type.type != QUERY_INT)
+		return -1;
+	return least->value.i >= (e->cmp == COMPARE_GT ? 1 : 2) ? (int)field->column : -1;
+}
+
+/* The distinct() of which only files with several are wanted: it is of what summaries know; -1: none. */
+static int several_field(const struct plan *p)
+{
+	struct plan_field fields[2];
+	struct plan light = *p;
+	size_t stage = 0;
+	int key, field;
+
+	while (stage < p->stage_count && p->stages[stage].kind == STAGE_SORT)
+		stage++; /* which leaves none out */
+	if (p->table != TABLE_OP || !p->grouped || p->user || stage == p->stage_count ||
+	    p->stages[stage].kind != STAGE_WHERE)
+		return -1;
+	key = file_key(p);
+	field = key < 0 ? -1 : several_of(p, p->stages[stage].expr);
+	if (field < 0)
+		return -1;
+	fields[0] = p->fields[key];
+	fields[1] = p->fields[field];
+	light.fields = fields;
+	light.field_count = ARRAY_SIZE(fields);
+	return summed_answer(&light) ? field : -1;
+}
+
 bool chosen_pays(const struct plan *p)
 {
 	_cleanup_free_ struct plan_field *fields = NULL;
@@ -102,7 +150,7 @@ bool chosen_pays(const struct plan *p)
 	bool heavy = false;
 
 	if (!is_cut(p))
-		return false;
+		return several_field(p) >= 0;
 	for (size_t i = 0; i < p->field_count; i++) {
 		const struct plan_field *f = &p->fields[i];
 
@@ -125,10 +173,12 @@ int chosen_translate(const struct plan *p, const struct translate_options *opt, 
 {
 	_cleanup_free_ struct plan_field *fields = NULL;
 	struct plan light;
-	int r = lighten(p, &light);
+	int r = is_cut(p) ? lighten(p, &light) : 0;
 
 	if (r < 0)
 		return error_errno(err, r, "cannot translate the query");
+	if (!is_cut(p))
+		return 0;
 	fields = light.fields;
 	return translate_field(&light, opt, (size_t)file_key(p), sql, err);
 }
@@ -239,22 +289,41 @@ static int lighten_key(struct chosen *c, const struct plan *p)
 }
 
 /* 1; 0 where it takes a statement. */
+static int find_by_sums(struct engine *e, const struct plan *p, struct best_found *found,
+			struct error *err)
+{
+	size_t key = (size_t)file_key(p);
+	int value = is_cut(p) ? sorted_value(p) : several_field(p);
+
+	if (value < 0)
+		return 0;
+	return is_cut(p) ? best_files(e, p, key, (size_t)value, (size_t)p->stages[1].count, found,
+				      err)
+			 : best_several(e, p, key, (size_t)value, SEVERAL_MAX, found, err);
+}
+
+/* The condition that leaves what was found. 0 or -ENOMEM. */
+static int put_found(const struct plan *p, const struct best_found *found, struct buf *only)
+{
+	int r = put_ids(&found->ids, only);
+
+	if (r >= 0 && found->null)
+		r = put_none(p, only);
+	/* no file has a number below 0 */
+	return r < 0 || only->len ? r : buf_printf(only, "file_id < 0");
+}
+
+/* 1; 0 where it takes a statement. */
 static int add_up(struct engine *e, const struct plan *p, struct chosen *c, struct error *err)
 {
-	int value = sorted_value(p), key = file_key(p);
 	int64_t began = clock_monotonic_ns();
 	struct best_found found = {0};
-	int r = value < 0 ? 0
-			  : best_files(e, p, (size_t)key, (size_t)value, (size_t)p->stages[1].count,
-				       &found, err);
+	int r = find_by_sums(e, p, &found, err);
 
-	if (r > 0 && found.ids.count <= VERSIONS_MAX) {
-		r = put_ids(&found.ids, &c->only);
-		if (r >= 0 && found.null)
-			r = put_none(p, &c->only);
-	}
+	if (r > 0 && found.ids.count <= (is_cut(p) ? VERSIONS_MAX : SEVERAL_MAX))
+		r = put_found(p, &found, &c->only);
 	if (r >= 0 && c->only.len && !found.null) {
-		c->plan.where = best_where(p, (size_t)key);
+		c->plan.where = best_where(p, (size_t)file_key(p));
 		if (!found.versions)
 			r = lighten_key(c, p);
 	}
@@ -294,7 +363,7 @@ int chosen_ask(struct engine *e, const struct plan *p, const struct translate_op
 
 	ret->plan = *p;
 	r = add_up(e, p, ret, err);
-	if (r == 0)
+	if (r == 0 && is_cut(p))
 		r = find_files(e, p, opt, ret, err);
 	if (r >= 0 && atomic_load(&e->interrupted))
 		r = error_set(err, -EINTR, "interrupted");

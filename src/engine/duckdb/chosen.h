@@ -3,7 +3,8 @@
  * chosen.h: groups by file of which a head leaves a few: `by file | sum(dur) as t, p99(dur) | sort t
  * desc | head 20`. A trace may have millions of files, and a histogram for each takes long and much
  * memory. So the files that are left over are found first, by what they are sorted by alone; then the
- * whole question is asked of them, and of the blocks that have them.
+ * whole question is asked of them, and of the blocks that have them. The same of files that several use:
+ * `by file | distinct(comm) as programs, sum(dur) | where programs > 1`.
  */
 #pragma once
 
@@ -13,7 +14,7 @@
 
 /* True where it pays. */
 bool chosen_pays(const struct plan *p);
-/* The statement that gives the ids of the files that are left over. */
+/* The statement that gives the ids of the files that are left over; nothing where it takes none. */
 int chosen_translate(const struct plan *p, const struct translate_options *opt, struct buf *sql,
 		     struct error *err);
 /* What was found, and what is left to ask. */

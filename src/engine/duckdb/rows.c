@@ -652,7 +652,7 @@ static void *walk_some(void *arg)
 
 	while (r >= 0 && (r = next_slice(w->s, &l, &err)) > 0) {
 		if (l.slice.count)
-			w->take(w->arg, &l.slice);
+			w->take(w->arg, l.scratch, &l.slice);
 	}
 	local_free(&l);
 	if (r < 0) {

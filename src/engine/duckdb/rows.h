@@ -124,10 +124,10 @@ struct rows_slice {
 
 /*
  * rows.c: the same rows without the library, in parallel: what the filter leaves of each block, in any order. `take` is
- * called by several threads at once. Columns that are no column of the batch are not worked out. 0, -EINTR, or negative.
+ * called by several threads at once; what is no column of the batch it works out itself (eval_rows()), with the scratch given. 0, -EINTR, or negative.
  */
 #define ROWS_WALKERS_MAX 64
-typedef void rows_take_fn(void *arg, const struct rows_slice *s);
+typedef void rows_take_fn(void *arg, struct eval_scratch *scratch, const struct rows_slice *s);
 int rows_walk(const struct rows_bind *b, rows_take_fn *take, void *arg, struct error *err);
 
 /* rows_fill.c: a column's values for the slice into a vector. 0 or negative. */
