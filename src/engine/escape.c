@@ -82,6 +82,16 @@ static int escaped_byte(const char *text, size_t len)
 	return byte == 0 || byte == '\\' || byte >= 0x80 ? byte : -1;
 }
 
+/* How many bytes at p are characters of one byte that stay as they are: all of most names. */
+static size_t plain_length(const uint8_t *p, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && p[n] && p[n] < 0x80 && p[n] != '\\')
+		n++;
+	return n;
+}
+
 int engine_escape(const void *data, size_t len, struct buf *out)
 {
 	const uint8_t *p = data;
@@ -89,10 +99,11 @@ int engine_escape(const void *data, size_t len, struct buf *out)
 	int r = 0;
 
 	while (i < len && r >= 0) {
-		size_t n = utf8_length(p + i, len - i);
+		size_t plain = plain_length(p + i, len - i);
+		size_t n = plain ? plain : utf8_length(p + i, len - i);
 
 		if (n == 0 || p[i] == 0 ||
-		    (p[i] == '\\' && escaped_byte((const char *)p + i, len - i) >= 0)) {
+		    (!plain && p[i] == '\\' && escaped_byte((const char *)p + i, len - i) >= 0)) {
 			r = buf_printf(out, "\\x%02x", p[i]);
 			n = 1;
 		} else {

@@ -123,8 +123,9 @@ struct rows_slice {
 };
 
 /*
- * rows.c: the same rows without the library, in parallel: what the filter leaves of each block, in any order. `take` is
- * called by several threads at once; what is no column of the batch it works out itself (eval_rows()), with the scratch given. 0, -EINTR, or negative.
+ * rows.c: the same rows without the library, in parallel: what the filter leaves of each block, in any order.
+ * `take` is called by several threads at once; what is no column of the batch it works out itself
+ * (eval_rows()), with the scratch given. 0, -EINTR, or negative.
  */
 #define ROWS_WALKERS_MAX 64
 typedef void rows_take_fn(void *arg, struct eval_scratch *scratch, const struct rows_slice *s);
