@@ -19,6 +19,7 @@ class Terminal:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored under nohup: what a program leaves behind would stay
             os.chdir(cwd)
             os.execve(argv[0], argv, dict(env, TERM='xterm-256color', PAGER='cat', WEIR_PAGER='cat', LC_ALL='C.UTF-8'))
 
