@@ -73,7 +73,7 @@ def measure(options, env):
             # Every turn begins with another tool, so that none is always first after a pause.
             shift = at % len(chosen)
             for tool in chosen[shift:] + chosen[:shift]:
-                if (load.name, tool.name) in dead or (tool.loops_only and load.name not in LOOPS):
+                if (load.name, tool.name) in dead or (tool.loops_only and load.name not in LOOPS) or (load.only and tool.name not in load.only):
                     continue
                 if not options.quiet:
                     print(f"\r\033[Kround {round_number + 1} of {options.rounds}: {load.name}, {tool.name}", end="", file=sys.stderr)

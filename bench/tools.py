@@ -35,7 +35,8 @@ class Tool:
         """Why it cannot run here, or None."""
         return None
 
-    def command(self, command, out):
+    def command(self, command, out, folder=None):
+        """The command under the tool; folder: what is not about files in it is left out, where the tool can."""
         raise NotImplementedError
 
     def before(self, work):
@@ -55,7 +56,7 @@ class Tool:
 class Vanilla(Tool):
     name = "alone"
 
-    def command(self, command, out):
+    def command(self, command, out, folder=None):
         return command
 
 
@@ -65,7 +66,7 @@ class Floor(Tool):
     def missing(self):
         return None if os.path.exists(self.env.floor) else "not built (needs clang and libbpf)"
 
-    def command(self, command, out):
+    def command(self, command, out, folder=None):
         return [self.env.floor, "-o", out, "--", *command]
 
     def result(self, out, stderr, name):
@@ -80,8 +81,8 @@ class Weir(Tool):
     def missing(self):
         return None if os.path.exists(self.env.weir) else "not built"
 
-    def command(self, command, out):
-        return [self.env.weir, "record", *self.options, "-o", out, "--", *command]
+    def command(self, command, out, folder=None):
+        return [self.env.weir, "record", *self.options, *(["-P", folder] if folder else []), "-o", out, "--", *command]
 
     def result(self, out, stderr, name):
         done = subprocess.run([self.env.dump, "--count", out], capture_output=True, text=True)
@@ -105,7 +106,7 @@ class Bystander(Weir):
     name = "weir, of another"
     loops_only = True
 
-    def command(self, command, out):
+    def command(self, command, out, folder=None):
         return command
 
     def before(self, work):
@@ -147,7 +148,7 @@ class Strace(Tool):
     def missing(self):
         return None if shutil.which("strace") else "strace is not installed"
 
-    def command(self, command, out):
+    def command(self, command, out, folder=None):
         return ["strace", "-f", "-ttt", "-T", "-o", out, *command]
 
     def result(self, out, stderr, name):
@@ -157,7 +158,7 @@ class Strace(Tool):
 class StraceCount(Strace):
     name = "strace -c"
 
-    def command(self, command, out):
+    def command(self, command, out, folder=None):
         return ["strace", "-f", "-c", "-o", out, *command]
 
     def result(self, out, stderr, name):
@@ -173,7 +174,7 @@ class PerfTrace(Tool):
     def missing(self):
         return None if shutil.which("perf") else "perf is not installed"
 
-    def command(self, command, out):
+    def command(self, command, out, folder=None):
         return ["perf", "trace", "-o", out, "--", *command]
 
     def result(self, out, stderr, name):
@@ -194,7 +195,7 @@ class PerfRecord(Tool):
     def missing(self):
         return None if shutil.which("perf") else "perf is not installed"
 
-    def command(self, command, out):
+    def command(self, command, out, folder=None):
         return ["perf", "record", "-q", "-m", "4096", "-o", out, "-e", "raw_syscalls:sys_enter,raw_syscalls:sys_exit", "--", *command]
 
     def result(self, out, stderr, name):
@@ -217,7 +218,7 @@ class Bpftrace(Tool):
     def missing(self):
         return None if shutil.which("bpftrace") else "bpftrace is not installed"
 
-    def command(self, command, out):
+    def command(self, command, out, folder=None):
         return ["bpftrace", "-q", "-o", out, "-e", BPFTRACE, "-c", " ".join(command)]
 
     def result(self, out, stderr, name):

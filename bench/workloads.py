@@ -20,6 +20,10 @@ class Run:
         self.main_cpu = program_cpu if main_cpu is None else main_cpu
 
 
+# What others measured with a selection, or on a database that takes its time to make: asked of few.
+CITED = ("alone", "floor", "weir")
+
+
 def tool_share(total, own):
     """CPU of the tool: of all that it waited for without the program. Some tools do not wait for the program."""
     return total - own if total >= own else total
@@ -29,6 +33,7 @@ class Load:
     """A case of tests/programs: it measures its own loop, so that start-up does not count."""
 
     unit = "call"
+    only = None
 
     def __init__(self, name, case, calls, threads=1, size=1, main_call=None):
         self.name, self.case, self.calls, self.threads, self.size, self.main_call = name, case, calls, threads, size, main_call
@@ -60,6 +65,7 @@ class Nothing:
     """A command that ends at once: what remains is the tool's start and stop."""
 
     name = "nothing"
+    only = None
 
     def run(self, tool, env, work, factor):
         out, cpu_file = os.path.join(work, "out"), os.path.join(work, "cpu")
@@ -78,8 +84,9 @@ class Command:
 
     unit = "operation"
 
-    def __init__(self, name, needs, argv, read, amount, prepare=None):
+    def __init__(self, name, needs, argv, read, amount, prepare=None, only=None):
         self.name, self.needs, self.argv, self.read, self.amount, self.prepare = name, needs, argv, read, amount, prepare
+        self.only = only
 
     def missing(self):
         return None if shutil.which(self.needs) else f"{self.needs} is not installed"
@@ -103,12 +110,13 @@ class Command:
 
 
 class Redis:
-    """A private server on a Unix socket; its CPU per request comes from its own INFO."""
+    """A private server on a Unix socket; its CPU per request comes from its own INFO. With `files` its log says everything, and
+    of the calls only those on its files are recorded, selected by path: how DIO was measured."""
 
     unit = "request"
 
-    def __init__(self, name, fsync, requests):
-        self.name, self.fsync, self.requests = name, fsync, requests
+    def __init__(self, name, fsync, requests, files=False):
+        self.name, self.fsync, self.requests, self.files, self.only = name, fsync, requests, files, CITED if files else None
 
     def missing(self):
         for program in ("redis-check-rdb", "redis-benchmark", "redis-cli"):
@@ -126,9 +134,10 @@ class Redis:
         if not os.path.exists(server):
             os.symlink(shutil.which("redis-check-rdb"), server)
         command = [server, "--port", "0", "--unixsocket", socket, "--dir", work, "--appendonly", "yes", "--appendfsync", self.fsync,
-                   "--save", "", "--daemonize", "no", "--logfile", os.path.join(work, "log")]
+                   "--save", "", "--daemonize", "no", "--logfile", os.path.join(work, "log"),
+                   *(["--loglevel", "debug"] if self.files else [])]
         with open(os.path.join(work, "stderr"), "w+b") as err:
-            p = subprocess.Popen(tool.command(command, out), cwd=work, stdout=subprocess.DEVNULL, stderr=err, stdin=subprocess.DEVNULL)
+            p = subprocess.Popen(tool.command(command, out, work if self.files else None), cwd=work, stdout=subprocess.DEVNULL, stderr=err, stdin=subprocess.DEVNULL)
             memory = tools.Memory(p.pid)
             for _ in range(200):
                 if os.path.exists(socket) and self.info(socket):
@@ -187,6 +196,21 @@ def rocksdb_read(text):
     return sum(int(n) for _, n in found), sum(float(s) for s, _ in found), None
 
 
+YCSB_KEYS = 200000
+YCSB = ["db_bench", "--threads=8", "--key_size=8", "--value_size=1024", "--compression_type=none", "--cache_size=8388608",
+        "--use_direct_reads=true", f"--num={YCSB_KEYS}", "--write_buffer_size=16777216"]
+
+
+def ycsb_prepare(work):
+    """The database, 220 MiB, made once and copied for each run, which changes it; nothing of it is still to be written then."""
+    made = os.path.join(os.path.dirname(work), "ycsb")
+    if not os.path.exists(made):
+        subprocess.run([*YCSB, "--threads=1", "--benchmarks=fillrandom,compact", f"--db={made}"], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=True)
+    shutil.copytree(made, os.path.join(work, "db"))
+    os.sync()
+
+
 NOTHING = Nothing()
 WORKLOADS = [
     Load("pread 1 B", "load_pread", 1000000, size=1, main_call="pread64"),
@@ -198,7 +222,11 @@ WORKLOADS = [
     fio("fio direct", 1, 15000),
     Redis("Redis, everysec", "everysec", 200000),
     Redis("Redis, always", "always", 40000),
+    Redis("Redis, its files alone", "everysec", 200000, files=True),
     Command("RocksDB", "db_bench", ["db_bench", "--benchmarks=fillrandom,readrandom", "--threads=4", "--cache_size=1048576",
                                     "--value_size=400", "--compression_type=none", "--num={amount}", "--reads={amount}",
                                     "--db={work}/db", "--write_buffer_size=8388608"], rocksdb_read, 40000),
+    Command("RocksDB, YCSB-A on disk", "db_bench", [*YCSB, "--benchmarks=readrandomwriterandom", "--readwritepercent=50",
+                                                    "--use_existing_db=true", "--reads={amount}", "--db={work}/db"],
+            rocksdb_read, 8000, ycsb_prepare, CITED),
 ]

@@ -203,6 +203,11 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 		if (p->flags & WIRE_PLAN_CHDIR)
 			c->base = cwd_key(ts);
 	}
+	if (call_unwanted(c, p)) { /* known already: its end is not even timed */
+		call_leave_out(ts);
+		ts->flags |= THREAD_IN_CALL | THREAD_SKIPPED | THREAD_ENTERED;
+		return;
+	}
 	ts->flags =
 		(ts->flags | THREAD_IN_CALL | THREAD_ENTERED) & ~(THREAD_SKIPPED | THREAD_NEWBORN);
 	c->switches = task->nvcsw;

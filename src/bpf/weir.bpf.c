@@ -146,15 +146,17 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		if (p->flags & WIRE_PLAN_CREDS)
 			ts->flags |= THREAD_STALE;
 	}
+	if (flags & THREAD_SKIPPED) {
+		ts->flags &= ~(THREAD_IN_CALL | THREAD_SKIPPED);
+		return 0;
+	}
 	if (!(flags & THREAD_SELECTED) && !thread_needs_look(ts))
 		return 0;
 	end = bpf_ktime_get_ns(); /* not earlier: whoever is not traced does not pay for it */
 	if (likely(flags & THREAD_IN_CALL)) {
 		if (unlikely(is_restart(ret)) && call_is_last(task))
 			return 0;
-		ts->flags &= ~(THREAD_IN_CALL | THREAD_SKIPPED);
-		if (flags & THREAD_SKIPPED)
-			return 0;
+		ts->flags &= ~THREAD_IN_CALL;
 		if ((__u32)task->nvcsw != ts->call.switches)
 			status = STATUS_SLEPT;
 	} else {
