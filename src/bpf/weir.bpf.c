@@ -64,6 +64,18 @@ static noinline void compat_effects(long nr, long ret)
 	}
 }
 
+/* The exit of a 32-bit call, or of a thread for which there is no storage. */
+static __always_inline int exit_other(struct task_struct *task, struct thread_state *ts,
+				      struct pt_regs *regs, long ret)
+{
+	if (!is_compat(task))
+		return 0;
+	compat_effects(call_nr(regs), ret);
+	if (ts)
+		ts->flags &= ~(THREAD_IN_CALL | THREAD_SKIPPED | THREAD_NEWBORN);
+	return 0;
+}
+
 /*
  * An exit whose enter was not seen: notes what the enter would have noted. Returns the call's
  * status, 0: it is no call to be recorded.
@@ -124,14 +136,8 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	__u64 held = 0, end;
 	__u32 flags;
 
-	if (unlikely(is_compat(task))) {
-		compat_effects(call_nr(regs), ret);
-		if (ts)
-			ts->flags &= ~(THREAD_IN_CALL | THREAD_SKIPPED | THREAD_NEWBORN);
-		return 0;
-	}
-	if (unlikely(!ts))
-		return 0;
+	if (unlikely(!ts || is_compat(task)))
+		return exit_other(task, ts, regs, ret);
 	flags = ts->flags;
 	/* A successful execve or rt_sigreturn changed the registers: the number is the one at
 	 * enter. */
