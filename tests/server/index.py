@@ -153,6 +153,34 @@ def pictures(s):
         compare(s, f['name'], f'file/{f["id"]}/density', 'op == read || op == pread64', width=70, height=30)
 
 
+def memory_of(pid, name):
+    with open(f'/proc/{pid}/status', encoding='utf-8') as f:
+        return next(int(line.split()[1]) for line in f if line.startswith(name)) * 1024
+
+
+FILTER_BYTES = 25 << 20  # of one thread, for whatever it does
+FILE_BYTES = 100
+
+
+def memory():
+    """A filter that every file passes takes memory for each file once, not for each thread."""
+    synth('n.trace', '--rows', '2000000', '--profile', 'network')
+    with Serve(weir, '--threads', '2', 'n.trace', folder=folder) as s:
+        pid = s.process.pid
+        with open(f'/proc/{pid}/maps', encoding='utf-8') as f:
+            if 'san.so' in f.read():
+                return  # memory of a sanitizer is another matter
+        rest(s)
+        s.get('overview')
+        with open(f'/proc/{pid}/clear_refs', 'w', encoding='ascii') as f:
+            f.write('5')  # the peak begins anew
+        before, files = memory_of(pid, 'VmRSS'), s.get('trace')['files']
+        o = s.get('overview', filter='dur > 2ns')
+        more = memory_of(pid, 'VmHWM') - before
+        check('a filter that all files pass', o['totals']['files'] == files > 200000, o['totals'], files)
+        check('and the memory that it takes', more < 2 * FILTER_BYTES + files * FILE_BYTES, more, files)
+
+
 def later():
     """A trace that comes into the folder is part of the next answer; no file that is none."""
     os.mkdir(os.path.join(folder, 'three'))
@@ -204,6 +232,7 @@ def main():
         check('two traces: no call is missing', o['totals']['calls'] > 0 and
               s.get('overview')['totals']['calls'] + s.get('overview')['totals']['running'] == ROWS + 400000)
     later()
+    memory()
     synth('h.trace', '--rows', '200000', '--profile', 'hostile')
     with Serve(weir, 'h.trace', folder=folder) as s:
         compare(s, 'hostile', 'overview', width=100)
