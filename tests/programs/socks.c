@@ -228,25 +228,25 @@ static struct address unix_address(const char *path, size_t path_len)
 
 static int run_unix(void)
 {
-	struct address named = unix_address("sock", 5), hidden = unix_address("\0weir-test", 10),
+	struct address named = unix_address("./sock", 7), hidden = unix_address("\0weir-test", 10),
 		       none = unix_address("none", 5);
 	struct address from = {.len = sizeof(from.storage)};
 	int listener = (int)MUST(socket, AF_UNIX, SOCK_STREAM, 0), fd, other, pair[2], one, two;
 	char text[64];
 
 	MUST(bind, listener, &named.any, named.len);
-	is_peer("unix:sock");
+	is_peer("unix:./sock");
 	MUST(listen, listener, 8);
-	is_local("unix:sock");
+	is_local("unix:./sock");
 	fd = (int)MUST(socket, AF_UNIX, SOCK_STREAM, 0);
 	MUST(connect, fd, &named.any, named.len);
-	is_peer("unix:sock");
-	is_remote("unix:sock");
+	is_peer("unix:./sock");
+	is_remote("unix:./sock");
 	other = (int)MUST(accept, listener, 0, 0);
 	MUST(write, fd, buf, 100);
-	is_remote("unix:sock");
+	is_remote("unix:./sock");
 	MUST(read, other, buf, 1000);
-	is_local("unix:sock");
+	is_local("unix:./sock");
 	MUST(close, other);
 	FAILS(EPIPE, write, fd, buf, 100);
 	MUST(close, fd);
@@ -255,7 +255,7 @@ static int run_unix(void)
 	FAILS(ENOENT, connect, fd, &none.any, none.len);
 	is_peer("unix:none");
 	FAILS(ECONNREFUSED, connect, fd, &named.any, named.len);
-	is_peer("unix:sock");
+	is_peer("unix:./sock");
 	MUST(close, fd);
 	/* The abstract name carries the process id, so that two runs do not meet. */
 	snprintf(text, sizeof(text), "%cweir-%d", 0, getpid());

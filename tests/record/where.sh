@@ -134,7 +134,8 @@ several tcp6 "$moves and peer ~ \"1.*\" or $moves and peer != \"[::1]:80\"" "$mo
 	'op == connect and peer != "[::1]:80"'
 several udp4 "$moves and peer ~ \"127.0.0.1:*\"" "$moves and peer !~ \"10.*\"" "op in (sendto, sendmmsg) and peer != \"127.0.0.1:53\""
 several unix "$moves and peer ~ \"*:443\"" "$moves and peer is null and ret > 0" "op in (connect, bind, sendto) and peer != \"unix:@x\"" \
-	"$moves and peer != \"unix:/x\"" "op in (connect, bind) and peer =~ \"unix:\"" 'op == sendto and peer == "unix:@abstract"'
+	"$moves and peer != \"unix:/x\"" "op in (connect, bind) and peer =~ \"unix:\"" 'op == sendto and peer == "unix:@abstract"' \
+	'op in (connect, bind) and peer == "unix:./sock"' "$moves and peer in (\"unix:./sock\", \"unix:/x\")"
 several plain 'peer is null and fd > 2' 'peer is not null' 'peer != "10.0.0.1:80"'
 
 # Control groups: a new one that the program joins, and leaves again for one of which weir has heard.

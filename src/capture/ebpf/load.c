@@ -146,7 +146,8 @@ static void configure_name(struct wire_name_test *t, const struct call_filter_na
 	} else if (n->field == FILTER_COMM) {
 		memset(t->mask, 0xff, MIN(compared, sizeof(t->mask)));
 		memcpy(t->names, n->text, MIN((size_t)n->len, sizeof(t->mask)));
-	} else if (n->how == NAME_EQUAL || n->how == NAME_BELOW || n->how == NAME_WITHIN) {
+	} else if (n->field != FILTER_PEER &&
+		   (n->how == NAME_EQUAL || n->how == NAME_BELOW || n->how == NAME_WITHIN)) {
 		t->len = path_names(n->text, n->len, t->names);
 	} else {
 		memcpy(t->names, n->text, n->len);
