@@ -28,7 +28,8 @@
 #define COST_CALLS  200000
 #define COST_ROUNDS 10
 #define DEPTH	    9
-#define LIMIT_NS    (10 * NSEC_PER_SEC) /* the whole test; it takes about 0.3 s */
+/* The whole test, which takes 0.3 s, and 3 s with a fifth of a CPU. */
+#define LIMIT_NS (30 * NSEC_PER_SEC)
 
 /* What the worker tells after each order. */
 struct answer {
