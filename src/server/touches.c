@@ -83,7 +83,7 @@ static uint64_t take_number(const uint8_t **p, const uint8_t *end)
 
 int touches_each(const struct touches *t, int (*take)(void *arg, const struct touch *x), void *arg)
 {
-	const uint8_t *p = t->packed.data, *end = p + t->packed.len;
+	const uint8_t *p = t->packed.data, *end = t->packed.len ? p + t->packed.len : p;
 	struct touch x = {0};
 	int r = 0;
 
