@@ -110,7 +110,7 @@ def end(process, seconds, what):
         raise Bad(f"{what} did not end within {seconds} s") from None
 
 
-LONG_NS = 100_000_000  # calls that last longer lie in blocks of their own, which a kill can leave unwritten
+LONG_NS = 100_000_000  # calls that last longer lie in blocks of their own: a kill can leave these unwritten, or those beside them
 
 
 def numbered(b, path):
@@ -135,7 +135,8 @@ def numbered(b, path):
     for i in sorted(range(len(places)), key=places.__getitem__):
         missing = places[i] // 8 - last // 8 - 1
         need(missing >= 0, f"two rows at {places[i]}")
-        need(not missing or starts[i] - last_end >= missing * LONG_NS, f"{missing} rows are missing before {places[i]}")
+        apart = starts[i] - last_end >= missing * LONG_NS or ends[i] - starts[i] > LONG_NS
+        need(not missing or apart, f"{missing} rows are missing before {places[i]}")
         need(not missing or starts[i] >= until, f"{missing} rows are missing before {until}, up to when the trace says it is complete")
         last, last_end = places[i], ends[i]
     return len(places), damage
