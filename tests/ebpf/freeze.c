@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A held program: frozen, counted, and thawed by the guardian when the recorder is killed at that instant. */
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -156,6 +157,7 @@ static void test_killed(void **state)
 struct load {
 	struct group group;
 	bool grouped; /* joins the group first */
+	bool pinned;  /* stays on a CPU: the rings of others hold nothing of it */
 	int reads;
 	int done; /* a pipe: ends only when it is told to */
 	int tell; /* its other end */
@@ -165,8 +167,13 @@ static int many_reads(void *arg)
 {
 	const struct load *l = arg;
 	char procs[192], x;
+	cpu_set_t one;
 	int fd;
 
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	if (l->pinned && sched_setaffinity(0, sizeof(one), &one))
+		return 1;
 	if (l->grouped) {
 		snprintf(procs, sizeof(procs), "%s/cgroup.procs", l->group.dir);
 		fd = open(procs, O_WRONLY);
@@ -302,7 +309,7 @@ static void test_load(void **state)
 /* Nobody reads for longer than the limit: the program goes on, what is lost from then on is counted. */
 static void test_limit(void **state)
 {
-	struct load l = {.grouped = true, .reads = 2 * LOAD_READS};
+	struct load l = {.grouped = true, .pinned = true, .reads = 2 * LOAD_READS};
 	struct session s = {.counting = true};
 	int pid;
 
