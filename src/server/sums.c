@@ -222,13 +222,6 @@ static int add_running(struct sums *s, int64_t thread_id, uint64_t n)
 	return map_set(&s->running_by, (uint64_t)thread_id, before + n);
 }
 
-static uint64_t add_up(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 static int new_file(struct sums *s, int64_t id)
 {
 	size_t at = s->file_count;
@@ -268,19 +261,12 @@ static int find_file(struct sums *s, int64_t id, size_t *ret)
 
 int sums_add_file(struct sums *s, const struct sums_file *f)
 {
-	struct sums_file *to;
 	size_t at;
 	int r = find_file(s, f->id, &at);
 
 	if (r < 0)
 		return r;
-	to = &s->files[at];
-	to->all += f->all;
-	to->calls += f->calls;
-	to->errors += f->errors;
-	to->bytes = add_up(to->bytes, f->bytes);
-	to->time = add_up(to->time, f->time);
-	to->max = MAX(to->max, f->max);
+	file_sums_add(&s->files[at], f);
 	return 0;
 }
 
