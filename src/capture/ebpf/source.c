@@ -515,16 +515,19 @@ static int threads_read(struct ebpf *e, struct loss_thread **ret, size_t *ret_co
 	return 0;
 }
 
+/* Calls of a CPU that found no room: each took a number, or would have. */
+static uint64_t cpu_lost(const struct wire_cpu *c)
+{
+	return c->lost + c->storage + c->scratch;
+}
+
 /* Calls whose numbers never came though nothing that the programs count explains it. */
 static uint64_t unpaired(const struct ebpf *e)
 {
 	uint64_t explained = e->recursion + e->malformed;
 
-	for (size_t i = 0; i < e->loaded.cpus; i++) {
-		const struct wire_cpu *c = &e->loaded.counters[i];
-
-		explained += c->lost + c->storage + c->scratch;
-	}
+	for (size_t i = 0; i < e->loaded.cpus; i++)
+		explained += cpu_lost(&e->loaded.counters[i]);
 	return e->decode->gaps > explained ? e->decode->gaps - explained : 0;
 }
 
@@ -576,7 +579,7 @@ static int finish(struct ebpf *e, struct batch_set *out)
 
 		e->events[i] = (struct event_count){
 			.next = c->seq, .came = e->received[i], .filtered = c->filtered};
-		e->proved &= ring_proved(e, i) && !c->lost && !c->storage && !c->scratch;
+		e->proved &= ring_proved(e, i) && !cpu_lost(c);
 	}
 	return r;
 }
@@ -599,7 +602,7 @@ static void ebpf_stats(const struct source *s, struct source_stats *ret)
 	for (size_t i = 0; i < e->loaded.cpus; i++) {
 		const struct wire_cpu *c = &e->loaded.counters[i];
 
-		ret->lost += c->lost + c->storage + c->scratch + c->compat;
+		ret->lost += cpu_lost(c) + c->compat;
 		ret->compat += c->compat;
 		ret->held_ns += c->held_ns;
 		ret->filtered += c->filtered;
