@@ -51,32 +51,50 @@ static __always_inline enum known field_place(struct thread_state *ts, struct wi
 	}
 }
 
+/* Does a path name the call's file, and not a descriptor that the call gave back? */
+static __always_inline bool names_file(struct wire_plan *p, __s64 ret)
+{
+	return p->path >= 0 && !((p->flags & WIRE_PLAN_OPEN) && ret >= 0);
+}
+
+/* The file of a call that a path does not name: the one behind its descriptor, or the one it made. */
+static __always_inline enum known whose_file(struct thread_state *ts, struct wire_plan *p,
+					     __u64 *file, __u32 *kind)
+{
+	*file = ts->call.op.file;
+	*kind = ts->call.kind;
+	if ((p->ret == RET_FD && p->fd < 0) || p->fdpair >= 0) {
+		if (!ts->done.whole)
+			return FIELD_LATER;
+		*file = ts->done.file;
+		*kind = ts->done.kind;
+	}
+	return *file ? FIELD_KNOWN : FIELD_UNKNOWN;
+}
+
 /* The tests of the call's file, as bits by number. */
 static __always_inline enum known field_file(struct thread_state *ts, struct wire_plan *p,
 					     __u32 field, __s64 ret, __s64 *v)
 {
-	__u64 file = ts->call.op.file;
-	__u32 kind = ts->call.kind;
+	enum known known;
+	__u64 file;
+	__u32 kind;
 
 	/* The recorder resolves what was given; of a call that failed it makes a name and nothing else. */
-	if (p->path >= 0 && !((p->flags & WIRE_PLAN_OPEN) && ret >= 0))
+	if (names_file(p, ret))
 		return field == FILTER_PATH || ret >= 0 || has(p->fd) ? FIELD_LATER : FIELD_UNKNOWN;
-	if ((p->ret == RET_FD && p->fd < 0) || p->fdpair >= 0) {
-		if (!ts->done.whole)
-			return FIELD_LATER;
-		file = ts->done.file;
-		kind = ts->done.kind;
-	}
+	known = whose_file(ts, p, &file, &kind);
 	*v = kind >> KIND_WANTED_SHIFT >> 1;
-	return file ? FIELD_KNOWN : FIELD_UNKNOWN;
+	return known;
 }
 
 /* The tests of the peer: of the address given to the call, else of the socket. */
 static __always_inline enum known field_peer(struct thread_state *ts, struct wire_plan *p,
 					     __s64 ret, __s64 *v)
 {
-	__u64 file = ts->call.op.file;
-	__u32 kind = ts->call.kind, *said;
+	enum known known;
+	__u32 kind, *said;
+	__u64 file;
 
 	if (p->addr >= 0 || p->addrout >= 0 || p->msg >= 0 || p->mmsg >= 0) {
 		if (!ts->done.whole)
@@ -85,15 +103,12 @@ static __always_inline enum known field_peer(struct thread_state *ts, struct wir
 		if (ts->done.peer_named)
 			return FIELD_KNOWN;
 	}
-	if (p->path >= 0 && !((p->flags & WIRE_PLAN_OPEN) && ret >= 0))
+	if (names_file(p, ret))
 		return ret >= 0 || has(p->fd) ? FIELD_LATER : FIELD_UNKNOWN;
-	if ((p->ret == RET_FD && p->fd < 0) || p->fdpair >= 0) {
-		if (!ts->done.whole)
-			return FIELD_LATER;
-		file = ts->done.file;
-		kind = ts->done.kind;
-	}
-	if (!file || !(kind & FILE_SOCKET))
+	known = whose_file(ts, p, &file, &kind);
+	if (known != FIELD_KNOWN)
+		return known;
+	if (!(kind & FILE_SOCKET))
 		return FIELD_UNKNOWN;
 	said = bpf_map_lookup_elem(&peers, &file);
 	if (!said || (*said & (PEER_NAMED | PEER_STREAM)) != (PEER_NAMED | PEER_STREAM) ||
