@@ -143,6 +143,15 @@ static void put_address_len(struct call_writer *w)
 		call_put(w, has_role(w, ARG_BUF) ? "0" : "...");
 }
 
+/* Whether that bit of the call's flags is AT_EMPTY_PATH: openat's are others. */
+static bool takes_empty_path(const struct call_writer *w)
+{
+	enum word_set words = op_flag_words((uint32_t)call_value(w, OP_OP, -1));
+	const char *word = words != WORDS_NONE ? flags_word(words, AT_EMPTY_PATH) : NULL;
+
+	return word && !strcmp(word, "AT_EMPTY_PATH");
+}
+
 /* AT_EMPTY_PATH with a descriptor: the file is the descriptor's own (fstat of libc), and the path
  * is "". */
 static bool is_empty_path(const struct call_writer *w)
@@ -151,8 +160,9 @@ static bool is_empty_path(const struct call_writer *w)
 	const struct dims_file *f =
 		w->dims ? dims_file(w->dims, call_value(w, OP_FILE_ID, -1), &room) : NULL;
 
-	return call_value(w, OP_FLAGS, 0) & 0x1000 && f && !f->argument.data && !f->name_only &&
-	       has_role(w, ARG_DIRFD) && call_value(w, OP_FD, AT_FDCWD) >= 0;
+	return call_value(w, OP_FLAGS, 0) & AT_EMPTY_PATH && takes_empty_path(w) && f &&
+	       !f->argument.data && !f->name_only && has_role(w, ARG_DIRFD) &&
+	       (int32_t)call_value(w, OP_FD, AT_FDCWD) >= 0;
 }
 
 static void put_dirfd(struct call_writer *w, unsigned int i, bool second)

@@ -41,15 +41,19 @@ static void add_loss(struct loss *to, const struct loss *from)
 	to->cut += from->cut;
 	to->no_file += from->no_file;
 	to->at_least |= from->at_least;
+	if (!to->damage.first[0])
+		memcpy(to->damage.first, from->damage.first, sizeof(to->damage.first));
 	to->damage.blocks += from->damage.blocks;
 	to->damage.rows += from->damage.rows;
+	to->damage.calls += from->damage.calls;
+	to->damage.bytes += from->damage.bytes;
+	to->damage.gaps |= from->damage.gaps;
+	to->damage.torn |= from->damage.torn;
 	if (from->unclosed.traces) {
 		if (!to->unclosed.traces || from->unclosed.until < to->unclosed.until)
 			to->unclosed.until = from->unclosed.until;
 		to->unclosed.traces += from->unclosed.traces;
 	}
-	if (!to->damage.first[0])
-		to->damage = from->damage;
 }
 
 /* The options of one side: its own range, else the common one. */

@@ -221,7 +221,7 @@ static int start_worker(struct trial *t, struct error *err)
 
 /* ---- the recording ---- */
 
-static bool ends_with(struct bytes s, const char *folder, const char *name)
+static bool is_path(struct bytes s, const char *folder, const char *name)
 {
 	char path[256];
 	size_t n;
@@ -256,13 +256,13 @@ static void check_op(struct trial *t, const struct batch *b, size_t row)
 		t->known++;
 		t->known_wrong += !right;
 	} else if (op == op_find("pwrite64")) {
-		t->renamed |= ret == 7 && ends_with(path, t->folder, "renamed");
-		t->deep_path |= ret == 8 && ends_with(path, t->folder, "1/2/3/4/5/6/7/8/9/deep");
-		t->old_path |= ret == 3 && ends_with(path, t->folder, "old");
+		t->renamed |= ret == 7 && is_path(path, t->folder, "renamed");
+		t->deep_path |= ret == 8 && is_path(path, t->folder, "1/2/3/4/5/6/7/8/9/deep");
+		t->old_path |= ret == 3 && is_path(path, t->folder, "old");
 	} else if (op == op_find("openat") || op == op_find("open")) {
-		t->failed_path |= ret == -ENOENT && ends_with(path, t->folder, "missing");
-		t->open_path |= ret >= 0 && (ends_with(path, t->folder, "known") ||
-					     ends_with(path, t->folder, "renamed"));
+		t->failed_path |= ret == -ENOENT && is_path(path, t->folder, "missing");
+		t->open_path |= ret >= 0 && (is_path(path, t->folder, "known") ||
+					     is_path(path, t->folder, "renamed"));
 	}
 }
 
@@ -287,6 +287,24 @@ static int read_rows(struct trial *t, int timeout_ms, struct error *err)
 	return r < 0 ? r : result;
 }
 
+static void ending_signals(sigset_t *ret)
+{
+	sigemptyset(ret);
+	sigaddset(ret, SIGINT);
+	sigaddset(ret, SIGTERM);
+	sigaddset(ret, SIGHUP);
+}
+
+/* Whether one waits to end this process, as soon as nothing is left behind. */
+static bool is_asked_to_end(void)
+{
+	sigset_t signals, pending;
+
+	ending_signals(&signals);
+	return sigpending(&pending) == 0 && sigandset(&pending, &pending, &signals) == 0 &&
+	       !sigisemptyset(&pending);
+}
+
 /* Gives the worker an order and waits for its answer, recording meanwhile where a source runs. */
 static int order(struct trial *t, char what, bool recording, struct answer *ret, struct error *err)
 {
@@ -303,6 +321,8 @@ static int order(struct trial *t, char what, bool recording, struct answer *ret,
 			break;
 		if (clock_monotonic_ns() > t->deadline)
 			return error_set(err, -ETIMEDOUT, "the test process does not answer");
+		if (is_asked_to_end())
+			return error_set(err, -EINTR, "the test was ended by a signal");
 	}
 	if (recv(t->line, ret, sizeof(*ret), 0) != sizeof(*ret))
 		return error_set(err, -EPIPE, "the test process ended early");
@@ -405,7 +425,7 @@ static void tell(struct doctor *d, const struct trial *t, int64_t alone_ns, int6
 		   (long long)alone_ns, format_count(COST_CALLS).s);
 }
 
-void doctor_try_recording(struct doctor *d)
+static void try_recording(struct doctor *d)
 {
 	_cleanup_(trial_free) struct trial t = {.line = -1,
 						.deadline = clock_monotonic_ns() + LIMIT_NS};
@@ -421,4 +441,15 @@ void doctor_try_recording(struct doctor *d)
 		doctor_add(d, DOCTOR_NO, "kernel programs", NULL, "%s", err.message);
 	else
 		tell(d, &t, alone.cost_ns, traced.cost_ns);
+}
+
+void doctor_try_recording(struct doctor *d)
+{
+	sigset_t signals, before;
+
+	/* They wait until the folder is removed: the recording looks for them. */
+	ending_signals(&signals);
+	pthread_sigmask(SIG_BLOCK, &signals, &before);
+	try_recording(d);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -57,16 +57,22 @@ static int put_loss(struct buf *to, const struct store *s, struct error *err)
 /* No other address until there are users and TLS: the token would cross the net in clear. */
 static int check_listen(const struct serve_opts *o)
 {
-	const char *colon;
-	size_t len;
+	static const char *const own[] = {"127.0.0.1", "localhost"};
 
 	if (!o->listen)
 		return 0;
-	colon = strrchr(o->listen, ':');
-	len = colon ? (size_t)(colon - o->listen) : strlen(o->listen);
-	if ((len == 9 && strncmp(o->listen, "127.0.0.1", len) == 0) ||
-	    (len == 9 && strncmp(o->listen, "localhost", len) == 0))
-		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
+		size_t len = strlen(own[i]);
+
+		if (strncmp(o->listen, own[i], len))
+			continue;
+		if (!o->listen[len])
+			return 0;
+		if (o->listen[len] == ':')
+			return fail_usage("serve: --listen %s: an address without a port; the port "
+					  "is --port %s",
+					  o->listen, o->listen + len + 1);
+	}
 	return fail_usage(
 		"serve: --listen %s: only 127.0.0.1 is served, so that nobody on the net reads the "
 		"trace; from your machine: ssh -L %d:127.0.0.1:%d HOST, then open the link there",

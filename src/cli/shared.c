@@ -247,6 +247,18 @@ int read_flags_open(const struct read_flags *f, int argc, char **argv, struct st
 	return store_open(ret, paths, count, err);
 }
 
+/* The digits behind a second's point, to the nanosecond; returns what follows, or NULL where there are none. */
+static const char *parse_fraction(const char *text, int64_t *ret)
+{
+	int64_t ns = 0, unit = NSEC_PER_SEC / 10;
+	const char *s = text;
+
+	for (; *s >= '0' && *s <= '9'; s++, unit /= 10)
+		ns += (*s - '0') * unit;
+	*ret = ns;
+	return s > text ? s : NULL;
+}
+
 /* "09:55:03.5", "2026-11-21T09:55:03", "2026-11-21 09:55": on the day of `first` where no day is
  * named. */
 static int parse_clock(const char *text, int64_t first, bool utc, int64_t *ret)
@@ -266,12 +278,8 @@ static int parse_clock(const char *text, int64_t first, bool utc, int64_t *ret)
 		snprintf(format, sizeof(format), "%s%s", days[i / ARRAY_SIZE(clocks)],
 			 clocks[i % ARRAY_SIZE(clocks)]);
 		end = strptime(text, format, &tm);
-		if (end && *end == '.' && end[1] >= '0' && end[1] <= '9') {
-			char *rest;
-
-			fraction = (int64_t)(strtod(end, &rest) * NSEC_PER_SEC);
-			end = rest;
-		}
+		if (end && *end == '.')
+			end = parse_fraction(end + 1, &fraction);
 		if (!end || *end)
 			continue;
 		tm.tm_isdst = -1;

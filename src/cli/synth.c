@@ -74,8 +74,11 @@ static int write_trace(const struct synth_opts *o, const struct synth_options *s
 		r = pump(source, &p, err);
 	if (r >= 0)
 		r = store_flush(p.file.writer, true, err);
-	if (r < 0)
+	if (r < 0) {
+		if (p.file.writer)
+			output_undo(&p.file);
 		return r;
+	}
 	store_writer_stats(p.file.writer, &stats);
 	r = store_close(TAKE_PTR(p.file.writer), err);
 	if (r >= 0 && !o->quiet)
@@ -111,7 +114,7 @@ static const struct option options[] = {
 	 offsetof(struct synth_opts, output)},
 	{'n', "rows", OPTION_COUNT, "N", "so many calls (default: 1,000,000)",
 	 offsetof(struct synth_opts, rows)},
-	{'s', "seed", OPTION_INT, "N", "the same number gives the same calls (default: 1)",
+	{'s', "seed", OPTION_COUNT, "N", "the same number gives the same calls (default: 1)",
 	 offsetof(struct synth_opts, seed)},
 	{0, "profile", OPTION_STRING, "NAME",
 	 "mixed (default), redis, rocksdb, fio, network or hostile",

@@ -247,7 +247,9 @@ static int follow(struct top *t, struct store *s, struct error *err)
 	store_range(s, &first, &last);
 	if (r >= 0)
 		r = turn(t, clock_monotonic_ns());
+	/* what was recorded before top began counts in all rates too */
 	t->view.total_ns = first != INT64_MIN ? last - first : 0;
+	t->began -= t->view.total_ns;
 	t->view.show_total = true; /* what came before is one interval of no known length */
 	t->ended = !store_is_open_ended(s);
 	if (r >= 0)

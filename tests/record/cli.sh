@@ -162,6 +162,13 @@ ok "top without a terminal" says 1 "stat --every"
 run doctor
 ok "doctor" grep -q "1,000 of 1,000 test calls" out
 ok "doctor's status" is 0
+mkdir doctor
+TMPDIR=$dir/doctor "$weir" doctor >out 2>err </dev/null &
+doctor=$!
+for _ in $(seq 600); do [ -n "$(ls doctor)" ] && break; kill -0 $doctor 2>/dev/null || break; sleep 0.1; done
+kill -TERM $doctor
+wait $doctor
+ok "doctor that is ended leaves nothing behind" [ -z "$(ls doctor)" ]
 run doctor --json
 ok "doctor --json" python3 -c 'import json; assert json.load(open("out"))["rows"]'
 echo "1..$n"

@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unicodedata
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -187,6 +188,11 @@ def loops(tap, weir, rows_program, folder):
     origin = int(slow["origin"])
     times = {(r["start"], r["dur"]) for r in rows}
     tap.check("times are from the origin", all((origin + r["start"], r["dur"]) in times for r in slow["rows"]))
+    ends = sorted(r["start"] + r["dur"] for r in rows if not (r["status"] or 0) & 1)
+    clocks = [time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(t // 10 ** 9)) + f".{t % 10 ** 9:09d}" for t in ends[::len(ends) // 8]]
+    tap.check("a time to the nanosecond is the call's own",
+              [sum(r["calls"] for r in doc("ops", "--utc", "--from", c)["rows"]) for c in clocks] ==
+              [sum(e >= t for e in ends) for t in ends[::len(ends) // 8]], str(clocks))
     ranged = doc("ops", "--from", "+10ms", "--to", "+20ms")
     low, high = origin + 10_000_000, origin + 20_000_000
     compare_sums(tap, "a range against plain loops", ranged,

@@ -164,6 +164,10 @@ static void test_files(void **state)
 	       V(A0, AT_FDCWD), V(FLAGS, 0), V(A3, 24), V(FILE_ID, REGULAR), V(FD, 3), V(RET, 3));
 	EXPECT("newfstatat", "newfstatat(3</tmp/x>, \"\", ..., AT_EMPTY_PATH) = 0", V(FD, 3),
 	       V(FILE_ID, REGULAR), V(A2, 1), V(FLAGS, 0x1000), V(RET, 0));
+	/* O_SYNC has the bit of AT_EMPTY_PATH in it */
+	EXPECT("openat", "openat(AT_FDCWD, \"/tmp/x\", O_WRONLY|O_SYNC) = 3</tmp/x>",
+	       V(A0, AT_FDCWD), V(FLAGS, O_WRONLY | O_SYNC), V(FILE_ID, REGULAR), V(FD, 3),
+	       V(RET, 3));
 	EXPECT("utimensat", "utimensat(0, NULL, ..., 0) = 0", V(FD, 0), V(A2, 1), V(FLAGS, 0),
 	       V(RET, 0));
 }

@@ -554,6 +554,8 @@ def limits():
     for address in ('0.0.0.0', '192.168.1.1:80', '::1', '127.0.0.1.evil'):
         r = run('serve', '--listen', address, 'a.trace')
         check(f'--listen {address} is refused, with the way to do it', r.returncode == 2 and 'ssh -L' in r.stderr, r.stderr)
+    r = run('serve', '--listen', '127.0.0.1:9999', 'a.trace')
+    check('--listen with a port is told of --port', r.returncode == 2 and '--port 9999' in r.stderr, r.stderr)
     r = run('serve', 'nothing.trace')
     check('no trace', r.returncode == 1 and len(r.stderr.splitlines()) == 1, r.stderr)
 
