@@ -357,6 +357,71 @@ static void test_never_seen(void **state)
 	session_free(&s);
 }
 
+/* Forks when it is told to; the child reads when it is told to. */
+static int forks_when_told(void *arg)
+{
+	const int *pipes = arg;
+	int pid, status;
+
+	if (blocks(arg))
+		return 1;
+	pid = fork();
+	if (!pid)
+		_exit(write(pipes[3], "x", 1) == 1 && !blocks((int *)arg + 4) ? reads(NULL) : 1);
+	return waitpid(pid, &status, 0) == pid ? status : 1;
+}
+
+/* A process that is forked after the selection was made and before the programs are attached. */
+static void test_forked_at_start(void **state)
+{
+	struct session s = {0};
+	struct select select = {.follow = true, .pid_count = 1};
+	struct ebpf_options opt = {.select = &select, .freeze_cgroup_fd = -1};
+	struct error err = {0};
+	int pipes[6], pid;
+	char c;
+
+	for (int i = 0; i < 6; i += 2)
+		assert_int_equal(pipe(pipes + i), 0);
+	pid = select.pids[0] = session_child(&s, forks_when_told, pipes);
+	session_go(&s, 1);
+	assert_int_equal(ebpf_source_new(&s.source, &opt, &err), 0);
+	assert_int_equal(write(pipes[1], "x", 1), 1);
+	assert_int_equal(read(pipes[2], &c, 1), 1);
+	assert_int_equal(source_start(s.source, &err), 0);
+	assert_int_equal(write(pipes[5], "x", 1), 1);
+	join(pid);
+	session_end(&s);
+	assert_int_equal(session_count(&s, "pread64", 0, NULL), READS);
+	assert_true(ebpf_source_targets_gone(s.source));
+	session_free(&s);
+	for (int i = 0; i < 6; i++)
+		close(pipes[i]);
+}
+
+/* Whoever ended meanwhile, waited for or not, is not waited for by the recording. */
+static void test_ended_at_start(void **state)
+{
+	struct session s = {0};
+	struct select select = {.pid_count = 1, .tid_count = 1};
+	struct ebpf_options opt = {.select = &select, .freeze_cgroup_fd = -1};
+	struct error err = {0};
+	siginfo_t unused;
+	int pid, thread;
+
+	pid = select.pids[0] = session_child(&s, reads, NULL);
+	thread = select.tids[0] = session_child(&s, reads, NULL);
+	assert_int_equal(ebpf_source_new(&s.source, &opt, &err), 0);
+	session_go(&s, 2);
+	join(thread);
+	assert_int_equal(waitid(P_PID, pid, &unused, WEXITED | WNOWAIT), 0);
+	assert_int_equal(source_start(s.source, &err), 0);
+	assert_true(ebpf_source_targets_gone(s.source));
+	join(pid);
+	session_end(&s);
+	session_free(&s);
+}
+
 static int renames(void *arg)
 {
 	const char *dir = arg;
@@ -446,13 +511,22 @@ static void test_reuse(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pid),	 cmocka_unit_test(test_tree),
-		cmocka_unit_test(test_not_tree), cmocka_unit_test(test_comm),
-		cmocka_unit_test(test_uid),	 cmocka_unit_test(test_ops),
-		cmocka_unit_test(test_failed),	 cmocka_unit_test(test_path),
-		cmocka_unit_test(test_slow),	 cmocka_unit_test(test_cgroup),
-		cmocka_unit_test(test_running),	 cmocka_unit_test(test_never_seen),
-		cmocka_unit_test(test_rename),	 cmocka_unit_test(test_reuse),
+		cmocka_unit_test(test_pid),
+		cmocka_unit_test(test_tree),
+		cmocka_unit_test(test_not_tree),
+		cmocka_unit_test(test_comm),
+		cmocka_unit_test(test_uid),
+		cmocka_unit_test(test_ops),
+		cmocka_unit_test(test_failed),
+		cmocka_unit_test(test_path),
+		cmocka_unit_test(test_slow),
+		cmocka_unit_test(test_cgroup),
+		cmocka_unit_test(test_running),
+		cmocka_unit_test(test_never_seen),
+		cmocka_unit_test(test_rename),
+		cmocka_unit_test(test_reuse),
+		cmocka_unit_test(test_forked_at_start),
+		cmocka_unit_test(test_ended_at_start),
 	};
 
 	if (geteuid() != 0) {

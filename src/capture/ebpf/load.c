@@ -7,12 +7,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "weir.skel.h"
 
@@ -409,18 +411,6 @@ static void look_again(struct loaded *l)
 	__atomic_add_fetch(&l->skel->bss->select_epoch, 1, __ATOMIC_SEQ_CST);
 }
 
-int load_attach(struct loaded *l, struct error *err)
-{
-	int r = weir_bpf__attach(l->skel);
-
-	if (r)
-		return load_error(r, err, "cannot attach the kernel programs");
-	/* Not before: an enter that is seen where no exit is yet takes a number that never comes. */
-	l->attached = true;
-	look_again(l);
-	return 0;
-}
-
 void load_detach(struct loaded *l)
 {
 	weir_bpf__detach(l->skel);
@@ -471,10 +461,63 @@ int load_add_pid(struct loaded *l, int32_t pid, struct error *err)
 	return r;
 }
 
-bool load_targets_left(const struct loaded *l)
+/* Whether a process has ended, waited for or not; of a thread that leads none, whether its number is free. */
+static bool has_ended(uint32_t id)
 {
+	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, id, 0);
+	struct pollfd end = {.fd = fd, .events = POLLIN};
+
+	return fd < 0 ? errno == ESRCH : poll(&end, 1, 0) == 1;
+}
+
+/* What the selected processes forked, and which of them ended, before the programs could see it. */
+static int catch_up(struct loaded *l, struct error *err)
+{
+	int fd = bpf_map__fd(l->skel->maps.select_pids), r = 0;
+	uint32_t key, next;
+	bool more = !bpf_map_get_next_key(fd, NULL, &key);
+
+	while (more && !r) {
+		if (l->skel->rodata->follow)
+			r = add_children(l, (int32_t)key, err);
+		more = !bpf_map_get_next_key(fd, &key, &next);
+		if (has_ended(key))
+			bpf_map_delete_elem(fd, &key);
+		key = next;
+	}
+	return r;
+}
+
+int load_attach(struct loaded *l, struct error *err)
+{
+	int r = weir_bpf__attach(l->skel);
+
+	if (r)
+		return load_error(r, err, "cannot attach the kernel programs");
+	l->attached = true;
+	r = catch_up(l, err);
+	if (r)
+		return r;
+	/* Not before: an enter that is seen where no exit is yet takes a number that never comes. */
+	look_again(l);
+	return 0;
+}
+
+/* One that ended while it was put there, too late for the programs, is taken out here. */
+static bool any_left(const struct bpf_map *map)
+{
+	int fd = bpf_map__fd(map);
 	uint32_t key;
 
-	return !bpf_map_get_next_key(bpf_map__fd(l->skel->maps.select_pids), NULL, &key) ||
-	       !bpf_map_get_next_key(bpf_map__fd(l->skel->maps.select_tids), NULL, &key);
+	while (!bpf_map_get_next_key(fd, NULL, &key)) {
+		if (!has_ended(key))
+			return true;
+		bpf_map_delete_elem(fd, &key);
+	}
+	return false;
+}
+
+bool load_targets_left(const struct loaded *l)
+{
+	return any_left(l->skel->maps.select_pids) || any_left(l->skel->maps.select_tids);
 }
