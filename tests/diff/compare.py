@@ -16,6 +16,7 @@ Speaks TAP. Exit status 0: all agree; 1: something differs.
 import argparse
 import base64
 import errno
+import gzip
 import os
 import re
 import shutil
@@ -162,8 +163,9 @@ class Runner:
             return self.result("attached", [(f"exit status {p.returncode}", text.splitlines()[-3:])])
         self.check("attached", facts, trace)
 
-    def check(self, name, facts_path, trace_path):
-        trace = traces.Trace(self.dump, trace_path)
+    def check(self, name, facts_path, trace):
+        if not isinstance(trace, traces.Trace):
+            trace = traces.Trace(self.dump, trace)
         facts = traces.read_facts(facts_path)
         if not facts:
             return self.result(name, [("facts", ["none"])])
@@ -182,15 +184,17 @@ class Runner:
         self.result(name, problems, f"{len(facts)} facts, {len(trace.ops)} rows")
 
     def vm(self, names):
-        """All cases in one boot; the traces come back over the console and are checked here."""
+        """All cases in one boot, most under one recorder; the traces come back over the console and are checked here."""
         here = os.path.dirname(os.path.realpath(__file__))
         image = os.path.join(self.root, "image")
         with open(image, "wb") as f:
             f.truncate(64 << 20)
         subprocess.run(["/usr/sbin/mkfs.ext4", "-q", "-F", image], check=False, capture_output=True)
+        with open(image, "rb") as plain, gzip.open(image + ".gz", "wb", 1) as packed:
+            shutil.copyfileobj(plain, packed)
         names = [n for n in names if n != "never"]
         command = [os.path.join(here, "..", "qemu", "vm"), "-m", "2048", "-t", "400", "-M", "crc32c_generic", "-M", "ext4", "-M", "overlay", "-M", "loop",
-                   "-f", self.weir, "-f", self.workload, "-f", image + "=/image", "-f", os.path.join(here, "in_vm.sh") + "=/in_vm.sh",
+                   "-f", self.weir, "-f", self.workload, "-f", image + ".gz=/image.gz", "-f", os.path.join(here, "in_vm.sh") + "=/in_vm.sh",
                    "--", "sh", "/in_vm.sh", *names]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
         if done.returncode == 77:
@@ -201,15 +205,35 @@ class Runner:
         out = os.path.join(self.root, "vm")
         os.mkdir(out)
         subprocess.run(["tar", "xz", "-C", out], input=base64.b64decode(m.group(1)), check=True)
+        self.vm_cases(out, names)
+
+    def vm_cases(self, out, names):
+        def said(name, what):
+            try:
+                with open(os.path.join(out, f"{name}.{what}"), errors="replace") as f:
+                    return f.read().strip()
+            except FileNotFoundError:
+                return ""
+
+        together = [n for n in names if n not in ("attached", "compat")]
+        parts = {}
+        if together and said("together", "status") != "0":
+            status, errors = said("together", "status"), said("together", "errors")
+            self.result("one recorder for all", [(f"exit status {status}", errors.splitlines()[-5:])])
+        elif together:
+            whole = traces.Trace(self.dump, os.path.join(out, "together.trace"))
+            self.result("one recorder for all", self.loss(whole), f"{len(whole.ops)} rows")
+            parts = whole.parts(b"workload", {n: int(said(n, "pid")) for n in together if said(n, "pid")})
         for name in names:
-            base = os.path.join(out, name)
-            status, errors = open(base + ".status").read().strip(), open(base + ".errors", errors="replace").read()
+            status = said(name, "status")
             if status == "77":
-                self.skip(name, why_skipped(errors))
+                self.skip(name, why_skipped(said(name, "errors")))
             elif status != "0":
-                self.result(name, [(f"exit status {status}", errors.splitlines()[-5:])])
+                self.result(name, [(f"exit status {status}", said(name, "errors").splitlines()[-5:])])
+            elif name in together and name not in parts:
+                self.result(name, [("trace", ["the program does not begin"])])
             else:
-                self.check(name, base + ".facts", base + ".trace")
+                self.check(name, os.path.join(out, name + ".facts"), parts.get(name) or os.path.join(out, name + ".trace"))
 
     # ---- strace ----
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a recorder saw and what it should have seen, as Python values: dumps of traces, facts of workloads, strace's lines."""
 
+import copy
 import json
 import os
 import re
@@ -8,7 +9,7 @@ import subprocess
 import time
 
 ROLES = ("NONE INT UINT HEX PTR FD FD2 DIRFD DIRFD2 PATH PATH2 STR BUF SIZE POS POS2 POSP POSP2 IOV IOVCNT MSG MMSG ADDR "
-         "ADDRLEN ADDROUT FDPAIR FLAGS FLAGS2 MODE HOW CMD PID SIG LEN LONG").split()
+         "ADDRLEN ADDROUT FDPAIR FLAGS FLAGS2 MODE HOW CMD PID SIG LEN LONG DEV TARGET").split()
 RETS = "INT BYTES FD ADDR NEVER".split()
 
 UNFINISHED, INTERRUPTED, DENIED, CONTESTED, APPEND, HELD, NO_START, NORETURN, BY_PATH, ARG_UNREAD = (1 << i for i in range(10))
@@ -57,12 +58,32 @@ class Trace:
                 self.damage = row
             else:
                 self.other.append(row)
+        self.sort_by_tid()
+
+    def sort_by_tid(self):
         self.by_tid = {}
         for number, row in enumerate(self.ops):
             row["number"] = number
             self.by_tid.setdefault(row["tid"], []).append(row)
         for rows in self.by_tid.values():
             rows.sort(key=lambda r: (r.get("start", 0), r["number"]))
+
+    def parts(self, program, pids):
+        """Of a program that ran several times, one after the other: the calls since each began, until the next did, as
+        traces; by name."""
+        def execed(row):
+            path = text_of((row.get("file") or {}).get("path")) or b""
+            return row["name"] == "execve" and row.get("ret") == 0 and path.endswith(b"/" + program)
+
+        first_of = {name: next((row["start"] for row in self.by_tid.get(pid, []) if execed(row)), None) for name, pid in pids.items()}
+        began = sorted((first, name) for name, first in first_of.items() if first is not None)
+        ret = {}
+        for (first, name), (last, _) in zip(began, began[1:] + [(float("inf"), None)]):
+            part = ret[name] = copy.copy(self)
+            part.ops = [row for row in self.ops if first <= row.get("start", 0) < last]
+            part.loss = []  # what the whole lacks is said once
+            part.sort_by_tid()
+        return ret
 
 
 def unescape(text):
