@@ -9,6 +9,7 @@
 
 #define AT_CWD		 (-100)
 #define AT_CWD_BEFORE	 (-101) /* as it was at enter */
+#define NO_FOLDER	 (-1)
 #define IOV_MAX		 1024
 #define MSGS_MAX	 1024
 #define INET_ADDR_BYTES	 8  /* of struct sockaddr_in, without the padding */
@@ -329,11 +330,31 @@ static __always_inline __u32 rich_paths(struct scratch *s, struct thread_state *
 	if (p->path2 >= 0) {
 		at += sizeof(struct wire_name) +
 		      (rich_path(s, ts, at, arg(c, p->path2),
-				 p->dirfd2 >= 0 ? (int)arg(c, p->dirfd2) : AT_CWD) &
+				 p->flags & WIRE_PLAN_TARGET ? NO_FOLDER
+				 : p->dirfd2 >= 0	     ? (int)arg(c, p->dirfd2)
+							     : AT_CWD) &
 		       0x1fff);
 		r->op.head.parts |= WIRE_PART_PATH2;
 	}
 	return at - from;
+}
+
+/* Of an open that succeeded, which has no second file: the folder of the descriptor from which its path starts. Not
+ * the working directory, and nothing where the path is absolute. */
+verified_alone int open_folder(struct scratch *s, struct thread_state *ts, struct wire_plan *p,
+			       __s64 ret)
+{
+	char first;
+	int fd;
+
+	if (!s || !ts || !p || !(p->flags & WIRE_PLAN_OPEN) || ret < 0 || p->dirfd < 0)
+		return 0;
+	fd = arg(&ts->call, p->dirfd);
+	if (fd != AT_CWD &&
+	    !bpf_probe_read_user(&first, sizeof(first), (void *)arg(&ts->call, p->path)) &&
+	    first != '/')
+		((struct rich *)s->data)->second.file = base_key(ts, fd);
+	return 0;
 }
 
 /* Whether every file of a call is known by now: it has no path argument, or opened what it names.
@@ -473,6 +494,7 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 		call_leave_out(ts);
 		return 0;
 	}
+	open_folder(s, ts, p, ret);
 	len = (__builtin_offsetof(struct rich, name) + (len & 0x3fff)) & ~7u;
 	barrier_var(
 		len); /* so that what is compared is what is used: 6.1 does not see that they are one */

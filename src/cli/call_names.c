@@ -130,10 +130,27 @@ void call_put_fd(struct call_writer *w, int64_t fd, int64_t file_id)
 	call_put(w, is_deleted(w, f) ? ">(deleted)" : ">");
 }
 
-void call_put_dirfd(struct call_writer *w, bool known, int64_t fd, int64_t file_id)
+/* "<name>" behind a descriptor. */
+static void put_folder(struct call_writer *w, struct bytes name)
+{
+	call_put(w, "<");
+	put_name(w, name, "<>");
+	call_put(w, ">");
+}
+
+/* What the call's folder is called; empty: the file's row says it, or nobody does. */
+static struct bytes folder_of_call(const struct call_writer *w)
+{
+	int64_t id = call_value(w, OP_DIR_ID, -1);
+
+	return w->dims && id >= 0 ? dims_file_version_name(w->dims, id) : (struct bytes){NULL, 0};
+}
+
+void call_put_dirfd(struct call_writer *w, bool known, int64_t fd, int64_t file_id, bool second)
 {
 	struct dims_file room;
 	const struct dims_file *f = w->dims ? dims_file(w->dims, file_id, &room) : NULL;
+	struct bytes folder = second ? (struct bytes){NULL, 0} : folder_of_call(w);
 
 	if (known && fd == AT_FDCWD)
 		call_put(w, "AT_FDCWD");
@@ -141,11 +158,22 @@ void call_put_dirfd(struct call_writer *w, bool known, int64_t fd, int64_t file_
 		call_put(w, "%lld", (long long)fd);
 	else
 		call_put(w, "?");
-	if (f && f->base.len && !(f->argument.len && f->argument.data[0] == '/')) {
-		call_put(w, "<");
-		put_name(w, f->base, "<>");
-		call_put(w, ">");
-	}
+	if (folder.len)
+		put_folder(w, folder);
+	else if (f && f->base.len && !(f->argument.len && f->argument.data[0] == '/'))
+		put_folder(w, f->base);
+}
+
+/* What is left of a path behind a folder that it lies in; all of it where it does not. */
+static struct bytes below_folder(struct bytes path, struct bytes folder)
+{
+	size_t at = folder.len;
+
+	if (!at || path.len <= at || memcmp(path.data, folder.data, at) != 0)
+		return path;
+	if (folder.data[at - 1] != '/' && path.data[at++] != '/')
+		return path;
+	return at < path.len ? (struct bytes){path.data + at, path.len - at} : path;
 }
 
 void call_put_path(struct call_writer *w, int64_t file_id, bool whole)
@@ -161,6 +189,23 @@ void call_put_path(struct call_writer *w, int64_t file_id, bool whole)
 		put_quoted(w, f->argument);
 	else
 		put_quoted(w, dims_file_version_name(w->dims, file_id));
+}
+
+void call_put_path_at(struct call_writer *w, int64_t file_id)
+{
+	/* the folder first: both may be put together in the same room */
+	struct bytes folder = folder_of_call(w);
+	_cleanup_buf_ struct buf name = {0};
+	int r = folder.len ? buf_append(&name, folder.data, folder.len) : 0;
+	struct bytes path = r == 0 && folder.len ? dims_file_version_name(w->dims, file_id)
+						 : (struct bytes){NULL, 0};
+	struct bytes below = below_folder(path, (struct bytes){name.data, name.len});
+
+	call_note(w, r);
+	if (path.len && below.len < path.len)
+		put_quoted(w, below);
+	else
+		call_put_path(w, file_id, false);
 }
 
 /* ---- addresses ---- */

@@ -34,11 +34,14 @@ static inline int64_t call_value(const struct call_writer *w, unsigned int colum
 
 /* "3</tmp/x>", "3<TCP:[127.0.0.1:80->127.0.0.1:4711]>", "3" */
 void call_put_fd(struct call_writer *w, int64_t fd, int64_t file_id);
-/* "AT_FDCWD</tmp>": the folder that the path of `file_id` starts from, where that is known. */
-void call_put_dirfd(struct call_writer *w, bool known, int64_t fd, int64_t file_id);
+/* "AT_FDCWD</tmp>": the folder that the path of `file_id` starts from, where that is known; `second`: of the
+ * call's second path. */
+void call_put_dirfd(struct call_writer *w, bool known, int64_t fd, int64_t file_id, bool second);
 /* A path argument in quotes, as given where the trace has that; `whole`: with the folder that it
  * starts from, for calls that have no descriptor that says it. */
 void call_put_path(struct call_writer *w, int64_t file_id, bool whole);
+/* The path of a call whose descriptor says the folder: of what lies below that the rest. */
+void call_put_path_at(struct call_writer *w, int64_t file_id);
 /* {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("127.0.0.1")} */
 void call_put_address(struct call_writer *w, int64_t peer_id);
 /* Length of that address, where the family says it; else "...". */

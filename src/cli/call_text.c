@@ -178,7 +178,7 @@ static void put_dirfd(struct call_writer *w, unsigned int i, bool second)
 		call_put_fd(w, fd, call_value(w, OP_FILE_ID, -1));
 	else
 		call_put_dirfd(w, call_has(w, column), fd,
-			       call_value(w, two ? OP_FILE2_ID : OP_FILE_ID, -1));
+			       call_value(w, two ? OP_FILE2_ID : OP_FILE_ID, -1), second);
 }
 
 static void put_raw_number(struct call_writer *w, unsigned int column, enum arg_role role)
@@ -396,11 +396,19 @@ static void put_argument(struct call_writer *w, unsigned int i)
 	case ARG_PATH:
 		if (is_empty_path(w))
 			call_put(w, "\"\"");
+		else if (has_role(w, ARG_DIRFD))
+			call_put_path_at(w, call_value(w, OP_FILE_ID, -1));
 		else
-			call_put_path(w, call_value(w, OP_FILE_ID, -1), !has_role(w, ARG_DIRFD));
+			call_put_path(w, call_value(w, OP_FILE_ID, -1), true);
 		break;
 	case ARG_PATH2:
 		call_put_path(w, call_value(w, OP_FILE2_ID, -1), !has_role(w, ARG_DIRFD2));
+		break;
+	case ARG_TARGET: /* traces recorded before it was kept have its address */
+		if (call_has(w, OP_A0 + i))
+			call_put(w, "...");
+		else
+			call_put_path(w, call_value(w, OP_FILE2_ID, -1), false);
 		break;
 	case ARG_BUF:
 		call_put(w, "...");

@@ -101,6 +101,9 @@ static int option_store(struct parse *p, const struct option *o, const char *sho
 	case OPTION_FLAG:
 		*(bool *)field = true;
 		break;
+	case OPTION_TIMES:
+		++*(int64_t *)field;
+		break;
 	case OPTION_STRING:
 		*(const char **)field = value;
 		break;
@@ -141,6 +144,11 @@ static int option_value(struct parse *p, const struct option *o, const char *sho
 	return option_store(p, o, shown, p->argv[p->next++]);
 }
 
+static bool takes_value(const struct option *o)
+{
+	return o->type != OPTION_FLAG && o->type != OPTION_TIMES;
+}
+
 /* --name, --name=value, --name value. */
 static int parse_long(struct parse *p, const char *arg)
 {
@@ -153,9 +161,9 @@ static int parse_long(struct parse *p, const char *arg)
 		    strncmp(o->long_name, name, len) != 0)
 			continue;
 		snprintf(word, sizeof(word), "--%s", o->long_name);
-		if (o->type == OPTION_FLAG && equals)
+		if (!takes_value(o) && equals)
 			return fail_usage("%s: %s takes no value", p->cmd->name, word);
-		if (o->type == OPTION_FLAG)
+		if (!takes_value(o))
 			return option_store(p, o, word, NULL);
 		return equals ? option_store(p, o, word, equals + 1) : option_value(p, o, word);
 	}
@@ -183,7 +191,7 @@ static int parse_short(struct parse *p, const char *arg)
 			p->help = true;
 			continue;
 		}
-		if (o->type != OPTION_FLAG)
+		if (takes_value(o))
 			return c[1] ? option_store(p, o, shown, c + 1) : option_value(p, o, shown);
 		r = option_store(p, o, shown, NULL);
 		if (r)

@@ -12,6 +12,7 @@
 
 enum option_type {
 	OPTION_FLAG,	 /* *(bool *)  */
+	OPTION_TIMES,	 /* *(int64_t *): a flag, and how often it was given */
 	OPTION_STRING,	 /* *(const char **) */
 	OPTION_LIST,	 /* struct option_list *: repeatable */
 	OPTION_INT,	 /* *(int64_t *) */

@@ -24,9 +24,10 @@ struct record_flags {
 	bool everything; /* -a */
 	bool no_follow;
 	bool explain;
-	const char *user;		   /* -u: who the command runs as; NULL: the caller */
-	uint64_t ring_bytes;		   /* per CPU; 0: default */
-	bool strace_f, strace_T, strace_y; /* accepted: weir does that anyway */
+	const char *user;	 /* -u: who the command runs as; NULL: the caller */
+	uint64_t ring_bytes;	 /* per CPU; 0: default */
+	int64_t strace_f;	 /* -f is what weir does anyway, -ff is for trace */
+	bool strace_T, strace_y; /* accepted: weir does that anyway */
 };
 
 struct read_flags {
@@ -86,7 +87,7 @@ struct read_flags {
 			   "run the command as this user"),                                      \
 		SHARED_ROW(type, member, 0, "ring", OPTION_SIZE, "SIZE", ring_bytes,             \
 			   "ring buffer per CPU, a power of two from 64KiB to 1GiB"),            \
-		SHARED_ROW(type, member, 'f', NULL, OPTION_FLAG, NULL, strace_f, NULL),          \
+		SHARED_ROW(type, member, 'f', NULL, OPTION_TIMES, NULL, strace_f, NULL),         \
 		SHARED_ROW(type, member, 'T', NULL, OPTION_FLAG, NULL, strace_T, NULL),          \
 		SHARED_ROW(type, member, 'y', NULL, OPTION_FLAG, NULL, strace_y, NULL)
 

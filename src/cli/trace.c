@@ -34,6 +34,9 @@ static int check(const struct trace_opts *o)
 	} else if (o->from || o->to) {
 		return fail_usage("trace: --from and --to choose within a trace: name one with -i");
 	}
+	if (o->rec.strace_f > 1 && o->summary)
+		return fail_usage("trace: -ff writes lines into a file for each thread, -c sums "
+				  "all up: use one of them");
 	if (o->relative && o->rel)
 		return fail_usage("trace: -r counts from the line before, --rel from the start: "
 				  "use one of them");
@@ -65,12 +68,16 @@ static int check_command(const struct trace_opts *o, int argc, char **argv)
 static int run(const struct trace_opts *o, int argc, char **argv, FILE *file)
 {
 	_cleanup_(trace_out_close) struct trace_out out = {0};
-	struct error err = {0};
+	struct error err = {0}, named = {0};
 	int r = trace_out_open(&out, o, file);
 
 	if (r == 0)
 		r = reads_stored(o) ? trace_stored(o, argc, argv, &out, &err)
 				    : trace_live(o, argc, argv, &out, &err);
+	if (trace_files_close(out.files, &named) < 0 && r >= 0)
+		r = named.code;
+	if (named.code)
+		err = named;
 	if (r < 0 && file == stdout && ferror(stdout))
 		return 1; /* main() says so */
 	if (r < 0 && !err.code)
@@ -83,13 +90,16 @@ static int trace_main(const void *opts, int argc, char **argv)
 	const struct trace_opts *o = opts;
 	/* the command has standard output for itself, as under strace */
 	FILE *file = !reads_stored(o) && argc ? stderr : stdout;
+	bool split = o->output && o->rec.strace_f > 1;
 	int status = check(o);
 
 	if (!status)
 		status = check_command(o, argc, argv);
 	if (status)
 		return status;
-	if (o->output) {
+	if (split) {
+		file = stderr; /* for what is of no thread */
+	} else if (o->output) {
 		struct error err = {0};
 
 		file = fopen(o->output, "we");
@@ -101,7 +111,7 @@ static int trace_main(const void *opts, int argc, char **argv)
 		text_pager_begin();
 	}
 	status = run(o, argc, argv, file);
-	if (o->output && fclose(file) != 0 && !status) {
+	if (o->output && !split && fclose(file) != 0 && !status) {
 		struct error err = {0};
 
 		error_errno(&err, -errno, "-o %s", o->output);
@@ -117,7 +127,8 @@ static const struct option trace_options[] = {
 	 "print this trace, or every trace in this folder, instead of recording",
 	 offsetof(struct trace_opts, inputs)},
 	RECORD_FLAGS(struct trace_opts, rec),
-	{'o', "output", OPTION_STRING, "FILE", "print into this file",
+	{'o', "output", OPTION_STRING, "FILE",
+	 "print into this file; with -ff into FILE.TID, one for each thread",
 	 offsetof(struct trace_opts, output)},
 	{'c', "summary", OPTION_FLAG, NULL,
 	 "count calls, errors and time of each call instead of printing lines",
@@ -162,8 +173,8 @@ const struct command command_trace = {
 		       "said ('... still in').\n\n"
 		       "With a command lines go to standard error, else to standard output; -o "
 		       "names a file. strace's -f, -tt, -T "
-		       "and -y are what weir does anyway, and -ff writes one file as well; -ttt "
-		       "gives seconds since the epoch.\n\n"
+		       "and -y are what weir does anyway; with -ff -o FILE the lines of each "
+		       "thread go into FILE.TID; -ttt gives seconds since the epoch.\n\n"
 		       "Exit status: the command's own (128 + n where signal n ended it); without "
 		       "a command 0. 1 where recording "
 		       "or reading failed, 2 for wrong options.",

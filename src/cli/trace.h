@@ -27,9 +27,21 @@ enum trace_times {
 	TRACE_ORIGIN, /* seconds since the start of the trace, --rel */
 };
 
+/* A file for each thread's lines. The prefix is borrowed. */
+struct trace_files;
+int trace_files_new(struct trace_files **ret, const char *prefix) _must_check_;
+/* Each tells only that something failed; what it was is told at the end. */
+int trace_files_line(struct trace_files *f, int64_t tid, struct bytes line);
+int trace_files_flush(struct trace_files *f);
+/* Writes out what is left. 0, or the error of the first file that failed. */
+int trace_files_close(struct trace_files *f, struct error *err);
+void trace_files_free(struct trace_files *f);
+DEFINE_CLEANUP(struct trace_files *, trace_files_free)
+
 /* Where lines go, and how they look. */
 struct trace_out {
 	FILE *file;
+	struct trace_files *files; /* -ff: lines of threads go there; else NULL */
 	enum trace_times times;
 	bool utc, colour;
 	int64_t origin, before; /* starts: of the trace, of the line before; INT64_MIN: none yet */
@@ -39,6 +51,8 @@ struct trace_out {
 };
 
 int trace_out_open(struct trace_out *t, const struct trace_opts *o, FILE *file);
+/* What was printed is seen by others from now on. */
+int trace_out_flush(struct trace_out *t);
 void trace_out_close(struct trace_out *t);
 /* Each prints one line. 0 or negative. */
 int trace_call(struct trace_out *t, const struct batch *op, size_t row, const struct dims *dims);

@@ -30,12 +30,22 @@ int trace_out_open(struct trace_out *t, const struct trace_opts *o, FILE *file)
 		t->times = TRACE_DELTA;
 	if (o->rel)
 		t->times = TRACE_ORIGIN;
+	if (o->rec.strace_f > 1 && o->output)
+		return trace_files_new(&t->files, o->output);
 	return o->summary ? rollup_new(&t->rollup, ROLLUP_OP) : 0;
+}
+
+int trace_out_flush(struct trace_out *t)
+{
+	int r = trace_files_flush(t->files);
+
+	return r == 0 && fflush(t->file) ? -errno : r;
 }
 
 void trace_out_close(struct trace_out *t)
 {
 	rollup_free(t->rollup);
+	trace_files_free(t->files);
 	map_free(&t->ended);
 	buf_free(&t->line);
 }
@@ -81,19 +91,25 @@ static int put_time(struct trace_out *t, int64_t start)
 /* strace -f --decode-pids=comm: [pid 4711<name>] */
 static int put_thread(struct trace_out *t, int64_t tid, struct bytes comm)
 {
-	int r = buf_printf(&t->line, "%s[pid %5lld<", style(t, TEXT_DIM), (long long)tid);
+	int r;
 
+	if (t->files) /* the file's name says it */
+		return 0;
+	r = buf_printf(&t->line, "%s[pid %5lld<", style(t, TEXT_DIM), (long long)tid);
 	if (r == 0)
 		r = call_text_escape(&t->line, comm, "<>");
 	return r < 0 ? r : buf_printf(&t->line, ">]%s ", style(t, TEXT_PLAIN));
 }
 
-static int put_line(struct trace_out *t, int r)
+/* tid -1: of no thread. */
+static int put_line(struct trace_out *t, int64_t tid, int r)
 {
 	if (r == 0)
 		r = buf_append(&t->line, "\n", 1);
 	if (r < 0)
 		return r;
+	if (t->files && tid >= 0)
+		return trace_files_line(t->files, tid, (struct bytes){t->line.data, t->line.len});
 	return fwrite(t->line.data, 1, t->line.len, t->file) == t->line.len ? 0 : -EIO;
 }
 
@@ -138,7 +154,7 @@ int trace_call(struct trace_out *t, const struct batch *op, size_t row, const st
 			       batch_is_null(op, OP_START, row) ? "at least " : "",
 			       (long long)(dur / NSEC_PER_SEC),
 			       (long long)(dur % NSEC_PER_SEC / NSEC_PER_USEC));
-	return put_line(t, r);
+	return put_line(t, tid, r);
 }
 
 int trace_still(struct trace_out *t, int64_t tid, struct bytes comm, struct bytes call, int64_t ns)
@@ -156,7 +172,7 @@ int trace_still(struct trace_out *t, int64_t tid, struct bytes comm, struct byte
 	if (r == 0)
 		r = buf_printf(&t->line, " %.1f s%s", (double)ns / NSEC_PER_SEC,
 			       style(t, TEXT_PLAIN));
-	return put_line(t, r);
+	return put_line(t, tid, r);
 }
 
 int trace_loss(struct trace_out *t, const struct batch *loss)
@@ -177,7 +193,7 @@ int trace_loss(struct trace_out *t, const struct batch *loss)
 	}
 	if (r == 0)
 		r = buf_printf(&t->line, " ---%s", style(t, TEXT_PLAIN));
-	return put_line(t, r);
+	return put_line(t, -1, r);
 }
 
 int trace_process(struct trace_out *t, const struct batch *process, size_t row)
@@ -194,7 +210,7 @@ int trace_process(struct trace_out *t, const struct batch *process, size_t row)
 	buf_clear(&t->line);
 	if (r == 0)
 		r = put_time(t, stopped);
-	if (r == 0)
+	if (r == 0 && !t->files)
 		r = buf_printf(&t->line, "%s[pid %5lld]%s ", style(t, TEXT_DIM), (long long)pid,
 			       style(t, TEXT_PLAIN));
 	if (r == 0 && WIFSIGNALED((int)status)) {
@@ -205,7 +221,7 @@ int trace_process(struct trace_out *t, const struct batch *process, size_t row)
 	} else if (r == 0) {
 		r = buf_printf(&t->line, "+++ exited with %d +++", WEXITSTATUS((int)status));
 	}
-	return put_line(t, r);
+	return put_line(t, pid, r);
 }
 
 /* ---- -c ---- */

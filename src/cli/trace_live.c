@@ -51,8 +51,8 @@ static int take(void *arg, const struct batch_set *rows, const struct dims *dims
 		r = each_row(s, rows->tables[TABLE_PROCESS], trace_process);
 	if (r == 0 && rows->tables[TABLE_LOSS] && rows->tables[TABLE_LOSS]->rows)
 		r = trace_loss(s->out, rows->tables[TABLE_LOSS]);
-	if (r == 0 && fflush(s->out->file))
-		r = -errno;
+	if (r == 0)
+		r = trace_out_flush(s->out);
 	return r < 0 ? error_errno(err, r, "printing") : 0;
 }
 
@@ -62,8 +62,8 @@ static int tick(void *arg, const struct record_totals *totals)
 
 	s->failed = trace_running_look(s->running, enrich_dims(s->live->enrich), &s->live->select,
 				       s->out);
-	if (s->failed == 0 && fflush(s->out->file))
-		s->failed = -errno;
+	if (s->failed == 0)
+		s->failed = trace_out_flush(s->out);
 	return s->failed;
 }
 

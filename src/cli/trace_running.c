@@ -227,6 +227,7 @@ static int set_argument(struct batch *op, struct batch *files, int64_t tid,
 		r = add_path(files, tid, value, &id);
 		break;
 	case ARG_PATH2:
+	case ARG_TARGET:
 		file = OP_FILE2_ID;
 		r = add_path(files, tid, value, &id);
 		break;

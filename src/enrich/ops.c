@@ -214,6 +214,7 @@ int enrich_ops(struct enrich *e, const struct batch *in, struct batch_set *out)
 	map_column(b, OP_THREAD_ID, first, &e->threads, &m.threads, &m);
 	map_column(b, OP_FILE_ID, first, &e->files, &m.files, &m);
 	map_column(b, OP_FILE2_ID, first, &e->files, &m.files, &m);
+	map_column(b, OP_DIR_ID, first, &e->files, &m.files, &m);
 	map_column(b, OP_PEER_ID, first, &e->files, &m.files, &m);
 	r = fill_kind(b, first);
 	if (r >= 0)

@@ -163,6 +163,10 @@ enum {
 	{                  \
 		ARG_LEN, 0 \
 	}
+#define TARGET                \
+	{                     \
+		ARG_TARGET, 0 \
+	}
 #define DEV                \
 	{                  \
 		ARG_DEV, 0 \

@@ -61,6 +61,7 @@ enum arg_role {
 	ARG_LONG,    /* a signed number of 64 bits (lseek's offset): stored raw; ARG_INT and ARG_PID
 			have 32 */
 	ARG_DEV,     /* a device number as user space packs it (mknod): stored raw */
+	ARG_TARGET,  /* the text of a symbolic link -> op.file2_id, whose argument it is */
 };
 
 /* What a call's return value means. */

@@ -29,42 +29,46 @@
 	TABLE(LOSS, loss, "something that is missing")                                         \
 	TABLE(MARK, mark, "something that the user, a trigger or the recorder marked")
 
-#define SCHEMA_OP(C)                                                                      \
-	C(OP, op, START, start, TIME, "ns",                                               \
-	  "when the call was entered; null where that was before recording")              \
-	C(OP, op, DUR, dur, DUR, "ns",                                                    \
-	  "from enter to exit; so far, where it is still running (no start: at least)")   \
-	C(OP, op, THREAD_ID, thread_id, ID, "", "the thread's version")                   \
-	C(OP, op, TID, tid, INT, "", "the thread's id in the recorder's pid namespace")   \
-	C(OP, op, CPU, cpu, INT, "", "the CPU on which the call ended")                   \
-	C(OP, op, KIND, kind, CODE, "", "syscall, io_uring, libaio, fault")               \
-	C(OP, op, OP, op, CODE, "", "the operation: read, openat, ...")                   \
-	C(OP, op, CLASS, class, CODE, "", "data, meta, sync, net, process, wait, other")  \
-	C(OP, op, RET, ret, INT, "",                                                      \
-	  "what the call returned (-errno on failure); null while running")               \
-	C(OP, op, ERR, err, CODE, "", "the errno, null on success")                       \
-	C(OP, op, BYTES, bytes, SIZE, "bytes", "bytes moved, 0 for calls that move none") \
-	C(OP, op, FD, fd, INT, "", "the descriptor that the call names or returns")       \
-	C(OP, op, FILE_ID, file_id, ID, "", "the file or socket")                         \
-	C(OP, op, POS, pos, INT, "bytes", "where in the file")                            \
-	C(OP, op, SIZE, size, SIZE, "bytes",                                              \
-	  "bytes asked for; the sum of the parts of a vectored call")                     \
-	C(OP, op, FLAGS, flags, UINT, "", "the call's flags, words depend on op")         \
-	C(OP, op, FD2, fd2, INT, "",                                                      \
-	  "second descriptor (splice, copy_file_range, dup2, socketpair, ...)")           \
-	C(OP, op, FILE2_ID, file2_id, ID, "", "second file (rename, link, splice, ...)")  \
-	C(OP, op, POS2, pos2, INT, "bytes", "position in the second file")                \
-	C(OP, op, A0, a0, UINT, "", "raw argument that no other column holds")            \
-	C(OP, op, A1, a1, UINT, "", "raw argument that no other column holds")            \
-	C(OP, op, A2, a2, UINT, "", "raw argument that no other column holds")            \
-	C(OP, op, A3, a3, UINT, "", "raw argument that no other column holds")            \
-	C(OP, op, A4, a4, UINT, "", "raw argument that no other column holds")            \
-	C(OP, op, A5, a5, UINT, "", "raw argument that no other column holds")            \
-	C(OP, op, PEER_ID, peer_id, ID, "",                                               \
-	  "the file row that holds the address given to the call (sendto, connect, ...)") \
-	C(OP, op, STATUS, status, UINT, "",                                               \
-	  "bits: unfinished, interrupted, denied, contested, held, ...")                  \
-	C(OP, op, HELD, held, DUR, "ns", "part of dur for which weir held the program (--lossless)")
+#define SCHEMA_OP(C)                                                                            \
+	C(OP, op, START, start, TIME, "ns",                                                     \
+	  "when the call was entered; null where that was before recording")                    \
+	C(OP, op, DUR, dur, DUR, "ns",                                                          \
+	  "from enter to exit; so far, where it is still running (no start: at least)")         \
+	C(OP, op, THREAD_ID, thread_id, ID, "", "the thread's version")                         \
+	C(OP, op, TID, tid, INT, "", "the thread's id in the recorder's pid namespace")         \
+	C(OP, op, CPU, cpu, INT, "", "the CPU on which the call ended")                         \
+	C(OP, op, KIND, kind, CODE, "", "syscall, io_uring, libaio, fault")                     \
+	C(OP, op, OP, op, CODE, "", "the operation: read, openat, ...")                         \
+	C(OP, op, CLASS, class, CODE, "", "data, meta, sync, net, process, wait, other")        \
+	C(OP, op, RET, ret, INT, "",                                                            \
+	  "what the call returned (-errno on failure); null while running")                     \
+	C(OP, op, ERR, err, CODE, "", "the errno, null on success")                             \
+	C(OP, op, BYTES, bytes, SIZE, "bytes", "bytes moved, 0 for calls that move none")       \
+	C(OP, op, FD, fd, INT, "", "the descriptor that the call names or returns")             \
+	C(OP, op, FILE_ID, file_id, ID, "", "the file or socket")                               \
+	C(OP, op, POS, pos, INT, "bytes", "where in the file")                                  \
+	C(OP, op, SIZE, size, SIZE, "bytes",                                                    \
+	  "bytes asked for; the sum of the parts of a vectored call")                           \
+	C(OP, op, FLAGS, flags, UINT, "", "the call's flags, words depend on op")               \
+	C(OP, op, FD2, fd2, INT, "",                                                            \
+	  "second descriptor (splice, copy_file_range, dup2, socketpair, ...)")                 \
+	C(OP, op, FILE2_ID, file2_id, ID, "", "second file (rename, link, splice, ...)")        \
+	C(OP, op, POS2, pos2, INT, "bytes", "position in the second file")                      \
+	C(OP, op, A0, a0, UINT, "", "raw argument that no other column holds")                  \
+	C(OP, op, A1, a1, UINT, "", "raw argument that no other column holds")                  \
+	C(OP, op, A2, a2, UINT, "", "raw argument that no other column holds")                  \
+	C(OP, op, A3, a3, UINT, "", "raw argument that no other column holds")                  \
+	C(OP, op, A4, a4, UINT, "", "raw argument that no other column holds")                  \
+	C(OP, op, A5, a5, UINT, "", "raw argument that no other column holds")                  \
+	C(OP, op, PEER_ID, peer_id, ID, "",                                                     \
+	  "the file row that holds the address given to the call (sendto, connect, ...)")       \
+	C(OP, op, STATUS, status, UINT, "",                                                     \
+	  "bits: unfinished, interrupted, denied, contested, held, ...")                        \
+	C(OP, op, HELD, held, DUR, "ns",                                                        \
+	  "part of dur for which weir held the program (--lossless)")                           \
+	C(OP, op, DIR_ID, dir_id, ID, "",                                                       \
+	  "folder of a descriptor from which a relative path starts, where file.base does not " \
+	  "say it")
 
 #define SCHEMA_THREAD(C)                                                                           \
 	C(THREAD, thread, ID, id, ID, "", "this version")                                          \

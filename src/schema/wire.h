@@ -196,10 +196,12 @@ enum wire_plan_flag {
 	WIRE_PLAN_EXEC = 1 << 8,
 	WIRE_PLAN_EVER =
 		1 << 9, /* looked at for every process, traced or not: NAMES, UNLINK, CREATE */
-	WIRE_PLAN_OPEN = 1 << 10,   /* path argument not needed when the descriptor says it */
+	WIRE_PLAN_OPEN = 1 << 10,   /* path argument not needed when the descriptor says it: then
+				     * wire_second.file is the folder of a dirfd */
 	WIRE_PLAN_CHDIR = 1 << 12,  /* a relative path starts from the working directory at enter */
 	WIRE_PLAN_CURPOS = 1 << 11, /* position -1 means the file's own (preadv2, pwritev2) */
 	WIRE_PLAN_OWNPOS = 1 << 13, /* may begin at the file's own position */
+	WIRE_PLAN_TARGET = 1 << 14, /* path2 is the text of a symbolic link, of no folder */
 };
 
 /* Where arguments are looked up there are two more that every call has. */

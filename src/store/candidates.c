@@ -54,6 +54,7 @@ static const struct list op_lists[OP_COLUMNS] = {
 	[OP_A4] = LIST(LAST_OF_OP, {TRANSFORM_LAST, {OP_THREAD_ID}}),
 	[OP_A5] = LIST(LAST_OF_OP, {TRANSFORM_LAST, {OP_THREAD_ID}}),
 	[OP_PEER_ID] = LIST({TRANSFORM_LAST, {OP_FILE_ID}}),
+	[OP_DIR_ID] = LIST({TRANSFORM_LAST, {OP_A0}}, {TRANSFORM_DELTA, {0}}),
 };
 
 static const struct list plain = LIST({TRANSFORM_DELTA, {0}});

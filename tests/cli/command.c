@@ -234,7 +234,8 @@ static void tables_are_sound(void **state)
 		assert_non_null(c->usage);
 		assert_non_null(c->run);
 		for (const struct option *o = c->options; !option_end(o); o++) {
-			if (o->offset >= c->options_size || (o->type == OPTION_FLAG) != !o->value)
+			if (o->offset >= c->options_size ||
+			    (o->type == OPTION_FLAG || o->type == OPTION_TIMES) != !o->value)
 				fail_msg("%s: option %c %s: offset or value wrong", c->name,
 					 o->short_name ? o->short_name : ' ',
 					 o->long_name ? o->long_name : "");

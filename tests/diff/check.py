@@ -301,6 +301,8 @@ def check_decoded(row, call, roles, returns, same_root=True):
                 bad += check_decorated(row, "file2", decoration(f"{call.ret}{call.ret_note}"), None)
         elif role in ("FD", "FD2") and same_root:
             bad += check_decorated(row, "file" if role == "FD" else "file2", decoration(arg), None)
+        elif role == "DIRFD" and same_root:
+            bad += check_folder(row, arg, call, returns)
         elif role == "IOV" and arg.startswith("[") and "..." not in arg and call.ret != -22:
             if row.get("size") != sum_iov(arg):
                 bad.append(f"size {row.get('size')} instead of {sum_iov(arg)}")
@@ -308,13 +310,27 @@ def check_decoded(row, call, roles, returns, same_root=True):
             inner = re.search(r"msg_iov=\[(.*?)\]", arg).group(1)
             if row.get("size") != sum_iov(inner):
                 bad.append(f"size {row.get('size')} instead of {sum_iov(inner)}")
-        elif role in ("PATH", "PATH2") and arg.startswith('"'):
+        elif role in ("PATH", "PATH2", "TARGET") and arg.startswith('"'):
             bad += check_argument(row, "file" if role == "PATH" else "file2", unescape(arg.strip('"')), call.ret)
         elif role in ("ADDR", "ADDROUT") and arg.startswith("{"):
             bad += check_address(row, arg)
     if returns == "FD" and same_root and call.ret is not None and call.ret >= 0 and "FD" not in roles and call.ret_note.startswith("<"):
         bad += check_decorated(row, "file", decoration(f"{call.ret}{call.ret_note}"), None)
     return bad
+
+
+def check_folder(row, arg, call, returns):
+    """The folder that a call's path starts from, against what strace says beside the descriptor."""
+    deco = decoration(arg)
+    if deco is None:
+        return []
+    if row.get("dir") is not None:
+        return check_decorated(row, "dir", deco, None)
+    path = next((unescape(a.strip('"')) for a in call.args if a.startswith('"')), b"/")
+    opened = returns == "FD" and call.ret is not None and call.ret >= 0
+    if opened and not arg.startswith("-100") and not path.startswith(b"/"):
+        return [f"no folder where strace has {deco!r}"]
+    return []
 
 
 def check_argument(row, key, argument, ret):

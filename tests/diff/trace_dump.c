@@ -105,6 +105,7 @@ static void put_op(const struct batch *b, size_t row, const struct dims *dims)
 	put_file("file", dims, batch_get(b, OP_FILE_ID, row, -1));
 	put_file("file2", dims, batch_get(b, OP_FILE2_ID, row, -1));
 	put_file("peer", dims, batch_get(b, OP_PEER_ID, row, -1));
+	put_file("dir", dims, batch_get(b, OP_DIR_ID, row, -1));
 	puts("}");
 }
 

@@ -12,7 +12,7 @@
 
 /* Hash of the first 20,000 rows of `mixed`, seed 1. A change of the generator changes it, and the
  * golden outputs. */
-#define MIXED_20000 0x25d78d58c74fb8dbull
+#define MIXED_20000 0x4ad31dde0fa11407ull
 
 static struct source *open_source(enum synth_profile profile, uint64_t seed, uint64_t rows)
 {
@@ -25,9 +25,20 @@ static struct source *open_source(enum synth_profile profile, uint64_t seed, uin
 	return s;
 }
 
+static bool all_null(const struct batch *b, unsigned int column)
+{
+	for (size_t i = 0; i < b->rows; i++) {
+		if (!batch_is_null(b, column, i))
+			return false;
+	}
+	return true;
+}
+
 static uint64_t hash_batch(uint64_t h, const struct batch *b)
 {
 	for (unsigned int c = 0; c < b->def->column_count; c++) {
+		if (all_null(b, c)) /* as if the table had no such column */
+			continue;
 		for (size_t i = 0; i < b->rows; i++) {
 			if (batch_is_null(b, c, i)) {
 				h = hash_u64(h + 1);
@@ -123,7 +134,7 @@ static void fixed_for_ever(void **state)
 {
 	_cleanup_(source_freep) struct source *s = open_source(SYNTH_MIXED, 1, 20000);
 
-	assert_true(drain(s, 20000, true) == MIXED_20000);
+	assert_int_equal(drain(s, 20000, true), MIXED_20000);
 }
 
 static void stopped_early(void **state)

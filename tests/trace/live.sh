@@ -64,4 +64,28 @@ if command -v strace >/dev/null && strace -qq -o s.txt true 2>/dev/null; then
 	sed -n 's/.*\] \([a-z0-9_]*\)(.*/\1/p' lines | sort | uniq -c >ours
 	check "the same calls as under strace" "$(diff theirs ours)" ""
 fi
+
+# Folders beside descriptors, of calls that succeeded too, and what a symbolic link says: as under strace -y.
+walk='mkdir -p a/b/c; ln -s /no/such l; ln -s ../up a/l; : >a/b/f; rm -r a; rm l'
+if strace -qq -y -o s.txt true 2>/dev/null; then
+	strace -qq -f -y -o s.txt -e trace=openat,unlinkat,symlinkat sh -c "$walk"
+	"$weir" trace -o lines -e openat,unlinkat,symlinkat -- sh -c "$walk"
+	# what is there with a folder's descriptor: up to the path
+	sed -n 's/^[0-9]* *\([a-z]*at([0-9]*<[^>]*>, "[^"]*"\).*/\1/p; s/^[0-9]* *symlinkat("\([^"]*\)".*/link \1/p' s.txt >theirs
+	sed -n 's/.*\] \([a-z]*at([0-9]*<[^>]*>, "[^"]*"\).*/\1/p; s/.*\] symlinkat("\([^"]*\)".*/link \1/p' lines >ours
+	check "folders and links as under strace" "$(diff theirs ours)" ""
+	check "there are some" "$(grep -c "^openat([0-9]*<$dir/a[^>]*>, \"\|^link" ours | sed 's/^[3-9]$/some/')" some
+fi
+
+# a file for each thread
+rm -f lines*
+"$weir" trace -ff -o lines -- sh -c 'cat /dev/null; cat /dev/null; exit 3' >out 2>err
+check "-ff: exit status" $? 3
+check "-ff: nothing on standard error" "$(cat err)" ""
+check "-ff: files" "$(ls lines.* | wc -l) $(ls lines 2>/dev/null)" "3 "
+check "-ff: each ends with its process" "$(tail -qn 1 lines.* | grep -c '+++ exited with [03] +++$')" 3
+check "-ff: programs" "$(grep -l 'execve(.*= 0 <' lines.* | wc -l)" 3
+check "-ff: no thread on the lines" "$(cat lines.* | grep -c '\[pid')" 0
+"$weir" trace -ff -o nonexistent/lines -- true 2>err
+check "-ff: a folder that is not there" "$?: $(cat err)" "1: weir: -o nonexistent/lines.$(sed -n 's/.*lines\.\([0-9]*\).*/\1/p' err): No such file or directory"
 exit $failed

@@ -50,6 +50,11 @@ check "-c: calls" "$(awk '/total$/ { print $4 }' sums)" "$((5000 - running))"
 "$weir" trace -i t.trace -o lines >out
 check "-o: nothing on standard output" "$(cat out)" ""
 check "-o" "$(wc -l <lines)" 5000
+"$weir" trace -i t.trace -ff -o lines >out
+check "-ff: a file for each thread" "$(ls lines.* | wc -l)" "$(sed 's/.*\[pid *\([0-9]*\)<.*/\1/' all | sort -u | wc -l)"
+check "-ff: all lines" "$(cat lines.* | wc -l)" 5000
+check "-ff: those of the thread" "$(cat "lines.$tid")" "$(sed 's/\[pid[^]]*\] //' tid)"
+rm -f lines.*
 cp t.trace u.trace
 "$weir" trace -i t.trace u.trace >two
 check "two traces" "$(wc -l <two)" 10000
@@ -73,6 +78,7 @@ mistake 2 -i t.trace -a
 mistake 2 -i t.trace -u root
 mistake 2 -i t.trace --lossless
 mistake 2 -i t.trace -r --rel
+mistake 2 -i t.trace -ff -c -o lines
 mistake 2 --from +1s -- true
 mistake 2
 mistake 1 -i t.trace -o nonexistent/file

@@ -135,8 +135,14 @@ static int resolve(struct decode *d, const struct wire_op *w, const struct wire_
 /* Files, by number or by name, of a call. */
 struct op_files {
 	struct name_answer file, file2; /* key -1: none */
-	int64_t peer;			/* -1: none */
+	int64_t peer, dir;		/* -1: none */
 };
+
+/* Whether the second file is the folder from which an open began. */
+static bool second_is_dir(const struct decode *d, const struct wire_op *w)
+{
+	return d->opt.plans[w->nr].flags & WIRE_PLAN_OPEN && w->ret >= 0;
+}
 
 static struct name_answer by_number(const struct decode *d, uint64_t file)
 {
@@ -150,10 +156,14 @@ static int op_files(struct decode *d, const struct wire_op *w, const struct part
 	int r = 0;
 
 	ret->file = by_number(d, w->file);
-	ret->file2 = by_number(d, p->second ? p->second->file : 0);
-	ret->peer = -1;
+	ret->file2 = by_number(d, p->second && !second_is_dir(d, w) ? p->second->file : 0);
+	ret->peer = ret->dir = -1;
+	if (p->second && p->second->file && second_is_dir(d, w))
+		ret->dir = (int64_t)p->second->file;
 	if (p->path && !p->path->error)
 		r = resolve(d, w, p->path, out, &ret->file);
+	if (ret->file.known && p->path->base && d->opt.plans[w->nr].dirfd >= 0)
+		ret->dir = (int64_t)p->path->base;
 	if (!r && p->path2 && !p->path2->error)
 		r = resolve(d, w, p->path2, out, &ret->file2);
 	if (!r && p->addr)
@@ -227,6 +237,8 @@ static int op_where(const struct decode *d, const struct wire_op *w, const struc
 		SET(OP_POS2, p->second->pos);
 	if (f->peer >= 0)
 		SET(OP_PEER_ID, f->peer);
+	if (f->dir >= 0)
+		SET(OP_DIR_ID, f->dir);
 	return r;
 }
 

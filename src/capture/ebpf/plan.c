@@ -65,6 +65,7 @@ static int8_t *plan_slot(struct wire_plan *p, enum arg_role role)
 	case ARG_PATH:
 		return &p->path;
 	case ARG_PATH2:
+	case ARG_TARGET:
 		return &p->path2;
 	case ARG_SIZE:
 		return &p->size;
@@ -164,6 +165,8 @@ void plan_of_op(uint32_t code, bool record, struct wire_plan *ret)
 			*slot = i;
 		if (role == ARG_ADDROUT)
 			ret->addroutlen = i + 1;
+		if (role == ARG_TARGET)
+			ret->flags |= WIRE_PLAN_TARGET;
 		if (role == ARG_MMSG)
 			ret->mmsgcnt = i + 1;
 		if (d->decoded ? kept_raw(d, role) : i < d->arg_count)
