@@ -155,7 +155,7 @@ static void put_user(struct js *j, const struct dims *d, const struct rollup_row
 	js_open(j, '{');
 	js_key_string(j, "op", names_code("op", row->op).s);
 	js_key_string(j, "class", names_code("class", row->class).s);
-	names_put_comm(j, "comm", d, row->thread_id);
+	names_put_comm(j, "comm", d, dims_latest_thread(d, row->thread_id));
 	js_key_int(j, "pid", names_pid(d, row->thread_id));
 	js_key_int(j, "tid", t ? t->tid : -1);
 	js_key_uint(j, "calls", row->calls);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "schema/ops.h"
+#include "server/catalog.h"
 #include "server/clip.h"
 #include "server/file_sums.h"
 #include "server/file_tops.h"
@@ -19,6 +20,8 @@
 
 #define RATE_OPS  8u /* with a band of their own; the others are one */
 #define SLOW_ROWS 20u
+
+#define SOCKETS_SHARED 3u /* among the first files: from so many on pages may tell them as one */
 
 #define FILES_UNKNOWN SIZE_MAX /* were not looked at */
 
@@ -93,7 +96,7 @@ static void put_thread(struct js *j, const struct dims *d, const struct rollup_r
 
 	js_key_int(j, "id", row->thread_id);
 	js_key_int(j, "tid", t ? t->tid : -1);
-	names_put_comm(j, "comm", d, row->thread_id);
+	names_put_comm(j, "comm", d, dims_latest_thread(d, row->thread_id));
 	js_key_int(j, "pid", names_pid(d, row->thread_id));
 }
 
@@ -327,30 +330,67 @@ static void put_file(struct js *j, const struct dims *d, const struct sums_file 
 	js_close(j, '}');
 }
 
+static bool is_socket(const struct server *s, const struct sums_file *f)
+{
+	return catalog_folder(s->catalog, store_dims(s->store), f->id) == FOLDER_SOCKETS;
+}
+
+/*
+ * Of files[from ..] those with most time that are no sockets, put to that place: pages tell the sockets of an address as
+ * one, which leaves room. Tells how many; none where few sockets are before them.
+ */
+static size_t besides(const struct server *s, struct sums_file *files, size_t from, size_t count)
+{
+	size_t sockets = 0, at = from;
+
+	for (size_t i = 0; i < from; i++)
+		sockets += is_socket(s, &files[i]);
+	if (sockets < SOCKETS_SHARED)
+		return 0;
+	for (size_t i = from; i < count; i++) {
+		struct sums_file f = files[i];
+
+		if (is_socket(s, &f))
+			continue;
+		files[i] = files[at];
+		files[at++] = f;
+	}
+	return file_sums_top(files + from, at - from, TABLE_TOP);
+}
+
+static void put_file_rows(struct js *j, const char *key, const struct dims *d,
+			  const struct sums_file *files, const struct hist *hists, size_t count)
+{
+	js_key(j, key);
+	js_open(j, '[');
+	for (size_t i = 0; i < count; i++)
+		put_file(j, d, &files[i], &hists[i]);
+	js_close(j, ']');
+}
+
 static int put_files(struct question *q, struct js *j, const struct sieve *sieve,
 		     const struct sums *s, struct sums_file *files, size_t count)
 {
 	const struct dims *d = store_dims(q->server->store);
-	struct hist hists[TABLE_TOP] = {0};
+	struct hist hists[2 * TABLE_TOP] = {0};
 	bool all = !sieve->eval && q->from == INT64_MIN && q->to == INT64_MAX;
 	int r = all && !q->server->live ? file_tops_note(q->server, files, count) : 0;
 	size_t top = file_sums_top(files, count, TABLE_TOP), n = 0;
+	size_t more = besides(q->server, files, top, count);
 
 	if (r >= 0)
-		r = file_sums_hists(q, sieve, s, files, top, hists);
+		r = file_sums_hists(q, sieve, s, files, top + more, hists);
 
 	for (size_t i = 0; i < count; i++)
 		n += files[i].calls > 0;
 	js_key(j, "files");
 	js_open(j, '{');
-	js_key(j, "rows");
-	js_open(j, '[');
-	for (size_t i = 0; i < top && r >= 0; i++)
-		put_file(j, d, &files[i], &hists[i]);
-	js_close(j, ']');
+	put_file_rows(j, "rows", d, files, hists, r < 0 ? 0 : top);
+	if (more)
+		put_file_rows(j, "besides", d, files + top, hists + top, r < 0 ? 0 : more);
 	js_key_uint(j, "others", n - top);
 	js_close(j, '}');
-	for (size_t i = 0; i < TABLE_TOP; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(hists); i++)
 		hist_free(&hists[i]);
 	return r;
 }

@@ -4,7 +4,7 @@
 
 import { mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { ask, dir, equal, main, newPage, rest, run, serve, stop, test, view } from './common.mjs';
+import { ask, dir, equal, main, newPage, problems, rest, run, serve, stop, test, view } from './common.mjs';
 
 const digits = (text) => Number(text.replaceAll(',', ''));
 const asked = (request) => decodeURIComponent(request.url().split('/api/v1/')[1] ?? '').replaceAll('+', ' ');
@@ -121,6 +121,26 @@ async function whole(browser) {
 		const got = list.filter((a) => a.startsWith('query?')).map((a) => a.slice('query?q='.length));
 		inOrder.forEach((q, i) => equal(got[i].startsWith(q), true, `question ${i}: ${got[i]}`));
 		equal(await page.getByRole('alert').filter({ hasText: /./ }).count(), 0, 'errors');
+		await page.context().close();
+	});
+
+	await test('an answer that took too long is said, with no figures of another question, and asked for again', async () => {
+		const page = await fresh();
+		await page.goto(view(url, '?page=latency'));
+		await rest(page);
+		const heat = page.getByLabel('calls by time and latency');
+		await heat.waitFor();
+		let late = true;
+		await page.route(/\/latency\?/, (route) => (late ? route.fulfill({ status: 408, json: { error: { message: 'this took longer than allowed' } } }) : route.continue()));
+		await page.getByRole('combobox', { name: 'Filter' }).fill('op == read');
+		await page.getByRole('combobox', { name: 'Filter' }).press('Enter');
+		const said = page.getByRole('alert').filter({ hasText: 'longer than allowed' }).first();
+		await said.waitFor();
+		await heat.waitFor({ state: 'detached' });
+		problems.length = 0; // the browser reports the 408 on its console
+		late = false;
+		await said.getByRole('button', { name: 'ask again' }).click();
+		await heat.waitFor();
 		await page.context().close();
 	});
 

@@ -9,6 +9,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { boxFont } from './font.mjs';
+import { readPng, writePng } from './png.mjs';
 import { ask, main, newPage, rest, root, run, serve, stop, test, view } from './common.mjs';
 
 const CELL = 8; // pixels
@@ -18,45 +19,26 @@ const update = process.argv.includes('--update');
 const references = join(root, 'tests/pages/references');
 const found = join(process.cwd(), 'pages-look'); // what differed is left here
 
-/** In the page of a browser: a picture as mean colours of its cells, and back as a small PNG. */
-async function reduce(lab, png) {
-	return lab.evaluate(
-		async ([data, cell]) => {
-			const image = new Image();
-			image.src = data;
-			await image.decode();
-			const [w, h] = [Math.floor(image.width / cell), Math.floor(image.height / cell)];
-			const canvas = Object.assign(document.createElement('canvas'), { width: image.width, height: image.height });
-			const c = canvas.getContext('2d', { willReadFrequently: true });
-			c.drawImage(image, 0, 0);
-			const from = c.getImageData(0, 0, image.width, image.height).data;
-			const small = new ImageData(w, h);
-			for (let y = 0; y < h; y++)
-				for (let x = 0; x < w; x++) {
-					const sum = [0, 0, 0];
-					for (let j = 0; j < cell; j++)
-						for (let i = 0; i < cell; i++) for (let k = 0; k < 3; k++) sum[k] += from[4 * ((y * cell + j) * image.width + x * cell + i) + k];
-					for (let k = 0; k < 3; k++) small.data[4 * (y * w + x) + k] = Math.round(sum[k] / (cell * cell));
-					small.data[4 * (y * w + x) + 3] = 255;
-				}
-			[canvas.width, canvas.height] = [w, h];
-			canvas.getContext('2d').putImageData(small, 0, 0);
-			return { w, h, rgb: [...small.data].filter((_, i) => i % 4 < 3), png: canvas.toDataURL('image/png').split(',')[1] };
-		},
-		[`data:image/png;base64,${png.toString('base64')}`, CELL],
-	);
+/** A picture as mean colours of its cells. */
+function reduce({ width, height, rgb }) {
+	const [w, h] = [Math.floor(width / CELL), Math.floor(height / CELL)];
+	const sums = new Uint32Array(3 * w * h);
+	for (let y = 0; y < h * CELL; y++) {
+		const row = 3 * w * Math.floor(y / CELL);
+		for (let x = 0, i = 3 * y * width; x < w * CELL; x++) {
+			const cell = row + 3 * Math.floor(x / CELL);
+			sums[cell] += rgb[i++];
+			sums[cell + 1] += rgb[i++];
+			sums[cell + 2] += rgb[i++];
+		}
+	}
+	return { w, h, rgb: Uint8Array.from(sums, (v) => Math.round(v / (CELL * CELL))) };
 }
 
-async function decode(lab, png) {
-	return lab.evaluate(async (data) => {
-		const image = new Image();
-		image.src = data;
-		await image.decode();
-		const canvas = Object.assign(document.createElement('canvas'), { width: image.width, height: image.height });
-		const c = canvas.getContext('2d');
-		c.drawImage(image, 0, 0);
-		return { w: image.width, h: image.height, rgb: [...c.getImageData(0, 0, image.width, image.height).data].filter((_, i) => i % 4 < 3) };
-	}, `data:image/png;base64,${png.toString('base64')}`);
+/** What was found before: one pixel for each cell. */
+function reference(path) {
+	const { width, height, rgb } = readPng(readFileSync(path));
+	return { w: width, h: height, rgb };
 }
 
 /** Oklab (Ottosson 2020) of each cell. */
@@ -99,23 +81,24 @@ function difference(a, b) {
 }
 
 /** The page once it stands still: two pictures in a row are the same. */
-async function still(page, lab) {
+async function still(page) {
 	for (let before = null; ; ) {
 		await rest(page);
-		const now = await reduce(lab, await page.screenshot({ animations: 'disabled', caret: 'hide' }));
-		if (before?.png === now.png) return now;
+		const now = await page.screenshot({ animations: 'disabled', caret: 'hide' });
+		if (before?.equals(now)) return reduce(readPng(now));
 		before = now;
 	}
 }
 
 /** The measure itself: what it must not see, and what it must. */
-async function measure(page, lab, url) {
-		const reference = await decode(lab, readFileSync(join(references, `overview-dark.png`)));
+async function measure(page, url) {
+	const before = reference(join(references, `overview-dark.png`));
+	await page.goto(view(url, ''));
 	const changed = async (css) => {
-		await page.goto(view(url, ''));
-		await rest(page);
-		await page.addStyleTag({ content: css });
-		return difference(await still(page, lab), reference);
+		const style = await page.addStyleTag({ content: css });
+		const share = difference(await still(page), before);
+		await style.evaluate((e) => e.remove());
+		return share;
 	};
 	await test(`other letters are not seen`, async () => {
 		const share = await changed('td, th, .tiles, .what { letter-spacing: 0.02em; font-weight: 300; }');
@@ -146,8 +129,8 @@ await main(async (browser) => {
 		'timeline-near': `?page=timeline&from=${Math.round(slow.start - slow.dur)}&to=${Math.round(slow.start + 2 * slow.dur)}`,
 		file: `?page=files&file=${file}`,
 		latency: '?page=latency&by=class',
-		'explore-lines': explore('by class every 1s | rate() as calls', 'lines'),
-		'explore-heat': explore('class in (data, meta, sync) | by every 1s | hist(dur)', 'heat'),
+		'explore-lines': explore('by class every 5ms | rate() as calls', 'lines'),
+		'explore-heat': explore('class in (data, meta, sync) | by every 5ms | hist(dur)', 'heat'),
 		dashboards: '?page=dashboards&name=storage-engine',
 	};
 	mkdirSync(references, { recursive: true });
@@ -161,15 +144,15 @@ await main(async (browser) => {
 			sheet.replaceSync(':root { --sans: Box !important; --mono: Box !important; }');
 			document.adoptedStyleSheets = [sheet];
 		}, boxFont().toString('base64'));
-		const [page, lab] = [await newPage(context), await context.newPage()];
+		const page = await newPage(context);
 		for (const [name, search] of Object.entries(views))
 			await test(`${name} looks as it did, ${theme}`, async () => {
 				const path = join(references, `${name}-${theme}.png`);
 				await page.goto(view(url, search));
-				const now = await still(page, lab);
-				if (update) writeFileSync(path, Buffer.from(now.png, 'base64'));
+				const now = await still(page);
+				if (update) writeFileSync(path, writePng(now.w, now.h, now.rgb));
 				if (!existsSync(path)) throw new Error(`${path} is not there: make it with --update`);
-				const share = difference(now, await decode(lab, readFileSync(path)));
+				const share = difference(now, reference(path));
 				if (share > SHARE_MAX) {
 					mkdirSync(found, { recursive: true });
 					await page.screenshot({ path: join(found, `${name}-${theme}.png`) });
@@ -177,7 +160,7 @@ await main(async (browser) => {
 				}
 			});
 
-		if (theme === 'dark') await measure(page, lab, url);
+		if (theme === 'dark') await measure(page, url);
 		await context.close();
 	}
 	await stop(child);

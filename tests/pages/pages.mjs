@@ -402,6 +402,13 @@ async function recorded(browser) {
 		await page.goto(view(url, `?page=files&file=${id}`));
 		await page.getByRole('heading', { name: written }).waitFor();
 	});
+	await test('a file that a link names is shown where it stands, and who used it by the name they had last', async () => {
+		const id = ask(`comm == "cat" && op == read && path ~ "*onerror*" | by id(file) as id | count()`, 'real.trace').rows[0].id;
+		await page.goto(view(url, `?page=files&file=${id}`));
+		await page.locator('table[aria-label=Files] tr.here', { hasText: hostile }).waitFor();
+		const users = page.locator('table', { has: page.getByText('What was done', { exact: true }) });
+		equal(await users.locator('tbody tr', { hasText: 'read' }).first().locator('td').nth(1).innerText(), 'cat', 'who read it');
+	});
 	await context.close();
 	await stop(child);
 

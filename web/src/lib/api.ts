@@ -81,7 +81,8 @@ export interface Overview {
 	rate: { ops: { name: string; class: string }[]; calls: number[][]; bytes: number[][]; errors: number[] };
 	latency: { cells: number[] };
 	ops: Ranking;
-	files: Ranking;
+	/** `besides`: the next files that are no sockets, where many of the rows are. */
+	files: Ranking & { besides?: Record<string, unknown>[] };
 	processes: Ranking;
 	threads: Ranking;
 	errors: Ranking;
@@ -243,10 +244,15 @@ export async function get(path: string, params: Params = {}, signal?: AbortSigna
 			signal: signal ?? null,
 			body: body ?? null,
 		});
-	let answer = await ask();
+	const asking = () =>
+		ask().catch((e: unknown) => {
+			if (signal?.aborted || !(e instanceof TypeError)) throw e;
+			throw new ApiError('weir serve does not answer: it was ended, or its machine cannot be reached', 0);
+		});
+	let answer = await asking();
 	for (let i = 0; answer.status === 429 && i < BUSY_TRIES; i++) {
 		await new Promise((resolve) => setTimeout(resolve, BUSY_MS));
-		answer = await ask();
+		answer = await asking();
 	}
 	if (!answer.ok) {
 		const said = await answer.json().catch(() => ({ error: { message: answer.statusText } }));

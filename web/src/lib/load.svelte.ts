@@ -2,7 +2,6 @@
 // A question that is asked again whenever what it depends on changes; the answer before stays until the next is there.
 
 import { untrack } from 'svelte';
-import { ApiError } from './api';
 import { session } from './session.svelte';
 import { state as shared } from './state.svelte';
 
@@ -12,6 +11,12 @@ export class Loader<D, T> {
 	data = $state.raw<T | null>(null);
 	error = $state<string | null>(null);
 	busy = $state(false);
+	private turn = $state(0);
+	/** What was looked at when `data` came. */
+	private of: unknown = null;
+
+	/** The same question once more, after an error. */
+	again = () => void this.turn++;
 
 	/**
 	 * `depends` is read in an effect: when what it gives changes, or a live trace grew, `ask` is called with it. Null from
@@ -36,7 +41,7 @@ export class Loader<D, T> {
 				last = performance.now();
 				const control = new AbortController();
 				flying = { control, view: shared.view, generation: session.generation };
-				void this.follow(ask(what, control.signal), control).then((over) => {
+				void this.follow(ask(what, control.signal), control, flying.view).then((over) => {
 					if (!over) return;
 					const wanted = next;
 					flying = next = null;
@@ -48,6 +53,7 @@ export class Loader<D, T> {
 		$effect(() => {
 			const generation = session.generation;
 			const what = depends();
+			void this.turn;
 			untrack(() => {
 				const grew = flying !== null && generation !== flying.generation && shared.view === flying.view;
 				if (grew && what !== null) {
@@ -63,16 +69,18 @@ export class Loader<D, T> {
 	}
 
 	/** False where the answer was not waited for. */
-	private async follow(asked: Promise<T>, control: AbortController): Promise<boolean> {
+	private async follow(asked: Promise<T>, control: AbortController, view: unknown): Promise<boolean> {
 		this.busy = true;
 		try {
 			const data = await asked;
 			if (control.signal.aborted) return false;
 			this.data = data;
+			this.of = view;
 			this.error = null;
 		} catch (e) {
 			if (control.signal.aborted) return false;
-			this.error = e instanceof ApiError || e instanceof Error ? e.message : String(e);
+			this.error = e instanceof Error ? e.message : String(e);
+			if (this.of !== view) this.data = null; // the answer to another question is none to this one
 		}
 		this.busy = false;
 		return true;
