@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * held.h: what somebody keeps in memory of the summaries of blocks (`weir serve` does), so that questions about groups of
- * calls which ask for no file need not decode them again.
+ * calls need not decode them again: those that ask for no file, and those that ask for files and classes alone.
  */
 #pragma once
 
@@ -16,6 +16,12 @@ struct held_part {
 	const struct batch *sums;
 };
 
+/* The columns of summary that there are by file and class. */
+#define HELD_FILE_COLUMNS                                                          \
+	(1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_CLASS | 1ull << SUMMARY_CALLS | \
+	 1ull << SUMMARY_BYTES | 1ull << SUMMARY_TIME | 1ull << SUMMARY_MAX |      \
+	 1ull << SUMMARY_HIST)
+
 struct held {
 	/* What there is now, which does not change until it is given back; NULL: nothing. */
 	void *(*take)(void *arg);
@@ -23,5 +29,9 @@ struct held {
 	size_t (*count)(const void *view);
 	/* Part i; each block is in one at most. */
 	struct held_part (*part)(const void *view, size_t i);
+	/* The same calls by file and class: how many batches of them part i has, one at least. */
+	size_t (*file_batches)(const void *view, size_t i);
+	/* Puts batch k of them into an empty one: some of HELD_FILE_COLUMNS. 0 or -ENOMEM. */
+	int (*put_files)(const void *view, size_t i, size_t k, uint64_t columns, struct batch *to);
 	void *arg; /* of take */
 };

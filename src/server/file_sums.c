@@ -223,15 +223,12 @@ struct hists {
 static int take_segment(struct hists *h, const struct segment *g)
 {
 	struct segment_walk w = {0};
-	struct segment_file f;
 	uint64_t at;
 	int r = 0;
 
 	while (r >= 0 && segment_file_next(g, &w)) {
-		if (!map_get(h->index, (uint64_t)w.id, &at))
-			continue;
-		segment_file_read(&w, &f);
-		r = segment_file_hist(&f, &h->hists[at]);
+		if (map_get(h->index, (uint64_t)w.id, &at))
+			r = segment_file_hist(&w, &h->hists[at]);
 	}
 	return r;
 }

@@ -45,6 +45,16 @@ static struct held_part held_part(const void *view, size_t i)
 	return (struct held_part){s->block, s->count, s->sums};
 }
 
+static size_t held_file_batches(const void *view, size_t i)
+{
+	return ((const struct index_view *)view)->segments[i]->part_count;
+}
+
+static int held_put_files(const void *view, size_t i, size_t k, uint64_t columns, struct batch *to)
+{
+	return segment_put_files(((const struct index_view *)view)->segments[i], k, columns, to);
+}
+
 /* ---- engines ---- */
 
 int pool_new(struct pool **ret, struct server *s)
@@ -54,7 +64,8 @@ int pool_new(struct pool **ret, struct server *s)
 	if (!p)
 		return -ENOMEM;
 	pthread_mutex_init(&p->lock, NULL);
-	p->held = (struct held){held_take, held_give, held_count, held_part, s};
+	p->held = (struct held){
+		held_take, held_give, held_count, held_part, held_file_batches, held_put_files, s};
 	*ret = p;
 	return 0;
 }

@@ -7,22 +7,33 @@
 #include "analysis/rollup/rollup.h"
 #include "base/buf.h"
 #include "base/varint.h"
+#include "engine/held.h"
 #include "hist/sparse.h"
 #include "server/failures.h"
 #include "server/sums.h"
 
 #define ID_MASK	     ((1ll << 40) - 1) /* an id within its trace */
 #define RADIX_BITS   11
-#define HISTS_MERGED 256u /* bytes of pieces, from which on they are made one */
 #define SUMS_KEYS    (ROLLUP_OP | ROLLUP_THREAD | ROLLUP_ERR | ROLLUP_CLASS | ROLLUP_WINDOW)
 
 /* What one row of a summary says of its file. */
 struct fact {
 	int64_t id;
-	uint64_t all, errors, bytes, time, max;
-	uint32_t hist, hist_len; /* in maker.hists */
-	bool io;		 /* else only `all` is known */
+	uint64_t calls, errors, bytes, time, max;
+	uint32_t hist;	   /* in maker.hists */
+	uint16_t hist_len; /* HIST_PACKED_MAX at most */
+	uint8_t class;
 };
+
+_Static_assert(HIST_PACKED_MAX <= UINT16_MAX, "the length of a packed histogram");
+_Static_assert((SEGMENT_PART_FILES + 1) * CLASS_COUNT <= BATCH_ROWS_MAX, "a part is a batch");
+
+/* The first byte of what calls of one class did to a file: the class, and what else there is. */
+#define CLASS_MASK   7u
+#define CLASS_ONE    8u /* it was one call */
+#define CLASS_ERRORS 16u
+#define CLASS_BYTES  32u
+_Static_assert(CLASS_COUNT <= CLASS_MASK + 1, "a class fits");
 
 struct segment_maker {
 	const struct store *store;
@@ -71,7 +82,9 @@ void segment_unref(struct segment *s)
 	if (!s || atomic_fetch_sub(&s->refs, 1) > 1)
 		return;
 	batch_free(s->sums);
+	batch_free(s->none);
 	free(s->files);
+	free(s->parts);
 	free(s->failures);
 	free(s);
 }
@@ -86,38 +99,44 @@ bool segment_takes(const struct store *s, size_t block)
 			return false; /* a number that stands for null as well */
 	}
 	return !b->damaged && !b->long_calls && !b->nulls[OP_RET] && !b->nulls[OP_START] &&
-	       !b->nulls[OP_DUR];
+	       !b->nulls[OP_DUR] && !b->nulls[OP_CLASS];
 }
 
 /* ---- taking summaries ---- */
 
+static uint64_t get_sum(const struct batch *b, unsigned int column, size_t row)
+{
+	return (uint64_t)MAX(batch_get(b, column, row, 0), 0);
+}
+
 static int add_fact(struct segment_maker *m, const struct batch *b, size_t row)
 {
-	int64_t id = batch_get(b, SUMMARY_FILE_ID, row, -1);
-	struct fact f = {.id = id,
-			 .all = (uint64_t)batch_get(b, SUMMARY_CALLS, row, 0),
-			 .io = sums_is_io(batch_get(b, SUMMARY_CLASS, row, CLASS_OTHER))};
+	struct bytes hist = batch_get_bytes(b, SUMMARY_HIST, row);
+	uint64_t calls = get_sum(b, SUMMARY_CALLS, row);
+	int64_t class = batch_get(b, SUMMARY_CLASS, row, -1);
+	struct fact f = {.id = batch_get(b, SUMMARY_FILE_ID, row, -1),
+			 .calls = calls,
+			 .errors = batch_get(b, SUMMARY_ERR, row, 0) > 0 ? calls : 0,
+			 .bytes = get_sum(b, SUMMARY_BYTES, row),
+			 .time = get_sum(b, SUMMARY_TIME, row),
+			 .max = get_sum(b, SUMMARY_MAX, row),
+			 .hist = (uint32_t)m->hists.len,
+			 .hist_len = (uint16_t)hist.len,
+			 .class = (uint8_t)class};
 	int r = grow((void **)&m->facts, &m->facts_cap, m->count + 1, sizeof(*m->facts));
 
-	if (r >= 0 && f.io) {
-		struct bytes hist = batch_get_bytes(b, SUMMARY_HIST, row);
-
-		f.errors = batch_get(b, SUMMARY_ERR, row, 0) > 0 ? f.all : 0;
-		f.bytes = (uint64_t)MAX(batch_get(b, SUMMARY_BYTES, row, 0), 0);
-		f.time = (uint64_t)MAX(batch_get(b, SUMMARY_TIME, row, 0), 0);
-		f.max = (uint64_t)MAX(batch_get(b, SUMMARY_MAX, row, 0), 0);
-		f.hist = (uint32_t)m->hists.len;
-		f.hist_len = (uint32_t)hist.len;
+	if (hist.len > HIST_PACKED_MAX || class < 0 || class >= CLASS_COUNT)
+		return -EBADMSG;
+	if (r >= 0)
 		r = buf_append(&m->hists, hist.data, hist.len);
-	}
 	if (r >= 0)
 		m->facts[m->count++] = f;
 	return r;
 }
 
 /* 0; -ENODATA where the summary is not the block's. */
-static int take_summary(struct segment_maker *m, struct rollup *sums, struct segment *s,
-			const struct segment_source *from, struct error *err)
+static int take_summary(struct segment_maker *m, struct rollup *sums, struct rollup *none,
+			struct segment *s, const struct segment_source *from, struct error *err)
 {
 	const struct batch *b;
 	int64_t *max = &s->io_max[s->count];
@@ -133,8 +152,10 @@ static int take_summary(struct segment_maker *m, struct rollup *sums, struct seg
 		if (sums_is_io(batch_get(b, SUMMARY_CLASS, i, CLASS_OTHER)))
 			*max = MAX(*max, batch_get(b, SUMMARY_MAX, i, 0));
 		r = n < 0 ? -EBADMSG : rollup_add_summary(sums, b, i);
-		if (r >= 0 && batch_get(b, SUMMARY_FILE_ID, i, -1) >= 0)
-			r = add_fact(m, b, i);
+		if (r >= 0)
+			r = batch_get(b, SUMMARY_FILE_ID, i, -1) >= 0
+				    ? add_fact(m, b, i)
+				    : rollup_add_summary(none, b, i);
 		if (r >= 0 && batch_get(b, SUMMARY_ERR, i, -1) > 0)
 			r = failures_add(&m->failures, batch_get(b, SUMMARY_OP, i, -1),
 					 batch_get(b, SUMMARY_ERR, i, -1),
@@ -187,19 +208,19 @@ static int put_sum(struct batch *b, const struct rollup_row *sum, uint8_t *packe
 	return r;
 }
 
-static int put_sums(struct segment *s, const struct rollup *sums)
+static int put_sums(struct segment *s, const struct rollup *sums, struct batch **ret)
 {
 	_cleanup_free_ uint8_t *packed = malloc(HIST_PACKED_MAX);
 	size_t n = rollup_count(sums);
-	int r = packed ? batch_new(&s->sums, TABLE_SUMMARY) : -ENOMEM;
+	int r = packed ? batch_new(ret, TABLE_SUMMARY) : -ENOMEM;
 
 	if (n > BATCH_ROWS_MAX)
 		return -E2BIG;
 	for (size_t i = 0; i < n && r >= 0; i++)
-		r = put_sum(s->sums, rollup_row(sums, i), packed);
+		r = put_sum(*ret, rollup_row(sums, i), packed);
 	if (r >= 0)
-		s->bytes += s->sums->cap * 10 * sizeof(int64_t) +
-			    s->sums->columns[SUMMARY_HIST].data_cap;
+		s->bytes += (*ret)->cap * 10 * sizeof(int64_t) +
+			    (*ret)->columns[SUMMARY_HIST].data_cap;
 	return r;
 }
 
@@ -251,79 +272,88 @@ static uint64_t add_up(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-static int put_piece(struct segment_maker *m, const void *packed, size_t len)
-{
-	int r = put_number(&m->one, len);
-
-	return r < 0 ? r : buf_append(&m->one, packed, len);
-}
-
-static int put_merged(struct segment_maker *m, const uint32_t *rows, size_t count)
+/* The histogram of facts of one class, with its length before it. */
+static int put_hist(struct segment_maker *m, unsigned int class, const uint32_t *rows, size_t count,
+		    size_t facts)
 {
 	_cleanup_(hist_free) struct hist one = {0};
-	uint8_t packed[HIST_PACKED_MAX];
+	uint8_t merged[HIST_PACKED_MAX];
+	struct bytes packed = {merged, 0};
 	int r = 0;
 
 	for (size_t i = 0; i < count && r >= 0; i++) {
 		const struct fact *f = &m->facts[rows[i]];
 
-		if (f->hist_len)
-			r = hist_unpack(&one, m->hists.data + f->hist, f->hist_len);
+		if (f->class != class)
+			continue;
+		packed = (struct bytes){m->hists.data + f->hist, f->hist_len};
+		if (facts > 1)
+			r = hist_unpack(&one, packed.data, packed.len);
 	}
-	return r < 0 ? r : put_piece(m, packed, hist_pack(&one, packed));
+	if (facts > 1)
+		packed = (struct bytes){merged, hist_pack(&one, merged)};
+	if (r >= 0)
+		r = put_number(&m->one, packed.len);
+	return r < 0 ? r : buf_append(&m->one, packed.data, packed.len);
 }
 
-/* Many pieces become one, few stay as they are: most files have a handful of calls. */
-static int put_hists(struct segment_maker *m, const uint32_t *rows, size_t count)
-{
-	size_t len = 0;
-	int r = 0;
-
-	for (size_t i = 0; i < count; i++)
-		len += m->facts[rows[i]].hist_len;
-	if (len > HISTS_MERGED)
-		r = put_merged(m, rows, count);
-	for (size_t i = 0; len <= HISTS_MERGED && i < count && r >= 0; i++) {
-		const struct fact *f = &m->facts[rows[i]];
-
-		if (f->hist_len)
-			r = put_piece(m, m->hists.data + f->hist, f->hist_len);
-	}
-	return r;
-}
-
-/* The file of order[from .. to). */
-static int describe_file(struct segment_maker *m, size_t from, size_t to)
+/*
+ * What calls of one class did to a file: the class and what follows, calls, errors, bytes, time and, where the calls are
+ * several, the longest time and their histogram: of a single call its time says both.
+ */
+static int put_class(struct segment_maker *m, unsigned int class, const uint32_t *rows,
+		     size_t count)
 {
 	struct segment_file f = {0};
+	unsigned int head = class;
+	size_t facts = 0;
 	int r;
 
-	buf_clear(&m->one);
-	for (size_t i = from; i < to; i++) {
-		const struct fact *x = &m->facts[m->order[i]];
+	for (size_t i = 0; i < count; i++) {
+		const struct fact *x = &m->facts[rows[i]];
 
-		f.all += x->all;
-		if (!x->io)
+		if (x->class != class)
 			continue;
-		f.calls += x->all;
+		f.calls += x->calls;
 		f.errors += x->errors;
 		f.bytes = add_up(f.bytes, x->bytes);
 		f.time = add_up(f.time, x->time);
 		f.max = MAX(f.max, x->max);
+		facts++;
 	}
-	r = put_number(&m->one, f.all);
-	if (r >= 0)
+	head |= (f.calls == 1 ? CLASS_ONE : 0) | (f.errors ? CLASS_ERRORS : 0) |
+		(f.bytes ? CLASS_BYTES : 0);
+	r = put_number(&m->one, head);
+	if (r >= 0 && f.calls != 1)
 		r = put_number(&m->one, f.calls);
-	if (r < 0 || !f.calls)
-		return r;
-	r = put_number(&m->one, f.errors);
-	if (r >= 0)
+	if (r >= 0 && f.errors)
+		r = put_number(&m->one, f.errors);
+	if (r >= 0 && f.bytes)
 		r = put_number(&m->one, f.bytes);
 	if (r >= 0)
 		r = put_number(&m->one, f.time);
-	if (r >= 0)
-		r = put_number(&m->one, f.max);
-	return r < 0 ? r : put_hists(m, m->order + from, to - from);
+	if (r < 0 || f.calls == 1)
+		return r;
+	r = put_number(&m->one, f.max);
+	return r < 0 ? r : put_hist(m, class, rows, count, facts);
+}
+
+/* The file of order[from .. to). */
+static int describe_file(struct segment_maker *m, size_t from, size_t to, size_t *rows)
+{
+	unsigned int classes = 0;
+	int r = 0;
+
+	buf_clear(&m->one);
+	for (size_t i = from; i < to; i++)
+		classes |= 1u << m->facts[m->order[i]].class;
+	for (unsigned int class = 0; class < CLASS_COUNT && r >= 0; class ++) {
+		if (!(classes >> class & 1))
+			continue;
+		r = put_class(m, class, m->order + from, to - from);
+		++*rows;
+	}
+	return r;
 }
 
 static int put_file(struct segment_maker *m, int64_t id, int64_t before)
@@ -335,9 +365,20 @@ static int put_file(struct segment_maker *m, int64_t id, int64_t before)
 	return r < 0 ? r : buf_append(&m->files, m->one.data, m->one.len);
 }
 
+/* Notes where the next file will stand, behind that of `before`. */
+static int put_part(const struct segment_maker *m, struct segment *s, size_t *cap, int64_t before)
+{
+	int r = grow((void **)&s->parts, cap, s->part_count + 1, sizeof(*s->parts));
+
+	if (r >= 0)
+		s->parts[s->part_count++] = (struct segment_part){m->files.len, 0, before};
+	return r;
+}
+
 static int put_files(struct segment_maker *m, struct segment *s)
 {
 	int64_t before = 0;
+	size_t cap = 0;
 	int r = sort_facts(m);
 
 	s->file_max = -1;
@@ -347,12 +388,17 @@ static int put_files(struct segment_maker *m, struct segment *s)
 
 		for (end = i + 1; end < m->count && m->facts[m->order[end]].id == id; end++)
 			;
-		r = describe_file(m, i, end);
+		r = s->file_count % SEGMENT_PART_FILES ? 0 : put_part(m, s, &cap, before);
+		if (r >= 0)
+			r = describe_file(m, i, end, &s->parts[s->part_count - 1].rows);
 		if (r >= 0)
 			r = put_file(m, id, before);
 		before = s->file_max = id;
 		s->file_count++;
 	}
+	if (r >= 0 && !s->part_count)
+		r = put_part(m, s, &cap, 0);
+	s->bytes += cap * sizeof(*s->parts);
 	if (r < 0 || !m->files.len)
 		return r;
 	s->files = malloc(m->files.len);
@@ -364,11 +410,14 @@ static int put_files(struct segment_maker *m, struct segment *s)
 	return 0;
 }
 
-static uint64_t take_number(const uint8_t **p, const uint8_t *end)
+static inline uint64_t take_number(const uint8_t **p, const uint8_t *end)
 {
 	uint64_t v = 0;
-	bool good = varint_get(p, end, &v);
+	bool good;
 
+	if (likely(*p < end && **p < 0x80))
+		return *(*p)++;
+	good = varint_get(p, end, &v);
 	assert(good);
 	return v;
 }
@@ -386,33 +435,156 @@ bool segment_file_next(const struct segment *s, struct segment_walk *w)
 	return true;
 }
 
-void segment_file_read(const struct segment_walk *w, struct segment_file *ret)
-{
-	const uint8_t *p = w->packed.data, *end = p + w->packed.len;
+/* What calls of one class did to a file. */
+struct by_class {
+	unsigned int class;
+	uint64_t calls, errors, bytes, time, max;
+	struct bytes hist; /* nothing where there is one call */
+};
 
-	*ret = (struct segment_file){0};
-	ret->all = take_number(&p, end);
-	ret->calls = take_number(&p, end);
-	if (!ret->calls)
-		return;
-	ret->errors = take_number(&p, end);
-	ret->bytes = take_number(&p, end);
-	ret->time = take_number(&p, end);
-	ret->max = take_number(&p, end);
-	ret->hists = (struct bytes){p, (size_t)(end - p)};
+static inline bool next_class(struct bytes *left, struct by_class *ret)
+{
+	const uint8_t *p = left->data, *end = p + left->len;
+	unsigned int head;
+
+	if (!left->len)
+		return false;
+	head = (unsigned int)take_number(&p, end);
+	ret->class = head & CLASS_MASK;
+	ret->calls = head & CLASS_ONE ? 1 : take_number(&p, end);
+	ret->errors = head & CLASS_ERRORS ? take_number(&p, end) : 0;
+	ret->bytes = head & CLASS_BYTES ? take_number(&p, end) : 0;
+	ret->time = ret->max = take_number(&p, end);
+	ret->hist = (struct bytes){NULL, 0};
+	if (!(head & CLASS_ONE)) {
+		ret->max = take_number(&p, end);
+		ret->hist.len = take_number(&p, end);
+		ret->hist.data = p;
+		p += ret->hist.len;
+	}
+	*left = (struct bytes){p, (size_t)(end - p)};
+	return true;
 }
 
-int segment_file_hist(const struct segment_file *f, struct hist *to)
+void segment_file_read(const struct segment_walk *w, struct segment_file *ret)
 {
-	const uint8_t *p = f->hists.data, *end = f->hists.len ? p + f->hists.len : p;
-	uint64_t len;
+	struct bytes left = w->packed;
+	struct by_class c;
+
+	*ret = (struct segment_file){0};
+	while (next_class(&left, &c)) {
+		ret->all += c.calls;
+		if (!sums_is_io(c.class))
+			continue;
+		ret->calls += c.calls;
+		ret->errors += c.errors;
+		ret->bytes = add_up(ret->bytes, c.bytes);
+		ret->time = add_up(ret->time, c.time);
+		ret->max = MAX(ret->max, c.max);
+	}
+}
+
+int segment_file_hist(const struct segment_walk *w, struct hist *to)
+{
+	struct bytes left = w->packed;
+	struct by_class c;
 	int r = 0;
 
-	while (r >= 0 && p < end && varint_get(&p, end, &len)) {
-		r = hist_unpack(to, p, len);
-		p += len;
+	while (r >= 0 && next_class(&left, &c)) {
+		if (sums_is_io(c.class))
+			r = c.calls == 1 ? hist_add(to, c.time, 1)
+					 : hist_unpack(to, c.hist.data, c.hist.len);
 	}
 	return r;
+}
+
+/* ---- files as a batch ---- */
+
+/* Where the values go to; NULL: they are not wanted. */
+struct file_columns {
+	int64_t *id, *class, *calls, *bytes, *time, *max;
+	struct column *hist;
+};
+
+static int make_columns(struct batch *b, uint64_t columns, struct file_columns *ret)
+{
+	int r = 0;
+
+	for (unsigned int i = 0; i < SUMMARY_COLUMNS && r >= 0; i++) {
+		if (columns >> i & 1)
+			r = batch_make_column(b, i, false);
+	}
+	*ret = (struct file_columns){
+		.id = b->columns[SUMMARY_FILE_ID].val,
+		.class = b->columns[SUMMARY_CLASS].val,
+		.calls = b->columns[SUMMARY_CALLS].val,
+		.bytes = b->columns[SUMMARY_BYTES].val,
+		.time = b->columns[SUMMARY_TIME].val,
+		.max = b->columns[SUMMARY_MAX].val,
+		.hist = columns >> SUMMARY_HIST & 1 ? &b->columns[SUMMARY_HIST] : NULL,
+	};
+	return r;
+}
+
+static int set_hist(struct column *to, size_t row, const struct by_class *c)
+{
+	_cleanup_(hist_free) struct hist one = {0};
+	uint8_t packed[2 * VARINT_MAX];
+	struct bytes hist = c->hist;
+	int r = 0;
+
+	if (c->calls == 1) {
+		r = hist_add(&one, c->time, 1); /* needs no memory of its own */
+		hist = (struct bytes){packed, hist_pack(&one, packed)};
+	}
+	if (r >= 0)
+		r = grow((void **)&to->data, &to->data_cap, to->data_len + hist.len + 1, 1);
+	if (r < 0)
+		return r;
+	memcpy(to->data + to->data_len, hist.data, hist.len);
+	to->data_len += hist.len;
+	to->ends[row] = (uint32_t)to->data_len;
+	return 0;
+}
+
+static inline int set_row(const struct file_columns *to, size_t row, int64_t id,
+			  const struct by_class *c)
+{
+	if (to->id)
+		to->id[row] = id;
+	if (to->class)
+		to->class[row] = c->class;
+	if (to->calls)
+		to->calls[row] = as_int(c->calls);
+	if (to->bytes)
+		to->bytes[row] = as_int(c->bytes);
+	if (to->time)
+		to->time[row] = as_int(c->time);
+	if (to->max)
+		to->max[row] = as_int(c->max);
+	return to->hist ? set_hist(to->hist, row, c) : 0;
+}
+
+int segment_put_files(const struct segment *s, size_t part, uint64_t columns, struct batch *to)
+{
+	const struct segment_part *p = &s->parts[part];
+	struct segment_walk w = {.at = p->at, .id = p->id};
+	struct file_columns c;
+	size_t row = 0;
+	int r;
+
+	assert(part < s->part_count && !(columns & ~HELD_FILE_COLUMNS));
+	batch_resize(to, p->rows);
+	r = make_columns(to, columns, &c);
+	while (row < p->rows && r >= 0 && segment_file_next(s, &w)) {
+		struct bytes left = w.packed;
+		struct by_class one;
+
+		while (r >= 0 && next_class(&left, &one))
+			r = set_row(&c, row++, w.id, &one);
+	}
+	assert(r < 0 || row == p->rows);
+	return r < 0 || part ? r : batch_append(to, s->none, 0, s->none->rows);
 }
 
 /* ---- failures ---- */
@@ -457,7 +629,7 @@ static void set_times(const struct store *store, struct segment *s)
 int segment_make(struct segment_maker *m, const struct segment_source *sources, size_t count,
 		 struct segment **ret, struct error *err)
 {
-	_cleanup_(rollup_freep) struct rollup *sums = NULL;
+	_cleanup_(rollup_freep) struct rollup *sums = NULL, *none = NULL;
 	struct segment *s = calloc(1, sizeof(*s));
 	int r = s ? rollup_new(&sums, SUMS_KEYS) : -ENOMEM;
 
@@ -466,14 +638,18 @@ int segment_make(struct segment_maker *m, const struct segment_source *sources, 
 	buf_clear(&m->hists);
 	map_clear(&m->failures.calls);
 	m->failures.too_many = false;
+	if (r >= 0)
+		r = rollup_new(&none, ROLLUP_CLASS);
 	for (size_t i = 0; i < count && r >= 0; i++)
-		r = take_summary(m, sums, s, &sources[i], err);
+		r = take_summary(m, sums, none, s, &sources[i], err);
 	if (r >= 0) {
 		s->refs = 1;
 		s->bytes = sizeof(*s);
 		set_times(m->store, s);
-		r = put_sums(s, sums);
+		r = put_sums(s, sums, &s->sums);
 	}
+	if (r >= 0)
+		r = put_sums(s, none, &s->none);
 	if (r >= 0)
 		r = put_files(m, s);
 	if (r >= 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * segment.h: the summaries of some blocks of op together, in memory: once without files, by window,
- * operation, thread, error and class (a thousandth of the rows), and once by file alone, packed
+ * operation, thread, error and class (a thousandth of the rows), and once by file and class, packed
  * (some 30 bytes a file). Made once, never changed; shared by who counts references.
  */
 #pragma once
@@ -10,7 +10,8 @@
 
 #include "store/store.h"
 
-#define SEGMENT_BLOCKS 16u
+#define SEGMENT_BLOCKS	   16u
+#define SEGMENT_PART_FILES 8000u /* of a batch of files by class: there are 7 classes */
 
 struct segment {
 	atomic_uint refs;
@@ -19,8 +20,14 @@ struct segment {
 	int64_t io_max[SEGMENT_BLOCKS]; /* the longest call of I/O of each, ns; -1: none */
 	int64_t start, end;		/* no call began earlier or ended later */
 	struct batch *sums;		/* of summary; file_id and block are absent */
+	struct batch *none;		/* the same of calls without a file, by class alone */
 	uint8_t *files;			/* see segment_file_next() */
 	size_t files_len, file_count;
+	struct segment_part {
+		size_t at, rows; /* where the walk of these files begins; by class */
+		int64_t id;	 /* the one before them */
+	} *parts; /* of SEGMENT_PART_FILES files each; one at least */
+	size_t part_count;
 	int64_t file_max; /* the largest id in it; -1: none */
 	struct segment_failure {
 		uint64_t key, calls; /* failures_add_key() */
@@ -54,7 +61,6 @@ void segment_unref(struct segment *s);
 /* What was done to one file; but for `all`, calls of I/O alone. */
 struct segment_file {
 	uint64_t all, calls, errors, bytes, time, max;
-	struct bytes hists; /* of dur; see segment_file_hist() */
 };
 
 /* Walks the files by ascending id. Starts as {0}. */
@@ -67,4 +73,11 @@ bool segment_file_next(const struct segment *s, struct segment_walk *w);
 void segment_file_read(const struct segment_walk *w, struct segment_file *ret);
 struct hist;
 /* Adds the durations of the file's calls of I/O. 0 or -ENOMEM. */
-int segment_file_hist(const struct segment_file *f, struct hist *to) _must_check_;
+int segment_file_hist(const struct segment_walk *w, struct hist *to) _must_check_;
+
+/*
+ * Puts some of HELD_FILE_COLUMNS (engine/held.h) into an empty batch of summary: a row for each file and class of a part,
+ * of the first also those of calls without a file. 0 or -ENOMEM.
+ */
+int segment_put_files(const struct segment *s, size_t part, uint64_t columns,
+		      struct batch *to) _must_check_;

@@ -23,9 +23,11 @@ struct rows_shared {
 		size_t block;
 		size_t sums;		  /* the block of its summary; SIZE_MAX: read the rows */
 		const struct batch *held; /* NULL, or sums in memory: of this block and others */
+		bool held_files; /* the same by file: a batch of a part of what is held */
+		size_t part, part_batch;
 		size_t at; /* dimension tables: which of live's blocks; `numbers`: the first */
 	} *blocks;
-	size_t block_count;
+	size_t block_count, block_cap;
 	struct top *top;
 	void *held; /* whose sums the blocks refer to */
 	_Atomic size_t next;
@@ -38,6 +40,7 @@ struct rows_local {
 	uint32_t *chosen;   /* room for a block's rows */
 	uint32_t *identity; /* 0, 1, 2, ... */
 	struct summed_view *sums;
+	struct batch *files;	/* of what is held, where it is asked for by file */
 	struct gather *gather;	/* NULL: rows go out as they are */
 	bool gather_out;	/* what it has is in the slice */
 	struct rows_slice more; /* of a summary: rows that it has not taken yet */
@@ -160,7 +163,8 @@ static void choose_columns(struct rows_shared *s)
 static void add_block(struct rows_shared *s, size_t block, size_t at)
 {
 	if (rows_block_passes(s->bind, block))
-		s->blocks[s->block_count++] = (struct rows_block){block, SIZE_MAX, NULL, at};
+		s->blocks[s->block_count++] =
+			(struct rows_block){.block = block, .sums = SIZE_MAX, .at = at};
 }
 
 /* Finds the summaries of the blocks that were chosen. */
@@ -235,20 +239,48 @@ static bool can_stand(const struct rows_shared *s, const struct map *places,
 	return *last != UINT64_MAX;
 }
 
-/* The blocks of the part become one that is not read; the others have no rows from now on. */
-static void stand(struct rows_shared *s, const struct map *places, const struct held_part *part,
-		  uint64_t last)
+/* The batches by file of part i stand for the blocks of which blocks[at] is one. 0 or -ENOMEM. */
+static int stand_by_file(struct rows_shared *s, size_t i, size_t at)
 {
-	for (size_t i = 0; i < part->count; i++) {
-		uint64_t at;
+	struct rows_block *b = &s->blocks[at];
+	size_t count = s->bind->e->held->file_batches(s->held, i), block = b->block;
+	int r = grow((void **)&s->blocks, &s->block_cap, s->block_count + count, sizeof(*s->blocks));
 
-		if (map_get(places, part->blocks[i], &at) && at != last)
-			s->blocks[at].block = SIZE_MAX;
+	if (r < 0)
+		return r;
+	for (size_t k = 0; k < count; k++) {
+		b = &s->blocks[k ? s->block_count++ : at];
+		*b = (struct rows_block){
+			.block = block, .held_files = true, .part = i, .part_batch = k};
 	}
-	s->blocks[last].held = part->sums;
+	return 0;
 }
 
-/* Blocks whose sums are in memory need not be read, unless files are asked for. 0 or -ENOMEM. */
+/* The blocks of part i become one that is not read; the others have no rows from now on. 0 or -ENOMEM. */
+static int stand(struct rows_shared *s, const struct map *places, size_t i,
+		 const struct held_part *part, uint64_t last)
+{
+	for (size_t k = 0; k < part->count; k++) {
+		uint64_t at;
+
+		if (map_get(places, part->blocks[k], &at) && at != last)
+			s->blocks[at].block = SIZE_MAX;
+	}
+	if (s->sums >> SUMMARY_FILE_ID & 1)
+		return stand_by_file(s, i, last);
+	s->blocks[last].held = part->sums;
+	return 0;
+}
+
+/* The columns of summaries that expressions and sums are made of: a range of time is no matter of single rows there. */
+static uint64_t held_columns(const struct rows_shared *s)
+{
+	const struct expr *filter = s->bind->x->filter;
+
+	return s->gathered | (filter ? summed_columns(expr_columns(filter)) : 0);
+}
+
+/* Blocks whose sums are in memory need not be read, unless more is asked for of files. 0 or -ENOMEM. */
 static int choose_held(struct rows_shared *s)
 {
 	_cleanup_(map_free) struct map places = {0};
@@ -256,7 +288,8 @@ static int choose_held(struct rows_shared *s)
 	size_t kept = 0;
 	int r = 0;
 
-	if (!h || !s->gathered || s->sums >> SUMMARY_FILE_ID & 1)
+	if (!h || !s->gathered ||
+	    (s->sums >> SUMMARY_FILE_ID & 1 && held_columns(s) & ~HELD_FILE_COLUMNS))
 		return 0;
 	s->held = h->take(h->arg);
 	if (!s->held)
@@ -268,7 +301,7 @@ static int choose_held(struct rows_shared *s)
 		uint64_t last;
 
 		if (can_stand(s, &places, &part, &last))
-			stand(s, &places, &part, last);
+			r = stand(s, &places, i, &part, last);
 	}
 	for (size_t i = 0; i < s->block_count; i++) {
 		if (s->blocks[i].block != SIZE_MAX)
@@ -282,8 +315,7 @@ static int choose_blocks(struct rows_shared *s)
 {
 	const struct rows_bind *b = s->bind;
 
-	s->blocks = calloc(b->pin + 1, sizeof(*s->blocks));
-	if (!s->blocks)
+	if (grow((void **)&s->blocks, &s->block_cap, b->pin + 1, sizeof(*s->blocks)) < 0)
 		return -ENOMEM;
 	if (b->picked) {
 		for (size_t i = 0; i < b->pick.count; i++) {
@@ -361,6 +393,7 @@ static void local_free(struct rows_local *l)
 	store_cursor_free(l->cursor);
 	summed_view_free(l->sums);
 	gather_free(l->gather);
+	batch_free(l->files);
 	if (l->scratch)
 		eval_scratch_free(l->scratch);
 	free(l->chosen);
@@ -496,14 +529,32 @@ static int take_sums(struct rows_shared *s, struct rows_local *l, const struct r
 	return r < 0 ? error_errno(err, r, "cannot evaluate the expressions of weir_rows()") : 1;
 }
 
+/* A batch of files from memory. 0 or -ENOMEM. */
+static int put_held_files(const struct rows_shared *s, struct rows_local *l,
+			  const struct rows_block *block)
+{
+	int r = l->files ? 0 : batch_new(&l->files, TABLE_SUMMARY);
+
+	if (r < 0)
+		return r;
+	batch_clear(l->files);
+	return s->bind->e->held->put_files(s->held, block->part, block->part_batch, held_columns(s),
+					   l->files);
+}
+
 /* The same with sums in memory. */
 static int take_held(struct rows_shared *s, struct rows_local *l, const struct rows_block *block,
 		     struct error *err)
 {
-	int r;
+	const struct batch *sums = block->held;
+	int r = block->held_files ? put_held_files(s, l, block) : 0;
 
-	l->slice.batch = summed_gathered(l->sums, block->held);
-	l->slice.sums = block->held;
+	if (r < 0)
+		return error_errno(err, r, "cannot read what is known of files");
+	if (block->held_files)
+		sums = l->files;
+	l->slice.batch = summed_gathered(l->sums, sums);
+	l->slice.sums = sums;
 	r = choose_rows(s, l, block);
 	return r < 0 ? error_errno(err, r, "cannot evaluate the expressions of weir_rows()") : 0;
 }
@@ -521,7 +572,7 @@ static int take_block(struct rows_shared *s, struct rows_local *l, const struct 
 	if (s->top && s->bind->x->columns[0].direct >= 0 &&
 	    !top_block(s->top, facts, (unsigned int)s->bind->x->columns[0].direct))
 		return 0;
-	if (block->held)
+	if (block->held || block->held_files)
 		return take_held(s, l, block, err);
 	atomic_fetch_add(&s->bind->e->blocks_read[facts->table], 1);
 	if (block->sums != SIZE_MAX) {
