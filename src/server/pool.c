@@ -64,8 +64,8 @@ int pool_new(struct pool **ret, struct server *s)
 	if (!p)
 		return -ENOMEM;
 	pthread_mutex_init(&p->lock, NULL);
-	p->held = (struct held){
-		held_take, held_give, held_count, held_part, held_file_batches, held_put_files, s};
+	p->held = (struct held){held_take,	   held_give,	   held_count, held_part,
+				held_file_batches, held_put_files, s};
 	*ret = p;
 	return 0;
 }

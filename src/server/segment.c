@@ -12,9 +12,9 @@
 #include "server/failures.h"
 #include "server/sums.h"
 
-#define ID_MASK	     ((1ll << 40) - 1) /* an id within its trace */
-#define RADIX_BITS   11
-#define SUMS_KEYS    (ROLLUP_OP | ROLLUP_THREAD | ROLLUP_ERR | ROLLUP_CLASS | ROLLUP_WINDOW)
+#define ID_MASK	   ((1ll << 40) - 1) /* an id within its trace */
+#define RADIX_BITS 11
+#define SUMS_KEYS  (ROLLUP_OP | ROLLUP_THREAD | ROLLUP_ERR | ROLLUP_CLASS | ROLLUP_WINDOW)
 
 /* What one row of a summary says of its file. */
 struct fact {
@@ -122,7 +122,7 @@ static int add_fact(struct segment_maker *m, const struct batch *b, size_t row)
 			 .max = get_sum(b, SUMMARY_MAX, row),
 			 .hist = (uint32_t)m->hists.len,
 			 .hist_len = (uint16_t)hist.len,
-			 .class = (uint8_t)class};
+			 .class = (uint8_t) class};
 	int r = grow((void **)&m->facts, &m->facts_cap, m->count + 1, sizeof(*m->facts));
 
 	if (hist.len > HIST_PACKED_MAX || class < 0 || class >= CLASS_COUNT)
@@ -219,8 +219,8 @@ static int put_sums(struct segment *s, const struct rollup *sums, struct batch *
 	for (size_t i = 0; i < n && r >= 0; i++)
 		r = put_sum(*ret, rollup_row(sums, i), packed);
 	if (r >= 0)
-		s->bytes += (*ret)->cap * 10 * sizeof(int64_t) +
-			    (*ret)->columns[SUMMARY_HIST].data_cap;
+		s->bytes +=
+			(*ret)->cap * 10 * sizeof(int64_t) + (*ret)->columns[SUMMARY_HIST].data_cap;
 	return r;
 }
 

@@ -26,7 +26,7 @@ struct segment {
 	struct segment_part {
 		size_t at, rows; /* where the walk of these files begins; by class */
 		int64_t id;	 /* the one before them */
-	} *parts; /* of SEGMENT_PART_FILES files each; one at least */
+	} *parts;		 /* of SEGMENT_PART_FILES files each; one at least */
 	size_t part_count;
 	int64_t file_max; /* the largest id in it; -1: none */
 	struct segment_failure {

@@ -552,7 +552,11 @@ static void largest_files(void)
 					      "class == data | ",
 					      "err is null && file is not null | ",
 					      "dur > 1us | ",
-					      "file_id is null || op == read | "};
+					      "file_id is null || op == read | ",
+					      "path ~ \"*newer*\" | ",
+					      "!(path ~ \"*newer*\") && class == data | ",
+					      "peer is not null | ",
+					      "class == data && ext(path) is not null | "};
 	static const char *const keys[] = {"file", "file_id"};
 	static const char *const values[] = {"count()", "sum(bytes)", "sum(dur)", "max(dur)"};
 	size_t fast = 0;

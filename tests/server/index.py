@@ -104,17 +104,25 @@ def answers(s, rng):
 KEYS = ['op', 'class', 'err', 'comm', 'pid', 'tid', 'exe', 'file', 'file_id', 'ext(path)', 'peer', 'op in (read, pread64)']
 AGGREGATES = ['count()', 'sum(bytes)', 'sum(dur)', 'max(dur)', 'avg(dur)', 'avg(bytes)', 'rate()', 'rate(bytes)', 'p50(dur)',
               'p99(dur)', 'hist(dur)', 'count(err)', 'countif(class == data)', 'distinct(op)', 'max(tid)', 'distinct(comm)']
+# What is in memory by file and class.
+FILE_KEYS = ['file', 'file_id', 'class', 'ext(path)', 'peer', 'class == data']
+FILE_AGGREGATES = [a for a in AGGREGATES if a not in ('count(err)', 'distinct(op)', 'max(tid)', 'distinct(comm)')] + ['distinct(class)']
 ASKED = [None, 'class == data', 'class != wait && op ~ "*read*"', 'err is not null', 'comm != "db_bench" || op == write', 'class == sync',
          'file is not null', 'class in (data, meta) && path ~ "*.sst"']
+FILES_ASKED = [None, 'class == data', 'class != wait', 'file is not null', 'class in (data, meta) && path ~ "*.sst"', 'peer is not null',
+               'peer is not null && class == net']
 
 
-def question(rng):
+def question(rng, files):
     """A question about groups, of which the sums can answer all, a part or nothing."""
-    where = rng.choice(ASKED)
-    keys = rng.sample(KEYS[:7] if rng.randrange(3) else KEYS, rng.randrange(3))
-    every = rng.choice([None, None, '100ms', '1s', '300ms', '30ms'])
+    where = rng.choice(FILES_ASKED if files else ASKED)
+    if files:
+        keys, every = rng.sample(FILE_KEYS, rng.randrange(1, 3)), None
+    else:
+        keys = rng.sample(KEYS[:7] if rng.randrange(3) else KEYS, rng.randrange(3))
+        every = rng.choice([None, None, '100ms', '1s', '300ms', '30ms'])
     by = f'by {", ".join(keys)}{f" every {every}" if every else ""} | ' if keys or every else ''
-    asked = rng.sample(AGGREGATES, rng.randrange(1, 4))
+    asked = rng.sample(FILE_AGGREGATES if files else AGGREGATES, rng.randrange(1, 4))
     made = ', '.join(f'{a} as a{i}' for i, a in enumerate(asked))
     cut = rng.choice(['', ' | sort a0 desc | head 20']) if by and asked[0] != 'hist(dur)' else ''
     return f'{where + " | " if where else ""}{by}{made}{cut}'
@@ -126,7 +134,7 @@ def questions(s, rng, count):
     s.get('overview')
     given = list(ranges(last, rng))
     for i in range(count):
-        q = question(rng)
+        q = question(rng, i % 3 == 2)
         compare(s, q, 'query', limit=5000, q=q, **(rng.choice(given) if i % 2 else {}))
 
 def rest(s):

@@ -68,6 +68,47 @@ struct expr *best_where(const struct plan *p, size_t key)
 	return e;
 }
 
+/* True where some call that is read was given an address, which its file does not tell of. */
+static bool has_addresses(const struct engine *e)
+{
+	for (size_t i = 0; i < e->pin; i++) {
+		const struct store_block *b = store_block(e->store, i);
+
+		if (b->table == TABLE_OP && b->min[OP_PEER_ID] <= b->max[OP_PEER_ID])
+			return true;
+	}
+	return false;
+}
+
+/* True where all calls of one version of a file have the same value of the expression. */
+static bool is_of_file(const struct engine *e, const struct expr *x)
+{
+	if (x->kind == EXPR_CONST)
+		return true;
+	if (x->kind == EXPR_COLUMN)
+		return x->column == OP_FILE_ID;
+	if (x->kind == EXPR_NAME)
+		return x->name == QNAME_PEER ? !has_addresses(e) : x->column == OP_FILE_ID;
+	for (unsigned int i = 0; i < x->arg_count; i++) {
+		if (!is_of_file(e, x->arg[i]))
+			return false;
+	}
+	return x->arg_count > 0;
+}
+
+struct expr *best_rest(const struct engine *e, const struct plan *p, size_t key)
+{
+	struct expr *x = best_where(p, key);
+
+	if (!x || is_of_file(e, x))
+		return NULL;
+	if (x->kind == EXPR_AND && is_of_file(e, x->arg[0]))
+		return x->arg[1];
+	if (x->kind == EXPR_AND && is_of_file(e, x->arg[1]))
+		return x->arg[0];
+	return x;
+}
+
 /* The columns of a field; NULL where it is no plain sum. */
 static const char *choose_value(struct best *b, const struct plan_field *f)
 {

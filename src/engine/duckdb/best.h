@@ -27,5 +27,7 @@ int best_files(struct engine *e, const struct plan *p, size_t key, size_t value,
 /* Those of the groups for which the value of `field`, a distinct(), is over 1: all of them, at most `max`. The same. */
 int best_several(struct engine *e, const struct plan *p, size_t key, size_t field, size_t max,
 		 struct best_found *ret, struct error *err);
-/* The filter without the condition that there is a file, which all that are found meet; NULL: nothing is left. */
+/* The filter without the condition that there is a file; NULL: nothing is left. */
 struct expr *best_where(const struct plan *p, size_t key);
+/* The filter without what all calls of the files meet, each of one version: names need not be looked at again. */
+struct expr *best_rest(const struct engine *e, const struct plan *p, size_t key);

@@ -323,7 +323,9 @@ static int add_up(struct engine *e, const struct plan *p, struct chosen *c, stru
 	if (r > 0 && found.ids.count <= (is_cut(p) ? VERSIONS_MAX : SEVERAL_MAX))
 		r = put_found(p, &found, &c->only);
 	if (r >= 0 && c->only.len && !found.null) {
-		c->plan.where = best_where(p, (size_t)file_key(p));
+		/* of several versions a filter on names may have left out some */
+		c->plan.where = found.versions ? best_where(p, (size_t)file_key(p))
+					       : best_rest(e, p, (size_t)file_key(p));
 		if (!found.versions)
 			r = lighten_key(c, p);
 	}

@@ -23,7 +23,7 @@ struct rows_shared {
 		size_t block;
 		size_t sums;		  /* the block of its summary; SIZE_MAX: read the rows */
 		const struct batch *held; /* NULL, or sums in memory: of this block and others */
-		bool held_files; /* the same by file: a batch of a part of what is held */
+		bool held_files;	  /* the same by file: a batch of a part of what is held */
 		size_t part, part_batch;
 		size_t at; /* dimension tables: which of live's blocks; `numbers`: the first */
 	} *blocks;
@@ -244,7 +244,8 @@ static int stand_by_file(struct rows_shared *s, size_t i, size_t at)
 {
 	struct rows_block *b = &s->blocks[at];
 	size_t count = s->bind->e->held->file_batches(s->held, i), block = b->block;
-	int r = grow((void **)&s->blocks, &s->block_cap, s->block_count + count, sizeof(*s->blocks));
+	int r = grow((void **)&s->blocks, &s->block_cap, s->block_count + count,
+		     sizeof(*s->blocks));
 
 	if (r < 0)
 		return r;
