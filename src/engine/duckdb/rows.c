@@ -6,32 +6,10 @@
 #include <string.h>
 
 #include "engine/duckdb/gather.h"
+#include "engine/duckdb/rows_shared.h"
 #include "engine/duckdb/summed.h"
 #include "engine/duckdb/top.h"
 #include "engine/order.h"
-
-/* What the threads of one scan share. */
-struct rows_shared {
-	const struct rows_bind *bind;
-	size_t output_count;
-	const struct rows_column *outputs[ROWS_COLUMNS_MAX]; /* NULL: only counts rows */
-	uint64_t first, rest; /* columns to decode before and after rows are chosen */
-	bool ends;	      /* a column asks when the rows ended */
-	uint64_t sums;	      /* columns of a summary to decode, where it is read instead */
-	uint64_t gathered;    /* of them those that go out; 0: they are not added up here */
-	struct rows_block {
-		size_t block;
-		size_t sums;		  /* the block of its summary; SIZE_MAX: read the rows */
-		const struct batch *held; /* NULL, or sums in memory: of this block and others */
-		bool held_files;	  /* the same by file: a batch of a part of what is held */
-		size_t part, part_batch;
-		size_t at; /* dimension tables: which of live's blocks; `numbers`: the first */
-	} *blocks;
-	size_t block_count, block_cap;
-	struct top *top;
-	void *held; /* whose sums the blocks refer to */
-	_Atomic size_t next;
-};
 
 /* What one thread has. */
 struct rows_local {
@@ -198,120 +176,6 @@ static int choose_sums(struct rows_shared *s)
 	return r;
 }
 
-/* ---- sums in memory ---- */
-
-/* True where the sums of `count` blocks like this one cannot have overflowed. */
-static bool is_exact(const struct rows_shared *s, const struct store_block *b, size_t count)
-{
-	const uint64_t bytes = 1ull << SUMMARY_BYTES;
-	const uint64_t times = 1ull << SUMMARY_TIME | 1ull << SUMMARY_MAX | 1ull << SUMMARY_HIST;
-	int64_t most = INT64_MAX / (int64_t)(b->rows * count);
-
-	return (!(s->sums & bytes) || b->max[OP_BYTES] <= most) &&
-	       (!(s->sums & times) || b->max[OP_DUR] <= most);
-}
-
-/*
- * True where the part tells of what the scan reads and of nothing else: all its blocks would be read by their summaries,
- * or have no row that passes the filter, which leaves them out of the sums too. `last` becomes the place of one of them.
- */
-static bool can_stand(const struct rows_shared *s, const struct map *places,
-		      const struct held_part *part, uint64_t *last)
-{
-	const struct rows_bind *b = s->bind;
-
-	*last = UINT64_MAX;
-	for (size_t i = 0; i < part->count; i++) {
-		size_t block = part->blocks[i];
-		uint64_t at;
-
-		if (block < b->first_block || block >= b->pin)
-			return false;
-		if (map_get(places, block, &at)) {
-			if (s->blocks[at].sums == SIZE_MAX ||
-			    !is_exact(s, store_block(b->e->store, block), part->count))
-				return false;
-			*last = at;
-		} else if (!order_open(b->from, b->to)) {
-			return false;
-		}
-	}
-	return *last != UINT64_MAX;
-}
-
-/* The batches by file of part i stand for the blocks of which blocks[at] is one. 0 or -ENOMEM. */
-static int stand_by_file(struct rows_shared *s, size_t i, size_t at)
-{
-	struct rows_block *b = &s->blocks[at];
-	size_t count = s->bind->e->held->file_batches(s->held, i), block = b->block;
-	int r = grow((void **)&s->blocks, &s->block_cap, s->block_count + count,
-		     sizeof(*s->blocks));
-
-	if (r < 0)
-		return r;
-	for (size_t k = 0; k < count; k++) {
-		b = &s->blocks[k ? s->block_count++ : at];
-		*b = (struct rows_block){
-			.block = block, .held_files = true, .part = i, .part_batch = k};
-	}
-	return 0;
-}
-
-/* The blocks of part i become one that is not read; the others have no rows from now on. 0 or -ENOMEM. */
-static int stand(struct rows_shared *s, const struct map *places, size_t i,
-		 const struct held_part *part, uint64_t last)
-{
-	for (size_t k = 0; k < part->count; k++) {
-		uint64_t at;
-
-		if (map_get(places, part->blocks[k], &at) && at != last)
-			s->blocks[at].block = SIZE_MAX;
-	}
-	if (s->sums >> SUMMARY_FILE_ID & 1)
-		return stand_by_file(s, i, last);
-	s->blocks[last].held = part->sums;
-	return 0;
-}
-
-/* The columns of summaries that expressions and sums are made of: a range of time is no matter of single rows there. */
-static uint64_t held_columns(const struct rows_shared *s)
-{
-	const struct expr *filter = s->bind->x->filter;
-
-	return s->gathered | (filter ? summed_columns(expr_columns(filter)) : 0);
-}
-
-/* Blocks whose sums are in memory need not be read, unless more is asked for of files. 0 or -ENOMEM. */
-static int choose_held(struct rows_shared *s)
-{
-	_cleanup_(map_free) struct map places = {0};
-	const struct held *h = s->bind->e->held;
-	size_t kept = 0;
-	int r = 0;
-
-	if (!h || !s->gathered ||
-	    (s->sums >> SUMMARY_FILE_ID & 1 && held_columns(s) & ~HELD_FILE_COLUMNS))
-		return 0;
-	s->held = h->take(h->arg);
-	if (!s->held)
-		return 0;
-	for (size_t i = 0; i < s->block_count && r >= 0; i++)
-		r = map_set(&places, s->blocks[i].block, i);
-	for (size_t i = 0; r >= 0 && i < h->count(s->held); i++) {
-		struct held_part part = h->part(s->held, i);
-		uint64_t last;
-
-		if (can_stand(s, &places, &part, &last))
-			r = stand(s, &places, i, &part, last);
-	}
-	for (size_t i = 0; i < s->block_count; i++) {
-		if (s->blocks[i].block != SIZE_MAX)
-			s->blocks[kept++] = s->blocks[i];
-	}
-	s->block_count = kept;
-	return r;
-}
-
 static int choose_blocks(struct rows_shared *s)
 {
 	const struct rows_bind *b = s->bind;
@@ -367,7 +231,7 @@ static int prepare(struct rows_shared *s)
 	if (r >= 0 && s->bind->summed)
 		r = choose_sums(s);
 	if (r >= 0 && s->bind->summed)
-		r = choose_held(s);
+		r = rows_choose_held(s);
 	if (r >= 0)
 		atomic_fetch_add(&s->bind->e->blocks_total, s->block_count);
 	return r;
@@ -539,8 +403,8 @@ static int put_held_files(const struct rows_shared *s, struct rows_local *l,
 	if (r < 0)
 		return r;
 	batch_clear(l->files);
-	return s->bind->e->held->put_files(s->held, block->part, block->part_batch, held_columns(s),
-					   l->files);
+	return s->bind->e->held->put_files(s->held, block->part, block->part_batch,
+					   rows_held_columns(s), l->files);
 }
 
 /* The same with sums in memory. */
