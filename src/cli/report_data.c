@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "cli/report.h"
 #include "cli/text.h"
+#include "schema/ops.h"
 
 static int resolve_selection(struct report *r)
 {
@@ -185,10 +187,52 @@ static int alias_files(struct report *r)
 	return e;
 }
 
-static void count_members(struct report *r)
+/* A socket at which a server waits for others is none of its connections: it has no peer. Of a unix socket that tells
+ * nothing, as its connections have none either. */
+static bool is_listener(const struct dims_file *f)
 {
-	for (size_t i = 0; i < r->alias_count; i++)
-		r->members[r->alias[i]] += r->scan.file_seen[i];
+	return f && (f->family == AF_INET || f->family == AF_INET6) &&
+	       f->proto >> 16 == SOCK_STREAM && f->local.len && !f->peer.len;
+}
+
+static bool is_accept(int64_t op)
+{
+	const struct op_def *def = op >= 0 ? op_def((uint32_t)op) : NULL;
+
+	return def && (!strcmp(def->name, "accept") || !strcmp(def->name, "accept4"));
+}
+
+/* Of each address that has several unix sockets, one of which gave the others, that one is taken off. */
+static int take_off_unix(struct report *r)
+{
+	_cleanup_(map_free) struct map done = {0};
+	int e = 0;
+
+	for (size_t i = 0; e >= 0 && i < rollup_count(r->scan.rollup); i++) {
+		const struct rollup_row *row = rollup_row(r->scan.rollup, i);
+		struct dims_file room;
+		const struct dims_file *f =
+			is_accept(row->op) ? dims_file(r->dims, row->file_id, &room) : NULL;
+		uint64_t id = (uint64_t)row->file_id;
+
+		if (!f || f->family != AF_UNIX || id >= r->alias_count || r->members[id] < 2 ||
+		    map_get(&done, id, NULL))
+			continue;
+		r->members[id]--;
+		e = map_set(&done, id, 1);
+	}
+	return e;
+}
+
+static int count_members(struct report *r)
+{
+	for (size_t i = 0; i < r->alias_count; i++) {
+		struct dims_file room;
+
+		if (r->scan.file_seen[i] && !is_listener(dims_file(r->dims, (int64_t)i, &room)))
+			r->members[r->alias[i]]++;
+	}
+	return take_off_unix(r);
 }
 
 /* ---- opening ---- */
@@ -267,8 +311,8 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	/* For what is told from here on the range is closed. */
 	r->from = r->ranged ? MAX(r->from, r->first) : r->first;
 	r->to = r->ranged ? MIN(r->to, r->last) : r->last;
-	count_members(r);
-	return 0;
+	e = count_members(r);
+	return e < 0 ? error_errno(err, e, "counting connections") : 0;
 }
 
 void report_close(struct report *r)

@@ -91,7 +91,8 @@ static int file_name_line(const struct group *g, size_t more_ops)
 	if (e >= 0 && g->members > 1 && sockets)
 		e = buf_printf(&b, " (%s connections)", format_count(g->members).s);
 	if (e >= 0 && more_ops)
-		e = buf_printf(&b, "   and %zu more", more_ops);
+		e = buf_printf(&b, "   and %zu more %s", more_ops,
+			       more_ops == 1 ? "kind of call" : "kinds of calls");
 	return e < 0 ? e : page_line(&b);
 }
 
