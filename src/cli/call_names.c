@@ -164,11 +164,13 @@ void call_put_dirfd(struct call_writer *w, bool known, int64_t fd, int64_t file_
 		put_folder(w, f->base);
 }
 
-/* What is left of a path behind a folder that it lies in; all of it where it does not. */
+/* What is left of a path behind a folder that it lies in; "." of the folder itself; all of it of others. */
 static struct bytes below_folder(struct bytes path, struct bytes folder)
 {
 	size_t at = folder.len;
 
+	if (at && path.len == at && !memcmp(path.data, folder.data, at))
+		return (struct bytes){(const uint8_t *)".", 1};
 	if (!at || path.len <= at || memcmp(path.data, folder.data, at) != 0)
 		return path;
 	if (folder.data[at - 1] != '/' && path.data[at++] != '/')

@@ -76,6 +76,8 @@ if strace -qq -y -o s.txt true 2>/dev/null; then
 	check "folders and links as under strace" "$(diff theirs ours)" ""
 	check "there are some" "$(grep -c "^openat([0-9]*<$dir/a[^>]*>, \"\|^link" ours | sed 's/^[3-9]$/some/')" some
 fi
+"$weir" trace -o lines --where 'path2 ~ "../*"' -- sh -c 'ln -s ../up l; ln -s /up m; rm l m'
+check "what a link says is path2" "$(sed -n 's/.*\] \(.*\) *= 0 <.*/\1/p' lines | grep -v '^ln\|execve' | sed 's/ *$//')" "symlinkat(\"../up\", AT_FDCWD<$dir>, \"l\")"
 
 # a file for each thread
 rm -f lines*

@@ -117,7 +117,7 @@ static int parts_take(const struct wire_op *w, struct parts *ret)
 }
 
 static int resolve(struct decode *d, const struct wire_op *w, const struct wire_name *name,
-		   struct batch_set *out, struct name_answer *ret)
+		   bool target, struct batch_set *out, struct name_answer *ret)
 {
 	struct name_query q = {
 		.base = name->base,
@@ -126,6 +126,7 @@ static int resolve(struct decode *d, const struct wire_op *w, const struct wire_
 		.now = (int64_t)w->head.time + d->opt.clock_offset,
 		.may_know = w->ret >= 0,
 		.failed = w->ret < 0,
+		.target = target,
 		.whole = (w->status & STATUS_UNFINISHED) && (w->status & STATUS_NO_START),
 	};
 
@@ -161,11 +162,12 @@ static int op_files(struct decode *d, const struct wire_op *w, const struct part
 	if (p->second && p->second->file && second_is_dir(d, w))
 		ret->dir = (int64_t)p->second->file;
 	if (p->path && !p->path->error)
-		r = resolve(d, w, p->path, out, &ret->file);
+		r = resolve(d, w, p->path, false, out, &ret->file);
 	if (ret->file.known && p->path->base && d->opt.plans[w->nr].dirfd >= 0)
 		ret->dir = (int64_t)p->path->base;
 	if (!r && p->path2 && !p->path2->error)
-		r = resolve(d, w, p->path2, out, &ret->file2);
+		r = resolve(d, w, p->path2, d->opt.plans[w->nr].flags & WIRE_PLAN_TARGET, out,
+			    &ret->file2);
 	if (!r && p->addr)
 		r = decode_peer(d, (const uint8_t *)(p->addr + 1), p->addr->len, w->head.time, out,
 				&ret->peer);

@@ -140,7 +140,8 @@ struct name_query {
 	int64_t now;
 	bool may_know; /* the call succeeded: a file whose path is known may be meant */
 	bool failed;
-	bool whole; /* not an argument but the name that /proc gives to an open file */
+	bool target; /* the text of a symbolic link: what it says is the path */
+	bool whole;  /* not an argument but the name that /proc gives to an open file */
 };
 
 struct name_answer {

@@ -197,7 +197,7 @@ static int name_row(const struct name_query *q, struct bytes base, struct bytes 
 	else
 		r = r ? r : batch_set(b, FILE_NAME_ONLY, row, 1);
 	r = r ? r : batch_set(b, FILE_SINCE, row, q->now);
-	if (path.len && (!relative || base.data))
+	if (path.len && (!relative || base.data || q->target))
 		r = r ? r : batch_set_bytes(b, FILE_PATH, row, path.data, path.len);
 	if (relative && base.data)
 		r = r ? r : batch_set_bytes(b, FILE_BASE, row, base.data, base.len);
@@ -242,7 +242,7 @@ static int name_only(struct names *n, const struct name_query *q, struct bytes p
 		     struct batch_set *out, int64_t *ret_key)
 {
 	struct bytes base = names_get(n, q->base);
-	const uint32_t head[2] = {q->failed, base.len};
+	const uint32_t head[2] = {q->failed | q->target << 1, base.len};
 	uint64_t row = 0;
 	bool new;
 	int r;
