@@ -2,6 +2,7 @@
 /* serve.c: `weir serve`: the pages of a trace. */
 #include <errno.h>
 #include <jansson.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -163,6 +164,8 @@ static int serve_main(const void *opts, int argc, char **argv)
 	struct error err = {0};
 	sigset_t signals;
 
+	/* Many threads come and go: what each of them leaves in a heap of its own would add up. */
+	mallopt(M_MMAP_THRESHOLD, 256 << 10);
 	if (o->port > PORT_MAX)
 		return fail_usage("serve: --port: at most %d", PORT_MAX);
 	if (o->threads > THREADS_MAX)
@@ -213,7 +216,7 @@ static const struct option serve_options[] = {
 	{0, "json", OPTION_FLAG, NULL, "print the link as {\"url\": ...}, for scripts",
 	 offsetof(struct serve_opts, json)},
 	{0, "memory", OPTION_SIZE, "SIZE",
-	 "memory that the engine may take for one question (default 512MiB)",
+	 "memory that questions may take together (default 512MiB)",
 	 offsetof(struct serve_opts, memory)},
 	{0, "threads", OPTION_COUNT, "N", "threads of one question (default: one per CPU)",
 	 offsetof(struct serve_opts, threads)},
@@ -248,10 +251,10 @@ const struct command command_serve = {
 		"token goes "
 		"into a header, Authorization: Bearer TOKEN.\n\n"
 		"Memory: sums over the trace take at most 384 MiB (what is beyond is read from the "
-		"file), answers that are kept 64 MiB, the calls of large files 96 MiB, the engine "
-		"--memory a question. Besides that each file that the trace names takes some 100 "
-		"bytes, and some 60 more while a question about files is answered, however many "
-		"threads answer it.\n\n"
+		"file), answers that are kept 64 MiB, the calls of large files 96 MiB, each file "
+		"that the trace names some 100 bytes. Questions that run share --memory: one that "
+		"needs more than the others have left waits for them. SQL runs in a process of its "
+		"own, which may take as much again.\n\n"
 		"Exit status: 0 stopped by a signal, 1 the trace cannot be read or the port is "
 		"taken, 2 wrong "
 		"options.",

@@ -214,21 +214,50 @@ size_t file_sums_top(struct sums_file *files, size_t count, size_t max)
 
 /* ---- histograms ---- */
 
-struct hists {
-	const struct map *index; /* file_id -> number of the histogram */
-	struct hist *hists;
-	size_t count;
+struct wanted {
+	int64_t id;
+	size_t at; /* number of the histogram */
 };
 
+struct hists {
+	const struct map *index; /* file_id -> number of the histogram */
+	const struct wanted *sorted;
+	size_t sorted_count; /* the same by id */
+	struct hist *hists;
+};
+
+static int by_id(const void *a, const void *b)
+{
+	const struct wanted *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static struct wanted *sort_wanted(const struct map *index)
+{
+	struct wanted *sorted = calloc(index->count + 1, sizeof(*sorted));
+	uint64_t id, at;
+	size_t pos = 0, n = 0;
+
+	while (sorted && map_next(index, &pos, &id, &at))
+		sorted[n++] = (struct wanted){(int64_t)id, at};
+	if (sorted)
+		qsort(sorted, n, sizeof(*sorted), by_id);
+	return sorted;
+}
+
+/* The segment's files are sorted too. */
 static int take_segment(struct hists *h, const struct segment *g)
 {
 	struct segment_walk w = {0};
-	uint64_t at;
+	size_t k = 0;
 	int r = 0;
 
-	while (r >= 0 && segment_file_next(g, &w)) {
-		if (map_get(h->index, (uint64_t)w.id, &at))
-			r = segment_file_hist(&w, &h->hists[at]);
+	while (r >= 0 && k < h->sorted_count && segment_file_next(g, &w)) {
+		while (k < h->sorted_count && h->sorted[k].id < w.id)
+			k++;
+		if (k < h->sorted_count && h->sorted[k].id == w.id)
+			r = segment_file_hist(&w, &h->hists[h->sorted[k].at]);
 	}
 	return r;
 }
@@ -293,6 +322,7 @@ static bool has_file(void *arg, const struct store_block *b, size_t block)
 static int run_hists(struct question *q, const struct sieve *sieve, const struct map *index,
 		     struct hist *hists, size_t count)
 {
+	_cleanup_free_ struct wanted *sorted = sort_wanted(index);
 	struct hists workers[PASS_THREADS_MAX] = {0};
 	struct pass p = {
 		.q = q,
@@ -309,10 +339,11 @@ static int run_hists(struct question *q, const struct sieve *sieve, const struct
 		.take = take,
 		.workers = pass_workers(q),
 	};
-	int r = 0;
+	int r = sorted ? 0 : -ENOMEM;
 
 	for (unsigned int i = 0; i < p.workers; i++) {
-		workers[i] = (struct hists){index, calloc(count + 1, sizeof(*hists)), count};
+		workers[i] = (struct hists){index, sorted, index->count,
+					    calloc(count + 1, sizeof(*hists))};
 		p.states[i] = &workers[i];
 		if (!workers[i].hists)
 			r = -ENOMEM;

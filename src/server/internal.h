@@ -8,12 +8,13 @@
 #include "base/map.h"
 #include "engine/annotations.h"
 #include "net/http.h"
+#include "server/room.h"
 #include "server/server.h"
 
 /* ---- limits, each with its reason ---- */
 
 #define QUESTIONS_MAX 4u	    /* at once: each may use every CPU and its share of memory */
-#define QUEUE_NS      5000000000ll  /* that a question waits for its turn: a page sends six */
+#define QUEUE_NS      10000000000ll /* that a question waits for its turn: a page sends six */
 #define QUESTION_NS   30000000000ll /* that it may take */
 #define WIDTH_MAX     4000u	    /* time buckets or pixels: no screen shows more */
 #define LANES_MAX     200u	    /* of one picture of the timeline */
@@ -65,6 +66,7 @@ struct server {
 	uint64_t news_generation;
 	bool news_end, stopping;
 	unsigned int questions; /* that run */
+	struct room room;
 
 	pthread_mutex_t names_lock; /* of the making of what follows; see names.h */
 	struct catalog *catalog;
@@ -96,6 +98,9 @@ struct question {
 	unsigned int status; /* of the error, where the code does not say it; 0 */
 	bool streamed;	     /* the request has its answer already */
 	bool unfinished;     /* the same question has more to say: this answer is not kept */
+	int64_t allowed_ns;  /* that it may take, once it has what it waits for; 0: no limit */
+	uint64_t room;	     /* bytes that it has of the server's */
+	bool wide;	     /* the engine's part was not enough: it takes all of it */
 };
 
 /* An answer to a question; the trace does not change meanwhile. 0, or negative and q->err. */
@@ -116,6 +121,8 @@ int question_number(struct question *q, const char *name, int64_t min, int64_t m
 void question_fail(struct question *q, int code);
 /* True where the client is gone or the time is up: -EINTR soon. */
 bool question_stopped(const struct question *q);
+/* It may take that long from now on. */
+void question_deadline(struct question *q, int64_t ns);
 /* [from, to) with open ends put to the trace's. */
 void question_range(const struct question *q, int64_t *ret_from, int64_t *ret_to);
 

@@ -11,6 +11,7 @@ struct pool {
 	struct held held;
 	struct engine *engines[QUESTIONS_MAX];
 	bool busy[QUESTIONS_MAX];
+	struct engine *wide; /* of who has all of the room */
 };
 
 /* ---- what the index holds, for the engines ---- */
@@ -110,27 +111,54 @@ static void interrupt(void *arg)
 	engine_interrupt(arg);
 }
 
-int pool_take(struct question *q, struct engine **ret)
+static int open_engine(struct question *q, struct engine **ret)
 {
 	struct server *s = q->server;
 	const struct engine_options options = {.library = s->opt.library,
-					       .memory_max = s->opt.memory_max,
+					       .memory_max = q->room,
 					       .threads = s->opt.threads,
 					       .annotations = s->annotations,
 					       .held = &s->pool->held};
-	int i = find_place(s->pool), r;
+	int r = engine_open(ret, s->store, &options, &q->err);
+
+	if (r < 0)
+		q->status = 503;
+	return r;
+}
+
+/* One with half of the memory stays open for who comes next. */
+static int take_half(struct question *q, struct engine **ret)
+{
+	struct pool *p = q->server->pool;
+	int i = find_place(p), r = 0;
 
 	if (i < 0)
 		return question_error(q, -EAGAIN, "too many questions at once");
-	if (!s->pool->engines[i]) {
-		r = engine_open(&s->pool->engines[i], s->store, &options, &q->err);
-		if (r < 0) {
-			leave_place(s->pool, i);
-			q->status = 503;
-			return r;
-		}
+	if (!p->engines[i])
+		r = open_engine(q, &p->engines[i]);
+	if (r < 0)
+		leave_place(p, i);
+	else
+		*ret = p->engines[i];
+	return r;
+}
+
+int pool_take(struct question *q, struct engine **ret)
+{
+	struct server *s = q->server;
+	int r = room_take(q, q->wide ? s->room.all : s->room.all / 2);
+
+	if (r >= 0 && q->wide) {
+		assert(!s->pool->wide);
+		r = open_engine(q, &s->pool->wide);
+		*ret = s->pool->wide;
+	} else if (r >= 0) {
+		r = take_half(q, ret);
 	}
-	*ret = s->pool->engines[i];
+	if (r < 0) {
+		room_give(q);
+		return r;
+	}
 	http_on_stop(q->request, interrupt, *ret);
 	return 0;
 }
@@ -140,8 +168,22 @@ void pool_give(struct question *q, struct engine *e)
 	struct pool *p = q->server->pool;
 
 	http_on_stop(q->request, NULL, NULL);
+	if (q->wide) {
+		engine_free(e);
+		p->wide = NULL;
+	}
 	for (int i = 0; i < (int)QUESTIONS_MAX; i++) {
 		if (p->engines[i] == e)
 			leave_place(p, i);
 	}
+	room_give(q);
+}
+
+bool pool_again(struct question *q, int r)
+{
+	if (r != -ENOMEM || q->wide || question_stopped(q))
+		return false;
+	buf_clear(&q->out);
+	q->err = (struct error){0};
+	return q->wide = true;
 }

@@ -156,8 +156,9 @@ static int put_json(struct question *q, struct answer *rows, int64_t limit)
 	return answer_json(&some, &j, &q->err);
 }
 
-static int ask(struct question *q, const struct plan *p,
-	       int (*give)(struct question *q, struct answer *rows, int64_t limit), int64_t limit)
+static int ask_once(struct question *q, const struct plan *p,
+		    int (*give)(struct question *q, struct answer *rows, int64_t limit),
+		    int64_t limit)
 {
 	_cleanup_(engine_result_freep) struct engine_result *result = NULL;
 	_cleanup_answer_ struct answer rows = {0};
@@ -173,6 +174,17 @@ static int ask(struct question *q, const struct plan *p,
 		r = give(q, &rows, limit);
 	engine_result_free(TAKE_PTR(result));
 	pool_give(q, e);
+	return r;
+}
+
+static int ask(struct question *q, const struct plan *p,
+	       int (*give)(struct question *q, struct answer *rows, int64_t limit), int64_t limit)
+{
+	int r;
+
+	do {
+		r = ask_once(q, p, give, limit);
+	} while (pool_again(q, r));
 	return r;
 }
 
@@ -371,7 +383,9 @@ static int give_parquet(struct question *q, const struct plan *p)
 		return question_error(q, -errno, "cannot make a folder for the download: %s",
 				      strerror(errno));
 	snprintf(path, sizeof(path), "%s/answer.parquet", folder);
-	r = parquet_to(q, p, path);
+	do {
+		r = parquet_to(q, p, path);
+	} while (pool_again(q, r));
 	fd = r < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
 	if (r >= 0 && fd < 0)
 		r = question_error(q, -EIO, "the download was not written");
@@ -389,7 +403,7 @@ static int download(struct question *q, const char *format)
 
 	if (r < 0)
 		return r;
-	http_deadline(q->request, DOWNLOAD_NS);
+	question_deadline(q, DOWNLOAD_NS);
 	if (strcmp(format, "parquet") == 0)
 		return give_parquet(q, plan);
 	return ask(q, plan, strcmp(format, "csv") == 0 ? give_csv : give_json_file, 0);

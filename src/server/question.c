@@ -98,6 +98,12 @@ bool question_stopped(const struct question *q)
 	return stopping;
 }
 
+void question_deadline(struct question *q, int64_t ns)
+{
+	q->allowed_ns = ns;
+	http_deadline(q->request, ns);
+}
+
 /* ---- parameters ---- */
 
 static int parse_number(const char *text, int64_t *ret)
@@ -252,8 +258,9 @@ static void answer_apart(struct server *s, struct question *q, question_fn *fn)
 	int r = wait_turn(s, q);
 
 	if (r >= 0) {
-		http_deadline(q->request, QUESTION_NS);
+		question_deadline(q, QUESTION_NS);
 		r = fn(q);
+		room_give(q);
 		if (r >= 0 && question_stopped(q))
 			r = -EINTR;
 		end_turn(s);
@@ -288,6 +295,7 @@ static int work_out(struct server *s, struct question *q, question_fn *fn, uint6
 	if (answered(s, q, generation, key, true))
 		return 0;
 	r = fn(q);
+	room_give(q);
 	if (r >= 0 && question_stopped(q))
 		r = -EINTR;
 	if (r >= 0 && !q->streamed && !q->unfinished)
@@ -303,7 +311,7 @@ static int take_turn(struct server *s, struct question *q, question_fn *fn, cons
 
 	if (r < 0)
 		return r;
-	http_deadline(q->request, QUESTION_NS);
+	question_deadline(q, QUESTION_NS);
 	pthread_rwlock_rdlock(&s->lock);
 	make_etag(q, s->generation, etag);
 	/* again: the trace's origin may not have been known before */

@@ -267,6 +267,7 @@ int server_start(struct server **ret, const struct server_options *opt, struct e
 		return error_errno(err, -ENOMEM, "cannot serve");
 	s->opt = *opt;
 	init_locks(s);
+	room_init(&s->room, opt->memory_max ? opt->memory_max : ROOM_DEFAULT);
 	r = open_all(s, err);
 	if (r < 0) {
 		server_stop(s);
@@ -306,6 +307,7 @@ void server_stop(struct server *s)
 	slow_store_free(s->slow);
 	pthread_mutex_destroy(&s->names_lock);
 	free(s->command);
+	room_free(&s->room);
 	pthread_cond_destroy(&s->news);
 	pthread_mutex_destroy(&s->news_lock);
 	pthread_rwlock_destroy(&s->lock);

@@ -18,7 +18,7 @@ struct server_options {
 	size_t path_count;
 	uint16_t port;	      /* 0: SERVER_PORT or the next free one */
 	const char *library;  /* the engine's; NULL: looked for */
-	uint64_t memory_max;  /* of one question to the engine; 0: the engine's default */
+	uint64_t memory_max;  /* of all questions that run, together; 0: 512 MiB */
 	unsigned int threads; /* of one question; 0: one per CPU */
 	/* What the command line has words for: one call as strace's line, and what is missing from a
 	 * trace as the member "loss" of every document. 0 or negative. */

@@ -636,8 +636,10 @@ int sums_run(struct question *q, const struct sieve *sieve, const struct sums_wa
 {
 	struct sums_want files = {.files = true, .failures = want->failures}, others = *want;
 	_cleanup_(sums_freep) struct sums *s = NULL, *by_file = NULL;
-	int r;
+	int r = want->files ? room_take_files(q) : 0;
 
+	if (r < 0)
+		return r;
 	if (!want->files || !sieve->eval || !sieve->by_segment ||
 	    (!want->axis && !want->keys && !want->other_keys))
 		return run_once(q, sieve, want, ret);

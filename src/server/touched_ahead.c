@@ -83,6 +83,7 @@ static int find_files(struct ahead *a)
 		r = file_sums_merge(a->q.server, s, &files, &count);
 	if (r >= 0)
 		choose(a, files, count);
+	room_give(&a->q);
 	return r;
 }
 

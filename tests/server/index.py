@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from client import Serve, Tap
@@ -187,6 +188,24 @@ def memory():
         more = memory_of(pid, 'VmHWM') - before
         check('a filter that all files pass', o['totals']['files'] == files > 200000, o['totals'], files)
         check('and the memory that it takes', more < 2 * FILTER_BYTES + files * FILE_BYTES, more, files)
+    # the same of several at once, which share the memory: one that needs more than there is left waits for the others
+    with Serve(weir, '--threads', '2', '--memory', '40M', 'n.trace', folder=folder) as s:
+        rest(s)
+        s.get('overview')
+        with open(f'/proc/{s.process.pid}/clear_refs', 'w', encoding='ascii') as f:
+            f.write('5')
+        before, answers = memory_of(s.process.pid, 'VmRSS'), []
+        asks = [threading.Thread(target=lambda i=i: answers.append(s.ask('overview', filter=f'dur > {i}ns')[0])) for i in range(6)]
+        for t in asks:
+            t.start()
+        for t in asks:
+            t.join()
+        more = memory_of(s.process.pid, 'VmHWM') - before
+        check('six of them at once are answered', answers == [200] * 6, answers)
+        check('and take no more memory than one', more < 2 * FILTER_BYTES + files * FILE_BYTES, more, files)
+        if has_engine:
+            status, _, body = s.ask('query', q='by file, op, tid | p99(dur), hist(dur) | head 5')
+            check('what an engine cannot do with half of it, it does with all', status == 200, status, body[:300])
 
 
 def later():

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/room.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "server/pass.h"
+
+struct room_waiter {
+	struct room_waiter *next;
+};
+
+void room_init(struct room *r, uint64_t bytes)
+{
+	pthread_condattr_t attr;
+
+	r->all = r->left = bytes;
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&r->changed, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+void room_free(struct room *r)
+{
+	assert(!r->first);
+	pthread_cond_destroy(&r->changed);
+	pthread_mutex_destroy(&r->lock);
+}
+
+/* With the lock held, which is let go meanwhile. */
+static int wait_for(struct room *r, const struct room_waiter *me, const struct question *q,
+		    uint64_t bytes)
+{
+	while (r->first != me || r->left < bytes) {
+		struct timespec at;
+
+		clock_after(50 * NSEC_PER_MSEC, &at);
+		pthread_cond_timedwait(&r->changed, &r->lock, &at);
+		if (question_stopped(q))
+			return -EINTR;
+	}
+	return 0;
+}
+
+static int take(struct question *q, uint64_t bytes)
+{
+	struct room *r = &q->server->room;
+	struct room_waiter me = {0}, **at;
+	int e;
+
+	pthread_mutex_lock(&r->lock);
+	for (at = &r->first; *at; at = &(*at)->next)
+		;
+	*at = &me;
+	e = wait_for(r, &me, q, bytes);
+	for (at = &r->first; *at != &me; at = &(*at)->next)
+		;
+	*at = me.next;
+	if (e >= 0) {
+		r->left -= bytes;
+		q->room = bytes;
+	}
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+	return e;
+}
+
+int room_take(struct question *q, uint64_t bytes)
+{
+	int e;
+
+	assert(!q->room);
+	bytes = MIN(bytes, q->server->room.all);
+	if (q->allowed_ns)
+		http_deadline(q->request, 0);
+	e = take(q, bytes);
+	if (e >= 0 && q->allowed_ns)
+		http_deadline(q->request, q->allowed_ns);
+	return e;
+}
+
+int room_take_files(struct question *q)
+{
+	return room_take(q, pass_workers(q) * ROOM_WORKER +
+				    ROOM_PER_FILE * dims_rows(store_dims(q->server->store),
+							      TABLE_FILE));
+}
+
+void room_give(struct question *q)
+{
+	struct room *r = &q->server->room;
+
+	if (!q->room)
+		return;
+	pthread_mutex_lock(&r->lock);
+	r->left += q->room;
+	q->room = 0;
+	assert(r->left <= r->all);
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * room.h: the memory (--memory) that questions share, beside what the server holds of the trace. Who needs a part of it
+ * says how much at most, and waits until there is as much, in the order in which they came. Who needs more than there
+ * is waits for all of it.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "base/util.h"
+
+#define ROOM_DEFAULT  (512ull << 20)
+#define ROOM_WORKER   (25ull << 20) /* of one thread of a pass about files, for whatever it does */
+#define ROOM_PER_FILE 100ull	    /* of such a pass, whatever the number of threads */
+
+struct question;
+struct room_waiter;
+
+struct room {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	uint64_t all, left;
+	struct room_waiter *first; /* who waits, in order */
+};
+
+void room_init(struct room *r, uint64_t bytes);
+void room_free(struct room *r);
+/*
+ * Once for each question. What it waits is no part of the time that it may take. 0, or -EINTR where nobody wants its
+ * answer any more.
+ */
+int room_take(struct question *q, uint64_t bytes) _must_check_;
+/* The same for what sums of all files take. */
+int room_take_files(struct question *q) _must_check_;
+/* Gives back what it has, if anything. */
+void room_give(struct question *q);
