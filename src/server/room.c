@@ -84,8 +84,8 @@ int room_take(struct question *q, uint64_t bytes)
 int room_take_files(struct question *q)
 {
 	return room_take(q, pass_workers(q) * ROOM_WORKER +
-				    ROOM_PER_FILE * dims_rows(store_dims(q->server->store),
-							      TABLE_FILE));
+				    ROOM_PER_FILE *
+					    dims_rows(store_dims(q->server->store), TABLE_FILE));
 }
 
 void room_give(struct question *q)
