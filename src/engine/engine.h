@@ -31,6 +31,7 @@ struct engine_options {
 	unsigned int threads; /* 0: one per CPU */
 	struct annotations *annotations; /* of the store, shared; NULL: the engine makes its own */
 	const struct held *held;	 /* sums that are in memory, shared; NULL: none */
+	bool borrowed; /* the store is refreshed by its owner alone, while nothing runs here */
 	bool confined; /* no file or network but the trace, settings locked: for SQL of other people
 			*/
 };

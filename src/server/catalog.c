@@ -2,6 +2,7 @@
 #include "server/catalog.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -101,6 +102,7 @@ static uint32_t group_of(int64_t type)
 	return FOLDER_OTHERS;
 }
 
+/* No kernel gives a longer path; each folder on its way would be kept. */
 static int take_folder(struct catalog *c, const struct dims *d, int64_t file, uint32_t *ret)
 {
 	struct dims_file room;
@@ -108,8 +110,9 @@ static int take_folder(struct catalog *c, const struct dims *d, int64_t file, ui
 	struct bytes name = f ? dims_file_name(d, file) : (struct bytes){0};
 
 	*ret = group_of(f ? f->type : FILE_TYPE_UNKNOWN);
-	return *ret == FOLDER_OTHERS && name.len && name.data[0] == '/' ? take_path(c, name, ret)
-									: 0;
+	return *ret == FOLDER_OTHERS && name.len && name.len < PATH_MAX && name.data[0] == '/'
+		       ? take_path(c, name, ret)
+		       : 0;
 }
 
 size_t catalog_count(const struct catalog *c)

@@ -118,7 +118,8 @@ static int open_engine(struct question *q, struct engine **ret)
 					       .memory_max = q->room,
 					       .threads = s->opt.threads,
 					       .annotations = s->annotations,
-					       .held = &s->pool->held};
+					       .held = &s->pool->held,
+					       .borrowed = true};
 	int r = engine_open(ret, s->store, &options, &q->err);
 
 	if (r < 0)

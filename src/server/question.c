@@ -183,6 +183,11 @@ void question_range(const struct question *q, int64_t *ret_from, int64_t *ret_to
 	store_range(q->server->store, &first, &last);
 	if (first == INT64_MIN || last == INT64_MIN)
 		first = last = q->server->origin;
+	/* a trace may say anything */
+	first = MAX(first, -TIME_FAR);
+	first = MIN(first, TIME_FAR);
+	last = MAX(last, -TIME_FAR);
+	last = MIN(last, TIME_FAR);
 	*ret_from = q->from == INT64_MIN ? first : q->from;
 	*ret_to = q->to == INT64_MAX ? last + 1 : q->to;
 	if (*ret_to <= *ret_from)

@@ -80,6 +80,16 @@ static struct cell *cell_of(struct painter *w, uint32_t lane, unsigned int pixel
 	return w->cells[lane] ? &w->cells[lane][pixel] : NULL;
 }
 
+_Static_assert(OP_CODE_MAX < 1u << MORE_OP_BITS, "a code fits beside its pixel");
+
+/* What no operation has is none: traces come from anyone. */
+static int32_t op_of(const struct batch *b, unsigned int column, size_t row)
+{
+	int64_t op = batch_get(b, column, row, -1);
+
+	return op < 0 || op >= OP_CODE_MAX ? -1 : (int32_t)op;
+}
+
 static uint64_t more_key(uint32_t lane, unsigned int pixel, int32_t op)
 {
 	return (uint64_t)lane << 32 | (uint64_t)pixel << MORE_OP_BITS | (uint32_t)(op + 1);
@@ -153,7 +163,7 @@ static int take_op(struct painter *w, const struct pass_rows *rows, size_t i)
 	struct one_call call = {
 		.start = batch_get(b, OP_START, i, w->picture->from),
 		.dur = MAX(batch_get(b, OP_DUR, i, 0), 0),
-		.op = (int32_t)batch_get(b, OP_OP, i, -1),
+		.op = op_of(b, OP_OP, i),
 		.err = (int32_t)batch_get(b, OP_ERR, i, -1),
 		.class = (int32_t)batch_get(b, OP_CLASS, i, -1),
 	};
@@ -175,7 +185,7 @@ static int take_sum(struct painter *w, const struct pass_rows *rows, size_t i)
 		.start = window,
 		.dur = ROLLUP_WINDOW_NS,
 		.row = -1,
-		.op = (int32_t)batch_get(b, SUMMARY_OP, i, -1),
+		.op = op_of(b, SUMMARY_OP, i),
 		.err = (int32_t)batch_get(b, SUMMARY_ERR, i, -1),
 		.class = (int32_t)batch_get(b, SUMMARY_CLASS, i, -1),
 	};

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""index.py WEIR: what is answered from sums kept in memory is what the rows say, for ranges that cut blocks, summaries
+"""index.py WEIR CRAFTED: what is answered from sums kept in memory is what the rows say, for ranges that cut blocks, summaries
 and segments anywhere, with filters that the sums can answer and others."""
 import json
 import os
@@ -167,6 +167,12 @@ def memory_of(pid, name):
         return next(int(line.split()[1]) for line in f if line.startswith(name)) * 1024
 
 
+def is_sanitized(s):
+    """Memory of a sanitizer is another matter."""
+    with open(f'/proc/{s.process.pid}/maps', encoding='utf-8') as f:
+        return 'san.so' in f.read()
+
+
 FILTER_BYTES = 25 << 20  # of one thread, for whatever it does
 FILE_BYTES = 100
 
@@ -176,9 +182,8 @@ def memory():
     synth('n.trace', '--rows', '2000000', '--profile', 'network')
     with Serve(weir, '--threads', '2', 'n.trace', folder=folder) as s:
         pid = s.process.pid
-        with open(f'/proc/{pid}/maps', encoding='utf-8') as f:
-            if 'san.so' in f.read():
-                return  # memory of a sanitizer is another matter
+        if is_sanitized(s):
+            return
         rest(s)
         s.get('overview')
         with open(f'/proc/{pid}/clear_refs', 'w', encoding='ascii') as f:
@@ -233,6 +238,21 @@ def later():
         check('and its calls can be looked at', s.get(f'op/{row["row"]}')['call']['dur'] == row['dur'])
 
 
+def crafted():
+    """Traces whose values no kernel gives: every question has an answer."""
+    for kind in ('ops', 'early', 'late', 'deep'):
+        subprocess.run([os.path.abspath(sys.argv[2]), kind, os.path.join(folder, f'{kind}.trace')], check=True)
+        with Serve(weir, f'{kind}.trace', folder=folder) as s:
+            lanes = s.get('lanes')['lanes']
+            file = s.get('overview')['files']['rows'][0]['id']
+            asks = [('trace', {}), ('overview', {'brief': 1}), ('overview', {'filter': 'dur < 1s'}), ('latency', {'by': 'op'}), ('latency', {'by': 'file'}),
+                    ('timeline', {'lanes': lanes[0]['id'], 'width': 3}), ('files', {'dir': '/'}), ('files', {'dir': 'others'}),
+                    (f'file/{file}', {}), (f'file/{file}/density', {'width': 30})]
+            answers = [s.ask(path, **params)[0] for path, params in asks]
+            check(f'crafted, {kind}: every question is answered', answers == [200] * len(asks), list(zip(asks, answers)))
+            check(f'crafted, {kind}: in little memory', memory_of(s.process.pid, 'VmHWM') < 256 << 20 or is_sanitized(s))
+
+
 def main():
     global has_engine
     rng = random.Random(5)
@@ -260,6 +280,7 @@ def main():
               s.get('overview')['totals']['calls'] + s.get('overview')['totals']['running'] == ROWS + 400000)
     later()
     memory()
+    crafted()
     synth('h.trace', '--rows', '200000', '--profile', 'hostile')
     with Serve(weir, 'h.trace', folder=folder) as s:
         compare(s, 'hostile', 'overview', width=100)

@@ -37,6 +37,12 @@ def read_events(s, out):
     c.close()
 
 
+def ask_on(s, writer, number, out):
+    """Asks anew each time, while others ask and blocks come; 503: there is no engine here."""
+    while writer.poll() is None:
+        out.append(s.ask('query', q=f'by comm | count() | head {len(out) + 1}' if number else f'by file | count() | head {len(out) + 1}')[0])
+
+
 def main():
     path = os.path.join(folder, 'l.trace')
     writer = subprocess.Popen([weir, 'synth', '-q', '-o', path, '--rows', str(ROWS), '--seed', '4'])
@@ -48,10 +54,16 @@ def main():
         viewers = [threading.Thread(target=read_events, args=(s, h), daemon=True) for h in heard]
         for v in viewers:
             v.start()
-        calls = []
+        calls, asked = [], []
+        askers = [threading.Thread(target=ask_on, args=(s, writer, i, asked), daemon=True) for i in range(2)]
+        for a in askers:
+            a.start()
         while writer.poll() is None:
             calls.append(s.get('overview', width=100)['totals']['calls'])
         writer.wait()
+        for a in askers:
+            a.join(120)
+        check('queries are answered while it grows', asked and set(asked) <= {200, 503}, asked)
         for v in viewers:
             v.join(120)
         check('what grows is live', live is True or len(calls) < 2)

@@ -184,7 +184,7 @@ static int confine(struct engine *e, struct error *err)
 
 int engine_pin(struct engine *e, struct error *err)
 {
-	ssize_t more = store_refresh(e->store, err);
+	ssize_t more = e->borrowed ? 0 : store_refresh(e->store, err);
 	size_t blocks = store_block_count(e->store);
 
 	if (more < 0)
@@ -287,6 +287,7 @@ int engine_open(struct engine **ret, struct store *store, const struct engine_op
 	pthread_mutex_init(&e->names_lock, NULL);
 	e->store = store;
 	e->held = opt->held;
+	e->borrowed = opt->borrowed;
 	e->threads = MIN(opt->threads ? opt->threads : cpus(), (unsigned int)THREADS_MAX);
 	e->state_bytes_max = opt->memory_max ? opt->memory_max : ENGINE_MEMORY_DEFAULT;
 	alive_add(e);

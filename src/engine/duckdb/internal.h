@@ -122,6 +122,7 @@ struct engine {
 	unsigned int follows;				   /* made so far; each has a table */
 	struct annotations *annotations, *annotations_own; /* the first is used; the second freed */
 	const struct held *held;			   /* sums that are in memory; NULL: none */
+	bool borrowed;					   /* the store: its owner refreshes it */
 	uint64_t users_seen; /* store_user_changes() of the views that there are */
 	/* one statement at a time: these change between statements only */
 	size_t pin; /* blocks that the statement sees */
