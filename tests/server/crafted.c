@@ -7,10 +7,10 @@
 #include "schema/vocab.h"
 #include "store/store.h"
 
-#define START	  1700000000000000000ll
-#define DEEP	  50000u /* folders in one another */
-#define MANY	  200
-#define MUST(OK)  ((OK) < 0 ? fail(#OK) : (void)0)
+#define START	 1700000000000000000ll
+#define DEEP	 50000u /* folders in one another */
+#define MANY	 200
+#define MUST(OK) ((OK) < 0 ? fail(#OK) : (void)0)
 
 static void fail(const char *what)
 {
