@@ -162,7 +162,7 @@ static __always_inline void call_begin(struct task_struct *task, struct thread_s
 	c->op.size = arg(c, p->op_size);
 	c->op.thread = ts->version;
 	c->op.call = ts->calls++;
-	c->op.tid = tid_of(task);
+	c->op.tid = ts->tid;
 	c->op.fd = arg(c, p->op_fd);
 	c->op.flags = arg(c, p->op_flags);
 	c->op.nr = nr;

@@ -39,7 +39,6 @@ const volatile bool raw_args;
 const volatile bool no_argv;
 const volatile bool lossless;
 const volatile __u64 min_dur_ns;
-const volatile __u32 pidns_level;	 /* of the recorder's pid namespace */
 const volatile __s32 cgroup_subsys = -1; /* -1: the v2 hierarchy, else an index of css_set.subsys */
 const volatile __u32 fill_mark;		 /* bytes in a ring that wake the reader */
 const volatile __u32 ring_half;
@@ -68,7 +67,9 @@ __u32 create_epoch = 1; /* raised when a file is created whose inode has no gene
 __u32 next_thread = 1;
 __u64 next_file = 1;
 __u32 created_bit =
-	0x100000;     /* FMODE_CREATED; it moved between versions, so it is found at start */
+	0x100000; /* FMODE_CREATED; it moved between versions, so it is found at start */
+/* The recorder's pid namespace, found at start: its inode number, and how deep it lies. */
+__u32 pidns, pidns_level;
 __u32 probe_fds[2];   /* of the recorder: a file that it created and the same file opened again */
 __u32 probe_modes[2]; /* and what the kernel says of them */
 
@@ -166,6 +167,8 @@ struct thread_state {
 	__u32 uid;	  /* of the version */
 	__u32 stack;	  /* of the filter that is run */
 	__u32 comm_tests; /* of the version: bits by number of the filter's test */
+	__s32 tid;	  /* of the version, in the recorder's pid namespace */
+	__u32 unused;
 	__u64 exe;
 	struct call call;
 	struct last_file last[LAST_FILES];

@@ -22,15 +22,24 @@ static __always_inline __u32 pid_ns(struct pid *pid, __u32 level)
 	return BPF_CORE_READ(ns, ns.inum);
 }
 
+/* The number in the recorder's pid namespace; 0: it has none there, whatever its number elsewhere. */
+static __always_inline int pid_here(struct pid *pid)
+{
+	__u32 level = pidns_level;
+
+	if (!pid || BPF_CORE_READ(pid, level) < level || pid_ns(pid, level) != pidns)
+		return 0;
+	return pid_nr(pid, level);
+}
+
 static __always_inline int tid_of(struct task_struct *task)
 {
-	return pidns_level ? pid_nr(BPF_CORE_READ(task, thread_pid), pidns_level) : task->pid;
+	return pid_here(BPF_CORE_READ(task, thread_pid));
 }
 
 static __always_inline int tgid_of(struct task_struct *task)
 {
-	return pidns_level ? pid_nr(BPF_CORE_READ(task, group_leader, thread_pid), pidns_level)
-			   : task->tgid;
+	return pid_here(BPF_CORE_READ(task, group_leader, thread_pid));
 }
 
 static __always_inline struct cgroup *cgroup_of(struct task_struct *task)
@@ -177,11 +186,11 @@ static __always_inline void thread_fill(struct wire_thread *r, struct task_struc
 	r->head.time = bpf_ktime_get_ns();
 	r->thread = ts->version;
 	r->task = ts->task;
-	r->tid = tid_of(task);
+	r->tid = ts->tid;
 	r->tgid = tgid_of(task);
 	r->tid_ns = pid ? pid_nr(pid, level) : r->tid;
 	r->tgid_ns = leader ? pid_nr(leader, level) : r->tgid;
-	r->ppid = BPF_CORE_READ(task, real_parent, tgid);
+	r->ppid = pid_here(BPF_CORE_READ(task, real_parent, group_leader, thread_pid));
 	r->uid = BPF_CORE_READ(task, cred, euid.val);
 	ts->uid = r->uid;
 	r->pid_ns = pid ? pid_ns(pid, level) : 0;
@@ -258,6 +267,7 @@ verified_alone int thread_look(struct thread_state *ts)
 	if (!(ts->flags & THREAD_SELECTED) || (ts->flags & THREAD_SENT))
 		return 0;
 	ts->version = __sync_fetch_and_add(&next_thread, 1);
+	ts->tid = tid_of(bpf_get_current_task_btf());
 	ts->calls = 0;
 	ts->call.args[WIRE_ARG_ZERO] = 0;
 	ts->call.args[WIRE_ARG_MINUS_ONE] = -1;

@@ -335,14 +335,18 @@ int BPF_PROG(weir_end)
 	return 0;
 }
 
-/* How the recorder's probe files were opened, for created_bit. */
+/* The recorder looks at itself: its pid namespace, and how its probe files were opened, for created_bit. */
 SEC("iter/task")
-int weir_modes(struct bpf_iter__task *ctx)
+int weir_self(struct bpf_iter__task *ctx)
 {
-	struct task_struct *task = ctx->task;
+	struct task_struct *task = ctx->task, *self = bpf_get_current_task_btf();
+	struct pid *pid;
 
-	if (!task || task->pid != task->tgid || tgid_of(task) != own_tgid)
+	if (!task || task->pid != task->tgid || task->tgid != self->tgid)
 		return 0;
+	pid = BPF_CORE_READ(task, thread_pid);
+	pidns_level = BPF_CORE_READ(pid, level);
+	pidns = pid_ns(pid, pidns_level);
 	for (int i = 0; i < 2; i++) {
 		__u64 file = fd_file(task, probe_fds[i]);
 

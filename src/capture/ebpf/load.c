@@ -49,23 +49,18 @@ int load_error(int code, struct error *err, const char *what)
 	return error_errno(err, code, "%s", what);
 }
 
-static uint32_t own_pidns_level(void)
+/* What /proc says of a number must be of the process that has it here. */
+static int check_proc(struct error *err)
 {
-	char line[512];
-	uint32_t level = 0;
-	FILE *f = fopen("/proc/self/status", "re");
+	char self[16] = "";
 
-	if (!f)
+	if (readlink("/proc/self", self, sizeof(self) - 1) > 0 &&
+	    strtol(self, NULL, 10) == getpid())
 		return 0;
-	while (fgets(line, sizeof(line), f)) {
-		if (strncmp(line, "NSpid:", 6))
-			continue;
-		/* Inside a pid namespace /proc shows the levels from the reader's own on: one number means ours. */
-		for (const char *p = line + 6; *p; p++)
-			level += *p == '\t' && p != line + 6;
-	}
-	fclose(f);
-	return level;
+	return error_set(err, -ENOTSUP,
+			 "/proc is not that of weir's own pid namespace: mount it (mount -t proc "
+			 "proc /proc), "
+			 "or start weir by `unshare --mount-proc`");
 }
 
 static int subsys_index(const char *name)
@@ -212,7 +207,6 @@ static void configure(struct loaded *l, const struct ebpf_options *opt)
 	ro->raw_args = opt->raw_args;
 	ro->no_argv = opt->no_argv;
 	ro->lossless = opt->lossless;
-	ro->pidns_level = own_pidns_level();
 	ro->fill_mark = l->ring_bytes / 8;
 	ro->ring_half = l->ring_bytes / 2;
 	ro->ring_bytes = l->ring_bytes;
@@ -324,33 +318,51 @@ static bool probe_open(int *ret_created, int *ret_opened)
 		if (*ret_opened >= 0)
 			return true;
 		close(*ret_created);
+		*ret_created = -1;
 	}
 	return false;
 }
 
-/* The one bit in which the modes of a created file and of an opened one differ, 0: not found. */
-static uint32_t created_bit(struct loaded *l)
+/* Lets weir_self look at this process: its pid namespace, and the probe files where there are any. */
+static int look_at_self(struct loaded *l, struct error *err)
 {
-	_cleanup_close_ int created = -1, opened = -1, link = -1, iter = -1;
+	_cleanup_close_ int link = -1, iter = -1;
 	union bpf_iter_link_info info = {.task.tid = (uint32_t)getpid()};
 	LIBBPF_OPTS(bpf_link_create_opts, only_this, .iter_info = &info,
 		    .iter_info_len = sizeof(info));
-	int prog = bpf_program__fd(l->skel->progs.weir_modes);
-	uint32_t differ;
+	int prog = bpf_program__fd(l->skel->progs.weir_self);
 	char c;
 
-	if (!probe_open(&created, &opened))
-		return 0;
-	l->skel->bss->probe_fds[0] = (uint32_t)created;
-	l->skel->bss->probe_fds[1] = (uint32_t)opened;
 	link = bpf_link_create(prog, 0, BPF_TRACE_ITER, &only_this);
 	if (link < 0) /* older than 6.1: all tasks */
 		link = bpf_link_create(prog, 0, BPF_TRACE_ITER, NULL);
 	iter = link < 0 ? -1 : bpf_iter_create(link);
 	while (iter >= 0 && read(iter, &c, 1) > 0)
 		;
-	differ = l->skel->bss->probe_modes[0] ^ l->skel->bss->probe_modes[1];
-	return differ & (differ - 1) ? 0 : differ;
+	if (!l->skel->bss->pidns)
+		return load_error(iter < 0 ? -errno : -ENOTSUP, err,
+				  "cannot find out weir's own pid namespace");
+	return 0;
+}
+
+/* What the programs have to know of this process before they are attached. */
+static int learn_self(struct loaded *l, struct error *err)
+{
+	_cleanup_close_ int created = -1, opened = -1;
+	struct weir_bpf__bss *bss = l->skel->bss;
+	uint32_t differ;
+	int r;
+
+	if (probe_open(&created, &opened)) {
+		bss->probe_fds[0] = (uint32_t)created;
+		bss->probe_fds[1] = (uint32_t)opened;
+	}
+	r = look_at_self(l, err);
+	/* The one bit in which the modes of a created file and of an opened one differ. */
+	differ = opened < 0 ? 0 : bss->probe_modes[0] ^ bss->probe_modes[1];
+	if (differ && !(differ & (differ - 1)))
+		l->skel->data->created_bit = differ;
+	return r;
 }
 
 void load_judge_cgroup(struct loaded *l, uint64_t id, uint32_t tests)
@@ -362,10 +374,12 @@ void load_judge_cgroup(struct loaded *l, uint64_t id, uint32_t tests)
 int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error *err)
 {
 	int cpus = libbpf_num_possible_cpus(), r;
-	uint32_t found;
 
 	if (!getenv("WEIR_BPF_LOG"))
 		libbpf_set_print(quiet);
+	r = check_proc(err);
+	if (r < 0)
+		return r;
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL & ~LIBBPF_STRICT_AUTO_RLIMIT_MEMLOCK);
 	if (cpus < 1 || cpus > WIRE_CPUS_MAX)
 		return error_set(err, -ENOTSUP, "this machine has %d CPUs, weir handles 1 to %d",
@@ -391,9 +405,9 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	l->counters = l->skel->bss->cpus;
 	l->rings_fd = bpf_map__fd(l->skel->maps.rings);
 	l->bell_fd = bpf_map__fd(l->skel->maps.bell);
-	found = created_bit(l);
-	if (found)
-		l->skel->data->created_bit = found;
+	r = learn_self(l, err);
+	if (r < 0)
+		return r;
 	fill_plans(l, opt->select, opt->filter);
 	return fill_selection(l, opt->select, err);
 }
