@@ -2,9 +2,11 @@
 // A question that is asked again whenever what it depends on changes; the answer before stays until the next is there.
 
 import { untrack } from 'svelte';
+import { ApiError } from './api';
 import { session } from './session.svelte';
 import { state as shared } from './state.svelte';
 
+const WRONG = [400, 404]; // asked again these would be answered the same
 const AGAIN_MS = 400; // a live page asks at most so often
 
 export class Loader<D, T> {
@@ -12,11 +14,12 @@ export class Loader<D, T> {
 	error = $state<string | null>(null);
 	busy = $state(false);
 	private turn = $state(0);
+	private wrong = $state(false);
 	/** What was looked at when `data` came. */
 	private of: unknown = null;
 
-	/** The same question once more, after an error. */
-	again = () => void this.turn++;
+	/** The same question once more, after an error; none where the question itself is wrong. */
+	again = $derived(this.wrong ? undefined : () => void this.turn++);
 
 	/**
 	 * `depends` is read in an effect: when what it gives changes, or a live trace grew, `ask` is called with it. Null from
@@ -79,6 +82,7 @@ export class Loader<D, T> {
 			this.error = null;
 		} catch (e) {
 			if (control.signal.aborted) return false;
+			this.wrong = e instanceof ApiError && WRONG.includes(e.status);
 			this.error = e instanceof Error ? e.message : String(e);
 			if (this.of !== view) this.data = null; // the answer to another question is none to this one
 		}
