@@ -44,6 +44,7 @@ static void add_loss(struct loss *to, const struct loss *from)
 	if (!to->damage.first[0])
 		memcpy(to->damage.first, from->damage.first, sizeof(to->damage.first));
 	to->damage.blocks += from->damage.blocks;
+	to->damage.traces += from->damage.traces;
 	to->damage.rows += from->damage.rows;
 	to->damage.calls += from->damage.calls;
 	to->damage.bytes += from->damage.bytes;

@@ -125,10 +125,15 @@ int loss_put_causes(struct buf *out, const struct loss *l, bool parts, unsigned 
 int loss_put_damage(struct buf *out, const struct loss *l)
 {
 	const struct store_damage *d = &l->damage;
+	uint64_t blocks = d->blocks - d->traces;
 	bool more = d->gaps || d->torn;
-	int r = buf_printf(out, "%s block%s, ", format_count(d->blocks).s,
-			   d->blocks == 1 ? "" : "s");
+	int r = 0;
 
+	if (d->traces)
+		r = buf_printf(out, "%s whole trace%s, ", format_count(d->traces).s,
+			       d->traces == 1 ? "" : "s");
+	if (r >= 0 && blocks)
+		r = buf_printf(out, "%s block%s, ", format_count(blocks).s, blocks == 1 ? "" : "s");
 	if (r >= 0 && more && !d->rows)
 		r = buf_printf(out, "rows unknown");
 	else if (r >= 0)

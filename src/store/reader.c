@@ -163,10 +163,8 @@ static int add_trace(struct store *s, const char *path, bool only_traces, struct
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return error_errno(err, -errno, "cannot open the trace %s", path);
 	if (!S_ISREG(st.st_mode))
-		return only_traces
-			       ? 0
-			       : error_set(err, -EINVAL,
-					   "%s is neither a trace nor a folder of traces", path);
+		return error_set(err, -EINVAL, "%s is neither a trace nor a folder of traces",
+				 path);
 	if (only_traces && (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) ||
 			    memcmp(magic, STORE_MAGIC, sizeof(magic))))
 		return 0;
@@ -182,9 +180,43 @@ static int add_trace(struct store *s, const char *path, bool only_traces, struct
 	return r < 0 ? r : 1;
 }
 
+/* Nothing of the file can be read; the others of its folder still are. */
+static void count_unread(struct store *s, const struct error *why)
+{
+	struct store_damage *d = &s->damage;
+
+	if (!d->blocks)
+		snprintf(d->first, sizeof(d->first), "%.*s", (int)sizeof(d->first) - 1,
+			 why->message);
+	d->blocks++;
+	d->traces++;
+	d->gaps = true;
+}
+
+/* As add_trace(); 0 also where the trace cannot be read, which is then counted, and told in *unread if it is the first. */
+static int add_of_folder(struct store *s, const char *path, struct error *unread, struct error *err)
+{
+	struct error why = {0};
+	struct stat st;
+	int r;
+
+	if (stat(path, &st) < 0)
+		r = error_errno(&why, -errno, "cannot open the trace %s", path);
+	else
+		r = S_ISREG(st.st_mode) ? add_trace(s, path, true, &why) : 0;
+	if (r >= 0 || r == -ENOENT) /* gone meanwhile */
+		return MAX(r, 0);
+	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+		return error_set(err, r, "%s", why.message);
+	count_unread(s, &why);
+	error_set(unread, r, "%s", why.message);
+	return 0;
+}
+
 static int add_folder(struct store *s, const char *path, struct error *err)
 {
 	struct dirent **names = NULL;
+	struct error unread = {0};
 	int n = scandir(path, &names, NULL, alphasort), r = 0;
 	bool any = false;
 
@@ -197,13 +229,15 @@ static int add_folder(struct store *s, const char *path, struct error *err)
 			if (asprintf(&file, "%s/%s", path, names[i]->d_name) < 0)
 				r = error_errno(err, -ENOMEM, "cannot read the folder %s", path);
 			else
-				r = add_trace(s, file, true, err);
+				r = add_of_folder(s, file, &unread, err);
 			any |= r > 0;
 			free(file);
 		}
 		free(names[i]);
 	}
 	free(names);
+	if (r >= 0 && !any && unread.code)
+		return error_set(err, unread.code, "%s", unread.message);
 	if (r >= 0 && !any)
 		return error_set(err, -ENOENT, "there is no trace in the folder %s", path);
 	if (r >= 0)

@@ -69,7 +69,8 @@ struct store;
 /*
  * Opens traces: files or directories of them. Ids of trace k are composed as k << 40 | id (trace 0: unchanged). A
  * file that still grows is read as far as it is committed. A file that is named
- * twice is read once. Not a trace, newer version, unreadable: one clear error.
+ * twice is read once. Not a trace, newer version, unreadable: one clear error; in a folder with
+ * others such a trace is left out and counts as damage.
  */
 int store_open(struct store **ret, const char *const *paths, size_t count, struct error *err);
 void store_free(struct store *s);
@@ -148,13 +149,14 @@ const struct dims *store_dims_few(const struct store *s);
 int store_load_files(const struct store *s, const atomic_bool *stop, struct error *err);
 
 struct store_damage {
-	uint64_t blocks; /* corrupt or torn, skipped */
+	uint64_t blocks; /* corrupt or torn, skipped; each of `traces` counts as one */
+	uint64_t traces; /* whole files of a folder of which nothing can be read */
 	uint64_t rows;	 /* rows they held, where the header still says */
 	uint64_t calls;	 /* of them rows of op */
 	uint64_t bytes;	 /* bytes not readable */
 	bool gaps;	 /* blocks are missing that do not say what they held */
 	bool torn;	 /* the last block is cut off, likewise */
-	char first[160]; /* "block 17 at byte 123456: payload checksum" */
+	char first[256]; /* "block 17 at byte 123456: payload checksum" */
 };
 void store_damage(const struct store *s, struct store_damage *ret);
 /* What the headers of the blocks say of the numbers of events (store_note_events()), all CPUs together. */

@@ -258,6 +258,29 @@ def damage(tap, weir, folder):
     tap.check("and prints the others", lines.count(b"\n") == 150000 - both, "%d, %d run" % (lines.count(b"\n"), running))
 
 
+def damaged_folder(tap, weir, folder):
+    """Traces of a folder that cannot be read at all hide none of the others, and are named; alone they are an error."""
+    inside = os.path.join(folder, "several")
+    os.mkdir(inside)
+    with open(os.path.join(folder, "mixed.trace"), "rb") as f:
+        data = f.read()
+    heads = {"b.trace": data[:40], "c.trace": data[:20] + b"\1" + data[21:], "d.trace": data[:8] + b"\xff" + data[9:], "notes": b"none"}
+    for name, content in heads.items():
+        with open(os.path.join(inside, name), "wb") as f:
+            f.write(content)
+    os.symlink("nowhere", os.path.join(inside, "gone"))
+    _, err, code = run(weir, ["report", "several"], folder)
+    tap.check("no trace of a folder can be read", code != 0 and b"b.trace is cut within its first 64 bytes" in err, err.decode())
+    with open(os.path.join(inside, "e.trace"), "wb") as f:
+        f.write(data)
+    page = run(weir, ["report", "several"], folder)[0].decode()
+    tap.check("the unreadable ones of a folder are named", "DAMAGED 3 whole traces, rows unknown: the trace several/b.trace is cut" in page, page[:400])
+    one = json.loads(run(weir, ["report", "ops", "mixed.trace", "--json"], folder)[0])
+    out = run(weir, ["report", "ops", "several", "--json"], folder)[0]
+    doc = json.loads(out) if out else {}
+    tap.check("the others are read", doc.get("rows") == one["rows"] and doc["loss"]["at_least"], str(doc.get("loss")))
+
+
 def main():
     weir, rows_program = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     update = "--update" in sys.argv[3:]
@@ -272,6 +295,7 @@ def main():
         goldens(tap, weir, folder, update)
         loops(tap, weir, rows_program, folder)
         damage(tap, weir, folder)
+        damaged_folder(tap, weir, folder)
     print("1..%d" % tap.number)
     return tap.failed > 0
 
