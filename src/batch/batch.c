@@ -159,8 +159,10 @@ int batch_make_column_unset(struct batch *b, unsigned int column, bool nulls)
 		column_free(c);
 		return -ENOMEM;
 	}
-	if (!nulls)
-		b->ready = b->rows; /* batch_add_row() has to give it null bits */
+	if (!nulls) {
+		free(TAKE_PTR(c->spare_nulls)); /* it would not grow with the column */
+		b->ready = b->rows;		/* batch_add_row() has to give it null bits */
+	}
 	b->has_bytes |= c->ends != NULL;
 	return 0;
 }

@@ -79,6 +79,14 @@ static int by_int(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static int by_uint(const void *a, const void *b)
+{
+	uint64_t x = (uint64_t)((const struct value *)a)->i,
+		 y = (uint64_t)((const struct value *)b)->i;
+
+	return (x > y) - (x < y);
+}
+
 static int by_float(const void *a, const void *b)
 {
 	double x = ((const struct value *)a)->f, y = ((const struct value *)b)->f;
@@ -96,6 +104,7 @@ static void sort_values(struct values *v, struct query_kind k)
 {
 	int (*compare)(const void *, const void *) = k.type == QUERY_TEXT    ? by_text
 						     : k.type == QUERY_FLOAT ? by_float
+						     : k.type == QUERY_UINT  ? by_uint
 									     : by_int;
 	size_t n = 0;
 

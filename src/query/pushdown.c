@@ -255,7 +255,7 @@ static enum pushed push_in(struct pusher *p, const struct expr *e, bool want)
 
 	if (!field_of(e->arg[0], &field) || !e->count || e->list[0].t.data)
 		return push_names_in(p, e, want);
-	/* Sorted as unsigned, and more than the kernel's flags have. */
+	/* The last has more than the kernel's flags have. */
 	if (field == FILTER_FLAGS && e->list[e->count - 1].i < 0)
 		return PUSHED_NONE;
 	if (field == FILTER_OP && e->count > OPS_ONE_BY_ONE)
@@ -267,7 +267,7 @@ static enum pushed push_in(struct pusher *p, const struct expr *e, bool want)
 	for (size_t i = 0, next; i < e->count && ok; i = next) {
 		__int128 low = number_of(field, e->list[i].i), high = low;
 
-		/* sorted as numbers with a sign */
+		/* sorted as the field's numbers are */
 		for (next = i + 1; next < e->count && field != FILTER_OP &&
 				   number_of(field, e->list[next].i) - 1 == high;
 		     next++)

@@ -61,7 +61,7 @@ struct store_writer {
 	int64_t until;	  /* store_note_until() */
 	struct buf index; /* headers since the last index, each behind its offset */
 	unsigned int index_count;
-	bool index_broken, dirty, torn;
+	bool index_broken, dirty;
 	struct store_stats stats;
 	bool failing; /* the last write failed, and that was said */
 	struct lost {
@@ -121,6 +121,14 @@ static int reserve(struct store_writer *w, size_t len)
 	return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? -errno : 0;
 }
 
+/* Cuts off what a failed write left; where even that fails, the next block overwrites it. What is kept beyond the
+ * file's end goes with it (ext4), and is taken again. */
+static void cut_torn(struct store_writer *w)
+{
+	(void)!ftruncate(w->fd, (off_t)w->offset);
+	(void)!reserve(w, 0);
+}
+
 /* Remembers a header for the next index. */
 static int index_note(struct store_writer *w, const uint8_t *block, uint64_t offset)
 {
@@ -158,12 +166,12 @@ static int commit(struct store_writer *w, bool last_resort)
 
 	if (r >= 0 && beyond_limit(w, w->out.len))
 		r = -EFBIG;
-	if (r >= 0)
+	if (r >= 0) {
 		r = write_all(w->fd, w->out.data, w->out.len, w->offset);
+		if (r < 0)
+			cut_torn(w);
+	}
 	if (r < 0) {
-		/* The torn tail goes; where even that fails, the next block overwrites it. */
-		if (ftruncate(w->fd, (off_t)w->offset) < 0)
-			w->torn = true;
 		unstage(w);
 		return r;
 	}

@@ -102,11 +102,32 @@ static void test_too_many(void **unused)
 	assert_int_equal(a->rows, BATCH_ROWS_MAX);
 }
 
+/* A column that comes without null bits into a batch that had them, which grows and gets rows of its own then. */
+static void test_bits_of_before(void **unused)
+{
+	_cleanup_(batch_freep) struct batch *a = NULL, *b = NULL;
+
+	assert_int_equal(batch_new(&a, TABLE_FILE), 0);
+	assert_int_equal(batch_new(&b, TABLE_FILE), 0);
+	assert_int_equal(batch_add_row(a), 0);
+	assert_int_equal(batch_set(a, FILE_INODE, 0, 1), 0);
+	assert_int_equal(batch_add_row(a), 1);
+	batch_clear(a);
+	batch_resize(b, 64);
+	assert_int_equal(batch_make_column(b, FILE_INODE, false), 0);
+	assert_int_equal(batch_append(a, b, 0, 64), 0);
+	for (unsigned int i = 0; i < 1000; i++)
+		assert_int_equal(batch_add_row(a), 64 + i);
+	assert_false(batch_is_null(a, FILE_INODE, 63));
+	assert_true(batch_is_null(a, FILE_INODE, 64));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_append),
 		cmocka_unit_test(test_too_many),
+		cmocka_unit_test(test_bits_of_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

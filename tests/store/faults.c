@@ -334,16 +334,55 @@ static void file_size_limit(void **state)
 	check_loss(path, rows, true);
 }
 
-/* A disk that stays full: the room kept back holds the loss row and the end mark. */
-static void disk_stays_full(void **state)
+/* Takes all that is left of a file system, as the program that is recorded may. */
+static void fill_up(const char *folder)
+{
+	static const char zeros[4096];
+	char path[300];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/other", folder);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	assert_true(fd >= 0);
+	for (size_t piece = sizeof(zeros); piece; piece /= 4) {
+		while (write(fd, zeros, piece) > 0)
+			;
+		assert_int_equal(errno, ENOSPC);
+	}
+	close(fd);
+}
+
+/* The room kept back holds the loss row and the end mark, whoever takes the rest. */
+static void stay_full(const char *folder)
 {
 	int64_t clock = 1700000000000000000;
 	struct draw d = {test_seed(6)};
 	struct store_writer *w;
 	struct error err = {0};
 	unsigned int told = 0;
-	char folder[256], path[300];
-	uint64_t rows;
+	uint64_t rows = 0;
+	char path[300];
+	int r;
+
+	snprintf(path, sizeof(path), "%s/trace", folder);
+	assert_ok(store_create(&w, path, NULL, &err), err);
+	for (unsigned int i = 0; !told && i < 2000; i++)
+		rows += append_blocks(w, &d, &clock, 1, &told);
+	assert_int_equal(told, 1);
+	for (unsigned int i = 0; i < 20; i++) {
+		fill_up(folder);
+		rows += append_blocks(w, &d, &clock, 1, &told);
+	}
+	fill_up(folder);
+	/* It may be the first to tell of the last rows; the file is whole in any case. */
+	r = store_close(w, &err);
+	assert_true(r == 0 || r == -ENOSPC);
+	check_loss(path, rows, true);
+}
+
+static void disk_stays_full(void **state)
+{
+	char folder[256];
 
 	snprintf(folder, sizeof(folder), "%s", in_folder("tmpfs"));
 	assert_int_equal(mkdir(folder, 0700), 0);
@@ -352,15 +391,34 @@ static void disk_stays_full(void **state)
 		print_message("skipped: no tmpfs can be mounted here\n");
 		skip();
 	}
-	snprintf(path, sizeof(path), "%s/trace", folder);
-	assert_ok(store_create(&w, path, NULL, &err), err);
-	rows = append_blocks(w, &d, &clock, 60, &told);
-	assert_int_equal(told, 1);
-	/* All was told before: the file is whole. */
-	assert_ok(store_close(w, &err), err);
-	check_loss(path, rows, true);
+	stay_full(folder);
 	umount(folder);
 	rmdir(folder);
+}
+
+/* Unlike tmpfs it gives away what is kept beyond a file's end when the file is cut off there. */
+static void ext4_stays_full(void **state)
+{
+	char folder[256], image[256], command[1200];
+
+	snprintf(folder, sizeof(folder), "%s", in_folder("ext4"));
+	snprintf(image, sizeof(image), "%s", in_folder("image"));
+	assert_int_equal(mkdir(folder, 0700), 0);
+	snprintf(command, sizeof(command),
+		 "PATH=$PATH:/sbin:/usr/sbin; truncate -s 600K '%s' && mkfs.ext4 -q -F -O "
+		 "^has_journal '%s' && mount "
+		 "-o loop '%s' '%s'",
+		 image, image, image, folder);
+	if (system(command)) {
+		rmdir(folder);
+		unlink(image);
+		print_message("skipped: no ext4 image can be mounted here\n");
+		skip();
+	}
+	stay_full(folder);
+	umount(folder);
+	rmdir(folder);
+	unlink(image);
 }
 
 /* Foreign bytes between blocks, and an index that is gone. */
@@ -474,10 +532,11 @@ static void not_a_trace(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cut_anywhere),	     cmocka_unit_test(flip_anywhere),
-		cmocka_unit_test(kill_any_time),     cmocka_unit_test(file_size_limit),
-		cmocka_unit_test(disk_stays_full),   cmocka_unit_test(garbage_between),
-		cmocka_unit_test(nothing_but_marks), cmocka_unit_test(not_a_trace),
+		cmocka_unit_test(cut_anywhere),	   cmocka_unit_test(flip_anywhere),
+		cmocka_unit_test(kill_any_time),   cmocka_unit_test(file_size_limit),
+		cmocka_unit_test(disk_stays_full), cmocka_unit_test(ext4_stays_full),
+		cmocka_unit_test(garbage_between), cmocka_unit_test(nothing_but_marks),
+		cmocka_unit_test(not_a_trace),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
