@@ -12,6 +12,8 @@
  * trace. */
 #define TRACE_ID_MASK ((1ll << 40) - 1)
 #define ROWS_PER_SLAB 256
+#define IDS_FREE      ((size_t)1 << 20) /* dims_ids_most() */
+#define IDS_PER_ROW   64
 
 /* Rows of one table at addresses that stay: slabs of ROWS_PER_SLAB, found by id. */
 struct dim_table {
@@ -453,6 +455,16 @@ bool dims_has(const struct dims *d, enum table_id table, int64_t id)
 size_t dims_count(const struct dims *d, enum table_id table)
 {
 	return d->tables[table].end;
+}
+
+size_t dims_ids_most(const struct dims *d, enum table_id table)
+{
+	return IDS_FREE + (dims_rows(d, table) + dims_forgotten(d, table)) * IDS_PER_ROW;
+}
+
+size_t dims_dense(const struct dims *d, enum table_id table)
+{
+	return MIN(dims_count(d, table), dims_ids_most(d, table));
 }
 
 size_t dims_rows(const struct dims *d, enum table_id table)

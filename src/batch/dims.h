@@ -67,6 +67,13 @@ size_t dims_forgotten(const struct dims *d, enum table_id table);
 /* How many ids a table has: ids are 0 .. count-1, some may be unknown. Of several traces read as
  * one: the first's. */
 size_t dims_count(const struct dims *d, enum table_id table);
+/*
+ * Ids are dense: arrays by id are about as long as there are rows. A trace that claims otherwise is no reason to take all
+ * memory: ids from dims_ids_most() on have no place in an array. dims_dense() is the length of one: dims_count(), that
+ * at most.
+ */
+size_t dims_ids_most(const struct dims *d, enum table_id table);
+size_t dims_dense(const struct dims *d, enum table_id table);
 /* How many ids are known, and the i-th of them in order of appearance: walks any dims, also of
  * several traces. */
 size_t dims_rows(const struct dims *d, enum table_id table);

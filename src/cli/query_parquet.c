@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "cli/query.h"
-#include "cli/sql.h"
 #include "engine/ask.h"
+#include "engine/sql_text.h"
 
 /* Runs what comes before the last statement, and the last with its rows going to the file. */
 int query_parquet(struct query_session *s, const struct plan *p, const char *file,
@@ -15,24 +15,14 @@ int query_parquet(struct query_session *s, const struct plan *p, const char *fil
 	_cleanup_(engine_statements_freep) struct engine_statements *statements = NULL;
 	_cleanup_buf_ struct buf sql = {0}, all = {0};
 	uint64_t rows = 0;
-	const char *last, *path = file;
-	bool made = access(path, F_OK) < 0;
+	bool made = access(file, F_OK) < 0;
 	int r = query_engine(s, err);
 
 	if (r >= 0)
 		r = engine_explain(s->engine, p, &sql, err);
 	if (r < 0)
 		return r;
-	while (sql.len && strchr(" \n;", sql.data[sql.len - 1]))
-		sql.len--;
-	last = sql_last_statement(buf_str(&sql));
-	r = buf_append(&all, sql.data, (size_t)(last - (const char *)sql.data));
-	if (r >= 0)
-		r = buf_printf(&all, "COPY (%s) TO '", last);
-	for (; *file && r >= 0; file++)
-		r = buf_printf(&all, *file == '\'' ? "''" : "%c", *file);
-	if (r >= 0)
-		r = buf_printf(&all, "' (FORMAT parquet, COMPRESSION zstd)");
+	r = sql_copy_to_parquet(buf_str(&sql), file, &all);
 	if (r < 0)
 		return error_errno(err, r, "--parquet");
 	interrupt_engine(s->it, s->engine);
@@ -46,7 +36,7 @@ int query_parquet(struct query_session *s, const struct plan *p, const char *fil
 	}
 	interrupt_engine(s->it, NULL);
 	if (r < 0 && made)
-		(void)unlink(path); /* what the engine left of it is no answer */
+		(void)unlink(file); /* what the engine left of it is no answer */
 	if (r >= 0 && isatty(STDOUT_FILENO))
 		printf("%s rows in %s\n", format_count(rows).s, s->opts->parquet);
 	return r;

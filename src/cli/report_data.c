@@ -164,7 +164,7 @@ static int alias_files(struct report *r)
 	_cleanup_(map_free) struct map first = {0};
 	int e = 0;
 
-	r->alias_count = dims_count(r->dims, TABLE_FILE);
+	r->alias_count = dims_dense(r->dims, TABLE_FILE);
 	r->alias = calloc(r->alias_count + 1, sizeof(*r->alias));
 	r->members = calloc(r->alias_count + 1, sizeof(*r->members));
 	if (!r->alias || !r->members)

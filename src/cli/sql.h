@@ -23,8 +23,3 @@ int sql_run(const struct sql_opts *o, struct interrupt *it, struct store *s, str
 /* Statements from a terminal, until its end or \q. */
 int sql_prompt(const struct sql_opts *o, struct interrupt *it, struct store *s, struct engine *e,
 	       struct error *err);
-/* True where the text ends a statement: a semicolon outside of quotes and comments, and nothing
- * behind it. */
-bool sql_is_complete(const char *text);
-/* Where the last of several statements begins: behind the last semicolon that is not quoted. */
-const char *sql_last_statement(const char *text);

@@ -9,6 +9,7 @@
 #include "cli/prompt.h"
 #include "cli/sql.h"
 #include "cli/text.h"
+#include "engine/sql_text.h"
 
 struct session {
 	const struct sql_opts *opts;
@@ -17,75 +18,6 @@ struct session {
 	struct engine *engine;
 	struct buf words; /* what Tab offers, each with its NUL */
 };
-
-/* ---- where a statement ends ---- */
-
-/* The byte behind a quoted text, a comment or a dollar quote that begins at p; NULL where it is
- * not closed, p itself where none begins there. */
-static const char *skip(const char *p)
-{
-	const char *end;
-
-	if (*p == '\'' || *p == '"') {
-		for (end = p + 1; (end = strchr(end, *p)) && end[1] == *p;)
-			end += 2;
-		return end ? end + 1 : NULL;
-	}
-	if (p[0] == '-' && p[1] == '-') {
-		end = strchr(p, '\n');
-		return end ? end : NULL;
-	}
-	if (p[0] == '/' && p[1] == '*') {
-		end = strstr(p + 2, "*/");
-		return end ? end + 2 : NULL;
-	}
-	if (p[0] == '$' && p[1] == '$') {
-		end = strstr(p + 2, "$$");
-		return end ? end + 2 : NULL;
-	}
-	return p;
-}
-
-bool sql_is_complete(const char *text)
-{
-	bool ended = false;
-
-	if (*text == '\\')
-		return true;
-	while (*text) {
-		const char *next = skip(text);
-
-		if (!next)
-			return ended && text[0] == '-'; /* a comment behind the end */
-		if (next != text) {
-			ended &= text[0] == '-' || text[0] == '/';
-			text = next;
-			continue;
-		}
-		if (*text == ';')
-			ended = true;
-		else if (!strchr(" \t\n\r", *text))
-			ended = false;
-		text++;
-	}
-	return ended;
-}
-
-const char *sql_last_statement(const char *text)
-{
-	const char *last = text;
-
-	while (*text) {
-		const char *next = skip(text);
-
-		if (!next)
-			break;
-		if (next == text && *text == ';')
-			last = text + 1;
-		text = next == text ? text + 1 : next;
-	}
-	return last + strspn(last, " \t\n");
-}
 
 /* ---- words ---- */
 

@@ -17,13 +17,11 @@
 #include "schema/vocab.h"
 
 #define CHUNK_ROWS    2048
-#define CODES_MAX     4096	 /* of a table by code: calls and errnos are below */
-#define SET_SPAN_MAX  65536	 /* values of an `in` that become a set of bits */
-#define TRUE_IDS_MAX  4096	 /* ids that are tried in the id set of a block */
-#define TRACE_SHIFT   40	 /* ids of trace k are k << 40 | id (store/store.h) */
-#define TRACES_MAX    4096	 /* more than anyone reads as one */
-#define IDS_FREE      (1u << 20) /* ids are dense: a table by id is as long as */
-#define IDS_PER_ROW   64	 /* IDS_FREE + IDS_PER_ROW x known ids, at most */
+#define CODES_MAX     4096  /* of a table by code: calls and errnos are below */
+#define SET_SPAN_MAX  65536 /* values of an `in` that become a set of bits */
+#define TRUE_IDS_MAX  4096  /* ids that are tried in the id set of a block */
+#define TRACE_SHIFT   40    /* ids of trace k are k << 40 | id (store/store.h) */
+#define TRACES_MAX    4096  /* more than anyone reads as one */
 #define WORD_UNKNOWN  UINT32_MAX
 #define TRUTH_UNKNOWN 2 /* beside 0 and 1 */
 

@@ -131,9 +131,7 @@ static int part_of(struct table *t, const struct dims *d, int64_t id, struct tab
 		 low = (uint64_t)id & ((1ull << TRACE_SHIFT) - 1);
 	int r;
 
-	if (id < 0 || trace >= TRACES_MAX ||
-	    low >= IDS_FREE + ((uint64_t)dims_rows(d, t->ids) + dims_forgotten(d, t->ids)) *
-				      IDS_PER_ROW)
+	if (id < 0 || trace >= TRACES_MAX || low >= dims_ids_most(d, t->ids))
 		return -EBADMSG;
 	if (trace >= t->part_count) {
 		struct table_part *parts = realloc(t->parts, (trace + 1) * sizeof(*parts));
@@ -148,7 +146,7 @@ static int part_of(struct table *t, const struct dims *d, int64_t id, struct tab
 	if (low < (*ret)->count)
 		return 0;
 	/* Ids come in order, so that room is made for those to come. */
-	r = part_grow(t, *ret, trace ? low + 1 : MAX((size_t)low + 1, dims_count(d, t->ids)));
+	r = part_grow(t, *ret, trace ? low + 1 : MAX((size_t)low + 1, dims_dense(d, t->ids)));
 	return r;
 }
 

@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hist/tally.h"
 #include "query/planner.h"
-
-#define TALLY_STEPS_MAX 10000 /* buckets of lquantize and llquantize */
 
 static const char *const signatures[] = {
 #define A(NAME, name, sig, doc) [AGGREGATE_##NAME] = sig,
@@ -122,27 +121,21 @@ static int parameters(struct group *g, struct node *n, struct plan_field *f, str
 
 static int check_lquantize(struct group *g, const struct node *n, const struct plan_field *f)
 {
-	int64_t from = f->param[0], to = f->param[1], step = f->param[2], width;
+	const char *why = tally_lquantize_wrong(f->param[0], f->param[1], f->param[2]);
 
-	if (step <= 0 || to <= from || __builtin_sub_overflow(to, from, &width))
-		return query_fail(g->pl->c.s, n->pos, n->len,
-				  "lquantize(x, from, to, step): from below to, step above 0");
-	if (width / step > TALLY_STEPS_MAX)
-		return query_fail(g->pl->c.s, n->pos, n->len, "lquantize() has at most %d steps",
-				  TALLY_STEPS_MAX);
-	return 0;
+	return why ? query_fail(g->pl->c.s, n->pos, n->len, "lquantize(x, from, to, step): %s", why)
+		   : 0;
 }
 
 static int check_llquantize(struct group *g, const struct node *n, const struct plan_field *f)
 {
 	int64_t base = f->param[0], low = f->param[1], high = f->param[2], steps = f->param[3];
+	const char *why = tally_llquantize_wrong(base, low, high, steps);
 	int64_t power = 1, least = 1;
 
-	if (base < 2 || low < 0 || high < low || high > 62 || steps < 1)
-		return query_fail(
-			g->pl->c.s, n->pos, n->len,
-			"llquantize(x, base, low, high, steps): base 2 or more, low and high its "
-			"powers, steps within each");
+	if (why)
+		return query_fail(g->pl->c.s, n->pos, n->len,
+				  "llquantize(x, base, low, high, steps): %s", why);
 	for (int64_t i = 0; i <= high; i++) {
 		if (__builtin_mul_overflow(power, base, &power))
 			return query_fail(
@@ -156,9 +149,6 @@ static int check_llquantize(struct group *g, const struct node *n, const struct 
 			g->pl->c.s, n->pos, n->len,
 			"llquantize(): steps must divide %lld, the base to the power of low + 1",
 			(long long)least);
-	if (steps > TALLY_STEPS_MAX / (high - low + 1))
-		return query_fail(g->pl->c.s, n->pos, n->len,
-				  "llquantize() has at most %d steps in all", TALLY_STEPS_MAX);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "engine/answer_json.h"
 #include "engine/ask.h"
+#include "engine/sql_text.h"
 #include "query/pushdown.h"
 #include "server/columns.h"
 #include "server/js.h"
@@ -365,7 +366,7 @@ static int parquet_to(struct question *q, const struct plan *p, const char *path
 		return r;
 	r = engine_explain(e, p, &sql, &q->err);
 	if (r >= 0)
-		r = table_copy_sql(buf_str(&sql), path, &all);
+		r = sql_copy_to_parquet(buf_str(&sql), path, &all);
 	if (r >= 0)
 		r = run_all(q, e, buf_str(&all));
 	pool_give(q, e);

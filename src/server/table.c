@@ -159,38 +159,3 @@ int table_columns(struct question *q, struct answer *rows, int64_t limit)
 	}
 	return r;
 }
-
-/* ---- Parquet ---- */
-
-/* Where the last statement begins: behind the last semicolon outside of quotes and comments. */
-static const char *last_statement(const char *sql)
-{
-	const char *last = sql;
-	char quote = 0;
-
-	for (const char *c = sql; *c; c++) {
-		if (quote) {
-			quote = *c == quote ? 0 : quote;
-		} else if (*c == '\'' || *c == '"') {
-			quote = *c;
-		} else if (*c == ';' && c[1 + strspn(c + 1, " \n;")]) {
-			last = c + 1;
-		}
-	}
-	return last;
-}
-
-int table_copy_sql(const char *sql, const char *path, struct buf *ret)
-{
-	const char *last = last_statement(sql);
-	size_t len = strlen(last);
-	int r = buf_append(ret, sql, (size_t)(last - sql));
-
-	while (len && strchr(" \n;", last[len - 1]))
-		len--;
-	if (r >= 0)
-		r = buf_printf(ret, "COPY (%.*s) TO '", (int)len, last);
-	for (; *path && r >= 0; path++)
-		r = buf_printf(ret, *path == '\'' ? "''" : "%c", *path);
-	return r < 0 ? r : buf_printf(ret, "' (FORMAT parquet, COMPRESSION zstd)");
-}

@@ -75,6 +75,18 @@ static void rows(void **state)
 	      "sort max(d) desc, comm\n");
 }
 
+/* They are searched by halving: numbers without a sign by their own order. */
+static void lists(void **state)
+{
+	check("where a0 in (0x8000000000000001, 16, 5) | select ret",
+	      "scan op | columns ret, a0\n"
+	      "filter a0 in (0x5, 0x10, 0x8000000000000001)\n"
+	      "select ret\n");
+	check("where ret in (16, -5) | select ret", "scan op | columns ret\n"
+						    "filter ret in (-5, 16)\n"
+						    "select ret\n");
+}
+
 /* What options of a command line add, parsed alone. */
 static void added(void **state)
 {
@@ -147,8 +159,8 @@ static void columns(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(groups),  cmocka_unit_test(rows),    cmocka_unit_test(added),
-		cmocka_unit_test(streams), cmocka_unit_test(columns),
+		cmocka_unit_test(groups), cmocka_unit_test(rows),    cmocka_unit_test(lists),
+		cmocka_unit_test(added),  cmocka_unit_test(streams), cmocka_unit_test(columns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,6 @@
 #define BLOCKS	   32 /* a run is read in so many pieces */
 #define PARTS	   8  /* and judged by so many; see noise.c */
 #define LABEL_NONE UINT32_MAX
-#define SPARSE_MAX 16 /* ids for each row of a dimension */
 
 /* Sums over some calls. */
 struct cell {
@@ -122,15 +121,6 @@ int tests_run(struct work *w);
 
 /* rank.c: which rows tell what changed, in order. */
 int rank_rows(struct work *w);
-
-/* How many ids of a table are looked at: they are dense; what a hostile trace has far beyond has no
- * name here. */
-static inline size_t ids_of(const struct dims *d, enum table_id table)
-{
-	size_t count = dims_count(d, table), most = SPARSE_MAX * (dims_rows(d, table) + 1024);
-
-	return MIN(count, most);
-}
 
 /* The label of an id; LABEL_NONE where it has none. */
 static inline uint32_t label_of(const uint32_t *labels, size_t count, int64_t id)

@@ -180,11 +180,6 @@ static int64_t name_number(const struct dims *dims, int64_t id, enum name name)
 	return v < 0 ? INT64_MIN : v;
 }
 
-/* Ids are dense: arrays by id are as long as there are rows. A trace that claims otherwise is no
- * reason to take all memory. */
-#define IDS_PER_ROW_MAX 64
-#define IDS_FREE	(1u << 20)
-
 /* How many ids of a trace there can be: one past its largest. */
 static int count_ids(const struct dims *d, enum table_id table, size_t traces, size_t **ret)
 {
@@ -200,7 +195,7 @@ static int count_ids(const struct dims *d, enum table_id table, size_t traces, s
 			counts[trace] = MAX(counts[trace], (size_t)(id & ID_MASK) + 1);
 	}
 	for (size_t k = 0; k < traces; k++) {
-		if (counts[k] > IDS_FREE + dims_rows(d, table) * IDS_PER_ROW_MAX) {
+		if (counts[k] > dims_ids_most(d, table)) {
 			free(counts);
 			return -EBADMSG;
 		}

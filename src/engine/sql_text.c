@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/sql_text.h"
+
+#include <string.h>
+
+/* The byte behind a quoted text, a comment or a dollar quote that begins at p; NULL where it is
+ * not closed, p itself where none begins there. */
+static const char *skip(const char *p)
+{
+	const char *end;
+
+	if (*p == '\'' || *p == '"') {
+		for (end = p + 1; (end = strchr(end, *p)) && end[1] == *p;)
+			end += 2;
+		return end ? end + 1 : NULL;
+	}
+	if (p[0] == '-' && p[1] == '-') {
+		end = strchr(p, '\n');
+		return end ? end : NULL;
+	}
+	if (p[0] == '/' && p[1] == '*') {
+		end = strstr(p + 2, "*/");
+		return end ? end + 2 : NULL;
+	}
+	if (p[0] == '$' && p[1] == '$') {
+		end = strstr(p + 2, "$$");
+		return end ? end + 2 : NULL;
+	}
+	return p;
+}
+
+bool sql_is_complete(const char *text)
+{
+	bool ended = false;
+
+	if (*text == '\\')
+		return true;
+	while (*text) {
+		const char *next = skip(text);
+
+		if (!next)
+			return ended && text[0] == '-'; /* a comment behind the end */
+		if (next != text) {
+			ended &= text[0] == '-' || text[0] == '/';
+			text = next;
+			continue;
+		}
+		if (*text == ';')
+			ended = true;
+		else if (!strchr(" \t\n\r", *text))
+			ended = false;
+		text++;
+	}
+	return ended;
+}
+
+const char *sql_last_statement(const char *text)
+{
+	const char *last = text;
+	bool ended = false;
+
+	while (*text) {
+		const char *next = skip(text);
+
+		if (!next)
+			break;
+		if (next != text) {
+			text = next;
+			continue;
+		}
+		if (*text == ';') {
+			ended = true;
+		} else if (ended && !strchr(" \t\n\r", *text)) {
+			last = text;
+			ended = false;
+		}
+		text++;
+	}
+	return last;
+}
+
+int sql_copy_to_parquet(const char *sql, const char *path, struct buf *ret)
+{
+	const char *last = sql_last_statement(sql);
+	size_t len = strlen(last);
+	int r = buf_append(ret, sql, (size_t)(last - sql));
+
+	while (len && strchr(" \n;", last[len - 1]))
+		len--;
+	if (r >= 0)
+		r = buf_printf(ret, "COPY (%.*s) TO '", (int)len, last);
+	for (; *path && r >= 0; path++)
+		r = buf_printf(ret, *path == '\'' ? "''" : "%c", *path);
+	return r < 0 ? r : buf_printf(ret, "' (FORMAT parquet, COMPRESSION zstd)");
+}
