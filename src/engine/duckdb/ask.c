@@ -108,8 +108,8 @@ static int explain_chosen(const struct plan *p, const struct translate_options *
 			sql.data[i] = ' ';
 	}
 	if (r >= 0 && !sql.len)
-		r = buf_printf(out, "-- first the files of which several are counted, by arrays; "
-				    "then, where they are few, of these alone:\n");
+		r = buf_printf(out, "-- first the files that are left over, by arrays; then, where "
+				    "they are few, of these alone:\n");
 	else if (r >= 0)
 		r = buf_printf(
 			out,

@@ -134,6 +134,13 @@ static const char *choose_value(struct best *b, const struct plan_field *f)
 	return NULL;
 }
 
+bool best_adds(const struct plan_field *f)
+{
+	struct best b = {0};
+
+	return choose_value(&b, f) != NULL;
+}
+
 /* ---- room ---- */
 
 static int part_new(struct part *p, size_t count)

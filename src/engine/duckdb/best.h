@@ -18,6 +18,8 @@ struct best_found {
 	uint64_t files; /* that were added up */
 };
 
+/* True for a field that best_files() can sort by. */
+bool best_adds(const struct plan_field *f);
 /*
  * The files that are first among the groups of `p` when its field `value` is sorted downwards and ties by `key`, a file or
  * its id, upwards: at most `count`. 1; 0 where it takes SQL; negative.

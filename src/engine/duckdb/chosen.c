@@ -143,14 +143,13 @@ static int several_field(const struct plan *p)
 	return summed_answer(&light) ? field : -1;
 }
 
-bool chosen_pays(const struct plan *p)
+/* True where it pays to find what a head leaves with a statement of its own. */
+static bool statement_pays(const struct plan *p)
 {
 	_cleanup_free_ struct plan_field *fields = NULL;
 	struct plan light;
 	bool heavy = false;
 
-	if (!is_cut(p))
-		return several_field(p) >= 0;
 	for (size_t i = 0; i < p->field_count; i++) {
 		const struct plan_field *f = &p->fields[i];
 
@@ -166,6 +165,28 @@ bool chosen_pays(const struct plan *p)
 	return heavy || (summed_answer(&light) && !summed_answer(p));
 }
 
+/* The field that the files are sorted by, downwards, ties by file; -1: they are sorted otherwise. */
+static int sorted_value(const struct plan *p)
+{
+	const struct plan_stage *sort = &p->stages[0];
+
+	return sort->key_count == 2 && sort->keys[0].desc && !sort->keys[1].desc &&
+			       (int)sort->keys[1].field == file_key(p)
+		       ? (int)sort->keys[0].field
+		       : -1;
+}
+
+bool chosen_pays(const struct plan *p)
+{
+	int value;
+
+	if (!is_cut(p))
+		return several_field(p) >= 0;
+	value = sorted_value(p);
+	return statement_pays(p) ||
+	       (value >= 0 && best_adds(&p->fields[value]) && summed_answer(p));
+}
+
 /* ---- asking ---- */
 
 int chosen_translate(const struct plan *p, const struct translate_options *opt, struct buf *sql,
@@ -173,12 +194,13 @@ int chosen_translate(const struct plan *p, const struct translate_options *opt, 
 {
 	_cleanup_free_ struct plan_field *fields = NULL;
 	struct plan light;
-	int r = is_cut(p) ? lighten(p, &light) : 0;
+	int r;
 
+	if (!is_cut(p) || !statement_pays(p))
+		return 0;
+	r = lighten(p, &light);
 	if (r < 0)
 		return error_errno(err, r, "cannot translate the query");
-	if (!is_cut(p))
-		return 0;
 	fields = light.fields;
 	return translate_field(&light, opt, (size_t)file_key(p), sql, err);
 }
@@ -259,17 +281,6 @@ static int put_only(struct engine *e, const struct plan *p, struct engine_result
 }
 
 /* ---- without a statement ---- */
-
-/* The field that the files are sorted by, downwards, ties by file; -1: they are sorted otherwise. */
-static int sorted_value(const struct plan *p)
-{
-	const struct plan_stage *sort = &p->stages[0];
-
-	return sort->key_count == 2 && sort->keys[0].desc && !sort->keys[1].desc &&
-			       (int)sort->keys[1].field == file_key(p)
-		       ? (int)sort->keys[0].field
-		       : -1;
-}
 
 /* Where each file that is left has one version, its id is as good as what it is called, which costs a look at all files. */
 static int lighten_key(struct chosen *c, const struct plan *p)
@@ -365,7 +376,7 @@ int chosen_ask(struct engine *e, const struct plan *p, const struct translate_op
 
 	ret->plan = *p;
 	r = add_up(e, p, ret, err);
-	if (r == 0 && is_cut(p))
+	if (r == 0 && is_cut(p) && statement_pays(p))
 		r = find_files(e, p, opt, ret, err);
 	if (r >= 0 && atomic_load(&e->interrupted))
 		r = error_set(err, -EINTR, "interrupted");
