@@ -171,11 +171,19 @@ void recent_del(struct recent *c, uint64_t key)
 uint64_t hash_bytes(const void *data, size_t len)
 {
 	const uint8_t *p = data;
-	uint64_t h = 0xcbf29ce484222325ull;
+	uint64_t h = 0xcbf29ce484222325ull + len, word = 0;
+	size_t i = 0;
 
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ p[i]) * 0x100000001b3ull;
-	return hash_u64(h);
+	/* each step is a bijection of h: texts of a length that differ in one word have other hashes */
+	for (; i + sizeof(word) <= len; i += sizeof(word)) {
+		memcpy(&word, p + i, sizeof(word));
+		h = (h ^ word) * 0x9e3779b97f4a7c15ull;
+		h ^= h >> 32;
+	}
+	word = 0;
+	if (i < len)
+		memcpy(&word, p + i, len - i);
+	return hash_u64((h ^ word) * 0x9e3779b97f4a7c15ull);
 }
 
 void intern_free(struct intern *t)

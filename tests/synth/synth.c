@@ -34,6 +34,16 @@ static bool all_null(const struct batch *b, unsigned int column)
 	return true;
 }
 
+/* FNV-1a: what the streams were fixed with must not change with the map's hash. */
+static uint64_t hash_fixed(struct bytes v)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < v.len; i++)
+		h = (h ^ v.data[i]) * 0x100000001b3ull;
+	return hash_u64(h);
+}
+
 static uint64_t hash_batch(uint64_t h, const struct batch *b)
 {
 	for (unsigned int c = 0; c < b->def->column_count; c++) {
@@ -45,7 +55,7 @@ static uint64_t hash_batch(uint64_t h, const struct batch *b)
 			} else if (b->def->columns[c].type == COLUMN_BYTES) {
 				struct bytes v = batch_get_bytes(b, c, i);
 
-				h = hash_u64(h ^ hash_bytes(v.data, v.len));
+				h = hash_u64(h ^ hash_fixed(v));
 			} else {
 				h = hash_u64(h ^ (uint64_t)b->columns[c].val[i]);
 			}
