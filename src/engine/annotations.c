@@ -54,6 +54,16 @@ struct annotations {
 
 /* ---- life ---- */
 
+static void chunks_free(struct own_column *c)
+{
+	while (c->chunks) {
+		struct chunk *chunk = c->chunks;
+
+		c->chunks = chunk->next;
+		free(chunk);
+	}
+}
+
 static void table_free(struct own_table *t)
 {
 	if (!t)
@@ -67,12 +77,7 @@ static void table_free(struct own_table *t)
 		free((void *)c->nulls);
 		free((void *)c->rows);
 		free(t->own[i].name);
-		while (t->own[i].chunks) {
-			struct chunk *chunk = t->own[i].chunks;
-
-			t->own[i].chunks = chunk->next;
-			free(chunk);
-		}
+		chunks_free(&t->own[i]);
 	}
 	free(t->pub.columns);
 	free(t->own);
@@ -402,6 +407,7 @@ static int load_values(struct annotations *a, struct own_table *t, size_t column
 		free(f.floats);
 		free(f.texts);
 		free(f.nulls);
+		chunks_free(&t->own[column]);
 		a->held = held;
 		return r;
 	}

@@ -247,8 +247,8 @@ static int add_to_group(struct native *n, size_t row, struct error *err)
 		const struct plan_field *f = &fields(n)[i];
 		struct value v = f->expr ? value_at(n, i, row) : (struct value){.i = 1};
 
-		r = native_add(f, &n->states[group * state_width(n) + i - n->keys], &v, &n->texts,
-			       &n->held, err);
+		r = native_add(f, &n->states[group * state_width(n) + i - n->keys], &v, &n->held,
+			       err);
 	}
 	return r;
 }

@@ -34,7 +34,11 @@ struct native_state {
 		struct {
 			double mean, m2;
 		};
-		struct value value; /* MIN, MAX, ANY, FIRST, LAST */
+		struct { /* MIN, MAX, ANY, FIRST, LAST */
+			struct value value;
+			uint8_t *text; /* of the value, where it is one */
+			size_t text_cap;
+		};
 		struct {
 			struct hist hist;
 			int64_t most; /* PERCENTILE: the largest value, which none is above */
@@ -52,7 +56,7 @@ struct native_value {
 /* native_state.c: adds a value, already known not to be null but for FIRST and LAST; bytes more that it
  * holds go to *held. */
 int native_add(const struct plan_field *f, struct native_state *s, const struct value *v,
-	       struct native_texts *texts, uint64_t *held, struct error *err);
+	       uint64_t *held, struct error *err);
 /* What it comes to; `seconds` for rate(), 0: not known. */
 int native_finish(const struct plan_field *f, struct native_state *s, double seconds,
 		  struct native_texts *texts, struct value *ret, bool *ret_estimated);

@@ -85,14 +85,21 @@ static int compare(struct query_kind k, const struct value *a, const struct valu
 	}
 }
 
-static int keep(const struct plan_field *f, struct native_state *s, const struct value *v,
-		struct native_texts *texts, uint64_t *held)
+/* A text is copied over the one before it. */
+static int keep(const struct plan_field *f, struct native_state *s, const struct value *v)
 {
+	int r;
+
 	s->value = *v;
 	if (v->null || f->expr->type.type != QUERY_TEXT)
 		return 0;
-	*held += v->t.len;
-	return native_text_add(texts, v->t, &s->value.t);
+	r = grow((void **)&s->text, &s->text_cap, v->t.len + 1, 1);
+	if (r < 0)
+		return r;
+	if (v->t.len)
+		memcpy(s->text, v->t.data, v->t.len);
+	s->value.t.data = s->text;
+	return 0;
 }
 
 static int add_set(const struct plan_field *f, struct native_state *s, const struct value *v)
@@ -139,6 +146,12 @@ static uint64_t memory(const struct plan_field *f, const struct native_state *s)
 		return s->tally.cap * sizeof(struct tally_entry);
 	case AGGREGATE_DISTINCT:
 		return distinct_memory(&s->set);
+	case AGGREGATE_MIN:
+	case AGGREGATE_MAX:
+	case AGGREGATE_ANY:
+	case AGGREGATE_FIRST:
+	case AGGREGATE_LAST:
+		return s->text_cap;
 	default:
 		return 0;
 	}
@@ -152,8 +165,7 @@ static void add_mean(struct native_state *s, double v)
 	s->m2 += delta * (v - s->mean);
 }
 
-static int add_value(const struct plan_field *f, struct native_state *s, const struct value *v,
-		     struct native_texts *texts, uint64_t *held)
+static int add_value(const struct plan_field *f, struct native_state *s, const struct value *v)
 {
 	switch (f->aggregate) {
 	case AGGREGATE_COUNT:
@@ -172,17 +184,15 @@ static int add_value(const struct plan_field *f, struct native_state *s, const s
 		return 0;
 	case AGGREGATE_MIN:
 	case AGGREGATE_ANY:
-		return s->count == 1 || compare(f->expr->type, v, &s->value) < 0
-			       ? keep(f, s, v, texts, held)
-			       : 0;
+		return s->count == 1 || compare(f->expr->type, v, &s->value) < 0 ? keep(f, s, v)
+										 : 0;
 	case AGGREGATE_MAX:
-		return s->count == 1 || compare(f->expr->type, v, &s->value) > 0
-			       ? keep(f, s, v, texts, held)
-			       : 0;
+		return s->count == 1 || compare(f->expr->type, v, &s->value) > 0 ? keep(f, s, v)
+										 : 0;
 	case AGGREGATE_FIRST:
-		return s->count == 1 ? keep(f, s, v, texts, held) : 0;
+		return s->count == 1 ? keep(f, s, v) : 0;
 	case AGGREGATE_LAST:
-		return keep(f, s, v, texts, held);
+		return keep(f, s, v);
 	case AGGREGATE_DISTINCT:
 		return add_set(f, s, v);
 	case AGGREGATE_PERCENTILE:
@@ -194,7 +204,7 @@ static int add_value(const struct plan_field *f, struct native_state *s, const s
 }
 
 int native_add(const struct plan_field *f, struct native_state *s, const struct value *v,
-	       struct native_texts *texts, uint64_t *held, struct error *err)
+	       uint64_t *held, struct error *err)
 {
 	uint64_t before = memory(f, s);
 	bool ends = f->aggregate == AGGREGATE_FIRST || f->aggregate == AGGREGATE_LAST;
@@ -203,7 +213,7 @@ int native_add(const struct plan_field *f, struct native_state *s, const struct 
 	if ((f->expr && v->null && !ends) || (f->aggregate == AGGREGATE_COUNTIF && !v->i))
 		return 0;
 	s->count++;
-	r = add_value(f, s, v, texts, held);
+	r = add_value(f, s, v);
 	*held += memory(f, s) - before;
 	return r == -EBADMSG ? error_set(err, -EIO, "a histogram of the trace is damaged") : r;
 }
@@ -320,7 +330,7 @@ int native_finish(const struct plan_field *f, struct native_state *s, double sec
 		return tally_value(s, texts, ret);
 	default:
 		*ret = s->value;
-		return 0;
+		return s->text && !ret->null ? native_text_add(texts, s->value.t, &ret->t) : 0;
 	}
 }
 
@@ -338,6 +348,13 @@ void native_state_free(const struct plan_field *f, struct native_state *s)
 		return;
 	case AGGREGATE_DISTINCT:
 		distinct_free(&s->set);
+		return;
+	case AGGREGATE_MIN:
+	case AGGREGATE_MAX:
+	case AGGREGATE_ANY:
+	case AGGREGATE_FIRST:
+	case AGGREGATE_LAST:
+		free(s->text);
 		return;
 	default:
 		return;

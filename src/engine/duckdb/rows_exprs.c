@@ -244,7 +244,8 @@ static struct rows_exprs *find_kept(struct engine *e, const char *key)
 	for (struct rows_exprs **at = &e->rows_kept; *at; at = &(*at)->next) {
 		struct rows_exprs *x = *at;
 
-		if (strcmp(x->key, key) || (x->uses && x->pin != e->pin))
+		if (strcmp(x->key, key) || (x->uses && x->pin != e->pin) ||
+		    x->users != store_user_changes(e->store))
 			continue;
 		*at = x->next;
 		return x;
@@ -290,6 +291,7 @@ int rows_exprs_get(struct engine *e, enum table_id table, const char *filter, ch
 		x->e = e;
 		x->table = table;
 		x->key = TAKE_PTR(key);
+		x->users = store_user_changes(e->store);
 		x->pin = SIZE_MAX;
 		r = exprs_parse(x, filter, columns, column_count, err);
 	}

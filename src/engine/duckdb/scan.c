@@ -263,6 +263,8 @@ static int next_block(struct scan_shared *s, struct scan_local *l, struct error 
 
 		if (i >= s->block_count)
 			return 0;
+		if (atomic_load(&s->bind->e->interrupted))
+			return error_set(err, -EINTR, "interrupted");
 		r = store_decode(l->cursor, s->blocks[i].block, s->decode, &l->batch, err);
 		atomic_fetch_add(&s->bind->e->blocks_done, 1);
 		if (r == -EBADMSG) {
