@@ -5,7 +5,8 @@
 
 #include "server/internal.h"
 
-#define ENTRY_MAX (CACHE_BYTES / 8)
+#define ENTRY_MAX  (CACHE_BYTES / 8)
+#define CLAIMS_MAX (2 * QUESTIONS_MAX) /* of answers: a question may work out two */
 
 struct kept {
 	struct kept *next; /* newest first */
@@ -17,8 +18,8 @@ struct kept {
 
 struct cache {
 	pthread_mutex_t lock;
-	pthread_cond_t done;		    /* a claim was given back */
-	const char *claimed[QUESTIONS_MAX]; /* keys; their owners' texts */
+	pthread_cond_t done;		 /* a claim was given back */
+	const char *claimed[CLAIMS_MAX]; /* keys; their owners' texts */
 	struct kept *first;
 	size_t bytes;
 };
@@ -98,7 +99,7 @@ bool cache_get(struct cache *c, uint64_t generation, const char *key, struct cac
 /* The place of a claim of the key (NULL: a free place); NULL: there is none. With the lock held. */
 static const char **claim_of(struct cache *c, const char *key)
 {
-	for (size_t i = 0; i < QUESTIONS_MAX; i++) {
+	for (size_t i = 0; i < CLAIMS_MAX; i++) {
 		if (key ? c->claimed[i] && strcmp(c->claimed[i], key) == 0 : !c->claimed[i])
 			return &c->claimed[i];
 	}
@@ -124,7 +125,7 @@ bool cache_claim(struct cache *c, uint64_t generation, const char *key, struct c
 void cache_release(struct cache *c, const char *key)
 {
 	pthread_mutex_lock(&c->lock);
-	for (size_t i = 0; i < QUESTIONS_MAX; i++) {
+	for (size_t i = 0; i < CLAIMS_MAX; i++) {
 		if (c->claimed[i] == key)
 			c->claimed[i] = NULL;
 	}

@@ -198,7 +198,10 @@ static int files_answer(struct question *q)
 	struct tree t = {.q = q, .dir = ROOTS};
 	struct js j = {.to = &q->out};
 	int r = names_prepare(q->server);
-	bool known = !dir.len || (r >= 0 && catalog_find(q->server->catalog, dir, &t.dir));
+	bool known;
+
+	question_deadline(q, QUESTION_NS); /* not of the names: the next question has them */
+	known = !dir.len || (r >= 0 && catalog_find(q->server->catalog, dir, &t.dir));
 
 	if (r >= 0 && known)
 		r = gather(q, &t);

@@ -117,6 +117,8 @@ int question_error(struct question *q, int code, const char *fmt, ...) _printf_(
 /* A whole number of the query, `otherwise` where absent; -EINVAL where it is none or outside. */
 int question_number(struct question *q, const char *name, int64_t min, int64_t max,
 		    int64_t otherwise, int64_t *ret);
+/* What the answer to the same question without a parameter is kept by. */
+int question_key_without(const struct question *q, const char *param, struct buf *key);
 /* {"error": {...}} with the status that the code means. */
 void question_fail(struct question *q, int code);
 /* True where the client is gone or the time is up: -EINTR soon. */

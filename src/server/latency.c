@@ -216,6 +216,7 @@ static int latency_answer(struct question *q)
 		r = names_prepare(q->server);
 	if (r < 0)
 		return r;
+	question_deadline(q, QUESTION_NS); /* not of the names: the next question has them */
 	question_range(q, &from, &to);
 	sums_axis_make(q, from, to, &axis);
 	want.keys = split && !want.files ? split->keys | ROLLUP_CLASS : 0;

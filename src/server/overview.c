@@ -632,45 +632,102 @@ static int put_details(struct question *q, struct js *j, const struct sieve *sie
 	return r < 0 ? r : put_slow(q, j, sieve, s);
 }
 
-static int overview_answer(struct question *q)
-{
-	_cleanup_sieve_ struct sieve sieve = {0};
-	_cleanup_(sums_freep) struct sums *s = NULL;
-	_cleanup_free_ struct sums_file *files = NULL;
-	struct js j = {.to = &q->out};
+/* What is told, from one pass. */
+struct overview {
+	struct sieve sieve;
 	struct sums_axis axis;
-	struct sums_want want = {
-		.axis = &axis,
+	struct sums *sums;
+	struct sums_file *files; /* NULL: were not looked at */
+	size_t file_count;
+	int64_t from, to;
+};
+
+static void overview_free(struct overview *o)
+{
+	sieve_free(&o->sieve);
+	sums_free(o->sums);
+	free(o->files);
+}
+
+static int sum_up(struct question *q, struct overview *o, bool brief)
+{
+	const struct sums_want want = {
+		.axis = &o->axis,
 		.keys = ROLLUP_OP | ROLLUP_CLASS | ROLLUP_ERR,
 		.other_keys = ROLLUP_THREAD | ROLLUP_CLASS,
+		.files = !brief,
+		.slowest = !brief,
+		.failures = !brief,
 	};
-	int64_t from, to, brief = 0;
-	size_t file_count = FILES_UNKNOWN;
-	int r = question_number(q, "brief", 0, 1, 0, &brief);
+	int r = brief ? 0 : names_prepare(q->server);
 
-	if (r >= 0)
-		r = sieve_make(q, q->filter, &sieve);
-	if (r >= 0 && !brief)
-		r = names_prepare(q->server);
 	if (r < 0)
 		return r;
-	want.files = want.slowest = want.failures = !brief;
-	question_range(q, &from, &to);
-	sums_axis_make(q, from, to, &axis);
-	r = sums_run(q, &sieve, &want, &s);
-	if (r >= 0 && !brief)
-		r = file_sums_merge(q->server, s, &files, &file_count);
-	if (r < 0)
-		return r;
+	question_deadline(q, QUESTION_NS); /* not of the names: the next question has them */
+	o->file_count = FILES_UNKNOWN;
+	question_range(q, &o->from, &o->to);
+	sums_axis_make(q, o->from, o->to, &o->axis);
+	r = sums_run(q, &o->sieve, &want, &o->sums);
+	return r < 0 || brief ? r : file_sums_merge(q->server, o->sums, &o->files, &o->file_count);
+}
+
+static int put_answer(struct question *q, struct buf *to, struct overview *o, bool brief)
+{
+	struct js j = {.to = to};
+	int r;
+
 	js_open(&j, '{');
-	overview_put_axis(q, &j, &axis, from, to);
-	r = put_figures_of_all(q, &j, &sieve, s, file_count, brief);
+	overview_put_axis(q, &j, &o->axis, o->from, o->to);
+	r = put_figures_of_all(q, &j, &o->sieve, o->sums, brief ? FILES_UNKNOWN : o->file_count,
+			       brief);
 	if (r >= 0 && !brief)
-		r = put_details(q, &j, &sieve, s, files, file_count);
+		r = put_details(q, &j, &o->sieve, o->sums, o->files, o->file_count);
 	js_key(&j, "loss");
 	js_raw(&j, q->server->loss.data, q->server->loss.len);
 	js_close(&j, '}');
 	return r < 0 ? r : j.error;
+}
+
+/*
+ * Where calls are read for it, the page that asks briefly asks for all of it next: both are made of one pass, and the
+ * whole answer is kept for then. Who has it asked for already waits for this one.
+ */
+static int answer_both(struct question *q, struct overview *o)
+{
+	struct server *s = q->server;
+	_cleanup_buf_ struct buf key = {0}, whole = {0};
+	struct cache_entry kept = {0};
+	int r = question_key_without(q, "brief", &key);
+	bool known = r >= 0 && cache_claim(s->cache, s->generation, buf_str(&key), &kept);
+
+	buf_free(&kept.body);
+	if (r >= 0)
+		r = sum_up(q, o, known);
+	if (r >= 0 && !known)
+		r = put_answer(q, &whole, o, false);
+	if (r >= 0)
+		r = put_answer(q, &q->out, o, true);
+	if (r >= 0 && !known && !question_stopped(q))
+		cache_put(s->cache, s->generation, buf_str(&key), &whole, q->type);
+	if (!known)
+		cache_release(s->cache, buf_str(&key));
+	return r;
+}
+
+static int overview_answer(struct question *q)
+{
+	_cleanup_(overview_free) struct overview o = {0};
+	int64_t brief = 0;
+	int r = question_number(q, "brief", 0, 1, 0, &brief);
+
+	if (r >= 0)
+		r = sieve_make(q, q->filter, &o.sieve);
+	if (r < 0)
+		return r;
+	if (brief && o.sieve.eval && !o.sieve.by_summary)
+		return answer_both(q, &o);
+	r = sum_up(q, &o, brief);
+	return r < 0 ? r : put_answer(q, &q->out, &o, brief);
 }
 
 void overview_get(void *arg, struct http_request *r)

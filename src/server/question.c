@@ -243,10 +243,34 @@ static bool is_same(const struct question *q, const char *etag)
 	return given && strstr(given, etag);
 }
 
+static int begin_key(const struct question *q, struct buf *key)
+{
+	return buf_printf(key, "%s%s?", q->columns ? "c " : "j ", http_path(q->request));
+}
+
 static int make_key(const struct question *q, struct buf *key)
 {
-	return buf_printf(key, "%s%s?%s", q->columns ? "c " : "j ", http_path(q->request),
-			  http_query(q->request));
+	int r = begin_key(q, key);
+
+	return r < 0 ? r : buf_printf(key, "%s", http_query(q->request));
+}
+
+int question_key_without(const struct question *q, const char *param, struct buf *key)
+{
+	size_t len = strlen(param);
+	bool first = true;
+	int r = begin_key(q, key);
+
+	for (const char *p = http_query(q->request); r >= 0 && *p;) {
+		size_t n = strcspn(p, "&");
+
+		if (n < len || strncmp(p, param, len) != 0 || (n > len && p[len] != '=')) {
+			r = buf_printf(key, "%s%.*s", first ? "" : "&", (int)n, p);
+			first = false;
+		}
+		p += n + (p[n] == '&');
+	}
+	return r;
 }
 
 static void reply(struct question *q, const char *etag)

@@ -595,7 +595,8 @@ static int run_once(struct question *q, const struct sieve *sieve, const struct 
 		.sieve = sieve,
 		.from = q->from,
 		.to = q->to,
-		.columns = sums_columns() | (by_cpu ? 1ull << OP_CPU : 0),
+		.columns = (sums_columns() | (by_cpu ? 1ull << OP_CPU : 0)) &
+			   ~(want->files || want->failures ? 0 : 1ull << OP_FILE_ID),
 		.summaries = !by_cpu && (!want->axis || want->axis->step % ROLLUP_WINDOW_NS == 0),
 		.sums = summary_columns(want, tops != NULL),
 		/* a segment tells files apart only where all of its calls are wanted */

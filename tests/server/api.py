@@ -208,6 +208,11 @@ def brief(s):
         all_['totals']['files'] = None
         same = {k: all_[k] == some[k] for k in some}
         check(f'/overview brief {more} says the same', all(same.values()), same)
+        s.get('overview', width=99, brief=1, **more)  # what it keeps for who asks for all is what that would be
+        kept = s.get('overview', width=99, **more)
+        all_['totals']['files'] = kept['totals']['files']
+        check(f'/overview {more} after a brief one is all of it', set(kept) == set(all_) and
+              all(kept[k] == all_[k] for k in ('totals', 'files', 'errors', 'slowest', 'threads', 'ops')), set(kept) ^ set(all_))
     check('/overview brief=2', s.ask('overview', brief=2)[0] == 400)
 
 
