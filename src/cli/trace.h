@@ -47,6 +47,8 @@ struct trace_out {
 	int64_t origin, before; /* starts: of the trace, of the line before; INT64_MIN: none yet */
 	struct rollup *rollup;	/* -c: sums instead of lines; else NULL */
 	struct map ended;	/* processes whose end was said */
+	bool only_shown;	/* the end of no other process than those that had a line */
+	struct map shown;	/* these */
 	struct buf line;
 };
 

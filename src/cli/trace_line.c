@@ -47,6 +47,7 @@ void trace_out_close(struct trace_out *t)
 	rollup_free(t->rollup);
 	trace_files_free(t->files);
 	map_free(&t->ended);
+	map_free(&t->shown);
 	buf_free(&t->line);
 }
 
@@ -142,6 +143,8 @@ int trace_call(struct trace_out *t, const struct batch *op, size_t row, const st
 		r = put_thread(t, tid,
 			       thread ? thread->comm : (struct bytes){(const uint8_t *)"?", 1});
 	at = t->line.len;
+	if (r == 0 && t->only_shown && thread && thread->process_id >= 0)
+		r = map_set(&t->shown, (uint64_t)thread->process_id, 1);
 	if (r == 0)
 		r = call_text_entry(&t->line, op, row, dims, NULL);
 	for (size_t used = t->line.len - at; used + 1 < CALL_COLUMN && r == 0; used++)
@@ -185,12 +188,14 @@ int trace_loss(struct trace_out *t, const struct batch *loss)
 	loss_add(&sum, loss);
 	r = buf_printf(&t->line, "%s--- missing: ", style(t, TEXT_RED));
 	for (unsigned int c = 0; c < CAUSE_COUNT && r == 0; c++) {
-		if (!sum.events[c] && !sum.more[c])
-			continue;
+		if ((!sum.events[c] && !sum.more[c]) || c == CAUSE_RUNNING_UNREAD)
+			continue; /* the latter no line is due for: live_warn_lost() tells it */
 		r = buf_printf(&t->line, "%s%s %s", separator, vocab_word("cause", c),
 			       sum.events[c] ? format_count(sum.events[c]).s : "?");
 		separator = ", ";
 	}
+	if (r == 0 && !*separator)
+		return 0;
 	if (r == 0)
 		r = buf_printf(&t->line, " ---%s", style(t, TEXT_PLAIN));
 	return put_line(t, -1, r);
@@ -207,6 +212,9 @@ int trace_process(struct trace_out *t, const struct batch *process, size_t row)
 	if (id < 0 || status < 0 || stopped == INT64_MIN || map_get(&t->ended, (uint64_t)id, NULL))
 		return 0;
 	r = map_set(&t->ended, (uint64_t)id, 1);
+	if (t->only_shown && !map_get(&t->shown, (uint64_t)id, NULL))
+		return r;
+	map_del(&t->shown, (uint64_t)id);
 	buf_clear(&t->line);
 	if (r == 0)
 		r = put_time(t, stopped);

@@ -100,6 +100,8 @@ int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_o
 	live.session.sink_count = 1;
 	live.session.duration_ns = o->duration_ns;
 	t->origin = clock_realtime_ns();
+	/* of a host, or all of a user or group, most processes have nothing to do with what was asked for */
+	t->only_shown = !argc && !o->rec.sel.pids.count;
 	r = live_run(&live, &totals, err);
 	if (r >= 0 && t->rollup)
 		r = trace_summary(t);

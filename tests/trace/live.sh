@@ -79,6 +79,15 @@ fi
 "$weir" trace -o lines --where 'path2 ~ "../*"' -- sh -c 'ln -s ../up l; ln -s /up m; rm l m'
 check "what a link says is path2" "$(sed -n 's/.*\] \(.*\) *= 0 <.*/\1/p' lines | grep -v '^ln\|execve' | sed 's/ *$//')" "symlinkat(\"../up\", AT_FDCWD<$dir>, \"l\")"
 
+# of the whole host the ends of those processes that had a line
+"$weir" trace -a -P "$dir/only" --duration 2 >lines 2>err &
+while kill -0 $! 2>/dev/null; do
+	sh -c ': >only'
+	cat /dev/null
+	sleep 0.05
+done
+check "-a: ends of other processes" "$(sed 's/^[^[]*\[pid *//' lines | awk -F'[]<]' '/\+\+\+/ { if (!seen[$1]) print $1; next } { seen[$1] = 1 }')" ""
+
 # a file for each thread
 rm -f lines*
 "$weir" trace -ff -o lines -- sh -c 'cat /dev/null; cat /dev/null; exit 3' >out 2>err
