@@ -193,7 +193,7 @@ class Runner:
         with open(image, "rb") as plain, gzip.open(image + ".gz", "wb", 1) as packed:
             shutil.copyfileobj(plain, packed)
         names = [n for n in names if n != "never"]
-        command = [os.path.join(here, "..", "qemu", "vm"), "-m", "2048", "-t", "400", "-M", "crc32c_generic", "-M", "ext4", "-M", "overlay", "-M", "loop",
+        command = [os.path.join(here, "..", "qemu", "vm"), "-m", "2048", "-t", "900", "-M", "crc32c_generic", "-M", "ext4", "-M", "overlay", "-M", "loop",
                    "-f", self.weir, "-f", self.workload, "-f", image + ".gz=/image.gz", "-f", os.path.join(here, "in_vm.sh") + "=/in_vm.sh",
                    "--", "sh", "/in_vm.sh", *names]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")

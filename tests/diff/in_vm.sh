@@ -14,7 +14,7 @@ wait_attached() {
 	before=0 same=0
 	while [ $same -lt 8 ] && kill -0 "$1" 2>/dev/null; do
 		sleep 0.2
-		now=$(ls -l "/proc/$1/fd" | grep -c bpf_link)
+		now=$(ls -l "/proc/$1/fd" 2>/dev/null | grep -c bpf_link)
 		[ "$now" != 0 ] && [ "$now" = $before ] && same=$((same + 1)) || same=0
 		before=$now
 	done
@@ -49,7 +49,7 @@ for name in $together; do
 done
 EOF
 export together root
-timeout 300 weir record -q -o /out/together.trace -- sh /each.sh 2>/out/together.errors
+timeout 800 weir record -q -o /out/together.trace -- sh /each.sh 2>/out/together.errors
 echo $? >/out/together.status
 echo "BEGIN-OUT"
 cd /out && tar cz . | base64
