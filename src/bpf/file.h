@@ -27,6 +27,23 @@ static __always_inline __u64 mount_of(__u64 vfsmount)
 	return vfsmount - bpf_core_field_offset(struct mount, mnt);
 }
 
+/*
+ * Which root the names of the current task start below. A mount is of one mount namespace, so the same name under the same
+ * root is the same name; where the kernel numbers mounts, one that is gone is not taken for a later one.
+ */
+static __always_inline __u64 root_of(struct fs_struct *fs)
+{
+	__u64 dentry, mnt;
+
+	if (!fs)
+		return 0;
+	dentry = kread_ptr((__u64)fs + bpf_core_field_offset(struct fs_struct, root.dentry));
+	mnt = kread_ptr((__u64)fs + bpf_core_field_offset(struct fs_struct, root.mnt));
+	if (bpf_core_field_exists(struct mount, mnt_id_unique))
+		mnt = kread(struct mount, mount_of(mnt), mnt_id_unique);
+	return (dentry ^ mnt * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
+}
+
 /* One step up: a name, or from the root of a mount to where it is mounted. Returns true at the end.
  */
 static __always_inline bool walk_up(struct scratch *s, __u64 *ret_name_dentry)
@@ -269,7 +286,7 @@ static __always_inline void ident_fill(struct file_ident *d, __u64 inode, __u64 
 	d->k.ino = kread(struct inode, inode, i_ino);
 	d->k.dentry = dentry;
 	d->k.mnt = mnt;
-	d->k.root = fs ? (__u64)tread(struct fs_struct, fs, root.dentry) : 0;
+	d->k.root = root_of(fs);
 	d->magic = kread(struct super_block, sb, s_magic);
 	d->k.dev = kread(struct super_block, sb, s_dev);
 	if (unlikely(d->magic == MAGIC_BTRFS)) /* read again: a plain number */
@@ -365,6 +382,7 @@ verified_alone int file_send(struct file_ident *d, __u64 key)
 	file_root_name(s);
 	file_fields(s, d);
 	r->birth = inode_birth(d->inode);
+	r->root = d->k.root;
 	r->file = key;
 	r->root_at = s->root_at;
 	r->thread = d->thread;
@@ -462,6 +480,7 @@ verified_alone int file_miss(struct thread_state *ts, __u64 file, __u32 hint)
 	l->file = l->key ? file : 0;
 	l->inode = d->inode;
 	l->dentry = d->k.dentry;
+	l->mnt = d->k.mnt;
 	l->ino = d->k.ino;
 	l->generation = d->k.generation;
 	l->kind = (d->wanted & WANTED_SELECTED ? FILE_WANTED : 0) | (__u32)d->wanted
@@ -521,7 +540,7 @@ static __always_inline bool last_holds(struct last_file *l, __u64 file)
 	inode = kfield(f, f_inode);
 	if (l->inode != (__u64)inode || l->ino != kfield(inode, i_ino) ||
 	    l->generation != kfield(inode, i_generation) ||
-	    l->dentry != (__u64)kfield(f, f_path.dentry))
+	    l->dentry != (__u64)kfield(f, f_path.dentry) || l->mnt != (__u64)kfield(f, f_path.mnt))
 		return false;
 	return l->generation || l->creates == create_epoch;
 }
@@ -536,12 +555,22 @@ static __always_inline struct last_file *file_of(struct thread_state *ts, __u64 
 	return l;
 }
 
+/* root_of() the current thread. */
+static __always_inline __u64 root_key(struct thread_state *ts)
+{
+	if (unlikely(ts->root_epoch != epochs.names)) {
+		ts->root_epoch = epochs.names;
+		ts->root = root_of(tread(struct task_struct, bpf_get_current_task_btf(), fs));
+	}
+	return ts->root;
+}
+
 /* The file number of the working directory. */
 verified_alone __u64 cwd_key(struct thread_state *ts)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct fs_struct *fs = tread(struct task_struct, task, fs);
-	__u64 dentry, mnt, inode, now;
+	__u64 dentry, mnt, inode, root, now;
 	struct last_file *l;
 
 	if (!fs || !ts)
@@ -550,8 +579,9 @@ verified_alone __u64 cwd_key(struct thread_state *ts)
 	dentry = (__u64)tread(struct fs_struct, fs, pwd.dentry);
 	mnt = (__u64)tread(struct fs_struct, fs, pwd.mnt);
 	inode = (__u64)kread(struct dentry, dentry, d_inode);
+	root = root_key(ts);
 	now = epochs.both;
-	if (l->dentry == dentry && l->file == mnt && l->inode == inode) {
+	if (l->dentry == dentry && l->mnt == mnt && l->inode == inode && l->root == root) {
 		if (names_hold(&l->epochs, dentry))
 			return l->key;
 		ts->ident.k.dentry = dentry;
@@ -568,7 +598,8 @@ verified_alone __u64 cwd_key(struct thread_state *ts)
 	l->dentry = l->key ? dentry : 0;
 	l->inode = inode;
 	l->names = ts->ident.names;
-	l->file = mnt;
+	l->mnt = mnt;
+	l->root = root;
 	return l->key;
 }
 

@@ -118,6 +118,7 @@ struct mount {
 	struct dentry *mnt_mountpoint;
 	struct vfsmount mnt;
 	struct mnt_namespace *mnt_ns;
+	__u64 mnt_id_unique; /* since 6.8 */
 };
 
 struct fdtable {

@@ -123,6 +123,7 @@ verified_alone int addr_read(struct scratch *s, __u64 user, __u32 len)
 		return 0;
 	r = (struct rich *)s->data;
 	r->name.base = 0;
+	r->name.root = 0;
 	r->name.error = 0;
 	if (len > WIRE_ADDR_MAX)
 		len = WIRE_ADDR_MAX;
@@ -304,6 +305,7 @@ verified_alone __u32 rich_path(struct scratch *s, struct thread_state *ts, __u32
 	len = path_read(s, at, user);
 	n = (struct wire_name *)(s->data + at);
 	n->base = 0;
+	n->root = ts ? root_key(ts) : 0;
 	if (s->data[at + sizeof(*n)] != '/' || !n->len)
 		n->base = dirfd == AT_CWD_BEFORE && ts ? ts->call.base : base_key(ts, dirfd);
 	return len;
@@ -317,12 +319,13 @@ static __always_inline __u32 rich_paths(struct scratch *s, struct thread_state *
 	struct rich *r = (struct rich *)s->data;
 	__u32 at = __builtin_offsetof(struct rich, name), from = at;
 	int cwd = p->flags & WIRE_PLAN_CHDIR ? AT_CWD_BEFORE : AT_CWD;
+	/* Of fanotify_mark, too, where the first descriptor is no folder. */
+	__s8 dirfd = p->dirfd >= 0 || p->path2 >= 0 ? p->dirfd : p->dirfd2;
 
 	if (p->path >= 0) {
-		at += sizeof(struct wire_name) +
-		      (rich_path(s, ts, at, arg(c, p->path),
-				 p->dirfd >= 0 ? (int)arg(c, p->dirfd) : cwd) &
-		       0x1fff);
+		at += sizeof(struct wire_name) + (rich_path(s, ts, at, arg(c, p->path),
+							    dirfd >= 0 ? (int)arg(c, dirfd) : cwd) &
+						  0x1fff);
 		if (r->name.error)
 			r->op.status |= STATUS_ARG_UNREAD;
 		r->op.head.parts |= WIRE_PART_PATH;

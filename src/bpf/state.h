@@ -70,6 +70,7 @@ __u32 created_bit =
 	0x100000; /* FMODE_CREATED; it moved between versions, so it is found at start */
 /* The recorder's pid namespace, found at start: its inode number, and how deep it lies. */
 __u32 pidns, pidns_level;
+__u64 own_root;	      /* and its root_of() */
 __u32 probe_fds[2];   /* of the recorder: a file that it created and the same file opened again */
 __u32 probe_modes[2]; /* and what the kernel says of them */
 
@@ -87,7 +88,11 @@ enum file_kind {
 
 /* A file that a thread used lately: valid while every field up to `key` still agrees. */
 struct last_file {
-	__u64 file, inode, dentry;
+	union {
+		__u64 file;
+		__u64 root; /* of a working directory: root_of() */
+	};
+	__u64 inode, dentry, mnt;
 	union {
 		__u64 ino;
 		__u64 names; /* of a working directory: the checksum of its path, 0: not known */
@@ -143,7 +148,7 @@ enum thread_flag {
 /* What names a version of a file. */
 struct file_key {
 	__u64 ino;
-	__u64 dentry, mnt, root;
+	__u64 dentry, mnt, root; /* root: root_of() */
 	__u32 dev, generation, reuse, pad;
 };
 
@@ -168,7 +173,8 @@ struct thread_state {
 	__u32 stack;	  /* of the filter that is run */
 	__u32 comm_tests; /* of the version: bits by number of the filter's test */
 	__s32 tid;	  /* of the version, in the recorder's pid namespace */
-	__u32 unused;
+	__u32 root_epoch; /* epochs.names when `root` was looked at, which any change of it raises */
+	__u64 root;	  /* root_of() */
 	__u64 exe;
 	struct call call;
 	struct last_file last[LAST_FILES];

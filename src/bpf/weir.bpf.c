@@ -347,6 +347,7 @@ int weir_self(struct bpf_iter__task *ctx)
 	pid = BPF_CORE_READ(task, thread_pid);
 	pidns_level = BPF_CORE_READ(pid, level);
 	pidns = pid_ns(pid, pidns_level);
+	own_root = root_of(self->fs);
 	for (int i = 0; i < 2; i++) {
 		__u64 file = fd_file(task, probe_fds[i]);
 

@@ -84,10 +84,11 @@ struct wire_second {
 /* A path argument as given, or an address. */
 struct wire_name {
 	__u64 base; /* file number of the folder that a relative path starts from, 0: none or unknown */
+	__u64 root;  /* what paths of the process start below: compared only; 0: unknown */
 	__u32 len;   /* bytes that follow, without a NUL */
 	__s32 error; /* could not be read */
 };
-_Static_assert(sizeof(struct wire_second) == 24 && sizeof(struct wire_name) == 16,
+_Static_assert(sizeof(struct wire_second) == 24 && sizeof(struct wire_name) == 24,
 	       "parts keep 8-byte order");
 
 enum wire_file_flag {
@@ -115,9 +116,10 @@ struct wire_file {
 	__u32 path_len;
 	__u32 thread;
 	__u64 birth; /* ns since the epoch, 0: unknown */
+	__u64 root;  /* as in struct wire_name, of the process that looked */
 	char fs[16];
 };
-_Static_assert(sizeof(struct wire_file) == 96, "struct wire_file");
+_Static_assert(sizeof(struct wire_file) == 104, "struct wire_file");
 
 /* The addresses of a socket; sent after its WIRE_FILE and again whenever they change. */
 struct wire_sock {

@@ -147,6 +147,9 @@ def check_fact(row, fact, roles, returns):
         dev = ((st_dev >> 8) & 0xFFF) << 20 | (st_dev & 0xFF) | ((st_dev >> 12) & 0xFFF00)
         if f.get("dev") != dev:
             bad.append(f"dev {f.get('dev')} instead of {dev}")
+    for key, column in (("not_ino", "file"), ("not_ino2", "file2")):
+        if key in fact and (row.get(column) or {}).get("ino") == fact[key]:
+            bad.append(f"{column} is inode {fact[key]}, which had the name before")
     if "peer" in fact:
         peer = row.get("peer") or {}
         texts = [without_prefix(text_of(peer.get(k)) or b"") for k in ("peer", "local", "path", "name")]

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/fanotify.h>
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <sys/statfs.h>
@@ -59,7 +60,7 @@ static int run_open(void)
 
 static int run_stat(void)
 {
-	int fd = make("s"), folder;
+	int fd = make("s"), folder, same[2];
 
 	MUST(symlink, "s", dir("l"));
 	is_file("l");
@@ -77,6 +78,19 @@ static int run_stat(void)
 	is_file("s");
 	MUST(statx, fd, "", AT_EMPTY_PATH, 0xfff, buf);
 	is_file("s");
+	/* Files of one name, so only their number tells them apart. */
+	for (int i = 0; i < 2; i++)
+		same[i] = (int)MUST(memfd_create, "same", 0);
+	for (int i = 0; i < 2; i++) {
+		MUST(newfstatat, same[i], "", buf, AT_EMPTY_PATH);
+		is_inode(same[i]);
+		MUST(statx, same[i], "", AT_EMPTY_PATH, 0xfff, buf);
+		is_inode(same[i]);
+		MUST(utimensat, same[i], NULL, NULL, 0);
+		is_inode(same[i]);
+	}
+	for (int i = 0; i < 2; i++)
+		MUST(close, same[i]);
 	MUST(statfs, dir("s"), buf);
 	is_file("s");
 	MUST(fstatfs, fd, buf);
@@ -254,7 +268,7 @@ static int run_descriptors(void)
 
 static int run_inotify(void)
 {
-	int watch = (int)MUST(inotify_init1, IN_NONBLOCK), id, fd;
+	int watch = (int)MUST(inotify_init1, IN_NONBLOCK), id, fd, folder, fan;
 
 	id = (int)MUST(inotify_add_watch, watch, work_dir, IN_ALL_EVENTS);
 	fd = make("seen");
@@ -264,6 +278,18 @@ static int run_inotify(void)
 	FAILS(ENOENT, inotify_add_watch, watch, dir("none"), IN_ALL_EVENTS);
 	MUST(inotify_rm_watch, watch, id);
 	FAILS(EINVAL, inotify_rm_watch, watch, 99);
+	MUST(mkdir, "folder", 0700);
+	MUST(mkdir, "folder/below", 0700);
+	folder = (int)MUST(openat, AT_FDCWD, "folder", O_RDONLY | O_DIRECTORY);
+	fan = (int)DO(fanotify_init, FAN_CLASS_NOTIF, O_RDONLY);
+	if (fan >= 0) { /* root alone may */
+		DO(fanotify_mark, fan, FAN_MARK_ADD, FAN_OPEN, folder, "below");
+		is_file("folder/below");
+		DO(fanotify_mark, fan, FAN_MARK_ADD, FAN_OPEN, folder, NULL);
+		is_inode(folder);
+		MUST(close, fan);
+	}
+	MUST(close, folder);
 	MUST(close, watch);
 	return 0;
 }

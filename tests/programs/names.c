@@ -160,6 +160,55 @@ static int run_rename(void)
 	return 0;
 }
 
+/* A file that has the name no more is not meant by it. */
+static long make_old(const char *name)
+{
+	int fd = make_at(AT_FDCWD, name, name);
+	struct stat st;
+
+	CHECK(fstat(fd, &st) == 0);
+	MUST(close, fd);
+	return (long)st.st_ino;
+}
+
+static int run_old_names(void)
+{
+	long old = make_old("f"), in_old;
+
+	make_old("f.new");
+	MUST(rename, "f.new", "f");
+	is_any("not_ino2", old);
+	MUST(stat, "f", buf);
+	is_file("f");
+	is_any("not_ino", old);
+	FAILS(ENOENT, stat, "f.new", buf);
+	old = make_old("f");
+	MUST(unlink, dir("./f"));
+	MUST(mkdir, "f", 0700);
+	is_any("not_ino", old);
+	MUST(stat, "f", buf);
+	is_any("not_ino", old);
+	in_old = make_old("f/in");
+	MUST(renameat, AT_FDCWD, "f", AT_FDCWD, "g");
+	MUST(mkdir, "f", 0700);
+	MUST(mknod, "f/in", S_IFIFO | 0600, 0);
+	is_any("not_ino", in_old);
+	MUST(stat, "f/in", buf);
+	is_file("f/in");
+	is_any("not_ino", in_old);
+	old = make_old("h");
+	MUST(renameat2, AT_FDCWD, "h", AT_FDCWD, "f", 2); /* RENAME_EXCHANGE */
+	MUST(stat, "h/in", buf);
+	is_any("not_ino", old);
+	MUST(stat, "h", buf);
+	is_any("not_ino", old);
+	MUST(unlink, "f");
+	MUST(link, "g/in", "f");
+	is_file("g/in");
+	is_any("not_ino2", old);
+	return 0;
+}
+
 static int run_delete(void)
 {
 	int fd = make_at(AT_FDCWD, "gone", "gone"), again;
@@ -298,6 +347,7 @@ const struct work_case name_cases[] = {
 	{"relative", run_relative, "names relative to the working folder and to descriptors"},
 	{"links", run_links, "hard and symbolic links"},
 	{"rename", run_rename, "renames of an open file and of folders above it"},
+	{"old_names", run_old_names, "names that lead to another file than before"},
 	{"delete", run_delete, "an open file deleted, a working folder deleted"},
 	{"reuse", run_reuse, "inode numbers used again (FOLDER on a small file system)"},
 	{"hard_names", run_hard_names, "paths of 4,095 bytes, new lines, invalid UTF-8"},

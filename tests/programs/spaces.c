@@ -49,11 +49,48 @@ static int in_chroot(void *arg)
 	return 0;
 }
 
+/* One name below two roots is two files. */
+static int in_two_roots(void *arg)
+{
+	int outside = (int)MUST(openat, AT_FDCWD, "/", O_RDONLY | O_DIRECTORY), one, two;
+
+	MUST(mkdir, "one", 0700);
+	MUST(mkdir, "two", 0700);
+	MUST(chroot, dir("one"));
+	one = write_file("/same", "/same");
+	MUST(fchdir, outside);
+	MUST(chroot, ".");
+	MUST(chroot, dir("two"));
+	two = write_file("/same", "/same");
+	MUST(stat, "/same", buf);
+	is_path("/same");
+	is_inode(two);
+	MUST(fchdir, outside);
+	MUST(chroot, ".");
+	MUST(chdir, dir("one"));
+	FAILS(ENOENT, openat, AT_FDCWD, "none", O_RDONLY);
+	is_file("one/none");
+	MUST(chroot, "."); /* the working directory stays and has another name */
+	MUST(stat, "/same", buf);
+	is_path("/same");
+	is_inode(one);
+	MUST(truncate, "same", 5);
+	is_path("/same");
+	is_inode(one);
+	FAILS(ENOENT, openat, AT_FDCWD, "none", O_RDONLY);
+	is_path("/none");
+	MUST(close, one);
+	MUST(close, two);
+	MUST(close, outside);
+	return 0;
+}
+
 static int run_chroot(void)
 {
 	if (need_root())
 		return 77;
 	child_join(child(in_chroot, NULL));
+	child_join(child(in_two_roots, NULL));
 	return 0;
 }
 
@@ -105,6 +142,16 @@ static int in_mounts(void *arg)
 	MUST(stat, "bound/f", buf);
 	is_file("bound/f");
 	MUST(close, fd);
+	/* The kernel gives the same struct file again at once. */
+	for (int i = 0; i < 10; i++) {
+		const char *name = i & 1 ? "bound/f" : "real/f";
+
+		fd = (int)MUST(openat, AT_FDCWD, name, O_RDWR);
+		is_file(name);
+		MUST(write, fd, buf, 10);
+		is_file(name);
+		MUST(close, fd);
+	}
 	MUST(mount, "weir", dir("tmp"), "tmpfs", 0, 0);
 	MUST(close, write_file("tmp/t", dir("tmp/t")));
 	MUST(mkdir, "tmp/sub", 0700);

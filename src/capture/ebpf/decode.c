@@ -3,6 +3,7 @@
 #include "capture/ebpf/decode.h"
 
 #include <errno.h>
+#include <linux/fs.h>
 #include <string.h>
 #include <time.h>
 
@@ -10,6 +11,31 @@
 
 /* Sets a cell unless an earlier step failed. */
 #define SET(column, value) (r = r ? r : batch_set(b, column, row, value))
+
+/* What calls do to the names that their arguments path and path2 are. */
+static const struct {
+	const char *name;
+	uint8_t fates[2]; /* enum name_fate */
+} fates[] = {
+	{"rename", {NAME_MOVES, NAME_NEW}},
+	{"renameat", {NAME_MOVES, NAME_NEW}},
+	{"renameat2", {NAME_MOVES, NAME_NEW}},
+	{"unlink", {NAME_ENDS}},
+	{"unlinkat", {NAME_ENDS}},
+	{"rmdir", {NAME_ENDS}},
+	{"mkdir", {NAME_NEW}},
+	{"mkdirat", {NAME_NEW}},
+	{"mknod", {NAME_NEW}},
+	{"mknodat", {NAME_NEW}},
+	{"symlink", {NAME_NEW}},
+	{"symlinkat", {NAME_NEW}},
+	{"link", {NAME_STAYS, NAME_NEW}},
+	{"linkat", {NAME_STAYS, NAME_NEW}},
+	{"mount", {NAME_COVERS}},
+	{"umount2", {NAME_COVERS}},
+	{"move_mount", {NAME_COVERS}},
+	{"pivot_root", {NAME_COVERS}},
+};
 
 /* start_boottime counts the time that the machine slept; wall time minus that clock, now. */
 static int64_t boot_offset_ns(void)
@@ -45,6 +71,10 @@ int decode_new(struct decode **ret, const struct decode_options *opt, struct err
 
 		d->codes[nr] = code;
 		d->rets[nr] = def ? def->ret : RET_INT;
+		for (size_t i = 0; def && i < ARRAY_SIZE(fates); i++) {
+			if (!strcmp(fates[i].name, def->name))
+				memcpy(d->fates[nr], fates[i].fates, sizeof(d->fates[nr]));
+		}
 	}
 	*ret = TAKE_PTR(d);
 	return 0;
@@ -116,20 +146,48 @@ static int parts_take(const struct wire_op *w, struct parts *ret)
 	return 0;
 }
 
-static int resolve(struct decode *d, const struct wire_op *w, const struct wire_name *name,
-		   bool target, struct batch_set *out, struct name_answer *ret)
+static bool op_ended_well(const struct wire_op *w)
 {
+	return w->ret >= 0 && !(w->status & (STATUS_UNFINISHED | STATUS_NORETURN));
+}
+
+/* Whether a path argument of it starts from a descriptor. */
+static bool has_folder(const struct wire_plan *p)
+{
+	return p->dirfd >= 0 || p->dirfd2 >= 0;
+}
+
+static struct name_answer by_number(const struct decode *d, uint64_t file)
+{
+	return (struct name_answer){.key = file ? (int64_t)file : -1,
+				    .selected = names_selected(d->names, file)};
+}
+
+static int resolve(struct decode *d, const struct wire_op *w, const struct wire_name *name,
+		   bool second, struct batch_set *out, struct name_answer *ret)
+{
+	const struct wire_plan *plan = &d->opt.plans[w->nr];
+	enum name_fate fate = d->fates[w->nr][second];
 	struct name_query q = {
 		.base = name->base,
+		.root = name->root,
+		.fate = !op_ended_well(w)				   ? NAME_STAYS
+			: fate == NAME_MOVES && w->flags & RENAME_EXCHANGE ? NAME_COVERS
+									   : fate,
 		.text = (const uint8_t *)(name + 1),
 		.len = name->len,
 		.now = (int64_t)w->head.time + d->opt.clock_offset,
 		.may_know = w->ret >= 0,
 		.failed = w->ret < 0,
-		.target = target,
+		.target = second && plan->flags & WIRE_PLAN_TARGET,
 		.whole = (w->status & STATUS_UNFINISHED) && (w->status & STATUS_NO_START),
 	};
 
+	/* AT_EMPTY_PATH: the file of the descriptor itself, which may share its name with others. */
+	if (!name->len && name->base && has_folder(plan) && op_ended_well(w)) {
+		*ret = by_number(d, name->base);
+		return 0;
+	}
 	return names_resolve(d->names, &q, out, ret);
 }
 
@@ -143,12 +201,6 @@ struct op_files {
 static bool second_is_dir(const struct decode *d, const struct wire_op *w)
 {
 	return d->opt.plans[w->nr].flags & WIRE_PLAN_OPEN && w->ret >= 0;
-}
-
-static struct name_answer by_number(const struct decode *d, uint64_t file)
-{
-	return (struct name_answer){.key = file ? (int64_t)file : -1,
-				    .selected = names_selected(d->names, file)};
 }
 
 static int op_files(struct decode *d, const struct wire_op *w, const struct parts *p,
@@ -166,8 +218,7 @@ static int op_files(struct decode *d, const struct wire_op *w, const struct part
 	if (ret->file.known && p->path->base && d->opt.plans[w->nr].dirfd >= 0)
 		ret->dir = (int64_t)p->path->base;
 	if (!r && p->path2 && !p->path2->error)
-		r = resolve(d, w, p->path2, d->opt.plans[w->nr].flags & WIRE_PLAN_TARGET, out,
-			    &ret->file2);
+		r = resolve(d, w, p->path2, true, out, &ret->file2);
 	if (!r && p->addr)
 		r = decode_peer(d, (const uint8_t *)(p->addr + 1), p->addr->len, w->head.time, out,
 				&ret->peer);

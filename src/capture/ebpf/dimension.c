@@ -74,7 +74,7 @@ static int decode_file(struct decode *d, const struct wire_file *w, struct batch
 	d->paths_cut += !!(w->flags & WIRE_FILE_CUT);
 	r = inode_key(d, w, &inode);
 	r = r ? r
-	      : names_set(d->names, w->file, paths.path, paths.len,
+	      : names_set(d->names, w->file, w->root, paths.path, paths.len,
 			  paths.host_len ? paths.host : NULL, paths.host_len);
 	r = r ? r : batch_set_add_row(out, TABLE_FILE, &b, &row);
 	if (r < 0)

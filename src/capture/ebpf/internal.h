@@ -82,6 +82,7 @@ struct decode_options {
 	bool raw_args;
 	bool no_argv;
 	uint32_t mnt_ns;	     /* of the recorder */
+	uint64_t root;		     /* the same, as in struct wire_name */
 	struct wire_plan *plans;     /* [WIRE_CALLS_MAX], borrowed */
 	const struct select *select; /* borrowed */
 	struct cgroup_hierarchy cgroups;
@@ -123,9 +124,9 @@ struct records;
 int names_new(struct names **ret, const struct decode_options *opt, struct records *files);
 void names_free(struct names *n);
 DEFINE_CLEANUP(struct names *, names_free)
-/* This path leads to this file from now on; the other one is the recorder's (NULL: unknown). */
-int names_set(struct names *n, uint64_t file, const void *path, size_t len, const void *hostpath,
-	      size_t host_len) _must_check_;
+/* This path below this root leads to this file from now on; the other one is the recorder's (NULL: unknown). */
+int names_set(struct names *n, uint64_t file, uint64_t root, const void *path, size_t len,
+	      const void *hostpath, size_t host_len) _must_check_;
 /* The path of a file number, {NULL, 0} where unknown. Valid until the next call of names_*(). */
 struct bytes names_get(struct names *n, uint64_t file);
 /* The file was deleted: its path leads elsewhere from now on. */
@@ -133,8 +134,19 @@ void names_gone(struct names *n, uint64_t file);
 /* Whether the path of a file number passes the selection; without a path (0 too) it does not. */
 bool names_selected(const struct names *n, uint64_t file);
 
+/* What a call that succeeded does to a name. */
+enum name_fate {
+	NAME_STAYS,
+	NAME_ENDS,   /* unlink, rmdir */
+	NAME_MOVES,  /* rename: with all that lies below */
+	NAME_NEW,    /* mkdir, link, ...: what had it before is not meant */
+	NAME_COVERS, /* mount, umount: any name may lead elsewhere */
+};
+
 struct name_query {
 	uint64_t base; /* file number of the folder that a relative path starts from, 0: none */
+	uint64_t root; /* what paths start below; a name is known below the same root only */
+	enum name_fate fate;
 	const uint8_t *text; /* the argument */
 	size_t len;
 	int64_t now;

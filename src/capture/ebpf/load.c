@@ -358,6 +358,7 @@ static int learn_self(struct loaded *l, struct error *err)
 		bss->probe_fds[1] = (uint32_t)opened;
 	}
 	r = look_at_self(l, err);
+	l->root = bss->own_root;
 	/* The one bit in which the modes of a created file and of an opened one differ. */
 	differ = opened < 0 ? 0 : bss->probe_modes[0] ^ bss->probe_modes[1];
 	if (differ && !(differ & (differ - 1)))

@@ -15,6 +15,7 @@ struct loaded {
 	struct wire_cpu *counters; /* [WIRE_CPUS_MAX], the programs' own memory */
 	struct wire_plan *plans;   /* [WIRE_CALLS_MAX] */
 	struct cgroup_hierarchy cgroups;
+	uint64_t root; /* of this process, as in struct wire_name */
 	bool attached;
 };
 

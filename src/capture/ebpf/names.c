@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define ASKED_BYTES (2u << 20) /* of texts in a generation of them */
 #define SHOWN \
@@ -28,7 +29,7 @@ struct names {
 	struct records *files;
 	struct shown shown[SHOWN];
 	struct file_paths paths; /* for putting one together: too large for the stack */
-	struct recent by_path;	 /* hash of a path -> the last file that had it and has it still */
+	struct recent by_path;	 /* path_hash() -> the last file that had it and has it still */
 	uint64_t *selected;	 /* bit by file number, where files are selected by path */
 	size_t selected_cap;	 /* words */
 	struct asked young, old; /* as in struct recent */
@@ -97,14 +98,20 @@ static int selected_set(struct names *n, uint64_t file, bool selected)
 	return 0;
 }
 
-int names_set(struct names *n, uint64_t file, const void *path, size_t len, const void *hostpath,
-	      size_t host_len)
+/* Where paths and hashes are equal, so are the roots. */
+static uint64_t path_hash(uint64_t root, const void *path, size_t len)
+{
+	return hash_bytes(path, len) ^ hash_u64(root);
+}
+
+int names_set(struct names *n, uint64_t file, uint64_t root, const void *path, size_t len,
+	      const void *hostpath, size_t host_len)
 {
 	bool selected =
 		path_selected(n, path, len) || (hostpath && path_selected(n, hostpath, host_len));
 	int r = selected_set(n, file, selected);
 
-	return r ? r : recent_set(&n->by_path, hash_bytes(path, len), file);
+	return r ? r : recent_set(&n->by_path, path_hash(root, path, len), file);
 }
 
 struct bytes names_get(struct names *n, uint64_t file)
@@ -127,12 +134,13 @@ struct bytes names_get(struct names *n, uint64_t file)
 
 void names_gone(struct names *n, uint64_t file)
 {
+	const struct wire_file *w = records_get(n->files, file);
+	uint64_t root = w ? w->root : 0, hash, last;
 	struct bytes path = names_get(n, file);
-	uint64_t hash, last;
 
 	if (!path.data)
 		return;
-	hash = hash_bytes(path.data, path.len);
+	hash = path_hash(root, path.data, path.len);
 	if (recent_get(&n->by_path, hash, &last) && last == file)
 		recent_del(&n->by_path, hash);
 }
@@ -260,14 +268,41 @@ static int name_only(struct names *n, const struct name_query *q, struct bytes p
 }
 
 /* The file that has this path; its hash alone could be another's. */
-static bool find_path(struct names *n, struct bytes path, uint64_t *ret_file)
+static bool find_path(struct names *n, uint64_t root, struct bytes path, uint64_t *ret_file)
 {
 	struct bytes other;
 
-	if (!recent_get(&n->by_path, hash_bytes(path.data, path.len), ret_file))
+	if (!recent_get(&n->by_path, path_hash(root, path.data, path.len), ret_file))
 		return false;
 	other = names_get(n, *ret_file);
 	return other.len == path.len && !memcmp(other.data, path.data, path.len);
+}
+
+/* Whether the path is as files' records have it: without "", "." and "..". Symbolic links are not seen. */
+static bool path_is_plain(struct bytes path)
+{
+	for (size_t i = 0, dots = 0; i < path.len; i++, dots = 0) {
+		if (path.data[i] != '/')
+			continue;
+		while (i + dots + 1 < path.len && dots < 2 && path.data[i + dots + 1] == '.')
+			dots++;
+		if (i + dots + 1 == path.len || path.data[i + dots + 1] == '/')
+			return false;
+	}
+	return true;
+}
+
+/* What the call did to the name: the files that had it, or one below it, are not found by it any more. */
+static void name_changed(struct names *n, const struct name_query *q, struct bytes path, bool known,
+			 uint64_t file)
+{
+	const struct wire_file *w = known ? records_get(n->files, file) : NULL;
+	bool alone = q->fate != NAME_MOVES || (w && !S_ISDIR(w->mode));
+
+	if (q->fate == NAME_COVERS || !alone || !path_is_plain(path))
+		recent_free(&n->by_path);
+	else
+		recent_del(&n->by_path, path_hash(q->root, path.data, path.len));
 }
 
 int names_resolve(struct names *n, const struct name_query *q, struct batch_set *out,
@@ -275,12 +310,16 @@ int names_resolve(struct names *n, const struct name_query *q, struct batch_set 
 {
 	int r = path_compose(n, q, names_get(n, q->base));
 	struct bytes path = {n->composed.data ? n->composed.data : (uint8_t *)"", n->composed.len};
-	uint64_t file;
+	uint64_t file = 0;
+	bool known;
 
 	if (r < 0)
 		return r;
 	*ret = (struct name_answer){.selected = path_selected(n, path.data, path.len)};
-	if (q->may_know && find_path(n, path, &file)) {
+	known = q->may_know && q->fate != NAME_NEW && find_path(n, q->root, path, &file);
+	if (q->fate != NAME_STAYS)
+		name_changed(n, q, path, known, file);
+	if (known) {
 		*ret = (struct name_answer){(int64_t)file, true, names_selected(n, file)};
 		return 0;
 	}

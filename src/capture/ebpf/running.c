@@ -142,8 +142,9 @@ struct made_op {
 };
 
 static void made_fill(struct made_op *m, const struct running_call *c, const struct wire_plan *p,
-		      uint32_t thread)
+		      uint32_t thread, const struct decode_options *opt)
 {
+	struct stat ns;
 	char link[64];
 	ssize_t n;
 
@@ -165,6 +166,9 @@ static void made_fill(struct made_op *m, const struct running_call *c, const str
 	if (n <= 0)
 		return;
 	m->name.len = (uint32_t)n;
+	/* /proc spells it as this process would, where both see the same mounts. */
+	snprintf(link, sizeof(link), "/proc/%d/ns/mnt", c->tgid);
+	m->name.root = stat(link, &ns) == 0 && ns.st_ino == opt->mnt_ns ? opt->root : 0;
 	m->op.head.parts |= WIRE_PART_PATH;
 	m->op.head.size += sizeof(m->name) + align_up((uint64_t)n, 8);
 }
@@ -202,7 +206,7 @@ int running_give(const struct running *r, struct decode *d, int64_t since, uint3
 		result = decode_dimension(d, &t.head, out);
 		if (result < 0)
 			break;
-		made_fill(&m, c, &plans[c->nr], t.thread);
+		made_fill(&m, c, &plans[c->nr], t.thread, &d->opt);
 		m.op.head.time = t.head.time;
 		result = decode_op(d, &m.op, DECODE_NO_CPU, out);
 		if (result <= 0)

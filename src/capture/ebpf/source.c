@@ -706,6 +706,7 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 		judge_cgroup(e, 0, NULL); /* of a thread that has none */
 	d.freezer = e->freezer;
 	d.plans = e->loaded.plans;
+	d.root = e->loaded.root;
 	d.cgroups = e->loaded.cgroups;
 	r = r ? r : decode_new(&e->decode, &d, err);
 	e->received = calloc(e->loaded.cpus + 1, sizeof(*e->received));
