@@ -396,20 +396,31 @@ static void disk_stays_full(void **state)
 	rmdir(folder);
 }
 
+/* An ext4 file system in a file, mounted at the folder; its status. */
+static int mount_ext4(const char *image, const char *folder)
+{
+	static const char script[] = "PATH=$PATH:/sbin:/usr/sbin; truncate -s 600K \"$1\" && "
+				     "mkfs.ext4 -q -F -O ^has_journal \"$1\" && "
+				     "mount -o loop \"$1\" \"$2\"";
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		execl("/bin/sh", "sh", "-c", script, "sh", image, folder, NULL);
+		_exit(127);
+	}
+	return waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
 /* Unlike tmpfs it gives away what is kept beyond a file's end when the file is cut off there. */
 static void ext4_stays_full(void **state)
 {
-	char folder[256], image[256], command[1200];
+	char folder[256], image[256];
 
 	snprintf(folder, sizeof(folder), "%s", in_folder("ext4"));
 	snprintf(image, sizeof(image), "%s", in_folder("image"));
 	assert_int_equal(mkdir(folder, 0700), 0);
-	snprintf(command, sizeof(command),
-		 "PATH=$PATH:/sbin:/usr/sbin; truncate -s 600K '%s' && mkfs.ext4 -q -F -O "
-		 "^has_journal '%s' && mount "
-		 "-o loop '%s' '%s'",
-		 image, image, image, folder);
-	if (system(command)) {
+	if (mount_ext4(image, folder)) {
 		rmdir(folder);
 		unlink(image);
 		print_message("skipped: no ext4 image can be mounted here\n");
