@@ -566,6 +566,25 @@ def limits():
     check('no trace', r.returncode == 1 and len(r.stderr.splitlines()) == 1, r.stderr)
 
 
+def notes():
+    """A table of notes that is refused, which leaves no memory behind."""
+    if not has_engine:
+        return
+    run('synth', '-q', '-o', 'notes.trace', '--rows', '2000')
+    run('annotate', '-n', 'large', 'notes.trace', "SELECT range AS file_id, repeat('x', 4000) AS much FROM range(60000)")
+    with Serve(weir, 'notes.trace', folder=folder) as s:
+        def refused():
+            status, _, body = s.ask('query', q='select large.much | head 1')
+            check('a table that is too large is refused', status in (400, 413) and b'too large' in body, status, body[:300])
+            with open(f'/proc/{s.process.pid}/statm', encoding='ascii') as f:
+                return int(f.read().split()[1]) * os.sysconf('SC_PAGE_SIZE')
+
+        first, later = refused(), max(refused(), refused())
+        with open(f'/proc/{s.process.pid}/maps', encoding='utf-8') as f:
+            watched = 'san.so' in f.read()  # a sanitizer keeps what was freed
+        check('again and again, and takes no more memory', watched or later < first + (100 << 20), first, later)
+
+
 def documented(s):
     """path -> names of parameters, as the document of the interface tells them."""
     text = s.ask('openapi.yaml')[2].decode()
@@ -626,6 +645,7 @@ def main():
         check('and said nothing but that the pages are missing', s.said == '' or 'pages' in s.said and
               len(s.said.splitlines()) == 1, s.said)
     hostile()
+    notes()
     limits()
     shutil.rmtree(folder)
     return tap.end()
