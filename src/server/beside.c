@@ -134,7 +134,9 @@ static int read_all(int fd, size_t size_max, struct buf *to)
 	char piece[65536];
 	ssize_t n;
 
-	while ((n = read(fd, piece, sizeof(piece))) > 0) {
+	while ((n = read(fd, piece, sizeof(piece))) > 0 || (n < 0 && errno == EINTR)) {
+		if (n < 0)
+			continue;
 		if (to->len + (size_t)n > size_max)
 			return -E2BIG;
 		if (buf_append(to, piece, (size_t)n) < 0)
@@ -165,6 +167,8 @@ static int write_all(int fd, const struct buf *data)
 	while (at < data->len) {
 		ssize_t n = write(fd, data->data + at, data->len - at);
 
+		if (n < 0 && errno == EINTR)
+			continue;
 		if (n < 0)
 			return -errno;
 		at += (size_t)n;

@@ -2,9 +2,12 @@
 /* cache.c: answers that were given lately, for who asks the same of the same trace. */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "server/internal.h"
 
+#define KEPT_MAX   1000u /* answers: each is looked at for each question */
 #define ENTRY_MAX  (CACHE_BYTES / 8)
 #define CLAIMS_MAX (2 * QUESTIONS_MAX) /* of answers: a question may work out two */
 
@@ -21,17 +24,20 @@ struct cache {
 	pthread_cond_t done;		 /* a claim was given back */
 	const char *claimed[CLAIMS_MAX]; /* keys; their owners' texts */
 	struct kept *first;
-	size_t bytes;
 };
 
 int cache_new(struct cache **ret)
 {
 	struct cache *c = calloc(1, sizeof(*c));
+	pthread_condattr_t attr;
 
 	if (!c)
 		return -ENOMEM;
 	pthread_mutex_init(&c->lock, NULL);
-	pthread_cond_init(&c->done, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&c->done, &attr);
+	pthread_condattr_destroy(&attr);
 	*ret = c;
 	return 0;
 }
@@ -56,15 +62,6 @@ void cache_free(struct cache *c)
 	pthread_cond_destroy(&c->done);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
-}
-
-/* Takes an entry out of the row; with the lock held. */
-static void unlink_kept(struct cache *c, struct kept **at)
-{
-	struct kept *k = *at;
-
-	*at = k->next;
-	c->bytes -= k->body.len;
 }
 
 /* With the lock held. */
@@ -106,16 +103,37 @@ static const char **claim_of(struct cache *c, const char *key)
 	return NULL;
 }
 
-bool cache_claim(struct cache *c, uint64_t generation, const char *key, struct cache_entry *ret)
+/* With the lock held: until nobody works out that answer. False: the question was stopped. */
+static bool wait_claim(struct cache *c, struct question *q, const char *key)
+{
+	bool waited = false;
+
+	while (claim_of(c, key)) {
+		struct timespec at;
+
+		if (question_stopped(q))
+			return false;
+		if (!waited)
+			http_deadline(q->request, 0);
+		waited = true;
+		clock_after(50 * NSEC_PER_MSEC, &at);
+		pthread_cond_timedwait(&c->done, &c->lock, &at);
+	}
+	if (waited)
+		question_deadline(q, q->allowed_ns);
+	return true;
+}
+
+bool cache_claim(struct cache *c, struct question *q, uint64_t generation, const char *key,
+		 struct cache_entry *ret)
 {
 	const char **place;
-	bool found;
+	bool found, mine;
 
 	pthread_mutex_lock(&c->lock);
-	while (claim_of(c, key))
-		pthread_cond_wait(&c->done, &c->lock);
-	found = find(c, generation, key, ret);
-	place = found ? NULL : claim_of(c, NULL);
+	mine = wait_claim(c, q, key);
+	found = mine && find(c, generation, key, ret);
+	place = found || !mine ? NULL : claim_of(c, NULL);
 	if (place)
 		*place = key;
 	pthread_mutex_unlock(&c->lock);
@@ -133,21 +151,29 @@ void cache_release(struct cache *c, const char *key)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* What is of another generation, and the oldest beyond the bound. */
+/* What it takes. */
+static size_t size_of(const struct kept *k)
+{
+	return sizeof(*k) + k->body.len + strlen(k->key);
+}
+
+/* Frees what is of another generation, and the oldest beyond the bounds. */
 static void make_room(struct cache *c, uint64_t generation, size_t more)
 {
 	struct kept **at = &c->first;
-	size_t sum = more;
+	size_t sum = more, count = 1;
 
 	while (*at) {
 		struct kept *k = *at;
 
-		if (k->generation == generation && sum + k->body.len <= CACHE_BYTES) {
-			sum += k->body.len;
+		if (k->generation == generation && sum + size_of(k) <= CACHE_BYTES &&
+		    count < KEPT_MAX) {
+			sum += size_of(k);
+			count++;
 			at = &k->next;
 			continue;
 		}
-		unlink_kept(c, at);
+		*at = k->next;
 		kept_free(k);
 	}
 }
@@ -170,9 +196,8 @@ void cache_put(struct cache *c, uint64_t generation, const char *key, const stru
 		return;
 	}
 	pthread_mutex_lock(&c->lock);
-	make_room(c, generation, body->len);
+	make_room(c, generation, size_of(k));
 	k->next = c->first;
 	c->first = k;
-	c->bytes += body->len;
 	pthread_mutex_unlock(&c->lock);
 }

@@ -82,8 +82,9 @@ static int write_binary(struct question *q, const struct buf *members,
 	}
 	js_close(&j, ']');
 	js_close(&j, '}');
-	if (j.error < 0)
-		return j.error;
+	r = j.error < 0 ? j.error : question_fits(q, head.len + offset);
+	if (r < 0)
+		return r;
 	len = (uint32_t)head.len; /* little-endian, as every machine that weir runs on is */
 	r = buf_append(&q->out, magic, strlen(magic));
 	if (r >= 0)

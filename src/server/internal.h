@@ -54,7 +54,8 @@ struct server {
 	uint64_t generation;
 	bool live;
 	bool has_folders;    /* are served */
-	int64_t looked;	     /* into them, for traces that came */
+	int64_t looked;	     /* into them, for traces that came, and at what users append */
+	uint64_t bytes;	     /* of all traces by then */
 	int64_t origin;	     /* of all times in answers: the trace's first */
 	struct buf document; /* of /trace */
 	struct buf loss;     /* the member "loss" of every answer */
@@ -114,6 +115,8 @@ void question_quick(struct server *s, struct http_request *r, question_fn *fn);
  * kept. */
 void question_apart(struct server *s, struct http_request *r, question_fn *fn);
 int question_error(struct question *q, int code, const char *fmt, ...) _printf_(3, 4);
+/* -E2BIG, and what to do, where an answer of so many bytes is too large. */
+int question_fits(struct question *q, size_t bytes);
 /* A whole number of the query, `otherwise` where absent; -EINVAL where it is none or outside. */
 int question_number(struct question *q, const char *name, int64_t min, int64_t max,
 		    int64_t otherwise, int64_t *ret);
@@ -183,10 +186,11 @@ void cache_free(struct cache *c);
 /* A copy of what was answered to `key` in that generation. */
 bool cache_get(struct cache *c, uint64_t generation, const char *key, struct cache_entry *ret);
 /*
- * The same, where one other at a time works out the same: waits for it. False: it is the caller's now, until
- * cache_release().
+ * The same, where one other at a time works out the same: waits for it, which is no part of the question's time. False:
+ * it is the caller's now, until cache_release(), or the question was stopped.
  */
-bool cache_claim(struct cache *c, uint64_t generation, const char *key, struct cache_entry *ret);
+bool cache_claim(struct cache *c, struct question *q, uint64_t generation, const char *key,
+		 struct cache_entry *ret);
 void cache_release(struct cache *c, const char *key);
 void cache_put(struct cache *c, uint64_t generation, const char *key, const struct buf *body,
 	       const char *type);

@@ -698,7 +698,7 @@ static int answer_both(struct question *q, struct overview *o)
 	_cleanup_buf_ struct buf key = {0}, whole = {0};
 	struct cache_entry kept = {0};
 	int r = question_key_without(q, "brief", &key);
-	bool known = r >= 0 && cache_claim(s->cache, s->generation, buf_str(&key), &kept);
+	bool known = r >= 0 && cache_claim(s->cache, q, s->generation, buf_str(&key), &kept);
 
 	buf_free(&kept.body);
 	if (r >= 0)

@@ -124,14 +124,12 @@ static bool limited_estimated(const struct answer *a, size_t column)
 static int put_out(void *arg, const void *data, size_t len)
 {
 	struct question *q = arg;
+	int r;
 
 	if (question_stopped(q))
 		return -EINTR;
-	if (q->out.len + len > ANSWER_MAX)
-		return question_error(q, -E2BIG,
-				      "the answer is larger than %u MiB: use head, or download it",
-				      ANSWER_MAX >> 20);
-	return buf_append(&q->out, data, len);
+	r = question_fits(q, q->out.len + len);
+	return r < 0 ? r : buf_append(&q->out, data, len);
 }
 
 static int put_json(struct question *q, struct answer *rows, int64_t limit)
@@ -211,6 +209,8 @@ static int put_file(void *arg, const void *data, size_t len)
 	while (len) {
 		ssize_t n = write(d->fd, data, len);
 
+		if (n < 0 && errno == EINTR)
+			continue;
 		if (n < 0)
 			return question_error(d->q, -EIO, "cannot write the download: %s",
 					      strerror(errno));

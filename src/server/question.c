@@ -32,6 +32,16 @@ int question_error(struct question *q, int code, const char *fmt, ...)
 	return code;
 }
 
+int question_fits(struct question *q, size_t bytes)
+{
+	return bytes <= ANSWER_MAX
+		       ? 0
+		       : question_error(
+				 q, -E2BIG,
+				 "the answer is larger than %u MiB: use head, or download it",
+				 ANSWER_MAX >> 20);
+}
+
 static unsigned int status_of(const struct question *q, int code)
 {
 	int why = http_stopped(q->request);
@@ -305,7 +315,7 @@ static bool answered(struct server *s, struct question *q, uint64_t generation, 
 		     bool wait)
 {
 	struct cache_entry kept = {0};
-	bool found = wait ? cache_claim(s->cache, generation, key, &kept)
+	bool found = wait ? cache_claim(s->cache, q, generation, key, &kept)
 			  : cache_get(s->cache, generation, key, &kept);
 
 	if (found) {

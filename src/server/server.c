@@ -16,10 +16,11 @@
 #include "server/pool.h"
 #include "server/slowest.h"
 #include "server/touched.h"
+#include "store/user.h"
 
 #define ROW_BITS   16
 #define SEQ_BITS   29
-#define LOOK_NS	   NSEC_PER_SEC /* how often folders are looked into */
+#define LOOK_NS	   NSEC_PER_SEC /* how often what does not grow is looked at */
 #define TRACE_BITS 8		/* together 53: every number of a call is exact as a double */
 
 /* Nothing but what comes from here runs in a page, and no other page shows it in a frame. */
@@ -142,44 +143,58 @@ static bool lock_to_write(struct server *s)
 	return pthread_rwlock_timedwrlock(&s->lock, &until) == 0;
 }
 
-/* New traces in the folders that are served, now and then. */
-static bool look_for_traces(struct server *s)
+/* Tables that users append come into traces that do not grow, too. */
+static bool has_grown(struct server *s)
 {
-	int64_t now = clock_monotonic_ns();
+	uint64_t bytes = 0, before = s->bytes;
 
-	if (!s->has_folders || now - s->looked < LOOK_NS)
-		return false;
-	s->looked = now;
-	return store_look_again(s->store, 1u << TRACE_BITS) > 0;
+	for (size_t i = 0; i < store_trace_count(s->store); i++) {
+		struct stat st;
+
+		if (stat(store_trace_path(s->store, i), &st) == 0)
+			bytes += (uint64_t)st.st_size;
+	}
+	s->bytes = bytes;
+	return bytes != before;
+}
+
+/* With the lock: takes what is new; 1 where there is anything to tell. */
+static int refresh(struct server *s, bool more, struct error *err)
+{
+	uint64_t users = store_user_changes(s->store);
+	bool live = store_is_growing(s->store);
+	ssize_t found = store_refresh(s->store, err);
+	int r;
+
+	if (found < 0)
+		return (int)found;
+	if (!found && !more && live == s->live && users == store_user_changes(s->store))
+		return 0;
+	s->generation++;
+	r = take_blocks(s, err);
+	return r < 0 ? r : 1;
 }
 
 int server_tick(struct server *s, struct error *err)
 {
-	bool live, more;
-	ssize_t found;
+	bool due = clock_monotonic_ns() - s->looked >= LOOK_NS, more = false, grown = false;
 	int r = 0;
 
-	if (!s->live && (!s->has_folders || clock_monotonic_ns() - s->looked < LOOK_NS))
+	if (!s->live && !due)
 		return 0;
 	if (!lock_to_write(s))
 		return 0;
-	more = look_for_traces(s);
-	if (!s->live && !more) {
-		pthread_rwlock_unlock(&s->lock);
-		return 0;
+	if (due) {
+		s->looked = clock_monotonic_ns();
+		more = s->has_folders && store_look_again(s->store, 1u << TRACE_BITS) > 0;
+		grown = has_grown(s);
 	}
-	live = store_is_growing(s->store);
-	found = store_refresh(s->store, err);
-	if (found < 0)
-		r = (int)found;
-	else if (found > 0 || !live) {
-		s->generation++;
-		r = take_blocks(s, err);
-	}
+	if (s->live || more || grown)
+		r = refresh(s, more, err);
 	pthread_rwlock_unlock(&s->lock);
-	if (r >= 0 && (found > 0 || !live))
+	if (r > 0)
 		tell_news(s);
-	return r;
+	return MIN(r, 0);
 }
 
 /* ---- starting and stopping ---- */

@@ -7,6 +7,7 @@
 
 #include "engine/answer_json.h"
 #include "server/columns.h"
+#include "server/js.h"
 
 /* ---- columns ---- */
 
@@ -15,6 +16,7 @@ struct gathered {
 	bool coded;
 	struct buf f, u; /* double, uint32_t */
 	struct intern words;
+	size_t word_bytes;
 };
 
 static bool is_coded(const struct plan_field *f)
@@ -47,8 +49,12 @@ static int add_word(struct question *q, struct gathered *g, const struct plan_fi
 		return r;
 	if (text.len)
 		word = (struct bytes){text.data, text.len};
-	if (!v->null)
+	if (!v->null) {
+		size_t before = g->words.count;
+
 		r = intern_add(&g->words, word.data, word.len, &code);
+		g->word_bytes += g->words.count > before ? word.len : 0;
+	}
 	return r < 0 ? r : buf_append(&g->u, &code, sizeof(code));
 }
 
@@ -68,6 +74,22 @@ static int add_number(const struct question *q, struct gathered *g, const struct
 	return buf_append(&g->f, &d, sizeof(d));
 }
 
+/* Bytes of the answer by now. */
+static size_t size_of(const struct gathered *g)
+{
+	return g->f.len + g->u.len + g->word_bytes;
+}
+
+static int check_size(struct question *q, const struct gathered *all, size_t count)
+{
+	size_t sum = 0;
+
+	for (size_t c = 0; c < count; c++)
+		sum += size_of(&all[c]);
+	return question_fits(q, sum);
+}
+
+/* 1 where there are more than limit, 0, or negative. */
 static int gather(struct question *q, struct answer *rows, struct gathered *all, int64_t limit,
 		  size_t *ret)
 {
@@ -81,10 +103,12 @@ static int gather(struct question *q, struct answer *rows, struct gathered *all,
 			r = all[c].coded ? add_word(q, &all[c], rows->fields[c], &v)
 					 : add_number(q, &all[c], rows->fields[c], &v);
 		}
+		if (r >= 0)
+			r = check_size(q, all, rows->count);
 		n++;
 	}
 	*ret = n;
-	return r < 0 ? r : 0;
+	return r < 0 || (int64_t)n < limit ? MIN(r, 0) : answer_next(rows, &q->err);
 }
 
 /* The words of a column as texts, each with its end. */
@@ -109,7 +133,8 @@ static int make_words(const struct gathered *g, struct buf *texts, const char **
 	return r;
 }
 
-static int write_all(struct question *q, struct answer *rows, struct gathered *all, size_t n)
+static int write_all(struct question *q, struct answer *rows, struct gathered *all, size_t n,
+		     const struct buf *members)
 {
 	_cleanup_free_ struct columns_col *cols = calloc(rows->count + 1, sizeof(*cols));
 	_cleanup_free_ struct buf *texts = calloc(rows->count + 1, sizeof(*texts));
@@ -132,7 +157,7 @@ static int write_all(struct question *q, struct answer *rows, struct gathered *a
 		};
 	}
 	if (r >= 0)
-		r = columns_write(q, cols, rows->count, n);
+		r = columns_write_with(q, members, cols, rows->count, n);
 	for (size_t c = 0; cols && texts && c < rows->count; c++) {
 		free((void *)cols[c].words);
 		buf_free(&texts[c]);
@@ -143,6 +168,8 @@ static int write_all(struct question *q, struct answer *rows, struct gathered *a
 int table_columns(struct question *q, struct answer *rows, int64_t limit)
 {
 	_cleanup_free_ struct gathered *all = calloc(rows->count + 1, sizeof(*all));
+	_cleanup_buf_ struct buf members = {0};
+	struct js j = {.to = &members};
 	size_t n = 0;
 	int r = all ? 0 : -ENOMEM;
 
@@ -150,8 +177,13 @@ int table_columns(struct question *q, struct answer *rows, int64_t limit)
 		all[c].coded = is_coded(rows->fields[c]);
 	if (r >= 0)
 		r = gather(q, rows, all, limit, &n);
+	if (r > 0) {
+		js_key(&j, "truncated");
+		js_bool(&j, true);
+		r = j.error;
+	}
 	if (r >= 0)
-		r = write_all(q, rows, all, n);
+		r = write_all(q, rows, all, n, &members);
 	for (size_t c = 0; all && c < rows->count; c++) {
 		buf_free(&all[c].f);
 		buf_free(&all[c].u);

@@ -303,12 +303,12 @@ static void make_room(struct touched_store *s)
 	size_t sum = 0;
 
 	for (size_t i = 0; i < TOUCHED_FILES_MAX && s->kept[i]; i++) {
-		sum += s->kept[i]->calls.packed.cap;
+		sum += s->kept[i]->bytes;
 		while (i && s->kept[i] && sum > TOUCHED_BYTES_MAX) {
-			sum -= s->kept[i]->calls.packed.cap;
+			sum -= s->kept[i]->bytes;
 			forget(s, i);
 			if (s->kept[i])
-				sum += s->kept[i]->calls.packed.cap;
+				sum += s->kept[i]->bytes;
 		}
 	}
 }
@@ -318,10 +318,11 @@ void touched_keep(struct touched_store *s, struct touched *t)
 	size_t at, sum = t->calls.packed.cap;
 
 	t->refs = 1;
+	t->bytes = t->calls.packed.cap;
 	pthread_mutex_lock(&s->lock);
 	at = find(s, t->file, t->from, t->to, t->filter);
 	for (size_t i = 0; i < TOUCHED_FILES_MAX && s->kept[i]; i++)
-		sum += s->kept[i]->calls.packed.cap;
+		sum += s->kept[i]->bytes;
 	/* what was asked for is worth more than what may be */
 	if (at == TOUCHED_FILES_MAX || s->kept[at] || sum > TOUCHED_BYTES_MAX)
 		drop(t);
@@ -330,7 +331,7 @@ void touched_keep(struct touched_store *s, struct touched *t)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Waits its turn: two questions about one file come together, and the second finds what the first made. */
+/* Never for long: who reads has let it go. */
 static int lock(struct question *q, struct touched_store *s)
 {
 	for (;;) {
@@ -374,7 +375,7 @@ static bool can_go_on(const struct question *q, const struct touched *t)
 /* What was only just made is of no generation yet. */
 static bool is_complete(const struct question *q, const struct touched *t)
 {
-	return t->generation == q->server->generation && t->read == t->order_count;
+	return !t->busy && t->generation == q->server->generation && t->read == t->order_count;
 }
 
 /*
@@ -403,7 +404,7 @@ static int wait_readers(struct question *q, int64_t file)
 		struct timespec until;
 
 		t = get_at(s, find(s, file, q->from, q->to, q->filter));
-		if (!t || !can_go_on(q, t) || is_complete(q, t) || t->refs == 1)
+		if (!t || (!t->busy && (!can_go_on(q, t) || is_complete(q, t) || t->refs == 1)))
 			return 0;
 		if (question_stopped(q))
 			return -EINTR;
@@ -438,21 +439,29 @@ static int find_or_make(struct question *q, int64_t file)
 	return 0;
 }
 
-/* With the lock: reads on what is in front. */
-static int bring_up(struct question *q, const struct sieve *sieve, int64_t until)
+/* With the lock, let go meanwhile: reads on, where it is not complete. Nobody else looks at it, for it is busy. */
+static int bring_up(struct question *q, const struct sieve *sieve, int64_t until, struct touched *t)
 {
 	struct touched_store *s = q->server->touched;
-	struct touched *t = s->kept[0];
+	size_t at;
 	int r;
 
 	if (is_complete(q, t))
 		return 0;
-	assert(t->refs == 1);
+	assert(t->refs == 2 && !t->busy); /* the store's and ours */
+	t->busy = true;
+	pthread_mutex_unlock(&s->lock);
 	r = read_on(q, sieve, until, t);
-	if (r >= 0 && is_complete(q, t))
+	if (r >= 0 && t->read == t->order_count)
 		touches_trim(&t->calls);
-	if (r < 0)
-		forget(s, 0);
+	pthread_mutex_lock(&s->lock);
+	t->busy = false;
+	t->bytes = t->calls.packed.cap;
+	pthread_cond_broadcast(&s->given_back);
+	for (at = 0; at < TOUCHED_FILES_MAX && s->kept[at] != t; at++)
+		;
+	if (r < 0 && at < TOUCHED_FILES_MAX)
+		forget(s, at);
 	make_room(s);
 	return r;
 }
@@ -461,22 +470,28 @@ int touched_get(struct question *q, int64_t file, const struct sieve *sieve, int
 		struct touched **ret)
 {
 	struct touched_store *s = q->server->touched;
+	struct touched *t;
 	int r = lock(q, s);
 
 	if (r < 0)
 		return r;
-	*ret = find_whole(q, file, s);
-	if (!*ret) {
+	t = find_whole(q, file, s);
+	if (t) {
+		t->refs++;
+	} else {
 		r = wait_readers(q, file);
 		if (r >= 0)
 			r = find_or_make(q, file);
-		if (r >= 0)
-			r = bring_up(q, sieve, until);
-		if (r >= 0)
-			*ret = s->kept[0];
+		if (r >= 0) {
+			t = s->kept[0];
+			t->refs++;
+			r = bring_up(q, sieve, until, t);
+		}
 	}
 	if (r >= 0)
-		(*ret)->refs++;
+		*ret = t;
+	else
+		drop(t);
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }

@@ -28,6 +28,8 @@ struct touched {
 	int64_t last_end;			  /* of calls that ended */
 	struct touches calls, open;		  /* open: those that are not known to have ended */
 	bool too_many;				  /* not all are there: read them again */
+	bool busy;				  /* somebody reads on: he alone looks at it */
+	size_t bytes;				  /* of calls, when nobody did */
 };
 
 /* What is kept between questions, by file, range and filter: those that were asked for last. */

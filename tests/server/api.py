@@ -260,6 +260,13 @@ def with_query(s, o):
     check('a limit says that there is more', len(t['rows']) == 7 and t['truncated'] is True)
     t = s.get('query', q='by op | count()')
     check('and nothing where there is not', 'truncated' not in t)
+    for limit, more in ((7, True), (ROWS, None)):
+        head = s.ask('query', q='select dur', limit=limit, format='columns')[2]
+        head = json.loads(head[12:12 + int.from_bytes(head[8:12], 'little')])
+        check(f'in columns too, {limit}', (head['rows'], head.get('truncated')) == (limit, more), head)
+    many = ', '.join(f'dur + {i + 1}ns as d{i}' for i in range(30))
+    status, _, body = s.ask('query', q=f'select {many}', limit=ROWS, format='columns')
+    check('an answer in columns that is too large is refused', status == 413 and 'download' in json.loads(body)['error']['message'], status, body[:200])
     status, _, body = s.ask('query', q='by op | cuont()')
     check('a wrong query is shown where', status == 400 and 'count' in json.loads(body)['error']['message'], body)
     status, headers, body = s.ask('query', q='by op | count()', format='csv')

@@ -95,7 +95,23 @@ def main():
     writer.terminate()
     writer.wait()
     served_folder()
+    annotated()
     return tap.end()
+
+
+def annotated():
+    """A table that a user appends to a closed trace is known without a new start."""
+    path = os.path.join(folder, 'c.trace')
+    subprocess.run([weir, 'synth', '-q', '-o', path, '--rows', '5000'], check=True)
+    with Serve(weir, path) as s:
+        before = s.get('trace')['generation']
+        if subprocess.run([weir, 'annotate', path, "SELECT 'db_bench' AS comm, 7 AS shade"], capture_output=True, check=False).returncode:
+            return  # there is no engine here
+        until = time.monotonic() + 300
+        while s.get('trace')['generation'] == before and time.monotonic() < until:
+            time.sleep(0.05)
+        status, _, body = s.ask('query', q='note.shade == 7 | count()')
+        check('what a user appends is known', status == 200 and json.loads(body)['rows'][0]['count'] > 0, status, body[:300])
 
 
 def served_folder():
