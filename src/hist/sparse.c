@@ -330,35 +330,60 @@ static bool add_known(struct hist *h, unsigned int bucket, uint64_t n, uint32_t 
 	return true;
 }
 
+/* Reads an entry, which is not the `first`, of a packed form: *bucket goes on to its bucket. False: malformed. */
+static bool next_packed(const uint8_t **p, const uint8_t *end, bool first, uint64_t *bucket,
+			uint64_t *ret_count)
+{
+	uint64_t step;
+
+	if (end - *p >= 2 && !(((*p)[0] | (*p)[1]) & 0x80)) { /* as most are */
+		step = (*p)[0];
+		*ret_count = (*p)[1];
+		*p += 2;
+	} else {
+		*p = get_varint(*p, end, &step);
+		if (*p)
+			*p = get_varint(*p, end, ret_count);
+		if (!*p)
+			return false;
+	}
+	/* Ascending, each used: anything else was not written by hist_pack(). */
+	if (!*ret_count || (!first && !step) || step >= HIST_BUCKETS ||
+	    *bucket + step >= HIST_BUCKETS)
+		return false;
+	*bucket += step;
+	return true;
+}
+
 int hist_unpack(struct hist *h, const uint8_t *data, size_t len)
 {
 	const uint8_t *p = data, *end = data + len;
-	uint64_t bucket = 0, step, n;
+	uint64_t bucket = 0, n;
 	uint32_t at = 0;
-	bool first = true;
 
 	while (p < end) {
 		int r = 0;
 
-		if (end - p >= 2 && !((p[0] | p[1]) & 0x80)) { /* as most are */
-			step = p[0];
-			n = p[1];
-			p += 2;
-		} else {
-			p = get_varint(p, end, &step);
-			if (p)
-				p = get_varint(p, end, &n);
-		}
-		/* Ascending, each used: anything else was not written by hist_pack(). */
-		if (!p || !n || (!first && !step) || step >= HIST_BUCKETS ||
-		    bucket + step >= HIST_BUCKETS)
+		if (!next_packed(&p, end, p == data, &bucket, &n))
 			return -EBADMSG;
-		bucket += step;
-		first = false;
 		if (!add_known(h, (unsigned int)bucket, n, &at))
 			r = hist_add_bucket(h, (unsigned int)bucket, n);
 		if (r < 0)
 			return r;
 	}
+	return 0;
+}
+
+int hist_packed_total(const uint8_t *data, size_t len, uint64_t *ret)
+{
+	const uint8_t *p = data, *end = data + len;
+	uint64_t bucket = 0, sum = 0, n;
+
+	while (p < end) {
+		if (!next_packed(&p, end, p == data, &bucket, &n))
+			return -EBADMSG;
+		sum = add_sat(sum, n);
+	}
+	*ret = sum;
 	return 0;
 }

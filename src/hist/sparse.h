@@ -59,3 +59,5 @@ size_t hist_pack(const struct hist *h, uint8_t *out);
 /* Adds a packed histogram to h. 0, -ENOMEM, or -EBADMSG where it is malformed (h may hold a part).
  */
 int hist_unpack(struct hist *h, const uint8_t *data, size_t len);
+/* What a packed histogram counts. 0, or -EBADMSG where it is malformed: hist_unpack() says the same of it. */
+int hist_packed_total(const uint8_t *data, size_t len, uint64_t *ret);

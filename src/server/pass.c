@@ -325,7 +325,6 @@ static ssize_t filter_summary(struct worker *w, const struct batch *sums)
 static int take_summary(struct worker *w, const struct item *item)
 {
 	struct pass_rows rows = {.block = item->block, .rows = w->rows};
-	uint64_t calls = 0;
 	ssize_t n;
 	int r = store_decode(w->cursor, item->summary, w->run->sums, &rows.batch, &w->err);
 
@@ -335,9 +334,8 @@ static int take_summary(struct worker *w, const struct item *item)
 	}
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < rows.batch->rows; i++)
-		calls += (uint64_t)batch_get(rows.batch, SUMMARY_CALLS, i, 0);
-	if (calls != store_block(w->run->store, item->block)->rows)
+	if (!store_summary_counts(rows.batch, store_block(w->run->store, item->block)->rows,
+				  w->run->sums >> SUMMARY_HIST & 1))
 		return 0;
 	n = filter_summary(w, rows.batch);
 	if (n < 0)

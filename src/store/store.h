@@ -137,6 +137,12 @@ int store_decode(struct store_cursor *c, size_t i, uint64_t columns, const struc
 int store_decode_more(struct store_cursor *c, uint64_t columns, struct error *err);
 
 /*
+ * True where a block's summary, as it was decoded, can stand for its calls: it counts all `rows` of them (those that had not
+ * ended are in none), and with `hists` every histogram can be read and counts its row's calls. Else the rows are read.
+ */
+bool store_summary_counts(const struct batch *summary, uint64_t rows, bool hists);
+
+/*
  * All dimension rows so far (kept up by store_refresh). Never NULL. Rows of files, of which there
  * may be millions, are read from the trace when somebody asks first; what of them cannot be read
  * counts as damage.

@@ -10,6 +10,7 @@
 
 #include "hist/sparse.h"
 #include "schema/vocab.h"
+#include "store/store.h"
 
 #define WINDOW_NS 100000000ll
 #define SLOTS	  (2 * BATCH_ROWS_MAX)
@@ -253,4 +254,23 @@ int summarize(struct summarizer *s, const struct batch *ops, uint64_t block, str
 	for (size_t g = 0; g < s->count && r >= 0; g++)
 		r = add_row(s, &s->groups[g], block, out);
 	return r;
+}
+
+bool store_summary_counts(const struct batch *summary, uint64_t rows, bool hists)
+{
+	uint64_t sum = 0;
+
+	assert(summary->table == TABLE_SUMMARY);
+	for (size_t i = 0; i < summary->rows; i++) {
+		uint64_t calls = (uint64_t)batch_get(summary, SUMMARY_CALLS, i, 0), total;
+		struct bytes packed;
+
+		sum += calls;
+		if (!hists)
+			continue;
+		packed = batch_get_bytes(summary, SUMMARY_HIST, i);
+		if (hist_packed_total(packed.data, packed.len, &total) < 0 || total != calls)
+			return false;
+	}
+	return sum == rows;
 }

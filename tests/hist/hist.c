@@ -81,6 +81,7 @@ static void merging(void **unused)
 	for (unsigned int round = 0; round < ROUNDS; round++) {
 		struct hist whole = {0}, left = {0}, right = {0}, again = {0};
 		size_t n = draw() % 400;
+		uint64_t total;
 
 		for (size_t i = 0; i < n; i++) {
 			/* all over, or close together at a place that moves */
@@ -95,6 +96,8 @@ static void merging(void **unused)
 		assert_memory_equal(a, b, hist_pack(&whole, a));
 		assert_int_equal(hist_unpack(&again, a, hist_pack(&whole, a)), 0);
 		assert_int_equal(hist_total(&again), hist_total(&whole));
+		assert_int_equal(hist_packed_total(a, hist_pack(&whole, a), &total), 0);
+		assert_int_equal(total, hist_total(&whole));
 		assert_int_equal(hist_pack(&again, b), hist_pack(&whole, a));
 		assert_memory_equal(a, b, hist_pack(&whole, a));
 		hist_free(&whole);
@@ -140,10 +143,13 @@ static void refused(void **unused)
 	assert_int_equal(hist_unpack(&h, endless, sizeof(endless)), -EBADMSG);
 	for (unsigned int i = 0; i < 20000; i++) {
 		uint8_t any[24];
+		size_t len;
+		uint64_t total;
 
 		for (size_t k = 0; k < sizeof(any); k++)
 			any[k] = (uint8_t)(draw() >> 3);
-		(void)hist_unpack(&h, any, draw() % sizeof(any));
+		len = draw() % sizeof(any);
+		assert_int_equal(hist_unpack(&h, any, len), hist_packed_total(any, len, &total));
 	}
 	hist_free(&h);
 	assert_int_equal(hist_quantile(&h, 0.5), 0);

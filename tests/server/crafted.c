@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* crafted.c KIND TRACE: a whole trace whose values no kernel would give: `ops`, `early`, `late`, `deep`. */
+/* crafted.c KIND TRACE: a whole trace whose values no kernel would give: `ops`, `early`, `late`, `deep`, `hist`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,9 +76,36 @@ static void add_calls(struct batch_set *s, const char *kind)
 		add_call(s, START + 1000000, 10, 0);
 }
 
+/* Sums of the block of calls, all right but for their histogram. */
+static void add_sums(struct batch_set *s, const char *trace)
+{
+	struct error err = {0};
+	struct store *store;
+	struct batch *b;
+	size_t r;
+
+	MUST(store_open(&store, &trace, 1, &err));
+	for (size_t i = 0; i < store_block_count(store); i++) {
+		const struct store_block *block = store_block(store, i);
+
+		if (block->table != TABLE_OP)
+			continue;
+		r = add(s, TABLE_SUMMARY, &b);
+		MUST(batch_set(b, SUMMARY_BLOCK, r, (int64_t)block->seq));
+		MUST(batch_set(b, SUMMARY_CALLS, r, block->rows));
+		MUST(batch_set(b, SUMMARY_OP, r, 0));
+		MUST(batch_set(b, SUMMARY_CLASS, r, CLASS_DATA));
+		MUST(batch_set(b, SUMMARY_THREAD_ID, r, 0));
+		MUST(batch_set(b, SUMMARY_FILE_ID, r, 0));
+		MUST(batch_set(b, SUMMARY_WINDOW, r, START));
+		MUST(batch_set_bytes(b, SUMMARY_HIST, r, "\xff\xff\xff", 3));
+	}
+	store_free(store);
+}
+
 int main(int argc, char **argv)
 {
-	const struct store_options opt = {.owner = (uid_t)-1};
+	struct store_options opt = {.owner = (uid_t)-1};
 	static char deep[2 * DEEP + 1];
 	struct store_writer *w;
 	struct batch_set s = {0};
@@ -88,10 +115,17 @@ int main(int argc, char **argv)
 		fail("KIND TRACE");
 	for (size_t i = 0; i < DEEP; i++)
 		memcpy(deep + 2 * i, "/a", 2);
+	opt.no_summary = strcmp(argv[1], "hist") == 0;
 	MUST(store_create(&w, argv[2], &opt, &err));
 	add_who(&s, strcmp(argv[1], "deep") == 0 ? deep : "/a");
 	add_calls(&s, argv[1]);
 	MUST(store_append_set(w, &s, &err));
+	if (opt.no_summary) {
+		MUST(store_flush(w, true, &err));
+		batch_set_clear(&s);
+		add_sums(&s, argv[2]);
+		MUST(store_append_set(w, &s, &err));
+	}
 	MUST(store_close(w, &err));
 	batch_set_free(&s);
 	return 0;

@@ -240,7 +240,7 @@ def later():
 
 def crafted():
     """Traces whose values no kernel gives: every question has an answer."""
-    for kind in ('ops', 'early', 'late', 'deep'):
+    for kind in ('ops', 'early', 'late', 'deep', 'hist'):
         subprocess.run([os.path.abspath(sys.argv[2]), kind, os.path.join(folder, f'{kind}.trace')], check=True)
         with Serve(weir, f'{kind}.trace', folder=folder) as s:
             lanes = s.get('lanes')['lanes']
@@ -248,6 +248,8 @@ def crafted():
             asks = [('trace', {}), ('overview', {'brief': 1}), ('overview', {'filter': 'dur < 1s'}), ('latency', {'by': 'op'}), ('latency', {'by': 'file'}),
                     ('timeline', {'lanes': lanes[0]['id'], 'width': 3}), ('files', {'dir': '/'}), ('files', {'dir': 'others'}),
                     (f'file/{file}', {}), (f'file/{file}/density', {'width': 30})]
+            if has_engine:
+                asks.append(('query', {'q': 'by op | p99(dur)'}))
             answers = [s.ask(path, **params)[0] for path, params in asks]
             check(f'crafted, {kind}: every question is answered', answers == [200] * len(asks), list(zip(asks, answers)))
             check(f'crafted, {kind}: in little memory', memory_of(s.process.pid, 'VmHWM') < 256 << 20 or is_sanitized(s))

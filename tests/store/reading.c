@@ -274,6 +274,18 @@ static void summaries(void **state)
 		hist_free(&want.hist);
 	}
 	assert_int_equal(counted + unfinished, ops->rows);
+	assert_true(store_summary_counts(sums, counted, true));
+	assert_false(store_summary_counts(sums, counted + 1, true));
+	assert_int_equal(
+		batch_set(sums, SUMMARY_CALLS, 0, batch_get(sums, SUMMARY_CALLS, 0, 0) + 1), 0);
+	assert_true(store_summary_counts(sums, counted + 1, false));
+	assert_false(store_summary_counts(sums, counted + 1,
+					  true)); /* a histogram says another number */
+	assert_int_equal(
+		batch_set(sums, SUMMARY_CALLS, 0, batch_get(sums, SUMMARY_CALLS, 0, 0) - 1), 0);
+	memset(sums->columns[SUMMARY_HIST].data, 0xff, sums->columns[SUMMARY_HIST].data_len);
+	assert_true(store_summary_counts(sums, counted, false));
+	assert_false(store_summary_counts(sums, counted, true)); /* or none */
 	batch_free(sums);
 	batch_free(ops);
 	store_free(s);

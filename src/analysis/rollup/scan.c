@@ -242,7 +242,6 @@ static int read_summary(struct worker *w, const struct item *item, struct error 
 	const struct batch *b;
 	struct error unread = {0};
 	const uint32_t *rows = NULL;
-	uint64_t calls = 0;
 	ssize_t count;
 	int r;
 
@@ -251,10 +250,8 @@ static int read_summary(struct worker *w, const struct item *item, struct error 
 	r = store_decode(w->cursor, item->summary, ~0ull, &b, &unread);
 	if (r < 0)
 		return damaged(r) < 0 ? error_set(err, r, "%s", unread.message) : 0;
-	for (size_t i = 0; i < b->rows; i++)
-		calls += (uint64_t)batch_get(b, SUMMARY_CALLS, i, 0);
 	count = (ssize_t)b->rows;
-	if (calls != store_block(w->scan->store, item->block)->rows)
+	if (!store_summary_counts(b, store_block(w->scan->store, item->block)->rows, true))
 		return 0;
 	w->summed++;
 	if (w->summary_seat)

@@ -386,7 +386,8 @@ static int take_sums(struct rows_shared *s, struct rows_local *l, const struct r
 	}
 	if (r < 0)
 		return r;
-	l->slice.batch = summed_as_rows(l->sums, summary, l->slice.block);
+	l->slice.batch =
+		summed_as_rows(l->sums, summary, l->slice.block, s->sums >> SUMMARY_HIST & 1);
 	if (!l->slice.batch)
 		return 0;
 	l->slice.sums = summary;

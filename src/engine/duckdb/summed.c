@@ -129,17 +129,12 @@ const struct batch *summed_gathered(struct summed_view *v, const struct batch *s
 }
 
 const struct batch *summed_as_rows(struct summed_view *v, const struct batch *summary,
-				   const struct store_block *op)
+				   const struct store_block *op, bool hists)
 {
-	const int64_t *calls = summary->columns[SUMMARY_CALLS].val;
-	uint64_t sum = 0;
+	const struct column *calls = &summary->columns[SUMMARY_CALLS];
 
 	assert(summary->table == TABLE_SUMMARY && summary->rows <= BATCH_ROWS_MAX);
-	if (!calls || summary->columns[SUMMARY_CALLS].nulls)
-		return NULL;
-	for (size_t i = 0; i < summary->rows; i++)
-		sum += (uint64_t)calls[i];
-	if (sum != op->rows) /* calls that had not ended are not in it */
+	if (!calls->val || calls->nulls || !store_summary_counts(summary, op->rows, hists))
 		return NULL;
 	return summed_gathered(v, summary);
 }

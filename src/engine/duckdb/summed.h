@@ -40,8 +40,8 @@ bool summed_say_enough(const struct store_block *op, uint64_t op_columns, uint64
 bool summed_within(const struct store_block *op, const struct store_block *summary, int64_t from,
 		   int64_t to);
 /* The batch of a summary as rows of op, valid as long as it is. NULL where it does not tell of all
- * rows of the block. */
+ * rows of the block (`hists`: its histograms are wanted, and must tell of them too). */
 const struct batch *summed_as_rows(struct summed_view *v, const struct batch *summary,
-				   const struct store_block *op);
+				   const struct store_block *op, bool hists);
 /* The same of what was gathered from several. */
 const struct batch *summed_gathered(struct summed_view *v, const struct batch *sums);
