@@ -65,16 +65,20 @@ static int map_resize(struct map *m, size_t cap)
 
 int map_set(struct map *m, uint64_t key, uint64_t value)
 {
-	size_t i;
+	size_t i = m->cap ? map_slot(m, key) : 0;
 
+	if (m->cap && is_used(m, i)) {
+		m->slots[i].value = value;
+		return 0;
+	}
 	if (m->count + 1 > m->cap / 8 * 7) {
 		int r = map_resize(m, m->cap ? m->cap * 2 : 16);
 
 		if (r < 0)
 			return r;
+		i = map_slot(m, key);
 	}
-	i = map_slot(m, key);
-	m->count += !is_used(m, i);
+	m->count++;
 	put(m, i, (struct map_slot){key, value});
 	return 0;
 }

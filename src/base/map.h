@@ -20,7 +20,7 @@ struct map {
 void map_free(struct map *m);
 /* Empties the map and keeps its memory. */
 void map_clear(struct map *m);
-/* Sets key to value; 0, or -ENOMEM with the map unchanged. */
+/* Sets key to value; 0, or -ENOMEM with the map unchanged. A key that is there needs no memory. */
 int map_set(struct map *m, uint64_t key, uint64_t value) _must_check_;
 /* True, with *ret_value, where the key is present. ret_value may be NULL. */
 bool map_get(const struct map *m, uint64_t key, uint64_t *ret_value);
