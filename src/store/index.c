@@ -23,11 +23,14 @@ static uint64_t last_index(const struct trace *t)
 	return index;
 }
 
-/* The offsets of all index blocks, last to first; -EBADMSG where the chain is broken. */
+/*
+ * The offsets of all index blocks, last to first; -EBADMSG where the chain is broken. Each must end where the one after it
+ * begins, or before: the work is that of one file, whatever its headers say of their lengths.
+ */
 static int index_chain(const struct trace *t, uint64_t **ret, size_t *ret_count)
 {
 	_cleanup_free_ uint64_t *offsets = NULL;
-	uint64_t at = last_index(t);
+	uint64_t at = last_index(t), end = t->size;
 	size_t count = 0, cap = 0;
 
 	while (at) {
@@ -35,7 +38,8 @@ static int index_chain(const struct trace *t, uint64_t **ret, size_t *ret_count)
 		uint64_t before = 0;
 		int r = scan_look_at(t, at, &c);
 
-		if (r == FOUND_BLOCK && c.view.head->kind == BLOCK_INDEX)
+		if (r == FOUND_BLOCK && c.view.head->kind == BLOCK_INDEX &&
+		    at + c.view.head->header_len + c.view.head->payload_len <= end)
 			before = c.view.head->last_index;
 		else
 			r = -EBADMSG;
@@ -46,6 +50,7 @@ static int index_chain(const struct trace *t, uint64_t **ret, size_t *ret_count)
 		if (r < 0)
 			return r;
 		offsets[count++] = at;
+		end = at;
 		at = before;
 	}
 	*ret = TAKE_PTR(offsets);

@@ -95,6 +95,19 @@ static int check_head(const char *path, const struct file_header *h, ssize_t n, 
 	return 0;
 }
 
+static void trace_free(struct trace *t)
+{
+	while (t->names) {
+		struct names *before = t->names->before;
+
+		free(t->names);
+		t->names = before;
+	}
+	if (t->fd >= 0)
+		close(t->fd);
+	free(t->path);
+}
+
 static int open_file(struct store *s, const char *path, int fd, const struct stat *st,
 		     struct error *err)
 {
@@ -114,16 +127,18 @@ static int open_file(struct store *s, const char *path, int fd, const struct sta
 			    .number = (uint32_t)s->trace_count,
 			    .next = h.header_len,
 			    .until = UNTIL_UNKNOWN};
-	t->path = strdup(path);
-	if (!t->path)
-		return error_errno(err, -ENOMEM, "cannot open %s", path);
 	memcpy(t->mark, h.mark, sizeof(t->mark));
-	meta_default(&t->meta);
-	t->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (t->fd < 0) {
-		r = error_errno(err, -errno, "cannot open %s", path);
-		free(t->path);
-		return r;
+	t->path = strdup(path);
+	t->names = calloc(1, sizeof(*t->names));
+	r = t->path && t->names ? 0 : -ENOMEM;
+	if (r >= 0) {
+		meta_default(&t->names->meta);
+		t->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		r = t->fd < 0 ? -errno : 0;
+	}
+	if (r < 0) {
+		trace_free(t);
+		return error_errno(err, r, "cannot open %s", path);
 	}
 	s->trace_count++;
 	return 0;
@@ -356,10 +371,8 @@ void store_free(struct store *s)
 		return;
 	blocks_free(s);
 	user_tables_free(s);
-	for (size_t i = 0; i < s->trace_count; i++) {
-		close(s->traces[i].fd);
-		free(s->traces[i].path);
-	}
+	for (size_t i = 0; i < s->trace_count; i++)
+		trace_free(&s->traces[i]);
 	free(s->traces);
 	for (size_t i = 0; i < s->folder_count; i++)
 		free(s->folders[i]);
@@ -465,7 +478,7 @@ int reader_apply_rows(struct store *s, struct decoder *decoder, struct block *b)
 }
 
 /* Applies the blocks of files from files_next on; under files_lock. */
-static int load_files(struct store *s, struct decoder *decoder, const atomic_bool *stop)
+static int load_files(struct store *s, struct decoder *decoder, const atomic_bool *stop, bool skip)
 {
 	for (; s->files_next < store_block_count(s); s->files_next++) {
 		struct block *b = reader_block(s, s->files_next);
@@ -476,15 +489,17 @@ static int load_files(struct store *s, struct decoder *decoder, const atomic_boo
 		if (stop && atomic_load(stop))
 			return -EINTR;
 		r = reader_apply_rows(s, decoder, b);
-		if (r < 0)
+		if (r < 0 && !skip)
 			return r;
+		if (r < 0)
+			reader_block_damaged(s, b, strerror(-r));
 	}
 	return 0;
 }
 
-int store_load_files(const struct store *store, const atomic_bool *stop, struct error *err)
+/* With `skip`, blocks of which the rows are not to be had count as damaged. */
+static int need_files(struct store *s, const atomic_bool *stop, bool skip)
 {
-	struct store *s = (struct store *)store; /* what it holds is the same, before and after */
 	struct decoder *decoder = NULL;
 	int r = 0;
 
@@ -494,31 +509,27 @@ int store_load_files(const struct store *store, const atomic_bool *stop, struct 
 	if (!atomic_load(&s->files_loaded)) {
 		r = decoder_new(&decoder);
 		if (r >= 0)
-			r = load_files(s, decoder, stop);
+			r = load_files(s, decoder, stop, skip);
 		decoder_free(decoder);
 		if (r >= 0)
 			atomic_store(&s->files_loaded, true);
 	}
 	pthread_mutex_unlock(&s->files_lock);
+	return r;
+}
+
+int store_load_files(const struct store *store, const atomic_bool *stop, struct error *err)
+{
+	/* what it holds is the same, before and after */
+	int r = need_files((struct store *)store, stop, false);
+
 	return r < 0 ? error_errno(err, r, "cannot read the names of files") : 0;
 }
 
 const struct dims *store_dims(const struct store *s)
 {
-	struct error err = {0};
-
-	while (store_load_files(s, NULL, &err) < 0) {
-		struct store *store = (struct store *)s;
-
-		/* not to be had: the block counts as damaged, and the next is tried */
-		pthread_mutex_lock(&store->files_lock);
-		if (store->files_next < store_block_count(s))
-			reader_block_damaged(store, reader_block(s, store->files_next++),
-					     err.message);
-		else
-			atomic_store(&store->files_loaded, true);
-		pthread_mutex_unlock(&store->files_lock);
-	}
+	/* without memory for a decoder: those known; the next who asks tries again */
+	(void)need_files((struct store *)s, NULL, true);
 	return s->dims;
 }
 

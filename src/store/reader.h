@@ -11,6 +11,15 @@
 
 #define BLOCKS_PER_CHUNK 1024u
 #define CHUNKS_MAX	 16384u /* 16 Mi blocks */
+#define NAMES_MAX \
+	256u /* that differ, in one file: a segment's are those of the version that wrote it */
+
+/* What a block of names says; blocks behind it point into it. */
+struct names {
+	struct meta meta;
+	struct names *before;
+	unsigned int number; /* that are before it */
+};
 
 struct trace {
 	char *path;
@@ -19,8 +28,8 @@ struct trace {
 	ino_t ino;
 	uint32_t number;
 	uint8_t mark[STORE_MARK_LEN];
-	struct meta meta;
-	uint64_t next; /* where the next block is expected */
+	struct names *names; /* the last */
+	uint64_t next;	     /* where the next block is expected */
 	uint64_t next_seq;
 	bool ended;		   /* an end mark was seen */
 	int64_t until;		   /* EXTRA_UNTIL of its blocks */
@@ -34,7 +43,7 @@ struct trace {
 struct block {
 	struct store_block pub;
 	struct block_view view;
-	const uint8_t *to_ours; /* the trace's meta.column of this table */
+	const uint8_t *to_ours; /* meta.column of this table */
 	int64_t first, last;	/* EXTRA_RANGE; INT64_MAX, INT64_MIN: none */
 	uint8_t *header;
 	int64_t *stats; /* min, max, nulls of all columns */

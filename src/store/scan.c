@@ -64,6 +64,7 @@ int scan_look_at(const struct trace *t, uint64_t offset, struct found_block *ret
 	r = block_view(ret->header, h.header_len, &ret->view, &ret->why);
 	if (r < 0)
 		return FOUND_DAMAGE;
+	ret->why = "the file ends within it";
 	if (offset + h.header_len + h.payload_len > t->size)
 		return FOUND_END_OF_FILE;
 	return FOUND_BLOCK;
@@ -193,13 +194,10 @@ static struct block *add_block(struct store *s, struct trace *t, uint64_t offset
 {
 	size_t i = atomic_load(&s->count);
 	const struct block_header *h = c->view.head;
-	enum table_id table = (enum table_id)t->meta.table[h->table];
-	struct block **chunk =
-		i / BLOCKS_PER_CHUNK < CHUNKS_MAX ? s->chunks[i / BLOCKS_PER_CHUNK] : NULL;
+	enum table_id table = (enum table_id)t->names->meta.table[h->table];
+	struct block **chunk = s->chunks[i / BLOCKS_PER_CHUNK];
 	struct block *b;
 
-	if (i / BLOCKS_PER_CHUNK >= CHUNKS_MAX)
-		return NULL;
 	if (!chunk) {
 		chunk = calloc(BLOCKS_PER_CHUNK, sizeof(struct block *));
 		if (!chunk)
@@ -210,7 +208,7 @@ static struct block *add_block(struct store *s, struct trace *t, uint64_t offset
 	if (!b)
 		return NULL;
 	b->view = c->view;
-	b->to_ours = t->meta.column[table];
+	b->to_ours = t->names->meta.column[table];
 	b->pub = (struct store_block){.table = table,
 				      .trace = t->number,
 				      .seq = h->seq,
@@ -230,6 +228,23 @@ static struct block *add_block(struct store *s, struct trace *t, uint64_t offset
 	return b;
 }
 
+/* Names behind those known, where they differ: blocks found before go on pointing into theirs. */
+static int add_names(struct trace *t, struct bytes text, const char **ret_why)
+{
+	_cleanup_free_ struct names *n = calloc(1, sizeof(*n));
+	int r = n ? meta_read(&n->meta, text) : -ENOMEM;
+
+	if (r < 0 || !memcmp(&n->meta, &t->names->meta, sizeof(n->meta)))
+		return r;
+	*ret_why = "its names differ from those before once too often";
+	if (t->names->number + 1 >= NAMES_MAX)
+		return -EBADMSG;
+	n->number = t->names->number + 1;
+	n->before = t->names;
+	t->names = TAKE_PTR(n);
+	return 0;
+}
+
 /* Takes the names that the blocks from here on use. */
 static int take_names(struct store *s, struct trace *t, uint64_t offset,
 		      const struct found_block *c)
@@ -241,7 +256,7 @@ static int take_names(struct store *s, struct trace *t, uint64_t offset,
 	int r = decode_blob(s->decoder, &src, &text, &why);
 
 	if (r >= 0)
-		r = meta_read(&t->meta, text);
+		r = add_names(t, text, &why);
 	if (r == -EBADMSG) {
 		reader_damage(
 			s, &(struct store_damage){.blocks = 1, .bytes = c->view.head->payload_len},
@@ -256,8 +271,10 @@ static int take_rows(struct store *s, struct trace *t, uint64_t offset, struct f
 	struct block *b;
 	int r = 0;
 
-	if (t->meta.table[c->view.head->table] == 0xff || !c->view.head->rows)
+	if (t->names->meta.table[c->view.head->table] == 0xff || !c->view.head->rows)
 		return 0;
+	if (atomic_load(&s->count) == (size_t)CHUNKS_MAX * BLOCKS_PER_CHUNK)
+		return -EFBIG;
 	b = add_block(s, t, offset, c);
 	if (!b)
 		return -ENOMEM;
@@ -338,7 +355,8 @@ static int skip_damage(struct trace *t, struct found_block *c, uint64_t *ret_off
 			break;
 		free(c->header);
 		r = scan_look_at(t, at, c);
-		if (r < 0 || r == FOUND_BLOCK) {
+		/* one that was there before is a copy: in an index, in what a user appended */
+		if (r < 0 || (r == FOUND_BLOCK && c->view.head->seq >= t->next_seq)) {
 			*ret_offset = at;
 			return r;
 		}
@@ -359,7 +377,7 @@ static int step(struct store *s, struct trace *t)
 	if (r == FOUND_DAMAGE || (r == FOUND_END_OF_FILE && t->size > t->next)) {
 		r = skip_damage(t, &c, &offset);
 		if (r == FOUND_BLOCK) {
-			uint64_t seq = t->next_seq, lost = MAX(c.view.head->seq, seq) - seq;
+			uint64_t seq = t->next_seq, lost = c.view.head->seq - seq;
 			struct store_damage gap = {.blocks = MAX(lost, (uint64_t)1),
 						   .bytes = offset - t->next,
 						   .gaps = true};
@@ -393,6 +411,9 @@ ssize_t scan_trace(struct store *s, struct trace *t, struct error *err)
 		r = step(s, t);
 		found += r > 0;
 	}
+	if (r == -EFBIG)
+		return error_set(err, r, "cannot read the trace %s: more than %u blocks in all",
+				 t->path, CHUNKS_MAX * BLOCKS_PER_CHUNK);
 	t->tail = r == -ENODATA && !scan_is_growing(t) ? t->size - t->next : 0;
 	if (r < 0 && r != -ENODATA)
 		return error_errno(err, r, "cannot read the trace %s", t->path);

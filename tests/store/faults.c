@@ -432,13 +432,59 @@ static void ext4_stays_full(void **state)
 	unlink(image);
 }
 
+/* Names that cannot be read, sound as their block is: those before still hold, for the blocks before and behind. */
+static void names_that_are_none(void **state)
+{
+	const char *texts[] = {"weir\tx\ntable\t999\top\n", "no line"};
+	struct draw d = {test_seed(9)};
+	_cleanup_(encoder_freep) struct encoder *e = NULL;
+	_cleanup_free_ uint8_t *data = NULL;
+	struct store_damage damage;
+	struct batch *want, *got;
+	uint64_t at, seq;
+	struct store *s;
+	struct buf *names;
+	char path[256];
+	size_t len;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s", in_folder("names"));
+	want = small_trace(path, &d);
+	data = load_file(path, &len);
+	s = open_trace(path);
+	at = store_block(s, store_block_count(s) - 1)->offset; /* the last summary */
+	seq = store_block(s, store_block_count(s) - 1)->seq;
+	store_free(s);
+	assert_int_equal(encoder_new(&e, true), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		assert_int_equal(encode_blob(e, BLOCK_META, (const uint8_t *)texts[i],
+					     strlen(texts[i]), &names),
+				 0);
+		block_seal(names, data + 16, seq, 0);
+		f = fopen(path, "wb");
+		assert_non_null(f);
+		fwrite(data, 1, at, f);
+		fwrite(names->data, 1, names->len, f);
+		fclose(f);
+		s = open_trace(path);
+		got = read_rows(s, TABLE_OP);
+		assert_int_equal(got->rows, want->rows);
+		assert_rows(want, 0, got);
+		store_damage(s, &damage);
+		assert_int_equal(damage.blocks, 1);
+		batch_free(got);
+		store_free(s);
+	}
+	batch_free(want);
+}
+
 /* Foreign bytes between blocks, and an index that is gone. */
 static void garbage_between(void **state)
 {
 	struct draw d = {test_seed(7)};
 	struct store_damage damage;
 	struct batch *want, *got;
-	uint64_t offset, end;
+	uint64_t offset, end, copy, copied;
 	struct store *s;
 	uint8_t *data;
 	char path[256];
@@ -450,6 +496,8 @@ static void garbage_between(void **state)
 	data = load_file(path, &len);
 	s = open_trace(path);
 	offset = store_block(s, 5)->offset;
+	copy = store_block(s, 3)->offset;
+	copied = store_block(s, 3)->bytes;
 	end = store_block(s, store_block_count(s) - 1)->offset;
 	store_free(s);
 	f = fopen(path, "wb");
@@ -457,7 +505,8 @@ static void garbage_between(void **state)
 	fwrite(data, 1, offset, f);
 	for (unsigned int i = 0; i < 100000; i++)
 		fputc((int)draw(&d, 256), f);
-	fwrite(data + 64 - 48, 1, 16, f); /* the mark alone is no block */
+	fwrite(data + 64 - 48, 1, 16, f);  /* the mark alone is no block */
+	fwrite(data + copy, 1, copied, f); /* nor is what was there before */
 	fwrite(data + offset, 1, end - offset, f);
 	fclose(f);
 	s = open_trace(path);
@@ -466,7 +515,7 @@ static void garbage_between(void **state)
 	check_subset(want, got);
 	store_damage(s, &damage);
 	assert_int_equal(damage.blocks, 1);
-	assert_int_equal(damage.bytes, 100016);
+	assert_int_equal(damage.bytes, 100016 + copied);
 	print_message("%s\n", damage.first);
 	assert_true(store_is_open_ended(s));
 	batch_free(got);
@@ -519,6 +568,61 @@ static void nothing_but_marks(void **state)
 	batch_free(want);
 }
 
+/* Bytes that this process has read so far; 0 where the kernel does not count them. */
+static uint64_t bytes_read(void)
+{
+	unsigned long long n = 0;
+	FILE *f = fopen("/proc/self/io", "r");
+
+	if (f && fscanf(f, "rchar: %llu", &n) != 1)
+		n = 0;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* A chain of indexes whose headers overlap, each sound: it is not followed, as each would cost its whole length. */
+static void indexes_within_indexes(void **state)
+{
+	const size_t count = 2048, long_len = STORE_HEADER_MAX,
+		     len = sizeof(struct file_header) + count * sizeof(struct block_header) +
+			   long_len;
+	struct draw d = {test_seed(10)};
+	_cleanup_free_ uint8_t *data = NULL, *hostile = calloc(1, len);
+	struct block_header h = {.kind = BLOCK_INDEX};
+	struct store_damage damage;
+	uint64_t at, before;
+	struct store *s;
+	char path[256];
+	size_t small;
+
+	snprintf(path, sizeof(path), "%s", in_folder("indexes"));
+	batch_free(small_trace(path, &d));
+	data = load_file(path, &small);
+	assert_non_null(hostile);
+	memcpy(hostile, data, sizeof(struct file_header));
+	memcpy(h.mark, data + 16, STORE_MARK_LEN);
+	for (size_t i = count + 1; i-- > 0;) { /* the last is the end mark */
+		at = sizeof(struct file_header) + i * sizeof(h);
+		h.seq = i;
+		h.kind = i == count ? BLOCK_END : BLOCK_INDEX;
+		h.header_len = i == count ? sizeof(h) : (uint32_t)long_len;
+		at = i == count ? len - sizeof(h) : at;
+		h.last_index = i ? sizeof(struct file_header) + (i - 1) * sizeof(h) : 0;
+		memcpy(hostile + at, &h, sizeof(h));
+		h.checksum = block_checksum(hostile + at, h.header_len);
+		memcpy(hostile + at, &h, sizeof(h));
+	}
+	save_file(path, hostile, len);
+	before = bytes_read();
+	s = open_trace(path);
+	assert_true(bytes_read() - before < 40 * len);
+	store_damage(s, &damage);
+	assert_true(damage.blocks > 0);
+	assert_int_equal(store_block_count(s), 0);
+	store_free(s);
+}
+
 static void not_a_trace(void **state)
 {
 	const char *texts[] = {
@@ -543,11 +647,17 @@ static void not_a_trace(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cut_anywhere),	   cmocka_unit_test(flip_anywhere),
-		cmocka_unit_test(kill_any_time),   cmocka_unit_test(file_size_limit),
-		cmocka_unit_test(disk_stays_full), cmocka_unit_test(ext4_stays_full),
-		cmocka_unit_test(garbage_between), cmocka_unit_test(nothing_but_marks),
+		cmocka_unit_test(cut_anywhere),
+		cmocka_unit_test(flip_anywhere),
+		cmocka_unit_test(kill_any_time),
+		cmocka_unit_test(file_size_limit),
+		cmocka_unit_test(disk_stays_full),
+		cmocka_unit_test(ext4_stays_full),
+		cmocka_unit_test(garbage_between),
+		cmocka_unit_test(nothing_but_marks),
 		cmocka_unit_test(not_a_trace),
+		cmocka_unit_test(names_that_are_none),
+		cmocka_unit_test(indexes_within_indexes),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
