@@ -8,7 +8,8 @@
 #define FILE_APPEND	  02000 /* O_APPEND of struct file's f_flags */
 #define COMPAT_STATUS	  2	/* x86: TS_COMPAT of thread_info.status, also right for int 0x80 */
 #define RWF_APPEND	  0x10
-#define SIGNAL_GROUP_EXIT 4 /* signal_struct.flags: the process is ending */
+#define RWF_NOAPPEND	  0x20 /* since 6.9 */
+#define SIGNAL_GROUP_EXIT 4    /* signal_struct.flags: the process is ending */
 #define SIGKILL_BIT	  (1ul << 8)
 #define RET_RESTART_FIRST (-516)
 #define RET_RESTART_LAST  (-512)
@@ -243,6 +244,7 @@ static __always_inline __s64 pos_append(__u64 file, __s64 ret)
 static __always_inline __s64 call_pos(struct task_struct *task, struct call *c, struct wire_plan *p,
 				      __s64 ret, __u16 *status)
 {
+	__u64 rwf = 0;
 	__s64 pos;
 
 	if (has(p->pos)) {
@@ -250,10 +252,12 @@ static __always_inline __s64 call_pos(struct task_struct *task, struct call *c, 
 		if (!(p->flags & (WIRE_PLAN_PWRITE | WIRE_PLAN_CURPOS)) ||
 		    !(c->kind & FILE_SEEKABLE))
 			return pos;
+		if ((p->flags & WIRE_PLAN_CURPOS) && has(p->opflags))
+			rwf = arg(c, p->opflags);
 		if ((p->flags & WIRE_PLAN_PWRITE) && ret > 0 &&
-		    ((kread(struct file, c->file, f_flags) & FILE_APPEND) ||
-		     ((p->flags & WIRE_PLAN_CURPOS) && p->opflags >= 0 &&
-		      (arg(c, p->opflags) & RWF_APPEND)))) {
+		    ((rwf & RWF_APPEND) ||
+		     (!(rwf & RWF_NOAPPEND) &&
+		      (kread(struct file, c->file, f_flags) & FILE_APPEND)))) {
 			*status |= STATUS_APPEND;
 			return pos_append(c->file, ret);
 		}

@@ -4,6 +4,9 @@
 
 #include "bpf/call.h"
 
+#define MSG_PEEK  0x2
+#define MSG_TRUNC 0x20
+
 /* What a call with parts of variable size has in full only then. */
 #define FILTER_WHOLE                                                                \
 	(1 << FILTER_FD | 1 << FILTER_SIZE | 1 << FILTER_BYTES | 1 << FILTER_POS |  \
@@ -30,9 +33,14 @@ static __always_inline enum known field_place(struct thread_state *ts, struct wi
 		*v = op->size;
 		return has(p->size) ? FIELD_KNOWN : FIELD_UNKNOWN;
 	case FILTER_BYTES:
-		if (p->mmsg >= 0 && !done->whole)
+		if (p->mmsg >= 0) {
+			*v = done->bytes;
+			return done->whole ? FIELD_KNOWN : FIELD_LATER;
+		}
+		/* What it returned is not what it moved. */
+		if ((p->flags & WIRE_PLAN_RECEIVES) && (op->flags & (MSG_PEEK | MSG_TRUNC)))
 			return FIELD_LATER;
-		*v = ret <= 0 ? 0 : p->ret == RET_BYTES ? ret : p->mmsg >= 0 ? done->bytes : 0;
+		*v = ret > 0 && p->ret == RET_BYTES ? ret : 0;
 		return FIELD_KNOWN;
 	case FILTER_POS:
 		if (!done->whole && (p->flags & WIRE_PLAN_RICH))
@@ -202,7 +210,7 @@ static __always_inline enum known field_value(struct thread_state *ts, struct wi
 		return FIELD_KNOWN;
 	case FILTER_ERR:
 		*v = -ret;
-		return ret < 0 && ret >= -4095 ? FIELD_KNOWN : FIELD_UNKNOWN;
+		return ret < 0 && ret >= -4095 && !is_restart(ret) ? FIELD_KNOWN : FIELD_UNKNOWN;
 	case FILTER_OP: /* the loader turns codes into this machine's numbers */
 		*v = op->nr;
 		return FIELD_KNOWN;

@@ -45,7 +45,8 @@ struct mmsg {
 struct vector_ctx {
 	__u64 at; /* user address of the first element */
 	__u64 sum;
-	__u64 moved; /* of messages: bytes that the kernel says it moved */
+	__u64 moved; /* of messages: bytes that the kernel says it moved, */
+	__u64 done;  /* in so many of them; what the rest says is of an earlier call */
 };
 
 static long vector_step(__u32 i, struct vector_ctx *v)
@@ -70,6 +71,7 @@ static long message_step(__u32 i, struct vector_ctx *v)
 {
 	__u64 at = v->at + i * sizeof(struct mmsg);
 	struct iov vector; /* iov and iovlen of the message */
+	__u64 size;
 	__u32 len;
 
 	if (bpf_probe_read_user(&vector, sizeof(vector),
@@ -77,8 +79,10 @@ static long message_step(__u32 i, struct vector_ctx *v)
 	    bpf_probe_read_user(&len, sizeof(len),
 				(void *)(at + __builtin_offsetof(struct mmsg, len))))
 		return 1;
-	v->sum += vector_sum(vector.base, vector.len);
-	v->moved += len;
+	size = vector_sum(vector.base, vector.len);
+	v->sum += size;
+	if (i < v->done) /* with MSG_TRUNC the length is the datagram's */
+		v->moved += len < size ? len : size;
 	return 0;
 }
 
@@ -227,18 +231,27 @@ verified_alone int rich_positions(struct scratch *s, struct thread_state *ts, st
 	return 0;
 }
 
+/* Whether the address in a message is this call's: a receiving one that failed has that of an earlier one. */
+static __always_inline bool msg_has_peer(struct wire_plan *p, __s64 ret)
+{
+	return !(p->flags & WIRE_PLAN_RECEIVES) || ret >= 0;
+}
+
 /* All messages of sendmmsg and recvmmsg; the first one's address. */
-verified_alone int messages_sum(struct scratch *s, __u64 at, __u32 count)
+verified_alone int messages_sum(struct scratch *s, struct wire_plan *p, __u64 at, __u32 count)
 {
 	struct vector_ctx v = {.at = at};
 	struct rich *r;
 	__u64 name;
 	__u32 len;
 
-	if (!s)
+	if (!s || !p)
 		return 0;
 	r = (struct rich *)s->data;
-	if (!bpf_probe_read_user(&name, sizeof(name), (void *)at) &&
+	/* What is only looked at is moved by a later call. */
+	if (r->op.ret > 0 && !((p->flags & WIRE_PLAN_RECEIVES) && (r->op.flags & MSG_PEEK)))
+		v.done = r->op.ret;
+	if (msg_has_peer(p, r->op.ret) && !bpf_probe_read_user(&name, sizeof(name), (void *)at) &&
 	    !bpf_probe_read_user(&len, sizeof(len),
 				 (void *)(at + __builtin_offsetof(struct msg, namelen))))
 		addr_read(s, name, len);
@@ -263,10 +276,11 @@ verified_alone int rich_sizes(struct scratch *s, struct thread_state *ts, struct
 		r->op.size = vector_sum(arg(c, p->iov), arg(c, p->iovcnt));
 	if (p->msg >= 0 && !bpf_probe_read_user(&m, sizeof(m), (void *)arg(c, p->msg))) {
 		r->op.size = vector_sum(m.iov, m.iovlen);
-		addr_read(s, m.name, m.namelen);
+		if (msg_has_peer(p, r->op.ret))
+			addr_read(s, m.name, m.namelen);
 	}
 	if (p->mmsg >= 0)
-		messages_sum(s, arg(c, p->mmsg), arg(c, p->mmsgcnt));
+		messages_sum(s, p, arg(c, p->mmsg), arg(c, p->mmsgcnt));
 	if (p->how >= 0 && !bpf_probe_read_user(how, sizeof(how), (void *)arg(c, p->how))) {
 		r->op.flags = how[0];
 		r->args[4] =

@@ -116,7 +116,7 @@ static __always_inline bool exit_left_out(struct thread_state *ts, struct wire_p
 {
 	if ((filter.fields & 1 << FILTER_POS) && !(p->flags & WIRE_PLAN_RICH))
 		call_pos_early(ts, p, ret);
-	if (!(failed_only && ret >= 0) && !call_too_short(ts, end) &&
+	if (!(failed_only && (ret >= 0 || is_restart(ret))) && !call_too_short(ts, end) &&
 	    !call_unwanted(&ts->call, p) && (!filter.count || call_passes(ts, p, ret, end)))
 		return false;
 	if (unlikely(p->flags & WIRE_PLAN_SOCK) && !path_count)

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define WAIT_FLOOR_NS \
 	1000000 /* without STATUS_SLEPT: far above a copy and most delays by other threads */
@@ -42,6 +43,7 @@ void enrich_facts(struct op_facts facts[static OP_CODE_MAX])
 
 		assert(code >= 0 && code < OP_CODE_MAX);
 		facts[code].receives = true;
+		facts[code].has_msg_flags = facts[code].class == CLASS_NET;
 	}
 }
 
@@ -143,6 +145,20 @@ static int fill_class(struct enrich *e, struct batch *b, size_t first)
 	return 0;
 }
 
+/* What a call that returned `ret` has moved. */
+static int64_t bytes_moved(const struct op_facts *f, const struct batch *b, size_t row, int64_t ret)
+{
+	int64_t flags;
+
+	if (!f || !f->moves_bytes || ret <= 0)
+		return 0;
+	flags = f->has_msg_flags ? batch_get(b, OP_FLAGS, row, 0) : 0;
+	if (flags & MSG_PEEK)
+		return 0; /* it is still there, and moved by a later call */
+	/* With MSG_TRUNC a call returns the length of the message, of which it takes what fits. */
+	return flags & MSG_TRUNC ? MIN(ret, batch_get(b, OP_SIZE, row, ret)) : ret;
+}
+
 /* err and bytes follow from ret. */
 static int fill_result(struct enrich *e, struct batch *b, size_t first)
 {
@@ -154,12 +170,12 @@ static int fill_result(struct enrich *e, struct batch *b, size_t first)
 		bool null = batch_is_null(b, OP_RET, i);
 		int64_t v = null ? 0 : ret->val[i];
 		uint64_t code = op ? (uint64_t)op[i] : OP_CODE_MAX;
-		bool moves = code < OP_CODE_MAX && e->ops[code].moves_bytes;
+		const struct op_facts *f = code < OP_CODE_MAX ? &e->ops[code] : NULL;
 
 		if (v < 0 && v >= -ERRNO_MAX && !is_restart(v) && batch_is_null(b, OP_ERR, i))
 			r = batch_set(b, OP_ERR, i, -v);
 		if (r >= 0 && batch_is_null(b, OP_BYTES, i))
-			r = batch_set(b, OP_BYTES, i, moves && v > 0 ? v : 0);
+			r = batch_set(b, OP_BYTES, i, bytes_moved(f, b, i, v));
 	}
 	return r;
 }

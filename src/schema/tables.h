@@ -43,7 +43,8 @@
 	C(OP, op, RET, ret, INT, "",                                                            \
 	  "what the call returned (-errno on failure); null while running")                     \
 	C(OP, op, ERR, err, CODE, "", "the errno, null on success")                             \
-	C(OP, op, BYTES, bytes, SIZE, "bytes", "bytes moved, 0 for calls that move none")       \
+	C(OP, op, BYTES, bytes, SIZE, "bytes",                                                  \
+	  "bytes moved, 0 for calls that move none or only look (MSG_PEEK)")                    \
 	C(OP, op, FD, fd, INT, "", "the descriptor that the call names or returns")             \
 	C(OP, op, FILE_ID, file_id, ID, "", "the file or socket")                               \
 	C(OP, op, POS, pos, INT, "bytes", "where in the file")                                  \

@@ -203,6 +203,8 @@ enum wire_plan_flag {
 	WIRE_PLAN_CHDIR = 1 << 12,  /* a relative path starts from the working directory at enter */
 	WIRE_PLAN_CURPOS = 1 << 11, /* position -1 means the file's own (preadv2, pwritev2) */
 	WIRE_PLAN_OWNPOS = 1 << 13, /* may begin at the file's own position */
+	WIRE_PLAN_RECEIVES =
+		1 << 14, /* a message: its address is the sender's, and nobody's where none came */
 	WIRE_PLAN_TARGET = 1 << 14, /* path2 is the text of a symbolic link, of no folder */
 };
 

@@ -3,6 +3,7 @@
 
 import os
 import re
+import socket
 
 import traces
 from traces import text_of, unescape
@@ -70,8 +71,12 @@ def check_args(row, roles, args, returns, ret):
     if new_fd:
         want("fd2" if "FD" in roles else "fd", ret, 32)
     if returns == "BYTES" and ret is not None:
-        if row.get("bytes", 0) != max(ret, 0):
-            bad.append(f"bytes {row.get('bytes')} instead of {max(ret, 0)}")
+        moved = max(ret, 0)
+        if row["name"] in ("recvfrom", "recvmsg"):
+            flags = args[roles.index("FLAGS")]
+            moved = 0 if flags & socket.MSG_PEEK else min(moved, row["size"]) if flags & socket.MSG_TRUNC else moved
+        if row.get("bytes", 0) != moved:
+            bad.append(f"bytes {row.get('bytes')} instead of {moved}")
     return bad
 
 
@@ -120,6 +125,8 @@ def check_fact(row, fact, roles, returns):
             bad.append(f"ret {row.get('ret')}, where the call was interrupted (-512 ... -516)")
         if not row.get("status", 0) & traces.INTERRUPTED:
             bad.append("status lacks interrupted")
+        if row.get("err") is not None:
+            bad.append(f"err {row['err']} of a call that did not fail")
     elif fact.get("exec"):
         if row.get("ret") != 0:
             bad.append(f"ret {row.get('ret')} of an execve that succeeded")
@@ -150,6 +157,10 @@ def check_fact(row, fact, roles, returns):
     for key, column in (("not_ino", "file"), ("not_ino2", "file2")):
         if key in fact and (row.get(column) or {}).get("ino") == fact[key]:
             bad.append(f"{column} is inode {fact[key]}, which had the name before")
+    if "moved" in fact and row.get("bytes", 0) != fact["moved"]:
+        bad.append(f"bytes {row.get('bytes')} instead of {fact['moved']}")
+    if "peerless" in fact and row.get("peer"):
+        bad.append(f"peer {row['peer']} of a call that received nothing")
     if "peer" in fact:
         peer = row.get("peer") or {}
         texts = [without_prefix(text_of(peer.get(k)) or b"") for k in ("peer", "local", "path", "name")]

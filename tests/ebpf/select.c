@@ -85,7 +85,7 @@ static void test_pid(void **state)
 	assert_string_equal(session_path(&s, row, OP_FILE_ID), "/etc/passwd");
 	assert_int_equal(session_op(&s, row, OP_POS), 0);
 	assert_int_equal(session_op(&s, row, OP_SIZE), 16);
-	assert_int_equal(session_op(&s, row, OP_BYTES), 16);
+	assert_int_equal(session_op(&s, row, OP_RET), 16);
 	assert_int_equal(session_count(&s, "exit_group", pid, &row), 1);
 	assert_true(session_op(&s, row, OP_STATUS) & STATUS_NORETURN);
 	assert_true(ebpf_source_targets_gone(s.source));
@@ -165,7 +165,7 @@ static void test_failed(void **state)
 	record(&s, &select, reads, NULL, true, &pid);
 	assert_int_equal(session_count(&s, "pread64", 0, NULL), 0);
 	assert_int_equal(session_count(&s, "openat", pid, &row), 1);
-	assert_int_equal(session_op(&s, row, OP_ERR), ENOENT);
+	assert_int_equal(session_op(&s, row, OP_RET), -ENOENT);
 	assert_string_equal(session_path(&s, row, OP_FILE_ID), "/nonexistent/file");
 	assert_true(s.stats.filtered >= READS);
 	session_free(&s);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <cmocka.h>
 
@@ -197,6 +198,10 @@ static void test_results(void **unused)
 	batch_set_null(in.tables[TABLE_OP], OP_RET, 0);
 	set(add_op(&in, "write", KEY_FILE, 4096, 10), OP_CLASS,
 	    CLASS_SYNC); /* the source knows better */
+	/* The length of a message is not what was taken of it. */
+	set(add_op(&in, "recvfrom", KEY_FILE, 20, 10), OP_FLAGS, MSG_PEEK | MSG_TRUNC);
+	set(add_op(&in, "recvmsg", KEY_FILE, 20, 10), OP_FLAGS, MSG_TRUNC);
+	set(in.tables[TABLE_OP], OP_SIZE, 5);
 	apply(e, &in, &out);
 	b = out.tables[TABLE_OP];
 	assert_true(batch_is_null(b, OP_ERR, 0));
@@ -210,6 +215,8 @@ static void test_results(void **unused)
 	assert_int_equal(batch_get(b, OP_CLASS, 5, -1), CLASS_OTHER);
 	assert_int_equal(batch_get(b, OP_BYTES, 6, -1), 4096);
 	assert_int_equal(batch_get(b, OP_CLASS, 6, -1), CLASS_SYNC);
+	assert_int_equal(batch_get(b, OP_BYTES, 7, -1), 0);
+	assert_int_equal(batch_get(b, OP_BYTES, 8, -1), 5);
 	for (size_t i = 0; i < b->rows; i++)
 		assert_int_equal(batch_get(b, OP_KIND, i, -1), KIND_SYSCALL);
 }

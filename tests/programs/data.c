@@ -134,6 +134,8 @@ static int run_append(void)
 	MUST(pwrite64, fd, buf, 5, 2); /* Linux appends all the same */
 	is_pos(25);
 	is_file("a");
+	if (DO(pwritev2, fd, (&(struct iovec){buf, 5}), 1, 2, 0, 0x20) > 0) /* RWF_NOAPPEND */
+		is_pos(2);
 	MUST(lseek, fd, 0, SEEK_CUR);
 	MUST(read, fd, buf, 10);
 	is_pos(25);

@@ -132,7 +132,10 @@ several tcp4 "$moves and peer ~ \"127.*\"" "$moves and peer !~ \"127.0.0.1:*\"" 
 	"op in (connect, accept4, bind) and peer ~ \"127.0.0.*\"" "$moves and peer in (\"[::1]:5\", \"unix:/x\", \"127.0.0.1:1\")"
 several tcp6 "$moves and peer ~ \"1.*\" or $moves and peer != \"[::1]:80\"" "$moves and peer is not null" "$moves and peer !~ \"*:443\"" \
 	'op == connect and peer != "[::1]:80"'
-several udp4 "$moves and peer ~ \"127.0.0.1:*\"" "$moves and peer !~ \"10.*\"" "op in (sendto, sendmmsg) and peer != \"127.0.0.1:53\""
+takes="op in (recvfrom, recvmsg, recvmmsg)"
+several udp4 "$moves and peer ~ \"127.0.0.1:*\"" "$moves and peer !~ \"10.*\"" "op in (sendto, sendmmsg) and peer != \"127.0.0.1:53\"" \
+	"$takes and bytes == 0" "$takes and bytes between 1 and 20" "$takes and bytes > 500"
+several signals 'err is null and fd >= 0' 'err is not null'
 several unix "$moves and peer ~ \"*:443\"" "$moves and peer is null and ret > 0" "op in (connect, bind, sendto) and peer != \"unix:@x\"" \
 	"$moves and peer != \"unix:/x\"" "op in (connect, bind) and peer =~ \"unix:\"" 'op == sendto and peer == "unix:@abstract"' \
 	'op in (connect, bind) and peer == "unix:./sock"' "$moves and peer in (\"unix:./sock\", \"unix:/x\")"

@@ -29,7 +29,6 @@ struct decode {
 	uint64_t filtered;
 	uint64_t paths_cut;
 	uint16_t codes[WIRE_CALLS_MAX];
-	uint8_t rets[WIRE_CALLS_MAX];
 	uint8_t fates[WIRE_CALLS_MAX][2]; /* of path and path2: enum name_fate */
 };
 

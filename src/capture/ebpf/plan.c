@@ -47,6 +47,9 @@ static const struct {
 	{"bind", WIRE_PLAN_SOCK},
 	{"connect", WIRE_PLAN_SOCK},
 	{"listen", WIRE_PLAN_SOCK},
+	{"recvfrom", WIRE_PLAN_RECEIVES},
+	{"recvmsg", WIRE_PLAN_RECEIVES},
+	{"recvmmsg", WIRE_PLAN_RECEIVES},
 	{"execve", WIRE_PLAN_EXEC},
 	{"execveat", WIRE_PLAN_EXEC},
 };
