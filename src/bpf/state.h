@@ -55,6 +55,7 @@ const volatile struct wire_name_test name_tests[FILTER_NAMES_MAX + 1];
 struct wire_cpu cpus[WIRE_CPUS_MAX] __attribute__((aligned(64)));
 struct wire_plan plans[WIRE_CALLS_MAX]; /* here, not in a map of its own: no look-up is needed */
 __u32 select_epoch; /* raised when all is attached, and by a new selection; 0: nobody is recorded */
+__u32 stopping;	    /* no call begins any more: enters are not seen, exits are */
 /* Raised by every rename, mount, ... on the host, and by every unlink; compared as one number. */
 union epochs {
 	struct {

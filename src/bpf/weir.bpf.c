@@ -85,7 +85,7 @@ static noinline __u16 exit_unpaired(struct task_struct *task, struct thread_stat
 {
 	__u16 status;
 
-	if (!task || !ts || !regs || !p)
+	if (!task || !ts || !regs || !p || stopping)
 		return 0;
 	if (ts->flags & THREAD_NEWBORN) { /* the child's side of fork and clone */
 		ts->flags &= ~THREAD_NEWBORN;

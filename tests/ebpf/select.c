@@ -4,12 +4,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+
+#include "base/clock.h"
 
 #define READS 100
 
@@ -357,6 +361,86 @@ static void test_never_seen(void **state)
 	session_free(&s);
 }
 
+#define TIMES (1 << 20)
+
+/* What a child that reads all the time knows of its calls: when it was about to make one, and back. */
+struct read_times {
+	_Atomic uint32_t count;
+	struct {
+		int64_t before, after; /* after 0: not yet */
+	} call[TIMES];
+};
+
+static int reads_for_ever(void *arg)
+{
+	struct read_times *t = arg;
+	int fd = open("/dev/zero", O_RDONLY);
+	char c;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;; t->count++) {
+		uint32_t i = t->count % TIMES;
+
+		t->call[i].after = 0;
+		t->call[i].before = clock_monotonic_ns();
+		if (read(fd, &c, 1) != 1)
+			return 1;
+		t->call[i].after = clock_monotonic_ns();
+	}
+}
+
+/* Whether the child says that a call which began at `start` had come back by `end`. */
+static bool had_ended(const struct read_times *t, int64_t start, int64_t end)
+{
+	for (uint32_t i = 0; i < TIMES; i++) {
+		if (t->call[i].before <= start && t->call[i].after >= start)
+			return t->call[i].after < end;
+	}
+	return false;
+}
+
+/* Of a program that never waits, no call that ended is told to be running at the stop. */
+static void test_not_running(void **state)
+{
+	struct read_times *t =
+		mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct session gate = {0};
+	int pid, status;
+
+	assert_ptr_not_equal(t, MAP_FAILED);
+	pid = session_child(&gate, reads_for_ever, t);
+	session_go(&gate, 1);
+	for (int round = 0; round < 5; round++) {
+		struct session s = {0};
+		struct select select = {.pids = {pid}, .pid_count = 1};
+		int64_t offset;
+
+		session_start(&s, &select, (struct ebpf_options){.freeze_cgroup_fd = -1});
+		while (session_count(&s, "read", pid, NULL) < READS)
+			session_read(&s, 20);
+		assert_int_equal(source_stop(s.source, &(struct error){0}), 0);
+		assert_int_equal(kill(pid, SIGSTOP), 0);
+		assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+		session_end(&s);
+		offset = batch_get(s.rows.tables[TABLE_HOST], HOST_CLOCK_OFFSET, 0, 0);
+		for (size_t i = 0; i < s.rows.tables[TABLE_OP]->rows; i++) {
+			int64_t what = MAX(session_op(&s, i, OP_STATUS), 0),
+				start = session_op(&s, i, OP_START) - offset;
+
+			assert_false(what & STATUS_DENIED);
+			if (what & STATUS_UNFINISHED)
+				assert_false(
+					had_ended(t, start, start + session_op(&s, i, OP_DUR)));
+		}
+		session_free(&s);
+		assert_int_equal(kill(pid, SIGCONT), 0);
+	}
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	session_free(&gate);
+	munmap(t, sizeof(*t));
+}
+
 /* Forks when it is told to; the child reads when it is told to. */
 static int forks_when_told(void *arg)
 {
@@ -523,6 +607,7 @@ int main(void)
 		cmocka_unit_test(test_cgroup),
 		cmocka_unit_test(test_running),
 		cmocka_unit_test(test_never_seen),
+		cmocka_unit_test(test_not_running),
 		cmocka_unit_test(test_rename),
 		cmocka_unit_test(test_reuse),
 		cmocka_unit_test(test_forked_at_start),

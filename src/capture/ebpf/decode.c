@@ -343,6 +343,11 @@ int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct ba
 	return r < 0 ? r : 1;
 }
 
+bool decode_has_ended(const struct decode *d, const struct wire_op *w)
+{
+	return w->thread < d->thread_count && d->threads[w->thread] > w->call;
+}
+
 /* The numbers of a thread's calls run without a gap unless one was lost; a ring full shows here too. */
 void decode_call_number(struct decode *d, const struct wire_op *w)
 {

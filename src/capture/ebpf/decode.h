@@ -38,6 +38,8 @@ int decode_peer(struct decode *d, const uint8_t *addr, size_t len, uint64_t time
 /* Whether a thread was seen; the start of a process that was, else 0. */
 bool decode_knows_tid(const struct decode *d, int32_t tid);
 uint64_t decode_process_start(const struct decode *d, int32_t tgid);
+/* Whether the end of this call was given. */
+bool decode_has_ended(const struct decode *d, const struct wire_op *w);
 void decode_call_number(struct decode *d, const struct wire_op *w);
 /* "10.0.0.1:80", "[::1]:80", "unix:/path", "unix:@name"; the length of the text, 0: none. */
 size_t address_text(uint16_t family, const uint8_t *addr, size_t len, uint16_t port, char *buf,

@@ -426,6 +426,13 @@ static void look_again(struct loaded *l)
 	__atomic_add_fetch(&l->skel->bss->select_epoch, 1, __ATOMIC_SEQ_CST);
 }
 
+void load_detach_enter(struct loaded *l)
+{
+	__atomic_store_n(&l->skel->bss->stopping, 1, __ATOMIC_SEQ_CST);
+	bpf_link__destroy(l->skel->links.weir_enter);
+	l->skel->links.weir_enter = NULL;
+}
+
 void load_detach(struct loaded *l)
 {
 	weir_bpf__detach(l->skel);

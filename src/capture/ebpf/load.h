@@ -25,6 +25,8 @@ void load_judge_cgroup(struct loaded *l, uint64_t id, uint32_t tests);
 int load_programs(struct loaded *ret, const struct ebpf_options *opt, struct error *err);
 void loaded_free(struct loaded *l);
 int load_attach(struct loaded *l, struct error *err);
+/* No call begins after this returned; those that have begun are seen to end. */
+void load_detach_enter(struct loaded *l);
 /* No event comes after this returned. */
 void load_detach(struct loaded *l);
 /* Adds a process to the selection, or (lasting) all its descendants too. */

@@ -463,9 +463,11 @@ static int ebpf_stop(struct source *s, struct error *err)
 		e->recursion = recursion_misses(e);
 		/* before the end: whoever makes a call from here on is seen */
 		e->running_error = unseen_read(e);
-		load_detach(&e->loaded);
+		/* While ends are still seen, so that what is told to be running was. */
+		load_detach_enter(&e->loaded);
 		r = running_read(e);
 		e->running_error = e->running_error ? e->running_error : r;
+		load_detach(&e->loaded);
 	}
 	e->stopped = clock_realtime_ns();
 	if (e->reader)
@@ -485,9 +487,11 @@ static int give_running(struct ebpf *e, struct batch_set *out)
 
 		if (w->head.size < sizeof(*w) || at + w->head.size > e->running_len)
 			break;
+		at += w->head.size;
+		if (decode_has_ended(e->decode, w))
+			continue;
 		r = decode_op(e->decode, w, DECODE_NO_CPU, out);
 		e->ops += r > 0;
-		at += w->head.size;
 	}
 	return r < 0 ? r : 0;
 }
