@@ -188,12 +188,14 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 	if (is_compat(task)) {
 		missing_count(WIRE_MISSING_COMPAT);
 		__sync_fetch_and_add(&this_cpu()->compat, 1);
-		ts->flags |= THREAD_ENTERED;
+		/* Also where it ends in 64 bits, as an execve may: it was counted. */
+		c->op.nr = WIRE_CALLS_MAX - 1;
+		ts->flags |= THREAD_IN_CALL | THREAD_SKIPPED | THREAD_ENTERED;
 		return;
 	}
 	p = plan_of(id);
 	if (!p || !(p->flags & WIRE_PLAN_RECORD)) {
-		c->op.nr = id < WIRE_CALLS_MAX ? id : WIRE_CALLS_MAX - 1;
+		c->op.nr = p ? id : WIRE_CALLS_MAX - 1;
 		ts->flags |= THREAD_IN_CALL | THREAD_SKIPPED | THREAD_ENTERED;
 		return;
 	}

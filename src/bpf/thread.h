@@ -258,8 +258,8 @@ verified_alone int thread_look(struct thread_state *ts)
 		ts->select_epoch = select_epoch;
 		if (thread_selected())
 			ts->flags |= THREAD_SELECTED;
-		else
-			ts->flags &= ~THREAD_SELECTED;
+		else /* when it comes back, the call that it is in then was not seen to begin */
+			ts->flags &= ~(THREAD_SELECTED | THREAD_ENTERED);
 	}
 	if (ts->flags & THREAD_STALE)
 		ts->flags &= ~THREAD_SENT;

@@ -64,6 +64,15 @@ static noinline void compat_effects(long nr, long ret)
 	}
 }
 
+/* An execve that began in 64 bits and returns to a program of 32. */
+static __always_inline bool execs_compat(struct thread_state *ts)
+{
+	struct wire_plan *p = plan_of(ts->call.op.nr);
+
+	return (ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL && p &&
+	       (p->flags & WIRE_PLAN_EXEC);
+}
+
 /* The exit of a 32-bit call, or of a thread for which there is no storage. */
 static __always_inline int exit_other(struct task_struct *task, struct thread_state *ts,
 				      struct pt_regs *regs, long ret)
@@ -136,7 +145,7 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	__u64 held = 0, end;
 	__u32 flags;
 
-	if (unlikely(!ts || is_compat(task)))
+	if (unlikely(!ts || (is_compat(task) && !execs_compat(ts))))
 		return exit_other(task, ts, regs, ret);
 	flags = ts->flags;
 	/* A successful execve or rt_sigreturn changed the registers: the number is the one at
@@ -170,6 +179,8 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 			thread_look(ts);
 		if (ts->flags & THREAD_SELECTED)
 			status = exit_unpaired(task, ts, regs, p, end);
+		else
+			ts->flags &= ~THREAD_NEWBORN;
 		if (!status)
 			return 0;
 	}
