@@ -131,6 +131,47 @@ static void test_comm(void **state)
 	session_free(&s);
 }
 
+/* Comes into the selection by its name, leaves it and comes back; so does its child, by execve. */
+static int comes_back(void *arg)
+{
+	char *argv[] = {arg, NULL};
+	int pid, status;
+
+	for (int i = 0; i < 3; i++) {
+		prctl(PR_SET_NAME, "weir-by-name");
+		prctl(PR_SET_NAME, "weir-other");
+	}
+	pid = fork();
+	if (!pid) {
+		execve(arg, argv, argv + 1);
+		_exit(1);
+	}
+	return waitpid(pid, &status, 0) == pid ? status : 1;
+}
+
+/* The call that brings a thread into the selection is recorded, without its start: nobody denied it. */
+static void test_comes_back(void **state)
+{
+	struct session s = {0};
+	struct select select = {.comms = {"weir-by-name"}, .comm_count = 2};
+	char path[64];
+	size_t row = 0;
+	int pid;
+
+	/* a name of its own: others may run at the same time */
+	snprintf(select.comms[1], sizeof(select.comms[1]), "wx-%d", getpid());
+	snprintf(path, sizeof(path), "/tmp/%s", select.comms[1]);
+	assert_int_equal(symlink("/bin/true", path), 0);
+	record(&s, &select, comes_back, path, false, &pid);
+	unlink(path);
+	assert_int_equal(session_count(&s, "prctl", pid, NULL), 6);
+	assert_int_equal(session_count(&s, "execve", 0, &row), 1);
+	assert_true(session_op(&s, row, OP_STATUS) & STATUS_NO_START);
+	for (size_t i = 0; i < s.rows.tables[TABLE_OP]->rows; i++)
+		assert_false(MAX(session_op(&s, i, OP_STATUS), 0) & STATUS_DENIED);
+	session_free(&s);
+}
+
 static void test_uid(void **state)
 {
 	struct session s = {0};
@@ -599,6 +640,7 @@ int main(void)
 		cmocka_unit_test(test_tree),
 		cmocka_unit_test(test_not_tree),
 		cmocka_unit_test(test_comm),
+		cmocka_unit_test(test_comes_back),
 		cmocka_unit_test(test_uid),
 		cmocka_unit_test(test_ops),
 		cmocka_unit_test(test_failed),
