@@ -175,7 +175,9 @@ struct thread_state {
 	__u32 comm_tests; /* of the version: bits by number of the filter's test */
 	__s32 tid;	  /* of the version, in the recorder's pid namespace */
 	__u32 root_epoch; /* epochs.names when `root` was looked at, which any change of it raises */
-	__u64 root;	  /* root_of() */
+	/* How often others changed what hangs on the selection (flags are the thread's own), and what of it was looked at. */
+	__u32 changes, changes_seen;
+	__u64 root; /* root_of() */
 	__u64 exe;
 	struct call call;
 	struct last_file last[LAST_FILES];

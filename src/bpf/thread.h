@@ -250,10 +250,15 @@ verified_alone int thread_send(struct thread_state *ts, __u32 reason)
 /* First sight of a thread, or something about it changed. */
 verified_alone int thread_look(struct thread_state *ts)
 {
-	__u32 reason = WIRE_THREAD_CHANGED;
+	__u32 reason = WIRE_THREAD_CHANGED, changes;
 
 	if (!ts || !select_epoch)
 		return 0;
+	changes = ts->changes;
+	if (ts->changes_seen != changes) {
+		ts->changes_seen = changes;
+		ts->flags |= THREAD_STALE;
+	}
 	if (ts->select_epoch != select_epoch || (ts->flags & THREAD_STALE)) {
 		ts->select_epoch = select_epoch;
 		if (thread_selected())
@@ -288,7 +293,7 @@ static __always_inline bool thread_needs_look(struct thread_state *ts)
 {
 	__u32 about = ts->flags & (THREAD_STALE | THREAD_SELECTED | THREAD_SENT);
 
-	if (unlikely(ts->select_epoch != select_epoch))
+	if (unlikely(ts->select_epoch != select_epoch || ts->changes_seen != ts->changes))
 		return true;
 	return about != (THREAD_SELECTED | THREAD_SENT) &&
 	       ((about & THREAD_STALE) || about == THREAD_SELECTED);

@@ -149,11 +149,8 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		return exit_other(task, ts, regs, ret);
 	flags = ts->flags;
 	/* A successful execve or rt_sigreturn changed the registers: the number is the one at
-	 * enter. */
-	p = plan_of((flags & (THREAD_SELECTED | THREAD_IN_CALL)) ==
-				    (THREAD_SELECTED | THREAD_IN_CALL)
-			    ? ts->call.op.nr
-			    : call_nr(regs));
+	 * enter. What was selected then is a row, though an execve may have taken the thread out of the selection. */
+	p = plan_of(flags & THREAD_IN_CALL ? ts->call.op.nr : call_nr(regs));
 	if (unlikely(!p))
 		return 0;
 	if (unlikely(p->flags & WIRE_PLAN_EVER)) {
@@ -165,7 +162,7 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		ts->flags &= ~(THREAD_IN_CALL | THREAD_SKIPPED);
 		return 0;
 	}
-	if (!(flags & THREAD_SELECTED) && !thread_needs_look(ts))
+	if (!(flags & (THREAD_SELECTED | THREAD_IN_CALL)) && !thread_needs_look(ts))
 		return 0;
 	end = bpf_ktime_get_ns(); /* not earlier: whoever is not traced does not pay for it */
 	if (likely(flags & THREAD_IN_CALL)) {
@@ -238,6 +235,10 @@ int BPF_PROG(weir_exec, struct task_struct *p, int old_pid, struct linux_binprm 
 	/* Now, while the new argument vector is as execve made it. */
 	if (thread_needs_look(ts))
 		thread_look(ts);
+	/* It left the selection by this call, whose row says what it started. */
+	if (unlikely((ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED | THREAD_SELECTED)) ==
+		     THREAD_IN_CALL))
+		ts->exe = exe_key(ts);
 	return 0;
 }
 
@@ -247,7 +248,7 @@ int BPF_PROG(weir_rename, struct task_struct *task, const char *comm)
 	struct thread_state *ts = bpf_task_storage_get(&threads, task, 0, 0);
 
 	if (ts)
-		ts->flags |= THREAD_STALE;
+		__sync_fetch_and_add(&ts->changes, 1);
 	return 0;
 }
 
@@ -257,7 +258,7 @@ int BPF_PROG(weir_cgroup, struct cgroup *dst, const char *path, struct task_stru
 	struct thread_state *ts = bpf_task_storage_get(&threads, task, 0, 0);
 
 	if (ts)
-		ts->flags |= THREAD_STALE;
+		__sync_fetch_and_add(&ts->changes, 1);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 
 /* The pager of this process: -1, or its pid and the terminal that standard output was before. */
 static pid_t pager_pid = -1;
+static sighandler_t before_int, before_quit; /* what SIGINT and SIGQUIT did before the pager */
 static int pager_terminal = -1;
 
 bool text_terminal(void)
@@ -80,6 +81,9 @@ void text_pager_begin(void)
 		_exit(127);
 	}
 	if (pager_pid > 0) {
+		/* The keys that stop something are the pager's; who leaves it ends this by SIGPIPE. */
+		before_int = signal(SIGINT, SIG_IGN);
+		before_quit = signal(SIGQUIT, SIG_IGN);
 		pager_terminal = dup(STDOUT_FILENO);
 		dup2(ends[1], STDOUT_FILENO);
 	}
@@ -97,4 +101,6 @@ void text_pager_end(void)
 	pager_terminal = -1;
 	waitpid(pager_pid, NULL, 0);
 	pager_pid = -1;
+	signal(SIGINT, before_int);
+	signal(SIGQUIT, before_quit);
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -169,6 +170,34 @@ static void test_comes_back(void **state)
 	assert_true(session_op(&s, row, OP_STATUS) & STATUS_NO_START);
 	for (size_t i = 0; i < s.rows.tables[TABLE_OP]->rows; i++)
 		assert_false(MAX(session_op(&s, i, OP_STATUS), 0) & STATUS_DENIED);
+	session_free(&s);
+}
+
+/* Leaves the selection by an execve, and comes back as what it became renames itself. */
+static int leaves(void *arg)
+{
+	char text[] = "printf weir-by-name >/proc/$$/comm; kill -0 $$; :";
+	char *argv[] = {"sh", "-c", text, NULL};
+
+	prctl(PR_SET_NAME, "weir-by-name");
+	execv("/bin/sh", argv);
+	return 1;
+}
+
+/* The call by which a thread leaves is a row of its own, and no other call is taken for its end. */
+static void test_leaves(void **state)
+{
+	struct session s = {0};
+	struct select select = {.comms = {"weir-by-name"}, .comm_count = 1};
+	char shell[PATH_MAX];
+	size_t row = 0;
+	int pid;
+
+	assert_non_null(realpath("/bin/sh", shell));
+	record(&s, &select, leaves, NULL, false, &pid);
+	assert_int_equal(session_count(&s, "execve", pid, &row), 1);
+	assert_string_equal(session_path(&s, row, OP_FILE_ID), shell);
+	assert_int_equal(session_count(&s, "kill", pid, NULL), 1);
 	session_free(&s);
 }
 
@@ -641,6 +670,7 @@ int main(void)
 		cmocka_unit_test(test_not_tree),
 		cmocka_unit_test(test_comm),
 		cmocka_unit_test(test_comes_back),
+		cmocka_unit_test(test_leaves),
 		cmocka_unit_test(test_uid),
 		cmocka_unit_test(test_ops),
 		cmocka_unit_test(test_failed),
