@@ -10,6 +10,7 @@
 #define AT_CWD		 (-100)
 #define AT_CWD_BEFORE	 (-101) /* as it was at enter */
 #define NO_FOLDER	 (-1)
+#define EFAULT		 14
 #define IOV_MAX		 1024
 #define MSGS_MAX	 1024
 #define INET_ADDR_BYTES	 8  /* of struct sockaddr_in, without the padding */
@@ -320,6 +321,13 @@ verified_alone __u32 rich_path(struct scratch *s, struct thread_state *ts, __u32
 	n = (struct wire_name *)(s->data + at);
 	n->base = 0;
 	n->root = ts ? root_key(ts) : 0;
+	if (n->error) {
+		struct rich *r = (struct rich *)s->data;
+
+		r->op.status |= STATUS_ARG_UNREAD;
+		if (r->op.ret != -EFAULT) /* else the kernel could not read it either */
+			__sync_fetch_and_add(&this_cpu()->unread, 1);
+	}
 	if (s->data[at + sizeof(*n)] != '/' || !n->len)
 		n->base = dirfd == AT_CWD_BEFORE && ts ? ts->call.base : base_key(ts, dirfd);
 	return len;
@@ -340,8 +348,6 @@ static __always_inline __u32 rich_paths(struct scratch *s, struct thread_state *
 		at += sizeof(struct wire_name) + (rich_path(s, ts, at, arg(c, p->path),
 							    dirfd >= 0 ? (int)arg(c, dirfd) : cwd) &
 						  0x1fff);
-		if (r->name.error)
-			r->op.status |= STATUS_ARG_UNREAD;
 		r->op.head.parts |= WIRE_PART_PATH;
 	}
 	if (p->path2 >= 0) {

@@ -41,6 +41,9 @@ run record -- true
 ok "the old trace is kept" [ -s weir.trace.old ]
 SUDO_UID=65534 run record -o sudo.trace -- true
 ok "the caller of sudo owns the trace" [ "$(stat -c %u sudo.trace)" = 65534 ]
+run record -q -- true $(seq 3000)
+"$weir" report >out
+ok "arguments beyond what is kept are told" grep -q "cut 1 " out
 run record -q -- sh -c 'exit 42'
 ok "the status of the command" is 42
 ok "quiet" [ ! -s err ]

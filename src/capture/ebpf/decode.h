@@ -27,7 +27,7 @@ struct decode {
 	size_t thread_count, thread_cap;
 	uint64_t gaps; /* call numbers that never came */
 	uint64_t filtered;
-	uint64_t paths_cut;
+	uint64_t paths_cut, argvs_cut;
 	uint16_t codes[WIRE_CALLS_MAX];
 	uint8_t fates[WIRE_CALLS_MAX][2]; /* of path and path2: enum name_fate */
 };

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -342,6 +343,9 @@ static int process_of(struct decode *d, const struct wire_thread *w, struct batc
 	*ret = (int64_t)key;
 	if (r || (known && w->reason != WIRE_THREAD_EXEC))
 		return r;
+	/* until its execve the command is weir itself */
+	d->argvs_cut +=
+		w->argv_cut && (w->reason == WIRE_THREAD_EXEC || w->ppid != (int32_t)getpid());
 	r = process_row(d, w, *ret, out);
 	return r ? r : keep(&d->process_records, key, w, w->head.size);
 }

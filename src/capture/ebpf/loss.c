@@ -20,7 +20,7 @@ static const enum loss_cpu_counter thread_counters[WIRE_MISSING_KINDS] = {
 static const enum loss_cause all_causes[] = {
 	[LOSS_ALL_RECURSION] = CAUSE_RECURSION, [LOSS_ALL_HOLD] = CAUSE_HOLD_LIMIT,
 	[LOSS_ALL_DECODE] = CAUSE_DECODE,	[LOSS_ALL_PATH_CUT] = CAUSE_PATH_CUT,
-	[LOSS_ALL_UNPAIRED] = CAUSE_UNPAIRED,
+	[LOSS_ALL_ARGV_CUT] = CAUSE_ARG_UNREAD, [LOSS_ALL_UNPAIRED] = CAUSE_UNPAIRED,
 };
 
 int losses_init(struct losses *l, size_t cpus)

@@ -543,6 +543,7 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 			[LOSS_ALL_RECURSION] = e->stopped ? e->recursion : recursion_misses(e),
 			[LOSS_ALL_DECODE] = e->malformed,
 			[LOSS_ALL_PATH_CUT] = e->decode->paths_cut,
+			[LOSS_ALL_ARGV_CUT] = e->decode->argvs_cut,
 			[LOSS_ALL_UNPAIRED] = e->stopped ? unpaired(e) : 0,
 		};
 
