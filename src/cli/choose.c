@@ -38,11 +38,11 @@ static bool thread_chosen(const struct select *s, const struct dims *d, const st
 	const struct dims_process *p = dims_process(d, t->process_id);
 	bool user = !s->uid_count;
 
-	if (s->pid_count && (!p || (!in_list(s->pids, s->pid_count, p->pid) &&
-				    !in_list(s->pids, s->pid_count, p->pid_ns))))
-		return false;
-	if (s->tid_count && !in_list(s->tids, s->tid_count, t->tid) &&
-	    !in_list(s->tids, s->tid_count, t->tid_ns))
+	/* one of the processes, or one of the threads, as when recording */
+	if ((s->pid_count || s->tid_count) &&
+	    !(p && (in_list(s->pids, s->pid_count, p->pid) ||
+		    in_list(s->pids, s->pid_count, p->pid_ns))) &&
+	    !in_list(s->tids, s->tid_count, t->tid) && !in_list(s->tids, s->tid_count, t->tid_ns))
 		return false;
 	for (size_t i = 0; i < s->uid_count; i++)
 		user |= s->uids[i] == t->uid;

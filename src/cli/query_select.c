@@ -106,21 +106,34 @@ static int put_comm(struct buf *out, const void *arg, size_t i)
 static int put_cgroup(struct buf *out, const void *arg, size_t i)
 {
 	const struct option_list *l = arg;
-	int r = buf_printf(out, "cgroup == ");
+	_cleanup_buf_ struct buf path = {0};
+	int r = buf_printf(&path, "%s%s", l->items[i][0] == '/' ? "" : "/", l->items[i]);
 
+	while (r >= 0 && path.len && path.data[path.len - 1] == '/')
+		path.len--;
 	if (r >= 0)
-		r = put_string(out, l->items[i]);
+		r = buf_printf(out, "cgroup == ");
+	if (r >= 0)
+		r = put_string(out, buf_str(&path));
 	if (r >= 0)
 		r = buf_printf(out, " || cgroup ~ ");
-	return r < 0 ? r : put_glob(out, l->items[i], "/**");
+	return r < 0 ? r : put_glob(out, buf_str(&path), "/**");
 }
 
 static int put_unit(struct buf *out, const void *arg, size_t i)
 {
 	const struct option_list *l = arg;
+	_cleanup_buf_ struct buf service = {0};
 	int r = buf_printf(out, "unit == ");
 
-	return r < 0 ? r : put_string(out, l->items[i]);
+	if (r >= 0)
+		r = put_string(out, l->items[i]);
+	if (r < 0 || strchr(l->items[i], '.'))
+		return r;
+	r = buf_printf(&service, "%s.service", l->items[i]);
+	if (r >= 0)
+		r = buf_printf(out, " || unit == ");
+	return r < 0 ? r : put_string(out, buf_str(&service));
 }
 
 static int put_container(struct buf *out, const void *arg, size_t i)
@@ -177,10 +190,14 @@ static int add_who(struct plan *p, const struct select *s, const struct select_f
 		   struct error *err)
 {
 	_cleanup_buf_ struct buf b = {0};
-	int r = add(p, "-p", &b, put_ids(&b, "pid", s->pids, s->pid_count), err);
+	int r = put_ids(&b, "pid", s->pids, s->pid_count);
 
+	/* one of the processes, or one of the threads */
+	if (r >= 0 && s->pid_count && s->tid_count)
+		r = buf_printf(&b, " || ");
 	if (r >= 0)
-		r = add(p, "-t", &b, put_ids(&b, "tid", s->tids, s->tid_count), err);
+		r = put_ids(&b, "tid", s->tids, s->tid_count);
+	r = add(p, s->pid_count ? "-p" : "-t", &b, r, err);
 	if (r >= 0)
 		r = add(p, "--comm", &b, put_each(&b, s->comm_count, s, put_comm), err);
 	if (r >= 0)

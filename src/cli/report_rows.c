@@ -191,30 +191,37 @@ static void put_who(struct value_table *t, struct bytes name)
 	}
 }
 
+/* A thread's or process's sums: of its calls, and of what it waited. */
+struct thread_sums {
+	const struct rollup_row *row;
+	uint64_t waiting;
+};
+
 static int fill_by_thread(struct report *r, struct value_table *t, group_fn *fn)
 {
 	_cleanup_(rollup_freep) struct rollup *sums = NULL;
+	_cleanup_free_ struct thread_sums *by_group = NULL;
+	static const struct rollup_row none;
 	struct keyed k = {.by = {.report = r, .fn = fn}};
 	int e = rollup_regroup(r->scan.rollup, ROLLUP_THREAD | ROLLUP_CLASS, map_waiting, &k,
 			       &sums);
+	size_t groups = e >= 0 ? grouping_count(&k.by) : 0;
 
-	for (size_t g = 0; e >= 0 && g < grouping_count(&k.by); g++) {
-		struct rollup_row none = {0};
-		const struct rollup_row *row = &none;
-		uint64_t waiting = 0;
+	by_group = calloc(groups + 1, sizeof(*by_group));
+	e = by_group ? e : -ENOMEM;
+	for (size_t i = 0; e >= 0 && i < rollup_count(sums); i++) {
+		const struct rollup_row *one = rollup_row(sums, i);
 
-		for (size_t i = 0; i < rollup_count(sums); i++) {
-			const struct rollup_row *one = rollup_row(sums, i);
-
-			if (one->thread_id != (int64_t)g)
-				continue;
-			if (report_is_wait(one))
-				waiting = one->time_ns;
-			else
-				row = one;
-		}
-		put_measures(t, row);
-		put_n(t, waiting);
+		if (one->thread_id < 0 || (size_t)one->thread_id >= groups)
+			continue;
+		if (report_is_wait(one))
+			by_group[one->thread_id].waiting = one->time_ns;
+		else
+			by_group[one->thread_id].row = one;
+	}
+	for (size_t g = 0; e >= 0 && g < groups; g++) {
+		put_measures(t, by_group[g].row ? by_group[g].row : &none);
+		put_n(t, by_group[g].waiting);
 		put_who(t, k.by.groups[g].name);
 	}
 	e = e < 0 ? e : k.by.error;

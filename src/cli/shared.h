@@ -45,7 +45,7 @@ struct read_flags {
 #define SELECT_FLAGS(type, member, pid_help)                                                       \
 	SHARED_ROW(type, member, 'p', "pid", OPTION_LIST, "PID", pids, pid_help),                  \
 		SHARED_ROW(type, member, 't', "tid", OPTION_LIST, "TID", tids,                     \
-			   "only these threads"),                                                  \
+			   "only these threads; with -p: what either names"),                      \
 		SHARED_ROW(type, member, 0, "comm", OPTION_LIST, "NAME", comms,                    \
 			   "only threads of this name"),                                           \
 		SHARED_ROW(type, member, 0, "uid", OPTION_LIST, "USER", uids,                      \

@@ -188,6 +188,13 @@ def loops(tap, weir, rows_program, folder):
     origin = int(slow["origin"])
     times = {(r["start"], r["dur"]) for r in rows}
     tap.check("times are from the origin", all((origin + r["start"], r["dur"]) in times for r in slow["rows"]))
+    pid = rows[0]["pid"]
+    tid = next(r["tid"] for r in rows if r["pid"] != pid)
+    compare_sums(tap, "a process or a thread against plain loops", doc("ops", "-p", str(pid), "-t", str(tid)),
+                 plain([r for r in rows if r["pid"] == pid or r["tid"] == tid], lambda r: (r["op"], r["class"]), True),
+                 lambda r: (r["op"], r["class"]))
+    out, _, _ = run(weir, ["query", "-p", str(pid), "-t", str(tid), "--csv", "count()", "mixed.trace"], folder)
+    tap.check("query takes either, too", int(out.split()[-1]) == sum(r["pid"] == pid or r["tid"] == tid for r in rows), out.decode())
     ends = sorted(r["start"] + r["dur"] for r in rows if not (r["status"] or 0) & 1)
     clocks = [time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(t // 10 ** 9)) + f".{t % 10 ** 9:09d}" for t in ends[::len(ends) // 8]]
     tap.check("a time to the nanosecond is the call's own",
