@@ -122,16 +122,21 @@ run record --no-argv -q -o n.trace -- echo secret-word
 ok "--no-argv keeps arguments out" sh -c '! grep -q secret-word n.trace'
 
 # Processes of the same number in two pid namespaces: weir's own is meant, by selection and by parent.
-unshare -pf --mount-proc --kill-child sh -c '(while cd /usr; do :; done) & wait' &
-other=$!
-unshare -pf --mount-proc --kill-child sh -c '(while cd /etc; do :; done) & exec "$1" record -q -p 2 --size 32KiB -o ns.trace' sh "$weir" \
-	>out 2>err </dev/null
-status=$?
-kill -KILL $other # unshare ignores others
-wait $other 2>/dev/null
-ok "a process of a pid namespace" is 0
-run query 'op == chdir | by pid, ppid, path | count()' ns.trace --csv
-ok "is that of weir's own" [ "$(sed 's/,[0-9]*$//' out | tail -n +2)" = '2,1,/etc' ]
+if unshare -pf --mount-proc true 2>/dev/null; then
+	unshare -pf --mount-proc --kill-child sh -c '(while cd /usr; do :; done) & wait' &
+	other=$!
+	unshare -pf --mount-proc --kill-child sh -c '(while cd /etc; do :; done) & exec "$1" record -q -p 2 --size 32KiB -o ns.trace' sh "$weir" \
+		>out 2>err </dev/null
+	status=$?
+	kill -KILL $other # unshare ignores others
+	wait $other 2>/dev/null
+	ok "a process of a pid namespace" is 0
+	run query 'op == chdir | by pid, ppid, path | count()' ns.trace --csv
+	ok "is that of weir's own" [ "$(sed 's/,[0-9]*$//' out | tail -n +2)" = '2,1,/etc' ]
+else
+	n=$((n + 1))
+	echo "ok $n - a process of a pid namespace # SKIP the root folder is no mount point (a chroot)"
+fi
 unshare -pf --kill-child "$weir" record -- true >out 2>err </dev/null
 status=$?
 ok "another namespace's /proc" says 1 "unshare --mount-proc"
