@@ -91,16 +91,23 @@ static long message_step(__u32 i, struct vector_ctx *v)
 verified_alone __u32 path_read(struct scratch *s, __u32 at, __u64 user)
 {
 	struct wire_name *n;
+	struct rich *r;
 	long len;
 
 	if (!s || at > sizeof(struct rich) + WIRE_PATH_MAX)
 		return 0;
+	r = (struct rich *)s->data;
 	n = (struct wire_name *)(s->data + at);
 	n->error = 0;
 	len = bpf_probe_read_user_str((__u8 *)n + sizeof(*n), WIRE_PATH_MAX, (void *)user);
 	if (len <= 0) { /* 0: an empty string, as 6.1 says it */
 		n->len = 0;
 		n->error = user && len < 0 ? 1 : 0;
+		if (n->error) {
+			r->op.status |= STATUS_ARG_UNREAD;
+			if (r->op.ret != -EFAULT) /* else the kernel could not read it either */
+				__sync_fetch_and_add(&this_cpu()->unread, 1);
+		}
 		return 0;
 	}
 	n->len = (len - 1) & (WIRE_PATH_MAX - 1);
@@ -321,13 +328,6 @@ verified_alone __u32 rich_path(struct scratch *s, struct thread_state *ts, __u32
 	n = (struct wire_name *)(s->data + at);
 	n->base = 0;
 	n->root = ts ? root_key(ts) : 0;
-	if (n->error) {
-		struct rich *r = (struct rich *)s->data;
-
-		r->op.status |= STATUS_ARG_UNREAD;
-		if (r->op.ret != -EFAULT) /* else the kernel could not read it either */
-			__sync_fetch_and_add(&this_cpu()->unread, 1);
-	}
 	if (s->data[at + sizeof(*n)] != '/' || !n->len)
 		n->base = dirfd == AT_CWD_BEFORE && ts ? ts->call.base : base_key(ts, dirfd);
 	return len;
