@@ -530,10 +530,7 @@ static int bind_rows(struct engine *e, const struct plan *p, const struct expr *
 	pthread_mutex_unlock(&e->names_lock);
 	if (r < 0)
 		return r;
-	if (b->x->filter)
-		b->filter_columns |= expr_columns(b->x->filter);
-	if (!order_open(b->from, b->to))
-		b->filter_columns |= order_columns(b->table);
+	rows_bind_filter(b);
 	return 0;
 }
 

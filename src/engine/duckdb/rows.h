@@ -109,6 +109,8 @@ void rows_exprs_put(struct rows_exprs *x);
 /* rows_bind.c: what the arguments say. */
 int rows_bind_read(struct rows_bind *b, duckdb_bind_info info, struct error *err);
 void rows_bind_free(void *p);
+/* Notes the columns that choosing rows asks for, once expressions and range stand. */
+void rows_bind_filter(struct rows_bind *b);
 /* False where no row of the block can pass. */
 bool rows_block_passes(const struct rows_bind *b, size_t block);
 

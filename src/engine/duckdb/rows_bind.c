@@ -182,6 +182,14 @@ static int read_range(struct rows_bind *b, duckdb_bind_info info, struct error *
 	return 0;
 }
 
+void rows_bind_filter(struct rows_bind *b)
+{
+	if (b->x->filter)
+		b->filter_columns |= expr_columns(b->x->filter);
+	if (!order_open(b->from, b->to))
+		b->filter_columns |= order_columns(b->table);
+}
+
 int rows_bind_read(struct rows_bind *b, duckdb_bind_info info, struct error *err)
 {
 	int r = read_table(b, info, err);
@@ -198,10 +206,7 @@ int rows_bind_read(struct rows_bind *b, duckdb_bind_info info, struct error *err
 		r = names_live(b->e, b->table, &b->live, err);
 	if (r < 0)
 		return r;
-	if (b->x->filter)
-		b->filter_columns |= expr_columns(b->x->filter);
-	if (!order_open(b->from, b->to))
-		b->filter_columns |= order_columns(b->table);
+	rows_bind_filter(b);
 	return 0;
 }
 
