@@ -211,6 +211,13 @@ static void unknown_function(struct checker *c, const struct node *n)
 
 	snprintf(word, sizeof(word), "%.*s", (int)MIN(n->text.len, sizeof(word)),
 		 (const char *)n->text.data);
+	if (word[0] == 'p' && word[1] && strspn(word + 1, "0123456789") == strlen(word + 1)) {
+		query_fail(c->s, n->pos, n->text.len,
+			   "no percentile '%s'; there are p01 to p99, p999 and p9999, "
+			   "percentile(x, 12.5) and max(x)",
+			   word);
+		return;
+	}
 	for (unsigned int i = 0; i < FUNCTION_COUNT; i++)
 		nearest_offer(&near, names[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)

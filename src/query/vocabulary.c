@@ -36,12 +36,15 @@ static const struct {
 
 /* ---- aggregates and functions ---- */
 
-/* "p99" is 0.99, "p999" 0.999: two to four digits. */
+/* "p99" is 0.99, "p999" 0.999. More digits than two only behind a 9: whoever writes p100 means the
+ * greatest, and p125 may be 12.5 or a slip. */
 static bool quantile_name(struct bytes name, double *ret)
 {
 	double value = 0, place = 1;
 
 	if (name.len < 3 || name.len > 5 || name.data[0] != 'p')
+		return false;
+	if (name.len > 3 && name.data[1] != '9')
 		return false;
 	for (size_t i = 1; i < name.len; i++) {
 		if (name.data[i] < '0' || name.data[i] > '9')
