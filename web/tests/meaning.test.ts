@@ -25,6 +25,12 @@ describe('what a question says of its answer', () => {
 			['rate(bytes)', 'bytes'],
 		]);
 	});
+	it('is the unit of a rate where nothing but calls, bytes or times is counted', () => {
+		expect([...meaningOf('by every 1s | rate(dur), rate(bytes) / 1024 as kib, rate(bytes) * 8 as bits, rate(len(path))').rates]).toEqual([['rate(dur)', 'ns']]);
+		const is = meaningOf("path ~ 'a | by b' | BY op EVERY 1s | rate(bytes) / 1024 as kib, sum(bytes) / n as share");
+		expect(is.step).toBe(1e9);
+		expect([...is.zero]).toEqual(['kib']);
+	});
 	it('is not that a window was empty where a later stage chose rows', () => {
 		expect(meaningOf('by every 1s | count() as n | where n > 3').step).toBe(null);
 		expect(meaningOf('by every 1s | count() as n | sort n').step).toBe(1e9);
