@@ -69,6 +69,12 @@ static __always_inline struct wire_plan *plan_of(__u32 nr)
 	return &plans[nr & (WIRE_CALLS_MAX - 1)];
 }
 
+/* The number under which a call has its plan; user space may ask for any, of 32 bits. */
+static __always_inline __u32 call_index(__u32 nr)
+{
+	return likely(nr < WIRE_CALL_OTHER) ? nr : WIRE_CALL_OTHER;
+}
+
 static __always_inline __u64 arg(struct call *c, __u8 n)
 {
 	return c->args[n & 7];
@@ -152,9 +158,9 @@ verified_alone int call_file2(struct thread_state *ts, int fd)
 	return 0;
 }
 
-/* What is known of a call when it begins. */
+/* What is known of a call when it begins; nr from call_index(). */
 static __always_inline void call_begin(struct task_struct *task, struct thread_state *ts,
-				       struct pt_regs *regs, struct wire_plan *p, __u16 nr)
+				       struct pt_regs *regs, struct wire_plan *p, __u32 nr)
 {
 	struct call *c = &ts->call;
 
@@ -167,6 +173,8 @@ static __always_inline void call_begin(struct task_struct *task, struct thread_s
 	c->op.fd = arg(c, p->op_fd);
 	c->op.flags = arg(c, p->op_flags);
 	c->op.nr = nr;
+	if (unlikely(nr == WIRE_CALL_OTHER))
+		c->op.flags = call_nr(regs);
 	c->file = 0;
 	c->kind = 0;
 	if (has(p->fd))
@@ -184,22 +192,23 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 {
 	struct call *c = &ts->call;
 	struct wire_plan *p;
+	__u32 nr = call_index(id);
 
 	if (is_compat(task)) {
 		missing_count(WIRE_MISSING_COMPAT);
 		__sync_fetch_and_add(&this_cpu()->compat, 1);
 		/* Also where it ends in 64 bits, as an execve may: it was counted. */
-		c->op.nr = WIRE_CALLS_MAX - 1;
+		c->op.nr = WIRE_CALL_OTHER;
 		ts->flags |= THREAD_IN_CALL | THREAD_SKIPPED | THREAD_ENTERED;
 		return;
 	}
-	p = plan_of(id);
+	p = plan_of(nr);
 	if (!p || !(p->flags & WIRE_PLAN_RECORD)) {
-		c->op.nr = p ? id : WIRE_CALLS_MAX - 1;
+		c->op.nr = nr;
 		ts->flags |= THREAD_IN_CALL | THREAD_SKIPPED | THREAD_ENTERED;
 		return;
 	}
-	call_begin(task, ts, regs, p, id);
+	call_begin(task, ts, regs, p, nr);
 	if (p->flags & WIRE_PLAN_RICH) {
 		if (has(p->fd2))
 			call_file2(ts, arg(c, p->fd2));

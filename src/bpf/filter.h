@@ -53,7 +53,7 @@ static __always_inline enum known field_place(struct thread_state *ts, struct wi
 			return done->whole ? FIELD_KNOWN : FIELD_LATER;
 		}
 		*v = op->flags;
-		return has(p->opflags) ? FIELD_KNOWN : FIELD_UNKNOWN;
+		return has(p->opflags) || op->nr == WIRE_CALL_OTHER ? FIELD_KNOWN : FIELD_UNKNOWN;
 	default:
 		return FIELD_LATER;
 	}

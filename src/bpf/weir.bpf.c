@@ -3,6 +3,9 @@
  */
 #include "bpf/rich.h"
 
+/* In the registers of whoever is in no call, or in one that changed them (rt_sigreturn). */
+#define NR_NONE 0xffffffffu
+
 char LICENSE[] SEC("license") = "GPL";
 
 SEC("tp_btf/sys_enter")
@@ -104,7 +107,7 @@ static noinline __u16 exit_unpaired(struct task_struct *task, struct thread_stat
 	ts->flags |= THREAD_ENTERED;
 	if (!(p->flags & WIRE_PLAN_RECORD))
 		return 0;
-	call_begin(task, ts, regs, p, call_nr(regs));
+	call_begin(task, ts, regs, p, call_index(call_nr(regs)));
 	ts->call.op.start = status == STATUS_DENIED ? end : 0;
 	if (!(p->flags & WIRE_PLAN_RICH))
 		ts->call.kind &= ~FILE_SEEKABLE; /* where it began is not known */
@@ -143,15 +146,21 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	__u16 status = 0;
 	__s64 pos = WIRE_NONE;
 	__u64 held = 0, end;
-	__u32 flags;
+	__u32 flags, nr;
 
 	if (unlikely(!ts || (is_compat(task) && !execs_compat(ts))))
 		return exit_other(task, ts, regs, ret);
 	flags = ts->flags;
 	/* A successful execve or rt_sigreturn changed the registers: the number is the one at
 	 * enter. What was selected then is a row, though an execve may have taken the thread out of the selection. */
-	p = plan_of(flags & THREAD_IN_CALL ? ts->call.op.nr : call_nr(regs));
-	if (unlikely(!p))
+	nr = flags & THREAD_IN_CALL ? ts->call.op.nr : (__u32)call_nr(regs);
+	if (unlikely(nr >= WIRE_CALL_OTHER)) {
+		if (nr == NR_NONE)
+			return 0;
+		nr = WIRE_CALL_OTHER;
+	}
+	p = plan_of(nr);
+	if (!p)
 		return 0;
 	if (unlikely(p->flags & WIRE_PLAN_EVER)) {
 		call_effects(p, ret);
@@ -304,8 +313,9 @@ static noinline void end_denied(struct task_struct *task, struct thread_state *t
 		return;
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	nr = call_nr(regs);
-	if (nr < 0 || nr >= WIRE_CALLS_MAX || call_ret(regs) != RET_NOT_BEGUN)
+	if ((__u32)nr == NR_NONE || call_ret(regs) != RET_NOT_BEGUN)
 		return;
+	nr = call_index(nr);
 	p = plan_of(nr);
 	if (!p || !(p->flags & WIRE_PLAN_RECORD))
 		return;

@@ -523,13 +523,23 @@ static void put_undecoded(struct call_writer *w)
 	}
 }
 
-static void put_call(struct call_writer *w)
+/* A call that has no name is told by its number, as strace does it. */
+static void put_name(struct call_writer *w)
 {
 	int64_t code = call_value(w, OP_OP, -1);
-	bool any = false;
 	char name[32];
 
-	call_put(w, "%s(", code < 0 ? "?" : op_name((uint32_t)code, name));
+	if (code == OP_CODE_NUMBERED && call_has(w, OP_FLAGS))
+		call_put(w, "syscall_%#x(", (uint32_t)call_value(w, OP_FLAGS, 0));
+	else
+		call_put(w, "%s(", code < 0 ? "?" : op_name((uint32_t)code, name));
+}
+
+static void put_call(struct call_writer *w)
+{
+	bool any = false;
+
+	put_name(w);
 	if (!w->def || !w->def->decoded) {
 		put_undecoded(w);
 	} else if (is_call(w, "clone")) {

@@ -16,6 +16,7 @@
 
 #define OP_CODE_CALLS	   1024 /* x86-64's calls are below; 0 .. 466 in Linux 6.12 */
 #define OP_CODE_OTHER	   1024 /* calls of other machines that x86-64 lacks */
+#define OP_CODE_NUMBERED   1023 /* a call whose number has no code; op.flags has the number */
 #define OP_CODE_NOT_A_CALL 2048
 #define OP_CODE_MAX	   4096
 #define OP_ARGS		   6

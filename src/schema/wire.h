@@ -14,8 +14,10 @@
 
 #include <linux/types.h>
 
-#define WIRE_CPUS_MAX	  1024
-#define WIRE_CALLS_MAX	  1024 /* native call numbers that have a plan */
+#define WIRE_CPUS_MAX  1024
+#define WIRE_CALLS_MAX 1024 /* native call numbers that have a plan */
+#define WIRE_CALL_OTHER \
+	1023 /* any number beyond, which stands in the call's flags (OP_CODE_NUMBERED) */
 #define WIRE_ARGS	  6
 #define WIRE_PATH_MAX	  4096 /* a path argument with its NUL (PATH_MAX) */
 #define WIRE_WALK_MAX	  8192 /* a file's full path, which can be longer than any argument */

@@ -169,6 +169,8 @@ def parse_call(tid, line, errnos):
     if not m:
         return None
     op, rest = m.group(1), m.group(2)
+    if op.startswith("syscall_0x") and int(op[8:], 16) >= 1023:
+        op = "syscall"  # the number stands in the row's flags
     end = rest.rfind(") = ")
     if end < 0:
         m2 = re.match(r"(.*)\)\s+= (.*)$", rest)

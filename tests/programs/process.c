@@ -175,10 +175,29 @@ static int run_signals(void)
 	return 0;
 }
 
+/* Numbers that no call has: too large, the first one that shares its plan with them, negative, of x32. */
+static int run_numbers(void)
+{
+	static const int numbers[] = {5000, 1023, 1024, 700, -5, -1, 0x40000000 + 5000};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		int n = numbers[i];
+		char name[24] = "syscall";
+
+		if (n == 700)
+			snprintf(name, sizeof(name), "syscall_0x%x", n);
+		must_fail(fact_call(name, n, 6, 1, 2, -3, 4, 5, 6), ENOSYS, __FILE__, __LINE__);
+		if (n != 700)
+			is_flags((uint32_t)n);
+	}
+	return 0;
+}
+
 const struct work_case process_cases[] = {
 	{"family", run_family, "fork, vfork, exec, exit, wait"},
 	{"dies", run_dies, "processes that die in a call"},
 	{"never", run_never, "a call that never returns (prints \"ready\" and stays)"},
 	{"signals", run_signals, "signals that interrupt a read"},
+	{"numbers", run_numbers, "calls that do not exist"},
 	{0},
 };

@@ -225,6 +225,9 @@ static void test_others(void **state)
 	       V(A1, 2), V(RET, -ENOSYS));
 	expect("-", (const struct value[]){V(OP, 500), V(A0, 7), V(RET, -1), {0}}, NULL,
 	       "syscall_0x1f4(0x7) = -1 EPERM (Operation not permitted)");
+	EXPECT("syscall",
+	       "syscall_0x1388(0x7, 0, ?, ?, ?, ?) = -1 ENOSYS (Function not implemented)",
+	       V(FLAGS, 5000), V(A0, 7), V(A1, 0), V(RET, -ENOSYS));
 	expect("-", (const struct value[]){V(RET, 0), {0}}, NULL, "?() = 0");
 	EXPECT("read", "read(?, ..., ?) = -1 (errno 2000)", V(RET, -2000));
 }

@@ -271,7 +271,7 @@ static int op_where(const struct decode *d, const struct wire_op *w, const struc
 		SET(OP_POS, w->pos);
 	if (plan->size >= 0 || plan->iov >= 0 || plan->msg >= 0 || plan->mmsg >= 0)
 		SET(OP_SIZE, (int64_t)w->size);
-	if (plan->opflags >= 0 || plan->how >= 0)
+	if (plan->opflags >= 0 || plan->how >= 0 || w->nr == WIRE_CALL_OTHER)
 		SET(OP_FLAGS, w->flags);
 	if (p->second && (p->second->fd != -1 || plan->fd2 >= 0))
 		SET(OP_FD2, p->second->fd);

@@ -48,9 +48,13 @@ static int call_read(int32_t pid, int32_t tid, struct running_call *ret)
 	text[n] = 0;
 	if (sscanf(text, "%ld %llx %llx %llx %llx %llx %llx %llx", &nr, &a[0], &a[1], &a[2], &a[3],
 		   &a[4], &a[5], &sp) != 8 ||
-	    !sp || nr < 0 || nr >= WIRE_CALLS_MAX)
+	    !sp || nr < 0)
 		return 0;
-	*ret = (struct running_call){.tid = tid, .tgid = pid, .nr = (uint16_t)nr, .seen = now};
+	*ret = (struct running_call){.tid = tid,
+				     .tgid = pid,
+				     .nr = (uint16_t)MIN(nr, WIRE_CALL_OTHER),
+				     .number = (uint32_t)nr,
+				     .seen = now};
 	for (int i = 0; i < WIRE_ARGS; i++)
 		ret->args[i] = a[i];
 	return 1;
@@ -153,7 +157,9 @@ static void made_fill(struct made_op *m, const struct running_call *c, const str
 	m->op.head.size = offsetof(struct made_op, name);
 	m->op.pos = p->pos >= 0 ? (int64_t)c->args[(uint8_t)p->pos] : WIRE_NONE;
 	m->op.size = p->size >= 0 ? c->args[(uint8_t)p->size] : 0;
-	m->op.flags = p->opflags >= 0 ? (uint32_t)c->args[(uint8_t)p->opflags] : 0;
+	m->op.flags = p->opflags >= 0		 ? (uint32_t)c->args[(uint8_t)p->opflags]
+		      : c->nr == WIRE_CALL_OTHER ? c->number
+						 : 0;
 	m->op.tid = c->tid;
 	m->op.fd = p->fd >= 0 ? (int32_t)c->args[(uint8_t)p->fd] : -1;
 	m->op.nr = c->nr;

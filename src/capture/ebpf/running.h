@@ -6,8 +6,9 @@
 
 struct running_call {
 	int32_t tid, tgid;
-	uint16_t nr;
-	int64_t seen; /* monotonic; the thread was in it then */
+	uint16_t nr;	 /* of its plan */
+	uint32_t number; /* as the thread gave it */
+	int64_t seen;	 /* monotonic; the thread was in it then */
 	char comm[WIRE_COMM];
 	uint64_t args[WIRE_ARGS];
 };
