@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/varint.h"
+
 void buf_free(struct buf *b)
 {
 	free(b->data);
@@ -31,6 +33,13 @@ int buf_append(struct buf *b, const void *data, size_t len)
 		memcpy(b->data + b->len, data, len);
 	b->len += len;
 	return 0;
+}
+
+int buf_varint(struct buf *b, uint64_t v)
+{
+	uint8_t packed[VARINT_MAX];
+
+	return buf_append(b, packed, varint_put(packed, v));
 }
 
 int buf_printf(struct buf *b, const char *fmt, ...)

@@ -17,7 +17,7 @@ static inline size_t varint_put(uint8_t *p, uint64_t v)
 	return n;
 }
 
-/* Reads one from [*p, end); false where it is cut or too long. */
+/* Reads one from [*p, end); false where it is cut or does not fit 64 bits. */
 static inline bool varint_get(const uint8_t **p, const uint8_t *end, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -25,6 +25,8 @@ static inline bool varint_get(const uint8_t **p, const uint8_t *end, uint64_t *r
 	for (unsigned int shift = 0; shift < 64 && *p < end; shift += 7) {
 		uint8_t b = *(*p)++;
 
+		if (shift == 63 && (b & 0x7f) > 1)
+			return false;
 		v |= (uint64_t)(b & 0x7f) << shift;
 		if (!(b & 0x80)) {
 			*ret = v;
@@ -32,4 +34,28 @@ static inline bool varint_get(const uint8_t **p, const uint8_t *end, uint64_t *r
 		}
 	}
 	return false;
+}
+
+/* Reads one that varint_put() wrote in this process: it is whole. */
+static inline uint64_t varint_known(const uint8_t **p, const uint8_t *end)
+{
+	uint64_t v = 0;
+	bool good;
+
+	if (likely(*p < end && **p < 0x80)) /* as most are */
+		return *(*p)++;
+	good = varint_get(p, end, &v);
+	assert(good);
+	return v;
+}
+
+/* A number with a sign as one that is small where it is near 0: 0, -1, 1, -2 become 0, 1, 2, 3. */
+static inline uint64_t zigzag(int64_t v)
+{
+	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
+}
+
+static inline int64_t unzigzag(uint64_t v)
+{
+	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }

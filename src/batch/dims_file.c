@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/varint.h"
 #include "schema/vocab.h"
 
 #define CHUNK_BYTES  ((size_t)64 << 10)
@@ -91,33 +92,21 @@ static const uint8_t *keep(struct file_pack *p, const uint8_t *data, size_t len)
 
 /* ---- numbers ---- */
 
-static uint8_t *put_varint(uint8_t *to, uint64_t v)
+static const uint8_t *get_number(const uint8_t *from, uint64_t *ret)
 {
-	for (; v >= 0x80; v >>= 7)
-		*to++ = (uint8_t)(v | 0x80);
-	*to++ = (uint8_t)v;
-	return to;
+	*ret = varint_known(&from, from + VARINT_MAX);
+	return from;
 }
 
-static const uint8_t *get_varint(const uint8_t *from, uint64_t *ret)
+/* As its distance from another, which may be any. */
+static uint64_t distance(int64_t v, int64_t from)
 {
-	uint64_t v = 0;
-	unsigned int shift = 0;
-
-	for (; *from & 0x80; shift += 7)
-		v |= (uint64_t)(*from++ & 0x7f) << shift;
-	*ret = v | (uint64_t)*from << shift;
-	return from + 1;
+	return zigzag((int64_t)((uint64_t)v - (uint64_t)from));
 }
 
-static uint64_t zigzag(uint64_t v)
+static int64_t at_distance(uint64_t packed, int64_t from)
 {
-	return v << 1 ^ (v >> 63 ? UINT64_MAX : 0);
-}
-
-static uint64_t unzigzag(uint64_t v)
-{
-	return v >> 1 ^ (v & 1 ? UINT64_MAX : 0);
+	return (int64_t)((uint64_t)from + (uint64_t)unzigzag(packed));
 }
 
 static int put_kind(struct file_pack *p, const struct dims_file *f, uint32_t *ret)
@@ -139,7 +128,7 @@ static uint8_t *put_if(uint8_t *to, uint8_t *mask, enum number bit, bool set, ui
 	if (!set)
 		return to;
 	*mask |= bit;
-	return put_varint(to, v);
+	return to + varint_put(to, v);
 }
 
 static int put_numbers(struct file_pack *p, int64_t id, const struct dims_file *f,
@@ -152,17 +141,15 @@ static int put_numbers(struct file_pack *p, int64_t id, const struct dims_file *
 	if (r < 0)
 		return r;
 	*mask = f->inode < 0 ? NUMBER_INODE_NULL : 0;
-	to = put_varint(to, kind);
+	to += varint_put(to, kind);
 	to = put_if(to, mask, NUMBER_INODE, f->inode >= 0 && f->inode != id,
-		    zigzag((uint64_t)f->inode - (uint64_t)id));
-	to = put_if(to, mask, NUMBER_SINCE, f->since != INT64_MIN,
-		    zigzag((uint64_t)f->since - (uint64_t)p->since));
+		    distance(f->inode, id));
+	to = put_if(to, mask, NUMBER_SINCE, f->since != INT64_MIN, distance(f->since, p->since));
 	to = put_if(to, mask, NUMBER_INO, f->ino != 0, f->ino);
 	to = put_if(to, mask, NUMBER_GENERATION, f->generation != 0, f->generation);
 	to = put_if(to, mask, NUMBER_DELETED, f->deleted != INT64_MIN,
-		    zigzag((uint64_t)f->deleted - (uint64_t)p->since));
-	to = put_if(to, mask, NUMBER_BIRTH, f->birth != INT64_MIN,
-		    zigzag((uint64_t)f->birth - (uint64_t)p->since));
+		    distance(f->deleted, p->since));
+	to = put_if(to, mask, NUMBER_BIRTH, f->birth != INT64_MIN, distance(f->birth, p->since));
 	*ret = keep(p, packed, (size_t)(to - packed));
 	return *ret ? 0 : -ENOMEM;
 }
@@ -170,7 +157,7 @@ static int put_numbers(struct file_pack *p, int64_t id, const struct dims_file *
 /* The next number, where the mask has it. */
 static const uint8_t *get_if(const uint8_t *from, uint8_t mask, enum number bit, uint64_t *ret)
 {
-	return mask & bit ? get_varint(from, ret) : from;
+	return mask & bit ? get_number(from, ret) : from;
 }
 
 int64_t file_unpack_inode(int64_t id, const struct file_row *row)
@@ -180,8 +167,8 @@ int64_t file_unpack_inode(int64_t id, const struct file_row *row)
 
 	if (mask & NUMBER_INODE_NULL)
 		return -1;
-	get_if(get_varint(row->numbers + 1, &v), mask, NUMBER_INODE, &v);
-	return mask & NUMBER_INODE ? (int64_t)(unzigzag(v) + (uint64_t)id) : id;
+	get_if(get_number(row->numbers + 1, &v), mask, NUMBER_INODE, &v);
+	return mask & NUMBER_INODE ? at_distance(v, id) : id;
 }
 
 int64_t file_unpack_since(const struct file_pack *p, int64_t id, const struct file_row *row)
@@ -192,9 +179,9 @@ int64_t file_unpack_since(const struct file_pack *p, int64_t id, const struct fi
 
 	if (!(mask & NUMBER_SINCE))
 		return INT64_MIN;
-	from = get_if(get_varint(row->numbers + 1, &v), mask, NUMBER_INODE, &v);
-	get_varint(from, &v);
-	return (int64_t)(unzigzag(v) + (uint64_t)p->since);
+	from = get_if(get_number(row->numbers + 1, &v), mask, NUMBER_INODE, &v);
+	get_number(from, &v);
+	return at_distance(v, p->since);
 }
 
 static const uint8_t *get_time(const struct file_pack *p, const uint8_t *from, uint8_t mask,
@@ -205,8 +192,8 @@ static const uint8_t *get_time(const struct file_pack *p, const uint8_t *from, u
 	*ret = INT64_MIN;
 	if (!(mask & bit))
 		return from;
-	from = get_varint(from, &v);
-	*ret = (int64_t)(unzigzag(v) + (uint64_t)p->since);
+	from = get_number(from, &v);
+	*ret = at_distance(v, p->since);
 	return from;
 }
 
@@ -218,9 +205,9 @@ static void get_numbers(const struct file_pack *p, int64_t id, const uint8_t *fr
 	uint64_t kind, inode = 0;
 	struct bytes shared;
 
-	from = get_varint(from, &kind);
+	from = get_number(from, &kind);
 	from = get_if(from, mask, NUMBER_INODE, &inode);
-	f->inode = mask & NUMBER_INODE_NULL ? -1 : (int64_t)(unzigzag(inode) + (uint64_t)id);
+	f->inode = mask & NUMBER_INODE_NULL ? -1 : at_distance(inode, id);
 	from = get_time(p, from, mask, NUMBER_SINCE, &f->since);
 	from = get_if(from, mask, NUMBER_INO, &f->ino);
 	from = get_if(from, mask, NUMBER_GENERATION, &f->generation);
@@ -348,7 +335,7 @@ static int put_text(struct buf *to, enum text which, struct bytes text)
 	if (!text.data)
 		return 0;
 	to->data[0] |= (uint8_t)(1 << which);
-	r = buf_append(to, len, (size_t)(put_varint(len, text.len) - len));
+	r = buf_append(to, len, varint_put(len, text.len));
 	if (r >= 0)
 		r = buf_append(to, text.data, text.len);
 	return r < 0 ? r : buf_append(to, "", 1);
@@ -358,7 +345,7 @@ static const uint8_t *get_text(const uint8_t *from, struct bytes *ret)
 {
 	uint64_t len;
 
-	from = get_varint(from, &len);
+	from = get_number(from, &len);
 	*ret = (struct bytes){from, len};
 	return from + len + 1;
 }

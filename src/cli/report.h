@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "analysis/rollup/scan.h"
+#include "base/saturate.h"
 #include "cli/choose.h"
 #include "cli/format.h"
 #include "cli/loss.h"
@@ -123,13 +124,6 @@ static inline bool report_is_io(const struct rollup_row *row)
 	return row->class >= CLASS_DATA && row->class <= CLASS_NET;
 }
 
-/* Sums that stop at their limit: a hostile trace has durations of centuries. */
-static inline uint64_t report_add(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
 static inline struct text report_time(uint64_t ns)
 {
 	return format_time(ns > INT64_MAX ? INT64_MAX : (int64_t)ns);

@@ -411,7 +411,7 @@ static int times_running(const struct report *r, struct thread_times *all)
 		if (e < 0)
 			return e;
 		slot = time_slot(t, batch_get(b, OP_CLASS, i, CLASS_OTHER));
-		*slot = report_add(*slot, (uint64_t)(end - start));
+		*slot = add_sat(*slot, (uint64_t)(end - start));
 	}
 	return 0;
 }
@@ -442,7 +442,7 @@ int report_threads(const struct report *r, struct thread_time **ret, size_t *ret
 		e = times_get(r, &all, row->thread_id, &t);
 		if (e >= 0)
 			*time_slot(t, row->class) =
-				report_add(*time_slot(t, row->class), row->time_ns);
+				add_sat(*time_slot(t, row->class), row->time_ns);
 	}
 	while (e >= 0 && map_next(&r->scan.clip, &pos, &key, &value)) {
 		struct thread_time *t;

@@ -77,8 +77,8 @@ int page_sum(const struct rollup_row *const *rows, size_t from, size_t count,
 			return e;
 		ret->calls += rows[i]->calls;
 		ret->errors += rows[i]->errors;
-		ret->bytes = report_add(ret->bytes, rows[i]->bytes);
-		ret->time_ns = report_add(ret->time_ns, rows[i]->time_ns);
+		ret->bytes = add_sat(ret->bytes, rows[i]->bytes);
+		ret->time_ns = add_sat(ret->time_ns, rows[i]->time_ns);
 		ret->max_ns = MAX(ret->max_ns, rows[i]->max_ns);
 	}
 	return 0;

@@ -145,14 +145,14 @@ static int count_totals(const struct report *r, struct page_totals *t)
 		const struct rollup_row *row = rollup_row(r->scan.rollup, i);
 
 		t->calls += row->calls;
-		t->bytes = report_add(t->bytes, row->bytes);
+		t->bytes = add_sat(t->bytes, row->bytes);
 		if (report_is_wait(row)) {
 			t->wait_calls += row->calls;
 		} else if (report_is_io(row)) {
-			t->io_ns = report_add(t->io_ns, row->time_ns);
+			t->io_ns = add_sat(t->io_ns, row->time_ns);
 		} else {
 			t->other_calls += row->calls;
-			t->other_ns = report_add(t->other_ns, row->time_ns);
+			t->other_ns = add_sat(t->other_ns, row->time_ns);
 		}
 		grouping_of(&tasks, row->thread_id);
 		grouping_of(&processes, row->thread_id);
@@ -280,7 +280,7 @@ static struct text some_time(uint64_t ns)
 static int thread_line(struct buf *b, const char *name, int64_t tid, const struct thread_time *t,
 		       bool other)
 {
-	uint64_t in = report_add(t->io, report_add(t->wait, t->other)),
+	uint64_t in = add_sat(t->io, add_sat(t->wait, t->other)),
 		 outside = t->span > in ? t->span - in : 0;
 	uint64_t whole = MAX(t->span, in);
 	int e = buf_printf(b, "  ");
@@ -338,12 +338,12 @@ static int print_threads(const struct report *r)
 		other |= t[i].other > t[i].span / 100;
 		if (i < shown)
 			continue;
-		rest.io = report_add(rest.io, t[i].io);
-		rest.wait = report_add(rest.wait, t[i].wait);
-		rest.other = report_add(rest.other, t[i].other);
-		rest.span = report_add(
-			rest.span,
-			MAX(t[i].span, report_add(t[i].io, report_add(t[i].wait, t[i].other))));
+		rest.io = add_sat(rest.io, t[i].io);
+		rest.wait = add_sat(rest.wait, t[i].wait);
+		rest.other = add_sat(rest.other, t[i].other);
+		rest.span =
+			add_sat(rest.span,
+				MAX(t[i].span, add_sat(t[i].io, add_sat(t[i].wait, t[i].other))));
 	}
 	snprintf(title, sizeof(title),
 		 "THREADS                               in I/O            waiting%s%18s",
@@ -455,7 +455,7 @@ static int told_line(const struct report *r, const char *what,
 		return e;
 	for (size_t i = 0; i < count; i++) {
 		calls += rows[i]->calls;
-		time_ns = report_add(time_ns, rows[i]->time_ns);
+		time_ns = add_sat(time_ns, rows[i]->time_ns);
 	}
 	e = buf_printf(&b, "  %-12s%10s %7s %-*s %9s %8s  (", what, format_count(calls).s, "",
 		       ERR_COLUMNS, "", "", report_time(time_ns).s);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/saturate.h"
 #include "hist/tally.h"
 
 #define PER_MAX 4
@@ -153,11 +154,6 @@ static int64_t times(int64_t v, int64_t by)
 	return __builtin_mul_overflow(v, by, &v) ? INT64_MAX : v;
 }
 
-static int64_t plus(int64_t v, int64_t by)
-{
-	return __builtin_add_overflow(v, by, &v) ? INT64_MAX : v;
-}
-
 static int64_t power(int64_t base, int64_t n)
 {
 	int64_t v = 1;
@@ -179,7 +175,7 @@ static int64_t llquantize_end(const int64_t *param, int64_t from)
 	while (next <= from)
 		next = times(next, param[0]);
 	step = next / param[3];
-	return step > 1 ? MIN(plus(from - from % step, step), next) : from + 1;
+	return step > 1 ? MIN(add_sat_signed(from - from % step, step), next) : from + 1;
 }
 
 /* One past the last value of the bucket that begins at `from`; INT64_MAX: it is open. */
@@ -189,7 +185,8 @@ static int64_t bucket_end(const struct plan_field *f, int64_t from)
 	case AGGREGATE_LQUANTIZE:
 		if (from == TALLY_BELOW)
 			return f->param[0];
-		return from >= f->param[1] ? INT64_MAX : MIN(plus(from, f->param[2]), f->param[1]);
+		return from >= f->param[1] ? INT64_MAX
+					   : MIN(add_sat_signed(from, f->param[2]), f->param[1]);
 	case AGGREGATE_LLQUANTIZE:
 		return llquantize_end(f->param, from);
 	default:

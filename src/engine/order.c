@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/saturate.h"
 #include "schema/vocab.h"
 
 /* The column that says when a row of another table than op ended; UINT_MAX: nothing does. */
@@ -75,15 +76,6 @@ void order_ends(const struct batch *b, int64_t *ends)
 	}
 }
 
-static int64_t add_saturated(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return b > 0 ? INT64_MAX : INT64_MIN;
-	return sum;
-}
-
 bool order_block_in(const struct store_block *b, int64_t from, int64_t to)
 {
 	unsigned int column = time_column(b->table);
@@ -103,9 +95,9 @@ bool order_block_in(const struct store_block *b, int64_t from, int64_t to)
 	last = b->max[OP_START];
 	if (b->min[OP_DUR] <= b->max[OP_DUR]) {
 		/* a null dur counts as 0 */
-		first = add_saturated(first, b->nulls[OP_DUR] ? MIN(b->min[OP_DUR], (int64_t)0)
-							      : b->min[OP_DUR]);
-		last = add_saturated(last, MAX(b->max[OP_DUR], (int64_t)0));
+		first = add_sat_signed(first, b->nulls[OP_DUR] ? MIN(b->min[OP_DUR], (int64_t)0)
+							       : b->min[OP_DUR]);
+		last = add_sat_signed(last, MAX(b->max[OP_DUR], (int64_t)0));
 	}
 	return first < to && last >= from;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/saturate.h"
+
 /* An array that must grow grows by so many more at that end: calls of one kind lie close together. */
 #define DENSE_SLACK 16
 
@@ -35,13 +37,6 @@ void hist_free(struct hist *h)
 	if (h->cap)
 		free(h->sparse);
 	*h = (struct hist){0};
-}
-
-static uint64_t add_sat(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
 /* Makes room for the buckets [first, end) beside those that the array has. */
@@ -263,14 +258,6 @@ uint64_t hist_quantile(const struct hist *h, double q)
 	return hist_middle(last);
 }
 
-static uint8_t *put_varint(uint8_t *p, uint64_t v)
-{
-	for (; v >= 0x80; v >>= 7)
-		*p++ = (uint8_t)(v | 0x80);
-	*p++ = (uint8_t)v;
-	return p;
-}
-
 size_t hist_pack(const struct hist *h, uint8_t *out)
 {
 	unsigned int end = hist_entries(h), before = 0;
@@ -281,30 +268,11 @@ size_t hist_pack(const struct hist *h, uint8_t *out)
 
 		if (!e.count)
 			continue;
-		p = put_varint(p, e.bucket - before);
-		p = put_varint(p, e.count);
+		p += varint_put(p, e.bucket - before);
+		p += varint_put(p, e.count);
 		before = e.bucket;
 	}
 	return (size_t)(p - out);
-}
-
-/* Reads a LEB128 varint; NULL where it ends too early or does not fit 64 bits. */
-static const uint8_t *get_varint(const uint8_t *p, const uint8_t *end, uint64_t *ret)
-{
-	uint64_t v = 0;
-
-	for (unsigned int shift = 0; p < end && shift < 64; shift += 7) {
-		uint8_t byte = *p++;
-
-		if (shift == 63 && (byte & 0x7f) > 1)
-			return NULL;
-		v |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80)) {
-			*ret = v;
-			return p;
-		}
-	}
-	return NULL;
 }
 
 /* Adds to a bucket that is there already, as most are that come again; `at` is where the one before
@@ -330,60 +298,33 @@ static bool add_known(struct hist *h, unsigned int bucket, uint64_t n, uint32_t 
 	return true;
 }
 
-/* Reads an entry, which is not the `first`, of a packed form: *bucket goes on to its bucket. False: malformed. */
-static bool next_packed(const uint8_t **p, const uint8_t *end, bool first, uint64_t *bucket,
-			uint64_t *ret_count)
-{
-	uint64_t step;
-
-	if (end - *p >= 2 && !(((*p)[0] | (*p)[1]) & 0x80)) { /* as most are */
-		step = (*p)[0];
-		*ret_count = (*p)[1];
-		*p += 2;
-	} else {
-		*p = get_varint(*p, end, &step);
-		if (*p)
-			*p = get_varint(*p, end, ret_count);
-		if (!*p)
-			return false;
-	}
-	/* Ascending, each used: anything else was not written by hist_pack(). */
-	if (!*ret_count || (!first && !step) || step >= HIST_BUCKETS ||
-	    *bucket + step >= HIST_BUCKETS)
-		return false;
-	*bucket += step;
-	return true;
-}
-
 int hist_unpack(struct hist *h, const uint8_t *data, size_t len)
 {
-	const uint8_t *p = data, *end = data + len;
-	uint64_t bucket = 0, n;
+	struct hist_walk w = hist_walk_start(data, len);
+	struct hist_entry e;
 	uint32_t at = 0;
 
-	while (p < end) {
+	while (hist_walk_next(&w, &e)) {
 		int r = 0;
 
-		if (!next_packed(&p, end, p == data, &bucket, &n))
-			return -EBADMSG;
-		if (!add_known(h, (unsigned int)bucket, n, &at))
-			r = hist_add_bucket(h, (unsigned int)bucket, n);
+		if (!add_known(h, e.bucket, e.count, &at))
+			r = hist_add_bucket(h, e.bucket, e.count);
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	return w.bad ? -EBADMSG : 0;
 }
 
 int hist_packed_total(const uint8_t *data, size_t len, uint64_t *ret)
 {
-	const uint8_t *p = data, *end = data + len;
-	uint64_t bucket = 0, sum = 0, n;
+	struct hist_walk w = hist_walk_start(data, len);
+	struct hist_entry e;
+	uint64_t sum = 0;
 
-	while (p < end) {
-		if (!next_packed(&p, end, p == data, &bucket, &n))
-			return -EBADMSG;
-		sum = add_sat(sum, n);
-	}
+	while (hist_walk_next(&w, &e))
+		sum = add_sat(sum, e.count);
+	if (w.bad)
+		return -EBADMSG;
 	*ret = sum;
 	return 0;
 }

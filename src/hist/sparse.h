@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/varint.h"
 #include "hist/hist.h"
 
 #define HIST_SPARSE_MAX 63
@@ -61,3 +62,42 @@ size_t hist_pack(const struct hist *h, uint8_t *out);
 int hist_unpack(struct hist *h, const uint8_t *data, size_t len);
 /* What a packed histogram counts. 0, or -EBADMSG where it is malformed: hist_unpack() says the same of it. */
 int hist_packed_total(const uint8_t *data, size_t len, uint64_t *ret);
+
+/* The entries of a packed histogram, one after the other. */
+struct hist_walk {
+	const uint8_t *start, *at, *end;
+	uint64_t bucket;
+	bool bad; /* it is malformed, and was read as far as it is not */
+};
+
+static inline struct hist_walk hist_walk_start(const uint8_t *data, size_t len)
+{
+	return (struct hist_walk){.start = data, .at = data, .end = data + len};
+}
+
+/* False: at the end, or `bad`. */
+static inline bool hist_walk_next(struct hist_walk *w, struct hist_entry *ret)
+{
+	const uint8_t *p = w->at;
+	bool first = p == w->start, good = true;
+	uint64_t step, count;
+
+	if (p == w->end || w->bad)
+		return false;
+	if (w->end - p >= 2 && !((p[0] | p[1]) & 0x80)) { /* as most are */
+		step = p[0];
+		count = p[1];
+		w->at += 2;
+	} else {
+		good = varint_get(&w->at, w->end, &step) && varint_get(&w->at, w->end, &count);
+	}
+	/* Ascending, each used: anything else was not written by hist_pack(). */
+	if (!good || !count || (!first && !step) || step >= HIST_BUCKETS ||
+	    w->bucket + step >= HIST_BUCKETS) {
+		w->bad = true;
+		return false;
+	}
+	w->bucket += step;
+	*ret = (struct hist_entry){(unsigned int)w->bucket, count};
+	return true;
+}

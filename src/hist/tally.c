@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/saturate.h"
+
 void tally_free(struct tally *t)
 {
 	free(t->entries);
@@ -30,19 +32,12 @@ static uint32_t find(const struct tally *t, int64_t from)
 	return low;
 }
 
-static uint64_t add_saturated(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 int tally_add(struct tally *t, int64_t from, uint64_t n)
 {
 	uint32_t at = find(t, from);
 
 	if (at < t->count && t->entries[at].from == from) {
-		t->entries[at].count = add_saturated(t->entries[at].count, n);
+		t->entries[at].count = add_sat(t->entries[at].count, n);
 		return 0;
 	}
 	if (t->count == TALLY_BUCKETS_MAX)

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "base/saturate.h"
+
 #define SPARSE	  8u /* a map takes fewer than one in so many; else an array is faster and smaller */
 #define FEW_FILES 65536u /* are in a map */
 
@@ -31,20 +33,13 @@ struct sums_file *file_dense_at(const struct file_dense *d, int64_t id)
 				     : NULL;
 }
 
-static uint64_t add_up(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 void file_sums_add(struct sums_file *to, const struct sums_file *f)
 {
 	to->all += f->all;
 	to->calls += f->calls;
 	to->errors += f->errors;
-	to->bytes = add_up(to->bytes, f->bytes);
-	to->time = add_up(to->time, f->time);
+	to->bytes = add_sat(to->bytes, f->bytes);
+	to->time = add_sat(to->time, f->time);
 	to->max = MAX(to->max, f->max);
 }
 

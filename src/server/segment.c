@@ -6,7 +6,7 @@
 
 #include "analysis/rollup/rollup.h"
 #include "base/buf.h"
-#include "base/varint.h"
+#include "base/saturate.h"
 #include "engine/held.h"
 #include "hist/sparse.h"
 #include "server/failures.h"
@@ -258,20 +258,6 @@ static int sort_facts(struct segment_maker *m)
 	return 0;
 }
 
-static int put_number(struct buf *to, uint64_t v)
-{
-	uint8_t packed[VARINT_MAX];
-
-	return buf_append(to, packed, varint_put(packed, v));
-}
-
-static uint64_t add_up(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 /* The histogram of facts of one class, with its length before it. */
 static int put_hist(struct segment_maker *m, unsigned int class, const uint32_t *rows, size_t count,
 		    size_t facts)
@@ -293,7 +279,7 @@ static int put_hist(struct segment_maker *m, unsigned int class, const uint32_t 
 	if (facts > 1)
 		packed = (struct bytes){merged, hist_pack(&one, merged)};
 	if (r >= 0)
-		r = put_number(&m->one, packed.len);
+		r = buf_varint(&m->one, packed.len);
 	return r < 0 ? r : buf_append(&m->one, packed.data, packed.len);
 }
 
@@ -316,25 +302,25 @@ static int put_class(struct segment_maker *m, unsigned int class, const uint32_t
 			continue;
 		f.calls += x->calls;
 		f.errors += x->errors;
-		f.bytes = add_up(f.bytes, x->bytes);
-		f.time = add_up(f.time, x->time);
+		f.bytes = add_sat(f.bytes, x->bytes);
+		f.time = add_sat(f.time, x->time);
 		f.max = MAX(f.max, x->max);
 		facts++;
 	}
 	head |= (f.calls == 1 ? CLASS_ONE : 0) | (f.errors ? CLASS_ERRORS : 0) |
 		(f.bytes ? CLASS_BYTES : 0);
-	r = put_number(&m->one, head);
+	r = buf_varint(&m->one, head);
 	if (r >= 0 && f.calls != 1)
-		r = put_number(&m->one, f.calls);
+		r = buf_varint(&m->one, f.calls);
 	if (r >= 0 && f.errors)
-		r = put_number(&m->one, f.errors);
+		r = buf_varint(&m->one, f.errors);
 	if (r >= 0 && f.bytes)
-		r = put_number(&m->one, f.bytes);
+		r = buf_varint(&m->one, f.bytes);
 	if (r >= 0)
-		r = put_number(&m->one, f.time);
+		r = buf_varint(&m->one, f.time);
 	if (r < 0 || f.calls == 1)
 		return r;
-	r = put_number(&m->one, f.max);
+	r = buf_varint(&m->one, f.max);
 	return r < 0 ? r : put_hist(m, class, rows, count, facts);
 }
 
@@ -358,10 +344,10 @@ static int describe_file(struct segment_maker *m, size_t from, size_t to, size_t
 
 static int put_file(struct segment_maker *m, int64_t id, int64_t before)
 {
-	int r = put_number(&m->files, (uint64_t)(id - before));
+	int r = buf_varint(&m->files, (uint64_t)(id - before));
 
 	if (r >= 0)
-		r = put_number(&m->files, m->one.len);
+		r = buf_varint(&m->files, m->one.len);
 	return r < 0 ? r : buf_append(&m->files, m->one.data, m->one.len);
 }
 
@@ -410,26 +396,14 @@ static int put_files(struct segment_maker *m, struct segment *s)
 	return 0;
 }
 
-static inline uint64_t take_number(const uint8_t **p, const uint8_t *end)
-{
-	uint64_t v = 0;
-	bool good;
-
-	if (likely(*p < end && **p < 0x80))
-		return *(*p)++;
-	good = varint_get(p, end, &v);
-	assert(good);
-	return v;
-}
-
 bool segment_file_next(const struct segment *s, struct segment_walk *w)
 {
 	const uint8_t *p = s->files + w->at, *end = s->files + s->files_len;
 
 	if (w->at >= s->files_len)
 		return false;
-	w->id += (int64_t)take_number(&p, end);
-	w->packed.len = take_number(&p, end);
+	w->id += (int64_t)varint_known(&p, end);
+	w->packed.len = varint_known(&p, end);
 	w->packed.data = p;
 	w->at = (size_t)(p - s->files) + w->packed.len;
 	return true;
@@ -449,16 +423,16 @@ static inline bool next_class(struct bytes *left, struct by_class *ret)
 
 	if (!left->len)
 		return false;
-	head = (unsigned int)take_number(&p, end);
+	head = (unsigned int)varint_known(&p, end);
 	ret->class = head & CLASS_MASK;
-	ret->calls = head & CLASS_ONE ? 1 : take_number(&p, end);
-	ret->errors = head & CLASS_ERRORS ? take_number(&p, end) : 0;
-	ret->bytes = head & CLASS_BYTES ? take_number(&p, end) : 0;
-	ret->time = ret->max = take_number(&p, end);
+	ret->calls = head & CLASS_ONE ? 1 : varint_known(&p, end);
+	ret->errors = head & CLASS_ERRORS ? varint_known(&p, end) : 0;
+	ret->bytes = head & CLASS_BYTES ? varint_known(&p, end) : 0;
+	ret->time = ret->max = varint_known(&p, end);
 	ret->hist = (struct bytes){NULL, 0};
 	if (!(head & CLASS_ONE)) {
-		ret->max = take_number(&p, end);
-		ret->hist.len = take_number(&p, end);
+		ret->max = varint_known(&p, end);
+		ret->hist.len = varint_known(&p, end);
 		ret->hist.data = p;
 		p += ret->hist.len;
 	}
@@ -478,8 +452,8 @@ void segment_file_read(const struct segment_walk *w, struct segment_file *ret)
 			continue;
 		ret->calls += c.calls;
 		ret->errors += c.errors;
-		ret->bytes = add_up(ret->bytes, c.bytes);
-		ret->time = add_up(ret->time, c.time);
+		ret->bytes = add_sat(ret->bytes, c.bytes);
+		ret->time = add_sat(ret->time, c.time);
 		ret->max = MAX(ret->max, c.max);
 	}
 }

@@ -345,27 +345,12 @@ static int take_op(struct sums *s, const struct pass_rows *rows, size_t i)
 /* Adds a packed histogram (hist/sparse.h) to one bucket's cells; -EBADMSG where it is malformed. */
 static int add_hist(uint64_t *cells, struct bytes packed)
 {
-	uint64_t bucket = 0, value = 0;
-	unsigned int shift = 0;
-	bool count = false;
+	struct hist_walk w = hist_walk_start(packed.data, packed.len);
+	struct hist_entry e;
 
-	for (size_t i = 0; i < packed.len; i++) {
-		value |= (uint64_t)(packed.data[i] & 127) << shift;
-		shift += 7;
-		if (packed.data[i] & 128) {
-			if (shift > 63)
-				return -EBADMSG;
-			continue;
-		}
-		if (count)
-			cells[bucket] += value;
-		else if (value >= HIST_BUCKETS || (bucket += value) >= HIST_BUCKETS)
-			return -EBADMSG;
-		count = !count;
-		value = 0;
-		shift = 0;
-	}
-	return 0;
+	while (hist_walk_next(&w, &e))
+		cells[e.bucket] += e.count;
+	return w.bad ? -EBADMSG : 0;
 }
 
 static int take_sum(struct sums *s, const struct pass_rows *rows, size_t i)

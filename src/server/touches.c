@@ -13,16 +13,6 @@
 #define SAME_BYTES 2u
 #define BEGIN	   4u /* nothing was before */
 
-static uint64_t zigzag(uint64_t v)
-{
-	return v << 1 ^ -(v >> 63);
-}
-
-static uint64_t unzigzag(uint64_t v)
-{
-	return v >> 1 ^ -(v & 1);
-}
-
 void touches_free(struct touches *t)
 {
 	buf_free(&t->packed);
@@ -39,8 +29,9 @@ int touches_add(struct touches *t, const struct touch *x)
 
 	packed[0] = (uint8_t)((x->write ? WRITE : 0) | (same ? SAME_BYTES : 0) |
 			      (t->count ? 0 : BEGIN));
-	n += varint_put(packed + n, zigzag((uint64_t)x->end - (uint64_t)was->end));
-	n += varint_put(packed + n, zigzag((uint64_t)x->pos - ((uint64_t)was->pos + was->bytes)));
+	n += varint_put(packed + n, zigzag((int64_t)((uint64_t)x->end - (uint64_t)was->end)));
+	n += varint_put(packed + n,
+			zigzag((int64_t)((uint64_t)x->pos - ((uint64_t)was->pos + was->bytes))));
 	if (!same)
 		n += varint_put(packed + n, x->bytes);
 	r = buf_append(&t->packed, packed, n);
@@ -72,15 +63,6 @@ void touches_trim(struct touches *t)
 	}
 }
 
-static uint64_t take_number(const uint8_t **p, const uint8_t *end)
-{
-	uint64_t v = 0;
-	bool good = varint_get(p, end, &v);
-
-	assert(good);
-	return v;
-}
-
 int touches_each(const struct touches *t, int (*take)(void *arg, const struct touch *x), void *arg)
 {
 	const uint8_t *p = t->packed.data, *end = t->packed.len ? p + t->packed.len : p;
@@ -94,10 +76,10 @@ int touches_each(const struct touches *t, int (*take)(void *arg, const struct to
 		if (flags & BEGIN)
 			x = (struct touch){0};
 		behind = (uint64_t)x.pos + x.bytes;
-		x.end = (int64_t)((uint64_t)x.end + unzigzag(take_number(&p, end)));
-		x.pos = (int64_t)(behind + unzigzag(take_number(&p, end)));
+		x.end = (int64_t)((uint64_t)x.end + (uint64_t)unzigzag(varint_known(&p, end)));
+		x.pos = (int64_t)(behind + (uint64_t)unzigzag(varint_known(&p, end)));
 		if (!(flags & SAME_BYTES))
-			x.bytes = take_number(&p, end);
+			x.bytes = varint_known(&p, end);
 		x.write = flags & WRITE;
 		r = take(arg, &x);
 	}

@@ -162,16 +162,6 @@ static inline uint64_t load64(const uint8_t *p)
 	return v;
 }
 
-static inline uint64_t zigzag(int64_t v)
-{
-	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
-}
-
-static inline int64_t unzigzag(uint64_t v)
-{
-	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
-}
-
 /* Sums and differences of values wrap around: any 64 bits may come from a file. */
 static inline int64_t wrap_add(int64_t a, int64_t b)
 {

@@ -21,13 +21,6 @@ static int put_byte(struct buf *out, uint8_t b)
 	return buf_append(out, &b, 1);
 }
 
-static int put_varint(struct buf *out, uint64_t v)
-{
-	uint8_t b[VARINT_MAX];
-
-	return buf_append(out, b, varint_put(b, v));
-}
-
 #define LANES \
 	4 /* minima and maxima side by side: one chain of comparisons alone would wait for itself */
 
@@ -84,7 +77,7 @@ static int planes_encode(struct codec *c, const int64_t *v, size_t n, struct int
 	int r = put_byte(out, (uint8_t)width);
 
 	if (r >= 0)
-		r = put_varint(out, zigzag(m.min));
+		r = buf_varint(out, zigzag(m.min));
 	planes_split(v, n, m.min, width, c->planes);
 	for (unsigned int p = 0; p < width && r >= 0; p++)
 		r = blob_encode(c, c->planes + p * n, n, out);
@@ -263,7 +256,7 @@ int ints_encode_range(struct codec *c, const int64_t *v, size_t n, struct ints_r
 	assert(n > 0 && n <= STORE_ROWS_MAX);
 	if (m.min == m.max) {
 		r = put_byte(out, INTS_CONST);
-		return r < 0 ? r : put_varint(out, zigzag(m.min));
+		return r < 0 ? r : buf_varint(out, zigzag(m.min));
 	}
 	if (byte_width((uint64_t)wrap_sub(m.max, m.min)) > 1 && n >= DICT_ROWS_MIN)
 		count = dict_find(c, v, n, values);

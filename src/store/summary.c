@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/saturate.h"
 #include "hist/sparse.h"
 #include "schema/vocab.h"
 #include "store/store.h"
@@ -57,11 +58,6 @@ void summarizer_free(struct summarizer *s)
 static int64_t at_least_0(int64_t v)
 {
 	return v < 0 ? 0 : v;
-}
-
-static int64_t add_up(int64_t sum, int64_t v)
-{
-	return __builtin_add_overflow(sum, at_least_0(v), &sum) ? INT64_MAX : sum;
 }
 
 /* A column as the loop over the rows sees it. */
@@ -130,8 +126,8 @@ static void group_rows(struct summarizer *s, const struct batch *b)
 		g = &s->groups[s->group_of[i]];
 		dur = at_least_0(dur);
 		g->calls++;
-		g->bytes = add_up(g->bytes, get(&bytes, i, 0));
-		g->time = add_up(g->time, dur);
+		g->bytes = add_sat_signed(g->bytes, at_least_0(get(&bytes, i, 0)));
+		g->time = add_sat_signed(g->time, dur);
 		g->max = MAX(g->max, dur);
 		s->bucket_of[i] = (uint16_t)hist_bucket((uint64_t)dur);
 	}
@@ -154,16 +150,6 @@ static void sort_by_group(struct summarizer *s, size_t rows)
 		s->groups[g].begin -= s->groups[g].calls;
 }
 
-static size_t put(uint8_t *p, uint64_t v)
-{
-	size_t n = 0;
-
-	for (; v >= 0x80; v >>= 7)
-		p[n++] = (uint8_t)(v | 0x80);
-	p[n++] = (uint8_t)v;
-	return n;
-}
-
 /* hist/sparse.h's packed form of sorted buckets. */
 static size_t pack_sorted(const uint16_t *b, size_t n, uint8_t *out)
 {
@@ -175,8 +161,8 @@ static size_t pack_sorted(const uint16_t *b, size_t n, uint8_t *out)
 
 		while (i < n && b[i] == b[from])
 			i++;
-		len += put(out + len, b[from] - before);
-		len += put(out + len, i - from);
+		len += varint_put(out + len, b[from] - before);
+		len += varint_put(out + len, i - from);
 		before = b[from];
 	}
 	return len;
@@ -193,8 +179,8 @@ static size_t pack_counted(struct summarizer *s, const uint16_t *b, size_t n)
 	for (unsigned int k = 0; k < HIST_BUCKETS; k++) {
 		if (!s->counts[k])
 			continue;
-		len += put(s->packed + len, k - before);
-		len += put(s->packed + len, s->counts[k]);
+		len += varint_put(s->packed + len, k - before);
+		len += varint_put(s->packed + len, s->counts[k]);
 		before = k;
 	}
 	return len;

@@ -8,17 +8,10 @@
 
 #define BLOCKS_MAX (1u << 30) /* bytes of a table, packed */
 
-static int put_varint(struct buf *b, uint64_t v)
-{
-	uint8_t raw[VARINT_MAX];
-
-	return buf_append(b, raw, varint_put(raw, v));
-}
-
 static int put_text(struct buf *b, const char *text)
 {
 	size_t len = strlen(text);
-	int r = put_varint(b, len);
+	int r = buf_varint(b, len);
 
 	return r < 0 ? r : buf_append(b, text, len);
 }
@@ -52,7 +45,7 @@ static int write_head(struct user_writer *w, const char *name, const struct user
 	int r = put_text(&w->head, name);
 
 	if (r >= 0)
-		r = put_varint(&w->head, w->column_count);
+		r = buf_varint(&w->head, w->column_count);
 	for (size_t i = 0; i < w->column_count && r >= 0; i++) {
 		const uint8_t type = (uint8_t)columns[i].type;
 

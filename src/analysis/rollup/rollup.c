@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/saturate.h"
+
 struct rollup {
 	unsigned int keys;
 	struct rollup_row *rows;
@@ -174,13 +176,6 @@ static int64_t aliased(struct rollup *r, int64_t file)
 		return file;
 	r->seen[file] = 1;
 	return r->alias[file];
-}
-
-static uint64_t add_sat(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
 static uint64_t at_least_0(int64_t v)

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/saturate.h"
 #include "engine/duckdb/scan.h"
 
 struct filter_columns filter_columns_of(enum table_id table)
@@ -136,15 +137,6 @@ uint64_t filter_column_set(const struct scan_filter *f, enum table_id table)
 	return set;
 }
 
-static int64_t add_saturated(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return b > 0 ? INT64_MAX : INT64_MIN;
-	return sum;
-}
-
 /* When the latest row of the block can have ended. */
 static int64_t block_stop(const struct store_block *b, const struct filter_columns *c)
 {
@@ -152,7 +144,7 @@ static int64_t block_stop(const struct store_block *b, const struct filter_colum
 		return b->max[c->start];
 	if (c->stop_is_time)
 		return MAX(b->max[c->dur_or_stop], b->max[c->start]);
-	return add_saturated(b->max[c->start], b->max[c->dur_or_stop]);
+	return add_sat_signed(b->max[c->start], b->max[c->dur_or_stop]);
 }
 
 static bool block_has_ids(const struct store *s, size_t block, unsigned int column,
@@ -201,7 +193,7 @@ static bool in_range(const struct scan_filter *f, const struct filter_columns *c
 	if (c->dur_or_stop != UINT_MAX && !batch_is_null(b, c->dur_or_stop, row)) {
 		int64_t v = b->columns[c->dur_or_stop].val[row];
 
-		stop = c->stop_is_time ? v : add_saturated(start, v);
+		stop = c->stop_is_time ? v : add_sat_signed(start, v);
 	}
 	return start < f->stop && stop >= f->start;
 }
