@@ -51,6 +51,16 @@ static __always_inline long call_nr(struct pt_regs *regs)
 #endif
 }
 
+/* The first argument, also when the call has ended. */
+static __always_inline __u64 call_arg(struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return regs->di;
+#else
+	return regs->orig_x0;
+#endif
+}
+
 static __always_inline long call_ret(struct pt_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -158,6 +168,38 @@ verified_alone int call_file2(struct thread_state *ts, int fd)
 	return 0;
 }
 
+#define ROOM_UNREAD 0xffffffffu /* how large the room for an address is could not be read */
+
+/* The room for an address, which the kernel overwrites with the length that the address has. */
+verified_alone int call_room(struct thread_state *ts, struct wire_plan *p)
+{
+	struct {
+		__u64 name;
+		__u32 len, pad;
+	} head; /* of struct msghdr */
+	struct call *c;
+	__u64 user;
+	__u32 room;
+
+	if (!ts || !p)
+		return 0;
+	c = &ts->call;
+	room = 0;
+	if (has(p->addrout)) {
+		if (arg(c, p->addrout) && has(p->addroutlen) &&
+		    bpf_probe_read_user(&room, sizeof(room), (void *)arg(c, p->addroutlen)))
+			room = ROOM_UNREAD;
+	} else if (has(p->msg) || has(p->mmsg)) {
+		user = has(p->msg) ? arg(c, p->msg) : arg(c, p->mmsg);
+		if (bpf_probe_read_user(&head, sizeof(head), (void *)user))
+			room = ROOM_UNREAD;
+		else
+			room = head.name ? head.len : 0;
+	}
+	c->room = room;
+	return 0;
+}
+
 /* What is known of a call when it begins; nr from call_index(). */
 static __always_inline void call_begin(struct task_struct *task, struct thread_state *ts,
 				       struct pt_regs *regs, struct wire_plan *p, __u32 nr)
@@ -184,6 +226,7 @@ static __always_inline void call_begin(struct task_struct *task, struct thread_s
 		c->key2 = 0;
 		c->kind2 = 0;
 		c->base = 0;
+		c->room = 0;
 	}
 }
 
@@ -214,6 +257,8 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 			call_file2(ts, arg(c, p->fd2));
 		if (p->flags & WIRE_PLAN_CHDIR)
 			c->base = cwd_key(ts);
+		if (has(p->addrout) || (p->flags & WIRE_PLAN_RECEIVES))
+			call_room(ts, p);
 	}
 	if (call_unwanted(c, p)) { /* known already: its end is not even timed */
 		call_leave_out(ts);

@@ -148,6 +148,25 @@ verified_alone int addr_read(struct scratch *s, __u64 user, __u32 len)
 	return 0;
 }
 
+/*
+ * An address that the kernel gave: `len` bytes, had there been room for them. What lies behind the room is of another time, and
+ * an address that was cut is none.
+ */
+verified_alone int addr_given(struct scratch *s, struct thread_state *ts, __u64 user, __u32 len)
+{
+	struct rich *r;
+
+	if (!s || !ts || !user || !len)
+		return 0;
+	r = (struct rich *)s->data;
+	if (len <= ts->call.room && ts->call.room != ROOM_UNREAD)
+		return addr_read(s, user, len);
+	if (ts->call.room == ROOM_UNREAD)
+		__sync_fetch_and_add(&this_cpu()->unread, 1);
+	r->op.status |= STATUS_ARG_UNREAD;
+	return 0;
+}
+
 /* Each step takes the scratch, so that it can be verified by itself. */
 
 /* The number of a file behind a descriptor that a call returned, its second one perhaps. */
@@ -239,30 +258,42 @@ verified_alone int rich_positions(struct scratch *s, struct thread_state *ts, st
 	return 0;
 }
 
-/* Whether the address in a message is this call's: a receiving one that failed has that of an earlier one. */
-static __always_inline bool msg_has_peer(struct wire_plan *p, __s64 ret)
+/* The address in a message: of a sending call the receiver, of a receiving one the sender, if it received anything: else
+ * it is that of an earlier one. */
+verified_alone int msg_peer(struct scratch *s, struct thread_state *ts, struct wire_plan *p,
+			    __u64 name, __u32 len)
 {
-	return !(p->flags & WIRE_PLAN_RECEIVES) || ret >= 0;
+	struct rich *r;
+
+	if (!s || !ts || !p)
+		return 0;
+	r = (struct rich *)s->data;
+	if (!(p->flags & WIRE_PLAN_RECEIVES))
+		return addr_read(s, name, len);
+	return r->op.ret >= 0 ? addr_given(s, ts, name, len) : 0;
 }
 
 /* All messages of sendmmsg and recvmmsg; the first one's address. */
-verified_alone int messages_sum(struct scratch *s, struct wire_plan *p, __u64 at, __u32 count)
+verified_alone int messages_sum(struct scratch *s, struct thread_state *ts, struct wire_plan *p)
 {
-	struct vector_ctx v = {.at = at};
+	struct vector_ctx v = {};
 	struct rich *r;
+	struct msg *first;
+	__u32 count, len;
 	__u64 name;
-	__u32 len;
 
-	if (!s || !p)
+	if (!s || !ts || !p)
 		return 0;
 	r = (struct rich *)s->data;
+	v.at = arg(&ts->call, p->mmsg);
+	count = arg(&ts->call, p->mmsgcnt);
+	first = (struct msg *)v.at;
 	/* What is only looked at is moved by a later call. */
 	if (r->op.ret > 0 && !((p->flags & WIRE_PLAN_RECEIVES) && (r->op.flags & MSG_PEEK)))
 		v.done = r->op.ret;
-	if (msg_has_peer(p, r->op.ret) && !bpf_probe_read_user(&name, sizeof(name), (void *)at) &&
-	    !bpf_probe_read_user(&len, sizeof(len),
-				 (void *)(at + __builtin_offsetof(struct msg, namelen))))
-		addr_read(s, name, len);
+	if (!bpf_probe_read_user(&name, sizeof(name), &first->name) &&
+	    !bpf_probe_read_user(&len, sizeof(len), &first->namelen))
+		msg_peer(s, ts, p, name, len);
 	bpf_loop(count > MSGS_MAX ? MSGS_MAX : count, message_step, &v, 0);
 	r->op.size = v.sum;
 	r->second.pos = v.moved;
@@ -284,11 +315,10 @@ verified_alone int rich_sizes(struct scratch *s, struct thread_state *ts, struct
 		r->op.size = vector_sum(arg(c, p->iov), arg(c, p->iovcnt));
 	if (p->msg >= 0 && !bpf_probe_read_user(&m, sizeof(m), (void *)arg(c, p->msg))) {
 		r->op.size = vector_sum(m.iov, m.iovlen);
-		if (msg_has_peer(p, r->op.ret))
-			addr_read(s, m.name, m.namelen);
+		msg_peer(s, ts, p, m.name, m.namelen);
 	}
 	if (p->mmsg >= 0)
-		messages_sum(s, p, arg(c, p->mmsg), arg(c, p->mmsgcnt));
+		messages_sum(s, ts, p);
 	if (p->how >= 0 && !bpf_probe_read_user(how, sizeof(how), (void *)arg(c, p->how))) {
 		r->op.flags = how[0];
 		r->args[4] =
@@ -311,7 +341,7 @@ verified_alone int rich_address(struct scratch *s, struct thread_state *ts, stru
 		addr_read(s, arg(c, p->addr), p->addrlen >= 0 ? arg(c, p->addrlen) : WIRE_ADDR_MAX);
 	if (p->addrout >= 0 && ret >= 0 && arg(c, p->addrout) && p->addroutlen >= 0 &&
 	    !bpf_probe_read_user(&len, sizeof(len), (void *)arg(c, p->addroutlen)))
-		addr_read(s, arg(c, p->addrout), len);
+		addr_given(s, ts, arg(c, p->addrout), len);
 	return 0;
 }
 

@@ -117,7 +117,7 @@ struct call {
 	__s64 pos, pos2;   /* f_pos at enter */
 	__u32 switches;	   /* voluntary context switches of the thread, at enter */
 	__u32 kind, kind2; /* enum file_kind of file and file2 */
-	__u32 pad;
+	__u32 room; /* for the address that it asks for, as the caller said at enter; 0: none, or not known */
 };
 
 /* What the filter asks of a call that has ended, where it took work to find out. */

@@ -127,7 +127,11 @@ static void put_message(struct call_writer *w)
 /* The address that a call was given or gave. Of receiving calls none is the usual thing. */
 static void put_address(struct call_writer *w, enum arg_role role)
 {
-	bool absent = role == ARG_ADDROUT ? call_value(w, OP_RET, -1) >= 0 : has_role(w, ARG_BUF);
+	/* of an address that the program's room cut nothing is known */
+	bool absent = role == ARG_ADDROUT
+			      ? call_value(w, OP_RET, -1) >= 0 &&
+					!(call_value(w, OP_STATUS, 0) & STATUS_ARG_UNREAD)
+			      : has_role(w, ARG_BUF);
 
 	if (call_value(w, OP_PEER_ID, -1) >= 0)
 		call_put_address(w, call_value(w, OP_PEER_ID, -1));

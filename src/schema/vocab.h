@@ -50,7 +50,7 @@ enum op_status {
 	STATUS_NORETURN = 1 << 7,  /* exit, exit_group, or the thread died in it */
 	STATUS_BY_PATH =
 		1 << 8, /* the file was found by its path after the call, not by the kernel */
-	STATUS_ARG_UNREAD = 1 << 9, /* a path or structure argument could not be read */
+	STATUS_ARG_UNREAD = 1 << 9, /* a path or structure argument could not be read whole */
 	STATUS_SLEPT = 1 << 10,	    /* the thread slept in the call (gave up its CPU by itself) */
 };
 

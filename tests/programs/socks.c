@@ -80,6 +80,20 @@ static void arrived(int fd)
 	MUST(poll, &p, 1, -1);
 }
 
+/* The room for the address ends before it does: what lies behind is of another time. */
+static void accept_short(int listener, const struct address *server)
+{
+	struct sockaddr_storage old = server->storage;
+	int fd = (int)MUST(socket, server->any.sa_family, SOCK_STREAM, 0), other;
+	socklen_t len = 4;
+
+	MUST(connect, fd, &server->any, server->len);
+	other = (int)MUST(accept, listener, &old, &len);
+	is_any("peerless", 1);
+	MUST(close, other);
+	MUST(close, fd);
+}
+
 static int stream(int family)
 {
 	struct address server, client, seen = {.len = sizeof(seen.storage)};
@@ -103,6 +117,7 @@ static int stream(int family)
 	is_peer(seen.text);
 	client = seen;
 	MUST(setsockopt, fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	accept_short(listener, &server);
 	MUST(write, fd, buf, 100);
 	is_local(client.text);
 	is_remote(server.text);
@@ -185,6 +200,31 @@ static void leftovers(int one, int two, const struct address *a, const struct ad
 	is_any("moved", 10);
 }
 
+/* Who gives too little room for an address gets its beginning and its whole length; what lies behind is of another time. */
+static void cut_short(int one, int two, const struct address *b)
+{
+	struct sockaddr_storage old = b->storage; /* of the right family, with a port and a host */
+	struct iovec room = {buf, 500};
+	struct msghdr message = {
+		.msg_name = &old, .msg_namelen = 6, .msg_iov = &room, .msg_iovlen = 1};
+	struct mmsghdr many = {.msg_hdr = message};
+	socklen_t len = 4;
+
+	MUST(getsockname, one, &old, &len);
+	is_any("peerless", 1);
+	MUST(sendto, one, buf, 30, 0, &b->any, b->len);
+	MUST(sendto, one, buf, 30, 0, &b->any, b->len);
+	MUST(sendto, one, buf, 30, 0, &b->any, b->len);
+	len = 2;
+	MUST(recvfrom, two, buf, 500, 0, &old, &len);
+	is_any("peerless", 1);
+	MUST(recvmsg, two, &message, 0);
+	is_any("peerless", 1);
+	MUST(recvmmsg, two, &many, 1, 0, 0);
+	is_any("peerless", 1);
+	is_any("moved", 30);
+}
+
 static int datagram(int family)
 {
 	struct address a, b, from = {.len = sizeof(from.storage)};
@@ -231,6 +271,7 @@ static int datagram(int family)
 	is_any("moved", 532);
 	FAILS(EAGAIN, recvfrom, two, buf, 10, MSG_DONTWAIT, 0, 0);
 	leftovers(one, two, &a, &b);
+	cut_short(one, two, &b);
 	MUST(connect, one, &b.any, b.len);
 	is_peer(b.text);
 	MUST(write, one, buf, 5);
