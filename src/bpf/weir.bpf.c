@@ -169,6 +169,8 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	}
 	if (flags & THREAD_SKIPPED) {
 		ts->flags &= ~(THREAD_IN_CALL | THREAD_SKIPPED);
+		if (unlikely(p->flags & WIRE_PLAN_SOCK) && !path_count)
+			sock_skipped(ts, call_arg(regs));
 		return 0;
 	}
 	if (!(flags & (THREAD_SELECTED | THREAD_IN_CALL)) && !thread_needs_look(ts))

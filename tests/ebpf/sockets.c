@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What calls on sockets say beyond their arguments: the peer of the socket, the messages of a vector. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "session.h"
+
+static void record(struct session *s, const char *ops, int (*work)(void *), void *arg)
+{
+	struct select select = {.pid_count = 1};
+	struct error err = {0};
+	int status;
+
+	select.pids[0] = session_child(s, work, arg);
+	assert_int_equal(select_ops(&select, ops, &err), 0);
+	session_start(s, &select, (struct ebpf_options){.freeze_cgroup_fd = -1});
+	session_go(s, 1);
+	assert_int_equal(waitpid(select.pids[0], &status, 0), select.pids[0]);
+	assert_int_equal(status, 0);
+	session_end(s);
+}
+
+/* A socket of datagrams at a port of its own; *ret_text is its address. */
+static int receiver(struct sockaddr_in *ret, char ret_text[32])
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	socklen_t len = sizeof(*ret);
+
+	*ret = (struct sockaddr_in){.sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	if (fd < 0 || bind(fd, (void *)ret, len) || getsockname(fd, (void *)ret, &len))
+		return -1;
+	snprintf(ret_text, 32, "127.0.0.1:%d", ntohs(ret->sin_port));
+	return fd;
+}
+
+/* The peer of the socket of a call, as the last row of that socket has it. */
+static void expect_peer(const struct session *s, size_t row, const char *peer)
+{
+	const struct batch *f = s->rows.tables[TABLE_FILE];
+	struct bytes got = {0};
+
+	for (size_t i = 0; i < f->rows; i++) {
+		if (batch_get(f, FILE_ID, i, -1) == session_op(s, row, OP_FILE_ID) &&
+		    batch_get_bytes(f, FILE_PEER, i).data)
+			got = batch_get_bytes(f, FILE_PEER, i);
+	}
+	assert_int_equal(got.len, strlen(peer));
+	assert_memory_equal(got.data, peer, got.len);
+}
+
+/* The socket is used before it is connected, so that it is known by then. */
+static int sends(void *arg)
+{
+	const struct sockaddr_in *to = arg;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	if (sendto(fd, "a", 1, 0, (void *)to, sizeof(*to)) != 1 ||
+	    connect(fd, (void *)to, sizeof(*to)) || send(fd, "bc", 2, 0) != 2)
+		return 1;
+	return 0;
+}
+
+/* connect() is not recorded, what it did is seen. */
+static void test_connected_unseen(void **state)
+{
+	struct session s = {0};
+	struct sockaddr_in to;
+	char text[32];
+	size_t row;
+	int fd = receiver(&to, text);
+
+	assert_true(fd >= 0);
+	record(&s, "sendto", sends, &to);
+	assert_int_equal(session_count(&s, "connect", 0, NULL), 0);
+	assert_int_equal(session_count(&s, "sendto", 0, &row), 2);
+	assert_int_equal(session_op(&s, row, OP_SIZE), 2);
+	expect_peer(&s, row, text);
+	session_free(&s);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_connected_unseen),
+	};
+
+	if (geteuid() != 0) {
+		print_message("skipped: needs root\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
