@@ -28,14 +28,18 @@ static __always_inline enum known field_place(struct thread_state *ts, struct wi
 	case FILTER_SIZE:
 		if (p->iov >= 0 || p->msg >= 0 || p->mmsg >= 0) {
 			*v = done->size;
-			return done->whole ? FIELD_KNOWN : FIELD_LATER;
+			return !done->whole			 ? FIELD_LATER
+			       : done->size == WIRE_SIZE_UNKNOWN ? FIELD_UNKNOWN
+								 : FIELD_KNOWN;
 		}
 		*v = op->size;
 		return has(p->size) ? FIELD_KNOWN : FIELD_UNKNOWN;
 	case FILTER_BYTES:
 		if (p->mmsg >= 0) {
 			*v = done->bytes;
-			return done->whole ? FIELD_KNOWN : FIELD_LATER;
+			return !done->whole	 ? FIELD_LATER
+			       : *v == WIRE_NONE ? FIELD_UNKNOWN
+						 : FIELD_KNOWN;
 		}
 		/* What it returned is not what it moved. */
 		if ((p->flags & WIRE_PLAN_RECEIVES) && (op->flags & (MSG_PEEK | MSG_TRUNC)))

@@ -7,12 +7,14 @@
 
 #include "bpf/filter.h"
 
-#define AT_CWD		 (-100)
-#define AT_CWD_BEFORE	 (-101) /* as it was at enter */
-#define NO_FOLDER	 (-1)
-#define EFAULT		 14
-#define IOV_MAX		 1024
-#define MSGS_MAX	 1024
+#define AT_CWD	      (-100)
+#define AT_CWD_BEFORE (-101) /* as it was at enter */
+#define NO_FOLDER     (-1)
+#define EFAULT	      14
+#define IOV_MAX	      1024
+#define MSGS_MAX      1024
+#define MSG_PARTS_MAX \
+	4096 /* of all messages of a call; there may be a million, and nobody else runs meanwhile */
 #define INET_ADDR_BYTES	 8  /* of struct sockaddr_in, without the padding */
 #define INET6_ADDR_BYTES 24 /* of struct sockaddr_in6, up to the address */
 
@@ -46,26 +48,35 @@ struct mmsg {
 struct vector_ctx {
 	__u64 at; /* user address of the first element */
 	__u64 sum;
-	__u64 moved; /* of messages: bytes that the kernel says it moved, */
-	__u64 done;  /* in so many of them; what the rest says is of an earlier call */
+	__u64 unread; /* not 0: the sum lacks what could not be read, or is too much */
+	/* Of messages. */
+	__u64 moved;	   /* bytes that the kernel says it moved, */
+	__u64 done;	   /* in so many of them; what the rest says is of an earlier call */
+	__u64 trunc;	   /* MSG_TRUNC: what it says is the length of datagrams */
+	struct scratch *s; /* counts the parts */
 };
 
 static long vector_step(__u32 i, struct vector_ctx *v)
 {
 	struct iov e;
 
-	if (bpf_probe_read_user(&e, sizeof(e), (void *)(v->at + i * sizeof(e))))
+	if (bpf_probe_read_user(&e, sizeof(e), (void *)(v->at + i * sizeof(e)))) {
+		v->unread = 1;
 		return 1;
+	}
 	v->sum += e.len;
 	return 0;
 }
 
+/* WIRE_SIZE_UNKNOWN: not all of it could be read, or it is longer than the kernel takes. */
 verified_alone __u64 vector_sum(__u64 at, __u64 count)
 {
 	struct vector_ctx v = {.at = at};
 
-	bpf_loop(count > IOV_MAX ? IOV_MAX : count, vector_step, &v, 0);
-	return v.sum;
+	if (count > IOV_MAX)
+		return WIRE_SIZE_UNKNOWN;
+	bpf_loop(count, vector_step, &v, 0);
+	return v.unread ? WIRE_SIZE_UNKNOWN : v.sum;
 }
 
 static long message_step(__u32 i, struct vector_ctx *v)
@@ -78,12 +89,18 @@ static long message_step(__u32 i, struct vector_ctx *v)
 	if (bpf_probe_read_user(&vector, sizeof(vector),
 				(void *)(at + __builtin_offsetof(struct msg, iov))) ||
 	    bpf_probe_read_user(&len, sizeof(len),
-				(void *)(at + __builtin_offsetof(struct mmsg, len))))
+				(void *)(at + __builtin_offsetof(struct mmsg, len)))) {
+		v->unread = 1;
 		return 1;
-	size = vector_sum(vector.base, vector.len);
+	}
+	v->s->count += 1 + (vector.len < IOV_MAX ? vector.len : IOV_MAX);
+	size = v->s->count > MSG_PARTS_MAX ? WIRE_SIZE_UNKNOWN
+					   : vector_sum(vector.base, vector.len);
+	if (size == WIRE_SIZE_UNKNOWN)
+		v->unread = 1;
 	v->sum += size;
-	if (i < v->done) /* with MSG_TRUNC the length is the datagram's */
-		v->moved += len < size ? len : size;
+	if (i < v->done)
+		v->moved += v->trunc && len > size ? size : len;
 	return 0;
 }
 
@@ -276,7 +293,7 @@ verified_alone int msg_peer(struct scratch *s, struct thread_state *ts, struct w
 /* All messages of sendmmsg and recvmmsg; the first one's address. */
 verified_alone int messages_sum(struct scratch *s, struct thread_state *ts, struct wire_plan *p)
 {
-	struct vector_ctx v = {};
+	struct vector_ctx v = {.s = s};
 	struct rich *r;
 	struct msg *first;
 	__u32 count, len;
@@ -294,9 +311,11 @@ verified_alone int messages_sum(struct scratch *s, struct thread_state *ts, stru
 	if (!bpf_probe_read_user(&name, sizeof(name), &first->name) &&
 	    !bpf_probe_read_user(&len, sizeof(len), &first->namelen))
 		msg_peer(s, ts, p, name, len);
+	v.trunc = (p->flags & WIRE_PLAN_RECEIVES) && (r->op.flags & MSG_TRUNC);
+	s->count = 0;
 	bpf_loop(count > MSGS_MAX ? MSGS_MAX : count, message_step, &v, 0);
-	r->op.size = v.sum;
-	r->second.pos = v.moved;
+	r->op.size = v.unread ? WIRE_SIZE_UNKNOWN : v.sum;
+	r->second.pos = v.unread && v.trunc && v.done ? WIRE_NONE : (__s64)v.moved;
 	return 0;
 }
 
@@ -313,12 +332,20 @@ verified_alone int rich_sizes(struct scratch *s, struct thread_state *ts, struct
 	c = &ts->call;
 	if (p->iov >= 0)
 		r->op.size = vector_sum(arg(c, p->iov), arg(c, p->iovcnt));
+	if (p->msg >= 0)
+		r->op.size = WIRE_SIZE_UNKNOWN;
 	if (p->msg >= 0 && !bpf_probe_read_user(&m, sizeof(m), (void *)arg(c, p->msg))) {
 		r->op.size = vector_sum(m.iov, m.iovlen);
 		msg_peer(s, ts, p, m.name, m.namelen);
 	}
 	if (p->mmsg >= 0)
 		messages_sum(s, ts, p);
+	/* Of a call that failed the kernel could not read it either, or would not. */
+	if ((p->iov >= 0 || p->msg >= 0 || p->mmsg >= 0) && r->op.size == WIRE_SIZE_UNKNOWN &&
+	    r->op.ret >= 0) {
+		r->op.status |= STATUS_ARG_UNREAD;
+		__sync_fetch_and_add(&this_cpu()->unread, 1);
+	}
 	if (p->how >= 0 && !bpf_probe_read_user(how, sizeof(how), (void *)arg(c, p->how))) {
 		r->op.flags = how[0];
 		r->args[4] =

@@ -10,8 +10,9 @@
 /* What enrich needs of a definition, in a few bytes per code, so that a call costs one load. */
 struct op_facts {
 	uint8_t class;
-	bool moves_bytes;   /* ret is bytes moved */
-	bool has_msg_flags; /* MSG_PEEK, MSG_TRUNC: or it is not */
+	bool moves_bytes;     /* ret is bytes moved */
+	bool counts_messages; /* ret is their number */
+	bool has_msg_flags;   /* MSG_PEEK, MSG_TRUNC: or it is not */
 	bool receives; /* takes data from a descriptor: waits where a pipe or socket is empty */
 };
 

@@ -37,6 +37,8 @@ void enrich_facts(struct op_facts facts[static OP_CODE_MAX])
 			continue;
 		facts[code].class = def->class;
 		facts[code].moves_bytes = def->ret == RET_BYTES;
+		for (int i = 0; i < OP_ARGS; i++)
+			facts[code].counts_messages |= def->args[i].role == ARG_MMSG;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(receives); i++) {
 		int code = op_find(receives[i]);
@@ -145,6 +147,17 @@ static int fill_class(struct enrich *e, struct batch *b, size_t first)
 	return 0;
 }
 
+/* Whether ret does not tell what was moved: it counts messages, or is the length of one that had less room, nobody knows how
+ * much. A source that could sum them said so. */
+static bool bytes_unknown(const struct op_facts *f, const struct batch *b, size_t row, int64_t ret)
+{
+	int64_t flags = f && f->has_msg_flags ? batch_get(b, OP_FLAGS, row, 0) : 0;
+
+	if (!f || ret <= 0 || flags & MSG_PEEK)
+		return false;
+	return f->counts_messages || (flags & MSG_TRUNC && batch_is_null(b, OP_SIZE, row));
+}
+
 /* What a call that returned `ret` has moved. */
 static int64_t bytes_moved(const struct op_facts *f, const struct batch *b, size_t row, int64_t ret)
 {
@@ -174,7 +187,7 @@ static int fill_result(struct enrich *e, struct batch *b, size_t first)
 
 		if (v < 0 && v >= -ERRNO_MAX && !is_restart(v) && batch_is_null(b, OP_ERR, i))
 			r = batch_set(b, OP_ERR, i, -v);
-		if (r >= 0 && batch_is_null(b, OP_BYTES, i))
+		if (r >= 0 && batch_is_null(b, OP_BYTES, i) && !bytes_unknown(f, b, i, v))
 			r = batch_set(b, OP_BYTES, i, bytes_moved(f, b, i, v));
 	}
 	return r;

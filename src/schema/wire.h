@@ -26,7 +26,8 @@
 #define WIRE_COMM	  16
 #define WIRE_PREFIXES_MAX 64  /* selected paths */
 #define WIRE_PREFIX_MAX	  256 /* the literal folders that one begins with, bytes; a multiple of 8 */
-#define WIRE_LEAF_BYTES	  (32 * 1024) /* of a ring; a power of two, so is their number */
+#define WIRE_LEAF_BYTES	  (32 * 1024)		/* of a ring; a power of two, so is their number */
+#define WIRE_SIZE_UNKNOWN 0xffffffffffffffffull /* of a vector that was not summed */
 #define WIRE_NONE	  (-0x7fffffffffffffffll - 1) /* a position that is not known */
 
 enum wire_type {

@@ -85,9 +85,64 @@ static void test_connected_unseen(void **state)
 	close(fd);
 }
 
+#define MESSAGES 8
+#define PARTS	 1024 /* of each; together more than are summed */
+
+/* Sends and receives messages of so many parts of one byte. */
+static int moves_messages(void *arg)
+{
+	struct sockaddr_in to;
+	struct mmsghdr many[MESSAGES];
+	struct iovec parts[PARTS];
+	char text[32], buf[PARTS];
+	int in = receiver(&to, text), out = socket(AF_INET, SOCK_DGRAM, 0);
+	int count = *(int *)arg;
+
+	for (int i = 0; i < PARTS; i++)
+		parts[i] = (struct iovec){buf, 1};
+	for (int i = 0; i < MESSAGES; i++)
+		many[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = parts, .msg_iovlen = PARTS}};
+	if (in < 0 || connect(out, (void *)&to, sizeof(to)) ||
+	    sendmmsg(out, many, (unsigned int)count, 0) != count ||
+	    recvmmsg(in, many, (unsigned int)count, 0, NULL) != count ||
+	    sendmmsg(out, many, (unsigned int)count, 0) != count ||
+	    recvmmsg(in, many, (unsigned int)count, MSG_TRUNC, NULL) != count)
+		return 1;
+	return 0;
+}
+
+/* What was not summed is no number, and counted: the sizes, and what was moved where only they would tell it. */
+static void test_messages(void **state)
+{
+	for (int count = 2; count <= MESSAGES; count += MESSAGES - 2) {
+		bool cut = count * PARTS > 4096;
+		struct session s = {0};
+		int seen = 0;
+
+		record(&s, "sendmmsg,recvmmsg", moves_messages, &count);
+		for (size_t i = 0; i < s.rows.tables[TABLE_OP]->rows; i++) {
+			bool truncates = session_op(&s, i, OP_FLAGS) & MSG_TRUNC;
+
+			assert_int_equal(session_op(&s, i, OP_RET), count);
+			assert_int_equal(session_op(&s, i, OP_SIZE),
+					 cut ? INT64_MIN : count * PARTS);
+			assert_int_equal(session_op(&s, i, OP_BYTES),
+					 cut && truncates ? INT64_MIN : count * PARTS);
+			assert_int_equal(session_op(&s, i, OP_STATUS) > 0 &&
+						 session_op(&s, i, OP_STATUS) & STATUS_ARG_UNREAD,
+					 cut);
+			seen++;
+		}
+		assert_int_equal(seen, 4);
+		assert_int_equal(session_loss(&s, CAUSE_ARG_UNREAD), cut ? 4 : 0);
+		session_free(&s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_connected_unseen),
 	};
 

@@ -251,8 +251,8 @@ static int op_result(const struct decode *d, const struct wire_op *w, const stru
 	if (w->status & (STATUS_UNFINISHED | STATUS_NORETURN))
 		return 0;
 	SET(OP_RET, w->ret);
-	if (d->opt.plans[w->nr].mmsg >= 0 &&
-	    p->second) /* there the programs put the sum of msg_len */
+	if (d->opt.plans[w->nr].mmsg >= 0 && p->second &&
+	    p->second->pos != WIRE_NONE) /* there the programs put the sum of msg_len */
 		SET(OP_BYTES, p->second->pos);
 	return r;
 }
@@ -261,6 +261,9 @@ static int op_where(const struct decode *d, const struct wire_op *w, const struc
 		    const struct op_files *f, struct batch *b, size_t row)
 {
 	const struct wire_plan *plan = &d->opt.plans[w->nr];
+	/* of a call that has not ended vectors were not summed */
+	bool vector = plan->iov >= 0 || plan->msg >= 0 || plan->mmsg >= 0,
+	     summed = p->second && w->size != WIRE_SIZE_UNKNOWN;
 	int r = 0;
 
 	if (w->fd != -1 || plan->fd >= 0)
@@ -269,7 +272,7 @@ static int op_where(const struct decode *d, const struct wire_op *w, const struc
 		SET(OP_FILE_ID, f->file.key);
 	if (w->pos != WIRE_NONE)
 		SET(OP_POS, w->pos);
-	if (plan->size >= 0 || plan->iov >= 0 || plan->msg >= 0 || plan->mmsg >= 0)
+	if (vector ? summed : plan->size >= 0)
 		SET(OP_SIZE, (int64_t)w->size);
 	if (plan->opflags >= 0 || plan->how >= 0 || w->nr == WIRE_CALL_OTHER)
 		SET(OP_FLAGS, w->flags);
