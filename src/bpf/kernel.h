@@ -265,6 +265,8 @@ struct unix_sock {
 	struct sock *peer;
 };
 
+struct kernel_siginfo;
+
 struct linux_binprm {
 	const char *filename;
 };

@@ -25,9 +25,10 @@
 #define SCRATCH_SLOTS 4 /* per CPU: programs nest when they are preempted */
 
 /* Set before loading. */
-const volatile __s32 own_tgid;	 /* the recorder */
-const volatile bool own_traffic; /* record it too */
-const volatile bool want_all;	 /* no selection by process */
+const volatile __s32 own_tgid;	   /* the recorder */
+const volatile __s32 command_tgid; /* that the recorder started; 0: none */
+const volatile bool own_traffic;   /* record it too */
+const volatile bool want_all;	   /* no selection by process */
 const volatile bool want_pids;
 const volatile bool want_tids;
 const volatile bool want_comms;
@@ -71,7 +72,8 @@ __u32 created_bit =
 	0x100000; /* FMODE_CREATED; it moved between versions, so it is found at start */
 /* The recorder's pid namespace, found at start: its inode number, and how deep it lies. */
 __u32 pidns, pidns_level;
-__u64 own_root;	      /* and its root_of() */
+__u64 own_root; /* and its root_of() */
+struct wire_signal own_signals[WIRE_SIGNALS], command_signals[WIRE_SIGNALS];
 __u32 probe_fds[2];   /* of the recorder: a file that it created and the same file opened again */
 __u32 probe_modes[2]; /* and what the kernel says of them */
 

@@ -273,6 +273,22 @@ int BPF_PROG(weir_cgroup, struct cgroup *dst, const char *path, struct task_stru
 	return 0;
 }
 
+/* Whom a signal that the recorder gets was for: it alone, or the command too. Loaded where there is a command. */
+SEC("tp_btf/signal_generate")
+int BPF_PROG(weir_signal, int sig, struct kernel_siginfo *info, struct task_struct *task)
+{
+	int tgid = tgid_of(task);
+	struct wire_signal *s;
+
+	if (sig < 1 || sig >= WIRE_SIGNALS || (tgid != own_tgid && tgid != command_tgid))
+		return 0;
+	s = tgid == own_tgid ? &own_signals[sig & (WIRE_SIGNALS - 1)]
+			     : &command_signals[sig & (WIRE_SIGNALS - 1)];
+	s->sender = tgid_of(bpf_get_current_task_btf());
+	s->at = bpf_ktime_get_ns();
+	return 0;
+}
+
 static noinline void thread_end_send(struct task_struct *task, struct thread_state *ts, bool dead)
 {
 	__u64 now = bpf_ktime_get_ns(), start;

@@ -8,15 +8,25 @@
 #include <sys/wait.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/shell.h"
 #include "cli/format.h"
 
 /* ---- signals ---- */
 
+/* What comes so soon after another of its kind is the same: timeout(1) sends one to weir and one to its group. */
+#define SAME_SIGNAL_NS (100 * NSEC_PER_MSEC)
+
 static struct record_signals live_signals;
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
+	static int64_t last;
+	int64_t now = clock_monotonic_ns();
+
+	if (live_signals.count && number == live_signals.number && now - last < SAME_SIGNAL_NS)
+		return;
+	last = now;
 	live_signals.number = number;
 	live_signals.by_kernel =
 		info->si_code == SI_KERNEL; /* from the terminal: the command has it too */
@@ -132,7 +142,7 @@ static int fork_command(struct live *l, const struct live_options *o, struct err
 	}
 	r = record_child_new(&l->child, &l->command, err);
 	if (r < 0)
-		return r;
+		return live_at_work(r);
 	l->session.child = &l->child;
 	/* The whole host for as long as the command runs, or the command and its children. */
 	if (!l->select.everything) {
@@ -183,19 +193,17 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 		return r;
 	r = ask_of_cgroups(l, &ebpf, err);
 	if (r < 0)
-		return r;
+		return live_at_work(r);
 	ebpf.freeze_cgroup_fd = l->cgroup.fd;
+	ebpf.command_pid = (int32_t)MAX(l->child.pid, 0);
 	/* A tree needs a root: without one (-a, --comm, --cgroup, ...) following would select
 	 * nothing. */
 	l->select.follow &= l->select.pid_count || l->select.tid_count;
 	r = ebpf_source_new(&l->source, &ebpf, err);
+	if (r >= 0)
+		r = enrich_new(&l->enrich, err);
 	if (r < 0)
-		return r == -EINVAL
-			       ? -EIO
-			       : r; /* EINVAL is wrong usage here; what the kernel refused is not */
-	r = enrich_new(&l->enrich, err);
-	if (r < 0)
-		return r;
+		return live_at_work(r);
 	l->session.enrich = l->enrich;
 	l->marks[0] = (struct record_mark){"weir.selection", l->selection};
 	l->session.marks = l->marks;
@@ -203,6 +211,7 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	l->session.no_argv = o->no_argv;
 	l->session.signals = &live_signals;
 	l->session.targets_gone = ebpf_source_targets_gone;
+	l->session.shared_signal = ebpf_source_shared_signal;
 	l->session.stop_with_targets = !o->argc && (l->select.pid_count || l->select.tid_count);
 	return 0;
 }
@@ -210,7 +219,7 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 int live_run(struct live *l, struct record_totals *ret, struct error *err)
 {
 	enrich_keep_dims(l->enrich, l->session.sink_count > 0 ? ENRICH_KEEP_ALL : 0);
-	return record_run(l->source, &l->session, ret, err);
+	return live_at_work(record_run(l->source, &l->session, ret, err));
 }
 
 void live_close(struct live *l)
@@ -237,6 +246,11 @@ int live_status(const struct record_totals *t)
 	if (WIFSIGNALED(t->command_status))
 		return 128 + WTERMSIG(t->command_status);
 	return WEXITSTATUS(t->command_status);
+}
+
+int live_at_work(int r)
+{
+	return r == -EINVAL ? -EIO : r;
 }
 
 int live_fail(int r, const struct error *err)

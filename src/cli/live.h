@@ -50,15 +50,17 @@ struct live {
  * asked for (and is printed), -EINVAL for wrong usage (exit status 2), or another negative errno.
  */
 int live_open(struct live *l, const struct live_options *o, struct error *err);
-/* Runs the session to its end; SIGINT, SIGTERM, SIGHUP and SIGQUIT stop it or go to the command. */
+/* Runs the session to its end; SIGINT, SIGTERM, SIGHUP and SIGQUIT stop it or go to the command. Never -EINVAL. */
 int live_run(struct live *l, struct record_totals *ret, struct error *err);
 void live_close(struct live *l);
 
 /* Exit status after a session that worked: the command's own (128 + n where signal n ended it),
  * else 0. */
 int live_status(const struct record_totals *t);
-/* Prints the error; exit status 2 for wrong usage, else 1. */
+/* Prints the error; exit status 2 for wrong usage (-EINVAL), else 1. */
 int live_fail(int r, const struct error *err);
+/* An error that came at work, when the options were found to be right: what the kernel or a file refuses is no wrong usage. */
+int live_at_work(int r);
 /* Calls that the selection left out after they had ended, in the kernel and here. */
 uint64_t live_left_out(const struct record_totals *t);
 /* Says on standard error what was lost and what to do about it; nothing where nothing was. */

@@ -160,7 +160,7 @@ static int record_main(const void *opts, int argc, char **argv)
 				"down but cannot freeze it\n");
 	r = output_open(&out, o->output ? o->output : TRACE_DEFAULT, &store, &err);
 	if (r >= 0)
-		r = run_session(o, &live, &out, &err);
+		r = live_at_work(run_session(o, &live, &out, &err));
 	return r < 0 ? live_fail(r, &err) : r;
 }
 
@@ -206,7 +206,9 @@ const struct command command_record = {
 		       "processes. Whatever could not be recorded is counted and said.\n\n"
 		       "Ctrl-C reaches the command too, and recording goes on until it has ended; "
 		       "a second one stops at once. "
-		       "Other signals that weir is sent are passed on to the command.\n\n"
+		       "Other signals that weir is sent are passed on to the command, unless "
+		       "whoever sent them sent "
+		       "them to the command too (a whole process group).\n\n"
 		       "Exit status: the command's own (128 + n where signal n ended it); without "
 		       "a command 0. 1 where recording "
 		       "failed or the command could not be run, 2 for wrong options.",

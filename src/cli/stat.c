@@ -188,7 +188,7 @@ static int run_stat(struct stat_run *s, struct live *live)
 	if (r >= 0)
 		r = s->failed;
 	if (r < 0)
-		return live_fail(r, err.code ? &err : &(struct error){.code = r});
+		return live_fail(live_at_work(r), err.code ? &err : &(struct error){.code = r});
 	live_warn_lost(&totals, s->opts->lossless);
 	return live_status(&totals);
 }
@@ -205,7 +205,7 @@ static int close_output(const struct stat_run *s, int status)
 		error_set(&err, -EIO, "-o %s could not be written", s->opts->output);
 	else
 		return status;
-	return live_fail(err.code, &err);
+	return live_fail(live_at_work(err.code), &err);
 }
 
 static int stat_main(const void *opts, int argc, char **argv)

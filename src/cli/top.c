@@ -153,7 +153,7 @@ static int run_live(const struct top_opts *o, struct top *t, int argc, char **ar
 	if (r >= 0)
 		r = t->failed;
 	if (r < 0)
-		return live_fail(r, err.code ? &err : &(struct error){.code = r});
+		return live_fail(live_at_work(r), err.code ? &err : &(struct error){.code = r});
 	if (totals.why_stopped && strcmp(totals.why_stopped, "asked to"))
 		fprintf(stderr, "weir: top: %s\n", totals.why_stopped);
 	live_warn_lost(&totals, false);

@@ -108,5 +108,5 @@ int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_o
 	if (r >= 0 && s.failed < 0)
 		r = error_errno(err, s.failed, "printing");
 	live_warn_lost(&totals, o->lossless);
-	return r < 0 ? r : live_status(&totals);
+	return r < 0 ? live_at_work(r) : live_status(&totals);
 }

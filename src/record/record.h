@@ -116,6 +116,8 @@ struct record_options {
 	const struct record_signals *signals;
 	/* What the source offers beside its contract (ebpf_source_targets_gone); NULL: nothing. */
 	bool (*targets_gone)(struct source *s);
+	/* ebpf_source_shared_signal: the command has the signal by itself; NULL: it has what comes from the terminal. */
+	bool (*shared_signal)(struct source *s, int number);
 };
 
 struct record_totals {

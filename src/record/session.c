@@ -17,6 +17,9 @@
 	 NSEC_PER_SEC) /* a source that does not end by then is broken: said, not waited for \
 			     */
 
+#define SIGNAL_WAIT_NS \
+	(20 * NSEC_PER_MSEC) /* until a signal to a whole group has come to the command as well */
+
 #define FILES_KEPT 4096 /* rows of files that gather before they are forgotten */
 
 struct session {
@@ -32,7 +35,8 @@ struct session {
 	int64_t begin, next_tick; /* monotonic */
 	int64_t cpu_at_start;
 	int signals_seen;
-	int64_t let_go; /* when the child went on to exec, ns since the epoch */
+	int64_t signal_at; /* monotonic: when one was met with that nobody has decided on; 0: none */
+	int64_t let_go;	   /* when the child went on to exec, ns since the epoch */
 	bool source_ended;
 	bool before_exec; /* no call of the command itself has been seen yet */
 };
@@ -268,17 +272,23 @@ static bool command_ended(struct session *s)
 	return s->totals.command_ended;
 }
 
-static const char *signalled(struct session *s)
+/* Passes a signal on that the command has not got by itself: the first, a second one ends the recording. */
+static const char *signalled(struct session *s, int64_t now)
 {
-	const struct record_signals *sig = s->opt->signals;
+	const struct record_options *opt = s->opt;
+	const struct record_signals *sig = opt->signals;
 	int count = sig ? sig->count : 0;
 
 	if (count == s->signals_seen)
 		return NULL;
 	if (!s->child || count > 1)
 		return "interrupted";
+	if (!s->signal_at)
+		s->signal_at = now;
+	if (now - s->signal_at < SIGNAL_WAIT_NS)
+		return NULL;
 	s->signals_seen = count;
-	if (!sig->by_kernel)
+	if (!sig->by_kernel && !(opt->shared_signal && opt->shared_signal(s->source, sig->number)))
 		kill(s->child->pid, sig->number);
 	return NULL;
 }
@@ -287,7 +297,7 @@ static const char *signalled(struct session *s)
 static const char *reason_to_stop(struct session *s, int64_t now)
 {
 	const struct record_options *opt = s->opt;
-	const char *why = signalled(s);
+	const char *why = signalled(s, now);
 
 	if (why)
 		return why;

@@ -268,6 +268,15 @@ struct wire_missing_key {
 };
 _Static_assert(sizeof(struct wire_missing_key) == 8, "a key without padding");
 
+#define WIRE_SIGNALS 32 /* those that have names: 1 to 31 */
+
+/* The last signal of a number that a process was sent. */
+struct wire_signal {
+	__u64 at; /* 0: none */
+	__s32 sender;
+	__u32 pad;
+};
+
 /* Counters of a CPU, read by the recorder straight from the programs' memory. */
 struct wire_cpu {
 	__u64 seq;  /* attempts to write; the next record's number */

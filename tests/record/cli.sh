@@ -102,6 +102,18 @@ wait $recorder
 status=$?
 ok "SIGTERM is passed on, and the status comes back" is 9
 kill $wait_pid
+# A signal to the whole group reaches the command by itself.
+setsid "$weir" record -q -o sig.trace -- sh -c 'trap "echo got >>got" TERM; echo up >up3; until [ -e enough ]; do sleep 0.05; done; exit 7' 2>err &
+recorder=$!
+for _ in $(seq 1200); do [ -e up3 ] && break; sleep 0.05; done
+kill -TERM -- -$recorder
+for _ in $(seq 1200); do [ -e got ] && break; sleep 0.05; done
+sleep 0.5
+touch enough
+wait $recorder
+status=$?
+ok "a signal to the group: the recording goes on until the command ends" is 7
+ok "and the command gets it once" [ "$(wc -l <got)" = 1 ]
 run record -q -P '*here.txt' -o "a star.trace" -- sh -c 'mkdir -p deep/er; echo 1 >deep/er/there.txt; echo 1 >deep/er/other'
 "$weir" trace -i "a star.trace" >out 2>err
 ok "a glob that begins with a star is looked for anywhere" grep -q 'there.txt' out

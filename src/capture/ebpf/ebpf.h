@@ -18,6 +18,7 @@ struct ebpf_options {
 	                              * back-pressure is not enough; -1: none */
 	bool raw_args;	      /* keep all six raw arguments of every call (trace, -e raw) */
 	bool no_argv;	      /* leave argument vectors out */
+	int32_t command_pid; /* the command that weir started, for ebpf_source_shared_signal(); 0: none */
 	size_t backlog_bytes; /* copied from the rings and not yet read; 0: 128 MiB; tests make it small */
 	int64_t hold_limit_ns; /* longest time for which a command is frozen; 0: 10 s; tests make it short */
 };
@@ -29,6 +30,9 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 int ebpf_source_add_pid(struct source *s, int32_t pid, struct error *err);
 /* True when every process that the selection named (pids, tids, their tree) has ended. */
 bool ebpf_source_targets_gone(struct source *s);
+
+/* True when whoever sent the last signal of this number to this process sent it to the command as well. */
+bool ebpf_source_shared_signal(struct source *s, int number);
 
 /* The size of one ring, and how many there are. */
 size_t ebpf_source_ring_bytes(const struct source *s, unsigned int *ret_rings);

@@ -196,6 +196,7 @@ static void configure(struct loaded *l, const struct ebpf_options *opt)
 
 	ro->own_tgid = getpid();
 	ro->own_traffic = s->own_traffic;
+	ro->command_tgid = opt->command_pid;
 	ro->want_pids = s->pid_count || s->follow;
 	ro->want_tids = s->tid_count;
 	ro->want_comms = s->comm_count;
@@ -394,6 +395,7 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	if (!l->skel)
 		return load_error(-errno, err, "cannot open the kernel programs");
 	configure(l, opt);
+	bpf_program__set_autoload(l->skel->progs.weir_signal, opt->command_pid > 0);
 	bpf_map__set_max_entries(l->skel->maps.rings, l->cpus * (l->ring_bytes / WIRE_LEAF_BYTES));
 	if (!opt->filter || !(opt->filter->fields & 1u << FILTER_PEER))
 		bpf_map__set_max_entries(l->skel->maps.peers, 1);

@@ -17,6 +17,8 @@
 #define BACKLOG_BYTES \
 	(128u << 20)	/* copied from the rings and not yet decoded; taken only when needed */
 #define READ_NICE (-10) /* of the reading thread: ten times the share of an ordinary one */
+#define SHARED_SIGNAL_NS \
+	NSEC_PER_SEC /* signals of one sender within this time are one: kill(2) of a group, systemd's of a control group */
 #define SET_ROWS_MAX \
 	4800 /* rows of one source_read(), so that sets stay small; a chunk adds at most 3,300 calls */
 
@@ -740,6 +742,20 @@ size_t ebpf_source_ring_bytes(const struct source *s, unsigned int *ret_rings)
 
 	*ret_rings = (unsigned int)e->loaded.cpus;
 	return e->loaded.ring_bytes;
+}
+
+bool ebpf_source_shared_signal(struct source *s, int number)
+{
+	const struct weir_bpf__bss *bss = ebpf_of(s)->loaded.skel->bss;
+	const struct wire_signal *own, *command;
+
+	if (number < 1 || number >= WIRE_SIGNALS)
+		return false;
+	own = &bss->own_signals[number];
+	command = &bss->command_signals[number];
+	return command->at && own->sender == command->sender &&
+	       (own->at > command->at ? own->at - command->at : command->at - own->at) <
+		       SHARED_SIGNAL_NS;
 }
 
 bool ebpf_source_targets_gone(struct source *s)
