@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * order.h: the trace's order of rows, and ranges of time over them; what the stream (scan.c) and an
- * engine's SQL must agree on. Inside engine/ only.
+ * engine's SQL must agree on.
  *
  * Rows of op come by their end; one whose start is not known stands where the row before it ended.
  * Ties: by trace, blocks of short calls before those of long ones, block, row. Rows of other tables

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/ask.h"
+#include "engine/facts.h"
 #include "engine/live.h"
 #include "engine/order.h"
 #include "query/eval.h"
@@ -124,33 +125,14 @@ int engine_scan_new(struct engine_scan **ret, struct store *store, const struct 
 	return 0;
 }
 
-struct id_check {
-	const struct store *store;
-	size_t block;
-};
-
-static bool block_has_id(void *arg, unsigned int column, int64_t id)
-{
-	const struct id_check *c = arg;
-
-	return store_block_has_id(c->store, c->block, column, id);
-}
-
 /* False where no row of the block can pass. */
 static bool block_can_pass(const struct engine_scan *s, size_t block)
 {
 	const struct store_block *b = store_block(s->store, block);
-	struct id_check check = {s->store, block};
-	const struct eval_block facts = {.rows = b->rows,
-					 .min = b->min,
-					 .max = b->max,
-					 .nulls = b->nulls,
-					 .has_id = b->table == TABLE_OP ? block_has_id : NULL,
-					 .arg = &check};
 
 	if (!order_block_in(b, s->q.from, s->q.to))
 		return false;
-	return !s->eval || eval_block(s->eval, 0, &facts);
+	return !s->eval || facts_may_pass(s->eval, s->store, block);
 }
 
 /* The rows of a dimension table's block that hold. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/rollup/rollup.h"
+#include "engine/facts.h"
 #include "engine/order.h"
 #include "query/query.h"
 #include "server/names.h"
@@ -188,37 +189,18 @@ static void offer(struct step *s, size_t block, size_t row, int64_t end)
 	s->found_number = number;
 }
 
-struct id_check {
-	const struct store *store;
-	size_t block;
-};
-
-static bool block_has_id(void *arg, unsigned int column, int64_t id)
-{
-	const struct id_check *c = arg;
-
-	return store_block_has_id(c->store, c->block, column, id);
-}
-
 /* False where nothing of the block can be nearer than what was found. */
 static bool can_have(const struct step *s, size_t block)
 {
 	const struct store *store = s->q->server->store;
 	const struct store_block *b = store_block(store, block);
-	struct id_check check = {store, block};
-	const struct eval_block facts = {.rows = b->rows,
-					 .min = b->min,
-					 .max = b->max,
-					 .nulls = b->nulls,
-					 .has_id = block_has_id,
-					 .arg = &check};
 	int64_t from = s->back ? (s->found ? s->found_end : INT64_MIN) : s->end;
 	int64_t to = s->back ? s->end : (s->found ? s->found_end : INT64_MAX);
 
 	if (b->table != TABLE_OP || b->damaged || b->trace != s->trace ||
 	    !order_block_in(b, from, to == INT64_MAX ? to : to + 1))
 		return false;
-	return eval_block(s->sieve->eval, 0, &facts);
+	return facts_may_pass(s->sieve->eval, store, block);
 }
 
 static int look_in(struct step *s, size_t block)

@@ -5,8 +5,6 @@
 
 #include "base/clock.h"
 
-#define PAIRS_OPEN \
-	8u /* blocks of op that wait for their summary: it is behind them, nearly always next */
 #define TRACES_MAX 256u
 
 /* Blocks of one trace that become one segment. */
@@ -25,11 +23,6 @@ struct index {
 	pthread_cond_t work, done;
 	bool stopping, settled; /* settled: what was there at the start is done */
 	size_t known;		/* blocks of the store that were looked at */
-	struct {
-		size_t block;
-		uint64_t trace, seq;
-	} open[PAIRS_OPEN];
-	unsigned int next_open;
 	struct group **groups;
 	size_t group_count, group_cap;
 	size_t filling[TRACES_MAX]; /* group + 1 of the trace that takes more; 0: none */
@@ -225,28 +218,9 @@ static int take_pair(struct index *x, size_t block, size_t summary)
 static int take_block(struct index *x, size_t i)
 {
 	const struct store_block *b = store_block(x->store, i);
+	size_t op = b->table == TABLE_SUMMARY && !b->damaged ? b->pair : SIZE_MAX;
 
-	if (b->table == TABLE_OP && b->rows) {
-		x->open[x->next_open].block = i;
-		x->open[x->next_open].trace = b->trace;
-		x->open[x->next_open].seq = b->seq;
-		x->next_open = (x->next_open + 1) % PAIRS_OPEN;
-	}
-	if (b->table != TABLE_SUMMARY || b->damaged ||
-	    b->min[SUMMARY_BLOCK] != b->max[SUMMARY_BLOCK])
-		return 0;
-	for (unsigned int k = 0; k < PAIRS_OPEN; k++) {
-		if (x->open[k].trace != b->trace ||
-		    (int64_t)x->open[k].seq != b->min[SUMMARY_BLOCK] ||
-		    x->open[k].block == SIZE_MAX)
-			continue;
-		/* a second summary of the same block would count it twice */
-		size_t block = x->open[k].block;
-
-		x->open[k].block = SIZE_MAX;
-		return take_pair(x, block, i);
-	}
-	return 0;
+	return op == SIZE_MAX ? 0 : take_pair(x, op, i);
 }
 
 int index_extend(struct index *x)
@@ -276,8 +250,6 @@ int index_new(struct index **ret, const struct store *s, pthread_rwlock_t *lock,
 		return -ENOMEM;
 	x->store = s;
 	x->store_lock = lock;
-	for (unsigned int i = 0; i < PAIRS_OPEN; i++)
-		x->open[i].block = SIZE_MAX;
 	pthread_mutex_init(&x->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -6,6 +6,7 @@
 
 #include "analysis/rollup/rollup.h"
 #include "base/clock.h"
+#include "engine/facts.h"
 #include "engine/order.h"
 #include "query/query.h"
 
@@ -103,32 +104,6 @@ struct worker {
 	int code;
 };
 
-struct id_check {
-	const struct store *store;
-	size_t block;
-};
-
-static bool block_has_id(void *arg, unsigned int column, int64_t id)
-{
-	const struct id_check *c = arg;
-
-	return store_block_has_id(c->store, c->block, column, id);
-}
-
-/* When calls of the block ran: earliest start, latest end; open where that is not known. */
-static void block_times(const struct store_block *b, int64_t *ret_start, int64_t *ret_end)
-{
-	bool known = b->min[OP_START] <= b->max[OP_START];
-	bool timed = b->min[OP_DUR] <= b->max[OP_DUR];
-
-	*ret_start = known && !b->nulls[OP_START] ? b->min[OP_START] : INT64_MIN;
-	*ret_end = known ? b->max[OP_START] : INT64_MAX;
-	if (timed && __builtin_add_overflow(*ret_end, MAX(b->max[OP_DUR], 0), ret_end))
-		*ret_end = INT64_MAX;
-	if (timed && b->min[OP_DUR] < 0)
-		*ret_start = INT64_MIN; /* hostile: ends before it starts */
-}
-
 static bool within(const struct pass *p, int64_t start, int64_t end)
 {
 	return (p->from == INT64_MIN || start >= p->from) && (p->to == INT64_MAX || end < p->to);
@@ -138,7 +113,7 @@ bool pass_block_within(const struct store_block *b, int64_t from, int64_t to)
 {
 	int64_t start, end;
 
-	block_times(b, &start, &end);
+	facts_times(b, &start, &end);
 	return !b->nulls[OP_START] && !b->nulls[OP_DUR] && !b->nulls[OP_RET] &&
 	       b->min[OP_DUR] >= 0 && start >= from && end < to;
 }
@@ -147,7 +122,7 @@ bool pass_block_overlaps(const struct store_block *b, int64_t from, int64_t to)
 {
 	int64_t start, end;
 
-	block_times(b, &start, &end);
+	facts_times(b, &start, &end);
 	return start < to && end >= from;
 }
 
@@ -159,16 +134,7 @@ static bool block_in_range(const struct pass *p, const struct store_block *b)
 
 static bool passes(const struct store *s, const struct sieve *sieve, size_t block)
 {
-	const struct store_block *b = store_block(s, block);
-	struct id_check check = {s, block};
-	const struct eval_block facts = {.rows = b->rows,
-					 .min = b->min,
-					 .max = b->max,
-					 .nulls = b->nulls,
-					 .has_id = block_has_id,
-					 .arg = &check};
-
-	return !sieve || !sieve->eval || eval_block(sieve->eval, 0, &facts);
+	return !sieve || !sieve->eval || facts_may_pass(sieve->eval, s, block);
 }
 
 bool pass_block_can(const struct question *q, const struct sieve *sieve, int64_t from, int64_t to,
@@ -199,7 +165,7 @@ static bool block_is_whole(const struct run *run, const struct item *item)
 	if (!p->summaries || item->summary == SIZE_MAX || b->nulls[OP_RET] ||
 	    (p->long_rows && b->long_calls) || (p->sieve && !p->sieve->by_summary))
 		return false;
-	block_times(b, &start, &end);
+	facts_times(b, &start, &end);
 	return within(p, start, end);
 }
 
@@ -437,30 +403,6 @@ static int list_segments(struct run *run, uint8_t *done)
 	return 0;
 }
 
-/* Which summary tells about which block; one that tells of several is left aside. */
-static void pair_summaries(struct run *run, size_t first)
-{
-	size_t blocks = store_block_count(run->store);
-
-	/* a summary stands behind its block, nearly always next to it */
-	for (size_t i = 0, k = first; i < blocks && first < run->count; i++) {
-		const struct store_block *b = store_block(run->store, i), *op;
-
-		if (b->table != TABLE_SUMMARY || b->damaged ||
-		    b->min[SUMMARY_BLOCK] != b->max[SUMMARY_BLOCK])
-			continue;
-		while (k + 1 < run->count && run->items[k + 1].block < i)
-			k++;
-		for (size_t back = 0; back < 8 && first + back <= k; back++) {
-			op = store_block(run->store, run->items[k - back].block);
-			if (op->trace == b->trace && (int64_t)op->seq == b->min[SUMMARY_BLOCK]) {
-				run->items[k - back].summary = i;
-				break;
-			}
-		}
-	}
-}
-
 static int list_only(struct run *run)
 {
 	const struct pass *p = run->p;
@@ -476,7 +418,7 @@ static int list_only(struct run *run)
 
 static int list_items(struct run *run)
 {
-	size_t blocks = store_block_count(run->store), first;
+	size_t blocks = store_block_count(run->store);
 	_cleanup_free_ uint8_t *done = calloc(blocks + 1, 1);
 	int r;
 
@@ -484,15 +426,14 @@ static int list_items(struct run *run)
 	if (!run->items || !done)
 		return -ENOMEM;
 	r = list_segments(run, done);
-	first = run->count;
 	for (size_t i = 0; i < blocks && r >= 0; i++) {
 		const struct store_block *b = store_block(run->store, i);
 
 		if (b->table == TABLE_OP && b->rows && !done[i])
-			run->items[run->count++] = (struct item){i, SIZE_MAX, NULL};
+			run->items[run->count++] = (struct item){
+				i, run->p->summaries ? store_summary_of(run->store, i) : SIZE_MAX,
+				NULL};
 	}
-	if (run->p->summaries)
-		pair_summaries(run, first);
 	return r;
 }
 

@@ -444,6 +444,14 @@ const struct store_block *store_block(const struct store *s, size_t i)
 	return &reader_block(s, i)->pub;
 }
 
+size_t store_summary_of(const struct store *s, size_t block)
+{
+	const struct store_block *b = store_block(s, block);
+	size_t pair = b->table == TABLE_OP ? atomic_load(&b->pair) : SIZE_MAX;
+
+	return pair == SIZE_MAX || store_block(s, pair)->damaged ? SIZE_MAX : pair;
+}
+
 bool store_block_has_id(const struct store *s, size_t i, unsigned int column, int64_t id)
 {
 	const struct block *b = reader_block(s, i);

@@ -15,6 +15,8 @@
 #define SEARCH_EFFORT \
 	16 /* so many times a file's size may be read for headers that prove to be none */
 
+#define PAIR_BLOCKS_MAX 16u /* a summary is looked for so many blocks behind its block */
+
 /* Reads up to len bytes; how many there were. */
 static ssize_t read_some(int fd, void *to, size_t len, uint64_t offset)
 {
@@ -188,11 +190,32 @@ static void fill_range(struct block *b)
 	}
 }
 
+/*
+ * The block of op that a summary, which comes as block i, tells about: one that stands close before it, as both are one
+ * write. One that tells of several is left aside, and so is a second one of the same: calls would count twice.
+ */
+static size_t find_pair(const struct store *s, const struct store_block *summary, size_t i)
+{
+	size_t least = i > PAIR_BLOCKS_MAX ? i - PAIR_BLOCKS_MAX : 0;
+
+	if (summary->table != TABLE_SUMMARY ||
+	    summary->min[SUMMARY_BLOCK] != summary->max[SUMMARY_BLOCK])
+		return SIZE_MAX;
+	while (i-- > least) {
+		const struct store_block *op = store_block(s, i);
+
+		if (op->table == TABLE_OP && op->trace == summary->trace &&
+		    (int64_t)op->seq == summary->min[SUMMARY_BLOCK])
+			return op->pair == SIZE_MAX ? i : SIZE_MAX;
+	}
+	return SIZE_MAX;
+}
+
 /* Puts a block into the list; it takes the header. */
 static struct block *add_block(struct store *s, struct trace *t, uint64_t offset,
 			       struct found_block *c)
 {
-	size_t i = atomic_load(&s->count);
+	size_t i = atomic_load(&s->count), pair;
 	const struct block_header *h = c->view.head;
 	enum table_id table = (enum table_id)t->names->meta.table[h->table];
 	struct block **chunk = s->chunks[i / BLOCKS_PER_CHUNK];
@@ -224,7 +247,11 @@ static struct block *add_block(struct store *s, struct trace *t, uint64_t offset
 	}
 	b->header = TAKE_PTR(c->header);
 	chunk[i % BLOCKS_PER_CHUNK] = b;
+	pair = find_pair(s, &b->pub, i);
+	b->pub.pair = pair;
 	atomic_store(&s->count, i + 1);
+	if (pair != SIZE_MAX)
+		reader_block(s, pair)->pub.pair = i;
 	return b;
 }
 

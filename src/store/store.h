@@ -109,6 +109,8 @@ struct store_block {
 	atomic_bool
 		damaged; /* found by any cursor: skipped by readers, counted in store_damage() */
 	bool long_calls; /* holds calls over 100 ms only */
+	/* of op: the block of its summary, once that was found; of summary: the block of op; SIZE_MAX: none */
+	atomic_size_t pair;
 	/* per column of its table, composed ids applied; min > max where all null */
 	const int64_t *min, *max;
 	const uint32_t *nulls;
@@ -119,6 +121,12 @@ size_t store_block_count(const struct store *s);
 const struct store_block *store_block(const struct store *s, size_t i);
 /* True where the block can hold a row with this id in OP_FILE_ID or OP_THREAD_ID (sorted id sets); no decoding. */
 bool store_block_has_id(const struct store *s, size_t i, unsigned int column, int64_t id);
+
+/*
+ * The block with the summary of a block of op; SIZE_MAX where there is none, or it is damaged. Whether it can stand for the
+ * calls is told by store_summary_counts() once it is decoded.
+ */
+size_t store_summary_of(const struct store *s, size_t block);
 
 /* Scratch memory of one reading thread. */
 struct store_cursor;

@@ -154,6 +154,15 @@ static void several(void **state)
 			assert_true(dims_has(store_dims(s), TABLE_FILE, 5 | 1ll << 40));
 			assert_false(dims_has(store_dims(s), TABLE_FILE, 5 | 2ll << 40));
 		}
+		for (size_t i = 0; i < store_block_count(s); i++) {
+			size_t sums = store_summary_of(s, i);
+
+			/* blocks of both traces have the same numbers */
+			assert_true((sums != SIZE_MAX) == (store_block(s, i)->table == TABLE_OP));
+			if (sums != SIZE_MAX)
+				assert_int_equal(store_block(s, sums)->trace,
+						 store_block(s, i)->trace);
+		}
 		store_range(s, &first, &last);
 		assert_true(first <= batch_get(a, OP_START, 0, 0) && last >= clock);
 		batch_free(got);
@@ -321,6 +330,8 @@ static void order(void **state)
 		assert_int_equal(store_block(s, i + 1)->table, TABLE_SUMMARY);
 		assert_int_equal(store_block(s, i + 1)->seq, b->seq + 1);
 		assert_int_equal(store_block(s, i + 1)->min[SUMMARY_BLOCK], b->seq);
+		assert_int_equal(store_summary_of(s, i), i + 1);
+		assert_int_equal(store_block(s, i + 1)->pair, i);
 	}
 	batch_set_free(&set);
 	store_free(s);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "analysis/rollup/scan_internal.h"
+#include "engine/facts.h"
 
 /* ---- the filter ---- */
 
@@ -59,20 +60,6 @@ static bool filter_summary(const struct scan_filter *f, const struct batch *b, s
 
 /* ---- what a block can hold ---- */
 
-/* Times of a block's calls: earliest start, latest end; open where a start is unknown. */
-static void block_times(const struct store_block *b, int64_t *ret_start, int64_t *ret_end)
-{
-	bool known = b->min[OP_START] <= b->max[OP_START];
-	bool timed = b->min[OP_DUR] <= b->max[OP_DUR];
-
-	*ret_start = known && !b->nulls[OP_START] ? b->min[OP_START] : INT64_MIN;
-	*ret_end = known ? b->max[OP_START] : INT64_MIN;
-	if (timed && __builtin_add_overflow(*ret_end, MAX(b->max[OP_DUR], 0), ret_end))
-		*ret_end = INT64_MAX;
-	if (timed && b->min[OP_DUR] < 0)
-		*ret_start = INT64_MIN; /* hostile: ends before it starts */
-}
-
 /* False where no id of the set (a handful at most; more are not looked at) is in the block. */
 static bool block_has_any(const struct store *s, size_t i, unsigned int column,
 			  const struct map *ids)
@@ -115,7 +102,8 @@ static enum how block_how(const struct scan *scan, size_t i)
 
 	if (!f)
 		return whole ? HOW_SUMMARY : HOW_ROWS;
-	block_times(b, &start, &end);
+	if (!facts_times(b, &start, &end))
+		end = INT64_MIN; /* rollup_end(): a call without a start ended before all ranges */
 	/* A call that never ended is in every range. */
 	if (!b->nulls[OP_RET] && (end < f->from || (start >= f->to && f->to != INT64_MAX)))
 		return HOW_SKIP;
@@ -301,34 +289,17 @@ static void *work(void *arg)
 
 /* ---- which blocks, by whom ---- */
 
-/* Which op block each summary block tells about; a summary that tells of several is left aside. */
-static int pair_blocks(struct scan *scan)
+static void list_blocks(struct scan *scan)
 {
-	_cleanup_(map_free) struct map items = {0};
 	size_t count = store_block_count(scan->store);
-	int r;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct store_block *b = store_block(scan->store, i);
 
-		if (b->table != TABLE_OP || !b->rows)
-			continue;
-		r = map_set(&items, (uint64_t)b->trace << 48 | b->seq, scan->item_count);
-		if (r < 0)
-			return r;
-		scan->items[scan->item_count++] = (struct item){i, SIZE_MAX};
+		if (b->table == TABLE_OP && b->rows)
+			scan->items[scan->item_count++] =
+				(struct item){i, store_summary_of(scan->store, i)};
 	}
-	for (size_t i = 0; i < count; i++) {
-		const struct store_block *b = store_block(scan->store, i);
-		uint64_t at;
-
-		if (b->table == TABLE_SUMMARY && !b->damaged &&
-		    b->min[SUMMARY_BLOCK] == b->max[SUMMARY_BLOCK] &&
-		    map_get(&items, (uint64_t)b->trace << 48 | (uint64_t)b->min[SUMMARY_BLOCK],
-			    &at))
-			scan->items[at].summary = i;
-	}
-	return 0;
 }
 
 static void worker_free(struct worker *w)
@@ -399,7 +370,7 @@ static int scan_prepare(struct scan *scan)
 		scan->worker_count = 0;
 		return -ENOMEM;
 	}
-	r = pair_blocks(scan);
+	list_blocks(scan);
 	for (unsigned int i = 0; i < scan->worker_count && r >= 0; i++) {
 		r = worker_prepare(scan, &scan->workers[i]);
 	}

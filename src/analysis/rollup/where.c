@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "engine/facts.h"
+
 /* ---- the expression over summaries ---- */
 
 static bool summary_column(unsigned int column, unsigned int *ret)
@@ -110,28 +112,9 @@ int scan_where_names(struct scan_where *w, const struct dims *d, struct error *e
 
 /* ---- blocks ---- */
 
-struct place {
-	const struct store *store;
-	size_t block;
-};
-
-static bool has_id(void *arg, unsigned int column, int64_t id)
-{
-	const struct place *p = arg;
-
-	return store_block_has_id(p->store, p->block, column, id);
-}
-
 bool scan_where_block(const struct scan_where *w, const struct store *s, size_t i)
 {
-	const struct store_block *b = store_block(s, i);
-	struct place place = {s, i};
-	const struct eval_block block = {.rows = b->rows,
-					 .min = b->min,
-					 .max = b->max,
-					 .nulls = b->nulls,
-					 .has_id = has_id,
-					 .arg = &place};
+	struct facts f;
 
-	return query_rows_block(w->op, &block);
+	return query_rows_block(w->op, facts_of(&f, s, i));
 }

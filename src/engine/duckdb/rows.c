@@ -146,34 +146,20 @@ static void add_block(struct rows_shared *s, size_t block, size_t at)
 }
 
 /* Finds the summaries of the blocks that were chosen. */
-static int choose_sums(struct rows_shared *s)
+static void choose_sums(struct rows_shared *s)
 {
-	_cleanup_(map_free) struct map places = {0};
 	const struct rows_bind *bind = s->bind;
 	const struct store *store = bind->e->store;
-	uint64_t at;
-	int r = 0;
 
-	for (size_t i = 0; i < s->block_count && r >= 0; i++) {
+	for (size_t i = 0; i < s->block_count; i++) {
 		const struct store_block *b = store_block(store, s->blocks[i].block);
+		size_t sums = store_summary_of(store, s->blocks[i].block);
 
-		if (summed_say_enough(b, s->first | s->rest, s->sums))
-			r = map_set(&places, (uint64_t)b->trace << ID_TRACE_SHIFT | b->seq, i);
-	}
-	for (size_t i = 0; i < bind->pin && r >= 0; i++) {
-		const struct store_block *b = store_block(store, i);
-
-		if (b->table == TABLE_SUMMARY && !b->damaged &&
-		    b->min[SUMMARY_BLOCK] == b->max[SUMMARY_BLOCK] &&
-		    map_get(&places,
-			    (uint64_t)b->trace << ID_TRACE_SHIFT | (uint64_t)b->min[SUMMARY_BLOCK],
-			    &at) &&
+		if (sums < bind->pin && summed_say_enough(b, s->first | s->rest, s->sums) &&
 		    (order_open(bind->from, bind->to) ||
-		     summed_within(store_block(store, s->blocks[at].block), b, bind->from,
-				   bind->to)))
-			s->blocks[at].sums = i;
+		     summed_within(b, store_block(store, sums), bind->from, bind->to)))
+			s->blocks[i].sums = sums;
 	}
-	return r;
 }
 
 static int choose_blocks(struct rows_shared *s)
@@ -229,7 +215,7 @@ static int prepare(struct rows_shared *s)
 	if (r >= 0)
 		r = prepare_top(s);
 	if (r >= 0 && s->bind->summed)
-		r = choose_sums(s);
+		choose_sums(s);
 	if (r >= 0 && s->bind->summed)
 		r = rows_choose_held(s);
 	if (r >= 0)

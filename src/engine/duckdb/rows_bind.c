@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/duckdb/rows.h"
+#include "engine/facts.h"
 #include "engine/order.h"
 
 void rows_bind_free(void *p)
@@ -212,30 +213,11 @@ int rows_bind_read(struct rows_bind *b, duckdb_bind_info info, struct error *err
 
 /* ---- blocks ---- */
 
-struct id_check {
-	const struct store *store;
-	size_t block;
-};
-
-static bool block_has_id(void *arg, unsigned int column, int64_t id)
-{
-	const struct id_check *c = arg;
-
-	return store_block_has_id(c->store, c->block, column, id);
-}
-
 bool rows_block_passes(const struct rows_bind *b, size_t block)
 {
 	const struct store_block *s = store_block(b->e->store, block);
-	struct id_check check = {b->e->store, block};
-	const struct eval_block facts = {.rows = s->rows,
-					 .min = s->min,
-					 .max = s->max,
-					 .nulls = s->nulls,
-					 .has_id = s->table == TABLE_OP ? block_has_id : NULL,
-					 .arg = &check};
 
 	if (s->table != b->table || s->damaged || !order_block_in(s, b->from, b->to))
 		return false;
-	return !b->x->filter || eval_block(b->x->eval, 0, &facts);
+	return !b->x->filter || facts_may_pass(b->x->eval, b->e->store, block);
 }
