@@ -496,6 +496,9 @@ static const char *const followed[] = {
 	"where dur > 99us | select start, dur, op, path | sort dur desc | head 10",
 	"select dur, tid | head 3",
 	"count(), stddev(dur) as s",
+	/* far from 0, of nothing at all */
+	"by op | stddev(dur % 1us + 100s) as s, count()",
+	"stddev(pos) as s, stddev(pos2) as n",
 };
 
 /* Blocks of calls from number `from` on. */

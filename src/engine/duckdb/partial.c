@@ -51,10 +51,10 @@ static size_t parts_of(const struct plan_field *f, struct part *ret)
 		ret[0] = part_sum;
 		ret[1] = part_count;
 		return 2;
-	case AGGREGATE_STDDEV: /* values, their sum, and that of their squares */
+	case AGGREGATE_STDDEV: /* values, their mean, and the sum of their squared distances from it */
 		ret[0] = part_count;
-		ret[1] = (struct part){"sum((%s)::DOUBLE)", "sum(%s)"};
-		ret[2] = (struct part){"sum(pow((%s)::DOUBLE, 2))", "sum(%s)"};
+		ret[1] = (struct part){"favg((%s)::DOUBLE)", NULL};
+		ret[2] = (struct part){"var_pop((%1$s)::DOUBLE) * count(%1$s)", NULL};
 		return 3;
 	case AGGREGATE_MIN:
 	case AGGREGATE_ANY:
@@ -160,6 +160,21 @@ static int plain_field(const struct plan_field *f, size_t i, struct buf *out)
 	return r;
 }
 
+/*
+ * T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances"
+ * (1979): nothing large is subtracted from something large. At most two rows of a group meet, what is kept and what
+ * came, so that the least and the largest are both of them.
+ */
+static int merge_squares(size_t i, struct buf *head)
+{
+	return buf_printf(head,
+			  "sum(p%1$zu) AS p%1$zu, "
+			  "sum(p%1$zu * q%1$zu) / nullif(sum(p%1$zu), 0) AS q%1$zu, "
+			  "sum(r%1$zu) + (count(*) - 1) * min(p%1$zu)::DOUBLE * max(p%1$zu) / "
+			  "nullif(sum(p%1$zu), 0) * pow(max(q%1$zu) - min(q%1$zu), 2) AS r%1$zu",
+			  i);
+}
+
 static int merge_field(const struct plan_field *f, size_t i, struct buf *head, struct buf *tail)
 {
 	struct part parts[PARTS_MAX];
@@ -176,6 +191,8 @@ static int merge_field(const struct plan_field *f, size_t i, struct buf *head, s
 		return buf_printf(head, "arg_%s_null(p%zu, q%zu) AS p%zu, %s(q%zu) AS q%zu",
 				  first ? "min" : "max", i, i, i, first ? "min" : "max", i, i);
 	}
+	if (r >= 0 && f->aggregate == AGGREGATE_STDDEV)
+		return merge_squares(i, head);
 	count = parts_of(f, parts);
 	for (size_t k = 0; k < count && r >= 0; k++) {
 		char column[32];
@@ -245,9 +262,8 @@ static int finish_mean(const struct plan_field *f, size_t i, struct buf *out)
 		snprintf(mean, sizeof(mean), "p%zu::DOUBLE / nullif(q%zu, 0)::DOUBLE", i, i);
 	else
 		snprintf(mean, sizeof(mean),
-			 "CASE WHEN p%zu > 1 THEN sqrt(greatest(r%zu - q%zu * q%zu / p%zu, 0) / "
-			 "(p%zu - 1)) END",
-			 i, i, i, i, i, i);
+			 "CASE WHEN p%zu > 1 THEN sqrt(greatest(r%zu, 0) / (p%zu - 1)) END", i, i,
+			 i);
 	return whole_mean(f, mean, out);
 }
 
