@@ -346,6 +346,13 @@ void http_deadline(struct http_request *r, int64_t ns)
 	pthread_mutex_unlock(&r->http->lock);
 }
 
+void http_extend(struct http_request *r, int64_t ns)
+{
+	pthread_mutex_lock(&r->http->lock);
+	r->deadline += r->deadline ? ns : 0;
+	pthread_mutex_unlock(&r->http->lock);
+}
+
 int http_stopped(const struct http_request *r)
 {
 	return __atomic_load_n(&r->stopped, __ATOMIC_RELAXED);

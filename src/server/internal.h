@@ -10,12 +10,12 @@
 #include "net/http.h"
 #include "server/room.h"
 #include "server/server.h"
+#include "server/turns.h"
 
 /* ---- limits, each with its reason ---- */
 
 #define QUESTIONS_MAX 4u	    /* at once: each may use every CPU and its share of memory */
-#define QUEUE_NS      10000000000ll /* that a question waits for its turn: a page sends six */
-#define QUESTION_NS   30000000000ll /* that it may take */
+#define QUESTION_NS   30000000000ll /* that it may take, by itself */
 #define WIDTH_MAX     4000u	    /* time buckets or pixels: no screen shows more */
 #define LANES_MAX     200u	    /* of one picture of the timeline */
 #define TABLE_TOP     20u	    /* rows of a table of the overview */
@@ -34,6 +34,7 @@ struct cache;
 struct catalog;
 struct file_tops;
 struct index;
+struct kept_calls;
 struct pool;
 struct slow_store;
 struct touched_store;
@@ -66,7 +67,9 @@ struct server {
 	pthread_cond_t news;
 	uint64_t news_generation;
 	bool news_end, stopping;
-	unsigned int questions; /* that run */
+	struct question *running[QUESTIONS_MAX];
+	unsigned int questions; /* of them */
+	struct turns turns;
 	struct room room;
 
 	pthread_mutex_t names_lock; /* of the making of what follows; see names.h */
@@ -81,6 +84,7 @@ struct server {
 	struct index *index;
 	struct touched_store *touched;
 	struct slow_store *slow;
+	_Atomic(struct kept_calls *) kept; /* NULL: not yet, or none */
 };
 
 /* A request that reads the trace. */
@@ -100,6 +104,7 @@ struct question {
 	bool streamed;	     /* the request has its answer already */
 	bool unfinished;     /* the same question has more to say: this answer is not kept */
 	int64_t allowed_ns;  /* that it may take, once it has what it waits for; 0: no limit */
+	atomic_uint shares;  /* of the time: how many ran beside it at most, and itself */
 	uint64_t room;	     /* bytes that it has of the server's */
 	bool wide;	     /* the engine's part was not enough: it takes all of it */
 };
@@ -126,8 +131,10 @@ int question_key_without(const struct question *q, const char *param, struct buf
 void question_fail(struct question *q, int code);
 /* True where the client is gone or the time is up: -EINTR soon. */
 bool question_stopped(const struct question *q);
-/* It may take that long from now on. */
+/* It may take that long from now on, and as much again for each other that runs beside it. */
 void question_deadline(struct question *q, int64_t ns);
+/* One more runs beside it. */
+void question_share(struct question *q);
 /* [from, to) with open ends put to the trace's. */
 void question_range(const struct question *q, int64_t *ret_from, int64_t *ret_to);
 

@@ -111,7 +111,15 @@ bool question_stopped(const struct question *q)
 void question_deadline(struct question *q, int64_t ns)
 {
 	q->allowed_ns = ns;
-	http_deadline(q->request, ns);
+	http_deadline(q->request, ns * MAX(atomic_load(&q->shares), 1u));
+}
+
+void question_share(struct question *q)
+{
+	if (atomic_load(&q->shares) >= QUESTIONS_MAX)
+		return;
+	atomic_fetch_add(&q->shares, 1);
+	http_extend(q->request, QUESTION_NS);
 }
 
 /* ---- parameters ---- */
@@ -206,39 +214,6 @@ void question_range(const struct question *q, int64_t *ret_from, int64_t *ret_to
 		*ret_to = *ret_from + 1;
 }
 
-/* ---- turns ---- */
-
-static int wait_turn(struct server *s, struct question *q)
-{
-	int64_t until = clock_monotonic_ns() + QUEUE_NS;
-	int r = 0;
-
-	pthread_mutex_lock(&s->news_lock);
-	while (r == 0 && s->questions >= QUESTIONS_MAX) {
-		struct timespec at;
-
-		clock_after(50 * NSEC_PER_MSEC, &at);
-		pthread_cond_timedwait(&s->news, &s->news_lock, &at);
-		if (question_stopped(q))
-			r = -EINTR;
-		else if (clock_monotonic_ns() > until)
-			r = question_error(q, -EAGAIN,
-					   "%u questions are being answered; try again in a second",
-					   QUESTIONS_MAX);
-	}
-	s->questions += r == 0;
-	pthread_mutex_unlock(&s->news_lock);
-	return r;
-}
-
-static void end_turn(struct server *s)
-{
-	pthread_mutex_lock(&s->news_lock);
-	s->questions--;
-	pthread_cond_broadcast(&s->news);
-	pthread_mutex_unlock(&s->news_lock);
-}
-
 /* ---- answering ---- */
 
 /* The generation, the start of the server and the form: what an answer may be kept for. */
@@ -296,7 +271,7 @@ static void reply(struct question *q, const char *etag)
 /* Runs one that needs no lock and is not kept. */
 static void answer_apart(struct server *s, struct question *q, question_fn *fn)
 {
-	int r = wait_turn(s, q);
+	int r = turns_take(q);
 
 	if (r >= 0) {
 		question_deadline(q, QUESTION_NS);
@@ -304,7 +279,7 @@ static void answer_apart(struct server *s, struct question *q, question_fn *fn)
 		room_give(q);
 		if (r >= 0 && question_stopped(q))
 			r = -EINTR;
-		end_turn(s);
+		turns_end(q);
 	}
 	if (r < 0)
 		question_fail(q, r);
@@ -348,7 +323,7 @@ static int work_out(struct server *s, struct question *q, question_fn *fn, uint6
 static int take_turn(struct server *s, struct question *q, question_fn *fn, const char *key,
 		     char etag[static ETAG_MAX])
 {
-	int r = wait_turn(s, q);
+	int r = turns_take(q);
 
 	if (r < 0)
 		return r;
@@ -360,7 +335,7 @@ static int take_turn(struct server *s, struct question *q, question_fn *fn, cons
 	if (r >= 0)
 		r = work_out(s, q, fn, s->generation, key);
 	pthread_rwlock_unlock(&s->lock);
-	end_turn(s);
+	turns_end(q);
 	return r;
 }
 

@@ -77,7 +77,7 @@ int room_take(struct question *q, uint64_t bytes)
 		http_deadline(q->request, 0);
 	e = take(q, bytes);
 	if (e >= 0 && q->allowed_ns)
-		http_deadline(q->request, q->allowed_ns);
+		question_deadline(q, q->allowed_ns);
 	return e;
 }
 

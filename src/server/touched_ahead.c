@@ -256,19 +256,6 @@ static int read_piece(struct ahead *a)
 
 /* ---- when ---- */
 
-/* Waits until no question is being answered. False: the server stops. */
-static bool wait_idle(struct server *s)
-{
-	bool stopping;
-
-	pthread_mutex_lock(&s->news_lock);
-	while (s->questions && !s->stopping)
-		pthread_cond_wait(&s->news, &s->news_lock);
-	stopping = s->stopping;
-	pthread_mutex_unlock(&s->news_lock);
-	return !stopping;
-}
-
 /* With the trace locked for reading. 1 where there is more to do, 0, or negative: it is not worth it. */
 static int go_on(struct ahead *a, uint64_t generation)
 {
@@ -293,7 +280,7 @@ void touched_ahead(struct server *s)
 
 	/* threads that a pass starts inherit it; where it is refused, the machine has less to give */
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
-	while (more > 0 && wait_idle(s)) {
+	while (more > 0 && turns_idle(s)) {
 		pthread_rwlock_rdlock(&s->lock);
 		generation = generation ? generation : s->generation;
 		more = go_on(&a, generation);

@@ -184,6 +184,9 @@ export function shareLink(): string {
 
 const bearer = typeof location === 'undefined' ? '' : token();
 
+/** Tells this page from others: the server gives each of them its turns. */
+const client = Math.random().toString(36).slice(2);
+
 /** A link that is put into the address of a page that is open, after a restart of the server: the browser does not load it. */
 export function followNewLinks() {
 	addEventListener('hashchange', () => {
@@ -240,7 +243,7 @@ export async function get(path: string, params: Params = {}, signal?: AbortSigna
 	const ask = () =>
 		fetch(`/api/v1/${path}${text ? '?' + text : ''}`, {
 			method,
-			headers: { Authorization: `Bearer ${bearer}`, Accept: accept },
+			headers: { Authorization: `Bearer ${bearer}`, Accept: accept, 'Weir-Client': client },
 			signal: signal ?? null,
 			body: body ?? null,
 		});

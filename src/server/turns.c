@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/turns.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "server/internal.h"
+
+struct turn_waiter {
+	struct turn_waiter *next;
+	const char *client;
+};
+
+static const char *client_of(const struct question *q)
+{
+	const char *name = http_header(q->request, "Weir-Client");
+
+	return name ? name : "";
+}
+
+/* ---- with the lock held ---- */
+
+static unsigned int running_of(const struct server *s, const char *client)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < QUESTIONS_MAX; i++)
+		n += s->running[i] && strcmp(client_of(s->running[i]), client) == 0;
+	return n;
+}
+
+static bool is_next(const struct server *s, const struct turn_waiter *me)
+{
+	const struct turn_waiter *best = s->turns.first;
+	unsigned int least = running_of(s, best->client);
+
+	for (const struct turn_waiter *w = best->next; w && least; w = w->next) {
+		unsigned int n = running_of(s, w->client);
+
+		if (n < least) {
+			best = w;
+			least = n;
+		}
+	}
+	return best == me;
+}
+
+static int wait_for(struct server *s, struct question *q, const struct turn_waiter *me)
+{
+	int64_t until = clock_monotonic_ns() + TURNS_WAIT_NS;
+
+	while (s->questions >= QUESTIONS_MAX || !is_next(s, me)) {
+		struct timespec at;
+
+		clock_after(50 * NSEC_PER_MSEC, &at);
+		pthread_cond_timedwait(&s->news, &s->news_lock, &at);
+		if (http_stopped(q->request))
+			return -EINTR;
+		if (clock_monotonic_ns() > until)
+			return question_error(
+				q, -EAGAIN,
+				"%u questions are being answered; try again in a second",
+				QUESTIONS_MAX);
+	}
+	return 0;
+}
+
+/* Each may take that much longer, up to as many times as there may be others. */
+static void begin(struct server *s, struct question *q)
+{
+	unsigned int place = QUESTIONS_MAX;
+
+	for (unsigned int i = 0; i < QUESTIONS_MAX; i++) {
+		if (s->running[i])
+			question_share(s->running[i]);
+		else
+			place = i;
+	}
+	assert(place < QUESTIONS_MAX);
+	s->running[place] = q;
+	s->questions++;
+	atomic_store(&q->shares, s->questions);
+}
+
+static void leave_queue(struct turns *t, struct turn_waiter *me)
+{
+	struct turn_waiter **at = &t->first;
+
+	while (*at != me)
+		at = &(*at)->next;
+	*at = me->next;
+	t->waiting--;
+}
+
+static int queue_up(struct server *s, struct question *q)
+{
+	struct turn_waiter me = {.client = client_of(q)}, **at = &s->turns.first;
+	int r;
+
+	while (*at)
+		at = &(*at)->next;
+	*at = &me;
+	s->turns.waiting++;
+	r = wait_for(s, q, &me);
+	leave_queue(&s->turns, &me);
+	return r;
+}
+
+/* ---- for the others ---- */
+
+int turns_take(struct question *q)
+{
+	struct server *s = q->server;
+	int r = 0;
+
+	pthread_mutex_lock(&s->news_lock);
+	if (s->turns.waiting >= TURNS_WAIT_MAX)
+		r = question_error(q, -EAGAIN,
+				   "%u questions wait for their turn; try again in a second",
+				   TURNS_WAIT_MAX);
+	else
+		r = queue_up(s, q);
+	if (r >= 0)
+		begin(s, q);
+	pthread_cond_broadcast(&s->news);
+	pthread_mutex_unlock(&s->news_lock);
+	return r;
+}
+
+void turns_end(struct question *q)
+{
+	struct server *s = q->server;
+
+	pthread_mutex_lock(&s->news_lock);
+	for (unsigned int i = 0; i < QUESTIONS_MAX; i++) {
+		if (s->running[i] == q)
+			s->running[i] = NULL;
+	}
+	s->questions--;
+	pthread_cond_broadcast(&s->news);
+	pthread_mutex_unlock(&s->news_lock);
+}
+
+bool turns_idle(struct server *s)
+{
+	bool stopping;
+
+	pthread_mutex_lock(&s->news_lock);
+	while (s->questions && !s->stopping)
+		pthread_cond_wait(&s->news, &s->news_lock);
+	stopping = s->stopping;
+	pthread_mutex_unlock(&s->news_lock);
+	return !stopping;
+}
