@@ -86,6 +86,8 @@ struct eval_block {
 	void *arg;
 };
 bool eval_block(const struct eval *e, size_t k, const struct eval_block *b);
+/* Whether every row of it is known to be true for expression k, by the same. */
+bool eval_block_all(const struct eval *e, size_t k, const struct eval_block *b);
 /*
  * The ids, ascending, without one of which in `column` no row can be true for expression k: false where that
  * is not known, or they are too many to be listed. After eval_names(), until the next.

@@ -178,6 +178,12 @@ bool eval_block(const struct eval *e, size_t k, const struct eval_block *b)
 	return may_be(e->exprs[k].root, b) & MAY_TRUE;
 }
 
+bool eval_block_all(const struct eval *e, size_t k, const struct eval_block *b)
+{
+	assert(k < e->count && e->exprs[k].root->is_bool);
+	return may_be(e->exprs[k].root, b) == MAY_TRUE;
+}
+
 bool eval_true_ids(const struct eval *e, size_t k, unsigned int column, const int64_t **ret,
 		   size_t *ret_count)
 {

@@ -99,6 +99,7 @@ int clip_find(struct question *q, const struct sieve *sieve, struct clip *ret)
 		.columns = order_columns(TABLE_OP) | 1ull << OP_THREAD_ID | 1ull << OP_CLASS,
 		.wants = has_edge,
 		.arg = q,
+		.kept = true,
 		.take = take,
 		.workers = pass_workers(q),
 	};

@@ -333,9 +333,11 @@ static int run_hists(struct question *q, const struct sieve *sieve, const struct
 			1ull << OP_FILE_ID | 1ull << OP_CLASS | 1ull << OP_DUR | 1ull << OP_STATUS,
 		.summaries = true,
 		.sums = 1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_CLASS | 1ull << SUMMARY_HIST,
-		.segments = !sieve->eval,
+		.segments = true,
+		.whole_segments = sieve->eval,
 		.wants = has_file,
 		.arg = (void *)index,
+		.kept = true,
 		.take = take,
 		.workers = pass_workers(q),
 	};
@@ -397,6 +399,26 @@ static bool take_tops(const struct sums *s, const struct sums_file *top, size_t 
 	return true;
 }
 
+/* And what segments tell of those. */
+static int take_segments(const struct server *srv, const struct sums *s,
+			 const struct sums_file *top, size_t count, struct hist *ret)
+{
+	_cleanup_(map_free) struct map index = {0};
+	_cleanup_free_ struct wanted *sorted = NULL;
+	struct hists h = {.index = &index, .hists = ret};
+	int r = s->segment_count ? file_sums_index(srv, top, count, &index) : 0;
+
+	if (r < 0 || !s->segment_count)
+		return r;
+	h.sorted = sorted = sort_wanted(&index);
+	h.sorted_count = index.count;
+	if (!sorted)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->segment_count && r >= 0; i++)
+		r = take_segment(&h, s->segments[i]);
+	return r;
+}
+
 int file_sums_hists(struct question *q, const struct sieve *sieve, const struct sums *s,
 		    const struct sums_file *top, size_t count, struct hist *ret)
 {
@@ -406,7 +428,7 @@ int file_sums_hists(struct question *q, const struct sieve *sieve, const struct 
 	if (s->file_hists)
 		return take_kept(q->server, s, top, count, ret);
 	if (take_tops(s, top, count, ret, &r))
-		return r;
+		return r < 0 ? r : take_segments(q->server, s, top, count, ret);
 	r = file_sums_index(q->server, top, count, &index);
 	return r < 0 || !count ? r : run_hists(q, sieve, &index, ret, count);
 }

@@ -9,6 +9,7 @@
 #include "engine/facts.h"
 #include "engine/order.h"
 #include "query/query.h"
+#include "server/kept_calls.h"
 
 /* ---- the filter ---- */
 
@@ -68,7 +69,8 @@ int sieve_make(struct question *q, const char *text, struct sieve *ret)
 	s.columns = expr_columns(s.plan->where);
 	for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
 		known |= 1ull << shared[i][0];
-	s.by_summary = !(s.columns & ~known) && !names_rows(s.plan->where);
+	s.names_rows = names_rows(s.plan->where);
+	s.by_summary = !(s.columns & ~known) && !s.names_rows;
 	s.by_segment = s.by_summary && !(s.columns & 1ull << OP_FILE_ID);
 	*ret = s;
 	s = (struct sieve){0};
@@ -80,13 +82,15 @@ int sieve_make(struct question *q, const char *text, struct sieve *ret)
 struct item {
 	size_t block, summary;	       /* summary: SIZE_MAX where there is none */
 	const struct segment *segment; /* instead of both */
+	bool all;		       /* of the segment pass the filter */
 };
 
 struct run {
 	struct pass *p;
 	const struct store *store;
 	struct index_view *view;
-	uint64_t sums; /* columns of summary */
+	const struct kept_calls *kept; /* NULL: rows are read */
+	uint64_t sums;		       /* columns of summary */
 	struct item *items;
 	size_t count;
 	atomic_size_t next;
@@ -132,9 +136,16 @@ static bool block_in_range(const struct pass *p, const struct store_block *b)
 				      : pass_block_overlaps(b, p->from, p->to);
 }
 
-static bool passes(const struct store *s, const struct sieve *sieve, size_t block)
+/* Whether any call of the block can pass, or whether all do, as its header and its ids know. */
+static bool passes(const struct store *s, const struct sieve *sieve, size_t block, bool all)
 {
-	return !sieve || !sieve->eval || facts_may_pass(sieve->eval, s, block);
+	struct facts f;
+
+	if (!sieve || !sieve->eval)
+		return true;
+	facts_of(&f, s, block);
+	return all ? eval_block_all(sieve->eval, 0, &f.block)
+		   : eval_block(sieve->eval, 0, &f.block);
 }
 
 bool pass_block_can(const struct question *q, const struct sieve *sieve, int64_t from, int64_t to,
@@ -143,7 +154,7 @@ bool pass_block_can(const struct question *q, const struct sieve *sieve, int64_t
 	const struct store_block *b = store_block(q->server->store, block);
 
 	return b->table == TABLE_OP && b->rows && !b->damaged && order_block_in(b, from, to) &&
-	       passes(q->server->store, sieve, block);
+	       passes(q->server->store, sieve, block, false);
 }
 
 static bool block_can_pass(const struct run *run, size_t block)
@@ -152,7 +163,7 @@ static bool block_can_pass(const struct run *run, size_t block)
 	const struct store_block *b = store_block(run->store, block);
 
 	return !b->damaged && block_in_range(p, b) && (!p->wants || p->wants(p->arg, b, block)) &&
-	       passes(run->store, p->sieve, block);
+	       passes(run->store, p->sieve, block, false);
 }
 
 /* True where all of the block is in the range and its summary says what is asked. */
@@ -163,7 +174,8 @@ static bool block_is_whole(const struct run *run, const struct item *item)
 	int64_t start, end;
 
 	if (!p->summaries || item->summary == SIZE_MAX || b->nulls[OP_RET] ||
-	    (p->long_rows && b->long_calls) || (p->sieve && !p->sieve->by_summary))
+	    (p->long_rows && b->long_calls) ||
+	    (p->sieve && !p->sieve->by_summary && !passes(run->store, p->sieve, item->block, true)))
 		return false;
 	facts_times(b, &start, &end);
 	return within(p, start, end);
@@ -237,6 +249,26 @@ static int take_rows(struct worker *w, size_t block)
 	return r < 0 ? r : p->take(w->state, &rows);
 }
 
+/* 1 where the block's are in memory, 0 where they must be read. */
+static int take_kept(struct worker *w, size_t block)
+{
+	bool all = rows_are_in(w->run->p, store_block(w->run->store, block));
+	struct pass_rows rows = {.block = block, .rows = w->rows};
+	ssize_t n;
+	int r;
+
+	if (!kept_calls_rows(w->run->kept, block, &rows.batch))
+		return 0;
+	if (!rows.batch)
+		return 1;
+	n = choose_rows(w, rows.batch, all);
+	if (n < 0)
+		return (int)n;
+	rows.count = (size_t)n;
+	r = n ? w->run->p->take(w->state, &rows) : 0;
+	return r < 0 ? r : 1;
+}
+
 /* ---- summaries ---- */
 
 static int copy_column(struct batch *to, unsigned int column, const struct batch *from,
@@ -269,11 +301,12 @@ static uint64_t summary_columns(const struct sieve *sieve)
 	return set;
 }
 
-static ssize_t filter_summary(struct worker *w, const struct batch *sums)
+/* `all`: the filter lets every call pass that they tell of. */
+static ssize_t filter_summary(struct worker *w, const struct batch *sums, bool all)
 {
 	int r = 0;
 
-	if (!w->scratch) {
+	if (!w->scratch || all) {
 		for (size_t i = 0; i < sums->rows; i++)
 			w->rows[i] = (uint32_t)i;
 		return (ssize_t)sums->rows;
@@ -290,6 +323,7 @@ static ssize_t filter_summary(struct worker *w, const struct batch *sums)
 /* 1 where the summary was taken, 0 where the rows must be read. */
 static int take_summary(struct worker *w, const struct item *item)
 {
+	const struct pass *p = w->run->p;
 	struct pass_rows rows = {.block = item->block, .rows = w->rows};
 	ssize_t n;
 	int r = store_decode(w->cursor, item->summary, w->run->sums, &rows.batch, &w->err);
@@ -303,7 +337,7 @@ static int take_summary(struct worker *w, const struct item *item)
 	if (!store_summary_counts(rows.batch, store_block(w->run->store, item->block)->rows,
 				  w->run->sums >> SUMMARY_HIST & 1))
 		return 0;
-	n = filter_summary(w, rows.batch);
+	n = filter_summary(w, rows.batch, !p->sieve || !p->sieve->by_summary);
 	if (n < 0)
 		return (int)n;
 	rows.count = (size_t)n;
@@ -311,11 +345,11 @@ static int take_summary(struct worker *w, const struct item *item)
 	return r < 0 ? r : 1;
 }
 
-static int take_segment(struct worker *w, const struct segment *s)
+static int take_segment(struct worker *w, const struct segment *s, bool all)
 {
 	struct pass_rows rows = {
 		.block = SIZE_MAX, .segment = s, .batch = s->sums, .rows = w->rows};
-	ssize_t n = filter_summary(w, s->sums);
+	ssize_t n = filter_summary(w, s->sums, all);
 
 	if (n <= 0)
 		return (int)n;
@@ -333,11 +367,13 @@ static int take_item(struct worker *w, const struct item *item)
 	if (question_stopped(run->p->q))
 		return -EINTR;
 	if (item->segment)
-		return take_segment(w, item->segment);
+		return take_segment(w, item->segment, item->all);
 	if (!block_can_pass(run, item->block))
 		return 0;
 	if (block_is_whole(run, item))
 		r = take_summary(w, item);
+	if (!r && run->kept)
+		r = take_kept(w, item->block);
 	return r ? r : take_rows(w, item->block);
 }
 
@@ -383,20 +419,33 @@ static bool segment_is_whole(const struct run *run, const struct segment *s)
 	return within(run->p, s->start, s->end);
 }
 
+static bool segment_passes(const struct run *run, const struct segment *s)
+{
+	for (unsigned int i = 0; i < s->count; i++) {
+		if (!passes(run->store, run->p->sieve, s->block[i], true))
+			return false;
+	}
+	return true;
+}
+
 /* Segments that lie within the range; done[block] tells which blocks need no other look. */
 static int list_segments(struct run *run, uint8_t *done)
 {
 	const struct pass *p = run->p;
 
-	if (!p->segments || !p->summaries || (p->sieve && !p->sieve->by_segment))
+	bool by_segment = !p->sieve || (p->sieve->by_segment && !p->whole_segments);
+
+	if (!p->segments || !p->summaries)
 		return 0;
 	run->view = index_view(p->q->server->index, is_stopped, p->q);
 	for (size_t i = 0; run->view && i < run->view->count; i++) {
 		const struct segment *s = run->view->segments[i];
 
-		if (!segment_is_whole(run, s))
+		bool all = segment_is_whole(run, s) && segment_passes(run, s);
+
+		if (!all && (!by_segment || !segment_is_whole(run, s)))
 			continue;
-		run->items[run->count++] = (struct item){.segment = s};
+		run->items[run->count++] = (struct item){.segment = s, .all = all};
 		for (unsigned int k = 0; k < s->count; k++)
 			done[s->block[k]] = 1;
 	}
@@ -412,7 +461,7 @@ static int list_only(struct run *run)
 	if (!run->items)
 		return -ENOMEM;
 	for (; run->count < p->only_count; run->count++)
-		run->items[run->count] = (struct item){p->only[run->count], SIZE_MAX, NULL};
+		run->items[run->count] = (struct item){p->only[run->count], SIZE_MAX, NULL, false};
 	return 0;
 }
 
@@ -432,7 +481,7 @@ static int list_items(struct run *run)
 		if (b->table == TABLE_OP && b->rows && !done[i])
 			run->items[run->count++] = (struct item){
 				i, run->p->summaries ? store_summary_of(run->store, i) : SIZE_MAX,
-				NULL};
+				NULL, false};
 	}
 	return r;
 }
@@ -507,6 +556,9 @@ int pass_run(struct pass *p)
 	};
 	struct worker workers[PASS_THREADS_MAX] = {0};
 	int r = p->only ? list_only(&run) : list_items(&run);
+
+	if (p->kept)
+		run.kept = kept_calls_for(p->q->server, p->sieve, p->columns);
 
 	assert(p->workers > 0 && p->workers <= PASS_THREADS_MAX);
 	for (unsigned int i = 0; i < p->workers && r >= 0; i++)

@@ -19,6 +19,7 @@ struct sieve {
 	uint64_t columns; /* of op */
 	bool by_summary;  /* asks for nothing but what a summary has */
 	bool by_segment;  /* nor for files */
+	bool names_rows;  /* asks for single calls */
 };
 
 void sieve_free(struct sieve *s);
@@ -44,12 +45,14 @@ struct pass {
 	struct question *q;
 	const struct sieve *sieve; /* NULL: everything passes */
 	enum pass_range range;
-	int64_t from, to; /* INT64_MIN, INT64_MAX: open */
-	uint64_t columns; /* of op, that `take` reads */
-	bool summaries;	  /* `take` can do with rows of summary */
-	uint64_t sums;	  /* of summary, that it then reads; 0: all */
-	bool segments;	  /* and with those of a segment, which do not tell files apart */
-	bool long_rows;	  /* but for calls over 100 ms it wants rows */
+	int64_t from, to;    /* INT64_MIN, INT64_MAX: open */
+	uint64_t columns;    /* of op, that `take` reads */
+	bool summaries;	     /* `take` can do with rows of summary */
+	uint64_t sums;	     /* of summary, that it then reads; 0: all */
+	bool segments;	     /* and with those of a segment, which do not tell files apart */
+	bool whole_segments; /* but only where the filter lets all of their calls pass */
+	bool long_rows;	     /* but for calls over 100 ms it wants rows */
+	bool kept; /* of rows those that are in memory do: it does not look at their numbers */
 	/* Chooses among the blocks of op; NULL: all. */
 	bool (*wants)(void *arg, const struct store_block *b, size_t block);
 	void *arg;

@@ -11,6 +11,7 @@
 #include "server/file_tops.h"
 #include "server/index.h"
 #include "server/internal.h"
+#include "server/kept_calls.h"
 #include "server/names.h"
 #include "server/pass.h"
 #include "server/pool.h"
@@ -233,6 +234,7 @@ static void *warm_up(void *arg)
 	names_prepare(s); /* where that fails, the question that needs it says so */
 	pthread_rwlock_unlock(&s->lock);
 	touched_ahead(s);
+	kept_calls_ahead(s);
 	return NULL;
 }
 
@@ -320,6 +322,7 @@ void server_stop(struct server *s)
 	file_tops_unref(s->tops);
 	touched_store_free(s->touched);
 	slow_store_free(s->slow);
+	kept_calls_free(s->kept);
 	pthread_mutex_destroy(&s->names_lock);
 	free(s->command);
 	room_free(&s->room);

@@ -460,6 +460,7 @@ int sums_take(void *state, const struct pass_rows *rows)
 	int r = 0;
 
 	if (rows->batch->table == TABLE_SUMMARY) {
+		drop_hists(s); /* these are not in them */
 		r = take_sums(s, rows);
 		return r < 0 ? r : flush_files(s);
 	}
@@ -584,8 +585,10 @@ static int run_once(struct question *q, const struct sieve *sieve, const struct 
 			   ~(want->files || want->failures ? 0 : 1ull << OP_FILE_ID),
 		.summaries = !by_cpu && (!want->axis || want->axis->step % ROLLUP_WINDOW_NS == 0),
 		.sums = summary_columns(want, tops != NULL),
+		.segments = true,
 		/* a segment tells files apart only where all of its calls are wanted */
-		.segments = !want->files || !sieve->eval,
+		.whole_segments = want->files && sieve->eval,
+		.kept = true,
 		.take = sums_take,
 		.workers = pass_workers(q),
 	};

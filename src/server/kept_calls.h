@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kept_calls.h: the longest calls of a trace, as rows in memory: some hundred thousand of a hundred million. A filter that
+ * lets none pass but them (dur > 1ms) is answered from them, and no block is read. They are found once, when
+ * the server has nothing else to do; blocks that came later are read by who asks.
+ */
+#pragma once
+
+#include "server/pass.h"
+
+#define KEPT_CALLS_MAX 400000u	/* some 100 bytes each */
+#define KEPT_SHARE     16u	/* but no more than one call in so many: else little is gained */
+#define KEPT_TRACE_MIN 1000000u /* calls: of fewer all are soon read */
+
+struct kept_calls;
+
+/* Finds them. Returns when it is done, or the server stops. A trace that grows has none. */
+void kept_calls_ahead(struct server *s);
+void kept_calls_free(struct kept_calls *k);
+/* They, where all calls that can pass are among them, with the columns; else NULL. */
+const struct kept_calls *kept_calls_for(const struct server *s, const struct sieve *sieve,
+					uint64_t columns);
+/* True where the block's are known: *ret has them, NULL where there are none. */
+bool kept_calls_rows(const struct kept_calls *k, size_t block, const struct batch **ret);
