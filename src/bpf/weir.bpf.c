@@ -137,6 +137,31 @@ static __always_inline bool exit_left_out(struct thread_state *ts, struct wire_p
 	return true;
 }
 
+/*
+ * The number under which a call that ends has its plan; WIRE_CALLS_MAX: it is none. A successful execve or rt_sigreturn changed
+ * the registers: the number is the one at enter. What was selected then is a row, though an execve may have taken the thread
+ * out of the selection.
+ */
+static __always_inline __u32 exit_index(struct thread_state *ts, struct pt_regs *regs)
+{
+	__u32 nr;
+
+	if (ts->flags & THREAD_IN_CALL)
+		return ts->call.op.nr;
+	nr = call_nr(regs);
+	return unlikely(nr == NR_NONE) ? WIRE_CALLS_MAX : call_index(nr);
+}
+
+/* A call that the selection left out at its enter. */
+static __always_inline int exit_skipped(struct thread_state *ts, struct pt_regs *regs,
+					struct wire_plan *p)
+{
+	ts->flags &= ~(THREAD_IN_CALL | THREAD_SKIPPED);
+	if (unlikely(p->flags & WIRE_PLAN_SOCK) && !path_count)
+		sock_skipped(ts, call_arg(regs));
+	return 0;
+}
+
 SEC("tp_btf/sys_exit")
 int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 {
@@ -146,33 +171,21 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	__u16 status = 0;
 	__s64 pos = WIRE_NONE;
 	__u64 held = 0, end;
-	__u32 flags, nr;
+	__u32 flags;
 
 	if (unlikely(!ts || (is_compat(task) && !execs_compat(ts))))
 		return exit_other(task, ts, regs, ret);
 	flags = ts->flags;
-	/* A successful execve or rt_sigreturn changed the registers: the number is the one at
-	 * enter. What was selected then is a row, though an execve may have taken the thread out of the selection. */
-	nr = flags & THREAD_IN_CALL ? ts->call.op.nr : (__u32)call_nr(regs);
-	if (unlikely(nr >= WIRE_CALL_OTHER)) {
-		if (nr == NR_NONE)
-			return 0;
-		nr = WIRE_CALL_OTHER;
-	}
-	p = plan_of(nr);
-	if (!p)
+	p = plan_of(exit_index(ts, regs));
+	if (unlikely(!p))
 		return 0;
 	if (unlikely(p->flags & WIRE_PLAN_EVER)) {
 		call_effects(p, ret);
 		if (p->flags & WIRE_PLAN_CREDS)
 			ts->flags |= THREAD_STALE;
 	}
-	if (flags & THREAD_SKIPPED) {
-		ts->flags &= ~(THREAD_IN_CALL | THREAD_SKIPPED);
-		if (unlikely(p->flags & WIRE_PLAN_SOCK) && !path_count)
-			sock_skipped(ts, call_arg(regs));
-		return 0;
-	}
+	if (flags & THREAD_SKIPPED)
+		return exit_skipped(ts, regs, p);
 	if (!(flags & (THREAD_SELECTED | THREAD_IN_CALL)) && !thread_needs_look(ts))
 		return 0;
 	end = bpf_ktime_get_ns(); /* not earlier: whoever is not traced does not pay for it */
