@@ -24,7 +24,7 @@ struct serve_opts {
 	struct option_list inputs;
 	const char *listen;
 	int64_t port, threads;
-	uint64_t memory;
+	uint64_t memory, download_max;
 	const char *library;
 	bool open, json;
 };
@@ -157,6 +157,7 @@ static int serve_main(const void *opts, int argc, char **argv)
 		.port = (uint16_t)o->port,
 		.library = o->library,
 		.memory_max = o->memory,
+		.download_max = o->download_max,
 		.threads = (unsigned int)o->threads,
 		.call_text = put_call,
 		.loss_json = put_loss,
@@ -218,6 +219,9 @@ static const struct option serve_options[] = {
 	{0, "memory", OPTION_SIZE, "SIZE",
 	 "memory that questions may take together (default 512MiB)",
 	 offsetof(struct serve_opts, memory)},
+	{0, "download-max", OPTION_SIZE, "SIZE",
+	 "refuse downloads that are larger (default 4GiB; they are made in $TMPDIR or /var/tmp)",
+	 offsetof(struct serve_opts, download_max)},
 	{0, "threads", OPTION_COUNT, "N", "threads of one question (default: one per CPU)",
 	 offsetof(struct serve_opts, threads)},
 	{0, "duckdb", OPTION_STRING, "FILE",
@@ -255,7 +259,7 @@ const struct command command_serve = {
 		"calls some 50 MiB, each file "
 		"that the trace names some 100 bytes. Questions that run share --memory: one that "
 		"needs more than the others have left waits for them. SQL runs in a process of its "
-		"own, which may take as much again.\n\n"
+		"own, within the same.\n\n"
 		"Exit status: 0 stopped by a signal, 1 the trace cannot be read or the port is "
 		"taken, 2 wrong "
 		"options.",

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "engine/answer_json.h"
 #include "engine/ask.h"
-#include "engine/sql_text.h"
 #include "query/pushdown.h"
 #include "server/columns.h"
 #include "server/js.h"
@@ -20,7 +19,7 @@
 #include "server/table.h"
 
 #define DOWNLOAD_NS  (120 * NSEC_PER_SEC)
-#define DOWNLOAD_MAX (4ull << 30) /* bytes of a file that is made for a download */
+#define DOWNLOAD_MAX (4ull << 30) /* bytes of a file that is made for a download, unless said */
 #define PIECE	     65536
 
 /* ---- the plan ---- */
@@ -189,6 +188,20 @@ static int ask(struct question *q, const struct plan *p,
 
 /* ---- downloads: a file is made, then sent, so that nobody's slow line holds an engine ---- */
 
+uint64_t query_download_max(const struct question *q)
+{
+	return q->server->opt.download_max ? q->server->opt.download_max : DOWNLOAD_MAX;
+}
+
+int query_download_too_large(struct question *q)
+{
+	return question_error(q, -E2BIG,
+			      "the download is larger than %" PRIu64
+			      " MiB (weir serve --download-max): choose fewer calls or columns, or "
+			      "write it with weir query or weir sql",
+			      query_download_max(q) >> 20);
+}
+
 struct download {
 	struct question *q;
 	int fd;
@@ -203,9 +216,8 @@ static int put_file(void *arg, const void *data, size_t len)
 	if (question_stopped(d->q))
 		return -EINTR;
 	d->bytes += len;
-	if (d->bytes > DOWNLOAD_MAX)
-		return question_error(d->q, -E2BIG, "the download is larger than %llu GiB",
-				      DOWNLOAD_MAX >> 30);
+	if (d->bytes > query_download_max(d->q))
+		return query_download_too_large(d->q);
 	while (len) {
 		ssize_t n = write(d->fd, data, len);
 
@@ -342,59 +354,13 @@ static int give_json_file(struct question *q, struct answer *rows, int64_t limit
 	return r;
 }
 
-static int run_all(struct question *q, struct engine *e, const char *sql)
-{
-	_cleanup_(engine_statements_freep) struct engine_statements *statements = NULL;
-	int r = engine_parse(e, sql, &statements, &q->err);
-
-	for (size_t i = 0; r >= 0 && i < engine_statements_count(statements); i++) {
-		_cleanup_(engine_result_freep) struct engine_result *result = NULL;
-
-		r = engine_execute(statements, i, &result, &q->err);
-	}
-	return r;
-}
-
-/* The engine writes it by name, into a folder that is gone before anything is sent. */
-static int parquet_to(struct question *q, const struct plan *p, const char *path)
-{
-	_cleanup_buf_ struct buf sql = {0}, all = {0};
-	struct engine *e;
-	int r = pool_take(q, &e);
-
-	if (r < 0)
-		return r;
-	r = engine_explain(e, p, &sql, &q->err);
-	if (r >= 0)
-		r = sql_copy_to_parquet(buf_str(&sql), path, &all);
-	if (r >= 0)
-		r = run_all(q, e, buf_str(&all));
-	pool_give(q, e);
-	return r;
-}
-
 static int give_parquet(struct question *q, const struct plan *p)
 {
-	const char *tmp = getenv("TMPDIR");
-	char folder[256], path[300];
-	int r, fd;
+	int fd = parquet_write(q, p);
 
-	snprintf(folder, sizeof(folder), "%s/weir-serve-XXXXXX", tmp && *tmp ? tmp : "/var/tmp");
-	if (!mkdtemp(folder))
-		return question_error(q, -errno, "cannot make a folder for the download: %s",
-				      strerror(errno));
-	snprintf(path, sizeof(path), "%s/answer.parquet", folder);
-	do {
-		r = parquet_to(q, p, path);
-	} while (pool_again(q, r));
-	fd = r < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-	if (r >= 0 && fd < 0)
-		r = question_error(q, -EIO, "the download was not written");
-	unlink(path);
-	rmdir(folder);
-	if (r >= 0)
+	if (fd >= 0)
 		send_file(q, fd, "application/vnd.apache.parquet", "weir.parquet");
-	return r;
+	return MIN(fd, 0);
 }
 
 static int download(struct question *q, const char *format)

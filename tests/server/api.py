@@ -541,8 +541,13 @@ def hostile():
 
 
 def limits():
-    with Serve(weir, 'a.trace', '--port', '7400', folder=folder) as s:
+    with Serve(weir, 'a.trace', '--port', '7400', '--download-max', '1MiB', folder=folder) as s:
         check('the port that is named', s.port == 7400)
+        for kind in ('csv', 'parquet') if has_engine else ():
+            status, _, body = s.ask('query', q='select start, dur, ret, bytes, tid, path', format=kind)
+            check(f'a download as {kind} that is too large is refused', status == 413 and b'larger than 1 MiB' in body, status, body[:300])
+            status, _, body = s.ask('query', q='by op | count()', format=kind)
+            check(f'and one as {kind} that is not is made', status == 200 and len(body) > 20, status, body[:100])
         r = run('serve', '--port', '7400', 'a.trace')
         check('a port that is taken', r.returncode == 1 and '7400' in r.stderr and len(r.stderr.splitlines()) <= 2, r.stderr)
         with Serve(weir, 'a.trace', folder=folder) as other:
