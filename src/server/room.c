@@ -14,7 +14,7 @@ void room_init(struct room *r, uint64_t bytes)
 {
 	pthread_condattr_t attr;
 
-	r->all = r->left = bytes;
+	r->all = r->left = bytes - MIN(bytes / ROOM_PASSES_SHARE, ROOM_PASSES);
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

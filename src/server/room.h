@@ -2,7 +2,7 @@
 /*
  * room.h: the memory (--memory) that questions share, beside what the server holds of the trace. Who needs a part of it
  * says how much at most, and waits until there is as much, in the order in which they came. Who needs more than there
- * is waits for all of it.
+ * is waits for all of it. Engines, the process of an SQL statement and passes about files take parts.
  */
 #pragma once
 
@@ -14,6 +14,9 @@
 #define ROOM_DEFAULT  (512ull << 20)
 #define ROOM_WORKER   (25ull << 20) /* of one thread of a pass about files, for whatever it does */
 #define ROOM_PER_FILE 100ull	    /* of such a pass, whatever the number of threads */
+/* Left aside for passes that tell no files apart, four at once: they do not wait, what is seen first comes from them. */
+#define ROOM_PASSES	  (64ull << 20)
+#define ROOM_PASSES_SHARE 8u /* but no more than one in so many */
 
 struct question;
 struct room_waiter;

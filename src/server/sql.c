@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "engine/engine.h"
 #include "server/internal.h"
+#include "server/pool.h"
 
 #define SELF  "/proc/self/exe"
 #define CPU_S (8 * QUESTION_NS / NSEC_PER_SEC) /* of all its threads together */
@@ -93,16 +94,13 @@ static void close_all(int fds[3])
 
 static int start(struct question *q, char *const args[], struct child *c)
 {
-	const struct server_options *o = &q->server->opt;
 	int ours[3] = {-1, -1, -1}, theirs[3] = {-1, -1, -1};
 	int r = make_pipes(ours, theirs);
 
 	if (r >= 0) {
 		c->pid = fork();
 		if (c->pid == 0)
-			become(theirs, args,
-			       MEMORY_AS +
-				       4 * (o->memory_max ? o->memory_max : ENGINE_MEMORY_DEFAULT));
+			become(theirs, args, MEMORY_AS + 4 * q->room);
 		r = c->pid < 0 ? -errno : 0;
 	}
 	close_all(theirs);
@@ -191,11 +189,14 @@ static int refused(struct question *q, struct child *c, int status)
 				      "the statement's process ended by signal %d; it may "
 				      "have wanted more memory than it is given",
 				      WTERMSIG(status));
+	if (strstr(said, "raise --memory")) /* engine/duckdb/message.c */
+		return question_error(q, -ENOMEM, "%s", said);
 	if (strstr(said, "DuckDB's library"))
 		q->status = 503;
 	return question_error(q, -EINVAL, "%s", *said ? said : "the statement failed");
 }
 
+/* What the statement may take is the question's part of the room. */
 static int add_args(struct question *q, const char **args, char memory[32], char rows[32])
 {
 	const struct server_options *o = &q->server->opt;
@@ -207,10 +208,8 @@ static int add_args(struct question *q, const char **args, char memory[32], char
 	args[n++] = "--confined";
 	snprintf(rows, 32, "--rows=%u", ROWS_DEFAULT);
 	args[n++] = rows;
-	if (o->memory_max) {
-		snprintf(memory, 32, "--memory=%llu", (unsigned long long)o->memory_max);
-		args[n++] = memory;
-	}
+	snprintf(memory, 32, "--memory=%llu", (unsigned long long)q->room);
+	args[n++] = memory;
 	if (o->library) {
 		args[n++] = "--duckdb";
 		args[n++] = o->library;
@@ -226,15 +225,13 @@ static int add_args(struct question *q, const char **args, char memory[32], char
 	return 0;
 }
 
-static int sql_answer(struct question *q)
+static int run(struct question *q)
 {
 	struct child c = {.in = -1, .out = -1, .err = -1};
 	const char *args[ARGS_MAX + 1];
 	char memory[32], rows[32];
 	int status = 0, r = add_args(q, args, memory, rows);
 
-	if (r >= 0 && !http_body(q->request)->len)
-		r = question_error(q, -EINVAL, "the body is empty: it is the statement");
 	if (r >= 0)
 		r = start(q, (char *const *)args, &c);
 	if (r < 0)
@@ -250,6 +247,22 @@ static int sql_answer(struct question *q)
 	if (r >= 0 && status)
 		r = refused(q, &c, status);
 	buf_free(&c.said);
+	return r;
+}
+
+/* With half of the room, so that two run at once; what cannot be done with that has all of it. */
+static int sql_answer(struct question *q)
+{
+	int r;
+
+	if (!http_body(q->request)->len)
+		return question_error(q, -EINVAL, "the body is empty: it is the statement");
+	do {
+		r = room_take(q, q->wide ? q->server->room.all : q->server->room.all / 2);
+		if (r >= 0)
+			r = run(q);
+		room_give(q);
+	} while (pool_again(q, r));
 	return r;
 }
 

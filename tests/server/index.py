@@ -213,6 +213,9 @@ def memory():
         if has_engine:
             status, _, body = s.ask('query', q='by file, op, tid | p99(dur), hist(dur) | head 5')
             check('what an engine cannot do with half of it, it does with all', status == 200, status, body[:300])
+            status, _, body = s.ask('sql', method='POST', body='SELECT list(start) AS l, tid, ret, pos FROM op GROUP BY ALL ORDER BY 1 LIMIT 3')
+            check('what SQL cannot do with all of it is refused', status == 413 and b'--memory' in body, status, body[:300])
+            check('and what it can is done', s.ask('sql', method='POST', body='SELECT count(*) AS n FROM op')[0] == 200)
 
 
 def later():
