@@ -596,6 +596,21 @@ def notes():
         with open(f'/proc/{s.process.pid}/maps', encoding='utf-8') as f:
             watched = 'san.so' in f.read()  # a sanitizer keeps what was freed
         check('again and again, and takes no more memory', watched or later < first + (100 << 20), first, later)
+        replaced(s)
+
+
+def replaced(s):
+    """A table that takes another's place gives its own values, also where the same was asked before."""
+    for text in ('one', 'three'):
+        generation = s.get('trace')['generation']
+        run('annotate', '-n', 'small', 'notes.trace', f"SELECT range AS file_id, '{text}' AS word FROM range(60000)")
+        for _ in range(600):  # it is looked at now and then
+            if s.get('trace')['generation'] > generation:
+                break
+            time.sleep(0.1)
+        for q in ('select len(small.word) as n | where n is not null | head 1', 'select len(small.word) as n | where n is not null | head 2'):
+            rows = s.get('query', q=q)['rows']
+            check(f'notes that were replaced: {text}: {q[-6:]}', rows and all(r['n'] == len(text) for r in rows), rows)
 
 
 def documented(s):
