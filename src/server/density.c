@@ -11,7 +11,6 @@
 #include "server/touched.h"
 
 #define HEIGHT_MAX 1000
-#define WITHIN_MAX 60000 /* ms */
 
 struct cell {
 	uint64_t reads, writes, calls;

@@ -16,6 +16,7 @@
 
 #define QUESTIONS_MAX 4u	    /* at once: each may use every CPU and its share of memory */
 #define QUESTION_NS   30000000000ll /* that it may take, by itself */
+#define WITHIN_MAX    60000	    /* ms in which a part of an answer may be wanted */
 #define WIDTH_MAX     4000u	    /* time buckets or pixels: no screen shows more */
 #define LANES_MAX     200u	    /* of one picture of the timeline */
 #define TABLE_TOP     20u	    /* rows of a table of the overview */
@@ -35,6 +36,7 @@ struct catalog;
 struct file_tops;
 struct index;
 struct kept_calls;
+struct overview_parts;
 struct pool;
 struct slow_store;
 struct touched_store;
@@ -84,6 +86,7 @@ struct server {
 	struct index *index;
 	struct touched_store *touched;
 	struct slow_store *slow;
+	struct overview_parts *parts;
 	_Atomic(struct kept_calls *) kept; /* NULL: not yet, or none */
 };
 
@@ -125,8 +128,8 @@ int question_fits(struct question *q, size_t bytes);
 /* A whole number of the query, `otherwise` where absent; -EINVAL where it is none or outside. */
 int question_number(struct question *q, const char *name, int64_t min, int64_t max,
 		    int64_t otherwise, int64_t *ret);
-/* What the answer to the same question without a parameter is kept by. */
-int question_key_without(const struct question *q, const char *param, struct buf *key);
+/* What the answer to the same question without some parameters (NULL behind the last) is kept by. */
+int question_key_without(const struct question *q, const char *const names[], struct buf *key);
 /* {"error": {...}} with the status that the code means. */
 void question_fail(struct question *q, int code);
 /* True where the client is gone or the time is up: -EINTR soon. */

@@ -15,7 +15,7 @@
 #include "server/file_sums.h"
 #include "server/file_tops.h"
 #include "server/names.h"
-#include "server/overview.h"
+#include "server/overview_parts.h"
 #include "server/slowest.h"
 
 #define RATE_OPS  8u /* with a band of their own; the others are one */
@@ -602,16 +602,17 @@ void overview_put_axis(const struct question *q, struct js *j, const struct sums
 }
 
 /* What the sums of everything tell: who made how many calls, and when. */
-static int put_figures_of_all(struct question *q, struct js *j, const struct sieve *sieve,
-			      const struct sums *s, size_t file_count, bool brief)
+static int put_figures_of_all(struct question *q, struct js *j, const struct overview *o,
+			      bool brief, double share)
 {
 	_cleanup_(clip_free) struct clip clip = {0};
-	int r = put_totals(q, j, s, file_count);
+	const struct sums *s = o->sums;
+	int r = put_totals(q, j, s, brief ? FILES_UNKNOWN : o->file_count);
 
 	if (r >= 0)
 		r = put_rate(j, s);
-	if (r >= 0)
-		r = clip_find(q, sieve, &clip);
+	if (r >= 0 && share >= 1)
+		r = clip_find(q, &o->sieve, &clip);
 	js_key(j, "latency");
 	js_open(j, '{');
 	sums_put_cells(j, "cells", s);
@@ -632,54 +633,47 @@ static int put_details(struct question *q, struct js *j, const struct sieve *sie
 	return r < 0 ? r : put_slow(q, j, sieve, s);
 }
 
-/* What is told, from one pass. */
-struct overview {
-	struct sieve sieve;
-	struct sums_axis axis;
-	struct sums *sums;
-	struct sums_file *files; /* NULL: were not looked at */
-	size_t file_count;
-	int64_t from, to;
-};
-
-static void overview_free(struct overview *o)
+void overview_free(struct overview *o)
 {
 	sieve_free(&o->sieve);
 	sums_free(o->sums);
 	free(o->files);
 }
 
+void overview_range(const struct question *q, struct overview *o)
+{
+	o->file_count = FILES_UNKNOWN;
+	question_range(q, &o->from, &o->to);
+	sums_axis_make(q, o->from, o->to, &o->axis);
+}
+
 static int sum_up(struct question *q, struct overview *o, bool brief)
 {
-	const struct sums_want want = {
-		.axis = &o->axis,
-		.keys = ROLLUP_OP | ROLLUP_CLASS | ROLLUP_ERR,
-		.other_keys = ROLLUP_THREAD | ROLLUP_CLASS,
-		.files = !brief,
-		.slowest = !brief,
-		.failures = !brief,
-	};
+	struct sums_want want = {OVERVIEW_WANT(&o->axis)};
 	int r = brief ? 0 : names_prepare(q->server);
 
 	if (r < 0)
 		return r;
 	question_deadline(q, QUESTION_NS); /* not of the names: the next question has them */
-	o->file_count = FILES_UNKNOWN;
-	question_range(q, &o->from, &o->to);
-	sums_axis_make(q, o->from, o->to, &o->axis);
+	overview_range(q, o);
+	if (brief)
+		want.files = want.slowest = want.failures = false;
 	r = sums_run(q, &o->sieve, &want, &o->sums);
 	return r < 0 || brief ? r : file_sums_merge(q->server, o->sums, &o->files, &o->file_count);
 }
 
-static int put_answer(struct question *q, struct buf *to, struct overview *o, bool brief)
+int overview_put(struct question *q, struct buf *to, struct overview *o, bool brief, double share)
 {
 	struct js j = {.to = to};
 	int r;
 
 	js_open(&j, '{');
 	overview_put_axis(q, &j, &o->axis, o->from, o->to);
-	r = put_figures_of_all(q, &j, &o->sieve, o->sums, brief ? FILES_UNKNOWN : o->file_count,
-			       brief);
+	if (share < 1) {
+		js_key(&j, "read");
+		js_float(&j, share);
+	}
+	r = put_figures_of_all(q, &j, o, brief, share);
 	if (r >= 0 && !brief)
 		r = put_details(q, &j, &o->sieve, o->sums, o->files, o->file_count);
 	js_key(&j, "loss");
@@ -688,46 +682,23 @@ static int put_answer(struct question *q, struct buf *to, struct overview *o, bo
 	return r < 0 ? r : j.error;
 }
 
-/*
- * Where calls are read for it, the page that asks briefly asks for all of it next: both are made of one pass, and the
- * whole answer is kept for then. Who has it asked for already waits for this one.
- */
-static int answer_both(struct question *q, struct overview *o)
-{
-	struct server *s = q->server;
-	_cleanup_buf_ struct buf key = {0}, whole = {0};
-	struct cache_entry kept = {0};
-	int r = question_key_without(q, "brief", &key);
-	bool known = r >= 0 && cache_claim(s->cache, q, s->generation, buf_str(&key), &kept);
-
-	buf_free(&kept.body);
-	if (r >= 0)
-		r = sum_up(q, o, known);
-	if (r >= 0 && !known)
-		r = put_answer(q, &whole, o, false);
-	if (r >= 0)
-		r = put_answer(q, &q->out, o, true);
-	if (r >= 0 && !known && !question_stopped(q))
-		cache_put(s->cache, s->generation, buf_str(&key), &whole, q->type);
-	if (!known)
-		cache_release(s->cache, buf_str(&key));
-	return r;
-}
-
 static int overview_answer(struct question *q)
 {
 	_cleanup_(overview_free) struct overview o = {0};
-	int64_t brief = 0;
+	int64_t brief = 0, within = 0;
 	int r = question_number(q, "brief", 0, 1, 0, &brief);
 
+	if (r >= 0)
+		r = question_number(q, "within", 1, WITHIN_MAX, 0, &within);
 	if (r >= 0)
 		r = sieve_make(q, q->filter, &o.sieve);
 	if (r < 0)
 		return r;
-	if (brief && o.sieve.eval && !o.sieve.by_summary)
-		return answer_both(q, &o);
+	if (o.sieve.eval && !o.sieve.by_summary)
+		/* a trace that grows would begin anew each time */
+		return overview_parts_answer(q, &o.sieve, brief, q->server->live ? 0 : within);
 	r = sum_up(q, &o, brief);
-	return r < 0 ? r : put_answer(q, &q->out, &o, brief);
+	return r < 0 ? r : overview_put(q, &q->out, &o, brief, 1);
 }
 
 void overview_get(void *arg, struct http_request *r)

@@ -92,7 +92,7 @@ struct run {
 	const struct kept_calls *kept; /* NULL: rows are read */
 	uint64_t sums;		       /* columns of summary */
 	struct item *items;
-	size_t count;
+	size_t count, first; /* first: of this part */
 	atomic_size_t next;
 	atomic_int failed;
 };
@@ -380,7 +380,8 @@ static int take_item(struct worker *w, const struct item *item)
 /* At least one is taken, so that who asks again and again comes to an end. */
 static bool is_late(const struct run *run)
 {
-	return run->p->until && atomic_load(&run->next) && clock_monotonic_ns() >= run->p->until;
+	return run->p->until && atomic_load(&run->next) > run->first &&
+	       clock_monotonic_ns() >= run->p->until;
 }
 
 static void *work(void *arg)
@@ -547,6 +548,85 @@ static int run_workers(struct run *run, struct worker *workers)
 	return 0;
 }
 
+/* ---- in parts ---- */
+
+#define SPREAD 16u
+
+void pass_list_free(struct pass_list *l)
+{
+	index_view_free(l->view);
+	free(l->items);
+	*l = (struct pass_list){0};
+}
+
+static size_t blocks_of(const struct item *i)
+{
+	return i->segment ? i->segment->count : 1;
+}
+
+double pass_list_share(const struct pass_list *l)
+{
+	size_t all = 0, taken = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		all += blocks_of(&l->items[i]);
+		taken += i < l->next ? blocks_of(&l->items[i]) : 0;
+	}
+	return l->next < l->count ? (double)taken / (double)all : 1;
+}
+
+/* Segments first, which take no time; then every SPREADth block, and so on. */
+static int spread(struct run *run)
+{
+	struct item *items = calloc(run->count + 1, sizeof(*items));
+	size_t first = 0, n;
+
+	if (!items)
+		return -ENOMEM;
+	while (first < run->count && run->items[first].segment) {
+		items[first] = run->items[first];
+		first++;
+	}
+	n = first;
+	for (size_t k = 0; k < SPREAD; k++) {
+		for (size_t i = first + k; i < run->count; i += SPREAD)
+			items[n++] = run->items[i];
+	}
+	assert(n == run->count);
+	free(run->items);
+	run->items = items;
+	return 0;
+}
+
+static int list(struct run *run)
+{
+	struct pass_list *l = run->p->list;
+	int r;
+
+	if (l && l->items) {
+		run->items = l->items;
+		run->count = l->count;
+		run->view = l->view;
+		run->first = l->next;
+		atomic_store(&run->next, l->next);
+		return 0;
+	}
+	r = run->p->only ? list_only(run) : list_items(run);
+	return r >= 0 && l ? spread(run) : r;
+}
+
+static void keep_list(const struct run *run)
+{
+	struct pass_list *l = run->p->list;
+
+	if (l) {
+		*l = (struct pass_list){run->items, run->count, run->p->taken, run->view};
+		return;
+	}
+	index_view_free(run->view);
+	free(run->items);
+}
+
 int pass_run(struct pass *p)
 {
 	struct run run = {
@@ -555,7 +635,7 @@ int pass_run(struct pass *p)
 		.sums = p->sums ? p->sums | summary_columns(p->sieve) : ~0ull,
 	};
 	struct worker workers[PASS_THREADS_MAX] = {0};
-	int r = p->only ? list_only(&run) : list_items(&run);
+	int r = list(&run);
 
 	if (p->kept)
 		run.kept = kept_calls_for(p->q->server, p->sieve, p->columns);
@@ -568,7 +648,6 @@ int pass_run(struct pass *p)
 	p->taken = MIN(atomic_load(&run.next), run.count);
 	for (unsigned int i = 0; i < p->workers; i++)
 		worker_free(&workers[i]);
-	index_view_free(run.view);
-	free(run.items);
+	keep_list(&run);
 	return r;
 }

@@ -36,6 +36,19 @@ struct pass_rows {
 	size_t count;
 };
 
+/*
+ * What a pass has to take, where it is done in parts: kept from one to the next, of the same store, range and sieve. It
+ * begins as {0}. What is read as rows comes in an order that spreads over the trace.
+ */
+struct pass_list {
+	struct item *items;
+	size_t count, next;
+	struct index_view *view;
+};
+void pass_list_free(struct pass_list *l);
+/* The share of the blocks that was taken: 1 where all were. */
+double pass_list_share(const struct pass_list *l);
+
 enum pass_range {
 	PASS_ENDED,   /* calls that ended in the range */
 	PASS_OVERLAP, /* calls that were running at some time of it */
@@ -59,6 +72,7 @@ struct pass {
 	/* These blocks of op alone, in this order; NULL: all. */
 	const size_t *only;
 	size_t only_count;
+	struct pass_list *list; /* NULL: all in one go */
 	int64_t until; /* of the monotonic clock: takes no further block after it; 0: all */
 	size_t taken;  /* of only: how many of the first were read, also where it stopped */
 	/* Takes rows into a worker's own state. 0 or negative. */

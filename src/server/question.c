@@ -242,16 +242,26 @@ static int make_key(const struct question *q, struct buf *key)
 	return r < 0 ? r : buf_printf(key, "%s", http_query(q->request));
 }
 
-int question_key_without(const struct question *q, const char *param, struct buf *key)
+static bool is_one_of(const char *param, size_t len, const char *const names[])
 {
-	size_t len = strlen(param);
+	for (size_t i = 0; names[i]; i++) {
+		size_t n = strlen(names[i]);
+
+		if (len >= n && strncmp(param, names[i], n) == 0 && (len == n || param[n] == '='))
+			return true;
+	}
+	return false;
+}
+
+int question_key_without(const struct question *q, const char *const names[], struct buf *key)
+{
 	bool first = true;
 	int r = begin_key(q, key);
 
 	for (const char *p = http_query(q->request); r >= 0 && *p;) {
 		size_t n = strcspn(p, "&");
 
-		if (n < len || strncmp(p, param, len) != 0 || (n > len && p[len] != '=')) {
+		if (!is_one_of(p, n, names)) {
 			r = buf_printf(key, "%s%.*s", first ? "" : "&", (int)n, p);
 			first = false;
 		}

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "server/overview_parts.h"
 #include "server/pass.h"
 
 struct room_waiter {
@@ -38,6 +39,9 @@ static int wait_for(struct room *r, const struct room_waiter *me, const struct q
 
 		clock_after(50 * NSEC_PER_MSEC, &at);
 		pthread_cond_timedwait(&r->changed, &r->lock, &at);
+		pthread_mutex_unlock(&r->lock);
+		overview_parts_drop(q->server, OVERVIEW_PARTS_YIELD_NS);
+		pthread_mutex_lock(&r->lock);
 		if (question_stopped(q))
 			return -EINTR;
 	}
@@ -88,16 +92,21 @@ int room_take_files(struct question *q)
 					    dims_rows(store_dims(q->server->store), TABLE_FILE));
 }
 
-void room_give(struct question *q)
+void room_return(struct server *s, uint64_t bytes)
 {
-	struct room *r = &q->server->room;
+	struct room *r = &s->room;
 
-	if (!q->room)
+	if (!bytes)
 		return;
 	pthread_mutex_lock(&r->lock);
-	r->left += q->room;
-	q->room = 0;
+	r->left += bytes;
 	assert(r->left <= r->all);
 	pthread_cond_broadcast(&r->changed);
 	pthread_mutex_unlock(&r->lock);
+}
+
+void room_give(struct question *q)
+{
+	room_return(q->server, q->room);
+	q->room = 0;
 }

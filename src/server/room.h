@@ -20,6 +20,7 @@
 
 struct question;
 struct room_waiter;
+struct server;
 
 struct room {
 	pthread_mutex_t lock;
@@ -39,3 +40,5 @@ int room_take(struct question *q, uint64_t bytes) _must_check_;
 int room_take_files(struct question *q) _must_check_;
 /* Gives back what it has, if anything. */
 void room_give(struct question *q);
+/* The same of what no question has any more. */
+void room_return(struct server *s, uint64_t bytes);

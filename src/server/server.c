@@ -13,6 +13,7 @@
 #include "server/internal.h"
 #include "server/kept_calls.h"
 #include "server/names.h"
+#include "server/overview_parts.h"
 #include "server/pass.h"
 #include "server/pool.h"
 #include "server/slowest.h"
@@ -66,7 +67,7 @@ static const struct http_route routes[] = {
 	 "filter from to width height pos_from pos_to within format"},
 	{"GET", "/api/v1/op/{}", 0, call_get, "near"},
 	{"GET", "/api/v1/op/{}/next", 0, call_next_get, "same back filter"},
-	{"GET", "/api/v1/overview", 0, overview_get, "filter from to width brief"},
+	{"GET", "/api/v1/overview", 0, overview_get, "filter from to width brief within"},
 	{"GET", "/api/v1/latency", 0, latency_get, "filter from to width by"},
 	{"GET", "/api/v1/lanes", 0, lanes_get, "filter from to"},
 	{"GET", "/api/v1/timeline", 0, timeline_get, "lanes filter from to width format"},
@@ -181,6 +182,7 @@ int server_tick(struct server *s, struct error *err)
 	bool due = clock_monotonic_ns() - s->looked >= LOOK_NS, more = false, grown = false;
 	int r = 0;
 
+	overview_parts_drop(s, OVERVIEW_PARTS_IDLE_NS);
 	if (!s->live && !due)
 		return 0;
 	if (!lock_to_write(s))
@@ -252,7 +254,7 @@ static int open_all(struct server *s, struct error *err)
 			      store_trace_count(s->store), 1u << TRACE_BITS);
 	if (r >= 0 && (cache_new(&s->cache) < 0 || pool_new(&s->pool, s) < 0 ||
 		       catalog_new(&s->catalog) < 0 || touched_store_new(&s->touched) < 0 ||
-		       slow_store_new(&s->slow) < 0 ||
+		       slow_store_new(&s->slow) < 0 || overview_parts_new(&s->parts) < 0 ||
 		       index_new(&s->index, s->store, &s->lock, server_workers(s)) < 0))
 		r = error_errno(err, -ENOMEM, "cannot serve");
 	for (size_t i = 0; i < s->opt.path_count; i++) {
@@ -322,6 +324,7 @@ void server_stop(struct server *s)
 	file_tops_unref(s->tops);
 	touched_store_free(s->touched);
 	slow_store_free(s->slow);
+	overview_parts_free(s->parts);
 	kept_calls_free(s->kept);
 	pthread_mutex_destroy(&s->names_lock);
 	free(s->command);

@@ -543,15 +543,18 @@ static int keep_tops(struct sums *s, struct file_tops *tops)
 	return 0;
 }
 
-/* One table is added to for each row, and two are made of it at the end. */
+/* One table is added to for each row, and two are made of it, of a part or at the end. */
 static int make_rollups(struct sums *s, const struct sums_want *want)
 {
-	int r = want->keys ? rollup_project(s->both, want->keys, &s->rollup) : 0;
+	int r = 0;
 
+	rollup_free(s->rollup);
+	rollup_free(s->other);
+	s->rollup = s->other = NULL;
+	if (want->keys)
+		r = rollup_project(s->both, want->keys, &s->rollup);
 	if (r >= 0 && want->other_keys)
 		r = rollup_project(s->both, want->other_keys, &s->other);
-	rollup_free(s->both);
-	s->both = NULL;
 	return r;
 }
 
@@ -571,12 +574,30 @@ static int share_pile(const struct question *q, const struct sums_want *want, st
 	return r;
 }
 
-static int run_once(struct question *q, const struct sieve *sieve, const struct sums_want *want,
-		    struct sums **ret)
+/* A worker's own. */
+static int begin_worker(struct sums_job *j, unsigned int i)
+{
+	const struct sums_want *want = &j->want;
+	int r = sums_new((struct sums **)&j->pass.states[i], want);
+	struct sums *s = j->pass.states[i];
+
+	if (r < 0)
+		return r;
+	s->keep_hists =
+		want->files && j->pass.sieve->eval && !j->pass.sieve->by_summary && !j->tops;
+	r = share_pile(j->pass.q, want, j->pass.states[0], s);
+	return r >= 0 && j->tops ? keep_tops(s, j->tops) : r;
+}
+
+int sums_job_begin(struct sums_job *j, struct question *q, const struct sieve *sieve,
+		   const struct sums_want *want)
 {
 	bool by_cpu = want->keys & ROLLUP_CPU;
-	struct file_tops *tops = want->files && sieve->eval ? file_tops_get(q->server) : NULL;
-	struct pass p = {
+	int r = 0;
+
+	j->want = *want;
+	j->tops = want->files && sieve->eval ? file_tops_get(q->server) : NULL;
+	j->pass = (struct pass){
 		.q = q,
 		.sieve = sieve,
 		.from = q->from,
@@ -584,7 +605,7 @@ static int run_once(struct question *q, const struct sieve *sieve, const struct 
 		.columns = (sums_columns() | (by_cpu ? 1ull << OP_CPU : 0)) &
 			   ~(want->files || want->failures ? 0 : 1ull << OP_FILE_ID),
 		.summaries = !by_cpu && (!want->axis || want->axis->step % ROLLUP_WINDOW_NS == 0),
-		.sums = summary_columns(want, tops != NULL),
+		.sums = summary_columns(want, j->tops != NULL),
 		.segments = true,
 		/* a segment tells files apart only where all of its calls are wanted */
 		.whole_segments = want->files && sieve->eval,
@@ -592,31 +613,76 @@ static int run_once(struct question *q, const struct sieve *sieve, const struct 
 		.take = sums_take,
 		.workers = pass_workers(q),
 	};
+	for (unsigned int i = 0; i < j->pass.workers && r >= 0; i++)
+		r = begin_worker(j, i);
+	return r;
+}
+
+void sums_job_free(struct sums_job *j)
+{
+	/* the first owns what they share */
+	for (unsigned int i = PASS_THREADS_MAX; i-- > 0;)
+		sums_free(j->pass.states[i]);
+	file_tops_unref(j->tops);
+	pass_list_free(&j->list);
+	*j = (struct sums_job){0};
+}
+
+/* What the workers found so far is put together in the first one's. */
+static int collect(struct sums_job *j, bool again)
+{
 	int r = 0;
 
-	for (unsigned int i = 0; i < p.workers && r >= 0; i++) {
-		r = sums_new((struct sums **)&p.states[i], want);
-		if (r >= 0)
-			((struct sums *)p.states[i])->keep_hists =
-				want->files && sieve->eval && !sieve->by_summary && !tops;
-		if (r >= 0)
-			r = share_pile(q, want, p.states[0], p.states[i]);
-		if (r >= 0 && tops)
-			r = keep_tops(p.states[i], tops);
+	for (unsigned int i = 1; i < j->pass.workers && r >= 0; i++) {
+		r = sums_merge(j->pass.states[0], j->pass.states[i]);
+		sums_free(j->pass.states[i]);
+		j->pass.states[i] = NULL;
+		if (r >= 0 && again)
+			r = begin_worker(j, i);
 	}
-	file_tops_unref(tops);
-	if (r >= 0)
-		r = pass_run(&p);
-	for (unsigned int i = 1; i < p.workers && r >= 0; i++)
-		r = sums_merge(p.states[0], p.states[i]);
-	for (unsigned int i = 1; i < p.workers; i++)
-		sums_free(p.states[i]);
-	if (r >= 0)
-		r = make_rollups(p.states[0], want);
-	if (r >= 0)
-		*ret = TAKE_PTR(p.states[0]);
-	sums_free(p.states[0]);
 	return r;
+}
+
+int sums_job_part(struct sums_job *j, struct question *q, int64_t until, struct sums **ret)
+{
+	int r;
+
+	j->pass.q = q;
+	j->pass.until = until;
+	j->pass.list = &j->list;
+	r = pass_run(&j->pass);
+	if (r >= 0)
+		r = collect(j, true);
+	if (r >= 0)
+		r = make_rollups(j->pass.states[0], &j->want);
+	*ret = j->pass.states[0];
+	return r;
+}
+
+double sums_job_share(const struct sums_job *j)
+{
+	return pass_list_share(&j->list);
+}
+
+static int run_once(struct question *q, const struct sieve *sieve, const struct sums_want *want,
+		    struct sums **ret)
+{
+	_cleanup_(sums_job_free) struct sums_job j = {0};
+	int r = sums_job_begin(&j, q, sieve, want);
+
+	if (r >= 0)
+		r = pass_run(&j.pass);
+	if (r >= 0)
+		r = collect(&j, false);
+	if (r >= 0)
+		r = make_rollups(j.pass.states[0], want);
+	if (r < 0)
+		return r;
+	*ret = j.pass.states[0];
+	j.pass.states[0] = NULL;
+	rollup_free((*ret)->both);
+	(*ret)->both = NULL;
+	return 0;
 }
 
 /* Where the filter keeps segments from telling files, those have a pass of their own. */

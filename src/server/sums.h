@@ -103,6 +103,24 @@ int sums_merge(struct sums *a, struct sums *b);
 int sums_run(struct question *q, const struct sieve *sieve, const struct sums_want *want,
 	     struct sums **ret);
 
+/*
+ * The same in parts: what was summed so far can be told in between. The trace, sieve, want->axis and the question's range
+ * stay the same; starts as {0}.
+ */
+struct sums_job {
+	struct pass pass;
+	struct pass_list list;
+	struct sums_want want;
+	struct file_tops *tops;
+};
+int sums_job_begin(struct sums_job *j, struct question *q, const struct sieve *sieve,
+		   const struct sums_want *want);
+/* Goes on until then (of the monotonic clock; 0: to the end). *ret, all so far, is the job's, until it goes on. */
+int sums_job_part(struct sums_job *j, struct question *q, int64_t until, struct sums **ret);
+/* How much of the trace that is; 1: all. */
+double sums_job_share(const struct sums_job *j);
+void sums_job_free(struct sums_job *j);
+
 static inline bool sums_is_io(int64_t class)
 {
 	return class >= CLASS_DATA && class <= CLASS_NET;

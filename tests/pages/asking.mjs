@@ -103,6 +103,36 @@ async function whole(browser) {
 		await page.context().close();
 	});
 
+	await test('figures of a part of the trace are told as such; the rest follows, and then the whole', async () => {
+		const page = await fresh();
+		const list = listen(page);
+		let open;
+		const gate = new Promise((done) => (open = done));
+		let parts = 0;
+		await page.route(
+			(u) => u.searchParams.get('brief') === '1',
+			async (route) => {
+				const answer = await route.fetch();
+				const body = await answer.json();
+				if (parts++ === 0) body.read = 0.25;
+				else await gate;
+				await route.fulfill({ response: answer, json: body });
+			},
+		);
+		await page.goto(view(url, '?filter=bytes%20%3E%20100'));
+		const note = page.getByText(/figures of 25 % of the trace so far/);
+		await note.waitFor();
+		await page.getByText('Operations').waitFor();
+		await settle(page);
+		const wholes = () => list.filter((r) => /^overview\?(?!.*brief)/.test(r)).length;
+		equal(wholes(), 0, 'asked of the whole');
+		open();
+		await note.waitFor({ state: 'detached' });
+		await rest(page);
+		equal([parts, wholes()], [2, 1], 'brief ones, whole ones');
+		await page.context().close();
+	});
+
 	await test('a dashboard asks two charts at a time, as they are read, and all in the end', async () => {
 		const page = await fresh();
 		const list = listen(page);

@@ -214,6 +214,17 @@ def brief(s):
         check(f'/overview {more} after a brief one is all of it', set(kept) == set(all_) and
               all(kept[k] == all_[k] for k in ('totals', 'files', 'errors', 'slowest', 'threads', 'ops')), set(kept) ^ set(all_))
     check('/overview brief=2', s.ask('overview', brief=2)[0] == 400)
+    for f, more in (('bytes > 100', {}), ('dur > 2us && bytes >= 0', {'from_': 1000, 'to': 300000000})):
+        seen, o = [], {'read': 0}
+        while 'read' in o and len(seen) < 100:
+            o = s.get('overview', width=98, brief=1, within=1, filter=f, **more)
+            seen.append((o.get('read', 1), o['totals']['calls']))
+        whole = s.get('overview', width=98, filter=f, **more)
+        anew = s.get('overview', width=98, filter=f'({f})', **more)  # the same, which nobody has asked in parts
+        check(f'/overview of {f} in parts: each has more', seen == sorted(seen) and seen[-1][0] == 1 and len(seen) > 1 and seen[0][1] > 0, seen)
+        check(f'/overview of {f} in parts: all of it in the end', whole == anew and
+              all(o[k] == anew[k] for k in o if k != 'totals') and o['totals'] == {**anew['totals'], 'files': None}, seen)
+    check('/overview within no time', s.ask('overview', brief=1, within=0)[0] == 400)
 
 
 def within(s, trace):

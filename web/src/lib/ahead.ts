@@ -7,6 +7,9 @@ import { scopeOf, type View } from './state.svelte';
 
 /** Buckets of time of overview and heat map. */
 export const BUCKETS = 240;
+/** In which a part of the overview is wanted, where a filter asks for what only calls tell; the next may take longer, up to the most. */
+export const WITHIN_MS = 500;
+export const WITHIN_MOST_MS = 4000;
 /** Rows of an answer that Explore shows. */
 export const ROWS = 10000;
 
@@ -15,7 +18,7 @@ export function askFirst(view: View): void {
 	const scope = scopeOf(view);
 	const { own } = view;
 	if (!hasToken()) return;
-	if (view.page === 'overview') askAhead('overview', { ...scope, width: BUCKETS, brief: 1 });
+	if (view.page === 'overview') askAhead('overview', { ...scope, width: BUCKETS, brief: 1, within: WITHIN_MS });
 	else if (view.page === 'timeline') askAhead('lanes', own.busy === '1' ? scope : { filter: scope.filter });
 	else if (view.page === 'latency') askAhead('latency', { ...scope, width: BUCKETS });
 	else if (view.page === 'files' && own.file !== undefined) askAhead(`file/${Number(own.file)}`, scope);

@@ -66,6 +66,8 @@ export interface Overview {
 	from: number;
 	to: number;
 	step: number;
+	/** Of a brief answer: the share of the trace that it is of; absent: all. */
+	read?: number;
 	totals: {
 		calls: number;
 		errors: number;
@@ -319,7 +321,7 @@ export const api = {
 		(await get('query', { q, ...scope, limit }, signal)).json(),
 	overview: async (params: Scope & { width: number }, signal?: AbortSignal): Promise<Overview> =>
 		(await get('overview', { ...params }, signal)).json(),
-	brief: async (params: Scope & { width: number }, signal?: AbortSignal): Promise<Brief> =>
+	brief: async (params: Scope & { width: number; within: number }, signal?: AbortSignal): Promise<Brief> =>
 		(await get('overview', { ...params, brief: 1 }, signal)).json(),
 	sql: async (statement: string, signal?: AbortSignal): Promise<Table> => (await get('sql', {}, signal, undefined, 'POST', statement)).json(),
 	explain: async (q: string, scope: Scope): Promise<string> => ((await (await get('explain', { q, ...scope })).json()) as { text: string }).text,

@@ -91,10 +91,10 @@ export class Loader<D, T> {
 	}
 }
 
-/** Until it was answered, well or not, but no longer than `ms`: what may begin without it, but better after it. */
-export function settled(asked: Promise<unknown>, ms: number): Promise<void> {
+/** Until it was answered, well or not, but no longer than `ms`, where given: what may begin without it, but better after it. */
+export function settled(asked: Promise<unknown>, ms?: number): Promise<void> {
 	return new Promise((resolve) => {
-		const timer = setTimeout(resolve, ms);
+		const timer = ms === undefined ? undefined : setTimeout(resolve, ms);
 		const done = () => (clearTimeout(timer), resolve());
 		asked.then(done, done);
 	});
