@@ -94,6 +94,7 @@ struct server {
 struct question {
 	struct server *server;
 	struct http_request *request; /* NULL: the server's own question, until it stops */
+	const char *client;	      /* whose it is, for turns.h */
 	struct buf out;		      /* the answer's body */
 	const char *type;
 	bool columns;	    /* the compact form is wanted */

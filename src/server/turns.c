@@ -26,7 +26,7 @@ static unsigned int running_of(const struct server *s, const char *client)
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < QUESTIONS_MAX; i++)
-		n += s->running[i] && strcmp(client_of(s->running[i]), client) == 0;
+		n += s->running[i] && strcmp(s->running[i]->client, client) == 0;
 	return n;
 }
 
@@ -95,7 +95,7 @@ static void leave_queue(struct turns *t, struct turn_waiter *me)
 
 static int queue_up(struct server *s, struct question *q)
 {
-	struct turn_waiter me = {.client = client_of(q)}, **at = &s->turns.first;
+	struct turn_waiter me = {.client = q->client}, **at = &s->turns.first;
 	int r;
 
 	while (*at)
@@ -114,6 +114,7 @@ int turns_take(struct question *q)
 	struct server *s = q->server;
 	int r = 0;
 
+	q->client = client_of(q);
 	pthread_mutex_lock(&s->news_lock);
 	if (s->turns.waiting >= TURNS_WAIT_MAX)
 		r = question_error(q, -EAGAIN,

@@ -8,8 +8,9 @@
 
 #include "base/util.h"
 
-#define TURNS_WAIT_MAX 64u	     /* ten pages that ask six each: they need not ask again */
-#define TURNS_WAIT_NS  30000000000ll /* what a question may take: then who asks may ask again */
+#define TURNS_WAIT_MAX 64u /* ten pages that ask six each: they need not ask again */
+#define TURNS_WAIT_NS \
+	120000000000ll /* what four that share the machine may take: then who asks may ask again */
 
 struct question;
 struct turn_waiter;
