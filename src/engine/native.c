@@ -274,6 +274,31 @@ static uint64_t rows_wanted(const struct plan *p)
 	return first->count > 0 ? (uint64_t)first->count : 0;
 }
 
+/* Texts of rows that are left out are given back: those of the rows that stay move. */
+static int keep_texts(struct native *n)
+{
+	struct native_texts kept = {0};
+	uint64_t bytes = 0;
+	int r = 0;
+
+	for (size_t k = 0; k < n->table.rows * n->width && r >= 0; k++) {
+		struct value *v = &n->table.values[k];
+
+		if (v->null || !v->t.data || n->vectors[k % n->width].words)
+			continue;
+		r = native_text_add(&kept, v->t, &v->t);
+		bytes += v->t.len;
+	}
+	if (r < 0) { /* the rows are not looked at again */
+		native_texts_free(&kept);
+		return r;
+	}
+	native_texts_free(&n->texts);
+	n->texts = kept;
+	n->held = bytes + n->table.rows * n->width * sizeof(struct value);
+	return 0;
+}
+
 /* Where the first rows of an order are asked for, the others need not be held. */
 static int cut_rows(struct native *n, struct error *err)
 {
@@ -287,9 +312,8 @@ static int cut_rows(struct native *n, struct error *err)
 	    stages[1].count > (int64_t)(before / 4))
 		return 0;
 	r = native_top(p, store_dims(n->store), &n->table, err);
-	n->held -= (before - n->table.rows) * n->width * sizeof(struct value);
 	n->table.cap = n->table.rows * n->width;
-	return r;
+	return r < 0 ? r : keep_texts(n);
 }
 
 static int take_rows(struct native *n, const struct batch *b, const uint32_t *rows, size_t count,
