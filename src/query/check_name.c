@@ -379,6 +379,16 @@ static int known_elsewhere(struct checker *c, const struct node *n, bool table)
 	return 0;
 }
 
+/* A table that has a column of this name; NULL: none. */
+static const char *table_with(const char *name)
+{
+	for (enum table_id t = 0; t < TABLE_COUNT; t++) {
+		if (schema_column_find(t, name) >= 0)
+			return schema_table(t)->name;
+	}
+	return NULL;
+}
+
 int check_unknown_name(struct checker *c, const struct node *n)
 {
 	char word[NEAREST_WORD_MAX + 2];
@@ -401,6 +411,11 @@ int check_unknown_name(struct checker *c, const struct node *n)
 	if (near.best)
 		return query_fail(c->s, n->pos, n->len, "no name '%s'; did you mean %s?", word,
 				  near.best);
+	if (table && table_with(word))
+		return query_fail(c->s, n->pos, n->len,
+				  "no name '%s' in table %s; table %s has it: from %s", word,
+				  schema_table(c->scope.table)->name, table_with(word),
+				  table_with(word));
 	if (table)
 		return query_fail(c->s, n->pos, n->len,
 				  "no name '%s' in table %s; texts are written \"%s\"", word,
