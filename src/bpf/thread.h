@@ -88,6 +88,8 @@ verified_alone int thread_selected(void)
 
 	tgid = tgid_of(task);
 	tid = tid_of(task);
+	if (!tgid) /* of an outer or a sibling pid namespace: from here it cannot be named, and is none of ours */
+		return false;
 	if (!own_traffic && (__s32)tgid == own_tgid)
 		return false;
 	if (want_pids || want_tids) {

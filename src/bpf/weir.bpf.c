@@ -238,12 +238,19 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 		__u32 ptgid = tgid_of(parent);
 
 		tgid = tgid_of(child);
-		if (bpf_map_lookup_elem(&select_pids, &ptgid))
-			bpf_map_update_elem(&select_pids, &tgid, &one, BPF_ANY);
+		if (bpf_map_lookup_elem(&select_pids, &ptgid) &&
+		    bpf_map_update_elem(&select_pids, &tgid, &one, BPF_ANY))
+			__sync_fetch_and_add(&this_cpu()->unfollowed, 1);
 	}
 	ts = bpf_task_storage_get(&threads, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (ts)
+	if (ts) {
 		ts->flags |= THREAD_NEWBORN | THREAD_STALE;
+		return 0;
+	}
+	/* Its side of the fork will be taken for a call of its own. */
+	ts = bpf_task_storage_get(&threads, parent, 0, 0);
+	if (ts && (ts->flags & THREAD_SELECTED))
+		__sync_fetch_and_add(&this_cpu()->storage, 1);
 	return 0;
 }
 

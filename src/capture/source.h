@@ -36,6 +36,7 @@ struct source_stats {
 	uint64_t ops;	     /* rows of op given */
 	uint64_t lost;	     /* events known to be lost, all causes */
 	uint64_t compat;     /* of them 32-bit calls, which are counted and not recorded */
+	uint64_t unfollowed; /* processes that could not be recorded, beside what is lost */
 	uint64_t ring_bytes; /* bytes taken from the kernel */
 	uint64_t held_ns;    /* time for which programs were held (back-pressure and freezing) */
 	uint64_t filtered; /* calls that the selection left out, where the source can count them */

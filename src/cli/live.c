@@ -285,6 +285,13 @@ void live_warn_lost(const struct record_totals *t, bool lossless)
 			"weir: not every thread could be asked for the call in which it was at the "
 			"end (%s)\n",
 			strerror(-t->source.running_error));
+	if (t->source.unfollowed)
+		fprintf(stderr,
+			"weir: %s process%s could not be followed, as there are too many at once: "
+			"their calls "
+			"are missing (choose them by --cgroup or --uid instead)\n",
+			format_count(t->source.unfollowed).s,
+			t->source.unfollowed == 1 ? "" : "es");
 	if (!lost)
 		return;
 	fprintf(stderr,

@@ -77,7 +77,8 @@ static void print_summary(const struct record_opts *o, const struct output *out,
 		rows == 1 ? "" : "s", seconds, format_size(t->store.bytes).s);
 	if (rows)
 		fprintf(stderr, " (%.1f B per call)", (double)t->store.bytes / (double)rows);
-	fprintf(stderr, "   lost %s%s\n", format_count(lost).s,
+	fprintf(stderr, "   lost %s%s%s\n", t->source.unfollowed ? "at least " : "",
+		format_count(lost).s,
 		t->source.sequence_proved && !lost ? " (sequence gap-free)" : "");
 	fprintf(stderr, "      stopped: %s   recorder's CPU %s",
 		t->why_stopped ? t->why_stopped : "failed", format_time(t->cpu_ns).s);
@@ -127,7 +128,7 @@ static int run_session(const struct record_opts *o, struct live *live, struct ou
 		r = error_set(err, close_err.code, "%s", close_err.message);
 	if (stat(out->path, &st) == 0)
 		totals.store.bytes = (uint64_t)st.st_size; /* with what closing added */
-	if (!o->quiet || totals.source.lost || totals.disk_full)
+	if (!o->quiet || totals.source.lost || totals.source.unfollowed || totals.disk_full)
 		print_summary(o, out, &totals);
 	if (r < 0)
 		return r;

@@ -73,22 +73,23 @@ struct read_flags {
 			"only calls for which this holds, as in weir query: 'dur > 1ms && path ~ " \
 			"\"*.sst\"'")
 
-#define RECORD_FLAGS(type, member)                                                               \
-	SHARED_ROW(type, member, 'a', "all", OPTION_FLAG, NULL, everything,                      \
-		   "the whole host, weir's own calls left out"),                                 \
-		SELECT_FLAGS(type, member.sel,                                                   \
-			     "these processes with all their threads, and what they started or " \
-			     "start; --no-follow: without that; repeatable, or PID,PID"),        \
-		SHARED_ROW(type, member, 0, "no-follow", OPTION_FLAG, NULL, no_follow,           \
-			   "leave out the children of the chosen processes"),                    \
-		SHARED_ROW(type, member, 0, "explain", OPTION_FLAG, NULL, explain,               \
-			   "say which part of --where the kernel tests, and record nothing"),    \
-		SHARED_ROW(type, member, 'u', "user", OPTION_STRING, "USER", user,               \
-			   "run the command as this user"),                                      \
-		SHARED_ROW(type, member, 0, "ring", OPTION_SIZE, "SIZE", ring_bytes,             \
-			   "ring buffer per CPU, a power of two from 64KiB to 1GiB"),            \
-		SHARED_ROW(type, member, 'f', NULL, OPTION_TIMES, NULL, strace_f, NULL),         \
-		SHARED_ROW(type, member, 'T', NULL, OPTION_FLAG, NULL, strace_T, NULL),          \
+#define RECORD_FLAGS(type, member)                                                                \
+	SHARED_ROW(type, member, 'a', "all", OPTION_FLAG, NULL, everything,                       \
+		   "the whole host, weir's own calls left out; in a pid namespace (a container) " \
+		   "that namespace and those below it"),                                          \
+		SELECT_FLAGS(type, member.sel,                                                    \
+			     "these processes with all their threads, and what they started or "  \
+			     "start; --no-follow: without that; repeatable, or PID,PID"),         \
+		SHARED_ROW(type, member, 0, "no-follow", OPTION_FLAG, NULL, no_follow,            \
+			   "leave out the children of the chosen processes"),                     \
+		SHARED_ROW(type, member, 0, "explain", OPTION_FLAG, NULL, explain,                \
+			   "say which part of --where the kernel tests, and record nothing"),     \
+		SHARED_ROW(type, member, 'u', "user", OPTION_STRING, "USER", user,                \
+			   "run the command as this user"),                                       \
+		SHARED_ROW(type, member, 0, "ring", OPTION_SIZE, "SIZE", ring_bytes,              \
+			   "ring buffer per CPU, a power of two from 64KiB to 1GiB"),             \
+		SHARED_ROW(type, member, 'f', NULL, OPTION_TIMES, NULL, strace_f, NULL),          \
+		SHARED_ROW(type, member, 'T', NULL, OPTION_FLAG, NULL, strace_T, NULL),           \
 		SHARED_ROW(type, member, 'y', NULL, OPTION_FLAG, NULL, strace_y, NULL)
 
 #define READ_FLAGS(type, member)                                                                   \

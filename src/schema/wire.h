@@ -287,10 +287,10 @@ struct wire_cpu {
 	__u64 held_ns;	/* back-pressure */
 	__u64 filtered; /* calls that the selection left out after they ended */
 	__u64 compat;	/* 32-bit calls, counted and not recorded */
-	__u64 unpaired; /* exits that nothing explains */
-	__u64 storage;	/* calls of threads for which there was no storage */
-	__u64 scratch;	/* records dropped because no scratch space was free */
-	__u64 unread;	/* arguments that could not be read */
+	__u64 unfollowed; /* children of recorded processes for which there was no room: nobody knows what they did */
+	__u64 storage; /* calls of threads for which there was no storage */
+	__u64 scratch; /* records dropped because no scratch space was free */
+	__u64 unread;  /* arguments that could not be read */
 	__u64 pad[4];
 };
 _Static_assert(sizeof(struct wire_cpu) == 128, "two cache lines per CPU");

@@ -662,6 +662,58 @@ static void test_reuse(void **state)
 	session_free(&s);
 }
 
+#define CHILDREN 6
+#define ROOM	 4
+
+/* So many children that read when all are there. */
+static int many_children(void *arg)
+{
+	int status, gate[2];
+
+	if (pipe(gate))
+		return 1;
+	for (int i = 0; i < CHILDREN; i++) {
+		char c;
+
+		if (fork())
+			continue;
+		close(gate[1]);
+		_exit(read(gate[0], &c, 1) == 0 ? reads(NULL) : 1);
+	}
+	close(gate[1]);
+	for (int i = 0; i < CHILDREN; i++) {
+		if (wait(&status) < 0 || status)
+			return 1;
+	}
+	return 0;
+}
+
+/* Children for which there is no room are told of, though nobody knows what they did. */
+static void test_too_many(void **state)
+{
+	struct session s = {0};
+	struct select select = {.follow = true, .pid_count = 1};
+	const struct batch *l;
+	size_t unknown = 0;
+
+	select.pids[0] = session_child(&s, many_children, NULL);
+	session_start(&s, &select,
+		      (struct ebpf_options){.freeze_cgroup_fd = -1, .processes_max = ROOM});
+	session_go(&s, 1);
+	join(select.pids[0]);
+	session_end(&s);
+	/* one place is the parent's */
+	assert_int_equal(session_count(&s, "pread64", 0, NULL), (ROOM - 1) * READS);
+	assert_int_equal(s.stats.unfollowed, CHILDREN - (ROOM - 1));
+	assert_false(s.stats.sequence_proved);
+	l = s.rows.tables[TABLE_LOSS];
+	for (size_t i = 0; l && i < l->rows; i++)
+		unknown += batch_get(l, LOSS_CAUSE, i, -1) == CAUSE_STORAGE_FULL &&
+			   batch_is_null(l, LOSS_EVENTS, i);
+	assert_int_equal(unknown > 0, true);
+	session_free(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -684,6 +736,7 @@ int main(void)
 		cmocka_unit_test(test_reuse),
 		cmocka_unit_test(test_forked_at_start),
 		cmocka_unit_test(test_ended_at_start),
+		cmocka_unit_test(test_too_many),
 	};
 
 	if (geteuid() != 0) {

@@ -140,11 +140,16 @@ if unshare -pf --mount-proc true 2>/dev/null; then
 	unshare -pf --mount-proc --kill-child sh -c '(while cd /etc; do :; done) & exec "$1" record -q -p 2 --size 32KiB -o ns.trace' sh "$weir" \
 		>out 2>err </dev/null
 	status=$?
+	unshare -pf --mount-proc --kill-child sh -c '(while cd /etc; do :; done) & exec "$1" record -q -a --size 32KiB -o ns_all.trace' sh "$weir" \
+		>>out 2>>err </dev/null
+	status=$((status + $?))
 	kill -KILL $other # unshare ignores others
 	wait $other 2>/dev/null
 	ok "a process of a pid namespace" is 0
 	run query 'op == chdir | by pid, ppid, path | count()' ns.trace --csv
 	ok "is that of weir's own" [ "$(sed 's/,[0-9]*$//' out | tail -n +2)" = '2,1,/etc' ]
+	run query 'op == chdir | by pid, path | count()' ns_all.trace --csv
+	ok "-a in a namespace takes those of that namespace alone" [ "$(sed 's/,[0-9]*$//' out | tail -n +2)" = '2,/etc' ]
 else
 	n=$((n + 1))
 	echo "ok $n - a process of a pid namespace # SKIP the root folder is no mount point (a chroot)"

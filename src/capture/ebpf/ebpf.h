@@ -19,6 +19,7 @@ struct ebpf_options {
 	bool raw_args;	      /* keep all six raw arguments of every call (trace, -e raw) */
 	bool no_argv;	      /* leave argument vectors out */
 	int32_t command_pid; /* the command that weir started, for ebpf_source_shared_signal(); 0: none */
+	uint32_t processes_max; /* followed at once; 0: 65,536; tests make it small */
 	size_t backlog_bytes; /* copied from the rings and not yet read; 0: 128 MiB; tests make it small */
 	int64_t hold_limit_ns; /* longest time for which a command is frozen; 0: 10 s; tests make it short */
 };

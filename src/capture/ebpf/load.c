@@ -399,6 +399,8 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	bpf_map__set_max_entries(l->skel->maps.rings, l->cpus * (l->ring_bytes / WIRE_LEAF_BYTES));
 	if (!opt->filter || !(opt->filter->fields & 1u << FILTER_PEER))
 		bpf_map__set_max_entries(l->skel->maps.peers, 1);
+	if (opt->processes_max)
+		bpf_map__set_max_entries(l->skel->maps.select_pids, opt->processes_max);
 	if (!opt->judge_cgroup)
 		bpf_map__set_max_entries(l->skel->maps.judged, 1);
 	bpf_map__set_max_entries(l->skel->maps.scratches, l->cpus * SCRATCH_SLOTS);

@@ -49,7 +49,7 @@ struct ebpf {
 	int64_t until; /* monotonic: every call that ended before was given or is counted in rows of loss */
 	int64_t began_at; /* monotonic */
 	int64_t stopped;
-	uint64_t recursion;
+	uint64_t recursion, unfollowed;
 	uint8_t *running; /* records of the calls that run at the stop */
 	size_t running_len;
 	struct running unseen; /* calls of /proc at the stop */
@@ -527,6 +527,16 @@ static uint64_t cpu_lost(const struct wire_cpu *c)
 	return c->lost + c->storage + c->scratch;
 }
 
+/* Processes whose calls are missing, nobody knows how many. */
+static uint64_t unfollowed(const struct ebpf *e)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < e->loaded.cpus; i++)
+		sum += __atomic_load_n(&e->loaded.counters[i].unfollowed, __ATOMIC_RELAXED);
+	return sum;
+}
+
 /* Calls whose numbers never came though nothing that the programs count explains it. */
 static uint64_t unpaired(const struct ebpf *e)
 {
@@ -550,9 +560,15 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 		};
 
 	_cleanup_free_ struct loss_thread *threads = NULL;
+	uint64_t children = unfollowed(e);
 	size_t count = 0;
 	int r = 0;
 
+	if (children > e->unfollowed)
+		r = losses_give_unknown(&e->losses, CAUSE_STORAGE_FULL, now, out);
+	e->unfollowed = children;
+	if (r < 0)
+		return r;
 	if (e->freezer)
 		freezer_totals(e->freezer, &held, &all[LOSS_ALL_HOLD]);
 	if (losses_look(&e->losses, e->loaded.counters))
@@ -580,7 +596,7 @@ static int finish(struct ebpf *e, struct batch_set *out)
 	if (!r && e->running_error)
 		r = losses_give_unknown(&e->losses, CAUSE_RUNNING_UNREAD, e->stopped, out);
 	r = r ? r : give_losses(e, out, MAX(e->stopped, e->losses.since));
-	e->proved = !e->recursion && !e->malformed && !e->decode->gaps;
+	e->proved = !e->recursion && !e->malformed && !e->decode->gaps && !e->unfollowed;
 	for (size_t i = 0; i < e->loaded.cpus; i++) {
 		const struct wire_cpu *c = &e->loaded.counters[i];
 
@@ -598,7 +614,8 @@ static void ebpf_stats(const struct source *s, struct source_stats *ret)
 	*ret = (struct source_stats){.ops = e->ops,
 				     .filtered = e->decode->filtered,
 				     .sequence_proved = e->proved,
-				     .running_error = e->running_error};
+				     .running_error = e->running_error,
+				     .unfollowed = unfollowed(e)};
 	ret->ring_bytes = e->reader ? reader_bytes(e->reader) : 0;
 	ret->lost = e->malformed + e->recursion + (e->ended ? unpaired(e) : 0);
 	if (e->freezer) {
