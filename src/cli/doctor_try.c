@@ -398,12 +398,17 @@ static void tell_paths(struct doctor *d, const struct trial *t)
 static void tell_rings(struct doctor *d, const struct trial *t, int64_t call_ns)
 {
 	uint64_t record = t->rows ? t->stats.ring_bytes / t->rows : 0;
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	char there[64] = "";
 
 	if (!record)
 		return;
+	if (online > 0 && online < (long)t->rings)
+		snprintf(there, sizeof(there), " of memory (%ld CPUs are online, %u may be)",
+			 online, t->rings);
 	doctor_add(d, DOCTOR_OK, "rings", NULL,
-		   "%u x %s, about %.0f ms of headroom at full rate per CPU", t->rings,
-		   format_size(t->ring_bytes).s,
+		   "%u x %s = %s%s, about %.0f ms of headroom at full rate per CPU", t->rings,
+		   format_size(t->ring_bytes).s, format_size(t->rings * t->ring_bytes).s, there,
 		   (double)(t->ring_bytes / record) * (double)call_ns / NSEC_PER_MSEC);
 }
 

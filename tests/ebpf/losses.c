@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "capture/ebpf/load.h"
 #include "capture/ebpf/loss.h"
 
 #define CPUS 2
@@ -91,10 +92,27 @@ static void test_threads(void **state)
 	losses_free(&l);
 }
 
+#define MIB ((size_t)1 << 20)
+
+/* The rings of all CPUs that may come take no more than is told, those of CPUs that are there are not made smaller. */
+static void test_ring_size(void **state)
+{
+	assert_int_equal(load_ring_size(4 * MIB, 2, 2), 4 * MIB);
+	assert_int_equal(load_ring_size(16 * MIB, 16, 16), 16 * MIB);
+	assert_int_equal(load_ring_size(4 * MIB, 128, 128), 4 * MIB);
+	assert_int_equal(load_ring_size(4 * MIB, 64, 2), 4 * MIB);
+	assert_int_equal(load_ring_size(4 * MIB, 240, 2), MIB);
+	assert_int_equal(load_ring_size(16 * MIB, 240, 2), MIB);
+	assert_int_equal(load_ring_size(16 * MIB, 128, 128), 8 * MIB);
+	assert_int_equal(load_ring_size(16 * MIB, WIRE_CPUS_MAX, WIRE_CPUS_MAX), MIB);
+	assert_int_equal(load_ring_size(65536, WIRE_CPUS_MAX, 1), 65536);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_ring_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

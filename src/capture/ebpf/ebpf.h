@@ -12,7 +12,8 @@ struct ebpf_options {
 	 * Negative: not known, its calls pass. Called from the thread that reads. */
 	int64_t (*judge_cgroup)(void *arg, const char *path);
 	void *judge_arg;
-	size_t ring_bytes; /* per CPU; 0: 16 MiB, or 4 MiB where SCHED_FIFO is allowed and not lossless */
+	/* Per CPU; 0: 16 MiB, or 4 MiB where SCHED_FIFO is allowed and not lossless; less where many CPUs may come online. */
+	size_t ring_bytes;
 	bool lossless;	      /* back-pressure: a full ring holds the caller for a bounded time */
 	int freeze_cgroup_fd; /* folder of the cgroup of a command that weir started, to be frozen when
 	                              * back-pressure is not enough; -1: none */

@@ -21,7 +21,12 @@
 #define RING_BYTES \
 	(4u << 20) /* with a SCHED_FIFO reader, which comes within 0.1 ms: 45,000 records */
 #define RING_BYTES_SLOW (16u << 20) /* without, where it may come after 45 ms */
-#define SCRATCH_SLOTS	4	    /* as in src/bpf/state.h */
+#define RING_MIN	65536u
+/* Of all rings together. Each CPU that may ever come online has one from the beginning, so that nothing of it is lost:
+ * machines that can be enlarged have hundreds that are not there. */
+#define RINGS_SPARE   (256u << 20) /* also where those that are online need less */
+#define RINGS_MAX     (1u << 30)
+#define SCRATCH_SLOTS 4 /* as in src/bpf/state.h */
 
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
 {
@@ -286,17 +291,27 @@ static bool fifo_allowed(void)
 	return true;
 }
 
-static size_t ring_size(size_t asked, bool lossless)
+size_t load_ring_size(size_t want, size_t possible, size_t online)
 {
-	size_t want = RING_BYTES_SLOW, size = 65536;
+	size_t needed = MAX(online * want, (size_t)RINGS_SPARE), size = want;
+
+	assert(possible && online && want >= RING_MIN && !(want & (want - 1)));
+	while (size > RING_MIN && possible * size > MIN(needed, (size_t)RINGS_MAX))
+		size /= 2;
+	return size;
+}
+
+/* Of one ring. What the user asks for is not bounded but by its own limit. */
+static size_t ring_size(size_t asked, bool lossless, size_t possible)
+{
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t size = RING_MIN;
 
 	/* Back-pressure begins at half a ring: a large one outlasts a reader that stalls for seconds. */
-	if (asked)
-		want = asked;
-	else if (!lossless && fifo_allowed())
-		want = RING_BYTES;
-
-	while (size < want && size < 1u << 30)
+	if (!asked)
+		return load_ring_size(!lossless && fifo_allowed() ? RING_BYTES : RING_BYTES_SLOW,
+				      possible, online > 0 ? (size_t)online : possible);
+	while (size < asked && size < 1u << 30)
 		size *= 2;
 	return size;
 }
@@ -387,7 +402,7 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 		return error_set(err, -ENOTSUP, "this machine has %d CPUs, weir handles 1 to %d",
 				 cpus, WIRE_CPUS_MAX);
 	l->cpus = cpus;
-	l->ring_bytes = ring_size(opt->ring_bytes, opt->lossless);
+	l->ring_bytes = ring_size(opt->ring_bytes, opt->lossless, l->cpus);
 	l->plans = calloc(WIRE_CALLS_MAX, sizeof(*l->plans));
 	if (!l->plans)
 		return error_set(err, -ENOMEM, "out of memory");

@@ -19,9 +19,12 @@ struct loaded {
 	bool attached;
 };
 
-/* Loads the programs for a selection; attaches nothing. Errors say what the kernel refuses and the remedy. */
+/* The size of one of `possible` rings, a power of two: `want`, or less where there are far more CPUs than are online, or so
+ * many that the rings together would take too much. */
+size_t load_ring_size(size_t want, size_t possible, size_t online);
 /* Tells the programs what the filter's tests say of a control group. */
 void load_judge_cgroup(struct loaded *l, uint64_t id, uint32_t tests);
+/* Loads the programs for a selection; attaches nothing. Errors say what the kernel refuses and the remedy. */
 int load_programs(struct loaded *ret, const struct ebpf_options *opt, struct error *err);
 void loaded_free(struct loaded *l);
 int load_attach(struct loaded *l, struct error *err);
@@ -29,7 +32,7 @@ int load_attach(struct loaded *l, struct error *err);
 void load_detach_enter(struct loaded *l);
 /* No event comes after this returned. */
 void load_detach(struct loaded *l);
-/* Adds a process to the selection, or (lasting) all its descendants too. */
+/* Adds a process to the selection; where processes are followed all its descendants too. */
 int load_add_pid(struct loaded *l, int32_t pid, struct error *err);
 /* Whether any selected process or thread is left. */
 bool load_targets_left(const struct loaded *l);
