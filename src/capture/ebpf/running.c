@@ -1,18 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * running.c: calls that were entered before recording began and have not ended at its stop. The kernel programs
- * never saw these threads; /proc/TID/syscall tells where they are.
+ * running.c: calls that have not ended at the stop. Of those that were entered before recording began the kernel programs
+ * never saw the threads; /proc/TID/syscall tells where they are.
  */
 #include "capture/ebpf/running.h"
 
 #include "base/clock.h"
 
+#include <bpf/bpf.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+int running_read(int prog, struct buf *out)
+{
+	_cleanup_close_ int link = -1, fd = -1;
+	uint8_t part[16384];
+	ssize_t n;
+	int r = 0;
+
+	link = bpf_link_create(prog, 0, BPF_TRACE_ITER, NULL);
+	if (link < 0)
+		return -errno;
+	fd = bpf_iter_create(link);
+	if (fd < 0)
+		return -errno;
+	do {
+		n = read(fd, part, sizeof(part));
+		if (n > 0 && (r = buf_append(out, part, (size_t)n)) < 0)
+			break;
+	} while (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)));
+	return n < 0 ? -errno : r;
+}
+
+const struct wire_op *running_next(const struct buf *b, size_t *at)
+{
+	const struct wire_op *w = (const void *)(b->data + *at);
+
+	if (*at + sizeof(*w) > b->len || w->head.size < sizeof(*w) || *at + w->head.size > b->len)
+		return NULL;
+	*at += w->head.size;
+	return w;
+}
+
+uint64_t running_key(const struct wire_op *w)
+{
+	return (uint64_t)w->thread << 32 | w->call;
+}
 
 static bool number_name(const char *name, int32_t *ret)
 {

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* running.h: in which calls threads are, from /proc. */
+/* running.h: in which calls threads are, from the kernel programs and from /proc. */
 #pragma once
 
 #include "capture/ebpf/decode.h"
+
+/* Reads what an iterator over all tasks says, the program weir_running: struct wire_op, one behind the other. 0 or negative: some
+ * are missing. */
+int running_read(int prog, struct buf *out);
+/* The record at *at of them, which moves behind it; NULL: there is none. */
+const struct wire_op *running_next(const struct buf *b, size_t *at);
+/* Names a call. */
+uint64_t running_key(const struct wire_op *w);
 
 struct running_call {
 	int32_t tid, tgid;

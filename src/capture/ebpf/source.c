@@ -50,8 +50,10 @@ struct ebpf {
 	int64_t began_at; /* monotonic */
 	int64_t stopped;
 	uint64_t recursion, unfollowed;
-	uint8_t *running; /* records of the calls that run at the stop */
-	size_t running_len;
+	struct buf running; /* records of the calls that run at the stop */
+	struct map
+		still_running; /* by running_key(): and that had not been seen to end afterwards */
+	bool confirmed;
 	struct running unseen; /* calls of /proc at the stop */
 	int running_error;     /* of these and those some are missing */
 	int nice_before;
@@ -402,31 +404,23 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 	return batch_set_count(out) > before ? SOURCE_ROWS : e->ended ? SOURCE_END : SOURCE_TIMEOUT;
 }
 
-/* Reads what iter/task says: the calls in which threads are. 0 or negative: some are missing. */
-static int running_read(struct ebpf *e)
+static int running_prog(const struct ebpf *e)
 {
-	_cleanup_close_ int link = -1, fd = -1;
-	struct buf b = {0};
-	uint8_t part[16384];
-	ssize_t n;
-	int r = 0;
+	return bpf_program__fd(e->loaded.skel->progs.weir_running);
+}
 
-	link = bpf_link_create(bpf_program__fd(e->loaded.skel->progs.weir_running), 0,
-			       BPF_TRACE_ITER, NULL);
-	if (link < 0)
-		return -errno;
-	fd = bpf_iter_create(link);
-	if (fd < 0)
-		return -errno;
-	do {
-		n = read(fd, part, sizeof(part));
-		if (n > 0 && (r = buf_append(&b, part, (size_t)n)) < 0)
-			break;
-	} while (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)));
-	if (n < 0)
-		r = -errno;
-	e->running = b.data;
-	e->running_len = b.len;
+/* Notes which of the running calls had not been seen to end when nothing was seen any more: the selection may have left out the
+ * end of one. */
+static int running_confirm(struct ebpf *e)
+{
+	_cleanup_buf_ struct buf again = {0};
+	const struct wire_op *w;
+	size_t at = 0;
+	int r = running_read(running_prog(e), &again);
+
+	while (r >= 0 && (w = running_next(&again, &at)))
+		r = map_set(&e->still_running, running_key(w), 1);
+	e->confirmed = r >= 0;
 	return r;
 }
 
@@ -467,9 +461,10 @@ static int ebpf_stop(struct source *s, struct error *err)
 		e->running_error = unseen_read(e);
 		/* While ends are still seen, so that what is told to be running was. */
 		load_detach_enter(&e->loaded);
-		r = running_read(e);
-		e->running_error = e->running_error ? e->running_error : r;
+		r = running_read(running_prog(e), &e->running);
 		load_detach(&e->loaded);
+		r = r < 0 ? r : running_confirm(e);
+		e->running_error = e->running_error ? e->running_error : r;
 	}
 	e->stopped = clock_realtime_ns();
 	if (e->reader)
@@ -482,15 +477,13 @@ static int ebpf_stop(struct source *s, struct error *err)
 
 static int give_running(struct ebpf *e, struct batch_set *out)
 {
+	const struct wire_op *w;
+	size_t at = 0;
 	int r = 0;
 
-	for (size_t at = 0; at + sizeof(struct wire_op) <= e->running_len && r >= 0;) {
-		const struct wire_op *w = (const void *)(e->running + at);
-
-		if (w->head.size < sizeof(*w) || at + w->head.size > e->running_len)
-			break;
-		at += w->head.size;
-		if (decode_has_ended(e->decode, w))
+	while (r >= 0 && (w = running_next(&e->running, &at))) {
+		if (decode_has_ended(e->decode, w) ||
+		    (e->confirmed && !map_get(&e->still_running, running_key(w), NULL)))
 			continue;
 		r = decode_op(e->decode, w, DECODE_NO_CPU, out);
 		e->ops += r > 0;
@@ -673,7 +666,8 @@ static void ebpf_free(struct source *s)
 	free(e->next);
 	free(e->events);
 	losses_free(&e->losses);
-	free(e->running);
+	buf_free(&e->running);
+	map_free(&e->still_running);
 	running_free(&e->unseen);
 	free(e);
 }
