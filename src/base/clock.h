@@ -20,3 +20,23 @@ int64_t clock_cpu_ns(void);
  * nanoseconds since the epoch. The best of several readings, so that preemption does not show.
  */
 int64_t clock_offset_ns(void);
+
+/* to - from; where a trace says what does not fit, the nearest that does. */
+static inline int64_t clock_between(int64_t from, int64_t to)
+{
+	int64_t ns;
+
+	if (!__builtin_sub_overflow(to, from, &ns))
+		return ns;
+	return to < from ? -INT64_MAX : INT64_MAX;
+}
+
+/* at + ns, likewise. */
+static inline int64_t clock_later(int64_t at, int64_t ns)
+{
+	int64_t later;
+
+	if (!__builtin_add_overflow(at, ns, &later))
+		return later;
+	return ns < 0 ? -INT64_MAX : INT64_MAX;
+}

@@ -372,8 +372,11 @@ static int append_middle(struct buf *out, const char *s, size_t width)
 	/* At a folder: the longest run of last names that fits, after the first name where that
 	 * fits too. */
 	for (const char *p = s + len; p > s; p--) {
-		if (*p == '/' && format_width(p) + 4 <= width)
-			slash = p;
+		if (*p != '/')
+			continue;
+		if (format_width(p) + 4 > width)
+			break; /* and what is longer does not fit either */
+		slash = p;
 	}
 	if (slash && s[0] == '/') {
 		const char *first = strchr(s + 1, '/');

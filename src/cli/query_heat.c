@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "engine/bars.h"
 #include "cli/query_print.h"
 
@@ -126,7 +127,8 @@ static int fill(struct heat *h)
 	if (!h->counts)
 		return -ENOMEM;
 	for (size_t i = 0; i < h->row_count; i++) {
-		size_t at = (size_t)((uint64_t)(h->rows[i].at - h->from) / (uint64_t)h->step) /
+		size_t at = (size_t)(((uint64_t)h->rows[i].at - (uint64_t)h->from) /
+				     (uint64_t)h->step) /
 			    h->windows;
 
 		memset(column, 0, sizeof(column));
@@ -209,7 +211,7 @@ static int put_line(const struct heat *h, unsigned int index, size_t label)
 static int put_time_axis(const struct heat *h, size_t label)
 {
 	const struct plan_field as_time = {.name = "", .type = {.type = QUERY_TIME}};
-	struct value from = {.i = h->from}, to = {.i = h->to + h->step};
+	struct value from = {.i = h->from}, to = {.i = clock_later(h->to, h->step)};
 	_cleanup_buf_ struct buf left = {0}, right = {0};
 	int r = cell_put(&left, &as_time, &from, false, &h->print->style), gap;
 
@@ -233,7 +235,7 @@ static int put_time_axis(const struct heat *h, size_t label)
 static int put_legend(const struct heat *h)
 {
 	_cleanup_buf_ struct buf line = {0};
-	uint64_t windows = (uint64_t)(h->to - h->from) / (uint64_t)h->step + 1;
+	uint64_t windows = ((uint64_t)h->to - (uint64_t)h->from) / (uint64_t)h->step + 1;
 	int r = buf_printf(&line, "%s, %s window%s of %s", h->hist->name, format_count(windows).s,
 			   windows == 1 ? "" : "s", format_dur(h->step, 3).s);
 
@@ -267,7 +269,7 @@ static int draw(struct heat *h)
 			break;
 	}
 	label = label_width(h);
-	all = (size_t)((uint64_t)(h->to - h->from) / (uint64_t)h->step) + 1;
+	all = (size_t)(((uint64_t)h->to - (uint64_t)h->from) / (uint64_t)h->step) + 1;
 	width = width > label + 2 + COLUMNS_MIN ? width - label - 2 : COLUMNS_MIN;
 	h->windows = (all + width - 1) / width;
 	h->columns = (all + h->windows - 1) / h->windows;

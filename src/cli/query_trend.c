@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "cli/query_print.h"
 
@@ -127,7 +128,7 @@ static int add_totals(struct trend *t)
 
 static int add_columns(struct trend *t, size_t width)
 {
-	size_t all = (size_t)((uint64_t)(t->to - t->from) / (uint64_t)t->step) + 1;
+	size_t all = (size_t)(((uint64_t)t->to - (uint64_t)t->from) / (uint64_t)t->step) + 1;
 
 	t->windows = (all + width - 1) / width;
 	t->columns = (all + t->windows - 1) / t->windows;
@@ -136,7 +137,8 @@ static int add_columns(struct trend *t, size_t width)
 		return -ENOMEM;
 	for (size_t i = 0; i < t->count; i++) {
 		const struct cell *c = &t->cells[i];
-		size_t at = (size_t)((uint64_t)(c->at - t->from) / (uint64_t)t->step) / t->windows;
+		size_t at = (size_t)(((uint64_t)c->at - (uint64_t)t->from) / (uint64_t)t->step) /
+			    t->windows;
 
 		t->sums[c->key * t->columns + at] += (uint64_t)c->n;
 	}
@@ -177,7 +179,7 @@ static int put_line(struct trend *t, const struct total *total, size_t key_width
 static int put_legend(const struct trend *t, size_t shown)
 {
 	const struct plan_field as_time = {.name = "", .type = {.type = QUERY_TIME}};
-	struct value from = {.i = t->from}, to = {.i = t->to + t->step};
+	struct value from = {.i = t->from}, to = {.i = clock_later(t->to, t->step)};
 	_cleanup_buf_ struct buf text = {0};
 	int r = cell_put(&text, &as_time, &from, false, &t->print->style);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli/call_text.h"
 #include "cli/report.h"
 #include "schema/ops.h"
@@ -332,7 +333,7 @@ int64_t report_quantile(const struct rollup_row *row, double q)
 struct text report_when(const struct report *r, int64_t ns)
 {
 	if (r->opts->read.rel)
-		return format_rel(ns - r->first, 6);
+		return format_rel(clock_between(r->first, ns), 6);
 	return format_when(ns, r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL);
 }
 

@@ -90,8 +90,9 @@ static int print_range(const struct report *r)
 		e = buf_printf(&b, " of a time in which nothing was recorded: the trace takes %s",
 			       format_time(r->last - r->first).s);
 	else if (e >= 0 && r->ranged)
-		e = buf_printf(&b, " from %s to %s", format_rel(r->from - r->first, 6).s,
-			       format_rel(r->to - r->first, 6).s);
+		e = buf_printf(&b, " from %s to %s",
+			       format_rel(clock_between(r->first, r->from), 6).s,
+			       format_rel(clock_between(r->first, r->to), 6).s);
 	return e < 0 ? e : page_line(&b);
 }
 
@@ -529,7 +530,7 @@ static int print_slowest(const struct report *r)
 		if (e >= 0)
 			e = buf_printf(&text, "%8s %10s  ",
 				       format_dur(batch_get(b, OP_DUR, i, 0), 3).s,
-				       format_rel(start - r->first, 3).s);
+				       format_rel(clock_between(r->first, start), 3).s);
 		if (e >= 0)
 			e = format_pad(&text, buf_str(&comm), 16, false);
 		if (e >= 0)

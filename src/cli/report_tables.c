@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli/report_rows.h"
 #include "cli/text.h"
 
@@ -131,7 +132,7 @@ static json_t *json_value(const struct report *r, const struct value_column *c,
 	if (c->type == VALUE_TEXT)
 		return json_bytes(v->text, v->len);
 	/* Points in time are told from the origin: ns since the epoch are beyond 2^53. */
-	return json_integer(c->type == VALUE_AT ? v->n - r->first : v->n);
+	return json_integer(c->type == VALUE_AT ? clock_between(r->first, v->n) : v->n);
 }
 
 static const char *column_type(enum value_type t)

@@ -79,7 +79,7 @@ static int put_time(struct trace_out *t, int64_t start)
 	if (t->times == TRACE_DELTA || t->times == TRACE_ORIGIN) {
 		int64_t from = t->times == TRACE_DELTA ? t->before : t->origin;
 
-		since = from == INT64_MIN ? 0 : start - from;
+		since = from == INT64_MIN ? 0 : clock_between(from, start);
 		t->before = start;
 		return put_seconds(&t->line, MAX(since, 0));
 	}

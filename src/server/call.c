@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/rollup/rollup.h"
+#include "base/clock.h"
 #include "engine/facts.h"
 #include "engine/order.h"
 #include "query/query.h"
@@ -54,7 +55,7 @@ static void put_column(struct question *q, struct js *j, const struct batch *b, 
 	} else if (def->type == COLUMN_CODE) {
 		js_string(j, names_code(def->name, v).s);
 	} else if (def->type == COLUMN_TIME) {
-		js_int(j, v - q->server->origin);
+		js_int(j, clock_between(q->server->origin, v));
 	} else if (def->type == COLUMN_UINT && (uint64_t)v > 1ull << 53) {
 		/* exact, which a number would not be */
 		snprintf(text, sizeof(text), "%" PRIu64, (uint64_t)v);
@@ -141,7 +142,7 @@ static int put_call(struct question *q, struct js *j, const struct batch *b, siz
 	if (running || batch_is_null(b, OP_START, row))
 		js_null(j);
 	else
-		js_int(j, rollup_end(b, row) - q->server->origin);
+		js_int(j, clock_between(q->server->origin, rollup_end(b, row)));
 	r = put_names(q, j, b, row);
 	js_close(j, '}');
 	return r < 0 ? r : put_text(q, j, b, row);

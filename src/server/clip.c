@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "analysis/rollup/rollup.h"
+#include "base/clock.h"
 #include "engine/order.h"
 #include "server/js.h"
 #include "server/names.h"
@@ -33,7 +34,7 @@ static int64_t part_of(const struct question *q, const struct batch *b, size_t r
 	/* what the range leaves open cuts no call */
 	start = q->from == INT64_MIN ? start : MAX(start, q->from);
 	end = q->to == INT64_MAX ? end : MIN(end, q->to);
-	return MAX(end - start, (int64_t)0);
+	return MAX(clock_between(start, end), (int64_t)0);
 }
 
 static int take_row(struct clip *c, const struct batch *b, size_t row)

@@ -223,9 +223,9 @@ static int take_range(struct question *q, const struct touched *t, struct densit
 		return r;
 	question_range(q, &d->from, &d->to);
 	if (q->from == INT64_MIN && t->first != INT64_MAX)
-		d->from = t->first;
+		d->from = store_time_near(t->first);
 	if (q->to == INT64_MAX && e.last != INT64_MIN)
-		d->to = e.last + 1;
+		d->to = store_time_near(e.last) + 1;
 	d->width = q->width;
 	d->height = (unsigned int)height;
 	d->pos_to = MAX(d->pos_to, d->pos_from + 1);

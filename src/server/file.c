@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/rollup/rollup.h"
+#include "base/clock.h"
 #include "query/expr.h"
 #include "server/catalog.h"
 #include "server/names.h"
@@ -38,7 +39,7 @@ static void put_event(const struct question *q, struct js *j, int64_t time, cons
 	if (time == INT64_MIN)
 		js_null(j);
 	else
-		js_int(j, time - q->server->origin);
+		js_int(j, clock_between(q->server->origin, time));
 	js_key_string(j, "what", what);
 	js_key_bytes(j, "name", name);
 	js_close(j, '}');

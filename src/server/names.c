@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/shell.h"
 #include "schema/ops.h"
 #include "schema/vocab.h"
@@ -43,7 +44,7 @@ void names_put_call(const struct server *s, struct js *j, const struct batch *b,
 	if (batch_is_null(b, OP_START, row))
 		js_null(j);
 	else
-		js_int(j, batch_get(b, OP_START, row, 0) - s->origin);
+		js_int(j, clock_between(s->origin, batch_get(b, OP_START, row, 0)));
 	js_key(j, "dur");
 	if (batch_is_null(b, OP_DUR, row))
 		js_null(j);

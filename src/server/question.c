@@ -149,15 +149,6 @@ int question_number(struct question *q, const char *name, int64_t min, int64_t m
 	return 0;
 }
 
-#define TIME_FAR (INT64_MAX / 2) /* ns: year 2116 */
-
-/* Clients and traces may say anything: what reckons with a time has room to round and to go one further. */
-static int64_t near_time(int64_t t)
-{
-	t = MIN(t, TIME_FAR);
-	return MAX(t, -TIME_FAR);
-}
-
 static int take_time(struct question *q, const char *name, int64_t open, int64_t *ret)
 {
 	int64_t since;
@@ -172,7 +163,7 @@ static int take_time(struct question *q, const char *name, int64_t open, int64_t
 		return r;
 	if (__builtin_add_overflow(since, q->server->origin, ret))
 		*ret = since < 0 ? INT64_MIN : INT64_MAX;
-	*ret = near_time(*ret);
+	*ret = store_time_near(*ret);
 	return 0;
 }
 
@@ -206,8 +197,6 @@ void question_range(const struct question *q, int64_t *ret_from, int64_t *ret_to
 	store_range(q->server->store, &first, &last);
 	if (first == INT64_MIN || last == INT64_MIN)
 		first = last = q->server->origin;
-	first = near_time(first);
-	last = near_time(last);
 	*ret_from = q->from == INT64_MIN ? first : q->from;
 	*ret_to = q->to == INT64_MAX ? last + 1 : q->to;
 	if (*ret_to <= *ret_from)

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "engine/answer_json.h"
 #include "server/columns.h"
 #include "server/js.h"
@@ -70,7 +71,7 @@ static int add_number(const struct question *q, struct gathered *g, const struct
 	else if (f->type.type == QUERY_UINT)
 		d = (double)(uint64_t)v->i;
 	else if (f->type.type == QUERY_TIME)
-		d = (double)(v->i - q->server->origin);
+		d = (double)clock_between(q->server->origin, v->i);
 	return buf_append(&g->f, &d, sizeof(d));
 }
 

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "schema/ops.h"
 #include "server/columns.h"
 #include "server/names.h"
@@ -344,7 +345,7 @@ static void put_row(struct output *o, const struct one_call *c, double count, do
 {
 	size_t i = o->rows++;
 
-	o->start[i] = (double)(c->start - o->q->server->origin);
+	o->start[i] = (double)clock_between(o->q->server->origin, c->start);
 	o->dur[i] = (double)c->dur;
 	o->lane[i] = (double)o->lane_ids[c->lane];
 	o->row[i] = c->row < 0 ? NAN : (double)c->row;

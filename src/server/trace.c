@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "schema/vocab.h"
 #include "server/internal.h"
 #include "server/js.h"
@@ -38,8 +39,8 @@ static void put_window(const struct server *s, struct js *j, const struct batch 
 	int64_t events = batch_get(b, LOSS_EVENTS, i, -1);
 
 	js_open(j, '{');
-	js_key_int(j, "from", from - s->origin);
-	js_key_int(j, "to", batch_get(b, LOSS_STOP, i, from) - s->origin);
+	js_key_int(j, "from", clock_between(s->origin, from));
+	js_key_int(j, "to", clock_between(s->origin, batch_get(b, LOSS_STOP, i, from)));
 	js_key_string(j, "cause", word ? word : "decode");
 	js_key(j, "events");
 	if (events < 0)

@@ -568,6 +568,12 @@ void store_damage(const struct store *s, struct store_damage *ret)
 	}
 }
 
+int64_t store_time_near(int64_t t)
+{
+	t = MIN(t, STORE_TIME_MAX);
+	return MAX(t, STORE_TIME_MIN);
+}
+
 void store_range(const struct store *s, int64_t *ret_first, int64_t *ret_last)
 {
 	int64_t first = INT64_MAX, last = INT64_MIN;
@@ -583,8 +589,8 @@ void store_range(const struct store *s, int64_t *ret_first, int64_t *ret_last)
 			last = MAX(last, b->pub.max[MARK_AT]);
 		}
 	}
-	*ret_first = first > last ? INT64_MIN : first;
-	*ret_last = first > last ? INT64_MIN : last;
+	*ret_first = first > last ? INT64_MIN : store_time_near(first);
+	*ret_last = first > last ? INT64_MIN : store_time_near(last);
 }
 
 uint64_t store_bytes(const struct store *s)

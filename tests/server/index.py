@@ -243,10 +243,23 @@ def later():
         check('and its calls can be looked at', s.get(f'op/{row["row"]}')['call']['dur'] == row['dur'])
 
 
+def told(kind):
+    """What the command line says of such a trace: no time before its beginning, no complaint of a sanitizer."""
+    trace = os.path.join(folder, f'{kind}.trace')
+    asks = [['report', '--json'], ['report', 'slow', '--json'], ['report'], ['report', '--from', '+1ms'], ['trace', '--rel', '-i'],
+            ['trace', '-r', '-i'], ['query', 'by op every 1s | count(), rate(), hist(dur)'], ['query', 'every 1s | hist(dur)'], ['diff', trace]]
+    done = [subprocess.run([weir, *a, trace], capture_output=True, check=False) for a in asks]
+    answers = [d.returncode for d in done]
+    check(f'crafted, {kind}: the command line answers', not any(answers), list(zip(asks, answers)), [d.stderr for d in done if d.returncode][:1])
+    dur = json.loads(done[0].stdout)['trace']['dur']
+    check(f'crafted, {kind}: a trace takes no negative time', dur >= 0, dur)
+
+
 def crafted():
     """Traces whose values no kernel gives: every question has an answer."""
     for kind in ('ops', 'early', 'late', 'deep', 'hist'):
         subprocess.run([os.path.abspath(sys.argv[2]), kind, os.path.join(folder, f'{kind}.trace')], check=True)
+        told(kind)
         with Serve(weir, f'{kind}.trace', folder=folder) as s:
             lanes = s.get('lanes')['lanes']
             file = s.get('overview')['files']['rows'][0]['id']

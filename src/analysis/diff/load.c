@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/diff/internal.h"
+#include "base/clock.h"
 
 #define CHOSEN_MAX 200 /* keys of each kind that are tested: those with most calls and time */
 #define NEW_MAX	   50  /* and, of those that only one side has, so many more */
@@ -505,7 +506,7 @@ static void add_block(struct work *w, struct run *run, const struct rollup_row *
 		      enum diff_by only, const double *logs)
 {
 	int64_t first = run->in->from / window * window;
-	int64_t at = (row->window - first) / window;
+	int64_t at = clock_between(first, row->window) / window;
 	struct cell c = cell_of_row(row, logs);
 	struct key keys[KINDS];
 	unsigned int n = is_io(row->class) ? keys_of(run, row, keys) : 0;

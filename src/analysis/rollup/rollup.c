@@ -199,7 +199,8 @@ static int64_t window_of(const struct rollup *r, int64_t end)
 {
 	int64_t rest = end % r->window_ns;
 
-	return end == INT64_MIN ? -1 : end - (rest < 0 ? rest + r->window_ns : rest);
+	/* what a crafted trace says may have no beginning of a window before it */
+	return end < INT64_MIN + r->window_ns ? -1 : end - (rest < 0 ? rest + r->window_ns : rest);
 }
 
 int rollup_add_op(struct rollup *r, const struct batch *b, size_t row)

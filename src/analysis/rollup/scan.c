@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "analysis/rollup/scan_internal.h"
+#include "base/clock.h"
 #include "engine/facts.h"
 
 /* ---- the filter ---- */
@@ -144,9 +145,9 @@ static int clip_row(struct worker *w, const struct scan_filter *f, const struct 
 	bool counted = ended_within(f, end);
 
 	if (counted && start < f->from)
-		return clip_add(w, b, row, start == INT64_MIN ? 0 : start - f->from);
+		return clip_add(w, b, row, start == INT64_MIN ? 0 : clock_between(f->from, start));
 	if (!counted && end >= f->to && start < f->to)
-		return clip_add(w, b, row, f->to - MAX(start, f->from));
+		return clip_add(w, b, row, clock_between(MAX(start, f->from), f->to));
 	return 0;
 }
 
