@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests to a server that runs in this process, over a small trace: the first byte chooses the route, the rest is what
- * stands behind it, parts of the path up to the first '?', then parameters. Whatever is asked, there is an answer of HTTP
- * with a status that the interface knows, and a document where it says so. Queries and SQL need the engine's library and
- * are told apart in tests/server/fuzz.py; here they end at their parser.
+ * Requests to a server that runs in this process, over a small trace: the first byte chooses the route and the method, the
+ * rest is what stands behind it, parts of the path up to the first '?', then parameters; what follows the first end of line
+ * is the body of methods that have one. Whatever is asked, there is an answer of HTTP with a status that the interface
+ * knows, and a document where it says so. What is kept beside the trace is kept and removed again. Queries and SQL need the
+ * engine's library and are told apart in tests/server/fuzz.py; here they end at their parser.
  */
 #include <arpa/inet.h>
+#include <errno.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +33,16 @@ static const char *const routes[] = {
 	"session", "../../etc/", "queries",    "queries/",
 };
 
+#define ROUTES (sizeof(routes) / sizeof(*routes))
+
+/* What the first byte divided by the number of routes says; half of the requests are questions. */
+static const char *const methods[] = {"GET",  "GET", "GET",    "GET",	  "GET", "GET",
+				      "HEAD", "PUT", "DELETE", "OPTIONS", "PUT", "POST"};
+
 static struct server *server;
 static char token[33];
 static unsigned int port;
+static char folder[] = "/tmp/weir-fuzz-XXXXXX";
 
 /* ---- the trace and its server ---- */
 
@@ -88,14 +98,19 @@ static int put_loss(struct buf *to, const struct store *s, struct error *err)
 	return buf_printf(to, "{\"events\":0,\"causes\":{}}");
 }
 
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	return remove(path);
+}
+
 static void stop(void)
 {
 	server_stop(server);
+	nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	static char folder[] = "/tmp/weir-fuzz-XXXXXX";
 	static char path[sizeof(folder) + 16];
 	static const char *paths[] = {path};
 	static struct server_options options = {
@@ -112,9 +127,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	snprintf(path, sizeof(path), "%s/t.trace", folder);
 	write_trace(path);
 	need(server_start(&server, &options, &err) >= 0, &err);
-	/* the open file is all that is needed */
-	unlink(path);
-	rmdir(folder);
 	need(sscanf(server_url(server), "http://127.0.0.1:%u/#token=%32s", &port, token) == 2,
 	     NULL);
 	atexit(stop);
@@ -123,6 +135,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 /* ---- one request ---- */
 
+/* Connections that ended hold their ports for a while: where all are taken, one is free again soon. */
 static int connect_to(void)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET,
@@ -130,15 +143,21 @@ static int connect_to(void)
 				 .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
-		abort();
-	return fd;
+	for (unsigned int i = 0; fd >= 0 && i < 400; i++) {
+		if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
+			return fd;
+		if (errno != EADDRNOTAVAIL)
+			break;
+		usleep(20000);
+	}
+	perror("connecting to the server");
+	abort();
 }
 
 static void check_answer(const struct buf *answer)
 {
-	static const unsigned int known[] = {200, 204, 304, 400, 401, 404, 405,
-					     408, 413, 414, 421, 429, 431, 503};
+	static const unsigned int known[] = {200, 204, 304, 400, 401, 404, 405, 408,
+					     409, 413, 414, 421, 429, 431, 503};
 	unsigned int status = 0;
 	struct buf text = {0};
 	bool good = false;
@@ -173,21 +192,30 @@ static void ask(const struct buf *request, struct buf *answer)
 	close(fd);
 }
 
+/* A length for everybody: a body where none is expected is part of what is tried. */
+static int put_headers(struct buf *to, const uint8_t *body, size_t size)
+{
+	int r = buf_printf(to,
+			   " HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nAuthorization: Bearer %s\r\n"
+			   "Connection: close\r\nContent-Length: %zu\r\n\r\n",
+			   port, token, size);
+
+	return r < 0 ? r : buf_append(to, body, size);
+}
+
 static int make_request(struct buf *to, const uint8_t *data, size_t size)
 {
-	int r = buf_printf(to, "GET /api/v1/%s",
-			   routes[data[0] % (sizeof(routes) / sizeof(*routes))]);
+	const char *method = methods[data[0] / ROUTES % (sizeof(methods) / sizeof(*methods))];
+	int r = buf_printf(to, "%s /api/v1/%s", method, routes[data[0] % ROUTES]);
+	size_t i;
 
-	for (size_t i = 1; i < size && r >= 0; i++) {
+	for (i = 1; i < size && data[i] != '\n' && r >= 0; i++) {
 		/* the line ends where a request's line does: what follows would be headers */
 		r = data[i] <= ' ' || data[i] >= 0x7f ? buf_printf(to, "%%%02x", data[i])
 						      : buf_append(to, &data[i], 1);
 	}
-	return r < 0 ? r
-		     : buf_printf(to,
-				  " HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nAuthorization: Bearer %s\r\n"
-				  "Connection: close\r\n\r\n",
-				  port, token);
+	i += i < size;
+	return r < 0 ? r : put_headers(to, data + i, size - i);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
