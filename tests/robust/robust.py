@@ -56,7 +56,7 @@ class Bench:
         self.root, self.number, self.random, self.soak = root, 0, random.Random(options.seed), options.soak
         self.ops = traces.Ops(self.dump)
         with open(self.weir, "rb") as program:
-            self.own_memory = b"__asan_init" not in program.read()  # else its memory is mostly the sanitizer's
+            self.own_memory = not re.search(b"__[at]san_init", program.read())  # else its memory is mostly the sanitizer's
 
     def folder(self):
         self.number += 1

@@ -6,6 +6,7 @@ import os
 import signal
 import struct
 import subprocess
+import sys
 import urllib.parse
 
 
@@ -42,8 +43,11 @@ class Serve:
 
     def __exit__(self, failure, *_):
         code = self.stop()
-        if code and not failure:  # a leak or a race that a sanitizer found is told at the end
-            raise RuntimeError(f'weir serve ended with {code}: {self.said[-4000:]}')
+        said = f'weir serve ended with {code}: {self.said[-4000:]}'
+        if code and failure:  # why the test failed
+            print(said, file=sys.stderr)
+        elif code:  # a leak or a race that a sanitizer found is told at the end
+            raise RuntimeError(said)
 
     def stop(self, sig=signal.SIGINT):
         if self.process.stderr.closed:
