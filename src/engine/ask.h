@@ -75,5 +75,7 @@ DEFINE_CLEANUP(struct engine_scan *, engine_scan_free)
  */
 ssize_t engine_scan_next(struct engine_scan *s, const struct batch **ret_batch,
 			 const uint32_t **ret_rows, struct error *err);
+/* When a row of the batch that engine_scan_next() gave last ended, as order.h has it; 0 for tables without an order by time. */
+int64_t engine_scan_end(const struct engine_scan *s, uint32_t row);
 /* Blocks looked at and all; any thread. */
 void engine_scan_progress(const struct engine_scan *s, uint64_t *ret_done, uint64_t *ret_total);

@@ -238,7 +238,7 @@ static int group_of(struct native *n, size_t row, uint32_t *ret)
 	return r < 0 || n->groups.count == before ? r : new_group(n, row);
 }
 
-static int add_to_group(struct native *n, size_t row, struct error *err)
+static int add_to_group(struct native *n, size_t row, int64_t end, struct error *err)
 {
 	uint32_t group = 0;
 	int r = group_of(n, row, &group);
@@ -247,8 +247,8 @@ static int add_to_group(struct native *n, size_t row, struct error *err)
 		const struct plan_field *f = &fields(n)[i];
 		struct value v = f->expr ? value_at(n, i, row) : (struct value){.i = 1};
 
-		r = native_add(f, &n->states[group * state_width(n) + i - n->keys], &v, &n->held,
-			       err);
+		r = native_add(f, &n->states[group * state_width(n) + i - n->keys], &v, end,
+			       &n->held, err);
 	}
 	return r;
 }
@@ -326,7 +326,8 @@ static int take_rows(struct native *n, const struct batch *b, const uint32_t *ro
 			r = eval_rows(n->eval, n->scratch, i, b, rows, count, &n->vectors[i]);
 	}
 	for (size_t i = 0; i < count && r >= 0 && n->table.rows < rows_wanted(n->plan); i++) {
-		r = n->plan->grouped ? add_to_group(n, i, err) : add_row(n, i, n->width);
+		r = n->plan->grouped ? add_to_group(n, i, engine_scan_end(n->scan, rows[i]), err)
+				     : add_row(n, i, n->width);
 		if (r >= 0 && !n->plan->grouped)
 			r = cut_rows(n, err);
 		if (r >= 0 && n->held > NATIVE_BYTES_MAX)

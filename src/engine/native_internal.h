@@ -38,6 +38,7 @@ struct native_state {
 			struct value value;
 			uint8_t *text; /* of the value, where it is one */
 			size_t text_cap;
+			int64_t end; /* FIRST, LAST: when the call ended */
 		};
 		struct {
 			struct hist hist;
@@ -53,10 +54,10 @@ struct native_value {
 	struct bytes text; /* of texts */
 };
 
-/* native_state.c: adds a value, already known not to be null but for FIRST and LAST; bytes more that it
- * holds go to *held. */
+/* native_state.c: adds a value, already known not to be null but for FIRST and LAST, of a call that ended at `end` (of rows
+ * that end alike the order in which they come tells); bytes more that it holds go to *held. */
 int native_add(const struct plan_field *f, struct native_state *s, const struct value *v,
-	       uint64_t *held, struct error *err);
+	       int64_t end, uint64_t *held, struct error *err);
 /* What it comes to; `seconds` for rate(), 0: not known. */
 int native_finish(const struct plan_field *f, struct native_state *s, double seconds,
 		  struct native_texts *texts, struct value *ret, bool *ret_estimated);

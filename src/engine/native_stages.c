@@ -350,7 +350,7 @@ static int group_row(struct stages *s, struct grouping *g, struct query_fields *
 	for (size_t i = g->keys; i < g->width && r >= 0; i++)
 		r = native_add(&g->stage->fields[i],
 			       &g->states[group * (g->width - g->keys) + i - g->keys], &g->row[i],
-			       &held, s->err);
+			       0, &held, s->err);
 	query_fields_clear(f);
 	return r;
 }

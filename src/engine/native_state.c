@@ -165,7 +165,19 @@ static void add_mean(struct native_state *s, double v)
 	s->m2 += delta * (v - s->mean);
 }
 
-static int add_value(const struct plan_field *f, struct native_state *s, const struct value *v)
+static int keep_end(const struct plan_field *f, struct native_state *s, const struct value *v,
+		    int64_t end)
+{
+	bool better = f->aggregate == AGGREGATE_FIRST ? end < s->end : end >= s->end;
+
+	if (s->count > 1 && !better)
+		return 0;
+	s->end = end;
+	return keep(f, s, v);
+}
+
+static int add_value(const struct plan_field *f, struct native_state *s, const struct value *v,
+		     int64_t end)
 {
 	switch (f->aggregate) {
 	case AGGREGATE_COUNT:
@@ -190,9 +202,8 @@ static int add_value(const struct plan_field *f, struct native_state *s, const s
 		return s->count == 1 || compare(f->expr->type, v, &s->value) > 0 ? keep(f, s, v)
 										 : 0;
 	case AGGREGATE_FIRST:
-		return s->count == 1 ? keep(f, s, v) : 0;
 	case AGGREGATE_LAST:
-		return keep(f, s, v);
+		return keep_end(f, s, v, end);
 	case AGGREGATE_DISTINCT:
 		return add_set(f, s, v);
 	case AGGREGATE_PERCENTILE:
@@ -204,7 +215,7 @@ static int add_value(const struct plan_field *f, struct native_state *s, const s
 }
 
 int native_add(const struct plan_field *f, struct native_state *s, const struct value *v,
-	       uint64_t *held, struct error *err)
+	       int64_t end, uint64_t *held, struct error *err)
 {
 	uint64_t before = memory(f, s);
 	bool ends = f->aggregate == AGGREGATE_FIRST || f->aggregate == AGGREGATE_LAST;
@@ -213,7 +224,7 @@ int native_add(const struct plan_field *f, struct native_state *s, const struct 
 	if ((f->expr && v->null && !ends) || (f->aggregate == AGGREGATE_COUNTIF && !v->i))
 		return 0;
 	s->count++;
-	r = add_value(f, s, v);
+	r = add_value(f, s, v, end);
 	*held += memory(f, s) - before;
 	return r == -EBADMSG ? error_set(err, -EIO, "a histogram of the trace is damaged") : r;
 }

@@ -37,6 +37,7 @@ struct engine_scan {
 	bool names_due; /* ids came that eval does not know */
 	struct stream *streams;
 	size_t stream_count;
+	const struct stream *given; /* what was given last is of it */
 	_Atomic uint64_t done, total;
 };
 
@@ -346,10 +347,16 @@ ssize_t engine_scan_next(struct engine_scan *s, const struct batch **ret_batch,
 	if (!t)
 		return 0;
 	n = run_length(s, t);
+	s->given = t;
 	*ret_batch = t->batch;
 	*ret_rows = t->rows + t->at;
 	t->at += n;
 	return (ssize_t)n;
+}
+
+int64_t engine_scan_end(const struct engine_scan *s, uint32_t row)
+{
+	return s->given->ends[row];
 }
 
 void engine_scan_progress(const struct engine_scan *s, uint64_t *ret_done, uint64_t *ret_total)

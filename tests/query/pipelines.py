@@ -113,8 +113,8 @@ def same(a, b):
     return a == b
 
 
-def ask(weir, folder, query, *options):
-    r = subprocess.run([weir, 'query', '--json', *options, '-i', 'w.trace', query], cwd=folder,
+def ask(weir, folder, trace, query, *options):
+    r = subprocess.run([weir, 'query', '--json', *options, '-i', trace, query], cwd=folder,
                        capture_output=True, timeout=300, env=dict(os.environ, TZ='UTC'))
     if r.returncode:
         return None, r.stderr.decode(errors='replace').strip()[:400] or f'status {r.returncode}'
@@ -134,12 +134,18 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([weir, 'synth', '-o', 'w.trace', '--rows', '5000', '--seed', '5'], cwd=folder, check=True,
                        capture_output=True)
-        # rows are left out on the way, and with them their texts
-        fixed = ['select text(start) as t, dur, path | sort dur desc, t | head 7']
-        for query in fixed + [drawn.pipeline() for _ in range(count - len(fixed))]:
-            one, why = ask(weir, folder, query, '--threads', '1')
-            three, why_three = ask(weir, folder, query, '--threads', '3')
-            own, why_own = ask(weir, folder, query, '--no-engine')
+        subprocess.run([weir, 'synth', '-o', 'h.trace', '--profile', 'hostile', '--rows', '5000', '--seed', '7'], cwd=folder,
+                       check=True, capture_output=True)
+        fixed = [
+            # rows are left out on the way, and with them their texts
+            ('w.trace', 'select text(start) as t, dur, path | sort dur desc, t | head 7'),
+            # calls stand in another order than they ended
+            ('h.trace', 'where start is not null | by tid | first(start) as a, last(start) as b, last(op) as c | sort tid'),
+        ]
+        for trace, query in fixed + [('w.trace', drawn.pipeline()) for _ in range(count - len(fixed))]:
+            one, why = ask(weir, folder, trace, query, '--threads', '1')
+            three, why_three = ask(weir, folder, trace, query, '--threads', '3')
+            own, why_own = ask(weir, folder, trace, query, '--no-engine')
             if why or why_three:
                 bad.append(f'{query}: {why or why_three}')
             elif not same(one, three):
