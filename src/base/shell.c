@@ -27,3 +27,20 @@ int shell_word(struct buf *b, const void *word, size_t len)
 		r = from[i] == '\'' ? buf_append(b, "'\\''", 4) : buf_append(b, from + i, 1);
 	return r < 0 ? r : buf_append(b, "'", 1);
 }
+
+int shell_words(struct buf *b, const void *words, size_t len)
+{
+	const char *from = words;
+	int r = 0;
+
+	for (size_t at = 0; at < len && r >= 0;) {
+		size_t word = strnlen(from + at, len - at);
+
+		if (at)
+			r = buf_append(b, " ", 1);
+		if (r >= 0)
+			r = shell_word(b, from + at, word);
+		at += word + 1;
+	}
+	return r;
+}

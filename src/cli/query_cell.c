@@ -155,15 +155,8 @@ static int put_argv(struct buf *out, struct bytes argv)
 	_cleanup_buf_ struct buf raw = {0}, words = {0};
 	int r = engine_unescape((const char *)argv.data, argv.len, &raw);
 
-	for (size_t at = 0; at < raw.len && r >= 0;) {
-		size_t len = strnlen((const char *)raw.data + at, raw.len - at);
-
-		if (words.len)
-			r = buf_append(&words, " ", 1);
-		if (r >= 0)
-			r = shell_word(&words, raw.data + at, len);
-		at += len + 1;
-	}
+	if (r >= 0)
+		r = shell_words(&words, raw.data, raw.len);
 	return r < 0 ? r : format_safe(out, words.data, words.len);
 }
 

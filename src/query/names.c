@@ -21,24 +21,14 @@ static void set_number(struct value *ret, bool known, int64_t number)
 /* The arguments as a shell would take them; stored with a NUL behind each. */
 static int argv_text(struct bytes argv, struct buf *scratch, struct value *ret)
 {
-	struct bytes left = argv;
-	int r = 0;
+	int r;
 
 	if (!argv.data) {
 		set_text(ret, argv);
 		return 0;
 	}
 	buf_clear(scratch);
-	while (left.len && r >= 0) {
-		size_t len = strnlen((const char *)left.data, left.len);
-
-		if (scratch->len)
-			r = buf_append(scratch, " ", 1);
-		if (r >= 0)
-			r = shell_word(scratch, left.data, len);
-		len = MIN(len + 1, left.len);
-		left = (struct bytes){left.data + len, left.len - len};
-	}
+	r = shell_words(scratch, argv.data, argv.len);
 	set_text(ret,
 		 (struct bytes){scratch->data ? scratch->data : (const uint8_t *)"", scratch->len});
 	return r;

@@ -56,17 +56,8 @@ void names_put_argv(struct js *j, const char *key, const struct dims_process *p)
 {
 	struct bytes argv = p ? p->argv : (struct bytes){0};
 	_cleanup_buf_ struct buf text = {0};
-	int r = 0;
+	int r = shell_words(&text, argv.data, argv.len);
 
-	for (size_t at = 0, len; r >= 0 && at < argv.len; at += len + 1) {
-		const uint8_t *end = memchr(argv.data + at, 0, argv.len - at);
-
-		len = end ? (size_t)(end - argv.data) - at : argv.len - at;
-		if (at)
-			r = buf_append(&text, " ", 1);
-		if (r >= 0)
-			r = shell_word(&text, argv.data + at, len);
-	}
 	if (r < 0)
 		j->error = r;
 	js_key_bytes(j, key, argv.data ? (struct bytes){text.data, text.len} : argv);

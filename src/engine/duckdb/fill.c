@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/shell.h"
 #include "engine/duckdb/scan.h"
 
 /* Where the rows of a vector come from. */
@@ -214,33 +215,13 @@ static void fill_number_code(const struct duckdb_api *d, const struct scan_colum
 	put_ordinals(d, c->words, ordinals, r->count, out);
 }
 
-static bool is_plain_word(const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		char c = text[i];
-
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		      (c && strchr("_@%+=:,./-", c))))
-			return false;
-	}
-	return len > 0;
-}
-
 /* One argument as a shell would take it, escaped as all texts are. */
 static int append_argument(const uint8_t *data, size_t len, struct buf *out)
 {
 	_cleanup_buf_ struct buf text = {0};
 	int r = engine_escape(data, len, &text);
 
-	if (r < 0)
-		return r;
-	if (is_plain_word((const char *)text.data, text.len))
-		return buf_append(out, text.data, text.len);
-	r = buf_append(out, "'", 1);
-	for (size_t i = 0; i < text.len && r >= 0; i++)
-		r = text.data[i] == '\'' ? buf_append(out, "'\\''", 4)
-					 : buf_append(out, &text.data[i], 1);
-	return r < 0 ? r : buf_append(out, "'", 1);
+	return r < 0 ? r : shell_word(out, text.data, text.len);
 }
 
 static int argv_text(struct bytes v, struct buf *out)
