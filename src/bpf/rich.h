@@ -158,6 +158,11 @@ verified_alone int addr_read(struct scratch *s, __u64 user, __u32 len)
 		len = WIRE_ADDR_MAX;
 	if (!user || !len || bpf_probe_read_user(r->bytes, len, (void *)user)) {
 		r->name.len = 0;
+		if (user && len) {
+			r->op.status |= STATUS_ARG_UNREAD;
+			if (r->op.ret != -EFAULT) /* else the kernel could not read it either */
+				__sync_fetch_and_add(&this_cpu()->unread, 1);
+		}
 		return 0;
 	}
 	r->name.len = len;

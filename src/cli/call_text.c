@@ -124,19 +124,20 @@ static void put_message(struct call_writer *w)
 	call_put(w, ", ...}");
 }
 
+static bool is_unread(const struct call_writer *w)
+{
+	return call_value(w, OP_STATUS, 0) & STATUS_ARG_UNREAD;
+}
+
 /* The address that a call was given or gave. Of receiving calls none is the usual thing. */
 static void put_address(struct call_writer *w, enum arg_role role)
 {
-	/* of an address that the program's room cut nothing is known */
-	bool absent = role == ARG_ADDROUT
-			      ? call_value(w, OP_RET, -1) >= 0 &&
-					!(call_value(w, OP_STATUS, 0) & STATUS_ARG_UNREAD)
-			      : has_role(w, ARG_BUF);
+	bool absent = role == ARG_ADDROUT ? call_value(w, OP_RET, -1) >= 0 : has_role(w, ARG_BUF);
 
 	if (call_value(w, OP_PEER_ID, -1) >= 0)
 		call_put_address(w, call_value(w, OP_PEER_ID, -1));
-	else
-		call_put(w, absent ? "NULL" : "...");
+	else /* of one that could not be read, or that the program's room cut, nothing is known */
+		call_put(w, absent && !is_unread(w) ? "NULL" : "...");
 }
 
 static void put_address_len(struct call_writer *w)
@@ -144,7 +145,7 @@ static void put_address_len(struct call_writer *w)
 	if (call_value(w, OP_PEER_ID, -1) >= 0)
 		call_put_address_len(w, call_value(w, OP_PEER_ID, -1));
 	else
-		call_put(w, has_role(w, ARG_BUF) ? "0" : "...");
+		call_put(w, has_role(w, ARG_BUF) && !is_unread(w) ? "0" : "...");
 }
 
 /* Whether that bit of the call's flags is AT_EMPTY_PATH: openat's are others. */

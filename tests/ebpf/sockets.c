@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What calls on sockets say beyond their arguments: the peer of the socket, the messages of a vector. */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -139,11 +140,48 @@ static void test_messages(void **state)
 	}
 }
 
+/* Nobody listens at a port that has been taken and nothing else. */
+static int is_refused(void *arg)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int taken = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+	int other = socket(AF_INET, SOCK_DGRAM, 0);
+	socklen_t len = sizeof(to);
+
+	if (bind(taken, (void *)&to, len) || getsockname(taken, (void *)&to, &len) ||
+	    !connect(fd, (void *)&to, len) || errno != ECONNREFUSED)
+		return 1;
+	listen(fd, 0);
+	return sendto(other, "x", 1, 0, (void *)1, len) < 0 && errno == EFAULT ? 0 : 1;
+}
+
+/* What was not connected has no peer; an address that cannot be read is told to be one. */
+static void test_no_peer(void **state)
+{
+	struct session s = {0};
+	const struct batch *f;
+	size_t row;
+
+	record(&s, "connect,listen,sendto", is_refused, NULL);
+	assert_int_equal(session_count(&s, "listen", 0, &row), 1);
+	f = s.rows.tables[TABLE_FILE];
+	for (size_t i = 0; i < f->rows; i++) {
+		if (batch_get(f, FILE_ID, i, -1) == session_op(&s, row, OP_FILE_ID))
+			assert_null(batch_get_bytes(f, FILE_PEER, i).data);
+	}
+	assert_int_equal(session_count(&s, "sendto", 0, &row), 1);
+	assert_true(session_op(&s, row, OP_STATUS) & STATUS_ARG_UNREAD);
+	assert_int_equal(session_op(&s, row, OP_PEER_ID), INT64_MIN);
+	assert_int_equal(session_loss(&s, CAUSE_ARG_UNREAD), 0);
+	session_free(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_connected_unseen),
+		cmocka_unit_test(test_no_peer),
 	};
 
 	if (geteuid() != 0) {

@@ -221,7 +221,9 @@ static int decode_sock(struct decode *d, const struct wire_sock *w, struct batch
 		if (n)
 			SET_BYTES(FILE_LOCAL, text, n);
 	}
-	if (w->family == AF_UNIX || w->peer_port || !is_zero(w->peer, w->peer_len)) {
+	/* A connect() that failed leaves the address without its port. */
+	if (w->family == AF_UNIX || w->peer_port ||
+	    (w->type != SOCK_STREAM && !is_zero(w->peer, w->peer_len))) {
 		n = address_text(w->family, w->peer, w->peer_len, w->peer_port, text, sizeof(text));
 		if (n)
 			SET_BYTES(FILE_PEER, text, n);
