@@ -183,9 +183,9 @@ struct store_events {
 	bool told; /* false: the headers say nothing (synthetic, imported, or by an older weir) */
 };
 void store_events(const struct store *s, struct store_events *ret);
-/* Times before (year 1896) and after (2116) are none that was recorded. */
-#define STORE_TIME_MIN (-(INT64_MAX / 4))
-#define STORE_TIME_MAX (INT64_MAX / 2)
+/* Times before (year 1933) and after (2189) are none that was recorded. */
+#define STORE_TIME_MIN (-(INT64_MAX / 8))
+#define STORE_TIME_MAX (INT64_MAX / 8 * 6)
 /* t brought within these, whatever a trace or a client says: the time between two such fits, with room to round. */
 int64_t store_time_near(int64_t t);
 /* Times of the first and last op and mark, as store_time_near() has them; INT64_MIN where there is none. */
