@@ -41,7 +41,7 @@ enum wire_type {
 	WIRE_FILE_GONE = 6,
 };
 
-/* What follows a struct wire_op, in this order. */
+/* What follows a struct wire_op, in this order, but for WIRE_PART_HELD, which stands last. */
 enum wire_part {
 	WIRE_PART_ARGS = 1 << 0,   /* __u64[6] */
 	WIRE_PART_SECOND = 1 << 1, /* struct wire_second */
