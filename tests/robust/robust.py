@@ -373,11 +373,15 @@ def disk_full(b):
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "weir", disk], capture_output=True).returncode:
         raise Skip("tmpfs cannot be mounted")
     try:
-        with open(os.path.join(f, "out"), "wb") as o:
-            done = subprocess.run([b.weir, "record", "-o", os.path.join(disk, "t"), "--", *b.work("load_count", f)], stdout=o,
-                                  stderr=subprocess.PIPE, timeout=300, text=True, env=dict(os.environ, WORK_SECONDS="4"))
-        calls = b.said(f)["calls"]
-        need(re.search(r"no space|full", done.stderr, re.I), f"no word of the full disk: {done.stderr.strip()[-200:]}")
+        p = b.start(f, ["-o", os.path.join(disk, "t")], b.work("load_count", f), env={"WORK_SECONDS": "300"})
+        counted = os.path.join(f, "w", "count")
+        wait_for("the disk to be full", 300, lambda: os.statvfs(disk).f_bfree < 12 or p.poll() is not None)
+        size = os.path.getsize(counted)
+        wait_for("calls that find no place", 300, lambda: os.path.getsize(counted) > size + 8 * 200000 or p.poll() is not None)
+        open(os.path.join(f, "w", "end"), "w").close()
+        need(end(p, 120, "record") >= 0, "record was killed")
+        calls, said = b.said(f)["calls"], open(os.path.join(f, "out.err")).read()
+        need(re.search(r"no space|full", said, re.I), f"no word of the full disk: {said.strip()[-200:]}")
         rows = b.count(os.path.join(disk, "t"))["by_op"].get("pwrite64", 0)
         need(0 < rows < calls, f"{rows} rows of {calls} calls")
     finally:

@@ -63,7 +63,7 @@ def main():
         writer.wait()
         for a in askers:
             a.join(120)
-        check('queries are answered while it grows', asked and set(asked) <= {200, 503}, asked)
+        check('queries are answered while it grows', asked and set(asked) <= {200, 408, 503}, asked)
         for v in viewers:
             v.join(120)
         check('what grows is live', live is True or len(calls) < 2)
