@@ -95,6 +95,7 @@ struct question {
 	struct server *server;
 	struct http_request *request; /* NULL: the server's own question, until it stops */
 	const char *client;	      /* whose it is, for turns.h */
+	bool apart;		      /* SQL: worked on in a process of its own */
 	struct buf out;		      /* the answer's body */
 	const char *type;
 	bool columns;	    /* the compact form is wanted */

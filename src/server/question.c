@@ -393,7 +393,7 @@ void question_run(struct server *s, struct http_request *r, question_fn *fn)
 
 void question_apart(struct server *s, struct http_request *r, question_fn *fn)
 {
-	struct question q = {.server = s, .request = r, .type = JSON};
+	struct question q = {.server = s, .request = r, .type = JSON, .apart = true};
 
 	answer_apart(s, &q, fn);
 	buf_free(&q.out);

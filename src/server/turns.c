@@ -9,7 +9,7 @@
 
 struct turn_waiter {
 	struct turn_waiter *next;
-	const char *client;
+	const struct question *question;
 };
 
 static const char *client_of(const struct question *q)
@@ -30,15 +30,25 @@ static unsigned int running_of(const struct server *s, const char *client)
 	return n;
 }
 
+/* SQL may take as long as it likes: one turn is always left for what the pages ask. */
+static bool may_run(const struct server *s, const struct question *q)
+{
+	unsigned int apart = 0;
+
+	for (unsigned int i = 0; i < QUESTIONS_MAX; i++)
+		apart += s->running[i] && s->running[i]->apart;
+	return s->questions < QUESTIONS_MAX && (!q->apart || apart < QUESTIONS_MAX - 1);
+}
+
 static bool is_next(const struct server *s, const struct turn_waiter *me)
 {
-	const struct turn_waiter *best = s->turns.first;
-	unsigned int least = running_of(s, best->client);
+	const struct turn_waiter *best = NULL;
+	unsigned int least = 0;
 
-	for (const struct turn_waiter *w = best->next; w && least; w = w->next) {
-		unsigned int n = running_of(s, w->client);
+	for (const struct turn_waiter *w = s->turns.first; w; w = w->next) {
+		unsigned int n = running_of(s, w->question->client);
 
-		if (n < least) {
+		if (may_run(s, w->question) && (!best || n < least)) {
 			best = w;
 			least = n;
 		}
@@ -50,7 +60,7 @@ static int wait_for(struct server *s, struct question *q, const struct turn_wait
 {
 	int64_t until = clock_monotonic_ns() + TURNS_WAIT_NS;
 
-	while (s->questions >= QUESTIONS_MAX || !is_next(s, me)) {
+	while (!is_next(s, me)) {
 		struct timespec at;
 
 		clock_after(50 * NSEC_PER_MSEC, &at);
@@ -95,7 +105,7 @@ static void leave_queue(struct turns *t, struct turn_waiter *me)
 
 static int queue_up(struct server *s, struct question *q)
 {
-	struct turn_waiter me = {.client = q->client}, **at = &s->turns.first;
+	struct turn_waiter me = {.question = q}, **at = &s->turns.first;
 	int r;
 
 	while (*at)
