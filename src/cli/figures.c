@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/saturate.h"
 #include "cli/format.h"
 #include "schema/ops.h"
 
@@ -289,7 +290,7 @@ static int sum_rest(struct figures_rest *rest, const struct rollup *r, struct gr
 	for (size_t i = 0; i < count; i++) {
 		rows[i] = rollup_row(sums, i);
 		rest->calls += rows[i]->calls;
-		rest->time_ns += rows[i]->time_ns;
+		rest->time_ns = add_sat(rest->time_ns, rows[i]->time_ns);
 	}
 	qsort(rows, count, sizeof(*rows), compare_calls);
 	for (size_t i = 0; i < count && i < REST_SHOWN && ret >= 0; i++) {
@@ -318,7 +319,7 @@ static int make_items(struct figures *f, const struct dims *d, const struct figu
 		f->calls += item->row->calls;
 		f->errors += item->row->errors;
 		f->bytes += item->row->bytes;
-		f->time_ns += item->row->time_ns;
+		f->time_ns = add_sat(f->time_ns, item->row->time_ns);
 		r = make_label(&item->label, d, &latest, opt->by, item->key);
 		if (r < 0)
 			break;

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/saturate.h"
 #include "cli/call_text.h"
 #include "cli/format.h"
 #include "cli/loss.h"
@@ -268,7 +269,7 @@ int trace_summary(struct trace_out *t)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		rows[i] = rollup_row(t->rollup, i);
-		time_ns += rows[i]->time_ns;
+		time_ns = add_sat(time_ns, rows[i]->time_ns);
 		calls += rows[i]->calls;
 		errors += rows[i]->errors;
 	}

@@ -7,6 +7,7 @@
 
 #include "analysis/rollup/rollup.h"
 #include "base/clock.h"
+#include "base/saturate.h"
 #include "query/expr.h"
 #include "server/catalog.h"
 #include "server/names.h"
@@ -230,9 +231,9 @@ static int put_users(const struct question *q, struct js *j, const struct rollup
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		rows[i] = rollup_row(sums, i);
-		calls += rows[i]->calls;
-		bytes += rows[i]->bytes;
-		time += rows[i]->time_ns;
+		calls = add_sat(calls, rows[i]->calls);
+		bytes = add_sat(bytes, rows[i]->bytes);
+		time = add_sat(time, rows[i]->time_ns);
 	}
 	qsort(rows, n, sizeof(*rows), sums_by_time);
 	js_key_uint(j, "calls", calls);

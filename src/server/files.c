@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/saturate.h"
 #include "server/catalog.h"
 #include "server/file_sums.h"
 #include "server/names.h"
@@ -29,10 +30,10 @@ struct tree {
 static void add(struct entry *to, const struct entry *e)
 {
 	to->files += e->files;
-	to->calls += e->calls;
-	to->errors += e->errors;
-	to->bytes += e->bytes;
-	to->time += e->time;
+	to->calls = add_sat(to->calls, e->calls);
+	to->errors = add_sat(to->errors, e->errors);
+	to->bytes = add_sat(to->bytes, e->bytes);
+	to->time = add_sat(to->time, e->time);
 }
 
 static int add_entry(struct tree *t, const struct entry *e)

@@ -9,6 +9,7 @@
 
 #include "analysis/diff/internal.h"
 #include "base/clock.h"
+#include "base/saturate.h"
 
 #define CHOSEN_MAX 200 /* keys of each kind that are tested: those with most calls and time */
 #define NEW_MAX	   50  /* and, of those that only one side has, so many more */
@@ -303,8 +304,8 @@ static void sum_add(struct diff_sum *to, const struct rollup_row *row)
 {
 	to->calls += row->calls;
 	to->errors += row->errors;
-	to->bytes += row->bytes;
-	to->time_ns += row->time_ns;
+	to->bytes = add_sat(to->bytes, row->bytes);
+	to->time_ns = add_sat(to->time_ns, row->time_ns);
 	to->max_ns = MAX(to->max_ns, row->max_ns);
 }
 
