@@ -200,19 +200,22 @@ const struct command command_record = {
 	.name = "record",
 	.summary = "record a command, a process or the whole host into a trace",
 	.usage = "[options] [--] CMD [ARG...] | -p PID | -a",
-	.description = "Records every call of the command and of its children, from its first to "
-		       "its end; or of running processes, "
-		       "a unit, a container, a control group, or the whole host, until Ctrl-C, a "
-		       "limit, or the end of the chosen "
-		       "processes. Whatever could not be recorded is counted and said.\n\n"
-		       "Ctrl-C reaches the command too, and recording goes on until it has ended; "
-		       "a second one stops at once. "
-		       "Other signals that weir is sent are passed on to the command, unless "
-		       "whoever sent them sent "
-		       "them to the command too (a whole process group).\n\n"
-		       "Exit status: the command's own (128 + n where signal n ended it); without "
-		       "a command 0. 1 where recording "
-		       "failed or the command could not be run, 2 for wrong options.",
+	.description =
+		"Records every call of the command and of its children, from its first to "
+		"its end; or of running processes, "
+		"a unit, a container, a control group, or the whole host, until Ctrl-C, a "
+		"limit, or the end of the chosen "
+		"processes. Whatever could not be recorded is counted and said. Of libaio and "
+		"io_uring the calls that hand requests over are recorded, not the reads and "
+		"writes that the kernel makes of them.\n\n"
+		"Ctrl-C reaches the command too, and recording goes on until it has ended; "
+		"a second one stops at once. "
+		"Other signals that weir is sent are passed on to the command, unless "
+		"whoever sent them sent "
+		"them to the command too (a whole process group).\n\n"
+		"Exit status: the command's own (128 + n where signal n ended it); without "
+		"a command 0. 1 where recording "
+		"failed or the command could not be run, 2 for wrong options.",
 	.options = record_options,
 	.options_size = sizeof(struct record_opts),
 	.examples = record_examples,

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/shell.h"
+#include "cli/queued.h"
 #include "cli/report_page.h"
 #include "cli/text.h"
 #include "schema/ops.h"
@@ -269,6 +270,20 @@ static void print_completeness(const struct report *r)
 		printf("which calls %s: their time counts as outside calls\n",
 		       r->loss.unclosed.traces ? "still ran was not written"
 					       : "still run is known when it ends");
+}
+
+/* Red like what is lost: the figures lack what these calls set going. */
+static int print_queued(const struct report *r)
+{
+	_cleanup_buf_ struct buf b = {0};
+	int e = queued_put(&b, r->scan.rollup);
+
+	if (e < 0 || !b.len)
+		return e;
+	printf("%s", text_style(TEXT_RED));
+	e = page_line(&b);
+	printf("%s", text_style(TEXT_PLAIN));
+	return e;
 }
 
 /* ---- threads ---- */
@@ -660,6 +675,9 @@ int report_screen(struct report *r)
 		return e;
 	print_size(r, &t);
 	print_completeness(r);
+	e = print_queued(r);
+	if (e < 0)
+		return e;
 	e = print_threads(r);
 	if (e >= 0 && t.calls)
 		e = print_operations(r, &t);

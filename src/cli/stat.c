@@ -10,6 +10,7 @@
 #include "cli/figures.h"
 #include "cli/format.h"
 #include "cli/live.h"
+#include "cli/queued.h"
 #include "cli/text.h"
 
 #define ROWS_DEFAULT	  20
@@ -110,6 +111,14 @@ static void print_causes(const struct stat_run *s)
 		fprintf(s->out, "missing   %s\n", buf_str(&b));
 }
 
+static void print_queued(const struct stat_run *s)
+{
+	_cleanup_buf_ struct buf b = {0};
+
+	if (queued_put(&b, s->rollup) >= 0 && b.len)
+		fprintf(s->out, "%s\n", buf_str(&b));
+}
+
 static int print_table(struct stat_run *s, const struct record_totals *t, int64_t span_ns)
 {
 	_cleanup_figures_ struct figures f = {0};
@@ -136,6 +145,7 @@ static int print_table(struct stat_run *s, const struct record_totals *t, int64_
 		!s->loss.lost && t->source.sequence_proved ? " (sequence gap-free)" : "");
 	if (loss_of_calls(&s->loss))
 		print_causes(s);
+	print_queued(s);
 	print_rows(s, &f);
 	fflush(s->out);
 	return 0;

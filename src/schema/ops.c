@@ -213,6 +213,18 @@ int op_find(const char *name)
 	return -1;
 }
 
+bool op_hands_over(uint32_t code)
+{
+	static const char *const names[] = {"io_submit", "io_uring_setup", "io_uring_enter"};
+	const struct op_def *op = op_def(code);
+
+	for (size_t i = 0; op && i < ARRAY_SIZE(names); i++) {
+		if (strcmp(op->name, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 uint32_t op_code_end(void)
 {
 	return ARRAY_SIZE(ops);

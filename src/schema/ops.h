@@ -117,6 +117,11 @@ const struct op_def *op_def(uint32_t code);
 enum word_set op_flag_words(uint32_t code);
 /* The code of a name, or -1. */
 int op_find(const char *name);
+/*
+ * Whether the call hands requests over to the kernel (libaio, io_uring): what they read and write is no call of its own.
+ * io_uring_setup too: where the kernel polls, requests need no call at all.
+ */
+bool op_hands_over(uint32_t code);
 /* One past the largest code with a definition. */
 uint32_t op_code_end(void);
 /* The code of a native call number of this machine (x86-64: the same). */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/saturate.h"
 #include "schema/ops.h"
 #include "server/catalog.h"
 #include "server/clip.h"
@@ -420,20 +421,22 @@ static int count_threads(const struct dims *d, const struct rollup *by_thread, s
 
 static int put_totals(struct question *q, struct js *j, const struct sums *s, size_t files)
 {
-	uint64_t calls = 0, errors = 0, bytes = 0, time = 0, waited = 0;
+	uint64_t calls = 0, errors = 0, bytes = 0, time = 0, waited = 0, handing_over = 0;
 	size_t tasks, processes;
 	int r = count_threads(store_dims(q->server->store), s->other, &tasks, &processes);
 
 	for (size_t i = 0; i < rollup_count(s->rollup); i++) {
 		const struct rollup_row *row = rollup_row(s->rollup, i);
 
-		calls += row->calls;
-		errors += row->errors;
-		bytes += row->bytes;
+		calls = add_sat(calls, row->calls);
+		errors = add_sat(errors, row->errors);
+		bytes = add_sat(bytes, row->bytes);
+		if (row->op >= 0 && op_hands_over((uint32_t)row->op))
+			handing_over = add_sat(handing_over, row->calls);
 		if (row->class == CLASS_WAIT)
-			waited += row->time_ns;
+			waited = add_sat(waited, row->time_ns);
 		else if (sums_is_io(row->class))
-			time += row->time_ns;
+			time = add_sat(time, row->time_ns);
 	}
 	js_key(j, "totals");
 	js_open(j, '{');
@@ -442,6 +445,7 @@ static int put_totals(struct question *q, struct js *j, const struct sums *s, si
 	js_key_uint(j, "bytes", bytes);
 	js_key_uint(j, "time", time);
 	js_key_uint(j, "wait_time", waited);
+	js_key_uint(j, "handing_over", handing_over);
 	js_key_uint(j, "threads", tasks);
 	js_key_uint(j, "processes", processes);
 	js_key(j, "files");

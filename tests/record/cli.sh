@@ -89,6 +89,14 @@ ok "one that does not is not" grep -q "slow.trace   0 calls" err
 kill $target
 run record --slower 1h -o slow.trace -- "$workload" threads .
 ok "nor one that never returns" grep -q "slow.trace   0 calls" err
+if [ "$(uname -m)" = x86_64 ]; then
+	aio='import ctypes; c = ctypes.c_ulong(); s = ctypes.CDLL(None).syscall; s(206, 1, ctypes.byref(c)); s(209, c, 0, None); s(209, c, 0, None)'
+	run record -o aio.trace -- python3 -c "$aio"
+	run report aio.trace
+	ok "report tells of I/O that was handed over" grep -q "^io_submit 2: what they hand over is in no figure here" out
+	run stat -- python3 -c "$aio"
+	ok "and so does stat" grep -q "^io_submit 2: what they hand over is in no figure here" err
+fi
 run record -o compat.trace -- "$workload" compat .
 ok "32-bit calls are counted" grep -q "32-bit call" err
 ok "and missing from what is recorded" grep -q "lost [1-9]" err

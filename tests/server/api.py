@@ -178,6 +178,8 @@ def overview(s):
     check('the slowest calls are report\'s', [r['dur'] for r in o['slowest']['rows']] == sorted((r['dur'] for r in slow),
           reverse=True)[:20] or o['slowest']['rows'][0]['dur'] == max(r['dur'] for r in slow if 'dur' in r),
           [r['dur'] for r in o['slowest']['rows']], slow[:2])
+    handed = s.get('query', q='op in (io_submit, io_uring_setup, io_uring_enter) | count() as n')['rows'][0]['n']
+    check('calls that hand over I/O are told', t['handing_over'] == handed, t['handing_over'], handed)
     first = s.get('trace')
     half = first['last'] // 2
     a, b = s.get('overview', width=50, to=half), s.get('overview', width=50, from_=half)

@@ -74,6 +74,8 @@ export interface Overview {
 		bytes: number;
 		time: number;
 		wait_time: number;
+		/** Calls that hand requests to the kernel (libaio, io_uring): what those read and write is in no figure. */
+		handing_over: number;
 		threads: number;
 		processes: number;
 		/** Null in a brief answer. */
