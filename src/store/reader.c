@@ -233,15 +233,18 @@ static int add_folder(struct store *s, const char *path, struct error *err)
 	struct dirent **names = NULL;
 	struct error unread = {0};
 	int n = scandir(path, &names, NULL, alphasort), r = 0;
+	size_t len = strlen(path);
 	bool any = false;
 
 	if (n < 0)
 		return error_errno(err, -errno, "cannot read the folder %s", path);
+	while (len > 1 && path[len - 1] == '/')
+		len--;
 	for (int i = 0; i < n; i++) {
 		char *file = NULL;
 
 		if (r >= 0 && names[i]->d_name[0] != '.') {
-			if (asprintf(&file, "%s/%s", path, names[i]->d_name) < 0)
+			if (asprintf(&file, "%.*s/%s", (int)len, path, names[i]->d_name) < 0)
 				r = error_errno(err, -ENOMEM, "cannot read the folder %s", path);
 			else
 				r = add_of_folder(s, file, &unread, err);
