@@ -231,6 +231,15 @@ int beside_save(const struct server *s, const struct beside_kind *kind, const ch
 	return r;
 }
 
+/* The folder goes with the last that was in it. */
+static void remove_empty(const struct server *s, const struct beside_kind *kind)
+{
+	_cleanup_buf_ struct buf path = {0};
+
+	if (put_path(s, kind, &path) >= 0)
+		rmdir(buf_str(&path)); /* is not done where anything is in it */
+}
+
 int beside_remove(const struct server *s, const struct beside_kind *kind, const char *name)
 {
 	_cleanup_close_ int folder = beside_open(s, kind);
@@ -239,7 +248,10 @@ int beside_remove(const struct server *s, const struct beside_kind *kind, const 
 	snprintf(file, sizeof(file), "%s.json", name);
 	if (folder < 0)
 		return folder;
-	return unlinkat(folder, file, 0) < 0 ? -errno : 0;
+	if (unlinkat(folder, file, 0) < 0)
+		return -errno;
+	remove_empty(s, kind);
+	return 0;
 }
 
 /* ---- answers ---- */
