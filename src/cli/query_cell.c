@@ -199,11 +199,6 @@ static bool is_text(const struct plan_field *f)
 	return f->type.type == QUERY_TEXT || f->type.type == QUERY_ENTITY;
 }
 
-static bool is_bars(const struct plan_field *f)
-{
-	return f->type.type == QUERY_HIST || f->type.type == QUERY_TALLY;
-}
-
 static bool has_vocab(const struct plan_field *f, enum query_type type, const char *vocab)
 {
 	return f->type.type == type && f->type.vocab && strcmp(f->type.vocab, vocab) == 0;
@@ -295,29 +290,7 @@ struct text cell_number(const char *unit, int64_t v)
 
 /* ---- for programs ---- */
 
-static int csv_bars(struct buf *out, const struct plan_field *f, const struct value *v)
-{
-	_cleanup_bars_ struct bars b;
-	int r = bars_buckets(&b, f, v->t);
-
-	for (size_t i = 0; i < b.count && r >= 0; i++) {
-		/* what lies below the range has no lower end */
-		if (b.items[i].from == INT64_MIN)
-			r = buf_printf(out, "%s:%" PRIu64, i ? " " : "", b.items[i].count);
-		else
-			r = buf_printf(out, "%s%" PRId64 ":%" PRIu64, i ? " " : "", b.items[i].from,
-				       b.items[i].count);
-	}
-	return r;
-}
-
 int cell_put_csv(struct buf *out, const struct plan_field *f, const struct value *v)
 {
-	if (v->null || f->type.type == QUERY_NULL)
-		return 0;
-	if (is_text(f))
-		return buf_append(out, v->t.data, v->t.len);
-	if (is_bars(f))
-		return csv_bars(out, f, v);
-	return answer_put_plain(out, f, v);
+	return v->null || f->type.type == QUERY_NULL ? 0 : answer_put_plain(out, f, v);
 }

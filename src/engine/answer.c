@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "engine/bars.h"
 #include "query/pattern.h"
 
 int answer_init(struct answer *r, const struct plan *p)
@@ -36,6 +37,22 @@ static int put_code(struct buf *out, const struct plan_field *f, const struct va
 	return query_code_text(f->type.vocab, v->i, out);
 }
 
+static int put_bars(struct buf *out, const struct plan_field *f, const struct value *v)
+{
+	_cleanup_bars_ struct bars b;
+	int r = bars_buckets(&b, f, v->t);
+
+	for (size_t i = 0; i < b.count && r >= 0; i++) {
+		/* what lies below the range has no lower end */
+		if (b.items[i].from == INT64_MIN)
+			r = buf_printf(out, "%s:%" PRIu64, i ? " " : "", b.items[i].count);
+		else
+			r = buf_printf(out, "%s%" PRId64 ":%" PRIu64, i ? " " : "", b.items[i].from,
+				       b.items[i].count);
+	}
+	return r;
+}
+
 int answer_put_plain(struct buf *out, const struct plan_field *f, const struct value *v)
 {
 	switch (f->type.type) {
@@ -46,6 +63,9 @@ int answer_put_plain(struct buf *out, const struct plan_field *f, const struct v
 	case QUERY_TEXT:
 	case QUERY_ENTITY:
 		return buf_append(out, v->t.data, v->t.len);
+	case QUERY_HIST:
+	case QUERY_TALLY:
+		return put_bars(out, f, v);
 	case QUERY_FLOAT:
 		return buf_printf(out, "%.17g", v->f);
 	case QUERY_UINT:

@@ -51,6 +51,8 @@ static inline bool answer_estimated(const struct answer *r, size_t column)
 /* The rows of an engine's result, which is not owned. 0 or -ENOMEM. */
 int answer_of_result(struct answer *ret, const struct plan *p, struct engine_result *result);
 
-/* A value without its unit: nanoseconds, bytes, ns since the epoch, a word, a text. Not null, no
- * histogram. 0 or -ENOMEM. */
+/*
+ * A value without its unit: nanoseconds, bytes, ns since the epoch, a word, a text; a histogram or a tally as
+ * "256:6743 512:80", lower end and count of each bucket. Not null. 0, -ENOMEM, or -EBADMSG where it is malformed.
+ */
 int answer_put_plain(struct buf *out, const struct plan_field *f, const struct value *v);

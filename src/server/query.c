@@ -262,14 +262,13 @@ static int put_csv(struct buf *out, const char *text, size_t len)
 static int put_csv_value(struct buf *out, const struct plan_field *f, const struct value *v)
 {
 	_cleanup_buf_ struct buf text = {0};
-	bool json = f->type.type == QUERY_HIST || f->type.type == QUERY_TALLY;
 	int r;
 
 	if (v->null)
 		return 0;
 	if (f->type.type == QUERY_TEXT || f->type.type == QUERY_ENTITY)
 		return put_csv(out, (const char *)v->t.data, v->t.len);
-	r = json ? answer_json_value(&text, f, v, 0) : answer_put_plain(&text, f, v);
+	r = answer_put_plain(&text, f, v);
 	return r < 0 ? r : put_csv(out, buf_str(&text), text.len);
 }
 

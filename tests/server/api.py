@@ -286,6 +286,9 @@ def with_query(s, o):
     status, headers, body = s.ask('query', q='by op | count()', format='csv')
     check('a download as CSV', status == 200 and 'attachment' in headers['content-disposition'] and
           body.decode().splitlines()[0] == 'op,count' and len(body.decode().splitlines()) == len(t['rows']) + 1, body[:200])
+    for question in ('by op | quantize(dur), hist(bytes) | sort op', 'select start, op, path, err, dur | sort start, dur, path | head 100'):
+        body = s.ask('query', q=question, format='csv')[2]
+        check(f'and as weir query --csv has it: {question}', body.decode() == run('query', '--csv', question, 'a.trace').stdout, body[:300])
     for question in ('by op | count()', 'by file | distinct(comm) as n | where n > 1'):  # the second takes several statements
         status, _, body = s.ask('query', q=question, format='parquet')
         check(f'a download as Parquet: {question}', status == 200 and body[:4] == b'PAR1' and body[-4:] == b'PAR1', body[:100])
