@@ -312,8 +312,8 @@ void server_stop(struct server *s)
 	http_stop(s->http);
 	if (s->warms)
 		pthread_join(s->warming, NULL);
+	pool_free(s->pool); /* engines read what follows */
 	index_free(s->index);
-	pool_free(s->pool);
 	cache_free(s->cache);
 	annotations_free(s->annotations);
 	store_free(s->store);
