@@ -24,6 +24,16 @@ void clock_after(int64_t ns, struct timespec *ret)
 	ret->tv_nsec = at % NSEC_PER_SEC;
 }
 
+void clock_cond_init(pthread_cond_t *ret)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(ret, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
 int64_t clock_realtime_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);

@@ -2,6 +2,8 @@
 /* clock.h: nanoseconds. Traces hold wall time derived from the monotonic clock plus one offset. */
 #pragma once
 
+#include <pthread.h>
+
 #include "base/util.h"
 
 #define NSEC_PER_USEC 1000ll
@@ -13,6 +15,8 @@ int64_t clock_realtime_ns(void);
 struct timespec;
 /* The monotonic time `ns` from now, for waits until a time. */
 void clock_after(int64_t ns, struct timespec *ret);
+/* Makes one whose timed waits take such times: a clock that is set does not move them. */
+void clock_cond_init(pthread_cond_t *ret);
 /* CPU time used by this process so far. */
 int64_t clock_cpu_ns(void);
 /*

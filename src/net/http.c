@@ -372,7 +372,6 @@ static void no_log(void *arg, const char *fmt, va_list ap)
 int http_start(struct http **ret, int listen_fd, const struct http_options *opt, struct error *err)
 {
 	struct http *h = calloc(1, sizeof(*h));
-	pthread_condattr_t attr;
 
 	if (!h) {
 		close(listen_fd);
@@ -380,10 +379,7 @@ int http_start(struct http **ret, int listen_fd, const struct http_options *opt,
 	}
 	h->opt = opt;
 	pthread_mutex_init(&h->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&h->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	clock_cond_init(&h->wake);
 	h->daemon = MHD_start_daemon(
 		MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
 			MHD_USE_ITC | MHD_USE_ERROR_LOG,

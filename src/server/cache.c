@@ -29,15 +29,11 @@ struct cache {
 int cache_new(struct cache **ret)
 {
 	struct cache *c = calloc(1, sizeof(*c));
-	pthread_condattr_t attr;
 
 	if (!c)
 		return -ENOMEM;
 	pthread_mutex_init(&c->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&c->done, &attr);
-	pthread_condattr_destroy(&attr);
+	clock_cond_init(&c->done);
 	*ret = c;
 	return 0;
 }

@@ -244,18 +244,14 @@ int index_new(struct index **ret, const struct store *s, pthread_rwlock_t *lock,
 	      unsigned int threads)
 {
 	struct index *x = calloc(1, sizeof(*x));
-	pthread_condattr_t attr;
 
 	if (!x)
 		return -ENOMEM;
 	x->store = s;
 	x->store_lock = lock;
 	pthread_mutex_init(&x->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&x->work, &attr);
-	pthread_cond_init(&x->done, &attr);
-	pthread_condattr_destroy(&attr);
+	clock_cond_init(&x->work);
+	clock_cond_init(&x->done);
 	threads = MAX(threads, 1u);
 	threads = MIN(threads, INDEX_THREADS_MAX);
 	while (x->thread_count < threads &&

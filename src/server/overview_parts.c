@@ -26,15 +26,11 @@ struct overview_parts {
 int overview_parts_new(struct overview_parts **ret)
 {
 	struct overview_parts *p = calloc(1, sizeof(*p));
-	pthread_condattr_t attr;
 
 	if (!p)
 		return -ENOMEM;
 	pthread_mutex_init(&p->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&p->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	clock_cond_init(&p->changed);
 	*ret = p;
 	return 0;
 }

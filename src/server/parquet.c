@@ -65,14 +65,10 @@ static void *look(void *arg)
 
 static int watch_begin(struct watch *w)
 {
-	pthread_condattr_t attr;
 	int e;
 
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->ends, &attr);
-	pthread_condattr_destroy(&attr);
+	clock_cond_init(&w->ends);
 	e = pthread_create(&w->thread, NULL, look, w);
 	if (e) {
 		pthread_cond_destroy(&w->ends);

@@ -13,14 +13,9 @@ struct room_waiter {
 
 void room_init(struct room *r, uint64_t bytes)
 {
-	pthread_condattr_t attr;
-
 	r->all = r->left = bytes - MIN(bytes / ROOM_PASSES_SHARE, ROOM_PASSES);
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&r->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	clock_cond_init(&r->changed);
 }
 
 void room_free(struct room *r)

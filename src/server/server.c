@@ -216,15 +216,10 @@ static const struct http_options *http_options(struct server *s)
 
 static void init_locks(struct server *s)
 {
-	pthread_condattr_t attr;
-
 	pthread_rwlock_init(&s->lock, NULL);
 	pthread_mutex_init(&s->news_lock, NULL);
 	pthread_mutex_init(&s->names_lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->news, &attr);
-	pthread_condattr_destroy(&attr);
+	clock_cond_init(&s->news);
 }
 
 /* What the first list of files, and pictures of large ones, would wait for. */

@@ -509,15 +509,11 @@ void touched_put(struct question *q, struct touched *t)
 int touched_store_new(struct touched_store **ret)
 {
 	struct touched_store *s = calloc(1, sizeof(*s));
-	pthread_condattr_t attr;
 
 	if (!s)
 		return -ENOMEM;
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->given_back, &attr);
-	pthread_condattr_destroy(&attr);
+	clock_cond_init(&s->given_back);
 	*ret = s;
 	return 0;
 }

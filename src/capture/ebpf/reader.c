@@ -300,7 +300,6 @@ static int thread_start(struct reader *r, struct error *err)
 int reader_new(struct reader **ret, const struct reader_options *opt, struct error *err)
 {
 	_cleanup_(reader_freep) struct reader *r = calloc(1, sizeof(*r));
-	pthread_condattr_t attr;
 	int e;
 
 	if (!r)
@@ -314,10 +313,7 @@ int reader_new(struct reader **ret, const struct reader_options *opt, struct err
 	r->last = &r->first;
 	r->backlog_max = MAX(opt->backlog_max, (size_t)8 * CHUNK_BYTES);
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&r->ready, &attr);
-	pthread_condattr_destroy(&attr);
+	clock_cond_init(&r->ready);
 	r->horizons = calloc(opt->count, sizeof(*r->horizons));
 	if (!r->horizons)
 		return error_set(err, -ENOMEM, "out of memory");
