@@ -32,6 +32,13 @@ bool facts_may_pass(const struct eval *e, const struct store *s, size_t block)
 	return eval_block(e, 0, facts_of(&f, s, block));
 }
 
+bool facts_all_pass(const struct eval *e, const struct store *s, size_t block)
+{
+	struct facts f;
+
+	return eval_block_all(e, 0, facts_of(&f, s, block));
+}
+
 bool facts_times(const struct store_block *b, int64_t *ret_start, int64_t *ret_end)
 {
 	bool known = b->min[OP_START] <= b->max[OP_START];

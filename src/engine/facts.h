@@ -16,6 +16,8 @@ struct facts {
 const struct eval_block *facts_of(struct facts *ret, const struct store *s, size_t block);
 /* False where no row of the block can be true for the only expression of e. */
 bool facts_may_pass(const struct eval *e, const struct store *s, size_t block);
+/* True where every row is known to be true for it. */
+bool facts_all_pass(const struct eval *e, const struct store *s, size_t block);
 /*
  * When calls of a block of op ran: earliest start, latest end; open at a side where that is not known for all of them.
  * False where no call has a start: what that means is for the caller to say.

@@ -136,16 +136,16 @@ static bool block_in_range(const struct pass *p, const struct store_block *b)
 				      : pass_block_overlaps(b, p->from, p->to);
 }
 
-/* Whether any call of the block can pass, or whether all do, as its header and its ids know. */
-static bool passes(const struct store *s, const struct sieve *sieve, size_t block, bool all)
+/* Whether any call of the block can pass, as its header and its ids know. */
+static bool may_pass(const struct store *s, const struct sieve *sieve, size_t block)
 {
-	struct facts f;
+	return !sieve || !sieve->eval || facts_may_pass(sieve->eval, s, block);
+}
 
-	if (!sieve || !sieve->eval)
-		return true;
-	facts_of(&f, s, block);
-	return all ? eval_block_all(sieve->eval, 0, &f.block)
-		   : eval_block(sieve->eval, 0, &f.block);
+/* Whether all of them are known to. */
+static bool all_pass(const struct store *s, const struct sieve *sieve, size_t block)
+{
+	return !sieve || !sieve->eval || facts_all_pass(sieve->eval, s, block);
 }
 
 bool pass_block_can(const struct question *q, const struct sieve *sieve, int64_t from, int64_t to,
@@ -154,7 +154,7 @@ bool pass_block_can(const struct question *q, const struct sieve *sieve, int64_t
 	const struct store_block *b = store_block(q->server->store, block);
 
 	return b->table == TABLE_OP && b->rows && !b->damaged && order_block_in(b, from, to) &&
-	       passes(q->server->store, sieve, block, false);
+	       may_pass(q->server->store, sieve, block);
 }
 
 static bool block_can_pass(const struct run *run, size_t block)
@@ -163,7 +163,7 @@ static bool block_can_pass(const struct run *run, size_t block)
 	const struct store_block *b = store_block(run->store, block);
 
 	return !b->damaged && block_in_range(p, b) && (!p->wants || p->wants(p->arg, b, block)) &&
-	       passes(run->store, p->sieve, block, false);
+	       may_pass(run->store, p->sieve, block);
 }
 
 /* True where all of the block is in the range and its summary says what is asked. */
@@ -175,7 +175,7 @@ static bool block_is_whole(const struct run *run, const struct item *item)
 
 	if (!p->summaries || item->summary == SIZE_MAX || b->nulls[OP_RET] ||
 	    (p->long_rows && b->long_calls) ||
-	    (p->sieve && !p->sieve->by_summary && !passes(run->store, p->sieve, item->block, true)))
+	    (p->sieve && !p->sieve->by_summary && !all_pass(run->store, p->sieve, item->block)))
 		return false;
 	facts_times(b, &start, &end);
 	return within(p, start, end);
@@ -423,7 +423,7 @@ static bool segment_is_whole(const struct run *run, const struct segment *s)
 static bool segment_passes(const struct run *run, const struct segment *s)
 {
 	for (unsigned int i = 0; i < s->count; i++) {
-		if (!passes(run->store, run->p->sieve, s->block[i], true))
+		if (!all_pass(run->store, run->p->sieve, s->block[i]))
 			return false;
 	}
 	return true;
