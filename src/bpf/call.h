@@ -120,21 +120,36 @@ static __always_inline bool call_unwanted(struct call *c, struct wire_plan *p)
 	       p->ret != RET_FD && p->fdpair < 0 && !(p->flags & WIRE_PLAN_EXEC);
 }
 
-static __always_inline void call_leave_out(struct thread_state *ts)
+/* The call takes no number. */
+static __always_inline void call_uncount(struct thread_state *ts)
 {
-	__sync_fetch_and_add(&this_cpu()->filtered, 1);
 	/* An exec began a new version, which counts anew. */
 	if (ts->call.op.thread == ts->version)
 		ts->calls--;
 }
 
+static __always_inline void call_leave_out(struct thread_state *ts)
+{
+	__sync_fetch_and_add(&this_cpu()->filtered, 1);
+	call_uncount(ts);
+}
+
+/* A call that the selection does not want: true where it is sent nevertheless, for what it did to names. */
+static __always_inline bool call_has_fate(struct thread_state *ts, struct wire_plan *p, __s64 ret)
+{
+	if (!(p->flags & WIRE_PLAN_FATE) || ret < 0)
+		return false;
+	ts->call.kind |= CALL_LEFT_OUT;
+	return true;
+}
+
 /* Resolves a descriptor at enter: at exit it may be closed or mean another file. */
-static __always_inline void call_file(struct task_struct *task, struct thread_state *ts, int fd,
+static __always_inline void call_file(struct files_struct *files_, struct thread_state *ts, int fd,
 				      bool own_pos)
 {
 	struct call *c = &ts->call;
 	struct last_file *l;
-	__u64 file = fd_file(task, fd);
+	__u64 file = fd_file(files_, fd);
 
 	if (!file)
 		return;
@@ -201,7 +216,7 @@ verified_alone int call_room(struct thread_state *ts, struct wire_plan *p)
 }
 
 /* What is known of a call when it begins; nr from call_index(). */
-static __always_inline void call_begin(struct task_struct *task, struct thread_state *ts,
+static __always_inline void call_begin(struct files_struct *files_, struct thread_state *ts,
 				       struct pt_regs *regs, struct wire_plan *p, __u32 nr)
 {
 	struct call *c = &ts->call;
@@ -220,7 +235,7 @@ static __always_inline void call_begin(struct task_struct *task, struct thread_s
 	c->file = 0;
 	c->kind = 0;
 	if (has(p->fd))
-		call_file(task, ts, c->op.fd, p->flags & WIRE_PLAN_OWNPOS);
+		call_file(files_, ts, c->op.fd, p->flags & WIRE_PLAN_OWNPOS);
 	if (p->flags & WIRE_PLAN_RICH) {
 		c->file2 = 0;
 		c->key2 = 0;
@@ -246,12 +261,12 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 		return;
 	}
 	p = plan_of(nr);
-	if (!p || !(p->flags & WIRE_PLAN_RECORD)) {
+	if (!p || !(p->flags & (WIRE_PLAN_RECORD | WIRE_PLAN_FATE))) {
 		c->op.nr = nr;
 		ts->flags |= THREAD_IN_CALL | THREAD_SKIPPED | THREAD_ENTERED;
 		return;
 	}
-	call_begin(task, ts, regs, p, nr);
+	call_begin(task->files, ts, regs, p, nr);
 	if (p->flags & WIRE_PLAN_RICH) {
 		if (has(p->fd2))
 			call_file2(ts, arg(c, p->fd2));
@@ -324,7 +339,7 @@ static __always_inline __s64 call_pos(struct task_struct *task, struct call *c, 
 	}
 	if (!(c->kind & FILE_SEEKABLE) || has(p->posp))
 		return WIRE_NONE;
-	if (fd_file(task, arg(c, p->fd)) !=
+	if (fd_file(tread(struct task_struct, task, files), arg(c, p->fd)) !=
 	    c->file) /* closed meanwhile: the struct may be anything now */
 		return c->pos;
 	return pos_shared(c, c->file, c->pos, ret, status);

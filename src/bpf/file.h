@@ -328,7 +328,7 @@ verified_alone int file_fields(struct scratch *s, struct file_ident *d)
 	if (!s || !d)
 		return 0;
 	r = (struct wire_file *)s->data;
-	head_fill(&r->head, WIRE_FILE, 0, 0, 0, bpf_ktime_get_ns());
+	head_fill(&r->head, WIRE_FILE, 0, 0, 0, r->head.time);
 	r->ino = d->k.ino;
 	r->generation = d->k.generation;
 	r->reuse = d->k.reuse;
@@ -361,6 +361,7 @@ verified_alone int file_send(struct file_ident *d, __u64 key)
 		return 0;
 	}
 	r = (struct wire_file *)s->data;
+	r->head.time = bpf_ktime_get_ns(); /* before it: no rename that it missed ends earlier */
 	walk_begin(s, d->k.dentry, d->k.mnt);
 	bpf_loop(WALK_STEPS, walk_name, &ctx, 0);
 	if (path_count) {
@@ -494,10 +495,9 @@ verified_alone int file_miss(struct thread_state *ts, __u64 file, __u32 hint)
 	return 0;
 }
 
-/* The struct file of a descriptor of the current task, 0 where it is not open. */
-static __always_inline __u64 fd_file(struct task_struct *task, int fd)
+/* The struct file of a descriptor, 0 where it is not open. */
+static __always_inline __u64 fd_file(struct files_struct *files_, int fd)
 {
-	struct files_struct *files_ = task->files;
 	struct fdtable *fdt;
 
 	if (!files_)
@@ -511,7 +511,7 @@ static __always_inline __u64 fd_file(struct task_struct *task, int fd)
 /* The same where it is not worth being verified once more, and for the current task. */
 verified_alone __u64 fd_file_apart(int fd)
 {
-	return fd_file(bpf_get_current_task_btf(), fd);
+	return fd_file(tread(struct task_struct, bpf_get_current_task_btf(), files), fd);
 }
 
 /*

@@ -174,6 +174,18 @@ struct cgroup {
 	struct kernfs_node *kn;
 };
 
+/* Which controllers there are, and their order, is the kernel's configuration. */
+enum cgroup_subsys_id {
+	pids_cgrp_id,
+	memory_cgrp_id,
+	cpu_cgrp_id,
+	io_cgrp_id,
+	devices_cgrp_id,
+	freezer_cgrp_id,
+	cpuset_cgrp_id,
+	cpuacct_cgrp_id,
+};
+
 struct css_set {
 	struct cgroup_subsys_state *subsys[16];
 	struct cgroup *dfl_cgrp;
@@ -326,7 +338,18 @@ static noinline __u64 probe_number(const void *at, __u32 size)
 				__builtin_preserve_access_index(&p_->field), sizeof(v_)); \
 		v_;                                                                       \
 	})
-#define kread(type, ptr, field) kfield(kcast(type, ptr), field)
+/* Both at once: one question which of the two the kernel has, of whose answers the verifier takes one out. */
+#define kread(type, ptr, field)                                                                   \
+	({                                                                                        \
+		type *k_ = (type *)(ptr);                                                         \
+		__typeof__(((type *)0)->field) v_;                                                \
+		if (bpf_rdonly_cast)                                                              \
+			v_ = ((type *)bpf_rdonly_cast(k_, bpf_core_type_id_kernel(type)))->field; \
+		else                                                                              \
+			v_ = (__typeof__(v_))probe_number(                                        \
+				__builtin_preserve_access_index(&k_->field), sizeof(v_));         \
+		v_;                                                                               \
+	})
 
 /*
  * Reads a field through a pointer whose type the verifier knows. For every such load a newer

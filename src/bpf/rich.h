@@ -517,24 +517,14 @@ verified_alone int rich_passes(struct scratch *s, struct thread_state *ts, struc
 	return passes;
 }
 
-/* `held`: for so long was the thread held by back-pressure. */
-verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64 ret, __u64 end,
-			     __u64 held)
+/* What is known without looking at user memory. */
+static __always_inline void rich_begin(struct rich *r, struct thread_state *ts, struct wire_plan *p,
+				       __s64 ret, __u64 end)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct scratch *s;
-	struct rich *r;
-	struct call *c;
-	__u32 len = 0;
+	struct call *c = &ts->call;
 	__s64 pos;
 
-	if (!ts || !p)
-		return 0;
-	s = scratch_get();
-	if (!s)
-		return 0;
-	c = &ts->call;
-	r = (struct rich *)s->data;
 	if (is_restart(ret))
 		c->op.status |= STATUS_INTERRUPTED;
 	if ((filter.fields & 1 << FILTER_POS) && !(p->flags & WIRE_PLAN_RICH)) {
@@ -552,6 +542,29 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 		       : p->dirfd2 >= 0 ? (__s32)arg(c, p->dirfd2)
 					: -1;
 	r->second.pad = 0;
+}
+
+/* `held`: for so long was the thread held by back-pressure. */
+verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64 ret, __u64 end,
+			     __u64 held)
+{
+	struct scratch *s;
+	struct rich *r;
+	struct call *c;
+	__u32 len = 0;
+
+	if (!ts || !p)
+		return 0;
+	if (!(p->flags & WIRE_PLAN_RECORD) && !call_has_fate(ts, p, ret)) {
+		call_uncount(ts);
+		return 0;
+	}
+	s = scratch_get();
+	if (!s)
+		return 0;
+	c = &ts->call;
+	r = (struct rich *)s->data;
+	rich_begin(r, ts, p, ret, end);
 	if (p->ret == RET_FD || p->fdpair >= 0)
 		rich_descriptors(s, ts, p, ret);
 	if (path_count && !(c->kind & FILE_WANTED) && rich_files_known(p, ret)) {
@@ -574,11 +587,13 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 	if (p->flags & WIRE_PLAN_SOCK)
 		sock_changed(ts, p);
 	if ((filter.fields & FILTER_WHOLE) && (p->flags & WIRE_PLAN_RICH) &&
-	    !rich_passes(s, ts, p, ret, end)) {
+	    !rich_passes(s, ts, p, ret, end) && !call_has_fate(ts, p, ret)) {
 		scratch_put(s);
 		call_leave_out(ts);
 		return 0;
 	}
+	if (c->kind & CALL_LEFT_OUT)
+		r->op.head.parts |= WIRE_PART_LEFT_OUT;
 	open_folder(s, ts, p, ret);
 	len = (__builtin_offsetof(struct rich, name) + (len & 0x3fff)) & ~7u;
 	barrier_var(

@@ -40,8 +40,8 @@ const volatile bool raw_args;
 const volatile bool no_argv;
 const volatile bool lossless;
 const volatile __u64 min_dur_ns;
-const volatile __s32 cgroup_subsys = -1; /* -1: the v2 hierarchy, else an index of css_set.subsys */
-const volatile __u32 fill_mark;		 /* bytes in a ring that wake the reader */
+const volatile __u32 cgroup_controller; /* enum wire_controller */
+const volatile __u32 fill_mark;		/* bytes in a ring that wake the reader */
 const volatile __u32 ring_half;
 const volatile __u32 ring_bytes;
 const volatile __u32 ring_leaves; /* of a ring */
@@ -72,7 +72,10 @@ __u32 created_bit =
 	0x100000; /* FMODE_CREATED; it moved between versions, so it is found at start */
 /* The recorder's pid namespace, found at start: its inode number, and how deep it lies. */
 __u32 pidns, pidns_level;
-__u64 own_root; /* and its root_of() */
+__u64 attached_at; /* no start of a call was seen before */
+__u64 own_root;	   /* and its root_of() */
+__s32 cgroup_subsys =
+	-1; /* of cgroup_controller: an index of css_set.subsys; -1: the v2 hierarchy */
 struct wire_signal own_signals[WIRE_SIGNALS], command_signals[WIRE_SIGNALS];
 __u32 probe_fds[2];   /* of the recorder: a file that it created and the same file opened again */
 __u32 probe_modes[2]; /* and what the kernel says of them */
@@ -80,7 +83,8 @@ __u32 probe_modes[2]; /* and what the kernel says of them */
 enum file_kind {
 	FILE_SEEKABLE = 1 << 0,
 	FILE_SOCKET = 1 << 1,
-	FILE_WANTED = 1 << 2, /* the selection by path takes it */
+	FILE_WANTED = 1 << 2,	/* the selection by path takes it */
+	CALL_LEFT_OUT = 1 << 3, /* of a call's: see WIRE_PART_LEFT_OUT */
 };
 
 /* In the upper half of a kind stands what file_version.wanted says. */

@@ -44,15 +44,15 @@ static __always_inline int tgid_of(struct task_struct *task)
 
 static __always_inline struct cgroup *cgroup_of(struct task_struct *task)
 {
-	struct css_set *set = task->cgroups;
+	__u64 set = kread_ptr((__u64)task + bpf_core_field_offset(struct task_struct, cgroups));
 	struct cgroup_subsys_state *css;
 
 	if (!set)
 		return NULL;
 	if (cgroup_subsys < 0)
-		return set->dfl_cgrp;
+		return kread(struct css_set, set, dfl_cgrp);
 	/* Hosts that mount v1 and v2 side by side keep every task at the root of v2. */
-	css = (void *)kread_ptr((__u64)set + bpf_core_field_offset(struct css_set, subsys) +
+	css = (void *)kread_ptr(set + bpf_core_field_offset(struct css_set, subsys) +
 				8 * (__u64)(cgroup_subsys & 15));
 	return css ? BPF_CORE_READ(css, cgroup) : NULL;
 }
@@ -126,10 +126,10 @@ verified_alone __u64 exe_key(struct thread_state *ts)
 	struct mm_struct *mm;
 	__u64 file;
 
-	mm = task->mm;
+	mm = tread(struct task_struct, task, mm);
 	if (!mm || !ts)
 		return 0;
-	file = (__u64)mm->exe_file;
+	file = (__u64)tread(struct mm_struct, mm, exe_file);
 	if (!file)
 		return 0;
 	ident_fill(&ts->ident, (__u64)kread(struct file, file, f_inode),
@@ -180,7 +180,7 @@ static __always_inline void thread_fill(struct wire_thread *r, struct task_struc
 	struct pid *pid = BPF_CORE_READ(task, thread_pid),
 		   *leader = BPF_CORE_READ(task, group_leader, thread_pid);
 	struct cgroup *g = cgroup_of(task);
-	struct nsproxy *ns = task->nsproxy;
+	struct nsproxy *ns = tread(struct task_struct, task, nsproxy);
 	__u32 level = pid ? BPF_CORE_READ(pid, level) : 0;
 
 	r->head.type = WIRE_THREAD;
@@ -221,6 +221,7 @@ verified_alone int thread_send(struct thread_state *ts, __u32 reason)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct scratch *s = scratch_get();
+	struct mm_struct *mm;
 	struct wire_thread *r;
 	int sent;
 
@@ -232,8 +233,10 @@ verified_alone int thread_send(struct thread_state *ts, __u32 reason)
 	}
 	r = (struct wire_thread *)s->data;
 	thread_fill(r, task, ts, reason);
-	if (!no_argv && task->mm) {
-		__u64 from = task->mm->arg_start, to = task->mm->arg_end;
+	mm = tread(struct task_struct, task, mm);
+	if (!no_argv && mm) {
+		__u64 from = tread(struct mm_struct, mm, arg_start),
+		      to = tread(struct mm_struct, mm, arg_end);
 		__u64 len = to - from;
 
 		if (len > WIRE_ARGV_MAX) {

@@ -105,21 +105,21 @@ static noinline __u16 exit_unpaired(struct task_struct *task, struct thread_stat
 	}
 	status = (ts->flags & THREAD_ENTERED) ? STATUS_DENIED : STATUS_NO_START;
 	ts->flags |= THREAD_ENTERED;
-	if (!(p->flags & WIRE_PLAN_RECORD))
+	if (!(p->flags & (WIRE_PLAN_RECORD | WIRE_PLAN_FATE)))
 		return 0;
-	call_begin(task, ts, regs, p, call_index(call_nr(regs)));
+	call_begin(tread(struct task_struct, task, files), ts, regs, p, call_index(call_nr(regs)));
 	ts->call.op.start = status == STATUS_DENIED ? end : 0;
 	if (!(p->flags & WIRE_PLAN_RICH))
 		ts->call.kind &= ~FILE_SEEKABLE; /* where it began is not known */
 	return status;
 }
 
-/* True where it did not last as long as was asked for; how long is not known where its start was not seen. */
+/* True where it did not last as long as was asked for; where its start was not seen, at least since the programs were there. */
 static __always_inline bool call_too_short(struct thread_state *ts, __u64 end)
 {
-	__u64 start = ts->call.op.start;
+	__u64 start = ts->call.op.start ?: attached_at;
 
-	return min_dur_ns && (!start || end - start < min_dur_ns);
+	return min_dur_ns && end - start < min_dur_ns;
 }
 
 /* True where the selection does not want the call, now that its end is known. */
@@ -131,6 +131,8 @@ static __always_inline bool exit_left_out(struct thread_state *ts, struct wire_p
 	if (!(failed_only && (ret >= 0 || is_restart(ret))) && !call_too_short(ts, end) &&
 	    !call_unwanted(&ts->call, p) && (!filter.count || call_passes(ts, p, ret, end)))
 		return false;
+	if (!(p->flags & WIRE_PLAN_RECORD) || call_has_fate(ts, p, ret))
+		return false; /* rich_send() goes on */
 	if (unlikely(p->flags & WIRE_PLAN_SOCK) && !path_count)
 		sock_changed(ts, p);
 	call_leave_out(ts);
@@ -357,7 +359,7 @@ static noinline void end_denied(struct task_struct *task, struct thread_state *t
 	p = plan_of(nr);
 	if (!p || !(p->flags & WIRE_PLAN_RECORD))
 		return;
-	call_begin(task, ts, regs, p, nr);
+	call_begin(tread(struct task_struct, task, files), ts, regs, p, nr);
 	ts->call.op.start = bpf_ktime_get_ns();
 	op_send(ts, p, 0, ts->call.op.start, WIRE_NONE, STATUS_DENIED | STATUS_NORETURN);
 }
@@ -385,7 +387,8 @@ int BPF_PROG(weir_end)
 	if ((ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL) {
 		p = plan_of(ts->call.op.nr);
 		end = bpf_ktime_get_ns();
-		if (p && !failed_only && !call_too_short(ts, end) && !call_unwanted(&ts->call, p))
+		if (p && (p->flags & WIRE_PLAN_RECORD) && !failed_only &&
+		    !call_too_short(ts, end) && !call_unwanted(&ts->call, p))
 			op_send(ts, p, 0, end, WIRE_NONE, STATUS_NORETURN);
 	} else if (!(ts->flags & THREAD_IN_CALL) && !failed_only && !min_dur_ns)
 		end_denied(task, ts);
@@ -393,6 +396,24 @@ int BPF_PROG(weir_end)
 	if (ts->flags & THREAD_SENT)
 		thread_end_send(task, ts, dead);
 	return 0;
+}
+
+#define CONTROLLER(number, id)                                     \
+	if (cgroup_controller == (number) &&                       \
+	    bpf_core_enum_value_exists(enum cgroup_subsys_id, id)) \
+	cgroup_subsys = bpf_core_enum_value(enum cgroup_subsys_id, id)
+
+/* Where tasks keep the control group of the v1 hierarchy that was chosen. */
+static __always_inline void controller_find(void)
+{
+	CONTROLLER(WIRE_CONTROLLER_PIDS, pids_cgrp_id);
+	CONTROLLER(WIRE_CONTROLLER_MEMORY, memory_cgrp_id);
+	CONTROLLER(WIRE_CONTROLLER_CPU, cpu_cgrp_id);
+	CONTROLLER(WIRE_CONTROLLER_BLKIO, io_cgrp_id);
+	CONTROLLER(WIRE_CONTROLLER_DEVICES, devices_cgrp_id);
+	CONTROLLER(WIRE_CONTROLLER_FREEZER, freezer_cgrp_id);
+	CONTROLLER(WIRE_CONTROLLER_CPUSET, cpuset_cgrp_id);
+	CONTROLLER(WIRE_CONTROLLER_CPUACCT, cpuacct_cgrp_id);
 }
 
 /* The recorder looks at itself: its pid namespace, and how its probe files were opened, for created_bit. */
@@ -407,9 +428,10 @@ int weir_self(struct bpf_iter__task *ctx)
 	pid = BPF_CORE_READ(task, thread_pid);
 	pidns_level = BPF_CORE_READ(pid, level);
 	pidns = pid_ns(pid, pidns_level);
-	own_root = root_of(self->fs);
+	controller_find();
+	own_root = root_of(tread(struct task_struct, self, fs));
 	for (int i = 0; i < 2; i++) {
-		__u64 file = fd_file(task, probe_fds[i]);
+		__u64 file = fd_file(tread(struct task_struct, task, files), probe_fds[i]);
 
 		probe_modes[i] = file ? kread(struct file, file, f_mode) : 0;
 	}
@@ -436,7 +458,7 @@ int weir_running(struct bpf_iter__task *ctx)
 			   (THREAD_SELECTED | THREAD_IN_CALL))
 		return 0;
 	p = plan_of(ts->call.op.nr);
-	if (!p)
+	if (!p || !(p->flags & WIRE_PLAN_RECORD))
 		return 0;
 	now = bpf_ktime_get_ns();
 	if (failed_only || call_too_short(ts, now))

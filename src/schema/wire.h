@@ -49,6 +49,8 @@ enum wire_part {
 	WIRE_PART_PATH = 1 << 3,   /* struct wire_name, bytes, padded to 8 */
 	WIRE_PART_PATH2 = 1 << 4,  /* same */
 	WIRE_PART_ADDR = 1 << 5,   /* struct wire_name, sockaddr bytes, padded to 8 */
+	/* Nothing follows: the selection leaves the call out, it is sent for what it did to names. */
+	WIRE_PART_LEFT_OUT = 1 << 6,
 };
 
 struct wire_head {
@@ -209,6 +211,8 @@ enum wire_plan_flag {
 	WIRE_PLAN_RECEIVES =
 		1 << 14, /* a message: its address is the sender's, and nobody's where none came */
 	WIRE_PLAN_TARGET = 1 << 14, /* path2 is the text of a symbolic link, of no folder */
+	WIRE_PLAN_FATE = 1 << 15,   /* success changes what paths lead to, and the selection takes
+				     * calls with paths: sent whatever the selection says */
 };
 
 /* Where arguments are looked up there are two more that every call has. */
@@ -267,6 +271,20 @@ struct wire_missing_key {
 	__u16 kind; /* enum wire_missing */
 };
 _Static_assert(sizeof(struct wire_missing_key) == 8, "a key without padding");
+
+/* Whose hierarchy of control groups tasks are looked for in. */
+enum wire_controller {
+	WIRE_CONTROLLER_NONE, /* the v2 hierarchy */
+	WIRE_CONTROLLER_PIDS, /* of v1 the first that is mounted */
+	WIRE_CONTROLLER_MEMORY,
+	WIRE_CONTROLLER_CPU,
+	WIRE_CONTROLLER_BLKIO,
+	WIRE_CONTROLLER_DEVICES,
+	WIRE_CONTROLLER_FREEZER,
+	WIRE_CONTROLLER_CPUSET,
+	WIRE_CONTROLLER_CPUACCT,
+	WIRE_CONTROLLERS,
+};
 
 #define WIRE_SIGNALS 32 /* those that have names: 1 to 31 */
 

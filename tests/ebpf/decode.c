@@ -108,6 +108,7 @@ static void give_file(struct rig *t, uint64_t number, uint64_t ino, const char *
 	r.f.path_len = r.f.root_at = len;
 	r.f.head.size = align_up(sizeof(r.f) + len, 8);
 	give_dimension(t, &r);
+	assert_int_equal(decode_file_turn(t->decode, &r.f), 0);
 }
 
 /* A call with a path relative to the folder: its file must have the path that it asked for. */
@@ -298,6 +299,121 @@ static void test_selected_number(void **state)
 	rig_close(&t);
 }
 
+/* A successful call with up to two paths, relative to the folder or absolute; the key of its file. */
+static int64_t call_paths(struct rig *t, const char *op, const char *path, const char *path2,
+			  uint8_t parts)
+{
+	struct {
+		struct wire_op op;
+		uint8_t names[256];
+	} r = {.op = {.head = {.type = WIRE_OP, .parts = WIRE_PART_PATH | parts, .time = ++t->now},
+		      .start = t->now,
+		      .pos = WIRE_NONE,
+		      .thread = 1,
+		      .tid = 4711,
+		      .fd = -1}};
+	const char *const paths[] = {path, path2};
+	size_t at = 0;
+
+	while ((int)op_code_of_native(r.op.nr) != op_find(op))
+		r.op.nr++;
+	for (size_t i = 0; i < 2 && paths[i]; i++) {
+		struct wire_name n = {.base = paths[i][0] == '/' ? 0 : FOLDER,
+				      .len = strlen(paths[i])};
+
+		r.op.head.parts |= i ? WIRE_PART_PATH2 : 0;
+		memcpy(r.names + at, &n, sizeof(n));
+		memcpy(r.names + at + sizeof(n), paths[i], n.len);
+		at += sizeof(n) + align_up(n.len, 8);
+	}
+	r.op.call = t->ops++;
+	r.op.head.size = sizeof(r.op) + at;
+	batch_set_clear(&t->out);
+	assert_int_equal(decode_op(t->decode, &r.op, 0, &t->out), !(parts & WIRE_PART_LEFT_OUT));
+	if (parts & WIRE_PART_LEFT_OUT) {
+		assert_int_equal(batch_set_count(&t->out), 0); /* not even a name: nobody asked */
+		return 0;
+	}
+	return batch_get(t->out.tables[TABLE_OP], OP_FILE_ID, 0, -1);
+}
+
+static bool leads_to(struct rig *t, const char *path, int64_t file)
+{
+	return call_paths(t, "stat", path, NULL, 0) == file;
+}
+
+static void open_file(struct rig *t, uint64_t file)
+{
+	struct wire_op op = {.head = {.type = WIRE_OP, .size = sizeof(op), .time = ++t->now},
+			     .start = t->now,
+			     .ret = 3,
+			     .pos = WIRE_NONE,
+			     .file = file,
+			     .fd = 3,
+			     .thread = 1,
+			     .tid = 4711,
+			     .call = t->ops++,
+			     .nr = 257};
+
+	batch_set_clear(&t->out);
+	assert_int_equal(decode_op(t->decode, &op, 0, &t->out), 1);
+}
+
+/* What calls do to names: as much is forgotten as may have changed, and what is opened is known again. */
+static void test_fates(void **state)
+{
+	struct wire_file_gone gone = {.head = {.type = WIRE_FILE_GONE, .size = sizeof(gone)},
+				      .file = 11};
+	struct rig t = {0};
+
+	rig_open(&t, NULL);
+	give_file(&t, FOLDER, 1, "folder", false);
+	give_file(&t, 10, 10, "a", true);
+	give_file(&t, 11, 11, "b", true);
+	assert_true(leads_to(&t, "/folder/a", 10) && leads_to(&t, "b", 11));
+	/* What nobody has seen is no folder with files that somebody has. */
+	call_paths(&t, "rename", "/folder/x", "/folder/y", 0);
+	call_paths(&t, "rename", "x", "y", 0);
+	call_paths(&t, "rename", "/z", "/y", 0);
+	call_paths(&t, "rename", "/folder/./x", "/./folder//y/", 0);
+	assert_true(leads_to(&t, "a", 10) && leads_to(&t, "/folder/b", 11));
+	/* Wanted or not. */
+	call_paths(&t, "rename", "a", "b", WIRE_PART_LEFT_OUT);
+	assert_false(leads_to(&t, "a", 10) || leads_to(&t, "b", 11));
+	open_file(&t, 10);
+	open_file(&t, 11);
+	assert_true(leads_to(&t, "a", 10) && leads_to(&t, "b", 11));
+	call_paths(&t, "unlink", "./b", NULL, WIRE_PART_LEFT_OUT);
+	assert_false(leads_to(&t, "b", 11));
+	assert_true(leads_to(&t, "a", 10));
+	call_paths(&t, "unlink", "../x", NULL, WIRE_PART_LEFT_OUT);
+	assert_false(leads_to(&t, "a", 10));
+	open_file(&t, 10);
+	/* It may be a link to the folder, or have one on its way. */
+	call_paths(&t, "rename", "/link/x", "/link/y", 0);
+	assert_false(leads_to(&t, "a", 10));
+	open_file(&t, 10);
+	assert_true(leads_to(&t, "a", 10));
+	call_paths(&t, "rename", "sub/x", "y", 0);
+	assert_false(leads_to(&t, "a", 10));
+	open_file(&t, 10);
+	call_paths(&t, "rename", "/folder", "/moved", 0);
+	assert_false(leads_to(&t, "/folder/a", 10));
+	open_file(&t, 10);
+	call_paths(&t, "mount", "/x", NULL, 0);
+	assert_false(leads_to(&t, "/folder/a", 10));
+	open_file(&t, 10);
+	/* Opened by its descriptor: no name leads there. */
+	give_dimension(&t, &gone);
+	open_file(&t, 11);
+	assert_false(leads_to(&t, "b", 11));
+	/* A call that never came may have been any. */
+	assert_true(leads_to(&t, "a", 10));
+	t.ops++;
+	assert_false(leads_to(&t, "a", 10));
+	rig_close(&t);
+}
+
 static void test_recent(void **state)
 {
 	struct recent c = {.max = 1000};
@@ -323,7 +439,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_recent),		cmocka_unit_test(test_storm),
 		cmocka_unit_test(test_no_file),		cmocka_unit_test(test_selected),
-		cmocka_unit_test(test_selected_number),
+		cmocka_unit_test(test_selected_number), cmocka_unit_test(test_fates),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

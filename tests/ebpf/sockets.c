@@ -86,6 +86,49 @@ static void test_connected_unseen(void **state)
 	close(fd);
 }
 
+/* To one receiver after the other, then to nobody. */
+static int sends_to_two(void *arg)
+{
+	const struct sockaddr_in *to = arg;
+	const struct sockaddr none = {.sa_family = AF_UNSPEC};
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	for (int i = 0; i < 2; i++) {
+		if (connect(fd, (void *)&to[i], sizeof(*to)) || send(fd, "a", 1, 0) != 1 ||
+		    write(fd, "a", 1) != 1)
+			return 1;
+	}
+	return connect(fd, &none, sizeof(none)) || close(fd);
+}
+
+/* Each call shows whom its socket was connected to then. */
+static void test_connected_anew(void **state)
+{
+	struct sockaddr_in to[2];
+	struct session s = {0};
+	char text[2][32];
+	int fds[2] = {receiver(&to[0], text[0]), receiver(&to[1], text[1])};
+	size_t seen[2] = {0};
+
+	assert_true(fds[0] >= 0 && fds[1] >= 0);
+	record(&s, "connect,sendto,write,close", sends_to_two, to);
+	for (size_t i = 0; i < s.rows.tables[TABLE_OP]->rows; i++) {
+		int64_t op = session_op(&s, i, OP_OP);
+
+		if (op == op_find("sendto"))
+			expect_peer(&s, i, text[seen[0]++]);
+		if (op == op_find("write"))
+			expect_peer(&s, i, text[seen[1]++]);
+		if (op == op_find("close") && seen[1] == 2)
+			expect_peer(&s, i, "");
+	}
+	assert_int_equal(seen[0], 2);
+	assert_int_equal(seen[1], 2);
+	session_free(&s);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 #define MESSAGES 8
 #define PARTS	 1024 /* of each; together more than are summed */
 
@@ -181,6 +224,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_connected_unseen),
+		cmocka_unit_test(test_connected_anew),
 		cmocka_unit_test(test_no_peer),
 	};
 

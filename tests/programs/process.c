@@ -2,6 +2,7 @@
 /* process.c: fork, exec, exit; processes that die in a call; calls that never return; signals. */
 #include "truth.h"
 
+#include <ctype.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/time.h>
@@ -141,16 +142,39 @@ static int run_never(void)
 	_exit(0);
 }
 
+static volatile int *handled; /* signals; shared with children */
+
 static void on_signal(int sig)
 {
+	++*handled;
 }
 
-/* A timer interrupts reads: once EINTR, once restarted by the kernel (seen as -512 by a tracer). */
+/* Until the parent waits in a read. */
+static void parent_reads(void)
+{
+	char path[64], line[64] = "x";
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", getppid());
+	while (!isdigit((unsigned char)*line) || strtol(line, NULL, 10) != SYS_read) {
+		int fd = open(path, O_RDONLY);
+		ssize_t n = read(fd, line, sizeof(line) - 1);
+
+		line[n > 0 ? n : 0] = 0;
+		close(fd);
+		usleep(1000);
+	}
+}
+
+/* Signals interrupt reads: once EINTR, once restarted by the kernel (seen as -512 by a tracer). */
 static int run_signals(void)
 {
-	struct itimerval soon = {.it_value = {0, 30000}};
+	/* Again and again: the first may come before the call that it is for. */
+	struct itimerval soon = {.it_value = {0, 30000}, .it_interval = {0, 30000}}, none = {0};
 	int pipes[2], pid;
 
+	handled = mmap(NULL, sizeof(*handled), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+	CHECK(handled != MAP_FAILED);
 	MUST(pipe, pipes);
 	sigaction(SIGALRM, &(struct sigaction){.sa_handler = on_signal}, NULL);
 	MUST(setitimer, ITIMER_REAL, &soon, 0);
@@ -161,10 +185,14 @@ static int run_signals(void)
 	is_any("interrupted", 1);
 	sigaction(SIGALRM, &(struct sigaction){.sa_handler = on_signal, .sa_flags = SA_RESTART},
 		  NULL);
-	MUST(setitimer, ITIMER_REAL, &soon, 0);
+	MUST(setitimer, ITIMER_REAL, &none, 0);
+	*handled = 0;
 	pid = fork();
 	if (pid == 0) {
-		usleep(80000);
+		parent_reads();
+		kill(getppid(), SIGALRM);
+		while (!*handled)
+			usleep(1000);
 		_exit(write(pipes[1], buf, 5) == 5 ? 0 : 1);
 	}
 	MUST(read, pipes[0], buf, 10); /* two calls: interrupted, then again */

@@ -25,22 +25,29 @@ static bool next_mount(FILE *f, struct mount_line *ret)
 	return false;
 }
 
-/* The controller of css_set.subsys that a v1 mount is for. */
-static bool v1_subsys(const struct mount_line *m, char *buf, size_t size)
+const char *cgroup_controller_name(enum wire_controller controller)
 {
-	static const char *const known[] = {"pids",    "memory",  "cpu",    "blkio",
-					    "devices", "freezer", "cpuset", "cpuacct"};
+	static const char *const names[WIRE_CONTROLLERS] = {
+		[WIRE_CONTROLLER_PIDS] = "pids",       [WIRE_CONTROLLER_MEMORY] = "memory",
+		[WIRE_CONTROLLER_CPU] = "cpu",	       [WIRE_CONTROLLER_BLKIO] = "blkio",
+		[WIRE_CONTROLLER_DEVICES] = "devices", [WIRE_CONTROLLER_FREEZER] = "freezer",
+		[WIRE_CONTROLLER_CPUSET] = "cpuset",   [WIRE_CONTROLLER_CPUACCT] = "cpuacct",
+	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
-		const char *at = strstr(m->options, known[i]);
-		size_t n = strlen(known[i]);
+	return names[controller];
+}
 
-		if (at && (at == m->options || at[-1] == ',') && (!at[n] || at[n] == ',')) {
-			snprintf(buf, size, "%s", known[i]);
-			return true;
-		}
+/* The controller that a v1 mount is for; WIRE_CONTROLLER_NONE: of none that has processes by itself. */
+static enum wire_controller v1_controller(const struct mount_line *m)
+{
+	for (enum wire_controller c = WIRE_CONTROLLER_NONE + 1; c < WIRE_CONTROLLERS; c++) {
+		const char *name = cgroup_controller_name(c), *at = strstr(m->options, name);
+		size_t n = strlen(name);
+
+		if (at && (at == m->options || at[-1] == ',') && (!at[n] || at[n] == ','))
+			return c;
 	}
-	return false;
+	return WIRE_CONTROLLER_NONE;
 }
 
 static bool lies_under(const char *path, const char *dir)
@@ -83,14 +90,14 @@ int cgroup_choose(const char *path, struct cgroup_hierarchy *ret)
 		struct cgroup_hierarchy h = {0};
 		size_t rank;
 
-		if (!is_v2 && !v1_subsys(&m, h.subsys, sizeof(h.subsys)))
+		if (!is_v2 && !(h.controller = v1_controller(&m)))
 			continue;
 		if (path && !lies_under(path, m.dir))
 			continue;
-		rank = path			   ? strlen(m.dir)
-		       : is_v2			   ? (v2 ? 4 : 1)
-		       : !strcmp(h.subsys, "pids") ? 3
-						   : 2;
+		rank = path				      ? strlen(m.dir)
+		       : is_v2				      ? (v2 ? 4 : 1)
+		       : h.controller == WIRE_CONTROLLER_PIDS ? 3
+							      : 2;
 		if (found && rank <= best)
 			continue;
 		snprintf(h.mount, sizeof(h.mount), "%s", m.dir);

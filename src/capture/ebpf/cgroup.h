@@ -3,10 +3,11 @@
 #pragma once
 
 #include "base/error.h"
+#include "schema/wire.h"
 
 struct cgroup_hierarchy {
 	char mount[256]; /* where it is mounted */
-	char subsys[32]; /* v1: a controller's name; "": the v2 hierarchy */
+	enum wire_controller controller;
 };
 
 /*
@@ -14,6 +15,8 @@ struct cgroup_hierarchy {
  * processes, else (v1 and v2 side by side keep every task at the root of v2) a controller of v1. 0, or -ENOENT.
  */
 int cgroup_choose(const char *path, struct cgroup_hierarchy *ret);
+/* What a v1 hierarchy is mounted as: "pids"; of v2 NULL. */
+const char *cgroup_controller_name(enum wire_controller controller);
 /* The kernel's id of a cgroup folder. */
 int cgroup_id(const char *path, uint64_t *ret, struct error *err);
 /* The path under its mount ("/system.slice/x.service") of an id. 0 or negative. */

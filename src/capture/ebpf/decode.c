@@ -9,33 +9,10 @@
 
 #include "base/clock.h"
 
+#define SOCKETS_MAX 32768 /* whose peers are remembered */
+
 /* Sets a cell unless an earlier step failed. */
 #define SET(column, value) (r = r ? r : batch_set(b, column, row, value))
-
-/* What calls do to the names that their arguments path and path2 are. */
-static const struct {
-	const char *name;
-	uint8_t fates[2]; /* enum name_fate */
-} fates[] = {
-	{"rename", {NAME_MOVES, NAME_NEW}},
-	{"renameat", {NAME_MOVES, NAME_NEW}},
-	{"renameat2", {NAME_MOVES, NAME_NEW}},
-	{"unlink", {NAME_ENDS}},
-	{"unlinkat", {NAME_ENDS}},
-	{"rmdir", {NAME_ENDS}},
-	{"mkdir", {NAME_NEW}},
-	{"mkdirat", {NAME_NEW}},
-	{"mknod", {NAME_NEW}},
-	{"mknodat", {NAME_NEW}},
-	{"symlink", {NAME_NEW}},
-	{"symlinkat", {NAME_NEW}},
-	{"link", {NAME_STAYS, NAME_NEW}},
-	{"linkat", {NAME_STAYS, NAME_NEW}},
-	{"mount", {NAME_COVERS}},
-	{"umount2", {NAME_COVERS}},
-	{"move_mount", {NAME_COVERS}},
-	{"pivot_root", {NAME_COVERS}},
-};
 
 /* start_boottime counts the time that the machine slept; wall time minus that clock, now. */
 static int64_t boot_offset_ns(void)
@@ -62,18 +39,13 @@ int decode_new(struct decode **ret, const struct decode_options *opt, struct err
 	records_init(&d->files, d->opt.limits.runs);
 	d->inodes.max = d->opt.limits.inodes;
 	d->ended.max = d->opt.limits.ended;
+	d->sock_peers.max = SOCKETS_MAX;
 	if (names_new(&d->names, &d->opt, &d->files) < 0)
 		return error_set(err, -ENOMEM, "out of memory");
 	d->boot_offset = boot_offset_ns();
 	for (uint32_t nr = 0; nr < WIRE_CALLS_MAX; nr++) {
-		uint32_t code = op_code_of_native(nr);
-		const struct op_def *def = op_def(code);
-
-		d->codes[nr] = code;
-		for (size_t i = 0; def && i < ARRAY_SIZE(fates); i++) {
-			if (!strcmp(fates[i].name, def->name))
-				memcpy(d->fates[nr], fates[i].fates, sizeof(d->fates[nr]));
-		}
+		d->codes[nr] = op_code_of_native(nr);
+		plan_fates(d->codes[nr], d->fates[nr]);
 	}
 	*ret = TAKE_PTR(d);
 	return 0;
@@ -91,6 +63,8 @@ void decode_free(struct decode *d)
 	map_free(&d->cgroups);
 	map_free(&d->tids);
 	intern_free(&d->peers);
+	recent_free(&d->sock_peers);
+	map_free(&d->sock_keys);
 	kept_free(&d->thread_records);
 	kept_free(&d->process_records);
 	free(d->threads);
@@ -158,16 +132,17 @@ static bool has_folder(const struct wire_plan *p)
 
 static struct name_answer by_number(const struct decode *d, uint64_t file)
 {
-	return (struct name_answer){.key = file ? (int64_t)file : -1,
+	return (struct name_answer){.key = file ? decode_file_key(d, file) : -1,
 				    .selected = names_selected(d->names, file)};
 }
 
-static int resolve(struct decode *d, const struct wire_op *w, const struct wire_name *name,
-		   bool second, struct batch_set *out, struct name_answer *ret)
+static struct name_query query_of(const struct decode *d, const struct wire_op *w,
+				  const struct wire_name *name, bool second)
 {
 	const struct wire_plan *plan = &d->opt.plans[w->nr];
 	enum name_fate fate = d->fates[w->nr][second];
-	struct name_query q = {
+
+	return (struct name_query){
 		.base = name->base,
 		.root = name->root,
 		.fate = !op_ended_well(w)				   ? NAME_STAYS
@@ -181,6 +156,13 @@ static int resolve(struct decode *d, const struct wire_op *w, const struct wire_
 		.target = second && plan->flags & WIRE_PLAN_TARGET,
 		.whole = (w->status & STATUS_UNFINISHED) && (w->status & STATUS_NO_START),
 	};
+}
+
+static int resolve(struct decode *d, const struct wire_op *w, const struct wire_name *name,
+		   bool second, struct batch_set *out, struct name_answer *ret)
+{
+	const struct wire_plan *plan = &d->opt.plans[w->nr];
+	struct name_query q = query_of(d, w, name, second);
 
 	/* AT_EMPTY_PATH: the file of the descriptor itself, which may share its name with others. */
 	if (!name->len && name->base && has_folder(plan) && op_ended_well(w)) {
@@ -218,9 +200,30 @@ static int op_files(struct decode *d, const struct wire_op *w, const struct part
 		ret->dir = (int64_t)p->path->base;
 	if (!r && p->path2 && !p->path2->error)
 		r = resolve(d, w, p->path2, true, out, &ret->file2);
+	if (!r && second_is_dir(d, w)) /* it was opened by its name */
+		r = names_found(d->names, w->file);
 	if (!r && p->addr)
 		r = decode_peer(d, (const uint8_t *)(p->addr + 1), p->addr->len, w->head.time, out,
 				&ret->peer);
+	return r;
+}
+
+/* A call that the selection leaves out. */
+static int op_left_out(struct decode *d, const struct wire_op *w, const struct parts *p)
+{
+	struct name_query q;
+	int r = 0;
+
+	if (p->path && !p->path->error) {
+		q = query_of(d, w, p->path, false);
+		r = names_change(d->names, &q);
+	}
+	if (!r && p->path2 && !p->path2->error) {
+		q = query_of(d, w, p->path2, true);
+		r = names_change(d->names, &q);
+	}
+	if (d->opt.plans[w->nr].flags & WIRE_PLAN_RECORD)
+		d->filtered++;
 	return r;
 }
 
@@ -329,6 +332,8 @@ int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct ba
 	if (r < 0)
 		return r;
 	decode_call_number(d, w);
+	if (w->head.parts & WIRE_PART_LEFT_OUT)
+		return op_left_out(d, w, &p);
 	r = op_files(d, w, &p, out, &f);
 	if (r < 0)
 		return r;
@@ -365,7 +370,9 @@ void decode_call_number(struct decode *d, const struct wire_op *w)
 	if (w->status & STATUS_UNFINISHED) {
 		return;
 	}
-	if (w->call > *next)
+	if (w->call > *next) {
 		d->gaps += w->call - *next;
+		names_forget(d->names); /* who knows what they did */
+	}
 	*next = w->call + 1;
 }

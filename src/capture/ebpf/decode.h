@@ -14,11 +14,16 @@ struct decode {
 	struct decode_options opt;
 	struct records files; /* by file number */
 	struct names *names;
-	struct recent inodes; /* hash of (dev, ino, generations) -> key of its first version */
-	struct map processes; /* hash of (tgid, start) -> key, of those that have not ended */
-	struct recent ended;  /* and of those that have */
-	struct map cgroups;   /* kernel ids that have a row */
-	struct intern peers;  /* addresses -> key */
+	struct recent inodes;	  /* hash of (dev, ino, generations) -> key of its first version */
+	struct map processes;	  /* hash of (tgid, start) -> key, of those that have not ended */
+	struct recent ended;	  /* and of those that have */
+	struct map cgroups;	  /* kernel ids that have a row */
+	struct intern peers;	  /* addresses -> key */
+	struct recent sock_peers; /* file number -> hash of the peer that its last row has */
+	struct map
+		sock_keys; /* file number of a socket that got another peer -> key of its last row */
+	uint64_t sock_low, sock_high; /* of those numbers */
+	uint64_t sock_count;
 	uint64_t process_count;
 	struct map tids;			    /* of threads that the kernel programs saw */
 	struct map thread_records, process_records; /* copies, until they end */
@@ -32,6 +37,8 @@ struct decode {
 	uint8_t fates[WIRE_CALLS_MAX][2]; /* of path and path2: enum name_fate */
 };
 
+/* The key of the last row of a file number. */
+int64_t decode_file_key(const struct decode *d, uint64_t file);
 /* The key of an address given to a call; its row is added when it is new. */
 int decode_peer(struct decode *d, const uint8_t *addr, size_t len, uint64_t time,
 		struct batch_set *out, int64_t *ret_key);

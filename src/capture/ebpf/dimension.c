@@ -72,10 +72,9 @@ static int decode_file(struct decode *d, const struct wire_file *w, struct batch
 	    w->file >= (uint64_t)KEY_NAME_BASE)
 		return -EBADMSG;
 	file_paths(w, d->opt.mnt_ns, &paths);
-	d->paths_cut += !!(w->flags & WIRE_FILE_CUT);
 	r = inode_key(d, w, &inode);
 	r = r ? r
-	      : names_set(d->names, w->file, w->root, paths.path, paths.len,
+	      : names_set(d->names, w->file, paths.path, paths.len,
 			  paths.host_len ? paths.host : NULL, paths.host_len);
 	r = r ? r : batch_set_add_row(out, TABLE_FILE, &b, &row);
 	if (r < 0)
@@ -169,8 +168,9 @@ static int decode_gone(struct decode *d, const struct wire_file_gone *w, struct 
 		return 0;
 	if (r < 0)
 		return r;
-	names_gone(d->names, w->file);
-	return batch_set(b, FILE_DELETED, row, (int64_t)w->head.time + d->opt.clock_offset);
+	r = names_gone(d->names, w->file);
+	SET(FILE_DELETED, (int64_t)w->head.time + d->opt.clock_offset);
+	return r;
 }
 
 size_t address_text(uint16_t family, const uint8_t *addr, size_t len, uint16_t port, char *buf,
@@ -200,11 +200,40 @@ static bool is_zero(const uint8_t *p, size_t len)
 	return true;
 }
 
+int64_t decode_file_key(const struct decode *d, uint64_t file)
+{
+	uint64_t key = file;
+
+	if (file >= d->sock_low && file <= d->sock_high)
+		map_get(&d->sock_keys, file, &key);
+	return (int64_t)key;
+}
+
+/*
+ * The key for a socket with this peer (len 0: none). Where it had another one, a new key: what was said of it stays true of
+ * the calls before.
+ */
+static int sock_key(struct decode *d, uint64_t file, const char *peer, size_t len, int64_t *ret)
+{
+	uint64_t hash = hash_bytes(peer, len), before = 0;
+	bool had = recent_get(&d->sock_peers, file, &before);
+	int r = had || len ? recent_set(&d->sock_peers, file, hash) : 0;
+
+	if (!r && had && before != hash) {
+		d->sock_low = d->sock_keys.count ? MIN(d->sock_low, file) : file;
+		d->sock_high = MAX(d->sock_high, file);
+		r = map_set(&d->sock_keys, file, KEY_SOCK_BASE + d->sock_count++);
+	}
+	*ret = decode_file_key(d, file);
+	return r;
+}
+
 static int decode_sock(struct decode *d, const struct wire_sock *w, struct batch_set *out)
 {
 	char text[256];
 	struct batch *b = NULL;
-	size_t row = 0, n;
+	size_t row = 0, n = 0;
+	int64_t key;
 	int r;
 
 	if (w->head.size < sizeof(*w) || w->local_len > sizeof(w->local) ||
@@ -221,13 +250,18 @@ static int decode_sock(struct decode *d, const struct wire_sock *w, struct batch
 		if (n)
 			SET_BYTES(FILE_LOCAL, text, n);
 	}
+	n = 0;
 	/* A connect() that failed leaves the address without its port. */
 	if (w->family == AF_UNIX || w->peer_port ||
-	    (w->type != SOCK_STREAM && !is_zero(w->peer, w->peer_len))) {
+	    (w->type != SOCK_STREAM && !is_zero(w->peer, w->peer_len)))
 		n = address_text(w->family, w->peer, w->peer_len, w->peer_port, text, sizeof(text));
-		if (n)
-			SET_BYTES(FILE_PEER, text, n);
-	}
+	if (n)
+		SET_BYTES(FILE_PEER, text, n);
+	r = r ? r : sock_key(d, w->file, text, n, &key);
+	if (r || key == (int64_t)w->file)
+		return r;
+	SET(FILE_ID, key);
+	SET(FILE_SINCE, (int64_t)w->head.time + d->opt.clock_offset);
 	return r;
 }
 
@@ -291,7 +325,8 @@ static int process_row(struct decode *d, const struct wire_thread *w, int64_t ke
 	SET(PROCESS_ID, key);
 	SET(PROCESS_PID, w->tgid);
 	SET(PROCESS_PID_NS, w->tgid_ns);
-	SET(PROCESS_PPID, w->ppid);
+	if (w->pid_ns) /* else of a process that the kernel programs never saw */
+		SET(PROCESS_PPID, w->ppid);
 	if (w->argv_len && !d->opt.no_argv) /* the last NUL ends, it does not separate */
 		SET_BYTES(PROCESS_ARGV, (const uint8_t *)(w + 1),
 			  w->argv_len - !((const uint8_t *)(w + 1))[w->argv_len - 1]);
@@ -489,6 +524,11 @@ int decode_begin(struct decode *d, struct batch_set *out)
 	return r;
 }
 
+int decode_file_turn(struct decode *d, const struct wire_file *w)
+{
+	return names_found(d->names, w->file);
+}
+
 int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_set *out)
 {
 	int r;
@@ -496,6 +536,7 @@ int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_s
 	switch (h->type) {
 	case WIRE_FILE:
 		r = decode_file(d, (const void *)h, out);
+		d->paths_cut += !r && ((const struct wire_file *)h)->flags & WIRE_FILE_CUT;
 		return r ? r : records_put(&d->files, ((const struct wire_file *)h)->file, h);
 	case WIRE_SOCK:
 		return decode_sock(d, (const void *)h, out);

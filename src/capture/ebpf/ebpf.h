@@ -32,6 +32,8 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 int ebpf_source_add_pid(struct source *s, int32_t pid, struct error *err);
 /* True when every process that the selection named (pids, tids, their tree) has ended. */
 bool ebpf_source_targets_gone(struct source *s);
+/* How many of them have not, when this was asked or recording stopped; the lowest of their numbers where there are some. */
+size_t ebpf_source_processes_left(struct source *s, int32_t *ret_first);
 
 /* True when whoever sent the last signal of this number to this process sent it to the command as well. */
 bool ebpf_source_shared_signal(struct source *s, int number);

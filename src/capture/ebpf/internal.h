@@ -16,6 +16,10 @@
 
 /* The plan of an operation; one without a definition is recorded raw. */
 void plan_of_op(uint32_t code, bool record, struct wire_plan *ret);
+/* The plans of all calls by this machine's numbers, ret[WIRE_CALLS_MAX], for a selection. */
+void plans_of(const struct select *s, struct wire_plan *ret);
+/* What a call that succeeds does to the names that its arguments path and path2 are: enum name_fate. */
+void plan_fates(uint32_t code, uint8_t ret[2]);
 
 /* ---- reader.c: the thread that copies the rings ---- */
 
@@ -98,6 +102,8 @@ void decode_free(struct decode *d);
 DEFINE_CLEANUP(struct decode *, decode_free)
 /* Decodes one record (head and all) of a CPU. Dimension rows go to `out` at once. -EBADMSG: malformed. */
 int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_set *out);
+/* A file's record, decoded before, has its turn: what happened before it ended was given. 0 or -ENOMEM. */
+int decode_file_turn(struct decode *d, const struct wire_file *w);
 /* Adds the row of a call. 1: added, 0: the selection left it out. */
 int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct batch_set *out);
 /* The rows that say where we are: host. */
@@ -116,6 +122,7 @@ void file_paths(const struct wire_file *w, uint32_t mnt_ns, struct file_paths *r
 /* Keys that are not file numbers of the kernel. */
 #define KEY_NAME_BASE (1ll << 40)
 #define KEY_PEER_BASE (1ll << 41)
+#define KEY_SOCK_BASE (1ll << 42)
 
 struct names;
 struct records;
@@ -124,13 +131,17 @@ struct records;
 int names_new(struct names **ret, const struct decode_options *opt, struct records *files);
 void names_free(struct names *n);
 DEFINE_CLEANUP(struct names *, names_free)
-/* This path below this root leads to this file from now on; the other one is the recorder's (NULL: unknown). */
-int names_set(struct names *n, uint64_t file, uint64_t root, const void *path, size_t len,
-	      const void *hostpath, size_t host_len) _must_check_;
+/* Asks the selection about a file's path and that which the recorder has for it (NULL: unknown). */
+int names_set(struct names *n, uint64_t file, const void *path, size_t len, const void *hostpath,
+	      size_t host_len) _must_check_;
+/* The path of a file number leads to this file from now on: it was just found there, or opened by it. */
+int names_found(struct names *n, uint64_t file) _must_check_;
+/* Any path may lead elsewhere from now on. */
+void names_forget(struct names *n);
 /* The path of a file number, {NULL, 0} where unknown. Valid until the next call of names_*(). */
 struct bytes names_get(struct names *n, uint64_t file);
 /* The file was deleted: its path leads elsewhere from now on. */
-void names_gone(struct names *n, uint64_t file);
+int names_gone(struct names *n, uint64_t file) _must_check_;
 /* Whether the path of a file number passes the selection; without a path (0 too) it does not. */
 bool names_selected(const struct names *n, uint64_t file);
 
@@ -162,6 +173,8 @@ struct name_answer {
 	bool selected; /* the path passes the selection */
 };
 
+/* What a call did to a name, where nobody asks what it led to. 0 or -ENOMEM. */
+int names_change(struct names *n, const struct name_query *q) _must_check_;
 /*
  * What an argument leads to: a file whose path is known, or a row for the name alone, which is added to `out` when it
  * is new. 0 or negative.

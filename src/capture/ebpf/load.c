@@ -2,7 +2,6 @@
 #include "capture/ebpf/load.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
@@ -16,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "base/clock.h"
 #include "weir.skel.h"
 
 #define RING_BYTES \
@@ -66,30 +66,6 @@ static int check_proc(struct error *err)
 			 "/proc is not that of weir's own pid namespace: mount it (mount -t proc "
 			 "proc /proc), "
 			 "or start weir by `unshare --mount-proc`");
-}
-
-static int subsys_index(const char *name)
-{
-	struct btf *btf = btf__load_vmlinux_btf();
-	char want[64];
-	int index = -1;
-
-	if (!btf)
-		return -1;
-	snprintf(want, sizeof(want), "%s_cgrp_id", !strcmp(name, "blkio") ? "io" : name);
-	for (__u32 id = 1; id < btf__type_cnt(btf) && index < 0; id++) {
-		const struct btf_type *t = btf__type_by_id(btf, id);
-
-		if (!btf_is_enum(t) ||
-		    strcmp(btf__name_by_offset(btf, t->name_off), "cgroup_subsys_id"))
-			continue;
-		for (int i = 0; i < btf_vlen(t); i++) {
-			if (!strcmp(btf__name_by_offset(btf, btf_enum(t)[i].name_off), want))
-				index = btf_enum(t)[i].val;
-		}
-	}
-	btf__free(btf);
-	return index;
 }
 
 /* The names of a path from the last to the first, each with a NUL; returns their length. */
@@ -217,12 +193,10 @@ static void configure(struct loaded *l, const struct ebpf_options *opt)
 	ro->ring_half = l->ring_bytes / 2;
 	ro->ring_bytes = l->ring_bytes;
 	ro->ring_leaves = l->ring_bytes / WIRE_LEAF_BYTES;
-	ro->cgroup_subsys = -1;
 	configure_paths(ro, s);
 	configure_filter(ro, opt->filter);
-	if (cgroup_choose(s->cgroup_count ? s->cgroups[0] : NULL, &l->cgroups) == 0 &&
-	    l->cgroups.subsys[0])
-		ro->cgroup_subsys = subsys_index(l->cgroups.subsys);
+	if (cgroup_choose(s->cgroup_count ? s->cgroups[0] : NULL, &l->cgroups) == 0)
+		ro->cgroup_controller = l->cgroups.controller;
 }
 
 /* A bit for each of the filter's sets that the call is in. */
@@ -238,12 +212,9 @@ static uint16_t plan_sets(const struct call_filter *f, uint32_t code)
 
 static void fill_plans(struct loaded *l, const struct select *s, const struct call_filter *f)
 {
-	for (uint32_t nr = 0; nr < WIRE_CALLS_MAX; nr++) {
-		uint32_t code = op_code_of_native(nr);
-
-		plan_of_op(code, select_op(s, code), &l->plans[nr]);
-		l->plans[nr].sets = plan_sets(f, code);
-	}
+	plans_of(s, l->plans);
+	for (uint32_t nr = 0; nr < WIRE_CALLS_MAX; nr++)
+		l->plans[nr].sets = plan_sets(f, op_code_of_native(nr));
 	/* A copy: what the programs see stays theirs. */
 	memcpy(l->skel->bss->plans, l->plans, sizeof(l->skel->bss->plans));
 }
@@ -254,6 +225,27 @@ static int fill_map(struct bpf_map *map, const void *key, struct error *err)
 
 	if (bpf_map_update_elem(bpf_map__fd(map), key, &one, BPF_ANY))
 		return load_error(-errno, err, "cannot fill the selection");
+	return 0;
+}
+
+/* Tasks are looked for in one hierarchy: numbers of groups of another one would mean others, or nobody. */
+static int check_hierarchies(const struct loaded *l, const struct select *s, struct error *err)
+{
+	struct cgroup_hierarchy h;
+
+	for (size_t i = 0; i < s->cgroup_count; i++) {
+		if (cgroup_choose(s->cgroups[i], &h))
+			return error_set(err, -EINVAL,
+					 "%s is in no mounted hierarchy of control groups by which "
+					 "weir can select",
+					 s->cgroups[i]);
+		if (strcmp(h.mount, l->cgroups.mount))
+			return error_set(
+				err, -EINVAL,
+				"%s and %s are in different hierarchies of control groups: "
+				"give groups of one",
+				s->cgroups[0], s->cgroups[i]);
+	}
 	return 0;
 }
 
@@ -410,6 +402,9 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	if (!l->skel)
 		return load_error(-errno, err, "cannot open the kernel programs");
 	configure(l, opt);
+	r = check_hierarchies(l, opt->select, err);
+	if (r < 0)
+		return r;
 	bpf_program__set_autoload(l->skel->progs.weir_signal, opt->command_pid > 0);
 	bpf_map__set_max_entries(l->skel->maps.rings, l->cpus * (l->ring_bytes / WIRE_LEAF_BYTES));
 	if (!opt->filter || !(opt->filter->fields & 1u << FILTER_PEER))
@@ -478,6 +473,8 @@ static int add_children(struct loaded *l, int32_t pid, struct error *err)
 		snprintf(path, sizeof(path), "/proc/%d/task/%.20s/children", pid, e->d_name);
 		f = fopen(path, "re");
 		while (f && !r && fscanf(f, "%d", &child) == 1) {
+			if (child == getpid()) /* a parent of weir's was chosen */
+				continue;
 			r = fill_map(l->skel->maps.select_pids, &child, err);
 			r = r ? r : add_children(l, child, err);
 		}
@@ -539,6 +536,7 @@ int load_attach(struct loaded *l, struct error *err)
 	r = catch_up(l, err);
 	if (r)
 		return r;
+	l->skel->bss->attached_at = (uint64_t)clock_monotonic_ns();
 	/* Not before: an enter that is seen where no exit is yet takes a number that never comes. */
 	look_again(l);
 	return 0;
@@ -561,4 +559,17 @@ static bool any_left(const struct bpf_map *map)
 bool load_targets_left(const struct loaded *l)
 {
 	return any_left(l->skel->maps.select_pids) || any_left(l->skel->maps.select_tids);
+}
+
+size_t load_processes_left(const struct loaded *l, int32_t *ret_first)
+{
+	int fd = bpf_map__fd(l->skel->maps.select_pids);
+	uint32_t key, *at = NULL;
+	size_t count = 0;
+
+	for (; !bpf_map_get_next_key(fd, at, &key); at = &key) {
+		if (!has_ended(key))
+			*ret_first = count++ ? MIN(*ret_first, (int32_t)key) : (int32_t)key;
+	}
+	return count;
 }

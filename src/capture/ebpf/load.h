@@ -36,5 +36,7 @@ void load_detach(struct loaded *l);
 int load_add_pid(struct loaded *l, int32_t pid, struct error *err);
 /* Whether any selected process or thread is left. */
 bool load_targets_left(const struct loaded *l);
+/* How many selected processes have not ended, and the lowest number among them. */
+size_t load_processes_left(const struct loaded *l, int32_t *ret_first);
 /* Turns the failure of a bpf(2) call into a sentence with a remedy. */
 int load_error(int code, struct error *err, const char *what);

@@ -10,6 +10,8 @@
 #define ASKED_BYTES (2u << 20) /* of texts in a generation of them */
 #define SHOWN \
 	512 /* paths that are kept as text, for the folders that are asked for again and again */
+#define FOLDERS_MAX 32768 /* that are known to hold files, in 600 KiB */
+#define TAUGHT	    4096
 
 /* A path put together from its record. */
 struct shown {
@@ -24,17 +26,26 @@ struct asked {
 	size_t cap;
 };
 
+struct bits {
+	uint64_t *words;
+	size_t cap;
+};
+
 struct names {
 	const struct decode_options *opt;
 	struct records *files;
 	struct shown shown[SHOWN];
 	struct file_paths paths; /* for putting one together: too large for the stack */
 	struct recent by_path;	 /* path_hash() -> the last file that had it and has it still */
-	uint64_t *selected;	 /* bit by file number, where files are selected by path */
-	size_t selected_cap;	 /* words */
+	struct map
+		folders; /* path_hash() of every folder in which such a file lies, at any depth */
+	bool folders_unknown;	 /* there were too many */
+	uint64_t taught[TAUGHT]; /* by file number: files that by_path had last */
+	struct bits selected;	 /* by file number, where files are selected by path */
+	struct bits gone;	 /* the same: deleted */
 	struct asked young, old; /* as in struct recent */
 	uint64_t next_row;
-	struct buf composed, query;
+	struct buf composed, tidy, query;
 };
 
 int names_new(struct names **ret, const struct decode_options *opt, struct records *files)
@@ -64,10 +75,13 @@ void names_free(struct names *n)
 	for (size_t i = 0; i < SHOWN; i++)
 		buf_free(&n->shown[i].path);
 	recent_free(&n->by_path);
-	free(n->selected);
+	map_free(&n->folders);
+	free(n->selected.words);
+	free(n->gone.words);
 	asked_free(&n->young);
 	asked_free(&n->old);
 	buf_free(&n->composed);
+	buf_free(&n->tidy);
 	buf_free(&n->query);
 	free(n);
 }
@@ -79,23 +93,23 @@ static bool path_selected(const struct names *n, const void *path, size_t len)
 	return !s->path_count || select_path_match(s, path, len);
 }
 
-static int selected_set(struct names *n, uint64_t file, bool selected)
+static int bit_set(struct bits *b, uint64_t number, bool value)
 {
-	size_t before = n->selected_cap;
-	int r;
+	uint64_t bit = 1ull << (number % 64);
+	size_t before = b->cap;
+	int r = grow((void **)&b->words, &b->cap, number / 64 + 1, sizeof(*b->words));
 
-	if (!n->opt->select->path_count)
-		return 0;
-	r = grow((void **)&n->selected, &n->selected_cap, file / 64 + 1, sizeof(*n->selected));
 	if (r < 0)
 		return r;
-	if (n->selected_cap > before)
-		memset(n->selected + before, 0, (n->selected_cap - before) * sizeof(*n->selected));
-	if (selected)
-		n->selected[file / 64] |= 1ull << (file % 64);
-	else
-		n->selected[file / 64] &= ~(1ull << (file % 64));
+	if (b->cap > before)
+		memset(b->words + before, 0, (b->cap - before) * sizeof(*b->words));
+	b->words[number / 64] = (b->words[number / 64] & ~bit) | (value ? bit : 0);
 	return 0;
+}
+
+static bool bit_get(const struct bits *b, uint64_t number)
+{
+	return number / 64 < b->cap && b->words[number / 64] >> (number % 64) & 1;
 }
 
 /* Where paths and hashes are equal, so are the roots. */
@@ -104,14 +118,88 @@ static uint64_t path_hash(uint64_t root, const void *path, size_t len)
 	return hash_bytes(path, len) ^ hash_u64(root);
 }
 
-int names_set(struct names *n, uint64_t file, uint64_t root, const void *path, size_t len,
-	      const void *hostpath, size_t host_len)
+/* Length of the folder's path that the last part of a path lies in; 0: the root. */
+static size_t folder_len(struct bytes path)
 {
-	bool selected =
-		path_selected(n, path, len) || (hostpath && path_selected(n, hostpath, host_len));
-	int r = selected_set(n, file, selected);
+	size_t len = path.len;
 
-	return r ? r : recent_set(&n->by_path, path_hash(root, path, len), file);
+	while (len && path.data[len - 1] != '/')
+		len--;
+	return len ? len - 1 : 0;
+}
+
+/* A file lies in all these folders. Where one is there already, so are those above it. */
+static int folders_add(struct names *n, uint64_t root, struct bytes path)
+{
+	int r = 0;
+
+	while (!r && !n->folders_unknown && (path.len = folder_len(path))) {
+		uint64_t hash = path_hash(root, path.data, path.len);
+
+		if (map_get(&n->folders, hash, NULL))
+			break;
+		if (n->folders.count < FOLDERS_MAX) {
+			r = map_set(&n->folders, hash, 1);
+		} else {
+			map_free(&n->folders);
+			n->folders_unknown = true;
+		}
+	}
+	return r;
+}
+
+/* This path leads to this file from now on. */
+static int by_path_set(struct names *n, uint64_t file, uint64_t root, struct bytes path)
+{
+	int r = recent_set(&n->by_path, path_hash(root, path.data, path.len), file);
+
+	n->taught[file % TAUGHT] = file;
+	return r ? r : folders_add(n, root, path);
+}
+
+static void by_path_del(struct names *n, uint64_t hash)
+{
+	uint64_t file;
+
+	if (!recent_get(&n->by_path, hash, &file))
+		return;
+	if (n->taught[file % TAUGHT] == file)
+		n->taught[file % TAUGHT] = 0;
+	recent_del(&n->by_path, hash);
+}
+
+void names_forget(struct names *n)
+{
+	recent_free(&n->by_path);
+	map_free(&n->folders);
+	n->folders_unknown = false;
+	memset(n->taught, 0, sizeof(n->taught));
+}
+
+int names_set(struct names *n, uint64_t file, const void *path, size_t len, const void *hostpath,
+	      size_t host_len)
+{
+	if (!n->opt->select->path_count)
+		return 0;
+	return bit_set(&n->selected, file,
+		       path_selected(n, path, len) ||
+			       (hostpath && path_selected(n, hostpath, host_len)));
+}
+
+int names_found(struct names *n, uint64_t file)
+{
+	const struct wire_file *w;
+
+	if (!file || n->taught[file % TAUGHT] == file || bit_get(&n->gone, file))
+		return 0;
+	w = records_get(n->files, file);
+	/* What no name below the root leads to. */
+	if (!w || w->flags & (WIRE_FILE_DELETED | WIRE_FILE_UNREACHED | WIRE_FILE_CUT) ||
+	    w->root_at > w->path_len)
+		return 0;
+	file_paths(w, n->opt->mnt_ns, &n->paths); /* names_get() is for those that are asked for */
+	return by_path_set(n, file, w->root,
+			   (struct bytes){(const uint8_t *)n->paths.path, n->paths.len});
 }
 
 struct bytes names_get(struct names *n, uint64_t file)
@@ -132,24 +220,25 @@ struct bytes names_get(struct names *n, uint64_t file)
 	return (struct bytes){(const uint8_t *)n->paths.path, n->paths.len};
 }
 
-void names_gone(struct names *n, uint64_t file)
+int names_gone(struct names *n, uint64_t file)
 {
 	const struct wire_file *w = records_get(n->files, file);
 	uint64_t root = w ? w->root : 0, hash, last;
 	struct bytes path = names_get(n, file);
 
-	if (!path.data)
-		return;
-	hash = path_hash(root, path.data, path.len);
-	if (recent_get(&n->by_path, hash, &last) && last == file)
-		recent_del(&n->by_path, hash);
+	if (path.data) {
+		hash = path_hash(root, path.data, path.len);
+		if (recent_get(&n->by_path, hash, &last) && last == file)
+			by_path_del(n, hash);
+	}
+	return bit_set(&n->gone, file, true);
 }
 
 bool names_selected(const struct names *n, uint64_t file)
 {
 	if (!n->opt->select->path_count)
 		return true;
-	return file / 64 < n->selected_cap && n->selected[file / 64] >> (file % 64) & 1;
+	return bit_get(&n->selected, file);
 }
 
 /* base + "/" + argument; never collapses `..` or symbolic links. */
@@ -278,48 +367,103 @@ static bool find_path(struct names *n, uint64_t root, struct bytes path, uint64_
 	return other.len == path.len && !memcmp(other.data, path.data, path.len);
 }
 
-/* Whether the path is as files' records have it: without "", "." and "..". Symbolic links are not seen. */
-static bool path_is_plain(struct bytes path)
+/*
+ * The path of what a call changed as files' records have it: "/a/./b//" is "/a/b". False where that is not known: it goes back
+ * by "..", or starts from an unknown folder. Symbolic links are not seen.
+ */
+static bool path_tidy(struct names *n, struct bytes *path)
 {
-	for (size_t i = 0, dots = 0; i < path.len; i++, dots = 0) {
-		if (path.data[i] != '/')
+	size_t at = 0, part;
+
+	buf_clear(&n->tidy);
+	if (!path->len || path->data[0] != '/' || buf_reserve(&n->tidy, path->len) < 0)
+		return false;
+	for (; at < path->len; at += part + 1) {
+		const uint8_t *from = path->data + at;
+		const uint8_t *slash = memchr(from, '/', path->len - at);
+
+		part = slash ? (size_t)(slash - from) : path->len - at;
+		if (part == 2 && !memcmp(from, "..", 2))
+			return false;
+		if (!part || (part == 1 && *from == '.'))
 			continue;
-		while (i + dots + 1 < path.len && dots < 2 && path.data[i + dots + 1] == '.')
-			dots++;
-		if (i + dots + 1 == path.len || path.data[i + dots + 1] == '/')
+		if (buf_append(&n->tidy, "/", 1) < 0 || buf_append(&n->tidy, from, part) < 0)
 			return false;
 	}
+	*path = (struct bytes){n->tidy.data, n->tidy.len};
 	return true;
 }
 
-/* What the call did to the name: the files that had it, or one below it, are not found by it any more. */
-static void name_changed(struct names *n, const struct name_query *q, struct bytes path, bool known,
-			 uint64_t file)
+/*
+ * Whether a path may be another name of a folder than the one by which its files are known: a symbolic link on its way. The
+ * kernel's records have none, so neither has what lies directly in a folder that they name.
+ */
+static bool path_is_real(const struct names *n, const struct name_query *q, struct bytes base,
+			 struct bytes path)
 {
-	const struct wire_file *w = known ? records_get(n->files, file) : NULL;
-	bool alone = q->fate != NAME_MOVES || (w && !S_ISDIR(w->mode));
+	size_t len = folder_len(path);
 
-	if (q->fate == NAME_COVERS || !alone || !path_is_plain(path))
-		recent_free(&n->by_path);
+	if (base.data && !memchr(q->text, '/', q->len))
+		return true;
+	return !len || map_get(&n->folders, path_hash(q->root, path.data, len), NULL);
+}
+
+/* What the call did to the name: the files that had it, or one below it, are not found by it any more. */
+static void name_changed(struct names *n, const struct name_query *q, struct bytes base,
+			 struct bytes path, const struct wire_file *known)
+{
+	bool alone = q->fate != NAME_MOVES || (known && !S_ISDIR(known->mode));
+	uint64_t hash;
+
+	if (q->fate == NAME_COVERS || !path_tidy(n, &path)) {
+		names_forget(n);
+		return;
+	}
+	hash = path_hash(q->root, path.data, path.len);
+	if (alone || (!n->folders_unknown && path_is_real(n, q, base, path) &&
+		      !map_get(&n->folders, hash, NULL)))
+		by_path_del(n, hash);
 	else
-		recent_del(&n->by_path, path_hash(q->root, path.data, path.len));
+		names_forget(n);
+}
+
+/* The path that is asked for, and what it leads to by what happened before the call. */
+static int resolve_known(struct names *n, const struct name_query *q, struct bytes *ret_path,
+			 uint64_t *ret_file)
+{
+	struct bytes base = names_get(n, q->base), path;
+	int r = path_compose(n, q, base);
+
+	if (r < 0)
+		return r;
+	path = (struct bytes){n->composed.data ? n->composed.data : (uint8_t *)"", n->composed.len};
+	*ret_path = path;
+	if (!q->may_know || q->fate == NAME_NEW || !find_path(n, q->root, path, ret_file))
+		*ret_file = 0;
+	if (q->fate != NAME_STAYS)
+		name_changed(n, q, base, path, *ret_file ? records_get(n->files, *ret_file) : NULL);
+	return 0;
+}
+
+int names_change(struct names *n, const struct name_query *q)
+{
+	struct bytes path;
+	uint64_t file;
+
+	return resolve_known(n, q, &path, &file);
 }
 
 int names_resolve(struct names *n, const struct name_query *q, struct batch_set *out,
 		  struct name_answer *ret)
 {
-	int r = path_compose(n, q, names_get(n, q->base));
-	struct bytes path = {n->composed.data ? n->composed.data : (uint8_t *)"", n->composed.len};
-	uint64_t file = 0;
-	bool known;
+	struct bytes path;
+	uint64_t file;
+	int r = resolve_known(n, q, &path, &file);
 
 	if (r < 0)
 		return r;
 	*ret = (struct name_answer){.selected = path_selected(n, path.data, path.len)};
-	known = q->may_know && q->fate != NAME_NEW && find_path(n, q->root, path, &file);
-	if (q->fate != NAME_STAYS)
-		name_changed(n, q, path, known, file);
-	if (known) {
+	if (file) {
 		*ret = (struct name_answer){(int64_t)file, true, names_selected(n, file)};
 		return 0;
 	}

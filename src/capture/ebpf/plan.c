@@ -55,6 +55,31 @@ static const struct {
 	{"execveat", WIRE_PLAN_EXEC},
 };
 
+/* What calls do to the names that their arguments path and path2 are. */
+static const struct {
+	const char *name;
+	uint8_t fates[2]; /* enum name_fate */
+} fates[] = {
+	{"rename", {NAME_MOVES, NAME_NEW}},
+	{"renameat", {NAME_MOVES, NAME_NEW}},
+	{"renameat2", {NAME_MOVES, NAME_NEW}},
+	{"unlink", {NAME_ENDS}},
+	{"unlinkat", {NAME_ENDS}},
+	{"rmdir", {NAME_ENDS}},
+	{"mkdir", {NAME_NEW}},
+	{"mkdirat", {NAME_NEW}},
+	{"mknod", {NAME_NEW}},
+	{"mknodat", {NAME_NEW}},
+	{"symlink", {NAME_NEW}},
+	{"symlinkat", {NAME_NEW}},
+	{"link", {NAME_STAYS, NAME_NEW}},
+	{"linkat", {NAME_STAYS, NAME_NEW}},
+	{"mount", {NAME_COVERS}},
+	{"umount2", {NAME_COVERS}},
+	{"move_mount", {NAME_COVERS}},
+	{"pivot_root", {NAME_COVERS}},
+};
+
 static int8_t *plan_slot(struct wire_plan *p, enum arg_role role)
 {
 	switch (role) {
@@ -187,4 +212,41 @@ void plan_of_op(uint32_t code, bool record, struct wire_plan *ret)
 	if (ret->pos < 0 || (ret->flags & WIRE_PLAN_CURPOS))
 		ret->flags |= WIRE_PLAN_OWNPOS;
 	plan_fields(ret);
+}
+
+void plan_fates(uint32_t code, uint8_t ret[2])
+{
+	const struct op_def *d = op_def(code);
+
+	memset(ret, NAME_STAYS, 2);
+	for (size_t i = 0; d && i < ARRAY_SIZE(fates); i++) {
+		if (!strcmp(fates[i].name, d->name))
+			memcpy(ret, fates[i].fates, 2);
+	}
+}
+
+/* Whether the recorder looks up what a path argument of the call leads to: of a call that failed it never does. */
+static bool path_wanted(const struct wire_plan *p)
+{
+	return (p->flags & WIRE_PLAN_RECORD) && (p->path >= 0 || p->path2 >= 0) &&
+	       !(p->flags & (WIRE_PLAN_OPEN | WIRE_PLAN_EXEC));
+}
+
+void plans_of(const struct select *s, struct wire_plan *ret)
+{
+	bool wanted = false;
+
+	for (uint32_t nr = 0; nr < WIRE_CALLS_MAX; nr++) {
+		uint32_t code = op_code_of_native(nr);
+
+		plan_of_op(code, select_op(s, code), &ret[nr]);
+		wanted = wanted || path_wanted(&ret[nr]);
+	}
+	for (uint32_t nr = 0; nr < WIRE_CALLS_MAX && wanted && !s->failed_only; nr++) {
+		uint8_t fate[2];
+
+		plan_fates(op_code_of_native(nr), fate);
+		if (fate[0] != NAME_STAYS || fate[1] != NAME_STAYS)
+			ret[nr].flags |= WIRE_PLAN_FATE;
+	}
 }

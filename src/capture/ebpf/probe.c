@@ -80,9 +80,9 @@ static void probe_cgroup(struct ebpf_probe *p)
 	if (r)
 		result(p, "--cgroup", r, "mount the cgroup file system",
 		       "no control groups are mounted");
-	else if (h.subsys[0])
+	else if (h.controller)
 		result(p, "--cgroup", 0, "", "v1 and v2 side by side: ids of the v1 controller %s",
-		       h.subsys);
+		       cgroup_controller_name(h.controller));
 	else
 		result(p, "--cgroup", 0, "", "v2 at %s", h.mount);
 }

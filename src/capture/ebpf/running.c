@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/stat.h>
 
 int running_read(int prog, struct buf *out)
@@ -126,6 +127,8 @@ int running_process(struct running *r, int32_t pid, int32_t only_tid)
 	int result = 0;
 	DIR *dir;
 
+	if (pid == getpid()) /* a parent of weir's was chosen, with all its children */
+		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	dir = opendir(path);
 	if (!dir)
@@ -160,7 +163,7 @@ int running_everything(struct running *r)
 		int32_t pid;
 		int read = 0;
 
-		if (number_name(e->d_name, &pid) && pid != getpid())
+		if (number_name(e->d_name, &pid))
 			read = running_process(r, pid, 0);
 		result = result ? result : read;
 	}

@@ -101,6 +101,12 @@ static void hurry(struct ebpf *e, bool on)
 	}
 }
 
+/* Wall time as the trace has it, which a clock that is set does not move. */
+static int64_t wall_now(const struct ebpf *e)
+{
+	return clock_monotonic_ns() + e->decode->opt.clock_offset;
+}
+
 static int ebpf_start(struct source *s, struct error *err)
 {
 	struct ebpf *e = ebpf_of(s);
@@ -124,7 +130,7 @@ static int ebpf_start(struct source *s, struct error *err)
 	e->attached = true;
 	e->began_at = e->until = clock_monotonic_ns();
 	hurry(e, true);
-	e->losses.since = clock_realtime_ns();
+	e->losses.since = wall_now(e);
 	return 0;
 }
 
@@ -182,7 +188,7 @@ static void chunk_given(struct ebpf *e, const struct chunk *c)
 
 /*
  * Takes a chunk apart. Files are known at once, so that whatever names one finds it, on whichever CPU; the rest waits for
- * its turn: a thread that one CPU starts runs what another CPU has just executed.
+ * its turn: a thread that one CPU starts runs what another CPU has just executed, and a path leads to what was there then.
  */
 static int chunk_take(struct ebpf *e, struct chunk *c, struct batch_set *out)
 {
@@ -205,12 +211,13 @@ static int chunk_take(struct ebpf *e, struct chunk *c, struct batch_set *out)
 		e->sums[c->cpu] += h->seq;
 		e->next[c->cpu] += (uint32_t)(h->seq + 1 - (uint32_t)e->next[c->cpu]);
 		time = h->time;
-		r = h->type == WIRE_FILE ? decode_dimension(e->decode, h, out)
-					 : pending_add(e, h, c, first);
+		r = h->type == WIRE_FILE ? decode_dimension(e->decode, h, out) : 0;
 		if (r == -EBADMSG) {
 			e->malformed++;
 			r = 0;
+			continue;
 		}
+		r = r ? r : pending_add(e, h, c, first);
 	}
 	return r ? r : chunk_end(e, c, first, time);
 }
@@ -287,6 +294,8 @@ static int give(struct ebpf *e, const struct pending *p, struct batch_set *out)
 		chunk_given(e, p->chunk);
 		return 0;
 	}
+	if (p->record->type == WIRE_FILE)
+		return decode_file_turn(e->decode, (const void *)p->record);
 	r = p->record->type == WIRE_OP
 		    ? decode_op(e->decode, (const void *)p->record, p->chunk->cpu, out)
 		    : decode_dimension(e->decode, p->record, out);
@@ -388,8 +397,8 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 	r = r ? r : pending_sort(e);
 	r = r ? r : pending_give(e, out);
 	pending_compact(e);
-	if (!r && !e->stopped && losses_due(&e->losses, clock_realtime_ns())) {
-		r = give_losses(e, out, clock_realtime_ns());
+	if (!r && !e->stopped && losses_due(&e->losses, wall_now(e))) {
+		r = give_losses(e, out, wall_now(e));
 		e->until = MAX(e->until,
 			       given_until(e)); /* what is missing of it was counted by then */
 	}
@@ -466,7 +475,7 @@ static int ebpf_stop(struct source *s, struct error *err)
 		r = r < 0 ? r : running_confirm(e);
 		e->running_error = e->running_error ? e->running_error : r;
 	}
-	e->stopped = clock_realtime_ns();
+	e->stopped = wall_now(e);
 	if (e->reader)
 		reader_finish(e->reader);
 	if (e->freezer)
@@ -767,6 +776,11 @@ bool ebpf_source_shared_signal(struct source *s, int number)
 	return command->at && own->sender == command->sender &&
 	       (own->at > command->at ? own->at - command->at : command->at - own->at) <
 		       SHARED_SIGNAL_NS;
+}
+
+size_t ebpf_source_processes_left(struct source *s, int32_t *ret_first)
+{
+	return load_processes_left(&ebpf_of(s)->loaded, ret_first);
 }
 
 bool ebpf_source_targets_gone(struct source *s)
