@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_literal.c: numbers, texts and words, read as what they are compared with. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/clock.h"
+#include "base/when.h"
 #include "query/internal.h"
 #include "schema/ops.h"
 #include "schema/vocab.h"
-
-#define TIME_TEXT_MAX 64
-#define YEAR_MAX      2262 /* what fits into 64 bits of ns */
 
 /* ---- numbers ---- */
 
@@ -98,121 +93,6 @@ struct expr *check_negative(struct checker *c, struct node *n, const struct quer
 	return expr_make_unary(c->s, EXPR_NEG, e->type, n, e);
 }
 
-/* ---- points in time ---- */
-
-/* Two digits, then `after` (0: anything). */
-static bool two(const char **p, int *ret, char after)
-{
-	const char *s = *p;
-
-	if (!isdigit((unsigned char)s[0]) || !isdigit((unsigned char)s[1]) ||
-	    (after && s[2] != after))
-		return false;
-	*ret = (s[0] - '0') * 10 + (s[1] - '0');
-	*p = s + (after ? 3 : 2);
-	return true;
-}
-
-/* ".5": the ns. */
-static int64_t fraction(const char **p)
-{
-	int64_t ns = 0, place = NSEC_PER_SEC;
-
-	if (**p != '.')
-		return 0;
-	while (isdigit((unsigned char)*++*p)) {
-		place /= 10;
-		ns += (**p - '0') * place;
-	}
-	return ns;
-}
-
-/* "Z", "+01:00", "-0500": seconds east of UTC. False: something else. */
-static bool zone(const char *p, long *ret_east)
-{
-	int hours, minutes = 0;
-	char sign = *p;
-
-	*ret_east = 0;
-	if (!strcmp(p, "Z") || !strcmp(p, "z") || !strcasecmp(p, "UTC"))
-		return true;
-	p++;
-	if ((sign != '+' && sign != '-') || !two(&p, &hours, 0))
-		return false;
-	if (*p == ':')
-		p++;
-	if (*p && !two(&p, &minutes, 0))
-		return false;
-	if (*p || hours > 23 || minutes > 59)
-		return false;
-	*ret_east = (hours * 60 + minutes) * 60 * (sign == '-' ? -1 : 1);
-	return true;
-}
-
-static bool clock_time(const char **p, struct tm *tm, int64_t *ns)
-{
-	if (!two(p, &tm->tm_hour, ':') || !two(p, &tm->tm_min, 0))
-		return false;
-	if (**p == ':') {
-		++*p;
-		if (!two(p, &tm->tm_sec, 0))
-			return false;
-		*ns = fraction(p);
-	}
-	return tm->tm_hour < 24 && tm->tm_min < 60 && tm->tm_sec < 61;
-}
-
-static bool date(const char **p, struct tm *tm)
-{
-	int century, year;
-
-	if (!two(p, &century, 0) || !two(p, &year, '-') || !two(p, &tm->tm_mon, '-') ||
-	    !two(p, &tm->tm_mday, 0))
-		return false;
-	tm->tm_year = century * 100 + year - 1900;
-	tm->tm_mon--;
-	return century * 100 + year >= 1970 && century * 100 + year < YEAR_MAX && tm->tm_mon >= 0 &&
-	       tm->tm_mon < 12 && tm->tm_mday >= 1 && tm->tm_mday <= 31;
-}
-
-int query_time_parse(struct bytes text, int64_t *ret_ns)
-{
-	char copy[TIME_TEXT_MAX];
-	const char *p = copy;
-	struct tm tm = {.tm_isdst = -1};
-	int64_t ns = 0, seconds;
-	long east;
-	int day;
-
-	if (text.len >= sizeof(copy))
-		return -EINVAL;
-	memcpy(copy, text.data, text.len);
-	copy[text.len] = '\0';
-	if (!date(&p, &tm))
-		return -EINVAL;
-	day = tm.tm_mday;
-	if (*p == ' ' || *p == 'T') {
-		p++;
-		if (!clock_time(&p, &tm, &ns))
-			return -EINVAL;
-	}
-	while (*p == ' ')
-		p++;
-	if (*p) {
-		if (!zone(p, &east))
-			return -EINVAL;
-		tm.tm_isdst = 0;
-		seconds = timegm(&tm) - east;
-	} else {
-		seconds = mktime(&tm);
-	}
-	/* the 31st of June: another day came out */
-	if (tm.tm_mday != day || seconds < 0)
-		return -EINVAL;
-	*ret_ns = seconds * NSEC_PER_SEC + ns;
-	return 0;
-}
-
 /* ---- texts and words ---- */
 
 int64_t check_code_find(const char *vocab, struct bytes word)
@@ -289,7 +169,7 @@ struct expr *check_string(struct checker *c, struct node *n, const struct query_
 		return e;
 	}
 	if (hint && hint->type == QUERY_TIME) {
-		if (query_time_parse(n->text, &ns) == 0)
+		if (when_parse((const char *)n->text.data, n->text.len, NULL, &ns) == 0)
 			return expr_make_int(c->s, *hint, n, ns);
 		query_fail(
 			c->s, n->pos, n->len,

@@ -308,6 +308,24 @@ static int check_regex(struct checker *c, const struct node *n)
 			  "the regular expression: %s", (char *)message);
 }
 
+/* "*" followed by "/" is one folder at the beginning, and the name of a file begins with "/": -P takes it for any folder. */
+static bool check_first_folder(struct checker *c, const struct node *subject,
+			       const struct node *pattern)
+{
+	static const char *const paths[] = {"path", "path2", "hostpath", "exe", "file"};
+	bool path = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		path |= subject->kind == NODE_NAME && token_text_is(subject->text, paths[i]);
+	if (!path || pattern->text.len < 2 || memcmp(pattern->text.data, "*/", 2))
+		return true;
+	query_fail(c->s, pattern->pos, pattern->len,
+		   "* stays within a folder, and paths begin with /: write \"**%.*s\"",
+		   (int)MIN(pattern->text.len - 1, (size_t)64),
+		   (const char *)pattern->text.data + 1);
+	return false;
+}
+
 static struct expr *make_match(struct checker *c, const struct node *n, struct expr *what,
 			       const struct node *pattern)
 {
@@ -317,6 +335,7 @@ static struct expr *make_match(struct checker *c, const struct node *n, struct e
 	char *copy;
 
 	if (!check_pattern(c, pattern, n->kind) ||
+	    (n->kind == NODE_GLOB && !check_first_folder(c, n->first, pattern)) ||
 	    (n->kind == NODE_REGEX && check_regex(c, pattern) < 0))
 		return NULL;
 	e = expr_make_unary(c->s, kinds[n->kind], query_kind_of(QUERY_BOOL), n, what);

@@ -19,7 +19,8 @@ struct completion {
 	struct query_source s;
 	struct token tokens[TOKENS_MAX]; /* of the stage at hand, before the word */
 	size_t count;
-	size_t stage;	/* where the stage begins */
+	size_t stage; /* where the stage begins */
+	size_t grouped; /* where the stage before it begins, if that one is `by` or `every`; else SIZE_MAX */
 	bool first;	/* it is the first stage */
 	bool in_string; /* the word stands in an unfinished text */
 	size_t start;	/* of the word */
@@ -70,6 +71,10 @@ static void find_place(struct completion *c, size_t pos)
 			break;
 		}
 		if (t.kind == TOKEN_PIPE) {
+			c->grouped = c->count && (token_is(&c->tokens[0], "by") ||
+						  token_is(&c->tokens[0], "every"))
+					     ? c->stage
+					     : SIZE_MAX;
 			c->stage = at;
 			c->first = false;
 			c->count = 0;
@@ -118,6 +123,25 @@ static const struct token *compared(const struct completion *c, bool *ret_has)
 	if (token_is(back(c, n), "not"))
 		n++;
 	return back(c, n)->kind == TOKEN_NAME ? back(c, n) : NULL;
+}
+
+/* Within the brackets of sum() and the like, which are of the rows that are summed. */
+static bool in_aggregate(const struct completion *c)
+{
+	enum query_aggregate kind;
+	size_t closed = 0;
+	double quantile;
+
+	for (size_t n = 0; n < c->count; n++) {
+		closed += back(c, n)->kind == TOKEN_CLOSE;
+		if (back(c, n)->kind != TOKEN_OPEN)
+			continue;
+		if (!closed && back(c, n + 1)->kind == TOKEN_NAME &&
+		    aggregate_find(back(c, n + 1)->text, &kind, &quantile))
+			return true;
+		closed -= closed > 0;
+	}
+	return false;
 }
 
 /* ---- names ---- */
@@ -351,6 +375,8 @@ static void complete(struct completion *c, const char **ret_value_of)
 		return;
 	if (c->in_string)
 		return;
+	if (t->kind == TOKEN_NUMBER && t->pos + t->len == c->start)
+		return; /* a digit or a unit */
 	if (!c->count)
 		offer_stage(c);
 	else if (token_is(t, "from"))
@@ -365,17 +391,17 @@ static void complete(struct completion *c, const char **ret_value_of)
 	else {
 		offer_names(c);
 		offer_functions(c);
-		if (t->kind != TOKEN_OPEN && !token_is(&c->tokens[0], "by") &&
+		if (t->kind != TOKEN_OPEN && !in_aggregate(c) && !token_is(&c->tokens[0], "by") &&
 		    !token_is(&c->tokens[0], "where") && !token_is(&c->tokens[0], "select"))
 			offer_aggregates(c);
 	}
 }
 
-/* The stages before the one at hand, for the names that they give. */
+/* The stages before the one at hand, for the names that they give. What is summed are the rows before `by`. */
 static void parse_before(struct completion *c)
 {
 	struct query_error err;
-	size_t len = c->stage;
+	size_t len = c->grouped != SIZE_MAX && in_aggregate(c) ? c->grouped : c->stage;
 
 	while (len && c->s.text[len - 1] != '|')
 		len--;
@@ -414,6 +440,7 @@ void query_complete(const char *text, size_t pos, const struct query_users *user
 		c->offer = offer_word;
 		c->arg = arg;
 		c->first = true;
+		c->grouped = SIZE_MAX;
 		c->start = pos;
 		find_place(c, pos);
 		c->word = (struct bytes){(const uint8_t *)copy + c->start, pos - c->start};

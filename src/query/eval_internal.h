@@ -44,6 +44,9 @@ void text_arena_free(struct text_arena *a);
 /* Forgets the texts, keeps one chunk. */
 void text_arena_clear(struct text_arena *a);
 int text_arena_add(struct text_arena *a, struct bytes text, struct bytes *ret);
+/* A stored text as questions see it: arguments as a shell would take them. 0 or -ENOMEM. */
+int query_column_text(const struct batch *b, unsigned int column, size_t row,
+		      struct text_arena *texts, struct bytes *ret);
 
 /* ---- words ---- */
 

@@ -53,9 +53,8 @@ static int column_value(struct scalar *s, const struct expr *e, struct value *re
 	if (ret->null)
 		return 0;
 	if (e->type.type == QUERY_TEXT || e->type.type == QUERY_HIST)
-		ret->t = batch_get_bytes(s->batch, e->column, s->row);
-	else
-		ret->i = s->batch->columns[e->column].val[s->row];
+		return query_column_text(s->batch, e->column, s->row, s->texts, &ret->t);
+	ret->i = s->batch->columns[e->column].val[s->row];
 	return 0;
 }
 

@@ -99,7 +99,7 @@ static int bytes_values(struct run *r, const struct node *n, struct rows rows, s
 	for (size_t j = 0; j < rows.n && e >= 0; j++) {
 		size_t row = row_at(rows, j);
 
-		to.t[j] = batch_get_bytes(r->b, n->column, row);
+		e = query_column_text(r->b, n->column, row, r->texts, &to.t[j]);
 		to.unknown[j] = batch_is_null(r->b, n->column, row);
 		if (!to.t[j].data)
 			to.t[j].data = (const uint8_t *)"";

@@ -207,8 +207,6 @@ bool bit_word_find(struct query_source *s, const char *set, struct bytes word,
 /* "; did you mean READ?" or "" */
 const char *nearest_bit(const char *set, struct bytes word, char buf[static 96]);
 const char *nearest_code(const char *vocab, struct bytes word, char buf[static 96]);
-/* Words of status, in order of their bits; NULL at the end. */
-const char *query_status_word(size_t i, uint64_t *ret_bit);
 
 /* ---- check*.c: types ---- */
 
@@ -278,8 +276,6 @@ struct expr *check_string(struct checker *c, struct node *n, const struct query_
 struct expr *check_word(struct checker *c, struct node *n, const struct query_kind *hint);
 struct expr *check_negative(struct checker *c, struct node *n, const struct query_kind *hint);
 int64_t check_code_find(const char *vocab, struct bytes word);
-/* "2026-11-21 14:00:03.5", with Z or +01:00, else local. -EINVAL where it is not one. */
-int query_time_parse(struct bytes text, int64_t *ret_ns);
 
 /* check_pair.c: two operands that must agree */
 int check_pair(struct checker *c, struct node *a, struct node *b, struct expr **ret_a,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/shell.h"
-#include "query/expr.h"
+#include "query/eval_internal.h"
 
 static void set_text(struct value *ret, struct bytes text)
 {
@@ -32,6 +32,20 @@ static int argv_text(struct bytes argv, struct buf *scratch, struct value *ret)
 	set_text(ret,
 		 (struct bytes){scratch->data ? scratch->data : (const uint8_t *)"", scratch->len});
 	return r;
+}
+
+int query_column_text(const struct batch *b, unsigned int column, size_t row,
+		      struct text_arena *texts, struct bytes *ret)
+{
+	_cleanup_buf_ struct buf scratch = {0};
+	struct value words;
+	int r;
+
+	*ret = batch_get_bytes(b, column, row);
+	if (b->table != TABLE_PROCESS || column != PROCESS_ARGV || !ret->data)
+		return 0;
+	r = argv_text(*ret, &scratch, &words);
+	return r < 0 ? r : text_arena_add(texts, words.t, ret);
 }
 
 static struct bytes host_name(const struct dims *d, const struct dims_process *p)

@@ -414,6 +414,31 @@ const struct plan_field *plan_output(const struct plan *p, size_t *ret_count)
 	return last ? last->fields : p->fields;
 }
 
+bool plan_is_key(const struct plan *p, size_t field)
+{
+	const struct plan_field *f;
+
+	for (size_t i = p->stage_count; i-- > 0;) {
+		const struct plan_stage *s = &p->stages[i];
+
+		assert(field < s->field_count);
+		f = &s->fields[field];
+		if (s->kind == STAGE_GROUP)
+			return f->kind == FIELD_KEY || f->kind == FIELD_WINDOW;
+		if (s->kind != STAGE_JOIN && s->kind != STAGE_SELECT)
+			continue;
+		if (f->expr->kind == EXPR_FIELD)
+			field = f->expr->column;
+		else if (s->kind == STAGE_JOIN && !s->user)
+			field = s->column;
+		else
+			return false;
+	}
+	assert(field < p->field_count);
+	f = &p->fields[field];
+	return p->grouped && (f->kind == FIELD_KEY || f->kind == FIELD_WINDOW);
+}
+
 bool plan_is_stream(const struct plan *p)
 {
 	if (p->grouped || p->user)

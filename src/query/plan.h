@@ -122,6 +122,9 @@ DEFINE_CLEANUP(struct plan *, plan_free)
 
 /* What comes out in the end. */
 const struct plan_field *plan_output(const struct plan *p, size_t *ret_count);
+/* True where column `field` of what comes out in the end is what rows were grouped by: a key, a window, or a
+ * column that a table of the trace says of a key. What else is a number there is a value. */
+bool plan_is_key(const struct plan *p, size_t field);
 /* True where no engine is needed: a filter, fields and heads over rows in the trace's order. */
 bool plan_is_stream(const struct plan *p);
 /* Adds `and e` to the plan's filter: what -p, -e, --slower and the like of a command line say. Both

@@ -65,3 +65,5 @@ int query_error_text(const struct query_error *e, const char *text, size_t len, 
 void query_complete(const char *text, size_t pos, const struct query_users *users,
 		    void (*offer)(void *arg, const char *word), void *arg, size_t *ret_start,
 		    const char **ret_value_of);
+/* Words of status, in order of their bits; NULL at the end. */
+const char *query_status_word(size_t i, uint64_t *ret_bit);

@@ -53,6 +53,7 @@ static void words(void **state)
 	check("where dur > 1ms && ", 19, NULL, "dur path", "and");
 	check("by op ", 6, NULL, "every as", "and");
 	check("sort dur ", 9, NULL, "desc asc", "dur");
+	check("by op every 1", 13, NULL, "", "as every");
 }
 
 static void values(void **state)
@@ -80,6 +81,13 @@ static void fields(void **state)
 	check("sort dur | head 3 | select p", 27, NULL, "path pid", "dur");
 	check("by thread | count() | join ", 27, NULL, "thread file", "op");
 	check("by op | broken( | where ", 24, NULL, "dur", "");
+	check("by op | p99(d", 12, NULL, "dur dir(", "count");
+	check("by op, comm | count(), sum(b", 27, NULL, "bytes bucket(", "op");
+	check("where dur > 1ms | by op every 1s | avg(", 39, NULL, "dur bytes", "count()");
+	check("by op | sum(if(err is null, by", 28, NULL, "bytes", "by");
+	check("by op | countif(err == EN", 23, NULL, "ENOENT", "dur");
+	check("by op | p99(dur) | where p99(", 29, NULL, "op", "dur");
+	check("by op | p99(dur) as n | sort n", 29, NULL, "n", "dur");
 }
 
 int main(void)

@@ -119,6 +119,34 @@ static void streams(void **state)
 	assert_false(plan_is_stream(tail));
 }
 
+/* Which columns of an answer rows were grouped by, one letter for each: k or v. */
+static void keys(void **state)
+{
+	static const char *const cases[][2] = {
+		{"by pid, log2(bytes) | count(), sum(ret)", "kkvv"},
+		{"by cpu every 50ms | count() | sort count desc | head 3", "kkv"},
+		{"by pid | count() | select count, pid, count * 2 as twice", "vkv"},
+		{"by pid, op | count() as n | by n | count()", "kv"},
+		{"by process | count() | join process | select pid, count", "kv"},
+		{"dur > 1ms | select pid, ret", "vv"},
+		{"count(), sum(bytes)", "vv"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(plan_freep) struct plan *p = parse(cases[i][0]);
+		char got[16] = "";
+		size_t count, n = 0;
+		const struct plan_field *fields = plan_output(p, &count);
+
+		for (size_t f = 0; f < count; f++) {
+			if (!fields[f].hidden && n < sizeof(got) - 1)
+				got[n++] = plan_is_key(p, f) ? 'k' : 'v';
+		}
+		if (strcmp(got, cases[i][1]))
+			fail_msg("%s: %s instead of %s", cases[i][0], got, cases[i][1]);
+	}
+}
+
 static struct plan *condition(const char *text)
 {
 	struct plan *p = NULL;
@@ -159,8 +187,9 @@ static void columns(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(groups), cmocka_unit_test(rows),    cmocka_unit_test(lists),
-		cmocka_unit_test(added),  cmocka_unit_test(streams), cmocka_unit_test(columns),
+		cmocka_unit_test(groups),  cmocka_unit_test(rows),    cmocka_unit_test(lists),
+		cmocka_unit_test(added),   cmocka_unit_test(streams), cmocka_unit_test(keys),
+		cmocka_unit_test(columns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
