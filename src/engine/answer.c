@@ -13,12 +13,17 @@ int answer_init(struct answer *r, const struct plan *p)
 	const struct plan_field *fields = plan_output(p, &count);
 
 	r->fields = calloc(count + 1, sizeof(struct plan_field *));
+	r->keys = calloc(count + 1, sizeof(bool));
 	r->count = 0;
-	if (!r->fields)
+	if (!r->fields || !r->keys) {
+		answer_free(r);
 		return -ENOMEM;
+	}
 	for (size_t i = 0; i < count; i++) {
-		if (!fields[i].hidden)
-			r->fields[r->count++] = &fields[i];
+		if (fields[i].hidden)
+			continue;
+		r->keys[r->count] = plan_is_key(p, i);
+		r->fields[r->count++] = &fields[i];
 	}
 	return 0;
 }
@@ -26,7 +31,9 @@ int answer_init(struct answer *r, const struct plan *p)
 void answer_free(struct answer *r)
 {
 	free(r->fields);
+	free(r->keys);
 	r->fields = NULL;
+	r->keys = NULL;
 }
 
 static int put_code(struct buf *out, const struct plan_field *f, const struct value *v)

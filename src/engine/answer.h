@@ -14,6 +14,7 @@
 
 struct answer {
 	const struct plan_field **fields; /* what is shown: without the hidden ones */
+	bool *keys;			  /* which of them rows were grouped by: plan_is_key() */
 	size_t count;
 	/* 1: at the next row; 0: at the end; ANSWER_PAUSE: no more right now, print what there
 	 * is; negative */

@@ -157,8 +157,9 @@ static int put_columns(struct writer *w, const struct answer *rows)
 		if (r >= 0)
 			r = put_key(&w->text, rows, c);
 		if (r >= 0)
-			r = buf_printf(&w->text, ", \"type\": \"%s\", \"unit\": \"%s\"}",
-				       answer_json_type(f), query_kind_unit(f->type));
+			r = buf_printf(&w->text, ", \"type\": \"%s\", \"unit\": \"%s\"%s}",
+				       answer_json_type(f), query_kind_unit(f->type),
+				       rows->keys[c] ? ", \"key\": true" : "");
 	}
 	return r < 0 ? r : buf_printf(&w->text, "],%s\"rows\": [", w->j->compact ? " " : "\n");
 }

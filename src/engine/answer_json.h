@@ -10,7 +10,7 @@
  *
  * Durations are nanoseconds, sizes bytes, points in time nanoseconds since the origin; a histogram
  * is an array of [from, to, count], null where it is open. A row with an estimate has
- * "estimated": true.
+ * "estimated": true. What rows were grouped by is "key": true.
  */
 #pragma once
 

@@ -53,3 +53,33 @@ bool facts_times(const struct store_block *b, int64_t *ret_start, int64_t *ret_e
 		*ret_start = INT64_MIN; /* hostile: ends before it starts */
 	return known;
 }
+
+static bool has_any(void *arg, unsigned int column, int64_t id)
+{
+	return true;
+}
+
+bool facts_need_long(const struct eval *e, int64_t least)
+{
+	int64_t min[OP_COLUMNS], max[OP_COLUMNS];
+	uint32_t nulls[OP_COLUMNS];
+	const struct eval_block shorter = {
+		.rows = 2, .min = min, .max = max, .nulls = nulls, .has_id = has_any};
+
+	for (size_t i = 0; i < ARRAY_SIZE(min); i++) {
+		min[i] = INT64_MIN;
+		max[i] = INT64_MAX;
+		nulls[i] = 1; /* there may be some */
+	}
+	max[OP_DUR] = least - 1;
+	return !eval_block(e, 0, &shorter);
+}
+
+bool facts_name_rows(const struct expr *e)
+{
+	bool found = e->kind == EXPR_ROW || e->kind == EXPR_USER;
+
+	for (unsigned int i = 0; i < e->arg_count && !found; i++)
+		found = facts_name_rows(e->arg[i]);
+	return found;
+}

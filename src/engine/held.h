@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * held.h: what somebody keeps in memory of the summaries of blocks (`weir serve` does), so that questions about groups of
- * calls need not decode them again: those that ask for no file, and those that ask for files and classes alone.
+ * calls need not decode them again: those that ask for no file, and those that ask for files and classes alone. And of
+ * single calls, so that questions about long ones need not read all.
  */
 #pragma once
 
@@ -33,5 +34,12 @@ struct held {
 	size_t (*file_batches)(const void *view, size_t i);
 	/* Puts batch k of them into an empty one: some of HELD_FILE_COLUMNS. 0 or -ENOMEM. */
 	int (*put_files)(const void *view, size_t i, size_t k, uint64_t columns, struct batch *to);
-	void *arg; /* of take */
+	/*
+	 * The longest calls, as rows: each that took no less than *least, with some columns. NULL: there are none. They stay
+	 * as long as the engine.
+	 */
+	const void *(*longest)(const void *arg, int64_t *least, uint64_t *columns);
+	/* True where those of a block are known: *ret has them, in their order but with other numbers; NULL: it has none. */
+	bool (*longest_rows)(const void *longest, size_t block, const struct batch **ret);
+	void *arg; /* of take, longest */
 };

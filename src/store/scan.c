@@ -356,9 +356,14 @@ int scan_take(struct store *s, struct trace *t, uint64_t offset, struct found_bl
 /* True while the writer holds its lock: then what follows the last block is being written. */
 bool scan_is_growing(const struct trace *t)
 {
+	return store_fd_is_written(t->fd);
+}
+
+bool store_fd_is_written(int fd)
+{
 	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
 
-	return fcntl(t->fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 /*

@@ -98,6 +98,8 @@ void store_unclosed(const struct store *s, struct store_unclosed *ret);
 
 /* True where a writer has some file open: more will come. */
 bool store_is_growing(const struct store *s);
+/* The same of an open file, trace or not. */
+bool store_fd_is_written(int fd);
 
 struct store_block {
 	enum table_id table;
@@ -149,6 +151,8 @@ int store_decode_more(struct store_cursor *c, uint64_t columns, struct error *er
  * ended are in none), and with `hists` every histogram can be read and counts its row's calls. Else the rows are read.
  */
 bool store_summary_counts(const struct batch *summary, uint64_t rows, bool hists);
+/* The second alone, of one row: for who takes few of them. */
+bool store_summary_row_counts(const struct batch *summary, size_t row);
 
 /*
  * All dimension rows so far (kept up by store_refresh). Never NULL. Rows of files, of which there

@@ -242,20 +242,23 @@ int summarize(struct summarizer *s, const struct batch *ops, uint64_t block, str
 	return r;
 }
 
+bool store_summary_row_counts(const struct batch *summary, size_t row)
+{
+	struct bytes packed = batch_get_bytes(summary, SUMMARY_HIST, row);
+	uint64_t total;
+
+	return hist_packed_total(packed.data, packed.len, &total) >= 0 &&
+	       total == (uint64_t)batch_get(summary, SUMMARY_CALLS, row, 0);
+}
+
 bool store_summary_counts(const struct batch *summary, uint64_t rows, bool hists)
 {
 	uint64_t sum = 0;
 
 	assert(summary->table == TABLE_SUMMARY);
 	for (size_t i = 0; i < summary->rows; i++) {
-		uint64_t calls = (uint64_t)batch_get(summary, SUMMARY_CALLS, i, 0), total;
-		struct bytes packed;
-
-		sum += calls;
-		if (!hists)
-			continue;
-		packed = batch_get_bytes(summary, SUMMARY_HIST, i);
-		if (hist_packed_total(packed.data, packed.len, &total) < 0 || total != calls)
+		sum += (uint64_t)batch_get(summary, SUMMARY_CALLS, i, 0);
+		if (hists && !store_summary_row_counts(summary, i))
 			return false;
 	}
 	return sum == rows;

@@ -73,14 +73,16 @@ static bool read_number(const struct duckdb_api *d, duckdb_bind_info info, const
 	return given;
 }
 
+/* *ret: the argument was given. NULL is no id: it is what list() makes of no rows. */
 static int read_ids(const struct duckdb_api *d, duckdb_bind_info info, const char *name,
 		    struct map *ids, bool *ret)
 {
 	duckdb_value v = d->bind_get_named_parameter(info, name);
+	idx_t count = v && !d->is_null_value(v) ? d->get_list_size(v) : 0;
 	int r = 0;
 
-	*ret = v && !d->is_null_value(v);
-	for (idx_t i = 0; *ret && r >= 0 && i < d->get_list_size(v); i++) {
+	*ret = v != NULL;
+	for (idx_t i = 0; r >= 0 && i < count; i++) {
 		duckdb_value id = d->get_list_child(v, i);
 
 		if (!d->is_null_value(id))

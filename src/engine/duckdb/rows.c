@@ -218,6 +218,7 @@ static int prepare(struct rows_shared *s)
 		choose_sums(s);
 	if (r >= 0 && s->bind->summed)
 		r = rows_choose_held(s);
+	rows_choose_longest(s);
 	if (r >= 0)
 		atomic_fetch_add(&s->bind->e->blocks_total, s->block_count);
 	return r;
@@ -411,6 +412,26 @@ static int take_held(struct rows_shared *s, struct rows_local *l, const struct r
 	return r < 0 ? error_errno(err, r, "cannot evaluate the expressions of weir_rows()") : 0;
 }
 
+/* The same with the block's longest calls in memory. 1, or 0 where its rows have to be read. */
+static int take_longest(struct rows_shared *s, struct rows_local *l, const struct rows_block *block,
+			struct error *err)
+{
+	const struct batch *rows;
+	int r;
+
+	if (!s->longest || !s->bind->e->held->longest_rows(s->longest, block->block, &rows))
+		return 0;
+	if (!rows)
+		return 1;
+	l->slice.batch = rows;
+	r = choose_rows(s, l, block);
+	if (r < 0)
+		return error_errno(err, r, "cannot evaluate the expressions of weir_rows()");
+	if (l->slice.count && s->ends)
+		order_ends(rows, l->ends);
+	return 1;
+}
+
 /* Decodes one block and chooses its rows; slice.count may be 0. */
 static int take_block(struct rows_shared *s, struct rows_local *l, const struct rows_block *block,
 		      struct error *err)
@@ -426,6 +447,9 @@ static int take_block(struct rows_shared *s, struct rows_local *l, const struct 
 		return 0;
 	if (block->held || block->held_files)
 		return take_held(s, l, block, err);
+	r = take_longest(s, l, block, err);
+	if (r)
+		return MIN(r, 0);
 	atomic_fetch_add(&s->bind->e->blocks_read[facts->table], 1);
 	if (block->sums != SIZE_MAX) {
 		r = take_sums(s, l, block, err);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rows_held.c: sums in memory instead of blocks. */
+/* rows_held.c: sums and calls in memory instead of blocks. */
 #include <errno.h>
 
 #include "engine/duckdb/rows_shared.h"
 #include "engine/duckdb/summed.h"
+#include "engine/facts.h"
 #include "engine/order.h"
 
 /* True where the sums of `count` blocks like this one cannot have overflowed. */
@@ -114,4 +115,36 @@ int rows_choose_held(struct rows_shared *s)
 	}
 	s->block_count = kept;
 	return r;
+}
+
+/* ---- the longest calls ---- */
+
+/* True where the scan asks for rows by what names them. */
+static bool asks_for_names(const struct rows_shared *s)
+{
+	const struct rows_bind *b = s->bind;
+	bool asks = facts_name_rows(b->x->filter);
+
+	for (size_t i = 0; i < s->output_count && !asks; i++) {
+		const struct rows_column *c = s->outputs[i];
+
+		asks = c && (c->cell == ROWS_NUMBER || (c->expr && facts_name_rows(c->expr)));
+	}
+	return asks;
+}
+
+void rows_choose_longest(struct rows_shared *s)
+{
+	const struct rows_bind *b = s->bind;
+	const struct held *h = b->e->held;
+	const void *longest;
+	uint64_t columns;
+	int64_t least;
+
+	if (!h || !h->longest || b->table != TABLE_OP || !b->x->filter || b->picked || s->top ||
+	    asks_for_names(s))
+		return;
+	longest = h->longest(h->arg, &least, &columns);
+	if (longest && !((s->first | s->rest) & ~columns) && facts_need_long(b->x->eval, least))
+		s->longest = longest;
 }

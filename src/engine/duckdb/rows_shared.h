@@ -24,6 +24,8 @@ struct rows_shared {
 	size_t block_count, block_cap;
 	struct top *top;
 	void *held; /* whose sums the blocks refer to */
+	const void
+		*longest; /* calls in memory that tell all that is asked; NULL: blocks are read */
 	_Atomic size_t next;
 };
 
@@ -31,5 +33,7 @@ struct rows_shared {
  * rows_held.c: blocks whose sums are in memory need not be read, unless more is asked for of files. 0 or -ENOMEM.
  */
 int rows_choose_held(struct rows_shared *s);
+/* Chooses the longest calls where no others are asked for. */
+void rows_choose_longest(struct rows_shared *s);
 /* The columns of summary that expressions and sums are made of: a range of time is no matter of single rows there. */
 uint64_t rows_held_columns(const struct rows_shared *s);
