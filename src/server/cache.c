@@ -9,7 +9,7 @@
 
 #define KEPT_MAX   1000u /* answers: each is looked at for each question */
 #define ENTRY_MAX  (CACHE_BYTES / 8)
-#define CLAIMS_MAX (2 * QUESTIONS_MAX) /* of answers: a question may work out two */
+#define CLAIMS_MAX (2 * RUNNING_MAX) /* of answers: a question may work out two */
 
 struct kept {
 	struct kept *next; /* newest first */

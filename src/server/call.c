@@ -388,7 +388,7 @@ static int call_answer(struct question *q)
 
 void call_get(void *arg, struct http_request *r)
 {
-	question_run(arg, r, call_answer);
+	question_run_light(arg, r, call_answer);
 }
 
 /* ---- next of the same kind ---- */

@@ -46,27 +46,36 @@ static void put_event(const struct question *q, struct js *j, int64_t time, cons
 	js_close(j, '}');
 }
 
-/* Versions of one generation, oldest first. */
-static int list_versions(const struct dims *d, int64_t inode, struct version **ret, size_t *ret_n)
+static int add_version(struct version **v, size_t *n, size_t *cap, const struct dims *d, int64_t id)
 {
+	struct dims_file room;
+	const struct dims_file *f = dims_file(d, id, &room);
+	int r = f ? grow((void **)v, cap, *n + 1, sizeof(**v)) : 0;
+
+	if (f && r >= 0)
+		(*v)[(*n)++] = (struct version){id, f->since};
+	return r;
+}
+
+/* Versions of one generation, oldest first: itself, and others that are told as one with it. */
+static int list_versions(const struct question *q, int64_t inode, struct version **ret,
+			 size_t *ret_n)
+{
+	const struct dims *d = store_dims(q->server->store);
+	struct catalog_walk w = {0};
 	struct version *v = NULL;
 	size_t n = 0, cap = 0;
-	int r = 0;
+	int64_t id, file;
+	int r = add_version(&v, &n, &cap, d, inode);
 
-	for (size_t i = 0; i < dims_rows(d, TABLE_FILE) && r >= 0 && n < LIFE_MAX; i++) {
-		int64_t id = dims_id_at(d, TABLE_FILE, i);
-		struct dims_file room;
-
-		if (names_inode(d, id) != inode)
-			continue;
-		r = grow((void **)&v, &cap, n + 1, sizeof(*v));
-		if (r >= 0)
-			v[n++] = (struct version){id, dims_file(d, id, &room)->since};
+	while (r >= 0 && names_next_other(q->server, &w, &id, &file)) {
+		if (id != inode && names_inode(d, id) == inode)
+			r = add_version(&v, &n, &cap, d, id);
 	}
 	if (n)
 		qsort(v, n, sizeof(*v), by_since);
 	*ret = v;
-	*ret_n = n;
+	*ret_n = MIN(n, (size_t)LIFE_MAX);
 	return r;
 }
 
@@ -89,8 +98,8 @@ static int put_recreated(const struct question *q, struct js *j, int64_t inode, 
 		struct dims_file room;
 		struct bytes other;
 
-		/* a generation's first version stands for it */
-		if (id == inode || names_inode(d, id) != id || catalog_folder(c, d, id) != folder)
+		/* a generation's first version stands for it; most stand elsewhere */
+		if (catalog_folder(c, d, id) != folder || id == inode || names_inode(d, id) != id)
 			continue;
 		other = dims_file_name(d, id);
 		f = dims_file(d, id, &room);
@@ -115,7 +124,7 @@ static int put_life(const struct question *q, struct js *j, int64_t inode)
 	struct bytes before = {0};
 	int64_t deleted = INT64_MIN;
 	size_t n;
-	int r = list_versions(d, inode, &versions, &n);
+	int r = list_versions(q, inode, &versions, &n);
 
 	js_key(j, "life");
 	js_open(j, '[');
@@ -190,6 +199,7 @@ static int sum_up(struct question *q, const struct sieve *sieve, struct rollup *
 		.to = q->to,
 		.columns = sums_columns(),
 		.summaries = true,
+		.of_files = true,
 		.sums = 1ull << SUMMARY_OP | 1ull << SUMMARY_CLASS | 1ull << SUMMARY_THREAD_ID |
 			1ull << SUMMARY_ERR | 1ull << SUMMARY_CALLS | 1ull << SUMMARY_BYTES |
 			1ull << SUMMARY_TIME | 1ull << SUMMARY_MAX | 1ull << SUMMARY_HIST,
@@ -309,5 +319,5 @@ static int file_answer(struct question *q)
 
 void file_get(void *arg, struct http_request *r)
 {
-	question_run(arg, r, file_answer);
+	question_run_by_filter(arg, r, file_answer);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 
 #define TRACES_MAX 256u
 
@@ -63,24 +64,54 @@ static struct index_view *make_view(const struct index *x)
 	return v;
 }
 
-struct index_view *index_view(struct index *x, bool (*stopped)(const void *arg), const void *arg)
+/* With the lock held. */
+static struct index_view *take_view(struct index *x)
+{
+	if (!x->view)
+		x->view = make_view(x);
+	if (x->view)
+		atomic_fetch_add(&x->view->refs, 1);
+	return x->view;
+}
+
+struct index_view *index_view_now(struct index *x)
 {
 	struct index_view *v;
 
 	pthread_mutex_lock(&x->lock);
-	while (!x->settled && !x->stopping && !stopped(arg)) {
+	v = take_view(x);
+	pthread_mutex_unlock(&x->lock);
+	return v;
+}
+
+static bool is_late(const struct index *x, int64_t until)
+{
+	return until && x->bytes && clock_monotonic_ns() >= until;
+}
+
+struct index_view *index_view_until(struct index *x, int64_t until, bool *ret_all,
+				    bool (*stopped)(const void *arg), const void *arg)
+{
+	struct index_view *v;
+
+	pthread_mutex_lock(&x->lock);
+	while (!x->settled && !x->stopping && !stopped(arg) && !is_late(x, until)) {
 		struct timespec at;
 
 		clock_after(50 * NSEC_PER_MSEC, &at);
 		pthread_cond_timedwait(&x->done, &x->lock, &at);
 	}
-	if (!x->view)
-		x->view = make_view(x);
-	v = x->view;
-	if (v)
-		atomic_fetch_add(&v->refs, 1);
+	*ret_all = x->settled;
+	v = take_view(x);
 	pthread_mutex_unlock(&x->lock);
 	return v;
+}
+
+struct index_view *index_view(struct index *x, bool (*stopped)(const void *arg), const void *arg)
+{
+	bool ignored;
+
+	return index_view_until(x, 0, &ignored, stopped, arg);
 }
 
 /* ---- making segments ---- */
@@ -122,11 +153,27 @@ static void publish(struct index *x, size_t group, unsigned int count, struct se
 		g->failed = true;
 }
 
+/* With the lock held. At the start from all over the trace, so that a part shows all of its time. */
+static size_t take_group(struct index *x)
+{
+	size_t *last = &x->queue[x->queue_count - 1], group;
+
+	if (!x->settled) {
+		size_t *other = &x->queue[hash_u64(x->queue_count) % x->queue_count];
+
+		group = *other;
+		*other = *last;
+		*last = group;
+	}
+	x->queue_count--;
+	return *last;
+}
+
 /* With the lock held, which is let go meanwhile. */
 static void make_one(struct index *x, struct segment_maker *m)
 {
 	struct segment_source sources[SEGMENT_BLOCKS];
-	size_t group = x->queue[--x->queue_count];
+	size_t group = take_group(x);
 	struct group *g = x->groups[group];
 	unsigned int count = g->count;
 	struct segment *s = NULL;

@@ -39,5 +39,10 @@ struct index_view {
  * block is read.
  */
 struct index_view *index_view(struct index *x, bool (*stopped)(const void *arg), const void *arg);
+/* The same, but waits no longer than `until` (of the monotonic clock) once there is a segment; then *ret_all is false. */
+struct index_view *index_view_until(struct index *x, int64_t until, bool *ret_all,
+				    bool (*stopped)(const void *arg), const void *arg);
+/* Does not wait: for who can do with less. */
+struct index_view *index_view_now(struct index *x);
 void index_view_free(struct index_view *v);
 DEFINE_CLEANUP(struct index_view *, index_view_free)

@@ -14,7 +14,9 @@
 
 /* ---- limits, each with its reason ---- */
 
-#define QUESTIONS_MAX 4u	    /* at once: each may use every CPU and its share of memory */
+#define QUESTIONS_MAX 4u /* at once: each may use every CPU and its share of memory */
+#define LIGHT_MAX     2u /* more, of those that take little */
+#define RUNNING_MAX   (QUESTIONS_MAX + LIGHT_MAX)
 #define QUESTION_NS   30000000000ll /* that it may take, by itself */
 #define WITHIN_MAX    60000	    /* ms in which a part of an answer may be wanted */
 #define WIDTH_MAX     4000u	    /* time buckets or pixels: no screen shows more */
@@ -69,7 +71,7 @@ struct server {
 	pthread_cond_t news;
 	uint64_t news_generation;
 	bool news_end, stopping;
-	struct question *running[QUESTIONS_MAX];
+	struct question *running[RUNNING_MAX];
 	unsigned int questions; /* of them */
 	struct turns turns;
 	struct room room;
@@ -96,6 +98,7 @@ struct question {
 	struct http_request *request; /* NULL: the server's own question, until it stops */
 	const char *client;	      /* whose it is, for turns.h */
 	bool apart;		      /* SQL: worked on in a process of its own */
+	bool light;		      /* takes little, whatever the trace */
 	struct buf out;		      /* the answer's body */
 	const char *type;
 	bool columns;	    /* the compact form is wanted */
@@ -119,6 +122,10 @@ typedef int question_fn(struct question *q);
 
 /* Waits for its turn, reads the common parameters, runs fn, answers; keeps what it answered. */
 void question_run(struct server *s, struct http_request *r, question_fn *fn);
+/* The same for what is light: it does not wait for what is not. */
+void question_run_light(struct server *s, struct http_request *r, question_fn *fn);
+/* The same for what is light unless it has a filter, for which calls may have to be read. */
+void question_run_by_filter(struct server *s, struct http_request *r, question_fn *fn);
 /* The same for what takes no time: no turn, no deadline. */
 void question_quick(struct server *s, struct http_request *r, question_fn *fn);
 /* The same as question_run() for what reads the trace in a process of its own: nothing is locked or

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "engine/facts.h"
 #include "hist/sparse.h"
 #include "server/sums.h"
 
@@ -37,36 +38,24 @@ static uint64_t kept_calls_columns(void)
 
 /* ---- for who asks ---- */
 
-static bool has_any(void *arg, unsigned int column, int64_t id)
-{
-	return true;
-}
-
-/* True where no call that is shorter can pass, nor one that took a time that is not known. */
-static bool needs(const struct sieve *sieve, int64_t least)
-{
-	int64_t min[OP_COLUMNS], max[OP_COLUMNS];
-	uint32_t nulls[OP_COLUMNS];
-	const struct eval_block shorter = {
-		.rows = 2, .min = min, .max = max, .nulls = nulls, .has_id = has_any};
-
-	for (size_t i = 0; i < ARRAY_SIZE(min); i++) {
-		min[i] = INT64_MIN;
-		max[i] = INT64_MAX;
-		nulls[i] = 1; /* there may be some */
-	}
-	max[OP_DUR] = least - 1;
-	return !eval_block(sieve->eval, 0, &shorter);
-}
-
 const struct kept_calls *kept_calls_for(const struct server *s, const struct sieve *sieve,
 					uint64_t columns)
 {
 	const struct kept_calls *k = atomic_load(&s->kept);
 
 	if (!k || !sieve || !sieve->eval || sieve->names_rows ||
-	    (sieve->columns | columns) & ~kept_calls_columns() || !needs(sieve, k->least))
+	    (sieve->columns | columns) & ~kept_calls_columns() ||
+	    !facts_need_long(sieve->eval, k->least))
 		return NULL;
+	return k;
+}
+
+const struct kept_calls *kept_calls_all(const struct server *s, int64_t *least, uint64_t *columns)
+{
+	const struct kept_calls *k = atomic_load(&s->kept);
+
+	*least = k ? k->least : 0;
+	*columns = kept_calls_columns();
 	return k;
 }
 

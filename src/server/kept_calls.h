@@ -20,5 +20,7 @@ void kept_calls_free(struct kept_calls *k);
 /* They, where all calls that can pass are among them, with the columns; else NULL. */
 const struct kept_calls *kept_calls_for(const struct server *s, const struct sieve *sieve,
 					uint64_t columns);
+/* The same for who tests that himself: how long they are, and which columns there are. NULL: there are none yet. */
+const struct kept_calls *kept_calls_all(const struct server *s, int64_t *least, uint64_t *columns);
 /* True where the block's are known: *ret has them, NULL where there are none. */
 bool kept_calls_rows(const struct kept_calls *k, size_t block, const struct batch **ret);

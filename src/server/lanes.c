@@ -155,5 +155,5 @@ static int lanes_answer(struct question *q)
 
 void lanes_get(void *arg, struct http_request *r)
 {
-	question_run(arg, r, lanes_answer);
+	question_run_by_filter(arg, r, lanes_answer);
 }

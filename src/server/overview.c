@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/saturate.h"
 #include "schema/ops.h"
 #include "server/catalog.h"
@@ -651,7 +652,8 @@ void overview_range(const struct question *q, struct overview *o)
 	sums_axis_make(q, o->from, o->to, &o->axis);
 }
 
-static int sum_up(struct question *q, struct overview *o, bool brief)
+/* `until`: the brief one waits no longer for what is read at the start. */
+static int sum_up(struct question *q, struct overview *o, bool brief, int64_t until)
 {
 	struct sums_want want = {OVERVIEW_WANT(&o->axis)};
 	int r = brief ? 0 : names_prepare(q->server);
@@ -662,6 +664,7 @@ static int sum_up(struct question *q, struct overview *o, bool brief)
 	overview_range(q, o);
 	if (brief)
 		want.files = want.slowest = want.failures = false;
+	want.early = brief ? until : 0;
 	r = sums_run(q, &o->sieve, &want, &o->sums);
 	return r < 0 || brief ? r : file_sums_merge(q->server, o->sums, &o->files, &o->file_count);
 }
@@ -701,11 +704,18 @@ static int overview_answer(struct question *q)
 	if (o.sieve.eval && !o.sieve.by_summary)
 		/* a trace that grows would begin anew each time */
 		return overview_parts_answer(q, &o.sieve, brief, q->server->live ? 0 : within);
-	r = sum_up(q, &o, brief);
-	return r < 0 ? r : overview_put(q, &q->out, &o, brief, 1);
+	r = sum_up(q, &o, brief, within ? clock_monotonic_ns() + within * NSEC_PER_MSEC : 0);
+	if (r < 0)
+		return r;
+	q->unfinished = o.sums->share < 1;
+	return overview_put(q, &q->out, &o, brief, o.sums->share);
 }
 
 void overview_get(void *arg, struct http_request *r)
 {
-	question_run(arg, r, overview_answer);
+	/* the whole may have to wait for memory */
+	if (http_param(r, "brief"))
+		question_run_by_filter(arg, r, overview_answer);
+	else
+		question_run(arg, r, overview_answer);
 }

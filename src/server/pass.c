@@ -25,23 +25,45 @@ void sieve_free(struct sieve *s)
 		eval_free(s->eval);
 	if (s->plan)
 		plan_free(s->plan);
+	free(s->files);
 	*s = (struct sieve){0};
 }
 
-/* What names a single call, or a column of a user's, that may be joined by one. */
-static bool names_rows(const struct expr *e)
+static int parse(struct question *q, const char *text, struct plan **ret)
 {
-	bool found = e->kind == EXPR_ROW || e->kind == EXPR_USER;
+	struct query_error wrong = {0};
+	int r = query_parse_expr_users(text, strlen(text), TABLE_OP, true,
+				       annotations_get(q->server->annotations), ret, &wrong);
 
-	for (unsigned int i = 0; i < e->arg_count && !found; i++)
-		found = names_rows(e->arg[i]);
-	return found;
+	if (r >= 0)
+		return 0;
+	q->placed = true;
+	q->pos = wrong.pos;
+	q->len = wrong.len;
+	return question_error(q, r, "%s", wrong.err.message);
+}
+
+int sieve_check(struct question *q, const char *text)
+{
+	_cleanup_sieve_ struct sieve s = {0};
+
+	return text && *text ? parse(q, text, &s.plan) : 0;
+}
+
+int sieve_name_files(struct sieve *s, const int64_t *ids, size_t count)
+{
+	assert(!s->files);
+	s->files = malloc(count * sizeof(*ids));
+	if (!s->files)
+		return -ENOMEM;
+	memcpy(s->files, ids, count * sizeof(*ids));
+	s->file_count = count;
+	return 0;
 }
 
 int sieve_make(struct question *q, const char *text, struct sieve *ret)
 {
 	_cleanup_sieve_ struct sieve s = {.by_summary = true, .by_segment = true};
-	struct query_error wrong = {0};
 	uint64_t known = 0;
 	int r;
 
@@ -51,14 +73,9 @@ int sieve_make(struct question *q, const char *text, struct sieve *ret)
 		s = (struct sieve){0};
 		return 0;
 	}
-	r = query_parse_expr_users(text, strlen(text), TABLE_OP, true,
-				   annotations_get(q->server->annotations), &s.plan, &wrong);
-	if (r < 0) {
-		q->placed = true;
-		q->pos = wrong.pos;
-		q->len = wrong.len;
-		return question_error(q, r, "%s", wrong.err.message);
-	}
+	r = parse(q, text, &s.plan);
+	if (r < 0)
+		return r;
 	r = eval_new(&s.eval, (const struct expr *const *)&s.plan->where, 1, &q->err);
 	if (r >= 0)
 		r = eval_names(s.eval, store_dims(q->server->store), &q->err);
@@ -69,7 +86,7 @@ int sieve_make(struct question *q, const char *text, struct sieve *ret)
 	s.columns = expr_columns(s.plan->where);
 	for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
 		known |= 1ull << shared[i][0];
-	s.names_rows = names_rows(s.plan->where);
+	s.names_rows = facts_name_rows(s.plan->where);
 	s.by_summary = !(s.columns & ~known) && !s.names_rows;
 	s.by_segment = s.by_summary && !(s.columns & 1ull << OP_FILE_ID);
 	*ret = s;
@@ -83,6 +100,7 @@ struct item {
 	size_t block, summary;	       /* summary: SIZE_MAX where there is none */
 	const struct segment *segment; /* instead of both */
 	bool all;		       /* of the segment pass the filter */
+	bool often;		       /* what it tells of single files is meant */
 };
 
 struct run {
@@ -91,6 +109,7 @@ struct run {
 	struct index_view *view;
 	const struct kept_calls *kept; /* NULL: rows are read */
 	uint64_t sums;		       /* columns of summary */
+	bool some;		       /* not all segments are there yet: no block is read */
 	struct item *items;
 	size_t count, first; /* first: of this part */
 	atomic_size_t next;
@@ -136,10 +155,20 @@ static bool block_in_range(const struct pass *p, const struct store_block *b)
 				      : pass_block_overlaps(b, p->from, p->to);
 }
 
+static bool names_any(const struct store *s, const struct sieve *sieve, size_t block)
+{
+	bool any = !sieve->files;
+
+	for (size_t i = 0; i < sieve->file_count && !any; i++)
+		any = store_block_has_id(s, block, OP_FILE_ID, sieve->files[i]);
+	return any;
+}
+
 /* Whether any call of the block can pass, as its header and its ids know. */
 static bool may_pass(const struct store *s, const struct sieve *sieve, size_t block)
 {
-	return !sieve || !sieve->eval || facts_may_pass(sieve->eval, s, block);
+	return !sieve || !sieve->eval ||
+	       (names_any(s, sieve, block) && facts_may_pass(sieve->eval, s, block));
 }
 
 /* Whether all of them are known to. */
@@ -320,6 +349,16 @@ static ssize_t filter_summary(struct worker *w, const struct batch *sums, bool a
 				   sums->rows, w->rows);
 }
 
+/* True where the histograms of what passed count its calls. */
+static bool hists_count(const struct pass_rows *rows)
+{
+	for (size_t k = 0; k < rows->count; k++) {
+		if (!store_summary_row_counts(rows->batch, rows->rows[k]))
+			return false;
+	}
+	return true;
+}
+
 /* 1 where the summary was taken, 0 where the rows must be read. */
 static int take_summary(struct worker *w, const struct item *item)
 {
@@ -334,22 +373,26 @@ static int take_summary(struct worker *w, const struct item *item)
 	}
 	if (r < 0)
 		return r;
-	if (!store_summary_counts(rows.batch, store_block(w->run->store, item->block)->rows,
-				  w->run->sums >> SUMMARY_HIST & 1))
+	if (!store_summary_counts(rows.batch, store_block(w->run->store, item->block)->rows, false))
 		return 0;
 	n = filter_summary(w, rows.batch, !p->sieve || !p->sieve->by_summary);
 	if (n < 0)
 		return (int)n;
 	rows.count = (size_t)n;
+	if (w->run->sums >> SUMMARY_HIST & 1 && !hists_count(&rows))
+		return 0;
 	r = n ? w->run->p->take(w->state, &rows) : 0;
 	return r < 0 ? r : 1;
 }
 
-static int take_segment(struct worker *w, const struct segment *s, bool all)
+static int take_segment(struct worker *w, const struct item *item)
 {
-	struct pass_rows rows = {
-		.block = SIZE_MAX, .segment = s, .batch = s->sums, .rows = w->rows};
-	ssize_t n = filter_summary(w, s->sums, all);
+	const struct segment *s = item->segment;
+	struct pass_rows rows = {.block = SIZE_MAX,
+				 .segment = s,
+				 .batch = item->often ? s->often : s->sums,
+				 .rows = w->rows};
+	ssize_t n = filter_summary(w, rows.batch, item->all);
 
 	if (n <= 0)
 		return (int)n;
@@ -367,7 +410,7 @@ static int take_item(struct worker *w, const struct item *item)
 	if (question_stopped(run->p->q))
 		return -EINTR;
 	if (item->segment)
-		return take_segment(w, item->segment, item->all);
+		return take_segment(w, item);
 	if (!block_can_pass(run, item->block))
 		return 0;
 	if (block_is_whole(run, item))
@@ -429,28 +472,59 @@ static bool segment_passes(const struct run *run, const struct segment *s)
 	return true;
 }
 
+static void add_segment(struct run *run, struct item item, uint8_t *done)
+{
+	run->items[run->count++] = item;
+	for (unsigned int k = 0; k < item.segment->count; k++)
+		done[item.segment->block[k]] = 1;
+}
+
 /* Segments that lie within the range; done[block] tells which blocks need no other look. */
-static int list_segments(struct run *run, uint8_t *done)
+static void list_segments(struct run *run, uint8_t *done)
 {
 	const struct pass *p = run->p;
-
 	bool by_segment = !p->sieve || (p->sieve->by_segment && !p->whole_segments);
+	bool all_there;
 
 	if (!p->segments || !p->summaries)
-		return 0;
-	run->view = index_view(p->q->server->index, is_stopped, p->q);
+		return;
+	run->view = index_view_until(p->q->server->index, by_segment ? p->early : 0, &all_there,
+				     is_stopped, p->q);
+	run->some = !all_there;
 	for (size_t i = 0; run->view && i < run->view->count; i++) {
 		const struct segment *s = run->view->segments[i];
-
 		bool all = segment_is_whole(run, s) && segment_passes(run, s);
 
 		if (!all && (!by_segment || !segment_is_whole(run, s)))
 			continue;
-		run->items[run->count++] = (struct item){.segment = s, .all = all};
-		for (unsigned int k = 0; k < s->count; k++)
-			done[s->block[k]] = 1;
+		add_segment(run, (struct item){.segment = s, .all = all}, done);
 	}
-	return 0;
+}
+
+static bool tells_files(const struct run *run, const struct segment *s)
+{
+	const struct sieve *sieve = run->p->sieve;
+	bool told = segment_is_whole(run, s);
+
+	for (size_t i = 0; i < sieve->file_count && told; i++)
+		told = segment_tells_file(s, run->store, sieve->files[i]);
+	return told;
+}
+
+/* Those of them that tell all of the files which the filter asks for; what is not there yet is read. */
+static void list_of_files(struct run *run, uint8_t *done)
+{
+	const struct pass *p = run->p;
+
+	if (!p->of_files || !p->sieve || !p->sieve->files || !p->sieve->by_summary)
+		return;
+	run->view = index_view_now(p->q->server->index);
+	for (size_t i = 0; run->view && i < run->view->count; i++) {
+		const struct segment *s = run->view->segments[i];
+
+		if (tells_files(run, s))
+			add_segment(run, (struct item){.segment = s, .often = true}, done);
+	}
 }
 
 static int list_only(struct run *run)
@@ -462,29 +536,51 @@ static int list_only(struct run *run)
 	if (!run->items)
 		return -ENOMEM;
 	for (; run->count < p->only_count; run->count++)
-		run->items[run->count] = (struct item){p->only[run->count], SIZE_MAX, NULL, false};
+		run->items[run->count] =
+			(struct item){.block = p->only[run->count], .summary = SIZE_MAX};
 	return 0;
+}
+
+/* Of the blocks in the range, those that segments tell of. */
+static double share_of(const struct run *run, const uint8_t *done)
+{
+	size_t all = 0, told = 0;
+
+	for (size_t i = 0; i < store_block_count(run->store); i++) {
+		const struct store_block *b = store_block(run->store, i);
+
+		if (b->table != TABLE_OP || !b->rows || !block_in_range(run->p, b))
+			continue;
+		all++;
+		told += done[i];
+	}
+	return told < all ? (double)told / (double)all : 1;
 }
 
 static int list_items(struct run *run)
 {
 	size_t blocks = store_block_count(run->store);
 	_cleanup_free_ uint8_t *done = calloc(blocks + 1, 1);
-	int r;
 
 	run->items = calloc(blocks + 1, sizeof(*run->items));
 	if (!run->items || !done)
 		return -ENOMEM;
-	r = list_segments(run, done);
-	for (size_t i = 0; i < blocks && r >= 0; i++) {
+	list_segments(run, done);
+	list_of_files(run, done);
+	if (run->some && run->p->early) {
+		run->p->share = share_of(run, done);
+		return 0;
+	}
+	for (size_t i = 0; i < blocks; i++) {
 		const struct store_block *b = store_block(run->store, i);
 
 		if (b->table == TABLE_OP && b->rows && !done[i])
 			run->items[run->count++] = (struct item){
-				i, run->p->summaries ? store_summary_of(run->store, i) : SIZE_MAX,
-				NULL, false};
+				.block = i,
+				.summary = run->p->summaries ? store_summary_of(run->store, i)
+							     : SIZE_MAX};
 	}
-	return r;
+	return 0;
 }
 
 static int worker_init(struct worker *w, struct run *run, void *state)
@@ -635,8 +731,11 @@ int pass_run(struct pass *p)
 		.sums = p->sums ? p->sums | summary_columns(p->sieve) : ~0ull,
 	};
 	struct worker workers[PASS_THREADS_MAX] = {0};
-	int r = list(&run);
+	int r;
 
+	assert(!p->early || !p->list);
+	p->share = 1;
+	r = list(&run);
 	if (p->kept)
 		run.kept = kept_calls_for(p->q->server, p->sieve, p->columns);
 

@@ -20,12 +20,18 @@ struct sieve {
 	bool by_summary;  /* asks for nothing but what a summary has */
 	bool by_segment;  /* nor for files */
 	bool names_rows;  /* asks for single calls */
+	int64_t *files;	  /* versions of files, without one of which no call passes; NULL: any */
+	size_t file_count;
 };
 
 void sieve_free(struct sieve *s);
 #define _cleanup_sieve_ _cleanup_(sieve_free)
 /* Parses; NULL or "" lets everything pass (sieve->eval is NULL). -EINVAL with q->err, pos, len. */
 int sieve_make(struct question *q, const char *text, struct sieve *ret);
+/* Parses alone. */
+int sieve_check(struct question *q, const char *text);
+/* Says that it lets no call pass but of these. 0 or -ENOMEM. */
+int sieve_name_files(struct sieve *s, const int64_t *ids, size_t count) _must_check_;
 
 /* Rows that passed: of op, or of summary. */
 struct pass_rows {
@@ -64,8 +70,9 @@ struct pass {
 	uint64_t sums;	     /* of summary, that it then reads; 0: all */
 	bool segments;	     /* and with those of a segment, which do not tell files apart */
 	bool whole_segments; /* but only where the filter lets all of their calls pass */
-	bool long_rows;	     /* but for calls over 100 ms it wants rows */
-	bool kept; /* of rows those that are in memory do: it does not look at their numbers */
+	bool of_files; /* what they tell of the files that the filter asks for, which has no windows */
+	bool long_rows; /* but for calls over 100 ms it wants rows */
+	bool kept;	/* of rows those that are in memory do: it does not look at their numbers */
 	/* Chooses among the blocks of op; NULL: all. */
 	bool (*wants)(void *arg, const struct store_block *b, size_t block);
 	void *arg;
@@ -74,7 +81,13 @@ struct pass {
 	size_t only_count;
 	struct pass_list *list; /* NULL: all in one go */
 	int64_t until; /* of the monotonic clock: takes no further block after it; 0: all */
-	size_t taken;  /* of only: how many of the first were read, also where it stopped */
+	/*
+	 * Of the monotonic clock: at the start of the server no longer waits for segments that are still made, and takes those
+	 * that there are: `share` of the blocks; 0: waits for all. For who needs no more than segments.
+	 */
+	int64_t early;
+	double share; /* set by pass_run(); 1: all */
+	size_t taken; /* of only: how many of the first were read, also where it stopped */
 	/* Takes rows into a worker's own state. 0 or negative. */
 	int (*take)(void *state, const struct pass_rows *rows);
 	void *states[PASS_THREADS_MAX]; /* one per worker; made by the caller */

@@ -2,15 +2,17 @@
 #include "server/pool.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #include "engine/held.h"
 #include "server/index.h"
+#include "server/kept_calls.h"
 
 struct pool {
 	pthread_mutex_t lock;
 	struct held held;
-	struct engine *engines[QUESTIONS_MAX];
-	bool busy[QUESTIONS_MAX];
+	struct engine *engines[RUNNING_MAX];
+	bool busy[RUNNING_MAX];
 	struct engine *wide; /* of who has all of the room */
 };
 
@@ -56,6 +58,16 @@ static int held_put_files(const void *view, size_t i, size_t k, uint64_t columns
 	return segment_put_files(((const struct index_view *)view)->segments[i], k, columns, to);
 }
 
+static const void *held_longest(const void *arg, int64_t *least, uint64_t *columns)
+{
+	return kept_calls_all(arg, least, columns);
+}
+
+static bool held_longest_rows(const void *longest, size_t block, const struct batch **ret)
+{
+	return kept_calls_rows(longest, block, ret);
+}
+
 /* ---- engines ---- */
 
 int pool_new(struct pool **ret, struct server *s)
@@ -65,8 +77,15 @@ int pool_new(struct pool **ret, struct server *s)
 	if (!p)
 		return -ENOMEM;
 	pthread_mutex_init(&p->lock, NULL);
-	p->held = (struct held){held_take,	   held_give,	   held_count, held_part,
-				held_file_batches, held_put_files, s};
+	p->held = (struct held){.take = held_take,
+				.give = held_give,
+				.count = held_count,
+				.part = held_part,
+				.file_batches = held_file_batches,
+				.put_files = held_put_files,
+				.longest = held_longest,
+				.longest_rows = held_longest_rows,
+				.arg = s};
 	*ret = p;
 	return 0;
 }
@@ -75,7 +94,7 @@ void pool_free(struct pool *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; i < QUESTIONS_MAX; i++) {
+	for (size_t i = 0; i < RUNNING_MAX; i++) {
 		if (p->engines[i])
 			engine_free(p->engines[i]);
 	}
@@ -89,7 +108,7 @@ static int find_place(struct pool *p)
 	int found = -1;
 
 	pthread_mutex_lock(&p->lock);
-	for (int i = 0; i < (int)QUESTIONS_MAX; i++) {
+	for (int i = 0; i < (int)RUNNING_MAX; i++) {
 		if (!p->busy[i] && (found < 0 || (p->engines[i] && !p->engines[found])))
 			found = i;
 	}
@@ -122,7 +141,7 @@ static int open_engine(struct question *q, struct engine **ret)
 					       .borrowed = true};
 	int r = engine_open(ret, s->store, &options, &q->err);
 
-	if (r < 0)
+	if (r < 0 && r != -ENOMEM)
 		q->status = 503;
 	return r;
 }
@@ -141,6 +160,17 @@ static int take_half(struct question *q, struct engine **ret)
 		leave_place(p, i);
 	else
 		*ret = p->engines[i];
+	return r;
+}
+
+int pool_take_for_text(struct question *q, struct engine **ret)
+{
+	int r;
+
+	q->room =
+		q->server->room.all / 2; /* what an engine that is opened now is told that it has */
+	r = take_half(q, ret);
+	q->room = 0;
 	return r;
 }
 
@@ -173,7 +203,7 @@ void pool_give(struct question *q, struct engine *e)
 		engine_free(e);
 		p->wide = NULL;
 	}
-	for (int i = 0; i < (int)QUESTIONS_MAX; i++) {
+	for (int i = 0; i < (int)RUNNING_MAX; i++) {
 		if (p->engines[i] == e)
 			leave_place(p, i);
 	}
@@ -182,9 +212,17 @@ void pool_give(struct question *q, struct engine *e)
 
 bool pool_again(struct question *q, int r)
 {
-	if (r != -ENOMEM || q->wide || question_stopped(q))
+	if (r != -ENOMEM || question_stopped(q))
 		return false;
-	buf_clear(&q->out);
 	q->err = (struct error){0};
+	if (q->wide) {
+		question_error(q, r,
+			       "this takes more memory than the %" PRIu64
+			       " MiB that weir serve has for questions (--memory): a filter, a "
+			       "shorter range of time or fewer rows take less",
+			       q->server->room.all >> 20);
+		return false;
+	}
+	buf_clear(&q->out);
 	return q->wide = true;
 }

@@ -14,6 +14,11 @@ void pool_free(struct pool *p);
  * share; others wait. Errors as engine_open()'s, as 503.
  */
 int pool_take(struct question *q, struct engine **ret);
+/* The same for who makes no rows with it, but a text of SQL: waits for no memory. */
+int pool_take_for_text(struct question *q, struct engine **ret);
 void pool_give(struct question *q, struct engine *e);
-/* True where that memory was not enough and all of it may be: what was answered is forgotten, ask once more. */
+/*
+ * True where that memory was not enough and all of it may be: what was answered is forgotten, ask once more. Where all
+ * was not enough the error says so.
+ */
 bool pool_again(struct question *q, int r);

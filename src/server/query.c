@@ -490,7 +490,7 @@ static int explain_answer(struct question *q)
 	if (r >= 0)
 		r = explain_kernel(plan, &text);
 	if (r >= 0)
-		r = pool_take(q, &e);
+		r = pool_take_for_text(q, &e);
 	if (r < 0)
 		return r;
 	r = buf_printf(&text, "\nSQL\n");
@@ -506,5 +506,5 @@ static int explain_answer(struct question *q)
 
 void explain_get(void *arg, struct http_request *r)
 {
-	question_run(arg, r, explain_answer);
+	question_run_light(arg, r, explain_answer);
 }

@@ -116,7 +116,7 @@ void question_deadline(struct question *q, int64_t ns)
 
 void question_share(struct question *q)
 {
-	if (atomic_load(&q->shares) >= QUESTIONS_MAX)
+	if (atomic_load(&q->shares) >= RUNNING_MAX)
 		return;
 	atomic_fetch_add(&q->shares, 1);
 	http_extend(q->request, QUESTION_NS);
@@ -364,10 +364,10 @@ static void answer(struct server *s, struct question *q, question_fn *fn, bool t
 		reply(q, etag);
 }
 
-static void run(struct server *s, struct http_request *r, question_fn *fn, bool turn)
+static void run(struct server *s, struct http_request *r, question_fn *fn, bool turn, bool light)
 {
 	const char *accept = http_header(r, "Accept"), *format = http_param(r, "format");
-	struct question q = {.server = s, .request = r, .type = JSON};
+	struct question q = {.server = s, .request = r, .type = JSON, .light = light};
 	char etag[ETAG_MAX];
 
 	q.columns =
@@ -388,7 +388,19 @@ static void run(struct server *s, struct http_request *r, question_fn *fn, bool 
 
 void question_run(struct server *s, struct http_request *r, question_fn *fn)
 {
-	run(s, r, fn, true);
+	run(s, r, fn, true, false);
+}
+
+void question_run_light(struct server *s, struct http_request *r, question_fn *fn)
+{
+	run(s, r, fn, true, true);
+}
+
+void question_run_by_filter(struct server *s, struct http_request *r, question_fn *fn)
+{
+	const char *filter = http_param(r, "filter");
+
+	run(s, r, fn, true, !filter || !*filter);
 }
 
 void question_apart(struct server *s, struct http_request *r, question_fn *fn)
@@ -401,5 +413,5 @@ void question_apart(struct server *s, struct http_request *r, question_fn *fn)
 
 void question_quick(struct server *s, struct http_request *r, question_fn *fn)
 {
-	run(s, r, fn, false);
+	run(s, r, fn, false, true);
 }

@@ -5,25 +5,15 @@
 #include <string.h>
 
 #include "analysis/rollup/rollup.h"
-#include "base/buf.h"
 #include "base/saturate.h"
 #include "engine/held.h"
 #include "hist/sparse.h"
-#include "server/failures.h"
+#include "server/segment_maker.h"
 #include "server/sums.h"
 
 #define ID_MASK	   ((1ll << 40) - 1) /* an id within its trace */
 #define RADIX_BITS 11
 #define SUMS_KEYS  (ROLLUP_OP | ROLLUP_THREAD | ROLLUP_ERR | ROLLUP_CLASS | ROLLUP_WINDOW)
-
-/* What one row of a summary says of its file. */
-struct fact {
-	int64_t id;
-	uint64_t calls, errors, bytes, time, max;
-	uint32_t hist;	   /* in maker.hists */
-	uint16_t hist_len; /* HIST_PACKED_MAX at most */
-	uint8_t class;
-};
 
 _Static_assert(HIST_PACKED_MAX <= UINT16_MAX, "the length of a packed histogram");
 _Static_assert((SEGMENT_PART_FILES + 1) * CLASS_COUNT <= BATCH_ROWS_MAX, "a part is a batch");
@@ -34,16 +24,6 @@ _Static_assert((SEGMENT_PART_FILES + 1) * CLASS_COUNT <= BATCH_ROWS_MAX, "a part
 #define CLASS_ERRORS 16u
 #define CLASS_BYTES  32u
 _Static_assert(CLASS_COUNT <= CLASS_MASK + 1, "a class fits");
-
-struct segment_maker {
-	const struct store *store;
-	struct store_cursor *cursor;
-	struct fact *facts;
-	uint32_t *order, *spare; /* of facts */
-	size_t count, facts_cap, order_cap, spare_cap;
-	struct buf hists, files, one;
-	struct failures failures;
-};
 
 int segment_maker_new(struct segment_maker **ret, const struct store *s)
 {
@@ -68,6 +48,7 @@ void segment_maker_free(struct segment_maker *m)
 	buf_free(&m->files);
 	buf_free(&m->one);
 	failures_free(&m->failures);
+	free(m->often);
 	free(m);
 }
 
@@ -83,6 +64,8 @@ void segment_unref(struct segment *s)
 		return;
 	batch_free(s->sums);
 	batch_free(s->none);
+	batch_free(s->often);
+	free(s->often_ids);
 	free(s->files);
 	free(s->parts);
 	free(s->failures);
@@ -109,20 +92,22 @@ static uint64_t get_sum(const struct batch *b, unsigned int column, size_t row)
 	return (uint64_t)MAX(batch_get(b, column, row, 0), 0);
 }
 
-static int add_fact(struct segment_maker *m, const struct batch *b, size_t row)
+static int add_fact(struct segment_maker *m, const struct batch *b, size_t row, size_t block)
 {
 	struct bytes hist = batch_get_bytes(b, SUMMARY_HIST, row);
-	uint64_t calls = get_sum(b, SUMMARY_CALLS, row);
 	int64_t class = batch_get(b, SUMMARY_CLASS, row, -1);
 	struct fact f = {.id = batch_get(b, SUMMARY_FILE_ID, row, -1),
-			 .calls = calls,
-			 .errors = batch_get(b, SUMMARY_ERR, row, 0) > 0 ? calls : 0,
+			 .thread = batch_get(b, SUMMARY_THREAD_ID, row, -1),
+			 .op = batch_get(b, SUMMARY_OP, row, -1),
+			 .err = batch_get(b, SUMMARY_ERR, row, -1),
+			 .calls = get_sum(b, SUMMARY_CALLS, row),
 			 .bytes = get_sum(b, SUMMARY_BYTES, row),
 			 .time = get_sum(b, SUMMARY_TIME, row),
 			 .max = get_sum(b, SUMMARY_MAX, row),
 			 .hist = (uint32_t)m->hists.len,
 			 .hist_len = (uint16_t)hist.len,
-			 .class = (uint8_t) class};
+			 .class = (uint8_t) class,
+			 .block = (uint8_t)block};
 	int r = grow((void **)&m->facts, &m->facts_cap, m->count + 1, sizeof(*m->facts));
 
 	if (hist.len > HIST_PACKED_MAX || class < 0 || class >= CLASS_COUNT)
@@ -154,7 +139,7 @@ static int take_summary(struct segment_maker *m, struct rollup *sums, struct rol
 		r = n < 0 ? -EBADMSG : rollup_add_summary(sums, b, i);
 		if (r >= 0)
 			r = batch_get(b, SUMMARY_FILE_ID, i, -1) >= 0
-				    ? add_fact(m, b, i)
+				    ? add_fact(m, b, i, s->count)
 				    : rollup_add_summary(none, b, i);
 		if (r >= 0 && batch_get(b, SUMMARY_ERR, i, -1) > 0)
 			r = failures_add(&m->failures, batch_get(b, SUMMARY_OP, i, -1),
@@ -181,7 +166,7 @@ static int64_t as_int(uint64_t v)
 	return (int64_t)MIN(v, (uint64_t)INT64_MAX);
 }
 
-static int put_sum(struct batch *b, const struct rollup_row *sum, uint8_t *packed)
+int segment_put_row(struct batch *b, const struct rollup_row *sum, struct bytes hist)
 {
 	ssize_t row = batch_add_row(b);
 	size_t at = (size_t)row;
@@ -191,6 +176,8 @@ static int put_sum(struct batch *b, const struct rollup_row *sum, uint8_t *packe
 		r = put_key(b, SUMMARY_OP, at, sum->op);
 	if (r >= 0)
 		r = put_key(b, SUMMARY_THREAD_ID, at, sum->thread_id);
+	if (r >= 0)
+		r = put_key(b, SUMMARY_FILE_ID, at, sum->file_id);
 	if (r >= 0)
 		r = put_key(b, SUMMARY_ERR, at, sum->err);
 	if (r >= 0)
@@ -203,12 +190,10 @@ static int put_sum(struct batch *b, const struct rollup_row *sum, uint8_t *packe
 		r = batch_set(b, SUMMARY_TIME, at, as_int(sum->time_ns));
 	if (r >= 0)
 		r = batch_set(b, SUMMARY_MAX, at, as_int(sum->max_ns));
-	if (r >= 0)
-		r = batch_set_bytes(b, SUMMARY_HIST, at, packed, hist_pack(&sum->hist, packed));
-	return r;
+	return r < 0 ? r : batch_set_bytes(b, SUMMARY_HIST, at, hist.data, hist.len);
 }
 
-static int put_sums(struct segment *s, const struct rollup *sums, struct batch **ret)
+int segment_put_sums(struct segment *s, const struct rollup *sums, struct batch **ret)
 {
 	_cleanup_free_ uint8_t *packed = malloc(HIST_PACKED_MAX);
 	size_t n = rollup_count(sums);
@@ -216,8 +201,12 @@ static int put_sums(struct segment *s, const struct rollup *sums, struct batch *
 
 	if (n > BATCH_ROWS_MAX)
 		return -E2BIG;
-	for (size_t i = 0; i < n && r >= 0; i++)
-		r = put_sum(*ret, rollup_row(sums, i), packed);
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		const struct rollup_row *row = rollup_row(sums, i);
+
+		r = segment_put_row(*ret, row,
+				    (struct bytes){packed, hist_pack(&row->hist, packed)});
+	}
 	if (r >= 0)
 		s->bytes +=
 			(*ret)->cap * 10 * sizeof(int64_t) + (*ret)->columns[SUMMARY_HIST].data_cap;
@@ -301,7 +290,7 @@ static int put_class(struct segment_maker *m, unsigned int class, const uint32_t
 		if (x->class != class)
 			continue;
 		f.calls += x->calls;
-		f.errors += x->errors;
+		f.errors += x->err > 0 ? x->calls : 0;
 		f.bytes = add_sat(f.bytes, x->bytes);
 		f.time = add_sat(f.time, x->time);
 		f.max = MAX(f.max, x->max);
@@ -375,6 +364,8 @@ static int put_files(struct segment_maker *m, struct segment *s)
 		for (end = i + 1; end < m->count && m->facts[m->order[end]].id == id; end++)
 			;
 		r = s->file_count % SEGMENT_PART_FILES ? 0 : put_part(m, s, &cap, before);
+		if (r >= 0)
+			r = segment_often_look(m, i, end);
 		if (r >= 0)
 			r = describe_file(m, i, end, &s->parts[s->part_count - 1].rows);
 		if (r >= 0)
@@ -608,7 +599,7 @@ int segment_make(struct segment_maker *m, const struct segment_source *sources, 
 	int r = s ? rollup_new(&sums, SUMS_KEYS) : -ENOMEM;
 
 	assert(count > 0 && count <= SEGMENT_BLOCKS);
-	m->count = 0;
+	m->count = m->often_count = 0;
 	buf_clear(&m->hists);
 	map_clear(&m->failures.calls);
 	m->failures.too_many = false;
@@ -620,12 +611,14 @@ int segment_make(struct segment_maker *m, const struct segment_source *sources, 
 		s->refs = 1;
 		s->bytes = sizeof(*s);
 		set_times(m->store, s);
-		r = put_sums(s, sums, &s->sums);
+		r = segment_put_sums(s, sums, &s->sums);
 	}
 	if (r >= 0)
-		r = put_sums(s, none, &s->none);
+		r = segment_put_sums(s, none, &s->none);
 	if (r >= 0)
 		r = put_files(m, s);
+	if (r >= 0)
+		r = segment_often_put(m, s);
 	if (r >= 0)
 		r = put_failures(m, s);
 	if (r < 0) {

@@ -2,7 +2,8 @@
 /*
  * segment.h: the summaries of some blocks of op together, in memory: once without files, by window,
  * operation, thread, error and class (a thousandth of the rows), and once by file and class, packed
- * (some 30 bytes a file). Made once, never changed; shared by who counts references.
+ * (some 30 bytes a file). Of files that many of the blocks name also by operation, thread and error, so that who asks for
+ * one file need not read all blocks. Made once, never changed; shared by who counts references.
  */
 #pragma once
 
@@ -10,8 +11,10 @@
 
 #include "store/store.h"
 
-#define SEGMENT_BLOCKS	   16u
-#define SEGMENT_PART_FILES 8000u /* of a batch of files by class: there are 7 classes */
+#define SEGMENT_BLOCKS	    16u
+#define SEGMENT_PART_FILES  8000u /* of a batch of files by class: there are 7 classes */
+#define SEGMENT_OFTEN	    4u	  /* blocks that name a file which is often used */
+#define SEGMENT_OFTEN_FILES 128u  /* such files of a segment: those with most time */
 
 struct segment {
 	atomic_uint refs;
@@ -21,7 +24,10 @@ struct segment {
 	int64_t start, end;		/* no call began earlier or ended later */
 	struct batch *sums;		/* of summary; file_id and block are absent */
 	struct batch *none;		/* the same of calls without a file, by class alone */
-	uint8_t *files;			/* see segment_file_next() */
+	struct batch *often;		/* the same as sums, by file instead of window, of these: */
+	int64_t *often_ids;		/* ascending */
+	size_t often_count;
+	uint8_t *files; /* see segment_file_next() */
 	size_t files_len, file_count;
 	struct segment_part {
 		size_t at, rows; /* where the walk of these files begins; by class */
@@ -57,6 +63,9 @@ int segment_make(struct segment_maker *m, const struct segment_source *sources, 
 		 struct segment **ret, struct error *err) _must_check_;
 struct segment *segment_ref(struct segment *s);
 void segment_unref(struct segment *s);
+
+/* True where `often` tells all that the segment's calls did to a file: it is among those, or no block names it. */
+bool segment_tells_file(const struct segment *s, const struct store *store, int64_t id);
 
 /* What was done to one file; but for `all`, calls of I/O alone. */
 struct segment_file {

@@ -610,6 +610,7 @@ int sums_job_begin(struct sums_job *j, struct question *q, const struct sieve *s
 		/* a segment tells files apart only where all of its calls are wanted */
 		.whole_segments = want->files && sieve->eval,
 		.kept = true,
+		.early = want->early,
 		.take = sums_take,
 		.workers = pass_workers(q),
 	};
@@ -679,6 +680,7 @@ static int run_once(struct question *q, const struct sieve *sieve, const struct 
 	if (r < 0)
 		return r;
 	*ret = j.pass.states[0];
+	(*ret)->share = j.pass.share;
 	j.pass.states[0] = NULL;
 	rollup_free((*ret)->both);
 	(*ret)->both = NULL;

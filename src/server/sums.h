@@ -55,6 +55,7 @@ struct sums_want {
 	const struct sums_axis *axis;  /* series over time; NULL: none */
 	unsigned int keys, other_keys; /* of two rollups; 0: none */
 	bool files, slowest, failures;
+	int64_t early; /* struct pass's */
 };
 
 struct file_pile;
@@ -63,6 +64,7 @@ struct sums {
 	const struct sums_axis *axis;
 	struct rollup *rollup, *other; /* NULL: not wanted */
 	bool by_file, by_slow, by_failure;
+	double share; /* of the trace, that it is of, where that was not to be waited for; 1: all */
 	struct failures failures;
 	struct map file_index; /* file_id -> number in files; but see segments */
 	struct sums_file *files;

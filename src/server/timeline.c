@@ -618,5 +618,5 @@ static int timeline_answer(struct question *q)
 
 void timeline_get(void *arg, struct http_request *r)
 {
-	question_run(arg, r, timeline_answer);
+	question_run_by_filter(arg, r, timeline_answer);
 }

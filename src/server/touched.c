@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "query/expr.h"
 #include "schema/ops.h"
+#include "server/catalog.h"
 #include "server/names.h"
 #include "server/sums.h"
 
@@ -20,19 +21,63 @@ struct touched_store {
 	struct touched *kept[TOUCHED_FILES_MAX]; /* that asked for last first; NULL behind them */
 };
 
-/* As text, so that blocks without the file are skipped. */
-int touched_sieve(struct question *q, int64_t file, struct sieve *ret)
+/* ---- which calls ---- */
+
+#define VERSIONS_MAX 256u
+
+/* The ids of the file, ascending; 0: they are too many. */
+static size_t list_versions(const struct server *s, int64_t file, int64_t ids[static VERSIONS_MAX])
+{
+	const struct dims *d = store_dims(s->store);
+	struct catalog_walk w = {0};
+	int64_t id, ignored;
+	size_t n = 0;
+
+	ids[n++] = file;
+	while (names_next_other(s, &w, &id, &ignored)) {
+		if (id == file || names_inode(d, id) != file)
+			continue;
+		if (n == VERSIONS_MAX)
+			return 0;
+		ids[n++] = id;
+	}
+	return n;
+}
+
+/* Numbers need nothing worked out for each file of the trace, as "the file" does. */
+static int put_condition(const struct question *q, int64_t file, const int64_t *ids, size_t count,
+			 struct buf *to)
 {
 	const struct dims *d = store_dims(q->server->store);
-	_cleanup_sieve_ struct sieve given = {0};
+	int r = count ? buf_printf(to, "file_id in (%" PRId64, ids[0])
+		      : buf_printf(to, "id(file) == %" PRId64,
+				   query_entity_id(TABLE_FILE, d, file));
+
+	for (size_t i = 1; i < count && r >= 0; i++)
+		r = buf_printf(to, ", %" PRId64, ids[i]);
+	if (r >= 0 && count)
+		r = buf_printf(to, ")");
+	if (r >= 0 && q->filter)
+		r = buf_printf(to, " && (%s)", q->filter);
+	return r;
+}
+
+int touched_sieve(struct question *q, int64_t file, struct sieve *ret)
+{
 	_cleanup_buf_ struct buf text = {0};
-	int r = sieve_make(q, q->filter, &given); /* by itself first, for the places of errors */
+	int64_t ids[VERSIONS_MAX];
+	size_t count;
+	int r = sieve_check(q, q->filter); /* by itself first, for the places of errors */
 
 	if (r >= 0)
-		r = buf_printf(&text, "id(file) == %" PRId64, query_entity_id(TABLE_FILE, d, file));
-	if (r >= 0 && q->filter)
-		r = buf_printf(&text, " && (%s)", q->filter);
-	return r < 0 ? r : sieve_make(q, buf_str(&text), ret);
+		r = names_prepare(q->server);
+	if (r < 0)
+		return r;
+	count = list_versions(q->server, file, ids);
+	r = put_condition(q, file, ids, count, &text);
+	if (r >= 0)
+		r = sieve_make(q, buf_str(&text), ret);
+	return r < 0 || !count ? r : sieve_name_files(ret, ids, count);
 }
 
 /* ---- one worker ---- */

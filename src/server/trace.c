@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "schema/vocab.h"
@@ -158,6 +159,15 @@ static uint64_t count_rows(const struct server *s)
 	return rows;
 }
 
+/* Seconds east of UTC where the server runs, as it understands times in questions; at the trace's beginning. */
+static int64_t zone_offset(int64_t origin)
+{
+	time_t seconds = (time_t)(origin / NSEC_PER_SEC);
+	struct tm tm;
+
+	return localtime_r(&seconds, &tm) ? tm.tm_gmtoff : 0;
+}
+
 static int write_document(struct server *s, const struct buf *windows)
 {
 	const struct dims *d = store_dims(s->store);
@@ -172,6 +182,7 @@ static int write_document(struct server *s, const struct buf *windows)
 	js_key_string(&j, "version", WEIR_VERSION);
 	put_traces(s, &j);
 	js_key_string(&j, "origin", origin);
+	js_key_int(&j, "offset", zone_offset(s->origin));
 	js_key_int(&j, "first", first == INT64_MIN ? 0 : first - s->origin);
 	js_key_int(&j, "last", last == INT64_MIN ? 0 : last - s->origin);
 	js_key(&j, "live");

@@ -25,19 +25,25 @@ static unsigned int running_of(const struct server *s, const char *client)
 {
 	unsigned int n = 0;
 
-	for (unsigned int i = 0; i < QUESTIONS_MAX; i++)
+	for (unsigned int i = 0; i < RUNNING_MAX; i++)
 		n += s->running[i] && strcmp(s->running[i]->client, client) == 0;
 	return n;
 }
 
-/* SQL may take as long as it likes: one turn is always left for what the pages ask. */
+/*
+ * SQL may take as long as it likes: one turn is always left for what the pages ask. What is light has all of them, and some
+ * that others never have.
+ */
 static bool may_run(const struct server *s, const struct question *q)
 {
-	unsigned int apart = 0;
+	unsigned int apart = 0, heavy = 0;
 
-	for (unsigned int i = 0; i < QUESTIONS_MAX; i++)
+	for (unsigned int i = 0; i < RUNNING_MAX; i++) {
 		apart += s->running[i] && s->running[i]->apart;
-	return s->questions < QUESTIONS_MAX && (!q->apart || apart < QUESTIONS_MAX - 1);
+		heavy += s->running[i] && !s->running[i]->light;
+	}
+	return s->questions < RUNNING_MAX &&
+	       (q->light || (heavy < QUESTIONS_MAX && (!q->apart || apart < QUESTIONS_MAX - 1)));
 }
 
 static bool is_next(const struct server *s, const struct turn_waiter *me)
@@ -79,15 +85,15 @@ static int wait_for(struct server *s, struct question *q, const struct turn_wait
 /* Each may take that much longer, up to as many times as there may be others. */
 static void begin(struct server *s, struct question *q)
 {
-	unsigned int place = QUESTIONS_MAX;
+	unsigned int place = RUNNING_MAX;
 
-	for (unsigned int i = 0; i < QUESTIONS_MAX; i++) {
+	for (unsigned int i = 0; i < RUNNING_MAX; i++) {
 		if (s->running[i])
 			question_share(s->running[i]);
 		else
 			place = i;
 	}
-	assert(place < QUESTIONS_MAX);
+	assert(place < RUNNING_MAX);
 	s->running[place] = q;
 	s->questions++;
 	atomic_store(&q->shares, s->questions);
@@ -144,7 +150,7 @@ void turns_end(struct question *q)
 	struct server *s = q->server;
 
 	pthread_mutex_lock(&s->news_lock);
-	for (unsigned int i = 0; i < QUESTIONS_MAX; i++) {
+	for (unsigned int i = 0; i < RUNNING_MAX; i++) {
 		if (s->running[i] == q)
 			s->running[i] = NULL;
 	}

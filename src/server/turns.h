@@ -2,7 +2,8 @@
 /*
  * turns.h: whose question is worked on. So many run at once; the others wait for as long as a question may take. Next
  * is who came first of those whose client (the header Weir-Client, which each page makes up for itself; all without one
- * are one) has the fewest that run; SQL never has all turns. Where too many wait already, one is turned away at once.
+ * are one) has the fewest that run; SQL never has all turns. What takes little has some for itself. Where too many wait
+ * already, one is turned away at once.
  */
 #pragma once
 
