@@ -35,8 +35,8 @@ export function run(...args) {
 
 export const ask = (q, ...more) => JSON.parse(run('query', '--json', q, ...more));
 
-export function serve(trace) {
-	const child = spawn(weir, ['serve', '--json', trace], { cwd: dir, stdio: ['ignore', 'pipe', 'inherit'] });
+export function serve(trace, ...options) {
+	const child = spawn(weir, ['serve', '--json', ...options, trace], { cwd: dir, stdio: ['ignore', 'pipe', 'inherit'] });
 	children.add(child);
 	return new Promise((resolve, reject) => {
 		let said = '';

@@ -9,23 +9,48 @@ import { ask, children, dir, equal, inAddress, main, newPage, problems, rest, ru
 
 const digits = (text) => Number(String(text).replace(/[^\d.]/g, ''));
 const tile = async (page, word) => digits(await page.locator('[aria-label=Totals] div', { hasText: word }).locator('b').first().textContent());
+const rateTile = (page) => page.locator('[aria-label=Totals] div', { hasText: 'calls' }).locator('.quiet').first().textContent();
+/** A rate of some thousands as pages print it. */
+const told = (r) => `${(r / 1e3).toPrecision(3)} k/s`;
+
+/** A number as the legend of a chart has it: of tens of thousands so many thousands. */
+const asLegend = (n) => (n >= 1e4 ? Number((n / 1e3).toPrecision(3)) : n);
 
 async function synthetic(browser) {
 	run('synth', '-q', '-o', 'synth.trace', '--rows', '200000', '--seed', '11');
 	const { child, url } = await serve('synth.trace');
-	const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, acceptDownloads: true });
+	const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, acceptDownloads: true, timezoneId: 'Asia/Kolkata' });
 	const page = await newPage(context);
 	const finished = 'stop is not null';
 	await page.goto(url);
 
 	await test('the overview tells what weir query tells', async () => {
 		await page.getByText('Operations').waitFor();
-		const [all] = ask(`${finished} | count() as n, countif(err is not null) as bad`, 'synth.trace').rows;
+		const [all] = ask('count() as n, countif(err is not null) as bad, rate() as r', 'synth.trace').rows;
 		equal(await tile(page, 'calls'), all.n, 'calls');
+		equal(digits(await page.locator('header .who').getByText(/calls$/).textContent()), all.n, 'calls in the head');
+		equal(await rateTile(page), told(all.r), 'calls a second');
 		equal(await tile(page, 'failed'), all.bad, 'failed');
 		const ops = ask(`${finished} && class in (data, meta, sync, net) | by op | sum(dur) as t, count() as n | sort t desc | head 1`, 'synth.trace').rows[0];
 		const row = page.locator('table', { has: page.getByText('Operations', { exact: true }) }).locator('tbody tr', { hasText: ops.op }).first();
 		equal(digits(await row.locator('td').nth(1).textContent()), ops.n, `calls of ${ops.op}`);
+	});
+
+	await test('times are those of the commands, wherever the browser is', async () => {
+		const when = /(\d+ \w+)(?: \d{4})? (\d\d:\d\d:\d\d)\.\d+ ([-+]\d{4})/;
+		const shown = when.exec(await page.getByText(/^from /).first().textContent());
+		equal(shown?.slice(1), when.exec(run('query', 'min(start)', 'synth.trace'))?.slice(1), 'the beginning');
+	});
+
+	await test('the rate of a range is that of weir query, however the chart divides it', async () => {
+		await page.goto(view(url, '?from=100000000&to=101700123'));
+		await page.getByText('Operations').waitFor();
+		await rest(page);
+		const [is] = ask('count() as n, rate() as r', '--from', '+0.1s', '--to', '+0.101700123s', 'synth.trace').rows;
+		equal(await tile(page, 'calls'), is.n, 'calls');
+		equal(await rateTile(page), told(is.r), 'calls a second');
+		await page.goto(view(url, ''));
+		await page.getByText('Operations').waitFor();
 	});
 
 	await test('two clicks to the slowest call, its file and its neighbours', async () => {
@@ -119,6 +144,39 @@ async function synthetic(browser) {
 		equal(counts.map(digits).join(), want.map((r) => r.count).join(), 'counts');
 		const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'csv' }).click()]);
 		equal(readFileSync(await file.path(), 'utf8'), run('query', '--csv', q, 'synth.trace'), 'CSV');
+	});
+
+	await test('charts of explore show the numbers of weir query, whatever rows were grouped by', async () => {
+		for (const q of ['by pid | count()', 'by log2(bytes) as size | count()', 'by ret | count() | head 20', 'by op, cpu | count(), sum(dur) as t | head 30']) {
+			const { columns, rows } = ask(q, 'synth.trace');
+			await page.goto(view(url, `?page=explore&q=${encodeURIComponent(q)}`));
+			const bars = page.getByRole('list', { name: q }).getByRole('listitem');
+			await bars.first().waitFor();
+			const shown = rows.slice(0, 40);
+			equal((await bars.locator('.number').allTextContents()).map(digits).join(), shown.map((r) => r.count).join(), q);
+			const plain = columns.filter((c) => c.key && !c.unit);
+			if (plain.length) equal((await bars.locator('.name').allTextContents()).map((t) => t.trim()).join(), shown.map((r) => plain.map((k) => r[k.name] ?? '–').join('  ')).join(), `names of ${q}`);
+		}
+		const q = 'by op, cpu every 50ms | count()';
+		const sums = {};
+		const rows = ask(q, 'synth.trace').rows.filter((r) => r.window !== null); // calls that did not end are in none
+		for (const r of rows) sums[`${r.op} ${r.cpu}`] = (sums[`${r.op} ${r.cpu}`] ?? 0) + r.count;
+		await page.goto(view(url, `?page=explore&q=${encodeURIComponent(q)}`));
+		const chart = page.getByRole('img', { name: q });
+		await chart.waitFor();
+		await rest(page);
+		const most = Object.values(sums).sort((a, b) => b - a).slice(0, 12);
+		const names = (await chart.locator('.u-series .u-label').allTextContents()).slice(1);
+		equal(names.map((n) => sums[n]).join(), most.join(), 'lines with most');
+		await page.getByText(`12 of ${Object.keys(sums).length} lines`).waitFor();
+		const box = await chart.locator('.u-over').boundingBox();
+		await page.mouse.move(box.x + box.width * 0.5, box.y + 20);
+		const values = chart.locator('.u-series .u-value');
+		await values.first().filter({ hasText: / s$/ }).waitFor();
+		const at = parseFloat(await values.first().textContent()) * 1e9;
+		const near = rows.map((r) => r.window).sort((a, b) => Math.abs(a - at) - Math.abs(b - at))[0];
+		const then = new Map(rows.filter((r) => r.window === near).map((r) => [`${r.op} ${r.cpu}`, r.count]));
+		equal((await values.allTextContents()).slice(1).map((v) => digits(v)).join(), names.map((n) => asLegend(then.get(n) ?? 0)).join(), 'of one window');
 	});
 
 	await test('who is in a cell of the heat map', async () => {
@@ -348,8 +406,10 @@ async function folder(browser) {
 		await page.waitForFunction((n) => Number(document.querySelector('[aria-label=Totals] b')?.textContent?.replaceAll(',', '')) > n, before);
 		await rest(page);
 		equal(await page.evaluate(() => window.same), true, 'the page');
-		equal(await tile(page, 'calls'), ask('!(status has unfinished) | count() as n', 'many').rows[0].n, 'calls');
-		await page.getByText('10,000 calls').waitFor();
+		equal(await tile(page, 'calls'), ask('count() as n', 'many').rows[0].n, 'calls');
+		await page.getByText('10,000 calls', { exact: true }).waitFor();
+		equal(await page.locator('header .command').textContent(), '2 traces', 'what the head says of them');
+		equal(await page.getByText(/ CPUs$/).count(), 1, 'hosts');
 	});
 	await context.close();
 	await stop(child);

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { timeLabel } from '../src/charts/TimeAxis';
 import { decodeColumns } from '../src/lib/columns';
 import { csvOf } from '../src/lib/files';
-import { compact, duration, relative, size, value, count, plain } from '../src/lib/format';
-import { chartsFor, linesOf } from '../src/lib/result';
+import { clock, compact, count, day, duration, plain, relative, size, statusWords, value } from '../src/lib/format';
+import { chartsFor, linesOf, nameOf, shapeOf } from '../src/lib/result';
 import { binaryTicks, fitRange, histBucket, histLower, histWidth, linear, linearTicks, logarithmic, percentileOf, percentilesOf, SHORTEST } from '../src/lib/scales';
 import { fillWindow, windowFor } from '../src/lib/window';
 import { bothOf, formatView, parseView, quote } from '../src/lib/state.svelte';
@@ -126,27 +126,86 @@ describe('a name', () => {
 	});
 });
 
+describe('a status', () => {
+	it('is its words', () => {
+		expect([0, 1, 0x500, 0x801].map(statusWords)).toEqual(['0', 'unfinished', 'by_path|slept', 'unfinished|0x800']);
+	});
+});
+
+describe('a time', () => {
+	const origin = '1795340975930189123'; // 22 Nov 2026 09:49:35 in UTC
+	it('is that of the server, and says of which zone', () => {
+		expect(clock(origin, 0, 0)).toBe('09:49:35.930189 +0000');
+		expect(clock(origin, 1e9, 19800)).toBe('15:19:36.930189 +0530');
+		expect(`${day(origin, 0, -12600)} ${clock(origin, 0, -12600)}`).toBe('22 Nov 2026 06:19:35.930189 -0330');
+		expect(day(origin, 0, 15 * 3600)).toBe('23 Nov 2026');
+		expect(clock('-1', 0, 0)).toBe('23:59:59.999999 +0000');
+	});
+});
+
 describe('an answer', () => {
-	const table = (columns: [string, string][], rows: unknown[][]) => ({
+	const table = (columns: [string, string, 'key'?][], rows: unknown[][]) => ({
 		origin: '0',
-		columns: columns.map(([name, type]) => ({ name, type, unit: '' })),
+		columns: columns.map(([name, type, key]) => ({ name, type, unit: '', ...(key ? { key: true as const } : {}) })),
 		rows: rows.map((r) => Object.fromEntries(columns.map(([name], i) => [name, r[i]]))),
 		loss: { events: 0, causes: {} },
 	});
+	const charts = (columns: [string, string, 'key'?][], rows: unknown[][] = [], sql = false) => chartsFor(table(columns, rows), sql);
 	it('knows what it can be drawn as', () => {
-		expect(chartsFor(table([['window', 'time'], ['n', 'int']], []).columns)).toEqual(['lines', 'table']);
-		expect(chartsFor(table([['window', 'time'], ['h', 'hist']], []).columns)).toEqual(['heat', 'table']);
-		expect(chartsFor(table([['op', 'code'], ['n', 'int'], ['h', 'hist']], []).columns)).toEqual(['hist', 'bars', 'table']);
-		expect(chartsFor(table([['path', 'text']], []).columns)).toEqual(['table']);
+		expect(charts([['window', 'time', 'key'], ['n', 'int']])).toEqual(['lines', 'table']);
+		expect(charts([['window', 'time', 'key'], ['h', 'hist']])).toEqual(['heat', 'table']);
+		expect(charts([['op', 'text', 'key'], ['n', 'int'], ['h', 'hist']])).toEqual(['hist', 'bars', 'table']);
+		expect(charts([['path', 'text', 'key']])).toEqual(['table']);
+		expect(charts([['h', 'hist']])).toEqual(['hist', 'table']);
+		expect(charts([['n', 'int'], ['m', 'int']])).toEqual(['table']);
+	});
+	it('is a table where rows were not grouped, as weir query gives it', () => {
+		expect(charts([['op', 'text'], ['dur', 'int']], [['read', 5], ['read', 7]])).toEqual(['table', 'bars']);
+		expect(charts([['start', 'time'], ['dur', 'int']], [[0, 5], [1, 7]])).toEqual(['table', 'lines']);
 	});
 	it('is a line for each value of its keys, with holes where nothing was', () => {
-		const t = table([['window', 'time'], ['op', 'code'], ['n', 'int']], [[0, 'a', 1], [1e9, 'a', 2], [1e9, 'b', 30], [null, 'a', 5]]);
-		expect(linesOf(t)).toEqual({ x: [0, 1], series: [{ name: 'b', unit: '', y: [null, 30], sum: 30 }, { name: 'a', unit: '', y: [1, 2], sum: 3 }] });
+		const t = table([['window', 'time', 'key'], ['op', 'text', 'key'], ['n', 'int']], [[0, 'a', 1], [1e9, 'a', 2], [1e9, 'b', 30], [null, 'a', 5]]);
+		expect(linesOf(t)).toEqual({ x: [0, 1], series: [{ name: 'b', unit: '', y: [null, 30], sum: 30 }, { name: 'a', unit: '', y: [1, 2], sum: 3 }], of: 2 });
 	});
 	it('draws the number that is asked for', () => {
 		const t = table([['window', 'time'], ['n', 'int'], ['m', 'int']], [[0, 1, 9]]);
 		expect(linesOf(t).series.map((s) => s.name)).toEqual(['m', 'n']);
 		expect(linesOf(t, 'n').series.map((s) => s.name)).toEqual(['n']);
+	});
+	it('has keys that are numbers: by pid', () => {
+		const t = table([['pid', 'int', 'key'], ['count', 'int']], [[15194, 7], [15087, 3]]);
+		const { keys, numbers } = shapeOf(t);
+		expect(t.rows.map((r) => [nameOf(r, keys), r[numbers[0]!.name]])).toEqual([['15194', 7], ['15087', 3]]);
+		expect(chartsFor(t)).toEqual(['bars', 'table']);
+	});
+	it('has keys that are sizes: by log2(bytes)', () => {
+		const t = table([['size', 'int', 'key'], ['count', 'int']], [[4096, 7], [null, 3]]);
+		t.columns[0]!.unit = 'bytes';
+		expect(t.rows.map((r) => nameOf(r, shapeOf(t).keys))).toEqual(['4 KiB', '–']);
+		expect(shapeOf(t).numbers.map((c) => c.name)).toEqual(['count']);
+	});
+	it('has several keys: by op, cpu every 50ms', () => {
+		const t = table([['window', 'time', 'key'], ['op', 'text', 'key'], ['cpu', 'int', 'key'], ['count', 'int']], [[0, 'read', 0, 5], [0, 'read', 1, 6], [1e9, 'read', 0, 7], [1e9, 'close', 1, 1]]);
+		expect(linesOf(t).series.map((s) => [s.name, ...s.y])).toEqual([['read 0', 5, 7], ['read 1', 6, null], ['close 1', null, 1]]);
+	});
+	it('has lines for numbers alone: by pid every 50ms', () => {
+		const t = table([['window', 'time', 'key'], ['pid', 'int', 'key'], ['count', 'int'], ['bytes', 'int']], [[0, 11, 5, 1], [0, 12, 6, 2]]);
+		expect(linesOf(t).series.map((s) => [s.name, ...s.y])).toEqual([['12', 6], ['11', 5]]);
+		expect(linesOf(t, 'bytes').series.map((s) => [s.name, ...s.y])).toEqual([['12', 2], ['11', 1]]);
+	});
+	it('tells of how many lines it shows those with most', () => {
+		const t = table([['window', 'time', 'key'], ['pid', 'int', 'key'], ['count', 'int']], Array.from({ length: 28 }, (_, i) => [0, i, i]));
+		const { series, of } = linesOf(t);
+		expect([series.length, of, series[0]!.name]).toEqual([12, 28, '27']);
+	});
+	it('of SQL has so many keys as tell its rows apart, and no line where none do', () => {
+		const pids = table([['pid', 'int'], ['n', 'int']], [[11, 5], [11, 5]]);
+		expect(chartsFor(pids, true)).toEqual(['table']);
+		const cpus = table([['op', 'text'], ['cpu', 'int'], ['n', 'int']], [['read', 0, 5], ['read', 1, 6]]);
+		expect(cpus.rows.map((r) => nameOf(r, shapeOf(cpus).keys))).toEqual(['read  0', 'read  1']);
+		expect(charts([['op', 'text'], ['n', 'int']], [['read', 5], ['open', 5]], true)).toEqual(['bars', 'table']);
+		expect(charts([['t', 'time'], ['n', 'int']], [[0, 5], [0, 6]], true)).toEqual(['table']);
+		expect(charts([['t', 'time'], ['n', 'int']], [[0, 5], [1, 6]], true)).toEqual(['lines', 'table']);
 	});
 	it('is a CSV that others read', () => {
 		expect(csvOf(table([['a', 'text'], ['b', 'int']], [['x,"y"\n', null], ['', 5]]))).toBe('a,b\n"x,""y""\n",\n"",5\n');

@@ -2,6 +2,7 @@
 // The one place that talks to the server: docs/openapi.yaml says what it answers.
 
 import { decodeColumns, type Columns } from './columns';
+import { engine } from './engine.svelte';
 
 export interface Loss {
 	events: number | null;
@@ -16,11 +17,15 @@ export interface Column {
 	name: string;
 	type: string;
 	unit: string;
+	/** What rows were grouped by. */
+	key?: true;
 }
 
 export interface TraceInfo {
 	version: string;
 	origin: string;
+	/** Seconds east of UTC where the server runs. */
+	offset: number;
 	first: number;
 	last: number;
 	live: boolean;
@@ -66,6 +71,9 @@ export interface Overview {
 	from: number;
 	to: number;
 	step: number;
+	/** The range that was asked for; `from` and `to` are those of whole columns. */
+	asked_from: number;
+	asked_to: number;
 	/** Of a brief answer: the share of the trace that it is of; absent: all. */
 	read?: number;
 	totals: {
@@ -239,10 +247,16 @@ function takeEarly(path: string, params: Params, signal: AbortSignal | undefined
 
 export const hasToken = () => bearer !== '';
 
-/** A page asks more at once than the server works on: what had no turn is asked again. */
+const NO_ENGINE = 503; // until the server is started again
+
+/**
+ * A page asks more at once than the server works on: what had no turn is asked again. What needs an engine that is not there
+ * is asked once.
+ */
 export async function get(path: string, params: Params = {}, signal?: AbortSignal, accept = 'application/json', method = 'GET', body?: string): Promise<Response> {
 	const asked = early.size && method === 'GET' && accept === 'application/json' ? takeEarly(path, params, signal) : undefined;
 	if (asked) return asked;
+	if (engine.missing !== null && engine.needed(path)) throw new ApiError(engine.missing, NO_ENGINE);
 	const text = search(params);
 	const ask = () =>
 		fetch(`/api/v1/${path}${text ? '?' + text : ''}`, {
@@ -263,6 +277,7 @@ export async function get(path: string, params: Params = {}, signal?: AbortSigna
 	}
 	if (!answer.ok) {
 		const said = await answer.json().catch(() => ({ error: { message: answer.statusText } }));
+		if (answer.status === NO_ENGINE && engine.needed(path)) engine.missing = said.error.message;
 		throw new ApiError(said.error.message, answer.status, said.error.pos, said.error.len);
 	}
 	return answer;

@@ -78,13 +78,21 @@ export function relative(ns: number): string {
 	return `${sign}${(Math.abs(ns) / 1e9).toFixed(6)} s`;
 }
 
-/** A point in time on the clock of who looks. */
-export function clock(origin: string, ns: number): string {
-	const epoch = BigInt(origin) + BigInt(Math.round(ns));
-	const date = new Date(Number(epoch / 1_000_000n));
-	const nanos = (((epoch % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n).toString().padStart(9, '0');
-	const two = (n: number) => String(n).padStart(2, '0');
-	return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${nanos.slice(0, 6)}`;
+const two = (n: number) => String(n).padStart(2, '0');
+
+/** Whole seconds, and nanoseconds, on a clock that goes `offset` seconds before UTC. */
+function at(origin: string, ns: number, offset: number): { date: Date; nanos: number } {
+	const epoch = BigInt(origin) + BigInt(Math.round(ns)) + BigInt(offset) * 1_000_000_000n;
+	const nanos = Number(((epoch % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n);
+	return { date: new Date(Number((epoch - BigInt(nanos)) / 1_000_000n)), nanos };
+}
+
+/** A point in time on the clock of the server, with its zone, as the commands print it: what is typed in a question is understood so. */
+export function clock(origin: string, ns: number, offset: number): string {
+	const { date, nanos } = at(origin, ns, offset);
+	const minutes = Math.abs(Math.trunc(offset / 60));
+	const zone = `${offset < 0 ? '-' : '+'}${two(Math.floor(minutes / 60))}${two(minutes % 60)}`;
+	return `${two(date.getUTCHours())}:${two(date.getUTCMinutes())}:${two(date.getUTCSeconds())}.${String(nanos).padStart(9, '0').slice(0, 6)} ${zone}`;
 }
 
 // what a terminal or a browser would act on instead of showing: controls, and marks that turn the direction of text
@@ -98,8 +106,19 @@ export function plain(name: string): string {
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** The day of a point in time, where who looks is. */
-export function day(origin: string): string {
-	const date = new Date(Number(BigInt(origin) / 1_000_000n));
-	return `${date.getDate()} ${MONTHS[date.getMonth()]} ${date.getFullYear()}`;
+/** The day of a point in time, where the server is. */
+export function day(origin: string, ns: number, offset: number): string {
+	const { date } = at(origin, ns, offset);
+	return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
+}
+
+/** Bits of a call's status, in their order, as the query language calls them (src/query/vocabulary.c). */
+const STATUS = ['unfinished', 'interrupted', 'denied', 'contested', 'append', 'held', 'no_start', 'noreturn', 'by_path', 'arg_unread', 'slept'];
+
+/** A call's status as weir query prints it: by_path|slept. */
+export function statusWords(bits: number): string {
+	const words = STATUS.filter((_, i) => bits & (1 << i));
+	const rest = bits & ~((1 << STATUS.length) - 1);
+	if (rest) words.push(`0x${(rest >>> 0).toString(16)}`);
+	return words.join('|') || '0';
 }

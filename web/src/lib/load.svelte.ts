@@ -6,7 +6,7 @@ import { ApiError } from './api';
 import { session } from './session.svelte';
 import { state as shared } from './state.svelte';
 
-const WRONG = [400, 404]; // asked again these would be answered the same
+const WRONG = [400, 404, 503]; // asked again these would be answered the same
 const AGAIN_MS = 400; // a live page asks at most so often
 
 export class Loader<D, T> {

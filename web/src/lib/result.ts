@@ -2,6 +2,7 @@
 // Which pictures a result can be shown as, and the numbers in them.
 
 import type { Column, Table } from './api';
+import { value } from './format';
 import type { Meaning } from './meaning';
 
 export type ChartKind = 'table' | 'lines' | 'bars' | 'heat' | 'hist';
@@ -10,31 +11,88 @@ export const isNumber = (c: Column) => ['int', 'float', 'dur', 'size', 'uint'].i
 export const isTime = (c: Column) => c.type === 'time';
 export const isHist = (c: Column) => c.type === 'hist' || c.type === 'tally';
 
-const ROWS_BY = ['start', 'stop'];
-
 /** A value of which the end tells more than the beginning. */
 export const isPath = (v: unknown) => typeof v === 'string' && v.startsWith('/');
 
-/** What suits the columns, best first; a table always does. */
-export function chartsFor(columns: Column[]): ChartKind[] {
+/** What the columns of an answer are to a chart. */
+export interface Shape {
+	/** The point in time that a row is of. */
+	window: Column | null;
+	/** What a row is of, besides: what `by` names. */
+	keys: Column[];
+	/** What can be drawn. */
+	numbers: Column[];
+	hist: Column | undefined;
+	/** The answer says what its keys are, as one of the query language does where rows were grouped. */
+	told: boolean;
+	/** No two rows are of the same. */
+	distinct: boolean;
+}
+
+/** What a row is of, as one text. */
+const idOf = (row: Record<string, unknown>, columns: Column[]) => JSON.stringify(columns.map((c) => row[c.name] ?? null));
+
+/** Keys are those that the answer names. SQL names none: they are what is no number, and so many numbers as tell rows apart. */
+export function shapeOf(table: Table): Shape {
+	const known = shapes.get(table);
+	if (known) return known;
+	const shape = findShape(table);
+	shapes.set(table, shape);
+	return shape;
+}
+const shapes = new WeakMap<Table, Shape>();
+
+function findShape(table: Table): Shape {
+	const columns = table.columns;
+	const first = columns[0];
+	const told = columns.some((c) => c.key);
+	const window = first && isTime(first) && (!told || first.key) ? first : null;
+	const keys = columns.filter((c) => c !== window && (told ? c.key : !isNumber(c) && !isHist(c)));
+	const apart = () => {
+		const of = window ? [window, ...keys] : keys;
+		return new Set(table.rows.map((r) => idOf(r, of))).size === table.rows.length;
+	};
+	let numbers = columns.filter((c) => isNumber(c) && !keys.includes(c));
+	let distinct = apart();
+	if (!told && !distinct) {
+		const before = keys.length;
+		while (!distinct && numbers.length > 1) {
+			keys.push(numbers.shift()!);
+			distinct = apart();
+		}
+		if (!distinct) numbers = [...keys.splice(before), ...numbers];
+	}
+	return { window, keys, numbers, hist: columns.find(isHist), told, distinct };
+}
+
+/** A row's keys as they are read. */
+export const nameOf = (row: Record<string, unknown>, keys: Column[], between = '  ') =>
+	keys.map((k) => (typeof row[k.name] === 'number' && k.unit === '' ? String(row[k.name]) : value(row[k.name], k.type, k.unit))).join(between) || 'all';
+
+/** What suits an answer, best first; a table always does. */
+export function chartsFor(table: Table, sql = false): ChartKind[] {
+	const { window, keys, numbers, hist, told, distinct } = shapeOf(table);
 	const kinds: ChartKind[] = [];
-	const windowed = columns[0] !== undefined && isTime(columns[0]);
-	const hist = columns.some(isHist);
-	const number = columns.some(isNumber);
-	if (windowed && hist && columns.filter((c) => !isHist(c)).length === 1) kinds.push('heat');
-	if (windowed && number) kinds.push('lines');
-	if (!windowed && hist) kinds.push('hist');
-	if (!windowed && number && columns.length > 1) kinds.push('bars');
-	// calls one by one are a table; over time, too, where that is wished
-	return ROWS_BY.includes(columns[0]?.name ?? '') ? ['table', ...kinds] : [...kinds, 'table'];
+	if (window && hist && distinct && table.columns.filter((c) => !isHist(c)).length === 1) kinds.push('heat');
+	// two rows at one point would hide each other
+	if (window && numbers.length && distinct) kinds.push('lines');
+	if (!window && hist) kinds.push('hist');
+	if (!window && numbers.length && keys.length) kinds.push('bars');
+	// rows one by one are a table; drawn, too, where that is wished
+	const drawn = told || hist !== undefined || (sql && distinct && !keys.some(isNumber) && !ROWS_BY.includes(window?.name ?? ''));
+	return drawn ? [...kinds, 'table'] : ['table', ...kinds];
 }
 
 export interface Lines {
 	x: number[]; // seconds since the origin
 	series: { name: string; unit: string; y: (number | null)[] }[];
+	/** How many there are, of which `series` are those with most. */
+	of: number;
 }
 
 const SERIES_MAX = 12;
+/** Calls one by one, in SQL. */
+const ROWS_BY = ['start', 'stop'];
 
 /** The windows that have rows, and those beside them where others have none: what is drawn must not bridge these. */
 function timesOf(present: number[], step: number | null, from: number, to: number): number[] {
@@ -57,11 +115,11 @@ function timesOf(present: number[], step: number | null, from: number, to: numbe
  * Numbers over time: a line for each number, or for each value of the keys where there are some. Where windows have no row,
  * counts are 0 and other numbers are missing. `from`, `to`: of the calls that were asked about, in ns.
  */
-export function linesOf(table: Table, value?: string, means?: Meaning, from = Infinity, to = -Infinity): Lines {
+export function linesOf(table: Table, wanted?: string, means?: Meaning, from = Infinity, to = -Infinity): Lines {
+	const { keys, numbers: all } = shapeOf(table);
 	const time = table.columns[0]!;
-	const keys = table.columns.slice(1).filter((c) => !isNumber(c) && !isHist(c));
-	const all = table.columns.slice(1).filter(isNumber);
-	const numbers = value === undefined ? all : all.filter((c) => c.name === value);
+	const named = all.filter((c) => c.name === wanted);
+	const numbers = named.length ? named : keys.length ? all.slice(0, 1) : all;
 	const present = [...new Set(table.rows.map((r) => r[time.name] as number | null))].filter((t): t is number => t !== null).sort((a, b) => a - b);
 	// rows that were cut off are not windows without a call
 	const step = table.truncated ? null : (means?.step ?? null);
@@ -71,13 +129,14 @@ export function linesOf(table: Table, value?: string, means?: Meaning, from = In
 	for (const row of table.rows) {
 		const i = at.get(row[time.name] as number);
 		if (i === undefined) continue;
-		for (const number of keys.length ? numbers.slice(0, 1) : numbers) {
-			const name = keys.length ? keys.map((k) => String(row[k.name] ?? '–')).join(' ') : number.name;
-			let s = series.get(name);
+		for (const number of numbers) {
+			const id = keys.length ? idOf(row, keys) : number.name;
+			let s = series.get(id);
 			if (!s) {
 				const none = step !== null && means!.zero.has(number.name) ? 0 : null;
 				const rate = means?.rates.get(number.name);
-				series.set(name, (s = { name, unit: rate === undefined ? number.unit : `${rate}/s`, y: times.map(() => none), sum: 0 }));
+				const name = keys.length ? nameOf(row, keys, ' ') : number.name;
+				series.set(id, (s = { name, unit: rate === undefined ? number.unit : `${rate}/s`, y: times.map(() => none), sum: 0 }));
 			}
 			const v = row[number.name] as number | null;
 			s.y[i] = v;
@@ -87,5 +146,5 @@ export function linesOf(table: Table, value?: string, means?: Meaning, from = In
 	const shown = [...series.values()].sort((a, b) => b.sum - a.sum).slice(0, SERIES_MAX);
 	// a window that began before what is shown is told where that begins
 	const cut = (t: number) => (step !== null && t < from && t + step > from ? from : t);
-	return { x: times.map((t) => cut(t) / 1e9), series: shown };
+	return { x: times.map((t) => cut(t) / 1e9), series: shown, of: series.size };
 }

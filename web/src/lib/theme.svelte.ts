@@ -19,7 +19,7 @@ class Themes {
 		document.documentElement.dataset.theme = name;
 		if (keep) localStorage.setItem('weir-theme', name);
 		const style = getComputedStyle(document.documentElement);
-		const names = ['ground', 'panel', 'raised', 'line', 'text', 'quiet', 'accent', 'warn', 'bad', 'read', 'write', 'meta', 'sync', 'net', 'process', 'wait', 'other', 'mono', 'sans'];
+		const names = ['ground', 'panel', 'raised', 'line', 'text', 'quiet', 'accent', 'warn', 'bad', 'read', 'write', 'meta', 'sync', 'net', 'process', 'wait', 'other', 'more1', 'more2', 'more3', 'more4', 'more5', 'mono', 'sans'];
 		this.colours = Object.fromEntries(names.map((n) => [n, style.getPropertyValue(`--${n}`).trim()]));
 	}
 
