@@ -25,6 +25,12 @@ int64_t clock_cpu_ns(void);
  */
 int64_t clock_offset_ns(void);
 
+/* The first of due, due + step, due + 2 step, ... that is later than now: what was missed is left out. */
+static inline int64_t clock_next(int64_t due, int64_t now, int64_t step)
+{
+	return due > now ? due : due + ((now - due) / step + 1) * step;
+}
+
 /* to - from; where a trace says what does not fit, the nearest that does. */
 static inline int64_t clock_between(int64_t from, int64_t to)
 {
@@ -33,14 +39,4 @@ static inline int64_t clock_between(int64_t from, int64_t to)
 	if (!__builtin_sub_overflow(to, from, &ns))
 		return ns;
 	return to < from ? -INT64_MAX : INT64_MAX;
-}
-
-/* at + ns, likewise. */
-static inline int64_t clock_later(int64_t at, int64_t ns)
-{
-	int64_t later;
-
-	if (!__builtin_add_overflow(at, ns, &later))
-		return later;
-	return ns < 0 ? -INT64_MAX : INT64_MAX;
 }

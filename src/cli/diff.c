@@ -156,7 +156,7 @@ static int open_run(struct diff_view *v, unsigned int side, const char *path, st
 	*in = (struct diff_input){.side = side};
 	if (!t->path)
 		return error_set(err, -ENOMEM, "out of memory");
-	r = store_open(&t->store, &path, 1, err);
+	r = live_at_work(store_open(&t->store, &path, 1, err));
 	if (r >= 0)
 		r = loss_read(&t->loss, t->store, err);
 	if (r >= 0)
@@ -178,7 +178,7 @@ static int open_path(struct diff_view *v, unsigned int side, const char *path, s
 
 	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
 		return open_run(v, side, path, err);
-	r = store_open(&all, &path, 1, err);
+	r = live_at_work(store_open(&all, &path, 1, err));
 	for (size_t i = 0; r >= 0 && i < store_trace_count(all); i++)
 		r = open_run(v, side, store_trace_path(all, i), err);
 	return r;
@@ -307,7 +307,7 @@ static int run(const void *opts, int argc, char **argv)
 		return 1; /* main() says so */
 	if (r < 0)
 		error_errno(&err, r, "diff");
-	return r < 0 ? fail(&err) : 0;
+	return r < 0 ? live_fail(r, &err) : 0;
 }
 
 static const struct option options[] = {

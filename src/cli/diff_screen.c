@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/bars.h"
 #include "cli/diff.h"
 #include "cli/text.h"
 
@@ -108,12 +109,21 @@ static const char *more_less(double effect, const char *more, const char *less)
 	return effect > 0 ? more : less;
 }
 
-static int put_presence(struct buf *out, const struct diff_row *row)
+/* Of one unit of work, as the time beside it; in all where none was counted. */
+static int put_presence(const struct diff *d, struct buf *out, const struct diff_row *row,
+			bool sizes)
 {
 	unsigned int s = row->presence == DIFF_ONLY_B;
+	double work = d->work[s] > 0 ? d->work[s] : 1, calls = (double)row->side[s].calls / work;
+	int r = buf_printf(out, "only in %c, %s call%s", s ? 'B' : 'A', diff_number_text(calls).s,
+			   calls == 1 ? "" : "s");
 
-	return buf_printf(out, "only in %c, %s call%s", s ? 'B' : 'A',
-			  format_count(row->side[s].calls).s, row->side[s].calls == 1 ? "" : "s");
+	if (r >= 0 && sizes)
+		r = buf_printf(out, ", %s",
+			       format_size((uint64_t)((double)row->side[s].bytes / work + 0.5)).s);
+	if (r < 0 || work == 1)
+		return r;
+	return buf_printf(out, " per %s", diff_unit_text(d).s);
 }
 
 /* "calls +100 %" */
@@ -153,7 +163,7 @@ static int put_sentence(const struct diff *d, struct buf *out)
 		r = buf_printf(out, ": ");
 	if (r >= 0)
 		r = t && top->presence == DIFF_BOTH ? put_effect(out, t, m)
-						    : put_presence(out, top);
+						    : put_presence(d, out, top, false);
 	if (r >= 0)
 		r = buf_printf(out, "; %s per %s, %.0f %% of what changed in time.",
 			       diff_time_text(top->time_diff).s, diff_unit_text(d).s,
@@ -273,11 +283,10 @@ static int print_change(const struct diff *d, const struct diff_row *row, size_t
 	       text_style(TEXT_PLAIN), diff_time_text(row->time_diff).s, percent_of(row->share));
 	if (row->presence != DIFF_BOTH) {
 		buf_clear(&line);
-		r = put_presence(&line, row);
+		r = put_presence(d, &line, row, true);
 		if (r < 0)
 			return r;
-		printf("    %s, %s, in %llu of %zu runs\n", buf_str(&line),
-		       format_size(row->side[side].bytes).s,
+		printf("    %s, in %llu of %zu runs\n", buf_str(&line),
 		       (unsigned long long)row->side[side].runs, d->runs[side]);
 		return 2;
 	}
@@ -381,18 +390,6 @@ static void octaves(const struct hist *h, double share[static OCTAVES])
 	}
 }
 
-static void put_bar(double share, double top)
-{
-	static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-	int parts = top > 0 ? (int)(share / top * BAR_COLUMNS * 8 + 0.5) : 0, columns = parts / 8;
-
-	if (share > 0 && parts == 0)
-		parts = 1;
-	for (int i = 0; i < columns; i++)
-		printf("█");
-	printf("%s%*s", eighths[parts % 8], BAR_COLUMNS - columns - (parts % 8 != 0), "");
-}
-
 /* The rows to show: those with most of the calls, without gaps. */
 static void picture_range(const double a[static OCTAVES], const double b[static OCTAVES],
 			  unsigned int *ret_low, unsigned int *ret_high)
@@ -432,11 +429,17 @@ static int print_picture(const struct diff *d)
 	printf("\nLATENCY   %s\n%8s   %-*s        %s\n", buf_str(&what), "from", BAR_COLUMNS, "A",
 	       "B");
 	for (unsigned int i = low; i <= high; i++) {
-		printf("%8s   ", format_dur((int64_t)1 << MIN(i, 62u), 2).s);
-		put_bar(share[0][i], top);
-		printf(" %3.0f %%   ", share[0][i] * 100);
-		put_bar(share[1][i], top);
-		printf(" %3.0f %%\n", share[1][i] * 100);
+		_cleanup_buf_ struct buf line = {0};
+
+		for (unsigned int j = 0; j < 2 && r >= 0; j++) {
+			r = bars_lying(&line, top > 0 ? share[j][i] / top : 0, BAR_COLUMNS);
+			if (r >= 0)
+				r = buf_printf(&line, " %3.0f %%%s", share[j][i] * 100,
+					       j ? "" : "   ");
+		}
+		if (r < 0)
+			return r;
+		printf("%8s   %s\n", format_dur((int64_t)1 << MIN(i, 62u), 2).s, buf_str(&line));
 	}
 	return 0;
 }

@@ -50,7 +50,7 @@ struct trial {
 	unsigned int rings;
 	int64_t deadline;
 	/* what was found */
-	uint64_t known, known_wrong, rows;
+	uint64_t known, known_wrong, known_lost, rows;
 	bool open_path, failed_path, deep_path, renamed, old_path;
 };
 
@@ -346,8 +346,12 @@ static int record_worker(struct trial *t, struct answer *cost, struct error *err
 		t->ring_bytes = ebpf_source_ring_bytes(t->source, &t->rings);
 	if (r >= 0)
 		r = order(t, 's', true, &steps, err);
-	if (r >= 0)
+	if (r >= 0) {
+		source_stats(t->source, &t->stats);
+		t->known_lost =
+			t->stats.lost; /* of those that come now, each CPU loses some where it stalls */
 		r = order(t, 'c', true, cost, err);
+	}
 	if (r >= 0)
 		r = source_stop(t->source, err);
 	while (r >= 0 && r != SOURCE_END)
@@ -399,29 +403,36 @@ static void tell_rings(struct doctor *d, const struct trial *t, int64_t call_ns)
 {
 	uint64_t record = t->rows ? t->stats.ring_bytes / t->rows : 0;
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
-	char there[64] = "";
+	uint64_t late = t->stats.lost - MIN(t->known_lost, t->stats.lost);
+	char there[64] = "", lost[192] = "";
 
 	if (!record)
 		return;
+	if (late)
+		snprintf(lost, sizeof(lost), ": too little just now, %s of %s calls were lost",
+			 format_count(late).s, format_count(COST_CALLS).s);
 	if (online > 0 && online < (long)t->rings)
 		snprintf(there, sizeof(there), " of memory (%ld CPUs are online, %u may be)",
 			 online, t->rings);
-	doctor_add(d, DOCTOR_OK, "rings", NULL,
-		   "%u x %s = %s%s, about %.0f ms of headroom at full rate per CPU", t->rings,
-		   format_size(t->ring_bytes).s, format_size(t->rings * t->ring_bytes).s, there,
-		   (double)(t->ring_bytes / record) * (double)call_ns / NSEC_PER_MSEC);
+	doctor_add(
+		d, late ? DOCTOR_WARN : DOCTOR_OK, "rings",
+		late ? "where this machine stalls, larger rings help: --ring 64MiB, or --lossless"
+		     : NULL,
+		"%u x %s = %s%s, about %.0f ms of headroom at full rate per CPU%s", t->rings,
+		format_size(t->ring_bytes).s, format_size(t->rings * t->ring_bytes).s, there,
+		(double)(t->ring_bytes / record) * (double)call_ns / NSEC_PER_MSEC, lost);
 }
 
 static void tell(struct doctor *d, const struct trial *t, int64_t alone_ns, int64_t traced_ns)
 {
-	bool all = t->known == KNOWN_CALLS && !t->stats.lost;
+	bool all = t->known == KNOWN_CALLS && !t->known_lost;
 
 	d->loss = t->loss;
 	loss_raise(&d->loss, t->stats.lost);
 	doctor_add(d, all ? DOCTOR_OK : DOCTOR_NO, "kernel programs",
 		   all ? NULL : "please report it, with the first line of this page",
 		   "loaded, attached; saw %s of %s test calls, lost %s", format_count(t->known).s,
-		   format_count(KNOWN_CALLS).s, format_count(t->stats.lost).s);
+		   format_count(KNOWN_CALLS).s, format_count(t->known_lost).s);
 	tell_paths(d, t);
 	tell_rings(d, t, traced_ns);
 	doctor_add(d, DOCTOR_OK, "cost here", NULL,

@@ -217,7 +217,8 @@ static int make_label(char **ret, const struct dims *d, const struct map *latest
 		break;
 	default:
 		word = vocab_word("err", key);
-		r = word ? buf_printf(&b, "%s %s", word, strerror((int)key))
+		r = word ? buf_printf(&b, "%s %s", word,
+				      strerrordesc_np((int)key)) /* not translated */
 			 : buf_printf(&b, "errno %lld", (long long)key);
 		break;
 	}

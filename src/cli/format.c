@@ -7,6 +7,8 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/when.h"
+#include "cli/bars.h"
 
 /* ---- numbers ---- */
 
@@ -132,9 +134,6 @@ struct text format_rate(uint64_t n, int64_t dur_ns, bool bytes)
 
 struct text format_when(int64_t ns, enum format_zone zone)
 {
-	/* Not strftime's %b: months stay English, as every other word. */
-	static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-					 "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 	int64_t ms = ns / NSEC_PER_MSEC - (ns % NSEC_PER_MSEC < 0);
 	time_t sec = (time_t)(ms / 1000 - (ms % 1000 < 0));
 	struct tm tm = {0};
@@ -147,7 +146,7 @@ struct text format_when(int64_t ns, enum format_zone zone)
 	}
 	off = tm.tm_gmtoff / 60;
 	snprintf(t.s, sizeof(t.s), "%d %s %02d:%02d:%02d.%03d %c%02ld%02ld", tm.tm_mday,
-		 months[tm.tm_mon], tm.tm_hour, tm.tm_min, tm.tm_sec,
+		 when_months[tm.tm_mon], tm.tm_hour, tm.tm_min, tm.tm_sec,
 		 (int)(ms - (int64_t)sec * 1000), off < 0 ? '-' : '+', labs(off) / 60,
 		 labs(off) % 60);
 	return t;
@@ -200,7 +199,6 @@ void format_spark_add(uint64_t counts[static FORMAT_SPARK_WIDTH], const struct h
 
 struct text format_spark_counts(const uint64_t counts[static FORMAT_SPARK_WIDTH])
 {
-	static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	uint64_t max = 0;
 	struct text t;
 	size_t at = 0;
@@ -208,14 +206,10 @@ struct text format_spark_counts(const uint64_t counts[static FORMAT_SPARK_WIDTH]
 	for (unsigned int i = 0; i < FORMAT_SPARK_WIDTH; i++)
 		max = MAX(max, counts[i]);
 	for (unsigned int i = 0; i < FORMAT_SPARK_WIDTH; i++) {
-		/* Never nothing for something: a single slow call is what the reader looks for. */
-		unsigned int h =
-			counts[i]
-				? MAX((unsigned int)((double)counts[i] * 8 / (double)max + 0.5), 1u)
-				: 0;
-		size_t n = strlen(blocks[h]);
+		const char *shade = bars_shade(counts[i], max);
+		size_t n = strlen(shade);
 
-		memcpy(t.s + at, blocks[h], n);
+		memcpy(t.s + at, shade, n);
 		at += n;
 	}
 	t.s[at] = '\0';

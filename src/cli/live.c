@@ -216,10 +216,29 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	return 0;
 }
 
+/* A command that leaves servers behind: whoever waits for their calls is told. */
+static void warn_left(struct live *l)
+{
+	int32_t first;
+	size_t left = ebpf_source_processes_left(l->source, &first);
+
+	if (left)
+		fprintf(stderr,
+			"weir: the command ended; %zu process%s that it started run%s on, "
+			"unrecorded: "
+			"weir record -p %d\n",
+			left, left > 1 ? "es" : "", left > 1 ? "" : "s", (int)first);
+}
+
 int live_run(struct live *l, struct record_totals *ret, struct error *err)
 {
+	int r;
+
 	enrich_keep_dims(l->enrich, l->session.sink_count > 0 ? ENRICH_KEEP_ALL : 0);
-	return live_at_work(record_run(l->source, &l->session, ret, err));
+	r = live_at_work(record_run(l->source, &l->session, ret, err));
+	if (r >= 0 && ret->command_ended && !l->quiet)
+		warn_left(l);
+	return r;
 }
 
 void live_close(struct live *l)

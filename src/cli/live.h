@@ -42,6 +42,7 @@ struct live {
 	char *selection;
 	struct record_options session; /* prepared; the caller adds sinks, store, tick, limits */
 	bool opened;
+	bool quiet;	   /* nothing is said where all went well */
 	bool hold_limited; /* --lossless without a cgroup that can be frozen */
 };
 

@@ -2,9 +2,18 @@
 #include "cli/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+/* A trace into which somebody writes keeps its name. */
+static bool is_written(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	return fd >= 0 && store_fd_is_written(fd);
+}
 
 /* Moves an existing trace aside. Anything but a plain file is left alone. */
 static int move_old(struct output *o, struct error *err)
@@ -16,6 +25,11 @@ static int move_old(struct output *o, struct error *err)
 	if (!S_ISREG(st.st_mode))
 		return error_set(err, -EINVAL,
 				 "-o %s: exists and is not a plain file; name another", o->path);
+	if (is_written(o->path))
+		return error_set(err, -EBUSY,
+				 "-o %s: is being recorded right now by another weir; name another "
+				 "with -o",
+				 o->path);
 	if (asprintf(&o->old, "%s.old", o->path) < 0) {
 		o->old = NULL;
 		return error_set(err, -ENOMEM, "out of memory");

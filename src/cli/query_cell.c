@@ -11,6 +11,7 @@
 #include "engine/answer.h"
 #include "engine/bars.h"
 #include "engine/engine.h"
+#include "query/query.h"
 #include "schema/ops.h"
 
 #define DUR_DIGITS 3
@@ -149,17 +150,6 @@ static bool is_position(const struct plan_field *f)
 	return is_column(f, "pos") || is_column(f, "pos2");
 }
 
-/* Arguments, which a NUL parts, as a shell would take them. Engines give it as "\\x00". */
-static int put_argv(struct buf *out, struct bytes argv)
-{
-	_cleanup_buf_ struct buf raw = {0}, words = {0};
-	int r = engine_unescape((const char *)argv.data, argv.len, &raw);
-
-	if (r >= 0)
-		r = shell_words(&words, raw.data, raw.len);
-	return r < 0 ? r : format_safe(out, words.data, words.len);
-}
-
 /* The value of a type that has a number. */
 static struct text number_text(const struct plan_field *f, const struct value *v,
 			       const struct cell_style *style)
@@ -257,19 +247,37 @@ enum word_set cell_flag_words(const struct plan *p)
 	return p->table == TABLE_OP ? filter_words(p->where) : WORDS_NONE;
 }
 
+/* unfinished|by_path; 0 where there is none, as of flags. */
+static int put_status(struct buf *out, uint64_t bits)
+{
+	const char *word;
+	uint64_t bit, rest = bits;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && (word = query_status_word(i, &bit)); i++) {
+		if (!(bits & bit))
+			continue;
+		r = buf_printf(out, "%s%s", rest != bits ? "|" : "", word);
+		rest &= ~bit;
+	}
+	if (r < 0 || (!rest && bits))
+		return r;
+	return buf_printf(out, rest ? "%s0x%" PRIx64 : "%s%" PRIu64, rest != bits ? "|" : "", rest);
+}
+
 int cell_put(struct buf *out, const struct plan_field *f, const struct value *v, bool estimated,
 	     const struct cell_style *style)
 {
 	if (v->null || f->type.type == QUERY_NULL)
 		return buf_printf(out, "-");
-	if (is_column(f, "argv"))
-		return put_argv(out, v->t);
 	if (is_text(f))
 		return format_safe(out, v->t.data, v->t.len);
 	if (f->type.type == QUERY_CODE)
 		return answer_put_plain(out, f, v);
 	if (style->flags != WORDS_NONE && cell_is_flags(f))
 		return flags_print(out, style->flags, (uint64_t)v->i);
+	if (has_vocab(f, QUERY_UINT, "status"))
+		return put_status(out, (uint64_t)v->i);
 	return buf_printf(out, "%s%s", estimated ? "~" : "", number_text(f, v, style).s);
 }
 

@@ -4,8 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "engine/bars.h"
+#include "cli/bars.h"
 #include "cli/query_print.h"
+#include "engine/bars.h"
 
 #define BARS_WANTED 24 /* a finer cut of a histogram has no more bars than this */
 #define BAR_MAX	    60 /* columns of the longest bar */
@@ -19,27 +20,6 @@ static int put_label(struct buf *out, const char *unit, const struct bar *bar)
 		return buf_printf(out, "< %s", cell_number(unit, bar->to).s);
 	return buf_printf(out, "%s%s", bar->to == INT64_MAX ? ">= " : "",
 			  cell_number(unit, bar->from).s);
-}
-
-/* `part` of the full width, in eighths of a column where the terminal can. */
-static int put_bar(struct buf *out, double part, size_t width)
-{
-	static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-	size_t units = (size_t)(part * (double)width * 8 + 0.5), full = units / 8, used = full;
-	bool utf8 = bars_utf8();
-	int r = 0;
-
-	if (part > 0 && !units)
-		units = 1;
-	if (!utf8)
-		used = full = MAX(full, (size_t)(part > 0));
-	for (size_t i = 0; i < full && r >= 0; i++)
-		r = buf_printf(out, utf8 ? "█" : "@");
-	if (r >= 0 && utf8 && units % 8 && used < width) {
-		r = buf_printf(out, "%s", eighths[units % 8]);
-		used++;
-	}
-	return r < 0 ? r : buf_printf(out, "%*s", (int)(width - MIN(used, width)), "");
 }
 
 static int put_quantiles(struct buf *out, const struct plan_field *f, struct bytes packed)
@@ -95,7 +75,7 @@ static int put_lines(const struct query_print *p, const struct plan_field *f, co
 		if (r >= 0)
 			r = buf_printf(&line, "  |");
 		if (r >= 0)
-			r = put_bar(&line, (double)b->items[i].count / (double)max, bar);
+			r = bars_lying(&line, (double)b->items[i].count / (double)max, bar);
 		if (r >= 0)
 			fprintf(p->out, "%s  %*s\n", buf_str(&line), (int)count,
 				format_count(b->items[i].count).s);

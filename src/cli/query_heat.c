@@ -4,8 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/saturate.h"
 #include "engine/bars.h"
+#include "cli/bars.h"
 #include "cli/query_print.h"
 
 #define LINES_MAX   24 /* bars of the value's axis */
@@ -211,7 +212,7 @@ static int put_line(const struct heat *h, unsigned int index, size_t label)
 static int put_time_axis(const struct heat *h, size_t label)
 {
 	const struct plan_field as_time = {.name = "", .type = {.type = QUERY_TIME}};
-	struct value from = {.i = h->from}, to = {.i = clock_later(h->to, h->step)};
+	struct value from = {.i = h->from}, to = {.i = add_sat_signed(h->to, h->step)};
 	_cleanup_buf_ struct buf left = {0}, right = {0};
 	int r = cell_put(&left, &as_time, &from, false, &h->print->style), gap;
 

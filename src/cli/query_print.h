@@ -43,8 +43,3 @@ int query_draw_heat(const struct query_print *p, struct answer *rows, struct err
 /* query_trend.c: the same for counts by time and one key. */
 bool query_is_trend(const struct answer *rows);
 int query_draw_trend(const struct query_print *p, struct answer *rows, struct error *err);
-
-/* True where block characters can be shown: the locale's characters are UTF-8. */
-bool bars_utf8(void);
-/* "█▆▃ ▁" of counts, one column each; in ASCII " .:-=+*%@". 0 or -ENOMEM. */
-int bars_spark(struct buf *out, const uint64_t *counts, size_t n);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/bars.h"
+#include "cli/bars.h"
 #include "cli/query_print.h"
 #include "schema/ops.h"
 

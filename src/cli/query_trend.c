@@ -3,8 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/map.h"
+#include "base/saturate.h"
+#include "cli/bars.h"
 #include "cli/query_print.h"
 
 #define COLUMNS_MIN 10
@@ -179,7 +180,7 @@ static int put_line(struct trend *t, const struct total *total, size_t key_width
 static int put_legend(const struct trend *t, size_t shown)
 {
 	const struct plan_field as_time = {.name = "", .type = {.type = QUERY_TIME}};
-	struct value from = {.i = t->from}, to = {.i = clock_later(t->to, t->step)};
+	struct value from = {.i = t->from}, to = {.i = add_sat_signed(t->to, t->step)};
 	_cleanup_buf_ struct buf text = {0};
 	int r = cell_put(&text, &as_time, &from, false, &t->print->style);
 

@@ -55,7 +55,7 @@ static int show_progress(void *arg, const struct record_totals *t)
 	if (now < p->next)
 		return 0;
 	fprintf(stderr, "\r%8.1f s  %s calls  %s  lost %s  %s\033[K",
-		(double)(t->now - t->started) / NSEC_PER_SEC, format_count(ops).s,
+		(double)t->ran_ns / NSEC_PER_SEC, format_count(ops).s,
 		format_rate(ops - p->last_ops, p->last_at ? now - p->last_at : 0, false).s,
 		format_count(t->source.lost + t->store.lost_rows).s, format_size(t->store.bytes).s);
 	p->shown = true;
@@ -68,7 +68,7 @@ static int show_progress(void *arg, const struct record_totals *t)
 static void print_summary(const struct record_opts *o, const struct output *out,
 			  const struct record_totals *t)
 {
-	double seconds = (double)(t->now - t->started) / NSEC_PER_SEC;
+	double seconds = (double)t->ran_ns / NSEC_PER_SEC;
 	uint64_t rows = t->store.rows[TABLE_OP], lost = t->source.lost + t->store.lost_rows;
 	const char *path = out->path;
 	_cleanup_buf_ struct buf word = {0};
@@ -101,6 +101,14 @@ static void print_summary(const struct record_opts *o, const struct output *out,
 
 /* ---- the command ---- */
 
+/* A status line has the terminal for itself: none where a command reads or prints there. */
+static bool wants_status_line(const struct record_opts *o, const struct live *live)
+{
+	bool shared = live->session.child && (isatty(STDIN_FILENO) || isatty(STDOUT_FILENO));
+
+	return isatty(STDERR_FILENO) && !shared && !o->quiet;
+}
+
 static int run_session(const struct record_opts *o, struct live *live, struct output *out,
 		       struct error *err)
 {
@@ -110,10 +118,11 @@ static int run_session(const struct record_opts *o, struct live *live, struct ou
 	struct stat st;
 	int r;
 
+	live->quiet = o->quiet;
 	live->session.store = out->writer;
 	live->session.duration_ns = o->duration_ns;
 	live->session.size_max = o->size_max;
-	if (isatty(STDERR_FILENO) && !o->quiet) {
+	if (wants_status_line(o, live)) {
 		live->session.tick = show_progress;
 		live->session.tick_arg = &progress;
 	}
@@ -201,8 +210,9 @@ const struct command command_record = {
 	.summary = "record a command, a process or the whole host into a trace",
 	.usage = "[options] [--] CMD [ARG...] | -p PID | -a",
 	.description =
-		"Records every call of the command and of its children, from its first to "
-		"its end; or of running processes, "
+		"Records every call of the command and of its children, from its first until "
+		"the command ends (processes that it leaves behind are told); or of running "
+		"processes, "
 		"a unit, a container, a control group, or the whole host, until Ctrl-C, a "
 		"limit, or the end of the chosen "
 		"processes. Whatever could not be recorded is counted and said. Of libaio and "

@@ -125,14 +125,22 @@ const struct command command_report = {
 	.name = "report",
 	.summary = "say where the I/O of a trace went",
 	.usage = "[ops|files|dirs|processes|threads|peers|errors|slow] [options] [TRACE...]",
-	.description = "Without a table: one page with what was recorded and what is missing, the "
-		       "time of threads, operations, "
-		       "files and peers, the slowest calls and those still running. Waiting "
-		       "(epoll_wait, futex, ...) is told "
-		       "apart and is in no ranking. A terminal gets at most 50 rows of a table, a "
-		       "pipe all.\n\n"
-		       "A call belongs to the time in which it ended.\n\n"
-		       "Exit status: 0 done, 1 the trace cannot be read, 2 wrong options.",
+	.description =
+		"Without a table: one page with what was recorded and what is missing, the "
+		"time of threads, operations, "
+		"files and peers, the slowest calls and those still running. Waiting "
+		"(epoll_wait, futex, ...) is told "
+		"apart and is in no ranking. A terminal gets at most 50 rows of a table, a "
+		"pipe all.\n\n"
+		"A call belongs to the time in which it ended.\n\n"
+		"What is missing is told by cause: ring_full (calls came faster than the "
+		"recorder took them: --lossless), disk_full and write_failed (the trace could "
+		"not be written), compat (32-bit calls, which are counted and not decoded), "
+		"storage_full and recursion (the kernel had no memory for a thread, or left "
+		"the programs out), unpaired, thread_gap and decode (one end of a call was "
+		"not seen, or a record made no sense), torn and corrupt (parts of the file "
+		"are missing or damaged).\n\n"
+		"Exit status: 0 done, 1 the trace cannot be read, 2 wrong options.",
 	.options = options,
 	.options_size = sizeof(struct report_opts),
 	.examples = examples,

@@ -73,6 +73,13 @@ struct report_unread {
 	uint64_t calls, blocks;
 };
 
+/* What the traces say of themselves by marks of one name. */
+struct mark_text {
+	char *text; /* the first one's; NULL: none says anything */
+	size_t count;
+	bool differ;
+};
+
 struct report {
 	const struct report_opts *opts;
 	char **names; /* traces as they were named behind the options */
@@ -99,11 +106,12 @@ struct report {
 	struct map trees; /* hash of a folder's path -> enum tree: how group_tree() tells it */
 	struct map
 		alone; /* hash of a key of group_file(): group_tree() tells this file by itself */
-	bool gap_free;
-	uint64_t held_ns;  /* for so long weir held the program (--lossless) */
-	char *command;	   /* mark weir.command, weir.synth */
-	char *selection;   /* the options that chose what was recorded; NULL: all */
-	uint64_t left_out; /* calls that they left out after these had ended */
+	size_t gap_free_marks;
+	bool gap_free;		    /* each of the traces says so */
+	uint64_t held_ns;	    /* for so long weir held the program (--lossless) */
+	struct mark_text command;   /* weir.command, weir.synth */
+	struct mark_text selection; /* the options that chose what was recorded; without: all */
+	uint64_t left_out;	    /* calls that they left out after these had ended */
 	bool synthetic;
 };
 

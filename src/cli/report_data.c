@@ -64,6 +64,17 @@ static uint64_t number_of(struct bytes text, const char *word)
 	return n;
 }
 
+static int mark_text_take(struct mark_text *m, struct bytes text)
+{
+	m->count++;
+	if (m->text) {
+		m->differ |= !is_text(text, m->text);
+		return 0;
+	}
+	m->text = strndup((const char *)text.data, text.len);
+	return m->text ? 0 : -ENOMEM;
+}
+
 static int take_mark(struct report *r, const struct batch *b, size_t row)
 {
 	struct bytes name = batch_get_bytes(b, MARK_NAME, row),
@@ -73,23 +84,15 @@ static int take_mark(struct report *r, const struct batch *b, size_t row)
 	if (!text.data)
 		return 0;
 	if (is_text(name, "weir.sequence"))
-		r->gap_free = is_text(text, "gap-free");
+		r->gap_free_marks += is_text(text, "gap-free");
 	if (is_text(name, "weir.cost")) {
 		r->held_ns += number_of(text, "held_ns=");
 		r->left_out += number_of(text, "left_out=");
 	}
-	if (is_text(name, "weir.selection") && !r->selection) {
-		r->selection = strndup((const char *)text.data, text.len);
-		if (!r->selection)
-			return -ENOMEM;
-	}
-	if (!synth && !is_text(name, "weir.command"))
-		return 0;
 	r->synthetic |= synth;
-	if (r->command)
-		return 0;
-	r->command = strndup((const char *)text.data, text.len);
-	return r->command ? 0 : -ENOMEM;
+	if (is_text(name, "weir.selection"))
+		return mark_text_take(&r->selection, text);
+	return synth || is_text(name, "weir.command") ? mark_text_take(&r->command, text) : 0;
 }
 
 static int read_marks(struct report *r, struct error *err)
@@ -114,13 +117,19 @@ static int read_marks(struct report *r, struct error *err)
 	return e < 0 ? error_errno(err, e, "reading the trace") : 0;
 }
 
-/* The recorder says that nothing was lost; where the blocks have the numbers of events, they must say so too. */
+/* What not every trace says is not said of all of them. */
+static void mark_text_settle(struct mark_text *m, size_t traces)
+{
+	m->differ |= m->text && m->count < traces;
+}
+
+/* The recorders say that nothing was lost; where the blocks have the numbers of events, they must say so too. */
 static void check_numbers(struct report *r)
 {
 	struct store_events e;
 
 	store_events(r->store, &e);
-	r->gap_free &= !e.missing && !e.gaps;
+	r->gap_free = r->gap_free_marks >= store_trace_count(r->store) && !e.missing && !e.gaps;
 }
 
 /* ---- files that are told as one ---- */
@@ -293,6 +302,8 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 		e = read_marks(r, err);
 	if (e < 0)
 		return e;
+	mark_text_settle(&r->command, store_trace_count(r->store));
+	mark_text_settle(&r->selection, store_trace_count(r->store));
 	check_numbers(r);
 	e = latest_versions(r);
 	if (e >= 0)
@@ -327,8 +338,8 @@ void report_close(struct report *r)
 	map_free(&r->process_leader);
 	select_free(&r->select);
 	store_free(r->store);
-	free(r->command);
-	free(r->selection);
+	free(r->command.text);
+	free(r->selection.text);
 	free(r->alias);
 	free(r->members);
 }

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/shell.h"
+#include "cli/bars.h"
 #include "cli/queued.h"
 #include "cli/report_page.h"
 #include "cli/text.h"
@@ -31,10 +32,13 @@ static int who(const struct report *r, struct buf *out)
 	size_t processes = dims_rows(r->dims, TABLE_PROCESS);
 	int e;
 
-	if (r->command) {
+	if (r->command.differ)
+		return buf_printf(out, "   %s%zu %s", r->synthetic ? "synthetic: " : "",
+				  r->command.count, r->synthetic ? "streams" : "commands");
+	if (r->command.text) {
 		e = buf_printf(out, "   %s", r->synthetic ? "synthetic: " : "");
 		if (e >= 0)
-			e = format_path(out, r->command, strlen(r->command), 48);
+			e = format_path(out, r->command.text, strlen(r->command.text), 48);
 		p = processes == 1 ? dims_process(r->dims, dims_id_at(r->dims, TABLE_PROCESS, 0))
 				   : NULL;
 		return e < 0 || !p ? e : buf_printf(out, ", pid %lld", (long long)p->pid);
@@ -59,17 +63,23 @@ static int who(const struct report *r, struct buf *out)
 	return 0;
 }
 
+static bool report_selected(const struct report *r)
+{
+	return r->selection.text && (r->selection.differ || *r->selection.text);
+}
+
 /* Where not everything was recorded, that is said too. */
 static int print_selection(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
 	int e;
 
-	if (!r->selection || !*r->selection)
+	if (!report_selected(r))
 		return 0;
-	e = buf_printf(&b, "recorded: ");
-	if (e >= 0)
-		e = format_path(&b, r->selection, strlen(r->selection), SELECTION_MAX);
+	e = buf_printf(&b, "recorded: %s",
+		       r->selection.differ ? "by options that differ between the traces" : "");
+	if (e >= 0 && !r->selection.differ)
+		e = format_path(&b, r->selection.text, strlen(r->selection.text), SELECTION_MAX);
 	if (e >= 0 && r->left_out)
 		e = buf_printf(&b, "   %s call%s left out", format_count(r->left_out).s,
 			       r->left_out == 1 ? "" : "s");
@@ -325,13 +335,15 @@ static bool calls_left_out(const struct report *r)
 	static const char *const words[] = {"-e", "-P", "-Z", "--slower", "--where"};
 	const struct select *s = &r->select;
 	bool some = r->filter.files || r->filter.where || s->ops_given || s->failed_only ||
-		    s->min_dur_ns > 0;
+		    s->min_dur_ns > 0 || r->selection.differ;
 
-	for (size_t i = 0; r->selection && i < ARRAY_SIZE(words) && !some; i++) {
+	for (size_t i = 0; r->selection.text && i < ARRAY_SIZE(words) && !some; i++) {
 		size_t len = strlen(words[i]);
 
-		for (const char *p = r->selection; (p = strstr(p, words[i])) && !some; p += len)
-			some = (p == r->selection || p[-1] == ' ') && (!p[len] || p[len] == ' ');
+		for (const char *p = r->selection.text; (p = strstr(p, words[i])) && !some;
+		     p += len)
+			some = (p == r->selection.text || p[-1] == ' ') &&
+			       (!p[len] || p[len] == ' ');
 	}
 	return some;
 }
@@ -584,7 +596,7 @@ static int print_running(const struct report *r)
 		if (e >= 0)
 			e = buf_printf(&one, " %s %s%s",
 				       report_op_name(batch_get(b, OP_OP, shown, -1), op),
-				       at_least(b, shown) ? "\u2265" : "",
+				       at_least(b, shown) ? bars_at_least() : "",
 				       format_time(batch_get(b, OP_DUR, shown, -1)).s);
 		if (e < 0 ||
 		    format_width(buf_str(&out)) + format_width(buf_str(&one)) + 14 > PAGE_WIDTH)
@@ -641,6 +653,16 @@ static int print_commands(const struct report *r, bool errors)
 	return e;
 }
 
+/* What would have kept calls that were lost, all of them; NULL: nothing that one could do. */
+static const char *remedy(const struct loss *l)
+{
+	if (l->events[CAUSE_DISK_FULL])
+		return "free space, write elsewhere (-o) or bound the trace (--size)";
+	if (l->events[CAUSE_RING_FULL])
+		return "record with --lossless or a larger ring (--ring 64MiB)";
+	return NULL;
+}
+
 /* What to ask next, about this very trace. */
 static int print_next(const struct report *r, const struct page_totals *t)
 {
@@ -655,7 +677,9 @@ static int print_next(const struct report *r, const struct page_totals *t)
 		printf("NEXT   no call of the trace matches %s: without %s there may be some\n",
 		       r->filtered ? "the selection" : "--from and --to",
 		       r->filtered ? "it" : "them");
-	else if (r->selection && *r->selection)
+	else if (loss_of_calls(&r->loss) && remedy(&r->loss))
+		printf("NEXT   every call was lost: %s\n", remedy(&r->loss));
+	else if (report_selected(r))
 		printf("NEXT   no call matched what was to be recorded\n");
 	else
 		printf("NEXT   nothing was recorded here: weir doctor says what can be\n");

@@ -2,6 +2,7 @@
 /* shared.c: what the shared options mean. */
 #include "cli/shared.h"
 #include "base/clock.h"
+#include "base/when.h"
 #include "cli/cgroups.h"
 
 #include <errno.h>
@@ -9,7 +10,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define RING_BYTES_MIN (64u << 10)
 #define RING_BYTES_MAX (1u << 30)
@@ -28,7 +28,7 @@ int user_find(const char *text, struct user *ret, struct error *err)
 	if (!entry && !is_number) {
 		if (f)
 			fclose(f);
-		return error_set(err, -ENOENT,
+		return error_set(err, -EINVAL,
 				 "no user '%s' in /etc/passwd; a number is taken as it is", text);
 	}
 	*ret = (struct user){.uid = entry ? entry->pw_uid : (uid_t)number,
@@ -247,55 +247,12 @@ int read_flags_open(const struct read_flags *f, int argc, char **argv, struct st
 	return store_open(ret, paths, count, err);
 }
 
-/* The digits behind a second's point, to the nanosecond; returns what follows, or NULL where there are none. */
-static const char *parse_fraction(const char *text, int64_t *ret)
-{
-	int64_t ns = 0, unit = NSEC_PER_SEC / 10;
-	const char *s = text;
-
-	for (; *s >= '0' && *s <= '9'; s++, unit /= 10)
-		ns += (*s - '0') * unit;
-	*ret = ns;
-	return s > text ? s : NULL;
-}
-
-/* "09:55:03.5", "2026-11-21T09:55:03", "2026-11-21 09:55": on the day of `first` where no day is
- * named. */
-static int parse_clock(const char *text, int64_t first, bool utc, int64_t *ret)
-{
-	static const char *const days[] = {"%Y-%m-%dT", "%Y-%m-%d ", ""};
-	static const char *const clocks[] = {"%H:%M:%S", "%H:%M"};
-	time_t day = (time_t)(first / NSEC_PER_SEC);
-
-	for (size_t i = 0; i < ARRAY_SIZE(days) * ARRAY_SIZE(clocks); i++) {
-		char format[32];
-		struct tm tm;
-		const char *end;
-		int64_t fraction = 0;
-
-		(utc ? gmtime_r : localtime_r)(&day, &tm);
-		tm.tm_sec = 0;
-		snprintf(format, sizeof(format), "%s%s", days[i / ARRAY_SIZE(clocks)],
-			 clocks[i % ARRAY_SIZE(clocks)]);
-		end = strptime(text, format, &tm);
-		if (end && *end == '.')
-			end = parse_fraction(end + 1, &fraction);
-		if (!end || *end)
-			continue;
-		tm.tm_isdst = -1;
-		if (__builtin_mul_overflow((int64_t)(utc ? timegm(&tm) : mktime(&tm)), NSEC_PER_SEC,
-					   ret) ||
-		    __builtin_add_overflow(*ret, fraction, ret))
-			return -EINVAL;
-		return 0;
-	}
-	return -EINVAL;
-}
-
 static int parse_time(const char *option, const char *text, const struct read_flags *f,
 		      int64_t first, int64_t last, int64_t *ret, struct error *err)
 {
+	const struct when_frame frame = {.first = first, .last = last, .utc = f->utc};
 	int64_t ns;
+	int r;
 
 	if ((text[0] == '+' || text[0] == '-') && parse_duration(text + 1, &ns, NULL) == 0) {
 		/* what is beyond all time is as good as no limit */
@@ -305,13 +262,18 @@ static int parse_time(const char *option, const char *text, const struct read_fl
 			*ret = INT64_MIN;
 		return 0;
 	}
-	if (parse_clock(text, first, f->utc, ret) == 0)
-		return 0;
-	return error_set(err, -EINVAL,
-			 "%s: '%s' is no time; write +1.5s (after the start), -2s (before the "
-			 "end), 09:55:03.5 or "
-			 "2026-11-21T09:55:03",
-			 option, text);
+	r = when_parse(text, strlen(text), &frame, ret);
+	if (r == -ERANGE)
+		return error_set(err, -EINVAL,
+				 "%s: '%s' came on more than one day of the trace; write the day "
+				 "too: 2026-11-21T09:55:03",
+				 option, text);
+	if (r < 0)
+		return error_set(err, -EINVAL,
+				 "%s: '%s' is no time; write +1.5s (after the start), -2s (before "
+				 "the end), 09:55:03.5 or 2026-11-21T09:55:03",
+				 option, text);
+	return 0;
 }
 
 int read_flags_range(const struct read_flags *f, int64_t first, int64_t last, int64_t *ret_from,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/bars.h"
 #include "cli/call_text.h"
 #include "cli/commands.h"
 #include "cli/figures.h"
@@ -32,7 +33,7 @@ struct stat_run {
 	struct rollup *rollup;	 /* since the start, or since the last table */
 	const struct dims *dims; /* of the live session */
 	FILE *out;
-	int64_t since, next; /* monotonic; when the sums began, when the next table is due */
+	int64_t since, next; /* ns of recording: when the sums began, when the next table is due */
 	int failed;
 	bool ended; /* recording stopped: what still runs is known */
 };
@@ -54,7 +55,7 @@ static int take_running(struct stat_run *s, const struct batch *b, size_t row,
 	return r < 0 ? r
 		     : buf_printf(&s->running_text, " %s %s%s",
 				  op_name((uint32_t)batch_get(b, OP_OP, row, 0), op),
-				  more ? "\u2265" : "",
+				  more ? bars_at_least() : "",
 				  format_time(batch_get(b, OP_DUR, row, -1)).s);
 }
 
@@ -134,8 +135,7 @@ static int print_table(struct stat_run *s, const struct record_totals *t, int64_
 							.span_ns = span_ns,
 							.loss = &s->loss,
 							.running = s->ended ? &s->running : NULL});
-		fflush(s->out);
-		return 0;
+		return text_flush(s->out);
 	}
 	fprintf(s->out, "%.2f s   %s calls   %s I/O, %s   %s moved   errors %s   lost %s%s%s\n",
 		(double)span_ns / NSEC_PER_SEC,
@@ -147,27 +147,26 @@ static int print_table(struct stat_run *s, const struct record_totals *t, int64_
 		print_causes(s);
 	print_queued(s);
 	print_rows(s, &f);
-	fflush(s->out);
-	return 0;
+	return text_flush(s->out);
 }
 
 /* A table is due: print it and begin anew, unless the sums shall go on. */
 static int tick(void *arg, const struct record_totals *t)
 {
 	struct stat_run *s = arg;
-	int64_t now = clock_monotonic_ns();
+	int64_t every = s->opts->every_ns;
 	int r;
 
-	if (!s->opts->every_ns || now < s->next)
+	if (!every || t->ran_ns < s->next)
 		return 0;
-	r = print_table(s, t, now - s->since);
+	r = print_table(s, t, t->ran_ns - s->since);
 	if (!s->opts->json)
 		fputc('\n', s->out);
-	s->next += s->opts->every_ns;
+	s->next = clock_next(s->next, t->ran_ns, every);
 	if (r >= 0 && !s->opts->total) {
 		rollup_free(TAKE_PTR(s->rollup));
 		r = rollup_new(&s->rollup, FIGURES_KEYS);
-		s->since = now;
+		s->since = t->ran_ns;
 	}
 	s->failed = r;
 	return r;
@@ -186,36 +185,24 @@ static int run_stat(struct stat_run *s, struct live *live)
 	live->session.tick = tick;
 	live->session.tick_arg = s;
 	live->session.duration_ns = s->opts->duration_ns;
-	s->since = clock_monotonic_ns();
-	s->next = s->since + s->opts->every_ns;
+	s->next = s->opts->every_ns;
+	live->session.every_ns = s->opts->every_ns;
 	r = live_run(live, &totals, &err);
 	s->ended = true;
 	if (r >= 0)
-		r = print_table(s, &totals,
-				s->opts->every_ns && !s->opts->total
-					? clock_monotonic_ns() - s->since
-					: totals.now - totals.started);
+		r = print_table(s, &totals, totals.ran_ns - s->since);
 	if (r >= 0)
 		r = s->failed;
+	if (r < 0 && s->out == stdout && ferror(stdout))
+		return 1; /* main() says so */
+	if (r < 0 && s->opts->output && ferror(s->out)) {
+		err = (struct error){0};
+		error_errno(&err, r, "-o %s", s->opts->output);
+	}
 	if (r < 0)
 		return live_fail(live_at_work(r), err.code ? &err : &(struct error){.code = r});
 	live_warn_lost(&totals, s->opts->lossless);
 	return live_status(&totals);
-}
-
-/* The file of -o; returns the exit status. A table that was flushed before left its error in the stream. */
-static int close_output(const struct stat_run *s, int status)
-{
-	bool unwritten = ferror(s->out);
-	struct error err = {0};
-
-	if (fclose(s->out))
-		error_errno(&err, -errno, "-o %s could not be written", s->opts->output);
-	else if (unwritten)
-		error_set(&err, -EIO, "-o %s could not be written", s->opts->output);
-	else
-		return status;
-	return live_fail(live_at_work(err.code), &err);
 }
 
 static int stat_main(const void *opts, int argc, char **argv)
@@ -233,6 +220,8 @@ static int stat_main(const void *opts, int argc, char **argv)
 
 	if (r < 0)
 		return fail_usage("stat: %s", err.message);
+	if (o->every_ns && o->every_ns < RECORD_TICK_MIN_NS)
+		return fail_usage("stat: --every takes 20ms or more: so often calls are fetched");
 	/* The command has standard output for itself, as under strace -c and perf stat. */
 	if (!argc)
 		s.out = stdout;
@@ -250,8 +239,8 @@ static int stat_main(const void *opts, int argc, char **argv)
 	}
 	rollup_free(s.rollup);
 	buf_free(&s.running_text);
-	if (o->output)
-		r = close_output(&s, r);
+	if (o->output && fclose(s.out) != 0 && !r)
+		r = live_fail(live_at_work(error_errno(&err, -errno, "-o %s", o->output)), &err);
 	return r;
 }
 

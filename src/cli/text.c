@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/text.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,6 +55,13 @@ static const char *pager_command(void)
 	if (!command)
 		command = PAGER_DEFAULT;
 	return *command && strcmp(command, "cat") != 0 ? command : NULL;
+}
+
+int text_flush(FILE *f)
+{
+	if (fflush(f))
+		return -errno;
+	return ferror(f) ? -EIO : 0;
 }
 
 void text_pager_begin(void)

@@ -2,6 +2,8 @@
 /* text.h: the terminal: width, colour, pager. How figures and names are written: cli/format.h. */
 #pragma once
 
+#include <stdio.h>
+
 #include "base/util.h"
 
 #define TEXT_WIDTH_MAX \
@@ -19,6 +21,10 @@ size_t text_rows_max(void);
 /* The escape sequence, "" where standard output is no terminal, $NO_COLOR is set or the terminal is
  * dumb. */
 const char *text_style(enum text_style style);
+
+/* What was printed is seen by others from now on. 0, the errno that it failed with, or -EIO where an
+ * earlier print failed. */
+int text_flush(FILE *f);
 
 /* From here to text_pager_end() standard output goes through $WEIR_PAGER, $PAGER or less, if it is
  * a terminal. */

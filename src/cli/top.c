@@ -73,7 +73,7 @@ static int turn(struct top *t, int64_t now)
 	t->view.interval_ns = now - t->interval_began;
 	t->view.total_ns = now - t->began;
 	t->interval_began = now;
-	t->next = now + t->every_ns;
+	t->next = clock_next(t->next, now, t->every_ns);
 	return rollup_new(&t->now, FIGURES_KEYS);
 }
 
@@ -145,6 +145,7 @@ static int run_live(const struct top_opts *o, struct top *t, int argc, char **ar
 	live.session.sink_count = 1;
 	live.session.tick = tick;
 	live.session.tick_arg = t;
+	live.session.every_ns = t->every_ns;
 	r = top_screen_open(&err);
 	if (r >= 0) {
 		r = live_run(&live, &totals, &err);
@@ -302,6 +303,8 @@ static int top_main(const void *opts, int argc, char **argv)
 
 	if (figures_options_parse(&t.view.figures, o->by, FIGURES_PROCESS, o->sort, &err) < 0)
 		return fail_usage("top: %s", err.message);
+	if (o->every_ns && o->every_ns < RECORD_TICK_MIN_NS)
+		return fail_usage("top: --every takes 20ms or more");
 	if (o->inputs.count && (argc || !record_flags_no_target(&o->rec)))
 		return fail_usage("top: -i shows a trace; a command, -p or -a what happens now: "
 				  "use one of them");

@@ -80,6 +80,10 @@ static int run(const struct trace_opts *o, int argc, char **argv, FILE *file)
 		err = named;
 	if (r < 0 && file == stdout && ferror(stdout))
 		return 1; /* main() says so */
+	if (r < 0 && file != stdout && file != stderr && ferror(file)) {
+		err = (struct error){0};
+		error_errno(&err, r, "-o %s", o->output);
+	}
 	if (r < 0 && !err.code)
 		error_errno(&err, r, "trace");
 	return r < 0 ? live_fail(r, &err) : r;
@@ -169,8 +173,9 @@ const struct command command_trace = {
 		       "call in strace's spelling with "
 		       "the names of descriptors, its result, how long it took. The content of "
 		       "buffers and structures is not "
-		       "recorded and stands as '...'. A call that has not returned for a second is "
-		       "said ('... still in').\n\n"
+		       "recorded and stands as '...'. A path that was opened is that of the file: "
+		       "where the program named a link, the line has what the link led to. A call "
+		       "that has not returned for a second is said ('... still in').\n\n"
 		       "With a command lines go to standard error, else to standard output; -o "
 		       "names a file. strace's -f, -tt, -T "
 		       "and -y are what weir does anyway; with -ff -o FILE the lines of each "

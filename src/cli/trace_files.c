@@ -38,16 +38,20 @@ static int fail_file(struct trace_files *f, int code, const char *path)
 	return f->error.code ? f->error.code : error_errno(&f->error, code, "-o %s", path);
 }
 
+static int fail_slot(struct trace_files *f, size_t slot, int code)
+{
+	char path[PATH_TEXT_MAX];
+
+	snprintf(path, sizeof(path), "%s.%lld", f->prefix, (long long)f->open[slot].tid);
+	return fail_file(f, code, path);
+}
+
 static int close_slot(struct trace_files *f, size_t slot)
 {
 	FILE *file = f->open[slot].file;
-	char path[PATH_TEXT_MAX];
 
 	f->open[slot].file = NULL;
-	if (!file || fclose(file) == 0)
-		return 0;
-	snprintf(path, sizeof(path), "%s.%lld", f->prefix, (long long)f->open[slot].tid);
-	return fail_file(f, -errno, path);
+	return !file || fclose(file) == 0 ? 0 : fail_slot(f, slot, -errno);
 }
 
 static int open_slot(struct trace_files *f, size_t slot, int64_t tid)
@@ -77,7 +81,7 @@ int trace_files_line(struct trace_files *f, int64_t tid, struct bytes line)
 		r = open_slot(f, slot, tid);
 	if (r < 0 || fwrite(line.data, 1, line.len, f->open[slot].file) == line.len)
 		return r;
-	return close_slot(f, slot) < 0 ? f->error.code : fail_file(f, -EIO, f->prefix);
+	return fail_slot(f, slot, -errno);
 }
 
 int trace_files_flush(struct trace_files *f)
@@ -86,7 +90,7 @@ int trace_files_flush(struct trace_files *f)
 
 	for (size_t slot = 0; f && slot < OPEN_MAX_FILES; slot++) {
 		if (f->open[slot].file && fflush(f->open[slot].file) && r == 0)
-			r = fail_file(f, -errno, f->prefix);
+			r = fail_slot(f, slot, -errno);
 	}
 	return r;
 }

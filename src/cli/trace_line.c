@@ -40,7 +40,7 @@ int trace_out_flush(struct trace_out *t)
 {
 	int r = trace_files_flush(t->files);
 
-	return r == 0 && fflush(t->file) ? -errno : r;
+	return r == 0 ? text_flush(t->file) : r;
 }
 
 void trace_out_close(struct trace_out *t)
@@ -112,7 +112,7 @@ static int put_line(struct trace_out *t, int64_t tid, int r)
 		return r;
 	if (t->files && tid >= 0)
 		return trace_files_line(t->files, tid, (struct bytes){t->line.data, t->line.len});
-	return fwrite(t->line.data, 1, t->line.len, t->file) == t->line.len ? 0 : -EIO;
+	return fwrite(t->line.data, 1, t->line.len, t->file) == t->line.len ? 0 : -errno;
 }
 
 /* ---- lines ---- */
@@ -286,5 +286,5 @@ int trace_summary(struct trace_out *t)
 	if (rollup_running(t->rollup))
 		fprintf(t->file, "still running: %llu\n",
 			(unsigned long long)rollup_running(t->rollup));
-	return ferror(t->file) ? -EIO : 0;
+	return text_flush(t->file);
 }

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/uio.h>
 
 #include "base/clock.h"
@@ -108,10 +109,11 @@ static void watch_tree(struct trace_running *r, int32_t pid, unsigned int depth_
 {
 	char path[64];
 	struct dirent *entry;
-	DIR *dir;
+	DIR *dir = NULL;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
+	if (pid != getpid()) /* weir's own calls are not recorded */
+		dir = opendir(path);
 	while (dir && (entry = readdir(dir))) {
 		char name[400];
 		int child;

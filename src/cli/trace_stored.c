@@ -143,7 +143,7 @@ static int merge_run(struct merge *m, struct trace_out *t, struct error *err)
 			return 0;
 		r = trace_call(t, first->batch, first->row, dims);
 		if (r < 0)
-			return r == -EIO ? error_set(err, r, "the output could not be written") : r;
+			return r;
 		first->at++;
 		r = stream_advance(m, first, err);
 		if (r < 0)

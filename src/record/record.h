@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "capture/source.h"
 #include "enrich/enrich.h"
 #include "query/rows.h"
@@ -89,6 +90,9 @@ struct record_mark {
 	const char *name, *text;
 };
 
+#define RECORD_TICK_NS	   (200 * NSEC_PER_MSEC) /* so often blocks are committed */
+#define RECORD_TICK_MIN_NS (20 * NSEC_PER_MSEC)	 /* how long one read of the source waits */
+
 struct record_options {
 	struct record_child *child; /* NULL: none */
 	int64_t duration_ns;	    /* stop after; 0: no limit */
@@ -105,9 +109,11 @@ struct record_options {
 	size_t mark_count;
 	const struct expr *where; /* rows of op for which it is not true are left out; NULL: none */
 	bool no_argv;		  /* keep the command's arguments out of weir.command */
-	/* Called about every 200 ms with the totals; nonzero stops the session. */
+	/* Called with the totals every RECORD_TICK_NS, but for the wait of one read of the source;
+	 * nonzero stops the session. */
 	int (*tick)(void *arg, const struct record_totals *totals);
 	void *tick_arg;
+	int64_t every_ns; /* ticks are as much shorter as it takes to meet the multiples of it; 0: they are not */
 	/*
 	 * Signals: without a command the first one stops the session cleanly. With one, the first
 	 * is passed on to it (unless the terminal did) and recording goes on until the command has
@@ -123,10 +129,11 @@ struct record_options {
 struct record_totals {
 	struct source_stats source;
 	struct store_stats store;
-	int64_t started, now; /* ns since the epoch */
-	int64_t cpu_ns;	      /* CPU time of the recorder so far */
-	uint64_t left_out;    /* calls that `where` left out here; the source counts its own */
-	bool disk_full;	      /* the store refused rows; they are counted in its stats */
+	int64_t now; /* ns since the epoch */
+	int64_t ran_ns; /* for how long was recorded: since the command was let go, or all was attached */
+	int64_t cpu_ns;	   /* CPU time of the recorder so far */
+	uint64_t left_out; /* calls that `where` left out here; the source counts its own */
+	bool disk_full;	   /* the store refused rows; they are counted in its stats */
 	bool command_ended;
 	int command_status;	 /* wait status */
 	int32_t command_pid;	 /* 0: none */

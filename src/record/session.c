@@ -10,8 +10,8 @@
 #include "base/shell.h"
 #include "record/internal.h"
 
-#define TICK_NS (200 * NSEC_PER_MSEC)
-#define READ_MS 20 /* how long one read waits: bounds the delay of every stop condition */
+/* How long one read waits: bounds the delay of every stop condition. */
+#define READ_MS ((int)(RECORD_TICK_MIN_NS / NSEC_PER_MSEC))
 #define DRAIN_NS \
 	(10 *    \
 	 NSEC_PER_SEC) /* a source that does not end by then is broken: said, not waited for \
@@ -32,7 +32,8 @@ struct session {
 	struct query_seat *seat;
 	bool forget_files; /* nobody but the filter asks for their names, and it asks once */
 	struct record_totals totals;
-	int64_t begin, next_tick; /* monotonic */
+	int64_t begin, end, next_tick; /* monotonic; end is 0 while it runs */
+	int64_t tick_ns;
 	int64_t cpu_at_start;
 	int signals_seen;
 	int64_t signal_at; /* monotonic: when one was met with that nobody has decided on; 0: none */
@@ -232,6 +233,7 @@ static void refresh_totals(struct session *s)
 	if (s->opt->store)
 		store_writer_stats(s->opt->store, &s->totals.store);
 	s->totals.now = clock_realtime_ns();
+	s->totals.ran_ns = (s->end ? s->end : clock_monotonic_ns()) - s->begin;
 	s->totals.cpu_ns = clock_cpu_ns() - s->cpu_at_start;
 }
 
@@ -310,7 +312,7 @@ static const char *reason_to_stop(struct session *s, int64_t now)
 	return NULL;
 }
 
-/* Every 200 ms: blocks are committed, the caller sees the totals. */
+/* Blocks are committed, the caller sees the totals. */
 static int tick(struct session *s, int64_t now, const char **why, struct error *err)
 {
 	const struct record_options *opt = s->opt;
@@ -319,7 +321,7 @@ static int tick(struct session *s, int64_t now, const char **why, struct error *
 
 	if (now < s->next_tick)
 		return 0;
-	s->next_tick = now + TICK_NS;
+	s->next_tick = clock_next(s->next_tick, now, s->tick_ns);
 	if (opt->store) {
 		r = store_flush(opt->store, false, &full);
 		if (r == -ENOSPC || r == -EDQUOT)
@@ -337,13 +339,22 @@ static int tick(struct session *s, int64_t now, const char **why, struct error *
 
 /* ---- the session ---- */
 
+/* The longest tick of which `every_ns` is a whole number. */
+static int64_t tick_length(int64_t every_ns)
+{
+	int64_t ticks = (every_ns + RECORD_TICK_NS - 1) / RECORD_TICK_NS;
+
+	return ticks ? every_ns / ticks : RECORD_TICK_NS;
+}
+
 static int begin(struct session *s, struct error *err)
 {
 	const struct record_options *opt = s->opt;
+	int64_t offset =
+		clock_offset_ns(); /* as starts of calls have it: a clock that is set moves neither */
 	uint32_t keep;
 	int r;
 
-	s->totals.started = clock_realtime_ns();
 	s->cpu_at_start = clock_cpu_ns();
 	if (s->child) {
 		assert(s->child->pid > 0 && s->child->go_fd >= 0);
@@ -374,11 +385,12 @@ static int begin(struct session *s, struct error *err)
 	if (r < 0)
 		return r;
 	r = first_marks(s, err);
-	s->let_go = clock_realtime_ns();
+	s->let_go = clock_monotonic_ns() + offset;
 	if (r >= 0 && s->child)
 		r = record_child_go(s->child, err);
 	s->begin = clock_monotonic_ns();
-	s->next_tick = s->begin + TICK_NS;
+	s->tick_ns = tick_length(opt->every_ns);
+	s->next_tick = s->begin + s->tick_ns;
 	return r;
 }
 
@@ -406,6 +418,7 @@ static int run(struct session *s, struct error *err)
 		if (r < 0)
 			return r;
 	}
+	s->end = clock_monotonic_ns();
 	s->totals.why_stopped = why;
 	return 0;
 }

@@ -3,10 +3,12 @@
  * one it takes. */
 #include "base/clock.h"
 #include "base/nearest.h"
+#include "base/when.h"
 #include "cli/cgroups.h"
 #include "cli/command.h"
 #include "cli/help.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -205,6 +207,45 @@ static void values(void **state)
 	assert_int_equal(size, 2ull << 30);
 }
 
+/* ns since the epoch of a text in UTC, or the negative error; `frame` from 23:59:55 to 00:00:10 of the next day. */
+static int64_t when(const char *text, int64_t days)
+{
+	const int64_t midnight = 20000ll * 86400 * NSEC_PER_SEC; /* 4 Oct 2024 */
+	const struct when_frame frame = {.first = midnight - 5 * NSEC_PER_SEC,
+					 .last = midnight + (days * 86400 + 10) * NSEC_PER_SEC,
+					 .utc = true};
+	int64_t at;
+	int r = when_parse(text, strlen(text), &frame, &at);
+
+	return r < 0 ? r : (at - midnight) / NSEC_PER_MSEC;
+}
+
+static void times_of_the_clock(void **state)
+{
+	int64_t at;
+
+	assert_int_equal(when("23:59:58", 0), -2000);
+	assert_int_equal(when("00:00:05.25", 0), 5250);
+	assert_int_equal(when("0:00:05", 0), 5000);
+	assert_int_equal(when("00:00:05Z", 0), 5000);
+	assert_int_equal(when("01:00:05+01:00", 0), 5000);
+	/* the nearest where it lies beside the frame */
+	assert_int_equal(when("23:59", 0), -60000);
+	assert_int_equal(when("00:01", 0), 60000);
+	assert_int_equal(when("00:00:05", 1), -ERANGE);
+	assert_int_equal(when("12:00", 1), 12 * 3600 * 1000);
+	assert_int_equal(when("4 Oct 00:00:05", 1), 5000);
+	assert_int_equal(when("3 Oct 23:59:58.5 +0000", 0), -1500);
+	assert_int_equal(when("2024-10-05", 0), 86400 * 1000);
+	assert_int_equal(when("2024-10-04T02:00:00+02:00", 0), 0);
+	assert_int_equal(when("2024-09-31", 0), -EINVAL);
+	assert_int_equal(when("24:00", 0), -EINVAL);
+	assert_int_equal(when("4 Okt", 0), -EINVAL);
+	assert_int_equal(when_parse("00:00:05", 8, NULL, &at), -EINVAL);
+	assert_int_equal(when_parse("1970-01-01 00:00:01Z", 20, NULL, &at), 0);
+	assert_int_equal(at, NSEC_PER_SEC);
+}
+
 static void nearest_names(void **state)
 {
 	assert_int_equal(nearest_distance("record", "record"), 0);
@@ -278,6 +319,7 @@ int main(void)
 		cmocka_unit_test(stored_control_groups),
 		cmocka_unit_test(wrong_lines_are_refused),
 		cmocka_unit_test(values),
+		cmocka_unit_test(times_of_the_clock),
 		cmocka_unit_test(nearest_names),
 		cmocka_unit_test(tables_are_sound),
 		cmocka_unit_test(examples_parse),

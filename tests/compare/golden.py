@@ -25,6 +25,9 @@ CASES = {  # name: arguments of diff
     # the calls double and take less time each: what explains more time is told first
     "halves": ["-a", "fio1.trace", "-a", "fio2.trace", "-a", "fio3.trace", "-b", "half4.trace", "-b", "half5.trace", "-b",
                "half6.trace"],
+    # a file that all runs of one side have: counts beside the time per run are per run too
+    "files": ["-a", "fio1.trace", "-a", "fio2.trace", "-a", "fio3.trace", "-b", "file4.trace", "-b", "file5.trace", "-b",
+              "file6.trace"],
     "folders": ["before", "after"],
     "parts": ["fio1.trace", "--a-to", "+1s", "--b-from", "+1s"],
     "per-fsync": ["fio1.trace", "fsync.trace", "--per", "pwrite64"],
@@ -42,6 +45,7 @@ CASES = {  # name: arguments of diff
     "bad-side": ["-a", "fio1.trace"],
     "bad-csv": ["fio1.trace", "fio2.trace", "--json", "--csv"],
     "bad-per": ["fio1.trace", "fio2.trace", "--per", "week"],
+    "bad-unit": ["fio1.trace", "redis.trace", "--per", "epoll_wait"],
     "bad-mix": ["-a", "fio1.trace", "-b", "fio2.trace", "fio3.trace"],
     "no-trace": ["fio1.trace", "missing.trace"],
 }
@@ -66,6 +70,7 @@ def make(folder):
     for seed in (4, 5, 6):
         run(inject, "fio%d.trace" % seed, "slow%d.trace" % seed, "slow", "17", "30")
         run(inject, "fio%d.trace" % seed, "half%d.trace" % seed, "twice", "74", "60")
+        run(inject, "fio%d.trace" % seed, "file%d.trace" % seed, "file", "18", "64")
     run(inject, "fio2.trace", "fsync.trace", "twice", "74")
     run(inject, "fio2.trace", "file.trace", "file", "18", "64")
     run(weir, "synth", "-q", "-o", "redis.trace", "--profile", "redis", "--rows", "20000", "--seed", "1")
@@ -80,7 +85,7 @@ def make(folder):
 
 
 def output(folder, args):
-    env = dict(os.environ, TZ="Europe/Berlin", LC_ALL="C", NO_COLOR="1")
+    env = dict(os.environ, TZ="Europe/Berlin", LC_ALL="C.UTF-8", NO_COLOR="1")
     p = subprocess.run([weir, "diff"] + args, cwd=folder, env=env, capture_output=True)
     return p.stdout.decode(), "status %d\n%s%s" % (p.returncode, p.stdout.decode(), p.stderr.decode())
 

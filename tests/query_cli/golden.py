@@ -47,6 +47,7 @@ ANSWERS = {
     "hist": ["hist(dur)", "mixed.trace"],
     "quantize": ["op == read | count(), quantize(bytes)", "mixed.trace"],
     "lquantize": ["lquantize(size, 0, 8192, 1024)", "mixed.trace"],
+    "status": ["by status | count() as n | head 6", "mixed.trace"],
     "flags": ["op == openat | by flags | count() | sort count() desc, flags", "mixed.trace"],
     "flags-of": ["by op, flags | count() | sort count() desc, op, flags | head 12", "mixed.trace"],
     "flags-mixed": ["by flags | count() | sort count() desc, flags | head 5", "mixed.trace"],

@@ -39,8 +39,28 @@ ok "nothing was lost" grep -q "lost 0" err
 ok "the trace is private" [ "$(stat -c %a weir.trace)" = 600 ]
 run record -- true
 ok "the old trace is kept" [ -s weir.trace.old ]
+sh -c '"$0" record -q -o parent.trace -p $$ --duration 0.3s; :' "$weir"
+"$weir" report parent.trace >out
+ok "weir is no program of the shell that it was started in" grep -q "still running 1" out
+mkfifo going
+"$weir" record -o busy.trace -- sh -c 'echo >going; read x <going' >busy.out 2>&1 &
+recorder=$!
+read -r x <going
+run record -o busy.trace -- true
+ok "a trace that is being recorded keeps its name" says 1 "busy.trace: is being recorded"
+echo >going
+wait $recorder
+ok "and goes on" grep -q "next: weir report busy.trace" busy.out
+run record -- sh -c 'sleep 1000 >/dev/null 2>&1 & echo $! >left'
+ok "what outlives the command is told" grep -q "1 process that it started runs on, unrecorded: weir record -p $(cat left)" err
+kill "$(cat left)"
 SUDO_UID=65534 run record -o sudo.trace -- true
 ok "the caller of sudo owns the trace" [ "$(stat -c %u sudo.trace)" = 65534 ]
+run record -q -- sh -c 'exit 0' 'two words'
+for engine in "" --no-engine; do
+	ok "arguments of a process, as a shell would take them $engine" [ "$("$weir" query $engine --csv \
+		"from process | argv == \"sh -c 'exit 0' 'two words'\" | count()" | tail -1)" = 1 ]
+done
 run record -q -- true $(seq 3000)
 "$weir" report >out
 ok "arguments beyond what is kept are told" grep -q "cut 1 " out
@@ -87,6 +107,10 @@ ok "a call that lasts longer than asked is recorded" grep -q "slow.trace   1 cal
 run record -p $target --duration 0.3s --slower 1h -o slow.trace
 ok "one that does not is not" grep -q "slow.trace   0 calls" err
 kill $target
+if [ -d /sys/fs/cgroup/pids ] && [ -d /sys/fs/cgroup/memory ]; then
+	run record --cgroup /sys/fs/cgroup/pids --cgroup /sys/fs/cgroup/memory --duration 1s -o slow.trace
+	ok "control groups of two hierarchies" says 1 "different hierarchies of control groups"
+fi
 run record --slower 1h -o slow.trace -- "$workload" threads .
 ok "nor one that never returns" grep -q "slow.trace   0 calls" err
 if [ "$(uname -m)" = x86_64 ]; then
@@ -188,7 +212,7 @@ ok "/dev/null is still there" [ -c /dev/null ]
 run record -o /no/such/folder/t -- true
 ok "no such folder" says 1 "No such file"
 run record -u weir-nobody -- true
-ok "no such user" is 1
+ok "no such user" is 2
 run record -a -p 1
 ok "-a and -p" is 2
 cp "$weir" /tmp/weir-test-$$ && chmod 755 /tmp/weir-test-$$
@@ -201,8 +225,23 @@ run stat -- ls /
 ok "stat" grep -q "^openat" err
 run stat --json -o s.json -- ls /
 ok "stat --json" python3 -c 'import json; d = json.load(open("s.json")); assert d["rows"] and d["loss"]["events"] == 0'
+run stat --every 10ms -- true
+ok "stat --every, more often than calls are fetched" says 2 "20ms or more"
 run stat -a --every 0.2s --duration 0.5s --by process
 ok "stat --every" [ "$(grep -c PROCESSES out)" -ge 2 ]
+# A file size limit is a full disk too, and leaves room for no block of calls here.
+(ulimit -f 140; exec "$weir" record -q -o small.trace -- find /usr/lib -maxdepth 2) >out 2>err
+status=$?
+ok "a trace without room for a call" is 1
+run report small.trace
+ok "what to do about it" grep -q "^NEXT   every call was lost: free space" out
+for command in trace stat; do
+	run $command -o /dev/full -- true
+	ok "$command -o: a full disk" says 1 "-o /dev/full: No space left on device"
+done
+"$weir" stat -- true 2>/dev/full
+status=$?
+ok "a table that nobody sees is a failure" is 1
 run stat --by nonsense -- true
 ok "stat --by nonsense" is 2
 run top -a

@@ -125,7 +125,7 @@ several family 'base(exe) == "workload"' 'exe !~ "/usr/**"' 'exe is null' "exe =
 	'dir(exe) == "/usr/bin" or exe is not null and ret < 0'
 several open 'a2 is null and fd2 is null' 'a4 is null and a3 is not null' "dev == $dev and fd >= 0" 'path2 is null and fd > 3'
 
-# Peers, of calls on what is connected: a stored trace knows the last peer of a socket, a recorder the present one.
+# Peers, of calls on what is connected: a stored trace knows the peer of a socket before it was connected.
 moves='op in (read, write, writev, sendto, recvfrom, sendmsg, recvmsg, sendmmsg, recvmmsg, getpeername, shutdown)'
 several tcp4 "$moves and peer ~ \"127.*\"" "$moves and peer !~ \"127.0.0.1:*\"" "$moves and peer ~ \"*:443\"" \
 	"$moves and peer == \"127.0.0.1:443\"" "$moves and not (peer ~ \"*:80\")" "$moves and peer is null" \
@@ -140,6 +140,25 @@ several unix "$moves and peer ~ \"*:443\"" "$moves and peer is null and ret > 0"
 	"$moves and peer != \"unix:/x\"" "op in (connect, bind) and peer =~ \"unix:\"" 'op == sendto and peer == "unix:@abstract"' \
 	'op in (connect, bind) and peer == "unix:./sock"' "$moves and peer in (\"unix:./sock\", \"unix:/x\")"
 several plain 'peer is null and fd > 2' 'peer is not null' 'peer != "10.0.0.1:80"'
+
+# A name that one file has after the other. What leads there is known by the calls that changed it, wanted or not: a row says
+# the file that it was then, or none.
+"$weir" record -q -o all -- "$weir" record -q -o some0 -e openat,statx -- \
+	"$weir" record -q -o some1 --where 'op in (openat, statx) and ret >= 0' -- \
+	"$weir" record -q -o some2 --slower 1ns --where 'fd is not null or op == statx' -- sh -c '
+	see() { stat -c %i cfg; }
+	echo 1 >cfg; echo 2 >tmp; see; mv tmp cfg; see; : <cfg; see; rm cfg; mkdir cfg; see; : <cfg; see
+	rmdir cfg; echo 3 >cfg; see; mkdir d; echo 4 >d/cfg; mv d e; mkdir d; mv cfg d; cd d; see' >truth 2>err
+for i in all some0 some1 some2; do
+	"$weir" query 'where op == statx and comm == "stat" and base(path) == "cfg" | select ino' -i $i --csv | tail -n +2 >got
+	known=$(paste -d " " truth got | awk '$2 && $1 != $2 { wrong = 1 } $2 { known++ } END { print wrong ? "wrong" : known + 0 }')
+	[ "$(wc -l <truth) $(wc -l <got)" = "7 7" ] && [ "$known" != wrong ] && [ "$known" -ge 4 ]
+	status=$?
+	[ $status = 0 ] || paste truth got | sed 's/^/# /'
+	"$weir" report $i | grep -q 'lost 0 (sequence gap-free)' || { status=1; echo "# not gap-free"; }
+	result $status "a name that one file has after the other, $i ($known known)"
+done
+rm -rf all some* cfg d e
 
 # Control groups: a new one that the program joins, and leaves again for one of which weir has heard.
 groups=/sys/fs/cgroup

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What numbers, names and tables look like on a terminal. */
+#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,6 +88,7 @@ static void spark(void **state)
 {
 	uint64_t counts[FORMAT_SPARK_WIDTH] = {1, 8, 4};
 
+	assert_non_null(setlocale(LC_CTYPE, "C.UTF-8"));
 	SAME(format_spark_counts(counts), "▁█▄         ");
 	assert_int_equal(format_width(FORMAT_SPARK_TITLE), FORMAT_SPARK_WIDTH);
 }

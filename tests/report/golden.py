@@ -86,8 +86,9 @@ def width(line):
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
 
 
-def run(weir, args, folder):
-    env = dict(os.environ, TZ="Europe/Berlin", LC_ALL="C", NO_COLOR="1")
+def run(weir, args, folder, **settings):
+    env = dict(os.environ, TZ="Europe/Berlin", LC_ALL="C.UTF-8", NO_COLOR="1")
+    env.update(settings)
     p = subprocess.run([weir] + args, cwd=folder, env=env, capture_output=True)
     return p.stdout, p.stderr, p.returncode
 
@@ -117,6 +118,23 @@ def goldens(tap, weir, folder, update):
             lines = out.decode().splitlines()
             wide = [l for l in lines if width(l) > COLUMNS_MAX]
             tap.check(name + ": one page", len(lines) <= LINES_MAX and not wide, "%d lines\n%s" % (len(lines), "\n".join(wide)))
+
+
+def characters(tap, weir, folder):
+    """Blocks where the locale has them or none was chosen, else ASCII."""
+    for name, locale, ascii in (("C", "C", True), ("no locale", "", False)):
+        out, _, code = run(weir, ["report", "ops", "redis.trace"], folder, LC_ALL=locale, LC_CTYPE="", LANG="")
+        tap.check("spark lines in " + name, code == 0 and out.isascii() == ascii, out.decode())
+
+
+def several(tap, weir, folder):
+    """What traces of a folder say of themselves differently is not told as the first one's."""
+    inside = os.path.join(folder, "two")
+    os.mkdir(inside)
+    for name in ("mixed", "redis"):
+        os.link(os.path.join(folder, name + ".trace"), os.path.join(inside, name + ".trace"))
+    page = run(weir, ["report", "two"], folder)[0].decode().splitlines()
+    tap.check("two traces, two streams", "two/mixed.trace and 1 more   synthetic: 2 streams" in page[0], page[0])
 
 
 def load_rows(rows, path):
@@ -300,6 +318,8 @@ def main():
             cut.write(whole.read(100))  # within the first block
         shutil.copy(os.path.join(folder, "mixed.trace"), os.path.join(folder, "a trace's name.trace"))
         goldens(tap, weir, folder, update)
+        characters(tap, weir, folder)
+        several(tap, weir, folder)
         loops(tap, weir, rows_program, folder)
         damage(tap, weir, folder)
         damaged_folder(tap, weir, folder)

@@ -455,7 +455,7 @@ ERRORS = [
     ("an unreadable file", ["report", "/proc/self/mem"], 1, r"cannot read /proc/self/mem"),
     ("a folder without traces", ["report", "/proc/sys"], 1, r"/proc/sys"),
     ("no such set of calls", ["record", "-o", "{t}", "-e", "%fiel", "--", "true"], 2, r"%fiel"),
-    ("no such user", ["record", "-o", "{t}", "-u", "nobodyatall", "--", "true"], 1, r"nobodyatall"),
+    ("no such user", ["record", "-o", "{t}", "-u", "nobodyatall", "--", "true"], 2, r"nobodyatall"),
     ("cannot write there", ["record", "-o", "/proc/x", "--", "true"], 1, r"/proc/x"),
     ("no such cgroup", ["record", "-o", "{t}", "--cgroup", "/none/such", "-a", "--duration", "1"], 1, r"/none/such"),
 ]

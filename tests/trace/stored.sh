@@ -86,5 +86,10 @@ if [ -e /dev/full ]; then
 	"$weir" trace -i t.trace >/dev/full 2>err
 	check "full disk: exit status" $? 1
 	check "full disk: lines of complaint" "$(wc -l <err)" 1
+	for how in "" -c; do
+		"$weir" trace $how -i t.trace -o /dev/full 2>err
+		check "full disk, -o $how: exit status" $? 1
+		check "full disk, -o $how" "$(cat err)" "weir: -o /dev/full: No space left on device"
+	done
 fi
 exit $failed

@@ -77,7 +77,7 @@ static int compare(struct work *w, struct error *err)
 	if (r >= 0 && w->blocks)
 		r = load_blocks(w, err);
 	if (r >= 0)
-		r = unit_choose(w);
+		r = unit_choose(w, err);
 	if (r >= 0)
 		r = make_result(w);
 	if (r >= 0) {

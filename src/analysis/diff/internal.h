@@ -91,7 +91,7 @@ int load_blocks(struct work *w, struct error *err);
 void load_free(struct work *w);
 
 /* unit.c: the unit of work, and whether the runs do the same. */
-int unit_choose(struct work *w);
+int unit_choose(struct work *w, struct error *err);
 /* True where the counts of a run tell those of the next to the call: nothing in it depends on time.
  * `but`, -1 for none, is an operation whose own counts are not looked at. */
 bool unit_counts_exactly(const struct work *w, int64_t but);

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "analysis/diff/internal.h"
+#include "schema/ops.h"
 
 #define SAME_RUN    0.01 /* counts that differ by so little agree: the same work */
 #define SAME_RATE   0.05 /* rates */
@@ -250,17 +251,33 @@ bool unit_counts_exactly(const struct work *w, int64_t but)
 	return of >= REPEAT_MIN && (double)exact >= EXACT * (double)of;
 }
 
-int unit_choose(struct work *w)
+/* The unit that was asked for; a run without any of it has no figures per unit. */
+static int take_asked(struct work *w, struct error *err)
+{
+	char op[32];
+
+	set_work(w, w->opt->unit, w->opt->unit_op);
+	for (size_t i = 0; i < w->run_count; i++) {
+		const struct diff_input *in = w->runs[i].in;
+
+		if (w->runs[i].work > 0)
+			continue;
+		return error_set(err, -EINVAL,
+				 "--per %s: %s has no such call on side %c, so nothing can be told "
+				 "per call of it; leave --per out, or name another",
+				 op_name((uint32_t)w->opt->unit_op, op),
+				 store_trace_path(in->store, 0), in->side ? 'B' : 'A');
+	}
+	return 0;
+}
+
+int unit_choose(struct work *w, struct error *err)
 {
 	struct diff *d = w->out;
-	int r = 0;
+	int r;
 
 	w->exact = unit_counts_exactly(w, -1);
-
-	if (w->opt->unit == DIFF_UNIT_AUTO)
-		r = choose(w);
-	else
-		set_work(w, w->opt->unit, w->opt->unit_op);
+	r = w->opt->unit == DIFF_UNIT_AUTO ? choose(w) : take_asked(w, err);
 	d->agree = agreement(w, SAME_RUN, &d->agree_of);
 	d->repeatable = d->agree_of >= REPEAT_MIN && d->agree >= REPEATABLE;
 	return r;

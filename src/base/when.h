@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* when.h: times of the calendar, as people and weir's own screens write them. */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/util.h"
+
+/* English ones, as every other word of weir. */
+extern const char when_months[12][4];
+
+/* What a text may leave out is taken from the time that is talked about, ns since the epoch. */
+struct when_frame {
+	int64_t first, last;
+	bool utc; /* a time without a zone is UTC, not local time */
+};
+
+/*
+ * "2026-11-21T14:00:03.5", "2026-11-21 14:00", "2026-11-21", each with "Z", "+01:00" or "-0500" behind it
+ * where it is not local time. With a frame also "22 Nov 14:00:03" (of the frame's year) and "14:00:03":
+ * on the day on which that lies within the frame, else on that of its days which is nearest. -EINVAL: no such time; -ERANGE: the
+ * clock shows it more than once within the frame.
+ */
+int when_parse(const char *text, size_t len, const struct when_frame *frame, int64_t *ret_ns);
