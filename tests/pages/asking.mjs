@@ -174,6 +174,26 @@ async function whole(browser) {
 		await page.context().close();
 	});
 
+	await test('words that come after the filter was applied open no list', async () => {
+		const page = await fresh();
+		await page.goto(view(url, ''));
+		await rest(page);
+		const words = await hold(page, /\/complete\?/);
+		const box = page.getByRole('combobox', { name: 'Filter' });
+		const came = page.waitForResponse(/\/complete\?/);
+		await box.fill('op == read');
+		await words.some(1);
+		await box.press('Enter');
+		await words.all();
+		await came;
+		await settle(page);
+		equal(await page.getByRole('option').count(), 0, 'words');
+		await box.press('End');
+		await box.press('a'); // and those that are asked for later do
+		await page.getByRole('option').first().waitFor();
+		await page.context().close();
+	});
+
 	await test('an engine that is missing is said once, and asked for no more', async () => {
 		const without = await serve('asked.trace', '--duckdb', join(dir, 'none.so'));
 		const page = await fresh();
