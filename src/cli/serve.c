@@ -19,6 +19,7 @@
 #define TICK_NS	    (200 * NSEC_PER_MSEC) /* how often a trace that grows is looked at */
 #define THREADS_MAX 256
 #define PORT_MAX    65535
+#define MEMORY_MIN  (32ull << 20) /* with less the engine answers nothing */
 
 struct serve_opts {
 	struct option_list inputs;
@@ -79,6 +80,22 @@ static int check_listen(const struct serve_opts *o)
 		"trace; from your machine: ssh -L %d:127.0.0.1:%d HOST, then open the link there",
 		o->listen, (int)(o->port ? o->port : SERVER_PORT),
 		(int)(o->port ? o->port : SERVER_PORT));
+}
+
+/* What would else be told to each question. 0 or 2. */
+static int check_limits(const struct serve_opts *o)
+{
+	if (o->port > PORT_MAX)
+		return fail_usage("serve: --port: at most %d", PORT_MAX);
+	if (o->threads > THREADS_MAX)
+		return fail_usage("serve: --threads: at most %d", THREADS_MAX);
+	if (o->memory && o->memory < MEMORY_MIN)
+		return fail_usage(
+			"serve: --memory: at least %lluMiB, or no question can be answered",
+			MEMORY_MIN >> 20);
+	if (o->library && access(o->library, R_OK) < 0)
+		return fail_usage("serve: --duckdb %.200s: %s", o->library, strerror(errno));
+	return check_listen(o);
 }
 
 /* ---- the browser ---- */
@@ -167,11 +184,7 @@ static int serve_main(const void *opts, int argc, char **argv)
 
 	/* Many threads come and go: what each of them leaves in a heap of its own would add up. */
 	mallopt(M_MMAP_THRESHOLD, 256 << 10);
-	if (o->port > PORT_MAX)
-		return fail_usage("serve: --port: at most %d", PORT_MAX);
-	if (o->threads > THREADS_MAX)
-		return fail_usage("serve: --threads: at most %d", THREADS_MAX);
-	if (check_listen(o))
+	if (check_limits(o))
 		return 2;
 	if (!paths)
 		return fail(&(struct error){.code = -ENOMEM});

@@ -195,7 +195,11 @@ async function whole(browser) {
 	});
 
 	await test('an engine that is missing is said once, and asked for no more', async () => {
-		const without = await serve('asked.trace', '--duckdb', join(dir, 'none.so'));
+		const { WEIR_DUCKDB } = process.env;
+		process.env.WEIR_DUCKDB = join(dir, 'none.so');
+		const without = await serve('asked.trace');
+		if (WEIR_DUCKDB) process.env.WEIR_DUCKDB = WEIR_DUCKDB;
+		else delete process.env.WEIR_DUCKDB;
 		const page = await fresh();
 		const list = listen(page);
 		const queries = () => list.filter((a) => a.startsWith('query?')).length;

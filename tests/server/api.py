@@ -557,18 +557,24 @@ def hostile():
         check('Ctrl-C ends it', code == 0, code, s.said)
 
 
+def free_port():
+    with socket.create_server(('127.0.0.1', 0)) as c:
+        return c.getsockname()[1]
+
+
 def limits():
-    with Serve(weir, 'a.trace', '--port', '7400', '--download-max', '1MiB', folder=folder) as s:
-        check('the port that is named', s.port == 7400)
+    port = free_port()
+    with Serve(weir, 'a.trace', '--port', str(port), '--download-max', '1MiB', folder=folder) as s:
+        check('the port that is named', s.port == port)
         for kind in ('csv', 'parquet') if has_engine else ():
             status, _, body = s.ask('query', q='select start, dur, ret, bytes, tid, path', format=kind)
             check(f'a download as {kind} that is too large is refused', status == 413 and b'larger than 1 MiB' in body, status, body[:300])
             status, _, body = s.ask('query', q='by op | count()', format=kind)
             check(f'and one as {kind} that is not is made', status == 200 and len(body) > 20, status, body[:100])
-        r = run('serve', '--port', '7400', 'a.trace')
-        check('a port that is taken', r.returncode == 1 and '7400' in r.stderr and len(r.stderr.splitlines()) <= 2, r.stderr)
+        r = run('serve', '--port', str(port), 'a.trace')
+        check('a port that is taken', r.returncode == 1 and str(port) in r.stderr and len(r.stderr.splitlines()) <= 2, r.stderr)
         with Serve(weir, 'a.trace', folder=folder) as other:
-            check('the next free one', other.port != 7400 and other.port >= 7373)
+            check('the next free one', other.port != port and other.port >= 7373)
         answers = []
 
         def ask(i):
@@ -593,6 +599,9 @@ def limits():
         check(f'--listen {address} is refused, with the way to do it', r.returncode == 2 and 'ssh -L' in r.stderr, r.stderr)
     r = run('serve', '--listen', '127.0.0.1:9999', 'a.trace')
     check('--listen with a port is told of --port', r.returncode == 2 and '--port 9999' in r.stderr, r.stderr)
+    for wrong in (('--memory', '1M'), ('--duckdb', '/nowhere')):
+        r = run('serve', *wrong, 'a.trace')
+        check(f'{" ".join(wrong)} is refused at the start', r.returncode == 2 and wrong[0] in r.stderr and len(r.stderr.splitlines()) == 1, r.stderr)
     r = run('serve', 'nothing.trace')
     check('no trace', r.returncode == 1 and len(r.stderr.splitlines()) == 1, r.stderr)
 
