@@ -37,6 +37,15 @@ int fail_extra(const char *command, const char *argument)
 			  argument, command);
 }
 
+const char *command_name(size_t i)
+{
+	for (size_t k = 0; commands[k]; k++) {
+		if (k == i)
+			return commands[k]->name;
+	}
+	return NULL;
+}
+
 const struct command *command_find(const char *name)
 {
 	for (size_t i = 0; commands[i]; i++) {

@@ -21,6 +21,9 @@ enum option_type {
 	OPTION_SIZE,	 /* *(uint64_t *) bytes: 64KiB, 1M, 2GiB */
 };
 
+/* The words that a value may be, one after another; NULL past the last. For completion. */
+typedef const char *word_fn(size_t i);
+
 struct option_list {
 	const char **items;
 	size_t count, cap;
@@ -34,6 +37,7 @@ struct option {
 	const char *help;  /* one sentence, lower case; NULL: accepted but not shown */
 	size_t offset;	   /* of the field in the command's own options struct */
 	bool zero;	   /* a duration or size may be 0; else 0 in the field means "not given" */
+	word_fn *words;	   /* NULL: anything */
 };
 
 struct command_example {
@@ -50,6 +54,8 @@ struct command {
 	const struct command_example *examples; /* ends with {0} */
 	bool takes_command; /* everything after the first non-option is a command line */
 	bool no_args;	    /* takes options alone: the parser refuses anything else */
+	word_fn *words;	    /* of its first argument; NULL: anything */
+	bool or_files;	    /* that may be a file instead */
 	/* opts: the filled struct; args: what is left. Returns the exit status. */
 	int (*run)(const void *opts, int argc, char **argv);
 };
@@ -66,6 +72,8 @@ int fail_usage(const char *fmt, ...) _printf_(1, 2);
 /* One argument too many: says which, and where the command's usage is told. Returns 2. */
 int fail_extra(const char *command, const char *argument);
 
+/* The name of a command; NULL past the last. */
+const char *command_name(size_t i);
 /* The command of that name, or NULL. */
 const struct command *command_find(const char *name);
 /* Parses argv[1..] by the command's table and runs it; argv[0] is its name. Returns the exit

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* complete.c: `weir completion --words`: what the completion scripts ask about a pipeline or an
- * expression, with values of the trace in question. */
+/* complete.c: `weir completion --words`: what the completion scripts ask about the word at hand: a pipeline or an
+ * expression, with values of the trace in question, or one of a few words. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +16,7 @@ struct place {
 	const struct command *cmd;
 	struct option_list inputs;
 	bool pipeline, expression; /* the word at hand is one */
+	word_fn *words;		   /* or it is one of these */
 };
 
 static const struct option *find_option(const struct command *cmd, const char *word)
@@ -36,7 +37,18 @@ static void add_input(struct place *p, char *word)
 		p->inputs.items[p->inputs.count++] = word;
 }
 
-/* What the words before the last one say of it. */
+/* argv[i] is the option's value. */
+static void take_value(struct place *p, const struct option *o, int i, int argc, char **argv)
+{
+	if (o->short_name == 'i')
+		add_input(p, argv[i]);
+	if (i + 1 == argc) {
+		p->expression = option_is_expression(o);
+		p->words = o->words;
+	}
+}
+
+/* What the words before the last one say of it. bash takes --by=file apart: --by, =, file. */
 static void find_place(struct place *p, int argc, char **argv)
 {
 	int args = 0;
@@ -47,17 +59,36 @@ static void find_place(struct place *p, int argc, char **argv)
 		bool last = i + 1 == argc;
 
 		if (o && o->value && !last) {
-			i++;
-			if (o->short_name == 'i')
-				add_input(p, argv[i]);
-			p->expression |=
-				i + 1 == argc && o->long_name && strcmp(o->long_name, "where") == 0;
+			i += i + 2 < argc && strcmp(argv[i + 1], "=") == 0 ? 2 : 1;
+			take_value(p, o, i, argc, argv);
 			continue;
 		}
 		if (argv[i][0] == '-' && argv[i][1])
 			continue;
-		p->pipeline |= last && args == 0 && strcmp(p->cmd->name, "query") == 0;
+		if (last && args == 0) {
+			p->pipeline = strcmp(p->cmd->name, "query") == 0;
+			p->words = p->cmd->words;
+		}
 		args++;
+	}
+}
+
+/* Those that begin as it does. In a list the last one is at hand: "openat,%fi", "!%net". */
+static void offer_words(const struct place *p, const char *typed)
+{
+	size_t before = 0, len;
+	const char *word;
+
+	if (strcmp(typed, "=") == 0)
+		typed++;
+	for (size_t i = 0; typed[i]; i++) {
+		if (strchr(",!=", typed[i]))
+			before = i + 1;
+	}
+	len = strlen(typed + before);
+	for (size_t i = 0; (word = p->words(i)); i++) {
+		if (strncmp(word, typed + before, len) == 0)
+			printf("%.*s%s\n", (int)before, typed, word);
 	}
 }
 
@@ -173,6 +204,8 @@ int complete_words(int argc, char **argv)
 		if (buf_printf(&text, "%s%s", p.expression ? WHERE : "", word) < 0)
 			return 1;
 		offer(&p, buf_str(&text), text.len, p.expression ? strlen(WHERE) : 0);
+	} else if (p.words) {
+		offer_words(&p, argv[argc - 1]);
 	}
 	free(p.inputs.items);
 	return 0;

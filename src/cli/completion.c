@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+#define FISH_WORDS \
+	"weir completion --words -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null"
+
 static void words(FILE *out, const struct command *cmd)
 {
 	for (const struct option *o = cmd->options; !option_end(o); o++) {
@@ -36,6 +39,17 @@ static void bash(FILE *out)
 	      "\t\tlocal IFS=$'\\n'\n"
 	      "\t\tCOMPREPLY=($(weir completion --words -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" "
 	      "2>/dev/null))\n"
+	      "\t\tif [[ ${#COMPREPLY[@]} -gt 0 && $cur != *[\\\"\\'\\ ]* && "
+	      "${COMP_WORDS[COMP_CWORD-1]} "
+	      "!= [-=]* ]]; then\n"
+	      "\t\t\tcase ${COMP_WORDS[1]} in\n",
+	      out);
+	for (size_t i = 0; commands[i]; i++) {
+		if (commands[i]->or_files)
+			fprintf(out, "\t\t\t%s) COMPREPLY+=($(compgen -f -- \"$cur\")) ;;\n",
+				commands[i]->name);
+	}
+	fputs("\t\t\tesac\n\t\tfi\n"
 	      "\t\tif [ ${#COMPREPLY[@]} -gt 0 ]; then\n"
 	      /* a single offer would have its quote closed */
 	      "\t\t\t[ ${#COMPREPLY[@]} -gt 1 ] || COMPREPLY+=(\"${COMPREPLY[0]} \")\n"
@@ -61,10 +75,10 @@ static void quoted(FILE *out, const char *text)
 	}
 }
 
-/* Its value is completed as a pipeline's text is. */
-static bool is_expression(const struct option *o)
+/* weir itself knows what its value may be. */
+static bool has_words(const struct option *o)
 {
-	return o->long_name && strcmp(o->long_name, "where") == 0;
+	return o->words || option_is_expression(o);
 }
 
 static void zsh_option(FILE *out, const struct option *o, bool is_long)
@@ -82,9 +96,18 @@ static void zsh_option(FILE *out, const struct option *o, bool is_long)
 	if (o->value) {
 		fputc(':', out);
 		quoted(out, o->value);
-		fputs(is_expression(o) ? ":_weir_words" : ":_files", out);
+		fputs(has_words(o) ? ":_weir_words" : ":_files", out);
 	}
 	fputc('\'', out);
+}
+
+static const char *zsh_argument(const struct command *cmd)
+{
+	if (strcmp(cmd->name, "query") == 0)
+		return "'1:pipeline:_weir_words' ";
+	if (!cmd->words)
+		return "";
+	return cmd->or_files ? "'1:argument:_weir_words_or_files' " : "'1:argument:_weir_words' ";
 }
 
 static void zsh(FILE *out)
@@ -97,6 +120,7 @@ static void zsh(FILE *out)
 	      "2>/dev/null)\"})\n"
 	      "\t(( $#found )) && compadd -Q -U -S '' -P \"${words[CURRENT][1][(r)[\\'\\\"]]}\" -- "
 	      "$found\n}\n"
+	      "_weir_words_or_files()\n{\n\t_weir_words\n\t_files\n}\n"
 	      "_weir()\n{\n"
 	      "\tlocal -a cmds=(\n",
 	      out);
@@ -117,7 +141,7 @@ static void zsh(FILE *out)
 				zsh_option(out, o, false);
 		}
 		fprintf(out, " \\\n\t\t\t'--help[this text]' %s'*:argument:_files' ;;\n",
-			strcmp(commands[i]->name, "query") == 0 ? "'1:pipeline:_weir_words' " : "");
+			zsh_argument(commands[i]));
 	}
 	fputs("\tesac\n}\n_weir \"$@\"\n", out);
 }
@@ -142,23 +166,30 @@ static void fish(FILE *out)
 				fprintf(out, " -s %c", o->short_name);
 			if (o->long_name)
 				fprintf(out, " -l %s", o->long_name);
-			fprintf(out, "%s -d '", o->value ? " -r" : "");
+			fputs(has_words(o) ? " -x -a '(" FISH_WORDS ")'"
+			      : o->value   ? " -r"
+					   : "",
+			      out);
+			fputs(" -d '", out);
 			quoted(out, o->help);
 			fputs("'\n", out);
 		}
 	}
-	fputs("complete -c weir -n 'not __fish_use_subcommand' -a '(weir completion "
-	      "--words -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'\n",
-	      out);
+	fputs("complete -c weir -n 'not __fish_use_subcommand' -a '(" FISH_WORDS ")'\n", out);
+}
+
+static const struct {
+	const char *name;
+	void (*print)(FILE *out);
+} shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+
+const char *help_shell(size_t i)
+{
+	return i < ARRAY_SIZE(shells) ? shells[i].name : NULL;
 }
 
 bool help_completion(FILE *out, const char *shell)
 {
-	static const struct {
-		const char *name;
-		void (*print)(FILE *out);
-	} shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
-
 	for (size_t i = 0; i < ARRAY_SIZE(shells); i++) {
 		if (strcmp(shell, shells[i].name) == 0) {
 			shells[i].print(out);

@@ -22,16 +22,14 @@ static const char *const sort_words[] = {"time", "calls", "bytes", "errors", "ma
 static_assert(ARRAY_SIZE(by_words) == FIGURES_BY_COUNT, "a word for each grouping");
 static_assert(ARRAY_SIZE(sort_words) == FIGURES_SORT_COUNT, "a word for each order");
 
-const char *figures_by_word(enum figures_by by)
+const char *figures_by_word(size_t by)
 {
-	assert(by < FIGURES_BY_COUNT);
-	return by_words[by];
+	return by < FIGURES_BY_COUNT ? by_words[by] : NULL;
 }
 
-const char *figures_sort_word(enum figures_sort sort)
+const char *figures_sort_word(size_t sort)
 {
-	assert(sort < FIGURES_SORT_COUNT);
-	return sort_words[sort];
+	return sort < FIGURES_SORT_COUNT ? sort_words[sort] : NULL;
 }
 
 /* The number of a word; -EINVAL, and what there is, where it is none. */

@@ -60,9 +60,9 @@ struct figures {
 	struct figures_rest other;		/* memory, processes, ...: neither */
 };
 
-/* Words for by and sort: "op", "process", ...; "time", "calls", ... */
-const char *figures_by_word(enum figures_by by);
-const char *figures_sort_word(enum figures_sort sort);
+/* Words for enum figures_by and figures_sort: "op", "process", ...; "time", "calls", ...; NULL past the last. */
+const char *figures_by_word(size_t by);
+const char *figures_sort_word(size_t sort);
 /*
  * What --by and --sort say (NULL: by `otherwise`, sorted by time), nothing chosen yet. 0, or -EINVAL with a message that
  * names the words that there are.

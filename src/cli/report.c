@@ -107,7 +107,7 @@ static const struct option options[] = {
 	READ_FLAGS(struct report_opts, read),
 	{0, "sort", OPTION_STRING, "COLUMN",
 	 "sort a table by this column: time (default), calls, errors, bytes, p50, ...",
-	 offsetof(struct report_opts, sort)},
+	 offsetof(struct report_opts, sort), .words = report_column_name},
 	{0, "head", OPTION_COUNT, "N", "at most so many rows of a table",
 	 offsetof(struct report_opts, head)},
 	{0},
@@ -124,6 +124,8 @@ static const struct command_example examples[] = {
 const struct command command_report = {
 	.name = "report",
 	.summary = "say where the I/O of a trace went",
+	.words = report_table_name,
+	.or_files = true,
 	.usage = "[ops|files|dirs|processes|threads|peers|errors|slow] [options] [TRACE...]",
 	.description =
 		"Without a table: one page with what was recorded and what is missing, the "

@@ -167,5 +167,7 @@ int report_json(struct report *r, const char *which, struct error *err);
 int report_sort_check(const char *which, const char *sort, struct error *err);
 /* The names of the tables; NULL behind the last. */
 const char *report_table_name(size_t i);
+/* Of the columns of all tables, likewise. */
+const char *report_column_name(size_t i);
 /* True where there is a table of that name. */
 bool report_table_known(const char *which);

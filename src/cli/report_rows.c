@@ -368,6 +368,29 @@ bool report_table_known(const char *which)
 	return kind_find(which) != NULL;
 }
 
+/* True where a table before the k-th has a column of that name. */
+static bool is_named_before(size_t k, const char *name)
+{
+	for (size_t i = 0; i < k; i++) {
+		for (size_t c = 0; c < kinds[i].column_count; c++) {
+			if (!strcmp(kinds[i].columns[c].name, name))
+				return true;
+		}
+	}
+	return false;
+}
+
+const char *report_column_name(size_t i)
+{
+	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
+		for (size_t c = 0; c < kinds[k].column_count; c++) {
+			if (!is_named_before(k, kinds[k].columns[c].name) && !i--)
+				return kinds[k].columns[c].name;
+		}
+	}
+	return NULL;
+}
+
 struct order {
 	const struct value_table *t;
 	size_t column;

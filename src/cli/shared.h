@@ -58,7 +58,8 @@ struct read_flags {
 			   "only this control group and those below it"),                          \
 		SHARED_ROW(type, member, 'e', NULL, OPTION_LIST, "SET", ops,                       \
 			   "only these calls, as strace spells them: openat,%file; !%network; "    \
-			   "trace=%desc; /^p.*64$"),                                               \
+			   "trace=%desc; /^p.*64$",                                                \
+			   .words = select_op_word),                                               \
 		SHARED_ROW(                                                                        \
 			type, member, 'P', "path", OPTION_LIST, "PATH", paths,                     \
 			"only calls on this file, below this folder, or on files that match a "    \

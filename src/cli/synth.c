@@ -118,7 +118,7 @@ static const struct option options[] = {
 	 offsetof(struct synth_opts, seed)},
 	{0, "profile", OPTION_STRING, "NAME",
 	 "mixed (default), redis, rocksdb, fio, network or hostile",
-	 offsetof(struct synth_opts, profile)},
+	 offsetof(struct synth_opts, profile), .words = synth_profile_name},
 	{'q', "quiet", OPTION_FLAG, NULL, "say nothing at the end",
 	 offsetof(struct synth_opts, quiet)},
 	{0},

@@ -325,9 +325,9 @@ static const struct option top_options[] = {
 	{0, "every", OPTION_DURATION, "TIME", "refresh so often (default 1s)",
 	 offsetof(struct top_opts, every_ns)},
 	{0, "by", OPTION_STRING, "KEY", "begin with op, process (default), thread, file, error",
-	 offsetof(struct top_opts, by)},
+	 offsetof(struct top_opts, by), .words = figures_by_word},
 	{0, "sort", OPTION_STRING, "WORD", "begin with time (default), calls, bytes, errors, max",
-	 offsetof(struct top_opts, sort)},
+	 offsetof(struct top_opts, sort), .words = figures_sort_word},
 	{0},
 };
 

@@ -76,6 +76,23 @@ void select_free(struct select *s)
 
 /* ---- operations ---- */
 
+const char *select_op_word(size_t i)
+{
+	/* the old names come last in the table */
+	for (size_t k = 0; k < ARRAY_SIZE(set_names) && set_names[k].name[0] == '%'; k++) {
+		if (!i--)
+			return set_names[k].name;
+	}
+	if (i < ARRAY_SIZE(class_names))
+		return class_names[i].name;
+	i -= ARRAY_SIZE(class_names);
+	for (uint32_t code = 0; code < op_code_end(); code++) {
+		if (op_def(code) && !i--)
+			return op_def(code)->name;
+	}
+	return NULL;
+}
+
 static void add_code(uint64_t *ops, uint32_t code)
 {
 	ops[code / 64] |= 1ull << (code % 64);

@@ -54,6 +54,8 @@ void select_free(struct select *s);
  * %other. Errors name the word and the nearest known one.
  */
 int select_ops(struct select *s, const char *text, struct error *err);
+/* The words that it knows, sets first; NULL past the last. */
+const char *select_op_word(size_t i);
 /*
  * Adds a path, folder prefix or glob; relative ones start from the working directory, but for a
  * glob that begins with a star, which is looked for in every folder ("*.c": in the whole tree).

@@ -88,10 +88,25 @@ found = words('query', '-i', 'a.trace', 'path ~ "/tmp/ro')
 check('completes paths by folder', 'path ~ "/tmp/rocksdb/' in found, found)
 check('knows nothing where there is nothing', words('query', '--json', 'nosuchname') == [], words('query', 'nosuchname'))
 
-script = """eval "$(%s completion bash)"; weir() { %s "$@"; }
-COMP_WORDS=(weir query -i a.trace "'comm == \\"red"); COMP_CWORD=4; _weir; echo "${COMPREPLY[0]}" """ % (weir, weir)
-r = subprocess.run(['bash', '-c', script], capture_output=True, text=True, cwd=folder)
-check('bash completes a value', r.stdout.strip() == 'comm == "redis-server"', r.stdout, r.stderr)
+for line, want in ((('report', 'thr'), ['threads']), (('report', '--sort', 'p9'), ['p90', 'p99']), (('synth', '--profile', 'r'), ['redis', 'rocksdb']),
+                   (('stat', '--by', ''), ['op', 'process', 'thread', 'file', 'error']), (('top', '--by', '=', 'fi'), ['file']),
+                   (('record', '-e', 'openat,%fi'), ['openat,%file']), (('record', '-e', '!%net'), ['!%network', '!%net']),
+                   (('help', 'rep'), ['report']), (('completion', 'f'), ['fish']), (('report', 'a.tr'), []), (('report', 'ops', 'fi'), []),
+                   (('serve', 'f'), [])):
+    check('completes ' + ' '.join(line), words(*line) == want, words(*line))
+
+
+def bash(*line):
+    """What bash would offer for the last of the words, each as it is quoted for a shell."""
+    script = f'eval "$({weir} completion bash)"; weir() {{ {weir} "$@"; }}; COMP_WORDS=(weir {" ".join(line)}); COMP_CWORD={len(line)}'
+    r = subprocess.run(['bash', '-c', script + """; _weir; printf '%s\\n' "${COMPREPLY[@]}" """], capture_output=True, text=True, cwd=folder, check=False)
+    return r.stdout.split('\n')[:-1]
+
+
+found = bash('query', '-i', 'a.trace', """"'comm == \\"red\"""")
+check('bash completes a value', found[:1] == ['comm == "redis-server"'], found)
+found = bash('report', '""')
+check('bash completes tables, and traces beside them', {'threads', 'a.trace'} <= set(found), found)
 
 # ---- growing traces
 grow = os.path.join(folder, 'grow.trace')
