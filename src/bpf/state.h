@@ -150,6 +150,7 @@ enum thread_flag {
 	THREAD_SKIPPED = 1 << 5, /* in a call that is not to be recorded */
 	THREAD_SENT = 1 << 6,	 /* its present version was sent */
 	THREAD_EXECED = 1 << 7,	 /* the next version comes from exec */
+	THREAD_WAS_OUT = 1 << 8, /* it was seen before, and not selected */
 };
 
 /* What names a version of a file. */

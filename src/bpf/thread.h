@@ -269,7 +269,8 @@ verified_alone int thread_look(struct thread_state *ts)
 		if (thread_selected())
 			ts->flags |= THREAD_SELECTED;
 		else /* when it comes back, the call that it is in then was not seen to begin */
-			ts->flags &= ~(THREAD_SELECTED | THREAD_ENTERED);
+			ts->flags =
+				(ts->flags & ~(THREAD_SELECTED | THREAD_ENTERED)) | THREAD_WAS_OUT;
 	}
 	if (ts->flags & THREAD_STALE)
 		ts->flags &= ~THREAD_SENT;

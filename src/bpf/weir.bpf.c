@@ -114,11 +114,16 @@ static noinline __u16 exit_unpaired(struct task_struct *task, struct thread_stat
 	return status;
 }
 
-/* True where it did not last as long as was asked for; where its start was not seen, at least since the programs were there. */
+/*
+ * True where it did not last as long as was asked for; where its start was not seen, at least since the programs were there,
+ * or since its thread came to be selected, which is not known.
+ */
 static __always_inline bool call_too_short(struct thread_state *ts, __u64 end)
 {
-	__u64 start = ts->call.op.start ?: attached_at;
+	__u64 start = ts->call.op.start;
 
+	if (!start && min_dur_ns)
+		start = (ts->flags & THREAD_WAS_OUT) ? end : attached_at;
 	return min_dur_ns && end - start < min_dur_ns;
 }
 

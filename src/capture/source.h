@@ -19,6 +19,7 @@
  */
 #pragma once
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "batch/batch.h"
 #include "batch/events.h"
@@ -62,6 +63,8 @@ struct source_ops {
 	/* Every call that ended before (ns since the epoch; never falls) was given, or is counted in rows of loss that were.
 	 * NULL: this source does not know. */
 	int64_t (*until)(const struct source *s);
+	/* Now, as the times of its rows have it, whatever the clock was set to meanwhile. NULL: as this machine's clock has it. */
+	int64_t (*now)(const struct source *s);
 };
 
 /* The head of every source's own struct. */
@@ -96,6 +99,10 @@ static inline size_t source_events(const struct source *s, const struct event_co
 static inline int64_t source_until(const struct source *s)
 {
 	return s->ops->until ? s->ops->until(s) : INT64_MIN;
+}
+static inline int64_t source_now(const struct source *s)
+{
+	return s->ops->now ? s->ops->now(s) : clock_realtime_ns();
 }
 static inline void source_free(struct source *s)
 {

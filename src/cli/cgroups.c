@@ -102,13 +102,16 @@ static void prefer(char **best, const char *folder)
 int cgroup_of_path(const char *path, char **ret, struct error *err)
 {
 	_cleanup_(mounts_free) struct cgroup_mounts mounts = {0};
+	_cleanup_free_ char *real = NULL;
 	char *best = NULL;
 	int r = mounts_read(&mounts, err);
 
 	if (r < 0)
 		return r;
-	if (path[0] == '/' && is_cgroup(path))
-		prefer(&best, path);
+	/* where version 1 is mounted, "cpu" is mostly a link to "cpu,cpuacct" */
+	real = path[0] == '/' ? realpath(path, NULL) : NULL;
+	if (real && is_cgroup(real))
+		prefer(&best, real);
 	for (size_t i = 0; !best && i < mounts.count; i++) {
 		char folder[4096];
 

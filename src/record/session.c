@@ -350,8 +350,6 @@ static int64_t tick_length(int64_t every_ns)
 static int begin(struct session *s, struct error *err)
 {
 	const struct record_options *opt = s->opt;
-	int64_t offset =
-		clock_offset_ns(); /* as starts of calls have it: a clock that is set moves neither */
 	uint32_t keep;
 	int r;
 
@@ -385,7 +383,7 @@ static int begin(struct session *s, struct error *err)
 	if (r < 0)
 		return r;
 	r = first_marks(s, err);
-	s->let_go = clock_monotonic_ns() + offset;
+	s->let_go = source_now(s->source);
 	if (r >= 0 && s->child)
 		r = record_child_go(s->child, err);
 	s->begin = clock_monotonic_ns();

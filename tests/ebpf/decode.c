@@ -3,6 +3,7 @@
  * The decoder under a storm of files, with next to no memory: what it has forgotten it reads back or asks for again,
  * and every call still has its path. The records are made here, the truth is known; needs no kernel.
  */
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
@@ -22,7 +23,10 @@
 #define MNT_NS	   7
 #define FOLDER	   1
 #define PROGRAM	   2
+#define SYMLINK	   999999 /* beyond those of the storm */
 #define MEMORY_MAX (24u << 20)
+
+static const char unread[] = ""; /* a path that could not be read */
 
 struct rig {
 	struct decode *decode;
@@ -96,7 +100,9 @@ static void give_file(struct rig *t, uint64_t number, uint64_t ino, const char *
 		     .ino = ino,
 		     .generation = 1,
 		     .dev = 5,
-		     .mode = number == FOLDER ? S_IFDIR : S_IFREG,
+		     .mode = number == FOLDER	 ? S_IFDIR
+			     : number == SYMLINK ? S_IFLNK
+						 : S_IFREG,
 		     .mnt_ns = MNT_NS}};
 	size_t len = strlen(name) + 1;
 
@@ -319,7 +325,8 @@ static int64_t call_paths(struct rig *t, const char *op, const char *path, const
 		r.op.nr++;
 	for (size_t i = 0; i < 2 && paths[i]; i++) {
 		struct wire_name n = {.base = paths[i][0] == '/' ? 0 : FOLDER,
-				      .len = strlen(paths[i])};
+				      .len = strlen(paths[i]),
+				      .error = paths[i] == unread};
 
 		r.op.head.parts |= i ? WIRE_PART_PATH2 : 0;
 		memcpy(r.names + at, &n, sizeof(n));
@@ -403,6 +410,24 @@ static void test_fates(void **state)
 	call_paths(&t, "mount", "/x", NULL, 0);
 	assert_false(leads_to(&t, "/folder/a", 10));
 	open_file(&t, 10);
+	/* What open_tree() gave, by its descriptor. */
+	assert_true(leads_to(&t, "/folder/a", 10));
+	call_paths(&t, "move_mount", "", "/x", 0);
+	assert_false(leads_to(&t, "/folder/a", 10));
+	open_file(&t, 10);
+	call_paths(&t, "rename", "x", unread, WIRE_PART_LEFT_OUT);
+	assert_false(leads_to(&t, "a", 10));
+	open_file(&t, 10);
+	/* One took the name of the other, and the other came back. */
+	give_file(&t, 12, 12, "a", true);
+	open_file(&t, 12);
+	assert_true(leads_to(&t, "a", 12));
+	open_file(&t, 10);
+	assert_true(leads_to(&t, "a", 10));
+	/* A symbolic link that was opened itself: its name leads elsewhere. */
+	give_file(&t, SYMLINK, 13, "link", true);
+	open_file(&t, SYMLINK);
+	assert_false(leads_to(&t, "link", SYMLINK));
 	/* Opened by its descriptor: no name leads there. */
 	give_dimension(&t, &gone);
 	open_file(&t, 11);
@@ -411,6 +436,44 @@ static void test_fates(void **state)
 	assert_true(leads_to(&t, "a", 10));
 	t.ops++;
 	assert_false(leads_to(&t, "a", 10));
+	rig_close(&t);
+}
+
+#define SOCKETS 40000 /* more than are remembered */
+
+/* A UDP socket is connected to a port; the key of the row that says so. */
+static int64_t connect_socket(struct rig *t, uint64_t file, uint16_t port)
+{
+	struct wire_sock w = {.head = {.type = WIRE_SOCK, .size = sizeof(w), .time = ++t->now},
+			      .file = file,
+			      .family = AF_INET,
+			      .type = SOCK_DGRAM,
+			      .peer_port = port,
+			      .peer_len = 4,
+			      .peer = {127, 0, 0, 1}};
+
+	give_dimension(t, &w);
+	return batch_get(t->out.tables[TABLE_FILE], FILE_ID, 0, -1);
+}
+
+/* What was said of a socket's peer stays true of the calls before, also of one whose peer was forgotten. */
+static void test_sockets(void **state)
+{
+	struct rig t = {0};
+	int64_t first, again;
+
+	rig_open(&t, NULL);
+	for (uint64_t i = 1; i <= SOCKETS; i++)
+		give_file(&t, i, i, "socket:[1]", false);
+	first = connect_socket(&t, 1, 53);
+	assert_int_equal(connect_socket(&t, 1, 53), first);
+	again = connect_socket(&t, 1, 54);
+	assert_int_not_equal(again, first);
+	assert_int_equal(connect_socket(&t, 1, 54), again);
+	first = connect_socket(&t, 2, 53);
+	for (uint64_t i = 3; i <= SOCKETS; i++)
+		assert_int_equal(connect_socket(&t, i, 53), i);
+	assert_int_not_equal(connect_socket(&t, 2, 54), first);
 	rig_close(&t);
 }
 
@@ -440,6 +503,7 @@ int main(void)
 		cmocka_unit_test(test_recent),		cmocka_unit_test(test_storm),
 		cmocka_unit_test(test_no_file),		cmocka_unit_test(test_selected),
 		cmocka_unit_test(test_selected_number), cmocka_unit_test(test_fates),
+		cmocka_unit_test(test_sockets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

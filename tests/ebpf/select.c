@@ -173,6 +173,19 @@ static void test_comes_back(void **state)
 	session_free(&s);
 }
 
+/* How long that call took is not known: who asks for long ones does not get it. */
+static void test_comes_back_slow(void **state)
+{
+	struct session s = {0};
+	struct select select = {
+		.comms = {"weir-by-name"}, .comm_count = 1, .min_dur_ns = 10000000000};
+	int pid;
+
+	record(&s, &select, comes_back, (void *)"/bin/true", false, &pid);
+	assert_int_equal(session_count(&s, "prctl", pid, NULL), 0);
+	session_free(&s);
+}
+
 /* Leaves the selection by an execve, and comes back as what it became renames itself. */
 static int leaves(void *arg)
 {
@@ -758,6 +771,7 @@ int main(void)
 		cmocka_unit_test(test_not_tree),
 		cmocka_unit_test(test_comm),
 		cmocka_unit_test(test_comes_back),
+		cmocka_unit_test(test_comes_back_slow),
 		cmocka_unit_test(test_leaves),
 		cmocka_unit_test(test_uid),
 		cmocka_unit_test(test_ops),

@@ -39,7 +39,7 @@ int decode_new(struct decode **ret, const struct decode_options *opt, struct err
 	records_init(&d->files, d->opt.limits.runs);
 	d->inodes.max = d->opt.limits.inodes;
 	d->ended.max = d->opt.limits.ended;
-	d->sock_peers.max = SOCKETS_MAX;
+	d->sock_peers.max = d->sock_keys.max = SOCKETS_MAX;
 	if (names_new(&d->names, &d->opt, &d->files) < 0)
 		return error_set(err, -ENOMEM, "out of memory");
 	d->boot_offset = boot_offset_ns();
@@ -64,7 +64,7 @@ void decode_free(struct decode *d)
 	map_free(&d->tids);
 	intern_free(&d->peers);
 	recent_free(&d->sock_peers);
-	map_free(&d->sock_keys);
+	recent_free(&d->sock_keys);
 	kept_free(&d->thread_records);
 	kept_free(&d->process_records);
 	free(d->threads);
@@ -130,7 +130,7 @@ static bool has_folder(const struct wire_plan *p)
 	return p->dirfd >= 0 || p->dirfd2 >= 0;
 }
 
-static struct name_answer by_number(const struct decode *d, uint64_t file)
+static struct name_answer by_number(struct decode *d, uint64_t file)
 {
 	return (struct name_answer){.key = file ? decode_file_key(d, file) : -1,
 				    .selected = names_selected(d->names, file)};
@@ -172,6 +172,18 @@ static int resolve(struct decode *d, const struct wire_op *w, const struct wire_
 	return names_resolve(d->names, &q, out, ret);
 }
 
+/* What the call does to names that could not be read: nobody knows. */
+static void forget_unread(struct decode *d, const struct wire_op *w, const struct parts *p)
+{
+	const struct wire_name *names[] = {p->path, p->path2};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++) {
+		if (names[i] && names[i]->error && op_ended_well(w) &&
+		    d->fates[w->nr][i] != NAME_STAYS)
+			names_forget(d->names);
+	}
+}
+
 /* Files, by number or by name, of a call. */
 struct op_files {
 	struct name_answer file, file2; /* key -1: none */
@@ -192,6 +204,7 @@ static int op_files(struct decode *d, const struct wire_op *w, const struct part
 	ret->file = by_number(d, w->file);
 	ret->file2 = by_number(d, p->second && !second_is_dir(d, w) ? p->second->file : 0);
 	ret->peer = ret->dir = -1;
+	forget_unread(d, w, p);
 	if (p->second && p->second->file && second_is_dir(d, w))
 		ret->dir = (int64_t)p->second->file;
 	if (p->path && !p->path->error)
@@ -214,6 +227,7 @@ static int op_left_out(struct decode *d, const struct wire_op *w, const struct p
 	struct name_query q;
 	int r = 0;
 
+	forget_unread(d, w, p);
 	if (p->path && !p->path->error) {
 		q = query_of(d, w, p->path, false);
 		r = names_change(d->names, &q);

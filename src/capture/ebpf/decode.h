@@ -20,10 +20,11 @@ struct decode {
 	struct map cgroups;	  /* kernel ids that have a row */
 	struct intern peers;	  /* addresses -> key */
 	struct recent sock_peers; /* file number -> hash of the peer that its last row has */
-	struct map
+	struct recent
 		sock_keys; /* file number of a socket that got another peer -> key of its last row */
 	uint64_t sock_low, sock_high; /* of those numbers */
 	uint64_t sock_count;
+	uint64_t sock_newest, sock_mark, sock_gone; /* see peer_changed() */
 	uint64_t process_count;
 	struct map tids;			    /* of threads that the kernel programs saw */
 	struct map thread_records, process_records; /* copies, until they end */
@@ -38,7 +39,7 @@ struct decode {
 };
 
 /* The key of the last row of a file number. */
-int64_t decode_file_key(const struct decode *d, uint64_t file);
+int64_t decode_file_key(struct decode *d, uint64_t file);
 /* The key of an address given to a call; its row is added when it is new. */
 int decode_peer(struct decode *d, const uint8_t *addr, size_t len, uint64_t time,
 		struct batch_set *out, int64_t *ret_key);

@@ -200,29 +200,46 @@ static bool is_zero(const uint8_t *p, size_t len)
 	return true;
 }
 
-int64_t decode_file_key(const struct decode *d, uint64_t file)
+int64_t decode_file_key(struct decode *d, uint64_t file)
 {
 	uint64_t key = file;
 
 	if (file >= d->sock_low && file <= d->sock_high)
-		map_get(&d->sock_keys, file, &key);
+		recent_get(&d->sock_keys, file, &key);
 	return (int64_t)key;
 }
 
 /*
- * The key for a socket with this peer (len 0: none). Where it had another one, a new key: what was said of it stays true of
- * the calls before.
+ * Notes the socket's peer (len 0: none). True where it had another one, or may have had: the peers of sockets up to sock_gone
+ * may be forgotten. Those that a full generation of sock_peers drops came before the one that replaced it began.
+ */
+static bool peer_changed(struct decode *d, uint64_t file, const char *peer, size_t len, int *r)
+{
+	size_t young = d->sock_peers.young.count;
+	uint64_t hash = hash_bytes(peer, len), before = 0;
+	bool had = recent_get(&d->sock_peers, file, &before);
+
+	*r = had || len ? recent_set(&d->sock_peers, file, hash) : 0;
+	if (d->sock_peers.young.count < young) {
+		d->sock_gone = d->sock_mark;
+		d->sock_mark = d->sock_newest;
+	}
+	d->sock_newest = MAX(d->sock_newest, file);
+	return had ? before != hash : len && file <= d->sock_gone;
+}
+
+/*
+ * The key for a socket with this peer. Where it had another one, a new key: what was said of it stays true of the calls
+ * before.
  */
 static int sock_key(struct decode *d, uint64_t file, const char *peer, size_t len, int64_t *ret)
 {
-	uint64_t hash = hash_bytes(peer, len), before = 0;
-	bool had = recent_get(&d->sock_peers, file, &before);
-	int r = had || len ? recent_set(&d->sock_peers, file, hash) : 0;
+	int r;
 
-	if (!r && had && before != hash) {
-		d->sock_low = d->sock_keys.count ? MIN(d->sock_low, file) : file;
+	if (peer_changed(d, file, peer, len, &r) && !r) {
+		d->sock_low = d->sock_count ? MIN(d->sock_low, file) : file;
 		d->sock_high = MAX(d->sock_high, file);
-		r = map_set(&d->sock_keys, file, KEY_SOCK_BASE + d->sock_count++);
+		r = recent_set(&d->sock_keys, file, KEY_SOCK_BASE + d->sock_count++);
 	}
 	*ret = decode_file_key(d, file);
 	return r;

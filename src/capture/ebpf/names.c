@@ -148,15 +148,6 @@ static int folders_add(struct names *n, uint64_t root, struct bytes path)
 	return r;
 }
 
-/* This path leads to this file from now on. */
-static int by_path_set(struct names *n, uint64_t file, uint64_t root, struct bytes path)
-{
-	int r = recent_set(&n->by_path, path_hash(root, path.data, path.len), file);
-
-	n->taught[file % TAUGHT] = file;
-	return r ? r : folders_add(n, root, path);
-}
-
 static void by_path_del(struct names *n, uint64_t hash)
 {
 	uint64_t file;
@@ -166,6 +157,18 @@ static void by_path_del(struct names *n, uint64_t hash)
 	if (n->taught[file % TAUGHT] == file)
 		n->taught[file % TAUGHT] = 0;
 	recent_del(&n->by_path, hash);
+}
+
+/* This path leads to this file from now on. */
+static int by_path_set(struct names *n, uint64_t file, uint64_t root, struct bytes path)
+{
+	uint64_t hash = path_hash(root, path.data, path.len);
+	int r;
+
+	by_path_del(n, hash); /* the file that had it is not known by it any more */
+	r = recent_set(&n->by_path, hash, file);
+	n->taught[file % TAUGHT] = file;
+	return r ? r : folders_add(n, root, path);
 }
 
 void names_forget(struct names *n)
@@ -193,9 +196,9 @@ int names_found(struct names *n, uint64_t file)
 	if (!file || n->taught[file % TAUGHT] == file || bit_get(&n->gone, file))
 		return 0;
 	w = records_get(n->files, file);
-	/* What no name below the root leads to. */
+	/* What no name below the root leads to; a symbolic link's own leads to what it points at. */
 	if (!w || w->flags & (WIRE_FILE_DELETED | WIRE_FILE_UNREACHED | WIRE_FILE_CUT) ||
-	    w->root_at > w->path_len)
+	    w->root_at > w->path_len || S_ISLNK(w->mode))
 		return 0;
 	file_paths(w, n->opt->mnt_ns, &n->paths); /* names_get() is for those that are asked for */
 	return by_path_set(n, file, w->root,

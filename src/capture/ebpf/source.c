@@ -650,6 +650,11 @@ static int64_t ebpf_until(const struct source *s)
 	return e->until ? e->until + e->decode->opt.clock_offset : INT64_MIN;
 }
 
+static int64_t ebpf_now(const struct source *s)
+{
+	return wall_now((const struct ebpf *)s);
+}
+
 static void ebpf_free(struct source *s)
 {
 	struct ebpf *e = ebpf_of(s);
@@ -708,6 +713,7 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 		.free = ebpf_free,
 		.events = ebpf_events,
 		.until = ebpf_until,
+		.now = ebpf_now,
 	};
 	struct ebpf *e = calloc(1, sizeof(*e));
 	struct decode_options d = {.clock_offset = clock_offset_ns(),
