@@ -145,65 +145,106 @@ static bool exists(const struct tm *day)
 	return tm.tm_mday == day->tm_mday;
 }
 
-static int to_ns(const struct reading *r, bool utc, int64_t *ret)
+/* What a text may mean: the best so far. */
+struct choice {
+	const struct when_frame *frame; /* NULL: the first is taken */
+	int64_t away; /* how far the best is from the frame; INT64_MAX: there is none yet */
+	int64_t at;
+	bool twice; /* another lies within the frame too */
+};
+
+static void offer(struct choice *c, int64_t at)
+{
+	const struct when_frame *f = c->frame;
+	int64_t away = !f || (at >= f->first && at <= f->last) ? 0
+		       : at < f->first			       ? clock_between(at, f->first)
+							       : clock_between(f->last, at);
+
+	c->twice |= f && !away && !c->away && at != c->at;
+	if (away < c->away) {
+		c->away = away;
+		c->at = at;
+	}
+}
+
+/* A local time with the clock set to summer time or not. False: there is none such, or it is not in this year's calendar. */
+static bool local_seconds(const struct tm *given, int summer, int64_t *ret)
+{
+	struct tm tm = *given;
+
+	tm.tm_sec = 0;
+	tm.tm_isdst = summer;
+	*ret = mktime(&tm) + given->tm_sec;
+	return tm.tm_isdst == summer && tm.tm_hour == given->tm_hour && tm.tm_min == given->tm_min;
+}
+
+static void offer_seconds(const struct reading *r, struct choice *c, int64_t seconds)
+{
+	if (seconds >= 0 && seconds <= INT64_MAX / NSEC_PER_SEC - 1)
+		offer(c, seconds * NSEC_PER_SEC + r->ns);
+}
+
+/* The times that the reading means: none where clocks are set forward, two where they are set back. */
+static void offer_reading(const struct reading *r, struct choice *c)
 {
 	struct tm tm = r->tm;
 	int64_t seconds;
 
-	tm.tm_isdst = -1;
-	if (r->zoned || utc)
-		seconds = timegm(&tm) - (r->zoned ? r->east : 0);
-	else
-		seconds = mktime(&tm);
-	if (seconds < 0 || seconds > INT64_MAX / NSEC_PER_SEC - 1)
-		return -EINVAL;
-	*ret = seconds * NSEC_PER_SEC + r->ns;
-	return 0;
+	if (r->zoned || (c->frame && c->frame->utc)) {
+		offer_seconds(r, c, timegm(&tm) - (r->zoned ? r->east : 0));
+		return;
+	}
+	for (int summer = 1; summer >= 0; summer--) {
+		if (local_seconds(&r->tm, summer, &seconds))
+			offer_seconds(r, c, seconds);
+	}
 }
 
-/* The day that is meant where only the clock was read. */
-static int nearest_day(struct reading *r, const struct when_frame *frame, int64_t *ret)
+/* Only the clock was read: that of each day of the frame. */
+static void offer_days(struct reading *r, struct choice *c)
 {
-	struct tm day = day_of(frame->first, r, frame);
-	int64_t best = INT64_MAX;
+	struct tm first = day_of(c->frame->first, r, c->frame),
+		  last = day_of(c->frame->last, r, c->frame);
 
+	r->tm.tm_year = first.tm_year;
+	r->tm.tm_mon = first.tm_mon;
 	for (int i = 0; i < DAYS_MAX; i++) {
-		int64_t at, away;
+		struct tm day = first;
 
-		r->tm.tm_year = day.tm_year;
-		r->tm.tm_mon = day.tm_mon;
-		r->tm.tm_mday = day.tm_mday + i;
-		if (to_ns(r, frame->utc, &at) < 0)
-			return -EINVAL;
-		away = at < frame->first  ? clock_between(at, frame->first)
-		       : at > frame->last ? clock_between(frame->last, at)
-					  : 0;
-		if (!away && !best)
-			return -ERANGE;
-		if (away < best) {
-			best = away;
-			*ret = at;
-		}
-		if (at > frame->last)
+		r->tm.tm_mday = day.tm_mday += i;
+		timegm(&day);
+		offer_reading(r, c);
+		if (day.tm_year == last.tm_year && day.tm_yday == last.tm_yday)
 			break;
 	}
-	return 0;
 }
 
-/* The day that the text begins with, if any; "22 Nov" is of the frame's year. */
-static bool day(const char **p, struct reading *r, const struct when_frame *frame)
+/* Day and month were read: that of each year of the frame. */
+static void offer_years(struct reading *r, struct choice *c)
+{
+	int last = day_of(c->frame->last, r, c->frame).tm_year;
+
+	for (r->tm.tm_year = day_of(c->frame->first, r, c->frame).tm_year; r->tm.tm_year <= last;
+	     r->tm.tm_year++) {
+		if (exists(&r->tm))
+			offer_reading(r, c);
+	}
+}
+
+/* How much of its day a text names. */
+enum dated { DATED_NOT, DATED_MONTH, DATED_YEAR };
+
+static enum dated day(const char **p, struct reading *r, bool framed)
 {
 	const char *text = *p;
 
 	if (date(p, &r->tm))
-		return true;
+		return DATED_YEAR;
 	*p = text;
-	if (frame && day_and_month(p, &r->tm)) {
-		r->tm.tm_year = day_of(frame->first, r, frame).tm_year;
-		return true;
-	}
+	if (framed && day_and_month(p, &r->tm))
+		return DATED_MONTH;
 	*p = text;
-	return false;
+	return DATED_NOT;
 }
 
 /* Behind a day. */
@@ -217,28 +258,34 @@ static bool clock_follows(const char **p)
 
 int when_parse(const char *text, size_t len, const struct when_frame *frame, int64_t *ret_ns)
 {
+	struct choice c = {.frame = frame, .away = INT64_MAX};
 	struct reading r = {0};
 	char copy[TEXT_MAX];
 	const char *p = copy;
-	bool dated;
+	enum dated dated;
 
 	if (len >= sizeof(copy))
 		return -EINVAL;
 	memcpy(copy, text, len);
 	copy[len] = '\0';
-	dated = day(&p, &r, frame);
-	if (!dated && !frame)
+	dated = day(&p, &r, frame != NULL);
+	if (dated == DATED_NOT && !frame)
 		return -EINVAL;
-	if ((!dated || clock_follows(&p)) && !clock_time(&p, &r))
+	if ((dated == DATED_NOT || clock_follows(&p)) && !clock_time(&p, &r))
 		return -EINVAL;
 	while (*p == ' ')
 		p++;
 	r.zoned = *p != '\0';
 	if (r.zoned && !zone(p, &r.east))
 		return -EINVAL;
-	if (!dated)
-		return nearest_day(&r, frame, ret_ns);
-	if (!exists(&r.tm))
+	if (dated == DATED_NOT)
+		offer_days(&r, &c);
+	else if (dated == DATED_MONTH)
+		offer_years(&r, &c);
+	else if (exists(&r.tm))
+		offer_reading(&r, &c);
+	if (c.away == INT64_MAX)
 		return -EINVAL;
-	return to_ns(&r, frame && frame->utc, ret_ns);
+	*ret_ns = c.at;
+	return c.twice ? -ERANGE : 0;
 }

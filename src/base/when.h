@@ -17,8 +17,8 @@ struct when_frame {
 
 /*
  * "2026-11-21T14:00:03.5", "2026-11-21 14:00", "2026-11-21", each with "Z", "+01:00" or "-0500" behind it
- * where it is not local time. With a frame also "22 Nov 14:00:03" (of the frame's year) and "14:00:03":
- * on the day on which that lies within the frame, else on that of its days which is nearest. -EINVAL: no such time; -ERANGE: the
- * clock shows it more than once within the frame.
+ * where it is not local time. With a frame also "22 Nov 14:00:03" and "14:00:03": in the year, on the day in which that lies within
+ * the frame, else in the nearest of its own. Of an hour that clocks show twice the one within the frame (without a frame the
+ * first); an hour that they leave out is no time. -EINVAL: no such time; -ERANGE: it came more than once within the frame.
  */
 int when_parse(const char *text, size_t len, const struct when_frame *frame, int64_t *ret_ns);

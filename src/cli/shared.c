@@ -265,8 +265,8 @@ static int parse_time(const char *option, const char *text, const struct read_fl
 	r = when_parse(text, strlen(text), &frame, ret);
 	if (r == -ERANGE)
 		return error_set(err, -EINVAL,
-				 "%s: '%s' came on more than one day of the trace; write the day "
-				 "too: 2026-11-21T09:55:03",
+				 "%s: '%s' came more than once in the trace; write the day and "
+				 "the zone too: 2026-11-21T09:55:03+01:00",
 				 option, text);
 	if (r < 0)
 		return error_set(err, -EINVAL,

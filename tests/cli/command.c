@@ -11,7 +11,9 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -246,6 +248,46 @@ static void times_of_the_clock(void **state)
 	assert_int_equal(at, NSEC_PER_SEC);
 }
 
+/* Seconds since `first` of a local time, or the negative error. */
+static int64_t local(const char *text, int64_t first, int64_t seconds)
+{
+	const struct when_frame frame = {.first = first * NSEC_PER_SEC,
+					 .last = (first + seconds) * NSEC_PER_SEC};
+	int64_t at;
+	int r = when_parse(text, strlen(text), &frame, &at);
+
+	return r < 0 ? r : at / NSEC_PER_SEC - first;
+}
+
+/* Clocks in Berlin: forward on 29 Mar 2026 at 2:00, back on 25 Oct at 3:00. */
+static void times_of_clocks_that_are_set(void **state)
+{
+	const int64_t first_two = 1792886400, /* 25 Oct 02:00 CEST */
+		march = 1774742400,	      /* 29 Mar 01:00 CET */
+		december = 1798757400;	      /* 31 Dec 23:50 CET */
+	const char *before = getenv("TZ");
+	char *kept = before ? strdup(before) : NULL;
+
+	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+	tzset();
+	assert_int_equal(local("02:30", first_two + 600, 2400), 1200);
+	assert_int_equal(local("02:30", first_two + 4200, 2400), 1200);
+	assert_int_equal(local("02:30", first_two, 7200), -ERANGE);
+	assert_int_equal(local("25 Oct 02:30", first_two, 7200), -ERANGE);
+	assert_int_equal(local("2026-10-25 02:30 +0100", first_two, 7200), 5400);
+	assert_int_equal(local("02:30", march, 7200), -EINVAL);
+	assert_int_equal(local("03:30", march, 7200), 5400);
+	assert_int_equal(local("1 Jan 00:10", december, 2400), 1200);
+	assert_int_equal(local("31 Dec 23:55", december, 2400), 300);
+	assert_int_equal(local("00:10", december, 2400), 1200);
+	if (kept)
+		setenv("TZ", kept, 1);
+	else
+		unsetenv("TZ");
+	tzset();
+	free(kept);
+}
+
 static void nearest_names(void **state)
 {
 	assert_int_equal(nearest_distance("record", "record"), 0);
@@ -320,6 +362,7 @@ int main(void)
 		cmocka_unit_test(wrong_lines_are_refused),
 		cmocka_unit_test(values),
 		cmocka_unit_test(times_of_the_clock),
+		cmocka_unit_test(times_of_clocks_that_are_set),
 		cmocka_unit_test(nearest_names),
 		cmocka_unit_test(tables_are_sound),
 		cmocka_unit_test(examples_parse),
