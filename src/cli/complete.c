@@ -17,12 +17,15 @@ struct place {
 	struct option_list inputs;
 	bool pipeline, expression; /* the word at hand is one */
 	word_fn *words;		   /* or it is one of these */
+	size_t attached;	   /* where it begins in its word: behind "--where=" */
 };
 
 static const struct option *find_option(const struct command *cmd, const char *word)
 {
 	for (const struct option *o = cmd->options; !option_end(o); o++) {
-		if (word[1] == '-' && o->long_name && strcmp(word + 2, o->long_name) == 0)
+		if (word[1] == '-' && o->long_name &&
+		    strlen(o->long_name) == strcspn(word + 2, "=") &&
+		    strncmp(word + 2, o->long_name, strlen(o->long_name)) == 0)
 			return o;
 		if (word[1] != '-' && word[1] == o->short_name && !word[2])
 			return o;
@@ -37,12 +40,11 @@ static void add_input(struct place *p, char *word)
 		p->inputs.items[p->inputs.count++] = word;
 }
 
-/* argv[i] is the option's value. */
-static void take_value(struct place *p, const struct option *o, int i, int argc, char **argv)
+static void take_value(struct place *p, const struct option *o, char *value, bool last)
 {
 	if (o->short_name == 'i')
-		add_input(p, argv[i]);
-	if (i + 1 == argc) {
+		add_input(p, value);
+	if (last) {
 		p->expression = option_is_expression(o);
 		p->words = o->words;
 	}
@@ -57,12 +59,21 @@ static void find_place(struct place *p, int argc, char **argv)
 		const struct option *o =
 			argv[i][0] == '-' && argv[i][1] ? find_option(p->cmd, argv[i]) : NULL;
 		bool last = i + 1 == argc;
+		char *value = o && o->value ? strchr(argv[i], '=') : NULL;
 
-		if (o && o->value && !last) {
-			i += i + 2 < argc && strcmp(argv[i + 1], "=") == 0 ? 2 : 1;
-			take_value(p, o, i, argc, argv);
+		if (value) {
+			value++;
+			p->attached = last ? (size_t)(value - argv[i]) : 0;
+			take_value(p, o, value, last);
 			continue;
 		}
+		if (o && o->value && !last) {
+			i += i + 2 < argc && strcmp(argv[i + 1], "=") == 0 ? 2 : 1;
+			take_value(p, o, argv[i], i + 1 == argc);
+			continue;
+		}
+		if (p->cmd->takes_command && (argv[i][0] != '-' || strcmp(argv[i], "--") == 0))
+			return; /* what follows is the command's */
 		if (argv[i][0] == '-' && argv[i][1])
 			continue;
 		if (last && args == 0) {
@@ -93,9 +104,10 @@ static void offer_words(const struct place *p, const char *typed)
 }
 
 struct printer {
-	const char *text; /* all of it, with what was put before the word */
-	size_t added;	  /* bytes that were */
-	size_t start;	  /* where the offers begin */
+	const char *text;    /* all of it, with what was put before the word */
+	size_t added;	     /* bytes that were */
+	size_t start;	     /* where the offers begin */
+	struct bytes before; /* of the word, which is no part of the text: "--where=" */
 	struct buf out;
 };
 
@@ -105,8 +117,9 @@ static void print(void *arg, const char *word)
 
 	/* a shell takes lines */
 	if (!strpbrk(word, "\n\r"))
-		(void)!buf_printf(&p->out, "%.*s%s\n", (int)(p->start - MIN(p->added, p->start)),
-				  p->text + p->added, word);
+		(void)!buf_printf(
+			&p->out, "%.*s%.*s%s\n", (int)p->before.len, (const char *)p->before.data,
+			(int)(p->start - MIN(p->added, p->start)), p->text + p->added, word);
 }
 
 struct offers {
@@ -166,10 +179,12 @@ static int open_trace(const struct place *p, struct store **ret)
 }
 
 /* Words, then values of the trace in question. Without a trace there are words alone. */
-static void offer(const struct place *p, const char *text, size_t len, size_t added)
+static void offer(const struct place *p, struct bytes before, const char *text, size_t len,
+		  size_t added)
 {
 	static const struct itimerval off;
-	struct printer plain = {.text = text, .added = added, .start = len}, full = plain;
+	struct printer plain = {.text = text, .added = added, .start = len, .before = before},
+		       full = plain;
 	_cleanup_(store_freep) struct store *store = NULL;
 	_cleanup_(annotations_freep) struct annotations *own = NULL;
 	const char *value_of = NULL;
@@ -199,11 +214,12 @@ int complete_words(int argc, char **argv)
 	find_place(&p, argc, argv);
 	if (p.pipeline || p.expression) {
 		/* the shell's own quote is not part of the text */
-		word = argv[argc - 1];
+		word = argv[argc - 1] + p.attached;
 		word += *word == '\'' || *word == '"';
 		if (buf_printf(&text, "%s%s", p.expression ? WHERE : "", word) < 0)
 			return 1;
-		offer(&p, buf_str(&text), text.len, p.expression ? strlen(WHERE) : 0);
+		offer(&p, (struct bytes){(const uint8_t *)argv[argc - 1], p.attached},
+		      buf_str(&text), text.len, p.expression ? strlen(WHERE) : 0);
 	} else if (p.words) {
 		offer_words(&p, argv[argc - 1]);
 	}

@@ -216,11 +216,10 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	return 0;
 }
 
-/* A command that leaves servers behind: whoever waits for their calls is told. */
-static void warn_left(struct live *l)
+void live_warn_left(const struct live *l, const struct record_totals *t)
 {
-	int32_t first;
-	size_t left = ebpf_source_processes_left(l->source, &first);
+	int32_t first = 0;
+	size_t left = t->command_ended ? ebpf_source_processes_left(l->source, &first) : 0;
 
 	if (left)
 		fprintf(stderr,
@@ -236,8 +235,8 @@ int live_run(struct live *l, struct record_totals *ret, struct error *err)
 
 	enrich_keep_dims(l->enrich, l->session.sink_count > 0 ? ENRICH_KEEP_ALL : 0);
 	r = live_at_work(record_run(l->source, &l->session, ret, err));
-	if (r >= 0 && ret->command_ended && !l->quiet)
-		warn_left(l);
+	if (r >= 0 && !l->quiet)
+		live_warn_left(l, ret);
 	return r;
 }
 

@@ -66,3 +66,5 @@ int live_at_work(int r);
 uint64_t live_left_out(const struct record_totals *t);
 /* Says on standard error what was lost and what to do about it; nothing where nothing was. */
 void live_warn_lost(const struct record_totals *t, bool lossless);
+/* Says on standard error where a command that ended left processes behind: whoever waits for their calls is told. */
+void live_warn_left(const struct live *l, const struct record_totals *t);

@@ -112,7 +112,7 @@ struct report {
 	struct mark_text command;   /* weir.command, weir.synth */
 	struct mark_text selection; /* the options that chose what was recorded; without: all */
 	uint64_t left_out;	    /* calls that they left out after these had ended */
-	bool synthetic;
+	size_t synthetic;	    /* traces that are */
 };
 
 /* Opens and reads what the options name. 0 or negative. */

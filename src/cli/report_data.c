@@ -89,7 +89,7 @@ static int take_mark(struct report *r, const struct batch *b, size_t row)
 		r->held_ns += number_of(text, "held_ns=");
 		r->left_out += number_of(text, "left_out=");
 	}
-	r->synthetic |= synth;
+	r->synthetic += synth;
 	if (is_text(name, "weir.selection"))
 		return mark_text_take(&r->selection, text);
 	return synth || is_text(name, "weir.command") ? mark_text_take(&r->command, text) : 0;

@@ -32,9 +32,16 @@ static int who(const struct report *r, struct buf *out)
 	size_t processes = dims_rows(r->dims, TABLE_PROCESS);
 	int e;
 
-	if (r->command.differ)
-		return buf_printf(out, "   %s%zu %s", r->synthetic ? "synthetic: " : "",
-				  r->command.count, r->synthetic ? "streams" : "commands");
+	if (r->command.differ) {
+		size_t traces = store_trace_count(r->store);
+		bool same = r->command.count >= traces && r->synthetic % traces == 0;
+
+		return buf_printf(out, "   %s%zu %s", same && r->synthetic ? "synthetic: " : "",
+				  traces,
+				  !same		 ? "traces"
+				  : r->synthetic ? "streams"
+						 : "commands");
+	}
 	if (r->command.text) {
 		e = buf_printf(out, "   %s", r->synthetic ? "synthetic: " : "");
 		if (e >= 0)

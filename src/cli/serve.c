@@ -6,7 +6,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/call_text.h"
@@ -85,6 +87,8 @@ static int check_listen(const struct serve_opts *o)
 /* What would else be told to each question. 0 or 2. */
 static int check_limits(const struct serve_opts *o)
 {
+	struct stat st;
+
 	if (o->port > PORT_MAX)
 		return fail_usage("serve: --port: at most %d", PORT_MAX);
 	if (o->threads > THREADS_MAX)
@@ -95,6 +99,8 @@ static int check_limits(const struct serve_opts *o)
 			MEMORY_MIN >> 20);
 	if (o->library && access(o->library, R_OK) < 0)
 		return fail_usage("serve: --duckdb %.200s: %s", o->library, strerror(errno));
+	if (o->library && stat(o->library, &st) == 0 && !S_ISREG(st.st_mode))
+		return fail_usage("serve: --duckdb %.200s: not a file", o->library);
 	return check_listen(o);
 }
 

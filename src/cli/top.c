@@ -140,6 +140,7 @@ static int run_live(const struct top_opts *o, struct top *t, int argc, char **ar
 	if (r != 0)
 		return r < 0 ? live_fail(r, &err) : 0;
 	t->view.dims = enrich_dims(live.enrich);
+	live.quiet = true; /* while it has the screen */
 	t->view.what = *live.selection ? live.selection : argc ? argv[0] : "";
 	live.session.sinks = &sink;
 	live.session.sink_count = 1;
@@ -157,6 +158,7 @@ static int run_live(const struct top_opts *o, struct top *t, int argc, char **ar
 		return live_fail(live_at_work(r), err.code ? &err : &(struct error){.code = r});
 	if (totals.why_stopped && strcmp(totals.why_stopped, "asked to"))
 		fprintf(stderr, "weir: top: %s\n", totals.why_stopped);
+	live_warn_left(&live, &totals);
 	live_warn_lost(&totals, false);
 	return live_status(&totals);
 }

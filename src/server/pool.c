@@ -141,7 +141,8 @@ static int open_engine(struct question *q, struct engine **ret)
 					       .borrowed = true};
 	int r = engine_open(ret, s->store, &options, &q->err);
 
-	if (r < 0 && r != -ENOMEM)
+	/* no library that serves: the pages ask no more */
+	if (r == -ENOENT || r == -ELIBBAD || r == -EPROTONOSUPPORT)
 		q->status = 503;
 	return r;
 }
