@@ -13,6 +13,11 @@
 #define BURST	    60000
 #define RING_MIN    65536
 #define BACKLOG_MIN (2u << 20)
+#ifdef __SANITIZE_THREAD__ /* has a thread in the child, whose calls may be lost too */
+#	define OTHERS 100
+#else
+#	define OTHERS 0
+#endif
 
 static int bursts(void *arg)
 {
@@ -117,7 +122,8 @@ static void test_windows(void **state)
 	t1 = clock_realtime_ns();
 	assert_true(s.stats.lost > 0);
 	assert_int_equal(session_loss(&s, CAUSE_RING_FULL), s.stats.lost);
-	assert_int_equal(session_count(&s, "pread64", 0, NULL) + s.stats.lost, 2 * BURST);
+	assert_in_range(session_count(&s, "pread64", 0, NULL) + s.stats.lost, 2 * BURST,
+			2 * BURST + OTHERS);
 	check_numbers(&s);
 	/* An event whose share came a moment after its counter was looked at is nobody's. */
 	assert_in_range(loss_of_thread(&s, pid), s.stats.lost - 20, s.stats.lost);
