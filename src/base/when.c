@@ -167,7 +167,7 @@ static void offer(struct choice *c, int64_t at)
 	}
 }
 
-/* A local time with the clock set to summer time or not. False: there is none such, or it is not in this year's calendar. */
+/* A local time with the clock set to summer time or not. False: clocks never show it so. */
 static bool local_seconds(const struct tm *given, int summer, int64_t *ret)
 {
 	struct tm tm = *given;

@@ -204,7 +204,6 @@ static int op_files(struct decode *d, const struct wire_op *w, const struct part
 	ret->file = by_number(d, w->file);
 	ret->file2 = by_number(d, p->second && !second_is_dir(d, w) ? p->second->file : 0);
 	ret->peer = ret->dir = -1;
-	forget_unread(d, w, p);
 	if (p->second && p->second->file && second_is_dir(d, w))
 		ret->dir = (int64_t)p->second->file;
 	if (p->path && !p->path->error)
@@ -227,7 +226,6 @@ static int op_left_out(struct decode *d, const struct wire_op *w, const struct p
 	struct name_query q;
 	int r = 0;
 
-	forget_unread(d, w, p);
 	if (p->path && !p->path->error) {
 		q = query_of(d, w, p->path, false);
 		r = names_change(d->names, &q);
@@ -346,6 +344,7 @@ int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct ba
 	if (r < 0)
 		return r;
 	decode_call_number(d, w);
+	forget_unread(d, w, &p);
 	if (w->head.parts & WIRE_PART_LEFT_OUT)
 		return op_left_out(d, w, &p);
 	r = op_files(d, w, &p, out, &f);
