@@ -6,12 +6,6 @@
 
 #include "base/map.h"
 
-bool table_is_dimension(enum table_id table)
-{
-	return table == TABLE_THREAD || table == TABLE_PROCESS || table == TABLE_CGROUP ||
-	       table == TABLE_HOST || table == TABLE_FILE;
-}
-
 void live_free(struct live *l)
 {
 	free(l->rows);

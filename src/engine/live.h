@@ -4,8 +4,6 @@
 
 #include "store/store.h"
 
-bool table_is_dimension(enum table_id table);
-
 /*
  * The rows of a dimension table that hold: the last of each id. rows[from[k] .. from[k + 1]) are
  * those of the k-th block of the table that was seen, ascending.

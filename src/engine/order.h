@@ -3,9 +3,9 @@
  * order.h: the trace's order of rows, and ranges of time over them; what the stream (scan.c) and an
  * engine's SQL must agree on.
  *
- * Rows of op come by their end; one whose start is not known stands where the row before it ended.
- * Ties: by trace, blocks of short calls before those of long ones, block, row. Rows of other tables
- * come as they were written, trace after trace.
+ * Rows of events (op, loss, mark, ...) come by their end; one whose end is not known stands where the row
+ * before it ended. Ties: by trace, blocks of short calls before those of long ones, block, row. Rows of
+ * dimensions and sums come as they were written, trace after trace.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 /* The columns that order_ends() and order_rows_in() read, as a set. */
 uint64_t order_columns(enum table_id table);
-/* Writes for each row when it ended; 0 for tables without an order by time. */
+/* Writes for each row when it ended; 0 where rows are not events, or have no time. */
 void order_ends(const struct batch *b, int64_t *ends);
 
 /* True where a range is open at both ends. */

@@ -102,7 +102,7 @@ int engine_scan_new(struct engine_scan **ret, struct store *store, const struct 
 	s->store = store;
 	s->q = *q;
 	s->columns = q->columns;
-	s->dimension = table_is_dimension(q->table);
+	s->dimension = schema_is_dimension(q->table);
 	if (q->table == TABLE_OP || !order_open(q->from, q->to))
 		s->filter_columns = order_columns(q->table);
 	r = make_streams(s);

@@ -48,37 +48,28 @@ const struct dims *enrich_dims(const struct enrich *e)
 	return e->dims;
 }
 
-/* Rows of loss and mark pass through; a loss's thread is a key of the source. */
-static int pass(struct enrich *e, enum table_id table, const struct batch *in,
-		struct batch_set *out)
+/* Rows of other events than calls: as they came, with ids for keys. */
+static int enrich_events(struct enrich *e, const struct batch *in, struct batch_set *out)
 {
+	struct missing m = MISSING_NONE;
 	struct batch *b;
 	size_t first;
-	int r;
+	int r = batch_set_table(out, in->table, &b);
 
-	if (!in || !in->rows)
-		return 0;
-	r = batch_set_table(out, table, &b);
 	if (r < 0)
 		return r;
 	first = b->rows;
 	r = batch_append(b, in, 0, in->rows);
-	for (size_t i = first; table == TABLE_LOSS && r >= 0 && i < b->rows; i++) {
-		int64_t key = batch_get(b, LOSS_THREAD_ID, i, -1);
-		int64_t id = key < 0 ? -1 : keys_find(&e->threads, key);
-
-		if (id >= 0)
-			r = batch_set(b, LOSS_THREAD_ID, i, id);
-		else
-			batch_set_null(b, LOSS_THREAD_ID, i);
-	}
-	return r;
+	if (r < 0)
+		return r;
+	enrich_references(e, b, first, &m);
+	/* what is lost of a thread that was never seen is lost all the same: it needs no second row */
+	return in->table == TABLE_LOSS ? 0 : enrich_missing(out, &m);
 }
 
 int enrich_apply(struct enrich *e, const struct batch_set *in, struct batch_set *out,
 		 struct error *err)
 {
-	const struct batch *op = in->tables[TABLE_OP];
 	int r;
 
 	r = enrich_dimensions(e, in, out);
@@ -86,12 +77,13 @@ int enrich_apply(struct enrich *e, const struct batch_set *in, struct batch_set 
 		return error_set(
 			err, r,
 			"the source gave a dimension row without a key: this is a bug in weir");
-	if (r >= 0 && op && op->rows)
-		r = enrich_ops(e, op, out);
-	if (r >= 0)
-		r = pass(e, TABLE_LOSS, in->tables[TABLE_LOSS], out);
-	if (r >= 0)
-		r = pass(e, TABLE_MARK, in->tables[TABLE_MARK], out);
+	for (unsigned int i = 0; i < TABLE_COUNT && r >= 0; i++) {
+		const struct batch *b = in->tables[i];
+
+		if (!b || !b->rows || b->def->kind != TABLE_IS_EVENTS)
+			continue;
+		r = i == TABLE_OP ? enrich_ops(e, b, out) : enrich_events(e, b, out);
+	}
 	if (r < 0)
 		return error_errno(err, r, "enriching %zu rows", batch_set_count(in));
 	return 0;

@@ -40,3 +40,18 @@ void enrich_facts(struct op_facts facts[static OP_CODE_MAX]);
 /* dimensions.c: copies the dimension rows of `in`, in the order host, cgroup, process, thread,
  * file. */
 int enrich_dimensions(struct enrich *e, const struct batch_set *in, struct batch_set *out);
+
+/* References that could not be resolved, as what refers to them began and ended. */
+struct missing {
+	uint64_t files, others;
+	int64_t from, to;
+};
+#define MISSING_NONE                               \
+	{                                          \
+		.from = INT64_MIN, .to = INT64_MIN \
+	}
+/* references.c: turns the source's keys into ids, in each column of the rows from `first` on that refers to a
+ * dimension. An unknown key becomes null and is counted in *m. */
+void enrich_references(struct enrich *e, struct batch *b, size_t first, struct missing *m);
+/* A row of loss for each kind of what is missing. */
+int enrich_missing(struct batch_set *out, const struct missing *m) _must_check_;

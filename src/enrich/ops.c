@@ -49,47 +49,6 @@ void enrich_facts(struct op_facts facts[static OP_CODE_MAX])
 	}
 }
 
-/* What apply() could not resolve. */
-struct missing {
-	uint64_t files, threads;
-	int64_t from, to;
-};
-
-static void missing_at(struct missing *m, const struct batch *b, size_t row)
-{
-	int64_t start = batch_get(b, OP_START, row, INT64_MIN);
-
-	if (start == INT64_MIN)
-		return;
-	m->from = m->from == INT64_MIN ? start : MIN(m->from, start);
-	m->to = MAX(m->to, start + batch_get(b, OP_DUR, row, 0));
-}
-
-/* Turns the keys of a column into ids from row `first` on; an unknown one becomes null and is
- * counted. */
-static void map_column(struct batch *b, unsigned int column, size_t first, struct keys *keys,
-		       uint64_t *unknown, struct missing *m)
-{
-	struct column *c = &b->columns[column];
-
-	if (!c->val)
-		return;
-	for (size_t i = first; i < b->rows; i++) {
-		int64_t id;
-
-		if (c->nulls && (c->nulls[i / 64] >> (i % 64) & 1))
-			continue;
-		id = keys_find(keys, c->val[i]);
-		if (likely(id >= 0)) {
-			c->val[i] = id;
-			continue;
-		}
-		batch_set_null(b, column, i);
-		(*unknown)++;
-		missing_at(m, b, i);
-	}
-}
-
 static bool is_restart(int64_t ret)
 {
 	return ret <= -RESTART_FIRST && ret >= -RESTART_LAST;
@@ -205,30 +164,9 @@ static int fill_kind(struct batch *b, size_t first)
 	return r;
 }
 
-static int add_loss(struct batch_set *out, int64_t cause, uint64_t events, const struct missing *m)
-{
-	struct batch *b;
-	size_t row;
-	int r;
-
-	if (!events)
-		return 0;
-	r = batch_set_add_row(out, TABLE_LOSS, &b, &row);
-	if (r < 0)
-		return r;
-	r = batch_set(b, LOSS_CAUSE, row, cause);
-	if (r >= 0)
-		r = batch_set(b, LOSS_EVENTS, row, (int64_t)events);
-	if (r >= 0 && m->from != INT64_MIN)
-		r = batch_set(b, LOSS_START, row, m->from);
-	if (r >= 0 && m->from != INT64_MIN)
-		r = batch_set(b, LOSS_STOP, row, m->to);
-	return r;
-}
-
 int enrich_ops(struct enrich *e, const struct batch *in, struct batch_set *out)
 {
-	struct missing m = {.from = INT64_MIN, .to = INT64_MIN};
+	struct missing m = MISSING_NONE;
 	struct batch *b;
 	size_t first;
 	int r;
@@ -240,19 +178,13 @@ int enrich_ops(struct enrich *e, const struct batch *in, struct batch_set *out)
 	r = batch_append(b, in, 0, in->rows);
 	if (r < 0)
 		return r;
-	map_column(b, OP_THREAD_ID, first, &e->threads, &m.threads, &m);
-	map_column(b, OP_FILE_ID, first, &e->files, &m.files, &m);
-	map_column(b, OP_FILE2_ID, first, &e->files, &m.files, &m);
-	map_column(b, OP_DIR_ID, first, &e->files, &m.files, &m);
-	map_column(b, OP_PEER_ID, first, &e->files, &m.files, &m);
+	enrich_references(e, b, first, &m);
 	r = fill_kind(b, first);
-	if (r >= 0)
-		r = fill_class(e, b, first);
-	if (r >= 0)
-		r = fill_result(e, b, first);
-	if (r >= 0)
-		r = add_loss(out, CAUSE_NO_FILE, m.files, &m);
-	if (r >= 0)
-		r = add_loss(out, CAUSE_DECODE, m.threads, &m);
-	return r;
+	if (r < 0)
+		return r;
+	r = fill_class(e, b, first);
+	if (r < 0)
+		return r;
+	r = fill_result(e, b, first);
+	return r < 0 ? r : enrich_missing(out, &m);
 }

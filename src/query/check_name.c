@@ -42,8 +42,6 @@ struct query_kind query_column_kind(enum table_id table, unsigned int column)
 {
 	const struct column_def *def = &schema_table(table)->columns[column];
 	struct query_kind k = {.type = QUERY_INT};
-	char dimension[32];
-	int of;
 
 	assert(column < schema_table(table)->column_count);
 	switch (def->type) {
@@ -57,13 +55,7 @@ struct query_kind query_column_kind(enum table_id table, unsigned int column)
 			k.vocab = def->name;
 		break;
 	case COLUMN_ID:
-		/* "file2_id" is of file, "id" of the table itself, "peer_id" of file */
-		snprintf(dimension, sizeof(dimension), "%.*s",
-			 (int)strcspn(def->name, "_0123456789"), def->name);
-		of = !strcmp(dimension, "peer") ? TABLE_FILE
-		     : column			? schema_table_find(dimension)
-						: (int)table;
-		k.entity = of > 0 ? (enum table_id)of : TABLE_OP;
+		k.entity = (enum table_id)schema_refers(table, column);
 		break;
 	case COLUMN_TIME:
 		k.type = QUERY_TIME;

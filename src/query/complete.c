@@ -307,9 +307,7 @@ static bool offer_values(struct completion *c, const struct token *name, bool ha
 static void offer_tables(struct completion *c, bool dimensions)
 {
 	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
-		bool dimension = i >= TABLE_THREAD && i <= TABLE_FILE;
-
-		if (dimension || !dimensions)
+		if (!dimensions || schema_is_dimension((enum table_id)i))
 			offer(c, schema_table((enum table_id)i)->name);
 	}
 	for (size_t i = 0; c->s.users && i < c->s.users->count; i++)

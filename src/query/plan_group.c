@@ -319,18 +319,23 @@ static int add_key(struct group *g, struct item *item)
 
 /* ---- windows ---- */
 
-/* The point in time at which a row of the table is. */
+/* The name of the point in time at which a row of the table is; NULL: it has none. */
+static const char *time_name(enum table_id table)
+{
+	const struct table_def *t = schema_table(table);
+
+	if (t->dur != NO_COLUMN)
+		return "stop"; /* start + dur */
+	if (t->stop != NO_COLUMN)
+		return t->columns[t->stop].name;
+	return t->start != NO_COLUMN ? t->columns[t->start].name : NULL;
+}
+
 static struct expr *row_time(struct group *g, const struct part *by)
 {
-	static const char *const columns[TABLE_COUNT] = {
-		[TABLE_OP] = "stop",	  [TABLE_SUMMARY] = "window_start",
-		[TABLE_LOSS] = "stop",	  [TABLE_MARK] = "time",
-		[TABLE_THREAD] = "since", [TABLE_PROCESS] = "started",
-		[TABLE_FILE] = "since",
-	};
 	struct planner *pl = g->pl;
 	struct scope *scope = &pl->c.scope;
-	const char *name = pl->plan->user ? NULL : columns[pl->plan->table];
+	const char *name = pl->plan->user ? NULL : time_name(pl->plan->table);
 	struct bytes text = {(const uint8_t *)name, name ? strlen(name) : 0};
 	struct node n = {.kind = NODE_NAME, .pos = by->pos, .len = by->len, .text = text};
 	int found = -1;

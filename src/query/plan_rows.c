@@ -360,12 +360,6 @@ int planner_head(struct planner *pl, const struct part *part)
 
 /* ---- join ---- */
 
-static bool is_dimension(int table)
-{
-	return table == TABLE_THREAD || table == TABLE_PROCESS || table == TABLE_CGROUP ||
-	       table == TABLE_HOST || table == TABLE_FILE;
-}
-
 static int join_table(struct planner *pl, const struct part *part, enum table_id *ret)
 {
 	char word[NEAREST_WORD_MAX + 2];
@@ -375,12 +369,12 @@ static int join_table(struct planner *pl, const struct part *part, enum table_id
 	snprintf(word, sizeof(word), "%.*s", (int)MIN(part->table.len, sizeof(word)),
 		 (const char *)part->table.data);
 	table = schema_table_find(word);
-	if (is_dimension(table)) {
+	if (table >= 0 && schema_is_dimension((enum table_id)table)) {
 		*ret = (enum table_id)table;
 		return 0;
 	}
 	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
-		if (is_dimension((int)i))
+		if (schema_is_dimension((enum table_id)i))
 			nearest_offer(&n, schema_table(i)->name);
 	}
 	for (size_t i = 0; pl->c.s->users && i < pl->c.s->users->count; i++)

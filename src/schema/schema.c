@@ -15,13 +15,16 @@ static const struct column_def loss_columns[] = {SCHEMA_LOSS(SCHEMA_DEF)};
 static const struct column_def mark_columns[] = {SCHEMA_MARK(SCHEMA_DEF)};
 
 static const struct table_def tables[] = {
-#define TABLE(T, t, doc) {#t, doc, t##_columns, ARRAY_SIZE(t##_columns)},
+#define TABLE(T, t, kind, start, dur, stop, doc) \
+	{#t, doc, TABLE_IS_##kind, start, dur, stop, t##_columns, ARRAY_SIZE(t##_columns)},
 	SCHEMA_TABLES(TABLE)
 #undef TABLE
 };
 
 static_assert(ARRAY_SIZE(tables) == TABLE_COUNT, "one definition per table");
 static_assert(ARRAY_SIZE(op_columns) <= SCHEMA_COLUMNS_MAX, "column sets are 64 bits");
+
+const enum table_id schema_dimensions[] = SCHEMA_DIMENSIONS;
 
 const struct table_def *schema_table(enum table_id id)
 {
@@ -47,4 +50,32 @@ int schema_column_find(enum table_id table, const char *name)
 			return (int)i;
 	}
 	return -1;
+}
+
+uint64_t schema_end_columns(enum table_id id)
+{
+	const struct table_def *t = schema_table(id);
+	uint64_t set = 0;
+
+	if (t->stop != NO_COLUMN)
+		return 1ull << t->stop;
+	if (t->start != NO_COLUMN)
+		set |= 1ull << t->start;
+	if (t->dur != NO_COLUMN)
+		set |= 1ull << t->dur;
+	return set;
+}
+
+const char *schema_unit(const struct column_def *c)
+{
+	return c->unit[0] == '>' ? "" : c->unit;
+}
+
+int schema_refers(enum table_id table, unsigned int column)
+{
+	const struct table_def *t = schema_table(table);
+
+	assert(column < t->column_count);
+	return t->columns[column].unit[0] == '>' ? schema_table_find(t->columns[column].unit + 1)
+						 : -1;
 }

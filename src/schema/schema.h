@@ -11,14 +11,22 @@
  */
 #pragma once
 
+#include <limits.h>
+
 #include "base/util.h"
 #include "schema/tables.h"
 
 enum table_id {
-#define TABLE(T, t, doc) TABLE_##T,
+#define TABLE(T, ...) TABLE_##T,
 	SCHEMA_TABLES(TABLE)
 #undef TABLE
 		TABLE_COUNT,
+};
+
+enum schema_kind {
+	TABLE_IS_EVENTS,
+	TABLE_IS_DIMENSION,
+	TABLE_IS_SUMS,
 };
 
 enum column_type {
@@ -47,22 +55,41 @@ enum mark_column { SCHEMA_MARK(SCHEMA_ENUM) MARK_COLUMNS };
 
 #define SCHEMA_COLUMNS_MAX 64 /* a column set is one uint64_t; the widest table has 28 */
 
+#define NO_COLUMN UINT_MAX
+
 struct column_def {
 	const char *name;
 	enum column_type type;
-	const char *unit; /* "ns", "bytes", "" */
+	const char *
+		unit; /* "ns", "bytes", ""; of a reference ">thread": schema_unit(), schema_refers() */
 	const char *doc;
 };
 
 struct table_def {
 	const char *name;
 	const char *doc;
+	enum schema_kind kind;
+	unsigned int start, dur,
+		stop; /* columns, or NO_COLUMN: when a row began, how long it took, when it ended */
 	const struct column_def *columns;
 	unsigned int column_count;
 };
 
 /* The definition of a table; never NULL for id < TABLE_COUNT. */
 const struct table_def *schema_table(enum table_id id);
+static inline bool schema_is_dimension(enum table_id id)
+{
+	return schema_table(id)->kind == TABLE_IS_DIMENSION;
+}
+/* The dimension tables in the order in which their rows are enriched and stored: what a row refers to comes first. */
+#define SCHEMA_DIMENSION_COUNT 5
+extern const enum table_id schema_dimensions[SCHEMA_DIMENSION_COUNT];
+/* The columns that say when a row of the table ended, as a set; 0 where nothing does. */
+uint64_t schema_end_columns(enum table_id id);
+/* The unit of a column's values: "ns", "bytes", "" for plain numbers, references and texts. */
+const char *schema_unit(const struct column_def *c);
+/* The dimension table whose ids the column holds (of thread.task and file.inode: their own), or -1. */
+int schema_refers(enum table_id table, unsigned int column);
 /* The id of a table or column by name, or -1. */
 int schema_table_find(const char *name);
 int schema_column_find(enum table_id table, const char *name);

@@ -273,9 +273,7 @@ static int decode_column(struct decoder *d, unsigned int column)
 
 bool column_is_id(enum table_id table, unsigned int column)
 {
-	return schema_table(table)->columns[column].type == COLUMN_ID ||
-	       (table == TABLE_THREAD && column == THREAD_TASK) ||
-	       (table == TABLE_FILE && column == FILE_INODE);
+	return schema_refers(table, column) >= 0;
 }
 
 static void compose_ids(struct batch *b, unsigned int column, uint64_t trace)

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <xxhash.h>
 
+#include "base/saturate.h"
+
 struct store_cursor {
 	struct store *store;
 	struct decoder *decoder;
@@ -577,19 +579,36 @@ int64_t store_time_near(int64_t t)
 	return MAX(t, STORE_TIME_MIN);
 }
 
+/* When the last row of the block can have ended, which has some that began. */
+static int64_t block_last(const struct store_block *b)
+{
+	const struct table_def *t = schema_table(b->table);
+	int64_t last = b->max[t->start];
+
+	if (t->stop != NO_COLUMN && b->min[t->stop] <= b->max[t->stop])
+		return MAX(last, b->max[t->stop]);
+	if (t->dur != NO_COLUMN && b->min[t->dur] <= b->max[t->dur])
+		return add_sat_signed(last, MAX(b->max[t->dur], (int64_t)0));
+	return last;
+}
+
 void store_range(const struct store *s, int64_t *ret_first, int64_t *ret_last)
 {
 	int64_t first = INT64_MAX, last = INT64_MIN;
 
 	for (size_t i = 0; i < store_block_count(s); i++) {
 		const struct block *b = reader_block(s, i);
+		const struct table_def *t = schema_table(b->pub.table);
 
-		if (b->pub.table == TABLE_OP) {
+		/* what is missing happened within what was recorded: its rows reach no further */
+		if (t->kind != TABLE_IS_EVENTS || b->pub.table == TABLE_LOSS)
+			continue;
+		if (b->first <= b->last) { /* calls: when the first began and the last ended */
 			first = MIN(first, b->first);
 			last = MAX(last, b->last);
-		} else if (b->pub.table == TABLE_MARK) {
-			first = MIN(first, b->pub.min[MARK_AT]);
-			last = MAX(last, b->pub.max[MARK_AT]);
+		} else if (t->start != NO_COLUMN && b->pub.min[t->start] <= b->pub.max[t->start]) {
+			first = MIN(first, b->pub.min[t->start]);
+			last = MAX(last, block_last(&b->pub));
 		}
 	}
 	*ret_first = first > last ? INT64_MIN : store_time_near(first);

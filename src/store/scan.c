@@ -116,12 +116,6 @@ static int64_t search(struct search *s, const struct trace *t, uint64_t at)
 
 /* ---- a block found ---- */
 
-static bool is_dimension(enum table_id table)
-{
-	return table == TABLE_HOST || table == TABLE_CGROUP || table == TABLE_PROCESS ||
-	       table == TABLE_THREAD || table == TABLE_FILE;
-}
-
 static int64_t compose(const struct block *b, unsigned int column, int64_t v)
 {
 	return column_is_id(b->pub.table, column) ? column_compose(v, b->pub.trace) : v;
@@ -305,7 +299,7 @@ static int take_rows(struct store *s, struct trace *t, uint64_t offset, struct f
 	b = add_block(s, t, offset, c);
 	if (!b)
 		return -ENOMEM;
-	if (!is_dimension(b->pub.table))
+	if (!schema_is_dimension(b->pub.table))
 		return 1;
 	/* rows of files: when somebody asks, from then on at once */
 	pthread_mutex_lock(&s->files_lock);

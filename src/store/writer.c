@@ -70,19 +70,6 @@ struct store_writer {
 	} lost[LOST_KINDS];
 };
 
-/* In this order: what a row refers to comes before it. */
-static const enum table_id dims_order[] = {TABLE_HOST, TABLE_CGROUP, TABLE_PROCESS, TABLE_THREAD,
-					   TABLE_FILE};
-
-static bool is_dims(enum table_id table)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(dims_order); i++) {
-		if (dims_order[i] == table)
-			return true;
-	}
-	return false;
-}
-
 static int write_all(int fd, const uint8_t *data, size_t len, uint64_t offset)
 {
 	while (len) {
@@ -342,7 +329,7 @@ static int cut_one(struct store_writer *w, unsigned int i)
 	r = tell_loss(w, false);
 	if (r >= 0 && numbers)
 		r = events_text(&w->events, &tells.events);
-	if (r >= 0 && !is_dims(b->table))
+	if (r >= 0 && !schema_is_dimension(b->table))
 		tells.until = settled_until(w, i);
 	if (r >= 0)
 		r = stage_rows(w, b, i == WAITING_LONG ? BLOCK_LONG_CALLS : 0, &tells);
@@ -366,8 +353,8 @@ static int cut_one(struct store_writer *w, unsigned int i)
 
 static int cut_dims(struct store_writer *w)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(dims_order); i++) {
-		int r = cut_one(w, dims_order[i]);
+	for (size_t i = 0; i < SCHEMA_DIMENSION_COUNT; i++) {
+		int r = cut_one(w, schema_dimensions[i]);
 
 		if (r < 0)
 			return r;
@@ -386,14 +373,14 @@ static int cut(struct store_writer *w, unsigned int i)
 
 	if (!b || !b->rows)
 		return 0;
-	r = is_dims(b->table) ? 0 : cut_dims(w);
+	r = schema_is_dimension(b->table) ? 0 : cut_dims(w);
 	if (r >= 0)
 		r = cut_one(w, i);
 	if (r >= 0) {
 		w->failing = false;
 		return 0;
 	}
-	if (!is_dims(b->table) && b->rows)
+	if (!schema_is_dimension(b->table) && b->rows)
 		note_loss(w, b, r);
 	return r;
 }
@@ -501,7 +488,8 @@ static int take(struct store_writer *w, unsigned int i, const struct batch *b, s
 			from += n;
 		}
 		full = !n || rows->rows == STORE_ROWS_MAX;
-		if (!full && rows->rows < (is_dims(b->table) ? DIMS_ROWS : STORE_ROWS_MAX))
+		if (!full &&
+		    rows->rows < (schema_is_dimension(b->table) ? DIMS_ROWS : STORE_ROWS_MAX))
 			continue;
 		r = cut(w, i);
 		failed = r < 0 ? r : failed;
@@ -559,7 +547,7 @@ int store_append_set(struct store_writer *w, const struct batch_set *s, struct e
 		for (unsigned int i = 0; i < TABLE_COUNT; i++) {
 			int r;
 
-			if (!s->tables[i] || is_dims((enum table_id)i) != (dims == 0))
+			if (!s->tables[i] || schema_is_dimension((enum table_id)i) != (dims == 0))
 				continue;
 			r = store_append(w, s->tables[i], err);
 			failed = r < 0 ? r : failed;
@@ -601,7 +589,7 @@ static int flush(struct store_writer *w, bool all)
 
 		if (!q->rows || !q->rows->rows || (!all && now - q->since < age))
 			continue;
-		r = is_dims(q->rows->table) ? cut_dims(w) : cut(w, i);
+		r = schema_is_dimension(q->rows->table) ? cut_dims(w) : cut(w, i);
 		failed = r < 0 ? r : failed;
 	}
 	if (failed >= 0 && w->opt.sync)

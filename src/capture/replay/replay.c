@@ -13,12 +13,6 @@ struct replay {
 	struct source_stats stats;
 };
 
-static bool is_dimension(enum table_id table)
-{
-	return table == TABLE_THREAD || table == TABLE_PROCESS || table == TABLE_CGROUP ||
-	       table == TABLE_HOST || table == TABLE_FILE;
-}
-
 static int replay_start(struct source *source, struct error *err)
 {
 	struct replay *r = (struct replay *)source;
@@ -88,7 +82,8 @@ static int replay_read(struct source *source, struct batch_set *out, int timeout
 			continue;
 		}
 		block = store_block(r->store, r->next++);
-		if (block->table == TABLE_SUMMARY || is_dimension(block->table) != r->dimensions)
+		if (block->table == TABLE_SUMMARY ||
+		    schema_is_dimension(block->table) != r->dimensions)
 			continue;
 		e = give_block(r, r->next - 1, out, err);
 		if (e)

@@ -147,7 +147,7 @@ int sql_prepare(struct scan_bind *b, size_t column, struct error *err)
 	struct scan_column *c;
 	int r = 0;
 
-	if (table_is_dimension(b->table) && !b->live)
+	if (schema_is_dimension(b->table) && !b->live)
 		r = names_live(b->e, b->table, &b->live, err);
 	if (r < 0 || column >= b->column_count)
 		return r;

@@ -13,25 +13,25 @@
 
 struct filter_columns filter_columns_of(enum table_id table)
 {
-	const unsigned int none = UINT_MAX;
+	const struct table_def *t = schema_table(table);
+	struct filter_columns c = {.start = t->start,
+				   .dur_or_stop = t->dur != NO_COLUMN ? t->dur : t->stop,
+				   .file = NO_COLUMN,
+				   .thread = NO_COLUMN,
+				   .stop_is_time = t->stop != NO_COLUMN};
 
-	switch (table) {
-	case TABLE_OP:
-		return (struct filter_columns){OP_START, OP_DUR, OP_FILE_ID, OP_THREAD_ID, false};
-	case TABLE_SUMMARY:
-		return (struct filter_columns){SUMMARY_WINDOW, none, SUMMARY_FILE_ID,
-					       SUMMARY_THREAD_ID, false};
-	case TABLE_LOSS:
-		return (struct filter_columns){LOSS_START, LOSS_STOP, none, LOSS_THREAD_ID, true};
-	case TABLE_MARK:
-		return (struct filter_columns){MARK_AT, none, none, none, false};
-	case TABLE_FILE:
-		return (struct filter_columns){none, none, FILE_ID, none, false};
-	case TABLE_THREAD:
-		return (struct filter_columns){none, none, none, THREAD_ID, false};
-	default:
-		return (struct filter_columns){none, none, none, none, false};
+	if (t->kind == TABLE_IS_DIMENSION)
+		c.start = c.dur_or_stop = NO_COLUMN;
+	for (unsigned int i = t->column_count;
+	     i-- > 0;) { /* the first column that refers to each */
+		int to = t->columns[i].type == COLUMN_ID ? schema_refers(table, i) : -1;
+
+		if (to == TABLE_FILE)
+			c.file = i;
+		else if (to == TABLE_THREAD)
+			c.thread = i;
 	}
+	return c;
 }
 
 static void declare(const struct duckdb_api *d, duckdb_table_function f, const char *name,
@@ -49,13 +49,13 @@ void filter_declare(const struct duckdb_api *d, duckdb_table_function f, enum ta
 {
 	struct filter_columns c = filter_columns_of(table);
 
-	if (c.start != UINT_MAX) {
+	if (c.start != NO_COLUMN) {
 		declare(d, f, "start", false);
 		declare(d, f, "stop", false);
 	}
-	if (c.file != UINT_MAX)
+	if (c.file != NO_COLUMN)
 		declare(d, f, "files", true);
-	if (c.thread != UINT_MAX)
+	if (c.thread != NO_COLUMN)
 		declare(d, f, "threads", true);
 }
 
@@ -102,16 +102,16 @@ int filter_read(const struct duckdb_api *d, duckdb_bind_info info, enum table_id
 
 	f->start = INT64_MIN;
 	f->stop = INT64_MAX;
-	if (c.start != UINT_MAX) {
+	if (c.start != NO_COLUMN) {
 		f->by_time = read_number(d, info, "start", &f->start);
 		f->by_time |= read_number(d, info, "stop", &f->stop);
 	}
 	if (f->start > f->stop)
 		return error_set(err, -EINVAL, "start %lld is after stop %lld", (long long)f->start,
 				 (long long)f->stop);
-	if (c.file != UINT_MAX)
+	if (c.file != NO_COLUMN)
 		r = read_ids(d, info, "files", &f->files, &f->by_file);
-	if (r >= 0 && c.thread != UINT_MAX)
+	if (r >= 0 && c.thread != NO_COLUMN)
 		r = read_ids(d, info, "threads", &f->threads, &f->by_thread);
 	return r < 0 ? error_errno(err, r, "cannot keep the ids") : 0;
 }
@@ -129,7 +129,7 @@ uint64_t filter_column_set(const struct scan_filter *f, enum table_id table)
 
 	if (f->by_time) {
 		set |= 1ull << c.start;
-		if (c.dur_or_stop != UINT_MAX)
+		if (c.dur_or_stop != NO_COLUMN)
 			set |= 1ull << c.dur_or_stop;
 	}
 	if (f->by_file)
@@ -142,7 +142,7 @@ uint64_t filter_column_set(const struct scan_filter *f, enum table_id table)
 /* When the latest row of the block can have ended. */
 static int64_t block_stop(const struct store_block *b, const struct filter_columns *c)
 {
-	if (c->dur_or_stop == UINT_MAX || b->min[c->dur_or_stop] > b->max[c->dur_or_stop])
+	if (c->dur_or_stop == NO_COLUMN || b->min[c->dur_or_stop] > b->max[c->dur_or_stop])
 		return b->max[c->start];
 	if (c->stop_is_time)
 		return MAX(b->max[c->dur_or_stop], b->max[c->start]);
@@ -192,7 +192,7 @@ static bool in_range(const struct scan_filter *f, const struct filter_columns *c
 	if (batch_is_null(b, c->start, row))
 		return false;
 	start = stop = b->columns[c->start].val[row];
-	if (c->dur_or_stop != UINT_MAX && !batch_is_null(b, c->dur_or_stop, row)) {
+	if (c->dur_or_stop != NO_COLUMN && !batch_is_null(b, c->dur_or_stop, row)) {
 		int64_t v = b->columns[c->dur_or_stop].val[row];
 
 		stop = c->stop_is_time ? v : add_sat_signed(start, v);

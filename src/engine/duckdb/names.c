@@ -46,7 +46,7 @@ int names_live(struct engine *e, enum table_id table, const struct live **ret, s
 {
 	struct names *n = &e->names;
 
-	assert(table_is_dimension(table) && n->pin == e->pin);
+	assert(schema_is_dimension(table) && n->pin == e->pin);
 	if (!n->live_made[table]) {
 		int r = live_make(&n->live[table], e->store, e->pin, table, err);
 

@@ -63,7 +63,7 @@ static const char *unit_of(const char *name, enum engine_type type)
 		int column = schema_column_find(t, name);
 
 		if (column >= 0)
-			return schema_table(t)->columns[column].unit;
+			return schema_unit(&schema_table(t)->columns[column]);
 	}
 	return "";
 }

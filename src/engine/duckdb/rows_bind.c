@@ -203,7 +203,7 @@ int rows_bind_read(struct rows_bind *b, duckdb_bind_info info, struct error *err
 		r = read_numbers(b, info, err);
 	if (r >= 0)
 		r = read_top(b, info, err);
-	if (r >= 0 && table_is_dimension(b->table))
+	if (r >= 0 && schema_is_dimension(b->table))
 		r = names_live(b->e, b->table, &b->live, err);
 	if (r < 0)
 		return r;
