@@ -54,8 +54,8 @@ int engine_follow_refresh(struct engine_follow *f, struct engine_result **ret, s
 /* ---- scan: needs no library ---- */
 
 /*
- * Rows of one table in the trace's order (by their end within a trace; traces merged by it), the
- * filter applied, blocks that cannot match skipped.
+ * Rows of one table in the trace's order (order.h: events by their end, traces merged by it), the filter
+ * applied, blocks that cannot match skipped. Memory: a decoded block a trace, of op two.
  */
 struct engine_scan;
 struct scan_request {
@@ -75,7 +75,30 @@ DEFINE_CLEANUP(struct engine_scan *, engine_scan_free)
  */
 ssize_t engine_scan_next(struct engine_scan *s, const struct batch **ret_batch,
 			 const uint32_t **ret_rows, struct error *err);
-/* When a row of the batch that engine_scan_next() gave last ended, as order.h has it; 0 for tables without an order by time. */
+/* When a row of the batch that engine_scan_next() gave last ended, as order.h has it; 0 where rows are not events. */
 int64_t engine_scan_end(const struct engine_scan *s, uint32_t row);
 /* Blocks looked at and all; any thread. */
 void engine_scan_progress(const struct engine_scan *s, uint64_t *ret_done, uint64_t *ret_total);
+
+/* ---- merge: several tables as one stream ---- */
+
+/*
+ * Rows of events of several tables and all traces in order of their end, as every analysis over time and every
+ * export reads them. Each table has its own columns, range and filter; at equal ends a table that was named
+ * earlier comes first. Memory: that of a scan for each table.
+ *
+ *   const struct scan_request q[] = {{.table = TABLE_OP, ...}, {.table = TABLE_MARK, ...}};
+ *   engine_merge_new(&m, store, q, 2, &err);
+ *   while ((n = engine_merge_next(m, &which, &batch, &rows, &err)) > 0)
+ *           ... rows[0 .. n) of batch, which is of the table q[which].table ...
+ */
+struct engine_merge;
+int engine_merge_new(struct engine_merge **ret, struct store *s, const struct scan_request *q,
+		     size_t count, struct error *err);
+void engine_merge_free(struct engine_merge *m);
+DEFINE_CLEANUP(struct engine_merge *, engine_merge_free)
+/* The next run of rows of one table, valid until the next call. How many; 0 at the end, negative on failure. */
+ssize_t engine_merge_next(struct engine_merge *m, size_t *ret_which, const struct batch **ret_batch,
+			  const uint32_t **ret_rows, struct error *err);
+/* When a row of the batch that came last ended. */
+int64_t engine_merge_end(const struct engine_merge *m, uint32_t row);

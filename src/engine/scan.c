@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * scan.c: rows of a table in the trace's order, straight from the store. Blocks of op are ordered by
- * the end of their calls, but long calls have blocks of their own: each trace is two streams, and
+ * scan.c: rows of a table in the trace's order, straight from the store. Blocks of events follow one another
+ * by the end of their rows, but long calls have blocks of their own: each trace is one stream, of op two, and
  * what comes out is their merge, in runs of rows of one block.
  */
 #include <errno.h>
@@ -33,6 +33,7 @@ struct engine_scan {
 	struct eval_scratch *scratch;
 	struct live live; /* dimension tables */
 	bool dimension;
+	bool events; /* rows have an order by time */
 	bool begun;
 	bool names_due; /* ids came that eval does not know */
 	struct stream *streams;
@@ -103,7 +104,8 @@ int engine_scan_new(struct engine_scan **ret, struct store *store, const struct 
 	s->q = *q;
 	s->columns = q->columns;
 	s->dimension = schema_is_dimension(q->table);
-	if (q->table == TABLE_OP || !order_open(q->from, q->to))
+	s->events = schema_table(q->table)->kind == TABLE_IS_EVENTS;
+	if (s->events || !order_open(q->from, q->to))
 		s->filter_columns = order_columns(q->table);
 	r = make_streams(s);
 	if (r < 0)
@@ -181,6 +183,25 @@ static int stream_room(struct engine_scan *s, struct stream *t)
 	return r;
 }
 
+static int by_end(const void *a, const void *b, void *ends)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const int64_t *e = ends;
+
+	return e[x] != e[y] ? (e[x] < e[y] ? -1 : 1) : (x > y) - (x < y);
+}
+
+/* Calls lie in order already; of other events a source may give some late. */
+static void sort_rows(uint32_t *rows, size_t n, int64_t *ends)
+{
+	for (size_t i = 1; i < n; i++) {
+		if (ends[rows[i]] >= ends[rows[i - 1]])
+			continue;
+		qsort_r(rows, n, sizeof(*rows), by_end, ends);
+		return;
+	}
+}
+
 /* Decodes a block and chooses its rows. 0 (t->batch stays NULL where none passed) or negative. */
 static int stream_take(struct engine_scan *s, struct stream *t, size_t block, struct error *err)
 {
@@ -193,6 +214,7 @@ static int stream_take(struct engine_scan *s, struct stream *t, size_t block, st
 	n = r < 0 ? r : choose_rows(s, t, block);
 	if (n > 0) {
 		order_ends(t->batch, t->ends);
+		sort_rows(t->rows, (size_t)n, t->ends);
 		r = store_decode_more(t->cursor, s->columns, err);
 	}
 	if (n <= 0 || r < 0)
@@ -318,7 +340,7 @@ static int advance_all(struct engine_scan *s, struct error *err)
 		if (r < 0)
 			return r;
 		/* without an order by time the traces come one after another */
-		if (s->q.table != TABLE_OP && s->streams[i].batch)
+		if (!s->events && s->streams[i].batch)
 			break;
 	}
 	return 0;

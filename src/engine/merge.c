@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/* merge.c: the scans of several tables as one stream in order of time, in runs of rows of one block. */
+#include <errno.h>
+
+#include "engine/ask.h"
+
+/* One table's scan and the run of rows that it gave last, of which those from `at` on are still to come. */
+struct merge_source {
+	struct engine_scan *scan;
+	const struct batch *batch;
+	const uint32_t *rows;
+	size_t at, count;
+	bool ended;
+};
+
+struct engine_merge {
+	size_t count;
+	const struct merge_source *given; /* what came last is of it */
+	struct merge_source sources[];
+};
+
+void engine_merge_free(struct engine_merge *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->count; i++)
+		engine_scan_free(m->sources[i].scan);
+	free(m);
+}
+
+int engine_merge_new(struct engine_merge **ret, struct store *s, const struct scan_request *q,
+		     size_t count, struct error *err)
+{
+	_cleanup_(engine_merge_freep) struct engine_merge *m = NULL;
+
+	assert(count > 0);
+	m = calloc(1, sizeof(*m) + count * sizeof(*m->sources));
+	if (!m)
+		return error_errno(err, -ENOMEM, "cannot read the trace");
+	for (size_t i = 0; i < count; i++) {
+		int r;
+
+		assert(schema_table(q[i].table)->kind == TABLE_IS_EVENTS && !q[i].follow);
+		r = engine_scan_new(&m->sources[i].scan, s, &q[i], err);
+		if (r < 0)
+			return r;
+		m->count++;
+	}
+	*ret = TAKE_PTR(m);
+	return 0;
+}
+
+/* Sees that the source has rows at hand, or has ended. */
+static int merge_fill(struct merge_source *t, struct error *err)
+{
+	ssize_t n;
+
+	if (t->ended || t->at < t->count)
+		return 0;
+	n = engine_scan_next(t->scan, &t->batch, &t->rows, err);
+	if (n < 0)
+		return (int)n;
+	t->at = 0;
+	t->count = (size_t)n;
+	t->ended = n == 0;
+	return 0;
+}
+
+static int64_t merge_source_end(const struct merge_source *t, size_t at)
+{
+	return engine_scan_end(t->scan, t->rows[at]);
+}
+
+/* True where the row at `at` of a comes before all that b still has. */
+static bool merge_before(const struct merge_source *a, size_t at, const struct merge_source *b)
+{
+	int64_t x = merge_source_end(a, at), y = merge_source_end(b, b->at);
+
+	return x < y || (x == y && a < b);
+}
+
+ssize_t engine_merge_next(struct engine_merge *m, size_t *ret_which, const struct batch **ret_batch,
+			  const uint32_t **ret_rows, struct error *err)
+{
+	struct merge_source *first = NULL;
+	size_t end;
+
+	for (size_t i = 0; i < m->count; i++) {
+		struct merge_source *t = &m->sources[i];
+		int r = merge_fill(t, err);
+
+		if (r < 0)
+			return r;
+		if (!t->ended && (!first || merge_before(t, t->at, first)))
+			first = t;
+	}
+	if (!first)
+		return 0;
+	end = first->count;
+	for (size_t i = 0; i < m->count; i++) {
+		const struct merge_source *other = &m->sources[i];
+		size_t k = first->at + 1;
+
+		if (other == first || other->ended)
+			continue;
+		while (k < end && merge_before(first, k, other))
+			k++;
+		end = k;
+	}
+	*ret_which = (size_t)(first - m->sources);
+	*ret_batch = first->batch;
+	*ret_rows = first->rows + first->at;
+	m->given = first;
+	end -= first->at;
+	first->at += end;
+	return (ssize_t)end;
+}
+
+int64_t engine_merge_end(const struct engine_merge *m, uint32_t row)
+{
+	assert(m->given);
+	return engine_scan_end(m->given->scan, row);
+}
