@@ -93,8 +93,12 @@ struct expr *check_schema_name(struct query_source *s, enum table_id table, stru
 			e->column = i;
 		return e;
 	}
-	if (table == TABLE_OP && token_text_is(name, "stop"))
-		return expr_make_expr(s, EXPR_STOP, query_kind_of(QUERY_TIME), &at);
+	if (def->dur != NO_COLUMN && token_text_is(name, "stop")) {
+		e = expr_make_expr(s, EXPR_STOP, query_kind_of(QUERY_TIME), &at);
+		if (e)
+			e->table = table;
+		return e;
+	}
 	if (table == TABLE_OP && token_text_is(name, "row_id"))
 		return expr_make_expr(s, EXPR_ROW, query_kind_of(QUERY_INT), &at);
 	for (unsigned int i = 0; i < QNAME_COUNT; i++) {
@@ -287,10 +291,10 @@ static void offer_table(struct query_source *s, struct nearest *near, enum table
 		if (id_column(table, names[i].id) >= 0)
 			nearest_offer(near, names[i].name);
 	}
-	if (table == TABLE_OP) {
+	if (def->dur != NO_COLUMN)
 		nearest_offer(near, "stop");
+	if (table == TABLE_OP)
 		nearest_offer(near, "row_id");
-	}
 	check_user_offer(s, table, offer_word, near);
 }
 

@@ -201,10 +201,10 @@ static void offer_names(struct completion *c)
 	def = schema_table(c->table);
 	for (unsigned int i = 0; i < def->column_count; i++)
 		offer(c, def->columns[i].name);
-	if (c->table == TABLE_OP) {
+	if (def->dur != NO_COLUMN)
 		offer(c, "stop");
+	if (c->table == TABLE_OP)
 		offer(c, "row_id");
-	}
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct bytes name = {(const uint8_t *)names[i], strlen(names[i])};
 		struct expr *e = check_table_name(&c->s, c->table, name, 0, 0);

@@ -54,10 +54,10 @@ static bool bounds_of(const struct node *n, const struct eval_block *b, struct b
 	if (n->kind != NODE_STOP)
 		return false;
 	*ret = (struct bounds){INT64_MAX, INT64_MIN, true};
-	if (column_absent(b, OP_START) || column_absent(b, OP_DUR))
+	if (column_absent(b, n->start) || column_absent(b, n->dur))
 		return true;
-	return !__builtin_add_overflow(b->min[OP_START], b->min[OP_DUR], &ret->min) &&
-	       !__builtin_add_overflow(b->max[OP_START], b->max[OP_DUR], &ret->max);
+	return !__builtin_add_overflow(b->min[n->start], b->min[n->dur], &ret->min) &&
+	       !__builtin_add_overflow(b->max[n->start], b->max[n->dur], &ret->max);
 }
 
 static unsigned int may_list(const struct node *n, uint64_t flip, uint64_t min, uint64_t max)

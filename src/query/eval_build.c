@@ -588,7 +588,11 @@ static int build_kind(struct eval *e, struct eval_expr *x, const struct expr *fr
 		return *ret ? 0 : -ENOMEM;
 	case EXPR_STOP:
 		*ret = node_new(e, NODE_STOP, from);
-		return *ret ? 0 : -ENOMEM;
+		if (!*ret)
+			return -ENOMEM;
+		(*ret)->start = schema_table(from->table)->start;
+		(*ret)->dur = schema_table(from->table)->dur;
+		return 0;
 	case EXPR_AND:
 	case EXPR_OR:
 		return build_logic(e, x, from, ret, err);

@@ -227,6 +227,12 @@ enum node_kind {
 	NODE_SLOW, /* value by value */
 };
 
+/* A call that had not ended when the recording did: its duration is what was known then. */
+static inline bool eval_unfinished(const struct batch *b, size_t row)
+{
+	return b->table == TABLE_OP && batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED;
+}
+
 struct node {
 	enum node_kind kind;
 	enum rep rep;
@@ -238,6 +244,9 @@ struct node {
 	union {
 		struct value value; /* CONST; its word where rep is REP_WORD is in .i */
 		unsigned int column;
+		struct {
+			unsigned int start, dur; /* STOP: columns */
+		};
 		struct table *table;
 		struct {
 			uint64_t low, span, mask, bits;

@@ -29,11 +29,12 @@ static int set_text(struct scalar *s, struct bytes text, struct value *ret)
 
 static int stop_value(const struct batch *b, size_t row, struct value *ret)
 {
+	const struct table_def *t = b->def;
 	int64_t stop;
 
-	if (batch_is_null(b, OP_START, row) || batch_is_null(b, OP_DUR, row) ||
-	    (batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED) ||
-	    __builtin_add_overflow(batch_get(b, OP_START, row, 0), batch_get(b, OP_DUR, row, 0),
+	if (batch_is_null(b, t->start, row) || batch_is_null(b, t->dur, row) ||
+	    eval_unfinished(b, row) ||
+	    __builtin_add_overflow(batch_get(b, t->start, row, 0), batch_get(b, t->dur, row, 0),
 				   &stop))
 		return set_null(ret);
 	*ret = (struct value){.i = stop};

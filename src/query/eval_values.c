@@ -115,13 +115,15 @@ static bool whole_column(const struct batch *b, unsigned int column)
 static int stop_values(struct run *r, struct rows rows, struct values *ret)
 {
 	const struct batch *b = r->b;
+	const unsigned int from = b->def->start, took = b->def->dur;
 	struct room to;
 	int e = make_room(r, REP_INT, rows.n, &to, ret);
 
 	if (e < 0)
 		return e;
-	if (whole_column(b, OP_START) && whole_column(b, OP_DUR) && !batch_has(b, OP_STATUS)) {
-		const int64_t *starts = b->columns[OP_START].val, *durs = b->columns[OP_DUR].val;
+	if (whole_column(b, from) && whole_column(b, took) &&
+	    (b->table != TABLE_OP || !batch_has(b, OP_STATUS))) {
+		const int64_t *starts = b->columns[from].val, *durs = b->columns[took].val;
 
 		for (size_t j = 0; j < rows.n; j++) {
 			uint32_t row = row_at(rows, j);
@@ -132,10 +134,10 @@ static int stop_values(struct run *r, struct rows rows, struct values *ret)
 	}
 	for (size_t j = 0; j < rows.n; j++) {
 		size_t row = row_at(rows, j);
-		int64_t start = batch_get(b, OP_START, row, 0), dur = batch_get(b, OP_DUR, row, 0);
+		int64_t start = batch_get(b, from, row, 0), dur = batch_get(b, took, row, 0);
 
-		to.unknown[j] = batch_is_null(b, OP_START, row) || batch_is_null(b, OP_DUR, row) ||
-				(batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED) ||
+		to.unknown[j] = batch_is_null(b, from, row) || batch_is_null(b, took, row) ||
+				eval_unfinished(b, row) ||
 				__builtin_add_overflow(start, dur, &to.i[j]);
 		if (to.unknown[j])
 			to.i[j] = 0;

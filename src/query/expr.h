@@ -76,7 +76,7 @@ enum query_name {
 enum expr_kind {
 	EXPR_CONST,  /* value */
 	EXPR_COLUMN, /* a column of the plan's table */
-	EXPR_STOP,   /* `stop` of op: start + dur, null while unfinished */
+	EXPR_STOP,   /* `stop` of a table with start and dur: their sum, null while unfinished */
 	EXPR_NAME,   /* name, over the id in `column` */
 	EXPR_FIELD,  /* field `column` of the stage before */
 	EXPR_NOT,
@@ -146,7 +146,8 @@ struct expr {
 			unsigned int column; /* COLUMN, FIELD; NAME: the id column of the table */
 			enum query_name name;
 		};
-		struct { /* USER */
+		enum table_id table; /* STOP: whose rows have start and dur */
+		struct {	     /* USER */
 			const struct query_user_table *user;
 			size_t user_column, user_key; /* of its columns; both are loaded */
 		};

@@ -55,7 +55,8 @@ uint64_t expr_columns(const struct expr *e)
 	case EXPR_COLUMN:
 		return 1ull << e->column;
 	case EXPR_STOP:
-		return 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_STATUS;
+		set = schema_end_columns(e->table);
+		return e->table == TABLE_OP ? set | 1ull << OP_STATUS : set;
 	case EXPR_ROW:
 		return 1ull << OP_START; /* so that it is seen to be of one row */
 	case EXPR_NAME:

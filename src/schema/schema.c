@@ -4,15 +4,9 @@
 #include <string.h>
 
 #define SCHEMA_DEF(T, t, N, n, type, unit, doc) {#n, COLUMN_##type, unit, doc},
-static const struct column_def op_columns[] = {SCHEMA_OP(SCHEMA_DEF)};
-static const struct column_def thread_columns[] = {SCHEMA_THREAD(SCHEMA_DEF)};
-static const struct column_def process_columns[] = {SCHEMA_PROCESS(SCHEMA_DEF)};
-static const struct column_def cgroup_columns[] = {SCHEMA_CGROUP(SCHEMA_DEF)};
-static const struct column_def host_columns[] = {SCHEMA_HOST(SCHEMA_DEF)};
-static const struct column_def file_columns[] = {SCHEMA_FILE(SCHEMA_DEF)};
-static const struct column_def summary_columns[] = {SCHEMA_SUMMARY(SCHEMA_DEF)};
-static const struct column_def loss_columns[] = {SCHEMA_LOSS(SCHEMA_DEF)};
-static const struct column_def mark_columns[] = {SCHEMA_MARK(SCHEMA_DEF)};
+#define TABLE(T, t, ...)			static const struct column_def t##_columns[] = {SCHEMA_##T(SCHEMA_DEF)};
+SCHEMA_TABLES(TABLE)
+#undef TABLE
 
 static const struct table_def tables[] = {
 #define TABLE(T, t, kind, start, dur, stop, doc) \
@@ -22,7 +16,10 @@ static const struct table_def tables[] = {
 };
 
 static_assert(ARRAY_SIZE(tables) == TABLE_COUNT, "one definition per table");
-static_assert(ARRAY_SIZE(op_columns) <= SCHEMA_COLUMNS_MAX, "column sets are 64 bits");
+#define TABLE(T, t, ...) \
+	static_assert(ARRAY_SIZE(t##_columns) <= SCHEMA_COLUMNS_MAX, "column sets are 64 bits");
+SCHEMA_TABLES(TABLE)
+#undef TABLE
 
 const enum table_id schema_dimensions[] = SCHEMA_DIMENSIONS;
 

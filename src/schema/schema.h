@@ -42,15 +42,9 @@ enum column_type {
 
 /* OP_START, ..., OP_COUNT; THREAD_ID, ...: a column's number within its table. */
 #define SCHEMA_ENUM(T, t, N, n, type, unit, doc) T##_##N,
-enum op_column { SCHEMA_OP(SCHEMA_ENUM) OP_COLUMNS };
-enum thread_column { SCHEMA_THREAD(SCHEMA_ENUM) THREAD_COLUMNS };
-enum process_column { SCHEMA_PROCESS(SCHEMA_ENUM) PROCESS_COLUMNS };
-enum cgroup_column { SCHEMA_CGROUP(SCHEMA_ENUM) CGROUP_COLUMNS };
-enum host_column { SCHEMA_HOST(SCHEMA_ENUM) HOST_COLUMNS };
-enum file_column { SCHEMA_FILE(SCHEMA_ENUM) FILE_COLUMNS };
-enum summary_column { SCHEMA_SUMMARY(SCHEMA_ENUM) SUMMARY_COLUMNS };
-enum loss_column { SCHEMA_LOSS(SCHEMA_ENUM) LOSS_COLUMNS };
-enum mark_column { SCHEMA_MARK(SCHEMA_ENUM) MARK_COLUMNS };
+#define TABLE(T, t, ...)			 enum t##_column{SCHEMA_##T(SCHEMA_ENUM) T##_COLUMNS};
+SCHEMA_TABLES(TABLE)
+#undef TABLE
 #undef SCHEMA_ENUM
 
 #define SCHEMA_COLUMNS_MAX 64 /* a column set is one uint64_t; the widest table has 28 */

@@ -42,7 +42,15 @@
 	      "the sums of one block of op: by 100 ms, op, thread and file")                               \
 	TABLE(LOSS, loss, EVENTS, LOSS_START, NO_COLUMN, LOSS_STOP, "something that is missing")           \
 	TABLE(MARK, mark, EVENTS, MARK_AT, NO_COLUMN, NO_COLUMN,                                           \
-	      "something that the user, a trigger or the recorder marked")
+	      "something that the user, a trigger or the recorder marked")                                 \
+	SCHEMA_EXTRA_TABLES(TABLE)
+
+/* A test adds a table by a header of its own (-DSCHEMA_EXTRA) and changes nothing else: tests/table. */
+#ifdef SCHEMA_EXTRA
+#include SCHEMA_EXTRA
+#else
+#define SCHEMA_EXTRA_TABLES(TABLE)
+#endif
 
 /* The dimension tables, each behind those that its rows refer to: the order in which rows are enriched and stored. */
 #define SCHEMA_DIMENSIONS {TABLE_HOST, TABLE_CGROUP, TABLE_PROCESS, TABLE_THREAD, TABLE_FILE}

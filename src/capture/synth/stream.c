@@ -403,7 +403,7 @@ static int synth_read(struct source *source, struct batch_set *out, int timeout_
 	struct stream *s = (struct stream *)source;
 	_cleanup_(batch_freep) struct batch *b = NULL;
 	struct batch *op;
-	size_t rows = stream_batch_rows(s);
+	size_t rows = stream_batch_rows(s), first = 0;
 	int r;
 
 	assert(s->started);
@@ -420,6 +420,7 @@ static int synth_read(struct source *source, struct batch_set *out, int timeout_
 		batch_clear(op);
 		r = stream_fill(s, op, rows);
 	} else if (r >= 0) {
+		first = op->rows;
 		r = batch_new(&b, TABLE_OP);
 		if (r >= 0)
 			r = stream_fill(s, b, rows);
@@ -427,6 +428,8 @@ static int synth_read(struct source *source, struct batch_set *out, int timeout_
 			r = batch_append(op, b, 0, rows);
 	}
 	s->out = NULL;
+	if (r >= 0)
+		r = synth_events(out, op, first);
 	if (r < 0)
 		return error_errno(err, r, "synthetic stream");
 	return SOURCE_ROWS;

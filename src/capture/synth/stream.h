@@ -189,6 +189,10 @@ int64_t stream_file(struct stream *s, const struct synth_file *f);
 /* Another version (name) of a file: a row with the same inode; its key. */
 int64_t stream_rename(struct stream *s, int64_t inode, const char *path);
 
+/* events.c: rows of all tables of events that no profile fills, for the calls from row `first` of op on. 0, -ENOMEM,
+ * -ENOSPC. */
+int synth_events(struct batch_set *out, const struct batch *op, size_t first) _must_check_;
+
 /* ---- the profiles ---- */
 
 void profile_redis(struct stream *s);
