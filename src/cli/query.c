@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/text.h"
-#include "engine/native.h"
 
 #define THREADS_MAX   256
 #define BEGIN_POLL_NS (50 * NSEC_PER_MSEC)
@@ -152,50 +151,14 @@ static int answer_scan(struct query_session *s, const struct plan *p, struct err
 	return r < 0 ? r : print_rows(s, p, &rows, false, err);
 }
 
-static int answer_native(struct query_session *s, const struct plan *p, struct error *err)
-{
-	_cleanup_(native_freep) struct native *native = NULL;
-	_cleanup_answer_ struct answer rows = {0};
-	int r = query_native(s, p, &native, err);
-
-	if (r >= 0)
-		r = native_answer(&rows, native);
-	return r < 0 ? error_errno(err, r, "cannot answer the query")
-		     : print_rows(s, p, &rows, true, err);
-}
-
-/*
- * Opens the engine: 1; 0 where there is none, and the plan can be answered without: the library was not
- * named, only not found.
- */
-static int choose_engine(struct query_session *s, const struct plan *p, struct error *err)
-{
-	const struct query_opts *o = s->opts;
-	const char *lacks = native_lacks(p);
-	int r;
-
-	if (o->no_engine && lacks)
-		return error_set(err, -EOPNOTSUPP, "--no-engine: %s needs the engine", lacks);
-	if (o->no_engine)
-		return 0;
-	r = query_engine(s, err);
-	if (r >= 0)
-		return 1;
-	/* a library that was named and is not there is a mistake */
-	if (lacks || (r != -EOPNOTSUPP && (r != -ENOENT || o->library || getenv("WEIR_DUCKDB"))))
-		return r;
-	*err = (struct error){0};
-	return 0;
-}
-
 static int answer_engine(struct query_session *s, const struct plan *p, struct error *err)
 {
 	_cleanup_(engine_result_freep) struct engine_result *result = NULL;
 	_cleanup_answer_ struct answer rows = {0};
-	int r = choose_engine(s, p, err);
+	int r = query_engine(s, err);
 
-	if (r <= 0)
-		return r < 0 ? r : answer_native(s, p, err);
+	if (r < 0)
+		return r;
 	interrupt_engine(s->it, s->engine);
 	r = engine_ask(s->engine, p, NULL, &result, err);
 	interrupt_quiet(s->it);
@@ -342,9 +305,6 @@ static int check(const struct query_opts *o, bool prompt, int argc, char **argv)
 	if (o->explain && (o->read.json || o->csv || o->parquet || o->follow))
 		return fail_usage("query: --explain tells how, and prints no answer: without "
 				  "--json, --csv, --parquet and --follow");
-	if (o->no_engine && (o->follow || o->parquet || o->library))
-		return fail_usage("query: --no-engine answers once, on standard output: without "
-				  "--follow, --parquet and --duckdb");
 	if (o->analyze && !o->explain)
 		return fail_usage("query: --analyze goes with --explain");
 	if (o->follow && o->parquet)
@@ -405,9 +365,6 @@ static const struct option query_options[] = {
 	{0, "analyze", OPTION_FLAG, NULL,
 	 "with --explain: run it and tell which step took how long",
 	 offsetof(struct query_opts, analyze)},
-	{0, "no-engine", OPTION_FLAG, NULL,
-	 "answer without DuckDB: slower, in memory, without join",
-	 offsetof(struct query_opts, no_engine)},
 	{0, "memory", OPTION_SIZE, "SIZE", "memory that the engine may take (default 512MiB)",
 	 offsetof(struct query_opts, memory)},
 	{0, "spill", OPTION_SIZE, "SIZE",
@@ -455,10 +412,9 @@ const struct command command_query = {
 		"an "
 		"estimate. A terminal gets at most 50 rows, a pipe all. What is missing from the "
 		"trace is said on standard error.\n\n"
-		"Rows that need no grouping and no order are read straight from the trace and "
-		"printed at once. Everything else is answered by DuckDB's library, looked for with "
-		"--duckdb, $WEIR_DUCKDB, and in weir's own folders. Without it weir groups and "
-		"sorts by itself: in one thread, with up to 512 MiB, and without join.\n\n"
+		"where, select and head are read straight from the trace and printed at once; they "
+		"need nothing but weir. Groups, order and joins are computed by DuckDB's library, "
+		"which is looked for with --duckdb, $WEIR_DUCKDB, and in weir's own folders.\n\n"
 		"Exit status: 0 done, 1 it failed, 2 wrong options or a wrong pipeline, 130 "
 		"interrupted.",
 	.options = query_options,

@@ -12,7 +12,7 @@ struct query_opts {
 	struct read_flags read;
 	const char *file; /* -f: the text's place */
 	const char *parquet;
-	bool csv, explain, analyze, follow, no_engine;
+	bool csv, explain, analyze, follow;
 	int64_t every_ns;
 	const char *library;
 	uint64_t memory, spill;
@@ -53,11 +53,6 @@ int query_scan_new(struct query_scan **ret, struct query_session *s, const struc
 void query_scan_free(struct query_scan *s);
 DEFINE_CLEANUP(struct query_scan *, query_scan_free)
 int query_answer_of_scan(struct answer *ret, const struct plan *p, struct query_scan *scan);
-
-/* query_native.c: what needs groups or another order, without an engine. 0 or negative. */
-struct native;
-int query_native(struct query_session *s, const struct plan *p, struct native **ret,
-		 struct error *err);
 
 /* query_follow.c: the answer again and again while the trace grows. 0 or negative. */
 int query_follow(struct query_session *s, const struct plan *p, struct error *err);

@@ -14,9 +14,10 @@ int engine_open(struct engine **ret _unused_, struct store *store _unused_,
 		const struct engine_options *opt _unused_, struct error *err)
 {
 	return error_set(err, -EOPNOTSUPP,
-			 "this weir is built without an engine, which join, tables "
-			 "of one's own and --follow of groups need: copy the trace to a host whose "
-			 "weir has one");
+			 "this weir is built without an engine: it filters rows (where, select, "
+			 "head), but groups, order and joins need a weir with DuckDB's library; "
+			 "install the packages weir and weir-engine, or copy the trace to a host "
+			 "that has them");
 }
 
 void engine_free(struct engine *e)

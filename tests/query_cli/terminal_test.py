@@ -93,7 +93,7 @@ for line, want in ((('report', 'thr'), ['threads']), (('report', '--sort', 'p9')
                    (('record', '-e', 'openat,%fi'), ['openat,%file']), (('record', '-e', '!%net'), ['!%network', '!%net']),
                    (('help', 'rep'), ['report']), (('completion', 'f'), ['fish']), (('report', 'a.tr'), []), (('report', 'ops', 'fi'), []),
                    (('serve', 'f'), []), (('stat', '--by=fi'), ['--by=file']), (('report', '--where=class =', 'x', '--sort', 'p9'), ['p90', 'p99']),
-                   (('query', '--no-engine', '--where=hostp'), ['--where=hostpath']), (('record', 'ls', '-e', 'op'), []), (('record', '--', 'ls', '-e', 'op'), [])):
+                   (('query', '--csv', '--where=hostp'), ['--where=hostpath']), (('record', 'ls', '-e', 'op'), []), (('record', '--', 'ls', '-e', 'op'), [])):
     check('completes ' + ' '.join(line), words(*line) == want, words(*line))
 
 

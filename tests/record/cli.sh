@@ -57,10 +57,8 @@ kill "$(cat left)"
 SUDO_UID=65534 run record -o sudo.trace -- true
 ok "the caller of sudo owns the trace" [ "$(stat -c %u sudo.trace)" = 65534 ]
 run record -q -- sh -c 'exit 0' 'two words'
-for engine in "" --no-engine; do
-	ok "arguments of a process, as a shell would take them $engine" [ "$("$weir" query $engine --csv \
-		"from process | argv == \"sh -c 'exit 0' 'two words'\" | count()" | tail -1)" = 1 ]
-done
+ok "arguments of a process, as a shell would take them" [ "$("$weir" query --csv \
+	"from process | argv == \"sh -c 'exit 0' 'two words'\" | select pid" | wc -l)" = 2 ]
 run record -q -- true $(seq 3000)
 "$weir" report >out
 ok "arguments beyond what is kept are told" grep -q "cut 1 " out

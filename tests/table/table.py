@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""table.py SOURCE WEIR: weir with one table more (probe.h beside this file) and no other line changed: the synthetic source
+"""table.py SOURCE WEIR: weir with one table more (probe_tables.h beside this file) and no other line changed: the synthetic source
 fills it, and it is stored, filtered, grouped, joined with names, exported and drawn by time like any other. Builds
 weir for itself in a folder that it removes. TAP on standard output."""
 import csv
@@ -36,7 +36,7 @@ def main():
 
 def run_all(folder):
     build, trace = os.path.join(folder, 'build'), os.path.join(folder, 't.trace')
-    header = os.path.join(SOURCE, 'tests/table/probe.h')
+    header = os.path.join(SOURCE, 'tests/table/probe_tables.h')
     # what is tested is that it compiles and works, not how fast
     made = subprocess.run(['meson', 'setup', '-Doptimization=1', '-Ddebug=false', '-Dwerror=false',
                            f'-Dc_args=-DSCHEMA_EXTRA=\'"{header}"\'', build, SOURCE], capture_output=True, text=True)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe.h: a table of events that no code knows: what weir does with it follows from this declaration alone. */
+/* probe_tables.h: a table of events that no code knows: what weir does with it follows from this declaration alone. */
 #pragma once
 
 #define SCHEMA_EXTRA_TABLES(TABLE) \
