@@ -358,11 +358,6 @@ int http_stopped(const struct http_request *r)
 	return __atomic_load_n(&r->stopped, __ATOMIC_RELAXED);
 }
 
-const int *http_stop_flag(const struct http_request *r)
-{
-	return &r->stopped;
-}
-
 /* ---- starting and stopping ---- */
 
 static void no_log(void *arg, const char *fmt, va_list ap)

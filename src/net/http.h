@@ -86,8 +86,6 @@ void http_deadline(struct http_request *r, int64_t ns);
 /* The deadline, if there is one, is so much later. */
 void http_extend(struct http_request *r, int64_t ns);
 int http_stopped(const struct http_request *r);
-/* The same as a flag for loops that look at one; not 0: stop. Lives as long as the request. */
-const int *http_stop_flag(const struct http_request *r);
 
 /* ---- the answer: one of these, once ---- */
 

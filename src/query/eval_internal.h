@@ -66,8 +66,7 @@ int dictionary_add(struct dictionary *d, struct bytes text, bool keep, uint32_t 
 /* What a single evaluation stands on: an id, a code or a row. */
 struct scalar {
 	const struct eval *e;
-	const struct dims *dims;    /* NULL: no names are known */
-	const struct value *fields; /* what EXPR_FIELD reads */
+	const struct dims *dims; /* NULL: no names are known */
 	enum { SCALAR_NONE, SCALAR_ID, SCALAR_CODE, SCALAR_ROW } at;
 	int64_t id; /* of SCALAR_ID, code of SCALAR_CODE; -1: none is known */
 	const struct batch *batch;

@@ -431,6 +431,7 @@ static int operator_value(struct scalar *s, const struct expr *e, struct value *
 
 int scalar_value(struct scalar *s, const struct expr *e, struct value *ret)
 {
+	assert(e->kind != EXPR_FIELD); /* fields of later stages are an engine's */
 	switch (e->kind) {
 	case EXPR_CONST:
 		*ret = e->value;
@@ -439,9 +440,6 @@ int scalar_value(struct scalar *s, const struct expr *e, struct value *ret)
 	case EXPR_COLUMN:
 	case EXPR_STOP:
 		return column_value(s, e, ret);
-	case EXPR_FIELD:
-		*ret = s->fields[e->column];
-		return 0;
 	case EXPR_ROW:
 		*ret = (struct value){.null = s->batch->row_id < 0,
 				      .i = s->batch->row_id + (int64_t)s->row};

@@ -78,11 +78,6 @@ uint32_t query_rows_tables(const struct query_rows *q)
 	return q->tables;
 }
 
-bool query_rows_uses_names(const struct query_rows *q)
-{
-	return q->names;
-}
-
 bool query_rows_forget_files(const struct query_rows *q)
 {
 	return eval_remembers(q->eval, TABLE_FILE);

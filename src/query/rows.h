@@ -21,8 +21,6 @@ void query_rows_free(struct query_rows *q);
 DEFINE_CLEANUP(struct query_rows *, query_rows_free)
 /* Columns that it reads, as a set. */
 uint64_t query_rows_columns(const struct query_rows *q);
-/* Whether it looks at names: query_rows_names() then needs the dimension rows. */
-bool query_rows_uses_names(const struct query_rows *q);
 /* The dimension tables that it looks at: a bit for each (enum table_id). */
 uint32_t query_rows_tables(const struct query_rows *q);
 /* Works out the names that came or changed, as eval_names() does. */

@@ -92,17 +92,6 @@ int block_view(const uint8_t *header, size_t len, struct block_view *ret, const 
 	return 0;
 }
 
-const struct block_entry *block_column(const struct block_view *v, unsigned int column)
-{
-	for (unsigned int i = 0; i < v->head->entries; i++) {
-		const struct block_entry *e = &v->entries[i];
-
-		if (e->kind == ENTRY_COLUMN && e->column == column)
-			return e;
-	}
-	return NULL;
-}
-
 const struct block_extra *block_extra(const struct block_view *v, const struct block_extra *from)
 {
 	const uint8_t *p = v->extras;

@@ -52,8 +52,6 @@ struct block_view {
  */
 int block_view(const uint8_t *header, size_t len, struct block_view *ret,
 	       const char **ret_why) _must_check_;
-/* The entry of a column, or NULL where it is null in every row. */
-const struct block_entry *block_column(const struct block_view *v, unsigned int column);
 /* The next extra after `from` (NULL: the first), or NULL. */
 const struct block_extra *block_extra(const struct block_view *v, const struct block_extra *from);
 /* True where the sorted set holds the id. */
