@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "cli/json_text.h"
 #include "cli/loss.h"
 #include "cli/shared.h"
+#include "engine/engine.h"
 #include "server/server.h"
 
 #define TICK_NS	    (200 * NSEC_PER_MSEC) /* how often a trace that grows is looked at */
@@ -87,7 +87,7 @@ static int check_listen(const struct serve_opts *o)
 /* What would else be told to each question. 0 or 2. */
 static int check_limits(const struct serve_opts *o)
 {
-	struct stat st;
+	struct error err = {0};
 
 	if (o->port > PORT_MAX)
 		return fail_usage("serve: --port: at most %d", PORT_MAX);
@@ -97,10 +97,8 @@ static int check_limits(const struct serve_opts *o)
 		return fail_usage(
 			"serve: --memory: at least %lluMiB, or no question can be answered",
 			MEMORY_MIN >> 20);
-	if (o->library && access(o->library, R_OK) < 0)
-		return fail_usage("serve: --duckdb %.200s: %s", o->library, strerror(errno));
-	if (o->library && stat(o->library, &st) == 0 && !S_ISREG(st.st_mode))
-		return fail_usage("serve: --duckdb %.200s: not a file", o->library);
+	if (o->library && engine_probe(o->library, NULL, NULL, &err) < 0)
+		return fail_usage("serve: --duckdb: %s", err.message);
 	return check_listen(o);
 }
 

@@ -40,7 +40,7 @@ static struct engine *alive;
  */
 static int make_spill(struct engine *e, struct error *err)
 {
-	const char *parent = getenv("TMPDIR");
+	const char *parent = secure_getenv("TMPDIR");
 	_cleanup_free_ char *name = NULL;
 	int r = 0;
 

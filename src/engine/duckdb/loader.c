@@ -5,6 +5,8 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
 
 #include "engine/duckdb/internal.h"
 
@@ -13,12 +15,8 @@
 	"install the package weir-engine, run `make engine` in weir's source, or name the " \
 	"library with --duckdb or WEIR_DUCKDB"
 
-/* Where weir's own copy may lie, seen from the folder of the executable: installed, then the source
- * tree. */
-static const char *const beside_executable[] = {
-	"../lib/weir",
-	"../../../out/lib",
-};
+/* Weir's own copy, seen from the folder of the executable; in a build folder meson.build puts a link there. */
+#define BESIDE_EXECUTABLE "../lib/weir"
 
 static int try_path(const char *folder, char **ret)
 {
@@ -36,9 +34,9 @@ static int try_path(const char *folder, char **ret)
 
 static int find_beside_executable(char **ret)
 {
+	_cleanup_free_ char *folder = NULL;
 	char exe[PATH_MAX], *slash;
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	int r = 0;
 
 	if (n < 0)
 		return 0;
@@ -47,25 +45,85 @@ static int find_beside_executable(char **ret)
 	if (!slash)
 		return 0;
 	*slash = '\0';
-	for (size_t i = 0; i < ARRAY_SIZE(beside_executable) && r == 0; i++) {
-		_cleanup_free_ char *folder = NULL;
-
-		if (asprintf(&folder, "%s/%s", exe, beside_executable[i]) < 0) {
-			folder = NULL;
-			return -ENOMEM;
-		}
-		r = try_path(folder, ret);
+	if (asprintf(&folder, "%s/" BESIDE_EXECUTABLE, exe) < 0) {
+		folder = NULL;
+		return -ENOMEM;
 	}
-	return r;
+	return try_path(folder, ret);
 }
+
+/* ---- trust ---- */
+
+/*
+ * Whether nobody but root and the caller can change the file, or put another in its place. A group may write that is the
+ * owner's own (user private groups have the user's number); a folder where all may write, where only owners can
+ * rename and remove (/tmp).
+ */
+static int check_owner(const char *path, const char *library, struct error *err)
+{
+	struct stat st;
+	bool sticky;
+
+	if (stat(path, &st) < 0)
+		return error_errno(err, -errno, "cannot look at %.800s", path);
+	if (st.st_uid != 0 && st.st_uid != geteuid())
+		return error_set(
+			err, -EPERM,
+			"DuckDB's library %.400s is refused: %.400s belongs to user %u, who "
+			"is neither root nor you; copy the library to a folder of your own",
+			library, path, (unsigned int)st.st_uid);
+	sticky = S_ISDIR(st.st_mode) && st.st_mode & S_ISVTX;
+	if (!sticky && (st.st_mode & S_IWOTH ||
+			(st.st_mode & S_IWGRP && st.st_gid != 0 && st.st_gid != st.st_uid)))
+		return error_set(
+			err, -EPERM,
+			"DuckDB's library %.400s is refused: %.400s is writable by others; "
+			"take that away (chmod go-w), or copy the library elsewhere",
+			library, path);
+	return 0;
+}
+
+/* Replaces the path by one without links; the file and every folder above it must be as check_owner() wants, as sshd does
+ * with keys. */
+static int check_trust(char **path, struct error *err)
+{
+	_cleanup_free_ char *at = NULL, *real = realpath(*path, NULL);
+	int r;
+
+	if (!real)
+		return error_errno(err, -errno, "cannot read DuckDB's library %.800s", *path);
+	at = strdup(real);
+	if (!at)
+		return -ENOMEM;
+	r = check_owner(at, real, err);
+	while (r >= 0 && at[1]) {
+		char *slash = strrchr(at, '/');
+
+		slash[slash == at] = '\0'; /* the last one stays: "/" */
+		r = check_owner(at, real, err);
+	}
+	if (r < 0)
+		return r;
+	free(*path);
+	*path = TAKE_PTR(real);
+	return 0;
+}
+
+/* ---- finding it ---- */
 
 /* The first library there is: the one that was named, or weir's own. */
 static int find_library(const char *named, char **ret, struct error *err)
 {
 	int r;
 
+	if (named && getauxval(AT_SECURE))
+		return error_set(
+			err, -EPERM,
+			"DuckDB's library %.200s is refused: --duckdb is not for a weir with "
+			"file capabilities, which loads its own library alone",
+			named);
 	if (!named)
-		named = getenv("WEIR_DUCKDB");
+		named = secure_getenv("WEIR_DUCKDB");
 	if (named && *named) {
 		if (access(named, R_OK) < 0)
 			return error_errno(err, -errno, "cannot read DuckDB's library %.800s",
@@ -154,6 +212,8 @@ static int load(const char *library, struct error *err)
 	struct duckdb_api api = {0};
 	int r = find_library(library, &path, err);
 
+	if (r >= 0)
+		r = check_trust(&path, err);
 	if (r < 0)
 		return r;
 	api.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
