@@ -53,6 +53,7 @@ struct command {
 	size_t options_size;			/* of the options struct */
 	const struct command_example *examples; /* ends with {0} */
 	bool takes_command; /* everything after the first non-option is a command line */
+	bool records;	    /* holds its privileges until live_run(); others let them go first */
 	bool no_args;	    /* takes options alone: the parser refuses anything else */
 	word_fn *words;	    /* of its first argument; NULL: anything */
 	bool or_files;	    /* that may be a file instead */

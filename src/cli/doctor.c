@@ -15,6 +15,7 @@
 #include "cli/format.h"
 #include "cli/json_text.h"
 #include "cli/text.h"
+#include "privilege/privilege.h"
 
 #define NAME_WIDTH 17
 #define HOST_PID_NS \
@@ -196,6 +197,7 @@ static int doctor_main(const void *opts, int argc, char **argv)
 	const struct doctor_opts *o = opts;
 	_cleanup_free_ struct doctor *d = calloc(1, sizeof(*d));
 	int64_t start = clock_monotonic_ns();
+	struct error err = {0};
 	int status = 0;
 
 	if (!d)
@@ -205,6 +207,9 @@ static int doctor_main(const void *opts, int argc, char **argv)
 	doctor_check_kernel(d);
 	doctor_check_tracers(d);
 	d->section = "READ";
+	/* The engine's library is loaded, a trace of the working folder is read. */
+	if (privilege_drop(privilege_files(), &err) < 0)
+		return fail(&err);
 	doctor_check_reading(d);
 	d->section = "WITHOUT ROOT";
 	doctor_check_rights(d);
@@ -244,5 +249,6 @@ const struct command command_doctor = {
 	.options_size = sizeof(struct doctor_opts),
 	.examples = doctor_examples,
 	.no_args = true,
+	.records = true,
 	.run = doctor_main,
 };

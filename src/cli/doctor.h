@@ -13,7 +13,7 @@ enum doctor_result {
 };
 
 #define DOCTOR_LINES_MAX 48
-#define DOCTOR_TEXT_MAX	 256
+#define DOCTOR_TEXT_MAX	 512
 
 struct doctor_line {
 	const char *section; /* "RECORD", "READ", "WITHOUT ROOT" */

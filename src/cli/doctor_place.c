@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/xattr.h>
 
@@ -12,6 +13,7 @@
 #include "cli/doctor.h"
 #include "cli/format.h"
 #include "cli/shared.h"
+#include "privilege/privilege.h"
 
 #define CALLS_PER_SECOND 400000 /* a busy server, for how long the disk lasts */
 #define BYTES_PER_CALL	 10
@@ -188,23 +190,51 @@ void doctor_check_reading(struct doctor *d)
 
 /* ---- rights ---- */
 
-void doctor_check_rights(struct doctor *d)
+#define SIGHT \
+	"the calls, file names, arguments and peers of every process, passwords in arguments too"
+
+/* What is granted, or could be, to whom, and what follows from it. */
+static void check_grant(struct doctor *d)
 {
 	char exe[4096], remedy[DOCTOR_TEXT_MAX], caps[64];
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	struct stat st;
 
-	if (n < 0)
-		n = 0;
-	exe[n] = '\0';
+	exe[MAX(n, (ssize_t)0)] = '\0';
 	if (getxattr(exe, "security.capability", caps, sizeof(caps)) > 0) {
-		doctor_add(d, DOCTOR_WARN, "file capabilities", NULL,
-			   "set: whoever may run %s sees every process", exe);
+		bool all = stat(exe, &st) < 0 || st.st_mode & S_IXOTH;
+
+		snprintf(remedy, sizeof(remedy),
+			 "take it back: setcap -r %.200s; then chgrp and chmod 750, and grant it "
+			 "anew",
+			 exe);
+		doctor_add(d, DOCTOR_WARN, "file capabilities", all ? remedy : NULL,
+			   "set: whoever may run %.120s (%s) sees " SIGHT, exe,
+			   all ? "every user" : "its owner and group");
 		return;
 	}
-	snprintf(remedy, sizeof(remedy),
-		 "setcap cap_bpf,cap_perfmon,cap_dac_read_search,cap_sys_ptrace+ep %.120s "
-		 "(whoever may run it then sees every process)",
-		 exe);
+	snprintf(
+		remedy, sizeof(remedy),
+		"as a service: systemctl start weir-record; or for a group: chgrp and chmod 750 on "
+		"%.120s, then setcap cap_bpf,cap_perfmon,cap_dac_read_search,cap_sys_ptrace+p on "
+		"it: "
+		"whoever may run it then sees " SIGHT,
+		exe);
 	doctor_add(d, DOCTOR_NONE, "other users", remedy,
 		   "only root can record: CAP_BPF, CAP_PERFMON are not granted");
+}
+
+void doctor_check_rights(struct doctor *d)
+{
+	check_grant(d);
+	if (privilege_can_filter())
+		doctor_add(
+			d, DOCTOR_OK, "confinement", NULL,
+			"once its programs are loaded a recorder keeps little of root's rights and "
+			"cannot start programs");
+	else
+		doctor_add(
+			d, DOCTOR_WARN, "confinement", "boot a kernel with CONFIG_SECCOMP_FILTER",
+			"this kernel has no filters of system calls: a recorder lets root's rights "
+			"go, but can start programs");
 }

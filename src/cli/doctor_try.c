@@ -196,7 +196,7 @@ static void trial_free(struct trial *t)
 
 static int start_worker(struct trial *t, struct error *err)
 {
-	const char *tmp = getenv("TMPDIR");
+	const char *tmp = secure_getenv("TMPDIR");
 	int ends[2];
 
 	snprintf(t->folder, sizeof(t->folder), "%.32s/weir-doctor-XXXXXX",

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/shell.h"
 #include "cli/format.h"
+#include "privilege/privilege.h"
 
 /* ---- signals ---- */
 
@@ -129,7 +130,7 @@ static int fork_command(struct live *l, const struct live_options *o, struct err
 		r = user_find(o->rec->user, &l->account, err);
 		if (r < 0)
 			return error_prefix(err, "-u");
-		l->user = (struct record_user){l->account.name, l->account.uid, l->account.gid};
+		l->user = (struct privilege_user){l->account.name, l->account.uid, l->account.gid};
 		l->command.user = &l->user;
 	}
 	if (o->lossless) {
@@ -213,7 +214,7 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	l->session.targets_gone = ebpf_source_targets_gone;
 	l->session.shared_signal = ebpf_source_shared_signal;
 	l->session.stop_with_targets = !o->argc && (l->select.pid_count || l->select.tid_count);
-	return 0;
+	return live_at_work(privilege_become_caller(err));
 }
 
 void live_warn_left(const struct live *l, const struct record_totals *t)
@@ -233,6 +234,9 @@ int live_run(struct live *l, struct record_totals *ret, struct error *err)
 {
 	int r;
 
+	r = privilege_settle(l->cgroup.fd >= 0 ? RECORD_CGROUP_PRIVILEGE : PRIVILEGE_NONE, err);
+	if (r < 0)
+		return live_at_work(r);
 	enrich_keep_dims(l->enrich, l->session.sink_count > 0 ? ENRICH_KEEP_ALL : 0);
 	r = live_at_work(record_run(l->source, &l->session, ret, err));
 	if (r >= 0 && !l->quiet)

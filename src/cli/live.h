@@ -34,7 +34,7 @@ struct live {
 	struct enrich
 		*enrich; /* names, valid until live_close(); not kept where nobody takes rows */
 	struct record_cgroup cgroup;
-	struct record_user user;
+	struct privilege_user user;
 	struct user account;
 	struct record_command command;
 	struct record_child child;

@@ -2,6 +2,7 @@
 /* main.c: finds the subcommand, runs it, and sees that what it printed arrived. */
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "privilege/privilege.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -28,7 +29,10 @@ static bool is_word(const char *arg, const char *a, const char *b)
 int main(int argc, char **argv)
 {
 	const struct command *cmd;
+	struct error err = {0};
 
+	if (privilege_begin(&err) < 0)
+		return fail(&err);
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");
 	if (argc < 2) {
@@ -49,5 +53,7 @@ int main(int argc, char **argv)
 	cmd = command_find(argv[1]);
 	if (!cmd)
 		return command_unknown(argv[1]);
+	if (!cmd->records && privilege_drop(privilege_files(), &err) < 0)
+		return fail(&err);
 	return finish(command_run(cmd, argc - 1, argv + 1));
 }

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "privilege/privilege.h"
+
 /* A trace into which somebody writes keeps its name. */
 static bool is_written(const char *path)
 {
@@ -67,6 +69,7 @@ int output_open(struct output *o, const char *path, const struct store_options *
 
 void output_undo(struct output *o)
 {
+	_privileged_(privilege_files());
 	struct error err = {0};
 
 	(void)!store_close(TAKE_PTR(o->writer), &err);

@@ -47,7 +47,7 @@ static int make_folders(char *path)
 /* $XDG_STATE_HOME/weir/sql_history; NULL where there is no such place. */
 static char *history_file(const char *name)
 {
-	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	const char *state = secure_getenv("XDG_STATE_HOME"), *home = secure_getenv("HOME");
 	char *path = NULL;
 	int n;
 

@@ -12,6 +12,7 @@
 #include "cli/format.h"
 #include "cli/live.h"
 #include "cli/output.h"
+#include "privilege/privilege.h"
 
 #define STATUS_LINE_NS (500 * NSEC_PER_MSEC)
 
@@ -25,16 +26,30 @@ struct record_opts {
 
 /* ---- the file ---- */
 
-/* The user who called sudo owns the trace. */
-static uid_t trace_owner(void)
+/* Under sudo the recorder is the caller by now, which surprises root in a shell that sudo started. */
+static int open_output(const struct record_opts *o, struct output *out, struct error *err)
 {
-	const char *text = getenv("SUDO_UID");
-	int64_t uid;
+	const struct store_options store = {.owner = (uid_t)-1};
+	const char *sudo_user = secure_getenv("SUDO_USER");
+	int r = output_open(out, o->output ? o->output : TRACE_DEFAULT, &store, err);
+	struct error why = *err;
 
-	if (geteuid() != 0 || !text || parse_int(text, &uid, NULL) < 0 || uid < 0 ||
-	    uid >= UINT32_MAX)
-		return (uid_t)-1;
-	return (uid_t)uid;
+	if (r != -EACCES || geteuid() == 0 || !sudo_user)
+		return r;
+	*err = (struct error){0};
+	return error_set(err, r,
+			 "%.700s: the trace is written as %.64s, who called sudo: name a folder of "
+			 "that user's with -o, or unset SUDO_UID",
+			 why.message, sudo_user);
+}
+
+/* With what closing added. */
+static uint64_t size_of(const char *path, uint64_t otherwise)
+{
+	_privileged_(privilege_files());
+	struct stat st;
+
+	return stat(path, &st) == 0 ? (uint64_t)st.st_size : otherwise;
 }
 
 /* ---- the terminal ---- */
@@ -115,7 +130,6 @@ static int run_session(const struct record_opts *o, struct live *live, struct ou
 	struct record_totals totals = {0};
 	struct progress progress = {0};
 	struct error close_err = {0};
-	struct stat st;
 	int r;
 
 	live->quiet = o->quiet;
@@ -135,8 +149,7 @@ static int run_session(const struct record_opts *o, struct live *live, struct ou
 	}
 	if (store_close_stats(TAKE_PTR(out->writer), &totals.store, &close_err) < 0 && r >= 0)
 		r = error_set(err, close_err.code, "%s", close_err.message);
-	if (stat(out->path, &st) == 0)
-		totals.store.bytes = (uint64_t)st.st_size; /* with what closing added */
+	totals.store.bytes = size_of(out->path, totals.store.bytes);
 	if (!o->quiet || totals.source.lost || totals.source.unfollowed || totals.disk_full)
 		print_summary(o, out, &totals);
 	if (r < 0)
@@ -156,7 +169,6 @@ static int record_main(const void *opts, int argc, char **argv)
 				  .usage = "weir record",
 				  .lossless = o->lossless,
 				  .no_argv = o->no_argv};
-	struct store_options store = {.owner = trace_owner()};
 	struct error err = {0};
 	int r;
 
@@ -168,7 +180,7 @@ static int record_main(const void *opts, int argc, char **argv)
 	if (live.hold_limited)
 		fprintf(stderr, "weir: no cgroup can be made here: --lossless slows the program "
 				"down but cannot freeze it\n");
-	r = output_open(&out, o->output ? o->output : TRACE_DEFAULT, &store, &err);
+	r = open_output(o, &out, &err);
 	if (r >= 0)
 		r = live_at_work(run_session(o, &live, &out, &err));
 	return r < 0 ? live_fail(r, &err) : r;
@@ -230,5 +242,6 @@ const struct command command_record = {
 	.options_size = sizeof(struct record_opts),
 	.examples = record_examples,
 	.takes_command = true,
+	.records = true,
 	.run = record_main,
 };

@@ -225,12 +225,14 @@ static int stat_main(const void *opts, int argc, char **argv)
 	/* The command has standard output for itself, as under strace -c and perf stat. */
 	if (!argc)
 		s.out = stdout;
-	if (o->output) {
+	r = live_open(&live, &lo, &err);
+	/* Now: under sudo weir has become the caller. */
+	if (r == 0 && o->output) {
 		s.out = fopen(o->output, "we");
 		if (!s.out)
-			return live_fail(error_errno(&err, -errno, "-o %s", o->output), &err);
+			return live_fail(
+				live_at_work(error_errno(&err, -errno, "-o %s", o->output)), &err);
 	}
-	r = live_open(&live, &lo, &err);
 	if (r == 0) {
 		r = rollup_new(&s.rollup, FIGURES_KEYS);
 		r = r < 0 ? live_fail(r, &err) : run_stat(&s, &live);
@@ -239,7 +241,7 @@ static int stat_main(const void *opts, int argc, char **argv)
 	}
 	rollup_free(s.rollup);
 	buf_free(&s.running_text);
-	if (o->output && fclose(s.out) != 0 && !r)
+	if (o->output && s.out != stderr && s.out != stdout && fclose(s.out) != 0 && !r)
 		r = live_fail(live_at_work(error_errno(&err, -errno, "-o %s", o->output)), &err);
 	return r;
 }
@@ -298,5 +300,6 @@ const struct command command_stat = {
 	.options_size = sizeof(struct stat_opts),
 	.examples = stat_examples,
 	.takes_command = true,
+	.records = true,
 	.run = stat_main,
 };

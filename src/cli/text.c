@@ -48,10 +48,10 @@ const char *text_style(enum text_style style)
 
 static const char *pager_command(void)
 {
-	const char *command = getenv("WEIR_PAGER");
+	const char *command = secure_getenv("WEIR_PAGER");
 
 	if (!command)
-		command = getenv("PAGER");
+		command = secure_getenv("PAGER");
 	if (!command)
 		command = PAGER_DEFAULT;
 	return *command && strcmp(command, "cat") != 0 ? command : NULL;

@@ -11,6 +11,7 @@
 #include "cli/live.h"
 #include "cli/text.h"
 #include "cli/top_screen.h"
+#include "privilege/privilege.h"
 
 #define EVERY_DEFAULT_NS NSEC_PER_SEC
 #define POLL_US		 50000
@@ -275,6 +276,8 @@ static int run_trace(const struct top_opts *o, struct top *t)
 	int r;
 
 	t->flags = (struct read_flags){.sel = o->rec.sel};
+	if (privilege_drop(privilege_files(), &err) < 0)
+		return fail(&err);
 	r = read_flags_select(&t->flags, &t->select, &err);
 	if (r < 0)
 		return live_fail(-EINVAL, &err);
@@ -358,5 +361,6 @@ const struct command command_top = {
 	.options_size = sizeof(struct top_opts),
 	.examples = top_examples,
 	.takes_command = true,
+	.records = true,
 	.run = top_main,
 };

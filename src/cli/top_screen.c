@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "cli/format.h"
+#include "privilege/privilege.h"
 
 #define HEAD_LINES   3
 #define FOOT_LINES   2
@@ -20,8 +21,13 @@ static SCREEN *screen;
 
 int top_screen_open(struct error *err)
 {
+	static const char *const folders[] = {"TERMINFO", "TERMINFO_DIRS", "TERMCAP", "TERMPATH",
+					      "HOME"};
 	const char *term = getenv("TERM");
 
+	/* ncurses parses what these lead to: with file capabilities that is for the system to choose. */
+	for (size_t i = 0; privilege_secure() && i < ARRAY_SIZE(folders); i++)
+		unsetenv(folders[i]);
 	screen = newterm(NULL, stdout, stdin);
 	if (!screen)
 		return error_set(err, -ENOTTY,

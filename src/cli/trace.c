@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/live.h"
 #include "cli/text.h"
+#include "privilege/privilege.h"
 
 static bool reads_stored(const struct trace_opts *o)
 {
@@ -65,11 +66,11 @@ static int check_command(const struct trace_opts *o, int argc, char **argv)
 									  : buf_str(&word));
 }
 
-static int run(const struct trace_opts *o, int argc, char **argv, FILE *file)
+static int run(const struct trace_opts *o, int argc, char **argv, FILE *standard)
 {
 	_cleanup_(trace_out_close) struct trace_out out = {0};
 	struct error err = {0}, named = {0};
-	int r = trace_out_open(&out, o, file);
+	int r = trace_out_open(&out, o, standard);
 
 	if (r == 0)
 		r = reads_stored(o) ? trace_stored(o, argc, argv, &out, &err)
@@ -78,12 +79,14 @@ static int run(const struct trace_opts *o, int argc, char **argv, FILE *file)
 		r = named.code;
 	if (named.code)
 		err = named;
-	if (r < 0 && file == stdout && ferror(stdout))
+	if (r < 0 && out.file == stdout && ferror(stdout))
 		return 1; /* main() says so */
-	if (r < 0 && file != stdout && file != stderr && ferror(file)) {
+	if (r < 0 && out.file != standard && ferror(out.file)) {
 		err = (struct error){0};
 		error_errno(&err, r, "-o %s", o->output);
 	}
+	if (out.file != standard && fclose(out.file) != 0 && r >= 0)
+		r = live_at_work(error_errno(&err, -errno, "-o %s", o->output));
 	if (r < 0 && !err.code)
 		error_errno(&err, r, "trace");
 	return r < 0 ? live_fail(r, &err) : r;
@@ -95,32 +98,18 @@ static int trace_main(const void *opts, int argc, char **argv)
 	/* the command has standard output for itself, as under strace */
 	FILE *file = !reads_stored(o) && argc ? stderr : stdout;
 	bool split = o->output && o->rec.strace_f > 1;
+	struct error err = {0};
 	int status = check(o);
 
+	if (!status && reads_stored(o) && privilege_drop(privilege_files(), &err) < 0)
+		return fail(&err);
 	if (!status)
 		status = check_command(o, argc, argv);
 	if (status)
 		return status;
-	if (split) {
-		file = stderr; /* for what is of no thread */
-	} else if (o->output) {
-		struct error err = {0};
-
-		file = fopen(o->output, "we");
-		if (!file) {
-			error_errno(&err, -errno, "-o %s", o->output);
-			return fail(&err);
-		}
-	} else if (reads_stored(o)) {
+	if (!o->output && reads_stored(o))
 		text_pager_begin();
-	}
-	status = run(o, argc, argv, file);
-	if (o->output && !split && fclose(file) != 0 && !status) {
-		struct error err = {0};
-
-		error_errno(&err, -errno, "-o %s", o->output);
-		status = fail(&err);
-	}
+	status = run(o, argc, argv, split ? stderr : file); /* for what is of no thread */
 	if (!o->output && reads_stored(o))
 		text_pager_end();
 	return status;
@@ -187,5 +176,6 @@ const struct command command_trace = {
 	.options_size = sizeof(struct trace_opts),
 	.examples = trace_examples,
 	.takes_command = true,
+	.records = true,
 	.run = trace_main,
 };

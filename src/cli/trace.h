@@ -52,7 +52,9 @@ struct trace_out {
 	struct buf line;
 };
 
+/* Lines go to `file`, until trace_out_begin() opens that of -o, with the rights that weir has by then. */
 int trace_out_open(struct trace_out *t, const struct trace_opts *o, FILE *file);
+int trace_out_begin(struct trace_out *t, const struct trace_opts *o, struct error *err);
 /* What was printed is seen by others from now on. */
 int trace_out_flush(struct trace_out *t);
 void trace_out_close(struct trace_out *t);

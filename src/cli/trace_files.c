@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/trace.h"
+#include "privilege/privilege.h"
 
 #define OPEN_MAX_FILES 64 /* far below any limit of open files */
 #define PATH_TEXT_MAX  4096
@@ -56,6 +57,7 @@ static int close_slot(struct trace_files *f, size_t slot)
 
 static int open_slot(struct trace_files *f, size_t slot, int64_t tid)
 {
+	_privileged_(privilege_files());
 	bool begun = map_get(&f->begun, (uint64_t)tid, NULL);
 	char path[PATH_TEXT_MAX];
 	int r = close_slot(f, slot);

@@ -36,6 +36,19 @@ int trace_out_open(struct trace_out *t, const struct trace_opts *o, FILE *file)
 	return o->summary ? rollup_new(&t->rollup, ROLLUP_OP) : 0;
 }
 
+int trace_out_begin(struct trace_out *t, const struct trace_opts *o, struct error *err)
+{
+	FILE *file;
+
+	if (!o->output || t->files)
+		return 0;
+	file = fopen(o->output, "we");
+	if (!file)
+		return error_errno(err, -errno, "-o %s", o->output);
+	t->file = file;
+	return 0;
+}
+
 int trace_out_flush(struct trace_out *t)
 {
 	int r = trace_files_flush(t->files);

@@ -84,6 +84,9 @@ int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_o
 
 	if (r != 0)
 		return MIN(r, 0);
+	r = trace_out_begin(t, o, err);
+	if (r < 0)
+		return live_at_work(r);
 	if (!t->rollup) {
 		r = trace_running_new(&running);
 		if (r < 0)

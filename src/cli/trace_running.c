@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "cli/call_text.h"
 #include "cli/trace.h"
+#include "privilege/privilege.h"
 #include "schema/ops.h"
 
 #define LOOK_NS	       (150 * NSEC_PER_MSEC) /* each tick of the session */
@@ -351,6 +352,7 @@ static int look_at(struct watched *w, const struct dims *dims, const struct sele
 int trace_running_look(struct trace_running *r, const struct dims *dims, const struct select *s,
 		       struct trace_out *t)
 {
+	_privileged_(PRIVILEGE_PROC);
 	int64_t now = clock_monotonic_ns();
 	int e = 0;
 

@@ -178,9 +178,11 @@ int trace_stored(const struct trace_opts *o, int argc, char **argv, struct trace
 	_cleanup_(merge_free) struct merge merge = {0};
 	struct loss loss;
 	int64_t first, last;
-	int r = read_flags_select(&read, &select, err);
+	int r;
 
-	if (r < 0)
+	if (trace_out_begin(t, o, err) < 0)
+		return -EIO;
+	if (read_flags_select(&read, &select, err) < 0)
 		return -EINVAL;
 	r = read_flags_open(&read, argc, argv, &store, err);
 	if (r < 0)

@@ -71,8 +71,12 @@ static int make_folder(struct record_cgroup *c, const char *mount, const char *c
 	sweep(parent);
 	if (mkdir(c->path, 0755) == 0) {
 		c->fd = open(c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (c->fd >= 0 && faccessat(c->fd, freezer, W_OK, 0) == 0)
+		/* Opened now: version 1 asks who opened it whether processes of root may be moved. */
+		c->above = openat(c->fd, "../cgroup.procs", O_WRONLY | O_CLOEXEC);
+		if (c->fd >= 0 && c->above >= 0 && faccessat(c->fd, freezer, W_OK, 0) == 0)
 			return 0;
+		if (c->above >= 0)
+			close(c->above);
 		if (c->fd >= 0)
 			close(c->fd);
 		rmdir(c->path);
@@ -124,12 +128,14 @@ static void move_up(const struct record_cgroup *c)
 		return;
 	TAKE_FD(procs);
 	while (getline(&line, &cap, f) > 0)
-		write_at(c->fd, "../cgroup.procs", line);
+		(void)!write(c->above, line, strlen(line));
 	fclose(f);
 }
 
 void record_cgroup_free(struct record_cgroup *c)
 {
+	_privileged_(RECORD_CGROUP_PRIVILEGE);
+
 	if (c->fd < 0)
 		return;
 	write_at(c->fd, "cgroup.freeze", "0");
@@ -138,6 +144,7 @@ void record_cgroup_free(struct record_cgroup *c)
 		move_up(c);
 		usleep(1000);
 	}
+	close(c->above);
 	close(c->fd);
 	free(c->path);
 	*c = RECORD_CGROUP_NONE;

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,15 +12,11 @@
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin" /* where PATH is not set, as execvp() does */
 
-#define GROUPS_MAX 1024 /* more than any user has; the kernel's own limit is 65536 */
-
 /* What the child becomes, looked up before the fork. */
 struct identity {
 	bool wanted;
-	uid_t uid;
-	gid_t gid;
-	gid_t groups[GROUPS_MAX];
-	size_t group_count;
+	const struct privilege_user *user;
+	struct privilege_groups groups;
 };
 
 static int try_file(const char *path)
@@ -88,43 +83,14 @@ static int find_command(const char *name, char **ret, struct error *err)
 	return r < 0 ? error_errno(err, r, "%s", name) : 0;
 }
 
-/* The groups that name the user, from /etc/group: a static program has no name service. */
-static void find_groups(const char *name, struct identity *id)
-{
-	FILE *f = fopen("/etc/group", "re");
-	const struct group *g;
-
-	id->groups[id->group_count++] = id->gid;
-	while (f && (g = fgetgrent(f))) {
-		for (char **member = g->gr_mem; *member; member++) {
-			if (!strcmp(*member, name) && g->gr_gid != id->gid &&
-			    id->group_count < GROUPS_MAX)
-				id->groups[id->group_count++] = g->gr_gid;
-		}
-	}
-	if (f)
-		fclose(f);
-}
-
-static int find_identity(const struct record_user *user, struct identity *ret, struct error *err)
+static int find_identity(const struct privilege_user *user, struct identity *ret, struct error *err)
 {
 	if (geteuid() != 0 && geteuid() != user->uid)
 		return error_set(err, -EPERM, "-u %s: only root can run a command as another user",
 				 user->name);
 	ret->wanted = geteuid() == 0;
-	ret->uid = user->uid;
-	ret->gid = user->gid;
-	find_groups(user->name, ret);
-	return 0;
-}
-
-static int become(const struct identity *id)
-{
-	if (!id->wanted)
-		return 0;
-	if (setgroups(id->group_count, id->groups) < 0 || setgid(id->gid) < 0 ||
-	    setuid(id->uid) < 0)
-		return -errno;
+	ret->user = user;
+	privilege_groups_find(user, &ret->groups);
 	return 0;
 }
 
@@ -154,7 +120,7 @@ static _Noreturn void child_main(const struct record_command *cmd, const char *p
 	int r;
 
 	restore_signals();
-	r = become(id);
+	r = id->wanted ? privilege_become(id->user, &id->groups) : 0;
 	if (r == 0 && read(go, &byte, 1) != 1)
 		_exit(127); /* the recorder gave up or died: the command must not run unseen */
 	if (r == 0) {

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/shell.h"
+#include "privilege/privilege.h"
 #include "record/internal.h"
 
 /* How long one read waits: bounds the delay of every stop condition. */
@@ -274,6 +275,13 @@ static bool command_ended(struct session *s)
 	return s->totals.command_ended;
 }
 
+static void pass_on(pid_t command, int number)
+{
+	_privileged_(PRIVILEGE_SIGNAL);
+
+	kill(command, number);
+}
+
 /* Passes a signal on that the command has not got by itself: the first, a second one ends the recording. */
 static const char *signalled(struct session *s, int64_t now)
 {
@@ -291,7 +299,7 @@ static const char *signalled(struct session *s, int64_t now)
 		return NULL;
 	s->signals_seen = count;
 	if (!sig->by_kernel && !(opt->shared_signal && opt->shared_signal(s->source, sig->number)))
-		kill(s->child->pid, sig->number);
+		pass_on(s->child->pid, sig->number);
 	return NULL;
 }
 

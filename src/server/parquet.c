@@ -139,7 +139,7 @@ static int write_to(struct question *q, const struct plan *p, const char *folder
 /* Into a folder that is gone before anything is sent. */
 int parquet_write(struct question *q, const struct plan *p)
 {
-	const char *tmp = getenv("TMPDIR");
+	const char *tmp = secure_getenv("TMPDIR");
 	char folder[256], path[300];
 	int r, fd;
 

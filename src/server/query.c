@@ -305,7 +305,7 @@ static int csv_rows(struct download *d, struct answer *rows)
 
 static int open_spool(struct question *q)
 {
-	const char *folder = getenv("TMPDIR");
+	const char *folder = secure_getenv("TMPDIR");
 	int fd =
 		open(folder && *folder ? folder : "/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 

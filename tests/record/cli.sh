@@ -54,8 +54,10 @@ ok "and goes on" grep -q "next: weir report busy.trace" busy.out
 run record -- sh -c 'sleep 1000 >/dev/null 2>&1 & echo $! >left'
 ok "what outlives the command is told" grep -q "1 process that it started runs on, unrecorded: weir record -p $(cat left)" err
 kill "$(cat left)"
-SUDO_UID=65534 run record -o sudo.trace -- true
-ok "the caller of sudo owns the trace" [ "$(stat -c %u sudo.trace)" = 65534 ]
+chmod 711 .
+install -d -o 65534 theirs
+SUDO_UID=65534 run record -o theirs/sudo.trace -- true
+ok "the caller of sudo owns the trace" [ "$(stat -c %u theirs/sudo.trace)" = 65534 ]
 run record -q -- sh -c 'exit 0' 'two words'
 ok "arguments of a process, as a shell would take them" [ "$("$weir" query --csv \
 	"from process | argv == \"sh -c 'exit 0' 'two words'\" | select pid" | wc -l)" = 2 ]

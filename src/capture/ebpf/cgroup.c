@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "privilege/privilege.h"
+
 #define FILEID_KERNFS 0xfe /* a handle that is the 64-bit id, of cgroup file systems */
 
 /* One line of /proc/self/mounts: "cgroup /sys/fs/cgroup/pids cgroup rw,relatime,pids 0 0". */
@@ -125,6 +127,7 @@ int cgroup_id(const char *path, uint64_t *ret, struct error *err)
 
 int cgroup_path(const struct cgroup_hierarchy *h, uint64_t id, char *buf, size_t size)
 {
+	_privileged_(PRIVILEGE_PROC);
 	union {
 		struct file_handle h;
 		uint8_t space[sizeof(struct file_handle) + 8];

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "privilege/privilege.h"
 
 #define GUARD_MS 250 /* the guardian looks this often whether a hold has lasted too long */
 
@@ -54,6 +55,7 @@ static void __attribute__((noreturn)) guardian_main(int socket, int fd, bool v1,
 	dup2(socket, 0);
 	dup2(fd, 1);
 	syscall(SYS_close_range, 2, ~0u, 0);
+	privilege_drop_thread(); /* what it writes to is open */
 	for (;;) {
 		struct pollfd p = {.fd = 0, .events = POLLIN};
 		char word;

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 
 #include "base/clock.h"
+#include "privilege/privilege.h"
 #include "weir.skel.h"
 
 #define RING_BYTES \
@@ -273,6 +274,7 @@ static int fill_selection(struct loaded *l, const struct select *s, struct error
 
 static bool fifo_allowed(void)
 {
+	_privileged_(PRIVILEGE_PRIORITY);
 	struct sched_param was, fifo = {.sched_priority = 1};
 	int policy = sched_getscheduler(0);
 
@@ -376,15 +378,18 @@ static int learn_self(struct loaded *l, struct error *err)
 
 void load_judge_cgroup(struct loaded *l, uint64_t id, uint32_t tests)
 {
+	_privileged_(PRIVILEGE_BPF);
+
 	/* Where there is no room its calls pass, and weir tests them. */
 	bpf_map_update_elem(bpf_map__fd(l->skel->maps.judged), &id, &tests, BPF_ANY);
 }
 
 int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error *err)
 {
+	_privileged_(PRIVILEGE_LOAD);
 	int cpus = libbpf_num_possible_cpus(), r;
 
-	if (!getenv("WEIR_BPF_LOG"))
+	if (!secure_getenv("WEIR_BPF_LOG"))
 		libbpf_set_print(quiet);
 	r = check_proc(err);
 	if (r < 0)
@@ -487,6 +492,7 @@ static int add_children(struct loaded *l, int32_t pid, struct error *err)
 
 int load_add_pid(struct loaded *l, int32_t pid, struct error *err)
 {
+	_privileged_(PRIVILEGE_BPF | PRIVILEGE_PROC);
 	int r;
 
 	if (kill(pid, 0) && errno == ESRCH)
@@ -528,6 +534,7 @@ static int catch_up(struct loaded *l, struct error *err)
 
 int load_attach(struct loaded *l, struct error *err)
 {
+	_privileged_(PRIVILEGE_BPF | PRIVILEGE_PROC);
 	int r = weir_bpf__attach(l->skel);
 
 	if (r)
@@ -545,6 +552,7 @@ int load_attach(struct loaded *l, struct error *err)
 /* One that ended while it was put there, too late for the programs, is taken out here. */
 static bool any_left(const struct bpf_map *map)
 {
+	_privileged_(PRIVILEGE_BPF);
 	int fd = bpf_map__fd(map);
 	uint32_t key;
 
@@ -563,6 +571,7 @@ bool load_targets_left(const struct loaded *l)
 
 size_t load_processes_left(const struct loaded *l, int32_t *ret_first)
 {
+	_privileged_(PRIVILEGE_BPF);
 	int fd = bpf_map__fd(l->skel->maps.select_pids);
 	uint32_t key, *at = NULL;
 	size_t count = 0;

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "capture/ebpf/internal.h"
+#include "privilege/privilege.h"
 
 static void result(struct ebpf_probe *p, const char *name, int code, const char *remedy,
 		   const char *fmt, ...) _printf_(5, 6);
@@ -99,6 +100,7 @@ static void probe_btf(struct ebpf_probe *p)
 
 size_t ebpf_probe(struct ebpf_probe *ret, size_t max)
 {
+	_privileged_(PRIVILEGE_LOAD);
 	struct ebpf_probe all[5] = {0};
 	/* some megabytes: read once for both programs */
 	struct btf *vmlinux = btf__load_vmlinux_btf();

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "privilege/privilege.h"
 
 #define POLL_MS	      20 /* unless a ring asks earlier; every 4 ms cost a seventh more CPU */
 #define POLL_HELD_MS  4	 /* where a program may be held, it waits for the release */
@@ -223,6 +224,7 @@ static void *reader_main(void *arg)
 	struct epoll_event events[16];
 	int poll_ms = r->hasty ? POLL_HELD_MS : POLL_MS;
 
+	privilege_drop_thread(); /* it copies, and writes to a descriptor that is open */
 	for (;;) {
 		int n = epoll_wait(r->epoll, events, ARRAY_SIZE(events), poll_ms);
 		bool stop = false;
@@ -278,6 +280,7 @@ static int watch(struct reader *r, int fd, uint32_t events, struct error *err)
 /* Under SCHED_FIFO the time from the mark to the reader is 30-90 us, else 1.5-9 ms and more beside busy threads. */
 static int thread_start(struct reader *r, struct error *err)
 {
+	_privileged_(PRIVILEGE_PRIORITY);
 	struct sched_param param = {.sched_priority = 1};
 	pthread_attr_t attr;
 	int e;

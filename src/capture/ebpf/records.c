@@ -39,7 +39,7 @@ void records_free(struct records *r)
 
 static int file_open(void)
 {
-	const char *const dirs[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
+	const char *const dirs[] = {secure_getenv("TMPDIR"), "/var/tmp", "/tmp"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
 		int fd = dirs[i] && *dirs[i] ? open(dirs[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)

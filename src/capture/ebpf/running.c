@@ -6,6 +6,7 @@
 #include "capture/ebpf/running.h"
 
 #include "base/clock.h"
+#include "privilege/privilege.h"
 
 #include <bpf/bpf.h>
 #include <dirent.h>
@@ -231,6 +232,7 @@ static int at_least(struct batch_set *out, int64_t ns)
 int running_give(const struct running *r, struct decode *d, int64_t since, uint32_t *next_thread,
 		 const struct wire_plan *plans, struct batch_set *out, uint64_t *ret_ops)
 {
+	_privileged_(PRIVILEGE_PROC); /* made_fill() */
 	int result = 0;
 
 	for (size_t i = 0; i < r->count && result >= 0; i++) {

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "privilege/privilege.h"
 #include "capture/ebpf/decode.h"
 #include "capture/ebpf/load.h"
 #include "capture/ebpf/loss.h"
@@ -90,6 +91,8 @@ static uint64_t recursion_misses(const struct ebpf *e)
  */
 static void hurry(struct ebpf *e, bool on)
 {
+	_privileged_(PRIVILEGE_PRIORITY);
+
 	if (on) {
 		errno = 0;
 		e->nice_before = getpriority(PRIO_PROCESS, 0);
@@ -459,6 +462,7 @@ static int unseen_read(struct ebpf *e)
 
 static int ebpf_stop(struct source *s, struct error *err)
 {
+	_privileged_(PRIVILEGE_BPF | PRIVILEGE_PROC);
 	struct ebpf *e = ebpf_of(s);
 	int r;
 
@@ -552,6 +556,7 @@ static uint64_t unpaired(const struct ebpf *e)
 /* The rows of loss of the window that ends now. */
 static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 {
+	_privileged_(PRIVILEGE_BPF);
 	uint64_t held,
 		all[LOSS_COUNTERS] = {
 			[LOSS_ALL_RECURSION] = e->stopped ? e->recursion : recursion_misses(e),

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* internal.h: shared between the files of privilege/. */
+#pragma once
+
+#include "privilege/privilege.h"
+
+/* filter.c: from here on only system calls that recording makes; others fail with ENOSYS. 0 also where the
+ * kernel has no filters. */
+int filter_install(struct error *err);

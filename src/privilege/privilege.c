@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "privilege/internal.h"
+
+#include <errno.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#define CAPS_MAX 64 /* the kernel has 41 */
+
+/* Three sets of a thread. libc has no calls for them. */
+struct caps {
+	uint64_t effective, permitted, inheritable;
+};
+
+static int caps_get(struct caps *ret)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct half[_LINUX_CAPABILITY_U32S_3];
+
+	*ret = (struct caps){0};
+	if (syscall(SYS_capget, &head, half) < 0)
+		return -errno;
+	for (int i = _LINUX_CAPABILITY_U32S_3 - 1; i >= 0; i--) {
+		ret->effective = ret->effective << 32 | half[i].effective;
+		ret->permitted = ret->permitted << 32 | half[i].permitted;
+		ret->inheritable = ret->inheritable << 32 | half[i].inheritable;
+	}
+	return 0;
+}
+
+static int caps_set(const struct caps *c)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct half[_LINUX_CAPABILITY_U32S_3];
+
+	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		half[i] = (struct __user_cap_data_struct){(uint32_t)(c->effective >> 32 * i),
+							  (uint32_t)(c->permitted >> 32 * i),
+							  (uint32_t)(c->inheritable >> 32 * i)};
+	return syscall(SYS_capset, &head, half) < 0 ? -errno : 0;
+}
+
+bool privilege_secure(void)
+{
+	return getauxval(AT_SECURE) != 0;
+}
+
+int privilege_begin(struct error *err)
+{
+	struct caps c;
+	int r;
+
+	if (getuid() != geteuid() || getgid() != getegid())
+		return error_set(err, -EPERM,
+				 "this weir is set-user-ID or set-group-ID: take that away (chmod "
+				 "ug-s), and start it by sudo or give it file capabilities");
+	if (geteuid() == 0)
+		return 0;
+	r = caps_get(&c);
+	if (r < 0 || !c.effective)
+		return r < 0 ? error_errno(err, r, "cannot read this process's capabilities") : 0;
+	c.effective = 0;
+	r = caps_set(&c);
+	return r < 0 ? error_errno(err, r, "cannot put capabilities out of force") : 0;
+}
+
+struct privilege privilege_raise(uint64_t set)
+{
+	struct privilege p = {0};
+	struct caps c;
+
+	/* Where this fails, what needed it fails and says so. */
+	if (caps_get(&c) < 0 || !(set & c.permitted & ~c.effective))
+		return p;
+	p.effective = c.effective;
+	c.effective |= set & c.permitted;
+	p.raised = caps_set(&c) == 0;
+	return p;
+}
+
+void privilege_lower(const struct privilege *p)
+{
+	struct caps c;
+
+	if (!p->raised || caps_get(&c) < 0)
+		return;
+	c.effective = p->effective;
+	/* What was in force before can be again: the kernel does not refuse. */
+	(void)!caps_set(&c);
+}
+
+uint64_t privilege_files(void)
+{
+	return geteuid() == 0 ? PRIVILEGE_FILES : PRIVILEGE_NONE;
+}
+
+/* What programs may gain. Where this is not allowed NO_NEW_PRIVS is all there is, and keeps them from gaining any. */
+static void bound(uint64_t keep)
+{
+	_privileged_(PRIVILEGE_CAP(CAP_SETPCAP));
+
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	for (unsigned int cap = 0; cap < CAPS_MAX; cap++) {
+		if (!(keep >> cap & 1))
+			prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+	}
+}
+
+/* Everything in `keep` may be taken up again, and stays in force if wanted. */
+static int reduce(uint64_t keep, bool in_force, struct error *err)
+{
+	struct caps c;
+	int r;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return error_errno(err, -errno, "cannot forbid new privileges");
+	bound(in_force ? keep : PRIVILEGE_NONE);
+	r = caps_get(&c);
+	if (r < 0)
+		return error_errno(err, r, "cannot read this process's capabilities");
+	c.permitted &= keep;
+	c.effective = in_force ? c.permitted : 0;
+	c.inheritable = 0;
+	r = caps_set(&c);
+	return r < 0 ? error_errno(err, r, "cannot let capabilities go") : 0;
+}
+
+static bool is_privileged(void)
+{
+	struct caps c;
+
+	return geteuid() == 0 || privilege_secure() || caps_get(&c) < 0 || c.permitted;
+}
+
+int privilege_drop(uint64_t keep, struct error *err)
+{
+	return is_privileged() ? reduce(keep, true, err) : 0;
+}
+
+void privilege_drop_thread(void)
+{
+	(void)!caps_set(&(const struct caps){0});
+}
+
+int privilege_settle(uint64_t more, struct error *err)
+{
+	uint64_t keep = PRIVILEGE_CAP(CAP_BPF) | PRIVILEGE_PROC | PRIVILEGE_SIGNAL |
+			PRIVILEGE_PRIORITY | more;
+	struct caps c;
+	int r = caps_get(&c);
+
+	if (r < 0)
+		return error_errno(err, r, "cannot read this process's capabilities");
+	if (!is_privileged())
+		return 0;
+	if (!(c.permitted & PRIVILEGE_CAP(CAP_BPF)))
+		keep |= PRIVILEGE_CAP(CAP_SYS_ADMIN); /* a container that was given nothing finer */
+	r = reduce(keep | privilege_files(), false, err);
+	return r < 0 ? r : filter_install(err);
+}
