@@ -235,6 +235,9 @@ const struct command command_record = {
 		"Other signals that weir is sent are passed on to the command, unless "
 		"whoever sent them sent "
 		"them to the command too (a whole process group).\n\n"
+		"The command runs as whoever started weir, by sudo as root, and keeps all "
+		"rights; the recorder gives up what it does not need, becomes the user who "
+		"called sudo, and writes the trace as that user.\n\n"
 		"Exit status: the command's own (128 + n where signal n ended it); without "
 		"a command 0. 1 where recording "
 		"failed or the command could not be run, 2 for wrong options.",

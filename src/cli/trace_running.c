@@ -108,6 +108,7 @@ static void forget(struct trace_running *r, size_t i)
  */
 static void watch_tree(struct trace_running *r, int32_t pid, unsigned int depth_left)
 {
+	_privileged_(PRIVILEGE_PROC);
 	char path[64];
 	struct dirent *entry;
 	DIR *dir = NULL;
@@ -142,6 +143,7 @@ static void watch_tree(struct trace_running *r, int32_t pid, unsigned int depth_
  */
 static bool read_call(int64_t tid, uint64_t call[OP_ARGS + 2], bool *ret_gone)
 {
+	_privileged_(PRIVILEGE_PROC);
 	char path[64], text[256];
 	_cleanup_close_ int fd = -1;
 	char *at = text, *end;
@@ -257,6 +259,7 @@ static int set_argument(struct batch *op, struct batch *files, int64_t tid,
 /* "read(3</path>, ..., 64)" */
 static int call_of(const uint64_t *call, int64_t tid, struct buf *ret)
 {
+	_privileged_(PRIVILEGE_PROC);
 	_cleanup_(batch_freep) struct batch *op = NULL, *files = NULL;
 	_cleanup_(dims_freep) struct dims *dims = NULL;
 	uint32_t code = op_code_of_native((uint32_t)call[0]);
@@ -352,7 +355,6 @@ static int look_at(struct watched *w, const struct dims *dims, const struct sele
 int trace_running_look(struct trace_running *r, const struct dims *dims, const struct select *s,
 		       struct trace_out *t)
 {
-	_privileged_(PRIVILEGE_PROC);
 	int64_t now = clock_monotonic_ns();
 	int e = 0;
 

@@ -189,6 +189,7 @@ struct made_op {
 static void made_fill(struct made_op *m, const struct running_call *c, const struct wire_plan *p,
 		      uint32_t thread, const struct decode_options *opt)
 {
+	_privileged_(PRIVILEGE_PROC);
 	struct stat ns;
 	char link[64];
 	ssize_t n;
@@ -232,7 +233,6 @@ static int at_least(struct batch_set *out, int64_t ns)
 int running_give(const struct running *r, struct decode *d, int64_t since, uint32_t *next_thread,
 		 const struct wire_plan *plans, struct batch_set *out, uint64_t *ret_ops)
 {
-	_privileged_(PRIVILEGE_PROC); /* made_fill() */
 	int result = 0;
 
 	for (size_t i = 0; i < r->count && result >= 0; i++) {
