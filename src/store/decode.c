@@ -21,6 +21,7 @@ struct decoder {
 	struct buf section; /* one section, or the whole payload */
 	struct buf blob;
 	uint64_t *nulls; /* [NULL_WORDS], for byte columns and transforms */
+	XXH3_state_t *sum;
 	/* of the block at hand */
 	const struct decode_source *src;
 	struct decode_source source; /* what src points to */
@@ -42,7 +43,8 @@ int decoder_new(struct decoder **ret)
 	if (r < 0)
 		return r;
 	d->nulls = malloc(NULL_WORDS * sizeof(*d->nulls));
-	if (!d->nulls)
+	d->sum = XXH3_createState();
+	if (!d->nulls || !d->sum)
 		return -ENOMEM;
 	*ret = TAKE_PTR(d);
 	return 0;
@@ -58,6 +60,7 @@ void decoder_free(struct decoder *d)
 	buf_free(&d->section);
 	buf_free(&d->blob);
 	free(d->nulls);
+	XXH3_freeState(d->sum);
 	free(d);
 }
 
@@ -303,19 +306,69 @@ static void decompose_ids(struct batch *b, unsigned int column, uint64_t trace)
 		c->val[i] &= (1ll << STORE_TRACE_SHIFT) - 1;
 }
 
-static int begin(struct decoder *d, const struct decode_source *s, uint64_t columns)
+static void begin_block(struct decoder *d, const struct decode_source *s)
 {
-	const struct block_header *h = s->view.head;
-
 	d->source = *s;
 	d->src = &d->source;
 	d->given = 0;
 	d->busy = d->done = 0;
 	d->why = "";
+	d->whole = false;
+}
+
+static int begin(struct decoder *d, const struct decode_source *s, uint64_t columns)
+{
+	const struct block_header *h = s->view.head;
+
+	begin_block(d, s);
 	d->whole = h->payload_len <= WHOLE_PAYLOAD ||
 		   __builtin_popcountll(columns) * 3 > (int)schema_table(s->table)->column_count;
 	return d->whole ? read_at(d, s->payload, h->payload_len) : 0;
 }
+
+/* ---- all of a block ---- */
+
+#define VERIFY_BYTES (256u << 10) /* read at a time: stays in the cache until it is summed */
+
+static int verify_section(struct decoder *d, const struct block_entry *e)
+{
+	XXH3_state_t *sum = d->sum;
+	int r = 0;
+
+	XXH3_64bits_reset(sum);
+	for (uint64_t at = 0; at < e->len && r >= 0; at += VERIFY_BYTES) {
+		size_t len = MIN(e->len - at, (uint64_t)VERIFY_BYTES);
+
+		r = read_at(d, d->src->payload + e->offset + at, len);
+		if (r >= 0)
+			XXH3_64bits_update(sum, d->section.data, len);
+	}
+	if (r >= 0 && XXH3_64bits_digest(sum) != e->checksum)
+		return bad(d, "payload checksum");
+	return r;
+}
+
+int decode_verify(struct decoder *d, const struct decode_source *s, const char **ret_why)
+{
+	const struct block_header *h = s->view.head;
+	uint64_t bytes = 0;
+	int r = 0;
+
+	begin_block(d, s);
+	/* no writer's sections overlap; a file that claims so must not cost more than its size */
+	for (unsigned int i = 0; i < h->entries; i++)
+		bytes += s->view.entries[i].len;
+	if (bytes > h->payload_len)
+		r = bad(d, "sections overlap");
+	for (unsigned int i = 0; i < h->entries && r >= 0; i++)
+		r = verify_section(d, &s->view.entries[i]);
+	if (r == -EIO)
+		r = bad(d, "the disk cannot read it");
+	*ret_why = d->why;
+	return r;
+}
+
+/* ---- columns ---- */
 
 /* Decodes columns beside those that were given, and hides those that only helped to. */
 static int decode_set(struct decoder *d, uint64_t columns, const char **ret_why)

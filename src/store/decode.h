@@ -21,6 +21,12 @@ struct decode_source {
 };
 
 /*
+ * Reads the whole block and compares the checksum of each of its sections. 0, -ENOMEM, an errno of pread, or -EBADMSG
+ * with the reason in *ret_why. What was decoded before is gone.
+ */
+int decode_verify(struct decoder *d, const struct decode_source *s,
+		  const char **ret_why) _must_check_;
+/*
  * Decodes the columns of the set (ours). The batch belongs to the decoder until its next use. 0, -ENOMEM, an errno
  * of pread, or -EBADMSG with the reason in *ret_why.
  */

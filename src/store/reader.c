@@ -128,7 +128,9 @@ static int open_file(struct store *s, const char *path, int fd, const struct sta
 			    .ino = st->st_ino,
 			    .number = (uint32_t)s->trace_count,
 			    .next = h.header_len,
-			    .until = UNTIL_UNKNOWN};
+			    .until = UNTIL_UNKNOWN,
+			    .changed = st->st_ctim,
+			    .state = 1};
 	memcpy(t->mark, h.mark, sizeof(t->mark));
 	t->path = strdup(path);
 	t->names = calloc(1, sizeof(*t->names));
@@ -454,7 +456,7 @@ size_t store_summary_of(const struct store *s, size_t block)
 	const struct store_block *b = store_block(s, block);
 	size_t pair = b->table == TABLE_OP ? atomic_load(&b->pair) : SIZE_MAX;
 
-	return pair == SIZE_MAX || store_block(s, pair)->damaged ? SIZE_MAX : pair;
+	return pair == SIZE_MAX || b->damaged || store_block(s, pair)->damaged ? SIZE_MAX : pair;
 }
 
 bool store_block_has_id(const struct store *s, size_t i, unsigned int column, int64_t id)
@@ -479,8 +481,10 @@ int reader_apply_rows(struct store *s, struct decoder *decoder, struct block *b)
 	struct decode_source src = reader_source(s, b);
 	const struct batch *rows;
 	const char *why = "";
-	int r = decode_columns(decoder, &src, ~0ull, &rows, &why);
+	int r = reader_verify(s, decoder, b, &why);
 
+	if (r >= 0)
+		r = decode_columns(decoder, &src, ~0ull, &rows, &why);
 	if (r >= 0)
 		r = dims_apply(s->dims, rows);
 	if (r == -EBADMSG) {
@@ -660,17 +664,22 @@ void store_cursor_free(struct store_cursor *c)
 	free(c);
 }
 
+static int left_out(const struct store_cursor *c, const struct block *b, const char *why,
+		    struct error *err)
+{
+	return error_set(err, -EBADMSG, "block %llu of %s is damaged (%s); its rows are left out",
+			 (unsigned long long)b->pub.seq, c->store->traces[b->pub.trace].path, why);
+}
+
 static int decode_failed(struct store_cursor *c, struct block *b, int r, const char *why,
 			 struct error *err)
 {
-	const char *path = c->store->traces[b->pub.trace].path;
-
 	if (r == -EBADMSG) {
 		reader_block_damaged(c->store, b, why);
-		return error_set(err, r, "block %llu of %s is damaged (%s); its rows are left out",
-				 (unsigned long long)b->pub.seq, path, why);
+		return left_out(c, b, why, err);
 	}
-	return r < 0 ? error_errno(err, r, "cannot read %s", path) : 0;
+	return r < 0 ? error_errno(err, r, "cannot read %s", c->store->traces[b->pub.trace].path)
+		     : 0;
 }
 
 int store_decode(struct store_cursor *c, size_t i, uint64_t columns, const struct batch **ret,
@@ -678,10 +687,14 @@ int store_decode(struct store_cursor *c, size_t i, uint64_t columns, const struc
 {
 	struct block *b = reader_block(c->store, i);
 	struct decode_source src = reader_source(c->store, b);
-	const char *why = "it was found damaged before";
-	int r = -EBADMSG;
+	const char *why = "";
+	int r = reader_verify_for_use(c->store, c->decoder, b, &why);
 
-	if (!b->pub.damaged)
+	c->block = NULL;
+	/* of a summary the block that it stands for may be what is damaged, and is counted */
+	if (r == -EBADMSG)
+		return left_out(c, b, why, err);
+	if (r >= 0)
 		r = decode_columns(c->decoder, &src, columns, ret, &why);
 	c->block = r < 0 ? NULL : b;
 	return decode_failed(c, b, r, why, err);

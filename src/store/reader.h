@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "store/decode.h"
 #include "store/meta.h"
@@ -38,6 +39,9 @@ struct trace {
 	uint64_t checked;	   /* bytes read for headers that proved to be none */
 	uint64_t size;		   /* of the file when last looked at */
 	uint64_t tail; /* bytes behind `next` that are no block; 0 while the writer is alive */
+	struct timespec changed; /* st_ctim when last looked at */
+	bool growing;		 /* by then */
+	atomic_uint state; /* of its bytes: 1, then one more each time that they may be others */
 };
 
 struct block {
@@ -47,6 +51,8 @@ struct block {
 	int64_t first, last;	/* EXTRA_RANGE; INT64_MAX, INT64_MIN: none */
 	uint8_t *header;
 	int64_t *stats; /* min, max, nulls of all columns */
+	atomic_uint
+		verified; /* the state of its trace in which its checksums held; 0: not verified */
 };
 
 /* Where a block of a user's table lies. */
@@ -99,6 +105,18 @@ struct decode_source reader_source(const struct store *s, const struct block *b)
 int reader_apply_rows(struct store *s, struct decoder *decoder, struct block *b);
 /* Marks a block damaged, once. */
 void reader_block_damaged(struct store *s, struct block *b, const char *why);
+
+/* verify.c: compares the checksums of a block, unless that was done in this state of its file. 0, -EBADMSG (which is then
+ * counted as damage) with the reason in *ret_why, or another error. */
+int reader_verify(struct store *s, struct decoder *decoder, struct block *b,
+		  const char **ret_why) _must_check_;
+/* The same, and of a summary also those of the block that it stands for. */
+int reader_verify_for_use(struct store *s, struct decoder *decoder, struct block *b,
+			  const char **ret_why) _must_check_;
+
+/* changes.c: what is known of a file that changed in place is compared with what would be found if it were opened now;
+ * blocks that are not there any more are counted as damage, the others are verified again. 0 or negative. */
+int changes_recheck(struct store *s, struct trace *t, struct error *err);
 
 /* True while the writer holds its lock. */
 bool scan_is_growing(const struct trace *t);

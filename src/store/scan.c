@@ -420,15 +420,36 @@ static int step(struct store *s, struct trace *t)
 	return r;
 }
 
-ssize_t scan_trace(struct store *s, struct trace *t, struct error *err)
+/* Takes note of the file's state. 1 where it is as it was when it was last scanned, 0, or negative. */
+static int look_at_file(struct store *s, struct trace *t, struct error *err)
 {
+	bool growing = scan_is_growing(t), same;
 	struct stat st;
-	ssize_t found = 0;
 	int r = 0;
 
 	if (fstat(t->fd, &st) < 0)
 		return error_errno(err, -errno, "cannot read the trace %s", t->path);
+	same = st.st_ctim.tv_sec == t->changed.tv_sec && st.st_ctim.tv_nsec == t->changed.tv_nsec;
+	if (t->next_seq && same && growing == t->growing && (uint64_t)st.st_size == t->size)
+		return 1;
+	/* a writer only appends, and what it wrote last may have come since the last look */
+	if (t->next_seq && !same && (!growing || (uint64_t)st.st_size < t->next))
+		r = changes_recheck(s, t, err);
+	if (r < 0)
+		return r;
+	t->changed = st.st_ctim;
+	t->growing = growing;
 	t->size = (uint64_t)st.st_size;
+	return 0;
+}
+
+ssize_t scan_trace(struct store *s, struct trace *t, struct error *err)
+{
+	ssize_t found = 0;
+	int r = look_at_file(s, t, err);
+
+	if (r)
+		return MIN(r, 0);
 	if (t->next_seq == 0 && t->next < t->size) {
 		found = index_load(s, t);
 		r = found < 0 ? (int)found : 0;
@@ -440,7 +461,7 @@ ssize_t scan_trace(struct store *s, struct trace *t, struct error *err)
 	if (r == -EFBIG)
 		return error_set(err, r, "cannot read the trace %s: more than %u blocks in all",
 				 t->path, CHUNKS_MAX * BLOCKS_PER_CHUNK);
-	t->tail = r == -ENODATA && !scan_is_growing(t) ? t->size - t->next : 0;
+	t->tail = r == -ENODATA && !t->growing ? t->size - t->next : 0;
 	if (r < 0 && r != -ENODATA)
 		return error_errno(err, r, "cannot read the trace %s", t->path);
 	return found;

@@ -77,7 +77,8 @@ void store_free(struct store *s);
 DEFINE_CLEANUP(struct store *, store_free)
 /*
  * Looks for blocks that were committed since; the number of new ones, or negative. They come behind those known, so that
- * a block keeps its number.
+ * a block keeps its number. Where a file that nobody records into was changed in place, blocks that are not there any
+ * more count as damage from now on, and the others are verified again before they are used.
  */
 ssize_t store_refresh(struct store *s, struct error *err);
 /*
@@ -177,6 +178,20 @@ struct store_damage {
 	char first[256]; /* "block 17 at byte 123456: payload checksum" */
 };
 void store_damage(const struct store *s, struct store_damage *ret);
+
+/* What can happen to a trace's file while it is open. What was read before, and can still be read, stays true. */
+#define STORE_FILE_DELETED  1u /* it has no name any more: it is gone once it is closed */
+#define STORE_FILE_MOVED    2u /* nothing has the name under which it was opened */
+#define STORE_FILE_REPLACED 4u /* another file has that name (device, inode) */
+#define STORE_FILE_CUT	    8u /* it is shorter than what was read of it */
+struct store_file_changes {
+	size_t traces;	   /* to which any of it happened; 0: none */
+	unsigned int what; /* all that happened to any of them */
+	const char *path;  /* of the first */
+};
+/* Looks at the files now: two system calls for each trace. */
+void store_file_changes(const struct store *s, struct store_file_changes *ret);
+
 /* What the headers of the blocks say of the numbers of events (store_note_events()), all CPUs together. */
 struct store_events {
 	uint64_t numbers;  /* that were given to events */
