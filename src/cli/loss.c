@@ -2,6 +2,7 @@
 #include "cli/loss.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Rows that are there but lack something: a path, an argument, a file. */
 static bool is_part(enum loss_cause cause)
@@ -51,23 +52,16 @@ void loss_raise(struct loss *l, uint64_t lost)
 	l->lost = MAX(l->lost, lost);
 }
 
-void loss_set_damage(struct loss *l, const struct store *s, const struct store_damage *d)
+void loss_take_damage(struct loss *l, const struct store *s)
 {
 	l->events[CAUSE_CORRUPT] -= l->damage.calls;
-	l->damage = *d;
+	store_damage(s, &l->damage);
+	store_file_changes(s, &l->changes);
 	store_unclosed(s, &l->unclosed);
 	l->events[CAUSE_CORRUPT] += l->damage.calls;
 	l->more[CAUSE_CORRUPT] |= l->damage.gaps;
 	l->more[CAUSE_TORN] |= l->damage.torn;
 	sum_up(l);
-}
-
-void loss_take_damage(struct loss *l, const struct store *s)
-{
-	struct store_damage d;
-
-	store_damage(s, &d);
-	loss_set_damage(l, s, &d);
 }
 
 int loss_read(struct loss *ret, const struct store *s, struct error *err)
@@ -156,6 +150,31 @@ int loss_put_unclosed(struct buf *out, const struct loss *l, enum format_zone zo
 	return buf_printf(out, "calls after %s may be missing", format_when(u->until, zone).s);
 }
 
+int loss_put_changes(struct buf *out, const struct loss *l)
+{
+	const struct store_file_changes *c = &l->changes;
+	const bool deleted = c->what & STORE_FILE_DELETED, cut = c->what & STORE_FILE_CUT;
+	const char *more = "";
+	int r = format_safe(out, c->path, strlen(c->path));
+
+	if (c->what & STORE_FILE_REPLACED)
+		more = ", and another file has its name";
+	if (r >= 0)
+		r = c->traces == 1 ? buf_printf(out, " was ")
+				   : buf_printf(out, " and %zu more traces were ", c->traces - 1);
+	if (r >= 0 && cut)
+		r = buf_printf(out, "cut short%s", c->what & ~STORE_FILE_CUT ? " and " : "");
+	if (r >= 0 && c->what & ~STORE_FILE_CUT)
+		r = buf_printf(out, "%s%s",
+			       deleted ? "deleted"
+			       : *more ? "replaced"
+				       : "moved",
+			       deleted ? more : "");
+	if (r < 0 || !(c->what & ~STORE_FILE_CUT))
+		return r;
+	return buf_printf(out, ": what is shown was read from the file that was opened");
+}
+
 static bool has_parts(const struct loss *l)
 {
 	bool any = false;
@@ -165,12 +184,25 @@ static bool has_parts(const struct loss *l)
 	return any;
 }
 
+void loss_warn_changes(const struct store *s, unsigned int *warned)
+{
+	struct loss now = {0};
+
+	store_file_changes(s, &now.changes);
+	if (now.changes.what & ~*warned)
+		loss_warn(&now);
+	*warned |= now.changes.what;
+}
+
 void loss_warn(const struct loss *l)
 {
 	_cleanup_buf_ struct buf b = {0};
 	const char *separator = "";
 	int r = 0;
 
+	if (l->changes.traces && loss_put_changes(&b, l) >= 0)
+		fprintf(stderr, "weir: %s\n", buf_str(&b));
+	buf_clear(&b);
 	if (!loss_of_calls(l) && !has_parts(l) && !l->damage.blocks && !l->unclosed.traces)
 		return;
 	if (loss_of_calls(l)) {
@@ -213,6 +245,32 @@ static json_t *unclosed_json(const struct store_unclosed *u)
 	return json_pack("{s:I, s:s}", "traces", (json_int_t)u->traces, "complete_until", until);
 }
 
+static json_t *changes_json(const struct store_file_changes *c)
+{
+	static const struct {
+		unsigned int what;
+		const char *word;
+	} words[] = {
+		{STORE_FILE_DELETED, "deleted"},
+		{STORE_FILE_MOVED, "moved"},
+		{STORE_FILE_REPLACED, "replaced"},
+		{STORE_FILE_CUT, "cut"},
+	};
+	json_t *what = json_array(), *path = json_string(c->path);
+	_cleanup_buf_ struct buf plain = {0};
+
+	/* not UTF-8 */
+	if (!path && format_safe(&plain, c->path, strlen(c->path)) >= 0)
+		path = json_string(buf_str(&plain));
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (c->what & words[i].what)
+			json_array_append_new(what, json_string(words[i].word));
+	}
+	return json_pack("{s:I, s:o, s:o}", "traces", (json_int_t)c->traces, "path", path, "what",
+			 what);
+}
+
 json_t *loss_json(const struct loss *l)
 {
 	json_t *causes = json_object(), *doc;
@@ -227,7 +285,18 @@ json_t *loss_json(const struct loss *l)
 			(json_int_t)l->damage.blocks, "damaged_rows", (json_int_t)l->damage.rows);
 	if (l->unclosed.traces)
 		json_object_set_new(doc, "unclosed", unclosed_json(&l->unclosed));
+	if (l->changes.traces)
+		json_object_set_new(doc, "files", changes_json(&l->changes));
 	return doc;
+}
+
+int loss_put_text(struct buf *out, const struct loss *l)
+{
+	json_t *value = loss_json(l);
+	_cleanup_free_ char *text = value ? json_dumps(value, JSON_PRESERVE_ORDER) : NULL;
+
+	json_decref(value);
+	return text ? buf_append(out, text, strlen(text)) : -ENOMEM;
 }
 
 void loss_put_json(FILE *out, const struct loss *l)

@@ -22,6 +22,7 @@ struct loss {
 	struct store_damage damage;
 	struct store_unclosed
 		unclosed; /* traces whose recorder was killed: later calls may be missing */
+	struct store_file_changes changes; /* what became of the files since they were opened */
 };
 
 /* Adds rows of the table `loss`. */
@@ -30,8 +31,6 @@ void loss_add(struct loss *l, const struct batch *rows);
 void loss_raise(struct loss *l, uint64_t lost);
 /* Takes the damage that the store knows of by now, in place of what it knew before. */
 void loss_take_damage(struct loss *l, const struct store *s);
-/* The same of damage that was known at an earlier time: the loss of what was read until then. */
-void loss_set_damage(struct loss *l, const struct store *s, const struct store_damage *d);
 /* Reads a trace's rows of loss and its damage so far. Blocks that are damaged themselves count. */
 int loss_read(struct loss *ret, const struct store *s, struct error *err);
 
@@ -51,13 +50,21 @@ int loss_put_damage(struct buf *out, const struct loss *l);
 /* "(recorder killed, or file cut): calls after 21 Nov 09:55:02.114 +0000 may be missing". 0 or -ENOMEM. */
 int loss_put_unclosed(struct buf *out, const struct loss *l, enum format_zone zone);
 
-/* One line on standard error where something is missing from a trace. */
+/* "a.trace was deleted: what is shown was read from the deleted file". 0 or -ENOMEM. */
+int loss_put_changes(struct buf *out, const struct loss *l);
+
+/* One line on standard error where something is missing from a trace, one where its file changed. */
 void loss_warn(const struct loss *l);
+/* The second alone, for what is followed: as soon as it happens, each change (*warned, 0 at first) once. */
+void loss_warn_changes(const struct store *s, unsigned int *warned);
 
 /*
  * The member "loss" of every document: {"events": calls lost, "causes": {word: events}, ...}. A
  * cause whose number is not known has 0 there and "at_least" is true. Where a recorder was killed there is also
- * "unclosed": {"traces": n, "complete_until": "ns since the epoch" or null}.
+ * "unclosed": {"traces": n, "complete_until": "ns since the epoch" or null}; where something happened to the files since
+ * they were opened, "files": {"traces": n, "path": of the first, "what": ["deleted", "moved", "replaced", "cut"]}.
  */
 json_t *loss_json(const struct loss *l);
 void loss_put_json(FILE *out, const struct loss *l);
+/* The same into a buffer, on one line. 0 or -ENOMEM. */
+int loss_put_text(struct buf *out, const struct loss *l);

@@ -121,13 +121,10 @@ static int print_rows(struct query_session *s, const struct plan *p, struct answ
 				    .rows_max = terminal ? TEXT_ROWS_MAX : 0,
 				    .trends = terminal && !query_wants_rows(p),
 				    .colour = *text_style(TEXT_BOLD) != '\0'};
-	struct loss loss = {0};
 	int r;
 
-	if (s->opts->read.json) {
-		r = loss_read(&loss, s->store, err);
-		return r < 0 ? r : query_print_json(&print, rows, &loss, false, err);
-	}
+	if (s->opts->read.json)
+		return query_print_json(&print, rows, s->store, false, err);
 	if (s->opts->csv)
 		return query_print_csv(&print, rows, true, err);
 	if (!terminal || !pages)

@@ -79,13 +79,10 @@ static int print_pipe(struct query_session *s, struct answer *rows, struct scree
 		      struct error *err)
 {
 	struct query_print print = {.out = stdout, .style = s->style, .live = true};
-	struct loss loss = {0};
 	int r;
 
-	if (s->opts->read.json) {
-		r = loss_read(&loss, s->store, err);
-		return r < 0 ? r : query_print_json(&print, rows, &loss, true, err);
-	}
+	if (s->opts->read.json)
+		return query_print_json(&print, rows, s->store, true, err);
 	if (screen->drawn)
 		putchar('\n');
 	r = s->opts->csv ? query_print_csv(&print, rows, true, err)
@@ -126,6 +123,7 @@ int query_follow(struct query_session *s, const struct plan *p, struct error *er
 	_cleanup_(engine_follow_freep) struct engine_follow *follow = NULL;
 	int64_t every = s->opts->every_ns ? s->opts->every_ns : NSEC_PER_SEC;
 	struct screen screen = {0};
+	unsigned int warned = 0;
 	bool grows = true;
 	int r = query_engine(s, err);
 
@@ -137,6 +135,7 @@ int query_follow(struct query_session *s, const struct plan *p, struct error *er
 		/* before the refresh: what came last is in it */
 		grows = store_is_open_ended(s->store);
 		r = refresh(s, p, follow, &screen, err);
+		loss_warn_changes(s->store, &warned);
 		if (r >= 0 && grows)
 			rest(s, began + every);
 	}

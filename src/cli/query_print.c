@@ -187,32 +187,40 @@ int query_print_csv(const struct query_print *p, struct answer *rows, bool title
 
 /* ---- JSON ---- */
 
+struct json_out {
+	FILE *out;
+	const struct store *store;
+};
+
 static int put(void *arg, const void *data, size_t len)
 {
-	const struct query_print *p = arg;
+	const struct json_out *o = arg;
 
-	fwrite(data, 1, len, p->out);
-	return ferror(p->out) ? -EIO : 0;
+	fwrite(data, 1, len, o->out);
+	return ferror(o->out) ? -EIO : 0;
 }
 
-int query_print_json(const struct query_print *p, struct answer *rows, const struct loss *loss,
+static int put_loss(void *arg, struct buf *to, struct error *err)
+{
+	const struct json_out *o = arg;
+	struct loss loss;
+	int r = loss_read(&loss, o->store, err);
+
+	return r < 0 ? r : loss_put_text(to, &loss);
+}
+
+int query_print_json(const struct query_print *p, struct answer *rows, const struct store *s,
 		     bool compact, struct error *err)
 {
-	_cleanup_free_ char *text = NULL;
-	json_t *value = loss_json(loss);
-	int r;
+	struct json_out out = {p->out, s};
+	int r = answer_json(rows,
+			    &(struct answer_json){.origin = p->style.origin,
+						  .compact = compact,
+						  .put_loss = put_loss,
+						  .put = put,
+						  .arg = &out},
+			    err);
 
-	text = value ? json_dumps(value, JSON_PRESERVE_ORDER) : NULL;
-	json_decref(value);
-	if (!text)
-		return error_errno(err, -ENOMEM, "cannot print the answer");
-	r = answer_json(rows,
-			&(struct answer_json){.origin = p->style.origin,
-					      .loss = text,
-					      .compact = compact,
-					      .put = put,
-					      .arg = (void *)p},
-			err);
 	fflush(p->out);
 	/* a reader that went away is told of by main() */
 	return r == -EIO ? 0 : r;

@@ -27,7 +27,7 @@ int query_print(const struct query_print *p, struct answer *rows, struct error *
 int query_print_csv(const struct query_print *p, struct answer *rows, bool titles,
 		    struct error *err);
 /* One document (on one line where `compact`), answer_json.h's. */
-int query_print_json(const struct query_print *p, struct answer *rows, const struct loss *loss,
+int query_print_json(const struct query_print *p, struct answer *rows, const struct store *s,
 		     bool compact, struct error *err);
 
 /* query_table.c: rows as they come; on a pipe each piece of them is printed when it is full, or

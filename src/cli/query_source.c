@@ -24,6 +24,7 @@ struct query_scan {
 	struct buf *texts;	/* the row's, escaped */
 	size_t fields;
 	bool follow, paused;
+	unsigned int warned; /* of what happened to the files */
 	const struct batch *batch;
 	size_t at, rows; /* within the vectors */
 };
@@ -198,6 +199,8 @@ static int scan_next(struct answer *r, struct error *err)
 		s->at++;
 		return 1;
 	}
+	if (s->paused)
+		loss_warn_changes(s->session->store, &s->warned);
 	if (s->paused)
 		nanosleep(&(struct timespec){.tv_nsec = FOLLOW_POLL_NS}, NULL);
 	e = scan_fill(s, err);

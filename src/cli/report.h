@@ -68,11 +68,6 @@ enum tree {
 	TREE_OPEN,	/* each folder in it is one */
 };
 
-/* Calls whose sums could be read, but not they themselves: they may be missing among single calls. */
-struct report_unread {
-	uint64_t calls, blocks;
-};
-
 /* What the traces say of themselves by marks of one name. */
 struct mark_text {
 	char *text; /* the first one's; NULL: none says anything */
@@ -95,7 +90,6 @@ struct report {
 	struct scan_filter filter; /* the choice's, within the range */
 	struct scan_result scan;
 	struct loss loss;
-	struct report_unread unread;
 	struct map locals, peers; /* hash of a socket's address -> how many sockets have it */
 	int64_t *alias; /* by file_id: the first id of the group of files that it is told with */
 	size_t alias_count;

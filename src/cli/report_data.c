@@ -246,20 +246,6 @@ static int count_members(struct report *r)
 
 /* ---- opening ---- */
 
-/* More damage shows while blocks are read. On the page what only single calls lack is apart from
- * what the sums lack. */
-static void take_damage(struct report *r, bool page)
-{
-	const struct store_damage *sums = &r->scan.damage;
-
-	loss_take_damage(&r->loss, r->store);
-	if (!page)
-		return;
-	r->unread = (struct report_unread){.calls = r->loss.damage.calls - sums->calls,
-					   .blocks = r->loss.damage.blocks - sums->blocks};
-	loss_set_damage(&r->loss, r->store, sums);
-}
-
 int report_open(struct report *r, const struct report_opts *opts, int argc, char **argv,
 		size_t slowest, bool page, struct error *err)
 {
@@ -318,7 +304,7 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	e = scan_run(r->store, &scan, &r->scan, err);
 	if (e < 0)
 		return e;
-	take_damage(r, page);
+	loss_take_damage(&r->loss, r->store); /* more shows while blocks are read */
 	/* For what is told from here on the range is closed. */
 	r->from = r->ranged ? MAX(r->from, r->first) : r->first;
 	r->to = r->ranged ? MIN(r->to, r->last) : r->last;

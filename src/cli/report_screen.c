@@ -202,7 +202,7 @@ static void print_size(const struct report *r, const struct page_totals *t)
 /* What is missing comes first, in red: every figure below it may be too low. */
 static int print_lost(const struct report *r)
 {
-	_cleanup_buf_ struct buf lost = {0}, damage = {0}, unread = {0}, killed = {0};
+	_cleanup_buf_ struct buf lost = {0}, damage = {0}, changes = {0}, killed = {0};
 	int e = 0;
 
 	if (loss_of_calls(&r->loss)) {
@@ -219,13 +219,8 @@ static int print_lost(const struct report *r)
 		if (e >= 0)
 			e = loss_put_damage(&damage, &r->loss);
 	}
-	if (e >= 0 && r->unread.calls)
-		e = buf_printf(
-			&unread,
-			"UNREAD %s calls of %s damaged block%s: only SLOWEST and STILL RUNNING "
-			"lack them",
-			format_count(r->unread.calls).s, format_count(r->unread.blocks).s,
-			r->unread.blocks == 1 ? "" : "s");
+	if (e >= 0 && r->loss.changes.traces)
+		e = loss_put_changes(&changes, &r->loss);
 	if (e >= 0 && r->loss.unclosed.traces) {
 		e = buf_printf(&killed, "NOT CLOSED ");
 		if (e >= 0)
@@ -237,8 +232,8 @@ static int print_lost(const struct report *r)
 		e = page_line(&lost);
 	if (e >= 0 && damage.len)
 		e = page_line(&damage);
-	if (e >= 0 && unread.len)
-		e = page_line(&unread);
+	if (e >= 0 && changes.len)
+		e = page_line(&changes);
 	if (e >= 0 && killed.len)
 		e = page_line(&killed);
 	printf("%s", text_style(TEXT_PLAIN));

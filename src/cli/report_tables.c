@@ -68,6 +68,11 @@ static int warn_loss(const struct report *r)
 		if (e >= 0)
 			e = buf_printf(&b, "\n");
 	}
+	if (e >= 0 && r->loss.changes.traces) {
+		e = loss_put_changes(&b, &r->loss);
+		if (e >= 0)
+			e = buf_printf(&b, "\n");
+	}
 	if (e >= 0 && b.len)
 		printf("%s%s%s", text_style(TEXT_RED), buf_str(&b), text_style(TEXT_PLAIN));
 	return e;
@@ -218,9 +223,6 @@ int report_json(struct report *r, const char *which, struct error *err)
 
 			json_object_set_new(doc, more[i], part);
 			e = json_table(r, more[i], part, err);
-			if (!strcmp(more[i], "slow") && r->unread.calls)
-				json_object_set_new(part, "unread",
-						    json_integer((json_int_t)r->unread.calls));
 		}
 	}
 	if (e >= 0 && json_dumpf(doc, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER) < 0)

@@ -34,9 +34,7 @@ static int read_stdin(struct buf *sql, struct error *err)
 static int print_result(const struct sql_opts *o, struct store *s, struct engine_result *r,
 			struct error *err)
 {
-	struct loss loss;
 	int64_t first, last;
-	int e;
 
 	if (!o->json && !engine_result_has_rows(r))
 		return 0;
@@ -45,11 +43,8 @@ static int print_result(const struct sql_opts *o, struct store *s, struct engine
 	if (!o->json)
 		return sql_print_table(r, text_terminal() ? text_rows_max() : 0,
 				       text_terminal() ? text_width() : 0, err);
-	e = loss_read(&loss, s, err);
-	if (e < 0)
-		return e;
 	store_range(s, &first, &last);
-	return sql_print_json(r, first == INT64_MIN ? 0 : first, &loss, (uint64_t)o->rows, err);
+	return sql_print_json(r, first == INT64_MIN ? 0 : first, s, (uint64_t)o->rows, err);
 }
 
 /* Runs all statements. For --json and --csv only the last may have rows: one document is promised.

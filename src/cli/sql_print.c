@@ -298,9 +298,10 @@ static int put_rows(struct engine_result *r, const json_t *keys, int64_t origin,
 	return e;
 }
 
-int sql_print_json(struct engine_result *r, int64_t origin, const struct loss *loss,
+int sql_print_json(struct engine_result *r, int64_t origin, const struct store *s,
 		   uint64_t rows_max, struct error *err)
 {
+	struct loss loss;
 	bool more;
 	json_t *keys = make_keys(r);
 	int e;
@@ -308,8 +309,13 @@ int sql_print_json(struct engine_result *r, int64_t origin, const struct loss *l
 	printf("{\"origin\": \"%" PRId64 "\",\n", origin);
 	put_columns(r, keys);
 	e = put_rows(r, keys, origin, rows_max, &more);
+	/* with the damage that was found on the way */
+	if (e >= 0 && loss_read(&loss, s, err) < 0)
+		e = err->code;
+	if (e < 0)
+		loss = (struct loss){0};
 	fputs("\"loss\": ", stdout);
-	loss_put_json(stdout, loss);
+	loss_put_json(stdout, &loss);
 	fputs(more ? ", \"truncated\": true}\n" : "}\n", stdout);
 	json_decref(keys);
 	return e < 0 ? no_memory(err) : 0;

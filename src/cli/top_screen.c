@@ -225,6 +225,11 @@ static int draw_head(const struct top_view *v, const struct figures *f)
 		r = loss_put_causes(&b, &v->loss, false, CAUSES_SHOWN);
 	if (r >= 0 && v->loss.unclosed.traces)
 		r = buf_printf(&b, " (not closed)");
+	if (r >= 0 && v->loss.changes.traces) {
+		r = buf_printf(&b, "  ");
+		if (r >= 0)
+			r = loss_put_changes(&b, &v->loss);
+	}
 	if (r < 0)
 		return r;
 	put(0, buf_str(&b), A_BOLD);

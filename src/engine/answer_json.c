@@ -205,7 +205,11 @@ int answer_json(struct answer *rows, const struct answer_json *j, struct error *
 	}
 	/* also where the rows ended in an error: what reads it must see that it is cut */
 	if (r >= 0 && next >= 0)
-		r = buf_printf(&w.text, "],%s\"loss\": %s}\n", j->compact ? " " : "\n", j->loss);
+		r = buf_printf(&w.text, "],%s\"loss\": ", j->compact ? " " : "\n");
+	if (r >= 0 && next >= 0)
+		r = j->put_loss(j->arg, &w.text, err);
+	if (r >= 0 && next >= 0)
+		r = buf_printf(&w.text, "}\n");
 	if (r >= 0)
 		r = hand_on(&w, 0);
 	buf_free(&w.text);

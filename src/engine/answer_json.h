@@ -17,9 +17,11 @@
 #include "engine/answer.h"
 
 struct answer_json {
-	int64_t origin;	  /* ns since the epoch */
-	const char *loss; /* the member "loss", as JSON */
-	bool compact;	  /* on one line */
+	int64_t origin; /* ns since the epoch */
+	bool compact;	/* on one line */
+	/* Appends the value of the member "loss", and further members behind it, once all rows were read: damage is found
+	 * while they are. 0 or negative. */
+	int (*put_loss)(void *arg, struct buf *to, struct error *err);
 	/* takes the next bytes; 0, or negative to stop */
 	int (*put)(void *arg, const void *data, size_t len);
 	void *arg;

@@ -215,6 +215,7 @@ static bool begin(struct http_request *r, const char *url, const char *method)
 		return refuse(r, 405, "this method is not for this address\n"), false;
 	if (!r->http->opt->admit(r->http->opt->arg, r, r->route))
 		return false;
+	r->admitted = true;
 	length = http_header(r, "Content-Length");
 	if (!r->route && length) { /* nobody would read its body */
 		r->http->opt->otherwise(r->http->opt->arg, r);

@@ -44,6 +44,8 @@ struct http_options {
 	void (*otherwise)(void *arg, struct http_request *r);
 	/* Before the body is read: true where the request may go on; else it has answered. */
 	bool (*admit)(void *arg, struct http_request *r, const struct http_route *route);
+	/* Before the answer to a request that may go on is sent: may add headers to it. NULL: nothing. */
+	void (*finish)(void *arg, struct http_request *r);
 	const char *const *headers; /* name, value, ..., NULL: on every answer */
 	void *arg;
 };

@@ -44,7 +44,7 @@ struct http_request {
 	char *cut;
 	const char *parts[HTTP_PARTS_MAX];
 	struct buf body;
-	bool bad, too_large, begun;
+	bool bad, too_large, begun, admitted;
 
 	/* under the lock */
 	void (*interrupt)(void *arg);

@@ -83,6 +83,8 @@ enum MHD_Result http_send(struct http_request *r)
 		http_reply_text(r, 500, "text/plain; charset=utf-8", "no answer\n");
 	if (!r->response)
 		return MHD_NO;
+	if (r->admitted && r->http->opt->finish)
+		r->http->opt->finish(r->http->opt->arg, r);
 	for (size_t i = 0; h[i]; i += 2)
 		own(r, h[i], h[i + 1]);
 	for (size_t i = 0; i < r->headers.len;) {

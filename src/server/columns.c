@@ -31,12 +31,6 @@ static void put_members(struct js *j, const struct buf *members)
 	js_raw(j, members->data, members->len);
 }
 
-static void put_loss(const struct question *q, struct js *j)
-{
-	js_key(j, "loss");
-	js_raw(j, q->server->loss.data, q->server->loss.len);
-}
-
 static void put_column(struct js *j, const struct columns_col *c, bool binary, size_t offset,
 		       size_t rows)
 {
@@ -73,7 +67,7 @@ static int write_binary(struct question *q, const struct buf *members,
 	put_origin(q, &j);
 	put_members(&j, members);
 	js_key_uint(&j, "rows", rows);
-	put_loss(q, &j);
+	loss_put(q, &j);
 	js_key(&j, "columns");
 	js_open(&j, '[');
 	for (size_t c = 0; c < count; c++) {
@@ -135,7 +129,7 @@ static int write_json(struct question *q, const struct buf *members, const struc
 		js_close(&j, '}');
 	}
 	js_close(&j, ']');
-	put_loss(q, &j);
+	loss_put(q, &j);
 	js_close(&j, '}');
 	return j.error;
 }

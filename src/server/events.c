@@ -21,13 +21,14 @@ struct viewer {
 
 static int put_event(struct server *s, const char *name, struct buf *out)
 {
+	struct error err = {0};
 	int r;
 
 	pthread_rwlock_rdlock(&s->lock);
 	/* the document is one line: JSON escapes line breaks */
 	r = buf_printf(out, "event: %s\ndata: ", name);
 	if (r >= 0)
-		r = buf_append(out, s->document.data, s->document.len);
+		r = trace_put(s, out, &err);
 	if (r >= 0)
 		r = buf_append(out, "\n\n", 2);
 	pthread_rwlock_unlock(&s->lock);

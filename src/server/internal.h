@@ -43,6 +43,14 @@ struct pool;
 struct slow_store;
 struct touched_store;
 
+/* What is known to be wrong with the trace, by now. */
+struct known_loss {
+	uint64_t generation;
+	uint64_t blocks, rows, calls, bytes; /* struct store_damage */
+	unsigned int files;		     /* STORE_FILE_... */
+	size_t changed;			     /* traces to which that happened */
+};
+
 struct server {
 	struct server_options opt;
 	char token[TOKEN_TEXT + 1];
@@ -59,13 +67,18 @@ struct server {
 	uint64_t generation;
 	bool live;
 	bool has_folders;    /* are served */
-	int64_t looked;	     /* into them, for traces that came, and at what users append */
-	uint64_t bytes;	     /* of all traces by then */
+	int64_t looked;	     /* into them, and at files that do not grow */
 	int64_t origin;	     /* of all times in answers: the trace's first */
-	struct buf document; /* of /trace */
-	struct buf loss;     /* the member "loss" of every answer */
+	struct buf document; /* of /trace, up to what is missing */
+	struct buf windows;  /* of "loss" there */
 	struct map blocks;   /* trace << 48 | seq -> block: of op */
 	size_t blocks_known;
+
+	pthread_mutex_t loss_lock; /* of what follows, beside the other; see loss.c */
+	struct buf loss;	   /* the member "loss" of every answer */
+	struct known_loss known;   /* what it says */
+	uint64_t loss_version;	   /* another one whenever it says something else */
+	uint64_t loss_told;	   /* the one that viewers were told of */
 
 	pthread_mutex_t news_lock; /* of what follows; signalled when it changes */
 	pthread_cond_t news;
@@ -100,6 +113,9 @@ struct question {
 	bool apart;		      /* SQL: worked on in a process of its own */
 	bool light;		      /* takes little, whatever the trace */
 	struct buf out;		      /* the answer's body */
+	struct buf loss;	      /* the member "loss" of it */
+	struct known_loss known;      /* what that says */
+	uint64_t version; /* of the trace and of what is known of it: answers are kept by it */
 	const char *type;
 	bool columns;	    /* the compact form is wanted */
 	int64_t from, to;   /* ns since the epoch; INT64_MIN, INT64_MAX: open */
@@ -164,9 +180,24 @@ void session_post(void *arg, struct http_request *r);
 /* True where the route knows every parameter of the request; else it was answered. */
 bool params_admit(struct http_request *r, const struct http_route *route);
 
+/* ---- loss.c; the trace's lock is held, but for the header ---- */
+/* Sets q->loss, q->known, q->version to what is known by now. 0, or negative and q->err. */
+int loss_take(struct question *q);
+/* False where more is known by now than q->loss says. */
+bool loss_is_current(const struct question *q);
+/* Writes the member "loss". */
+struct js;
+void loss_put(const struct question *q, struct js *j);
+/* Another number whenever something else is known. 0 or negative. */
+int loss_version(struct server *s, uint64_t *ret, struct error *err);
+/* Adds the header Weir-Damage, which every answer has. */
+void loss_header(void *arg, struct http_request *r);
+
 /* ---- trace.c ---- */
-/* Makes s->document, s->loss again; the lock is held for writing. */
+/* Makes s->document, s->windows again; the lock is held for writing. */
 int trace_describe(struct server *s, struct error *err);
+/* The document of /trace, with what is missing by now. 0 or negative. */
+int trace_put(struct server *s, struct buf *to, struct error *err);
 void trace_get(void *arg, struct http_request *r);
 
 /* ---- the others: one function per route ---- */

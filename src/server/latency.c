@@ -230,8 +230,7 @@ static int latency_answer(struct question *q)
 		r = put_files(q, &j, &sieve, s);
 	else if (split)
 		r = put_series(q, &j, s->rollup, split);
-	js_key(&j, "loss");
-	js_raw(&j, q->server->loss.data, q->server->loss.len);
+	loss_put(q, &j);
 	js_close(&j, '}');
 	return r < 0 ? r : j.error;
 }

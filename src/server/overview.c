@@ -683,8 +683,7 @@ int overview_put(struct question *q, struct buf *to, struct overview *o, bool br
 	r = put_figures_of_all(q, &j, o, brief, share);
 	if (r >= 0 && !brief)
 		r = put_details(q, &j, &o->sieve, o->sums, o->files, o->file_count);
-	js_key(&j, "loss");
-	js_raw(&j, q->server->loss.data, q->server->loss.len);
+	loss_put(q, &j);
 	js_close(&j, '}');
 	return r < 0 ? r : j.error;
 }

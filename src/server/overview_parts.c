@@ -10,7 +10,7 @@
 
 struct part {
 	char *key;
-	uint64_t generation, room;
+	uint64_t version, room;
 	int64_t used; /* when somebody asked last */
 	bool busy, begun;
 	struct overview o;
@@ -83,14 +83,14 @@ void overview_parts_drop(struct server *s, int64_t idle_ns)
 }
 
 /* With the lock held: the place of the one about the same, or a free one; NULL: others need all of them. */
-static struct part **find(struct server *s, const char *key)
+static struct part **find(struct server *s, uint64_t version, const char *key)
 {
 	struct part **empty = NULL, **oldest = NULL;
 
 	for (size_t i = 0; i < OVERVIEW_PARTS_MAX; i++) {
 		struct part **at = &s->parts->kept[i];
 
-		if (*at && !(*at)->busy && (*at)->generation != s->generation)
+		if (*at && !(*at)->busy && (*at)->version != version)
 			drop(s, at);
 		if (*at && strcmp((*at)->key, key) == 0)
 			return at;
@@ -106,7 +106,7 @@ static struct part **find(struct server *s, const char *key)
 	return empty;
 }
 
-static int make(struct part **at, const char *key, uint64_t generation)
+static int make(struct part **at, const char *key, uint64_t version)
 {
 	struct part *p = calloc(1, sizeof(*p));
 
@@ -116,7 +116,7 @@ static int make(struct part **at, const char *key, uint64_t generation)
 		part_free(p);
 		return -ENOMEM;
 	}
-	p->generation = generation;
+	p->version = version;
 	*at = p;
 	return 0;
 }
@@ -130,7 +130,7 @@ static int take(struct question *q, const char *key, struct part **ret)
 	int r = 0;
 
 	pthread_mutex_lock(&parts->lock);
-	while (!(at = find(q->server, key)) || (*at && (*at)->busy)) {
+	while (!(at = find(q->server, q->version, key)) || (*at && (*at)->busy)) {
 		struct timespec until;
 
 		waited = true;
@@ -144,7 +144,7 @@ static int take(struct question *q, const char *key, struct part **ret)
 	if (r >= 0 && waited && !*at)
 		r = 1;
 	if (r == 0 && !*at)
-		r = make(at, key, q->server->generation);
+		r = make(at, key, q->version);
 	if (r == 0) {
 		(*at)->busy = true;
 		*ret = *at;
@@ -208,9 +208,9 @@ static int keep_answers(struct question *q, struct part *p, const char *key, con
 	if (r >= 0 && brief)
 		r = overview_put(q, &q->out, &p->o, true, 1);
 	if (r >= 0 && !question_stopped(q)) {
-		cache_put(s->cache, s->generation, key, &whole, q->type);
+		cache_put(s->cache, q->version, key, &whole, q->type);
 		if (brief)
-			cache_put(s->cache, s->generation, own, &q->out, q->type);
+			cache_put(s->cache, q->version, own, &q->out, q->type);
 	}
 	if (r >= 0 && !brief) {
 		q->out = whole;
@@ -236,7 +236,7 @@ static int go_on(struct question *q, struct part *p, const char *key, const char
 	q->unfinished = share < 1;
 	r = overview_put(q, &q->out, &so_far, true, share);
 	if (r >= 0 && share >= 1 && !question_stopped(q))
-		cache_put(s->cache, s->generation, own, &q->out, q->type);
+		cache_put(s->cache, q->version, own, &q->out, q->type);
 	return r < 0 ? r : 1;
 }
 
@@ -244,7 +244,7 @@ static bool is_known(struct question *q, const char *key)
 {
 	struct cache_entry known = {0};
 
-	if (!cache_get(q->server->cache, q->server->generation, key, &known))
+	if (!cache_get(q->server->cache, q->version, key, &known))
 		return false;
 	q->out = known.body;
 	q->type = known.type;

@@ -89,10 +89,10 @@ static int take_limited(struct question *q, int64_t limit, struct plan **ret)
 
 /* At most `left` rows of another answer; `more` is set where there were more. */
 struct limited {
+	struct question *q;
 	struct answer *rows;
 	int64_t left;
-	struct answer_json *json;
-	struct buf *loss; /* with the member that tells of more */
+	bool more;
 };
 
 static int limited_next(struct answer *a, struct error *err)
@@ -102,7 +102,7 @@ static int limited_next(struct answer *a, struct error *err)
 
 	if (r != 1 || l->left-- > 0)
 		return r;
-	l->json->loss = buf_str(l->loss);
+	l->more = true;
 	return 0;
 }
 
@@ -120,9 +120,17 @@ static bool limited_estimated(const struct answer *a, size_t column)
 	return answer_estimated(l->rows, column);
 }
 
+static int limited_loss(void *arg, struct buf *to, struct error *err)
+{
+	const struct limited *l = arg;
+	int r = buf_append(to, l->q->loss.data, l->q->loss.len);
+
+	return r < 0 || !l->more ? r : buf_printf(to, ", \"truncated\": true");
+}
+
 static int put_out(void *arg, const void *data, size_t len)
 {
-	struct question *q = arg;
+	struct question *q = ((struct limited *)arg)->q;
 	int r;
 
 	if (question_stopped(q))
@@ -133,24 +141,18 @@ static int put_out(void *arg, const void *data, size_t len)
 
 static int put_json(struct question *q, struct answer *rows, int64_t limit)
 {
-	_cleanup_buf_ struct buf loss = {0}, more = {0};
-	struct answer_json j = {
-		.origin = q->server->origin, .compact = true, .put = put_out, .arg = q};
-	struct limited l = {.rows = rows, .left = limit, .json = &j, .loss = &more};
+	struct limited l = {.q = q, .rows = rows, .left = limit};
+	const struct answer_json j = {.origin = q->server->origin,
+				      .compact = true,
+				      .put_loss = limited_loss,
+				      .put = put_out,
+				      .arg = &l};
 	struct answer some = *rows;
-	int r = buf_append(&loss, q->server->loss.data, q->server->loss.len);
 
-	if (r >= 0)
-		r = buf_append(&more, loss.data, loss.len);
-	if (r >= 0)
-		r = buf_printf(&more, ", \"truncated\": true");
-	if (r < 0)
-		return r;
 	some.next = limited_next;
 	some.get = limited_get;
 	some.estimated = limited_estimated;
 	some.arg = &l;
-	j.loss = buf_str(&loss);
 	return answer_json(&some, &j, &q->err);
 }
 
@@ -336,18 +338,23 @@ static int give_csv(struct question *q, struct answer *rows, int64_t limit)
 	return r;
 }
 
+/* It is sent once: what was found while it was written is part of it. */
+static int put_file_loss(void *arg, struct buf *to, struct error *err)
+{
+	struct question *q = ((struct download *)arg)->q;
+	int r = loss_take(q);
+
+	return r < 0 ? r : buf_append(to, q->loss.data, q->loss.len);
+}
+
 static int give_json_file(struct question *q, struct answer *rows, int64_t limit)
 {
 	_cleanup_close_ int fd = open_spool(q);
 	struct download d = {.q = q, .fd = fd};
-	_cleanup_buf_ struct buf loss = {0};
-	struct answer_json j = {.origin = q->server->origin, .put = put_file, .arg = &d};
-	int r = fd < 0 ? fd : buf_append(&loss, q->server->loss.data, q->server->loss.len);
+	const struct answer_json j = {
+		.origin = q->server->origin, .put_loss = put_file_loss, .put = put_file, .arg = &d};
+	int r = fd < 0 ? fd : answer_json(rows, &j, &q->err);
 
-	if (r >= 0) {
-		j.loss = buf_str(&loss);
-		r = answer_json(rows, &j, &q->err);
-	}
 	if (r >= 0)
 		send_file(q, TAKE_FD(fd), "application/json", "weir.json");
 	return r;

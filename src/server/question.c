@@ -16,6 +16,7 @@
 #define COLUMNS	    "application/vnd.weir.columns"
 #define ETAG_MAX    96
 #define RETRY_AFTER "1"
+#define AGAIN_MAX   3u /* what finds damage each time is of a file that is being written over */
 
 /* ---- errors ---- */
 
@@ -205,10 +206,10 @@ void question_range(const struct question *q, int64_t *ret_from, int64_t *ret_to
 
 /* ---- answering ---- */
 
-/* The generation, the start of the server and the form: what an answer may be kept for. */
-static void make_etag(const struct question *q, uint64_t generation, char etag[static ETAG_MAX])
+/* The version, the start of the server and the form: what an answer may be kept for. */
+static void make_etag(const struct question *q, char etag[static ETAG_MAX])
 {
-	snprintf(etag, ETAG_MAX, "\"%s-%" PRIu64 "%s\"", q->server->etag_salt, generation,
+	snprintf(etag, ETAG_MAX, "\"%s-%" PRIu64 "%s\"", q->server->etag_salt, q->version,
 		 q->columns ? "-c" : "");
 }
 
@@ -287,12 +288,11 @@ static void answer_apart(struct server *s, struct question *q, question_fn *fn)
 }
 
 /* What was answered before, or is being worked out for another viewer right now. */
-static bool answered(struct server *s, struct question *q, uint64_t generation, const char *key,
-		     bool wait)
+static bool answered(struct server *s, struct question *q, const char *key, bool wait)
 {
 	struct cache_entry kept = {0};
-	bool found = wait ? cache_claim(s->cache, q, generation, key, &kept)
-			  : cache_get(s->cache, generation, key, &kept);
+	bool found = wait ? cache_claim(s->cache, q, q->version, key, &kept)
+			  : cache_get(s->cache, q->version, key, &kept);
 
 	if (found) {
 		q->out = kept.body;
@@ -301,20 +301,39 @@ static bool answered(struct server *s, struct question *q, uint64_t generation, 
 	return found;
 }
 
+/*
+ * Damage that was found on the way is in a part of the figures alone, and in no word of the answer: it is worked out again,
+ * knowing of it.
+ */
+static int run_until_current(struct question *q, question_fn *fn)
+{
+	int r = 0;
+
+	for (unsigned int again = 0; r >= 0; again++) {
+		r = fn(q);
+		room_give(q);
+		if (r < 0 || q->streamed || again == AGAIN_MAX || loss_is_current(q) ||
+		    question_stopped(q))
+			break;
+		buf_clear(&q->out);
+		q->unfinished = false;
+		r = loss_take(q);
+	}
+	return r;
+}
+
 /* Works it out, unless another viewer had the same question meanwhile. */
-static int work_out(struct server *s, struct question *q, question_fn *fn, uint64_t generation,
-		    const char *key)
+static int work_out(struct server *s, struct question *q, question_fn *fn, const char *key)
 {
 	int r;
 
-	if (answered(s, q, generation, key, true))
+	if (answered(s, q, key, true))
 		return 0;
-	r = fn(q);
-	room_give(q);
+	r = run_until_current(q, fn);
 	if (r >= 0 && question_stopped(q))
 		r = -EINTR;
 	if (r >= 0 && !q->streamed && !q->unfinished)
-		cache_put(s->cache, generation, key, &q->out, q->type);
+		cache_put(s->cache, q->version, key, &q->out, q->type);
 	cache_release(s->cache, key);
 	return r;
 }
@@ -328,11 +347,13 @@ static int take_turn(struct server *s, struct question *q, question_fn *fn, cons
 		return r;
 	question_deadline(q, QUESTION_NS);
 	pthread_rwlock_rdlock(&s->lock);
-	make_etag(q, s->generation, etag);
+	r = loss_take(q);
 	/* again: the trace's origin may not have been known before */
-	r = take_parameters(q);
 	if (r >= 0)
-		r = work_out(s, q, fn, s->generation, key);
+		r = take_parameters(q);
+	if (r >= 0)
+		r = work_out(s, q, fn, key);
+	make_etag(q, etag);
 	pthread_rwlock_unlock(&s->lock);
 	turns_end(q);
 	return r;
@@ -346,13 +367,13 @@ static void answer(struct server *s, struct question *q, question_fn *fn, bool t
 	int r;
 
 	pthread_rwlock_rdlock(&s->lock);
-	make_etag(q, s->generation, etag);
 	r = take_parameters(q);
 	if (r >= 0)
 		r = make_key(q, &key);
-	done = r >= 0 && turn && answered(s, q, s->generation, buf_str(&key), false);
+	done = r >= 0 && turn && answered(s, q, buf_str(&key), false);
 	if (r >= 0 && !turn)
-		r = fn(q);
+		r = run_until_current(q, fn);
+	make_etag(q, etag);
 	pthread_rwlock_unlock(&s->lock);
 	if (r >= 0 && turn && !done)
 		r = take_turn(s, q, fn, buf_str(&key), etag);
@@ -369,21 +390,26 @@ static void run(struct server *s, struct http_request *r, question_fn *fn, bool 
 	const char *accept = http_header(r, "Accept"), *format = http_param(r, "format");
 	struct question q = {.server = s, .request = r, .type = JSON, .light = light};
 	char etag[ETAG_MAX];
+	int e;
 
 	q.columns =
 		(accept && strstr(accept, COLUMNS)) || (format && strcmp(format, "columns") == 0);
 	if (q.columns)
 		q.type = COLUMNS;
 	pthread_rwlock_rdlock(&s->lock);
-	make_etag(&q, s->generation, etag);
+	e = loss_take(&q);
+	make_etag(&q, etag);
 	pthread_rwlock_unlock(&s->lock);
-	if (is_same(&q, etag)) {
+	if (e < 0) {
+		question_fail(&q, e);
+	} else if (is_same(&q, etag)) {
 		http_add_header(r, "ETag", etag);
 		http_reply_text(r, 304, NULL, "");
-		return;
+	} else {
+		answer(s, &q, fn, turn);
 	}
-	answer(s, &q, fn, turn);
 	buf_free(&q.out);
+	buf_free(&q.loss);
 }
 
 void question_run(struct server *s, struct http_request *r, question_fn *fn)

@@ -19,11 +19,13 @@
 #include "server/slowest.h"
 #include "server/touched.h"
 #include "store/user.h"
+#include "store/verify.h"
 
 #define ROW_BITS   16
 #define SEQ_BITS   29
-#define LOOK_NS	   NSEC_PER_SEC /* how often what does not grow is looked at */
-#define TRACE_BITS 8		/* together 53: every number of a call is exact as a double */
+#define LOOK_NS	   NSEC_PER_SEC		/* how often what does not grow is looked at */
+#define VERIFY_NS  (20 * NSEC_PER_MSEC) /* of each tick */
+#define TRACE_BITS 8 /* together 53: every number of a call is exact as a double */
 
 /* Nothing but what comes from here runs in a page, and no other page shows it in a frame. */
 static const char *const headers[] = {
@@ -145,44 +147,54 @@ static bool lock_to_write(struct server *s)
 	return pthread_rwlock_timedwrlock(&s->lock, &until) == 0;
 }
 
-/* Tables that users append come into traces that do not grow, too. */
-static bool has_grown(struct server *s)
-{
-	uint64_t bytes = 0, before = s->bytes;
-
-	for (size_t i = 0; i < store_trace_count(s->store); i++) {
-		struct stat st;
-
-		if (stat(store_trace_path(s->store, i), &st) == 0)
-			bytes += (uint64_t)st.st_size;
-	}
-	s->bytes = bytes;
-	return bytes != before;
-}
-
 /* With the lock: takes what is new; 1 where there is anything to tell. */
 static int refresh(struct server *s, bool more, struct error *err)
 {
-	uint64_t users = store_user_changes(s->store);
+	uint64_t users = store_user_changes(s->store), version;
 	bool live = store_is_growing(s->store);
 	ssize_t found = store_refresh(s->store, err);
 	int r;
 
 	if (found < 0)
 		return (int)found;
-	if (!found && !more && live == s->live && users == store_user_changes(s->store))
+	r = loss_version(s, &version, err);
+	if (r < 0)
+		return r;
+	if (!found && !more && live == s->live && users == store_user_changes(s->store) &&
+	    version == s->loss_told)
 		return 0;
 	s->generation++;
 	r = take_blocks(s, err);
+	if (r >= 0)
+		r = loss_version(s, &s->loss_told, err);
 	return r < 0 ? r : 1;
+}
+
+/* ---- verifying what nobody has read ---- */
+
+static bool is_over(void *arg)
+{
+	return clock_monotonic_ns() > *(int64_t *)arg;
+}
+
+/* Some of the blocks, so that damage is known before anybody reads it; they have a small share of one CPU. */
+static void verify_some(struct server *s)
+{
+	int64_t until = clock_monotonic_ns() + VERIFY_NS;
+
+	pthread_rwlock_rdlock(&s->lock);
+	/* without memory for it: later */
+	(void)!store_verify(s->store, SIZE_MAX, is_over, &until, NULL);
+	pthread_rwlock_unlock(&s->lock);
 }
 
 int server_tick(struct server *s, struct error *err)
 {
-	bool due = clock_monotonic_ns() - s->looked >= LOOK_NS, more = false, grown = false;
+	bool due = clock_monotonic_ns() - s->looked >= LOOK_NS, more = false;
 	int r = 0;
 
 	overview_parts_drop(s, OVERVIEW_PARTS_IDLE_NS);
+	verify_some(s);
 	if (!s->live && !due)
 		return 0;
 	if (!lock_to_write(s))
@@ -190,10 +202,8 @@ int server_tick(struct server *s, struct error *err)
 	if (due) {
 		s->looked = clock_monotonic_ns();
 		more = s->has_folders && store_look_again(s->store, 1u << TRACE_BITS) > 0;
-		grown = has_grown(s);
 	}
-	if (s->live || more || grown)
-		r = refresh(s, more, err);
+	r = refresh(s, more, err);
 	pthread_rwlock_unlock(&s->lock);
 	if (r > 0)
 		tell_news(s);
@@ -208,6 +218,7 @@ static const struct http_options *http_options(struct server *s)
 		.routes = routes,
 		.otherwise = pages_get,
 		.admit = session_admit,
+		.finish = loss_header,
 		.headers = headers,
 		.arg = s,
 	};
@@ -217,6 +228,7 @@ static const struct http_options *http_options(struct server *s)
 static void init_locks(struct server *s)
 {
 	pthread_rwlock_init(&s->lock, NULL);
+	pthread_mutex_init(&s->loss_lock, NULL);
 	pthread_mutex_init(&s->news_lock, NULL);
 	pthread_mutex_init(&s->names_lock, NULL);
 	clock_cond_init(&s->news);
@@ -261,6 +273,8 @@ static int open_all(struct server *s, struct error *err)
 		s->generation = 1;
 		r = take_blocks(s, err);
 	}
+	if (r >= 0)
+		r = loss_version(s, &s->loss_told, err);
 	if (r < 0)
 		return r;
 	s->warms = pthread_create(&s->warming, NULL, warm_up, s) == 0;
@@ -313,6 +327,7 @@ void server_stop(struct server *s)
 	annotations_free(s->annotations);
 	store_free(s->store);
 	buf_free(&s->document);
+	buf_free(&s->windows);
 	buf_free(&s->loss);
 	map_free(&s->blocks);
 	catalog_free(s->catalog);
@@ -326,6 +341,7 @@ void server_stop(struct server *s)
 	room_free(&s->room);
 	pthread_cond_destroy(&s->news);
 	pthread_mutex_destroy(&s->news_lock);
+	pthread_mutex_destroy(&s->loss_lock);
 	pthread_rwlock_destroy(&s->lock);
 	free(s);
 }

@@ -250,6 +250,27 @@ static int run(struct question *q)
 	return r;
 }
 
+/* The process opens the traces by their names: what it finds there must be what the pages show. */
+static int check_files(struct question *q)
+{
+	struct store_file_changes c;
+
+	pthread_rwlock_rdlock(&q->server->lock);
+	store_file_changes(q->server->store, &c);
+	pthread_rwlock_unlock(&q->server->lock);
+	if (!(c.what & ~STORE_FILE_CUT))
+		return 0;
+	q->err = (struct error){0};
+	q->status = 409;
+	return question_error(q, -ESTALE,
+			      "SQL opens the trace by its name, and %.200s was %s since weir serve "
+			      "opened it: put the file back, or start weir serve again",
+			      c.path,
+			      c.what & STORE_FILE_REPLACED  ? "replaced by another file"
+			      : c.what & STORE_FILE_DELETED ? "deleted"
+							    : "moved");
+}
+
 /* With half of the room, so that two run at once; what cannot be done with that has all of it. */
 static int sql_answer(struct question *q)
 {
@@ -257,12 +278,18 @@ static int sql_answer(struct question *q)
 
 	if (!http_body(q->request)->len)
 		return question_error(q, -EINVAL, "the body is empty: it is the statement");
+	r = check_files(q);
+	if (r < 0)
+		return r;
 	do {
 		r = room_take(q, q->wide ? q->server->room.all : q->server->room.all / 2);
 		if (r >= 0)
 			r = run(q);
 		room_give(q);
 	} while (pool_again(q, r));
+	/* an error may be that of a file that went away meanwhile */
+	if (r != -EINTR && check_files(q) < 0)
+		r = -ESTALE;
 	return r;
 }
 

@@ -277,7 +277,7 @@ static int read_on(struct question *q, const struct sieve *sieve, int64_t until,
 	};
 	int r = list_blocks(q, sieve, t);
 
-	t->generation = q->server->generation;
+	t->version = q->version;
 	p.only = t->order + t->read;
 	p.only_count = t->order_count - t->read;
 	if (r < 0 || !p.only_count)
@@ -401,6 +401,7 @@ static int make(struct question *q, int64_t file, struct touched **ret)
 	if (r < 0)
 		return r;
 	t->refs = 1;
+	t->damaged = q->known.blocks;
 	t->file = file;
 	t->from = q->from;
 	t->to = q->to;
@@ -411,16 +412,16 @@ static int make(struct question *q, int64_t file, struct touched **ret)
 	return 0;
 }
 
-/* A filter may read names, which may be others by now. */
+/* A filter may read names, which may be others by now; calls of a block that is damaged by now are not taken out again. */
 static bool can_go_on(const struct question *q, const struct touched *t)
 {
-	return !q->filter || t->generation == q->server->generation;
+	return (!q->filter || t->version == q->version) && t->damaged == q->known.blocks;
 }
 
-/* What was only just made is of no generation yet. */
+/* What was only just made is of no version yet. */
 static bool is_complete(const struct question *q, const struct touched *t)
 {
-	return !t->busy && t->generation == q->server->generation && t->read == t->order_count;
+	return !t->busy && t->version == q->version && t->read == t->order_count;
 }
 
 /*

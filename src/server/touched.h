@@ -17,9 +17,10 @@
 
 struct touched {
 	unsigned int refs;
-	uint64_t generation;
-	size_t blocks; /* of the store, that are listed in `order` */
-	size_t *order; /* blocks of op that may name the file, as they are to be read */
+	uint64_t version; /* of the question for which it was read last */
+	uint64_t damaged; /* blocks, when it was begun: none of their calls is in it */
+	size_t blocks;	  /* of the store, that are listed in `order` */
+	size_t *order;	  /* blocks of op that may name the file, as they are to be read */
 	size_t order_count, order_cap, read; /* read: how many of them were */
 	int64_t file, from, to;
 	char *filter;

@@ -37,6 +37,7 @@ static void ahead_free(struct ahead *a)
 		touched_free(a->touched[i]);
 	map_free(&a->index);
 	free(a->blocks);
+	buf_free(&a->q.loss);
 }
 
 /* ---- which files ---- */
@@ -257,16 +258,17 @@ static int read_piece(struct ahead *a)
 /* ---- when ---- */
 
 /* With the trace locked for reading. 1 where there is more to do, 0, or negative: it is not worth it. */
-static int go_on(struct ahead *a, uint64_t generation)
+static int go_on(struct ahead *a)
 {
-	int r = 0;
+	uint64_t version = a->q.version;
+	int r = loss_take(&a->q);
 
 	/* a trace that grows is read by who asks, again and again */
-	if (a->q.server->live || a->q.server->generation != generation)
+	if (a->q.server->live || (version && a->q.version != version))
 		return -EAGAIN;
-	if (!a->blocks)
+	if (r >= 0 && !a->blocks)
 		r = begin(a);
-	else if (a->read < a->block_count)
+	else if (r >= 0 && a->read < a->block_count)
 		r = read_piece(a);
 	return r < 0 ? r : a->blocks && a->read < a->block_count;
 }
@@ -275,21 +277,20 @@ void touched_ahead(struct server *s)
 {
 	_cleanup_(ahead_free) struct ahead a = {
 		.q = {.server = s, .from = INT64_MIN, .to = INT64_MAX}};
-	uint64_t generation = 0;
 	int more = 1;
 
 	/* threads that a pass starts inherit it; where it is refused, the machine has less to give */
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
 	while (more > 0 && turns_idle(s)) {
 		pthread_rwlock_rdlock(&s->lock);
-		generation = generation ? generation : s->generation;
-		more = go_on(&a, generation);
+		more = go_on(&a);
 		pthread_rwlock_unlock(&s->lock);
 	}
 	for (size_t i = 0; more == 0 && i < a.count; i++) {
 		struct touched *t = TAKE_PTR(a.touched[i]);
 
-		t->generation = generation;
+		t->version = a.q.version;
+		t->damaged = a.q.known.blocks;
 		t->blocks = a.known;
 		touches_trim(&t->calls);
 		touched_keep(s->touched, t);

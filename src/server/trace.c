@@ -11,6 +11,7 @@
 #include "schema/vocab.h"
 #include "server/internal.h"
 #include "server/js.h"
+#include "store/verify.h"
 
 #define LOSS_WINDOWS_MAX 2000u /* told one by one; a trace with more has its sums in `loss` */
 
@@ -131,18 +132,16 @@ static void put_limits(struct js *j)
 	js_close(j, '}');
 }
 
-/* The member "loss" of the other answers, with the windows added. */
-static void put_loss(const struct server *s, struct js *j, const struct buf *windows)
+/* The member "loss" of the other answers, with what only this one says. */
+static void put_loss(const struct question *q, struct js *j)
 {
+	assert(q->loss.len && q->loss.data[q->loss.len - 1] == '}');
 	js_key(j, "loss");
-	if (!s->loss.len || s->loss.data[s->loss.len - 1] != '}') {
-		js_null(j);
-		return;
-	}
-	js_raw(j, s->loss.data, s->loss.len - 1);
+	js_raw(j, q->loss.data, q->loss.len - 1);
 	j->comma = true;
+	js_key_uint(j, "unverified_blocks", store_unverified(q->server->store));
 	js_key(j, "windows");
-	js_raw(j, windows->data, windows->len);
+	js_raw(j, q->server->windows.data, q->server->windows.len);
 	js_close(j, '}');
 }
 
@@ -153,7 +152,7 @@ static uint64_t count_rows(const struct server *s)
 	for (size_t i = 0; i < store_block_count(s->store); i++) {
 		const struct store_block *b = store_block(s->store, i);
 
-		if (b->table == TABLE_OP)
+		if (b->table == TABLE_OP && !b->damaged)
 			rows += b->rows;
 	}
 	return rows;
@@ -168,7 +167,7 @@ static int64_t zone_offset(int64_t origin)
 	return localtime_r(&seconds, &tm) ? tm.tm_gmtoff : 0;
 }
 
-static int write_document(struct server *s, const struct buf *windows)
+static int write_document(struct server *s)
 {
 	const struct dims *d = store_dims(s->store);
 	struct js j = {.to = &s->document};
@@ -192,42 +191,56 @@ static int write_document(struct server *s, const struct buf *windows)
 	js_key_uint(&j, "generation", s->generation);
 	put_hosts(s, &j);
 	js_key_string(&j, "command", s->command ? s->command : "");
-	js_key_uint(&j, "ops", count_rows(s));
 	js_key_uint(&j, "threads", dims_rows(d, TABLE_THREAD));
 	js_key_uint(&j, "files", dims_rows(d, TABLE_FILE));
-	put_loss(s, &j, windows);
 	put_limits(&j);
+	return j.error;
+}
+
+static int put_document(const struct question *q, struct buf *to)
+{
+	const struct server *s = q->server;
+	struct js j = {.to = to};
+
+	js_raw(&j, s->document.data, s->document.len);
+	js_key_uint(&j, "ops", count_rows(s));
+	put_loss(q, &j);
 	js_close(&j, '}');
 	return j.error;
 }
 
+int trace_put(struct server *s, struct buf *to, struct error *err)
+{
+	struct question q = {.server = s};
+	int r = loss_take(&q);
+
+	if (r >= 0)
+		r = put_document(&q, to);
+	buf_free(&q.loss);
+	return r < 0 ? error_errno(err, r, "describing the trace") : 0;
+}
+
 int trace_describe(struct server *s, struct error *err)
 {
-	_cleanup_buf_ struct buf windows = {0};
-	struct js j = {.to = &windows};
+	struct js j = {.to = &s->windows};
 	int64_t first, last;
 	int r;
 
 	store_range(s->store, &first, &last);
 	if (first != INT64_MIN)
 		s->origin = first;
+	buf_clear(&s->windows);
 	js_open(&j, '[');
 	r = read_blocks(s, &j, err);
 	js_close(&j, ']');
 	if (r < 0)
 		return r;
-	buf_clear(&s->loss);
-	r = s->opt.loss_json(&s->loss, s->store, err);
-	if (r >= 0 && write_document(s, &windows) < 0)
-		r = error_errno(err, -ENOMEM, "describing the trace");
-	return r;
+	return write_document(s) < 0 ? error_errno(err, -ENOMEM, "describing the trace") : 0;
 }
 
 static int trace_answer(struct question *q)
 {
-	const struct server *s = q->server;
-
-	return buf_append(&q->out, s->document.data, s->document.len);
+	return put_document(q, &q->out);
 }
 
 void trace_get(void *arg, struct http_request *r)

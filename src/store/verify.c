@@ -55,7 +55,7 @@ int store_verify(struct store *s, size_t trace, bool (*stop)(void *arg), void *a
 		 struct store_damage *ret)
 {
 	_cleanup_(decoder_freep) struct decoder *decoder = NULL;
-	int r = decoder_new(&decoder);
+	int r = 0;
 
 	for (size_t i = 0; i < store_block_count(s) && r >= 0; i++) {
 		struct block *b = reader_block(s, i);
@@ -65,6 +65,8 @@ int store_verify(struct store *s, size_t trace, bool (*stop)(void *arg), void *a
 			continue;
 		if (stop && stop(arg))
 			return -EINTR;
+		if (!decoder && decoder_new(&decoder) < 0)
+			return -ENOMEM;
 		r = reader_verify(s, decoder, b, &why);
 		if (r < 0 && r != -ENOMEM) {
 			reader_block_damaged(s, b,

@@ -440,7 +440,6 @@ int scan_run(const struct store *s, const struct scan_options *opt, struct scan_
 	} else {
 		scan_work(&scan);
 		r = scan_collect(&scan, ret, err);
-		store_damage(s, &ret->damage);
 	}
 	if (r >= 0)
 		r = pick_running(&scan, ret, err);

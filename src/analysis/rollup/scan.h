@@ -50,10 +50,7 @@ struct scan_result {
 	struct map clip;       /* thread_id << 4 | class -> int64_t */
 	struct batch *running; /* rows of op that were unfinished at the end of the trace */
 	struct batch *slowest; /* rows of op, slowest first */
-	/* What was found damaged by the time the sums were complete. Blocks that the store knows as
-	 * damaged beyond it are missing in `running` and `slowest` alone. */
-	struct store_damage damage;
-	uint8_t *file_seen; /* by file_id below file_alias_count: 1 where a call named it */
+	uint8_t *file_seen;    /* by file_id below file_alias_count: 1 where a call named it */
 	uint64_t blocks_summed, blocks_read, blocks_skipped;
 };
 

@@ -32,7 +32,9 @@ static bool can_stand(const struct rows_shared *s, const struct map *places,
 		size_t block = part->blocks[i];
 		uint64_t at;
 
-		if (block < b->first_block || block >= b->pin)
+		/* the sums may have been made before it was found damaged */
+		if (block < b->first_block || block >= b->pin ||
+		    store_block(b->e->store, block)->damaged)
 			return false;
 		if (map_get(places, block, &at)) {
 			if (s->blocks[at].sums == SIZE_MAX ||
