@@ -433,6 +433,56 @@ async function hostileTrace(browser) {
 	await stop(child);
 }
 
+/** A trace that is damaged before and while it is shown. */
+async function damaged(browser) {
+	run('synth', '-q', '-o', 'hurt.trace', '--rows', '200000', '--seed', '5');
+	const path = join(dir, 'hurt.trace');
+	const data = readFileSync(path);
+	const hurt = (at) => {
+		data[at] ^= 1;
+		writeFileSync(path, data); // in place
+	};
+	const calls = () => ask('count() as n', 'hurt.trace');
+	hurt(data.length >> 1);
+	const before = calls();
+	if (!before.loss.events) throw new Error('no block of calls is damaged');
+	const { child, url } = await serve('hurt.trace');
+	const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+	const page = await newPage(context);
+	const shown = (n) => page.waitForFunction((want) => document.querySelector('[aria-label=Totals] b')?.textContent?.replaceAll(',', '') === String(want), n);
+
+	await test('damage is said on every page, and the figures are those of weir query', async () => {
+		for (const id of ['timeline', 'files', 'latency', 'explore', 'dashboards', 'overview']) {
+			await page.goto(view(url, `?page=${id}`));
+			await page.getByText('The trace is damaged').waitFor();
+			await page.getByText(`${before.loss.events.toLocaleString('en-US')} events are missing`).waitFor();
+			await rest(page);
+		}
+		await shown(before.rows[0].n);
+		await page.getByText(`${before.rows[0].n.toLocaleString('en-US')} calls`, { exact: true }).waitFor();
+	});
+	await test('what is damaged while the page is open is said with the next answer, and changes the figures that are shown', async () => {
+		hurt(data.length >> 2);
+		const after = calls();
+		if (after.rows[0].n >= before.rows[0].n) throw new Error('no other block of calls is damaged');
+		// the server looks every second; a page that is seen again asks
+		await page.waitForFunction(async (want) => {
+			document.dispatchEvent(new Event('visibilitychange'));
+			await new Promise((done) => setTimeout(done, 100));
+			return document.body.textContent.includes(`${want} events are missing`);
+		}, after.loss.events.toLocaleString('en-US'));
+		await shown(after.rows[0].n);
+	});
+	await test('a file that is deleted while it is shown is said to be', async () => {
+		rmSync(path);
+		await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+		await page.getByText('was deleted').waitFor();
+		await page.getByText('which is gone once weir serve ends').waitFor();
+	});
+	await context.close();
+	await stop(child);
+}
+
 async function recorded(browser) {
 	const hostile = '<img src=x onerror=alert(1)>';
 	const turned = 'a\u202etxt\n\u001b[31m.exe'; // reads like another where its marks are obeyed
@@ -507,5 +557,6 @@ await main(async (browser) => {
 	await kept(browser);
 	await folder(browser);
 	await hostileTrace(browser);
+	await damaged(browser);
 	await recorded(browser);
 });

@@ -2,6 +2,7 @@
 // The one place that talks to the server: docs/openapi.yaml says what it answers.
 
 import { decodeColumns, type Columns } from './columns';
+import { damage } from './damage.svelte';
 import { engine } from './engine.svelte';
 
 export interface Loss {
@@ -9,6 +10,10 @@ export interface Loss {
 	causes: Record<string, number | null>;
 	/** More may be missing than was counted. */
 	at_least?: boolean;
+	/** Of the trace: what they hold is in no figure. */
+	damaged_blocks?: number;
+	/** What happened to traces since the server opened them; `path` is the first. */
+	files?: { traces: number; path: string; what: ('deleted' | 'moved' | 'replaced' | 'cut')[] };
 	/** Traces of recorders that were killed, or that were cut; from when on calls may be missing, in ns since the epoch. */
 	unclosed?: { traces: number; complete_until: string | null };
 }
@@ -275,6 +280,7 @@ export async function get(path: string, params: Params = {}, signal?: AbortSigna
 		await new Promise((resolve) => setTimeout(resolve, BUSY_MS));
 		answer = await asking();
 	}
+	damage.hear(answer.headers.get('Weir-Damage'));
 	if (!answer.ok) {
 		const said = await answer.json().catch(() => ({ error: { message: answer.statusText } }));
 		if (answer.status === NO_ENGINE && engine.needed(path)) engine.missing = said.error.message;

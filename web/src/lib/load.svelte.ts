@@ -29,7 +29,7 @@ export class Loader<D, T> {
 	constructor(depends: () => D | null, ask: (what: D, signal: AbortSignal) => Promise<T>) {
 		let last = -Infinity;
 		let timer: ReturnType<typeof setTimeout> | undefined;
-		let flying: { control: AbortController; view: unknown; generation: number | undefined } | null = null;
+		let flying: { control: AbortController; view: unknown; generation: string | undefined } | null = null;
 		let next: D | null = null; // asked when what is on its way is there
 
 		const drop = () => {

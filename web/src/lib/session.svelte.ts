@@ -2,20 +2,23 @@
 // The trace that is served: read once, and again whenever the server says that it grew.
 
 import { api, events, type TraceInfo } from './api';
+import { damage } from './damage.svelte';
 import { state as shared } from './state.svelte';
 
 const NEWS_MS = 8000;
+const LOOK_MS = 60000; // how often a page that asks nothing asks whether the trace is still what it shows
 
 class Session {
 	trace = $state.raw<TraceInfo | null>(null);
-	/** Another one whenever it grew; the same where a document came again. */
-	generation = $derived(this.trace?.generation);
+	/** Another one whenever it grew, or more is known to be damaged; the same where a document came again. */
+	generation = $derived(this.trace ? `${this.trace.generation} ${damage.known}` : undefined);
 	error = $state<string | null>(null);
 	/** False while the event stream of a live trace or a folder is broken. */
 	connected = $state(true);
 	/** What came while the page was open, for a while. */
 	news = $state('');
 	private forgetting: ReturnType<typeof setTimeout> | undefined;
+	private looking = false;
 
 	async start() {
 		try {
@@ -24,11 +27,26 @@ class Session {
 			this.error = e instanceof Error ? e.message : String(e);
 			return;
 		}
+		damage.changed = () => void this.look();
+		document.addEventListener('visibilitychange', () => void this.look());
+		setInterval(() => void this.look(), LOOK_MS);
 		if (this.trace.follow)
 			await events({
 				trace: (t) => this.grow(t),
 				state: (up) => (this.connected = up),
 			});
+	}
+
+	/** What an event stream would say, of a trace that has none. */
+	private async look() {
+		if (document.hidden || this.looking) return;
+		this.looking = true;
+		try {
+			this.grow(await api.trace());
+		} catch {
+			// the next question says why
+		}
+		this.looking = false;
 	}
 
 	private grow(now: TraceInfo) {
