@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* serve.c: `weir serve`: the pages of a trace. */
 #include <errno.h>
-#include <jansson.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/json_text.h"
 #include "cli/loss.h"
+#include "cli/serve_open.h"
 #include "cli/shared.h"
 #include "engine/engine.h"
 #include "server/server.h"
@@ -42,18 +42,11 @@ static int put_call(struct buf *to, const struct batch *op, size_t row, const st
 static int put_loss(struct buf *to, const struct store *s, struct error *err)
 {
 	struct loss loss;
-	json_t *value;
-	char *text;
 	int r = loss_read(&loss, s, err);
 
-	if (r < 0)
-		return r;
-	value = loss_json(&loss);
-	text = value ? json_dumps(value, JSON_COMPACT) : NULL;
-	json_decref(value);
-	r = text ? buf_append(to, text, strlen(text)) : -ENOMEM;
-	free(text);
-	return r < 0 ? error_errno(err, r, "cannot tell what is missing") : 0;
+	if (r >= 0 && loss_put_text(to, &loss) < 0)
+		r = error_errno(err, -ENOMEM, "cannot say what is missing");
+	return r;
 }
 
 /* ---- options ---- */
@@ -102,34 +95,6 @@ static int check_limits(const struct serve_opts *o)
 	return check_listen(o);
 }
 
-/* ---- the browser ---- */
-
-static void open_browser(const char *url)
-{
-	pid_t pid;
-
-	if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY")) {
-		fprintf(stderr, "weir: --open: there is no display here; open the link yourself\n");
-		return;
-	}
-	pid = fork();
-	if (pid == 0) {
-		sigset_t none;
-
-		sigemptyset(&none);
-		sigprocmask(SIG_SETMASK, &none, NULL);
-		/* a grandchild, so that nobody needs to wait for the browser */
-		if (fork() == 0) {
-			execlp("xdg-open", "xdg-open", url, NULL);
-			fprintf(stderr, "weir: --open: no xdg-open (%s); open the link yourself\n",
-				strerror(errno));
-		}
-		_exit(0);
-	}
-	if (pid > 0)
-		waitpid(pid, NULL, 0);
-}
-
 /* ---- serving ---- */
 
 /* Nobody can come without it. */
@@ -150,7 +115,7 @@ static int tell_link(const struct serve_opts *o, const char *url, struct error *
 }
 
 /* Until a signal: looks at the trace every now and then. */
-static int serve_until(struct server *s, const sigset_t *signals)
+static int serve_until(struct server *s, struct serve_open *opened, const sigset_t *signals)
 {
 	const struct timespec tick = {.tv_nsec = TICK_NS};
 	struct error told = {0};
@@ -164,6 +129,7 @@ static int serve_until(struct server *s, const sigset_t *signals)
 			fail(&err); /* said once; the next look may find it well again */
 			told = err;
 		}
+		serve_open_end(opened, false);
 	}
 }
 
@@ -183,8 +149,10 @@ static int serve_main(const void *opts, int argc, char **argv)
 		.call_text = put_call,
 		.loss_json = put_loss,
 	};
+	struct serve_open opened = {0};
 	struct error err = {0};
 	sigset_t signals;
+	int r;
 
 	/* Many threads come and go: what each of them leaves in a heap of its own would add up. */
 	mallopt(M_MMAP_THRESHOLD, 256 << 10);
@@ -215,8 +183,10 @@ static int serve_main(const void *opts, int argc, char **argv)
 	if (tell_link(o, server_url(server), &err) < 0)
 		return fail(&err);
 	if (o->open)
-		open_browser(server_url(server));
-	return serve_until(server, &signals);
+		serve_open(&opened, server_url(server));
+	r = serve_until(server, &opened, &signals);
+	serve_open_end(&opened, true);
+	return r;
 }
 
 static const struct option serve_options[] = {

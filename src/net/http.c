@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* http.c: connections and requests; the answers are in reply.c, who watches over time in watch.c. */
+/* http.c: requests; connections are in conns.c, the answers in reply.c, who watches over time in watch.c. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
@@ -28,7 +29,7 @@ static int listen_on(uint16_t port)
 	if (fd < 0)
 		return -errno;
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
-	    bind(fd, (const struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, 64) < 0)
+	    bind(fd, (const struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, HTTP_BACKLOG) < 0)
 		return -errno;
 	return TAKE_FD(fd);
 }
@@ -156,50 +157,24 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
 	*con_cls = NULL;
 }
 
-static void on_connection(void *arg, struct MHD_Connection *connection, void **socket_context,
-			  enum MHD_ConnectionNotificationCode what)
-{
-	struct http *h = arg;
-	struct conn *c = *socket_context;
-
-	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-		const union MHD_ConnectionInfo *info =
-			MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-
-		c = calloc(1, sizeof(*c));
-		*socket_context = c;
-		if (!c || !info)
-			return;
-		c->fd = info->connect_fd;
-		c->since = clock_monotonic_ns();
-		pthread_mutex_lock(&h->lock);
-		c->next = h->conns;
-		if (c->next)
-			c->next->prev = c;
-		h->conns = c;
-		pthread_mutex_unlock(&h->lock);
-	} else if (c) {
-		pthread_mutex_lock(&h->lock);
-		if (c->next)
-			c->next->prev = c->prev;
-		if (c->prev)
-			c->prev->next = c->next;
-		else if (h->conns == c)
-			h->conns = c->next;
-		pthread_mutex_unlock(&h->lock);
-		free(c);
-		*socket_context = NULL;
-	}
-}
-
 static void refuse(struct http_request *r, unsigned int status, const char *why)
 {
 	http_reply_text(r, status, "text/plain; charset=utf-8", why);
 }
 
+static enum MHD_Result count_host(void *arg, enum MHD_ValueKind kind, const char *name,
+				  const char *value)
+{
+	unsigned int *n = arg;
+
+	*n += strcasecmp(name, "Host") == 0;
+	return MHD_YES;
+}
+
 /* Headers are there, the body is not: what can be refused by now is. */
 static bool begin(struct http_request *r, const char *url, const char *method)
 {
+	unsigned int hosts = 0;
 	const char *length;
 	bool other;
 
@@ -210,6 +185,10 @@ static bool begin(struct http_request *r, const char *url, const char *method)
 		return refuse(r, 500, "out of memory\n"), false;
 	if (r->bad)
 		return refuse(r, 400, "the address of the request is malformed\n"), false;
+	/* RFC 9112, 3.2: who reads the first and who reads the last would disagree */
+	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count_host, &hosts);
+	if (hosts > 1)
+		return refuse(r, 400, "the request has more than one Host header\n"), false;
 	r->route = route_of(r, &other);
 	if (!r->route && other)
 		return refuse(r, 405, "this method is not for this address\n"), false;
@@ -325,6 +304,17 @@ const char *http_cookie(const struct http_request *r, const char *name)
 	return MHD_lookup_connection_value(r->connection, MHD_COOKIE_KIND, name);
 }
 
+void http_trust(struct http_request *r)
+{
+	if (r->conn)
+		conns_trust(r->http, r->conn);
+}
+
+uid_t http_peer(const struct http_request *r)
+{
+	return r->conn ? r->conn->peer : PEER_UNKNOWN;
+}
+
 struct buf *http_body(struct http_request *r)
 {
 	return &r->body;
@@ -385,7 +375,7 @@ int http_start(struct http **ret, int listen_fd, const struct http_options *opt,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_MAX,
 		MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK, MHD_OPTION_STRICT_FOR_CLIENT, 1,
 		MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-		h, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_END);
+		h, MHD_OPTION_NOTIFY_CONNECTION, conns_notify, h, MHD_OPTION_END);
 	if (!h->daemon || pthread_create(&h->watcher, NULL, http_watch, h)) {
 		if (h->daemon)
 			MHD_stop_daemon(h->daemon);

@@ -11,18 +11,24 @@
  *   }
  *
  * What a client may send is bounded: the request line with its headers, the body by route, the time
- * in which all of it must have come, the number of connections. Answers are compressed where the
+ * in which all of it must have come, the number of connections, and that of those whose client has not
+ * shown who it is (http_trust()). Answers are compressed where the
  * client takes that.
  */
 #pragma once
+
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/error.h"
 
 #define HTTP_HEAD_MAX \
 	(48u << 10) /* bytes of request line and headers, and of what is kept of them */
-#define HTTP_CONNECTIONS_MAX 256u	   /* at once; ten viewers hold seven each */
-#define HTTP_PARTS_MAX	     4		   /* `{}` in a route */
+#define HTTP_TRUSTED_MAX     128u /* connections at once; ten viewers hold seven each */
+#define HTTP_STRANGERS_MAX   192u /* beside them: of clients that have not shown who they are */
+#define HTTP_CONNECTIONS_MAX 512u /* with those that are about to end */
+#define HTTP_BACKLOG	     1024 /* that wait to be accepted */
+#define HTTP_PARTS_MAX	     4	  /* `{}` in a route */
 #define HTTP_RECEIVE_NS	     10000000000ll /* within which a request must have come */
 #define HTTP_IDLE_S	     60u	   /* without a byte either way */
 #define HTTP_GZIP_MIN	     1400u	   /* bytes; less fits a packet anyway */
@@ -76,6 +82,11 @@ const char *http_query(const struct http_request *r);
 /* The cookie of that name; NULL where absent. */
 const char *http_cookie(const struct http_request *r, const char *name);
 struct buf *http_body(struct http_request *r);
+/* The request's client has shown who it is: its connection stays while strangers come and go. */
+void http_trust(struct http_request *r);
+/* The user of this machine whose connection it is. */
+uid_t http_peer(const struct http_request *r);
+#define PEER_UNKNOWN ((uid_t)-1)
 
 /*
  * While a request is worked on: `interrupt` is called (again and again, from another thread) when

@@ -20,6 +20,8 @@ struct conn {
 	enum conn_state state;
 	int64_t since; /* monotonic, of the state */
 	struct http_request *request;
+	uid_t peer;	       /* who connected; PEER_UNKNOWN */
+	bool trusted, dropped; /* see http_trust(); dropped: it is about to end */
 };
 
 struct http {
@@ -58,5 +60,12 @@ struct http_request {
 };
 
 void *http_watch(void *arg);
+/* The user whose socket is on the other end; PEER_UNKNOWN where the kernel does not say. */
+uid_t peer_uid(int fd);
+/* libmicrohttpd's MHD_NotifyConnectionCallback. */
+void conns_notify(void *arg, struct MHD_Connection *connection, void **socket_context,
+		  enum MHD_ConnectionNotificationCode what);
+/* The connection's client has shown who it is. */
+void conns_trust(struct http *h, struct conn *c);
 /* Sends what the route's function left; 500 where that was nothing. */
 enum MHD_Result http_send(struct http_request *r);

@@ -26,7 +26,9 @@ static void look_at(const struct http *h, const struct conn *c, int64_t now)
 
 	if (c->state == CONN_IDLE && now - c->since > (HTTP_IDLE_S + 15) * NSEC_PER_SEC)
 		shutdown(c->fd, SHUT_RDWR);
-	if (c->state == CONN_RECEIVING && now - c->since > HTTP_RECEIVE_NS)
+	/* the first line of a request has no state of its own */
+	if ((c->state == CONN_RECEIVING || (c->state == CONN_IDLE && !c->trusted)) &&
+	    now - c->since > HTTP_RECEIVE_NS)
 		shutdown(c->fd, SHUT_RDWR);
 	if (!r || (c->state != CONN_WORKING && c->state != CONN_SENDING))
 		return;

@@ -32,6 +32,7 @@
 #define SAVED_MAX     (64u << 10) /* bytes of a question that is kept: longer ones are no questions */
 #define TOKEN_BYTES   16
 #define TOKEN_TEXT    (2 * TOKEN_BYTES)
+#define COOKIES_MAX   64u /* users of the machine who have the link */
 
 struct cache;
 struct catalog;
@@ -51,10 +52,19 @@ struct known_loss {
 	size_t changed;			     /* traces to which that happened */
 };
 
+/* Lets in a user's browser where it cannot send the token. */
+struct cookie {
+	uid_t user;
+	char value[TOKEN_TEXT + 1];
+};
+
 struct server {
 	struct server_options opt;
 	char token[TOKEN_TEXT + 1];
 	char url[128];
+	pthread_mutex_t cookies_lock; /* of what follows */
+	struct cookie cookies[COOKIES_MAX];
+	size_t cookie_count;
 	char etag_salt[17]; /* another for each start: numbers of blocks may differ */
 	char *command;	    /* that was recorded */
 	struct http_options http_options;

@@ -228,6 +228,7 @@ static const struct http_options *http_options(struct server *s)
 static void init_locks(struct server *s)
 {
 	pthread_rwlock_init(&s->lock, NULL);
+	pthread_mutex_init(&s->cookies_lock, NULL);
 	pthread_mutex_init(&s->loss_lock, NULL);
 	pthread_mutex_init(&s->news_lock, NULL);
 	pthread_mutex_init(&s->names_lock, NULL);
@@ -342,6 +343,7 @@ void server_stop(struct server *s)
 	pthread_cond_destroy(&s->news);
 	pthread_mutex_destroy(&s->news_lock);
 	pthread_mutex_destroy(&s->loss_lock);
+	pthread_mutex_destroy(&s->cookies_lock);
 	pthread_rwlock_destroy(&s->lock);
 	free(s);
 }

@@ -421,7 +421,7 @@ static int step(struct store *s, struct trace *t)
 }
 
 /* Takes note of the file's state. 1 where it is as it was when it was last scanned, 0, or negative. */
-static int look_at_file(struct store *s, struct trace *t, struct error *err)
+static int scan_note_state(struct store *s, struct trace *t, struct error *err)
 {
 	bool growing = scan_is_growing(t), same;
 	struct stat st;
@@ -446,7 +446,7 @@ static int look_at_file(struct store *s, struct trace *t, struct error *err)
 ssize_t scan_trace(struct store *s, struct trace *t, struct error *err)
 {
 	ssize_t found = 0;
-	int r = look_at_file(s, t, err);
+	int r = scan_note_state(s, t, err);
 
 	if (r)
 		return MIN(r, 0);

@@ -31,9 +31,9 @@ class Tap:
 
 
 class Serve:
-    def __init__(self, weir, *args, folder=None):
+    def __init__(self, weir, *args, folder=None, environment=None):
         self.process = subprocess.Popen([weir, 'serve', '--json', *args], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, cwd=folder)
+                                        stderr=subprocess.PIPE, cwd=folder, env=environment)
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(self.process.stderr.read().decode())
