@@ -26,7 +26,7 @@ static bool is_private(const char *folder)
 /* The user's runtime folder, or one that is made. 0 or -errno. */
 static int choose_folder(struct serve_open *o, char *to, size_t size)
 {
-	const char *runtime = getenv("XDG_RUNTIME_DIR"), *tmp = getenv("TMPDIR");
+	const char *runtime = secure_getenv("XDG_RUNTIME_DIR"), *tmp = secure_getenv("TMPDIR");
 
 	if (runtime && is_private(runtime))
 		return snprintf(to, size, "%s", runtime) < (int)size ? 0 : -ENAMETOOLONG;
