@@ -243,7 +243,7 @@ def caps_files(b):
         if b.duckdb:
             done = run(AS_NOBODY + [weir, "sql", "select * from read_csv('/etc/shadow', header=false, delim='|')", trace], f)
             need(done.returncode == 1 and "root:" not in done.stdout, f"read_csv: {done.stdout[:60]} {done.stderr.strip()}")
-        for command in (["report", secret], ["query", "--no-engine", "count()", secret], ["trace", "-i", secret], ["diff", trace, secret],
+        for command in (["report", secret], ["query", "dur > 1s", secret], ["trace", "-i", secret], ["diff", trace, secret],
                         ["serve", secret]):
             done = run(AS_NOBODY + [weir, *command], f, timeout=20)
             need(done.returncode == 1 and "denied" in done.stderr, f"{command[0]}: {done.returncode} {done.stderr.strip()}")
