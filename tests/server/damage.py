@@ -72,7 +72,7 @@ def by_commands(name):
     """What commands count, and lack, each in its own way: {how: (calls, lost, at least)}."""
     found = {}
     asks = {'report': ('report', 'ops', '--json', name),
-            'no engine': ('query', '--no-engine', '--json', 'by op | sum(bytes), count() as n', name)}
+            'rows': ('query', '--json', 'select bytes, 1 as n', name)}
     if has_engine:
         asks.update({'count()': ('query', '--json', 'count() as n', name), 'by fd': ('query', '--json', 'by fd | count() as n', name),
                      'sql': ('sql', '--json', '-i', name, 'SELECT count(*) AS n, sum(pos), sum(ret) FROM op')})
