@@ -44,7 +44,8 @@ static int print_result(const struct sql_opts *o, struct store *s, struct engine
 		return sql_print_table(r, text_terminal() ? text_rows_max() : 0,
 				       text_terminal() ? text_width() : 0, err);
 	store_range(s, &first, &last);
-	return sql_print_json(r, first == INT64_MIN ? 0 : first, s, (uint64_t)o->rows, err);
+	return sql_print_json(o->answer, r, first == INT64_MIN ? 0 : first, s, (uint64_t)o->rows,
+			      err);
 }
 
 /* Runs all statements. For --json and --csv only the last may have rows: one document is promised.
@@ -89,7 +90,9 @@ static int run_sql(const struct sql_opts *o, struct interrupt *it, const char *s
 					       .memory_max = o->memory,
 					       .spill_max = o->spill,
 					       .threads = (unsigned int)o->threads,
-					       .confined = o->confined};
+					       .borrowed = o->confined, /* no file can be opened */
+					       .confined = o->confined,
+					       .folder = o->confined ? ENGINE_FOLDER_FD : 0};
 	_cleanup_(store_freep) struct store *store = NULL;
 	struct engine *engine = NULL;
 	struct loss loss;
@@ -114,9 +117,29 @@ static int run_sql(const struct sql_opts *o, struct interrupt *it, const char *s
 	return r;
 }
 
+/* Of somebody else, for `weir serve`: no thread but the engine's, and no answer but the rows. */
+static int sql_confined(struct sql_opts *o)
+{
+	struct interrupt it = {.mode = INTERRUPT_IGNORE, .lock = PTHREAD_MUTEX_INITIALIZER};
+	_cleanup_buf_ struct buf sql = {0};
+	struct error err = {0};
+	int out = dup(STDOUT_FILENO), r;
+
+	/* DuckDB's log may go to standard output */
+	o->answer = out < 0 ? NULL : fdopen(out, "w");
+	if (!o->answer || !freopen("/dev/null", "w", stdout))
+		return fail(&(struct error){.code = -errno});
+	r = read_stdin(&sql, &err);
+	if (r >= 0)
+		r = run_sql(o, &it, buf_str(&sql), 0, NULL, &err);
+	if (fclose(o->answer) && r >= 0)
+		r = error_errno(&err, -errno, "cannot print the result");
+	return r < 0 ? fail(&err) : 0;
+}
+
 static int sql_main(const void *opts, int argc, char **argv)
 {
-	const struct sql_opts *o = opts;
+	struct sql_opts o = *(const struct sql_opts *)opts;
 	struct interrupt it;
 	_cleanup_buf_ struct buf sql = {0};
 	struct error err = {0};
@@ -124,9 +147,12 @@ static int sql_main(const void *opts, int argc, char **argv)
 	bool piped = argc == 0 && !prompt;
 	int r = 0;
 
-	if (o->json && o->csv)
+	if (o.confined)
+		return sql_confined(&o);
+	o.answer = stdout;
+	if (o.json && o.csv)
 		return fail_usage("sql: --json and --csv exclude each other");
-	if (o->threads > THREADS_MAX)
+	if (o.threads > THREADS_MAX)
 		return fail_usage("sql: --threads: at most %d", THREADS_MAX);
 	if (prompt && !isatty(STDOUT_FILENO))
 		return fail_usage("sql: a statement is missing: weir sql 'SELECT ...', or SQL on "
@@ -142,7 +168,7 @@ static int sql_main(const void *opts, int argc, char **argv)
 	else if (!prompt)
 		r = buf_append(&sql, argv[0], strlen(argv[0]));
 	if (r >= 0)
-		r = run_sql(o, &it, prompt ? NULL : buf_str(&sql), MAX(argc - 1, 0), argv + 1,
+		r = run_sql(&o, &it, prompt ? NULL : buf_str(&sql), MAX(argc - 1, 0), argv + 1,
 			    &err);
 	r = interrupt_stop(&it, r < 0 ? 1 : 0);
 	if (r == 1)

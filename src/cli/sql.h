@@ -2,10 +2,13 @@
 /* sql.h: what the files of `weir sql` share. */
 #pragma once
 
+#include <stdio.h>
+
 #include "cli/interrupt.h"
 #include "cli/shared.h"
 
 struct sql_opts {
+	FILE *answer; /* where --json prints */
 	struct option_list inputs;
 	bool json, csv, confined;
 	const char *library;

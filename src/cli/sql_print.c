@@ -194,10 +194,10 @@ static const char *type_word(enum engine_type type)
 	return words[type];
 }
 
-static void put_json(json_t *value)
+static void put_json(FILE *out, json_t *value)
 {
-	if (!value || json_dumpf(value, stdout, JSON_ENCODE_ANY | JSON_COMPACT) < 0)
-		fputs("null", stdout);
+	if (!value || json_dumpf(value, out, JSON_ENCODE_ANY | JSON_COMPACT) < 0)
+		fputs("null", out);
 	json_decref(value);
 }
 
@@ -230,75 +230,75 @@ static json_int_t since(int64_t ns, int64_t origin)
 	return diff;
 }
 
-static int put_value(struct engine_result *r, size_t c, int64_t origin, struct buf *text)
+static int put_value(FILE *out, struct engine_result *r, size_t c, int64_t origin, struct buf *text)
 {
 	enum engine_type type = engine_result_column(r, c)->type;
 
 	if (engine_result_is_null(r, c)) {
-		fputs("null", stdout);
+		fputs("null", out);
 		return 0;
 	}
 	if (type == ENGINE_TIME) {
-		printf("%" JSON_INTEGER_FORMAT, since(engine_result_time(r, c), origin));
+		fprintf(out, "%" JSON_INTEGER_FORMAT, since(engine_result_time(r, c), origin));
 		return 0;
 	}
 	buf_clear(text);
 	if (engine_result_text(r, c, text) < 0)
 		return -ENOMEM;
 	if (type == ENGINE_BOOL || type == ENGINE_INT)
-		fputs(buf_str(text), stdout);
+		fputs(buf_str(text), out);
 	else if (type == ENGINE_FLOAT &&
 		 !strpbrk(buf_str(text), "ni")) /* JSON has no nan and no inf */
-		fputs(buf_str(text), stdout);
+		fputs(buf_str(text), out);
 	else
-		put_json(json_stringn(buf_str(text), text->len));
+		put_json(out, json_stringn(buf_str(text), text->len));
 	return 0;
 }
 
-static void put_columns(const struct engine_result *r, const json_t *keys)
+static void put_columns(FILE *out, const struct engine_result *r, const json_t *keys)
 {
-	fputs("\"columns\": [", stdout);
+	fputs("\"columns\": [", out);
 	for (size_t c = 0; c < engine_result_columns(r); c++) {
 		const struct engine_column *column = engine_result_column(r, c);
 
-		fputs(c ? ",\n  " : "\n  ", stdout);
-		put_json(json_pack("{s:O, s:s, s:s}", "name", json_array_get(keys, c), "type",
-				   type_word(column->type), "unit", column->unit));
+		fputs(c ? ",\n  " : "\n  ", out);
+		put_json(out, json_pack("{s:O, s:s, s:s}", "name", json_array_get(keys, c), "type",
+					type_word(column->type), "unit", column->unit));
 	}
-	fputs("],\n", stdout);
+	fputs("],\n", out);
 }
 
 /* *ret_more: there are more than `max` rows. */
-static int put_rows(struct engine_result *r, const json_t *keys, int64_t origin, uint64_t max,
-		    bool *ret_more)
+static int put_rows(FILE *out, struct engine_result *r, const json_t *keys, int64_t origin,
+		    uint64_t max, bool *ret_more)
 {
 	uint64_t n = 0;
 	_cleanup_buf_ struct buf text = {0};
 	bool first = true;
 	int e = 0;
 
-	fputs("\"rows\": [", stdout);
+	fputs("\"rows\": [", out);
 	*ret_more = false;
-	while (e >= 0 && engine_result_next(r) && !ferror(stdout)) {
+	while (e >= 0 && engine_result_next(r) && !ferror(out)) {
 		*ret_more = max && n++ == max;
 		if (*ret_more)
 			break;
-		fputs(first ? "\n  {" : ",\n  {", stdout);
+		fputs(first ? "\n  {" : ",\n  {", out);
 		first = false;
 		for (size_t c = 0; c < engine_result_columns(r) && e >= 0; c++) {
 			if (c)
-				fputs(", ", stdout);
-			put_json(json_incref(json_array_get(keys, c)));
-			fputs(": ", stdout);
-			e = put_value(r, c, origin, &text);
+				fputs(", ", out);
+			put_json(out, json_incref(json_array_get(keys, c)));
+			fputs(": ", out);
+			e = put_value(out, r, c, origin, &text);
 		}
-		fputc('}', stdout);
+		fputc('}', out);
 	}
-	fputs("],\n", stdout);
+	fputs("],\n", out);
 	return e;
 }
 
-int sql_print_json(struct engine_result *r, int64_t origin, const struct store *s,
+int sql_print_json(FILE *out, struct engine_result *r, int64_t origin, const struct store *s,
 		   uint64_t rows_max, struct error *err)
 {
 	struct loss loss;
@@ -306,17 +306,17 @@ int sql_print_json(struct engine_result *r, int64_t origin, const struct store *
 	json_t *keys = make_keys(r);
 	int e;
 
-	printf("{\"origin\": \"%" PRId64 "\",\n", origin);
-	put_columns(r, keys);
-	e = put_rows(r, keys, origin, rows_max, &more);
+	fprintf(out, "{\"origin\": \"%" PRId64 "\",\n", origin);
+	put_columns(out, r, keys);
+	e = put_rows(out, r, keys, origin, rows_max, &more);
 	/* with the damage that was found on the way */
 	if (e >= 0 && loss_read(&loss, s, err) < 0)
 		e = err->code;
 	if (e < 0)
 		loss = (struct loss){0};
-	fputs("\"loss\": ", stdout);
-	loss_put_json(stdout, &loss);
-	fputs(more ? ", \"truncated\": true}\n" : "}\n", stdout);
+	fputs("\"loss\": ", out);
+	loss_put_json(out, &loss);
+	fputs(more ? ", \"truncated\": true}\n" : "}\n", out);
 	json_decref(keys);
 	return e < 0 ? no_memory(err) : 0;
 }

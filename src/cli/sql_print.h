@@ -12,5 +12,5 @@ int sql_print_table(struct engine_result *r, size_t rows_max, size_t width, stru
 int sql_print_csv(struct engine_result *r, struct error *err);
 /* One document; points in time are nanoseconds since `origin`. At most `rows_max` rows (0: all); its
  * member "truncated" tells that there are more. */
-int sql_print_json(struct engine_result *r, int64_t origin, const struct store *s,
+int sql_print_json(FILE *out, struct engine_result *r, int64_t origin, const struct store *s,
 		   uint64_t rows_max, struct error *err);

@@ -19,6 +19,9 @@
 
 #define ENGINE_MEMORY_DEFAULT (512ull << 20) /* bytes that DuckDB's buffers may take */
 #define ENGINE_SPILL_DEFAULT  (4ull << 30)   /* bytes of temporary files */
+/* Of `weir sql --confined`: where it gets its folder for temporary files, and what that is called. */
+#define ENGINE_FOLDER_FD   3
+#define ENGINE_FOLDER_NAME "files"
 
 struct annotations; /* engine/annotations.h */
 struct held;	    /* engine/held.h */
@@ -32,8 +35,9 @@ struct engine_options {
 	struct annotations *annotations; /* of the store, shared; NULL: the engine makes its own */
 	const struct held *held;	 /* sums that are in memory, shared; NULL: none */
 	bool borrowed; /* the store is refreshed by its owner alone, while nothing runs here */
-	bool confined; /* no file or network but the trace, settings locked: for SQL of other people
-			*/
+	bool confined; /* for SQL of other people: statements that read the trace, settings locked */
+	int folder; /* confined: a descriptor of the folder for temporary files, to which the whole
+			  process is confined for good; it must have one thread. 0: the engine makes its own */
 };
 
 /*

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "engine/ask.h"
+#include "engine/spill.h"
 #include "engine/sql_text.h"
 #include "server/pool.h"
 #include "server/query.h"
@@ -139,22 +140,21 @@ static int write_to(struct question *q, const struct plan *p, const char *folder
 /* Into a folder that is gone before anything is sent. */
 int parquet_write(struct question *q, const struct plan *p)
 {
-	const char *tmp = secure_getenv("TMPDIR");
-	char folder[256], path[300];
-	int r, fd;
+	_cleanup_(spill_free) struct spill spill = SPILL_NONE;
+	_cleanup_free_ char *path = NULL;
+	int r = spill_make(&spill, &q->err), fd;
 
-	snprintf(folder, sizeof(folder), "%s/weir-serve-XXXXXX", tmp && *tmp ? tmp : "/var/tmp");
-	if (!mkdtemp(folder))
-		return question_error(q, -errno, "cannot make a folder for the download: %s",
-				      strerror(errno));
-	snprintf(path, sizeof(path), "%s/answer.parquet", folder);
+	if (r < 0)
+		return r;
+	if (asprintf(&path, "%s/answer.parquet", spill.path) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
 	do {
-		r = write_to(q, p, folder, path);
+		r = write_to(q, p, spill.path, path);
 	} while (pool_again(q, r));
 	fd = r < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
 	if (r >= 0 && fd < 0)
 		r = question_error(q, -EIO, "the download was not written");
-	unlink(path);
-	rmdir(folder);
 	return r < 0 ? r : fd;
 }

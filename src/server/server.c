@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "engine/spill.h"
 #include "server/catalog.h"
 #include "server/file_tops.h"
 #include "server/index.h"
@@ -296,6 +297,7 @@ int server_start(struct server **ret, const struct server_options *opt, struct e
 		return error_errno(err, -ENOMEM, "cannot serve");
 	s->opt = *opt;
 	init_locks(s);
+	spill_sweep(); /* what servers left behind that were killed */
 	room_init(&s->room, opt->memory_max ? opt->memory_max : ROOM_DEFAULT);
 	r = open_all(s, err);
 	if (r < 0) {

@@ -1,119 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sql.c: /sql: somebody's SQL, in a process of its own: weir itself, started again, with bounded
- * memory and time and an engine that reads nothing but the trace. It is killed when the client goes
- * away.
+ * sql.c: /sql: somebody's SQL, in a process of its own (child.h), which is killed when the client goes away.
  */
 #include <errno.h>
-#include <fcntl.h>
+#include <jansson.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
+#include <sys/statvfs.h>
 
 #include "base/clock.h"
 #include "engine/engine.h"
+#include "server/child.h"
 #include "server/internal.h"
 #include "server/pool.h"
 
-#define SELF  "/proc/self/exe"
-#define CPU_S (8 * QUESTION_NS / NSEC_PER_SEC) /* of all its threads together */
-#define MEMORY_AS \
-	(6ull << 30) /* address space beside what the engine may take: threads, libraries */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#	define ADDRESS_SPACE_IS_FREE /* the shadow of a sanitizer takes terabytes of it */
-#endif
+/* address space beside what the engine may take: threads, libraries */
+#define MEMORY_AS   (6ull << 30)
+#define CPU_S	    (8 * QUESTION_NS / NSEC_PER_SEC) /* of all its threads together */
 #define ARGS_MAX    64
 #define POLL_MS	    50
 #define MESSAGE_MAX 2048
+#define SPILL_MIN   (64ull << 20) /* bytes: with less a statement is better refused by a full disk */
 
-struct child {
-	pid_t pid;
-	int in, out, err; /* our ends */
-	size_t written;	  /* of the statement */
-	struct buf said;  /* on standard error */
+/* What goes to and comes from the statement's process. */
+struct talk {
+	struct child child;
+	size_t written;	 /* of the statement */
+	struct buf said; /* on standard error */
 };
-
-static void limit(int what, rlim_t value)
-{
-	const struct rlimit l = {value, value};
-
-	setrlimit((__rlimit_resource_t)what, &l);
-}
-
-/* In the child, between fork and exec: nothing but system calls. */
-static void become(const int fds[3], char *const args[], rlim_t memory)
-{
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-#ifdef ADDRESS_SPACE_IS_FREE
-	(void)memory;
-#else
-	limit(RLIMIT_AS, memory);
-#endif
-	limit(RLIMIT_CPU, CPU_S);
-	limit(RLIMIT_CORE, 0);
-	for (int i = 0; i < 3; i++) {
-		if (dup2(fds[i], i) < 0)
-			_exit(127);
-	}
-	close_range(3, ~0u, 0);
-	execv(SELF, args);
-	_exit(127);
-}
-
-static int make_pipes(int ours[3], int theirs[3])
-{
-	for (int i = 0; i < 3; i++) {
-		int p[2];
-
-		if (pipe2(p, O_CLOEXEC) < 0)
-			return -errno;
-		ours[i] = p[i == 0];
-		theirs[i] = p[i != 0];
-	}
-	return fcntl(ours[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
-}
-
-static void close_all(int fds[3])
-{
-	for (int i = 0; i < 3; i++) {
-		if (fds[i] >= 0)
-			close(fds[i]);
-		fds[i] = -1;
-	}
-}
-
-static int start(struct question *q, char *const args[], struct child *c)
-{
-	int ours[3] = {-1, -1, -1}, theirs[3] = {-1, -1, -1};
-	int r = make_pipes(ours, theirs);
-
-	if (r >= 0) {
-		c->pid = fork();
-		if (c->pid == 0)
-			become(theirs, args, MEMORY_AS + 4 * q->room);
-		r = c->pid < 0 ? -errno : 0;
-	}
-	close_all(theirs);
-	if (r < 0) {
-		close_all(ours);
-		return question_error(q, r, "cannot start a process for the statement: %s",
-				      strerror(-r));
-	}
-	c->in = ours[0];
-	c->out = ours[1];
-	c->err = ours[2];
-	return 0;
-}
 
 static void shut(int *fd)
 {
@@ -122,14 +38,14 @@ static void shut(int *fd)
 	*fd = -1;
 }
 
-static void feed(struct child *c, const struct buf *statement)
+static void feed(struct talk *c, const struct buf *statement)
 {
-	ssize_t n = write(c->in, statement->data + c->written, statement->len - c->written);
+	ssize_t n = write(c->child.in, statement->data + c->written, statement->len - c->written);
 
 	if (n > 0)
 		c->written += (size_t)n;
 	if ((n < 0 && errno != EAGAIN) || c->written == statement->len)
-		shut(&c->in);
+		shut(&c->child.in);
 }
 
 static int drain(int *fd, struct buf *to, size_t max)
@@ -146,10 +62,20 @@ static int drain(int *fd, struct buf *to, size_t max)
 	return buf_append(to, piece, (size_t)n);
 }
 
+static int too_much(struct question *q, uint64_t spill)
+{
+	return question_error(q, -E2BIG,
+			      "the statement takes more than %llu MiB of temporary files: a filter "
+			      "or fewer rows take less",
+			      (unsigned long long)spill >> 20);
+}
+
 /* Until the child has closed its ends. */
-static int talk(struct question *q, struct child *c)
+static int talk(struct question *q, struct talk *t)
 {
 	const struct buf *statement = http_body(q->request);
+	struct child *c = &t->child;
+	int64_t look = 0;
 	int r = 0;
 
 	while ((c->out >= 0 || c->err >= 0) && r >= 0) {
@@ -158,37 +84,80 @@ static int talk(struct question *q, struct child *c)
 
 		if (question_stopped(q))
 			return -EINTR;
+		if (clock_monotonic_ns() >= look) {
+			look = clock_monotonic_ns() + POLL_MS * NSEC_PER_MSEC;
+			if (child_over(c))
+				return too_much(q, c->spill_max);
+		}
 		if (poll(p, 3, POLL_MS) < 0 && errno != EINTR)
 			return -errno;
 		if (c->in >= 0 && p[0].revents)
-			feed(c, statement);
+			feed(t, statement);
 		if (c->out >= 0 && p[1].revents)
 			r = drain(&c->out, &q->out, ANSWER_MAX);
 		if (r == -E2BIG)
 			return question_error(q, r, "the answer is larger than %u MiB: use LIMIT",
 					      ANSWER_MAX >> 20);
 		if (r >= 0 && c->err >= 0 && p[2].revents)
-			drain(&c->err, &c->said, MESSAGE_MAX);
+			drain(&c->err, &t->said, MESSAGE_MAX);
 	}
 	return r;
 }
 
-/* The first line of what the child said, without the names of commands before it. */
-static int refused(struct question *q, struct child *c, int status)
+/* What C++ says of an exception that nobody caught: the library's is JSON. */
+static void uncaught(const char *said, char *ret, size_t size)
 {
-	char *said = (char *)buf_str(&c->said), *end = strchr(said, '\n');
+	const char *what = strstr(said, "what():"), *from = what ? strchr(what, '{') : NULL;
+	json_t *doc = from ? json_loads(from, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+	const char *message = json_string_value(json_object_get(doc, "exception_message"));
+
+	if (message)
+		snprintf(ret, size, "%s", message);
+	else if (what)
+		snprintf(ret, size, "%.*s", (int)strcspn(what + 7, "\n"), what + 7);
+	else
+		snprintf(ret, size, "it gives no reason");
+	json_decref(doc);
+}
+
+/* A signal says what happened, not why: memory is only one of the reasons. */
+static int ended(struct question *q, int sig, const char *said)
+{
+	char why[512];
+
+	switch (sig) {
+	case SIGXCPU:
+		return question_error(q, -ETIMEDOUT, "the statement took too long");
+	case SIGABRT:
+		if (strstr(said, "bad_alloc"))
+			return question_error(q, -ENOMEM, "the statement has no memory left");
+		uncaught(said, why, sizeof(why));
+		return question_error(q, -EINVAL, "DuckDB gave up at this statement: %s", why);
+	case SIGSYS:
+		return question_error(q, -EINVAL,
+				      "the statement made a system call that is not allowed here, "
+				      "and was ended");
+	case SIGKILL:
+		return question_error(q, -EIO,
+				      "the statement's process was killed from outside, as the "
+				      "kernel does where the machine or the control group has no "
+				      "memory left");
+	}
+	return question_error(q, -EIO, "the statement's process crashed: %s", strsignal(sig));
+}
+
+/* The first line of what the child said, without the names of commands before it. */
+static int refused(struct question *q, uint64_t spill, char *said)
+{
+	char *end = strchr(said, '\n');
 
 	if (end)
 		*end = '\0';
 	if (strncmp(said, "weir: ", 6) == 0)
 		said += 6;
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
-		return question_error(q, -ETIMEDOUT, "the statement took too long");
-	if (WIFSIGNALED(status))
-		return question_error(q, -ENOMEM,
-				      "the statement's process ended by signal %d; it may "
-				      "have wanted more memory than it is given",
-				      WTERMSIG(status));
+	/* DuckDB's words for a full folder; all of the memory may need less of it */
+	if (q->wide && strstr(said, "offload data block"))
+		return too_much(q, spill);
 	if (strstr(said, "raise --memory")) /* engine/duckdb/message.c */
 		return question_error(q, -ENOMEM, "%s", said);
 	if (strstr(said, "DuckDB's library"))
@@ -196,8 +165,26 @@ static int refused(struct question *q, struct child *c, int status)
 	return question_error(q, -EINVAL, "%s", *said ? said : "the statement failed");
 }
 
+/* No more than half of what is free, so that others can go on writing. */
+static uint64_t spill_max(void)
+{
+	const char *folder = secure_getenv("TMPDIR");
+	struct statvfs st;
+	uint64_t half;
+
+	if (statvfs(folder && *folder ? folder : "/var/tmp", &st) < 0)
+		return ENGINE_SPILL_DEFAULT;
+	half = (uint64_t)st.f_bavail * st.f_frsize / 2;
+	half = MAX(half, SPILL_MIN);
+	return MIN(half, ENGINE_SPILL_DEFAULT);
+}
+
+struct words {
+	char memory[32], rows[32], spill[32];
+};
+
 /* What the statement may take is the question's part of the room. */
-static int add_args(struct question *q, const char **args, char memory[32], char rows[32])
+static int add_args(struct question *q, uint64_t spill, const char **args, struct words *w)
 {
 	const struct server_options *o = &q->server->opt;
 	size_t n = 0;
@@ -206,10 +193,12 @@ static int add_args(struct question *q, const char **args, char memory[32], char
 	args[n++] = "sql";
 	args[n++] = "--json";
 	args[n++] = "--confined";
-	snprintf(rows, 32, "--rows=%u", ROWS_DEFAULT);
-	args[n++] = rows;
-	snprintf(memory, 32, "--memory=%llu", (unsigned long long)q->room);
-	args[n++] = memory;
+	snprintf(w->rows, sizeof(w->rows), "--rows=%u", ROWS_DEFAULT);
+	args[n++] = w->rows;
+	snprintf(w->memory, sizeof(w->memory), "--memory=%llu", (unsigned long long)q->room);
+	args[n++] = w->memory;
+	snprintf(w->spill, sizeof(w->spill), "--spill=%llu", (unsigned long long)spill);
+	args[n++] = w->spill;
 	if (o->library) {
 		args[n++] = "--duckdb";
 		args[n++] = o->library;
@@ -227,26 +216,24 @@ static int add_args(struct question *q, const char **args, char memory[32], char
 
 static int run(struct question *q)
 {
-	struct child c = {.in = -1, .out = -1, .err = -1};
+	struct child_limits max = {
+		.address_space = MEMORY_AS + 4 * q->room, .cpu_s = CPU_S, .spill = spill_max()};
 	const char *args[ARGS_MAX + 1];
-	char memory[32], rows[32];
-	int status = 0, r = add_args(q, args, memory, rows);
+	struct talk t = {0};
+	struct words words;
+	int sig, r = add_args(q, max.spill, args, &words);
 
-	if (r >= 0)
-		r = start(q, (char *const *)args, &c);
 	if (r < 0)
 		return r;
-	r = talk(q, &c);
-	if (r < 0)
-		kill(c.pid, SIGKILL);
-	shut(&c.in);
-	shut(&c.out);
-	shut(&c.err);
-	while (waitpid(c.pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (r >= 0 && status)
-		r = refused(q, &c, status);
-	buf_free(&c.said);
+	r = child_start(&t.child, (char *const *)args, &max, &q->err);
+	if (r >= 0)
+		r = talk(q, &t);
+	sig = child_end(&t.child, r < 0);
+	if (r >= 0 && sig > 0)
+		r = ended(q, sig, buf_str(&t.said));
+	else if (r >= 0 && sig < 0)
+		r = refused(q, max.spill, (char *)buf_str(&t.said));
+	buf_free(&t.said);
 	return r;
 }
 

@@ -151,7 +151,7 @@ static void spill_folder_is_private(void **state)
 	fixture_open(&small, paths, 1,
 		     &(struct engine_options){.memory_max = 48 << 20, .threads = 2});
 	unsetenv("TMPDIR");
-	snprintf(pattern, sizeof(pattern), "%s/weir-sql-", folder);
+	snprintf(pattern, sizeof(pattern), "%s/weir-spill-", folder);
 	assert_memory_equal(ask(&small, "SELECT current_setting('temp_directory')"), pattern,
 			    strlen(pattern));
 	/* a sort that does not fit, so that something is spilled */

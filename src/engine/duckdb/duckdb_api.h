@@ -104,6 +104,30 @@ typedef void (*duckdb_aggregate_finalize_t)(duckdb_function_info info,
 typedef void (*duckdb_scalar_function_t)(duckdb_function_info info, duckdb_data_chunk input,
 					 duckdb_vector output);
 
+/* What a prepared statement is; the header's words with their numbers. */
+enum {
+	DUCKDB_STATEMENT_TYPE_SELECT = 1,
+	DUCKDB_STATEMENT_TYPE_INSERT = 2,
+	DUCKDB_STATEMENT_TYPE_UPDATE = 3,
+	DUCKDB_STATEMENT_TYPE_EXPLAIN = 4,
+	DUCKDB_STATEMENT_TYPE_DELETE = 5,
+	DUCKDB_STATEMENT_TYPE_PREPARE = 6,
+	DUCKDB_STATEMENT_TYPE_CREATE = 7,
+	DUCKDB_STATEMENT_TYPE_EXECUTE = 8,
+	DUCKDB_STATEMENT_TYPE_ALTER = 9,
+	DUCKDB_STATEMENT_TYPE_COPY = 11,
+	DUCKDB_STATEMENT_TYPE_VARIABLE_SET = 13,
+	DUCKDB_STATEMENT_TYPE_DROP = 15,
+	DUCKDB_STATEMENT_TYPE_EXPORT = 16,
+	DUCKDB_STATEMENT_TYPE_PRAGMA = 17,
+	DUCKDB_STATEMENT_TYPE_CALL = 19,
+	DUCKDB_STATEMENT_TYPE_SET = 20,
+	DUCKDB_STATEMENT_TYPE_LOAD = 21,
+	DUCKDB_STATEMENT_TYPE_ATTACH = 25,
+	DUCKDB_STATEMENT_TYPE_DETACH = 26,
+	DUCKDB_STATEMENT_TYPE_MULTI = 27,
+};
+
 /* Type codes; the header's words with their numbers. */
 enum {
 	DUCKDB_TYPE_INVALID = 0,
@@ -171,6 +195,7 @@ enum {
 	F(duckdb_state, prepare_extracted_statement,                                              \
 	  (duckdb_connection, duckdb_extracted_statements, idx_t, duckdb_prepared_statement *))   \
 	F(const char *, prepare_error, (duckdb_prepared_statement))                               \
+	F(duckdb_statement_type, prepared_statement_type, (duckdb_prepared_statement))            \
 	F(duckdb_state, execute_prepared, (duckdb_prepared_statement, duckdb_result *))           \
 	F(void, destroy_prepare, (duckdb_prepared_statement *))                                   \
 	F(const char *, result_error, (duckdb_result *))                                          \

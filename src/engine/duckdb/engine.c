@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* engine.c: a database in memory over a store: settings, tables, views, statements. */
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/duckdb/internal.h"
@@ -22,44 +20,19 @@ int engine_run(struct engine *e, const char *sql, struct error *err)
 	return r;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path) < 0 && errno != ENOENT ? -1 : 0;
-}
-
-static void remove_folder(const char *path)
-{
-	(void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-}
-
 /* Engines of this process, one that is still being opened included. */
 static pthread_mutex_t alive_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct engine *alive;
 
-/* The folder for temporary files is private and not the working directory's .tmp, DuckDB's default.
- */
+/* Made and known in one: engine_abandon_all() comes before or after. */
 static int make_spill(struct engine *e, struct error *err)
 {
-	const char *parent = secure_getenv("TMPDIR");
-	_cleanup_free_ char *name = NULL;
-	int r = 0;
+	int r;
 
-	if (!parent || !*parent)
-		parent = "/var/tmp"; /* on disk, where /tmp is memory on many machines */
-	if (asprintf(&name, "%s/weir-sql-XXXXXX", parent) < 0) {
-		TAKE_PTR(name);
-		return error_errno(err, -ENOMEM, "cannot name a temporary folder");
-	}
-	/* made and known in one: engine_abandon_all() comes before or after */
 	pthread_mutex_lock(&alive_lock);
-	if (mkdtemp(name))
-		e->spill = TAKE_PTR(name);
-	else
-		r = -errno;
+	r = spill_make(&e->spill, err);
 	pthread_mutex_unlock(&alive_lock);
-	return r < 0 ? error_errno(err, r, "cannot make a temporary folder in %.500s (TMPDIR)",
-				   parent)
-		     : 0;
+	return r;
 }
 
 static int set_option(struct engine *e, duckdb_config config, const char *name, const char *value,
@@ -77,7 +50,8 @@ static int set_options(struct engine *e, duckdb_config config, const struct engi
 	const char *const settings[][2] = {
 		{"memory_limit", memory},
 		{"threads", threads},
-		{"temp_directory", e->spill},
+		/* private, and not the working directory's .tmp, DuckDB's default */
+		{"temp_directory", opt->folder > 0 ? "." : e->spill.path},
 		{"max_temp_directory_size", spill},
 		/* nothing is fetched from anywhere because a statement names it */
 		{"autoinstall_known_extensions", "false"},
@@ -92,7 +66,8 @@ static int set_options(struct engine *e, duckdb_config config, const struct engi
 		 (unsigned long long)(opt->memory_max ? opt->memory_max : ENGINE_MEMORY_DEFAULT));
 	snprintf(spill, sizeof(spill), "%lluB",
 		 (unsigned long long)(opt->spill_max ? opt->spill_max : ENGINE_SPILL_DEFAULT));
-	snprintf(threads, sizeof(threads), "%u", e->threads);
+	/* a process that has threads cannot be confined */
+	snprintf(threads, sizeof(threads), "%u", opt->folder > 0 ? 1 : e->threads);
 	for (size_t i = 0; i < ARRAY_SIZE(settings) && r >= 0; i++)
 		r = set_option(e, config, settings[i][0], settings[i][1], err);
 	return r;
@@ -166,17 +141,19 @@ static int make_views(struct engine *e, struct error *err)
 }
 
 /*
- * For SQL of other people. In this order: the folder for temporary files is set already, what may
- * be read and written comes next (that folder alone), then the door is closed, then locked. Memory
- * that DuckDB does not count is bounded by the process that runs the engine (RLIMIT_AS).
+ * For SQL of other people. In this order: the process gives up what it can, then its threads are
+ * made, then the door is closed, then locked. Closing it leaves the folder for temporary files open,
+ * which execute() keeps statements from using. Memory that DuckDB does not count is bounded by the
+ * process that runs the engine (RLIMIT_AS).
  */
-static int confine(struct engine *e, struct error *err)
+static int confine(struct engine *e, const struct engine_options *opt, struct error *err)
 {
-	char sql[600];
-	int r;
+	char sql[64];
+	int r = opt->folder > 0 ? confine_process(opt->folder, err) : 0;
 
-	snprintf(sql, sizeof(sql), "SET allowed_directories = ['%.500s/']", e->spill);
-	r = engine_run(e, sql, err);
+	snprintf(sql, sizeof(sql), "SET threads = %u", e->threads);
+	if (r >= 0)
+		r = engine_run(e, sql, err);
 	if (r >= 0)
 		r = engine_run(e, "SET enable_external_access = false", err);
 	return r < 0 ? r : engine_run(e, "SET lock_configuration = true", err);
@@ -215,7 +192,7 @@ static int engine_start(struct engine *e, const struct engine_options *opt, stru
 	if (r >= 0 && !opt->annotations)
 		r = annotations_new(&e->annotations_own, e->store, err);
 	e->annotations = opt->annotations ? opt->annotations : e->annotations_own;
-	if (r >= 0)
+	if (r >= 0 && opt->folder <= 0)
 		r = make_spill(e, err);
 	if (r >= 0)
 		r = open_database(e, opt, err);
@@ -244,7 +221,7 @@ static int engine_start(struct engine *e, const struct engine_options *opt, stru
 	if (r >= 0)
 		r = users_declare(e, err);
 	if (r >= 0 && opt->confined)
-		r = confine(e, err);
+		r = confine(e, opt, err);
 	return r;
 }
 
@@ -285,6 +262,8 @@ int engine_open(struct engine **ret, struct store *store, const struct engine_op
 	if (!e)
 		return error_errno(err, -ENOMEM, "cannot open the engine");
 	pthread_mutex_init(&e->names_lock, NULL);
+	e->spill = SPILL_NONE;
+	e->confined = opt->confined;
 	e->store = store;
 	e->held = opt->held;
 	e->borrowed = opt->borrowed;
@@ -304,8 +283,7 @@ void engine_abandon(struct engine *e)
 {
 	/* DuckDB makes the files in it and removes them when it closes; after an interrupt some may
 	 * be left. */
-	if (e->spill)
-		remove_folder(e->spill);
+	spill_remove(&e->spill);
 }
 
 void engine_free(struct engine *e)
@@ -323,9 +301,8 @@ void engine_free(struct engine *e)
 			words_free(e->api, &e->vocab[i]);
 	}
 	alive_remove(e);
-	engine_abandon(e);
+	spill_free(&e->spill);
 	annotations_free(e->annotations_own);
-	free(e->spill);
 	pthread_mutex_destroy(&e->names_lock);
 	free(e);
 }
@@ -427,16 +404,22 @@ static int execute(struct engine *e, duckdb_extracted_statements list, size_t i,
 {
 	const struct duckdb_api *d = e->api;
 	duckdb_prepared_statement prepared = NULL;
-	duckdb_result result;
+	duckdb_result result = {0}; /* the library may fail without filling it in */
 	int r = 0;
 
 	if (d->prepare_extracted_statement(e->con, list, i, &prepared)) {
 		r = message_from_duckdb(prepared ? d->prepare_error(prepared) : NULL, sql, err);
-	} else if (d->execute_prepared(prepared, &result)) {
+	} else if (e->confined && sql) {
+		r = admit_statement(d->prepared_statement_type(prepared), sql, err);
+	}
+	if (r >= 0 && d->execute_prepared(prepared, &result)) {
+		const char *message = d->result_error(&result);
+
 		/* a scan that was interrupted may be faster to say so than the library */
 		r = atomic_load(&e->interrupted)
 			    ? error_set(err, -EINTR, "interrupted")
-			    : message_from_duckdb(d->result_error(&result), sql, err);
+			    : message_from_duckdb(message ? message : d->prepare_error(prepared),
+						  sql, err);
 		d->destroy_result(&result);
 	}
 	d->destroy_prepare(&prepared);

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/held.h"
 #include "engine/live.h"
+#include "engine/spill.h"
 
 #define DUCKDB_MAJOR_MIN 1
 #define DUCKDB_MINOR_MIN 5
@@ -116,13 +117,14 @@ struct engine {
 	struct store *store;
 	duckdb_database db;
 	duckdb_connection con;
-	char *spill;		   /* private folder, "" when removed */
+	struct spill spill;	   /* for temporary files; none in a confined process */
 	struct engine *next_alive; /* of the process; see engine_abandon_all() */
 	unsigned int threads;
 	unsigned int follows;				   /* made so far; each has a table */
 	struct annotations *annotations, *annotations_own; /* the first is used; the second freed */
 	const struct held *held;			   /* sums that are in memory; NULL: none */
 	bool borrowed;					   /* the store: its owner refreshes it */
+	bool confined;					   /* SQL of other people */
 	uint64_t users_seen; /* store_user_changes() of the views that there are */
 	/* one statement at a time: these change between statements only */
 	size_t pin; /* blocks that the statement sees */
@@ -151,6 +153,13 @@ void *table_state_new(duckdb_init_info info, size_t size, duckdb_delete_callback
 /* At most one thread for each part of the work. */
 void table_set_threads(duckdb_init_info info, const struct engine *e, size_t parts);
 
+/*
+ * confine.c: from here on this process has no files but those in the folder (a descriptor), which is its working directory, and
+ * no network, privileges or other processes. It must have one thread.
+ */
+int confine_process(int folder, struct error *err);
+/* admit.c: -EINVAL where SQL of other people may not have a statement of this type; `sql` is all of it. */
+int admit_statement(duckdb_statement_type type, const char *sql, struct error *err);
 /* scan.c: declares weir_<table>() and weir_op_named(). */
 int scan_register(struct engine *e, struct error *err);
 /* users.c: declares weir_user(), and a view per table that users appended, as they come. */

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/spill.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#define NAME_PREFIX  "weir-spill-"
+#define NAME_RANDOM  "XXXXXX"
+#define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define DEPTH_MAX    8	 /* DuckDB makes no folders below; COPY of a user may */
+#define TRIES_MAX    16	 /* each lost to a sweep that came between mkdtemp() and flock() */
+#define STAT_BLOCK   512 /* unit of st_blocks */
+
+static const char *parent(void)
+{
+	const char *named = secure_getenv("TMPDIR");
+
+	return named && *named ? named : "/var/tmp";
+}
+
+/* A stream of its own, so that the position of `folder` does not matter. */
+static DIR *list(int folder)
+{
+	_cleanup_close_ int fd = openat(folder, ".", FOLDER_FLAGS);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (d)
+		(void)TAKE_FD(fd);
+	return d;
+}
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* By descriptor: a link is removed, never followed. */
+static void clear(int folder, unsigned int depth)
+{
+	DIR *d = list(folder);
+
+	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+		_cleanup_close_ int below = -1;
+
+		if (is_dots(e->d_name) || unlinkat(folder, e->d_name, 0) == 0 || !depth)
+			continue;
+		below = openat(folder, e->d_name, FOLDER_FLAGS);
+		if (below < 0)
+			continue;
+		clear(below, depth - 1);
+		unlinkat(folder, e->d_name, AT_REMOVEDIR);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* Removes `name` in `folder` if it is ours and nobody holds it. */
+static void sweep_one(int folder, const char *name)
+{
+	_cleanup_close_ int fd = openat(folder, name, FOLDER_FLAGS);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() ||
+	    flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return;
+	clear(fd, DEPTH_MAX);
+	unlinkat(folder, name, AT_REMOVEDIR);
+}
+
+void spill_sweep(void)
+{
+	DIR *d = opendir(parent());
+
+	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+		if (strlen(e->d_name) == strlen(NAME_PREFIX NAME_RANDOM) &&
+		    strncmp(e->d_name, NAME_PREFIX, strlen(NAME_PREFIX)) == 0)
+			sweep_one(dirfd(d), e->d_name);
+	}
+	if (d)
+		closedir(d);
+}
+
+/*
+ * 1: made and locked; 0: a sweep of another process was faster. Where the file system has no locks, no sweep can take one
+ * either.
+ */
+static int try_make(struct spill *ret)
+{
+	_cleanup_free_ char *path = NULL;
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+
+	if (asprintf(&path, "%s/" NAME_PREFIX NAME_RANDOM, parent()) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	if (!mkdtemp(path))
+		return -errno;
+	fd = open(path, FOLDER_FLAGS);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return 0;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!st.st_nlink)
+		return 0;
+	*ret = (struct spill){TAKE_PTR(path), TAKE_FD(fd)};
+	return 1;
+}
+
+int spill_make(struct spill *ret, struct error *err)
+{
+	int r = 0;
+
+	assert(!ret->path);
+	spill_sweep();
+	for (unsigned int i = 0; i < TRIES_MAX && r == 0; i++)
+		r = try_make(ret);
+	if (r > 0)
+		return 0;
+	return error_errno(err, r < 0 ? r : -EEXIST,
+			   "cannot make a temporary folder in %.500s (TMPDIR)", parent());
+}
+
+void spill_remove(const struct spill *s)
+{
+	if (!s->path)
+		return;
+	clear(s->fd, DEPTH_MAX);
+	rmdir(s->path);
+}
+
+void spill_free(struct spill *s)
+{
+	if (!s->path)
+		return;
+	spill_remove(s);
+	close(s->fd);
+	free(s->path);
+	*s = SPILL_NONE;
+}
+
+uint64_t spill_bytes(int folder)
+{
+	DIR *d = list(folder);
+	uint64_t sum = 0;
+
+	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+		struct stat st;
+
+		if (fstatat(folder, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode))
+			sum += (uint64_t)st.st_blocks * STAT_BLOCK;
+	}
+	if (d)
+		closedir(d);
+	return sum;
+}
