@@ -1,23 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/csv.h"
 
-#include <stdbool.h>
-#include <string.h>
+#include "base/csv.h"
+#include "cli/format.h"
+#include "cli/text.h"
 
-void csv_put(FILE *out, const char *text, size_t len)
+static void print(FILE *out, const struct buf *cell)
 {
-	bool quote = len == 0 || memchr(text, ',', len) || memchr(text, '"', len) ||
-		     memchr(text, '\n', len) || memchr(text, '\r', len);
+	fwrite(cell->data ? cell->data : (const uint8_t *)"", 1, cell->len, out);
+}
 
-	if (!quote) {
-		fwrite(text, 1, len, out);
-		return;
+void csv_print(FILE *out, const char *value, size_t len)
+{
+	_cleanup_buf_ struct buf cell = {0};
+
+	if (csv_put(&cell, value, len) >= 0)
+		print(out, &cell);
+}
+
+/* Asked once: tables have many cells. */
+static bool on_terminal(void)
+{
+	static int known = -1;
+
+	if (known < 0)
+		known = text_terminal();
+	return known;
+}
+
+void csv_print_text(FILE *out, const char *text, size_t len)
+{
+	_cleanup_buf_ struct buf cell = {0}, safe = {0};
+	int r = 0;
+
+	if (out == stdout && on_terminal()) {
+		r = format_safe(&safe, text, len);
+		text = buf_str(&safe);
+		len = safe.len;
 	}
-	fputc('"', out);
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] == '"')
-			fputc('"', out);
-		fputc(text[i], out);
-	}
-	fputc('"', out);
+	if (r >= 0 && csv_put_text(&cell, text, len) >= 0)
+		print(out, &cell);
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csv.h: comma-separated values as RFC 4180 has them, with plain line ends. */
+/* csv.h: cells of base/csv.h on a stream. */
 #pragma once
 
 #include <stdio.h>
 
-/* A value; in quotes where it must be, as an empty text, so that it is told from none. */
-void csv_put(FILE *out, const char *text, size_t len);
+/* A cell that is no text: a number, true, a drawing of a histogram. */
+void csv_print(FILE *out, const char *value, size_t len);
+/* A text. A terminal gets it as other tables show it; a pipe or file has its bytes, behind an apostrophe where a spreadsheet
+ * would take it for a formula. */
+void csv_print_text(FILE *out, const char *text, size_t len);

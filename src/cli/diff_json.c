@@ -9,6 +9,7 @@
 
 #include "cli/csv.h"
 #include "cli/diff.h"
+#include "cli/json_text.h"
 #include "schema/ops.h"
 
 static json_t *json_text(struct bytes text)
@@ -210,7 +211,7 @@ int diff_json(const struct diff_view *v)
 	json_object_set_new(doc, "all_calls", shift(d));
 	json_object_set_new(doc, "a", side(v, 0));
 	json_object_set_new(doc, "b", side(v, 1));
-	if (json_dumpf(doc, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER) < 0)
+	if (json_put(stdout, doc, JSON_INDENT(1) | JSON_PRESERVE_ORDER) < 0)
 		r = -EIO;
 	else
 		printf("\n");
@@ -228,7 +229,7 @@ static int put_value(const json_t *v)
 	if (json_is_null(v))
 		return 0;
 	if (json_is_string(v)) {
-		csv_put(stdout, json_string_value(v), json_string_length(v));
+		csv_print_text(stdout, json_string_value(v), json_string_length(v));
 		return 0;
 	}
 	text = json_dumps(v, JSON_ENCODE_ANY);

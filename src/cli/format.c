@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "base/when.h"
 #include "cli/bars.h"
 
@@ -226,46 +227,13 @@ struct text format_spark(const struct hist *h)
 
 /* ---- names ---- */
 
-/* Decodes one UTF-8 character; its length, or 0 where the bytes are none. */
-static size_t utf8_decode(const uint8_t *p, size_t len, uint32_t *ret)
-{
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t n;
-	uint32_t c;
-
-	if (p[0] < 0x80) {
-		*ret = p[0];
-		return 1;
-	}
-	n = p[0] >= 0xf0 && p[0] < 0xf8 ? 4 : p[0] >= 0xe0 ? 3 : p[0] >= 0xc0 ? 2 : 0;
-	if (!n || n > len || p[0] >= 0xf8)
-		return 0;
-	c = p[0] & (0xffu >> (n + 1));
-	for (size_t i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (p[i] & 0x3f);
-	}
-	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-		return 0;
-	*ret = c;
-	return n;
-}
-
-/* Columns of a character; -1 where it must not reach a terminal (controls, invisible, direction
- * overrides). */
+/* Columns of a character; -1 where it must not reach a terminal. */
 static int char_width(uint32_t c)
 {
-	if (c < 0x20 || (c >= 0x7f && c < 0xa0))
+	if (!utf8_is_shown(c))
 		return -1;
-	if (c < 0x300)
-		return c == 0xad ? -1 : 1;
-	if (c < 0x370)
+	if (c >= 0x300 && c < 0x370)
 		return 0; /* combining */
-	if ((c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-	    (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff0 && c <= 0xfffb) ||
-	    c >= 0xe0000 || (c >= 0xe000 && c < 0xf900))
-		return -1;
 	if ((c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) ||
 	    (c >= 0xac00 && c <= 0xd7a3) || (c >= 0xf900 && c <= 0xfaff) ||
 	    (c >= 0xfe30 && c <= 0xfe6f) || (c >= 0xff00 && c <= 0xff60) ||

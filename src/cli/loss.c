@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/json_text.h"
+
 /* Rows that are there but lack something: a path, an argument, a file. */
 static bool is_part(enum loss_cause cause)
 {
@@ -303,7 +305,7 @@ void loss_put_json(FILE *out, const struct loss *l)
 {
 	json_t *value = loss_json(l);
 
-	if (!value || json_dumpf(value, out, JSON_PRESERVE_ORDER) < 0)
+	if (json_put(out, value, JSON_PRESERVE_ORDER) < 0)
 		fputs("null", out);
 	json_decref(value);
 }

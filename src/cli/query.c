@@ -347,7 +347,8 @@ static const struct option query_options[] = {
 	{'f', "file", OPTION_STRING, "FILE", "take the pipeline from this file",
 	 offsetof(struct query_opts, file)},
 	{0, "csv", OPTION_FLAG, NULL,
-	 "print comma-separated values; times in nanoseconds since the epoch",
+	 "print comma-separated values; times in nanoseconds since the epoch; a text like =1 "
+	 "gets an apostrophe in front, so that no spreadsheet runs it",
 	 offsetof(struct query_opts, csv)},
 	{0, "parquet", OPTION_STRING, "FILE", "write the answer to this file as Parquet",
 	 offsetof(struct query_opts, parquet)},

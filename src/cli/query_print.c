@@ -148,6 +148,11 @@ int query_print(const struct query_print *p, struct answer *rows, struct error *
 
 /* ---- CSV ---- */
 
+static bool is_text(const struct plan_field *f)
+{
+	return f->type.type == QUERY_TEXT || f->type.type == QUERY_ENTITY;
+}
+
 int query_print_csv(const struct query_print *p, struct answer *rows, bool titles,
 		    struct error *err)
 {
@@ -159,7 +164,7 @@ int query_print_csv(const struct query_print *p, struct answer *rows, bool title
 
 		if (c)
 			fputc(',', p->out);
-		csv_put(p->out, name, strlen(name));
+		csv_print_text(p->out, name, strlen(name));
 	}
 	if (titles)
 		fputc('\n', p->out);
@@ -176,8 +181,10 @@ int query_print_csv(const struct query_print *p, struct answer *rows, bool title
 			buf_clear(&text);
 			if (cell_put_csv(&text, rows->fields[c], &v) < 0)
 				return error_errno(err, -ENOMEM, "cannot print the answer");
-			if (!v.null)
-				csv_put(p->out, buf_str(&text), text.len);
+			if (!v.null && is_text(rows->fields[c]))
+				csv_print_text(p->out, buf_str(&text), text.len);
+			else if (!v.null)
+				csv_print(p->out, buf_str(&text), text.len);
 		}
 		fputc('\n', p->out);
 	}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/json_text.h"
 #include "cli/report_rows.h"
 #include "cli/text.h"
 
@@ -225,7 +226,7 @@ int report_json(struct report *r, const char *which, struct error *err)
 			e = json_table(r, more[i], part, err);
 		}
 	}
-	if (e >= 0 && json_dumpf(doc, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER) < 0)
+	if (e >= 0 && json_put(stdout, doc, JSON_INDENT(1) | JSON_PRESERVE_ORDER) < 0)
 		e = error_errno(err, -EIO, "writing JSON");
 	if (e >= 0)
 		printf("\n");

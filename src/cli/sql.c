@@ -181,7 +181,9 @@ static const struct option sql_options[] = {
 	 "ask this trace, or every trace in this folder; repeatable; weir.trace where "
 	 "none is named",
 	 offsetof(struct sql_opts, inputs)},
-	{0, "csv", OPTION_FLAG, NULL, "print comma-separated values",
+	{0, "csv", OPTION_FLAG, NULL,
+	 "print comma-separated values; a text like =1 gets an apostrophe in front, so that no "
+	 "spreadsheet runs it",
 	 offsetof(struct sql_opts, csv)},
 	{0, "json", OPTION_FLAG, NULL,
 	 "print one JSON document; sizes in bytes, durations in nanoseconds",

@@ -10,6 +10,7 @@
 
 #include "cli/csv.h"
 #include "cli/format.h"
+#include "cli/json_text.h"
 #include "schema/vocab.h"
 
 #define TABLE_PIECE   20000 /* rows that are aligned together; a longer list is printed in pieces */
@@ -152,6 +153,12 @@ int sql_print_table(struct engine_result *r, size_t rows_max, size_t width, stru
 
 /* ---- CSV ---- */
 
+/* No text: a negative number is no formula. */
+static bool is_plain(enum engine_type type)
+{
+	return is_number(type) || type == ENGINE_BOOL || type == ENGINE_TIME;
+}
+
 int sql_print_csv(struct engine_result *r, struct error *err)
 {
 	size_t columns = engine_result_columns(r);
@@ -162,7 +169,7 @@ int sql_print_csv(struct engine_result *r, struct error *err)
 
 		if (c)
 			fputc(',', stdout);
-		csv_put(stdout, name, strlen(name));
+		csv_print_text(stdout, name, strlen(name));
 	}
 	fputs("\n", stdout);
 	while (engine_result_next(r) && !ferror(stdout)) {
@@ -174,7 +181,10 @@ int sql_print_csv(struct engine_result *r, struct error *err)
 			buf_clear(&text);
 			if (engine_result_text(r, c, &text) < 0)
 				return no_memory(err);
-			csv_put(stdout, buf_str(&text), text.len);
+			if (is_plain(engine_result_column(r, c)->type))
+				csv_print(stdout, buf_str(&text), text.len);
+			else
+				csv_print_text(stdout, buf_str(&text), text.len);
 		}
 		fputs("\n", stdout);
 	}
@@ -196,7 +206,7 @@ static const char *type_word(enum engine_type type)
 
 static void put_json(FILE *out, json_t *value)
 {
-	if (!value || json_dumpf(value, out, JSON_ENCODE_ANY | JSON_COMPACT) < 0)
+	if (json_put(out, value, JSON_ENCODE_ANY | JSON_COMPACT) < 0)
 		fputs("null", out);
 	json_decref(value);
 }

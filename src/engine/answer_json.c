@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "engine/bars.h"
 
 #define PIECE	65536 /* bytes that are handed on together */
@@ -36,19 +37,12 @@ static int json_bars(struct buf *out, const struct plan_field *f, const struct v
 	return r < 0 ? r : buf_printf(out, "]");
 }
 
-/* A JSON string; the bytes are UTF-8 already (escaped as an engine does). */
 static int json_string(struct buf *out, struct bytes t)
 {
 	int r = buf_append(out, "\"", 1);
 
-	for (size_t i = 0; i < t.len && r >= 0; i++) {
-		if (t.data[i] == '"' || t.data[i] == '\\')
-			r = buf_printf(out, "\\%c", t.data[i]);
-		else if (t.data[i] < 0x20 || t.data[i] == 0x7f)
-			r = buf_printf(out, "\\u%04x", t.data[i]);
-		else
-			r = buf_append(out, &t.data[i], 1);
-	}
+	if (r >= 0)
+		r = json_escape(out, t.data, t.len, "");
 	return r < 0 ? r : buf_append(out, "\"", 1);
 }
 

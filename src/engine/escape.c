@@ -3,42 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "engine/engine.h"
-
-/* The length of the UTF-8 sequence at p (at most `len` bytes), 0 where there is none. RFC 3629's
- * table. */
-static size_t utf8_length(const uint8_t *p, size_t len)
-{
-	uint8_t low = 0x80, high = 0xbf;
-	size_t n;
-
-	if (p[0] < 0x80)
-		return 1;
-	if (p[0] >= 0xc2 && p[0] <= 0xdf) {
-		n = 2;
-	} else if (p[0] >= 0xe0 && p[0] <= 0xef) {
-		n = 3;
-		if (p[0] == 0xe0)
-			low = 0xa0; /* below: overlong */
-		if (p[0] == 0xed)
-			high = 0x9f; /* above: surrogates */
-	} else if (p[0] >= 0xf0 && p[0] <= 0xf4) {
-		n = 4;
-		if (p[0] == 0xf0)
-			low = 0x90; /* below: overlong */
-		if (p[0] == 0xf4)
-			high = 0x8f; /* above: past U+10FFFF */
-	} else {
-		return 0;
-	}
-	if (len < n || p[1] < low || p[1] > high)
-		return 0;
-	for (size_t i = 2; i < n; i++) {
-		if (p[i] < 0x80 || p[i] > 0xbf)
-			return 0;
-	}
-	return n;
-}
 
 bool engine_is_utf8(const void *data, size_t len)
 {
@@ -46,7 +12,8 @@ bool engine_is_utf8(const void *data, size_t len)
 	size_t i = 0;
 
 	while (i < len) {
-		size_t n = utf8_length(p + i, len - i);
+		uint32_t c;
+		size_t n = utf8_decode(p + i, len - i, &c);
 
 		if (n == 0)
 			return false;
@@ -99,8 +66,9 @@ int engine_escape(const void *data, size_t len, struct buf *out)
 	int r = 0;
 
 	while (i < len && r >= 0) {
+		uint32_t c;
 		size_t plain = plain_length(p + i, len - i);
-		size_t n = plain ? plain : utf8_length(p + i, len - i);
+		size_t n = plain ? plain : utf8_decode(p + i, len - i, &c);
 
 		if (n == 0 || p[i] == 0 ||
 		    (!plain && p[i] == '\\' && escaped_byte((const char *)p + i, len - i) >= 0)) {

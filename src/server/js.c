@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "engine/engine.h"
 
 #define WHOLE_MAX 9007199254740992.0 /* 2^53: a double holds every whole number up to here */
@@ -90,19 +91,8 @@ void js_null(struct js *j)
 /* The letters of a string; < and > too, so that nothing that reads the text as HTML finds a tag. */
 static void put_letters(struct js *j, const uint8_t *p, size_t len)
 {
-	char escaped[8];
-	size_t from = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		if (p[i] >= 0x20 && p[i] != '"' && p[i] != '\\' && p[i] != '<' && p[i] != '>' &&
-		    p[i] != '&' && p[i] != 0x7f)
-			continue;
-		put(j, p + from, i - from);
-		snprintf(escaped, sizeof(escaped), "\\u%04x", p[i]);
-		put(j, escaped, 6);
-		from = i + 1;
-	}
-	put(j, p + from, len - from);
+	if (j->error >= 0)
+		j->error = json_escape(j->to, p, len, "<>&");
 }
 
 void js_bytes(struct js *j, const void *data, size_t len)

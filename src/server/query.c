@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/csv.h"
 #include "engine/answer_json.h"
 #include "engine/ask.h"
 #include "query/pushdown.h"
@@ -245,22 +246,7 @@ static int flush_piece(struct download *d, size_t least)
 	return r;
 }
 
-/* RFC 4180; null is empty, an empty text is "". */
-static int put_csv(struct buf *out, const char *text, size_t len)
-{
-	bool quote = len == 0;
-	int r;
-
-	for (size_t i = 0; i < len && !quote; i++)
-		quote = strchr(",\"\n\r", text[i]) != NULL;
-	if (!quote)
-		return buf_append(out, text, len);
-	r = buf_append(out, "\"", 1);
-	for (size_t i = 0; i < len && r >= 0; i++)
-		r = buf_append(out, text[i] == '"' ? "\"\"" : &text[i], text[i] == '"' ? 2 : 1);
-	return r < 0 ? r : buf_append(out, "\"", 1);
-}
-
+/* Null is empty. */
 static int put_csv_value(struct buf *out, const struct plan_field *f, const struct value *v)
 {
 	_cleanup_buf_ struct buf text = {0};
@@ -269,9 +255,9 @@ static int put_csv_value(struct buf *out, const struct plan_field *f, const stru
 	if (v->null)
 		return 0;
 	if (f->type.type == QUERY_TEXT || f->type.type == QUERY_ENTITY)
-		return put_csv(out, (const char *)v->t.data, v->t.len);
+		return csv_put_text(out, (const char *)v->t.data, v->t.len);
 	r = answer_put_plain(&text, f, v);
-	return r < 0 ? r : put_csv(out, buf_str(&text), text.len);
+	return r < 0 ? r : csv_put(out, buf_str(&text), text.len);
 }
 
 static int csv_rows(struct download *d, struct answer *rows)
@@ -283,7 +269,7 @@ static int csv_rows(struct download *d, struct answer *rows)
 
 		r = c ? buf_append(&d->piece, ",", 1) : 0;
 		if (r >= 0)
-			r = put_csv(&d->piece, name, strlen(name));
+			r = csv_put_text(&d->piece, name, strlen(name));
 	}
 	if (r >= 0)
 		r = buf_append(&d->piece, "\n", 1);

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/csv.h"
+
+#include <string.h>
+
+static bool has_any(const char *text, size_t len, const char *chars)
+{
+	for (; *chars; chars++) {
+		if (memchr(text, *chars, len))
+			return true;
+	}
+	return false;
+}
+
+static int put(struct buf *to, const char *guard, const char *value, size_t len)
+{
+	int r;
+
+	if (len && !has_any(value, len, ",\"\n\r")) {
+		r = buf_append(to, guard, strlen(guard));
+		return r < 0 ? r : buf_append(to, value, len);
+	}
+	r = buf_printf(to, "\"%s", guard);
+	for (size_t i = 0; i < len && r >= 0; i++)
+		r = buf_append(to, value[i] == '"' ? "\"\"" : &value[i], value[i] == '"' ? 2 : 1);
+	return r < 0 ? r : buf_append(to, "\"", 1);
+}
+
+int csv_put(struct buf *to, const char *value, size_t len)
+{
+	return put(to, "", value, len);
+}
+
+int csv_put_text(struct buf *to, const char *text, size_t len)
+{
+	return put(to, len && strchr("=+-@\t\r'", text[0]) && text[0] ? "'" : "", text, len);
+}
