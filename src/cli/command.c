@@ -216,6 +216,19 @@ static int keep_rest(struct parse *p)
 	return 0;
 }
 
+/*
+ * Whether an argument that begins with two dashes names an option, or is a text that begins with a
+ * comment of SQL. No name of an option has a blank; "--slower 1ms" as one word is one all the same,
+ * since what it was meant for can be said.
+ */
+static bool is_long(const char *arg)
+{
+	static const char blank[] = " \t\r\n";
+	size_t name = strcspn(arg, "=");
+
+	return !strchr(blank, arg[2]) && (strcspn(arg, blank) >= name || !strchr(arg, '\n'));
+}
+
 static int parse_all(struct parse *p)
 {
 	while (p->next < p->argc && !p->help) {
@@ -224,7 +237,7 @@ static int parse_all(struct parse *p)
 
 		if (strcmp(arg, "--") == 0)
 			return keep_rest(p);
-		if (arg[0] != '-' || !arg[1]) {
+		if (arg[0] != '-' || !arg[1] || (arg[1] == '-' && !is_long(arg))) {
 			p->argv[++p->left] = arg;
 			if (p->cmd->takes_command)
 				return keep_rest(p);
