@@ -316,6 +316,17 @@ int batch_set_bytes(struct batch *b, unsigned int column, size_t row, const void
 	return 0;
 }
 
+int batch_replace_bytes(struct batch *b, unsigned int column, size_t row, const void *data,
+			size_t len)
+{
+	struct column *c = &b->columns[column];
+
+	assert(is_bytes(b, column) && row + 1 == b->rows);
+	if (c->ends)
+		c->data_len = row ? c->ends[row - 1] : 0;
+	return batch_set_bytes(b, column, row, data, len);
+}
+
 void batch_set_null(struct batch *b, unsigned int column, size_t row)
 {
 	struct column *c = &b->columns[column];

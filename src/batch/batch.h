@@ -70,6 +70,9 @@ static inline _must_check_ int batch_set(struct batch *b, unsigned int column, s
 /* Sets a byte column; `row` must be the last row added. At most UINT32_MAX bytes per column and batch. */
 int batch_set_bytes(struct batch *b, unsigned int column, size_t row, const void *data,
 		    size_t len) _must_check_;
+/* The same where the row has a value already. */
+int batch_replace_bytes(struct batch *b, unsigned int column, size_t row, const void *data,
+			size_t len) _must_check_;
 static inline int batch_set_str(struct batch *b, unsigned int column, size_t row, const char *text)
 {
 	return batch_set_bytes(b, column, row, text, __builtin_strlen(text));

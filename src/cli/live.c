@@ -210,6 +210,7 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	l->session.marks = l->marks;
 	l->session.mark_count = *l->selection ? 1 : 0;
 	l->session.no_argv = o->no_argv;
+	l->session.keep_secrets = o->keep_secrets;
 	l->session.signals = &live_signals;
 	l->session.targets_gone = ebpf_source_targets_gone;
 	l->session.shared_signal = ebpf_source_shared_signal;

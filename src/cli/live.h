@@ -22,7 +22,7 @@ struct live_options {
 	int argc; /* the command; 0: none */
 	char **argv;
 	const char *usage; /* "weir record": named where nothing says what to record */
-	bool lossless, no_argv, raw_args;
+	bool lossless, no_argv, keep_secrets, raw_args;
 };
 
 struct live {

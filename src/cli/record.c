@@ -19,7 +19,7 @@
 struct record_opts {
 	struct record_flags rec;
 	const char *output;
-	bool lossless, no_argv, quiet;
+	bool lossless, no_argv, keep_secrets, quiet;
 	int64_t duration_ns;
 	uint64_t size_max;
 };
@@ -104,6 +104,12 @@ static void print_summary(const struct record_opts *o, const struct output *out,
 		fprintf(stderr, "   left out %s call%s", format_count(live_left_out(t)).s,
 			live_left_out(t) == 1 ? "" : "s");
 	fputc('\n', stderr);
+	if (t->masked)
+		fprintf(stderr,
+			"      masked %s argument%s that look%s like secrets; --keep-secrets keeps "
+			"them\n",
+			format_count(t->masked).s, t->masked == 1 ? "" : "s",
+			t->masked == 1 ? "s" : "");
 	live_warn_lost(t, o->lossless);
 	if (t->command_pid && !t->command_ended)
 		fprintf(stderr, "      the command runs on, pid %d\n", (int)t->command_pid);
@@ -168,7 +174,8 @@ static int record_main(const void *opts, int argc, char **argv)
 				  .argv = argv,
 				  .usage = "weir record",
 				  .lossless = o->lossless,
-				  .no_argv = o->no_argv};
+				  .no_argv = o->no_argv,
+				  .keep_secrets = o->keep_secrets};
 	struct error err = {0};
 	int r;
 
@@ -202,6 +209,10 @@ static const struct option record_options[] = {
 	 offsetof(struct record_opts, size_max)},
 	{0, "no-argv", OPTION_FLAG, NULL, "keep the arguments of commands out of the trace",
 	 offsetof(struct record_opts, no_argv)},
+	{0, "keep-secrets", OPTION_FLAG, NULL,
+	 "keep arguments that look like passwords, tokens or keys; by default *** stands in their "
+	 "place",
+	 offsetof(struct record_opts, keep_secrets)},
 	{'q', "quiet", OPTION_FLAG, NULL, "print nothing where all went well",
 	 offsetof(struct record_opts, quiet)},
 	{0},
@@ -227,7 +238,13 @@ const struct command command_record = {
 		"processes, "
 		"a unit, a container, a control group, or the whole host, until Ctrl-C, a "
 		"limit, or the end of the chosen "
-		"processes. Whatever could not be recorded is counted and said. Of libaio and "
+		"processes. Whatever could not be recorded is counted and said. Arguments that "
+		"look like "
+		"passwords, tokens or keys are recorded as ***, as far as their form gives them "
+		"away: "
+		"--password=X, PGPASSWORD=X, user:X@host, Authorization: Bearer X, mysql -pX and "
+		"the "
+		"like. Of libaio and "
 		"io_uring the calls that hand requests over are recorded, not the reads and "
 		"writes that the kernel makes of them.\n\n"
 		"Ctrl-C reaches the command too, and recording goes on until it has ended; "

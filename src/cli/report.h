@@ -105,6 +105,7 @@ struct report {
 	uint64_t held_ns;	    /* for so long weir held the program (--lossless) */
 	struct mark_text command;   /* weir.command, weir.synth */
 	struct mark_text selection; /* the options that chose what was recorded; without: all */
+	uint64_t masked;	    /* arguments that looked like secrets */
 	uint64_t left_out;	    /* calls that they left out after these had ended */
 	size_t synthetic;	    /* traces that are */
 };

@@ -88,6 +88,7 @@ static int take_mark(struct report *r, const struct batch *b, size_t row)
 	if (is_text(name, "weir.cost")) {
 		r->held_ns += number_of(text, "held_ns=");
 		r->left_out += number_of(text, "left_out=");
+		r->masked += number_of(text, "masked=");
 	}
 	r->synthetic += synth;
 	if (is_text(name, "weir.selection"))

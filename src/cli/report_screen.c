@@ -274,6 +274,9 @@ static void print_completeness(const struct report *r)
 		printf("   calls without a file %s", format_count(r->loss.no_file).s);
 	if (r->held_ns)
 		printf("   held %s", report_time(r->held_ns).s);
+	if (r->masked)
+		printf("   masked %s argument%s", format_count(r->masked).s,
+		       r->masked == 1 ? "" : "s");
 	printf("\n");
 	if (!ended && !r->loss.unclosed.traces)
 		printf("no end mark: it is still being recorded\n");

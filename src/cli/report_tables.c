@@ -198,10 +198,11 @@ static json_t *json_trace(const struct report *r)
 		bytes += rollup_row(r->scan.rollup, i)->bytes;
 	}
 	return json_pack(
-		"{s:o, s:I, s:I, s:I, s:I, s:o}", "path",
+		"{s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "path",
 		json_bytes(store_trace_path(r->store, 0), strlen(store_trace_path(r->store, 0))),
 		"size", (json_int_t)store_bytes(r->store), "dur", (json_int_t)(r->last - r->first),
-		"calls", (json_int_t)calls, "bytes", (json_int_t)bytes, "running",
+		"calls", (json_int_t)calls, "bytes", (json_int_t)bytes, "masked",
+		(json_int_t)r->masked, "running",
 		store_is_open_ended(r->store) ? json_null()
 					      : json_integer((json_int_t)r->scan.running->rows));
 }

@@ -29,9 +29,9 @@ static int check(const struct trace_opts *o)
 			return fail_usage("trace: -u is for a command, and -i reads a trace; to "
 					  "choose by user use --uid %s",
 					  o->rec.user);
-		if (o->lossless || o->duration_ns || o->rec.ring_bytes)
-			return fail_usage("trace: --lossless, --duration and --ring are for "
-					  "recording, and -i reads a trace");
+		if (o->lossless || o->duration_ns || o->rec.ring_bytes || o->keep_secrets)
+			return fail_usage("trace: --lossless, --duration, --ring and "
+					  "--keep-secrets are for recording, and -i reads a trace");
 	} else if (o->from || o->to) {
 		return fail_usage("trace: --from and --to choose within a trace: name one with -i");
 	}
@@ -142,6 +142,10 @@ static const struct option trace_options[] = {
 	{0, "lossless", OPTION_FLAG, NULL,
 	 "lose nothing: slow the program down where it is faster than the lines",
 	 offsetof(struct trace_opts, lossless)},
+	{0, "keep-secrets", OPTION_FLAG, NULL,
+	 "show arguments that look like passwords, tokens or keys; by default *** stands in their "
+	 "place",
+	 offsetof(struct trace_opts, keep_secrets)},
 	{0},
 };
 

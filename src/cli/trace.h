@@ -16,7 +16,7 @@ struct trace_opts {
 	bool relative; /* -r */
 	bool summary;  /* -c */
 	bool utc, rel;
-	bool lossless;
+	bool lossless, keep_secrets;
 	int64_t duration_ns;
 };
 

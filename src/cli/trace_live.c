@@ -76,7 +76,8 @@ int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_o
 					.argc = argc,
 					.argv = argv,
 					.usage = "weir trace",
-					.lossless = o->lossless};
+					.lossless = o->lossless,
+					.keep_secrets = o->keep_secrets};
 	struct session s = {.out = t, .live = &live};
 	const struct record_sink sink = {take, &s};
 	struct record_totals totals = {0};

@@ -5,6 +5,7 @@
  */
 #include "enrich/cgroup.h"
 #include "enrich/internal.h"
+#include "enrich/secret.h"
 
 #include <errno.h>
 #include <string.h>
@@ -107,12 +108,26 @@ static int add_cgroup(struct enrich *e, struct batch *dst, size_t to, const stru
 	return r;
 }
 
+static int mask_arguments(struct enrich *e, struct batch *dst, size_t to, const struct batch *src,
+			  size_t row)
+{
+	struct bytes argv = batch_get_bytes(src, PROCESS_ARGV, row);
+	_cleanup_buf_ struct buf masked = {0};
+	ssize_t n = argv.len && !e->keep_secrets ? secret_mask(argv, &masked, &e->masked) : 0;
+
+	if (n <= 0)
+		return (int)n;
+	return batch_replace_bytes(dst, PROCESS_ARGV, to, masked.data, masked.len);
+}
+
 static int add_process(struct enrich *e, struct batch *dst, size_t to, const struct batch *src,
 		       size_t row)
 {
 	int64_t id;
 	int r = set_id(&e->processes, dst, to, src, row, &id);
 
+	if (r >= 0)
+		r = mask_arguments(e, dst, to, src, row);
 	if (r < 0)
 		return r;
 	/* A recording is of one machine: a source that gives its host need not repeat it on every

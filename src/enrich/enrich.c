@@ -16,6 +16,7 @@ void enrich_free(struct enrich *e)
 	keys_free(&e->files);
 	idmap_free(&e->tasks);
 	idmap_free(&e->inodes);
+	recent_free(&e->masked.seen);
 	free(e->file_facts);
 	dims_free(e->dims);
 	free(e);
@@ -28,6 +29,7 @@ int enrich_new(struct enrich **ret, struct error *err)
 	if (!e || dims_new(&e->dims) < 0)
 		return error_set(err, -ENOMEM, "out of memory");
 	e->keep_dims = ENRICH_KEEP_ALL;
+	e->masked.seen.max = SECRETS_KNOWN;
 	enrich_facts(e->ops);
 	*ret = TAKE_PTR(e);
 	return 0;
@@ -41,6 +43,16 @@ void enrich_keep_dims(struct enrich *e, uint32_t tables)
 void enrich_forget(struct enrich *e, enum table_id table)
 {
 	dims_forget(e->dims, table);
+}
+
+void enrich_keep_secrets(struct enrich *e)
+{
+	e->keep_secrets = true;
+}
+
+uint64_t enrich_masked(const struct enrich *e)
+{
+	return e->masked.count;
 }
 
 const struct dims *enrich_dims(const struct enrich *e)

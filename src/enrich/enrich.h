@@ -17,6 +17,11 @@ int enrich_new(struct enrich **ret, struct error *err);
 void enrich_free(struct enrich *e);
 DEFINE_CLEANUP(struct enrich *, enrich_free)
 
+/* Arguments that look like passwords, tokens and keys (secret.h) are kept as they are; by default they are masked. */
+void enrich_keep_secrets(struct enrich *e);
+/* How many different arguments were masked so far. */
+uint64_t enrich_masked(const struct enrich *e);
+
 /*
  * Consumes `in` (a source's set) and appends finished rows to `out`. Dimension rows in `out` come
  * before the rows that refer to them: write the dimension tables first, then op. An op that names

@@ -4,6 +4,7 @@
 
 #include "enrich/enrich.h"
 #include "enrich/keys.h"
+#include "enrich/secret.h"
 #include "schema/ops.h"
 #include "schema/vocab.h"
 
@@ -30,6 +31,8 @@ struct enrich {
 	size_t file_facts_cap;
 	struct dims *dims;
 	uint32_t keep_dims; /* bits of enum table_id */
+	bool keep_secrets;
+	struct secret_count masked;
 };
 
 /* ops.c: copies the calls of `in` behind those of `out`, with ids, class, err and bytes. What is

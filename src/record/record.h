@@ -107,6 +107,7 @@ struct record_options {
 	size_t mark_count;
 	const struct expr *where; /* rows of op for which it is not true are left out; NULL: none */
 	bool no_argv;		  /* keep the command's arguments out of weir.command */
+	bool keep_secrets; /* arguments that look like passwords are not masked (enrich/secret.h) */
 	/* Called with the totals every RECORD_TICK_NS, but for the wait of one read of the source;
 	 * nonzero stops the session. */
 	int (*tick)(void *arg, const struct record_totals *totals);
@@ -131,6 +132,7 @@ struct record_totals {
 	int64_t ran_ns; /* for how long was recorded: since the command was let go, or all was attached */
 	int64_t cpu_ns;	   /* CPU time of the recorder so far */
 	uint64_t left_out; /* calls that `where` left out here; the source counts its own */
+	uint64_t masked;   /* arguments that look like secrets */
 	bool disk_full;	   /* the store refused rows; they are counted in its stats */
 	bool command_ended;
 	int command_status;	 /* wait status */

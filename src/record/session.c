@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/shell.h"
+#include "enrich/secret.h"
 #include "privilege/privilege.h"
 #include "record/internal.h"
 
@@ -194,26 +195,31 @@ static int add_mark(struct session *s, const char *name, const void *text, size_
 	return r;
 }
 
-/* The command line as a shell would take it; the arguments only where they may be kept. */
+/* The command line as a shell would take it; of the arguments what may be kept. */
 static int mark_command(struct session *s)
 {
-	_cleanup_buf_ struct buf b = {0};
+	_cleanup_buf_ struct buf words = {0}, masked = {0}, line = {0};
 	char *const *argv = s->child ? s->child->command->argv : NULL;
-	int r = 0;
+	const struct buf *known = &words;
+	ssize_t r = 0;
 
 	if (!argv)
 		return 0;
-	for (size_t i = 0; argv[i] && r >= 0; i++) {
+	for (size_t i = 0; argv[i] && (!i || !s->opt->no_argv) && r >= 0; i++) {
 		if (i)
-			r = buf_append(&b, " ", 1);
-		if (i && s->opt->no_argv) {
-			r = buf_append(&b, "...", 3);
-			break;
-		}
+			r = buf_append(&words, "", 1);
 		if (r >= 0)
-			r = shell_word(&b, argv[i], strlen(argv[i]));
+			r = buf_append(&words, argv[i], strlen(argv[i]));
 	}
-	return r < 0 ? r : add_mark(s, "weir.command", b.data, b.len);
+	if (r >= 0 && !s->opt->keep_secrets)
+		r = secret_mask((struct bytes){words.data, words.len}, &masked, NULL);
+	if (r > 0)
+		known = &masked;
+	if (r >= 0)
+		r = shell_words(&line, known->data, known->len);
+	if (r >= 0 && argv[1] && s->opt->no_argv)
+		r = buf_append(&line, " ...", 4);
+	return r < 0 ? (int)r : add_mark(s, "weir.command", line.data, line.len);
 }
 
 static int first_marks(struct session *s, struct error *err)
@@ -233,6 +239,7 @@ static void refresh_totals(struct session *s)
 	source_stats(s->source, &s->totals.source);
 	if (s->opt->store)
 		store_writer_stats(s->opt->store, &s->totals.store);
+	s->totals.masked = enrich_masked(s->enrich);
 	s->totals.now = clock_realtime_ns();
 	s->totals.ran_ns = (s->end ? s->end : clock_monotonic_ns()) - s->begin;
 	s->totals.cpu_ns = clock_cpu_ns() - s->cpu_at_start;
@@ -241,14 +248,16 @@ static void refresh_totals(struct session *s)
 static int last_marks(struct session *s, struct error *err)
 {
 	const char *why = s->totals.why_stopped ? s->totals.why_stopped : "failed";
-	char cost[128];
+	char cost[160];
 	int n, r;
 
 	refresh_totals(s);
-	n = snprintf(cost, sizeof(cost), "cpu_ns=%lld held_ns=%llu ring_bytes=%llu left_out=%llu",
+	n = snprintf(cost, sizeof(cost),
+		     "cpu_ns=%lld held_ns=%llu ring_bytes=%llu left_out=%llu masked=%llu",
 		     (long long)s->totals.cpu_ns, (unsigned long long)s->totals.source.held_ns,
 		     (unsigned long long)s->totals.source.ring_bytes,
-		     (unsigned long long)(s->totals.source.filtered + s->totals.left_out));
+		     (unsigned long long)(s->totals.source.filtered + s->totals.left_out),
+		     (unsigned long long)s->totals.masked);
 	r = add_mark(s, "weir.stopped", why, strlen(why));
 	if (r >= 0)
 		r = add_mark(s, "weir.cost", cost, (size_t)n);
@@ -376,6 +385,8 @@ static int begin(struct session *s, struct error *err)
 		s->enrich = s->own_enrich;
 		enrich_keep_dims(s->enrich, keep);
 	}
+	if (opt->keep_secrets)
+		enrich_keep_secrets(s->enrich);
 	if (opt->where) {
 		r = query_rows_new(&s->where, opt->where, err);
 		if (r >= 0 && query_seat_new(&s->seat, s->where) < 0)

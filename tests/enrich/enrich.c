@@ -76,6 +76,17 @@ static void add_thread(struct batch_set *s, int64_t key, int64_t task, int64_t p
 	set(b, PROCESS_PID, 42);
 }
 
+static void add_process(struct batch_set *s, int64_t key, const char *argv, size_t len)
+{
+	struct batch *b = table(s, TABLE_PROCESS);
+
+	add(b);
+	set(b, PROCESS_ID, key);
+	set(b, PROCESS_PID, 42);
+	assert_int_equal(batch_set_bytes(b, PROCESS_ARGV, b->rows - 1, argv, len), 0);
+	text(b, PROCESS_EXE, "/bin/app");
+}
+
 static struct batch *add_op(struct batch_set *s, const char *name, int64_t file, int64_t ret,
 			    int64_t dur)
 {
@@ -343,12 +354,60 @@ static void test_speed(void **unused)
 		    1000); /* generous: sanitizers and busy machines; 100 is the goal */
 }
 
+static void assert_argv(const struct batch *b, size_t row, const char *argv, size_t len)
+{
+	struct bytes v = batch_get_bytes(b, PROCESS_ARGV, row),
+		     exe = batch_get_bytes(b, PROCESS_EXE, row);
+
+	assert_int_equal(v.len, len);
+	assert_memory_equal(v.data, argv, len);
+	assert_int_equal(exe.len, strlen("/bin/app"));
+}
+
+/* What arguments hold that looks like a secret, in any row of the process, counted once. */
+static void secrets_of_arguments(void **state)
+{
+	static const char argv[] = "app\0--password=hunter2\0--token\0abc\0x",
+			  masked[] = "app\0--password=***\0--token\0***\0x",
+			  longer[] = "mysql\0-pab\0db", longer_masked[] = "mysql\0-p***\0db";
+
+	for (int keep = 0; keep < 2; keep++) {
+		_cleanup_(enrich_freep) struct enrich *e = NULL;
+		struct batch_set in = {0}, out = {0};
+		struct batch *b;
+
+		assert_int_equal(enrich_new(&e, NULL), 0);
+		if (keep)
+			enrich_keep_secrets(e);
+		add_process(&in, 7, argv, sizeof(argv) - 1);
+		add_process(&in, 8, "ls\0-l", 5);
+		add_process(&in, 9, longer, sizeof(longer) - 1);
+		add_process(&in, 7, argv, sizeof(argv) - 1); /* it ended */
+		assert_int_equal(enrich_apply(e, &in, &out, NULL), 0);
+		b = table(&out, TABLE_PROCESS);
+		assert_argv(b, 0, keep ? argv : masked,
+			    keep ? sizeof(argv) - 1 : sizeof(masked) - 1);
+		assert_argv(b, 1, "ls\0-l", 5);
+		assert_argv(b, 2, keep ? longer : longer_masked,
+			    keep ? sizeof(longer) - 1 : sizeof(longer_masked) - 1);
+		assert_argv(b, 3, keep ? argv : masked,
+			    keep ? sizeof(argv) - 1 : sizeof(masked) - 1);
+		assert_int_equal(enrich_masked(e), keep ? 0 : 3);
+		batch_set_free(&in);
+		batch_set_free(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ids_and_versions), cmocka_unit_test(test_waiting),
-		cmocka_unit_test(test_results),		 cmocka_unit_test(test_unknown_keys),
-		cmocka_unit_test(test_cgroups),		 cmocka_unit_test(test_speed),
+		cmocka_unit_test(test_ids_and_versions),
+		cmocka_unit_test(test_waiting),
+		cmocka_unit_test(secrets_of_arguments),
+		cmocka_unit_test(test_results),
+		cmocka_unit_test(test_unknown_keys),
+		cmocka_unit_test(test_cgroups),
+		cmocka_unit_test(test_speed),
 		cmocka_unit_test(test_ids_by_key),
 	};
 

@@ -164,6 +164,15 @@ run report -i l.trace
 ok "lossless lost nothing" grep -q "lost 0" out
 run record --no-argv -q -o n.trace -- echo secret-word
 ok "--no-argv keeps arguments out" sh -c '! grep -q secret-word n.trace'
+run record -o p.trace -- env HUNTER_PASSWORD=first-word sh -c 'true --user=me; sleep 0 & exec true https://me:second-word@host/'
+ok "passwords among arguments are not recorded" sh -c '! grep -aqE "first-word|second-word" p.trace'
+ok "they are counted" grep -q "masked 3 arguments that look like secrets; --keep-secrets keeps them" err
+run report -i p.trace
+ok "by the report too" grep -q "masked 3 arguments" out
+run trace -e execve -i p.trace
+ok "and what is left of them is shown" grep -qF '"https://me:***@host/"]' out
+run record --keep-secrets -o p.trace -- env HUNTER_PASSWORD=first-word true
+ok "--keep-secrets records them" sh -c 'grep -aq first-word p.trace && ! grep -q masked err'
 
 # Processes of the same number in two pid namespaces: weir's own is meant, by selection and by parent.
 if unshare -pf --mount-proc true 2>/dev/null; then
