@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -88,12 +87,9 @@ static void put_traces(const struct server *s, struct js *j)
 	js_key(j, "traces");
 	js_open(j, '[');
 	for (size_t i = 0; i < store_trace_count(s->store); i++) {
-		const char *path = store_trace_path(s->store, i);
-		struct stat st = {0};
-
 		js_open(j, '{');
-		js_key_string(j, "path", path);
-		js_key_int(j, "bytes", stat(path, &st) == 0 ? (int64_t)st.st_size : 0);
+		js_key_string(j, "path", store_trace_path(s->store, i));
+		js_key_uint(j, "bytes", store_trace_bytes(s->store, i));
 		js_close(j, '}');
 	}
 	js_close(j, ']');

@@ -633,6 +633,12 @@ size_t store_trace_count(const struct store *s)
 	return s->trace_count;
 }
 
+uint64_t store_trace_bytes(const struct store *s, size_t trace)
+{
+	assert(trace < s->trace_count);
+	return s->traces[trace].size;
+}
+
 const char *store_trace_path(const struct store *s, size_t trace)
 {
 	assert(trace < s->trace_count);

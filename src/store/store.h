@@ -212,3 +212,5 @@ void store_range(const struct store *s, int64_t *ret_first, int64_t *ret_last);
 uint64_t store_bytes(const struct store *s);
 size_t store_trace_count(const struct store *s);
 const char *store_trace_path(const struct store *s, size_t trace);
+/* Bytes of the file that was opened, when it was last looked at. */
+uint64_t store_trace_bytes(const struct store *s, size_t trace);

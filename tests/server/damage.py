@@ -196,6 +196,7 @@ def renamed():
                 do()
             _, h, body = s.ask('overview')
             doc = json.loads(body)
+            check(f'{name}: its size is that of the file that is shown', s.get('trace')['traces'][0]['bytes'] == os.path.getsize(path('a.trace')))
             check(f'{name}: all of it is shown still', doc['totals']['calls'] + doc['totals']['running'] == ROWS, doc['totals'])
             check(f'{name}: and says what happened', doc['loss'].get('files', {}).get('what') == what and h['weir-damage'].endswith('; files=' + ','.join(what)),
                   doc['loss'], h['weir-damage'])
