@@ -70,7 +70,7 @@ install: build engine
 
 deb:
 	@tools/packages build engine deb
-	@tools/pages --optional
+	@tools/pages
 	@tools/deb
 
 static:

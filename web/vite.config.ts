@@ -6,6 +6,6 @@ import { defineConfig } from 'vite';
 export default defineConfig({
 	plugins: [svelte()],
 	base: './',
-	build: { target: 'es2022', assetsInlineLimit: 0, cssCodeSplit: false, modulePreload: { polyfill: false } },
+	build: { target: 'es2022', assetsInlineLimit: 0, cssCodeSplit: false, modulePreload: { polyfill: false }, license: { fileName: 'licenses.json' } },
 	server: { proxy: { '/api': process.env.WEIR_SERVE ?? 'http://127.0.0.1:7373' } },
 });
