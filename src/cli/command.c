@@ -2,6 +2,7 @@
 /* command.c: parses a command line by the command's table and runs the command. */
 #include "cli/command.h"
 #include "base/nearest.h"
+#include "cli/call_text.h"
 #include "cli/help.h"
 
 #include <errno.h>
@@ -11,23 +12,39 @@
 
 #define OPTION_SHOWN_MAX 80 /* bytes of a wrong option that a message repeats */
 
+void put_message(const char *text)
+{
+	_cleanup_buf_ struct buf shown = {0};
+	int r = 0;
+
+	while (*text && r >= 0) {
+		size_t len = strcspn(text, "\n\\");
+
+		r = call_text_escape(&shown, (struct bytes){(const uint8_t *)text, len}, "");
+		text += len;
+		if (*text && r >= 0)
+			r = buf_append(&shown, text++, 1);
+	}
+	fflush(stdout);
+	fprintf(stderr, "weir: %s\n", buf_str(&shown));
+}
+
 int fail(const struct error *err)
 {
-	fflush(stdout);
-	fprintf(stderr, "weir: %s\n", err->message[0] ? err->message : strerror(-err->code));
+	put_message(err->message[0] ? err->message : strerror(-err->code));
 	return 1;
 }
 
 int fail_usage(const char *fmt, ...)
 {
+	_cleanup_free_ char *text = NULL;
 	va_list ap;
 
-	fflush(stdout);
-	fputs("weir: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
 	va_end(ap);
-	fputc('\n', stderr);
+	put_message(text ? text : strerror(ENOMEM));
 	return 2;
 }
 

@@ -66,7 +66,12 @@ struct command {
 /* Every subcommand, in the order of `weir --help`; ends with NULL. */
 extern const struct command *const commands[];
 
-/* "weir: message" on standard error, with the hint on the same line. Returns 1. */
+/*
+ * "weir: message" on standard error. Names in it may be anything, so control characters other than newlines are escaped, as in
+ * call_text_escape().
+ */
+void put_message(const char *text);
+/* The same with the message of an error, or the text of its code. Returns 1. */
 int fail(const struct error *err);
 /* The same with a text of one's own. Returns 2. */
 int fail_usage(const char *fmt, ...) _printf_(1, 2);

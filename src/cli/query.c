@@ -28,10 +28,11 @@ static int parse(struct query_session *s, const char *text, size_t len, struct p
 	if (r >= 0)
 		return 0;
 	if (query_error_text(&why, text, len, &lines) < 0)
-		fprintf(stderr, "weir: query: %s\n", why.err.message);
+		fail_usage("query: %s", why.err.message);
 	else
-		fprintf(stderr, "weir: query: %s%s", buf_str(&lines),
-			lines.len && lines.data[lines.len - 1] == '\n' ? "" : "\n");
+		fail_usage("query: %.*s",
+			   (int)(lines.len - (lines.len && lines.data[lines.len - 1] == '\n')),
+			   buf_str(&lines));
 	return r;
 }
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/shell.h"
 #include "cli/bars.h"
+#include "cli/call_text.h"
 #include "cli/queued.h"
 #include "cli/report_page.h"
 #include "cli/text.h"
@@ -614,6 +615,23 @@ static int print_running(const struct report *r)
 	return e < 0 ? e : page_line(&out);
 }
 
+/* A word of a shell. Where it has bytes that a terminal would obey, these are escaped within $'...'. */
+static int put_word(struct buf *out, const char *name)
+{
+	const struct bytes text = {(const uint8_t *)name, strlen(name)};
+	_cleanup_buf_ struct buf escaped = {0};
+	size_t doubled = 0; /* backslashes, which escaping doubles */
+	int r = call_text_escape(&escaped, text, "");
+
+	for (size_t i = 0; i < text.len; i++)
+		doubled += name[i] == '\\';
+	if (r < 0 || escaped.len == text.len + doubled)
+		return r < 0 ? r : shell_word(out, name, text.len);
+	buf_clear(&escaped);
+	r = call_text_escape(&escaped, text, "'");
+	return r < 0 ? r : buf_printf(out, "$'%s'", buf_str(&escaped));
+}
+
 /* " x.trace 'two words'": what the traces were called on this command line; nothing for the default. */
 static int put_traces(const struct report *r, struct buf *out)
 {
@@ -629,7 +647,7 @@ static int put_traces(const struct report *r, struct buf *out)
 		if (e >= 0 && input)
 			e = buf_printf(out, "-i ");
 		if (e >= 0)
-			e = shell_word(out, name, strlen(name));
+			e = put_word(out, name);
 	}
 	return e;
 }
