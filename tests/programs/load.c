@@ -230,6 +230,46 @@ static int run_gap(void)
 	return 0;
 }
 
+/* WORK_CALLS children, WORK_THREADS of them at once, every tenth a child's child. Each writes its number at its place, so that
+ * it is known which rows a trace of it must hold. */
+static void leave_number(int fd, long number)
+{
+	int64_t n = number;
+
+	if (number % 10 == 9) {
+		pid_t pid = fork();
+
+		if (pid)
+			_exit(pid < 0 || waitpid(pid, NULL, 0) != pid);
+	}
+	_exit(pwrite(fd, &n, sizeof(n), n * 8) != sizeof(n));
+}
+
+static int run_forks(void)
+{
+	int fd = open("count", O_RDWR | O_CREAT | O_TRUNC, 0600), status;
+	long count = setting("WORK_CALLS", 1000), at_once = setting("WORK_THREADS", 200);
+	long begun = 0, running = 0, failed = 0;
+
+	while (begun < count || running) {
+		pid_t pid = begun < count && running < at_once ? fork() : -1;
+
+		if (!pid)
+			leave_number(fd, begun);
+		if (pid > 0) {
+			begun++;
+			running++;
+			continue;
+		}
+		if (wait(&status) < 0)
+			return 1;
+		running--;
+		failed += status != 0;
+	}
+	printf("load calls=%ld failed=%ld\n", count, failed);
+	return failed != 0;
+}
+
 /*
  * --cpu FILE CMD...: runs a command and writes what it cost by itself, whoever traces it:
  *   wall_ns user_ns system_ns maxrss_kib
@@ -268,6 +308,7 @@ const struct work_case load_cases[] = {
 	{"load_names", run_names, "load: create, rename, unlink, each file under names of its own"},
 	{"load_getppid", run_getppid, "load: the shortest call"},
 	{"load_count", run_count, "load: numbered writes for WORK_SECONDS"},
+	{"load_forks", run_forks, "load: WORK_CALLS children, each of which writes its number"},
 	{"load_gap", run_gap, "load: the longest pause between two calls"},
 	{0},
 };
