@@ -5,6 +5,7 @@
 #   make demo       see it at work   make bench     cost, side by side   make deb       packages in out/
 #   make static     one static file  make fuzz      fuzz the parsers     make soak      hours of random work
 #   make sanitize   the tests, with the compiler watching memory, undefined behaviour and threads
+#   make nightly    sanitizers, repetitions and an attack from a seed: SEED=7 SCALE=0.1 MINUTES=30 PARTS="sql names"
 
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -62,6 +63,10 @@ soak: build engine
 	@tools/packages test
 	@tools/soak $(BUILD)
 
+nightly: build engine
+	@tools/packages build engine pages test fuzz deb static
+	@tools/nightly $(BUILD) $(if $(SEED),--seed $(SEED)) $(if $(SCALE),--scale $(SCALE)) $(if $(MINUTES),--minutes $(MINUTES)) $(PARTS)
+
 install: build engine
 	@meson configure -Dprefix=$(PREFIX) $(BUILD)
 	@ninja -C $(BUILD) -j $(JOBS) --quiet
@@ -86,4 +91,4 @@ format:
 clean:
 	rm -rf $(BUILD) build-static build-deb build-fuzz build-asan build-tsan out
 
-.PHONY: all build engine pages demo test quick bench fuzz sanitize soak install deb static docs format clean
+.PHONY: all build engine pages demo test quick bench fuzz sanitize soak nightly install deb static docs format clean
