@@ -17,8 +17,7 @@
 
 #define PAIR_BLOCKS_MAX 16u /* a summary is looked for so many blocks behind its block */
 
-/* Reads up to len bytes; how many there were. */
-static ssize_t read_some(int fd, void *to, size_t len, uint64_t offset)
+ssize_t scan_read(int fd, void *to, size_t len, uint64_t offset)
 {
 	size_t done = 0;
 
@@ -39,7 +38,7 @@ static ssize_t read_some(int fd, void *to, size_t len, uint64_t offset)
 int scan_look_at(const struct trace *t, uint64_t offset, struct found_block *ret)
 {
 	struct block_header h;
-	ssize_t n = read_some(t->fd, &h, sizeof(h), offset);
+	ssize_t n = scan_read(t->fd, &h, sizeof(h), offset);
 	int r;
 
 	ret->header = NULL;
@@ -57,7 +56,7 @@ int scan_look_at(const struct trace *t, uint64_t offset, struct found_block *ret
 	ret->header = malloc(h.header_len);
 	if (!ret->header)
 		return -ENOMEM;
-	n = read_some(t->fd, ret->header, h.header_len, offset);
+	n = scan_read(t->fd, ret->header, h.header_len, offset);
 	ret->checked = h.header_len;
 	if (n < 0)
 		return (int)n;
@@ -103,7 +102,7 @@ static int64_t search(struct search *s, const struct trace *t, uint64_t at)
 		/* A mark may lie across the end of the buffer. */
 		if (at >= s->from && s->len >= STORE_MARK_LEN)
 			at = MAX(at, s->from + s->len - STORE_MARK_LEN + 1);
-		n = read_some(t->fd, s->buf, SEARCH_BYTES, at);
+		n = scan_read(t->fd, s->buf, SEARCH_BYTES, at);
 		if (n < 0)
 			return n;
 		s->from = at;
@@ -361,11 +360,10 @@ bool store_fd_is_written(int fd)
 }
 
 /*
- * Finds the next valid header behind damage at t->next. Returns as scan_look_at(); *ret_offset is where.
  * Headers that lie about their length can make every mark cost STORE_HEADER_MAX bytes of checking. No writer's file
  * comes near SEARCH_EFFORT; where one is beyond, the search ends, and the rest counts as damage.
  */
-static int skip_damage(struct trace *t, struct found_block *c, uint64_t *ret_offset)
+int scan_skip(struct trace *t, struct found_block *c, uint64_t *ret_offset)
 {
 	_cleanup_(search_free) struct search s = {0};
 	uint64_t at = t->next;
@@ -401,7 +399,7 @@ static int step(struct store *s, struct trace *t)
 
 	why = c.why;
 	if (r == FOUND_DAMAGE || (r == FOUND_END_OF_FILE && t->size > t->next)) {
-		r = skip_damage(t, &c, &offset);
+		r = scan_skip(t, &c, &offset);
 		if (r == FOUND_BLOCK) {
 			uint64_t seq = t->next_seq, lost = c.view.head->seq - seq;
 			struct store_damage gap = {.blocks = MAX(lost, (uint64_t)1),

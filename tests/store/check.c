@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check.c: no byte of a trace can change, and no part of it be missing, without store_check() finding it. */
+#include "common.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "store/format.h"
+#include "store/user.h"
+#include "store/check.h"
+
+#define BLOCKS 2
+#define ROWS   20
+#define FILES  60 /* that the calls name */
+#define STRIDE 7  /* bytes at most between two that are changed; another seed meets others */
+
+static int setup(void **state)
+{
+	make_folder();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	remove_folder();
+	return 0;
+}
+
+static void append(struct store_writer *w, struct batch *b)
+{
+	struct error err = {0};
+
+	assert_ok(store_append(w, b, &err), err);
+	assert_ok(store_flush(w, true, &err), err);
+	batch_free(b);
+}
+
+static struct batch *threads(size_t count)
+{
+	struct batch *b;
+
+	assert_int_equal(batch_new(&b, TABLE_THREAD), 0);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(batch_add_row(b), i);
+		assert_int_equal(batch_set(b, THREAD_ID, i, (int64_t)i), 0);
+		assert_int_equal(batch_set(b, THREAD_TASK, i, (int64_t)i), 0);
+	}
+	return b;
+}
+
+static void annotate(const char *path)
+{
+	const struct user_column column = {(char *)"n", USER_INT};
+	_cleanup_(user_writer_freep) struct user_writer *w = NULL;
+	_cleanup_(store_freep) struct store *s = open_trace(path);
+	struct error err = {0};
+
+	assert_ok(user_writer_new(&w, "t", &column, 1, &err), err);
+	for (uint64_t i = 0; i < 10; i++)
+		assert_int_equal(user_put(w, i * i), 0);
+	assert_ok(user_append(w, s, &err), err);
+}
+
+/* A trace of every kind of block, with `files` rows of files; its length before the annotation. */
+static size_t make_trace(const char *path, size_t files)
+{
+	int64_t clock = 1700000000000000000;
+	struct draw d = {12};
+	struct store_writer *w;
+	struct error err = {0};
+	struct stat st;
+
+	unlink(path);
+	assert_ok(store_create(&w, path, NULL, &err), err);
+	append(w, threads(4));
+	append(w, file_rows(files));
+	for (unsigned int i = 0; i < BLOCKS; i++)
+		append(w, likely_ops(&d, ROWS, &clock));
+	assert_ok(store_close(w, &err), err);
+	assert_int_equal(stat(path, &st), 0);
+	annotate(path);
+	return (size_t)st.st_size;
+}
+
+struct seen {
+	struct check_fault last;
+	uint64_t calls, rows;
+};
+
+static void found(void *arg, const struct check_fault *f)
+{
+	struct seen *seen = arg;
+
+	assert_true(*f->what);
+	seen->last = *f;
+	seen->calls++;
+	seen->rows += f->rows;
+}
+
+static struct check_result verify(const char *path, struct seen *seen)
+{
+	struct check_options opt = {.found = found, .arg = seen};
+	_cleanup_(store_freep) struct store *s = open_trace(path);
+	struct store_damage damage;
+	struct check_result r;
+	struct error err = {0};
+	struct batch *ops;
+
+	*seen = (struct seen){0};
+	assert_ok(store_check(s, 0, &opt, &r, &err), err);
+	assert_int_equal(r.faults, seen->calls);
+	/* What it found is known to all who read the store, and they read what it says. */
+	ops = read_rows(s, TABLE_OP);
+	store_damage(s, &damage);
+	assert_int_equal(r.rows[TABLE_OP], ops->rows);
+	if (damage.blocks || ops->rows < (size_t)BLOCKS * ROWS)
+		assert_false(check_is_intact(&r));
+	batch_free(ops);
+	return r;
+}
+
+static void intact(void **state)
+{
+	const char *path = in_folder("t");
+	struct check_result r;
+	struct seen seen;
+	struct stat st;
+
+	make_trace(path, FILES);
+	r = verify(path, &seen);
+	if (seen.calls)
+		fail_msg("block %llu: %s", (unsigned long long)seen.last.seq, seen.last.what);
+	assert_true(check_is_intact(&r) && r.closed && !r.growing);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(r.bytes, st.st_size);
+	assert_int_equal(r.bad_blocks + r.bad_bytes, 0);
+	/* names, threads, files, calls with their sums, index, end; user table, index, end */
+	assert_int_equal(r.blocks, 1 + 2 + 2 * BLOCKS + 2 + 3);
+	assert_true(r.first < r.last && r.first > 1600000000000000000);
+}
+
+static void any_byte(void **state)
+{
+	struct draw d = {test_seed(5)};
+	char path[256];
+	uint8_t *data;
+	size_t len, unread = 0;
+
+	snprintf(path, sizeof(path), "%s", in_folder("t"));
+	make_trace(path, FILES);
+	data = load_file(path, &len);
+	for (size_t at = 0; at < len; at += 1 + draw(&d, STRIDE)) {
+		const uint8_t bits = (uint8_t)(1 + draw(&d, 255));
+		const char *paths[] = {path};
+		struct check_result r;
+		struct error err = {0};
+		struct seen seen;
+		struct store *s;
+
+		data[at] ^= bits;
+		save_file(path, data, len);
+		data[at] ^= bits;
+		if (store_open(&s, paths, 1, &err) < 0) {
+			assert_true(at < sizeof(struct file_header));
+			continue;
+		}
+		store_free(s);
+		r = verify(path, &seen);
+		if (check_is_intact(&r) || !r.faults)
+			fail_msg("a change of byte %zu is not found", at);
+		unread += r.rows[TABLE_OP] < (size_t)BLOCKS * ROWS;
+	}
+	assert_in_range(unread, 1, len);
+	free(data);
+}
+
+static void any_length(void **state)
+{
+	struct draw d = {test_seed(6)};
+	size_t len, annotated;
+	char path[256];
+	uint8_t *data;
+
+	snprintf(path, sizeof(path), "%s", in_folder("t"));
+	len = make_trace(path, FILES);
+	data = load_file(path, &annotated);
+	/* every length at the ends, where blocks are small */
+	for (size_t at = sizeof(struct file_header); at <= annotated;
+	     at += len - at < 300 || at >= len ? 1 : 1 + draw(&d, 2 * STRIDE)) {
+		struct check_result r;
+		struct seen seen;
+
+		save_file(path, data, at);
+		r = verify(path, &seen);
+		/* where the recorder ended it, it is what was recorded, and a table behind it counts once it is whole */
+		if (check_is_intact(&r) ? at < len : at == len || at == annotated)
+			fail_msg("cut at %zu of %zu, %zu: %llu faults", at, len, annotated,
+				 (unsigned long long)r.faults);
+	}
+	free(data);
+}
+
+static void missing_rows(void **state)
+{
+	const char *path = in_folder("t");
+	struct check_result r;
+	struct seen seen;
+
+	make_trace(path, FILES - 10);
+	r = verify(path, &seen);
+	assert_int_equal(r.faults, 1);
+	assert_non_null(strstr(seen.last.what, "refer to a file without a row"));
+	assert_string_equal(seen.last.kind, "op");
+	assert_int_equal(seen.last.bytes, 0);
+}
+
+/* A block taken out of the middle: what follows holds for itself, but its number does not. */
+static void block_taken_out(void **state)
+{
+	struct check_result r;
+	const struct store_block *b;
+	struct seen seen;
+	struct store *s;
+	char path[256];
+	uint8_t *data;
+	size_t len, i = 0;
+
+	snprintf(path, sizeof(path), "%s", in_folder("t"));
+	make_trace(path, FILES);
+	data = load_file(path, &len);
+	s = open_trace(path);
+	while (store_block(s, i)->table != TABLE_OP)
+		i++;
+	b = store_block(s, i);
+	memmove(data + b->offset, data + b->offset + b->bytes, len - b->offset - b->bytes);
+	save_file(path, data, len - b->bytes);
+	store_free(s);
+	r = verify(path, &seen);
+	assert_true(r.faults && r.rows_unknown);
+	free(data);
+}
+
+static int stop(void *arg, uint64_t bytes)
+{
+	return bytes > 0;
+}
+
+static void stopped(void **state)
+{
+	const char *path = in_folder("t");
+	const struct check_options opt = {.progress = stop};
+	struct check_result r;
+	struct error err = {0};
+	struct store *s;
+
+	make_trace(path, FILES);
+	s = open_trace(path);
+	assert_int_equal(store_check(s, 0, &opt, &r, &err), -EINTR);
+	store_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(intact),	   cmocka_unit_test(any_byte),
+		cmocka_unit_test(any_length),	   cmocka_unit_test(missing_rows),
+		cmocka_unit_test(block_taken_out), cmocka_unit_test(stopped),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
