@@ -307,7 +307,7 @@ int command_run(const struct command *cmd, int argc, char **argv)
 	return command_line(cmd, argc, argv, true);
 }
 
-int command_check(const struct command *cmd, int argc, char **argv)
+int command_try(const struct command *cmd, int argc, char **argv)
 {
 	return command_line(cmd, argc, argv, false);
 }

@@ -86,7 +86,7 @@ const struct command *command_find(const char *name);
  * status. */
 int command_run(const struct command *cmd, int argc, char **argv);
 /* Only parses: 0, or 2 and why on standard error. May reorder argv, as command_run() does. */
-int command_check(const struct command *cmd, int argc, char **argv);
+int command_try(const struct command *cmd, int argc, char **argv);
 
 /* Values as options take them, for texts that are no option. 0 or -EINVAL with the reason. */
 int parse_int(const char *text, int64_t *ret, struct error *err);

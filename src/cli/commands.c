@@ -11,6 +11,7 @@ const struct command *const commands[] = {
 	&command_top,
 	&command_report,
 	&command_diff,
+	&command_check,
 	&command_doctor,
 	&command_query,
 #ifdef WEIR_ENGINE

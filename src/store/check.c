@@ -14,6 +14,9 @@
 #include "store/scan.h"
 #include "store/user.h"
 
+#define CHECK_THREADS_MAX   16
+#define CHECK_THREAD_BLOCKS 16 /* a thread more for so many blocks */
+
 /* The ids of a dimension table that came so far. They are dense: almost all are below `below`. */
 struct ids {
 	uint64_t below; /* each is there */
@@ -210,8 +213,8 @@ static int refers_to(enum table_id table, unsigned int column)
 }
 
 /* The rows of a column whose id has no row in its table so far. */
-static void count_missed(struct checker *v, const struct batch *rows, unsigned int column,
-			 struct ids *to, const struct check_fault *here)
+static void count_missed(const struct batch *rows, unsigned int column, struct ids *to,
+			 const struct check_fault *here)
 {
 	for (size_t i = 0; i < rows->rows; i++) {
 		int64_t id = batch_get(rows, column, i, -1);
@@ -225,24 +228,50 @@ static void count_missed(struct checker *v, const struct batch *rows, unsigned i
 	}
 }
 
-static int check_references(struct checker *v, struct block *b, const struct batch *rows)
+/* The table that the ids of an entry refer to, and our column; -1: none. */
+static int entry_refers_to(const struct block *b, const struct block_entry *e, unsigned int *ret)
+{
+	*ret = e->kind == ENTRY_COLUMN ? b->to_ours[e->column] : 0xff;
+	/* what a summary refers to, its calls do */
+	if (b->pub.table == TABLE_SUMMARY || *ret >= schema_table(b->pub.table)->column_count ||
+	    e->min > e->max)
+		return -1;
+	return refers_to(b->pub.table, *ret);
+}
+
+/* Nearly always the header says enough: ids come in order, and each has its row. */
+static bool is_known(const struct checker *v, int table, const struct block_entry *e)
+{
+	return table < 0 || (e->min >= 0 && (uint64_t)e->max < v->ids[table].below);
+}
+
+static bool refers_only_to_known(const struct checker *v, const struct block *b)
+{
+	bool known = true;
+
+	for (unsigned int i = 0; i < b->view.head->entries && known; i++) {
+		const struct block_entry *e = &b->view.entries[i];
+		unsigned int column;
+
+		known = is_known(v, entry_refers_to(b, e, &column), e);
+	}
+	return known;
+}
+
+static int check_references(struct checker *v, const struct block *b, const struct batch *rows)
 {
 	const struct check_fault here = fault_of(&b->view, b, b->pub.offset);
-	unsigned int count = schema_table(b->pub.table)->column_count;
 	int r = 0;
 
 	for (size_t i = 0; is_dims(b->pub.table) && i < rows->rows && r >= 0; i++)
 		r = ids_add(&v->ids[b->pub.table], batch_get(rows, 0, i, INT64_MAX));
 	for (unsigned int i = 0; i < b->view.head->entries && r >= 0; i++) {
 		const struct block_entry *e = &b->view.entries[i];
-		unsigned int column = e->kind == ENTRY_COLUMN ? b->to_ours[e->column] : 0xff;
-		int table = column < count ? refers_to(b->pub.table, column) : -1;
+		unsigned int column;
+		int table = entry_refers_to(b, e, &column);
 
-		if (table < 0 || e->min > e->max)
-			continue;
-		/* nearly always the header says enough: ids come in order, and each has its row */
-		if (e->min < 0 || (uint64_t)e->max >= v->ids[table].below)
-			count_missed(v, rows, column, &v->ids[table], &here);
+		if (!is_known(v, table, e))
+			count_missed(rows, column, &v->ids[table], &here);
 	}
 	return r;
 }
@@ -300,20 +329,40 @@ static const char *check_sections(struct checker *v, const struct block_view *vi
 	return covered == h->payload_len ? NULL : "bytes of the payload belong to no section";
 }
 
-static int check_rows(struct checker *v, struct block *b)
+/* The rows of a block; why not, where that is damage, or NULL. */
+static const char *unpack(const struct checker *v, struct decoder *decoder, const struct block *b,
+			  const struct batch **ret, int *ret_code)
 {
 	struct decode_source src = reader_source(v->s, b);
-	const struct batch *rows;
-	const char *why = "";
-	int r;
+	const char *why = NULL;
 
 	src.trace = 0; /* ids as the file has them */
-	r = decode_columns(v->decoder, &src, ~0ull, &rows, &why);
-	if (r == -EBADMSG || r == -EIO) {
-		lose(v, &b->view, b, b->pub.offset, r == -EIO ? strerror(EIO) : why);
-		return 0;
-	}
-	if (r < 0)
+	*ret_code = decode_columns(decoder, &src, ~0ull, ret, &why);
+	if (*ret_code == -EIO)
+		why = strerror(EIO);
+	else if (*ret_code != -EBADMSG)
+		return NULL;
+	*ret_code = 0;
+	return why;
+}
+
+/* Many, and nothing but their ids matters to what follows: they are unpacked afterwards, side by side. */
+static bool is_bulk(const struct block *b)
+{
+	return b->pub.table == TABLE_OP || b->pub.table == TABLE_SUMMARY;
+}
+
+static int check_rows(struct checker *v, struct block *b)
+{
+	const struct batch *rows = NULL;
+	const char *why = NULL;
+	int r = 0;
+
+	if (!is_bulk(b) || !refers_only_to_known(v, b))
+		why = unpack(v, v->decoder, b, &rows, &r);
+	if (why)
+		lose(v, &b->view, b, b->pub.offset, why);
+	if (why || r < 0)
 		return r;
 	v->ret->rows[b->pub.table] += b->pub.rows;
 	if (b->pub.table == TABLE_OP && b->first <= b->last) {
@@ -324,8 +373,8 @@ static int check_rows(struct checker *v, struct block *b)
 	if (b->pub.table == TABLE_SUMMARY && b->pub.pair == SIZE_MAX)
 		flaw(v, &b->view, b, b->pub.offset,
 		     "it sums up block %lld, which is not there: readers do without",
-		     (long long)batch_get(rows, SUMMARY_BLOCK, 0, -1));
-	return check_references(v, b, rows);
+		     (long long)b->pub.min[SUMMARY_BLOCK]);
+	return rows ? check_references(v, b, rows) : 0;
 }
 
 /* A block of names or of an index: its one blob. An index must name what lies between it and the one before. */
@@ -532,15 +581,22 @@ static void check_events(struct checker *v, const struct store *s)
 	report(v, &f);
 }
 
+static int progress(struct checker *v, uint64_t done)
+{
+	/* both passes go through the file */
+	uint64_t all = v->opt->quick ? v->t.size : 2 * v->t.size;
+
+	return v->opt->progress && v->opt->progress(v->opt->arg, MIN(done, all), all) ? -EINTR : 0;
+}
+
 static int walk(struct checker *v)
 {
 	int r = 0;
 
 	while (r >= 0 && v->t.next < v->end) {
 		r = step(v);
-		if (r >= 0 && v->opt->progress &&
-		    v->opt->progress(v->opt->arg, MIN(v->t.next, v->t.size)))
-			r = -EINTR;
+		if (r >= 0)
+			r = progress(v, v->t.next);
 	}
 	if (r < 0)
 		return r;
@@ -550,6 +606,87 @@ static int walk(struct checker *v)
 	report_missed(v);
 	check_events(v, v->s);
 	return 0;
+}
+
+/* ---- unpacking ---- */
+
+struct unpacking {
+	struct checker *v;
+	size_t count;	      /* of blocks */
+	atomic_size_t next;   /* block that nobody has taken */
+	atomic_ullong bytes;  /* done */
+	atomic_int failed;    /* the first errno */
+	pthread_mutex_t lock; /* faults */
+};
+
+/* The block's checksums hold, and yet its rows cannot be had. */
+static void lose_late(struct unpacking *u, struct block *b, const char *why)
+{
+	struct check_result *ret = u->v->ret;
+
+	pthread_mutex_lock(&u->lock);
+	ret->rows[b->pub.table] -= b->pub.rows;
+	lose(u->v, &b->view, b, b->pub.offset, why);
+	pthread_mutex_unlock(&u->lock);
+}
+
+static void fail(struct unpacking *u, int code)
+{
+	int none = 0;
+
+	if (code < 0)
+		atomic_compare_exchange_strong(&u->failed, &none, code);
+}
+
+/* Takes blocks until none is left. The caller's own thread tells how far all have come. */
+static void unpack_some(struct unpacking *u, bool tells)
+{
+	_cleanup_(decoder_freep) struct decoder *decoder = NULL;
+	size_t i;
+
+	fail(u, decoder_new(&decoder));
+	while (!atomic_load(&u->failed) && (i = atomic_fetch_add(&u->next, 1)) < u->count) {
+		struct block *b = reader_block(u->v->s, i);
+		const struct batch *rows;
+		const char *why = NULL;
+		int r = 0;
+
+		if (b->pub.trace != u->v->t.number || !is_bulk(b) || b->pub.damaged)
+			continue;
+		why = unpack(u->v, decoder, b, &rows, &r);
+		if (why)
+			lose_late(u, b, why);
+		fail(u, r);
+		atomic_fetch_add(&u->bytes, b->pub.bytes);
+		if (tells)
+			fail(u, progress(u->v, u->v->t.size + atomic_load(&u->bytes)));
+	}
+}
+
+static void *unpack_aside(void *arg)
+{
+	unpack_some(arg, false);
+	return NULL;
+}
+
+/* Unpacks the blocks that the walk left out, with a thread for each CPU. */
+static int unpack_all(struct checker *v)
+{
+	struct unpacking u = {.v = v, .count = store_block_count(v->s)};
+	pthread_t others[CHECK_THREADS_MAX - 1];
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t started = 0;
+
+	pthread_mutex_init(&u.lock, NULL);
+	while (started < ARRAY_SIZE(others) && (long)started + 1 < cpus &&
+	       started < u.count / CHECK_THREAD_BLOCKS &&
+	       !pthread_create(&others[started], NULL, unpack_aside, &u))
+		started++;
+	unpack_some(&u, true);
+	while (started > 0)
+		pthread_join(others[--started], NULL);
+	pthread_mutex_destroy(&u.lock);
+	return atomic_load(&u.failed);
 }
 
 int store_check(struct store *s, size_t trace, const struct check_options *opt,
@@ -580,5 +717,7 @@ int store_check(struct store *s, size_t trace, const struct check_options *opt,
 		v.t.next = head_len;
 		r = walk(&v);
 	}
+	if (r >= 0 && !opt->quick)
+		r = unpack_all(&v);
 	return r < 0 ? error_errno(err, r, "cannot check the trace %s", t->path) : 0;
 }

@@ -39,10 +39,11 @@ struct check_result {
 };
 
 struct check_options {
-	/* Called for each fault; it is valid during the call. NULL: they are only counted. */
+	/* Called for each fault, one after another, by any thread; it is valid during the call. NULL: they are only counted. */
 	void (*found)(void *arg, const struct check_fault *f);
-	/* Called now and then with the bytes of the file that were checked; nonzero ends the work with -EINTR. NULL: not. */
-	int (*progress)(void *arg, uint64_t bytes);
+	/* Called by the caller's thread now and then with how much of the work is done; nonzero ends it with -EINTR. NULL: not. */
+	int (*progress)(void *arg, uint64_t done, uint64_t all);
+	bool quick; /* checksums, numbers and references alone: blocks of calls are not unpacked */
 	void *arg;
 };
 

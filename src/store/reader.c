@@ -171,11 +171,18 @@ static bool is_known(const struct store *s, const struct stat *file)
 	return false;
 }
 
+bool store_fd_is_trace(int fd)
+{
+	uint8_t magic[sizeof(STORE_MAGIC) - 1];
+
+	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+	       !memcmp(magic, STORE_MAGIC, sizeof(magic));
+}
+
 /* 1: there is a trace, which may be one of those open; 0: it is none. */
 static int add_trace(struct store *s, const char *path, bool only_traces, struct error *err)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	uint8_t magic[sizeof(STORE_MAGIC) - 1];
 	struct stat st;
 	int r;
 
@@ -184,8 +191,7 @@ static int add_trace(struct store *s, const char *path, bool only_traces, struct
 	if (!S_ISREG(st.st_mode))
 		return error_set(err, -EINVAL, "%s is neither a trace nor a folder of traces",
 				 path);
-	if (only_traces && (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) ||
-			    memcmp(magic, STORE_MAGIC, sizeof(magic))))
+	if (only_traces && !store_fd_is_trace(fd))
 		return 0;
 	if (is_known(s, &st)) /* named twice: its calls count once */
 		return 1;

@@ -101,6 +101,8 @@ void store_unclosed(const struct store *s, struct store_unclosed *ret);
 bool store_is_growing(const struct store *s);
 /* The same of an open file, trace or not. */
 bool store_fd_is_written(int fd);
+/* True where an open file begins as a trace does, whatever follows. */
+bool store_fd_is_trace(int fd);
 
 struct store_block {
 	enum table_id table;

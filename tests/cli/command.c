@@ -345,7 +345,7 @@ static void examples_parse(void **state)
 
 			if (count > 1 && words[1][strlen(words[1]) - 1] == ')')
 				words[1][strlen(words[1]) - 1] = 0;
-			if (!c || command_check(c, count - 1, words + 1) != 0)
+			if (!c || command_try(c, count - 1, words + 1) != 0)
 				fail_msg("weir %s: the example does not parse: %s",
 					 commands[i]->name, e->line);
 			free(copy);
