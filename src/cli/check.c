@@ -18,6 +18,7 @@
 #define STATUS_LINE_NS (500 * NSEC_PER_MSEC)
 
 struct check_opts {
+	struct option_list inputs;
 	int64_t head;
 	bool fast, json, quiet, utc;
 };
@@ -291,16 +292,19 @@ static int check_path(struct check *c, const char *path, struct error *err)
 
 static int run(const void *opts, int argc, char **argv)
 {
-	static const char *const otherwise[] = {TRACE_DEFAULT};
-	const char *const *paths = argc ? (const char *const *)argv : otherwise;
 	struct check c = {.opts = opts};
+	const struct option_list *inputs = &c.opts->inputs;
 	struct error err = {0};
 	int r = 0;
 
 	if (c.opts->json)
 		fputs("{\"traces\": [", stdout);
-	for (int i = 0; i < MAX(argc, 1) && r >= 0; i++)
-		r = check_path(&c, paths[i], &err);
+	for (size_t i = 0; i < inputs->count && r >= 0; i++)
+		r = check_path(&c, inputs->items[i], &err);
+	for (int i = 0; i < argc && r >= 0; i++)
+		r = check_path(&c, argv[i], &err);
+	if (!inputs->count && !argc)
+		r = check_path(&c, TRACE_DEFAULT, &err);
 	if (c.opts->json)
 		printf("\n ],\n \"checked\": %zu, \"bad\": %zu}\n", c.traces, c.bad);
 	buf_free(&c.name);
@@ -310,6 +314,8 @@ static int run(const void *opts, int argc, char **argv)
 }
 
 static const struct option options[] = {
+	{'i', "input", OPTION_LIST, "TRACE", "check this trace, or every trace in this folder",
+	 offsetof(struct check_opts, inputs)},
 	{0, "fast", OPTION_FLAG, NULL,
 	 "checksums, numbers and references only: do not unpack blocks of calls whose checksums "
 	 "hold",

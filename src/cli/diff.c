@@ -50,6 +50,10 @@ static void add_loss(struct loss *to, const struct loss *from)
 	to->damage.bytes += from->damage.bytes;
 	to->damage.gaps |= from->damage.gaps;
 	to->damage.torn |= from->damage.torn;
+	if (from->failed.count && !to->failed.count)
+		to->failed = from->failed;
+	else
+		to->failed.count += from->failed.count;
 	if (from->unclosed.traces) {
 		if (!to->unclosed.traces || from->unclosed.until < to->unclosed.until)
 			to->unclosed.until = from->unclosed.until;

@@ -89,6 +89,14 @@ static int put_loss(const struct diff_view *v)
 		_cleanup_buf_ struct buf b = {0};
 		int r = 0;
 
+		if (l->failed.count) {
+			r = loss_put_failed(&b, l);
+			printf("%sFAILED %s: recording failed: %s%s\n", text_style(TEXT_RED),
+			       v->traces[i].path, buf_str(&b), text_style(TEXT_PLAIN));
+			buf_clear(&b);
+		}
+		if (r < 0)
+			return r;
 		if (!loss_of_calls(l) && !l->damage.blocks)
 			continue;
 		r = loss_put_calls(&b, l);

@@ -169,7 +169,9 @@ static void check_trace(struct doctor *d)
 		doctor_add(d, DOCTOR_WARN, paths[0], NULL, "%s", err.message);
 		return;
 	}
-	if (loss.unclosed.traces && loss_put_unclosed(&b, &loss, FORMAT_LOCAL) >= 0)
+	if (loss.failed.count && loss_put_failed(&b, &loss) >= 0)
+		doctor_add(d, DOCTOR_WARN, paths[0], NULL, "recording failed: %s", buf_str(&b));
+	else if (loss.unclosed.traces && loss_put_unclosed(&b, &loss, FORMAT_LOCAL) >= 0)
 		doctor_add(d, DOCTOR_WARN, paths[0], NULL, "not closed %s", buf_str(&b));
 	else if (loss_of_calls(&loss) && loss_put_calls(&b, &loss) >= 0)
 		doctor_add(d, DOCTOR_WARN, paths[0], NULL, "%s lost", buf_str(&b));

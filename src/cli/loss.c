@@ -66,6 +66,27 @@ void loss_take_damage(struct loss *l, const struct store *s)
 	sum_up(l);
 }
 
+static bool is_text(struct bytes b, const char *text)
+{
+	return b.len == strlen(text) && !memcmp(b.data, text, b.len);
+}
+
+static void add_marks(struct loss *l, const struct batch *marks)
+{
+	for (size_t i = 0; i < marks->rows; i++) {
+		struct bytes name = batch_get_bytes(marks, MARK_NAME, i),
+			     text = batch_get_bytes(marks, MARK_TEXT, i);
+
+		if (!name.len || !text.len || !is_text(name, "weir.failed"))
+			continue;
+		if (l->failed.count++)
+			continue;
+		l->failed.at = batch_get(marks, MARK_AT, i, 0);
+		snprintf(l->failed.why, sizeof(l->failed.why), "%.*s", (int)text.len,
+			 (const char *)text.data);
+	}
+}
+
 int loss_read(struct loss *ret, const struct store *s, struct error *err)
 {
 	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
@@ -79,10 +100,12 @@ int loss_read(struct loss *ret, const struct store *s, struct error *err)
 		const struct batch *b;
 		struct error unread = {0};
 
-		if (block->table != TABLE_LOSS || block->damaged)
+		if ((block->table != TABLE_LOSS && block->table != TABLE_MARK) || block->damaged)
 			continue;
 		r = store_decode(cursor, i, ~0ull, &b, &unread);
-		if (r >= 0)
+		if (r >= 0 && block->table == TABLE_MARK)
+			add_marks(&l, b);
+		else if (r >= 0)
 			loss_add(&l, b);
 		else if (r != -EBADMSG) /* else counted as damage */
 			return error_set(err, r, "%s", unread.message);
@@ -177,6 +200,15 @@ int loss_put_changes(struct buf *out, const struct loss *l)
 	return buf_printf(out, ": what is shown was read from the file that was opened");
 }
 
+int loss_put_failed(struct buf *out, const struct loss *l)
+{
+	int r = format_safe(out, l->failed.why, strlen(l->failed.why));
+
+	return r < 0 || l->failed.count < 2
+		       ? r
+		       : buf_printf(out, " (and %zu more)", l->failed.count - 1);
+}
+
 static bool has_parts(const struct loss *l)
 {
 	bool any = false;
@@ -205,10 +237,19 @@ void loss_warn(const struct loss *l)
 	if (l->changes.traces && loss_put_changes(&b, l) >= 0)
 		fprintf(stderr, "weir: %s\n", buf_str(&b));
 	buf_clear(&b);
-	if (!loss_of_calls(l) && !has_parts(l) && !l->damage.blocks && !l->unclosed.traces)
+	if (!loss_of_calls(l) && !has_parts(l) && !l->damage.blocks && !l->unclosed.traces &&
+	    !l->failed.count)
 		return;
-	if (loss_of_calls(l)) {
-		r = loss_put_calls(&b, l);
+	if (l->failed.count) {
+		r = buf_printf(&b, "recording failed: ");
+		if (r >= 0)
+			r = loss_put_failed(&b, l);
+		separator = "; ";
+	}
+	if (r >= 0 && loss_of_calls(l)) {
+		r = buf_printf(&b, "%s", separator);
+		if (r >= 0)
+			r = loss_put_calls(&b, l);
 		if (r >= 0)
 			r = buf_printf(&b, " lost (");
 		if (r >= 0)
@@ -273,6 +314,17 @@ static json_t *changes_json(const struct store_file_changes *c)
 			 what);
 }
 
+static json_t *failed_json(const struct loss *l)
+{
+	_cleanup_buf_ struct buf why = {0};
+	char at[24];
+
+	snprintf(at, sizeof(at), "%lld", (long long)l->failed.at);
+	(void)!format_safe(&why, l->failed.why, strlen(l->failed.why));
+	return json_pack("{s:I, s:s, s:s}", "recordings", (json_int_t)l->failed.count, "at", at,
+			 "why", buf_str(&why));
+}
+
 json_t *loss_json(const struct loss *l)
 {
 	json_t *causes = json_object(), *doc;
@@ -289,6 +341,8 @@ json_t *loss_json(const struct loss *l)
 		json_object_set_new(doc, "unclosed", unclosed_json(&l->unclosed));
 	if (l->changes.traces)
 		json_object_set_new(doc, "files", changes_json(&l->changes));
+	if (l->failed.count)
+		json_object_set_new(doc, "failed", failed_json(l));
 	return doc;
 }
 

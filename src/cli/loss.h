@@ -13,6 +13,13 @@
 #include "schema/vocab.h"
 #include "store/store.h"
 
+/* Recordings that ended because something failed, or into whose file another program wrote. */
+struct loss_failed {
+	size_t count;
+	int64_t at;    /* the first: when, ns since the epoch */
+	char why[256]; /* as the recorder wrote it into the trace */
+};
+
 struct loss {
 	uint64_t events[CAUSE_COUNT];
 	bool more[CAUSE_COUNT];	     /* more than `events` says: by how much is not known */
@@ -23,6 +30,7 @@ struct loss {
 	struct store_unclosed
 		unclosed; /* traces whose recorder was killed: later calls may be missing */
 	struct store_file_changes changes; /* what became of the files since they were opened */
+	struct loss_failed failed;
 };
 
 /* Adds rows of the table `loss`. */
@@ -31,7 +39,7 @@ void loss_add(struct loss *l, const struct batch *rows);
 void loss_raise(struct loss *l, uint64_t lost);
 /* Takes the damage that the store knows of by now, in place of what it knew before. */
 void loss_take_damage(struct loss *l, const struct store *s);
-/* Reads a trace's rows of loss and its damage so far. Blocks that are damaged themselves count. */
+/* Reads a trace's rows of loss, its marks of failure and its damage so far. Blocks that are damaged themselves count. */
 int loss_read(struct loss *ret, const struct store *s, struct error *err);
 
 /* True where calls are missing. */
@@ -50,6 +58,9 @@ int loss_put_damage(struct buf *out, const struct loss *l);
 /* "(recorder killed, or file cut): calls after 21 Nov 09:55:02.114 +0000 may be missing". 0 or -ENOMEM. */
 int loss_put_unclosed(struct buf *out, const struct loss *l, enum format_zone zone);
 
+/* "after 0.224 s: cannot keep 4,800 rows ...": why recording failed. 0 or -ENOMEM. */
+int loss_put_failed(struct buf *out, const struct loss *l);
+
 /* "a.trace was deleted: what is shown was read from the deleted file". 0 or -ENOMEM. */
 int loss_put_changes(struct buf *out, const struct loss *l);
 
@@ -62,7 +73,8 @@ void loss_warn_changes(const struct store *s, unsigned int *warned);
  * The member "loss" of every document: {"events": calls lost, "causes": {word: events}, ...}. A
  * cause whose number is not known has 0 there and "at_least" is true. Where a recorder was killed there is also
  * "unclosed": {"traces": n, "complete_until": "ns since the epoch" or null}; where something happened to the files since
- * they were opened, "files": {"traces": n, "path": of the first, "what": ["deleted", "moved", "replaced", "cut"]}.
+ * they were opened, "files": {"traces": n, "path": of the first, "what": ["deleted", "moved", "replaced", "cut"]};
+ * where recording failed, "failed": {"recordings": n, "at": "ns since the epoch", "why": text}.
  */
 json_t *loss_json(const struct loss *l);
 void loss_put_json(FILE *out, const struct loss *l);

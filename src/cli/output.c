@@ -70,9 +70,13 @@ int output_open(struct output *o, const char *path, const struct store_options *
 void output_undo(struct output *o)
 {
 	_privileged_(privilege_files());
+	struct store_place place;
 	struct error err = {0};
 
+	store_writer_place(o->writer, &place);
 	(void)!store_close(TAKE_PTR(o->writer), &err);
+	if (place.fate != STORE_KEPT) /* what has the name now is another's */
+		return;
 	unlink(o->path);
 	if (o->old)
 		rename(o->old, o->path);

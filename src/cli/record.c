@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weir record: writes what a program, a process or the host does into a trace. */
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "cli/format.h"
 #include "cli/live.h"
 #include "cli/output.h"
+#include "cli/record_end.h"
 #include "privilege/privilege.h"
 
 #define STATUS_LINE_NS (500 * NSEC_PER_MSEC)
@@ -43,32 +45,31 @@ static int open_output(const struct record_opts *o, struct output *out, struct e
 			 why.message, sudo_user);
 }
 
-/* With what closing added. */
-static uint64_t size_of(const char *path, uint64_t otherwise)
-{
-	_privileged_(privilege_files());
-	struct stat st;
-
-	return stat(path, &st) == 0 ? (uint64_t)st.st_size : otherwise;
-}
-
 /* ---- the terminal ---- */
 
 struct progress {
-	bool shown;
+	bool wanted, shown;
 	int64_t next, last_at;
 	uint64_t last_ops;
+	struct record_told told;
+	const char *path;
 };
 
-/* One line, rewritten twice a second: since when, how much, how fast, what was lost. */
-static int show_progress(void *arg, const struct record_totals *t)
+static void clear_progress(struct progress *p)
 {
-	struct progress *p = arg;
+	if (p->shown)
+		fputs("\r\033[K", stderr);
+	p->shown = false;
+}
+
+/* One line, rewritten twice a second: since when, how much, how fast, what was lost. */
+static void show_progress(struct progress *p, const struct record_totals *t)
+{
 	uint64_t ops = t->source.ops;
 	int64_t now = clock_monotonic_ns();
 
 	if (now < p->next)
-		return 0;
+		return;
 	fprintf(stderr, "\r%8.1f s  %s calls  %s  lost %s  %s\033[K",
 		(double)t->ran_ns / NSEC_PER_SEC, format_count(ops).s,
 		format_rate(ops - p->last_ops, p->last_at ? now - p->last_at : 0, false).s,
@@ -77,24 +78,37 @@ static int show_progress(void *arg, const struct record_totals *t)
 	p->last_at = now;
 	p->last_ops = ops;
 	p->next = now + STATUS_LINE_NS;
+}
+
+static int on_tick(void *arg, const struct record_totals *t)
+{
+	struct progress *p = arg;
+
+	if (t->place.fate != p->told.fate || t->store.changed != p->told.changed)
+		clear_progress(p);
+	record_tell(&p->told, p->path, t);
+	if (p->wanted)
+		show_progress(p, t);
 	return 0;
 }
 
-static void print_summary(const struct record_opts *o, const struct output *out,
+static void print_summary(const struct record_opts *o, const struct record_end *e,
 			  const struct record_totals *t)
 {
 	double seconds = (double)t->ran_ns / NSEC_PER_SEC;
-	uint64_t rows = t->store.rows[TABLE_OP], lost = t->source.lost + t->store.lost_rows;
-	const char *path = out->path;
-	_cleanup_buf_ struct buf word = {0};
+	uint64_t lost = t->source.lost + t->store.lost_rows + e->missing;
 
-	fprintf(stderr, "weir: %s   %s call%s in %.2f s   %s", path, format_count(rows).s,
-		rows == 1 ? "" : "s", seconds, format_size(t->store.bytes).s);
-	if (rows)
-		fprintf(stderr, " (%.1f B per call)", (double)t->store.bytes / (double)rows);
-	fprintf(stderr, "   lost %s%s%s\n", t->source.unfollowed ? "at least " : "",
-		format_count(lost).s,
-		t->source.sequence_proved && !lost ? " (sequence gap-free)" : "");
+	fprintf(stderr, "weir: %s   %s call%s in %.2f s   %s", e->found ? e->found : e->path,
+		format_count(e->calls).s, e->calls == 1 ? "" : "s", seconds,
+		format_size(t->store.bytes).s);
+	if (e->calls)
+		fprintf(stderr, " (%.1f B per call)", (double)t->store.bytes / (double)e->calls);
+	fprintf(stderr, "   lost %s%s%s\n",
+		e->more && !lost		  ? "an unknown number"
+		: t->source.unfollowed || e->more ? "at least "
+						  : "",
+		e->more && !lost ? "" : format_count(lost).s,
+		record_gap_free(t) && !e->error.code ? " (sequence gap-free)" : "");
 	fprintf(stderr, "      stopped: %s   recorder's CPU %s",
 		t->why_stopped ? t->why_stopped : "failed", format_time(t->cpu_ns).s);
 	if (t->source.held_ns)
@@ -113,10 +127,19 @@ static void print_summary(const struct record_opts *o, const struct output *out,
 	live_warn_lost(t, o->lossless);
 	if (t->command_pid && !t->command_ended)
 		fprintf(stderr, "      the command runs on, pid %d\n", (int)t->command_pid);
-	if (!strcmp(path, TRACE_DEFAULT))
+}
+
+/* What there is to look at. */
+static void print_next(const struct record_end *e)
+{
+	_cleanup_buf_ struct buf word = {0};
+
+	if (!e->found)
+		return;
+	if (!strcmp(e->found, TRACE_DEFAULT))
 		fprintf(stderr, "next: weir report\n");
-	else if (shell_word(&word, path, strlen(path)) == 0)
-		fprintf(stderr, "next: weir report %s%s\n", *path == '-' ? "./" : "",
+	else if (shell_word(&word, e->found, strlen(e->found)) == 0)
+		fprintf(stderr, "next: weir report %s%s\n", *e->found == '-' ? "./" : "",
 			buf_str(&word));
 }
 
@@ -130,38 +153,50 @@ static bool wants_status_line(const struct record_opts *o, const struct live *li
 	return isatty(STDERR_FILENO) && !shared && !o->quiet;
 }
 
+/* Closes the trace and says what is in it. The exit status. */
+static int end_session(const struct record_opts *o, struct output *out,
+		       struct record_totals *totals, struct error *failed)
+{
+	_privileged_(privilege_files());
+	_cleanup_close_ int fd = fcntl(store_writer_fd(out->writer), F_DUPFD_CLOEXEC, 0);
+	_cleanup_(record_end_free) struct record_end end = {0};
+	struct error close_err = {0};
+	struct stat st;
+
+	if (store_close_stats(TAKE_PTR(out->writer), &totals->store, &close_err) < 0)
+		error_set(failed, close_err.code, "%s", close_err.message);
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		totals->store.bytes = (uint64_t)st.st_size; /* with what closing added */
+	record_end(&end, fd, out->path, totals, failed);
+	if (!o->quiet || totals->source.lost || totals->source.unfollowed || end.error.code)
+		print_summary(o, &end, totals);
+	if (end.error.code)
+		fail(&end.error);
+	if (!o->quiet || end.error.code)
+		print_next(&end);
+	return end.error.code ? 1 : live_status(totals);
+}
+
 static int run_session(const struct record_opts *o, struct live *live, struct output *out,
 		       struct error *err)
 {
 	struct record_totals totals = {0};
-	struct progress progress = {0};
-	struct error close_err = {0};
+	struct progress progress = {.wanted = wants_status_line(o, live), .path = out->path};
 	int r;
 
 	live->quiet = o->quiet;
 	live->session.store = out->writer;
 	live->session.duration_ns = o->duration_ns;
 	live->session.size_max = o->size_max;
-	if (wants_status_line(o, live)) {
-		live->session.tick = show_progress;
-		live->session.tick_arg = &progress;
-	}
+	live->session.tick = on_tick;
+	live->session.tick_arg = &progress;
 	r = live_run(live, &totals, err);
-	if (progress.shown)
-		fputs("\r\033[K", stderr);
+	clear_progress(&progress);
 	if (r < 0 && !totals.store.rows[TABLE_OP]) {
 		output_undo(out);
 		return r;
 	}
-	if (store_close_stats(TAKE_PTR(out->writer), &totals.store, &close_err) < 0 && r >= 0)
-		r = error_set(err, close_err.code, "%s", close_err.message);
-	totals.store.bytes = size_of(out->path, totals.store.bytes);
-	if (!o->quiet || totals.source.lost || totals.source.unfollowed || totals.disk_full)
-		print_summary(o, out, &totals);
-	if (r < 0)
-		return r;
-	return totals.disk_full ? error_set(err, -ENOSPC, "%s is incomplete", out->path)
-				: live_status(&totals);
+	return end_session(o, out, &totals, err);
 }
 
 static int record_main(const void *opts, int argc, char **argv)
@@ -255,9 +290,13 @@ const struct command command_record = {
 		"The command runs as whoever started weir, by sudo as root, and keeps all "
 		"rights; the recorder gives up what it does not need, becomes the user who "
 		"called sudo, and writes the trace as that user.\n\n"
+		"Where the trace is deleted or unmounted while it is written, record says so at "
+		"once and saves a copy at the end, as TRACE.saved, beside it or in the "
+		"working directory.\n\n"
 		"Exit status: the command's own (128 + n where signal n ended it); without "
 		"a command 0. 1 where recording "
-		"failed or the command could not be run, 2 for wrong options.",
+		"failed, the trace is not where it should be, or the command could not be run, 2 "
+		"for wrong options.",
 	.options = record_options,
 	.options_size = sizeof(struct record_opts),
 	.examples = record_examples,

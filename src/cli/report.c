@@ -100,7 +100,7 @@ static int run(const void *opts, int argc, char **argv)
 		return 1; /* main() says so */
 	if (e < 0)
 		error_errno(&err, e, "report");
-	return e < 0 ? live_fail(e, &err) : 0;
+	return e < 0 ? live_fail(e, &err) : e;
 }
 
 static const struct option options[] = {
@@ -142,7 +142,7 @@ const struct command command_report = {
 		"the programs out), unpaired, thread_gap and decode (one end of a call was "
 		"not seen, or a record made no sense), torn and corrupt (parts of the file "
 		"are missing or damaged).\n\n"
-		"Exit status: 0 done, 1 the trace cannot be read, 2 wrong options.",
+		"Exit status: 0 done, 1 no call of the trace can be read, 2 wrong options.",
 	.options = options,
 	.options_size = sizeof(struct report_opts),
 	.examples = examples,

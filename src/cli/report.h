@@ -154,7 +154,7 @@ struct thread_time {
 /* Threads (versions of one are one), most I/O first; free() the array. */
 int report_threads(const struct report *r, struct thread_time **ret, size_t *ret_count);
 
-/* Each prints to standard output. 0 or negative. */
+/* Each prints to standard output. 0 or negative; the screen 1 where damage left no call to show. */
 int report_screen(struct report *r);
 int report_table(struct report *r, const char *which, struct error *err);
 int report_json(struct report *r, const char *which, struct error *err);

@@ -203,10 +203,13 @@ static void print_size(const struct report *r, const struct page_totals *t)
 /* What is missing comes first, in red: every figure below it may be too low. */
 static int print_lost(const struct report *r)
 {
-	_cleanup_buf_ struct buf lost = {0}, damage = {0}, changes = {0}, killed = {0};
+	_cleanup_buf_ struct buf failed = {0}, lost = {0}, damage = {0}, changes = {0},
+				 killed = {0};
 	int e = 0;
 
-	if (loss_of_calls(&r->loss)) {
+	if (r->loss.failed.count)
+		e = loss_put_failed(&failed, &r->loss);
+	if (e >= 0 && loss_of_calls(&r->loss)) {
 		e = buf_printf(&lost, "LOST ");
 		if (e >= 0)
 			e = loss_put_calls(&lost, &r->loss);
@@ -229,10 +232,15 @@ static int print_lost(const struct report *r)
 					      r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL);
 	}
 	printf("%s", text_style(TEXT_RED));
-	if (e >= 0 && lost.len)
-		e = page_line(&lost);
+	if (e >= 0 && failed.len) /* never cut: it says what to mend */
+		printf("RECORDING FAILED at %s: %s\n",
+		       format_when(r->loss.failed.at, r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL)
+			       .s,
+		       buf_str(&failed));
 	if (e >= 0 && damage.len)
 		e = page_line(&damage);
+	if (e >= 0 && lost.len)
+		e = page_line(&lost);
 	if (e >= 0 && changes.len)
 		e = page_line(&changes);
 	if (e >= 0 && killed.len)
@@ -263,6 +271,7 @@ static void print_completeness(const struct report *r)
 
 	if (!loss_of_calls(&r->loss))
 		printf("lost 0%s   ", r->loss.unclosed.traces ? " as far as it is known"
+				      : r->loss.failed.count  ? " until it failed"
 				      : !ended		      ? " so far"
 				      : r->gap_free && !r->loss.damage.blocks
 					      ? " (sequence gap-free)"
@@ -686,7 +695,7 @@ static const char *remedy(const struct loss *l)
 	return NULL;
 }
 
-/* What to ask next, about this very trace. */
+/* What to ask next, about this very trace. 1 where damage left nothing to ask about. */
 static int print_next(const struct report *r, const struct page_totals *t)
 {
 	uint64_t errors = 0;
@@ -694,6 +703,17 @@ static int print_next(const struct report *r, const struct page_totals *t)
 	for (size_t i = 0; i < rollup_count(r->scan.rollup); i++)
 		errors += rollup_row(r->scan.rollup, i)->errors;
 	printf("\n");
+	if (r->loss.damage.blocks) {
+		_cleanup_buf_ struct buf traces = {0};
+		int e = put_traces(r, &traces);
+
+		if (e < 0)
+			return e;
+		printf("NEXT   weir check%s   (lists what is damaged%s)\n", buf_str(&traces),
+		       t->calls ? "" : "; no call can be read here");
+		if (!t->calls && !r->filtered && !r->ranged)
+			return 1;
+	}
 	if (t->calls)
 		return print_commands(r, errors);
 	if (r->filtered || r->ranged)

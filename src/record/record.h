@@ -130,16 +130,20 @@ struct record_totals {
 	struct store_stats store;
 	int64_t now; /* ns since the epoch */
 	int64_t ran_ns; /* for how long was recorded: since the command was let go, or all was attached */
-	int64_t cpu_ns;	   /* CPU time of the recorder so far */
-	uint64_t left_out; /* calls that `where` left out here; the source counts its own */
-	uint64_t masked;   /* arguments that look like secrets */
-	bool disk_full;	   /* the store refused rows; they are counted in its stats */
+	int64_t cpu_ns;		  /* CPU time of the recorder so far */
+	uint64_t left_out;	  /* calls that `where` left out here; the source counts its own */
+	uint64_t masked;	  /* arguments that look like secrets */
+	bool disk_full;		  /* the store refused rows; they are counted in its stats */
+	struct store_place place; /* what became of the trace's file, looked at once a second */
 	bool command_ended;
 	int command_status;	 /* wait status */
 	int32_t command_pid;	 /* 0: none */
 	const char *why_stopped; /* "the command ended", "interrupted", "duration", "size", "targets
 				    ended", ... */
 };
+
+/* True where the numbers of the records prove that nothing was lost, and the trace took it all. */
+bool record_gap_free(const struct record_totals *t);
 
 /* Runs a session to its end. The source is started and stopped here; the store is flushed, not
  * closed. */

@@ -11,6 +11,7 @@
 #include "enrich/secret.h"
 #include "privilege/privilege.h"
 #include "record/internal.h"
+#include "schema/vocab.h"
 
 /* How long one read waits: bounds the delay of every stop condition. */
 #define READ_MS ((int)(RECORD_TICK_MIN_NS / NSEC_PER_MSEC))
@@ -21,6 +22,8 @@
 
 #define SIGNAL_WAIT_NS \
 	(20 * NSEC_PER_MSEC) /* until a signal to a whole group has come to the command as well */
+
+#define LOOK_NS (1 * NSEC_PER_SEC) /* so often it is looked what became of the trace's file */
 
 #define FILES_KEPT 4096 /* rows of files that gather before they are forgotten */
 
@@ -34,7 +37,9 @@ struct session {
 	struct query_seat *seat;
 	bool forget_files; /* nobody but the filter asks for their names, and it asks once */
 	struct record_totals totals;
-	int64_t begin, end, next_tick; /* monotonic; end is 0 while it runs */
+	int64_t begin, end, next_tick, next_look; /* monotonic; end is 0 while it runs */
+	uint64_t came,
+		handed; /* rows of op from the source, without what was before exec; to the store, or left out */
 	int64_t tick_ns;
 	int64_t cpu_at_start;
 	int signals_seen;
@@ -86,6 +91,11 @@ static int drop_before_exec(struct session *s)
 	return 0;
 }
 
+static uint64_t op_rows(const struct batch_set *set)
+{
+	return set->tables[TABLE_OP] ? set->tables[TABLE_OP]->rows : 0;
+}
+
 static int hand_out(struct session *s, struct error *err)
 {
 	const struct record_options *opt = s->opt;
@@ -101,6 +111,7 @@ static int hand_out(struct session *s, struct error *err)
 	if (opt->store) {
 		struct error full = {0};
 
+		s->handed += op_rows(&s->rows);
 		r = store_append_set(opt->store, &s->rows, &full);
 		if (r == -ENOSPC || r == -EDQUOT)
 			s->totals.disk_full =
@@ -150,6 +161,7 @@ static int drop_unwanted(struct session *s, struct error *err)
 	if (count < 0 || (size_t)count == op->rows)
 		return (int)MIN(count, 0);
 	s->totals.left_out += op->rows - (size_t)count;
+	s->handed += op->rows - (size_t)count;
 	r = batch_new(&kept, TABLE_OP);
 	if (r >= 0)
 		r = batch_append_rows(kept, op, rows, (size_t)count);
@@ -164,6 +176,7 @@ static int take_rows(struct session *s, struct error *err)
 {
 	int r = drop_before_exec(s);
 
+	s->came += op_rows(&s->in);
 	if (r < 0)
 		return error_errno(err, r, "sorting out the first rows");
 	r = enrich_apply(s->enrich, &s->in, &s->rows, err);
@@ -234,6 +247,12 @@ static int first_marks(struct session *s, struct error *err)
 	return r < 0 ? error_errno(err, r, "writing marks") : hand_out(s, err);
 }
 
+bool record_gap_free(const struct record_totals *t)
+{
+	return t->source.sequence_proved && !t->source.lost && !t->disk_full &&
+	       !t->store.lost_rows && !t->store.changed;
+}
+
 static void refresh_totals(struct session *s)
 {
 	source_stats(s->source, &s->totals.source);
@@ -245,7 +264,28 @@ static void refresh_totals(struct session *s)
 	s->totals.cpu_ns = clock_cpu_ns() - s->cpu_at_start;
 }
 
-static int last_marks(struct session *s, struct error *err)
+/* Why the trace is not what it should be; `why` NULL: recording went well. */
+static int mark_failure(struct session *s, const struct error *why)
+{
+	const struct store_stats *store = &s->totals.store;
+	char text[ERROR_MESSAGE_MAX + 64];
+	int r = 0, n;
+
+	if (why) {
+		n = snprintf(text, sizeof(text), "after %.3f s: %s",
+			     (double)s->totals.ran_ns / NSEC_PER_SEC, why->message);
+		r = add_mark(s, "weir.failed", text, MIN((size_t)n, sizeof(text) - 1));
+	}
+	if (r >= 0 && store->changed) {
+		n = snprintf(text, sizeof(text),
+			     "another program cut this file to %llu bytes, or wrote into it",
+			     (unsigned long long)store->changed_size);
+		r = add_mark(s, "weir.failed", text, (size_t)n);
+	}
+	return r;
+}
+
+static int last_marks(struct session *s, const struct error *failed, struct error *err)
 {
 	const char *why = s->totals.why_stopped ? s->totals.why_stopped : "failed";
 	char cost[160];
@@ -258,12 +298,13 @@ static int last_marks(struct session *s, struct error *err)
 		     (unsigned long long)s->totals.source.ring_bytes,
 		     (unsigned long long)(s->totals.source.filtered + s->totals.left_out),
 		     (unsigned long long)s->totals.masked);
-	r = add_mark(s, "weir.stopped", why, strlen(why));
+	r = mark_failure(s, failed);
+	if (r >= 0)
+		r = add_mark(s, "weir.stopped", why, strlen(why));
 	if (r >= 0)
 		r = add_mark(s, "weir.cost", cost, (size_t)n);
 	/* What readers may then say: nothing was lost, and the numbers of the records prove it. */
-	if (r >= 0 && s->totals.source.sequence_proved && !s->totals.source.lost &&
-	    !s->totals.disk_full)
+	if (r >= 0 && record_gap_free(&s->totals) && !failed)
 		r = add_mark(s, "weir.sequence", "gap-free", strlen("gap-free"));
 	return r < 0 ? error_errno(err, r, "writing marks") : hand_out(s, err);
 }
@@ -329,6 +370,14 @@ static const char *reason_to_stop(struct session *s, int64_t now)
 	return NULL;
 }
 
+static void look_at_file(struct session *s, int64_t now)
+{
+	if (!s->opt->store || now < s->next_look)
+		return;
+	s->next_look = now + LOOK_NS;
+	store_writer_place(s->opt->store, &s->totals.place);
+}
+
 /* Blocks are committed, the caller sees the totals. */
 static int tick(struct session *s, int64_t now, const char **why, struct error *err)
 {
@@ -347,6 +396,7 @@ static int tick(struct session *s, int64_t now, const char **why, struct error *
 			return error_set(err, r, "%s", full.message);
 	}
 	refresh_totals(s);
+	look_at_file(s, now);
 	if (opt->store && opt->size_max && s->totals.store.bytes >= opt->size_max)
 		*why = "size";
 	if (opt->tick && opt->tick(opt->tick_arg, &s->totals) != 0)
@@ -460,12 +510,70 @@ static int drain(struct session *s, struct error *err)
 	return r < 0 ? r : 0;
 }
 
-static int finish(struct session *s, struct error *err)
+/* Losses that the source counted; which thread's, enrich would know. */
+static int keep_loss(struct session *s)
 {
-	int r = drain(s, err);
-	int m = last_marks(s, r < 0 ? NULL : err);
-	struct error full = {0};
+	struct batch *loss = s->in.tables[TABLE_LOSS];
 
+	if (!loss || !loss->rows)
+		return 0;
+	batch_drop_column(loss, LOSS_THREAD_ID);
+	return store_append(s->opt->store, loss, NULL);
+}
+
+static int add_unknown_loss(struct session *s)
+{
+	struct batch *b;
+	size_t row;
+	int r = batch_set_add_row(&s->rows, TABLE_LOSS, &b, &row);
+
+	if (r >= 0)
+		r = batch_set(b, LOSS_STOP, row, clock_realtime_ns());
+	return r < 0 ? r : batch_set(b, LOSS_CAUSE, row, CAUSE_WRITE_FAILED);
+}
+
+/*
+ * Recording failed, perhaps for want of memory: what the source still has is counted and not kept, so that the trace says
+ * how much it lacks. Where a filter would have left calls out here, they count too.
+ */
+static void count_rest(struct session *s)
+{
+	int64_t until = clock_monotonic_ns() + DRAIN_NS;
+	int r = source_stop(s->source, NULL);
+
+	batch_set_free(&s->in);
+	batch_set_free(&s->rows);
+	if (!s->opt->store)
+		return;
+	while (r >= 0 && r != SOURCE_END && !s->source_ended && clock_monotonic_ns() < until) {
+		r = source_read(s->source, &s->in, READ_MS, NULL);
+		s->came += op_rows(&s->in);
+		if (r >= 0 && keep_loss(s) < 0)
+			r = -ENOMEM;
+		batch_set_clear(&s->in);
+	}
+	batch_set_free(&s->in);
+	store_note_lost(s->opt->store, s->came - s->handed);
+	if (r != SOURCE_END && !s->source_ended)
+		(void)add_unknown_loss(s);
+}
+
+/* What has gathered is committed; `failed`: why recording ended, NULL where it went well. */
+static int finish(struct session *s, const struct error *failed, struct error *err)
+{
+	struct error full = {0};
+	int r = 0, m;
+
+	s->end = s->end ? s->end : clock_monotonic_ns();
+	if (failed)
+		count_rest(s);
+	else
+		r = drain(s, err);
+	if (r < 0) {
+		failed = err;
+		count_rest(s);
+	}
+	m = last_marks(s, failed, failed ? NULL : err);
 	r = r < 0 ? r : m;
 	if (s->opt->store) {
 		int f = store_flush(s->opt->store, true, &full);
@@ -474,6 +582,7 @@ static int finish(struct session *s, struct error *err)
 			s->totals.disk_full = true;
 		else if (f < 0 && r >= 0)
 			r = error_set(err, f, "%s", full.message);
+		store_writer_place(s->opt->store, &s->totals.place);
 	}
 	command_ended(s);
 	refresh_totals(s);
@@ -497,7 +606,7 @@ int record_run(struct source *source, const struct record_options *opt, struct r
 	}
 	r = run(&s, err);
 	/* Also after a failure: what was recorded so far is kept. */
-	f = finish(&s, r < 0 ? NULL : err);
+	f = finish(&s, r < 0 ? err : NULL, r < 0 ? NULL : err);
 	*ret = s.totals;
 	return r < 0 ? r : f;
 }

@@ -202,5 +202,5 @@
 #define SCHEMA_MARK(C)                                                                \
 	C(MARK, mark, AT, time, TIME, "ns", "when")                                   \
 	C(MARK, mark, NAME, name, BYTES, "",                                          \
-	  "what: weir.command, weir.selection, weir.stopped, ... or the user's word") \
+	  "what: weir.command, weir.selection, weir.failed, ... or the user's word") \
 	C(MARK, mark, TEXT, text, BYTES, "", "anything more")

@@ -19,7 +19,7 @@ struct store_writer;
 
 struct store_options {
 	int compression;  /* 0: default (zstd 1 where it pays), -1: none */
-	bool sync;	  /* fdatasync at each flush, not only at close */
+	int64_t sync_ns;  /* fdatasync so often, by a thread of its own; 0: only at close */
 	bool no_summary;  /* leave the summary of each op block out (tests) */
 	int64_t block_ns; /* a block is cut at this age; 0: 500 ms */
 	uid_t owner;	  /* who owns the file: SUDO_UID's user; (uid_t)-1: nobody else */
@@ -29,7 +29,24 @@ struct store_stats {
 	uint64_t rows[TABLE_COUNT];
 	uint64_t blocks;
 	uint64_t bytes;	    /* bytes of the file so far */
-	uint64_t lost_rows; /* rows that a full disk refused, by now counted in loss */
+	uint64_t lost_rows; /* rows that could not be written, by now counted in loss */
+	/* Another program cut the file or wrote into it: what was there before may be lost. The writer goes on behind it. */
+	bool changed;
+	uint64_t changed_size; /* the least size that it was found to have */
+};
+
+/* What became of a file that somebody has open. */
+enum store_fate {
+	STORE_KEPT,    /* it has its name, as far as can be known */
+	STORE_MOVED,   /* it, or a folder above it, was renamed */
+	STORE_DELETED, /* it has no name any more, and is gone once it is closed */
+	STORE_HIDDEN,  /* its file system was unmounted, or something was mounted above it */
+};
+
+struct store_place {
+	enum store_fate fate;
+	bool replaced;	/* its name leads to another file */
+	char now[4096]; /* MOVED: where it is */
 };
 
 /* Creates the file (mode 0600; an existing one is an error -EEXIST: the caller moves it away). */
@@ -53,6 +70,14 @@ int store_note_events(struct store_writer *w, const struct event_count *cpus, si
  */
 void store_note_until(struct store_writer *w, int64_t until);
 void store_writer_stats(const struct store_writer *w, struct store_stats *ret);
+/* `rows` that the caller could not hand over, for want of memory: counted as those that could not be written. */
+void store_note_lost(struct store_writer *w, uint64_t rows);
+/* The open file, until the writer is closed. */
+int store_writer_fd(const struct store_writer *w);
+/* Compares the file with what its name leads to: a few system calls. */
+void store_writer_place(const struct store_writer *w, struct store_place *ret);
+/* The same of any open file. */
+void store_fd_place(int fd, const char *path, struct store_place *ret);
 /* Flushes, writes the last index, fdatasync, closes. The writer is gone also on failure. */
 int store_close(struct store_writer *w, struct error *err);
 /* The same, with the final totals: what could not be written until the end counts as lost there. */

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "store/file.h"
 #include "store/scan.h"
 #include "store/user_write.h"
 
@@ -109,20 +109,6 @@ static int place_end(struct append *a, struct user_writer *w)
 	return buf_append(&a->out, block->data, block->len);
 }
 
-static int write_all(int fd, const struct buf *b, uint64_t offset)
-{
-	for (size_t done = 0; done < b->len;) {
-		ssize_t n = pwrite(fd, b->data + done, b->len - done, (off_t)(offset + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		done += (size_t)n;
-	}
-	return fdatasync(fd) < 0 ? -errno : 0;
-}
-
 /* Locks the file as its recorder did: -EBUSY where somebody has it, or it is not what was read. */
 static int take_file(int fd, const struct trace *t, struct error *err)
 {
@@ -144,15 +130,6 @@ static int take_file(int fd, const struct trace *t, struct error *err)
 				 "was killed, or it was cut; only a closed trace can be annotated",
 				 t->path);
 	return 0;
-}
-
-static bool beyond_limit(uint64_t size)
-{
-	struct rlimit limit;
-
-	/* a write past the process's own limit would not fail but be a signal */
-	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-	       size > limit.rlim_cur;
 }
 
 static int build(struct append *a, struct user_writer *w)
@@ -180,13 +157,15 @@ int user_append(struct user_writer *w, struct store *s, struct error *err)
 	if (r < 0)
 		return r;
 	r = build(&a, w);
-	if (r >= 0 && beyond_limit(t->next + a.out.len))
+	if (r >= 0 && file_beyond_limit(t->next + a.out.len))
 		r = -EFBIG;
 	/* what an annotation that was killed left behind, which is no block */
 	if (r >= 0 && t->size > t->next && ftruncate(fd, (off_t)t->next) < 0)
 		r = -errno;
 	if (r >= 0) {
-		r = write_all(fd, &a.out, t->next);
+		r = file_write(fd, a.out.data, a.out.len, t->next);
+		if (r >= 0 && fdatasync(fd) < 0)
+			r = -errno;
 		if (r < 0 && ftruncate(fd, (off_t)t->next) < 0)
 			error_set(err, r,
 				  "cannot write the trace %s, nor cut it back: bytes that "

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 
@@ -16,6 +15,7 @@
 #include "schema/vocab.h"
 #include "store/block.h"
 #include "store/events.h"
+#include "store/file.h"
 #include "store/meta.h"
 #include "store/store.h"
 #include "store/summary.h"
@@ -46,7 +46,7 @@ struct store_writer {
 	int fd;
 	char *path;
 	struct store_options opt;
-	uint8_t mark[STORE_MARK_LEN];
+	struct file_header head;
 	uint64_t offset, seq, last_index;
 	struct encoder *encoder;
 	struct summarizer *summarizer;
@@ -62,6 +62,8 @@ struct store_writer {
 	struct buf index; /* headers since the last index, each behind its offset */
 	unsigned int index_count;
 	bool index_broken, dirty;
+	bool torn;		    /* what a failed write left could not be cut off */
+	struct file_syncer *syncer; /* NULL: none */
 	struct store_stats stats;
 	bool failing; /* the last write failed, and that was said */
 	struct lost {
@@ -70,37 +72,10 @@ struct store_writer {
 	} lost[LOST_KINDS];
 };
 
-static int write_all(int fd, const uint8_t *data, size_t len, uint64_t offset)
-{
-	while (len) {
-		ssize_t n = pwrite(fd, data, len, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			return -EIO;
-		data += n;
-		offset += (uint64_t)n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
-/* A write past the process's own limit would not fail but be a signal. */
-static bool beyond_limit(const struct store_writer *w, size_t len)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-	       w->offset + len > limit.rlim_cur;
-}
-
 /* Keeps room for `len` bytes and the reserve; file systems that cannot are let be. */
 static int reserve(struct store_writer *w, size_t len)
 {
-	if (beyond_limit(w, len + RESERVE_BYTES))
+	if (file_beyond_limit(w->offset + len + RESERVE_BYTES))
 		return -EFBIG;
 	if (fallocate(w->fd, FALLOC_FL_KEEP_SIZE, (off_t)w->offset, (off_t)(len + RESERVE_BYTES)) ==
 	    0)
@@ -112,8 +87,26 @@ static int reserve(struct store_writer *w, size_t len)
  * file's end goes with it (ext4), and is taken again. */
 static void cut_torn(struct store_writer *w)
 {
-	(void)!ftruncate(w->fd, (off_t)w->offset);
+	w->torn = ftruncate(w->fd, (off_t)w->offset) < 0;
 	(void)!reserve(w, 0);
+}
+
+/* Another program may cut the file, or write into it. Nothing is written over: the hole reads as damage, and without
+ * the head nothing could be read. */
+static void watch_file(struct store_writer *w)
+{
+	struct stat st;
+
+	if (fstat(w->fd, &st) < 0)
+		return;
+	w->torn &= (uint64_t)st.st_size != w->offset;
+	if (w->torn || (uint64_t)st.st_size == w->offset)
+		return;
+	w->stats.changed_size = w->stats.changed ? MIN(w->stats.changed_size, (uint64_t)st.st_size)
+						 : (uint64_t)st.st_size;
+	w->stats.changed = true;
+	if ((size_t)st.st_size < sizeof(w->head))
+		(void)!file_write(w->fd, &w->head, sizeof(w->head), 0);
 }
 
 /* Remembers a header for the next index. */
@@ -133,7 +126,7 @@ static int stage(struct store_writer *w, struct buf *block)
 	int r;
 
 	assert(w->staged_count < ARRAY_SIZE(w->staged));
-	block_seal(block, w->mark, w->seq + w->staged_count, w->last_index);
+	block_seal(block, w->head.mark, w->seq + w->staged_count, w->last_index);
 	s->at = w->out.len;
 	r = buf_append(&w->out, block->data, block->len);
 	w->staged_count += r >= 0;
@@ -151,10 +144,11 @@ static int commit(struct store_writer *w, bool last_resort)
 {
 	int r = last_resort ? 0 : reserve(w, w->out.len);
 
-	if (r >= 0 && beyond_limit(w, w->out.len))
+	watch_file(w);
+	if (r >= 0 && file_beyond_limit(w->offset + w->out.len))
 		r = -EFBIG;
 	if (r >= 0) {
-		r = write_all(w->fd, w->out.data, w->out.len, w->offset);
+		r = file_write(w->fd, w->out.data, w->out.len, w->offset);
 		if (r < 0)
 			cut_torn(w);
 	}
@@ -178,6 +172,8 @@ static int commit(struct store_writer *w, bool last_resort)
 	w->stats.blocks += w->staged_count;
 	w->stats.bytes = w->offset;
 	w->dirty = true;
+	if (w->syncer)
+		file_syncer_note(w->syncer);
 	unstage(w);
 	return 0;
 }
@@ -218,7 +214,7 @@ static bool is_full(int code)
 	return code == -ENOSPC || code == -EDQUOT || code == -EFBIG;
 }
 
-static void note_loss(struct store_writer *w, struct batch *b, int code)
+static void count_loss(struct store_writer *w, uint64_t rows, int code)
 {
 	struct lost *l = &w->lost[is_full(code) ? LOST_FULL : LOST_FAILED];
 	int64_t now = clock_realtime_ns();
@@ -226,8 +222,25 @@ static void note_loss(struct store_writer *w, struct batch *b, int code)
 	if (!l->rows)
 		l->from = now;
 	l->to = now;
-	l->rows += b->rows;
-	batch_clear(b);
+	l->rows += rows;
+}
+
+void store_note_lost(struct store_writer *w, uint64_t rows)
+{
+	if (rows)
+		count_loss(w, rows, -ENOMEM);
+}
+
+/* The rows that wait in a place are lost. Their memory may be what the end of the trace lacks. */
+static void note_loss(struct store_writer *w, struct waiting *q, int code)
+{
+	count_loss(w, q->rows->rows, code);
+	if (is_full(code)) {
+		batch_clear(q->rows);
+	} else {
+		batch_free(q->rows);
+		q->rows = NULL;
+	}
 }
 
 static uint64_t untold(const struct store_writer *w)
@@ -381,7 +394,7 @@ static int cut(struct store_writer *w, unsigned int i)
 		return 0;
 	}
 	if (!schema_is_dimension(b->table) && b->rows)
-		note_loss(w, b, r);
+		note_loss(w, &w->waiting[i], r);
 	return r;
 }
 
@@ -466,41 +479,48 @@ static size_t fitting(const struct batch *to, const struct batch *b, size_t from
 	return n == 0 && !to->rows && room && from < end && bytes <= STORE_BLOB_MAX ? 1 : n;
 }
 
-/* Takes rows [from, to), cutting blocks as they fill. */
-static int take(struct store_writer *w, unsigned int i, const struct batch *b, size_t from,
-		size_t to)
+/* Takes rows [from, to), cutting blocks as they fill; *from goes on as they are taken. */
+static int take_some(struct store_writer *w, unsigned int i, const struct batch *b, size_t *from,
+		     size_t to)
 {
+	struct waiting *q = &w->waiting[i];
 	int r = waiting_batch(w, i, b->table), failed = 0;
-	bool full;
 
-	if (r < 0)
-		return r;
-	while (from < to) {
-		struct batch *rows = w->waiting[i].rows;
-		size_t n = fitting(rows, b, from, to);
+	while (r >= 0 && *from < to) {
+		size_t n = fitting(q->rows, b, *from, to);
+		bool full;
 
-		if (n == 0 && !rows->rows)
+		if (n == 0 && !q->rows->rows)
 			return -EMSGSIZE;
 		if (n) {
-			r = batch_append(rows, b, from, from + n);
+			r = batch_append(q->rows, b, *from, *from + n);
 			if (r < 0)
 				return r;
-			from += n;
+			*from += n;
 		}
-		full = !n || rows->rows == STORE_ROWS_MAX;
+		full = !n || q->rows->rows == STORE_ROWS_MAX;
 		if (!full &&
-		    rows->rows < (schema_is_dimension(b->table) ? DIMS_ROWS : STORE_ROWS_MAX))
+		    q->rows->rows < (schema_is_dimension(b->table) ? DIMS_ROWS : STORE_ROWS_MAX))
 			continue;
 		r = cut(w, i);
 		failed = r < 0 ? r : failed;
-		if (rows->rows &&
+		if (q->rows && q->rows->rows &&
 		    full) /* dimension rows that cannot be written; no room for more */
-			note_loss(w, rows, r);
+			note_loss(w, q, r);
 		r = waiting_batch(w, i, b->table);
-		if (r < 0)
-			return r;
 	}
-	return failed;
+	return r < 0 ? r : failed;
+}
+
+/* The same; what cannot be taken is lost. */
+static int take(struct store_writer *w, unsigned int i, const struct batch *b, size_t from,
+		size_t to)
+{
+	int r = take_some(w, i, b, &from, to);
+
+	if (from < to)
+		count_loss(w, to - from, r);
+	return r;
 }
 
 static bool is_long(const struct batch *b, size_t row)
@@ -592,8 +612,10 @@ static int flush(struct store_writer *w, bool all)
 		r = schema_is_dimension(q->rows->table) ? cut_dims(w) : cut(w, i);
 		failed = r < 0 ? r : failed;
 	}
-	if (failed >= 0 && w->opt.sync)
-		failed = sync_file(w);
+	if (w->syncer) {
+		r = file_syncer_error(w->syncer);
+		failed = r < 0 ? r : failed;
+	}
 	return failed;
 }
 
@@ -608,8 +630,19 @@ void store_writer_stats(const struct store_writer *w, struct store_stats *ret)
 	ret->lost_rows += untold(w);
 }
 
+int store_writer_fd(const struct store_writer *w)
+{
+	return w->fd;
+}
+
+void store_writer_place(const struct store_writer *w, struct store_place *ret)
+{
+	store_fd_place(w->fd, w->path, ret);
+}
+
 static void writer_free(struct store_writer *w)
 {
+	file_syncer_free(w->syncer);
 	if (w->fd >= 0)
 		close(w->fd);
 	encoder_free(w->encoder);
@@ -630,7 +663,7 @@ static void give_up(struct store_writer *w, int code)
 {
 	for (unsigned int i = 0; i < WAITING; i++) {
 		if (w->waiting[i].rows && w->waiting[i].rows->rows)
-			note_loss(w, w->waiting[i].rows, code);
+			note_loss(w, &w->waiting[i], code);
 	}
 }
 
@@ -644,6 +677,7 @@ int store_close_stats(struct store_writer *w, struct store_stats *ret, struct er
 	give_up(w, code);
 	store_writer_stats(w, ret);
 	lost = ret->lost_rows;
+	file_syncer_free(TAKE_PTR(w->syncer));
 	/* On a full disk these use the room that reserve() kept. */
 	r = tell_loss(w, true);
 	if (r >= 0) {
@@ -656,8 +690,12 @@ int store_close_stats(struct store_writer *w, struct store_stats *ret, struct er
 		failed = -errno;
 	r = sync_file(w);
 	failed = failed < 0 ? failed : r;
+	ret->changed = w->stats.changed;
+	ret->changed_size = w->stats.changed_size;
 	if (failed < 0)
-		return error_errno(err, failed, "cannot finish the trace %s (%llu rows lost)",
+		return error_errno(err, failed,
+				   lost ? "cannot finish the trace %s (%llu rows lost)"
+					: "cannot finish the trace %s",
 				   mine->path, (unsigned long long)lost);
 	return 0;
 }
@@ -673,18 +711,16 @@ int store_close(struct store_writer *w, struct error *err)
 
 static int write_head(struct store_writer *w)
 {
-	struct file_header h = {
-		.version = STORE_VERSION, .header_len = sizeof(h), .created = clock_realtime_ns()};
-	int r;
+	struct file_header *h = &w->head;
 
-	if (getrandom(w->mark, sizeof(w->mark), 0) != (ssize_t)sizeof(w->mark))
+	*h = (struct file_header){
+		.version = STORE_VERSION, .header_len = sizeof(*h), .created = clock_realtime_ns()};
+	if (getrandom(h->mark, sizeof(h->mark), 0) != (ssize_t)sizeof(h->mark))
 		return -EIO;
-	memcpy(h.magic, STORE_MAGIC, sizeof(h.magic));
-	memcpy(h.mark, w->mark, sizeof(h.mark));
-	h.checksum = XXH3_64bits(&h, offsetof(struct file_header, checksum));
-	r = write_all(w->fd, (const uint8_t *)&h, sizeof(h), 0);
-	w->offset = sizeof(h);
-	return r;
+	memcpy(h->magic, STORE_MAGIC, sizeof(h->magic));
+	h->checksum = XXH3_64bits(h, offsetof(struct file_header, checksum));
+	w->offset = sizeof(*h);
+	return file_write(w->fd, h, sizeof(*h), 0);
 }
 
 static int write_meta(struct store_writer *w)
@@ -740,6 +776,8 @@ int store_create(struct store_writer **ret, const char *path, const struct store
 	if (w->fd < 0)
 		return error_errno(err, -errno, "cannot create the trace %s", path);
 	r = begin_file(w);
+	if (r >= 0 && w->opt.sync_ns)
+		r = file_syncer_new(&w->syncer, w->fd, path, w->opt.sync_ns);
 	if (r < 0) {
 		(void)unlink(path);
 		return error_errno(err, r, "cannot write the trace %s", path);

@@ -263,7 +263,13 @@ def damage(tap, weir, folder):
     both = 2 * 65536
 
     page = run(weir, ["report", "hurt.trace"], folder)[0].decode().splitlines()
-    tap.check("the page says what it lacks", page[0] == "LOST 131,072 calls: corrupt 131,072", "\n".join(page[:5]))
+    tap.check("the page tells what its sums lack", page[0].startswith("DAMAGED 3 blocks, 139,073 rows: block ") and
+              page[1] == "LOST 131,072 calls: corrupt 131,072" and "NEXT   weir check hurt.trace   (lists what is damaged)" in page, "\n".join(page[:5]))
+    with open(os.path.join(folder, "cut.trace"), "wb") as f:
+        f.write(data[:found[of_calls[0]][1] + 5000])
+    done = run(weir, ["report", "cut.trace"], folder)
+    tap.check("a page of a trace that is cut before its first call", done[0].startswith(b"DAMAGED 1 block, rows unknown: ") and done[2] == 1 and
+              b"(lists what is damaged; no call can be read here)" in done[0] and b"nothing was recorded" not in done[0], str(done))
     doc, lost = loss("report", "hurt.trace")
     tap.check("the page as JSON", (calls(doc), lost) == (total - both, both), str((lost, doc.get("trace"))))
     doc, lost = loss("report", "ops", "hurt.trace")
