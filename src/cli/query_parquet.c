@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/output.h"
 #include "cli/query.h"
 #include "engine/ask.h"
 #include "engine/sql_text.h"
@@ -16,8 +17,10 @@ int query_parquet(struct query_session *s, const struct plan *p, const char *fil
 	_cleanup_buf_ struct buf sql = {0}, all = {0};
 	uint64_t rows = 0;
 	bool made = access(file, F_OK) < 0;
-	int r = query_engine(s, err);
+	int r = output_spare_trace("--parquet", file, err);
 
+	if (r >= 0)
+		r = query_engine(s, err);
 	if (r >= 0)
 		r = engine_explain(s->engine, p, &sql, err);
 	if (r < 0)

@@ -211,9 +211,13 @@ static int record_main(const void *opts, int argc, char **argv)
 				  .lossless = o->lossless,
 				  .no_argv = o->no_argv,
 				  .keep_secrets = o->keep_secrets};
+	const char *path = o->output ? o->output : TRACE_DEFAULT;
 	struct error err = {0};
 	int r;
 
+	r = o->rec.explain ? 0 : output_check(path, &err);
+	if (r < 0)
+		return live_fail(r, &err);
 	/* Large buffers that are freed go back to the system, however large they once were. */
 	mallopt(M_MMAP_THRESHOLD, 256 << 10);
 	r = live_open(&live, &lo, &err);
@@ -230,7 +234,7 @@ static int record_main(const void *opts, int argc, char **argv)
 
 static const struct option record_options[] = {
 	{'o', "output", OPTION_STRING, "TRACE",
-	 "write this trace; an existing one is moved to TRACE.old "
+	 "write this trace; an existing one is moved to TRACE.old, any other file is left alone "
 	 "(default: weir.trace)",
 	 offsetof(struct record_opts, output)},
 	RECORD_FLAGS(struct record_opts, rec),

@@ -11,6 +11,7 @@
 #include "cli/figures.h"
 #include "cli/format.h"
 #include "cli/live.h"
+#include "cli/output.h"
 #include "cli/queued.h"
 #include "cli/text.h"
 
@@ -228,10 +229,9 @@ static int stat_main(const void *opts, int argc, char **argv)
 	r = live_open(&live, &lo, &err);
 	/* Now: under sudo weir has become the caller. */
 	if (r == 0 && o->output) {
-		s.out = fopen(o->output, "we");
+		s.out = output_text(o->output, &err);
 		if (!s.out)
-			return live_fail(
-				live_at_work(error_errno(&err, -errno, "-o %s", o->output)), &err);
+			return live_fail(live_at_work(err.code), &err);
 	}
 	if (r == 0) {
 		r = rollup_new(&s.rollup, FIGURES_KEYS);
@@ -263,7 +263,8 @@ static const struct option stat_options[] = {
 	 "print one JSON document, with --every one a line; sizes in bytes, durations in "
 	 "nanoseconds",
 	 offsetof(struct stat_opts, json)},
-	{'o', "output", OPTION_STRING, "FILE", "print into this file",
+	{'o', "output", OPTION_STRING, "FILE",
+	 "print into this file, which is overwritten unless it is a trace",
 	 offsetof(struct stat_opts, output)},
 	{0, "duration", OPTION_DURATION, "TIME", "stop after this time",
 	 offsetof(struct stat_opts, duration_ns)},

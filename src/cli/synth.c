@@ -110,7 +110,8 @@ static int run(const void *opts, int argc, char **argv)
 
 static const struct option options[] = {
 	{'o', "output", OPTION_STRING, "TRACE",
-	 "write this trace; an existing one is moved to TRACE.old (default: weir.trace)",
+	 "write this trace; an existing one is moved to TRACE.old, any other file is left alone "
+	 "(default: weir.trace)",
 	 offsetof(struct synth_opts, output)},
 	{'n', "rows", OPTION_COUNT, "N", "so many calls (default: 1,000,000)",
 	 offsetof(struct synth_opts, rows)},

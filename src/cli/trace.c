@@ -121,7 +121,8 @@ static const struct option trace_options[] = {
 	 offsetof(struct trace_opts, inputs)},
 	RECORD_FLAGS(struct trace_opts, rec),
 	{'o', "output", OPTION_STRING, "FILE",
-	 "print into this file; with -ff into FILE.TID, one for each thread",
+	 "print into this file, which is overwritten unless it is a trace; with -ff into FILE.TID, "
+	 "one for each thread",
 	 offsetof(struct trace_opts, output)},
 	{'c', "summary", OPTION_FLAG, NULL,
 	 "count calls, errors and time of each call instead of printing lines",

@@ -11,6 +11,7 @@
 #include "cli/call_text.h"
 #include "cli/format.h"
 #include "cli/loss.h"
+#include "cli/output.h"
 #include "cli/text.h"
 #include "cli/trace.h"
 #include "schema/flags.h"
@@ -42,9 +43,9 @@ int trace_out_begin(struct trace_out *t, const struct trace_opts *o, struct erro
 
 	if (!o->output || t->files)
 		return 0;
-	file = fopen(o->output, "we");
+	file = output_text(o->output, err);
 	if (!file)
-		return error_errno(err, -errno, "-o %s", o->output);
+		return err->code;
 	t->file = file;
 	return 0;
 }
