@@ -16,11 +16,13 @@
 #include "cli/record_end.h"
 #include "privilege/privilege.h"
 
-#define STATUS_LINE_NS (500 * NSEC_PER_MSEC)
+#define STATUS_LINE_NS	(500 * NSEC_PER_MSEC)
+#define SYNC_DEFAULT_NS (1 * NSEC_PER_SEC)
+#define SYNC_MIN_NS	(10 * NSEC_PER_MSEC) /* more often, a disk does nothing else */
 
 struct record_opts {
 	struct record_flags rec;
-	const char *output;
+	const char *output, *sync;
 	bool lossless, no_argv, keep_secrets, quiet;
 	int64_t duration_ns;
 	uint64_t size_max;
@@ -43,6 +45,23 @@ static int open_output(const struct record_opts *o, struct output *out, struct e
 			 "%.700s: the trace is written as %.64s, who called sudo: name a folder of "
 			 "that user's with -o, or unset SUDO_UID",
 			 why.message, sudo_user);
+}
+
+static int parse_sync(const char *text, int64_t *ret, struct error *err)
+{
+	*ret = SYNC_DEFAULT_NS;
+	if (!text)
+		return 0;
+	*ret = 0;
+	if (!strcmp(text, "off"))
+		return 0;
+	if (parse_duration(text, ret, err) < 0)
+		return error_prefix(err, "--sync");
+	return *ret < SYNC_MIN_NS ? error_set(err, -EINVAL,
+					      "--sync: '%s' is too short: at least "
+					      "10ms, or off",
+					      text)
+				  : 0;
 }
 
 /* ---- the terminal ---- */
@@ -215,7 +234,9 @@ static int record_main(const void *opts, int argc, char **argv)
 	struct error err = {0};
 	int r;
 
-	r = o->rec.explain ? 0 : output_check(path, &err);
+	r = parse_sync(o->sync, &store.sync_ns, &err);
+	if (r >= 0 && !o->rec.explain)
+		r = output_check(path, &err);
 	if (r < 0)
 		return live_fail(r, &err);
 	/* Large buffers that are freed go back to the system, however large they once were. */
@@ -246,6 +267,10 @@ static const struct option record_options[] = {
 	 offsetof(struct record_opts, duration_ns)},
 	{0, "size", OPTION_SIZE, "SIZE", "stop when the trace is so large: 500MiB, 2GiB",
 	 offsetof(struct record_opts, size_max)},
+	{0, "sync", OPTION_STRING, "TIME",
+	 "write to the disk so often what a power cut would take; off: only at the end (default: "
+	 "1s)",
+	 offsetof(struct record_opts, sync)},
 	{0, "no-argv", OPTION_FLAG, NULL, "keep the arguments of commands out of the trace",
 	 offsetof(struct record_opts, no_argv)},
 	{0, "keep-secrets", OPTION_FLAG, NULL,
