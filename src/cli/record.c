@@ -31,11 +31,12 @@ struct record_opts {
 /* ---- the file ---- */
 
 /* Under sudo the recorder is the caller by now, which surprises root in a shell that sudo started. */
-static int open_output(const struct record_opts *o, struct output *out, struct error *err)
+static int open_output(const char *path, int64_t sync_ns, struct output *out, struct error *err)
 {
-	const struct store_options store = {.owner = (uid_t)-1};
+	const struct store_options store = {
+		.owner = (uid_t)-1, .sync_ns = sync_ns, .sync_thread = privilege_drop_thread};
 	const char *sudo_user = secure_getenv("SUDO_USER");
-	int r = output_open(out, o->output ? o->output : TRACE_DEFAULT, &store, err);
+	int r = output_open(out, path, &store, err);
 	struct error why = *err;
 
 	if (r != -EACCES || geteuid() == 0 || !sudo_user)
@@ -232,9 +233,10 @@ static int record_main(const void *opts, int argc, char **argv)
 				  .keep_secrets = o->keep_secrets};
 	const char *path = o->output ? o->output : TRACE_DEFAULT;
 	struct error err = {0};
+	int64_t sync_ns;
 	int r;
 
-	r = parse_sync(o->sync, &store.sync_ns, &err);
+	r = parse_sync(o->sync, &sync_ns, &err);
 	if (r >= 0 && !o->rec.explain)
 		r = output_check(path, &err);
 	if (r < 0)
@@ -247,7 +249,7 @@ static int record_main(const void *opts, int argc, char **argv)
 	if (live.hold_limited)
 		fprintf(stderr, "weir: no cgroup can be made here: --lossless slows the program "
 				"down but cannot freeze it\n");
-	r = open_output(o, &out, &err);
+	r = open_output(path, sync_ns, &out, &err);
 	if (r >= 0)
 		r = live_at_work(run_session(o, &live, &out, &err));
 	return r < 0 ? live_fail(r, &err) : r;

@@ -372,6 +372,8 @@ static const char *reason_to_stop(struct session *s, int64_t now)
 
 static void look_at_file(struct session *s, int64_t now)
 {
+	_privileged_(privilege_files());
+
 	if (!s->opt->store || now < s->next_look)
 		return;
 	s->next_look = now + LOOK_NS;

@@ -11,17 +11,18 @@
 
 static unsigned int changes_of(const struct trace *t)
 {
-	unsigned int what = 0;
+	struct store_place place;
+	unsigned int what;
 	struct stat st;
 
-	if (fstat(t->fd, &st) == 0) {
-		what |= st.st_nlink ? 0 : STORE_FILE_DELETED;
-		what |= (uint64_t)st.st_size < t->next ? STORE_FILE_CUT : 0;
-	}
-	if (stat(t->path, &st) == 0)
-		what |= st.st_dev != t->dev || st.st_ino != t->ino ? STORE_FILE_REPLACED : 0;
-	else if ((errno == ENOENT || errno == ENOTDIR) && !(what & STORE_FILE_DELETED))
-		what |= STORE_FILE_MOVED;
+	store_fd_place(t->fd, t->path, &place);
+	what = place.fate == STORE_KEPT	     ? 0
+	       : place.fate == STORE_DELETED ? STORE_FILE_DELETED
+	       : place.replaced		     ? 0
+					     : STORE_FILE_MOVED;
+	what |= place.replaced ? STORE_FILE_REPLACED : 0;
+	if (fstat(t->fd, &st) == 0 && (uint64_t)st.st_size < t->next)
+		what |= STORE_FILE_CUT;
 	return what;
 }
 

@@ -21,7 +21,7 @@
 struct ids {
 	uint64_t below; /* each is there */
 	struct map beyond;
-	uint64_t missed;	   /* rows that refer to one that is not */
+	uint64_t missed;	  /* rows that refer to one that is not */
 	struct check_fault first; /* the block where that was found first */
 	uint64_t first_id;
 };
@@ -113,24 +113,24 @@ static void gap(struct checker *v, uint64_t to, uint64_t next_seq, const char *w
 
 	close_gap(v, INT64_MIN);
 	v->open = (struct check_fault){.seq = seq,
-					.offset = v->t.next,
-					.bytes = to - v->t.next,
-					.blocks = next_seq > seq ? next_seq - seq : 1,
-					.kind = "",
-					.rows_unknown = v->rows_missing,
-					.first = v->calls_until};
+				       .offset = v->t.next,
+				       .bytes = to - v->t.next,
+				       .blocks = next_seq > seq ? next_seq - seq : 1,
+				       .kind = "",
+				       .rows_unknown = v->rows_missing,
+				       .first = v->calls_until};
 	snprintf(v->open.what, sizeof(v->open.what), "%s", why);
 }
 
 /* A block at hand: its number, place and kind; what is wrong is filled in by the caller. */
 static struct check_fault fault_of(const struct block_view *view, const struct block *b,
-				    uint64_t offset)
+				   uint64_t offset)
 {
 	struct check_fault f = {.seq = view->head->seq,
-				 .offset = offset,
-				 .kind = kind_name(view, b),
-				 .first = INT64_MIN,
-				 .last = INT64_MIN};
+				.offset = offset,
+				.kind = kind_name(view, b),
+				.first = INT64_MIN,
+				.last = INT64_MIN};
 
 	if (b && b->first <= b->last) {
 		f.first = b->first;
@@ -153,8 +153,8 @@ static void _printf_(5, 6) flaw(struct checker *v, const struct block_view *view
 }
 
 /* The block cannot be read. */
-static void lose(struct checker *v, const struct block_view *view, struct block *b,
-		 uint64_t offset, const char *why)
+static void lose(struct checker *v, const struct block_view *view, struct block *b, uint64_t offset,
+		 const char *why)
 {
 	struct check_fault f = fault_of(view, b, offset);
 
@@ -188,30 +188,6 @@ static bool ids_has(const struct ids *s, int64_t id)
 	return (uint64_t)id < s->below || map_get(&s->beyond, (uint64_t)id, NULL);
 }
 
-static bool is_dims(enum table_id table)
-{
-	return table >= TABLE_THREAD && table <= TABLE_FILE;
-}
-
-/* The table that a column's ids refer to, or -1. */
-static int refers_to(enum table_id table, unsigned int column)
-{
-	const char *name = schema_table(table)->columns[column].name;
-
-	if (!column_is_id(table, column) || (is_dims(table) && column == 0))
-		return -1;
-	if (table == TABLE_THREAD && column == THREAD_TASK)
-		return TABLE_THREAD;
-	for (enum table_id t = TABLE_THREAD; t < TABLE_FILE; t++) {
-		const char *of = schema_table(t)->name;
-		size_t len = strlen(of);
-
-		if (!strncmp(name, of, len) && !strcmp(name + len, "_id"))
-			return (int)t;
-	}
-	return TABLE_FILE; /* file_id, file2_id, peer_id, dir_id, file.inode */
-}
-
 /* The rows of a column whose id has no row in its table so far. */
 static void count_missed(const struct batch *rows, unsigned int column, struct ids *to,
 			 const struct check_fault *here)
@@ -232,11 +208,11 @@ static void count_missed(const struct batch *rows, unsigned int column, struct i
 static int entry_refers_to(const struct block *b, const struct block_entry *e, unsigned int *ret)
 {
 	*ret = e->kind == ENTRY_COLUMN ? b->to_ours[e->column] : 0xff;
-	/* what a summary refers to, its calls do */
-	if (b->pub.table == TABLE_SUMMARY || *ret >= schema_table(b->pub.table)->column_count ||
-	    e->min > e->max)
+	/* what sums refer to, their rows do */
+	if (schema_table(b->pub.table)->kind == TABLE_IS_SUMS ||
+	    *ret >= schema_table(b->pub.table)->column_count || e->min > e->max)
 		return -1;
-	return refers_to(b->pub.table, *ret);
+	return schema_refers(b->pub.table, *ret);
 }
 
 /* Nearly always the header says enough: ids come in order, and each has its row. */
@@ -263,7 +239,7 @@ static int check_references(struct checker *v, const struct block *b, const stru
 	const struct check_fault here = fault_of(&b->view, b, b->pub.offset);
 	int r = 0;
 
-	for (size_t i = 0; is_dims(b->pub.table) && i < rows->rows && r >= 0; i++)
+	for (size_t i = 0; schema_is_dimension(b->pub.table) && i < rows->rows && r >= 0; i++)
 		r = ids_add(&v->ids[b->pub.table], batch_get(rows, 0, i, INT64_MAX));
 	for (unsigned int i = 0; i < b->view.head->entries && r >= 0; i++) {
 		const struct block_entry *e = &b->view.entries[i];
@@ -349,7 +325,7 @@ static const char *unpack(const struct checker *v, struct decoder *decoder, cons
 /* Many, and nothing but their ids matters to what follows: they are unpacked afterwards, side by side. */
 static bool is_bulk(const struct block *b)
 {
-	return b->pub.table == TABLE_OP || b->pub.table == TABLE_SUMMARY;
+	return !schema_is_dimension(b->pub.table);
 }
 
 static int check_rows(struct checker *v, struct block *b)
@@ -690,7 +666,7 @@ static int unpack_all(struct checker *v)
 }
 
 int store_check(struct store *s, size_t trace, const struct check_options *opt,
-		 struct check_result *ret, struct error *err)
+		struct check_result *ret, struct error *err)
 {
 	const struct trace *t = &s->traces[trace];
 	_cleanup_(checker_free) struct checker v = {
@@ -701,11 +677,11 @@ int store_check(struct store *s, size_t trace, const struct check_options *opt,
 
 	assert(trace < s->trace_count);
 	*ret = (struct check_result){.bytes = t->size,
-				      .first = INT64_MIN,
-				      .last = INT64_MIN,
-				      .closed = t->ended,
-				      .growing = !t->ended && scan_is_growing(t),
-				      .until = t->until};
+				     .first = INT64_MIN,
+				     .last = INT64_MIN,
+				     .closed = t->ended,
+				     .growing = !t->ended && scan_is_growing(t),
+				     .until = t->until};
 	v.t.next_seq = v.t.last_index = v.t.checked = 0;
 	store_damage(s, &damage);
 	v.rows_missing = damage.gaps || damage.torn;

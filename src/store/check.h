@@ -53,7 +53,7 @@ struct check_options {
  * is damage; -EINTR, -ENOMEM, or why the file cannot be read at all.
  */
 int store_check(struct store *s, size_t trace, const struct check_options *opt,
-		 struct check_result *ret, struct error *err);
+		struct check_result *ret, struct error *err);
 
 /* True where nothing is wrong: no fault, and closed or still growing. */
 static inline bool check_is_intact(const struct check_result *r)

@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "store/store.h"
 
 #define SYNCER_STACK (64u << 10) /* it calls fdatasync() and nothing else */
 
@@ -90,6 +89,7 @@ void store_fd_place(int fd, const char *path, struct store_place *ret)
 struct file_syncer {
 	int fd, dir_fd;
 	int64_t every_ns;
+	void (*first)(void);
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake; /* `stop` was set */
@@ -117,6 +117,8 @@ static void *syncer_main(void *arg)
 	int64_t next = clock_monotonic_ns() + s->every_ns;
 	bool stop = false;
 
+	if (s->first)
+		s->first();
 	while (!stop) {
 		struct timespec at = {next / NSEC_PER_SEC, next % NSEC_PER_SEC};
 
@@ -160,19 +162,21 @@ static int open_folder(const char *path)
 	return folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
-int file_syncer_new(struct file_syncer **ret, int fd, const char *path, int64_t every_ns)
+int file_syncer_new(struct file_syncer **ret, int fd, const char *path,
+		    const struct store_options *opt)
 {
 	_cleanup_close_ int dir = open_folder(path);
 	_cleanup_free_ struct file_syncer *s = calloc(1, sizeof(*s));
 	pthread_condattr_t clock;
 	int r;
 
-	assert(every_ns > 0);
+	assert(opt->sync_ns > 0);
 	if (!s)
 		return -ENOMEM;
 	s->fd = fd;
 	s->dir_fd = dir;
-	s->every_ns = every_ns;
+	s->every_ns = opt->sync_ns;
+	s->first = opt->sync_thread;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);

@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "base/util.h"
+#include "store/store.h"
 
 /* Writes all of it at an offset. 0 or a negative errno. */
 int file_write(int fd, const void *data, size_t len, uint64_t offset);
@@ -16,11 +16,11 @@ bool file_beyond_limit(uint64_t size);
 struct file_syncer;
 
 /*
- * Calls fdatasync() every `every_ns` while there is something new. With the first, the folder of `path` is synced, so
+ * Calls fdatasync() every opt->sync_ns while there is something new. With the first, the folder of `path` is synced, so
  * that the file's name is there too. 0 or a negative errno.
  */
 int file_syncer_new(struct file_syncer **ret, int fd, const char *path,
-		    int64_t every_ns) _must_check_;
+		    const struct store_options *opt) _must_check_;
 /* Something was written. */
 void file_syncer_note(struct file_syncer *s);
 /* The errno, negative, of a sync that failed since the last call; 0: none did. */

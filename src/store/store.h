@@ -18,8 +18,10 @@
 struct store_writer;
 
 struct store_options {
-	int compression;  /* 0: default (zstd 1 where it pays), -1: none */
-	int64_t sync_ns;  /* fdatasync so often, by a thread of its own; 0: only at close */
+	int compression; /* 0: default (zstd 1 where it pays), -1: none */
+	int64_t sync_ns; /* fdatasync so often, by a thread of its own; 0: only at close */
+	void (*sync_thread)(
+		void); /* what that thread calls first, to give up what it needs not; may be NULL */
 	bool no_summary;  /* leave the summary of each op block out (tests) */
 	int64_t block_ns; /* a block is cut at this age; 0: 500 ms */
 	uid_t owner;	  /* who owns the file: SUDO_UID's user; (uid_t)-1: nobody else */

@@ -777,7 +777,7 @@ int store_create(struct store_writer **ret, const char *path, const struct store
 		return error_errno(err, -errno, "cannot create the trace %s", path);
 	r = begin_file(w);
 	if (r >= 0 && w->opt.sync_ns)
-		r = file_syncer_new(&w->syncer, w->fd, path, w->opt.sync_ns);
+		r = file_syncer_new(&w->syncer, w->fd, path, &w->opt);
 	if (r < 0) {
 		(void)unlink(path);
 		return error_errno(err, r, "cannot write the trace %s", path);
