@@ -201,6 +201,15 @@ static struct bytes tree_folder(const struct by_file *f, const struct rollup_row
 	return (struct bytes){name.data, name.len - 3};
 }
 
+/* "read 84 %" at the end of a line, of whose width the name gets what is left. */
+static int put_share(struct buf *b, const char *op, const char *share)
+{
+	size_t used = format_width(buf_str(b)) + 1 + strlen(share);
+
+	return buf_printf(b, "%.*s %s", used < PAGE_WIDTH ? (int)(PAGE_WIDTH - used) : 0, op,
+			  share);
+}
+
 /* "/usr/include/linux/..   8,900  101 MiB  0.50 s  242us  8,827 files, read 84 %": a tree, or a
  * file among trees, in one line. */
 static int tree_line(const struct report *r, const struct by_file *f, const struct rollup_row *row)
@@ -228,8 +237,8 @@ static int tree_line(const struct report *r, const struct by_file *f, const stru
 	if (e >= 0 && tree)
 		e = buf_printf(&b, "%s files, ", format_count(g->members).s);
 	if (e >= 0 && most)
-		e = buf_printf(&b, "%s %s", report_op_name(most->op, op),
-			       format_percent(most->time_ns, row->time_ns).s);
+		e = put_share(&b, report_op_name(most->op, op),
+			      format_percent(most->time_ns, row->time_ns).s);
 	return e < 0 ? e : page_line(&b);
 }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/text.h"
 
@@ -12,14 +13,45 @@ void page_section(const char *title)
 	printf("\n%s%s%s\n", text_style(TEXT_BOLD), title, text_style(TEXT_PLAIN));
 }
 
+static size_t word_begin(const char *s, size_t end)
+{
+	while (end && s[end - 1] != ' ')
+		end--;
+	return end;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/*
+ * How much of s[0 .. len) to keep of a line that goes on behind it: half a number, or one without its unit, would be another
+ * number.
+ */
+static size_t without_half_number(const char *s, size_t len)
+{
+	size_t word = word_begin(s, len), before = word;
+
+	if (is_digit(s[word]))
+		return word;
+	while (before && s[before - 1] == ' ')
+		before--;
+	before = word_begin(s, before);
+	return s[len] != ' ' && is_digit(s[before]) ? before : len;
+}
+
 int page_line(struct buf *b)
 {
 	_cleanup_buf_ struct buf cut = {0};
 	const char *s = buf_str(b);
-	int e = format_pad(&cut, s, MIN(format_width(s), (size_t)PAGE_WIDTH), false);
+	bool fits = format_width(s) <= PAGE_WIDTH;
+	int e = format_pad(&cut, s, fits ? format_width(s) : PAGE_WIDTH, false);
 
 	if (e < 0)
 		return e;
+	if (!fits && cut.len < strlen(s))
+		cut.len = without_half_number(s, cut.len);
 	while (cut.len && cut.data[cut.len - 1] == ' ')
 		cut.len--;
 	printf("%s\n", buf_str(&cut));

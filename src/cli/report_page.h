@@ -13,7 +13,7 @@ struct page_totals {
 
 /* An empty line and a title. */
 void page_section(const char *title);
-/* Prints a text cut to the width of the page. 0 or -ENOMEM. */
+/* Prints a line cut to the width of the page, but not within a number. 0 or -ENOMEM. */
 int page_line(struct buf *b);
 /* Appends a name in exactly `width` columns. */
 int page_name(struct buf *out, struct bytes name, size_t width);

@@ -444,8 +444,9 @@ static void errors_text(const struct report *r, int64_t op, uint64_t errors, cha
 		const struct rollup_row *row = rollup_row(r->scan.rollup, i);
 
 		if ((op >= 0 && row->op != op) || row->err <= 0 || !report_is_io(row) ||
-		    row->err >= ERR_MAX || seen[row->err]++)
+		    row->err >= ERR_MAX || seen[row->err])
 			continue;
+		seen[row->err] = 1;
 		kind = row->err;
 		kinds++;
 	}
