@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <sys/statvfs.h>
 #include <sys/xattr.h>
 
@@ -31,6 +32,28 @@ static bool is_tracer(const char *comm)
 			return true;
 	}
 	return false;
+}
+
+/* A weir that only reads traces has attached nothing. Whose descriptors cannot be seen may have. */
+static bool has_attached(const char *pid)
+{
+	char path[64], link[64];
+	bool found = false;
+	struct dirent *e;
+	DIR *fds;
+
+	snprintf(path, sizeof(path), "/proc/%.16s/fd", pid);
+	fds = opendir(path);
+	if (!fds)
+		return errno != ENOENT;
+	while (!found && (e = readdir(fds))) {
+		ssize_t n = readlinkat(dirfd(fds), e->d_name, link, sizeof(link) - 1);
+
+		link[MAX(n, (ssize_t)0)] = '\0';
+		found = !strncmp(link, "anon_inode:bpf", strlen("anon_inode:bpf"));
+	}
+	closedir(fds);
+	return found;
 }
 
 static bool read_comm(const char *pid, char comm[static 32])
@@ -60,7 +83,8 @@ void doctor_check_tracers(struct doctor *d)
 		int64_t pid =
 			isdigit((unsigned char)e->d_name[0]) ? strtoll(e->d_name, NULL, 10) : 0;
 
-		if (pid > 0 && pid != getpid() && read_comm(e->d_name, comm) && is_tracer(comm))
+		if (pid > 0 && pid != getpid() && read_comm(e->d_name, comm) && is_tracer(comm) &&
+		    (strcmp(comm, "weir") || has_attached(e->d_name)))
 			buf_printf(&found, "%s%s (pid %lld)", found.len ? ", " : "", comm,
 				   (long long)pid);
 	}
