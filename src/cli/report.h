@@ -151,6 +151,8 @@ struct thread_time {
 	struct bytes comm;
 	uint64_t span, io, wait, other;
 };
+/* Calls and time by operation of what had not ended; the time is that of report_threads(). */
+int report_running(const struct report *r, struct rollup **ret) _must_check_;
 /* Threads (versions of one are one), most I/O first; free() the array. */
 int report_threads(const struct report *r, struct thread_time **ret, size_t *ret_count);
 

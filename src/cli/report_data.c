@@ -387,29 +387,55 @@ static int times_get(const struct report *r, struct thread_times *all, int64_t t
 	return 0;
 }
 
+/* How long a call that had not ended ran within the range. */
+static int64_t running_time(const struct report *r, size_t row)
+{
+	const struct batch *b = r->scan.running;
+	int64_t start = batch_get(b, OP_START, row, INT64_MIN), end = rollup_end(b, row);
+
+	if (start == INT64_MIN) {
+		start = r->first;
+		end = r->last;
+	}
+	start = MAX(start, r->from);
+	end = MIN(end, r->to);
+	return end > start ? end - start : 0;
+}
+
+int report_running(const struct report *r, struct rollup **ret)
+{
+	_cleanup_(batch_freep) struct batch *ended = NULL;
+	int e = batch_new(&ended, TABLE_OP);
+
+	if (e >= 0)
+		e = batch_append(ended, r->scan.running, 0, r->scan.running->rows);
+	for (size_t i = 0; e >= 0 && i < ended->rows; i++) {
+		e = batch_set(ended, OP_STATUS, i, 0);
+		if (e >= 0)
+			e = batch_set(ended, OP_DUR, i, running_time(r, i));
+	}
+	if (e >= 0)
+		e = rollup_new(ret, ROLLUP_OP);
+	return e < 0 ? e : rollup_add(*ret, ended);
+}
+
 static int times_running(const struct report *r, struct thread_times *all)
 {
 	const struct batch *b = r->scan.running;
 
 	for (size_t i = 0; i < b->rows; i++) {
-		int64_t start = batch_get(b, OP_START, i, INT64_MIN), end = rollup_end(b, i);
+		int64_t time = running_time(r, i);
 		struct thread_time *t;
 		uint64_t *slot;
 		int e;
 
-		if (start == INT64_MIN) {
-			start = r->first;
-			end = r->last;
-		}
-		start = MAX(start, r->from);
-		end = MIN(end, r->to);
-		if (end <= start)
+		if (!time)
 			continue;
 		e = times_get(r, all, batch_get(b, OP_THREAD_ID, i, -1), &t);
 		if (e < 0)
 			return e;
 		slot = time_slot(t, batch_get(b, OP_CLASS, i, CLASS_OTHER));
-		*slot = add_sat(*slot, (uint64_t)(end - start));
+		*slot = add_sat(*slot, (uint64_t)time);
 	}
 	return 0;
 }

@@ -7,7 +7,7 @@
 #define PAGE_WIDTH FORMAT_COLUMNS
 
 struct page_totals {
-	uint64_t calls, bytes, io_ns, wait_calls, other_calls, other_ns;
+	uint64_t calls, bytes, io_ns;
 	size_t processes, threads;
 };
 

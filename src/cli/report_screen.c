@@ -166,14 +166,8 @@ static int count_totals(const struct report *r, struct page_totals *t)
 
 		t->calls += row->calls;
 		t->bytes = add_sat(t->bytes, row->bytes);
-		if (report_is_wait(row)) {
-			t->wait_calls += row->calls;
-		} else if (report_is_io(row)) {
+		if (report_is_io(row))
 			t->io_ns = add_sat(t->io_ns, row->time_ns);
-		} else {
-			t->other_calls += row->calls;
-			t->other_ns = add_sat(t->other_ns, row->time_ns);
-		}
 		grouping_of(&tasks, row->thread_id);
 		grouping_of(&processes, row->thread_id);
 	}
@@ -480,63 +474,81 @@ static int op_line(const struct report *r, const char *name, int64_t op,
 	return e < 0 ? e : page_line(&b);
 }
 
-/* "  waiting   178,610   3.74 s  (epoll_wait 178,585, futex 25)": calls that are told, not ranked.
- */
-static int told_line(const struct report *r, const char *what,
-		     bool (*take)(const struct rollup_row *row))
+/* "(epoll_wait 178,585, futex 25)": the calls of each operation, as many as the line has room for. */
+static int put_told(struct buf *b, const struct rollup_row *const *rows, size_t count)
 {
-	_cleanup_(rollup_freep) struct rollup *classes = NULL;
-	_cleanup_free_ const struct rollup_row **rows = NULL;
-	_cleanup_buf_ struct buf b = {0};
-	uint64_t calls = 0, time_ns = 0;
-	size_t count = 0, named = 0;
+	size_t named = 0;
 	char name[32];
-	int e = rollup_project(r->scan.rollup, ROLLUP_OP | ROLLUP_CLASS, &classes);
+	int e = buf_printf(b, "  (");
 
-	if (e >= 0)
-		e = page_rows(classes, take, calls_order, &rows, &count);
-	if (e < 0 || !count)
-		return e;
-	for (size_t i = 0; i < count; i++) {
-		calls += rows[i]->calls;
-		time_ns = add_sat(time_ns, rows[i]->time_ns);
-	}
-	e = buf_printf(&b, "  %-12s%10s %7s %-*s %9s %8s  (", what, format_count(calls).s, "",
-		       ERR_COLUMNS, "", "", report_time(time_ns).s);
 	for (; e >= 0 && named < count; named++) {
 		_cleanup_buf_ struct buf one = {0};
 
 		e = buf_printf(&one, "%s%s %s", named ? ", " : "",
 			       report_op_name(rows[named]->op, name),
 			       format_count(rows[named]->calls).s);
-		if (e < 0 || b.len + one.len + strlen(", 999 more)") > PAGE_WIDTH)
+		if (e < 0 || b->len + one.len + strlen(", 999 more)") > PAGE_WIDTH)
 			break;
-		e = buf_append(&b, one.data, one.len);
+		e = buf_append(b, one.data, one.len);
 	}
+	if (e < 0)
+		return e;
+	return named < count ? buf_printf(b, "%s%zu more)", named ? ", " : "", count - named)
+			     : buf_printf(b, ")");
+}
+
+/* "  waiting   178,610   3.74 s  (epoll_wait 178,585, futex 25)": calls that are told, not ranked.
+ */
+static int told_line(const struct rollup *by_op, const char *what,
+		     bool (*take)(const struct rollup_row *row))
+{
+	_cleanup_free_ const struct rollup_row **rows = NULL;
+	_cleanup_buf_ struct buf b = {0};
+	uint64_t calls = 0, time_ns = 0;
+	size_t count = 0;
+	int e = page_rows(by_op, take, calls_order, &rows, &count);
+
+	if (e < 0 || !count)
+		return e;
+	for (size_t i = 0; i < count; i++) {
+		calls += rows[i]->calls;
+		time_ns = add_sat(time_ns, rows[i]->time_ns);
+	}
+	e = buf_printf(&b, "  %-13s%9s %7s %-*s %9s %8s", what, format_count(calls).s, "",
+		       ERR_COLUMNS, "", "", report_time(time_ns).s);
 	if (e >= 0)
-		e = named < count ? buf_printf(&b, "%s%zu more)", named ? ", " : "", count - named)
-				  : buf_printf(&b, ")");
+		e = put_told(&b, rows, count);
 	return e < 0 ? e : page_line(&b);
+}
+
+/* Calls that had not ended have no percentiles; their time is in that of THREADS. */
+static int running_line(const struct report *r)
+{
+	_cleanup_(rollup_freep) struct rollup *by_op = NULL;
+	int e = report_running(r, &by_op);
+
+	return e < 0 ? e : told_line(by_op, "still running", NULL);
 }
 
 static int print_operations(const struct report *r, const struct page_totals *t)
 {
-	_cleanup_(rollup_freep) struct rollup *ops = NULL;
+	_cleanup_(rollup_freep) struct rollup *ops = NULL, *classes = NULL;
 	_cleanup_free_ const struct rollup_row **rows = NULL;
-	size_t count = 0, shown;
+	size_t count = 0, shown, lines;
 	char name[32];
 	int e = rollup_regroup(r->scan.rollup, ROLLUP_OP, map_io_op, NULL, &ops);
 
 	if (e >= 0)
+		e = rollup_project(r->scan.rollup, ROLLUP_OP | ROLLUP_CLASS, &classes);
+	if (e >= 0)
 		e = page_rows(ops, NULL, page_row_order, &rows, &count);
 	if (e < 0)
 		return e;
-	if (!count && !t->wait_calls && !t->other_calls)
-		return 0;
 	page_section("OPERATIONS         calls  errors                bytes     time % I/O   p50   "
 		     "p99   "
 		     "max  " FORMAT_SPARK_TITLE);
-	shown = count <= OP_LINES ? count : OP_LINES - 1;
+	lines = OP_LINES - (r->scan.running->rows > 0);
+	shown = count <= lines ? count : lines - 1;
 	for (size_t i = 0; i < shown && e >= 0; i++)
 		e = op_line(r, report_op_name(rows[i]->op, name), rows[i]->op, rows[i], t->io_ns);
 	if (e >= 0 && shown < count) {
@@ -548,11 +560,11 @@ static int print_operations(const struct report *r, const struct page_totals *t)
 			e = op_line(r, name, -1, &rest, t->io_ns);
 		hist_free(&rest.hist);
 	}
-	if (e >= 0 && t->other_calls)
-		e = told_line(r, "not I/O", is_other);
-	if (e >= 0 && t->wait_calls)
-		e = told_line(r, "waiting", report_is_wait);
-	return e;
+	if (e >= 0)
+		e = told_line(classes, "not I/O", is_other);
+	if (e >= 0)
+		e = told_line(classes, "waiting", report_is_wait);
+	return e < 0 ? e : running_line(r);
 }
 
 /* ---- single calls ---- */

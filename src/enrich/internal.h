@@ -14,7 +14,8 @@ struct op_facts {
 	bool moves_bytes;     /* ret is bytes moved */
 	bool counts_messages; /* ret is their number */
 	bool has_msg_flags;   /* MSG_PEEK, MSG_TRUNC: or it is not */
-	bool receives; /* takes data from a descriptor: waits where a pipe or socket is empty */
+	bool receives;	/* takes data from a descriptor: waits where a pipe or socket is empty */
+	bool completes; /* io_uring_enter: waits where it asks for completions that are not there */
 };
 
 #define FILE_FACT_TYPE	0x7f

@@ -3,9 +3,10 @@
  * The calls: ids, kind, class, err, bytes. Works column by column; about 30 ns per call.
  *
  * When a read waits. Waiting is not I/O, so a call that takes data from a pipe, a socket, an event
- * descriptor or a terminal has the class `wait` where it found that empty:
+ * descriptor or a terminal has the class `wait` where it found that empty, as has io_uring_enter where it asks for
+ * completions and finds none:
  *   - it returned EAGAIN, or
- *   - it is still running or was interrupted, or
+ *   - it is still running, was interrupted, or was running when recording began, or
  *   - the thread slept in it (STATUS_SLEPT; a source that can see voluntary switches says so), or
  *   - it took longer than WAIT_FLOOR_NS plus one nanosecond per byte, which moving data that is
  * there does not. A read that got its data at once keeps its class: a server's reads of requests
@@ -14,6 +15,7 @@
 #include "enrich/internal.h"
 
 #include <errno.h>
+#include <linux/io_uring.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -47,6 +49,7 @@ void enrich_facts(struct op_facts facts[static OP_CODE_MAX])
 		facts[code].receives = true;
 		facts[code].has_msg_flags = facts[code].class == CLASS_NET;
 	}
+	facts[op_find("io_uring_enter")].completes = true;
 }
 
 static bool is_restart(int64_t ret)
@@ -72,9 +75,24 @@ static bool can_be_empty(const struct enrich *e, const struct batch *b, size_t r
 	}
 }
 
+/* io_uring_enter(fd, to_submit, min_complete, flags, ...): does it ask for completions? */
+static bool wants_completions(const struct batch *b, size_t row)
+{
+	return batch_get(b, OP_FLAGS, row, 0) & IORING_ENTER_GETEVENTS &&
+	       batch_get(b, OP_A2, row, 0) != 0;
+}
+
+static bool may_wait(const struct enrich *e, const struct op_facts *f, const struct batch *b,
+		     size_t row)
+{
+	return (f->receives && can_be_empty(e, b, row)) ||
+	       (f->completes && wants_completions(b, row));
+}
+
 static bool waited(const struct batch *b, size_t row)
 {
-	const int64_t hints = STATUS_UNFINISHED | STATUS_INTERRUPTED | STATUS_SLEPT;
+	const int64_t hints =
+		STATUS_UNFINISHED | STATUS_INTERRUPTED | STATUS_SLEPT | STATUS_NO_START;
 	int64_t ret = batch_get(b, OP_RET, row, 0);
 
 	if (batch_get(b, OP_STATUS, row, 0) & hints)
@@ -98,7 +116,7 @@ static int fill_class(struct enrich *e, struct batch *b, size_t first)
 		if (!batch_is_null(b, OP_CLASS, i)) /* a replayed or generated row knows its own */
 			continue;
 		r = batch_set(b, OP_CLASS, i, f ? f->class : CLASS_OTHER);
-		if (r >= 0 && f && f->receives && can_be_empty(e, b, i) && waited(b, i))
+		if (r >= 0 && f && may_wait(e, f, b, i) && waited(b, i))
 			r = batch_set(b, OP_CLASS, i, CLASS_WAIT);
 		if (r < 0)
 			return r;

@@ -88,7 +88,9 @@ struct wire_second {
 
 /* A path argument as given, or an address. */
 struct wire_name {
-	__u64 base; /* file number of the folder that a relative path starts from, 0: none or unknown */
+	/* File number of the folder that a relative path starts from, 0: none or unknown. Of an open file that /proc named: its
+	 * st_mode, 0: unknown. */
+	__u64 base;
 	__u64 root;  /* what paths of the process start below: compared only; 0: unknown */
 	__u32 len;   /* bytes that follow, without a NUL */
 	__s32 error; /* could not be read */

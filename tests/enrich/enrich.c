@@ -2,6 +2,7 @@
 /* enrich: ids, versions that replace each other, class wait, err and bytes, unknown keys, names of
  * cgroups. */
 #include <errno.h>
+#include <linux/io_uring.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -189,6 +190,39 @@ static void test_waiting(void **unused)
 	/* a large transfer may take its time: 64 MiB in 30 ms */
 	assert_int_equal(class_of(e, "read", KEY_PIPE, 64 << 20, 30000000, 0), CLASS_DATA);
 	assert_int_equal(class_of(e, "epoll_wait", -1, 1, 10, 0), CLASS_WAIT);
+	/* it ran when recording began: for how long is not known */
+	assert_int_equal(class_of(e, "read", KEY_PIPE, 100, 0, STATUS_NO_START), CLASS_WAIT);
+	assert_int_equal(class_of(e, "read", KEY_FILE, 100, 0, STATUS_NO_START), CLASS_DATA);
+}
+
+static int64_t class_of_enter(struct enrich *e, int64_t min_complete, int64_t flags, int64_t status)
+{
+	_cleanup_batch_set_ struct batch_set in = {0}, out = {0};
+	struct batch *b = add_op(&in, "io_uring_enter", KEY_FILE, 1, 100);
+
+	set(b, OP_A1, 1);
+	set(b, OP_A2, min_complete);
+	set(b, OP_FLAGS, flags);
+	set(b, OP_STATUS, status);
+	apply(e, &in, &out);
+	return batch_get(out.tables[TABLE_OP], OP_CLASS, 0, -1);
+}
+
+static void test_completions(void **unused)
+{
+	_cleanup_(enrich_freep) struct enrich *e = make();
+	_cleanup_batch_set_ struct batch_set in = {0}, out = {0};
+
+	add_file(&in, KEY_FILE, 500, FILE_TYPE_ANON, "anon_inode:[io_uring]");
+	add_thread(&in, KEY_THREAD, 9, 4711);
+	apply(e, &in, &out);
+	assert_int_equal(class_of_enter(e, 1, IORING_ENTER_GETEVENTS, STATUS_SLEPT), CLASS_WAIT);
+	assert_int_equal(class_of_enter(e, 1, IORING_ENTER_GETEVENTS, STATUS_UNFINISHED),
+			 CLASS_WAIT);
+	assert_int_equal(class_of_enter(e, 1, IORING_ENTER_GETEVENTS, 0), CLASS_DATA);
+	/* it slept while it handed requests over: that is I/O */
+	assert_int_equal(class_of_enter(e, 0, IORING_ENTER_GETEVENTS, STATUS_SLEPT), CLASS_DATA);
+	assert_int_equal(class_of_enter(e, 1, 0, STATUS_SLEPT), CLASS_DATA);
 }
 
 static void test_results(void **unused)
@@ -404,6 +438,7 @@ int main(void)
 		cmocka_unit_test(test_ids_and_versions),
 		cmocka_unit_test(test_waiting),
 		cmocka_unit_test(secrets_of_arguments),
+		cmocka_unit_test(test_completions),
 		cmocka_unit_test(test_results),
 		cmocka_unit_test(test_unknown_keys),
 		cmocka_unit_test(test_cgroups),

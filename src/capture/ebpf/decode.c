@@ -141,9 +141,10 @@ static struct name_query query_of(const struct decode *d, const struct wire_op *
 {
 	const struct wire_plan *plan = &d->opt.plans[w->nr];
 	enum name_fate fate = d->fates[w->nr][second];
+	bool whole = (w->status & STATUS_UNFINISHED) && (w->status & STATUS_NO_START);
 
 	return (struct name_query){
-		.base = name->base,
+		.base = whole ? 0 : name->base,
 		.root = name->root,
 		.fate = !op_ended_well(w)				   ? NAME_STAYS
 			: fate == NAME_MOVES && w->flags & RENAME_EXCHANGE ? NAME_COVERS
@@ -154,7 +155,8 @@ static struct name_query query_of(const struct decode *d, const struct wire_op *
 		.may_know = w->ret >= 0,
 		.failed = w->ret < 0,
 		.target = second && plan->flags & WIRE_PLAN_TARGET,
-		.whole = (w->status & STATUS_UNFINISHED) && (w->status & STATUS_NO_START),
+		.whole = whole,
+		.mode = whole ? (uint32_t)name->base : 0,
 	};
 }
 

@@ -20,11 +20,9 @@
 #define MAGIC_ANON_INODE 0x09041934
 #define HOST_KEY	 0
 
-static int file_type(const struct wire_file *w)
+int file_type_of(uint32_t mode)
 {
-	if (w->magic == MAGIC_ANON_INODE)
-		return FILE_TYPE_ANON;
-	switch (w->mode & S_IFMT) {
+	switch (mode & S_IFMT) {
 	case S_IFREG:
 		return FILE_TYPE_REGULAR;
 	case S_IFDIR:
@@ -44,9 +42,16 @@ static int file_type(const struct wire_file *w)
 	}
 }
 
+/* eventpoll, timerfd, eventfd, ... all have the same inode: what they are is their name. */
+static uint64_t anonymous_kind(const struct wire_file *w)
+{
+	return w->magic == MAGIC_ANON_INODE ? hash_bytes(w + 1, w->path_len) : 0;
+}
+
 static int inode_key(struct decode *d, const struct wire_file *w, int64_t *ret)
 {
-	const uint64_t ident[3] = {w->ino, (uint64_t)w->dev << 32 | w->generation, w->reuse};
+	const uint64_t ident[] = {w->ino, (uint64_t)w->dev << 32 | w->generation, w->reuse,
+				  anonymous_kind(w)};
 	uint64_t hash = hash_bytes(ident, sizeof(ident)), key;
 	int r;
 
@@ -86,7 +91,7 @@ static int decode_file(struct decode *d, const struct wire_file *w, struct batch
 	SET(FILE_GENERATION, (int64_t)((uint64_t)w->reuse << 32 | w->generation));
 	if (w->birth)
 		SET(FILE_BIRTH, (int64_t)w->birth);
-	SET(FILE_TYPE, file_type(w));
+	SET(FILE_TYPE, w->magic == MAGIC_ANON_INODE ? FILE_TYPE_ANON : file_type_of(w->mode));
 	SET_BYTES(FILE_FS, w->fs, strnlen(w->fs, sizeof(w->fs)));
 	if (w->flags & WIRE_FILE_DELETED && !(w->flags & WIRE_FILE_UNREACHED))
 		SET(FILE_DELETED, (int64_t)w->head.time + d->opt.clock_offset);

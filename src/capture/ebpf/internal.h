@@ -163,8 +163,9 @@ struct name_query {
 	int64_t now;
 	bool may_know; /* the call succeeded: a file whose path is known may be meant */
 	bool failed;
-	bool target; /* the text of a symbolic link: what it says is the path */
-	bool whole;  /* not an argument but the name that /proc gives to an open file */
+	bool target;   /* the text of a symbolic link: what it says is the path */
+	bool whole;    /* not an argument but the name that /proc gives to an open file, */
+	uint32_t mode; /* of this st_mode; 0: unknown */
 };
 
 struct name_answer {
@@ -173,6 +174,8 @@ struct name_answer {
 	bool selected; /* the path passes the selection */
 };
 
+/* The enum file_type of an st_mode. */
+int file_type_of(uint32_t mode);
 /* What a call did to a name, where nobody asks what it led to. 0 or -ENOMEM. */
 int names_change(struct names *n, const struct name_query *q) _must_check_;
 /*

@@ -260,24 +260,13 @@ static int path_compose(struct names *n, const struct name_query *q, struct byte
 	return r ? r : buf_append(&n->composed, q->text, q->len);
 }
 
-/* What a descriptor is, from its name in /proc/PID/fd: whether a read of it waits depends on it. */
+/* Whether a read of a descriptor waits depends on what it is. Anonymous inodes have no type of their own. */
 static int whole_type(const struct name_query *q)
 {
-	static const struct {
-		const char *begin;
-		int type;
-	} types[] = {
-		{"pipe:[", FILE_TYPE_PIPE},	 {"socket:[", FILE_TYPE_SOCKET},
-		{"anon_inode:", FILE_TYPE_ANON}, {"/dev/pts/", FILE_TYPE_CHAR},
-		{"/dev/tty", FILE_TYPE_CHAR},	 {"/dev/console", FILE_TYPE_CHAR},
-	};
+	static const char anon[] = "anon_inode:";
+	bool is_anon = q->len > strlen(anon) && !memcmp(q->text, anon, strlen(anon));
 
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		if (q->len >= strlen(types[i].begin) &&
-		    !memcmp(q->text, types[i].begin, strlen(types[i].begin)))
-			return types[i].type;
-	}
-	return FILE_TYPE_UNKNOWN;
+	return is_anon ? FILE_TYPE_ANON : file_type_of(q->mode);
 }
 
 static int name_row(const struct name_query *q, struct bytes base, struct bytes path, int64_t key,

@@ -178,6 +178,14 @@ void running_free(struct running *r)
 	*r = (struct running){0};
 }
 
+/* The file's type, which on a network must not be waited for. */
+static uint64_t mode_of(const char *link)
+{
+	struct statx st;
+
+	return statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 ? st.stx_mode : 0;
+}
+
 /* The record that the kernel programs would have made, with the descriptor's path as /proc has it. */
 struct made_op {
 	struct wire_op op;
@@ -214,6 +222,7 @@ static void made_fill(struct made_op *m, const struct running_call *c, const str
 	if (n <= 0)
 		return;
 	m->name.len = (uint32_t)n;
+	m->name.base = mode_of(link);
 	/* /proc spells it as this process would, where both see the same mounts. */
 	snprintf(link, sizeof(link), "/proc/%d/ns/mnt", c->tgid);
 	m->name.root = stat(link, &ns) == 0 && ns.st_ino == opt->mnt_ns ? opt->root : 0;
