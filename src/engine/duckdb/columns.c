@@ -28,8 +28,10 @@ static const struct {
 	{"hostpath", CELL_NAME, OP_FILE_ID, NAME_HOSTPATH},
 	{"file_name", CELL_NAME, OP_FILE_ID, NAME_FILE},
 	{"file_type", CELL_NUMBER_CODE, OP_FILE_ID, NAME_FILE_TYPE},
+	{"inode_id", CELL_NUMBER, OP_FILE_ID, NAME_INODE},
 	{"path2", CELL_NAME, OP_FILE2_ID, NAME_PATH},
 	{"file2_name", CELL_NAME, OP_FILE2_ID, NAME_FILE},
+	{"inode2_id", CELL_NUMBER, OP_FILE2_ID, NAME_INODE},
 	{"peer", CELL_PEER, OP_PEER_ID, NAME_PEER},
 };
 

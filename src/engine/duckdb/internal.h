@@ -75,6 +75,7 @@ enum name {
 	NAME_UID,
 	NAME_PROCESS_ID,
 	NAME_FILE_TYPE, /* a code of file.type */
+	NAME_INODE,	/* file.inode: the file over its versions */
 	NAME_COUNT,
 };
 

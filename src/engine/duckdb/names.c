@@ -36,6 +36,7 @@ static enum table_id table_of_name(enum name name)
 	case NAME_FILE:
 	case NAME_PEER:
 	case NAME_FILE_TYPE:
+	case NAME_INODE:
 		return TABLE_FILE;
 	default:
 		return TABLE_THREAD;
@@ -158,6 +159,10 @@ static int64_t name_number(const struct dims *dims, int64_t id, enum name name)
 		const struct dims_file *f = dims_file(dims, id, &room);
 
 		return f && f->type >= 0 ? f->type : INT64_MIN;
+	}
+	if (name == NAME_INODE) {
+		v = dims_file_inode(dims, id);
+		return v < 0 ? INT64_MIN : v;
 	}
 	t = dims_thread(dims, id);
 	if (!t)
