@@ -7,6 +7,7 @@
 #define FAMILY_UNIX    1
 #define FAMILY_INET    2
 #define FAMILY_INET6   10
+#define INET_MAPPED    0xffff0000u /* bytes 8 to 11 of an IPv4 address in an IPv6 one; little-endian */
 #define TYPE_STREAM    1
 #define TYPE_SEQPACKET 5
 /* Of enum tcp_state, which unix sockets share: ESTABLISHED and what follows it, but for CLOSE. */
@@ -96,6 +97,12 @@ verified_alone __u32 peer_tests(struct scratch *s)
 
 	if (!s)
 		return 0;
+	/* ::ffff:10.0.0.1 is 10.0.0.1 */
+	if (s->peer_family == FAMILY_INET6 && !s->peer[0] && (__u32)s->peer[1] == INET_MAPPED) {
+		s->peer_family = FAMILY_INET;
+		s->peer[0] = s->peer[1] >> 32;
+		s->peer[1] = 0;
+	}
 	s->peer_tests = 0;
 	if (filter.name_count)
 		bpf_loop(filter.name_count, peer_test, &ctx, 0);

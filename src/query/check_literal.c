@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_literal.c: numbers, texts and words, read as what they are compared with. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -157,6 +158,34 @@ struct expr *check_word(struct checker *c, struct node *n, const struct query_ki
 	return NULL;
 }
 
+/* "[::ffff:10.0.0.1]:80" is recorded as the IPv4 address that it is. NULL where there is no memory. */
+static const struct bytes *plain_address(struct checker *c, struct bytes *t)
+{
+	static const char mapped[] = "[::ffff:";
+	size_t begin = strlen(mapped), len;
+	char host[INET_ADDRSTRLEN];
+	const uint8_t *end;
+	struct in_addr a;
+	uint8_t *text;
+
+	end = t->len > begin && !memcmp(t->data, mapped, begin) ? memchr(t->data, ']', t->len)
+								: NULL;
+	len = end ? (size_t)(end - t->data) - begin : 0;
+	if (!len || len >= sizeof(host))
+		return t;
+	memcpy(host, t->data + begin, len);
+	host[len] = '\0';
+	if (inet_pton(AF_INET, host, &a) != 1)
+		return t;
+	text = query_array(c->s, t->len, uint8_t);
+	if (!text)
+		return NULL;
+	memcpy(text, host, len);
+	memcpy(text + len, end + 1, t->len - begin - len - 1);
+	*t = (struct bytes){text, t->len - begin - 1};
+	return t;
+}
+
 struct expr *check_string(struct checker *c, struct node *n, const struct query_kind *hint)
 {
 	struct expr *e;
@@ -178,7 +207,8 @@ struct expr *check_string(struct checker *c, struct node *n, const struct query_
 		return NULL;
 	}
 	e = expr_make_expr(c->s, EXPR_CONST, query_kind_of(QUERY_TEXT), n);
-	if (e)
-		e->value.t = n->text;
-	return e;
+	if (!e)
+		return NULL;
+	e->value.t = n->text;
+	return plain_address(c, &e->value.t) ? e : NULL;
 }

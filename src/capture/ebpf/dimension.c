@@ -184,6 +184,9 @@ size_t address_text(uint16_t family, const uint8_t *addr, size_t len, uint16_t p
 	char ip[INET6_ADDRSTRLEN] = "";
 	int n = 0;
 
+	/* An IPv4 address that an IPv6 socket uses is shown and compared as IPv4. */
+	if (family == AF_INET6 && len >= 16 && IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)addr))
+		return address_text(AF_INET, addr + 12, 4, port, buf, size);
 	if (family == AF_INET && len >= 4 && inet_ntop(AF_INET, addr, ip, sizeof(ip)))
 		n = snprintf(buf, size, "%s:%u", ip, port);
 	else if (family == AF_INET6 && len >= 16 && inet_ntop(AF_INET6, addr, ip, sizeof(ip)))
