@@ -85,6 +85,7 @@ struct report {
 	int64_t from, to;    /* what is told: within the trace */
 	bool ranged;	     /* --from or --to were given */
 	bool filtered;	     /* a selection was given */
+	bool waits;	     /* which names calls that wait: they are in rankings too */
 	struct select select;
 	struct choice choice;
 	struct scan_filter filter; /* the choice's, within the range */

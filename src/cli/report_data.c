@@ -25,6 +25,32 @@ static int resolve_selection(struct report *r)
 	return e;
 }
 
+static bool op_waits(int64_t op)
+{
+	const struct op_def *def = op >= 0 ? op_def((uint32_t)op) : NULL;
+
+	return def && def->class == CLASS_WAIT;
+}
+
+static bool names_op(const struct expr *e)
+{
+	return e->type.type == QUERY_CODE && !strcmp(e->type.vocab, "op");
+}
+
+/* True where the expression says itself which waits it takes: it names their class, or a call that waits. */
+static bool names_waits(const struct expr *e)
+{
+	bool found = e->kind == EXPR_COLUMN
+			     ? e->column == OP_CLASS
+			     : e->kind == EXPR_CONST && names_op(e) && op_waits(e->value.i);
+
+	for (size_t i = 0; e->kind == EXPR_IN && names_op(e->arg[0]) && i < e->count; i++)
+		found |= op_waits(e->list[i].i);
+	for (unsigned int i = 0; i < e->arg_count && !found; i++)
+		found = names_waits(e->arg[i]);
+	return found;
+}
+
 /* ---- names over the versions of threads ---- */
 
 static int latest_versions(struct report *r)
@@ -284,6 +310,8 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 		return e;
 	r->filter.where = r->choice.filter.where;
 	r->filtered |= r->filter.where != NULL;
+	r->waits = r->select.waits || (r->choice.where.expr && names_waits(r->choice.where.expr));
+	scan.slowest_waits = r->waits;
 	e = loss_read(&r->loss, r->store, err);
 	if (e >= 0)
 		e = read_marks(r, err);

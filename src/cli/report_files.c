@@ -30,7 +30,7 @@ static bool map_file(void *arg, struct rollup_row *key)
 {
 	struct regroup *g = arg;
 
-	if (!report_is_io(key))
+	if (!report_is_io(key) && !(g->files.report->waits && report_is_wait(key)))
 		return false;
 	key->file_id = grouping_of(&g->files, key->file_id);
 	key->thread_id = grouping_of(&g->comms, key->thread_id);

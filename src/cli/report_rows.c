@@ -132,7 +132,7 @@ struct keyed {
 	bool file; /* the file is grouped, else the thread */
 };
 
-/* Groups take the place of the id; waiting has no part in tables by file. */
+/* Groups take the place of the id; waiting has a part in tables by file only where it is asked for. */
 static bool map_group(void *arg, struct rollup_row *key)
 {
 	struct keyed *k = arg;
@@ -142,7 +142,7 @@ static bool map_group(void *arg, struct rollup_row *key)
 		key->file_id = group;
 	else
 		key->thread_id = group;
-	return group >= 0 && !report_is_wait(key);
+	return group >= 0 && (k->by.report->waits || !report_is_wait(key));
 }
 
 static int fill_by_file(struct report *r, struct value_table *t, group_fn *fn, bool connections)

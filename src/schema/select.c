@@ -226,6 +226,20 @@ static int add_word(uint64_t *ops, char *word, struct error *err)
 	return 0;
 }
 
+/* Whether the word means waiting, and does not have it among other calls as %net does. */
+static bool names_waits(const char *word, const uint64_t *ops)
+{
+	size_t count = 0, waits = 0;
+
+	for (uint32_t code = 0; code < op_code_end(); code++) {
+		if (!(ops[code / 64] >> (code % 64) & 1) || !op_def(code))
+			continue;
+		count++;
+		waits += op_def(code)->class == CLASS_WAIT;
+	}
+	return waits && (count == 1 || !strcasecmp(word, "%wait"));
+}
+
 /* Takes "trace=" off; strace's other expressions act on what it prints or change what the program
  * sees. */
 static int skip_qualifier(const char **text, struct error *err)
@@ -261,7 +275,7 @@ int select_ops(struct select *s, const char *text, struct error *err)
 {
 	uint64_t ops[OP_WORDS] = {0};
 	_cleanup_free_ char *copy = NULL;
-	bool negated = false;
+	bool negated = false, waits = false;
 	char *rest;
 	int r = skip_qualifier(&text, err);
 
@@ -279,12 +293,17 @@ int select_ops(struct select *s, const char *text, struct error *err)
 		memset(ops, 0xff, sizeof(ops));
 	else if (strcmp(text, "none")) {
 		for (char *word; (word = strsep(&rest, ","));) {
+			uint64_t one[OP_WORDS] = {0};
+
 			if (!*word)
 				return error_set(err, -EINVAL,
 						 "'%s': a name is missing beside a comma", text);
-			r = add_word(ops, word, err);
+			r = add_word(one, word, err);
 			if (r < 0)
 				return r;
+			waits |= names_waits(word, one);
+			for (size_t i = 0; i < OP_WORDS; i++)
+				ops[i] |= one[i];
 		}
 	}
 	for (size_t i = 0; i < OP_WORDS; i++) {
@@ -294,6 +313,7 @@ int select_ops(struct select *s, const char *text, struct error *err)
 			s->ops[i] |= ops[i];
 	}
 	s->ops_given = true;
+	s->waits |= waits && !negated;
 	return 0;
 }
 

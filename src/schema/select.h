@@ -37,6 +37,7 @@ struct select {
 	size_t uid_count;
 	bool ops_given;
 	uint64_t ops[OP_CODE_CALLS / 64]; /* bit set: record the call */
+	bool waits;			  /* ops has calls that wait by name, or %wait */
 	struct select_path paths[SELECT_LIST_MAX];
 	size_t path_count;
 	bool failed_only;

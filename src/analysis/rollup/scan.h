@@ -33,9 +33,10 @@ struct scan_options {
 	const struct scan_filter *filter; /* NULL: everything */
 	int64_t window_ns;		  /* see rollup_window(); 0: 100 ms */
 	unsigned int threads;		  /* 0: as many as there are CPUs */
-	size_t slowest;		   /* so many of the slowest calls that are no waiting; 0: none */
-	bool slowest_io;	   /* data, meta, sync and net alone */
-	const int64_t *file_alias; /* see rollup_alias(); NULL: none */
+	size_t slowest;			  /* so many of the slowest calls, without waits; 0: none */
+	bool slowest_io;		  /* data, meta, sync and net alone */
+	bool slowest_waits;		  /* and those that wait */
+	const int64_t *file_alias;	  /* see rollup_alias(); NULL: none */
 	size_t file_alias_count;
 	bool rows_only; /* leave the summaries aside (tests, windows below 100 ms) */
 };

@@ -51,8 +51,9 @@ struct scan {
 /* True where a call of the class can be among the slowest. */
 static inline bool class_counts(const struct scan_options *opt, int64_t class)
 {
-	return class != CLASS_WAIT &&
-	       (!opt->slowest_io || (class >= CLASS_DATA && class <= CLASS_NET));
+	if (class == CLASS_WAIT)
+		return opt->slowest_waits;
+	return !opt->slowest_io || (class >= CLASS_DATA && class <= CLASS_NET);
 }
 
 /* The columns to decode of a block. */
