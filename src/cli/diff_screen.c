@@ -14,7 +14,7 @@
 #define CHANGE_LINES  22 /* of the table of changes, its details included */
 #define UNSURE_MAX    3	 /* differences that runs of the same may have, largest first */
 #define UNSURE_SHARE  0.05
-#define STRANGERS     10 /* counts of which none agrees */
+#define STRANGERS     10 /* counts of which none is on both sides */
 #define PATH_COLUMNS  44
 #define BAR_COLUMNS   30
 #define OCTAVES	      64
@@ -52,7 +52,7 @@ static void put_unit(const struct diff *d)
 		printf("; A %s, B %s of them", diff_number_text(d->work[0]).s,
 		       diff_number_text(d->work[1]).s);
 	printf("\n");
-	if (!d->agree && d->agree_of >= STRANGERS)
+	if (!d->common && d->agree_of >= STRANGERS)
 		printf("%sThe sides have nothing in common: are they the same program?%s\n",
 		       text_style(TEXT_YELLOW), text_style(TEXT_PLAIN));
 	if (d->shift_known && fabs(d->shift.effect) >= log(1.01))

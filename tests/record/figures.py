@@ -272,7 +272,45 @@ def mapped_addresses():
         check("%s, recorded" % where, isinstance(rows, list) and rows[0]["n"] == want, rows)
 
 
-TESTS = (error_kinds, long_lines, others_that_trace, anonymous_files, renamed_file, idle_readers, idle_rings, slow_waits, mapped_addresses)
+# ---- comparisons ----
+
+def same_program_elsewhere():
+    """Two runs of one program in two folders touch the same files."""
+    program = """
+        import os, random, time
+        files = [os.open("file-%s" % c, os.O_CREAT | os.O_RDWR) for c in "abcdefgh"]
+        end = time.time() + float(os.environ.get("SECONDS_TO_RUN", 0))
+        while True:
+            for f in files:
+                for i in range(random.randrange(3, 99)):
+                    os.pwrite(f, b"x" * 100, 0)
+                    os.pread(f, 100, 0)
+            if time.time() >= end: break
+        """
+    for folder in ("alpha", "beta"):
+        os.mkdir(folder)
+        os.chdir(folder)
+        python("whole.trace", program)
+        target = subprocess.Popen([*PYTHON, textwrap.dedent(program)], env=dict(os.environ, SECONDS_TO_RUN="60"))
+        wait_for(lambda: os.path.exists("file-h"))
+        record("part.trace", "-p", str(target.pid), "--duration", "0.5s")
+        target.kill()
+        target.wait()
+        os.chdir("..")
+    for trace in ("whole", "part"):
+        traces = ["%s/%s.trace" % (f, trace) for f in ("alpha", "beta")]
+        r = run(weir, "diff", *traces)
+        check("%s runs have something in common" % trace, r.returncode == 0 and "nothing in common" not in r.stdout, r.stdout + r.stderr)
+        rows = json.loads(run(weir, "diff", "--json", *traces).stdout)["rows"]
+        rows = {r["name"]: r for r in rows if r["by"] == "file" and "/file-" in r["name"]}
+        check("%s runs: each file on both sides" % trace, len(rows) == 8 and all(
+            r["presence"] == "both" and r["name"].endswith("/#/file-" + r["name"][-1]) for r in rows.values()), rows)
+    r = run(weir, "diff", "alpha/part.trace", "one.trace")
+    check("different programs have nothing in common", "nothing in common" in r.stdout, r.stdout)
+
+
+TESTS = (error_kinds, long_lines, others_that_trace, anonymous_files, renamed_file, idle_readers, idle_rings, slow_waits, mapped_addresses,
+         same_program_elsewhere)
 
 
 def main():

@@ -112,6 +112,7 @@ struct diff {
 	double seconds[2]; /* in all runs of a side */
 	double agree;	   /* share of operations by file whose calls per unit agree, 0..1 */
 	size_t agree_of;   /* operations by file that this was asked of */
+	size_t common;	   /* of those, that both sides have */
 	bool repeatable;   /* the runs do the same: what only one side has is then no accident */
 	size_t tests;	   /* that were corrected for */
 	bool shift_known;  /* enough operations to tell what all calls have in common */

@@ -62,12 +62,12 @@ static double log_ratio(const struct work *w, const struct key *k)
 	return log((double)k->side[1].calls / d->work[1] * d->work[0] / (double)k->side[0].calls);
 }
 
-/* The share of keys whose counts agree within `same`, or by one call. */
-static double agreement(const struct work *w, double same, size_t *ret_of)
+/* The share of keys whose counts agree within `same`, or by one call; how many there are, and on both sides. */
+static double agreement(const struct work *w, double same, size_t *ret_of, size_t *ret_common)
 {
 	size_t agree = 0;
 
-	*ret_of = 0;
+	*ret_of = *ret_common = 0;
 	for (size_t i = 0; i < w->key_count; i++) {
 		const struct key *k = &w->keys[i];
 		double calls = (double)MIN(k->side[0].calls, k->side[1].calls), ratio;
@@ -76,6 +76,7 @@ static double agreement(const struct work *w, double same, size_t *ret_of)
 			continue;
 		ratio = log_ratio(w, k);
 		++*ret_of;
+		*ret_common += calls > 0;
 		agree += !isnan(ratio) && fabs(ratio) <= MAX(same, log1p(1 / calls));
 	}
 	return *ret_of ? (double)agree / (double)*ret_of : 0;
@@ -278,7 +279,7 @@ int unit_choose(struct work *w, struct error *err)
 
 	w->exact = unit_counts_exactly(w, -1);
 	r = w->opt->unit == DIFF_UNIT_AUTO ? choose(w) : take_asked(w, err);
-	d->agree = agreement(w, SAME_RUN, &d->agree_of);
+	d->agree = agreement(w, SAME_RUN, &d->agree_of, &d->common);
 	d->repeatable = d->agree_of >= REPEAT_MIN && d->agree >= REPEATABLE;
 	return r;
 }
