@@ -58,6 +58,7 @@ void batch_free(struct batch *b)
 		return;
 	for (unsigned int i = 0; i < b->def->column_count; i++)
 		column_free(&b->columns[i]);
+	free(b->numbers);
 	free(b);
 }
 

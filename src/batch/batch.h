@@ -39,7 +39,8 @@ struct batch {
 	size_t cap; /* rows for which the present columns have room; kept by batch_clear() */
 	size_t ready; /* rows [rows, ready) of the present columns are null already: batch_add_row() is then free */
 	int64_t row_id; /* of row 0, the others follow: what names a stored call; -1: no stored block */
-	bool has_bytes;		 /* some byte column is present */
+	uint32_t *numbers; /* row i is the numbers[i]-th of those that follow; NULL: the i-th */
+	bool has_bytes;	   /* some byte column is present */
 	struct column columns[]; /* def->column_count */
 };
 
@@ -120,6 +121,14 @@ static inline struct bytes batch_get_bytes(const struct batch *b, unsigned int c
 		return (struct bytes){NULL, 0};
 	start = row ? c->ends[row - 1] : 0;
 	return (struct bytes){c->data + start, c->ends[row] - start};
+}
+
+/* What names a row of op for good; -1: it is of no stored block. */
+static inline int64_t batch_row_id(const struct batch *b, size_t row)
+{
+	if (b->row_id < 0)
+		return -1;
+	return b->row_id + (int64_t)(b->numbers ? b->numbers[row] : row);
 }
 
 /* Appends rows [from, to) of src (same table). 0 or -ENOMEM, -ENOSPC past BATCH_ROWS_MAX. */

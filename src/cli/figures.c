@@ -78,6 +78,7 @@ struct grouping {
 		PART_OTHER, /* memory, processes, ...: neither I/O nor waiting */
 		PART_WAITING,
 	} part;
+	struct figures *totals; /* of which a call counts once, whichever files it has */
 };
 
 static enum part part_of(int64_t class)
@@ -118,7 +119,21 @@ static int64_t key_of(const struct grouping *g, enum figures_by by, const struct
 	}
 }
 
-/* Puts the key into op, the one field that the regrouped rows are keyed by. */
+/* A file's figures have the calls on it as a second file too. */
+static bool is_about_files(const struct figures_options *opt)
+{
+	return opt->by == FIGURES_FILE || opt->only[FIGURES_FILE] >= 0;
+}
+
+static void add_total(struct figures *f, const struct rollup_row *row)
+{
+	f->calls += row->calls;
+	f->errors += row->errors;
+	f->bytes += row->bytes;
+	f->time_ns = add_sat(f->time_ns, row->time_ns);
+}
+
+/* Puts the key into file_id, the one field that the regrouped rows of I/O are keyed by. */
 static bool regroup(void *arg, struct rollup_row *row)
 {
 	const struct grouping *g = arg;
@@ -135,9 +150,12 @@ static bool regroup(void *arg, struct rollup_row *row)
 	}
 	if (g->part != PART_IO)
 		return true;
-	if (g->opt->by == FIGURES_ERROR && row->err < 0)
+	if ((g->opt->by == FIGURES_ERROR && row->err < 0) ||
+	    (row->second && !is_about_files(g->opt)))
 		return false;
-	row->op = key_of(g, g->opt->by, row);
+	if (!row->second || g->opt->only[FIGURES_FILE] >= 0)
+		add_total(g->totals, row);
+	row->file_id = key_of(g, g->opt->by, row);
 	return true;
 }
 
@@ -314,11 +332,7 @@ static int make_items(struct figures *f, const struct dims *d, const struct figu
 		struct figure *item = &f->items[f->count];
 
 		item->row = rollup_row(f->grouped, i);
-		item->key = item->row->op;
-		f->calls += item->row->calls;
-		f->errors += item->row->errors;
-		f->bytes += item->row->bytes;
-		f->time_ns = add_sat(f->time_ns, item->row->time_ns);
+		item->key = item->row->file_id;
 		r = make_label(&item->label, d, &latest, opt->by, item->key);
 		if (r < 0)
 			break;
@@ -333,11 +347,11 @@ static int make_items(struct figures *f, const struct dims *d, const struct figu
 int figures_make(struct figures *ret, const struct rollup *r, const struct dims *d,
 		 const struct figures_options *opt)
 {
-	struct grouping g = {.dims = d, .opt = opt};
+	struct grouping g = {.dims = d, .opt = opt, .totals = ret};
 	int result;
 
 	*ret = (struct figures){0};
-	result = rollup_regroup(r, ROLLUP_OP, regroup, &g, &ret->grouped);
+	result = rollup_regroup(r, ROLLUP_FILE, regroup, &g, &ret->grouped);
 	if (result < 0)
 		return result;
 	ret->items = calloc(rollup_count(ret->grouped) + 1, sizeof(*ret->items));

@@ -278,6 +278,7 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 {
 	struct scan_options scan = {
 		.keys = ROLLUP_OP | ROLLUP_THREAD | ROLLUP_FILE | ROLLUP_ERR | ROLLUP_CLASS,
+		.seconds = true,
 		.slowest = slowest,
 		.slowest_io = page,
 	};

@@ -229,12 +229,13 @@ static int fill_by_thread(struct report *r, struct value_table *t, group_fn *fn)
 	return e;
 }
 
+/* A failure is told once, with the first of its files. */
 static bool map_error(void *arg, struct rollup_row *key)
 {
 	struct keyed *k = arg;
 
 	key->file_id = grouping_of(&k->by, key->file_id);
-	return key->err > 0;
+	return key->err > 0 && !key->second;
 }
 
 static int fill_errors(struct report *r, struct value_table *t)

@@ -164,6 +164,8 @@ static int count_totals(const struct report *r, struct page_totals *t)
 	for (size_t i = 0; i < rollup_count(r->scan.rollup); i++) {
 		const struct rollup_row *row = rollup_row(r->scan.rollup, i);
 
+		if (row->second)
+			continue;
 		t->calls += row->calls;
 		t->bytes = add_sat(t->bytes, row->bytes);
 		if (report_is_io(row))

@@ -194,8 +194,10 @@ static json_t *json_trace(const struct report *r)
 	uint64_t calls = r->scan.running->rows, bytes = 0;
 
 	for (size_t i = 0; i < rollup_count(r->scan.rollup); i++) {
-		calls += rollup_row(r->scan.rollup, i)->calls;
-		bytes += rollup_row(r->scan.rollup, i)->bytes;
+		const struct rollup_row *row = rollup_row(r->scan.rollup, i);
+
+		calls += row->second ? 0 : row->calls;
+		bytes += row->second ? 0 : row->bytes;
 	}
 	return json_pack(
 		"{s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "path",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "batch/seconds.h"
 #include "cli/choose.h"
 #include "cli/commands.h"
 #include "cli/live.h"
@@ -183,14 +184,12 @@ static int choose(struct top *t, const struct store *s, struct error *err)
 	return r < 0 ? error_errno(err, r, "choosing rows") : 0;
 }
 
-static int add_rows(struct top *t, const struct batch *b, struct error *err)
+static int add_chosen(struct top *t, const struct batch *b, struct error *err)
 {
 	const uint32_t *rows = NULL;
 	ssize_t count = (ssize_t)b->rows;
 	int r = 0;
 
-	if (!t->chosen)
-		return rollup_add(t->now, b);
 	if (t->seat)
 		count = query_seat_rows(t->seat, b, &rows, err);
 	for (ssize_t i = 0; i < count && r >= 0; i++) {
@@ -202,11 +201,31 @@ static int add_rows(struct top *t, const struct batch *b, struct error *err)
 	return count < 0 ? (int)count : r;
 }
 
+static int add_rows(struct top *t, const struct batch *b, struct error *err)
+{
+	_cleanup_(batch_freep) struct batch *seconds = NULL;
+	int r;
+
+	if (!t->chosen)
+		return rollup_add(t->now, b);
+	r = add_chosen(t, b, err);
+	if (r >= 0)
+		r = batch_new(&seconds, TABLE_OP);
+	if (r >= 0)
+		r = batch_seconds(b, seconds);
+	if (r < 0)
+		return r;
+	rollup_seconds(t->now, true);
+	r = add_chosen(t, seconds, err);
+	rollup_seconds(t->now, false);
+	return r;
+}
+
 /* Adds the blocks of op and of loss from *next on. */
 static int add_blocks(struct top *t, struct store *s, struct store_cursor *cursor, size_t *next,
 		      struct error *err)
 {
-	uint64_t columns = rollup_op_columns | 1ull << OP_FILE2_ID;
+	uint64_t columns = seconds_columns(TABLE_OP, rollup_op_columns);
 
 	if (t->chosen && *next < store_block_count(s)) {
 		int r = choose(t, s, err);
@@ -214,7 +233,8 @@ static int add_blocks(struct top *t, struct store *s, struct store_cursor *curso
 		if (r < 0)
 			return r;
 		if (t->choice.filter.where)
-			columns |= query_rows_columns(t->choice.filter.where->op);
+			columns = seconds_columns(
+				TABLE_OP, columns | query_rows_columns(t->choice.filter.where->op));
 	}
 	for (; *next < store_block_count(s); (*next)++) {
 		enum table_id table = store_block(s, *next)->table;

@@ -12,6 +12,7 @@
 struct held_part {
 	const size_t *blocks; /* of op, ascending */
 	size_t count;
+	bool seconds; /* some calls move bytes between two files: by file they are there for both */
 	/* Of summary: one row for each window, op, thread, error and class; without file_id and block.
 	 * It tells of every call of the blocks; a sum stops at INT64_MAX. */
 	const struct batch *sums;

@@ -441,8 +441,8 @@ int scalar_value(struct scalar *s, const struct expr *e, struct value *ret)
 	case EXPR_STOP:
 		return column_value(s, e, ret);
 	case EXPR_ROW:
-		*ret = (struct value){.null = s->batch->row_id < 0,
-				      .i = s->batch->row_id + (int64_t)s->row};
+		ret->i = batch_row_id(s->batch, s->row);
+		*ret = (struct value){.null = ret->i < 0, .i = ret->i};
 		return 0;
 	case EXPR_USER:
 		return user_value(s, e, ret);

@@ -110,6 +110,9 @@ struct plan {
 	int64_t from, to;   /* INT64_MIN, INT64_MAX where open; set by the caller of the parser */
 	struct expr *where; /* NULL: all */
 	bool grouped;
+	/* Grouped by a file, or what hangs on one: a call that moves bytes between two files is a row for each of them
+	 * (batch/seconds.h), which `where` is tested for by itself. */
+	bool each_file;
 	struct plan_field *fields;
 	size_t field_count;
 	struct plan_stage *stages;

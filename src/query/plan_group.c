@@ -532,6 +532,16 @@ static int add_items(struct group *g, const struct part *part, bool *ret_calcula
 	return r;
 }
 
+/* True where calls are grouped by a file, but not by both of theirs. */
+static bool is_by_file(const struct group *g)
+{
+	uint64_t set = 0;
+
+	for (size_t i = 0; i < g->keys; i++)
+		set |= expr_columns(g->fields[i].expr);
+	return g->pl->plan->table == TABLE_OP && set >> OP_FILE_ID & 1 && !(set >> OP_FILE2_ID & 1);
+}
+
 static int place_group(struct group *g, const struct part *part)
 {
 	struct planner *pl = g->pl;
@@ -540,6 +550,7 @@ static int place_group(struct group *g, const struct part *part)
 
 	if (!pl->staged) {
 		pl->plan->grouped = true;
+		pl->plan->each_file = is_by_file(g);
 		pl->plan->fields = g->fields;
 		pl->plan->field_count = g->count;
 		pl->staged = true;

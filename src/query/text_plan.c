@@ -37,7 +37,7 @@ static int write_scan(const struct plan *p, struct buf *out)
 				  p->field_count);
 	def = schema_table(p->table);
 	set = field_columns(p);
-	r = buf_printf(out, "scan %s", def->name);
+	r = buf_printf(out, "scan %s%s", def->name, p->each_file ? ", each of a call's files" : "");
 
 	for (unsigned int i = 0; i < def->column_count && r == 0; i++) {
 		if (!(set >> i & 1))

@@ -122,6 +122,9 @@ int op_find(const char *name);
  * io_uring_setup too: where the kernel polls, requests need no call at all.
  */
 bool op_hands_over(uint32_t code);
+/* Which way bytes go between the two files of a call: copy_file_range, splice and tee read the first one, sendfile writes it. */
+enum op_copy { OP_COPY_NONE, OP_COPY_TO_SECOND, OP_COPY_TO_FIRST };
+enum op_copy op_copy(uint32_t code);
 /* One past the largest code with a definition. */
 uint32_t op_code_end(void);
 /* The code of a native call number of this machine (x86-64: the same). */

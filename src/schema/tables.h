@@ -188,7 +188,9 @@
 	C(SUMMARY, summary, BYTES, bytes, SIZE, "bytes", "sum of bytes")                    \
 	C(SUMMARY, summary, TIME, time, DUR, "ns", "sum of dur")                            \
 	C(SUMMARY, summary, MAX, max_dur, DUR, "ns", "largest dur")                         \
-	C(SUMMARY, summary, HIST, hist, BYTES, "", "histogram of dur, hist/hist.h's packed form")
+	C(SUMMARY, summary, HIST, hist, BYTES, "", "packed histogram of dur (hist/hist.h)") \
+	C(SUMMARY, summary, FILE2_ID, file2_id, ID, "",                                     \
+	  "second file of calls that move bytes from one file to another")
 
 #define SCHEMA_LOSS(C)                                                             \
 	C(LOSS, loss, START, start, TIME, "ns", "from")                            \

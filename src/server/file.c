@@ -200,6 +200,7 @@ static int sum_up(struct question *q, const struct sieve *sieve, struct rollup *
 		.columns = sums_columns(),
 		.summaries = true,
 		.of_files = true,
+		.seconds = true,
 		.sums = 1ull << SUMMARY_OP | 1ull << SUMMARY_CLASS | 1ull << SUMMARY_THREAD_ID |
 			1ull << SUMMARY_ERR | 1ull << SUMMARY_CALLS | 1ull << SUMMARY_BYTES |
 			1ull << SUMMARY_TIME | 1ull << SUMMARY_MAX | 1ull << SUMMARY_HIST,

@@ -316,7 +316,8 @@ int file_sums_index(const struct server *srv, const struct sums_file *top, size_
 
 static bool has_file(void *arg, const struct store_block *b, size_t block)
 {
-	return b->min[OP_FILE_ID] <= b->max[OP_FILE_ID];
+	return b->min[OP_FILE_ID] <= b->max[OP_FILE_ID] ||
+	       b->min[OP_FILE2_ID] <= b->max[OP_FILE2_ID];
 }
 
 static int run_hists(struct question *q, const struct sieve *sieve, const struct map *index,
@@ -334,6 +335,7 @@ static int run_hists(struct question *q, const struct sieve *sieve, const struct
 		.summaries = true,
 		.sums = 1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_CLASS | 1ull << SUMMARY_HIST,
 		.segments = true,
+		.seconds = true,
 		.whole_segments = sieve->eval,
 		.wants = has_file,
 		.arg = (void *)index,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "batch/seconds.h"
 #include "engine/facts.h"
 #include "hist/sparse.h"
 #include "server/sums.h"
@@ -33,7 +34,7 @@ void kept_calls_free(struct kept_calls *k)
 /* What is kept of a call. */
 static uint64_t kept_calls_columns(void)
 {
-	return sums_columns() | 1ull << OP_TID | 1ull << OP_CPU;
+	return seconds_columns(TABLE_OP, sums_columns()) | 1ull << OP_TID | 1ull << OP_CPU;
 }
 
 /* ---- for who asks ---- */

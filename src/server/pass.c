@@ -6,93 +6,10 @@
 
 #include "analysis/rollup/rollup.h"
 #include "base/clock.h"
+#include "batch/seconds.h"
 #include "engine/facts.h"
 #include "engine/order.h"
-#include "query/query.h"
 #include "server/kept_calls.h"
-
-/* ---- the filter ---- */
-
-/* What a row of summary has of a row of op. */
-static const uint8_t shared[][2] = {
-	{OP_OP, SUMMARY_OP},   {OP_THREAD_ID, SUMMARY_THREAD_ID}, {OP_FILE_ID, SUMMARY_FILE_ID},
-	{OP_ERR, SUMMARY_ERR}, {OP_CLASS, SUMMARY_CLASS},
-};
-
-void sieve_free(struct sieve *s)
-{
-	if (s->eval)
-		eval_free(s->eval);
-	if (s->plan)
-		plan_free(s->plan);
-	free(s->files);
-	*s = (struct sieve){0};
-}
-
-static int parse(struct question *q, const char *text, struct plan **ret)
-{
-	struct query_error wrong = {0};
-	int r = query_parse_expr_users(text, strlen(text), TABLE_OP, true,
-				       annotations_get(q->server->annotations), ret, &wrong);
-
-	if (r >= 0)
-		return 0;
-	q->placed = true;
-	q->pos = wrong.pos;
-	q->len = wrong.len;
-	return question_error(q, r, "%s", wrong.err.message);
-}
-
-int sieve_check(struct question *q, const char *text)
-{
-	_cleanup_sieve_ struct sieve s = {0};
-
-	return text && *text ? parse(q, text, &s.plan) : 0;
-}
-
-int sieve_name_files(struct sieve *s, const int64_t *ids, size_t count)
-{
-	assert(!s->files);
-	s->files = malloc(count * sizeof(*ids));
-	if (!s->files)
-		return -ENOMEM;
-	memcpy(s->files, ids, count * sizeof(*ids));
-	s->file_count = count;
-	return 0;
-}
-
-int sieve_make(struct question *q, const char *text, struct sieve *ret)
-{
-	_cleanup_sieve_ struct sieve s = {.by_summary = true, .by_segment = true};
-	uint64_t known = 0;
-	int r;
-
-	assert(!ret->plan && !ret->eval);
-	if (!text || !*text) {
-		*ret = s;
-		s = (struct sieve){0};
-		return 0;
-	}
-	r = parse(q, text, &s.plan);
-	if (r < 0)
-		return r;
-	r = eval_new(&s.eval, (const struct expr *const *)&s.plan->where, 1, &q->err);
-	if (r >= 0)
-		r = eval_names(s.eval, store_dims(q->server->store), &q->err);
-	if (r == -EOVERFLOW)
-		return question_error(q, -EINVAL, "the filter takes too many steps on some name");
-	if (r < 0)
-		return question_error(q, r, "cannot prepare the filter");
-	s.columns = expr_columns(s.plan->where);
-	for (size_t i = 0; i < ARRAY_SIZE(shared); i++)
-		known |= 1ull << shared[i][0];
-	s.names_rows = facts_name_rows(s.plan->where);
-	s.by_summary = !(s.columns & ~known) && !s.names_rows;
-	s.by_segment = s.by_summary && !(s.columns & 1ull << OP_FILE_ID);
-	*ret = s;
-	s = (struct sieve){0};
-	return 0;
-}
 
 /* ---- workers ---- */
 
@@ -109,6 +26,7 @@ struct run {
 	struct index_view *view;
 	const struct kept_calls *kept; /* NULL: rows are read */
 	uint64_t sums;		       /* columns of summary */
+	uint64_t columns;	       /* of op */
 	bool some;		       /* not all segments are there yet: no block is read */
 	struct item *items;
 	size_t count, first; /* first: of this part */
@@ -121,8 +39,9 @@ struct worker {
 	void *state;
 	struct store_cursor *cursor;
 	struct eval_scratch *scratch;
-	struct batch *as_op; /* rows of summary, as the filter reads them */
-	uint32_t *rows;	     /* [BATCH_ROWS_MAX] */
+	struct batch *as_op;		      /* rows of summary, as the filter reads them */
+	struct batch *seconds, *seconds_sums; /* of op, of summary; where they are wanted */
+	uint32_t *rows;			      /* [BATCH_ROWS_MAX] */
 	struct error err;
 	int code;
 };
@@ -157,7 +76,7 @@ static bool block_in_range(const struct pass *p, const struct store_block *b)
 
 static bool names_any(const struct store *s, const struct sieve *sieve, size_t block)
 {
-	bool any = !sieve->files;
+	bool any = !sieve->files || store_block_has_seconds(s, block);
 
 	for (size_t i = 0; i < sieve->file_count && !any; i++)
 		any = store_block_has_id(s, block, OP_FILE_ID, sieve->files[i]);
@@ -171,10 +90,27 @@ static bool may_pass(const struct store *s, const struct sieve *sieve, size_t bl
 	       (names_any(s, sieve, block) && facts_may_pass(sieve->eval, s, block));
 }
 
-/* Whether all of them are known to. */
-static bool all_pass(const struct store *s, const struct sieve *sieve, size_t block)
+/* Columns that differ for a call that is seen from its second file. */
+#define OF_FILES                                                                     \
+	(1ull << OP_FILE_ID | 1ull << OP_FILE2_ID | 1ull << OP_FD | 1ull << OP_FD2 | \
+	 1ull << OP_POS | 1ull << OP_POS2)
+
+/* Whether headers say the same of the block's calls from whichever file they are seen. */
+static bool seen_alike(const struct run *run, size_t block)
 {
-	return !sieve || !sieve->eval || facts_all_pass(sieve->eval, s, block);
+	const struct pass *p = run->p;
+
+	return !p->seconds || !p->sieve || !(p->sieve->columns & OF_FILES) ||
+	       !store_block_has_seconds(run->store, block);
+}
+
+/* Whether all of them are known to. */
+static bool all_pass(const struct run *run, size_t block)
+{
+	const struct sieve *sieve = run->p->sieve;
+
+	return !sieve || !sieve->eval ||
+	       (facts_all_pass(sieve->eval, run->store, block) && seen_alike(run, block));
 }
 
 bool pass_block_can(const struct question *q, const struct sieve *sieve, int64_t from, int64_t to,
@@ -192,7 +128,7 @@ static bool block_can_pass(const struct run *run, size_t block)
 	const struct store_block *b = store_block(run->store, block);
 
 	return !b->damaged && block_in_range(p, b) && (!p->wants || p->wants(p->arg, b, block)) &&
-	       may_pass(run->store, p->sieve, block);
+	       (may_pass(run->store, p->sieve, block) || !seen_alike(run, block));
 }
 
 /* True where all of the block is in the range and its summary says what is asked. */
@@ -204,7 +140,7 @@ static bool block_is_whole(const struct run *run, const struct item *item)
 
 	if (!p->summaries || item->summary == SIZE_MAX || b->nulls[OP_RET] ||
 	    (p->long_rows && b->long_calls) ||
-	    (p->sieve && !p->sieve->by_summary && !all_pass(run->store, p->sieve, item->block)))
+	    (p->sieve && !p->sieve->by_summary && !all_pass(run, item->block)))
 		return false;
 	facts_times(b, &start, &end);
 	return within(p, start, end);
@@ -250,32 +186,50 @@ static ssize_t choose_rows(struct worker *w, const struct batch *b, bool all)
 			       : (ssize_t)n;
 }
 
+/* Gives the rows of the batch that pass; of those `more` columns are decoded. */
+static int take_chosen(struct worker *w, struct pass_rows *rows, bool all, uint64_t more)
+{
+	ssize_t n = choose_rows(w, rows->batch, all);
+	int r = n > 0 && more ? store_decode_more(w->cursor, more, &w->err) : 0;
+
+	if (r < 0 || n <= 0)
+		return r < 0 ? r : (int)n;
+	rows->count = (size_t)n;
+	return w->run->p->take(w->state, rows);
+}
+
+/* The same seen from their second file, where that is wanted. */
+static int take_seconds(struct worker *w, struct pass_rows *rows, bool all)
+{
+	int r = w->run->p->seconds ? batch_seconds(rows->batch, w->seconds) : 0;
+
+	if (r < 0 || !w->run->p->seconds || !w->seconds->rows)
+		return r;
+	rows->batch = w->seconds;
+	rows->second = true;
+	return take_chosen(w, rows, all, 0);
+}
+
 static int take_rows(struct worker *w, size_t block)
 {
 	const struct pass *p = w->run->p;
 	bool all = rows_are_in(p, store_block(w->run->store, block));
-	uint64_t first =
-		(all ? 0 : order_columns(TABLE_OP)) | (w->scratch ? p->sieve->columns : p->columns);
+	bool twice = p->seconds && store_block_has_seconds(w->run->store, block);
+	uint64_t wanted = w->run->columns, first = all ? 0 : order_columns(TABLE_OP);
 	struct pass_rows rows = {.block = block, .rows = w->rows};
-	int r = store_decode(w->cursor, block, first, &rows.batch, &w->err);
-	ssize_t n;
+	int r;
 
+	first |= w->scratch && !twice ? p->sieve->columns : wanted;
+	r = store_decode(w->cursor, block, first, &rows.batch, &w->err);
+	if (r >= 0)
+		r = take_chosen(w, &rows, all, wanted & ~first);
+	if (r >= 0 && twice)
+		r = take_seconds(w, &rows, all);
 	if (r == -EBADMSG) { /* counted as damage by the store */
 		w->err = (struct error){0};
 		return 0;
 	}
-	if (r < 0)
-		return r;
-	n = choose_rows(w, rows.batch, all);
-	if (n <= 0)
-		return (int)n;
-	r = store_decode_more(w->cursor, p->columns & ~first, &w->err);
-	if (r == -EBADMSG) {
-		w->err = (struct error){0};
-		return 0;
-	}
-	rows.count = (size_t)n;
-	return r < 0 ? r : p->take(w->state, &rows);
+	return r;
 }
 
 /* 1 where the block's are in memory, 0 where they must be read. */
@@ -283,18 +237,15 @@ static int take_kept(struct worker *w, size_t block)
 {
 	bool all = rows_are_in(w->run->p, store_block(w->run->store, block));
 	struct pass_rows rows = {.block = block, .rows = w->rows};
-	ssize_t n;
 	int r;
 
 	if (!kept_calls_rows(w->run->kept, block, &rows.batch))
 		return 0;
 	if (!rows.batch)
 		return 1;
-	n = choose_rows(w, rows.batch, all);
-	if (n < 0)
-		return (int)n;
-	rows.count = (size_t)n;
-	r = n ? w->run->p->take(w->state, &rows) : 0;
+	r = take_chosen(w, &rows, all, 0);
+	if (r >= 0)
+		r = take_seconds(w, &rows, all);
 	return r < 0 ? r : 1;
 }
 
@@ -323,9 +274,9 @@ static uint64_t summary_columns(const struct sieve *sieve)
 {
 	uint64_t set = 1ull << SUMMARY_CALLS;
 
-	for (size_t i = 0; i < ARRAY_SIZE(shared); i++) {
-		if (sieve && sieve->columns & 1ull << shared[i][0])
-			set |= 1ull << shared[i][1];
+	for (size_t i = 0; i < SIEVE_SHARED; i++) {
+		if (sieve && sieve->columns & 1ull << sieve_shared[i][0])
+			set |= 1ull << sieve_shared[i][1];
 	}
 	return set;
 }
@@ -342,8 +293,8 @@ static ssize_t filter_summary(struct worker *w, const struct batch *sums, bool a
 	}
 	batch_clear(w->as_op);
 	batch_resize(w->as_op, sums->rows);
-	for (size_t i = 0; i < ARRAY_SIZE(shared) && r >= 0; i++)
-		r = copy_column(w->as_op, shared[i][0], sums, shared[i][1]);
+	for (size_t i = 0; i < SIEVE_SHARED && r >= 0; i++)
+		r = copy_column(w->as_op, sieve_shared[i][0], sums, sieve_shared[i][1]);
 	return r < 0 ? r
 		     : eval_filter(w->run->p->sieve->eval, w->scratch, 0, w->as_op, NULL,
 				   sums->rows, w->rows);
@@ -359,12 +310,26 @@ static bool hists_count(const struct pass_rows *rows)
 	return true;
 }
 
+/* 1 where the rows were taken, 0 where those of op must be read. */
+static int take_sums(struct worker *w, struct pass_rows *rows)
+{
+	const struct pass *p = w->run->p;
+	ssize_t n = filter_summary(w, rows->batch, !p->sieve || !p->sieve->by_summary);
+	int r;
+
+	if (n < 0)
+		return (int)n;
+	rows->count = (size_t)n;
+	if (w->run->sums >> SUMMARY_HIST & 1 && !hists_count(rows))
+		return 0;
+	r = n ? p->take(w->state, rows) : 0;
+	return r < 0 ? r : 1;
+}
+
 /* 1 where the summary was taken, 0 where the rows must be read. */
 static int take_summary(struct worker *w, const struct item *item)
 {
-	const struct pass *p = w->run->p;
 	struct pass_rows rows = {.block = item->block, .rows = w->rows};
-	ssize_t n;
 	int r = store_decode(w->cursor, item->summary, w->run->sums, &rows.batch, &w->err);
 
 	if (r == -EBADMSG) {
@@ -375,14 +340,16 @@ static int take_summary(struct worker *w, const struct item *item)
 		return r;
 	if (!store_summary_counts(rows.batch, store_block(w->run->store, item->block)->rows, false))
 		return 0;
-	n = filter_summary(w, rows.batch, !p->sieve || !p->sieve->by_summary);
-	if (n < 0)
-		return (int)n;
-	rows.count = (size_t)n;
-	if (w->run->sums >> SUMMARY_HIST & 1 && !hists_count(&rows))
-		return 0;
-	r = n ? w->run->p->take(w->state, &rows) : 0;
-	return r < 0 ? r : 1;
+	r = take_sums(w, &rows);
+	if (r <= 0 || !w->run->p->seconds)
+		return r;
+	r = batch_seconds(rows.batch, w->seconds_sums);
+	if (r < 0)
+		return r;
+	rows.batch = w->seconds_sums;
+	rows.second = true;
+	r = take_sums(w, &rows);
+	return r == 0 ? 1 : r;
 }
 
 static int take_segment(struct worker *w, const struct item *item)
@@ -466,7 +433,7 @@ static bool segment_is_whole(const struct run *run, const struct segment *s)
 static bool segment_passes(const struct run *run, const struct segment *s)
 {
 	for (unsigned int i = 0; i < s->count; i++) {
-		if (!all_pass(run->store, run->p->sieve, s->block[i]))
+		if (!all_pass(run, s->block[i]))
 			return false;
 	}
 	return true;
@@ -593,6 +560,10 @@ static int worker_init(struct worker *w, struct run *run, void *state)
 	if (!w->rows)
 		return -ENOMEM;
 	r = store_cursor_new(&w->cursor, run->store);
+	if (r >= 0 && run->p->seconds)
+		r = batch_new(&w->seconds, TABLE_OP);
+	if (r >= 0 && run->p->seconds)
+		r = batch_new(&w->seconds_sums, TABLE_SUMMARY);
 	if (r >= 0 && run->p->sieve && run->p->sieve->eval) {
 		r = eval_scratch_new(&w->scratch, run->p->sieve->eval);
 		if (r >= 0)
@@ -609,6 +580,8 @@ static void worker_free(struct worker *w)
 	if (w->scratch)
 		eval_scratch_free(w->scratch);
 	batch_free(w->as_op);
+	batch_free(w->seconds);
+	batch_free(w->seconds_sums);
 }
 
 unsigned int server_workers(const struct server *s)
@@ -729,15 +702,21 @@ int pass_run(struct pass *p)
 		.p = p,
 		.store = p->q->server->store,
 		.sums = p->sums ? p->sums | summary_columns(p->sieve) : ~0ull,
+		.columns = p->columns,
 	};
 	struct worker workers[PASS_THREADS_MAX] = {0};
 	int r;
 
 	assert(!p->early || !p->list);
+	if (p->seconds) {
+		run.sums = seconds_columns(TABLE_SUMMARY, run.sums);
+		run.columns =
+			seconds_columns(TABLE_OP, p->columns | (p->sieve ? p->sieve->columns : 0));
+	}
 	p->share = 1;
 	r = list(&run);
 	if (p->kept)
-		run.kept = kept_calls_for(p->q->server, p->sieve, p->columns);
+		run.kept = kept_calls_for(p->q->server, p->sieve, run.columns);
 
 	assert(p->workers > 0 && p->workers <= PASS_THREADS_MAX);
 	for (unsigned int i = 0; i < p->workers && r >= 0; i++)

@@ -12,6 +12,10 @@
 
 #define PASS_THREADS_MAX 16
 
+/* The columns of op that summaries have too, each with that of summary. */
+#define SIEVE_SHARED 5
+extern const uint8_t sieve_shared[SIEVE_SHARED][2];
+
 /* A filter, ready for use. */
 struct sieve {
 	struct plan *plan;
@@ -36,6 +40,7 @@ int sieve_name_files(struct sieve *s, const int64_t *ids, size_t count) _must_ch
 /* Rows that passed: of op, or of summary. */
 struct pass_rows {
 	size_t block; /* of op, also where the rows are its summary's; SIZE_MAX: those of a segment */
+	bool second; /* calls that came already, seen from their second file; see struct pass */
 	const struct segment *segment; /* NULL: of one block */
 	const struct batch *batch;
 	const uint32_t *rows;
@@ -72,7 +77,12 @@ struct pass {
 	bool whole_segments; /* but only where the filter lets all of their calls pass */
 	bool of_files; /* what they tell of the files that the filter asks for, which has no windows */
 	bool long_rows; /* but for calls over 100 ms it wants rows */
-	bool kept;	/* of rows those that are in memory do: it does not look at their numbers */
+	/*
+	 * Calls that move bytes between two files come a second time where they pass then: batch/seconds.h. Segments and what
+	 * they know of files have them both.
+	 */
+	bool seconds;
+	bool kept; /* of rows those that are in memory do: it does not look at their numbers */
 	/* Chooses among the blocks of op; NULL: all. */
 	bool (*wants)(void *arg, const struct store_block *b, size_t block);
 	void *arg;

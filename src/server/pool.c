@@ -45,7 +45,7 @@ static struct held_part held_part(const void *view, size_t i)
 {
 	const struct segment *s = ((const struct index_view *)view)->segments[i];
 
-	return (struct held_part){s->block, s->count, s->sums};
+	return (struct held_part){s->block, s->count, s->seconds, s->sums};
 }
 
 static size_t held_file_batches(const void *view, size_t i)

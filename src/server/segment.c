@@ -6,6 +6,7 @@
 
 #include "analysis/rollup/rollup.h"
 #include "base/saturate.h"
+#include "batch/seconds.h"
 #include "engine/held.h"
 #include "hist/sparse.h"
 #include "server/segment_maker.h"
@@ -74,7 +75,8 @@ void segment_unref(struct segment *s)
 
 bool segment_takes(const struct store *s, size_t block)
 {
-	static const uint8_t keys[] = {OP_OP, OP_THREAD_ID, OP_FILE_ID, OP_ERR, OP_CLASS, OP_DUR};
+	static const uint8_t keys[] = {OP_OP,  OP_THREAD_ID, OP_FILE_ID, OP_FILE2_ID,
+				       OP_ERR, OP_CLASS,     OP_DUR};
 	const struct store_block *b = store_block(s, block);
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
@@ -92,11 +94,12 @@ static uint64_t get_sum(const struct batch *b, unsigned int column, size_t row)
 	return (uint64_t)MAX(batch_get(b, column, row, 0), 0);
 }
 
-static int add_fact(struct segment_maker *m, const struct batch *b, size_t row, size_t block)
+static int add_fact(struct segment_maker *m, const struct batch *b, size_t row, int64_t file,
+		    size_t block)
 {
 	struct bytes hist = batch_get_bytes(b, SUMMARY_HIST, row);
 	int64_t class = batch_get(b, SUMMARY_CLASS, row, -1);
-	struct fact f = {.id = batch_get(b, SUMMARY_FILE_ID, row, -1),
+	struct fact f = {.id = file,
 			 .thread = batch_get(b, SUMMARY_THREAD_ID, row, -1),
 			 .op = batch_get(b, SUMMARY_OP, row, -1),
 			 .err = batch_get(b, SUMMARY_ERR, row, -1),
@@ -132,19 +135,21 @@ static int take_summary(struct segment_maker *m, struct rollup *sums, struct rol
 	*max = -1;
 	for (size_t i = 0; r >= 0 && i < b->rows; i++) {
 		int64_t n = batch_get(b, SUMMARY_CALLS, i, 0);
+		int64_t file = batch_get(b, SUMMARY_FILE_ID, i, -1), second = seconds_file(b, i);
 
 		calls += (uint64_t)MAX(n, 0);
 		if (sums_is_io(batch_get(b, SUMMARY_CLASS, i, CLASS_OTHER)))
 			*max = MAX(*max, batch_get(b, SUMMARY_MAX, i, 0));
 		r = n < 0 ? -EBADMSG : rollup_add_summary(sums, b, i);
 		if (r >= 0)
-			r = batch_get(b, SUMMARY_FILE_ID, i, -1) >= 0
-				    ? add_fact(m, b, i, s->count)
-				    : rollup_add_summary(none, b, i);
+			r = file >= 0 ? add_fact(m, b, i, file, s->count)
+				      : rollup_add_summary(none, b, i);
+		if (r >= 0 && second >= 0)
+			r = add_fact(m, b, i, second, s->count);
+		s->seconds |= second >= 0;
 		if (r >= 0 && batch_get(b, SUMMARY_ERR, i, -1) > 0)
 			r = failures_add(&m->failures, batch_get(b, SUMMARY_OP, i, -1),
-					 batch_get(b, SUMMARY_ERR, i, -1),
-					 batch_get(b, SUMMARY_FILE_ID, i, -1), (uint64_t)n);
+					 batch_get(b, SUMMARY_ERR, i, -1), file, (uint64_t)n);
 	}
 	s->count++;
 	if (r == -EBADMSG || (r >= 0 && calls != store_block(m->store, from->block)->rows)) {

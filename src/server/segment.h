@@ -39,6 +39,7 @@ struct segment {
 		uint64_t key, calls; /* failures_add_key() */
 	} *failures;
 	size_t failure_count;
+	bool seconds; /* calls that move bytes between two files are by file there for both */
 	size_t bytes; /* that all this takes */
 };
 

@@ -129,6 +129,7 @@ bool segment_tells_file(const struct segment *s, const struct store *store, int6
 	if (is_often(s, id))
 		return true;
 	for (unsigned int i = 0; i < s->count && !named; i++)
-		named = store_block_has_id(store, s->block[i], OP_FILE_ID, id);
+		named = store_block_has_id(store, s->block[i], OP_FILE_ID, id) ||
+			store_block_has_seconds(store, s->block[i]);
 	return !named;
 }

@@ -306,6 +306,13 @@ static int add_to_file(struct sums *s, int64_t id, const struct fact *f, uint64_
 	return sums_add_file(s, &sum);
 }
 
+static int take_file_op(struct sums *s, const struct fact *f, int64_t file, uint64_t dur)
+{
+	int r = add_to_file(s, file, f, dur, dur);
+
+	return r >= 0 && file >= 0 && sums_is_io(f->class) ? add_file_dur(s, file, dur) : r;
+}
+
 static int take_op(struct sums *s, const struct pass_rows *rows, size_t i)
 {
 	const struct batch *b = rows->batch;
@@ -320,12 +327,12 @@ static int take_op(struct sums *s, const struct pass_rows *rows, size_t i)
 	bool running = batch_get(b, OP_STATUS, i, 0) & STATUS_UNFINISHED;
 	int64_t dur = MAX(batch_get(b, OP_DUR, i, 0), 0), bucket;
 	int64_t file = batch_get(b, OP_FILE_ID, i, -1);
-	int r = s->both ? rollup_add_op(s->both, b, i) : 0;
+	int r = s->by_file && !running ? take_file_op(s, &f, file, (uint64_t)dur) : 0;
 
-	if (r >= 0 && s->by_file && !running)
-		r = add_to_file(s, file, &f, (uint64_t)dur, (uint64_t)dur);
-	if (r >= 0 && s->by_file && !running && file >= 0 && sums_is_io(f.class))
-		r = add_file_dur(s, file, (uint64_t)dur);
+	if (r < 0 || rows->second) /* all else has it already */
+		return r;
+	if (s->both)
+		r = rollup_add_op(s->both, b, i);
 	if (r >= 0 && s->by_failure && !running && f.err > 0)
 		r = failures_add(&s->failures, f.op, f.err, file, 1);
 	if (r >= 0 && running)
@@ -364,11 +371,11 @@ static int take_sum(struct sums *s, const struct pass_rows *rows, size_t i)
 		.calls = (uint64_t)batch_get(b, SUMMARY_CALLS, i, 0),
 		.bytes = (uint64_t)MAX(batch_get(b, SUMMARY_BYTES, i, 0), 0),
 	};
-	int r = s->both ? rollup_add_summary(s->both, b, i) : 0;
 	int64_t bucket, file = batch_get(b, SUMMARY_FILE_ID, i, -1);
 	struct hist *top;
+	int r = 0;
 
-	if (r >= 0 && s->by_file && !rows->segment)
+	if (s->by_file && !rows->segment)
 		r = add_to_file(s, file, &f, (uint64_t)MAX(batch_get(b, SUMMARY_TIME, i, 0), 0),
 				(uint64_t)MAX(batch_get(b, SUMMARY_MAX, i, 0), 0));
 	top = rows->segment || !sums_is_io(f.class) ? NULL : top_hist(s, file);
@@ -377,6 +384,10 @@ static int take_sum(struct sums *s, const struct pass_rows *rows, size_t i)
 
 		r = hist_unpack(top, packed.data, packed.len);
 	}
+	if (r < 0 || rows->second)
+		return r;
+	if (s->both)
+		r = rollup_add_summary(s->both, b, i);
 	if (r >= 0 && s->by_failure && f.err > 0 && !rows->segment)
 		r = failures_add(&s->failures, f.op, f.err, file, f.calls);
 	if (r < 0 || !s->axis)
@@ -425,7 +436,7 @@ static int keep_segment(struct sums *s, const struct segment *g)
 
 static int take_sums(struct sums *s, const struct pass_rows *rows)
 {
-	int r = s->by_slow ? note_summary(s, rows) : 0;
+	int r = s->by_slow && !rows->second ? note_summary(s, rows) : 0;
 
 	if (r >= 0 && rows->segment && s->by_file)
 		r = keep_segment(s, rows->segment);
@@ -607,6 +618,7 @@ int sums_job_begin(struct sums_job *j, struct question *q, const struct sieve *s
 		.summaries = !by_cpu && (!want->axis || want->axis->step % ROLLUP_WINDOW_NS == 0),
 		.sums = summary_columns(want, j->tops != NULL),
 		.segments = true,
+		.seconds = want->files,
 		/* a segment tells files apart only where all of its calls are wanted */
 		.whole_segments = want->files && sieve->eval,
 		.kept = true,

@@ -105,7 +105,7 @@ int touched_new(struct touched **ret)
 	return 0;
 }
 
-#define WRITES_MAX 8u
+#define WRITES_MAX 7u
 
 /* Which operations write to the file; those that it has no word for are -1. */
 struct writes {
@@ -114,17 +114,19 @@ struct writes {
 
 static void writes_find(struct writes *ret)
 {
-	static const char *const words[WRITES_MAX] = {"write",	   "pwrite64", "writev",
-						      "pwritev",   "pwritev2", "sendfile",
-						      "fallocate", "ftruncate"};
+	static const char *const words[WRITES_MAX] = {
+		"write", "pwrite64", "writev", "pwritev", "pwritev2", "fallocate", "ftruncate"};
 
 	for (size_t i = 0; i < WRITES_MAX; i++)
 		ret->ops[i] = op_find(words[i]);
 }
 
-static bool is_write(const struct writes *w, int64_t op)
+static bool is_write(const struct writes *w, int64_t op, bool second)
 {
 	bool found = false;
+
+	if (second || op_copy((uint32_t)op) != OP_COPY_NONE)
+		return op_copy((uint32_t)op) == (second ? OP_COPY_TO_SECOND : OP_COPY_TO_FIRST);
 
 	for (size_t i = 0; i < WRITES_MAX; i++)
 		found |= op == w->ops[i];
@@ -191,7 +193,7 @@ int touched_rows(const struct pass_rows *rows, int (*take)(void *arg, const stru
 			r = take(arg, &(struct touch){.end = rollup_end(b, i),
 						      .pos = pos,
 						      .bytes = (uint64_t)bytes,
-						      .write = is_write(&writes, op),
+						      .write = is_write(&writes, op, rows->second),
 						      .open = is_open(b, i)});
 	}
 	return r;
@@ -271,6 +273,7 @@ static int read_on(struct question *q, const struct sieve *sieve, int64_t until,
 		.from = q->from,
 		.to = q->to,
 		.columns = touched_columns(),
+		.seconds = true,
 		.until = until,
 		.take = take,
 		.workers = pass_workers(q),

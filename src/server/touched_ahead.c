@@ -112,6 +112,8 @@ static bool names_any(const struct ahead *a, size_t block)
 	uint64_t id, ignored;
 	size_t pos = 0;
 
+	if (store_block_has_seconds(a->q.server->store, block))
+		return true;
 	while (map_next(&a->index, &pos, &id, &ignored)) {
 		if (store_block_has_id(a->q.server->store, block, OP_FILE_ID, (int64_t)id))
 			return true;
@@ -232,6 +234,7 @@ static int read_piece(struct ahead *a)
 		.from = INT64_MIN,
 		.to = INT64_MAX,
 		.columns = touched_columns() | 1ull << OP_FILE_ID,
+		.seconds = true,
 		.only = a->blocks + a->read,
 		.only_count = a->block_count - a->read,
 		.until = clock_monotonic_ns() + PIECE_NS,

@@ -457,12 +457,34 @@ const struct store_block *store_block(const struct store *s, size_t i)
 	return &reader_block(s, i)->pub;
 }
 
+/* False for a summary of an earlier weir, which says nothing of the second files of its calls. */
+static bool knows_seconds(const struct store *s, const struct store_block *op, size_t summary)
+{
+	return op->nulls[OP_FILE2_ID] == op->rows ||
+	       memchr(reader_block(s, summary)->to_ours, SUMMARY_FILE2_ID, UINT8_MAX);
+}
+
 size_t store_summary_of(const struct store *s, size_t block)
 {
 	const struct store_block *b = store_block(s, block);
 	size_t pair = b->table == TABLE_OP ? atomic_load(&b->pair) : SIZE_MAX;
 
-	return pair == SIZE_MAX || b->damaged || store_block(s, pair)->damaged ? SIZE_MAX : pair;
+	return pair == SIZE_MAX || b->damaged || store_block(s, pair)->damaged ||
+			       !knows_seconds(s, b, pair)
+		       ? SIZE_MAX
+		       : pair;
+}
+
+bool store_block_has_seconds(const struct store *s, size_t block)
+{
+	const struct store_block *b = store_block(s, block);
+	size_t summary;
+
+	if (b->table != TABLE_OP || b->nulls[OP_FILE2_ID] == b->rows)
+		return false;
+	summary = store_summary_of(s, block);
+	return summary == SIZE_MAX ||
+	       store_block(s, summary)->nulls[SUMMARY_FILE2_ID] < store_block(s, summary)->rows;
 }
 
 bool store_block_has_id(const struct store *s, size_t i, unsigned int column, int64_t id)

@@ -159,6 +159,8 @@ bool store_block_has_id(const struct store *s, size_t i, unsigned int column, in
  * calls is told by store_summary_counts() once it is decoded.
  */
 size_t store_summary_of(const struct store *s, size_t block);
+/* False where no call of a block of op moves bytes between two files, as headers know: batch_seconds() would find none. */
+bool store_block_has_seconds(const struct store *s, size_t block);
 
 /* Scratch memory of one reading thread. */
 struct store_cursor;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "batch/seconds.h"
 #include "hist/sparse.h"
 #include "schema/vocab.h"
 #include "store/store.h"
@@ -16,7 +17,8 @@
 #define WINDOW_NS 100000000ll
 #define SLOTS	  (2 * BATCH_ROWS_MAX)
 #define SORT_MAX  24 /* up to here buckets are sorted by insertion, above they are counted */
-#define KEYS	  6
+#define KEYS	  7
+#define KEY_FILE2 6 /* the other keys are columns of op */
 
 /* null keys are KEY_NULL */
 #define KEY_NULL INT64_MIN
@@ -27,9 +29,11 @@ struct group {
 	int64_t bytes, time, max; /* never negative; sums stop at the largest number */
 };
 
-static const uint8_t key_column[KEYS] = {0, OP_OP, OP_THREAD_ID, OP_FILE_ID, OP_ERR, OP_CLASS};
+static const uint8_t key_column[KEYS] = {0,	 OP_OP,	   OP_THREAD_ID, OP_FILE_ID,
+					 OP_ERR, OP_CLASS, OP_FILE2_ID};
 static const uint8_t out_column[KEYS] = {SUMMARY_WINDOW,  SUMMARY_OP,  SUMMARY_THREAD_ID,
-					 SUMMARY_FILE_ID, SUMMARY_ERR, SUMMARY_CLASS};
+					 SUMMARY_FILE_ID, SUMMARY_ERR, SUMMARY_CLASS,
+					 SUMMARY_FILE2_ID};
 
 struct summarizer {
 	uint32_t slots[SLOTS]; /* group + 1, 0 is free */
@@ -122,6 +126,8 @@ static void group_rows(struct summarizer *s, const struct batch *b)
 		key[0] = window_of(get(&start, i, KEY_NULL), dur);
 		for (unsigned int k = 1; k < KEYS; k++)
 			key[k] = get(&key_view[k], i, KEY_NULL);
+		if (key[KEY_FILE2] != KEY_NULL && seconds_file(b, i) < 0)
+			key[KEY_FILE2] = KEY_NULL;
 		s->group_of[i] = group_find(s, key);
 		g = &s->groups[s->group_of[i]];
 		dur = at_least_0(dur);

@@ -15,6 +15,9 @@ import tempfile
 import textwrap
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "server"))
+from client import Serve
+
 weir = os.path.abspath(sys.argv[1])
 number = failed = 0
 engine = True
@@ -171,6 +174,103 @@ def renamed_file():
         check("it is that of the table of files", rows == [{"n": 0}], rows)
 
 
+def tree_bytes(folder):
+    return {os.path.join(where, f): os.path.getsize(os.path.join(where, f)) for where, _, files in os.walk(folder) for f in files}
+
+
+def by_name(rows, key, value):
+    """Sums of the rows by name: a file that was only named and the file itself are two of them."""
+    sums = {}
+    for r in rows if isinstance(rows, list) else []:
+        sums[r[key]] = sums.get(r[key], 0) + (r[value] or 0)
+    return sums
+
+
+def copies():
+    """A call that moves bytes between two files counts for both, and once in all."""
+    os.mkdir("from")
+    for i in range(3):
+        with open("from/%d" % i, "wb") as f:
+            f.write(os.urandom(100000 * (i + 1)))
+    record("cp.trace", "--", "cp", "-a", "from", "to")
+    want = tree_bytes(os.path.join(os.getcwd(), "from")) | tree_bytes(os.path.join(os.getcwd(), "to"))
+    figures = by_name(table("cp.trace", "files"), "file", "bytes")
+    check("cp: each file has its bytes", {f: figures.get(f) for f in want} == want, figures)
+    for rows in queries("cp.trace", "by path | sum(bytes) as b"):
+        figures = by_name(rows, "path", "b")
+        check("cp: each path has its bytes", {f: figures.get(f) for f in want} == want, rows)
+    for rows in queries("cp.trace", 'path ~ "**/to/*" | by file | sum(bytes) as b'):
+        figures = by_name(rows, "file", "b")
+        check("cp: the copies have their bytes", {f: figures.get(f) for f in want if "/to/" in f} ==
+              {f: n for f, n in want.items() if "/to/" in f}, rows)
+
+    out = python("moved.trace", """
+        import os, socket, sys
+        data = os.open("data", os.O_CREAT | os.O_RDWR)
+        other = os.open("other", os.O_CREAT | os.O_RDWR)
+        spliced = os.open("spliced", os.O_CREAT | os.O_RDWR)
+        a, b = socket.socketpair()
+        moved = {"data": 0, "other": 0, "spliced": 0}
+        moved["data"] += os.write(data, b"x" * 50000)
+        for i in range(5):
+            n = os.copy_file_range(data, other, 3000, 1000 * i, 3000 * i)
+            moved["data"] += n
+            moved["other"] += n
+        n = os.sendfile(other, data, 0, 7000)
+        moved["data"] += n
+        moved["other"] += n
+        n = os.sendfile(a.fileno(), data, 100, 9000)
+        moved["data"] += n
+        r, w = os.pipe()
+        os.write(w, b"y" * 4096)
+        moved["spliced"] += os.splice(r, spliced, 4096)
+        n = os.copy_file_range(data, data, 500, 0, 40000) # one file: once
+        moved["data"] += n
+        print(moved)
+        """)
+    import ast
+    want = {os.path.join(os.getcwd(), k): v for k, v in ast.literal_eval(out).items()}
+    total = 50000 + 5 * 3000 + 7000 + 9000 + 2 * 4096 + 500 + len(out)
+    named = {f: sum(r["bytes"] for r in table("moved.trace", "files") if r["file"] == f) for f in want}
+    check("files have the bytes of both ends", named == want, named)
+    part = ["-e", "write,copy_file_range,sendfile,splice"]
+    ops = table("moved.trace", "ops", *part)
+    check("operations have them once", sum(r["bytes"] for r in ops) == total, ops)
+    for rows in queries("moved.trace", "where op in (write, copy_file_range, sendfile, splice) | sum(bytes) as b, count() as n"):
+        check("so have sums over all calls", rows == [{"b": total, "n": 12}], rows)
+    for rows in queries("moved.trace", "where op in (write, copy_file_range, sendfile, splice) | by file | sum(bytes) as b, count() as n, max(pos) as p"):
+        check("files in the language", by_name(rows, "file", "b").items() >= want.items(), rows)
+        check("positions are those in the file", {r["file"]: r["p"] for r in rows if r["file"].endswith("other")} == {f: 12000 for f in want if f.endswith("other")}, rows)
+    for rows in queries("moved.trace", 'where op in (copy_file_range, sendfile) | by op, path, path2 | count() as n'):
+        check("by both files a call is one", sum(r["n"] for r in rows) == 8, rows)
+    if not engine:
+        return
+    rows = sql("moved.trace", """WITH sides AS (SELECT inode_id AS i, bytes FROM op_named UNION ALL SELECT inode2_id, bytes FROM op_named
+        WHERE op IN ('copy_file_range', 'sendfile', 'splice', 'tee') AND inode2_id IS DISTINCT FROM inode_id)
+        SELECT path, sum(bytes)::BIGINT AS b FROM sides JOIN file ON id = i GROUP BY path""")
+    check("raw rows say the same", by_name(rows, "path", "b").items() >= want.items(), rows)
+    rows = sql("moved.trace", """SELECT weir_file_name(f) AS file, sum(b)::BIGINT AS b FROM weir_rows('op', NULL, ['file', 'bytes'], each_file := true) AS r(f, b)
+        GROUP BY 1""")
+    check("weir_rows() does", by_name(rows, "file", "b").items() >= want.items(), rows)
+    copies_on_pages(want)
+
+
+def copies_on_pages(want):
+    with Serve(weir, "moved.trace") as s:
+        overview = s.get("overview", width=100)
+        figures = by_name(overview["files"]["rows"] + overview["files"].get("besides", {"rows": []})["rows"], "name", "bytes")
+        check("the overview has the files' bytes", {f: figures.get(f) for f in want} == want, figures)
+        entries = s.get("files", dir=os.getcwd())["entries"]
+        check("so has the tree", by_name(entries, "path", "bytes").items() >= want.items(), entries)
+        for f, n in want.items():
+            rows = sql("moved.trace", "SELECT min(inode) AS i FROM file WHERE path = '%s' AND name_only IS NULL" % f)
+            page = s.get("file/%d" % rows[0]["i"])
+            check("the page of %s" % os.path.basename(f), page["bytes"] == n, page)
+            if f.endswith("other"):
+                cells = s.columns("file/%d/density" % rows[0]["i"], width=10, height=10)
+                check("what was copied was written", (sum(cells["writes"]), sum(cells["reads"])) == (n, 0), cells)
+
+
 # ---- waiting ----
 
 def thread_line(trace, name):
@@ -309,7 +409,7 @@ def same_program_elsewhere():
     check("different programs have nothing in common", "nothing in common" in r.stdout, r.stdout)
 
 
-TESTS = (error_kinds, long_lines, others_that_trace, anonymous_files, renamed_file, idle_readers, idle_rings, slow_waits, mapped_addresses,
+TESTS = (error_kinds, long_lines, others_that_trace, anonymous_files, renamed_file, copies, idle_readers, idle_rings, slow_waits, mapped_addresses,
          same_program_elsewhere)
 
 

@@ -20,13 +20,20 @@ static json_t *number(const struct batch *b, enum op_column c, size_t row)
 	return batch_is_null(b, c, row) ? json_null() : json_integer(batch_get(b, c, row, 0));
 }
 
-static void print_row(const struct dims *d, const struct batch *b, size_t row)
+/* Its name and, of a socket, its address. */
+static void put_file(json_t *v, const struct dims *d, int64_t file)
 {
-	int64_t file = batch_get(b, OP_FILE_ID, row, -1);
-	const struct dims_thread *t = dims_thread(d, batch_get(b, OP_THREAD_ID, row, -1));
-	const struct dims_process *p = t ? dims_process(d, t->process_id) : NULL;
 	struct dims_file room;
 	const struct dims_file *f = file >= 0 ? dims_file(d, file, &room) : NULL;
+
+	json_array_append_new(v, f ? text(dims_file_name(d, file)) : json_null());
+	json_array_append_new(v, f && f->type == FILE_TYPE_SOCKET ? text(f->local) : json_null());
+}
+
+static void print_row(const struct dims *d, const struct batch *b, size_t row)
+{
+	const struct dims_thread *t = dims_thread(d, batch_get(b, OP_THREAD_ID, row, -1));
+	const struct dims_process *p = t ? dims_process(d, t->process_id) : NULL;
 	char op[32];
 	const char *err = vocab_word("err", batch_get(b, OP_ERR, row, -1));
 	const char *class = vocab_word("class", batch_get(b, OP_CLASS, row, -1));
@@ -40,8 +47,8 @@ static void print_row(const struct dims *d, const struct batch *b, size_t row)
 	json_array_append_new(v, number(b, OP_BYTES, row));
 	json_array_append_new(v, json_integer(t ? t->tid : -1));
 	json_array_append_new(v, json_integer(p ? p->pid : -1));
-	json_array_append_new(v, f ? text(dims_file_name(d, file)) : json_null());
-	json_array_append_new(v, f && f->type == FILE_TYPE_SOCKET ? text(f->local) : json_null());
+	put_file(v, d, batch_get(b, OP_FILE_ID, row, -1));
+	put_file(v, d, batch_get(b, OP_FILE2_ID, row, -1));
 	json_array_append_new(v, number(b, OP_STATUS, row));
 	json_dumpf(v, stdout, JSON_COMPACT);
 	putchar('\n');

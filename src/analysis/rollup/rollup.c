@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "batch/seconds.h"
 
 struct rollup {
 	unsigned int keys;
@@ -15,7 +16,9 @@ struct rollup {
 	size_t last; /* the row found last: calls come in runs */
 	uint64_t running;
 	int64_t window_ns;
-	const int64_t *alias; /* see rollup_alias() */
+	bool second;	       /* see rollup_seconds() */
+	struct batch *seconds; /* room, made when it is needed */
+	const int64_t *alias;  /* see rollup_alias() */
 	uint8_t *seen;
 	size_t alias_count;
 };
@@ -42,6 +45,7 @@ void rollup_free(struct rollup *r)
 		return;
 	for (size_t i = 0; i < r->count; i++)
 		hist_free(&r->rows[i].hist);
+	batch_free(r->seconds);
 	free(r->rows);
 	free(r->slots);
 	free(r);
@@ -70,7 +74,7 @@ static uint64_t key_hash(const struct rollup_row *k)
 	uint64_t h =
 		hash_u64((uint64_t)k->thread_id << 20 ^ (uint64_t)k->op << 4 ^ (uint64_t)k->class);
 
-	return hash_u64(h ^ (uint64_t)k->file_id ^ (uint64_t)k->err << 48 ^
+	return hash_u64(h ^ k->second ^ (uint64_t)k->file_id ^ (uint64_t)k->err << 48 ^
 			(uint64_t)k->window << 8 ^ (uint64_t)k->cpu << 32);
 }
 
@@ -78,7 +82,7 @@ static bool key_equal(const struct rollup_row *a, const struct rollup_row *b)
 {
 	return a->op == b->op && a->thread_id == b->thread_id && a->file_id == b->file_id &&
 	       a->err == b->err && a->class == b->class && a->window == b->window &&
-	       a->cpu == b->cpu;
+	       a->cpu == b->cpu && a->second == b->second;
 }
 
 static size_t rollup_slot(const struct rollup *r, const struct rollup_row *key)
@@ -135,6 +139,7 @@ static int rollup_find(struct rollup *r, const struct rollup_row *key, struct ro
 			.class = key->class,
 			.window = key->window,
 			.cpu = key->cpu,
+			.second = key->second,
 		};
 		r->slots[slot] = (uint32_t)++r->count;
 	}
@@ -215,6 +220,7 @@ int rollup_add_op(struct rollup *r, const struct batch *b, size_t row)
 					  .class = batch_get(b, OP_CLASS, row, -1),
 					  .window = -1,
 					  .cpu = batch_get(b, OP_CPU, row, -1),
+					  .second = r->second,
 				  },
 			  *to;
 	bool failed = key.err > 0;
@@ -222,7 +228,7 @@ int rollup_add_op(struct rollup *r, const struct batch *b, size_t row)
 
 	assert(b->table == TABLE_OP);
 	if (batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED) {
-		r->running++;
+		r->running += !r->second;
 		return 0;
 	}
 	if (r->keys & ROLLUP_WINDOW)
@@ -253,6 +259,7 @@ int rollup_add_summary(struct rollup *r, const struct batch *b, size_t row)
 					  .class = batch_get(b, SUMMARY_CLASS, row, -1),
 					  .window = batch_get(b, SUMMARY_WINDOW, row, -1),
 					  .cpu = -1,
+					  .second = r->second,
 				  },
 			  *to;
 	bool failed = key.err > 0;
@@ -273,16 +280,40 @@ int rollup_add_summary(struct rollup *r, const struct batch *b, size_t row)
 	return hist_unpack(&to->hist, hist.data, hist.len);
 }
 
+void rollup_seconds(struct rollup *r, bool second)
+{
+	r->second = second;
+}
+
+static int add_all(struct rollup *r, const struct batch *b)
+{
+	int e = 0;
+
+	for (size_t i = 0; i < b->rows && e >= 0; i++)
+		e = b->table == TABLE_OP ? rollup_add_op(r, b, i) : rollup_add_summary(r, b, i);
+	return e;
+}
+
 int rollup_add(struct rollup *r, const struct batch *b)
 {
-	assert(b->table == TABLE_OP || b->table == TABLE_SUMMARY);
-	for (size_t i = 0; i < b->rows; i++) {
-		int e = b->table == TABLE_OP ? rollup_add_op(r, b, i) : rollup_add_summary(r, b, i);
+	int e = add_all(r, b);
 
-		if (e < 0)
-			return e;
+	assert(b->table == TABLE_OP || b->table == TABLE_SUMMARY);
+	if (e < 0 || !(r->keys & ROLLUP_FILE))
+		return e;
+	if (r->seconds && r->seconds->table != b->table) {
+		batch_free(r->seconds);
+		r->seconds = NULL;
 	}
-	return 0;
+	if (!r->seconds)
+		e = batch_new(&r->seconds, b->table);
+	if (e >= 0)
+		e = batch_seconds(b, r->seconds);
+	r->second = true;
+	if (e >= 0)
+		e = add_all(r, r->seconds);
+	r->second = false;
+	return e;
 }
 
 /* ---- regrouping ---- */
@@ -325,8 +356,11 @@ int rollup_regroup(const struct rollup *r, unsigned int keys,
 	for (size_t i = 0; i < r->count && e >= 0; i++) {
 		struct rollup_row key = r->rows[i];
 
+		if (key.second && !(keys & ROLLUP_FILE))
+			continue;
 		if (map && !map(arg, &key))
 			continue;
+		key.second = false;
 		key_mask(&key, keys);
 		e = rollup_add_row(out, &key, &r->rows[i]);
 	}

@@ -29,8 +29,11 @@ enum rollup_key {
 
 struct rollup_row {
 	int64_t op, thread_id, file_id, err, class, window, cpu; /* -1 where not a key or null */
-	uint64_t calls, errors, bytes, time_ns, max_ns;		 /* sums stop at UINT64_MAX */
-	struct hist hist;					 /* of dur */
+	/* Calls of other rows, seen from the second of their files (batch/seconds.h): where files are grouped they count, else
+	 * they count already. */
+	bool second;
+	uint64_t calls, errors, bytes, time_ns, max_ns; /* sums stop at UINT64_MAX */
+	struct hist hist;				/* of dur */
 };
 
 struct rollup;
@@ -49,12 +52,17 @@ void rollup_alias(struct rollup *r, const int64_t *alias, uint8_t *seen, size_t 
  * must be a multiple of that.
  */
 void rollup_window(struct rollup *r, int64_t window_ns);
-/* Adds every row of an op or summary batch. Unfinished calls count apart: see rollup_running(). */
+/*
+ * Adds every row of an op or summary batch, where files are a key from both of their files. Unfinished calls count apart: see
+ * rollup_running().
+ */
 int rollup_add(struct rollup *r, const struct batch *b) _must_check_;
-/* Adds one row of an op batch. */
+/* Adds one row of an op batch as it stands. */
 int rollup_add_op(struct rollup *r, const struct batch *b, size_t row) _must_check_;
-/* Adds one row of a summary batch. 0, -ENOMEM, or -EBADMSG where its histogram is malformed. */
+/* Adds one row of a summary batch as it stands. 0, -ENOMEM, or -EBADMSG where its histogram is malformed. */
 int rollup_add_summary(struct rollup *r, const struct batch *b, size_t row) _must_check_;
+/* What the two functions above add from now on is `second`, or no longer is. */
+void rollup_seconds(struct rollup *r, bool second);
 /* Adds another rollup with the same keys (merging threads of work). */
 int rollup_merge(struct rollup *r, const struct rollup *other) _must_check_;
 size_t rollup_count(const struct rollup *r);
@@ -63,7 +71,8 @@ const struct rollup_row *rollup_row(const struct rollup *r, size_t i);
 int rollup_project(const struct rollup *r, unsigned int keys, struct rollup **ret) _must_check_;
 /*
  * Regroups under keys that `map` makes: it gets a copy of each row and may change its key fields (a
- * file to the first version of its inode, a thread to its process); false leaves the row out.
+ * file to the first version of its inode, a thread to its process); false leaves the row out. Rows that are `second` are
+ * left out unless files are among the keys; with them they are as good as the others.
  * Fields that are not in `keys` are ignored; what a field holds afterwards is the caller's
  * business.
  */

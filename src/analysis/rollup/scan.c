@@ -10,6 +10,7 @@
 
 #include "analysis/rollup/scan_internal.h"
 #include "base/clock.h"
+#include "batch/seconds.h"
 #include "engine/facts.h"
 
 /* ---- the filter ---- */
@@ -81,8 +82,10 @@ uint64_t rollup_scan_columns(const struct scan *scan)
 {
 	const struct scan_filter *f = scan->opt->filter;
 
-	return rollup_op_columns | 1ull << OP_FILE2_ID |
-	       (f && f->where ? query_rows_columns(f->where->op) : 0);
+	uint64_t columns = rollup_op_columns | 1ull << OP_FILE2_ID |
+			   (f && f->where ? query_rows_columns(f->where->op) : 0);
+
+	return scan->opt->seconds ? seconds_columns(TABLE_OP, columns) : columns;
 }
 
 ssize_t scan_rows(struct worker *w, const struct batch *b, const uint32_t **ret_rows,
@@ -116,7 +119,8 @@ static enum how block_how(const struct scan *scan, size_t i)
 	if (f->files && b->nulls[OP_FILE2_ID] == b->rows &&
 	    !block_has_any(scan->store, i, OP_FILE_ID, f->files))
 		return HOW_SKIP;
-	if (f->where && !scan_where_block(f->where, scan->store, i))
+	if (f->where && !scan_where_block(f->where, scan->store, i) &&
+	    !(scan->opt->seconds && store_block_has_seconds(scan->store, i)))
 		return HOW_SKIP;
 	whole = whole && (!f->where || f->where->summary) &&
 		(f->from == INT64_MIN || start >= f->from) && (f->to == INT64_MAX || end < f->to) &&
@@ -202,6 +206,30 @@ static int damaged(int r)
 	return r == -EBADMSG ? 0 : r;
 }
 
+/* The calls of the block, seen from their second files: they count for those alone. */
+static int read_seconds(struct worker *w, const struct batch *b, struct error *err)
+{
+	const struct scan_filter *f = w->scan->opt->filter;
+	const uint32_t *rows;
+	ssize_t count;
+	int r = batch_seconds(b, w->seconds);
+
+	if (r < 0)
+		return error_errno(err, r, "summing a block");
+	count = w->seconds->rows ? scan_rows(w, w->seconds, &rows, err) : 0;
+	if (count < 0)
+		return (int)count;
+	rollup_seconds(w->rollup, true);
+	for (size_t k = 0; k < (size_t)count && r >= 0; k++) {
+		size_t i = rows ? rows[k] : k;
+
+		if (scan_filter_op(f, w->seconds, i))
+			r = rollup_add_op(w->rollup, w->seconds, i);
+	}
+	rollup_seconds(w->rollup, false);
+	return r < 0 ? error_errno(err, r, "summing a block") : 0;
+}
+
 static int read_rows(struct worker *w, size_t block, struct error *err)
 {
 	const struct batch *b;
@@ -221,34 +249,23 @@ static int read_rows(struct worker *w, size_t block, struct error *err)
 		if (r < 0)
 			return error_errno(err, r, "summing a block");
 	}
-	return 0;
+	return w->scan->opt->seconds ? read_seconds(w, b, err) : 0;
 }
 
-/* 1 where the summary of the block was added, 0 where its rows must be read. */
-static int read_summary(struct worker *w, const struct item *item, struct error *err)
+static int add_summary(struct worker *w, const struct item *item, const struct batch *b,
+		       struct error *err)
 {
 	const struct scan_filter *f = w->scan->opt->filter;
-	const struct batch *b;
-	struct error unread = {0};
 	const uint32_t *rows = NULL;
-	ssize_t count;
-	int r;
+	ssize_t count = (ssize_t)b->rows;
 
-	if (item->summary == SIZE_MAX)
-		return 0;
-	r = store_decode(w->cursor, item->summary, ~0ull, &b, &unread);
-	if (r < 0)
-		return damaged(r) < 0 ? error_set(err, r, "%s", unread.message) : 0;
-	count = (ssize_t)b->rows;
-	if (!store_summary_counts(b, store_block(w->scan->store, item->block)->rows, true))
-		return 0;
-	w->summed++;
 	if (w->summary_seat)
 		count = query_seat_rows(w->summary_seat, b, &rows, err);
 	if (count < 0)
 		return (int)count;
 	for (size_t k = 0; k < (size_t)count; k++) {
 		size_t i = rows ? rows[k] : k;
+		int r;
 
 		if (!filter_summary(f, b, i))
 			continue;
@@ -258,7 +275,34 @@ static int read_summary(struct worker *w, const struct item *item, struct error 
 		if (r < 0)
 			return error_errno(err, r, "summary block %zu", item->summary);
 	}
-	return 1;
+	return 0;
+}
+
+/* 1 where the summary of the block was added, 0 where its rows must be read. */
+static int read_summary(struct worker *w, const struct item *item, struct error *err)
+{
+	const struct batch *b;
+	struct error unread = {0};
+	int r;
+
+	if (item->summary == SIZE_MAX)
+		return 0;
+	r = store_decode(w->cursor, item->summary, ~0ull, &b, &unread);
+	if (r < 0)
+		return damaged(r) < 0 ? error_set(err, r, "%s", unread.message) : 0;
+	if (!store_summary_counts(b, store_block(w->scan->store, item->block)->rows, true))
+		return 0;
+	w->summed++;
+	r = add_summary(w, item, b, err);
+	if (r < 0 || !w->scan->opt->seconds)
+		return r < 0 ? r : 1;
+	r = batch_seconds(b, w->seconds_sums);
+	if (r < 0)
+		return error_errno(err, r, "summary block %zu", item->summary);
+	rollup_seconds(w->rollup, true);
+	r = add_summary(w, item, w->seconds_sums, err);
+	rollup_seconds(w->rollup, false);
+	return r < 0 ? r : 1;
 }
 
 static void *work(void *arg)
@@ -310,6 +354,8 @@ static void worker_free(struct worker *w)
 		store_cursor_free(w->cursor);
 	query_seat_free(w->seat);
 	query_seat_free(w->summary_seat);
+	batch_free(w->seconds);
+	batch_free(w->seconds_sums);
 	map_free(&w->clip);
 	free(w->running);
 	free(w->seen);
@@ -350,6 +396,10 @@ static int worker_prepare(struct scan *scan, struct worker *w)
 		rollup_alias(w->rollup, scan->opt->file_alias, w->seen,
 			     scan->opt->file_alias_count);
 	}
+	if (scan->opt->seconds)
+		r = batch_new(&w->seconds, TABLE_OP);
+	if (scan->opt->seconds && r >= 0)
+		r = batch_new(&w->seconds_sums, TABLE_SUMMARY);
 	if (r >= 0 && f && f->where)
 		r = query_seat_new(&w->seat, f->where->op);
 	if (r >= 0 && f && f->where && f->where->summary)

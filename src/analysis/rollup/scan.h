@@ -38,6 +38,7 @@ struct scan_options {
 	bool slowest_waits;		  /* and those that wait */
 	const int64_t *file_alias;	  /* see rollup_alias(); NULL: none */
 	size_t file_alias_count;
+	bool seconds; /* rows of the rollup that are `second` too, where the filter takes them as they then are */
 	bool rows_only; /* leave the summaries aside (tests, windows below 100 ms) */
 };
 

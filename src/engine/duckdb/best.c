@@ -178,6 +178,12 @@ static bool note_id(size_t *counts, int64_t id)
 	return true;
 }
 
+static bool note_column(const struct store_block *s, unsigned int column, size_t *counts)
+{
+	return s->min[column] > s->max[column] ||
+	       (s->min[column] >= 0 && note_id(counts, s->max[column]));
+}
+
 /* The ids of the calls, as the headers of their blocks know them. */
 static bool note_blocks(const struct best *b, const struct rows_bind *bind, size_t *counts)
 {
@@ -188,8 +194,8 @@ static bool note_blocks(const struct best *b, const struct rows_bind *bind, size
 
 		if (!rows_block_passes(bind, i))
 			continue;
-		if (s->min[OP_FILE_ID] <= s->max[OP_FILE_ID] &&
-		    (s->min[OP_FILE_ID] < 0 || !note_id(counts, s->max[OP_FILE_ID])))
+		if (!note_column(s, OP_FILE_ID, counts) ||
+		    (bind->each_file && !note_column(s, OP_FILE2_ID, counts)))
 			return false;
 		if (b->op == UINT_MAX || s->min[b->op] > s->max[b->op])
 			continue;
@@ -197,7 +203,7 @@ static bool note_blocks(const struct best *b, const struct rows_bind *bind, size
 		if (s->min[b->op] < 0)
 			return false;
 	}
-	return most <= INT64_MAX;
+	return most <= INT64_MAX >> bind->each_file;
 }
 
 /* 1; 0 where there are too many files for arrays, or numbers that they cannot add up. */
@@ -524,6 +530,7 @@ static int bind_rows(struct engine *e, const struct plan *p, const struct expr *
 	b->from = p->from;
 	b->to = p->to;
 	b->summed = true;
+	b->each_file = p->each_file;
 	pthread_mutex_lock(&e->names_lock);
 	if (r >= 0)
 		r = rows_exprs_get(e, TABLE_OP, buf_str(&filter), columns, 2, &b->x, err);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "batch/seconds.h"
 #include "engine/duckdb/gather.h"
 #include "engine/duckdb/rows_shared.h"
 #include "engine/duckdb/summed.h"
@@ -18,10 +19,12 @@ struct rows_local {
 	uint32_t *chosen;   /* room for a block's rows */
 	uint32_t *identity; /* 0, 1, 2, ... */
 	struct summed_view *sums;
-	struct batch *files;	/* of what is held, where it is asked for by file */
-	struct gather *gather;	/* NULL: rows go out as they are */
-	bool gather_out;	/* what it has is in the slice */
-	struct rows_slice more; /* of a summary: rows that it has not taken yet */
+	struct batch *files;		 /* of what is held, where it is asked for by file */
+	const struct rows_block *second; /* whose calls come next, seen from their second file */
+	struct batch *seconds, *seconds_sums; /* rows of op, of summary: see batch/seconds.h */
+	struct gather *gather;		      /* NULL: rows go out as they are */
+	bool gather_out;		      /* what it has is in the slice */
+	struct rows_slice more;		      /* of a summary: rows that it has not taken yet */
 	int64_t *ends;
 	struct rows_slice slice; /* of the block at hand: all rows that go out */
 	size_t at;
@@ -246,6 +249,8 @@ static void local_free(struct rows_local *l)
 	summed_view_free(l->sums);
 	gather_free(l->gather);
 	batch_free(l->files);
+	batch_free(l->seconds);
+	batch_free(l->seconds_sums);
 	if (l->scratch)
 		eval_scratch_free(l->scratch);
 	free(l->chosen);
@@ -273,6 +278,9 @@ static int local_new(const struct rows_bind *b, struct rows_local *l)
 	if (b->x->eval && eval_scratch_new(&l->scratch, b->x->eval) < 0)
 		return -ENOMEM;
 	if (b->summed && summed_view_new(&l->sums) < 0)
+		return -ENOMEM;
+	if (b->each_file && (batch_new(&l->seconds, TABLE_OP) < 0 ||
+			     batch_new(&l->seconds_sums, TABLE_SUMMARY) < 0))
 		return -ENOMEM;
 	return store_cursor_new(&l->cursor, b->e->store);
 }
@@ -469,6 +477,63 @@ static int take_block(struct rows_shared *s, struct rows_local *l, const struct 
 	return r;
 }
 
+/* The summary's groups of calls, seen from their second file. 1, or 0 where the rows have to be read. */
+static int take_second_sums(struct rows_shared *s, struct rows_local *l,
+			    const struct rows_block *block, struct error *err)
+{
+	uint64_t columns = seconds_columns(TABLE_SUMMARY, s->sums);
+	const struct batch *summary;
+	int r = store_decode(l->cursor, block->sums, columns, &summary, err);
+
+	if (r == -EBADMSG) {
+		*err = (struct error){0};
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	if (!summed_as_rows(l->sums, summary, l->slice.block, s->sums >> SUMMARY_HIST & 1))
+		return 0;
+	r = batch_seconds(summary, l->seconds_sums);
+	if (r < 0)
+		return error_errno(err, r, "cannot read the second files of calls");
+	l->slice.sums = l->seconds_sums;
+	l->slice.batch = summed_gathered(l->sums, l->seconds_sums);
+	return 1;
+}
+
+/* The calls of a block, seen from their second file. */
+static int take_second(struct rows_shared *s, struct rows_local *l, const struct rows_block *block,
+		       struct error *err)
+{
+	const struct batch *batch;
+	int r = 0;
+
+	l->at = 0;
+	l->slice = (struct rows_slice){.block = store_block(s->bind->e->store, block->block),
+				       .block_number = block->block,
+				       .ends = l->ends};
+	if (block->sums != SIZE_MAX)
+		r = take_second_sums(s, l, block, err);
+	if (r < 0)
+		return r;
+	if (r == 0) {
+		r = store_decode(l->cursor, block->block,
+				 seconds_columns(TABLE_OP, s->first | s->rest), &batch, err);
+		if (r < 0)
+			return r;
+		r = batch_seconds(batch, l->seconds);
+		if (r < 0)
+			return error_errno(err, r, "cannot read the second files of calls");
+		l->slice.batch = l->seconds;
+	}
+	r = choose_rows(s, l, block);
+	if (r < 0)
+		return error_errno(err, r, "cannot evaluate the expressions of weir_rows()");
+	if (l->slice.count && s->ends && !l->slice.sums)
+		order_ends(l->slice.batch, l->ends);
+	return 0;
+}
+
 /* What was gathered goes out. 1, 0 where there is nothing, or negative. */
 static int give_gathered(struct rows_local *l, struct error *err)
 {
@@ -520,19 +585,34 @@ static int take_slice(struct rows_shared *s, struct rows_local *l, struct error 
 	return gather_more(l, err);
 }
 
+/* What is held in memory by file has calls for both of their files. */
+static bool has_second(const struct rows_shared *s, const struct rows_block *block)
+{
+	return s->bind->each_file && !block->held_files &&
+	       store_block_has_seconds(s->bind->e->store, block->block);
+}
+
 /* Goes to the next slice; it may be empty. 1, 0 at the end, or negative. */
 static int next_slice(struct rows_shared *s, struct rows_local *l, struct error *err)
 {
+	const struct rows_block *second = TAKE_PTR(l->second);
 	struct engine *e = s->bind->e;
-	size_t i = atomic_fetch_add(&s->next, 1);
 	int r;
 
-	if (i >= s->block_count)
-		return 0;
-	if (atomic_load(&e->interrupted))
-		return error_set(err, -EINTR, "interrupted");
-	r = take_block(s, l, &s->blocks[i], err);
-	atomic_fetch_add(&e->blocks_done, 1);
+	if (second) {
+		r = take_second(s, l, second, err);
+	} else {
+		size_t i = atomic_fetch_add(&s->next, 1);
+
+		if (i >= s->block_count)
+			return 0;
+		if (atomic_load(&e->interrupted))
+			return error_set(err, -EINTR, "interrupted");
+		if (has_second(s, &s->blocks[i]))
+			l->second = &s->blocks[i];
+		r = take_block(s, l, &s->blocks[i], err);
+		atomic_fetch_add(&e->blocks_done, 1);
+	}
 	if (r == -EBADMSG) { /* the store counts it as damage, which is shown */
 		*err = (struct error){0};
 		l->slice.count = 0;
@@ -678,6 +758,7 @@ static void declare_arguments(const struct duckdb_api *d, duckdb_table_function 
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		d->table_function_add_named_parameter(f, numbers[i], number);
 	d->table_function_add_named_parameter(f, "summed", flag);
+	d->table_function_add_named_parameter(f, "each_file", flag);
 	d->table_function_add_named_parameter(f, "numbers", list);
 	d->table_function_add_named_parameter(f, "top_order", text);
 	d->destroy_logical_type(&text);

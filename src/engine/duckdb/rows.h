@@ -10,6 +10,7 @@
  *   ended_from, ended_to   rows that ended in [from, to), ns since the epoch
  *   first_block            blocks from this one on (what came since)
  *   numbers                only the rows with these numbers (see row_number)
+ *   each_file              calls that move bytes between two files once for each, the filter tested for each
  *   summed                 groups of a block's summary as rows, where it has them: see summed.h
  *   top, top_order         only rows that can be among the first `top` when sorted by the first
  *                          column, 'asc' or 'desc', nulls last (a hint: sort and cut all the same)
@@ -99,6 +100,7 @@ struct rows_bind {
 	struct rows_picked pick;
 	struct rows_top top;
 	bool summed;
+	bool each_file; /* of op: calls that move bytes between two files once for each, see batch/seconds.h */
 };
 
 /* rows_exprs.c: the expressions of a call; `key` as they were given. Given back with

@@ -167,7 +167,7 @@ static int read_top(struct rows_bind *b, duckdb_bind_info info, struct error *er
 static int read_range(struct rows_bind *b, duckdb_bind_info info, struct error *err)
 {
 	const struct duckdb_api *d = b->e->api;
-	int64_t block = 0, summed = 0;
+	int64_t block = 0, summed = 0, each = 0;
 
 	b->from = INT64_MIN;
 	b->to = INT64_MAX;
@@ -180,6 +180,7 @@ static int read_range(struct rows_bind *b, duckdb_bind_info info, struct error *
 	if (named_number(d, info, "first_block", &block) && block > 0)
 		b->first_block = (size_t)block;
 	b->summed = named_number(d, info, "summed", &summed) && summed && b->table == TABLE_OP;
+	b->each_file = named_number(d, info, "each_file", &each) && each && b->table == TABLE_OP;
 	return 0;
 }
 
@@ -219,5 +220,6 @@ bool rows_block_passes(const struct rows_bind *b, size_t block)
 
 	if (s->table != b->table || s->damaged || !order_block_in(s, b->from, b->to))
 		return false;
-	return !b->x->filter || facts_may_pass(b->x->eval, b->e->store, block);
+	return !b->x->filter || facts_may_pass(b->x->eval, b->e->store, block) ||
+	       (b->each_file && store_block_has_seconds(b->e->store, block));
 }

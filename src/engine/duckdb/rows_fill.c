@@ -291,7 +291,9 @@ int rows_fill(const struct rows_bind *b, const struct rows_column *c, struct eva
 	case ROWS_NUMBER:
 		to = d->vector_get_data(out);
 		for (size_t i = 0; i < s->count; i++)
-			to[i] = order_number(s->block, s->block_number, s->rows[i]);
+			to[i] = order_number(s->block, s->block_number,
+					     s->batch->numbers ? s->batch->numbers[s->rows[i]]
+							       : s->rows[i]);
 		return 0;
 	case ROWS_END:
 		to = d->vector_get_data(out);

@@ -93,11 +93,11 @@ int rows_choose_held(struct rows_shared *s)
 {
 	_cleanup_(map_free) struct map places = {0};
 	const struct held *h = s->bind->e->held;
+	bool by_file = s->sums >> SUMMARY_FILE_ID & 1;
 	size_t kept = 0;
 	int r = 0;
 
-	if (!h || !s->gathered ||
-	    (s->sums >> SUMMARY_FILE_ID & 1 && rows_held_columns(s) & ~HELD_FILE_COLUMNS))
+	if (!h || !s->gathered || (by_file && rows_held_columns(s) & ~HELD_FILE_COLUMNS))
 		return 0;
 	s->held = h->take(h->arg);
 	if (!s->held)
@@ -108,6 +108,9 @@ int rows_choose_held(struct rows_shared *s)
 		struct held_part part = h->part(s->held, i);
 		uint64_t last;
 
+		/* without each_file a call is wanted with its first file alone */
+		if (part.seconds && by_file && !s->bind->each_file)
+			continue;
 		if (can_stand(s, &places, &part, &last))
 			r = stand(s, &places, i, &part, last);
 	}
@@ -144,7 +147,7 @@ void rows_choose_longest(struct rows_shared *s)
 	int64_t least;
 
 	if (!h || !h->longest || b->table != TABLE_OP || !b->x->filter || b->picked || s->top ||
-	    asks_for_names(s))
+	    b->each_file || asks_for_names(s))
 		return;
 	longest = h->longest(h->arg, &least, &columns);
 	if (longest && !((s->first | s->rest) & ~columns) && facts_need_long(b->x->eval, least))

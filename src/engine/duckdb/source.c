@@ -133,6 +133,8 @@ int source_from(const struct plan *p, const struct translate_options *opt, struc
 		r = buf_printf(out, ", ended_from := %" PRId64, p->from);
 	if (r >= 0 && p->to != INT64_MAX)
 		r = buf_printf(out, ", ended_to := %" PRId64, p->to);
+	if (r >= 0 && p->each_file)
+		r = buf_printf(out, ", each_file := true");
 	if (r >= 0 && a->summed)
 		r = buf_printf(out, ", summed := true");
 	if (r >= 0 && opt->first_block)

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "batch/seconds.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "schema/ops.h"
+
+struct pair {
+	unsigned int first, second;
+};
+
+static const struct pair op_pairs[] = {
+	{OP_FILE_ID, OP_FILE2_ID}, {OP_FD, OP_FD2}, {OP_POS, OP_POS2}};
+static const struct pair summary_pairs[] = {{SUMMARY_FILE_ID, SUMMARY_FILE2_ID}};
+
+static const struct pair *pairs_of(enum table_id table, size_t *ret_count)
+{
+	assert(table == TABLE_OP || table == TABLE_SUMMARY);
+	*ret_count = table == TABLE_OP ? ARRAY_SIZE(op_pairs) : ARRAY_SIZE(summary_pairs);
+	return table == TABLE_OP ? op_pairs : summary_pairs;
+}
+
+uint64_t seconds_columns(enum table_id table, uint64_t columns)
+{
+	uint64_t set = table == TABLE_OP ? 1ull << OP_OP | 1ull << OP_FILE_ID | 1ull << OP_FILE2_ID
+					 : 1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_FILE2_ID;
+	const struct pair *p;
+	size_t count;
+
+	p = pairs_of(table, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (columns & (1ull << p[i].first | 1ull << p[i].second))
+			set |= 1ull << p[i].first | 1ull << p[i].second;
+	}
+	return columns | set;
+}
+
+int64_t seconds_file(const struct batch *b, size_t row)
+{
+	int64_t file;
+
+	if (b->table == TABLE_SUMMARY)
+		return batch_get(b, SUMMARY_FILE2_ID, row, -1);
+	file = batch_get(b, OP_FILE2_ID, row, -1);
+	if (file < 0 || file == batch_get(b, OP_FILE_ID, row, -1))
+		return -1;
+	return op_copy((uint32_t)batch_get(b, OP_OP, row, OP_CODE_MAX)) == OP_COPY_NONE ? -1 : file;
+}
+
+int batch_seconds(const struct batch *b, struct batch *to)
+{
+	unsigned int file2 = b->table == TABLE_OP ? OP_FILE2_ID : SUMMARY_FILE2_ID;
+	const struct pair *p;
+	uint32_t *numbers;
+	size_t count;
+	int r = 0;
+
+	assert(to->table == b->table);
+	batch_clear(to);
+	if (!batch_has(b, file2))
+		return 0;
+	numbers = reallocarray(to->numbers, b->rows + 1, sizeof(*numbers));
+	if (!numbers)
+		return -ENOMEM;
+	to->numbers = numbers;
+	p = pairs_of(b->table, &count);
+	for (uint32_t i = 0; i < b->rows && r >= 0; i++) {
+		if (seconds_file(b, i) < 0)
+			continue;
+		numbers[to->rows] = i;
+		r = batch_append_rows(to, b, &i, 1);
+	}
+	for (size_t i = 0; r >= 0 && i < count; i++) {
+		struct column first = to->columns[p[i].first];
+
+		to->columns[p[i].first] = to->columns[p[i].second];
+		to->columns[p[i].second] = first;
+	}
+	to->row_id = b->row_id;
+	return r;
+}
