@@ -54,6 +54,7 @@ struct command {
 	const struct command_example *examples; /* ends with {0} */
 	bool takes_command; /* everything after the first non-option is a command line */
 	bool records;	    /* holds its privileges until live_run(); others let them go first */
+	bool drops;	    /* lets its privileges go by itself, before it looks at anything */
 	bool no_args;	    /* takes options alone: the parser refuses anything else */
 	word_fn *words;	    /* of its first argument; NULL: anything */
 	bool or_files;	    /* that may be a file instead */

@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 	cmd = command_find(argv[1]);
 	if (!cmd)
 		return command_unknown(argv[1]);
-	if (!cmd->records && privilege_drop(privilege_files(), &err) < 0)
+	if (!cmd->records && !cmd->drops && privilege_drop(privilege_files(), &err) < 0)
 		return fail(&err);
 	return finish(command_run(cmd, argc - 1, argv + 1));
 }

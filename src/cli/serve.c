@@ -16,6 +16,7 @@
 #include "cli/serve_open.h"
 #include "cli/shared.h"
 #include "engine/engine.h"
+#include "privilege/privilege.h"
 #include "server/server.h"
 
 #define TICK_NS	    (200 * NSEC_PER_MSEC) /* how often a trace that grows is looked at */
@@ -154,6 +155,10 @@ static int serve_main(const void *opts, int argc, char **argv)
 	sigset_t signals;
 	int r;
 
+	if (privilege_drop(privilege_files() | privilege_child(), &err) < 0)
+		return fail(&err);
+	/* Until SQL is asked for; the signal that ends its process with this one needs CAP_KILL when this one ends. */
+	privilege_rest(PRIVILEGE_CHILD & ~PRIVILEGE_SIGNAL);
 	/* Many threads come and go: what each of them leaves in a heap of its own would add up. */
 	mallopt(M_MMAP_THRESHOLD, 256 << 10);
 	if (check_limits(o))
@@ -251,6 +256,7 @@ const struct command command_serve = {
 		"taken, 2 wrong "
 		"options.",
 	.options = serve_options,
+	.drops = true, /* root keeps what it takes to start a process that has less */
 	.options_size = sizeof(struct serve_opts),
 	.examples = serve_examples,
 	.run = serve_main,

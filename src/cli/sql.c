@@ -8,6 +8,7 @@
 #include "cli/sql.h"
 #include "cli/sql_print.h"
 #include "cli/text.h"
+#include "privilege/privilege.h"
 
 #define THREADS_MAX   256
 #define STATEMENT_MAX (16u << 20) /* bytes of SQL from standard input */
@@ -147,6 +148,8 @@ static int sql_main(const void *opts, int argc, char **argv)
 	bool piped = argc == 0 && !prompt;
 	int r = 0;
 
+	if (privilege_drop(privilege_files() | (o.confined ? privilege_child() : 0), &err) < 0)
+		return fail(&err);
 	if (o.confined)
 		return sql_confined(&o);
 	o.answer = stdout;
@@ -239,6 +242,7 @@ const struct command command_sql = {
 		"$WEIR_DUCKDB, and in weir's own folders.\n\n"
 		"Exit status: 0 done, 1 the statement failed, 2 wrong options, 130 interrupted.",
 	.options = sql_options,
+	.drops = true, /* with --confined it gives up more if it has more */
 	.options_size = sizeof(struct sql_opts),
 	.examples = sql_examples,
 	.run = sql_main,

@@ -90,9 +90,31 @@ void privilege_lower(const struct privilege *p)
 	(void)!caps_set(&c);
 }
 
+bool privilege_have(uint64_t set)
+{
+	struct caps c;
+
+	return caps_get(&c) >= 0 && !(set & ~c.effective);
+}
+
+void privilege_rest(uint64_t set)
+{
+	struct caps c;
+
+	if (caps_get(&c) < 0 || !(set & c.effective))
+		return;
+	c.effective &= ~set;
+	(void)!caps_set(&c); /* giving up is never refused */
+}
+
 uint64_t privilege_files(void)
 {
 	return geteuid() == 0 ? PRIVILEGE_FILES : PRIVILEGE_NONE;
+}
+
+uint64_t privilege_child(void)
+{
+	return geteuid() == 0 ? PRIVILEGE_CHILD : PRIVILEGE_NONE;
 }
 
 /* What programs may gain. Where this is not allowed NO_NEW_PRIVS is all there is, and keeps them from gaining any. */

@@ -37,6 +37,11 @@ enum {
 	PRIVILEGE_SIGNAL = PRIVILEGE_CAP(CAP_KILL),
 	/* a real-time reader, a decoder that comes first */
 	PRIVILEGE_PRIORITY = PRIVILEGE_CAP(CAP_SYS_NICE),
+	/* to start a process as another user, and to end it */
+	PRIVILEGE_USER = PRIVILEGE_CAP(CAP_CHOWN) | PRIVILEGE_CAP(CAP_SETUID) |
+			 PRIVILEGE_CAP(CAP_SETGID) | PRIVILEGE_CAP(CAP_KILL),
+	/* the same, with namespaces of its own */
+	PRIVILEGE_CHILD = PRIVILEGE_USER | PRIVILEGE_CAP(CAP_SYS_ADMIN),
 	/* files of other users, for root */
 	PRIVILEGE_FILES = PRIVILEGE_CAP(CAP_DAC_OVERRIDE) | PRIVILEGE_CAP(CAP_DAC_READ_SEARCH),
 };
@@ -62,6 +67,11 @@ struct privilege {
 struct privilege privilege_raise(uint64_t set);
 void privilege_lower(const struct privilege *p);
 
+/* True where all of the set is in force in this thread. */
+bool privilege_have(uint64_t set);
+/* Puts those of the set out of force until privilege_raise(), in this thread and those that it starts. */
+void privilege_rest(uint64_t set);
+
 /* From here to the end of the block. */
 #define _privileged_(set)                                                        \
 	_unused_ _cleanup_(privilege_lower) const struct privilege privileged_ = \
@@ -69,6 +79,8 @@ void privilege_lower(const struct privilege *p);
 
 /* PRIVILEGE_FILES for root. Nobody else's files are opened with more than the caller's rights, whatever is permitted. */
 uint64_t privilege_files(void);
+/* PRIVILEGE_CHILD for root. */
+uint64_t privilege_child(void);
 
 /* ---- for good ---- */
 

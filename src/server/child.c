@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "engine/engine.h"
+#include "privilege/privilege.h"
 
 #define SELF	 "/proc/self/exe"
 #define CPU_MORE 2 /* s between SIGXCPU, of which the child can say why, and SIGKILL */
@@ -156,6 +157,7 @@ static void shut(int *fd)
 int child_start(struct child *ret, char *const args[], const struct child_limits *max,
 		struct error *err)
 {
+	_privileged_(PRIVILEGE_CHILD);
 	struct spawn p = {.args = args, .max = max, .fds = {-1, -1, -1}};
 	int ours[3] = {-1, -1, -1}, r;
 

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/capability.h>
 #include <linux/landlock.h>
 #include <poll.h>
 #include <sched.h>
@@ -28,6 +27,7 @@
 #include <sys/syscall.h>
 
 #include "engine/duckdb/internal.h"
+#include "privilege/privilege.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #	define SANITIZED true /* reads /proc, starts processes and traces itself at the end */
@@ -98,21 +98,6 @@ static int leave_host(int folder, struct error *err)
 		return r;
 	if (unshare(made ? CLONE_NEWUSER : CLONE_NEWUSER | SPACES) == 0 && !made)
 		shrink_root();
-	return 0;
-}
-
-/* ---- privileges ---- */
-
-static int drop_capabilities(struct error *err)
-{
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
-
-	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
-		prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* needs CAP_SETPCAP; else nothing is there */
-	if (syscall(SYS_capset, &head, none) < 0)
-		return error_errno(err, -errno, "cannot give up capabilities");
 	return 0;
 }
 
@@ -350,7 +335,7 @@ int confine_process(int folder, struct error *err)
 		return r;
 	limit_files();
 	restrict_files(folder);
-	r = drop_capabilities(err);
+	r = privilege_drop(PRIVILEGE_NONE, err);
 	if (r < 0)
 		return r;
 	prctl(PR_SET_DUMPABLE, 0); /* nobody traces it, no core file holds the trace */
