@@ -345,6 +345,12 @@ static __always_inline __s64 call_pos(struct task_struct *task, struct call *c, 
 	return pos_shared(c, c->file, c->pos, ret, status);
 }
 
+/* The call's thread is not known to the recorder, which could make nothing of the call. */
+static __always_inline bool call_is_unsent(struct thread_state *ts)
+{
+	return unlikely(ts->flags & THREAD_UNSENT) && ts->call.op.thread == ts->version;
+}
+
 /* The head lacks parts, size and sequence number. */
 static __always_inline void op_fill(struct wire_op *r, struct thread_state *ts, __s64 ret,
 				    __u64 end, __s64 pos, __u16 status)
@@ -371,8 +377,10 @@ static __always_inline void op_send(struct thread_state *ts, struct wire_plan *p
 			__u64 args[WIRE_ARGS];
 		} *w = ring_take(&at, sizeof(*w), sizeof(*w), &seq);
 
-		if (!w)
+		if (!w) {
+			call_lost();
 			return;
+		}
 		op_fill(&w->op, ts, ret, end, pos, status);
 		w->op.head.parts = WIRE_PART_ARGS;
 		w->op.head.size = sizeof(*w);
@@ -382,8 +390,10 @@ static __always_inline void op_send(struct thread_state *ts, struct wire_plan *p
 		return;
 	}
 	r = ring_take(&at, sizeof(*r), sizeof(*r), &seq);
-	if (!r)
+	if (!r) {
+		call_lost();
 		return;
+	}
 	op_fill(r, ts, ret, end, pos, status);
 	r->head.parts = 0;
 	r->head.size = sizeof(*r);

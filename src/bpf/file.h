@@ -398,7 +398,8 @@ verified_alone int file_send(struct file_ident *d, __u64 key)
 	return sent;
 }
 
-static __always_inline void gone_send(__u64 key)
+/* False: there was no room. */
+static __always_inline bool gone_send(__u64 key)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct wire_file_gone *r;
@@ -407,13 +408,17 @@ static __always_inline void gone_send(__u64 key)
 
 	r = ring_take(&p, sizeof(*r), sizeof(*r), &seq);
 	if (!r)
-		return;
+		return false;
 	head_fill(&r->head, WIRE_FILE_GONE, 0, sizeof(*r), seq, now);
 	r->file = key;
 	ring_commit(&p);
+	return true;
 }
 
-/* The version's number; sends it where it is new or its name changed. 0: it could not be sent. */
+/*
+ * The version's number; sends it where it is new or its name changed. Where there is no room (d->unsent) it gets another
+ * number next time: that calls refer to one that never comes shows what they lack.
+ */
 verified_alone __u64 file_version(struct file_ident *d)
 {
 	struct file_version *v, n = {};
@@ -435,10 +440,8 @@ verified_alone __u64 file_version(struct file_ident *d)
 				v->epoch = epoch;
 		}
 		if (v) {
-			if (!v->gone && dentry_gone(d->k.dentry)) {
-				v->gone = 1;
-				gone_send(v->key);
-			}
+			if (!v->gone && dentry_gone(d->k.dentry))
+				v->gone = gone_send(v->key);
 			d->wanted = v->wanted;
 			d->names = v->names;
 			return v->key;
@@ -448,8 +451,9 @@ verified_alone __u64 file_version(struct file_ident *d)
 	n.key = __sync_fetch_and_add(&next_file, 1);
 	n.gone = dentry_gone(d->k.dentry);
 	sent = file_send(d, n.key);
+	d->unsent = !sent;
 	if (!sent)
-		return 0;
+		return n.key;
 	n.names = d->names;
 	n.wanted = sent - 1;
 	bpf_map_update_elem(&files, &k, &n, BPF_ANY);
@@ -478,7 +482,7 @@ verified_alone int file_miss(struct thread_state *ts, __u64 file, __u32 hint)
 		   (__u64)kread(struct file, file, f_path.mnt));
 	d->thread = ts->version;
 	l->key = file_version(d);
-	l->file = l->key ? file : 0;
+	l->file = d->unsent ? 0 : file;
 	l->inode = d->inode;
 	l->dentry = d->k.dentry;
 	l->mnt = d->k.mnt;
@@ -595,7 +599,7 @@ verified_alone __u64 cwd_key(struct thread_state *ts)
 	ident_fill(&ts->ident, inode, dentry, mnt);
 	ts->ident.thread = ts->version;
 	l->key = file_version(&ts->ident);
-	l->dentry = l->key ? dentry : 0;
+	l->dentry = ts->ident.unsent ? 0 : dentry;
 	l->inode = inode;
 	l->names = ts->ident.names;
 	l->mnt = mnt;

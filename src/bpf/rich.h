@@ -552,6 +552,7 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 	struct rich *r;
 	struct call *c;
 	__u32 len = 0;
+	int sent;
 
 	if (!ts || !p)
 		return 0;
@@ -560,9 +561,12 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 		return 0;
 	}
 	s = scratch_get();
-	if (!s)
-		return 0;
 	c = &ts->call;
+	if (!s) {
+		__sync_fetch_and_add(
+			c->kind & CALL_LEFT_OUT ? &this_cpu()->fates : &this_cpu()->scratch, 1);
+		return 0;
+	}
 	r = (struct rich *)s->data;
 	rich_begin(r, ts, p, ret, end);
 	if (p->ret == RET_FD || p->fdpair >= 0)
@@ -603,7 +607,11 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 		r->op.head.parts |= WIRE_PART_HELD;
 		len += sizeof(held);
 	}
-	ring_send(s, len);
+	sent = ring_send(s, len);
 	scratch_put(s);
+	if (!sent && (c->kind & CALL_LEFT_OUT))
+		__sync_fetch_and_add(&this_cpu()->fates, 1);
+	else if (!sent)
+		call_lost();
 	return 0;
 }

@@ -156,8 +156,10 @@ verified_alone int sock_send(__u64 file, __u64 key)
 	struct wire_sock *r;
 	__u64 sk;
 
-	if (!s)
+	if (!s) {
+		__sync_fetch_and_add(&this_cpu()->unsent, 1);
 		return 0;
+	}
 	r = (struct wire_sock *)s->data;
 	__builtin_memset(r, 0, sizeof(*r));
 	head_fill(&r->head, WIRE_SOCK, 0, 0, 0, bpf_ktime_get_ns());
@@ -179,7 +181,8 @@ verified_alone int sock_send(__u64 file, __u64 key)
 	}
 	if (filter.fields & 1 << FILTER_PEER)
 		peer_note(s);
-	ring_send(s, sizeof(*r));
+	if (!ring_send(s, sizeof(*r)))
+		__sync_fetch_and_add(&this_cpu()->unsent, 1);
 	scratch_put(s);
 	return 0;
 }

@@ -72,8 +72,9 @@ __u32 created_bit =
 	0x100000; /* FMODE_CREATED; it moved between versions, so it is found at start */
 /* The recorder's pid namespace, found at start: its inode number, and how deep it lies. */
 __u32 pidns, pidns_level;
-__u64 attached_at; /* no start of a call was seen before */
-__u64 own_root;	   /* and its root_of() */
+__u64 attached_at;    /* no start of a call was seen before */
+__u32 running_unsent; /* set by weir_running: a thread's record had found no room */
+__u64 own_root;	      /* and its root_of() */
 __s32 cgroup_subsys =
 	-1; /* of cgroup_controller: an index of css_set.subsys; -1: the v2 hierarchy */
 struct wire_signal own_signals[WIRE_SIGNALS], command_signals[WIRE_SIGNALS];
@@ -151,6 +152,7 @@ enum thread_flag {
 	THREAD_SENT = 1 << 6,	 /* its present version was sent */
 	THREAD_EXECED = 1 << 7,	 /* the next version comes from exec */
 	THREAD_WAS_OUT = 1 << 8, /* it was seen before, and not selected */
+	THREAD_UNSENT = 1 << 9, /* there was no room for its present version: it keeps its number */
 };
 
 /* What names a version of a file. */
@@ -169,7 +171,8 @@ struct file_ident {
 	__u16 mode;
 	__u16 wanted; /* told by file_version() */
 	__u32 thread; /* the version of the thread that looks */
-	__u32 fresh;  /* the version is new */
+	__u16 fresh;  /* the version is new */
+	__u16 unsent; /* and there was no room for it */
 };
 
 struct thread_state {
@@ -383,7 +386,6 @@ static noinline struct scratch *scratch_get(void)
 		if (s && __sync_val_compare_and_swap(&s->busy, 0, 1) == 0)
 			return s;
 	}
-	__sync_fetch_and_add(&this_cpu()->scratch, 1);
 	return NULL;
 }
 

@@ -186,6 +186,9 @@ static __always_inline void thread_fill(struct wire_thread *r, struct task_struc
 	r->head.type = WIRE_THREAD;
 	r->head.parts = 0;
 	r->head.time = bpf_ktime_get_ns();
+	/* Sent at last from the exit of a call: before that, which is what the recorder has to see first. */
+	if ((ts->flags & THREAD_UNSENT) && ts->call.op.start)
+		r->head.time = ts->call.op.start;
 	r->thread = ts->version;
 	r->task = ts->task;
 	r->tid = ts->tid;
@@ -277,21 +280,26 @@ verified_alone int thread_look(struct thread_state *ts)
 	ts->flags &= ~THREAD_STALE;
 	if (!(ts->flags & THREAD_SELECTED) || (ts->flags & THREAD_SENT))
 		return 0;
-	ts->version = __sync_fetch_and_add(&next_thread, 1);
+	if (!(ts->flags & THREAD_UNSENT)) {
+		ts->version = __sync_fetch_and_add(&next_thread, 1);
+		ts->calls = 0;
+	}
 	ts->tid = tid_of(bpf_get_current_task_btf());
-	ts->calls = 0;
 	ts->call.args[WIRE_ARG_ZERO] = 0;
 	ts->call.args[WIRE_ARG_MINUS_ONE] = -1;
-	if (!ts->task) {
+	if (!ts->task || ts->task == ts->version) {
 		ts->task = ts->version;
 		reason = WIRE_THREAD_SEEN;
 	}
-	if (!ts->exe || (ts->flags & THREAD_EXECED))
+	ts->ident.unsent = 0;
+	if (!ts->exe || (ts->flags & (THREAD_EXECED | THREAD_UNSENT)))
 		ts->exe = exe_key(ts);
 	if (ts->flags & THREAD_EXECED)
 		reason = WIRE_THREAD_EXEC;
-	if (thread_send(ts, reason))
-		ts->flags = (ts->flags | THREAD_SENT) & ~THREAD_EXECED;
+	if (!ts->ident.unsent && thread_send(ts, reason))
+		ts->flags = (ts->flags | THREAD_SENT) & ~(THREAD_EXECED | THREAD_UNSENT);
+	else
+		ts->flags |= THREAD_UNSENT;
 	return 0;
 }
 

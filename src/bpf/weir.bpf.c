@@ -169,6 +169,20 @@ static __always_inline int exit_skipped(struct thread_state *ts, struct pt_regs 
 	return 0;
 }
 
+/* Tries once more to send the call's thread. True where there is no room again, which is counted. */
+static __always_inline bool exit_unsent(struct thread_state *ts, struct wire_plan *p)
+{
+	if (call_is_unsent(ts) && thread_needs_look(ts))
+		thread_look(ts);
+	if (!call_is_unsent(ts))
+		return false;
+	if ((p->flags & WIRE_PLAN_RECORD) && !(ts->call.kind & CALL_LEFT_OUT))
+		call_lost();
+	else
+		__sync_fetch_and_add(&this_cpu()->fates, 1);
+	return true;
+}
+
 SEC("tp_btf/sys_exit")
 int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 {
@@ -212,7 +226,8 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		if (!status)
 			return 0;
 	}
-	if (exit_left_out(ts, p, ret, end))
+	if (exit_left_out(ts, p, ret, end) ||
+	    (unlikely(ts->flags & THREAD_UNSENT) && exit_unsent(ts, p)))
 		return 0;
 	if (lossless) {
 		held = hold(end);
@@ -328,8 +343,10 @@ static noinline void thread_end_send(struct task_struct *task, struct thread_sta
 	tgid = tgid_of(task);
 	start = BPF_CORE_READ(task, group_leader, start_boottime);
 	r = ring_take(&p, sizeof(*r), sizeof(*r), &seq);
-	if (!r)
+	if (!r) {
+		__sync_fetch_and_add(&this_cpu()->unsent, 1);
 		return;
+	}
 	head_fill(&r->head, WIRE_THREAD_END, 0, sizeof(*r), seq, now);
 	r->thread = ts->version;
 	r->tgid = tgid;
@@ -366,7 +383,10 @@ static noinline void end_denied(struct task_struct *task, struct thread_state *t
 		return;
 	call_begin(tread(struct task_struct, task, files), ts, regs, p, nr);
 	ts->call.op.start = bpf_ktime_get_ns();
-	op_send(ts, p, 0, ts->call.op.start, WIRE_NONE, STATUS_DENIED | STATUS_NORETURN);
+	if (call_is_unsent(ts))
+		call_lost();
+	else
+		op_send(ts, p, 0, ts->call.op.start, WIRE_NONE, STATUS_DENIED | STATUS_NORETURN);
 }
 
 SEC("tp_btf/sched_process_exit")
@@ -392,8 +412,12 @@ int BPF_PROG(weir_end)
 	if ((ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL) {
 		p = plan_of(ts->call.op.nr);
 		end = bpf_ktime_get_ns();
-		if (p && (p->flags & WIRE_PLAN_RECORD) && !failed_only &&
-		    !call_too_short(ts, end) && !call_unwanted(&ts->call, p))
+		if (!p || !(p->flags & WIRE_PLAN_RECORD) || failed_only ||
+		    call_too_short(ts, end) || call_unwanted(&ts->call, p))
+			;
+		else if (call_is_unsent(ts))
+			call_lost();
+		else
 			op_send(ts, p, 0, end, WIRE_NONE, STATUS_NORETURN);
 	} else if (!(ts->flags & THREAD_IN_CALL) && !failed_only && !min_dur_ns)
 		end_denied(task, ts);
@@ -468,6 +492,10 @@ int weir_running(struct bpf_iter__task *ctx)
 	now = bpf_ktime_get_ns();
 	if (failed_only || call_too_short(ts, now))
 		return 0;
+	if (call_is_unsent(ts)) {
+		running_unsent = 1;
+		return 0;
+	}
 	op_fill(&r.op, ts, 0, now, has(p->pos) ? (__s64)arg(&ts->call, p->pos) : WIRE_NONE,
 		STATUS_UNFINISHED);
 	r.op.head.parts = WIRE_PART_ARGS;

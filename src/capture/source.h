@@ -35,7 +35,7 @@ enum source_result {
 /* Running totals; monotonic, readable at any time from the reading thread. */
 struct source_stats {
 	uint64_t ops;	     /* rows of op given */
-	uint64_t lost;	     /* events known to be lost, all causes */
+	uint64_t lost;	     /* calls known to be lost, all causes */
 	uint64_t compat;     /* of them 32-bit calls, which are counted and not recorded */
 	uint64_t unfollowed; /* processes that could not be recorded, beside what is lost */
 	uint64_t ring_bytes; /* bytes taken from the kernel */

@@ -318,7 +318,7 @@ void live_warn_lost(const struct record_totals *t, bool lossless)
 	if (!lost)
 		return;
 	fprintf(stderr,
-		"weir: LOST %s events (%.2g %% of all): the figures are too low by that much.\n",
+		"weir: LOST %s calls (%.2g %% of all): the figures are too low by that much.\n",
 		format_count(lost).s, 100.0 * (double)lost / (double)(lost + t->source.ops));
 	if (lossless)
 		fprintf(stderr, "      --lossless could not hold long enough; try a larger ring "

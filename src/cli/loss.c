@@ -6,10 +6,11 @@
 
 #include "cli/json_text.h"
 
-/* Rows that are there but lack something: a path, an argument, a file. */
+/* Rows that are there but lack something: a path, an argument, a file, an address. */
 static bool is_part(enum loss_cause cause)
 {
-	return cause == CAUSE_PATH_CUT || cause == CAUSE_ARG_UNREAD || cause == CAUSE_NO_FILE;
+	return cause == CAUSE_PATH_CUT || cause == CAUSE_ARG_UNREAD || cause == CAUSE_NO_FILE ||
+	       cause == CAUSE_UNSENT;
 }
 
 /* What happened to the recording; no call that ended is missing for it. */

@@ -27,7 +27,8 @@
 	V(CAUSE, ARG_UNREAD, "argument_unread") V(CAUSE, NO_FILE, "no_file") V(CAUSE, THREAD_GAP, "thread_gap") \
 	V(CAUSE, DISK_FULL, "disk_full") V(CAUSE, TORN, "torn") V(CAUSE, CORRUPT, "corrupt") \
 	V(CAUSE, STOPPED, "stopped") V(CAUSE, HOLD_LIMIT, "hold_limit") V(CAUSE, DECODE, "decode") \
-	V(CAUSE, WRITE_FAILED, "write_failed") V(CAUSE, RUNNING_UNREAD, "running_unread")
+	V(CAUSE, WRITE_FAILED, "write_failed") V(CAUSE, RUNNING_UNREAD, "running_unread") \
+	V(CAUSE, UNSENT, "unsent")
 /* clang-format on */
 
 #define VOCAB_ENUM(P, N, s) P##_##N,

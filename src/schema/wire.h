@@ -57,7 +57,7 @@ struct wire_head {
 	__u8 type;  /* enum wire_type */
 	__u8 parts; /* enum wire_part */
 	__u16 size; /* of the whole record */
-	__u32 seq; /* counts every attempt to write into this ring, so that a lost one leaves a gap */
+	__u32 seq; /* in this ring; a call that found no room took one too, so that it leaves a gap */
 	__u64 time; /* of a call: its end */
 };
 
@@ -299,18 +299,20 @@ struct wire_signal {
 
 /* Counters of a CPU, read by the recorder straight from the programs' memory. */
 struct wire_cpu {
-	__u64 seq;  /* attempts to write; the next record's number */
+	__u64 seq; /* the next record's number: of all that was written, and of calls that were lost */
 	__u64 head; /* bytes written into the ring, with what was skipped */
 	__u64 tail; /* bytes that the recorder has copied: the only field that it writes, beside `above` */
 	__u64 above;	/* the ring is above the fill mark: the wake-up was forced */
-	__u64 lost;	/* attempts that failed: the ring was full */
+	__u64 lost;	/* calls, for which or for whose thread there was no room */
 	__u64 held_ns;	/* back-pressure */
 	__u64 filtered; /* calls that the selection left out after they ended */
 	__u64 compat;	/* 32-bit calls, counted and not recorded */
 	__u64 unfollowed; /* children of recorded processes for which there was no room: nobody knows what they did */
 	__u64 storage; /* calls of threads for which there was no storage */
-	__u64 scratch; /* records dropped because no scratch space was free */
+	__u64 scratch; /* calls dropped because no scratch space was free */
 	__u64 unread;  /* arguments that could not be read */
-	__u64 pad[4];
+	__u64 fates; /* calls that the selection leaves out and for which there was no room: no loss */
+	__u64 unsent; /* ends of threads and addresses of sockets that found no room */
+	__u64 pad[2];
 };
 _Static_assert(sizeof(struct wire_cpu) == 128, "two cache lines per CPU");

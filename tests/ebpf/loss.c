@@ -2,7 +2,15 @@
 /* Forced loss: small rings, a small backlog and nobody who reads. What is missing is told exactly, and when. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "session.h"
@@ -140,6 +148,136 @@ static void test_windows(void **state)
 	session_free(&s);
 }
 
+#define TASKS 4
+#define ROUNDS \
+	6000 /* of all tasks: more than is kept where nobody reads, fewer rows than a batch takes */
+#define ROUND_OPS  7
+#define ROUND_NAME "/dev/shm/weir-loss-%d-%d"
+
+/* Shared by the test and its children. */
+struct counted {
+	int tasks;
+	atomic_int next, ended;
+	atomic_bool go, end;
+	atomic_long calls;
+};
+
+static const char *const round_ops[ROUND_OPS] = {"prctl",    "openat", "fstat",	 "pwrite64",
+						 "unlinkat", "close",  "connect"};
+
+/* Every round has records of a thread, a file, a socket and a removed file beside those of its calls. */
+static int rounds(void *arg)
+{
+	struct counted *c = arg;
+	int number = atomic_fetch_add(&c->next, 1), sock = socket(AF_UNIX, SOCK_STREAM, 0);
+	struct sockaddr_un nobody = {.sun_family = AF_UNIX, .sun_path = "/dev/shm/weir-loss-none"};
+	char name[64], stat[256];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* it would run on where the test failed */
+	atomic_fetch_add(&c->calls, 1);
+	while (!c->go)
+		;
+	for (int i = 0; i < ROUNDS / c->tasks; i++) {
+		int fd;
+
+		snprintf(name, sizeof(name), ROUND_NAME, number, i);
+		syscall(SYS_prctl, PR_SET_NAME, name + sizeof("/dev/shm/weir-"));
+		fd = (int)syscall(SYS_openat, AT_FDCWD, name, O_RDWR | O_CREAT, 0600);
+		if (fd < 0)
+			return 1;
+		syscall(SYS_fstat, fd, stat);
+		syscall(SYS_pwrite64, fd, name, 8, 0);
+		syscall(SYS_unlinkat, AT_FDCWD, name, 0);
+		syscall(SYS_close, fd);
+		syscall(SYS_connect, sock, &nobody, sizeof(nobody));
+		atomic_fetch_add(&c->calls, ROUND_OPS);
+	}
+	atomic_fetch_add(&c->ended, 1);
+	while (!c->end) /* no call until there is room again: what is lost are calls of rounds */
+		;
+	return 0;
+}
+
+static bool has_thread(const struct session *s, int64_t id)
+{
+	const struct batch *t = s->rows.tables[TABLE_THREAD];
+
+	for (size_t i = t->rows; i-- > 0;) {
+		if (batch_get(t, THREAD_ID, i, -1) == id)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t round_rows(const struct session *s)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < ROUND_OPS; i++)
+		sum += session_count(s, round_ops[i], 0, NULL);
+	return sum;
+}
+
+/* Each row has its thread. Its file may be one whose record found no room, which is for others to see: not none. */
+static void check_references(const struct session *s)
+{
+	const struct batch *b = s->rows.tables[TABLE_OP];
+
+	for (size_t i = 0; i < b->rows; i++) {
+		assert_true(has_thread(s, batch_get(b, OP_THREAD_ID, i, -1)));
+		if (batch_get(b, OP_OP, i, -1) == op_find("pwrite64"))
+			assert_false(batch_is_null(b, OP_FILE_ID, i));
+	}
+}
+
+/* What is said to be lost are calls alone, each once, however often records of threads and files were tried. */
+static void calls_alone(int tasks)
+{
+	struct session s = {0};
+	struct select select = {0};
+	struct counted *c =
+		mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status;
+
+	assert_ptr_not_equal(c, MAP_FAILED);
+	c->tasks = tasks;
+	for (int i = 0; i < tasks; i++)
+		select.pids[select.pid_count++] = session_child(&s, rounds, c);
+	session_start(&s, &select,
+		      (struct ebpf_options){.freeze_cgroup_fd = -1,
+					    .ring_bytes = RING_MIN,
+					    .backlog_bytes = BACKLOG_MIN});
+	session_go(&s, tasks);
+	while (c->next < tasks)
+		usleep(1000);
+	session_read(&s, 20);
+	c->go = true;
+	wait_for_loss(&s);
+	while (c->ended < tasks)
+		session_read(&s, 5);
+	while (session_read(&s, 100) == SOURCE_ROWS)
+		;
+	c->end = true;
+	for (int i = 0; i < tasks; i++) {
+		assert_int_equal(waitpid(select.pids[i], &status, 0), select.pids[i]);
+		assert_int_equal(status, 0);
+	}
+	session_end(&s);
+	assert_true(s.stats.lost > 0);
+	assert_int_equal(round_rows(&s) + s.stats.lost, c->calls);
+	assert_int_equal(session_loss(&s, CAUSE_RING_FULL), s.stats.lost);
+	check_numbers(&s);
+	check_references(&s);
+	session_free(&s);
+	munmap(c, sizeof(*c));
+}
+
+static void test_calls_alone(void **state)
+{
+	calls_alone(1);
+	calls_alone(TASKS);
+}
+
 static int waits(void *arg)
 {
 	const int *pipes = arg;
@@ -193,6 +331,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_calls_alone),
 		cmocka_unit_test(test_running_unread),
 	};
 

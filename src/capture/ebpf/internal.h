@@ -142,7 +142,7 @@ void names_forget(struct names *n);
 struct bytes names_get(struct names *n, uint64_t file);
 /* The file was deleted: its path leads elsewhere from now on. */
 int names_gone(struct names *n, uint64_t file) _must_check_;
-/* Whether the path of a file number passes the selection; without a path (0 too) it does not. */
+/* Whether the path of a file number passes the selection; without a path (0 too) it does not, without a record it does. */
 bool names_selected(const struct names *n, uint64_t file);
 
 /* What a call that succeeded does to a name. */

@@ -5,10 +5,9 @@
 #include <string.h>
 
 static const enum loss_cause cpu_causes[] = {
-	[LOSS_CPU_RING] = CAUSE_RING_FULL,
-	[LOSS_CPU_COMPAT] = CAUSE_COMPAT,
-	[LOSS_CPU_STORAGE] = CAUSE_STORAGE_FULL,
-	[LOSS_CPU_UNREAD] = CAUSE_ARG_UNREAD,
+	[LOSS_CPU_RING] = CAUSE_RING_FULL,	 [LOSS_CPU_COMPAT] = CAUSE_COMPAT,
+	[LOSS_CPU_STORAGE] = CAUSE_STORAGE_FULL, [LOSS_CPU_UNREAD] = CAUSE_ARG_UNREAD,
+	[LOSS_CPU_UNSENT] = CAUSE_UNSENT,
 };
 
 /* The counter of a CPU that a thread has a share in. */
@@ -98,6 +97,7 @@ bool losses_look(struct losses *l, const struct wire_cpu *counters)
 		l->now[i][LOSS_CPU_STORAGE] = __atomic_load_n(&c->storage, __ATOMIC_RELAXED) +
 					      __atomic_load_n(&c->scratch, __ATOMIC_RELAXED);
 		l->now[i][LOSS_CPU_UNREAD] = __atomic_load_n(&c->unread, __ATOMIC_RELAXED);
+		l->now[i][LOSS_CPU_UNSENT] = __atomic_load_n(&c->unsent, __ATOMIC_RELAXED);
 		for (int k = 0; k < WIRE_MISSING_KINDS; k++)
 			shared |= l->now[i][thread_counters[k]] > l->seen[i][thread_counters[k]];
 	}

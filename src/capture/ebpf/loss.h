@@ -17,6 +17,7 @@ enum loss_cpu_counter {
 	LOSS_CPU_COMPAT,
 	LOSS_CPU_STORAGE,
 	LOSS_CPU_UNREAD,
+	LOSS_CPU_UNSENT,
 	LOSS_CPU_COUNTERS
 };
 enum loss_counter {

@@ -42,6 +42,7 @@ struct names {
 	bool folders_unknown;	 /* there were too many */
 	uint64_t taught[TAUGHT]; /* by file number: files that by_path had last */
 	struct bits selected;	 /* by file number, where files are selected by path */
+	struct bits seen;	 /* the same: there was a record of it */
 	struct bits gone;	 /* the same: deleted */
 	struct asked young, old; /* as in struct recent */
 	uint64_t next_row;
@@ -77,6 +78,7 @@ void names_free(struct names *n)
 	recent_free(&n->by_path);
 	map_free(&n->folders);
 	free(n->selected.words);
+	free(n->seen.words);
 	free(n->gone.words);
 	asked_free(&n->young);
 	asked_free(&n->old);
@@ -182,11 +184,15 @@ void names_forget(struct names *n)
 int names_set(struct names *n, uint64_t file, const void *path, size_t len, const void *hostpath,
 	      size_t host_len)
 {
+	int r;
+
 	if (!n->opt->select->path_count)
 		return 0;
-	return bit_set(&n->selected, file,
-		       path_selected(n, path, len) ||
-			       (hostpath && path_selected(n, hostpath, host_len)));
+	r = bit_set(&n->seen, file, true);
+	return r ? r
+		 : bit_set(&n->selected, file,
+			   path_selected(n, path, len) ||
+				   (hostpath && path_selected(n, hostpath, host_len)));
 }
 
 int names_found(struct names *n, uint64_t file)
@@ -241,7 +247,8 @@ bool names_selected(const struct names *n, uint64_t file)
 {
 	if (!n->opt->select->path_count)
 		return true;
-	return bit_get(&n->selected, file);
+	/* There was no room for the record of a file: the programs looked at its path, and sent the call. */
+	return bit_get(&n->selected, file) || (file && !bit_get(&n->seen, file));
 }
 
 /* base + "/" + argument; never collapses `..` or symbolic links. */

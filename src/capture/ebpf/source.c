@@ -549,7 +549,7 @@ static uint64_t unpaired(const struct ebpf *e)
 	uint64_t explained = e->recursion + e->malformed;
 
 	for (size_t i = 0; i < e->loaded.cpus; i++)
-		explained += cpu_lost(&e->loaded.counters[i]);
+		explained += cpu_lost(&e->loaded.counters[i]) + e->loaded.counters[i].fates;
 	return e->decode->gaps > explained ? e->decode->gaps - explained : 0;
 }
 
@@ -600,6 +600,8 @@ static int finish(struct ebpf *e, struct batch_set *out)
 	r = r ? r
 	      : running_give(&e->unseen, e->decode, e->began_at, &e->loaded.skel->data->next_thread,
 			     e->loaded.plans, out, &e->ops);
+	if (!e->running_error && e->loaded.skel->bss->running_unsent)
+		e->running_error = -ENOBUFS;
 	if (!r && e->running_error)
 		r = losses_give_unknown(&e->losses, CAUSE_RUNNING_UNREAD, e->stopped, out);
 	r = r ? r : give_losses(e, out, MAX(e->stopped, e->losses.since));
