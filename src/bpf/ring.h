@@ -113,7 +113,8 @@ static __always_inline void *ring_take(struct ring_place *p, __u32 size, __u32 r
 	return NULL;
 }
 
-/* There was no room for a call, or for its thread. It takes a number; records of threads and files do not, they are sent again. */
+/* There was no room for a call, or for its thread. It takes a number. Records of threads and
+ * files do not, as they are sent again. */
 verified_alone int call_lost(void)
 {
 	struct wire_cpu *c;

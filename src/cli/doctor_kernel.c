@@ -7,10 +7,10 @@
 
 #define PROBES_MAX 32
 
-/* What nothing in this version needs: its absence is told, not held against the machine. */
+/* What recording works without: its absence is shown, not held against the machine. */
 static bool is_extra(const char *name)
 {
-	static const char *const extras[] = {"fentry", "LSM", "kprobe", "SCHED_FIFO", "real-time"};
+	static const char *const extras[] = {"fentry", "LSM", "kprobe", "real-time"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(extras); i++) {
 		if (strcasestr(name, extras[i]))
@@ -30,7 +30,7 @@ void doctor_check_kernel(struct doctor *d)
 					    : is_extra(p->name) ? DOCTOR_NONE
 								: DOCTOR_NO;
 
-		/* What nothing needs has no remedy: that is said on its own line. */
+		/* Its remedy, if any, stands on its own line. */
 		if (result == DOCTOR_NONE)
 			doctor_add(d, result, p->name, NULL, "%s   %s", p->detail, p->remedy);
 		else

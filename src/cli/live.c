@@ -323,6 +323,11 @@ void live_warn_lost(const struct record_totals *t, bool lossless)
 	if (lossless)
 		fprintf(stderr, "      --lossless could not hold long enough; try a larger ring "
 				"(--ring 64MiB)\n");
+	else if (t->source.raise_refused)
+		fprintf(stderr,
+			"      the kernel refused the recorder real-time priority (%s): add "
+			"CAP_SYS_NICE, or record with --lossless\n",
+			strerror(t->source.raise_refused));
 	else
 		fprintf(stderr, "      record with --lossless, with a larger ring (--ring 64MiB), "
 				"or choose less (-p, -e, -P)\n");

@@ -134,6 +134,9 @@ static void print_summary(const struct record_opts *o, const struct record_end *
 	if (t->source.held_ns)
 		fprintf(stderr, "   the program was held for %s",
 			format_time((int64_t)t->source.held_ns).s);
+	if (t->source.raised_ns)
+		fprintf(stderr, "   the recorder had priority for %s",
+			format_time(t->source.raised_ns).s);
 	if (live_left_out(t))
 		fprintf(stderr, "   left out %s call%s", format_count(live_left_out(t)).s,
 			live_left_out(t) == 1 ? "" : "s");
@@ -304,7 +307,9 @@ const struct command command_record = {
 		"processes, "
 		"a unit, a container, a control group, or the whole host, until Ctrl-C, a "
 		"limit, or the end of the chosen "
-		"processes. Whatever could not be recorded is counted and said. Arguments that "
+		"processes. Whatever could not be recorded is counted and said. Where programs "
+		"keep every CPU busy and the recorder falls behind, it takes up to nine tenths "
+		"of one CPU before them, if the kernel allows it (CAP_SYS_NICE). Arguments that "
 		"look like "
 		"passwords, tokens or keys are recorded as ***, as far as their form gives them "
 		"away: "

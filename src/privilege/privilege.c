@@ -160,9 +160,15 @@ int privilege_drop(uint64_t keep, struct error *err)
 	return is_privileged() ? reduce(keep, true, err) : 0;
 }
 
-void privilege_drop_thread(void)
+void privilege_drop_thread(uint64_t keep)
 {
-	(void)!caps_set(&(const struct caps){0});
+	struct caps c;
+
+	if (caps_get(&c) < 0)
+		c = (struct caps){0};
+	c.effective = c.permitted &= keep;
+	c.inheritable = 0;
+	(void)!caps_set(&c);
 }
 
 int privilege_settle(uint64_t more, struct error *err)

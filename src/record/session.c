@@ -288,13 +288,15 @@ static int mark_failure(struct session *s, const struct error *why)
 static int last_marks(struct session *s, const struct error *failed, struct error *err)
 {
 	const char *why = s->totals.why_stopped ? s->totals.why_stopped : "failed";
-	char cost[160];
+	char cost[192];
 	int n, r;
 
 	refresh_totals(s);
 	n = snprintf(cost, sizeof(cost),
-		     "cpu_ns=%lld held_ns=%llu ring_bytes=%llu left_out=%llu masked=%llu",
+		     "cpu_ns=%lld held_ns=%llu raised_ns=%lld ring_bytes=%llu left_out=%llu "
+		     "masked=%llu",
 		     (long long)s->totals.cpu_ns, (unsigned long long)s->totals.source.held_ns,
+		     (long long)s->totals.source.raised_ns,
 		     (unsigned long long)s->totals.source.ring_bytes,
 		     (unsigned long long)(s->totals.source.filtered + s->totals.left_out),
 		     (unsigned long long)s->totals.masked);

@@ -153,8 +153,11 @@ static int raised_and_lowered(void)
 		return 2;
 	if (in_force("CapEff:\t"))
 		return 3;
-	privilege_drop_thread();
-	return in_force("CapPrm:\t") ? 4 : 0;
+	privilege_drop_thread(PRIVILEGE_SIGNAL);
+	if (in_force("CapPrm:\t") != PRIVILEGE_SIGNAL || in_force("CapEff:\t") != PRIVILEGE_SIGNAL)
+		return 4;
+	privilege_drop_thread(PRIVILEGE_NONE);
+	return in_force("CapPrm:\t") ? 5 : 0;
 }
 
 static int dropped(void)

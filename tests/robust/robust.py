@@ -318,6 +318,30 @@ def small_ring_lossless(b):
     need(count["by_op"].get("getppid") == 2000000, f"{count['by_op'].get('getppid')} rows of 2000000")
 
 
+def keeps_up(b):
+    """Skips where the recorder is not expected to keep up with 200 threads."""
+    if not b.own_memory:
+        raise Skip("with sanitizers it decodes more slowly than programs make calls")
+    try:
+        policy = os.sched_getscheduler(0)
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+        os.sched_setscheduler(0, policy, os.sched_param(0))
+    except PermissionError:
+        raise Skip("real-time priority is refused here") from None
+
+
+@case
+def busy_threads(b):
+    """200 threads that only make calls, default settings: every call is there"""
+    keeps_up(b)
+    f = b.folder()
+    p = b.start(f, [], b.work("load_pread", f), env={"WORK_CALLS": "30000", "WORK_THREADS": "200"})
+    need(end(p, 300, "record") == 0, "record: " + open(os.path.join(f, "out.err")).read())
+    count = b.count(os.path.join(f, "trace"))
+    need(not count["loss"], f"loss {count['loss']}")
+    need(count["by_op"].get("pread64") == 6000000, f"{count['by_op'].get('pread64')} rows of 6000000 calls")
+
+
 def memory_of(process):
     """MiB that a process has for itself; what it maps (rings, programs) is not in it."""
     with open(f"/proc/{process.pid}/status") as f:

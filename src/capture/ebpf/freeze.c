@@ -55,7 +55,7 @@ static void __attribute__((noreturn)) guardian_main(int socket, int fd, bool v1,
 	dup2(socket, 0);
 	dup2(fd, 1);
 	syscall(SYS_close_range, 2, ~0u, 0);
-	privilege_drop_thread(); /* what it writes to is open */
+	privilege_drop_thread(PRIVILEGE_NONE); /* what it writes to is open */
 	for (;;) {
 		struct pollfd p = {.fd = 0, .events = POLLIN};
 		char word;

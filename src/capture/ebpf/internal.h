@@ -9,6 +9,7 @@
 #include "capture/ebpf/cgroup.h"
 #include "capture/ebpf/ebpf.h"
 #include "capture/ebpf/freeze.h"
+#include "capture/ebpf/priority.h"
 #include "schema/vocab.h"
 #include "schema/wire.h"
 
@@ -23,19 +24,18 @@ void plan_fates(uint32_t code, uint8_t ret[2]);
 
 /* ---- reader.c: the thread that copies the rings ---- */
 
-#define CHUNK_BYTES (256 * 1024)
+#define CHUNK_BYTES WIRE_LEAF_BYTES
 
 /* Whole records of one CPU, one behind the other, WIRE_SKIP among them. */
 struct chunk {
 	struct chunk *next;
+	uint8_t *data; /* [CHUNK_BYTES] */
 	uint32_t cpu;
 	uint32_t len;
-	uint32_t cap;		    /* CHUNK_BYTES, or less for a round that found little */
 	uint32_t refs;		    /* of the decoder */
 	uint64_t next_number, came; /* behind its records, of its CPU: filled by the decoder */
 	bool last;		    /* of its round */
 	int64_t horizon; /* in the last chunk of a round: every record that ended before was copied */
-	uint8_t data[];
 };
 
 struct reader;
@@ -47,6 +47,7 @@ struct reader_options {
 	size_t ring_bytes; /* of each, a power of two */
 	size_t backlog_max; /* bytes copied and not given back, at which rounds wait for the decoder */
 	struct freezer *freezer;   /* borrowed; NULL: none */
+	struct priority *priority; /* of the thread that takes the rounds, begun; borrowed */
 	struct wire_cpu *counters; /* [count], borrowed */
 	bool lossless;		   /* programs wait for the reader: it looks more often */
 };

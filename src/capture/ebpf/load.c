@@ -275,7 +275,7 @@ static int fill_selection(struct loaded *l, const struct select *s, struct error
 static bool fifo_allowed(void)
 {
 	_privileged_(PRIVILEGE_PRIORITY);
-	struct sched_param was, fifo = {.sched_priority = 1};
+	struct sched_param was, fifo = {.sched_priority = PRIORITY_READER};
 	int policy = sched_getscheduler(0);
 
 	if (policy < 0 || sched_getparam(0, &was) ||

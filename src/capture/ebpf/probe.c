@@ -98,16 +98,30 @@ static void probe_btf(struct ebpf_probe *p)
 		result(p, "BTF", 0, "", "/sys/kernel/btf/vmlinux");
 }
 
+/* Without them the reader comes late and the decoding thread gets the share of any other. */
+static void probe_priority(struct ebpf_probe *p)
+{
+	int r = priority_probe();
+
+	if (r)
+		result(p, "real-time", r,
+		       "beside more than 30 busy threads calls may be lost: add CAP_SYS_NICE",
+		       "refused: %s", strerror(-r));
+	else
+		result(p, "real-time", 0, "", "allowed");
+}
+
 size_t ebpf_probe(struct ebpf_probe *ret, size_t max)
 {
 	_privileged_(PRIVILEGE_LOAD);
-	struct ebpf_probe all[5] = {0};
+	struct ebpf_probe all[6] = {0};
 	/* some megabytes: read once for both programs */
 	struct btf *vmlinux = btf__load_vmlinux_btf();
 	size_t n = 0;
 
 	probe_btf(&all[n++]);
 	probe_cgroup(&all[n++]);
+	probe_priority(&all[n++]);
 	probe_extra(&all[n++], "fentry",
 		    try_program(vmlinux, BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY, "vfs_read"));
 	probe_extra(&all[n++], "LSM",

@@ -23,8 +23,10 @@
 #define POLL_HELD_MS  4	 /* where a program may be held, it waits for the release */
 #define HOLD_ABOVE    65 /* percent of a ring or of the backlog at which the program is frozen */
 #define RELEASE_BELOW 25
-#define CHUNK_SMALL   (32 * 1024) /* what a quiet round finds is not worth a whole chunk */
-#define CHUNKS_KEPT   12	  /* free chunks kept for the next round */
+/* Bytes of the backlog: at full rate some 50 ms of calls, and what is left of them once the decoder has caught up. */
+#define RAISE_ABOVE (16u << 20)
+#define LOWER_BELOW (4u << 20)
+#define CHUNKS_KEPT 256 /* unused chunks that keep their memory, 8 MiB, for the next rounds */
 /* A record is stamped before it is written; this much may lie between. */
 #define STAMP_SLACK_NS (300 * NSEC_PER_USEC)
 
@@ -46,63 +48,96 @@ struct reader {
 	int64_t horizon;	     /* of the last of them, whether it found records or not */
 	int64_t settled;	     /* the horizon behind which lies all that was found */
 	bool news;		     /* rounds or a horizon that nobody has taken */
-	struct chunk *spare;
+	uint8_t *memory;	     /* of the chunks */
+	size_t memory_bytes;
+	struct chunk *chunks, *unused;
+	struct chunk *spare; /* unused, and their memory was not given back */
 	size_t spare_count, queued, backlog_max;
 	bool finished;
 	struct freezer *freezer;
+	struct priority *priority;
 	atomic_uint_fast64_t bytes; /* written by the thread, asked by others */
 };
 
-static struct chunk *chunk_get(struct reader *r, uint32_t cpu, size_t need)
+/*
+ * All memory for chunks is reserved at the start. If the thread allocated it when needed, it would wait for the lock of
+ * the address space, which the decoder may hold while it waits for a CPU: 270 ms were seen beside 200 busy threads.
+ */
+static int chunks_new(struct reader *r, struct error *err)
 {
-	size_t cap = need > CHUNK_SMALL ? CHUNK_BYTES : align_up(need, 4096);
-	struct chunk *c = NULL;
+	/* A round always finds room beyond the backlog, once for its records and once for leaves that are hardly filled. */
+	size_t count = (r->backlog_max + 2 * r->count * r->ring_bytes) / CHUNK_BYTES;
+	void *p = mmap(NULL, count * CHUNK_BYTES, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return error_errno(err, -errno, "cannot reserve %zu bytes of memory",
+				   count * CHUNK_BYTES);
+	r->memory = p;
+	r->memory_bytes = count * CHUNK_BYTES;
+	/* A page is taken when it is first written, not 2 MiB. */
+	madvise(p, r->memory_bytes, MADV_NOHUGEPAGE);
+	r->chunks = calloc(count, sizeof(*r->chunks));
+	if (!r->chunks)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = count; i-- > 0;) {
+		r->chunks[i].data = r->memory + i * CHUNK_BYTES;
+		r->chunks[i].next = r->unused;
+		r->unused = &r->chunks[i];
+	}
+	return 0;
+}
+
+/* What a chunk takes of memory. */
+static size_t chunk_bytes(const struct chunk *c)
+{
+	return align_up(c->len, 4096);
+}
+
+static struct chunk *chunk_get(struct reader *r, uint32_t cpu)
+{
+	struct chunk **from, *c;
 
 	pthread_mutex_lock(&r->lock);
-	if (cap == CHUNK_BYTES)
-		c = r->spare;
-	if (c) {
-		r->spare = c->next;
+	from = r->spare ? &r->spare : &r->unused;
+	c = *from;
+	if (c)
+		*from = c->next;
+	if (c && from == &r->spare)
 		r->spare_count--;
-	}
 	pthread_mutex_unlock(&r->lock);
 	if (!c)
-		c = malloc(sizeof(*c) + cap);
-	if (!c)
 		return NULL;
-	c->next = NULL;
-	c->cpu = cpu;
-	c->len = 0;
-	c->cap = cap;
-	c->refs = 0;
-	c->last = false;
-	c->horizon = 0;
+	*c = (struct chunk){.data = c->data, .cpu = cpu};
 	return c;
 }
 
 void reader_put(struct reader *r, struct chunk *c)
 {
+	bool spare;
+
 	pthread_mutex_lock(&r->lock);
-	r->queued -= c->cap;
-	if (c->cap == CHUNK_BYTES && r->spare_count < CHUNKS_KEPT) {
+	r->queued -= chunk_bytes(c);
+	spare = r->spare_count < CHUNKS_KEPT;
+	if (spare) {
 		c->next = r->spare;
 		r->spare = c;
 		r->spare_count++;
-		c = NULL;
 	}
 	pthread_mutex_unlock(&r->lock);
-	free(c);
+	if (spare)
+		return;
+	madvise(c->data, CHUNK_BYTES, MADV_DONTNEED);
+	pthread_mutex_lock(&r->lock);
+	c->next = r->unused;
+	r->unused = c;
+	pthread_mutex_unlock(&r->lock);
 }
 
 /* How much is copied at once from `from` on: what there is, or else to the end of a leaf, where no record goes on. */
-static size_t ring_span(const struct reader *r, uint64_t from, uint64_t to)
+static size_t ring_span(uint64_t from, uint64_t to)
 {
-	uint64_t wrap = (from & ~(uint64_t)(r->ring_bytes - 1)) + r->ring_bytes;
-
-	to = MIN(to, wrap);
-	if (to - from > CHUNK_BYTES)
-		to = (from + CHUNK_BYTES) & ~(uint64_t)(WIRE_LEAF_BYTES - 1);
-	return to - from;
+	return MIN(to, (from & ~(uint64_t)(CHUNK_BYTES - 1)) + CHUNK_BYTES) - from;
 }
 
 struct round {
@@ -115,10 +150,10 @@ static void round_add(struct round *round, struct chunk *c)
 	*round->last = c;
 	round->last = &c->next;
 	round->tail = c;
-	round->bytes += c->cap;
+	round->bytes += chunk_bytes(c);
 }
 
-/* Copies what a ring holds. False where something was left behind: out of memory. */
+/* Copies what a ring holds. False where something was left behind, as all chunks are in use. */
 static bool ring_copy(struct reader *r, size_t cpu, struct round *round)
 {
 	struct wire_cpu *shared = &r->counters[cpu];
@@ -126,8 +161,8 @@ static bool ring_copy(struct reader *r, size_t cpu, struct round *round)
 	uint64_t to = __atomic_load_n(&shared->head, __ATOMIC_ACQUIRE);
 
 	while (from < to) {
-		size_t span = ring_span(r, from, to);
-		struct chunk *c = chunk_get(r, cpu, span);
+		size_t span = ring_span(from, to);
+		struct chunk *c = chunk_get(r, cpu);
 
 		if (!c)
 			return false;
@@ -142,18 +177,25 @@ static bool ring_copy(struct reader *r, size_t cpu, struct round *round)
 	return true;
 }
 
+static size_t backlog(struct reader *r)
+{
+	size_t queued;
+
+	pthread_mutex_lock(&r->lock);
+	queued = r->queued;
+	pthread_mutex_unlock(&r->lock);
+	return queued;
+}
+
 /* The fullest ring and the backlog, each in percent. */
 static unsigned int pressure(struct reader *r)
 {
-	size_t most = 0, queued;
+	size_t most = 0;
 
 	for (size_t i = 0; i < r->count; i++)
 		most = MAX(most, __atomic_load_n(&r->counters[i].head, __ATOMIC_ACQUIRE) -
 					 r->counters[i].tail);
-	pthread_mutex_lock(&r->lock);
-	queued = r->queued;
-	pthread_mutex_unlock(&r->lock);
-	return MAX(most * 100 / r->ring_bytes, queued * 100 / r->backlog_max);
+	return MAX(most * 100 / r->ring_bytes, backlog(r) * 100 / r->backlog_max);
 }
 
 /* Holds the program while the rings or the backlog are nearly full, until both are nearly empty. */
@@ -222,12 +264,15 @@ static void *reader_main(void *arg)
 {
 	struct reader *r = arg;
 	struct epoll_event events[16];
-	int poll_ms = r->hasty ? POLL_HELD_MS : POLL_MS;
+	const int longest_ms = r->hasty ? POLL_HELD_MS : POLL_MS;
+	int poll_ms = longest_ms;
 
-	privilege_drop_thread(); /* it copies, and writes to a descriptor that is open */
+	/* It copies, writes to a descriptor that is open, and gives the decoder its turns. */
+	privilege_drop_thread(PRIVILEGE_PRIORITY);
 	for (;;) {
 		int n = epoll_wait(r->epoll, events, ARRAY_SIZE(events), poll_ms);
 		bool stop = false;
+		size_t queued;
 
 		for (int i = 0; i < n; i++)
 			stop |= events[i].data.fd == r->wake;
@@ -240,6 +285,9 @@ static void *reader_main(void *arg)
 		hold_or_release(r);
 		if (stop)
 			return NULL;
+		queued = backlog(r);
+		poll_ms = priority_adjust(r->priority, queued >= RAISE_ABOVE, queued < LOWER_BELOW);
+		poll_ms = poll_ms < 0 ? longest_ms : MIN(poll_ms, longest_ms);
 	}
 }
 
@@ -281,7 +329,7 @@ static int watch(struct reader *r, int fd, uint32_t events, struct error *err)
 static int thread_start(struct reader *r, struct error *err)
 {
 	_privileged_(PRIVILEGE_PRIORITY);
-	struct sched_param param = {.sched_priority = 1};
+	struct sched_param param = {.sched_priority = PRIORITY_READER};
 	pthread_attr_t attr;
 	int e;
 
@@ -300,6 +348,17 @@ static int thread_start(struct reader *r, struct error *err)
 	return 0;
 }
 
+/* Whoever holds it while the reader waits runs at the reader's priority: the decoder would have to wait for a CPU. */
+static void lock_init(struct reader *r)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(&r->lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
 int reader_new(struct reader **ret, const struct reader_options *opt, struct error *err)
 {
 	_cleanup_(reader_freep) struct reader *r = calloc(1, sizeof(*r));
@@ -310,12 +369,13 @@ int reader_new(struct reader **ret, const struct reader_options *opt, struct err
 	r->epoll = r->wake = -1;
 	r->ring_bytes = opt->ring_bytes;
 	r->freezer = opt->freezer;
+	r->priority = opt->priority;
 	r->hasty = opt->freezer || opt->lossless;
 	r->counters = opt->counters;
 	r->page = sysconf(_SC_PAGESIZE);
 	r->last = &r->first;
 	r->backlog_max = MAX(opt->backlog_max, (size_t)8 * CHUNK_BYTES);
-	pthread_mutex_init(&r->lock, NULL);
+	lock_init(r);
 	clock_cond_init(&r->ready);
 	r->horizons = calloc(opt->count, sizeof(*r->horizons));
 	if (!r->horizons)
@@ -325,7 +385,8 @@ int reader_new(struct reader **ret, const struct reader_options *opt, struct err
 	if (r->epoll < 0 || r->wake < 0)
 		return error_errno(err, -errno, "cannot make an epoll descriptor");
 	r->count = opt->count;
-	e = rings_map(r, opt->rings_fd, err);
+	e = chunks_new(r, err);
+	e = e ? e : rings_map(r, opt->rings_fd, err);
 	e = e ? e : bell_map(r, opt->bell_fd, err);
 	e = e ? e : watch(r, r->wake, EPOLLIN, err);
 	e = e ? e : watch(r, opt->bell_fd, EPOLLIN | EPOLLET, err);
@@ -381,16 +442,6 @@ void reader_finish(struct reader *r)
 	r->finished = true;
 }
 
-static void chunks_free(struct chunk *c)
-{
-	while (c) {
-		struct chunk *next = c->next;
-
-		free(c);
-		c = next;
-	}
-}
-
 void reader_free(struct reader *r)
 {
 	if (!r)
@@ -403,8 +454,9 @@ void reader_free(struct reader *r)
 	if (r->bell_written)
 		munmap((void *)r->bell_written, r->page);
 	free(r->horizons);
-	chunks_free(r->first);
-	chunks_free(r->spare);
+	if (r->memory)
+		munmap(r->memory, r->memory_bytes);
+	free(r->chunks);
 	if (r->epoll >= 0)
 		close(r->epoll);
 	if (r->wake >= 0)

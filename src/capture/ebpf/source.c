@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -16,12 +15,11 @@
 #include "weir.skel.h"
 
 #define BACKLOG_BYTES \
-	(128u << 20)	/* copied from the rings and not yet decoded; taken only when needed */
-#define READ_NICE (-10) /* of the reading thread: ten times the share of an ordinary one */
+	(128u << 20) /* copied from the rings and not yet decoded; taken only when needed */
 #define SHARED_SIGNAL_NS \
 	NSEC_PER_SEC /* signals of one sender within this time are one: kill(2) of a group, systemd's of a control group */
 #define SET_ROWS_MAX \
-	4800 /* rows of one source_read(), so that sets stay small; a chunk adds at most 3,300 calls */
+	4800 /* rows of one source_read(), so that sets stay small; a chunk adds at most 410 calls */
 
 /* A call, or what became of a thread, socket or file, that waits until nothing earlier can still come. */
 struct pending {
@@ -55,10 +53,9 @@ struct ebpf {
 	struct map
 		still_running; /* by running_key(): and that had not been seen to end afterwards */
 	bool confirmed;
-	struct running unseen; /* calls of /proc at the stop */
-	int running_error;     /* of these and those some are missing */
-	int nice_before;
-	bool hurried;
+	struct running unseen;	  /* calls of /proc at the stop */
+	int running_error;	  /* of these and those some are missing */
+	struct priority priority; /* of this thread */
 	bool began, attached, ended, proved;
 };
 
@@ -84,26 +81,6 @@ static uint64_t recursion_misses(const struct ebpf *e)
 	return sum;
 }
 
-/*
- * This thread decodes and, in a recording, writes. Beside programs that keep every CPU busy it must get its share
- * first: each record that waits in memory is closer to being lost, and those programs make more of them. Only where
- * allowed (root); undone at the stop.
- */
-static void hurry(struct ebpf *e, bool on)
-{
-	_privileged_(PRIVILEGE_PRIORITY);
-
-	if (on) {
-		errno = 0;
-		e->nice_before = getpriority(PRIO_PROCESS, 0);
-		e->hurried = !errno && e->nice_before > READ_NICE &&
-			     !setpriority(PRIO_PROCESS, 0, READ_NICE);
-	} else if (e->hurried) {
-		setpriority(PRIO_PROCESS, 0, e->nice_before);
-		e->hurried = false;
-	}
-}
-
 /* Wall time as the trace has it, which a clock that is set does not move. */
 static int64_t wall_now(const struct ebpf *e)
 {
@@ -120,11 +97,15 @@ static int ebpf_start(struct source *s, struct error *err)
 		.ring_bytes = e->loaded.ring_bytes,
 		.backlog_max = e->opt.backlog_bytes ? e->opt.backlog_bytes : BACKLOG_BYTES,
 		.freezer = e->freezer,
+		.priority = &e->priority,
 		.counters = e->loaded.counters,
 		.lossless = e->opt.lossless,
 	};
-	int r = reader_new(&e->reader, &opt, err);
+	int r;
 
+	/* This thread decodes and, in a recording, writes. */
+	priority_begin(&e->priority);
+	r = reader_new(&e->reader, &opt, err);
 	if (r < 0)
 		return r;
 	r = load_attach(&e->loaded, err);
@@ -132,13 +113,12 @@ static int ebpf_start(struct source *s, struct error *err)
 		return r;
 	e->attached = true;
 	e->began_at = e->until = clock_monotonic_ns();
-	hurry(e, true);
 	e->losses.since = wall_now(e);
 	return 0;
 }
 
 /*
- * Appends a record of the chunk whose own begin at `first`. Others than calls were sent before the call that they belong
+ * Appends a record of a CPU whose own begin at `first`. Others than calls were sent before the call that they belong
  * to but took their time later: they stay before it.
  */
 static int pending_add(struct ebpf *e, const struct wire_head *record, struct chunk *c,
@@ -192,10 +172,11 @@ static void chunk_given(struct ebpf *e, const struct chunk *c)
 /*
  * Takes a chunk apart. Files are known at once, so that whatever names one finds it, on whichever CPU; the rest waits for
  * its turn: a thread that one CPU starts runs what another CPU has just executed, and a path leads to what was there then.
+ * What waits of this CPU and round begins at `first`.
  */
-static int chunk_take(struct ebpf *e, struct chunk *c, struct batch_set *out)
+static int chunk_take(struct ebpf *e, struct chunk *c, size_t first, struct batch_set *out)
 {
-	size_t at = 0, first = e->pending_count;
+	size_t at = 0;
 	uint64_t time = 0;
 	int r = 0;
 
@@ -342,17 +323,21 @@ static void pending_compact(struct ebpf *e)
 /* Takes chunks until the set is full; the horizon moves when a whole round was taken. */
 static int queue_take(struct ebpf *e, struct batch_set *out)
 {
-	size_t before = e->pending_count;
+	size_t before = e->pending_count, first = before;
+	uint32_t cpu = UINT32_MAX;
 	int r = 0;
 
 	while (e->queue && r >= 0 && !set_full(out) && e->pending_count - before < SET_ROWS_MAX) {
 		struct chunk *c = e->queue;
 
 		e->queue = c->next;
+		if (c->cpu != cpu)
+			first = e->pending_count;
+		cpu = c->last ? UINT32_MAX : c->cpu;
 		if (c->last)
 			e->horizon = c->horizon;
 		c->refs = 1;
-		r = chunk_take(e, c, out);
+		r = chunk_take(e, c, first, out);
 		chunk_unref(e, c);
 	}
 	return r;
@@ -408,6 +393,7 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 	if (r >= 0 && e->stopped && !e->queue && !e->pending_count && !set_full(out)) {
 		r = finish(e, out);
 		e->ended = true;
+		priority_end(&e->priority);
 	}
 	if (r < 0)
 		return error_set(err, r,
@@ -484,7 +470,6 @@ static int ebpf_stop(struct source *s, struct error *err)
 		reader_finish(e->reader);
 	if (e->freezer)
 		freezer_release(e->freezer);
-	hurry(e, false);
 	return 0;
 }
 
@@ -624,7 +609,9 @@ static void ebpf_stats(const struct source *s, struct source_stats *ret)
 				     .filtered = e->decode->filtered,
 				     .sequence_proved = e->proved,
 				     .running_error = e->running_error,
-				     .unfollowed = unfollowed(e)};
+				     .unfollowed = unfollowed(e),
+				     .raised_ns = e->priority.raised_ns,
+				     .raise_refused = e->priority.refused};
 	ret->ring_bytes = e->reader ? reader_bytes(e->reader) : 0;
 	ret->lost = e->malformed + e->recursion + (e->ended ? unpaired(e) : 0);
 	if (e->freezer) {
@@ -677,6 +664,7 @@ static void ebpf_free(struct source *s)
 		reader_put(e->reader, c);
 	}
 	reader_free(e->reader);
+	priority_end(&e->priority);
 	freezer_free(e->freezer);
 	decode_free(e->decode);
 	loaded_free(&e->loaded);
