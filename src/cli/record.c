@@ -30,11 +30,17 @@ struct record_opts {
 
 /* ---- the file ---- */
 
+/* The thread that calls fdatasync() has a descriptor and needs no more. */
+static void record_sync_thread(void)
+{
+	privilege_drop_thread(PRIVILEGE_NONE);
+}
+
 /* Under sudo the recorder is the caller by now, which surprises root in a shell that sudo started. */
 static int open_output(const char *path, int64_t sync_ns, struct output *out, struct error *err)
 {
 	const struct store_options store = {
-		.owner = (uid_t)-1, .sync_ns = sync_ns, .sync_thread = privilege_drop_thread};
+		.owner = (uid_t)-1, .sync_ns = sync_ns, .sync_thread = record_sync_thread};
 	const char *sudo_user = secure_getenv("SUDO_USER");
 	int r = output_open(out, path, &store, err);
 	struct error why = *err;
