@@ -20,7 +20,6 @@ from client import Serve
 
 weir = os.path.abspath(sys.argv[1])
 number = failed = 0
-engine = True
 PYTHON = [sys.executable, "-I", "-S", "-c"]
 
 
@@ -65,12 +64,6 @@ def table(trace, *args):
 def query(trace, text, *args):
     r = run(weir, "query", "--json", *args, text, trace)
     return json.loads(r.stdout)["rows"] if r.returncode == 0 else r.stderr
-
-
-def queries(trace, text):
-    """The answers with and without the engine."""
-    ways = [query(trace, text, "--no-engine")]
-    return ways + [query(trace, text)] if engine else ways
 
 
 def sql(trace, text):
@@ -125,15 +118,14 @@ def long_lines():
 def others_that_trace():
     """Only a weir that records is another tracer."""
     recorder = subprocess.Popen([weir, "record", "-q", "-o", "other.trace", "-p", str(os.getpid())])
-    reader = subprocess.Popen([weir, "serve", "one.trace"], stdout=subprocess.PIPE, text=True) if engine else None
-    if reader:
-        reader.stdout.readline()
+    reader = subprocess.Popen([weir, "serve", "one.trace"], stdout=subprocess.PIPE, text=True)
+    reader.stdout.readline()
     wait_for(lambda: "bpf_link" in run("ls", "-l", "/proc/%d/fd" % recorder.pid).stdout)
     rows = json.loads(run(weir, "doctor", "--json").stdout)["rows"]
     others = next(r["detail"] for r in rows if r["name"] == "other tracers")
     check("a weir that records is another tracer", "weir (pid %d)" % recorder.pid in others, others)
-    check("one that serves a trace is none", not reader or "pid %d" % reader.pid not in others, others)
-    for p in filter(None, (recorder, reader)):
+    check("one that serves a trace is none", "pid %d" % reader.pid not in others, others)
+    for p in (recorder, reader):
         p.terminate()
         p.wait()
 
@@ -153,10 +145,10 @@ def anonymous_files():
         for i in range(10): libc.timerfd_settime(timer, 0, zero, None)
         """)
     for key in ("file", "path"):
-        for rows in queries("anon.trace", "where op in (epoll_wait, write, timerfd_settime) && path ~ \"anon_inode*\" | by %s, op | count() as n" % key):
-            check("anonymous files by %s" % key, {(r[key], r["op"]): r["n"] for r in rows} == {
-                ("anon_inode:[eventpoll]", "epoll_wait"): 30, ("anon_inode:[eventfd]", "write"): 20,
-                ("anon_inode:[timerfd]", "timerfd_settime"): 10}, rows)
+        rows = query("anon.trace", "where op in (epoll_wait, write, timerfd_settime) && path ~ \"anon_inode*\" | by %s, op | count() as n" % key)
+        check("anonymous files by %s" % key, {(r[key], r["op"]): r["n"] for r in rows} == {
+            ("anon_inode:[eventpoll]", "epoll_wait"): 30, ("anon_inode:[eventfd]", "write"): 20,
+            ("anon_inode:[timerfd]", "timerfd_settime"): 10}, rows)
 
 
 def renamed_file():
@@ -166,12 +158,11 @@ def renamed_file():
         f = os.open("a", os.O_CREAT | os.O_WRONLY)
         os.write(f, b"1"); os.rename("a", "b"); os.write(f, b"22"); os.rename("b", "c"); os.write(f, b"333")
         """)
-    if engine:
-        rows = sql("renamed.trace", "SELECT inode_id, count(DISTINCT path)::BIGINT AS names, sum(bytes)::BIGINT AS bytes FROM op_named "
-                   "WHERE op = 'write' AND path GLOB '*/[abc]' GROUP BY inode_id")
-        check("inode_id stays over renames", isinstance(rows, list) and [(r["names"], r["bytes"]) for r in rows] == [(3, 6)], rows)
-        rows = sql("renamed.trace", "SELECT count(*) AS n FROM op_named o JOIN file f ON f.id = o.file_id WHERE o.inode_id <> f.inode")
-        check("it is that of the table of files", rows == [{"n": 0}], rows)
+    rows = sql("renamed.trace", "SELECT inode_id, count(DISTINCT path)::BIGINT AS names, sum(bytes)::BIGINT AS bytes FROM op_named "
+               "WHERE op = 'write' AND path GLOB '*/[abc]' GROUP BY inode_id")
+    check("inode_id stays over renames", isinstance(rows, list) and [(r["names"], r["bytes"]) for r in rows] == [(3, 6)], rows)
+    rows = sql("renamed.trace", "SELECT count(*) AS n FROM op_named o JOIN file f ON f.id = o.file_id WHERE o.inode_id <> f.inode")
+    check("it is that of the table of files", rows == [{"n": 0}], rows)
 
 
 def tree_bytes(folder):
@@ -196,13 +187,13 @@ def copies():
     want = tree_bytes(os.path.join(os.getcwd(), "from")) | tree_bytes(os.path.join(os.getcwd(), "to"))
     figures = by_name(table("cp.trace", "files"), "file", "bytes")
     check("cp: each file has its bytes", {f: figures.get(f) for f in want} == want, figures)
-    for rows in queries("cp.trace", "by path | sum(bytes) as b"):
-        figures = by_name(rows, "path", "b")
-        check("cp: each path has its bytes", {f: figures.get(f) for f in want} == want, rows)
-    for rows in queries("cp.trace", 'path ~ "**/to/*" | by file | sum(bytes) as b'):
-        figures = by_name(rows, "file", "b")
-        check("cp: the copies have their bytes", {f: figures.get(f) for f in want if "/to/" in f} ==
-              {f: n for f, n in want.items() if "/to/" in f}, rows)
+    rows = query("cp.trace", "by path | sum(bytes) as b")
+    figures = by_name(rows, "path", "b")
+    check("cp: each path has its bytes", {f: figures.get(f) for f in want} == want, rows)
+    rows = query("cp.trace", 'path ~ "**/to/*" | by file | sum(bytes) as b')
+    figures = by_name(rows, "file", "b")
+    check("cp: the copies have their bytes", {f: figures.get(f) for f in want if "/to/" in f} ==
+          {f: n for f, n in want.items() if "/to/" in f}, rows)
 
     out = python("moved.trace", """
         import os, socket, sys
@@ -236,15 +227,13 @@ def copies():
     part = ["-e", "write,copy_file_range,sendfile,splice"]
     ops = table("moved.trace", "ops", *part)
     check("operations have them once", sum(r["bytes"] for r in ops) == total, ops)
-    for rows in queries("moved.trace", "where op in (write, copy_file_range, sendfile, splice) | sum(bytes) as b, count() as n"):
-        check("so have sums over all calls", rows == [{"b": total, "n": 12}], rows)
-    for rows in queries("moved.trace", "where op in (write, copy_file_range, sendfile, splice) | by file | sum(bytes) as b, count() as n, max(pos) as p"):
-        check("files in the language", by_name(rows, "file", "b").items() >= want.items(), rows)
-        check("positions are those in the file", {r["file"]: r["p"] for r in rows if r["file"].endswith("other")} == {f: 12000 for f in want if f.endswith("other")}, rows)
-    for rows in queries("moved.trace", 'where op in (copy_file_range, sendfile) | by op, path, path2 | count() as n'):
-        check("by both files a call is one", sum(r["n"] for r in rows) == 8, rows)
-    if not engine:
-        return
+    rows = query("moved.trace", "where op in (write, copy_file_range, sendfile, splice) | sum(bytes) as b, count() as n")
+    check("so have sums over all calls", rows == [{"b": total, "n": 12}], rows)
+    rows = query("moved.trace", "where op in (write, copy_file_range, sendfile, splice) | by file | sum(bytes) as b, count() as n, max(pos) as p")
+    check("files in the language", by_name(rows, "file", "b").items() >= want.items(), rows)
+    check("positions are those in the file", {r["file"]: r["p"] for r in rows if r["file"].endswith("other")} == {f: 12000 for f in want if f.endswith("other")}, rows)
+    rows = query("moved.trace", 'where op in (copy_file_range, sendfile) | by op, path, path2 | count() as n')
+    check("by both files a call is one", sum(r["n"] for r in rows) == 8, rows)
     rows = sql("moved.trace", """WITH sides AS (SELECT inode_id AS i, bytes FROM op_named UNION ALL SELECT inode2_id, bytes FROM op_named
         WHERE op IN ('copy_file_range', 'sendfile', 'splice', 'tee') AND inode2_id IS DISTINCT FROM inode_id)
         SELECT path, sum(bytes)::BIGINT AS b FROM sides JOIN file ON id = i GROUP BY path""")
@@ -300,7 +289,7 @@ def idle_readers():
         p.wait()
     for f in writers + [ours, theirs]:
         os.close(f)
-    rows = query("idle.trace", "where op == read | select pid, class, ret, status", "--no-engine")
+    rows = query("idle.trace", "where op == read | select pid, class, ret, status")
     check("reads that found nothing wait", len(rows) == 4 and all(r["class"] == "wait" for r in rows), rows)
     text = page("idle.trace")
     lines = [l for l in text.splitlines() if l.startswith("  cat ")]
@@ -320,7 +309,7 @@ def idle_rings():
         syscall(426, ring, 0, 1, 1, None, 8)
         for i in range(5): syscall(426, ring, 0, 0, 1, None, 8)
         """)
-    rows = query("ring.trace", "where op == io_uring_enter | by class | count() as n, max(dur) as longest", "--no-engine")
+    rows = query("ring.trace", "where op == io_uring_enter | by class | count() as n, max(dur) as longest")
     check("only io_uring_enter that waited for a completion is waiting",
           sorted((r["class"], r["n"]) for r in rows) == [("data", 5), ("wait", 1)], rows)
     shares, text = thread_line("ring.trace", "python3")
@@ -361,14 +350,14 @@ def mapped_addresses():
     port = int(python("mapped.trace", program))
     for where, want in (('peer == "127.0.0.1:%d"', 3), ('peer == "[::ffff:127.0.0.1]:%d"', 3), ('peer ~ "127.0.0.*:%d"', 3),
                         ('peer in ("[::ffff:127.0.0.1]:%d", "10.0.0.1:80")', 3), ('peer != "[::ffff:127.0.0.1]:%d"', 0)):
-        for rows in queries("mapped.trace", "where op == sendto && %s | count() as n" % (where % port)):
-            check("%s, stored" % where, isinstance(rows, list) and rows[0]["n"] == want, rows)
-    rows = query("mapped.trace", "where op == sendto | by peer | count()", "--no-engine")
+        rows = query("mapped.trace", "where op == sendto && %s | count() as n" % (where % port))
+        check("%s, stored" % where, isinstance(rows, list) and rows[0]["n"] == want, rows)
+    rows = query("mapped.trace", "where op == sendto | by peer | count()")
     check("they are shown alike", [r["peer"] for r in rows] == ["127.0.0.1:%d" % port], rows)
     # the port is another one each time, so that the kernel's test is of the address
     for where, want in (('peer ~ "127.0.0.1:*"', 3), ('peer !~ "127.0.0.1:*"', 0)):
         r = record("pushed.trace", "--where", "op == sendto && " + where, "--", *PYTHON, textwrap.dedent(program))
-        rows = query("pushed.trace", "count() as n", "--no-engine")
+        rows = query("pushed.trace", "count() as n")
         check("%s, recorded" % where, isinstance(rows, list) and rows[0]["n"] == want, rows)
 
 
@@ -414,14 +403,16 @@ TESTS = (error_kinds, long_lines, others_that_trace, anonymous_files, renamed_fi
 
 
 def main():
-    global engine
     if os.geteuid():
         print("1..0 # SKIP needs root")
         return 0
     with tempfile.TemporaryDirectory(prefix="weir-figures-") as folder:
         os.chdir(folder)
         record("one.trace", "--", "true")
-        engine = run(weir, "sql", "select 1", "one.trace").returncode == 0
+        if run(weir, "sql", "select 1", "one.trace").returncode:
+            os.chdir("/")
+            print("1..0 # SKIP DuckDB's library is not here")
+            return 0
         for test in TESTS:
             if len(sys.argv) < 3 or test.__name__ in sys.argv[2:]:
                 test()
