@@ -435,14 +435,10 @@ static void secrets_of_arguments(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ids_and_versions),
-		cmocka_unit_test(test_waiting),
-		cmocka_unit_test(secrets_of_arguments),
-		cmocka_unit_test(test_completions),
-		cmocka_unit_test(test_results),
-		cmocka_unit_test(test_unknown_keys),
-		cmocka_unit_test(test_cgroups),
-		cmocka_unit_test(test_speed),
+		cmocka_unit_test(test_ids_and_versions), cmocka_unit_test(test_waiting),
+		cmocka_unit_test(secrets_of_arguments),	 cmocka_unit_test(test_completions),
+		cmocka_unit_test(test_results),		 cmocka_unit_test(test_unknown_keys),
+		cmocka_unit_test(test_cgroups),		 cmocka_unit_test(test_speed),
 		cmocka_unit_test(test_ids_by_key),
 	};
 
