@@ -125,23 +125,42 @@ bool privilege_can_filter(void)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) < 0 && errno == EFAULT;
 }
 
-int filter_install(struct error *err)
+/* Installs what `fill` allows or refuses, with `otherwise` for all other calls. */
+static int filter_load(uint32_t otherwise, int (*fill)(scmp_filter_ctx f))
 {
-	scmp_filter_ctx f;
-	int r;
+	scmp_filter_ctx f = seccomp_init(otherwise);
+	int r = f ? seccomp_attr_set(f, SCMP_FLTATR_CTL_TSYNC, 1) : -ENOMEM;
 
-	if (FILTER_OFF || !privilege_can_filter())
-		return 0;
-	f = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
-	r = f ? seccomp_attr_set(f, SCMP_FLTATR_CTL_TSYNC, 1) : -ENOMEM;
 	/* The mitigation that filters bring on older kernels protects from code of others in this process. */
 	if (r == 0)
 		r = seccomp_attr_set(f, SCMP_FLTATR_CTL_SSB, 1);
 	if (r == 0)
-		r = filter_fill(f);
+		r = fill(f);
 	if (r == 0)
 		r = seccomp_load(f);
 	seccomp_release(f);
+	return r;
+}
+
+int filter_install(struct error *err)
+{
+	int r = 0;
+
+	if (!FILTER_OFF && privilege_can_filter())
+		r = filter_load(SCMP_ACT_ERRNO(ENOSYS), filter_fill);
 	return r < 0 ? error_errno(err, r, "cannot install the recorder's filter of system calls")
 		     : 0;
+}
+
+static int fill_no_modules(scmp_filter_ctx f)
+{
+	return seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOENT), SCMP_SYS(bpf), 1,
+				SCMP_A0(SCMP_CMP_EQ, BPF_BTF_GET_NEXT_ID));
+}
+
+int filter_hide_modules(struct error *err)
+{
+	int r = privilege_can_filter() ? filter_load(SCMP_ACT_ALLOW, fill_no_modules) : 0;
+
+	return r < 0 ? error_errno(err, r, "cannot do without the types of kernel modules") : 0;
 }

@@ -107,6 +107,18 @@ void privilege_rest(uint64_t set)
 	(void)!caps_set(&c); /* giving up is never refused */
 }
 
+int privilege_prepare_load(struct error *err)
+{
+	struct caps c;
+
+	if (caps_get(&c) < 0 || c.permitted & PRIVILEGE_CAP(CAP_SYS_ADMIN) ||
+	    !(c.permitted & PRIVILEGE_CAP(CAP_BPF)))
+		return 0;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return error_errno(err, -errno, "cannot forbid new privileges");
+	return filter_hide_modules(err);
+}
+
 uint64_t privilege_files(void)
 {
 	return geteuid() == 0 ? PRIVILEGE_FILES : PRIVILEGE_NONE;

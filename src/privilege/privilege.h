@@ -77,6 +77,13 @@ void privilege_rest(uint64_t set);
 	_unused_ _cleanup_(privilege_lower) const struct privilege privileged_ = \
 		privilege_raise(set)
 
+/*
+ * Before programs are loaded. To look through the types of kernel modules takes CAP_SYS_ADMIN, and libbpf gives up
+ * (before 1.4) where that is refused: a process that is not granted it finds none from here on. It may start no
+ * program that gains privileges afterwards.
+ */
+int privilege_prepare_load(struct error *err);
+
 /* PRIVILEGE_FILES for root. Nobody else's files are opened with more than the caller's rights, whatever is permitted. */
 uint64_t privilege_files(void);
 /* PRIVILEGE_CHILD for root. */

@@ -278,8 +278,8 @@ static bool fifo_allowed(void)
 	struct sched_param was, fifo = {.sched_priority = PRIORITY_READER};
 	int policy = sched_getscheduler(0);
 
-	if (policy < 0 || sched_getparam(0, &was) ||
-	    sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &fifo))
+	/* Without SCHED_RESET_ON_FORK, which only CAP_SYS_NICE takes back: RLIMIT_RTPRIO allows the rest. */
+	if (policy < 0 || sched_getparam(0, &was) || sched_setscheduler(0, SCHED_FIFO, &fifo))
 		return false;
 	sched_setscheduler(0, policy, &was);
 	return true;
@@ -392,6 +392,8 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	if (!secure_getenv("WEIR_BPF_LOG"))
 		libbpf_set_print(quiet);
 	r = check_proc(err);
+	if (r >= 0)
+		r = privilege_prepare_load(err);
 	if (r < 0)
 		return r;
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL & ~LIBBPF_STRICT_AUTO_RLIMIT_MEMLOCK);
