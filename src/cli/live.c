@@ -172,6 +172,46 @@ static int ask_of_cgroups(struct live *l, struct ebpf_options *opt, struct error
 	return r;
 }
 
+/* ---- memory ---- */
+
+#define MEMORY_ENOUGH \
+	(320u         \
+	 << 20) /* rings, 128 MiB that wait to be decoded, and all that is remembered, beside each other */
+#define MEMORY_LEAST \
+	(96u << 20) /* 300,000 files and 20 million calls of a whole host fit, with less kept */
+#define BACKLOG_LEAST (4u << 20)
+#define RING_LEAST    (256u << 10)
+#define RING_MOST     (4u << 20)
+
+/* Where the control group allows little, less is kept in memory, at the price of calls lost sooner in bursts. */
+static void fit_memory(struct ebpf_options *opt, bool verbose)
+{
+	uint64_t limit = record_memory_limit(), rings;
+
+	if (limit >= MEMORY_ENOUGH)
+		return;
+	opt->little_memory = true;
+	opt->backlog_bytes = MAX(limit / 16, (uint64_t)BACKLOG_LEAST);
+	rings = limit / 16 / (uint64_t)MAX(sysconf(_SC_NPROCESSORS_CONF), 1);
+	if (!opt->ring_bytes) {
+		opt->ring_bytes = RING_LEAST;
+		while (opt->ring_bytes * 2 <= MIN(rings, (uint64_t)RING_MOST))
+			opt->ring_bytes *= 2;
+	}
+	if (limit < MEMORY_LEAST)
+		fprintf(stderr,
+			"weir: this control group allows %s of memory, and recording many files "
+			"takes up to %s: the kernel may end the recorder (allow more: memory.max, "
+			"MemoryMax=)\n",
+			format_size(limit).s, format_size(MEMORY_LEAST).s);
+	else if (verbose)
+		fprintf(stderr,
+			"weir: this control group allows %s of memory: rings of %s and a small "
+			"backlog are used; with %s nothing is made smaller\n",
+			format_size(limit).s, format_size(opt->ring_bytes).s,
+			format_size(MEMORY_ENOUGH).s);
+}
+
 int live_open(struct live *l, const struct live_options *o, struct error *err)
 {
 	struct ebpf_options ebpf = {.ring_bytes = (size_t)o->rec->ring_bytes,
@@ -195,6 +235,7 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	r = ask_of_cgroups(l, &ebpf, err);
 	if (r < 0)
 		return live_at_work(r);
+	fit_memory(&ebpf, o->verbose);
 	ebpf.freeze_cgroup_fd = l->cgroup.fd;
 	ebpf.command_pid = (int32_t)MAX(l->child.pid, 0);
 	/* A tree needs a root: without one (-a, --comm, --cgroup, ...) following would select

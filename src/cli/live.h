@@ -23,6 +23,7 @@ struct live_options {
 	char **argv;
 	const char *usage; /* "weir record": named where nothing says what to record */
 	bool lossless, no_argv, keep_secrets, raw_args;
+	bool verbose; /* say that rings were made smaller, too */
 };
 
 struct live {

@@ -73,6 +73,9 @@ int record_child_new(struct record_child *ret, const struct record_command *cmd,
 /* Ends a child that was not let go; one that runs is left alone. */
 void record_child_free(struct record_child *c);
 
+/* Bytes of memory that the control groups of this process allow, the least of them; UINT64_MAX: no limit. */
+uint64_t record_memory_limit(void);
+
 /* ---- the session ---- */
 
 struct record_totals;

@@ -23,6 +23,15 @@ static int64_t boot_offset_ns(void)
 	return clock_realtime_ns() - (ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec);
 }
 
+static void limits_quarter(struct decode_limits *l)
+{
+	l->runs = MAX(l->runs / 4, (size_t)2);
+	l->inodes /= 4;
+	l->ended /= 4;
+	l->paths /= 4;
+	l->asked /= 4;
+}
+
 int decode_new(struct decode **ret, const struct decode_options *opt, struct error *err)
 {
 	_cleanup_(decode_freep) struct decode *d = calloc(1, sizeof(*d));
@@ -36,6 +45,8 @@ int decode_new(struct decode **ret, const struct decode_options *opt, struct err
 						       .ended = 100000,
 						       .paths = 200000,
 						       .asked = 30000};
+	if (d->opt.little_memory)
+		limits_quarter(&d->opt.limits);
 	records_init(&d->files, d->opt.limits.runs);
 	d->inodes.max = d->opt.limits.inodes;
 	d->ended.max = d->opt.limits.ended;

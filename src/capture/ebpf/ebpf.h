@@ -22,6 +22,7 @@ struct ebpf_options {
 	int32_t command_pid; /* the command that weir started, for ebpf_source_shared_signal(); 0: none */
 	uint32_t processes_max; /* followed at once; 0: 65,536; tests make it small */
 	size_t backlog_bytes; /* copied from the rings and not yet read; 0: 128 MiB; tests make it small */
+	bool little_memory; /* remember less of files and processes: a quarter */
 	int64_t hold_limit_ns; /* longest time for which a command is frozen; 0: 10 s; tests make it short */
 };
 

@@ -95,6 +95,7 @@ struct decode_options {
 	void (*new_cgroup)(void *arg, uint64_t id, const char *path);
 	void *new_cgroup_arg;
 	struct freezer *freezer; /* borrowed; NULL: none */
+	bool little_memory;	 /* a quarter of the limits */
 	struct decode_limits limits;
 };
 

@@ -717,7 +717,8 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 				   .mnt_ns = own_mnt_ns(),
 				   .select = opt->select,
 				   .new_cgroup = opt->judge_cgroup ? judge_cgroup : NULL,
-				   .new_cgroup_arg = e};
+				   .new_cgroup_arg = e,
+				   .little_memory = opt->little_memory};
 	int r;
 
 	if (!e)
