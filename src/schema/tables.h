@@ -193,7 +193,7 @@
 	C(SUMMARY, summary, TIME, time, DUR, "ns", "sum of dur")                                 \
 	C(SUMMARY, summary, MAX, max_dur, DUR, "ns", "largest dur")                              \
 	C(SUMMARY, summary, HIST, hist, BYTES, "", "packed histogram of dur (hist/hist.h)")      \
-	C(SUMMARY, summary, FILE2_ID, file2_id, ID, "",                                          \
+	C(SUMMARY, summary, FILE2_ID, file2_id, ID, ">file",                                          \
 	  "second file of calls that move bytes from one file to another")
 
 #define SCHEMA_LOSS(C)                                                                 \
