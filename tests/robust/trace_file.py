@@ -207,7 +207,9 @@ def disk_fails(b):
         need(("next: weir report" in said) == (done.returncode == 0), f"says: {said}")
     finally:
         subprocess.run(["umount", disk], check=False, capture_output=True)
-        subprocess.run(["umount", small], check=False, capture_output=True)
+        # the loop device lets go of the file in it a moment later
+        wait_for("the file systems to be unmounted", 20, lambda: not os.path.ismount(small) or
+                 subprocess.run(["umount", small], check=False, capture_output=True).returncode == 0)
 
 
 if __name__ == "__main__":
