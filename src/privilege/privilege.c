@@ -178,7 +178,8 @@ void privilege_drop_thread(uint64_t keep)
 
 	if (caps_get(&c) < 0)
 		c = (struct caps){0};
-	c.effective = c.permitted &= keep;
+	c.permitted &= keep;
+	c.effective = 0;
 	c.inheritable = 0;
 	(void)!caps_set(&c);
 }

@@ -97,7 +97,7 @@ uint64_t privilege_child(void);
  * that has no privileges.
  */
 int privilege_drop(uint64_t keep, struct error *err);
-/* The capabilities of this thread alone, all but those of `keep`, which are in force; nothing else changes. */
+/* The capabilities of this thread alone, all but those of `keep`, of which none is in force; nothing else changes. */
 void privilege_drop_thread(uint64_t keep);
 
 /* The user who called sudo; false where root was not called by sudo. Only root is asked: anybody can set SUDO_UID. */

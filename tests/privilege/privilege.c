@@ -154,7 +154,7 @@ static int raised_and_lowered(void)
 	if (in_force("CapEff:\t"))
 		return 3;
 	privilege_drop_thread(PRIVILEGE_SIGNAL);
-	if (in_force("CapPrm:\t") != PRIVILEGE_SIGNAL || in_force("CapEff:\t") != PRIVILEGE_SIGNAL)
+	if (in_force("CapPrm:\t") != PRIVILEGE_SIGNAL || in_force("CapEff:\t"))
 		return 4;
 	privilege_drop_thread(PRIVILEGE_NONE);
 	return in_force("CapPrm:\t") ? 5 : 0;

@@ -28,6 +28,7 @@ void priority_begin(struct priority *p)
 
 static int set_policy(pid_t thread, int policy, int priority)
 {
+	_privileged_(PRIVILEGE_PRIORITY);
 	const struct sched_param param = {.sched_priority = priority};
 
 	return sched_setscheduler(thread, policy | SCHED_RESET_ON_FORK, &param) ? -errno : 0;
