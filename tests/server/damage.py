@@ -94,7 +94,7 @@ def by_pages(s):
         calls = sum(doc['cells'][2::3]) if how == 'latency' else doc['totals']['calls'] + doc['totals']['running']
         found[how] = (calls, doc['loss']['events'], doc['loss']['at_least'])
     if has_engine:
-        for how, q in {'/query count()': 'count() as n', '/query by fd': 'by fd | count() as n', '/query by file': 'by file | sum(bytes), count() as n'}.items():
+        for how, q in {'/query count()': 'count() as n', '/query by fd': 'by fd | count() as n', '/query by thread': 'by thread | sum(bytes), count() as n'}.items():
             doc = s.get('query', q=q, limit=1000000)
             found[how] = (sum(r['n'] for r in doc['rows']), doc['loss']['events'], doc['loss']['at_least'])
         doc = s.columns('query', q='by op | count() as n')
