@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "capture/synth/synth.h"
-#include "cli/call_text.h"
+#include "cli/trace/call_text.h"
 #include "enrich/enrich.h"
-#include "server/server.h"
+#include "server/http/server.h"
 
 #define ROWS	    3000
 #define REQUEST_MAX 4096

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "query/query.h"
-#include "query/stream.h"
-#include "query/users.h"
+#include "query/plan/row_stream.h"
+#include "query/check/user_values.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../tests/store/common.h"
-#include "store/user.h"
+#include "store/user/user.h"
 
 /* A user's table of two types, and one that is dropped. */
 static int annotate(const char *trace, struct draw *d)

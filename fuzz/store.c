@@ -10,9 +10,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "store/block.h"
+#include "store/file/block.h"
 #include "store/store.h"
-#include "store/user.h"
+#include "store/user/user.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

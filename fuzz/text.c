@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/call_text.h"
+#include "cli/trace/call_text.h"
 #include "schema/select.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

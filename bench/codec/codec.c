@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "store/block.h"
+#include "store/file/block.h"
 #include "store/store.h"
-#include "store/summary.h"
+#include "store/summary/summary.h"
 
 #define PASSES	  7
 #define ROWS_MOST 1000000ull /* of a trace */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static bool has_any(const char *text, size_t len, const char *chars)
+static bool csv_has_any(const char *text, size_t len, const char *chars)
 {
 	for (; *chars; chars++) {
 		if (memchr(text, *chars, len))
@@ -12,11 +12,11 @@ static bool has_any(const char *text, size_t len, const char *chars)
 	return false;
 }
 
-static int put(struct buf *to, const char *guard, const char *value, size_t len)
+static int csv_do_put(struct buf *to, const char *guard, const char *value, size_t len)
 {
 	int r;
 
-	if (len && !has_any(value, len, ",\"\n\r")) {
+	if (len && !csv_has_any(value, len, ",\"\n\r")) {
 		r = buf_append(to, guard, strlen(guard));
 		return r < 0 ? r : buf_append(to, value, len);
 	}
@@ -28,10 +28,10 @@ static int put(struct buf *to, const char *guard, const char *value, size_t len)
 
 int csv_put(struct buf *to, const char *value, size_t len)
 {
-	return put(to, "", value, len);
+	return csv_do_put(to, "", value, len);
 }
 
 int csv_put_text(struct buf *to, const char *text, size_t len)
 {
-	return put(to, len && strchr("=+-@\t\r'", text[0]) && text[0] ? "'" : "", text, len);
+	return csv_do_put(to, len && strchr("=+-@\t\r'", text[0]) && text[0] ? "'" : "", text, len);
 }

@@ -8,7 +8,7 @@
 #define REPLACEMENT 0xfffd /* of bytes that are no character */
 
 /* Beyond U+FFFF as two halves. */
-static int put_code(struct buf *to, uint32_t c)
+static int json_put_code(struct buf *to, uint32_t c)
 {
 	if (c < 0x10000)
 		return buf_printf(to, "\\u%04x", c);
@@ -32,7 +32,7 @@ int json_escape(struct buf *to, const void *data, size_t len, const char *also)
 			continue;
 		r = buf_append(to, p + from, i - from);
 		if (r >= 0)
-			r = quoted ? buf_printf(to, "\\%c", (int)c) : put_code(to, c);
+			r = quoted ? buf_printf(to, "\\%c", (int)c) : json_put_code(to, c);
 		from = i + n;
 	}
 	return r < 0 ? r : buf_append(to, p + from, len - from);
@@ -53,7 +53,7 @@ int json_escape_document(struct buf *to, const char *text, size_t len)
 			continue;
 		r = buf_append(to, text + from, i - from);
 		if (r >= 0)
-			r = put_code(to, c);
+			r = json_put_code(to, c);
 		from = i + n;
 	}
 	return r < 0 ? r : buf_append(to, text + from, len - from);

@@ -38,7 +38,7 @@ static size_t map_slot(const struct map *m, uint64_t key)
 	return i;
 }
 
-static void put(struct map *m, size_t i, struct map_slot slot)
+static void map_put(struct map *m, size_t i, struct map_slot slot)
 {
 	m->slots[i] = slot;
 	m->used[i / 64] |= 1ull << (i % 64);
@@ -56,7 +56,7 @@ static int map_resize(struct map *m, size_t cap)
 	}
 	for (size_t i = 0; i < m->cap; i++) {
 		if (is_used(m, i))
-			put(&next, map_slot(&next, m->slots[i].key), m->slots[i]);
+			map_put(&next, map_slot(&next, m->slots[i].key), m->slots[i]);
 	}
 	map_free(m);
 	*m = next;
@@ -79,7 +79,7 @@ int map_set(struct map *m, uint64_t key, uint64_t value)
 		i = map_slot(m, key);
 	}
 	m->count++;
-	put(m, i, (struct map_slot){key, value});
+	map_put(m, i, (struct map_slot){key, value});
 	return 0;
 }
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static bool is_plain(const uint8_t *word, size_t len)
+static bool shell_is_plain(const uint8_t *word, size_t len)
 {
 	static const char plain[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
@@ -20,7 +20,7 @@ int shell_word(struct buf *b, const void *word, size_t len)
 	const uint8_t *from = word;
 	int r;
 
-	if (is_plain(word, len))
+	if (shell_is_plain(word, len))
 		return buf_append(b, word, len);
 	r = buf_append(b, "'", 1);
 	for (size_t i = 0; i < len && r >= 0; i++)

@@ -25,7 +25,8 @@ void strpool_free(struct strpool *p)
 	*p = (struct strpool){0};
 }
 
-static struct bytes *find_slot(struct bytes *slots, size_t cap, const void *data, size_t len)
+static struct bytes *strpool_find_slot(struct bytes *slots, size_t cap, const void *data,
+				       size_t len)
 {
 	size_t i = hash_bytes(data, len) & (cap - 1);
 
@@ -34,7 +35,7 @@ static struct bytes *find_slot(struct bytes *slots, size_t cap, const void *data
 	return &slots[i];
 }
 
-static int grow_slots(struct strpool *p)
+static int strpool_grow_slots(struct strpool *p)
 {
 	size_t cap = p->cap ? p->cap * 2 : STRPOOL_SLOTS_MIN;
 	struct bytes *slots = calloc(cap, sizeof(*slots));
@@ -43,7 +44,8 @@ static int grow_slots(struct strpool *p)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->cap; i++) {
 		if (p->slots[i].data)
-			*find_slot(slots, cap, p->slots[i].data, p->slots[i].len) = p->slots[i];
+			*strpool_find_slot(slots, cap, p->slots[i].data, p->slots[i].len) =
+				p->slots[i];
 	}
 	p->bytes += (cap - p->cap) * sizeof(*slots);
 	free(p->slots);
@@ -54,7 +56,7 @@ static int grow_slots(struct strpool *p)
 
 /* Room for `len` bytes at an address that stays; a long string gets a chunk of its own behind the
  * newest. */
-static uint8_t *take_room(struct strpool *p, size_t len)
+static uint8_t *strpool_take_room(struct strpool *p, size_t len)
 {
 	struct strpool_chunk *c = p->chunks;
 
@@ -92,11 +94,11 @@ int strpool_add(struct strpool *p, const void *data, size_t len, struct bytes *r
 		*ret = (struct bytes){NULL, 0};
 		return 0;
 	}
-	if (p->count + 1 > p->cap / 4 * 3 && grow_slots(p) < 0)
+	if (p->count + 1 > p->cap / 4 * 3 && strpool_grow_slots(p) < 0)
 		return -ENOMEM;
-	slot = find_slot(p->slots, p->cap, data, len);
+	slot = strpool_find_slot(p->slots, p->cap, data, len);
 	if (!slot->data) {
-		copy = take_room(p, len + 1);
+		copy = strpool_take_room(p, len + 1);
 		if (!copy)
 			return -ENOMEM;
 		memcpy(copy, data, len);

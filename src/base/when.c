@@ -28,7 +28,7 @@ struct reading {
 /* ---- words ---- */
 
 /* One or two digits, then `after` (0: anything). */
-static bool number(const char **p, int *ret, unsigned int least, char after)
+static bool when_number(const char **p, int *ret, unsigned int least, char after)
 {
 	const char *s = *p;
 	unsigned int digits = 0;
@@ -43,7 +43,7 @@ static bool number(const char **p, int *ret, unsigned int least, char after)
 
 static bool two(const char **p, int *ret, char after)
 {
-	return number(p, ret, 2, after);
+	return when_number(p, ret, 2, after);
 }
 
 /* ".5": the ns. */
@@ -84,7 +84,7 @@ static bool zone(const char *p, long *ret_east)
 
 static bool clock_time(const char **p, struct reading *r)
 {
-	if (!number(p, &r->tm.tm_hour, 1, ':') || !two(p, &r->tm.tm_min, 0))
+	if (!when_number(p, &r->tm.tm_hour, 1, ':') || !two(p, &r->tm.tm_min, 0))
 		return false;
 	if (**p == ':') {
 		++*p;
@@ -113,7 +113,7 @@ static bool date(const char **p, struct tm *tm)
 /* "22 Nov" */
 static bool day_and_month(const char **p, struct tm *tm)
 {
-	if (!number(p, &tm->tm_mday, 1, ' '))
+	if (!when_number(p, &tm->tm_mday, 1, ' '))
 		return false;
 	for (tm->tm_mon = 0; tm->tm_mon < 12; tm->tm_mon++) {
 		if (strncasecmp(*p, when_months[tm->tm_mon], 3) == 0) {
@@ -153,7 +153,7 @@ struct choice {
 	bool twice; /* another lies within the frame too */
 };
 
-static void offer(struct choice *c, int64_t at)
+static void when_offer(struct choice *c, int64_t at)
 {
 	const struct when_frame *f = c->frame;
 	int64_t away = !f || (at >= f->first && at <= f->last) ? 0
@@ -181,7 +181,7 @@ static bool local_seconds(const struct tm *given, int summer, int64_t *ret)
 static void offer_seconds(const struct reading *r, struct choice *c, int64_t seconds)
 {
 	if (seconds >= 0 && seconds <= INT64_MAX / NSEC_PER_SEC - 1)
-		offer(c, seconds * NSEC_PER_SEC + r->ns);
+		when_offer(c, seconds * NSEC_PER_SEC + r->ns);
 }
 
 /* The times that the reading means: none where clocks are set forward, two where they are set back. */

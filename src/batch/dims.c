@@ -64,7 +64,7 @@ int dims_new(struct dims **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-static void table_free(struct dim_table *t)
+static void dims_table_free(struct dim_table *t)
 {
 	for (size_t k = 0; k < t->slab_count; k++)
 		free(t->slabs[k]);
@@ -80,7 +80,7 @@ void dims_free(struct dims *d)
 	if (!d)
 		return;
 	for (unsigned int i = 0; i < TABLE_COUNT; i++)
-		table_free(&d->tables[i]);
+		dims_table_free(&d->tables[i]);
 	idmap_free(&d->latest);
 	idmap_free(&d->latest_threads);
 	strpool_free(&d->strings);
@@ -97,7 +97,7 @@ void dims_forget(struct dims *d, enum table_id table)
 							 .end = t->end,
 						 };
 
-	table_free(t);
+	dims_table_free(t);
 	*t = fresh;
 	if (table == TABLE_FILE) {
 		idmap_free(&d->latest);
@@ -122,7 +122,7 @@ static void *row_at(const struct dims *d, enum table_id table, uint64_t row)
 	return t->slabs[row / ROWS_PER_SLAB] + row % ROWS_PER_SLAB * row_size(table);
 }
 
-static const void *find_row(const struct dims *d, enum table_id table, int64_t id)
+static const void *dims_find_row(const struct dims *d, enum table_id table, int64_t id)
 {
 	int64_t row = idmap_find(&d->tables[table].by_id, id);
 
@@ -308,9 +308,9 @@ static uint64_t generation_key(int64_t id, int64_t inode)
 }
 
 /* NULL where it is unknown, or memory ran out over it. */
-static const struct file_row *find_file(const struct dims *d, int64_t id)
+static const struct file_row *dims_find_file(const struct dims *d, int64_t id)
 {
-	const struct file_row *row = find_row(d, TABLE_FILE, id);
+	const struct file_row *row = dims_find_row(d, TABLE_FILE, id);
 
 	return row && row->numbers ? row : NULL;
 }
@@ -413,27 +413,27 @@ int dims_apply(struct dims *d, const struct batch *b)
 
 const struct dims_thread *dims_thread(const struct dims *d, int64_t id)
 {
-	return find_row(d, TABLE_THREAD, id);
+	return dims_find_row(d, TABLE_THREAD, id);
 }
 
 const struct dims_process *dims_process(const struct dims *d, int64_t id)
 {
-	return find_row(d, TABLE_PROCESS, id);
+	return dims_find_row(d, TABLE_PROCESS, id);
 }
 
 const struct dims_cgroup *dims_cgroup(const struct dims *d, int64_t id)
 {
-	return find_row(d, TABLE_CGROUP, id);
+	return dims_find_row(d, TABLE_CGROUP, id);
 }
 
 const struct dims_host *dims_host(const struct dims *d, int64_t id)
 {
-	return find_row(d, TABLE_HOST, id);
+	return dims_find_row(d, TABLE_HOST, id);
 }
 
 const struct dims_file *dims_file(const struct dims *d, int64_t id, struct dims_file *room)
 {
-	const struct file_row *row = find_file(d, id);
+	const struct file_row *row = dims_find_file(d, id);
 
 	if (row)
 		file_unpack(&d->files, id, row, room);
@@ -442,14 +442,15 @@ const struct dims_file *dims_file(const struct dims *d, int64_t id, struct dims_
 
 int64_t dims_file_inode(const struct dims *d, int64_t id)
 {
-	const struct file_row *row = find_file(d, id);
+	const struct file_row *row = dims_find_file(d, id);
 
 	return row ? file_unpack_inode(id, row) : -1;
 }
 
 bool dims_has(const struct dims *d, enum table_id table, int64_t id)
 {
-	return table == TABLE_FILE ? find_file(d, id) != NULL : find_row(d, table, id) != NULL;
+	return table == TABLE_FILE ? dims_find_file(d, id) != NULL
+				   : dims_find_row(d, table, id) != NULL;
 }
 
 size_t dims_count(const struct dims *d, enum table_id table)
@@ -480,7 +481,7 @@ int64_t dims_id_at(const struct dims *d, enum table_id table, size_t i)
 
 struct bytes dims_file_version_name(const struct dims *d, int64_t file_id)
 {
-	const struct file_row *row = find_file(d, file_id);
+	const struct file_row *row = dims_find_file(d, file_id);
 
 	return row ? file_unpack_name(row) : (struct bytes){(const uint8_t *)"?", 1};
 }
@@ -504,7 +505,7 @@ int64_t dims_latest_thread(const struct dims *d, int64_t id)
 
 int64_t dims_latest_file(const struct dims *d, int64_t id)
 {
-	const struct file_row *row = find_file(d, id);
+	const struct file_row *row = dims_find_file(d, id);
 
 	return row ? latest_id(d, &d->latest, TABLE_FILE, id, file_generation(row, id)) : id;
 }

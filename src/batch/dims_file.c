@@ -64,7 +64,7 @@ void file_pack_free(struct file_pack *p)
 	*p = (struct file_pack){0};
 }
 
-static uint8_t *take_room(struct file_pack *p, size_t len)
+static uint8_t *dims_file_take_room(struct file_pack *p, size_t len)
 {
 	if (len > p->room) {
 		size_t size = MAX(len, CHUNK_BYTES);
@@ -81,9 +81,9 @@ static uint8_t *take_room(struct file_pack *p, size_t len)
 	return p->chunks->data + p->room;
 }
 
-static const uint8_t *keep(struct file_pack *p, const uint8_t *data, size_t len)
+static const uint8_t *dims_file_keep(struct file_pack *p, const uint8_t *data, size_t len)
 {
-	uint8_t *to = take_room(p, len);
+	uint8_t *to = dims_file_take_room(p, len);
 
 	if (to)
 		memcpy(to, data, len);
@@ -131,8 +131,8 @@ static uint8_t *put_if(uint8_t *to, uint8_t *mask, enum number bit, bool set, ui
 	return to + varint_put(to, v);
 }
 
-static int put_numbers(struct file_pack *p, int64_t id, const struct dims_file *f,
-		       const uint8_t **ret)
+static int dims_file_put_numbers(struct file_pack *p, int64_t id, const struct dims_file *f,
+				 const uint8_t **ret)
 {
 	uint8_t packed[1 + 8 * VARINT_MAX], *mask = packed, *to = packed + 1;
 	uint32_t kind;
@@ -150,7 +150,7 @@ static int put_numbers(struct file_pack *p, int64_t id, const struct dims_file *
 	to = put_if(to, mask, NUMBER_DELETED, f->deleted != INT64_MIN,
 		    distance(f->deleted, p->since));
 	to = put_if(to, mask, NUMBER_BIRTH, f->birth != INT64_MIN, distance(f->birth, p->since));
-	*ret = keep(p, packed, (size_t)(to - packed));
+	*ret = dims_file_keep(p, packed, (size_t)(to - packed));
 	return *ret ? 0 : -ENOMEM;
 }
 
@@ -246,15 +246,16 @@ static const char *socket_word(const struct dims_file *f)
 }
 
 /* "unix:/x" names one side; the side that has a name names the connection. */
-static bool is_named(struct bytes address)
+static bool dims_file_is_named(struct bytes address)
 {
 	return address.len && !(address.len == 5 && !memcmp(address.data, "unix:", 5));
 }
 
 struct bytes dims_peer(const struct dims_file *f)
 {
-	return f->family == AF_UNIX && !is_named(f->peer) && is_named(f->local) ? f->local
-										: f->peer;
+	return f->family == AF_UNIX && !dims_file_is_named(f->peer) && dims_file_is_named(f->local)
+		       ? f->local
+		       : f->peer;
 }
 
 static int append(struct buf *to, struct bytes text)
@@ -270,12 +271,12 @@ static int append_str(struct buf *to, const char *text)
 /* A trace may have a million of them: nothing is formatted that need not be. */
 static int socket_name(struct buf *to, const struct dims_file *f)
 {
-	struct bytes one = is_named(f->peer) ? f->peer : f->local;
+	struct bytes one = dims_file_is_named(f->peer) ? f->peer : f->local;
 	bool both = f->local.len && f->peer.len;
 	int r;
 
 	if (f->family == AF_UNIX) {
-		if (is_named(one))
+		if (dims_file_is_named(one))
 			return append(to, one);
 	} else if (one.len) {
 		r = append_str(to, socket_word(f));
@@ -327,7 +328,7 @@ static int write_name(struct buf *to, const struct dims_file *f)
 
 /* ---- texts ---- */
 
-static int put_text(struct buf *to, enum text which, struct bytes text)
+static int dims_file_put_text(struct buf *to, enum text which, struct bytes text)
 {
 	uint8_t len[VARINT_MAX];
 	int r;
@@ -341,7 +342,7 @@ static int put_text(struct buf *to, enum text which, struct bytes text)
 	return r < 0 ? r : buf_append(to, "", 1);
 }
 
-static const uint8_t *get_text(const uint8_t *from, struct bytes *ret)
+static const uint8_t *dims_file_get_text(const uint8_t *from, struct bytes *ret)
 {
 	uint64_t len;
 
@@ -356,7 +357,7 @@ static size_t texts_len(const uint8_t *texts)
 	struct bytes text;
 
 	for (uint8_t mask = *texts; mask; mask &= (uint8_t)(mask - 1))
-		at = get_text(at, &text);
+		at = dims_file_get_text(at, &text);
 	return (size_t)(at - texts);
 }
 
@@ -380,9 +381,9 @@ static int write_texts(const struct dims_file *f, struct buf *to)
 	texts[TEXT_NAME] = (struct bytes){name.data, name.len};
 	buf_clear(to);
 	if (r >= 0)
-		r = buf_append(to, "", 1); /* which there are: put_text() notes it */
+		r = buf_append(to, "", 1); /* which there are: dims_file_put_text() notes it */
 	for (enum text i = 0; i < TEXT_COUNT && r >= 0; i++)
-		r = put_text(to, i, texts[i]);
+		r = dims_file_put_text(to, i, texts[i]);
 	return r;
 }
 
@@ -404,7 +405,7 @@ static int put_texts(struct file_pack *p, const struct dims_file *f, const uint8
 		return -ENOMEM;
 	slot = &p->recent[hash_bytes(p->scratch.data, p->scratch.len) % RECENT_SLOTS];
 	if (!same_texts(*slot, &p->scratch))
-		*slot = keep(p, p->scratch.data, p->scratch.len);
+		*slot = dims_file_keep(p, p->scratch.data, p->scratch.len);
 	*ret = *slot;
 	return *ret ? 0 : -ENOMEM;
 }
@@ -416,7 +417,7 @@ static void get_texts(const uint8_t *from, struct dims_file *f)
 
 	for (enum text i = 0; i < TEXT_COUNT; i++) {
 		if (mask & 1 << i)
-			from = get_text(from, &texts[i]);
+			from = dims_file_get_text(from, &texts[i]);
 	}
 	f->path = texts[TEXT_PATH];
 	f->hostpath = texts[TEXT_HOSTPATH];
@@ -431,7 +432,7 @@ struct bytes file_unpack_name(const struct file_row *row)
 	struct bytes name;
 
 	/* the name, else the path, is the first of the texts */
-	get_text(row->texts + 1, &name);
+	dims_file_get_text(row->texts + 1, &name);
 	return name;
 }
 
@@ -445,7 +446,7 @@ int file_pack_row(struct file_pack *p, int64_t id, const struct dims_file *f, bo
 
 	if (!p->chunks && f->since != INT64_MIN)
 		p->since = f->since;
-	r = put_numbers(p, id, f, &now.numbers);
+	r = dims_file_put_numbers(p, id, f, &now.numbers);
 	if (r >= 0)
 		r = put_texts(p, f, again ? row->texts : NULL, &now.texts);
 	if (r >= 0)

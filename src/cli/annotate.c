@@ -6,9 +6,9 @@
 #include <strings.h>
 
 #include "cli/commands.h"
-#include "cli/interrupt.h"
-#include "cli/shared.h"
-#include "store/user.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/options/shared.h"
+#include "store/user/user.h"
 
 #define NAME_DEFAULT "note"
 #define THREADS_MAX  256
@@ -23,7 +23,7 @@ struct annotate_opts {
 /* ---- a result becomes a table ---- */
 
 /* The type that keeps a column, 0 where none does. Whole numbers are looked at row by row. */
-static enum user_type type_of(const struct engine_column *c)
+static enum user_type annotate_type_of(const struct engine_column *c)
 {
 	switch (c->type) {
 	case ENGINE_BOOL:
@@ -74,12 +74,12 @@ static int put_float(struct user_writer *w, struct engine_result *r, size_t colu
 	return user_put(w, bits);
 }
 
-static int put_value(struct user_writer *w, struct engine_result *r, size_t column,
-		     struct error *err)
+static int annotate_put_value(struct user_writer *w, struct engine_result *r, size_t column,
+			      struct error *err)
 {
 	if (engine_result_is_null(r, column))
 		return user_put_null(w);
-	switch (type_of(engine_result_column(r, column))) {
+	switch (annotate_type_of(engine_result_column(r, column))) {
 	case USER_INT:
 		return put_int(w, r, column, err);
 	case USER_FLOAT:
@@ -94,14 +94,14 @@ static int put_value(struct user_writer *w, struct engine_result *r, size_t colu
 	}
 }
 
-static int put_rows(struct user_writer *w, struct engine_result *r, struct interrupt *it,
-		    struct error *err)
+static int annotate_put_rows(struct user_writer *w, struct engine_result *r, struct interrupt *it,
+			     struct error *err)
 {
 	size_t count = engine_result_columns(r);
 
 	while (engine_result_next(r)) {
 		for (size_t i = 0; i < count; i++) {
-			int e = put_value(w, r, i, err);
+			int e = annotate_put_value(w, r, i, err);
 
 			if (e < 0)
 				return error_errno(err, e, "cannot keep the answer's row %llu",
@@ -125,7 +125,7 @@ static int make_table(struct engine_result *r, const char *name, struct interrup
 	for (size_t i = 0; i < count && e >= 0; i++) {
 		const struct engine_column *c = engine_result_column(r, i);
 
-		columns[i] = (struct user_column){(char *)c->name, type_of(c)};
+		columns[i] = (struct user_column){(char *)c->name, annotate_type_of(c)};
 		if (!columns[i].type)
 			e = error_set(err, -EINVAL,
 				      "column %s is no number, text, time or BLOB: cast it, as in "
@@ -134,7 +134,7 @@ static int make_table(struct engine_result *r, const char *name, struct interrup
 	}
 	if (e >= 0)
 		e = user_writer_new(ret, name, columns, count, err);
-	return e < 0 ? e : put_rows(*ret, r, it, err);
+	return e < 0 ? e : annotate_put_rows(*ret, r, it, err);
 }
 
 /* ---- what is asked for ---- */
@@ -227,7 +227,7 @@ static int run_engine(const struct annotate_opts *o, struct interrupt *it, struc
 }
 
 /* A closed trace, alone: its ids are those of the file. */
-static int open_trace(const char *path, struct store **ret, struct error *err)
+static int annotate_open_trace(const char *path, struct store **ret, struct error *err)
 {
 	int r = store_open(ret, &path, 1, err);
 
@@ -244,7 +244,7 @@ static int run_annotate(const struct annotate_opts *o, const char *path, const c
 	_cleanup_(store_freep) struct store *s = NULL;
 	struct error err = {0};
 	struct interrupt it;
-	int r = open_trace(path, &s, &err);
+	int r = annotate_open_trace(path, &s, &err);
 
 	if (r < 0)
 		return fail(&err);

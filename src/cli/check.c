@@ -9,10 +9,10 @@
 
 #include "base/clock.h"
 #include "cli/commands.h"
-#include "cli/format.h"
-#include "cli/json_text.h"
-#include "cli/shared.h"
-#include "store/check.h"
+#include "cli/terminal/format.h"
+#include "cli/terminal/json_text.h"
+#include "cli/options/shared.h"
+#include "store/file/check_trace.h"
 
 #define HEAD_DEFAULT   20
 #define STATUS_LINE_NS (500 * NSEC_PER_MSEC)
@@ -41,7 +41,7 @@ static void clear_status(struct check *c)
 	c->status_shown = false;
 }
 
-static int show_progress(void *arg, uint64_t done, uint64_t all)
+static int check_show_progress(void *arg, uint64_t done, uint64_t all)
 {
 	struct check *c = arg;
 	int64_t now = clock_monotonic_ns();
@@ -85,7 +85,7 @@ static void print_fault(const struct check *c, const struct check_fault *f)
 	       f->what);
 }
 
-static void put_time(const char *name, int64_t ns)
+static void check_put_time(const char *name, int64_t ns)
 {
 	if (ns == INT64_MIN)
 		printf(", \"%s\": null", name);
@@ -100,8 +100,8 @@ static void json_fault(const struct check_fault *f, bool first)
 	       first ? "" : ",", (unsigned long long)f->seq, (unsigned long long)f->blocks,
 	       (unsigned long long)f->offset, (unsigned long long)f->bytes, f->kind, f->rows,
 	       f->rows_unknown ? "true" : "false");
-	put_time("first", f->first);
-	put_time("last", f->last);
+	check_put_time("first", f->first);
+	check_put_time("last", f->last);
 	fputs(", \"what\": ", stdout);
 	json_put_string(stdout, f->what, strlen(f->what));
 	putchar('}');
@@ -144,7 +144,7 @@ static void print_readable(const struct check_result *r)
 	printf(", %s of %s", format_size(r->bytes - r->bad_bytes).s, format_size(r->bytes).s);
 }
 
-static void print_verdict(const struct check *c, const struct check_result *r)
+static void check_print_verdict(const struct check *c, const struct check_result *r)
 {
 	const char *name = buf_str((struct buf *)&c->name);
 
@@ -187,10 +187,10 @@ static void json_verdict(const struct check_result *r)
 		       schema_table(t)->name, (unsigned long long)r->rows[t],
 		       (unsigned long long)r->bad_rows[t]);
 	putchar('}');
-	put_time("first", r->first);
-	put_time("last", r->last);
+	check_put_time("first", r->first);
+	check_put_time("last", r->last);
 	if (!r->closed)
-		put_time("complete_until", r->until);
+		check_put_time("complete_until", r->until);
 	putchar('}');
 }
 
@@ -209,12 +209,12 @@ static void print_unread(const struct check *c, const struct error *err)
 /* ---- traces ---- */
 
 /* 0, whatever is found; negative only where that is not to be known. */
-static int check_trace(struct check *c, const char *path, struct error *err)
+static int check_do_check_trace(struct check *c, const char *path, struct error *err)
 {
 	const struct check_options verify = {
 		.quick = c->opts->fast,
 		.found = on_fault,
-		.progress = isatty(STDERR_FILENO) && !c->opts->quiet ? show_progress : NULL,
+		.progress = isatty(STDERR_FILENO) && !c->opts->quiet ? check_show_progress : NULL,
 		.arg = c};
 	_cleanup_(store_freep) struct store *s = NULL;
 	struct check_result result;
@@ -245,7 +245,7 @@ static int check_trace(struct check *c, const char *path, struct error *err)
 	else if (c->opts->json)
 		json_verdict(&result);
 	else if (!c->opts->quiet || !check_is_intact(&result))
-		print_verdict(c, &result);
+		check_print_verdict(c, &result);
 	return 0;
 }
 
@@ -271,7 +271,7 @@ static int check_folder(struct check *c, const char *path, struct error *err)
 			if (asprintf(&file, "%s/%s", path, names[i]->d_name) < 0)
 				r = error_errno(err, -ENOMEM, "cannot read the folder %s", path);
 			else if (is_trace(file))
-				r = check_trace(c, file, err);
+				r = check_do_check_trace(c, file, err);
 		}
 		free(names[i]);
 	}
@@ -287,10 +287,11 @@ static int check_path(struct check *c, const char *path, struct error *err)
 
 	if (stat(path, &st) < 0)
 		return error_errno(err, -errno, "cannot open the trace %s", path);
-	return S_ISDIR(st.st_mode) ? check_folder(c, path, err) : check_trace(c, path, err);
+	return S_ISDIR(st.st_mode) ? check_folder(c, path, err)
+				   : check_do_check_trace(c, path, err);
 }
 
-static int run(const void *opts, int argc, char **argv)
+static int check_run(const void *opts, int argc, char **argv)
 {
 	struct check c = {.opts = opts};
 	const struct option_list *inputs = &c.opts->inputs;
@@ -358,5 +359,5 @@ const struct command command_check = {
 	.options_size = sizeof(struct check_opts),
 	.examples = examples,
 	.or_files = true,
-	.run = run,
+	.run = check_run,
 };

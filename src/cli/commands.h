@@ -2,7 +2,7 @@
 /* commands.h: the subcommands, each defined in the file of its name. */
 #pragma once
 
-#include "cli/command.h"
+#include "cli/options/command.h"
 
 /* One line each, in alphabetical order. */
 extern const struct command command_annotate;

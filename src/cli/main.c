@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c: finds the subcommand, runs it, and sees that what it printed arrived. */
 #include "cli/commands.h"
-#include "cli/help.h"
+#include "cli/options/help.h"
 #include "privilege/privilege.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 /* Output that does not arrive (a full disk) is a failure, also of a command that did all else
  * right. */
-static int finish(int status)
+static int main_finish(int status)
 {
 	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout))
@@ -21,7 +21,7 @@ static int finish(int status)
 	return status ? status : 1;
 }
 
-static bool is_word(const char *arg, const char *a, const char *b)
+static bool main_is_word(const char *arg, const char *a, const char *b)
 {
 	return strcmp(arg, a) == 0 || strcmp(arg, b) == 0;
 }
@@ -39,13 +39,13 @@ int main(int argc, char **argv)
 		help_overview(stderr);
 		return 2;
 	}
-	if (is_word(argv[1], "--help", "-h")) {
+	if (main_is_word(argv[1], "--help", "-h")) {
 		help_overview(stdout);
-		return finish(0);
+		return main_finish(0);
 	}
-	if (is_word(argv[1], "--version", "-V")) {
+	if (main_is_word(argv[1], "--version", "-V")) {
 		puts("weir " WEIR_VERSION);
-		return finish(0);
+		return main_finish(0);
 	}
 	if (argv[1][0] == '-')
 		return fail_usage(
@@ -55,5 +55,5 @@ int main(int argc, char **argv)
 		return command_unknown(argv[1]);
 	if (!cmd->records && !cmd->drops && privilege_drop(privilege_files(), &err) < 0)
 		return fail(&err);
-	return finish(command_run(cmd, argc - 1, argv + 1));
+	return main_finish(command_run(cmd, argc - 1, argv + 1));
 }

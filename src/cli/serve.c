@@ -9,15 +9,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/call_text.h"
+#include "cli/trace/call_text.h"
 #include "cli/commands.h"
-#include "cli/json_text.h"
-#include "cli/loss.h"
+#include "cli/terminal/json_text.h"
+#include "cli/terminal/loss_text.h"
 #include "cli/serve_open.h"
-#include "cli/shared.h"
+#include "cli/options/shared.h"
 #include "engine/engine.h"
 #include "privilege/privilege.h"
-#include "server/server.h"
+#include "server/http/server.h"
 
 #define TICK_NS	    (200 * NSEC_PER_MSEC) /* how often a trace that grows is looked at */
 #define THREADS_MAX 256
@@ -33,14 +33,15 @@ struct serve_opts {
 	bool open, json;
 };
 
-static int put_call(struct buf *to, const struct batch *op, size_t row, const struct dims *dims)
+static int serve_put_call(struct buf *to, const struct batch *op, size_t row,
+			  const struct dims *dims)
 {
 	const struct call_text_style style = {0};
 
 	return call_text(to, op, row, dims, &style);
 }
 
-static int put_loss(struct buf *to, const struct store *s, struct error *err)
+static int serve_put_loss(struct buf *to, const struct store *s, struct error *err)
 {
 	struct loss loss;
 	int r = loss_read(&loss, s, err);
@@ -147,8 +148,8 @@ static int serve_main(const void *opts, int argc, char **argv)
 		.memory_max = o->memory,
 		.download_max = o->download_max,
 		.threads = (unsigned int)o->threads,
-		.call_text = put_call,
-		.loss_json = put_loss,
+		.call_text = serve_put_call,
+		.loss_json = serve_put_loss,
 	};
 	struct serve_open opened = {0};
 	struct error err = {0};

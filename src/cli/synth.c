@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "capture/synth/synth.h"
 #include "cli/commands.h"
-#include "cli/format.h"
-#include "cli/output.h"
-#include "cli/shared.h"
+#include "cli/terminal/format.h"
+#include "cli/terminal/output.h"
+#include "cli/options/shared.h"
 #include "enrich/enrich.h"
 
 #define SYNTH_ROWS_DEFAULT 1000000
@@ -89,7 +89,7 @@ static int write_trace(const struct synth_opts *o, const struct synth_options *s
 	return r;
 }
 
-static int run(const void *opts, int argc, char **argv)
+static int synth_run(const void *opts, int argc, char **argv)
 {
 	struct synth_opts o = *(const struct synth_opts *)opts;
 	struct synth_options synth = {0};
@@ -146,5 +146,5 @@ const struct command command_synth = {
 	.options_size = sizeof(struct synth_opts),
 	.examples = examples,
 	.no_args = true,
-	.run = run,
+	.run = synth_run,
 };

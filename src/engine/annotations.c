@@ -64,7 +64,7 @@ static void chunks_free(struct own_column *c)
 	}
 }
 
-static void table_free(struct own_table *t)
+static void annotations_table_free(struct own_table *t)
 {
 	if (!t)
 		return;
@@ -84,14 +84,14 @@ static void table_free(struct own_table *t)
 	free(t->parts);
 	free(t);
 }
-DEFINE_CLEANUP(struct own_table *, table_free)
+DEFINE_CLEANUP(struct own_table *, annotations_table_free)
 
 void annotations_free(struct annotations *a)
 {
 	if (!a)
 		return;
 	for (size_t i = 0; i < a->all_count; i++)
-		table_free(a->all[i]);
+		annotations_table_free(a->all[i]);
 	free(a->all);
 	while (a->snapshots) {
 		struct snapshot *s = a->snapshots;
@@ -160,7 +160,7 @@ static struct query_kind kind_of(const struct user_column *c)
 	return k;
 }
 
-static int add_columns(struct own_table *t, const struct user_table *from)
+static int annotations_add_columns(struct own_table *t, const struct user_table *from)
 {
 	t->pub.columns = calloc(from->column_count + 1, sizeof(*t->pub.columns));
 	t->own = calloc(from->column_count + 1, sizeof(*t->own));
@@ -191,10 +191,11 @@ static int add_part(struct own_table *t, const struct user_table *part)
 	return 0;
 }
 
-static int table_new(struct annotations *a, const struct user_table *from, struct own_table **ret)
+static int annotations_table_new(struct annotations *a, const struct user_table *from,
+				 struct own_table **ret)
 {
-	_cleanup_(table_freep) struct own_table *t = calloc(1, sizeof(*t));
-	int r = t ? add_columns(t, from) : -ENOMEM;
+	_cleanup_(annotations_table_freep) struct own_table *t = calloc(1, sizeof(*t));
+	int r = t ? annotations_add_columns(t, from) : -ENOMEM;
 
 	if (r >= 0)
 		r = grow((void **)&a->all, &a->all_cap, a->all_count + 1,
@@ -217,17 +218,17 @@ static int add_table(struct annotations *a, struct snapshot *s, const struct use
 			own = (struct own_table *)s->tables[i];
 	}
 	if (!own) {
-		r = table_new(a, t, &own);
+		r = annotations_table_new(a, t, &own);
 		if (r >= 0)
 			s->tables[s->pub.count++] = &own->pub;
 	}
 	return r < 0 ? r : add_part(own, t);
 }
 
-static int load(const struct query_users *u, const struct query_user_table *table, size_t column,
-		bool key, struct error *err);
+static int annotations_load(const struct query_users *u, const struct query_user_table *table,
+			    size_t column, bool key, struct error *err);
 
-static int look(struct annotations *a)
+static int annotations_look(struct annotations *a)
 {
 	size_t count = store_user_count(a->store);
 	struct snapshot *s = calloc(1, sizeof(*s) + count * sizeof(s->tables[0]));
@@ -244,7 +245,7 @@ static int look(struct annotations *a)
 		return r;
 	}
 	s->pub.tables = s->tables;
-	s->pub.load = load;
+	s->pub.load = annotations_load;
 	s->a = a;
 	s->next = a->snapshots;
 	a->snapshots = s;
@@ -260,7 +261,7 @@ const struct query_users *annotations_get(struct annotations *a)
 		return NULL;
 	pthread_mutex_lock(&a->lock);
 	changes = store_user_changes(a->store);
-	if (changes == a->seen || look(a) >= 0) {
+	if (changes == a->seen || annotations_look(a) >= 0) {
 		a->seen = changes;
 		u = a->snapshots ? &a->snapshots->pub : NULL;
 	}
@@ -296,7 +297,7 @@ static int hold(struct annotations *a, const struct own_table *t, uint64_t bytes
 }
 
 /* A text of SQL is UTF-8, with \xHH for other bytes; the language has the bytes. */
-static int take_text(struct filling *f, size_t row, struct bytes v, struct error *err)
+static int annotations_take_text(struct filling *f, size_t row, struct bytes v, struct error *err)
 {
 	bool raw = f->t->own[f->column].type == USER_BLOB || !memchr(v.data, '\\', v.len);
 	_cleanup_buf_ struct buf plain = {0};
@@ -321,8 +322,8 @@ static int take_text(struct filling *f, size_t row, struct bytes v, struct error
 	return 0;
 }
 
-static int take_value(struct filling *f, const struct user_table *part, size_t from, size_t row,
-		      struct error *err)
+static int annotations_take_value(struct filling *f, const struct user_table *part, size_t from,
+				  size_t row, struct error *err)
 {
 	const struct own_column *own = &f->t->own[f->column];
 	uint64_t v;
@@ -331,7 +332,7 @@ static int take_value(struct filling *f, const struct user_table *part, size_t f
 	if (f->nulls[row])
 		return 0;
 	if (user_type_is_bytes(own->type))
-		return take_text(f, row, user_bytes(f->reader, f->column, from), err);
+		return annotations_take_text(f, row, user_bytes(f->reader, f->column, from), err);
 	v = user_value(f->reader, f->column, from);
 	if (own->type == USER_FLOAT) {
 		memcpy(&f->floats[row], &v, sizeof(v));
@@ -359,12 +360,12 @@ static int take_part(struct filling *f, const struct user_table *part, struct er
 		if (rows < 0)
 			return (int)rows;
 		for (size_t k = 0; k < (size_t)rows && r >= 0 && f->rows < f->cap; k++)
-			r = take_value(f, part, k, f->rows++, err);
+			r = annotations_take_value(f, part, k, f->rows++, err);
 	}
 	return r;
 }
 
-static int make_room(struct filling *f, struct error *err)
+static int annotations_make_room(struct filling *f, struct error *err)
 {
 	enum user_type type = f->t->own[f->column].type;
 	size_t size = user_type_is_bytes(type) ? sizeof(struct bytes) : sizeof(int64_t);
@@ -394,7 +395,7 @@ static int load_values(struct annotations *a, struct own_table *t, size_t column
 	struct filling f = {.a = a, .t = t, .column = column};
 	struct query_user_column *c = &t->pub.columns[column];
 	uint64_t held = a->held;
-	int r = make_room(&f, err);
+	int r = annotations_make_room(&f, err);
 
 	if (r >= 0)
 		r = user_reader_new(&f.reader, a->store);
@@ -422,7 +423,7 @@ static int load_values(struct annotations *a, struct own_table *t, size_t column
 
 /* ---- keys ---- */
 
-static int compare_rows(const void *a, const void *b, void *column)
+static int annotations_compare_rows(const void *a, const void *b, void *column)
 {
 	const struct query_user_column *c = column;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -469,11 +470,11 @@ static int load_key(struct annotations *a, struct own_table *t, size_t column, s
 			rows[count++] = (uint32_t)i;
 	}
 	for (size_t i = 1; i < count && sorted; i++)
-		sorted = compare_rows(&rows[i - 1], &rows[i], c) <= 0;
+		sorted = annotations_compare_rows(&rows[i - 1], &rows[i], c) <= 0;
 	if (!sorted)
-		qsort_r(rows, count, sizeof(*rows), compare_rows, c);
+		qsort_r(rows, count, sizeof(*rows), annotations_compare_rows, c);
 	for (size_t i = 1; i < count && r >= 0; i++) {
-		if (!compare_rows(&rows[i - 1], &rows[i], c))
+		if (!annotations_compare_rows(&rows[i - 1], &rows[i], c))
 			r = key_twice(t, c, rows[i], err);
 	}
 	if (r < 0) {
@@ -486,8 +487,8 @@ static int load_key(struct annotations *a, struct own_table *t, size_t column, s
 	return 0;
 }
 
-static int load(const struct query_users *u, const struct query_user_table *table, size_t column,
-		bool key, struct error *err)
+static int annotations_load(const struct query_users *u, const struct query_user_table *table,
+			    size_t column, bool key, struct error *err)
 {
 	struct annotations *a = ((const struct snapshot *)u)->a;
 	struct own_table *t = (struct own_table *)table;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * annotations.h: the tables that users appended to a trace (store/user.h), as the language knows them
- * (query/users.h). Values come into memory when a query names them, up to ANNOTATIONS_BYTES_MAX.
+ * annotations.h: the tables that users appended to a trace (store/user/user.h), as the language knows them
+ * (query/check/user_values.h). Values come into memory when a query names them, up to ANNOTATIONS_BYTES_MAX.
  *
  *   annotations_new(&a, store, &err);
  *   query_parse_users(text, len, annotations_get(a), &plan, &why);
@@ -9,8 +9,8 @@
 #pragma once
 
 #include "base/error.h"
-#include "query/users.h"
-#include "store/user.h"
+#include "query/check/user_values.h"
+#include "store/user/user.h"
 
 #define ANNOTATIONS_BYTES_MAX (192ull << 20) /* of values: beside the engine's own memory */
 

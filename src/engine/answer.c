@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "engine/bars.h"
-#include "query/pattern.h"
+#include "engine/window_bars.h"
+#include "query/eval/pattern.h"
 
 int answer_init(struct answer *r, const struct plan *p)
 {
@@ -36,7 +36,7 @@ void answer_free(struct answer *r)
 	r->keys = NULL;
 }
 
-static int put_code(struct buf *out, const struct plan_field *f, const struct value *v)
+static int answer_put_code(struct buf *out, const struct plan_field *f, const struct value *v)
 {
 	/* an engine may give the word itself */
 	if (v->t.data)
@@ -66,7 +66,7 @@ int answer_put_plain(struct buf *out, const struct plan_field *f, const struct v
 	case QUERY_BOOL:
 		return buf_printf(out, v->i ? "true" : "false");
 	case QUERY_CODE:
-		return put_code(out, f, v);
+		return answer_put_code(out, f, v);
 	case QUERY_TEXT:
 	case QUERY_ENTITY:
 		return buf_append(out, v->t.data, v->t.len);

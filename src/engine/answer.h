@@ -10,7 +10,7 @@
 #pragma once
 
 #include "engine/ask.h"
-#include "query/plan.h"
+#include "query/plan/plan.h"
 
 struct answer {
 	const struct plan_field **fields; /* what is shown: without the hidden ones */

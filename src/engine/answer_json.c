@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "engine/bars.h"
+#include "engine/window_bars.h"
 
 #define PIECE	65536 /* bytes that are handed on together */
 #define KEY_MAX 256
@@ -124,7 +124,7 @@ static int hand_on(struct writer *w, size_t least)
 
 /* The key of a column: a name that comes twice gets a number, or the second would hide the first.
  */
-static int put_key(struct buf *out, const struct answer *rows, size_t column)
+static int answer_json_put_key(struct buf *out, const struct answer *rows, size_t column)
 {
 	const char *name = rows->fields[column]->name;
 	char numbered[KEY_MAX];
@@ -138,7 +138,7 @@ static int put_key(struct buf *out, const struct answer *rows, size_t column)
 	return json_string(out, (struct bytes){(uint8_t *)numbered, strlen(numbered)});
 }
 
-static int put_columns(struct writer *w, const struct answer *rows)
+static int answer_json_put_columns(struct writer *w, const struct answer *rows)
 {
 	int r = buf_printf(&w->text, "{\"origin\": \"%" PRId64 "\",%s\"columns\": [", w->j->origin,
 			   w->j->compact ? " " : "\n");
@@ -149,7 +149,7 @@ static int put_columns(struct writer *w, const struct answer *rows)
 		r = buf_printf(&w->text, "%s%s{\"name\": ", c ? "," : "",
 			       w->j->compact ? "" : "\n  ");
 		if (r >= 0)
-			r = put_key(&w->text, rows, c);
+			r = answer_json_put_key(&w->text, rows, c);
 		if (r >= 0)
 			r = buf_printf(&w->text, ", \"type\": \"%s\", \"unit\": \"%s\"%s}",
 				       answer_json_type(f), query_kind_unit(f->type),
@@ -158,7 +158,7 @@ static int put_columns(struct writer *w, const struct answer *rows)
 	return r < 0 ? r : buf_printf(&w->text, "],%s\"rows\": [", w->j->compact ? " " : "\n");
 }
 
-static int put_row(struct writer *w, struct answer *rows, bool first)
+static int answer_json_put_row(struct writer *w, struct answer *rows, bool first)
 {
 	bool estimated = false;
 	int r = buf_printf(&w->text, "%s%s{", first ? "" : ",", w->j->compact ? "" : "\n  ");
@@ -169,7 +169,7 @@ static int put_row(struct writer *w, struct answer *rows, bool first)
 		if (c)
 			r = buf_printf(&w->text, ", ");
 		if (r >= 0)
-			r = put_key(&w->text, rows, c);
+			r = answer_json_put_key(&w->text, rows, c);
 		if (r >= 0)
 			r = buf_printf(&w->text, ": ");
 		if (r >= 0)
@@ -185,14 +185,14 @@ int answer_json(struct answer *rows, const struct answer_json *j, struct error *
 {
 	struct writer w = {.j = j};
 	bool first = true;
-	int r = put_columns(&w, rows), next = 0;
+	int r = answer_json_put_columns(&w, rows), next = 0;
 
 	while (r >= 0 && (next = answer_next(rows, err)) > 0) {
 		if (next == ANSWER_PAUSE) {
 			r = hand_on(&w, 0);
 			continue;
 		}
-		r = put_row(&w, rows, first);
+		r = answer_json_put_row(&w, rows, first);
 		first = false;
 		if (r >= 0)
 			r = hand_on(&w, PIECE);

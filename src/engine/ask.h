@@ -10,7 +10,7 @@
 #pragma once
 
 #include "engine/engine.h"
-#include "query/plan.h"
+#include "query/plan/plan.h"
 
 /* ---- ask ---- */
 

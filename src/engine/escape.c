@@ -22,7 +22,7 @@ bool engine_is_utf8(const void *data, size_t len)
 	return true;
 }
 
-static int hex_digit(char c)
+static int escape_hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -41,8 +41,8 @@ static int escaped_byte(const char *text, size_t len)
 
 	if (len < 4 || text[0] != '\\' || text[1] != 'x')
 		return -1;
-	high = hex_digit(text[2]);
-	low = hex_digit(text[3]);
+	high = escape_hex_digit(text[2]);
+	low = escape_hex_digit(text[3]);
 	if (high < 0 || low < 0)
 		return -1;
 	byte = high * 16 + low;

@@ -54,7 +54,7 @@ bool facts_times(const struct store_block *b, int64_t *ret_start, int64_t *ret_e
 	return known;
 }
 
-static bool has_any(void *arg, unsigned int column, int64_t id)
+static bool facts_has_any(void *arg, unsigned int column, int64_t id)
 {
 	return true;
 }
@@ -64,7 +64,7 @@ bool facts_need_long(const struct eval *e, int64_t least)
 	int64_t min[OP_COLUMNS], max[OP_COLUMNS];
 	uint32_t nulls[OP_COLUMNS];
 	const struct eval_block shorter = {
-		.rows = 2, .min = min, .max = max, .nulls = nulls, .has_id = has_any};
+		.rows = 2, .min = min, .max = max, .nulls = nulls, .has_id = facts_has_any};
 
 	for (size_t i = 0; i < ARRAY_SIZE(min); i++) {
 		min[i] = INT64_MIN;

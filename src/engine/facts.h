@@ -2,10 +2,10 @@
 /* facts.h: what the header of a block tells of its rows, before anything is decoded. */
 #pragma once
 
-#include "query/eval.h"
+#include "query/eval/eval.h"
 #include "store/store.h"
 
-/* A block as filters look at it (query/eval.h); store and block are there for the ids. */
+/* A block as filters look at it (query/eval/eval.h); store and block are there for the ids. */
 struct facts {
 	struct eval_block block;
 	const struct store *store;

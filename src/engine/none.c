@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * none.c: stands where weir is built without an engine, as in one static file: rows are scanned
- * (scan.c), and what needs an engine is refused. No engine is ever opened, so that nothing else of the
+ * (scan_rows.c), and what needs an engine is refused. No engine is ever opened, so that nothing else of the
  * contract (engine.h, ask.h) is reached.
  */
 #include <errno.h>

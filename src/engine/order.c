@@ -21,7 +21,7 @@ uint64_t order_columns(enum table_id table)
 }
 
 /* INT64_MIN where the end is not known. */
-static inline int64_t row_end(const struct batch *b, size_t row)
+static inline int64_t order_row_end(const struct batch *b, size_t row)
 {
 	const struct table_def *t = b->def;
 	int64_t end;
@@ -63,9 +63,9 @@ void order_ends(const struct batch *b, int64_t *ends)
 	if (plain_ends(b, ends))
 		return;
 	for (size_t i = 0; i < b->rows && last == INT64_MIN; i++)
-		last = row_end(b, i);
+		last = order_row_end(b, i);
 	for (size_t i = 0; i < b->rows; i++) {
-		int64_t end = row_end(b, i);
+		int64_t end = order_row_end(b, i);
 
 		if (end != INT64_MIN)
 			last = end;
@@ -102,7 +102,7 @@ static inline bool row_in(const struct batch *b, size_t row, int64_t from, int64
 		return false;
 	if (b->def->dur != NO_COLUMN && batch_is_null(b, b->def->dur, row))
 		return false;
-	end = row_end(b, row);
+	end = order_row_end(b, row);
 	return end != INT64_MIN && end >= from && end < to;
 }
 

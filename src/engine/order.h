@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * order.h: the trace's order of rows, and ranges of time over them; what the stream (scan.c) and an
+ * order.h: the trace's order of rows, and ranges of time over them; what the stream (scan_rows.c) and an
  * engine's SQL must agree on.
  *
  * Rows of events (op, loss, mark, ...) come by their end; one whose end is not known stands where the row

@@ -24,7 +24,7 @@ static const char *parent(void)
 }
 
 /* A stream of its own, so that the position of `folder` does not matter. */
-static DIR *list(int folder)
+static DIR *spill_list(int folder)
 {
 	_cleanup_close_ int fd = openat(folder, ".", FOLDER_FLAGS);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -42,7 +42,7 @@ static bool is_dots(const char *name)
 /* By descriptor: a link is removed, never followed. */
 static void clear(int folder, unsigned int depth)
 {
-	DIR *d = list(folder);
+	DIR *d = spill_list(folder);
 
 	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
 		_cleanup_close_ int below = -1;
@@ -148,7 +148,7 @@ void spill_free(struct spill *s)
 
 uint64_t spill_bytes(int folder)
 {
-	DIR *d = list(folder);
+	DIR *d = spill_list(folder);
 	uint64_t sum = 0;
 
 	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {

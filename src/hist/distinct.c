@@ -63,7 +63,7 @@ static int estimate_from_here(struct distinct *d)
 }
 
 /* False where it was there. */
-static bool put(uint64_t *slots, uint32_t cap, uint64_t hash)
+static bool distinct_put(uint64_t *slots, uint32_t cap, uint64_t hash)
 {
 	uint32_t at = (uint32_t)hash & (cap - 1);
 
@@ -86,7 +86,7 @@ static int slots_grow(struct distinct *d)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
 		if (before[i])
-			put(slots, cap, before[i]);
+			distinct_put(slots, cap, before[i]);
 	}
 	if (d->cap)
 		free(d->slots);
@@ -109,7 +109,7 @@ int distinct_add(struct distinct *d, uint64_t hash)
 	} else {
 		if ((d->used + 1) * 4 > d->cap * 3 && slots_grow(d) < 0)
 			return -ENOMEM;
-		d->used += put(d->slots, d->cap, hash);
+		d->used += distinct_put(d->slots, d->cap, hash);
 	}
 	return d->used + d->zero > DISTINCT_SET_MAX ? estimate_from_here(d) : 0;
 }

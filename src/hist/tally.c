@@ -17,7 +17,7 @@ void tally_free(struct tally *t)
 }
 
 /* Where the bucket is, or would stand. */
-static uint32_t find(const struct tally *t, int64_t from)
+static uint32_t tally_find(const struct tally *t, int64_t from)
 {
 	uint32_t low = 0, high = t->count;
 
@@ -34,7 +34,7 @@ static uint32_t find(const struct tally *t, int64_t from)
 
 int tally_add(struct tally *t, int64_t from, uint64_t n)
 {
-	uint32_t at = find(t, from);
+	uint32_t at = tally_find(t, from);
 
 	if (at < t->count && t->entries[at].from == from) {
 		t->entries[at].count = add_sat(t->entries[at].count, n);
@@ -130,7 +130,7 @@ int64_t tally_lquantize(int64_t v, int64_t from, int64_t to, int64_t step)
 }
 
 /* base^n, INT64_MAX where it is more. */
-static int64_t power(int64_t base, int64_t n)
+static int64_t tally_power(int64_t base, int64_t n)
 {
 	int64_t v = 1;
 
@@ -143,7 +143,7 @@ static int64_t power(int64_t base, int64_t n)
 
 int64_t tally_llquantize(int64_t v, int64_t base, int64_t low, int64_t high, int64_t steps)
 {
-	int64_t end = power(base, high + 1), first = power(base, low), next, step;
+	int64_t end = tally_power(base, high + 1), first = tally_power(base, low), next, step;
 
 	assert(base > 1 && steps > 0);
 	if (v < first)

@@ -64,7 +64,7 @@ static struct conn *oldest_idle(struct http *h)
 }
 
 /* With the lock held. */
-static void make_room(struct http *h)
+static void conns_make_room(struct http *h)
 {
 	unsigned int strangers = 0, trusted = 0;
 	struct conn *drop = NULL;
@@ -86,7 +86,7 @@ void conns_trust(struct http *h, struct conn *c)
 	pthread_mutex_lock(&h->lock);
 	if (!c->trusted) {
 		c->trusted = true;
-		make_room(h);
+		conns_make_room(h);
 	}
 	pthread_mutex_unlock(&h->lock);
 }
@@ -98,7 +98,7 @@ static void conns_add(struct http *h, struct conn *c)
 	if (c->next)
 		c->next->prev = c;
 	h->conns = c;
-	make_room(h);
+	conns_make_room(h);
 	pthread_mutex_unlock(&h->lock);
 }
 

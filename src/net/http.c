@@ -157,7 +157,7 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
 	*con_cls = NULL;
 }
 
-static void refuse(struct http_request *r, unsigned int status, const char *why)
+static void http_refuse(struct http_request *r, unsigned int status, const char *why)
 {
 	http_reply_text(r, status, "text/plain; charset=utf-8", why);
 }
@@ -172,7 +172,7 @@ static enum MHD_Result count_host(void *arg, enum MHD_ValueKind kind, const char
 }
 
 /* Headers are there, the body is not: what can be refused by now is. */
-static bool begin(struct http_request *r, const char *url, const char *method)
+static bool http_begin(struct http_request *r, const char *url, const char *method)
 {
 	unsigned int hosts = 0;
 	const char *length;
@@ -182,16 +182,16 @@ static bool begin(struct http_request *r, const char *url, const char *method)
 	r->path = strdup(url);
 	r->cut = strdup(url);
 	if (!r->path || !r->cut)
-		return refuse(r, 500, "out of memory\n"), false;
+		return http_refuse(r, 500, "out of memory\n"), false;
 	if (r->bad)
-		return refuse(r, 400, "the address of the request is malformed\n"), false;
+		return http_refuse(r, 400, "the address of the request is malformed\n"), false;
 	/* RFC 9112, 3.2: who reads the first and who reads the last would disagree */
 	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count_host, &hosts);
 	if (hosts > 1)
-		return refuse(r, 400, "the request has more than one Host header\n"), false;
+		return http_refuse(r, 400, "the request has more than one Host header\n"), false;
 	r->route = route_of(r, &other);
 	if (!r->route && other)
-		return refuse(r, 405, "this method is not for this address\n"), false;
+		return http_refuse(r, 405, "this method is not for this address\n"), false;
 	if (!r->http->opt->admit(r->http->opt->arg, r, r->route))
 		return false;
 	r->admitted = true;
@@ -201,7 +201,7 @@ static bool begin(struct http_request *r, const char *url, const char *method)
 		return false;
 	}
 	if (length && strtoull(length, NULL, 10) > r->route->body_max)
-		return refuse(r, 413, "the request's body is too large\n"), false;
+		return http_refuse(r, 413, "the request's body is too large\n"), false;
 	return true;
 }
 
@@ -224,7 +224,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 		return MHD_NO;
 	if (!r->begun) {
 		r->begun = true;
-		return begin(r, url, method) ? MHD_YES : http_send(r);
+		return http_begin(r, url, method) ? MHD_YES : http_send(r);
 	}
 	if (*data_len) {
 		take_body(r, data, *data_len);
@@ -232,7 +232,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 		return MHD_YES;
 	}
 	if (r->too_large) {
-		refuse(r, 413, "the request's body is too large\n");
+		http_refuse(r, 413, "the request's body is too large\n");
 		return http_send(r);
 	}
 	set_state(r, CONN_WORKING);

@@ -19,7 +19,7 @@ static bool went_away(int fd)
 	return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
-static void look_at(const struct http *h, const struct conn *c, int64_t now)
+static void watch_look_at(const struct http *h, const struct conn *c, int64_t now)
 {
 	struct http_request *r = c->request;
 	int why = 0;
@@ -52,7 +52,7 @@ void *http_watch(void *arg)
 		int64_t now = clock_monotonic_ns();
 
 		for (const struct conn *c = h->conns; c; c = c->next)
-			look_at(h, c, now);
+			watch_look_at(h, c, now);
 		clock_after(h->working || h->stopping ? TICK_NS : TICK_IDLE_NS, &until);
 		pthread_cond_timedwait(&h->wake, &h->lock, &until);
 	}

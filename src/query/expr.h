@@ -95,7 +95,7 @@ enum expr_kind {
 	EXPR_CALL,    /* function, arg[0..arg_count) */
 	EXPR_CASE,    /* if(cond, a, b) */
 	EXPR_ROW,     /* row_id: names a call for good; null where the row is of no stored block */
-	EXPR_USER,    /* a user's column, of the row whose key is arg[0]; see users.h */
+	EXPR_USER,    /* a user's column, of the row whose key is arg[0]; see user_values.h */
 };
 
 enum expr_compare { COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE };

@@ -24,7 +24,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "query/plan.h"
+#include "query/plan/plan.h"
 
 #define QUERY_TEXT_MAX	(64u << 10) /* bytes of a query's text */
 #define QUERY_DEPTH_MAX 200	    /* nested brackets and operators */

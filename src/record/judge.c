@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "enrich/enrich.h"
-#include "query/eval.h"
+#include "query/eval/eval.h"
 
 struct record_judge {
 	struct enrich *

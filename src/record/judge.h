@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "query/pushdown.h"
+#include "query/kernel/pushdown.h"
 
 struct record_judge;
 

@@ -12,7 +12,7 @@
 #include "capture/source.h"
 #include "enrich/enrich.h"
 #include "privilege/privilege.h"
-#include "query/rows.h"
+#include "query/eval/eval_rows.h"
 #include "store/store.h"
 
 /* Who takes the finished rows. Called in order, from the session's thread. */

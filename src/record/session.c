@@ -34,7 +34,7 @@ struct session {
 	struct record_child *child; /* NULL: none */
 	struct batch_set in, rows;
 	struct query_rows *where; /* NULL: none */
-	struct query_seat *seat;
+	struct query_cursor *cursor;
 	bool forget_files; /* nobody but the filter asks for their names, and it asks once */
 	struct record_totals totals;
 	int64_t begin, end, next_tick, next_look; /* monotonic; end is 0 while it runs */
@@ -51,7 +51,7 @@ struct session {
 
 static void session_free(struct session *s)
 {
-	query_seat_free(s->seat);
+	query_cursor_free(s->cursor);
 	query_rows_free(s->where);
 	enrich_free(s->own_enrich);
 	batch_set_free(&s->in);
@@ -157,7 +157,7 @@ static int drop_unwanted(struct session *s, struct error *err)
 
 	if (!s->where || !op || !op->rows)
 		return 0;
-	count = query_seat_rows(s->seat, op, &rows, err);
+	count = query_cursor_rows(s->cursor, op, &rows, err);
 	if (count < 0 || (size_t)count == op->rows)
 		return (int)MIN(count, 0);
 	s->totals.left_out += op->rows - (size_t)count;
@@ -443,7 +443,7 @@ static int begin(struct session *s, struct error *err)
 		enrich_keep_secrets(s->enrich);
 	if (opt->where) {
 		r = query_rows_new(&s->where, opt->where, err);
-		if (r >= 0 && query_seat_new(&s->seat, s->where) < 0)
+		if (r >= 0 && query_cursor_new(&s->cursor, s->where) < 0)
 			r = error_set(err, -ENOMEM, "out of memory");
 		if (r < 0)
 			return r;

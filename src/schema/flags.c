@@ -12,7 +12,7 @@
 
 #define WORD_MAX 64 /* longer words than any known one */
 
-static const char *find_word(const struct flag_word *words, size_t count, uint64_t value)
+static const char *flags_find_word(const struct flag_word *words, size_t count, uint64_t value)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (words[i].value == value)
@@ -21,12 +21,12 @@ static const char *find_word(const struct flag_word *words, size_t count, uint64
 	return NULL;
 }
 
-static const char *code_word(enum word_set set, uint64_t code)
+static const char *flags_code_word(enum word_set set, uint64_t code)
 {
 	const struct flag_set *s = flag_set(set);
 
 	return set == WORDS_FAMILY ? vocab_word("family", (int64_t)code)
-				   : find_word(s->codes, s->code_count, code);
+				   : flags_find_word(s->codes, s->code_count, code);
 }
 
 const char *flags_word(enum word_set set, uint64_t value)
@@ -35,9 +35,9 @@ const char *flags_word(enum word_set set, uint64_t value)
 	const char *word = NULL;
 
 	if (s->mask && (value & s->mask) == value)
-		word = code_word(set, value);
+		word = flags_code_word(set, value);
 	if (!word)
-		word = find_word(s->bits, s->bit_count, value);
+		word = flags_find_word(s->bits, s->bit_count, value);
 	return word || value ? word : s->none;
 }
 
@@ -87,7 +87,7 @@ static int print_ioctl(struct buf *to, uint64_t cmd)
 static int print_quota(struct buf *to, uint64_t cmd)
 {
 	static const char *const types[] = {"USRQUOTA", "GRPQUOTA", "PRJQUOTA"};
-	const char *word = code_word(WORDS_QUOTACTL, cmd >> 8 & 0xffffff);
+	const char *word = flags_code_word(WORDS_QUOTACTL, cmd >> 8 & 0xffffff);
 	unsigned int type = cmd & 0xff;
 	int r = word ? buf_printf(to, "QCMD(%s, ", word)
 		     : buf_printf(to, "QCMD(%#x /* Q_??? */, ",
@@ -104,9 +104,9 @@ static bool print_special(struct buf *to, enum word_set set, uint64_t value, int
 {
 	if (set == WORDS_QUOTACTL)
 		*ret = print_quota(to, value & UINT32_MAX);
-	else if (set == WORDS_IOCTL && !code_word(set, value & UINT32_MAX))
+	else if (set == WORDS_IOCTL && !flags_code_word(set, value & UINT32_MAX))
 		*ret = print_ioctl(to, value & UINT32_MAX);
-	else if (set == WORDS_SIGNAL && !code_word(set, value & UINT32_MAX))
+	else if (set == WORDS_SIGNAL && !flags_code_word(set, value & UINT32_MAX))
 		*ret = buf_printf(to, "%d", (int)value);
 	else
 		return false;
@@ -135,7 +135,7 @@ int flags_print(struct buf *to, enum word_set set, uint64_t value)
 		value &= UINT32_MAX;
 	code = value & s->mask;
 	bits = value & ~s->mask & ~s->number;
-	word = s->mask ? code_word(set, code) : NULL;
+	word = s->mask ? flags_code_word(set, code) : NULL;
 	if (!value && !word && !s->number)
 		return print_nothing(to, s);
 	if (word && !s->code_last)
@@ -186,7 +186,7 @@ static bool lookup(enum word_set set, const char *word, uint64_t *ret)
 	return s->none && !strcmp(s->none, word);
 }
 
-static int unknown_word(enum word_set set, const char *word, struct error *err)
+static int flags_unknown_word(enum word_set set, const char *word, struct error *err)
 {
 	const struct flag_set *s = flag_set(set);
 	struct nearest n = {.word = word};
@@ -200,14 +200,14 @@ static int unknown_word(enum word_set set, const char *word, struct error *err)
 	return error_set(err, -EINVAL, "no flag '%s'", word);
 }
 
-static int parse_word(enum word_set set, const char *word, uint64_t *ret, struct error *err)
+static int flags_parse_word(enum word_set set, const char *word, uint64_t *ret, struct error *err)
 {
 	char *end;
 
 	if (!*word)
 		return error_set(err, -EINVAL, "a flag is missing beside '|'");
 	if (!isdigit((unsigned char)*word))
-		return lookup(set, word, ret) ? 0 : unknown_word(set, word, err);
+		return lookup(set, word, ret) ? 0 : flags_unknown_word(set, word, err);
 	errno = 0;
 	*ret = strtoull(word, &end, 0);
 	if (*end || errno)
@@ -236,7 +236,7 @@ int flags_parse(enum word_set set, const char *text, uint64_t *ret, struct error
 					 at);
 		memcpy(word, at, len);
 		word[len] = 0;
-		r = parse_word(set, word, &value, err);
+		r = flags_parse_word(set, word, &value, err);
 		if (r < 0)
 			return r;
 		all |= value;
@@ -259,7 +259,7 @@ int flags_print_mode(struct buf *to, uint64_t mode)
 	};
 	static const struct flag_word high[] = {
 		{04000, "S_ISUID"}, {02000, "S_ISGID"}, {01000, "S_ISVTX"}};
-	const char *type = find_word(types, ARRAY_SIZE(types), mode & 0170000);
+	const char *type = flags_find_word(types, ARRAY_SIZE(types), mode & 0170000);
 	int r = 0;
 
 	mode &= UINT32_MAX;

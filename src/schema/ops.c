@@ -225,7 +225,7 @@ bool op_hands_over(uint32_t code)
 	return false;
 }
 
-static bool has_role(const struct op_def *op, enum arg_role role)
+static bool ops_has_role(const struct op_def *op, enum arg_role role)
 {
 	for (unsigned int i = 0; i < OP_ARGS; i++) {
 		if (op->args[i].role == role)
@@ -238,11 +238,11 @@ enum op_copy op_copy(uint32_t code)
 {
 	const struct op_def *op = op_def(code);
 
-	if (!op || op->ret != RET_BYTES || !has_role(op, ARG_FD2))
+	if (!op || op->ret != RET_BYTES || !ops_has_role(op, ARG_FD2))
 		return OP_COPY_NONE;
 	/* where a position is given for one of the files alone, that one is read */
-	return has_role(op, ARG_POSP2) && !has_role(op, ARG_POSP) ? OP_COPY_TO_FIRST
-								  : OP_COPY_TO_SECOND;
+	return ops_has_role(op, ARG_POSP2) && !ops_has_role(op, ARG_POSP) ? OP_COPY_TO_FIRST
+									  : OP_COPY_TO_SECOND;
 }
 
 uint32_t op_code_end(void)

@@ -98,7 +98,7 @@ static void add_code(uint64_t *ops, uint32_t code)
 	ops[code / 64] |= 1ull << (code % 64);
 }
 
-static bool add_set(uint64_t *ops, const char *word)
+static bool select_add_set(uint64_t *ops, const char *word)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(set_names); i++) {
 		if (strcasecmp(set_names[i].name, word))
@@ -150,7 +150,7 @@ static int add_regex(uint64_t *ops, const char *pattern, struct error *err)
 	return found ? 0 : error_set(err, -EINVAL, "'/%s' matches the name of no call", pattern);
 }
 
-static int add_number(uint64_t *ops, const char *word, struct error *err)
+static int select_add_number(uint64_t *ops, const char *word, struct error *err)
 {
 	char *end;
 	unsigned long number = strtoul(word, &end, 10);
@@ -162,7 +162,7 @@ static int add_number(uint64_t *ops, const char *word, struct error *err)
 	return 0;
 }
 
-static int unknown_word(const char *word, struct error *err)
+static int select_unknown_word(const char *word, struct error *err)
 {
 	struct nearest n = {.word = word};
 
@@ -190,7 +190,7 @@ static int unknown_word(const char *word, struct error *err)
 			 "no call '%s'; a set is written %%file, an expression /^open", word);
 }
 
-static int add_word(uint64_t *ops, char *word, struct error *err)
+static int select_add_word(uint64_t *ops, char *word, struct error *err)
 {
 	bool may_be_unknown = *word == '?';
 	char *personality = strchr(word, '@');
@@ -209,10 +209,10 @@ static int add_word(uint64_t *ops, char *word, struct error *err)
 		*personality = 0;
 	}
 	if (isdigit((unsigned char)*word))
-		return add_number(ops, word, err);
+		return select_add_number(ops, word, err);
 	if (*word == '/')
 		return add_regex(ops, word + 1, err);
-	if (add_set(ops, word))
+	if (select_add_set(ops, word))
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(aliases); i++) {
 		if (!strcmp(aliases[i].name, word))
@@ -222,12 +222,12 @@ static int add_word(uint64_t *ops, char *word, struct error *err)
 	if (code >= 0)
 		add_code(ops, (uint32_t)code);
 	else if (!may_be_unknown)
-		return unknown_word(word, err);
+		return select_unknown_word(word, err);
 	return 0;
 }
 
 /* Whether the word means waiting, and does not have it among other calls as %net does. */
-static bool names_waits(const char *word, const uint64_t *ops)
+static bool select_names_waits(const char *word, const uint64_t *ops)
 {
 	size_t count = 0, waits = 0;
 
@@ -298,10 +298,10 @@ int select_ops(struct select *s, const char *text, struct error *err)
 			if (!*word)
 				return error_set(err, -EINVAL,
 						 "'%s': a name is missing beside a comma", text);
-			r = add_word(one, word, err);
+			r = select_add_word(one, word, err);
 			if (r < 0)
 				return r;
-			waits |= names_waits(word, one);
+			waits |= select_names_waits(word, one);
 			for (size_t i = 0; i < OP_WORDS; i++)
 				ops[i] |= one[i];
 		}

@@ -49,7 +49,7 @@ static const struct vocabulary {
 	{"family", families, ARRAY_SIZE(families)}, {"cause", causes, ARRAY_SIZE(causes)},
 };
 
-static const struct vocabulary *find(const char *column)
+static const struct vocabulary *vocab_find(const char *column)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(vocabularies); i++) {
 		if (!strcmp(vocabularies[i].column, column))
@@ -74,7 +74,7 @@ const char *vocab_word(const char *column, int64_t code)
 
 		return def ? def->name : NULL;
 	}
-	v = find(column);
+	v = vocab_find(column);
 	hi = v ? v->count : 0;
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
@@ -95,7 +95,7 @@ int64_t vocab_code(const char *column, const char *word)
 
 	if (is_op(column))
 		return op_find(word);
-	v = find(column);
+	v = vocab_find(column);
 	for (size_t i = 0; v && i < v->count; i++) {
 		if (!strcmp(v->words[i].text, word))
 			return v->words[i].code;
@@ -118,6 +118,6 @@ int64_t vocab_at(const char *column, size_t i)
 
 	if (is_op(column))
 		return op_at(i);
-	v = find(column);
+	v = vocab_find(column);
 	return v && i < v->count ? v->words[i].code : -1;
 }

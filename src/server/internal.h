@@ -8,9 +8,9 @@
 #include "base/map.h"
 #include "engine/annotations.h"
 #include "net/http.h"
-#include "server/room.h"
-#include "server/server.h"
-#include "server/turns.h"
+#include "server/http/memory_budget.h"
+#include "server/http/server.h"
+#include "server/http/admission.h"
 
 /* ---- limits, each with its reason ---- */
 
@@ -38,11 +38,11 @@ struct cache;
 struct catalog;
 struct file_tops;
 struct index;
-struct kept_calls;
+struct slow_cache;
 struct overview_parts;
 struct pool;
 struct slow_store;
-struct touched_store;
+struct access_map_store;
 
 /* What is known to be wrong with the trace, by now. */
 struct known_loss {
@@ -84,7 +84,7 @@ struct server {
 	struct map blocks;   /* trace << 48 | seq -> block: of op */
 	size_t blocks_known;
 
-	pthread_mutex_t loss_lock; /* of what follows, beside the other; see loss.c */
+	pthread_mutex_t loss_lock; /* of what follows, beside the other; see answer_loss.c */
 	struct buf loss;	   /* the member "loss" of every answer */
 	struct known_loss known;   /* what it says */
 	uint64_t loss_version;	   /* another one whenever it says something else */
@@ -96,10 +96,10 @@ struct server {
 	bool news_end, stopping;
 	struct question *running[RUNNING_MAX];
 	unsigned int questions; /* of them */
-	struct turns turns;
-	struct room room;
+	struct admission admission;
+	struct memory_budget memory_budget;
 
-	pthread_mutex_t names_lock; /* of the making of what follows; see names.h */
+	pthread_mutex_t names_lock; /* of the making of what follows; see who.h */
 	struct catalog *catalog;
 	uint64_t names_generation;
 	struct file_tops *tops;
@@ -109,17 +109,17 @@ struct server {
 	struct cache *cache;
 	struct pool *pool;
 	struct index *index;
-	struct touched_store *touched;
+	struct access_map_store *access_map;
 	struct slow_store *slow;
 	struct overview_parts *parts;
-	_Atomic(struct kept_calls *) kept; /* NULL: not yet, or none */
+	_Atomic(struct slow_cache *) kept; /* NULL: not yet, or none */
 };
 
 /* A request that reads the trace. */
 struct question {
 	struct server *server;
 	struct http_request *request; /* NULL: the server's own question, until it stops */
-	const char *client;	      /* whose it is, for turns.h */
+	const char *client;	      /* whose it is, for admission.h */
 	bool apart;		      /* SQL: worked on in a process of its own */
 	bool light;		      /* takes little, whatever the trace */
 	struct buf out;		      /* the answer's body */
@@ -181,7 +181,7 @@ int64_t server_row_number(const struct server *s, size_t block, size_t row);
 /* -ENOENT where there is no such call. */
 int server_row_find(const struct server *s, int64_t number, size_t *ret_block, size_t *ret_row);
 
-/* ---- session.c ---- */
+/* ---- login.c ---- */
 int session_init(struct server *s, struct error *err);
 bool session_admit(void *arg, struct http_request *r, const struct http_route *route);
 void session_post(void *arg, struct http_request *r);
@@ -190,7 +190,7 @@ void session_post(void *arg, struct http_request *r);
 /* True where the route knows every parameter of the request; else it was answered. */
 bool params_admit(struct http_request *r, const struct http_route *route);
 
-/* ---- loss.c; the trace's lock is held, but for the header ---- */
+/* ---- answer_loss.c; the trace's lock is held, but for the header ---- */
 /* Sets q->loss, q->known, q->version to what is known by now. 0, or negative and q->err. */
 int loss_take(struct question *q);
 /* False where more is known by now than q->loss says. */
@@ -203,7 +203,7 @@ int loss_version(struct server *s, uint64_t *ret, struct error *err);
 /* Adds the header Weir-Damage, which every answer has. */
 void loss_header(void *arg, struct http_request *r);
 
-/* ---- trace.c ---- */
+/* ---- route_trace.c ---- */
 /* Makes s->document, s->windows again; the lock is held for writing. */
 int trace_describe(struct server *s, struct error *err);
 /* The document of /trace, with what is missing by now. 0 or negative. */

@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "base/nearest.h"
 #include "base/when.h"
-#include "cli/cgroups.h"
-#include "cli/command.h"
-#include "cli/help.h"
+#include "cli/record/cgroups.h"
+#include "cli/options/command.h"
+#include "cli/options/help.h"
 
 #include <errno.h>
 #include <setjmp.h>

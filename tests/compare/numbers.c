@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* numbers.c: the statistics of diff against values from tables, and names of runs that are the same. */
 /* before cmocka, which has a macro of a name that it has */
-#include "cli/diff.h"
+#include "cli/diff/diff.h"
 
 #include <math.h>
 #include <setjmp.h>

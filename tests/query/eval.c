@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "query/eval.h"
+#include "query/eval/eval.h"
 #include "reference.h"
 #include "schema/vocab.h"
 

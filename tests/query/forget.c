@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "query/query.h"
-#include "query/rows.h"
+#include "query/eval/eval_rows.h"
 
 #define ROUNDS	  60
 #define NEW_FILES 3000 /* in a round: ids run past what rows that are kept would allow */
@@ -31,7 +31,7 @@ static uint64_t draw(uint64_t below)
 struct reader {
 	struct dims *dims;
 	struct query_rows *rows;
-	struct query_seat *seat;
+	struct query_cursor *cursor;
 };
 
 static struct plan *parse(const char *text)
@@ -49,12 +49,12 @@ static void reader_new(struct reader *r, const struct plan *p)
 
 	assert_int_equal(dims_new(&r->dims), 0);
 	assert_int_equal(query_rows_new(&r->rows, p->where, &err), 0);
-	assert_int_equal(query_seat_new(&r->seat, r->rows), 0);
+	assert_int_equal(query_cursor_new(&r->cursor, r->rows), 0);
 }
 
 static void reader_free(struct reader *r)
 {
-	query_seat_free(r->seat);
+	query_cursor_free(r->cursor);
 	query_rows_free(r->rows);
 	dims_free(r->dims);
 }
@@ -104,7 +104,7 @@ static size_t filter(struct reader *r, const struct batch *files, const struct b
 	assert_int_equal(dims_apply(r->dims, files), 0);
 	if (query_rows_names(r->rows, r->dims, &err) < 0)
 		fail_msg("%s", err.message);
-	n = query_seat_rows(r->seat, ops, ret, &err);
+	n = query_cursor_rows(r->cursor, ops, ret, &err);
 	assert_true(n >= 0);
 	return (size_t)n;
 }

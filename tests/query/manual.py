@@ -63,7 +63,7 @@ def plans():
 def unnamed():
     known = set(re.findall(r'\w+', ' '.join(re.findall(r'`([^`\n]+)`', guide))))
     wanted = entries(source('query/expr.h'), 'QUERY_NAMES', 'N') + entries(source('query/expr.h'), 'QUERY_FUNCTIONS', 'F') + \
-        entries(source('query/plan.h'), 'QUERY_AGGREGATES', 'A')
+        entries(source('query/plan/plan.h'), 'QUERY_AGGREGATES', 'A')
     columns = re.search(r'#define SCHEMA_OP\(C\)(.*?)\n\n', source('schema/tables.h'), re.S)[1]
     wanted += [c for c in re.findall(r'C\(OP, op, \w+, (\w+),', columns) if not re.fullmatch(r'a[1-4]|\w+_id', c)]
     return [f'{name} is not in the guide' for name in wanted if name not in known]

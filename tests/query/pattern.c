@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "query/pattern.h"
+#include "query/eval/pattern.h"
 
 static struct bytes text(const char *t)
 {

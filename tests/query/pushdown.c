@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "query/pushdown.h"
+#include "query/kernel/pushdown.h"
 #include "query/query.h"
-#include "query/rows.h"
+#include "query/eval/eval_rows.h"
 #include "record/judge.h"
 
 #define die(...) (fprintf(stderr, __VA_ARGS__), fputc('\n', stderr), fail())
@@ -666,7 +666,7 @@ static void check_rows(const struct plan *p, const struct batch *b, const struct
 		       struct counts *counts)
 {
 	_cleanup_(query_rows_freep) struct query_rows *q = NULL;
-	_cleanup_(query_seat_freep) struct query_seat *seat = NULL;
+	_cleanup_(query_cursor_freep) struct query_cursor *cursor = NULL;
 	uint64_t ops[OP_CODE_CALLS / 64];
 	struct pushdown_cgroups cgroups;
 	struct judged judged;
@@ -682,8 +682,8 @@ static void check_rows(const struct plan *p, const struct batch *b, const struct
 	judge(&cgroups, &judged);
 	assert_int_equal(query_rows_new(&q, p->where, &err), 0);
 	assert_int_equal(query_rows_names(q, d, &err), 0);
-	assert_int_equal(query_seat_new(&seat, q), 0);
-	count = query_seat_rows(seat, b, &rows, &err);
+	assert_int_equal(query_cursor_new(&cursor, q), 0);
+	count = query_cursor_rows(cursor, b, &rows, &err);
 	assert_true(count >= 0);
 	for (size_t row = 0; row < b->rows; row++) {
 		bool want = at < count && rows[at] == row,

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "query/pattern.h"
+#include "query/eval/pattern.h"
 #include "schema/vocab.h"
 
 #define UNKNOWN ((struct value){.null = true})

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cli/format.h"
+#include "cli/terminal/format.h"
 
 #define SAME(text, want) assert_string_equal((text).s, want)
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "analysis/rollup/scan.h"
+#include "analysis/rollup/rollup_scan.h"
 #include "capture/replay/replay.h"
 #include "capture/synth/synth.h"
 #include "enrich/enrich.h"

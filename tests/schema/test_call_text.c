@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One call as one line: strace's spelling, names of descriptors, errors, and nothing that harms a
  * terminal. */
-#include "cli/call_text.h"
+#include "cli/trace/call_text.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-#include "store/block.h"
-#include "store/user.h"
-#include "store/check.h"
+#include "store/file/block.h"
+#include "store/user/user.h"
+#include "store/file/check_trace.h"
 
 #define BLOCKS 2
 #define ROWS   20

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "store/events.h"
-#include "store/reader.h"
+#include "store/file/block_events.h"
+#include "store/file/reader.h"
 
 static const char *const transforms[TRANSFORM_COUNT] = {"-",	"delta", "same", "negated",
 							"last", "next",	 "end",	 "switch"};

@@ -3,7 +3,7 @@
 #include "common.h"
 
 #include "base/clock.h"
-#include "store/format.h"
+#include "store/file/format.h"
 
 #define CPUS 3
 

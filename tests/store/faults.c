@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "common.h"
 #include "schema/vocab.h"
-#include "store/block.h"
+#include "store/file/block.h"
 
 #define SMALL_BLOCKS 12
 #define SMALL_ROWS   40

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "store/user.h"
+#include "store/user/user.h"
 
 #define ROWS 70001 /* more than a block holds */
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A block counts whole or not at all, whoever reads what of it; and what happens to a file while it is open is noticed. */
-#include "store/verify.h"
+#include "store/file/verify.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include "common.h"
-#include "store/block.h"
+#include "store/file/block.h"
 
 #define BLOCKS 6
 #define ROWS   300

@@ -2,7 +2,7 @@
 /* internal.h: what the files of diff share. */
 #pragma once
 
-#include "analysis/diff/diff.h"
+#include "analysis/diff/compare_runs.h"
 #include "analysis/diff/stats.h"
 #include "base/buf.h"
 #include "base/map.h"
@@ -75,7 +75,7 @@ struct work {
 	struct diff *out;
 };
 
-/* names.c: gives every file and thread of the runs a label. 0 or -ENOMEM. */
+/* match_names.c: gives every file and thread of the runs a label. 0 or -ENOMEM. */
 int names_make(struct work *w);
 /* Counts the names behind each label, of files that calls named. 0 or -ENOMEM. */
 int names_count(const struct work *w, struct run *run, const uint8_t *called);
@@ -83,7 +83,7 @@ int names_count(const struct work *w, struct run *run, const uint8_t *called);
  * -ENOMEM. */
 int name_pattern(struct bytes text, struct buf *out, bool *ret_changed);
 
-/* load.c: sums of each run, by key; then those keys that matter, by part of the run. */
+/* load_runs.c: sums of each run, by key; then those keys that matter, by part of the run. */
 int load_called(struct work *w, struct error *err);
 int load_sums(struct work *w, struct error *err);
 int load_keys(struct work *w);

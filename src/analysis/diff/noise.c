@@ -43,7 +43,7 @@ bool metric_of(const struct run *r, const struct cell *c, enum diff_metric m, do
 
 /* ---- parts ---- */
 
-static void add(struct cell *to, const struct cell *c)
+static void noise_add(struct cell *to, const struct cell *c)
 {
 	to->calls += c->calls;
 	to->errors += c->errors;
@@ -52,14 +52,14 @@ static void add(struct cell *to, const struct cell *c)
 	to->log += c->log;
 }
 
-static void parts_of(const struct run *r, const struct key *k, struct cell ret[static PARTS])
+static void noise_parts_of(const struct run *r, const struct key *k, struct cell ret[static PARTS])
 {
 	const struct cell *b = &r->blocks[k->row * BLOCKS];
 
 	for (unsigned int i = 0; i < PARTS; i++) {
 		ret[i] = (struct cell){0};
 		for (unsigned int j = 0; j < BLOCKS / PARTS; j++)
-			add(&ret[i], &b[i * (BLOCKS / PARTS) + j]);
+			noise_add(&ret[i], &b[i * (BLOCKS / PARTS) + j]);
 	}
 }
 
@@ -79,7 +79,7 @@ unsigned int noise_parts_used(const struct run *r, const struct key *k)
 
 	if (!r->blocks)
 		return 0;
-	parts_of(r, k, parts);
+	noise_parts_of(r, k, parts);
 	for (unsigned int i = 0; i < PARTS; i++)
 		used += parts[i].calls > 0;
 	return used;
@@ -151,7 +151,7 @@ bool noise_of_parts(const struct work *w, const struct run *r, const struct key 
 	*ret = 0;
 	if (!r->blocks)
 		return false;
-	parts_of(r, k, parts);
+	noise_parts_of(r, k, parts);
 	if (m == DIFF_CALLS || m == DIFF_ERRORS)
 		return noise_of_counts(w, r, k, parts, m, ret);
 	all = calls_of_parts(parts);
@@ -244,7 +244,7 @@ static void shift_of_run(const struct work *w, struct run *r, struct shifts *s)
 		for (size_t i = 0; i < s->count; i++) {
 			struct cell parts[PARTS];
 
-			parts_of(r, &w->keys[s->keys[i]], parts);
+			noise_parts_of(r, &w->keys[s->keys[i]], parts);
 			if (part_counts(&parts[p], calls_of_parts(parts)))
 				s->values[n++] = (struct weighted){
 					cell_latency(&parts[p]) -
@@ -355,7 +355,7 @@ void noise_work(struct work *w)
 
 			if (w->keys[i].by != DIFF_OP || !w->keys[i].chosen)
 				continue;
-			parts_of(r, &w->keys[i], parts);
+			noise_parts_of(r, &w->keys[i], parts);
 			for (unsigned int p = 0; p < PARTS; p++) {
 				r->part_io[p] += parts[p].calls;
 				if (w->keys[i].op == w->out->unit_op)

@@ -84,7 +84,7 @@ static void fill_row(struct work *w, size_t i)
 
 /* ---- who tells it ---- */
 
-static bool same_name(const struct diff_row *a, const struct diff_row *b)
+static bool rank_same_name(const struct diff_row *a, const struct diff_row *b)
 {
 	return a->name.data == b->name.data;
 }
@@ -114,12 +114,12 @@ static bool explains_calls(const struct diff *d, const struct diff_row *part,
 	       (of_part * of_whole > 0 && fabs(of_part) >= EXPLAINS * fabs(of_whole));
 }
 
-static bool is_part(const struct diff_row *part, const struct diff_row *whole)
+static bool rank_is_part(const struct diff_row *part, const struct diff_row *whole)
 {
 	if (part->by != DIFF_OP_FILE)
 		return false;
 	return whole->by == DIFF_OP ? part->op == whole->op
-				    : whole->by == DIFF_FILE && same_name(part, whole);
+				    : whole->by == DIFF_FILE && rank_same_name(part, whole);
 }
 
 /* A file that only one side has tells all that is done with it. */
@@ -135,7 +135,8 @@ static void list_new_files(struct diff *d)
 static bool of_new_file(const struct diff *d, const struct diff_row *row)
 {
 	for (size_t i = 0; i < d->count && row->name.data; i++) {
-		if (d->rows[i].by == DIFF_FILE && d->rows[i].listed && same_name(&d->rows[i], row))
+		if (d->rows[i].by == DIFF_FILE && d->rows[i].listed &&
+		    rank_same_name(&d->rows[i], row))
 			return true;
 	}
 	return false;
@@ -155,7 +156,7 @@ static void list_operation(struct diff *d, struct diff_row *op)
 	for (size_t i = 0; i < d->count; i++) {
 		struct diff_row *p = &d->rows[i];
 
-		if (!p->changed || !is_part(p, op))
+		if (!p->changed || !rank_is_part(p, op))
 			continue;
 		if (of_new_file(d, p)) {
 			mixture = true;
@@ -175,7 +176,7 @@ static void list_operation(struct diff *d, struct diff_row *op)
 	for (size_t i = 0; i < d->count; i++) {
 		struct diff_row *p = &d->rows[i];
 
-		if (p->changed && is_part(p, op) && !op->listed && !best && !of_new_file(d, p))
+		if (p->changed && rank_is_part(p, op) && !op->listed && !best && !of_new_file(d, p))
 			p->listed = true;
 	}
 	if (best)
@@ -187,7 +188,7 @@ static void list_files(struct diff *d, struct diff_row *f)
 	bool told = f->listed;
 
 	for (size_t i = 0; i < d->count && !told; i++)
-		told = d->rows[i].changed && is_part(&d->rows[i], f);
+		told = d->rows[i].changed && rank_is_part(&d->rows[i], f);
 	f->listed |= f->changed && !told;
 }
 
@@ -218,7 +219,7 @@ static void list_rows(struct diff *d)
 
 /* ---- order ---- */
 
-static int by_time(const void *a, const void *b)
+static int rank_by_time(const void *a, const void *b)
 {
 	const struct diff_row *x = a, *y = b;
 	int r;
@@ -253,7 +254,7 @@ static double all_differences(const struct diff *d)
 		if (row->by != DIFF_OP)
 			continue;
 		for (size_t k = 0; k < d->count; k++)
-			rest -= is_part(&d->rows[k], row) ? d->rows[k].time_diff : 0;
+			rest -= rank_is_part(&d->rows[k], row) ? d->rows[k].time_diff : 0;
 		sum += fabs(rest);
 	}
 	return sum;
@@ -273,6 +274,6 @@ int rank_rows(struct work *w)
 		d->listed += d->rows[i].listed;
 	}
 	if (d->count)
-		qsort(d->rows, d->count, sizeof(*d->rows), by_time);
+		qsort(d->rows, d->count, sizeof(*d->rows), rank_by_time);
 	return 0;
 }

@@ -152,8 +152,8 @@ static double log_a_b(const struct work *w, const struct key *k, enum diff_metri
 }
 
 /* Fills the values of the runs; false where the metric cannot be compared. */
-static bool collect(const struct work *w, size_t at, enum diff_metric m, struct sides *s,
-		    struct diff_test *t)
+static bool tests_collect(const struct work *w, size_t at, enum diff_metric m, struct sides *s,
+			  struct diff_test *t)
 {
 	const struct key *k = &w->keys[at];
 	double log_sum[2] = {0}, calls[2] = {0}, prior;
@@ -186,7 +186,7 @@ static bool collect(const struct work *w, size_t at, enum diff_metric m, struct 
 }
 
 /* Welch's test with moderated variances. */
-static void compare(const struct sides *s, double prior_df, struct diff_test *t)
+static void tests_compare(const struct sides *s, double prior_df, struct diff_test *t)
 {
 	double square[2], df[2], se2, freedom, half;
 
@@ -233,7 +233,7 @@ static int check_ranks(const struct sides *s, struct diff_test *t)
 	return r;
 }
 
-static bool same(double a, double b, double within)
+static bool tests_same(double a, double b, double within)
 {
 	return fabs(a - b) <= fmax(1, within * fmin(a, b));
 }
@@ -244,9 +244,10 @@ static bool not_by_work(const struct work *w, const struct key *k)
 	double a = (double)k->side[0].calls, b = (double)k->side[1].calls;
 
 	if (w->out->unit != DIFF_UNIT_RUN)
-		return same(a / (double)w->side_runs[0], b / (double)w->side_runs[1], SAME_RUN);
+		return tests_same(a / (double)w->side_runs[0], b / (double)w->side_runs[1],
+				  SAME_RUN);
 	return k->score < LIGHT && a && b &&
-	       same(a, b / w->out->seconds[1] * w->out->seconds[0], SAME_RATE);
+	       tests_same(a, b / w->out->seconds[1] * w->out->seconds[0], SAME_RATE);
 }
 
 static bool worth(const struct work *w, const struct key *k, enum diff_metric m)
@@ -276,9 +277,9 @@ static int test_row(struct work *w, size_t i, struct sides *s)
 	int r = 0;
 
 	for (unsigned int m = 0; m < DIFF_METRICS && r >= 0; m++) {
-		if (!worth(w, &w->keys[at], m) || !collect(w, at, m, s, &row->test[m]))
+		if (!worth(w, &w->keys[at], m) || !tests_collect(w, at, m, s, &row->test[m]))
 			continue;
-		compare(s, replicated(w) ? PRIOR_RUNS : PRIOR_PARTS, &row->test[m]);
+		tests_compare(s, replicated(w) ? PRIOR_RUNS : PRIOR_PARTS, &row->test[m]);
 		r = check_ranks(s, &row->test[m]);
 	}
 	return r;
@@ -300,7 +301,7 @@ static int test_shift(struct work *w, struct sides *s)
 
 		s->v[side][s->n[side]++] = w->runs[j].shift;
 	}
-	compare(s, replicated(w) ? PRIOR_RUNS : PRIOR_PARTS, t);
+	tests_compare(s, replicated(w) ? PRIOR_RUNS : PRIOR_PARTS, t);
 	t->a = 1;
 	t->b = exp(t->effect);
 	return check_ranks(s, t);

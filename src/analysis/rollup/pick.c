@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analysis/rollup/scan_internal.h"
+#include "analysis/rollup/rollup_scan_internal.h"
 
 /* Slowest first; the order in the trace decides between equals. */
 static int ref_order(const void *a, const void *b)
@@ -29,8 +29,8 @@ static int place_order(const void *a, const void *b)
 
 /* The rows that refs name, all columns, in the order of refs (which is lost). Each block is decoded
  * once. */
-static int fetch(struct scan *scan, struct row_ref *refs, size_t count, struct batch **ret,
-		 struct error *err)
+static int pick_fetch(struct scan *scan, struct row_ref *refs, size_t count, struct batch **ret,
+		      struct error *err)
 {
 	_cleanup_(batch_freep) struct batch *found = NULL, *out = NULL;
 	_cleanup_free_ uint32_t *order = calloc(MAX(count, (size_t)1), sizeof(*order));
@@ -85,7 +85,7 @@ int pick_running(struct scan *scan, struct scan_result *ret, struct error *err)
 			all[count++] = w->running[k];
 	}
 	qsort(all, count, sizeof(*all), ref_order);
-	return fetch(scan, all, MIN(count, (size_t)BATCH_ROWS_MAX), &ret->running, err);
+	return pick_fetch(scan, all, MIN(count, (size_t)BATCH_ROWS_MAX), &ret->running, err);
 }
 
 /* ---- the slowest ---- */
@@ -204,5 +204,5 @@ int pick_slowest(struct scan *scan, struct scan_result *ret, struct error *err)
 			return r;
 	}
 	qsort(refs, t.count, sizeof(*refs), ref_order);
-	return fetch(scan, refs, t.count, &ret->slowest, err);
+	return pick_fetch(scan, refs, t.count, &ret->slowest, err);
 }

@@ -183,7 +183,7 @@ static int64_t aliased(struct rollup *r, int64_t file)
 	return r->alias[file];
 }
 
-static uint64_t at_least_0(int64_t v)
+static uint64_t rollup_at_least_0(int64_t v)
 {
 	return v > 0 ? (uint64_t)v : 0;
 }
@@ -200,7 +200,7 @@ int64_t rollup_end(const struct batch *op, size_t row)
 	return end;
 }
 
-static int64_t window_of(const struct rollup *r, int64_t end)
+static int64_t rollup_window_of(const struct rollup *r, int64_t end)
 {
 	int64_t rest = end % r->window_ns;
 
@@ -210,7 +210,7 @@ static int64_t window_of(const struct rollup *r, int64_t end)
 
 int rollup_add_op(struct rollup *r, const struct batch *b, size_t row)
 {
-	uint64_t dur = at_least_0(batch_get(b, OP_DUR, row, 0));
+	uint64_t dur = rollup_at_least_0(batch_get(b, OP_DUR, row, 0));
 	struct rollup_row key =
 				  {
 					  .op = batch_get(b, OP_OP, row, -1),
@@ -232,14 +232,14 @@ int rollup_add_op(struct rollup *r, const struct batch *b, size_t row)
 		return 0;
 	}
 	if (r->keys & ROLLUP_WINDOW)
-		key.window = window_of(r, rollup_end(b, row));
+		key.window = rollup_window_of(r, rollup_end(b, row));
 	key_mask(&key, r->keys);
 	e = rollup_find(r, &key, &to);
 	if (e < 0)
 		return e;
 	to->calls++;
 	to->errors += failed;
-	to->bytes = add_sat(to->bytes, at_least_0(batch_get(b, OP_BYTES, row, 0)));
+	to->bytes = add_sat(to->bytes, rollup_at_least_0(batch_get(b, OP_BYTES, row, 0)));
 	to->time_ns = add_sat(to->time_ns, dur);
 	to->max_ns = MAX(to->max_ns, dur);
 	return hist_add(&to->hist, dur, 1);
@@ -247,7 +247,7 @@ int rollup_add_op(struct rollup *r, const struct batch *b, size_t row)
 
 int rollup_add_summary(struct rollup *r, const struct batch *b, size_t row)
 {
-	uint64_t calls = at_least_0(batch_get(b, SUMMARY_CALLS, row, 0));
+	uint64_t calls = rollup_at_least_0(batch_get(b, SUMMARY_CALLS, row, 0));
 	struct bytes hist = batch_get_bytes(b, SUMMARY_HIST, row);
 	struct rollup_row key =
 				  {
@@ -267,16 +267,16 @@ int rollup_add_summary(struct rollup *r, const struct batch *b, size_t row)
 
 	assert(b->table == TABLE_SUMMARY);
 	if (r->keys & ROLLUP_WINDOW && r->window_ns != ROLLUP_WINDOW_NS && key.window != -1)
-		key.window = window_of(r, key.window);
+		key.window = rollup_window_of(r, key.window);
 	key_mask(&key, r->keys);
 	e = rollup_find(r, &key, &to);
 	if (e < 0)
 		return e;
 	to->calls = add_sat(to->calls, calls);
 	to->errors = add_sat(to->errors, failed ? calls : 0);
-	to->bytes = add_sat(to->bytes, at_least_0(batch_get(b, SUMMARY_BYTES, row, 0)));
-	to->time_ns = add_sat(to->time_ns, at_least_0(batch_get(b, SUMMARY_TIME, row, 0)));
-	to->max_ns = MAX(to->max_ns, at_least_0(batch_get(b, SUMMARY_MAX, row, 0)));
+	to->bytes = add_sat(to->bytes, rollup_at_least_0(batch_get(b, SUMMARY_BYTES, row, 0)));
+	to->time_ns = add_sat(to->time_ns, rollup_at_least_0(batch_get(b, SUMMARY_TIME, row, 0)));
+	to->max_ns = MAX(to->max_ns, rollup_at_least_0(batch_get(b, SUMMARY_MAX, row, 0)));
 	return hist_unpack(&to->hist, hist.data, hist.len);
 }
 

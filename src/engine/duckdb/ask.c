@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/duckdb/chosen.h"
-#include "engine/duckdb/result.h"
-#include "engine/duckdb/translate.h"
+#include "engine/duckdb/rows/topk_chosen.h"
+#include "engine/duckdb/library/duckdb_result.h"
+#include "engine/duckdb/translate/translate.h"
 
 static struct translate_options options_now(struct engine *e, const struct ask_options *opt)
 {
@@ -17,11 +17,11 @@ static struct translate_options options_now(struct engine *e, const struct ask_o
 
 static bool by_chosen(const struct plan *p, const struct ask_options *opt)
 {
-	return !(opt && opt->filter_in_sql) && chosen_pays(p);
+	return !(opt && opt->filter_in_sql) && topk_pays(p);
 }
 
 /* What the files that are left over took to find is told before the rest. */
-static int put_before(struct engine *e, enum table_id table, const struct chosen *c,
+static int put_before(struct engine *e, enum table_id table, const struct topk *c,
 		      struct engine_result *ret)
 {
 	const struct ask_step *a = &c->step, *b;
@@ -43,15 +43,15 @@ static int put_before(struct engine *e, enum table_id table, const struct chosen
 }
 
 /* Finds the files that are left over, where that pays. */
-static int choose(struct engine *e, const struct plan *p, const struct ask_options *opt,
-		  struct translate_options *o, struct chosen *c, struct error *err)
+static int ask_choose(struct engine *e, const struct plan *p, const struct ask_options *opt,
+		      struct translate_options *o, struct topk *c, struct error *err)
 {
 	bool analyze = opt && opt->analyze;
 	int r = 0;
 
 	c->plan = *p;
 	if (by_chosen(p, opt))
-		r = chosen_ask(e, p, o, c, err);
+		r = topk_ask(e, p, o, c, err);
 	if (r >= 0 && c->first && analyze)
 		r = steps_read(e, p->table, c->first);
 	if (r >= 0 && c->only.len)
@@ -62,13 +62,13 @@ static int choose(struct engine *e, const struct plan *p, const struct ask_optio
 	return r;
 }
 
-static int run(struct engine *e, const struct plan *p, const struct ask_options *opt,
-	       struct engine_result **ret, struct error *err)
+static int ask_run(struct engine *e, const struct plan *p, const struct ask_options *opt,
+		   struct engine_result **ret, struct error *err)
 {
-	_cleanup_(chosen_free) struct chosen chosen = {0};
+	_cleanup_(topk_free) struct topk chosen = {0};
 	_cleanup_(translation_free) struct translation t = {0};
 	struct translate_options o = options_now(e, opt);
-	int r = choose(e, p, opt, &o, &chosen, err);
+	int r = ask_choose(e, p, opt, &o, &chosen, err);
 
 	if (r >= 0)
 		r = translate(&chosen.plan, &o, &t, err);
@@ -90,7 +90,7 @@ int engine_ask(struct engine *e, const struct plan *p, const struct ask_options 
 	if (r >= 0 && analyze)
 		r = engine_run(e, "SET enable_profiling = 'no_output'", err);
 	if (r >= 0)
-		r = run(e, p, opt, ret, err);
+		r = ask_run(e, p, opt, ret, err);
 	if (analyze)
 		(void)engine_run(e, "PRAGMA disable_profiling", NULL);
 	return r < 0 && err && !err->code ? error_errno(err, r, "cannot answer the query") : r;
@@ -101,7 +101,7 @@ static int explain_chosen(const struct plan *p, const struct translate_options *
 			  struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0};
-	int r = chosen_translate(p, o, &sql, err);
+	int r = topk_translate(p, o, &sql, err);
 
 	for (size_t i = 0; i < sql.len; i++) { /* a remark ends with its line */
 		if (sql.data[i] == '\n' || sql.data[i] == '\r')

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/duckdb/partial.h"
-#include "engine/duckdb/result.h"
+#include "engine/duckdb/translate/translate_partial.h"
+#include "engine/duckdb/library/duckdb_result.h"
 
 struct engine_follow {
 	struct engine *e;
@@ -51,7 +51,8 @@ void engine_follow_free(struct engine_follow *f)
 }
 
 /* Adds the blocks [seen, pin) to the table. */
-static int keep(struct engine_follow *f, const struct translate_options *opt, struct error *err)
+static int follow_keep(struct engine_follow *f, const struct translate_options *opt,
+		       struct error *err)
 {
 	_cleanup_(partial_free) struct partial part = {0};
 	_cleanup_buf_ struct buf sql = {0};
@@ -84,7 +85,7 @@ int engine_follow_refresh(struct engine_follow *f, struct engine_result **ret, s
 		return r;
 	store_range(f->e->store, &opt.first, &opt.last);
 	if (!f->made || f->e->pin > f->seen)
-		r = keep(f, &opt, err);
+		r = follow_keep(f, &opt, err);
 	if (r >= 0)
 		r = translate_kept(f->plan, &opt, f->table, &t, err);
 	if (r >= 0)

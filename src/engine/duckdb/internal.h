@@ -5,11 +5,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "engine/duckdb/duckdb_api.h"
+#include "engine/duckdb/library/duckdb_api.h"
 #include "engine/annotations.h"
 #include "engine/engine.h"
 #include "engine/held.h"
-#include "engine/live.h"
+#include "engine/live_rows.h"
 #include "engine/spill.h"
 
 #define DUCKDB_MAJOR_MIN 1
@@ -26,7 +26,7 @@ int duckdb_load(const char *library, const struct duckdb_api **ret, const char *
 const struct duckdb_api *duckdb_loaded(void);
 
 /*
- * words.c: an ENUM type with the ordinal of each code or id. Its values are sorted, so that ORDER
+ * enum_types.c: an ENUM type with the ordinal of each code or id. Its values are sorted, so that ORDER
  * BY an ENUM is ORDER BY its text.
  */
 #define WORD_NULL UINT32_MAX
@@ -56,7 +56,7 @@ static inline uint32_t words_ordinal(const struct words *w, uint64_t trace, uint
 	return w->ordinals[trace][id];
 }
 
-/* names.c: texts and numbers that hang on the id of a thread or file, for op_named and the
+/* table_names.c: texts and numbers that hang on the id of a thread or file, for op_named and the
  * dimension tables. */
 enum name {
 	NAME_COMM,
@@ -161,12 +161,12 @@ void table_set_threads(duckdb_init_info info, const struct engine *e, size_t par
 int confine_process(int folder, struct error *err);
 /* admit.c: -EINVAL where SQL of other people may not have a statement of this type; `sql` is all of it. */
 int admit_statement(duckdb_statement_type type, const char *sql, struct error *err);
-/* scan.c: declares weir_<table>() and weir_op_named(). */
+/* table_scan.c: declares weir_<table>() and weir_op_named(). */
 int scan_register(struct engine *e, struct error *err);
-/* users.c: declares weir_user(), and a view per table that users appended, as they come. */
+/* table_users.c: declares weir_user(), and a view per table that users appended, as they come. */
 int users_register(struct engine *e, struct error *err);
 int users_declare(struct engine *e, struct error *err);
-/* rows.c: declares weir_rows(). */
+/* weir_rows.c: declares weir_rows(). */
 int rows_register(struct engine *e, struct error *err);
 /* rows_exprs.c: forgets the expressions that were kept. */
 void rows_exprs_free_all(struct engine *e);
@@ -194,5 +194,5 @@ void message_place(const char *sql, size_t offset, char *out, size_t size);
 /* literals.c: -EINVAL where a word is compared with a column of a vocabulary that does not have it.
  */
 int literals_check(const char *sql, struct error *err);
-/* result.c: takes over the library's result. */
+/* duckdb_result.c: takes over the library's result. */
 int result_new(struct engine *e, duckdb_result *raw, struct engine_result **ret, struct error *err);

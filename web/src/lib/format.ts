@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures for people, as the commands print them (src/cli/format.h): three digits and a unit.
+// Figures for people, as the commands print them (src/cli/terminal/format.h): three digits and a unit.
 
 const DURATIONS: [number, string][] = [
 	[1e9, 's'],
@@ -112,7 +112,7 @@ export function day(origin: string, ns: number, offset: number): string {
 	return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
 }
 
-/** Bits of a call's status, in their order, as the query language calls them (src/query/vocabulary.c). */
+/** Bits of a call's status, in their order, as the query language calls them (src/query/check/vocabulary.c). */
 const STATUS = ['unfinished', 'interrupted', 'denied', 'contested', 'append', 'held', 'no_start', 'noreturn', 'by_path', 'arg_unread', 'slept'];
 
 /** A call's status as weir query prints it: by_path|slept. */

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * diff: what changed between two sides, each one or several runs. A run is a trace, or a part of
+ * one. The run is the unit: its calls are not independent of one another, so that a million of them
+ * say no more about the next run than their common circumstances do. docs/howto/diff.md has the
+ * statistics and where they are from.
+ *
+ * Calls that wait for work are summed apart, as are those that are no I/O.
+ */
+#pragma once
+
+#include "analysis/rollup/rollup_scan.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "hist/sparse.h"
+#include "store/store.h"
+
+#define DIFF_RUNS_MAX	256 /* on both sides together */
+#define DIFF_REPLICATES 3 /* from so many runs a side on, runs alone tell the noise between runs */
+
+/* What rows are about. */
+enum diff_by {
+	DIFF_OP,
+	DIFF_OP_FILE, /* an operation on a file */
+	DIFF_FILE,
+	DIFF_PROCESS, /* threads of one name */
+	DIFF_ERROR,   /* an operation and its errno */
+	DIFF_BY_COUNT,
+};
+
+/* What is compared of each. */
+enum diff_metric {
+	DIFF_CALLS,   /* per unit of work */
+	DIFF_LATENCY, /* of a typical call: geometric mean */
+	DIFF_MEAN,    /* time per call: what rare long calls make */
+	DIFF_SIZE,    /* bytes per call */
+	DIFF_ERRORS,  /* failed calls per unit of work */
+	DIFF_METRICS,
+};
+
+/* What calls, bytes and time are told per. */
+enum diff_unit {
+	DIFF_UNIT_AUTO,
+	DIFF_UNIT_RUN,
+	DIFF_UNIT_SECOND,
+	DIFF_UNIT_OP, /* a call of one operation: the transaction, so to say */
+};
+
+struct diff_input {
+	unsigned int side; /* 0: A, 1: B */
+	const struct store *store;
+	const struct scan_filter *filter; /* NULL: everything */
+	int64_t from, to;		  /* the run's time, ns since the epoch; from < to */
+	uint64_t lost;			  /* calls that are missing from it */
+	bool lost_unknown;		  /* by how many more is not known */
+};
+
+struct diff_options {
+	enum diff_unit unit;
+	int64_t unit_op;
+	double alpha;	      /* largest q that is a change; 0: what keeps false alarms below 5 % */
+	unsigned int threads; /* 0: as many as there are CPUs */
+};
+
+struct diff_test {
+	bool tested;
+	bool changed;	  /* after correction for the number of tests, and large enough to matter */
+	double a, b;	  /* per unit of work; ns or bytes per call. As they were measured */
+	double effect;	  /* ln(b / a), without what all calls have in common */
+	double low, high; /* 95 % interval of it, not corrected for the number of tests */
+	double p, q;	  /* q: after Benjamini and Hochberg */
+};
+
+struct diff_sum {
+	uint64_t runs; /* that have it */
+	uint64_t calls, errors, bytes, time_ns, max_ns;
+	uint64_t names; /* files or threads told as one, at most in one run */
+	struct hist hist;
+};
+
+enum diff_presence {
+	DIFF_BOTH,
+	DIFF_ONLY_A, /* in no run of the other side */
+	DIFF_ONLY_B,
+};
+
+struct diff_row {
+	enum diff_by by;
+	int64_t op, err;   /* -1 where it is not about one */
+	struct bytes name; /* file or threads; {NULL, 0} */
+	bool pattern;	   /* the name stands for several that differ in numbers: sst/#.sst */
+	struct diff_sum side[2];
+	struct diff_test test[DIFF_METRICS];
+	enum diff_presence presence;
+	bool changed;	  /* some test, or a presence that is no accident */
+	bool listed;	  /* changed, and no other listed row tells the same */
+	double time_diff; /* ns per unit of work */
+	double share;	  /* of the sum of all differences of time, -1..1 */
+};
+
+struct diff_total {
+	double time, calls; /* per unit of work */
+};
+
+struct diff {
+	struct diff_row *rows; /* listed ones first, by |time_diff| */
+	size_t count, listed;
+	size_t runs[2];
+	enum diff_unit unit;
+	int64_t unit_op;
+	double work[2];	   /* units in all runs of a side */
+	double seconds[2]; /* in all runs of a side */
+	double agree;	   /* share of operations by file whose calls per unit agree, 0..1 */
+	size_t agree_of;   /* operations by file that this was asked of */
+	size_t common;	   /* of those, that both sides have */
+	bool repeatable;   /* the runs do the same: what only one side has is then no accident */
+	size_t tests;	   /* that were corrected for */
+	bool shift_known;  /* enough operations to tell what all calls have in common */
+	struct diff_test shift; /* ln(b / a) of the latency of all calls: the machine, mostly */
+	struct diff_total io[2], waiting[2], other[2];
+	bool lossy[2];	     /* more is missing than the figures can bear: nothing was tested */
+	struct intern texts; /* what the names point into */
+};
+
+/* Compares. 0 or negative; diff_free() what is returned. */
+int diff_compare(const struct diff_input *runs, size_t count, const struct diff_options *opt,
+		 struct diff **ret, struct error *err);
+void diff_free(struct diff *d);
+DEFINE_CLEANUP(struct diff *, diff_free)
+
+/* "calls", "latency", "mean", "size", "errors"; "op", "op_file", "file", "process", "error". */
+const char *diff_metric_word(enum diff_metric m);
+const char *diff_by_word(enum diff_by by);

@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* load_runs.c: reads the runs: sums by operation, file, thread and error; by parts of a run where there
+ * are few runs. */
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "analysis/diff/internal.h"
+#include "base/clock.h"
+#include "base/saturate.h"
+
+#define CHOSEN_MAX 200 /* keys of each kind that are tested: those with most calls and time */
+#define NEW_MAX	   50  /* and, of those that only one side has, so many more */
+#define SUM_KEYS   (ROLLUP_OP | ROLLUP_CLASS | ROLLUP_FILE | ROLLUP_THREAD | ROLLUP_ERR)
+#define FILE_KEYS  (ROLLUP_OP | ROLLUP_CLASS | ROLLUP_FILE | ROLLUP_ERR | ROLLUP_WINDOW)
+#define PROC_KEYS  (ROLLUP_CLASS | ROLLUP_THREAD | ROLLUP_WINDOW)
+#define KINDS	   (DIFF_BY_COUNT)
+
+static int load_runs_scan(const struct work *w, const struct run *r, unsigned int keys,
+			  int64_t window, const int64_t *alias, size_t aliases,
+			  struct scan_result *ret, struct error *err)
+{
+	struct scan_options opt = {
+		.keys = keys,
+		.filter = r->in->filter,
+		.threads = w->scan_threads,
+		.window_ns = window,
+		.rows_only = window && window % ROLLUP_WINDOW_NS,
+		.file_alias = alias,
+		.file_alias_count = aliases,
+	};
+
+	return scan_run(r->in->store, &opt, ret, err);
+}
+
+/* ---- runs side by side ---- */
+
+/* What is done for each run: it writes to the run alone. */
+typedef int (*run_job)(struct work *w, struct run *run, struct error *err);
+
+struct crew {
+	struct work *w;
+	run_job job;
+	atomic_size_t next;
+	pthread_mutex_t lock; /* over what follows */
+	struct error *err;
+	int failed;
+};
+
+static void *crew_work(void *arg)
+{
+	struct crew *c = arg;
+
+	for (;;) {
+		size_t i = atomic_fetch_add(&c->next, 1);
+		struct error err = {0};
+		int r = i < c->w->run_count ? c->job(c->w, &c->w->runs[i], &err) : 1;
+
+		if (r > 0)
+			return NULL;
+		if (r == 0)
+			continue;
+		pthread_mutex_lock(&c->lock);
+		if (!c->failed && c->err)
+			*c->err = err;
+		c->failed = c->failed ? c->failed : r;
+		pthread_mutex_unlock(&c->lock);
+		return NULL;
+	}
+}
+
+/* Does the job for every run, several at once: that leaves less to be put together by one thread
+ * than many threads at one run do. */
+static int each_run(struct work *w, run_job job, struct error *err)
+{
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned int all = w->opt->threads ? w->opt->threads : (unsigned int)MAX(online, 1l);
+	struct crew c = {.w = w, .job = job, .err = err};
+	pthread_t threads[SCAN_THREADS_MAX];
+	unsigned int started = 1, crew = MIN(all, (unsigned int)SCAN_THREADS_MAX);
+
+	crew = MIN(crew, (unsigned int)w->run_count);
+	crew = MAX(crew, 1u);
+	w->scan_threads = MAX(all / crew, 1u);
+	pthread_mutex_init(&c.lock, NULL);
+	while (started < crew && !pthread_create(&threads[started], NULL, crew_work, &c))
+		started++;
+	crew_work(&c);
+	for (unsigned int i = 1; i < started; i++)
+		pthread_join(threads[i], NULL);
+	pthread_mutex_destroy(&c.lock);
+	return c.failed;
+}
+
+static bool same_trace(const struct work *w)
+{
+	for (size_t i = 0; i < w->run_count; i++) {
+		for (size_t j = 0; j < i; j++) {
+			if (!strcmp(store_trace_path(w->runs[i].in->store, 0),
+				    store_trace_path(w->runs[j].in->store, 0)))
+				return true;
+		}
+	}
+	return false;
+}
+
+static int load_run_called(struct work *w, struct run *run, struct error *err)
+{
+	size_t count = dims_dense(store_dims(run->in->store), TABLE_FILE);
+	_cleanup_scan_result_ struct scan_result sums = {0};
+	_cleanup_free_ int64_t *alias = malloc((count + 1) * sizeof(*alias));
+	int r;
+
+	if (!alias)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		alias[i] = (int64_t)i;
+	r = load_runs_scan(w, run, ROLLUP_CLASS, 0, alias, count, &sums, err);
+	if (r >= 0) {
+		run->called = TAKE_PTR(sums.file_seen);
+		run->called_count = count;
+	}
+	return r;
+}
+
+/* The names of files, which the store reads when somebody asks first. */
+static int load_run_names(struct work *w _unused_, struct run *run, struct error *err _unused_)
+{
+	(void)store_dims(run->in->store);
+	return 0;
+}
+
+/* Parts of one trace know the same files: which of them a part uses, its calls tell. */
+int load_called(struct work *w, struct error *err)
+{
+	int r = each_run(w, load_run_names, err);
+
+	return r >= 0 && same_trace(w) ? each_run(w, load_run_called, err) : r;
+}
+
+/* The first file of each label: none yet. NULL: out of memory. */
+static int64_t *first_of_labels(const struct work *w)
+{
+	int64_t *first = malloc((w->texts.count + 1) * sizeof(*first));
+
+	for (size_t i = 0; first && i < w->texts.count; i++)
+		first[i] = -1;
+	return first;
+}
+
+/* Files of one label are told by one id, so that a million of them make few keys. */
+static int alias_labels(const struct work *w, const struct run *run, int64_t **ret)
+{
+	_cleanup_free_ int64_t *alias = malloc((run->file_count + 1) * sizeof(*alias));
+	_cleanup_free_ int64_t *first = first_of_labels(w);
+
+	if (!alias || !first)
+		return -ENOMEM;
+	for (size_t i = 0; i < run->file_count; i++) {
+		uint32_t label = run->file_labels[i];
+
+		if (label != LABEL_NONE && first[label] < 0)
+			first[label] = (int64_t)i;
+		alias[i] = label == LABEL_NONE ? -1 : first[label];
+	}
+	*ret = TAKE_PTR(alias);
+	return 0;
+}
+
+static int load_run_sums(struct work *w, struct run *run, struct error *err)
+{
+	_cleanup_scan_result_ struct scan_result sums = {0};
+	_cleanup_free_ int64_t *alias = NULL;
+	int r = alias_labels(w, run, &alias);
+
+	if (r >= 0)
+		r = load_runs_scan(w, run, SUM_KEYS, 0, alias, run->file_count, &sums, err);
+	if (r >= 0)
+		r = names_count(w, run, sums.file_seen);
+	if (r >= 0)
+		run->sums = TAKE_PTR(sums.rollup);
+	run->seconds = (double)(run->in->to - run->in->from) / 1e9;
+	return r;
+}
+
+int load_sums(struct work *w, struct error *err)
+{
+	return each_run(w, load_run_sums, err);
+}
+
+/* ---- keys ---- */
+
+static bool is_io(int64_t class)
+{
+	return class >= CLASS_DATA && class <= CLASS_NET;
+}
+
+static uint64_t load_runs_pack(const struct key *k)
+{
+	uint64_t h = hash_u64((uint64_t)k->by << 56 ^ (uint64_t)k->op << 32 ^ k->label);
+
+	return k->err >= 0 ? hash_u64(h ^ (uint64_t)k->err) : h;
+}
+
+/* The number of the key; -1 where it is new and `add` is false, or -ENOMEM. */
+static ssize_t key_find(struct work *w, const struct key *k, bool add)
+{
+	uint64_t at;
+	int r;
+
+	if (map_get(&w->index, load_runs_pack(k), &at)) {
+		if (add)
+			w->keys[at].class = MIN(w->keys[at].class, k->class);
+		return (ssize_t)at;
+	}
+	if (!add)
+		return -1;
+	r = grow((void **)&w->keys, &w->key_cap, w->key_count + 1, sizeof(*w->keys));
+	if (r >= 0)
+		r = map_set(&w->index, load_runs_pack(k), w->key_count);
+	if (r < 0)
+		return r;
+	w->keys[w->key_count] = *k;
+	return (ssize_t)w->key_count++;
+}
+
+/* The keys that a row of calls counts for; how many. */
+static unsigned int keys_of(const struct run *run, const struct rollup_row *row,
+			    struct key ret[static KINDS])
+{
+	struct key k = {.op = row->op, .err = -1, .class = row->class, .label = LABEL_NONE};
+	uint32_t label;
+	unsigned int n = 0;
+
+	if (row->op >= 0) {
+		k.by = DIFF_OP;
+		ret[n++] = k;
+	}
+	if (row->op >= 0 && row->err > 0) {
+		k.by = DIFF_ERROR;
+		k.err = row->err;
+		ret[n++] = k;
+		k.err = -1;
+	}
+	label = label_of(run->file_labels, run->file_count, row->file_id);
+	if (label != LABEL_NONE) {
+		k.label = label;
+		k.by = DIFF_OP_FILE;
+		ret[n++] = k;
+		k.by = DIFF_FILE;
+		k.op = -1;
+		ret[n++] = k;
+	}
+	label = label_of(run->thread_labels, run->thread_count, row->thread_id);
+	if (label != LABEL_NONE) {
+		k.label = label;
+		k.by = DIFF_PROCESS;
+		k.op = -1;
+		ret[n++] = k;
+	}
+	return n;
+}
+
+static double log_of_bucket(unsigned int bucket)
+{
+	return log((double)MAX(hist_middle(bucket), 1ull));
+}
+
+/* Sums of ln(dur) of a histogram. */
+static void add_logs(struct cell *c, const struct hist *h, const double *logs)
+{
+	for (unsigned int i = 0; i < hist_entries(h); i++) {
+		struct hist_entry e = hist_entry(h, i);
+		double count = (double)e.count, ln = logs[e.bucket];
+
+		c->log += count * ln;
+		c->log2 += count * ln * ln;
+	}
+}
+
+static struct cell cell_of_row(const struct rollup_row *row, const double *logs)
+{
+	struct cell c = {.calls = (double)row->calls,
+			 .errors = (double)row->errors,
+			 .bytes = (double)row->bytes,
+			 .time = (double)row->time_ns};
+
+	add_logs(&c, &row->hist, logs);
+	return c;
+}
+
+static void cell_add(struct cell *to, const struct cell *c)
+{
+	to->calls += c->calls;
+	to->errors += c->errors;
+	to->bytes += c->bytes;
+	to->time += c->time;
+	to->log += c->log;
+	to->log2 += c->log2;
+}
+
+static void sum_add(struct diff_sum *to, const struct rollup_row *row)
+{
+	to->calls += row->calls;
+	to->errors += row->errors;
+	to->bytes = add_sat(to->bytes, row->bytes);
+	to->time_ns = add_sat(to->time_ns, row->time_ns);
+	to->max_ns = MAX(to->max_ns, row->max_ns);
+}
+
+/* Room for the sums of so many keys, zeros at first. */
+static int make_cells(struct run *run, size_t count)
+{
+	size_t before = run->cell_cap;
+	int r = grow((void **)&run->cells, &run->cell_cap, count, sizeof(*run->cells));
+
+	if (r >= 0 && run->cell_cap > before)
+		memset(run->cells + before, 0, (run->cell_cap - before) * sizeof(*run->cells));
+	return r;
+}
+
+static int load_runs_add_row(struct work *w, struct run *run, const struct rollup_row *row,
+			     const double *logs)
+{
+	struct key keys[KINDS];
+	struct cell c = cell_of_row(row, logs);
+	unsigned int n = keys_of(run, row, keys);
+	int r = 0;
+
+	if (!is_io(row->class)) {
+		cell_add(row->class == CLASS_WAIT ? &run->waiting : &run->other, &c);
+		return 0;
+	}
+	cell_add(&run->io, &c);
+	for (unsigned int i = 0; r >= 0 && i < n; i++) {
+		ssize_t at = key_find(w, &keys[i], true);
+
+		r = at < 0 ? (int)at : make_cells(run, (size_t)at + 1);
+		if (r < 0)
+			return r;
+		if (run->cells[at].calls == 0)
+			w->keys[at].side[run->in->side].runs++;
+		cell_add(&run->cells[at], &c);
+		sum_add(&w->keys[at].side[run->in->side], row);
+	}
+	return r;
+}
+
+/* Histograms of the keys that are shown; those of all would be many. */
+static int load_runs_add_hist(struct work *w, const struct run *run, const struct rollup_row *row)
+{
+	struct key keys[KINDS];
+	unsigned int n = is_io(row->class) ? keys_of(run, row, keys) : 0;
+	int r = 0;
+
+	for (unsigned int i = 0; r >= 0 && i < n; i++) {
+		struct key *k = &w->keys[key_find(w, &keys[i], false)];
+
+		if (k->chosen)
+			r = hist_merge(&k->side[run->in->side].hist, &row->hist);
+	}
+	return r;
+}
+
+/* ---- which keys are tested ---- */
+
+static double share(double part, double whole)
+{
+	return whole > 0 ? part / whole : 0;
+}
+
+static void score_keys(struct work *w)
+{
+	struct cell all[2] = {{0}};
+
+	for (size_t k = 0; k < w->run_count; k++)
+		cell_add(&all[w->runs[k].in->side], &w->runs[k].io);
+	for (size_t i = 0; i < w->key_count; i++) {
+		struct key *k = &w->keys[i];
+
+		for (unsigned int s = 0; s < 2; s++)
+			k->score = MAX(k->score,
+				       share((double)k->side[s].time_ns, all[s].time) +
+					       share((double)k->side[s].calls, all[s].calls));
+	}
+}
+
+static int load_runs_by_text(struct bytes a, struct bytes b)
+{
+	int r = memcmp(a.data, b.data, MIN(a.len, b.len));
+
+	return r ? r : (a.len > b.len) - (a.len < b.len);
+}
+
+struct scored {
+	const struct work *work;
+	struct key *key;
+};
+
+/* Heaviest first. Keys come in the order of the threads that read the trace: names decide ties. */
+static int by_score(const void *a, const void *b)
+{
+	const struct scored *p = a, *q = b;
+	const struct key *x = p->key, *y = q->key;
+
+	if (x->score != y->score)
+		return x->score > y->score ? -1 : 1;
+	if (x->by != y->by)
+		return x->by < y->by ? -1 : 1;
+	if (x->op != y->op)
+		return x->op < y->op ? -1 : 1;
+	if (x->err != y->err)
+		return x->err < y->err ? -1 : 1;
+	if (x->label == LABEL_NONE || y->label == LABEL_NONE)
+		return (x->label == LABEL_NONE) - (y->label == LABEL_NONE);
+	return load_runs_by_text(p->work->labels[x->label].text, p->work->labels[y->label].text);
+}
+
+/* Every test costs the others some power, and a key with a millionth of the time is not worth it. */
+static int choose_keys(struct work *w)
+{
+	_cleanup_free_ struct scored *order = calloc(w->key_count + 1, sizeof(*order));
+	size_t chosen[DIFF_BY_COUNT] = {0}, fresh[DIFF_BY_COUNT] = {0};
+
+	w->chosen = calloc(w->key_count + 1, sizeof(*w->chosen));
+	if (!order || !w->chosen)
+		return -ENOMEM;
+	score_keys(w);
+	for (size_t i = 0; i < w->key_count; i++)
+		order[i] = (struct scored){w, &w->keys[i]};
+	qsort(order, w->key_count, sizeof(*order), by_score);
+	for (size_t i = 0; i < w->key_count; i++) {
+		struct key *k = order[i].key;
+		bool one_sided = !k->side[0].calls || !k->side[1].calls;
+
+		if (chosen[k->by] >= CHOSEN_MAX && !(one_sided && fresh[k->by] < NEW_MAX))
+			continue;
+		fresh[k->by] += chosen[k->by] >= CHOSEN_MAX;
+		chosen[k->by]++;
+		k->chosen = true;
+		k->row = w->chosen_count;
+		w->chosen[w->chosen_count++] = (size_t)(k - w->keys);
+	}
+	return 0;
+}
+
+static void count_names(struct work *w)
+{
+	for (size_t i = 0; i < w->key_count; i++) {
+		struct key *k = &w->keys[i];
+
+		for (size_t j = 0; k->label != LABEL_NONE && j < w->run_count; j++) {
+			struct diff_sum *sum = &k->side[w->runs[j].in->side];
+			uint64_t names = w->runs[j].label_names[k->label];
+
+			if (w->runs[j].cells[i].calls > 0)
+				sum->names = MAX(sum->names, names);
+		}
+	}
+}
+
+int load_keys(struct work *w)
+{
+	double logs[HIST_BUCKETS];
+	int r = 0;
+
+	for (unsigned int i = 0; i < HIST_BUCKETS; i++)
+		logs[i] = log_of_bucket(i);
+	for (size_t k = 0; r >= 0 && k < w->run_count; k++) {
+		struct run *run = &w->runs[k];
+
+		for (size_t i = 0; r >= 0 && i < rollup_count(run->sums); i++)
+			r = load_runs_add_row(w, run, rollup_row(run->sums, i), logs);
+	}
+	for (size_t k = 0; r >= 0 && k < w->run_count; k++)
+		r = make_cells(&w->runs[k], w->key_count + 1);
+	if (r < 0)
+		return r;
+	count_names(w);
+	r = choose_keys(w);
+	for (size_t k = 0; r >= 0 && k < w->run_count; k++) {
+		struct run *run = &w->runs[k];
+
+		for (size_t i = 0; r >= 0 && i < rollup_count(run->sums); i++)
+			r = load_runs_add_hist(w, run, rollup_row(run->sums, i));
+		rollup_free(TAKE_PTR(run->sums));
+	}
+	return r;
+}
+
+/* ---- parts of runs ---- */
+
+/* As long as BLOCKS of them need to cover the run; whole 100 ms where that is not too long, as
+ * summaries know those. */
+static int64_t load_runs_window_of(const struct run *run)
+{
+	int64_t span = MAX(run->in->to - run->in->from, (int64_t)1);
+	int64_t window = span / (BLOCKS - 1) + 1;
+
+	return window < ROLLUP_WINDOW_NS
+		       ? window
+		       : (window + ROLLUP_WINDOW_NS - 1) / ROLLUP_WINDOW_NS * ROLLUP_WINDOW_NS;
+}
+
+static void load_runs_add_block(struct work *w, struct run *run, const struct rollup_row *row,
+				int64_t window, enum diff_by only, const double *logs)
+{
+	int64_t first = run->in->from / window * window;
+	int64_t at = clock_between(first, row->window) / window;
+	struct cell c = cell_of_row(row, logs);
+	struct key keys[KINDS];
+	unsigned int n = is_io(row->class) ? keys_of(run, row, keys) : 0;
+
+	at = at < 0 || row->window == -1 ? 0 : MIN(at, (int64_t)BLOCKS - 1);
+	while (n--) {
+		ssize_t k = (keys[n].by == DIFF_PROCESS) == (only == DIFF_PROCESS)
+				    ? key_find(w, &keys[n], false)
+				    : -1;
+
+		if (k >= 0 && w->keys[k].chosen)
+			cell_add(&run->blocks[w->keys[k].row * BLOCKS + (size_t)at], &c);
+	}
+}
+
+/* Files of labels that are not tested are told by none: even fewer keys. */
+static int load_runs_alias_files(const struct work *w, const struct run *run, int64_t **ret)
+{
+	_cleanup_free_ int64_t *alias = malloc((run->file_count + 1) * sizeof(*alias));
+	_cleanup_free_ int64_t *first = first_of_labels(w);
+
+	if (!alias || !first)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->chosen_count; i++) {
+		uint32_t label = w->keys[w->chosen[i]].label;
+
+		if (label != LABEL_NONE)
+			first[label] = INT64_MAX;
+	}
+	for (size_t i = 0; i < run->file_count; i++) {
+		uint32_t label = run->file_labels[i];
+
+		if (label != LABEL_NONE && first[label] == INT64_MAX)
+			first[label] = (int64_t)i;
+		alias[i] = label == LABEL_NONE ? -1 : first[label];
+	}
+	*ret = TAKE_PTR(alias);
+	return 0;
+}
+
+static int load_run_blocks(struct work *w, struct run *run, struct error *err)
+{
+	static const enum diff_by kinds[] = {DIFF_OP_FILE, DIFF_PROCESS};
+	_cleanup_free_ int64_t *alias = NULL;
+	int64_t window = load_runs_window_of(run);
+	double logs[HIST_BUCKETS];
+	int r = load_runs_alias_files(w, run, &alias);
+
+	for (unsigned int i = 0; i < HIST_BUCKETS; i++)
+		logs[i] = log_of_bucket(i);
+
+	run->blocks = calloc(w->chosen_count * BLOCKS + 1, sizeof(*run->blocks));
+	if (!run->blocks)
+		r = -ENOMEM;
+	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(kinds); i++) {
+		_cleanup_scan_result_ struct scan_result sums = {0};
+		bool files = kinds[i] == DIFF_OP_FILE;
+
+		r = load_runs_scan(w, run, files ? FILE_KEYS : PROC_KEYS, window,
+				   files ? alias : NULL, files ? run->file_count : 0, &sums, err);
+		for (size_t k = 0; r >= 0 && k < rollup_count(sums.rollup); k++)
+			load_runs_add_block(w, run, rollup_row(sums.rollup, k), window, kinds[i],
+					    logs);
+	}
+	return r;
+}
+
+int load_blocks(struct work *w, struct error *err)
+{
+	return each_run(w, load_run_blocks, err);
+}
+
+void load_free(struct work *w)
+{
+	for (size_t k = 0; k < w->run_count; k++) {
+		struct run *run = &w->runs[k];
+
+		rollup_free(run->sums);
+		free(run->file_labels);
+		free(run->thread_labels);
+		free(run->label_names);
+		free(run->file_names);
+		free(run->called);
+		free(run->cells);
+		free(run->blocks);
+	}
+	for (size_t i = 0; i < w->key_count; i++) {
+		hist_free(&w->keys[i].side[0].hist);
+		hist_free(&w->keys[i].side[1].hist);
+	}
+	free(w->keys);
+	free(w->chosen);
+	free(w->labels);
+	free(w->runs);
+	intern_free(&w->paths);
+	map_free(&w->index);
+}

@@ -1,0 +1,656 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * match_names.c: which files and threads of different runs are the same. Those of one name are. A name
+ * that is not in every run is looked at again with its numbers and random parts made '#': a log of
+ * pid 4711 is the log of pid 4712 in the next run. All names of such a pattern are then told as one,
+ * so that files that come and go do not look like changes. Where most of what is left of each run lies in a folder of its own
+ * (each was started somewhere else), the same file below those folders is the same file.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/diff/internal.h"
+
+#define RANDOM_MIN    6	    /* letters of mkstemp() */
+#define RANDOM_LONG   10    /* of mktemp(1) */
+#define HEX_MIN	      4	    /* a part of a UUID */
+#define EPHEMERAL_MIN 32768 /* Linux's own choice of ports begins here */
+#define OWN_SHARE     0.75  /* of what is in one run alone: so much must lie in its own folder, */
+#define OWN_MATCHED   0.5   /* and so much of that in those of the others too */
+#define OWN_FILES \
+	3 /* and so many files, where the folders differ in more than one part of their paths */
+#define NAME_FILE   'f'
+#define NAME_THREAD 't'
+
+struct name {
+	size_t runs; /* that have it */
+	uint32_t last_run;
+	uint32_t pattern; /* number in `patterns` */
+	bool changed;	  /* the pattern is not the name itself */
+};
+
+struct pattern {
+	size_t members;
+	bool everywhere; /* every member is in every run */
+	size_t runs;	 /* that have a member */
+	size_t last_run; /* plus 1 */
+};
+
+/* What a run has alone, and the folder in which most of that lies. Texts live in work->paths. */
+struct own {
+	struct bytes *paths;
+	size_t count, cap;
+	struct bytes folder; /* without the slash behind it; empty: none */
+	size_t matched;	     /* paths in it that the folder of the run looked at first has too */
+};
+
+struct names {
+	struct work *work;
+	struct name *names; /* by id in work->paths */
+	size_t cap;
+	struct intern texts; /* of patterns */
+	struct pattern *patterns;
+	size_t patterns_cap;
+	struct buf text; /* scratch */
+};
+
+/* ---- patterns ---- */
+
+/* A word of letters and digits that looks as if no person had chosen it. */
+static bool looks_random(const uint8_t *s, size_t len, bool after_mark, bool temporary)
+{
+	size_t digits = 0, hex = 0, turns = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		digits += !!isdigit(s[i]);
+		hex += !!isxdigit(s[i]);
+		turns += i && !islower(s[i - 1]) != !islower(s[i]);
+	}
+	if (digits && digits < len && (len >= RANDOM_MIN || (len >= HEX_MIN && hex == len)))
+		return true;
+	/* what mkstemp() and mktemp(1) put behind a name */
+	if (after_mark && (len == RANDOM_MIN || len == RANDOM_LONG) && (temporary || turns >= 2))
+		return true;
+	return temporary && len >= RANDOM_MIN && turns >= 3;
+}
+
+static int match_names_put_word(struct buf *out, const uint8_t *s, size_t len, bool random,
+				bool *changed)
+{
+	int r = 0;
+
+	if (random) {
+		*changed = true;
+		return buf_append(out, "#", 1);
+	}
+	for (size_t i = 0; i < len && r >= 0; i++) {
+		if (!isdigit(s[i])) {
+			r = buf_append(out, s + i, 1);
+		} else if (i == 0 || !isdigit(s[i - 1])) {
+			*changed = true;
+			r = buf_append(out, "#", 1);
+		}
+	}
+	return r;
+}
+
+int name_pattern(struct bytes text, struct buf *out, bool *ret_changed)
+{
+	bool changed = false, temporary = memmem(text.data, text.len, "/tmp/", 5) ||
+					  memmem(text.data, text.len, "/shm/", 5);
+	int r = 0;
+
+	for (size_t i = 0; i < text.len && r >= 0;) {
+		size_t end = i;
+		bool mark = i && strchr(".-_", text.data[i - 1]);
+
+		while (end < text.len && isalnum(text.data[end]))
+			end++;
+		if (end == i)
+			r = buf_append(out, text.data + end++, 1);
+		else
+			r = match_names_put_word(
+				out, text.data + i, end - i,
+				looks_random(text.data + i, end - i, mark, temporary), &changed);
+		i = end;
+	}
+	*ret_changed = changed;
+	return r;
+}
+
+/* ---- names ---- */
+
+/* The kernel chose the port of one end, and the number of a pipe: they say nothing. */
+static int match_names_put_socket(struct buf *out, struct bytes text)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < text.len && r >= 0;) {
+		uint64_t port = 0;
+		size_t end = i + 1;
+
+		while (text.data[i] == ':' && end < text.len && isdigit(text.data[end]) &&
+		       end < i + 7)
+			port = port * 10 + (uint64_t)(text.data[end++] - '0');
+		if (port >= EPHEMERAL_MIN)
+			r = buf_append(out, ":*", 2);
+		else
+			r = buf_append(out, text.data + i, end - i);
+		i = end;
+	}
+	return r;
+}
+
+static int file_name(const struct dims *d, int64_t id, struct buf *out)
+{
+	struct dims_file room;
+	const struct dims_file *f = dims_file(d, id, &room);
+	struct bytes text;
+
+	if (!f)
+		return buf_printf(out, "(unknown file)");
+	if (f->type == FILE_TYPE_PIPE)
+		return buf_printf(out, "pipe");
+	text = f->name_only ? dims_file_version_name(d, id) : dims_file_name(d, id);
+	return f->type == FILE_TYPE_SOCKET ? match_names_put_socket(out, text)
+					   : buf_append(out, text.data, text.len);
+}
+
+static int thread_name(const struct dims *d, int64_t id, struct buf *out)
+{
+	const struct dims_thread *t = dims_thread(d, id);
+
+	if (!t || !t->comm.len)
+		return buf_printf(out, "(unknown thread)");
+	return buf_append(out, t->comm.data, t->comm.len);
+}
+
+/* Takes note of a name in a run; its number stands in for the label until there are labels. */
+static int match_names_note(struct names *n, uint32_t *ids, size_t count, size_t run, char kind,
+			    int64_t id)
+{
+	const struct dims *d = store_dims(n->work->runs[run].in->store);
+	size_t before = n->work->paths.count;
+	uint32_t at;
+	int r;
+
+	if (id < 0 || (uint64_t)id >= count || ids[id] != LABEL_NONE)
+		return 0;
+	buf_clear(&n->text);
+	r = buf_append(&n->text, &kind, 1);
+	if (r >= 0)
+		r = kind == NAME_FILE ? file_name(d, id, &n->text) : thread_name(d, id, &n->text);
+	if (r >= 0)
+		r = grow((void **)&n->names, &n->cap, before + 1, sizeof(*n->names));
+	if (r >= 0)
+		r = intern_add(&n->work->paths, n->text.data, n->text.len, &at);
+	if (r < 0)
+		return r;
+	ids[id] = at;
+	if (n->work->paths.count > before)
+		n->names[at] = (struct name){.last_run = UINT32_MAX};
+	if (n->names[at].last_run != run) {
+		n->names[at].last_run = (uint32_t)run;
+		n->names[at].runs++;
+	}
+	return 0;
+}
+
+static int make_ids(const struct dims *d, enum table_id table, uint32_t **ret, size_t *ret_count)
+{
+	*ret_count = dims_dense(d, table);
+	*ret = malloc((*ret_count + 1) * sizeof(**ret));
+	for (size_t i = 0; *ret && i < *ret_count; i++)
+		(*ret)[i] = LABEL_NONE;
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int note_run(struct names *n, size_t at)
+{
+	struct run *run = &n->work->runs[at];
+	const struct dims *d = store_dims(run->in->store);
+	int r = make_ids(d, TABLE_FILE, &run->file_labels, &run->file_count);
+
+	if (r >= 0)
+		r = make_ids(d, TABLE_THREAD, &run->thread_labels, &run->thread_count);
+	for (size_t i = 0; r >= 0 && i < dims_rows(d, TABLE_FILE); i++) {
+		int64_t id = dims_id_at(d, TABLE_FILE, i);
+
+		if (!run->called || (id >= 0 && (size_t)id < run->called_count && run->called[id]))
+			r = match_names_note(n, run->file_labels, run->file_count, at, NAME_FILE,
+					     id);
+	}
+	for (size_t i = 0; r >= 0 && i < dims_rows(d, TABLE_THREAD); i++)
+		r = match_names_note(n, run->thread_labels, run->thread_count, at, NAME_THREAD,
+				     dims_id_at(d, TABLE_THREAD, i));
+	return r;
+}
+
+static int find_patterns(struct names *n)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < n->work->paths.count; i++) {
+		struct name *name = &n->names[i];
+		size_t before = n->texts.count;
+		uint32_t at;
+
+		buf_clear(&n->text);
+		r = name_pattern(intern_get(&n->work->paths, i), &n->text, &name->changed);
+		if (r >= 0)
+			r = grow((void **)&n->patterns, &n->patterns_cap, before + 1,
+				 sizeof(*n->patterns));
+		if (r >= 0)
+			r = intern_add(&n->texts, n->text.data, n->text.len, &at);
+		if (r < 0)
+			return r;
+		if (n->texts.count > before)
+			n->patterns[at] = (struct pattern){.everywhere = true};
+		name->pattern = at;
+		n->patterns[at].members++;
+		n->patterns[at].everywhere &= name->runs == n->work->run_count;
+	}
+	return r;
+}
+
+/* ---- folders of the runs' own ---- */
+
+/* True where the path is the folder's, or that of something in it. */
+static bool is_within(struct bytes path, struct bytes folder)
+{
+	return path.len >= folder.len && !memcmp(path.data, folder.data, folder.len) &&
+	       (path.len == folder.len || path.data[folder.len] == '/');
+}
+
+/* The name's path where it is a file's that not all runs have, by its pattern neither; else nothing. */
+static struct bytes lone_path(const struct names *n, uint32_t name)
+{
+	struct bytes text = intern_get(&n->work->paths, name);
+	const struct pattern *p = &n->patterns[n->names[name].pattern];
+
+	if (text.len < 2 || text.data[0] != NAME_FILE || text.data[1] != '/' ||
+	    p->runs == n->work->run_count)
+		return (struct bytes){NULL, 0};
+	return (struct bytes){text.data + 1, text.len - 1};
+}
+
+/* In how many runs each pattern is. */
+static void count_pattern_runs(struct names *n)
+{
+	for (size_t r = 0; r < n->work->run_count; r++) {
+		const struct run *run = &n->work->runs[r];
+
+		for (size_t i = 0; i < run->file_count; i++) {
+			struct pattern *p;
+
+			if (run->file_labels[i] == LABEL_NONE)
+				continue;
+			p = &n->patterns[n->names[run->file_labels[i]].pattern];
+			p->runs += p->last_run != r + 1;
+			p->last_run = r + 1;
+		}
+	}
+}
+
+static int collect_lone(const struct names *n, const struct run *run, struct own *o)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < run->file_count && r >= 0; i++) {
+		struct bytes path = {NULL, 0};
+
+		if (run->file_labels[i] != LABEL_NONE)
+			path = lone_path(n, run->file_labels[i]);
+		if (!path.data)
+			continue;
+		r = grow((void **)&o->paths, &o->cap, o->count + 1, sizeof(*o->paths));
+		if (r >= 0)
+			o->paths[o->count++] = path;
+	}
+	return r;
+}
+
+/* What the path goes on with below the folder, one part of it; nothing where it does not. */
+static struct bytes child_of(struct bytes path, struct bytes folder, bool *ret_is_folder)
+{
+	size_t from = folder.len + 1;
+	const uint8_t *slash;
+
+	if (path.len < from || !is_within(path, folder))
+		return (struct bytes){NULL, 0};
+	slash = memchr(path.data + from, '/', path.len - from);
+	*ret_is_folder = slash != NULL;
+	return (struct bytes){path.data, slash ? (size_t)(slash - path.data) : path.len};
+}
+
+/* The folder below o->folder that has most of the paths; how many. Negative: out of memory. */
+static ssize_t find_child(const struct own *o, struct bytes *ret)
+{
+	_cleanup_(map_free) struct map counts = {0};
+	uint64_t count, most = 0;
+	bool is_folder = false;
+
+	for (size_t i = 0; i < o->count; i++) {
+		struct bytes child = child_of(o->paths[i], o->folder, &is_folder);
+
+		count = 0;
+		map_get(&counts, hash_bytes(child.data, child.len), &count);
+		if (child.data &&
+		    map_set(&counts, hash_bytes(child.data, child.len), count + 1) < 0)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < o->count; i++) {
+		struct bytes child = child_of(o->paths[i], o->folder, &is_folder);
+
+		if (!child.data || !is_folder ||
+		    !map_get(&counts, hash_bytes(child.data, child.len), &count) || count <= most)
+			continue;
+		most = count;
+		*ret = child;
+	}
+	return (ssize_t)most;
+}
+
+/* The folder with most of the run's lone paths, where it has nearly all of them. */
+static int find_own(struct own *o)
+{
+	struct bytes child = {NULL, 0};
+	ssize_t count;
+
+	while ((count = find_child(o, &child)) > 0 && (double)count >= OWN_SHARE * (double)o->count)
+		o->folder = child;
+	return (int)MIN(count, (ssize_t)0);
+}
+
+static uint64_t rest_hash(struct bytes path, size_t from)
+{
+	return hash_bytes(path.data + from, path.len - from);
+}
+
+/* What lies in the folder, by its path from there. */
+static int collect_rests(const struct own *o, struct map *ret)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < o->count && r >= 0; i++) {
+		if (is_within(o->paths[i], o->folder) && o->paths[i].len > o->folder.len)
+			r = map_set(ret, rest_hash(o->paths[i], o->folder.len), 1);
+	}
+	return r;
+}
+
+/* The folder of a run in which most of `rests` lies; o->matched of them. */
+static int find_like(struct own *o, const struct map *rests)
+{
+	_cleanup_(map_free) struct map votes = {0};
+
+	o->matched = 0;
+	for (size_t i = 0; i < o->count; i++) {
+		struct bytes path = o->paths[i];
+
+		for (size_t at = path.len; at-- > 1;) {
+			uint64_t folder = hash_bytes(path.data, at), count = 0;
+
+			if (path.data[at] != '/' || !map_get(rests, rest_hash(path, at), NULL))
+				continue;
+			map_get(&votes, folder, &count);
+			if (map_set(&votes, folder, ++count) < 0)
+				return -ENOMEM;
+			if (count <= o->matched)
+				continue;
+			o->matched = count;
+			o->folder = (struct bytes){path.data, at};
+		}
+	}
+	return 0;
+}
+
+/* How much of two folders is the same at the beginning and at the end, in whole parts. */
+static void same_ends(struct bytes a, struct bytes b, size_t *ret_head, size_t *ret_tail)
+{
+	size_t least = MIN(a.len, b.len), head = 0, tail = 0, i = 0;
+
+	for (; i < least && a.data[i] == b.data[i]; i++) {
+		if (a.data[i] == '/')
+			head = i;
+	}
+	if (i == a.len || i == b.len)
+		head = MIN(head, least);
+	for (i = 1; i <= least - head && a.data[a.len - i] == b.data[b.len - i]; i++) {
+		if (a.data[a.len - i] == '/')
+			tail = i;
+	}
+	*ret_head = head;
+	*ret_tail = tail;
+}
+
+struct owns {
+	struct own *own; /* by run */
+	size_t count;
+	size_t head, tail; /* of the folders, what all have in common */
+	bool plain;	   /* they differ in one part of their paths */
+};
+
+/* False where a run has no folder of its own, or they are all the same. */
+static bool compare_owns(struct owns *all)
+{
+	struct bytes first = all->own[0].folder;
+	bool differ = false;
+
+	all->head = all->tail = first.len;
+	all->plain = true;
+	for (size_t i = 0; i < all->count; i++) {
+		struct bytes f = all->own[i].folder;
+		size_t head, tail;
+
+		if (!f.len)
+			return false;
+		if (f.len == first.len && !memcmp(f.data, first.data, f.len))
+			continue;
+		differ = true;
+		same_ends(first, f, &head, &tail);
+		all->head = MIN(all->head, head);
+		all->tail = MIN(all->tail, tail);
+	}
+	for (size_t i = 0; i < all->count; i++) {
+		struct bytes f = all->own[i].folder;
+		size_t middle = f.len - all->head - all->tail;
+
+		all->plain &= middle > 1 && !memchr(f.data + all->head + 1, '/', middle - 1);
+	}
+	return differ;
+}
+
+static const struct own *own_of(const struct owns *all, struct bytes path)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		if (is_within(path, all->own[i].folder))
+			return &all->own[i];
+	}
+	return NULL;
+}
+
+/* The name's pattern with '#' for the folders. */
+static int match_name(struct names *n, const struct owns *all, uint32_t name)
+{
+	struct bytes path = lone_path(n, name), folder = all->own[0].folder;
+	const struct own *o = path.data ? own_of(all, path) : NULL;
+	_cleanup_buf_ struct buf text = {0};
+	size_t before = n->texts.count;
+	bool changed;
+	uint32_t at;
+	int r;
+
+	if (!o)
+		return 0;
+	r = buf_printf(&text, "%c%.*s/#", NAME_FILE, (int)all->head, (const char *)folder.data);
+	if (r >= 0)
+		r = buf_append(&text, folder.data + folder.len - all->tail, all->tail);
+	if (r >= 0)
+		r = buf_append(&text, path.data + o->folder.len, path.len - o->folder.len);
+	buf_clear(&n->text);
+	if (r >= 0)
+		r = name_pattern((struct bytes){text.data, text.len}, &n->text, &changed);
+	if (r >= 0)
+		r = grow((void **)&n->patterns, &n->patterns_cap, before + 1, sizeof(*n->patterns));
+	if (r >= 0)
+		r = intern_add(&n->texts, n->text.data, n->text.len, &at);
+	if (r < 0)
+		return r;
+	if (n->texts.count > before)
+		n->patterns[at] = (struct pattern){0};
+	n->patterns[at].members++;
+	n->names[name].pattern = at;
+	n->names[name].changed = true;
+	return 0;
+}
+
+static void owns_free(struct owns *all)
+{
+	for (size_t i = 0; all->own && i < all->count; i++)
+		free(all->own[i].paths);
+	free(all->own);
+}
+
+/* The run with a folder of its own and fewest other paths; NULL: none has one. */
+static const struct own *find_first(struct owns *all, int *r)
+{
+	const struct own *first = NULL;
+
+	for (size_t i = 0; i < all->count && *r >= 0; i++) {
+		struct own *o = &all->own[i];
+
+		*r = find_own(o);
+		if (o->folder.len && (!first || o->count < first->count))
+			first = o;
+	}
+	return first;
+}
+
+/* True where every run has a folder with what the first one's has in it. */
+static bool owns_match(const struct owns *all, size_t wanted)
+{
+	size_t least = MAX((size_t)((double)wanted * OWN_MATCHED), (size_t)1);
+
+	for (size_t i = 0; i < all->count; i++) {
+		if (all->own[i].matched < MAX(least, (size_t)(all->plain ? 1 : OWN_FILES)))
+			return false;
+	}
+	return true;
+}
+
+static int match_folders(struct names *n)
+{
+	_cleanup_(owns_free) struct owns all = {.own = calloc(n->work->run_count, sizeof(*all.own)),
+						.count = n->work->run_count};
+	_cleanup_(map_free) struct map rests = {0};
+	const struct own *first;
+	int r = all.own ? 0 : -ENOMEM;
+
+	count_pattern_runs(n);
+	for (size_t i = 0; i < all.count && r >= 0; i++)
+		r = collect_lone(n, &n->work->runs[i], &all.own[i]);
+	first = r < 0 ? NULL : find_first(&all, &r);
+	if (first && r >= 0)
+		r = collect_rests(first, &rests);
+	for (size_t i = 0; i < all.count && r >= 0; i++)
+		r = find_like(&all.own[i], &rests);
+	if (r < 0 || !rests.count || !compare_owns(&all) || !owns_match(&all, rests.count))
+		return r;
+	for (uint32_t i = 0; r >= 0 && i < n->work->paths.count; i++)
+		r = match_name(n, &all, i);
+	return r;
+}
+
+/* ---- labels ---- */
+
+/* By name: its own text, or that of its pattern. */
+static int make_labels(struct names *n, uint32_t *of_name)
+{
+	struct work *w = n->work;
+	int r = 0;
+
+	w->labels = calloc(w->paths.count + 1, sizeof(*w->labels));
+	if (!w->labels)
+		return -ENOMEM;
+	for (uint32_t i = 0; r >= 0 && i < w->paths.count; i++) {
+		const struct name *name = &n->names[i];
+		const struct pattern *p = &n->patterns[name->pattern];
+		bool pattern = name->changed && p->members > 1 && !p->everywhere;
+		struct bytes text =
+			pattern ? intern_get(&n->texts, name->pattern) : intern_get(&w->paths, i);
+
+		r = intern_add(&w->texts, text.data, text.len, &of_name[i]);
+		if (r >= 0)
+			w->labels[of_name[i]].pattern |= pattern;
+	}
+	/* texts do not move any more; the first byte tells files from threads */
+	for (uint32_t i = 0; r >= 0 && i < w->texts.count; i++) {
+		struct bytes text = intern_get(&w->texts, i);
+
+		w->labels[i].text = (struct bytes){text.data + 1, text.len - 1};
+	}
+	return r;
+}
+
+/* Labels instead of names. */
+static void relabel(uint32_t *ids, size_t count, const uint32_t *of_name)
+{
+	for (size_t i = 0; i < count; i++)
+		ids[i] = ids[i] == LABEL_NONE ? LABEL_NONE : of_name[ids[i]];
+}
+
+static int relabel_run(const struct work *w, struct run *run, const uint32_t *of_name)
+{
+	run->file_names = malloc((run->file_count + 1) * sizeof(*run->file_names));
+	run->label_names = calloc(w->texts.count + 1, sizeof(*run->label_names));
+	if (!run->file_names || !run->label_names)
+		return -ENOMEM;
+	for (size_t i = 0; i < run->file_count; i++)
+		run->file_names[i] = run->file_labels[i];
+	relabel(run->file_labels, run->file_count, of_name);
+	relabel(run->thread_labels, run->thread_count, of_name);
+	return 0;
+}
+
+int names_count(const struct work *w, struct run *run, const uint8_t *called)
+{
+	_cleanup_free_ uint8_t *seen = calloc(w->paths.count + 1, 1);
+
+	if (!seen)
+		return -ENOMEM;
+	for (size_t i = 0; i < run->file_count; i++) {
+		uint32_t name = run->file_names[i];
+
+		if (name == LABEL_NONE || !called[i] || seen[name])
+			continue;
+		seen[name] = 1;
+		run->label_names[run->file_labels[i]]++;
+	}
+	return 0;
+}
+
+int names_make(struct work *w)
+{
+	struct names n = {.work = w};
+	_cleanup_free_ uint32_t *of_name = NULL;
+	int r = 0;
+
+	for (size_t k = 0; r >= 0 && k < w->run_count; k++)
+		r = note_run(&n, k);
+	if (r >= 0)
+		r = find_patterns(&n);
+	if (r >= 0)
+		r = match_folders(&n);
+	of_name = calloc(w->paths.count + 1, sizeof(*of_name));
+	if (r >= 0)
+		r = of_name ? make_labels(&n, of_name) : -ENOMEM;
+	for (size_t k = 0; r >= 0 && k < w->run_count; k++)
+		r = relabel_run(w, &w->runs[k], of_name);
+	intern_free(&n.texts);
+	buf_free(&n.text);
+	free(n.names);
+	free(n.patterns);
+	return r;
+}

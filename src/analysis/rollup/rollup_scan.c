@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rollup_scan.c: a rollup over the blocks of a trace, in parallel. The slowest and the running calls:
+ * pick.c. */
+#include "analysis/rollup/rollup_scan.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "analysis/rollup/rollup_scan_internal.h"
+#include "base/clock.h"
+#include "batch/seconds.h"
+#include "engine/facts.h"
+
+/* ---- the filter ---- */
+
+static bool filter_ids(const struct scan_filter *f, int64_t thread, int64_t file, int64_t file2)
+{
+	if (f->threads && (thread < 0 || !map_get(f->threads, (uint64_t)thread, NULL)))
+		return false;
+	if (!f->files)
+		return true;
+	return (file >= 0 && map_get(f->files, (uint64_t)file, NULL)) ||
+	       (file2 >= 0 && map_get(f->files, (uint64_t)file2, NULL));
+}
+
+static bool filter_call(const struct scan_filter *f, int64_t op, int64_t err)
+{
+	if (!f->ops)
+		return true;
+	return (!f->ops->ops_given || (op >= 0 && select_op(f->ops, (uint32_t)op))) &&
+	       (!f->ops->failed_only || err > 0);
+}
+
+/* Everything but the time range. */
+static bool filter_what(const struct scan_filter *f, const struct batch *b, size_t row)
+{
+	return filter_call(f, batch_get(b, OP_OP, row, -1), batch_get(b, OP_ERR, row, -1)) &&
+	       (!f->ops || batch_get(b, OP_DUR, row, 0) >= f->ops->min_dur_ns) &&
+	       filter_ids(f, batch_get(b, OP_THREAD_ID, row, -1), batch_get(b, OP_FILE_ID, row, -1),
+			  batch_get(b, OP_FILE2_ID, row, -1));
+}
+
+static bool ended_within(const struct scan_filter *f, int64_t end)
+{
+	return end >= f->from && (end < f->to || f->to == INT64_MAX);
+}
+
+bool scan_filter_op(const struct scan_filter *f, const struct batch *b, size_t row)
+{
+	return !f || (ended_within(f, rollup_end(b, row)) && filter_what(f, b, row));
+}
+
+static bool rollup_scan_filter_summary(const struct scan_filter *f, const struct batch *b,
+				       size_t row)
+{
+	return !f || (filter_call(f, batch_get(b, SUMMARY_OP, row, -1),
+				  batch_get(b, SUMMARY_ERR, row, -1)) &&
+		      filter_ids(f, batch_get(b, SUMMARY_THREAD_ID, row, -1),
+				 batch_get(b, SUMMARY_FILE_ID, row, -1), -1));
+}
+
+/* ---- what a block can hold ---- */
+
+/* False where no id of the set (a handful at most; more are not looked at) is in the block. */
+static bool block_has_any(const struct store *s, size_t i, unsigned int column,
+			  const struct map *ids)
+{
+	size_t pos = 0;
+	uint64_t id, value;
+
+	if (ids->count > SCAN_IDS_TRIED_MAX)
+		return true;
+	while (map_next(ids, &pos, &id, &value)) {
+		if (store_block_has_id(s, i, column, (int64_t)id))
+			return true;
+	}
+	return false;
+}
+
+uint64_t rollup_scan_columns(const struct scan *scan)
+{
+	const struct scan_filter *f = scan->opt->filter;
+
+	uint64_t columns = rollup_op_columns | 1ull << OP_FILE2_ID |
+			   (f && f->where ? query_rows_columns(f->where->op) : 0);
+
+	return scan->opt->seconds ? seconds_columns(TABLE_OP, columns) : columns;
+}
+
+ssize_t scan_rows(struct worker *w, const struct batch *b, const uint32_t **ret_rows,
+		  struct error *err)
+{
+	*ret_rows = NULL;
+	return w->filter_cursor ? query_cursor_rows(w->filter_cursor, b, ret_rows, err)
+				: (ssize_t)b->rows;
+}
+
+enum how { HOW_SKIP, HOW_SUMMARY, HOW_ROWS };
+
+static enum how block_how(const struct scan *scan, size_t i)
+{
+	const struct store_block *b = store_block(scan->store, i);
+	const struct scan_filter *f = scan->opt->filter;
+	bool whole = b->nulls[OP_RET] == 0 && !scan->opt->rows_only;
+	int64_t start, end;
+
+	if (!f)
+		return whole ? HOW_SUMMARY : HOW_ROWS;
+	if (!facts_times(b, &start, &end))
+		end = INT64_MIN; /* rollup_end(): a call without a start ended before all ranges */
+	/* A call that never ended is in every range. */
+	if (!b->nulls[OP_RET] && (end < f->from || (start >= f->to && f->to != INT64_MAX)))
+		return HOW_SKIP;
+	if (f->ops && f->ops->min_dur_ns > 0 && b->max[OP_DUR] < f->ops->min_dur_ns)
+		return HOW_SKIP;
+	if (f->threads && !block_has_any(scan->store, i, OP_THREAD_ID, f->threads))
+		return HOW_SKIP;
+	/* A second file stands in no id set: without one in the block, the first must be there. */
+	if (f->files && b->nulls[OP_FILE2_ID] == b->rows &&
+	    !block_has_any(scan->store, i, OP_FILE_ID, f->files))
+		return HOW_SKIP;
+	if (f->where && !scan_where_block(f->where, scan->store, i) &&
+	    !(scan->opt->seconds && store_block_has_seconds(scan->store, i)))
+		return HOW_SKIP;
+	whole = whole && (!f->where || f->where->summary) &&
+		(f->from == INT64_MIN || start >= f->from) && (f->to == INT64_MAX || end < f->to) &&
+		(!f->ops || b->min[OP_DUR] >= f->ops->min_dur_ns) &&
+		(!f->files || b->nulls[OP_FILE2_ID] == b->rows);
+	return whole ? HOW_SUMMARY : HOW_ROWS;
+}
+
+/* ---- one block ---- */
+
+static int clip_add(struct worker *w, const struct batch *b, size_t row, int64_t ns)
+{
+	uint64_t key = (uint64_t)batch_get(b, OP_THREAD_ID, row, 0) << 4 |
+		       ((uint64_t)batch_get(b, OP_CLASS, row, 0) & 15);
+	uint64_t sum = 0;
+
+	map_get(&w->clip, key, &sum);
+	return map_set(&w->clip, key, sum + (uint64_t)ns);
+}
+
+/* Keeps the time of a call that crosses an edge of the range; see struct scan_result. */
+static int clip_row(struct worker *w, const struct scan_filter *f, const struct batch *b,
+		    size_t row, int64_t end)
+{
+	int64_t start = batch_get(b, OP_START, row, INT64_MIN);
+	bool counted = ended_within(f, end);
+
+	if (counted && start < f->from)
+		return clip_add(w, b, row, start == INT64_MIN ? 0 : clock_between(f->from, start));
+	if (!counted && end >= f->to && start < f->to)
+		return clip_add(w, b, row, clock_between(MAX(start, f->from), f->to));
+	return 0;
+}
+
+static int note_running(struct worker *w, size_t block, size_t row, const struct batch *b)
+{
+	int r;
+
+	if (w->running_count >= BATCH_ROWS_MAX)
+		return 0;
+	r = grow((void **)&w->running, &w->running_cap, w->running_count + 1, sizeof(*w->running));
+	if (r >= 0)
+		w->running[w->running_count++] = (struct row_ref){batch_get(b, OP_DUR, row, 0),
+								  (uint32_t)block, (uint32_t)row};
+	return r;
+}
+
+static void note_max(struct scan *scan, size_t block, int64_t dur)
+{
+	uint64_t mark = dur > 0 ? (uint64_t)dur + 1 : 1;
+
+	scan->block_max[block] = MAX(scan->block_max[block], mark);
+}
+
+static int rollup_scan_add_row(struct worker *w, size_t block, const struct batch *b, size_t row)
+{
+	const struct scan_filter *f = w->scan->opt->filter;
+	int64_t end = rollup_end(b, row);
+	int r;
+
+	if (batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED) {
+		/* Still running at the end of the trace: in the range where that end is. */
+		r = !f || filter_what(f, b, row) ? note_running(w, block, row, b) : 0;
+		return r < 0			      ? r
+		       : !f || filter_what(f, b, row) ? rollup_add_op(w->rollup, b, row)
+						      : 0;
+	}
+	if (f) {
+		if (!filter_what(f, b, row))
+			return 0;
+		r = clip_row(w, f, b, row, end);
+		if (r < 0 || !ended_within(f, end))
+			return r;
+	}
+	if (class_counts(w->scan->opt, batch_get(b, OP_CLASS, row, CLASS_OTHER)))
+		note_max(w->scan, block, batch_get(b, OP_DUR, row, 0));
+	return rollup_add_op(w->rollup, b, row);
+}
+
+/* Counted and named by store_damage(); the rest is still worth telling. */
+static int damaged(int r)
+{
+	return r == -EBADMSG ? 0 : r;
+}
+
+/* The calls of the block, seen from their second files: they count for those alone. */
+static int read_seconds(struct worker *w, const struct batch *b, struct error *err)
+{
+	const struct scan_filter *f = w->scan->opt->filter;
+	const uint32_t *rows;
+	ssize_t count;
+	int r = batch_seconds(b, w->seconds);
+
+	if (r < 0)
+		return error_errno(err, r, "summing a block");
+	count = w->seconds->rows ? scan_rows(w, w->seconds, &rows, err) : 0;
+	if (count < 0)
+		return (int)count;
+	rollup_seconds(w->rollup, true);
+	for (size_t k = 0; k < (size_t)count && r >= 0; k++) {
+		size_t i = rows ? rows[k] : k;
+
+		if (scan_filter_op(f, w->seconds, i))
+			r = rollup_add_op(w->rollup, w->seconds, i);
+	}
+	rollup_seconds(w->rollup, false);
+	return r < 0 ? error_errno(err, r, "summing a block") : 0;
+}
+
+static int rollup_scan_read_rows(struct worker *w, size_t block, struct error *err)
+{
+	const struct batch *b;
+	struct error unread = {0};
+	const uint32_t *rows;
+	ssize_t count;
+	int r = store_decode(w->cursor, block, rollup_scan_columns(w->scan), &b, &unread);
+
+	if (r < 0)
+		return damaged(r) < 0 ? error_set(err, r, "%s", unread.message) : 0;
+	w->read++;
+	count = scan_rows(w, b, &rows, err);
+	if (count < 0)
+		return (int)count;
+	for (size_t i = 0; i < (size_t)count; i++) {
+		r = rollup_scan_add_row(w, block, b, rows ? rows[i] : i);
+		if (r < 0)
+			return error_errno(err, r, "summing a block");
+	}
+	return w->scan->opt->seconds ? read_seconds(w, b, err) : 0;
+}
+
+static int add_summary(struct worker *w, const struct item *item, const struct batch *b,
+		       struct error *err)
+{
+	const struct scan_filter *f = w->scan->opt->filter;
+	const uint32_t *rows = NULL;
+	ssize_t count = (ssize_t)b->rows;
+
+	if (w->summary_seat)
+		count = query_cursor_rows(w->summary_seat, b, &rows, err);
+	if (count < 0)
+		return (int)count;
+	for (size_t k = 0; k < (size_t)count; k++) {
+		size_t i = rows ? rows[k] : k;
+		int r;
+
+		if (!rollup_scan_filter_summary(f, b, i))
+			continue;
+		if (class_counts(w->scan->opt, batch_get(b, SUMMARY_CLASS, i, CLASS_OTHER)))
+			note_max(w->scan, item->block, batch_get(b, SUMMARY_MAX, i, 0));
+		r = rollup_add_summary(w->rollup, b, i);
+		if (r < 0)
+			return error_errno(err, r, "summary block %zu", item->summary);
+	}
+	return 0;
+}
+
+/* 1 where the summary of the block was added, 0 where its rows must be read. */
+static int read_summary(struct worker *w, const struct item *item, struct error *err)
+{
+	const struct batch *b;
+	struct error unread = {0};
+	int r;
+
+	if (item->summary == SIZE_MAX)
+		return 0;
+	r = store_decode(w->cursor, item->summary, ~0ull, &b, &unread);
+	if (r < 0)
+		return damaged(r) < 0 ? error_set(err, r, "%s", unread.message) : 0;
+	if (!store_summary_counts(b, store_block(w->scan->store, item->block)->rows, true))
+		return 0;
+	w->summed++;
+	r = add_summary(w, item, b, err);
+	if (r < 0 || !w->scan->opt->seconds)
+		return r < 0 ? r : 1;
+	r = batch_seconds(b, w->seconds_sums);
+	if (r < 0)
+		return error_errno(err, r, "summary block %zu", item->summary);
+	rollup_seconds(w->rollup, true);
+	r = add_summary(w, item, w->seconds_sums, err);
+	rollup_seconds(w->rollup, false);
+	return r < 0 ? r : 1;
+}
+
+static void *rollup_scan_work(void *arg)
+{
+	struct worker *w = arg;
+	struct scan *scan = w->scan;
+
+	for (;;) {
+		size_t i = atomic_fetch_add(&scan->next_item, 1);
+		const struct item *item = &scan->items[i];
+		enum how how;
+		int r = 0;
+
+		if (i >= scan->item_count || atomic_load(&scan->failed))
+			return NULL;
+		how = block_how(scan, item->block);
+		if (how == HOW_SKIP)
+			w->skipped++;
+		if (how == HOW_SUMMARY)
+			r = read_summary(w, item, &w->err);
+		if (how == HOW_ROWS || (how == HOW_SUMMARY && r == 0))
+			r = rollup_scan_read_rows(w, item->block, &w->err);
+		if (r < 0) {
+			atomic_store(&scan->failed, true);
+			return NULL;
+		}
+	}
+}
+
+/* ---- which blocks, by whom ---- */
+
+static void rollup_scan_list_blocks(struct scan *scan)
+{
+	size_t count = store_block_count(scan->store);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct store_block *b = store_block(scan->store, i);
+
+		if (b->table == TABLE_OP && b->rows)
+			scan->items[scan->item_count++] =
+				(struct item){i, store_summary_of(scan->store, i)};
+	}
+}
+
+static void rollup_scan_worker_free(struct worker *w)
+{
+	rollup_free(w->rollup);
+	if (w->cursor)
+		store_cursor_free(w->cursor);
+	query_cursor_free(w->filter_cursor);
+	query_cursor_free(w->summary_seat);
+	batch_free(w->seconds);
+	batch_free(w->seconds_sums);
+	map_free(&w->clip);
+	free(w->running);
+	free(w->seen);
+}
+
+static void scan_close(struct scan *scan)
+{
+	for (unsigned int i = 0; i < scan->worker_count; i++)
+		rollup_scan_worker_free(&scan->workers[i]);
+	free(scan->workers);
+	free(scan->items);
+	free(scan->block_max);
+}
+
+static unsigned int thread_count(unsigned int wanted)
+{
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (!wanted)
+		wanted = online > 0 ? (unsigned int)online : 1;
+	return MIN(wanted, (unsigned int)SCAN_THREADS_MAX);
+}
+
+static int worker_prepare(struct scan *scan, struct worker *w)
+{
+	const struct scan_filter *f = scan->opt->filter;
+	int r = rollup_new(&w->rollup, scan->opt->keys);
+
+	w->scan = scan;
+	if (r < 0)
+		return r;
+	if (scan->opt->window_ns)
+		rollup_window(w->rollup, scan->opt->window_ns);
+	if (scan->opt->file_alias) {
+		w->seen = calloc(scan->opt->file_alias_count + 1, 1);
+		if (!w->seen)
+			return -ENOMEM;
+		rollup_alias(w->rollup, scan->opt->file_alias, w->seen,
+			     scan->opt->file_alias_count);
+	}
+	if (scan->opt->seconds)
+		r = batch_new(&w->seconds, TABLE_OP);
+	if (scan->opt->seconds && r >= 0)
+		r = batch_new(&w->seconds_sums, TABLE_SUMMARY);
+	if (r >= 0 && f && f->where)
+		r = query_cursor_new(&w->filter_cursor, f->where->op);
+	if (r >= 0 && f && f->where && f->where->summary)
+		r = query_cursor_new(&w->summary_seat, f->where->summary);
+	return r < 0 ? r : store_cursor_new(&w->cursor, scan->store);
+}
+
+static int scan_prepare(struct scan *scan)
+{
+	size_t blocks = MAX(store_block_count(scan->store), (size_t)1);
+	int r = 0;
+
+	/* One more item than there are: rollup_scan_work() looks before it checks. */
+	scan->items = calloc(blocks + 1, sizeof(*scan->items));
+	scan->block_max = calloc(blocks, sizeof(*scan->block_max));
+	scan->worker_count = thread_count(scan->opt->threads);
+	scan->workers = calloc(scan->worker_count, sizeof(*scan->workers));
+	if (!scan->items || !scan->block_max || !scan->workers) {
+		scan->worker_count = 0;
+		return -ENOMEM;
+	}
+	rollup_scan_list_blocks(scan);
+	for (unsigned int i = 0; i < scan->worker_count && r >= 0; i++) {
+		r = worker_prepare(scan, &scan->workers[i]);
+	}
+	return r;
+}
+
+static void scan_work(struct scan *scan)
+{
+	pthread_t threads[SCAN_THREADS_MAX];
+	unsigned int started = 1;
+
+	/* Where a thread cannot be had, the others do its share. */
+	while (started < scan->worker_count &&
+	       !pthread_create(&threads[started], NULL, rollup_scan_work, &scan->workers[started]))
+		started++;
+	rollup_scan_work(&scan->workers[0]);
+	for (unsigned int i = 1; i < started; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static int scan_collect(struct scan *scan, struct scan_result *ret, struct error *err)
+{
+	int r;
+
+	for (unsigned int i = 0; i < scan->worker_count; i++) {
+		struct worker *w = &scan->workers[i];
+		size_t pos = 0;
+		uint64_t key, value, sum;
+
+		if (w->err.code)
+			return error_set(err, w->err.code, "%s", w->err.message);
+		if (i == 0) {
+			ret->rollup = TAKE_PTR(w->rollup);
+			ret->file_seen = TAKE_PTR(w->seen);
+			rollup_alias(ret->rollup, NULL, NULL, 0);
+		} else {
+			r = rollup_merge(ret->rollup, w->rollup);
+			for (size_t k = 0; w->seen && k < scan->opt->file_alias_count; k++)
+				ret->file_seen[k] |= w->seen[k];
+			if (r < 0)
+				return error_errno(err, r, "merging sums");
+		}
+		while (map_next(&w->clip, &pos, &key, &value)) {
+			sum = 0;
+			map_get(&ret->clip, key, &sum);
+			r = map_set(&ret->clip, key, sum + value);
+			if (r < 0)
+				return error_errno(err, r, "merging sums");
+		}
+		ret->blocks_summed += w->summed;
+		ret->blocks_read += w->read;
+		ret->blocks_skipped += w->skipped;
+	}
+	return 0;
+}
+
+int scan_run(const struct store *s, const struct scan_options *opt, struct scan_result *ret,
+	     struct error *err)
+{
+	struct scan scan = {.store = s, .opt = opt};
+	int r = scan_prepare(&scan);
+
+	*ret = (struct scan_result){0};
+	if (r < 0) {
+		error_errno(err, r, "reading the trace");
+	} else {
+		scan_work(&scan);
+		r = scan_collect(&scan, ret, err);
+	}
+	if (r >= 0)
+		r = pick_running(&scan, ret, err);
+	if (r >= 0)
+		r = pick_slowest(&scan, ret, err);
+	scan_close(&scan);
+	return r < 0 ? r : 0;
+}
+
+void scan_result_free(struct scan_result *r)
+{
+	rollup_free(r->rollup);
+	map_free(&r->clip);
+	batch_free(r->running);
+	batch_free(r->slowest);
+	free(r->file_seen);
+	*r = (struct scan_result){0};
+}

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* diff_screen.c: `weir diff`: one screen of at most 45 lines of 100 columns. The answer is its first
+ * sentence. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/terminal/bars.h"
+#include "cli/diff/diff.h"
+#include "cli/terminal/text.h"
+
+#define CHANGES_MAX   10 /* without --head */
+#define CHANGE_LINES  22 /* of the table of changes, its details included */
+#define UNSURE_MAX    3	 /* differences that runs of the same may have, largest first */
+#define UNSURE_SHARE  0.05
+#define STRANGERS     10 /* counts of which none is on both sides */
+#define PATH_COLUMNS  44
+#define BAR_COLUMNS   30
+#define OCTAVES	      64
+#define PICTURE_LINES 9
+#define WHAT_COLUMNS  46
+
+/* ---- head ---- */
+
+static int put_side(const struct diff_view *v, unsigned int side)
+{
+	const struct diff *d = v->diff;
+	_cleanup_buf_ struct buf b = {0};
+	size_t first = side ? d->runs[0] : 0;
+	const char *path = v->traces[first].path;
+	double runs = (double)d->runs[side];
+	int r = format_path(&b, path, strlen(path), PATH_COLUMNS);
+
+	if (r >= 0 && d->runs[side] > 1)
+		r = buf_printf(&b, " and %zu more", d->runs[side] - 1);
+	if (r < 0)
+		return r;
+	printf("%c  %s   %s%s%s   %s calls\n", side ? 'B' : 'A', buf_str(&b),
+	       d->runs[side] > 1 ? diff_number_text(runs).s : "",
+	       d->runs[side] > 1 ? " runs, " : "",
+	       format_time((int64_t)(d->seconds[side] / runs * 1e9)).s,
+	       format_count(v->calls[side]).s);
+	return 0;
+}
+
+static void diff_screen_put_unit(const struct diff *d)
+{
+	printf("told per %s: %.0f of %zu counts by operation and file agree", diff_unit_text(d).s,
+	       d->agree * (double)d->agree_of, d->agree_of);
+	if (d->unit == DIFF_UNIT_OP)
+		printf("; A %s, B %s of them", diff_number_text(d->work[0]).s,
+		       diff_number_text(d->work[1]).s);
+	printf("\n");
+	if (!d->common && d->agree_of >= STRANGERS)
+		printf("%sThe sides have nothing in common: are they the same program?%s\n",
+		       text_style(TEXT_YELLOW), text_style(TEXT_PLAIN));
+	if (d->shift_known && fabs(d->shift.effect) >= log(1.01))
+		printf("all calls take %s in B%s; taken out of the latencies below\n",
+		       diff_change_text(d->shift.effect).s,
+		       d->shift.changed ? ", more than runs of the same differ"
+					: ": the machine, as far as runs can tell");
+}
+
+static void diff_screen_put_time(const char *what, double a, double b)
+{
+	if (a > 0 || b > 0)
+		printf("  %s %s %s", what, format_time((int64_t)a).s, diff_time_text(b - a).s);
+}
+
+static void diff_screen_put_times(const struct diff *d)
+{
+	printf("time per %s in A, change in B:", diff_unit_text(d).s);
+	diff_screen_put_time("I/O", d->io[0].time, d->io[1].time);
+	diff_screen_put_time("waiting", d->waiting[0].time, d->waiting[1].time);
+	diff_screen_put_time("other", d->other[0].time, d->other[1].time);
+	printf("\n");
+}
+
+static double percent_of(double share)
+{
+	return fabs(share) < 0.005 ? 0 : share * 100;
+}
+
+static int diff_screen_put_loss(const struct diff_view *v)
+{
+	for (size_t i = 0; i < v->count; i++) {
+		const struct loss *l = &v->traces[i].loss;
+		_cleanup_buf_ struct buf b = {0};
+		int r = 0;
+
+		if (l->failed.count) {
+			r = loss_put_failed(&b, l);
+			printf("%sFAILED %s: recording failed: %s%s\n", text_style(TEXT_RED),
+			       v->traces[i].path, buf_str(&b), text_style(TEXT_PLAIN));
+			buf_clear(&b);
+		}
+		if (r < 0)
+			return r;
+		if (!loss_of_calls(l) && !l->damage.blocks)
+			continue;
+		r = loss_put_calls(&b, l);
+		if (r >= 0)
+			r = buf_printf(&b, " of %s%s", v->traces[i].path,
+				       l->damage.blocks ? "; blocks are damaged" : "");
+		if (r < 0)
+			return r;
+		printf("%sLOST %s%s\n", text_style(TEXT_RED), buf_str(&b), text_style(TEXT_PLAIN));
+	}
+	return 0;
+}
+
+/* ---- the sentence ---- */
+
+static const char *more_less(double effect, const char *more, const char *less)
+{
+	return effect > 0 ? more : less;
+}
+
+/* Of one unit of work, as the time beside it; in all where none was counted. */
+static int put_presence(const struct diff *d, struct buf *out, const struct diff_row *row,
+			bool sizes)
+{
+	unsigned int s = row->presence == DIFF_ONLY_B;
+	double work = d->work[s] > 0 ? d->work[s] : 1, calls = (double)row->side[s].calls / work;
+	int r = buf_printf(out, "only in %c, %s call%s", s ? 'B' : 'A', diff_number_text(calls).s,
+			   calls == 1 ? "" : "s");
+
+	if (r >= 0 && sizes)
+		r = buf_printf(out, ", %s",
+			       format_size((uint64_t)((double)row->side[s].bytes / work + 0.5)).s);
+	if (r < 0 || work == 1)
+		return r;
+	return buf_printf(out, " per %s", diff_unit_text(d).s);
+}
+
+/* "calls +100 %" */
+static int put_effect(struct buf *out, const struct diff_test *t, enum diff_metric m)
+{
+	static const char *const words[][2] = {
+		[DIFF_CALLS] = {"more calls", "fewer calls"},
+		[DIFF_LATENCY] = {"slower", "faster"},
+		[DIFF_MEAN] = {"more time per call", "less time per call"},
+		[DIFF_SIZE] = {"more bytes per call", "fewer bytes per call"},
+		[DIFF_ERRORS] = {"more errors", "fewer errors"},
+	};
+
+	return buf_printf(out, "%s (%s)", more_less(t->effect, words[m][0], words[m][1]),
+			  diff_change_text(t->effect).s);
+}
+
+static int put_sentence(const struct diff *d, struct buf *out)
+{
+	const struct diff_row *top = d->listed ? &d->rows[0] : NULL;
+	enum diff_metric m;
+	const struct diff_test *t = top ? diff_best(top, &m) : NULL;
+	int r;
+
+	if (d->lossy[0] || d->lossy[1])
+		return buf_printf(out, "Too much is missing from %s to say what changed.",
+				  d->lossy[0] && d->lossy[1] ? "both sides"
+				  : d->lossy[0]		     ? "A"
+							     : "B");
+	if (!top && d->shift.changed)
+		return buf_printf(out, "All calls take %s in B; none of them by itself.",
+				  diff_change_text(d->shift.effect).s);
+	if (!top)
+		return buf_printf(out, "No change that is larger than runs of the same differ.");
+	r = diff_put_what(out, top, 40);
+	if (r >= 0)
+		r = buf_printf(out, ": ");
+	if (r >= 0)
+		r = t && top->presence == DIFF_BOTH ? put_effect(out, t, m)
+						    : put_presence(d, out, top, false);
+	if (r >= 0)
+		r = buf_printf(out, "; %s per %s, %.0f %% of what changed in time.",
+			       diff_time_text(top->time_diff).s, diff_unit_text(d).s,
+			       fabs(top->share) * 100);
+	return r;
+}
+
+/* The test that would say most about where the time went. */
+static bool unsure_test(const struct diff_row *row, enum diff_metric *ret)
+{
+	const struct diff_test *calls = &row->test[DIFF_CALLS], *mean = &row->test[DIFF_MEAN],
+			       *typical = &row->test[DIFF_LATENCY];
+
+	*ret = DIFF_CALLS;
+	if (mean->tested && (!calls->tested || fabs(mean->effect) > fabs(calls->effect)))
+		*ret = DIFF_MEAN;
+	if (typical->tested && *ret == DIFF_MEAN && fabs(typical->effect) > fabs(mean->effect) / 2)
+		*ret = DIFF_LATENCY;
+	return row->test[*ret].tested;
+}
+
+/* True where a listed row is about the operation as a whole. */
+static bool is_told(const struct diff *d, int64_t op)
+{
+	for (size_t i = 0; i < d->listed; i++) {
+		if (d->rows[i].by == DIFF_OP && d->rows[i].op == op)
+			return true;
+	}
+	return false;
+}
+
+/* A large difference that nothing is told of, as runs of the same may have it. */
+static bool is_unsure(const struct diff *d, const struct diff_row *row, enum diff_metric *ret)
+{
+	return row->by == DIFF_OP_FILE && !row->changed && fabs(row->share) >= UNSURE_SHARE &&
+	       !is_told(d, row->op) && unsure_test(row, ret);
+}
+
+/* What is told may be sure and small: says where the most of the time went then. */
+static int put_larger(const struct diff *d, struct buf *out)
+{
+	double told = d->listed ? fabs(d->rows[0].share) : 0;
+	int r;
+
+	for (size_t i = d->listed; i < d->count && d->listed; i++) {
+		const struct diff_row *row = &d->rows[i];
+		enum diff_metric m;
+
+		if (!is_unsure(d, row, &m) || fabs(row->share) <= told)
+			continue;
+		r = diff_put_what(out, row, 40);
+		return r < 0 ? r
+			     : buf_printf(out, " makes %.0f %%, but that may be chance.",
+					  fabs(row->share) * 100);
+	}
+	return 0;
+}
+
+static int print_answer(const struct diff_view *v)
+{
+	const struct diff *d = v->diff;
+	_cleanup_buf_ struct buf b = {0}, larger = {0};
+	int r = put_sentence(d, &b);
+
+	if (r >= 0)
+		r = put_larger(d, &larger);
+	if (r < 0)
+		return r;
+	printf("\n%s%s%s\n", text_style(TEXT_BOLD), buf_str(&b), text_style(TEXT_PLAIN));
+	if (larger.len)
+		printf("%s\n", buf_str(&larger));
+	if (MIN(d->runs[0], d->runs[1]) < DIFF_REPLICATES)
+		printf("%sFewer than %d runs a side: latencies are told where they differ by far "
+		       "more than parts of a run do.%s\n",
+		       text_style(TEXT_DIM), DIFF_REPLICATES, text_style(TEXT_PLAIN));
+	return 0;
+}
+
+/* ---- changes ---- */
+
+static void diff_screen_put_test(const struct diff_test *t, enum diff_metric m)
+{
+	static const char *const words[DIFF_METRICS] = {"calls", "typical call", "time per call",
+							"bytes per call", "errors"};
+	char range[2 * FORMAT_TEXT_MAX + 8];
+
+	snprintf(range, sizeof(range), "%s .. %s", diff_change_text(t->low).s,
+		 diff_change_text(t->high).s);
+	printf("    %-20s %13s %13s %9s  %-20s %9s\n", words[m], diff_value_text(m, t->a).s,
+	       diff_value_text(m, t->b).s, diff_change_text(t->effect).s, range,
+	       diff_confidence_text(t->q).s);
+}
+
+static int diff_screen_put_names(struct buf *out, const struct diff_row *row)
+{
+	unsigned long long a = row->side[0].names, b = row->side[1].names;
+
+	if (!row->pattern || (a <= 1 && b <= 1))
+		return 0;
+	return buf_printf(out, "  (%llu names, %llu in B)", a, b);
+}
+
+/* Lines printed, or negative. */
+static int print_change(const struct diff *d, const struct diff_row *row, size_t number)
+{
+	unsigned int side = row->presence == DIFF_ONLY_B;
+	_cleanup_buf_ struct buf what = {0}, line = {0};
+	int r = diff_put_what(&what, row, 62), lines = 1;
+
+	if (r >= 0)
+		r = diff_screen_put_names(&what, row);
+	if (r >= 0)
+		r = format_pad(&line, buf_str(&what), 74, false);
+	if (r < 0)
+		return r;
+	printf("%2zu  %s%s%s %12s %5.0f %%\n", number, text_style(TEXT_BOLD), buf_str(&line),
+	       text_style(TEXT_PLAIN), diff_time_text(row->time_diff).s, percent_of(row->share));
+	if (row->presence != DIFF_BOTH) {
+		buf_clear(&line);
+		r = put_presence(d, &line, row, true);
+		if (r < 0)
+			return r;
+		printf("    %s, in %llu of %zu runs\n", buf_str(&line),
+		       (unsigned long long)row->side[side].runs, d->runs[side]);
+		return 2;
+	}
+	for (unsigned int m = 0; m < DIFF_METRICS; m++) {
+		if (!row->test[m].changed)
+			continue;
+		diff_screen_put_test(&row->test[m], m);
+		lines++;
+	}
+	return lines;
+}
+
+static int print_changes(const struct diff_view *v)
+{
+	const struct diff *d = v->diff;
+	size_t max = v->opts->head ? (size_t)v->opts->head : CHANGES_MAX, i = 0;
+	int lines = 0;
+
+	if (!d->listed)
+		return 0;
+	printf("\nCHANGES                             A             B    change  95 %% range"
+	       "                  sure\n");
+	while (i < d->listed && i < max && (v->opts->head || lines < CHANGE_LINES)) {
+		int r = print_change(d, &d->rows[i], i + 1);
+
+		if (r < 0)
+			return r;
+		lines += r;
+		i++;
+	}
+	if (i < d->listed)
+		printf("    %zu more: --head %zu\n", d->listed - i, d->listed);
+	return 0;
+}
+
+/* ---- what may be chance ---- */
+
+static int print_unsure(const struct diff *d)
+{
+	size_t shown = 0;
+
+	for (size_t i = d->listed; i < d->count && shown < UNSURE_MAX; i++) {
+		const struct diff_row *row = &d->rows[i];
+		_cleanup_buf_ struct buf what = {0}, line = {0};
+		enum diff_metric m;
+		int r;
+
+		if (!is_unsure(d, row, &m))
+			continue;
+		if (!shown++)
+			printf("\nMAY BE CHANCE     (runs of the same may differ as much)\n");
+		r = diff_put_what(&what, row, 62);
+		if (r >= 0)
+			r = format_pad(&line, buf_str(&what), 74, false);
+		if (r < 0)
+			return r;
+		printf("    %s %12s %5.0f %%\n", buf_str(&line), diff_time_text(row->time_diff).s,
+		       percent_of(row->share));
+		diff_screen_put_test(&row->test[m], m);
+	}
+	return 0;
+}
+
+static int print_one_sided(const struct diff *d, enum diff_presence presence)
+{
+	_cleanup_buf_ struct buf b = {0};
+	size_t named = 0, all = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < d->count && r >= 0; i++) {
+		const struct diff_row *row = &d->rows[i];
+
+		if (row->by != DIFF_FILE || row->presence != presence || row->listed)
+			continue;
+		if (++all > 3)
+			continue;
+		r = buf_printf(&b, "%s", named++ ? "   " : "");
+		if (r >= 0)
+			r = format_path(&b, row->name.data, row->name.len, 26);
+	}
+	if (r < 0 || !all)
+		return r;
+	printf("\nONLY IN %c, MAYBE BY CHANCE   %s%s", presence == DIFF_ONLY_B ? 'B' : 'A',
+	       buf_str(&b), all > 3 ? "" : "\n");
+	if (all > 3)
+		printf("   and %zu more\n", all - 3);
+	return 0;
+}
+
+/* ---- the picture ---- */
+
+static void octaves(const struct hist *h, double share[static OCTAVES])
+{
+	double all = (double)hist_total(h);
+
+	for (unsigned int i = 0; i < hist_entries(h); i++) {
+		struct hist_entry e = hist_entry(h, i);
+		unsigned long long low = MAX(hist_lower(e.bucket), 1ull);
+
+		share[63 - __builtin_clzll(low)] += all > 0 ? (double)e.count / all : 0;
+	}
+}
+
+/* The rows to show: those with most of the calls, without gaps. */
+static void picture_range(const double a[static OCTAVES], const double b[static OCTAVES],
+			  unsigned int *ret_low, unsigned int *ret_high)
+{
+	unsigned int low = 0, high = OCTAVES - 1;
+
+	while (low < high && a[low] + b[low] == 0)
+		low++;
+	while (high > low && a[high] + b[high] == 0)
+		high--;
+	while (high - low >= PICTURE_LINES)
+		*(a[low] + b[low] < a[high] + b[high] ? &low : &high) +=
+			a[low] + b[low] < a[high] + b[high] ? 1 : -1u;
+	*ret_low = low;
+	*ret_high = high;
+}
+
+static int print_picture(const struct diff *d)
+{
+	const struct diff_row *row = d->listed ? &d->rows[0] : NULL;
+	double share[2][OCTAVES] = {{0}}, top = 0;
+	_cleanup_buf_ struct buf what = {0};
+	unsigned int low, high;
+	int r;
+
+	if (!row || row->by == DIFF_PROCESS)
+		return 0;
+	r = diff_put_what(&what, row, 70);
+	if (r < 0)
+		return r;
+	for (unsigned int s = 0; s < 2; s++) {
+		octaves(&row->side[s].hist, share[s]);
+		for (unsigned int i = 0; i < OCTAVES; i++)
+			top = fmax(top, share[s][i]);
+	}
+	picture_range(share[0], share[1], &low, &high);
+	printf("\nLATENCY   %s\n%8s   %-*s        %s\n", buf_str(&what), "from", BAR_COLUMNS, "A",
+	       "B");
+	for (unsigned int i = low; i <= high; i++) {
+		_cleanup_buf_ struct buf line = {0};
+
+		for (unsigned int j = 0; j < 2 && r >= 0; j++) {
+			r = bars_lying(&line, top > 0 ? share[j][i] / top : 0, BAR_COLUMNS);
+			if (r >= 0)
+				r = buf_printf(&line, " %3.0f %%%s", share[j][i] * 100,
+					       j ? "" : "   ");
+		}
+		if (r < 0)
+			return r;
+		printf("%8s   %s\n", format_dur((int64_t)1 << MIN(i, 62u), 2).s, buf_str(&line));
+	}
+	return 0;
+}
+
+int diff_screen(const struct diff_view *v)
+{
+	const struct diff *d = v->diff;
+	int r = put_side(v, 0);
+
+	if (r >= 0)
+		r = put_side(v, 1);
+	if (r >= 0)
+		r = diff_screen_put_loss(v);
+	if (r < 0)
+		return r;
+	diff_screen_put_unit(d);
+	diff_screen_put_times(d);
+	r = print_answer(v);
+	if (r >= 0)
+		r = print_changes(v);
+	if (r >= 0)
+		r = print_unsure(d);
+	if (r >= 0)
+		r = print_one_sided(d, DIFF_ONLY_A);
+	if (r >= 0)
+		r = print_one_sided(d, DIFF_ONLY_B);
+	return r < 0 ? r : print_picture(d);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* doctor_place.c: what surrounds weir on this machine. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+
+#include "base/buf.h"
+#include "cli/doctor/doctor.h"
+#include "cli/terminal/format.h"
+#include "cli/options/shared.h"
+#include "privilege/privilege.h"
+
+#define CALLS_PER_SECOND 400000 /* a busy server, for how long the disk lasts */
+#define BYTES_PER_CALL	 10
+
+/* ---- other tracers ---- */
+
+static bool is_tracer(const char *comm)
+{
+	static const char *const tracers[] = {
+		"strace", "ltrace", "bpftrace", "perf", "sysdig", "falco",	   "trace-cmd",
+		"stap",	  "stapio", "weir",	"dio",	"tracee", "lttng-sessiond"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(tracers); i++) {
+		if (!strcmp(comm, tracers[i]))
+			return true;
+	}
+	return false;
+}
+
+/* A weir that only reads traces has attached nothing. Whose descriptors cannot be seen may have. */
+static bool has_attached(const char *pid)
+{
+	char path[64], link[64];
+	bool found = false;
+	struct dirent *e;
+	DIR *fds;
+
+	snprintf(path, sizeof(path), "/proc/%.16s/fd", pid);
+	fds = opendir(path);
+	if (!fds)
+		return errno != ENOENT;
+	while (!found && (e = readdir(fds))) {
+		ssize_t n = readlinkat(dirfd(fds), e->d_name, link, sizeof(link) - 1);
+
+		link[MAX(n, (ssize_t)0)] = '\0';
+		found = !strncmp(link, "anon_inode:bpf", strlen("anon_inode:bpf"));
+	}
+	closedir(fds);
+	return found;
+}
+
+static bool read_comm(const char *pid, char comm[static 32])
+{
+	char path[64];
+	FILE *f;
+	bool ok;
+
+	snprintf(path, sizeof(path), "/proc/%.16s/comm", pid);
+	f = fopen(path, "re");
+	ok = f && fgets(comm, 32, f);
+	if (f)
+		fclose(f);
+	if (ok)
+		comm[strcspn(comm, "\n")] = '\0';
+	return ok;
+}
+
+void doctor_check_tracers(struct doctor *d)
+{
+	_cleanup_buf_ struct buf found = {0};
+	const struct dirent *e;
+	DIR *proc = opendir("/proc");
+	char comm[32];
+
+	while (proc && (e = readdir(proc))) {
+		int64_t pid =
+			isdigit((unsigned char)e->d_name[0]) ? strtoll(e->d_name, NULL, 10) : 0;
+
+		if (pid > 0 && pid != getpid() && read_comm(e->d_name, comm) && is_tracer(comm) &&
+		    (strcmp(comm, "weir") || has_attached(e->d_name)))
+			buf_printf(&found, "%s%s (pid %lld)", found.len ? ", " : "", comm,
+				   (long long)pid);
+	}
+	if (proc)
+		closedir(proc);
+	if (found.len)
+		doctor_add(d, DOCTOR_WARN, "other tracers", NULL,
+			   "%s running; weir loses nothing, tracers that attach through "
+			   "perf may",
+			   buf_str(&found));
+	else
+		doctor_add(d, DOCTOR_OK, "other tracers", NULL, "none is running");
+}
+
+/* ---- reading ---- */
+
+#ifdef WEIR_ENGINE
+#	include "engine/engine.h"
+
+/* An empty trace in a folder of its own, for the engine to open. */
+static int make_trace(char *folder, char *path, size_t size, struct error *err)
+{
+	struct store_options opt = {.owner = (uid_t)-1};
+	struct store_writer *w;
+	int r;
+
+	if (!mkdtemp(folder))
+		return error_errno(err, -errno, "cannot make a folder in /tmp");
+	snprintf(path, size, "%s/weir.trace", folder);
+	r = store_create(&w, path, &opt, err);
+	return r < 0 ? r : store_close(w, err);
+}
+
+static void check_engine(struct doctor *d)
+{
+	char folder[] = "/tmp/weir-doctor-XXXXXX", path[64] = "";
+	const char *const paths[] = {path};
+	_cleanup_(store_freep) struct store *s = NULL;
+	struct engine *e = NULL;
+	struct error err = {0};
+	const char *remedy;
+	int r = make_trace(folder, path, sizeof(path), &err);
+
+	if (r >= 0)
+		r = store_open(&s, paths, 1, &err);
+	if (r >= 0)
+		r = engine_open(&e, s, &(struct engine_options){.threads = 1}, &err);
+	/* "what is wrong: what to do" */
+	remedy = r < 0 ? strstr(err.message, ": ") : NULL;
+	if (r < 0)
+		doctor_add(d, DOCTOR_WARN, "query, sql, serve", remedy ? remedy + 2 : NULL, "%.*s",
+			   (int)(remedy ? (size_t)(remedy - err.message) : strlen(err.message)),
+			   err.message);
+	else
+		doctor_add(d, DOCTOR_OK, "query, sql, serve", NULL, "libduckdb %s, %s",
+			   engine_version(e), engine_library(e));
+	engine_free(e);
+	unlink(path);
+	rmdir(folder);
+}
+#else
+static void check_engine(struct doctor *d)
+{
+	doctor_add(d, DOCTOR_NONE, "query, sql, serve",
+		   "use a weir that was built with -Dengine=true",
+		   "this weir was built without it");
+}
+#endif
+
+static void check_disk(struct doctor *d)
+{
+	struct statvfs fs;
+	uint64_t bytes;
+	double hours;
+
+	if (statvfs(".", &fs) < 0) {
+		doctor_add(d, DOCTOR_WARN, "disk", NULL, "free space is not known: %s",
+			   strerror(errno));
+		return;
+	}
+	bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+	hours = (double)bytes / BYTES_PER_CALL / CALLS_PER_SECOND / 3600;
+	doctor_add(d, hours < 0.1 ? DOCTOR_WARN : DOCTOR_OK, "disk",
+		   hours < 0.1 ? "write elsewhere (-o) or bound the trace (--size)" : NULL,
+		   "%s free here, about %.*f %s at %s calls/s", format_size(bytes).s,
+		   hours < 1 || hours >= 10 ? 0 : 1, hours < 1 ? hours * 60 : hours,
+		   hours < 1 ? "min" : "h", format_count(CALLS_PER_SECOND).s);
+}
+
+/* The trace that was recorded last here, under the name that record gives it. */
+static void doctor_place_check_trace(struct doctor *d)
+{
+	const char *const paths[] = {TRACE_DEFAULT};
+	_cleanup_(store_freep) struct store *s = NULL;
+	_cleanup_buf_ struct buf b = {0};
+	struct error err = {0};
+	struct loss loss;
+	int r;
+
+	if (access(paths[0], F_OK) < 0)
+		return;
+	r = store_open(&s, paths, 1, &err);
+	if (r >= 0)
+		r = loss_read(&loss, s, &err);
+	if (r < 0) {
+		doctor_add(d, DOCTOR_WARN, paths[0], NULL, "%s", err.message);
+		return;
+	}
+	if (loss.failed.count && loss_put_failed(&b, &loss) >= 0)
+		doctor_add(d, DOCTOR_WARN, paths[0], NULL, "recording failed: %s", buf_str(&b));
+	else if (loss.unclosed.traces && loss_put_unclosed(&b, &loss, FORMAT_LOCAL) >= 0)
+		doctor_add(d, DOCTOR_WARN, paths[0], NULL, "not closed %s", buf_str(&b));
+	else if (loss_of_calls(&loss) && loss_put_calls(&b, &loss) >= 0)
+		doctor_add(d, DOCTOR_WARN, paths[0], NULL, "%s lost", buf_str(&b));
+	else if (loss.damage.blocks && loss_put_damage(&b, &loss) >= 0)
+		doctor_add(d, DOCTOR_WARN, paths[0], NULL, "damaged: %s", buf_str(&b));
+	else
+		doctor_add(d, DOCTOR_OK, paths[0], NULL, "%s, lost 0",
+			   store_is_growing(s) ? "is being recorded" : "closed");
+}
+
+void doctor_check_reading(struct doctor *d)
+{
+	doctor_add(d, DOCTOR_OK, "report, trace", NULL, "built in");
+	check_engine(d);
+	check_disk(d);
+	doctor_place_check_trace(d);
+}
+
+/* ---- rights ---- */
+
+#define SIGHT \
+	"the calls, file names, arguments and peers of every process, passwords in arguments too"
+
+/* What is granted, or could be, to whom, and what follows from it. */
+static void check_grant(struct doctor *d)
+{
+	char exe[4096], remedy[DOCTOR_TEXT_MAX], caps[64];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	struct stat st;
+
+	exe[MAX(n, (ssize_t)0)] = '\0';
+	if (getxattr(exe, "security.capability", caps, sizeof(caps)) > 0) {
+		bool all = stat(exe, &st) < 0 || st.st_mode & S_IXOTH;
+
+		snprintf(remedy, sizeof(remedy),
+			 "take it back: setcap -r %.200s; then chgrp and chmod 750, and grant it "
+			 "anew",
+			 exe);
+		doctor_add(d, DOCTOR_WARN, "file capabilities", all ? remedy : NULL,
+			   "set: whoever may run %.120s (%s) sees " SIGHT, exe,
+			   all ? "every user" : "its owner and group");
+		return;
+	}
+	snprintf(
+		remedy, sizeof(remedy),
+		"as a service: systemctl start weir-record; or for a group: chgrp and chmod 750 on "
+		"%.120s, then setcap cap_bpf,cap_perfmon,cap_dac_read_search,cap_sys_ptrace+p on "
+		"it: "
+		"whoever may run it then sees " SIGHT,
+		exe);
+	doctor_add(d, DOCTOR_NONE, "other users", remedy,
+		   "only root can record: CAP_BPF, CAP_PERFMON are not granted");
+}
+
+void doctor_check_rights(struct doctor *d)
+{
+	check_grant(d);
+	if (privilege_can_filter())
+		doctor_add(
+			d, DOCTOR_OK, "confinement", NULL,
+			"once its programs are loaded a recorder keeps little of root's rights and "
+			"cannot start programs");
+	else
+		doctor_add(
+			d, DOCTOR_WARN, "confinement", "boot a kernel with CONFIG_SECCOMP_FILTER",
+			"this kernel has no filters of system calls: a recorder lets root's rights "
+			"go, but can start programs");
+}

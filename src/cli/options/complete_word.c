@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+/* complete_word.c: `weir completion --words`: what the completion scripts ask about the word at hand: a pipeline or an
+ * expression, with values of the trace in question, or one of a few words. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "cli/options/help.h"
+#include "cli/query/query.h"
+
+#define WHERE	      "where " /* what makes an expression a pipeline */
+#define VALUES_WAIT_S 2
+
+struct place {
+	const struct command *cmd;
+	struct option_list inputs;
+	bool pipeline, expression; /* the word at hand is one */
+	word_fn *words;		   /* or it is one of these */
+	size_t attached;	   /* where it begins in its word: behind "--where=" */
+};
+
+static const struct option *find_option(const struct command *cmd, const char *word)
+{
+	for (const struct option *o = cmd->options; !option_end(o); o++) {
+		if (word[1] == '-' && o->long_name &&
+		    strlen(o->long_name) == strcspn(word + 2, "=") &&
+		    strncmp(word + 2, o->long_name, strlen(o->long_name)) == 0)
+			return o;
+		if (word[1] != '-' && word[1] == o->short_name && !word[2])
+			return o;
+	}
+	return NULL;
+}
+
+static void add_input(struct place *p, char *word)
+{
+	if (grow((void **)&p->inputs.items, &p->inputs.cap, p->inputs.count + 1, sizeof(char *)) ==
+	    0)
+		p->inputs.items[p->inputs.count++] = word;
+}
+
+static void complete_word_take_value(struct place *p, const struct option *o, char *value,
+				     bool last)
+{
+	if (o->short_name == 'i')
+		add_input(p, value);
+	if (last) {
+		p->expression = option_is_expression(o);
+		p->words = o->words;
+	}
+}
+
+/* What the words before the last one say of it. bash takes --by=file apart: --by, =, file. */
+static void complete_word_find_place(struct place *p, int argc, char **argv)
+{
+	int args = 0;
+
+	for (int i = 1; i < argc; i++) {
+		const struct option *o =
+			argv[i][0] == '-' && argv[i][1] ? find_option(p->cmd, argv[i]) : NULL;
+		bool last = i + 1 == argc;
+		char *value = o && o->value ? strchr(argv[i], '=') : NULL;
+
+		if (value) {
+			value++;
+			p->attached = last ? (size_t)(value - argv[i]) : 0;
+			complete_word_take_value(p, o, value, last);
+			continue;
+		}
+		if (o && o->value && !last) {
+			i += i + 2 < argc && strcmp(argv[i + 1], "=") == 0 ? 2 : 1;
+			complete_word_take_value(p, o, argv[i], i + 1 == argc);
+			continue;
+		}
+		if (p->cmd->takes_command && (argv[i][0] != '-' || strcmp(argv[i], "--") == 0))
+			return; /* what follows is the command's */
+		if (argv[i][0] == '-' && argv[i][1])
+			continue;
+		if (last && args == 0) {
+			p->pipeline = strcmp(p->cmd->name, "query") == 0;
+			p->words = p->cmd->words;
+		}
+		args++;
+	}
+}
+
+/* Those that begin as it does. In a list the last one is at hand: "openat,%fi", "!%net". */
+static void complete_word_offer_words(const struct place *p, const char *typed)
+{
+	size_t before = 0, len;
+	const char *word;
+
+	if (strcmp(typed, "=") == 0)
+		typed++;
+	for (size_t i = 0; typed[i]; i++) {
+		if (strchr(",!=", typed[i]))
+			before = i + 1;
+	}
+	len = strlen(typed + before);
+	for (size_t i = 0; (word = p->words(i)); i++) {
+		if (strncmp(word, typed + before, len) == 0)
+			printf("%.*s%s\n", (int)before, typed, word);
+	}
+}
+
+struct printer {
+	const char *text;    /* all of it, with what was put before the word */
+	size_t added;	     /* bytes that were */
+	size_t start;	     /* where the offers begin */
+	struct bytes before; /* of the word, which is no part of the text: "--where=" */
+	struct buf out;
+};
+
+static void complete_word_print(void *arg, const char *word)
+{
+	struct printer *p = arg;
+
+	/* a shell takes lines */
+	if (!strpbrk(word, "\n\r"))
+		(void)!buf_printf(
+			&p->out, "%.*s%.*s%s\n", (int)p->before.len, (const char *)p->before.data,
+			(int)(p->start - MIN(p->added, p->start)), p->text + p->added, word);
+}
+
+struct offers {
+	char **words;
+	size_t count, cap;
+};
+
+static void complete_word_offers_free(struct offers *o)
+{
+	for (size_t i = 0; i < o->count; i++)
+		free(o->words[i]);
+	free(o->words);
+}
+
+static void complete_word_keep(void *arg, const char *word)
+{
+	struct offers *o = arg;
+	char *copy = strdup(word);
+
+	if (!copy || grow((void **)&o->words, &o->cap, o->count + 1, sizeof(char *)) < 0) {
+		free(copy);
+		return;
+	}
+	o->words[o->count++] = copy;
+}
+
+/* The words that may stand there, in `printer`; users' names too. The start is known only behind
+ * them. */
+static void take_words(const char *text, size_t len, const struct query_users *users,
+		       struct printer *printer, const char **ret_value_of)
+{
+	_cleanup_(complete_word_offers_free) struct offers offers = {0};
+
+	query_complete(text, len, users, complete_word_keep, &offers, &printer->start,
+		       ret_value_of);
+	for (size_t i = 0; i < offers.count; i++)
+		complete_word_print(printer, offers.words[i]);
+}
+
+/* What is said where the trace takes too long: nobody waits for completion. */
+static const char *late;
+static size_t late_len;
+
+static void complete_word_give_up(int sig _unused_)
+{
+	(void)!write(STDOUT_FILENO, late, late_len);
+	_exit(0);
+}
+
+static int complete_word_open_trace(const struct place *p, struct store **ret)
+{
+	static const struct itimerval limit = {.it_value.tv_sec = VALUES_WAIT_S};
+	const struct read_flags flags = {.inputs = p->inputs};
+
+	signal(SIGALRM, complete_word_give_up);
+	setitimer(ITIMER_REAL, &limit, NULL);
+	return read_flags_open(&flags, 0, NULL, ret, NULL);
+}
+
+/* Words, then values of the trace in question. Without a trace there are words alone. */
+static void complete_word_offer(const struct place *p, struct bytes before, const char *text,
+				size_t len, size_t added)
+{
+	static const struct itimerval off;
+	struct printer plain = {.text = text, .added = added, .start = len, .before = before},
+		       full = plain;
+	_cleanup_(store_freep) struct store *store = NULL;
+	_cleanup_(annotations_freep) struct annotations *own = NULL;
+	const char *value_of = NULL;
+
+	take_words(text, len, NULL, &plain, &value_of);
+	late = buf_str(&plain.out);
+	late_len = plain.out.len;
+	if (complete_word_open_trace(p, &store) >= 0 && annotations_new(&own, store, NULL) >= 0) {
+		take_words(text, len, annotations_get(own), &full, &value_of);
+		if (value_of)
+			query_values(store, value_of, text, full.start, len, complete_word_print,
+				     &full);
+	}
+	setitimer(ITIMER_REAL, &off, NULL);
+	printf("%s", buf_str(own ? &full.out : &plain.out));
+	buf_free(&plain.out);
+	buf_free(&full.out);
+}
+
+int complete_words(int argc, char **argv)
+{
+	struct place p = {.cmd = argc > 1 ? command_find(argv[0]) : NULL};
+	_cleanup_buf_ struct buf text = {0};
+	const char *word;
+
+	if (!p.cmd)
+		return 0;
+	complete_word_find_place(&p, argc, argv);
+	if (p.pipeline || p.expression) {
+		/* the shell's own quote is not part of the text */
+		word = argv[argc - 1] + p.attached;
+		word += *word == '\'' || *word == '"';
+		if (buf_printf(&text, "%s%s", p.expression ? WHERE : "", word) < 0)
+			return 1;
+		complete_word_offer(&p, (struct bytes){(const uint8_t *)argv[argc - 1], p.attached},
+				    buf_str(&text), text.len, p.expression ? strlen(WHERE) : 0);
+	} else if (p.words) {
+		complete_word_offer_words(&p, argv[argc - 1]);
+	}
+	free(p.inputs.items);
+	return 0;
+}

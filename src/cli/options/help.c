@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* help.c: --help of weir and of each command. */
+#include "cli/options/help.h"
+
+#include <string.h>
+
+#define HELP_WIDTH 100 /* columns */
+#define HELP_COLUMN_MAX \
+	26 /* an option's name is at most so wide; else its text starts below it \
+			     */
+
+/* Prints text in lines of at most HELP_WIDTH, each but the first indented; newlines in it stay. */
+static void wrapped(FILE *out, const char *text, size_t indent)
+{
+	size_t column = indent;
+
+	while (*text) {
+		size_t word = strcspn(text, " \n");
+
+		if (column > indent && column + 1 + word > HELP_WIDTH) {
+			fprintf(out, "\n%*s", (int)indent, "");
+			column = indent;
+		} else if (column > indent) {
+			fputc(' ', out);
+			column++;
+		}
+		fwrite(text, 1, word, out);
+		column += word;
+		text += word;
+		if (*text == '\n') {
+			fputc('\n', out);
+			if (text[1] && text[1] != '\n')
+				fprintf(out, "%*s", (int)indent, "");
+			column = indent;
+		}
+		if (*text)
+			text++;
+	}
+	fputc('\n', out);
+}
+
+void option_title(const struct option *o, char *buf, size_t size)
+{
+	char shown[] = {'-', o->short_name, 0};
+
+	snprintf(buf, size, "%s%s%s%s%s%s", o->short_name ? shown : "  ",
+		 o->short_name && o->long_name ? ", "
+		 : o->short_name	       ? ""
+					       : "  ",
+		 o->long_name ? "--" : "", o->long_name ? o->long_name : "", o->value ? " " : "",
+		 o->value ? o->value : "");
+}
+
+void help_overview(FILE *out)
+{
+	fputs("weir shows where the I/O of a program goes.\n\n"
+	      "usage: weir COMMAND [options] [arguments]\n\n",
+	      out);
+	for (size_t i = 0; commands[i]; i++)
+		fprintf(out, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
+	fputs("\n  weir COMMAND --help   tells a command's options, with examples\n"
+	      "  weir --version        tells the version\n",
+	      out);
+}
+
+static void help_options(FILE *out, const struct command *cmd)
+{
+	size_t width = 0;
+	char title[128];
+
+	for (const struct option *o = cmd->options; !option_end(o); o++) {
+		option_title(o, title, sizeof(title));
+		if (o->help && strlen(title) <= HELP_COLUMN_MAX)
+			width = MAX(width, strlen(title));
+	}
+	width = MAX(width, strlen("-h, --help"));
+	fputs("\noptions:\n", out);
+	for (const struct option *o = cmd->options; !option_end(o); o++) {
+		if (!o->help)
+			continue;
+		option_title(o, title, sizeof(title));
+		if (strlen(title) > width)
+			fprintf(out, "  %s\n%*s", title, (int)width + 4, "");
+		else
+			fprintf(out, "  %-*s  ", (int)width, title);
+		wrapped(out, o->help, width + 4);
+	}
+	fprintf(out, "  %-*s  this text\n", (int)width, "-h, --help");
+}
+
+void help_command(FILE *out, const struct command *cmd)
+{
+	fprintf(out, "weir %s: %s\n\nusage: weir %s %s\n", cmd->name, cmd->summary, cmd->name,
+		cmd->usage);
+	if (cmd->description) {
+		fputc('\n', out);
+		wrapped(out, cmd->description, 0);
+	}
+	help_options(out, cmd);
+	if (cmd->examples && cmd->examples[0].line) {
+		fputs("\nexamples:\n", out);
+		for (const struct command_example *e = cmd->examples; e->line; e++)
+			fprintf(out, "  %s\n      %s\n", e->line, e->what);
+	}
+}

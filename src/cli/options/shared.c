@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shared.c: what the shared options mean. */
+#include "cli/options/shared.h"
+#include "base/clock.h"
+#include "base/when.h"
+#include "cli/record/cgroups.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define RING_BYTES_MIN (64u << 10)
+#define RING_BYTES_MAX (1u << 30)
+
+int user_find(const char *text, struct user *ret, struct error *err)
+{
+	FILE *f = fopen("/etc/passwd", "re");
+	struct passwd *entry = NULL;
+	int64_t number = -1;
+	bool is_number = parse_int(text, &number, NULL) == 0 && number >= 0 && number < UINT32_MAX;
+
+	while (f && (entry = fgetpwent(f))) {
+		if (is_number ? entry->pw_uid == (uid_t)number : strcmp(entry->pw_name, text) == 0)
+			break;
+	}
+	if (!entry && !is_number) {
+		if (f)
+			fclose(f);
+		return error_set(err, -EINVAL,
+				 "no user '%s' in /etc/passwd; a number is taken as it is", text);
+	}
+	*ret = (struct user){.uid = entry ? entry->pw_uid : (uid_t)number,
+			     .gid = entry ? entry->pw_gid : (gid_t)number};
+	snprintf(ret->name, sizeof(ret->name), "%s", entry ? entry->pw_name : text);
+	snprintf(ret->home, sizeof(ret->home), "%s", entry ? entry->pw_dir : "/");
+	snprintf(ret->shell, sizeof(ret->shell), "%s", entry ? entry->pw_shell : "/bin/sh");
+	if (f)
+		fclose(f);
+	return 0;
+}
+
+/* True for -t and -tt as strace has them: times on each line, which weir prints anyway. */
+static bool is_strace_times(const char *text)
+{
+	return strcmp(text, "t") == 0 || strcmp(text, "tt") == 0;
+}
+
+static int add_id(const char *option, const char *word, int32_t *ids, size_t *count,
+		  bool must_exist, struct error *err)
+{
+	char folder[64];
+	int64_t id;
+
+	if (parse_int(word, &id, NULL) < 0 || id <= 0 || id > INT32_MAX)
+		return error_set(err, -EINVAL,
+				 "%s: '%s' is no id; to choose by name use --comm NAME", option,
+				 word);
+	snprintf(folder, sizeof(folder), "/proc/%d", (int)id);
+	if (must_exist && access(folder, F_OK) < 0)
+		return error_set(err, -ESRCH, "%s: there is no process %d (any more)", option,
+				 (int)id);
+	if (*count >= SELECT_LIST_MAX)
+		return error_set(err, -E2BIG,
+				 "%s: more than %d; choose by --comm, --cgroup or -a instead",
+				 option, SELECT_LIST_MAX);
+	ids[(*count)++] = (int32_t)id;
+	return 0;
+}
+
+/* "12", "12,34", and "12 34" as pidof prints it: adds to ids[0 .. *count). */
+static int add_ids(const char *option, const char *text, int32_t *ids, size_t *count,
+		   bool must_exist, struct error *err)
+{
+	_cleanup_free_ char *copy = strdup(text);
+	char *rest = copy, *piece;
+	int r = 0;
+
+	if (!copy)
+		return error_set(err, -ENOMEM, "out of memory");
+	while (r == 0 && (piece = strsep(&rest, ","))) {
+		if (!piece[strspn(piece, " \n")])
+			return error_set(err, -EINVAL, "%s: an id is missing in '%s'", option,
+					 text);
+		for (char *word; r == 0 && (word = strsep(&piece, " \n"));)
+			r = *word ? add_id(option, word, ids, count, must_exist, err) : 0;
+	}
+	return r;
+}
+
+static int list_room(const char *option, size_t count, struct error *err)
+{
+	if (count < SELECT_LIST_MAX)
+		return 0;
+	return error_set(err, -E2BIG, "%s: given more than %d times", option, SELECT_LIST_MAX);
+}
+
+static int add_comms(const struct option_list *list, struct select *s, struct error *err)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		int r = list_room("--comm", s->comm_count, err);
+
+		if (r < 0)
+			return r;
+		/* the kernel keeps 15 bytes of a name, so a longer one means what begins so */
+		snprintf(s->comms[s->comm_count++], SELECT_COMM_MAX, "%s", list->items[i]);
+	}
+	return 0;
+}
+
+static int add_uids(const struct option_list *list, struct select *s, struct error *err)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct user user;
+		int r = list_room("--uid", s->uid_count, err);
+
+		if (r == 0 && user_find(list->items[i], &user, err) < 0)
+			r = error_prefix(err, "--uid");
+		if (r < 0)
+			return r;
+		s->uids[s->uid_count++] = user.uid;
+	}
+	return 0;
+}
+
+static int add_cgroups(const char *option, const struct option_list *list,
+		       int (*find)(const char *text, char **ret, struct error *err),
+		       struct select *s, struct error *err)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		int r = list_room(option, s->cgroup_count, err);
+
+		if (r == 0 && find(list->items[i], &s->cgroups[s->cgroup_count], err) < 0)
+			r = error_prefix(err, "%s", option);
+		if (r < 0)
+			return r;
+		s->cgroup_count++;
+	}
+	return 0;
+}
+
+static int select_fill(const struct select_flags *f, bool live, struct select *s, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < f->pids.count; i++)
+		r = add_ids("-p", f->pids.items[i], s->pids, &s->pid_count, live, err);
+	for (size_t i = 0; r == 0 && i < f->tids.count; i++) {
+		if (!is_strace_times(f->tids.items[i]))
+			r = add_ids("-t", f->tids.items[i], s->tids, &s->tid_count, live, err);
+	}
+	if (r == 0)
+		r = add_comms(&f->comms, s, err);
+	if (r == 0)
+		r = add_uids(&f->uids, s, err);
+	if (r == 0)
+		r = add_cgroups("--unit", &f->units, live ? cgroup_of_unit : cgroup_stored_unit, s,
+				err);
+	if (r == 0)
+		r = add_cgroups("--container", &f->containers,
+				live ? cgroup_of_container : cgroup_stored_container, s, err);
+	if (r == 0)
+		r = add_cgroups("--cgroup", &f->cgroups, live ? cgroup_of_path : cgroup_stored_path,
+				s, err);
+	for (size_t i = 0; r == 0 && i < f->ops.count; i++) {
+		if (select_ops(s, f->ops.items[i], err) < 0)
+			r = error_prefix(err, "-e");
+	}
+	for (size_t i = 0; r == 0 && i < f->paths.count; i++) {
+		if (select_path_add(s, f->paths.items[i], err) < 0)
+			r = error_prefix(err, "-P");
+	}
+	s->failed_only = f->failed_only;
+	s->min_dur_ns = f->slower_ns;
+	return r;
+}
+
+int record_flags_select(const struct record_flags *f, struct select *ret, struct error *err)
+{
+	struct select s = {.follow = !f->no_follow, .everything = f->everything};
+	int r = 0;
+
+	if (f->ring_bytes && (f->ring_bytes < RING_BYTES_MIN || f->ring_bytes > RING_BYTES_MAX ||
+			      (f->ring_bytes & (f->ring_bytes - 1))))
+		r = error_set(err, -EINVAL,
+			      "--ring: %llu bytes: a power of two from 64KiB to 1GiB is wanted",
+			      (unsigned long long)f->ring_bytes);
+	else if (f->everything && f->sel.pids.count)
+		r = error_set(err, -EINVAL,
+			      "-a is the whole host and -p one process of it: use one of them");
+	if (r == 0)
+		r = select_fill(&f->sel, true, &s, err);
+	if (r < 0) {
+		select_free(&s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+int read_flags_select(const struct read_flags *f, struct select *ret, struct error *err)
+{
+	struct select s = {0};
+	int r = select_fill(&f->sel, false, &s, err);
+
+	if (r < 0) {
+		select_free(&s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+bool record_flags_no_target(const struct record_flags *f)
+{
+	const struct select_flags *s = &f->sel;
+	bool threads = false;
+
+	for (size_t i = 0; i < s->tids.count; i++)
+		threads |= !is_strace_times(s->tids.items[i]);
+	return !f->everything && !threads && !s->pids.count && !s->comms.count && !s->uids.count &&
+	       !s->units.count && !s->containers.count && !s->cgroups.count;
+}
+
+int read_flags_open(const struct read_flags *f, int argc, char **argv, struct store **ret,
+		    struct error *err)
+{
+	size_t count = f->inputs.count + (size_t)argc;
+	_cleanup_free_ const char **paths = calloc(count + 1, sizeof(*paths));
+	bool found;
+
+	if (!paths)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < f->inputs.count; i++)
+		paths[i] = f->inputs.items[i];
+	for (int i = 0; i < argc; i++)
+		paths[f->inputs.count + (size_t)i] = argv[i];
+	if (count == 0) {
+		paths[count++] = TRACE_DEFAULT;
+		found = access(TRACE_DEFAULT, F_OK) == 0;
+		if (!found)
+			return error_set(err, -ENOENT,
+					 "no " TRACE_DEFAULT " in this folder; name a trace with "
+					 "-i, or make one: weir record -- CMD");
+	}
+	return store_open(ret, paths, count, err);
+}
+
+static int parse_time(const char *option, const char *text, const struct read_flags *f,
+		      int64_t first, int64_t last, int64_t *ret, struct error *err)
+{
+	const struct when_frame frame = {.first = first, .last = last, .utc = f->utc};
+	int64_t ns;
+	int r;
+
+	if ((text[0] == '+' || text[0] == '-') && parse_duration(text + 1, &ns, NULL) == 0) {
+		/* what is beyond all time is as good as no limit */
+		if (text[0] == '+' && __builtin_add_overflow(first, ns, ret))
+			*ret = INT64_MAX;
+		if (text[0] == '-' && __builtin_sub_overflow(last, ns, ret))
+			*ret = INT64_MIN;
+		return 0;
+	}
+	r = when_parse(text, strlen(text), &frame, ret);
+	if (r == -ERANGE)
+		return error_set(err, -EINVAL,
+				 "%s: '%s' came more than once in the trace; write the day and "
+				 "the zone too: 2026-11-21T09:55:03+01:00",
+				 option, text);
+	if (r < 0)
+		return error_set(err, -EINVAL,
+				 "%s: '%s' is no time; write +1.5s (after the start), -2s (before "
+				 "the end), 09:55:03.5 or 2026-11-21T09:55:03",
+				 option, text);
+	return 0;
+}
+
+int read_flags_range(const struct read_flags *f, int64_t first, int64_t last, int64_t *ret_from,
+		     int64_t *ret_to, struct error *err)
+{
+	int64_t from = INT64_MIN, to = INT64_MAX;
+	int r = 0;
+
+	if (f->from)
+		r = parse_time("--from", f->from, f, first, last, &from, err);
+	if (r == 0 && f->to)
+		r = parse_time("--to", f->to, f, first, last, &to, err);
+	if (r == 0 && from > to)
+		r = error_set(err, -EINVAL, "--from %s is after --to %s", f->from, f->to);
+	if (r < 0)
+		return r;
+	*ret_from = from;
+	*ret_to = to;
+	return 0;
+}

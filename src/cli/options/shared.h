@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shared.h: the options that several commands have, once. A command that records has `struct
+ * record_flags rec` in its options struct and RECORD_FLAGS(struct its_options, rec) in its table;
+ * one that reads traces has `struct read_flags read` and READ_FLAGS(...). Both contain the
+ * selection, which means the same everywhere.
+ */
+#pragma once
+
+#include "cli/options/command.h"
+#include "schema/select.h"
+#include "store/store.h"
+
+/* What to keep: in the kernel while recording, from the trace while reading. */
+struct select_flags {
+	struct option_list pids, tids, comms, uids, units, containers, cgroups, ops, paths;
+	bool failed_only;
+	int64_t slower_ns;
+	struct option_list where; /* see cli/record/record_where.h */
+};
+
+struct record_flags {
+	struct select_flags sel;
+	bool everything; /* -a */
+	bool no_follow;
+	bool explain;
+	const char *user;	 /* -u: who the command runs as; NULL: the caller */
+	uint64_t ring_bytes;	 /* per CPU; 0: default */
+	int64_t strace_f;	 /* -f is what weir does anyway, -ff is for trace */
+	bool strace_T, strace_y; /* accepted: weir does that anyway */
+};
+
+struct read_flags {
+	struct select_flags sel;
+	struct option_list inputs; /* -i; see read_flags_open() */
+	bool json, utc, rel;
+	const char *from, *to; /* as given; see read_flags_range() */
+};
+
+#define SHARED_ROW(type, member, s, l, t, value, field, help, ...)              \
+	{                                                                       \
+		s, l, t, value, help, offsetof(type, member.field), __VA_ARGS__ \
+	}
+
+#define SELECT_FLAGS(type, member, pid_help)                                                       \
+	SHARED_ROW(type, member, 'p', "pid", OPTION_LIST, "PID", pids, pid_help),                  \
+		SHARED_ROW(type, member, 't', "tid", OPTION_LIST, "TID", tids,                     \
+			   "only these threads; with -p: what either names"),                      \
+		SHARED_ROW(type, member, 0, "comm", OPTION_LIST, "NAME", comms,                    \
+			   "only threads of this name"),                                           \
+		SHARED_ROW(type, member, 0, "uid", OPTION_LIST, "USER", uids,                      \
+			   "only this user, a name or a number"),                                  \
+		SHARED_ROW(type, member, 0, "unit", OPTION_LIST, "UNIT", units,                    \
+			   "only this systemd unit"),                                              \
+		SHARED_ROW(type, member, 0, "container", OPTION_LIST, "ID", containers,            \
+			   "only this container: its name, its id, or how the id begins"),         \
+		SHARED_ROW(type, member, 0, "cgroup", OPTION_LIST, "PATH", cgroups,                \
+			   "only this control group and those below it"),                          \
+		SHARED_ROW(type, member, 'e', NULL, OPTION_LIST, "SET", ops,                       \
+			   "only these calls, as strace spells them: openat,%file; !%network; "    \
+			   "trace=%desc; /^p.*64$",                                                \
+			   .words = select_op_word),                                               \
+		SHARED_ROW(                                                                        \
+			type, member, 'P', "path", OPTION_LIST, "PATH", paths,                     \
+			"only calls on this file, below this folder, or on files that match a "    \
+			"glob (** crosses folders); what begins with * is looked for anywhere, "   \
+			"else a relative one starts from the working directory"),                  \
+		SHARED_ROW(type, member, 'Z', "failed-only", OPTION_FLAG, NULL, failed_only,       \
+			   "only calls that failed"),                                              \
+		SHARED_ROW(type, member, 0, "slower", OPTION_DURATION, "TIME", slower_ns,          \
+			   "only calls that took at least so long: 1ms, 200us", .zero = true),     \
+		SHARED_ROW(                                                                        \
+			type, member, 0, "where", OPTION_LIST, "EXPR", where,                      \
+			"only calls for which this holds, as in weir query: 'dur > 1ms && path ~ " \
+			"\"*.sst\"'")
+
+#define RECORD_FLAGS(type, member)                                                                \
+	SHARED_ROW(type, member, 'a', "all", OPTION_FLAG, NULL, everything,                       \
+		   "the whole host, weir's own calls left out; in a pid namespace (a container) " \
+		   "that namespace and those below it"),                                          \
+		SELECT_FLAGS(type, member.sel,                                                    \
+			     "these processes with all their threads, and what they started or "  \
+			     "start; --no-follow: without that; repeatable, or PID,PID"),         \
+		SHARED_ROW(type, member, 0, "no-follow", OPTION_FLAG, NULL, no_follow,            \
+			   "leave out the children of the chosen processes"),                     \
+		SHARED_ROW(type, member, 0, "explain", OPTION_FLAG, NULL, explain,                \
+			   "say which part of --where the kernel tests, and record nothing"),     \
+		SHARED_ROW(type, member, 'u', "user", OPTION_STRING, "USER", user,                \
+			   "run the command as this user"),                                       \
+		SHARED_ROW(type, member, 0, "ring", OPTION_SIZE, "SIZE", ring_bytes,              \
+			   "ring buffer per CPU, a power of two from 64KiB to 1GiB"),             \
+		SHARED_ROW(type, member, 'f', NULL, OPTION_TIMES, NULL, strace_f, NULL),          \
+		SHARED_ROW(type, member, 'T', NULL, OPTION_FLAG, NULL, strace_T, NULL),           \
+		SHARED_ROW(type, member, 'y', NULL, OPTION_FLAG, NULL, strace_y, NULL)
+
+#define READ_FLAGS(type, member)                                                                   \
+	SHARED_ROW(type, member, 'i', "input", OPTION_LIST, "TRACE", inputs,                       \
+		   "read this trace, or every trace in this folder; repeatable; weir.trace where " \
+		   "none is named"),                                                               \
+		SHARED_ROW(type, member, 0, "json", OPTION_FLAG, NULL, json,                       \
+			   "print one JSON document; sizes in bytes, durations in nanoseconds"),   \
+		SHARED_ROW(type, member, 0, "from", OPTION_STRING, "TIME", from,                   \
+			   "from this time: +1.5s after the start, -2s before the end, "           \
+			   "09:55:03.5, 2026-11-21T09:55:03"),                                     \
+		SHARED_ROW(type, member, 0, "to", OPTION_STRING, "TIME", to,                       \
+			   "up to this time, written likewise"),                                   \
+		SHARED_ROW(type, member, 0, "utc", OPTION_FLAG, NULL, utc,                         \
+			   "times in UTC instead of local time"),                                  \
+		SHARED_ROW(type, member, 0, "rel", OPTION_FLAG, NULL, rel,                         \
+			   "times as seconds since the start of the trace"),                       \
+		SELECT_FLAGS(type, member.sel,                                                     \
+			     "only these processes, with all their threads but without what they " \
+			     "started; repeatable, or PID,PID")
+
+#define TRACE_DEFAULT "weir.trace" /* in the working directory, as perf.data is */
+
+/*
+ * The selection for a recording. Processes must exist; units and containers become cgroup folders.
+ * Options that exclude each other, unknown words and names are errors. select_free() what is
+ * returned.
+ */
+int record_flags_select(const struct record_flags *f, struct select *ret, struct error *err);
+/* The selection over a trace, where pids and cgroups are those of the recorded host and need not
+ * exist here. */
+int read_flags_select(const struct read_flags *f, struct select *ret, struct error *err);
+/* True where nothing says what to record: no -p, -a, --unit, ... and no command. */
+bool record_flags_no_target(const struct record_flags *f);
+
+/* Opens the traces of -i and of the arguments left over; TRACE_DEFAULT where there are none. */
+int read_flags_open(const struct read_flags *f, int argc, char **argv, struct store **ret,
+		    struct error *err);
+/* --from and --to against the trace's first and last time; INT64_MIN and INT64_MAX where not given.
+ */
+int read_flags_range(const struct read_flags *f, int64_t first, int64_t last, int64_t *ret_from,
+		     int64_t *ret_to, struct error *err);
+
+/* A user by name or number, from /etc/passwd (a static program has no name service). */
+struct user {
+	uid_t uid;
+	gid_t gid;
+	char name[64], home[256], shell[256];
+};
+int user_find(const char *text, struct user *ret, struct error *err);

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* value.c: numbers, durations and sizes as people write them on a command line. */
+#include "base/clock.h"
+#include "cli/options/command.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+struct unit {
+	const char *name;
+	double factor;
+};
+
+static const struct unit duration_units[] = {
+	{"ns", 1},
+	{"us", NSEC_PER_USEC},
+	{"ms", NSEC_PER_MSEC},
+	{"s", NSEC_PER_SEC},
+	{"m", 60.0 * NSEC_PER_SEC},
+	{"min", 60.0 * NSEC_PER_SEC},
+	{"h", 3600.0 * NSEC_PER_SEC},
+	{"", NSEC_PER_SEC},
+};
+
+/* KiB, KB and K are the same 1,024 bytes, as in ls, dd and head: nobody means 1,000 for a limit. */
+static const struct unit size_units[] = {
+	{"", 1},
+	{"B", 1},
+	{"K", 1ull << 10},
+	{"KB", 1ull << 10},
+	{"KiB", 1ull << 10},
+	{"M", 1ull << 20},
+	{"MB", 1ull << 20},
+	{"MiB", 1ull << 20},
+	{"G", 1ull << 30},
+	{"GB", 1ull << 30},
+	{"GiB", 1ull << 30},
+	{"T", 1ull << 40},
+	{"TB", 1ull << 40},
+	{"TiB", 1ull << 40},
+};
+
+/* The number times its unit; -EINVAL where it is not a number of 0 or more, or has another unit. */
+static int parse_unit(const char *text, const struct unit *units, size_t count, double *ret)
+{
+	char *end;
+	double number;
+
+	/* strtod would also take "inf", "nan", blanks in front and hexadecimals */
+	if (!strchr(".0123456789", text[0]) || strpbrk(text, "xX"))
+		return -EINVAL;
+	number = strtod(text, &end);
+	if (end == text)
+		return -EINVAL;
+	for (size_t i = 0; i < count; i++) {
+		if (strcasecmp(end, units[i].name) == 0) {
+			*ret = number * units[i].factor;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+int parse_int(const char *text, int64_t *ret, struct error *err)
+{
+	char *end;
+	long long number;
+
+	errno = 0;
+	number = strtoll(text, &end, 10);
+	if (!*text || *end || strchr(" \t\n\v\f\r", text[0]))
+		return error_set(err, -EINVAL, "'%s' is not a whole number", text);
+	if (errno)
+		return error_set(err, -EINVAL, "'%s' is too large a number", text);
+	*ret = number;
+	return 0;
+}
+
+int parse_duration(const char *text, int64_t *ret_ns, struct error *err)
+{
+	double ns;
+
+	if (parse_unit(text, duration_units, ARRAY_SIZE(duration_units), &ns) < 0)
+		return error_set(err, -EINVAL,
+				 "'%s' is not a duration; write 200us, 1.5ms, 10s or 2m", text);
+	if (ns >= 0x1p63)
+		return error_set(err, -EINVAL, "'%s' is too long: at most 292 years", text);
+	*ret_ns = llround(ns);
+	return 0;
+}
+
+int parse_size(const char *text, uint64_t *ret_bytes, struct error *err)
+{
+	double bytes;
+
+	if (parse_unit(text, size_units, ARRAY_SIZE(size_units), &bytes) < 0)
+		return error_set(err, -EINVAL, "'%s' is not a size; write 4096, 64KiB, 10M or 2GiB",
+				 text);
+	if (bytes >= 0x1p63)
+		return error_set(err, -EINVAL, "'%s' is too large: below 8388608TiB", text);
+	*ret_bytes = (uint64_t)llround(bytes);
+	return 0;
+}

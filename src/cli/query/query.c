@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+/* query.c: `weir query`: the language over traces. */
+#include "cli/query/query.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/terminal/text.h"
+
+#define THREADS_MAX   256
+#define BEGIN_POLL_NS (50 * NSEC_PER_MSEC)
+#define WIDTH_MIN     20
+#define WIDTH_MAX     1000
+
+/* ---- the plan ---- */
+
+static int query_do_parse(struct query_session *s, const char *text, size_t len, struct plan **ret)
+{
+	struct query_error why = {0};
+	_cleanup_buf_ struct buf lines = {0};
+	int r = query_parse_users(text, len, annotations_get(s->annotations), ret, &why);
+
+	if (r >= 0)
+		return 0;
+	if (query_error_text(&why, text, len, &lines) < 0)
+		fail_usage("query: %s", why.err.message);
+	else
+		fail_usage("query: %.*s",
+			   (int)(lines.len - (lines.len && lines.data[lines.len - 1] == '\n')),
+			   buf_str(&lines));
+	return r;
+}
+
+/* A trace that is only beginning has no first time yet, from which others are told. */
+static void wait_for_begin(struct query_session *s)
+{
+	int64_t first, last;
+
+	for (;;) {
+		store_range(s->store, &first, &last);
+		if (first != INT64_MIN || !store_is_open_ended(s->store) ||
+		    interrupt_signal(s->it) || store_refresh(s->store, NULL) < 0)
+			return;
+		nanosleep(&(struct timespec){.tv_nsec = BEGIN_POLL_NS}, NULL);
+	}
+}
+
+/* --from and --to, over what the trace holds by now. */
+static int find_range(struct query_session *s, int64_t *ret_from, int64_t *ret_to,
+		      struct error *err)
+{
+	const struct read_flags *f = &s->opts->read;
+	int64_t first, last;
+
+	if (s->opts->follow)
+		wait_for_begin(s);
+	store_range(s->store, &first, &last);
+	if (first == INT64_MIN)
+		first = last = 0;
+	s->style.origin = first;
+	s->style.times = f->rel ? CELL_REL : f->utc ? CELL_UTC : CELL_LOCAL;
+	return read_flags_range(f, first, last, ret_from, ret_to, err);
+}
+
+int query_engine(struct query_session *s, struct error *err)
+{
+	const struct engine_options options = {.library = s->opts->library,
+					       .memory_max = s->opts->memory,
+					       .spill_max = s->opts->spill,
+					       .threads = (unsigned int)s->opts->threads,
+					       .annotations = s->annotations};
+
+	return s->engine ? 0 : engine_open(&s->engine, s->store, &options, err);
+}
+
+/* ---- the answer ---- */
+
+/* Wide answers use a wide terminal; $COLUMNS says otherwise. */
+size_t query_width(void)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+	int64_t n;
+
+	if (columns && parse_int(columns, &n, NULL) == 0 && n >= WIDTH_MIN && n <= WIDTH_MAX)
+		return (size_t)n;
+	/* in a pager: as the screen is elsewhere */
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+		return text_width();
+	return size.ws_col > WIDTH_MAX ? WIDTH_MAX : MAX((size_t)size.ws_col, (size_t)WIDTH_MIN);
+}
+
+bool query_wants_rows(const struct plan *p)
+{
+	for (size_t i = 0; i < p->stage_count; i++) {
+		if (p->stages[i].kind == STAGE_HEAD)
+			return true;
+	}
+	return false;
+}
+
+struct cell_style query_style(const struct query_session *s, const struct plan *p)
+{
+	struct cell_style style = s->style;
+
+	style.flags = cell_flag_words(p);
+	return style;
+}
+
+static int query_print_rows(struct query_session *s, const struct plan *p, struct answer *rows,
+			    bool pages, struct error *err)
+{
+	bool terminal = text_terminal();
+	struct query_print print = {.out = stdout,
+				    .style = query_style(s, p),
+				    .width = terminal ? query_width() : 0,
+				    .rows_max = terminal ? TEXT_ROWS_MAX : 0,
+				    .trends = terminal && !query_wants_rows(p),
+				    .colour = *text_style(TEXT_BOLD) != '\0'};
+	int r;
+
+	if (s->opts->read.json)
+		return query_print_json(&print, rows, s->store, false, err);
+	if (s->opts->csv)
+		return query_print_csv(&print, rows, true, err);
+	if (!terminal || !pages)
+		return query_print(&print, rows, err);
+	text_pager_begin();
+	r = query_print(&print, rows, err);
+	/* the answer is there: from now on Ctrl-C is the pager's */
+	interrupt_mode(s->it, s->prompt ? INTERRUPT_CANCEL : INTERRUPT_IGNORE);
+	text_pager_end();
+	return r;
+}
+
+static int answer_scan(struct query_session *s, const struct plan *p, struct error *err)
+{
+	_cleanup_(query_scan_freep) struct query_scan *scan = NULL;
+	_cleanup_answer_ struct answer rows = {0};
+	int r = query_scan_new(&scan, s, p, s->opts->follow, err);
+
+	if (r >= 0)
+		r = query_answer_of_scan(&rows, p, scan);
+	return r < 0 ? r : query_print_rows(s, p, &rows, false, err);
+}
+
+static int answer_engine(struct query_session *s, const struct plan *p, struct error *err)
+{
+	_cleanup_(engine_result_freep) struct engine_result *result = NULL;
+	_cleanup_answer_ struct answer rows = {0};
+	int r = query_engine(s, err);
+
+	if (r < 0)
+		return r;
+	interrupt_engine(s->it, s->engine);
+	r = engine_ask(s->engine, p, NULL, &result, err);
+	interrupt_quiet(s->it);
+	if (r >= 0)
+		r = answer_of_result(&rows, p, result);
+	if (r >= 0)
+		r = query_print_rows(s, p, &rows, true, err);
+	interrupt_engine(s->it, NULL);
+	return r;
+}
+
+static int query_do_answer(struct query_session *s, const struct plan *p, int64_t planned_ns,
+			   struct error *err)
+{
+	const struct query_opts *o = s->opts;
+
+	if (o->explain)
+		return query_explain(s, p, planned_ns, err);
+#ifdef WEIR_ENGINE
+	if (o->parquet)
+		return query_parquet(s, p, o->parquet, err);
+#endif
+	if (query_is_scan(p))
+		return answer_scan(s, p, err);
+	return o->follow ? query_follow(s, p, err) : answer_engine(s, p, err);
+}
+
+int query_statement(struct query_session *s, const char *text, size_t len)
+{
+	_cleanup_(plan_freep) struct plan *plan = NULL;
+	int64_t began = clock_monotonic_ns(), planned, from, to;
+	struct error err = {0};
+	struct loss loss;
+	int r;
+
+	if (find_range(s, &from, &to, &err) < 0)
+		return fail_usage("query: %s", err.message);
+	if (query_do_parse(s, text, len, &plan) < 0)
+		return 2;
+	plan->from = from;
+	plan->to = to;
+	planned = clock_monotonic_ns() - began;
+	r = query_select(plan, &s->opts->read, &err);
+	if (r == -EINVAL)
+		return fail_usage("query: %s", err.message);
+	if (r >= 0)
+		r = query_do_answer(s, plan, planned, &err);
+	fflush(stdout);
+	if (interrupt_signal(s->it))
+		return 1; /* the caller knows */
+	if (r < 0)
+		return fail(&err);
+	if (loss_read(&loss, s->store, &err) >= 0)
+		loss_warn(&loss);
+	return 0;
+}
+
+/* ---- the command ---- */
+
+static int read_text(FILE *f, const char *name, struct buf *ret, struct error *err)
+{
+	char piece[4096];
+	size_t n;
+
+	while ((n = fread(piece, 1, sizeof(piece), f)) > 0) {
+		if (ret->len + n > QUERY_TEXT_MAX)
+			return error_set(err, -E2BIG, "query: %s holds more than %u KiB", name,
+					 QUERY_TEXT_MAX >> 10);
+		if (buf_append(ret, piece, n) < 0)
+			return error_errno(err, -ENOMEM, "query");
+	}
+	return ferror(f) ? error_errno(err, -EIO, "query: %s", name) : 0;
+}
+
+/* The text: of -f, of standard input, or the first argument. *ret_used: arguments taken. */
+static int query_take_text(const struct query_opts *o, int argc, char **argv, struct buf *ret,
+			   int *ret_used, struct error *err)
+{
+	FILE *f;
+	int r;
+
+	*ret_used = 0;
+	if (o->file) {
+		f = fopen(o->file, "re");
+		if (!f)
+			return error_errno(err, -errno, "query: -f %s", o->file);
+		r = read_text(f, o->file, ret, err);
+		fclose(f);
+		return r;
+	}
+	*ret_used = argc > 0;
+	if (argc == 0 || strcmp(argv[0], "-") == 0)
+		return read_text(stdin, "standard input", ret, err);
+	return buf_append(ret, argv[0], strlen(argv[0]));
+}
+
+static int query_run(struct query_session *s, bool prompt, int argc, char **argv)
+{
+	_cleanup_buf_ struct buf text = {0};
+	struct error err = {0};
+	int used = 0, r = 0;
+
+	if (!prompt)
+		r = query_take_text(s->opts, argc, argv, &text, &used, &err);
+	if (r >= 0)
+		r = read_flags_open(&s->opts->read, argc - used, argv + used, &s->store, &err);
+	if (r >= 0)
+		r = annotations_new(&s->annotations, s->store, &err);
+	if (r < 0)
+		return fail(&err);
+	if (!prompt)
+		return query_statement(s, buf_str(&text), text.len);
+	s->prompt = true;
+#ifdef WEIR_ENGINE
+	r = query_prompt(s, &err);
+#endif
+	return r < 0 ? fail(&err) : 0;
+}
+
+/* A selection that means nothing is told of before the trace is looked for. */
+static int check_selection(const struct query_opts *o)
+{
+	struct select s = {0};
+	struct error err = {0};
+	int r = read_flags_select(&o->read, &s, &err);
+
+	if (r < 0)
+		return fail_usage("query: %s", err.message);
+	select_free(&s);
+	return 0;
+}
+
+static int query_check(const struct query_opts *o, bool prompt, int argc, char **argv)
+{
+#ifndef WEIR_ENGINE
+	if (o->parquet)
+		return fail_usage("query: --parquet needs an engine, and this weir is built "
+				  "without one; there are --csv and --json");
+	if (prompt)
+		return fail_usage("query: a pipeline is missing: weir query 'dur > 1ms'");
+#endif
+	if (o->read.json + o->csv + (o->parquet != NULL) > 1)
+		return fail_usage("query: --json, --csv and --parquet exclude each other");
+	if (o->explain && (o->read.json || o->csv || o->parquet || o->follow))
+		return fail_usage("query: --explain tells how, and prints no answer: without "
+				  "--json, --csv, --parquet and --follow");
+	if (o->analyze && !o->explain)
+		return fail_usage("query: --analyze goes with --explain");
+	if (o->follow && o->parquet)
+		return fail_usage("query: --parquet writes a file once: without --follow");
+	if (o->every_ns && !o->follow)
+		return fail_usage("query: --every goes with --follow");
+	if (o->threads > THREADS_MAX)
+		return fail_usage("query: --threads: at most %d", THREADS_MAX);
+	if (prompt && !isatty(STDOUT_FILENO))
+		return fail_usage("query: a pipeline is missing: weir query 'by op | count()'");
+	if (!prompt && argc > 0 && !o->file && access(argv[0], F_OK) == 0)
+		return fail_usage("query: the pipeline comes first, then the trace: weir query "
+				  "'by op | count()' %s",
+				  argv[0]);
+	return check_selection(o);
+}
+
+static int query_main(const void *opts, int argc, char **argv)
+{
+	const struct query_opts *o = opts;
+	bool prompt = argc == 0 && !o->file && isatty(STDIN_FILENO);
+	struct interrupt it;
+	struct query_session s = {.opts = o, .it = &it};
+	struct error err = {0};
+	int r = query_check(o, prompt, argc, argv);
+
+	if (r)
+		return r;
+	if (interrupt_start(&it, prompt ? INTERRUPT_CANCEL : INTERRUPT_END, &err) < 0)
+		return fail(&err);
+	r = query_run(&s, prompt, argc, argv);
+	interrupt_release(&it);
+	if (s.engine)
+		engine_free(s.engine);
+	annotations_free(s.annotations);
+	if (s.store)
+		store_free(s.store);
+	return interrupt_stop(&it, r);
+}
+
+static const struct option query_options[] = {
+	READ_FLAGS(struct query_opts, read),
+	{'f', "file", OPTION_STRING, "FILE", "take the pipeline from this file",
+	 offsetof(struct query_opts, file)},
+	{0, "csv", OPTION_FLAG, NULL,
+	 "print comma-separated values; times in nanoseconds since the epoch; a text like =1 "
+	 "gets an apostrophe in front, so that no spreadsheet runs it",
+	 offsetof(struct query_opts, csv)},
+	{0, "parquet", OPTION_STRING, "FILE", "write the answer to this file as Parquet",
+	 offsetof(struct query_opts, parquet)},
+	{0, "follow", OPTION_FLAG, NULL,
+	 "ask a growing trace again and again: in place on a terminal, one answer after "
+	 "another on a pipe",
+	 offsetof(struct query_opts, follow)},
+	{0, "every", OPTION_DURATION, "TIME", "with --follow: refresh so often (default 1s)",
+	 offsetof(struct query_opts, every_ns)},
+	{0, "explain", OPTION_FLAG, NULL, "print the plan and the SQL instead of the answer",
+	 offsetof(struct query_opts, explain)},
+	{0, "analyze", OPTION_FLAG, NULL,
+	 "with --explain: run it and tell which step took how long",
+	 offsetof(struct query_opts, analyze)},
+	{0, "memory", OPTION_SIZE, "SIZE", "memory that the engine may take (default 512MiB)",
+	 offsetof(struct query_opts, memory)},
+	{0, "spill", OPTION_SIZE, "SIZE",
+	 "size of its temporary files, which lie in $TMPDIR or /var/tmp (default 4GiB)",
+	 offsetof(struct query_opts, spill)},
+	{0, "threads", OPTION_COUNT, "N", "threads (default: one per CPU)",
+	 offsetof(struct query_opts, threads)},
+	{0, "duckdb", OPTION_STRING, "FILE",
+	 "DuckDB's library, instead of weir's own and of $WEIR_DUCKDB",
+	 offsetof(struct query_opts, library)},
+	{0},
+};
+
+static const struct command_example query_examples[] = {
+	{"weir query 'by op | count(), sum(bytes), p99(dur), hist(dur)'",
+	 "which calls, how many, how slow"},
+	{"weir query 'path ~ \"*.sst\" && dur > 1ms | by comm, path | count() | head 10'",
+	 "where the slow calls on these files come from"},
+	{"weir query 'op in (fsync, fdatasync) | quantize(dur)'",
+	 "how long syncs take, drawn as DTrace does"},
+	{"weir query 'by every 100ms | hist(dur)'", "a heat map of latency over time"},
+	{"weir query 'err is not null | select start, comm, op, err, path' --rel",
+	 "every call that failed, as lines"},
+	{"weir query --follow 'by op | count(), rate(bytes) | sort rate(bytes) desc'",
+	 "the same again every second, while the trace grows"},
+	{0},
+};
+
+const struct command command_query = {
+	.name = "query",
+	.summary = "ask a trace in weir's own language",
+	.usage = "[options] ['PIPELINE' | - | -f FILE] [TRACE...]",
+	.description =
+		"A pipeline is stages with `|` between: conditions, `by` with keys and aggregates, "
+		"sort, head, select, join. Names are those of the trace's columns, and what hangs "
+		"on them: path, comm, exe, pid, cgroup, container, peer, ... Units are written "
+		"behind numbers: 1ms, 4KiB. A mistake is shown under its character, with the "
+		"nearest name.\n\n"
+		"The options of a selection (-p, -e, -P, --slower, ...) are further conditions; a "
+		"call belongs to the time in which it ended. `-` reads the pipeline from standard "
+		"input; a terminal without one gets a prompt, with history and completion by "
+		"Tab.\n\n"
+		"One row with one histogram is drawn large, histograms by time alone as a heat "
+		"map; on a terminal counts by time and one key are a line for each key. `~` marks "
+		"an "
+		"estimate. A terminal gets at most 50 rows, a pipe all. What is missing from the "
+		"trace is said on standard error.\n\n"
+		"where, select and head are read straight from the trace and printed at once; they "
+		"need nothing but weir. Groups, order and joins are computed by DuckDB's library, "
+		"which is looked for with --duckdb, $WEIR_DUCKDB, and in weir's own folders.\n\n"
+		"Exit status: 0 done, 1 it failed, 2 wrong options or a wrong pipeline, 130 "
+		"interrupted.",
+	.options = query_options,
+	.options_size = sizeof(struct query_opts),
+	.examples = query_examples,
+	.run = query_main,
+};

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* query.h: what the files of `weir query` share. */
+#pragma once
+
+#include "cli/terminal/interrupt.h"
+#include "cli/query/query_print.h"
+#include "cli/options/shared.h"
+#include "engine/annotations.h"
+#include "query/query.h"
+
+struct query_opts {
+	struct read_flags read;
+	const char *file; /* -f: the text's place */
+	const char *parquet;
+	bool csv, explain, analyze, follow;
+	int64_t every_ns;
+	const char *library;
+	uint64_t memory, spill;
+	int64_t threads;
+};
+
+struct query_session {
+	const struct query_opts *opts;
+	struct interrupt *it;
+	struct store *store;
+	struct annotations *annotations; /* tables of the user's own */
+	struct engine *engine;		 /* opened when first needed */
+	struct cell_style style;
+	bool prompt;
+};
+
+/* Runs one pipeline and prints its answer, errors too. The exit status. */
+int query_statement(struct query_session *s, const char *text, size_t len);
+/* Columns for an answer on a terminal. */
+size_t query_width(void);
+/* True where the rows themselves were asked for: a head says how many. */
+bool query_wants_rows(const struct plan *p);
+/* How values of the plan's answer are shown. */
+struct cell_style query_style(const struct query_session *s, const struct plan *p);
+/* The session's engine, opened now where it is not yet. */
+int query_engine(struct query_session *s, struct error *err);
+
+/* query_select.c: adds what -p, -e, -P, ... say to the plan. 0 or negative. */
+int query_select(struct plan *p, const struct read_flags *flags, struct error *err);
+
+/* query_source.c. The rows of an engine's result (not owned). */
+int answer_of_result(struct answer *ret, const struct plan *p, struct engine_result *result);
+/* True where a scan gives the plan's rows, without the engine. */
+bool query_is_scan(const struct plan *p);
+struct query_scan;
+int query_scan_new(struct query_scan **ret, struct query_session *s, const struct plan *p,
+		   bool follow, struct error *err);
+void query_scan_free(struct query_scan *s);
+DEFINE_CLEANUP(struct query_scan *, query_scan_free)
+int query_answer_of_scan(struct answer *ret, const struct plan *p, struct query_scan *scan);
+
+/* query_follow.c: the answer again and again while the trace grows. 0 or negative. */
+int query_follow(struct query_session *s, const struct plan *p, struct error *err);
+/* query_explain.c: the plan and the SQL; with --analyze the steps. 0 or negative. */
+int query_explain(struct query_session *s, const struct plan *p, int64_t planned_ns,
+		  struct error *err);
+/* query_parquet.c: writes the answer to a Parquet file. 0 or negative. */
+int query_parquet(struct query_session *s, const struct plan *p, const char *file,
+		  struct error *err);
+/* query_prompt.c: pipelines from a terminal, until its end or \q. 0 or negative. */
+int query_prompt(struct query_session *s, struct error *err);
+
+/*
+ * query_words.c: values of a name that may stand at bytes [start, pos) of an unfinished pipeline,
+ * as query_complete() tells them, from the trace's dimensions.
+ */
+void query_values(const struct store *store, const char *name, const char *text, size_t start,
+		  size_t pos, void (*offer)(void *arg, const char *word), void *arg);

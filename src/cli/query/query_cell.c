@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/query/query_cell.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/shell.h"
+#include "engine/answer.h"
+#include "engine/window_bars.h"
+#include "engine/engine.h"
+#include "query/query.h"
+#include "schema/ops.h"
+
+#define DUR_DIGITS 3
+
+bool cell_is_number(const struct plan_field *f)
+{
+	switch (f->type.type) {
+	case QUERY_INT:
+	case QUERY_UINT:
+	case QUERY_FLOAT:
+	case QUERY_DUR:
+	case QUERY_SIZE:
+	case QUERY_TIME:
+	case QUERY_DISTINCT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_counter(const struct plan_field *f)
+{
+	return f->kind == FIELD_AGGREGATE &&
+	       (f->aggregate == AGGREGATE_COUNT || f->aggregate == AGGREGATE_COUNTIF ||
+		f->aggregate == AGGREGATE_SUM || f->aggregate == AGGREGATE_DISTINCT);
+}
+
+static struct text signed_text(int64_t v, struct text (*print)(uint64_t v))
+{
+	struct text t = print(v < 0 ? -(uint64_t)v : (uint64_t)v), minus;
+
+	if (v >= 0)
+		return t;
+	snprintf(minus.s, sizeof(minus.s), "-%.60s", t.s);
+	return minus;
+}
+
+/* Sums are long times. Percentiles are good for two digits, but have as many as the rest: rounded otherwise
+ * they could stand above the largest value. `f` may be NULL. */
+static struct text dur_text(int64_t ns, const struct plan_field *f)
+{
+	bool aggregate = f && f->kind == FIELD_AGGREGATE;
+	int64_t size = ns < 0 ? -MAX(ns, -INT64_MAX) : ns;
+	struct text minus, t;
+
+	if (aggregate && f->aggregate == AGGREGATE_SUM)
+		t = format_time(size);
+	else
+		t = format_dur(size, DUR_DIGITS);
+	if (ns >= 0)
+		return t;
+	snprintf(minus.s, sizeof(minus.s), "-%.60s", t.s);
+	return minus;
+}
+
+static struct text plain_float(double v)
+{
+	struct text t;
+
+	if (isfinite(v) && fabs(v) >= 1e5 && fabs(v) < 1e15)
+		return signed_text((int64_t)(v < 0 ? v - 0.5 : v + 0.5), format_count);
+	snprintf(t.s, sizeof(t.s), "%.4g", v);
+	return t;
+}
+
+/* The unit of what a rate() adds up: that of its argument. */
+static struct text rate_text(const struct plan_field *f, double v)
+{
+	enum query_type type = f->expr ? f->expr->type.type : QUERY_INT;
+	struct text t;
+
+	if (!isfinite(v) || v < 0 || v >= 9e18)
+		return plain_float(v);
+	if (type == QUERY_SIZE)
+		return format_rate((uint64_t)(v + 0.5), NSEC_PER_SEC, true);
+	if (type == QUERY_DUR) {
+		snprintf(t.s, sizeof(t.s), "%.60s/s", format_time((int64_t)v).s);
+		return t;
+	}
+	if (v >= 9.95 || v == 0)
+		return format_rate((uint64_t)(v + 0.5), NSEC_PER_SEC, false);
+	snprintf(t.s, sizeof(t.s), "%.2g/s", v);
+	return t;
+}
+
+/* As elsewhere, with microseconds where there are some: rows and windows may be that close. */
+static struct text clock_text(int64_t ns, enum format_zone zone)
+{
+	struct text t = format_when(ns, zone), fine;
+	const char *zone_at = strrchr(t.s, ' ');
+	int64_t us = ns % NSEC_PER_MSEC / NSEC_PER_USEC;
+
+	if (us < 0)
+		us += NSEC_PER_MSEC / NSEC_PER_USEC;
+	if (!us || !zone_at)
+		return t;
+	snprintf(fine.s, sizeof(fine.s), "%.*s%03d%.16s", (int)MIN(zone_at - t.s, (ptrdiff_t)40),
+		 t.s, (int)us, zone_at);
+	return fine;
+}
+
+static struct text time_text(int64_t ns, const struct cell_style *style)
+{
+	int64_t since;
+
+	if (style->times != CELL_REL)
+		return clock_text(ns, style->times == CELL_UTC ? FORMAT_UTC : FORMAT_LOCAL);
+	if (__builtin_sub_overflow(ns, style->origin, &since))
+		since = ns < 0 ? INT64_MIN : INT64_MAX;
+	return format_rel(since, 6);
+}
+
+/* Numbers of inodes are read as numbers, addresses and bits as such. */
+static struct text uint_text(const struct plan_field *f, int64_t v)
+{
+	struct text t;
+	bool decimal = f->expr && f->expr->kind == EXPR_NAME;
+
+	snprintf(t.s, sizeof(t.s),
+		 decimal ? "%" PRIu64
+		 : v	 ? "0x%" PRIx64
+			 : "%" PRIu64,
+		 (uint64_t)v);
+	return t;
+}
+
+static bool query_cell_is_column(const struct plan_field *f, const char *name)
+{
+	return f->kind == FIELD_EXPR && f->expr && f->expr->kind == EXPR_COLUMN &&
+	       strcmp(f->name, name) == 0;
+}
+
+/* A place in a file is of use to the byte alone. */
+static bool is_position(const struct plan_field *f)
+{
+	return query_cell_is_column(f, "pos") || query_cell_is_column(f, "pos2");
+}
+
+/* The value of a type that has a number. */
+static struct text number_text(const struct plan_field *f, const struct value *v,
+			       const struct cell_style *style)
+{
+	struct text t;
+
+	switch (f->type.type) {
+	case QUERY_BOOL:
+		snprintf(t.s, sizeof(t.s), v->i ? "true" : "false");
+		return t;
+	case QUERY_FLOAT:
+		return f->kind == FIELD_AGGREGATE && f->aggregate == AGGREGATE_RATE
+			       ? rate_text(f, v->f)
+			       : plain_float(v->f);
+	case QUERY_DUR:
+		/* wall time minus monotonic time: when that clock was 0 */
+		if (query_cell_is_column(f, "clock_offset"))
+			return clock_text(v->i,
+					  style->times == CELL_UTC ? FORMAT_UTC : FORMAT_LOCAL);
+		return dur_text(v->i, f);
+	case QUERY_SIZE:
+		return signed_text(v->i, is_position(f) ? format_count : format_size);
+	case QUERY_TIME:
+		return time_text(v->i, style);
+	case QUERY_UINT:
+		return uint_text(f, v->i);
+	default:
+		if (is_counter(f))
+			return signed_text(v->i, format_count);
+		snprintf(t.s, sizeof(t.s), "%" PRId64, v->i);
+		return t;
+	}
+}
+
+static bool query_cell_is_text(const struct plan_field *f)
+{
+	return f->type.type == QUERY_TEXT || f->type.type == QUERY_ENTITY;
+}
+
+static bool has_vocab(const struct plan_field *f, enum query_type type, const char *vocab)
+{
+	return f->type.type == type && f->type.vocab && strcmp(f->type.vocab, vocab) == 0;
+}
+
+bool cell_is_op(const struct plan_field *f)
+{
+	return has_vocab(f, QUERY_CODE, "op");
+}
+
+bool cell_is_flags(const struct plan_field *f)
+{
+	return has_vocab(f, QUERY_UINT, "flags");
+}
+
+static bool is_op_column(const struct expr *e)
+{
+	return e->kind == EXPR_COLUMN && e->column == OP_OP;
+}
+
+/* The words of these operations, if they are the same. */
+static enum word_set common_words(const struct value *ops, size_t count)
+{
+	enum word_set words = count ? op_flag_words((uint32_t)ops[0].i) : WORDS_NONE;
+
+	for (size_t i = 1; i < count; i++) {
+		if (op_flag_words((uint32_t)ops[i].i) != words)
+			return WORDS_NONE;
+	}
+	return words;
+}
+
+static enum word_set filter_words(const struct expr *e)
+{
+	enum word_set words;
+
+	if (!e)
+		return WORDS_NONE;
+	if (e->kind == EXPR_AND) {
+		words = filter_words(e->arg[0]);
+		return words != WORDS_NONE ? words : filter_words(e->arg[1]);
+	}
+	if (e->kind == EXPR_IN && is_op_column(e->arg[0]))
+		return common_words(e->list, e->count);
+	if (e->kind != EXPR_COMPARE || e->cmp != COMPARE_EQ)
+		return WORDS_NONE;
+	for (unsigned int i = 0; i < 2; i++) {
+		if (is_op_column(e->arg[i]) && e->arg[1 - i]->kind == EXPR_CONST)
+			return common_words(&e->arg[1 - i]->value, 1);
+	}
+	return WORDS_NONE;
+}
+
+enum word_set cell_flag_words(const struct plan *p)
+{
+	return p->table == TABLE_OP ? filter_words(p->where) : WORDS_NONE;
+}
+
+/* unfinished|by_path; 0 where there is none, as of flags. */
+static int put_status(struct buf *out, uint64_t bits)
+{
+	const char *word;
+	uint64_t bit, rest = bits;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && (word = query_status_word(i, &bit)); i++) {
+		if (!(bits & bit))
+			continue;
+		r = buf_printf(out, "%s%s", rest != bits ? "|" : "", word);
+		rest &= ~bit;
+	}
+	if (r < 0 || (!rest && bits))
+		return r;
+	return buf_printf(out, rest ? "%s0x%" PRIx64 : "%s%" PRIu64, rest != bits ? "|" : "", rest);
+}
+
+int cell_put(struct buf *out, const struct plan_field *f, const struct value *v, bool estimated,
+	     const struct cell_style *style)
+{
+	if (v->null || f->type.type == QUERY_NULL)
+		return buf_printf(out, "-");
+	if (query_cell_is_text(f))
+		return format_safe(out, v->t.data, v->t.len);
+	if (f->type.type == QUERY_CODE)
+		return answer_put_plain(out, f, v);
+	if (style->flags != WORDS_NONE && cell_is_flags(f))
+		return flags_print(out, style->flags, (uint64_t)v->i);
+	if (has_vocab(f, QUERY_UINT, "status"))
+		return put_status(out, (uint64_t)v->i);
+	return buf_printf(out, "%s%s", estimated ? "~" : "", number_text(f, v, style).s);
+}
+
+struct text cell_number(const char *unit, int64_t v)
+{
+	struct text t;
+
+	if (strcmp(unit, "ns") == 0)
+		return dur_text(v, NULL);
+	if (strcmp(unit, "bytes") == 0)
+		return signed_text(v, format_size);
+	if (v > -100000 && v < 100000)
+		snprintf(t.s, sizeof(t.s), "%" PRId64, v);
+	else
+		return signed_text(v, format_count);
+	return t;
+}
+
+/* ---- for programs ---- */
+
+int cell_put_csv(struct buf *out, const struct plan_field *f, const struct value *v)
+{
+	return v->null || f->type.type == QUERY_NULL ? 0 : answer_put_plain(out, f, v);
+}

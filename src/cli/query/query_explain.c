@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+/* query_explain.c: how a pipeline is answered; the answer as a Parquet file. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/query/query.h"
+
+/* Text with each of its lines indented. */
+static void put_indented(const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+
+		printf("  %.*s\n", (int)len, text);
+		text += len + (text[len] == '\n');
+	}
+}
+
+/* ---- --analyze ---- */
+
+static int put_steps(const struct ask_step *steps, size_t count)
+{
+	static const struct table_column columns[] = {
+		{.title = "STEP", .shrinks = true},
+		{.title = "rows", .right = true},
+		{.title = "time", .right = true},
+	};
+	_cleanup_table_ struct table t = {.columns = columns, .column_count = ARRAY_SIZE(columns)};
+
+	for (size_t i = 0; i < count; i++) {
+		table_cell(&t, "  %s", steps[i].what);
+		table_cell(&t, "%s", format_count(steps[i].rows).s);
+		table_cell(&t, "%s", format_time(steps[i].time_ns).s);
+	}
+	return table_print(&t, stdout, count, 0);
+}
+
+static int analyze_engine(struct query_session *s, const struct plan *p, struct error *err)
+{
+	const struct ask_options options = {.analyze = true};
+	_cleanup_(engine_result_freep) struct engine_result *result = NULL;
+	const struct ask_step *steps = NULL;
+	int64_t began = clock_monotonic_ns();
+	uint64_t rows = 0;
+	size_t count;
+	int r;
+
+	interrupt_engine(s->it, s->engine);
+	r = engine_ask(s->engine, p, &options, &result, err);
+	while (r >= 0 && engine_result_next(result))
+		rows++;
+	interrupt_engine(s->it, NULL);
+	if (r < 0)
+		return r;
+	count = engine_answer_steps(result, &steps);
+	putchar('\n');
+	if (put_steps(steps, count) < 0)
+		return error_errno(err, -ENOMEM, "cannot print the steps");
+	printf("%s rows in %s\n", format_count(rows).s,
+	       format_time(clock_monotonic_ns() - began).s);
+	return 0;
+}
+
+static int analyze_scan(struct query_session *s, const struct plan *p, struct error *err)
+{
+	_cleanup_(query_scan_freep) struct query_scan *scan = NULL;
+	_cleanup_answer_ struct answer rows = {0};
+	int64_t began = clock_monotonic_ns();
+	uint64_t count = 0;
+	int r = query_scan_new(&scan, s, p, false, err);
+
+	if (r >= 0)
+		r = query_answer_of_scan(&rows, p, scan);
+	while (r >= 0 && (r = answer_next(&rows, err)) == 1)
+		count++;
+	if (r < 0)
+		return r;
+	printf("\n%s rows in %s, from a scan of the trace's blocks\n", format_count(count).s,
+	       format_time(clock_monotonic_ns() - began).s);
+	return 0;
+}
+
+int query_explain(struct query_session *s, const struct plan *p, int64_t planned_ns,
+		  struct error *err)
+{
+	_cleanup_buf_ struct buf plan = {0}, sql = {0};
+	bool scan = query_is_scan(p);
+	struct error no_engine = {0};
+	int r = plan_text(p, &plan);
+
+	if (r < 0)
+		return error_errno(err, r, "cannot explain");
+	printf("PLAN (made in %s)\n", format_time(planned_ns).s);
+	put_indented(buf_str(&plan));
+	if (scan)
+		puts("\nANSWERED BY a scan of the trace's blocks, row by row, without the engine");
+	r = query_engine(s, &no_engine);
+	if (r >= 0)
+		r = engine_explain(s->engine, p, &sql, err);
+	else if (!scan) /* the remedy is in it */
+		return error_set(err, no_engine.code, "%s", no_engine.message);
+	else
+		r = 0;
+	if (r >= 0 && sql.len) {
+		puts(scan ? "\nSQL (for --parquet)" : "\nSQL");
+		put_indented(buf_str(&sql));
+	}
+	if (r >= 0 && s->opts->analyze)
+		r = scan ? analyze_scan(s, p, err) : analyze_engine(s, p, err);
+	return r;
+}

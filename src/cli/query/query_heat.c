@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+/* query_heat.c: histograms by time as a picture: time to the right, values up, counts by shade. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/saturate.h"
+#include "engine/window_bars.h"
+#include "cli/terminal/bars.h"
+#include "cli/query/query_print.h"
+
+#define LINES_MAX   24 /* bars of the value's axis */
+#define COLUMNS_MIN 10
+#define INDEXES_MAX (1 + 64 * BARS_PER_TWO_4)
+
+struct heat {
+	const struct query_print *print;
+	const struct plan_field *time, *hist;
+	size_t time_at, hist_at; /* columns of the answer */
+	int64_t step;		 /* of the windows, ns */
+	int64_t from, to;	 /* starts of the first and the last window */
+	size_t windows;		 /* that one column shows */
+	size_t columns;
+	unsigned int per, first, last; /* the value's axis */
+	uint64_t *counts;	       /* [last - first + 1][columns] */
+	uint64_t max, untimed;	       /* values of rows that no time is known of */
+	/* the rows, kept until the axes are known */
+	struct heat_row {
+		int64_t at;
+		struct hist hist;
+	} *rows;
+	size_t row_count, row_cap;
+};
+
+bool query_is_heat(const struct answer *rows)
+{
+	const struct plan_field *const *f = rows->fields;
+	unsigned int windows = 0, hists = 0;
+
+	for (size_t i = 0; i < rows->count; i++) {
+		windows += f[i]->kind == FIELD_WINDOW && f[i]->param[0] > 0;
+		hists += f[i]->type.type == QUERY_HIST;
+	}
+	return rows->count == 2 && windows == 1 && hists == 1;
+}
+
+static void heat_free(struct heat *h)
+{
+	for (size_t i = 0; i < h->row_count; i++)
+		hist_free(&h->rows[i].hist);
+	free(h->rows);
+	free(h->counts);
+}
+
+static int add_untimed(struct heat *h, struct bytes packed)
+{
+	struct hist values = {0};
+	int r = hist_unpack(&values, packed.data, packed.len);
+
+	h->untimed += hist_total(&values);
+	hist_free(&values);
+	return r;
+}
+
+static int query_heat_read_rows(struct heat *h, struct answer *rows, struct error *err)
+{
+	int r;
+
+	while ((r = answer_next(rows, err)) == 1) {
+		struct value at = answer_get(rows, h->time_at);
+		struct value packed = answer_get(rows, h->hist_at);
+		struct heat_row *row;
+
+		if (packed.null)
+			continue;
+		if (at.null) {
+			r = add_untimed(h, packed.t);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		if (grow((void **)&h->rows, &h->row_cap, h->row_count + 1, sizeof(*h->rows)) < 0)
+			return -ENOMEM;
+		row = &h->rows[h->row_count++];
+		*row = (struct heat_row){.at = at.i};
+		r = hist_unpack(&row->hist, packed.t.data, packed.t.len);
+		if (r < 0)
+			return r;
+		h->from = h->row_count == 1 ? at.i : MIN(h->from, at.i);
+		h->to = h->row_count == 1 ? at.i : MAX(h->to, at.i);
+	}
+	return r < 0 ? r : 0;
+}
+
+static bool value_range(struct heat *h)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < h->row_count; i++) {
+		unsigned int first, last;
+
+		if (!bars_range(&h->rows[i].hist, h->per, &first, &last))
+			continue;
+		h->first = any ? MIN(h->first, first) : first;
+		h->last = any ? MAX(h->last, last) : last;
+		any = true;
+	}
+	return any;
+}
+
+static size_t query_heat_label_width(const struct heat *h)
+{
+	size_t width = 0;
+
+	for (unsigned int i = h->first; i <= h->last; i++)
+		width = MAX(width, strlen(cell_number(query_kind_unit(h->hist->type),
+						      (int64_t)bars_lower(i, h->per))
+						  .s));
+	return width;
+}
+
+static int query_heat_fill(struct heat *h)
+{
+	size_t lines = h->last - h->first + 1;
+	uint64_t column[INDEXES_MAX];
+
+	h->counts = calloc(lines * h->columns, sizeof(*h->counts));
+	if (!h->counts)
+		return -ENOMEM;
+	for (size_t i = 0; i < h->row_count; i++) {
+		size_t at = (size_t)(((uint64_t)h->rows[i].at - (uint64_t)h->from) /
+				     (uint64_t)h->step) /
+			    h->windows;
+
+		memset(column, 0, sizeof(column));
+		bars_add(&h->rows[i].hist, h->per, h->first, h->last, column);
+		for (size_t line = 0; line < lines; line++) {
+			uint64_t *cell = &h->counts[line * h->columns + at];
+
+			*cell += column[line];
+			h->max = MAX(h->max, *cell);
+		}
+	}
+	return 0;
+}
+
+/* ---- drawing ---- */
+
+/* From dark blue to light yellow in xterm's palette. */
+static const unsigned char colours[] = {17, 18, 19, 25, 31, 37, 43, 79, 115, 151, 187, 223, 230};
+static const char *const blocks[] = {"░", "▒", "▓", "█"};
+static const char *const ascii[] = {".", ":", "-", "=", "+", "*", "#", "%", "@"};
+
+static size_t shades(const struct heat *h)
+{
+	return h->print->colour ? ARRAY_SIZE(colours)
+	       : bars_utf8()	? ARRAY_SIZE(blocks)
+				: ARRAY_SIZE(ascii);
+}
+
+/* The shade of a count, by its logarithm: 1 is the first, the largest the last. */
+static size_t shade_of(const struct heat *h, uint64_t count)
+{
+	size_t n = shades(h);
+
+	if (h->max < 2)
+		return n - 1;
+	return (size_t)(log((double)count) / log((double)h->max) * (double)(n - 1) + 0.5);
+}
+
+/* *at: the colour that the terminal is at, 0 for none. */
+static int query_heat_put_cell(struct buf *out, const struct heat *h, uint64_t count,
+			       unsigned int *at)
+{
+	unsigned int colour = count && h->print->colour ? colours[shade_of(h, count)] : 0;
+
+	if (colour != *at) {
+		int r = colour ? buf_printf(out, "\033[48;5;%um", colour)
+			       : buf_printf(out, "\033[0m");
+
+		if (r < 0)
+			return r;
+		*at = colour;
+	}
+	if (!count || colour)
+		return buf_append(out, " ", 1);
+	return buf_printf(out, "%s", (bars_utf8() ? blocks : ascii)[shade_of(h, count)]);
+}
+
+static int query_heat_put_line(const struct heat *h, unsigned int index, size_t label)
+{
+	const uint64_t *cells = &h->counts[(index - h->first) * h->columns];
+	unsigned int at = 0;
+	_cleanup_buf_ struct buf line = {0};
+	int r = format_pad(
+		&line,
+		cell_number(query_kind_unit(h->hist->type), (int64_t)bars_lower(index, h->per)).s,
+		label, true);
+
+	if (r >= 0)
+		r = buf_printf(&line, " |");
+	for (size_t c = 0; c < h->columns && r >= 0; c++)
+		r = query_heat_put_cell(&line, h, cells[c], &at);
+	if (r >= 0 && at)
+		r = buf_printf(&line, "\033[0m");
+	while (line.len && line.data[line.len - 1] == ' ')
+		line.len--;
+	if (r >= 0)
+		fprintf(h->print->out, "%s\n", buf_str(&line));
+	return r;
+}
+
+static int put_time_axis(const struct heat *h, size_t label)
+{
+	const struct plan_field as_time = {.name = "", .type = {.type = QUERY_TIME}};
+	struct value from = {.i = h->from}, to = {.i = add_sat_signed(h->to, h->step)};
+	_cleanup_buf_ struct buf left = {0}, right = {0};
+	int r = cell_put(&left, &as_time, &from, false, &h->print->style), gap;
+
+	if (r >= 0)
+		r = cell_put(&right, &as_time, &to, false, &h->print->style);
+	if (r < 0)
+		return r;
+	fprintf(h->print->out, "%*s +", (int)label, "");
+	for (size_t c = 0; c < h->columns; c++)
+		fputc('-', h->print->out);
+	gap = (int)h->columns - (int)left.len - (int)right.len;
+	/* where there is no room for both, the first alone */
+	if (gap > 0)
+		fprintf(h->print->out, "\n%*s  %s%*s%s\n", (int)label, "", buf_str(&left), gap, "",
+			buf_str(&right));
+	else
+		fprintf(h->print->out, "\n%*s  %s\n", (int)label, "", buf_str(&left));
+	return 0;
+}
+
+static int query_heat_put_legend(const struct heat *h)
+{
+	_cleanup_buf_ struct buf line = {0};
+	uint64_t windows = ((uint64_t)h->to - (uint64_t)h->from) / (uint64_t)h->step + 1;
+	int r = buf_printf(&line, "%s, %s window%s of %s", h->hist->name, format_count(windows).s,
+			   windows == 1 ? "" : "s", format_dur(h->step, 3).s);
+
+	if (r >= 0 && h->windows > 1)
+		r = buf_printf(&line, ", %zu a column", h->windows);
+	if (r >= 0)
+		r = buf_printf(&line, "; values a cell: 1 ");
+	for (size_t i = 0; i < shades(h) && r >= 0; i++) {
+		if (h->print->colour)
+			r = buf_printf(&line, "\033[48;5;%um ", colours[i]);
+		else
+			r = buf_printf(&line, "%s", (bars_utf8() ? blocks : ascii)[i]);
+	}
+	if (r >= 0)
+		r = buf_printf(&line, "%s %s", h->print->colour ? "\033[0m" : "",
+			       format_count(h->max).s);
+	if (r >= 0 && h->untimed)
+		r = buf_printf(&line, "; %s without a time left out", format_count(h->untimed).s);
+	if (r >= 0)
+		fprintf(h->print->out, "%s\n", buf_str(&line));
+	return r;
+}
+
+static int query_heat_draw(struct heat *h)
+{
+	size_t width = h->print->width ? h->print->width : FORMAT_COLUMNS, label, all;
+	int r;
+
+	for (h->per = BARS_PER_TWO_4; value_range(h); h->per /= 2) {
+		if (h->last - h->first + 1 <= LINES_MAX || h->per == 1)
+			break;
+	}
+	label = query_heat_label_width(h);
+	all = (size_t)(((uint64_t)h->to - (uint64_t)h->from) / (uint64_t)h->step) + 1;
+	width = width > label + 2 + COLUMNS_MIN ? width - label - 2 : COLUMNS_MIN;
+	h->windows = (all + width - 1) / width;
+	h->columns = (all + h->windows - 1) / h->windows;
+	r = query_heat_fill(h);
+	for (unsigned int i = h->last + 1; i-- > h->first && r >= 0;) {
+		if (bars_exists(i, h->per))
+			r = query_heat_put_line(h, i, label);
+	}
+	if (r >= 0)
+		r = put_time_axis(h, label);
+	return r < 0 ? r : query_heat_put_legend(h);
+}
+
+int query_draw_heat(const struct query_print *p, struct answer *rows, struct error *err)
+{
+	_cleanup_(heat_free) struct heat h = {.print = p};
+	int r;
+
+	h.time_at = rows->fields[0]->kind == FIELD_WINDOW ? 0 : 1;
+	h.hist_at = 1 - h.time_at;
+	h.time = rows->fields[h.time_at];
+	h.hist = rows->fields[h.hist_at];
+	h.step = h.time->param[0];
+	r = query_heat_read_rows(&h, rows, err);
+	if (r >= 0 &&
+	    !value_range(&(struct heat){.rows = h.rows, .row_count = h.row_count, .per = 1}))
+		fprintf(p->out, "%s: nothing\n", h.hist->name);
+	else if (r >= 0)
+		r = query_heat_draw(&h);
+	return r < 0 ? error_errno(err, r, "cannot draw the answer") : 0;
+}

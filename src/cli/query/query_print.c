@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+/* query_print.c: which form an answer takes; CSV and JSON. */
+#include "cli/query/query_print.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cli/terminal/csv_out.h"
+#include "engine/answer_json.h"
+
+static bool query_print_is_bars(const struct plan_field *f)
+{
+	return f->type.type == QUERY_HIST || f->type.type == QUERY_TALLY;
+}
+
+/* ---- one row: its numbers, then its histograms large ---- */
+
+/* A row that was read already, for printing it after having looked whether there is another. */
+struct kept {
+	struct answer *from;
+	struct value *values;
+	struct buf *bytes;
+	bool *estimated;
+	unsigned int step; /* 0: before the kept row, 1: at it, 2: at the one read behind it */
+};
+
+static int kept_next(struct answer *r, struct error *err)
+{
+	struct kept *k = r->arg;
+
+	if (k->step == 2)
+		return answer_next(k->from, err);
+	k->step++;
+	return 1;
+}
+
+static struct value kept_get(struct answer *r, size_t column)
+{
+	struct kept *k = r->arg;
+
+	return k->step == 1 ? k->values[column] : answer_get(k->from, column);
+}
+
+static bool kept_estimated(const struct answer *r, size_t column)
+{
+	const struct kept *k = r->arg;
+
+	return k->step == 1 ? k->estimated[column] : answer_estimated(k->from, column);
+}
+
+static void query_print_kept_free(struct kept *k)
+{
+	for (size_t c = 0; k->bytes && c < k->from->count; c++)
+		buf_free(&k->bytes[c]);
+	free(k->bytes);
+	free(k->values);
+	free(k->estimated);
+}
+
+static int keep_row(struct kept *k)
+{
+	size_t columns = k->from->count;
+
+	k->values = calloc(columns + 1, sizeof(*k->values));
+	k->bytes = calloc(columns + 1, sizeof(*k->bytes));
+	k->estimated = calloc(columns + 1, sizeof(*k->estimated));
+	if (!k->values || !k->bytes || !k->estimated)
+		return -ENOMEM;
+	for (size_t c = 0; c < columns; c++) {
+		struct value v = answer_get(k->from, c);
+
+		if (v.t.data && buf_append(&k->bytes[c], v.t.data, v.t.len) < 0)
+			return -ENOMEM;
+		v.t = (struct bytes){k->bytes[c].data, k->bytes[c].len};
+		k->values[c] = v;
+		k->estimated[c] = answer_estimated(k->from, c);
+	}
+	return 0;
+}
+
+static int print_single(const struct query_print *p, const struct kept *k)
+{
+	const struct answer *rows = k->from;
+	bool any = false;
+	int r = 0;
+
+	for (size_t c = 0; c < rows->count && r >= 0; c++) {
+		_cleanup_buf_ struct buf text = {0};
+
+		if (query_print_is_bars(rows->fields[c]))
+			continue;
+		r = cell_put(&text, rows->fields[c], &k->values[c], k->estimated[c], &p->style);
+		fprintf(p->out, "%s%s %s", any ? "  " : "", rows->fields[c]->name, buf_str(&text));
+		any = true;
+	}
+	if (any)
+		fputc('\n', p->out);
+	for (size_t c = 0; c < rows->count && r >= 0; c++) {
+		if (!query_print_is_bars(rows->fields[c]))
+			continue;
+		if (any)
+			fputc('\n', p->out);
+		any = true;
+		r = query_draw_bars(p, rows->fields[c], k->values[c].t);
+	}
+	return r;
+}
+
+/* Rows with histograms: one is drawn large, several are a table. */
+static int print_bars(const struct query_print *p, struct answer *rows, struct error *err)
+{
+	_cleanup_(query_print_kept_free) struct kept k = {.from = rows};
+	struct answer again = *rows;
+	int r = answer_next(rows, err), next;
+
+	if (r < 0)
+		return r;
+	if (r != 1)
+		return query_print_table(p, rows, err);
+	r = keep_row(&k);
+	if (r < 0)
+		return error_errno(err, r, "cannot print the answer");
+	next = answer_next(rows, err);
+	if (next < 0)
+		return next;
+	if (next != 1)
+		return print_single(p, &k);
+	/* the table begins with the kept row; the one at hand must not be skipped */
+	again.arg = &k;
+	again.next = kept_next;
+	again.get = kept_get;
+	again.estimated = kept_estimated;
+	return query_print_table(p, &again, err);
+}
+
+int query_print(const struct query_print *p, struct answer *rows, struct error *err)
+{
+	bool bars = false;
+
+	for (size_t c = 0; c < rows->count; c++)
+		bars |= query_print_is_bars(rows->fields[c]);
+	if (query_is_heat(rows))
+		return query_draw_heat(p, rows, err);
+	if (p->trends && query_is_trend(rows))
+		return query_draw_trend(p, rows, err);
+	return bars ? print_bars(p, rows, err) : query_print_table(p, rows, err);
+}
+
+/* ---- CSV ---- */
+
+static bool query_print_is_text(const struct plan_field *f)
+{
+	return f->type.type == QUERY_TEXT || f->type.type == QUERY_ENTITY;
+}
+
+int query_print_csv(const struct query_print *p, struct answer *rows, bool titles,
+		    struct error *err)
+{
+	_cleanup_buf_ struct buf text = {0};
+	int r;
+
+	for (size_t c = 0; c < rows->count && titles; c++) {
+		const char *name = rows->fields[c]->name;
+
+		if (c)
+			fputc(',', p->out);
+		csv_print_text(p->out, name, strlen(name));
+	}
+	if (titles)
+		fputc('\n', p->out);
+	while ((r = answer_next(rows, err)) > 0 && !ferror(p->out)) {
+		if (r == ANSWER_PAUSE) {
+			fflush(p->out);
+			continue;
+		}
+		for (size_t c = 0; c < rows->count; c++) {
+			struct value v = answer_get(rows, c);
+
+			if (c)
+				fputc(',', p->out);
+			buf_clear(&text);
+			if (cell_put_csv(&text, rows->fields[c], &v) < 0)
+				return error_errno(err, -ENOMEM, "cannot print the answer");
+			if (!v.null && query_print_is_text(rows->fields[c]))
+				csv_print_text(p->out, buf_str(&text), text.len);
+			else if (!v.null)
+				csv_print(p->out, buf_str(&text), text.len);
+		}
+		fputc('\n', p->out);
+	}
+	fflush(p->out);
+	return r < 0 ? r : 0;
+}
+
+/* ---- JSON ---- */
+
+struct json_out {
+	FILE *out;
+	const struct store *store;
+};
+
+static int query_print_put(void *arg, const void *data, size_t len)
+{
+	const struct json_out *o = arg;
+
+	fwrite(data, 1, len, o->out);
+	return ferror(o->out) ? -EIO : 0;
+}
+
+static int query_print_put_loss(void *arg, struct buf *to, struct error *err)
+{
+	const struct json_out *o = arg;
+	struct loss loss;
+	int r = loss_read(&loss, o->store, err);
+
+	return r < 0 ? r : loss_put_text(to, &loss);
+}
+
+int query_print_json(const struct query_print *p, struct answer *rows, const struct store *s,
+		     bool compact, struct error *err)
+{
+	struct json_out out = {p->out, s};
+	int r = answer_json(rows,
+			    &(struct answer_json){.origin = p->style.origin,
+						  .compact = compact,
+						  .put_loss = query_print_put_loss,
+						  .put = query_print_put,
+						  .arg = &out},
+			    err);
+
+	fflush(p->out);
+	/* a reader that went away is told of by main() */
+	return r == -EIO ? 0 : r;
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/* query_words.c: completion of a pipeline: words of the language, and values from the trace. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "cli/query/query.h"
+
+#define VALUES_MAX 400 /* more are of no use to a reader */
+
+/* Which names have texts whose values can be listed, and the table whose ids they hang on. */
+static const struct {
+	const char *name, *id;
+	enum query_name code;
+	bool is_text;
+} names[] = {
+#define IS_TEXT				   true
+#define IS_INT				   false
+#define IS_UINT				   false
+#define IS_CODE				   false
+#define IS_ENTITY			   false
+#define N(NAME, name, id, type, more, doc) {#name, id, QNAME_##NAME, IS_##type},
+	QUERY_NAMES(N)
+#undef N
+};
+
+struct values {
+	const char *typed; /* behind the quote */
+	size_t typed_len;
+	char quote;
+	bool open;	    /* its quote is there already */
+	bool folders;	    /* paths: up to the next slash */
+	struct intern seen; /* what was offered */
+	void (*offer)(void *arg, const char *word);
+	void *arg;
+};
+
+/* The value in quotes, as the language reads it; without the closing one where more may follow. */
+static int query_words_put_value(struct buf *out, const struct values *v, struct bytes t, bool open)
+{
+	int r = v->open ? 0 : buf_printf(out, "%c", v->quote);
+
+	for (size_t i = 0; i < t.len && r >= 0; i++) {
+		if (t.data[i] == (uint8_t)v->quote || t.data[i] == '\\')
+			r = buf_printf(out, "\\%c", t.data[i]);
+		else if (t.data[i] < 0x20 || t.data[i] == 0x7f)
+			r = buf_printf(out, "\\x%02x", t.data[i]);
+		else
+			r = buf_append(out, &t.data[i], 1);
+	}
+	return r < 0 || open ? r : buf_printf(out, "%c", v->quote);
+}
+
+static int query_words_take_value(struct values *v, struct bytes t)
+{
+	_cleanup_buf_ struct buf word = {0};
+	const uint8_t *slash = NULL;
+	size_t before = v->seen.count;
+	uint32_t id;
+	int r;
+
+	if (t.len < v->typed_len || (v->typed_len && memcmp(t.data, v->typed, v->typed_len)))
+		return 0;
+	if (v->folders && t.len > v->typed_len)
+		slash = memchr(t.data + v->typed_len, '/', t.len - v->typed_len);
+	/* the root alone says nothing */
+	if (slash == t.data && t.len > 1)
+		slash = memchr(slash + 1, '/', t.len - 1);
+	if (slash)
+		t.len = (size_t)(slash - t.data) + 1;
+	r = intern_add(&v->seen, t.data, t.len, &id);
+	if (r < 0 || v->seen.count == before)
+		return r;
+	r = query_words_put_value(&word, v, t, slash != NULL);
+	if (r >= 0)
+		v->offer(v->arg, buf_str(&word));
+	return r;
+}
+
+static void query_words_offer_values(const struct store *store, const char *name, struct values *v)
+{
+	const struct dims *d = store_dims(store);
+	_cleanup_buf_ struct buf scratch = {0};
+	size_t n;
+
+	for (n = 0; n < ARRAY_SIZE(names); n++) {
+		if (names[n].is_text && strcmp(names[n].name, name) == 0)
+			break;
+	}
+	if (n == ARRAY_SIZE(names))
+		return;
+	v->folders = strstr(name, "path") != NULL || strcmp(name, "exe") == 0;
+	for (size_t i = 0; v->seen.count < VALUES_MAX; i++) {
+		enum table_id table =
+			strcmp(names[n].id, "thread_id") == 0 ? TABLE_THREAD : TABLE_FILE;
+		struct value value = {0};
+
+		if (i >= dims_rows(d, table))
+			break;
+		buf_clear(&scratch);
+		if (query_name_value(names[n].code, d, dims_id_at(d, table, i), &scratch, &value) <
+		    0)
+			break;
+		if (!value.null && value.t.len && query_words_take_value(v, value.t) < 0)
+			break;
+	}
+	intern_free(&v->seen);
+}
+
+void query_values(const struct store *store, const char *name, const char *text, size_t start,
+		  size_t pos, void (*offer)(void *arg, const char *word), void *arg)
+{
+	struct values v = {
+		.typed = text + start, .typed_len = pos - start, .offer = offer, .arg = arg};
+
+	v.open = start && (text[start - 1] == '"' || text[start - 1] == '\'');
+	v.quote = v.open ? text[start - 1] : '"';
+	query_words_offer_values(store, name, &v);
+}

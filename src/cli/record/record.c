@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weir record: writes what a program, a process or the host does into a trace. */
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/shell.h"
+#include "cli/commands.h"
+#include "cli/terminal/format.h"
+#include "cli/record/record_live.h"
+#include "cli/terminal/output.h"
+#include "cli/record/record_end.h"
+#include "privilege/privilege.h"
+
+#define STATUS_LINE_NS	(500 * NSEC_PER_MSEC)
+#define SYNC_DEFAULT_NS (1 * NSEC_PER_SEC)
+#define SYNC_MIN_NS	(10 * NSEC_PER_MSEC) /* more often, a disk does nothing else */
+
+struct record_opts {
+	struct record_flags rec;
+	const char *output, *sync;
+	bool lossless, no_argv, keep_secrets, quiet;
+	int64_t duration_ns;
+	uint64_t size_max;
+};
+
+/* ---- the file ---- */
+
+/* The thread that calls fdatasync() has a descriptor and needs no more. */
+static void record_sync_thread(void)
+{
+	privilege_drop_thread(PRIVILEGE_NONE);
+}
+
+/* Under sudo the recorder is the caller by now, which surprises root in a shell that sudo started. */
+static int open_output(const char *path, int64_t sync_ns, struct output *out, struct error *err)
+{
+	const struct store_options store = {
+		.owner = (uid_t)-1, .sync_ns = sync_ns, .sync_thread = record_sync_thread};
+	const char *sudo_user = secure_getenv("SUDO_USER");
+	int r = output_open(out, path, &store, err);
+	struct error why = *err;
+
+	if (r != -EACCES || geteuid() == 0 || !sudo_user)
+		return r;
+	*err = (struct error){0};
+	return error_set(err, r,
+			 "%.700s: the trace is written as %.64s, who called sudo: name a folder of "
+			 "that user's with -o, or unset SUDO_UID",
+			 why.message, sudo_user);
+}
+
+static int parse_sync(const char *text, int64_t *ret, struct error *err)
+{
+	*ret = SYNC_DEFAULT_NS;
+	if (!text)
+		return 0;
+	*ret = 0;
+	if (!strcmp(text, "off"))
+		return 0;
+	if (parse_duration(text, ret, err) < 0)
+		return error_prefix(err, "--sync");
+	return *ret < SYNC_MIN_NS ? error_set(err, -EINVAL,
+					      "--sync: '%s' is too short: at least "
+					      "10ms, or off",
+					      text)
+				  : 0;
+}
+
+/* ---- the terminal ---- */
+
+struct progress {
+	bool wanted, shown;
+	int64_t next, last_at;
+	uint64_t last_ops;
+	struct record_told told;
+	const char *path;
+};
+
+static void clear_progress(struct progress *p)
+{
+	if (p->shown)
+		fputs("\r\033[K", stderr);
+	p->shown = false;
+}
+
+/* One line, rewritten twice a second: since when, how much, how fast, what was lost. */
+static void record_show_progress(struct progress *p, const struct record_totals *t)
+{
+	uint64_t ops = t->source.ops;
+	int64_t now = clock_monotonic_ns();
+
+	if (now < p->next)
+		return;
+	fprintf(stderr, "\r%8.1f s  %s calls  %s  lost %s  %s\033[K",
+		(double)t->ran_ns / NSEC_PER_SEC, format_count(ops).s,
+		format_rate(ops - p->last_ops, p->last_at ? now - p->last_at : 0, false).s,
+		format_count(t->source.lost + t->store.lost_rows).s, format_size(t->store.bytes).s);
+	p->shown = true;
+	p->last_at = now;
+	p->last_ops = ops;
+	p->next = now + STATUS_LINE_NS;
+}
+
+static int on_tick(void *arg, const struct record_totals *t)
+{
+	struct progress *p = arg;
+
+	if (t->place.fate != p->told.fate || t->store.changed != p->told.changed)
+		clear_progress(p);
+	record_tell(&p->told, p->path, t);
+	if (p->wanted)
+		record_show_progress(p, t);
+	return 0;
+}
+
+static void print_summary(const struct record_opts *o, const struct record_end *e,
+			  const struct record_totals *t)
+{
+	double seconds = (double)t->ran_ns / NSEC_PER_SEC;
+	uint64_t lost = t->source.lost + t->store.lost_rows + e->missing;
+
+	fprintf(stderr, "weir: %s   %s call%s in %.2f s   %s", e->found ? e->found : e->path,
+		format_count(e->calls).s, e->calls == 1 ? "" : "s", seconds,
+		format_size(t->store.bytes).s);
+	if (e->calls)
+		fprintf(stderr, " (%.1f B per call)", (double)t->store.bytes / (double)e->calls);
+	fprintf(stderr, "   lost %s%s%s\n",
+		e->more && !lost		  ? "an unknown number"
+		: t->source.unfollowed || e->more ? "at least "
+						  : "",
+		e->more && !lost ? "" : format_count(lost).s,
+		record_gap_free(t) && !e->error.code ? " (sequence gap-free)" : "");
+	fprintf(stderr, "      stopped: %s   recorder's CPU %s",
+		t->why_stopped ? t->why_stopped : "failed", format_time(t->cpu_ns).s);
+	if (t->source.held_ns)
+		fprintf(stderr, "   the program was held for %s",
+			format_time((int64_t)t->source.held_ns).s);
+	if (t->source.raised_ns)
+		fprintf(stderr, "   the recorder had priority for %s",
+			format_time(t->source.raised_ns).s);
+	if (live_left_out(t))
+		fprintf(stderr, "   left out %s call%s", format_count(live_left_out(t)).s,
+			live_left_out(t) == 1 ? "" : "s");
+	fputc('\n', stderr);
+	if (t->masked)
+		fprintf(stderr,
+			"      masked %s argument%s that look%s like secrets; --keep-secrets keeps "
+			"them\n",
+			format_count(t->masked).s, t->masked == 1 ? "" : "s",
+			t->masked == 1 ? "s" : "");
+	live_warn_lost(t, o->lossless);
+	if (t->command_pid && !t->command_ended)
+		fprintf(stderr, "      the command runs on, pid %d\n", (int)t->command_pid);
+}
+
+/* What there is to look at. */
+static void record_print_next(const struct record_end *e)
+{
+	_cleanup_buf_ struct buf word = {0};
+
+	if (!e->found)
+		return;
+	if (!strcmp(e->found, TRACE_DEFAULT))
+		fprintf(stderr, "next: weir report\n");
+	else if (shell_word(&word, e->found, strlen(e->found)) == 0)
+		fprintf(stderr, "next: weir report %s%s\n", *e->found == '-' ? "./" : "",
+			buf_str(&word));
+}
+
+/* ---- the command ---- */
+
+/* A status line has the terminal for itself: none where a command reads or prints there. */
+static bool wants_status_line(const struct record_opts *o, const struct live *live)
+{
+	bool shared = live->session.child && (isatty(STDIN_FILENO) || isatty(STDOUT_FILENO));
+
+	return isatty(STDERR_FILENO) && !shared && !o->quiet;
+}
+
+/* Closes the trace and says what is in it. The exit status. */
+static int end_session(const struct record_opts *o, struct output *out,
+		       struct record_totals *totals, struct error *failed)
+{
+	_privileged_(privilege_files());
+	_cleanup_close_ int fd = fcntl(store_writer_fd(out->writer), F_DUPFD_CLOEXEC, 0);
+	_cleanup_(record_end_free) struct record_end end = {0};
+	struct error close_err = {0};
+	struct stat st;
+
+	if (store_close_stats(TAKE_PTR(out->writer), &totals->store, &close_err) < 0)
+		error_set(failed, close_err.code, "%s", close_err.message);
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		totals->store.bytes = (uint64_t)st.st_size; /* with what closing added */
+	record_end(&end, fd, out->path, totals, failed);
+	if (!o->quiet || totals->source.lost || totals->source.unfollowed || end.error.code)
+		print_summary(o, &end, totals);
+	if (end.error.code)
+		fail(&end.error);
+	if (!o->quiet || end.error.code)
+		record_print_next(&end);
+	return end.error.code ? 1 : live_status(totals);
+}
+
+static int run_session(const struct record_opts *o, struct live *live, struct output *out,
+		       struct error *err)
+{
+	struct record_totals totals = {0};
+	struct progress progress = {.wanted = wants_status_line(o, live), .path = out->path};
+	int r;
+
+	live->quiet = o->quiet;
+	live->session.store = out->writer;
+	live->session.duration_ns = o->duration_ns;
+	live->session.size_max = o->size_max;
+	live->session.tick = on_tick;
+	live->session.tick_arg = &progress;
+	r = live_run(live, &totals, err);
+	clear_progress(&progress);
+	if (r < 0 && !totals.store.rows[TABLE_OP]) {
+		output_undo(out);
+		return r;
+	}
+	return end_session(o, out, &totals, err);
+}
+
+static int record_main(const void *opts, int argc, char **argv)
+{
+	const struct record_opts *o = opts;
+	_cleanup_(live_close) struct live live = {0};
+	_cleanup_(output_free) struct output out = {0};
+	struct live_options lo = {.rec = &o->rec,
+				  .argc = argc,
+				  .argv = argv,
+				  .usage = "weir record",
+				  .lossless = o->lossless,
+				  .no_argv = o->no_argv,
+				  .verbose = !o->quiet,
+				  .keep_secrets = o->keep_secrets};
+	const char *path = o->output ? o->output : TRACE_DEFAULT;
+	struct error err = {0};
+	int64_t sync_ns;
+	int r;
+
+	r = parse_sync(o->sync, &sync_ns, &err);
+	if (r >= 0 && !o->rec.explain)
+		r = output_check(path, &err);
+	if (r < 0)
+		return live_fail(r, &err);
+	/* Large buffers that are freed go back to the system, however large they once were. */
+	mallopt(M_MMAP_THRESHOLD, 256 << 10);
+	r = live_open(&live, &lo, &err);
+	if (r != 0)
+		return r < 0 ? live_fail(r, &err) : 0;
+	if (live.hold_limited)
+		fprintf(stderr, "weir: no cgroup can be made here: --lossless slows the program "
+				"down but cannot freeze it\n");
+	r = open_output(path, sync_ns, &out, &err);
+	if (r >= 0)
+		r = live_at_work(run_session(o, &live, &out, &err));
+	return r < 0 ? live_fail(r, &err) : r;
+}
+
+static const struct option record_options[] = {
+	{'o', "output", OPTION_STRING, "TRACE",
+	 "write this trace; an existing one is moved to TRACE.old, any other file is left alone "
+	 "(default: weir.trace)",
+	 offsetof(struct record_opts, output)},
+	RECORD_FLAGS(struct record_opts, rec),
+	{0, "lossless", OPTION_FLAG, NULL,
+	 "lose nothing: slow the program down, or freeze it for moments, when it is "
+	 "faster than the recorder",
+	 offsetof(struct record_opts, lossless)},
+	{0, "duration", OPTION_DURATION, "TIME", "stop after this time: 10s, 5m",
+	 offsetof(struct record_opts, duration_ns)},
+	{0, "size", OPTION_SIZE, "SIZE", "stop when the trace is so large: 500MiB, 2GiB",
+	 offsetof(struct record_opts, size_max)},
+	{0, "sync", OPTION_STRING, "TIME",
+	 "write to the disk so often what a power cut would take; off: only at the end (default: "
+	 "1s)",
+	 offsetof(struct record_opts, sync)},
+	{0, "no-argv", OPTION_FLAG, NULL, "keep the arguments of commands out of the trace",
+	 offsetof(struct record_opts, no_argv)},
+	{0, "keep-secrets", OPTION_FLAG, NULL,
+	 "keep arguments that look like passwords, tokens or keys; by default *** stands in their "
+	 "place",
+	 offsetof(struct record_opts, keep_secrets)},
+	{'q', "quiet", OPTION_FLAG, NULL, "print nothing where all went well",
+	 offsetof(struct record_opts, quiet)},
+	{0},
+};
+
+static const struct command_example record_examples[] = {
+	{"weir record -- make -j2", "a command and everything that it starts"},
+	{"weir record -p 4711 --duration 10s", "a running process, for ten seconds"},
+	{"weir record -a -e %file -P '/var/lib/**'",
+	 "the whole host, but only calls on files below /var/lib"},
+	{"weir record --lossless -o fio.trace -- fio job.fio",
+	 "nothing may be missing, whatever the rate"},
+	{0},
+};
+
+const struct command command_record = {
+	.name = "record",
+	.summary = "record a command, a process or the whole host into a trace",
+	.usage = "[options] [--] CMD [ARG...] | -p PID | -a",
+	.description =
+		"Records every call of the command and of its children, from its first until "
+		"the command ends (processes that it leaves behind are told); or of running "
+		"processes, "
+		"a unit, a container, a control group, or the whole host, until Ctrl-C, a "
+		"limit, or the end of the chosen "
+		"processes. Whatever could not be recorded is counted and said. Where programs "
+		"keep every CPU busy and the recorder falls behind, it takes up to nine tenths "
+		"of one CPU before them, if the kernel allows it (CAP_SYS_NICE). Arguments that "
+		"look like "
+		"passwords, tokens or keys are recorded as ***, as far as their form gives them "
+		"away: "
+		"--password=X, PGPASSWORD=X, user:X@host, Authorization: Bearer X, mysql -pX and "
+		"the "
+		"like. Of libaio and "
+		"io_uring the calls that hand requests over are recorded, not the reads and "
+		"writes that the kernel makes of them.\n\n"
+		"Ctrl-C reaches the command too, and recording goes on until it has ended; "
+		"a second one stops at once. "
+		"Other signals that weir is sent are passed on to the command, unless "
+		"whoever sent them sent "
+		"them to the command too (a whole process group).\n\n"
+		"The command runs as whoever started weir, by sudo as root, and keeps all "
+		"rights; the recorder gives up what it does not need, becomes the user who "
+		"called sudo, and writes the trace as that user.\n\n"
+		"Where the trace is deleted or unmounted while it is written, record says so at "
+		"once and saves a copy at the end, as TRACE.saved, beside it or in the "
+		"working directory.\n\n"
+		"Exit status: the command's own (128 + n where signal n ended it); without "
+		"a command 0. 1 where recording "
+		"failed, the trace is not where it should be, or the command could not be run, 2 "
+		"for wrong options.",
+	.options = record_options,
+	.options_size = sizeof(struct record_opts),
+	.examples = record_examples,
+	.takes_command = true,
+	.records = true,
+	.run = record_main,
+};

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/record/record_where.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "schema/vocab.h"
+
+#define OPS_NAMED_MAX 12 /* calls that --explain names; more are counted */
+
+static int parse_one(const char *text, size_t len, const struct query_users *users,
+		     struct plan **ret, struct error *err)
+{
+	struct query_error where = {0};
+	int r = query_parse_expr_users(text, len, TABLE_OP, true, users, ret, &where);
+
+	if (r == -EINVAL)
+		return error_set(err, r, "--where, character %zu: %s", where.pos + 1,
+				 where.err.message);
+	return r < 0 ? error_errno(err, r, "--where") : 0;
+}
+
+int where_parse(struct where *w, const struct option_list *list, const struct query_users *users,
+		struct error *err)
+{
+	_cleanup_buf_ struct buf all = {0};
+	int r = 0;
+
+	*w = (struct where){0};
+	/* Each for itself, so that an error's place is that of what was typed. */
+	for (size_t i = 0; i < list->count && r >= 0; i++) {
+		const char *text = list->items[i];
+
+		if (!*text)
+			return error_set(err, -EINVAL, "--where: the expression is empty");
+		plan_free(w->plan);
+		w->plan = NULL;
+		r = parse_one(text, strlen(text), users, &w->plan, err);
+		if (r >= 0 && buf_printf(&all, "%s(%s)", i ? " and " : "", text) < 0)
+			r = error_set(err, -ENOMEM, "out of memory");
+	}
+	if (r >= 0 && list->count > 1) {
+		plan_free(w->plan);
+		w->plan = NULL;
+		r = parse_one(buf_str(&all), all.len, users, &w->plan, err);
+	}
+	if (r < 0)
+		return r;
+	w->expr = w->plan ? w->plan->where : NULL;
+	return 0;
+}
+
+void where_free(struct where *w)
+{
+	plan_free(w->plan);
+	*w = (struct where){0};
+}
+
+int where_push(const struct where *w, struct select *s, struct where_kernel *ret, struct error *err)
+{
+	uint64_t ops[OP_CODE_CALLS / 64];
+	int r;
+
+	*ret = (struct where_kernel){0};
+	if (!w->expr)
+		return 0;
+	if (s->ops_given)
+		memcpy(ops, s->ops, sizeof(ops));
+	else
+		memset(ops, 0xff, sizeof(ops));
+	r = query_pushdown_ops(w->expr, ops, err);
+	if (r >= 0)
+		query_pushdown(w->expr, ops, &ret->filter, &ret->cgroups, &ret->rest);
+	if (r <= 0)
+		return r;
+	memcpy(s->ops, ops, sizeof(ops));
+	s->ops_given = true;
+	ret->fewer_ops = true;
+	return 0;
+}
+
+/* "only the calls read, pread64", "241 of 371 calls" */
+static int explain_ops(const struct select *s, struct buf *out)
+{
+	size_t count = 0, all = 0;
+	int r = 0;
+
+	for (uint32_t code = 0; code < OP_CODE_CALLS; code++) {
+		all += vocab_word("op", code) != NULL;
+		count += vocab_word("op", code) && select_op(s, code);
+	}
+	if (count > OPS_NAMED_MAX)
+		return buf_printf(out, "%zu of %zu calls", count, all);
+	if (!count)
+		return buf_printf(out, "no call at all");
+	for (uint32_t code = 0, n = 0; code < OP_CODE_CALLS && r >= 0; code++) {
+		if (vocab_word("op", code) && select_op(s, code))
+			r = buf_printf(out, "%s%s", n++ ? ", " : "", vocab_word("op", code));
+	}
+	return r;
+}
+
+int where_explain(const struct where *w, const struct where_kernel *k, const struct select *s,
+		  FILE *out)
+{
+	_cleanup_buf_ struct buf kernel = {0}, ops = {0}, whole = {0};
+	int r = w->expr ? expr_text(w->expr, TABLE_OP, &whole) : 0;
+
+	if (r >= 0)
+		r = query_pushdown_text(&k->filter, &k->cgroups, &kernel);
+	if (r >= 0 && s->ops_given)
+		r = explain_ops(s, &ops);
+	if (r < 0)
+		return r;
+	if (s->ops_given)
+		fprintf(out, "kernel, when a call begins: %s\n", buf_str(&ops));
+	fprintf(out, "kernel, when it has ended:  %s\n",
+		k->filter.count ? buf_str(&kernel) : "everything is recorded");
+	if (!w->expr)
+		fprintf(out, "then in weir:               nothing is left to test\n");
+	else if (!k->rest)
+		fprintf(out, "then in weir:               the same once more, for calls that never "
+			     "ended\n");
+	else
+		fprintf(out, "then in weir:               %s\n", buf_str(&whole));
+	return 0;
+}

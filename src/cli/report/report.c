@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weir report: one page about a trace, or one table. Options and dispatch; the files report_*.c do
+ * the work. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/nearest.h"
+#include "cli/commands.h"
+#include "cli/record/record_live.h"
+#include "cli/report/report.h"
+#include "cli/terminal/text.h"
+
+static size_t slowest_wanted(const struct report_opts *o, const char *which)
+{
+	if (!which)
+		return REPORT_SLOWEST_SCREEN;
+	if (strcmp(which, "slow"))
+		return 0;
+	return o->head > 0			  ? (size_t)o->head
+	       : text_terminal() && !o->read.json ? TEXT_ROWS_MAX
+						  : REPORT_SLOWEST_PIPE;
+}
+
+static int report_print(struct report *r, const char *which, struct error *err)
+{
+	int e;
+
+	if (r->opts->read.json)
+		return report_json(r, which, err);
+	text_pager_begin();
+	e = which ? report_table(r, which, err) : report_screen(r);
+	text_pager_end();
+	return e;
+}
+
+/* A word that is neither a table nor a file, and does not look like a file's name. 0 or 2. */
+static int check_word(const char *word)
+{
+	_cleanup_buf_ struct buf names = {0};
+	struct nearest near = {.word = word};
+	const char *name;
+
+	if (strpbrk(word, "./") || access(word, F_OK) == 0)
+		return 0;
+	for (size_t i = 0; (name = report_table_name(i)); i++) {
+		nearest_offer(&near, name);
+		buf_printf(&names, "%s%s", i ? ", " : "", name);
+	}
+	if (report_table_known(word))
+		return fail_usage(
+			"report: '%s' is a second table: a report has one, or none for the page",
+			word);
+	return fail_usage("report: there is no table and no file '%s'%s%s; tables are %s", word,
+			  near.best ? "; the nearest is " : "", near.best ? near.best : "",
+			  buf_str(&names));
+}
+
+/* Takes the table's name out of the arguments: it may stand behind the traces too. 0 or 2. */
+static int take_table(int *argc, char **argv, const char **ret)
+{
+	int kept = 0, status = 0;
+
+	for (int i = 0; i < *argc && !status; i++) {
+		bool table = !*ret && report_table_known(argv[i]) &&
+			     (i == 0 || access(argv[i], F_OK) < 0);
+
+		if (table)
+			*ret = argv[i];
+		else
+			argv[kept++] = argv[i];
+	}
+	*argc = kept;
+	for (int i = 0; i < kept && !status; i++)
+		status = check_word(argv[i]);
+	return status;
+}
+
+static int report_run(const void *opts, int argc, char **argv)
+{
+	const struct report_opts *o = opts;
+	const char *which = NULL;
+	struct report r;
+	struct error err = {0};
+	int e = take_table(&argc, argv, &which);
+
+	if (e)
+		return e;
+	if (o->sort && report_sort_check(which ? which : "ops", o->sort, &err) < 0)
+		return fail_usage("report: %s", err.message);
+	if (o->sort && !which && !o->read.json)
+		return fail_usage("report: --sort needs a table: weir report ops --sort %.40s",
+				  o->sort);
+	e = report_open(&r, o, argc, argv, slowest_wanted(o, which), !which, &err);
+	if (e >= 0)
+		e = report_print(&r, which, &err);
+	report_close(&r);
+	if (fflush(stdout) || ferror(stdout))
+		return 1; /* main() says so */
+	if (e < 0)
+		error_errno(&err, e, "report");
+	return e < 0 ? live_fail(e, &err) : e;
+}
+
+static const struct option options[] = {
+	READ_FLAGS(struct report_opts, read),
+	{0, "sort", OPTION_STRING, "COLUMN",
+	 "sort a table by this column: time (default), calls, errors, bytes, p50, ...",
+	 offsetof(struct report_opts, sort), .words = report_column_name},
+	{0, "head", OPTION_COUNT, "N", "at most so many rows of a table",
+	 offsetof(struct report_opts, head)},
+	{0},
+};
+
+static const struct command_example examples[] = {
+	{"weir report", "one page about weir.trace"},
+	{"weir report files --sort bytes", "every file, most bytes first"},
+	{"weir report slow -e fdatasync,fsync", "the slowest syncs"},
+	{"weir report ops --from +1s --to +2s --json", "one second of the trace, for a script"},
+	{0},
+};
+
+const struct command command_report = {
+	.name = "report",
+	.summary = "say where the I/O of a trace went",
+	.words = report_table_name,
+	.or_files = true,
+	.usage = "[ops|files|dirs|processes|threads|peers|errors|slow] [options] [TRACE...]",
+	.description =
+		"Without a table: one page with what was recorded and what is missing, the "
+		"time of threads, operations, "
+		"files and peers, the slowest calls and those still running. Waiting "
+		"(epoll_wait, futex, ...) is told "
+		"apart and is ranked only where the selection names it: -e poll, --where 'class == "
+		"wait'. A terminal gets at most 50 rows of a table, a "
+		"pipe all.\n\n"
+		"A call belongs to the time in which it ended.\n\n"
+		"What is missing is told by cause: ring_full (calls came faster than the "
+		"recorder took them: --lossless), disk_full and write_failed (the trace could "
+		"not be written), compat (32-bit calls, which are counted and not decoded), "
+		"storage_full and recursion (the kernel had no memory for a thread, or left "
+		"the programs out), unpaired, thread_gap and decode (one end of a call was "
+		"not seen, or a record made no sense), torn and corrupt (parts of the file "
+		"are missing or damaged).\n\n"
+		"Exit status: 0 done, 1 no call of the trace can be read, 2 wrong options.",
+	.options = options,
+	.options_size = sizeof(struct report_opts),
+	.examples = examples,
+	.run = report_run,
+};

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.h: what the files of `weir report` share. Not for other commands. */
+#pragma once
+
+#include <stdio.h>
+
+#include "analysis/rollup/rollup_scan.h"
+#include "base/saturate.h"
+#include "cli/options/choose.h"
+#include "cli/terminal/format.h"
+#include "cli/terminal/loss_text.h"
+#include "cli/options/shared.h"
+
+#define REPORT_SLOWEST_SCREEN 4	   /* calls under SLOWEST */
+#define REPORT_TREE_KEY	      "t:" /* how keys of trees begin in group_tree() */
+#define REPORT_SLOWEST_PIPE   1000 /* rows of `report slow` in a pipe, without --head */
+
+struct report_opts {
+	struct read_flags read;
+	const char *sort;
+	int64_t head; /* 0: TEXT_ROWS_MAX on a terminal, else no limit */
+};
+
+/* ---- groups: many ids, one line ---- */
+
+struct report;
+
+/*
+ * Names are made once per id: two ids with the same key are one group. `key` tells groups apart,
+ * `name` is shown (bytes as the program chose them, made safe when printed). Returns 0, 1 to leave
+ * the id out, or -ENOMEM.
+ */
+typedef int group_fn(const struct report *r, int64_t id, struct buf *key, struct buf *name);
+
+struct group {
+	struct bytes name;
+	uint64_t members; /* ids: connections, threads, names of a file */
+	int64_t id;	  /* the first */
+};
+
+struct grouping {
+	const struct report *report;
+	group_fn *fn;
+	bool members;	/* ids are files: each counts with those that are told with it */
+	struct map ids; /* id + 1 -> group + 1, 0: left out */
+	struct intern keys;
+	struct group *groups;
+	size_t cap;
+	int error;
+};
+
+void grouping_free(struct grouping *g);
+#define _cleanup_grouping_ _cleanup_(grouping_free)
+/* The group of an id, -1 where it is left out (or out of memory: g->error). */
+int64_t grouping_of(struct grouping *g, int64_t id);
+static inline size_t grouping_count(const struct grouping *g)
+{
+	return g->keys.count;
+}
+
+group_fn group_task, group_comm, group_process, group_file, group_peer, group_dir, group_path,
+	group_tree;
+
+/* ---- the report ---- */
+
+enum tree {
+	TREE_WHOLE = 1, /* all that is below it is one */
+	TREE_OPEN,	/* each folder in it is one */
+};
+
+/* What the traces say of themselves by marks of one name. */
+struct mark_text {
+	char *text; /* the first one's; NULL: none says anything */
+	size_t count;
+	bool differ;
+};
+
+struct report {
+	const struct report_opts *opts;
+	char **names; /* traces as they were named behind the options */
+	int name_count;
+	struct store *store;
+	const struct dims *dims;
+	int64_t first, last; /* of the trace: origin of relative times */
+	int64_t from, to;    /* what is told: within the trace */
+	bool ranged;	     /* --from or --to were given */
+	bool filtered;	     /* a selection was given */
+	bool waits;	     /* which names calls that wait: they are in rankings too */
+	struct select select;
+	struct choice choice;
+	struct scan_filter filter; /* the choice's, within the range */
+	struct scan_result scan;
+	struct loss loss;
+	struct map locals, peers; /* hash of a socket's address -> how many sockets have it */
+	int64_t *alias; /* by file_id: the first id of the group of files that it is told with */
+	size_t alias_count;
+	uint32_t *members;	/* by first id: ids of its group that a call named */
+	struct map task_latest; /* task -> its latest version: the name that it has now */
+	struct map
+		process_leader; /* process -> latest version of the thread that it is named after */
+	struct map trees; /* hash of a folder's path -> enum tree: how group_tree() tells it */
+	struct map
+		alone; /* hash of a key of group_file(): group_tree() tells this file by itself */
+	size_t gap_free_marks;
+	bool gap_free;		    /* each of the traces says so */
+	uint64_t held_ns;	    /* for so long weir held the program (--lossless) */
+	struct mark_text command;   /* weir.command, weir.synth */
+	struct mark_text selection; /* the options that chose what was recorded; without: all */
+	uint64_t masked;	    /* arguments that looked like secrets */
+	uint64_t left_out;	    /* calls that they left out after these had ended */
+	size_t synthetic;	    /* traces that are */
+};
+
+/* Opens and reads what the options name. 0 or negative. */
+/* `slowest`: how many to look for; on the page (`page`) only I/O counts. */
+int report_open(struct report *r, const struct report_opts *opts, int argc, char **argv,
+		size_t slowest, bool page, struct error *err);
+void report_close(struct report *r);
+
+static inline bool report_is_wait(const struct rollup_row *row)
+{
+	return row->class == CLASS_WAIT;
+}
+/* Reads, writes, metadata, sync and sockets: what counts as I/O. Processes, memory and the like do
+ * not. */
+static inline bool report_is_io(const struct rollup_row *row)
+{
+	return row->class >= CLASS_DATA && row->class <= CLASS_NET;
+}
+
+static inline struct text report_time(uint64_t ns)
+{
+	return format_time(ns > INT64_MAX ? INT64_MAX : (int64_t)ns);
+}
+/* A percentile of a row's durations, ns. */
+int64_t report_quantile(const struct rollup_row *row, double q);
+/* The address by which a socket is grouped with others; {NULL, 0} where it stands alone. */
+struct bytes report_address(const struct report *r, const struct dims_file *f);
+/* A point in time as the options want it. */
+struct text report_when(const struct report *r, int64_t ns);
+/* Name of a thread (its comm), safe for the terminal; "" where unknown. */
+int report_comm(const struct report *r, int64_t thread_id, struct buf *out);
+/* The call of a row as one line of at most `width` columns. */
+int report_call(const struct report *r, const struct batch *b, size_t row, size_t width,
+		struct buf *out);
+const char *report_op_name(int64_t op, char buf[static 32]);
+const char *report_err_name(int64_t err, char buf[static 32]);
+
+/* Time of a thread's life within what is told, and what it did with it, ns. */
+struct thread_time {
+	int64_t task, tid;
+	struct bytes comm;
+	uint64_t span, io, wait, other;
+};
+/* Calls and time by operation of what had not ended; the time is that of report_threads(). */
+int report_running(const struct report *r, struct rollup **ret) _must_check_;
+/* Threads (versions of one are one), most I/O first; free() the array. */
+int report_threads(const struct report *r, struct thread_time **ret, size_t *ret_count);
+
+/* Each prints to standard output. 0 or negative; the screen 1 where damage left no call to show. */
+int report_screen(struct report *r);
+int report_table(struct report *r, const char *which, struct error *err);
+int report_json(struct report *r, const char *which, struct error *err);
+/* 0 where the table has such a column to sort by, else -EINVAL and which there are. */
+int report_sort_check(const char *which, const char *sort, struct error *err);
+/* The names of the tables; NULL behind the last. */
+const char *report_table_name(size_t i);
+/* Of the columns of all tables, likewise. */
+const char *report_column_name(size_t i);
+/* True where there is a table of that name. */
+bool report_table_known(const char *which);

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_data.c: reads what a report tells: the trace, the selection, loss and marks, the time of
+ * threads. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "cli/report/report.h"
+#include "cli/terminal/text.h"
+#include "schema/ops.h"
+
+static int resolve_selection(struct report *r)
+{
+	const struct select *s = &r->select;
+	int e = choice_make(&r->choice, s, r->dims);
+
+	r->filter = r->choice.filter;
+	r->filtered = r->filter.threads || r->filter.files || s->ops_given || s->failed_only ||
+		      s->min_dur_ns > 0;
+	if (r->ranged) {
+		r->filter.from = r->from;
+		r->filter.to = r->to;
+	}
+	return e;
+}
+
+static bool op_waits(int64_t op)
+{
+	const struct op_def *def = op >= 0 ? op_def((uint32_t)op) : NULL;
+
+	return def && def->class == CLASS_WAIT;
+}
+
+static bool names_op(const struct expr *e)
+{
+	return e->type.type == QUERY_CODE && !strcmp(e->type.vocab, "op");
+}
+
+/* True where the expression says itself which waits it takes: it names their class, or a call that waits. */
+static bool report_data_names_waits(const struct expr *e)
+{
+	bool found = e->kind == EXPR_COLUMN
+			     ? e->column == OP_CLASS
+			     : e->kind == EXPR_CONST && names_op(e) && op_waits(e->value.i);
+
+	for (size_t i = 0; e->kind == EXPR_IN && names_op(e->arg[0]) && i < e->count; i++)
+		found |= op_waits(e->list[i].i);
+	for (unsigned int i = 0; i < e->arg_count && !found; i++)
+		found = report_data_names_waits(e->arg[i]);
+	return found;
+}
+
+/* ---- names over the versions of threads ---- */
+
+static int latest_versions(struct report *r)
+{
+	int e = dims_latest_threads(r->dims, &r->task_latest);
+	uint64_t task, id;
+	size_t pos = 0;
+
+	while (e >= 0 && map_next(&r->task_latest, &pos, &task, &id)) {
+		const struct dims_thread *t = dims_thread(r->dims, (int64_t)id);
+		const struct dims_process *p = dims_process(r->dims, t->process_id);
+
+		if (p && t->tid == p->pid && t->comm.len)
+			e = map_set(&r->process_leader, (uint64_t)t->process_id, id);
+	}
+	return e;
+}
+
+/* ---- marks ---- */
+
+static bool report_data_is_text(struct bytes b, const char *text)
+{
+	return b.len == strlen(text) && !memcmp(b.data, text, b.len);
+}
+
+/* "cpu_ns=3012 held_ns=0 ring_bytes=64": the number behind a word, 0 where it is not there. */
+static uint64_t report_data_number_of(struct bytes text, const char *word)
+{
+	const uint8_t *p = memmem(text.data, text.len, word, strlen(word)),
+		      *end = text.data + text.len;
+	uint64_t n = 0;
+
+	if (!p)
+		return 0;
+	for (p += strlen(word); p < end && *p >= '0' && *p <= '9' && n < INT64_MAX / 10; p++)
+		n = n * 10 + (uint64_t)(*p - '0');
+	return n;
+}
+
+static int mark_text_take(struct mark_text *m, struct bytes text)
+{
+	m->count++;
+	if (m->text) {
+		m->differ |= !report_data_is_text(text, m->text);
+		return 0;
+	}
+	m->text = strndup((const char *)text.data, text.len);
+	return m->text ? 0 : -ENOMEM;
+}
+
+static int take_mark(struct report *r, const struct batch *b, size_t row)
+{
+	struct bytes name = batch_get_bytes(b, MARK_NAME, row),
+		     text = batch_get_bytes(b, MARK_TEXT, row);
+	bool synth = report_data_is_text(name, "weir.synth");
+
+	if (!text.data)
+		return 0;
+	if (report_data_is_text(name, "weir.sequence"))
+		r->gap_free_marks += report_data_is_text(text, "gap-free");
+	if (report_data_is_text(name, "weir.cost")) {
+		r->held_ns += report_data_number_of(text, "held_ns=");
+		r->left_out += report_data_number_of(text, "left_out=");
+		r->masked += report_data_number_of(text, "masked=");
+	}
+	r->synthetic += synth;
+	if (report_data_is_text(name, "weir.selection"))
+		return mark_text_take(&r->selection, text);
+	return synth || report_data_is_text(name, "weir.command")
+		       ? mark_text_take(&r->command, text)
+		       : 0;
+}
+
+static int read_marks(struct report *r, struct error *err)
+{
+	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
+	int e = store_cursor_new(&cursor, r->store);
+
+	for (size_t i = 0; e >= 0 && i < store_block_count(r->store); i++) {
+		const struct batch *b;
+		struct error unread = {0};
+
+		if (store_block(r->store, i)->table != TABLE_MARK)
+			continue;
+		e = store_decode(cursor, i, ~0ull, &b, &unread);
+		if (e < 0 && e != -EBADMSG)
+			return error_set(err, e, "%s", unread.message);
+		/* a damaged block is counted */
+		for (size_t row = 0; e >= 0 && row < b->rows; row++)
+			e = take_mark(r, b, row);
+		e = e == -EBADMSG ? 0 : e;
+	}
+	return e < 0 ? error_errno(err, e, "reading the trace") : 0;
+}
+
+/* What not every trace says is not said of all of them. */
+static void mark_text_settle(struct mark_text *m, size_t traces)
+{
+	m->differ |= m->text && m->count < traces;
+}
+
+/* The recorders say that nothing was lost; where the blocks have the numbers of events, they must say so too. */
+static void check_numbers(struct report *r)
+{
+	struct store_events e;
+
+	store_events(r->store, &e);
+	r->gap_free = r->gap_free_marks >= store_trace_count(r->store) && !e.missing && !e.gaps;
+}
+
+/* ---- files that are told as one ---- */
+
+static int count_address(struct map *m, struct bytes address)
+{
+	uint64_t key = hash_bytes(address.data, address.len), n = 0;
+
+	if (!address.len)
+		return 0;
+	map_get(m, key, &n);
+	return map_set(m, key, n + 1);
+}
+
+/* How many sockets share each address: what groups connections. */
+static int count_addresses(struct report *r)
+{
+	int e = 0;
+
+	for (size_t i = 0; e >= 0 && i < dims_rows(r->dims, TABLE_FILE); i++) {
+		struct dims_file room;
+		const struct dims_file *f =
+			dims_file(r->dims, dims_id_at(r->dims, TABLE_FILE, i), &room);
+
+		if (!f || f->type != FILE_TYPE_SOCKET)
+			continue;
+		e = count_address(&r->locals, f->local);
+		if (e >= 0)
+			e = count_address(&r->peers, f->peer);
+	}
+	return e;
+}
+
+/*
+ * Gives every file the first id of its group before the sums are made: a server's million
+ * connections are then one key. Only ids of the first trace have an alias; those of further traces
+ * are beyond the array and grouped later.
+ */
+static int report_data_alias_files(struct report *r)
+{
+	_cleanup_(map_free) struct map first = {0};
+	int e = 0;
+
+	r->alias_count = dims_dense(r->dims, TABLE_FILE);
+	r->alias = calloc(r->alias_count + 1, sizeof(*r->alias));
+	r->members = calloc(r->alias_count + 1, sizeof(*r->members));
+	if (!r->alias || !r->members)
+		return -ENOMEM;
+	for (size_t i = 0; e >= 0 && i < r->alias_count; i++) {
+		struct dims_file room;
+		const struct dims_file *f = dims_file(r->dims, (int64_t)i, &room);
+		struct bytes address = f ? report_address(r, f) : (struct bytes){NULL, 0};
+		uint64_t key = hash_bytes(address.data, address.len), known;
+
+		r->alias[i] = (int64_t)i;
+		if (address.len && map_get(&first, key, &known))
+			r->alias[i] = (int64_t)known;
+		else if (address.len)
+			e = map_set(&first, key, i);
+		else if (f && f->type != FILE_TYPE_SOCKET && !f->name_only && f->inode >= 0 &&
+			 (size_t)f->inode < i)
+			r->alias[i] = f->inode;
+	}
+	return e;
+}
+
+/* A socket at which a server waits for others is none of its connections: it has no peer. Of a unix socket that tells
+ * nothing, as its connections have none either. */
+static bool is_listener(const struct dims_file *f)
+{
+	return f && (f->family == AF_INET || f->family == AF_INET6) &&
+	       f->proto >> 16 == SOCK_STREAM && f->local.len && !f->peer.len;
+}
+
+static bool is_accept(int64_t op)
+{
+	const struct op_def *def = op >= 0 ? op_def((uint32_t)op) : NULL;
+
+	return def && (!strcmp(def->name, "accept") || !strcmp(def->name, "accept4"));
+}
+
+/* Of each address that has several unix sockets, one of which gave the others, that one is taken off. */
+static int take_off_unix(struct report *r)
+{
+	_cleanup_(map_free) struct map done = {0};
+	int e = 0;
+
+	for (size_t i = 0; e >= 0 && i < rollup_count(r->scan.rollup); i++) {
+		const struct rollup_row *row = rollup_row(r->scan.rollup, i);
+		struct dims_file room;
+		const struct dims_file *f =
+			is_accept(row->op) ? dims_file(r->dims, row->file_id, &room) : NULL;
+		uint64_t id = (uint64_t)row->file_id;
+
+		if (!f || f->family != AF_UNIX || id >= r->alias_count || r->members[id] < 2 ||
+		    map_get(&done, id, NULL))
+			continue;
+		r->members[id]--;
+		e = map_set(&done, id, 1);
+	}
+	return e;
+}
+
+static int count_members(struct report *r)
+{
+	for (size_t i = 0; i < r->alias_count; i++) {
+		struct dims_file room;
+
+		if (r->scan.file_seen[i] && !is_listener(dims_file(r->dims, (int64_t)i, &room)))
+			r->members[r->alias[i]]++;
+	}
+	return take_off_unix(r);
+}
+
+/* ---- opening ---- */
+
+int report_open(struct report *r, const struct report_opts *opts, int argc, char **argv,
+		size_t slowest, bool page, struct error *err)
+{
+	struct scan_options scan = {
+		.keys = ROLLUP_OP | ROLLUP_THREAD | ROLLUP_FILE | ROLLUP_ERR | ROLLUP_CLASS,
+		.seconds = true,
+		.slowest = slowest,
+		.slowest_io = page,
+	};
+	int e;
+
+	*r = (struct report){.opts = opts, .names = argv, .name_count = argc};
+	e = read_flags_select(&opts->read, &r->select, err);
+	if (e < 0)
+		return -EINVAL;
+	e = read_flags_open(&opts->read, argc, argv, &r->store, err);
+	if (e < 0)
+		return e == -EINVAL ? -EIO
+				    : e; /* whatever is wrong with the trace, the usage is not */
+	r->dims = store_dims(r->store);
+	store_range(r->store, &r->first, &r->last);
+	if (r->first == INT64_MIN || r->last == INT64_MIN)
+		r->first = r->last = 0;
+	e = read_flags_range(&opts->read, r->first, r->last, &r->from, &r->to, err);
+	if (e < 0)
+		return e;
+	r->ranged = opts->read.from || opts->read.to;
+	if (r->ranged && r->from > r->to)
+		return error_set(err, -EINVAL, "--from %s is later than --to %s", opts->read.from,
+				 opts->read.to);
+	e = resolve_selection(r);
+	if (e < 0)
+		return error_errno(err, e, "choosing rows");
+	e = choice_where(&r->choice, &opts->read.sel.where, r->store, err);
+	if (e < 0)
+		return e;
+	r->filter.where = r->choice.filter.where;
+	r->filtered |= r->filter.where != NULL;
+	r->waits = r->select.waits ||
+		   (r->choice.where.expr && report_data_names_waits(r->choice.where.expr));
+	scan.slowest_waits = r->waits;
+	e = loss_read(&r->loss, r->store, err);
+	if (e >= 0)
+		e = read_marks(r, err);
+	if (e < 0)
+		return e;
+	mark_text_settle(&r->command, store_trace_count(r->store));
+	mark_text_settle(&r->selection, store_trace_count(r->store));
+	check_numbers(r);
+	e = latest_versions(r);
+	if (e >= 0)
+		e = count_addresses(r);
+	if (e >= 0)
+		e = report_data_alias_files(r);
+	if (e < 0)
+		return error_errno(err, e, "grouping files");
+	scan.filter = r->filtered || r->ranged ? &r->filter : NULL;
+	scan.file_alias = r->alias;
+	scan.file_alias_count = r->alias_count;
+	e = scan_run(r->store, &scan, &r->scan, err);
+	if (e < 0)
+		return e;
+	loss_take_damage(&r->loss, r->store); /* more shows while blocks are read */
+	/* For what is told from here on the range is closed. */
+	r->from = r->ranged ? MAX(r->from, r->first) : r->first;
+	r->to = r->ranged ? MIN(r->to, r->last) : r->last;
+	e = count_members(r);
+	return e < 0 ? error_errno(err, e, "counting connections") : 0;
+}
+
+void report_close(struct report *r)
+{
+	scan_result_free(&r->scan);
+	choice_free(&r->choice);
+	map_free(&r->locals);
+	map_free(&r->peers);
+	map_free(&r->trees);
+	map_free(&r->alone);
+	map_free(&r->task_latest);
+	map_free(&r->process_leader);
+	select_free(&r->select);
+	store_free(r->store);
+	free(r->command.text);
+	free(r->selection.text);
+	free(r->alias);
+	free(r->members);
+}
+
+/* ---- the time of threads ---- */
+
+static int64_t task_of(const struct report *r, int64_t thread_id)
+{
+	const struct dims_thread *t = dims_thread(r->dims, thread_id);
+
+	return t && t->task >= 0 ? t->task : thread_id;
+}
+
+static uint64_t *time_slot(struct thread_time *t, int64_t class)
+{
+	struct rollup_row row = {.class = class};
+
+	return report_is_wait(&row) ? &t->wait : report_is_io(&row) ? &t->io : &t->other;
+}
+
+struct thread_times {
+	struct map tasks; /* -> index */
+	struct thread_time *items;
+	size_t count, cap;
+};
+
+static int times_get(const struct report *r, struct thread_times *all, int64_t thread_id,
+		     struct thread_time **ret)
+{
+	const struct dims_thread *t = dims_thread(r->dims, thread_id);
+	int64_t task = task_of(r, thread_id), start, stop;
+	uint64_t at;
+	int e;
+
+	if (!map_get(&all->tasks, (uint64_t)task, &at)) {
+		e = grow((void **)&all->items, &all->cap, all->count + 1, sizeof(*all->items));
+		if (e >= 0)
+			e = map_set(&all->tasks, (uint64_t)task, all->count);
+		if (e < 0)
+			return e;
+		at = all->count++;
+		all->items[at] = (struct thread_time){.task = task, .tid = t ? t->tid : -1};
+	}
+	*ret = &all->items[at];
+	if (t) {
+		const struct dims_thread *born = dims_thread(r->dims, task);
+		uint64_t latest;
+
+		/* The latest version has the name and the end, the first the beginning. */
+		if (map_get(&r->task_latest, (uint64_t)task, &latest))
+			t = dims_thread(r->dims, (int64_t)latest);
+		(*ret)->comm = t->comm;
+		start = MAX(born ? born->since : t->since, r->from);
+		stop = t->stopped == INT64_MIN ? r->to : MIN(t->stopped, r->to);
+		(*ret)->span =
+			stop > start ? MAX((*ret)->span, (uint64_t)(stop - start)) : (*ret)->span;
+	}
+	return 0;
+}
+
+/* How long a call that had not ended ran within the range. */
+static int64_t running_time(const struct report *r, size_t row)
+{
+	const struct batch *b = r->scan.running;
+	int64_t start = batch_get(b, OP_START, row, INT64_MIN), end = rollup_end(b, row);
+
+	if (start == INT64_MIN) {
+		start = r->first;
+		end = r->last;
+	}
+	start = MAX(start, r->from);
+	end = MIN(end, r->to);
+	return end > start ? end - start : 0;
+}
+
+int report_running(const struct report *r, struct rollup **ret)
+{
+	_cleanup_(batch_freep) struct batch *ended = NULL;
+	int e = batch_new(&ended, TABLE_OP);
+
+	if (e >= 0)
+		e = batch_append(ended, r->scan.running, 0, r->scan.running->rows);
+	for (size_t i = 0; e >= 0 && i < ended->rows; i++) {
+		e = batch_set(ended, OP_STATUS, i, 0);
+		if (e >= 0)
+			e = batch_set(ended, OP_DUR, i, running_time(r, i));
+	}
+	if (e >= 0)
+		e = rollup_new(ret, ROLLUP_OP);
+	return e < 0 ? e : rollup_add(*ret, ended);
+}
+
+static int times_running(const struct report *r, struct thread_times *all)
+{
+	const struct batch *b = r->scan.running;
+
+	for (size_t i = 0; i < b->rows; i++) {
+		int64_t time = running_time(r, i);
+		struct thread_time *t;
+		uint64_t *slot;
+		int e;
+
+		if (!time)
+			continue;
+		e = times_get(r, all, batch_get(b, OP_THREAD_ID, i, -1), &t);
+		if (e < 0)
+			return e;
+		slot = time_slot(t, batch_get(b, OP_CLASS, i, CLASS_OTHER));
+		*slot = add_sat(*slot, (uint64_t)time);
+	}
+	return 0;
+}
+
+static int times_order(const void *a, const void *b)
+{
+	const struct thread_time *x = a, *y = b;
+
+	if (x->io != y->io)
+		return x->io > y->io ? -1 : 1;
+	if (x->wait != y->wait)
+		return x->wait > y->wait ? -1 : 1;
+	return (x->task > y->task) - (x->task < y->task);
+}
+
+int report_threads(const struct report *r, struct thread_time **ret, size_t *ret_count)
+{
+	_cleanup_(rollup_freep) struct rollup *sums = NULL;
+	struct thread_times all = {0};
+	uint64_t key, value;
+	size_t pos = 0;
+	int e = rollup_project(r->scan.rollup, ROLLUP_THREAD | ROLLUP_CLASS, &sums);
+
+	for (size_t i = 0; e >= 0 && i < rollup_count(sums); i++) {
+		const struct rollup_row *row = rollup_row(sums, i);
+		struct thread_time *t;
+
+		e = times_get(r, &all, row->thread_id, &t);
+		if (e >= 0)
+			*time_slot(t, row->class) =
+				add_sat(*time_slot(t, row->class), row->time_ns);
+	}
+	while (e >= 0 && map_next(&r->scan.clip, &pos, &key, &value)) {
+		struct thread_time *t;
+
+		e = times_get(r, &all, (int64_t)(key >> 4), &t);
+		if (e >= 0)
+			*time_slot(t, (int64_t)(key & 15)) += value;
+	}
+	if (e >= 0)
+		e = times_running(r, &all);
+	map_free(&all.tasks);
+	if (e < 0) {
+		free(all.items);
+		return e;
+	}
+	if (all.count)
+		qsort(all.items, all.count, sizeof(*all.items), times_order);
+	*ret = all.items;
+	*ret_count = all.count;
+	return 0;
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_files.c: the section of files and peers: the files with most time, each with what was done
+ * with it; or trees of folders where a program goes through thousands of files.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/report/report_page.h"
+
+#define FILE_LINES 10 /* of the section, without its title */
+/* With more files than these, only those with 1/ALONE_SHARE of the time are told by themselves, the
+ * others as trees of folders. */
+#define ALL_FILES_MAX	 20
+#define ALONE_SHARE	 20
+#define TREE_OPEN_SHARE	 4  /* a tree with this part of the time is opened, */
+#define TREE_CHILD_SHARE 8  /* and stays so where a folder in it has this part of its time */
+#define TREE_FILES_MIN	 10 /* files that make opening a tree worth it */
+#define TREE_ROUNDS	 6
+#define TREE_FILES_MAX	 200000 /* where each round takes too long */
+#define TRIFLE_SHARE	 200	/* trees with less than this part of the time are others */
+#define RATE_CALLS_MIN	 5	/* a rate of fewer says nothing */
+
+struct regroup {
+	struct grouping files, comms;
+};
+
+static bool map_file(void *arg, struct rollup_row *key)
+{
+	struct regroup *g = arg;
+
+	if (!report_is_io(key) && !(g->files.report->waits && report_is_wait(key)))
+		return false;
+	key->file_id = grouping_of(&g->files, key->file_id);
+	key->thread_id = grouping_of(&g->comms, key->thread_id);
+	return key->file_id >= 0;
+}
+
+/* What a line of one operation on one file says at its end: how it was done. A rate of a few calls
+ * says nothing. */
+static void manner(const struct report *r, const struct rollup_row *row, char *out, size_t size)
+{
+	uint64_t good = row->calls - row->errors, each = good ? (row->bytes + good / 2) / good : 0;
+	bool often = row->calls >= RATE_CALLS_MIN;
+
+	if (row->bytes && often && each >= 1000 * 1024)
+		snprintf(out, size, "%.16s each", format_size(each).s);
+	else if (row->bytes && each)
+		snprintf(out, size, "%.16s each%s%.16s", format_size(each).s, often ? ", " : "",
+			 often ? format_rate(row->bytes, r->to - r->from, true).s : "");
+	else
+		snprintf(out, size, "%.24s",
+			 often ? format_rate(row->calls, r->to - r->from, false).s : "");
+}
+
+static int file_op_line(const struct report *r, const struct regroup *g,
+			const struct rollup_row *row)
+{
+	_cleanup_buf_ struct buf b = {0};
+	struct bytes comm = row->thread_id >= 0 ? g->comms.groups[row->thread_id].name
+						: (struct bytes){NULL, 0};
+	char op[32], how[64];
+	int e = buf_printf(&b, "    %-12.12s ", report_op_name(row->op, op));
+
+	manner(r, row, how, sizeof(how));
+	if (e >= 0)
+		e = page_name(&b, comm, 16);
+	if (e >= 0)
+		e = buf_printf(&b, " %10s %9s %9s %7s  %s", format_count(row->calls).s,
+			       row->bytes ? format_size(row->bytes).s : "-",
+			       report_time(row->time_ns).s,
+			       format_dur(report_quantile(row, 0.99), 2).s, how);
+	return e < 0 ? e : page_line(&b);
+}
+
+static bool report_files_begins(struct bytes name, const char *with)
+{
+	return name.len > strlen(with) && !memcmp(name.data, with, strlen(with));
+}
+
+/* The name, how many are told as one, and how many operations have no line. */
+static int file_name_line(const struct group *g, size_t more_ops)
+{
+	_cleanup_buf_ struct buf b = {0};
+	bool sockets =
+		report_files_begins(g->name, "clients, ") || report_files_begins(g->name, "to ");
+	int e = buf_printf(&b, "  ");
+
+	if (e >= 0)
+		e = format_path(&b, g->name.data, g->name.len, PAGE_WIDTH - 50);
+	if (e >= 0 && g->members > 1 && sockets)
+		e = buf_printf(&b, " (%s connections)", format_count(g->members).s);
+	if (e >= 0 && more_ops)
+		e = buf_printf(&b, "   and %zu more %s", more_ops,
+			       more_ops == 1 ? "kind of call" : "kinds of calls");
+	return e < 0 ? e : page_line(&b);
+}
+
+/* The operations of one file, most time first, at most `lines` of them. */
+static int file_ops(const struct report *r, const struct regroup *g, const struct rollup *all,
+		    int64_t file, size_t lines)
+{
+	_cleanup_free_ const struct rollup_row **rows =
+		calloc(rollup_count(all) + 1, sizeof(*rows));
+	size_t count = 0;
+	int e = 0;
+
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < rollup_count(all); i++) {
+		if (rollup_row(all, i)->file_id == file)
+			rows[count++] = rollup_row(all, i);
+	}
+	qsort(rows, count, sizeof(*rows), page_row_order);
+	for (size_t i = 0; i < MIN(count, lines) && e >= 0; i++)
+		e = file_op_line(r, g, rows[i]);
+	return e;
+}
+
+static size_t ops_of(const struct rollup *all, int64_t file)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < rollup_count(all); i++)
+		n += rollup_row(all, i)->file_id == file;
+	return n;
+}
+
+/* Sums by file and by what was done with it; g says what counts as one file. */
+struct by_file {
+	struct regroup g;
+	struct rollup *all, *files;
+	const struct rollup_row **rows; /* of files, most time first */
+	size_t count;
+};
+
+static void by_file_free(struct by_file *f)
+{
+	grouping_free(&f->g.files);
+	grouping_free(&f->g.comms);
+	rollup_free(f->all);
+	rollup_free(f->files);
+	free(f->rows);
+	*f = (struct by_file){0};
+}
+
+static int by_file_fill(struct by_file *f, const struct report *r, group_fn *fn)
+{
+	int e;
+
+	*f = (struct by_file){
+		.g = {{.report = r, .fn = fn, .members = true}, {.report = r, .fn = group_comm}}};
+	e = rollup_regroup(r->scan.rollup, ROLLUP_FILE | ROLLUP_OP | ROLLUP_THREAD, map_file, &f->g,
+			   &f->all);
+	if (e >= 0)
+		e = rollup_project(f->all, ROLLUP_FILE, &f->files);
+	if (e >= 0)
+		e = page_rows(f->files, NULL, page_row_order, &f->rows, &f->count);
+	if (e >= 0)
+		e = f->g.files.error ? f->g.files.error : f->g.comms.error;
+	return e;
+}
+
+static struct bytes report_files_key_of(const struct by_file *f, const struct rollup_row *row)
+{
+	return intern_get(&f->g.files.keys, (uint32_t)row->file_id);
+}
+
+/* What has no line of its own; of a tree each file counts. */
+static int others_line(const struct by_file *f, size_t from)
+{
+	_cleanup_buf_ struct buf b = {0};
+	struct rollup_row rest;
+	uint64_t n = 0;
+	char name[48];
+	int e = page_sum(f->rows, from, f->count, &rest);
+
+	for (size_t i = from; i < f->count; i++)
+		n += report_files_begins(report_files_key_of(f, f->rows[i]), REPORT_TREE_KEY)
+			     ? f->g.files.groups[f->rows[i]->file_id].members
+			     : 1;
+	snprintf(name, sizeof(name), "%.14s other%s", format_count(n).s,
+		 n == 1 ? "" : " files and peers");
+	if (e >= 0)
+		e = buf_printf(&b, "  %-32s%10s %9s %9s %7s", name, format_count(rest.calls).s,
+			       rest.bytes ? format_size(rest.bytes).s : "-",
+			       report_time(rest.time_ns).s,
+			       format_dur(report_quantile(&rest, 0.99), 2).s);
+	hist_free(&rest.hist);
+	return e < 0 ? e : page_line(&b);
+}
+
+/* The folder of a tree; empty where the row is no tree that can be opened. */
+static struct bytes tree_folder(const struct by_file *f, const struct rollup_row *row)
+{
+	struct bytes name = f->g.files.groups[row->file_id].name;
+
+	if (!report_files_begins(report_files_key_of(f, row), REPORT_TREE_KEY) || name.len <= 3 ||
+	    memcmp(name.data + name.len - 3, "/**", 3))
+		return (struct bytes){NULL, 0};
+	return (struct bytes){name.data, name.len - 3};
+}
+
+/* "read 84 %" at the end of a line, of whose width the name gets what is left. */
+static int put_share(struct buf *b, const char *op, const char *share)
+{
+	size_t used = format_width(buf_str(b)) + 1 + strlen(share);
+
+	return buf_printf(b, "%.*s %s", used < PAGE_WIDTH ? (int)(PAGE_WIDTH - used) : 0, op,
+			  share);
+}
+
+/* "/usr/include/linux/..   8,900  101 MiB  0.50 s  242us  8,827 files, read 84 %": a tree, or a
+ * file among trees, in one line. */
+static int tree_line(const struct report *r, const struct by_file *f, const struct rollup_row *row)
+{
+	const struct group *g = &f->g.files.groups[row->file_id];
+	bool tree =
+		report_files_begins(report_files_key_of(f, row), REPORT_TREE_KEY) && g->members > 1;
+	const struct rollup_row *most = NULL;
+	_cleanup_buf_ struct buf b = {0};
+	char op[32];
+	int e = buf_printf(&b, "  ");
+
+	for (size_t i = 0; i < rollup_count(f->all); i++) {
+		const struct rollup_row *one = rollup_row(f->all, i);
+
+		if (one->file_id == row->file_id && (!most || one->time_ns > most->time_ns))
+			most = one;
+	}
+	if (e >= 0)
+		e = page_name(&b, tree || g->id < 0 ? g->name : dims_file_name(r->dims, g->id), 32);
+	if (e >= 0)
+		e = buf_printf(&b, "%10s %9s %9s %7s  ", format_count(row->calls).s,
+			       row->bytes ? format_size(row->bytes).s : "-",
+			       report_time(row->time_ns).s,
+			       format_dur(report_quantile(row, 0.99), 2).s);
+	if (e >= 0 && tree)
+		e = buf_printf(&b, "%s files, ", format_count(g->members).s);
+	if (e >= 0 && most)
+		e = put_share(&b, report_op_name(most->op, op),
+			      format_percent(most->time_ns, row->time_ns).s);
+	return e < 0 ? e : page_line(&b);
+}
+
+static int print_file_lines(const struct report *r, const struct by_file *f, bool trees,
+			    const struct page_totals *t)
+{
+	size_t lines = FILE_LINES, i = 0;
+	int e = 0;
+
+	for (; e >= 0 && i < f->count; i++) {
+		const struct rollup_row *row = f->rows[i];
+		size_t all = ops_of(f->all, row->file_id), ops = MIN(all, (size_t)(i >= 2  ? 1
+										   : trees ? 2
+											   : 3));
+		bool others = i + 1 < f->count, trifle = row->time_ns < t->io_ns / TRIFLE_SHARE;
+
+		if (trees && (row->time_ns < t->io_ns / ALONE_SHARE ||
+			      report_files_begins(report_files_key_of(f, row), REPORT_TREE_KEY))) {
+			if (lines < 1u + others || (i && trifle))
+				break;
+			e = tree_line(r, f, row);
+			lines--;
+			continue;
+		}
+		/* A name, a line or more, and the line of the others. */
+		if (lines < 2u + others)
+			break;
+		ops = MIN(ops, lines - 1 - others);
+		e = file_name_line(&f->g.files.groups[row->file_id], all - ops);
+		if (e >= 0)
+			e = file_ops(r, &f->g, f->all, row->file_id, ops);
+		lines -= 1 + ops;
+	}
+	return e >= 0 && i < f->count ? others_line(f, i) : e;
+}
+
+/* ---- trees ---- */
+
+static int tree_set(struct report *r, struct bytes folder, enum tree how)
+{
+	return map_set(&r->trees, hash_bytes(folder.data, folder.len), how);
+}
+
+/* The tree with most time that nobody has looked into, as a copy; empty where none is worth it. */
+static int tree_next(const struct report *r, const struct by_file *f, const struct page_totals *t,
+		     struct buf *ret, uint64_t *ret_time)
+{
+	buf_clear(ret);
+	for (size_t i = 0; i < f->count && f->rows[i]->time_ns >= t->io_ns / TREE_OPEN_SHARE; i++) {
+		struct bytes folder = tree_folder(f, f->rows[i]);
+		uint64_t how;
+
+		if (!folder.len ||
+		    f->g.files.groups[f->rows[i]->file_id].members < TREE_FILES_MIN ||
+		    map_get(&r->trees, hash_bytes(folder.data, folder.len), &how))
+			continue;
+		*ret_time = f->rows[i]->time_ns;
+		return buf_append(ret, folder.data, folder.len);
+	}
+	return 0;
+}
+
+/* True where what is in the folder is in few parts. */
+static bool tree_pays(const struct by_file *f, const struct buf *folder, uint64_t time_ns)
+{
+	for (size_t i = 0; i < f->count && f->rows[i]->time_ns >= time_ns / TREE_CHILD_SHARE; i++) {
+		struct bytes in = tree_folder(f, f->rows[i]);
+
+		if (in.len > folder->len && !memcmp(in.data, folder->data, folder->len) &&
+		    in.data[folder->len] == '/')
+			return true;
+	}
+	return false;
+}
+
+/* Files that stand out stay; the others become trees, each as deep as tells something. */
+static int by_tree_fill(struct by_file *f, struct report *r, const struct page_totals *t)
+{
+	_cleanup_buf_ struct buf folder = {0};
+	size_t files = f->count;
+	uint64_t time_ns = 0;
+	int e = 0;
+
+	for (size_t i = 0; i < files && e >= 0 && f->rows[i]->time_ns >= t->io_ns / ALONE_SHARE;
+	     i++) {
+		struct bytes key = report_files_key_of(f, f->rows[i]);
+
+		e = map_set(&r->alone, hash_bytes(key.data, key.len), 1);
+	}
+	by_file_free(f);
+	if (e >= 0)
+		e = by_file_fill(f, r, group_tree);
+	for (int round = 0; round < TREE_ROUNDS && files <= TREE_FILES_MAX && e >= 0; round++) {
+		e = tree_next(r, f, t, &folder, &time_ns);
+		if (e < 0 || !folder.len)
+			break;
+		e = tree_set(r, (struct bytes){folder.data, folder.len}, TREE_OPEN);
+		by_file_free(f);
+		if (e >= 0)
+			e = by_file_fill(f, r, group_tree);
+		if (e < 0 || tree_pays(f, &folder, time_ns))
+			continue;
+		e = tree_set(r, (struct bytes){folder.data, folder.len}, TREE_WHOLE);
+		by_file_free(f);
+		if (e >= 0)
+			e = by_file_fill(f, r, group_tree);
+	}
+	return e;
+}
+
+int page_files(struct report *r, const struct page_totals *t)
+{
+	_cleanup_(by_file_free) struct by_file f = {0};
+	int e = by_file_fill(&f, r, group_file);
+	bool trees = f.count > ALL_FILES_MAX;
+
+	if (e >= 0 && trees)
+		e = by_tree_fill(&f, r, t);
+	if (e < 0 || !f.count)
+		return e;
+	page_section("FILES AND PEERS                        calls     bytes      time     p99");
+	return print_file_lines(r, &f, trees, t);
+}

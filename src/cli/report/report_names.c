@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_names.c: what ids are called, and which are told as one. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/trace/call_text.h"
+#include "cli/report/report.h"
+#include "schema/ops.h"
+
+#define GROUP_TREE_NAMES 2 /* names of a path by which trees are told apart */
+
+/* ---- groups ---- */
+
+void grouping_free(struct grouping *g)
+{
+	for (size_t i = 0; i < g->keys.count; i++)
+		free((void *)g->groups[i].name.data);
+	free(g->groups);
+	map_free(&g->ids);
+	intern_free(&g->keys);
+	*g = (struct grouping){0};
+}
+
+/* How many ids were counted under this one. */
+static uint64_t group_members(const struct report *r, int64_t id)
+{
+	return id >= 0 && (uint64_t)id < r->alias_count ? MAX(r->members[id], 1u) : 1;
+}
+
+static int grouping_add(struct grouping *g, int64_t id, const struct buf *key,
+			const struct buf *name, int64_t *ret)
+{
+	uint32_t at;
+	bool known = intern_find(&g->keys, key->data, key->len, &at);
+	_cleanup_free_ uint8_t *copy = NULL;
+	int e;
+
+	if (!known) {
+		copy = malloc(name->len + 1);
+		e = grow((void **)&g->groups, &g->cap, g->keys.count + 1, sizeof(*g->groups));
+		if (!copy || e < 0)
+			return -ENOMEM;
+		if (name->len)
+			memcpy(copy, name->data, name->len);
+		copy[name->len] = '\0';
+		e = intern_add(&g->keys, key->data, key->len, &at);
+		if (e < 0)
+			return e;
+		g->groups[at] = (struct group){.name = {TAKE_PTR(copy), name->len}, .id = id};
+	}
+	g->groups[at].members += g->members ? group_members(g->report, id) : 1;
+	*ret = at;
+	return 0;
+}
+
+int64_t grouping_of(struct grouping *g, int64_t id)
+{
+	_cleanup_buf_ struct buf key = {0}, name = {0};
+	uint64_t known;
+	int64_t at = -1;
+	int e;
+
+	if (map_get(&g->ids, (uint64_t)id + 1, &known))
+		return (int64_t)known - 1;
+	e = g->fn(g->report, id, &key, &name);
+	if (e == 0)
+		e = grouping_add(g, id, &key, &name, &at);
+	if (e >= 0)
+		e = map_set(&g->ids, (uint64_t)id + 1, (uint64_t)(at + 1));
+	if (e < 0)
+		g->error = e;
+	return at;
+}
+
+static int report_names_put(struct buf *b, struct bytes text)
+{
+	return buf_append(b, text.data, text.len);
+}
+
+static int report_names_same(struct buf *key, struct buf *name, struct bytes text)
+{
+	int e = report_names_put(key, text);
+
+	return e < 0 ? e : report_names_put(name, text);
+}
+
+/* The version that a map of latest versions names for the key, else the given one. */
+static const struct dims_thread *latest_version(const struct report *r, const struct map *m,
+						int64_t key, const struct dims_thread *otherwise)
+{
+	uint64_t id;
+	const struct dims_thread *t = key >= 0 && map_get(m, (uint64_t)key, &id)
+					      ? dims_thread(r->dims, (int64_t)id)
+					      : NULL;
+
+	return t ? t : otherwise;
+}
+
+int group_task(const struct report *r, int64_t id, struct buf *key, struct buf *name)
+{
+	const struct dims_thread *t = dims_thread(r->dims, id);
+	int e;
+
+	if (!t)
+		return buf_printf(key, "?%lld", (long long)id) < 0
+			       ? -ENOMEM
+			       : buf_printf(name, "thread %lld", (long long)id);
+	e = buf_printf(key, "%lld", (long long)(t->task >= 0 ? t->task : id));
+	t = latest_version(r, &r->task_latest, t->task, t);
+	if (e >= 0)
+		e = report_names_put(name, t->comm);
+	return e < 0 ? e : buf_printf(name, " %lld", (long long)t->tid);
+}
+
+int group_comm(const struct report *r, int64_t id, struct buf *key, struct buf *name)
+{
+	const struct dims_thread *t = dims_thread(r->dims, id);
+
+	return t ? report_names_same(key, name, t->comm) : 0;
+}
+
+/* The name of a process: its leader's thread name, else its program. */
+static struct bytes process_name(const struct report *r, const struct dims_process *p,
+				 const struct dims_thread *t)
+{
+	const struct dims_thread *leader =
+		latest_version(r, &r->process_leader, t->process_id, NULL);
+	const uint8_t *slash;
+
+	if (leader)
+		return leader->comm;
+	slash = p->exe.len ? memrchr(p->exe.data, '/', p->exe.len) : NULL;
+	if (slash)
+		return (struct bytes){slash + 1, p->exe.len - (size_t)(slash + 1 - p->exe.data)};
+	return p->exe.len ? p->exe : t->comm;
+}
+
+int group_process(const struct report *r, int64_t id, struct buf *key, struct buf *name)
+{
+	const struct dims_thread *t = dims_thread(r->dims, id);
+	const struct dims_process *p = t ? dims_process(r->dims, t->process_id) : NULL;
+	int e;
+
+	if (!p)
+		return group_task(r, id, key, name);
+	e = buf_printf(key, "p%lld", (long long)t->process_id);
+	if (e >= 0)
+		e = report_names_put(name, process_name(r, p, t));
+	return e < 0 ? e : buf_printf(name, " %lld", (long long)p->pid);
+}
+
+static uint64_t sharing(const struct map *m, struct bytes address)
+{
+	uint64_t n = 0;
+
+	if (address.len)
+		map_get(m, hash_bytes(address.data, address.len), &n);
+	return n;
+}
+
+/* The address under which a socket is told together with others: a port of ours that many share is
+ * a service. */
+struct bytes report_address(const struct report *r, const struct dims_file *f)
+{
+	if (f->type != FILE_TYPE_SOCKET)
+		return (struct bytes){NULL, 0};
+	/* An unnamed unix address ("unix:") says nothing. */
+	if (f->local.len > 5 && sharing(&r->locals, f->local) > 1)
+		return f->local;
+	if (f->peer.len > 5 && sharing(&r->peers, f->peer) > 1)
+		return f->peer;
+	return (struct bytes){NULL, 0};
+}
+
+/* Connections to one listening address are one group, so are those to one server; else each is its
+ * own. */
+static int group_socket(const struct report *r, const struct dims_file *f, int64_t id,
+			struct buf *key, struct buf *name)
+{
+	struct bytes address = report_address(r, f);
+	int e;
+
+	if (!address.len)
+		return report_names_same(key, name, dims_file_name(r->dims, id));
+	e = report_names_put(key, address);
+	if (e >= 0)
+		e = buf_printf(name, "%s", address.data == f->local.data ? "clients, " : "to ");
+	return e < 0 ? e : report_names_put(name, address);
+}
+
+int group_file(const struct report *r, int64_t id, struct buf *key, struct buf *name)
+{
+	struct dims_file room;
+	const struct dims_file *f = dims_file(r->dims, id, &room);
+	int e;
+
+	if (id < 0)
+		return buf_printf(key, "-") < 0 ? -ENOMEM : buf_printf(name, "(no file)");
+	if (!f)
+		return buf_printf(key, "?") < 0 ? -ENOMEM : buf_printf(name, "(unknown file)");
+	if (f->type == FILE_TYPE_SOCKET)
+		return group_socket(r, f, id, key, name);
+	if (f->name_only || f->inode < 0)
+		return report_names_same(key, name, dims_file_version_name(r->dims, id));
+	e = buf_printf(key, "i%lld", (long long)f->inode);
+	return e < 0 ? e : report_names_put(name, dims_file_name(r->dims, id));
+}
+
+int group_peer(const struct report *r, int64_t id, struct buf *key, struct buf *name)
+{
+	struct dims_file room;
+	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id, &room);
+
+	return f && f->type == FILE_TYPE_SOCKET ? group_socket(r, f, id, key, name) : 1;
+}
+
+/* Files alone, by the name that they had at the call. */
+int group_path(const struct report *r, int64_t id, struct buf *key, struct buf *name)
+{
+	struct dims_file room;
+	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id, &room);
+
+	return f && f->type != FILE_TYPE_SOCKET ? group_file(r, id, key, name) : 1;
+}
+
+int group_dir(const struct report *r, int64_t id, struct buf *key, struct buf *name)
+{
+	struct dims_file room;
+	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id, &room);
+	struct bytes path;
+	const uint8_t *slash;
+
+	if (!f || f->type == FILE_TYPE_SOCKET || f->type == FILE_TYPE_PIPE ||
+	    f->type == FILE_TYPE_ANON)
+		return 1;
+	path = dims_file_name(r->dims, id);
+	if (f->type == FILE_TYPE_DIRECTORY)
+		return report_names_same(key, name, path);
+	slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
+	if (!slash)
+		return 1;
+	return report_names_same(
+		key, name, (struct bytes){path.data, MAX((size_t)(slash - path.data), (size_t)1)});
+}
+
+/* Bytes of a path up to the slash that ends its second name: "/usr/lib/x/y" -> "/usr/lib"; of
+ * "/etc/passwd" "/etc". */
+static size_t tree_length(struct bytes path, bool folder)
+{
+	size_t names = 0, end = 0;
+
+	for (size_t i = 1; i <= path.len && names < GROUP_TREE_NAMES; i++) {
+		if (i < path.len ? path.data[i] != '/' : !folder)
+			continue;
+		names++;
+		end = i;
+	}
+	return end;
+}
+
+static bool tree_is_open(const struct report *r, struct bytes path, size_t len)
+{
+	uint64_t how;
+
+	return map_get(&r->trees, hash_bytes(path.data, len), &how) && how == TREE_OPEN;
+}
+
+/* How much of the path names its tree; *ret_flat where it is a file right in a folder that is open.
+ */
+static size_t tree_of(const struct report *r, struct bytes path, bool folder, bool *ret_flat)
+{
+	size_t len = tree_length(path, folder);
+
+	*ret_flat = false;
+	while (len && tree_is_open(r, path, len)) {
+		const uint8_t *slash =
+			len + 1 < path.len ? memchr(path.data + len + 1, '/', path.len - len - 1)
+					   : NULL;
+
+		if (!slash && (!folder || len >= path.len)) {
+			*ret_flat = true;
+			break;
+		}
+		len = slash ? (size_t)(slash - path.data) : path.len;
+	}
+	return len;
+}
+
+static bool told_alone(const struct report *r, const struct buf *key)
+{
+	uint64_t yes;
+
+	return map_get(&r->alone, hash_bytes(key->data, key->len), &yes);
+}
+
+/* Like group_file, but the files of a tree of folders are one, except for those told alone: for
+ * programs that walk through thousands of files. */
+int group_tree(const struct report *r, int64_t id, struct buf *key, struct buf *name)
+{
+	struct dims_file room;
+	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id, &room);
+	struct bytes path = f ? dims_file_name(r->dims, id) : (struct bytes){NULL, 0};
+	bool flat;
+	size_t len;
+	int e = group_file(r, id, key, name);
+
+	if (e || !f || f->type == FILE_TYPE_SOCKET || f->type == FILE_TYPE_PIPE ||
+	    f->type == FILE_TYPE_ANON || !path.len || path.data[0] != '/' || told_alone(r, key))
+		return e;
+	len = tree_of(r, path, f->type == FILE_TYPE_DIRECTORY, &flat);
+	buf_clear(key);
+	buf_clear(name);
+	e = report_names_put(name, (struct bytes){path.data, len});
+	if (e >= 0)
+		e = buf_printf(name, flat ? "/*" : "/**");
+	if (e >= 0)
+		e = buf_printf(key, REPORT_TREE_KEY);
+	return e < 0 ? e : report_names_put(key, (struct bytes){name->data, name->len});
+}
+
+/* ---- single names and figures ---- */
+
+int64_t report_quantile(const struct rollup_row *row, double q)
+{
+	/* The middle of the highest bucket can lie above the highest value. */
+	uint64_t v = MIN(hist_quantile(&row->hist, q), row->max_ns);
+
+	return v > INT64_MAX ? INT64_MAX : (int64_t)v;
+}
+
+struct text report_when(const struct report *r, int64_t ns)
+{
+	if (r->opts->read.rel)
+		return format_rel(clock_between(r->first, ns), 6);
+	return format_when(ns, r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL);
+}
+
+int report_comm(const struct report *r, int64_t thread_id, struct buf *out)
+{
+	const struct dims_thread *t = dims_thread(r->dims, thread_id);
+
+	return t ? format_safe(out, t->comm.data, t->comm.len) : 0;
+}
+
+const char *report_op_name(int64_t op, char buf[static 32])
+{
+	if (op < 0 || op > UINT32_MAX)
+		return "?";
+	return op_name((uint32_t)op, buf);
+}
+
+const char *report_err_name(int64_t err, char buf[static 32])
+{
+	const char *word = vocab_word("err", err);
+
+	if (word)
+		return word;
+	snprintf(buf, 32, "errno %lld", (long long)err);
+	return buf;
+}
+
+/* Where even short names leave no room: the arguments are cut, the result stays. */
+static int call_squeeze(const struct report *r, const struct batch *b, size_t row, size_t width,
+			const struct call_text_style *style, struct buf *out)
+{
+	_cleanup_buf_ struct buf entry = {0}, result = {0};
+	size_t used;
+	int e = call_text_entry(&entry, b, row, r->dims, style);
+
+	if (e >= 0)
+		e = call_text_result(&result, b, row, r->dims, style);
+	used = format_width(buf_str(&result)) + strlen("...) = ");
+	if (e >= 0)
+		e = format_pad(out, buf_str(&entry), used < width ? width - used : 0, false);
+	return e < 0 ? e : buf_printf(out, "...) = %s", buf_str(&result));
+}
+
+int report_call(const struct report *r, const struct batch *b, size_t row, size_t width,
+		struct buf *out)
+{
+	/* Whole names where there is room, else as much of them as fits: they give way before
+	 * flags and results do. */
+	static const unsigned int columns[] = {0, 60, 54, 48, 42, 38, 34, 30, 26, 22, 18, 14};
+	struct call_text_style style = {.brief = true};
+
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		_cleanup_buf_ struct buf text = {0};
+		int e;
+
+		style.path_max = columns[i];
+		e = call_text(&text, b, row, r->dims, &style);
+		if (e < 0)
+			return e;
+		if (format_width(buf_str(&text)) <= width)
+			return buf_append(out, text.data, text.len);
+	}
+	return call_squeeze(r, b, row, width, &style, out);
+}

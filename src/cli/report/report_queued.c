@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/report/report_queued.h"
+
+#include "cli/terminal/format.h"
+#include "cli/report/report_page.h"
+#include "schema/ops.h"
+
+static bool hands_over(const struct rollup_row *row)
+{
+	return row->op >= 0 && op_hands_over((uint32_t)row->op);
+}
+
+/* Most calls first; which row comes first in a sum depends on the threads that made it. */
+static int report_queued_by_calls(const void *a, const void *b)
+{
+	const struct rollup_row *x = *(const struct rollup_row *const *)a,
+				*y = *(const struct rollup_row *const *)b;
+
+	if (x->calls != y->calls)
+		return x->calls > y->calls ? -1 : 1;
+	return (x->op > y->op) - (x->op < y->op);
+}
+
+int queued_put(struct buf *out, const struct rollup *r)
+{
+	_cleanup_(rollup_freep) struct rollup *ops = NULL;
+	_cleanup_free_ const struct rollup_row **rows = NULL;
+	size_t count = 0;
+	int e = rollup_project(r, ROLLUP_OP, &ops);
+
+	if (e >= 0)
+		e = page_rows(ops, hands_over, report_queued_by_calls, &rows, &count);
+	for (size_t i = 0; e >= 0 && i < count; i++) {
+		char name[32];
+
+		e = buf_printf(out, "%s%s %s", i ? ", " : "", op_name((uint32_t)rows[i]->op, name),
+			       format_count(rows[i]->calls).s);
+	}
+	if (e >= 0 && count)
+		e = buf_printf(out, ": what they hand over is in no figure here");
+	return e < 0 ? e : 0;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_queued.h: what a program hands over to the kernel by libaio and io_uring. A trace has the calls that hand requests over,
+ * not the reads and writes that these become: whoever reads sums is told.
+ */
+#pragma once
+
+#include "analysis/rollup/rollup.h"
+#include "base/buf.h"
+
+/*
+ * Appends "io_submit 17,852, io_uring_enter 3: ..." for the rows of a rollup by operation; nothing where there is no such
+ * call. 0 or -ENOMEM.
+ */
+int queued_put(struct buf *out, const struct rollup *r);

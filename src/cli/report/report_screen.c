@@ -1,0 +1,773 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_screen.c: `weir report`: one page, at most 45 lines of 100 columns. Each section has a
+ * budget of lines; what does not fit is told as a sum, so that the page always adds up.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/shell.h"
+#include "cli/terminal/bars.h"
+#include "cli/trace/call_text.h"
+#include "cli/report/report_queued.h"
+#include "cli/report/report_page.h"
+#include "cli/terminal/text.h"
+#include "schema/ops.h"
+
+#define THREAD_LINES  5	 /* lines of a section without its title, the sum of the others included */
+#define OP_LINES      7	 /* without the lines for other calls and for waiting */
+#define SELECTION_MAX 60 /* of the options that chose what was recorded */
+#define PER_CALL_MIN  1000 /* calls from which on a trace's size per call says something */
+#define ERR_COLUMNS   10   /* of an error's name: EOPNOTSUPP */
+#define ERR_MAX	      4096 /* no error number of Linux is as high */
+#define LIST_WORDS    3	   /* causes named in a line of several */
+
+/* ---- head ---- */
+
+static int who(const struct report *r, struct buf *out)
+{
+	const struct dims_process *p = NULL;
+	_cleanup_buf_ struct buf key = {0}, name = {0};
+	size_t processes = dims_rows(r->dims, TABLE_PROCESS);
+	int e;
+
+	if (r->command.differ) {
+		size_t traces = store_trace_count(r->store);
+		bool same = r->command.count >= traces && r->synthetic % traces == 0;
+
+		return buf_printf(out, "   %s%zu %s", same && r->synthetic ? "synthetic: " : "",
+				  traces,
+				  !same		 ? "traces"
+				  : r->synthetic ? "streams"
+						 : "commands");
+	}
+	if (r->command.text) {
+		e = buf_printf(out, "   %s", r->synthetic ? "synthetic: " : "");
+		if (e >= 0)
+			e = format_path(out, r->command.text, strlen(r->command.text), 48);
+		p = processes == 1 ? dims_process(r->dims, dims_id_at(r->dims, TABLE_PROCESS, 0))
+				   : NULL;
+		return e < 0 || !p ? e : buf_printf(out, ", pid %lld", (long long)p->pid);
+	}
+	for (size_t i = 0; processes == 1 && i < dims_rows(r->dims, TABLE_THREAD); i++) {
+		int64_t id = dims_id_at(r->dims, TABLE_THREAD, i);
+		const struct dims_thread *t = dims_thread(r->dims, id);
+
+		p = dims_process(r->dims, t->process_id);
+		if (!p)
+			continue;
+		e = group_process(r, id, &key, &name);
+		/* "redis-server 30617": the pid is said in a clearer way here */
+		while (name.len && name.data[name.len - 1] != ' ')
+			name.len--;
+		if (e >= 0)
+			e = buf_printf(out, "   ");
+		if (e >= 0)
+			e = format_path(out, name.data, name.len ? name.len - 1 : 0, 24);
+		return e < 0 ? e : buf_printf(out, ", pid %lld", (long long)p->pid);
+	}
+	return 0;
+}
+
+static bool report_selected(const struct report *r)
+{
+	return r->selection.text && (r->selection.differ || *r->selection.text);
+}
+
+/* Where not everything was recorded, that is said too. */
+static int print_selection(const struct report *r)
+{
+	_cleanup_buf_ struct buf b = {0};
+	int e;
+
+	if (!report_selected(r))
+		return 0;
+	e = buf_printf(&b, "recorded: %s",
+		       r->selection.differ ? "by options that differ between the traces" : "");
+	if (e >= 0 && !r->selection.differ)
+		e = format_path(&b, r->selection.text, strlen(r->selection.text), SELECTION_MAX);
+	if (e >= 0 && r->left_out)
+		e = buf_printf(&b, "   %s call%s left out", format_count(r->left_out).s,
+			       r->left_out == 1 ? "" : "s");
+	return e < 0 ? e : page_line(&b);
+}
+
+/* Where not everything is told, that is said. */
+static int print_range(const struct report *r)
+{
+	_cleanup_buf_ struct buf b = {0};
+	int e = print_selection(r);
+
+	if (e < 0)
+		return e;
+	if (!r->ranged && !r->filtered)
+		return 0;
+	e = buf_printf(&b, "told here: %s", r->filtered ? "the selection" : "everything");
+	if (e >= 0 && r->ranged && r->from > r->to)
+		e = buf_printf(&b, " of a time in which nothing was recorded: the trace takes %s",
+			       format_time(r->last - r->first).s);
+	else if (e >= 0 && r->ranged)
+		e = buf_printf(&b, " from %s to %s",
+			       format_rel(clock_between(r->first, r->from), 6).s,
+			       format_rel(clock_between(r->first, r->to), 6).s);
+	return e < 0 ? e : page_line(&b);
+}
+
+static int print_origin(const struct report *r)
+{
+	_cleanup_buf_ struct buf b = {0};
+	const struct dims_host *host = NULL;
+	const char *path = store_trace_path(r->store, 0);
+	size_t traces = store_trace_count(r->store);
+	char when[80];
+	int e = format_path(&b, path, strlen(path), 40);
+
+	if (e >= 0 && traces > 1)
+		e = buf_printf(&b, " and %zu more", traces - 1);
+	if (e >= 0)
+		e = who(r, &b);
+	if (dims_rows(r->dims, TABLE_HOST))
+		host = dims_host(r->dims, dims_id_at(r->dims, TABLE_HOST, 0));
+	if (e >= 0 && host && host->name.len) {
+		e = buf_printf(&b, "   host ");
+		if (e >= 0)
+			e = format_path(&b, host->name.data, host->name.len, 16);
+	}
+	if (r->first || r->last)
+		snprintf(when, sizeof(when), "%.40s, %.24s",
+			 format_when(r->first, r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL).s,
+			 format_time(r->last - r->first).s);
+	else
+		snprintf(when, sizeof(when), "empty");
+	/* One line where it fits. */
+	if (e >= 0 && format_width(buf_str(&b)) + 3 + strlen(when) > PAGE_WIDTH) {
+		e = page_line(&b);
+		buf_clear(&b);
+	} else if (e >= 0) {
+		e = buf_printf(&b, "   ");
+	}
+	if (e >= 0)
+		e = buf_printf(&b, "%s", when);
+	if (e >= 0)
+		e = page_line(&b);
+	return e < 0 ? e : print_range(r);
+}
+
+static int count_totals(const struct report *r, struct page_totals *t)
+{
+	_cleanup_grouping_ struct grouping tasks = {.report = r, .fn = group_task};
+	_cleanup_grouping_ struct grouping processes = {.report = r, .fn = group_process};
+
+	*t = (struct page_totals){0};
+	for (size_t i = 0; i < rollup_count(r->scan.rollup); i++) {
+		const struct rollup_row *row = rollup_row(r->scan.rollup, i);
+
+		if (row->second)
+			continue;
+		t->calls += row->calls;
+		t->bytes = add_sat(t->bytes, row->bytes);
+		if (report_is_io(row))
+			t->io_ns = add_sat(t->io_ns, row->time_ns);
+		grouping_of(&tasks, row->thread_id);
+		grouping_of(&processes, row->thread_id);
+	}
+	for (size_t i = 0; i < r->scan.running->rows; i++) {
+		grouping_of(&tasks, batch_get(r->scan.running, OP_THREAD_ID, i, -1));
+		grouping_of(&processes, batch_get(r->scan.running, OP_THREAD_ID, i, -1));
+	}
+	t->calls += r->scan.running->rows;
+	t->threads = grouping_count(&tasks);
+	t->processes = grouping_count(&processes);
+	return tasks.error ? tasks.error : processes.error;
+}
+
+static void print_size(const struct report *r, const struct page_totals *t)
+{
+	uint64_t bytes = store_bytes(r->store);
+
+	printf("%s call%s   %zu process%s, %zu thread%s   %s moved   trace %s",
+	       format_count(t->calls).s, t->calls == 1 ? "" : "s", t->processes,
+	       t->processes == 1 ? "" : "es", t->threads, t->threads == 1 ? "" : "s",
+	       format_size(t->bytes).s, format_size(bytes).s);
+	if (t->calls >= PER_CALL_MIN && !r->ranged && !r->filtered)
+		printf(" (%.1f B per call)", (double)bytes / (double)t->calls);
+	printf("\n");
+}
+
+/* What is missing comes first, in red: every figure below it may be too low. */
+static int print_lost(const struct report *r)
+{
+	_cleanup_buf_ struct buf failed = {0}, lost = {0}, damage = {0}, changes = {0},
+				 killed = {0};
+	int e = 0;
+
+	if (r->loss.failed.count)
+		e = loss_put_failed(&failed, &r->loss);
+	if (e >= 0 && loss_of_calls(&r->loss)) {
+		e = buf_printf(&lost, "LOST ");
+		if (e >= 0)
+			e = loss_put_calls(&lost, &r->loss);
+		if (e >= 0)
+			e = buf_printf(&lost, ": ");
+		if (e >= 0)
+			e = loss_put_causes(&lost, &r->loss, false, LIST_WORDS);
+	}
+	if (e >= 0 && r->loss.damage.blocks) {
+		e = buf_printf(&damage, "DAMAGED ");
+		if (e >= 0)
+			e = loss_put_damage(&damage, &r->loss);
+	}
+	if (e >= 0 && r->loss.changes.traces)
+		e = loss_put_changes(&changes, &r->loss);
+	if (e >= 0 && r->loss.unclosed.traces) {
+		e = buf_printf(&killed, "NOT CLOSED ");
+		if (e >= 0)
+			e = loss_put_unclosed(&killed, &r->loss,
+					      r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL);
+	}
+	printf("%s", text_style(TEXT_RED));
+	if (e >= 0 && failed.len) /* never cut: it says what to mend */
+		printf("RECORDING FAILED at %s: %s\n",
+		       format_when(r->loss.failed.at, r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL)
+			       .s,
+		       buf_str(&failed));
+	if (e >= 0 && damage.len)
+		e = page_line(&damage);
+	if (e >= 0 && lost.len)
+		e = page_line(&lost);
+	if (e >= 0 && changes.len)
+		e = page_line(&changes);
+	if (e >= 0 && killed.len)
+		e = page_line(&killed);
+	printf("%s", text_style(TEXT_PLAIN));
+	return e;
+}
+
+/* Files of a file system that calls named and that have no name in the trace. */
+static uint64_t nameless_files(const struct report *r)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < r->alias_count; i++) {
+		struct dims_file room;
+		const struct dims_file *f =
+			r->scan.file_seen[i] ? dims_file(r->dims, (int64_t)i, &room) : NULL;
+
+		n += f && (f->type == FILE_TYPE_REGULAR || f->type == FILE_TYPE_DIRECTORY) &&
+		     !f->path.len && !f->base.len && !f->argument.len;
+	}
+	return n;
+}
+
+static void print_completeness(const struct report *r)
+{
+	bool ended = !store_is_open_ended(r->store);
+
+	if (!loss_of_calls(&r->loss))
+		printf("lost 0%s   ", r->loss.unclosed.traces ? " as far as it is known"
+				      : r->loss.failed.count  ? " until it failed"
+				      : !ended		      ? " so far"
+				      : r->gap_free && !r->loss.damage.blocks
+					      ? " (sequence gap-free)"
+					      : "");
+	printf("cut %s   files without a path %s   still running %s%s", format_count(r->loss.cut).s,
+	       format_count(nameless_files(r)).s,
+	       ended && r->loss.running_unread ? "at least " : "",
+	       ended ? format_count(r->scan.running->rows).s : "not known");
+	if (r->loss.no_file)
+		printf("   calls without a file %s", format_count(r->loss.no_file).s);
+	if (r->held_ns)
+		printf("   held %s", report_time(r->held_ns).s);
+	if (r->masked)
+		printf("   masked %s argument%s", format_count(r->masked).s,
+		       r->masked == 1 ? "" : "s");
+	printf("\n");
+	if (!ended && !r->loss.unclosed.traces)
+		printf("no end mark: it is still being recorded\n");
+	/* Rows of calls that run are written when recording ends. */
+	if (!ended)
+		printf("which calls %s: their time counts as outside calls\n",
+		       r->loss.unclosed.traces ? "still ran was not written"
+					       : "still run is known when it ends");
+}
+
+/* Red like what is lost: the figures lack what these calls set going. */
+static int report_screen_print_queued(const struct report *r)
+{
+	_cleanup_buf_ struct buf b = {0};
+	int e = queued_put(&b, r->scan.rollup);
+
+	if (e < 0 || !b.len)
+		return e;
+	printf("%s", text_style(TEXT_RED));
+	e = page_line(&b);
+	printf("%s", text_style(TEXT_PLAIN));
+	return e;
+}
+
+/* ---- threads ---- */
+
+static struct text some_time(uint64_t ns)
+{
+	return ns ? report_time(ns) : format_time(-1);
+}
+
+static int thread_line(struct buf *b, const char *name, int64_t tid, const struct thread_time *t,
+		       bool other)
+{
+	uint64_t in = add_sat(t->io, add_sat(t->wait, t->other)),
+		 outside = t->span > in ? t->span - in : 0;
+	uint64_t whole = MAX(t->span, in);
+	int e = buf_printf(b, "  ");
+
+	if (e >= 0)
+		e = format_pad(b, name, 18, false);
+	if (e >= 0)
+		e = tid >= 0 ? buf_printf(b, " %7lld", (long long)tid) : buf_printf(b, " %7s", "");
+	if (e >= 0)
+		e = buf_printf(b, "  %9s %5s  %9s %5s", some_time(t->io).s,
+			       format_percent(t->io, whole).s, some_time(t->wait).s,
+			       format_percent(t->wait, whole).s);
+	if (e >= 0 && other)
+		e = buf_printf(b, "  %9s %5s", some_time(t->other).s,
+			       format_percent(t->other, whole).s);
+	if (e >= 0)
+		e = buf_printf(b, "  %9s %5s", some_time(outside).s,
+			       format_percent(outside, whole).s);
+	return e < 0 ? e : page_line(b);
+}
+
+/* True where calls of the threads that are told are left out: what is between those told is then
+ * not time outside calls. */
+static bool calls_left_out(const struct report *r)
+{
+	static const char *const words[] = {"-e", "-P", "-Z", "--slower", "--where"};
+	const struct select *s = &r->select;
+	bool some = r->filter.files || r->filter.where || s->ops_given || s->failed_only ||
+		    s->min_dur_ns > 0 || r->selection.differ;
+
+	for (size_t i = 0; r->selection.text && i < ARRAY_SIZE(words) && !some; i++) {
+		size_t len = strlen(words[i]);
+
+		for (const char *p = r->selection.text; (p = strstr(p, words[i])) && !some;
+		     p += len)
+			some = (p == r->selection.text || p[-1] == ' ') &&
+			       (!p[len] || p[len] == ' ');
+	}
+	return some;
+}
+
+static int print_threads(const struct report *r)
+{
+	_cleanup_free_ struct thread_time *t = NULL;
+	struct thread_time rest = {0};
+	size_t count = 0, shown;
+	bool other = false;
+	char title[PAGE_WIDTH + 1];
+	int e = report_threads(r, &t, &count);
+
+	if (e < 0)
+		return e;
+	if (!count)
+		return 0;
+	shown = count <= THREAD_LINES ? count : THREAD_LINES - 1;
+	for (size_t i = 0; i < count; i++) {
+		other |= t[i].other > t[i].span / 100;
+		if (i < shown)
+			continue;
+		rest.io = add_sat(rest.io, t[i].io);
+		rest.wait = add_sat(rest.wait, t[i].wait);
+		rest.other = add_sat(rest.other, t[i].other);
+		rest.span =
+			add_sat(rest.span,
+				MAX(t[i].span, add_sat(t[i].io, add_sat(t[i].wait, t[i].other))));
+	}
+	snprintf(title, sizeof(title),
+		 "THREADS                               in I/O            waiting%s%18s",
+		 other ? "       other calls" : "",
+		 calls_left_out(r) ? "outside selected" : "outside calls");
+	page_section(title);
+	for (size_t i = 0; i < shown && e >= 0; i++) {
+		_cleanup_buf_ struct buf b = {0}, name = {0};
+
+		e = format_path(&name, t[i].comm.data, t[i].comm.len, 18);
+		if (e >= 0)
+			e = thread_line(&b, buf_str(&name), t[i].tid, &t[i], other);
+	}
+	if (e >= 0 && shown < count) {
+		_cleanup_buf_ struct buf b = {0};
+		char name[32];
+
+		snprintf(name, sizeof(name), "%zu others", count - shown);
+		e = thread_line(&b, name, -1, &rest, other);
+	}
+	return e;
+}
+
+/* ---- operations ---- */
+
+static int calls_order(const void *a, const void *b)
+{
+	const struct rollup_row *x = *(const struct rollup_row *const *)a,
+				*y = *(const struct rollup_row *const *)b;
+
+	if (x->calls != y->calls)
+		return x->calls > y->calls ? -1 : 1;
+	return (x->op > y->op) - (x->op < y->op);
+}
+
+static bool is_other(const struct rollup_row *row)
+{
+	return !report_is_io(row) && !report_is_wait(row);
+}
+
+static bool map_io_op(void *arg, struct rollup_row *key)
+{
+	return report_is_io(key);
+}
+
+/* "EAGAIN" where all failures are of one kind, "3 kinds" where not, "" without failures. */
+static void errors_text(const struct report *r, int64_t op, uint64_t errors, char *out, size_t size)
+{
+	_cleanup_free_ uint8_t *seen = calloc(ERR_MAX, 1);
+	int64_t kind = -1;
+	unsigned int kinds = 0;
+	char word[32];
+
+	for (size_t i = 0; seen && errors && i < rollup_count(r->scan.rollup); i++) {
+		const struct rollup_row *row = rollup_row(r->scan.rollup, i);
+
+		if ((op >= 0 && row->op != op) || row->err <= 0 || !report_is_io(row) ||
+		    row->err >= ERR_MAX || seen[row->err])
+			continue;
+		seen[row->err] = 1;
+		kind = row->err;
+		kinds++;
+	}
+	if (kinds == 1)
+		snprintf(out, size, "%s", report_err_name(kind, word));
+	else
+		snprintf(out, size, kinds ? "%u kinds" : "", kinds);
+}
+
+static int op_line(const struct report *r, const char *name, int64_t op,
+		   const struct rollup_row *row, uint64_t io_ns)
+{
+	_cleanup_buf_ struct buf b = {0};
+	char errors[32];
+	int e = buf_printf(&b, "  "), over;
+
+	errors_text(r, op, row->errors, errors, sizeof(errors));
+	/* A longer name takes from the room of the bytes, which are few where calls fail. */
+	over = MAX((int)strlen(errors) - ERR_COLUMNS, 0);
+	if (e >= 0)
+		e = format_pad(&b, name, 12, false);
+	if (e >= 0)
+		e = buf_printf(&b, "%10s %7s %-*s %*s %8s %5s %5s %5s %5s  %s",
+			       format_count(row->calls).s, format_count(row->errors).s, ERR_COLUMNS,
+			       errors, MAX(9 - over, 0),
+			       row->bytes ? format_size(row->bytes).s : "-",
+			       report_time(row->time_ns).s, format_percent(row->time_ns, io_ns).s,
+			       format_dur(report_quantile(row, 0.5), 2).s,
+			       format_dur(report_quantile(row, 0.99), 2).s,
+			       format_dur((int64_t)row->max_ns, 2).s, format_spark(&row->hist).s);
+	return e < 0 ? e : page_line(&b);
+}
+
+/* "(epoll_wait 178,585, futex 25)": the calls of each operation, as many as the line has room for. */
+static int put_told(struct buf *b, const struct rollup_row *const *rows, size_t count)
+{
+	size_t named = 0;
+	char name[32];
+	int e = buf_printf(b, "  (");
+
+	for (; e >= 0 && named < count; named++) {
+		_cleanup_buf_ struct buf one = {0};
+
+		e = buf_printf(&one, "%s%s %s", named ? ", " : "",
+			       report_op_name(rows[named]->op, name),
+			       format_count(rows[named]->calls).s);
+		if (e < 0 || b->len + one.len + strlen(", 999 more)") > PAGE_WIDTH)
+			break;
+		e = buf_append(b, one.data, one.len);
+	}
+	if (e < 0)
+		return e;
+	return named < count ? buf_printf(b, "%s%zu more)", named ? ", " : "", count - named)
+			     : buf_printf(b, ")");
+}
+
+/* "  waiting   178,610   3.74 s  (epoll_wait 178,585, futex 25)": calls that are told, not ranked.
+ */
+static int told_line(const struct rollup *by_op, const char *what,
+		     bool (*take)(const struct rollup_row *row))
+{
+	_cleanup_free_ const struct rollup_row **rows = NULL;
+	_cleanup_buf_ struct buf b = {0};
+	uint64_t calls = 0, time_ns = 0;
+	size_t count = 0;
+	int e = page_rows(by_op, take, calls_order, &rows, &count);
+
+	if (e < 0 || !count)
+		return e;
+	for (size_t i = 0; i < count; i++) {
+		calls += rows[i]->calls;
+		time_ns = add_sat(time_ns, rows[i]->time_ns);
+	}
+	e = buf_printf(&b, "  %-13s%9s %7s %-*s %9s %8s", what, format_count(calls).s, "",
+		       ERR_COLUMNS, "", "", report_time(time_ns).s);
+	if (e >= 0)
+		e = put_told(&b, rows, count);
+	return e < 0 ? e : page_line(&b);
+}
+
+/* Calls that had not ended have no percentiles; their time is in that of THREADS. */
+static int running_line(const struct report *r)
+{
+	_cleanup_(rollup_freep) struct rollup *by_op = NULL;
+	int e = report_running(r, &by_op);
+
+	return e < 0 ? e : told_line(by_op, "still running", NULL);
+}
+
+static int print_operations(const struct report *r, const struct page_totals *t)
+{
+	_cleanup_(rollup_freep) struct rollup *ops = NULL, *classes = NULL;
+	_cleanup_free_ const struct rollup_row **rows = NULL;
+	size_t count = 0, shown, lines;
+	char name[32];
+	int e = rollup_regroup(r->scan.rollup, ROLLUP_OP, map_io_op, NULL, &ops);
+
+	if (e >= 0)
+		e = rollup_project(r->scan.rollup, ROLLUP_OP | ROLLUP_CLASS, &classes);
+	if (e >= 0)
+		e = page_rows(ops, NULL, page_row_order, &rows, &count);
+	if (e < 0)
+		return e;
+	page_section("OPERATIONS         calls  errors                bytes     time % I/O   p50   "
+		     "p99   "
+		     "max  " FORMAT_SPARK_TITLE);
+	lines = OP_LINES - (r->scan.running->rows > 0);
+	shown = count <= lines ? count : lines - 1;
+	for (size_t i = 0; i < shown && e >= 0; i++)
+		e = op_line(r, report_op_name(rows[i]->op, name), rows[i]->op, rows[i], t->io_ns);
+	if (e >= 0 && shown < count) {
+		struct rollup_row rest;
+
+		snprintf(name, sizeof(name), "%zu others", count - shown);
+		e = page_sum(rows, shown, count, &rest);
+		if (e >= 0)
+			e = op_line(r, name, -1, &rest, t->io_ns);
+		hist_free(&rest.hist);
+	}
+	if (e >= 0)
+		e = told_line(classes, "not I/O", is_other);
+	if (e >= 0)
+		e = told_line(classes, "waiting", report_is_wait);
+	return e < 0 ? e : running_line(r);
+}
+
+/* ---- single calls ---- */
+
+static int print_slowest(const struct report *r)
+{
+	const struct batch *b = r->scan.slowest;
+	size_t rows = MIN(b->rows, (size_t)REPORT_SLOWEST_SCREEN);
+	int e = 0;
+
+	if (rows)
+		page_section("SLOWEST         at  thread            call");
+	for (size_t i = 0; i < rows && e >= 0; i++) {
+		_cleanup_buf_ struct buf text = {0}, comm = {0};
+		int64_t start = batch_get(b, OP_START, i, r->first);
+
+		e = report_comm(r, batch_get(b, OP_THREAD_ID, i, -1), &comm);
+		if (e >= 0)
+			e = buf_printf(&text, "%8s %10s  ",
+				       format_dur(batch_get(b, OP_DUR, i, 0), 3).s,
+				       format_rel(clock_between(r->first, start), 3).s);
+		if (e >= 0)
+			e = format_pad(&text, buf_str(&comm), 16, false);
+		if (e >= 0)
+			e = buf_printf(&text, "  ");
+		if (e >= 0)
+			e = report_call(r, b, i, PAGE_WIDTH - format_width(buf_str(&text)), &text);
+		if (e >= 0)
+			e = page_line(&text);
+	}
+	return e;
+}
+
+/* It was running before recording began: how long is known for the time since then alone. */
+static bool report_screen_at_least(const struct batch *b, size_t row)
+{
+	return batch_is_null(b, OP_START, row) && !batch_is_null(b, OP_DUR, row);
+}
+
+static int print_running(const struct report *r)
+{
+	const struct batch *b = r->scan.running;
+	_cleanup_buf_ struct buf out = {0};
+	size_t shown = 0;
+	int e;
+
+	if (!b->rows)
+		return 0;
+	e = buf_printf(&out, "STILL RUNNING");
+	for (; shown < b->rows && e >= 0; shown++) {
+		_cleanup_buf_ struct buf one = {0};
+		char op[32];
+
+		e = buf_printf(&one, "   ");
+		if (e >= 0)
+			e = report_comm(r, batch_get(b, OP_THREAD_ID, shown, -1), &one);
+		if (e >= 0)
+			e = buf_printf(&one, " %s %s%s",
+				       report_op_name(batch_get(b, OP_OP, shown, -1), op),
+				       report_screen_at_least(b, shown) ? bars_at_least() : "",
+				       format_time(batch_get(b, OP_DUR, shown, -1)).s);
+		if (e < 0 ||
+		    format_width(buf_str(&out)) + format_width(buf_str(&one)) + 14 > PAGE_WIDTH)
+			break;
+		e = buf_append(&out, one.data, one.len);
+	}
+	if (e >= 0 && shown < b->rows)
+		e = buf_printf(&out, "   and %s more", format_count(b->rows - shown).s);
+	printf("\n");
+	return e < 0 ? e : page_line(&out);
+}
+
+/* A word of a shell. Where it has bytes that a terminal would obey, these are escaped within $'...'. */
+static int report_screen_put_word(struct buf *out, const char *name)
+{
+	const struct bytes text = {(const uint8_t *)name, strlen(name)};
+	_cleanup_buf_ struct buf escaped = {0};
+	size_t doubled = 0; /* backslashes, which escaping doubles */
+	int r = call_text_escape(&escaped, text, "");
+
+	for (size_t i = 0; i < text.len; i++)
+		doubled += name[i] == '\\';
+	if (r < 0 || escaped.len == text.len + doubled)
+		return r < 0 ? r : shell_word(out, name, text.len);
+	buf_clear(&escaped);
+	r = call_text_escape(&escaped, text, "'");
+	return r < 0 ? r : buf_printf(out, "$'%s'", buf_str(&escaped));
+}
+
+/* " x.trace 'two words'": what the traces were called on this command line; nothing for the default. */
+static int report_screen_put_traces(const struct report *r, struct buf *out)
+{
+	const struct option_list *inputs = &r->opts->read.inputs;
+	int e = 0;
+
+	for (size_t i = 0; e >= 0 && i < inputs->count + (size_t)r->name_count; i++) {
+		bool input = i < inputs->count;
+		const char *name = input ? inputs->items[i] : r->names[i - inputs->count];
+
+		/* a file of such a name comes from the working directory */
+		e = buf_printf(out, input || *name != '-' ? " " : " ./");
+		if (e >= 0 && input)
+			e = buf_printf(out, "-i ");
+		if (e >= 0)
+			e = report_screen_put_word(out, name);
+	}
+	return e;
+}
+
+/* Commands are never cut: what is printed can be pasted. */
+static int print_commands(const struct report *r, bool errors)
+{
+	static const char *const tables[] = {"slow", "files", "errors"};
+	_cleanup_buf_ struct buf traces = {0}, b = {0};
+	int e = report_screen_put_traces(r, &traces);
+
+	if (e >= 0)
+		e = buf_printf(&b, "NEXT");
+	for (size_t i = 0; e >= 0 && i < ARRAY_SIZE(tables) - !errors; i++) {
+		_cleanup_buf_ struct buf one = {0};
+
+		e = buf_printf(&one, "   weir report %s%s", tables[i], buf_str(&traces));
+		if (e >= 0 && i &&
+		    format_width(buf_str(&b)) + format_width(buf_str(&one)) > PAGE_WIDTH)
+			break;
+		if (e >= 0)
+			e = buf_append(&b, one.data, one.len);
+	}
+	if (e >= 0)
+		printf("%s\n", buf_str(&b));
+	return e;
+}
+
+/* What would have kept calls that were lost, all of them; NULL: nothing that one could do. */
+static const char *remedy(const struct loss *l)
+{
+	if (l->events[CAUSE_DISK_FULL])
+		return "free space, write elsewhere (-o) or bound the trace (--size)";
+	if (l->events[CAUSE_RING_FULL])
+		return "record with --lossless or a larger ring (--ring 64MiB)";
+	return NULL;
+}
+
+/* What to ask next, about this very trace. 1 where damage left nothing to ask about. */
+static int report_screen_print_next(const struct report *r, const struct page_totals *t)
+{
+	uint64_t errors = 0;
+
+	for (size_t i = 0; i < rollup_count(r->scan.rollup); i++)
+		errors += rollup_row(r->scan.rollup, i)->errors;
+	printf("\n");
+	if (r->loss.damage.blocks) {
+		_cleanup_buf_ struct buf traces = {0};
+		int e = report_screen_put_traces(r, &traces);
+
+		if (e < 0)
+			return e;
+		printf("NEXT   weir check%s   (lists what is damaged%s)\n", buf_str(&traces),
+		       t->calls ? "" : "; no call can be read here");
+		if (!t->calls && !r->filtered && !r->ranged)
+			return 1;
+	}
+	if (t->calls)
+		return print_commands(r, errors);
+	if (r->filtered || r->ranged)
+		printf("NEXT   no call of the trace matches %s: without %s there may be some\n",
+		       r->filtered ? "the selection" : "--from and --to",
+		       r->filtered ? "it" : "them");
+	else if (loss_of_calls(&r->loss) && remedy(&r->loss))
+		printf("NEXT   every call was lost: %s\n", remedy(&r->loss));
+	else if (report_selected(r))
+		printf("NEXT   no call matched what was to be recorded\n");
+	else
+		printf("NEXT   nothing was recorded here: weir doctor says what can be\n");
+	return 0;
+}
+
+int report_screen(struct report *r)
+{
+	struct page_totals t;
+	int e = print_lost(r);
+
+	if (e >= 0)
+		e = count_totals(r, &t);
+	if (e >= 0)
+		e = print_origin(r);
+	if (e < 0)
+		return e;
+	print_size(r, &t);
+	print_completeness(r);
+	e = report_screen_print_queued(r);
+	if (e < 0)
+		return e;
+	e = print_threads(r);
+	if (e >= 0 && t.calls)
+		e = print_operations(r, &t);
+	if (e >= 0)
+		e = page_files(r, &t);
+	if (e >= 0)
+		e = print_slowest(r);
+	if (e >= 0)
+		e = print_running(r);
+	return e < 0 ? e : report_screen_print_next(r, &t);
+}

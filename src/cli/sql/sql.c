@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+/* sql.c: `weir sql`: SQL over traces by the embedded engine. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/sql/sql.h"
+#include "cli/sql/sql_print.h"
+#include "cli/terminal/text.h"
+#include "privilege/privilege.h"
+
+#define THREADS_MAX   256
+#define STATEMENT_MAX (16u << 20) /* bytes of SQL from standard input */
+
+/* ---- statements ---- */
+
+static int read_stdin(struct buf *sql, struct error *err)
+{
+	char piece[65536];
+	size_t n;
+
+	while ((n = fread(piece, 1, sizeof(piece), stdin)) > 0) {
+		if (sql->len + n > STATEMENT_MAX)
+			return error_set(err, -E2BIG, "more than %u MiB of SQL on standard input",
+					 STATEMENT_MAX >> 20);
+		if (buf_append(sql, piece, n) < 0)
+			return error_errno(err, -ENOMEM, "cannot read the statement");
+	}
+	if (memchr(sql->data ? sql->data : (const uint8_t *)"", 0, sql->len))
+		return error_set(err, -EINVAL, "standard input holds a NUL byte: it is no SQL");
+	return 0;
+}
+
+static int print_result(const struct sql_opts *o, struct store *s, struct engine_result *r,
+			struct error *err)
+{
+	int64_t first, last;
+
+	if (!o->json && !engine_result_has_rows(r))
+		return 0;
+	if (o->csv)
+		return sql_print_csv(r, err);
+	if (!o->json)
+		return sql_print_table(r, text_terminal() ? text_rows_max() : 0,
+				       text_terminal() ? text_width() : 0, err);
+	store_range(s, &first, &last);
+	return sql_print_json(o->answer, r, first == INT64_MIN ? 0 : first, s, (uint64_t)o->rows,
+			      err);
+}
+
+/* Runs all statements. For --json and --csv only the last may have rows: one document is promised.
+ */
+int sql_run(const struct sql_opts *o, struct interrupt *it, struct store *s, struct engine *e,
+	    const char *sql, struct error *err)
+{
+	_cleanup_(engine_statements_freep) struct engine_statements *statements = NULL;
+	int r = engine_parse(e, sql, &statements, err);
+	size_t count = r < 0 ? 0 : engine_statements_count(statements);
+	bool printed = false;
+
+	for (size_t i = 0; i < count && r >= 0 && !ferror(stdout); i++) {
+		_cleanup_(engine_result_freep) struct engine_result *result = NULL;
+
+		r = engine_execute(statements, i, &result, err);
+		interrupt_quiet(it);
+		if (r < 0)
+			break;
+		if ((o->json || o->csv) && i + 1 < count) {
+			if (engine_result_has_rows(result))
+				return error_set(err, -EINVAL,
+						 "--json and --csv print one answer: only the last "
+						 "statement may "
+						 "have rows, and statement %zu has",
+						 i + 1);
+			continue;
+		}
+		if (printed && engine_result_has_rows(result))
+			putchar('\n');
+		printed |= engine_result_has_rows(result);
+		r = print_result(o, s, result, err);
+	}
+	return r;
+}
+
+static int sql_run_sql(const struct sql_opts *o, struct interrupt *it, const char *sql, int argc,
+		       char **argv, struct error *err)
+{
+	const struct read_flags flags = {.inputs = o->inputs};
+	const struct engine_options options = {.library = o->library,
+					       .memory_max = o->memory,
+					       .spill_max = o->spill,
+					       .threads = (unsigned int)o->threads,
+					       .borrowed = o->confined, /* no file can be opened */
+					       .confined = o->confined,
+					       .folder = o->confined ? ENGINE_FOLDER_FD : 0};
+	_cleanup_(store_freep) struct store *store = NULL;
+	struct engine *engine = NULL;
+	struct loss loss;
+	int r = read_flags_open(&flags, argc, argv, &store, err);
+
+	if (r >= 0)
+		r = engine_open(&engine, store, &options, err);
+	if (r < 0)
+		return r;
+	if (sql) {
+		interrupt_engine(it, engine);
+		r = sql_run(o, it, store, engine, sql, err);
+		fflush(stdout);
+		if (r >= 0 && loss_read(&loss, store, err) >= 0)
+			loss_warn(&loss);
+		interrupt_engine(it, NULL);
+	} else {
+		r = sql_prompt(o, it, store, engine, err);
+	}
+	interrupt_release(it);
+	engine_free(engine);
+	return r;
+}
+
+/* Of somebody else, for `weir serve`: no thread but the engine's, and no answer but the rows. */
+static int sql_confined(struct sql_opts *o)
+{
+	struct interrupt it = {.mode = INTERRUPT_IGNORE, .lock = PTHREAD_MUTEX_INITIALIZER};
+	_cleanup_buf_ struct buf sql = {0};
+	struct error err = {0};
+	int out = dup(STDOUT_FILENO), r;
+
+	/* DuckDB's log may go to standard output */
+	o->answer = out < 0 ? NULL : fdopen(out, "w");
+	if (!o->answer || !freopen("/dev/null", "w", stdout))
+		return fail(&(struct error){.code = -errno});
+	r = read_stdin(&sql, &err);
+	if (r >= 0)
+		r = sql_run_sql(o, &it, buf_str(&sql), 0, NULL, &err);
+	if (fclose(o->answer) && r >= 0)
+		r = error_errno(&err, -errno, "cannot print the result");
+	return r < 0 ? fail(&err) : 0;
+}
+
+static int sql_main(const void *opts, int argc, char **argv)
+{
+	struct sql_opts o = *(const struct sql_opts *)opts;
+	struct interrupt it;
+	_cleanup_buf_ struct buf sql = {0};
+	struct error err = {0};
+	bool prompt = argc == 0 && isatty(STDIN_FILENO);
+	bool piped = argc == 0 && !prompt;
+	int r = 0;
+
+	if (privilege_drop(privilege_files() | (o.confined ? privilege_child() : 0), &err) < 0)
+		return fail(&err);
+	if (o.confined)
+		return sql_confined(&o);
+	o.answer = stdout;
+	if (o.json && o.csv)
+		return fail_usage("sql: --json and --csv exclude each other");
+	if (o.threads > THREADS_MAX)
+		return fail_usage("sql: --threads: at most %d", THREADS_MAX);
+	if (prompt && !isatty(STDOUT_FILENO))
+		return fail_usage("sql: a statement is missing: weir sql 'SELECT ...', or SQL on "
+				  "standard input; a prompt needs a terminal for its answers too");
+	if (argc > 0 && access(argv[0], F_OK) == 0)
+		return fail_usage(
+			"sql: the statement comes first, then the trace: weir sql 'SELECT ...' %s",
+			argv[0]);
+	if (interrupt_start(&it, prompt ? INTERRUPT_CANCEL : INTERRUPT_END, &err) < 0)
+		return fail(&err);
+	if (piped)
+		r = read_stdin(&sql, &err);
+	else if (!prompt)
+		r = buf_append(&sql, argv[0], strlen(argv[0]));
+	if (r >= 0)
+		r = sql_run_sql(&o, &it, prompt ? NULL : buf_str(&sql), MAX(argc - 1, 0), argv + 1,
+				&err);
+	r = interrupt_stop(&it, r < 0 ? 1 : 0);
+	if (r == 1)
+		return fail(&err);
+	return r;
+}
+
+static const struct option sql_options[] = {
+	{'i', "input", OPTION_LIST, "TRACE",
+	 "ask this trace, or every trace in this folder; repeatable; weir.trace where "
+	 "none is named",
+	 offsetof(struct sql_opts, inputs)},
+	{0, "csv", OPTION_FLAG, NULL,
+	 "print comma-separated values; a text like =1 gets an apostrophe in front, so that no "
+	 "spreadsheet runs it",
+	 offsetof(struct sql_opts, csv)},
+	{0, "json", OPTION_FLAG, NULL,
+	 "print one JSON document; sizes in bytes, durations in nanoseconds",
+	 offsetof(struct sql_opts, json)},
+	{0, "memory", OPTION_SIZE, "SIZE", "memory that the engine may take (default 512MiB)",
+	 offsetof(struct sql_opts, memory)},
+	{0, "spill", OPTION_SIZE, "SIZE",
+	 "size of its temporary files, which lie in $TMPDIR or /var/tmp (default 4GiB)",
+	 offsetof(struct sql_opts, spill)},
+	{0, "threads", OPTION_COUNT, "N", "threads (default: one per CPU)",
+	 offsetof(struct sql_opts, threads)},
+	{0, "duckdb", OPTION_STRING, "FILE",
+	 "DuckDB's library, instead of weir's own and of $WEIR_DUCKDB",
+	 offsetof(struct sql_opts, library)},
+	/* for `weir serve`, which runs other people's SQL in a process of its own */
+	{0, "confined", OPTION_FLAG, NULL, NULL, offsetof(struct sql_opts, confined)},
+	{0, "rows", OPTION_COUNT, "N", NULL, offsetof(struct sql_opts, rows)},
+	{0},
+};
+
+static const struct command_example sql_examples[] = {
+	{"weir sql 'SELECT op, count(*), sum(bytes) FROM op GROUP BY op ORDER BY 2 DESC'",
+	 "which calls, how many bytes"},
+	{"weir sql \"SELECT path, p99(hist(dur)) FROM op_named WHERE op = 'fsync' GROUP BY path\" "
+	 "redis.trace",
+	 "how long syncs take, file by file"},
+	{"weir sql \"COPY (FROM op_named) TO 'calls.parquet'\" -i redis.trace",
+	 "every call as Parquet"},
+	{0},
+};
+
+const struct command command_sql = {
+	.name = "sql",
+	.summary = "ask a trace in SQL",
+	.usage = "[options] ['STATEMENT' [TRACE...]]",
+	.description =
+		"Runs SQL (DuckDB's) over the tables of one or several traces, also while they are "
+		"being recorded: op, thread, "
+		"process, cgroup, host, file, summary, loss, mark; and op_named, which is op with "
+		"the names of threads and files. "
+		"Times and durations are nanoseconds, sizes bytes; each point in time also has a "
+		"column of type TIMESTAMP_NS "
+		"(start and start_time), in UTC.\n\n"
+		"hist(x) is a histogram of which p50(h), p90(h), p95(h), p99(h), p999(h) and "
+		"hist_quantile(h, q) are read; "
+		"hist_merge(h) adds up histograms. On a terminal at most 50 rows are shown.\n\n"
+		"Without an argument the SQL comes from standard input; statements end with a "
+		"semicolon. A terminal gets a prompt, with history (in $XDG_STATE_HOME/weir or "
+		"~/.local/state/weir), completion by Tab, \\d for the tables and \\? for help; "
+		"Ctrl-C stops a statement, Ctrl-D leaves.\n\n"
+		"What is missing from a trace is said on standard error. The engine is DuckDB's "
+		"library, looked for with --duckdb, "
+		"$WEIR_DUCKDB, and in weir's own folders.\n\n"
+		"Exit status: 0 done, 1 the statement failed, 2 wrong options, 130 interrupted.",
+	.options = sql_options,
+	.drops = true, /* with --confined it gives up more if it has more */
+	.options_size = sizeof(struct sql_opts),
+	.examples = sql_examples,
+	.run = sql_main,
+};

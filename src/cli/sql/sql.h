@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sql.h: what the files of `weir sql` share. */
+#pragma once
+
+#include <stdio.h>
+
+#include "cli/terminal/interrupt.h"
+#include "cli/options/shared.h"
+
+struct sql_opts {
+	FILE *answer; /* where --json prints */
+	struct option_list inputs;
+	bool json, csv, confined;
+	const char *library;
+	uint64_t memory;
+	uint64_t spill;
+	int64_t threads, rows;
+};
+
+/*
+ * Runs all statements of a text and prints their rows. For --json and --csv only the last may have
+ * rows: one document is promised. 0 or negative.
+ */
+int sql_run(const struct sql_opts *o, struct interrupt *it, struct store *s, struct engine *e,
+	    const char *sql, struct error *err);
+/* Statements from a terminal, until its end or \q. */
+int sql_prompt(const struct sql_opts *o, struct interrupt *it, struct store *s, struct engine *e,
+	       struct error *err);

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weir stat: the sums of what a command, a process or the host does, without a file. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/terminal/bars.h"
+#include "cli/trace/call_text.h"
+#include "cli/commands.h"
+#include "cli/stat/stat_table.h"
+#include "cli/terminal/format.h"
+#include "cli/record/record_live.h"
+#include "cli/terminal/output.h"
+#include "cli/report/report_queued.h"
+#include "cli/terminal/text.h"
+
+#define ROWS_DEFAULT	  20
+#define RUNNING_SHOWN_MAX 8
+
+struct stat_opts {
+	struct record_flags rec;
+	const char *by, *sort, *output;
+	int64_t every_ns, duration_ns, rows;
+	bool lossless, total, json;
+};
+
+struct stat_run {
+	const struct stat_opts *opts;
+	struct stat_table_options figures;
+	struct loss loss;	 /* since the start */
+	uint64_t running;	 /* calls that had not ended when recording stopped */
+	struct buf running_text; /* the first of them: program, call, how long so far */
+	struct rollup *rollup;	 /* since the start, or since the last table */
+	const struct dims *dims; /* of the live session */
+	FILE *out;
+	int64_t since, next; /* ns of recording: when the sums began, when the next table is due */
+	int failed;
+	bool ended; /* recording stopped: what still runs is known */
+};
+
+static int take_running(struct stat_run *s, const struct batch *b, size_t row,
+			const struct dims *dims)
+{
+	const struct dims_thread *t = dims_thread(dims, batch_get(b, OP_THREAD_ID, row, -1));
+	/* It began before recording did: how long is known for the time since then alone. */
+	bool more = batch_is_null(b, OP_START, row) && !batch_is_null(b, OP_DUR, row);
+	char op[32];
+	int r;
+
+	if (++s->running > RUNNING_SHOWN_MAX)
+		return 0;
+	r = buf_printf(&s->running_text, "%s", s->running > 1 ? ", " : "");
+	if (r >= 0 && t)
+		r = call_text_escape(&s->running_text, t->comm, "");
+	return r < 0 ? r
+		     : buf_printf(&s->running_text, " %s %s%s",
+				  op_name((uint32_t)batch_get(b, OP_OP, row, 0), op),
+				  more ? bars_at_least() : "",
+				  format_time(batch_get(b, OP_DUR, row, -1)).s);
+}
+
+static int stat_take(void *arg, const struct batch_set *rows, const struct dims *dims,
+		     struct error *err)
+{
+	struct stat_run *s = arg;
+	int r = rows->tables[TABLE_OP] ? rollup_add(s->rollup, rows->tables[TABLE_OP]) : 0;
+
+	for (size_t i = 0; r >= 0 && rows->tables[TABLE_OP] && i < rows->tables[TABLE_OP]->rows;
+	     i++) {
+		if (batch_get(rows->tables[TABLE_OP], OP_STATUS, i, 0) & STATUS_UNFINISHED)
+			r = take_running(s, rows->tables[TABLE_OP], i, dims);
+	}
+	if (rows->tables[TABLE_LOSS])
+		loss_add(&s->loss, rows->tables[TABLE_LOSS]);
+	return r < 0 ? error_errno(err, r, "summing up") : 0;
+}
+
+static void print_rest(FILE *out, const char *name, const struct stat_table_rest *rest)
+{
+	if (rest->calls)
+		fprintf(out, "%s   %s call%s, %s   (%s)\n", name, format_count(rest->calls).s,
+			rest->calls == 1 ? "" : "s", format_time((int64_t)rest->time_ns).s,
+			rest->kinds);
+}
+
+static void stat_print_rows(struct stat_run *s, const struct stat_table *f)
+{
+	size_t max = s->opts->rows > 0 ? (size_t)s->opts->rows : ROWS_DEFAULT;
+	_cleanup_buf_ struct buf line = {0};
+
+	if (f->count && stat_table_title(&line, s->figures.by, FORMAT_COLUMNS) >= 0)
+		fprintf(s->out, "%s\n", buf_str(&line));
+	for (size_t i = 0; i < MIN(max, f->count); i++) {
+		buf_clear(&line);
+		if (stat_table_line(&line, f, &f->items[i], s->figures.by, FORMAT_COLUMNS) >= 0)
+			fprintf(s->out, "%s\n", buf_str(&line));
+	}
+	if (f->count > max)
+		fprintf(s->out, "%zu more; -n %zu shows all\n", f->count - max, f->count);
+	print_rest(s->out, "not I/O", &f->other);
+	print_rest(s->out, "waiting", &f->waiting);
+	if (s->running)
+		fprintf(s->out, "still running   %s call%s   %s%s\n", format_count(s->running).s,
+			s->running == 1 ? "" : "s", buf_str(&s->running_text),
+			s->running > RUNNING_SHOWN_MAX ? ", ..." : "");
+}
+
+static void print_causes(const struct stat_run *s)
+{
+	_cleanup_buf_ struct buf b = {0};
+
+	if (loss_put_causes(&b, &s->loss, false, CAUSE_COUNT) >= 0 && b.len)
+		fprintf(s->out, "missing   %s\n", buf_str(&b));
+}
+
+static void stat_print_queued(const struct stat_run *s)
+{
+	_cleanup_buf_ struct buf b = {0};
+
+	if (queued_put(&b, s->rollup) >= 0 && b.len)
+		fprintf(s->out, "%s\n", buf_str(&b));
+}
+
+static int print_table(struct stat_run *s, const struct record_totals *t, int64_t span_ns)
+{
+	_cleanup_figures_ struct stat_table f = {0};
+	int r = stat_table_make(&f, s->rollup, s->dims, &s->figures);
+
+	if (r < 0)
+		return r;
+	loss_raise(&s->loss, t->source.lost);
+	if (s->opts->json) {
+		stat_table_put_json(
+			s->out, &f, s->figures.by,
+			s->opts->rows > 0 ? (size_t)s->opts->rows : SIZE_MAX,
+			&(struct stat_table_json){.origin = t->now - span_ns,
+						  .span_ns = span_ns,
+						  .loss = &s->loss,
+						  .running = s->ended ? &s->running : NULL});
+		return text_flush(s->out);
+	}
+	fprintf(s->out, "%.2f s   %s calls   %s I/O, %s   %s moved   errors %s   lost %s%s%s\n",
+		(double)span_ns / NSEC_PER_SEC,
+		format_count(f.calls + f.waiting.calls + f.other.calls).s, format_count(f.calls).s,
+		format_time((int64_t)f.time_ns).s, format_size(f.bytes).s, format_count(f.errors).s,
+		s->loss.at_least ? "at least " : "", format_count(s->loss.lost).s,
+		!s->loss.lost && t->source.sequence_proved ? " (sequence gap-free)" : "");
+	if (loss_of_calls(&s->loss))
+		print_causes(s);
+	stat_print_queued(s);
+	stat_print_rows(s, &f);
+	return text_flush(s->out);
+}
+
+/* A table is due: print it and begin anew, unless the sums shall go on. */
+static int stat_tick(void *arg, const struct record_totals *t)
+{
+	struct stat_run *s = arg;
+	int64_t every = s->opts->every_ns;
+	int r;
+
+	if (!every || t->ran_ns < s->next)
+		return 0;
+	r = print_table(s, t, t->ran_ns - s->since);
+	if (!s->opts->json)
+		fputc('\n', s->out);
+	s->next = clock_next(s->next, t->ran_ns, every);
+	if (r >= 0 && !s->opts->total) {
+		rollup_free(TAKE_PTR(s->rollup));
+		r = rollup_new(&s->rollup, FIGURES_KEYS);
+		s->since = t->ran_ns;
+	}
+	s->failed = r;
+	return r;
+}
+
+static int run_stat(struct stat_run *s, struct live *live)
+{
+	struct record_sink sink = {stat_take, s};
+	struct record_totals totals = {0};
+	struct error err = {0};
+	int r;
+
+	s->dims = enrich_dims(live->enrich);
+	live->session.sinks = &sink;
+	live->session.sink_count = 1;
+	live->session.tick = stat_tick;
+	live->session.tick_arg = s;
+	live->session.duration_ns = s->opts->duration_ns;
+	s->next = s->opts->every_ns;
+	live->session.every_ns = s->opts->every_ns;
+	r = live_run(live, &totals, &err);
+	s->ended = true;
+	if (r >= 0)
+		r = print_table(s, &totals, totals.ran_ns - s->since);
+	if (r >= 0)
+		r = s->failed;
+	if (r < 0 && s->out == stdout && ferror(stdout))
+		return 1; /* main() says so */
+	if (r < 0 && s->opts->output && ferror(s->out)) {
+		err = (struct error){0};
+		error_errno(&err, r, "-o %s", s->opts->output);
+	}
+	if (r < 0)
+		return live_fail(live_at_work(r), err.code ? &err : &(struct error){.code = r});
+	live_warn_lost(&totals, s->opts->lossless);
+	return live_status(&totals);
+}
+
+static int stat_main(const void *opts, int argc, char **argv)
+{
+	const struct stat_opts *o = opts;
+	_cleanup_(live_close) struct live live = {0};
+	struct live_options lo = {.rec = &o->rec,
+				  .argc = argc,
+				  .argv = argv,
+				  .usage = "weir stat",
+				  .lossless = o->lossless};
+	struct stat_run s = {.opts = o, .out = stderr};
+	struct error err = {0};
+	int r = stat_table_options_parse(&s.figures, o->by, FIGURES_OP, o->sort, &err);
+
+	if (r < 0)
+		return fail_usage("stat: %s", err.message);
+	if (o->every_ns && o->every_ns < RECORD_TICK_MIN_NS)
+		return fail_usage("stat: --every takes 20ms or more: so often calls are fetched");
+	/* The command has standard output for itself, as under strace -c and perf stat. */
+	if (!argc)
+		s.out = stdout;
+	r = live_open(&live, &lo, &err);
+	/* Now: under sudo weir has become the caller. */
+	if (r == 0 && o->output) {
+		s.out = output_text(o->output, &err);
+		if (!s.out)
+			return live_fail(live_at_work(err.code), &err);
+	}
+	if (r == 0) {
+		r = rollup_new(&s.rollup, FIGURES_KEYS);
+		r = r < 0 ? live_fail(r, &err) : run_stat(&s, &live);
+	} else {
+		r = r < 0 ? live_fail(r, &err) : 0;
+	}
+	rollup_free(s.rollup);
+	buf_free(&s.running_text);
+	if (o->output && s.out != stderr && s.out != stdout && fclose(s.out) != 0 && !r)
+		r = live_fail(live_at_work(error_errno(&err, -errno, "-o %s", o->output)), &err);
+	return r;
+}
+
+static const struct option stat_options[] = {
+	RECORD_FLAGS(struct stat_opts, rec),
+	{0, "every", OPTION_DURATION, "TIME", "print a table every so often: 1s, 5s",
+	 offsetof(struct stat_opts, every_ns)},
+	{0, "total", OPTION_FLAG, NULL,
+	 "with --every: sums since the start, not since the last table",
+	 offsetof(struct stat_opts, total)},
+	{0, "by", OPTION_STRING, "KEY", "op (default), process, thread, file, error",
+	 offsetof(struct stat_opts, by), .words = stat_table_by_word},
+	{0, "sort", OPTION_STRING, "WORD", "time (default), calls, bytes, errors, max",
+	 offsetof(struct stat_opts, sort), .words = stat_table_sort_word},
+	{'n', "rows", OPTION_COUNT, "N", "at most so many rows (default 20)",
+	 offsetof(struct stat_opts, rows)},
+	{0, "json", OPTION_FLAG, NULL,
+	 "print one JSON document, with --every one a line; sizes in bytes, durations in "
+	 "nanoseconds",
+	 offsetof(struct stat_opts, json)},
+	{'o', "output", OPTION_STRING, "FILE",
+	 "print into this file, which is overwritten unless it is a trace",
+	 offsetof(struct stat_opts, output)},
+	{0, "duration", OPTION_DURATION, "TIME", "stop after this time",
+	 offsetof(struct stat_opts, duration_ns)},
+	{0, "lossless", OPTION_FLAG, NULL,
+	 "lose nothing: slow the program down where it is too fast",
+	 offsetof(struct stat_opts, lossless)},
+	{0},
+};
+
+static const struct command_example stat_examples[] = {
+	{"weir stat -- tar cf /tmp/x.tar /etc", "what tar did, by call"},
+	{"weir stat -p 4711 --every 1s --by file", "once a second: the files a process works on"},
+	{"weir stat -a --duration 5s --by process", "five seconds of the whole host"},
+	{0},
+};
+
+const struct command command_stat = {
+	.name = "stat",
+	.summary = "count and time the calls of a command, a process or the host, without a file",
+	.usage = "[options] [--] CMD [ARG...] | -p PID | -a",
+	.description = "Prints calls, errors, bytes, time and its distribution by operation, "
+		       "process, thread, file or error, at the "
+		       "end or every few seconds. Calls that wait for work (epoll_wait, futex, "
+		       "reads of empty pipes and sockets) are "
+		       "a line of their own and in no percentage, as are calls that are no I/O "
+		       "(mmap, clone). Calls that have not ended when recording stops are in no "
+		       "sum; the last line names them.\n\n"
+		       "With a command the table goes to standard error, without one to standard "
+		       "output; -o names a file.\n\n"
+		       "Exit status: the command's own (128 + n where signal n ended it); without "
+		       "a command 0. 1 where recording "
+		       "failed, 2 for wrong options.",
+	.options = stat_options,
+	.options_size = sizeof(struct stat_opts),
+	.examples = stat_examples,
+	.takes_command = true,
+	.records = true,
+	.run = stat_main,
+};

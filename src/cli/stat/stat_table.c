@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/stat/stat_table.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/saturate.h"
+#include "cli/terminal/format.h"
+#include "schema/ops.h"
+
+#define REST_SHOWN 4 /* kinds of calls outside the table that are named */
+#define LABEL_MAX  4096
+/* Columns from which a line has room for the little histogram; a path or an error's words need
+ * more. */
+#define SPARK_FROM	100
+#define SPARK_FROM_WIDE 132
+
+static const char *const by_words[] = {"op", "process", "thread", "file", "error"};
+static const char *const sort_words[] = {"time", "calls", "bytes", "errors", "max"};
+
+static_assert(ARRAY_SIZE(by_words) == FIGURES_BY_COUNT, "a word for each grouping");
+static_assert(ARRAY_SIZE(sort_words) == FIGURES_SORT_COUNT, "a word for each order");
+
+const char *stat_table_by_word(size_t by)
+{
+	return by < FIGURES_BY_COUNT ? by_words[by] : NULL;
+}
+
+const char *stat_table_sort_word(size_t sort)
+{
+	return sort < FIGURES_SORT_COUNT ? sort_words[sort] : NULL;
+}
+
+/* The number of a word; -EINVAL, and what there is, where it is none. */
+static int word_find(const char *const *words, size_t count, const char *option, const char *word,
+		     struct error *err)
+{
+	_cleanup_buf_ struct buf list = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(words[i], word))
+			return (int)i;
+	}
+	for (size_t i = 0; i < count && r >= 0; i++)
+		r = buf_printf(&list, "%s%s", i ? ", " : "", words[i]);
+	return r < 0 ? error_errno(err, r, "%s", option)
+		     : error_set(err, -EINVAL, "%s %.80s: it is one of %s", option, word,
+				 buf_str(&list));
+}
+
+int stat_table_options_parse(struct stat_table_options *ret, const char *by,
+			     enum stat_table_by otherwise, const char *sort, struct error *err)
+{
+	int r = by ? word_find(by_words, FIGURES_BY_COUNT, "--by", by, err) : (int)otherwise;
+
+	*ret = (struct stat_table_options){0};
+	if (r < 0)
+		return r;
+	ret->by = (enum stat_table_by)r;
+	r = sort ? word_find(sort_words, FIGURES_SORT_COUNT, "--sort", sort, err) : FIGURES_TIME;
+	if (r < 0)
+		return r;
+	ret->sort = (enum stat_table_sort)r;
+	for (unsigned int i = 0; i < FIGURES_BY_COUNT; i++)
+		ret->only[i] = -1;
+	return 0;
+}
+
+/* ---- grouping ---- */
+
+struct grouping {
+	const struct dims *dims;
+	const struct stat_table_options *opt;
+	enum part {
+		PART_IO,    /* data, metadata, sync, net: what the table is about */
+		PART_OTHER, /* memory, processes, ...: neither I/O nor waiting */
+		PART_WAITING,
+	} part;
+	struct stat_table *totals; /* of which a call counts once, whichever files it has */
+};
+
+static enum part stat_table_part_of(int64_t class)
+{
+	switch (class) {
+	case CLASS_WAIT:
+		return PART_WAITING;
+	case CLASS_PROCESS:
+	case CLASS_OTHER:
+		return PART_OTHER;
+	default:
+		return PART_IO;
+	}
+}
+
+/* What the row belongs to under each grouping. */
+static int64_t stat_table_key_of(const struct grouping *g, enum stat_table_by by,
+				 const struct rollup_row *row)
+{
+	const struct dims_thread *t;
+	int64_t inode;
+
+	switch (by) {
+	case FIGURES_OP:
+		return row->op;
+	case FIGURES_PROCESS:
+		t = row->thread_id < 0 ? NULL : dims_thread(g->dims, row->thread_id);
+		return t ? t->process_id : -1;
+	case FIGURES_THREAD:
+		t = row->thread_id < 0 ? NULL : dims_thread(g->dims, row->thread_id);
+		return t && t->task >= 0 ? t->task : row->thread_id;
+	case FIGURES_FILE:
+		inode = dims_file_inode(g->dims, row->file_id);
+		return inode >= 0 ? inode : row->file_id;
+	case FIGURES_ERROR:
+		return row->err;
+	default:
+		return -1;
+	}
+}
+
+/* A file's figures have the calls on it as a second file too. */
+static bool is_about_files(const struct stat_table_options *opt)
+{
+	return opt->by == FIGURES_FILE || opt->only[FIGURES_FILE] >= 0;
+}
+
+static void add_total(struct stat_table *f, const struct rollup_row *row)
+{
+	f->calls += row->calls;
+	f->errors += row->errors;
+	f->bytes += row->bytes;
+	f->time_ns = add_sat(f->time_ns, row->time_ns);
+}
+
+/* Puts the key into file_id, the one field that the regrouped rows of I/O are keyed by. */
+static bool regroup(void *arg, struct rollup_row *row)
+{
+	const struct grouping *g = arg;
+
+	enum part part = stat_table_part_of(row->class);
+
+	/* An error of any call that does not wait is worth a line; all else is I/O. */
+	if (g->opt->by == FIGURES_ERROR && g->part == PART_IO ? part == PART_WAITING
+							      : part != g->part)
+		return false;
+	for (unsigned int by = 0; by < FIGURES_BY_COUNT; by++) {
+		if (g->opt->only[by] >= 0 && stat_table_key_of(g, by, row) != g->opt->only[by])
+			return false;
+	}
+	if (g->part != PART_IO)
+		return true;
+	if ((g->opt->by == FIGURES_ERROR && row->err < 0) ||
+	    (row->second && !is_about_files(g->opt)))
+		return false;
+	if (!row->second || g->opt->only[FIGURES_FILE] >= 0)
+		add_total(g->totals, row);
+	row->file_id = stat_table_key_of(g, g->opt->by, row);
+	return true;
+}
+
+/* ---- labels ---- */
+
+static struct bytes base_name(struct bytes path)
+{
+	const uint8_t *slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
+	size_t skip = slash ? (size_t)(slash + 1 - path.data) : 0;
+
+	return skip < path.len ? (struct bytes){path.data + skip, path.len - skip} : path;
+}
+
+static int label_process(struct buf *b, const struct dims *d, int64_t id)
+{
+	const struct dims_process *p = id < 0 ? NULL : dims_process(d, id);
+	struct bytes name;
+	int r;
+
+	if (!p)
+		return buf_printf(b, "(unknown)");
+	name = base_name(p->exe);
+	if (!name.len)
+		name = base_name((struct bytes){
+			p->argv.data,
+			p->argv.len ? strnlen((const char *)p->argv.data, p->argv.len) : 0});
+	r = name.len ? format_safe(b, name.data, name.len) : buf_printf(b, "process");
+	return r < 0 ? r : buf_printf(b, " %lld", (long long)p->pid);
+}
+
+static int label_thread(struct buf *b, const struct dims *d, const struct map *latest, int64_t task)
+{
+	uint64_t id = (uint64_t)task;
+	const struct dims_thread *t;
+	int r;
+
+	map_get(latest, (uint64_t)task, &id);
+	t = task < 0 ? NULL : dims_thread(d, (int64_t)id);
+	if (!t)
+		return buf_printf(b, "(unknown)");
+	r = t->comm.len ? format_safe(b, t->comm.data, t->comm.len) : buf_printf(b, "thread");
+	return r < 0 ? r : buf_printf(b, " %lld", (long long)t->tid);
+}
+
+static int label_file(struct buf *b, const struct dims *d, int64_t id)
+{
+	struct bytes name;
+
+	if (id < 0)
+		return buf_printf(b, "(no file)");
+	name = dims_file_name(d, id);
+	return format_safe(b, name.data, MIN(name.len, (size_t)LABEL_MAX));
+}
+
+static int make_label(char **ret, const struct dims *d, const struct map *latest,
+		      enum stat_table_by by, int64_t key)
+{
+	_cleanup_buf_ struct buf b = {0};
+	const char *word;
+	char name[32];
+	int r = 0;
+
+	switch (by) {
+	case FIGURES_OP:
+		r = buf_printf(&b, "%s", op_name((uint32_t)key, name));
+		break;
+	case FIGURES_PROCESS:
+		r = label_process(&b, d, key);
+		break;
+	case FIGURES_THREAD:
+		r = label_thread(&b, d, latest, key);
+		break;
+	case FIGURES_FILE:
+		r = label_file(&b, d, key);
+		break;
+	default:
+		word = vocab_word("err", key);
+		r = word ? buf_printf(&b, "%s %s", word,
+				      strerrordesc_np((int)key)) /* not translated */
+			 : buf_printf(&b, "errno %lld", (long long)key);
+		break;
+	}
+	if (r < 0)
+		return r;
+	*ret = strdup(buf_str(&b));
+	return *ret ? 0 : -ENOMEM;
+}
+
+/* ---- order ---- */
+
+static uint64_t sort_value(const struct rollup_row *row, enum stat_table_sort sort)
+{
+	switch (sort) {
+	case FIGURES_CALLS:
+		return row->calls;
+	case FIGURES_BYTES:
+		return row->bytes;
+	case FIGURES_ERRORS:
+		return row->errors;
+	case FIGURES_MAX:
+		return row->max_ns;
+	default:
+		return row->time_ns;
+	}
+}
+
+static int stat_table_compare(const void *a, const void *b, void *arg)
+{
+	const struct figure *x = a, *y = b;
+	const struct stat_table_options *opt = arg;
+	uint64_t vx = sort_value(x->row, opt->sort), vy = sort_value(y->row, opt->sort);
+
+	if (vx == vy) {
+		vx = x->row->calls;
+		vy = y->row->calls;
+	}
+	if (vx == vy)
+		return strcmp(x->label, y->label);
+	return vx < vy ? 1 : -1;
+}
+
+/* ---- making ---- */
+
+static int compare_calls(const void *a, const void *b)
+{
+	const struct rollup_row *const *x = a, *const *y = b;
+
+	return (*x)->calls < (*y)->calls ? 1 : (*x)->calls > (*y)->calls ? -1 : 0;
+}
+
+/* What is not in the table: how much, and the most frequent kinds of it by name. */
+static int sum_rest(struct stat_table_rest *rest, const struct rollup *r, struct grouping *g,
+		    enum part part)
+{
+	_cleanup_(rollup_freep) struct rollup *sums = NULL;
+	_cleanup_free_ const struct rollup_row **rows = NULL;
+	_cleanup_buf_ struct buf text = {0};
+	size_t count;
+	int ret;
+
+	g->part = part;
+	ret = rollup_regroup(r, ROLLUP_OP, regroup, g, &sums);
+	if (ret < 0)
+		return ret;
+	count = rollup_count(sums);
+	rows = calloc(count + 1, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		rows[i] = rollup_row(sums, i);
+		rest->calls += rows[i]->calls;
+		rest->time_ns = add_sat(rest->time_ns, rows[i]->time_ns);
+	}
+	qsort(rows, count, sizeof(*rows), compare_calls);
+	for (size_t i = 0; i < count && i < REST_SHOWN && ret >= 0; i++) {
+		char name[32];
+
+		ret = buf_printf(&text, "%s%s %s", i ? ", " : "",
+				 op_name((uint32_t)rows[i]->op, name),
+				 format_count(rows[i]->calls).s);
+	}
+	if (ret >= 0 && count > REST_SHOWN)
+		ret = buf_printf(&text, ", ...");
+	rest->kinds = ret < 0 ? NULL : strdup(buf_str(&text));
+	return ret < 0 ? ret : rest->kinds ? 0 : -ENOMEM;
+}
+
+static int make_items(struct stat_table *f, const struct dims *d,
+		      const struct stat_table_options *opt)
+{
+	_cleanup_(map_free) struct map latest = {0};
+	int r = opt->by == FIGURES_THREAD ? dims_latest_threads(d, &latest) : 0;
+
+	for (size_t i = 0; i < rollup_count(f->grouped) && r >= 0; i++) {
+		struct figure *item = &f->items[f->count];
+
+		item->row = rollup_row(f->grouped, i);
+		item->key = item->row->file_id;
+		r = make_label(&item->label, d, &latest, opt->by, item->key);
+		if (r < 0)
+			break;
+		if (!opt->text || strcasestr(item->label, opt->text))
+			f->count++;
+		else
+			free(TAKE_PTR(item->label));
+	}
+	return r;
+}
+
+int stat_table_make(struct stat_table *ret, const struct rollup *r, const struct dims *d,
+		    const struct stat_table_options *opt)
+{
+	struct grouping g = {.dims = d, .opt = opt, .totals = ret};
+	int result;
+
+	*ret = (struct stat_table){0};
+	result = rollup_regroup(r, ROLLUP_FILE, regroup, &g, &ret->grouped);
+	if (result < 0)
+		return result;
+	ret->items = calloc(rollup_count(ret->grouped) + 1, sizeof(*ret->items));
+	if (!ret->items)
+		return -ENOMEM;
+	result = make_items(ret, d, opt);
+	if (result < 0)
+		return result;
+	qsort_r(ret->items, ret->count, sizeof(*ret->items), stat_table_compare, (void *)opt);
+	result = sum_rest(&ret->waiting, r, &g, PART_WAITING);
+	return result < 0 ? result : sum_rest(&ret->other, r, &g, PART_OTHER);
+}
+
+void stat_table_free(struct stat_table *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		free(f->items[i].label);
+	free(f->items);
+	free(f->waiting.kinds);
+	free(f->other.kinds);
+	rollup_free(f->grouped);
+	*f = (struct stat_table){0};
+}
+
+/* ---- a line ---- */
+
+enum { COL_CALLS = 12, COL_ERRORS = 9, COL_BYTES = 11, COL_TIME = 9, COL_SHARE = 6, COL_DUR = 8 };
+
+static bool has_spark(enum stat_table_by by, size_t width)
+{
+	return width >= (by == FIGURES_FILE || by == FIGURES_ERROR ? SPARK_FROM_WIDE : SPARK_FROM);
+}
+
+static size_t stat_table_label_width(enum stat_table_by by, size_t width)
+{
+	size_t numbers = COL_CALLS + COL_ERRORS + COL_BYTES + COL_TIME + COL_SHARE + 3 * COL_DUR;
+
+	if (has_spark(by, width))
+		numbers += 1 + FORMAT_SPARK_WIDTH;
+	return width > numbers + 8 ? width - numbers : 8;
+}
+
+static const char *title_word(enum stat_table_by by)
+{
+	static const char *const words[] = {"OPERATIONS", "PROCESSES", "THREADS", "FILES",
+					    "ERRORS"};
+
+	return words[by];
+}
+
+int stat_table_title(struct buf *out, enum stat_table_by by, size_t width)
+{
+	static const struct {
+		const char *text;
+		size_t width;
+	} columns[] = {{"calls", COL_CALLS}, {"errors", COL_ERRORS}, {"bytes", COL_BYTES},
+		       {"time", COL_TIME},   {"% I/O", COL_SHARE},   {"p50", COL_DUR},
+		       {"p99", COL_DUR},     {"max", COL_DUR}};
+	int r = format_pad(out, title_word(by), stat_table_label_width(by, width), false);
+
+	for (size_t i = 0; i < ARRAY_SIZE(columns) && r >= 0; i++)
+		r = format_pad(out, columns[i].text, columns[i].width, true);
+	if (r >= 0 && has_spark(by, width))
+		r = format_pad(out, " " FORMAT_SPARK_TITLE, 1 + FORMAT_SPARK_WIDTH, false);
+	return r;
+}
+
+static int add_label(struct buf *out, const char *label, enum stat_table_by by, size_t width)
+{
+	_cleanup_buf_ struct buf cut = {0};
+	int r;
+
+	if (by != FIGURES_FILE)
+		return format_pad(out, label, width, false);
+	r = format_path(&cut, label, strlen(label), width - 1);
+	return r < 0 ? r : format_pad(out, buf_str(&cut), width, false);
+}
+
+/* A percentile is the middle of its bucket: never more than the largest value. */
+static int64_t quantile(const struct rollup_row *row, double q)
+{
+	return (int64_t)MIN(hist_quantile(&row->hist, q), row->max_ns);
+}
+
+int stat_table_line(struct buf *out, const struct stat_table *all, const struct figure *f,
+		    enum stat_table_by by, size_t width)
+{
+	const struct rollup_row *row = f->row;
+	int r = add_label(out, f->label, by, stat_table_label_width(by, width));
+
+	if (r >= 0)
+		r = format_pad(out, format_count(row->calls).s, COL_CALLS, true);
+	if (r >= 0)
+		r = format_pad(out, format_count(row->errors).s, COL_ERRORS, true);
+	if (r >= 0)
+		r = format_pad(out, row->bytes ? format_size(row->bytes).s : "-", COL_BYTES, true);
+	if (r >= 0)
+		r = format_pad(out, format_time((int64_t)row->time_ns).s, COL_TIME, true);
+	if (r >= 0)
+		r = format_pad(out, format_percent(row->time_ns, all->time_ns).s, COL_SHARE, true);
+	if (r >= 0)
+		r = format_pad(out, format_dur(quantile(row, 0.5), 2).s, COL_DUR, true);
+	if (r >= 0)
+		r = format_pad(out, format_dur(quantile(row, 0.99), 2).s, COL_DUR, true);
+	if (r >= 0)
+		r = format_pad(out, format_dur((int64_t)row->max_ns, 3).s, COL_DUR, true);
+	if (r >= 0 && has_spark(by, width))
+		r = buf_printf(out, " %s", format_spark(&row->hist).s);
+	return r;
+}

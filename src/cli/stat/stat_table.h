@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stat_table.h: the table of `stat` and `top`: a rollup grouped by operation, process, thread, file or
+ * error, with names, sorted, and how one line of it looks. Waiting is kept apart, as everywhere.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "analysis/rollup/rollup.h"
+#include "base/buf.h"
+#include "cli/terminal/loss_text.h"
+
+enum stat_table_by {
+	FIGURES_OP,
+	FIGURES_PROCESS,
+	FIGURES_THREAD,
+	FIGURES_FILE,
+	FIGURES_ERROR,
+	FIGURES_BY_COUNT
+};
+enum stat_table_sort {
+	FIGURES_TIME,
+	FIGURES_CALLS,
+	FIGURES_BYTES,
+	FIGURES_ERRORS,
+	FIGURES_MAX,
+	FIGURES_SORT_COUNT
+};
+
+/* What a rollup must be grouped by, so that figures can be made of it by any key. */
+#define FIGURES_KEYS (ROLLUP_OP | ROLLUP_CLASS | ROLLUP_THREAD | ROLLUP_FILE | ROLLUP_ERR)
+
+struct figure {
+	int64_t key;		      /* op, process_id, task, inode or errno; -1: none */
+	char *label;		      /* fit for a terminal */
+	const struct rollup_row *row; /* the sums; key fields mean nothing */
+};
+
+struct stat_table_options {
+	enum stat_table_by by;
+	enum stat_table_sort sort;
+	const char *text; /* only labels that contain it; NULL: all */
+	/* Only calls with these; key of each kind, -1: any. Index: enum figures_by. */
+	int64_t only[FIGURES_BY_COUNT];
+};
+
+/* Calls that are in no row and no percentage. */
+struct stat_table_rest {
+	uint64_t calls, time_ns;
+	char *kinds; /* "epoll_wait 178,585, futex 25", the most frequent first */
+};
+
+struct stat_table {
+	struct rollup *grouped;
+	struct figure *items;
+	size_t count;
+	uint64_t calls, errors, bytes, time_ns; /* of the calls that are I/O, before `text` */
+	struct stat_table_rest waiting;		/* for work: no I/O */
+	struct stat_table_rest other;		/* memory, processes, ...: neither */
+};
+
+/* Words for enum figures_by and figures_sort: "op", "process", ...; "time", "calls", ...; NULL past the last. */
+const char *stat_table_by_word(size_t by);
+const char *stat_table_sort_word(size_t sort);
+/*
+ * What --by and --sort say (NULL: by `otherwise`, sorted by time), nothing chosen yet. 0, or -EINVAL with a message that
+ * names the words that there are.
+ */
+int stat_table_options_parse(struct stat_table_options *ret, const char *by, enum stat_table_by otherwise,
+			  const char *sort, struct error *err);
+
+/* 0 or -ENOMEM; stat_table_free() in either case. `r` must live as long. */
+int stat_table_make(struct stat_table *ret, const struct rollup *r, const struct dims *d,
+		 const struct stat_table_options *opt);
+void stat_table_free(struct stat_table *f);
+#define _cleanup_figures_ _cleanup_(stat_table_free)
+
+/* The titles and a line, each exactly `width` columns (80 or more) without a newline. 0 or -ENOMEM.
+ */
+int stat_table_title(struct buf *out, enum stat_table_by by, size_t width);
+int stat_table_line(struct buf *out, const struct stat_table *all, const struct figure *f,
+		 enum stat_table_by by, size_t width);
+
+struct stat_table_json {
+	int64_t origin;	 /* ns since the epoch */
+	int64_t span_ns; /* that the sums cover */
+	const struct loss *loss;
+	const uint64_t
+		*running; /* calls that had not ended when recording stopped; NULL: not known */
+};
+
+/* One JSON document on one line: the figures, what waits, the span. */
+void stat_table_put_json(FILE *out, const struct stat_table *f, enum stat_table_by by, size_t rows,
+		      const struct stat_table_json *j);

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weir top: what happens now, on a full screen; live from the kernel, or from a trace that still
+ * grows. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "batch/seconds.h"
+#include "cli/options/choose.h"
+#include "cli/commands.h"
+#include "cli/record/record_live.h"
+#include "cli/terminal/text.h"
+#include "cli/stat/top_screen.h"
+#include "privilege/privilege.h"
+
+#define EVERY_DEFAULT_NS NSEC_PER_SEC
+#define POLL_US		 50000
+
+struct top_opts {
+	struct record_flags rec;
+	struct option_list inputs;
+	const char *by, *sort;
+	int64_t every_ns;
+};
+
+/* What is shown: the last interval, or everything since the start. */
+struct top {
+	struct top_view view;
+	struct rollup *now, *last, *total;	       /* growing; the interval before; all */
+	int64_t began, interval_began, next, every_ns; /* monotonic */
+	bool ended;
+	int failed;
+	/* of a trace: what is chosen of it */
+	struct read_flags flags;
+	struct select select;
+	struct choice choice;
+	struct query_cursor *cursor;
+	bool chosen; /* something is: not everything */
+};
+
+static void top_free(struct top *t)
+{
+	rollup_free(t->now);
+	rollup_free(t->last);
+	rollup_free(t->total);
+	choice_free(&t->choice);
+	query_cursor_free(t->cursor);
+	select_free(&t->select);
+}
+
+static int top_new(struct top *t, const struct top_opts *o)
+{
+	int r = rollup_new(&t->now, FIGURES_KEYS);
+
+	if (r >= 0)
+		r = rollup_new(&t->last, FIGURES_KEYS);
+	if (r >= 0)
+		r = rollup_new(&t->total, FIGURES_KEYS);
+	t->every_ns = o->every_ns ? o->every_ns : EVERY_DEFAULT_NS;
+	t->began = t->interval_began = clock_monotonic_ns();
+	t->next = t->began + t->every_ns;
+	return r;
+}
+
+/* The interval is over: it becomes what is shown, and part of the total. */
+static int turn(struct top *t, int64_t now)
+{
+	int r = rollup_merge(t->total, t->now);
+
+	if (r < 0)
+		return r;
+	rollup_free(t->last);
+	t->last = TAKE_PTR(t->now);
+	t->view.interval_ns = now - t->interval_began;
+	t->view.total_ns = now - t->began;
+	t->interval_began = now;
+	t->next = clock_next(t->next, now, t->every_ns);
+	return rollup_new(&t->now, FIGURES_KEYS);
+}
+
+static int top_forget(struct top *t)
+{
+	rollup_free(TAKE_PTR(t->total));
+	rollup_free(TAKE_PTR(t->now));
+	t->began = t->interval_began = clock_monotonic_ns();
+	if (rollup_new(&t->total, FIGURES_KEYS) < 0)
+		return -ENOMEM;
+	return rollup_new(&t->now, FIGURES_KEYS);
+}
+
+/* Keys, and a new screen where one is due. 1: the user wants to leave. */
+static int top_step(struct top *t)
+{
+	int64_t now = clock_monotonic_ns();
+	enum top_wish wish = top_screen_keys(&t->view);
+	bool due = now >= t->next && !t->view.paused && !t->ended;
+	int r = 0;
+
+	if (wish == TOP_LEAVE)
+		return 1;
+	if (wish == TOP_FORGET)
+		r = top_forget(t);
+	if (r >= 0 && due)
+		r = turn(t, now);
+	if (r >= 0 && (due || wish != TOP_NOTHING))
+		r = top_screen_draw(&t->view, t->view.show_total ? t->total : t->last);
+	t->failed = MIN(t->failed, r);
+	return r;
+}
+
+/* ---- live ---- */
+
+static int top_take(void *arg, const struct batch_set *rows, const struct dims *dims,
+		    struct error *err)
+{
+	struct top *t = arg;
+	int r = rows->tables[TABLE_OP] ? rollup_add(t->now, rows->tables[TABLE_OP]) : 0;
+
+	if (rows->tables[TABLE_LOSS])
+		loss_add(&t->view.loss, rows->tables[TABLE_LOSS]);
+
+	return r < 0 ? error_errno(err, r, "summing up") : 0;
+}
+
+static int top_tick(void *arg, const struct record_totals *totals)
+{
+	struct top *t = arg;
+
+	loss_raise(&t->view.loss, totals->source.lost);
+	return top_step(t);
+}
+
+static int run_live(const struct top_opts *o, struct top *t, int argc, char **argv)
+{
+	_cleanup_(live_close) struct live live = {0};
+	struct live_options lo = {.rec = &o->rec, .argc = argc, .argv = argv, .usage = "weir top"};
+	struct record_sink sink = {top_take, t};
+	struct record_totals totals = {0};
+	struct error err = {0};
+	int r = live_open(&live, &lo, &err);
+
+	if (r != 0)
+		return r < 0 ? live_fail(r, &err) : 0;
+	t->view.dims = enrich_dims(live.enrich);
+	live.quiet = true; /* while it has the screen */
+	t->view.what = *live.selection ? live.selection : argc ? argv[0] : "";
+	live.session.sinks = &sink;
+	live.session.sink_count = 1;
+	live.session.tick = top_tick;
+	live.session.tick_arg = t;
+	live.session.every_ns = t->every_ns;
+	r = top_screen_open(&err);
+	if (r >= 0) {
+		r = live_run(&live, &totals, &err);
+		top_screen_close();
+	}
+	if (r >= 0)
+		r = t->failed;
+	if (r < 0)
+		return live_fail(live_at_work(r), err.code ? &err : &(struct error){.code = r});
+	if (totals.why_stopped && strcmp(totals.why_stopped, "asked to"))
+		fprintf(stderr, "weir: top: %s\n", totals.why_stopped);
+	live_warn_left(&live, &totals);
+	live_warn_lost(&totals, false);
+	return live_status(&totals);
+}
+
+/* ---- a trace ---- */
+
+/* The threads and files that are chosen, among those that the trace has by now. */
+static int top_do_choose(struct top *t, const struct store *s, struct error *err)
+{
+	struct scan_filter *f = &t->choice.filter;
+	int r;
+
+	choice_free(&t->choice);
+	query_cursor_free(t->cursor);
+	t->cursor = NULL;
+	r = choice_make(&t->choice, &t->select, store_dims(s));
+	if (r >= 0)
+		r = choice_where(&t->choice, &t->flags.sel.where, s, err);
+	if (r >= 0 && f->where)
+		r = query_cursor_new(&t->cursor, f->where->op);
+	return r < 0 ? error_errno(err, r, "choosing rows") : 0;
+}
+
+static int add_chosen(struct top *t, const struct batch *b, struct error *err)
+{
+	const uint32_t *rows = NULL;
+	ssize_t count = (ssize_t)b->rows;
+	int r = 0;
+
+	if (t->cursor)
+		count = query_cursor_rows(t->cursor, b, &rows, err);
+	for (ssize_t i = 0; i < count && r >= 0; i++) {
+		size_t row = rows ? rows[i] : (size_t)i;
+
+		if (scan_filter_op(&t->choice.filter, b, row))
+			r = rollup_add_op(t->now, b, row);
+	}
+	return count < 0 ? (int)count : r;
+}
+
+static int add_rows(struct top *t, const struct batch *b, struct error *err)
+{
+	_cleanup_(batch_freep) struct batch *seconds = NULL;
+	int r;
+
+	if (!t->chosen)
+		return rollup_add(t->now, b);
+	r = add_chosen(t, b, err);
+	if (r >= 0)
+		r = batch_new(&seconds, TABLE_OP);
+	if (r >= 0)
+		r = batch_seconds(b, seconds);
+	if (r < 0)
+		return r;
+	rollup_seconds(t->now, true);
+	r = add_chosen(t, seconds, err);
+	rollup_seconds(t->now, false);
+	return r;
+}
+
+/* Adds the blocks of op and of loss from *next on. */
+static int add_blocks(struct top *t, struct store *s, struct store_cursor *cursor, size_t *next,
+		      struct error *err)
+{
+	uint64_t columns = seconds_columns(TABLE_OP, rollup_op_columns);
+
+	if (t->chosen && *next < store_block_count(s)) {
+		int r = top_do_choose(t, s, err);
+
+		if (r < 0)
+			return r;
+		if (t->choice.filter.where)
+			columns = seconds_columns(
+				TABLE_OP, columns | query_rows_columns(t->choice.filter.where->op));
+	}
+	for (; *next < store_block_count(s); (*next)++) {
+		enum table_id table = store_block(s, *next)->table;
+		const struct batch *b;
+		int r;
+
+		if (table != TABLE_OP && table != TABLE_LOSS)
+			continue;
+		r = store_decode(cursor, *next, table == TABLE_OP ? columns : ~0ull, &b, err);
+		if (r == -EBADMSG) { /* counted as damage */
+			*err = (struct error){0};
+			continue;
+		}
+		if (r >= 0 && table == TABLE_LOSS)
+			loss_add(&t->view.loss, b);
+		else if (r >= 0)
+			r = add_rows(t, b, err);
+		if (r < 0)
+			return error_errno(err, r, "reading the trace");
+	}
+	loss_take_damage(&t->view.loss, s);
+	return 0;
+}
+
+static int top_follow(struct top *t, struct store *s, struct error *err)
+{
+	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
+	int64_t first, last;
+	size_t next = 0;
+	int r = store_cursor_new(&cursor, s);
+
+	if (r >= 0)
+		r = add_blocks(t, s, cursor, &next, err);
+	store_range(s, &first, &last);
+	if (r >= 0)
+		r = turn(t, clock_monotonic_ns());
+	/* what was recorded before top began counts in all rates too */
+	t->view.total_ns = first != INT64_MIN ? last - first : 0;
+	t->began -= t->view.total_ns;
+	t->view.show_total = true; /* what came before is one interval of no known length */
+	t->ended = !store_is_open_ended(s);
+	if (r >= 0)
+		r = top_screen_draw(&t->view, t->total);
+	while (r == 0) {
+		usleep(POLL_US);
+		r = t->ended ? 0 : (int)MIN(store_refresh(s, err), 0);
+		if (r >= 0)
+			r = add_blocks(t, s, cursor, &next, err);
+		if (r >= 0)
+			r = top_step(t);
+	}
+	return MIN(r, 0);
+}
+
+static int run_trace(const struct top_opts *o, struct top *t)
+{
+	_cleanup_(store_freep) struct store *s = NULL;
+	struct error err = {0};
+	int r;
+
+	t->flags = (struct read_flags){.sel = o->rec.sel};
+	if (privilege_drop(privilege_files(), &err) < 0)
+		return fail(&err);
+	r = read_flags_select(&t->flags, &t->select, &err);
+	if (r < 0)
+		return live_fail(-EINVAL, &err);
+	r = store_open(&s, o->inputs.items, o->inputs.count, &err);
+	if (r >= 0)
+		r = top_do_choose(t, s, &err);
+	if (r < 0)
+		return live_fail(r, &err);
+	t->chosen = t->choice.filter.threads || t->choice.filter.files || t->select.ops_given ||
+		    t->select.failed_only || t->select.min_dur_ns || t->choice.filter.where;
+	t->view.dims = store_dims(s);
+	t->view.what = o->inputs.items[0];
+	r = top_screen_open(&err);
+	if (r >= 0) {
+		r = top_follow(t, s, &err);
+		top_screen_close();
+	}
+	return r < 0 ? fail(err.code ? &err : &(struct error){.code = r}) : 0;
+}
+
+/* ---- the command ---- */
+
+static int top_main(const void *opts, int argc, char **argv)
+{
+	const struct top_opts *o = opts;
+	_cleanup_(top_free) struct top t = {0};
+	struct error err = {0};
+
+	if (stat_table_options_parse(&t.view.figures, o->by, FIGURES_PROCESS, o->sort, &err) < 0)
+		return fail_usage("top: %s", err.message);
+	if (o->every_ns && o->every_ns < RECORD_TICK_MIN_NS)
+		return fail_usage("top: --every takes 20ms or more");
+	if (o->inputs.count && (argc || !record_flags_no_target(&o->rec)))
+		return fail_usage("top: -i shows a trace; a command, -p or -a what happens now: "
+				  "use one of them");
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return fail(&(struct error){
+			.code = -ENOTTY,
+			.message = "top needs a terminal; `weir stat --every 1s` prints the "
+				   "same figures line by line"});
+	if (top_new(&t, o) < 0)
+		return fail(&(struct error){.code = -ENOMEM});
+	return o->inputs.count ? run_trace(o, &t) : run_live(o, &t, argc, argv);
+}
+
+static const struct option top_options[] = {
+	RECORD_FLAGS(struct top_opts, rec),
+	{'i', "input", OPTION_LIST, "TRACE", "show this trace, which may still be growing",
+	 offsetof(struct top_opts, inputs)},
+	{0, "every", OPTION_DURATION, "TIME", "refresh so often (default 1s)",
+	 offsetof(struct top_opts, every_ns)},
+	{0, "by", OPTION_STRING, "KEY", "begin with op, process (default), thread, file, error",
+	 offsetof(struct top_opts, by), .words = stat_table_by_word},
+	{0, "sort", OPTION_STRING, "WORD", "begin with time (default), calls, bytes, errors, max",
+	 offsetof(struct top_opts, sort), .words = stat_table_sort_word},
+	{0},
+};
+
+static const struct command_example top_examples[] = {
+	{"weir top -a", "the whole host, by process"},
+	{"weir top -p 4711 --by file", "the files that a process works on"},
+	{"weir top -i weir.trace", "a trace that another weir is writing"},
+	{0},
+};
+
+const struct command command_top = {
+	.name = "top",
+	.summary = "show what happens now, on a full screen",
+	.usage = "[options] [--] CMD [ARG...] | -p PID | -a | -i TRACE",
+	.description = "Shows calls, errors, bytes, time and its distribution by process, thread, "
+		       "file, operation or error, refreshed "
+		       "every second. Keys: o p t f e choose the grouping, c b T x m the order "
+		       "(calls, bytes, time, errors, max), "
+		       "Enter goes into the chosen line, Backspace back out, / filters by text, i "
+		       "switches between the last interval "
+		       "and everything since the start, r begins anew, space pauses, ? helps, q "
+		       "leaves.\n\n"
+		       "Calls that wait for work are a line of their own and in no percentage.\n\n"
+		       "Exit status: as weir stat; 1 also where standard output is no terminal.",
+	.options = top_options,
+	.options_size = sizeof(struct top_opts),
+	.examples = top_examples,
+	.takes_command = true,
+	.records = true,
+	.run = top_main,
+};

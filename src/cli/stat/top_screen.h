@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* top_screen.h: the full screen of `weir top`: what is drawn, and what the keys mean. */
+#pragma once
+
+#include "base/error.h"
+#include "cli/stat/stat_table.h"
+
+#define TOP_FILTER_MAX 64 /* bytes of a text filter */
+#define TOP_DEPTH_MAX  FIGURES_BY_COUNT
+
+struct top_view {
+	struct stat_table_options figures;
+	const struct dims *dims;
+	const char *what; /* the selection or the trace */
+	struct loss loss; /* since the start */
+	int64_t interval_ns, total_ns;
+	bool show_total, paused, help, typing;
+	char filter[TOP_FILTER_MAX];
+	size_t selected; /* line */
+	int64_t selected_key;
+	size_t lines; /* of the last screen */
+	/* the groupings gone into: what Backspace undoes */
+	enum stat_table_by path[TOP_DEPTH_MAX];
+	char path_label[TOP_DEPTH_MAX][TOP_FILTER_MAX];
+	size_t depth;
+	char selected_label[TOP_FILTER_MAX];
+};
+
+enum top_wish { TOP_NOTHING, TOP_REDRAW, TOP_FORGET, TOP_LEAVE };
+
+/* Takes the terminal; top_screen_close() gives it back, also after a failure. */
+int top_screen_open(struct error *err);
+void top_screen_close(void);
+/* Reads all keys that are there. */
+enum top_wish top_screen_keys(struct top_view *v);
+/* Draws the sums; 0 or negative. */
+int top_screen_draw(struct top_view *v, const struct rollup *r);

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/terminal/format.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "base/when.h"
+#include "cli/terminal/bars.h"
+
+/* ---- numbers ---- */
+
+struct text format_count(uint64_t n)
+{
+	struct text t;
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
+	size_t at = 0;
+
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			t.s[at++] = ',';
+		t.s[at++] = digits[i];
+	}
+	t.s[at] = '\0';
+	return t;
+}
+
+struct text format_size(uint64_t bytes)
+{
+	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+	double v = (double)bytes / 1024;
+	size_t unit = 0;
+	struct text t;
+
+	if (bytes < 1024) {
+		snprintf(t.s, sizeof(t.s), "%u B", (unsigned int)bytes);
+		return t;
+	}
+	/* 1023.95 would be printed as 1024.0: that is already the next unit. */
+	while (v >= 1023.95 && unit + 1 < ARRAY_SIZE(units)) {
+		v /= 1024;
+		unit++;
+	}
+	snprintf(t.s, sizeof(t.s), "%.1f %s", v, units[unit]);
+	return t;
+}
+
+/* v with so many significant digits, never in exponent form; v < 1000. */
+static void significant(char *buf, size_t size, double v, int digits, const char *unit)
+{
+	int decimals = digits - 1;
+
+	for (double limit = 10; v >= limit - 5 / __builtin_powi(10, decimals + 1) && decimals > 0;
+	     limit *= 10)
+		decimals--;
+	snprintf(buf, size, "%.*f%s", decimals, v, unit);
+}
+
+struct text format_dur(int64_t ns, int digits)
+{
+	struct text t;
+	double v = (double)ns;
+
+	if (ns < 0)
+		snprintf(t.s, sizeof(t.s), "-");
+	else if (ns < 1000)
+		snprintf(t.s, sizeof(t.s), "%dns", (int)ns);
+	else if (v < 999.5e3)
+		significant(t.s, sizeof(t.s), v / 1e3, digits, "us");
+	else if (v < 999.5e6)
+		significant(t.s, sizeof(t.s), v / 1e6, digits, "ms");
+	else if (v < 119.5e9)
+		significant(t.s, sizeof(t.s), v / 1e9, digits, "s");
+	else if (v < 7200e9)
+		snprintf(t.s, sizeof(t.s), "%dm%02ds", (int)(v / 60e9), (int)(v / 1e9) % 60);
+	else
+		snprintf(t.s, sizeof(t.s), "%lldh%02dm", (long long)(v / 3600e9),
+			 (int)((long long)(v / 60e9) % 60));
+	return t;
+}
+
+struct text format_time(int64_t ns)
+{
+	struct text t;
+	double v = (double)ns;
+
+	if (ns < 0)
+		snprintf(t.s, sizeof(t.s), "-");
+	else if (ns < 1000)
+		snprintf(t.s, sizeof(t.s), "%d ns", (int)ns);
+	else if (v < 999.5e3)
+		significant(t.s, sizeof(t.s), v / 1e3, 2, " us");
+	else if (v < 99.95e6)
+		snprintf(t.s, sizeof(t.s), "%.1f ms", v / 1e6);
+	else if (v < 999.995e9)
+		snprintf(t.s, sizeof(t.s), "%.2f s", v / 1e9);
+	else
+		snprintf(t.s, sizeof(t.s), "%.40s s", format_count((uint64_t)(v / 1e9 + 0.5)).s);
+	return t;
+}
+
+struct text format_percent(uint64_t part, uint64_t whole)
+{
+	struct text t;
+	double p = whole ? 100.0 * (double)part / (double)whole : 0;
+
+	if (!whole)
+		snprintf(t.s, sizeof(t.s), "-");
+	else if (part && p < 0.5)
+		snprintf(t.s, sizeof(t.s), "<1 %%");
+	else
+		snprintf(t.s, sizeof(t.s), "%.0f %%", p);
+	return t;
+}
+
+struct text format_rate(uint64_t n, int64_t dur_ns, bool bytes)
+{
+	double rate = dur_ns > 0 ? (double)n * 1e9 / (double)dur_ns : 0;
+	struct text t;
+
+	if (dur_ns <= 0 || rate >= 1e18)
+		snprintf(t.s, sizeof(t.s), "-");
+	else if (bytes)
+		snprintf(t.s, sizeof(t.s), "%.40s/s", format_size((uint64_t)(rate + 0.5)).s);
+	else if (rate >= 9.95 || rate == 0)
+		snprintf(t.s, sizeof(t.s), "%.40s/s", format_count((uint64_t)(rate + 0.5)).s);
+	else
+		significant(t.s, sizeof(t.s), rate, 2, "/s");
+	return t;
+}
+
+struct text format_when(int64_t ns, enum format_zone zone)
+{
+	int64_t ms = ns / NSEC_PER_MSEC - (ns % NSEC_PER_MSEC < 0);
+	time_t sec = (time_t)(ms / 1000 - (ms % 1000 < 0));
+	struct tm tm = {0};
+	struct text t;
+	long off;
+
+	if (!(zone == FORMAT_UTC ? gmtime_r(&sec, &tm) : localtime_r(&sec, &tm))) {
+		snprintf(t.s, sizeof(t.s), "%lld ns", (long long)ns);
+		return t;
+	}
+	off = tm.tm_gmtoff / 60;
+	snprintf(t.s, sizeof(t.s), "%d %s %02d:%02d:%02d.%03d %c%02ld%02ld", tm.tm_mday,
+		 when_months[tm.tm_mon], tm.tm_hour, tm.tm_min, tm.tm_sec,
+		 (int)(ms - (int64_t)sec * 1000), off < 0 ? '-' : '+', labs(off) / 60,
+		 labs(off) % 60);
+	return t;
+}
+
+struct text format_rel(int64_t ns, int digits)
+{
+	struct text t;
+	uint64_t abs = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+	uint64_t unit = (uint64_t)NSEC_PER_SEC;
+
+	assert(digits >= 0 && digits <= 9);
+	for (int i = 0; i < digits; i++)
+		unit /= 10;
+	abs /= unit;
+	unit = (uint64_t)NSEC_PER_SEC / unit;
+	if (digits == 0)
+		snprintf(t.s, sizeof(t.s), "%c%llus", ns < 0 ? '-' : '+', (unsigned long long)abs);
+	else
+		snprintf(t.s, sizeof(t.s), "%c%llu.%0*llus", ns < 0 ? '-' : '+',
+			 (unsigned long long)(abs / unit), digits,
+			 (unsigned long long)(abs % unit));
+	return t;
+}
+
+/* ---- spark lines ---- */
+
+static unsigned int spark_column(uint64_t ns)
+{
+	/* Upper ends of the columns: half decades. */
+	static const uint64_t ends[FORMAT_SPARK_WIDTH - 1] = {
+		3162,	 10000,	   31623,    100000,	316228,	   1000000,
+		3162278, 10000000, 31622777, 100000000, 316227766,
+	};
+	unsigned int i = 0;
+
+	while (i < ARRAY_SIZE(ends) && ns >= ends[i])
+		i++;
+	return i;
+}
+
+void format_spark_add(uint64_t counts[static FORMAT_SPARK_WIDTH], const struct hist *h)
+{
+	for (unsigned int i = 0; i < hist_entries(h); i++) {
+		struct hist_entry e = hist_entry(h, i);
+
+		counts[spark_column(hist_middle(e.bucket))] += e.count;
+	}
+}
+
+struct text format_spark_counts(const uint64_t counts[static FORMAT_SPARK_WIDTH])
+{
+	uint64_t max = 0;
+	struct text t;
+	size_t at = 0;
+
+	for (unsigned int i = 0; i < FORMAT_SPARK_WIDTH; i++)
+		max = MAX(max, counts[i]);
+	for (unsigned int i = 0; i < FORMAT_SPARK_WIDTH; i++) {
+		const char *shade = bars_shade(counts[i], max);
+		size_t n = strlen(shade);
+
+		memcpy(t.s + at, shade, n);
+		at += n;
+	}
+	t.s[at] = '\0';
+	return t;
+}
+
+struct text format_spark(const struct hist *h)
+{
+	uint64_t counts[FORMAT_SPARK_WIDTH] = {0};
+
+	format_spark_add(counts, h);
+	return format_spark_counts(counts);
+}
+
+/* ---- names ---- */
+
+/* Columns of a character; -1 where it must not reach a terminal. */
+static int char_width(uint32_t c)
+{
+	if (!utf8_is_shown(c))
+		return -1;
+	if (c >= 0x300 && c < 0x370)
+		return 0; /* combining */
+	if ((c >= 0x1100 && c <= 0x115f) || (c >= 0x2e80 && c <= 0xa4cf) ||
+	    (c >= 0xac00 && c <= 0xd7a3) || (c >= 0xf900 && c <= 0xfaff) ||
+	    (c >= 0xfe30 && c <= 0xfe6f) || (c >= 0xff00 && c <= 0xff60) ||
+	    (c >= 0x1f300 && c <= 0x1faff) || (c >= 0x20000 && c <= 0x3fffd))
+		return 2;
+	return 1;
+}
+
+int format_safe(struct buf *out, const void *data, size_t len)
+{
+	const uint8_t *p = data;
+	int r = 0;
+
+	for (size_t i = 0; i < len && r >= 0;) {
+		uint32_t c = 0;
+		size_t n = utf8_decode(p + i, len - i, &c);
+
+		if (n && char_width(c) >= 0) {
+			r = buf_append(out, p + i, n);
+		} else {
+			n = n ? n : 1;
+			for (size_t k = 0; k < n && r >= 0; k++) {
+				uint8_t b = p[i + k];
+
+				if (b == '\n' || b == '\t' || b == '\r')
+					r = buf_printf(out, "\\%c",
+						       b == '\n'   ? 'n'
+						       : b == '\t' ? 't'
+								   : 'r');
+				else
+					r = buf_printf(out, "\\x%02x", b);
+			}
+		}
+		i += n;
+	}
+	return r;
+}
+
+/* Bytes of the longest prefix that takes at most `width` columns. */
+static size_t prefix_of_width(const char *s, size_t len, size_t width, size_t *ret_width)
+{
+	size_t at = 0, w = 0;
+
+	while (at < len) {
+		uint32_t c = 0;
+		size_t n = utf8_decode((const uint8_t *)s + at, len - at, &c);
+		int cw = n ? char_width(c) : 1;
+
+		n = n ? n : 1;
+		cw = cw < 0 ? 1 : cw;
+		if (w + (size_t)cw > width)
+			break;
+		w += (size_t)cw;
+		at += n;
+	}
+	if (ret_width)
+		*ret_width = w;
+	return at;
+}
+
+size_t format_width(const char *s)
+{
+	size_t w;
+
+	prefix_of_width(s, strlen(s), SIZE_MAX, &w);
+	return w;
+}
+
+/* Appends the end of s that takes at most `width` columns. */
+static int append_tail(struct buf *out, const char *s, size_t width)
+{
+	size_t len = strlen(s), total = format_width(s), skip = total > width ? total - width : 0,
+	       w;
+	size_t at = prefix_of_width(s, len, skip, &w);
+
+	/* A wide character may straddle the cut: leave it out. */
+	while (w < skip && at < len) {
+		size_t n = 1;
+
+		while (at + n < len && ((uint8_t)s[at + n] & 0xc0) == 0x80)
+			n++;
+		at += n;
+		w += 2;
+	}
+	return buf_append(out, s + at, len - at);
+}
+
+static int append_middle(struct buf *out, const char *s, size_t width)
+{
+	size_t len = strlen(s), keep, front;
+	const char *slash = NULL;
+	int r;
+
+	if (format_width(s) <= width)
+		return buf_append(out, s, len);
+	if (width < 8)
+		return buf_append(out, s, prefix_of_width(s, len, width, NULL));
+	/* At a folder: the longest run of last names that fits, after the first name where that
+	 * fits too. */
+	for (const char *p = s + len; p > s; p--) {
+		if (*p != '/')
+			continue;
+		if (format_width(p) + 4 > width)
+			break; /* and what is longer does not fit either */
+		slash = p;
+	}
+	if (slash && s[0] == '/') {
+		const char *first = strchr(s + 1, '/');
+
+		if (first && first < slash &&
+		    prefix_of_width(s, (size_t)(first - s), SIZE_MAX, &front) &&
+		    front + 4 + format_width(slash) <= width) {
+			r = buf_append(out, s, (size_t)(first - s));
+			if (r < 0)
+				return r;
+		}
+		r = buf_append(out, "/...", 4);
+		return r < 0 ? r : buf_append(out, slash, strlen(slash));
+	}
+	keep = width - 3;
+	front = keep / 3;
+	r = buf_append(out, s, prefix_of_width(s, len, front, NULL));
+	if (r >= 0)
+		r = buf_append(out, "...", 3);
+	return r < 0 ? r : append_tail(out, s, keep - front);
+}
+
+int format_path(struct buf *out, const void *data, size_t len, size_t width)
+{
+	_cleanup_buf_ struct buf safe = {0};
+	int r = format_safe(&safe, data, len);
+
+	return r < 0 ? r : append_middle(out, buf_str(&safe), width);
+}
+
+int format_pad(struct buf *out, const char *s, size_t width, bool right)
+{
+	size_t w, len = strlen(s), take = prefix_of_width(s, len, width, &w);
+	int r = 0;
+
+	if (right)
+		r = buf_printf(out, "%*s", (int)(width - w), "");
+	if (r >= 0)
+		r = buf_append(out, s, take);
+	if (r >= 0 && !right)
+		r = buf_printf(out, "%*s", (int)(width - w), "");
+	return r;
+}
+
+/* ---- tables ---- */
+
+void table_free(struct table *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		free(t->cells[i]);
+	free(t->cells);
+	*t = (struct table){0};
+}
+
+static void table_take(struct table *t, char *text)
+{
+	if (!text || grow((void **)&t->cells, &t->cap, t->count + 1, sizeof(*t->cells)) < 0) {
+		free(text);
+		t->error = -ENOMEM;
+		return;
+	}
+	t->cells[t->count++] = text;
+}
+
+void table_cell(struct table *t, const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	table_take(t, text);
+}
+
+void table_cell_bytes(struct table *t, struct bytes text)
+{
+	_cleanup_buf_ struct buf b = {0};
+
+	if (format_safe(&b, text.data, text.len) < 0) {
+		t->error = -ENOMEM;
+		return;
+	}
+	table_cell(t, "%s", buf_str(&b));
+}
+
+static void table_widths(const struct table *t, size_t rows, size_t width, size_t *w)
+{
+	size_t total = 0;
+
+	for (size_t c = 0; c < t->column_count; c++) {
+		w[c] = format_width(t->columns[c].title);
+		for (size_t r = 0; r < rows; r++)
+			w[c] = MAX(w[c], format_width(t->cells[r * t->column_count + c]));
+		if (t->columns[c].width_max)
+			w[c] = MIN(w[c], t->columns[c].width_max);
+		total += w[c] + (c ? 2 : 0);
+	}
+	for (size_t c = 0; width && c < t->column_count && total > width; c++) {
+		size_t cut = t->columns[c].shrinks && w[c] > 16 ? MIN(total - width, w[c] - 16) : 0;
+
+		w[c] -= cut;
+		total -= cut;
+	}
+}
+
+static int table_line(const struct table *t, const size_t *w, char *const *cells, struct buf *line)
+{
+	int r = 0;
+
+	buf_clear(line);
+	for (size_t c = 0; c < t->column_count && r >= 0; c++) {
+		const char *s = cells ? cells[c] : t->columns[c].title;
+		_cleanup_buf_ struct buf cut = {0};
+
+		r = append_middle(&cut, s, w[c]);
+		if (r >= 0 && c)
+			r = buf_append(line, "  ", 2);
+		if (r >= 0)
+			r = format_pad(line, buf_str(&cut), w[c], t->columns[c].right);
+	}
+	while (line->len && line->data[line->len - 1] == ' ')
+		line->len--;
+	return r;
+}
+
+int table_print(struct table *t, FILE *out, size_t rows, size_t width)
+{
+	_cleanup_free_ size_t *w = calloc(t->column_count, sizeof(*w));
+	_cleanup_buf_ struct buf line = {0};
+
+	assert(t->count % t->column_count == 0 || t->error < 0);
+	if (!w || t->error < 0)
+		return -ENOMEM;
+	rows = MIN(rows, table_rows(t));
+	table_widths(t, rows, width, w);
+	for (size_t r = 0; r <= rows; r++) {
+		int e = table_line(t, w, r ? t->cells + (r - 1) * t->column_count : NULL, &line);
+
+		if (e < 0)
+			return e;
+		fprintf(out, "%s\n", buf_str(&line));
+	}
+	return 0;
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/terminal/loss_text.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cli/terminal/json_text.h"
+
+/* Rows that are there but lack something: a path, an argument, a file, an address. */
+static bool loss_text_is_part(enum loss_cause cause)
+{
+	return cause == CAUSE_PATH_CUT || cause == CAUSE_ARG_UNREAD || cause == CAUSE_NO_FILE ||
+	       cause == CAUSE_UNSENT;
+}
+
+/* What happened to the recording; no call that ended is missing for it. */
+static bool is_note(enum loss_cause cause)
+{
+	return cause == CAUSE_STOPPED || cause == CAUSE_HOLD_LIMIT || cause == CAUSE_RUNNING_UNREAD;
+}
+
+static void loss_text_sum_up(struct loss *l)
+{
+	l->lost = 0;
+	l->at_least = false;
+	for (unsigned int c = 0; c < CAUSE_COUNT; c++) {
+		if (loss_text_is_part(c) || is_note(c))
+			continue;
+		l->lost += l->events[c];
+		l->at_least |= l->more[c];
+	}
+	l->cut = l->events[CAUSE_PATH_CUT] + l->events[CAUSE_ARG_UNREAD];
+	l->no_file = l->events[CAUSE_NO_FILE];
+	l->running_unread = l->events[CAUSE_RUNNING_UNREAD] || l->more[CAUSE_RUNNING_UNREAD];
+}
+
+void loss_add(struct loss *l, const struct batch *rows)
+{
+	for (size_t i = 0; i < rows->rows; i++) {
+		int64_t cause = batch_get(rows, LOSS_CAUSE, i, CAUSE_DECODE);
+		int64_t events = batch_get(rows, LOSS_EVENTS, i, -1);
+
+		if (cause < 0 || cause >= CAUSE_COUNT)
+			cause = CAUSE_DECODE;
+		if (events < 0)
+			l->more[cause] = true;
+		else
+			l->events[cause] += (uint64_t)events;
+	}
+	loss_text_sum_up(l);
+}
+
+void loss_raise(struct loss *l, uint64_t lost)
+{
+	l->lost = MAX(l->lost, lost);
+}
+
+void loss_take_damage(struct loss *l, const struct store *s)
+{
+	l->events[CAUSE_CORRUPT] -= l->damage.calls;
+	store_damage(s, &l->damage);
+	store_file_changes(s, &l->changes);
+	store_unclosed(s, &l->unclosed);
+	l->events[CAUSE_CORRUPT] += l->damage.calls;
+	l->more[CAUSE_CORRUPT] |= l->damage.gaps;
+	l->more[CAUSE_TORN] |= l->damage.torn;
+	loss_text_sum_up(l);
+}
+
+static bool loss_text_is_text(struct bytes b, const char *text)
+{
+	return b.len == strlen(text) && !memcmp(b.data, text, b.len);
+}
+
+static void add_marks(struct loss *l, const struct batch *marks)
+{
+	for (size_t i = 0; i < marks->rows; i++) {
+		struct bytes name = batch_get_bytes(marks, MARK_NAME, i),
+			     text = batch_get_bytes(marks, MARK_TEXT, i);
+
+		if (!name.len || !text.len || !loss_text_is_text(name, "weir.failed"))
+			continue;
+		if (l->failed.count++)
+			continue;
+		l->failed.at = batch_get(marks, MARK_AT, i, 0);
+		snprintf(l->failed.why, sizeof(l->failed.why), "%.*s", (int)text.len,
+			 (const char *)text.data);
+	}
+}
+
+int loss_read(struct loss *ret, const struct store *s, struct error *err)
+{
+	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
+	struct loss l = {0};
+	int r = store_cursor_new(&cursor, s);
+
+	if (r < 0)
+		return error_errno(err, r, "cannot read what the trace lacks");
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		const struct store_block *block = store_block(s, i);
+		const struct batch *b;
+		struct error unread = {0};
+
+		if ((block->table != TABLE_LOSS && block->table != TABLE_MARK) || block->damaged)
+			continue;
+		r = store_decode(cursor, i, ~0ull, &b, &unread);
+		if (r >= 0 && block->table == TABLE_MARK)
+			add_marks(&l, b);
+		else if (r >= 0)
+			loss_add(&l, b);
+		else if (r != -EBADMSG) /* else counted as damage */
+			return error_set(err, r, "%s", unread.message);
+	}
+	loss_take_damage(&l, s);
+	*ret = l;
+	return 0;
+}
+
+int loss_put_calls(struct buf *out, const struct loss *l)
+{
+	if (!l->lost && l->at_least)
+		return buf_printf(out, "an unknown number of calls");
+	return buf_printf(out, "%s%s call%s", l->at_least ? "at least " : "",
+			  format_count(l->lost).s, l->lost == 1 ? "" : "s");
+}
+
+int loss_put_causes(struct buf *out, const struct loss *l, bool parts, unsigned int max)
+{
+	unsigned int named = 0;
+	int r = 0;
+
+	for (unsigned int c = 0; c < CAUSE_COUNT && r >= 0; c++) {
+		if ((!l->events[c] && !l->more[c]) || is_note(c) || loss_text_is_part(c) != parts)
+			continue;
+		if (named == max)
+			return buf_printf(out, ", and more");
+		r = buf_printf(out, "%s%s %s", named++ ? ", " : "", vocab_word("cause", c),
+			       l->events[c] ? format_count(l->events[c]).s : "?");
+		if (r >= 0 && l->events[c] && l->more[c])
+			r = buf_printf(out, "+");
+	}
+	return r;
+}
+
+int loss_put_damage(struct buf *out, const struct loss *l)
+{
+	const struct store_damage *d = &l->damage;
+	uint64_t blocks = d->blocks - d->traces;
+	bool more = d->gaps || d->torn;
+	int r = 0;
+
+	if (d->traces)
+		r = buf_printf(out, "%s whole trace%s, ", format_count(d->traces).s,
+			       d->traces == 1 ? "" : "s");
+	if (r >= 0 && blocks)
+		r = buf_printf(out, "%s block%s, ", format_count(blocks).s, blocks == 1 ? "" : "s");
+	if (r >= 0 && more && !d->rows)
+		r = buf_printf(out, "rows unknown");
+	else if (r >= 0)
+		r = buf_printf(out, "%s%s rows", more ? "at least " : "", format_count(d->rows).s);
+	return r < 0 ? r : buf_printf(out, ": %s", d->first);
+}
+
+int loss_put_unclosed(struct buf *out, const struct loss *l, enum format_zone zone)
+{
+	const struct store_unclosed *u = &l->unclosed;
+	int r = u->traces == 1
+			? buf_printf(out, "(recorder killed, or file cut): ")
+			: buf_printf(out,
+				     "(%zu traces; recorder killed, or file cut): ", u->traces);
+
+	if (r < 0)
+		return r;
+	if (u->until == INT64_MIN)
+		return buf_printf(out, "its last calls may be missing");
+	return buf_printf(out, "calls after %s may be missing", format_when(u->until, zone).s);
+}
+
+int loss_put_changes(struct buf *out, const struct loss *l)
+{
+	const struct store_file_changes *c = &l->changes;
+	const bool deleted = c->what & STORE_FILE_DELETED, cut = c->what & STORE_FILE_CUT;
+	const char *more = "";
+	int r = format_safe(out, c->path, strlen(c->path));
+
+	if (c->what & STORE_FILE_REPLACED)
+		more = ", and another file has its name";
+	if (r >= 0)
+		r = c->traces == 1 ? buf_printf(out, " was ")
+				   : buf_printf(out, " and %zu more traces were ", c->traces - 1);
+	if (r >= 0 && cut)
+		r = buf_printf(out, "cut short%s", c->what & ~STORE_FILE_CUT ? " and " : "");
+	if (r >= 0 && c->what & ~STORE_FILE_CUT)
+		r = buf_printf(out, "%s%s",
+			       deleted ? "deleted"
+			       : *more ? "replaced"
+				       : "moved",
+			       deleted ? more : "");
+	if (r < 0 || !(c->what & ~STORE_FILE_CUT))
+		return r;
+	return buf_printf(out, ": what is shown was read from the file that was opened");
+}
+
+int loss_put_failed(struct buf *out, const struct loss *l)
+{
+	int r = format_safe(out, l->failed.why, strlen(l->failed.why));
+
+	return r < 0 || l->failed.count < 2
+		       ? r
+		       : buf_printf(out, " (and %zu more)", l->failed.count - 1);
+}
+
+static bool has_parts(const struct loss *l)
+{
+	bool any = false;
+
+	for (unsigned int c = 0; c < CAUSE_COUNT; c++)
+		any |= loss_text_is_part(c) && (l->events[c] || l->more[c]);
+	return any;
+}
+
+void loss_warn_changes(const struct store *s, unsigned int *warned)
+{
+	struct loss now = {0};
+
+	store_file_changes(s, &now.changes);
+	if (now.changes.what & ~*warned)
+		loss_warn(&now);
+	*warned |= now.changes.what;
+}
+
+void loss_warn(const struct loss *l)
+{
+	_cleanup_buf_ struct buf b = {0};
+	const char *separator = "";
+	int r = 0;
+
+	if (l->changes.traces && loss_put_changes(&b, l) >= 0)
+		fprintf(stderr, "weir: %s\n", buf_str(&b));
+	buf_clear(&b);
+	if (!loss_of_calls(l) && !has_parts(l) && !l->damage.blocks && !l->unclosed.traces &&
+	    !l->failed.count)
+		return;
+	if (l->failed.count) {
+		r = buf_printf(&b, "recording failed: ");
+		if (r >= 0)
+			r = loss_put_failed(&b, l);
+		separator = "; ";
+	}
+	if (r >= 0 && loss_of_calls(l)) {
+		r = buf_printf(&b, "%s", separator);
+		if (r >= 0)
+			r = loss_put_calls(&b, l);
+		if (r >= 0)
+			r = buf_printf(&b, " lost (");
+		if (r >= 0)
+			r = loss_put_causes(&b, l, false, CAUSE_COUNT);
+		if (r >= 0)
+			r = buf_printf(&b, ")");
+		separator = "; ";
+	}
+	if (r >= 0 && has_parts(l)) {
+		r = buf_printf(&b, "%srows that lack something: ", separator);
+		if (r >= 0)
+			r = loss_put_causes(&b, l, true, CAUSE_COUNT);
+		separator = "; ";
+	}
+	if (r >= 0 && l->damage.blocks) {
+		r = buf_printf(&b, "%sdamaged: ", separator);
+		if (r >= 0)
+			r = loss_put_damage(&b, l);
+		separator = "; ";
+	}
+	if (r >= 0 && l->unclosed.traces) {
+		r = buf_printf(&b, "%snot closed ", separator);
+		if (r >= 0)
+			r = loss_put_unclosed(&b, l, FORMAT_LOCAL);
+	}
+	fprintf(stderr, "weir: the trace is incomplete: %s\n", r < 0 ? "?" : buf_str(&b));
+}
+
+static json_t *unclosed_json(const struct store_unclosed *u)
+{
+	char until[24];
+
+	if (u->until == INT64_MIN)
+		return json_pack("{s:I, s:n}", "traces", (json_int_t)u->traces, "complete_until");
+	snprintf(until, sizeof(until), "%lld", (long long)u->until);
+	return json_pack("{s:I, s:s}", "traces", (json_int_t)u->traces, "complete_until", until);
+}
+
+static json_t *changes_json(const struct store_file_changes *c)
+{
+	static const struct {
+		unsigned int what;
+		const char *word;
+	} words[] = {
+		{STORE_FILE_DELETED, "deleted"},
+		{STORE_FILE_MOVED, "moved"},
+		{STORE_FILE_REPLACED, "replaced"},
+		{STORE_FILE_CUT, "cut"},
+	};
+	json_t *what = json_array(), *path = json_string(c->path);
+	_cleanup_buf_ struct buf plain = {0};
+
+	/* not UTF-8 */
+	if (!path && format_safe(&plain, c->path, strlen(c->path)) >= 0)
+		path = json_string(buf_str(&plain));
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (c->what & words[i].what)
+			json_array_append_new(what, json_string(words[i].word));
+	}
+	return json_pack("{s:I, s:o, s:o}", "traces", (json_int_t)c->traces, "path", path, "what",
+			 what);
+}
+
+static json_t *failed_json(const struct loss *l)
+{
+	_cleanup_buf_ struct buf why = {0};
+	char at[24];
+
+	snprintf(at, sizeof(at), "%lld", (long long)l->failed.at);
+	(void)!format_safe(&why, l->failed.why, strlen(l->failed.why));
+	return json_pack("{s:I, s:s, s:s}", "recordings", (json_int_t)l->failed.count, "at", at,
+			 "why", buf_str(&why));
+}
+
+json_t *loss_json(const struct loss *l)
+{
+	json_t *causes = json_object(), *doc;
+
+	for (unsigned int c = 0; c < CAUSE_COUNT; c++) {
+		if (l->events[c] || l->more[c])
+			json_object_set_new(causes, vocab_word("cause", c),
+					    json_integer((json_int_t)l->events[c]));
+	}
+	doc = json_pack("{s:I, s:o, s:b, s:I, s:I}", "events", (json_int_t)l->lost, "causes",
+			causes, "at_least", (int)l->at_least, "damaged_blocks",
+			(json_int_t)l->damage.blocks, "damaged_rows", (json_int_t)l->damage.rows);
+	if (l->unclosed.traces)
+		json_object_set_new(doc, "unclosed", unclosed_json(&l->unclosed));
+	if (l->changes.traces)
+		json_object_set_new(doc, "files", changes_json(&l->changes));
+	if (l->failed.count)
+		json_object_set_new(doc, "failed", failed_json(l));
+	return doc;
+}
+
+int loss_put_text(struct buf *out, const struct loss *l)
+{
+	json_t *value = loss_json(l);
+	_cleanup_free_ char *text = value ? json_dumps(value, JSON_PRESERVE_ORDER) : NULL;
+
+	json_decref(value);
+	return text ? buf_append(out, text, strlen(text)) : -ENOMEM;
+}
+
+void loss_put_json(FILE *out, const struct loss *l)
+{
+	json_t *value = loss_json(l);
+
+	if (json_put(out, value, JSON_PRESERVE_ORDER) < 0)
+		fputs("null", out);
+	json_decref(value);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/terminal/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "privilege/privilege.h"
+
+/* What lies at a path. Whatever is not clearly a trace is not weir's to move. */
+enum kind {
+	KIND_NONE,
+	KIND_EMPTY, /* a file of 0 bytes, as mktemp makes one */
+	KIND_TRACE,
+	KIND_WRITTEN, /* a trace that a recorder has open */
+	KIND_OTHER,
+};
+
+/* enum kind, or negative where it cannot be found out. */
+static int find_kind(const char *path)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? KIND_NONE : -errno;
+	if (!S_ISREG(st.st_mode))
+		return KIND_OTHER;
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (store_fd_is_written(fd))
+		return KIND_WRITTEN;
+	if (st.st_size == 0)
+		return KIND_EMPTY;
+	return store_fd_is_trace(fd) ? KIND_TRACE : KIND_OTHER;
+}
+
+/* enum kind of what may be replaced or moved; negative, with a message, where it may not. */
+static int may_take(const char *path, const char *old_of, struct error *err)
+{
+	int kind = find_kind(path);
+
+	if (kind < 0)
+		return error_errno(err, kind, "-o %s", path);
+	if (kind == KIND_OTHER && old_of)
+		return error_set(err, -EINVAL,
+				 "-o %s: that trace would be moved to %s, which is no trace and "
+				 "would be lost: move it away, or name another with -o",
+				 old_of, path);
+	if (kind == KIND_OTHER)
+		return error_set(err, -EINVAL,
+				 "-o %s: exists and is not a trace: it is left alone, name another "
+				 "file",
+				 path);
+	if (kind == KIND_WRITTEN)
+		return error_set(err, -EBUSY,
+				 "-o %s: is being recorded right now by another weir; name another "
+				 "with -o",
+				 path);
+	return kind;
+}
+
+/* Where an existing trace goes. 0 or -ENOMEM. */
+static int old_name(const char *path, char **ret, struct error *err)
+{
+	if (asprintf(ret, "%s.old", path) >= 0)
+		return 0;
+	*ret = NULL;
+	return error_set(err, -ENOMEM, "out of memory");
+}
+
+int output_check(const char *path, struct error *err)
+{
+	_cleanup_free_ char *old = NULL;
+	int kind, r;
+
+	if (!*path)
+		return error_set(err, -EINVAL, "-o: the name of the trace is empty");
+	if (strcmp(path, "-") == 0)
+		return error_set(
+			err, -EINVAL,
+			"-o -: a trace is a file, with an index behind its blocks; name one, "
+			"or use weir trace for lines on standard output");
+	kind = may_take(path, NULL, err);
+	if (kind < 0 || kind != KIND_TRACE)
+		return kind < 0 ? kind : 0;
+	r = old_name(path, &old, err);
+	if (r >= 0)
+		r = may_take(old, path, err);
+	return MIN(r, 0);
+}
+
+/* Takes what lies at the path out of the way: output_check() found that it may be. */
+static int move_old(struct output *o, struct error *err)
+{
+	int kind = find_kind(o->path), r;
+
+	/* an empty file holds nothing that would have to be kept in place of an older trace */
+	if (kind == KIND_EMPTY && unlink(o->path) < 0)
+		return error_errno(err, -errno, "cannot replace %s", o->path);
+	if (kind != KIND_TRACE)
+		return 0;
+	r = old_name(o->path, &o->old, err);
+	if (r >= 0 && rename(o->path, o->old) < 0) {
+		r = error_errno(err, -errno, "cannot move %s to %s", o->path, o->old);
+		free(TAKE_PTR(o->old)); /* it did not go there */
+	}
+	return r;
+}
+
+int output_open(struct output *o, const char *path, const struct store_options *opt,
+		struct error *err)
+{
+	int r;
+
+	o->path = path;
+	r = output_check(path, err);
+	if (r < 0)
+		return r;
+	r = move_old(o, err);
+	if (r < 0)
+		return r;
+	r = store_create(&o->writer, path, opt, err);
+	if (r < 0 && o->old)
+		rename(o->old, o->path);
+	return r;
+}
+
+void output_undo(struct output *o)
+{
+	_privileged_(privilege_files());
+	struct store_place place;
+	struct error err = {0};
+
+	store_writer_place(o->writer, &place);
+	(void)!store_close(TAKE_PTR(o->writer), &err);
+	if (place.fate != STORE_KEPT) /* what has the name now is another's */
+		return;
+	unlink(o->path);
+	if (o->old)
+		rename(o->old, o->path);
+}
+
+void output_free(struct output *o)
+{
+	struct error err = {0};
+
+	if (o->writer)
+		(void)!store_close(o->writer, &err);
+	free(o->old);
+}
+
+int output_spare_trace(const char *option, const char *path, struct error *err)
+{
+	struct stat st;
+	_cleanup_close_ int fd = -1;
+
+	/* to open a pipe could mean to wait, or to wake who waits */
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || !store_fd_is_trace(fd))
+		return 0;
+	return error_set(err, -EINVAL,
+			 "%s %s: is a trace and would be overwritten: name another file", option,
+			 path);
+}
+
+FILE *output_text(const char *path, struct error *err)
+{
+	FILE *f = output_spare_trace("-o", path, err) < 0 ? NULL : fopen(path, "we");
+
+	if (!f)
+		error_errno(err, -errno, "-o %s", path);
+	return f;
+}

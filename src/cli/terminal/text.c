@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/terminal/text.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+
+#define PAGER_DEFAULT "less"
+
+/* The pager of this process: -1, or its pid and the terminal that standard output was before. */
+static pid_t pager_pid = -1;
+static sighandler_t before_int, before_quit; /* what SIGINT and SIGQUIT did before the pager */
+static int pager_terminal = -1;
+
+bool text_terminal(void)
+{
+	return pager_pid > 0 || isatty(STDOUT_FILENO);
+}
+
+unsigned int text_width(void)
+{
+	struct winsize size;
+	int fd = pager_terminal >= 0 ? pager_terminal : STDOUT_FILENO;
+
+	if (ioctl(fd, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+		return TEXT_WIDTH_MAX;
+	return MIN((unsigned int)size.ws_col, (unsigned int)TEXT_WIDTH_MAX);
+}
+
+size_t text_rows_max(void)
+{
+	return text_terminal() ? TEXT_ROWS_MAX : SIZE_MAX;
+}
+
+const char *text_style(enum text_style style)
+{
+	static const char *const codes[] = {"\033[0m",	"\033[1m",  "\033[2m", "\033[31m",
+					    "\033[32m", "\033[33m", "\033[34m"};
+	const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	if (!text_terminal() || (no_colour && *no_colour) || !term || strcmp(term, "dumb") == 0)
+		return "";
+	return codes[style];
+}
+
+static const char *pager_command(void)
+{
+	const char *command = secure_getenv("WEIR_PAGER");
+
+	if (!command)
+		command = secure_getenv("PAGER");
+	if (!command)
+		command = PAGER_DEFAULT;
+	return *command && strcmp(command, "cat") != 0 ? command : NULL;
+}
+
+int text_flush(FILE *f)
+{
+	if (fflush(f))
+		return -errno;
+	return ferror(f) ? -EIO : 0;
+}
+
+void text_pager_begin(void)
+{
+	const char *command = pager_command();
+	int ends[2];
+
+	if (pager_pid > 0 || !isatty(STDOUT_FILENO) || !command || pipe(ends) < 0)
+		return;
+	fflush(stdout);
+	pager_pid = fork();
+	if (pager_pid == 0) {
+		sigset_t none;
+
+		/* what a command blocks or ignores is its own affair */
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		signal(SIGPIPE, SIG_DFL);
+		dup2(ends[0], STDIN_FILENO);
+		close(ends[0]);
+		close(ends[1]);
+		setenv("LESS", "FRX",
+		       0); /* quit at once if it fits, keep colours, leave the text on the screen */
+		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+		_exit(127);
+	}
+	if (pager_pid > 0) {
+		/* The keys that stop something are the pager's; who leaves it ends this by SIGPIPE. */
+		before_int = signal(SIGINT, SIG_IGN);
+		before_quit = signal(SIGQUIT, SIG_IGN);
+		pager_terminal = dup(STDOUT_FILENO);
+		dup2(ends[1], STDOUT_FILENO);
+	}
+	close(ends[0]);
+	close(ends[1]);
+}
+
+void text_pager_end(void)
+{
+	if (pager_pid <= 0)
+		return;
+	fflush(stdout);
+	dup2(pager_terminal, STDOUT_FILENO);
+	close(pager_terminal);
+	pager_terminal = -1;
+	waitpid(pager_pid, NULL, 0);
+	pager_pid = -1;
+	signal(SIGINT, before_int);
+	signal(SIGQUIT, before_quit);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* call_escape.c: text that a program chose, as strace escapes it, but with readable UTF-8 left
+ * readable. */
+#include "cli/trace/call_text.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+
+/* The length of the UTF-8 character at `p`, 0 where it is not valid or not fit to be shown. */
+static size_t call_escape_character(const uint8_t *p, size_t left)
+{
+	uint32_t c;
+	size_t len = utf8_decode(p, left, &c);
+
+	return len && utf8_is_shown(c) ? len : 0;
+}
+
+static int escape_byte(struct buf *to, uint8_t byte, bool digit_follows)
+{
+	static const char from[] = "\n\t\r\v\f\\\"", names[] = "ntrvf\\\"";
+	const char *known = byte ? strchr(from, byte) : NULL;
+
+	if (known)
+		return buf_printf(to, "\\%c", names[known - from]);
+	/* as few digits as can be, unless the next character would be read as one more */
+	return buf_printf(to, digit_follows ? "\\%03o" : "\\%o", byte);
+}
+
+int call_text_escape(struct buf *to, struct bytes text, const char *also)
+{
+	for (size_t i = 0; i < text.len;) {
+		uint8_t c = text.data[i];
+		size_t len = c < 0x80 ? c >= 0x20 && c != 0x7f && c != '\\' && !strchr(also, c)
+				      : call_escape_character(text.data + i, text.len - i);
+		bool digit = i + 1 < text.len && text.data[i + 1] >= '0' && text.data[i + 1] <= '9';
+		int r = len ? buf_append(to, text.data + i, len) : escape_byte(to, c, digit);
+
+		if (r < 0)
+			return r;
+		i += len ? len : 1;
+	}
+	return 0;
+}

@@ -1,0 +1,616 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/trace/call_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "cli/trace/call_names.h"
+#include "cli/terminal/format.h"
+#include "schema/flags.h"
+#include "schema/vocab.h"
+
+#define ARGV_MAX     32 /* arguments of a program that are shown, as many as strace shows */
+#define ARGUMENT_MAX ((size_t)64) /* bytes of each */
+
+static const struct call_text_style plain_style;
+
+static bool call_text_is_call(const struct call_writer *w, const char *name)
+{
+	return w->def && !strcmp(w->def->name, name);
+}
+
+static bool call_text_has_role(const struct call_writer *w, enum arg_role role)
+{
+	for (unsigned int i = 0; i < w->def->arg_count; i++) {
+		if (w->def->args[i].role == role)
+			return true;
+	}
+	return false;
+}
+
+/* ---- single arguments ---- */
+
+static void call_text_put_number(struct call_writer *w, unsigned int column,
+				 const char *fmt_unknown)
+{
+	if (call_has(w, column))
+		call_put(w, "%lld", (long long)call_value(w, column, 0));
+	else
+		call_put(w, "%s", fmt_unknown);
+}
+
+static void put_size(struct call_writer *w)
+{
+	if (!call_has(w, OP_SIZE))
+		call_put(w, "?");
+	else if (w->style->brief)
+		call_put(w, "%s B", format_count((uint64_t)call_value(w, OP_SIZE, 0)).s);
+	else
+		call_put(w, "%llu", (unsigned long long)call_value(w, OP_SIZE, 0));
+}
+
+static void put_words(struct call_writer *w, enum word_set words, unsigned int column)
+{
+	if (call_has(w, column))
+		call_note(w, flags_print(w->to, words, (uint64_t)call_value(w, column, 0)));
+	else
+		call_put(w, "?");
+}
+
+static void put_fd_argument(struct call_writer *w, unsigned int fd, unsigned int file)
+{
+	/* a call with a path argument has the path's file in file_id; a new descriptor stands in
+	 * the result */
+	bool other = call_text_has_role(w, file == OP_FILE_ID ? ARG_PATH : ARG_PATH2) ||
+		     (fd == OP_FD2 && w->def->ret == RET_FD);
+	int64_t file_id = other ? -1 : call_value(w, file, -1);
+
+	if (call_has(w, fd))
+		call_put_fd(w, call_value(w, fd, 0), file_id);
+	else
+		call_put(w, "?");
+}
+
+static void put_pair(struct call_writer *w)
+{
+	if (!call_has(w, OP_FD) || !call_has(w, OP_FD2) || call_value(w, OP_RET, -1) < 0) {
+		call_put(w, "...");
+		return;
+	}
+	call_put(w, "[");
+	call_put_fd(w, call_value(w, OP_FD, 0), call_value(w, OP_FILE_ID, -1));
+	call_put(w, ", ");
+	call_put_fd(w, call_value(w, OP_FD2, 0), call_value(w, OP_FILE2_ID, -1));
+	call_put(w, "]");
+}
+
+static void put_position(struct call_writer *w, unsigned int column)
+{
+	if (call_has(w, column))
+		call_put(w, "[%lld]", (long long)call_value(w, column, 0));
+	else
+		call_put(w, "NULL");
+}
+
+/* Addresses and what else is only a number; NULL and 0 are told apart by what the call does. */
+static void put_raw(struct call_writer *w, unsigned int column, enum arg_role role)
+{
+	uint64_t v = (uint64_t)call_value(w, column, 0);
+	bool pointer = role == ARG_PTR || role == ARG_STR ||
+		       (role == ARG_HEX && w->def->sets & OP_SET_MEMORY);
+
+	if (!call_has(w, column))
+		call_put(w, role == ARG_PTR || role == ARG_STR ? "..." : "?");
+	else if (!v)
+		call_put(w, pointer ? "NULL" : "0");
+	else if (role == ARG_HEX)
+		call_put(w, "%#llx", (unsigned long long)v);
+	else
+		call_put(w, "...");
+}
+
+static void put_message(struct call_writer *w)
+{
+	int64_t peer = call_value(w, OP_PEER_ID, -1);
+
+	if (peer < 0) {
+		call_put(w, "{...}");
+		return;
+	}
+	call_put(w, "{msg_name=");
+	call_put_address(w, peer);
+	call_put(w, ", ...}");
+}
+
+static bool is_unread(const struct call_writer *w)
+{
+	return call_value(w, OP_STATUS, 0) & STATUS_ARG_UNREAD;
+}
+
+/* The address that a call was given or gave. Of receiving calls none is the usual thing. */
+static void put_address(struct call_writer *w, enum arg_role role)
+{
+	bool absent = role == ARG_ADDROUT ? call_value(w, OP_RET, -1) >= 0
+					  : call_text_has_role(w, ARG_BUF);
+
+	if (call_value(w, OP_PEER_ID, -1) >= 0)
+		call_put_address(w, call_value(w, OP_PEER_ID, -1));
+	else /* of one that could not be read, or that the program's room cut, nothing is known */
+		call_put(w, absent && !is_unread(w) ? "NULL" : "...");
+}
+
+static void put_address_len(struct call_writer *w)
+{
+	if (call_value(w, OP_PEER_ID, -1) >= 0)
+		call_put_address_len(w, call_value(w, OP_PEER_ID, -1));
+	else
+		call_put(w, call_text_has_role(w, ARG_BUF) && !is_unread(w) ? "0" : "...");
+}
+
+/* Whether that bit of the call's flags is AT_EMPTY_PATH: openat's are others. */
+static bool takes_empty_path(const struct call_writer *w)
+{
+	enum word_set words = op_flag_words((uint32_t)call_value(w, OP_OP, -1));
+	const char *word = words != WORDS_NONE ? flags_word(words, AT_EMPTY_PATH) : NULL;
+
+	return word && !strcmp(word, "AT_EMPTY_PATH");
+}
+
+/* AT_EMPTY_PATH with a descriptor: the file is the descriptor's own (fstat of libc), and the path
+ * is "". */
+static bool is_empty_path(const struct call_writer *w)
+{
+	struct dims_file room;
+	const struct dims_file *f =
+		w->dims ? dims_file(w->dims, call_value(w, OP_FILE_ID, -1), &room) : NULL;
+
+	return call_value(w, OP_FLAGS, 0) & AT_EMPTY_PATH && takes_empty_path(w) && f &&
+	       !f->argument.data && !f->name_only && call_text_has_role(w, ARG_DIRFD) &&
+	       (int32_t)call_value(w, OP_FD, AT_FDCWD) >= 0;
+}
+
+static void put_dirfd(struct call_writer *w, unsigned int i, bool second)
+{
+	/* where the call returns a descriptor, op.fd is that one */
+	bool raw = call_has(w, OP_A0 + i) || (!second && w->def->ret == RET_FD);
+	unsigned int column = raw ? OP_A0 + i : second ? OP_FD2 : OP_FD;
+	/* of the raw register 32 bits count */
+	int64_t fd = (int32_t)call_value(w, column, 0);
+	bool two = second && call_text_has_role(w, ARG_PATH2);
+
+	if (!second && is_empty_path(w))
+		call_put_fd(w, fd, call_value(w, OP_FILE_ID, -1));
+	else
+		call_put_dirfd(w, call_has(w, column), fd,
+			       call_value(w, two ? OP_FILE2_ID : OP_FILE_ID, -1), second);
+}
+
+static void put_raw_number(struct call_writer *w, unsigned int column, enum arg_role role)
+{
+	int64_t v = call_value(w, column, 0);
+
+	if (!call_has(w, column))
+		call_put(w, "?");
+	else if (role == ARG_INT || role == ARG_PID)
+		call_put(w, "%d", (int32_t)v);
+	else if (role == ARG_UINT)
+		call_put(w, "%llu", (unsigned long long)v);
+	else
+		call_put(w, "%lld", (long long)v);
+}
+
+/* ---- arguments whose form depends on another ---- */
+
+static bool creates(const struct call_writer *w)
+{
+	int64_t flags = call_value(w, OP_FLAGS, 0);
+
+	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+static bool is_device(const struct call_writer *w, unsigned int mode_column)
+{
+	int64_t mode = call_value(w, mode_column, 0);
+
+	return S_ISCHR((mode_t)mode) || S_ISBLK((mode_t)mode);
+}
+
+/* Arguments that strace leaves out as well. */
+static bool is_left_out(const struct call_writer *w, unsigned int i)
+{
+	enum arg_role role = w->def->args[i].role;
+
+	if (role == ARG_NONE)
+		return true;
+	if (w->style->brief &&
+	    (role == ARG_BUF || role == ARG_PTR || role == ARG_IOV || role == ARG_IOVCNT ||
+	     role == ARG_MSG || role == ARG_MMSG || role == ARG_ADDRLEN || role == ARG_ADDROUT))
+		return true;
+	if (role == ARG_MODE && call_text_has_role(w, ARG_FLAGS) && w->def->ret == RET_FD)
+		return !creates(w);
+	if (role == ARG_PTR && call_text_is_call(w, "mq_open"))
+		return !creates(w);
+	if (role == ARG_DEV && i && w->def->args[i - 1].role == ARG_MODE)
+		return !is_device(w, OP_A0 + i - 1);
+	if (call_text_is_call(w, "fcntl") && i == 2) {
+		int64_t command = call_value(w, OP_A1, -1) & UINT32_MAX;
+
+		return command == F_GETFD || command == F_GETFL || command == F_GETOWN ||
+		       command == F_GETSIG || command == F_GETLEASE || command == F_GETPIPE_SZ ||
+		       command == F_GET_SEALS;
+	}
+	return false;
+}
+
+static void put_fcntl_argument(struct call_writer *w)
+{
+	uint64_t v = (uint64_t)call_value(w, OP_A2, 0);
+
+	switch (call_value(w, OP_A1, -1) & UINT32_MAX) {
+	case F_SETFL:
+		call_note(w, flags_print(w->to, WORDS_OPEN, v));
+		break;
+	case F_SETFD:
+		call_note(w, flags_print(w->to, WORDS_FD, v));
+		break;
+	case F_ADD_SEALS:
+		call_note(w, flags_print(w->to, WORDS_SEAL, v));
+		break;
+	case F_GETLK:
+	case F_SETLK:
+	case F_SETLKW:
+	case F_OFD_GETLK:
+	case F_OFD_SETLK:
+	case F_OFD_SETLKW:
+		call_put(w, v ? "{...}" : "NULL");
+		break;
+	default:
+		call_put(w, "%d", (int32_t)v);
+	}
+}
+
+static void put_socket_option(struct call_writer *w)
+{
+	static const struct {
+		int64_t level;
+		enum word_set words;
+	} levels[] = {
+		{SOL_SOCKET, WORDS_SOCK_OPTION},
+		{6, WORDS_TCP_OPTION},
+		{0, WORDS_IP_OPTION},
+		{41, WORDS_IPV6_OPTION},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
+		if (levels[i].level == (call_value(w, OP_A1, -1) & UINT32_MAX)) {
+			put_words(w, levels[i].words, OP_A2);
+			return;
+		}
+	}
+	put_raw_number(w, OP_A2, ARG_UINT);
+}
+
+/*
+ * The argument vector of a program: the process has it from its latest exec, which was this one if
+ * it runs the program that this one named.
+ */
+static void put_argv(struct call_writer *w)
+{
+	const struct dims_thread *t =
+		w->dims ? dims_thread(w->dims, call_value(w, OP_THREAD_ID, -1)) : NULL;
+	const struct dims_process *p = t ? dims_process(w->dims, t->process_id) : NULL;
+	struct bytes name = w->dims ? dims_file_version_name(w->dims, call_value(w, OP_FILE_ID, -1))
+				    : (struct bytes){0};
+	struct bytes left = p ? p->argv : (struct bytes){0};
+	bool same = p && p->exe.len == name.len && name.len &&
+		    !memcmp(p->exe.data, name.data, name.len);
+
+	if (!same || !left.len || call_value(w, OP_RET, -1) != 0) {
+		call_put(w, "[...]");
+		return;
+	}
+	call_put(w, "[");
+	for (unsigned int i = 0; left.len; i++) {
+		const uint8_t *end = memchr(left.data, 0, left.len);
+		size_t len = end ? (size_t)(end - left.data) : left.len;
+
+		if (i == ARGV_MAX) {
+			call_put(w, ", ...");
+			break;
+		}
+		call_put(w, "%s\"", i ? ", " : "");
+		call_note(w,
+			  call_text_escape(w->to, (struct bytes){left.data, MIN(len, ARGUMENT_MAX)},
+					   "\""));
+		call_put(w, len > ARGUMENT_MAX ? "\"..." : "\"");
+		left.data += MIN(len + 1, left.len);
+		left.len -= MIN(len + 1, left.len);
+	}
+	call_put(w, "]");
+}
+
+static void put_protocol(struct call_writer *w, unsigned int column)
+{
+	int64_t family = call_value(w, OP_A0, -1);
+
+	if (family == AF_INET || family == AF_INET6)
+		put_words(w, WORDS_PROTO, column);
+	else if (family == AF_NETLINK)
+		put_words(w, WORDS_NETLINK, column);
+	else
+		put_raw_number(w, column, ARG_INT);
+}
+
+/* The name of a nameless file in memory stands in the path that the kernel gives it. */
+static bool put_memfd_name(struct call_writer *w)
+{
+	static const char prefix[] = "/memfd:";
+	struct bytes name = w->dims ? dims_file_version_name(w->dims, call_value(w, OP_FILE_ID, -1))
+				    : (struct bytes){0};
+	size_t len = sizeof(prefix) - 1;
+
+	if (name.len < len || memcmp(name.data, prefix, len) != 0)
+		return false;
+	call_put(w, "\"");
+	call_note(w,
+		  call_text_escape(w->to, (struct bytes){name.data + len, name.len - len}, "\""));
+	call_put(w, "\"");
+	return true;
+}
+
+static bool is_exec(const struct call_writer *w)
+{
+	return call_text_is_call(w, "execve") || call_text_is_call(w, "execveat");
+}
+
+/* True where it was one of these. */
+static bool put_special(struct call_writer *w, unsigned int i)
+{
+	if (call_text_is_call(w, "fcntl") && i == 2 && call_has(w, OP_A2))
+		put_fcntl_argument(w);
+	else if ((call_text_is_call(w, "setsockopt") || call_text_is_call(w, "getsockopt")) &&
+		 i == 2)
+		put_socket_option(w);
+	else if (w->def->args[i].role == ARG_PTR && i && w->def->args[i - 1].role == ARG_PATH &&
+		 is_exec(w))
+		put_argv(w);
+	else if ((call_text_is_call(w, "socket") || call_text_is_call(w, "socketpair")) && i == 2)
+		put_protocol(w, OP_A2);
+	else if (call_text_is_call(w, "memfd_create") && i == 0)
+		return put_memfd_name(w);
+	else
+		return false;
+	return true;
+}
+
+static void put_argument(struct call_writer *w, unsigned int i)
+{
+	const struct op_arg *arg = &w->def->args[i];
+
+	switch ((enum arg_role)arg->role) {
+	case ARG_FD:
+		put_fd_argument(w, OP_FD, OP_FILE_ID);
+		break;
+	case ARG_FD2:
+		put_fd_argument(w, OP_FD2, OP_FILE2_ID);
+		break;
+	case ARG_DIRFD:
+	case ARG_DIRFD2:
+		put_dirfd(w, i, arg->role == ARG_DIRFD2);
+		break;
+	case ARG_PATH:
+		if (is_empty_path(w))
+			call_put(w, "\"\"");
+		else if (call_text_has_role(w, ARG_DIRFD))
+			call_put_path_at(w, call_value(w, OP_FILE_ID, -1));
+		else
+			call_put_path(w, call_value(w, OP_FILE_ID, -1), true);
+		break;
+	case ARG_PATH2:
+		call_put_path(w, call_value(w, OP_FILE2_ID, -1),
+			      !call_text_has_role(w, ARG_DIRFD2));
+		break;
+	case ARG_TARGET: /* traces recorded before it was kept have its address */
+		if (call_has(w, OP_A0 + i))
+			call_put(w, "...");
+		else
+			call_put_path(w, call_value(w, OP_FILE2_ID, -1), false);
+		break;
+	case ARG_BUF:
+		call_put(w, "...");
+		break;
+	case ARG_IOV:
+	case ARG_MMSG:
+		call_put(w, "[...]");
+		break;
+	case ARG_SIZE:
+	case ARG_LEN:
+		put_size(w);
+		break;
+	case ARG_POS:
+		call_text_put_number(w, OP_POS, "?");
+		break;
+	case ARG_POS2:
+		call_text_put_number(w, OP_POS2, "?");
+		break;
+	case ARG_POSP:
+		put_position(w, OP_POS);
+		break;
+	case ARG_POSP2:
+		put_position(w, OP_POS2);
+		break;
+	case ARG_MSG:
+		put_message(w);
+		break;
+	case ARG_ADDR:
+	case ARG_ADDROUT:
+		put_address(w, arg->role);
+		break;
+	case ARG_ADDRLEN:
+		put_address_len(w);
+		break;
+	case ARG_FDPAIR:
+		put_pair(w);
+		break;
+	case ARG_FLAGS:
+		put_words(w, arg->words, OP_FLAGS);
+		break;
+	case ARG_HOW:
+		call_put(w, "{flags=");
+		put_words(w, arg->words, OP_FLAGS);
+		call_put(w, ", ...}");
+		break;
+	case ARG_FLAGS2:
+	case ARG_CMD:
+		put_words(w, arg->words, OP_A0 + i);
+		break;
+	case ARG_SIG:
+		put_words(w, WORDS_SIGNAL, OP_A0 + i);
+		break;
+	case ARG_MODE:
+		if (call_has(w, OP_A0 + i))
+			call_note(w,
+				  flags_print_mode(w->to, (uint64_t)call_value(w, OP_A0 + i, 0)));
+		else
+			call_put(w, "?");
+		break;
+	case ARG_DEV:
+		call_note(w, flags_print_dev(w->to, (uint64_t)call_value(w, OP_A0 + i, 0)));
+		break;
+	case ARG_PTR:
+	case ARG_STR:
+	case ARG_HEX:
+		put_raw(w, OP_A0 + i, arg->role);
+		break;
+	case ARG_NONE:
+	case ARG_INT:
+	case ARG_UINT:
+	case ARG_LONG:
+	case ARG_IOVCNT:
+	case ARG_PID:
+		put_raw_number(w, OP_A0 + i, arg->role);
+		break;
+	}
+}
+
+/* ---- whole calls ---- */
+
+/* strace prints clone's arguments by name, and only those that its flags make use of. */
+static void put_clone(struct call_writer *w)
+{
+	int64_t flags = call_value(w, OP_FLAGS, 0);
+
+	call_put(w, "child_stack=");
+	if (call_value(w, OP_A1, 0))
+		call_put(w, "%#llx", (unsigned long long)call_value(w, OP_A1, 0));
+	else
+		call_put(w, call_has(w, OP_A1) ? "NULL" : "?");
+	call_put(w, ", flags=");
+	put_words(w, WORDS_CLONE, OP_FLAGS);
+	if (flags & 0x101000) /* CLONE_PARENT_SETTID, CLONE_PIDFD */
+		call_put(w, ", parent_tid=...");
+	if (flags & 0x80000 && call_has(w, OP_A4)) /* CLONE_SETTLS */
+		call_put(w, ", tls=%#llx", (unsigned long long)call_value(w, OP_A4, 0));
+	if (flags & 0x1200000 && call_has(w, OP_A3)) /* CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID */
+		call_put(w, ", child_tidptr=%#llx", (unsigned long long)call_value(w, OP_A3, 0));
+}
+
+/* A call that the table does not decode: what the registers held. */
+static void put_undecoded(struct call_writer *w)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < OP_ARGS; i++) {
+		if (!call_has(w, OP_A0 + i))
+			continue;
+		call_put(w, "%s%#llx", any ? ", " : "",
+			 (unsigned long long)call_value(w, OP_A0 + i, 0));
+		any = true;
+	}
+}
+
+/* A call that has no name is told by its number, as strace does it. */
+static void call_text_put_name(struct call_writer *w)
+{
+	int64_t code = call_value(w, OP_OP, -1);
+	char name[32];
+
+	if (code == OP_CODE_NUMBERED && call_has(w, OP_FLAGS))
+		call_put(w, "syscall_%#x(", (uint32_t)call_value(w, OP_FLAGS, 0));
+	else
+		call_put(w, "%s(", code < 0 ? "?" : op_name((uint32_t)code, name));
+}
+
+static void call_text_put_call(struct call_writer *w)
+{
+	bool any = false;
+
+	call_text_put_name(w);
+	if (!w->def || !w->def->decoded) {
+		put_undecoded(w);
+	} else if (call_text_is_call(w, "clone")) {
+		put_clone(w);
+	} else {
+		for (unsigned int i = 0; i < w->def->arg_count; i++) {
+			if (is_left_out(w, i))
+				continue;
+			if (any)
+				call_put(w, ", ");
+			any = true;
+			if (!put_special(w, i))
+				put_argument(w, i);
+		}
+	}
+	call_put(w, ")");
+}
+
+static struct call_writer writer(struct buf *to, const struct batch *op, size_t row,
+				 const struct dims *dims, const struct call_text_style *style)
+{
+	int64_t code = batch_get(op, OP_OP, row, -1);
+
+	assert(op->table == TABLE_OP && row < op->rows);
+	return (struct call_writer){
+		.to = to,
+		.op = op,
+		.row = row,
+		.dims = dims,
+		.style = style ? style : &plain_style,
+		.def = code >= 0 && code < OP_CODE_MAX ? op_def((uint32_t)code) : NULL,
+	};
+}
+
+int call_text(struct buf *to, const struct batch *op, size_t row, const struct dims *dims,
+	      const struct call_text_style *style)
+{
+	struct call_writer w = writer(to, op, row, dims, style);
+	size_t start = to->len;
+
+	call_text_put_call(&w);
+	for (size_t used = to->len - start; used + 1 < w.style->align; used++)
+		call_put(&w, " ");
+	call_put(&w, " = ");
+	call_put_result(&w);
+	return w.error;
+}
+
+int call_text_entry(struct buf *to, const struct batch *op, size_t row, const struct dims *dims,
+		    const struct call_text_style *style)
+{
+	struct call_writer w = writer(to, op, row, dims, style);
+
+	call_text_put_call(&w);
+	return w.error;
+}
+
+int call_text_result(struct buf *to, const struct batch *op, size_t row, const struct dims *dims,
+		     const struct call_text_style *style)
+{
+	struct call_writer w = writer(to, op, row, dims, style);
+
+	call_put_result(&w);
+	return w.error;
+}

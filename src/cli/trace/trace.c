@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weir trace: a line per call, as strace prints them. */
+#include "cli/trace/trace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/shell.h"
+#include "cli/commands.h"
+#include "cli/record/record_live.h"
+#include "cli/terminal/text.h"
+#include "privilege/privilege.h"
+
+static bool reads_stored(const struct trace_opts *o)
+{
+	return o->inputs.count > 0;
+}
+
+/* Options that mean something in one of the two cases only. 0 or 2. */
+static int trace_check(const struct trace_opts *o)
+{
+	if (reads_stored(o)) {
+		if (o->rec.everything)
+			return fail_usage("trace: -a records the whole host, -i reads a trace: use "
+					  "one of them");
+		if (o->rec.user)
+			return fail_usage("trace: -u is for a command, and -i reads a trace; to "
+					  "choose by user use --uid %s",
+					  o->rec.user);
+		if (o->lossless || o->duration_ns || o->rec.ring_bytes || o->keep_secrets)
+			return fail_usage("trace: --lossless, --duration, --ring and "
+					  "--keep-secrets are for recording, and -i reads a trace");
+	} else if (o->from || o->to) {
+		return fail_usage("trace: --from and --to choose within a trace: name one with -i");
+	}
+	if (o->rec.strace_f > 1 && o->summary)
+		return fail_usage("trace: -ff writes lines into a file for each thread, -c sums "
+				  "all up: use one of them");
+	if (o->relative && o->rel)
+		return fail_usage("trace: -r counts from the line before, --rel from the start: "
+				  "use one of them");
+	return 0;
+}
+
+/* A trace where a command should stand. 0 or 2. */
+static int check_command(const struct trace_opts *o, int argc, char **argv)
+{
+	static const char mark[] = {'W', 'E', 'I', 'R', 'T', 'R', 'C', '\n'}; /* docs/FORMAT.md */
+	_cleanup_buf_ struct buf word = {0};
+	char begin[sizeof(mark)] = "";
+	struct stat st;
+	FILE *f = argc && !reads_stored(o) && stat(argv[0], &st) == 0 && S_ISREG(st.st_mode)
+			  ? fopen(argv[0], "re")
+			  : NULL;
+	bool is_trace =
+		f && fread(begin, sizeof(begin), 1, f) == 1 && !memcmp(begin, mark, sizeof(mark));
+
+	if (f)
+		fclose(f);
+	if (!is_trace)
+		return 0;
+	return fail_usage("trace: %s is a trace, no command: weir trace -i %s", argv[0],
+			  shell_word(&word, argv[0], strlen(argv[0])) < 0 ? "TRACE"
+									  : buf_str(&word));
+}
+
+static int trace_run(const struct trace_opts *o, int argc, char **argv, FILE *standard)
+{
+	_cleanup_(trace_out_close) struct trace_out out = {0};
+	struct error err = {0}, named = {0};
+	int r = trace_out_open(&out, o, standard);
+
+	if (r == 0)
+		r = reads_stored(o) ? trace_stored(o, argc, argv, &out, &err)
+				    : trace_live(o, argc, argv, &out, &err);
+	if (trace_files_close(out.files, &named) < 0 && r >= 0)
+		r = named.code;
+	if (named.code)
+		err = named;
+	if (r < 0 && out.file == stdout && ferror(stdout))
+		return 1; /* main() says so */
+	if (r < 0 && out.file != standard && ferror(out.file)) {
+		err = (struct error){0};
+		error_errno(&err, r, "-o %s", o->output);
+	}
+	if (out.file != standard && fclose(out.file) != 0 && r >= 0)
+		r = live_at_work(error_errno(&err, -errno, "-o %s", o->output));
+	if (r < 0 && !err.code)
+		error_errno(&err, r, "trace");
+	return r < 0 ? live_fail(r, &err) : r;
+}
+
+static int trace_main(const void *opts, int argc, char **argv)
+{
+	const struct trace_opts *o = opts;
+	/* the command has standard output for itself, as under strace */
+	FILE *file = !reads_stored(o) && argc ? stderr : stdout;
+	bool split = o->output && o->rec.strace_f > 1;
+	struct error err = {0};
+	int status = trace_check(o);
+
+	if (!status && reads_stored(o) && privilege_drop(privilege_files(), &err) < 0)
+		return fail(&err);
+	if (!status)
+		status = check_command(o, argc, argv);
+	if (status)
+		return status;
+	if (!o->output && reads_stored(o))
+		text_pager_begin();
+	status = trace_run(o, argc, argv, split ? stderr : file); /* for what is of no thread */
+	if (!o->output && reads_stored(o))
+		text_pager_end();
+	return status;
+}
+
+static const struct option trace_options[] = {
+	{'i', "input", OPTION_LIST, "TRACE",
+	 "print this trace, or every trace in this folder, instead of recording",
+	 offsetof(struct trace_opts, inputs)},
+	RECORD_FLAGS(struct trace_opts, rec),
+	{'o', "output", OPTION_STRING, "FILE",
+	 "print into this file, which is overwritten unless it is a trace; with -ff into FILE.TID, "
+	 "one for each thread",
+	 offsetof(struct trace_opts, output)},
+	{'c', "summary", OPTION_FLAG, NULL,
+	 "count calls, errors and time of each call instead of printing lines",
+	 offsetof(struct trace_opts, summary)},
+	{'r', NULL, OPTION_FLAG, NULL, "times as seconds since the line before",
+	 offsetof(struct trace_opts, relative)},
+	{0, "rel", OPTION_FLAG, NULL, "times as seconds since the start",
+	 offsetof(struct trace_opts, rel)},
+	{0, "utc", OPTION_FLAG, NULL, "times in UTC instead of local time",
+	 offsetof(struct trace_opts, utc)},
+	{0, "from", OPTION_STRING, "TIME",
+	 "with -i, from this time: +1.5s after the start, -2s before the end, 09:55:03.5",
+	 offsetof(struct trace_opts, from)},
+	{0, "to", OPTION_STRING, "TIME", "with -i, up to this time, written likewise",
+	 offsetof(struct trace_opts, to)},
+	{0, "duration", OPTION_DURATION, "TIME", "stop after this time: 10s, 5m",
+	 offsetof(struct trace_opts, duration_ns)},
+	{0, "lossless", OPTION_FLAG, NULL,
+	 "lose nothing: slow the program down where it is faster than the lines",
+	 offsetof(struct trace_opts, lossless)},
+	{0, "keep-secrets", OPTION_FLAG, NULL,
+	 "show arguments that look like passwords, tokens or keys; by default *** stands in their "
+	 "place",
+	 offsetof(struct trace_opts, keep_secrets)},
+	{0},
+};
+
+static const struct command_example trace_examples[] = {
+	{"weir trace -e %file -- ls /tmp", "the calls of ls that name a file"},
+	{"weir trace -p 4711 -e fdatasync --slower 1ms",
+	 "each fdatasync of a process that takes a millisecond or more"},
+	{"weir trace -i weir.trace --from -2s -Z",
+	 "the failed calls of the last two seconds of a trace"},
+	{0},
+};
+
+const struct command command_trace = {
+	.name = "trace",
+	.summary = "print every call, live or of a stored trace, as strace does",
+	.usage = "[options] [--] CMD [ARG...] | -p PID | -a | -i TRACE",
+	.description = "Prints a line per call when it has ended: when it began, its thread, the "
+		       "call in strace's spelling with "
+		       "the names of descriptors, its result, how long it took. The content of "
+		       "buffers and structures is not "
+		       "recorded and stands as '...'. A path that was opened is that of the file: "
+		       "where the program named a link, the line has what the link led to. A call "
+		       "that has not returned for a second is said ('... still in').\n\n"
+		       "With a command lines go to standard error, else to standard output; -o "
+		       "names a file. strace's -f, -tt, -T "
+		       "and -y are what weir does anyway; with -ff -o FILE the lines of each "
+		       "thread go into FILE.TID; -ttt gives seconds since the epoch.\n\n"
+		       "Exit status: the command's own (128 + n where signal n ended it); without "
+		       "a command 0. 1 where recording "
+		       "or reading failed, 2 for wrong options.",
+	.options = trace_options,
+	.options_size = sizeof(struct trace_opts),
+	.examples = trace_examples,
+	.takes_command = true,
+	.records = true,
+	.run = trace_main,
+};

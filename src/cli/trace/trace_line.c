@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace_line.c: the lines of `weir trace`: time, thread, call, duration; ends of processes; the
+ * table of -c. */
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/saturate.h"
+#include "cli/trace/call_text.h"
+#include "cli/terminal/format.h"
+#include "cli/terminal/loss_text.h"
+#include "cli/terminal/output.h"
+#include "cli/terminal/text.h"
+#include "cli/trace/trace.h"
+#include "schema/flags.h"
+#include "schema/ops.h"
+
+#define CALL_COLUMN 40 /* where strace puts the result */
+
+int trace_out_open(struct trace_out *t, const struct trace_opts *o, FILE *file)
+{
+	*t = (struct trace_out){
+		.file = file, .utc = o->utc, .origin = INT64_MIN, .before = INT64_MIN};
+	t->colour = !o->output && isatty(fileno(file)) && *text_style(TEXT_RED);
+	for (size_t i = 0; i < o->rec.sel.tids.count; i++) {
+		if (!strcmp(o->rec.sel.tids.items[i], "tt"))
+			t->times = TRACE_EPOCH; /* -ttt, taken apart as -t and its value */
+	}
+	if (o->relative)
+		t->times = TRACE_DELTA;
+	if (o->rel)
+		t->times = TRACE_ORIGIN;
+	if (o->rec.strace_f > 1 && o->output)
+		return trace_files_new(&t->files, o->output);
+	return o->summary ? rollup_new(&t->rollup, ROLLUP_OP) : 0;
+}
+
+int trace_out_begin(struct trace_out *t, const struct trace_opts *o, struct error *err)
+{
+	FILE *file;
+
+	if (!o->output || t->files)
+		return 0;
+	file = output_text(o->output, err);
+	if (!file)
+		return err->code;
+	t->file = file;
+	return 0;
+}
+
+int trace_out_flush(struct trace_out *t)
+{
+	int r = trace_files_flush(t->files);
+
+	return r == 0 ? text_flush(t->file) : r;
+}
+
+void trace_out_close(struct trace_out *t)
+{
+	rollup_free(t->rollup);
+	trace_files_free(t->files);
+	map_free(&t->ended);
+	map_free(&t->shown);
+	buf_free(&t->line);
+}
+
+static const char *style(const struct trace_out *t, enum text_style s)
+{
+	return t->colour ? text_style(s) : "";
+}
+
+/* ---- parts of a line ---- */
+
+static int put_seconds(struct buf *b, int64_t ns)
+{
+	return buf_printf(b, "%6lld.%06lld ", (long long)(ns / NSEC_PER_SEC),
+			  (long long)(ns % NSEC_PER_SEC / NSEC_PER_USEC));
+}
+
+static int trace_line_put_time(struct trace_out *t, int64_t start)
+{
+	time_t seconds = (time_t)(start / NSEC_PER_SEC);
+	int64_t since;
+	char text[32];
+	struct tm tm;
+
+	if (start == INT64_MIN)
+		return buf_printf(&t->line, t->times == TRACE_CLOCK ? "%15s " : "%13s ", "?");
+	if (t->times == TRACE_EPOCH)
+		return buf_printf(&t->line, "%lld.%06lld ", (long long)seconds,
+				  (long long)(start % NSEC_PER_SEC / NSEC_PER_USEC));
+	if (t->times == TRACE_DELTA || t->times == TRACE_ORIGIN) {
+		int64_t from = t->times == TRACE_DELTA ? t->before : t->origin;
+
+		since = from == INT64_MIN ? 0 : clock_between(from, start);
+		t->before = start;
+		return put_seconds(&t->line, MAX(since, 0));
+	}
+	(t->utc ? gmtime_r : localtime_r)(&seconds, &tm);
+	strftime(text, sizeof(text), "%H:%M:%S", &tm);
+	return buf_printf(&t->line, "%s.%06lld ", text,
+			  (long long)(start % NSEC_PER_SEC / NSEC_PER_USEC));
+}
+
+/* strace -f --decode-pids=comm: [pid 4711<name>] */
+static int trace_line_put_thread(struct trace_out *t, int64_t tid, struct bytes comm)
+{
+	int r;
+
+	if (t->files) /* the file's name says it */
+		return 0;
+	r = buf_printf(&t->line, "%s[pid %5lld<", style(t, TEXT_DIM), (long long)tid);
+	if (r == 0)
+		r = call_text_escape(&t->line, comm, "<>");
+	return r < 0 ? r : buf_printf(&t->line, ">]%s ", style(t, TEXT_PLAIN));
+}
+
+/* tid -1: of no thread. */
+static int trace_line_put_line(struct trace_out *t, int64_t tid, int r)
+{
+	if (r == 0)
+		r = buf_append(&t->line, "\n", 1);
+	if (r < 0)
+		return r;
+	if (t->files && tid >= 0)
+		return trace_files_line(t->files, tid, (struct bytes){t->line.data, t->line.len});
+	return fwrite(t->line.data, 1, t->line.len, t->file) == t->line.len ? 0 : -errno;
+}
+
+/* ---- lines ---- */
+
+static int put_result(struct trace_out *t, const struct batch *op, size_t row,
+		      const struct dims *dims)
+{
+	int64_t ret = batch_get(op, OP_RET, row, INT64_MIN);
+	enum text_style s = ret == INT64_MIN	      ? TEXT_YELLOW
+			    : ret < 0 && ret >= -4095 ? TEXT_RED
+						      : TEXT_PLAIN;
+	int r = buf_printf(&t->line, " = %s", s == TEXT_PLAIN ? "" : style(t, s));
+
+	if (r == 0)
+		r = call_text_result(&t->line, op, row, dims, NULL);
+	return r < 0 || s == TEXT_PLAIN ? r : buf_printf(&t->line, "%s", style(t, TEXT_PLAIN));
+}
+
+int trace_call(struct trace_out *t, const struct batch *op, size_t row, const struct dims *dims)
+{
+	const struct dims_thread *thread = dims_thread(dims, batch_get(op, OP_THREAD_ID, row, -1));
+	int64_t dur = batch_get(op, OP_DUR, row, -1), tid = batch_get(op, OP_TID, row, -1);
+	size_t at;
+	int r;
+
+	buf_clear(&t->line);
+	r = trace_line_put_time(t, batch_get(op, OP_START, row, INT64_MIN));
+	if (r == 0)
+		r = trace_line_put_thread(
+			t, tid, thread ? thread->comm : (struct bytes){(const uint8_t *)"?", 1});
+	at = t->line.len;
+	if (r == 0 && t->only_shown && thread && thread->process_id >= 0)
+		r = map_set(&t->shown, (uint64_t)thread->process_id, 1);
+	if (r == 0)
+		r = call_text_entry(&t->line, op, row, dims, NULL);
+	for (size_t used = t->line.len - at; used + 1 < CALL_COLUMN && r == 0; used++)
+		r = buf_append(&t->line, " ", 1);
+	if (r == 0)
+		r = put_result(t, op, row, dims);
+	/* Without a start it was running when recording began: it lasted longer. */
+	if (r == 0 && dur >= 0)
+		r = buf_printf(&t->line, " <%s%lld.%06lld>",
+			       batch_is_null(op, OP_START, row) ? "at least " : "",
+			       (long long)(dur / NSEC_PER_SEC),
+			       (long long)(dur % NSEC_PER_SEC / NSEC_PER_USEC));
+	return trace_line_put_line(t, tid, r);
+}
+
+int trace_still(struct trace_out *t, int64_t tid, struct bytes comm, struct bytes call, int64_t ns)
+{
+	int r;
+
+	buf_clear(&t->line);
+	r = trace_line_put_time(t, clock_realtime_ns());
+	if (r == 0)
+		r = trace_line_put_thread(t, tid, comm);
+	if (r == 0)
+		r = buf_printf(&t->line, "%s... still in ", style(t, TEXT_YELLOW));
+	if (r == 0)
+		r = buf_append(&t->line, call.data, call.len);
+	if (r == 0)
+		r = buf_printf(&t->line, " %.1f s%s", (double)ns / NSEC_PER_SEC,
+			       style(t, TEXT_PLAIN));
+	return trace_line_put_line(t, tid, r);
+}
+
+int trace_loss(struct trace_out *t, const struct batch *loss)
+{
+	const char *separator = "";
+	struct loss sum = {0};
+	int r;
+
+	buf_clear(&t->line);
+	loss_add(&sum, loss);
+	r = buf_printf(&t->line, "%s--- missing: ", style(t, TEXT_RED));
+	for (unsigned int c = 0; c < CAUSE_COUNT && r == 0; c++) {
+		if ((!sum.events[c] && !sum.more[c]) || c == CAUSE_RUNNING_UNREAD)
+			continue; /* the latter no line is due for: live_warn_lost() tells it */
+		r = buf_printf(&t->line, "%s%s %s", separator, vocab_word("cause", c),
+			       sum.events[c] ? format_count(sum.events[c]).s : "?");
+		separator = ", ";
+	}
+	if (r == 0 && !*separator)
+		return 0;
+	if (r == 0)
+		r = buf_printf(&t->line, " ---%s", style(t, TEXT_PLAIN));
+	return trace_line_put_line(t, -1, r);
+}
+
+int trace_process(struct trace_out *t, const struct batch *process, size_t row)
+{
+	int64_t id = batch_get(process, PROCESS_ID, row, -1),
+		status = batch_get(process, PROCESS_STATUS, row, -1);
+	int64_t pid = batch_get(process, PROCESS_PID, row, -1),
+		stopped = batch_get(process, PROCESS_STOPPED, row, INT64_MIN);
+	int r;
+
+	if (id < 0 || status < 0 || stopped == INT64_MIN || map_get(&t->ended, (uint64_t)id, NULL))
+		return 0;
+	r = map_set(&t->ended, (uint64_t)id, 1);
+	if (t->only_shown && !map_get(&t->shown, (uint64_t)id, NULL))
+		return r;
+	map_del(&t->shown, (uint64_t)id);
+	buf_clear(&t->line);
+	if (r == 0)
+		r = trace_line_put_time(t, stopped);
+	if (r == 0 && !t->files)
+		r = buf_printf(&t->line, "%s[pid %5lld]%s ", style(t, TEXT_DIM), (long long)pid,
+			       style(t, TEXT_PLAIN));
+	if (r == 0 && WIFSIGNALED((int)status)) {
+		const char *word = flags_word(WORDS_SIGNAL, (uint64_t)WTERMSIG((int)status));
+
+		r = buf_printf(&t->line, "+++ killed by %s%s +++", word ? word : "?",
+			       WCOREDUMP((int)status) ? " (core dumped)" : "");
+	} else if (r == 0) {
+		r = buf_printf(&t->line, "+++ exited with %d +++", WEXITSTATUS((int)status));
+	}
+	return trace_line_put_line(t, pid, r);
+}
+
+/* ---- -c ---- */
+
+static int trace_line_by_time(const void *a, const void *b)
+{
+	const struct rollup_row *x = *(const struct rollup_row *const *)a,
+				*y = *(const struct rollup_row *const *)b;
+
+	return x->time_ns == y->time_ns	 ? (x->op > y->op) - (x->op < y->op)
+	       : x->time_ns < y->time_ns ? 1
+					 : -1;
+}
+
+static void summary_row(FILE *f, double percent, uint64_t time_ns, uint64_t calls, uint64_t errors,
+			const char *name)
+{
+	char text[24] = "";
+
+	if (errors)
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)errors);
+	fprintf(f, "%6.2f %11.6f %11llu %9llu %9s %s\n", percent, (double)time_ns / NSEC_PER_SEC,
+		(unsigned long long)(calls ? time_ns / calls / NSEC_PER_USEC : 0),
+		(unsigned long long)calls, text, name);
+}
+
+int trace_summary(struct trace_out *t)
+{
+	size_t count = rollup_count(t->rollup);
+	_cleanup_free_ const struct rollup_row **rows =
+		calloc(count + 1, sizeof(const struct rollup_row *));
+	uint64_t time_ns = 0, calls = 0, errors = 0;
+	char name[32];
+
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		rows[i] = rollup_row(t->rollup, i);
+		time_ns = add_sat(time_ns, rows[i]->time_ns);
+		calls += rows[i]->calls;
+		errors += rows[i]->errors;
+	}
+	qsort(rows, count, sizeof(const struct rollup_row *), trace_line_by_time);
+	fprintf(t->file, "%% time     seconds  usecs/call     calls    errors syscall\n"
+			 "------ ----------- ----------- --------- --------- ----------------\n");
+	for (size_t i = 0; i < count; i++)
+		summary_row(t->file,
+			    time_ns ? 100.0 * (double)rows[i]->time_ns / (double)time_ns : 0,
+			    rows[i]->time_ns, rows[i]->calls, rows[i]->errors,
+			    rows[i]->op < 0 ? "?" : op_name((uint32_t)rows[i]->op, name));
+	fprintf(t->file, "------ ----------- ----------- --------- --------- ----------------\n");
+	summary_row(t->file, time_ns ? 100 : 0, time_ns, calls, errors, "total");
+	if (rollup_running(t->rollup))
+		fprintf(t->file, "still running: %llu\n",
+			(unsigned long long)rollup_running(t->rollup));
+	return text_flush(t->file);
+}

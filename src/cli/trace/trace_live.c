@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace_live.c: calls as they happen, a line each. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "cli/record/record_live.h"
+#include "cli/trace/trace.h"
+
+struct session {
+	struct trace_out *out;
+	struct trace_running *running; /* NULL with -c */
+	const struct live *live;
+	int failed; /* in the tick, which cannot say what */
+};
+
+/* Rows of one table, each through one function. */
+static int each_row(struct session *s, const struct batch *b,
+		    int (*print)(struct trace_out *, const struct batch *, size_t))
+{
+	int r = 0;
+
+	for (size_t row = 0; b && row < b->rows && r == 0; row++)
+		r = print(s->out, b, row);
+	return r;
+}
+
+static int print_calls(struct session *s, const struct batch *op, const struct dims *dims)
+{
+	int r = 0;
+
+	for (size_t row = 0; op && row < op->rows && r == 0; row++) {
+		r = trace_running_ended(s->running, op, row);
+		if (r == 0)
+			r = trace_call(s->out, op, row, dims);
+	}
+	return r;
+}
+
+static int trace_live_take(void *arg, const struct batch_set *rows, const struct dims *dims,
+			   struct error *err)
+{
+	struct session *s = arg;
+	const struct batch *op = rows->tables[TABLE_OP];
+	int r;
+
+	if (s->out->rollup) {
+		r = op ? rollup_add(s->out->rollup, op) : 0;
+		return r < 0 ? error_errno(err, r, "summing up") : 0;
+	}
+	r = print_calls(s, op, dims);
+	if (r == 0)
+		r = each_row(s, rows->tables[TABLE_PROCESS], trace_process);
+	if (r == 0 && rows->tables[TABLE_LOSS] && rows->tables[TABLE_LOSS]->rows)
+		r = trace_loss(s->out, rows->tables[TABLE_LOSS]);
+	if (r == 0)
+		r = trace_out_flush(s->out);
+	return r < 0 ? error_errno(err, r, "printing") : 0;
+}
+
+static int trace_live_tick(void *arg, const struct record_totals *totals)
+{
+	struct session *s = arg;
+
+	s->failed = trace_running_look(s->running, enrich_dims(s->live->enrich), &s->live->select,
+				       s->out);
+	if (s->failed == 0)
+		s->failed = trace_out_flush(s->out);
+	return s->failed;
+}
+
+int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_out *t,
+	       struct error *err)
+{
+	_cleanup_(live_close) struct live live = {0};
+	_cleanup_(trace_running_freep) struct trace_running *running = NULL;
+	const struct live_options lo = {.rec = &o->rec,
+					.argc = argc,
+					.argv = argv,
+					.usage = "weir trace",
+					.lossless = o->lossless,
+					.keep_secrets = o->keep_secrets};
+	struct session s = {.out = t, .live = &live};
+	const struct record_sink sink = {trace_live_take, &s};
+	struct record_totals totals = {0};
+	int r = live_open(&live, &lo, err);
+
+	if (r != 0)
+		return MIN(r, 0);
+	r = trace_out_begin(t, o, err);
+	if (r < 0)
+		return live_at_work(r);
+	if (!t->rollup) {
+		r = trace_running_new(&running);
+		if (r < 0)
+			return error_errno(err, r, "starting");
+		s.running = running;
+		for (size_t i = 0; i < live.select.pid_count; i++)
+			trace_running_add(running, live.select.pids[i]);
+		if (live.child.pid > 0)
+			trace_running_add(running, live.child.pid);
+		live.session.tick = trace_live_tick;
+		live.session.tick_arg = &s;
+	}
+	live.session.sinks = &sink;
+	live.session.sink_count = 1;
+	live.session.duration_ns = o->duration_ns;
+	t->origin = clock_realtime_ns();
+	/* of a host, or all of a user or group, most processes have nothing to do with what was asked for */
+	t->only_shown = !argc && !o->rec.sel.pids.count;
+	r = live_run(&live, &totals, err);
+	if (r >= 0 && t->rollup)
+		r = trace_summary(t);
+	if (r >= 0 && s.failed < 0)
+		r = error_errno(err, s.failed, "printing");
+	live_warn_lost(&totals, o->lossless);
+	return r < 0 ? live_at_work(r) : live_status(&totals);
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * distinct_functions.c: how many different values, in SQL.
+ *   distinct_set(x)        aggregate: the set of whole numbers (hist/distinct.h), packed, as a BLOB
+ *   distinct_set_text(x)   the same of texts
+ *   distinct_merge(b)      aggregate: the union of such BLOBs
+ *   distinct_count(b)      BIGINT; distinct_estimated(b): true past 4096
+ */
+#include "engine/duckdb/functions/aggregate.h"
+#include "hist/distinct.h"
+
+struct distinct_state {
+	struct aggregate_owner owner;
+	struct distinct set;
+};
+
+static uint64_t distinct_functions_state_memory(const void *state)
+{
+	return distinct_memory(&((const struct distinct_state *)state)->set);
+}
+
+static int distinct_functions_state_unpack(void *state, const uint8_t *data, size_t len)
+{
+	return distinct_unpack(&((struct distinct_state *)state)->set, data, len);
+}
+
+static int distinct_functions_state_merge(void *state, const void *other)
+{
+	return distinct_merge(&((struct distinct_state *)state)->set,
+			      &((const struct distinct_state *)other)->set);
+}
+
+static void distinct_functions_state_free(void *state)
+{
+	distinct_free(&((struct distinct_state *)state)->set);
+}
+
+static const struct aggregate_sum sum = {
+	.what = "the sets of distinct()",
+	.bad_blob = "distinct_merge(): this BLOB is no set made by distinct_set()",
+	.memory = distinct_functions_state_memory,
+	.unpack = distinct_functions_state_unpack,
+	.merge = distinct_functions_state_merge,
+	.free = distinct_functions_state_free,
+};
+
+static void on_numbers(duckdb_function_info info, duckdb_data_chunk input,
+		       duckdb_aggregate_state *states)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	struct argument a = argument_of(d, input, 0);
+	size_t count = d->data_chunk_get_size(input);
+
+	for (size_t i = 0; i < count; i++) {
+		struct distinct_state *s = (struct distinct_state *)states[i];
+		uint64_t before;
+		int r;
+
+		/* the value of the row before, most often */
+		if (!vector_valid(a.validity, i) ||
+		    (i && states[i - 1] == states[i] && a.numbers[i - 1] == a.numbers[i] &&
+		     vector_valid(a.validity, i - 1)))
+			continue;
+		before = distinct_memory(&s->set);
+		r = distinct_add(&s->set, hash_u64((uint64_t)a.numbers[i]));
+		if (unlikely(r < 0 || distinct_memory(&s->set) != before) &&
+		    !aggregate_changed(info, &sum, s, before, r))
+			return;
+	}
+}
+
+static void on_texts(duckdb_function_info info, duckdb_data_chunk input,
+		     duckdb_aggregate_state *states)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	struct argument a = argument_of(d, input, 0);
+	size_t count = d->data_chunk_get_size(input);
+
+	for (size_t i = 0; i < count; i++) {
+		struct distinct_state *s = (struct distinct_state *)states[i];
+		uint64_t before = distinct_memory(&s->set);
+		struct bytes text;
+
+		if (!vector_valid(a.validity, i))
+			continue;
+		text = vector_string(a.texts, i);
+		if (!aggregate_changed(info, &sum, s, before,
+				       distinct_add(&s->set, hash_bytes(text.data, text.len))))
+			return;
+	}
+}
+
+/* Never NULL: no value is a set of none. */
+static void distinct_functions_on_finalize(duckdb_function_info info,
+					   duckdb_aggregate_state *source, duckdb_vector result,
+					   idx_t count, idx_t offset)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	uint8_t packed[DISTINCT_PACKED_MAX];
+
+	for (size_t i = 0; i < count; i++) {
+		const struct distinct *set = &((const struct distinct_state *)source[i])->set;
+
+		d->vector_assign_string_element_len(result, offset + i, (const char *)packed,
+						    distinct_pack(set, packed));
+	}
+}
+
+#define DISTINCT_AGGREGATE(text, type, on_update)                                                \
+	{                                                                                        \
+		.name = text, .state_size = sizeof(struct distinct_state), .args = {type},       \
+		.arg_count = 1, .update = on_update, .finalize = distinct_functions_on_finalize, \
+		.sum = &sum                                                                      \
+	}
+
+static const struct aggregate_def aggregates[] = {
+	DISTINCT_AGGREGATE("distinct_set", DUCKDB_TYPE_BIGINT, on_numbers),
+	DISTINCT_AGGREGATE("distinct_set_text", DUCKDB_TYPE_VARCHAR, on_texts),
+	DISTINCT_AGGREGATE("distinct_merge", DUCKDB_TYPE_BLOB, NULL),
+};
+
+static const char *distinct_functions_unpack(struct bytes packed, struct distinct *set)
+{
+	int r = distinct_unpack(set, packed.data, packed.len);
+
+	if (r == -EBADMSG)
+		return "this BLOB is no set made by distinct_set()";
+	return r < 0 ? "Out of Memory Error: no memory for a set" : NULL;
+}
+
+static const char *distinct_functions_call_count(struct bytes packed, int64_t *ret)
+{
+	struct distinct set = {0};
+	const char *wrong = distinct_functions_unpack(packed, &set);
+
+	*ret = (int64_t)distinct_count(&set);
+	distinct_free(&set);
+	return wrong;
+}
+
+static const char *call_estimated(struct bytes packed, int64_t *ret)
+{
+	struct distinct set = {0};
+	const char *wrong = distinct_functions_unpack(packed, &set);
+
+	*ret = distinct_estimated(&set);
+	distinct_free(&set);
+	return wrong;
+}
+
+static const struct blob_scalar scalars[] = {
+	{"distinct_count", false, distinct_functions_call_count},
+	{"distinct_estimated", true, call_estimated},
+};
+
+int distinct_functions_register(struct engine *e, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(aggregates) && r >= 0; i++)
+		r = aggregate_register(e, &aggregates[i], err);
+	for (size_t i = 0; i < ARRAY_SIZE(scalars) && r >= 0; i++)
+		r = blob_scalar_register(e, &scalars[i], err);
+	return r;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * admit.c: which statements the SQL of other people may have. Settings refuse most others too, but
+ * not those that write into the folder for temporary files, and not all with a reason: some calls
+ * end the process.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/duckdb/internal.h"
+
+/* Tables that statements make are in memory. SET of anything but a variable is refused by the lock. */
+static const duckdb_statement_type admitted[] = {
+	DUCKDB_STATEMENT_TYPE_SELECT, DUCKDB_STATEMENT_TYPE_EXPLAIN,
+	DUCKDB_STATEMENT_TYPE_CREATE, DUCKDB_STATEMENT_TYPE_DROP,
+	DUCKDB_STATEMENT_TYPE_ALTER,  DUCKDB_STATEMENT_TYPE_INSERT,
+	DUCKDB_STATEMENT_TYPE_UPDATE, DUCKDB_STATEMENT_TYPE_DELETE,
+	DUCKDB_STATEMENT_TYPE_SET,    DUCKDB_STATEMENT_TYPE_VARIABLE_SET,
+	DUCKDB_STATEMENT_TYPE_MULTI,
+};
+
+/* How a statement that is refused begins. */
+static const struct {
+	duckdb_statement_type type;
+	const char *word;
+} refused_types[] = {
+	{DUCKDB_STATEMENT_TYPE_PREPARE, "PREPARE"},
+	{DUCKDB_STATEMENT_TYPE_EXECUTE, "EXECUTE"},
+	{DUCKDB_STATEMENT_TYPE_COPY, "COPY"},
+	{DUCKDB_STATEMENT_TYPE_EXPORT, "EXPORT"},
+	{DUCKDB_STATEMENT_TYPE_PRAGMA, "PRAGMA"},
+	{DUCKDB_STATEMENT_TYPE_CALL, "CALL"},
+	{DUCKDB_STATEMENT_TYPE_LOAD, "LOAD or INSTALL"},
+	{DUCKDB_STATEMENT_TYPE_ATTACH, "ATTACH"},
+	{DUCKDB_STATEMENT_TYPE_DETACH, "DETACH"},
+};
+
+static int admit_refuse(const char *word, struct error *err)
+{
+	return error_set(err, -EINVAL,
+			 "%s is not allowed here: this SQL may read the trace and write nothing; "
+			 "run it with weir sql on a command line",
+			 word);
+}
+
+static bool admit_is_word_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Behind the next `word` in a text, strings and comments included: where those end is DuckDB's to say. */
+static const char *admit_find_word(const char *sql, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *p = sql; (p = strcasestr(p, word)); p += len) {
+		if ((p == sql || !admit_is_word_char(p[-1])) && !admit_is_word_char(p[len]))
+			return p + len;
+	}
+	return NULL;
+}
+
+/* They write files, or end with an error that has no reason; SELECT can call them as well as CALL. */
+static const char *const refused_functions[] = {"enable_logging", "enable_profiling"};
+
+static bool calls(const char *sql, const char *function)
+{
+	while ((sql = admit_find_word(sql, function))) {
+		if (sql[strspn(sql, "\" \t\r\n")] == '(')
+			return true;
+	}
+	return false;
+}
+
+int admit_statement(duckdb_statement_type type, const char *sql, struct error *err)
+{
+	/* EXPLAIN ANALYZE runs what it explains */
+	if (type == DUCKDB_STATEMENT_TYPE_EXPLAIN && admit_find_word(sql, "copy"))
+		return admit_refuse("EXPLAIN of COPY", err);
+	for (size_t i = 0; i < ARRAY_SIZE(refused_functions); i++) {
+		if (calls(sql, refused_functions[i]))
+			return admit_refuse(refused_functions[i], err);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(admitted); i++) {
+		if (admitted[i] == type)
+			return 0;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(refused_types); i++) {
+		if (refused_types[i].type == type)
+			return admit_refuse(refused_types[i].word, err);
+	}
+	return admit_refuse("this kind of statement", err);
+}

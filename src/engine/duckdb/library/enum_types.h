@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* enum_types.h: declaring an ENUM from a set of texts. */
+#pragma once
+
+#include "base/map.h"
+#include "engine/duckdb/internal.h"
+
+/*
+ * Declares the ENUM of the texts (valid UTF-8 without NUL, unique by being interned), sorted by
+ * their bytes: fills type, internal and count of *w. (*ret_ranks)[id of a text] is its ordinal. 0
+ * or -ENOMEM.
+ */
+int words_declare(const struct duckdb_api *d, struct intern *texts, struct words *w,
+		  uint32_t **ret_ranks);

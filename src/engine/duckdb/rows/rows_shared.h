@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows_shared.h: a scan of weir_rows(), for its own files alone. */
+#pragma once
+
+#include "engine/duckdb/rows/weir_rows.h"
+
+/* What the threads of one scan share. */
+struct rows_shared {
+	const struct rows_bind *bind;
+	size_t output_count;
+	const struct rows_column *outputs[ROWS_COLUMNS_MAX]; /* NULL: only counts rows */
+	uint64_t first, rest; /* columns to decode before and after rows are chosen */
+	bool ends;	      /* a column asks when the rows ended */
+	uint64_t sums;	      /* columns of a summary to decode, where it is read instead */
+	uint64_t preaggregated;    /* of them those that go out; 0: they are not added up here */
+	struct rows_block {
+		size_t block;
+		size_t sums;		  /* the block of its summary; SIZE_MAX: read the rows */
+		const struct batch *held; /* NULL, or sums in memory: of this block and others */
+		bool held_files;	  /* the same by file: a batch of a part of what is held */
+		size_t part, part_batch;
+		size_t at; /* dimension tables: which of live's blocks; `numbers`: the first */
+	} *blocks;
+	size_t block_count, block_cap;
+	struct top *top;
+	void *held; /* whose sums the blocks refer to */
+	const void
+		*longest; /* calls in memory that tell all that is asked; NULL: blocks are read */
+	_Atomic size_t next;
+};
+
+/*
+ * rows_memory.c: blocks whose sums are in memory need not be read, unless more is asked for of files. 0 or -ENOMEM.
+ */
+int rows_choose_held(struct rows_shared *s);
+/* Chooses the longest calls where no others are asked for. */
+void rows_choose_longest(struct rows_shared *s);
+/* The columns of summary that expressions and sums are made of: a range of time is no matter of single rows there. */
+uint64_t rows_held_columns(const struct rows_shared *s);

@@ -1,0 +1,793 @@
+// SPDX-License-Identifier: Apache-2.0
+/* weir_rows.c: the scan behind weir_rows(), parallel by block. */
+#include "engine/duckdb/rows/weir_rows.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "batch/seconds.h"
+#include "engine/duckdb/rows/preaggregate.h"
+#include "engine/duckdb/rows/rows_shared.h"
+#include "engine/duckdb/translate/from_summaries.h"
+#include "engine/duckdb/rows/topk_heap.h"
+#include "engine/order.h"
+
+/* What one thread has. */
+struct rows_local {
+	struct store_cursor *cursor;
+	struct eval_scratch *scratch;
+	uint32_t *chosen;   /* room for a block's rows */
+	uint32_t *identity; /* 0, 1, 2, ... */
+	struct from_summaries_view *sums;
+	struct batch *files;		 /* of what is held, where it is asked for by file */
+	const struct rows_block *second; /* whose calls come next, seen from their second file */
+	struct batch *seconds, *seconds_sums; /* rows of op, of summary: see batch/seconds.h */
+	struct preagg *gather;		      /* NULL: rows go out as they are */
+	bool preagg_out;		      /* what it has is in the slice */
+	struct rows_slice more;		      /* of a summary: rows that it has not taken yet */
+	int64_t *ends;
+	struct rows_slice slice; /* of the block at hand: all rows that go out */
+	size_t at;
+	struct buf text;
+};
+
+static void weir_rows_on_bind(duckdb_bind_info info)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	struct engine *e = d->bind_get_extra_info(info);
+	struct rows_bind *b = calloc(1, sizeof(*b));
+	struct error err = {0};
+	uint64_t rows = 0;
+	int r;
+
+	if (!b) {
+		d->bind_set_error(info, "out of memory");
+		return;
+	}
+	b->e = e;
+	b->pin = e->pin;
+	d->bind_set_bind_data(info, b, rows_bind_free);
+	pthread_mutex_lock(&e->names_lock);
+	r = rows_bind_read(b, info, &err);
+	pthread_mutex_unlock(&e->names_lock);
+	if (r < 0) {
+		d->bind_set_error(info, err.message);
+		return;
+	}
+	for (size_t i = 0; i < b->x->column_count; i++) {
+		const struct rows_column *c = &b->x->columns[i];
+		duckdb_logical_type type = c->words ? NULL : d->create_logical_type(c->type);
+
+		d->bind_add_result_column(info, c->name, c->words ? c->words->type : type);
+		if (type)
+			d->destroy_logical_type(&type);
+	}
+	for (size_t i = b->first_block; i < b->pin; i++) {
+		if (rows_block_passes(b, i))
+			rows += store_block(e->store, i)->rows;
+	}
+	d->bind_set_cardinality(info, b->picked ? b->pick.count : rows, false);
+}
+
+static void rows_shared_free(void *p)
+{
+	struct rows_shared *s = p;
+
+	if (!s)
+		return;
+	top_free(s->top);
+	if (s->held)
+		s->bind->e->held->give(s->held);
+	free(s->blocks);
+	free(s);
+}
+
+static uint64_t columns_of(const struct rows_bind *b, const struct rows_column *c)
+{
+	switch (c->cell) {
+	case ROWS_END:
+		return order_columns(b->table);
+	case ROWS_BYTES:
+		return 1ull << OP_BYTES;
+	case ROWS_TIME:
+	case ROWS_MAX:
+	case ROWS_HIST:
+		return 1ull << OP_DUR;
+	default:
+		break;
+	}
+	return c->expr ? expr_columns(c->expr) : 0;
+}
+
+static void choose_outputs(const struct duckdb_api *d, duckdb_init_info info, struct rows_shared *s)
+{
+	const struct rows_bind *b = s->bind;
+
+	s->output_count = d->init_get_column_count(info);
+	assert(s->output_count <= ROWS_COLUMNS_MAX);
+	for (size_t i = 0; i < s->output_count; i++) {
+		idx_t column = d->init_get_column_index(info, i);
+
+		/* count(*): a column that does not exist */
+		s->outputs[i] = column < b->x->column_count ? &b->x->columns[column] : NULL;
+	}
+}
+
+static void weir_rows_choose_columns(struct rows_shared *s)
+{
+	const struct rows_bind *b = s->bind;
+	bool single = false; /* a row is asked for itself */
+
+	s->preaggregated = 1ull << SUMMARY_CALLS;
+	for (size_t i = 0; i < s->output_count; i++) {
+		if (!s->outputs[i])
+			continue;
+		s->rest |= columns_of(b, s->outputs[i]);
+		s->ends |= s->outputs[i]->cell == ROWS_END;
+		s->sums |= from_summaries_cell_columns(s->outputs[i]->cell);
+		single |= s->outputs[i]->cell == ROWS_NUMBER || s->outputs[i]->cell == ROWS_END;
+		if (s->outputs[i]->expr)
+			s->preaggregated |=
+				from_summaries_columns(expr_columns(s->outputs[i]->expr));
+	}
+	s->preaggregated =
+		b->from_summaries && !single && !b->top.count ? s->preaggregated | s->sums : 0;
+	s->first = b->filter_columns;
+	if (b->top.count)
+		s->first |= columns_of(b, &b->x->columns[0]);
+	if (!s->first) { /* nothing to look at first */
+		s->first = s->rest;
+		s->rest = 0;
+	}
+	s->rest &= ~s->first;
+	s->sums |= from_summaries_columns(s->first | s->rest);
+}
+
+static void weir_rows_add_block(struct rows_shared *s, size_t block, size_t at)
+{
+	if (rows_block_passes(s->bind, block))
+		s->blocks[s->block_count++] =
+			(struct rows_block){.block = block, .sums = SIZE_MAX, .at = at};
+}
+
+/* Finds the summaries of the blocks that were chosen. */
+static void choose_sums(struct rows_shared *s)
+{
+	const struct rows_bind *bind = s->bind;
+	const struct store *store = bind->e->store;
+
+	for (size_t i = 0; i < s->block_count; i++) {
+		const struct store_block *b = store_block(store, s->blocks[i].block);
+		size_t sums = store_summary_of(store, s->blocks[i].block);
+
+		if (sums < bind->pin && from_summaries_say_enough(b, s->first | s->rest, s->sums) &&
+		    (order_open(bind->from, bind->to) ||
+		     from_summaries_within(b, store_block(store, sums), bind->from, bind->to)))
+			s->blocks[i].sums = sums;
+	}
+}
+
+static int weir_rows_choose_blocks(struct rows_shared *s)
+{
+	const struct rows_bind *b = s->bind;
+
+	if (grow((void **)&s->blocks, &s->block_cap, b->pin + 1, sizeof(*s->blocks)) < 0)
+		return -ENOMEM;
+	if (b->picked) {
+		for (size_t i = 0; i < b->pick.count; i++) {
+			size_t block = order_number_block(b->pick.numbers[i]);
+
+			if (block < b->pin &&
+			    (!i || order_number_block(b->pick.numbers[i - 1]) != block))
+				weir_rows_add_block(s, block, i);
+		}
+		return 0;
+	}
+	if (b->live) {
+		for (size_t i = 0; i < b->live->block_count; i++) {
+			if (b->live->from[i] != b->live->from[i + 1])
+				weir_rows_add_block(s, b->live->blocks[i], i);
+		}
+		return 0;
+	}
+	for (size_t i = b->first_block; i < b->pin; i++)
+		weir_rows_add_block(s, i, 0);
+	return 0;
+}
+
+static int prepare_top(struct rows_shared *s)
+{
+	const struct rows_bind *b = s->bind;
+	const struct rows_column *key = &b->x->columns[0];
+	int r;
+
+	if (!b->top.count || key->cell != ROWS_INT)
+		return 0;
+	r = top_new(&s->top, b->top.count, b->top.desc, key->type == DUCKDB_TYPE_UBIGINT);
+	if (r >= 0 && key->direct >= 0)
+		top_sort_blocks(s->top, b->e->store, (unsigned int)key->direct, s->blocks,
+				s->block_count, sizeof(*s->blocks));
+	return r;
+}
+
+/* What is read, once it is known what goes out. 0 or -ENOMEM. */
+static int weir_rows_prepare(struct rows_shared *s)
+{
+	int r;
+
+	weir_rows_choose_columns(s);
+	r = weir_rows_choose_blocks(s);
+	if (r >= 0)
+		r = prepare_top(s);
+	if (r >= 0 && s->bind->from_summaries)
+		choose_sums(s);
+	if (r >= 0 && s->bind->from_summaries)
+		r = rows_choose_held(s);
+	rows_choose_longest(s);
+	if (r >= 0)
+		atomic_fetch_add(&s->bind->e->blocks_total, s->block_count);
+	return r;
+}
+
+static void weir_rows_on_init(duckdb_init_info info)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	struct rows_shared *s = table_state_new(info, sizeof(*s), rows_shared_free);
+
+	if (!s)
+		return;
+	s->bind = d->init_get_bind_data(info);
+	choose_outputs(d, info, s);
+	if (weir_rows_prepare(s) < 0) {
+		d->init_set_error(info, "out of memory");
+		return;
+	}
+	table_set_threads(info, s->bind->e, s->block_count);
+}
+
+static void weir_rows_local_free(struct rows_local *l)
+{
+	store_cursor_free(l->cursor);
+	from_summaries_view_free(l->sums);
+	preagg_free(l->gather);
+	batch_free(l->files);
+	batch_free(l->seconds);
+	batch_free(l->seconds_sums);
+	if (l->scratch)
+		eval_scratch_free(l->scratch);
+	free(l->chosen);
+	free(l->identity);
+	free(l->ends);
+	buf_free(&l->text);
+}
+
+static void rows_local_free(void *p)
+{
+	if (p)
+		weir_rows_local_free(p);
+	free(p);
+}
+
+static int local_new(const struct rows_bind *b, struct rows_local *l)
+{
+	l->chosen = malloc(BATCH_ROWS_MAX * sizeof(*l->chosen));
+	l->identity = malloc(BATCH_ROWS_MAX * sizeof(*l->identity));
+	l->ends = malloc(BATCH_ROWS_MAX * sizeof(*l->ends));
+	if (!l->chosen || !l->identity || !l->ends)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < BATCH_ROWS_MAX; i++)
+		l->identity[i] = i;
+	if (b->x->eval && eval_scratch_new(&l->scratch, b->x->eval) < 0)
+		return -ENOMEM;
+	if (b->from_summaries && from_summaries_view_new(&l->sums) < 0)
+		return -ENOMEM;
+	if (b->each_file && (batch_new(&l->seconds, TABLE_OP) < 0 ||
+			     batch_new(&l->seconds_sums, TABLE_SUMMARY) < 0))
+		return -ENOMEM;
+	return store_cursor_new(&l->cursor, b->e->store);
+}
+
+static void weir_rows_on_local_init(duckdb_init_info info)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	const struct rows_bind *b = d->init_get_bind_data(info);
+	struct rows_local *l = table_state_new(info, sizeof(*l), rows_local_free);
+
+	if (!l)
+		return;
+	if (local_new(b, l) < 0)
+		d->init_set_error(info, "out of memory");
+}
+
+/* Made with the first summary: what is shared is not known before. 0 or -ENOMEM. */
+static int preagg_need(const struct rows_shared *s, struct rows_local *l)
+{
+	return !s->preaggregated || l->gather ? 0 : preagg_new(&l->gather, s->preaggregated);
+}
+
+/* The rows that `numbers` names in the block, from the at-th number on. */
+static size_t picked_rows(const struct rows_bind *b, size_t block, size_t at, size_t rows,
+			  uint32_t *out)
+{
+	size_t n = 0;
+
+	for (; at < b->pick.count && order_number_block(b->pick.numbers[at]) == block; at++) {
+		uint32_t row = order_number_row(b->pick.numbers[at]);
+
+		if (row < rows && (!n || out[n - 1] != row) && n < BATCH_ROWS_MAX)
+			out[n++] = row;
+	}
+	return n;
+}
+
+/* Keeps the rows that can be among the first `top`. */
+static ssize_t choose_top(struct rows_shared *s, struct rows_local *l, const uint32_t *in, size_t n)
+{
+	const struct rows_column *key = &s->bind->x->columns[0];
+	const struct column *c;
+	struct vector v;
+	int r;
+
+	if (key->direct >= 0) {
+		c = &l->slice.batch->columns[key->direct];
+		return (ssize_t)top_choose(s->top, c->val, c->nulls, in, n, l->chosen, true);
+	}
+	r = eval_rows(s->bind->x->eval, l->scratch, key->k, l->slice.batch, in, n, &v);
+	return r < 0 ? r : (ssize_t)top_choose(s->top, v.i, v.nulls, in, n, l->chosen, false);
+}
+
+/* Sets which rows of the batch go out; negative on failure. */
+static int weir_rows_choose_rows(struct rows_shared *s, struct rows_local *l,
+				 const struct rows_block *block)
+{
+	const struct rows_bind *b = s->bind;
+	const struct batch *batch = l->slice.batch;
+	const uint32_t *in = l->identity;
+	ssize_t n = (ssize_t)batch->rows;
+
+	if (b->picked) {
+		n = (ssize_t)picked_rows(b, block->block, block->at, batch->rows, l->chosen);
+		in = l->chosen;
+	} else if (b->live) {
+		in = b->live->rows + b->live->from[block->at];
+		n = (ssize_t)(b->live->from[block->at + 1] - b->live->from[block->at]);
+	}
+	if (!order_open(b->from, b->to) && !l->slice.sums) {
+		n = (ssize_t)order_rows_in(batch, b->from, b->to, in, (size_t)n, l->chosen);
+		in = l->chosen;
+	}
+	if (n > 0 && b->x->filter) {
+		n = eval_filter(b->x->eval, l->scratch, 0, batch, in, (size_t)n, l->chosen);
+		in = l->chosen;
+	}
+	if (n > 0 && s->top) {
+		n = choose_top(s, l, in, (size_t)n);
+		in = l->chosen;
+	}
+	if (n < 0)
+		return (int)n;
+	l->slice.rows = in;
+	l->slice.count = (size_t)n;
+	return 0;
+}
+
+/* The same with the block's summary. 1, or 0 where the rows have to be read. */
+static int weir_rows_take_sums(struct rows_shared *s, struct rows_local *l,
+			       const struct rows_block *block, struct error *err)
+{
+	const struct batch *summary;
+	int r = store_decode(l->cursor, block->sums, s->sums, &summary, err);
+
+	if (r == -EBADMSG) { /* counted as damage; the rows are whole */
+		*err = (struct error){0};
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	l->slice.batch = from_summaries_as_rows(l->sums, summary, l->slice.block,
+						s->sums >> SUMMARY_HIST & 1);
+	if (!l->slice.batch)
+		return 0;
+	l->slice.sums = summary;
+	r = weir_rows_choose_rows(s, l, block);
+	return r < 0 ? error_errno(err, r, "cannot evaluate the expressions of weir_rows()") : 1;
+}
+
+/* A batch of files from memory. 0 or -ENOMEM. */
+static int put_held_files(const struct rows_shared *s, struct rows_local *l,
+			  const struct rows_block *block)
+{
+	int r = l->files ? 0 : batch_new(&l->files, TABLE_SUMMARY);
+
+	if (r < 0)
+		return r;
+	batch_clear(l->files);
+	return s->bind->e->held->put_files(s->held, block->part, block->part_batch,
+					   rows_held_columns(s), l->files);
+}
+
+/* The same with sums in memory. */
+static int take_held(struct rows_shared *s, struct rows_local *l, const struct rows_block *block,
+		     struct error *err)
+{
+	const struct batch *sums = block->held;
+	int r = block->held_files ? put_held_files(s, l, block) : 0;
+
+	if (r < 0)
+		return error_errno(err, r, "cannot read what is known of files");
+	if (block->held_files)
+		sums = l->files;
+	l->slice.batch = from_summaries_gathered(l->sums, sums);
+	l->slice.sums = sums;
+	r = weir_rows_choose_rows(s, l, block);
+	return r < 0 ? error_errno(err, r, "cannot evaluate the expressions of weir_rows()") : 0;
+}
+
+/* The same with the block's longest calls in memory. 1, or 0 where its rows have to be read. */
+static int take_longest(struct rows_shared *s, struct rows_local *l, const struct rows_block *block,
+			struct error *err)
+{
+	const struct batch *rows;
+	int r;
+
+	if (!s->longest || !s->bind->e->held->longest_rows(s->longest, block->block, &rows))
+		return 0;
+	if (!rows)
+		return 1;
+	l->slice.batch = rows;
+	r = weir_rows_choose_rows(s, l, block);
+	if (r < 0)
+		return error_errno(err, r, "cannot evaluate the expressions of weir_rows()");
+	if (l->slice.count && s->ends)
+		order_ends(rows, l->ends);
+	return 1;
+}
+
+/* Decodes one block and chooses its rows; slice.count may be 0. */
+static int weir_rows_take_block(struct rows_shared *s, struct rows_local *l,
+				const struct rows_block *block, struct error *err)
+{
+	const struct store_block *facts = store_block(s->bind->e->store, block->block);
+	int r;
+
+	l->at = 0;
+	l->slice =
+		(struct rows_slice){.block = facts, .block_number = block->block, .ends = l->ends};
+	if (s->top && s->bind->x->columns[0].direct >= 0 &&
+	    !top_block(s->top, facts, (unsigned int)s->bind->x->columns[0].direct))
+		return 0;
+	if (block->held || block->held_files)
+		return take_held(s, l, block, err);
+	r = take_longest(s, l, block, err);
+	if (r)
+		return MIN(r, 0);
+	atomic_fetch_add(&s->bind->e->blocks_read[facts->table], 1);
+	if (block->sums != SIZE_MAX) {
+		r = weir_rows_take_sums(s, l, block, err);
+		if (r)
+			return MIN(r, 0);
+	}
+	r = store_decode(l->cursor, block->block, s->first, &l->slice.batch, err);
+	if (r < 0)
+		return r;
+	r = weir_rows_choose_rows(s, l, block);
+	if (r < 0)
+		return error_errno(err, r, "cannot evaluate the expressions of weir_rows()");
+	if (l->slice.count && s->rest)
+		r = store_decode_more(l->cursor, s->rest, err);
+	if (r >= 0 && l->slice.count && s->ends)
+		order_ends(l->slice.batch, l->ends);
+	return r;
+}
+
+/* The summary's groups of calls, seen from their second file. 1, or 0 where the rows have to be read. */
+static int take_second_sums(struct rows_shared *s, struct rows_local *l,
+			    const struct rows_block *block, struct error *err)
+{
+	uint64_t columns = seconds_columns(TABLE_SUMMARY, s->sums);
+	const struct batch *summary;
+	int r = store_decode(l->cursor, block->sums, columns, &summary, err);
+
+	if (r == -EBADMSG) {
+		*err = (struct error){0};
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	if (!from_summaries_as_rows(l->sums, summary, l->slice.block, s->sums >> SUMMARY_HIST & 1))
+		return 0;
+	r = batch_seconds(summary, l->seconds_sums);
+	if (r < 0)
+		return error_errno(err, r, "cannot read the second files of calls");
+	l->slice.sums = l->seconds_sums;
+	l->slice.batch = from_summaries_gathered(l->sums, l->seconds_sums);
+	return 1;
+}
+
+/* The calls of a block, seen from their second file. */
+static int take_second(struct rows_shared *s, struct rows_local *l, const struct rows_block *block,
+		       struct error *err)
+{
+	const struct batch *batch;
+	int r = 0;
+
+	l->at = 0;
+	l->slice = (struct rows_slice){.block = store_block(s->bind->e->store, block->block),
+				       .block_number = block->block,
+				       .ends = l->ends};
+	if (block->sums != SIZE_MAX)
+		r = take_second_sums(s, l, block, err);
+	if (r < 0)
+		return r;
+	if (r == 0) {
+		r = store_decode(l->cursor, block->block,
+				 seconds_columns(TABLE_OP, s->first | s->rest), &batch, err);
+		if (r < 0)
+			return r;
+		r = batch_seconds(batch, l->seconds);
+		if (r < 0)
+			return error_errno(err, r, "cannot read the second files of calls");
+		l->slice.batch = l->seconds;
+	}
+	r = weir_rows_choose_rows(s, l, block);
+	if (r < 0)
+		return error_errno(err, r, "cannot evaluate the expressions of weir_rows()");
+	if (l->slice.count && s->ends && !l->slice.sums)
+		order_ends(l->slice.batch, l->ends);
+	return 0;
+}
+
+/* What was gathered goes out. 1, 0 where there is nothing, or negative. */
+static int give_gathered(struct rows_local *l, struct error *err)
+{
+	const struct batch *sums;
+
+	if (!l->gather || !preagg_count(l->gather))
+		return 0;
+	if (preagg_batch(l->gather, &sums) < 0)
+		return error_errno(err, -ENOMEM, "cannot give sums");
+	l->preagg_out = true;
+	l->at = 0;
+	l->slice = (struct rows_slice){.batch = from_summaries_gathered(l->sums, sums),
+				       .rows = l->identity,
+				       .count = sums->rows,
+				       .block = l->more.block,
+				       .block_number = l->more.block_number,
+				       .ends = l->ends,
+				       .sums = sums};
+	return 1;
+}
+
+/* Adds up what is left of a summary. 1 where the sums have to go out first, 0, or negative. */
+static int preagg_more(struct rows_local *l, struct error *err)
+{
+	ssize_t n;
+
+	if (l->preagg_out)
+		preagg_clear(l->gather);
+	l->preagg_out = false;
+	if (!l->more.count)
+		return 0;
+	n = preagg_add(l->gather, l->more.sums, l->more.rows, l->more.count);
+	if (n < 0)
+		return error_errno(err, (int)n, "cannot add up summaries");
+	l->more.rows += n;
+	l->more.count -= (size_t)n;
+	return l->more.count ? give_gathered(l, err) : 0;
+}
+
+/* The slice, where it is of a summary, is gathered instead of going out. */
+static int take_slice(struct rows_shared *s, struct rows_local *l, struct error *err)
+{
+	if (!l->slice.sums || !s->preaggregated)
+		return 1;
+	if (preagg_need(s, l) < 0)
+		return error_errno(err, -ENOMEM, "cannot add up summaries");
+	l->more = l->slice;
+	l->slice.count = 0;
+	return preagg_more(l, err);
+}
+
+/* What is held in memory by file has calls for both of their files. */
+static bool has_second(const struct rows_shared *s, const struct rows_block *block)
+{
+	return s->bind->each_file && !block->held_files &&
+	       store_block_has_seconds(s->bind->e->store, block->block);
+}
+
+/* Goes to the next slice; it may be empty. 1, 0 at the end, or negative. */
+static int next_slice(struct rows_shared *s, struct rows_local *l, struct error *err)
+{
+	const struct rows_block *second = TAKE_PTR(l->second);
+	struct engine *e = s->bind->e;
+	int r;
+
+	if (second) {
+		r = take_second(s, l, second, err);
+	} else {
+		size_t i = atomic_fetch_add(&s->next, 1);
+
+		if (i >= s->block_count)
+			return 0;
+		if (atomic_load(&e->interrupted))
+			return error_set(err, -EINTR, "interrupted");
+		if (has_second(s, &s->blocks[i]))
+			l->second = &s->blocks[i];
+		r = weir_rows_take_block(s, l, &s->blocks[i], err);
+		atomic_fetch_add(&e->blocks_done, 1);
+	}
+	if (r == -EBADMSG) { /* the store counts it as damage, which is shown */
+		*err = (struct error){0};
+		l->slice.count = 0;
+		r = 0;
+	}
+	return r < 0 ? r : 1;
+}
+
+/* Goes to the next block that has rows to give. 1, 0 at the end, or negative. */
+static int weir_rows_next_block(struct rows_shared *s, struct rows_local *l, struct error *err)
+{
+	int r = preagg_more(l, err);
+
+	if (r)
+		return r;
+	for (;;) {
+		r = next_slice(s, l, err);
+		if (r == 0)
+			return give_gathered(l, err);
+		if (r > 0 && l->slice.count)
+			r = take_slice(s, l, err);
+		if (r < 0 || l->slice.count)
+			return r < 0 ? r : 1;
+	}
+}
+
+/* ---- without the library ---- */
+
+struct walk {
+	struct rows_shared *s;
+	rows_take_fn *take;
+	void *arg;
+	pthread_mutex_t lock; /* of what follows */
+	int r;
+	struct error *err;
+};
+
+static void *walk_some(void *arg)
+{
+	struct walk *w = arg;
+	struct rows_local l = {0};
+	struct error err = {0};
+	int r = local_new(w->s->bind, &l);
+
+	while (r >= 0 && (r = next_slice(w->s, &l, &err)) > 0) {
+		if (l.slice.count)
+			w->take(w->arg, l.scratch, &l.slice);
+	}
+	weir_rows_local_free(&l);
+	if (r < 0) {
+		atomic_store(&w->s->next, w->s->block_count);
+		pthread_mutex_lock(&w->lock);
+		w->r = r;
+		*w->err = err;
+		pthread_mutex_unlock(&w->lock);
+	}
+	return NULL;
+}
+
+static void walk_all(struct walk *w, unsigned int threads)
+{
+	pthread_t others[ROWS_WALKERS_MAX];
+	unsigned int count = 0;
+
+	while (count + 1 < MIN(threads, (unsigned int)ROWS_WALKERS_MAX) &&
+	       pthread_create(&others[count], NULL, walk_some, w) == 0)
+		count++;
+	walk_some(w);
+	while (count)
+		pthread_join(others[--count], NULL);
+}
+
+int rows_walk(const struct rows_bind *b, rows_take_fn *take, void *arg, struct error *err)
+{
+	struct rows_shared *s = calloc(1, sizeof(*s));
+	struct walk w = {s, take, arg, PTHREAD_MUTEX_INITIALIZER, 0, err};
+
+	if (!s)
+		return error_errno(err, -ENOMEM, "cannot read the trace");
+	s->bind = b;
+	s->output_count = b->x->column_count;
+	for (size_t i = 0; i < s->output_count; i++)
+		s->outputs[i] = &b->x->columns[i];
+	w.r = weir_rows_prepare(s);
+	if (w.r >= 0)
+		walk_all(&w, MIN((size_t)b->e->threads, s->block_count));
+	rows_shared_free(s);
+	return w.r < 0 && !err->code ? error_errno(err, w.r, "cannot read the trace") : w.r;
+}
+
+static int fill_chunk(struct rows_shared *s, struct rows_local *l, size_t count,
+		      duckdb_data_chunk chunk)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	struct rows_slice slice = l->slice;
+	int r = 0;
+
+	slice.rows += l->at;
+	slice.count = count;
+	for (size_t i = 0; i < s->output_count && r >= 0; i++) {
+		if (s->outputs[i])
+			r = rows_fill(s->bind, s->outputs[i], l->scratch, &slice,
+				      d->data_chunk_get_vector(chunk, i), &l->text);
+	}
+	return r;
+}
+
+static void weir_rows_on_scan(duckdb_function_info info, duckdb_data_chunk chunk)
+{
+	const struct duckdb_api *d = duckdb_loaded();
+	struct rows_shared *s = d->function_get_init_data(info);
+	struct rows_local *l = d->function_get_local_init_data(info);
+	struct error err = {0};
+	size_t count = 0;
+	int r = 1;
+
+	if (l->at >= l->slice.count)
+		r = weir_rows_next_block(s, l, &err);
+	if (r > 0) {
+		count = MIN(l->slice.count - l->at, (size_t)VECTOR_ROWS);
+		r = fill_chunk(s, l, count, chunk);
+		l->at += count;
+	}
+	if (r < 0) {
+		d->function_set_error(info, err.message[0] ? err.message : strerror(-r));
+		count = 0;
+	}
+	d->data_chunk_set_size(chunk, count);
+}
+
+static void declare_arguments(const struct duckdb_api *d, duckdb_table_function f)
+{
+	static const char *const numbers[] = {"ended_from", "ended_to", "first_block", "top"};
+	duckdb_logical_type text = d->create_logical_type(DUCKDB_TYPE_VARCHAR);
+	duckdb_logical_type texts = d->create_list_type(text);
+	duckdb_logical_type number = d->create_logical_type(DUCKDB_TYPE_BIGINT);
+	duckdb_logical_type list = d->create_list_type(number);
+	duckdb_logical_type flag = d->create_logical_type(DUCKDB_TYPE_BOOLEAN);
+
+	d->table_function_add_parameter(f, text);
+	d->table_function_add_parameter(f, text);
+	d->table_function_add_parameter(f, texts);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		d->table_function_add_named_parameter(f, numbers[i], number);
+	d->table_function_add_named_parameter(f, "summed", flag);
+	d->table_function_add_named_parameter(f, "each_file", flag);
+	d->table_function_add_named_parameter(f, "numbers", list);
+	d->table_function_add_named_parameter(f, "top_order", text);
+	d->destroy_logical_type(&text);
+	d->destroy_logical_type(&texts);
+	d->destroy_logical_type(&number);
+	d->destroy_logical_type(&list);
+	d->destroy_logical_type(&flag);
+}
+
+int rows_register(struct engine *e, struct error *err)
+{
+	const struct duckdb_api *d = e->api;
+	duckdb_table_function f = d->create_table_function();
+	duckdb_state state;
+
+	if (!f)
+		return error_errno(err, -ENOMEM, "cannot declare weir_rows");
+	d->table_function_set_name(f, "weir_rows");
+	d->table_function_set_extra_info(f, e, NULL);
+	d->table_function_set_bind(f, weir_rows_on_bind);
+	d->table_function_set_init(f, weir_rows_on_init);
+	d->table_function_set_local_init(f, weir_rows_on_local_init);
+	d->table_function_set_function(f, weir_rows_on_scan);
+	d->table_function_supports_projection_pushdown(f, true);
+	declare_arguments(d, f);
+	state = d->register_table_function(e->con, f);
+	d->destroy_table_function(&f);
+	return state ? error_set(err, -EIO, "DuckDB refuses the table function weir_rows") : 0;
+}

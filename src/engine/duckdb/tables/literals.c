@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * literals.c: DuckDB finds a word that an ENUM does not have never equal, and says nothing: `op =
+ * 'raed'` would answer with no rows. So words that are compared with a column of a vocabulary are
+ * looked up before a statement runs. This looks at tokens, not at a parsed statement: it knows
+ * `column = 'word'`, `<>` and `IN (...)`, and keeps silent where the statement gives the column's
+ * name to something else. `op::VARCHAR = '...'` is not looked at.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/nearest.h"
+#include "engine/duckdb/internal.h"
+#include "schema/ops.h"
+#include "schema/vocab.h"
+
+#define WORD_MAX 64
+
+/* Columns that are looked at, and the vocabulary of each. */
+static const char *const vocabularies[][2] = {
+	{"op", "op"},	  {"err", "err"},     {"class", "class"},
+	{"kind", "kind"}, {"cause", "cause"}, {"file_type", "type"},
+};
+
+enum token_kind { TOKEN_END, TOKEN_WORD, TOKEN_STRING, TOKEN_OTHER };
+
+struct token {
+	enum token_kind kind;
+	char text[WORD_MAX]; /* cut; longer ones are nobody's vocabulary */
+	size_t offset;	     /* in the statement */
+};
+
+static const char *skip_blank(const char *p)
+{
+	for (;;) {
+		if (isspace((unsigned char)*p)) {
+			p++;
+		} else if (p[0] == '-' && p[1] == '-') {
+			p += strcspn(p, "\n");
+		} else if (p[0] == '/' && p[1] == '*') {
+			const char *end = strstr(p + 2, "*/");
+
+			p = end ? end + 2 : p + strlen(p);
+		} else {
+			return p;
+		}
+	}
+}
+
+static bool literals_is_word_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Reads a token at *p and goes past it. */
+static struct token next_token(const char *sql, const char **p)
+{
+	const char *s = skip_blank(*p), *from = s;
+	struct token t = {.kind = TOKEN_OTHER, .offset = (size_t)(s - sql)};
+	size_t len;
+
+	if (!*s) {
+		t.kind = TOKEN_END;
+	} else if (*s == '\'' || *s == '"') {
+		char quote = *s;
+
+		for (s++, from = s; *s && (*s != quote || s[1] == quote); s += *s == quote ? 2 : 1)
+			;
+		t.kind = quote == '\'' ? TOKEN_STRING : TOKEN_WORD;
+	} else if (literals_is_word_char(*s)) {
+		while (literals_is_word_char(*s))
+			s++;
+		t.kind = TOKEN_WORD;
+	} else {
+		/* operators of two characters that matter here; the rest one by one */
+		s += !strncmp(s, "<>", 2) || !strncmp(s, "!=", 2) || !strncmp(s, "==", 2) ||
+				     !strncmp(s, "::", 2)
+			     ? 2
+			     : 1;
+	}
+	len = (size_t)(s - from);
+	snprintf(t.text, sizeof(t.text), "%.*s", (int)MIN(len, sizeof(t.text) - 1), from);
+	*p = *s && (t.kind == TOKEN_STRING || (t.kind == TOKEN_WORD && *s == '"')) ? s + 1 : s;
+	return t;
+}
+
+static const char *vocabulary_of(const struct token *t)
+{
+	for (size_t i = 0; t->kind == TOKEN_WORD && i < ARRAY_SIZE(vocabularies); i++) {
+		if (!strcasecmp(vocabularies[i][0], t->text))
+			return vocabularies[i][1];
+	}
+	return NULL;
+}
+
+/* True where the statement gives the name to something of its own: `... AS name`. */
+static bool is_alias(const char *sql, const char *name)
+{
+	struct token t = {0}, before;
+	const char *p = sql;
+
+	do {
+		before = t;
+		t = next_token(sql, &p);
+		if (t.kind == TOKEN_WORD && before.kind == TOKEN_WORD &&
+		    !strcasecmp(before.text, "as") && !strcasecmp(t.text, name))
+			return true;
+	} while (t.kind != TOKEN_END);
+	return false;
+}
+
+static bool literals_is_known(const char *vocabulary, const char *word)
+{
+	if (!strcmp(vocabulary, "op"))
+		return op_find(word) >= 0 || !strncmp(word, "syscall_0x", 10);
+	return vocab_code(vocabulary, word) >= 0 || !strncmp(word, vocabulary, strlen(vocabulary));
+}
+
+static int literals_unknown_word(const char *sql, const char *vocabulary,
+				 const struct token *column, const struct token *word,
+				 struct error *err)
+{
+	struct nearest n = {.word = word->text};
+	char text[64], hint[128] = "";
+
+	if (!strcmp(vocabulary, "op")) {
+		for (uint32_t code = 0; code < op_code_end(); code++) {
+			if (op_def(code))
+				nearest_offer(&n, op_name(code, text));
+		}
+	} else {
+		for (size_t i = 0; vocab_at(vocabulary, i) >= 0; i++)
+			nearest_offer(&n, vocab_word(vocabulary, vocab_at(vocabulary, i)));
+	}
+	if (n.best)
+		snprintf(hint, sizeof(hint), "; nearest: %s", n.best);
+	message_place(sql, word->offset, text, sizeof(text));
+	return error_set(err, -EINVAL,
+			 "'%s' is no word of %s%s%s; to compare with any text write %s::VARCHAR",
+			 word->text, column->text, text, hint, column->text);
+}
+
+static bool is_comparison(const struct token *t)
+{
+	return t->kind == TOKEN_OTHER && (!strcmp(t->text, "=") || !strcmp(t->text, "==") ||
+					  !strcmp(t->text, "<>") || !strcmp(t->text, "!="));
+}
+
+/* Looks at what follows a column: at *p, which is not moved. */
+static int check_column(const char *sql, const char *p, const char *vocabulary,
+			const struct token *column, struct error *err)
+{
+	struct token t = next_token(sql, &p);
+
+	if (is_comparison(&t)) {
+		t = next_token(sql, &p);
+		if (t.kind == TOKEN_STRING && !literals_is_known(vocabulary, t.text) &&
+		    !is_alias(sql, column->text))
+			return literals_unknown_word(sql, vocabulary, column, &t, err);
+		return 0;
+	}
+	if (t.kind == TOKEN_WORD && !strcasecmp(t.text, "not"))
+		t = next_token(sql, &p);
+	if (t.kind != TOKEN_WORD || strcasecmp(t.text, "in"))
+		return 0;
+	for (t = next_token(sql, &p); t.kind != TOKEN_END && strcmp(t.text, ")");
+	     t = next_token(sql, &p)) {
+		if (t.kind == TOKEN_WORD)
+			return 0; /* a subquery, a function */
+		if (t.kind == TOKEN_STRING && !literals_is_known(vocabulary, t.text) &&
+		    !is_alias(sql, column->text))
+			return literals_unknown_word(sql, vocabulary, column, &t, err);
+	}
+	return 0;
+}
+
+int literals_check(const char *sql, struct error *err)
+{
+	const char *p = sql;
+	struct token t;
+	int r = 0;
+
+	do {
+		const char *vocabulary;
+
+		t = next_token(sql, &p);
+		vocabulary = vocabulary_of(&t);
+		if (vocabulary)
+			r = check_column(sql, p, vocabulary, &t, err);
+	} while (r >= 0 && t.kind != TOKEN_END);
+	return r;
+}

@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+/* sql_expr.c: expressions of the language as SQL. The functions weir_... are sql_functions.c's. */
+#include "engine/duckdb/translate/sql_expr.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/engine.h"
+#include "query/eval/pattern.h"
+
+struct writer {
+	sql_leaf_t leaf;
+	void *arg;
+	struct buf *out;
+};
+
+static int sql_expr_write_expr(struct writer *w, const struct expr *e);
+
+static int puts_to(struct writer *w, const char *text)
+{
+	return buf_append(w->out, text, strlen(text));
+}
+
+static int sql_expr_quoted(const char *text, size_t len, char quote, struct buf *out)
+{
+	int r = buf_append(out, &quote, 1);
+
+	for (size_t i = 0; i < len && r >= 0; i++) {
+		r = buf_append(out, text + i, 1);
+		if (r >= 0 && text[i] == quote)
+			r = buf_append(out, &quote, 1);
+	}
+	return r < 0 ? r : buf_append(out, &quote, 1);
+}
+
+int sql_string(const char *text, size_t len, struct buf *out)
+{
+	return sql_expr_quoted(text, len, '\'', out);
+}
+
+int sql_name(const char *name, struct buf *out)
+{
+	return sql_expr_quoted(name, strlen(name), '"', out);
+}
+
+int sql_string_escaped(struct bytes text, struct buf *out)
+{
+	_cleanup_buf_ struct buf escaped = {0};
+	int r = engine_escape(text.data, text.len, &escaped);
+
+	return r < 0 ? r : sql_string(buf_str(&escaped), escaped.len, out);
+}
+
+/* ---- constants ---- */
+
+static int sql_expr_write_value(struct writer *w, struct query_kind type, const struct value *v)
+{
+	_cleanup_buf_ struct buf word = {0};
+	int r;
+
+	if (v->null || type.type == QUERY_NULL)
+		return puts_to(w, "NULL");
+	switch (type.type) {
+	case QUERY_BOOL:
+		return puts_to(w, v->i ? "true" : "false");
+	case QUERY_UINT:
+		return buf_printf(w->out, "%" PRIu64 "::UBIGINT", (uint64_t)v->i);
+	case QUERY_FLOAT:
+		return buf_printf(w->out, "'%.17g'::DOUBLE", v->f);
+	case QUERY_TEXT:
+		return sql_string_escaped(v->t, w->out);
+	case QUERY_CODE:
+		r = query_code_text(type.vocab, v->i, &word);
+		return r < 0 ? r : sql_string(buf_str(&word), word.len, w->out);
+	default:
+		/* -9223372036854775808 is a number too large with a sign before it */
+		if (v->i == INT64_MIN)
+			return puts_to(w, "(-9223372036854775807::BIGINT - 1)");
+		return buf_printf(w->out, "%s%" PRId64 "::BIGINT%s", v->i < 0 ? "(" : "", v->i,
+				  v->i < 0 ? ")" : "");
+	}
+}
+
+/* ---- operands as something ---- */
+
+/* %: the expression; the rest as it stands. */
+static int write_with(struct writer *w, const char *format, const struct expr *e)
+{
+	const char *at = strchr(format, '%');
+	int r;
+
+	assert(at && !strchr(at + 1, '%'));
+	r = buf_append(w->out, format, (size_t)(at - format));
+	if (r >= 0)
+		r = sql_expr_write_expr(w, e);
+	return r < 0 ? r : puts_to(w, at + 1);
+}
+
+static int write_text(struct writer *w, const struct expr *e)
+{
+	switch (e->type.type) {
+	case QUERY_ENTITY:
+		return e->type.entity == TABLE_FILE	? write_with(w, "weir_file_name(%)", e)
+		       : e->type.entity == TABLE_THREAD ? write_with(w, "weir_thread_name(%)", e)
+							: write_with(w, "weir_process_name(%)", e);
+	case QUERY_NULL:
+		return puts_to(w, "NULL::VARCHAR");
+	default:
+		return write_with(w, "(%)::VARCHAR", e);
+	}
+}
+
+static bool is_uint(const struct expr *e)
+{
+	return e->type.type == QUERY_UINT;
+}
+
+static bool is_float(const struct expr *e)
+{
+	return e->type.type == QUERY_FLOAT;
+}
+
+/* All 64 bits, of a negative number too. */
+static int write_bits(struct writer *w, const struct expr *e)
+{
+	return is_uint(e) ? sql_expr_write_expr(w, e) : write_with(w, "weir_bits(%)", e);
+}
+
+/* A number that can be calculated with without overflow. */
+static int write_wide(struct writer *w, const struct expr *e)
+{
+	return write_with(w, "(%)::HUGEINT", e);
+}
+
+static const char *sql_expr_type_of(const struct expr *e)
+{
+	return is_uint(e) ? "UBIGINT" : "BIGINT";
+}
+
+/* ---- operators ---- */
+
+static int write_joined(struct writer *w, const struct expr *e, const char *between)
+{
+	int r = puts_to(w, "(");
+
+	if (r >= 0)
+		r = sql_expr_write_expr(w, e->arg[0]);
+	if (r >= 0)
+		r = puts_to(w, between);
+	if (r >= 0)
+		r = sql_expr_write_expr(w, e->arg[1]);
+	return r < 0 ? r : puts_to(w, ")");
+}
+
+static bool sql_expr_is_named(const struct expr *e)
+{
+	return e->type.type == QUERY_CODE || e->type.type == QUERY_ENTITY;
+}
+
+/* One side of a comparison. The parser lets codes be compared for equality only. */
+static int write_side(struct writer *w, const struct expr *e, bool as_text)
+{
+	return as_text ? write_text(w, e) : sql_expr_write_expr(w, e);
+}
+
+/* Texts are compared where one side is a text and the other a thing with a name, or both are texts. */
+static bool compare_as_text(const struct expr *a, const struct expr *b)
+{
+	bool texts = a->type.type == QUERY_TEXT || b->type.type == QUERY_TEXT;
+
+	return texts && (a->type.type == QUERY_TEXT || sql_expr_is_named(a)) &&
+	       (b->type.type == QUERY_TEXT || sql_expr_is_named(b));
+}
+
+static int write_compare(struct writer *w, const struct expr *e)
+{
+	static const char *const signs[] = {" = ", " <> ", " < ", " <= ", " > ", " >= "};
+	const struct expr *a = e->arg[0], *b = e->arg[1];
+	bool text = compare_as_text(a, b);
+	int r = puts_to(w, "(");
+
+	if (r >= 0)
+		r = write_side(w, a, text);
+	if (r >= 0)
+		r = puts_to(w, signs[e->cmp]);
+	if (r >= 0)
+		r = write_side(w, b, text);
+	return r < 0 ? r : puts_to(w, ")");
+}
+
+/* What the constants of a list are: the first argument's type, or texts. */
+static int write_in(struct writer *w, const struct expr *e)
+{
+	const struct expr *a = e->arg[0];
+	bool texts = e->count && e->list[0].t.data && a->type.type != QUERY_TEXT;
+	struct query_kind type = texts ? (struct query_kind){.type = QUERY_TEXT} : a->type;
+	int r = puts_to(w, "(");
+
+	if (r >= 0)
+		r = texts || a->type.type == QUERY_TEXT ? write_text(w, a)
+							: sql_expr_write_expr(w, a);
+	if (r >= 0)
+		r = puts_to(w, " IN (");
+	for (size_t i = 0; i < e->count && r >= 0; i++) {
+		if (i)
+			r = puts_to(w, ", ");
+		if (r >= 0)
+			r = sql_expr_write_value(w, type, &e->list[i]);
+	}
+	return r < 0 ? r : puts_to(w, "))");
+}
+
+static int sql_expr_write_range(struct writer *w, const struct expr *e)
+{
+	bool text = compare_as_text(e->arg[0], e->arg[1]);
+	int r = puts_to(w, "(");
+
+	for (unsigned int i = 0; i < 3 && r >= 0; i++) {
+		r = write_side(w, e->arg[i], text);
+		if (r >= 0)
+			r = puts_to(w, i == 0 ? " BETWEEN " : i == 1 ? " AND " : ")");
+	}
+	return r;
+}
+
+static int write_pattern(struct writer *w, const struct expr *e)
+{
+	const char *name = e->kind == EXPR_GLOB	   ? "weir_glob"
+			   : e->kind == EXPR_REGEX ? "weir_regex"
+						   : "weir_like";
+	int r = buf_printf(w->out, "%s(", name);
+
+	if (r >= 0)
+		r = write_text(w, e->arg[0]);
+	if (r >= 0)
+		r = puts_to(w, ", ");
+	if (r >= 0)
+		r = sql_string_escaped(e->pattern, w->out);
+	return r < 0 ? r : puts_to(w, ")");
+}
+
+static int sql_expr_write_has(struct writer *w, const struct expr *e)
+{
+	int r = puts_to(w, "((");
+
+	if (r >= 0)
+		r = write_bits(w, e->arg[0]);
+	if (r < 0)
+		return r;
+	return buf_printf(w->out, " & %" PRIu64 "::UBIGINT) = %" PRIu64 "::UBIGINT)", e->mask,
+			  e->bits);
+}
+
+static int write_whole_arith(struct writer *w, const struct expr *e)
+{
+	static const char *const signs[] = {" + ", " - ", " * ", NULL, " % "};
+	bool mod = e->arith == ARITH_MOD;
+	int r = puts_to(w, "TRY(CAST(");
+
+	if (r >= 0)
+		r = write_wide(w, e->arg[0]);
+	if (r >= 0)
+		r = buf_printf(w->out, "%s%s", signs[e->arith], mod ? "nullif(" : "");
+	if (r >= 0)
+		r = write_wide(w, e->arg[1]);
+	return r < 0 ? r : buf_printf(w->out, "%s AS %s))", mod ? ", 0)" : "", sql_expr_type_of(e));
+}
+
+static int write_float_arith(struct writer *w, const struct expr *e)
+{
+	static const char *const signs[] = {" + ", " - ", " * ", " / ", " % "};
+	bool divides = e->arith == ARITH_DIV || e->arith == ARITH_MOD;
+	int r = puts_to(w, "weir_finite(");
+
+	if (r >= 0)
+		r = write_with(w, "(%)::DOUBLE", e->arg[0]);
+	if (r >= 0)
+		r = puts_to(w, signs[e->arith]);
+	if (r >= 0)
+		r = write_with(w, divides ? "nullif((%)::DOUBLE, 0)" : "(%)::DOUBLE", e->arg[1]);
+	return r < 0 ? r : puts_to(w, ")");
+}
+
+/* Durations and sizes by a float, or divided: in floats, rounded. */
+static int write_rounded_arith(struct writer *w, const struct expr *e)
+{
+	int r = puts_to(w, "TRY(CAST(round(");
+
+	if (r >= 0)
+		r = write_float_arith(w, e);
+	return r < 0 ? r : buf_printf(w->out, ") AS %s))", sql_expr_type_of(e));
+}
+
+static int write_arith(struct writer *w, const struct expr *e)
+{
+	if (is_float(e))
+		return write_float_arith(w, e);
+	if (e->arith == ARITH_DIV || is_float(e->arg[0]) || is_float(e->arg[1]))
+		return write_rounded_arith(w, e);
+	return write_whole_arith(w, e);
+}
+
+static int write_neg(struct writer *w, const struct expr *e)
+{
+	if (is_float(e))
+		return write_with(w, "(-(%))", e->arg[0]);
+	return is_uint(e) ? write_with(w, "TRY(CAST(-((%)::HUGEINT) AS UBIGINT))", e->arg[0])
+			  : write_with(w, "TRY(CAST(-((%)::HUGEINT) AS BIGINT))", e->arg[0]);
+}
+
+/* ---- functions ---- */
+
+static int write_call2(struct writer *w, const char *name, const struct expr *e,
+		       int (*side)(struct writer *, const struct expr *))
+{
+	int r = buf_printf(w->out, "%s(", name);
+
+	if (r >= 0)
+		r = side(w, e->arg[0]);
+	if (r >= 0)
+		r = puts_to(w, ", ");
+	if (r >= 0)
+		r = side(w, e->arg[1]);
+	return r < 0 ? r : puts_to(w, ")");
+}
+
+static int write_text_call(struct writer *w, const char *name, const struct expr *e)
+{
+	int r = buf_printf(w->out, "%s(", name);
+
+	if (r >= 0)
+		r = write_text(w, e->arg[0]);
+	return r < 0 ? r : puts_to(w, ")");
+}
+
+static int write_bitwise(struct writer *w, const struct expr *e, const char *sign)
+{
+	int r = puts_to(w, is_uint(e) ? "(" : "weir_signed(");
+
+	if (r >= 0)
+		r = write_bits(w, e->arg[0]);
+	if (r >= 0)
+		r = puts_to(w, sign);
+	if (r >= 0)
+		r = write_bits(w, e->arg[1]);
+	return r < 0 ? r : puts_to(w, ")");
+}
+
+static int write_abs(struct writer *w, const struct expr *e)
+{
+	if (is_float(e))
+		return write_with(w, "abs(%)", e->arg[0]);
+	return is_uint(e) ? sql_expr_write_expr(w, e->arg[0])
+			  : write_with(w, "TRY(CAST(abs((%)::HUGEINT) AS BIGINT))", e->arg[0]);
+}
+
+static int write_coalesce(struct writer *w, const struct expr *e)
+{
+	bool text = e->type.type == QUERY_TEXT || e->type.type == QUERY_CODE;
+
+	return write_call2(w, "coalesce", e, text ? write_text : sql_expr_write_expr);
+}
+
+static int sql_expr_write_call(struct writer *w, const struct expr *e)
+{
+	switch (e->function) {
+	case FUNCTION_DIR:
+		return write_text_call(w, "weir_dir", e);
+	case FUNCTION_BASE:
+		return write_text_call(w, "weir_base", e);
+	case FUNCTION_EXT:
+		return write_text_call(w, "weir_ext", e);
+	case FUNCTION_LOWER:
+		return write_text_call(w, "weir_lower", e);
+	case FUNCTION_LEN:
+		return write_text_call(w, "weir_len", e);
+	case FUNCTION_BUCKET:
+		return write_call2(w, is_float(e) ? "weir_bucket_float" : "weir_bucket", e,
+				   sql_expr_write_expr);
+	case FUNCTION_LOG2:
+		return write_with(w, is_float(e) ? "weir_log2_float(%)" : "weir_log2(%)",
+				  e->arg[0]);
+	case FUNCTION_HOUR:
+		return write_with(w, "weir_hour(%)", e->arg[0]);
+	case FUNCTION_MINUTE:
+		return write_with(w, "weir_minute(%)", e->arg[0]);
+	case FUNCTION_ABS:
+		return write_abs(w, e);
+	case FUNCTION_BITAND:
+		return write_bitwise(w, e, " & ");
+	case FUNCTION_BITOR:
+		return write_bitwise(w, e, " | ");
+	case FUNCTION_COALESCE:
+		return write_coalesce(w, e);
+	case FUNCTION_TEXT:
+		return write_text(w, e->arg[0]);
+	case FUNCTION_ID:
+		return sql_expr_write_expr(w, e->arg[0]);
+	default:
+		return -EINVAL;
+	}
+}
+
+static int write_case(struct writer *w, const struct expr *e)
+{
+	bool text = e->type.type == QUERY_TEXT || e->type.type == QUERY_CODE;
+	int r = write_with(w, "CASE WHEN % THEN ", e->arg[0]);
+
+	if (r >= 0)
+		r = text ? write_text(w, e->arg[1]) : sql_expr_write_expr(w, e->arg[1]);
+	if (r >= 0)
+		r = puts_to(w, " ELSE ");
+	if (r >= 0)
+		r = text ? write_text(w, e->arg[2]) : sql_expr_write_expr(w, e->arg[2]);
+	return r < 0 ? r : puts_to(w, " END");
+}
+
+static int sql_expr_write_expr(struct writer *w, const struct expr *e)
+{
+	switch (e->kind) {
+	case EXPR_CONST:
+		return sql_expr_write_value(w, e->type, &e->value);
+	case EXPR_COLUMN:
+	case EXPR_STOP:
+	case EXPR_NAME:
+	case EXPR_FIELD:
+	case EXPR_ROW:
+	case EXPR_USER:
+		return w->leaf(w->arg, e, w->out);
+	case EXPR_NOT:
+		return write_with(w, "(NOT %)", e->arg[0]);
+	case EXPR_NEG:
+		return write_neg(w, e);
+	case EXPR_IS_NULL:
+		return write_with(w, "(% IS NULL)", e->arg[0]);
+	case EXPR_AND:
+		return write_joined(w, e, " AND ");
+	case EXPR_OR:
+		return write_joined(w, e, " OR ");
+	case EXPR_COMPARE:
+		return write_compare(w, e);
+	case EXPR_IN:
+		return write_in(w, e);
+	case EXPR_RANGE:
+		return sql_expr_write_range(w, e);
+	case EXPR_GLOB:
+	case EXPR_REGEX:
+	case EXPR_LIKE:
+		return write_pattern(w, e);
+	case EXPR_HAS:
+		return sql_expr_write_has(w, e);
+	case EXPR_ARITH:
+		return write_arith(w, e);
+	case EXPR_CALL:
+		return sql_expr_write_call(w, e);
+	case EXPR_CASE:
+		return write_case(w, e);
+	}
+	return -EINVAL;
+}
+
+int sql_expr(const struct expr *e, sql_leaf_t leaf, void *arg, struct buf *out)
+{
+	return sql_expr_write_expr(&(struct writer){leaf, arg, out}, e);
+}
+
+int sql_expr_text(const struct expr *e, sql_leaf_t leaf, void *arg, struct buf *out)
+{
+	return write_text(&(struct writer){leaf, arg, out}, e);
+}

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+/* translate.c: stages of a plan, one SELECT around the other. */
+#include "engine/duckdb/translate/translate.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/duckdb/translate/translate_partial.h"
+#include "engine/duckdb/translate/translate_source.h"
+#include "engine/duckdb/translate/sql_expr.h"
+#include "query/check/user_values.h"
+
+void translation_free(struct translation *t)
+{
+	buf_free(&t->sql);
+	free(t->estimate);
+	free(t->units);
+	*t = (struct translation){0};
+}
+
+/* "SELECT head FROM (what there is) tail" takes the place of what there is. */
+static int wrap(struct buf *sql, const char *head, const char *tail)
+{
+	_cleanup_buf_ struct buf out = {0};
+	int r = buf_printf(&out, "SELECT %s FROM (", head);
+
+	if (r >= 0)
+		r = buf_append(&out, sql->data, sql->len);
+	if (r >= 0)
+		r = buf_printf(&out, ")%s", tail);
+	if (r < 0)
+		return r;
+	buf_free(sql);
+	*sql = out;
+	out = (struct buf){0};
+	return 0;
+}
+
+static int stage_where(struct level *l, const struct plan_stage *s, struct buf *sql)
+{
+	_cleanup_buf_ struct buf tail = {0};
+	int r = buf_printf(&tail, " WHERE ");
+
+	if (r >= 0)
+		r = sql_expr(s->expr, level_leaf, l, &tail);
+	return r < 0 ? r : wrap(sql, "*", buf_str(&tail));
+}
+
+static int stage_head(struct level *l, const struct plan_stage *s, struct buf *sql)
+{
+	_cleanup_buf_ struct buf tail = {0};
+	int r = level_order(l, s->tail, "", &tail);
+
+	if (r >= 0)
+		r = buf_printf(&tail, " LIMIT %" PRId64, MAX(s->count, (int64_t)0));
+	return r < 0 ? r : wrap(sql, "*", buf_str(&tail));
+}
+
+/* The keys come before what the order was: a sort is stable. */
+static int stage_sort(struct level *l, const struct plan_stage *s)
+{
+	int r = 0;
+
+	for (size_t i = s->key_count; i > 0 && r >= 0; i--) {
+		const struct sort_key *k = &s->keys[i - 1];
+		const struct plan_field *f = &s->fields[k->field];
+		const struct expr e = {.kind = EXPR_FIELD, .type = f->type, .column = k->field};
+		_cleanup_buf_ struct buf term = {0};
+
+		/*
+		 * What has a name is sorted by it, things of one name by id; where only ties are
+		 * broken, by id alone: a name for each of a million files takes its time.
+		 */
+		if (f->type.type == QUERY_ENTITY && i == 1) {
+			r = sql_expr(&e, level_leaf, l, &term);
+			if (r >= 0)
+				r = level_order_first(l, buf_str(&term), k->desc);
+			buf_clear(&term);
+			if (r >= 0)
+				r = sql_expr_text(&e, level_leaf, l, &term);
+		} else if (r >= 0) {
+			r = sql_expr(&e, level_leaf, l, &term);
+		}
+		if (r >= 0)
+			r = level_order_first(l, buf_str(&term), k->desc);
+	}
+	return r;
+}
+
+static int stage_select(struct level *l, const struct plan_stage *s, struct buf *sql)
+{
+	_cleanup_(level_free) struct level next = {0};
+	_cleanup_buf_ struct buf head = {0};
+	int r = level_name(&next, s->fields, s->field_count);
+
+	for (size_t i = 0; i < s->field_count && r >= 0; i++) {
+		r = buf_printf(&head, "%s", i ? ", " : "");
+		if (r >= 0)
+			r = sql_expr(s->fields[i].expr, level_leaf, l, &head);
+		if (r >= 0)
+			r = level_as(&next, i, &head);
+		if (r >= 0)
+			r = level_carry_estimate(l, s->fields[i].expr, &next, i, &head);
+	}
+	if (r >= 0)
+		r = level_carry_order(l, &next, &head);
+	if (r >= 0)
+		r = wrap(sql, buf_str(&head), "");
+	if (r >= 0)
+		level_replace(l, &next);
+	return r;
+}
+
+static int stage_group(struct level *l, const struct plan_stage *s,
+		       const struct translate_options *opt, const struct plan *p, struct buf *sql)
+{
+	_cleanup_(level_free) struct level next = {0};
+	_cleanup_buf_ struct buf head = {0}, order = {0}, tail = {0};
+	struct aggregate_place place = {.seconds =
+						level_seconds(s->fields, s->field_count, p, opt)};
+	int r = level_name(&next, s->fields, s->field_count);
+
+	if (r >= 0)
+		r = level_order(l, false, "", &order);
+	place.order = buf_str(&order);
+	for (size_t i = 0; i < s->field_count && r >= 0; i++) {
+		const struct plan_field *f = &s->fields[i];
+		_cleanup_buf_ struct buf arg = {0};
+
+		if (f->expr)
+			r = sql_expr(f->expr, level_leaf, l, &arg);
+		if (r >= 0)
+			r = level_grouped(&next, f, i, buf_str(&arg), &place, &head, &tail);
+	}
+	if (r >= 0)
+		r = wrap(sql, buf_str(&head), buf_str(&tail));
+	if (r >= 0)
+		level_replace(l, &next);
+	return r;
+}
+
+/* The columns of a dimension table beside the row whose field holds its id. */
+static int stage_join(struct level *l, const struct plan_stage *s, struct buf *sql)
+{
+	_cleanup_(level_free) struct level next = {0};
+	_cleanup_buf_ struct buf head = {0}, columns = {0}, names = {0}, tail = {0};
+	size_t before = l->count;
+	int r = level_name_more(&next, l, s->fields, s->field_count);
+
+	if (r >= 0)
+		r = buf_printf(&head, "s.*");
+	if (r >= 0)
+		r = buf_printf(&columns, "'id'");
+	if (r >= 0)
+		r = buf_printf(&names, "j0");
+	for (size_t i = before; i < s->field_count && r >= 0; i++) {
+		_cleanup_buf_ struct buf text = {0};
+
+		r = expr_text(s->fields[i].expr, s->table, &text);
+		if (r >= 0)
+			r = buf_printf(&columns, ", ");
+		if (r >= 0)
+			r = sql_string(buf_str(&text), text.len, &columns);
+		if (r >= 0)
+			r = buf_printf(&names, ", j%zu", i - before + 1);
+		if (r >= 0)
+			r = buf_printf(&head, ", j%zu", i - before + 1);
+		if (r >= 0)
+			r = level_as(&next, i, &head);
+	}
+	if (r >= 0)
+		r = buf_printf(&tail,
+			       " AS s LEFT JOIN weir_rows('%s', NULL, [%s]) AS d(%s) ON j0 = s.",
+			       schema_table(s->table)->name, buf_str(&columns), buf_str(&names));
+	if (r >= 0)
+		r = sql_name(l->fields[s->column].name, &tail);
+	if (r >= 0)
+		r = wrap(sql, buf_str(&head), buf_str(&tail));
+	if (r >= 0) {
+		level_take_order(l, &next);
+		level_replace(l, &next);
+	}
+	return r;
+}
+
+/* The same of a user's table, whose key is a field's value. */
+static int stage_join_user(struct level *l, const struct plan_stage *s, struct buf *sql)
+{
+	const struct expr field = {
+		.kind = EXPR_FIELD, .type = s->fields[s->column].type, .column = s->column};
+	bool text = s->user->columns[s->key].type.type == QUERY_TEXT;
+	_cleanup_(level_free) struct level next = {0};
+	_cleanup_buf_ struct buf head = {0}, tail = {0}, value = {0};
+	size_t before = l->count;
+	int r = level_name_more(&next, l, s->fields, s->field_count);
+
+	if (r >= 0)
+		r = buf_printf(&head, "s.*");
+	for (size_t i = before; i < s->field_count && r >= 0; i++) {
+		r = buf_printf(&head, ", j%u", s->fields[i].expr->column);
+		if (r >= 0)
+			r = level_as(&next, i, &head);
+	}
+	if (r >= 0)
+		r = text ? sql_expr_text(&field, level_leaf, l, &value)
+			 : sql_expr(&field, level_leaf, l, &value);
+	if (r >= 0)
+		r = buf_printf(&tail, " AS s LEFT JOIN ");
+	if (r >= 0)
+		r = source_user(s->user, 'j', &tail);
+	if (r >= 0)
+		r = buf_printf(&tail, " ON j%zu = %s", s->key, buf_str(&value));
+	if (r >= 0)
+		r = wrap(sql, buf_str(&head), buf_str(&tail));
+	if (r >= 0) {
+		level_take_order(l, &next);
+		level_replace(l, &next);
+	}
+	return r;
+}
+
+static int translate_stage(struct level *l, const struct plan_stage *s,
+			   const struct translate_options *opt, const struct plan *p,
+			   struct buf *sql)
+{
+	switch (s->kind) {
+	case STAGE_WHERE:
+		return stage_where(l, s, sql);
+	case STAGE_SORT:
+		return stage_sort(l, s);
+	case STAGE_HEAD:
+		return stage_head(l, s, sql);
+	case STAGE_SELECT:
+		return stage_select(l, s, sql);
+	case STAGE_GROUP:
+		return stage_group(l, s, opt, p, sql);
+	case STAGE_JOIN:
+		return s->user ? stage_join_user(l, s, sql) : stage_join(l, s, sql);
+	}
+	return -EINVAL;
+}
+
+/* One column of the answer: entities by name, texts as texts. */
+static int translate_show(struct level *l, const struct plan_field *f, size_t i, struct buf *head)
+{
+	const struct expr e = {.kind = EXPR_FIELD, .type = f->type, .column = (unsigned int)i};
+	bool text = f->type.type == QUERY_ENTITY || f->type.type == QUERY_CODE ||
+		    f->type.type == QUERY_TEXT;
+	int r = text ? sql_expr_text(&e, level_leaf, l, head) : sql_expr(&e, level_leaf, l, head);
+
+	return r < 0 ? r : level_as(l, i, head);
+}
+
+/* The columns that answer, then those that say of which the value is an estimate. */
+static int translate_finish(struct level *l, const struct plan *p, struct translation *t)
+{
+	size_t count, shown = 0, extra = 0;
+	const struct plan_field *fields = plan_output(p, &count);
+	_cleanup_buf_ struct buf head = {0}, estimates = {0}, order = {0};
+	int r = 0;
+
+	t->estimate = calloc(count + 1, sizeof(*t->estimate));
+	t->units = calloc(count + 1, sizeof(*t->units));
+	if (!t->estimate || !t->units)
+		return -ENOMEM;
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		if (fields[i].hidden)
+			continue;
+		r = buf_printf(&head, "%s", shown ? ", " : "");
+		if (r >= 0)
+			r = translate_show(l, &fields[i], i, &head);
+		t->estimate[shown] = -1;
+		t->units[shown] = query_kind_unit(fields[i].type);
+		if (l->fields[i].estimate) {
+			t->estimate[shown] = (int)extra++;
+			if (r >= 0)
+				r = buf_printf(&estimates, ", ");
+			if (r >= 0)
+				r = sql_name(l->fields[i].estimate, &estimates);
+		}
+		shown++;
+	}
+	for (size_t i = 0; i < shown; i++)
+		t->estimate[i] += t->estimate[i] < 0 ? 0 : (int)shown;
+	t->shown = shown;
+	if (r >= 0)
+		r = buf_append(&head, buf_str(&estimates), estimates.len);
+	/* by the ids that there were, not by the names that they become */
+	if (r >= 0)
+		r = buf_printf(&order, " AS s");
+	if (r >= 0)
+		r = level_order(l, false, "s.", &order);
+	return r < 0 ? r : wrap(&t->sql, buf_str(&head), buf_str(&order));
+}
+
+static int translate_stages(const struct plan *p, const struct translate_options *opt,
+			    struct level *l, struct translation *t)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->stage_count && r >= 0; i++)
+		r = translate_stage(l, &p->stages[i], opt, p, &t->sql);
+	return r < 0 ? r : translate_finish(l, p, t);
+}
+
+int translate(const struct plan *p, const struct translate_options *opt, struct translation *ret,
+	      struct error *err)
+{
+	_cleanup_(level_free) struct level l = {0};
+	int r = source_translate(p, opt, &l, &ret->sql);
+
+	if (r >= 0)
+		r = translate_stages(p, opt, &l, ret);
+	return r < 0 ? error_errno(err, r, "cannot translate the query") : 0;
+}
+
+int translate_field(const struct plan *p, const struct translate_options *opt, size_t field,
+		    struct buf *sql, struct error *err)
+{
+	_cleanup_(level_free) struct level l = {0};
+	_cleanup_buf_ struct buf head = {0}, order = {0};
+	int r = source_translate(p, opt, &l, sql);
+
+	for (size_t i = 0; i < p->stage_count && r >= 0; i++)
+		r = translate_stage(&l, &p->stages[i], opt, p, sql);
+	if (r >= 0)
+		r = sql_name(l.fields[field].name, &head);
+	if (r >= 0)
+		r = level_order(&l, false, "", &order);
+	if (r >= 0)
+		r = wrap(sql, buf_str(&head), buf_str(&order));
+	return r < 0 ? error_errno(err, r, "cannot translate the query") : 0;
+}
+
+/* Rows that are kept as they are, texts as texts; of them the first, where the plan says so. */
+static int keep_rows(const struct plan *p, const struct translate_options *opt, struct partial *ret)
+{
+	_cleanup_(level_free) struct level l = {0};
+	const struct plan_stage *s = p->stages, *end = s + p->stage_count;
+	int r = source_translate(p, opt, &l, &ret->rows);
+	_cleanup_buf_ struct buf head = {0};
+
+	for (size_t i = 0; i < p->field_count && r >= 0; i++) {
+		enum query_type type = p->fields[i].type.type;
+		bool word = type == QUERY_TEXT || type == QUERY_CODE;
+
+		r = buf_printf(&head, "%s", i ? ", " : "");
+		if (r >= 0)
+			r = sql_name(l.fields[i].name, &head);
+		if (r >= 0)
+			r = buf_printf(&head, "%s", word ? "::VARCHAR" : "");
+		if (r >= 0)
+			r = level_as(&l, i, &head);
+	}
+	for (size_t i = 0; i < l.order_count && r >= 0; i++)
+		r = buf_printf(&head, "%s%s", head.len ? ", " : "", l.order[i].sql);
+	if (r >= 0)
+		r = wrap(&ret->rows, buf_str(&head), "");
+	if (r >= 0)
+		r = buf_printf(&ret->merge, "SELECT * FROM ");
+	if (r >= 0 && s < end && s->kind == STAGE_SORT)
+		r = stage_sort(&l, s++);
+	if (r < 0 || s == end || s->kind != STAGE_HEAD)
+		return r;
+	r = level_order(&l, s->tail, "", &ret->merge_tail);
+	return r < 0 ? r
+		     : buf_printf(&ret->merge_tail, " LIMIT %" PRId64, MAX(s->count, (int64_t)0));
+}
+
+static int kept_rows(const struct plan *p, const char *table, struct level *l, struct buf *sql)
+{
+	int r = level_name(l, p->fields, p->field_count);
+
+	if (r >= 0 && p->table == TABLE_OP)
+		r = level_order_last(l, "\"#end\"", false);
+	if (r >= 0)
+		r = level_order_last(l, "\"#row\"", false);
+	return r < 0 ? r : buf_printf(sql, "SELECT * FROM %s", table);
+}
+
+int translate_keeping(const struct plan *p, const struct translate_options *opt,
+		      struct partial *ret, struct error *err)
+{
+	int r = p->grouped ? partial_translate(p, opt, ret) : keep_rows(p, opt, ret);
+
+	return r < 0 ? error_errno(err, r, "cannot translate the query") : 0;
+}
+
+int translate_kept(const struct plan *p, const struct translate_options *opt, const char *table,
+		   struct translation *ret, struct error *err)
+{
+	_cleanup_(level_free) struct level l = {0};
+	int r = p->grouped ? partial_finish(p, opt, table, &l, &ret->sql)
+			   : kept_rows(p, table, &l, &ret->sql);
+
+	if (r >= 0)
+		r = translate_stages(p, opt, &l, ret);
+	return r < 0 ? error_errno(err, r, "cannot translate the query") : 0;
+}

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+/* translate_level.c: names, order and aggregates of one SELECT of a translation. */
+#include "engine/duckdb/translate/translate_level.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/duckdb/translate/sql_expr.h"
+#include "engine/duckdb/translate/from_summaries.h"
+
+/* ---- names ---- */
+
+static void order_free(struct level *l)
+{
+	for (size_t i = 0; i < l->order_count; i++)
+		free(l->order[i].sql);
+	free(l->order);
+	l->order = NULL;
+	l->order_count = l->order_cap = 0;
+}
+
+void level_free(struct level *l)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		free(l->fields[i].name);
+		free(l->fields[i].estimate);
+	}
+	free(l->fields);
+	order_free(l);
+	*l = (struct level){0};
+}
+
+void level_replace(struct level *l, struct level *next)
+{
+	level_free(l);
+	*l = *next;
+	*next = (struct level){0};
+}
+
+/* SQL's names are the same whatever the case of their letters. */
+static bool is_taken(const struct level *l, const char *name)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		if (!strcasecmp(l->fields[i].name, name))
+			return true;
+	}
+	return false;
+}
+
+static char *unique_name(const struct level *l, const char *name)
+{
+	char *text = NULL;
+
+	if (!is_taken(l, name))
+		return strdup(name);
+	for (unsigned int n = 2;; n++) {
+		if (asprintf(&text, "%s %u", name, n) < 0)
+			return NULL;
+		if (!is_taken(l, text))
+			return text;
+		free(text);
+	}
+}
+
+int level_name_more(struct level *l, const struct level *before, const struct plan_field *fields,
+		    size_t count)
+{
+	l->fields = calloc(count + 1, sizeof(*l->fields));
+	if (!l->fields)
+		return -ENOMEM;
+	while (l->count < count) {
+		struct level_field f = {0};
+		size_t i = l->count;
+
+		f.name = before && i < before->count ? strdup(before->fields[i].name)
+						     : unique_name(l, fields[i].name);
+		if (!f.name)
+			return -ENOMEM;
+		if (before && i < before->count && before->fields[i].estimate) {
+			f.estimate = strdup(before->fields[i].estimate);
+			if (!f.estimate) {
+				free(f.name);
+				return -ENOMEM;
+			}
+		}
+		l->fields[l->count++] = f;
+	}
+	return 0;
+}
+
+int level_name(struct level *l, const struct plan_field *fields, size_t count)
+{
+	return level_name_more(l, NULL, fields, count);
+}
+
+int level_as(const struct level *l, size_t i, struct buf *out)
+{
+	int r = buf_printf(out, " AS ");
+
+	return r < 0 ? r : sql_name(l->fields[i].name, out);
+}
+
+int level_leaf(void *level, const struct expr *e, struct buf *out)
+{
+	const struct level *l = level;
+
+	if (e->kind != EXPR_FIELD || e->column >= l->count)
+		return -EINVAL;
+	return sql_name(l->fields[e->column].name, out);
+}
+
+/* ---- order ---- */
+
+static int order_insert(struct level *l, size_t at, const char *sql, bool desc)
+{
+	int r = grow((void **)&l->order, &l->order_cap, l->order_count + 1, sizeof(*l->order));
+	char *copy = r < 0 ? NULL : strdup(sql);
+
+	if (!copy)
+		return -ENOMEM;
+	memmove(l->order + at + 1, l->order + at, (l->order_count - at) * sizeof(*l->order));
+	l->order[at] = (struct level_term){copy, desc};
+	l->order_count++;
+	return 0;
+}
+
+int level_order_first(struct level *l, const char *sql, bool desc)
+{
+	return order_insert(l, 0, sql, desc);
+}
+
+int level_order_last(struct level *l, const char *sql, bool desc)
+{
+	return order_insert(l, l->order_count, sql, desc);
+}
+
+/* A term that is there already, before this one, decides nothing. */
+static bool is_repeated(const struct level *l, size_t i)
+{
+	for (size_t k = 0; k < i; k++) {
+		if (!strcmp(l->order[k].sql, l->order[i].sql))
+			return true;
+	}
+	return false;
+}
+
+int level_order(const struct level *l, bool reversed, const char *of, struct buf *out)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < l->order_count && r >= 0; i++) {
+		bool desc = l->order[i].desc != reversed;
+
+		if (is_repeated(l, i))
+			continue;
+		r = buf_printf(out, "%s%s%s %s NULLS %s", i ? ", " : " ORDER BY ",
+			       l->order[i].sql[0] == '"' ? of : "", l->order[i].sql,
+			       desc ? "DESC" : "ASC", reversed ? "FIRST" : "LAST");
+	}
+	return r;
+}
+
+int level_carry_order(const struct level *l, struct level *next, struct buf *head)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < l->order_count && r >= 0; i++) {
+		char name[32];
+
+		if (is_repeated(l, i))
+			continue;
+		snprintf(name, sizeof(name), "\"#%zu\"", i);
+		r = buf_printf(head, ", %s AS %s", l->order[i].sql, name);
+		if (r >= 0)
+			r = level_order_last(next, name, l->order[i].desc);
+	}
+	return r;
+}
+
+void level_take_order(struct level *l, struct level *next)
+{
+	order_free(next);
+	next->order = TAKE_PTR(l->order);
+	next->order_count = l->order_count;
+	next->order_cap = l->order_cap;
+	l->order_count = l->order_cap = 0;
+}
+
+/* ---- estimates ---- */
+
+int level_estimate(struct level *l, size_t i)
+{
+	if (l->fields[i].estimate)
+		return 0;
+	return asprintf(&l->fields[i].estimate, "~%zu", i) < 0 ? -ENOMEM : 0;
+}
+
+/* The fields of l that e reads and that can be estimates, joined by OR. */
+static int estimates_of(const struct level *l, const struct expr *e, struct buf *out)
+{
+	int r = 0;
+
+	if (e->kind == EXPR_FIELD && l->fields[e->column].estimate) {
+		r = buf_printf(out, "%s", out->len ? " OR " : "");
+		return r < 0 ? r : sql_name(l->fields[e->column].estimate, out);
+	}
+	for (unsigned int i = 0; i < e->arg_count && r >= 0; i++)
+		r = estimates_of(l, e->arg[i], out);
+	return r;
+}
+
+int level_carry_estimate(const struct level *l, const struct expr *e, struct level *next, size_t i,
+			 struct buf *head)
+{
+	_cleanup_buf_ struct buf of = {0};
+	int r = estimates_of(l, e, &of);
+
+	if (r < 0 || !of.len)
+		return r;
+	r = level_estimate(next, i);
+	if (r >= 0)
+		r = buf_printf(head, ", (%s) AS ", buf_str(&of));
+	return r < 0 ? r : sql_name(next->fields[i].estimate, head);
+}
+
+/* ---- aggregates ---- */
+
+double level_seconds(const struct plan_field *fields, size_t count, const struct plan *p,
+		     const struct translate_options *opt)
+{
+	int64_t from = MAX(p->from, opt->first), to = MIN(p->to, opt->last);
+
+	for (size_t i = 0; i < count; i++) {
+		if (fields[i].kind == FIELD_WINDOW)
+			return (double)fields[i].param[0] / 1e9;
+	}
+	return opt->first == INT64_MIN || to <= from ? 0 : (double)(to - from) / 1e9;
+}
+
+/* A set of values: what distinct() counts. */
+int level_set(const struct plan_field *f, const char *arg, const struct aggregate_place *place,
+	      struct buf *out)
+{
+	if (f->expr->type.type == QUERY_CODE && !place->source) /* an ENUM there alone */
+		return buf_printf(out, "distinct_set_text((%s)::VARCHAR)", arg);
+	switch (f->expr->type.type) {
+	case QUERY_FLOAT:
+	case QUERY_TEXT:
+		return buf_printf(out, "distinct_set_text((%s)::VARCHAR)", arg);
+	case QUERY_CODE:
+		return buf_printf(out, "distinct_set(enum_code(%s)::BIGINT)", arg);
+	case QUERY_UINT:
+		return buf_printf(out, "distinct_set(weir_signed(%s))", arg);
+	case QUERY_BOOL:
+		return buf_printf(out, "distinct_set((%s)::BIGINT)", arg);
+	default:
+		return buf_printf(out, "distinct_set(%s)", arg);
+	}
+}
+
+static int write_distinct(struct level *next, const struct plan_field *f, size_t i, const char *arg,
+			  const struct aggregate_place *place, struct buf *out)
+{
+	int r = buf_printf(out, "distinct_count(");
+
+	if (r >= 0)
+		r = level_set(f, arg, place, out);
+	if (r >= 0)
+		r = buf_printf(out, ")");
+	if (r >= 0)
+		r = level_as(next, i, out);
+	if (r >= 0)
+		r = level_estimate(next, i);
+	if (r >= 0)
+		r = buf_printf(out, ", distinct_estimated(");
+	if (r >= 0)
+		r = level_set(f, arg, place, out);
+	if (r >= 0)
+		r = buf_printf(out, ") AS ");
+	return r < 0 ? r : sql_name(next->fields[i].estimate, out);
+}
+
+static int write_rate(const struct plan_field *f, const char *arg, double seconds, struct buf *out)
+{
+	if (!(seconds > 0))
+		return buf_printf(out, "NULL::DOUBLE");
+	if (!f->expr)
+		return buf_printf(out, "count(*) / '%.17g'::DOUBLE", seconds);
+	return buf_printf(out, "weir_finite(sum(%s)::DOUBLE / '%.17g'::DOUBLE)", arg, seconds);
+}
+
+/* Averages and deviations of durations and sizes are whole. */
+static int translate_level_write_mean(const struct plan_field *f, const char *function,
+				      const char *arg, struct buf *out)
+{
+	if (f->type.type == QUERY_FLOAT)
+		return buf_printf(out, "weir_finite(%s(%s))", function, arg);
+	return buf_printf(out, "TRY_CAST(round(%s(%s)) AS BIGINT)", function, arg);
+}
+
+static int write_ends(const struct plan_field *f, const char *arg,
+		      const struct aggregate_place *place, struct buf *out)
+{
+	bool first = f->aggregate == AGGREGATE_FIRST;
+
+	if (!place->source)
+		return buf_printf(out, "%s(%s%s)", first ? "first" : "last", arg, place->order);
+	/* one number for the trace's order: row_number has 62 bits at most */
+	return buf_printf(out, "%s(%s, row_end::HUGEINT * 4611686018427387904 + row_number)",
+			  first ? "arg_min_null" : "arg_max_null", arg);
+}
+
+static int write_hist(const struct plan_field *f, const char *arg, struct buf *out)
+{
+	bool merge = f->expr->type.type == QUERY_HIST;
+
+	if (f->aggregate == AGGREGATE_HIST)
+		return buf_printf(out, "%s(%s)", merge ? "hist_merge" : "weir_hist", arg);
+	if (merge)
+		return buf_printf(out, "hist_quantile(hist_merge(%s), %.15g)", arg, f->quantile);
+	/* the middle of the largest value's bucket may lie above it */
+	return buf_printf(out, "least(hist_quantile(weir_hist(%s), %.15g), max(%s))", arg,
+			  f->quantile, arg);
+}
+
+static int write_tally(const struct plan_field *f, const char *arg, struct buf *out)
+{
+	const int64_t *v = f->param;
+
+	switch (f->aggregate) {
+	case AGGREGATE_QUANTIZE:
+		return buf_printf(out, "quantize(%s)", arg);
+	case AGGREGATE_LQUANTIZE:
+		return buf_printf(out, "lquantize(%s, %lld, %lld, %lld)", arg, (long long)v[0],
+				  (long long)v[1], (long long)v[2]);
+	default:
+		return buf_printf(out, "llquantize(%s, %lld, %lld, %lld, %lld)", arg,
+				  (long long)v[0], (long long)v[1], (long long)v[2],
+				  (long long)v[3]);
+	}
+}
+
+static int write_sum(const struct plan_field *f, const char *arg, struct buf *out)
+{
+	if (f->type.type == QUERY_FLOAT)
+		return buf_printf(out, "weir_finite(sum(%s))", arg);
+	return buf_printf(out, "TRY_CAST(sum(%s) AS BIGINT)", arg);
+}
+
+int level_aggregate(const struct plan_field *f, const char *arg,
+		    const struct aggregate_place *place, struct buf *out)
+{
+	if (place->from_summaries && from_summaries_differ(f))
+		return from_summaries_aggregate(f, arg, place, out);
+	switch (f->aggregate) {
+	case AGGREGATE_COUNT:
+		return buf_printf(out, "count(%s)", f->expr ? arg : "*");
+	case AGGREGATE_COUNTIF:
+		return buf_printf(out, "count(*) FILTER (WHERE %s)", arg);
+	case AGGREGATE_SUM:
+		return write_sum(f, arg, out);
+	case AGGREGATE_AVG:
+		return translate_level_write_mean(f, "avg", arg, out);
+	case AGGREGATE_STDDEV:
+		return translate_level_write_mean(f, "stddev_samp", arg, out);
+	case AGGREGATE_MIN:
+	case AGGREGATE_ANY: /* the same one each time */
+		return buf_printf(out, "min(%s)", arg);
+	case AGGREGATE_MAX:
+		return buf_printf(out, "max(%s)", arg);
+	case AGGREGATE_RATE:
+		return write_rate(f, arg, place->seconds, out);
+	case AGGREGATE_PERCENTILE:
+	case AGGREGATE_HIST:
+		return write_hist(f, arg, out);
+	case AGGREGATE_QUANTIZE:
+	case AGGREGATE_LQUANTIZE:
+	case AGGREGATE_LLQUANTIZE:
+		return write_tally(f, arg, out);
+	case AGGREGATE_FIRST:
+	case AGGREGATE_LAST:
+		return write_ends(f, arg, place, out);
+	default:
+		return -EINVAL;
+	}
+}
+
+int level_grouped(struct level *next, const struct plan_field *f, size_t i, const char *arg,
+		  const struct aggregate_place *place, struct buf *head, struct buf *tail)
+{
+	int r = buf_printf(head, "%s", i ? ", " : "");
+
+	if (r < 0)
+		return r;
+	if (f->kind == FIELD_KEY || f->kind == FIELD_WINDOW || f->kind == FIELD_EXPR) {
+		_cleanup_buf_ struct buf name = {0};
+
+		r = buf_printf(head, "%s", arg);
+		if (r >= 0)
+			r = buf_printf(tail, "%s%zu", tail->len ? ", " : " GROUP BY ", i + 1);
+		if (r >= 0)
+			r = sql_name(next->fields[i].name, &name);
+		if (r >= 0)
+			r = level_order_last(next, buf_str(&name), false);
+		return r < 0 ? r : level_as(next, i, head);
+	}
+	if (f->aggregate == AGGREGATE_DISTINCT)
+		return write_distinct(next, f, i, arg, place, head);
+	r = level_aggregate(f, arg, place, head);
+	return r < 0 ? r : level_as(next, i, head);
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+/* translate_source.c: the innermost SELECT of a translation: rows filtered by weir_rows(), then the plan's
+ * fields of each row, or its groups. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/duckdb/translate/translate_source.h"
+#include "engine/duckdb/translate/sql_expr.h"
+#include "engine/duckdb/translate/from_summaries.h"
+
+void asked_free(struct asked *a)
+{
+	for (size_t i = 0; i < a->count; i++)
+		free(a->texts[i]);
+	free(a->texts);
+}
+
+/* A word can be read where it stands; anything else is called by its number. */
+static bool translate_source_is_plain(const char *text)
+{
+	for (const char *c = text; *c; c++) {
+		if (!(*c >= 'a' && *c <= 'z') && *c != '_' && !(*c >= '0' && *c <= '9'))
+			return false;
+	}
+	return *text && !(*text >= '0' && *text <= '9');
+}
+
+static int column_name(const struct asked *a, size_t i, struct buf *out)
+{
+	return translate_source_is_plain(a->texts[i]) ? sql_name(a->texts[i], out)
+						      : buf_printf(out, "c%zu", i);
+}
+
+static int ask_text(struct asked *a, const char *text, struct buf *out)
+{
+	size_t i = 0;
+	int r;
+
+	while (i < a->count && strcmp(a->texts[i], text))
+		i++;
+	if (i == a->count) {
+		r = grow((void **)&a->texts, &a->cap, a->count + 1, sizeof(*a->texts));
+		if (r < 0)
+			return r;
+		a->texts[i] = strdup(text);
+		if (!a->texts[i])
+			return -ENOMEM;
+		a->count++;
+	}
+	return out ? column_name(a, i, out) : 0;
+}
+
+/* Asks for an expression; its column's name goes to out (may be NULL). */
+static int ask_expr(struct asked *a, const struct expr *e, struct buf *out)
+{
+	_cleanup_buf_ struct buf text = {0};
+	int r = expr_text(e, a->table, &text);
+
+	return r < 0 ? r : ask_text(a, buf_str(&text), out);
+}
+
+/* sql_leaf_t over rows. */
+static int asked_leaf(void *asked, const struct expr *e, struct buf *out)
+{
+	return ask_expr(asked, e, out);
+}
+
+/* Where the plan sorts rows and takes the first: the field that comes first in the order. */
+static const struct plan_field *top_field(const struct plan *p, const struct translate_options *opt,
+					  const struct plan_stage **ret_sort, int64_t *ret_count)
+{
+	const struct plan_stage *sort = p->stages, *head = p->stages + 1;
+	const struct plan_field *f;
+
+	if (p->grouped || opt->filter_in_sql || p->stage_count < 2 || sort->kind != STAGE_SORT ||
+	    head->kind != STAGE_HEAD || head->tail || head->count <= 0 || !sort->key_count)
+		return NULL;
+	f = &p->fields[sort->keys[0].field];
+	switch (f->type.type) {
+	case QUERY_INT:
+	case QUERY_UINT:
+	case QUERY_DUR:
+	case QUERY_SIZE:
+	case QUERY_TIME:
+		*ret_sort = sort;
+		*ret_count = head->count;
+		return f->expr->kind == EXPR_CONST ? NULL : f;
+	default:
+		return NULL;
+	}
+}
+
+/* What the scan tests; empty: nothing. */
+static int filter_text(const struct plan *p, const struct translate_options *opt, struct buf *out)
+{
+	bool where = p->where && !opt->filter_in_sql;
+	int r = where && opt->only ? buf_printf(out, "(") : 0;
+
+	if (r >= 0 && where)
+		r = expr_text(p->where, p->table, out);
+	if (r >= 0 && opt->only)
+		r = buf_printf(out, "%s(%s)", where ? ") && " : "", opt->only);
+	return r;
+}
+
+int source_from(const struct plan *p, const struct translate_options *opt, struct asked *a,
+		struct buf *out)
+{
+	_cleanup_buf_ struct buf filter = {0};
+	const struct plan_stage *sort = NULL;
+	int64_t top = 0;
+	/* count() alone: any column, of which none is read */
+	int r = a->count ? 0 : ask_text(a, "row_number", NULL);
+
+	if (r >= 0)
+		r = buf_printf(out, " FROM weir_rows('%s', ", schema_table(p->table)->name);
+
+	if (r >= 0)
+		r = filter_text(p, opt, &filter);
+	if (r >= 0)
+		r = filter.len ? sql_string(buf_str(&filter), filter.len, out)
+			       : buf_printf(out, "NULL");
+	for (size_t i = 0; i < a->count && r >= 0; i++) {
+		r = buf_printf(out, "%s", i ? ", " : ", [");
+		if (r >= 0)
+			r = sql_string(a->texts[i], strlen(a->texts[i]), out);
+	}
+	if (r >= 0)
+		r = buf_printf(out, "]");
+	if (r >= 0 && p->from != INT64_MIN)
+		r = buf_printf(out, ", ended_from := %" PRId64, p->from);
+	if (r >= 0 && p->to != INT64_MAX)
+		r = buf_printf(out, ", ended_to := %" PRId64, p->to);
+	if (r >= 0 && p->each_file)
+		r = buf_printf(out, ", each_file := true");
+	if (r >= 0 && a->from_summaries)
+		r = buf_printf(out, ", summed := true");
+	if (r >= 0 && opt->first_block)
+		r = buf_printf(out, ", first_block := %zu", opt->first_block);
+	if (r >= 0 && top_field(p, opt, &sort, &top))
+		r = buf_printf(out, ", top := %" PRId64 ", top_order := '%s'", top,
+			       sort->keys[0].desc ? "desc" : "asc");
+	if (r >= 0)
+		r = buf_printf(out, ") AS r(");
+	for (size_t i = 0; i < a->count && r >= 0; i++) {
+		r = buf_printf(out, "%s", i ? ", " : "");
+		if (r >= 0)
+			r = column_name(a, i, out);
+	}
+	return r < 0 ? r : buf_printf(out, ")");
+}
+
+static int translate_source_write_rows(const struct plan *p, struct asked *a, struct level *l,
+				       struct buf *head)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->field_count && r >= 0; i++) {
+		r = buf_printf(head, "%s", i ? ", " : "");
+		if (r >= 0)
+			r = ask_expr(a, p->fields[i].expr, head);
+		if (r >= 0)
+			r = level_as(l, i, head);
+	}
+	if (r >= 0 && p->table == TABLE_OP) {
+		r = ask_text(a, "row_end", NULL);
+		if (r >= 0)
+			r = buf_printf(head, "%srow_end AS \"#end\"", head->len ? ", " : "");
+		if (r >= 0)
+			r = level_order_last(l, "\"#end\"", false);
+	}
+	if (r >= 0)
+		r = ask_text(a, "row_number", NULL);
+	if (r >= 0)
+		r = buf_printf(head, "%srow_number AS \"#row\"", head->len ? ", " : "");
+	return r < 0 ? r : level_order_last(l, "\"#row\"", false);
+}
+
+int source_argument(struct asked *a, const struct plan_field *f, struct buf *out)
+{
+	const char *sum = a->from_summaries ? from_summaries_column(f) : NULL;
+	int r = 0;
+
+	if (a->from_summaries && f->kind == FIELD_AGGREGATE && from_summaries_differ(f))
+		r = ask_text(a, "row_calls", NULL);
+	if (r >= 0 && sum)
+		r = ask_text(a, sum, out);
+	else if (r >= 0 && f->expr)
+		r = ask_expr(a, f->expr, out);
+	if (r < 0 || f->kind != FIELD_AGGREGATE ||
+	    (f->aggregate != AGGREGATE_FIRST && f->aggregate != AGGREGATE_LAST))
+		return r;
+	r = ask_text(a, "row_end", NULL);
+	return r < 0 ? r : ask_text(a, "row_number", NULL);
+}
+
+static int write_groups(const struct plan *p, const struct translate_options *opt, struct asked *a,
+			struct level *l, struct buf *head, struct buf *tail)
+{
+	struct aggregate_place place = {.source = true,
+					.from_summaries = a->from_summaries,
+					.order = "",
+					.seconds =
+						level_seconds(p->fields, p->field_count, p, opt)};
+	int r = 0;
+
+	for (size_t i = 0; i < p->field_count && r >= 0; i++) {
+		_cleanup_buf_ struct buf arg = {0}, max = {0};
+
+		r = source_argument(a, &p->fields[i], &arg);
+		if (r >= 0 && a->from_summaries && p->fields[i].kind == FIELD_AGGREGATE &&
+		    p->fields[i].aggregate == AGGREGATE_PERCENTILE)
+			r = ask_text(a, "row_max", &max);
+		place.max = buf_str(&max);
+		if (r >= 0)
+			r = level_grouped(l, &p->fields[i], i, buf_str(&arg), &place, head, tail);
+	}
+	return r;
+}
+
+int source_user(const struct query_user_table *t, char name, struct buf *out)
+{
+	int r = buf_printf(out, "weir_user('%s', plain := true) AS %c(", t->name, name);
+
+	for (size_t i = 0; i < t->column_count && r >= 0; i++)
+		r = buf_printf(out, "%c%zu, ", name, i);
+	return r < 0 ? r : buf_printf(out, "%c_row)", name);
+}
+
+/* Rows of a user's table, in its order. */
+static int user_translate(const struct plan *p, struct level *l, struct buf *sql)
+{
+	int r = level_name(l, p->fields, p->field_count);
+
+	if (r >= 0)
+		r = buf_printf(sql, "SELECT ");
+	for (size_t i = 0; i < p->field_count && r >= 0; i++) {
+		r = buf_printf(sql, "u%zu", i);
+		if (r >= 0)
+			r = level_as(l, i, sql);
+		if (r >= 0)
+			r = buf_printf(sql, ", ");
+	}
+	if (r >= 0)
+		r = buf_printf(sql, "u_row AS \"#row\" FROM ");
+	if (r >= 0)
+		r = source_user(p->user, 'u', sql);
+	return r < 0 ? r : level_order_last(l, "\"#row\"", false);
+}
+
+int source_translate(const struct plan *p, const struct translate_options *opt, struct level *l,
+		     struct buf *sql)
+{
+	_cleanup_(asked_free) struct asked a = {.table = p->table,
+						.from_summaries = !opt->filter_in_sql &&
+								  from_summaries_answer(p)};
+	_cleanup_buf_ struct buf head = {0}, tail = {0}, where = {0};
+	const struct plan_stage *sort;
+	int64_t top;
+	const struct plan_field *key;
+	int r;
+
+	if (p->user)
+		return user_translate(p, l, sql);
+	key = top_field(p, opt, &sort, &top);
+	r = level_name(l, p->fields, p->field_count);
+	if (r >= 0 && key) /* the hint is about the first column */
+		r = ask_expr(&a, key->expr, NULL);
+	if (r >= 0)
+		r = p->grouped ? write_groups(p, opt, &a, l, &head, &tail)
+			       : translate_source_write_rows(p, &a, l, &head);
+	if (r >= 0 && p->where && opt->filter_in_sql) {
+		r = buf_printf(&where, " WHERE ");
+		if (r >= 0)
+			r = sql_expr(p->where, asked_leaf, &a, &where);
+	}
+	if (r >= 0)
+		r = buf_printf(sql, "SELECT %s", buf_str(&head));
+	if (r >= 0)
+		r = source_from(p, opt, &a, sql);
+	if (r >= 0)
+		r = buf_append(sql, buf_str(&where), where.len);
+	return r < 0 ? r : buf_append(sql, buf_str(&tail), tail.len);
+}

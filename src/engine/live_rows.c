@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+/* live_rows.c: the rows of a dimension table that hold. */
+#include "engine/live_rows.h"
+
+#include <errno.h>
+
+#include "base/map.h"
+
+void live_free(struct live *l)
+{
+	free(l->rows);
+	free(l->from);
+	free(l->blocks);
+	free(l->ids);
+	*l = (struct live){0};
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Notes for each id of block i where its row is; a later row replaces an earlier one. */
+static int live_add_block(struct store_cursor *cursor, size_t i, uint64_t first, struct map *last,
+			  struct error *err)
+{
+	const struct batch *b;
+	int r = store_decode(cursor, i, 1, &b, err);
+
+	if (r == -EBADMSG) {
+		if (err)
+			err->code = 0; /* counted by the store, shown as damage */
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	for (size_t row = 0; row < b->rows; row++) {
+		if (batch_is_null(b, 0, row))
+			continue;
+		if (map_set(last, (uint64_t)b->columns[0].val[row], first + row) < 0)
+			return error_errno(err, -ENOMEM, "cannot index the dimension rows");
+	}
+	return 0;
+}
+
+/* From the map id -> place to rows by block and ids. */
+static int live_fill(struct live *l, const struct map *last)
+{
+	_cleanup_free_ uint64_t *places = calloc(last->count + 1, sizeof(*places));
+	uint64_t id, place;
+	size_t pos = 0, n = 0;
+
+	l->rows = calloc(last->count + 1, sizeof(*l->rows));
+	l->ids = calloc(last->count + 1, sizeof(*l->ids));
+	l->from = calloc(l->block_count + 1, sizeof(*l->from));
+	if (!places || !l->rows || !l->ids || !l->from)
+		return -ENOMEM;
+	while (map_next(last, &pos, &id, &place)) {
+		places[n] = place;
+		l->ids[n++] = (int64_t)id;
+	}
+	assert(n == last->count);
+	l->count = n;
+	qsort(places, n, sizeof(*places), compare_u64);
+	qsort(l->ids, n, sizeof(*l->ids), compare_u64);
+	for (size_t i = 0; i < n; i++) {
+		l->rows[i] = (uint32_t)(places[i] % BATCH_ROWS_MAX);
+		l->from[places[i] / BATCH_ROWS_MAX + 1]++;
+	}
+	for (size_t k = 0; k < l->block_count; k++)
+		l->from[k + 1] += l->from[k];
+	return 0;
+}
+
+int live_make(struct live *l, struct store *s, size_t pin, enum table_id table, struct error *err)
+{
+	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
+	_cleanup_(map_free) struct map last = {0};
+	size_t cap = 0;
+	int r = store_cursor_new(&cursor, s);
+
+	l->pin = pin;
+	for (size_t i = 0; i < pin && r >= 0; i++) {
+		const struct store_block *block = store_block(s, i);
+
+		if (block->table != table || block->damaged)
+			continue;
+		r = grow((void **)&l->blocks, &cap, l->block_count + 1, sizeof(*l->blocks));
+		if (r < 0)
+			break;
+		r = live_add_block(cursor, i, l->block_count * BATCH_ROWS_MAX, &last, err);
+		l->blocks[l->block_count++] = i;
+	}
+	if (r >= 0)
+		r = live_fill(l, &last);
+	if (r < 0) {
+		live_free(l);
+		return error_errno(err, r, "cannot index the rows of %s",
+				   schema_table(table)->name);
+	}
+	return 0;
+}

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * scan_rows.c: rows of a table in the trace's order, straight from the store. Blocks of events follow one another
+ * by the end of their rows, but long calls have blocks of their own: each trace is one stream, of op two, and
+ * what comes out is their merge, in runs of rows of one block.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "engine/ask.h"
+#include "engine/facts.h"
+#include "engine/live_rows.h"
+#include "engine/order.h"
+#include "query/eval/eval.h"
+
+struct stream {
+	uint32_t trace;
+	bool long_calls;
+	size_t next; /* block to look at */
+	struct store_cursor *cursor;
+	const struct batch *batch; /* NULL: nothing at hand */
+	uint32_t *rows;		   /* [BATCH_ROWS_MAX] that passed */
+	int64_t *ends;		   /* [BATCH_ROWS_MAX] of all rows of the batch */
+	size_t at, count;	   /* of rows */
+};
+
+struct engine_scan {
+	struct store *store;
+	struct scan_request q;
+	uint64_t filter_columns, columns;
+	struct eval *eval; /* NULL: no filter */
+	struct eval_scratch *scratch;
+	struct live live; /* dimension tables */
+	bool dimension;
+	bool events; /* rows have an order by time */
+	bool begun;
+	bool names_due; /* ids came that eval does not know */
+	struct stream *streams;
+	size_t stream_count;
+	const struct stream *given; /* what was given last is of it */
+	_Atomic uint64_t done, total;
+};
+
+static void streams_free(struct engine_scan *s)
+{
+	for (size_t i = 0; i < s->stream_count; i++) {
+		store_cursor_free(s->streams[i].cursor);
+		free(s->streams[i].rows);
+		free(s->streams[i].ends);
+	}
+	free(s->streams);
+}
+
+void engine_scan_free(struct engine_scan *s)
+{
+	if (!s)
+		return;
+	streams_free(s);
+	live_free(&s->live);
+	if (s->scratch)
+		eval_scratch_free(s->scratch);
+	if (s->eval)
+		eval_free(s->eval);
+	free(s);
+}
+
+static int make_streams(struct engine_scan *s)
+{
+	size_t per_trace = s->q.table == TABLE_OP ? 2 : 1;
+	size_t count = store_trace_count(s->store) * per_trace;
+
+	s->streams = calloc(count + 1, sizeof(*s->streams));
+	if (!s->streams)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		struct stream *t = &s->streams[i];
+
+		t->trace = (uint32_t)(i / per_trace);
+		t->long_calls = i % per_trace;
+		s->stream_count++;
+	}
+	return 0;
+}
+
+static void count_blocks(struct engine_scan *s)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < store_block_count(s->store); i++)
+		total += store_block(s->store, i)->table == s->q.table;
+	atomic_store(&s->total, total);
+}
+
+int engine_scan_new(struct engine_scan **ret, struct store *store, const struct scan_request *q,
+		    struct error *err)
+{
+	_cleanup_(engine_scan_freep) struct engine_scan *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return error_errno(err, -ENOMEM, "cannot read the trace");
+	s->store = store;
+	s->q = *q;
+	s->columns = q->columns;
+	s->dimension = schema_is_dimension(q->table);
+	s->events = schema_table(q->table)->kind == TABLE_IS_EVENTS;
+	if (s->events || !order_open(q->from, q->to))
+		s->filter_columns = order_columns(q->table);
+	r = make_streams(s);
+	if (r < 0)
+		return error_errno(err, r, "cannot read the trace");
+	if (q->filter) {
+		s->filter_columns |= expr_columns(q->filter);
+		r = eval_new(&s->eval, &q->filter, 1, err);
+		if (r >= 0)
+			r = eval_scratch_new(&s->scratch, s->eval);
+		if (r < 0)
+			return error_errno(err, r, "cannot prepare the filter");
+		s->names_due = true;
+	}
+	if (s->dimension)
+		r = live_make(&s->live, store, store_block_count(store), q->table, err);
+	if (r < 0)
+		return r;
+	count_blocks(s);
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+/* False where no row of the block can pass. */
+static bool scan_rows_block_can_pass(const struct engine_scan *s, size_t block)
+{
+	const struct store_block *b = store_block(s->store, block);
+
+	if (!order_block_in(b, s->q.from, s->q.to))
+		return false;
+	return !s->eval || facts_may_pass(s->eval, s->store, block);
+}
+
+/* The rows of a dimension table's block that hold. */
+static size_t live_rows(const struct engine_scan *s, size_t block, uint32_t *out)
+{
+	for (size_t k = 0; k < s->live.block_count; k++) {
+		size_t n = s->live.from[k + 1] - s->live.from[k];
+
+		if (s->live.blocks[k] != block)
+			continue;
+		memcpy(out, s->live.rows + s->live.from[k], n * sizeof(*out));
+		return n;
+	}
+	return 0;
+}
+
+/* Chooses the rows of the batch at hand; how many, or negative. */
+static ssize_t scan_rows_choose_rows(struct engine_scan *s, struct stream *t, size_t block)
+{
+	ssize_t n = (ssize_t)t->batch->rows;
+	const uint32_t *in = NULL;
+
+	if (s->dimension) {
+		n = (ssize_t)live_rows(s, block, t->rows);
+		in = t->rows;
+	}
+	n = (ssize_t)order_rows_in(t->batch, s->q.from, s->q.to, in, (size_t)n, t->rows);
+	if (n > 0 && s->eval)
+		n = eval_filter(s->eval, s->scratch, 0, t->batch, t->rows, (size_t)n, t->rows);
+	return n;
+}
+
+static int stream_room(struct engine_scan *s, struct stream *t)
+{
+	int r = 0;
+
+	if (!t->cursor)
+		r = store_cursor_new(&t->cursor, s->store);
+	if (r >= 0 && !t->rows) {
+		t->rows = malloc(BATCH_ROWS_MAX * sizeof(*t->rows));
+		t->ends = malloc(BATCH_ROWS_MAX * sizeof(*t->ends));
+		if (!t->rows || !t->ends)
+			r = -ENOMEM;
+	}
+	return r;
+}
+
+static int by_end(const void *a, const void *b, void *ends)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const int64_t *e = ends;
+
+	return e[x] != e[y] ? (e[x] < e[y] ? -1 : 1) : (x > y) - (x < y);
+}
+
+/* Calls lie in order already; of other events a source may give some late. */
+static void sort_rows(uint32_t *rows, size_t n, int64_t *ends)
+{
+	for (size_t i = 1; i < n; i++) {
+		if (ends[rows[i]] >= ends[rows[i - 1]])
+			continue;
+		qsort_r(rows, n, sizeof(*rows), by_end, ends);
+		return;
+	}
+}
+
+/* Decodes a block and chooses its rows. 0 (t->batch stays NULL where none passed) or negative. */
+static int stream_take(struct engine_scan *s, struct stream *t, size_t block, struct error *err)
+{
+	ssize_t n;
+	int r = stream_room(s, t);
+
+	if (r < 0)
+		return error_errno(err, r, "cannot read the trace");
+	r = store_decode(t->cursor, block, s->filter_columns, &t->batch, err);
+	n = r < 0 ? r : scan_rows_choose_rows(s, t, block);
+	if (n > 0) {
+		order_ends(t->batch, t->ends);
+		sort_rows(t->rows, (size_t)n, t->ends);
+		r = store_decode_more(t->cursor, s->columns, err);
+	}
+	if (n <= 0 || r < 0)
+		t->batch = NULL;
+	if (r == -EBADMSG) { /* counted as damage by the store */
+		*err = (struct error){0};
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	if (n < 0)
+		return error_errno(err, (int)n, "cannot apply the filter");
+	t->at = 0;
+	t->count = (size_t)n;
+	return 0;
+}
+
+/* Goes to the stream's next row; batch is NULL where there is none yet. */
+static int scan_rows_stream_advance(struct engine_scan *s, struct stream *t, struct error *err)
+{
+	size_t blocks = store_block_count(s->store);
+
+	if (t->batch && t->at < t->count)
+		return 0;
+	t->batch = NULL;
+	while (!t->batch && t->next < blocks) {
+		size_t block = t->next++;
+		const struct store_block *b = store_block(s->store, block);
+		int r = 0;
+
+		if (b->table != s->q.table || b->trace != t->trace ||
+		    (b->table == TABLE_OP && b->long_calls != t->long_calls))
+			continue;
+		atomic_fetch_add(&s->done, 1);
+		if (!b->damaged && scan_rows_block_can_pass(s, block))
+			r = stream_take(s, t, block, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int64_t stream_end(const struct stream *t)
+{
+	return t->ends[t->rows[t->at]];
+}
+
+/* True where the row `end` of stream a comes before the head of b. */
+static bool comes_first(const struct stream *a, int64_t end, const struct stream *b)
+{
+	int64_t other = stream_end(b);
+
+	return end < other || (end == other && a < b);
+}
+
+/* How many rows of t can be given before another stream's turn. */
+static size_t run_length(const struct engine_scan *s, const struct stream *t)
+{
+	size_t n = t->count - t->at;
+
+	for (size_t i = 0; i < s->stream_count; i++) {
+		const struct stream *other = &s->streams[i];
+		size_t k = 1;
+
+		if (other == t || !other->batch)
+			continue;
+		while (k < n && comes_first(t, t->ends[t->rows[t->at + k]], other))
+			k++;
+		n = k;
+	}
+	return n;
+}
+
+/* Prepares the first call, and with `follow` each that found nothing: what came since. */
+static int scan_rows_look_again(struct engine_scan *s, struct error *err)
+{
+	int r = 0;
+
+	if (s->begun && s->q.follow) {
+		ssize_t more = store_refresh(s->store, err);
+
+		if (more < 0)
+			return (int)more;
+		if (more > 0) {
+			count_blocks(s);
+			s->names_due = s->eval != NULL;
+		}
+		if (more > 0 && s->dimension) {
+			live_free(&s->live);
+			r = live_make(&s->live, s->store, store_block_count(s->store), s->q.table,
+				      err);
+		}
+	}
+	s->begun = true;
+	if (r >= 0 && s->names_due) {
+		r = eval_names(s->eval, store_dims(s->store), err);
+		if (r < 0)
+			return error_errno(err, r,
+					   "cannot look up the names that the filter asks for");
+		s->names_due = false;
+	}
+	return r;
+}
+
+static struct stream *first_stream(struct engine_scan *s)
+{
+	struct stream *first = NULL;
+
+	for (size_t i = 0; i < s->stream_count; i++) {
+		struct stream *t = &s->streams[i];
+
+		if (t->batch && (!first || comes_first(t, stream_end(t), first)))
+			first = t;
+	}
+	return first;
+}
+
+static int advance_all(struct engine_scan *s, struct error *err)
+{
+	for (size_t i = 0; i < s->stream_count; i++) {
+		int r = scan_rows_stream_advance(s, &s->streams[i], err);
+
+		if (r < 0)
+			return r;
+		/* without an order by time the traces come one after another */
+		if (!s->events && s->streams[i].batch)
+			break;
+	}
+	return 0;
+}
+
+ssize_t engine_scan_next(struct engine_scan *s, const struct batch **ret_batch,
+			 const uint32_t **ret_rows, struct error *err)
+{
+	struct stream *t;
+	size_t n;
+	int r = s->begun ? 0 : scan_rows_look_again(s, err);
+
+	if (r >= 0)
+		r = advance_all(s, err);
+	if (r < 0)
+		return r;
+	t = first_stream(s);
+	if (!t && s->q.follow) {
+		r = scan_rows_look_again(s, err);
+		if (r >= 0)
+			r = advance_all(s, err);
+		if (r < 0)
+			return r;
+		t = first_stream(s);
+	}
+	if (!t)
+		return 0;
+	n = run_length(s, t);
+	s->given = t;
+	*ret_batch = t->batch;
+	*ret_rows = t->rows + t->at;
+	t->at += n;
+	return (ssize_t)n;
+}
+
+int64_t engine_scan_end(const struct engine_scan *s, uint32_t row)
+{
+	return s->given->ends[row];
+}
+
+void engine_scan_progress(const struct engine_scan *s, uint64_t *ret_done, uint64_t *ret_total)
+{
+	*ret_done = atomic_load(&s->done);
+	*ret_total = atomic_load(&s->total);
+}

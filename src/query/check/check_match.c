@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_match.c: in, ranges, patterns, bits. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <errno.h>
+#include <pcre2.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "query/internal.h"
+#include "query/eval/pattern.h"
+#include "schema/ops.h"
+#include "schema/select.h"
+#include "schema/vocab.h"
+
+/* ---- in ---- */
+
+struct values {
+	struct value *list;
+	size_t count, cap;
+};
+
+static bool add_value(struct checker *c, struct values *v, const struct value *value)
+{
+	if (v->count == v->cap) {
+		size_t cap = v->cap ? v->cap * 2 : 16;
+		struct value *list = query_array(c->s, cap, struct value);
+
+		if (!list)
+			return false;
+		if (v->count)
+			memcpy(list, v->list, v->count * sizeof(*list));
+		v->list = list;
+		v->cap = cap;
+	}
+	v->list[v->count++] = *value;
+	return true;
+}
+
+/* %file, as -e takes it. */
+static bool check_match_add_set(struct checker *c, struct values *v, const struct node *n,
+				const struct query_kind *k)
+{
+	struct select s = {0};
+	struct error err = {0};
+	char text[64];
+	bool good = true;
+
+	if (k->type != QUERY_CODE || strcmp(k->vocab, "op")) {
+		query_fail(c->s, n->pos, n->len, "%.*s is a set of calls: op in %.*s",
+			   (int)n->text.len, (const char *)n->text.data, (int)n->text.len,
+			   (const char *)n->text.data);
+		return false;
+	}
+	snprintf(text, sizeof(text), "%.*s", (int)n->text.len, (const char *)n->text.data);
+	if (select_ops(&s, text, &err) < 0) {
+		query_fail(c->s, n->pos, n->len, "%s", err.message);
+		return false;
+	}
+	for (uint32_t code = 0; good && code < OP_CODE_CALLS; code++) {
+		if (op_def(code) && select_op(&s, code))
+			good = add_value(c, v, &(struct value){.i = code});
+	}
+	select_free(&s);
+	return good;
+}
+
+static int compare_texts(struct bytes a, struct bytes b)
+{
+	size_t n = MIN(a.len, b.len);
+	int r = n ? memcmp(a.data, b.data, n) : 0;
+
+	return r ? r : (a.len > b.len) - (a.len < b.len);
+}
+
+static int by_int(const void *a, const void *b)
+{
+	int64_t x = ((const struct value *)a)->i, y = ((const struct value *)b)->i;
+
+	return (x > y) - (x < y);
+}
+
+static int by_uint(const void *a, const void *b)
+{
+	uint64_t x = (uint64_t)((const struct value *)a)->i,
+		 y = (uint64_t)((const struct value *)b)->i;
+
+	return (x > y) - (x < y);
+}
+
+static int by_float(const void *a, const void *b)
+{
+	double x = ((const struct value *)a)->f, y = ((const struct value *)b)->f;
+
+	return (x > y) - (x < y);
+}
+
+static int check_match_by_text(const void *a, const void *b)
+{
+	return compare_texts(((const struct value *)a)->t, ((const struct value *)b)->t);
+}
+
+/* Sorted, each once. */
+static void sort_values(struct values *v, struct query_kind k)
+{
+	int (*compare)(const void *, const void *) = k.type == QUERY_TEXT    ? check_match_by_text
+						     : k.type == QUERY_FLOAT ? by_float
+						     : k.type == QUERY_UINT  ? by_uint
+									     : by_int;
+	size_t n = 0;
+
+	assert(v->count <= v->cap);
+	if (!v->count)
+		return;
+	qsort(v->list, v->count, sizeof(*v->list), compare);
+	for (size_t i = 1; i < v->count; i++) {
+		if (compare(&v->list[n], &v->list[i]))
+			v->list[++n] = v->list[i];
+	}
+	v->count = n + 1;
+}
+
+/* An element of a list: a constant of the kind of what is looked for. */
+static struct expr *element(struct checker *c, struct node *n, const struct node *in,
+			    const struct expr *what)
+{
+	struct expr *e;
+
+	if (n->kind == NODE_NAME && what->type.type == QUERY_TEXT && !name_resolves(c, n)) {
+		query_fail(c->s, n->pos, n->len, "texts are quoted: \"%.*s\"",
+			   (int)MIN(n->text.len, (size_t)64), (const char *)n->text.data);
+		return NULL;
+	}
+	e = check_expr(c, n, &what->type);
+	if (!e)
+		return NULL;
+	if (e->type.type == QUERY_NULL) {
+		query_fail(c->s, n->pos, n->len, "null is in no list; write ... || %.*s is null",
+			   (int)MIN(in->first->len, 40u), c->s->text + in->first->pos);
+		return NULL;
+	}
+	if (!is_const(e)) {
+		query_fail(c->s, n->pos, n->len, "a list holds constants; write x == a || x == b");
+		return NULL;
+	}
+	if (e->type.type == QUERY_INT && what->type.type == QUERY_FLOAT)
+		e->value.f = (double)e->value.i;
+	else if (!kinds_agree(what->type, e->type) || e->type.type == QUERY_FLOAT) {
+		if (e->type.type != what->type.type) {
+			check_disagree(c, n, what, e);
+			return NULL;
+		}
+	}
+	return e;
+}
+
+static struct expr *make_range(struct checker *c, const struct node *n, struct expr *what,
+			       struct node *from, struct node *to)
+{
+	struct expr *e, *a = check_expr(c, from, &what->type), *b;
+
+	assert(what && from && to);
+	b = a ? check_expr(c, to, &what->type) : NULL;
+	if (!b)
+		return NULL;
+	if (!kinds_agree(what->type, a->type)) {
+		check_disagree(c, n, what, a);
+		return NULL;
+	}
+	if (!kinds_agree(what->type, b->type)) {
+		check_disagree(c, n, what, b);
+		return NULL;
+	}
+	if (!kind_has_order(what->type)) {
+		query_fail(c->s, n->pos, n->len, "%s has no order, hence no range; write in (a, b)",
+			   query_kind_text(what->type));
+		return NULL;
+	}
+	if (is_const(a) && is_const(b) && query_kind_is_int(a->type) &&
+	    a->type.type == b->type.type &&
+	    (a->type.type == QUERY_UINT ? (uint64_t)a->value.i > (uint64_t)b->value.i
+					: a->value.i > b->value.i)) {
+		query_fail(c->s, from->pos, to->pos + to->len - from->pos,
+			   "nothing lies in this range: its first value is above its second");
+		return NULL;
+	}
+	e = expr_make_binary(c->s, EXPR_RANGE, query_kind_of(QUERY_BOOL), n, what, a);
+	if (e)
+		e->arg[e->arg_count++] = b;
+	return e;
+}
+
+/* What is looked for; files and threads are looked for by their names. */
+static struct expr *subject(struct checker *c, struct node *n, bool text)
+{
+	struct expr *e = check_expr(c, n, NULL);
+
+	if (e && e->type.type == QUERY_ENTITY && text)
+		return expr_make_call(c->s, FUNCTION_TEXT, query_kind_of(QUERY_TEXT), n, e, NULL);
+	return e;
+}
+
+struct expr *check_in(struct checker *c, struct node *n)
+{
+	struct expr *what = subject(c, n->first, true), *e, **any;
+	struct values v = {0};
+	size_t count = 0;
+
+	assert(n->count >= 2);
+	any = what ? query_array(c->s, n->count, struct expr *) : NULL;
+	if (!any)
+		return NULL;
+	if (what->type.type == QUERY_BOOL || what->type.type == QUERY_NULL ||
+	    !kinds_agree(what->type, what->type)) {
+		query_fail(c->s, n->first->pos, n->first->len, "%s is in no list",
+			   query_kind_text(what->type));
+		return NULL;
+	}
+	for (struct node *a = n->first->next; a; a = a->next) {
+		if (a->kind == NODE_DOTS) {
+			any[count] = make_range(c, n, what, a->first, a->first->next);
+			if (!any[count++])
+				return NULL;
+		} else if (a->kind == NODE_SET) {
+			if (!check_match_add_set(c, &v, a, &what->type))
+				return NULL;
+		} else {
+			e = element(c, a, n, what);
+			if (!e || !add_value(c, &v, &e->value))
+				return NULL;
+		}
+	}
+	if (v.count) {
+		e = expr_make_unary(c->s, EXPR_IN, query_kind_of(QUERY_BOOL), n, what);
+		if (!e)
+			return NULL;
+		sort_values(&v, what->type);
+		e->list = v.list;
+		e->count = v.count;
+		any[count++] = e;
+	}
+	return expr_make_logic(c->s, EXPR_OR, any, count);
+}
+
+struct expr *check_range(struct checker *c, struct node *n)
+{
+	struct node *from = n->first->next;
+	bool text = from->kind == NODE_STRING;
+	struct expr *what = subject(c, n->first, text);
+
+	return what ? make_range(c, n, what, from, from->next) : NULL;
+}
+
+/* ---- patterns ---- */
+
+static const char *pattern_name(enum node_kind kind)
+{
+	return kind == NODE_GLOB   ? "a glob"
+	       : kind == NODE_LIKE ? "a pattern of like"
+				   : "a regular expression";
+}
+
+static bool check_pattern(struct checker *c, const struct node *n, enum node_kind kind)
+{
+	if (n->kind != NODE_STRING) {
+		if (n->kind == NODE_NAME)
+			query_fail(c->s, n->pos, n->len, "%s is a quoted text: \"%.*s\"",
+				   pattern_name(kind), (int)MIN(n->text.len, (size_t)64),
+				   (const char *)n->text.data);
+		else
+			query_fail(c->s, n->pos, n->len, "%s is a quoted text: \"%s\"",
+				   pattern_name(kind),
+				   kind == NODE_GLOB   ? "*.log"
+				   : kind == NODE_LIKE ? "%.log"
+						       : "[.]log$");
+		return false;
+	}
+	if (n->text.len > REGEX_LEN_MAX) {
+		query_fail(c->s, n->pos, n->len, "%s has at most %d bytes", pattern_name(kind),
+			   REGEX_LEN_MAX);
+		return false;
+	}
+	/* globs are matched as C strings */
+	if (kind == NODE_GLOB && memchr(n->text.data, '\0', n->text.len)) {
+		query_fail(c->s, n->pos, n->len, "a glob holds no \\x00");
+		return false;
+	}
+	return true;
+}
+
+/* Whether PCRE takes it; who evaluates compiles it again (pattern.c). */
+static int check_regex(struct checker *c, const struct node *n)
+{
+	uint8_t message[160];
+	pcre2_code *code;
+	size_t at = 0;
+	int why = 0;
+
+	code = pcre2_compile(n->text.data, n->text.len, PCRE2_NEVER_UTF, &why, &at, NULL);
+	if (code) {
+		pcre2_code_free(code);
+		return 0;
+	}
+	if (why == PCRE2_ERROR_NOMEMORY)
+		return query_fail_memory(c->s);
+	pcre2_get_error_message(why, message, sizeof(message));
+	/* within the quotes; escapes before it shift the place a little */
+	return query_fail(c->s, n->pos + MIN(at + 1, (size_t)n->len - 1), 1,
+			  "the regular expression: %s", (char *)message);
+}
+
+/* "*" followed by "/" is one folder at the beginning, and the name of a file begins with "/": -P takes it for any folder. */
+static bool check_first_folder(struct checker *c, const struct node *subject,
+			       const struct node *pattern)
+{
+	static const char *const paths[] = {"path", "path2", "hostpath", "exe", "file"};
+	bool path = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		path |= subject->kind == NODE_NAME && token_text_is(subject->text, paths[i]);
+	if (!path || pattern->text.len < 2 || memcmp(pattern->text.data, "*/", 2))
+		return true;
+	query_fail(c->s, pattern->pos, pattern->len,
+		   "* stays within a folder, and paths begin with /: write \"**%.*s\"",
+		   (int)MIN(pattern->text.len - 1, (size_t)64),
+		   (const char *)pattern->text.data + 1);
+	return false;
+}
+
+static struct expr *make_match(struct checker *c, const struct node *n, struct expr *what,
+			       const struct node *pattern)
+{
+	static const enum expr_kind kinds[] = {
+		[NODE_GLOB] = EXPR_GLOB, [NODE_REGEX] = EXPR_REGEX, [NODE_LIKE] = EXPR_LIKE};
+	struct expr *e;
+	char *copy;
+
+	if (!check_pattern(c, pattern, n->kind) ||
+	    (n->kind == NODE_GLOB && !check_first_folder(c, n->first, pattern)) ||
+	    (n->kind == NODE_REGEX && check_regex(c, pattern) < 0))
+		return NULL;
+	e = expr_make_unary(c->s, kinds[n->kind], query_kind_of(QUERY_BOOL), n, what);
+	copy = query_array(c->s, pattern->text.len + 1, char); /* terminated, for glob_match() */
+	if (!e || !copy)
+		return NULL;
+	memcpy(copy, pattern->text.data, pattern->text.len);
+	e->pattern = (struct bytes){(const uint8_t *)copy, pattern->text.len};
+	return e;
+}
+
+struct expr *check_match(struct checker *c, struct node *n)
+{
+	struct expr *what = check_expr(c, n->first, NULL), **any;
+	size_t count = 0;
+
+	assert(n->kind == NODE_GLOB || n->kind == NODE_REGEX || n->kind == NODE_LIKE);
+	if (!what)
+		return NULL;
+	if (what->type.type != QUERY_TEXT && what->type.type != QUERY_CODE &&
+	    what->type.type != QUERY_ENTITY) {
+		query_fail(c->s, n->first->pos, n->first->len,
+			   "%s is searched in texts, and this is %s", pattern_name(n->kind),
+			   query_kind_text(what->type));
+		return NULL;
+	}
+	any = query_array(c->s, n->count, struct expr *);
+	if (!any)
+		return NULL;
+	for (struct node *a = n->first->next; a; a = a->next) {
+		any[count] = make_match(c, n, what, a);
+		if (!any[count++])
+			return NULL;
+	}
+	return expr_make_logic(c->s, EXPR_OR, any, count);
+}
+
+/* ---- bits ---- */
+
+static struct expr *has_bits(struct checker *c, const struct node *n, struct expr *what,
+			     uint64_t bits)
+{
+	struct expr *e = expr_make_unary(c->s, EXPR_HAS, query_kind_of(QUERY_BOOL), n, what);
+
+	assert(bits != 0);
+	if (e)
+		e->mask = e->bits = bits;
+	return e;
+}
+
+/* bitand(what, mask) == bits: O_RDWR is one of several codes in the same bits. */
+static struct expr *has_code(struct checker *c, const struct node *n, struct expr *what,
+			     const struct bit_word *w)
+{
+	struct query_kind k = query_kind_of(QUERY_UINT);
+	struct expr *mask = expr_make_int(c->s, k, n, (int64_t)w->mask);
+	struct expr *masked = mask ? expr_make_call(c->s, FUNCTION_BITAND, k, n, what, mask) : NULL;
+	struct expr *bits = masked ? expr_make_int(c->s, k, n, (int64_t)w->bits) : NULL;
+	struct expr *e = bits ? expr_make_binary(c->s, EXPR_COMPARE, query_kind_of(QUERY_BOOL), n,
+						 masked, bits)
+			      : NULL;
+
+	assert(w->mask && !(w->bits & ~w->mask));
+	if (e)
+		e->cmp = COMPARE_EQ;
+	return e;
+}
+
+/* The same bits mean something else in the flags of other operations. */
+static struct expr *only_ops(struct checker *c, struct node *n, const struct bit_word *w,
+			     struct expr *e)
+{
+	struct node op = {.kind = NODE_NAME,
+			  .pos = n->pos,
+			  .len = n->len,
+			  .text = {(const uint8_t *)"op", 2}};
+	struct expr *both[2] = {NULL, e}, *what;
+
+	if (!e || !w->ops)
+		return e;
+	if (!name_resolves(c, &op)) {
+		query_fail(
+			c->s, n->pos, n->len,
+			"what bits mean depends on the operation, and op is no field of the stage "
+			"before");
+		return NULL;
+	}
+	what = check_name(c, &op);
+	both[0] = what ? expr_make_unary(c->s, EXPR_IN, query_kind_of(QUERY_BOOL), n, what) : NULL;
+	if (!both[0])
+		return NULL;
+	both[0]->list = w->ops;
+	both[0]->count = w->op_count;
+	return expr_make_logic(c->s, EXPR_AND, both, 2);
+}
+
+static struct expr *check_match_has_word(struct checker *c, struct node *n, struct expr *what,
+					 struct bytes word)
+{
+	struct bit_word w;
+	char near[96];
+
+	if (!what->type.vocab) {
+		query_fail(
+			c->s, n->pos, n->len,
+			"only flags and status have words; write the bits as a number: has 0x40");
+		return NULL;
+	}
+	if (!bit_word_find(c->s, what->type.vocab, word, &w)) {
+		if (!c->s->failed)
+			query_fail(c->s, n->pos, n->len, "no word '%.*s' of %s%s",
+				   (int)MIN(word.len, (size_t)64), (const char *)word.data,
+				   what->type.vocab, nearest_bit(what->type.vocab, word, near));
+		return NULL;
+	}
+	if (!w.mask) {
+		query_fail(c->s, n->pos, n->len, "%.*s stands for no bit; write %s == 0",
+			   (int)word.len, (const char *)word.data, what->type.vocab);
+		return NULL;
+	}
+	return only_ops(c, n, &w,
+			w.mask == w.bits ? has_bits(c, n, what, w.bits) : has_code(c, n, what, &w));
+}
+
+/* "O_CREAT|O_EXCL" in one text, as strace prints it. */
+static struct expr *check_match_has_words(struct checker *c, struct node *n, struct expr *what)
+{
+	struct expr *all[64];
+	size_t count = 0, from = 0;
+
+	for (size_t i = 0; i <= n->text.len; i++) {
+		if (i < n->text.len && n->text.data[i] != '|')
+			continue;
+		if (count == ARRAY_SIZE(all)) {
+			query_fail(c->s, n->pos, n->len, "more words than there are bits");
+			return NULL;
+		}
+		all[count] = check_match_has_word(c, n, what,
+						  (struct bytes){n->text.data + from, i - from});
+		if (!all[count++])
+			return NULL;
+		from = i + 1;
+	}
+	return expr_make_logic(c->s, EXPR_AND, all, count);
+}
+
+static struct expr *has_one(struct checker *c, struct node *n, struct expr *what)
+{
+	struct query_kind k = query_kind_of(QUERY_UINT);
+	struct expr *e;
+
+	if (n->kind == NODE_NAME)
+		return check_match_has_word(c, n, what, n->text);
+	if (n->kind == NODE_STRING)
+		return check_match_has_words(c, n, what);
+	e = check_expr(c, n, &k);
+	if (!e)
+		return NULL;
+	if (!is_const(e) || (e->type.type != QUERY_UINT && e->type.type != QUERY_INT)) {
+		query_fail(c->s, n->pos, n->len,
+			   "a word (O_DIRECT) or a number of bits (0x40) expected");
+		return NULL;
+	}
+	if (!e->value.i) {
+		query_fail(c->s, n->pos, n->len, "0 has no bit; write %.*s == 0",
+			   (int)MIN(what->len, 40u), c->s->text + what->pos);
+		return NULL;
+	}
+	return has_bits(c, n, what, (uint64_t)e->value.i);
+}
+
+/* The column is null where no bit is set: a call without any has none of them, which is known. */
+static struct expr *known_status(struct checker *c, const struct node *n, struct expr *what)
+{
+	struct expr *none;
+
+	if (what->kind != EXPR_COLUMN || !what->type.vocab || strcmp(what->type.vocab, "status"))
+		return what;
+	none = expr_make_int(c->s, query_kind_of(QUERY_UINT), n, 0);
+	return none ? expr_make_call(c->s, FUNCTION_COALESCE, what->type, n, what, none) : NULL;
+}
+
+struct expr *check_has(struct checker *c, struct node *n)
+{
+	struct expr *what = check_expr(c, n->first, NULL), **all;
+	size_t count = 0;
+
+	if (!what)
+		return NULL;
+	if (what->type.type == QUERY_TEXT || what->type.type == QUERY_ENTITY) {
+		query_fail(c->s, n->pos, n->len,
+			   "'has' tests bits; a part of a text is found by ~ \"*part*\"");
+		return NULL;
+	}
+	if (what->type.type != QUERY_UINT && what->type.type != QUERY_INT) {
+		query_fail(c->s, n->first->pos, n->first->len, "'has' tests bits, and this is %s",
+			   query_kind_text(what->type));
+		return NULL;
+	}
+	what = known_status(c, n->first, what);
+	all = query_array(c->s, n->count, struct expr *);
+	if (!what || !all)
+		return NULL;
+	for (struct node *a = n->first->next; a; a = a->next) {
+		all[count] = has_one(c, a, what);
+		if (!all[count++])
+			return NULL;
+	}
+	return expr_make_logic(c->s, EXPR_AND, all, count);
+}

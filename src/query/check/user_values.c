@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* user_values.c: the value of a user's column for a key. */
+#include "query/check/user_values.h"
+
+#include <string.h>
+
+static int user_values_compare_keys(const struct query_user_column *c, uint32_t row,
+				    const struct value *key)
+{
+	int order;
+
+	if (!c->texts)
+		return c->ints[row] < key->i ? -1 : c->ints[row] > key->i;
+	order = memcmp(c->texts[row].data ? c->texts[row].data : (const uint8_t *)"",
+		       key->t.data ? key->t.data : (const uint8_t *)"",
+		       MIN(c->texts[row].len, key->t.len));
+	return order ? order : c->texts[row].len < key->t.len ? -1 : c->texts[row].len > key->t.len;
+}
+
+/* The row with this key, or -1. */
+static ssize_t user_values_find_row(const struct query_user_column *c, const struct value *key)
+{
+	size_t low = 0, high = c->row_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = user_values_compare_keys(c, c->rows[middle], key);
+
+		if (order == 0)
+			return (ssize_t)c->rows[middle];
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return -1;
+}
+
+void query_user_value(const struct expr *e, const struct value *key, struct value *ret)
+{
+	const struct query_user_column *c;
+	ssize_t row;
+
+	assert(e->kind == EXPR_USER && e->user_column < e->user->column_count && !key->null);
+	c = &e->user->columns[e->user_column];
+	row = user_values_find_row(&e->user->columns[e->user_key], key);
+	*ret = (struct value){.null = row < 0 || c->nulls[row]};
+	if (ret->null)
+		return;
+	if (c->texts)
+		ret->t = c->texts[row];
+	else if (c->floats)
+		ret->f = c->floats[row];
+	else
+		ret->i = c->ints[row];
+}

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eval.c: the life of an evaluation: its words, its temporary memory, its results. */
+#include "query/eval/eval.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "query/eval/eval_internal.h"
+
+#define TEXT_CHUNK    65536
+#define SCRATCH_CHUNK (256 * 1024)
+
+/* ---- texts ---- */
+
+struct text_chunk {
+	struct text_chunk *next;
+	size_t cap;
+	uint8_t data[];
+};
+
+void text_arena_free(struct text_arena *a)
+{
+	while (a->chunks) {
+		struct text_chunk *next = a->chunks->next;
+
+		free(a->chunks);
+		a->chunks = next;
+	}
+	a->used = 0;
+}
+
+void text_arena_clear(struct text_arena *a)
+{
+	while (a->chunks && a->chunks->next) {
+		struct text_chunk *next = a->chunks->next;
+
+		free(a->chunks);
+		a->chunks = next;
+	}
+	a->used = 0;
+}
+
+int text_arena_add(struct text_arena *a, struct bytes text, struct bytes *ret)
+{
+	uint8_t *to;
+
+	if (!a->chunks || a->chunks->cap - a->used < text.len + 1) {
+		size_t cap = MAX((size_t)TEXT_CHUNK, text.len + 1);
+		struct text_chunk *c = malloc(sizeof(*c) + cap);
+
+		if (!c)
+			return -ENOMEM;
+		c->next = a->chunks;
+		c->cap = cap;
+		a->chunks = c;
+		a->used = 0;
+	}
+	to = a->chunks->data + a->used;
+	if (text.len)
+		memcpy(to, text.data, text.len);
+	to[text.len] = '\0';
+	a->used += text.len + 1;
+	*ret = (struct bytes){to, text.len};
+	return 0;
+}
+
+/* ---- words ---- */
+
+void dictionary_free(struct dictionary *d)
+{
+	free(d->texts);
+	free(d->slots);
+	text_arena_free(&d->own);
+	*d = (struct dictionary){0};
+}
+
+static bool same_text(struct bytes a, struct bytes b)
+{
+	return a.len == b.len && (!a.len || !memcmp(a.data, b.data, a.len));
+}
+
+/* A slot: the upper half of it is the text's hash, so that most texts need not be looked at; 0 is a free one. */
+static uint64_t make_slot(uint32_t hash, size_t number)
+{
+	return (uint64_t)hash << 32 | (uint32_t)(number + 1);
+}
+
+static uint32_t slot_hash(uint64_t slot)
+{
+	return (uint32_t)(slot >> 32);
+}
+
+static size_t slot_number(uint64_t slot)
+{
+	return (size_t)(uint32_t)slot - 1;
+}
+
+static uint32_t text_hash(struct bytes text)
+{
+	return (uint32_t)hash_bytes(text.data, text.len);
+}
+
+/* The slot of the text, or the free one where it would stand. */
+static size_t eval_find_slot(const struct dictionary *d, struct bytes text, uint32_t hash)
+{
+	size_t mask = d->slots_cap - 1, at = hash & mask;
+
+	while (d->slots[at] && (slot_hash(d->slots[at]) != hash ||
+				!same_text(d->texts[slot_number(d->slots[at])], text)))
+		at = (at + 1) & mask;
+	return at;
+}
+
+static int eval_grow_slots(struct dictionary *d)
+{
+	size_t cap = MAX(d->slots_cap * 2, (size_t)64);
+	uint64_t *slots;
+
+	if ((d->count + 1) * 4 <= d->slots_cap * 3)
+		return 0;
+	slots = calloc(cap, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < d->slots_cap; i++) {
+		size_t at = slot_hash(d->slots[i]) & (cap - 1);
+
+		if (!d->slots[i])
+			continue;
+		while (slots[at])
+			at = (at + 1) & (cap - 1);
+		slots[at] = d->slots[i];
+	}
+	free(d->slots);
+	d->slots = slots;
+	d->slots_cap = cap;
+	return 0;
+}
+
+int dictionary_add(struct dictionary *d, struct bytes text, bool keep, uint32_t *ret)
+{
+	uint32_t hash = text_hash(text);
+	size_t slot;
+	int r = d->count >= WORD_UNKNOWN - 1 ? -ENOMEM : eval_grow_slots(d);
+
+	if (r < 0)
+		return r;
+	slot = eval_find_slot(d, text, hash);
+	if (!d->slots[slot]) {
+		r = grow((void **)&d->texts, &d->cap, d->count + 1, sizeof(*d->texts));
+		if (r >= 0 && !keep)
+			r = text_arena_add(&d->own, text, &text);
+		if (r < 0)
+			return r;
+		d->slots[slot] = make_slot(hash, d->count);
+		d->texts[d->count++] = text;
+	}
+	*ret = (uint32_t)slot_number(d->slots[slot]);
+	return 0;
+}
+
+/* ---- life ---- */
+
+void *eval_alloc(struct eval *e, size_t size)
+{
+	void *p;
+
+	if (grow((void **)&e->memory, &e->memory_cap, e->memory_count + 1, sizeof(*e->memory)) < 0)
+		return NULL;
+	p = calloc(1, MAX(size, (size_t)1));
+	if (p)
+		e->memory[e->memory_count++] = p;
+	return p;
+}
+
+int eval_new(struct eval **ret, const struct expr *const *exprs, size_t count, struct error *err)
+{
+	_cleanup_(eval_freep) struct eval *e = calloc(1, sizeof(*e));
+	int r = 0;
+
+	if (!e)
+		return error_set(err, -ENOMEM, "out of memory");
+	e->exprs = calloc(MAX(count, (size_t)1), sizeof(*e->exprs));
+	if (!e->exprs)
+		return error_set(err, -ENOMEM, "out of memory");
+	e->count = count;
+	for (size_t k = 0; k < count && r >= 0; k++) {
+		e->exprs[k].expr = exprs[k];
+		r = build_expr(e, &e->exprs[k], err);
+	}
+	if (r < 0)
+		return error_errno(err, r, "preparing the expression");
+	*ret = TAKE_PTR(e);
+	return 0;
+}
+
+void eval_free(struct eval *e)
+{
+	size_t pos = 0;
+	uint64_t key, pattern;
+
+	if (!e)
+		return;
+	for (size_t i = 0; i < e->table_count; i++)
+		id_table_free(e->tables[i]);
+	for (size_t k = 0; k < e->count && e->exprs; k++)
+		dictionary_free(&e->exprs[k].words);
+	while (map_next(&e->patterns, &pos, &key, &pattern))
+		query_pattern_free((struct query_pattern *)(uintptr_t)pattern);
+	for (size_t i = 0; i < e->memory_count; i++)
+		free(e->memory[i]);
+	map_free(&e->patterns);
+	free(e->memory);
+	free(e->tables);
+	free(e->exprs);
+	free(e);
+}
+
+int eval_names(struct eval *e, const struct dims *d, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < e->table_count && r >= 0; i++)
+		r = table_update(e, e->tables[i], d, e->clocks, err);
+	if (r < 0)
+		return r;
+	for (unsigned int i = 0; i < TABLE_COUNT; i++)
+		e->clocks[i] = dims_clock(d, i);
+	e->dims = d;
+	return 0;
+}
+
+void eval_cancel(struct eval *e)
+{
+	atomic_store(&e->cancelled, true);
+}
+
+void eval_stop_with(struct eval *e, const atomic_bool *stop)
+{
+	e->stop = stop;
+}
+
+static bool names_some(const struct expr *x, enum table_id table)
+{
+	if (x->kind == EXPR_NAME && query_name_table(x->name) == table)
+		return true;
+	for (unsigned int i = 0; x->kind != EXPR_CONST && i < x->arg_count; i++) {
+		if (names_some(x->arg[i], table))
+			return true;
+	}
+	return false;
+}
+
+bool eval_uses(const struct eval *e, enum table_id table)
+{
+	for (size_t k = 0; k < e->count; k++) {
+		if (names_some(e->exprs[k].expr, table))
+			return true;
+	}
+	return false;
+}
+
+/* Words are texts in the dims; the latest version of a file is asked for again when a newer one comes. */
+static bool node_remembers(const struct node *n, enum table_id table)
+{
+	if (n->kind == NODE_TABLE)
+		return n->table->by_code || n->table->ids != table ||
+		       (n->rep != REP_WORD && !n->table->uses_latest && !n->table->uses_process &&
+			!n->table->uses_cgroup);
+	if (n->kind == NODE_SLOW)
+		return !names_some(n->expr, table);
+	for (size_t i = 0; i < n->arg_count; i++) {
+		if (!node_remembers(n->args[i], table))
+			return false;
+	}
+	return true;
+}
+
+bool eval_remembers(const struct eval *e, enum table_id table)
+{
+	for (size_t k = 0; k < e->count; k++) {
+		if (!node_remembers(e->exprs[k].root, table))
+			return false;
+	}
+	return true;
+}
+
+size_t eval_words(const struct eval *e, size_t k, const struct bytes **ret)
+{
+	assert(k < e->count);
+	*ret = e->exprs[k].words.texts;
+	return e->exprs[k].words.count;
+}
+
+bool eval_is_words(const struct eval *e, size_t k)
+{
+	assert(k < e->count);
+	return e->exprs[k].root->rep == REP_WORD;
+}
+
+/* ---- temporary memory ---- */
+
+struct scratch_chunk {
+	struct scratch_chunk *next;
+	size_t cap, used;
+	max_align_t data[];
+};
+
+struct scratch_mark scratch_mark(const struct eval_scratch *s)
+{
+	return (struct scratch_mark){s->at, s->at ? s->at->used : 0};
+}
+
+/* Chunks stay where they are, so that a stack that grows again finds them. */
+static struct scratch_chunk *next_chunk(struct eval_scratch *s, size_t size)
+{
+	struct scratch_chunk **link = s->at ? &s->at->next : &s->chunks;
+
+	if (*link && (*link)->cap < size) {
+		struct scratch_chunk *small = *link;
+
+		*link = small->next;
+		free(small);
+		return next_chunk(s, size);
+	}
+	if (!*link) {
+		size_t cap = MAX((size_t)SCRATCH_CHUNK, size);
+
+		*link = malloc(sizeof(**link) + cap);
+		if (!*link)
+			return NULL;
+		**link = (struct scratch_chunk){.cap = cap};
+	}
+	(*link)->used = 0;
+	return *link;
+}
+
+void *scratch_take(struct eval_scratch *s, size_t size)
+{
+	struct scratch_chunk *c = s->at;
+	void *p;
+
+	size = align_up(size, sizeof(max_align_t));
+	if (!c || c->cap - c->used < size) {
+		c = next_chunk(s, size);
+		if (!c)
+			return NULL;
+		s->at = c;
+	}
+	p = (uint8_t *)c->data + c->used;
+	c->used += size;
+	return p;
+}
+
+void scratch_back(struct eval_scratch *s, struct scratch_mark m)
+{
+	s->at = m.chunk;
+	if (s->at)
+		s->at->used = m.used;
+}
+
+int eval_scratch_new(struct eval_scratch **ret, const struct eval *e)
+{
+	_cleanup_(eval_scratch_freep) struct eval_scratch *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->e = e;
+	s->out = calloc(MAX(e->count, (size_t)1), sizeof(*s->out));
+	if (!s->out)
+		return -ENOMEM;
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+void eval_scratch_free(struct eval_scratch *s)
+{
+	if (!s)
+		return;
+	while (s->chunks) {
+		struct scratch_chunk *next = s->chunks->next;
+
+		free(s->chunks);
+		s->chunks = next;
+	}
+	for (size_t k = 0; s->out && k < s->e->count; k++) {
+		free(s->out[k].i);
+		free(s->out[k].f);
+		free(s->out[k].t);
+		free(s->out[k].nulls);
+		text_arena_free(&s->out[k].texts);
+	}
+	text_arena_free(&s->texts);
+	free(s->out);
+	free(s);
+}
+
+/* ---- running ---- */
+
+ssize_t eval_filter(const struct eval *e, struct eval_scratch *s, size_t k, const struct batch *b,
+		    const uint32_t *in, size_t n, uint32_t *out)
+{
+	struct run run = {.e = e, .s = s, .b = b, .words = &e->exprs[k].words, .texts = &s->texts};
+	size_t count = 0;
+
+	assert(k < e->count && e->exprs[k].root->is_bool && s->e == e);
+	for (size_t from = 0; from < n; from += CHUNK_ROWS) {
+		struct rows rows = {in ? in + from : NULL, (uint32_t)from,
+				    MIN(n - from, (size_t)CHUNK_ROWS)};
+		ssize_t got;
+
+		text_arena_clear(&s->texts);
+		scratch_back(s, (struct scratch_mark){0});
+		got = node_filter(&run, e->exprs[k].root, true, rows, out + count);
+		if (got < 0)
+			return got;
+		count += (size_t)got;
+	}
+	return (ssize_t)count;
+}
+
+static int out_room(struct rows_out *o, enum rep rep, size_t n)
+{
+	size_t cap = o->cap;
+
+	if (n > cap || !o->nulls) {
+		cap = MAX(n, (size_t)CHUNK_ROWS);
+		free(o->nulls);
+		free(o->i);
+		free(o->f);
+		free(o->t);
+		*o = (struct rows_out){.texts = o->texts};
+		o->nulls = malloc((cap + 63) / 64 * sizeof(*o->nulls));
+		if (!o->nulls)
+			return -ENOMEM;
+		o->cap = cap;
+	}
+	if (rep == REP_FLOAT && !o->f)
+		o->f = malloc(o->cap * sizeof(*o->f));
+	else if (rep == REP_TEXT && !o->t)
+		o->t = malloc(o->cap * sizeof(*o->t));
+	else if ((rep == REP_INT || rep == REP_WORD) && !o->i)
+		o->i = malloc(o->cap * sizeof(*o->i));
+	return o->i || o->f || o->t ? 0 : -ENOMEM;
+}
+
+/* Copies a chunk's values behind those before; true where some are unknown. */
+static bool put_chunk(struct rows_out *o, enum rep rep, size_t at, size_t n, const struct values *v)
+{
+	bool some = false;
+
+	if (rep == REP_FLOAT)
+		memcpy(o->f + at, v->f, n * sizeof(*o->f));
+	else if (rep == REP_TEXT)
+		memcpy(o->t + at, v->t, n * sizeof(*o->t));
+	else
+		memcpy(o->i + at, v->i, n * sizeof(*o->i));
+	assert(at % 64 == 0);
+	memset(o->nulls + at / 64, 0, (n + 63) / 64 * sizeof(*o->nulls));
+	for (size_t j = 0; v->unknown && j < n; j++) {
+		o->nulls[(at + j) / 64] |= (uint64_t)v->unknown[j] << ((at + j) % 64);
+		some |= v->unknown[j];
+	}
+	return some;
+}
+
+int eval_rows(const struct eval *e, struct eval_scratch *s, size_t k, const struct batch *b,
+	      const uint32_t *in, size_t n, struct vector *ret)
+{
+	const struct node *root = e->exprs[k].root;
+	struct rows_out *o = &s->out[k];
+	struct run run = {.e = e, .s = s, .b = b, .words = &e->exprs[k].words, .texts = &o->texts};
+	bool some = false;
+	int r;
+
+	assert(k < e->count && s->e == e);
+	*ret = (struct vector){
+		.type = e->exprs[k].expr->type, .rows = n, .words = root->rep == REP_WORD};
+	if (root->kind == NODE_COLUMN && !in && b->columns[root->column].val) {
+		ret->i = b->columns[root->column].val;
+		ret->nulls = b->columns[root->column].nulls;
+		return 0;
+	}
+	r = out_room(o, root->rep, n);
+	text_arena_clear(&o->texts);
+	for (size_t from = 0; from < n && r >= 0; from += CHUNK_ROWS) {
+		struct rows rows = {in ? in + from : NULL, (uint32_t)from,
+				    MIN(n - from, (size_t)CHUNK_ROWS)};
+		struct values v;
+
+		scratch_back(s, (struct scratch_mark){0});
+		r = node_values(&run, root, rows, &v);
+		if (r >= 0)
+			some |= put_chunk(o, root->rep, from, rows.n, &v);
+	}
+	ret->i = o->i;
+	ret->f = o->f;
+	ret->t = o->t;
+	ret->nulls = some ? o->nulls : NULL;
+	return r < 0 ? r : 0;
+}

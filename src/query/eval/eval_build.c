@@ -1,0 +1,666 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eval_build.c: from an expression to the tree of nodes that is run. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "query/eval/eval_internal.h"
+
+/* ---- what an expression hangs on ---- */
+
+enum hang { HANG_NOTHING, HANG_ID, HANG_CODE, HANG_ROW };
+
+struct hangs {
+	enum hang on;
+	unsigned int column;
+	enum table_id table; /* HANG_ID */
+	const char *vocab;   /* HANG_CODE */
+	bool peer;	     /* HANG_ID: with the file's where the first has none */
+	bool text;	     /* looks at texts, so that a table pays */
+};
+
+static void hangs_join(struct hangs *a, const struct hangs *b)
+{
+	a->text |= b->text;
+	if (b->on == HANG_NOTHING)
+		return;
+	if (a->on == HANG_NOTHING) {
+		bool text = a->text;
+
+		*a = *b;
+		a->text = text;
+	} else if (a->on != b->on || a->column != b->column || a->peer != b->peer ||
+		   a->table != b->table) {
+		a->on = HANG_ROW;
+	}
+}
+
+static struct hangs hangs_of(const struct expr *e)
+{
+	struct hangs h = {.on = HANG_NOTHING};
+
+	switch (e->kind) {
+	case EXPR_CONST:
+		return h;
+	case EXPR_STOP:
+	case EXPR_FIELD:
+	case EXPR_ROW:
+		h.on = HANG_ROW;
+		return h;
+	case EXPR_USER:
+		if (!expr_is_id(e->arg[0]))
+			break;
+		return (struct hangs){.on = HANG_ID,
+				      .column = e->arg[0]->column,
+				      .table = e->arg[0]->type.entity,
+				      .text = true};
+	case EXPR_COLUMN:
+		h.on = e->type.type == QUERY_CODE ? HANG_CODE : HANG_ROW;
+		h.column = e->column;
+		h.vocab = e->type.vocab;
+		return h;
+	case EXPR_NAME:
+		return (struct hangs){.on = HANG_ID,
+				      .column = e->column,
+				      .table = query_name_table(e->name),
+				      .peer = e->name == QNAME_PEER,
+				      .text = true};
+	case EXPR_GLOB:
+	case EXPR_REGEX:
+	case EXPR_LIKE:
+	case EXPR_CALL:
+		h.text = true;
+		break;
+	default:
+		h.text = e->type.type == QUERY_TEXT;
+		break;
+	}
+	for (unsigned int i = 0; i < e->arg_count; i++) {
+		struct hangs arg = hangs_of(e->arg[i]);
+
+		h.text |= e->arg[i]->type.type == QUERY_TEXT;
+		hangs_join(&h, &arg);
+	}
+	return h;
+}
+
+/* What else the entries of a table by id hang on. */
+static void note_uses(struct table *t, const struct expr *e)
+{
+	if (e->kind == EXPR_NAME) {
+		t->uses_process |= e->name == QNAME_PID || e->name == QNAME_PPID ||
+				   e->name == QNAME_INNER_PID || e->name == QNAME_ARGV ||
+				   e->name == QNAME_HOST_NAME || e->name == QNAME_PROCESS;
+		t->uses_host |= e->name == QNAME_HOST_NAME;
+		t->uses_cgroup |= e->name == QNAME_CGROUP_PATH || e->name == QNAME_CONTAINER ||
+				  e->name == QNAME_UNIT;
+		t->uses_latest |=
+			e->name == QNAME_THREAD || e->name == QNAME_FILE || e->name == QNAME_FILE2;
+	}
+	for (unsigned int i = 0; e->kind != EXPR_CONST && i < e->arg_count; i++)
+		note_uses(t, e->arg[i]);
+}
+
+/* ---- nodes ---- */
+
+static int eval_build_build(struct eval *e, struct eval_expr *x, const struct expr *from,
+			    struct node **ret, struct error *err);
+
+static enum rep rep_of(struct query_kind k)
+{
+	switch (k.type) {
+	case QUERY_FLOAT:
+		return REP_FLOAT;
+	case QUERY_TEXT:
+	case QUERY_HIST:
+		return REP_TEXT;
+	default:
+		return REP_INT;
+	}
+}
+
+static struct node *node_new(struct eval *e, enum node_kind kind, const struct expr *from)
+{
+	struct node *n = eval_alloc(e, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->kind = kind;
+	n->expr = from;
+	n->rep = rep_of(from->type);
+	n->is_bool = from->type.type == QUERY_BOOL || from->type.type == QUERY_NULL;
+	n->is_unsigned = kind_unsigned(from->type);
+	n->cost = 1;
+	return n;
+}
+
+static int node_args(struct eval *e, struct node *n, size_t count)
+{
+	n->args = eval_alloc(e, count * sizeof(*n->args));
+	n->arg_count = count;
+	return n->args ? 0 : -ENOMEM;
+}
+
+static int build_args(struct eval *e, struct eval_expr *x, struct node *n, const struct expr *from,
+		      struct error *err)
+{
+	int r = node_args(e, n, from->arg_count);
+
+	for (unsigned int i = 0; i < from->arg_count && r >= 0; i++) {
+		r = eval_build_build(e, x, from->arg[i], &n->args[i], err);
+		if (r >= 0)
+			n->cost += n->args[i]->cost;
+	}
+	return r;
+}
+
+static int node_const(struct eval *e, struct eval_expr *x, const struct expr *from,
+		      const struct value *v, struct node **ret)
+{
+	struct node *n = node_new(e, NODE_CONST, from);
+	uint32_t word;
+	int r = n ? 0 : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	n->value = *v;
+	n->cost = 0;
+	if (n->rep == REP_TEXT && from->type.type == QUERY_TEXT) {
+		n->rep = REP_WORD;
+		r = v->null ? 0 : dictionary_add(&x->words, v->t, false, &word);
+		n->value.i = v->null || r < 0 ? 0 : word;
+		if (!v->null && r >= 0)
+			n->value.t = x->words.texts[word];
+	}
+	*ret = n;
+	return r;
+}
+
+/* What hangs on nothing is worked out now. */
+static int build_const(struct eval *e, struct eval_expr *x, const struct expr *from,
+		       struct node **ret)
+{
+	struct text_arena texts = {0};
+	struct scalar s = {.e = e, .at = SCALAR_NONE, .texts = &texts};
+	struct value v;
+	int r = scalar_value(&s, from, &v);
+
+	if (r >= 0)
+		r = node_const(e, x, from, &v, ret);
+	buf_free(&s.scratch);
+	text_arena_free(&texts);
+	return r;
+}
+
+/* ---- tables ---- */
+
+static struct table *eval_build_table_new(struct eval *e, struct eval_expr *x,
+					  const struct expr *from, const struct hangs *h)
+{
+	struct table *t = eval_alloc(e, sizeof(*t));
+
+	if (!t ||
+	    grow((void **)&e->tables, &e->tables_cap, e->table_count + 1, sizeof(*e->tables)) < 0)
+		return NULL;
+	e->tables[e->table_count++] = t;
+	t->expr = from;
+	t->is_bool = from->type.type == QUERY_BOOL || from->type.type == QUERY_NULL;
+	t->rep = from->type.type == QUERY_TEXT ? REP_WORD : rep_of(from->type);
+	t->by_code = h->on == HANG_CODE;
+	t->ids = h->table;
+	t->column = h->column;
+	t->other = -1;
+	t->words = &x->words;
+	note_uses(t, from);
+	return t;
+}
+
+/* peer: the address given to the call, else the file's: a table of addresses known, beside. */
+static int table_peer(struct eval *e, struct eval_expr *x, struct table *t, const struct hangs *h)
+{
+	struct expr *name = eval_alloc(e, sizeof(*name)), *is_null = eval_alloc(e, sizeof(*name));
+
+	if (!name || !is_null)
+		return -ENOMEM;
+	name->kind = EXPR_NAME;
+	name->type.type = QUERY_TEXT;
+	name->name = QNAME_PEER;
+	name->column = h->column;
+	is_null->kind = EXPR_IS_NULL;
+	is_null->type.type = QUERY_BOOL;
+	is_null->arg[0] = name;
+	is_null->arg_count = 1;
+	t->known = eval_build_table_new(e, x, is_null, h);
+	if (!t->known)
+		return -ENOMEM;
+	t->other = OP_FILE_ID;
+	return table_begin(e, t->known);
+}
+
+static int build_table(struct eval *e, struct eval_expr *x, const struct expr *from,
+		       const struct hangs *h, struct node **ret)
+{
+	struct table *t = eval_build_table_new(e, x, from, h);
+	struct node *n = node_new(e, NODE_TABLE, from);
+	int r;
+
+	if (!t || !n)
+		return -ENOMEM;
+	r = table_begin(e, t);
+	/* `peer_id` is a column of op alone. */
+	if (r >= 0 && h->peer && h->column == OP_PEER_ID)
+		r = table_peer(e, x, t, h);
+	n->table = t;
+	n->rep = t->rep;
+	n->cost = t->by_code ? 2 : 3;
+	*ret = n;
+	return r;
+}
+
+/* ---- comparisons of ints with constants ---- */
+
+#define INT_LOW	 ((__int128)INT64_MIN)
+#define INT_HIGH ((__int128)INT64_MAX)
+
+/* v in [low, high], within what the argument can hold; empty where low > high. */
+static struct node *node_range(struct eval *e, const struct expr *from, struct node *arg,
+			       __int128 low, __int128 high)
+{
+	struct node *n = node_new(e, NODE_RANGE, from);
+	__int128 least = arg->is_unsigned ? 0 : INT_LOW;
+	__int128 most = arg->is_unsigned ? (__int128)UINT64_MAX : INT_HIGH;
+
+	if (!n || node_args(e, n, 1) < 0)
+		return NULL;
+	n->args[0] = arg;
+	n->cost = arg->cost + 1;
+	low = MAX(low, least);
+	high = MIN(high, most);
+	if (low > high) { /* nothing: not everything */
+		low = least;
+		high = most;
+		n->negate = true;
+	}
+	n->low = (uint64_t)low;
+	n->span = (uint64_t)high - (uint64_t)low;
+	return n;
+}
+
+static bool is_int(const struct node *n)
+{
+	return n->rep == REP_INT;
+}
+
+static struct node *compare_const(struct eval *e, const struct expr *from, enum expr_compare cmp,
+				  struct node *arg, struct node *constant)
+{
+	__int128 low, high;
+	struct node *n;
+
+	query_const_range(cmp, constant->expr->type, &constant->value, &low, &high);
+	n = node_range(e, from, arg, low, high);
+	if (n)
+		n->negate ^= cmp == COMPARE_NE;
+	return n;
+}
+
+static int compare_nodes(struct eval *e, struct eval_expr *x, const struct expr *from,
+			 enum expr_compare cmp, struct node *a, struct node *b, struct node **ret)
+{
+	struct value unknown = {.null = true};
+	struct node *n;
+
+	if ((a->kind == NODE_CONST && a->value.null) || (b->kind == NODE_CONST && b->value.null))
+		return node_const(e, x, from, &unknown, ret);
+	if (is_int(a) && b->kind == NODE_CONST && b->rep != REP_WORD) {
+		*ret = compare_const(e, from, cmp, a, b);
+		return *ret ? 0 : -ENOMEM;
+	}
+	if (is_int(b) && a->kind == NODE_CONST && a->rep != REP_WORD) {
+		*ret = compare_const(e, from, query_compare_turned(cmp), b, a);
+		return *ret ? 0 : -ENOMEM;
+	}
+	n = node_new(e, NODE_COMPARE, from);
+	if (!n || node_args(e, n, 2) < 0)
+		return -ENOMEM;
+	n->args[0] = a;
+	n->args[1] = b;
+	n->cmp = cmp;
+	n->cost = a->cost + b->cost + (is_int(a) && is_int(b) ? 3 : 10);
+	*ret = n;
+	return 0;
+}
+
+/* A code or an entity against a text is about its word. */
+static bool mixes_text(const struct expr *a, const struct expr *b)
+{
+	return (a->type.type == QUERY_TEXT) != (b->type.type == QUERY_TEXT) &&
+	       a->type.type != QUERY_NULL && b->type.type != QUERY_NULL;
+}
+
+static int build_slow(struct eval *e, const struct expr *from, struct node **ret)
+{
+	*ret = node_new(e, NODE_SLOW, from);
+	if (!*ret)
+		return -ENOMEM;
+	(*ret)->cost = 200;
+	return 0;
+}
+
+static int build_compare(struct eval *e, struct eval_expr *x, const struct expr *from,
+			 struct node **ret, struct error *err)
+{
+	struct node *a, *b;
+	int r;
+
+	if (mixes_text(from->arg[0], from->arg[1]))
+		return build_slow(e, from, ret);
+	r = eval_build_build(e, x, from->arg[0], &a, err);
+	if (r >= 0)
+		r = eval_build_build(e, x, from->arg[1], &b, err);
+	return r < 0 ? r : compare_nodes(e, x, from, from->cmp, a, b, ret);
+}
+
+static int build_range(struct eval *e, struct eval_expr *x, const struct expr *from,
+		       struct node **ret, struct error *err)
+{
+	struct node *v, *low, *high, *n;
+	int r;
+
+	if (mixes_text(from->arg[0], from->arg[1]) || mixes_text(from->arg[0], from->arg[2]))
+		return build_slow(e, from, ret);
+	r = eval_build_build(e, x, from->arg[0], &v, err);
+	if (r >= 0)
+		r = eval_build_build(e, x, from->arg[1], &low, err);
+	if (r >= 0)
+		r = eval_build_build(e, x, from->arg[2], &high, err);
+	if (r < 0)
+		return r;
+	if (is_int(v) && low->kind == NODE_CONST && high->kind == NODE_CONST && !low->value.null &&
+	    !high->value.null) {
+		__int128 from_low, to_high, unused;
+
+		query_const_range(COMPARE_GE, low->expr->type, &low->value, &from_low, &unused);
+		query_const_range(COMPARE_LE, high->expr->type, &high->value, &unused, &to_high);
+		*ret = node_range(e, from, v, from_low, to_high);
+		return *ret ? 0 : -ENOMEM;
+	}
+	n = node_new(e, NODE_ALL, from);
+	if (!n || node_args(e, n, 2) < 0)
+		return -ENOMEM;
+	r = compare_nodes(e, x, from, COMPARE_GE, v, low, &n->args[0]);
+	if (r >= 0)
+		r = compare_nodes(e, x, from, COMPARE_LE, v, high, &n->args[1]);
+	n->cost = 20;
+	*ret = n;
+	return r;
+}
+
+/* ---- in ---- */
+
+static int fill_list(struct eval *e, struct node *n, const struct expr *from)
+{
+	uint64_t span;
+
+	n->low = (uint64_t)from->list[0].i;
+	span = (uint64_t)from->list[from->count - 1].i - n->low;
+	if (span >= SET_SPAN_MAX) {
+		n->kind = NODE_LIST;
+		n->cost = n->args[0]->cost + 10;
+		n->list = eval_alloc(e, from->count * sizeof(*n->list));
+		n->count = from->count;
+		for (size_t i = 0; n->list && i < from->count; i++)
+			n->list[i] = from->list[i].i;
+		return n->list ? 0 : -ENOMEM;
+	}
+	n->span = span;
+	n->set = eval_alloc(e, (span / 64 + 1) * sizeof(*n->set));
+	for (size_t i = 0; n->set && i < from->count; i++) {
+		uint64_t at = (uint64_t)from->list[i].i - n->low;
+
+		assert(at <= span); /* sorted */
+		n->set[at / 64] |= 1ull << (at % 64);
+	}
+	n->cost = n->args[0]->cost + 2;
+	return n->set ? 0 : -ENOMEM;
+}
+
+static int build_in(struct eval *e, struct eval_expr *x, const struct expr *from, struct node **ret,
+		    struct error *err)
+{
+	struct node *arg, *n;
+	int r;
+
+	if (rep_of(from->arg[0]->type) != REP_INT || !from->count || from->list[0].t.data)
+		return build_slow(e, from, ret);
+	r = eval_build_build(e, x, from->arg[0], &arg, err);
+	if (r < 0)
+		return r;
+	if (from->count == 1) {
+		__int128 v = arg->is_unsigned ? (__int128)(uint64_t)from->list[0].i
+					      : (__int128)from->list[0].i;
+
+		*ret = node_range(e, from, arg, v, v);
+		return *ret ? 0 : -ENOMEM;
+	}
+	n = node_new(e, NODE_SET, from);
+	if (!n || node_args(e, n, 1) < 0)
+		return -ENOMEM;
+	n->args[0] = arg;
+	*ret = n;
+	return fill_list(e, n, from);
+}
+
+/* ---- and, or ---- */
+
+static size_t count_operands(const struct expr *e, enum expr_kind kind)
+{
+	return e->kind == kind ? count_operands(e->arg[0], kind) + count_operands(e->arg[1], kind)
+			       : 1;
+}
+
+static int build_operands(struct eval *e, struct eval_expr *x, const struct expr *from,
+			  enum expr_kind kind, struct node *n, size_t *at, struct error *err)
+{
+	int r;
+
+	if (from->kind != kind) {
+		r = eval_build_build(e, x, from, &n->args[*at], err);
+		if (r >= 0)
+			n->cost += n->args[*at]->cost;
+		++*at;
+		return r;
+	}
+	r = build_operands(e, x, from->arg[0], kind, n, at, err);
+	return r < 0 ? r : build_operands(e, x, from->arg[1], kind, n, at, err);
+}
+
+/* Cheap operands first: what they leave out the dear ones need not look at. */
+static void sort_by_cost(struct node **args, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		struct node *n = args[i];
+		size_t k = i;
+
+		for (; k && args[k - 1]->cost > n->cost; k--)
+			args[k] = args[k - 1];
+		args[k] = n;
+	}
+}
+
+static int build_logic(struct eval *e, struct eval_expr *x, const struct expr *from,
+		       struct node **ret, struct error *err)
+{
+	struct node *n = node_new(e, from->kind == EXPR_AND ? NODE_ALL : NODE_ANY, from);
+	size_t at = 0;
+	int r = n ? node_args(e, n, count_operands(from, from->kind)) : -ENOMEM;
+
+	if (r >= 0)
+		r = build_operands(e, x, from, from->kind, n, &at, err);
+	if (r >= 0)
+		sort_by_cost(n->args, n->arg_count);
+	*ret = n;
+	return r;
+}
+
+/* ---- the rest ---- */
+
+static int build_coalesce(struct eval *e, struct eval_expr *x, struct node *n,
+			  const struct expr *from, struct error *err)
+{
+	int r = build_args(e, x, n, from, err);
+	bool words = r >= 0 && from->type.type == QUERY_TEXT;
+	size_t first = from->kind == EXPR_CASE; /* the condition */
+
+	for (size_t i = first; words && i < n->arg_count; i++)
+		words = n->args[i]->rep == REP_WORD || n->args[i]->expr->type.type == QUERY_NULL;
+	if (words)
+		n->rep = REP_WORD;
+	return r;
+}
+
+static int build_call(struct eval *e, struct eval_expr *x, const struct expr *from,
+		      struct node **ret, struct error *err)
+{
+	struct node *n;
+
+	switch (from->function) {
+	case FUNCTION_DIR:
+	case FUNCTION_BASE:
+	case FUNCTION_EXT:
+	case FUNCTION_LOWER:
+	case FUNCTION_LEN:
+	case FUNCTION_TEXT:
+		return build_slow(e, from, ret);
+	case FUNCTION_ID:
+		return eval_build_build(e, x, from->arg[0], ret, err);
+	default:
+		break;
+	}
+	n = node_new(e, from->function == FUNCTION_COALESCE ? NODE_COALESCE : NODE_CALL, from);
+	if (!n)
+		return -ENOMEM;
+	*ret = n;
+	if (n->kind == NODE_COALESCE)
+		return build_coalesce(e, x, n, from, err);
+	n->function = from->function;
+	n->cost = 5;
+	return build_args(e, x, n, from, err);
+}
+
+static int build_operator(struct eval *e, struct eval_expr *x, const struct expr *from,
+			  struct node **ret, struct error *err)
+{
+	static const enum node_kind kinds[] = {
+		[EXPR_NOT] = NODE_NOT,	 [EXPR_IS_NULL] = NODE_IS_NULL, [EXPR_HAS] = NODE_BITS,
+		[EXPR_NEG] = NODE_ARITH, [EXPR_ARITH] = NODE_ARITH,	[EXPR_CASE] = NODE_IF,
+	};
+	struct node *n = node_new(e, kinds[from->kind], from);
+
+	if (!n)
+		return -ENOMEM;
+	*ret = n;
+	switch (from->kind) {
+	case EXPR_HAS:
+		n->mask = from->mask;
+		n->bits = from->bits;
+		break;
+	case EXPR_ARITH:
+		n->arith = from->arith;
+		n->cost = 3;
+		break;
+	case EXPR_CASE:
+		return build_coalesce(e, x, n, from, err);
+	default:
+		break;
+	}
+	return build_args(e, x, n, from, err);
+}
+
+static int build_kind(struct eval *e, struct eval_expr *x, const struct expr *from,
+		      struct node **ret, struct error *err)
+{
+	switch (from->kind) {
+	case EXPR_COLUMN:
+		*ret = node_new(e, rep_of(from->type) == REP_TEXT ? NODE_BYTES : NODE_COLUMN, from);
+		if (*ret)
+			(*ret)->column = from->column;
+		return *ret ? 0 : -ENOMEM;
+	case EXPR_STOP:
+		*ret = node_new(e, NODE_STOP, from);
+		if (!*ret)
+			return -ENOMEM;
+		(*ret)->start = schema_table(from->table)->start;
+		(*ret)->dur = schema_table(from->table)->dur;
+		return 0;
+	case EXPR_AND:
+	case EXPR_OR:
+		return build_logic(e, x, from, ret, err);
+	case EXPR_COMPARE:
+		return build_compare(e, x, from, ret, err);
+	case EXPR_RANGE:
+		return build_range(e, x, from, ret, err);
+	case EXPR_IN:
+		return build_in(e, x, from, ret, err);
+	case EXPR_GLOB:
+	case EXPR_REGEX:
+	case EXPR_LIKE:
+	case EXPR_ROW:
+	case EXPR_USER:
+		return build_slow(e, from, ret);
+	case EXPR_CALL:
+		return build_call(e, x, from, ret, err);
+	default:
+		return build_operator(e, x, from, ret, err);
+	}
+}
+
+static int eval_build_build(struct eval *e, struct eval_expr *x, const struct expr *from,
+			    struct node **ret, struct error *err)
+{
+	struct hangs h = hangs_of(from);
+
+	if (h.on == HANG_NOTHING)
+		return build_const(e, x, from, ret);
+	if (h.on == HANG_ID || (h.on == HANG_CODE && from->kind != EXPR_COLUMN && h.text &&
+				(from->type.type == QUERY_BOOL || from->type.type == QUERY_TEXT)))
+		return build_table(e, x, from, &h, ret);
+	return build_kind(e, x, from, ret, err);
+}
+
+int eval_patterns(struct eval *e, const struct expr *from, struct error *err)
+{
+	struct query_pattern *p;
+	int r = 0;
+
+	if (from->kind == EXPR_GLOB || from->kind == EXPR_REGEX || from->kind == EXPR_LIKE) {
+		r = query_pattern_new(&p, from->kind, from->pattern, err);
+		if (r >= 0)
+			r = map_set(&e->patterns, (uintptr_t)from, (uintptr_t)p);
+		if (r < 0)
+			return r;
+	}
+	for (unsigned int i = 0; i < from->arg_count && r >= 0; i++)
+		r = eval_patterns(e, from->arg[i], err);
+	return r;
+}
+
+static bool reads_fields(const struct expr *e)
+{
+	bool reads = e->kind == EXPR_FIELD;
+
+	for (unsigned int i = 0; i < e->arg_count && !reads; i++)
+		reads = reads_fields(e->arg[i]);
+	return reads;
+}
+
+int build_expr(struct eval *e, struct eval_expr *x, struct error *err)
+{
+	int r;
+
+	if (reads_fields(x->expr))
+		return error_set(err, -EINVAL,
+				 "a field of an earlier stage cannot be worked out over rows");
+	r = eval_patterns(e, x->expr, err);
+	return r < 0 ? r : eval_build_build(e, x, x->expr, &x->root, err);
+}

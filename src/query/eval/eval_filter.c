@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * eval_filter.c: filters narrow a list of row numbers. A node is asked for the rows where it is
+ * known to be true, or known to be false: `not` turns the question, `and` of truths hands the list
+ * from one operand to the next, `or` gives each operand what the others left. Unknown is neither.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "query/eval/eval_internal.h"
+
+#define always_inline inline __attribute__((always_inline))
+
+/* ---- tests of ints ---- */
+
+enum test { TEST_INSIDE, TEST_OUTSIDE, TEST_SET, TEST_NOT_SET, TEST_BITS, TEST_NOT_BITS };
+
+static always_inline bool test_int(enum test test, const struct node *n, int64_t v)
+{
+	uint64_t at = (uint64_t)v - n->low;
+
+	switch (test) {
+	case TEST_INSIDE:
+		return at <= n->span;
+	case TEST_OUTSIDE:
+		return at > n->span;
+	case TEST_SET:
+		return at <= n->span && (n->set[at / 64] >> (at % 64) & 1);
+	case TEST_NOT_SET:
+		return at > n->span || !(n->set[at / 64] >> (at % 64) & 1);
+	case TEST_BITS:
+		return ((uint64_t)v & n->mask) == n->bits;
+	default:
+		return ((uint64_t)v & n->mask) != n->bits;
+	}
+}
+
+/* Where the ints of a list of rows are: by row in a column, or one for each entry of the list. */
+struct ints {
+	const int64_t *val;
+	const uint64_t *null_bits; /* by row */
+	const uint8_t *unknown;	   /* by entry */
+	bool by_row;
+};
+
+/* Every variant of this loop is compiled for itself. */
+static always_inline size_t loop(struct ints v, struct rows rows, uint32_t *out, enum test test,
+				 const struct node *n, bool listed, bool bits, bool bytes)
+{
+	const struct node copy = {
+		.low = n->low, .span = n->span, .mask = n->mask, .bits = n->bits, .set = n->set};
+	size_t count = 0;
+
+	for (size_t j = 0; j < rows.n; j++) {
+		uint32_t row = listed ? rows.rows[j] : rows.base + (uint32_t)j;
+		bool keep = test_int(test, &copy, v.val[v.by_row ? row : j]);
+
+		if (bits)
+			keep &= !(v.null_bits[row / 64] >> (row % 64) & 1);
+		if (bytes)
+			keep &= !v.unknown[j];
+		out[count] = row;
+		count += keep;
+	}
+	return count;
+}
+
+static always_inline size_t shaped(struct ints v, struct rows rows, uint32_t *out, enum test test,
+				   const struct node *n)
+{
+	if (!v.by_row) {
+		if (v.unknown)
+			return rows.rows ? loop(v, rows, out, test, n, true, false, true)
+					 : loop(v, rows, out, test, n, false, false, true);
+		return rows.rows ? loop(v, rows, out, test, n, true, false, false)
+				 : loop(v, rows, out, test, n, false, false, false);
+	}
+	v.by_row = true;
+	if (rows.rows)
+		return v.null_bits ? loop(v, rows, out, test, n, true, true, false)
+				   : loop(v, rows, out, test, n, true, false, false);
+	v.by_row = false;
+	v.val += rows.base;
+	return v.null_bits ? loop(v, rows, out, test, n, false, true, false)
+			   : loop(v, rows, out, test, n, false, false, false);
+}
+
+static size_t filter_ints(struct ints v, struct rows rows, uint32_t *out, enum test test,
+			  const struct node *n)
+{
+	switch (test) {
+	case TEST_INSIDE:
+		return shaped(v, rows, out, TEST_INSIDE, n);
+	case TEST_OUTSIDE:
+		return shaped(v, rows, out, TEST_OUTSIDE, n);
+	case TEST_SET:
+		return shaped(v, rows, out, TEST_SET, n);
+	case TEST_NOT_SET:
+		return shaped(v, rows, out, TEST_NOT_SET, n);
+	case TEST_BITS:
+		return shaped(v, rows, out, TEST_BITS, n);
+	default:
+		return shaped(v, rows, out, TEST_NOT_BITS, n);
+	}
+}
+
+static ssize_t filter_test(struct run *r, const struct node *n, bool want, struct rows rows,
+			   uint32_t *out)
+{
+	const struct node *arg = n->args[0];
+	enum test test = n->kind == NODE_RANGE ? TEST_INSIDE
+			 : n->kind == NODE_SET ? TEST_SET
+					       : TEST_BITS;
+	struct values v;
+	struct ints ints;
+	int e;
+
+	if (n->kind == NODE_RANGE)
+		want ^= n->negate;
+	test += !want;
+	if (arg->kind == NODE_COLUMN) {
+		const struct column *c = &r->b->columns[arg->column];
+
+		if (!c->val)
+			return 0;
+		ints = (struct ints){.val = c->val, .null_bits = c->nulls, .by_row = true};
+		return (ssize_t)filter_ints(ints, rows, out, test, n);
+	}
+	e = node_values(r, arg, rows, &v);
+	if (e < 0)
+		return e;
+	ints = (struct ints){.val = v.i, .unknown = v.unknown};
+	return (ssize_t)filter_ints(ints, rows, out, test, n);
+}
+
+static bool list_has(const struct node *n, int64_t v)
+{
+	uint64_t flip =
+		n->args[0]->is_unsigned ? 0 : 1ull << 63; /* so that all compare as unsigned */
+	uint64_t want = (uint64_t)v ^ flip;
+	size_t low = 0, high = n->count;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+		uint64_t at = (uint64_t)n->list[mid] ^ flip;
+
+		if (at == want)
+			return true;
+		if (at < want)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return false;
+}
+
+static ssize_t filter_list(struct run *r, const struct node *n, bool want, struct rows rows,
+			   uint32_t *out)
+{
+	struct values v;
+	size_t count = 0;
+	int e = node_values(r, n->args[0], rows, &v);
+
+	if (e < 0)
+		return e;
+	for (size_t j = 0; j < rows.n; j++) {
+		uint32_t row = row_at(rows, j);
+
+		out[count] = row;
+		count += (!v.unknown || !v.unknown[j]) && list_has(n, v.i[j]) == want;
+	}
+	return (ssize_t)count;
+}
+
+/* ---- tables ---- */
+
+static always_inline bool is_null(const uint64_t *bits, uint32_t row)
+{
+	return bits && (bits[row / 64] >> (row % 64) & 1);
+}
+
+/* Of the first trace's ids alone, which nearly all are. */
+static always_inline size_t table_loop(const struct table *t, const struct column *c, uint8_t want,
+				       struct rows rows, uint32_t *out, bool listed, bool bits)
+{
+	static const struct table_part nothing;
+	const struct table_part *first = t->part_count ? &t->parts[0] : &nothing;
+	const uint8_t *truth = first->truth;
+	uint64_t known = first->count;
+	uint8_t none = t->none.truth[0];
+	size_t count = 0;
+
+	for (size_t j = 0; j < rows.n; j++) {
+		uint32_t row = listed ? rows.rows[j] : rows.base + (uint32_t)j;
+		uint64_t id = (uint64_t)c->val[row];
+		uint8_t found = none;
+
+		if (likely(id < known))
+			found = truth[id];
+		else
+			found = table_truth(t, (int64_t)id);
+		if (bits && is_null(c->nulls, row))
+			found = none;
+		out[count] = row;
+		count += found == want;
+	}
+	return count;
+}
+
+static uint8_t peer_truth(const struct table *t, const struct batch *b, uint32_t row)
+{
+	int64_t id = batch_get(b, t->column, row, -1);
+
+	if (t->other >= 0 && table_truth(t->known, id) == 1)
+		id = batch_get(b, (unsigned int)t->other, row, -1);
+	return table_truth(t, id);
+}
+
+static size_t filter_table(const struct table *t, const struct batch *b, bool want,
+			   struct rows rows, uint32_t *out)
+{
+	const struct column *c = &b->columns[t->column];
+	size_t count = 0;
+
+	if (t->other >= 0) {
+		for (size_t j = 0; j < rows.n; j++) {
+			uint32_t row = row_at(rows, j);
+
+			out[count] = row;
+			count += peer_truth(t, b, row) == want;
+		}
+		return count;
+	}
+	if (!c->val) {
+		for (size_t j = 0; t->none.truth[0] == want && j < rows.n; j++)
+			out[count++] = row_at(rows, j);
+		return count;
+	}
+	if (rows.rows)
+		return c->nulls ? table_loop(t, c, want, rows, out, true, true)
+				: table_loop(t, c, want, rows, out, true, false);
+	return c->nulls ? table_loop(t, c, want, rows, out, false, true)
+			: table_loop(t, c, want, rows, out, false, false);
+}
+
+/* ---- logic ---- */
+
+/* Rows for which every operand is `want`: the list goes from one to the next. */
+static ssize_t filter_every(struct run *r, const struct node *n, bool want, struct rows rows,
+			    uint32_t *out)
+{
+	for (size_t i = 0; i < n->arg_count && rows.n; i++) {
+		ssize_t got = node_filter(r, n->args[i], want, rows, out);
+
+		if (got < 0)
+			return got;
+		rows = (struct rows){.rows = out, .n = (size_t)got};
+	}
+	return (ssize_t)rows.n;
+}
+
+/* The rows of the list whose byte is (or is not) set, without a branch. */
+static size_t marked(struct rows rows, const uint8_t *marks, bool want, uint32_t *out)
+{
+	size_t count = 0;
+
+	for (size_t j = 0; j < rows.n; j++) {
+		uint32_t row = row_at(rows, j);
+
+		out[count] = row;
+		count += marks[row] == want;
+	}
+	return count;
+}
+
+/* Rows for which some operand is `want`: each gets what those before left. */
+static ssize_t filter_some(struct run *r, const struct node *n, bool want, struct rows rows,
+			   uint32_t *out)
+{
+	uint32_t first = rows.n ? row_at(rows, 0) : 0, last = rows.n ? row_at(rows, rows.n - 1) : 0;
+	uint32_t *left = scratch_take(r->s, rows.n * sizeof(*left));
+	uint32_t *found = scratch_take(r->s, rows.n * sizeof(*found));
+	uint8_t *marks = scratch_take(r->s, (size_t)(last - first) + 1);
+	struct rows rest = rows;
+
+	if (!left || !found || !marks)
+		return -ENOMEM;
+	assert(last >= first);
+	memset(marks, 0, (size_t)(last - first) + 1);
+	marks -= first;
+	for (size_t i = 0; i < n->arg_count && rest.n; i++) {
+		ssize_t got = node_filter(r, n->args[i], want, rest, found);
+
+		if (got < 0)
+			return got;
+		for (ssize_t j = 0; j < got; j++)
+			marks[found[j]] = 1;
+		if (got && i + 1 < n->arg_count)
+			rest = (struct rows){.rows = left, .n = marked(rest, marks, false, left)};
+	}
+	return (ssize_t)marked(rows, marks, true, out);
+}
+
+/* ---- the rest ---- */
+
+/* By the values of the node, 0 and 1. */
+static ssize_t eval_filter_values(struct run *r, const struct node *n, bool want, struct rows rows,
+				  uint32_t *out)
+{
+	struct values v;
+	size_t count = 0;
+	int e = node_values(r, n, rows, &v);
+
+	if (e < 0)
+		return e;
+	for (size_t j = 0; j < rows.n; j++) {
+		uint32_t row = row_at(rows, j);
+
+		out[count] = row;
+		count += (!v.unknown || !v.unknown[j]) && !!v.i[j] == want;
+	}
+	return (ssize_t)count;
+}
+
+static size_t filter_const(const struct node *n, bool want, struct rows rows, uint32_t *out)
+{
+	if (n->value.null || !!n->value.i != want)
+		return 0;
+	for (size_t j = 0; j < rows.n; j++)
+		out[j] = row_at(rows, j);
+	return rows.n;
+}
+
+static bool absent(struct run *r, const struct node *n)
+{
+	return n->kind == NODE_COLUMN && !r->b->columns[n->column].val;
+}
+
+static ssize_t filter_null(struct run *r, const struct node *n, bool want, struct rows rows,
+			   uint32_t *out)
+{
+	const struct node *arg = n->args[0];
+	struct values v = {0};
+	size_t count = 0;
+	const uint64_t *bits = NULL;
+	int e = 0;
+
+	if (absent(r, arg)) {
+		for (size_t j = 0; want && j < rows.n; j++)
+			out[count++] = row_at(rows, j);
+		return (ssize_t)count;
+	}
+	if (arg->kind == NODE_COLUMN)
+		bits = r->b->columns[arg->column].nulls;
+	else
+		e = node_values(r, arg, rows, &v);
+	if (e < 0)
+		return e;
+	for (size_t j = 0; j < rows.n; j++) {
+		uint32_t row = row_at(rows, j);
+		bool unknown = is_null(bits, row) || (v.unknown && v.unknown[j]);
+
+		out[count] = row;
+		count += unknown == want;
+	}
+	return (ssize_t)count;
+}
+
+static ssize_t filter_slow(struct run *r, const struct node *n, bool want, struct rows rows,
+			   uint32_t *out)
+{
+	struct scalar s = {.e = r->e,
+			   .dims = r->e->dims,
+			   .at = SCALAR_ROW,
+			   .batch = r->b,
+			   .texts = &r->s->texts};
+	size_t count = 0;
+	int e = 0;
+
+	for (size_t j = 0; j < rows.n && e >= 0; j++) {
+		struct value v;
+
+		s.row = row_at(rows, j);
+		e = scalar_value(&s, n->expr, &v);
+		if (e >= 0 && !v.null && !!v.i == want)
+			out[count++] = (uint32_t)s.row;
+	}
+	buf_free(&s.scratch);
+	return e < 0 ? e : (ssize_t)count;
+}
+
+static ssize_t filter_node(struct run *r, const struct node *n, bool want, struct rows rows,
+			   uint32_t *out)
+{
+	switch (n->kind) {
+	case NODE_CONST:
+		return (ssize_t)filter_const(n, want, rows, out);
+	case NODE_TABLE:
+		return (ssize_t)filter_table(n->table, r->b, want, rows, out);
+	case NODE_NOT:
+		return node_filter(r, n->args[0], !want, rows, out);
+	case NODE_ALL:
+		return want ? filter_every(r, n, true, rows, out)
+			    : filter_some(r, n, false, rows, out);
+	case NODE_ANY:
+		return want ? filter_some(r, n, true, rows, out)
+			    : filter_every(r, n, false, rows, out);
+	case NODE_RANGE:
+	case NODE_SET:
+	case NODE_BITS:
+		return filter_test(r, n, want, rows, out);
+	case NODE_LIST:
+		return filter_list(r, n, want, rows, out);
+	case NODE_IS_NULL:
+		return filter_null(r, n, want, rows, out);
+	case NODE_SLOW:
+		return filter_slow(r, n, want, rows, out);
+	default:
+		return eval_filter_values(r, n, want, rows, out);
+	}
+}
+
+ssize_t node_filter(struct run *r, const struct node *n, bool want, struct rows rows, uint32_t *out)
+{
+	struct scratch_mark mark = scratch_mark(r->s);
+	ssize_t count;
+
+	assert(rows.n <= CHUNK_ROWS && n->is_bool);
+	count = filter_node(r, n, want, rows, out);
+	scratch_back(r->s, mark);
+	assert(count <= (ssize_t)rows.n);
+	return count;
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * eval_internal.h: shared between the files of the evaluation.
+ *
+ * An expression becomes a tree of nodes that work on chunks of rows (eval_build.c). A subtree that
+ * hangs on one id, or on one code, becomes a table by that id or code (eval_table.c), filled by the
+ * slow and obvious evaluator of single values (eval_scalar.c). Filters narrow a list of row numbers
+ * (eval_filter.c), values are worked out for the rows of a list (eval_values.c).
+ */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "base/strpool.h"
+#include "query/eval/eval.h"
+#include "query/eval/pattern.h"
+#include "schema/vocab.h"
+
+#define CHUNK_ROWS    2048
+#define CODES_MAX     4096  /* of a table by code: calls and errnos are below */
+#define SET_SPAN_MAX  65536 /* values of an `in` that become a set of bits */
+#define TRUE_IDS_MAX  4096  /* ids that are tried in the id set of a block */
+#define TRACE_SHIFT   40    /* ids of trace k are k << 40 | id (store/store.h) */
+#define TRACES_MAX    4096  /* more than anyone reads as one */
+#define WORD_UNKNOWN  UINT32_MAX
+#define TRUTH_UNKNOWN 2 /* beside 0 and 1 */
+
+/* How a node's values are held. */
+enum rep {
+	REP_INT, /* all that query_kind_is_int() says, and bools */
+	REP_FLOAT,
+	REP_WORD, /* number in the dictionary of the expression */
+	REP_TEXT,
+};
+
+/* ---- memory of texts that are made ---- */
+
+struct text_chunk;
+struct text_arena {
+	struct text_chunk *chunks; /* newest first */
+	size_t used;
+};
+void text_arena_free(struct text_arena *a);
+/* Forgets the texts, keeps one chunk. */
+void text_arena_clear(struct text_arena *a);
+int text_arena_add(struct text_arena *a, struct bytes text, struct bytes *ret);
+/* A stored text as questions see it: arguments as a shell would take them. 0 or -ENOMEM. */
+int query_column_text(const struct batch *b, unsigned int column, size_t row,
+		      struct text_arena *texts, struct bytes *ret);
+
+/* ---- words ---- */
+
+struct dictionary {
+	struct bytes *texts;
+	size_t count, cap;
+	uint64_t *slots; /* hash << 32 | number + 1 */
+	size_t slots_cap;
+	struct text_arena own; /* texts that live nowhere else */
+};
+void dictionary_free(struct dictionary *d);
+/* The number of the text; `keep`: the text outlives the dictionary. 0 or -ENOMEM. */
+int dictionary_add(struct dictionary *d, struct bytes text, bool keep, uint32_t *ret);
+
+/* ---- eval_scalar.c: one value at a time ---- */
+
+/* What a single evaluation stands on: an id, a code or a row. */
+struct scalar {
+	const struct eval *e;
+	const struct dims *dims; /* NULL: no names are known */
+	enum { SCALAR_NONE, SCALAR_ID, SCALAR_CODE, SCALAR_ROW } at;
+	int64_t id; /* of SCALAR_ID, code of SCALAR_CODE; -1: none is known */
+	const struct batch *batch;
+	size_t row;
+	struct text_arena *texts; /* where texts that are made live */
+	bool kept;		  /* SCALAR_ID: the name that was looked up last */
+	enum query_name kept_name;
+	int64_t kept_id;
+	struct value kept_value;
+	struct buf scratch;
+};
+
+/* 0, -ENOMEM, -EOVERFLOW (a pattern took too many steps). */
+int scalar_value(struct scalar *s, const struct expr *e, struct value *ret);
+/* The value as a text of the language, as patterns see it. */
+int scalar_text(struct scalar *s, struct query_kind kind, const struct value *v, struct bytes *ret);
+/* true where v is known and true. */
+static inline bool value_true(const struct value *v)
+{
+	return !v->null && v->i;
+}
+
+/* ---- eval_number.c: arithmetic, the same for single values and columns ---- */
+
+/* -1, 0, 1; exact, also between int and float, signed and unsigned. */
+int compare_ints(int64_t a, bool a_unsigned, int64_t b, bool b_unsigned);
+int compare_int_float(int64_t a, bool a_unsigned, double b);
+static inline bool compare_holds(enum expr_compare cmp, int order)
+{
+	switch (cmp) {
+	case COMPARE_EQ:
+		return order == 0;
+	case COMPARE_NE:
+		return order != 0;
+	case COMPARE_LT:
+		return order < 0;
+	case COMPARE_LE:
+		return order <= 0;
+	case COMPARE_GT:
+		return order > 0;
+	default:
+		return order >= 0;
+	}
+}
+double int_to_float(int64_t v, bool is_unsigned);
+/* False where the result is unknown: overflow, division by zero. */
+bool arith_int(enum expr_arith op, int64_t a, bool a_unsigned, int64_t b, bool b_unsigned,
+	       bool ret_unsigned, int64_t *ret);
+bool arith_float(enum expr_arith op, double a, double b, double *ret);
+/* To the nearest whole number, halves away from 0; false where it does not fit. */
+bool round_float(double v, bool ret_unsigned, int64_t *ret);
+/* True where durations and sizes are divided, or multiplied by a float: in floats, then rounded. */
+static inline bool arith_rounds(const struct expr *e)
+{
+	return e->kind == EXPR_ARITH && e->type.type != QUERY_FLOAT &&
+	       (e->arith == ARITH_DIV || e->arg[0]->type.type == QUERY_FLOAT ||
+		e->arg[1]->type.type == QUERY_FLOAT);
+}
+/* BUCKET, LOG2, HOUR, MINUTE, ABS, BITAND, BITOR over ints; floats: BUCKET, LOG2, ABS. */
+bool function_int(enum query_function f, int64_t a, bool a_unsigned, int64_t b, bool b_unsigned,
+		  bool ret_unsigned, int64_t *ret);
+bool function_float(enum query_function f, double a, double b, double *ret);
+
+/* The ints that compare so with a constant (int, float), as a range: empty where low > high. NE: as
+ * EQ. */
+void query_const_range(enum expr_compare cmp, struct query_kind kind, const struct value *v,
+		       __int128 *ret_low, __int128 *ret_high);
+/* The comparison with its sides changed over. */
+enum expr_compare query_compare_turned(enum expr_compare cmp);
+
+static inline bool kind_unsigned(struct query_kind k)
+{
+	return k.type == QUERY_UINT;
+}
+
+/* ---- eval_table.c: by id or code ---- */
+
+struct table_part {
+	size_t count, cap; /* ids 0 .. count-1 */
+	union {
+		uint8_t *truth; /* bools: 0, 1, TRUTH_UNKNOWN */
+		uint32_t *words;
+		int64_t *ints;
+		double *floats; /* NaN: unknown */
+		void *any;
+	};
+	uint8_t *unknown; /* ints: 1 where unknown */
+};
+
+struct table {
+	const struct expr *expr;
+	enum rep rep;
+	bool is_bool, by_code;
+	bool uses_process, uses_latest, uses_cgroup, uses_host; /* what else a row of it hangs on */
+	enum table_id ids;   /* of which dimension table; where not by_code */
+	unsigned int column; /* of the id or code */
+	int other;	     /* column of the id where the first has no peer; -1: none */
+	struct table *known; /* with `other`: whether the id has a peer */
+	struct dictionary *words;
+	struct table_part *parts; /* by trace; one where by_code */
+	size_t part_count;
+	struct table_part none; /* of one entry: for ids that are unknown */
+	int64_t *true_ids;	/* bools by id: ascending; only where there are few */
+	size_t true_count;
+	bool true_listed;
+};
+
+/* Makes the table's entry for "no id"; by code: the whole table. */
+int table_begin(struct eval *e, struct table *t);
+/* Brings it up to date with the dimension rows since `clocks`. */
+int table_update(struct eval *e, struct table *t, const struct dims *d, const uint64_t *clocks,
+		 struct error *err);
+void id_table_free(struct table *t);
+
+static inline const struct table_part *table_at(const struct table *t, int64_t id, size_t *ret_at)
+{
+	uint64_t trace = (uint64_t)id >> TRACE_SHIFT,
+		 low = (uint64_t)id & ((1ull << TRACE_SHIFT) - 1);
+
+	if (trace < t->part_count && low < t->parts[trace].count) {
+		*ret_at = low;
+		return &t->parts[trace];
+	}
+	*ret_at = 0;
+	return &t->none;
+}
+
+static inline uint8_t table_truth(const struct table *t, int64_t id)
+{
+	size_t at;
+	const struct table_part *p = table_at(t, id, &at);
+
+	return p->truth[at];
+}
+
+/* ---- nodes ---- */
+
+enum node_kind {
+	NODE_CONST,
+	NODE_COLUMN,
+	NODE_BYTES, /* a column of byte strings */
+	NODE_STOP,
+	NODE_TABLE,
+	NODE_NOT,
+	NODE_ALL,   /* and, of any number */
+	NODE_ANY,   /* or */
+	NODE_RANGE, /* int: (uint64_t)(v - low) <= span, the opposite where negate */
+	NODE_SET,   /* int: a bit of `bits` at v - low */
+	NODE_LIST,  /* int: in a sorted list */
+	NODE_BITS,  /* int: (v & mask) == bits */
+	NODE_IS_NULL,
+	NODE_COMPARE,
+	NODE_ARITH,
+	NODE_CALL, /* function_int() or function_float() */
+	NODE_IF,
+	NODE_COALESCE,
+	NODE_SLOW, /* value by value */
+};
+
+/* A call that had not ended when the recording did: its duration is what was known then. */
+static inline bool eval_unfinished(const struct batch *b, size_t row)
+{
+	return b->table == TABLE_OP && batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED;
+}
+
+struct node {
+	enum node_kind kind;
+	enum rep rep;
+	bool is_bool, is_unsigned;
+	const struct expr *expr;
+	struct node **args;
+	size_t arg_count;
+	unsigned int cost; /* of a row, roughly in ns */
+	union {
+		struct value value; /* CONST; its word where rep is REP_WORD is in .i */
+		unsigned int column;
+		struct {
+			unsigned int start, dur; /* STOP: columns */
+		};
+		struct table *table;
+		struct {
+			uint64_t low, span, mask, bits;
+			bool negate;
+			uint64_t *set; /* SET */
+			int64_t *list; /* LIST, as unsigned where the argument is */
+			size_t count;
+		};
+		enum expr_compare cmp;
+		enum expr_arith arith;
+		enum query_function function;
+	};
+};
+
+struct eval_expr {
+	const struct expr *expr;
+	struct node *root;
+	struct dictionary words;
+};
+
+struct eval {
+	struct eval_expr *exprs;
+	size_t count;
+	struct table **tables;
+	size_t table_count, tables_cap;
+	struct map patterns; /* const struct expr * -> struct query_pattern * */
+	void **memory;	     /* of nodes */
+	size_t memory_count, memory_cap;
+	const struct dims *dims;      /* of the last eval_names() */
+	uint64_t clocks[TABLE_COUNT]; /* dimension rows that the tables know */
+	_Atomic bool cancelled;
+	const atomic_bool *stop; /* the same, of the caller; NULL: none */
+};
+
+static inline bool eval_stopped(const struct eval *e)
+{
+	return atomic_load(&e->cancelled) || (e->stop && atomic_load(e->stop));
+}
+
+/* Memory that lives as long as the eval, zeroed. */
+void *eval_alloc(struct eval *e, size_t size);
+/* eval_build.c */
+int build_expr(struct eval *e, struct eval_expr *x, struct error *err);
+/* Compiles the patterns, which all threads share. */
+int eval_patterns(struct eval *e, const struct expr *from, struct error *err);
+
+/* ---- running ---- */
+
+struct scratch_chunk;
+
+struct rows_out {
+	int64_t *i;
+	double *f;
+	struct bytes *t;
+	uint64_t *nulls;
+	size_t cap;
+	struct text_arena texts;
+};
+
+struct eval_scratch {
+	const struct eval *e;
+	struct scratch_chunk *chunks, *at; /* a stack of temporary memory */
+	struct text_arena texts;
+	struct rows_out *out; /* by expression */
+};
+
+struct run {
+	const struct eval *e;
+	struct eval_scratch *s;
+	const struct batch *b;
+	const struct dictionary *words; /* of the expression */
+	struct text_arena *texts;
+};
+
+/* Rows rows[0 .. n), or base .. base + n where rows is NULL. */
+struct rows {
+	const uint32_t *rows;
+	uint32_t base;
+	size_t n;
+};
+
+static inline uint32_t row_at(struct rows r, size_t i)
+{
+	return r.rows ? r.rows[i] : r.base + (uint32_t)i;
+}
+
+/* Temporary memory, given back by scratch_back() to a mark. NULL: -ENOMEM. */
+struct scratch_mark {
+	struct scratch_chunk *chunk;
+	size_t used;
+};
+struct scratch_mark scratch_mark(const struct eval_scratch *s);
+void *scratch_take(struct eval_scratch *s, size_t size);
+void scratch_back(struct eval_scratch *s, struct scratch_mark m);
+
+/* Values of at most CHUNK_ROWS rows: entry j is of row j of the list. */
+struct values {
+	const int64_t *i; /* also words */
+	const double *f;
+	const struct bytes *t;
+	const uint8_t *unknown; /* 1: unknown; NULL: none is */
+};
+
+/* eval_values.c. 0 or negative. */
+int node_values(struct run *r, const struct node *n, struct rows rows, struct values *ret);
+/* The same as floats or texts, whatever the node gives. */
+int node_floats(struct run *r, const struct node *n, struct rows rows, struct values *ret);
+int node_texts(struct run *r, const struct node *n, struct rows rows, struct values *ret);
+/* eval_filter.c: rows for which the node is known to be `want`. The count or negative; out may be
+ * rows.rows. */
+ssize_t node_filter(struct run *r, const struct node *n, bool want, struct rows rows,
+		    uint32_t *out);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * eval_rows.h: a filter over the batches of a stream: an evaluation of one expression with what each thread needs
+ * beside it.
+ *
+ *   query_rows_new(&q, plan->where, &err);
+ *   query_cursor_new(&cursor, q);                        // one per thread
+ *   query_rows_names(q, dims, &err);                 // before rows that refer to new ids
+ *   n = query_cursor_rows(cursor, batch, &rows, &err);   // the rows for which it is true
+ */
+#pragma once
+
+#include "query/eval/eval.h"
+
+struct query_rows;
+struct query_cursor;
+
+/* The expression must outlive it. */
+int query_rows_new(struct query_rows **ret, const struct expr *e, struct error *err);
+void query_rows_free(struct query_rows *q);
+DEFINE_CLEANUP(struct query_rows *, query_rows_free)
+/* Columns that it reads, as a set. */
+uint64_t query_rows_columns(const struct query_rows *q);
+/* The dimension tables that it looks at: a bit for each (enum table_id). */
+uint32_t query_rows_tables(const struct query_rows *q);
+/* Works out the names that came or changed, as eval_names() does. */
+/* True where nothing more is asked of files once query_rows_names() has seen them: see eval_remembers(). */
+bool query_rows_forget_files(const struct query_rows *q);
+int query_rows_names(struct query_rows *q, const struct dims *d, struct error *err);
+/* Whether a block can hold a row for which it is true. */
+bool query_rows_block(const struct query_rows *q, const struct eval_block *b);
+
+int query_cursor_new(struct query_cursor **ret, const struct query_rows *q);
+void query_cursor_free(struct query_cursor *s);
+DEFINE_CLEANUP(struct query_cursor *, query_cursor_free)
+/* The numbers of the rows for which it is true, in order, valid until the next call. Their count, or
+ * negative with a message. */
+ssize_t query_cursor_rows(struct query_cursor *s, const struct batch *b, const uint32_t **ret,
+			struct error *err);

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eval_table.c: what hangs on an id or a code, worked out once for each. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "query/eval/eval_internal.h"
+
+#define CANCEL_CHECK_ROWS 256
+
+/* ---- entries ---- */
+
+static size_t entry_size(const struct table *t)
+{
+	return t->is_bool	    ? sizeof(uint8_t)
+	       : t->rep == REP_WORD ? sizeof(uint32_t)
+				    : sizeof(int64_t);
+}
+
+static void copy_entry(const struct table *t, struct table_part *to, size_t at,
+		       const struct table_part *from, size_t from_at)
+{
+	size_t size = entry_size(t);
+
+	memcpy((uint8_t *)to->any + at * size, (const uint8_t *)from->any + from_at * size, size);
+	if (to->unknown)
+		to->unknown[at] = from->unknown[from_at];
+}
+
+/* Room for ids below `count`; new ones have the value of an id that is not known. */
+static int part_grow(const struct table *t, struct table_part *p, size_t count)
+{
+	size_t cap = p->cap;
+	int r;
+
+	if (count <= p->count)
+		return 0;
+	r = grow(&p->any, &cap, count, entry_size(t));
+	if (r >= 0 && t->rep == REP_INT && !t->is_bool) {
+		uint8_t *unknown = realloc(p->unknown, cap);
+
+		if (!unknown)
+			return -ENOMEM;
+		p->unknown = unknown;
+	}
+	if (r < 0)
+		return r;
+	p->cap = cap;
+	for (size_t i = p->count; i < count && t->none.any && p != &t->none; i++)
+		copy_entry(t, p, i, &t->none, 0);
+	p->count = count;
+	return 0;
+}
+
+static int entry_set(struct table *t, struct table_part *p, size_t at, struct scalar *s,
+		     const struct value *v)
+{
+	struct bytes text = v->t;
+	int r;
+
+	if (t->is_bool) {
+		p->truth[at] = v->null ? TRUTH_UNKNOWN : !!v->i;
+		return 0;
+	}
+	switch (t->rep) {
+	case REP_INT:
+		p->ints[at] = v->null ? 0 : v->i;
+		p->unknown[at] = v->null;
+		return 0;
+	case REP_FLOAT:
+		p->floats[at] = v->null ? NAN : v->f;
+		return 0;
+	default:
+		p->words[at] = WORD_UNKNOWN;
+		if (v->null)
+			return 0;
+		r = scalar_text(s, t->expr->type, v, &text);
+		/* A plain name's text lives as long as the dims. */
+		return r < 0 ? r
+			     : dictionary_add(t->words, text,
+					      t->expr->kind == EXPR_NAME &&
+						      t->expr->name != QNAME_ARGV,
+					      &p->words[at]);
+	}
+}
+
+/* ---- filling ---- */
+
+static int eval_table_fill(struct table *t, struct table_part *p, size_t at, struct scalar *s)
+{
+	struct value v;
+	int r = scalar_value(s, t->expr, &v);
+
+	if (r >= 0)
+		r = entry_set(t, p, at, s, &v);
+	text_arena_clear(s->texts);
+	return r;
+}
+
+static void scalar_done(struct scalar *s)
+{
+	buf_free(&s->scratch);
+}
+
+int table_begin(struct eval *e, struct table *t)
+{
+	_cleanup_(text_arena_free) struct text_arena texts = {0};
+	_cleanup_(scalar_done) struct scalar s = {
+		.e = e, .at = SCALAR_ID, .id = -1, .texts = &texts};
+	int r;
+
+	r = part_grow(t, &t->none, 1);
+	s.at = t->by_code ? SCALAR_CODE : SCALAR_ID;
+	if (r >= 0)
+		r = eval_table_fill(t, &t->none, 0, &s);
+	if (r < 0 || !t->by_code)
+		return r;
+	t->parts = calloc(1, sizeof(*t->parts));
+	if (!t->parts)
+		return -ENOMEM;
+	t->part_count = 1;
+	r = part_grow(t, &t->parts[0], CODES_MAX);
+	for (s.id = 0; s.id < CODES_MAX && r >= 0; s.id++)
+		r = eval_table_fill(t, &t->parts[0], (size_t)s.id, &s);
+	return r;
+}
+
+static int eval_table_part_of(struct table *t, const struct dims *d, int64_t id,
+			      struct table_part **ret)
+{
+	uint64_t trace = (uint64_t)id >> TRACE_SHIFT,
+		 low = (uint64_t)id & ((1ull << TRACE_SHIFT) - 1);
+	int r;
+
+	if (id < 0 || trace >= TRACES_MAX || low >= dims_ids_most(d, t->ids))
+		return -EBADMSG;
+	if (trace >= t->part_count) {
+		struct table_part *parts = realloc(t->parts, (trace + 1) * sizeof(*parts));
+
+		if (!parts)
+			return -ENOMEM;
+		memset(parts + t->part_count, 0, (trace + 1 - t->part_count) * sizeof(*parts));
+		t->parts = parts;
+		t->part_count = trace + 1;
+	}
+	*ret = &t->parts[trace];
+	if (low < (*ret)->count)
+		return 0;
+	/* Ids come in order, so that room is made for those to come. */
+	r = part_grow(t, *ret, trace ? low + 1 : MAX((size_t)low + 1, dims_dense(d, t->ids)));
+	return r;
+}
+
+static int update_id(struct eval *e, struct table *t, struct scalar *s, int64_t id,
+		     struct error *err)
+{
+	struct table_part *p;
+	struct buf *b = &s->scratch;
+	int r = eval_table_part_of(t, s->dims, id, &p);
+
+	if (r == -EBADMSG)
+		return error_set(err, r,
+				 "ids of %s are not dense: the trace is not weir's, or damaged",
+				 schema_table(t->ids)->name);
+	s->id = id;
+	if (r >= 0)
+		r = eval_table_fill(t, p, (size_t)id & ((1ull << TRACE_SHIFT) - 1), s);
+	if (r == -EOVERFLOW) {
+		buf_clear(b);
+		(void)!query_entity_text(t->ids, s->dims, id, b);
+		return error_set(err, r,
+				 "the regular expression takes more than %d steps on the name "
+				 "\"%.200s\": simplify it (nested repeats take exponential time)",
+				 REGEX_STEPS_MAX, buf_str(b));
+	}
+	return r < 0 ? error_errno(err, r, "working out names") : 0;
+}
+
+/* Ids of threads whose process (or its host), or control group came or changed; of files of which
+ * there is a newer version. */
+static bool hangs_on(const struct table *t, const struct dims *d, int64_t id,
+		     const struct map *processes, const struct map *cgroups,
+		     const struct map *latest)
+{
+	const struct dims_thread *thread;
+
+	if (t->uses_latest) {
+		int64_t newest =
+			t->ids == TABLE_FILE ? dims_latest_file(d, id) : dims_latest_thread(d, id);
+
+		if (map_get(latest, (uint64_t)newest, NULL))
+			return true;
+	}
+	thread = t->ids == TABLE_THREAD ? dims_thread(d, id) : NULL;
+	return thread &&
+	       ((thread->process_id >= 0 &&
+		 map_get(processes, (uint64_t)thread->process_id, NULL)) ||
+		(thread->cgroup_id >= 0 && map_get(cgroups, (uint64_t)thread->cgroup_id, NULL)));
+}
+
+static int eval_table_collect(const struct dims *d, enum table_id table, uint64_t clock,
+			      struct map *ret)
+{
+	size_t pos = 0;
+	int64_t id;
+	int r = 0;
+
+	while (r >= 0 && dims_changed(d, table, clock, &pos, &id))
+		r = map_set(ret, (uint64_t)id, 1);
+	return r;
+}
+
+/* Entries of old ids that hang on rows of other tables that changed. */
+static int update_others(struct eval *e, struct table *t, struct scalar *s, const uint64_t *clocks,
+			 struct error *err)
+{
+	_cleanup_(map_free) struct map processes = {0}, cgroups = {0}, latest = {0};
+	const struct dims *d = s->dims;
+	bool hosts = t->uses_host && dims_clock(d, TABLE_HOST) != clocks[TABLE_HOST];
+	int r = 0;
+
+	if (t->uses_process)
+		r = eval_table_collect(d, TABLE_PROCESS, hosts ? 0 : clocks[TABLE_PROCESS],
+				       &processes);
+	if (r >= 0 && t->uses_cgroup)
+		r = eval_table_collect(d, TABLE_CGROUP, clocks[TABLE_CGROUP], &cgroups);
+	if (r >= 0 && t->uses_latest)
+		r = eval_table_collect(d, t->ids, clocks[t->ids], &latest);
+	if (r < 0)
+		return error_errno(err, r, "working out names");
+	if (!processes.count && !cgroups.count && !latest.count)
+		return 0;
+	for (size_t i = 0; i < dims_rows(d, t->ids) && r >= 0; i++) {
+		int64_t id = dims_id_at(d, t->ids, i);
+
+		if (hangs_on(t, d, id, &processes, &cgroups, &latest))
+			r = update_id(e, t, s, id, err);
+		if (i % CANCEL_CHECK_ROWS == 0 && eval_stopped(e))
+			return error_set(err, -EINTR, "interrupted");
+	}
+	return r;
+}
+
+/* The ids for which a filter is true, ascending, where they are few. */
+static int list_true(struct table *t)
+{
+	size_t cap = t->true_count, n = 0;
+
+	t->true_listed = false;
+	if (!t->is_bool || t->by_code || t->none.truth[0] == 1)
+		return 0;
+	cap = 0;
+	for (size_t k = 0; k < t->part_count; k++) {
+		for (size_t i = 0; i < t->parts[k].count; i++)
+			cap += t->parts[k].truth[i] == 1;
+	}
+	if (cap > TRUE_IDS_MAX)
+		return 0;
+	free(t->true_ids);
+	t->true_ids = malloc(MAX(cap, (size_t)1) * sizeof(*t->true_ids));
+	if (!t->true_ids)
+		return -ENOMEM;
+	for (size_t k = 0; k < t->part_count; k++) {
+		for (size_t i = 0; i < t->parts[k].count; i++) {
+			if (t->parts[k].truth[i] == 1)
+				t->true_ids[n++] = (int64_t)(k << TRACE_SHIFT | i);
+		}
+	}
+	assert(n == cap);
+	t->true_count = n;
+	t->true_listed = true;
+	return 0;
+}
+
+int table_update(struct eval *e, struct table *t, const struct dims *d, const uint64_t *clocks,
+		 struct error *err)
+{
+	_cleanup_(text_arena_free) struct text_arena texts = {0};
+	_cleanup_(scalar_done) struct scalar s = {
+		.e = e, .dims = d, .at = SCALAR_ID, .texts = &texts};
+	size_t pos = 0, done = 0;
+	int64_t id;
+	int r = 0;
+
+	if (t->by_code)
+		return 0;
+	while (r >= 0 && dims_changed(d, t->ids, clocks[t->ids], &pos, &id)) {
+		r = update_id(e, t, &s, id, err);
+		if (++done % CANCEL_CHECK_ROWS == 0 && eval_stopped(e))
+			return error_set(err, -EINTR, "interrupted");
+	}
+	if (r >= 0 && clocks[t->ids])
+		r = update_others(e, t, &s, clocks, err);
+	if (r < 0)
+		return r;
+	r = list_true(t);
+	return r < 0 ? error_errno(err, r, "working out names") : 0;
+}
+
+static void eval_table_part_free(struct table_part *p)
+{
+	free(p->any);
+	free(p->unknown);
+}
+
+void id_table_free(struct table *t)
+{
+	for (size_t i = 0; i < t->part_count; i++)
+		eval_table_part_free(&t->parts[i]);
+	eval_table_part_free(&t->none);
+	free(t->parts);
+	free(t->true_ids);
+	*t = (struct table){0};
+}

@@ -1,0 +1,652 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eval_values.c: the values of a node for the rows of a list. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "query/eval/eval_internal.h"
+
+/* Room for values that are worked out; `unknown` all 0. */
+struct room {
+	int64_t *i;
+	double *f;
+	struct bytes *t;
+	uint8_t *unknown;
+};
+
+static int eval_values_make_room(struct run *r, enum rep rep, size_t n, struct room *ret,
+				 struct values *v)
+{
+	size_t size = rep == REP_TEXT ? sizeof(*ret->t) : sizeof(*ret->i);
+	void *p = scratch_take(r->s, n * size);
+
+	*ret = (struct room){.unknown = scratch_take(r->s, n)};
+	if (!p || !ret->unknown)
+		return -ENOMEM;
+	memset(ret->unknown, 0, n);
+	if (rep == REP_FLOAT)
+		ret->f = p;
+	else if (rep == REP_TEXT)
+		ret->t = p;
+	else
+		ret->i = p;
+	*v = (struct values){.i = ret->i, .f = ret->f, .t = ret->t, .unknown = ret->unknown};
+	return 0;
+}
+
+static bool unknown_at(const struct values *v, size_t j)
+{
+	return v->unknown && v->unknown[j];
+}
+
+/* ---- leaves ---- */
+
+static int const_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+{
+	struct room to;
+	int e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
+
+	if (e < 0)
+		return e;
+	memset(to.unknown, n->value.null, rows.n);
+	for (size_t j = 0; j < rows.n; j++) {
+		if (n->rep == REP_FLOAT)
+			to.f[j] = n->value.f;
+		else if (n->rep == REP_TEXT)
+			to.t[j] = n->value.t;
+		else
+			to.i[j] = n->value.i;
+	}
+	return 0;
+}
+
+static int column_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+{
+	const struct column *c = &r->b->columns[n->column];
+	struct room to;
+	int e;
+
+	if (c->val && !rows.rows && !c->nulls) {
+		*ret = (struct values){.i = c->val + rows.base};
+		return 0;
+	}
+	e = eval_values_make_room(r, REP_INT, rows.n, &to, ret);
+	if (e < 0)
+		return e;
+	if (!c->val) {
+		memset(to.i, 0, rows.n * sizeof(*to.i));
+		memset(to.unknown, 1, rows.n);
+		return 0;
+	}
+	for (size_t j = 0; j < rows.n; j++)
+		to.i[j] = c->val[row_at(rows, j)];
+	if (!c->nulls) {
+		ret->unknown = NULL;
+		return 0;
+	}
+	for (size_t j = 0; j < rows.n; j++) {
+		uint32_t row = row_at(rows, j);
+
+		to.unknown[j] = c->nulls[row / 64] >> (row % 64) & 1;
+	}
+	return 0;
+}
+
+static int bytes_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+{
+	struct room to;
+	int e = eval_values_make_room(r, REP_TEXT, rows.n, &to, ret);
+
+	for (size_t j = 0; j < rows.n && e >= 0; j++) {
+		size_t row = row_at(rows, j);
+
+		e = query_column_text(r->b, n->column, row, r->texts, &to.t[j]);
+		to.unknown[j] = batch_is_null(r->b, n->column, row);
+		if (!to.t[j].data)
+			to.t[j].data = (const uint8_t *)"";
+	}
+	return e;
+}
+
+static bool whole_column(const struct batch *b, unsigned int column)
+{
+	return b->columns[column].val && !b->columns[column].nulls;
+}
+
+static int stop_values(struct run *r, struct rows rows, struct values *ret)
+{
+	const struct batch *b = r->b;
+	const unsigned int from = b->def->start, took = b->def->dur;
+	struct room to;
+	int e = eval_values_make_room(r, REP_INT, rows.n, &to, ret);
+
+	if (e < 0)
+		return e;
+	if (whole_column(b, from) && whole_column(b, took) &&
+	    (b->table != TABLE_OP || !batch_has(b, OP_STATUS))) {
+		const int64_t *starts = b->columns[from].val, *durs = b->columns[took].val;
+
+		for (size_t j = 0; j < rows.n; j++) {
+			uint32_t row = row_at(rows, j);
+
+			to.unknown[j] = __builtin_add_overflow(starts[row], durs[row], &to.i[j]);
+		}
+		return 0;
+	}
+	for (size_t j = 0; j < rows.n; j++) {
+		size_t row = row_at(rows, j);
+		int64_t start = batch_get(b, from, row, 0), dur = batch_get(b, took, row, 0);
+
+		to.unknown[j] = batch_is_null(b, from, row) || batch_is_null(b, took, row) ||
+				eval_unfinished(b, row) ||
+				__builtin_add_overflow(start, dur, &to.i[j]);
+		if (to.unknown[j])
+			to.i[j] = 0;
+	}
+	return 0;
+}
+
+/* ---- tables ---- */
+
+static int64_t table_id(const struct table *t, const struct batch *b, uint32_t row)
+{
+	int64_t id = batch_get(b, t->column, row, -1);
+
+	if (t->other >= 0 && table_truth(t->known, id) == 1)
+		id = batch_get(b, (unsigned int)t->other, row, -1);
+	return id;
+}
+
+/* The common case: names by an id of the first trace. */
+static void word_values(const struct table *t, const struct column *c, struct rows rows,
+			struct room *to)
+{
+	const uint32_t *words = t->part_count ? t->parts[0].words : NULL;
+	uint64_t known = t->part_count ? t->parts[0].count : 0;
+
+	for (size_t j = 0; j < rows.n; j++) {
+		uint32_t row = row_at(rows, j), word;
+		int64_t id = c->val[row];
+
+		if (unlikely((uint64_t)id >= known ||
+			     (c->nulls && (c->nulls[row / 64] >> (row % 64) & 1)))) {
+			size_t at;
+			const struct table_part *p = table_at(
+				t, c->nulls && (c->nulls[row / 64] >> (row % 64) & 1) ? -1 : id,
+				&at);
+
+			word = p->words[at];
+		} else {
+			word = words[id];
+		}
+		to->unknown[j] = word == WORD_UNKNOWN;
+		to->i[j] = word == WORD_UNKNOWN ? 0 : word;
+	}
+}
+
+static int table_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+{
+	const struct table *t = n->table;
+	struct room to;
+	int e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
+
+	if (e < 0)
+		return e;
+	if (t->rep == REP_WORD && t->other < 0 && r->b->columns[t->column].val) {
+		word_values(t, &r->b->columns[t->column], rows, &to);
+		return 0;
+	}
+	for (size_t j = 0; j < rows.n; j++) {
+		size_t at;
+		const struct table_part *p = table_at(t, table_id(t, r->b, row_at(rows, j)), &at);
+
+		if (t->is_bool) {
+			to.i[j] = p->truth[at] == 1;
+			to.unknown[j] = p->truth[at] == TRUTH_UNKNOWN;
+		} else if (t->rep == REP_WORD) {
+			to.unknown[j] = p->words[at] == WORD_UNKNOWN;
+			to.i[j] = to.unknown[j] ? 0 : p->words[at];
+		} else if (t->rep == REP_FLOAT) {
+			to.unknown[j] = isnan(p->floats[at]);
+			to.f[j] = to.unknown[j] ? 0 : p->floats[at];
+		} else {
+			to.unknown[j] = p->unknown[at];
+			to.i[j] = p->ints[at];
+		}
+	}
+	return 0;
+}
+
+/* ---- logic ---- */
+
+/* Marks the entries of `rows` that are in `found`, a part of it in the same order. */
+static void mark(struct rows rows, const uint32_t *found, size_t count, int64_t value,
+		 struct room *to)
+{
+	size_t t = 0;
+
+	for (size_t j = 0; j < rows.n && t < count; j++) {
+		if (found[t] != row_at(rows, j))
+			continue;
+		to->i[j] = value;
+		to->unknown[j] = 0;
+		t++;
+	}
+	assert(t == count);
+}
+
+/* Where it is true, where it is false, and unknown elsewhere. */
+static int logic_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+{
+	struct room to;
+	uint32_t *found;
+	int e = eval_values_make_room(r, REP_INT, rows.n, &to, ret);
+
+	if (e < 0)
+		return e;
+	memset(to.i, 0, rows.n * sizeof(*to.i));
+	memset(to.unknown, 1, rows.n);
+	found = scratch_take(r->s, rows.n * sizeof(*found));
+	if (!found)
+		return -ENOMEM;
+	for (int want = 0; want < 2; want++) {
+		ssize_t got = node_filter(r, n, want, rows, found);
+
+		if (got < 0)
+			return (int)got;
+		mark(rows, found, (size_t)got, want, &to);
+	}
+	return 0;
+}
+
+/* ---- comparisons of two columns ---- */
+
+static int compare_text(struct bytes a, struct bytes b)
+{
+	int order = memcmp(a.data, b.data, MIN(a.len, b.len));
+
+	return order ? order : a.len < b.len ? -1 : a.len > b.len;
+}
+
+static bool compare_entry(const struct node *n, const struct values *a, const struct values *b,
+			  size_t j)
+{
+	const struct node *left = n->args[0], *right = n->args[1];
+	int order;
+
+	if (left->rep == REP_INT && right->rep == REP_INT)
+		order = compare_ints(a->i[j], left->is_unsigned, b->i[j], right->is_unsigned);
+	else if (left->rep == REP_FLOAT && right->rep == REP_FLOAT)
+		order = a->f[j] < b->f[j] ? -1 : a->f[j] > b->f[j];
+	else if (left->rep == REP_INT)
+		order = compare_int_float(a->i[j], left->is_unsigned, b->f[j]);
+	else
+		order = -compare_int_float(b->i[j], right->is_unsigned, a->f[j]);
+	return compare_holds(n->cmp, order);
+}
+
+static bool eval_values_is_text(const struct node *n)
+{
+	return n->rep == REP_TEXT || n->rep == REP_WORD;
+}
+
+static void compare_signed(enum expr_compare cmp, const int64_t *a, const int64_t *b, size_t n,
+			   int64_t *to)
+{
+#define COMPARE_LOOP(op)               \
+	for (size_t j = 0; j < n; j++) \
+		to[j] = a[j] op b[j];  \
+	break
+	switch (cmp) {
+	case COMPARE_EQ:
+		COMPARE_LOOP(==);
+	case COMPARE_NE:
+		COMPARE_LOOP(!=);
+	case COMPARE_LT:
+		COMPARE_LOOP(<);
+	case COMPARE_LE:
+		COMPARE_LOOP(<=);
+	case COMPARE_GT:
+		COMPARE_LOOP(>);
+	default:
+		COMPARE_LOOP(>=);
+	}
+#undef COMPARE_LOOP
+}
+
+static int compare_operands(struct run *r, const struct node *n, struct rows rows, bool texts,
+			    struct values *a, struct values *b)
+{
+	int e = texts ? node_texts(r, n->args[0], rows, a) : node_values(r, n->args[0], rows, a);
+
+	if (e < 0)
+		return e;
+	return texts ? node_texts(r, n->args[1], rows, b) : node_values(r, n->args[1], rows, b);
+}
+
+static int eval_values_compare_values(struct run *r, const struct node *n, struct rows rows,
+				      struct values *ret)
+{
+	const struct node *left = n->args[0], *right = n->args[1];
+	bool words = left->rep == REP_WORD && right->rep == REP_WORD &&
+		     (n->cmp == COMPARE_EQ || n->cmp == COMPARE_NE);
+	bool texts = eval_values_is_text(left) && !words;
+	bool ints = words || (left->rep == REP_INT && right->rep == REP_INT && !left->is_unsigned &&
+			      !right->is_unsigned);
+	struct values a, b;
+	struct room to;
+	int e = eval_values_make_room(r, REP_INT, rows.n, &to, ret);
+
+	if (e >= 0)
+		e = compare_operands(r, n, rows, texts, &a, &b);
+	if (e < 0)
+		return e;
+	if (ints)
+		compare_signed(n->cmp, a.i, b.i, rows.n, to.i);
+	for (size_t j = 0; j < rows.n; j++) {
+		to.unknown[j] = unknown_at(&a, j) || unknown_at(&b, j);
+		if (to.unknown[j])
+			to.i[j] = 0;
+		else if (texts)
+			to.i[j] = compare_holds(n->cmp, compare_text(a.t[j], b.t[j]));
+		else if (!ints)
+			to.i[j] = compare_entry(n, &a, &b, j);
+	}
+	return 0;
+}
+
+/* ---- numbers ---- */
+
+static bool number_float(const struct node *n, double a, double b, double *ret)
+{
+	return n->kind == NODE_ARITH ? arith_float(n->arith, a, b, ret)
+				     : function_float(n->function, a, b, ret);
+}
+
+static bool number_int(const struct node *n, int64_t a, int64_t b, int64_t *ret)
+{
+	const struct node *left = n->args[0], *right = n->args[n->arg_count > 1];
+
+	if (n->kind == NODE_CALL)
+		return function_int(n->function, a, left->is_unsigned, b, right->is_unsigned,
+				    n->is_unsigned, ret);
+	if (left->is_unsigned || right->is_unsigned || n->is_unsigned)
+		return arith_int(n->arith, a, left->is_unsigned, b, right->is_unsigned,
+				 n->is_unsigned, ret);
+	switch (n->arith) {
+	case ARITH_ADD:
+		return !__builtin_add_overflow(a, b, ret);
+	case ARITH_SUB:
+		return !__builtin_sub_overflow(a, b, ret);
+	case ARITH_MUL:
+		return !__builtin_mul_overflow(a, b, ret);
+	default:
+		return arith_int(n->arith, a, false, b, false, false, ret);
+	}
+}
+
+static int number_operands(struct run *r, const struct node *n, struct rows rows, struct values *a,
+			   struct values *b)
+{
+	bool floats = n->rep == REP_FLOAT || arith_rounds(n->expr);
+	int e = floats ? node_floats(r, n->args[0], rows, a) : node_values(r, n->args[0], rows, a);
+
+	*b = *a;
+	if (e < 0 || n->arg_count < 2)
+		return e;
+	return floats ? node_floats(r, n->args[1], rows, b) : node_values(r, n->args[1], rows, b);
+}
+
+static bool is_signed(const struct node *n)
+{
+	return !n->is_unsigned && !n->args[0]->is_unsigned &&
+	       !n->args[n->arg_count > 1]->is_unsigned;
+}
+
+/* Where neighbours fall into one bucket, nothing is divided. */
+static void bucket_values(const struct values *a, int64_t width, size_t n, struct room *to)
+{
+	int64_t low = 0;
+
+	for (size_t j = 0; j < n; j++) {
+		int64_t v = a->i[j], rest;
+
+		if (unlikely(v < low || (uint64_t)v - (uint64_t)low >= (uint64_t)width)) {
+			rest = v % width;
+			if (__builtin_sub_overflow(v, rest < 0 ? rest + width : rest, &low)) {
+				low = 0;
+				to->unknown[j] = 1;
+			}
+		}
+		to->unknown[j] |= unknown_at(a, j);
+		to->i[j] = to->unknown[j] ? 0 : low;
+	}
+}
+
+/* The common kinds over signed ints; false: not one of them. */
+static bool quick_values(const struct node *n, const struct values *a, const struct values *b,
+			 size_t count, struct room *to)
+{
+	bool adds = n->kind == NODE_ARITH && n->arith <= ARITH_SUB;
+
+	if (!is_signed(n))
+		return false;
+	if (n->kind == NODE_CALL && n->function == FUNCTION_BUCKET &&
+	    n->args[1]->kind == NODE_CONST && !n->args[1]->value.null && n->args[1]->value.i > 0) {
+		bucket_values(a, n->args[1]->value.i, count, to);
+		return true;
+	}
+	if (!adds)
+		return false;
+	for (size_t j = 0; j < count; j++) {
+		int64_t v;
+		bool over = n->arith == ARITH_ADD ? __builtin_add_overflow(a->i[j], b->i[j], &v)
+						  : __builtin_sub_overflow(a->i[j], b->i[j], &v);
+
+		to->unknown[j] = over;
+		to->i[j] = over ? 0 : v;
+	}
+	for (size_t j = 0; (a->unknown || b->unknown) && j < count; j++) {
+		to->unknown[j] |= unknown_at(a, j) | unknown_at(b, j);
+		if (to->unknown[j])
+			to->i[j] = 0;
+	}
+	return true;
+}
+
+static int number_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+{
+	bool negate = n->expr->kind == EXPR_NEG, rounds = arith_rounds(n->expr);
+	struct values a, b;
+	struct room to;
+	int e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
+
+	if (e >= 0)
+		e = number_operands(r, n, rows, &a, &b);
+	if (e < 0)
+		return e;
+	if (!negate && !rounds && n->rep == REP_INT && quick_values(n, &a, &b, rows.n, &to))
+		return 0;
+	for (size_t j = 0; j < rows.n; j++) {
+		bool known = !unknown_at(&a, j) && !unknown_at(&b, j);
+
+		if (n->rep == REP_FLOAT) {
+			to.f[j] = 0;
+			known = known && (negate ? arith_float(ARITH_SUB, 0, a.f[j], &to.f[j])
+						 : number_float(n, a.f[j], b.f[j], &to.f[j]));
+		} else if (rounds) {
+			double v;
+
+			known = known && number_float(n, a.f[j], b.f[j], &v) &&
+				round_float(v, n->is_unsigned, &to.i[j]);
+		} else if (negate) {
+			known = known &&
+				arith_int(ARITH_SUB, 0, false, a.i[j], n->args[0]->is_unsigned,
+					  n->is_unsigned, &to.i[j]);
+		} else {
+			known = known && number_int(n, a.i[j], b.i[j], &to.i[j]);
+		}
+		to.unknown[j] = !known;
+		if (!known && n->rep != REP_FLOAT)
+			to.i[j] = 0;
+	}
+	return 0;
+}
+
+/* ---- choices ---- */
+
+/* As the whole node gives them. */
+static int values_as(struct run *r, const struct node *n, enum rep rep, struct rows rows,
+		     struct values *ret)
+{
+	if (rep == REP_FLOAT)
+		return node_floats(r, n, rows, ret);
+	if (rep == REP_TEXT)
+		return node_texts(r, n, rows, ret);
+	return node_values(r, n, rows, ret);
+}
+
+static void eval_values_take(enum rep rep, const struct values *from, size_t j, struct room *to)
+{
+	to->unknown[j] = unknown_at(from, j);
+	if (rep == REP_FLOAT)
+		to->f[j] = from->f[j];
+	else if (rep == REP_TEXT)
+		to->t[j] = from->t[j];
+	else
+		to->i[j] = from->i[j];
+}
+
+static int if_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+{
+	struct values cond, yes, no;
+	struct room to;
+	int e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
+
+	if (e >= 0)
+		e = node_values(r, n->args[0], rows, &cond);
+	if (e >= 0)
+		e = values_as(r, n->args[1], n->rep, rows, &yes);
+	if (e >= 0)
+		e = values_as(r, n->args[2], n->rep, rows, &no);
+	for (size_t j = 0; j < rows.n && e >= 0; j++)
+		eval_values_take(n->rep, !unknown_at(&cond, j) && cond.i[j] ? &yes : &no, j, &to);
+	return e;
+}
+
+static int coalesce_values(struct run *r, const struct node *n, struct rows rows,
+			   struct values *ret)
+{
+	struct room to;
+	int e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
+
+	for (size_t i = 0; i < n->arg_count && e >= 0; i++) {
+		struct values v;
+
+		e = values_as(r, n->args[i], n->rep, rows, &v);
+		for (size_t j = 0; j < rows.n && e >= 0; j++) {
+			if (i == 0 || to.unknown[j])
+				eval_values_take(n->rep, &v, j, &to);
+		}
+	}
+	return e;
+}
+
+/* ---- value by value ---- */
+
+static int slow_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+{
+	struct scalar s = {
+		.e = r->e, .dims = r->e->dims, .at = SCALAR_ROW, .batch = r->b, .texts = r->texts};
+	struct room to;
+	int e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
+
+	for (size_t j = 0; j < rows.n && e >= 0; j++) {
+		struct value v;
+
+		s.row = row_at(rows, j);
+		e = scalar_value(&s, n->expr, &v);
+		if (e < 0)
+			break;
+		to.unknown[j] = v.null;
+		if (n->rep == REP_FLOAT)
+			to.f[j] = v.null ? 0 : v.f;
+		else if (n->rep == REP_TEXT)
+			to.t[j] =
+				v.null || !v.t.data ? (struct bytes){(const uint8_t *)"", 0} : v.t;
+		else
+			to.i[j] = v.null ? 0 : v.i;
+	}
+	buf_free(&s.scratch);
+	return e;
+}
+
+int node_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+{
+	assert(rows.n <= CHUNK_ROWS);
+	switch (n->kind) {
+	case NODE_CONST:
+		return const_values(r, n, rows, ret);
+	case NODE_COLUMN:
+		return column_values(r, n, rows, ret);
+	case NODE_BYTES:
+		return bytes_values(r, n, rows, ret);
+	case NODE_STOP:
+		return stop_values(r, rows, ret);
+	case NODE_TABLE:
+		return table_values(r, n, rows, ret);
+	case NODE_COMPARE:
+		return eval_values_compare_values(r, n, rows, ret);
+	case NODE_ARITH:
+	case NODE_CALL:
+		return number_values(r, n, rows, ret);
+	case NODE_IF:
+		return if_values(r, n, rows, ret);
+	case NODE_COALESCE:
+		return coalesce_values(r, n, rows, ret);
+	case NODE_SLOW:
+		return slow_values(r, n, rows, ret);
+	default:
+		return logic_values(r, n, rows, ret);
+	}
+}
+
+int node_floats(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+{
+	struct values v;
+	struct room to;
+	int e;
+
+	if (n->rep == REP_FLOAT)
+		return node_values(r, n, rows, ret);
+	e = eval_values_make_room(r, REP_FLOAT, rows.n, &to, ret);
+	if (e >= 0)
+		e = node_values(r, n, rows, &v);
+	for (size_t j = 0; j < rows.n && e >= 0; j++) {
+		to.unknown[j] = unknown_at(&v, j);
+		to.f[j] = int_to_float(v.i[j], n->is_unsigned);
+	}
+	return e;
+}
+
+int node_texts(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+{
+	static const struct bytes empty = {(const uint8_t *)"", 0};
+	struct values v;
+	struct room to;
+	int e;
+
+	if (n->rep == REP_TEXT && n->kind != NODE_CONST)
+		return node_values(r, n, rows, ret);
+	e = eval_values_make_room(r, REP_TEXT, rows.n, &to, ret);
+	if (e >= 0)
+		e = node_values(r, n, rows, &v);
+	for (size_t j = 0; j < rows.n && e >= 0; j++) {
+		/* The literal null fits anywhere. */
+		bool word = n->rep == REP_WORD && !unknown_at(&v, j);
+
+		to.unknown[j] = !word;
+		to.t[j] = word ? r->words->texts[v.i[j]] : empty;
+	}
+	return e;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pushdown_internal.h: what the files that cut a filter share. */
+#pragma once
+
+#include "query/kernel/pushdown.h"
+
+/* How much of an expression the steps say; TRUE: it holds for every call, no step is needed. */
+enum pushed { PUSHED_NONE, PUSHED_PART, PUSHED_ALL, PUSHED_TRUE };
+
+struct pusher {
+	struct call_filter *f;
+	struct pushdown_cgroups *cgroups;
+	const uint64_t *ops;  /* a bit for each call that there can be; NULL: any */
+	unsigned int waiting; /* values on the stack */
+	bool later;	      /* there are tests that of some calls only the recorder can make */
+};
+
+/* To go back to. */
+struct mark {
+	uint32_t count;
+	unsigned int waiting;
+	uint32_t sets, names, cgroups;
+	bool later;
+};
+struct mark push_mark(const struct pusher *p);
+enum pushed push_undo(struct pusher *p, struct mark m);
+/* False: there is no room. */
+bool push_step(struct pusher *p, enum filter_code code, enum filter_field field, int64_t value);
+
+/* ---- pushdown_names.c: tests of texts ---- */
+
+/* A test that is made once for each file or name, as a step about `field`. */
+bool push_file_test(struct pusher *p, enum filter_field field, const struct call_filter_name *n);
+/* The field that a name is (path, path2, exe), where the kernel knows whether there is one. */
+bool push_names_field(const struct expr *e, enum filter_field *ret);
+
+/* comm == "x", path == "/a/b", base(path) == "x", ..., or with `want` false the opposite. */
+enum pushed push_names_compare(struct pusher *p, const struct expr *e, bool want);
+/* comm in ("x", "y") */
+enum pushed push_names_in(struct pusher *p, const struct expr *e, bool want);
+/* comm ~ "x*", path ~ "/a/b/" "**", path like "/a/%" */
+enum pushed push_names_pattern(struct pusher *p, const struct expr *e, bool want);
+
+/* ---- pushdown_peer.c: tests of addresses ---- */
+
+/* peer == "10.0.0.1:80", peer == "unix:/run/x" */
+enum pushed push_peer(struct pusher *p, struct bytes text, bool want);
+/* peer ~ "10.0.*", peer ~ "*:443" */
+enum pushed push_peer_glob(struct pusher *p, struct bytes glob, bool want);

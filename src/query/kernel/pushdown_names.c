@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pushdown_names.c: tests of the names of threads and files. The kernel programs compare whole names with texts, from
+ * either end; of a pattern that says more the folder, the beginning and the end are taken, which more names have.
+ */
+#include <string.h>
+
+#include "query/kernel/pushdown_internal.h"
+
+#define GLOB_CHARS "*?[\\"
+#define COMM_LEN   15 /* bytes that the kernel keeps of a thread's name */
+
+/* What of a name is tested. */
+enum part { PART_NONE, PART_COMM, PART_PATH, PART_BASE, PART_EXT, PART_DIR, PART_PEER };
+
+/* And whose: FILTER_COMM, FILTER_PATH, FILTER_PATH2, FILTER_EXE or FILTER_PEER. */
+struct subject {
+	enum part part;
+	enum filter_field field;
+};
+
+static struct subject name_subject(enum query_name name)
+{
+	switch (name) {
+	case QNAME_COMM:
+		return (struct subject){PART_COMM, FILTER_COMM};
+	case QNAME_PATH:
+		return (struct subject){PART_PATH, FILTER_PATH};
+	case QNAME_PATH2:
+		return (struct subject){PART_PATH, FILTER_PATH2};
+	case QNAME_EXE:
+		return (struct subject){PART_PATH, FILTER_EXE};
+	case QNAME_PEER:
+		return (struct subject){PART_PEER, FILTER_PEER};
+	default:
+		return (struct subject){PART_NONE, 0};
+	}
+}
+
+static struct subject subject_of(const struct expr *e)
+{
+	static const enum part parts[FUNCTION_COUNT] = {
+		[FUNCTION_BASE] = PART_BASE, [FUNCTION_EXT] = PART_EXT, [FUNCTION_DIR] = PART_DIR};
+	struct subject s;
+
+	if (e->kind == EXPR_NAME)
+		return name_subject(e->name);
+	if (e->kind != EXPR_CALL || !parts[e->function])
+		return (struct subject){PART_NONE, 0};
+	s = subject_of(e->arg[0]);
+	s.part = s.part == PART_PATH ? parts[e->function] : PART_NONE;
+	return s;
+}
+
+bool push_names_field(const struct expr *e, enum filter_field *ret)
+{
+	struct subject s = subject_of(e);
+
+	*ret = s.field;
+	return s.part == PART_PATH || s.part == PART_PEER;
+}
+
+static struct bytes pushdown_names_slice(struct bytes t, size_t from, size_t to)
+{
+	assert(from <= to && to <= t.len);
+	return (struct bytes){t.data + from, to - from};
+}
+
+static bool holds(struct bytes t, char c)
+{
+	return t.len && memchr(t.data, c, t.len);
+}
+
+/* Length of what comes before the first of the characters. */
+static size_t span_without(struct bytes t, const char *chars)
+{
+	size_t n = 0;
+
+	while (n < t.len && !strchr(chars, t.data[n]))
+		n++;
+	return n;
+}
+
+/* ---- steps ---- */
+
+bool push_file_test(struct pusher *p, enum filter_field field, const struct call_filter_name *n)
+{
+	struct call_filter *f = p->f;
+	uint32_t i = 0;
+
+	_Static_assert(sizeof(*n) == 16 + FILTER_NAME_MAX, "no padding");
+	while (i < f->name_count && memcmp(&f->names[i], n, sizeof(*n)))
+		i++;
+	if (i == FILTER_NAMES_MAX || !push_step(p, FILTER_NAME, field, i))
+		return false;
+	f->names[i] = *n;
+	f->name_count = MAX(f->name_count, i + 1);
+	return true;
+}
+
+static enum pushed push_name(struct pusher *p, enum filter_field field, enum filter_how how,
+			     struct bytes text, bool want, bool pattern)
+{
+	bool comm = field == FILTER_COMM;
+	struct call_filter_name n = {.field = comm ? FILTER_COMM : FILTER_PATH,
+				     .how = how,
+				     .opposite = !want,
+				     .pattern = pattern,
+				     .len = (uint32_t)text.len};
+
+	if (text.len > (comm ? COMM_LEN : sizeof(n.text)) || holds(text, '\0'))
+		return PUSHED_NONE;
+	if (text.len)
+		memcpy(n.text, text.data, text.len);
+	if (!push_file_test(p, field, &n))
+		return PUSHED_NONE;
+	/* What a path is, is not always known in the kernel. */
+	return comm && !pattern ? PUSHED_ALL : PUSHED_PART;
+}
+
+/* A path as its folders are spelt: without the slash at its end, which only the root has. */
+static struct bytes folder(struct bytes path)
+{
+	return path.len == 1 ? pushdown_names_slice(path, 0, 0) : path;
+}
+
+static bool is_absolute(struct bytes t)
+{
+	return t.len && t.data[0] == '/';
+}
+
+static enum pushed push_equal(struct pusher *p, struct subject s, struct bytes text, bool want)
+{
+	char end[FILTER_NAME_MAX];
+
+	switch (s.part) {
+	case PART_COMM:
+		return push_name(p, s.field, NAME_EQUAL, text, want, false);
+	case PART_PATH:
+		return is_absolute(text)
+			       ? push_name(p, s.field, NAME_EQUAL, folder(text), want, false)
+			       : PUSHED_NONE;
+	case PART_BASE:
+		return text.len ? push_name(p, s.field, NAME_BASE, text, want, false) : PUSHED_NONE;
+	case PART_DIR:
+		return is_absolute(text) && want && text.len > 1
+			       ? push_name(p, s.field, NAME_BELOW, text, want, false)
+			       : PUSHED_NONE;
+	case PART_EXT:
+		if (text.len >= sizeof(end) || holds(text, '.'))
+			return PUSHED_NONE;
+		end[0] = '.';
+		if (text.len)
+			memcpy(end + 1, text.data, text.len);
+		return push_name(p, s.field, NAME_BASE_ENDS,
+				 (struct bytes){(const uint8_t *)end, text.len + 1}, want, false);
+	case PART_PEER:
+		return push_peer(p, text, want);
+	default:
+		return PUSHED_NONE;
+	}
+}
+
+enum pushed push_names_compare(struct pusher *p, const struct expr *e, bool want)
+{
+	const struct expr *constant = e->arg[e->arg[0]->kind != EXPR_CONST];
+	const struct expr *name = e->arg[e->arg[0]->kind == EXPR_CONST];
+
+	if (e->cmp > COMPARE_NE || constant->kind != EXPR_CONST || constant->value.null ||
+	    constant->type.type != QUERY_TEXT)
+		return PUSHED_NONE;
+	return push_equal(p, subject_of(name), constant->value.t, (e->cmp == COMPARE_EQ) == want);
+}
+
+enum pushed push_names_in(struct pusher *p, const struct expr *e, bool want)
+{
+	struct mark m = push_mark(p);
+	enum pushed all = PUSHED_ALL, one;
+
+	if (!e->count || !e->list[0].t.data)
+		return PUSHED_NONE;
+	for (size_t i = 0; i < e->count; i++) {
+		one = push_equal(p, subject_of(e->arg[0]), e->list[i].t, want);
+		if (one == PUSHED_NONE || (i && !push_step(p, want ? FILTER_OR : FILTER_AND, 0, 0)))
+			return push_undo(p, m);
+		all = MIN(all, one);
+	}
+	return all;
+}
+
+/* ---- patterns ---- */
+
+static bool holds_only(struct bytes t, char c)
+{
+	for (size_t i = 0; i < t.len; i++) {
+		if (t.data[i] != (uint8_t)c)
+			return false;
+	}
+	return t.len;
+}
+
+/* A glob without a slash, over the last part of a path. */
+static enum pushed push_base(struct pusher *p, enum filter_field field, struct bytes glob,
+			     bool want)
+{
+	size_t before = span_without(glob, GLOB_CHARS), after = glob.len;
+	bool plain = !holds(glob, '[') && !holds(glob, '\\');
+	struct mark m = push_mark(p);
+	enum pushed begins, ends;
+
+	while (plain && after && glob.data[after - 1] != '*' && glob.data[after - 1] != '?')
+		after--;
+	if (before == glob.len)
+		return before ? push_name(p, field, NAME_BASE, glob, want, false) : PUSHED_NONE;
+	if (!want && !holds_only(pushdown_names_slice(glob, before, after), '*'))
+		return PUSHED_NONE;
+	if (!want && before && after < glob.len)
+		return PUSHED_NONE;
+	begins = before ? push_name(p, field, NAME_BASE_BEGINS,
+				    pushdown_names_slice(glob, 0, before), want, false)
+			: PUSHED_NONE;
+	ends = after < glob.len
+		       ? push_name(p, field, NAME_BASE_ENDS,
+				   pushdown_names_slice(glob, after, glob.len), want, false)
+		       : PUSHED_NONE;
+	if (begins == PUSHED_NONE || ends == PUSHED_NONE)
+		return MAX(begins, ends);
+	return push_step(p, FILTER_AND, 0, 0) ? PUSHED_PART : push_undo(p, m);
+}
+
+/* "/a/b/x*.y": all of it is below /a/b, and of "/a/b/" "**" nothing more is said. */
+static enum pushed push_below(struct pusher *p, enum filter_field field, struct bytes pattern,
+			      size_t literal, char all, bool want)
+{
+	size_t rest = literal;
+
+	while (rest && pattern.data[rest - 1] != '/')
+		rest--;
+	if (rest <= 1 ||
+	    (!want && (pattern.len - rest > 2 ||
+		       !holds_only(pushdown_names_slice(pattern, rest, pattern.len), all))))
+		return PUSHED_NONE;
+	return push_name(p, field, NAME_BELOW, pushdown_names_slice(pattern, 0, rest - 1), want,
+			 false);
+}
+
+static enum pushed push_path_glob(struct pusher *p, enum filter_field field, struct bytes glob,
+				  bool want)
+{
+	size_t literal;
+
+	if (!holds(glob, '/')) /* two stars stand for folders as well */
+		return memmem(glob.data, glob.len, "**", 2) ? PUSHED_NONE
+							    : push_base(p, field, glob, want);
+	if (!is_absolute(glob))
+		return PUSHED_NONE;
+	while (glob.len > 1 && glob.data[glob.len - 1] == '/')
+		glob.len--;
+	literal = span_without(glob, GLOB_CHARS);
+	/* A glob that names a folder fits what is below it. */
+	if (literal == glob.len)
+		return glob.len > 1 ? push_name(p, field, NAME_WITHIN, glob, want, false)
+				    : PUSHED_NONE;
+	return push_below(p, field, glob, literal, '*', want);
+}
+
+/* Of a thread's name, which has no folders as a rule; where it has a slash the kernel leaves it to the recorder. */
+static enum pushed push_comm_pattern(struct pusher *p, struct bytes pattern, size_t literal,
+				     bool ends_there, bool glob, bool want)
+{
+	if (holds(pattern, '/') || !literal)
+		return PUSHED_NONE;
+	if (literal == pattern.len)
+		return push_name(p, FILTER_COMM, NAME_EQUAL, pattern, want, glob);
+	if (!want && !ends_there)
+		return PUSHED_NONE;
+	return push_name(p, FILTER_COMM, NAME_BEGINS, pushdown_names_slice(pattern, 0, literal),
+			 want, glob) == PUSHED_NONE
+		       ? PUSHED_NONE
+		       : PUSHED_PART;
+}
+
+static enum pushed push_like(struct pusher *p, struct subject s, struct bytes like, bool want)
+{
+	size_t literal = span_without(like, "%_");
+
+	if (s.part == PART_COMM)
+		return push_comm_pattern(p, like, literal,
+					 literal + 1 == like.len && like.data[literal] == '%',
+					 false, want);
+	if (s.part != PART_PATH || !is_absolute(like))
+		return PUSHED_NONE;
+	if (literal == like.len)
+		return push_equal(p, s, like, want);
+	return push_below(p, s.field, like, literal, '%', want);
+}
+
+enum pushed push_names_pattern(struct pusher *p, const struct expr *e, bool want)
+{
+	struct subject s = subject_of(e->arg[0]);
+	struct bytes glob = e->pattern;
+
+	if (!glob.len || holds(glob, '\0'))
+		return PUSHED_NONE;
+	if (e->kind == EXPR_LIKE)
+		return push_like(p, s, glob, want);
+	if (s.part == PART_PEER)
+		return push_peer_glob(p, glob, want);
+	if (s.part == PART_COMM) {
+		size_t literal = span_without(glob, GLOB_CHARS);
+
+		return push_comm_pattern(
+			p, glob, literal,
+			literal < glob.len &&
+				holds_only(pushdown_names_slice(glob, literal, glob.len), '*'),
+			true, want);
+	}
+	if (s.part == PART_BASE)
+		return holds(glob, '/') ? PUSHED_NONE : push_base(p, s.field, glob, want);
+	return s.part == PART_PATH ? push_path_glob(p, s.field, glob, want) : PUSHED_NONE;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pushdown_text.c: the kernel's part of a filter as text of the language. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "query/eval/pattern.h"
+#include "query/kernel/pushdown.h"
+#include "query/plan/expr_text_internal.h"
+#include "schema/ops.h"
+#include "schema/vocab.h"
+
+static const char *const fields[FILTER_FIELDS] = {
+	[FILTER_DUR] = "dur",	  [FILTER_RET] = "ret",	    [FILTER_ERR] = "err",
+	[FILTER_OP] = "op",	  [FILTER_TID] = "tid",	    [FILTER_PID] = "pid",
+	[FILTER_UID] = "uid",	  [FILTER_CPU] = "cpu",	    [FILTER_FD] = "fd",
+	[FILTER_POS] = "pos",	  [FILTER_SIZE] = "size",   [FILTER_BYTES] = "bytes",
+	[FILTER_FLAGS] = "flags", [FILTER_COMM] = "comm",   [FILTER_PATH] = "path",
+	[FILTER_PEER] = "peer",	  [FILTER_PATH2] = "path2", [FILTER_EXE] = "exe",
+	[FILTER_DEV] = "dev",	  [FILTER_INO] = "ino",	    [FILTER_FD2] = "fd2",
+	[FILTER_POS2] = "pos2",	  [FILTER_A0] = "a0",	    [FILTER_A0 + 1] = "a1",
+	[FILTER_A0 + 2] = "a2",	  [FILTER_A0 + 3] = "a3",   [FILTER_A0 + 4] = "a4",
+	[FILTER_A5] = "a5",
+};
+/* Of a test of numbers. */
+static const char *const words[] = {
+	[FILTER_LT] = "<",  [FILTER_LE] = "<=", [FILTER_GT] = ">",
+	[FILTER_GE] = ">=", [FILTER_EQ] = "==", [FILTER_NE] = "!=",
+};
+
+static int duration_text(int64_t ns, struct buf *out)
+{
+	static const struct {
+		int64_t ns;
+		const char *unit;
+	} units[] = {{NSEC_PER_SEC, "s"}, {NSEC_PER_MSEC, "ms"}, {NSEC_PER_USEC, "us"}, {1, "ns"}};
+	size_t i = 0;
+
+	while (ns % units[i].ns)
+		i++;
+	return buf_printf(out, "%lld%s", (long long)(ns / units[i].ns), units[i].unit);
+}
+
+static int value_text(enum filter_field field, int64_t value, struct buf *out)
+{
+	if (filter_is_unsigned(field))
+		return buf_printf(out, "%llu",
+				  (unsigned long long)value ^ (unsigned long long)FILTER_TURNED);
+	switch (field) {
+	case FILTER_OP:
+		return query_code_text("op", value, out);
+	case FILTER_ERR:
+		return query_code_text("err", value, out);
+	case FILTER_DUR:
+		return duration_text(value, out);
+	default:
+		return buf_printf(out, "%lld", (long long)value);
+	}
+}
+
+/* "op in (read, pread64)", or of a larger set those that are not in it. */
+static int pushdown_text_set_text(const __u64 *ops, struct buf *out)
+{
+	size_t in = 0, all = 0;
+	bool want;
+	int r;
+
+	for (uint32_t code = 0; code < OP_CODE_CALLS; code++) {
+		all += vocab_word("op", code) != NULL;
+		in += vocab_word("op", code) && (ops[code / 64] >> (code % 64) & 1);
+	}
+	if (!in || in == all)
+		return buf_printf(out, "op is %snull", in ? "not " : "");
+	want = in <= all / 2;
+	r = buf_printf(out, "op %sin (", want ? "" : "not ");
+	for (uint32_t code = 0, n = 0; code < OP_CODE_CALLS && r >= 0; code++) {
+		if (vocab_word("op", code) && (ops[code / 64] >> (code % 64) & 1) == want)
+			r = buf_printf(out, "%s%s", n++ ? ", " : "", vocab_word("op", code));
+	}
+	return r < 0 ? r : buf_printf(out, ")");
+}
+
+/* As a glob, in which nothing of it is special. */
+static int put_literal(struct buf *out, const struct call_filter_name *n)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < n->len && r >= 0; i++) {
+		if (memchr("*?[\\", n->text[i], 4))
+			r = buf_append(out, "\\", 1);
+		if (r >= 0)
+			r = buf_append(out, &n->text[i], 1);
+	}
+	return r;
+}
+
+/* Whose name it is: "path", "base(exe)". */
+static int subject_text(enum filter_field field, bool base, struct buf *out)
+{
+	return buf_printf(out, base ? "base(%s) " : "%s ", fields[field]);
+}
+
+static int name_text(enum filter_field field, const struct call_filter_name *n, struct buf *out)
+{
+	static const struct {
+		bool glob, base;
+		const char *before, *after;
+	} ways[] = {
+		[NAME_EQUAL] = {.before = "", .after = ""},
+		[NAME_BEGINS] = {.glob = true, .before = "", .after = "*"},
+		[NAME_BELOW] = {.glob = true, .before = "", .after = "/**"},
+		[NAME_WITHIN] = {.glob = true, .before = "", .after = ""},
+		[NAME_BASE] = {.base = true, .before = "", .after = ""},
+		[NAME_BASE_BEGINS] = {.glob = true, .base = true, .before = "", .after = "*"},
+		[NAME_BASE_ENDS] = {.glob = true, .base = true, .before = "*", .after = ""},
+	};
+	const char *root = n->how == NAME_EQUAL && n->field == FILTER_PATH && !n->len ? "/" : "";
+	bool glob = ways[n->how].glob || n->pattern;
+	_cleanup_buf_ struct buf text = {0};
+	int r = buf_printf(&text, "%s%s", root, ways[n->how].before);
+
+	if (r >= 0)
+		r = glob ? put_literal(&text, n) : buf_append(&text, n->text, n->len);
+	if (r >= 0)
+		r = buf_printf(&text, "%s", ways[n->how].after);
+	if (r >= 0)
+		r = subject_text(field, ways[n->how].base, out);
+	if (r >= 0)
+		r = buf_printf(out, "%s ",
+			       glob ? (n->opposite ? "!~" : "~") : (n->opposite ? "!=" : "=="));
+	return r < 0 ? r : text_write_quoted(out, (struct bytes){text.data, text.len});
+}
+
+static int bits_text(const char *field, const struct call_filter_step *s, struct buf *out)
+{
+	uint32_t mask = (uint32_t)((uint64_t)s->value >> 32), bits = (uint32_t)s->value;
+
+	if (mask == bits && s->code == FILTER_BITS)
+		return buf_printf(out, "%s has 0x%x", field, bits);
+	return buf_printf(out, "bitand(%s, 0x%x) %s 0x%x", field, mask,
+			  s->code == FILTER_BITS ? "==" : "!=", bits);
+}
+
+static int pushdown_text_cgroup_text(const struct pushdown_cgroup *test, struct buf *out)
+{
+	int r = test->want ? 0 : buf_printf(out, "!(");
+
+	if (r >= 0)
+		r = expr_text(test->expr, TABLE_OP, out);
+	return r < 0 || test->want ? r : buf_printf(out, ")");
+}
+
+static int peer_text(const struct call_filter_name *n, struct buf *out)
+{
+	const uint8_t *text = (const uint8_t *)n->text;
+	bool is_unix = n->how == PEER_UNIX;
+	_cleanup_buf_ struct buf said = {0};
+	int r = is_unix ? buf_printf(&said, "unix:%s", n->text[0] ? "" : "@") : 0;
+
+	if (r >= 0 && is_unix)
+		r = buf_append(&said, text + !n->text[0], n->len - !n->text[0]);
+	else if (r >= 0)
+		r = buf_append(&said, text + 2 * PEER_BYTES, n->len);
+	if (r >= 0)
+		r = buf_printf(out, "peer %s ",
+			       n->pattern ? (n->opposite ? "!~" : "~")
+					  : (n->opposite ? "!=" : "=="));
+	return r < 0 ? r : text_write_quoted(out, (struct bytes){said.data, said.len});
+}
+
+static int test_text(const struct call_filter *f, const struct pushdown_cgroups *cgroups,
+		     const struct call_filter_step *s, struct buf *out)
+{
+	const char *field = fields[s->field];
+	const struct call_filter_name *n =
+		s->code == FILTER_NAME && s->field != FILTER_CGROUP ? &f->names[s->value] : NULL;
+	uint8_t code = s->code;
+	int64_t value = s->value;
+	int r;
+
+	if (s->field == FILTER_CGROUP)
+		return pushdown_text_cgroup_text(&cgroups->tests[s->value], out);
+	if (n && n->field == FILTER_PEER)
+		return peer_text(n, out);
+	if (n && n->field != FILTER_DEV && n->field != FILTER_INO)
+		return name_text(s->field, n, out);
+	if (n) {
+		code = n->how;
+		value = n->value;
+	}
+	if (s->code == FILTER_SET)
+		return pushdown_text_set_text(f->sets[s->value], out);
+	if (s->code == FILTER_BITS || s->code == FILTER_NOT_BITS)
+		return bits_text(field, s, out);
+	if (s->code == FILTER_NULL)
+		return buf_printf(out, "%s is null", field);
+	if (s->code == FILTER_KNOWN)
+		return buf_printf(out, "%s is not null", field);
+	r = buf_printf(out, "%s %s ", field, words[code]);
+	return r < 0 ? r : value_text(s->field, value, out);
+}
+
+/* What is on the stack as text; `joint` binds its operands: 0 (a test), FILTER_AND or FILTER_OR. */
+struct piece {
+	struct buf text;
+	uint8_t joint;
+};
+
+static int join_text(struct piece *a, const struct piece *b, uint8_t joint)
+{
+	_cleanup_buf_ struct buf left = a->text;
+	bool wrap_a = a->joint && a->joint != joint, wrap_b = b->joint && b->joint != joint;
+
+	a->text = (struct buf){0};
+	a->joint = joint;
+	return buf_printf(&a->text, "%s%s%s %s %s%s%s", wrap_a ? "(" : "", buf_str(&left),
+			  wrap_a ? ")" : "", joint == FILTER_AND ? "&&" : "||", wrap_b ? "(" : "",
+			  buf_str((struct buf *)&b->text), wrap_b ? ")" : "");
+}
+
+int query_pushdown_text(const struct call_filter *f, const struct pushdown_cgroups *cgroups,
+			struct buf *out)
+{
+	struct piece stack[FILTER_DEPTH_MAX] = {0};
+	size_t top = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < f->count && r >= 0; i++) {
+		const struct call_filter_step *s = &f->steps[i];
+
+		if (s->code == FILTER_AND || s->code == FILTER_OR) {
+			assert(top >= 2);
+			r = join_text(&stack[top - 2], &stack[top - 1], s->code);
+			buf_free(&stack[--top].text);
+			stack[top] = (struct piece){0};
+		} else {
+			assert(top < FILTER_DEPTH_MAX);
+			r = test_text(f, cgroups, s, &stack[top++].text);
+		}
+	}
+	if (r >= 0 && top)
+		r = buf_append(out, stack[0].text.data, stack[0].text.len);
+	for (size_t i = 0; i < FILTER_DEPTH_MAX; i++)
+		buf_free(&stack[i].text);
+	return r < 0 ? r : 0;
+}

@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_group.c: keys, windows and aggregates. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "hist/tally.h"
+#include "query/plan/planner.h"
+
+static const char *const signatures[] = {
+#define A(NAME, name, sig, doc) [AGGREGATE_##NAME] = sig,
+	QUERY_AGGREGATES(A)
+#undef A
+};
+
+struct group {
+	struct planner *pl;
+	struct plan_field *fields;
+	size_t count, cap, keys;
+};
+
+/* ---- arguments ---- */
+
+static int plan_group_wrong(struct group *g, const struct node *n, struct query_kind k,
+			    const char *want)
+{
+	return query_fail(g->pl->c.s, n->pos, n->len, "%s of %s expected, and this is %s",
+			  "an aggregate", want, query_kind_text(k));
+}
+
+static bool is_countable(struct query_kind k) /* has whole numbers that a histogram counts */
+{
+	return k.type == QUERY_INT || k.type == QUERY_DUR || k.type == QUERY_SIZE;
+}
+
+/* What a histogram of this unit counts. */
+static struct query_kind counted_kind(struct query_kind hist)
+{
+	const char *unit = query_kind_unit(hist);
+
+	return query_kind_of(!strcmp(unit, "ns")      ? QUERY_DUR
+			     : !strcmp(unit, "bytes") ? QUERY_SIZE
+						      : QUERY_INT);
+}
+
+/* The type of the aggregate of x; QUERY_NULL: x is nothing that it takes. */
+static struct query_kind result_kind(enum query_aggregate a, struct query_kind x, const char **want)
+{
+	struct query_kind none = query_kind_of(QUERY_NULL);
+	bool number = kind_is_number(x) && x.type != QUERY_UINT;
+
+	switch (a) {
+	case AGGREGATE_COUNT:
+	case AGGREGATE_DISTINCT:
+	case AGGREGATE_FIRST:
+	case AGGREGATE_LAST:
+	case AGGREGATE_ANY:
+		*want = "values";
+		if (x.type == QUERY_HIST || x.type == QUERY_TALLY || x.type == QUERY_NULL)
+			return none;
+		return a == AGGREGATE_COUNT || a == AGGREGATE_DISTINCT ? query_kind_of(QUERY_INT)
+								       : x;
+	case AGGREGATE_MIN:
+	case AGGREGATE_MAX:
+		*want = "numbers, points in time or texts";
+		return kind_has_order(x) ? x : none;
+	case AGGREGATE_SUM:
+		*want = "numbers, durations or sizes";
+		return number ? query_kind_of(x.type) : none;
+	case AGGREGATE_AVG:
+	case AGGREGATE_STDDEV:
+		*want = "numbers, durations or sizes";
+		return !number ? none : query_kind_of(x.type == QUERY_INT ? QUERY_FLOAT : x.type);
+	case AGGREGATE_RATE:
+		*want = "numbers, durations or sizes";
+		return number ? query_kind_of(QUERY_FLOAT) : none;
+	case AGGREGATE_PERCENTILE:
+		*want = "whole numbers, durations, sizes or histograms";
+		if (x.type == QUERY_HIST)
+			return counted_kind(x);
+		return is_countable(x) ? query_kind_of(x.type) : none;
+	case AGGREGATE_HIST:
+		if (x.type == QUERY_HIST) /* histograms add up */
+			return x;
+		/* fall through */
+	case AGGREGATE_QUANTIZE:
+	case AGGREGATE_LQUANTIZE:
+	case AGGREGATE_LLQUANTIZE:
+		*want = "whole numbers, durations or sizes";
+		if (!is_countable(x))
+			return none;
+		return (struct query_kind){.type = a == AGGREGATE_HIST ? QUERY_HIST : QUERY_TALLY,
+					   .vocab = query_kind_unit(x)};
+	case AGGREGATE_COUNTIF:
+	case AGGREGATE_KINDS:
+		break;
+	}
+	*want = "conditions";
+	return x.type == QUERY_BOOL ? query_kind_of(QUERY_INT) : none;
+}
+
+/* The constant operands behind the first; whole numbers of the kind of x. */
+static int parameters(struct group *g, struct node *n, struct plan_field *f, struct query_kind k)
+{
+	size_t i = 0;
+
+	for (struct node *a = n->first->next; a; a = a->next) {
+		struct expr *e = check_expr(&g->pl->c, a, &k);
+
+		if (!e)
+			return g->pl->c.s->failed;
+		if (e->type.type != k.type && k.type == f->expr->type.type)
+			return check_disagree(&g->pl->c, a, f->expr, e);
+		if (!is_const(e) || e->type.type != k.type)
+			return query_fail(g->pl->c.s, a->pos, a->len, "%s expected, as a constant",
+					  query_kind_text(k));
+		assert(i < ARRAY_SIZE(f->param));
+		f->param[i++] = e->value.i;
+	}
+	return 0;
+}
+
+static int check_lquantize(struct group *g, const struct node *n, const struct plan_field *f)
+{
+	const char *why = tally_lquantize_wrong(f->param[0], f->param[1], f->param[2]);
+
+	return why ? query_fail(g->pl->c.s, n->pos, n->len, "lquantize(x, from, to, step): %s", why)
+		   : 0;
+}
+
+static int check_llquantize(struct group *g, const struct node *n, const struct plan_field *f)
+{
+	int64_t base = f->param[0], low = f->param[1], high = f->param[2], steps = f->param[3];
+	const char *why = tally_llquantize_wrong(base, low, high, steps);
+	int64_t power = 1, least = 1;
+
+	if (why)
+		return query_fail(g->pl->c.s, n->pos, n->len,
+				  "llquantize(x, base, low, high, steps): %s", why);
+	for (int64_t i = 0; i <= high; i++) {
+		if (__builtin_mul_overflow(power, base, &power))
+			return query_fail(
+				g->pl->c.s, n->pos, n->len,
+				"llquantize(): the base to the power of high + 1 exceeds 64 bits");
+		if (i <= low)
+			least = power;
+	}
+	if (least % steps)
+		return query_fail(
+			g->pl->c.s, n->pos, n->len,
+			"llquantize(): steps must divide %lld, the base to the power of low + 1",
+			(long long)least);
+	return 0;
+}
+
+/* percentile(x, 99.9) */
+static int check_quantile(struct group *g, const struct node *n, struct plan_field *f)
+{
+	const struct node *q = n->first->next;
+	double value = q->number.type == QUERY_FLOAT ? q->number.f : (double)q->number.i;
+
+	if (q->kind != NODE_NUMBER ||
+	    (q->number.type != QUERY_INT && q->number.type != QUERY_FLOAT) || value <= 0 ||
+	    value >= 100)
+		return query_fail(g->pl->c.s, q->pos, q->len,
+				  "percentile(x, 99.9): a number between 0 and 100 expected");
+	f->quantile = value / 100;
+	return 0;
+}
+
+static int takes(struct group *g, const struct node *n, const struct plan_field *f)
+{
+	unsigned int least = 1, most = 1;
+	const char *sig = signatures[f->aggregate];
+
+	switch (f->aggregate) {
+	case AGGREGATE_COUNT:
+	case AGGREGATE_RATE:
+		least = 0;
+		break;
+	case AGGREGATE_LQUANTIZE:
+		least = most = 4;
+		break;
+	case AGGREGATE_LLQUANTIZE:
+		least = most = 5;
+		break;
+	case AGGREGATE_PERCENTILE:
+		if (f->quantile > 0)
+			break;
+		least = most = 2;
+		sig = "percentile(x, 99.9)";
+		break;
+	default:
+		break;
+	}
+	if (n->count >= least && n->count <= most)
+		return 0;
+	if (!n->count)
+		return query_fail(
+			g->pl->c.s, n->pos, n->len, "%.*s of what? %.*s(dur), %.*s(bytes)",
+			(int)n->text.len, (const char *)n->text.data, (int)n->text.len,
+			(const char *)n->text.data, (int)n->text.len, (const char *)n->text.data);
+	return query_fail(g->pl->c.s, n->pos, n->len, "%s has other operands", sig);
+}
+
+static int check_argument(struct group *g, struct node *n, struct plan_field *f)
+{
+	struct node *a = n->first;
+	const char *want;
+	int r;
+
+	for (struct node *x = a; x; x = x->next) {
+		if (node_has_aggregate(x) && g->pl->c.scope.kind != SCOPE_FIELDS)
+			return query_fail(
+				g->pl->c.s, x->pos, x->len,
+				"an aggregate within an aggregate; group twice: by a, b | "
+				"sum(x) | by a "
+				"| max(sum(x))");
+	}
+	f->expr = f->aggregate == AGGREGATE_COUNTIF ? check_condition(&g->pl->c, a)
+						    : check_expr(&g->pl->c, a, NULL);
+	if (!f->expr)
+		return g->pl->c.s->failed;
+	r = check_limits(g->pl->c.s, f->expr);
+	if (r < 0)
+		return r;
+	f->type = result_kind(f->aggregate, f->expr->type, &want);
+	if (f->type.type == QUERY_NULL)
+		return plan_group_wrong(g, a, f->expr->type, want);
+	switch (f->aggregate) {
+	case AGGREGATE_LQUANTIZE:
+		r = parameters(g, n, f, query_kind_of(f->expr->type.type));
+		return r < 0 ? r : check_lquantize(g, n, f);
+	case AGGREGATE_LLQUANTIZE:
+		r = parameters(g, n, f, query_kind_of(QUERY_INT));
+		return r < 0 ? r : check_llquantize(g, n, f);
+	case AGGREGATE_PERCENTILE:
+		return f->quantile > 0 ? 0 : check_quantile(g, n, f);
+	default:
+		return 0;
+	}
+}
+
+/* ---- fields ---- */
+
+static int add_field(struct group *g, const struct item *item, const struct plan_field *f)
+{
+	struct query_source *s = g->pl->c.s;
+	int r = f->hidden ? 0 : planner_check_name(g->pl, g->fields, g->count, item, f->name);
+
+	if (r < 0)
+		return r;
+	if (g->count == g->cap)
+		return query_fail(s, item->expr->pos, item->expr->len,
+				  "a stage has more than %d fields", QUERY_FIELDS_MAX);
+	g->fields[g->count++] = *f;
+	return 0;
+}
+
+static int add_aggregate(struct group *g, const struct item *item, bool hidden)
+{
+	struct node *n = item->expr;
+	struct plan_field f = {.kind = FIELD_AGGREGATE, .hidden = hidden};
+	int r;
+
+	assert(node_is_aggregate(n));
+	if (!aggregate_find(n->text, &f.aggregate, &f.quantile))
+		return -EINVAL;
+	f.name = planner_item_name(g->pl, item);
+	if (!f.name)
+		return g->pl->c.s->failed;
+	/* what is calculated may name the same twice */
+	for (size_t i = 0; hidden && i < g->count; i++) {
+		if (!strcmp(g->fields[i].name, f.name))
+			return 0;
+	}
+	r = takes(g, n, &f);
+	if (r < 0)
+		return r;
+	f.type = query_kind_of(f.aggregate == AGGREGATE_RATE ? QUERY_FLOAT : QUERY_INT);
+	if (n->count)
+		r = check_argument(g, n, &f);
+	return r < 0 ? r : add_field(g, item, &f);
+}
+
+/* The aggregates within something that is calculated from them. */
+static int add_parts(struct group *g, struct node *n)
+{
+	struct item item = {.expr = n};
+	int r = 0;
+
+	if (node_is_aggregate(n))
+		return add_aggregate(g, &item, true);
+	for (struct node *a = n->first; a && r == 0; a = a->next)
+		r = add_parts(g, a);
+	return r;
+}
+
+static int add_key(struct group *g, struct item *item)
+{
+	struct plan_field f = {.kind = FIELD_KEY};
+
+	if (!item->expr)
+		return query_fail(g->pl->c.s, 0, 0, "keys are named, not *");
+	if (node_is_aggregate(item->expr) && g->pl->c.scope.kind != SCOPE_FIELDS)
+		return query_fail(g->pl->c.s, item->expr->pos, item->expr->len,
+				  "an aggregate is no key: by op | %.*s",
+				  (int)MIN(item->expr->len, 40u),
+				  g->pl->c.s->text + item->expr->pos);
+	f.expr = check_expr(&g->pl->c, item->expr, NULL);
+	if (!f.expr || check_limits(g->pl->c.s, f.expr) < 0)
+		return g->pl->c.s->failed;
+	f.type = f.expr->type;
+	if (f.type.type == QUERY_HIST || f.type.type == QUERY_TALLY || f.type.type == QUERY_NULL)
+		return query_fail(g->pl->c.s, item->expr->pos, item->expr->len,
+				  "nothing is grouped by %s", query_kind_text(f.type));
+	f.name = planner_item_name(g->pl, item);
+	return f.name ? add_field(g, item, &f) : g->pl->c.s->failed;
+}
+
+/* ---- windows ---- */
+
+/* The name of the point in time at which a row of the table is; NULL: it has none. */
+static const char *time_name(enum table_id table)
+{
+	const struct table_def *t = schema_table(table);
+
+	if (t->dur != NO_COLUMN)
+		return "stop"; /* start + dur */
+	if (t->stop != NO_COLUMN)
+		return t->columns[t->stop].name;
+	return t->start != NO_COLUMN ? t->columns[t->start].name : NULL;
+}
+
+static struct expr *row_time(struct group *g, const struct part *by)
+{
+	struct planner *pl = g->pl;
+	struct scope *scope = &pl->c.scope;
+	const char *name = pl->plan->user ? NULL : time_name(pl->plan->table);
+	struct bytes text = {(const uint8_t *)name, name ? strlen(name) : 0};
+	struct node n = {.kind = NODE_NAME, .pos = by->pos, .len = by->len, .text = text};
+	int found = -1;
+
+	if (scope->kind != SCOPE_FIELDS || scope->open) {
+		if (name)
+			return scope->open ? check_name(&pl->c, &n)
+					   : check_table_name(pl->c.s, pl->plan->table, text,
+							      by->pos, by->len);
+		query_fail(pl->c.s, by->pos, by->len, "rows of %s have no time: no 'every'",
+			   schema_table(pl->plan->table)->name);
+		return NULL;
+	}
+	for (size_t i = 0; i < scope->count; i++) {
+		if (scope->fields[i].type.type != QUERY_TIME)
+			continue;
+		if (found >= 0) {
+			query_fail(pl->c.s, by->pos, by->len,
+				   "several fields of the stage before are points in time: %s, %s; "
+				   "group "
+				   "by "
+				   "bucket(%s, ...)",
+				   scope->fields[found].name, scope->fields[i].name,
+				   scope->fields[found].name);
+			return NULL;
+		}
+		found = (int)i;
+	}
+	if (found < 0) {
+		query_fail(pl->c.s, by->pos, by->len,
+			   "no field of the stage before is a point in time: no 'every'");
+		return NULL;
+	}
+	return planner_field(pl, (size_t)found);
+}
+
+static int add_window(struct group *g, const struct part *by)
+{
+	struct node at = {.pos = by->pos, .len = by->len};
+	struct item item = {.expr = &at};
+	struct expr *time = row_time(g, by);
+	struct expr *width =
+		time ? expr_make_int(g->pl->c.s, query_kind_of(QUERY_DUR), &at, by->number) : NULL;
+	struct plan_field f = {.name = "window",
+			       .type = query_kind_of(QUERY_TIME),
+			       .kind = FIELD_WINDOW,
+			       .param = {by->number}};
+
+	if (!width)
+		return g->pl->c.s->failed;
+	f.expr = expr_make_call(g->pl->c.s, FUNCTION_BUCKET, f.type, &at, time, width);
+	return f.expr ? add_field(g, &item, &f) : g->pl->c.s->failed;
+}
+
+/* ---- what is calculated from aggregates ---- */
+
+static int add_calculated(struct group *g, struct plan_field *to, size_t *count, struct item *item,
+			  size_t plain)
+{
+	struct planner *pl = g->pl;
+	struct plan_field f = {.kind = FIELD_EXPR};
+	int r = 0;
+
+	if (node_is_aggregate(item->expr)) {
+		f.expr = planner_field(pl, plain);
+		f.name = g->fields[plain].name;
+	} else {
+		f.expr = check_expr(&pl->c, item->expr, NULL);
+		f.name = planner_item_name(pl, item);
+		if (f.expr && f.name)
+			r = check_limits(pl->c.s, f.expr);
+		if (f.name && r == 0)
+			r = planner_check_name(pl, to, *count, item, f.name);
+	}
+	if (!f.expr || !f.name || r < 0)
+		return pl->c.s->failed;
+	f.type = f.expr->type;
+	to[(*count)++] = f;
+	return 0;
+}
+
+/* Keys, then the items in their order. */
+static int calculate(struct group *g, const struct part *part)
+{
+	struct planner *pl = g->pl;
+	size_t count = 0, plain = g->keys, cap = g->keys;
+	struct plan_field *to;
+	struct plan_stage *stage;
+	int r;
+
+	assert(g->keys <= g->count);
+	for (struct item *i = part->items; i; i = i->next)
+		cap++;
+	to = query_array(pl->c.s, cap, struct plan_field);
+	r = to ? 0 : pl->c.s->failed;
+
+	for (; count < g->keys && r == 0; count++) {
+		to[count] = (struct plan_field){.name = g->fields[count].name,
+						.type = g->fields[count].type,
+						.kind = FIELD_EXPR,
+						.expr = planner_field(pl, count)};
+		r = to[count].expr ? 0 : pl->c.s->failed;
+	}
+	pl->c.scope.see_hidden = true;
+	for (struct item *i = part->items; i && r == 0; i = i->next) {
+		if (count == QUERY_FIELDS_MAX)
+			return query_fail(pl->c.s, part->pos, part->len,
+					  "a stage has more than %d fields", QUERY_FIELDS_MAX);
+		r = add_calculated(g, to, &count, i, plain);
+		plain += node_is_aggregate(i->expr);
+	}
+	if (r == 0)
+		r = planner_add_stage(pl, STAGE_SELECT, part->pos, &stage);
+	if (r == 0)
+		planner_set_fields(pl, stage, to, count);
+	return r;
+}
+
+/* ---- the order of groups ---- */
+
+/* A sort that follows before rows are cut off or grouped again. */
+static bool sort_follows(const struct part *part)
+{
+	for (; part; part = part->next) {
+		if (part->kind == PART_SORT || part->kind == PART_BY ||
+		    part->kind == PART_AGGREGATE)
+			return true;
+		if (part->kind == PART_HEAD || part->kind == PART_TAIL)
+			return false;
+	}
+	return false;
+}
+
+/* By window, then the largest first aggregate; ties by the keys. */
+static int default_sort(struct group *g, bool window, uint32_t pos)
+{
+	struct planner *pl = g->pl;
+	const struct scope *scope = &pl->c.scope;
+	struct sort_key *keys = query_array(pl->c.s, g->keys + 1, struct sort_key);
+	struct plan_stage *stage;
+	size_t count = 0;
+	int r;
+
+	assert(g->keys <= scope->count);
+	if (!keys)
+		return pl->c.s->failed;
+	if (window)
+		keys[count++] = (struct sort_key){0, false};
+	for (size_t i = g->keys; i < scope->count; i++) {
+		if (!scope->fields[i].hidden && kind_has_order(scope->fields[i].type)) {
+			keys[count++] = (struct sort_key){(unsigned int)i, true};
+			break;
+		}
+	}
+	for (size_t i = window; i < g->keys; i++)
+		keys[count++] = (struct sort_key){(unsigned int)i, false};
+	r = planner_add_stage(pl, STAGE_SORT, pos, &stage);
+	if (r == 0) {
+		stage->keys = keys;
+		stage->key_count = count;
+	}
+	return r;
+}
+
+/* ---- all ---- */
+
+static int no_aggregate(struct group *g, const struct item *item)
+{
+	if (item->expr && !check_expr(&g->pl->c, item->expr, NULL))
+		return g->pl->c.s->failed;
+	return query_fail(
+		g->pl->c.s, item->expr ? item->expr->pos : 0, item->expr ? item->expr->len : 0,
+		"an aggregate expected; keys stand behind by, filters in a stage of their own");
+}
+
+static int add_items(struct group *g, const struct part *part, bool *ret_calculated)
+{
+	int r = 0;
+
+	*ret_calculated = false;
+	for (struct item *i = part->items; i && r == 0; i = i->next) {
+		if (!i->expr || !node_has_aggregate(i->expr))
+			return no_aggregate(g, i);
+		if (node_is_aggregate(i->expr))
+			r = add_aggregate(g, i, false);
+		else
+			*ret_calculated = true;
+	}
+	/* behind the plain ones, so that those keep their places */
+	for (struct item *i = part->items; i && r == 0; i = i->next) {
+		if (!node_is_aggregate(i->expr))
+			r = add_parts(g, i->expr);
+	}
+	return r;
+}
+
+/* True where calls are grouped by a file, but not by both of theirs. */
+static bool is_by_file(const struct group *g)
+{
+	uint64_t set = 0;
+
+	for (size_t i = 0; i < g->keys; i++)
+		set |= expr_columns(g->fields[i].expr);
+	return g->pl->plan->table == TABLE_OP && set >> OP_FILE_ID & 1 && !(set >> OP_FILE2_ID & 1);
+}
+
+static int place_group(struct group *g, const struct part *part)
+{
+	struct planner *pl = g->pl;
+	struct plan_stage *stage;
+	int r;
+
+	if (!pl->staged) {
+		pl->plan->grouped = true;
+		pl->plan->each_file = is_by_file(g);
+		pl->plan->fields = g->fields;
+		pl->plan->field_count = g->count;
+		pl->staged = true;
+		planner_set_fields(pl, NULL, g->fields, g->count);
+		return 0;
+	}
+	if (pl->c.scope.open)
+		pl->plan->field_count = pl->c.scope.count;
+	r = planner_add_stage(pl, STAGE_GROUP, part->pos, &stage);
+	if (r == 0)
+		planner_set_fields(pl, stage, g->fields, g->count);
+	return r;
+}
+
+static size_t count_aggregates(const struct node *n)
+{
+	size_t count = 1;
+
+	if (node_is_aggregate(n))
+		return 1;
+	for (const struct node *a = n->first; a; a = a->next)
+		count += count_aggregates(a);
+	return count;
+}
+
+/* Room for all fields, at most. */
+static size_t plan_group_fields_needed(const struct part *by, const struct part *aggregates)
+{
+	size_t count = 1; /* the window */
+
+	for (const struct item *i = by ? by->items : NULL; i; i = i->next)
+		count++;
+	for (const struct item *i = aggregates->items; i; i = i->next)
+		count += i->expr ? count_aggregates(i->expr) : 1;
+	return MIN(count, (size_t)QUERY_FIELDS_MAX);
+}
+
+int planner_group(struct planner *pl, const struct part *by, const struct part *aggregates)
+{
+	struct group g = {.pl = pl};
+	bool window = by && by->number, calculated;
+	int r;
+
+	g.cap = plan_group_fields_needed(by, aggregates);
+	g.fields = query_array(pl->c.s, g.cap, struct plan_field);
+	r = g.fields ? 0 : pl->c.s->failed;
+	if (r == 0 && window)
+		r = add_window(&g, by);
+	for (struct item *i = by ? by->items : NULL; i && r == 0; i = i->next)
+		r = add_key(&g, i);
+	g.keys = g.count;
+	if (r == 0)
+		r = add_items(&g, aggregates, &calculated);
+	if (r == 0)
+		r = place_group(&g, aggregates);
+	if (r == 0 && calculated)
+		r = calculate(&g, aggregates);
+	if (r < 0)
+		return r;
+	pl->keys = (unsigned int)g.keys;
+	if (!g.keys || sort_follows(pl->parts ? pl->parts->next : NULL))
+		return 0;
+	return default_sort(&g, window, aggregates->pos);
+}

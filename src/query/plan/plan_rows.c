@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_rows.c: select, sort, head and join, over rows of the table or fields of a stage. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/nearest.h"
+#include "query/plan/planner.h"
+
+/* What rows of op show where nothing is selected. */
+static const char *const op_fields[] = {"start", "dur", "comm", "tid", "op",
+					"file",	 "pos", "size", "ret", "err"};
+
+/* ---- the source's fields ---- */
+
+static int add_named(struct planner *pl, struct plan_field *fields, size_t *count, const char *name)
+{
+	struct bytes text = {(const uint8_t *)name, strlen(name)};
+	struct expr *e = check_table_name(pl->c.s, pl->plan->table, text, 0, 0);
+
+	if (!e)
+		return pl->c.s->failed;
+	fields[(*count)++] =
+		(struct plan_field){.name = name, .type = e->type, .kind = FIELD_EXPR, .expr = e};
+	return 0;
+}
+
+/* The list that is shown where the user gave none. */
+static int add_default(struct planner *pl, struct plan_field *fields, size_t *count)
+{
+	const struct table_def *def = schema_table(pl->plan->table);
+	int r = 0;
+
+	if (pl->plan->table == TABLE_OP) {
+		for (size_t i = 0; i < ARRAY_SIZE(op_fields) && r == 0; i++)
+			r = add_named(pl, fields, count, op_fields[i]);
+		return r;
+	}
+	for (unsigned int i = 0; i < def->column_count && r == 0; i++)
+		r = add_named(pl, fields, count, def->columns[i].name);
+	return r;
+}
+
+/* True where a later stage says itself which fields it needs, before anything is shown or joined. */
+static bool fields_follow(const struct part *part)
+{
+	for (; part; part = part->next) {
+		if (part->kind == PART_SELECT || part->kind == PART_AGGREGATE ||
+		    part->kind == PART_BY)
+			return true;
+		if (part->kind == PART_JOIN)
+			return false;
+	}
+	return false;
+}
+
+int planner_open(struct planner *pl)
+{
+	struct scope *scope = &pl->c.scope;
+	struct plan_field *fields;
+	size_t count = 0;
+	int r = 0;
+
+	if (pl->staged)
+		return 0;
+	pl->staged = true;
+	if (scope->kind == SCOPE_PLACED) {
+		pl->plan->fields = scope->fields;
+		pl->plan->field_count = scope->count;
+		scope->kind = SCOPE_FIELDS;
+		return 0;
+	}
+	fields = query_array(pl->c.s, QUERY_FIELDS_MAX, struct plan_field);
+	if (!fields)
+		return pl->c.s->failed;
+	if (!fields_follow(pl->parts))
+		r = add_default(pl, fields, &count);
+	planner_set_fields(pl, NULL, fields, count);
+	scope->open = true;
+	pl->plan->fields = fields;
+	pl->plan->field_count = count;
+	return r;
+}
+
+static int user_fields(struct planner *pl, const struct query_user_table *t,
+		       struct plan_field *fields)
+{
+	struct node at = {0};
+
+	for (size_t i = 0; i < t->column_count; i++) {
+		struct expr *e = expr_make_expr(pl->c.s, EXPR_COLUMN, t->columns[i].type, &at);
+
+		if (!e)
+			return pl->c.s->failed;
+		e->column = (unsigned int)i;
+		fields[i] = (struct plan_field){
+			.name = t->columns[i].name, .type = e->type, .kind = FIELD_EXPR, .expr = e};
+	}
+	return 0;
+}
+
+int planner_user(struct planner *pl, const struct query_user_table *t)
+{
+	struct plan *p = pl->plan;
+	int r;
+
+	assert(t->column_count && t->column_count <= QUERY_FIELDS_MAX && !pl->staged);
+	p->fields = query_array(pl->c.s, t->column_count, struct plan_field);
+	if (!p->fields)
+		return pl->c.s->failed;
+	p->field_count = t->column_count;
+	p->user = t;
+	r = user_fields(pl, t, p->fields);
+	pl->staged = true;
+	planner_set_fields(pl, NULL, p->fields, p->field_count);
+	return r;
+}
+
+/* ---- select ---- */
+
+static int plan_rows_too_many(struct planner *pl, const struct part *part)
+{
+	return query_fail(pl->c.s, part->pos, part->len, "a stage has more than %d fields",
+			  QUERY_FIELDS_MAX);
+}
+
+/* select *: fields as they are, or the table's columns. */
+static int select_all(struct planner *pl, const struct part *part, struct plan_field *fields,
+		      size_t *count)
+{
+	const struct scope *scope = &pl->c.scope;
+	bool table = scope->kind == SCOPE_TABLE || scope->open;
+	const struct table_def *def = table ? schema_table(pl->plan->table) : NULL;
+	size_t all = table ? def->column_count : scope->count;
+
+	for (size_t i = 0; i < all; i++) {
+		struct plan_field *f = &fields[*count];
+
+		if (!table && scope->fields[i].hidden)
+			continue;
+		if (*count == QUERY_FIELDS_MAX)
+			return plan_rows_too_many(pl, part);
+		*f = (struct plan_field){.kind = FIELD_EXPR};
+		f->name = table ? def->columns[i].name : scope->fields[i].name;
+		if (scope->kind == SCOPE_PLACED) {
+			f->expr = scope->fields[i].expr;
+		} else if (!table) {
+			f->expr = planner_field(pl, i);
+		} else {
+			struct node n = {.kind = NODE_NAME,
+					 .pos = part->pos,
+					 .len = part->len,
+					 .text = {(const uint8_t *)f->name, strlen(f->name)}};
+
+			f->expr = check_name(&pl->c, &n);
+		}
+		if (!f->expr)
+			return pl->c.s->failed;
+		f->type = f->expr->type;
+		++*count;
+	}
+	return 0;
+}
+
+static int select_item(struct planner *pl, const struct part *part, const struct item *item,
+		       struct plan_field *fields, size_t *count)
+{
+	struct plan_field *f = &fields[*count];
+	struct expr *e;
+	const char *name;
+	int r;
+
+	if (!item->expr)
+		return select_all(pl, part, fields, count);
+	if (*count == QUERY_FIELDS_MAX)
+		return plan_rows_too_many(pl, part);
+	e = check_expr(&pl->c, item->expr, NULL);
+	if (!e || check_limits(pl->c.s, e) < 0)
+		return pl->c.s->failed;
+	name = planner_item_name(pl, item);
+	if (!name)
+		return pl->c.s->failed;
+	r = planner_check_name(pl, fields, *count, item, name);
+	*f = (struct plan_field){.name = name, .type = e->type, .kind = FIELD_EXPR, .expr = e};
+	++*count;
+	return r;
+}
+
+static size_t plan_rows_fields_needed(struct planner *pl, const struct part *part)
+{
+	size_t columns = pl->plan->user ? 0 : schema_table(pl->plan->table)->column_count;
+	size_t all = MAX(pl->c.scope.count, columns);
+	size_t count = 0;
+
+	for (const struct item *i = part->items; i && count < QUERY_FIELDS_MAX; i = i->next)
+		count += i->expr ? 1 : all;
+	return MIN(count, (size_t)QUERY_FIELDS_MAX);
+}
+
+int planner_select(struct planner *pl, const struct part *part)
+{
+	struct plan_field *fields =
+		query_array(pl->c.s, plan_rows_fields_needed(pl, part), struct plan_field);
+	struct plan_stage *stage;
+	size_t count = 0;
+	int r = fields ? 0 : pl->c.s->failed;
+
+	for (const struct item *i = part->items; i && r == 0; i = i->next)
+		r = select_item(pl, part, i, fields, &count);
+	if (r < 0)
+		return r;
+	if (!pl->staged) {
+		planner_set_fields(pl, NULL, fields, count);
+		pl->c.scope.kind = SCOPE_PLACED;
+		return 0;
+	}
+	if (pl->c.scope.open)
+		pl->plan->field_count = pl->c.scope.count;
+	r = planner_add_stage(pl, STAGE_SELECT, part->pos, &stage);
+	if (r == 0)
+		planner_set_fields(pl, stage, fields, count);
+	pl->keys = 0;
+	return r;
+}
+
+/* ---- sort ---- */
+
+/* A sort key that is no field becomes one that is not shown. Over rows: one more field of the
+ * source; else all fields are passed on with one more. */
+static int hidden_field(struct planner *pl, struct item *item, struct expr *e, unsigned int *ret)
+{
+	struct scope *scope = &pl->c.scope;
+	struct plan_field *fields = scope->fields;
+	struct plan_stage *stage;
+	size_t count = scope->count;
+	const char *name = node_name(pl->c.s, item->expr);
+	int r;
+
+	assert(e->kind != EXPR_FIELD || scope->open);
+	if (!name || check_limits(pl->c.s, e) < 0)
+		return pl->c.s->failed;
+	if (count >= QUERY_FIELDS_MAX)
+		return query_fail(pl->c.s, item->expr->pos, item->expr->len,
+				  "a stage has more than %d fields", QUERY_FIELDS_MAX);
+	if (!scope->open) {
+		fields = query_array(pl->c.s, count + 1, struct plan_field);
+		if (!fields)
+			return pl->c.s->failed;
+		for (size_t i = 0; i < count; i++) {
+			fields[i] = (struct plan_field){.name = scope->fields[i].name,
+							.type = scope->fields[i].type,
+							.kind = FIELD_EXPR,
+							.expr = planner_field(pl, i),
+							.hidden = scope->fields[i].hidden};
+			if (!fields[i].expr)
+				return pl->c.s->failed;
+		}
+		r = planner_add_stage(pl, STAGE_SELECT, item->expr->pos, &stage);
+		if (r < 0)
+			return r;
+		planner_set_fields(pl, stage, fields, count);
+		stage->field_count = count + 1;
+	}
+	fields[count] = (struct plan_field){
+		.name = name, .type = e->type, .kind = FIELD_EXPR, .expr = e, .hidden = true};
+	scope->count = count + 1;
+	*ret = (unsigned int)count;
+	return 0;
+}
+
+static int sort_key(struct planner *pl, struct item *item, unsigned int *ret)
+{
+	struct scope *scope = &pl->c.scope, fields = *scope;
+	struct expr *e = check_expr(&pl->c, item->expr, NULL);
+
+	if (!e)
+		return pl->c.s->failed;
+	if (!kind_has_order(e->type) && e->type.type != QUERY_CODE &&
+	    e->type.type != QUERY_ENTITY && e->type.type != QUERY_BOOL)
+		return query_fail(pl->c.s, item->expr->pos, item->expr->len,
+				  "nothing is sorted by %s%s", query_kind_text(e->type),
+				  e->type.type == QUERY_HIST ? "; by its percentile: p99(x)" : "");
+	if (e->kind == EXPR_FIELD) {
+		*ret = e->column;
+		return 0;
+	}
+	if (scope->open) {
+		/* over the row itself; the fields that were added for it are not needed */
+		*scope = (struct scope){.kind = SCOPE_TABLE, .table = scope->table};
+		e = check_expr(&pl->c, item->expr, NULL);
+		*scope = fields;
+		if (!e)
+			return pl->c.s->failed;
+	}
+	return hidden_field(pl, item, e, ret);
+}
+
+static bool has_key(const struct plan_stage *stage, unsigned int field)
+{
+	for (size_t i = 0; i < stage->key_count; i++) {
+		if (stage->keys[i].field == field)
+			return true;
+	}
+	return false;
+}
+
+int planner_sort(struct planner *pl, const struct part *part)
+{
+	struct plan_stage sort = {.kind = STAGE_SORT}, *stage;
+	size_t count = 0;
+	int r = planner_open(pl);
+
+	for (const struct item *i = part->items; i; i = i->next) {
+		if (!i->expr)
+			return query_fail(pl->c.s, part->pos, part->len,
+					  "sort by a field, not by *");
+		count++;
+	}
+	sort.keys = query_array(pl->c.s, count + pl->keys, struct sort_key);
+	if (!sort.keys)
+		return pl->c.s->failed;
+	for (struct item *i = part->items; i && r == 0; i = i->next) {
+		unsigned int field = 0;
+
+		r = sort_key(pl, i, &field);
+		if (r == 0 && !has_key(&sort, field))
+			sort.keys[sort.key_count++] = (struct sort_key){field, i->desc};
+	}
+	/* ties of groups by their keys, so that the same question has the same answer */
+	for (unsigned int i = 0; i < pl->keys && r == 0; i++) {
+		if (!has_key(&sort, i))
+			sort.keys[sort.key_count++] = (struct sort_key){i, false};
+	}
+	if (r == 0)
+		r = planner_add_stage(pl, STAGE_SORT, part->pos, &stage);
+	if (r == 0) {
+		stage->keys = sort.keys;
+		stage->key_count = sort.key_count;
+	}
+	return r;
+}
+
+/* ---- head, tail ---- */
+
+int planner_head(struct planner *pl, const struct part *part)
+{
+	struct plan_stage *stage;
+	int r = planner_open(pl);
+
+	assert(part->number >= 0);
+	if (r == 0)
+		r = planner_add_stage(pl, STAGE_HEAD, part->pos, &stage);
+	if (r == 0) {
+		stage->count = part->number;
+		stage->tail = part->kind == PART_TAIL;
+	}
+	return r;
+}
+
+/* ---- join ---- */
+
+static int join_table(struct planner *pl, const struct part *part, enum table_id *ret)
+{
+	char word[NEAREST_WORD_MAX + 2];
+	struct nearest n = {.word = word};
+	int table;
+
+	snprintf(word, sizeof(word), "%.*s", (int)MIN(part->table.len, sizeof(word)),
+		 (const char *)part->table.data);
+	table = schema_table_find(word);
+	if (table >= 0 && schema_is_dimension((enum table_id)table)) {
+		*ret = (enum table_id)table;
+		return 0;
+	}
+	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
+		if (schema_is_dimension((enum table_id)i))
+			nearest_offer(&n, schema_table(i)->name);
+	}
+	for (size_t i = 0; pl->c.s->users && i < pl->c.s->users->count; i++)
+		nearest_offer(&n, pl->c.s->users->tables[i]->name);
+	if (n.best && table < 0)
+		return query_fail(pl->c.s, part->pos, part->len, "no table '%s'; did you mean %s?",
+				  word, n.best);
+	return query_fail(pl->c.s, part->pos, part->len,
+			  "thread, process, cgroup, host or file is joined, not '%s'", word);
+}
+
+static bool refers_to(struct query_kind k, enum table_id table)
+{
+	return (k.type == QUERY_ENTITY || k.type == QUERY_INT) && k.entity == table;
+}
+
+/* The field that holds the id of a row of the table. */
+static int join_field(struct planner *pl, const struct part *part, enum table_id table,
+		      unsigned int *ret)
+{
+	struct scope *scope = &pl->c.scope;
+	const char *name = schema_table(table)->name;
+	struct node n = {.kind = NODE_NAME,
+			 .pos = part->pos,
+			 .len = part->len,
+			 .text = {(const uint8_t *)name, strlen(name)}};
+	struct expr *e = NULL;
+
+	if (part->expr) {
+		e = check_expr(&pl->c, part->expr, NULL);
+		if (!e)
+			return pl->c.s->failed;
+		if (e->kind != EXPR_FIELD || !refers_to(e->type, table))
+			return query_fail(pl->c.s, part->expr->pos, part->expr->len,
+					  "a field that names a %s expected", name);
+		*ret = e->column;
+		return 0;
+	}
+	for (size_t i = 0; i < scope->count; i++) {
+		if (refers_to(scope->fields[i].type, table)) {
+			*ret = (unsigned int)i;
+			return 0;
+		}
+	}
+	if (scope->open && name_resolves(&pl->c, &n)) {
+		e = check_name(&pl->c, &n);
+		if (!e)
+			return pl->c.s->failed;
+		if (refers_to(e->type, table)) {
+			*ret = e->column;
+			return 0;
+		}
+	}
+	return query_fail(pl->c.s, part->pos, part->len,
+			  "no field of the stage before says which %s; group by %s, or select it",
+			  name, name);
+}
+
+static const char *joined_name(struct planner *pl, const char *of, const char *column,
+			       const struct plan_field *fields, size_t count)
+{
+	char *name;
+
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(fields[i].name, column))
+			continue;
+		name = query_array(pl->c.s, strlen(of) + strlen(column) + 2, char);
+		if (name)
+			snprintf(name, strlen(of) + strlen(column) + 2, "%s_%s", of, column);
+		return name;
+	}
+	return column;
+}
+
+static int joined_fields(struct planner *pl, enum table_id table, struct plan_field *fields,
+			 size_t *count)
+{
+	const struct table_def *def = schema_table(table);
+	size_t before = pl->c.scope.count;
+
+	assert(schema_table(table)->column_count > 1);
+	for (size_t i = 0; i < before; i++) {
+		fields[i] = pl->c.scope.fields[i];
+		fields[i].kind = FIELD_EXPR;
+		fields[i].expr = planner_field(pl, i);
+		if (!fields[i].expr)
+			return pl->c.s->failed;
+	}
+	*count = before;
+	/* the first column is the id, which is there */
+	for (unsigned int i = 1; i < def->column_count; i++) {
+		struct bytes text = {(const uint8_t *)def->columns[i].name,
+				     strlen(def->columns[i].name)};
+		struct expr *e = check_table_name(pl->c.s, table, text, 0, 0);
+		const char *name = joined_name(pl, def->name, def->columns[i].name, fields, *count);
+
+		if (!e || !name)
+			return pl->c.s->failed;
+		fields[(*count)++] = (struct plan_field){
+			.name = name, .type = e->type, .kind = FIELD_EXPR, .expr = e};
+	}
+	return 0;
+}
+
+/* ---- join with a user's table ---- */
+
+/* The user's column `i` says of the field's values what else belongs to them. */
+static bool joins_on(const struct query_user_column *c, const struct plan_field *f)
+{
+	bool text = f->type.type == QUERY_TEXT || f->type.type == QUERY_CODE;
+	size_t len = strlen(f->name);
+
+	if (c->type.type == QUERY_TEXT)
+		return text && !strcasecmp(c->name, f->name);
+	if (c->type.type == QUERY_BOOL || c->type.type == QUERY_FLOAT || text ||
+	    !query_kind_is_int(f->type))
+		return false;
+	/* file_id of the field `file` */
+	if (f->type.type == QUERY_ENTITY)
+		return c->type.entity == f->type.entity && c->type.entity != TABLE_OP &&
+		       !strncasecmp(c->name, f->name, len) && !strcasecmp(c->name + len, "_id");
+	return !strcasecmp(c->name, f->name);
+}
+
+static int user_key(struct planner *pl, const struct part *part, const struct query_user_table *t,
+		    unsigned int *ret_field, size_t *ret_key)
+{
+	struct scope *scope = &pl->c.scope;
+	struct expr *e = part->expr ? check_expr(&pl->c, part->expr, NULL) : NULL;
+
+	if (part->expr && !e)
+		return pl->c.s->failed;
+	for (size_t c = 0; c < t->column_count; c++) {
+		for (unsigned int i = 0; i < scope->count; i++) {
+			if (!joins_on(&t->columns[c], &scope->fields[i]) ||
+			    (e && (e->kind != EXPR_FIELD || e->column != i)))
+				continue;
+			*ret_field = i;
+			*ret_key = c;
+			return check_user_load(pl->c.s, t, c, true, part);
+		}
+	}
+	return query_fail(pl->c.s, part->pos, part->len,
+			  "no field of the stage before is a column of %s as well; select or group "
+			  "by the one that says which row belongs to which",
+			  t->name);
+}
+
+static int user_joined(struct planner *pl, const struct query_user_table *t, size_t key,
+		       struct plan_field *fields, size_t *count)
+{
+	struct node at = {0};
+
+	for (size_t i = 0; i < pl->c.scope.count; i++) {
+		fields[i] = pl->c.scope.fields[i];
+		fields[i].kind = FIELD_EXPR;
+		fields[i].expr = planner_field(pl, i);
+		if (!fields[i].expr)
+			return pl->c.s->failed;
+	}
+	*count = pl->c.scope.count;
+	for (size_t i = 0; i < t->column_count; i++) {
+		struct plan_field *f = &fields[*count];
+
+		if (i == key)
+			continue;
+		f->expr = expr_make_expr(pl->c.s, EXPR_COLUMN, t->columns[i].type, &at);
+		f->name = joined_name(pl, t->name, t->columns[i].name, fields, *count);
+		if (!f->expr || !f->name)
+			return pl->c.s->failed;
+		f->expr->column = (unsigned int)i;
+		f->type = f->expr->type;
+		f->kind = FIELD_EXPR;
+		++*count;
+	}
+	return 0;
+}
+
+static int join_user(struct planner *pl, const struct part *part, const struct query_user_table *t)
+{
+	struct plan_field *fields;
+	struct plan_stage *stage;
+	unsigned int field = 0;
+	size_t key = 0, count = 0;
+	int r = user_key(pl, part, t, &field, &key);
+
+	if (r < 0)
+		return r;
+	if (pl->c.scope.count + t->column_count > QUERY_FIELDS_MAX)
+		return plan_rows_too_many(pl, part);
+	fields = query_array(pl->c.s, pl->c.scope.count + t->column_count, struct plan_field);
+	r = fields ? user_joined(pl, t, key, fields, &count) : pl->c.s->failed;
+	if (r == 0 && pl->c.scope.open)
+		pl->plan->field_count = pl->c.scope.count;
+	if (r == 0)
+		r = planner_add_stage(pl, STAGE_JOIN, part->pos, &stage);
+	if (r < 0)
+		return r;
+	stage->column = field;
+	stage->table = TABLE_COUNT;
+	stage->user = t;
+	stage->key = key;
+	planner_set_fields(pl, stage, fields, count);
+	return 0;
+}
+
+int planner_join(struct planner *pl, const struct part *part)
+{
+	const struct query_user_table *user = check_user_table(pl->c.s, part->table);
+	struct plan_stage *stage;
+	struct plan_field *fields;
+	enum table_id table = TABLE_OP;
+	unsigned int column = 0;
+	size_t count = 0;
+	int r = planner_open(pl);
+
+	assert(part->kind == PART_JOIN);
+	if (r == 0 && user)
+		return join_user(pl, part, user);
+	if (r == 0)
+		r = join_table(pl, part, &table);
+	if (r == 0)
+		r = join_field(pl, part, table, &column);
+	if (r < 0)
+		return r;
+	if (pl->c.scope.count + schema_table(table)->column_count > QUERY_FIELDS_MAX)
+		return plan_rows_too_many(pl, part);
+	fields = query_array(pl->c.s, pl->c.scope.count + schema_table(table)->column_count,
+			     struct plan_field);
+	r = fields ? joined_fields(pl, table, fields, &count) : pl->c.s->failed;
+	if (r < 0)
+		return r;
+	if (pl->c.scope.open)
+		pl->plan->field_count = pl->c.scope.count;
+	r = planner_add_stage(pl, STAGE_JOIN, part->pos, &stage);
+	if (r < 0)
+		return r;
+	stage->column = column;
+	stage->table = table;
+	planner_set_fields(pl, stage, fields, count);
+	return 0;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_text.c: a plan as lines, for --explain. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "query/internal.h"
+#include "query/plan/expr_text_internal.h"
+#include "query/check/user_values.h"
+
+static const char *const aggregate_names[] = {
+#define A(NAME, name, sig, doc) [AGGREGATE_##NAME] = #name,
+	QUERY_AGGREGATES(A)
+#undef A
+};
+
+static uint64_t field_columns(const struct plan *p)
+{
+	uint64_t set = p->where ? expr_columns(p->where) : 0;
+
+	for (size_t i = 0; i < p->field_count; i++) {
+		if (p->fields[i].expr)
+			set |= expr_columns(p->fields[i].expr);
+	}
+	return set;
+}
+
+static int write_scan(const struct plan *p, struct buf *out)
+{
+	const struct table_def *def;
+	const char *before = " | columns ";
+	uint64_t set;
+	int r;
+
+	if (p->user)
+		return buf_printf(out, "scan %s, %zu columns of your own\n", p->user->name,
+				  p->field_count);
+	def = schema_table(p->table);
+	set = field_columns(p);
+	r = buf_printf(out, "scan %s%s", def->name, p->each_file ? ", each of a call's files" : "");
+
+	for (unsigned int i = 0; i < def->column_count && r == 0; i++) {
+		if (!(set >> i & 1))
+			continue;
+		r = buf_printf(out, "%s%s", before, def->columns[i].name);
+		before = ", ";
+	}
+	if (r == 0 && p->from != INT64_MIN)
+		r = buf_printf(out, " | ended from %" PRId64, p->from);
+	if (r == 0 && p->to != INT64_MAX)
+		r = buf_printf(out, " | ended before %" PRId64, p->to);
+	return r < 0 ? r : buf_append(out, "\n", 1);
+}
+
+static int write_aggregate(struct text_writer *w, const struct plan_field *f)
+{
+	int params = f->aggregate == AGGREGATE_LQUANTIZE    ? 3
+		     : f->aggregate == AGGREGATE_LLQUANTIZE ? 4
+							    : 0;
+	int r = f->aggregate == AGGREGATE_PERCENTILE
+			? buf_printf(w->out, "percentile[%g](", f->quantile * 100)
+			: buf_printf(w->out, "%s(", aggregate_names[f->aggregate]);
+
+	assert(f->kind == FIELD_AGGREGATE && f->aggregate < AGGREGATE_KINDS);
+	if (r == 0 && f->expr)
+		r = text_write(w, f->expr);
+	for (int i = 0; i < params && r == 0; i++)
+		r = buf_printf(w->out, ", %" PRId64, f->param[i]);
+	return r < 0 ? r : buf_append(w->out, ")", 1);
+}
+
+static int plan_text_write_field(struct text_writer *w, const struct plan_field *f)
+{
+	size_t from = w->out->len;
+	int r = f->kind == FIELD_AGGREGATE ? write_aggregate(w, f) : text_write(w, f->expr);
+
+	if (r < 0)
+		return r;
+	/* "comm", not "comm as comm" */
+	if (w->out->len - from != strlen(f->name) ||
+	    memcmp(w->out->data + from, f->name, w->out->len - from))
+		r = buf_printf(w->out, " as %s", f->name);
+	if (r == 0 && f->hidden)
+		r = buf_printf(w->out, " (hidden)");
+	return r;
+}
+
+static int write_fields(struct text_writer *w, const char *title, const struct plan_field *fields,
+			size_t count, bool keys)
+{
+	const char *before = title;
+	int r = 0;
+
+	for (size_t i = 0; i < count && r == 0; i++) {
+		if (keys != (fields[i].kind == FIELD_KEY || fields[i].kind == FIELD_WINDOW))
+			continue;
+		r = buf_printf(w->out, "%s", before);
+		if (r == 0)
+			r = plan_text_write_field(w, &fields[i]);
+		before = ", ";
+	}
+	return r;
+}
+
+static int write_group(struct text_writer *w, const struct plan_field *fields, size_t count)
+{
+	int r = buf_printf(w->out, "group");
+
+	if (r == 0)
+		r = write_fields(w, " by ", fields, count, true);
+	if (r == 0)
+		r = write_fields(w, " | ", fields, count, false);
+	return r < 0 ? r : buf_append(w->out, "\n", 1);
+}
+
+static int write_select(struct text_writer *w, const struct plan_field *fields, size_t count)
+{
+	int r = count ? write_fields(w, "select ", fields, count, false)
+		      : buf_printf(w->out, "select nothing");
+
+	return r < 0 ? r : buf_append(w->out, "\n", 1);
+}
+
+static int write_sort(struct text_writer *w, const struct plan_stage *s)
+{
+	int r = buf_printf(w->out, "sort");
+
+	assert(s->kind == STAGE_SORT && s->key_count > 0);
+	for (size_t i = 0; i < s->key_count && r == 0; i++)
+		r = buf_printf(w->out, "%s%s%s", i ? ", " : " ", s->fields[s->keys[i].field].name,
+			       s->keys[i].desc ? " desc" : "");
+	return r < 0 ? r : buf_append(w->out, "\n", 1);
+}
+
+static int write_stage(struct text_writer *w, const struct plan_stage *s)
+{
+	int r;
+
+	switch (s->kind) {
+	case STAGE_WHERE:
+		r = buf_printf(w->out, "filter ");
+		if (r == 0)
+			r = text_write(w, s->expr);
+		return r < 0 ? r : buf_append(w->out, "\n", 1);
+	case STAGE_SORT:
+		return write_sort(w, s);
+	case STAGE_HEAD:
+		return buf_printf(w->out, "%s %" PRId64 "\n", s->tail ? "tail" : "head", s->count);
+	case STAGE_SELECT:
+		return write_select(w, s->fields, s->field_count);
+	case STAGE_GROUP:
+		return write_group(w, s->fields, s->field_count);
+	case STAGE_JOIN:
+		return buf_printf(w->out, "join %s on %s\n",
+				  s->user ? s->user->name : schema_table(s->table)->name,
+				  s->fields[s->column].name);
+	}
+	return -EINVAL;
+}
+
+int plan_text(const struct plan *p, struct buf *out)
+{
+	struct text_writer w = {.out = out, .table = p->table};
+	int r = write_scan(p, out);
+
+	if (r == 0 && p->where) {
+		r = buf_printf(out, "filter ");
+		if (r == 0)
+			r = text_write(&w, p->where);
+		if (r == 0)
+			r = buf_append(out, "\n", 1);
+	}
+	if (r == 0 && !p->user)
+		r = p->grouped ? write_group(&w, p->fields, p->field_count)
+			       : write_select(&w, p->fields, p->field_count);
+	w.fields = p->fields;
+	w.field_count = p->field_count;
+	for (size_t i = 0; i < p->stage_count && r == 0; i++) {
+		const struct plan_stage *s = &p->stages[i];
+
+		r = write_stage(&w, s);
+		w.fields = s->fields;
+		w.field_count = s->field_count;
+	}
+	return r;
+}

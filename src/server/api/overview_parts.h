@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_parts.h: overviews for which calls are read: who cannot wait is told what was read by then, and asks again, which
+ * goes on from there. What was summed is kept in between, with its part of the server's memory, as long as somebody
+ * asks: there is one for each question, whoever asks it.
+ */
+#pragma once
+
+#include "server/api/route_overview.h"
+
+#define OVERVIEW_PARTS_MAX	3u
+#define OVERVIEW_PARTS_IDLE_NS	10000000000ll /* that one is kept which nobody asks about */
+#define OVERVIEW_PARTS_YIELD_NS 2000000000ll  /* where others want its memory */
+
+struct overview_parts;
+int overview_parts_new(struct overview_parts **ret) _must_check_;
+void overview_parts_free(struct overview_parts *p);
+/* Lets go of those that nobody asked about for so long. */
+void overview_parts_drop(struct server *s, int64_t idle_ns);
+/*
+ * Answers in `within` ms (0: when all is read). The filter is taken. The whole overview is kept for who asks for it next.
+ */
+int overview_parts_answer(struct question *q, struct pass_filter *pass_filter, bool brief, int64_t within);

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+/* route_lanes.c: /lanes: the threads of the timeline, those of one container and process together. */
+#include <errno.h>
+#include <string.h>
+
+#include "server/sums/who.h"
+#include "server/sums/sums.h"
+
+struct lane {
+	int64_t task, tid, pid;
+	const struct dims_thread *thread; /* latest version */
+	const struct dims_process *process;
+	const struct dims_cgroup *cgroup;
+	const struct dims_host *host;
+	uint64_t calls;
+};
+
+static struct bytes text_or(struct bytes t, const char *otherwise)
+{
+	return t.data ? t : (struct bytes){(const uint8_t *)otherwise, strlen(otherwise)};
+}
+
+static int route_lanes_compare(struct bytes a, struct bytes b)
+{
+	size_t n = MIN(a.len, b.len);
+	int c = n ? memcmp(a.data, b.data, n) : 0;
+
+	return c ? c : (a.len > b.len) - (a.len < b.len);
+}
+
+static struct bytes route_lanes_host_of(const struct lane *l)
+{
+	return text_or(l->host ? l->host->name : (struct bytes){0}, "");
+}
+
+static struct bytes container_of_lane(const struct lane *l)
+{
+	return text_or(l->cgroup ? l->cgroup->container : (struct bytes){0}, "");
+}
+
+static int route_lanes_by_place(const void *a, const void *b)
+{
+	const struct lane *x = a, *y = b;
+	int c = route_lanes_compare(route_lanes_host_of(x), route_lanes_host_of(y));
+
+	if (!c)
+		c = route_lanes_compare(container_of_lane(x), container_of_lane(y));
+	if (!c)
+		c = (x->pid > y->pid) - (x->pid < y->pid);
+	if (!c)
+		c = (x->tid > y->tid) - (x->tid < y->tid);
+	return c ? c : (x->task > y->task) - (x->task < y->task);
+}
+
+static void route_lanes_fill(struct lane *l, const struct dims *d, const struct map *latest,
+			     int64_t task, uint64_t calls)
+{
+	uint64_t id = (uint64_t)task;
+
+	map_get(latest, id, &id);
+	*l = (struct lane){.task = task, .calls = calls};
+	l->thread = dims_thread(d, (int64_t)id);
+	l->tid = l->thread ? l->thread->tid : -1;
+	l->process = l->thread ? dims_process(d, l->thread->process_id) : NULL;
+	l->cgroup = l->thread ? dims_cgroup(d, l->thread->cgroup_id) : NULL;
+	l->pid = l->process ? l->process->pid : -1;
+	l->host = l->process ? dims_host(d, l->process->host_id) : NULL;
+	if (!l->host && dims_rows(d, TABLE_HOST))
+		l->host = dims_host(d, dims_id_at(d, TABLE_HOST, 0));
+}
+
+static void put_lane(struct js *j, const struct lane *l)
+{
+	struct bytes comm = l->thread ? l->thread->comm : (struct bytes){0};
+	struct bytes exe = l->process ? l->process->exe : (struct bytes){0};
+	const uint8_t *slash = exe.len ? memrchr(exe.data, '/', exe.len) : NULL;
+
+	if (slash)
+		exe = (struct bytes){slash + 1, exe.len - (size_t)(slash + 1 - exe.data)};
+	js_open(j, '{');
+	js_key_int(j, "id", l->task);
+	js_key_int(j, "tid", l->tid);
+	js_key_bytes(j, "comm", text_or(comm, ""));
+	js_key_int(j, "pid", l->pid);
+	js_key_bytes(j, "process", exe.len ? exe : text_or(comm, ""));
+	js_key_bytes(j, "container", l->cgroup ? l->cgroup->container : (struct bytes){0});
+	js_key_bytes(j, "host", route_lanes_host_of(l));
+	js_key_uint(j, "calls", l->calls);
+	js_close(j, '}');
+}
+
+/* Calls by thread, those that never finished too: what hangs must not be unseen. */
+static int count_calls(const struct dims *d, const struct sums *s, struct map *ret)
+{
+	uint64_t id, n, before;
+	size_t pos = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < rollup_count(s->rollup) && r >= 0; i++) {
+		const struct rollup_row *row = rollup_row(s->rollup, i);
+
+		id = (uint64_t)names_task(d, row->thread_id);
+		before = 0;
+		map_get(ret, id, &before);
+		if (row->thread_id >= 0)
+			r = map_set(ret, id, before + row->calls);
+	}
+	while (r >= 0 && map_next(&s->running_by, &pos, &id, &n)) {
+		before = 0;
+		if ((int64_t)id < 0)
+			continue;
+		id = (uint64_t)names_task(d, (int64_t)id);
+		map_get(ret, id, &before);
+		r = map_set(ret, id, before + n);
+	}
+	return r;
+}
+
+static int lanes_answer(struct question *q)
+{
+	const struct dims *d = store_dims(q->server->store);
+	_cleanup_pass_filter_ struct pass_filter pass_filter = {0};
+	_cleanup_(sums_freep) struct sums *s = NULL;
+	_cleanup_(map_free) struct map latest = {0}, calls = {0};
+	_cleanup_free_ struct lane *lanes = NULL;
+	struct js j = {.to = &q->out};
+	int r = pass_filter_make(q, q->filter, &pass_filter);
+	const struct sums_want want = {.keys = ROLLUP_THREAD};
+	uint64_t task, count;
+	size_t n = 0, pos = 0;
+
+	if (r >= 0)
+		r = sums_run(q, &pass_filter, &want, &s);
+	if (r >= 0)
+		r = count_calls(d, s, &calls);
+	if (r >= 0)
+		r = dims_latest_threads(d, &latest);
+	if (r < 0)
+		return r;
+	lanes = calloc(calls.count + 1, sizeof(*lanes));
+	if (!lanes)
+		return -ENOMEM;
+	while (map_next(&calls, &pos, &task, &count))
+		route_lanes_fill(&lanes[n++], d, &latest, (int64_t)task, count);
+	qsort(lanes, n, sizeof(*lanes), route_lanes_by_place);
+	js_open(&j, '{');
+	js_key(&j, "lanes");
+	js_open(&j, '[');
+	for (size_t i = 0; i < n; i++)
+		put_lane(&j, &lanes[i]);
+	js_close(&j, ']');
+	js_close(&j, '}');
+	return j.error;
+}
+
+void lanes_get(void *arg, struct http_request *r)
+{
+	question_run_by_filter(arg, r, lanes_answer);
+}

@@ -1,0 +1,731 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * route_overview.c: /overview: all that the first page shows, from one pass. What is ranked is I/O, as in
+ * `weir report`: waiting, and calls that are neither, have tables of their own. Calls that still ran
+ * when recording stopped are in totals.running alone.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/saturate.h"
+#include "schema/ops.h"
+#include "server/sums/catalog.h"
+#include "server/sums/clip.h"
+#include "server/sums/file_sums.h"
+#include "server/sums/file_tops.h"
+#include "server/sums/who.h"
+#include "server/api/overview_parts.h"
+#include "server/sums/slowest.h"
+
+#define RATE_OPS  8u /* with a band of their own; the others are one */
+#define SLOW_ROWS 20u
+
+#define SOCKETS_SHARED 3u /* among the first files: from so many on pages may tell them as one */
+
+#define FILES_UNKNOWN SIZE_MAX /* were not looked at */
+
+/* ---- tables ---- */
+
+/* Which classes a table tells of. */
+enum part { PART_IO, PART_WAIT, PART_NOT_IO, PART_ALL };
+
+static bool route_overview_is_part(enum part part, int64_t class)
+{
+	switch (part) {
+	case PART_IO:
+		return sums_is_io(class);
+	case PART_WAIT:
+		return class == CLASS_WAIT;
+	case PART_NOT_IO:
+		return class != CLASS_WAIT && !sums_is_io(class);
+	case PART_ALL:
+		return true;
+	}
+	return false;
+}
+
+struct table_of {
+	const char *name;
+	unsigned int keys; /* what the rows are told by */
+	enum part part;
+	bool failed; /* those that failed alone, and where */
+	bool needs_thread;
+	bool lives; /* has a time in which it lived */
+	/* Turns ids into those that stand for the thing; NULL: they stay. */
+	void (*map)(const struct server *s, struct rollup_row *key);
+	void (*put)(struct js *j, const struct dims *d, const struct rollup_row *row);
+};
+
+static void map_thread(const struct server *s, struct rollup_row *key)
+{
+	key->thread_id = names_task(store_dims(s->store), key->thread_id);
+}
+
+static void map_process(const struct server *s, struct rollup_row *key)
+{
+	const struct dims_thread *t = dims_thread(store_dims(s->store), key->thread_id);
+
+	key->thread_id = t ? t->process_id : -1;
+}
+
+static void route_overview_put_op(struct js *j, const struct dims *d, const struct rollup_row *row)
+{
+	js_key_string(j, "name", names_code("op", row->op).s);
+	js_key_string(j, "class", names_code("class", row->class).s);
+}
+
+static void put_process(struct js *j, const struct dims *d, const struct rollup_row *row)
+{
+	const struct dims_process *p = dims_process(d, row->thread_id);
+	struct bytes exe = p ? p->exe : (struct bytes){0};
+	const uint8_t *slash = exe.len ? memrchr(exe.data, '/', exe.len) : NULL;
+
+	js_key_int(j, "pid", p ? p->pid : -1);
+	if (slash) {
+		exe.len -= (size_t)(slash + 1 - exe.data);
+		exe.data = slash + 1;
+	}
+	js_key_bytes(j, "name", exe);
+	names_put_argv(j, "argv", p);
+}
+
+static void route_overview_put_thread(struct js *j, const struct dims *d,
+				      const struct rollup_row *row)
+{
+	const struct dims_thread *t = dims_thread(d, row->thread_id);
+
+	js_key_int(j, "id", row->thread_id);
+	js_key_int(j, "tid", t ? t->tid : -1);
+	names_put_comm(j, "comm", d, dims_latest_thread(d, row->thread_id));
+	js_key_int(j, "pid", names_pid(d, row->thread_id));
+}
+
+static void route_overview_put_error(struct js *j, const struct dims *d,
+				     const struct rollup_row *row)
+{
+	js_key_string(j, "op", names_code("op", row->op).s);
+	js_key_string(j, "err", names_code("err", row->err).s);
+}
+
+static const struct table_of tables[] = {
+	{.name = "ops", .keys = ROLLUP_OP | ROLLUP_CLASS, .put = route_overview_put_op},
+	{.name = "processes",
+	 .keys = ROLLUP_THREAD,
+	 .needs_thread = true,
+	 .map = map_process,
+	 .put = put_process},
+	{.name = "threads",
+	 .keys = ROLLUP_THREAD,
+	 .needs_thread = true,
+	 .lives = true,
+	 .map = map_thread,
+	 .put = route_overview_put_thread},
+	{.name = "errors",
+	 .keys = ROLLUP_OP | ROLLUP_ERR,
+	 .part = PART_ALL,
+	 .failed = true,
+	 .put = route_overview_put_error},
+	{.name = "waiting",
+	 .keys = ROLLUP_OP | ROLLUP_CLASS,
+	 .part = PART_WAIT,
+	 .put = route_overview_put_op},
+	{.name = "not_io",
+	 .keys = ROLLUP_OP | ROLLUP_CLASS,
+	 .part = PART_NOT_IO,
+	 .put = route_overview_put_op},
+};
+
+struct regroup {
+	const struct table_of *table;
+	const struct server *server;
+};
+
+static bool route_overview_regroup_row(void *arg, struct rollup_row *key)
+{
+	const struct regroup *g = arg;
+
+	if (!route_overview_is_part(g->table->part, key->class) ||
+	    (g->table->failed && key->err <= 0) || (g->table->needs_thread && key->thread_id < 0))
+		return false;
+	if (g->table->map)
+		g->table->map(g->server, key);
+	return true;
+}
+
+/* Failures by their number. */
+static int route_overview_by_calls(const void *a, const void *b)
+{
+	const struct rollup_row *x = *(const struct rollup_row *const *)a;
+	const struct rollup_row *y = *(const struct rollup_row *const *)b;
+
+	return x->calls != y->calls ? x->calls < y->calls ? 1 : -1 : sums_by_time(a, b);
+}
+
+static void put_figures(struct js *j, const struct rollup_row *row)
+{
+	js_key_uint(j, "calls", row->calls);
+	js_key_uint(j, "errors", row->errors);
+	js_key_uint(j, "bytes", row->bytes);
+	js_key_uint(j, "time", row->time_ns);
+	sums_put_quantile(j, "p50", &row->hist, 0.5, row->max_ns);
+	sums_put_quantile(j, "p99", &row->hist, 0.99, row->max_ns);
+	js_key_uint(j, "max", row->max_ns);
+}
+
+/* ---- what threads did besides ---- */
+
+/* Time in calls that wait, by what the rows are told by. */
+static int find_waits(const struct question *q, const struct rollup *all, const struct table_of *t,
+		      struct map *ret)
+{
+	struct table_of waits = *t;
+	struct regroup g = {&waits, q->server};
+	_cleanup_(rollup_freep) struct rollup *sums = NULL;
+	int r;
+
+	waits.part = PART_WAIT;
+	r = rollup_regroup(all, t->keys, route_overview_regroup_row, &g, &sums);
+	for (size_t i = 0; r >= 0 && i < rollup_count(sums); i++) {
+		const struct rollup_row *row = rollup_row(sums, i);
+
+		r = map_set(ret, (uint64_t)row->thread_id, row->time_ns);
+	}
+	return r;
+}
+
+/* How long the thread lived within the range that was asked for. */
+static uint64_t span_of(const struct question *q, int64_t task, int64_t from, int64_t to)
+{
+	const struct dims *d = store_dims(q->server->store);
+	const struct dims_thread *born = dims_thread(d, task);
+	const struct dims_thread *last = dims_thread(d, dims_latest_thread(d, task));
+
+	if (born && born->since != INT64_MIN)
+		from = MAX(from, born->since);
+	if (last && last->stopped != INT64_MIN)
+		to = MIN(to, last->stopped);
+	return to > from ? (uint64_t)(to - from) : 0;
+}
+
+static void route_overview_put_times(const struct question *q, struct js *j,
+				     const struct table_of *t, const struct rollup_row *row,
+				     const struct map *waits, const struct clip *clip)
+{
+	uint64_t waited = 0;
+	int64_t from, to;
+
+	map_get(waits, (uint64_t)row->thread_id, &waited);
+	js_key_uint(j, "wait_time", waited);
+	if (!t->lives)
+		return;
+	question_range(q, &from, &to);
+	js_key_uint(j, "span", span_of(q, row->thread_id, from, to));
+	js_key_uint(j, "io_within", clip_time(&clip->io, row->thread_id, row->time_ns));
+	js_key_uint(j, "wait_within", clip_time(&clip->wait, row->thread_id, waited));
+}
+
+/* ---- one table ---- */
+
+static int sorted_rows(const struct rollup *sums, const struct table_of *t,
+		       const struct rollup_row ***ret)
+{
+	size_t n = rollup_count(sums);
+	const struct rollup_row **rows = calloc(n + 1, sizeof(*rows));
+
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		rows[i] = rollup_row(sums, i);
+	qsort(rows, n, sizeof(*rows), t->failed ? route_overview_by_calls : sums_by_time);
+	*ret = rows;
+	return 0;
+}
+
+/* Where the failures of each row were: tops[] is as long as the table. 1: too many files to know. */
+static int find_failures(const struct question *q, const struct sums *s,
+			 const struct rollup_row *const *rows, size_t count,
+			 struct failure_top *tops)
+{
+	for (size_t i = 0; i < count; i++)
+		tops[i] = (struct failure_top){.op = rows[i]->op, .err = rows[i]->err};
+	return failures_find(&s->failures, q->server, tops, count);
+}
+
+static void put_failure(const struct question *q, struct js *j, const struct failure_top *top,
+			bool unknown)
+{
+	names_put_file(j, "file", store_dims(q->server->store), unknown ? -1 : top->file);
+	js_key(j, "file_id");
+	if (unknown || top->file < 0)
+		js_null(j);
+	else
+		js_int(j, top->file);
+	js_key(j, "files");
+	if (unknown)
+		js_null(j);
+	else
+		js_uint(j, top->files);
+}
+
+static int route_overview_put_rows(struct question *q, struct js *j, const struct sums *s,
+				   const struct table_of *t, const struct clip *clip,
+				   const struct rollup_row *const *rows, size_t count)
+{
+	const struct dims *d = store_dims(q->server->store);
+	_cleanup_(map_free) struct map waits = {0};
+	struct failure_top tops[TABLE_TOP];
+	int r = t->needs_thread ? find_waits(q, s->other, t, &waits) : 0;
+	int unknown = r >= 0 && t->failed ? find_failures(q, s, rows, count, tops) : 0;
+
+	js_open(j, '[');
+	for (size_t i = 0; i < count && r >= 0 && unknown >= 0; i++) {
+		js_open(j, '{');
+		t->put(j, d, rows[i]);
+		put_figures(j, rows[i]);
+		if (t->needs_thread)
+			route_overview_put_times(q, j, t, rows[i], &waits, clip);
+		if (t->failed)
+			put_failure(q, j, &tops[i], unknown);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+	return r < 0 ? r : unknown;
+}
+
+static int put_table(struct question *q, struct js *j, const struct sums *s,
+		     const struct clip *clip, const struct table_of *t)
+{
+	struct regroup g = {t, q->server};
+	_cleanup_(rollup_freep) struct rollup *sums = NULL;
+	_cleanup_free_ const struct rollup_row **rows = NULL;
+	int r = rollup_regroup(t->needs_thread ? s->other : s->rollup, t->keys,
+			       route_overview_regroup_row, &g, &sums);
+	size_t n = r < 0 ? 0 : rollup_count(sums);
+
+	if (r >= 0)
+		r = sorted_rows(sums, t, &rows);
+	if (r < 0)
+		return r;
+	js_key(j, t->name);
+	js_open(j, '{');
+	js_key(j, "rows");
+	r = route_overview_put_rows(q, j, s, t, clip, rows, MIN(n, (size_t)TABLE_TOP));
+	js_key_uint(j, "others", n > TABLE_TOP ? n - TABLE_TOP : 0);
+	js_close(j, '}');
+	return r < 0 ? r : j->error;
+}
+
+/* ---- files: there may be millions ---- */
+
+static void route_overview_put_file(struct js *j, const struct dims *d, const struct sums_file *f,
+				    const struct hist *h)
+{
+	struct dims_file room;
+	const struct dims_file *file = dims_file(d, f->id, &room);
+
+	js_open(j, '{');
+	js_key_int(j, "id", f->id);
+	names_put_file(j, "name", d, f->id);
+	js_key_bytes(j, "path", file ? file->path : (struct bytes){0});
+	js_key_uint(j, "calls", f->calls);
+	js_key_uint(j, "errors", f->errors);
+	js_key_uint(j, "bytes", f->bytes);
+	js_key_uint(j, "time", f->time);
+	sums_put_quantile(j, "p50", h, 0.5, f->max);
+	sums_put_quantile(j, "p99", h, 0.99, f->max);
+	js_key_uint(j, "max", f->max);
+	js_close(j, '}');
+}
+
+static bool is_socket(const struct server *s, const struct sums_file *f)
+{
+	return catalog_folder(s->catalog, store_dims(s->store), f->id) == FOLDER_SOCKETS;
+}
+
+/*
+ * Of files[from ..] those with most time that are no sockets, put to that place: pages tell the sockets of an address as
+ * one, which leaves room. Tells how many; none where few sockets are before them.
+ */
+static size_t besides(const struct server *s, struct sums_file *files, size_t from, size_t count)
+{
+	size_t sockets = 0, at = from;
+
+	for (size_t i = 0; i < from; i++)
+		sockets += is_socket(s, &files[i]);
+	if (sockets < SOCKETS_SHARED)
+		return 0;
+	for (size_t i = from; i < count; i++) {
+		struct sums_file f = files[i];
+
+		if (is_socket(s, &f))
+			continue;
+		files[i] = files[at];
+		files[at++] = f;
+	}
+	return file_sums_top(files + from, at - from, TABLE_TOP);
+}
+
+static void put_file_rows(struct js *j, const char *key, const struct dims *d,
+			  const struct sums_file *files, const struct hist *hists, size_t count)
+{
+	js_key(j, key);
+	js_open(j, '[');
+	for (size_t i = 0; i < count; i++)
+		route_overview_put_file(j, d, &files[i], &hists[i]);
+	js_close(j, ']');
+}
+
+static int route_overview_put_files(struct question *q, struct js *j,
+				    const struct pass_filter *pass_filter, const struct sums *s,
+				    struct sums_file *files, size_t count)
+{
+	const struct dims *d = store_dims(q->server->store);
+	struct hist hists[2 * TABLE_TOP] = {0};
+	bool all = !pass_filter->eval && q->from == INT64_MIN && q->to == INT64_MAX;
+	int r = all && !q->server->live ? file_tops_note(q->server, files, count) : 0;
+	size_t top = file_sums_top(files, count, TABLE_TOP), n = 0;
+	size_t more = besides(q->server, files, top, count);
+
+	if (r >= 0)
+		r = file_sums_hists(q, pass_filter, s, files, top + more, hists);
+
+	for (size_t i = 0; i < count; i++)
+		n += files[i].calls > 0;
+	js_key(j, "files");
+	js_open(j, '{');
+	put_file_rows(j, "rows", d, files, hists, r < 0 ? 0 : top);
+	if (more)
+		put_file_rows(j, "besides", d, files + top, hists + top, r < 0 ? 0 : more);
+	js_key_uint(j, "others", n - top);
+	js_close(j, '}');
+	for (size_t i = 0; i < ARRAY_SIZE(hists); i++)
+		hist_free(&hists[i]);
+	return r;
+}
+
+/* ---- totals ---- */
+
+/* Threads and processes, over their versions, that made calls. */
+static int count_threads(const struct dims *d, const struct rollup *by_thread, size_t *ret_tasks,
+			 size_t *ret_processes)
+{
+	_cleanup_(map_free) struct map tasks = {0}, processes = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < rollup_count(by_thread) && r >= 0; i++) {
+		int64_t id = rollup_row(by_thread, i)->thread_id;
+		const struct dims_thread *t = dims_thread(d, id);
+
+		if (id >= 0)
+			r = map_set(&tasks, (uint64_t)names_task(d, id), 1);
+		if (r >= 0 && t)
+			r = map_set(&processes, (uint64_t)t->process_id, 1);
+	}
+	*ret_tasks = tasks.count;
+	*ret_processes = processes.count;
+	return r;
+}
+
+static int put_totals(struct question *q, struct js *j, const struct sums *s, size_t files)
+{
+	uint64_t calls = 0, errors = 0, bytes = 0, time = 0, waited = 0, handing_over = 0;
+	size_t tasks, processes;
+	int r = count_threads(store_dims(q->server->store), s->other, &tasks, &processes);
+
+	for (size_t i = 0; i < rollup_count(s->rollup); i++) {
+		const struct rollup_row *row = rollup_row(s->rollup, i);
+
+		calls = add_sat(calls, row->calls);
+		errors = add_sat(errors, row->errors);
+		bytes = add_sat(bytes, row->bytes);
+		if (row->op >= 0 && op_hands_over((uint32_t)row->op))
+			handing_over = add_sat(handing_over, row->calls);
+		if (row->class == CLASS_WAIT)
+			waited = add_sat(waited, row->time_ns);
+		else if (sums_is_io(row->class))
+			time = add_sat(time, row->time_ns);
+	}
+	js_key(j, "totals");
+	js_open(j, '{');
+	js_key_uint(j, "calls", calls);
+	js_key_uint(j, "errors", errors);
+	js_key_uint(j, "bytes", bytes);
+	js_key_uint(j, "time", time);
+	js_key_uint(j, "wait_time", waited);
+	js_key_uint(j, "handing_over", handing_over);
+	js_key_uint(j, "threads", tasks);
+	js_key_uint(j, "processes", processes);
+	js_key(j, "files");
+	if (files == FILES_UNKNOWN)
+		js_null(j);
+	else
+		js_uint(j, files);
+	js_key_uint(j, "running", s->running);
+	js_close(j, '}');
+	return r;
+}
+
+/* ---- over time ---- */
+
+static void route_overview_put_numbers(struct js *j, const uint64_t *numbers, unsigned int count)
+{
+	js_open(j, '[');
+	for (unsigned int i = 0; i < count; i++)
+		js_uint(j, numbers[i]);
+	js_close(j, ']');
+}
+
+/* The busiest operations first; those beyond RATE_OPS are added to `others`. */
+static unsigned int choose_ops(const struct sums *s, unsigned int top[static RATE_OPS],
+			       struct sums_series *others)
+{
+	unsigned int n = 0;
+
+	for (unsigned int op = 0; op < OP_CODE_MAX; op++) {
+		unsigned int at = n;
+
+		if (!s->series[op].all)
+			continue;
+		while (at > 0 && s->series[op].all > s->series[top[at - 1]].all)
+			at--;
+		if (n < RATE_OPS)
+			n++;
+		else if (at == RATE_OPS)
+			continue;
+		memmove(&top[at + 1], &top[at], (n - 1 - at) * sizeof(*top));
+		top[at] = op;
+	}
+	for (unsigned int op = 0; op < OP_CODE_MAX; op++) {
+		bool chosen = false;
+
+		for (unsigned int k = 0; k < n; k++)
+			chosen |= top[k] == op;
+		if (chosen || !s->series[op].all)
+			continue;
+		for (unsigned int i = 0; i < s->axis->count; i++) {
+			others->calls[i] += s->series[op].calls[i];
+			others->bytes[i] += s->series[op].bytes[i];
+		}
+		others->all += s->series[op].all;
+	}
+	return n;
+}
+
+static void put_op_names(struct js *j, const unsigned int *top, unsigned int n, bool others)
+{
+	js_key(j, "ops");
+	js_open(j, '[');
+	for (unsigned int k = 0; k < n; k++) {
+		const struct op_def *def = op_def(top[k]);
+
+		js_open(j, '{');
+		js_key_string(j, "name", names_code("op", top[k]).s);
+		js_key_string(j, "class", names_code("class", def ? def->class : CLASS_OTHER).s);
+		js_close(j, '}');
+	}
+	if (others) {
+		js_open(j, '{');
+		js_key_string(j, "name", "others");
+		js_key_string(j, "class", "other");
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+}
+
+static int put_rate(struct js *j, const struct sums *s)
+{
+	unsigned int count = s->axis->count, top[RATE_OPS], n;
+	_cleanup_free_ uint64_t *calls = calloc(count, sizeof(*calls));
+	_cleanup_free_ uint64_t *bytes = calloc(count, sizeof(*bytes));
+	struct sums_series others = {calls, bytes, 0};
+
+	if (!calls || !bytes)
+		return -ENOMEM;
+	n = choose_ops(s, top, &others);
+	js_key(j, "rate");
+	js_open(j, '{');
+	put_op_names(j, top, n, others.all > 0);
+	for (unsigned int what = 0; what < 2; what++) {
+		js_key(j, what ? "bytes" : "calls");
+		js_open(j, '[');
+		for (unsigned int k = 0; k < n; k++)
+			route_overview_put_numbers(
+				j, what ? s->series[top[k]].bytes : s->series[top[k]].calls, count);
+		if (others.all)
+			route_overview_put_numbers(j, what ? others.bytes : others.calls, count);
+		js_close(j, ']');
+	}
+	js_key(j, "errors");
+	route_overview_put_numbers(j, s->errors, count);
+	js_close(j, '}');
+	return 0;
+}
+
+/* ---- the slowest ---- */
+
+static int put_slow(struct question *q, struct js *j, const struct pass_filter *pass_filter,
+		    const struct sums *s)
+{
+	const struct dims *d = store_dims(q->server->store);
+	_cleanup_(batch_freep) struct batch *b = NULL;
+	_cleanup_free_ int64_t *numbers = NULL;
+	_cleanup_buf_ struct buf text = {0};
+	int r = slowest_find(q, pass_filter, s, SLOW_ROWS, &b, &numbers);
+
+	js_key(j, "slowest");
+	js_open(j, '{');
+	js_key(j, "rows");
+	js_open(j, '[');
+	for (size_t i = 0; r >= 0 && i < b->rows; i++) {
+		js_open(j, '{');
+		js_key_int(j, "row", numbers[i]);
+		names_put_call(q->server, j, b, i);
+		js_key_string(j, "op", names_code("op", batch_get(b, OP_OP, i, -1)).s);
+		js_key_string(j, "class", names_code("class", batch_get(b, OP_CLASS, i, -1)).s);
+		js_key_int(j, "tid", batch_get(b, OP_TID, i, -1));
+		names_put_comm(j, "comm", d, batch_get(b, OP_THREAD_ID, i, -1));
+		names_put_file(j, "file", d, batch_get(b, OP_FILE_ID, i, -1));
+		buf_clear(&text);
+		r = q->server->opt.call_text(&text, b, i, d);
+		js_key(j, "text");
+		js_bytes(j, text.data, text.len);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+	js_close(j, '}');
+	return r;
+}
+
+/* ---- the answer ---- */
+
+void overview_put_axis(const struct question *q, struct js *j, const struct sums_axis *a,
+		       int64_t from, int64_t to)
+{
+	char origin[24];
+
+	snprintf(origin, sizeof(origin), "%" PRId64, q->server->origin);
+	js_key_string(j, "origin", origin);
+	js_key_int(j, "from", a->from - q->server->origin);
+	js_key_int(j, "to", a->from + a->step * (int64_t)a->count - q->server->origin);
+	js_key_int(j, "step", a->step);
+	js_key_int(j, "asked_from", from - q->server->origin);
+	js_key_int(j, "asked_to", to - q->server->origin);
+}
+
+/* What the sums of everything tell: who made how many calls, and when. */
+static int put_figures_of_all(struct question *q, struct js *j, const struct overview *o,
+			      bool brief, double share)
+{
+	_cleanup_(clip_free) struct clip clip = {0};
+	const struct sums *s = o->sums;
+	int r = put_totals(q, j, s, brief ? FILES_UNKNOWN : o->file_count);
+
+	if (r >= 0)
+		r = put_rate(j, s);
+	if (r >= 0 && share >= 1)
+		r = clip_find(q, &o->pass_filter, &clip);
+	js_key(j, "latency");
+	js_open(j, '{');
+	sums_put_cells(j, "cells", s);
+	js_close(j, '}');
+	for (size_t i = 0; i < ARRAY_SIZE(tables) && r >= 0; i++) {
+		if (!brief || !tables[i].failed)
+			r = put_table(q, j, s, &clip, &tables[i]);
+	}
+	return r;
+}
+
+/* Files, of which there may be millions, and single calls: these take most of the time. */
+static int put_details(struct question *q, struct js *j, const struct pass_filter *pass_filter,
+		       const struct sums *s, struct sums_file *files, size_t file_count)
+{
+	int r = route_overview_put_files(q, j, pass_filter, s, files, file_count);
+
+	return r < 0 ? r : put_slow(q, j, pass_filter, s);
+}
+
+void overview_free(struct overview *o)
+{
+	pass_filter_free(&o->pass_filter);
+	sums_free(o->sums);
+	free(o->files);
+}
+
+void overview_range(const struct question *q, struct overview *o)
+{
+	o->file_count = FILES_UNKNOWN;
+	question_range(q, &o->from, &o->to);
+	sums_axis_make(q, o->from, o->to, &o->axis);
+}
+
+/* `until`: the brief one waits no longer for what is read at the start. */
+static int route_overview_sum_up(struct question *q, struct overview *o, bool brief, int64_t until)
+{
+	struct sums_want want = {OVERVIEW_WANT(&o->axis)};
+	int r = brief ? 0 : names_prepare(q->server);
+
+	if (r < 0)
+		return r;
+	question_deadline(q, QUESTION_NS); /* not of the names: the next question has them */
+	overview_range(q, o);
+	if (brief)
+		want.files = want.slowest = want.failures = false;
+	want.early = brief ? until : 0;
+	r = sums_run(q, &o->pass_filter, &want, &o->sums);
+	return r < 0 || brief ? r : file_sums_merge(q->server, o->sums, &o->files, &o->file_count);
+}
+
+int overview_put(struct question *q, struct buf *to, struct overview *o, bool brief, double share)
+{
+	struct js j = {.to = to};
+	int r;
+
+	js_open(&j, '{');
+	overview_put_axis(q, &j, &o->axis, o->from, o->to);
+	if (share < 1) {
+		js_key(&j, "read");
+		js_float(&j, share);
+	}
+	r = put_figures_of_all(q, &j, o, brief, share);
+	if (r >= 0 && !brief)
+		r = put_details(q, &j, &o->pass_filter, o->sums, o->files, o->file_count);
+	loss_put(q, &j);
+	js_close(&j, '}');
+	return r < 0 ? r : j.error;
+}
+
+static int overview_answer(struct question *q)
+{
+	_cleanup_(overview_free) struct overview o = {0};
+	int64_t brief = 0, within = 0;
+	int r = question_number(q, "brief", 0, 1, 0, &brief);
+
+	if (r >= 0)
+		r = question_number(q, "within", 1, WITHIN_MAX, 0, &within);
+	if (r >= 0)
+		r = pass_filter_make(q, q->filter, &o.pass_filter);
+	if (r < 0)
+		return r;
+	if (o.pass_filter.eval && !o.pass_filter.by_summary)
+		/* a trace that grows would begin anew each time */
+		return overview_parts_answer(q, &o.pass_filter, brief,
+					     q->server->live ? 0 : within);
+	r = route_overview_sum_up(q, &o, brief,
+				  within ? clock_monotonic_ns() + within * NSEC_PER_MSEC : 0);
+	if (r < 0)
+		return r;
+	q->unfinished = o.sums->share < 1;
+	return overview_put(q, &q->out, &o, brief, o.sums->share);
+}
+
+void overview_get(void *arg, struct http_request *r)
+{
+	/* the whole may have to wait for memory */
+	if (http_param(r, "brief"))
+		question_run_by_filter(arg, r, overview_answer);
+	else
+		question_run(arg, r, overview_answer);
+}

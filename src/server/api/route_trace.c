@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+/* route_trace.c: /trace: what was recorded. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "schema/vocab.h"
+#include "server/internal.h"
+#include "server/http/js.h"
+#include "store/file/verify.h"
+
+#define LOSS_WINDOWS_MAX 2000u /* told one by one; a trace with more has its sums in `loss` */
+
+/* ---- the command that was recorded, and where something is missing: blocks of their own ---- */
+
+static int take_command(struct server *s, const struct batch *b)
+{
+	for (size_t i = 0; i < b->rows && !s->command; i++) {
+		struct bytes name = batch_get_bytes(b, MARK_NAME, i);
+		struct bytes text = batch_get_bytes(b, MARK_TEXT, i);
+
+		if (!text.data ||
+		    (!(name.len == 12 && memcmp(name.data, "weir.command", 12) == 0) &&
+		     !(name.len == 10 && memcmp(name.data, "weir.synth", 10) == 0)))
+			continue;
+		s->command = strndup((const char *)text.data, text.len);
+		if (!s->command)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void put_window(const struct server *s, struct js *j, const struct batch *b, size_t i)
+{
+	const char *word = vocab_word("cause", batch_get(b, LOSS_CAUSE, i, CAUSE_DECODE));
+	int64_t from = batch_get(b, LOSS_START, i, s->origin);
+	int64_t events = batch_get(b, LOSS_EVENTS, i, -1);
+
+	js_open(j, '{');
+	js_key_int(j, "from", clock_between(s->origin, from));
+	js_key_int(j, "to", clock_between(s->origin, batch_get(b, LOSS_STOP, i, from)));
+	js_key_string(j, "cause", word ? word : "decode");
+	js_key(j, "events");
+	if (events < 0)
+		js_null(j);
+	else
+		js_int(j, events);
+	js_close(j, '}');
+}
+
+/* Reads the blocks of `mark` until the command is found, and those of `loss`. */
+static int read_blocks(struct server *s, struct js *windows, struct error *err)
+{
+	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
+	int r = store_cursor_new(&cursor, s->store);
+	size_t told = 0;
+
+	for (size_t i = 0; i < store_block_count(s->store) && r >= 0; i++) {
+		enum table_id table = store_block(s->store, i)->table;
+		struct error unread = {0};
+		const struct batch *b;
+
+		if (table != TABLE_LOSS && (table != TABLE_MARK || s->command))
+			continue;
+		r = store_decode(cursor, i, ~0ull, &b, &unread);
+		if (r == -EBADMSG) { /* counted as damage */
+			r = 0;
+			continue;
+		}
+		if (r >= 0 && table == TABLE_MARK)
+			r = take_command(s, b);
+		for (size_t row = 0; r >= 0 && table == TABLE_LOSS && row < b->rows; row++) {
+			if (told++ < LOSS_WINDOWS_MAX)
+				put_window(s, windows, b, row);
+		}
+	}
+	return r < 0 ? error_errno(err, r, "reading the trace") : windows->error;
+}
+
+/* ---- the document ---- */
+
+static void route_trace_put_traces(const struct server *s, struct js *j)
+{
+	js_key(j, "traces");
+	js_open(j, '[');
+	for (size_t i = 0; i < store_trace_count(s->store); i++) {
+		js_open(j, '{');
+		js_key_string(j, "path", store_trace_path(s->store, i));
+		js_key_uint(j, "bytes", store_trace_bytes(s->store, i));
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+}
+
+static void put_hosts(const struct server *s, struct js *j)
+{
+	const struct dims *d = store_dims(s->store);
+
+	js_key(j, "hosts");
+	js_open(j, '[');
+	for (size_t i = 0; i < dims_rows(d, TABLE_HOST); i++) {
+		const struct dims_host *h = dims_host(d, dims_id_at(d, TABLE_HOST, i));
+
+		if (!h)
+			continue;
+		js_open(j, '{');
+		js_key_bytes(j, "name", h->name);
+		js_key_bytes(j, "kernel", h->kernel);
+		js_key_bytes(j, "machine", h->machine);
+		js_key_int(j, "cpus", h->cpus);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+}
+
+static void put_limits(struct js *j)
+{
+	js_key(j, "limits");
+	js_open(j, '{');
+	js_key_int(j, "questions", QUESTIONS_MAX);
+	js_key_int(j, "seconds", QUESTION_NS / 1000000000);
+	js_key_int(j, "rows", ROWS_MAX);
+	js_key_int(j, "width", WIDTH_MAX);
+	js_key_int(j, "lanes", LANES_MAX);
+	js_close(j, '}');
+}
+
+/* The member "loss" of the other answers, with what only this one says. */
+static void route_trace_put_loss(const struct question *q, struct js *j)
+{
+	assert(q->loss.len && q->loss.data[q->loss.len - 1] == '}');
+	js_key(j, "loss");
+	js_raw(j, q->loss.data, q->loss.len - 1);
+	j->comma = true;
+	js_key_uint(j, "unverified_blocks", store_unverified(q->server->store));
+	js_key(j, "windows");
+	js_raw(j, q->server->windows.data, q->server->windows.len);
+	js_close(j, '}');
+}
+
+static uint64_t route_trace_count_rows(const struct server *s)
+{
+	uint64_t rows = 0;
+
+	for (size_t i = 0; i < store_block_count(s->store); i++) {
+		const struct store_block *b = store_block(s->store, i);
+
+		if (b->table == TABLE_OP && !b->damaged)
+			rows += b->rows;
+	}
+	return rows;
+}
+
+/* Seconds east of UTC where the server runs, as it understands times in questions; at the trace's beginning. */
+static int64_t zone_offset(int64_t origin)
+{
+	time_t seconds = (time_t)(origin / NSEC_PER_SEC);
+	struct tm tm;
+
+	return localtime_r(&seconds, &tm) ? tm.tm_gmtoff : 0;
+}
+
+static int write_document(struct server *s)
+{
+	const struct dims *d = store_dims(s->store);
+	struct js j = {.to = &s->document};
+	char origin[24];
+	int64_t first, last;
+
+	store_range(s->store, &first, &last);
+	snprintf(origin, sizeof(origin), "%" PRId64, s->origin);
+	buf_clear(&s->document);
+	js_open(&j, '{');
+	js_key_string(&j, "version", WEIR_VERSION);
+	route_trace_put_traces(s, &j);
+	js_key_string(&j, "origin", origin);
+	js_key_int(&j, "offset", zone_offset(s->origin));
+	js_key_int(&j, "first", first == INT64_MIN ? 0 : first - s->origin);
+	js_key_int(&j, "last", last == INT64_MIN ? 0 : last - s->origin);
+	js_key(&j, "live");
+	js_bool(&j, s->live);
+	js_key(&j, "follow");
+	js_bool(&j, s->live || s->has_folders);
+	js_key_uint(&j, "generation", s->generation);
+	put_hosts(s, &j);
+	js_key_string(&j, "command", s->command ? s->command : "");
+	js_key_uint(&j, "threads", dims_rows(d, TABLE_THREAD));
+	js_key_uint(&j, "files", dims_rows(d, TABLE_FILE));
+	put_limits(&j);
+	return j.error;
+}
+
+static int put_document(const struct question *q, struct buf *to)
+{
+	const struct server *s = q->server;
+	struct js j = {.to = to};
+
+	js_raw(&j, s->document.data, s->document.len);
+	js_key_uint(&j, "ops", route_trace_count_rows(s));
+	route_trace_put_loss(q, &j);
+	js_close(&j, '}');
+	return j.error;
+}
+
+int trace_put(struct server *s, struct buf *to, struct error *err)
+{
+	struct question q = {.server = s};
+	int r = loss_take(&q);
+
+	if (r >= 0)
+		r = put_document(&q, to);
+	buf_free(&q.loss);
+	return r < 0 ? error_errno(err, r, "describing the trace") : 0;
+}
+
+int trace_describe(struct server *s, struct error *err)
+{
+	struct js j = {.to = &s->windows};
+	int64_t first, last;
+	int r;
+
+	store_range(s->store, &first, &last);
+	if (first != INT64_MIN)
+		s->origin = first;
+	buf_clear(&s->windows);
+	js_open(&j, '[');
+	r = read_blocks(s, &j, err);
+	js_close(&j, ']');
+	if (r < 0)
+		return r;
+	return write_document(s) < 0 ? error_errno(err, -ENOMEM, "describing the trace") : 0;
+}
+
+static int trace_answer(struct question *q)
+{
+	return put_document(q, &q->out);
+}
+
+void trace_get(void *arg, struct http_request *r)
+{
+	question_quick(arg, r, trace_answer);
+}

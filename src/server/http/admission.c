@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/http/admission.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "server/internal.h"
+
+struct admission_waiter {
+	struct admission_waiter *next;
+	const struct question *question;
+};
+
+static const char *client_of(const struct question *q)
+{
+	const char *name = http_header(q->request, "Weir-Client");
+
+	return name ? name : "";
+}
+
+/* ---- with the lock held ---- */
+
+static unsigned int running_of(const struct server *s, const char *client)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < RUNNING_MAX; i++)
+		n += s->running[i] && strcmp(s->running[i]->client, client) == 0;
+	return n;
+}
+
+/*
+ * SQL may take as long as it likes: one turn is always left for what the pages ask. What is light has all of them, and some
+ * that others never have.
+ */
+static bool may_run(const struct server *s, const struct question *q)
+{
+	unsigned int apart = 0, heavy = 0;
+
+	for (unsigned int i = 0; i < RUNNING_MAX; i++) {
+		apart += s->running[i] && s->running[i]->apart;
+		heavy += s->running[i] && !s->running[i]->light;
+	}
+	return s->questions < RUNNING_MAX &&
+	       (q->light || (heavy < QUESTIONS_MAX && (!q->apart || apart < QUESTIONS_MAX - 1)));
+}
+
+static bool is_next(const struct server *s, const struct admission_waiter *me)
+{
+	const struct admission_waiter *best = NULL;
+	unsigned int least = 0;
+
+	for (const struct admission_waiter *w = s->admission.first; w; w = w->next) {
+		unsigned int n = running_of(s, w->question->client);
+
+		if (may_run(s, w->question) && (!best || n < least)) {
+			best = w;
+			least = n;
+		}
+	}
+	return best == me;
+}
+
+static int admission_wait_for(struct server *s, struct question *q,
+			      const struct admission_waiter *me)
+{
+	int64_t until = clock_monotonic_ns() + TURNS_WAIT_NS;
+
+	while (!is_next(s, me)) {
+		struct timespec at;
+
+		clock_after(50 * NSEC_PER_MSEC, &at);
+		pthread_cond_timedwait(&s->news, &s->news_lock, &at);
+		if (http_stopped(q->request))
+			return -EINTR;
+		if (clock_monotonic_ns() > until)
+			return question_error(
+				q, -EAGAIN,
+				"%u questions are being answered; try again in a second",
+				QUESTIONS_MAX);
+	}
+	return 0;
+}
+
+/* Each may take that much longer, up to as many times as there may be others. */
+static void admission_begin(struct server *s, struct question *q)
+{
+	unsigned int place = RUNNING_MAX;
+
+	for (unsigned int i = 0; i < RUNNING_MAX; i++) {
+		if (s->running[i])
+			question_share(s->running[i]);
+		else
+			place = i;
+	}
+	assert(place < RUNNING_MAX);
+	s->running[place] = q;
+	s->questions++;
+	atomic_store(&q->shares, s->questions);
+}
+
+static void leave_queue(struct admission *t, struct admission_waiter *me)
+{
+	struct admission_waiter **at = &t->first;
+
+	while (*at != me)
+		at = &(*at)->next;
+	*at = me->next;
+	t->waiting--;
+}
+
+static int queue_up(struct server *s, struct question *q)
+{
+	struct admission_waiter me = {.question = q}, **at = &s->admission.first;
+	int r;
+
+	while (*at)
+		at = &(*at)->next;
+	*at = &me;
+	s->admission.waiting++;
+	r = admission_wait_for(s, q, &me);
+	leave_queue(&s->admission, &me);
+	return r;
+}
+
+/* ---- for the others ---- */
+
+int admission_take(struct question *q)
+{
+	struct server *s = q->server;
+	int r = 0;
+
+	q->client = client_of(q);
+	pthread_mutex_lock(&s->news_lock);
+	if (s->admission.waiting >= TURNS_WAIT_MAX)
+		r = question_error(q, -EAGAIN,
+				   "%u questions wait for their turn; try again in a second",
+				   TURNS_WAIT_MAX);
+	else
+		r = queue_up(s, q);
+	if (r >= 0)
+		admission_begin(s, q);
+	pthread_cond_broadcast(&s->news);
+	pthread_mutex_unlock(&s->news_lock);
+	return r;
+}
+
+void admission_end(struct question *q)
+{
+	struct server *s = q->server;
+
+	pthread_mutex_lock(&s->news_lock);
+	for (unsigned int i = 0; i < RUNNING_MAX; i++) {
+		if (s->running[i] == q)
+			s->running[i] = NULL;
+	}
+	s->questions--;
+	pthread_cond_broadcast(&s->news);
+	pthread_mutex_unlock(&s->news_lock);
+}
+
+bool admission_idle(struct server *s)
+{
+	bool stopping;
+
+	pthread_mutex_lock(&s->news_lock);
+	while (s->questions && !s->stopping)
+		pthread_cond_wait(&s->news, &s->news_lock);
+	stopping = s->stopping;
+	pthread_mutex_unlock(&s->news_lock);
+	return !stopping;
+}

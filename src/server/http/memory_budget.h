@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory_budget.h: the memory (--memory) that questions share, beside what the server holds of the trace. Who needs a part of it
+ * says how much at most, and waits until there is as much, in the order in which they came. Who needs more than there
+ * is waits for all of it. Engines, the process of an SQL statement and passes about files take parts.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "base/util.h"
+
+#define ROOM_DEFAULT  (512ull << 20)
+#define ROOM_WORKER   (25ull << 20) /* of one thread of a pass about files, for whatever it does */
+#define ROOM_PER_FILE 100ull	    /* of such a pass, whatever the number of threads */
+/* Left aside for passes that tell no files apart, four at once: they do not wait, what is seen first comes from them. */
+#define ROOM_PASSES	  (64ull << 20)
+#define ROOM_PASSES_SHARE 8u /* but no more than one in so many */
+
+struct question;
+struct memory_budget_waiter;
+struct server;
+
+struct memory_budget {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	uint64_t all, left;
+	struct memory_budget_waiter *first; /* who waits, in order */
+};
+
+void memory_budget_init(struct memory_budget *r, uint64_t bytes);
+void memory_budget_free(struct memory_budget *r);
+/*
+ * Once for each question. What it waits is no part of the time that it may take. 0, or -EINTR where nobody wants its
+ * answer any more.
+ */
+int memory_budget_take(struct question *q, uint64_t bytes) _must_check_;
+/* The same for what sums of all files take. */
+int memory_budget_take_files(struct question *q) _must_check_;
+/* Gives back what it has, if anything. */
+void memory_budget_give(struct question *q);
+/* The same of what no question has any more. */
+void memory_budget_return(struct server *s, uint64_t bytes);

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/* pages.c: the static pages, and the contract of the rest. */
+#include "server/http/pages.h"
+
+#include <string.h>
+
+#include "server/internal.h"
+
+static const struct page_file *pages_find(const char *path)
+{
+	for (const struct page_file *f = embedded_pages; f->path; f++) {
+		if (strcmp(f->path, path) == 0)
+			return f;
+	}
+	return NULL;
+}
+
+bool server_has_pages(void)
+{
+	return pages_find("/index.html") != NULL;
+}
+
+/* What no route takes: a file of the pages; addresses without a file's name are the pages' own. */
+void pages_get(void *arg, struct http_request *r)
+{
+	const char *path = http_path(r), *method = http_method(r);
+	const struct page_file *f = pages_find(path);
+
+	if (strncmp(path, "/api", 4) == 0) {
+		http_reply_text(r, 404, "application/json",
+				"{\"error\":{\"message\":\"there is no such thing; "
+				"/api/v1/openapi.yaml tells what there is\"}}");
+		return;
+	}
+	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+		http_reply_text(r, 405, "text/plain; charset=utf-8", "GET is what works here\n");
+		return;
+	}
+	if (!f && !strchr(path, '.'))
+		f = pages_find("/index.html");
+	if (!f) {
+		http_reply_text(r, 404, "text/plain; charset=utf-8",
+				server_has_pages()
+					? "there is no such file\n"
+					: "this weir was built without its pages: run `make pages` "
+					  "and `make` in its source folder\n");
+		return;
+	}
+	http_reply_static(r, f->type, f->data, f->len, true);
+}
+
+void openapi_get(void *arg, struct http_request *r)
+{
+	http_reply_static(r, embedded_openapi.type, embedded_openapi.data, embedded_openapi.len,
+			  true);
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+/* server.c: opening, looking for what was recorded since, stopping; and the table of routes. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "engine/spill.h"
+#include "server/sums/catalog.h"
+#include "server/sums/file_tops.h"
+#include "server/sums/index.h"
+#include "server/internal.h"
+#include "server/sums/slow_cache.h"
+#include "server/sums/who.h"
+#include "server/api/overview_parts.h"
+#include "server/sums/pass.h"
+#include "server/http/pool.h"
+#include "server/sums/slowest.h"
+#include "server/sums/access_map.h"
+#include "store/user/user.h"
+#include "store/file/verify.h"
+
+#define ROW_BITS   16
+#define SEQ_BITS   29
+#define LOOK_NS	   NSEC_PER_SEC		/* how often what does not grow is looked at */
+#define VERIFY_NS  (20 * NSEC_PER_MSEC) /* of each tick */
+#define TRACE_BITS 8 /* together 53: every number of a call is exact as a double */
+
+/* Nothing but what comes from here runs in a page, and no other page shows it in a frame. */
+static const char *const headers[] = {
+	"Content-Security-Policy",
+	"default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+	"object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+	"X-Content-Type-Options",
+	"nosniff",
+	"Referrer-Policy",
+	"no-referrer",
+	"X-Frame-Options",
+	"DENY",
+	"Cross-Origin-Opener-Policy",
+	"same-origin",
+	"Cross-Origin-Resource-Policy",
+	"same-origin",
+	"Cache-Control",
+	"private, no-cache",
+	NULL,
+};
+
+static const struct http_route routes[] = {
+	{"POST", "/api/v1/session", 0, session_post, ""},
+	{"GET", "/api/v1/trace", 0, trace_get, ""},
+	{"GET", "/api/v1/events", 0, events_get, ""},
+	{"GET", "/api/v1/query", 0, query_get, "q filter from to limit format download"},
+	{"GET", "/api/v1/check", 0, check_get, "q filter"},
+	{"GET", "/api/v1/explain", 0, explain_get, "q filter from to"},
+	{"GET", "/api/v1/complete", 0, complete_get, "q filter pos"},
+	{"POST", "/api/v1/sql", SQL_MAX, sql_post, ""},
+	{"GET", "/api/v1/dashboards", 0, dashboards_get, ""},
+	{"GET", "/api/v1/dashboards/{}", 0, dashboard_get, ""},
+	{"PUT", "/api/v1/dashboards/{}", DASHBOARD_MAX, dashboard_put, ""},
+	{"DELETE", "/api/v1/dashboards/{}", 0, dashboard_delete, ""},
+	{"GET", "/api/v1/queries", 0, saved_get, ""},
+	{"PUT", "/api/v1/queries/{}", SAVED_MAX, saved_put, ""},
+	{"DELETE", "/api/v1/queries/{}", 0, saved_delete, ""},
+	{"GET", "/api/v1/files", 0, files_get, "dir filter from to"},
+	{"GET", "/api/v1/file/{}", 0, file_get, "filter from to"},
+	{"GET", "/api/v1/file/{}/density", 0, density_get,
+	 "filter from to width height pos_from pos_to within format"},
+	{"GET", "/api/v1/op/{}", 0, call_get, "near"},
+	{"GET", "/api/v1/op/{}/next", 0, call_next_get, "same back filter"},
+	{"GET", "/api/v1/overview", 0, overview_get, "filter from to width brief within"},
+	{"GET", "/api/v1/latency", 0, latency_get, "filter from to width by"},
+	{"GET", "/api/v1/lanes", 0, lanes_get, "filter from to"},
+	{"GET", "/api/v1/timeline", 0, timeline_get, "lanes filter from to width format"},
+	{"GET", "/api/v1/openapi.yaml", 0, openapi_get, ""},
+	{0},
+};
+
+/* ---- numbers of calls ---- */
+
+static uint64_t block_key(uint64_t trace, uint64_t seq)
+{
+	return trace << 48 | seq;
+}
+
+int64_t server_row_number(const struct server *s, size_t block, size_t row)
+{
+	const struct store_block *b = store_block(s->store, block);
+
+	return (int64_t)((uint64_t)b->trace << (SEQ_BITS + ROW_BITS) | b->seq << ROW_BITS | row);
+}
+
+int server_row_find(const struct server *s, int64_t number, size_t *ret_block, size_t *ret_row)
+{
+	uint64_t n = (uint64_t)number, row = n & ((1u << ROW_BITS) - 1), block;
+	uint64_t seq = n >> ROW_BITS & ((1ull << SEQ_BITS) - 1), trace = n >> (SEQ_BITS + ROW_BITS);
+
+	if (number < 0 || !map_get(&s->blocks, block_key(trace, seq), &block) ||
+	    row >= store_block(s->store, block)->rows)
+		return -ENOENT;
+	*ret_block = block;
+	*ret_row = row;
+	return 0;
+}
+
+/* ---- what was recorded since ---- */
+
+/* Takes the blocks that are new; the lock is held for writing. */
+static int take_blocks(struct server *s, struct error *err)
+{
+	size_t count = store_block_count(s->store);
+	int r = 0;
+
+	for (; s->blocks_known < count && r >= 0; s->blocks_known++) {
+		const struct store_block *b = store_block(s->store, s->blocks_known);
+
+		if (b->table == TABLE_OP)
+			r = map_set(&s->blocks, block_key(b->trace, b->seq), s->blocks_known);
+	}
+	if (r >= 0)
+		r = index_extend(s->index);
+	if (r < 0)
+		return error_errno(err, r, "reading the trace");
+	s->live = store_is_growing(s->store);
+	return trace_describe(s, err);
+}
+
+static void tell_news(struct server *s)
+{
+	pthread_mutex_lock(&s->news_lock);
+	s->news_generation = s->generation;
+	s->news_end = !s->live && !s->has_folders;
+	pthread_cond_broadcast(&s->news);
+	pthread_mutex_unlock(&s->news_lock);
+}
+
+/* Takes the lock for writing. Questions that run go first: false, what they hold up is told a little later. */
+static bool lock_to_write(struct server *s)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += 100 * NSEC_PER_MSEC;
+	until.tv_sec += until.tv_nsec / NSEC_PER_SEC;
+	until.tv_nsec %= NSEC_PER_SEC;
+	return pthread_rwlock_timedwrlock(&s->lock, &until) == 0;
+}
+
+/* With the lock: takes what is new; 1 where there is anything to tell. */
+static int server_refresh(struct server *s, bool more, struct error *err)
+{
+	uint64_t users = store_user_changes(s->store), version;
+	bool live = store_is_growing(s->store);
+	ssize_t found = store_refresh(s->store, err);
+	int r;
+
+	if (found < 0)
+		return (int)found;
+	r = loss_version(s, &version, err);
+	if (r < 0)
+		return r;
+	if (!found && !more && live == s->live && users == store_user_changes(s->store) &&
+	    version == s->loss_told)
+		return 0;
+	s->generation++;
+	r = take_blocks(s, err);
+	if (r >= 0)
+		r = loss_version(s, &s->loss_told, err);
+	return r < 0 ? r : 1;
+}
+
+/* ---- verifying what nobody has read ---- */
+
+static bool is_over(void *arg)
+{
+	return clock_monotonic_ns() > *(int64_t *)arg;
+}
+
+/* Some of the blocks, so that damage is known before anybody reads it; they have a small share of one CPU. */
+static void verify_some(struct server *s)
+{
+	int64_t until = clock_monotonic_ns() + VERIFY_NS;
+
+	pthread_rwlock_rdlock(&s->lock);
+	/* without memory for it: later */
+	(void)!store_verify(s->store, SIZE_MAX, is_over, &until, NULL);
+	pthread_rwlock_unlock(&s->lock);
+}
+
+int server_tick(struct server *s, struct error *err)
+{
+	bool due = clock_monotonic_ns() - s->looked >= LOOK_NS, more = false;
+	int r = 0;
+
+	overview_parts_drop(s, OVERVIEW_PARTS_IDLE_NS);
+	verify_some(s);
+	if (!s->live && !due)
+		return 0;
+	if (!lock_to_write(s))
+		return 0;
+	if (due) {
+		s->looked = clock_monotonic_ns();
+		more = s->has_folders && store_look_again(s->store, 1u << TRACE_BITS) > 0;
+	}
+	r = server_refresh(s, more, err);
+	pthread_rwlock_unlock(&s->lock);
+	if (r > 0)
+		tell_news(s);
+	return MIN(r, 0);
+}
+
+/* ---- starting and stopping ---- */
+
+static const struct http_options *http_options(struct server *s)
+{
+	s->http_options = (struct http_options){
+		.routes = routes,
+		.otherwise = pages_get,
+		.admit = session_admit,
+		.finish = loss_header,
+		.headers = headers,
+		.arg = s,
+	};
+	return &s->http_options;
+}
+
+static void init_locks(struct server *s)
+{
+	pthread_rwlock_init(&s->lock, NULL);
+	pthread_mutex_init(&s->cookies_lock, NULL);
+	pthread_mutex_init(&s->loss_lock, NULL);
+	pthread_mutex_init(&s->news_lock, NULL);
+	pthread_mutex_init(&s->names_lock, NULL);
+	clock_cond_init(&s->news);
+}
+
+/* What the first list of files, and pictures of large ones, would wait for. */
+static void *warm_up(void *arg)
+{
+	struct server *s = arg;
+
+	pthread_rwlock_rdlock(&s->lock);
+	names_prepare(s); /* where that fails, the question that needs it says so */
+	pthread_rwlock_unlock(&s->lock);
+	access_prefetch(s);
+	slow_cache_ahead(s);
+	return NULL;
+}
+
+static int server_open_all(struct server *s, struct error *err)
+{
+	uint16_t port = s->opt.port ? s->opt.port : SERVER_PORT;
+	int r = store_open(&s->store, s->opt.paths, s->opt.path_count, err), fd;
+
+	if (r >= 0)
+		r = annotations_new(&s->annotations, s->store, err);
+	if (r >= 0)
+		r = session_init(s, err);
+	if (r >= 0 && store_trace_count(s->store) > 1u << TRACE_BITS)
+		r = error_set(err, -E2BIG, "%zu traces at once: at most %u",
+			      store_trace_count(s->store), 1u << TRACE_BITS);
+	if (r >= 0 && (cache_new(&s->cache) < 0 || pool_new(&s->pool, s) < 0 ||
+		       catalog_new(&s->catalog) < 0 || access_map_store_new(&s->access_map) < 0 ||
+		       slow_store_new(&s->slow) < 0 || overview_parts_new(&s->parts) < 0 ||
+		       index_new(&s->index, s->store, &s->lock, server_workers(s)) < 0))
+		r = error_errno(err, -ENOMEM, "cannot serve");
+	for (size_t i = 0; i < s->opt.path_count; i++) {
+		struct stat st;
+
+		s->has_folders |= stat(s->opt.paths[i], &st) == 0 && S_ISDIR(st.st_mode);
+	}
+	if (r >= 0) {
+		s->generation = 1;
+		r = take_blocks(s, err);
+	}
+	if (r >= 0)
+		r = loss_version(s, &s->loss_told, err);
+	if (r < 0)
+		return r;
+	s->warms = pthread_create(&s->warming, NULL, warm_up, s) == 0;
+	tell_news(s);
+	fd = http_listen(port, !s->opt.port, &s->port, err);
+	if (fd < 0)
+		return fd;
+	snprintf(s->url, sizeof(s->url), "http://127.0.0.1:%u/#token=%s", s->port, s->token);
+	return http_start(&s->http, fd, http_options(s), err);
+}
+
+int server_start(struct server **ret, const struct server_options *opt, struct error *err)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return error_errno(err, -ENOMEM, "cannot serve");
+	s->opt = *opt;
+	init_locks(s);
+	spill_sweep(); /* what servers left behind that were killed */
+	memory_budget_init(&s->memory_budget, opt->memory_max ? opt->memory_max : ROOM_DEFAULT);
+	r = server_open_all(s, err);
+	if (r < 0) {
+		server_stop(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+const char *server_url(const struct server *s)
+{
+	return s->url;
+}
+
+void server_stop(struct server *s)
+{
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->news_lock);
+	s->stopping = true;
+	pthread_cond_broadcast(&s->news);
+	pthread_mutex_unlock(&s->news_lock);
+	http_stop(s->http);
+	if (s->warms)
+		pthread_join(s->warming, NULL);
+	pool_free(s->pool); /* engines read what follows */
+	index_free(s->index);
+	cache_free(s->cache);
+	annotations_free(s->annotations);
+	store_free(s->store);
+	buf_free(&s->document);
+	buf_free(&s->windows);
+	buf_free(&s->loss);
+	map_free(&s->blocks);
+	catalog_free(s->catalog);
+	file_tops_unref(s->tops);
+	access_map_store_free(s->access_map);
+	slow_store_free(s->slow);
+	overview_parts_free(s->parts);
+	slow_cache_free(s->kept);
+	pthread_mutex_destroy(&s->names_lock);
+	free(s->command);
+	memory_budget_free(&s->memory_budget);
+	pthread_cond_destroy(&s->news);
+	pthread_mutex_destroy(&s->news_lock);
+	pthread_mutex_destroy(&s->loss_lock);
+	pthread_mutex_destroy(&s->cookies_lock);
+	pthread_rwlock_destroy(&s->lock);
+	free(s);
+}

@@ -1,0 +1,588 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/sums/access_map.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "query/expr.h"
+#include "schema/ops.h"
+#include "server/sums/catalog.h"
+#include "server/sums/who.h"
+#include "server/sums/sums.h"
+
+#define SPREAD 16u
+
+struct access_map_store {
+	pthread_mutex_t lock;
+	pthread_cond_t given_back;
+	struct access_map
+		*kept[TOUCHED_FILES_MAX]; /* that asked for last first; NULL behind them */
+};
+
+/* ---- which calls ---- */
+
+#define VERSIONS_MAX 256u
+
+/* The ids of the file, ascending; 0: they are too many. */
+static size_t access_map_list_versions(const struct server *s, int64_t file,
+				       int64_t ids[static VERSIONS_MAX])
+{
+	const struct dims *d = store_dims(s->store);
+	struct catalog_walk w = {0};
+	int64_t id, ignored;
+	size_t n = 0;
+
+	ids[n++] = file;
+	while (names_next_other(s, &w, &id, &ignored)) {
+		if (id == file || names_inode(d, id) != file)
+			continue;
+		if (n == VERSIONS_MAX)
+			return 0;
+		ids[n++] = id;
+	}
+	return n;
+}
+
+/* Numbers need nothing worked out for each file of the trace, as "the file" does. */
+static int put_condition(const struct question *q, int64_t file, const int64_t *ids, size_t count,
+			 struct buf *to)
+{
+	const struct dims *d = store_dims(q->server->store);
+	int r = count ? buf_printf(to, "file_id in (%" PRId64, ids[0])
+		      : buf_printf(to, "id(file) == %" PRId64,
+				   query_entity_id(TABLE_FILE, d, file));
+
+	for (size_t i = 1; i < count && r >= 0; i++)
+		r = buf_printf(to, ", %" PRId64, ids[i]);
+	if (r >= 0 && count)
+		r = buf_printf(to, ")");
+	if (r >= 0 && q->filter)
+		r = buf_printf(to, " && (%s)", q->filter);
+	return r;
+}
+
+int access_map_pass_filter(struct question *q, int64_t file, struct pass_filter *ret)
+{
+	_cleanup_buf_ struct buf text = {0};
+	int64_t ids[VERSIONS_MAX];
+	size_t count;
+	int r = pass_filter_check(q, q->filter); /* by itself first, for the places of errors */
+
+	if (r >= 0)
+		r = names_prepare(q->server);
+	if (r < 0)
+		return r;
+	count = access_map_list_versions(q->server, file, ids);
+	r = put_condition(q, file, ids, count, &text);
+	if (r >= 0)
+		r = pass_filter_make(q, buf_str(&text), ret);
+	return r < 0 || !count ? r : pass_filter_name_files(ret, ids, count);
+}
+
+/* ---- one worker ---- */
+
+void access_map_free(struct access_map *t)
+{
+	if (!t)
+		return;
+	free(t->order);
+	access_list_free(&t->calls);
+	access_list_free(&t->open);
+	free(t->filter);
+	free(t);
+}
+
+int access_map_new(struct access_map **ret)
+{
+	struct access_map *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->first = t->pos_first = INT64_MAX;
+	t->last = t->last_end = t->pos_last = INT64_MIN;
+	*ret = t;
+	return 0;
+}
+
+#define WRITES_MAX 7u
+
+/* Which operations write to the file; those that it has no word for are -1. */
+struct writes {
+	int64_t ops[WRITES_MAX];
+};
+
+static void writes_find(struct writes *ret)
+{
+	static const char *const words[WRITES_MAX] = {
+		"write", "pwrite64", "writev", "pwritev", "pwritev2", "fallocate", "ftruncate"};
+
+	for (size_t i = 0; i < WRITES_MAX; i++)
+		ret->ops[i] = op_find(words[i]);
+}
+
+static bool is_write(const struct writes *w, int64_t op, bool second)
+{
+	bool found = false;
+
+	if (second || op_copy((uint32_t)op) != OP_COPY_NONE)
+		return op_copy((uint32_t)op) == (second ? OP_COPY_TO_SECOND : OP_COPY_TO_FIRST);
+
+	for (size_t i = 0; i < WRITES_MAX; i++)
+		found |= op == w->ops[i];
+	return found && op >= 0;
+}
+
+static void access_map_limit(struct access_map *t)
+{
+	t->too_many |= t->calls.packed.len + t->open.packed.len > TOUCHED_FILE_MAX;
+	if (t->too_many) {
+		access_list_free(&t->calls);
+		access_list_free(&t->open);
+	}
+}
+
+static int access_map_do_add(void *arg, const struct touch *touch)
+{
+	struct access_map *t = arg;
+	int r;
+
+	t->pos_first = MIN(t->pos_first, touch->pos);
+	t->pos_last = MAX(t->pos_last, touch->pos + (int64_t)touch->bytes);
+	if (t->too_many)
+		return 0;
+	r = access_list_add(touch->open ? &t->open : &t->calls, touch);
+	access_map_limit(t);
+	return r;
+}
+
+/* As engine/order.h tells which calls are in a range. */
+static bool access_map_is_open(const struct batch *b, size_t row)
+{
+	int64_t end;
+
+	return batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED ||
+	       batch_is_null(b, OP_DUR, row) || batch_is_null(b, OP_START, row) ||
+	       __builtin_add_overflow(batch_get(b, OP_START, row, 0), batch_get(b, OP_DUR, row, 0),
+				      &end);
+}
+
+uint64_t access_map_columns(void)
+{
+	return 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_STATUS | 1ull << OP_POS |
+	       1ull << OP_BYTES | 1ull << OP_OP;
+}
+
+int access_map_rows(const struct pass_rows *rows,
+		    int (*access_map_take)(void *arg, const struct touch *t), void *arg)
+{
+	const struct batch *b = rows->batch;
+	struct writes writes;
+	int r = 0;
+
+	writes_find(&writes);
+	for (size_t k = 0; k < rows->count && r >= 0; k++) {
+		size_t i = rows->rows[k];
+		int64_t pos = batch_get(b, OP_POS, i, -1), op = batch_get(b, OP_OP, i, -1);
+		int64_t bytes = batch_get(b, OP_BYTES, i, 0), last;
+
+		if (pos < 0)
+			continue;
+		bytes = MAX(bytes, (int64_t)0);
+		if (!__builtin_add_overflow(pos, bytes, &last))
+			r = access_map_take(
+				arg, &(struct touch){.end = rollup_end(b, i),
+						     .pos = pos,
+						     .bytes = (uint64_t)bytes,
+						     .write = is_write(&writes, op, rows->second),
+						     .open = access_map_is_open(b, i)});
+	}
+	return r;
+}
+
+int access_map_add(struct access_map *t, const struct pass_rows *rows)
+{
+	const struct batch *b = rows->batch;
+
+	for (size_t k = 0; k < rows->count; k++) {
+		size_t i = rows->rows[k];
+		int64_t start = batch_get(b, OP_START, i, INT64_MIN), end;
+
+		if (start == INT64_MIN)
+			continue;
+		end = rollup_end(b, i);
+		t->first = MIN(t->first, start);
+		t->last = MAX(t->last, end);
+		if (!access_map_is_open(b, i))
+			t->last_end = MAX(t->last_end, end);
+	}
+	return access_map_rows(rows, access_map_do_add, t);
+}
+
+static int access_map_take(void *state, const struct pass_rows *rows)
+{
+	return access_map_add(state, rows);
+}
+
+/* ---- all of it ---- */
+
+int access_map_merge(struct access_map *a, const struct access_map *b)
+{
+	int r = 0;
+
+	a->first = MIN(a->first, b->first);
+	a->last = MAX(a->last, b->last);
+	a->last_end = MAX(a->last_end, b->last_end);
+	a->pos_first = MIN(a->pos_first, b->pos_first);
+	a->pos_last = MAX(a->pos_last, b->pos_last);
+	a->too_many |= b->too_many;
+	if (!a->too_many)
+		r = access_list_append(&a->calls, &b->calls);
+	if (r >= 0 && !a->too_many)
+		r = access_list_append(&a->open, &b->open);
+	access_map_limit(a);
+	return r;
+}
+
+/* Which of the blocks that came may name the file: every SPREADth first, so that a part shows all of the range. */
+static int access_map_list_blocks(struct question *q, const struct pass_filter *pass_filter,
+				  struct access_map *t)
+{
+	const struct store *s = q->server->store;
+	size_t count = store_block_count(s);
+	int r = 0;
+
+	for (size_t first = 0; first < SPREAD; first++) {
+		for (size_t i = t->blocks + first; i < count && r >= 0; i += SPREAD) {
+			if (!pass_block_can(q, pass_filter, q->from, q->to, i))
+				continue;
+			r = grow((void **)&t->order, &t->order_cap, t->order_count + 1,
+				 sizeof(*t->order));
+			if (r >= 0)
+				t->order[t->order_count++] = i;
+		}
+	}
+	t->blocks = count;
+	return r;
+}
+
+/* Reads the blocks that `t` has not seen, as many as there is time for. */
+static int read_on(struct question *q, const struct pass_filter *pass_filter, int64_t until,
+		   struct access_map *t)
+{
+	struct pass p = {
+		.q = q,
+		.pass_filter = pass_filter,
+		.from = q->from,
+		.to = q->to,
+		.columns = access_map_columns(),
+		.seconds = true,
+		.until = until,
+		.take = access_map_take,
+		.workers = pass_workers(q),
+	};
+	int r = access_map_list_blocks(q, pass_filter, t);
+
+	t->version = q->version;
+	p.only = t->order + t->read;
+	p.only_count = t->order_count - t->read;
+	if (r < 0 || !p.only_count)
+		return r;
+	for (unsigned int i = 0; i < p.workers && r >= 0; i++)
+		r = access_map_new((struct access_map **)&p.states[i]);
+	if (r >= 0)
+		r = pass_run(&p);
+	for (unsigned int i = 0; i < p.workers; i++) {
+		if (r >= 0)
+			r = access_map_merge(t, p.states[i]);
+		access_map_free(p.states[i]);
+	}
+	t->read += p.taken;
+	return r;
+}
+
+/* ---- what is kept ---- */
+
+static bool access_map_is_same(const struct access_map *t, int64_t file, int64_t from, int64_t to,
+			       const char *filter)
+{
+	return t->file == file && t->from == from && t->to == to &&
+	       strcmp(t->filter, filter ? filter : "") == 0;
+}
+
+/* The place of what is the same, or the first free one; TOUCHED_FILES_MAX: there is neither. */
+static size_t access_map_find(const struct access_map_store *s, int64_t file, int64_t from,
+			      int64_t to, const char *filter)
+{
+	size_t i = 0;
+
+	while (i < TOUCHED_FILES_MAX && s->kept[i] &&
+	       !access_map_is_same(s->kept[i], file, from, to, filter))
+		i++;
+	return i;
+}
+
+static struct access_map *get_at(struct access_map_store *s, size_t at)
+{
+	return at < TOUCHED_FILES_MAX ? s->kept[at] : NULL;
+}
+
+static void access_map_drop(struct access_map *t)
+{
+	if (t && --t->refs == 0)
+		access_map_free(t);
+}
+
+static void access_map_forget(struct access_map_store *s, size_t at)
+{
+	access_map_drop(s->kept[at]);
+	memmove(&s->kept[at], &s->kept[at + 1],
+		(TOUCHED_FILES_MAX - at - 1) * sizeof(struct access_map *));
+	s->kept[TOUCHED_FILES_MAX - 1] = NULL;
+}
+
+static void move_to_front(struct access_map_store *s, size_t at)
+{
+	struct access_map *t = s->kept[at];
+
+	memmove(&s->kept[1], &s->kept[0], at * sizeof(struct access_map *));
+	s->kept[0] = t;
+}
+
+/* Those that were not asked for longest go first; the newest stays. */
+static void access_map_make_room(struct access_map_store *s)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < TOUCHED_FILES_MAX && s->kept[i]; i++) {
+		sum += s->kept[i]->bytes;
+		while (i && s->kept[i] && sum > TOUCHED_BYTES_MAX) {
+			sum -= s->kept[i]->bytes;
+			access_map_forget(s, i);
+			if (s->kept[i])
+				sum += s->kept[i]->bytes;
+		}
+	}
+}
+
+void access_map_keep(struct access_map_store *s, struct access_map *t)
+{
+	size_t at, sum = t->calls.packed.cap;
+
+	t->refs = 1;
+	t->bytes = t->calls.packed.cap;
+	pthread_mutex_lock(&s->lock);
+	at = access_map_find(s, t->file, t->from, t->to, t->filter);
+	for (size_t i = 0; i < TOUCHED_FILES_MAX && s->kept[i]; i++)
+		sum += s->kept[i]->bytes;
+	/* what was asked for is worth more than what may be */
+	if (at == TOUCHED_FILES_MAX || s->kept[at] || sum > TOUCHED_BYTES_MAX)
+		access_map_drop(t);
+	else
+		s->kept[at] = t;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Never for long: who reads has let it go. */
+static int lock(struct question *q, struct access_map_store *s)
+{
+	for (;;) {
+		struct timespec until;
+
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += 50 * NSEC_PER_MSEC;
+		until.tv_sec += until.tv_nsec / NSEC_PER_SEC;
+		until.tv_nsec %= NSEC_PER_SEC;
+		if (pthread_mutex_timedlock(&s->lock, &until) == 0)
+			return 0;
+		if (question_stopped(q))
+			return -EINTR;
+	}
+}
+
+static int access_map_make(struct question *q, int64_t file, struct access_map **ret)
+{
+	_cleanup_(access_map_freep) struct access_map *t = NULL;
+	int r = access_map_new(&t);
+
+	if (r < 0)
+		return r;
+	t->refs = 1;
+	t->damaged = q->known.blocks;
+	t->file = file;
+	t->from = q->from;
+	t->to = q->to;
+	t->filter = strdup(q->filter ? q->filter : "");
+	if (!t->filter)
+		return -ENOMEM;
+	*ret = TAKE_PTR(t);
+	return 0;
+}
+
+/* A filter may read names, which may be others by now; calls of a block that is damaged by now are not taken out again. */
+static bool can_go_on(const struct question *q, const struct access_map *t)
+{
+	return (!q->filter || t->version == q->version) && t->damaged == q->known.blocks;
+}
+
+/* What was only just made is of no version yet. */
+static bool access_map_is_complete(const struct question *q, const struct access_map *t)
+{
+	return !t->busy && t->version == q->version && t->read == t->order_count;
+}
+
+/*
+ * What is known of the whole of the file, where that tells what is asked: all but when the first call of a range began
+ * that is open on that side alone.
+ */
+static struct access_map *find_whole(const struct question *q, int64_t file,
+				     struct access_map_store *s)
+{
+	size_t at = access_map_find(s, file, INT64_MIN, INT64_MAX, NULL);
+	struct access_map *t = get_at(s, at);
+
+	if (q->filter || !t || !access_map_is_complete(q, t) || t->too_many ||
+	    (q->from == INT64_MIN && q->to != INT64_MAX))
+		return NULL;
+	move_to_front(s, at);
+	return t;
+}
+
+/* With the lock, let go meanwhile: who has what is to be read on still looks at it. */
+static int wait_readers(struct question *q, int64_t file)
+{
+	struct access_map_store *s = q->server->access_map;
+	struct access_map *t;
+
+	for (;;) {
+		struct timespec until;
+
+		t = get_at(s, access_map_find(s, file, q->from, q->to, q->filter));
+		if (!t || (!t->busy &&
+			   (!can_go_on(q, t) || access_map_is_complete(q, t) || t->refs == 1)))
+			return 0;
+		if (question_stopped(q))
+			return -EINTR;
+		clock_after(50 * NSEC_PER_MSEC, &until);
+		pthread_cond_timedwait(&s->given_back, &s->lock, &until);
+	}
+}
+
+/* With the lock: what is known by now comes to the front, made where nothing is. */
+static int find_or_make(struct question *q, int64_t file)
+{
+	struct access_map_store *s = q->server->access_map;
+	size_t at = access_map_find(s, file, q->from, q->to, q->filter);
+	struct access_map *t;
+	int r;
+
+	if (get_at(s, at) && !can_go_on(q, s->kept[at])) {
+		access_map_forget(s, at);
+		at = access_map_find(s, file, q->from, q->to, q->filter);
+	}
+	if (get_at(s, at)) {
+		move_to_front(s, at);
+		return 0;
+	}
+	r = access_map_make(q, file, &t);
+	if (r < 0)
+		return r;
+	if (at == TOUCHED_FILES_MAX)
+		access_map_forget(s, --at);
+	s->kept[at] = t;
+	move_to_front(s, at);
+	return 0;
+}
+
+/* With the lock, let go meanwhile: reads on, where it is not complete. Nobody else looks at it, for it is busy. */
+static int bring_up(struct question *q, const struct pass_filter *pass_filter, int64_t until,
+		    struct access_map *t)
+{
+	struct access_map_store *s = q->server->access_map;
+	size_t at;
+	int r;
+
+	if (access_map_is_complete(q, t))
+		return 0;
+	assert(t->refs == 2 && !t->busy); /* the store's and ours */
+	t->busy = true;
+	pthread_mutex_unlock(&s->lock);
+	r = read_on(q, pass_filter, until, t);
+	if (r >= 0 && t->read == t->order_count)
+		access_list_trim(&t->calls);
+	pthread_mutex_lock(&s->lock);
+	t->busy = false;
+	t->bytes = t->calls.packed.cap;
+	pthread_cond_broadcast(&s->given_back);
+	for (at = 0; at < TOUCHED_FILES_MAX && s->kept[at] != t; at++)
+		;
+	if (r < 0 && at < TOUCHED_FILES_MAX)
+		access_map_forget(s, at);
+	access_map_make_room(s);
+	return r;
+}
+
+int access_map_get(struct question *q, int64_t file, const struct pass_filter *pass_filter,
+		   int64_t until, struct access_map **ret)
+{
+	struct access_map_store *s = q->server->access_map;
+	struct access_map *t;
+	int r = lock(q, s);
+
+	if (r < 0)
+		return r;
+	t = find_whole(q, file, s);
+	if (t) {
+		t->refs++;
+	} else {
+		r = wait_readers(q, file);
+		if (r >= 0)
+			r = find_or_make(q, file);
+		if (r >= 0) {
+			t = s->kept[0];
+			t->refs++;
+			r = bring_up(q, pass_filter, until, t);
+		}
+	}
+	if (r >= 0)
+		*ret = t;
+	else
+		access_map_drop(t);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+void access_map_put(struct question *q, struct access_map *t)
+{
+	struct access_map_store *s = q->server->access_map;
+
+	pthread_mutex_lock(&s->lock);
+	access_map_drop(t);
+	pthread_cond_broadcast(&s->given_back);
+	pthread_mutex_unlock(&s->lock);
+}
+
+int access_map_store_new(struct access_map_store **ret)
+{
+	struct access_map_store *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	pthread_mutex_init(&s->lock, NULL);
+	clock_cond_init(&s->given_back);
+	*ret = s;
+	return 0;
+}
+
+void access_map_store_free(struct access_map_store *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < TOUCHED_FILES_MAX; i++)
+		access_map_free(s->kept[i]);
+	pthread_cond_destroy(&s->given_back);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/sums/failures.h"
+
+#include "server/sums/catalog.h"
+#include "server/sums/who.h"
+
+#define TRACE_SHIFT 40
+#define OWN_BITS    32 /* of a file's id within its trace; what is beyond counts without a file */
+#define TRACE_BITS  8
+#define CODE_BITS   12 /* of an operation, an error */
+#define NO_FILE	    ((1ull << OWN_BITS) - 1)
+
+void failures_free(struct failures *f)
+{
+	map_free(&f->calls);
+}
+
+static uint64_t failures_make_key(int64_t op, int64_t err, int64_t file_id)
+{
+	uint64_t codes = ((uint64_t)op & ((1u << CODE_BITS) - 1)) << CODE_BITS |
+			 ((uint64_t)err & ((1u << CODE_BITS) - 1));
+	uint64_t own = (uint64_t)file_id & ((1ull << TRACE_SHIFT) - 1);
+	uint64_t trace = (uint64_t)file_id >> TRACE_SHIFT;
+
+	if (file_id < 0 || own >= NO_FILE || trace >> TRACE_BITS)
+		return codes << (OWN_BITS + TRACE_BITS) | NO_FILE;
+	return codes << (OWN_BITS + TRACE_BITS) | trace << OWN_BITS | own;
+}
+
+static int64_t key_file(uint64_t key)
+{
+	uint64_t own = key & NO_FILE, trace = key >> OWN_BITS & ((1u << TRACE_BITS) - 1);
+
+	return own == NO_FILE ? -1 : (int64_t)(trace << TRACE_SHIFT | own);
+}
+
+int failures_add_key(struct failures *f, uint64_t key, uint64_t calls)
+{
+	uint64_t before = 0;
+
+	if (!map_get(&f->calls, key, &before) && f->calls.count >= FAILURES_MAX) {
+		f->too_many = true;
+		return 0;
+	}
+	return map_set(&f->calls, key, before + calls);
+}
+
+int failures_add(struct failures *f, int64_t op, int64_t err, int64_t file_id, uint64_t calls)
+{
+	return failures_add_key(f, failures_make_key(op, err, file_id), calls);
+}
+
+int failures_merge(struct failures *f, const struct failures *other)
+{
+	uint64_t key, calls;
+	size_t pos = 0;
+	int r = 0;
+
+	while (r >= 0 && map_next(&other->calls, &pos, &key, &calls))
+		r = failures_add_key(f, key, calls);
+	f->too_many |= other->too_many;
+	return r;
+}
+
+/* An operation and an error -> number in tops[]. */
+static int index_tops(struct failure_top *tops, size_t count, struct map *ret)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && r >= 0; i++) {
+		tops[i].file = -1;
+		tops[i].calls = tops[i].files = 0;
+		r = map_set(ret,
+			    failures_make_key(tops[i].op, tops[i].err, -1) >>
+				    (OWN_BITS + TRACE_BITS),
+			    i);
+	}
+	return r;
+}
+
+/* What is told as another file's, by that file; the ids themselves in `others`. */
+static int find_others(const struct failures *f, const struct server *srv, const struct map *index,
+		       struct map *others, struct failures *ret)
+{
+	struct catalog_walk w = {0};
+	int64_t id, file;
+	uint64_t key, calls, to, ignored;
+	size_t pos = 0;
+	int r = 0;
+
+	while (r >= 0 && names_next_other(srv, &w, &id, &file)) {
+		if (id != file)
+			r = map_set(others, (uint64_t)id, (uint64_t)file);
+	}
+	while (r >= 0 && others->count && map_next(&f->calls, &pos, &key, &calls)) {
+		uint64_t codes = key >> (OWN_BITS + TRACE_BITS);
+
+		if (key_file(key) >= 0 && map_get(others, (uint64_t)key_file(key), &to) &&
+		    map_get(index, codes, &ignored))
+			r = failures_add(ret, (int64_t)(codes >> CODE_BITS),
+					 (int64_t)(codes & ((1u << CODE_BITS) - 1)), (int64_t)to,
+					 calls);
+	}
+	return r;
+}
+
+static void failures_offer(struct failure_top *t, int64_t file, uint64_t calls)
+{
+	t->files++;
+	if (calls > t->calls || (calls == t->calls && file < t->file)) {
+		t->calls = calls;
+		t->file = file;
+	}
+}
+
+/* Versions of a file, and files that are told as one, are one. */
+int failures_find(const struct failures *f, const struct server *srv, struct failure_top *tops,
+		  size_t count)
+{
+	_cleanup_(failures_free) struct failures moved = {0};
+	_cleanup_(map_free) struct map index = {0}, others = {0};
+	uint64_t key, calls, more, at;
+	size_t pos = 0;
+	int r = index_tops(tops, count, &index);
+
+	if (r >= 0)
+		r = find_others(f, srv, &index, &others, &moved);
+	while (r >= 0 && map_next(&f->calls, &pos, &key, &calls)) {
+		int64_t file = key_file(key);
+
+		if (file < 0 || !map_get(&index, key >> (OWN_BITS + TRACE_BITS), &at) ||
+		    map_get(&others, (uint64_t)file, &more))
+			continue;
+		more = 0;
+		if (map_get(&moved.calls, key, &more))
+			map_del(&moved.calls, key);
+		failures_offer(&tops[at], file, calls + more);
+	}
+	pos = 0;
+	while (r >= 0 && map_next(&moved.calls, &pos, &key, &calls)) {
+		if (map_get(&index, key >> (OWN_BITS + TRACE_BITS), &at))
+			failures_offer(&tops[at], key_file(key), calls);
+	}
+	return r < 0 ? r : f->too_many || moved.too_many;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* failures.h: how often which operation failed with which error on which file. Starts as {0}. */
+#pragma once
+
+#include "base/map.h"
+#include "server/http/js.h"
+
+#define FAILURES_MAX 1000000u /* operations, errors and files together, at most so many; 32 MB */
+
+struct failures {
+	struct map calls; /* failure_key() -> how many */
+	bool too_many;	  /* files beyond FAILURES_MAX are not told apart */
+};
+
+void failures_free(struct failures *f);
+/* file_id: -1 where there is none. 0 or -ENOMEM. */
+int failures_add(struct failures *f, int64_t op, int64_t err, int64_t file_id, uint64_t calls);
+int failures_add_key(struct failures *f, uint64_t key, uint64_t calls);
+int failures_merge(struct failures *f, const struct failures *other);
+
+/* Of one operation and error: the file with most of them and how many files there are. */
+struct failure_top {
+	int64_t op, err;
+	int64_t file; /* -1: none has one */
+	uint64_t calls, files;
+};
+struct server;
+/* Fills in file, calls, files of each of `tops`, whose op and err are given. 0; 1 where there were too many to know; -ENOMEM. */
+int failures_find(const struct failures *f, const struct server *srv, struct failure_top *tops,
+		  size_t count);

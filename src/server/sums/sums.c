@@ -1,0 +1,756 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/sums/sums.h"
+
+#include <errno.h>
+
+#include "engine/order.h"
+#include "schema/ops.h"
+#include "server/sums/file_pile.h"
+#include "server/sums/file_tops.h"
+
+#define CALLS_READ	2000000u
+#define CALLS_READ_LIVE 400000u
+
+uint64_t sums_columns(void)
+{
+	return rollup_op_columns | order_columns(TABLE_OP);
+}
+
+/* ---- the axis ---- */
+
+static int64_t floor_to(int64_t t, int64_t step)
+{
+	int64_t down = t / step * step;
+
+	return down > t ? down - step : down;
+}
+
+/* The shortest bucket: reading calls costs some 0.1 us each, and who follows a trace asks all the time. */
+static int64_t least_step(const struct question *q, int64_t from, int64_t to)
+{
+	const struct store *s = q->server->store;
+	uint64_t rows = 0, most = q->server->live ? CALLS_READ_LIVE : CALLS_READ;
+
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		const struct store_block *b = store_block(s, i);
+
+		if (b->table == TABLE_OP && pass_block_overlaps(b, from, to))
+			rows += b->rows;
+	}
+	return rows > most ? ROLLUP_WINDOW_NS : 1;
+}
+
+void sums_axis_make(const struct question *q, int64_t from, int64_t to, struct sums_axis *ret)
+{
+	static const int64_t of_ten[] = {1, 2, 5};
+	int64_t power = 1, step = 1, least = least_step(q, from, to);
+	uint64_t span = (uint64_t)to - (uint64_t)from;
+	unsigned int width = MAX(q->width, 3u);
+
+	assert(to > from);
+	/* one more bucket than the span has: neither end need be at an edge */
+	for (unsigned int i = 0; span / (uint64_t)step + 2 > width || step < least; i++) {
+		if (power > INT64_MAX / 100)
+			break;
+		if (i && i % 3 == 0)
+			power *= 10;
+		step = of_ten[i % 3] * power;
+	}
+	ret->step = step;
+	ret->from = floor_to(from, step);
+	ret->count =
+		(unsigned int)(((uint64_t)(to - 1) - (uint64_t)ret->from) / (uint64_t)step + 1);
+}
+
+/* Rows of one table differ in some key: their order is the same each time. */
+static int sums_compare_keys(const struct rollup_row *x, const struct rollup_row *y)
+{
+	const int64_t a[] = {x->op, x->thread_id, x->file_id, x->err, x->class, x->cpu};
+	const int64_t b[] = {y->op, y->thread_id, y->file_id, y->err, y->class, y->cpu};
+
+	for (size_t i = 0; i < ARRAY_SIZE(a); i++) {
+		if (a[i] != b[i])
+			return a[i] < b[i] ? -1 : 1;
+	}
+	return 0;
+}
+
+int sums_by_time(const void *a, const void *b)
+{
+	const struct rollup_row *x = *(const struct rollup_row *const *)a;
+	const struct rollup_row *y = *(const struct rollup_row *const *)b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? 1 : -1;
+	if (x->calls != y->calls)
+		return x->calls < y->calls ? 1 : -1;
+	return sums_compare_keys(x, y);
+}
+
+/* The bucket of a time, -1 outside. */
+static int64_t bucket_of(const struct sums_axis *a, int64_t t)
+{
+	uint64_t i;
+
+	if (t < a->from)
+		return -1;
+	i = ((uint64_t)t - (uint64_t)a->from) / (uint64_t)a->step;
+	return i < a->count ? (int64_t)i : -1;
+}
+
+/* ---- one worker's sums ---- */
+
+int sums_new(struct sums **ret, const struct sums_want *want)
+{
+	const struct sums_axis *axis = want->axis;
+	_cleanup_(sums_freep) struct sums *s = calloc(1, sizeof(*s));
+	int r = s ? 0 : -ENOMEM;
+
+	if (r == 0 && (want->keys || want->other_keys))
+		r = rollup_new(&s->both, want->keys | want->other_keys);
+	if (r < 0)
+		return r;
+	s->axis = axis;
+	s->by_file = want->files;
+	s->by_slow = want->slowest;
+	s->by_failure = want->failures;
+	if (axis) {
+		s->series = calloc(OP_CODE_MAX, sizeof(*s->series));
+		s->errors = calloc(axis->count, sizeof(*s->errors));
+		s->cells = calloc((size_t)axis->count * HIST_BUCKETS, sizeof(*s->cells));
+		if (!s->series || !s->errors || !s->cells)
+			return -ENOMEM;
+	}
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+static void sums_drop_hists(struct sums *s)
+{
+	for (size_t i = 0; s->file_hists && i < s->file_count; i++)
+		hist_free(&s->file_hists[i]);
+	free(s->file_hists);
+	s->file_hists = NULL;
+	s->file_hists_cap = 0;
+	s->keep_hists = false;
+}
+
+void sums_free(struct sums *s)
+{
+	if (!s)
+		return;
+	rollup_free(s->rollup);
+	rollup_free(s->other);
+	rollup_free(s->both);
+	for (size_t i = 0; s->top_hists && i < s->tops->count; i++)
+		hist_free(&s->top_hists[i]);
+	free(s->top_hists);
+	file_tops_unref(s->tops);
+	map_free(&s->file_index);
+	sums_drop_hists(s);
+	failures_free(&s->failures);
+	free(s->files);
+	for (size_t i = 0; s->series && i < OP_CODE_MAX; i++) {
+		free(s->series[i].calls);
+		free(s->series[i].bytes);
+	}
+	free(s->series);
+	free(s->errors);
+	free(s->cells);
+	free(s->slow);
+	map_free(&s->running_by);
+	for (size_t i = 0; i < s->segment_count; i++)
+		segment_unref(s->segments[i]);
+	free(s->segments);
+	if (s->owns_pile)
+		file_pile_free(s->pile);
+	free(s);
+}
+
+static struct sums_series *series_of(struct sums *s, int64_t op)
+{
+	struct sums_series *t = &s->series[op < 0 || op >= OP_CODE_MAX ? OP_CODE_MAX - 1 : op];
+
+	if (!t->calls) {
+		t->calls = calloc(s->axis->count, sizeof(*t->calls));
+		t->bytes = calloc(s->axis->count, sizeof(*t->bytes));
+	}
+	return t->calls && t->bytes ? t : NULL;
+}
+
+/* What a row says, of whichever table. */
+struct fact {
+	int64_t op, err, class, end;
+	uint64_t calls, bytes;
+};
+
+static int add_series(struct sums *s, const struct fact *f, int64_t bucket)
+{
+	struct sums_series *t = series_of(s, f->op);
+
+	if (!t)
+		return -ENOMEM;
+	t->calls[bucket] += f->calls;
+	t->bytes[bucket] += f->bytes;
+	t->all += f->calls;
+	if (f->err > 0)
+		s->errors[bucket] += f->calls;
+	return 0;
+}
+
+static int note_slow(struct sums *s, size_t block, int64_t max)
+{
+	struct sums_slow *last = s->slow_count ? &s->slow[s->slow_count - 1] : NULL;
+	int r;
+
+	if (last && last->block == block) {
+		last->max = MAX(last->max, max);
+		return 0;
+	}
+	r = grow((void **)&s->slow, &s->slow_cap, s->slow_count + 1, sizeof(*s->slow));
+	if (r >= 0)
+		s->slow[s->slow_count++] = (struct sums_slow){block, max};
+	return r;
+}
+
+static int add_running(struct sums *s, int64_t thread_id, uint64_t n)
+{
+	uint64_t before = 0;
+
+	s->running += n;
+	map_get(&s->running_by, (uint64_t)thread_id, &before);
+	return map_set(&s->running_by, (uint64_t)thread_id, before + n);
+}
+
+static int new_file(struct sums *s, int64_t id)
+{
+	size_t at = s->file_count;
+	int r = grow((void **)&s->files, &s->file_cap, at + 1, sizeof(*s->files));
+
+	if (s->keep_hists && at >= SUMS_FILE_HISTS_MAX)
+		sums_drop_hists(s);
+	if (r >= 0 && s->keep_hists)
+		r = grow((void **)&s->file_hists, &s->file_hists_cap, at + 1,
+			 sizeof(*s->file_hists));
+	if (r >= 0)
+		r = map_set(&s->file_index, (uint64_t)id, at);
+	if (r < 0)
+		return r;
+	if (s->keep_hists)
+		s->file_hists[at] = (struct hist){0};
+	s->files[s->file_count++] = (struct sums_file){.id = id};
+	s->last_file = at;
+	return 0;
+}
+
+static int sums_find_file(struct sums *s, int64_t id, size_t *ret)
+{
+	uint64_t at;
+
+	if (s->file_count && s->files[s->last_file].id == id) {
+		*ret = s->last_file;
+		return 0;
+	}
+	if (map_get(&s->file_index, (uint64_t)id, &at)) {
+		*ret = s->last_file = at;
+		return 0;
+	}
+	*ret = s->file_count;
+	return new_file(s, id);
+}
+
+int sums_add_file(struct sums *s, const struct sums_file *f)
+{
+	size_t at;
+	int r = sums_find_file(s, f->id, &at);
+
+	if (r < 0)
+		return r;
+	file_sums_add(&s->files[at], f);
+	return 0;
+}
+
+/* NULL: none is kept of the file. */
+static struct hist *top_hist(const struct sums *s, int64_t file)
+{
+	uint64_t at;
+
+	return s->top_hists && file >= 0 && map_get(&s->tops->index, (uint64_t)file, &at)
+		       ? &s->top_hists[at]
+		       : NULL;
+}
+
+/* Of the file that was added to last. */
+static int add_file_dur(struct sums *s, int64_t file, uint64_t dur)
+{
+	struct hist *top = top_hist(s, file);
+	int r = s->keep_hists ? hist_add(&s->file_hists[s->last_file], dur, 1) : 0;
+
+	return r < 0 || !top ? r : hist_add(top, dur, 1);
+}
+
+static int add_to_file(struct sums *s, int64_t id, const struct fact *f, uint64_t time,
+		       uint64_t max)
+{
+	struct sums_file sum = {.id = id, .all = f->calls};
+
+	if (id < 0)
+		return 0;
+	if (sums_is_io(f->class)) {
+		sum.calls = f->calls;
+		sum.errors = f->err > 0 ? f->calls : 0;
+		sum.bytes = f->bytes;
+		sum.time = time;
+		sum.max = max;
+	}
+	return sums_add_file(s, &sum);
+}
+
+static int take_file_op(struct sums *s, const struct fact *f, int64_t file, uint64_t dur)
+{
+	int r = add_to_file(s, file, f, dur, dur);
+
+	return r >= 0 && file >= 0 && sums_is_io(f->class) ? add_file_dur(s, file, dur) : r;
+}
+
+static int sums_take_op(struct sums *s, const struct pass_rows *rows, size_t i)
+{
+	const struct batch *b = rows->batch;
+	const struct fact f = {
+		.op = batch_get(b, OP_OP, i, -1),
+		.err = batch_get(b, OP_ERR, i, -1),
+		.class = batch_get(b, OP_CLASS, i, CLASS_OTHER),
+		.end = rollup_end(b, i),
+		.calls = 1,
+		.bytes = (uint64_t)MAX(batch_get(b, OP_BYTES, i, 0), 0),
+	};
+	bool running = batch_get(b, OP_STATUS, i, 0) & STATUS_UNFINISHED;
+	int64_t dur = MAX(batch_get(b, OP_DUR, i, 0), 0), bucket;
+	int64_t file = batch_get(b, OP_FILE_ID, i, -1);
+	int r = s->by_file && !running ? take_file_op(s, &f, file, (uint64_t)dur) : 0;
+
+	if (r < 0 || rows->second) /* all else has it already */
+		return r;
+	if (s->both)
+		r = rollup_add_op(s->both, b, i);
+	if (r >= 0 && s->by_failure && !running && f.err > 0)
+		r = failures_add(&s->failures, f.op, f.err, file, 1);
+	if (r >= 0 && running)
+		r = add_running(s, batch_get(b, OP_THREAD_ID, i, -1), 1);
+	if (r >= 0 && s->by_slow && sums_is_io(f.class) && !running)
+		r = note_slow(s, rows->block, dur);
+	if (r < 0 || !s->axis || running)
+		return r;
+	bucket = bucket_of(s->axis, f.end);
+	if (bucket < 0)
+		return 0;
+	if (sums_is_io(f.class))
+		s->cells[bucket * HIST_BUCKETS + hist_bucket((uint64_t)dur)]++;
+	return f.class == CLASS_WAIT ? 0 : add_series(s, &f, bucket);
+}
+
+/* Adds a packed histogram (hist/sparse.h) to one bucket's cells; -EBADMSG where it is malformed. */
+static int sums_add_hist(uint64_t *cells, struct bytes packed)
+{
+	struct hist_walk w = hist_walk_start(packed.data, packed.len);
+	struct hist_entry e;
+
+	while (hist_walk_next(&w, &e))
+		cells[e.bucket] += e.count;
+	return w.bad ? -EBADMSG : 0;
+}
+
+static int sums_take_sum(struct sums *s, const struct pass_rows *rows, size_t i)
+{
+	const struct batch *b = rows->batch;
+	const struct fact f = {
+		.op = batch_get(b, SUMMARY_OP, i, -1),
+		.err = batch_get(b, SUMMARY_ERR, i, -1),
+		.class = batch_get(b, SUMMARY_CLASS, i, CLASS_OTHER),
+		.end = batch_get(b, SUMMARY_WINDOW, i, INT64_MIN),
+		.calls = (uint64_t)batch_get(b, SUMMARY_CALLS, i, 0),
+		.bytes = (uint64_t)MAX(batch_get(b, SUMMARY_BYTES, i, 0), 0),
+	};
+	int64_t bucket, file = batch_get(b, SUMMARY_FILE_ID, i, -1);
+	struct hist *top;
+	int r = 0;
+
+	if (s->by_file && !rows->segment)
+		r = add_to_file(s, file, &f, (uint64_t)MAX(batch_get(b, SUMMARY_TIME, i, 0), 0),
+				(uint64_t)MAX(batch_get(b, SUMMARY_MAX, i, 0), 0));
+	top = rows->segment || !sums_is_io(f.class) ? NULL : top_hist(s, file);
+	if (r >= 0 && top) {
+		struct bytes packed = batch_get_bytes(b, SUMMARY_HIST, i);
+
+		r = hist_unpack(top, packed.data, packed.len);
+	}
+	if (r < 0 || rows->second)
+		return r;
+	if (s->both)
+		r = rollup_add_summary(s->both, b, i);
+	if (r >= 0 && s->by_failure && f.err > 0 && !rows->segment)
+		r = failures_add(&s->failures, f.op, f.err, file, f.calls);
+	if (r < 0 || !s->axis)
+		return r;
+	bucket = bucket_of(s->axis, f.end);
+	if (bucket < 0)
+		return 0;
+	if (sums_is_io(f.class))
+		r = sums_add_hist(s->cells + bucket * HIST_BUCKETS,
+				  batch_get_bytes(b, SUMMARY_HIST, i));
+	return r < 0 || f.class == CLASS_WAIT ? r : add_series(s, &f, bucket);
+}
+
+/* Of a segment it is not known which of its blocks has the longest call that passed. */
+static int note_summary(struct sums *s, const struct pass_rows *rows)
+{
+	const struct segment *g = rows->segment;
+	int64_t max = -1;
+	int r = 0;
+
+	for (size_t k = 0; k < rows->count; k++) {
+		size_t i = rows->rows[k];
+
+		if (sums_is_io(batch_get(rows->batch, SUMMARY_CLASS, i, CLASS_OTHER)))
+			max = MAX(max, batch_get(rows->batch, SUMMARY_MAX, i, 0));
+	}
+	if (max < 0)
+		return 0;
+	if (!g)
+		return note_slow(s, rows->block, max);
+	for (unsigned int k = 0; k < g->count && r >= 0; k++) {
+		if (g->io_max[k] >= 0)
+			r = note_slow(s, g->block[k], MIN(max, g->io_max[k]));
+	}
+	return r;
+}
+
+static int keep_segment(struct sums *s, const struct segment *g)
+{
+	int r = grow((void **)&s->segments, &s->segment_cap, s->segment_count + 1,
+		     sizeof(struct segment *));
+
+	if (r >= 0)
+		s->segments[s->segment_count++] = segment_ref((struct segment *)g);
+	return r;
+}
+
+static int sums_take_sums(struct sums *s, const struct pass_rows *rows)
+{
+	int r = s->by_slow && !rows->second ? note_summary(s, rows) : 0;
+
+	if (r >= 0 && rows->segment && s->by_file)
+		r = keep_segment(s, rows->segment);
+	for (size_t k = 0;
+	     rows->segment && s->by_failure && k < rows->segment->failure_count && r >= 0; k++)
+		r = failures_add_key(&s->failures, rows->segment->failures[k].key,
+				     rows->segment->failures[k].calls);
+	/* what a segment knows without its rows is all that is wanted */
+	if (!s->both && !s->axis && rows->segment)
+		return r;
+	for (size_t k = 0; k < rows->count && r >= 0; k++)
+		r = sums_take_sum(s, rows, rows->rows[k]);
+	return r;
+}
+
+/* Every worker with all files of its own would take as much memory as there are workers. */
+static int flush_files(struct sums *s)
+{
+	int r;
+
+	if (!s->pile || s->keep_hists || !s->file_count)
+		return 0;
+	r = file_pile_add(s->pile, s->files, s->file_count);
+	map_clear(&s->file_index);
+	s->file_count = s->last_file = 0;
+	return r;
+}
+
+int sums_take(void *state, const struct pass_rows *rows)
+{
+	struct sums *s = state;
+	int r = 0;
+
+	if (rows->batch->table == TABLE_SUMMARY) {
+		sums_drop_hists(s); /* these are not in them */
+		r = sums_take_sums(s, rows);
+		return r < 0 ? r : flush_files(s);
+	}
+	for (size_t k = 0; k < rows->count && r >= 0; k++)
+		r = sums_take_op(s, rows, rows->rows[k]);
+	return r < 0 ? r : flush_files(s);
+}
+
+/* ---- all together ---- */
+
+static int merge_series(struct sums *a, const struct sums *b)
+{
+	for (size_t op = 0; op < OP_CODE_MAX; op++) {
+		const struct sums_series *from = &b->series[op];
+		struct sums_series *to;
+
+		if (!from->calls || !from->bytes)
+			continue;
+		to = series_of(a, (int64_t)op);
+		if (!to)
+			return -ENOMEM;
+		for (unsigned int i = 0; i < a->axis->count; i++) {
+			to->calls[i] += from->calls[i];
+			to->bytes[i] += from->bytes[i];
+		}
+		to->all += from->all;
+	}
+	for (unsigned int i = 0; i < a->axis->count; i++)
+		a->errors[i] += b->errors[i];
+	for (size_t i = 0; i < (size_t)a->axis->count * HIST_BUCKETS; i++)
+		a->cells[i] += b->cells[i];
+	return 0;
+}
+
+int sums_merge(struct sums *a, struct sums *b)
+{
+	int r = a->both ? rollup_merge(a->both, b->both) : 0;
+	uint64_t thread, n;
+	size_t pos = 0;
+
+	for (size_t i = 0; a->top_hists && i < a->tops->count && r >= 0; i++)
+		r = hist_merge(&a->top_hists[i], &b->top_hists[i]);
+	if (!b->keep_hists)
+		sums_drop_hists(a);
+	for (size_t i = 0; i < b->file_count && r >= 0; i++) {
+		r = sums_add_file(a, &b->files[i]);
+		if (r >= 0 && a->keep_hists)
+			r = hist_merge(&a->file_hists[a->last_file], &b->file_hists[i]);
+	}
+	if (r >= 0)
+		r = failures_merge(&a->failures, &b->failures);
+	if (r >= 0 && a->axis)
+		r = merge_series(a, b);
+	while (r >= 0 && map_next(&b->running_by, &pos, &thread, &n))
+		r = add_running(a, (int64_t)thread, n);
+	for (size_t i = 0; i < b->slow_count && r >= 0; i++)
+		r = note_slow(a, b->slow[i].block, b->slow[i].max);
+	for (size_t i = 0; i < b->segment_count && r >= 0; i++)
+		r = keep_segment(a, b->segments[i]);
+	return r;
+}
+
+/* The columns of summary that are read; those of the axis and the rollups are many. */
+static uint64_t sums_summary_columns(const struct sums_want *want, bool hists)
+{
+	if (want->axis || want->keys || want->other_keys)
+		return ~(1ull << SUMMARY_BLOCK);
+	return 1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_CLASS | 1ull << SUMMARY_ERR |
+	       (hists ? 1ull << SUMMARY_HIST : 0) | 1ull << SUMMARY_CALLS | 1ull << SUMMARY_BYTES |
+	       1ull << SUMMARY_TIME | 1ull << SUMMARY_MAX | 1ull << SUMMARY_OP;
+}
+
+static int keep_tops(struct sums *s, struct file_tops *tops)
+{
+	s->top_hists = calloc(tops->count + 1, sizeof(*s->top_hists));
+	if (!s->top_hists)
+		return -ENOMEM;
+	atomic_fetch_add(&tops->refs, 1);
+	s->tops = tops;
+	return 0;
+}
+
+/* One table is added to for each row, and two are made of it, of a part or at the end. */
+static int make_rollups(struct sums *s, const struct sums_want *want)
+{
+	int r = 0;
+
+	rollup_free(s->rollup);
+	rollup_free(s->other);
+	s->rollup = s->other = NULL;
+	if (want->keys)
+		r = rollup_project(s->both, want->keys, &s->rollup);
+	if (r >= 0 && want->other_keys)
+		r = rollup_project(s->both, want->other_keys, &s->other);
+	return r;
+}
+
+/* The first worker's pile is everybody's. */
+static int share_pile(const struct question *q, const struct sums_want *want, struct sums *first,
+		      struct sums *s)
+{
+	int r = 0;
+
+	if (!want->files)
+		return 0;
+	if (s == first) {
+		r = file_pile_new(&s->pile, q->server->store);
+		s->owns_pile = r >= 0;
+	}
+	s->pile = first->pile;
+	return r;
+}
+
+/* A worker's own. */
+static int begin_worker(struct sums_job *j, unsigned int i)
+{
+	const struct sums_want *want = &j->want;
+	int r = sums_new((struct sums **)&j->pass.states[i], want);
+	struct sums *s = j->pass.states[i];
+
+	if (r < 0)
+		return r;
+	s->keep_hists = want->files && j->pass.pass_filter->eval &&
+			!j->pass.pass_filter->by_summary && !j->tops;
+	r = share_pile(j->pass.q, want, j->pass.states[0], s);
+	return r >= 0 && j->tops ? keep_tops(s, j->tops) : r;
+}
+
+int sums_job_begin(struct sums_job *j, struct question *q, const struct pass_filter *pass_filter,
+		   const struct sums_want *want)
+{
+	bool by_cpu = want->keys & ROLLUP_CPU;
+	int r = 0;
+
+	j->want = *want;
+	j->tops = want->files && pass_filter->eval ? file_tops_get(q->server) : NULL;
+	j->pass = (struct pass){
+		.q = q,
+		.pass_filter = pass_filter,
+		.from = q->from,
+		.to = q->to,
+		.columns = (sums_columns() | (by_cpu ? 1ull << OP_CPU : 0)) &
+			   ~(want->files || want->failures ? 0 : 1ull << OP_FILE_ID),
+		.summaries = !by_cpu && (!want->axis || want->axis->step % ROLLUP_WINDOW_NS == 0),
+		.sums = sums_summary_columns(want, j->tops != NULL),
+		.segments = true,
+		.seconds = want->files,
+		/* a segment tells files apart only where all of its calls are wanted */
+		.whole_segments = want->files && pass_filter->eval,
+		.kept = true,
+		.early = want->early,
+		.take = sums_take,
+		.workers = pass_workers(q),
+	};
+	for (unsigned int i = 0; i < j->pass.workers && r >= 0; i++)
+		r = begin_worker(j, i);
+	return r;
+}
+
+void sums_job_free(struct sums_job *j)
+{
+	/* the first owns what they share */
+	for (unsigned int i = PASS_THREADS_MAX; i-- > 0;)
+		sums_free(j->pass.states[i]);
+	file_tops_unref(j->tops);
+	pass_list_free(&j->list);
+	*j = (struct sums_job){0};
+}
+
+/* What the workers found so far is put together in the first one's. */
+static int sums_collect(struct sums_job *j, bool again)
+{
+	int r = 0;
+
+	for (unsigned int i = 1; i < j->pass.workers && r >= 0; i++) {
+		r = sums_merge(j->pass.states[0], j->pass.states[i]);
+		sums_free(j->pass.states[i]);
+		j->pass.states[i] = NULL;
+		if (r >= 0 && again)
+			r = begin_worker(j, i);
+	}
+	return r;
+}
+
+int sums_job_part(struct sums_job *j, struct question *q, int64_t until, struct sums **ret)
+{
+	int r;
+
+	j->pass.q = q;
+	j->pass.until = until;
+	j->pass.list = &j->list;
+	r = pass_run(&j->pass);
+	if (r >= 0)
+		r = sums_collect(j, true);
+	if (r >= 0)
+		r = make_rollups(j->pass.states[0], &j->want);
+	*ret = j->pass.states[0];
+	return r;
+}
+
+double sums_job_share(const struct sums_job *j)
+{
+	return pass_list_share(&j->list);
+}
+
+static int run_once(struct question *q, const struct pass_filter *pass_filter,
+		    const struct sums_want *want, struct sums **ret)
+{
+	_cleanup_(sums_job_free) struct sums_job j = {0};
+	int r = sums_job_begin(&j, q, pass_filter, want);
+
+	if (r >= 0)
+		r = pass_run(&j.pass);
+	if (r >= 0)
+		r = sums_collect(&j, false);
+	if (r >= 0)
+		r = make_rollups(j.pass.states[0], want);
+	if (r < 0)
+		return r;
+	*ret = j.pass.states[0];
+	(*ret)->share = j.pass.share;
+	j.pass.states[0] = NULL;
+	rollup_free((*ret)->both);
+	(*ret)->both = NULL;
+	return 0;
+}
+
+/* Where the filter keeps segments from telling files, those have a pass of their own. */
+int sums_run(struct question *q, const struct pass_filter *pass_filter,
+	     const struct sums_want *want, struct sums **ret)
+{
+	struct sums_want files = {.files = true, .failures = want->failures}, others = *want;
+	_cleanup_(sums_freep) struct sums *s = NULL, *by_file = NULL;
+	int r = want->files ? memory_budget_take_files(q) : 0;
+
+	if (r < 0)
+		return r;
+	if (!want->files || !pass_filter->eval || !pass_filter->by_segment ||
+	    (!want->axis && !want->keys && !want->other_keys))
+		return run_once(q, pass_filter, want, ret);
+	others.files = others.failures = false;
+	r = run_once(q, pass_filter, &others, &s);
+	if (r >= 0)
+		r = run_once(q, pass_filter, &files, &by_file);
+	for (size_t i = 0; r >= 0 && i < by_file->file_count; i++)
+		r = sums_add_file(s, &by_file->files[i]);
+	if (r >= 0)
+		r = failures_merge(&s->failures, &by_file->failures);
+	if (r >= 0) {
+		s->pile = by_file->pile;
+		s->owns_pile = by_file->owns_pile;
+		by_file->owns_pile = false;
+		s->tops = TAKE_PTR(by_file->tops);
+		s->top_hists = TAKE_PTR(by_file->top_hists);
+		*ret = TAKE_PTR(s);
+	}
+	return r;
+}
+
+void sums_put_quantile(struct js *j, const char *key, const struct hist *h, double q, uint64_t max)
+{
+	js_key_uint(j, key, MIN(hist_quantile(h, q), max));
+}
+
+void sums_put_cells(struct js *j, const char *key, const struct sums *s)
+{
+	js_key(j, key);
+	js_open(j, '[');
+	for (unsigned int t = 0; t < s->axis->count; t++) {
+		const uint64_t *row = s->cells + (size_t)t * HIST_BUCKETS;
+
+		for (unsigned int h = 0; h < HIST_BUCKETS; h++) {
+			if (!row[h])
+				continue;
+			js_uint(j, t);
+			js_uint(j, h);
+			js_uint(j, row[h]);
+		}
+	}
+	js_close(j, ']');
+}

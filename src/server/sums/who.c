@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/sums/who.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/shell.h"
+#include "schema/ops.h"
+#include "schema/vocab.h"
+#include "server/sums/catalog.h"
+
+struct names_text names_code(const char *vocab, int64_t code)
+{
+	const char *word = vocab_word(vocab, code);
+	struct names_text t;
+
+	if (word)
+		snprintf(t.s, sizeof(t.s), "%s", word);
+	else
+		snprintf(t.s, sizeof(t.s), "%s_%" PRId64, vocab, code);
+	return t;
+}
+
+void names_put_comm(struct js *j, const char *key, const struct dims *d, int64_t thread_id)
+{
+	const struct dims_thread *t = thread_id < 0 ? NULL : dims_thread(d, thread_id);
+
+	js_key_bytes(j, key, t ? t->comm : (struct bytes){0});
+}
+
+void names_put_file(struct js *j, const char *key, const struct dims *d, int64_t file_id)
+{
+	js_key_bytes(j, key,
+		     dims_has(d, TABLE_FILE, file_id) ? dims_file_name(d, file_id)
+						      : (struct bytes){0});
+}
+
+void names_put_call(const struct server *s, struct js *j, const struct batch *b, size_t row)
+{
+	js_key(j, "start");
+	if (batch_is_null(b, OP_START, row))
+		js_null(j);
+	else
+		js_int(j, clock_between(s->origin, batch_get(b, OP_START, row, 0)));
+	js_key(j, "dur");
+	if (batch_is_null(b, OP_DUR, row))
+		js_null(j);
+	else
+		js_int(j, batch_get(b, OP_DUR, row, 0));
+}
+
+void names_put_argv(struct js *j, const char *key, const struct dims_process *p)
+{
+	struct bytes argv = p ? p->argv : (struct bytes){0};
+	_cleanup_buf_ struct buf text = {0};
+	int r = shell_words(&text, argv.data, argv.len);
+
+	if (r < 0)
+		j->error = r;
+	js_key_bytes(j, key, argv.data ? (struct bytes){text.data, text.len} : argv);
+}
+
+int64_t names_pid(const struct dims *d, int64_t thread_id)
+{
+	const struct dims_thread *t = thread_id < 0 ? NULL : dims_thread(d, thread_id);
+	const struct dims_process *p = t ? dims_process(d, t->process_id) : NULL;
+
+	return p ? p->pid : -1;
+}
+
+int64_t names_task(const struct dims *d, int64_t thread_id)
+{
+	const struct dims_thread *t = dims_thread(d, thread_id);
+
+	return t && t->task >= 0 ? t->task : thread_id;
+}
+
+int64_t names_inode(const struct dims *d, int64_t file_id)
+{
+	int64_t inode = dims_file_inode(d, file_id);
+
+	return inode >= 0 ? inode : file_id;
+}
+
+int64_t names_one_file(const struct server *s, int64_t file_id)
+{
+	return catalog_file(s->catalog, store_dims(s->store), file_id);
+}
+
+bool names_next_other(const struct server *s, struct catalog_walk *w, int64_t *ret_id,
+		      int64_t *ret_file)
+{
+	return catalog_next_other(s->catalog, store_dims(s->store), w, ret_id, ret_file);
+}
+
+/* Once for each state of the trace; the first who asks does it. */
+int names_prepare(struct server *s)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&s->names_lock);
+	if (s->names_generation != s->generation) {
+		r = catalog_update(s->catalog, store_dims(s->store));
+		if (r >= 0)
+			s->names_generation = s->generation;
+	}
+	pthread_mutex_unlock(&s->names_lock);
+	return r;
+}
+
+int names_find_file(struct question *q, int64_t *ret)
+{
+	const struct dims *d = store_dims(q->server->store);
+	const char *text = http_part(q->request, 0);
+	char *end;
+	int64_t id;
+
+	errno = 0;
+	id = strtoll(text, &end, 10);
+	if (errno || end == text || *end || id < 0 || !dims_has(d, TABLE_FILE, id))
+		return question_error(q, -ENOENT, "there is no file %.40s in this trace", text);
+	*ret = names_inode(d, id);
+	return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* who.h: words and names in JSON documents, as a query gives them. */
+#pragma once
+
+#include "server/internal.h"
+#include "server/http/js.h"
+
+struct names_text {
+	char s[48];
+};
+
+/* "read", "data", "ENOENT"; "err_4000" for a code without a word. */
+struct names_text names_code(const char *vocab, int64_t code);
+/* The thread's comm at that version, null where unknown. */
+void names_put_comm(struct js *j, const char *key, const struct dims *d, int64_t thread_id);
+/* The latest name of the file; null where there is none. */
+void names_put_file(struct js *j, const char *key, const struct dims *d, int64_t file_id);
+/* Members start and dur of a row of op. */
+void names_put_call(const struct server *s, struct js *j, const struct batch *b, size_t row);
+/* The process's arguments, as a shell would take them; null where unknown. */
+void names_put_argv(struct js *j, const char *key, const struct dims_process *p);
+/* pid of a thread, -1 where unknown. */
+int64_t names_pid(const struct dims *d, int64_t thread_id);
+/* The id that stands for the thread, the file over all versions. */
+int64_t names_task(const struct dims *d, int64_t thread_id);
+int64_t names_inode(const struct dims *d, int64_t file_id);
+/*
+ * The same, and a file that is known by name alone (a stat, a failed open) is taken for the one that has
+ * this name: in lists they would be two of one name. names_prepare() first, within the same question.
+ */
+int64_t names_one_file(const struct server *s, int64_t file_id);
+int names_prepare(struct server *s);
+/* Walks the ids for which names_one_file() gives another, with what it gives; the walk starts as {0}. */
+struct catalog_walk;
+bool names_next_other(const struct server *s, struct catalog_walk *w, int64_t *ret_id,
+		      int64_t *ret_file);
+/* The generation of the file that the path names, by the id of any version. -ENOENT with q->err. */
+int names_find_file(struct question *q, int64_t *ret);

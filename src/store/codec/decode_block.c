@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * decode_block.c: a block's columns back to a batch. Only the sections that are wanted, and those that these were
+ * predicted from, are read, checked and unpacked.
+ */
+#include "store/codec/decode_block.h"
+
+#include <errno.h>
+#include <xxhash.h>
+
+#include "store/codec/bytes.h"
+#include "store/codec/codec_impl.h"
+
+/* A payload is read at once up to here: a call costs more than these bytes. */
+#define WHOLE_PAYLOAD (64u << 10)
+#define NULL_WORDS    (STORE_ROWS_MAX / 64)
+
+struct decoder {
+	struct codec *codec;
+	struct batch *batches[TABLE_COUNT];
+	struct buf section; /* one section, or the whole payload */
+	struct buf blob;
+	uint64_t *nulls; /* [NULL_WORDS], for byte columns and transforms */
+	XXH3_state_t *sum;
+	/* of the block at hand */
+	const struct decode_source *src;
+	struct decode_source source; /* what src points to */
+	struct batch *batch;
+	bool whole;
+	uint64_t busy, done; /* by our column */
+	uint64_t given;	     /* columns that the batch shows, ids composed */
+	const char *why;
+};
+
+int decoder_new(struct decoder **ret)
+{
+	_cleanup_(decoder_freep) struct decoder *d = calloc(1, sizeof(*d));
+	int r;
+
+	if (!d)
+		return -ENOMEM;
+	r = codec_new(&d->codec, false, false);
+	if (r < 0)
+		return r;
+	d->nulls = malloc(NULL_WORDS * sizeof(*d->nulls));
+	d->sum = XXH3_createState();
+	if (!d->nulls || !d->sum)
+		return -ENOMEM;
+	*ret = TAKE_PTR(d);
+	return 0;
+}
+
+void decoder_free(struct decoder *d)
+{
+	if (!d)
+		return;
+	codec_free(d->codec);
+	for (unsigned int i = 0; i < TABLE_COUNT; i++)
+		batch_free(d->batches[i]);
+	buf_free(&d->section);
+	buf_free(&d->blob);
+	free(d->nulls);
+	XXH3_freeState(d->sum);
+	free(d);
+}
+
+static int decode_block_bad(struct decoder *d, const char *why)
+{
+	d->why = why;
+	return -EBADMSG;
+}
+
+static int read_at(struct decoder *d, uint64_t offset, size_t len)
+{
+	uint8_t *to;
+	int r;
+
+	buf_clear(&d->section);
+	r = buf_reserve(&d->section, len + 1);
+	if (r < 0)
+		return r;
+	to = d->section.data;
+	while (len) {
+		ssize_t n = pread(d->src->fd, to, len, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return decode_block_bad(d, "the file ends within the block");
+		to += n;
+		offset += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* The checked bytes of a section. */
+static int section(struct decoder *d, const struct block_entry *e, const uint8_t **ret,
+		   const uint8_t **ret_end)
+{
+	int r;
+
+	if (!d->whole) {
+		r = read_at(d, d->src->payload + e->offset, e->len);
+		if (r < 0)
+			return r;
+	}
+	*ret = d->section.data + (d->whole ? e->offset : 0);
+	*ret_end = *ret + e->len;
+	if (XXH3_64bits(*ret, e->len) != e->checksum)
+		return decode_block_bad(d, "payload checksum");
+	return 0;
+}
+
+/* Unpacks a column's null map; NULL where no row is null. */
+static int decode_nulls(struct decoder *d, const struct block_entry *e, const uint64_t **ret)
+{
+	const struct block_header *h = d->src->view.head;
+	size_t words = (h->rows + 63) / 64, n = 0;
+	const struct block_entry *map;
+	const uint8_t *p, *end;
+	int r;
+
+	*ret = NULL;
+	if (!e->null_map)
+		return e->nulls ? decode_block_bad(d, "a null map is missing") : 0;
+	map = &d->src->view.entries[e->null_map - 1];
+	if (map->kind != ENTRY_NULLS)
+		return decode_block_bad(d, "a null map is missing");
+	r = section(d, map, &p, &end);
+	if (r < 0)
+		return r;
+	if (blob_decode(d->codec, &p, end, (uint8_t *)d->nulls, words * sizeof(*d->nulls)) < 0)
+		return decode_block_bad(d, "a null map does not unpack");
+	for (size_t i = 0; i < words; i++)
+		n += (size_t)__builtin_popcountll(d->nulls[i]);
+	if (n != e->nulls || (h->rows % 64 && d->nulls[words - 1] >> (h->rows % 64)))
+		return decode_block_bad(d, "a null map does not fit its column");
+	*ret = d->nulls;
+	return 0;
+}
+
+static int decode_column(struct decoder *d, unsigned int column);
+
+/* Our number of a column of the file; it is decoded on the way. */
+static int decode_ref(struct decoder *d, uint8_t file_column, const int64_t **ret)
+{
+	unsigned int column = d->src->to_ours[file_column];
+	int r;
+
+	if (column == 0xff)
+		return decode_block_bad(d, "a column is predicted from an unknown one");
+	if (d->batch->def->columns[column].type == COLUMN_BYTES)
+		return decode_block_bad(d, "a column is predicted from bytes");
+	r = decode_column(d, column);
+	if (r < 0)
+		return r;
+	if (!batch_has(d->batch, column))
+		return decode_block_bad(d, "a column is predicted from an absent one");
+	*ret = d->batch->columns[column].val;
+	return 0;
+}
+
+static int decode_args(struct decoder *d, const struct block_entry *e, struct transform_args *ret)
+{
+	struct transform_args t = {.rows = d->src->view.head->rows};
+	const int64_t *refs[2] = {NULL, NULL};
+	unsigned int count;
+
+	if (e->transform >= TRANSFORM_COUNT)
+		return decode_block_bad(d, "an unknown transform");
+	t.kind = e->transform;
+	count = transform_refs(t.kind);
+	for (unsigned int i = 0; i < count; i++) {
+		int r = decode_ref(d, e->ref[i], &refs[i]);
+
+		if (r < 0)
+			return r;
+	}
+	if (t.kind == TRANSFORM_LAST || count == 2)
+		t.key = refs[0];
+	if (t.kind != TRANSFORM_LAST && count)
+		t.a = refs[count - 1];
+	*ret = t;
+	return 0;
+}
+
+static int decode_values(struct decoder *d, const struct block_entry *e, struct column *col)
+{
+	struct transform_args t;
+	const uint8_t *p, *end;
+	int64_t *out;
+	size_t n;
+	int r = decode_args(d, e, &t);
+
+	/* Decoding what it refers to used the null map and the section's memory: these come after it. */
+	if (r >= 0)
+		r = decode_nulls(d, e, &t.nulls);
+	if (r >= 0)
+		r = section(d, e, &p, &end);
+	if (r < 0)
+		return r;
+	n = t.rows - e->nulls;
+	out = t.nulls ? codec_values(d->codec, 0) : col->val;
+	if (ints_decode(d->codec, &p, end, out, n) < 0)
+		return decode_block_bad(d, "a column does not unpack");
+	/* read, and left unused, where the last row is null */
+	if (n < t.rows)
+		out[n] = 0;
+	transform_inverse(d->codec, &t, out, col->val);
+	if (t.nulls)
+		memcpy(col->nulls, t.nulls, (t.rows + 63) / 64 * sizeof(*col->nulls));
+	return 0;
+}
+
+static int decode_bytes(struct decoder *d, const struct block_entry *e, struct column *col)
+{
+	size_t rows = d->src->view.head->rows;
+	const uint8_t *p, *end;
+	const uint64_t *nulls;
+	int r = decode_nulls(d, e, &nulls);
+
+	if (r >= 0)
+		r = section(d, e, &p, &end);
+	if (r < 0)
+		return r;
+	r = bytes_decode(d->codec, &p, end, col, nulls, rows, rows - e->nulls);
+	if (r == -EBADMSG)
+		return decode_block_bad(d, "a column does not unpack");
+	if (r >= 0 && nulls)
+		memcpy(col->nulls, nulls, (rows + 63) / 64 * sizeof(*col->nulls));
+	return r;
+}
+
+/* The entry whose column in the file is ours. */
+static const struct block_entry *find_entry(const struct decode_source *s, unsigned int column)
+{
+	for (unsigned int i = 0; i < s->view.head->entries; i++) {
+		const struct block_entry *e = &s->view.entries[i];
+
+		if (e->kind == ENTRY_COLUMN && s->to_ours[e->column] == column)
+			return e;
+	}
+	return NULL;
+}
+
+static int decode_column(struct decoder *d, unsigned int column)
+{
+	uint64_t bit = 1ull << column;
+	const struct block_entry *e;
+	struct column *col;
+	int r;
+
+	if (d->done & bit)
+		return 0;
+	if (d->busy & bit)
+		return decode_block_bad(d, "columns are predicted from each other");
+	e = find_entry(d->src, column);
+	d->busy |= bit;
+	if (e) {
+		r = batch_make_column_unset(d->batch, column, e->null_map != 0);
+		if (r < 0)
+			return r;
+		col = &d->batch->columns[column];
+		r = col->ends ? decode_bytes(d, e, col) : decode_values(d, e, col);
+		if (r < 0) {
+			batch_drop_column(d->batch, column); /* nothing half filled stays */
+			return r;
+		}
+	}
+	d->done |= bit;
+	return 0;
+}
+
+bool column_is_id(enum table_id table, unsigned int column)
+{
+	return schema_refers(table, column) >= 0;
+}
+
+static void compose_ids(struct batch *b, unsigned int column, uint64_t trace)
+{
+	struct column *c = &b->columns[column];
+
+	if (!trace || !c->val || !column_is_id(b->table, column))
+		return;
+	for (size_t i = 0; i < b->rows; i++)
+		c->val[i] = column_compose(c->val[i], trace);
+	if (!c->nulls)
+		return;
+	for (size_t i = 0; i < b->rows; i++) {
+		if (c->nulls[i / 64] >> (i % 64) & 1)
+			c->val[i] = 0;
+	}
+}
+
+/* Back to what the file holds. */
+static void decompose_ids(struct batch *b, unsigned int column, uint64_t trace)
+{
+	struct column *c = &b->columns[column];
+
+	if (!trace || !c->val || !column_is_id(b->table, column))
+		return;
+	for (size_t i = 0; i < b->rows; i++)
+		c->val[i] &= (1ll << STORE_TRACE_SHIFT) - 1;
+}
+
+static void begin_block(struct decoder *d, const struct decode_source *s)
+{
+	d->source = *s;
+	d->src = &d->source;
+	d->given = 0;
+	d->busy = d->done = 0;
+	d->why = "";
+	d->whole = false;
+}
+
+static int decode_block_begin(struct decoder *d, const struct decode_source *s, uint64_t columns)
+{
+	const struct block_header *h = s->view.head;
+
+	begin_block(d, s);
+	d->whole = h->payload_len <= WHOLE_PAYLOAD ||
+		   __builtin_popcountll(columns) * 3 > (int)schema_table(s->table)->column_count;
+	return d->whole ? read_at(d, s->payload, h->payload_len) : 0;
+}
+
+/* ---- all of a block ---- */
+
+#define VERIFY_BYTES (256u << 10) /* read at a time: stays in the cache until it is summed */
+
+static int verify_section(struct decoder *d, const struct block_entry *e)
+{
+	XXH3_state_t *sum = d->sum;
+	int r = 0;
+
+	XXH3_64bits_reset(sum);
+	for (uint64_t at = 0; at < e->len && r >= 0; at += VERIFY_BYTES) {
+		size_t len = MIN(e->len - at, (uint64_t)VERIFY_BYTES);
+
+		r = read_at(d, d->src->payload + e->offset + at, len);
+		if (r >= 0)
+			XXH3_64bits_update(sum, d->section.data, len);
+	}
+	if (r >= 0 && XXH3_64bits_digest(sum) != e->checksum)
+		return decode_block_bad(d, "payload checksum");
+	return r;
+}
+
+int decode_verify(struct decoder *d, const struct decode_source *s, const char **ret_why)
+{
+	const struct block_header *h = s->view.head;
+	uint64_t bytes = 0;
+	int r = 0;
+
+	begin_block(d, s);
+	/* no writer's sections overlap; a file that claims so must not cost more than its size */
+	for (unsigned int i = 0; i < h->entries; i++)
+		bytes += s->view.entries[i].len;
+	if (bytes > h->payload_len)
+		r = decode_block_bad(d, "sections overlap");
+	for (unsigned int i = 0; i < h->entries && r >= 0; i++)
+		r = verify_section(d, &s->view.entries[i]);
+	if (r == -EIO)
+		r = decode_block_bad(d, "the disk cannot read it");
+	*ret_why = d->why;
+	return r;
+}
+
+/* ---- columns ---- */
+
+/* Decodes columns beside those that were given, and hides those that only helped to. */
+static int decode_set(struct decoder *d, uint64_t columns, const char **ret_why)
+{
+	unsigned int count = d->batch->def->column_count;
+	int r = 0;
+
+	for (unsigned int i = 0; i < count && r >= 0; i++) {
+		if (columns >> i & 1)
+			r = decode_column(d, i);
+	}
+	if (r < 0) {
+		*ret_why = d->why;
+		return r;
+	}
+	d->given |= columns;
+	for (unsigned int i = 0; i < count; i++) {
+		if (d->given >> i & 1)
+			compose_ids(d->batch, i, d->src->trace);
+		else
+			batch_drop_column(d->batch, i);
+	}
+	d->done = d->given;
+	d->busy = 0;
+	return 0;
+}
+
+static uint64_t known_columns(enum table_id table, uint64_t columns)
+{
+	unsigned int count = schema_table(table)->column_count;
+
+	return columns & (count == 64 ? ~0ull : (1ull << count) - 1);
+}
+
+int decode_columns(struct decoder *d, const struct decode_source *s, uint64_t columns,
+		   const struct batch **ret, const char **ret_why)
+{
+	int r = 0;
+
+	columns = known_columns(s->table, columns);
+	if (!d->batches[s->table])
+		r = batch_new(&d->batches[s->table], s->table);
+	if (r < 0)
+		return r;
+	d->batch = d->batches[s->table];
+	batch_clear(d->batch);
+	batch_resize(d->batch, s->view.head->rows);
+	if (s->table == TABLE_OP)
+		d->batch->row_id = column_compose((int64_t)(s->view.head->seq << 16), s->trace);
+	r = decode_block_begin(d, s, columns);
+	if (r >= 0)
+		r = decode_set(d, columns, ret_why);
+	else
+		*ret_why = d->why;
+	if (r < 0)
+		return r;
+	*ret = d->batch;
+	return 0;
+}
+
+int decode_more(struct decoder *d, uint64_t columns, const char **ret_why)
+{
+	assert(d->src);
+	columns = known_columns(d->src->table, columns) & ~d->given;
+	if (!columns)
+		return 0;
+	/* predictions are made from ids as the file has them */
+	for (unsigned int i = 0; i < d->batch->def->column_count; i++) {
+		if (d->given >> i & 1)
+			decompose_ids(d->batch, i, d->src->trace);
+	}
+	return decode_set(d, columns, ret_why);
+}
+
+int decode_blob_at(struct decoder *d, const struct decode_source *s, unsigned int entry,
+		   struct bytes *ret, const char **ret_why)
+{
+	const struct block_entry *e = s->view.entries + entry;
+	const uint8_t *p, *end;
+	ssize_t len = 0;
+	int r = decode_block_begin(d, s, 0);
+
+	buf_clear(&d->blob);
+	if (r >= 0)
+		r = buf_reserve(&d->blob, 1); /* never NULL, also where it is empty */
+	if (r >= 0 && s->view.head->entries > entry) {
+		r = section(d, e, &p, &end);
+		len = r < 0 ? r : blob_length(p, end);
+		r = len < 0 ? (int)len : buf_reserve(&d->blob, (size_t)len + 1);
+		if (r >= 0)
+			r = blob_decode(d->codec, &p, end, d->blob.data, (size_t)len);
+	}
+	if (r < 0) {
+		*ret_why = *d->why ? d->why : "a blob does not unpack";
+		return r;
+	}
+	*ret = (struct bytes){d->blob.data, (size_t)len};
+	return 0;
+}
+
+int decode_blob(struct decoder *d, const struct decode_source *s, struct bytes *ret,
+		const char **ret_why)
+{
+	return decode_blob_at(d, s, 0, ret, ret_why);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/file/block_events.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "store/file/reader.h"
+
+#define RANGE_MAX (5 * VARINT_MAX) /* bytes of a CPU in an extra */
+#define CPUS_MAX  (1u << 16)	   /* a reader believes no more */
+
+/* ---- writing ---- */
+
+int events_note(struct event_notes *n, const struct event_count *cpus, size_t count)
+{
+	if (!n->count && count) {
+		n->now = calloc(count, sizeof(*n->now));
+		n->told = calloc(count, sizeof(*n->told));
+		if (!n->now || !n->told) {
+			events_free(n);
+			return -ENOMEM;
+		}
+		n->count = count;
+	}
+	assert(count == n->count);
+	if (count)
+		memcpy(n->now, cpus, count * sizeof(*cpus));
+	return 0;
+}
+
+int events_text(struct event_notes *n, struct bytes *ret)
+{
+	int r = 0;
+
+	buf_clear(&n->text);
+	for (size_t i = 0; i < n->count && r >= 0; i++) {
+		const struct event_count *now = &n->now[i], *told = &n->told[i];
+		uint8_t text[RANGE_MAX];
+		size_t len;
+
+		assert(now->next >= told->next && now->came >= told->came);
+		if (now->next == told->next && now->filtered == told->filtered)
+			continue;
+		len = varint_put(text, i);
+		len += varint_put(text + len, told->next);
+		len += varint_put(text + len, now->next - told->next);
+		len += varint_put(text + len, now->came - told->came);
+		len += varint_put(text + len, now->filtered - told->filtered);
+		r = buf_append(&n->text, text, len);
+	}
+	*ret = (struct bytes){n->text.data, n->text.len};
+	return r;
+}
+
+void events_told(struct event_notes *n)
+{
+	if (n->count)
+		memcpy(n->told, n->now, n->count * sizeof(*n->now));
+}
+
+void events_free(struct event_notes *n)
+{
+	free(n->now);
+	free(n->told);
+	buf_free(&n->text);
+	*n = (struct event_notes){0};
+}
+
+/* ---- reading ---- */
+
+bool events_next(const uint8_t **p, const uint8_t *end, struct event_range *ret)
+{
+	struct event_range e;
+
+	if (!varint_get(p, end, &e.cpu) || !varint_get(p, end, &e.first) ||
+	    !varint_get(p, end, &e.numbers) || !varint_get(p, end, &e.came) ||
+	    !varint_get(p, end, &e.filtered) || e.cpu >= CPUS_MAX || e.came > e.numbers ||
+	    e.first + e.numbers < e.first)
+		return false;
+	*ret = e;
+	return true;
+}
+
+/* Where a CPU's numbers go on: by trace and CPU. */
+static int add_range(struct store_events *sum, struct map *next, uint32_t trace,
+		     const struct event_range *e)
+{
+	uint64_t key = (uint64_t)trace << 32 ^ e->cpu, from = 0;
+
+	map_get(next, key, &from);
+	sum->told = true;
+	sum->gaps += e->first != from;
+	sum->numbers += e->numbers;
+	sum->missing += e->numbers - e->came;
+	sum->filtered += e->filtered;
+	return map_set(next, key, e->first + e->numbers);
+}
+
+void store_events(const struct store *s, struct store_events *ret)
+{
+	_cleanup_(map_free) struct map next = {0};
+	int r = 0;
+
+	*ret = (struct store_events){0};
+	for (size_t i = 0; i < store_block_count(s) && r >= 0; i++) {
+		const struct block *b = reader_block(s, i);
+		const struct block_extra *x = NULL;
+
+		while ((x = block_extra(&b->view, x)) && r >= 0) {
+			const uint8_t *p = (const uint8_t *)(x + 1), *end = p + x->len;
+			struct event_range e;
+
+			while (x->kind == EXTRA_EVENTS && r >= 0 && events_next(&p, end, &e))
+				r = add_range(ret, &next, b->pub.trace, &e);
+		}
+	}
+	/* Without memory nothing is proved. */
+	ret->gaps += r < 0;
+}

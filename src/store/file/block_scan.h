@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* block_scan.h: finding blocks; shared by block_scan.c and block_index.c. */
+#pragma once
+
+#include "store/file/reader.h"
+
+/* What stands at a place. */
+enum found {
+	FOUND_BLOCK,
+	FOUND_END_OF_FILE, /* nothing, or the beginning of a block that is cut */
+	FOUND_DAMAGE,
+};
+
+struct found_block {
+	uint8_t *header; /* freed by the caller, unless a block took it */
+	struct block_view view;
+	const char *why;
+	size_t checked; /* bytes that were read for the checksum */
+};
+
+/* Reads up to `len` bytes; how many there were before the file's end, or a negative errno. */
+ssize_t scan_read(int fd, void *to, size_t len, uint64_t offset);
+/* Reads and checks the header at an offset; a block must lie wholly within the file. enum found, or negative. */
+int scan_look_at(const struct trace *t, uint64_t offset, struct found_block *ret);
+/* Finds the next valid header behind damage at t->next. Returns as scan_look_at(); *ret_offset is where. */
+int scan_skip(struct trace *t, struct found_block *c, uint64_t *ret_offset);
+/* Takes the block at an offset, behind which the next is expected: 1 where it holds rows, 0, or negative. */
+int scan_take(struct store *s, struct trace *t, uint64_t offset, struct found_block *c);
+/* Takes what the index blocks of a closed file name; the number of blocks of rows, or -ENOMEM. */
+ssize_t index_load(struct store *s, struct trace *t);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* changes.c: what becomes of the files of traces while they are read. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "store/file/reader.h"
+
+/* ---- where the file is ---- */
+
+static unsigned int changes_of(const struct trace *t)
+{
+	struct store_place place;
+	unsigned int what;
+	struct stat st;
+
+	store_fd_place(t->fd, t->path, &place);
+	what = place.fate == STORE_KEPT	     ? 0
+	       : place.fate == STORE_DELETED ? STORE_FILE_DELETED
+	       : place.replaced		     ? 0
+					     : STORE_FILE_MOVED;
+	what |= place.replaced ? STORE_FILE_REPLACED : 0;
+	if (fstat(t->fd, &st) == 0 && (uint64_t)st.st_size < t->next)
+		what |= STORE_FILE_CUT;
+	return what;
+}
+
+void store_file_changes(const struct store *s, struct store_file_changes *ret)
+{
+	*ret = (struct store_file_changes){0};
+	for (size_t i = 0; i < s->trace_count; i++) {
+		unsigned int what = changes_of(&s->traces[i]);
+
+		if (!what)
+			continue;
+		if (!ret->traces++)
+			ret->path = s->traces[i].path;
+		ret->what |= what;
+	}
+}
+
+/* ---- what is in it ---- */
+
+static bool is_same_block(const struct block *a, const struct block *b)
+{
+	return a->pub.offset == b->pub.offset &&
+	       a->view.head->header_len == b->view.head->header_len &&
+	       memcmp(a->header, b->header, a->view.head->header_len) == 0;
+}
+
+/* Both lists are in the order of the file. */
+static void mark_missing(struct store *s, const struct trace *t, const struct store *now)
+{
+	size_t at = 0, count = now ? store_block_count(now) : 0;
+
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		struct block *b = reader_block(s, i);
+
+		if (b->pub.trace != t->number)
+			continue;
+		while (at < count && store_block(now, at)->offset < b->pub.offset)
+			at++;
+		if (at == count || !is_same_block(b, reader_block(now, at)))
+			reader_block_damaged(s, b, "the file changed: it is not in it any more");
+	}
+}
+
+int changes_recheck(struct store *s, struct trace *t, struct error *err)
+{
+	_cleanup_(store_freep) struct store *now = NULL;
+	struct error why = {0};
+	char path[64];
+	const char *const paths[] = {path};
+	int r;
+
+	/* this file, whatever is under its name by now */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", t->fd);
+	r = store_open(&now, paths, 1, &why);
+	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+		return error_errno(err, r, "cannot look at %s again", t->path);
+	mark_missing(s, t, r < 0 ? NULL : now);
+	if (r < 0 || !now->traces[0].ended)
+		t->ended = false;
+	atomic_fetch_add(&t->state, 1);
+	return 0;
+}

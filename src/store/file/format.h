@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * format.h: the trace file's records as they lie on the disk (docs/FORMAT.md). Little-endian; inside store/ only.
+ *
+ *   file   = file header, blocks
+ *   block  = block header, entries, extras, payload
+ *   entry  = one section of the payload: a column, a null map, or a blob
+ */
+#pragma once
+
+#include <string.h>
+
+#include "base/util.h"
+#include "base/varint.h"
+
+#define STORE_VERSION  1
+#define STORE_MAGIC    "WEIRTRC\n"
+#define STORE_MARK_LEN 16
+
+/* Limits: a writer keeps them, a reader refuses more, so that no length from a file is believed beyond them. */
+#define STORE_ROWS_MAX	   65536u
+#define STORE_HEADER_MAX   (1u << 20) /* block header with entries and extras */
+#define STORE_PAYLOAD_MAX  (1u << 28)
+#define STORE_BLOB_MAX	   (1u << 25) /* bytes of one byte column, or of a blob, unpacked */
+#define STORE_BLOB_CUT	   (1u << 22) /* the writer cuts a block at so many bytes in byte columns */
+#define STORE_ENTRIES_MAX  192u	      /* 64 columns, a null map each, some to spare */
+#define STORE_TRACE_SHIFT  40	      /* ids of trace k are k << 40 | id */
+#define STORE_TRACES_MAX   4096u
+#define STORE_LONG_CALL_NS 100000000ll
+#define STORE_DICT_MAX	   256u
+#define STORE_INDEX_EVERY  256u
+#define STORE_SET_MAX	   16384u /* ids in a set; a block with more has none */
+
+struct file_header {
+	uint8_t magic[8];
+	uint32_t version;
+	uint32_t header_len;	      /* the first block begins here */
+	uint8_t mark[STORE_MARK_LEN]; /* random */
+	int64_t created;	      /* ns since the epoch */
+	uint64_t reserved[2];
+	uint64_t checksum; /* xxh3 of the bytes before */
+};
+static_assert(sizeof(struct file_header) == 64, "as documented");
+
+enum block_kind {
+	BLOCK_META = 1,	 /* names of tables, columns, vocabularies: begins a segment */
+	BLOCK_ROWS = 2,	 /* rows of a table */
+	BLOCK_INDEX = 3, /* headers of the blocks since the index before */
+	BLOCK_END = 4,	 /* the file was closed in order */
+	BLOCK_USER = 5,	 /* rows of a user's own table, behind an end mark */
+};
+
+#define BLOCK_LONG_CALLS 1u /* block_header.flags: calls over 100 ms only */
+#define BLOCK_USER_FIRST 2u /* begins a table */
+#define BLOCK_USER_LAST	 4u /* ends it: from here on it counts */
+
+struct block_header {
+	uint8_t mark[STORE_MARK_LEN]; /* the file's */
+	uint64_t seq;		      /* 0, 1, 2, ... in the file */
+	uint32_t header_len;	      /* this, entries, extras; a multiple of 8 */
+	uint32_t payload_len;
+	uint32_t rows;
+	uint8_t kind;  /* enum block_kind */
+	uint8_t table; /* BLOCK_ROWS: code of the table */
+	uint8_t flags;
+	uint8_t reserved;
+	uint16_t entries;
+	uint16_t extras;
+	uint32_t reserved2;
+	uint64_t last_index; /* where the last index block before this one is; 0: none */
+	uint64_t checksum;   /* of the whole header: block_checksum() */
+};
+static_assert(sizeof(struct block_header) == 64, "as documented");
+
+enum entry_kind {
+	ENTRY_COLUMN = 1,
+	ENTRY_NULLS = 2,
+	ENTRY_BLOB = 3,
+};
+
+struct block_entry {
+	uint8_t kind;	   /* enum entry_kind */
+	uint8_t column;	   /* its number in the table */
+	uint8_t transform; /* enum transform */
+	uint8_t ref[2];	   /* columns that the transform looks at; 0xff: none */
+	uint8_t null_map;  /* 1 + number of the entry with the null map; 0: no row is null */
+	uint8_t reserved[2];
+	uint32_t nulls;	   /* rows that are null */
+	uint32_t offset;   /* of the section in the payload */
+	uint32_t len;	   /* of the section */
+	uint32_t raw_len;  /* blob, null map: bytes unpacked */
+	int64_t min, max;  /* of the values that are not null; byte columns: 1, 0 */
+	uint64_t checksum; /* xxh3 of the section */
+};
+static_assert(sizeof(struct block_entry) == 48, "as documented");
+
+enum extra_kind {
+	EXTRA_ID_SET = 1, /* column: sorted ids, varints of the distance from the one before */
+	EXTRA_RANGE = 2,  /* two int64: first start, last end */
+	EXTRA_EVENTS = 3, /* per CPU: numbers of events, and how many of them came (block_events.h) */
+	EXTRA_UNTIL =
+		4, /* int64: every call that ended before is in the file by now, or counted as lost */
+};
+
+/* Followed by `len` bytes, padded to 8. */
+struct block_extra {
+	uint8_t kind;
+	uint8_t column;
+	uint16_t reserved;
+	uint32_t len;
+};
+static_assert(sizeof(struct block_extra) == 8, "as documented");
+
+/* How a column's values were made small before they went into a stream of integers; r is what is stored. */
+enum transform {
+	TRANSFORM_NONE = 0,
+	TRANSFORM_DELTA = 1,   /* r = v - v of the row before */
+	TRANSFORM_SAME = 2,    /* r = v - a                           ref 0: a */
+	TRANSFORM_NEGATED = 3, /* r = v + a                          ref 0: a */
+	TRANSFORM_LAST = 4,    /* r = v - last v of the same key      ref 0: key */
+	TRANSFORM_NEXT = 5,    /* r = v - last (v + a) of the key     ref 0: key, 1: a */
+	TRANSFORM_END = 6,     /* r = (v + a) - (v + a) of the row before   ref 0: a */
+	TRANSFORM_SWITCH =
+		7, /* r = v - (a or last v, whichever was right last for the key)  ref 0: key, 1: a */
+	TRANSFORM_COUNT,
+};
+
+/* Streams of integers (ints.c). */
+enum ints_codec {
+	INTS_CONST = 0,	 /* one value */
+	INTS_PLANES = 1, /* least value, then byte planes of the distances from it */
+	INTS_DICT = 2,	 /* up to 256 distinct values, then a byte per row: which */
+};
+
+/* A run of bytes (bytes.c) and a plane of a stream. */
+enum blob_mode {
+	BLOB_RAW = 0,
+	BLOB_FILL = 1, /* one byte, repeated */
+	BLOB_ZSTD = 2,
+};
+
+enum bytes_mode {
+	BYTES_PLAIN = 0, /* lengths, bytes */
+	BYTES_DICT = 1,	 /* the same of the distinct strings, then their numbers */
+};
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are used as they lie");
+
+static inline uint32_t load32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline uint64_t load64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* Sums and differences of values wrap around: any 64 bits may come from a file. */
+static inline int64_t wrap_add(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static inline int64_t wrap_sub(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a - (uint64_t)b);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reader.h: the inside of struct store, shared by reader.c (what callers see) and block_scan.c (finding blocks). */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "store/codec/decode_block.h"
+#include "store/file/meta.h"
+#include "store/store.h"
+
+#define BLOCKS_PER_CHUNK 1024u
+#define CHUNKS_MAX	 16384u /* 16 Mi blocks */
+#define NAMES_MAX \
+	256u /* that differ, in one file: a segment's are those of the version that wrote it */
+
+/* What a block of names says; blocks behind it point into it. */
+struct names {
+	struct meta meta;
+	struct names *before;
+	unsigned int number; /* that are before it */
+};
+
+struct trace {
+	char *path;
+	int fd;
+	dev_t dev;
+	ino_t ino;
+	uint32_t number;
+	uint8_t mark[STORE_MARK_LEN];
+	struct names *names; /* the last */
+	uint64_t next;	     /* where the next block is expected */
+	uint64_t next_seq;
+	bool ended;		   /* an end mark was seen */
+	int64_t until;		   /* EXTRA_UNTIL of its blocks */
+	uint64_t last_index;	   /* where the last index block is; 0: none */
+	struct user_table *coming; /* a user's table whose last block is still to come */
+	uint64_t checked;	   /* bytes read for headers that proved to be none */
+	uint64_t size;		   /* of the file when last looked at */
+	uint64_t tail; /* bytes behind `next` that are no block; 0 while the writer is alive */
+	struct timespec changed; /* st_ctim when last looked at */
+	bool growing;		 /* by then */
+	atomic_uint state; /* of its bytes: 1, then one more each time that they may be others */
+};
+
+struct block {
+	struct store_block pub;
+	struct block_view view;
+	const uint8_t *to_ours; /* meta.column of this table */
+	int64_t first, last;	/* EXTRA_RANGE; INT64_MAX, INT64_MIN: none */
+	uint8_t *header;
+	int64_t *stats; /* min, max, nulls of all columns */
+	atomic_uint
+		verified; /* the state of its trace in which its checksums held; 0: not verified */
+};
+
+/* Where a block of a user's table lies. */
+struct user_block {
+	uint64_t seq, offset;
+	struct block_view view;
+	uint8_t *header;
+	atomic_bool damaged; /* was counted */
+};
+
+/* User tables; those replaced are kept, as somebody may be reading them. All under store.lock. */
+struct user_tables {
+	struct user_slot {
+		uint32_t trace;
+		char name[64];
+		struct user_table *table; /* NULL: dropped */
+	} *slots;
+	size_t count, cap;
+	struct user_table **all;
+	size_t all_count, all_cap;
+	uint64_t changes;
+};
+
+struct store {
+	struct trace *traces; /* never moved once blocks were found */
+	size_t trace_count, trace_room;
+	char **folders; /* that were given */
+	size_t folder_count, folders_cap;
+	int64_t looked; /* into them last, s since the epoch */
+	struct block *
+		*chunks[CHUNKS_MAX]; /* blocks never move: cursors run while others are found */
+	atomic_size_t count;
+	struct dims *dims;
+	pthread_mutex_t files_lock; /* rows come into dims */
+	atomic_bool files_loaded;
+	size_t files_next;	 /* blocks below were looked at for rows of files */
+	struct decoder *decoder; /* the opener's: dimension rows, names, indexes */
+	pthread_mutex_t lock;	 /* damage */
+	struct store_damage damage;
+	struct user_tables users;
+};
+
+struct block *reader_block(const struct store *s, size_t i);
+/* Counts damage (`first` is not read); the first place is described: "block N at byte M: why". */
+void reader_damage(struct store *s, const struct store_damage *found, uint64_t seq, uint64_t offset,
+		   const char *why);
+/* The source of a block for a decoder. */
+struct decode_source reader_source(const struct store *s, const struct block *b);
+/* Takes the rows of a dimension block into dims; a damaged one is counted. 0 or negative. */
+int reader_apply_rows(struct store *s, struct decoder *decoder, struct block *b);
+/* Marks a block damaged, once. */
+void reader_block_damaged(struct store *s, struct block *b, const char *why);
+
+/* verify.c: compares the checksums of a block, unless that was done in this state of its file. 0, -EBADMSG (which is then
+ * counted as damage) with the reason in *ret_why, or another error. */
+int reader_verify(struct store *s, struct decoder *decoder, struct block *b,
+		  const char **ret_why) _must_check_;
+/* The same, and of a summary also those of the block that it stands for. */
+int reader_verify_for_use(struct store *s, struct decoder *decoder, struct block *b,
+			  const char **ret_why) _must_check_;
+
+/* changes.c: what is known of a file that changed in place is compared with what would be found if it were opened now;
+ * blocks that are not there any more are counted as damage, the others are verified again. 0 or negative. */
+int changes_recheck(struct store *s, struct trace *t, struct error *err);
+
+/* True while the writer holds its lock. */
+bool scan_is_growing(const struct trace *t);
+/* Finds the blocks behind t->next; how many, or negative. */
+ssize_t scan_trace(struct store *s, struct trace *t, struct error *err);
+
+/* user.c: takes a block of a user's table, whose header the table then owns. 0 or negative. */
+int user_take(struct store *s, struct trace *t, uint64_t offset, uint8_t **header,
+	      const struct block_view *view);
+void user_tables_free(struct store *s);

@@ -1,0 +1,787 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * writer.c: a trace that grows. Rows wait per table until a block is full or old, then go to the disk in one
+ * pwrite: dimension tables first, an op block with its summary behind it. A block counts once pwrite returned.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include "base/clock.h"
+#include "schema/vocab.h"
+#include "store/file/block.h"
+#include "store/file/block_events.h"
+#include "store/file/file.h"
+#include "store/file/meta.h"
+#include "store/store.h"
+#include "store/summary/summary.h"
+
+#define BLOCK_AGE_NS (500 * NSEC_PER_MSEC)
+#define DIMS_ROWS \
+	16384 /* at which dimension rows are written: they compress no better in larger blocks */
+/* Room kept allocated behind the last block, so that loss, index and end mark still fit on a full disk. */
+#define RESERVE_BYTES (128u << 10)
+#define WAITING	      (TABLE_COUNT + 1) /* the tables, and long calls */
+#define WAITING_LONG  TABLE_COUNT
+#define STAGED_MAX    2 /* a block of op and its summary */
+
+/* Why rows were lost. */
+enum lost_kind {
+	LOST_FULL,
+	LOST_FAILED, /* an I/O error, no memory */
+	LOST_KINDS,
+};
+
+struct waiting {
+	struct batch *rows;
+	int64_t since; /* monotonic, of its first row */
+	int64_t until; /* store_writer.until before its first row came */
+};
+
+struct store_writer {
+	int fd;
+	char *path;
+	struct store_options opt;
+	struct file_header head;
+	uint64_t offset, seq, last_index;
+	struct encoder *encoder;
+	struct summarizer *summarizer;
+	struct batch *summary;
+	struct waiting waiting[WAITING];
+	struct buf out; /* blocks that the next commit() writes */
+	struct staged {
+		size_t at; /* in `out` */
+	} staged[STAGED_MAX];
+	unsigned int staged_count;
+	struct event_notes events;
+	int64_t until;	  /* store_note_until() */
+	struct buf index; /* headers since the last index, each behind its offset */
+	unsigned int index_count;
+	bool index_broken, dirty;
+	bool torn;		    /* what a failed write left could not be cut off */
+	struct file_syncer *syncer; /* NULL: none */
+	struct store_stats stats;
+	bool failing; /* the last write failed, and that was said */
+	struct lost {
+		uint64_t rows; /* that the loss table does not yet tell */
+		int64_t from, to;
+	} lost[LOST_KINDS];
+};
+
+/* Keeps room for `len` bytes and the reserve; file systems that cannot are let be. */
+static int reserve(struct store_writer *w, size_t len)
+{
+	if (file_beyond_limit(w->offset + len + RESERVE_BYTES))
+		return -EFBIG;
+	if (fallocate(w->fd, FALLOC_FL_KEEP_SIZE, (off_t)w->offset, (off_t)(len + RESERVE_BYTES)) ==
+	    0)
+		return 0;
+	return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? -errno : 0;
+}
+
+/* Cuts off what a failed write left; where even that fails, the next block overwrites it. What is kept beyond the
+ * file's end goes with it (ext4), and is taken again. */
+static void cut_torn(struct store_writer *w)
+{
+	w->torn = ftruncate(w->fd, (off_t)w->offset) < 0;
+	(void)!reserve(w, 0);
+}
+
+/* Another program may cut the file, or write into it. Nothing is written over: the hole reads as damage, and without
+ * the head nothing could be read. */
+static void watch_file(struct store_writer *w)
+{
+	struct stat st;
+
+	if (fstat(w->fd, &st) < 0)
+		return;
+	w->torn &= (uint64_t)st.st_size != w->offset;
+	if (w->torn || (uint64_t)st.st_size == w->offset)
+		return;
+	w->stats.changed_size = w->stats.changed ? MIN(w->stats.changed_size, (uint64_t)st.st_size)
+						 : (uint64_t)st.st_size;
+	w->stats.changed = true;
+	if ((size_t)st.st_size < sizeof(w->head))
+		(void)!file_write(w->fd, &w->head, sizeof(w->head), 0);
+}
+
+/* Remembers a header for the next index. */
+static int writer_index_note(struct store_writer *w, const uint8_t *block, uint64_t offset)
+{
+	struct block_header h;
+	int r = buf_append(&w->index, &offset, sizeof(offset));
+
+	memcpy(&h, block, sizeof(h)); /* a staged block begins at any byte */
+	return r < 0 ? r : buf_append(&w->index, block, h.header_len);
+}
+
+/* Puts a block behind those that the next commit() writes. */
+static int writer_stage(struct store_writer *w, struct buf *block)
+{
+	struct staged *s = &w->staged[w->staged_count];
+	int r;
+
+	assert(w->staged_count < ARRAY_SIZE(w->staged));
+	block_seal(block, w->head.mark, w->seq + w->staged_count, w->last_index);
+	s->at = w->out.len;
+	r = buf_append(&w->out, block->data, block->len);
+	w->staged_count += r >= 0;
+	return r;
+}
+
+static void unstage(struct store_writer *w)
+{
+	buf_clear(&w->out);
+	w->staged_count = 0;
+}
+
+/* Writes what is staged, all or nothing: on failure the file ends where it ended. */
+static int commit(struct store_writer *w, bool last_resort)
+{
+	int r = last_resort ? 0 : reserve(w, w->out.len);
+
+	watch_file(w);
+	if (r >= 0 && file_beyond_limit(w->offset + w->out.len))
+		r = -EFBIG;
+	if (r >= 0) {
+		r = file_write(w->fd, w->out.data, w->out.len, w->offset);
+		if (r < 0)
+			cut_torn(w);
+	}
+	if (r < 0) {
+		unstage(w);
+		return r;
+	}
+	for (unsigned int i = 0; i < w->staged_count; i++) {
+		const uint8_t *block = w->out.data + w->staged[i].at;
+		uint64_t offset = w->offset + w->staged[i].at;
+
+		if (block[offsetof(struct block_header, kind)] == BLOCK_INDEX)
+			w->last_index = offset;
+		else if (writer_index_note(w, block, offset) < 0)
+			w->index_broken = true;
+		else
+			w->index_count++;
+	}
+	w->offset += w->out.len;
+	w->seq += w->staged_count;
+	w->stats.blocks += w->staged_count;
+	w->stats.bytes = w->offset;
+	w->dirty = true;
+	if (w->syncer)
+		file_syncer_note(w->syncer);
+	unstage(w);
+	return 0;
+}
+
+static int commit_blob(struct store_writer *w, enum block_kind kind, const struct buf *data,
+		       bool last_resort)
+{
+	struct buf *block;
+	int r = encode_blob(w->encoder, kind, data->data, data->len, &block);
+
+	if (r >= 0)
+		r = writer_stage(w, block);
+	if (r < 0) {
+		unstage(w);
+		return r;
+	}
+	return commit(w, last_resort);
+}
+
+/* Without memory for all headers an index would tell of a part only: then there is none. */
+static int commit_index(struct store_writer *w, bool last_resort)
+{
+	int r = 0;
+
+	if (!w->index_broken && w->index_count)
+		r = commit_blob(w, BLOCK_INDEX, &w->index, last_resort);
+	if (r >= 0) {
+		buf_clear(&w->index);
+		w->index_count = 0;
+	}
+	return r;
+}
+
+/* ---- loss ---- */
+
+static bool is_full(int code)
+{
+	return code == -ENOSPC || code == -EDQUOT || code == -EFBIG;
+}
+
+static void count_loss(struct store_writer *w, uint64_t rows, int code)
+{
+	struct lost *l = &w->lost[is_full(code) ? LOST_FULL : LOST_FAILED];
+	int64_t now = clock_realtime_ns();
+
+	if (!l->rows)
+		l->from = now;
+	l->to = now;
+	l->rows += rows;
+}
+
+void store_note_lost(struct store_writer *w, uint64_t rows)
+{
+	if (rows)
+		count_loss(w, rows, -ENOMEM);
+}
+
+/* The rows that wait in a place are lost. Their memory may be what the end of the trace lacks. */
+static void note_loss(struct store_writer *w, struct waiting *q, int code)
+{
+	count_loss(w, q->rows->rows, code);
+	if (is_full(code)) {
+		batch_clear(q->rows);
+	} else {
+		batch_free(q->rows);
+		q->rows = NULL;
+	}
+}
+
+static uint64_t untold(const struct store_writer *w)
+{
+	return w->lost[LOST_FULL].rows + w->lost[LOST_FAILED].rows;
+}
+
+static const struct block_tells nothing_more = {.until = UNTIL_UNKNOWN};
+
+static int stage_rows(struct store_writer *w, struct batch *b, uint8_t flags,
+		      const struct block_tells *tells)
+{
+	struct buf *block;
+	int r = encode_rows(w->encoder, b, flags, tells, &block);
+
+	return r < 0 ? r : writer_stage(w, block);
+}
+
+static int writer_add_loss(struct batch *b, const struct lost *l, enum loss_cause cause)
+{
+	ssize_t row = batch_add_row(b);
+	int r = row < 0 ? (int)row : batch_set(b, LOSS_START, (size_t)row, l->from);
+
+	if (r >= 0)
+		r = batch_set(b, LOSS_STOP, (size_t)row, l->to);
+	if (r >= 0)
+		r = batch_set(b, LOSS_CAUSE, (size_t)row, cause);
+	if (r >= 0)
+		r = batch_set(b, LOSS_EVENTS, (size_t)row, (int64_t)l->rows);
+	return r;
+}
+
+/* Says in the trace what was lost, as soon as something can be written again. */
+static int tell_loss(struct store_writer *w, bool last_resort)
+{
+	_cleanup_(batch_freep) struct batch *b = NULL;
+	int r;
+
+	if (!untold(w))
+		return 0;
+	r = batch_new(&b, TABLE_LOSS);
+	if (r >= 0 && w->lost[LOST_FULL].rows)
+		r = writer_add_loss(b, &w->lost[LOST_FULL], CAUSE_DISK_FULL);
+	if (r >= 0 && w->lost[LOST_FAILED].rows)
+		r = writer_add_loss(b, &w->lost[LOST_FAILED], CAUSE_WRITE_FAILED);
+	if (r >= 0)
+		r = stage_rows(w, b, 0, &nothing_more);
+	if (r < 0) {
+		unstage(w);
+		return r;
+	}
+	r = commit(w, last_resort);
+	if (r < 0)
+		return r;
+	w->stats.rows[TABLE_LOSS] += b->rows;
+	w->stats.lost_rows += untold(w);
+	memset(w->lost, 0, sizeof(w->lost));
+	return 0;
+}
+
+/* ---- blocks of rows ---- */
+
+static int stage_summary(struct store_writer *w, const struct batch *ops)
+{
+	int r;
+
+	if (w->opt.no_summary)
+		return 0;
+	batch_clear(w->summary);
+	r = summarize(w->summarizer, ops, w->seq, w->summary);
+	return r < 0 || !w->summary->rows ? r : stage_rows(w, w->summary, 0, &nothing_more);
+}
+
+/* Up to when all calls and losses are in the file once the rows of place `i` are. */
+static int64_t settled_until(const struct store_writer *w, unsigned int i)
+{
+	static const unsigned int places[] = {TABLE_OP, WAITING_LONG, TABLE_LOSS};
+	int64_t until = w->until;
+
+	for (size_t k = 0; k < ARRAY_SIZE(places); k++) {
+		const struct waiting *q = &w->waiting[places[k]];
+
+		if (places[k] != i && q->rows && q->rows->rows)
+			until = MIN(until, q->until);
+	}
+	return untold(w) ? UNTIL_UNKNOWN : until;
+}
+
+/* Commits the rows of one place, an op block together with its summary. The rows stay where that fails. */
+static int cut_one(struct store_writer *w, unsigned int i)
+{
+	struct batch *b = w->waiting[i].rows;
+	bool numbers = i == TABLE_OP || i == TABLE_MARK; /* marks end a recording */
+	struct block_tells tells = nothing_more;
+	int r;
+
+	if (!b || !b->rows)
+		return 0;
+	r = tell_loss(w, false);
+	if (r >= 0 && numbers)
+		r = events_text(&w->events, &tells.events);
+	if (r >= 0 && !schema_is_dimension(b->table))
+		tells.until = settled_until(w, i);
+	if (r >= 0)
+		r = stage_rows(w, b, i == WAITING_LONG ? BLOCK_LONG_CALLS : 0, &tells);
+	if (r >= 0 && b->table == TABLE_OP)
+		r = stage_summary(w, b);
+	if (r < 0) {
+		unstage(w);
+		return r;
+	}
+	r = commit(w, false);
+	if (r < 0)
+		return r;
+	if (numbers)
+		events_told(&w->events);
+	w->stats.rows[b->table] += b->rows;
+	if (b->table == TABLE_OP && !w->opt.no_summary)
+		w->stats.rows[TABLE_SUMMARY] += w->summary->rows;
+	batch_clear(b);
+	return w->index_count >= STORE_INDEX_EVERY ? commit_index(w, false) : 0;
+}
+
+static int cut_dims(struct store_writer *w)
+{
+	for (size_t i = 0; i < SCHEMA_DIMENSION_COUNT; i++) {
+		int r = cut_one(w, schema_dimensions[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/*
+ * Commits what waits in one place, and the dimension rows before it. On failure dimension rows go on waiting, as
+ * later calls refer to them; others are lost, and counted.
+ */
+static int writer_cut(struct store_writer *w, unsigned int i)
+{
+	struct batch *b = w->waiting[i].rows;
+	int r;
+
+	if (!b || !b->rows)
+		return 0;
+	r = schema_is_dimension(b->table) ? 0 : cut_dims(w);
+	if (r >= 0)
+		r = cut_one(w, i);
+	if (r >= 0) {
+		w->failing = false;
+		return 0;
+	}
+	if (!schema_is_dimension(b->table) && b->rows)
+		note_loss(w, &w->waiting[i], r);
+	return r;
+}
+
+/* Passes a failure on once; while it lasts, the loss row tells. */
+static int report_failure(struct store_writer *w, int code, struct error *err)
+{
+	bool known = w->failing;
+
+	if (code >= 0)
+		return 0;
+	w->failing = true;
+	if (known)
+		return 0;
+	error_errno(err, code, "cannot write the trace %s; what does not fit is counted as lost",
+		    w->path);
+	return is_full(code) ? -ENOSPC : code;
+}
+
+/* ---- rows come in ---- */
+
+static int waiting_batch(struct store_writer *w, unsigned int i, enum table_id table)
+{
+	struct waiting *q = &w->waiting[i];
+
+	if (!q->rows) {
+		int r = batch_new(&q->rows, table);
+
+		if (r < 0)
+			return r;
+	}
+	if (!q->rows->rows) {
+		q->since = clock_monotonic_ns();
+		q->until = w->until;
+	}
+	return 0;
+}
+
+static size_t row_bytes(const struct batch *b, size_t row)
+{
+	size_t sum = 0;
+
+	for (unsigned int i = 0; i < b->def->column_count; i++) {
+		if (b->columns[i].ends)
+			sum += b->columns[i].ends[row] - (row ? b->columns[i].ends[row - 1] : 0);
+	}
+	return sum;
+}
+
+static bool has_bytes(const struct batch *b)
+{
+	for (unsigned int i = 0; i < b->def->column_count; i++) {
+		if (b->columns[i].ends)
+			return true;
+	}
+	return false;
+}
+
+static size_t batch_bytes(const struct batch *b)
+{
+	size_t sum = 0;
+
+	for (unsigned int i = 0; i < b->def->column_count; i++)
+		sum += b->columns[i].data_len;
+	return sum;
+}
+
+/* How many rows from `from` on fit the block that waits: by count, and by bytes in byte columns. */
+static size_t fitting(const struct batch *to, const struct batch *b, size_t from, size_t end)
+{
+	size_t room = STORE_ROWS_MAX - to->rows, bytes, n;
+
+	end = MIN(end, from + room);
+	if (!has_bytes(b))
+		return end - from;
+	bytes = batch_bytes(to);
+	for (n = 0; from + n < end; n++) {
+		bytes += row_bytes(b, from + n);
+		if (bytes > STORE_BLOB_CUT)
+			break;
+	}
+	/* One row alone may be larger, up to the limit of a blob. */
+	return n == 0 && !to->rows && room && from < end && bytes <= STORE_BLOB_MAX ? 1 : n;
+}
+
+/* Takes rows [from, to), cutting blocks as they fill; *from goes on as they are taken. */
+static int take_some(struct store_writer *w, unsigned int i, const struct batch *b, size_t *from,
+		     size_t to)
+{
+	struct waiting *q = &w->waiting[i];
+	int r = waiting_batch(w, i, b->table), failed = 0;
+
+	while (r >= 0 && *from < to) {
+		size_t n = fitting(q->rows, b, *from, to);
+		bool full;
+
+		if (n == 0 && !q->rows->rows)
+			return -EMSGSIZE;
+		if (n) {
+			r = batch_append(q->rows, b, *from, *from + n);
+			if (r < 0)
+				return r;
+			*from += n;
+		}
+		full = !n || q->rows->rows == STORE_ROWS_MAX;
+		if (!full &&
+		    q->rows->rows < (schema_is_dimension(b->table) ? DIMS_ROWS : STORE_ROWS_MAX))
+			continue;
+		r = writer_cut(w, i);
+		failed = r < 0 ? r : failed;
+		if (q->rows && q->rows->rows &&
+		    full) /* dimension rows that cannot be written; no room for more */
+			note_loss(w, q, r);
+		r = waiting_batch(w, i, b->table);
+	}
+	return r < 0 ? r : failed;
+}
+
+/* The same; what cannot be taken is lost. */
+static int writer_take(struct store_writer *w, unsigned int i, const struct batch *b, size_t from,
+		       size_t to)
+{
+	int r = take_some(w, i, b, &from, to);
+
+	if (from < to)
+		count_loss(w, to - from, r);
+	return r;
+}
+
+static bool writer_is_long(const struct batch *b, size_t row)
+{
+	return batch_get(b, OP_DUR, row, 0) > STORE_LONG_CALL_NS;
+}
+
+/* Calls over 100 ms apart from the others, so that the others' blocks cover a short time. */
+static int take_ops(struct store_writer *w, const struct batch *b)
+{
+	int failed = 0;
+
+	for (size_t from = 0, to; from < b->rows; from = to) {
+		bool far = writer_is_long(b, from);
+		int r;
+
+		for (to = from + 1; to < b->rows && writer_is_long(b, to) == far;)
+			to++;
+		r = writer_take(w, far ? WAITING_LONG : TABLE_OP, b, from, to);
+		failed = r < 0 ? r : failed;
+	}
+	return failed;
+}
+
+int store_append(struct store_writer *w, const struct batch *b, struct error *err)
+{
+	int r;
+
+	if (!b->rows)
+		return 0;
+	r = b->table == TABLE_OP && batch_has(b, OP_DUR) ? take_ops(w, b)
+							 : writer_take(w, b->table, b, 0, b->rows);
+	if (r == -ENOMEM || r == -EMSGSIZE)
+		return error_errno(err, r, "cannot keep %zu rows of table %s for the trace %s",
+				   b->rows, b->def->name, w->path);
+	return report_failure(w, r, err);
+}
+
+int store_append_set(struct store_writer *w, const struct batch_set *s, struct error *err)
+{
+	int failed = 0;
+
+	for (unsigned int dims = 0; dims < 2; dims++) {
+		for (unsigned int i = 0; i < TABLE_COUNT; i++) {
+			int r;
+
+			if (!s->tables[i] || schema_is_dimension((enum table_id)i) != (dims == 0))
+				continue;
+			r = store_append(w, s->tables[i], err);
+			failed = r < 0 ? r : failed;
+		}
+	}
+	return failed;
+}
+
+int store_note_events(struct store_writer *w, const struct event_count *cpus, size_t count)
+{
+	return events_note(&w->events, cpus, count);
+}
+
+void store_note_until(struct store_writer *w, int64_t until)
+{
+	assert(until >= w->until);
+	w->until = until;
+}
+
+/* ---- flush, close ---- */
+
+static int sync_file(struct store_writer *w)
+{
+	if (!w->dirty)
+		return 0;
+	if (fdatasync(w->fd) < 0)
+		return -errno;
+	w->dirty = false;
+	return 0;
+}
+
+static int flush(struct store_writer *w, bool all)
+{
+	int64_t age = w->opt.block_ns ? w->opt.block_ns : BLOCK_AGE_NS, now = clock_monotonic_ns();
+	int failed = 0, r;
+
+	for (unsigned int i = 0; i < WAITING; i++) {
+		struct waiting *q = &w->waiting[i];
+
+		if (!q->rows || !q->rows->rows || (!all && now - q->since < age))
+			continue;
+		r = schema_is_dimension(q->rows->table) ? cut_dims(w) : writer_cut(w, i);
+		failed = r < 0 ? r : failed;
+	}
+	if (w->syncer) {
+		r = file_syncer_error(w->syncer);
+		failed = r < 0 ? r : failed;
+	}
+	return failed;
+}
+
+int store_flush(struct store_writer *w, bool all, struct error *err)
+{
+	return report_failure(w, flush(w, all), err);
+}
+
+void store_writer_stats(const struct store_writer *w, struct store_stats *ret)
+{
+	*ret = w->stats;
+	ret->lost_rows += untold(w);
+}
+
+int store_writer_fd(const struct store_writer *w)
+{
+	return w->fd;
+}
+
+void store_writer_place(const struct store_writer *w, struct store_place *ret)
+{
+	store_fd_place(w->fd, w->path, ret);
+}
+
+static void writer_free(struct store_writer *w)
+{
+	file_syncer_free(w->syncer);
+	if (w->fd >= 0)
+		close(w->fd);
+	encoder_free(w->encoder);
+	summarizer_free(w->summarizer);
+	batch_free(w->summary);
+	for (unsigned int i = 0; i < WAITING; i++)
+		batch_free(w->waiting[i].rows);
+	events_free(&w->events);
+	buf_free(&w->out);
+	buf_free(&w->index);
+	free(w->path);
+	free(w);
+}
+DEFINE_CLEANUP(struct store_writer *, writer_free)
+
+/* What still waits and cannot be written is lost too. */
+static void writer_give_up(struct store_writer *w, int code)
+{
+	for (unsigned int i = 0; i < WAITING; i++) {
+		if (w->waiting[i].rows && w->waiting[i].rows->rows)
+			note_loss(w, &w->waiting[i], code);
+	}
+}
+
+int store_close_stats(struct store_writer *w, struct store_stats *ret, struct error *err)
+{
+	_cleanup_(writer_freep) struct store_writer *mine = w;
+	const struct buf nothing = {0};
+	uint64_t lost;
+	int code = flush(w, true), failed = report_failure(w, code, err), r;
+
+	writer_give_up(w, code);
+	store_writer_stats(w, ret);
+	lost = ret->lost_rows;
+	file_syncer_free(TAKE_PTR(w->syncer));
+	/* On a full disk these use the room that reserve() kept. */
+	r = tell_loss(w, true);
+	if (r >= 0) {
+		(void)commit_index(w, true); /* without it readers walk */
+		r = commit_blob(w, BLOCK_END, &nothing, true);
+	}
+	failed = failed < 0 ? failed : r;
+	/* Gives back what was reserved. */
+	if (ftruncate(w->fd, (off_t)w->offset) < 0 && failed >= 0)
+		failed = -errno;
+	r = sync_file(w);
+	failed = failed < 0 ? failed : r;
+	ret->changed = w->stats.changed;
+	ret->changed_size = w->stats.changed_size;
+	if (failed < 0)
+		return error_errno(err, failed,
+				   lost ? "cannot finish the trace %s (%llu rows lost)"
+					: "cannot finish the trace %s",
+				   mine->path, (unsigned long long)lost);
+	return 0;
+}
+
+int store_close(struct store_writer *w, struct error *err)
+{
+	struct store_stats ignored;
+
+	return store_close_stats(w, &ignored, err);
+}
+
+/* ---- create ---- */
+
+static int writer_write_head(struct store_writer *w)
+{
+	struct file_header *h = &w->head;
+
+	*h = (struct file_header){
+		.version = STORE_VERSION, .header_len = sizeof(*h), .created = clock_realtime_ns()};
+	if (getrandom(h->mark, sizeof(h->mark), 0) != (ssize_t)sizeof(h->mark))
+		return -EIO;
+	memcpy(h->magic, STORE_MAGIC, sizeof(h->magic));
+	h->checksum = XXH3_64bits(h, offsetof(struct file_header, checksum));
+	w->offset = sizeof(*h);
+	return file_write(w->fd, h, sizeof(*h), 0);
+}
+
+static int write_meta(struct store_writer *w)
+{
+	_cleanup_buf_ struct buf text = {0};
+	int r = meta_write(&text);
+
+	return r < 0 ? r : commit_blob(w, BLOCK_META, &text, false);
+}
+
+static int writer_init(struct store_writer *w, const char *path)
+{
+	int r = encoder_new(&w->encoder, w->opt.compression >= 0);
+
+	if (r >= 0)
+		r = summarizer_new(&w->summarizer);
+	if (r >= 0)
+		r = batch_new(&w->summary, TABLE_SUMMARY);
+	if (r >= 0)
+		r = (w->path = strdup(path)) ? 0 : -ENOMEM;
+	return r;
+}
+
+static int begin_file(struct store_writer *w)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int r;
+
+	/* Tells readers that the file still grows; a killed writer's lock is gone. Where there are none: unknown. */
+	(void)fcntl(w->fd, F_OFD_SETLK, &lock);
+	if (w->opt.owner != (uid_t)-1 && w->opt.owner != geteuid() &&
+	    fchown(w->fd, w->opt.owner, (gid_t)-1) < 0)
+		return -errno;
+	r = writer_write_head(w);
+	return r < 0 ? r : write_meta(w);
+}
+
+int store_create(struct store_writer **ret, const char *path, const struct store_options *opt,
+		 struct error *err)
+{
+	_cleanup_(writer_freep) struct store_writer *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return error_errno(err, -ENOMEM, "cannot create the trace %s", path);
+	w->fd = -1;
+	w->until = UNTIL_UNKNOWN;
+	w->opt = opt ? *opt : (struct store_options){.owner = (uid_t)-1};
+	r = writer_init(w, path);
+	if (r < 0)
+		return error_errno(err, r, "cannot create the trace %s", path);
+	w->fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (w->fd < 0)
+		return error_errno(err, -errno, "cannot create the trace %s", path);
+	r = begin_file(w);
+	if (r >= 0 && w->opt.sync_ns)
+		r = file_syncer_new(&w->syncer, w->fd, path, &w->opt);
+	if (r < 0) {
+		(void)unlink(path);
+		return error_errno(err, r, "cannot write the trace %s", path);
+	}
+	*ret = TAKE_PTR(w);
+	return 0;
+}
