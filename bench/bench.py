@@ -218,8 +218,26 @@ def table_text(rows):
     return "\n".join(lines)
 
 
+# What the README shows of the table: the rest is in docs/howto/run-the-bench.md.
+SHORT_LOADS = ("pread 1 B", "metadata", "Redis, everysec", "RocksDB")
+SHORT_TOOLS = ("strace -f", "perf trace", "weir")
+
+
+def table_short(rows, said):
+    """Four workloads under three tools; events lost are bold."""
+    by_load = {w: {r["tool"]: r for r in rows if r["workload"] == w} for w in SHORT_LOADS}
+    lines = ["| | " + " | ".join(SHORT_TOOLS) + " |", "|---|" + "---|" * len(SHORT_TOOLS)]
+    for load, own in by_load.items():
+        words = []
+        for r in (own.get(n) for n in SHORT_TOOLS):
+            lost = "-" if not r else f"lost {fmt(r['lost_percent'], '%')}"
+            words.append("-" if not r else f"{fmt(r['cpu_ratio'], 'x')}x, {f'**{lost}**' if r['lost_percent'] else lost}")
+        lines.append(f"| {load} | " + " | ".join(words) + " |")
+    return "\n".join(lines) + "\n\n" + said
+
+
 def table_markdown(rows, said):
-    """For the README: per workload the CPU of program and tool against the program alone, and events lost, with the runs made."""
+    """Per workload the CPU of program and tool against the program alone, and events lost, with the runs made."""
     names = [n for n in dict.fromkeys(r["tool"] for r in rows) if n not in ("alone", "weir --lossless", "weir, of another")]
     lines = ["| CPU, events lost | runs | " + " | ".join(names) + " |", "|---|---|" + "---|" * len(names)]
     for load in dict.fromkeys(r["workload"] for r in rows):
@@ -234,16 +252,18 @@ def table_markdown(rows, said):
     return "\n".join(lines) + "\n\n" + said
 
 
-def write_readme(path, text):
-    """Between the markers <!-- bench --> and <!-- /bench -->."""
-    with open(path) as f:
-        old = f.read()
-    new = re.sub(r"<!-- bench -->.*?<!-- /bench -->", lambda m: f"<!-- bench -->\n{text}\n<!-- /bench -->", old, flags=re.S)
-    if new == old and "<!-- bench -->" not in old:
-        print(f"{path} has no <!-- bench --> markers", file=sys.stderr)
-        return
-    with open(path, "w") as f:
-        f.write(new)
+def write_tables(rows, said):
+    """The short table into the README, all of it into the page about the bench: between the markers <!-- NAME --> and <!-- /NAME -->."""
+    root = os.path.join(HERE, "..")
+    for path, name, text in ((os.path.join(root, "README.md"), "bench short", table_short(rows, said)),
+                             (os.path.join(root, "docs/howto/run-the-bench.md"), "bench", table_markdown(rows, said))):
+        with open(path) as f:
+            old = f.read()
+        new = re.sub(rf"<!-- {name} -->.*?<!-- /{name} -->", lambda m: f"<!-- {name} -->\n{text}\n<!-- /{name} -->", old, flags=re.S)
+        if f"<!-- {name} -->" not in old:
+            sys.exit(f"{path} has no <!-- {name} --> markers")
+        with open(path, "w") as f:
+            f.write(new)
 
 
 def runs_text(rows):
@@ -282,7 +302,7 @@ def main():
     parser.add_argument("--workloads", nargs="*", help="only workloads whose name contains one of these")
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON")
     parser.add_argument("--markdown", metavar="FILE", help="write the table as Markdown")
-    parser.add_argument("--readme", metavar="FILE", help="put the Markdown table between the markers of FILE")
+    parser.add_argument("--tables", action="store_true", help="put the tables into README.md and docs/howto/run-the-bench.md")
     parser.add_argument("--from", dest="sources", nargs="+", metavar="JSON", help="measure nothing: show what --json wrote")
     parser.add_argument("--dir", default="/var/tmp", help="where to work: a disk, for the direct and fsync workloads")
     parser.add_argument("--quiet", action="store_true")
@@ -293,8 +313,8 @@ def main():
     if options.sources:
         rows, said = from_files(options.sources)
         print(said + "\n\n" + table_text(rows))
-        if options.readme:
-            write_readme(options.readme, table_markdown(rows, said))
+        if options.tables:
+            write_tables(rows, said)
         return 0
     if os.geteuid():
         print("bench: needs root to record", file=sys.stderr)
@@ -328,8 +348,8 @@ def main():
     if options.markdown:
         with open(options.markdown, "w") as f:
             f.write(table_markdown(rows, machine + ".") + "\n")
-    if options.readme:
-        write_readme(options.readme, table_markdown(rows, machine + "."))
+    if options.tables:
+        write_tables(rows, machine + ".")
     lost = [r for r in rows if r["tool"].startswith("weir") and (r["lost"] or r["missing"])]
     for r in lost:
         print(f"weir lost {r['lost']} events ({r['missing']} calls missing) on {r['workload']}")

@@ -27,7 +27,7 @@ struct worker {
 	struct rollup *rollup;
 	struct store_cursor *cursor;
 	struct query_cursor *filter_cursor, *summary_seat; /* where the filter has an expression */
-	struct batch *seconds, *seconds_sums;	/* rows of op, of summary; see batch/seconds.h */
+	struct batch *seconds, *seconds_sums; /* rows of op, of summary; see batch/seconds.h */
 	struct map clip;
 	uint8_t *seen;
 	struct row_ref *running;

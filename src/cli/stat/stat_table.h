@@ -67,12 +67,12 @@ const char *stat_table_sort_word(size_t sort);
  * What --by and --sort say (NULL: by `otherwise`, sorted by time), nothing chosen yet. 0, or -EINVAL with a message that
  * names the words that there are.
  */
-int stat_table_options_parse(struct stat_table_options *ret, const char *by, enum stat_table_by otherwise,
-			  const char *sort, struct error *err);
+int stat_table_options_parse(struct stat_table_options *ret, const char *by,
+			     enum stat_table_by otherwise, const char *sort, struct error *err);
 
 /* 0 or -ENOMEM; stat_table_free() in either case. `r` must live as long. */
 int stat_table_make(struct stat_table *ret, const struct rollup *r, const struct dims *d,
-		 const struct stat_table_options *opt);
+		    const struct stat_table_options *opt);
 void stat_table_free(struct stat_table *f);
 #define _cleanup_figures_ _cleanup_(stat_table_free)
 
@@ -80,7 +80,7 @@ void stat_table_free(struct stat_table *f);
  */
 int stat_table_title(struct buf *out, enum stat_table_by by, size_t width);
 int stat_table_line(struct buf *out, const struct stat_table *all, const struct figure *f,
-		 enum stat_table_by by, size_t width);
+		    enum stat_table_by by, size_t width);
 
 struct stat_table_json {
 	int64_t origin;	 /* ns since the epoch */
@@ -92,4 +92,4 @@ struct stat_table_json {
 
 /* One JSON document on one line: the figures, what waits, the span. */
 void stat_table_put_json(FILE *out, const struct stat_table *f, enum stat_table_by by, size_t rows,
-		      const struct stat_table_json *j);
+			 const struct stat_table_json *j);

@@ -115,7 +115,7 @@ void query_cursor_free(struct query_cursor *s)
 }
 
 ssize_t query_cursor_rows(struct query_cursor *s, const struct batch *b, const uint32_t **ret,
-			struct error *err)
+			  struct error *err)
 {
 	ssize_t count;
 	int r = grow((void **)&s->rows, &s->cap, b->rows + 1, sizeof(*s->rows));

@@ -36,4 +36,4 @@ DEFINE_CLEANUP(struct query_cursor *, query_cursor_free)
 /* The numbers of the rows for which it is true, in order, valid until the next call. Their count, or
  * negative with a message. */
 ssize_t query_cursor_rows(struct query_cursor *s, const struct batch *b, const uint32_t **ret,
-			struct error *err);
+			  struct error *err);

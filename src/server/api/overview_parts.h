@@ -20,4 +20,5 @@ void overview_parts_drop(struct server *s, int64_t idle_ns);
 /*
  * Answers in `within` ms (0: when all is read). The filter is taken. The whole overview is kept for who asks for it next.
  */
-int overview_parts_answer(struct question *q, struct pass_filter *pass_filter, bool brief, int64_t within);
+int overview_parts_answer(struct question *q, struct pass_filter *pass_filter, bool brief,
+			  int64_t within);

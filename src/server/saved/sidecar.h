@@ -27,12 +27,12 @@ int sidecar_open(const struct server *s, const struct sidecar_kind *kind);
 bool sidecar_is_writable(const struct server *s, const struct sidecar_kind *kind);
 /* What is kept there, by name; what cannot be read is left out. */
 void sidecar_each(const struct server *s, const struct sidecar_kind *kind,
-		 void (*take)(void *arg, const char *name, const struct buf *json), void *arg);
+		  void (*take)(void *arg, const char *name, const struct buf *json), void *arg);
 /* One file: -ENOENT where there is none, or something else of that name; -E2BIG above the limit. */
 int sidecar_read(int folder, const struct sidecar_kind *kind, const char *name, struct buf *to);
 /* Whole or not at all: a new file takes the place of the old one. -EDQUOT where there are too many. */
 int sidecar_save(const struct server *s, const struct sidecar_kind *kind, const char *name,
-		const struct buf *json);
+		 const struct buf *json);
 int sidecar_remove(const struct server *s, const struct sidecar_kind *kind, const char *name);
 
 /* ---- answers of the routes ---- */
@@ -43,4 +43,4 @@ void sidecar_fail(struct http_request *r, unsigned int status, const char *fmt, 
 void sidecar_answer_save(struct http_request *r, const struct sidecar_kind *kind, int result);
 /* Removes one and answers. */
 void sidecar_answer_remove(const struct server *s, struct http_request *r,
-			  const struct sidecar_kind *kind, const char *name);
+			   const struct sidecar_kind *kind, const char *name);

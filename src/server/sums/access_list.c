@@ -63,7 +63,8 @@ void access_list_trim(struct access_list *t)
 	}
 }
 
-int access_list_each(const struct access_list *t, int (*take)(void *arg, const struct touch *x), void *arg)
+int access_list_each(const struct access_list *t, int (*take)(void *arg, const struct touch *x),
+		     void *arg)
 {
 	const uint8_t *p = t->packed.data, *end = t->packed.len ? p + t->packed.len : p;
 	struct touch x = {0};

@@ -28,4 +28,5 @@ int access_list_append(struct access_list *to, const struct access_list *from) _
 /* Gives back what no further call takes. */
 void access_list_trim(struct access_list *t);
 /* Gives each to `take`, in the order in which they came, until that is negative; then that. */
-int access_list_each(const struct access_list *t, int (*take)(void *arg, const struct touch *x), void *arg);
+int access_list_each(const struct access_list *t, int (*take)(void *arg, const struct touch *x),
+		     void *arg);

@@ -45,14 +45,14 @@ int access_map_pass_filter(struct question *q, int64_t file, struct pass_filter 
  * monotonic clock; 0: all of them), then `read` is less than `order_count`. It may know of calls that ended outside the
  * question's range.
  */
-int access_map_get(struct question *q, int64_t file, const struct pass_filter *pass_filter, int64_t until,
-		struct access_map **ret);
+int access_map_get(struct question *q, int64_t file, const struct pass_filter *pass_filter,
+		   int64_t until, struct access_map **ret);
 void access_map_put(struct question *q, struct access_map *t);
 /* The columns of op that the next two read. */
 uint64_t access_map_columns(void);
 /* Gives each call of the rows that has a position to `take`. */
 int access_map_rows(const struct pass_rows *rows, int (*take)(void *arg, const struct touch *t),
-		 void *arg);
+		    void *arg);
 
 /* ---- for access_prefetch.c ---- */
 

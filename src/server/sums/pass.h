@@ -112,7 +112,7 @@ bool pass_block_overlaps(const struct store_block *b, int64_t from, int64_t to);
 /* True where every call of the block began and ended in the range, as its header knows. */
 bool pass_block_within(const struct store_block *b, int64_t from, int64_t to);
 /* False where no call of the block ended in [from, to) and passes, as its header and its ids know. */
-bool pass_block_can(const struct question *q, const struct pass_filter *pass_filter, int64_t from, int64_t to,
-		    size_t block);
+bool pass_block_can(const struct question *q, const struct pass_filter *pass_filter, int64_t from,
+		    int64_t to, size_t block);
 /* Runs. 0; -EINTR where the question was stopped; negative with q->err. */
 int pass_run(struct pass *p);

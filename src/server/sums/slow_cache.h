@@ -18,8 +18,8 @@ struct slow_cache;
 void slow_cache_ahead(struct server *s);
 void slow_cache_free(struct slow_cache *k);
 /* They, where all calls that can pass are among them, with the columns; else NULL. */
-const struct slow_cache *slow_cache_for(const struct server *s, const struct pass_filter *pass_filter,
-					uint64_t columns);
+const struct slow_cache *slow_cache_for(const struct server *s,
+					const struct pass_filter *pass_filter, uint64_t columns);
 /* The same for who tests that himself: how long they are, and which columns there are. NULL: there are none yet. */
 const struct slow_cache *slow_cache_all(const struct server *s, int64_t *least, uint64_t *columns);
 /* True where the block's are known: *ret has them, NULL where there are none. */

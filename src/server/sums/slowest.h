@@ -8,8 +8,8 @@
  * The `max` longest calls that are I/O, longest first, in a batch of op; (*ret_rows)[i] is the number of the i-th.
  * Reads the blocks that sums noted, those with the longest calls first. 0 or negative.
  */
-int slowest_find(struct question *q, const struct pass_filter *pass_filter, const struct sums *sums, size_t max,
-		 struct batch **ret, int64_t **ret_rows);
+int slowest_find(struct question *q, const struct pass_filter *pass_filter, const struct sums *sums,
+		 size_t max, struct batch **ret, int64_t **ret_rows);
 
 /* The slowest calls of blocks that were looked at, and calls that were shown: they are those of the next answer, too. */
 struct slow_store;

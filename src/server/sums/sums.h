@@ -102,8 +102,8 @@ int sums_take(void *state, const struct pass_rows *rows);
 /* Adds b to a. */
 int sums_merge(struct sums *a, struct sums *b);
 /* Runs a pass over the question's range and filter; the whole in *ret. */
-int sums_run(struct question *q, const struct pass_filter *pass_filter, const struct sums_want *want,
-	     struct sums **ret);
+int sums_run(struct question *q, const struct pass_filter *pass_filter,
+	     const struct sums_want *want, struct sums **ret);
 
 /*
  * The same in parts: what was summed so far can be told in between. The trace, filter, want->axis and the question's range

@@ -97,7 +97,8 @@ static_assert(sizeof(struct block_entry) == 48, "as documented");
 enum extra_kind {
 	EXTRA_ID_SET = 1, /* column: sorted ids, varints of the distance from the one before */
 	EXTRA_RANGE = 2,  /* two int64: first start, last end */
-	EXTRA_EVENTS = 3, /* per CPU: numbers of events, and how many of them came (block_events.h) */
+	EXTRA_EVENTS =
+		3, /* per CPU: numbers of events, and how many of them came (block_events.h) */
 	EXTRA_UNTIL =
 		4, /* int64: every call that ended before is in the file by now, or counted as lost */
 };

@@ -9,10 +9,10 @@ struct rows_shared {
 	const struct rows_bind *bind;
 	size_t output_count;
 	const struct rows_column *outputs[ROWS_COLUMNS_MAX]; /* NULL: only counts rows */
-	uint64_t first, rest; /* columns to decode before and after rows are chosen */
-	bool ends;	      /* a column asks when the rows ended */
-	uint64_t sums;	      /* columns of a summary to decode, where it is read instead */
-	uint64_t preaggregated;    /* of them those that go out; 0: they are not added up here */
+	uint64_t first, rest;	/* columns to decode before and after rows are chosen */
+	bool ends;		/* a column asks when the rows ended */
+	uint64_t sums;		/* columns of a summary to decode, where it is read instead */
+	uint64_t preaggregated; /* of them those that go out; 0: they are not added up here */
 	struct rows_block {
 		size_t block;
 		size_t sums;		  /* the block of its summary; SIZE_MAX: read the rows */

@@ -16,7 +16,7 @@
 bool topk_pays(const struct plan *p);
 /* The statement that gives the ids of the files that are left over; nothing where it takes none. */
 int topk_translate(const struct plan *p, const struct translate_options *opt, struct buf *sql,
-		     struct error *err);
+		   struct error *err);
 /* What was found, and what is left to ask. */
 struct topk {
 	struct plan
@@ -32,4 +32,4 @@ struct topk {
 void topk_free(struct topk *c);
 /* Finds them. 0 or negative. */
 int topk_ask(struct engine *e, const struct plan *p, const struct translate_options *opt,
-	       struct topk *ret, struct error *err);
+	     struct topk *ret, struct error *err);

@@ -22,7 +22,7 @@ bool from_summaries_answer(const struct plan *p);
 const char *from_summaries_column(const struct plan_field *f);
 /* The aggregate over it. */
 int from_summaries_aggregate(const struct plan_field *f, const char *arg,
-		     const struct aggregate_place *place, struct buf *out);
+			     const struct aggregate_place *place, struct buf *out);
 /* True where from_summaries_aggregate() is needed: others do not count calls. */
 bool from_summaries_differ(const struct plan_field *f);
 
@@ -35,13 +35,16 @@ void from_summaries_view_free(struct from_summaries_view *v);
 uint64_t from_summaries_columns(uint64_t op_columns);
 uint64_t from_summaries_cell_columns(enum rows_cell cell);
 /* False where the rows have to be read: judged by the header of the block of op. */
-bool from_summaries_say_enough(const struct store_block *op, uint64_t op_columns, uint64_t summary_columns);
+bool from_summaries_say_enough(const struct store_block *op, uint64_t op_columns,
+			       uint64_t summary_columns);
 /* True where all calls of the block ended in [from, to): by the headers of it and its summary. */
-bool from_summaries_within(const struct store_block *op, const struct store_block *summary, int64_t from,
-		   int64_t to);
+bool from_summaries_within(const struct store_block *op, const struct store_block *summary,
+			   int64_t from, int64_t to);
 /* The batch of a summary as rows of op, valid as long as it is. NULL where it does not tell of all
  * rows of the block (`hists`: its histograms are wanted, and must tell of them too). */
-const struct batch *from_summaries_as_rows(struct from_summaries_view *v, const struct batch *summary,
-				   const struct store_block *op, bool hists);
+const struct batch *from_summaries_as_rows(struct from_summaries_view *v,
+					   const struct batch *summary,
+					   const struct store_block *op, bool hists);
 /* The same of what was gathered from several. */
-const struct batch *from_summaries_gathered(struct from_summaries_view *v, const struct batch *sums);
+const struct batch *from_summaries_gathered(struct from_summaries_view *v,
+					    const struct batch *sums);

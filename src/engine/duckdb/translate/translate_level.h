@@ -51,11 +51,11 @@ int level_carry_estimate(const struct level *l, const struct expr *e, struct lev
 
 /* Where an aggregate stands. */
 struct aggregate_place {
-	bool source;	   /* over rows: first() and last() go by row_end, row_number */
-	const char *order; /* else " ORDER BY ..." */
-	double seconds;	   /* for rate(); 0: not known */
-	bool from_summaries;	   /* over sums of rows (from_summaries.h) */
-	const char *max;   /* the column of their largest value, for percentiles of sums */
+	bool source;	     /* over rows: first() and last() go by row_end, row_number */
+	const char *order;   /* else " ORDER BY ..." */
+	double seconds;	     /* for rate(); 0: not known */
+	bool from_summaries; /* over sums of rows (from_summaries.h) */
+	const char *max;     /* the column of their largest value, for percentiles of sums */
 };
 /* How long a group's rows took: its window, else the range, else the trace; 0: not known. */
 double level_seconds(const struct plan_field *fields, size_t count, const struct plan *p,
