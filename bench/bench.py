@@ -30,7 +30,7 @@ class Env:
     def __init__(self, build):
         self.weir = os.path.join(build, "src/cli/weir")
         self.workload = os.path.join(build, "tests/programs/workload")
-        self.dump = os.path.join(build, "tests/diff/trace_dump")
+        self.dump = os.path.join(build, "tests/oracles/trace_dump")
         self.floor = os.path.join(build, "bench/floor/floor")
 
 

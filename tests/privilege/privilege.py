@@ -19,7 +19,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "diff"))
+sys.path.insert(0, os.path.join(HERE, "..", "oracles"))
 import traces  # noqa: E402
 
 NOBODY = 65534

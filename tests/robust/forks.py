@@ -52,7 +52,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--weir', default=os.path.join(BUILD, 'src/cli/weir'))
     parser.add_argument('--workload', default=os.path.join(BUILD, 'tests/programs/workload'))
-    parser.add_argument('--dump', default=os.path.join(BUILD, 'tests/diff/trace_dump'))
+    parser.add_argument('--dump', default=os.path.join(BUILD, 'tests/oracles/trace_dump'))
     parser.add_argument('--children', type=int, default=2000)
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--one', choices=['default', 'lossless'], help='one storm of all children alone')

@@ -23,7 +23,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "diff"))
+sys.path.insert(0, os.path.join(HERE, "..", "oracles"))
 import check  # noqa: E402
 import traces  # noqa: E402
 
@@ -581,7 +581,7 @@ def main():
     build = os.path.join(HERE, "..", "..", "build")
     parser.add_argument("--weir", default=os.path.join(build, "src/cli/weir"))
     parser.add_argument("--workload", default=os.path.join(build, "tests/programs/workload"))
-    parser.add_argument("--dump", default=os.path.join(build, "tests/diff/trace_dump"))
+    parser.add_argument("--dump", default=os.path.join(build, "tests/oracles/trace_dump"))
     parser.add_argument("--dir", default="/var/tmp")
     parser.add_argument("--soak", action="store_true", help="more rounds")
     parser.add_argument("--seed", type=int, default=1)
