@@ -4,7 +4,9 @@
 #include "base/clock.h"
 #include "base/nearest.h"
 #include "base/when.h"
-#include "cli/record/cgroups.h"
+#include "cli/options/conditions.h"
+#include "query/eval/eval_rows.h"
+#include "query/query.h"
 #include "cli/options/command.h"
 #include "cli/options/help.h"
 
@@ -134,34 +136,91 @@ static void a_command_line_stays_as_it_is(void **state)
 	sample.takes_command = false;
 }
 
-static bool matches(int (*make)(const char *text, char **ret, struct error *err), const char *text,
-		    const char *path)
-{
-	_cleanup_free_ char *wanted = NULL;
+struct group {
+	const char *path, *container;
+	bool chosen;
+};
 
-	assert_int_equal(make(text, &wanted, NULL), 0);
-	return cgroup_stored_match(wanted, (struct bytes){(const uint8_t *)path, strlen(path)});
+/* Whether the condition takes a call of a thread in the control group. */
+static int takes_group(void *arg, const char *option, const char *text, struct error *err)
+{
+	_cleanup_(plan_freep) struct plan *plan = NULL;
+	_cleanup_(query_rows_freep) struct query_rows *rows = NULL;
+	_cleanup_(query_cursor_freep) struct query_cursor *cursor = NULL;
+	_cleanup_(dims_freep) struct dims *dims = NULL;
+	_cleanup_batch_set_ struct batch_set set = {0};
+	struct batch *groups, *threads, *calls;
+	struct query_error why = {0};
+	struct group *g = arg;
+	const uint32_t *taken;
+
+	assert_int_equal(query_parse_expr(text, strlen(text), TABLE_OP, true, &plan, &why), 0);
+	assert_int_equal(batch_set_table(&set, TABLE_CGROUP, &groups), 0);
+	assert_int_equal(batch_set_table(&set, TABLE_THREAD, &threads), 0);
+	assert_int_equal(batch_set_table(&set, TABLE_OP, &calls), 0);
+	assert_int_equal(dims_new(&dims), 0);
+	groups->rows = threads->rows = calls->rows = 1;
+	assert_int_equal(batch_set(groups, CGROUP_ID, 0, 7), 0);
+	assert_int_equal(batch_set_str(groups, CGROUP_PATH, 0, g->path), 0);
+	if (g->container)
+		assert_int_equal(batch_set_str(groups, CGROUP_CONTAINER, 0, g->container), 0);
+	assert_int_equal(dims_apply(dims, groups), 0);
+	assert_int_equal(batch_set(threads, THREAD_ID, 0, 3), 0);
+	assert_int_equal(batch_set(threads, THREAD_CGROUP_ID, 0, 7), 0);
+	assert_int_equal(dims_apply(dims, threads), 0);
+	assert_int_equal(batch_set(calls, OP_THREAD_ID, 0, 3), 0);
+	assert_int_equal(query_rows_new(&rows, plan->where, err), 0);
+	assert_int_equal(query_rows_names(rows, dims, err), 0);
+	assert_int_equal(query_cursor_new(&cursor, rows), 0);
+	g->chosen = query_cursor_rows(cursor, calls, &taken, err) == 1;
+	return 0;
+}
+
+static bool group_chosen(const struct select_flags *flags, const char *path, const char *container)
+{
+	const struct select none = {0};
+	const struct option_list where = {0};
+	struct group g = {path, container, false};
+	struct error err = {0};
+
+	assert_int_equal(conditions_each(flags, &none, &where, takes_group, &g, &err), 0);
+	return g.chosen;
+}
+
+static bool unit_chosen(const char *unit, const char *path)
+{
+	return group_chosen(&(struct select_flags){.units = {&unit, 1, 0}}, path, NULL);
+}
+
+static bool container_chosen(const char *name, const char *path, const char *container)
+{
+	return group_chosen(&(struct select_flags){.containers = {&name, 1, 0}}, path, container);
+}
+
+static bool path_chosen(const char *wanted, const char *path)
+{
+	return group_chosen(&(struct select_flags){.cgroups = {&wanted, 1, 0}}, path, NULL);
 }
 
 /* Units and containers of a stored trace are found in the paths of its control groups. */
 static void stored_control_groups(void **state)
 {
-	static const char unit[] = "/system.slice/redis.service/worker";
-	static const char docker[] =
-		"/system.slice/"
-		"docker-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.scope";
+	static const char unit[] = "/system.slice/redis.service/worker", id[] = "0123456789abcdef";
 
-	assert_true(matches(cgroup_stored_unit, "redis", unit));
-	assert_true(matches(cgroup_stored_unit, "redis.service", unit));
-	assert_false(matches(cgroup_stored_unit, "red", unit));
-	assert_false(matches(cgroup_stored_unit, "redis", "/"));
-	assert_true(matches(cgroup_stored_container, "0123456789ab", docker));
-	assert_false(matches(cgroup_stored_container, "123456789ab", docker));
-	assert_true(matches(cgroup_stored_container, "web", "/lxc.payload.web/init.scope"));
-	assert_true(matches(cgroup_stored_path, "/system.slice", unit));
-	assert_true(matches(cgroup_stored_path, "system.slice/redis.service/", unit));
-	assert_true(matches(cgroup_stored_path, "/", unit));
-	assert_false(matches(cgroup_stored_path, "/system", unit));
+	assert_true(unit_chosen("redis", unit));
+	assert_true(unit_chosen("redis.service", unit));
+	assert_true(unit_chosen("system.slice", unit));
+	assert_true(unit_chosen("redis", "/system.slice/redis.service"));
+	assert_false(unit_chosen("red", unit));
+	assert_false(unit_chosen("redis", "/"));
+	assert_true(container_chosen("0123456789ab", "/docker/x", id));
+	assert_false(container_chosen("123456789ab", "/docker/x", id));
+	assert_true(container_chosen("web", "/lxc.payload.web/init.scope", "web"));
+	assert_true(container_chosen("web", "/machine.slice/machine-web.scope/x", NULL));
+	assert_true(path_chosen("/system.slice", unit));
+	assert_true(path_chosen("system.slice/redis.service/", unit));
+	assert_true(path_chosen("/", unit));
+	assert_false(path_chosen("/system", unit));
 }
 
 static void wrong_lines_are_refused(void **state)

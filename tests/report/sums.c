@@ -16,6 +16,8 @@
 #include "capture/replay/replay.h"
 #include "capture/synth/synth.h"
 #include "enrich/enrich.h"
+#include "query/query.h"
+#include "schema/ops.h"
 
 #define ROWS 200000
 
@@ -93,10 +95,16 @@ struct plain {
 	uint64_t running, all;
 };
 
-static bool plain_takes(const struct scan_filter *f, const struct batch *b, size_t i)
+/* A filter, and the same in plain C. */
+struct filter {
+	int64_t from, to;
+	const char *where;				/* NULL: all */
+	bool (*takes)(const struct batch *b, size_t i); /* NULL likewise */
+};
+
+static bool plain_takes(const struct filter *f, const struct batch *b, size_t i)
 {
 	int64_t end;
-	uint64_t ignored;
 
 	if (!f)
 		return true;
@@ -106,21 +114,10 @@ static bool plain_takes(const struct scan_filter *f, const struct batch *b, size
 	if (!(batch_get(b, OP_STATUS, i, 0) & STATUS_UNFINISHED) &&
 	    (end < f->from || (end >= f->to && f->to != INT64_MAX)))
 		return false;
-	if (f->ops && f->ops->failed_only && batch_is_null(b, OP_ERR, i))
-		return false;
-	if (f->ops && batch_get(b, OP_DUR, i, 0) < f->ops->min_dur_ns)
-		return false;
-	if (f->ops && f->ops->ops_given && !select_op(f->ops, (uint32_t)batch_get(b, OP_OP, i, 0)))
-		return false;
-	if (f->threads &&
-	    !map_get(f->threads, (uint64_t)batch_get(b, OP_THREAD_ID, i, 1ll << 40), &ignored))
-		return false;
-	return !f->files ||
-	       map_get(f->files, (uint64_t)batch_get(b, OP_FILE_ID, i, 1ll << 50), &ignored) ||
-	       map_get(f->files, (uint64_t)batch_get(b, OP_FILE2_ID, i, 1ll << 50), &ignored);
+	return !f->takes || f->takes(b, i);
 }
 
-static void plain_sum(const struct store *s, const struct scan_filter *f, struct plain *p)
+static void plain_sum(const struct store *s, const struct filter *f, struct plain *p)
 {
 	_cleanup_(store_cursor_freep) struct store_cursor *c = NULL;
 	struct error err = {0};
@@ -154,12 +151,32 @@ static void plain_sum(const struct store *s, const struct scan_filter *f, struct
 	}
 }
 
-static void compare(const struct store *s, const struct scan_filter *f, unsigned int threads,
-		    bool rows_only, struct scan_result *ret)
+/* The expression of the filter as a scan has it; its plan is the caller's. */
+static void make_filter(struct store *s, const struct filter *f, struct scan_filter *ret,
+			struct plan **ret_plan, struct scan_where **ret_where)
 {
+	struct query_error why = {0};
+	struct error err = {0};
+
+	*ret = (struct scan_filter){.from = f->from, .to = f->to};
+	if (!f->where)
+		return;
+	assert_int_equal(
+		query_parse_expr(f->where, strlen(f->where), TABLE_OP, true, ret_plan, &why), 0);
+	assert_int_equal(scan_where_new(ret_where, (*ret_plan)->where, &err), 0);
+	assert_int_equal(scan_where_names(*ret_where, store_dims(s), &err), 0);
+	ret->where = *ret_where;
+}
+
+static void compare(struct store *s, const struct filter *f, unsigned int threads, bool rows_only,
+		    struct scan_result *ret)
+{
+	_cleanup_(plan_freep) struct plan *plan = NULL;
+	_cleanup_(scan_where_freep) struct scan_where *where = NULL;
+	struct scan_filter filter;
 	struct plain *p = malloc(sizeof(*p));
 	struct scan_options opt = {.keys = ROLLUP_OP,
-				   .filter = f,
+				   .filter = f ? &filter : NULL,
 				   .threads = threads,
 				   .slowest = 20,
 				   .rows_only = rows_only};
@@ -168,6 +185,8 @@ static void compare(const struct store *s, const struct scan_filter *f, unsigned
 
 	assert_non_null(p);
 	plain_sum(s, f, p);
+	if (f)
+		make_filter(s, f, &filter, &plan, &where);
 	assert_int_equal(scan_run(s, &opt, ret, &err), 0);
 	for (size_t i = 0; i < rollup_count(ret->rollup); i++) {
 		const struct rollup_row *row = rollup_row(ret->rollup, i);
@@ -195,7 +214,7 @@ static void compare(const struct store *s, const struct scan_filter *f, unsigned
 	free(p);
 }
 
-static void compare_all(const struct store *s, const struct scan_filter *f)
+static void compare_all(struct store *s, const struct filter *f)
 {
 	for (unsigned int threads = 1; threads <= 2; threads++) {
 		_cleanup_scan_result_ struct scan_result fast = {0}, slow = {0};
@@ -243,9 +262,9 @@ static void ranges(void **state)
 	store_range(s, &first, &last);
 	step = (last - first) / 7;
 	for (int i = 0; i < 6; i += 2) {
-		struct scan_filter f = {.from = first + i * step, .to = first + (i + 2) * step};
-		struct scan_filter tail = {.from = f.from, .to = INT64_MAX},
-				   head = {.from = INT64_MIN, .to = f.to};
+		struct filter f = {.from = first + i * step, .to = first + (i + 2) * step};
+		struct filter tail = {.from = f.from, .to = INT64_MAX},
+			      head = {.from = INT64_MIN, .to = f.to};
 
 		compare_all(s, &f);
 		compare_all(s, &tail);
@@ -253,26 +272,66 @@ static void ranges(void **state)
 	}
 }
 
+static bool failed(const struct batch *b, size_t i)
+{
+	return !batch_is_null(b, OP_ERR, i);
+}
+
+static bool slow(const struct batch *b, size_t i)
+{
+	return batch_get(b, OP_DUR, i, 0) >= 100000;
+}
+
+/* Known of every block that it takes all of. */
+static bool any_dur(const struct batch *b, size_t i)
+{
+	return batch_get(b, OP_DUR, i, 0) >= 0;
+}
+
+static bool by_op(const struct batch *b, size_t i)
+{
+	int64_t op = batch_get(b, OP_OP, i, 0);
+
+	return op == op_find("sendto") || op == op_find("write");
+}
+
+static bool by_thread(const struct batch *b, size_t i)
+{
+	int64_t thread = batch_get(b, OP_THREAD_ID, i, -1);
+
+	return thread == 1 || thread == 4;
+}
+
+static bool third(int64_t file)
+{
+	return file >= 0 && file < 90 && file % 3 == 0;
+}
+
+static bool by_file(const struct batch *b, size_t i)
+{
+	return third(batch_get(b, OP_FILE_ID, i, -1)) || third(batch_get(b, OP_FILE2_ID, i, -1));
+}
+
+static bool by_all(const struct batch *b, size_t i)
+{
+	return slow(b, i) && by_thread(b, i) && by_file(b, i);
+}
+
+#define THREADS "thread_id in (1, 4)"
+#define FILES	"(file_id < 90 and file_id % 3 == 0 or file2_id < 90 and file2_id % 3 == 0)"
+
 static void selections(void **state)
 {
 	_cleanup_(store_freep) struct store *s = open_trace(trace_path);
-	_cleanup_(map_free) struct map threads = {0}, files = {0};
-	struct select sel = {.failed_only = true}, slow = {.min_dur_ns = 100000}, some = {0};
-	struct error err = {0};
 
-	assert_int_equal(map_set(&threads, 1, 1), 0);
-	assert_int_equal(map_set(&threads, 4, 1), 0);
-	for (uint64_t i = 0; i < 90; i += 3)
-		assert_int_equal(map_set(&files, i, 1), 0);
-	assert_int_equal(select_ops(&some, "%network,write", &err), 0);
-	compare_all(s, &(struct scan_filter){INT64_MIN, INT64_MAX, .ops = &sel});
-	compare_all(s, &(struct scan_filter){INT64_MIN, INT64_MAX, .ops = &slow});
-	compare_all(s, &(struct scan_filter){INT64_MIN, INT64_MAX, .ops = &some});
-	compare_all(s, &(struct scan_filter){INT64_MIN, INT64_MAX, .threads = &threads});
-	compare_all(s, &(struct scan_filter){INT64_MIN, INT64_MAX, .files = &files});
-	compare_all(s, &(struct scan_filter){INT64_MIN, INT64_MAX, .files = &files,
-					     .threads = &threads, .ops = &slow});
-	select_free(&some);
+	compare_all(s, &(struct filter){INT64_MIN, INT64_MAX, "err is not null", failed});
+	compare_all(s, &(struct filter){INT64_MIN, INT64_MAX, "dur >= 100us", slow});
+	compare_all(s, &(struct filter){INT64_MIN, INT64_MAX, "dur >= 0ns", any_dur});
+	compare_all(s, &(struct filter){INT64_MIN, INT64_MAX, "op in (sendto, write)", by_op});
+	compare_all(s, &(struct filter){INT64_MIN, INT64_MAX, THREADS, by_thread});
+	compare_all(s, &(struct filter){INT64_MIN, INT64_MAX, FILES, by_file});
+	compare_all(s, &(struct filter){INT64_MIN, INT64_MAX,
+					"dur >= 100us and " THREADS " and " FILES, by_all});
 }
 
 static void replayed(void **state)

@@ -155,7 +155,7 @@ static int top_block(struct scan *scan, struct top *t, size_t block)
 			continue;
 		if (class_counts(scan->opt, batch_get(b, OP_CLASS, i, CLASS_OTHER)) &&
 		    !(batch_get(b, OP_STATUS, i, 0) & STATUS_UNFINISHED) &&
-		    scan_filter_op(scan->opt->filter, b, i))
+		    scan_filter_time(scan->opt->filter, b, i))
 			top_offer(t, ref);
 	}
 	return 0;

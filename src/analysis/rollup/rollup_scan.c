@@ -15,69 +15,17 @@
 
 /* ---- the filter ---- */
 
-static bool filter_ids(const struct scan_filter *f, int64_t thread, int64_t file, int64_t file2)
-{
-	if (f->threads && (thread < 0 || !map_get(f->threads, (uint64_t)thread, NULL)))
-		return false;
-	if (!f->files)
-		return true;
-	return (file >= 0 && map_get(f->files, (uint64_t)file, NULL)) ||
-	       (file2 >= 0 && map_get(f->files, (uint64_t)file2, NULL));
-}
-
-static bool filter_call(const struct scan_filter *f, int64_t op, int64_t err)
-{
-	if (!f->ops)
-		return true;
-	return (!f->ops->ops_given || (op >= 0 && select_op(f->ops, (uint32_t)op))) &&
-	       (!f->ops->failed_only || err > 0);
-}
-
-/* Everything but the time range. */
-static bool filter_what(const struct scan_filter *f, const struct batch *b, size_t row)
-{
-	return filter_call(f, batch_get(b, OP_OP, row, -1), batch_get(b, OP_ERR, row, -1)) &&
-	       (!f->ops || batch_get(b, OP_DUR, row, 0) >= f->ops->min_dur_ns) &&
-	       filter_ids(f, batch_get(b, OP_THREAD_ID, row, -1), batch_get(b, OP_FILE_ID, row, -1),
-			  batch_get(b, OP_FILE2_ID, row, -1));
-}
-
 static bool ended_within(const struct scan_filter *f, int64_t end)
 {
 	return end >= f->from && (end < f->to || f->to == INT64_MAX);
 }
 
-bool scan_filter_op(const struct scan_filter *f, const struct batch *b, size_t row)
+bool scan_filter_time(const struct scan_filter *f, const struct batch *b, size_t row)
 {
-	return !f || (ended_within(f, rollup_end(b, row)) && filter_what(f, b, row));
-}
-
-static bool rollup_scan_filter_summary(const struct scan_filter *f, const struct batch *b,
-				       size_t row)
-{
-	return !f || (filter_call(f, batch_get(b, SUMMARY_OP, row, -1),
-				  batch_get(b, SUMMARY_ERR, row, -1)) &&
-		      filter_ids(f, batch_get(b, SUMMARY_THREAD_ID, row, -1),
-				 batch_get(b, SUMMARY_FILE_ID, row, -1), -1));
+	return !f || ended_within(f, rollup_end(b, row));
 }
 
 /* ---- what a block can hold ---- */
-
-/* False where no id of the set (a handful at most; more are not looked at) is in the block. */
-static bool block_has_any(const struct store *s, size_t i, unsigned int column,
-			  const struct map *ids)
-{
-	size_t pos = 0;
-	uint64_t id, value;
-
-	if (ids->count > SCAN_IDS_TRIED_MAX)
-		return true;
-	while (map_next(ids, &pos, &id, &value)) {
-		if (store_block_has_id(s, i, column, (int64_t)id))
-			return true;
-	}
-	return false;
-}
 
 uint64_t rollup_scan_columns(const struct scan *scan)
 {
@@ -97,38 +45,49 @@ ssize_t scan_rows(struct worker *w, const struct batch *b, const uint32_t **ret_
 				: (ssize_t)b->rows;
 }
 
-enum how { HOW_SKIP, HOW_SUMMARY, HOW_ROWS };
+enum how {
+	HOW_SKIP,
+	HOW_SUMMARY, /* those rows of its summary that the filter takes */
+	HOW_WHOLE,   /* its summary, as every call of it is chosen */
+	HOW_ROWS,
+};
+
+/* What the filter's expression leaves to be read of a block. */
+static enum how block_where(const struct scan *scan, const struct scan_where *w, size_t i)
+{
+	bool seconds = scan->opt->seconds && store_block_has_seconds(scan->store, i);
+
+	if (!w)
+		return HOW_WHOLE;
+	/* Calls may pass as seen from one of their files and not from the other. */
+	if (!seconds && scan_where_all(w, scan->store, i))
+		return HOW_WHOLE;
+	if (!seconds && !scan_where_block(w, scan->store, i))
+		return HOW_SKIP;
+	return scan_where_summary(w, scan->store, i) ? HOW_SUMMARY : HOW_ROWS;
+}
 
 static enum how block_how(const struct scan *scan, size_t i)
 {
 	const struct store_block *b = store_block(scan->store, i);
 	const struct scan_filter *f = scan->opt->filter;
-	bool whole = b->nulls[OP_RET] == 0 && !scan->opt->rows_only;
+	bool sums = b->nulls[OP_RET] == 0 && !scan->opt->rows_only;
+	enum how how;
 	int64_t start, end;
 
 	if (!f)
-		return whole ? HOW_SUMMARY : HOW_ROWS;
+		return sums ? HOW_WHOLE : HOW_ROWS;
 	if (!facts_times(b, &start, &end))
 		end = INT64_MIN; /* rollup_end(): a call without a start ended before all ranges */
 	/* A call that never ended is in every range. */
 	if (!b->nulls[OP_RET] && (end < f->from || (start >= f->to && f->to != INT64_MAX)))
 		return HOW_SKIP;
-	if (f->ops && f->ops->min_dur_ns > 0 && b->max[OP_DUR] < f->ops->min_dur_ns)
+	how = block_where(scan, f->where, i);
+	if (how == HOW_SKIP)
 		return HOW_SKIP;
-	if (f->threads && !block_has_any(scan->store, i, OP_THREAD_ID, f->threads))
-		return HOW_SKIP;
-	/* A second file stands in no id set: without one in the block, the first must be there. */
-	if (f->files && b->nulls[OP_FILE2_ID] == b->rows &&
-	    !block_has_any(scan->store, i, OP_FILE_ID, f->files))
-		return HOW_SKIP;
-	if (f->where && !scan_where_block(f->where, scan->store, i) &&
-	    !(scan->opt->seconds && store_block_has_seconds(scan->store, i)))
-		return HOW_SKIP;
-	whole = whole && (!f->where || f->where->summary) &&
-		(f->from == INT64_MIN || start >= f->from) && (f->to == INT64_MAX || end < f->to) &&
-		(!f->ops || b->min[OP_DUR] >= f->ops->min_dur_ns) &&
-		(!f->files || b->nulls[OP_FILE2_ID] == b->rows);
-	return whole ? HOW_SUMMARY : HOW_ROWS;
+	sums = sums && (f->from == INT64_MIN || start >= f->from) &&
+	       (f->to == INT64_MAX || end < f->to);
+	return sums ? how : HOW_ROWS;
 }
 
 /* ---- one block ---- */
@@ -185,14 +144,10 @@ static int rollup_scan_add_row(struct worker *w, size_t block, const struct batc
 
 	if (batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED) {
 		/* Still running at the end of the trace: in the range where that end is. */
-		r = !f || filter_what(f, b, row) ? note_running(w, block, row, b) : 0;
-		return r < 0			      ? r
-		       : !f || filter_what(f, b, row) ? rollup_add_op(w->rollup, b, row)
-						      : 0;
+		r = note_running(w, block, row, b);
+		return r < 0 ? r : rollup_add_op(w->rollup, b, row);
 	}
 	if (f) {
-		if (!filter_what(f, b, row))
-			return 0;
 		r = clip_row(w, f, b, row, end);
 		if (r < 0 || !ended_within(f, end))
 			return r;
@@ -225,7 +180,7 @@ static int read_seconds(struct worker *w, const struct batch *b, struct error *e
 	for (size_t k = 0; k < (size_t)count && r >= 0; k++) {
 		size_t i = rows ? rows[k] : k;
 
-		if (scan_filter_op(f, w->seconds, i))
+		if (scan_filter_time(f, w->seconds, i))
 			r = rollup_add_op(w->rollup, w->seconds, i);
 	}
 	rollup_seconds(w->rollup, false);
@@ -254,23 +209,20 @@ static int rollup_scan_read_rows(struct worker *w, size_t block, struct error *e
 	return w->scan->opt->seconds ? read_seconds(w, b, err) : 0;
 }
 
-static int add_summary(struct worker *w, const struct item *item, const struct batch *b,
+static int add_summary(struct worker *w, const struct item *item, bool whole, const struct batch *b,
 		       struct error *err)
 {
-	const struct scan_filter *f = w->scan->opt->filter;
 	const uint32_t *rows = NULL;
 	ssize_t count = (ssize_t)b->rows;
 
-	if (w->summary_seat)
-		count = query_cursor_rows(w->summary_seat, b, &rows, err);
+	if (!whole)
+		count = query_cursor_rows(w->summary_cursor, b, &rows, err);
 	if (count < 0)
 		return (int)count;
 	for (size_t k = 0; k < (size_t)count; k++) {
 		size_t i = rows ? rows[k] : k;
 		int r;
 
-		if (!rollup_scan_filter_summary(f, b, i))
-			continue;
 		if (class_counts(w->scan->opt, batch_get(b, SUMMARY_CLASS, i, CLASS_OTHER)))
 			note_max(w->scan, item->block, batch_get(b, SUMMARY_MAX, i, 0));
 		r = rollup_add_summary(w->rollup, b, i);
@@ -281,7 +233,7 @@ static int add_summary(struct worker *w, const struct item *item, const struct b
 }
 
 /* 1 where the summary of the block was added, 0 where its rows must be read. */
-static int read_summary(struct worker *w, const struct item *item, struct error *err)
+static int read_summary(struct worker *w, const struct item *item, bool whole, struct error *err)
 {
 	const struct batch *b;
 	struct error unread = {0};
@@ -295,14 +247,14 @@ static int read_summary(struct worker *w, const struct item *item, struct error 
 	if (!store_summary_counts(b, store_block(w->scan->store, item->block)->rows, true))
 		return 0;
 	w->summed++;
-	r = add_summary(w, item, b, err);
+	r = add_summary(w, item, whole, b, err);
 	if (r < 0 || !w->scan->opt->seconds)
 		return r < 0 ? r : 1;
 	r = batch_seconds(b, w->seconds_sums);
 	if (r < 0)
 		return error_errno(err, r, "summary block %zu", item->summary);
 	rollup_seconds(w->rollup, true);
-	r = add_summary(w, item, w->seconds_sums, err);
+	r = add_summary(w, item, whole, w->seconds_sums, err);
 	rollup_seconds(w->rollup, false);
 	return r < 0 ? r : 1;
 }
@@ -323,9 +275,9 @@ static void *rollup_scan_work(void *arg)
 		how = block_how(scan, item->block);
 		if (how == HOW_SKIP)
 			w->skipped++;
-		if (how == HOW_SUMMARY)
-			r = read_summary(w, item, &w->err);
-		if (how == HOW_ROWS || (how == HOW_SUMMARY && r == 0))
+		if (how == HOW_SUMMARY || how == HOW_WHOLE)
+			r = read_summary(w, item, how == HOW_WHOLE, &w->err);
+		if (how != HOW_SKIP && r == 0)
 			r = rollup_scan_read_rows(w, item->block, &w->err);
 		if (r < 0) {
 			atomic_store(&scan->failed, true);
@@ -355,7 +307,7 @@ static void rollup_scan_worker_free(struct worker *w)
 	if (w->cursor)
 		store_cursor_free(w->cursor);
 	query_cursor_free(w->filter_cursor);
-	query_cursor_free(w->summary_seat);
+	query_cursor_free(w->summary_cursor);
 	batch_free(w->seconds);
 	batch_free(w->seconds_sums);
 	map_free(&w->clip);
@@ -405,7 +357,7 @@ static int worker_prepare(struct scan *scan, struct worker *w)
 	if (r >= 0 && f && f->where)
 		r = query_cursor_new(&w->filter_cursor, f->where->op);
 	if (r >= 0 && f && f->where && f->where->summary)
-		r = query_cursor_new(&w->summary_seat, f->where->summary);
+		r = query_cursor_new(&w->summary_cursor, f->where->summary);
 	return r < 0 ? r : store_cursor_new(&w->cursor, scan->store);
 }
 

@@ -18,13 +18,9 @@
 
 #define SCAN_THREADS_MAX 16
 
-/* Everything given must hold. */
+/* Both must hold. */
 struct scan_filter {
-	int64_t from, to;	  /* the call ended in [from, to); INT64_MIN, INT64_MAX: open */
-	const struct select *ops; /* its set of operations, failed_only and min_dur_ns; NULL: all */
-	const struct map *threads; /* thread_id -> anything: those alone; NULL: all */
-	const struct map
-		*files; /* file_id -> anything: the call's file or its second file; NULL: all */
+	int64_t from, to; /* the call ended in [from, to); INT64_MIN, INT64_MAX: open */
 	const struct scan_where *where; /* an expression, its names worked out; NULL: all */
 };
 
@@ -62,5 +58,5 @@ int scan_run(const struct store *s, const struct scan_options *opt, struct scan_
 void scan_result_free(struct scan_result *r);
 #define _cleanup_scan_result_ _cleanup_(scan_result_free)
 
-/* True where the filter (may be NULL) takes the row of op; `where` is left to query_cursor_rows(). */
-bool scan_filter_op(const struct scan_filter *f, const struct batch *b, size_t row);
+/* True where the filter (may be NULL) takes the row of op by its time; `where` is left to query_cursor_rows(). */
+bool scan_filter_time(const struct scan_filter *f, const struct batch *b, size_t row);

@@ -6,9 +6,6 @@
 
 #include "analysis/rollup/rollup_scan.h"
 
-#define SCAN_IDS_TRIED_MAX \
-	64 /* ids looked up in the set of every block; more cost more than they save */
-
 /* A row of a block, with its duration. */
 struct row_ref {
 	int64_t dur;
@@ -26,7 +23,8 @@ struct worker {
 	struct scan *scan;
 	struct rollup *rollup;
 	struct store_cursor *cursor;
-	struct query_cursor *filter_cursor, *summary_seat; /* where the filter has an expression */
+	struct query_cursor *filter_cursor,
+		*summary_cursor;	      /* where the filter has an expression */
 	struct batch *seconds, *seconds_sums; /* rows of op, of summary; see batch/seconds.h */
 	struct map clip;
 	uint8_t *seen;

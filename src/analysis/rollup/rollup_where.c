@@ -12,9 +12,13 @@ static bool summary_column(unsigned int column, unsigned int *ret)
 	static const struct {
 		unsigned int op, summary;
 	} same[] = {
-		{OP_OP, SUMMARY_OP},	       {OP_CLASS, SUMMARY_CLASS},
-		{OP_ERR, SUMMARY_ERR},	       {OP_THREAD_ID, SUMMARY_THREAD_ID},
+		{OP_OP, SUMMARY_OP},
+		{OP_CLASS, SUMMARY_CLASS},
+		{OP_ERR, SUMMARY_ERR},
+		{OP_THREAD_ID, SUMMARY_THREAD_ID},
 		{OP_FILE_ID, SUMMARY_FILE_ID},
+		/* of calls that move bytes between files alone: null where no call has one */
+		{OP_FILE2_ID, SUMMARY_FILE2_ID},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
@@ -40,6 +44,17 @@ static bool says_enough(const struct expr *e)
 			return false;
 	}
 	return true;
+}
+
+static bool asks_second_file(const struct expr *e)
+{
+	if ((e->kind == EXPR_COLUMN || e->kind == EXPR_NAME) && e->column == OP_FILE2_ID)
+		return true;
+	for (unsigned int i = 0; i < e->arg_count; i++) {
+		if (asks_second_file(e->arg[i]))
+			return true;
+	}
+	return false;
 }
 
 static size_t count_nodes(const struct expr *e)
@@ -69,6 +84,7 @@ static int make_summary(struct scan_where *w, const struct expr *e, struct error
 
 	if (!says_enough(e))
 		return 0;
+	w->one_file = asks_second_file(e);
 	w->of_summary = next = calloc(count_nodes(e), sizeof(*next));
 	if (!next)
 		return error_set(err, -ENOMEM, "out of memory");
@@ -117,4 +133,18 @@ bool scan_where_block(const struct scan_where *w, const struct store *s, size_t 
 	struct facts f;
 
 	return query_rows_block(w->op, facts_of(&f, s, i));
+}
+
+bool scan_where_all(const struct scan_where *w, const struct store *s, size_t i)
+{
+	struct facts f;
+
+	return query_rows_all(w->op, facts_of(&f, s, i));
+}
+
+bool scan_where_summary(const struct scan_where *w, const struct store *s, size_t i)
+{
+	const struct store_block *b = store_block(s, i);
+
+	return w->summary && (!w->one_file || b->nulls[OP_FILE2_ID] == b->rows);
 }

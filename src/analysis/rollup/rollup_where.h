@@ -12,6 +12,7 @@ struct scan_where {
 	struct query_rows *op;
 	struct query_rows *summary; /* NULL: the summaries do not say enough */
 	struct expr *of_summary;    /* nodes; the same expression over the columns of summary */
+	bool one_file; /* summaries say enough of blocks whose calls have no second file */
 };
 
 /* The expression must outlive it. 0 or negative with a message. */
@@ -22,3 +23,7 @@ DEFINE_CLEANUP(struct scan_where *, scan_where_free)
 int scan_where_names(struct scan_where *w, const struct dims *d, struct error *err);
 /* Whether block i of the store can hold a row that it takes. */
 bool scan_where_block(const struct scan_where *w, const struct store *s, size_t i);
+/* Whether it takes every row of block i, by what the block's header says. */
+bool scan_where_all(const struct scan_where *w, const struct store *s, size_t i);
+/* Whether the summary of block i says enough: `summary` is then what takes its rows. */
+bool scan_where_summary(const struct scan_where *w, const struct store *s, size_t i);

@@ -101,15 +101,15 @@ static const char **both_where(const struct diff_opts *o, unsigned int side,
 	return items;
 }
 
-static int choose_where(const struct diff_opts *o, struct diff_trace *t, unsigned int side,
-			struct error *err)
+static int diff_choice(const struct diff_opts *o, struct diff_trace *t, const struct read_flags *f,
+		       unsigned int side, struct error *err)
 {
 	struct option_list where;
 	_cleanup_free_ const char **items = both_where(o, side, &where);
 
 	if (!items)
 		return error_set(err, -ENOMEM, "out of memory");
-	return choice_where(&t->choice, &where, t->store, err);
+	return choice_make(&t->choice, &f->sel, &t->select, &where, t->store, err);
 }
 
 /* Which of its calls belong to the run, and when it was. */
@@ -117,16 +117,12 @@ static int diff_choose(const struct diff_opts *o, struct diff_trace *t, struct d
 		       struct error *err)
 {
 	const struct read_flags side = flags_of(o, in->side), *f = &side;
-	const struct select *s = &t->select;
 	int64_t first, last, from, to;
 	bool ranged = f->from || f->to;
 	int r = read_flags_select(f, &t->select, err);
 
 	if (r >= 0)
-		r = choice_make(&t->choice, s,
-				s->path_count ? store_dims(t->store) : store_dims_few(t->store));
-	if (r >= 0)
-		r = choose_where(o, t, in->side, err);
+		r = diff_choice(o, t, f, in->side, err);
 	store_range(t->store, &first, &last);
 	if (first == INT64_MIN || last == INT64_MIN)
 		first = last = 0;
@@ -137,8 +133,7 @@ static int diff_choose(const struct diff_opts *o, struct diff_trace *t, struct d
 	t->filter = t->choice.filter;
 	t->filter.from = from;
 	t->filter.to = to;
-	if (ranged || t->filter.threads || t->filter.files || s->ops_given || s->failed_only ||
-	    s->min_dur_ns > 0 || t->filter.where)
+	if (ranged || t->filter.where)
 		in->filter = &t->filter;
 	in->from = MAX(from, first);
 	in->to = MIN(to, last);

@@ -1,121 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/options/choose.h"
-#include "cli/record/cgroups.h"
 
+#include <errno.h>
 #include <string.h>
 
-static bool in_list(const int32_t *list, size_t count, int64_t v)
+#include "base/buf.h"
+
+/* All conditions as one text. */
+static int choose_take(void *arg, const char *option _unused_, const char *text, struct error *err)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (list[i] == v)
-			return true;
-	}
-	return false;
+	struct buf *all = arg;
+	int r = buf_printf(all, "%s(%s)", all->len ? " and " : "", text);
+
+	return r < 0 ? error_errno(err, r, "choosing calls") : 0;
 }
 
-static bool cgroup_chosen(const struct select *s, const struct dims *d, int64_t id)
+/* The message of an error names the option: --where was parsed by itself before. */
+static int choose_parse(struct choice *c, struct buf *text, struct error *err)
 {
-	const struct dims_cgroup *c = dims_cgroup(d, id);
+	struct query_error why = {0};
+	int r = query_parse_expr_users(buf_str(text), text->len, TABLE_OP, true,
+				       annotations_get(c->annotations), &c->plan, &why);
 
-	for (size_t i = 0; c && i < s->cgroup_count; i++) {
-		if (cgroup_stored_match(s->cgroups[i], c->path))
-			return true;
-	}
-	return !s->cgroup_count;
+	if (r == -EINVAL)
+		return error_set(err, r, "the selection %s: %s", buf_str(text), why.err.message);
+	if (r < 0)
+		return error_errno(err, r, "choosing calls");
+	c->expr = c->plan->where;
+	return 0;
 }
 
-static bool comm_chosen(const struct select *s, struct bytes comm)
+int choice_make(struct choice *ret, const struct select_flags *f, const struct select *s,
+		const struct option_list *where, struct store *store, struct error *err)
 {
-	for (size_t i = 0; i < s->comm_count; i++) {
-		if (strlen(s->comms[i]) == comm.len && !memcmp(s->comms[i], comm.data, comm.len))
-			return true;
-	}
-	return !s->comm_count;
-}
-
-static bool thread_chosen(const struct select *s, const struct dims *d, const struct dims_thread *t)
-{
-	const struct dims_process *p = dims_process(d, t->process_id);
-	bool user = !s->uid_count;
-
-	/* one of the processes, or one of the threads, as when recording */
-	if ((s->pid_count || s->tid_count) &&
-	    !(p && (in_list(s->pids, s->pid_count, p->pid) ||
-		    in_list(s->pids, s->pid_count, p->pid_ns))) &&
-	    !in_list(s->tids, s->tid_count, t->tid) && !in_list(s->tids, s->tid_count, t->tid_ns))
-		return false;
-	for (size_t i = 0; i < s->uid_count; i++)
-		user |= s->uids[i] == t->uid;
-	return user && comm_chosen(s, t->comm) && cgroup_chosen(s, d, t->cgroup_id);
-}
-
-static bool file_chosen(const struct select *s, const struct dims *d, int64_t id)
-{
-	struct dims_file room;
-	const struct dims_file *f = dims_file(d, id, &room);
-	struct bytes names[3] = {{NULL, 0}};
-
-	if (!f)
-		return false;
-	/* either view of the name, else what is shown for it (sockets, pipes, names of failed
-	 * calls) */
-	names[0] = f->path;
-	names[1] = f->hostpath;
-	names[2] = dims_file_version_name(d, id);
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (names[i].data &&
-		    select_path_match(s, (const char *)names[i].data, names[i].len))
-			return true;
-	}
-	return false;
-}
-
-int choice_make(struct choice *ret, const struct select *s, const struct dims *d)
-{
-	bool who = s->pid_count || s->tid_count || s->comm_count || s->cgroup_count || s->uid_count;
+	_cleanup_buf_ struct buf text = {0};
 	int r = 0;
 
-	*ret = (struct choice){.filter = {.from = INT64_MIN, .to = INT64_MAX, .ops = s}};
-	for (size_t i = 0; who && r == 0 && i < dims_rows(d, TABLE_THREAD); i++) {
-		int64_t id = dims_id_at(d, TABLE_THREAD, i);
-
-		if (thread_chosen(s, d, dims_thread(d, id)))
-			r = map_set(&ret->threads, (uint64_t)id, 1);
+	*ret = (struct choice){.filter = {.from = INT64_MIN, .to = INT64_MAX}};
+	if (where->count) {
+		r = annotations_new(&ret->annotations, store, err);
+		if (r < 0)
+			return r;
 	}
-	for (size_t i = 0; s->path_count && r == 0 && i < dims_rows(d, TABLE_FILE); i++) {
-		int64_t id = dims_id_at(d, TABLE_FILE, i);
-
-		if (file_chosen(s, d, id))
-			r = map_set(&ret->files, (uint64_t)id, 1);
-	}
-	ret->filter.threads = who ? &ret->threads : NULL;
-	ret->filter.files = s->path_count ? &ret->files : NULL;
-	return r;
+	r = where_parse(&ret->where, where, annotations_get(ret->annotations), err);
+	if (r < 0)
+		return r;
+	r = conditions_each(f, s, where, choose_take, &text, err);
+	if (r < 0 || !text.len)
+		return r;
+	r = choose_parse(ret, &text, err);
+	if (r < 0)
+		return r;
+	r = scan_where_new(&ret->scan_where, ret->expr, err);
+	if (r < 0)
+		return r;
+	ret->filter.where = ret->scan_where;
+	return choice_names(ret, store, err);
 }
 
-int choice_where(struct choice *c, const struct option_list *list, const struct store *s,
-		 struct error *err)
+int choice_names(struct choice *c, struct store *store, struct error *err)
 {
-	int r = list->count ? annotations_new(&c->annotations, s, err) : 0;
+	bool files;
 
-	if (r >= 0)
-		r = where_parse(&c->where, list, annotations_get(c->annotations), err);
-	if (r < 0 || !c->where.expr)
-		return r;
-	r = scan_where_new(&c->scan_where, c->where.expr, err);
-	if (r >= 0)
-		r = scan_where_names(c->scan_where, store_dims(s), err);
-	c->filter.where = c->scan_where;
-	return r;
+	if (!c->scan_where)
+		return 0;
+	files = query_rows_tables(c->scan_where->op) & 1u << TABLE_FILE;
+	return scan_where_names(c->scan_where, files ? store_dims(store) : store_dims_few(store),
+				err);
 }
 
 void choice_free(struct choice *c)
 {
 	scan_where_free(c->scan_where);
-	c->scan_where = NULL;
+	plan_free(c->plan);
 	where_free(&c->where);
 	annotations_free(c->annotations);
-	c->annotations = NULL;
-	map_free(&c->threads);
-	map_free(&c->files);
+	*c = (struct choice){0};
 }

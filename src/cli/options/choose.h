@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choose.h: the selection over a stored trace, by ids: which threads and files it takes. */
+/* choose.h: the selection over a stored trace, as one filter. */
 #pragma once
 
 #include "analysis/rollup/rollup_scan.h"
-#include "batch/dims.h"
+#include "cli/options/conditions.h"
 #include "cli/record/record_where.h"
 #include "engine/annotations.h"
-#include "schema/select.h"
 
 struct choice {
 	struct annotations *annotations; /* that --where may name; NULL where there is none */
-	struct map threads, files;	 /* the ids that are chosen, where the selection says so */
-	struct where where;
+	struct where where;		 /* what --where says alone */
+	struct plan *plan;		 /* of the whole selection; NULL: everything is chosen */
+	const struct expr *expr;	 /* of the plan; NULL likewise */
 	struct scan_where *scan_where;
-	struct scan_filter filter; /* refers to the maps and the selection; from and to are open */
+	struct scan_filter filter; /* from and to are open */
 };
 
-/* Ids are either those of the recorder or of the process's own pid namespace. 0 or -ENOMEM. */
-int choice_make(struct choice *ret, const struct select *s, const struct dims *d);
-/* Adds what --where says; after choice_make(). 0 or negative with a message; -EINVAL is wrong usage. */
-int choice_where(struct choice *c, const struct option_list *list, const struct store *s,
-		 struct error *err);
+/*
+ * Makes the filter of what `f` (from which read_flags_select() made `s`) and `where` say together. 0 or negative with a
+ * message; -EINVAL is wrong usage.
+ */
+int choice_make(struct choice *ret, const struct select_flags *f, const struct select *s,
+		const struct option_list *where, struct store *store, struct error *err);
+/* Before a scan of blocks that came since: looks at the threads and files that came with them. */
+int choice_names(struct choice *c, struct store *store, struct error *err);
 void choice_free(struct choice *c);

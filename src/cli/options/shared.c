@@ -154,15 +154,13 @@ static int select_fill(const struct select_flags *f, bool live, struct select *s
 		r = add_comms(&f->comms, s, err);
 	if (r == 0)
 		r = add_uids(&f->uids, s, err);
-	if (r == 0)
-		r = add_cgroups("--unit", &f->units, live ? cgroup_of_unit : cgroup_stored_unit, s,
-				err);
-	if (r == 0)
-		r = add_cgroups("--container", &f->containers,
-				live ? cgroup_of_container : cgroup_stored_container, s, err);
-	if (r == 0)
-		r = add_cgroups("--cgroup", &f->cgroups, live ? cgroup_of_path : cgroup_stored_path,
-				s, err);
+	/* Of a stored trace, whose host may be another, nothing is looked up here: see conditions.h. */
+	if (r == 0 && live)
+		r = add_cgroups("--unit", &f->units, cgroup_of_unit, s, err);
+	if (r == 0 && live)
+		r = add_cgroups("--container", &f->containers, cgroup_of_container, s, err);
+	if (r == 0 && live)
+		r = add_cgroups("--cgroup", &f->cgroups, cgroup_of_path, s, err);
 	for (size_t i = 0; r == 0 && i < f->ops.count; i++) {
 		if (select_ops(s, f->ops.items[i], err) < 0)
 			r = error_prefix(err, "-e");

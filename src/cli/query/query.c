@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* query.c: `weir query`: the language over traces. */
+#include "cli/options/conditions.h"
 #include "cli/query/query.h"
 
 #include <errno.h>
@@ -182,6 +183,24 @@ static int query_do_answer(struct query_session *s, const struct plan *p, int64_
 	if (query_is_scan(p))
 		return answer_scan(s, p, err);
 	return o->follow ? query_follow(s, p, err) : answer_engine(s, p, err);
+}
+
+/* Adds one condition to the plan. */
+static int query_and(void *arg, const char *option, const char *text, struct error *err)
+{
+	struct query_error why = {0};
+	int r = plan_and_where(arg, text, &why);
+
+	return r < 0 ? error_set(err, r, "%s: %s", option, why.err.message) : 0;
+}
+
+/* Adds what -p, -e, -P, --where, ... say. */
+static int query_select(struct plan *p, const struct read_flags *flags, struct error *err)
+{
+	_cleanup_(select_free) struct select s = {0};
+	int r = read_flags_select(flags, &s, err);
+
+	return r < 0 ? r : conditions_each(&flags->sel, &s, &flags->sel.where, query_and, p, err);
 }
 
 int query_statement(struct query_session *s, const char *text, size_t len)

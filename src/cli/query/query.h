@@ -40,9 +40,6 @@ struct cell_style query_style(const struct query_session *s, const struct plan *
 /* The session's engine, opened now where it is not yet. */
 int query_engine(struct query_session *s, struct error *err);
 
-/* query_select.c: adds what -p, -e, -P, ... say to the plan. 0 or negative. */
-int query_select(struct plan *p, const struct read_flags *flags, struct error *err);
-
 /* query_source.c. The rows of an engine's result (not owned). */
 int answer_of_result(struct answer *ret, const struct plan *p, struct engine_result *result);
 /* True where a scan gives the plan's rows, without the engine. */

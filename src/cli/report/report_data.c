@@ -10,19 +10,20 @@
 #include "cli/terminal/text.h"
 #include "schema/ops.h"
 
-static int resolve_selection(struct report *r)
+static int resolve_selection(struct report *r, struct error *err)
 {
-	const struct select *s = &r->select;
-	int e = choice_make(&r->choice, s, r->dims);
+	const struct select_flags *f = &r->opts->read.sel;
+	int e = choice_make(&r->choice, f, &r->select, &f->where, r->store, err);
 
+	if (e < 0)
+		return e;
 	r->filter = r->choice.filter;
-	r->filtered = r->filter.threads || r->filter.files || s->ops_given || s->failed_only ||
-		      s->min_dur_ns > 0;
+	r->filtered = r->choice.expr != NULL;
 	if (r->ranged) {
 		r->filter.from = r->from;
 		r->filter.to = r->to;
 	}
-	return e;
+	return 0;
 }
 
 static bool op_waits(int64_t op)
@@ -305,14 +306,9 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	if (r->ranged && r->from > r->to)
 		return error_set(err, -EINVAL, "--from %s is later than --to %s", opts->read.from,
 				 opts->read.to);
-	e = resolve_selection(r);
-	if (e < 0)
-		return error_errno(err, e, "choosing rows");
-	e = choice_where(&r->choice, &opts->read.sel.where, r->store, err);
+	e = resolve_selection(r, err);
 	if (e < 0)
 		return e;
-	r->filter.where = r->choice.filter.where;
-	r->filtered |= r->filter.where != NULL;
 	r->waits = r->select.waits ||
 		   (r->choice.where.expr && report_data_names_waits(r->choice.where.expr));
 	scan.slowest_waits = r->waits;

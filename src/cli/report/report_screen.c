@@ -345,7 +345,7 @@ static bool calls_left_out(const struct report *r)
 {
 	static const char *const words[] = {"-e", "-P", "-Z", "--slower", "--where"};
 	const struct select *s = &r->select;
-	bool some = r->filter.files || r->filter.where || s->ops_given || s->failed_only ||
+	bool some = r->choice.where.expr || s->path_count || s->ops_given || s->failed_only ||
 		    s->min_dur_ns > 0 || r->selection.differ;
 
 	for (size_t i = 0; r->selection.text && i < ARRAY_SIZE(words) && !some; i++) {

@@ -35,8 +35,7 @@ struct top {
 	struct read_flags flags;
 	struct select select;
 	struct choice choice;
-	struct query_cursor *cursor;
-	bool chosen; /* something is: not everything */
+	struct query_cursor *cursor; /* NULL: everything is chosen */
 };
 
 static void top_free(struct top *t)
@@ -44,8 +43,8 @@ static void top_free(struct top *t)
 	rollup_free(t->now);
 	rollup_free(t->last);
 	rollup_free(t->total);
-	choice_free(&t->choice);
 	query_cursor_free(t->cursor);
+	choice_free(&t->choice);
 	select_free(&t->select);
 }
 
@@ -168,37 +167,25 @@ static int run_live(const struct top_opts *o, struct top *t, int argc, char **ar
 
 /* ---- a trace ---- */
 
-/* The threads and files that are chosen, among those that the trace has by now. */
-static int top_do_choose(struct top *t, const struct store *s, struct error *err)
+static int top_choice(struct top *t, struct store *s, struct error *err)
 {
-	struct scan_filter *f = &t->choice.filter;
-	int r;
+	const struct select_flags *f = &t->flags.sel;
+	int r = choice_make(&t->choice, f, &t->select, &f->where, s, err);
 
-	choice_free(&t->choice);
-	query_cursor_free(t->cursor);
-	t->cursor = NULL;
-	r = choice_make(&t->choice, &t->select, store_dims(s));
-	if (r >= 0)
-		r = choice_where(&t->choice, &t->flags.sel.where, s, err);
-	if (r >= 0 && f->where)
-		r = query_cursor_new(&t->cursor, f->where->op);
+	if (r < 0 || !t->choice.expr)
+		return r;
+	r = query_cursor_new(&t->cursor, t->choice.scan_where->op);
 	return r < 0 ? error_errno(err, r, "choosing rows") : 0;
 }
 
 static int add_chosen(struct top *t, const struct batch *b, struct error *err)
 {
-	const uint32_t *rows = NULL;
-	ssize_t count = (ssize_t)b->rows;
+	const uint32_t *rows;
+	ssize_t count = query_cursor_rows(t->cursor, b, &rows, err);
 	int r = 0;
 
-	if (t->cursor)
-		count = query_cursor_rows(t->cursor, b, &rows, err);
-	for (ssize_t i = 0; i < count && r >= 0; i++) {
-		size_t row = rows ? rows[i] : (size_t)i;
-
-		if (scan_filter_op(&t->choice.filter, b, row))
-			r = rollup_add_op(t->now, b, row);
-	}
+	for (ssize_t i = 0; i < count && r >= 0; i++)
+		r = rollup_add_op(t->now, b, rows[i]);
 	return count < 0 ? (int)count : r;
 }
 
@@ -207,7 +194,7 @@ static int add_rows(struct top *t, const struct batch *b, struct error *err)
 	_cleanup_(batch_freep) struct batch *seconds = NULL;
 	int r;
 
-	if (!t->chosen)
+	if (!t->cursor)
 		return rollup_add(t->now, b);
 	r = add_chosen(t, b, err);
 	if (r >= 0)
@@ -228,14 +215,13 @@ static int add_blocks(struct top *t, struct store *s, struct store_cursor *curso
 {
 	uint64_t columns = seconds_columns(TABLE_OP, rollup_op_columns);
 
-	if (t->chosen && *next < store_block_count(s)) {
-		int r = top_do_choose(t, s, err);
+	if (t->cursor && *next < store_block_count(s)) {
+		int r = choice_names(&t->choice, s, err);
 
 		if (r < 0)
 			return r;
-		if (t->choice.filter.where)
-			columns = seconds_columns(
-				TABLE_OP, columns | query_rows_columns(t->choice.filter.where->op));
+		columns = seconds_columns(TABLE_OP,
+					  columns | query_rows_columns(t->choice.scan_where->op));
 	}
 	for (; *next < store_block_count(s); (*next)++) {
 		enum table_id table = store_block(s, *next)->table;
@@ -304,11 +290,9 @@ static int run_trace(const struct top_opts *o, struct top *t)
 		return live_fail(-EINVAL, &err);
 	r = store_open(&s, o->inputs.items, o->inputs.count, &err);
 	if (r >= 0)
-		r = top_do_choose(t, s, &err);
+		r = top_choice(t, s, &err);
 	if (r < 0)
 		return live_fail(r, &err);
-	t->chosen = t->choice.filter.threads || t->choice.filter.files || t->select.ops_given ||
-		    t->select.failed_only || t->select.min_dur_ns || t->choice.filter.where;
 	t->view.dims = store_dims(s);
 	t->view.what = o->inputs.items[0];
 	r = top_screen_open(&err);

@@ -93,6 +93,11 @@ bool query_rows_block(const struct query_rows *q, const struct eval_block *b)
 	return eval_block(q->eval, 0, b);
 }
 
+bool query_rows_all(const struct query_rows *q, const struct eval_block *b)
+{
+	return eval_block_all(q->eval, 0, b);
+}
+
 int query_cursor_new(struct query_cursor **ret, const struct query_rows *q)
 {
 	_cleanup_(query_cursor_freep) struct query_cursor *s = calloc(1, sizeof(*s));

@@ -29,6 +29,8 @@ bool query_rows_forget_files(const struct query_rows *q);
 int query_rows_names(struct query_rows *q, const struct dims *d, struct error *err);
 /* Whether a block can hold a row for which it is true. */
 bool query_rows_block(const struct query_rows *q, const struct eval_block *b);
+/* Whether it is true for every row of a block, as far as the block's header says. */
+bool query_rows_all(const struct query_rows *q, const struct eval_block *b);
 
 int query_cursor_new(struct query_cursor **ret, const struct query_rows *q);
 void query_cursor_free(struct query_cursor *s);
