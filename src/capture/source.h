@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * capture: where events come from. One contract, a folder per source behind it: ebpf/ (the kernel), synth/
- * (seeded streams), replay/ (a stored trace again). May use batch; ebpf also bpf; replay also store.
+ * (seeded streams). May use batch; ebpf also bpf.
  * A source does not know who reads it.
  *
  * What a source gives

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "analysis/rollup/rollup_scan.h"
-#include "capture/replay/replay.h"
+#include "replay.h"
 #include "capture/synth/synth.h"
 #include "enrich/enrich.h"
 #include "query/query.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/replay/replay.h"
+#include "replay.h"
 
 #include <errno.h>
 
