@@ -334,6 +334,8 @@ static __always_inline __s64 call_pos(struct task_struct *task, struct call *c, 
 		}
 		if (pos != -1 || !(p->flags & WIRE_PLAN_CURPOS))
 			return pos;
+	} else if (p->ret == RET_POS) {
+		return ret < 0 ? WIRE_NONE : ret;
 	} else if (p->ret != RET_BYTES) {
 		return WIRE_NONE;
 	}

@@ -4,6 +4,7 @@
 
 #include "bpf/call.h"
 
+#define AT_CWD	  (-100)
 #define MSG_PEEK  0x2
 #define MSG_TRUNC 0x20
 
@@ -12,6 +13,12 @@
 	(1 << FILTER_FD | 1 << FILTER_SIZE | 1 << FILTER_BYTES | 1 << FILTER_POS |  \
 	 1 << FILTER_FLAGS | 1 << FILTER_PATH | 1 << FILTER_DEV | 1 << FILTER_INO | \
 	 1 << FILTER_PATH2 | 1 << FILTER_FD2 | 1 << FILTER_POS2 | 1 << FILTER_PEER)
+
+/* Whether `v` is a descriptor that the call names or returned, and not the working directory; as op_where() of decode.c. */
+static __always_inline bool descriptor_given(__s64 v, __s8 fd, __s8 dirfd)
+{
+	return has(fd) || v != (has(dirfd) ? AT_CWD : -1);
+}
 
 static __always_inline enum known field_place(struct thread_state *ts, struct wire_plan *p,
 					      __u32 field, __s64 ret, __s64 *v)
@@ -24,7 +31,7 @@ static __always_inline enum known field_place(struct thread_state *ts, struct wi
 		if (!done->whole && (p->ret == RET_FD || p->fdpair >= 0))
 			return FIELD_LATER;
 		*v = done->whole ? done->fd : op->fd;
-		return *v != -1 || has(p->fd) ? FIELD_KNOWN : FIELD_UNKNOWN;
+		return descriptor_given(*v, p->fd, p->dirfd) ? FIELD_KNOWN : FIELD_UNKNOWN;
 	case FILTER_SIZE:
 		if (p->iov >= 0 || p->msg >= 0 || p->mmsg >= 0) {
 			*v = done->size;
@@ -164,7 +171,7 @@ static __always_inline enum known field_second(struct thread_state *ts, struct w
 		return *v != WIRE_NONE && p->mmsg < 0 ? FIELD_KNOWN : FIELD_UNKNOWN;
 	}
 	*v = ts->done.fd2;
-	return *v != -1 || has(p->fd2) ? FIELD_KNOWN : FIELD_UNKNOWN;
+	return descriptor_given(*v, p->fd2, p->dirfd2) ? FIELD_KNOWN : FIELD_UNKNOWN;
 }
 
 /* A raw argument, where the record will say it. */

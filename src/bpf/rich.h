@@ -7,7 +7,6 @@
 
 #include "bpf/filter.h"
 
-#define AT_CWD	      (-100)
 #define AT_CWD_BEFORE (-101) /* as it was at enter */
 #define NO_FOLDER     (-1)
 #define EFAULT	      14

@@ -20,6 +20,7 @@
 
 #define RET_BYTES 1 /* enum ret_kind of schema/ops.h, checked there too */
 #define RET_FD	  2
+#define RET_POS	  5
 
 #define LAST_FILES    4 /* files remembered per thread; a power of two */
 #define SCRATCH_SLOTS 4 /* per CPU: programs nest when they are preempted */

@@ -243,7 +243,7 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	if (filter.fields & 1 << FILTER_POS) {
 		pos = ts->done.pos;
 		status |= ts->done.status;
-	} else if ((ts->call.kind & FILE_SEEKABLE) || has(p->pos))
+	} else if ((ts->call.kind & FILE_SEEKABLE) || has(p->pos) || p->ret == RET_POS)
 		pos = call_pos(task, &ts->call, p, ret, &status);
 	op_send(ts, p, ret, end, pos, status);
 	return 0;

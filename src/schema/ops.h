@@ -73,6 +73,7 @@ enum ret_kind {
 		      file */
 	RET_ADDR,  /* an address (mmap, brk) */
 	RET_NEVER, /* exit, exit_group */
+	RET_POS,   /* the position that the file has from then on (lseek) -> op.pos */
 };
 
 /* strace's sets; `-e %file` selects by them. */

@@ -75,14 +75,17 @@
 	C(OP, op, ERR, err, CODE, "", "the errno, null on success")                             \
 	C(OP, op, BYTES, bytes, SIZE, "bytes",                                                  \
 	  "bytes moved, 0 for calls that move none or only look (MSG_PEEK)")                    \
-	C(OP, op, FD, fd, INT, "", "the descriptor that the call names or returns")             \
+	C(OP, op, FD, fd, INT, "",                                                              \
+	  "the descriptor that the call names or returns; null for the working directory")      \
 	C(OP, op, FILE_ID, file_id, ID, ">file", "the file or socket")                          \
-	C(OP, op, POS, pos, INT, "bytes", "where in the file")                                  \
+	C(OP, op, POS, pos, INT, "bytes",                                                       \
+	  "where in the file the call began; of lseek where it led")                            \
 	C(OP, op, SIZE, size, SIZE, "bytes",                                                    \
 	  "bytes asked for; the sum of the parts of a vectored call")                           \
 	C(OP, op, FLAGS, flags, UINT, "", "the call's flags, words depend on op")               \
 	C(OP, op, FD2, fd2, INT, "",                                                            \
-	  "second descriptor (splice, copy_file_range, dup2, socketpair, ...)")                 \
+	  "second descriptor (splice, copy_file_range, dup2, socketpair, ...); null for the "    \
+	  "working directory")                                                                  \
 	C(OP, op, FILE2_ID, file2_id, ID, ">file", "second file (rename, link, splice, ...)")   \
 	C(OP, op, POS2, pos2, INT, "bytes", "position in the second file")                      \
 	C(OP, op, A0, a0, UINT, "", "raw argument that no other column holds")                  \

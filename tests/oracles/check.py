@@ -47,15 +47,22 @@ def check_args(row, roles, args, returns, ret):
         elif (int32(got) != int32(value)) if bits == 32 else (int64(got) != int64(value)):
             bad.append(f"{column} {got} instead of {value}")
 
+    def want_none(column):
+        if row.get(column) is not None:
+            bad.append(f"{column} {row[column]} of the working directory")
+
     for i, (role, arg) in enumerate(zip(roles, args)):
         if role == "FD":
             want("fd", arg, 32)
         elif role == "DIRFD":
-            if not (new_fd and row.get("fd") == ret) and not (int32(arg) == -100 and row.get("fd") is None):
+            if int32(arg) == -100 and not new_fd:
+                want_none("fd")
+            elif not (new_fd and row.get("fd") == ret):
                 want("fd", arg, 32)
+        elif role == "DIRFD2" and int32(arg) == -100:
+            want_none("fd2")
         elif role in ("FD2", "DIRFD2"):
-            if not (int32(arg) == -100 and row.get("fd2") is None):
-                want("fd2", arg, 32)
+            want("fd2", arg, 32)
         elif role in ("SIZE", "LEN"):
             want("size", arg)
         elif role == "FLAGS":
@@ -68,6 +75,8 @@ def check_args(row, roles, args, returns, ret):
             want(f"a{i}", arg, 32 if role in ("CMD", "MODE", "PID", "SIG") else 64)
         elif f"a{i}" in row and role != "?" and int64(row[f"a{i}"]) != int64(arg):
             bad.append(f"a{i} {row[f'a{i}']} instead of {arg & MASK64} ({role})")
+    if returns == "POS" and ret is not None and ret >= 0:
+        want("pos", ret)
     if new_fd:
         want("fd2" if "FD" in roles else "fd", ret, 32)
     if returns == "BYTES" and ret is not None:

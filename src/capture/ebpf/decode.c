@@ -3,6 +3,7 @@
 #include "capture/ebpf/decode.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/fs.h>
 #include <string.h>
 #include <time.h>
@@ -285,6 +286,12 @@ static int op_result(const struct decode *d, const struct wire_op *w, const stru
 	return r;
 }
 
+/* Whether `v` is a descriptor that the call names or returned, and not the working directory. */
+static bool descriptor_given(int32_t v, int8_t fd, int8_t dirfd)
+{
+	return fd >= 0 || v != (dirfd >= 0 ? AT_FDCWD : -1);
+}
+
 static int op_where(const struct decode *d, const struct wire_op *w, const struct parts *p,
 		    const struct op_files *f, struct batch *b, size_t row)
 {
@@ -294,7 +301,7 @@ static int op_where(const struct decode *d, const struct wire_op *w, const struc
 	     summed = p->second && w->size != WIRE_SIZE_UNKNOWN;
 	int r = 0;
 
-	if (w->fd != -1 || plan->fd >= 0)
+	if (descriptor_given(w->fd, plan->fd, plan->dirfd))
 		SET(OP_FD, w->fd);
 	if (f->file.key >= 0)
 		SET(OP_FILE_ID, f->file.key);
@@ -304,7 +311,7 @@ static int op_where(const struct decode *d, const struct wire_op *w, const struc
 		SET(OP_SIZE, (int64_t)w->size);
 	if (plan->opflags >= 0 || plan->how >= 0 || w->nr == WIRE_CALL_OTHER)
 		SET(OP_FLAGS, w->flags);
-	if (p->second && (p->second->fd != -1 || plan->fd2 >= 0))
+	if (p->second && descriptor_given(p->second->fd, plan->fd2, plan->dirfd2))
 		SET(OP_FD2, p->second->fd);
 	if (f->file2.key >= 0)
 		SET(OP_FILE2_ID, f->file2.key);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 _Static_assert(WIRE_CALL_OTHER == OP_CODE_NUMBERED, "one number on every machine");
-_Static_assert(RET_BYTES == 1 && RET_FD == 2, "src/bpf/state.h repeats these");
+_Static_assert(RET_BYTES == 1 && RET_FD == 2 && RET_POS == 5, "src/bpf/state.h repeats these");
 _Static_assert(STATUS_UNFINISHED == 1 << 0 && STATUS_INTERRUPTED == 1 << 1 &&
 		       STATUS_DENIED == 1 << 2 && STATUS_CONTESTED == 1 << 3 &&
 		       STATUS_APPEND == 1 << 4 && STATUS_HELD == 1 << 5 &&

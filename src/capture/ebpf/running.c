@@ -211,7 +211,7 @@ static void made_fill(struct made_op *m, const struct running_call *c, const str
 		      : c->nr == WIRE_CALL_OTHER ? c->number
 						 : 0;
 	m->op.tid = c->tid;
-	m->op.fd = p->fd >= 0 ? (int32_t)c->args[(uint8_t)p->fd] : -1;
+	m->op.fd = p->op_fd < WIRE_ARGS ? (int32_t)c->args[p->op_fd] : -1;
 	m->op.nr = c->nr;
 	m->op.status = STATUS_UNFINISHED | STATUS_NO_START;
 	memcpy(m->args, c->args, sizeof(m->args));

@@ -177,14 +177,14 @@ static void put_dirfd(struct call_writer *w, unsigned int i, bool second)
 	/* where the call returns a descriptor, op.fd is that one */
 	bool raw = call_has(w, OP_A0 + i) || (!second && w->def->ret == RET_FD);
 	unsigned int column = raw ? OP_A0 + i : second ? OP_FD2 : OP_FD;
-	/* of the raw register 32 bits count */
-	int64_t fd = (int32_t)call_value(w, column, 0);
+	/* of the raw register 32 bits count; the working directory has no descriptor */
+	int64_t fd = (int32_t)call_value(w, column, AT_FDCWD);
 	bool two = second && call_text_has_role(w, ARG_PATH2);
 
 	if (!second && is_empty_path(w))
 		call_put_fd(w, fd, call_value(w, OP_FILE_ID, -1));
 	else
-		call_put_dirfd(w, call_has(w, column), fd,
+		call_put_dirfd(w, !raw || call_has(w, column), fd,
 			       call_value(w, two ? OP_FILE2_ID : OP_FILE_ID, -1), second);
 }
 
