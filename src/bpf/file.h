@@ -57,9 +57,13 @@ static __always_inline bool walk_up(struct scratch *s, __u64 *ret_name_dentry)
 				   mnt_root)) {
 		parent = (__u64)kread(struct mount, mnt, mnt_parent);
 		if (parent == mnt || !parent) {
+			if (s->mount_at == ~0u)
+				s->mount_at = s->len;
 			s->done = 1;
 			return true;
 		}
+		if (s->mount_at == ~0u)
+			s->mount_at = s->len;
 		s->dentry = (__u64)kread(struct mount, mnt, mnt_mountpoint);
 		s->mnt = parent;
 		return false;
@@ -242,6 +246,8 @@ static __always_inline void walk_begin(struct scratch *s, __u64 dentry, __u64 vf
 		s->root_mnt = mount_of((__u64)tread(struct fs_struct, fs, root.mnt));
 	}
 	s->root_at = ~0u;
+	s->mount_at = ~0u;
+	s->fs_known = 0;
 	s->len = 0;
 	s->done = 0;
 	s->sum = 0;
@@ -318,10 +324,47 @@ verified_alone int file_root_name(struct scratch *s)
 	return 0;
 }
 
+/* bpf_loop: adds a name of the path of a mount's root within its file system. */
+static long walk_inside(__u32 i, struct walk_ctx *ctx)
+{
+	struct scratch *s = ctx->s;
+	__u64 dentry = s->dentry, parent = (__u64)kread(struct dentry, dentry, d_parent);
+	__u32 at = s->len;
+	long n;
+
+	if (parent == dentry || !parent) {
+		s->fs_known = 1;
+		return 1;
+	}
+	if (at > WIRE_WALK_MAX - NAME_LEN_MAX)
+		return 1;
+	n = bpf_probe_read_kernel_str(s->data + sizeof(struct wire_file) + at, NAME_LEN_MAX,
+				      kread(struct dentry, dentry, d_name.name));
+	if (n > 0)
+		s->len = at + (n & 0x1ff);
+	s->dentry = parent;
+	return 0;
+}
+
+/* What a mount of another namespace shows of its file system, behind the path. */
+static __always_inline void file_inside(struct walk_ctx *ctx, __u64 vfsmount)
+{
+	if (ctx->s->done != 1)
+		return;
+	ctx->s->dentry = (__u64)kread(struct vfsmount, vfsmount, mnt_root);
+	bpf_loop(WALK_STEPS, walk_inside, ctx, 0);
+}
+
+static __always_inline __u32 mount_ns(__u64 vfsmount)
+{
+	struct mnt_namespace *ns = kread(struct mount, mount_of(vfsmount), mnt_ns);
+
+	return (__u64)ns > 4096 ? kread(struct mnt_namespace, ns, ns.inum) : 0;
+}
+
 /* Everything but the path. */
 verified_alone int file_fields(struct scratch *s, struct file_ident *d)
 {
-	struct mnt_namespace *ns;
 	struct super_block *sb;
 	struct wire_file *r;
 
@@ -336,9 +379,9 @@ verified_alone int file_fields(struct scratch *s, struct file_ident *d)
 	r->mode = d->mode;
 	r->magic = d->magic;
 	r->flags = dentry_gone(d->k.dentry) ? WIRE_FILE_DELETED : 0;
-	ns = kread(struct mount, mount_of(d->k.mnt), mnt_ns);
-	r->mnt_ns = (__u64)ns > 4096 ? kread(struct mnt_namespace, ns, ns.inum) : 0;
+	r->mnt_ns = mount_ns(d->k.mnt);
 	sb = kread(struct inode, d->inode, i_sb);
+	r->fs_dev = kread(struct super_block, sb, s_dev);
 	bpf_probe_read_kernel_str(
 		r->fs, sizeof(r->fs),
 		kread(struct file_system_type, kread(struct super_block, sb, s_type), name));
@@ -352,6 +395,8 @@ verified_alone int file_send(struct file_ident *d, __u64 key)
 	struct walk_ctx ctx = {.s = scratch_get()};
 	struct scratch *s = ctx.s;
 	struct wire_file *r;
+	bool foreign;
+	__u32 len;
 	int sent;
 
 	if (!s)
@@ -364,11 +409,12 @@ verified_alone int file_send(struct file_ident *d, __u64 key)
 	r->head.time = bpf_ktime_get_ns(); /* before it: no rename that it missed ends earlier */
 	walk_begin(s, d->k.dentry, d->k.mnt);
 	bpf_loop(WALK_STEPS, walk_name, &ctx, 0);
+	foreign = mount_ns(d->k.mnt) != own_mnt_ns;
 	if (path_count) {
 		bpf_loop(2 * path_count, walk_wanted, &ctx, 0);
-		/* A path that is cut or that does not begin at a root is for the recorder to judge.
-		 */
-		if (s->done == 0 ||
+		/* A path that is cut, that does not begin at a root, or that may be another one for the recorder is for it to
+		 * judge. */
+		if (s->done == 0 || (s->done == 1 && foreign) ||
 		    (s->done == 2 && d->magic != MAGIC_SOCKFS && d->magic != MAGIC_PIPEFS))
 			s->wanted |= WANTED_SELECTED;
 	}
@@ -381,13 +427,19 @@ verified_alone int file_send(struct file_ident *d, __u64 key)
 	d->wanted = s->wanted;
 	d->names = s->done ? s->sum : 0;
 	file_root_name(s);
+	len = s->len;
+	if (foreign)
+		file_inside(&ctx, d->k.mnt);
 	file_fields(s, d);
 	r->birth = inode_birth(d->inode);
 	r->root = d->k.root;
 	r->file = key;
 	r->root_at = s->root_at;
 	r->thread = d->thread;
-	r->path_len = s->len;
+	r->path_len = len;
+	r->mount_at = s->mount_at;
+	r->fs_len = s->len - len;
+	r->fs_known = s->fs_known;
 	if (s->done == 0)
 		r->flags |= WIRE_FILE_CUT;
 	if (s->done == 2)

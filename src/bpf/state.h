@@ -76,6 +76,7 @@ __u32 pidns, pidns_level;
 __u64 attached_at;    /* no start of a call was seen before */
 __u32 running_unsent; /* set by weir_running: a thread's record had found no room */
 __u64 own_root;	      /* and its root_of() */
+__u32 own_mnt_ns;     /* inode number of its mount namespace */
 __s32 cgroup_subsys =
 	-1; /* of cgroup_controller: an index of css_set.subsys; -1: the v2 hierarchy */
 struct wire_signal own_signals[WIRE_SIGNALS], command_signals[WIRE_SIGNALS];
@@ -328,7 +329,10 @@ struct scratch {
 	__u32 busy;
 	__u32 len; /* of the names in data */
 	__u32 root_at;
+	__u32 mount_at; /* as in struct wire_file */
+	__u32 fs_known;
 	__u32 done;
+	__u32 pad;
 	__u64 dentry, mnt; /* where the walk stands; mnt is struct mount */
 	__u64 root_dentry, root_mnt;
 	__u64 sum;

@@ -459,6 +459,7 @@ int weir_self(struct bpf_iter__task *ctx)
 	pidns = pid_ns(pid, pidns_level);
 	controller_find();
 	own_root = root_of(tread(struct task_struct, self, fs));
+	own_mnt_ns = BPF_CORE_READ(self, nsproxy, mnt_ns, ns.inum);
 	for (int i = 0; i < 2; i++) {
 		__u64 file = fd_file(tread(struct task_struct, task, files), probe_fds[i]);
 

@@ -84,7 +84,7 @@
 	  "bytes asked for; the sum of the parts of a vectored call")                           \
 	C(OP, op, FLAGS, flags, UINT, "", "the call's flags, words depend on op")               \
 	C(OP, op, FD2, fd2, INT, "",                                                            \
-	  "second descriptor (splice, copy_file_range, dup2, socketpair, ...); null for the "    \
+	  "second descriptor (splice, copy_file_range, dup2, socketpair, ...); null for the "   \
 	  "working directory")                                                                  \
 	C(OP, op, FILE2_ID, file2_id, ID, ">file", "second file (rename, link, splice, ...)")   \
 	C(OP, op, POS2, pos2, INT, "bytes", "position in the second file")                      \
@@ -168,7 +168,7 @@
 	  "when its last name went; null while it has one")                                     \
 	C(FILE, file, PATH, path, BYTES, "", "path as the process sees it, under its own root") \
 	C(FILE, file, HOSTPATH, hostpath, BYTES, "",                                            \
-	  "path as the recorder sees it; null where unknown")                                   \
+	  "path as the recorder sees it; null where no mount of its own shows the file")        \
 	C(FILE, file, BASE, base, BYTES, "", "folder that a relative argument starts from")     \
 	C(FILE, file, ARGUMENT, argument, BYTES, "",                                            \
 	  "the path argument as given, where relative or failed")                               \
@@ -196,7 +196,7 @@
 	C(SUMMARY, summary, TIME, time, DUR, "ns", "sum of dur")                                 \
 	C(SUMMARY, summary, MAX, max_dur, DUR, "ns", "largest dur")                              \
 	C(SUMMARY, summary, HIST, hist, BYTES, "", "packed histogram of dur (hist/hist.h)")      \
-	C(SUMMARY, summary, FILE2_ID, file2_id, ID, ">file",                                          \
+	C(SUMMARY, summary, FILE2_ID, file2_id, ID, ">file",                                     \
 	  "second file of calls that move bytes from one file to another")
 
 #define SCHEMA_LOSS(C)                                                                 \

@@ -106,7 +106,7 @@ enum wire_file_flag {
 
 /*
  * One version of a file. The names of the path follow, the last component first, each with a NUL: "c\0b\0a\0"
- * is /a/b/c. `root_at` bytes of them lie under the process's root.
+ * is /a/b/c. `root_at` bytes of them lie under the process's root. Behind them may follow those of fs_len.
  */
 struct wire_file {
 	struct wire_head head;
@@ -125,8 +125,13 @@ struct wire_file {
 	__u64 birth; /* ns since the epoch, 0: unknown */
 	__u64 root;  /* as in struct wire_name, of the process that looked */
 	char fs[16];
+	/* Where the mount is of another namespace than the recorder's: what it shows of the file system. */
+	__u32 fs_dev;	/* the kernel's dev_t of the file system, as /proc/PID/mountinfo has it */
+	__u32 mount_at; /* bytes of the names that lie below the root of the mount */
+	__u32 fs_len; /* bytes of names behind the path: where in its file system the mount's root lies */
+	__u32 fs_known; /* 1: these three are there */
 };
-_Static_assert(sizeof(struct wire_file) == 104, "struct wire_file");
+_Static_assert(sizeof(struct wire_file) == 120, "struct wire_file");
 
 /* The addresses of a socket; sent after its WIRE_FILE and again whenever they change. */
 struct wire_sock {

@@ -294,13 +294,122 @@ static void test_overlay(void **state)
 	session_free(&s);
 }
 
+/* A process with mounts of its own: a bind mount as of a service's /tmp, a file system of its own, and no cover over "covered". */
+static int make_apart(void *arg)
+{
+	const char *dir = arg;
+	char from[160], to[160];
+	struct place p = {0};
+
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return 1;
+	snprintf(from, sizeof(from), "%s/private/of service", dir);
+	snprintf(to, sizeof(to), "%s/tmp", dir);
+	if (mount(from, to, NULL, MS_BIND, NULL))
+		return 2;
+	snprintf(p.dirs[0], sizeof(p.dirs[0]), "%s/tmp", dir);
+	snprintf(to, sizeof(to), "%s/own", dir);
+	if (mount("weir", to, "tmpfs", 0, NULL))
+		return 3;
+	snprintf(p.dirs[1], sizeof(p.dirs[1]), "%s/own", dir);
+	snprintf(to, sizeof(to), "%s/covered", dir);
+	if (umount2(to, MNT_DETACH))
+		return 4;
+	snprintf(p.dirs[2], sizeof(p.dirs[2]), "%s/covered", dir);
+	if (make_files(&p))
+		return 5;
+	snprintf(p.dirs[0], sizeof(p.dirs[0]), "%s/plain", dir);
+	*p.dirs[1] = *p.dirs[2] = 0;
+	return make_files(&p);
+}
+
+/* `below` dir is the recorder's path of what the process calls DIR/name/f; NULL: there is none. */
+static void check_host(const struct session *s, const char *dir, const char *name,
+		       const char *below)
+{
+	char path[160];
+	struct bytes host;
+	ssize_t row;
+
+	snprintf(path, sizeof(path), "%s/%s/f", dir, name);
+	row = find_file(s, path);
+	assert_true(row >= 0);
+	host = batch_get_bytes(s->rows.tables[TABLE_FILE], FILE_HOSTPATH, row);
+	print_message("# %s: %.*s\n", path, (int)host.len, (const char *)host.data);
+	if (!below) {
+		assert_null(host.data);
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/%s", dir, below);
+	assert_int_equal(host.len, strlen(path));
+	assert_memory_equal(host.data, path, host.len);
+}
+
+static void record_apart(char *dir, const struct select *paths)
+{
+	struct select select = paths ? *paths : (struct select){0};
+	struct session s = {0};
+	int pid, status;
+
+	pid = session_child(&s, make_apart, dir);
+	select.pids[select.pid_count++] = pid;
+	session_start(&s, &select, (struct ebpf_options){.freeze_cgroup_fd = -1});
+	session_go(&s, 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	session_end(&s);
+	check_host(&s, dir, "tmp", "private/of service/f");
+	if (!paths) {
+		check_host(&s, dir, "own", NULL);
+		check_host(&s, dir, "covered", NULL);
+		check_host(&s, dir, "plain", "plain/f");
+	}
+	session_free(&s);
+}
+
+static char *make_apart_folder(void)
+{
+	const char *dir;
+	char cover[160];
+
+	need_mounts();
+	dir = make_folder("/tmp");
+	assert_non_null(dir);
+	assert_int_equal(
+		run("cd '%s%s' && mkdir -p tmp own covered plain 'private/of service'", dir, ""),
+		0);
+	snprintf(cover, sizeof(cover), "%s/covered", dir);
+	assert_int_equal(mount("weir", cover, "tmpfs", 0, NULL), 0);
+	remember_mount(cover);
+	return (char *)dir;
+}
+
+/* Of a process in a mount namespace of its own the recorder has another path than the process, or none. */
+static void test_mounts(void **state)
+{
+	record_apart(make_apart_folder(), NULL);
+}
+
+/* The same file is selected by the recorder's path. */
+static void test_mounts_selected(void **state)
+{
+	char *dir = make_apart_folder(), path[160];
+	struct select select = {0};
+
+	snprintf(path, sizeof(path), "%s/private/*/f", dir);
+	assert_int_equal(select_path_add(&select, path, NULL), 0);
+	record_apart(dir, &select);
+	select_free(&select);
+}
+
 #define TEST(f) cmocka_unit_test_teardown(f, clean_up)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_folders), TEST(test_ext4),	TEST(test_xfs),
-		TEST(test_btrfs),   TEST(test_overlay),
+		TEST(test_folders),	    TEST(test_ext4),	TEST(test_xfs),
+		TEST(test_btrfs),	    TEST(test_overlay), TEST(test_mounts),
+		TEST(test_mounts_selected),
 	};
 
 	if (geteuid() != 0) {

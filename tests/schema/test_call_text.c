@@ -134,8 +134,7 @@ static void test_files(void **state)
 	       V(FD, 3), V(FILE_ID, GONE), V(A1, 0), V(RET, -EFAULT));
 	EXPECT("renameat2",
 	       "renameat2(AT_FDCWD, \"/tmp/x\", AT_FDCWD</tmp>, \"y\", RENAME_NOREPLACE) = 0",
-	       V(FILE_ID, REGULAR), V(FILE2_ID, RENAMED),
-	       V(FLAGS, 1), V(RET, 0));
+	       V(FILE_ID, REGULAR), V(FILE2_ID, RENAMED), V(FLAGS, 1), V(RET, 0));
 	EXPECT("rename", "rename(\"/tmp/x\", \"/tmp/y\") = 0", V(FILE_ID, REGULAR),
 	       V(FILE2_ID, RENAMED), V(RET, 0));
 	EXPECT("unlink", "unlink(\"/tmp/no\\nsuch\") = -1 ENOENT (No such file or directory)",

@@ -68,6 +68,7 @@ void decode_free(struct decode *d)
 	if (!d)
 		return;
 	names_free(d->names);
+	mounts_free(&d->mounts);
 	records_free(&d->files);
 	recent_free(&d->inodes);
 	map_free(&d->processes);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "capture/ebpf/internal.h"
+#include "capture/ebpf/mounts.h"
 #include "capture/ebpf/records.h"
 
 #define DECODE_NO_CPU UINT32_MAX
@@ -14,6 +15,7 @@ struct decode {
 	struct decode_options opt;
 	struct records files; /* by file number */
 	struct names *names;
+	struct mounts mounts;
 	struct recent inodes;	  /* hash of (dev, ino, generations) -> key of its first version */
 	struct map processes;	  /* hash of (tgid, start) -> key, of those that have not ended */
 	struct recent ended;	  /* and of those that have */

@@ -65,6 +65,17 @@ static int inode_key(struct decode *d, const struct wire_file *w, int64_t *ret)
 	return 0;
 }
 
+/* The recorder's path of a file that a mount of another namespace shows. */
+static void host_path(struct decode *d, const struct wire_file *w, struct file_paths *paths)
+{
+	char inside[2 * WIRE_WALK_MAX];
+
+	if (paths->host_len || !file_inside(w, inside, sizeof(inside)))
+		return;
+	paths->host_len =
+		mounts_path(&d->mounts, w->fs_dev, inside, paths->host, sizeof(paths->host));
+}
+
 static int decode_file(struct decode *d, const struct wire_file *w, struct batch_set *out)
 {
 	struct file_paths paths;
@@ -74,9 +85,11 @@ static int decode_file(struct decode *d, const struct wire_file *w, struct batch
 	int r;
 
 	if (w->head.size < sizeof(*w) || w->path_len > w->head.size - sizeof(*w) ||
+	    w->fs_len > w->head.size - sizeof(*w) - w->path_len ||
 	    w->file >= (uint64_t)KEY_NAME_BASE)
 		return -EBADMSG;
 	file_paths(w, d->opt.mnt_ns, &paths);
+	host_path(d, w, &paths);
 	r = inode_key(d, w, &inode);
 	r = r ? r
 	      : names_set(d->names, w->file, paths.path, paths.len,

@@ -118,6 +118,8 @@ struct file_paths {
 	size_t len, host_len; /* 0: the recorder, in this mount namespace, has no name for it */
 };
 void file_paths(const struct wire_file *w, uint32_t mnt_ns, struct file_paths *ret);
+/* Its path within the file system, ended by NUL, where the mount is of another namespace. Returns its length; 0: not known. */
+size_t file_inside(const struct wire_file *w, char *buf, size_t size);
 
 /* ---- names.c: paths, and the rows of files known by name alone ---- */
 

@@ -50,6 +50,20 @@ static size_t path_special(const struct wire_file *w, const char *name, char *bu
 	return MIN((size_t)n, size - 1);
 }
 
+size_t file_inside(const struct wire_file *w, char *buf, size_t size)
+{
+	const uint8_t *names = (const uint8_t *)(w + 1);
+	size_t len;
+
+	if (!w->fs_known || w->mount_at > w->path_len)
+		return 0;
+	len = w->fs_len ? path_build(names + w->path_len, w->fs_len, buf, size) : 0;
+	if (w->mount_at || !len)
+		len += path_build(names, w->mount_at, buf + len, size - len - 1);
+	buf[len] = 0;
+	return len;
+}
+
 void file_paths(const struct wire_file *w, uint32_t mnt_ns, struct file_paths *ret)
 {
 	const uint8_t *names = (const uint8_t *)(w + 1);
