@@ -36,6 +36,7 @@ struct decode {
 	uint64_t gaps; /* call numbers that never came */
 	uint64_t filtered;
 	uint64_t paths_cut, argvs_cut;
+	struct bytes unseen_exe; /* of decode_unseen() */
 	uint16_t codes[WIRE_CALLS_MAX];
 	uint8_t fates[WIRE_CALLS_MAX][2]; /* of path and path2: enum name_fate */
 };
@@ -48,6 +49,9 @@ int decode_peer(struct decode *d, const uint8_t *addr, size_t len, uint64_t time
 /* Whether a thread was seen; the start of a process that was, else 0. */
 bool decode_knows_tid(const struct decode *d, int32_t tid);
 uint64_t decode_process_start(const struct decode *d, int32_t tgid);
+/* A thread that the kernel programs never saw, with the path of its program, of length 0 where that is unknown. */
+int decode_unseen(struct decode *d, const struct wire_thread *w, struct bytes exe,
+		  struct batch_set *out);
 /* Whether the end of this call was given. */
 bool decode_has_ended(const struct decode *d, const struct wire_op *w);
 void decode_call_number(struct decode *d, const struct wire_op *w);

@@ -352,10 +352,16 @@ static uint64_t process_hash(int32_t tgid, uint64_t start)
 	return hash_bytes(ident, sizeof(ident));
 }
 
+/* The path of a thread's program. */
+static struct bytes exe_of(const struct decode *d, const struct wire_thread *w)
+{
+	return w->exe ? names_get(d->names, w->exe) : d->unseen_exe;
+}
+
 static int process_row(struct decode *d, const struct wire_thread *w, int64_t key,
 		       struct batch_set *out)
 {
-	struct bytes exe = names_get(d->names, w->exe);
+	struct bytes exe = exe_of(d, w);
 	struct batch *b = NULL;
 	size_t row = 0;
 	int r = batch_set_add_row(out, TABLE_PROCESS, &b, &row);
@@ -427,7 +433,7 @@ static int process_of(struct decode *d, const struct wire_thread *w, struct batc
 
 static int decode_thread(struct decode *d, const struct wire_thread *w, struct batch_set *out)
 {
-	struct bytes exe = names_get(d->names, w->exe);
+	struct bytes exe = exe_of(d, w);
 	int64_t process;
 	struct batch *b = NULL;
 	size_t row = 0;
@@ -559,6 +565,17 @@ int decode_begin(struct decode *d, struct batch_set *out)
 	SET_BYTES(HOST_MACHINE, u.machine, strlen(u.machine));
 	SET(HOST_CPUS, sysconf(_SC_NPROCESSORS_ONLN));
 	SET(HOST_CLOCK_OFFSET, d->opt.clock_offset);
+	return r;
+}
+
+int decode_unseen(struct decode *d, const struct wire_thread *w, struct bytes exe,
+		  struct batch_set *out)
+{
+	int r;
+
+	d->unseen_exe = exe.len ? exe : (struct bytes){NULL, 0};
+	r = decode_dimension(d, &w->head, out);
+	d->unseen_exe = (struct bytes){NULL, 0};
 	return r;
 }
 

@@ -186,6 +186,102 @@ static uint64_t mode_of(const char *link)
 	return statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 ? st.stx_mode : 0;
 }
 
+/* The thread as the kernel programs would have sent it, and the path of its program, which they send as a file. */
+struct made_thread {
+	struct wire_thread wire;
+	char argv[WIRE_ARGV_MAX];
+	char exe[4096];
+	size_t exe_len; /* 0: unknown */
+};
+
+static size_t proc_read(int32_t pid, const char *name, char *buf, size_t size)
+{
+	char path[64];
+	_cleanup_close_ int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, buf, size);
+	return n < 0 ? 0 : (size_t)n;
+}
+
+static uint32_t proc_namespace(int32_t pid, const char *name)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, name);
+	return stat(path, &st) == 0 ? (uint32_t)st.st_ino : 0;
+}
+
+/* The last number of a line of /proc/PID/status: of NSpid that in the innermost namespace. */
+static int32_t status_last(const char *status, const char *field)
+{
+	const char *at = strstr(status, field);
+	int32_t value = 0;
+	int n;
+
+	for (at = at ? at + strlen(field) : ""; sscanf(at, "%*[ \t]%d%n", &value, &n) == 1;)
+		at += n;
+	return value;
+}
+
+static void made_status(struct wire_thread *t)
+{
+	char status[4096], name[32];
+	unsigned int uid = 0;
+	const char *at;
+
+	snprintf(name, sizeof(name), "task/%d/status", t->tid);
+	status[proc_read(t->tgid, name, status, sizeof(status) - 1)] = 0;
+	at = strstr(status, "\nUid:");
+	if (!at || sscanf(at + 5, "%*u %u", &uid) != 1) /* the effective one */
+		return;
+	t->uid = uid;
+	t->ppid = status_last(status, "\nPPid:");
+	t->tgid_ns = status_last(status, "\nNStgid:");
+	t->tid_ns = status_last(status, "\nNSpid:");
+	t->mnt_ns = proc_namespace(t->tgid, "mnt");
+	t->net_ns = proc_namespace(t->tgid, "net");
+	t->pid_ns = proc_namespace(t->tgid, "pid");
+}
+
+/* Without the mark that /proc appends to the name of a file that was deleted. */
+static void made_exe(struct made_thread *m)
+{
+	static const char mark[] = " (deleted)";
+	const size_t len = sizeof(mark) - 1;
+	char link[64];
+	struct statx st;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", m->wire.tgid);
+	n = readlink(link, m->exe, sizeof(m->exe));
+	m->exe_len = n > 0 ? (size_t)n : 0;
+	if (m->exe_len > len && !memcmp(m->exe + m->exe_len - len, mark, len) &&
+	    statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_NLINK, &st) == 0 && !st.stx_nlink)
+		m->exe_len -= len;
+}
+
+static void made_thread_fill(struct made_thread *m, const struct running_call *c)
+{
+	_privileged_(PRIVILEGE_PROC);
+	struct wire_thread *t = &m->wire;
+
+	*m = (struct made_thread){.wire = {.head = {.type = WIRE_THREAD},
+					   .tid = c->tid,
+					   .tid_ns = c->tid,
+					   .tgid = c->tgid,
+					   .tgid_ns = c->tgid}};
+	memcpy(t->comm, c->comm, sizeof(t->comm));
+	made_status(t);
+	made_exe(m);
+	t->argv_len = (uint32_t)proc_read(c->tgid, "cmdline", m->argv, sizeof(m->argv));
+	t->head.size = (uint16_t)(sizeof(*t) + t->argv_len);
+	t->argv_cut = t->argv_len == sizeof(m->argv);
+}
+
 /* The record that the kernel programs would have made, with the descriptor's path as /proc has it. */
 struct made_op {
 	struct wire_op op;
@@ -246,25 +342,22 @@ int running_give(const struct running *r, struct decode *d, int64_t since, uint3
 
 	for (size_t i = 0; i < r->count && result >= 0; i++) {
 		const struct running_call *c = &r->calls[i];
-		struct wire_thread t = {.head = {.type = WIRE_THREAD, .size = sizeof(t)},
-					.tid = c->tid,
-					.tid_ns = c->tid,
-					.tgid = c->tgid,
-					.tgid_ns = c->tgid};
+		struct made_thread t;
 		struct made_op m;
 
 		if (!(plans[c->nr].flags & WIRE_PLAN_RECORD) || decode_knows_tid(d, c->tid) ||
 		    c->seen - since < d->opt.select->min_dur_ns)
 			continue;
-		t.head.time = (uint64_t)clock_monotonic_ns();
-		t.thread = t.task = (*next_thread)++;
-		t.process_start = decode_process_start(d, c->tgid);
-		memcpy(t.comm, c->comm, sizeof(t.comm));
-		result = decode_dimension(d, &t.head, out);
+		made_thread_fill(&t, c);
+		t.wire.head.time = (uint64_t)clock_monotonic_ns();
+		t.wire.thread = t.wire.task = (*next_thread)++;
+		t.wire.process_start = decode_process_start(d, c->tgid);
+		result =
+			decode_unseen(d, &t.wire, (struct bytes){(uint8_t *)t.exe, t.exe_len}, out);
 		if (result < 0)
 			break;
-		made_fill(&m, c, &plans[c->nr], t.thread, &d->opt);
-		m.op.head.time = t.head.time;
+		made_fill(&m, c, &plans[c->nr], t.wire.thread, &d->opt);
+		m.op.head.time = t.wire.head.time;
 		result = decode_op(d, &m.op, DECODE_NO_CPU, out);
 		if (result <= 0)
 			continue;
