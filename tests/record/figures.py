@@ -165,6 +165,41 @@ def renamed_file():
     check("it is that of the table of files", rows == [{"n": 0}], rows)
 
 
+def one_name():
+    """A folder that was asked for before it was made, in several spellings, and ten files of one path."""
+    folder = tempfile.mkdtemp(prefix="weir-names-")
+    python("names.trace", """
+        import os, sys
+        d = sys.argv[1]
+        for name in (d + "/etc", d + "/etc/", d + "/etc/."):
+            try:
+                os.stat(name)
+            except FileNotFoundError:
+                pass
+        os.mkdir(d + "/etc")
+        os.chdir(d)
+        os.stat("etc/")
+        fd = os.open("etc", os.O_RDONLY)
+        os.fstat(fd)
+        for i in range(10):
+            os.stat(d)
+            os.close(os.open(d + "/wal", os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            os.unlink(d + "/wal")
+        """, folder)
+    shutil.rmtree(folder)
+    rows = [r for r in table("names.trace", "files") if r["file"].startswith(folder)]
+    check("each path is one line of report files", sorted((r["file"], r["files"]) for r in rows) == [
+        (folder, 1), (folder + "/etc", 1), (folder + "/wal", 10)], rows)
+    calls = {r["file"]: r["calls"] for r in rows}
+    check("with the calls of all its spellings and files", calls == {
+        folder: 11, folder + "/etc": 7, folder + "/wal": 30}, calls)
+    rows = [r for r in table("names.trace", "dirs") if r["dir"].startswith(folder)]
+    check("and one line of report dirs", sorted((r["dir"], r["calls"]) for r in rows) == [
+        (folder, 11 + 30), (folder + "/etc", 7)], rows)
+    check("the report counts the files of one path", "/wal (10 files)" in page("names.trace", "-P", folder + "/wal"),
+          page("names.trace", "-P", folder + "/wal"))
+
+
 def tree_bytes(folder):
     return {os.path.join(where, f): os.path.getsize(os.path.join(where, f)) for where, _, files in os.walk(folder) for f in files}
 
@@ -398,7 +433,7 @@ def same_program_elsewhere():
     check("different programs have nothing in common", "nothing in common" in r.stdout, r.stdout)
 
 
-TESTS = (error_kinds, long_lines, others_that_trace, anonymous_files, renamed_file, copies, idle_readers, idle_rings, slow_waits, mapped_addresses,
+TESTS = (error_kinds, long_lines, others_that_trace, anonymous_files, renamed_file, one_name, copies, idle_readers, idle_rings, slow_waits, mapped_addresses,
          same_program_elsewhere)
 
 

@@ -34,14 +34,14 @@ typedef int group_fn(const struct report *r, int64_t id, struct buf *key, struct
 
 struct group {
 	struct bytes name;
-	uint64_t members; /* ids: connections, threads, names of a file */
+	uint64_t members; /* connections, threads, files that had one path after another */
 	int64_t id;	  /* the first */
 };
 
 struct grouping {
 	const struct report *report;
 	group_fn *fn;
-	bool members;	/* ids are files: each counts with those that are told with it */
+	bool members;	/* ids are files: report_one_file() of each is grouped */
 	struct map ids; /* id + 1 -> group + 1, 0: left out */
 	struct intern keys;
 	struct group *groups;
@@ -94,7 +94,9 @@ struct report {
 	struct map locals, peers; /* hash of a socket's address -> how many sockets have it */
 	int64_t *alias; /* by file_id: the first id of the group of files that it is told with */
 	size_t alias_count;
-	uint32_t *members;	/* by first id: ids of its group that a call named */
+	uint32_t *members; /* by first id: ids of its group that a call named */
+	struct map
+		owners; /* hash of a name -> the version of a file that had it last, see report_one_file() */
 	struct map task_latest; /* task -> its latest version: the name that it has now */
 	struct map
 		process_leader; /* process -> latest version of the thread that it is named after */
@@ -132,6 +134,10 @@ static inline struct text report_time(uint64_t ns)
 {
 	return format_time(ns > INT64_MAX ? INT64_MAX : (int64_t)ns);
 }
+/* Learns which names are whose, for report_one_file(). 0 or -ENOMEM. */
+int report_owners(struct report *r) _must_check_;
+/* The file that a version belongs to, by its first id; of a name that was only asked for the file that was opened by it, if any. */
+int64_t report_one_file(const struct report *r, int64_t id);
 /* A percentile of a row's durations, ns. */
 int64_t report_quantile(const struct rollup_row *row, double q);
 /* The address by which a socket is grouped with others; {NULL, 0} where it stands alone. */

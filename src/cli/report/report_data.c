@@ -324,6 +324,8 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	if (e >= 0)
 		e = count_addresses(r);
 	if (e >= 0)
+		e = report_owners(r);
+	if (e >= 0)
 		e = report_data_alias_files(r);
 	if (e < 0)
 		return error_errno(err, e, "grouping files");
@@ -345,6 +347,7 @@ void report_close(struct report *r)
 {
 	scan_result_free(&r->scan);
 	choice_free(&r->choice);
+	map_free(&r->owners);
 	map_free(&r->locals);
 	map_free(&r->peers);
 	map_free(&r->trees);

@@ -9,7 +9,8 @@
 #include "cli/report/report.h"
 #include "schema/ops.h"
 
-#define GROUP_TREE_NAMES 2 /* names of a path by which trees are told apart */
+#define TRACE_SHIFT	 40 /* ids of trace k are k << 40 | id, see store_open() */
+#define GROUP_TREE_NAMES 2  /* names of a path by which trees are told apart */
 
 /* ---- groups ---- */
 
@@ -23,9 +24,14 @@ void grouping_free(struct grouping *g)
 	*g = (struct grouping){0};
 }
 
-/* How many ids were counted under this one. */
+/* How many ids were counted under this one: connections to one address. */
 static uint64_t group_members(const struct report *r, int64_t id)
 {
+	struct dims_file room;
+	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id, &room);
+
+	if (!f || f->type != FILE_TYPE_SOCKET)
+		return 1;
 	return id >= 0 && (uint64_t)id < r->alias_count ? MAX(r->members[id], 1u) : 1;
 }
 
@@ -62,6 +68,8 @@ int64_t grouping_of(struct grouping *g, int64_t id)
 	int64_t at = -1;
 	int e;
 
+	if (g->members)
+		id = report_one_file(g->report, id);
 	if (map_get(&g->ids, (uint64_t)id + 1, &known))
 		return (int64_t)known - 1;
 	e = g->fn(g->report, id, &key, &name);
@@ -72,6 +80,86 @@ int64_t grouping_of(struct grouping *g, int64_t id)
 	if (e < 0)
 		g->error = e;
 	return at;
+}
+
+/* ---- one file ---- */
+
+/* Without "/" and "/." behind it, with which a folder may be asked for. */
+static struct bytes without_slashes(struct bytes name)
+{
+	size_t len = name.len;
+
+	while (len > 1) {
+		if (name.data[len - 1] == '/')
+			len--;
+		else if (name.data[len - 1] == '.' && name.data[len - 2] == '/')
+			len -= len > 2 ? 2 : 1;
+		else
+			break;
+	}
+	return (struct bytes){name.data, len};
+}
+
+static uint64_t report_names_owner_hash(int64_t id, struct bytes name)
+{
+	const uint64_t key[] = {(uint64_t)(id >> TRACE_SHIFT), hash_bytes(name.data, name.len)};
+
+	return hash_bytes(key, sizeof(key));
+}
+
+static uint64_t report_names_asked_hash(const struct report *r, int64_t id)
+{
+	return report_names_owner_hash(id, without_slashes(dims_file_version_name(r->dims, id)));
+}
+
+/* One with a name of its own: not a pipe, a socket or an anonymous inode. */
+static bool report_names_has_path(const struct dims_file *f)
+{
+	return f->type != FILE_TYPE_SOCKET && f->type != FILE_TYPE_PIPE &&
+	       f->type != FILE_TYPE_ANON && f->path.len && f->path.data[0] == '/';
+}
+
+int report_owners(struct report *r)
+{
+	size_t rows = dims_rows(r->dims, TABLE_FILE);
+	int e = 0;
+
+	for (size_t i = 0; e >= 0 && i < rows; i++) {
+		int64_t id = dims_id_at(r->dims, TABLE_FILE, i);
+		struct dims_file room;
+		uint64_t hash;
+
+		if (!dims_file(r->dims, id, &room)->name_only)
+			continue;
+		hash = report_names_asked_hash(r, id);
+		if (!map_get(&r->owners, hash, NULL))
+			e = map_set(&r->owners, hash, (uint64_t)id);
+	}
+	for (size_t i = 0; e >= 0 && r->owners.count && i < rows; i++) {
+		int64_t id = dims_id_at(r->dims, TABLE_FILE, i);
+		struct dims_file room;
+		const struct dims_file *f = dims_file(r->dims, id, &room);
+		uint64_t hash = f->name_only || !report_names_has_path(f) ? 0 : report_names_owner_hash(id, f->path);
+
+		if (hash && map_get(&r->owners, hash, NULL))
+			e = map_set(&r->owners, hash, (uint64_t)id);
+	}
+	return e;
+}
+
+int64_t report_one_file(const struct report *r, int64_t id)
+{
+	struct dims_file room;
+	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id, &room);
+	uint64_t owner;
+	int64_t inode;
+
+	if (!f || f->type == FILE_TYPE_SOCKET)
+		return id;
+	if (f->name_only && map_get(&r->owners, report_names_asked_hash(r, id), &owner))
+		id = (int64_t)owner;
+	inode = dims_file_inode(r->dims, id);
+	return inode >= 0 && dims_has(r->dims, TABLE_FILE, inode) ? inode : id;
 }
 
 static int report_names_put(struct buf *b, struct bytes text)
@@ -190,6 +278,27 @@ static int group_socket(const struct report *r, const struct dims_file *f, int64
 	return e < 0 ? e : report_names_put(name, address);
 }
 
+/*
+ * What had one path of one file system after another, deleted and created anew, is one group. The same path may be another file's
+ * for a process with other mounts, which shows in the device, or in the recorder's path.
+ */
+static int group_generations(const struct report *r, int64_t id, struct buf *key, struct buf *name)
+{
+	struct bytes path = dims_file_name(r->dims, id);
+	struct dims_file room;
+	const struct dims_file *f;
+	int e = report_names_put(name, path);
+
+	f = dims_file(r->dims, dims_latest_file(r->dims, id), &room);
+	assert(f);
+	if (e >= 0)
+		e = buf_printf(key, "f%lld %lld ", (long long)(id >> TRACE_SHIFT),
+			       (long long)f->dev);
+	return e < 0 ? e
+		     : report_names_put(key,
+			   f->hostpath.len ? f->hostpath : (struct bytes){name->data, name->len});
+}
+
 int group_file(const struct report *r, int64_t id, struct buf *key, struct buf *name)
 {
 	struct dims_file room;
@@ -203,7 +312,11 @@ int group_file(const struct report *r, int64_t id, struct buf *key, struct buf *
 	if (f->type == FILE_TYPE_SOCKET)
 		return group_socket(r, f, id, key, name);
 	if (f->name_only || f->inode < 0)
-		return report_names_same(key, name, dims_file_version_name(r->dims, id));
+		return report_names_same(key, name, without_slashes(dims_file_version_name(r->dims, id)));
+	if (f->type == FILE_TYPE_ANON)
+		return report_names_same(key, name, dims_file_name(r->dims, id));
+	if (report_names_has_path(f))
+		return group_generations(r, id, key, name);
 	e = buf_printf(key, "i%lld", (long long)f->inode);
 	return e < 0 ? e : report_names_put(name, dims_file_name(r->dims, id));
 }

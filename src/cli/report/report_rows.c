@@ -64,7 +64,12 @@ static void put_str(struct value_table *t, const char *text)
 
 static const struct value_column op_columns[] = {
 	{"op", VALUE_TEXT}, {"class", VALUE_TEXT}, MEASURES};
-static const struct value_column file_columns[] = {MEASURES, {"file", VALUE_TEXT}};
+static const struct value_column file_columns[] = {
+	MEASURES,
+	{"files", VALUE_COUNT, .json_only = true},
+	{"file", VALUE_TEXT, .json_only = true},
+	{"file", VALUE_TEXT, .text_only = true},
+};
 static const struct value_column dir_columns[] = {MEASURES, {"dir", VALUE_TEXT}};
 static const struct value_column peer_columns[] = {
 	MEASURES, {"connections", VALUE_COUNT}, {"peer", VALUE_TEXT}};
@@ -145,7 +150,20 @@ static bool map_group(void *arg, struct rollup_row *key)
 	return group >= 0 && (k->by.report->waits || !report_is_wait(key));
 }
 
-static int fill_by_file(struct report *r, struct value_table *t, group_fn *fn, bool connections)
+/* "/tmp/x (10 files)", which had this path one after another. */
+static int put_name_of_many(struct value_table *t, const struct group *g)
+{
+	_cleanup_buf_ struct buf b = {0};
+	int e = buf_append(&b, g->name.data, g->name.len);
+
+	if (e >= 0 && g->members > 1 && g->name.len && g->name.data[0] == '/')
+		e = buf_printf(&b, " (%s files)", format_count(g->members).s);
+	if (e >= 0)
+		report_rows_put_text(t, (struct bytes){b.data, b.len});
+	return e;
+}
+
+static int fill_by_file(struct report *r, struct value_table *t, group_fn *fn)
 {
 	_cleanup_(rollup_freep) struct rollup *sums = NULL;
 	struct keyed k = {.by = {.report = r, .fn = fn, .members = true}, .file = true};
@@ -156,9 +174,11 @@ static int fill_by_file(struct report *r, struct value_table *t, group_fn *fn, b
 		const struct group *g = &k.by.groups[row->file_id];
 
 		put_measures(t, row);
-		if (connections)
+		if (fn != group_dir)
 			put_n(t, g->members);
 		report_rows_put_text(t, g->name);
+		if (fn == group_path)
+			e = put_name_of_many(t, g);
 	}
 	e = e < 0 ? e : k.by.error;
 	grouping_free(&k.by);
@@ -309,17 +329,17 @@ static int fill_slow(struct report *r, struct value_table *t)
 
 static int fill_files(struct report *r, struct value_table *t)
 {
-	return fill_by_file(r, t, group_path, false);
+	return fill_by_file(r, t, group_path);
 }
 
 static int fill_dirs(struct report *r, struct value_table *t)
 {
-	return fill_by_file(r, t, group_dir, false);
+	return fill_by_file(r, t, group_dir);
 }
 
 static int fill_peers(struct report *r, struct value_table *t)
 {
-	return fill_by_file(r, t, group_peer, true);
+	return fill_by_file(r, t, group_peer);
 }
 
 static int fill_processes(struct report *r, struct value_table *t)
