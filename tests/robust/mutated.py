@@ -349,4 +349,5 @@ def main():
     return attack.end()
 
 
-sys.exit(main())
+if __name__ == '__main__':
+    sys.exit(main())

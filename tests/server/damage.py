@@ -7,12 +7,15 @@ import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 
-from client import Serve, Tap
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'robust'))
+from client import Serve, Tap  # noqa: E402
+from mutated import blocks, mend  # noqa: E402
 
 weir = os.path.abspath(sys.argv[1])
 folder = tempfile.mkdtemp(prefix='weir-serve-damage-')
@@ -145,6 +148,32 @@ def damaged_before():
                 headers(name, s, pages['overview'][1])
 
 
+def first_answer():
+    """Whichever column of the calls makes no sense behind a right checksum, and whoever reads it first: the first answer is given."""
+    run('synth', '-q', '-o', 'small.trace', '--rows', '3000', '--seed', '3')
+    with open(path('small.trace'), 'rb') as f:
+        data = f.read()
+    places = list(blocks(data))
+    data = data[:places[-2][0]]  # without the index, which repeats the headers
+    at, _ = max(places, key=lambda b: b[1])  # the calls
+    header, = struct.unpack_from('<I', data, at + 24)
+    entries, = struct.unpack_from('<H', data, at + 40)
+    failed, differ = [], []
+    for place in range(at + 64, at + 64 + 48 * entries, 48):
+        other = bytearray(data)
+        offset, = struct.unpack_from('<I', other, place + 12)
+        other[at + header + offset] ^= 0xff
+        mend(other)
+        with open(path('c.trace'), 'wb') as f:
+            f.write(other)
+        with Serve(weir, 'c.trace', folder=folder) as s:
+            answers = [s.ask('overview') for _ in range(2)]
+        failed += [(other[place + 1], status) for status, _, _ in answers if status != 200]
+        differ += [other[place + 1]] if answers[0][2] != answers[1][2] else []
+    check('the first answer is given, whichever column is damaged', not failed, failed)
+    check('and is that which follows', not differ, differ)
+
+
 def wait_for(s, what):
     for _ in range(300):
         h = damage_of(s.ask('check')[1])
@@ -226,6 +255,7 @@ def main():
     run('synth', '-q', '-o', 'a.trace', '--rows', str(ROWS), '--seed', '3')
     has_engine = run('query', '--json', 'by op | count()', 'a.trace').returncode == 0
     damaged_before()
+    first_answer()
     changed_meanwhile()
     renamed()
     followed()

@@ -302,22 +302,27 @@ static bool answered(struct server *s, struct question *q, const char *key, bool
 }
 
 /*
- * Damage that was found on the way is in a part of the figures alone, and in no word of the answer: it is worked out again,
- * knowing of it.
+ * Damage that was found on the way is in a part of the figures alone, and in no word of the answer, or made the answer fail: it is
+ * worked out again, knowing of it.
  */
 static int run_until_current(struct question *q, question_fn *fn)
 {
 	int r = 0;
 
-	for (unsigned int again = 0; r >= 0; again++) {
+	for (unsigned int again = 0;; again++) {
+		int taken;
+
 		r = fn(q);
 		memory_budget_give(q);
-		if (r < 0 || q->streamed || again == AGAIN_MAX || loss_is_current(q) ||
+		if ((r < 0 && r != -EBADMSG) || q->streamed || again == AGAIN_MAX || loss_is_current(q) ||
 		    question_stopped(q))
 			break;
 		buf_clear(&q->out);
 		q->unfinished = false;
-		r = loss_take(q);
+		q->err = (struct error){0};
+		taken = loss_take(q);
+		if (taken < 0)
+			return taken;
 	}
 	return r;
 }
