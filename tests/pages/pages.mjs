@@ -483,6 +483,33 @@ async function damaged(browser) {
 	await stop(child);
 }
 
+async function failedRecording(browser) {
+	try {
+		run('record', '-q', '-o', 'failed.trace', '--', 'sh', '-c', 'for i in 1 2 3 4 5; do cat /etc/hostname > /dev/null; sleep 0.6; test $i != 3 || : > failed.trace; done');
+	} catch (e) {
+		if (e.status !== 1 || !existsSync(join(dir, 'failed.trace'))) {
+			skipped('a recording that failed', `nothing can be recorded here: ${String(e.stderr ?? e.message).split('\n')[0]}`);
+			return;
+		}
+	}
+	const { child, url } = await serve('failed.trace');
+	const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+	const page = await newPage(context);
+	await test('a recording that failed says so, when and why', async () => {
+		const at = /RECORDING FAILED at (\d+ \w+ \d+:\d+:\d+)/.exec(run('report', 'failed.trace'));
+		if (!at) throw new Error(`the report does not: ${run('report', 'failed.trace')}`);
+		await page.goto(url);
+		const said = page.locator('p[role=status]', { hasText: 'Recording failed' });
+		await said.waitFor();
+		const text = await said.textContent();
+		for (const word of [/(\d+:\d+:\d+)/.exec(at[1])[1], 'another program cut this file to 0 bytes']) {
+			if (!text.includes(word)) throw new Error(`${word} is not in: ${text}`);
+		}
+	});
+	await context.close();
+	await stop(child);
+}
+
 async function recorded(browser) {
 	const hostile = '<img src=x onerror=alert(1)>';
 	const turned = 'a\u202etxt\n\u001b[31m.exe'; // reads like another where its marks are obeyed
@@ -558,5 +585,6 @@ await main(async (browser) => {
 	await folder(browser);
 	await hostileTrace(browser);
 	await damaged(browser);
+	await failedRecording(browser);
 	await recorded(browser);
 });

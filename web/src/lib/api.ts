@@ -16,6 +16,8 @@ export interface Loss {
 	files?: { traces: number; path: string; what: ('deleted' | 'moved' | 'replaced' | 'cut')[] };
 	/** Traces of recorders that were killed, or that were cut; from when on calls may be missing, in ns since the epoch. */
 	unclosed?: { traces: number; complete_until: string | null };
+	/** Recordings that ended because something failed, or into whose file another program wrote: when and why the first did. */
+	failed?: { recordings: number; at: string; why: string };
 }
 
 export interface Column {
