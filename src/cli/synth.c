@@ -60,6 +60,7 @@ static int write_trace(const struct synth_opts *o, const struct synth_options *s
 	_cleanup_(source_freep) struct source *source = NULL;
 	/* Blocks are cut by rows alone: how fast this machine writes must not show in the file. */
 	struct store_options store = {.owner = (uid_t)-1, .block_ns = 3600 * NSEC_PER_SEC};
+	_cleanup_buf_ struct buf shown = {0};
 	struct store_stats stats;
 	int64_t began = clock_monotonic_ns();
 	int r = synth_source_new(&source, synth, err);
@@ -82,8 +83,10 @@ static int write_trace(const struct synth_opts *o, const struct synth_options *s
 	store_writer_stats(p.file.writer, &stats);
 	r = store_close(TAKE_PTR(p.file.writer), err);
 	if (r >= 0 && !o->quiet)
+		r = format_safe(&shown, o->output, strlen(o->output));
+	if (r >= 0 && !o->quiet)
 		fprintf(stderr, "weir: %s   %s synthetic calls (%s, seed %lld)   %s   in %s\n",
-			o->output, format_count(stats.rows[TABLE_OP]).s,
+			buf_str(&shown), format_count(stats.rows[TABLE_OP]).s,
 			synth_profile_name(synth->profile), (long long)o->seed,
 			format_size(stats.bytes).s, format_time(clock_monotonic_ns() - began).s);
 	return r;

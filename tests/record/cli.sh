@@ -39,6 +39,13 @@ ok "nothing was lost" grep -q "lost 0" err
 ok "the trace is private" [ "$(stat -c %a weir.trace)" = 600 ]
 run record -- true
 ok "the old trace is kept" [ -s weir.trace.old ]
+name=$'a\e[31mb\'c.trace'
+run record -o "$name" -- true
+ok "a trace's name is shown with its control characters spelt out" [ "$status.$(tr -dc '\033' <err)" = 0. ]
+ok "and as a shell takes it" [ -s "$(eval "set -- $(sed -n 's/^next: weir report //p' err)"; echo "$1")" ]
+run synth --rows 10 -o "$name"
+ok "synth does the same" [ "$status.$(tr -dc '\033' <err)" = 0. ]
+rm -f a*b*.trace*
 sh -c '"$0" record -q -o parent.trace -p $$ --duration 0.3s; :' "$weir"
 "$weir" report parent.trace >out
 ok "weir is no program of the shell that it was started in" grep -q "still running 1" out

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/shell.h"
+#include "cli/call_text.h"
 #include "cli/commands.h"
 #include "cli/terminal/format.h"
 #include "cli/record/record_live.h"
@@ -123,8 +124,11 @@ static void print_summary(const struct record_opts *o, const struct record_end *
 {
 	double seconds = (double)t->ran_ns / NSEC_PER_SEC;
 	uint64_t lost = t->source.lost + t->store.lost_rows + e->missing;
+	const char *path = e->found ? e->found : e->path;
+	_cleanup_buf_ struct buf shown = {0};
 
-	fprintf(stderr, "weir: %s   %s call%s in %.2f s   %s", e->found ? e->found : e->path,
+	(void)!format_safe(&shown, path, strlen(path));
+	fprintf(stderr, "weir: %s   %s call%s in %.2f s   %s", buf_str(&shown),
 		format_count(e->calls).s, e->calls == 1 ? "" : "s", seconds,
 		format_size(t->store.bytes).s);
 	if (e->calls)
@@ -158,6 +162,23 @@ static void print_summary(const struct record_opts *o, const struct record_end *
 		fprintf(stderr, "      the command runs on, pid %d\n", (int)t->command_pid);
 }
 
+/* As a shell takes it; what a terminal would act on is spelt out: $'a\33b'. */
+static int put_word(struct buf *to, const char *path)
+{
+	const struct bytes name = {(const uint8_t *)path, strlen(path)};
+	_cleanup_buf_ struct buf shown = {0};
+	int r = format_safe(&shown, path, name.len);
+
+	if (r < 0)
+		return r;
+	if (!strcmp(buf_str(&shown), path))
+		return shell_word(to, path, name.len);
+	r = buf_printf(to, "$'");
+	if (r >= 0)
+		r = call_text_escape(to, name, "'");
+	return r < 0 ? r : buf_printf(to, "'");
+}
+
 /* What there is to look at. */
 static void record_print_next(const struct record_end *e)
 {
@@ -167,7 +188,7 @@ static void record_print_next(const struct record_end *e)
 		return;
 	if (!strcmp(e->found, TRACE_DEFAULT))
 		fprintf(stderr, "next: weir report\n");
-	else if (shell_word(&word, e->found, strlen(e->found)) == 0)
+	else if (put_word(&word, e->found) == 0)
 		fprintf(stderr, "next: weir report %s%s\n", *e->found == '-' ? "./" : "",
 			buf_str(&word));
 }

@@ -16,10 +16,17 @@
 
 /* ---- while it is written ---- */
 
-void record_tell(struct record_told *told, const char *path, const struct record_totals *t)
+void record_tell(struct record_told *told, const char *trace, const struct record_totals *t)
 {
-	const char *replaced = t->place.replaced ? " and replaced by another file" : "";
+	_cleanup_buf_ struct buf shown = {0}, now = {0};
+	const char *replaced = t->place.replaced ? " and replaced by another file" : "", *path;
 
+	if (t->store.changed == told->changed && t->place.fate == told->fate)
+		return;
+	if (format_safe(&shown, trace, strlen(trace)) < 0 ||
+	    format_safe(&now, t->place.now, strlen(t->place.now)) < 0)
+		return;
+	path = buf_str(&shown);
 	if (t->store.changed && !told->changed)
 		fprintf(stderr,
 			"weir: another program cut %s to %s or wrote into it: what was recorded "
@@ -35,7 +42,7 @@ void record_tell(struct record_told *told, const char *path, const struct record
 		break;
 	case STORE_MOVED:
 		fprintf(stderr, "weir: %s was renamed%s: recording goes on in %s\n", path, replaced,
-			t->place.now);
+			buf_str(&now));
 		break;
 	case STORE_DELETED:
 	case STORE_HIDDEN:
