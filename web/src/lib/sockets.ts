@@ -14,7 +14,7 @@ const LEAST = 3; // the two ends of one connection are no group
 export const MARK = '\0';
 
 /** What the members of a group are to who reads it. */
-export const kindOf = (group: Group) => (group.members.some((m) => m.name.includes('->')) ? 'connections' : 'alike');
+export const kindOf = (group: Group) => (group.path.startsWith(`${MARK}/`) ? 'files' : group.members.some((m) => m.name.includes('->')) ? 'connections' : 'alike');
 
 export const isGroup = (node: FileNode): node is Group => node.path.startsWith(MARK);
 
