@@ -295,6 +295,27 @@ def copies_on_pages(want):
                 check("what was copied was written", (sum(cells["writes"]), sum(cells["reads"])) == (n, 0), cells)
 
 
+def positions():
+    """Where lseek leads is a position, and nothing that was read or written."""
+    python("seek.trace", """
+        import os
+        fd = os.open("seek.file", os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        os.write(fd, bytes(4096))
+        for at in range(0, 1 << 20, 1 << 16):
+            os.lseek(fd, at, os.SEEK_SET)
+        os.lseek(fd, -96, os.SEEK_END)
+        os.lseek(fd, 0, os.SEEK_HOLE)
+        """)
+    want = [*range(0, 1 << 20, 1 << 16), 4000, 4096]
+    rows = query("seek.trace", "where op == lseek && path ~ \"*seek.file\" | select pos")
+    check("lseek has the position to which it led", [r["pos"] for r in rows] == want, rows)
+    check("and the working directory no descriptor", not query("seek.trace", "where fd == -100 || fd2 == -100 | select op"))
+    with Serve(weir, "seek.trace") as s:
+        rows = sql("seek.trace", "SELECT min(inode) AS i FROM file WHERE path LIKE '%/seek.file' AND name_only IS NULL")
+        cells = s.columns("file/%d/density" % rows[0]["i"], width=10, height=10)
+        check("the picture of the file has what was written, and no call beyond", (sum(cells["writes"]), sum(cells["calls"])) == (4096, 1), cells)
+
+
 # ---- waiting ----
 
 def thread_line(trace, name):
@@ -433,7 +454,7 @@ def same_program_elsewhere():
     check("different programs have nothing in common", "nothing in common" in r.stdout, r.stdout)
 
 
-TESTS = (error_kinds, long_lines, others_that_trace, anonymous_files, renamed_file, one_name, copies, idle_readers, idle_rings, slow_waits, mapped_addresses,
+TESTS = (error_kinds, long_lines, others_that_trace, anonymous_files, renamed_file, one_name, copies, positions, idle_readers, idle_rings, slow_waits, mapped_addresses,
          same_program_elsewhere)
 
 
