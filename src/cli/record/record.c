@@ -9,12 +9,12 @@
 
 #include "base/clock.h"
 #include "base/shell.h"
-#include "cli/call_text.h"
 #include "cli/commands.h"
 #include "cli/terminal/format.h"
 #include "cli/record/record_live.h"
 #include "cli/terminal/output.h"
 #include "cli/record/record_end.h"
+#include "cli/trace/call_text.h"
 #include "privilege/privilege.h"
 
 #define STATUS_LINE_NS	(500 * NSEC_PER_MSEC)

@@ -91,7 +91,7 @@ static int file_name_line(const struct group *g, size_t more_ops)
 		e = format_path(&b, g->name.data, g->name.len, PAGE_WIDTH - 50);
 	if (e >= 0 && g->members > 1 && sockets)
 		e = buf_printf(&b, " (%s connections)", format_count(g->members).s);
-	if (e >= 0 && g->members > 1 && begins(g->name, "/"))
+	if (e >= 0 && g->members > 1 && report_files_begins(g->name, "/"))
 		e = buf_printf(&b, " (%s files)", format_count(g->members).s);
 	if (e >= 0 && more_ops)
 		e = buf_printf(&b, "   and %zu more %s", more_ops,

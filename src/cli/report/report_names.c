@@ -139,7 +139,9 @@ int report_owners(struct report *r)
 		int64_t id = dims_id_at(r->dims, TABLE_FILE, i);
 		struct dims_file room;
 		const struct dims_file *f = dims_file(r->dims, id, &room);
-		uint64_t hash = f->name_only || !report_names_has_path(f) ? 0 : report_names_owner_hash(id, f->path);
+		uint64_t hash = f->name_only || !report_names_has_path(f)
+					? 0
+					: report_names_owner_hash(id, f->path);
 
 		if (hash && map_get(&r->owners, hash, NULL))
 			e = map_set(&r->owners, hash, (uint64_t)id);
@@ -295,8 +297,9 @@ static int group_generations(const struct report *r, int64_t id, struct buf *key
 		e = buf_printf(key, "f%lld %lld ", (long long)(id >> TRACE_SHIFT),
 			       (long long)f->dev);
 	return e < 0 ? e
-		     : report_names_put(key,
-			   f->hostpath.len ? f->hostpath : (struct bytes){name->data, name->len});
+		     : report_names_put(key, f->hostpath.len
+						     ? f->hostpath
+						     : (struct bytes){name->data, name->len});
 }
 
 int group_file(const struct report *r, int64_t id, struct buf *key, struct buf *name)
@@ -312,7 +315,8 @@ int group_file(const struct report *r, int64_t id, struct buf *key, struct buf *
 	if (f->type == FILE_TYPE_SOCKET)
 		return group_socket(r, f, id, key, name);
 	if (f->name_only || f->inode < 0)
-		return report_names_same(key, name, without_slashes(dims_file_version_name(r->dims, id)));
+		return report_names_same(key, name,
+					 without_slashes(dims_file_version_name(r->dims, id)));
 	if (f->type == FILE_TYPE_ANON)
 		return report_names_same(key, name, dims_file_name(r->dims, id));
 	if (report_names_has_path(f))

@@ -314,8 +314,8 @@ static int run_until_current(struct question *q, question_fn *fn)
 
 		r = fn(q);
 		memory_budget_give(q);
-		if ((r < 0 && r != -EBADMSG) || q->streamed || again == AGAIN_MAX || loss_is_current(q) ||
-		    question_stopped(q))
+		if ((r < 0 && r != -EBADMSG) || q->streamed || again == AGAIN_MAX ||
+		    loss_is_current(q) || question_stopped(q))
 			break;
 		buf_clear(&q->out);
 		q->unfinished = false;
