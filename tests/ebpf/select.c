@@ -452,34 +452,6 @@ static void test_running(void **state)
 	session_free(&s);
 }
 
-/* Who makes the call is known as of any other process: it is a child of this program, which runs the same file. */
-static void check_unseen(const struct session *s, int pid)
-{
-	const struct batch *p = s->rows.tables[TABLE_PROCESS], *t = s->rows.tables[TABLE_THREAD];
-	char exe[4096], argv[4096];
-	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe)), argv_len;
-	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	struct bytes is;
-
-	argv_len = read(fd, argv, sizeof(argv));
-	close(fd);
-	assert_true(len > 0 && argv_len > 1);
-	assert_int_equal(p->rows, 1);
-	assert_int_equal(t->rows, 1);
-	assert_int_equal(batch_get(p, PROCESS_PID, 0, -1), pid);
-	assert_int_equal(batch_get(p, PROCESS_PPID, 0, -1), getpid());
-	assert_int_equal(batch_get(t, THREAD_UID, 0, -1), geteuid());
-	is = batch_get_bytes(p, PROCESS_EXE, 0);
-	assert_int_equal(is.len, len);
-	assert_memory_equal(is.data, exe, is.len);
-	is = batch_get_bytes(t, THREAD_EXE, 0);
-	assert_int_equal(is.len, len);
-	assert_memory_equal(is.data, exe, is.len);
-	is = batch_get_bytes(p, PROCESS_ARGV, 0);
-	assert_int_equal(is.len, argv_len - 1);
-	assert_memory_equal(is.data, argv, is.len);
-}
-
 /* A call that began before recording and has not ended at the stop: nothing of its thread was ever seen. */
 static void test_never_seen(void **state)
 {
@@ -503,7 +475,7 @@ static void test_never_seen(void **state)
 	assert_int_equal(session_op(&s, row, OP_RET), INT64_MIN);
 	assert_int_equal(session_op(&s, row, OP_FD), pipes[0]);
 	assert_int_equal(strncmp(session_path(&s, row, OP_FILE_ID), "pipe:[", 6), 0);
-	check_unseen(&s, pid);
+	session_check_child(&s, pid);
 	session_free(&s);
 }
 

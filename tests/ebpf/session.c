@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 int session_child(struct session *s, int (*work)(void *arg), void *arg)
 {
@@ -156,4 +158,31 @@ int64_t session_loss(const struct session *s, enum loss_cause cause)
 			sum += batch_get(b, LOSS_EVENTS, i, 0);
 	}
 	return sum;
+}
+
+void session_check_child(const struct session *s, int pid)
+{
+	const struct batch *p = s->rows.tables[TABLE_PROCESS], *t = s->rows.tables[TABLE_THREAD];
+	char exe[4096], argv[4096];
+	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe)), argv_len;
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	struct bytes is;
+
+	argv_len = read(fd, argv, sizeof(argv));
+	close(fd);
+	assert_true(len > 0 && argv_len > 1);
+	assert_int_equal(p->rows, 1);
+	assert_int_equal(t->rows, 1);
+	assert_int_equal(batch_get(p, PROCESS_PID, 0, -1), pid);
+	assert_int_equal(batch_get(p, PROCESS_PPID, 0, -1), getpid());
+	assert_int_equal(batch_get(t, THREAD_UID, 0, -1), geteuid());
+	is = batch_get_bytes(p, PROCESS_EXE, 0);
+	assert_int_equal(is.len, len);
+	assert_memory_equal(is.data, exe, is.len);
+	is = batch_get_bytes(t, THREAD_EXE, 0);
+	assert_int_equal(is.len, len);
+	assert_memory_equal(is.data, exe, is.len);
+	is = batch_get_bytes(p, PROCESS_ARGV, 0);
+	assert_int_equal(is.len, argv_len - 1);
+	assert_memory_equal(is.data, argv, is.len);
 }
