@@ -40,5 +40,5 @@ int64_t session_op(const struct session *s, size_t row, unsigned int column);
 const char *session_path(const struct session *s, size_t row, unsigned int column);
 /* Events of a cause in loss. */
 int64_t session_loss(const struct session *s, enum loss_cause cause);
-/* The rows have one process and one thread: this child, with the program, arguments, parent and user that it has of this process. */
+/* The rows have one process and one thread: this child, with program, arguments, parent and user as this process has them. */
 void session_check_child(const struct session *s, int pid);
