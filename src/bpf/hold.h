@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * hold.h: back-pressure. A thread whose ring is more than half full waits, briefly, in its own exit from the call,
- * so that the reader catches up instead of losing. It needs no control group and works for any process. The bound
- * is short because the wait cannot be preempted and the reader may need this very CPU.
+ * hold.h: back-pressure of --lossless. A thread whose ring is more than half full waits, in its own exit from the call,
+ * so that the reader catches up instead of losing. It works for any process and leaves nothing behind: a recorder that
+ * is killed takes the programs with it, and nobody waits any more.
+ *
+ * The wait cannot be preempted and the reader may need this very CPU, so a single one is short: 50 us at first, then an
+ * eighth of the time for which the reader has been away, 10 ms at most. Between two of them other threads run. The
+ * second half of a ring is given out evenly over hold_limit_ns, so that it lasts that long (64 KiB: some three seconds
+ * on a CPU that does nothing but the cheapest calls, as 370 records of it take 10 ms each; 1 MiB and more: the limit).
+ * From then on no call waits until the reader has moved: a program is slowed down for a bounded time, never stopped.
+ * The calls that find no room are counted, and so is that the guarantee was broken.
  */
 #pragma once
 
 #include "bpf/ring.h"
 
-#define HOLD_NS	   50000
-#define HOLD_STEPS 4096
+#define HOLD_MIN_NS 50000
+#define HOLD_MAX_NS 10000000
+#define HOLD_SHARE  8	      /* of the time for which the reader has been away */
+#define HOLD_STEPS  (1 << 20) /* a step takes 20 ns and more */
 
 struct hold_ctx {
 	__u64 until;
@@ -22,16 +31,40 @@ static long hold_step(__u32 i, struct hold_ctx *ctx)
 	return bpf_ktime_get_ns() >= ctx->until;
 }
 
+/* Until when a thread waits that came at `now`. */
+static __always_inline __u64 hold_until(struct hold_state *h, __u64 fill, __u64 now)
+{
+	__u64 longest = (now - h->since) / HOLD_SHARE, even;
+
+	if (now - h->since >= hold_limit_ns)
+		return now;
+	if (longest < HOLD_MIN_NS)
+		longest = HOLD_MIN_NS;
+	if (longest > HOLD_MAX_NS)
+		longest = HOLD_MAX_NS;
+	even = h->since + (fill - ring_half) * (hold_limit_ns / ring_half);
+	if (even < now + HOLD_MIN_NS)
+		even = now + HOLD_MIN_NS;
+	return even < now + longest ? even : now + longest;
+}
+
 /* How long this thread was held, in ns. */
 verified_alone __u64 hold(__u64 now)
 {
-	struct hold_ctx ctx = {.until = now + HOLD_NS};
-	__u64 held;
+	struct hold_state *h = &holds[bpf_get_smp_processor_id() & (WIRE_CPUS_MAX - 1)];
+	struct wire_cpu *c = this_cpu();
+	__u64 fill = ring_fill(c), tail = *(volatile __u64 *)&c->tail, held;
+	struct hold_ctx ctx;
 
-	if (likely(ring_fill(this_cpu()) < ring_half))
+	if (likely(fill < ring_half))
+		return 0;
+	if (h->tail != tail || !h->since)
+		*h = (struct hold_state){.tail = tail, .since = now};
+	ctx.until = hold_until(h, fill, now);
+	if (ctx.until <= now)
 		return 0;
 	bpf_loop(HOLD_STEPS, hold_step, &ctx, 0);
 	held = bpf_ktime_get_ns() - now;
-	__sync_fetch_and_add(&this_cpu()->held_ns, held);
+	__sync_fetch_and_add(&c->held_ns, held);
 	return held;
 }

@@ -113,6 +113,16 @@ static __always_inline void *ring_take(struct ring_place *p, __u32 size, __u32 r
 	return NULL;
 }
 
+/* Counts how often the reader stayed away for longer than calls are held. */
+static __always_inline void hold_failed(struct wire_cpu *c)
+{
+	struct hold_state *h = &holds[bpf_get_smp_processor_id() & (WIRE_CPUS_MAX - 1)];
+
+	if (!h->over)
+		c->hold_limits++;
+	h->over = 1;
+}
+
 /* There was no room for a call, or for its thread. It takes a number. Records of threads and
  * files do not, as they are sent again. */
 verified_alone int call_lost(void)
@@ -123,6 +133,8 @@ verified_alone int call_lost(void)
 	c = this_cpu();
 	c->seq++;
 	c->lost++;
+	if (lossless)
+		hold_failed(c);
 	ring_end();
 	missing_count(WIRE_MISSING_RING);
 	return 0;

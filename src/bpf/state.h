@@ -41,6 +41,8 @@ const volatile bool raw_args;
 const volatile bool no_argv;
 const volatile bool lossless;
 const volatile __u64 min_dur_ns;
+const volatile __u64
+	hold_limit_ns; /* lossless: how long threads are held up while the reader is away */
 const volatile __u32 cgroup_controller; /* enum wire_controller */
 const volatile __u32 fill_mark;		/* bytes in a ring that wake the reader */
 const volatile __u32 ring_half;
@@ -55,6 +57,12 @@ const volatile struct wire_name_test name_tests[FILTER_NAMES_MAX + 1];
 
 /* Changed while running; read by the recorder. */
 struct wire_cpu cpus[WIRE_CPUS_MAX] __attribute__((aligned(64)));
+/* Of a CPU: the reader's place when its ring was found half full, and since when. */
+struct hold_state {
+	__u64 tail, since;
+	__u64 over; /* a call was lost there */
+};
+static struct hold_state holds[WIRE_CPUS_MAX]; /* static: not in the skeleton */
 struct wire_plan plans[WIRE_CALLS_MAX]; /* here, not in a map of its own: no look-up is needed */
 __u32 select_epoch; /* raised when all is attached, and by a new selection; 0: nobody is recorded */
 __u32 stopping;	    /* no call begins any more: enters are not seen, exits are */

@@ -226,13 +226,14 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		if (!status)
 			return 0;
 	}
-	if (exit_left_out(ts, p, ret, end) ||
-	    (unlikely(ts->flags & THREAD_UNSENT) && exit_unsent(ts, p)))
+	if (exit_left_out(ts, p, ret, end))
 		return 0;
 	if (lossless) {
 		held = hold(end);
 		end += held;
 	}
+	if (unlikely(ts->flags & THREAD_UNSENT) && exit_unsent(ts, p))
+		return 0;
 	if ((p->flags & WIRE_PLAN_RICH) || held) {
 		ts->call.op.status = status;
 		rich_send(ts, p, ret, end, held);

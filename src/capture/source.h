@@ -39,7 +39,7 @@ struct source_stats {
 	uint64_t compat;     /* of them 32-bit calls, which are counted and not recorded */
 	uint64_t unfollowed; /* processes that could not be recorded, beside what is lost */
 	uint64_t ring_bytes; /* bytes taken from the kernel */
-	uint64_t held_ns;    /* time for which programs were held (back-pressure and freezing) */
+	uint64_t held_ns;    /* time for which programs were held (back-pressure) */
 	int64_t raised_ns;   /* time for which the decoding thread had real-time priority */
 	int raise_refused;   /* errno: it needed it, and the kernel refused */
 	uint64_t filtered; /* calls that the selection left out, where the source can count them */

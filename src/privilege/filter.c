@@ -30,7 +30,7 @@ static const char *const filter_calls[] = {
 	"epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_pwait2", "epoll_wait", "eventfd2", "futex", "futex_waitv",
 	"inotify_add_watch", "inotify_init1", "inotify_rm_watch", "pause", "pipe", "pipe2", "poll", "ppoll", "pselect6",
 	"select", "signalfd4", "timerfd_create", "timerfd_gettime", "timerfd_settime",
-	/* sockets that are open: to the command, to the guardian */
+	/* the socket to the command */
 	"getsockopt", "recvfrom", "recvmsg", "sendmsg", "sendto", "setsockopt", "shutdown",
 	/* memory */
 	"brk", "madvise", "membarrier", "mincore", "mlock", "mlock2", "mmap", "mprotect", "mremap", "msync", "munlock",

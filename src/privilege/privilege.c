@@ -184,10 +184,10 @@ void privilege_drop_thread(uint64_t keep)
 	(void)!caps_set(&c);
 }
 
-int privilege_settle(uint64_t more, struct error *err)
+int privilege_settle(struct error *err)
 {
-	uint64_t keep = PRIVILEGE_CAP(CAP_BPF) | PRIVILEGE_PROC | PRIVILEGE_SIGNAL |
-			PRIVILEGE_PRIORITY | more;
+	uint64_t keep =
+		PRIVILEGE_CAP(CAP_BPF) | PRIVILEGE_PROC | PRIVILEGE_SIGNAL | PRIVILEGE_PRIORITY;
 	struct caps c;
 	int r = caps_get(&c);
 

@@ -116,11 +116,11 @@ int privilege_become_caller(struct error *err);
 
 /*
  * The recorder has loaded its programs and opened its files: lets all capabilities go but those that recording takes
- * (PRIVILEGE_BPF, PROC, SIGNAL, PRIORITY; root's also FILES; `more`), puts none in force, and installs a filter that
+ * (PRIVILEGE_BPF, PROC, SIGNAL, PRIORITY; root's also FILES), puts none in force, and installs a filter that
  * refuses every system call that recording does not make with ENOSYS: to start a program, to change user, to trace,
  * to mount, to load kernel code, to open a socket. Does nothing in a process that has no privileges.
  */
-int privilege_settle(uint64_t more, struct error *err);
+int privilege_settle(struct error *err);
 /* Whether the kernel has filters of system calls (CONFIG_SECCOMP_FILTER); privilege_settle() does without. */
 bool privilege_can_filter(void);
 

@@ -131,18 +131,6 @@ static _Noreturn void child_main(const struct record_command *cmd, const char *p
 	_exit(127);
 }
 
-static int join_cgroup(const struct record_cgroup *cgroup, pid_t pid, struct error *err)
-{
-	_cleanup_close_ int fd = -1;
-	char text[16];
-	int n = snprintf(text, sizeof(text), "%d", (int)pid);
-
-	fd = openat(cgroup->fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || write(fd, text, (size_t)n) != n)
-		return error_errno(err, -errno, "cannot move the command into %s", cgroup->path);
-	return 0;
-}
-
 int record_child_new(struct record_child *ret, const struct record_command *cmd, struct error *err)
 {
 	struct record_child c = RECORD_CHILD_NONE;
@@ -181,8 +169,6 @@ int record_child_new(struct record_child *ret, const struct record_command *cmd,
 	c.go_fd = go[1];
 	c.result_fd = result[0];
 	c.pid = MAX(c.pid, 0);
-	if (r == 0 && cmd->cgroup && cmd->cgroup->fd >= 0)
-		r = join_cgroup(cmd->cgroup, c.pid, err);
 	if (r < 0) {
 		record_child_free(&c);
 		return r;

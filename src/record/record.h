@@ -24,28 +24,9 @@ struct record_sink {
 
 /* ---- the command that a session starts ---- */
 
-/*
- * A cgroup of its own for the command, which --lossless can freeze: a folder "weir-PID" under the
- * cgroup of the recorder (v2, or the freezer hierarchy of v1), so that limits stay as they are.
- */
-struct record_cgroup {
-	int fd;	   /* of the folder; -1: none */
-	int above; /* cgroup.procs of the folder above, where processes that are left go back to */
-	char *path;
-};
-
-#define RECORD_CGROUP_NONE ((struct record_cgroup){.fd = -1, .above = -1})
-/* To remove it a recorder that has become the caller of sudo must keep this. */
-#define RECORD_CGROUP_PRIVILEGE PRIVILEGE_CAP(CAP_DAC_OVERRIDE)
-
-int record_cgroup_new(struct record_cgroup *ret, struct error *err);
-/* Thaws, gives the processes that are left back to the cgroup above and removes the folder. */
-void record_cgroup_free(struct record_cgroup *c);
-
 struct record_command {
 	char *const *argv;
-	const struct privilege_user *user;  /* -u; NULL: as the caller is */
-	const struct record_cgroup *cgroup; /* where it starts; NULL: where the recorder is */
+	const struct privilege_user *user; /* -u; NULL: as the caller is */
 };
 
 /*

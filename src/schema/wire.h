@@ -317,7 +317,8 @@ struct wire_cpu {
 	__u64 scratch; /* calls dropped because no scratch space was free */
 	__u64 unread;  /* arguments that could not be read */
 	__u64 fates; /* calls that the selection leaves out and for which there was no room: no loss */
-	__u64 unsent; /* ends of threads and addresses of sockets that found no room */
-	__u64 pad[2];
+	__u64 unsent;	   /* ends of threads and addresses of sockets that found no room */
+	__u64 hold_limits; /* back-pressure did not last until the reader came, and calls were lost */
+	__u64 pad;
 };
 _Static_assert(sizeof(struct wire_cpu) == 128, "two cache lines per CPU");

@@ -101,7 +101,7 @@ static void test_exec(void **state)
 	unlink(path);
 	make_program(path);
 	pid = select.pids[0] = session_child(&s, executes, path);
-	session_start(&s, &select, (struct ebpf_options){.freeze_cgroup_fd = -1});
+	session_start(&s, &select, (struct ebpf_options){0});
 	session_go(&s, 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	session_end(&s);

@@ -34,7 +34,7 @@ static void print_row(const struct batch *b, size_t row)
 int main(int argc, char **argv)
 {
 	struct select select = {.follow = true};
-	struct ebpf_options opt = {.select = &select, .freeze_cgroup_fd = -1};
+	struct ebpf_options opt = {.select = &select};
 	_cleanup_(source_freep) struct source *s = NULL;
 	_cleanup_batch_set_ struct batch_set set = {0};
 	struct source_stats stats;

@@ -151,7 +151,7 @@ static void record(struct place *p, struct session *s)
 	int pid = session_child(s, make_files, p), status;
 
 	select.pids[select.pid_count++] = pid;
-	session_start(s, &select, (struct ebpf_options){.freeze_cgroup_fd = -1});
+	session_start(s, &select, (struct ebpf_options){0});
 	session_go(s, 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
@@ -353,7 +353,7 @@ static void record_apart(char *dir, const struct select *paths)
 
 	pid = session_child(&s, make_apart, dir);
 	select.pids[select.pid_count++] = pid;
-	session_start(&s, &select, (struct ebpf_options){.freeze_cgroup_fd = -1});
+	session_start(&s, &select, (struct ebpf_options){0});
 	session_go(&s, 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);

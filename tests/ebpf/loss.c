@@ -115,9 +115,7 @@ static void test_windows(void **state)
 	pid = session_child(&s, bursts, gate);
 	select.pids[select.pid_count++] = pid;
 	session_start(&s, &select,
-		      (struct ebpf_options){.freeze_cgroup_fd = -1,
-					    .ring_bytes = RING_MIN,
-					    .backlog_bytes = BACKLOG_MIN});
+		      (struct ebpf_options){.ring_bytes = RING_MIN, .backlog_bytes = BACKLOG_MIN});
 	session_go(&s, 1);
 	for (int burst = 0; burst < 2; burst++) {
 		assert_int_equal(write(gate[1], "x", 1), 1);
@@ -244,9 +242,7 @@ static void calls_alone(int tasks)
 	for (int i = 0; i < tasks; i++)
 		select.pids[select.pid_count++] = session_child(&s, rounds, c);
 	session_start(&s, &select,
-		      (struct ebpf_options){.freeze_cgroup_fd = -1,
-					    .ring_bytes = RING_MIN,
-					    .backlog_bytes = BACKLOG_MIN});
+		      (struct ebpf_options){.ring_bytes = RING_MIN, .backlog_bytes = BACKLOG_MIN});
 	session_go(&s, tasks);
 	while (c->next < tasks)
 		usleep(1000);
@@ -301,7 +297,7 @@ static void unreadable(bool asks_proc)
 	pid = session_child(&s, waits, pipes);
 	select.pids[select.pid_count++] = pid;
 	select.failed_only = !asks_proc; /* no call that has not ended: /proc is left alone */
-	session_start(&s, &select, (struct ebpf_options){.freeze_cgroup_fd = -1});
+	session_start(&s, &select, (struct ebpf_options){0});
 	session_go(&s, 1);
 	assert_int_equal(read(pipes[0], &c, 1), 1);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);

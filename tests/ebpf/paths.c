@@ -106,7 +106,7 @@ static void record(struct session *s, struct folders *f, char *const globs[], si
 	}
 	pid = session_child(s, work, f);
 	select.pids[select.pid_count++] = pid;
-	session_start(s, &select, (struct ebpf_options){.freeze_cgroup_fd = -1});
+	session_start(s, &select, (struct ebpf_options){0});
 	session_go(s, 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);

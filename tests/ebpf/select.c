@@ -67,7 +67,7 @@ static void record(struct session *s, struct select *select, int (*work)(void *)
 
 	if (by_pid)
 		select->pids[select->pid_count++] = pid;
-	session_start(s, select, (struct ebpf_options){.freeze_cgroup_fd = -1});
+	session_start(s, select, (struct ebpf_options){0});
 	session_go(s, 2);
 	join(pid);
 	join(other);
@@ -313,7 +313,7 @@ static void test_slow(void **state)
 
 	wait_blocked(pid);
 	select.pids[0] = pid;
-	session_start(&s, &select, (struct ebpf_options){.freeze_cgroup_fd = -1});
+	session_start(&s, &select, (struct ebpf_options){0});
 	usleep(20000);
 	session_go(&s, 1);
 	join(pid);
@@ -430,7 +430,7 @@ static void test_running(void **state)
 	session_go(&s, 1);
 	wait_for_read(pid, pipes[0]);
 	select.pids[select.pid_count++] = pid;
-	session_start(&s, &select, (struct ebpf_options){.freeze_cgroup_fd = -1});
+	session_start(&s, &select, (struct ebpf_options){0});
 	assert_int_equal(write(pipes[1], "x", 1), 1);
 	wait_for_read(pid, pipes[2]);
 	usleep(50000);
@@ -465,7 +465,7 @@ static void test_never_seen(void **state)
 	session_go(&s, 1);
 	wait_for_read(pid, pipes[0]);
 	select.pids[select.pid_count++] = pid;
-	session_start(&s, &select, (struct ebpf_options){.freeze_cgroup_fd = -1});
+	session_start(&s, &select, (struct ebpf_options){0});
 	session_end(&s);
 	assert_int_equal(write(pipes[1], "x", 1), 1);
 	join(pid);
@@ -533,7 +533,7 @@ static void test_not_running(void **state)
 		struct select select = {.pids = {pid}, .pid_count = 1};
 		int64_t offset;
 
-		session_start(&s, &select, (struct ebpf_options){.freeze_cgroup_fd = -1});
+		session_start(&s, &select, (struct ebpf_options){0});
 		while (session_count(&s, "read", pid, NULL) < READS)
 			session_read(&s, 20);
 		assert_int_equal(source_stop(s.source, &(struct error){0}), 0);
@@ -580,7 +580,7 @@ static void test_forked_at_start(void **state)
 {
 	struct session s = {0};
 	struct select select = {.follow = true, .pid_count = 1};
-	struct ebpf_options opt = {.select = &select, .freeze_cgroup_fd = -1};
+	struct ebpf_options opt = {.select = &select};
 	struct error err = {0};
 	int pipes[6], pid;
 	char c;
@@ -608,7 +608,7 @@ static void test_ended_at_start(void **state)
 {
 	struct session s = {0};
 	struct select select = {.pid_count = 1, .tid_count = 1};
-	struct ebpf_options opt = {.select = &select, .freeze_cgroup_fd = -1};
+	struct ebpf_options opt = {.select = &select};
 	struct error err = {0};
 	siginfo_t unused;
 	int pid, thread;
@@ -747,8 +747,7 @@ static void test_too_many(void **state)
 	size_t unknown = 0;
 
 	select.pids[0] = session_child(&s, many_children, NULL);
-	session_start(&s, &select,
-		      (struct ebpf_options){.freeze_cgroup_fd = -1, .processes_max = ROOM});
+	session_start(&s, &select, (struct ebpf_options){.processes_max = ROOM});
 	session_go(&s, 1);
 	join(select.pids[0]);
 	session_end(&s);

@@ -19,7 +19,7 @@ static void record(struct session *s, const char *ops, int (*work)(void *), void
 
 	select.pids[0] = session_child(s, work, arg);
 	assert_int_equal(select_ops(&select, ops, &err), 0);
-	session_start(s, &select, (struct ebpf_options){.freeze_cgroup_fd = -1});
+	session_start(s, &select, (struct ebpf_options){0});
 	session_go(s, 1);
 	assert_int_equal(waitpid(select.pids[0], &status, 0), select.pids[0]);
 	assert_int_equal(status, 0);

@@ -46,7 +46,7 @@ static int refused(void)
 	struct error err = {0};
 	union bpf_attr attr = {.prog_type = BPF_PROG_TYPE_SOCKET_FILTER};
 
-	if (privilege_settle(PRIVILEGE_NONE, &err) < 0)
+	if (privilege_settle(&err) < 0)
 		return 1;
 	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != -1 || errno != ENOSYS)
 		return 2; /* refused too, and so the filter is there */
@@ -96,7 +96,7 @@ static int allowed(void)
 	int pair[2], status;
 	pid_t pid;
 
-	if (privilege_settle(PRIVILEGE_NONE, &err) < 0)
+	if (privilege_settle(&err) < 0)
 		return 1;
 	if (pthread_create(&thread, NULL, nothing, NULL) || pthread_join(thread, NULL))
 		return 2;
@@ -147,7 +147,7 @@ static int raised_and_lowered(void)
 {
 	struct error err = {0};
 
-	if (privilege_settle(PRIVILEGE_NONE, &err) < 0 || in_force("CapEff:\t"))
+	if (privilege_settle(&err) < 0 || in_force("CapEff:\t"))
 		return 1;
 	if (!nested())
 		return 2;
@@ -180,7 +180,7 @@ static int unprivileged(void)
 	if (setresuid(65534, 65534, 65534) < 0)
 		return 1;
 	if (privilege_begin(&err) < 0 || privilege_drop(PRIVILEGE_NONE, &err) < 0 ||
-	    privilege_settle(PRIVILEGE_NONE, &err) < 0 || privilege_become_caller(&err) < 0)
+	    privilege_settle(&err) < 0 || privilege_become_caller(&err) < 0)
 		return 2;
 	return in_force("NoNewPrivs:\t") == 0 ? 0 : 3;
 }

@@ -308,6 +308,25 @@ def stalled_counted(b):
 
 
 @case
+def stopped_lossless(b):
+    """the recorder is stopped under full load for longer than --lossless holds a program up: it goes on, the broken guarantee is reported"""
+    f = b.folder()
+    p = b.start(f, ["--lossless", "--ring", "64KiB"], b.work("load_pread", f), env={"WORK_CALLS": "1000000", "WORK_THREADS": "2"})
+    wait_attached(p)
+    p.send_signal(signal.SIGSTOP)
+    wait_for("the program beside a recorder that is stopped", 120, lambda: "calls" in b.said(f))
+    p.send_signal(signal.SIGCONT)
+    need(end(p, 120, "record") == 0, "record: " + open(os.path.join(f, "out.err")).read())
+    calls, count = b.said(f)["calls"], b.count(os.path.join(f, "trace"))
+    rows, lost = count["by_op"].get("pread64", 0), count["loss"].get("ring_full", 0)
+    need(lost and count["loss"].get("hold_limit") and rows <= calls <= rows + lost <= calls + 200, f"{calls} calls, {rows} rows, loss {count['loss']}")
+    said = open(os.path.join(f, "out.err")).read()
+    need(f"lossless guarantee broken: {lost:,} calls lost" in said and "gap-free" not in said, f"record says: {said}")
+    said = subprocess.run([b.weir, "report", os.path.join(f, "trace")], capture_output=True, text=True).stdout
+    need("guarantee of --lossless was broken" in said, f"report says: {said[:400]}")
+
+
+@case
 def small_ring_lossless(b):
     """two threads at full rate with --lossless: every call is there"""
     f = b.folder()

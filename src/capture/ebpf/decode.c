@@ -330,11 +330,7 @@ static int op_rest(const struct decode *d, const struct wire_op *w, const struct
 {
 	uint8_t raw = d->opt.raw_args ? (1 << WIRE_ARGS) - 1 : d->opt.plans[w->nr].raw;
 	int64_t status = w->status | (f->file.known || f->file2.known ? STATUS_BY_PATH : 0);
-	int64_t held = (int64_t)p->held;
 	int r = 0;
-
-	if (d->opt.freezer && w->start)
-		held += freezer_overlap(d->opt.freezer, (int64_t)w->start, (int64_t)w->head.time);
 
 	if (p->args) {
 		for (int i = 0; i < WIRE_ARGS; i++) {
@@ -342,8 +338,8 @@ static int op_rest(const struct decode *d, const struct wire_op *w, const struct
 				SET(OP_A0 + i, (int64_t)p->args[i]);
 		}
 	}
-	if (held) {
-		SET(OP_HELD, held);
+	if (p->held) {
+		SET(OP_HELD, (int64_t)p->held);
 		status |= STATUS_HELD;
 	}
 	if (status)

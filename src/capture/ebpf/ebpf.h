@@ -5,6 +5,8 @@
 #include "capture/source.h"
 #include "schema/call_filter.h"
 
+#define HOLD_LIMIT_NS (10ll * 1000 * 1000 * 1000) /* the default of hold_limit_ns */
+
 struct ebpf_options {
 	const struct select *select;	  /* borrowed while the source lives */
 	const struct call_filter *filter; /* over finished calls; NULL or empty: none */
@@ -14,16 +16,14 @@ struct ebpf_options {
 	void *judge_arg;
 	/* Per CPU; 0: 16 MiB, or 4 MiB where SCHED_FIFO is allowed and not lossless; less where many CPUs may come online. */
 	size_t ring_bytes;
-	bool lossless;	      /* back-pressure: a full ring holds the caller for a bounded time */
-	int freeze_cgroup_fd; /* folder of the cgroup of a command that weir started, to be frozen when
-	                              * back-pressure is not enough; -1: none */
-	bool raw_args;	      /* keep all six raw arguments of every call (trace, -e raw) */
-	bool no_argv;	      /* leave argument vectors out */
+	bool lossless; /* back-pressure: a ring that fills holds its callers up for a bounded time */
+	bool raw_args;	     /* keep all six raw arguments of every call (trace, -e raw) */
+	bool no_argv;	     /* leave argument vectors out */
 	int32_t command_pid; /* the command that weir started, for ebpf_source_shared_signal(); 0: none */
 	uint32_t processes_max; /* followed at once; 0: 65,536; tests make it small */
 	size_t backlog_bytes; /* copied from the rings and not yet read; 0: 128 MiB; tests make it small */
 	bool little_memory; /* remember less of files and processes: a quarter */
-	int64_t hold_limit_ns; /* longest time for which a command is frozen; 0: 10 s; tests make it short */
+	int64_t hold_limit_ns; /* for so long back-pressure waits for a reader that is away; 0: 10 s; tests make it short */
 };
 
 /* Opens, loads and attaches nothing yet: start() does. Errors name what the kernel refuses and the remedy. */

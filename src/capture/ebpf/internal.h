@@ -8,7 +8,6 @@
 #include "base/map.h"
 #include "capture/ebpf/cgroup.h"
 #include "capture/ebpf/ebpf.h"
-#include "capture/ebpf/freeze.h"
 #include "capture/ebpf/priority.h"
 #include "schema/vocab.h"
 #include "schema/wire.h"
@@ -46,7 +45,6 @@ struct reader_options {
 	size_t count;
 	size_t ring_bytes; /* of each, a power of two */
 	size_t backlog_max; /* bytes copied and not given back, at which rounds wait for the decoder */
-	struct freezer *freezer;   /* borrowed; NULL: none */
 	struct priority *priority; /* of the thread that takes the rounds, begun; borrowed */
 	struct wire_cpu *counters; /* [count], borrowed */
 	bool lossless;		   /* programs wait for the reader: it looks more often */
@@ -94,8 +92,7 @@ struct decode_options {
 	/* A control group that is new, by its path; NULL: it has none that can be found. May be NULL. */
 	void (*new_cgroup)(void *arg, uint64_t id, const char *path);
 	void *new_cgroup_arg;
-	struct freezer *freezer; /* borrowed; NULL: none */
-	bool little_memory;	 /* a quarter of the limits */
+	bool little_memory; /* a quarter of the limits */
 	struct decode_limits limits;
 };
 

@@ -190,6 +190,7 @@ static void configure(struct loaded *l, const struct ebpf_options *opt)
 	ro->raw_args = opt->raw_args;
 	ro->no_argv = opt->no_argv;
 	ro->lossless = opt->lossless;
+	ro->hold_limit_ns = opt->hold_limit_ns ? (uint64_t)opt->hold_limit_ns : HOLD_LIMIT_NS;
 	ro->fill_mark = l->ring_bytes / 8;
 	ro->ring_half = l->ring_bytes / 2;
 	ro->ring_bytes = l->ring_bytes;

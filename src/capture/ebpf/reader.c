@@ -19,10 +19,8 @@
 #include "base/clock.h"
 #include "privilege/privilege.h"
 
-#define POLL_MS	      20 /* unless a ring asks earlier; every 4 ms cost a seventh more CPU */
-#define POLL_HELD_MS  4	 /* where a program may be held, it waits for the release */
-#define HOLD_ABOVE    65 /* percent of a ring or of the backlog at which the program is frozen */
-#define RELEASE_BELOW 25
+#define POLL_MS	     20 /* unless a ring asks earlier; every 4 ms cost a seventh more CPU */
+#define POLL_HELD_MS 4	/* where a program may be held, it waits for the release */
 /* Bytes of the backlog: at full rate some 50 ms of calls, and what is left of them once the decoder has caught up. */
 #define RAISE_ABOVE (16u << 20)
 #define LOWER_BELOW (4u << 20)
@@ -54,7 +52,6 @@ struct reader {
 	struct chunk *spare; /* unused, and their memory was not given back */
 	size_t spare_count, queued, backlog_max;
 	bool finished;
-	struct freezer *freezer;
 	struct priority *priority;
 	atomic_uint_fast64_t bytes; /* written by the thread, asked by others */
 };
@@ -187,32 +184,6 @@ static size_t backlog(struct reader *r)
 	return queued;
 }
 
-/* The fullest ring and the backlog, each in percent. */
-static unsigned int pressure(struct reader *r)
-{
-	size_t most = 0;
-
-	for (size_t i = 0; i < r->count; i++)
-		most = MAX(most, __atomic_load_n(&r->counters[i].head, __ATOMIC_ACQUIRE) -
-					 r->counters[i].tail);
-	return MAX(most * 100 / r->ring_bytes, backlog(r) * 100 / r->backlog_max);
-}
-
-/* Holds the program while the rings or the backlog are nearly full, until both are nearly empty. */
-static void hold_or_release(struct reader *r)
-{
-	unsigned int p;
-
-	if (!r->freezer)
-		return;
-	p = pressure(r);
-	if (p >= HOLD_ABOVE)
-		freezer_hold(r->freezer);
-	else if (p < RELEASE_BELOW)
-		freezer_release(r->freezer);
-	freezer_tick(r->freezer);
-}
-
 /*
  * Whether the rings are left to fill. A round is never cut short, nor kept from a decoder that has taken all there is:
  * what it holds may be calls behind the horizon, for which it needs that very round. So the backlog can grow by
@@ -279,10 +250,8 @@ static void *reader_main(void *arg)
 		/* All that the bell said is that there is something to do. */
 		__atomic_store_n(r->bell_read, __atomic_load_n(r->bell_written, __ATOMIC_ACQUIRE),
 				 __ATOMIC_RELEASE);
-		hold_or_release(r);
 		if (stop || !backlog_full(r))
 			reader_round(r);
-		hold_or_release(r);
 		if (stop)
 			return NULL;
 		queued = backlog(r);
@@ -368,9 +337,8 @@ int reader_new(struct reader **ret, const struct reader_options *opt, struct err
 		return error_set(err, -ENOMEM, "out of memory");
 	r->epoll = r->wake = -1;
 	r->ring_bytes = opt->ring_bytes;
-	r->freezer = opt->freezer;
 	r->priority = opt->priority;
-	r->hasty = opt->freezer || opt->lossless;
+	r->hasty = opt->lossless;
 	r->counters = opt->counters;
 	r->page = sysconf(_SC_PAGESIZE);
 	r->last = &r->first;

@@ -32,7 +32,6 @@ struct ebpf {
 	struct source source;
 	struct ebpf_options opt;
 	struct loaded loaded;
-	struct freezer *freezer;
 	struct reader *reader;
 	struct decode *decode;
 	struct chunk *queue, **queue_last; /* taken from the reader, not looked at */
@@ -96,7 +95,6 @@ static int ebpf_start(struct source *s, struct error *err)
 		.count = e->loaded.cpus,
 		.ring_bytes = e->loaded.ring_bytes,
 		.backlog_max = e->opt.backlog_bytes ? e->opt.backlog_bytes : BACKLOG_BYTES,
-		.freezer = e->freezer,
 		.priority = &e->priority,
 		.counters = e->loaded.counters,
 		.lossless = e->opt.lossless,
@@ -468,8 +466,6 @@ static int ebpf_stop(struct source *s, struct error *err)
 	e->stopped = wall_now(e);
 	if (e->reader)
 		reader_finish(e->reader);
-	if (e->freezer)
-		freezer_release(e->freezer);
 	return 0;
 }
 
@@ -528,6 +524,16 @@ static uint64_t unfollowed(const struct ebpf *e)
 	return sum;
 }
 
+/* How often calls were lost though they were held. */
+static uint64_t hold_limits(const struct ebpf *e)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < e->loaded.cpus; i++)
+		sum += __atomic_load_n(&e->loaded.counters[i].hold_limits, __ATOMIC_RELAXED);
+	return sum;
+}
+
 /* Calls whose numbers never came though nothing that the programs count explains it. */
 static uint64_t unpaired(const struct ebpf *e)
 {
@@ -542,15 +548,14 @@ static uint64_t unpaired(const struct ebpf *e)
 static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 {
 	_privileged_(PRIVILEGE_BPF);
-	uint64_t held,
-		all[LOSS_COUNTERS] = {
-			[LOSS_ALL_RECURSION] = e->stopped ? e->recursion : recursion_misses(e),
-			[LOSS_ALL_DECODE] = e->malformed,
-			[LOSS_ALL_PATH_CUT] = e->decode->paths_cut,
-			[LOSS_ALL_ARGV_CUT] = e->decode->argvs_cut,
-			[LOSS_ALL_UNPAIRED] = e->stopped ? unpaired(e) : 0,
-		};
-
+	const uint64_t all[LOSS_COUNTERS] = {
+		[LOSS_ALL_RECURSION] = e->stopped ? e->recursion : recursion_misses(e),
+		[LOSS_ALL_HOLD] = hold_limits(e),
+		[LOSS_ALL_DECODE] = e->malformed,
+		[LOSS_ALL_PATH_CUT] = e->decode->paths_cut,
+		[LOSS_ALL_ARGV_CUT] = e->decode->argvs_cut,
+		[LOSS_ALL_UNPAIRED] = e->stopped ? unpaired(e) : 0,
+	};
 	_cleanup_free_ struct loss_thread *threads = NULL;
 	uint64_t children = unfollowed(e);
 	size_t count = 0;
@@ -561,8 +566,6 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 	e->unfollowed = children;
 	if (r < 0)
 		return r;
-	if (e->freezer)
-		freezer_totals(e->freezer, &held, &all[LOSS_ALL_HOLD]);
 	if (losses_look(&e->losses, e->loaded.counters))
 		r = threads_read(e, &threads, &count);
 	return r < 0 ? r : losses_give(&e->losses, threads, count, all, now, out);
@@ -614,11 +617,6 @@ static void ebpf_stats(const struct source *s, struct source_stats *ret)
 				     .raise_refused = e->priority.refused};
 	ret->ring_bytes = e->reader ? reader_bytes(e->reader) : 0;
 	ret->lost = e->malformed + e->recursion + (e->ended ? unpaired(e) : 0);
-	if (e->freezer) {
-		uint64_t limits;
-
-		freezer_totals(e->freezer, &ret->held_ns, &limits);
-	}
 	for (size_t i = 0; i < e->loaded.cpus; i++) {
 		const struct wire_cpu *c = &e->loaded.counters[i];
 
@@ -665,7 +663,6 @@ static void ebpf_free(struct source *s)
 	}
 	reader_free(e->reader);
 	priority_end(&e->priority);
-	freezer_free(e->freezer);
 	decode_free(e->decode);
 	loaded_free(&e->loaded);
 	free(e->pending);
@@ -725,15 +722,9 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 		return error_set(err, -ENOMEM, "out of memory");
 	e->source.ops = &ops;
 	e->opt = *opt;
-	/* First, while this process has nothing that the guardian should not have. */
-	r = opt->lossless && opt->freeze_cgroup_fd >= 0
-		    ? freezer_new(&e->freezer, opt->freeze_cgroup_fd,
-				  opt->hold_limit_ns ? opt->hold_limit_ns : HOLD_LIMIT_NS, err)
-		    : 0;
-	r = r ? r : load_programs(&e->loaded, opt, err);
+	r = load_programs(&e->loaded, opt, err);
 	if (!r && opt->judge_cgroup)
 		judge_cgroup(e, 0, NULL); /* of a thread that has none */
-	d.freezer = e->freezer;
 	d.plans = e->loaded.plans;
 	d.root = e->loaded.root;
 	d.cgroups = e->loaded.cgroups;

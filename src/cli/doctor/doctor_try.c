@@ -334,7 +334,7 @@ static int order(struct trial *t, char what, bool recording, struct answer *ret,
 static int record_worker(struct trial *t, struct answer *cost, struct error *err)
 {
 	struct select select = {.follow = true, .pids = {(int32_t)t->worker}, .pid_count = 1};
-	struct ebpf_options opt = {.select = &select, .freeze_cgroup_fd = -1};
+	struct ebpf_options opt = {.select = &select};
 	struct answer steps;
 	int r = ebpf_source_new(&t->source, &opt, err);
 

@@ -277,9 +277,6 @@ static int record_main(const void *opts, int argc, char **argv)
 	r = live_open(&live, &lo, &err);
 	if (r != 0)
 		return r < 0 ? live_fail(r, &err) : 0;
-	if (live.hold_limited)
-		fprintf(stderr, "weir: no cgroup can be made here: --lossless slows the program "
-				"down but cannot freeze it\n");
 	r = open_output(path, sync_ns, &out, &err);
 	if (r >= 0)
 		r = live_at_work(run_session(o, &live, &out, &err));
@@ -293,8 +290,7 @@ static const struct option record_options[] = {
 	 offsetof(struct record_opts, output)},
 	RECORD_FLAGS(struct record_opts, rec),
 	{0, "lossless", OPTION_FLAG, NULL,
-	 "lose nothing: slow the program down, or freeze it for moments, when it is "
-	 "faster than the recorder",
+	 "lose nothing: slow the program down when it is faster than the recorder",
 	 offsetof(struct record_opts, lossless)},
 	{0, "duration", OPTION_DURATION, "TIME", "stop after this time: 10s, 5m",
 	 offsetof(struct record_opts, duration_ns)},

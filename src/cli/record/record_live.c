@@ -133,14 +133,6 @@ static int fork_command(struct live *l, const struct live_options *o, struct err
 		l->user = (struct privilege_user){l->account.name, l->account.uid, l->account.gid};
 		l->command.user = &l->user;
 	}
-	if (o->lossless) {
-		struct error no_cgroup = {0};
-
-		if (record_cgroup_new(&l->cgroup, &no_cgroup) == 0)
-			l->command.cgroup = &l->cgroup;
-		else
-			l->hold_limited = true;
-	}
 	r = record_child_new(&l->child, &l->command, err);
 	if (r < 0)
 		return live_at_work(r);
@@ -218,13 +210,11 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 				    .lossless = o->lossless,
 				    .raw_args = o->raw_args,
 				    .no_argv = o->no_argv,
-				    .freeze_cgroup_fd = -1,
 				    .select = &l->select,
 				    .filter = &l->kernel.filter};
 	int r;
 
-	*l = (struct live){
-		.cgroup = RECORD_CGROUP_NONE, .child = RECORD_CHILD_NONE, .opened = true};
+	*l = (struct live){.child = RECORD_CHILD_NONE, .opened = true};
 	r = record_live_choose(l, o, err);
 	if (r != 0)
 		return r;
@@ -236,7 +226,6 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	if (r < 0)
 		return live_at_work(r);
 	fit_memory(&ebpf, o->verbose);
-	ebpf.freeze_cgroup_fd = l->cgroup.fd;
 	ebpf.command_pid = (int32_t)MAX(l->child.pid, 0);
 	/* A tree needs a root: without one (-a, --comm, --cgroup, ...) following would select
 	 * nothing. */
@@ -276,7 +265,7 @@ int live_run(struct live *l, struct record_totals *ret, struct error *err)
 {
 	int r;
 
-	r = privilege_settle(l->cgroup.fd >= 0 ? RECORD_CGROUP_PRIVILEGE : PRIVILEGE_NONE, err);
+	r = privilege_settle(err);
 	if (r < 0)
 		return live_at_work(r);
 	enrich_keep_dims(l->enrich, l->session.sink_count > 0 ? ENRICH_KEEP_ALL : 0);
@@ -294,7 +283,6 @@ void live_close(struct live *l)
 	record_judge_free(l->judge);
 	enrich_free(l->enrich);
 	record_child_free(&l->child);
-	record_cgroup_free(&l->cgroup);
 	select_free(&l->select);
 	where_free(&l->where);
 	free(l->selection);
@@ -358,12 +346,17 @@ void live_warn_lost(const struct record_totals *t, bool lossless)
 			t->source.unfollowed == 1 ? "" : "es");
 	if (!lost)
 		return;
+	if (lossless)
+		fprintf(stderr, "weir: lossless guarantee broken: %s call%s lost\n",
+			format_count(lost).s, lost == 1 ? "" : "s");
 	fprintf(stderr,
 		"weir: LOST %s calls (%.2g %% of all): the figures are too low by that much.\n",
 		format_count(lost).s, 100.0 * (double)lost / (double)(lost + t->source.ops));
 	if (lossless)
-		fprintf(stderr, "      --lossless could not hold long enough; try a larger ring "
-				"(--ring 64MiB)\n");
+		fprintf(stderr,
+			"      --lossless holds programs up for 10 s at most while the recorder "
+			"stands still: give it more CPU or memory, or a larger ring (--ring "
+			"64MiB)\n");
 	else if (t->source.raise_refused)
 		fprintf(stderr,
 			"      the kernel refused the recorder real-time priority (%s): add "

@@ -34,7 +34,6 @@ struct live {
 	struct source *source;
 	struct enrich
 		*enrich; /* names, valid until live_close(); not kept where nobody takes rows */
-	struct record_cgroup cgroup;
 	struct privilege_user user;
 	struct user account;
 	struct record_command command;
@@ -43,8 +42,7 @@ struct live {
 	char *selection;
 	struct record_options session; /* prepared; the caller adds sinks, store, tick, limits */
 	bool opened;
-	bool quiet;	   /* nothing is said where all went well */
-	bool hold_limited; /* --lossless without a cgroup that can be frozen */
+	bool quiet; /* nothing is said where all went well */
 };
 
 /*

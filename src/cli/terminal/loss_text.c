@@ -124,7 +124,7 @@ int loss_put_calls(struct buf *out, const struct loss *l)
 			  format_count(l->lost).s, l->lost == 1 ? "" : "s");
 }
 
-int loss_put_causes(struct buf *out, const struct loss *l, bool parts, unsigned int max)
+static int put_causes(struct buf *out, const struct loss *l, bool parts, unsigned int max)
 {
 	unsigned int named = 0;
 	int r = 0;
@@ -140,6 +140,15 @@ int loss_put_causes(struct buf *out, const struct loss *l, bool parts, unsigned 
 			r = buf_printf(out, "+");
 	}
 	return r;
+}
+
+int loss_put_causes(struct buf *out, const struct loss *l, bool parts, unsigned int max)
+{
+	int r = put_causes(out, l, parts, max);
+
+	if (r < 0 || parts || !l->events[CAUSE_HOLD_LIMIT])
+		return r;
+	return buf_printf(out, "; the guarantee of --lossless was broken");
 }
 
 int loss_put_damage(struct buf *out, const struct loss *l)
