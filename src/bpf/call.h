@@ -61,6 +61,16 @@ static __always_inline __u64 call_arg(struct pt_regs *regs)
 #endif
 }
 
+/* The second argument likewise. */
+static __always_inline __u64 call_arg2(struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return regs->si;
+#else
+	return regs->regs[1];
+#endif
+}
+
 static __always_inline long call_ret(struct pt_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)

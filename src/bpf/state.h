@@ -82,6 +82,7 @@ __u32 created_bit =
 /* The recorder's pid namespace, found at start: its inode number, and how deep it lies. */
 __u32 pidns, pidns_level;
 __u64 attached_at;    /* no start of a call was seen before */
+__u32 polled_count;   /* how often an entry was added to the map `polled` */
 __u32 running_unsent; /* set by weir_running: a thread's record had found no room */
 __u64 own_root;	      /* and its root_of() */
 __u32 own_mnt_ns;     /* inode number of its mount namespace */
@@ -285,6 +286,15 @@ struct {
 	__type(key, __u64);
 	__type(value, __u32);
 } judged SEC(".maps");
+
+/* See polled.h. Whoever finds no room is one of very many. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct wire_polled_key);
+	__type(value, struct wire_polled);
+} polled SEC(".maps");
 
 /* What is missing, by thread and CPU: read where the counters of a CPU grew. */
 struct {

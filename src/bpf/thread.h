@@ -80,10 +80,12 @@ static long cgroup_step(__u32 i, struct cgroup_ctx *ctx)
 	return 0;
 }
 
-/* Everything given must hold; an entry of a list suffices for its kind. */
-verified_alone int thread_selected(void)
+/*
+ * Everything given must hold; an entry of a list suffices for its kind. `named`: the task whose name counts. `any_thread`: a
+ * selection by thread is taken to hold.
+ */
+static __always_inline bool selected(struct task_struct *task, __u64 named, bool any_thread)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 tgid, tid, uid;
 
 	tgid = tgid_of(task);
@@ -94,7 +96,7 @@ verified_alone int thread_selected(void)
 		return false;
 	if (want_pids || want_tids) {
 		if (!(want_pids && bpf_map_lookup_elem(&select_pids, &tgid)) &&
-		    !(want_tids && bpf_map_lookup_elem(&select_tids, &tid)))
+		    !(want_tids && (any_thread || bpf_map_lookup_elem(&select_tids, &tid))))
 			return false;
 	}
 	if (want_uids) {
@@ -105,7 +107,9 @@ verified_alone int thread_selected(void)
 	if (want_comms) {
 		struct comm_key k = {};
 
-		bpf_probe_read_kernel_str(k.comm, sizeof(k.comm), task->comm);
+		bpf_probe_read_kernel_str(
+			k.comm, sizeof(k.comm),
+			(void *)(named + bpf_core_field_offset(struct task_struct, comm)));
 		if (!bpf_map_lookup_elem(&select_comms, &k))
 			return false;
 	}
@@ -117,6 +121,13 @@ verified_alone int thread_selected(void)
 			return false;
 	}
 	return true;
+}
+
+verified_alone int thread_selected(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return selected(task, (__u64)task, false);
 }
 
 /* The version of the program that a process runs. */

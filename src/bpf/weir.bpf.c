@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* weir.bpf.c: the programs. Everything is on BTF tracepoints, which every supported kernel allows.
  */
+#include "bpf/polled.h"
 #include "bpf/rich.h"
 
 /* In the registers of whoever is in no call, or in one that changed them (rt_sigreturn). */
@@ -192,18 +193,21 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	__u16 status = 0;
 	__s64 pos = WIRE_NONE;
 	__u64 held = 0, end;
-	__u32 flags;
+	__u32 flags, nr;
 
 	if (unlikely(!ts || (is_compat(task) && !execs_compat(ts))))
 		return exit_other(task, ts, regs, ret);
 	flags = ts->flags;
-	p = plan_of(exit_index(ts, regs));
+	nr = exit_index(ts, regs);
+	p = plan_of(nr);
 	if (unlikely(!p))
 		return 0;
 	if (unlikely(p->flags & WIRE_PLAN_EVER)) {
 		call_effects(p, ret);
 		if (p->flags & WIRE_PLAN_CREDS)
 			ts->flags |= THREAD_STALE;
+		if (nr == NR_IO_URING_SETUP && ret >= 0 && (flags & THREAD_SELECTED))
+			polled_setup(call_arg2(regs));
 	}
 	if (flags & THREAD_SKIPPED)
 		return exit_skipped(ts, regs, p);
@@ -466,6 +470,17 @@ int weir_self(struct bpf_iter__task *ctx)
 
 		probe_modes[i] = file ? kread(struct file, file, f_mode) : 0;
 	}
+	return 0;
+}
+
+/* Looks at who has an io_uring that the kernel polls, when recording starts and stops. */
+SEC("iter/task")
+int weir_polled(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+
+	if (task)
+		polled_look(task);
 	return 0;
 }
 

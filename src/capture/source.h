@@ -32,6 +32,13 @@ enum source_result {
 	SOURCE_END = 2,	 /* after source_stop(), or the stream ended: no more rows will come */
 };
 
+/* Processes with an io_uring that the kernel polls (SQPOLL), whose requests make no calls. */
+struct source_polled {
+	size_t processes;
+	int32_t pid;   /* of the first */
+	char comm[16]; /* its name */
+};
+
 /* Running totals; monotonic, readable at any time from the reading thread. */
 struct source_stats {
 	uint64_t ops;	     /* rows of op given */
@@ -44,6 +51,7 @@ struct source_stats {
 	int raise_refused;   /* errno: it needed it, and the kernel refused */
 	uint64_t filtered; /* calls that the selection left out, where the source can count them */
 	bool sequence_proved; /* the source proves losslessness by gap-free numbers */
+	struct source_polled polled;
 	int running_error; /* why not all calls are known that were running at the stop; 0: they are */
 };
 

@@ -209,7 +209,8 @@ enum wire_plan_flag {
 	WIRE_PLAN_SOCK = 1 << 7,   /* success gives the socket another address */
 	WIRE_PLAN_EXEC = 1 << 8,
 	WIRE_PLAN_EVER =
-		1 << 9, /* looked at for every process, traced or not: NAMES, UNLINK, CREATE */
+		1
+		<< 9, /* looked at for every process, traced or not: NAMES, UNLINK, CREATE; io_uring_setup */
 	WIRE_PLAN_OPEN = 1 << 10,   /* path argument not needed when the descriptor says it: then
 				     * wire_second.file is the folder of a dirfd */
 	WIRE_PLAN_CHDIR = 1 << 12,  /* a relative path starts from the working directory at enter */
@@ -300,6 +301,19 @@ struct wire_signal {
 	__u64 at; /* 0: none */
 	__s32 sender;
 	__u32 pad;
+};
+
+/* A process with an io_uring that the kernel polls. */
+struct wire_polled_key {
+	__u64 process_start; /* since boot */
+	__s32 tgid;
+	__u32 pad;
+};
+
+struct wire_polled {
+	char comm[16]; /* of the process */
+	__u32 sure; /* 0: of a selection by thread; whether one is of this process is not known */
+	__u32 reported; /* the recorder's: it has given a row */
 };
 
 /* Counters of a CPU, read by the recorder straight from the programs' memory. */

@@ -309,6 +309,7 @@ const struct work_case load_cases[] = {
 	{"load_getppid", run_getppid, "load: the shortest call"},
 	{"load_count", run_count, "load: numbered writes for WORK_SECONDS"},
 	{"load_forks", run_forks, "load: WORK_CALLS children, each of which writes its number"},
+	{"load_sqpoll", run_sqpoll, "load: writes through an io_uring that the kernel polls"},
 	{"load_gap", run_gap, "load: the longest pause between two calls"},
 	{0},
 };

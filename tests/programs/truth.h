@@ -48,6 +48,9 @@ int after_exec(int argc, char **argv);
 /* Runs a command and writes its CPU time to a file, see load.c. */
 int load_cpu(const char *path, char **argv);
 
+/* Writes through an io_uring, see sqpoll.c. */
+int run_sqpoll(void);
+
 extern const struct work_case data_cases[], meta_cases[], name_cases[], space_cases[],
 	share_cases[], sock_cases[], thread_cases[], process_cases[], wait_cases[], compat_cases[],
 	load_cases[];

@@ -45,6 +45,7 @@ static const struct {
 	{"setreuid", WIRE_PLAN_CREDS},
 	{"setresuid", WIRE_PLAN_CREDS},
 	{"setfsuid", WIRE_PLAN_CREDS},
+	{"io_uring_setup", WIRE_PLAN_EVER}, /* bpf/polled.h */
 	{"bind", WIRE_PLAN_SOCK},
 	{"connect", WIRE_PLAN_SOCK},
 	{"listen", WIRE_PLAN_SOCK},

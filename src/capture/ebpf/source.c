@@ -11,6 +11,7 @@
 #include "capture/ebpf/decode.h"
 #include "capture/ebpf/load.h"
 #include "capture/ebpf/loss.h"
+#include "capture/ebpf/polled.h"
 #include "capture/ebpf/running.h"
 #include "weir.skel.h"
 
@@ -55,6 +56,8 @@ struct ebpf {
 	struct running unseen;	  /* calls of /proc at the stop */
 	int running_error;	  /* of these and those some are missing */
 	struct priority priority; /* of this thread */
+	struct source_polled polled;
+	uint32_t polled_given; /* of the programs' count */
 	bool began, attached, ended, proved;
 };
 
@@ -112,7 +115,8 @@ static int ebpf_start(struct source *s, struct error *err)
 	e->attached = true;
 	e->began_at = e->until = clock_monotonic_ns();
 	e->losses.since = wall_now(e);
-	return 0;
+	r = polled_look(&e->loaded);
+	return r < 0 ? error_errno(err, r, "cannot look at all tasks") : 0;
 }
 
 /*
@@ -456,6 +460,7 @@ static int ebpf_stop(struct source *s, struct error *err)
 		e->recursion = recursion_misses(e);
 		/* before the end: whoever makes a call from here on is seen */
 		e->running_error = unseen_read(e);
+		(void)!polled_look(&e->loaded); /* of processes that came to be selected later */
 		/* While ends are still seen, so that what is told to be running was. */
 		load_detach_enter(&e->loaded);
 		r = running_read(running_prog(e), &e->running);
@@ -544,6 +549,17 @@ static uint64_t unpaired(const struct ebpf *e)
 	return e->decode->gaps > explained ? e->decode->gaps - explained : 0;
 }
 
+/* The marks of processes whose io_uring the kernel polls, which were found since the last time. */
+static int give_polled(struct ebpf *e, struct batch_set *out, int64_t now)
+{
+	uint32_t count = __atomic_load_n(&e->loaded.skel->bss->polled_count, __ATOMIC_RELAXED);
+
+	if (count == e->polled_given)
+		return 0;
+	e->polled_given = count;
+	return polled_give(&e->loaded, e->opt.select, now, &e->polled, out);
+}
+
 /* The rows of loss of the window that ends now. */
 static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 {
@@ -561,7 +577,8 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 	size_t count = 0;
 	int r = 0;
 
-	if (children > e->unfollowed)
+	r = give_polled(e, out, now);
+	if (!r && children > e->unfollowed)
 		r = losses_give_unknown(&e->losses, CAUSE_STORAGE_FULL, now, out);
 	e->unfollowed = children;
 	if (r < 0)
@@ -611,6 +628,7 @@ static void ebpf_stats(const struct source *s, struct source_stats *ret)
 	*ret = (struct source_stats){.ops = e->ops,
 				     .filtered = e->decode->filtered,
 				     .sequence_proved = e->proved,
+				     .polled = e->polled,
 				     .running_error = e->running_error,
 				     .unfollowed = unfollowed(e),
 				     .raised_ns = e->priority.raised_ns,

@@ -218,7 +218,8 @@ static int end_session(const struct record_opts *o, struct output *out,
 	if (fd >= 0 && fstat(fd, &st) == 0)
 		totals->store.bytes = (uint64_t)st.st_size; /* with what closing added */
 	record_end(&end, fd, out->path, totals, failed);
-	if (!o->quiet || totals->source.lost || totals->source.unfollowed || end.error.code)
+	if (!o->quiet || totals->source.lost || totals->source.unfollowed ||
+	    totals->source.polled.processes || end.error.code)
 		print_summary(o, &end, totals);
 	if (end.error.code)
 		fail(&end.error);

@@ -316,10 +316,30 @@ uint64_t live_left_out(const struct record_totals *t)
 	return t->source.filtered + t->left_out;
 }
 
+int live_polled(const struct record_totals *t, struct loss_polled *ret)
+{
+	const struct source_polled *p = &t->source.polled;
+
+	*ret = (struct loss_polled){0};
+	return loss_add_polled(
+		ret, p->processes, p->pid,
+		(struct bytes){(const void *)p->comm, strnlen(p->comm, sizeof(p->comm))});
+}
+
+static void warn_polled(const struct record_totals *t)
+{
+	_cleanup_buf_ struct buf b = {0};
+	struct loss_polled polled;
+
+	if (live_polled(t, &polled) >= 0 && loss_put_polled(&b, &polled) >= 0 && b.len)
+		fprintf(stderr, "weir: %s\n", buf_str(&b));
+}
+
 void live_warn_lost(const struct record_totals *t, bool lossless)
 {
 	uint64_t lost = t->source.lost - t->source.compat;
 
+	warn_polled(t);
 	if (t->source.compat)
 		fprintf(stderr,
 			"weir: %s 32-bit call%s counted and not recorded: only 64-bit calls "

@@ -14,6 +14,7 @@
 #include "capture/ebpf/ebpf.h"
 #include "cli/options/shared.h"
 #include "cli/record/record_where.h"
+#include "cli/terminal/loss_text.h"
 #include "record/judge.h"
 #include "record/record.h"
 
@@ -63,7 +64,9 @@ int live_fail(int r, const struct error *err);
 int live_at_work(int r);
 /* Calls that the selection left out after they had ended, in the kernel and here. */
 uint64_t live_left_out(const struct record_totals *t);
-/* Says on standard error what was lost and what to do about it; nothing where nothing was. */
+/* Processes whose io_uring the kernel polls. 0 or -ENOMEM. */
+int live_polled(const struct record_totals *t, struct loss_polled *ret);
+/* Says on standard error what was lost, or is no call (live_polled()), and what to do about it; nothing where nothing was. */
 void live_warn_lost(const struct record_totals *t, bool lossless);
 /* Says on standard error where a command that ended left processes behind: whoever waits for their calls is told. */
 void live_warn_left(const struct live *l, const struct record_totals *t);

@@ -297,12 +297,18 @@ static void print_completeness(const struct report *r)
 static int report_screen_print_queued(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
+	_cleanup_buf_ struct buf polled = {0};
 	int e = queued_put(&b, r->scan.rollup);
 
-	if (e < 0 || !b.len)
+	if (e >= 0)
+		e = loss_put_polled(&polled, &r->loss.polled);
+	if (e < 0)
 		return e;
 	printf("%s", text_style(TEXT_RED));
-	e = page_line(&b);
+	if (b.len)
+		e = page_line(&b);
+	if (polled.len) /* never cut: it says what is not here */
+		printf("%s\n", buf_str(&polled));
 	printf("%s", text_style(TEXT_PLAIN));
 	return e;
 }

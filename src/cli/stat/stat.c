@@ -130,6 +130,9 @@ static int print_table(struct stat_run *s, const struct record_totals *t, int64_
 	if (r < 0)
 		return r;
 	loss_raise(&s->loss, t->source.lost);
+	r = live_polled(t, &s->loss.polled);
+	if (r < 0)
+		return r;
 	if (s->opts->json) {
 		stat_table_put_json(
 			s->out, &f, s->figures.by,

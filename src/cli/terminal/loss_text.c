@@ -72,12 +72,43 @@ static bool loss_text_is_text(struct bytes b, const char *text)
 	return b.len == strlen(text) && !memcmp(b.data, text, b.len);
 }
 
-static void add_marks(struct loss *l, const struct batch *marks)
+int loss_add_polled(struct loss_polled *p, size_t processes, long pid, struct bytes comm)
 {
-	for (size_t i = 0; i < marks->rows; i++) {
+	_cleanup_buf_ struct buf safe = {0};
+	int r = 0;
+
+	if (processes && !p->processes)
+		r = format_safe(&safe, comm.data, comm.len);
+	if (safe.len)
+		snprintf(p->first, sizeof(p->first), "%s (%ld)", buf_str(&safe), pid);
+	p->processes += processes;
+	return r < 0 ? r : 0;
+}
+
+/* "4711 fio" */
+static int loss_text_add_polled(struct loss *l, struct bytes text)
+{
+	char number[16];
+	const char *space = memchr(text.data, ' ', text.len);
+	size_t len = space ? (size_t)(space - (const char *)text.data) : 0;
+
+	if (!len || len >= sizeof(number))
+		return 0;
+	snprintf(number, sizeof(number), "%.*s", (int)len, (const char *)text.data);
+	return loss_add_polled(&l->polled, 1, strtol(number, NULL, 10),
+			       (struct bytes){(const void *)(space + 1), text.len - len - 1});
+}
+
+static int add_marks(struct loss *l, const struct batch *marks)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < marks->rows && r >= 0; i++) {
 		struct bytes name = batch_get_bytes(marks, MARK_NAME, i),
 			     text = batch_get_bytes(marks, MARK_TEXT, i);
 
+		if (name.len && text.len && loss_text_is_text(name, "weir.polled"))
+			r = loss_text_add_polled(l, text);
 		if (!name.len || !text.len || !loss_text_is_text(name, "weir.failed"))
 			continue;
 		if (l->failed.count++)
@@ -86,6 +117,7 @@ static void add_marks(struct loss *l, const struct batch *marks)
 		snprintf(l->failed.why, sizeof(l->failed.why), "%.*s", (int)text.len,
 			 (const char *)text.data);
 	}
+	return r;
 }
 
 int loss_read(struct loss *ret, const struct store *s, struct error *err)
@@ -105,10 +137,10 @@ int loss_read(struct loss *ret, const struct store *s, struct error *err)
 			continue;
 		r = store_decode(cursor, i, ~0ull, &b, &unread);
 		if (r >= 0 && block->table == TABLE_MARK)
-			add_marks(&l, b);
+			r = add_marks(&l, b);
 		else if (r >= 0)
 			loss_add(&l, b);
-		else if (r != -EBADMSG) /* else counted as damage */
+		if (r < 0 && r != -EBADMSG) /* else counted as damage */
 			return error_set(err, r, "%s", unread.message);
 	}
 	loss_take_damage(&l, s);
@@ -124,7 +156,7 @@ int loss_put_calls(struct buf *out, const struct loss *l)
 			  format_count(l->lost).s, l->lost == 1 ? "" : "s");
 }
 
-static int put_causes(struct buf *out, const struct loss *l, bool parts, unsigned int max)
+static int loss_text_put_causes(struct buf *out, const struct loss *l, bool parts, unsigned int max)
 {
 	unsigned int named = 0;
 	int r = 0;
@@ -144,11 +176,11 @@ static int put_causes(struct buf *out, const struct loss *l, bool parts, unsigne
 
 int loss_put_causes(struct buf *out, const struct loss *l, bool parts, unsigned int max)
 {
-	int r = put_causes(out, l, parts, max);
+	int r = 0;
 
-	if (r < 0 || parts || !l->events[CAUSE_HOLD_LIMIT])
-		return r;
-	return buf_printf(out, "; the guarantee of --lossless was broken");
+	if (!parts && l->events[CAUSE_HOLD_LIMIT])
+		r = buf_printf(out, "lossless guarantee broken: ");
+	return r < 0 ? r : loss_text_put_causes(out, l, parts, max);
 }
 
 int loss_put_damage(struct buf *out, const struct loss *l)
@@ -217,6 +249,23 @@ int loss_put_failed(struct buf *out, const struct loss *l)
 	return r < 0 || l->failed.count < 2
 		       ? r
 		       : buf_printf(out, " (and %zu more)", l->failed.count - 1);
+}
+
+int loss_put_polled(struct buf *out, const struct loss_polled *p)
+{
+	int r;
+
+	if (!p->processes)
+		return 0;
+	r = buf_printf(out, "%s", p->first);
+	if (r >= 0 && p->processes > 1)
+		r = buf_printf(out, " and %zu more process%s", p->processes - 1,
+			       p->processes == 2 ? "" : "es");
+	return r < 0 ? r
+		     : buf_printf(out,
+				  " %s an io_uring that the kernel polls (SQPOLL): its requests "
+				  "make no calls and are not recorded",
+				  p->processes > 1 ? "have" : "has");
 }
 
 static bool has_parts(const struct loss *l)
@@ -353,6 +402,11 @@ json_t *loss_json(const struct loss *l)
 		json_object_set_new(doc, "files", changes_json(&l->changes));
 	if (l->failed.count)
 		json_object_set_new(doc, "failed", failed_json(l));
+	if (l->polled.processes)
+		json_object_set_new(doc, "polled",
+				    json_pack("{s:I, s:s}", "processes",
+					      (json_int_t)l->polled.processes, "first",
+					      l->polled.first));
 	return doc;
 }
 

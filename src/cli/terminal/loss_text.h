@@ -20,6 +20,12 @@ struct loss_failed {
 	char why[256]; /* as the recorder wrote it into the trace */
 };
 
+/* Processes with an io_uring that the kernel polls: what they do through it is no call, and in no figure. */
+struct loss_polled {
+	size_t processes;
+	char first[80]; /* "fio (4711)", safe to print */
+};
+
 struct loss {
 	uint64_t events[CAUSE_COUNT];
 	bool more[CAUSE_COUNT];	     /* more than `events` says: by how much is not known */
@@ -31,6 +37,7 @@ struct loss {
 		unclosed; /* traces whose recorder was killed: later calls may be missing */
 	struct store_file_changes changes; /* what became of the files since they were opened */
 	struct loss_failed failed;
+	struct loss_polled polled;
 };
 
 /* Adds rows of the table `loss`. */
@@ -39,7 +46,10 @@ void loss_add(struct loss *l, const struct batch *rows);
 void loss_raise(struct loss *l, uint64_t lost);
 /* Takes the damage that the store knows of by now, in place of what it knew before. */
 void loss_take_damage(struct loss *l, const struct store *s);
-/* Reads a trace's rows of loss, its marks of failure and its damage so far. Blocks that are damaged themselves count. */
+/* Adds a process to those of which there may be none. `comm` may be any bytes. 0 or -ENOMEM. */
+int loss_add_polled(struct loss_polled *p, size_t processes, long pid, struct bytes comm);
+/* Reads a trace's rows of loss, its marks of failure and of rings that the kernel polls, and its damage so far. Blocks that
+ * are damaged themselves count. */
 int loss_read(struct loss *ret, const struct store *s, struct error *err);
 
 /* True where calls are missing. */
@@ -61,6 +71,9 @@ int loss_put_unclosed(struct buf *out, const struct loss *l, enum format_zone zo
 /* "after 0.224 s: cannot keep 4,800 rows ...": why recording failed. 0 or -ENOMEM. */
 int loss_put_failed(struct buf *out, const struct loss *l);
 
+/* "fio (4711) has an io_uring that the kernel polls ...": what is in no figure; nothing where there is none. 0 or -ENOMEM. */
+int loss_put_polled(struct buf *out, const struct loss_polled *p);
+
 /* "a.trace was deleted: what is shown was read from the deleted file". 0 or -ENOMEM. */
 int loss_put_changes(struct buf *out, const struct loss *l);
 
@@ -74,7 +87,8 @@ void loss_warn_changes(const struct store *s, unsigned int *warned);
  * cause whose number is not known has 0 there and "at_least" is true. Where a recorder was killed there is also
  * "unclosed": {"traces": n, "complete_until": "ns since the epoch" or null}; where something happened to the files since
  * they were opened, "files": {"traces": n, "path": of the first, "what": ["deleted", "moved", "replaced", "cut"]};
- * where recording failed, "failed": {"recordings": n, "at": "ns since the epoch", "why": text}.
+ * where recording failed, "failed": {"recordings": n, "at": "ns since the epoch", "why": text}; where processes have an
+ * io_uring that the kernel polls, "polled": {"processes": n, "first": "fio (4711)"}.
  */
 json_t *loss_json(const struct loss *l);
 void loss_put_json(FILE *out, const struct loss *l);

@@ -18,6 +18,8 @@ export interface Loss {
 	unclosed?: { traces: number; complete_until: string | null };
 	/** Recordings that ended because something failed, or into whose file another program wrote: when and why the first did. */
 	failed?: { recordings: number; at: string; why: string };
+	/** Processes with an io_uring that the kernel polls: their requests make no calls and are in no figure; `first`: "fio (4711)". */
+	polled?: { processes: number; first: string };
 }
 
 export interface Column {
