@@ -105,8 +105,8 @@ int priority_probe(void)
 
 	if (policy < 0 || sched_getparam(0, &before))
 		return -errno;
-	r = set_policy(0, SCHED_RR, PRIORITY_DECODER);
-	return r < 0							      ? r
-	       : sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &before) ? -errno
-									      : 0;
+	/* A turn sets SCHED_RESET_ON_FORK too, which asks for no more, but which this thread could not take back. */
+	r = sched_setscheduler(0, SCHED_RR | (policy & SCHED_RESET_ON_FORK),
+			       &(struct sched_param){.sched_priority = PRIORITY_DECODER});
+	return r || sched_setscheduler(0, policy, &before) ? -errno : 0;
 }
