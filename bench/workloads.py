@@ -42,7 +42,7 @@ class Load:
         return None
 
     def run(self, tool, env, work, factor):
-        calls = max(int(self.calls * factor * tool.scale), 7000)
+        calls = max(int(self.calls * factor * tool.scale), 7000 // self.threads)
         environ = dict(os.environ, WORK_CALLS=str(calls), WORK_THREADS=str(self.threads), WORK_SIZE=str(self.size))
         out, cpu_file = os.path.join(work, "out"), os.path.join(work, "cpu")
         command = [env.workload, "--cpu", cpu_file, env.workload, self.case, work]
@@ -217,7 +217,11 @@ WORKLOADS = [
     Load("pread 4 KiB", "load_pread", 600000, size=4096, main_call="pread64"),
     Load("pread 1 B, 2 threads", "load_pread", 300000, threads=2, size=1, main_call="pread64"),
     Load("pread 4 KiB, 2 threads", "load_pread", 250000, threads=2, size=4096, main_call="pread64"),
+    # Far more threads than CPUs: the recorder has to get its turns among them.
+    Load("pread 1 B, 64 threads", "load_pread", 20000, threads=64, size=1, main_call="pread64"),
+    Load("pread 1 B, 200 threads", "load_pread", 7000, threads=200, size=1, main_call="pread64"),
     Load("metadata", "load_meta", 140000),
+    Load("metadata, 200 threads", "load_meta", 1400, threads=200),
     fio("fio cached", 0, 400000),
     fio("fio direct", 1, 15000),
     Redis("Redis, everysec", "everysec", 200000),
