@@ -122,25 +122,32 @@ def end(process, seconds, what):
 LONG_NS = 100_000_000  # calls that last longer lie in blocks of their own: a kill can leave these unwritten, or those beside them
 
 
-def numbered(b, path):
+def numbered(b, path, attached=False):
     """load_count writes 8 bytes at 0, 8, 16, ...: the rows are the first N of them, but for calls that took long, and those end
-    behind the time up to which the trace says that it is complete. Returns how many there are, and what it says of its end.
+    behind the time up to which the trace says that it is complete. Of a program that was there before, the first may be any, and the
+    one in which it was then does not count.
+    Returns how many there are, and what it says of its end, with "next", the number behind the last.
 
     There may be millions of rows: they are read as they come, not kept as Python values."""
     dump = subprocess.Popen([b.dump, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    where, damage = re.compile(rb'"start":(\d+),"dur":(\d+).*(?:"size":8,.*"pos":(\d+)|"pos":(\d+),.*"size":8,)'), {}
+    when, place, damage = re.compile(rb'"start":(\d+),"dur":(\d+),'), re.compile(rb'"pos":(\d+),'), {}
     places, starts, ends = array.array("Q"), array.array("Q"), array.array("Q")
     for line in dump.stdout:
         if b'"pwrite64"' in line:
-            m = where.search(line)
-            need(m, f"a row without its place: {line[:300]}")
-            places.append(int(m[3] or m[4]))
+            if b'"ret":-4,' in line:  # EINTR: the program was killed in it, nothing was written
+                continue
+            if attached and b'"start"' not in line[:60]:  # it ran when recording began
+                continue
+            m, at = when.search(line), place.search(line)
+            need(m and at and b'"size":8,' in line, f"a row without its place: {line[:300]}")
+            places.append(int(at[1]))
             starts.append(int(m[1]))
             ends.append(int(m[1]) + int(m[2]))
         elif b'"damage"' in line:
             damage = json.loads(line)
     need(dump.wait() == 0, f"the trace cannot be read: {dump.stderr.read().decode()[-200:]}")
-    last, last_end, until = -8, 0, damage["until"] if damage["unclosed"] else 1 << 63
+    last = min(places, default=0) - 8 if attached else -8
+    last_end, until = 0, damage["until"] if damage["unclosed"] else 1 << 63
     for i in sorted(range(len(places)), key=places.__getitem__):
         missing = places[i] // 8 - last // 8 - 1
         need(missing >= 0, f"two rows at {places[i]}")
@@ -148,7 +155,7 @@ def numbered(b, path):
         need(not missing or apart, f"{missing} rows are missing before {places[i]}")
         need(not missing or starts[i] >= until, f"{missing} rows are missing before {until}, up to when the trace says it is complete")
         last, last_end = places[i], ends[i]
-    return len(places), damage
+    return len(places), dict(damage, next=last // 8 + 1)
 
 
 def killed(b, args, **env):
