@@ -3,7 +3,7 @@
  * The dimension tables: every row is copied under the dense id of its key, so that a later row with
  * the same key replaces the earlier one (a path learned later, a file deleted, a thread stopped).
  */
-#include "enrich/cgroup.h"
+#include "enrich/cgroup_parts.h"
 #include "enrich/internal.h"
 #include "enrich/secret.h"
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "enrich/cgroup.h"
+#include "enrich/cgroup_parts.h"
 #include "enrich/enrich.h"
 #include "enrich/keys.h"
 #include "schema/ops.h"

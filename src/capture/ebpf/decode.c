@@ -272,7 +272,7 @@ static int op_identity(const struct decode *d, const struct wire_op *w, uint32_t
 	return r;
 }
 
-/* The error and what was moved follow from it (enrich/ops.c), but for calls with many messages. */
+/* The error and what was moved follow from it (enrich/derived.c), but for calls with many messages. */
 static int op_result(const struct decode *d, const struct wire_op *w, const struct parts *p,
 		     struct batch *b, size_t row)
 {

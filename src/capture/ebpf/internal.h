@@ -21,7 +21,7 @@ void plans_of(const struct select *s, struct wire_plan *ret);
 /* What a call that succeeds does to the names that its arguments path and path2 are: enum name_fate. */
 void plan_fates(uint32_t code, uint8_t ret[2]);
 
-/* ---- reader.c: the thread that copies the rings ---- */
+/* ---- ring_reader.c: the thread that copies the rings ---- */
 
 #define CHUNK_BYTES WIRE_LEAF_BYTES
 

@@ -33,7 +33,7 @@ static bool is_selected(const struct loaded *l, const struct select *s, int32_t 
 	return false;
 }
 
-static int add_mark(const char *text, size_t len, int64_t now, struct batch_set *out)
+static int polled_add_mark(const char *text, size_t len, int64_t now, struct batch_set *out)
 {
 	struct batch *b;
 	size_t row;
@@ -56,7 +56,7 @@ static int give_one(const struct wire_polled_key *k, const struct wire_polled *p
 		polled->pid = k->tgid;
 		snprintf(polled->comm, sizeof(polled->comm), "%.*s", (int)sizeof(p->comm), p->comm);
 	}
-	return add_mark(text, (size_t)n, now, out);
+	return polled_add_mark(text, (size_t)n, now, out);
 }
 
 int polled_give(const struct loaded *l, const struct select *s, int64_t now,

@@ -360,7 +360,7 @@ static int64_t given_until(const struct ebpf *e)
 	return e->pending_count ? MIN(e->horizon, (int64_t)e->pending[0].time) : e->horizon;
 }
 
-static int finish(struct ebpf *e, struct batch_set *out);
+static int source_finish(struct ebpf *e, struct batch_set *out);
 static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now);
 
 static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, struct error *err)
@@ -393,7 +393,7 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 			       given_until(e)); /* what is missing of it was counted by then */
 	}
 	if (r >= 0 && e->stopped && !e->queue && !e->pending_count && !set_full(out)) {
-		r = finish(e, out);
+		r = source_finish(e, out);
 		e->ended = true;
 		priority_end(&e->priority);
 	}
@@ -598,7 +598,7 @@ static bool ring_proved(const struct ebpf *e, size_t cpu)
 }
 
 /* The last rows: calls still running, and what is missing. */
-static int finish(struct ebpf *e, struct batch_set *out)
+static int source_finish(struct ebpf *e, struct batch_set *out)
 {
 	int r = give_running(e, out);
 

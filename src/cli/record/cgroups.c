@@ -27,7 +27,7 @@ static void mounts_free(struct cgroup_mounts *m)
 		free(m->folders[i]);
 }
 
-static void mounts_add(struct cgroup_mounts *m, const char *type)
+static void cgroups_mounts_add(struct cgroup_mounts *m, const char *type)
 {
 	char buf[4096];
 	struct mntent entry;
@@ -45,10 +45,10 @@ static void mounts_add(struct cgroup_mounts *m, const char *type)
 	endmntent(f);
 }
 
-static int mounts_read(struct cgroup_mounts *m, struct error *err)
+static int cgroups_mounts_read(struct cgroup_mounts *m, struct error *err)
 {
-	mounts_add(m, "cgroup2");
-	mounts_add(m, "cgroup");
+	cgroups_mounts_add(m, "cgroup2");
+	cgroups_mounts_add(m, "cgroup");
 	if (m->count == 0)
 		return error_set(err, -ENOENT,
 				 "no control groups are mounted here; choose by -p PID or --comm "
@@ -104,7 +104,7 @@ int cgroup_of_path(const char *path, char **ret, struct error *err)
 	_cleanup_(mounts_free) struct cgroup_mounts mounts = {0};
 	_cleanup_free_ char *real = NULL;
 	char *best = NULL;
-	int r = mounts_read(&mounts, err);
+	int r = cgroups_mounts_read(&mounts, err);
 
 	if (r < 0)
 		return r;
@@ -135,7 +135,7 @@ static int find_folder(bool (*matches)(const char *folder, const char *wanted), 
 {
 	_cleanup_(mounts_free) struct cgroup_mounts mounts = {0};
 	char *best = NULL, *roots[CGROUP_MOUNTS_MAX + 1] = {0};
-	int r = mounts_read(&mounts, err);
+	int r = cgroups_mounts_read(&mounts, err);
 	FTSENT *entry;
 	FTS *walk;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reader.c: one thread, SCHED_FIFO where allowed, that does nothing but copy records out of the kernel's rings,
+ * ring_reader.c: one thread, SCHED_FIFO where allowed, that does nothing but copy records out of the kernel's rings,
  * so that a ring never waits for decoding, compression or the disk. What lies before a ring's head is complete, so
  * nothing of it is looked at here. Rings are read in rounds: what ended before a round began was copied by its end,
  * which lets the decoder put the CPUs' records in order.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "enrich/cgroup.h"
+#include "enrich/cgroup_parts.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cgroup.h: what the path of a cgroup says about the systemd unit and the container that it belongs
+/* cgroup_parts.h: what the path of a cgroup says about the systemd unit and the container that it belongs
  * to. */
 #pragma once
 
