@@ -146,14 +146,14 @@ static bool exists(const struct tm *day)
 }
 
 /* What a text may mean: the best so far. */
-struct choice {
+struct when_choice {
 	const struct when_frame *frame; /* NULL: the first is taken */
 	int64_t away; /* how far the best is from the frame; INT64_MAX: there is none yet */
 	int64_t at;
 	bool twice; /* another lies within the frame too */
 };
 
-static void when_offer(struct choice *c, int64_t at)
+static void when_offer(struct when_choice *c, int64_t at)
 {
 	const struct when_frame *f = c->frame;
 	int64_t away = !f || (at >= f->first && at <= f->last) ? 0
@@ -178,14 +178,14 @@ static bool local_seconds(const struct tm *given, int summer, int64_t *ret)
 	return tm.tm_isdst == summer && tm.tm_hour == given->tm_hour && tm.tm_min == given->tm_min;
 }
 
-static void offer_seconds(const struct reading *r, struct choice *c, int64_t seconds)
+static void offer_seconds(const struct reading *r, struct when_choice *c, int64_t seconds)
 {
 	if (seconds >= 0 && seconds <= INT64_MAX / NSEC_PER_SEC - 1)
 		when_offer(c, seconds * NSEC_PER_SEC + r->ns);
 }
 
 /* The times that the reading means: none where clocks are set forward, two where they are set back. */
-static void offer_reading(const struct reading *r, struct choice *c)
+static void offer_reading(const struct reading *r, struct when_choice *c)
 {
 	struct tm tm = r->tm;
 	int64_t seconds;
@@ -201,7 +201,7 @@ static void offer_reading(const struct reading *r, struct choice *c)
 }
 
 /* Only the clock was read: that of each day of the frame. */
-static void offer_days(struct reading *r, struct choice *c)
+static void offer_days(struct reading *r, struct when_choice *c)
 {
 	struct tm first = day_of(c->frame->first, r, c->frame),
 		  last = day_of(c->frame->last, r, c->frame);
@@ -220,7 +220,7 @@ static void offer_days(struct reading *r, struct choice *c)
 }
 
 /* Day and month were read: that of each year of the frame. */
-static void offer_years(struct reading *r, struct choice *c)
+static void offer_years(struct reading *r, struct when_choice *c)
 {
 	int last = day_of(c->frame->last, r, c->frame).tm_year;
 
@@ -258,7 +258,7 @@ static bool clock_follows(const char **p)
 
 int when_parse(const char *text, size_t len, const struct when_frame *frame, int64_t *ret_ns)
 {
-	struct choice c = {.frame = frame, .away = INT64_MAX};
+	struct when_choice c = {.frame = frame, .away = INT64_MAX};
 	struct reading r = {0};
 	char copy[TEXT_MAX];
 	const char *p = copy;

@@ -185,7 +185,7 @@ void http_reply_file(struct http_request *r, const char *type, int fd)
 
 /* ---- streams ---- */
 
-struct stream {
+struct reply_stream {
 	struct http_stream s;
 	struct http_request *request;
 	struct buf piece;
@@ -195,7 +195,7 @@ struct stream {
 
 static ssize_t stream_read(void *arg, uint64_t pos, char *to, size_t max)
 {
-	struct stream *s = arg;
+	struct reply_stream *s = arg;
 	size_t n;
 	int e;
 
@@ -219,7 +219,7 @@ static ssize_t stream_read(void *arg, uint64_t pos, char *to, size_t max)
 
 static void stream_free(void *arg)
 {
-	struct stream *s = arg;
+	struct reply_stream *s = arg;
 
 	s->s.done(s->s.arg);
 	buf_free(&s->piece);
@@ -228,7 +228,7 @@ static void stream_free(void *arg)
 
 void http_reply_stream(struct http_request *r, const char *type, const struct http_stream *from)
 {
-	struct stream *s = calloc(1, sizeof(*s));
+	struct reply_stream *s = calloc(1, sizeof(*s));
 
 	if (!s) {
 		from->done(from->arg);

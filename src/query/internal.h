@@ -46,7 +46,7 @@ void *query_alloc(struct query_source *s, size_t count, size_t size);
 
 /* ---- lex.c ---- */
 
-enum token_kind {
+enum query_token_kind {
 	TOKEN_END,
 	TOKEN_NAME,
 	TOKEN_NUMBER,
@@ -83,16 +83,16 @@ struct number {
 	double f;
 };
 
-struct token {
-	enum token_kind kind;
+struct query_token {
+	enum query_token_kind kind;
 	uint32_t pos, len;
 	struct bytes text; /* NAME, STRING (without quotes and escapes) */
 	struct number number;
 };
 
 /* The token at or after *pos; *pos moves behind it. */
-void lex_next(struct query_source *s, size_t *pos, struct token *ret);
-bool token_is(const struct token *t, const char *word); /* a name, whatever the case */
+void lex_next(struct query_source *s, size_t *pos, struct query_token *ret);
+bool token_is(const struct query_token *t, const char *word); /* a name, whatever the case */
 bool token_text_is(struct bytes b, const char *text);
 
 /* ---- parse.c: the tree without types ---- */
@@ -134,7 +134,7 @@ struct node {
 
 struct parser {
 	struct query_source *s;
-	struct token now, after; /* one token of looking ahead */
+	struct query_token now, after; /* one token of looking ahead */
 	size_t pos;
 	uint32_t end; /* of the last token taken */
 	unsigned int depth;
@@ -142,23 +142,23 @@ struct parser {
 
 void parser_start(struct parser *p, struct query_source *s);
 void parser_take(struct parser *p);
-bool parser_accept(struct parser *p, enum token_kind kind);
+bool parser_accept(struct parser *p, enum query_token_kind kind);
 bool parser_accept_word(struct parser *p, const char *word);
 int parser_expected(struct parser *p, const char *what);
 struct node *query_parse_node(struct parser *p);
-bool word_is_keyword(const struct token *t);
+bool word_is_keyword(const struct query_token *t);
 
 /* ---- parse_stages.c ---- */
 
-struct item { /* of a list: an expression, with a name or a direction */
+struct query_item { /* of a list: an expression, with a name or a direction */
 	struct node *expr;
 	struct bytes name; /* after `as` */
 	uint32_t name_pos;
 	bool desc;
-	struct item *next;
+	struct query_item *next;
 };
 
-enum part_kind {
+enum query_part_kind {
 	PART_WHERE,
 	PART_BY,	/* items, every */
 	PART_AGGREGATE, /* items */
@@ -169,23 +169,23 @@ enum part_kind {
 	PART_JOIN,
 };
 
-struct part { /* a stage as written */
-	enum part_kind kind;
+struct query_part { /* a stage as written */
+	enum query_part_kind kind;
 	uint32_t pos, len;
-	struct item *items;
+	struct query_item *items;
 	struct node *expr;
 	int64_t number;	    /* HEAD, TAIL; BY: every, ns, 0: none */
 	struct bytes table; /* JOIN */
-	struct part *next;
+	struct query_part *next;
 };
 
-struct pipeline {
+struct query_pipeline {
 	enum table_id table;
 	const struct query_user_table *user; /* NULL: `table` is asked */
-	struct part *parts;
+	struct query_part *parts;
 };
 
-int query_parse_parts(struct parser *p, struct pipeline *ret);
+int query_parse_parts(struct parser *p, struct query_pipeline *ret);
 bool node_is_aggregate(const struct node *n);  /* a call of one */
 bool node_has_aggregate(const struct node *n); /* somewhere within */
 
@@ -227,24 +227,24 @@ struct scope {
 	bool see_hidden; /* hidden fields may be named: they are parts of what is calculated */
 };
 
-struct checker {
+struct query_checker {
 	struct query_source *s;
 	struct scope scope;
 };
 
 /* An expression of any type; hint (may be NULL) is what it is compared with. */
-struct expr *check_expr(struct checker *c, struct node *n, const struct query_kind *hint);
+struct expr *check_expr(struct query_checker *c, struct node *n, const struct query_kind *hint);
 /* One that must be a condition. */
-struct expr *check_condition(struct checker *c, struct node *n);
+struct expr *check_condition(struct query_checker *c, struct node *n);
 /* Depth and size of a finished expression, shared parts counted as often as they stand. */
 int check_limits(struct query_source *s, const struct expr *e);
 
 /* check_name.c */
-struct expr *check_name(struct checker *c, struct node *n);
-bool name_resolves(const struct checker *c, const struct node *n);
-int check_unknown_name(struct checker *c, const struct node *n);
+struct expr *check_name(struct query_checker *c, struct node *n);
+bool name_resolves(const struct query_checker *c, const struct node *n);
+int check_unknown_name(struct query_checker *c, const struct node *n);
 /* The field that `p99(dur)` means after a stage of aggregates. */
-struct expr *check_aggregate_name(struct checker *c, struct node *n);
+struct expr *check_aggregate_name(struct query_checker *c, struct node *n);
 /* A name of the table's row, without a scope: NULL where there is none (nothing is noted, but by
  * check_user_name()). */
 struct expr *check_schema_name(struct query_source *s, enum table_id table, struct bytes name,
@@ -260,7 +260,7 @@ struct expr *check_user_name(struct query_source *s, enum table_id table, struct
 const struct query_user_table *check_user_table(const struct query_source *s, struct bytes name);
 /* query_users.load(), with the error at a stage. */
 int check_user_load(struct query_source *s, const struct query_user_table *t, size_t column,
-		    bool key, const struct part *at);
+		    bool key, const struct query_part *at);
 /* Offers what check_user_name() finds: columns by their names, where these say of which table, else
  * with it. */
 void check_user_offer(struct query_source *s, enum table_id table,
@@ -269,22 +269,22 @@ void check_user_offer(struct query_source *s, enum table_id table,
 const char *node_name(struct query_source *s, const struct node *n);
 
 /* check_literal.c */
-struct expr *check_number(struct checker *c, struct node *n, const struct query_kind *hint);
-struct expr *check_bare(struct checker *c, const struct node *n, int64_t value,
+struct expr *check_number(struct query_checker *c, struct node *n, const struct query_kind *hint);
+struct expr *check_bare(struct query_checker *c, const struct node *n, int64_t value,
 			const struct query_kind *hint);
-struct expr *check_string(struct checker *c, struct node *n, const struct query_kind *hint);
-struct expr *check_word(struct checker *c, struct node *n, const struct query_kind *hint);
-struct expr *check_negative(struct checker *c, struct node *n, const struct query_kind *hint);
+struct expr *check_string(struct query_checker *c, struct node *n, const struct query_kind *hint);
+struct expr *check_word(struct query_checker *c, struct node *n, const struct query_kind *hint);
+struct expr *check_negative(struct query_checker *c, struct node *n, const struct query_kind *hint);
 int64_t check_code_find(const char *vocab, struct bytes word);
 
 /* check_pair.c: two operands that must agree */
-int check_pair(struct checker *c, struct node *a, struct node *b, struct expr **ret_a,
+int check_pair(struct query_checker *c, struct node *a, struct node *b, struct expr **ret_a,
 	       struct expr **ret_b);
-struct expr *check_compare(struct checker *c, struct node *n);
-struct expr *check_arith(struct checker *c, struct node *n, const struct query_kind *hint);
+struct expr *check_compare(struct query_checker *c, struct node *n);
+struct expr *check_arith(struct query_checker *c, struct node *n, const struct query_kind *hint);
 /* Makes *e fit `to` where a literal can; false where it does not (nothing is noted). */
 bool kinds_agree(struct query_kind a, struct query_kind b);
-int check_disagree(struct checker *c, const struct node *n, const struct expr *a,
+int check_disagree(struct query_checker *c, const struct node *n, const struct expr *a,
 		   const struct expr *b);
 bool kind_has_order(struct query_kind k);
 bool kind_is_number(struct query_kind k); /* INT, UINT, FLOAT, DUR, SIZE */
@@ -292,13 +292,13 @@ bool kind_is_number(struct query_kind k); /* INT, UINT, FLOAT, DUR, SIZE */
 const char *query_kind_text(struct query_kind k);
 
 /* check_match.c */
-struct expr *check_in(struct checker *c, struct node *n);
-struct expr *check_range(struct checker *c, struct node *n);
-struct expr *check_match(struct checker *c, struct node *n);
-struct expr *check_has(struct checker *c, struct node *n);
+struct expr *check_in(struct query_checker *c, struct node *n);
+struct expr *check_range(struct query_checker *c, struct node *n);
+struct expr *check_match(struct query_checker *c, struct node *n);
+struct expr *check_has(struct query_checker *c, struct node *n);
 
 /* check_call.c */
-struct expr *check_call(struct checker *c, struct node *n, const struct query_kind *hint);
+struct expr *check_call(struct query_checker *c, struct node *n, const struct query_kind *hint);
 
 /* Makers; NULL where memory ran out. */
 struct expr *expr_make_expr(struct query_source *s, enum expr_kind kind, struct query_kind type,

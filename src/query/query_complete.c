@@ -15,9 +15,9 @@
 
 #define TOKENS_MAX 512 /* of the stage at hand that are looked at */
 
-struct completion {
+struct query_completion {
 	struct query_source s;
-	struct token tokens[TOKENS_MAX]; /* of the stage at hand, before the word */
+	struct query_token tokens[TOKENS_MAX]; /* of the stage at hand, before the word */
 	size_t count;
 	size_t stage; /* where the stage begins */
 	size_t grouped; /* where the stage before it begins, if that one is `by` or `every`; else SIZE_MAX */
@@ -31,14 +31,14 @@ struct completion {
 	void *arg;
 };
 
-static void query_complete_offer(struct completion *c, const char *word)
+static void query_complete_offer(struct query_completion *c, const char *word)
 {
 	if (strlen(word) >= c->word.len &&
 	    !strncasecmp(word, (const char *)c->word.data, c->word.len))
 		c->offer(c->arg, word);
 }
 
-static void offer_all(struct completion *c, const char *const *words)
+static void offer_all(struct query_completion *c, const char *const *words)
 {
 	for (; *words; words++)
 		query_complete_offer(c, *words);
@@ -47,10 +47,10 @@ static void offer_all(struct completion *c, const char *const *words)
 /* ---- where the word stands ---- */
 
 /* Splits the text before the place into stages and tokens; keeps those of the last stage. */
-static void query_complete_find_place(struct completion *c, size_t pos)
+static void query_complete_find_place(struct query_completion *c, size_t pos)
 {
 	size_t at = 0;
-	struct token t;
+	struct query_token t;
 
 	for (;;) {
 		lex_next(&c->s, &at, &t);
@@ -84,14 +84,14 @@ static void query_complete_find_place(struct completion *c, size_t pos)
 	}
 }
 
-static const struct token *back(const struct completion *c, size_t n)
+static const struct query_token *back(const struct query_completion *c, size_t n)
 {
-	static const struct token none = {.kind = TOKEN_END};
+	static const struct query_token none = {.kind = TOKEN_END};
 
 	return n < c->count ? &c->tokens[c->count - 1 - n] : &none;
 }
 
-static bool is_relation(const struct token *t)
+static bool is_relation(const struct query_token *t)
 {
 	return t->kind == TOKEN_EQ || t->kind == TOKEN_NE || t->kind == TOKEN_GLOB ||
 	       t->kind == TOKEN_NOT_GLOB || t->kind == TOKEN_REGEX || t->kind == TOKEN_NOT_REGEX ||
@@ -99,7 +99,7 @@ static bool is_relation(const struct token *t)
 }
 
 /* The name that a value at this place is compared with: `op ==`, `op in (read,`. */
-static const struct token *compared(const struct completion *c, bool *ret_has)
+static const struct query_token *compared(const struct query_completion *c, bool *ret_has)
 {
 	size_t n = 0, inside = 0;
 	bool list = false;
@@ -126,7 +126,7 @@ static const struct token *compared(const struct completion *c, bool *ret_has)
 }
 
 /* Within the brackets of sum() and the like, which are of the rows that are summed. */
-static bool in_aggregate(const struct completion *c)
+static bool in_aggregate(const struct query_completion *c)
 {
 	enum query_aggregate kind;
 	size_t closed = 0;
@@ -147,7 +147,7 @@ static bool in_aggregate(const struct completion *c)
 /* ---- names ---- */
 
 /* The rows of the table are in reach: nothing before is grouped or selected. */
-static bool query_complete_is_open(const struct completion *c)
+static bool query_complete_is_open(const struct query_completion *c)
 {
 	if (c->before && (c->before->grouped || c->before->user))
 		return false;
@@ -161,7 +161,7 @@ static bool query_complete_is_open(const struct completion *c)
 	return true;
 }
 
-static struct query_kind kind_of_name(struct completion *c, const struct token *t)
+static struct query_kind kind_of_name(struct query_completion *c, const struct query_token *t)
 {
 	size_t count = 0;
 	const struct plan_field *fields = c->before ? plan_output(c->before, &count) : NULL;
@@ -180,7 +180,7 @@ static void offer_user(void *arg, const char *word)
 	query_complete_offer(arg, word);
 }
 
-static void offer_names(struct completion *c)
+static void offer_names(struct query_completion *c)
 {
 	static const char *const names[] = {
 #define N(NAME, name, id, type, more, doc) #name,
@@ -215,7 +215,7 @@ static void offer_names(struct completion *c)
 	check_user_offer(&c->s, c->table, offer_user, c);
 }
 
-static void offer_functions(struct completion *c)
+static void offer_functions(struct query_completion *c)
 {
 	static const char *const functions[] = {
 #define F(NAME, name, sig, doc) #name "(",
@@ -227,7 +227,7 @@ static void offer_functions(struct completion *c)
 	offer_all(c, functions);
 }
 
-static void offer_aggregates(struct completion *c)
+static void offer_aggregates(struct query_completion *c)
 {
 	static const char *const aggregates[] = {
 		"count()",     "countif(",  "sum(",	   "avg(",  "min(",	 "max(",
@@ -240,7 +240,7 @@ static void offer_aggregates(struct completion *c)
 
 /* ---- values ---- */
 
-static void query_complete_offer_flags(struct completion *c)
+static void query_complete_offer_flags(struct query_completion *c)
 {
 	bool seen[WORDS_COUNT] = {false};
 
@@ -265,8 +265,8 @@ static void query_complete_offer_flags(struct completion *c)
 }
 
 /* True where the name says what its values are. */
-static bool query_complete_offer_values(struct completion *c, const struct token *name, bool has,
-					const char **ret_value_of)
+static bool query_complete_offer_values(struct query_completion *c, const struct query_token *name,
+					bool has, const char **ret_value_of)
 {
 	struct query_kind k = kind_of_name(c, name);
 	uint64_t bit;
@@ -304,7 +304,7 @@ static bool query_complete_offer_values(struct completion *c, const struct token
 
 /* ---- what is expected ---- */
 
-static void offer_tables(struct completion *c, bool dimensions)
+static void offer_tables(struct query_completion *c, bool dimensions)
 {
 	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
 		if (!dimensions || schema_is_dimension((enum table_id)i))
@@ -314,7 +314,7 @@ static void offer_tables(struct completion *c, bool dimensions)
 		query_complete_offer(c, c->s.users->tables[i]->name);
 }
 
-static void offer_stage(struct completion *c)
+static void offer_stage(struct query_completion *c)
 {
 	static const char *const stages[] = {"where", "by",	"every", "sort", "head",
 					     "tail",  "select", "join",	 NULL};
@@ -328,11 +328,11 @@ static void offer_stage(struct completion *c)
 }
 
 /* Behind a finished operand: what goes on with it. */
-static void offer_operators(struct completion *c)
+static void offer_operators(struct query_completion *c)
 {
 	static const char *const relations[] = {"and", "or",	  "in",	 "not", "like",
 						"is",  "between", "has", NULL};
-	const struct token *stage = &c->tokens[0];
+	const struct query_token *stage = &c->tokens[0];
 
 	if (token_is(stage, "sort")) {
 		query_complete_offer(c, "desc");
@@ -353,9 +353,9 @@ static void offer_operators(struct completion *c)
 }
 
 /* A name, a value or a closing bracket stands before. */
-static bool behind_operand(const struct completion *c)
+static bool behind_operand(const struct query_completion *c)
 {
-	const struct token *t = back(c, 0);
+	const struct query_token *t = back(c, 0);
 
 	if (t->kind == TOKEN_NAME)
 		return (c->count > 1 || !(token_is(t, "where") || token_is(t, "by") ||
@@ -364,10 +364,10 @@ static bool behind_operand(const struct completion *c)
 	return t->kind == TOKEN_NUMBER || t->kind == TOKEN_STRING || t->kind == TOKEN_CLOSE;
 }
 
-static void complete(struct completion *c, const char **ret_value_of)
+static void complete(struct query_completion *c, const char **ret_value_of)
 {
 	bool has = false;
-	const struct token *name = compared(c, &has), *t = back(c, 0);
+	const struct query_token *name = compared(c, &has), *t = back(c, 0);
 
 	if (name && query_complete_offer_values(c, name, has, ret_value_of))
 		return;
@@ -396,7 +396,7 @@ static void complete(struct completion *c, const char **ret_value_of)
 }
 
 /* The stages before the one at hand, for the names that they give. What is summed are the rows before `by`. */
-static void parse_before(struct completion *c)
+static void parse_before(struct query_completion *c)
 {
 	struct query_error err;
 	size_t len = c->grouped != SIZE_MAX && in_aggregate(c) ? c->grouped : c->stage;
@@ -418,7 +418,7 @@ void query_complete(const char *text, size_t pos, const struct query_users *user
 {
 	struct query_error err = {0};
 	struct plan_arena *arena;
-	struct completion *c = calloc(1, sizeof(*c));
+	struct query_completion *c = calloc(1, sizeof(*c));
 	struct query_users names = users ? *users : (struct query_users){0};
 	char *copy;
 

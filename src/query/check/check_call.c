@@ -19,8 +19,8 @@ static const char *const names[] = {
 #undef F
 };
 
-static struct expr *check_call_wrong(struct checker *c, const struct node *n, const struct expr *e,
-				     const char *want)
+static struct expr *check_call_wrong(struct query_checker *c, const struct node *n,
+				     const struct expr *e, const char *want)
 {
 	if (!c->s->failed)
 		query_fail(c->s, n->pos, n->len, "%s expected, and this is %s", want,
@@ -29,7 +29,7 @@ static struct expr *check_call_wrong(struct checker *c, const struct node *n, co
 }
 
 /* An operand as a text: names of files, words of codes. */
-static struct expr *check_call_text_of(struct checker *c, struct node *n)
+static struct expr *check_call_text_of(struct query_checker *c, struct node *n)
 {
 	struct expr *e = check_expr(c, n, NULL);
 
@@ -40,7 +40,8 @@ static struct expr *check_call_text_of(struct checker *c, struct node *n)
 	return check_call_wrong(c, n, e, "a text");
 }
 
-static struct expr *check_text_function(struct checker *c, struct node *n, enum query_function f)
+static struct expr *check_text_function(struct query_checker *c, struct node *n,
+					enum query_function f)
 {
 	struct expr *a = check_call_text_of(c, n->first);
 
@@ -50,7 +51,7 @@ static struct expr *check_text_function(struct checker *c, struct node *n, enum 
 		 : NULL;
 }
 
-static struct expr *check_bucket(struct checker *c, struct node *n)
+static struct expr *check_bucket(struct query_checker *c, struct node *n)
 {
 	struct node *w = n->first->next;
 	struct expr *x = check_expr(c, n->first, NULL), *width;
@@ -81,7 +82,8 @@ static struct expr *check_bucket(struct checker *c, struct node *n)
 	return expr_make_call(c->s, FUNCTION_BUCKET, x->type, n, x, width);
 }
 
-static struct expr *check_number_function(struct checker *c, struct node *n, enum query_function f)
+static struct expr *check_number_function(struct query_checker *c, struct node *n,
+					  enum query_function f)
 {
 	struct expr *a = check_expr(c, n->first, NULL);
 
@@ -94,7 +96,8 @@ static struct expr *check_number_function(struct checker *c, struct node *n, enu
 	return expr_make_call(c->s, f, query_kind_of(a->type.type), n, a, NULL);
 }
 
-static struct expr *check_time_function(struct checker *c, struct node *n, enum query_function f)
+static struct expr *check_time_function(struct query_checker *c, struct node *n,
+					enum query_function f)
 {
 	struct query_kind k = query_kind_of(QUERY_TIME);
 	struct expr *a = check_expr(c, n->first, &k);
@@ -106,7 +109,8 @@ static struct expr *check_time_function(struct checker *c, struct node *n, enum 
 	return expr_make_call(c->s, f, query_kind_of(QUERY_INT), n, a, NULL);
 }
 
-static struct expr *check_bit_function(struct checker *c, struct node *n, enum query_function f)
+static struct expr *check_bit_function(struct query_checker *c, struct node *n,
+				       enum query_function f)
 {
 	struct expr *a, *b;
 
@@ -122,7 +126,7 @@ static struct expr *check_bit_function(struct checker *c, struct node *n, enum q
 }
 
 /* Two operands of the same kind; the kind is the result's. */
-static int alike(struct checker *c, struct node *n, struct node *x, struct node *y,
+static int alike(struct query_checker *c, struct node *n, struct node *x, struct node *y,
 		 struct expr **ret_a, struct expr **ret_b, struct query_kind *ret_kind)
 {
 	struct expr *a, *b;
@@ -147,7 +151,7 @@ static int alike(struct checker *c, struct node *n, struct node *x, struct node 
 	return 0;
 }
 
-static struct expr *check_coalesce(struct checker *c, struct node *n)
+static struct expr *check_coalesce(struct query_checker *c, struct node *n)
 {
 	struct query_kind k;
 	struct expr *a, *b;
@@ -157,7 +161,7 @@ static struct expr *check_coalesce(struct checker *c, struct node *n)
 	return expr_make_call(c->s, FUNCTION_COALESCE, k, n, a, b);
 }
 
-static struct expr *check_case(struct checker *c, struct node *n)
+static struct expr *check_case(struct query_checker *c, struct node *n)
 {
 	struct expr *cond, *a, *b, *e;
 	struct query_kind k;
@@ -175,7 +179,7 @@ static struct expr *check_case(struct checker *c, struct node *n)
 	return e;
 }
 
-static struct expr *check_text(struct checker *c, struct node *n)
+static struct expr *check_text(struct query_checker *c, struct node *n)
 {
 	struct expr *a = check_expr(c, n->first, NULL);
 
@@ -186,7 +190,7 @@ static struct expr *check_text(struct checker *c, struct node *n)
 	return expr_make_call(c->s, FUNCTION_TEXT, query_kind_of(QUERY_TEXT), n, a, NULL);
 }
 
-static struct expr *check_id(struct checker *c, struct node *n)
+static struct expr *check_id(struct query_checker *c, struct node *n)
 {
 	struct expr *a = check_expr(c, n->first, NULL);
 
@@ -199,7 +203,7 @@ static struct expr *check_id(struct checker *c, struct node *n)
 			      a, NULL);
 }
 
-static void unknown_function(struct checker *c, const struct node *n)
+static void unknown_function(struct query_checker *c, const struct node *n)
 {
 	static const char *const others[] = {
 		"if",	     "p50",	   "p90",    "p95",    "p99",	     "count",
@@ -239,7 +243,7 @@ static void unknown_function(struct checker *c, const struct node *n)
 			   word);
 }
 
-struct expr *check_call(struct checker *c, struct node *n, const struct query_kind *hint)
+struct expr *check_call(struct query_checker *c, struct node *n, const struct query_kind *hint)
 {
 	int f = function_find(n->text);
 	unsigned int takes;

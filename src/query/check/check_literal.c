@@ -12,7 +12,7 @@
 
 /* ---- numbers ---- */
 
-static struct expr *make_float(struct checker *c, const struct node *n, double value)
+static struct expr *make_float(struct query_checker *c, const struct node *n, double value)
 {
 	struct expr *e = expr_make_expr(c->s, EXPR_CONST, query_kind_of(QUERY_FLOAT), n);
 
@@ -23,7 +23,7 @@ static struct expr *make_float(struct checker *c, const struct node *n, double v
 
 /* A bare whole number takes the unit of what it is compared with where that can be no mistake: bytes,
  * and 0 of anything. */
-struct expr *check_bare(struct checker *c, const struct node *n, int64_t value,
+struct expr *check_bare(struct query_checker *c, const struct node *n, int64_t value,
 			const struct query_kind *hint)
 {
 	enum query_type want = hint ? hint->type : QUERY_NULL;
@@ -37,7 +37,7 @@ struct expr *check_bare(struct checker *c, const struct node *n, int64_t value,
 }
 
 /* A number, with a minus before it where `negative`. */
-static struct expr *check_literal_number(struct checker *c, struct node *n,
+static struct expr *check_literal_number(struct query_checker *c, struct node *n,
 					 const struct number *num, bool negative,
 					 const struct query_kind *hint)
 {
@@ -59,12 +59,12 @@ static struct expr *check_literal_number(struct checker *c, struct node *n,
 	return check_bare(c, n, value, hint);
 }
 
-struct expr *check_number(struct checker *c, struct node *n, const struct query_kind *hint)
+struct expr *check_number(struct query_checker *c, struct node *n, const struct query_kind *hint)
 {
 	return check_literal_number(c, n, &n->number, false, hint);
 }
 
-struct expr *check_negative(struct checker *c, struct node *n, const struct query_kind *hint)
+struct expr *check_negative(struct query_checker *c, struct node *n, const struct query_kind *hint)
 {
 	struct node *a = n->first;
 	struct expr *e;
@@ -108,7 +108,7 @@ int64_t check_code_find(const char *vocab, struct bytes word)
 	return strlen(text) == word.len ? vocab_code(vocab, text) : -1;
 }
 
-static int no_word(struct checker *c, const struct node *n, const char *vocab)
+static int no_word(struct query_checker *c, const struct node *n, const char *vocab)
 {
 	char near[96];
 	int len = (int)MIN(n->text.len, (size_t)64);
@@ -136,7 +136,8 @@ static int64_t op_alias(struct bytes word)
 	return -1;
 }
 
-static struct expr *word_const(struct checker *c, struct node *n, const struct query_kind *hint)
+static struct expr *word_const(struct query_checker *c, struct node *n,
+			       const struct query_kind *hint)
 {
 	int64_t code = check_code_find(hint->vocab, n->text);
 
@@ -147,7 +148,7 @@ static struct expr *word_const(struct checker *c, struct node *n, const struct q
 }
 
 /* A bare word opposite a code: a word of its vocabulary, else a name. */
-struct expr *check_word(struct checker *c, struct node *n, const struct query_kind *hint)
+struct expr *check_word(struct query_checker *c, struct node *n, const struct query_kind *hint)
 {
 	struct expr *e = word_const(c, n, hint);
 
@@ -160,7 +161,7 @@ struct expr *check_word(struct checker *c, struct node *n, const struct query_ki
 }
 
 /* "[::ffff:10.0.0.1]:80" is recorded as the IPv4 address that it is. NULL where there is no memory. */
-static const struct bytes *plain_address(struct checker *c, struct bytes *t)
+static const struct bytes *plain_address(struct query_checker *c, struct bytes *t)
 {
 	static const char mapped[] = "[::ffff:";
 	size_t begin = strlen(mapped), len;
@@ -187,7 +188,7 @@ static const struct bytes *plain_address(struct checker *c, struct bytes *t)
 	return t;
 }
 
-struct expr *check_string(struct checker *c, struct node *n, const struct query_kind *hint)
+struct expr *check_string(struct query_checker *c, struct node *n, const struct query_kind *hint)
 {
 	struct expr *e;
 	int64_t ns;

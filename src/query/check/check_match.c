@@ -14,12 +14,12 @@
 
 /* ---- in ---- */
 
-struct values {
+struct match_values {
 	struct value *list;
 	size_t count, cap;
 };
 
-static bool add_value(struct checker *c, struct values *v, const struct value *value)
+static bool add_value(struct query_checker *c, struct match_values *v, const struct value *value)
 {
 	if (v->count == v->cap) {
 		size_t cap = v->cap ? v->cap * 2 : 16;
@@ -37,8 +37,8 @@ static bool add_value(struct checker *c, struct values *v, const struct value *v
 }
 
 /* %file, as -e takes it. */
-static bool check_match_add_set(struct checker *c, struct values *v, const struct node *n,
-				const struct query_kind *k)
+static bool check_match_add_set(struct query_checker *c, struct match_values *v,
+				const struct node *n, const struct query_kind *k)
 {
 	struct select s = {0};
 	struct error err = {0};
@@ -100,7 +100,7 @@ static int check_match_by_text(const void *a, const void *b)
 }
 
 /* Sorted, each once. */
-static void sort_values(struct values *v, struct query_kind k)
+static void sort_values(struct match_values *v, struct query_kind k)
 {
 	int (*compare)(const void *, const void *) = k.type == QUERY_TEXT    ? check_match_by_text
 						     : k.type == QUERY_FLOAT ? by_float
@@ -120,7 +120,7 @@ static void sort_values(struct values *v, struct query_kind k)
 }
 
 /* An element of a list: a constant of the kind of what is looked for. */
-static struct expr *element(struct checker *c, struct node *n, const struct node *in,
+static struct expr *element(struct query_checker *c, struct node *n, const struct node *in,
 			    const struct expr *what)
 {
 	struct expr *e;
@@ -153,7 +153,7 @@ static struct expr *element(struct checker *c, struct node *n, const struct node
 	return e;
 }
 
-static struct expr *make_range(struct checker *c, const struct node *n, struct expr *what,
+static struct expr *make_range(struct query_checker *c, const struct node *n, struct expr *what,
 			       struct node *from, struct node *to)
 {
 	struct expr *e, *a = check_expr(c, from, &what->type), *b;
@@ -190,7 +190,7 @@ static struct expr *make_range(struct checker *c, const struct node *n, struct e
 }
 
 /* What is looked for; files and threads are looked for by their names. */
-static struct expr *subject(struct checker *c, struct node *n, bool text)
+static struct expr *subject(struct query_checker *c, struct node *n, bool text)
 {
 	struct expr *e = check_expr(c, n, NULL);
 
@@ -199,10 +199,10 @@ static struct expr *subject(struct checker *c, struct node *n, bool text)
 	return e;
 }
 
-struct expr *check_in(struct checker *c, struct node *n)
+struct expr *check_in(struct query_checker *c, struct node *n)
 {
 	struct expr *what = subject(c, n->first, true), *e, **any;
-	struct values v = {0};
+	struct match_values v = {0};
 	size_t count = 0;
 
 	assert(n->count >= 2);
@@ -241,7 +241,7 @@ struct expr *check_in(struct checker *c, struct node *n)
 	return expr_make_logic(c->s, EXPR_OR, any, count);
 }
 
-struct expr *check_range(struct checker *c, struct node *n)
+struct expr *check_range(struct query_checker *c, struct node *n)
 {
 	struct node *from = n->first->next;
 	bool text = from->kind == NODE_STRING;
@@ -259,7 +259,7 @@ static const char *pattern_name(enum node_kind kind)
 				   : "a regular expression";
 }
 
-static bool check_pattern(struct checker *c, const struct node *n, enum node_kind kind)
+static bool check_pattern(struct query_checker *c, const struct node *n, enum node_kind kind)
 {
 	if (n->kind != NODE_STRING) {
 		if (n->kind == NODE_NAME)
@@ -288,7 +288,7 @@ static bool check_pattern(struct checker *c, const struct node *n, enum node_kin
 }
 
 /* Whether PCRE takes it; who evaluates compiles it again (pattern.c). */
-static int check_regex(struct checker *c, const struct node *n)
+static int check_regex(struct query_checker *c, const struct node *n)
 {
 	uint8_t message[160];
 	pcre2_code *code;
@@ -309,7 +309,7 @@ static int check_regex(struct checker *c, const struct node *n)
 }
 
 /* "*" followed by "/" is one folder at the beginning, and the name of a file begins with "/": -P takes it for any folder. */
-static bool check_first_folder(struct checker *c, const struct node *subject,
+static bool check_first_folder(struct query_checker *c, const struct node *subject,
 			       const struct node *pattern)
 {
 	static const char *const paths[] = {"path", "path2", "hostpath", "exe", "file"};
@@ -326,7 +326,7 @@ static bool check_first_folder(struct checker *c, const struct node *subject,
 	return false;
 }
 
-static struct expr *make_match(struct checker *c, const struct node *n, struct expr *what,
+static struct expr *make_match(struct query_checker *c, const struct node *n, struct expr *what,
 			       const struct node *pattern)
 {
 	static const enum expr_kind kinds[] = {
@@ -347,7 +347,7 @@ static struct expr *make_match(struct checker *c, const struct node *n, struct e
 	return e;
 }
 
-struct expr *check_match(struct checker *c, struct node *n)
+struct expr *check_match(struct query_checker *c, struct node *n)
 {
 	struct expr *what = check_expr(c, n->first, NULL), **any;
 	size_t count = 0;
@@ -375,7 +375,7 @@ struct expr *check_match(struct checker *c, struct node *n)
 
 /* ---- bits ---- */
 
-static struct expr *has_bits(struct checker *c, const struct node *n, struct expr *what,
+static struct expr *has_bits(struct query_checker *c, const struct node *n, struct expr *what,
 			     uint64_t bits)
 {
 	struct expr *e = expr_make_unary(c->s, EXPR_HAS, query_kind_of(QUERY_BOOL), n, what);
@@ -387,7 +387,7 @@ static struct expr *has_bits(struct checker *c, const struct node *n, struct exp
 }
 
 /* bitand(what, mask) == bits: O_RDWR is one of several codes in the same bits. */
-static struct expr *has_code(struct checker *c, const struct node *n, struct expr *what,
+static struct expr *has_code(struct query_checker *c, const struct node *n, struct expr *what,
 			     const struct bit_word *w)
 {
 	struct query_kind k = query_kind_of(QUERY_UINT);
@@ -405,7 +405,7 @@ static struct expr *has_code(struct checker *c, const struct node *n, struct exp
 }
 
 /* The same bits mean something else in the flags of other operations. */
-static struct expr *only_ops(struct checker *c, struct node *n, const struct bit_word *w,
+static struct expr *only_ops(struct query_checker *c, struct node *n, const struct bit_word *w,
 			     struct expr *e)
 {
 	struct node op = {.kind = NODE_NAME,
@@ -432,7 +432,7 @@ static struct expr *only_ops(struct checker *c, struct node *n, const struct bit
 	return expr_make_logic(c->s, EXPR_AND, both, 2);
 }
 
-static struct expr *check_match_has_word(struct checker *c, struct node *n, struct expr *what,
+static struct expr *check_match_has_word(struct query_checker *c, struct node *n, struct expr *what,
 					 struct bytes word)
 {
 	struct bit_word w;
@@ -461,7 +461,8 @@ static struct expr *check_match_has_word(struct checker *c, struct node *n, stru
 }
 
 /* "O_CREAT|O_EXCL" in one text, as strace prints it. */
-static struct expr *check_match_has_words(struct checker *c, struct node *n, struct expr *what)
+static struct expr *check_match_has_words(struct query_checker *c, struct node *n,
+					  struct expr *what)
 {
 	struct expr *all[64];
 	size_t count = 0, from = 0;
@@ -482,7 +483,7 @@ static struct expr *check_match_has_words(struct checker *c, struct node *n, str
 	return expr_make_logic(c->s, EXPR_AND, all, count);
 }
 
-static struct expr *has_one(struct checker *c, struct node *n, struct expr *what)
+static struct expr *has_one(struct query_checker *c, struct node *n, struct expr *what)
 {
 	struct query_kind k = query_kind_of(QUERY_UINT);
 	struct expr *e;
@@ -508,7 +509,7 @@ static struct expr *has_one(struct checker *c, struct node *n, struct expr *what
 }
 
 /* The column is null where no bit is set: a call without any has none of them, which is known. */
-static struct expr *known_status(struct checker *c, const struct node *n, struct expr *what)
+static struct expr *known_status(struct query_checker *c, const struct node *n, struct expr *what)
 {
 	struct expr *none;
 
@@ -518,7 +519,7 @@ static struct expr *known_status(struct checker *c, const struct node *n, struct
 	return none ? expr_make_call(c->s, FUNCTION_COALESCE, what->type, n, what, none) : NULL;
 }
 
-struct expr *check_has(struct checker *c, struct node *n)
+struct expr *check_has(struct query_checker *c, struct node *n)
 {
 	struct expr *what = check_expr(c, n->first, NULL), **all;
 	size_t count = 0;

@@ -136,7 +136,7 @@ struct expr *check_table_name(struct query_source *s, enum table_id table, struc
 
 /* ---- fields ---- */
 
-static struct expr *field_expr(struct checker *c, size_t i, const struct node *n)
+static struct expr *field_expr(struct query_checker *c, size_t i, const struct node *n)
 {
 	const struct plan_field *f = &c->scope.fields[i];
 	struct expr *e;
@@ -184,7 +184,7 @@ static int field_by_function(const struct scope *s, struct bytes name)
 }
 
 /* A name of the table's row that no stage asked for so far becomes a field, unseen. */
-static struct expr *open_field(struct checker *c, const struct node *n)
+static struct expr *open_field(struct query_checker *c, const struct node *n)
 {
 	struct scope *s = &c->scope;
 	struct expr *e = check_table_name(c->s, s->table, n->text, n->pos, n->len);
@@ -207,7 +207,7 @@ static struct expr *open_field(struct checker *c, const struct node *n)
 	return field_expr(c, s->count++, n);
 }
 
-bool name_resolves(const struct checker *c, const struct node *n)
+bool name_resolves(const struct query_checker *c, const struct node *n)
 {
 	struct query_error error = {0};
 	struct query_source quiet = *c->s;
@@ -224,7 +224,7 @@ bool name_resolves(const struct checker *c, const struct node *n)
 	return check_table_name(&quiet, c->scope.table, n->text, n->pos, n->len);
 }
 
-struct expr *check_name(struct checker *c, struct node *n)
+struct expr *check_name(struct query_checker *c, struct node *n)
 {
 	struct expr *e = NULL;
 	int i;
@@ -248,7 +248,7 @@ struct expr *check_name(struct checker *c, struct node *n)
 	return e;
 }
 
-struct expr *check_aggregate_name(struct checker *c, struct node *n)
+struct expr *check_aggregate_name(struct query_checker *c, struct node *n)
 {
 	const char *name = node_name(c->s, n);
 	struct bytes bytes;
@@ -358,7 +358,7 @@ static const char *other_word(struct bytes word)
 }
 
 /* A name of others, or an aggregate without what it is of; 0: neither. */
-static int known_elsewhere(struct checker *c, const struct node *n, bool table)
+static int known_elsewhere(struct query_checker *c, const struct node *n, bool table)
 {
 	enum query_aggregate kind;
 	double quantile;
@@ -385,7 +385,7 @@ static const char *table_with(const char *name)
 	return NULL;
 }
 
-int check_unknown_name(struct checker *c, const struct node *n)
+int check_unknown_name(struct query_checker *c, const struct node *n)
 {
 	char word[NEAREST_WORD_MAX + 2];
 	struct nearest near = {.word = word};

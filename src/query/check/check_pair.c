@@ -79,7 +79,8 @@ bool kinds_agree(struct query_kind a, struct query_kind b)
 
 /* ---- errors ---- */
 
-static const char *check_pair_slice(struct checker *c, const struct expr *e, char buf[static 48])
+static const char *check_pair_slice(struct query_checker *c, const struct expr *e,
+				    char buf[static 48])
 {
 	uint32_t len = e->pos + e->len <= c->s->len ? e->len : 0;
 
@@ -88,7 +89,7 @@ static const char *check_pair_slice(struct checker *c, const struct expr *e, cha
 }
 
 /* A bare number opposite something with a unit. */
-static int no_unit(struct checker *c, const struct expr *with, const struct expr *bare)
+static int no_unit(struct query_checker *c, const struct expr *with, const struct expr *bare)
 {
 	char a[48], b[48];
 
@@ -108,7 +109,8 @@ static bool is_bare(const struct expr *e)
 	return is_const(e) && (e->type.type == QUERY_INT || e->type.type == QUERY_FLOAT);
 }
 
-static int number_for_code(struct checker *c, const struct expr *code, const struct expr *number)
+static int number_for_code(struct query_checker *c, const struct expr *code,
+			   const struct expr *number)
 {
 	const char *word = number->type.type == QUERY_INT
 				   ? vocab_word(code->type.vocab, number->value.i)
@@ -125,7 +127,7 @@ static int number_for_code(struct checker *c, const struct expr *code, const str
 			  query_kind_text(code->type));
 }
 
-int check_disagree(struct checker *c, const struct node *n, const struct expr *a,
+int check_disagree(struct query_checker *c, const struct node *n, const struct expr *a,
 		   const struct expr *b)
 {
 	char x[48], y[48];
@@ -157,7 +159,7 @@ int check_disagree(struct checker *c, const struct node *n, const struct expr *a
 /* ---- pairs ---- */
 
 /* Takes its type from the other operand. */
-static bool is_flexible(const struct checker *c, const struct node *n)
+static bool is_flexible(const struct query_checker *c, const struct node *n)
 {
 	switch (n->kind) {
 	case NODE_NUMBER:
@@ -176,7 +178,7 @@ static bool is_flexible(const struct checker *c, const struct node *n)
 }
 
 /* A word where a text should be: redis for "redis". */
-static bool unquoted(struct checker *c, const struct node *word, const struct expr *text)
+static bool unquoted(struct query_checker *c, const struct node *word, const struct expr *text)
 {
 	if (word->kind != NODE_NAME || name_resolves(c, word) ||
 	    (text->type.type != QUERY_TEXT && text->type.type != QUERY_ENTITY))
@@ -187,7 +189,7 @@ static bool unquoted(struct checker *c, const struct node *word, const struct ex
 }
 
 /* ids of files and threads are compared with texts by their names */
-static struct expr *as_text(struct checker *c, const struct node *n, struct expr *e,
+static struct expr *as_text(struct query_checker *c, const struct node *n, struct expr *e,
 			    const struct expr *other)
 {
 	if (e->type.type != QUERY_ENTITY || other->type.type != QUERY_TEXT)
@@ -195,7 +197,7 @@ static struct expr *as_text(struct checker *c, const struct node *n, struct expr
 	return expr_make_call(c->s, FUNCTION_TEXT, query_kind_of(QUERY_TEXT), n, e, NULL);
 }
 
-int check_pair(struct checker *c, struct node *a, struct node *b, struct expr **ret_a,
+int check_pair(struct query_checker *c, struct node *a, struct node *b, struct expr **ret_a,
 	       struct expr **ret_b)
 {
 	bool turned = is_flexible(c, a) && !is_flexible(c, b);
@@ -218,7 +220,7 @@ int check_pair(struct checker *c, struct node *a, struct node *b, struct expr **
 	return 0;
 }
 
-struct expr *check_compare(struct checker *c, struct node *n)
+struct expr *check_compare(struct query_checker *c, struct node *n)
 {
 	struct node *a = n->first, *b = a->next;
 	struct expr *x, *y, *e;
@@ -314,7 +316,7 @@ static enum query_type arith_type(enum expr_arith op, enum query_type a, enum qu
 }
 
 /* Constants of whole numbers are added up now, so that blocks can be skipped by them. */
-static struct expr *fold(struct checker *c, const struct node *n, struct query_kind type,
+static struct expr *fold(struct query_checker *c, const struct node *n, struct query_kind type,
 			 const struct expr *a, const struct expr *b)
 {
 	int64_t value;
@@ -342,7 +344,7 @@ static struct expr *fold(struct checker *c, const struct node *n, struct query_k
 	return expr_make_int(c->s, type, n, value);
 }
 
-static void no_arith(struct checker *c, const struct node *n, const struct expr *a,
+static void no_arith(struct query_checker *c, const struct node *n, const struct expr *a,
 		     const struct expr *b)
 {
 	static const char signs[] = "+-*/%";
@@ -382,7 +384,7 @@ static const struct query_kind *time_hint(const struct node *a, const struct que
 	return a->kind == NODE_STRING || a->kind == NODE_ARITH ? hint : NULL;
 }
 
-struct expr *check_arith(struct checker *c, struct node *n, const struct query_kind *hint)
+struct expr *check_arith(struct query_checker *c, struct node *n, const struct query_kind *hint)
 {
 	struct node *a = n->first, *b = a->next;
 	struct expr *x, *y, *e;

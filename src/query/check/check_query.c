@@ -141,7 +141,7 @@ struct expr *expr_make_logic(struct query_source *s, enum expr_kind kind, struct
 /* ---- conditions ---- */
 
 /* What a person who wrote `where err` may have meant. */
-static int no_condition(struct checker *c, const struct node *n, const struct expr *e)
+static int no_condition(struct query_checker *c, const struct node *n, const struct expr *e)
 {
 	int len = (int)MIN(n->len, 40u);
 	const char *text = c->s->text + n->pos;
@@ -171,7 +171,7 @@ static int no_condition(struct checker *c, const struct node *n, const struct ex
 			  query_kind_text(e->type), len, text);
 }
 
-struct expr *check_condition(struct checker *c, struct node *n)
+struct expr *check_condition(struct query_checker *c, struct node *n)
 {
 	struct expr *e = check_expr(c, n, NULL);
 
@@ -181,7 +181,7 @@ struct expr *check_condition(struct checker *c, struct node *n)
 	return NULL;
 }
 
-static struct expr *check_chain(struct checker *c, struct node *n)
+static struct expr *check_chain(struct query_checker *c, struct node *n)
 {
 	struct expr **all = query_array(c->s, n->count, struct expr *);
 	size_t count = 0;
@@ -197,12 +197,12 @@ static struct expr *check_chain(struct checker *c, struct node *n)
 	return expr_make_logic(c->s, n->kind == NODE_AND ? EXPR_AND : EXPR_OR, all, count);
 }
 
-static struct expr *check_bool(struct checker *c, struct node *n)
+static struct expr *check_bool(struct query_checker *c, struct node *n)
 {
 	return expr_make_int(c->s, query_kind_of(QUERY_BOOL), n, n->number.i);
 }
 
-static struct expr *check_null(struct checker *c, struct node *n)
+static struct expr *check_null(struct query_checker *c, struct node *n)
 {
 	struct expr *e = expr_make_expr(c->s, EXPR_CONST, query_kind_of(QUERY_NULL), n);
 
@@ -211,14 +211,14 @@ static struct expr *check_null(struct checker *c, struct node *n)
 	return e;
 }
 
-static struct expr *check_set(struct checker *c, struct node *n)
+static struct expr *check_set(struct query_checker *c, struct node *n)
 {
 	query_fail(c->s, n->pos, n->len, "a set of calls stands behind 'in': op in %.*s",
 		   (int)n->text.len, (const char *)n->text.data);
 	return NULL;
 }
 
-struct expr *check_expr(struct checker *c, struct node *n, const struct query_kind *hint)
+struct expr *check_expr(struct query_checker *c, struct node *n, const struct query_kind *hint)
 {
 	switch (n->kind) {
 	case NODE_NUMBER:

@@ -106,7 +106,7 @@ static int check_user_do_load(struct query_source *s, const struct query_user_ta
 }
 
 int check_user_load(struct query_source *s, const struct query_user_table *t, size_t column,
-		    bool key, const struct part *at)
+		    bool key, const struct query_part *at)
 {
 	return check_user_do_load(s, t, column, key,
 				  &(struct node){.pos = at->pos, .len = at->len});
@@ -196,7 +196,7 @@ static bool check_user_is_word(const char *name)
 {
 	struct query_error error = {0};
 	struct query_source s = {.text = name, .len = strlen(name), .error = &error};
-	struct token t;
+	struct query_token t;
 	size_t pos = 0;
 
 	if (!((*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || *name == '_'))

@@ -261,13 +261,13 @@ bool eval_uses(const struct eval *e, enum table_id table)
 }
 
 /* Words are texts in the dims; the latest version of a file is asked for again when a newer one comes. */
-static bool node_remembers(const struct node *n, enum table_id table)
+static bool node_remembers(const struct eval_node *n, enum table_id table)
 {
-	if (n->kind == NODE_TABLE)
+	if (n->kind == EVAL_TABLE)
 		return n->table->by_code || n->table->ids != table ||
 		       (n->rep != REP_WORD && !n->table->uses_latest && !n->table->uses_process &&
 			!n->table->uses_cgroup);
-	if (n->kind == NODE_SLOW)
+	if (n->kind == EVAL_SLOW)
 		return !names_some(n->expr, table);
 	for (size_t i = 0; i < n->arg_count; i++) {
 		if (!node_remembers(n->args[i], table))
@@ -400,18 +400,19 @@ void eval_scratch_free(struct eval_scratch *s)
 ssize_t eval_filter(const struct eval *e, struct eval_scratch *s, size_t k, const struct batch *b,
 		    const uint32_t *in, size_t n, uint32_t *out)
 {
-	struct run run = {.e = e, .s = s, .b = b, .words = &e->exprs[k].words, .texts = &s->texts};
+	struct eval_run run = {
+		.e = e, .s = s, .b = b, .words = &e->exprs[k].words, .texts = &s->texts};
 	size_t count = 0;
 
 	assert(k < e->count && e->exprs[k].root->is_bool && s->e == e);
 	for (size_t from = 0; from < n; from += CHUNK_ROWS) {
-		struct rows rows = {in ? in + from : NULL, (uint32_t)from,
-				    MIN(n - from, (size_t)CHUNK_ROWS)};
+		struct row_list rows = {in ? in + from : NULL, (uint32_t)from,
+					MIN(n - from, (size_t)CHUNK_ROWS)};
 		ssize_t got;
 
 		text_arena_clear(&s->texts);
 		scratch_back(s, (struct scratch_mark){0});
-		got = node_filter(&run, e->exprs[k].root, true, rows, out + count);
+		got = eval_node_filter(&run, e->exprs[k].root, true, rows, out + count);
 		if (got < 0)
 			return got;
 		count += (size_t)got;
@@ -445,7 +446,8 @@ static int out_room(struct rows_out *o, enum rep rep, size_t n)
 }
 
 /* Copies a chunk's values behind those before; true where some are unknown. */
-static bool put_chunk(struct rows_out *o, enum rep rep, size_t at, size_t n, const struct values *v)
+static bool put_chunk(struct rows_out *o, enum rep rep, size_t at, size_t n,
+		      const struct eval_values *v)
 {
 	bool some = false;
 
@@ -467,16 +469,17 @@ static bool put_chunk(struct rows_out *o, enum rep rep, size_t at, size_t n, con
 int eval_rows(const struct eval *e, struct eval_scratch *s, size_t k, const struct batch *b,
 	      const uint32_t *in, size_t n, struct vector *ret)
 {
-	const struct node *root = e->exprs[k].root;
+	const struct eval_node *root = e->exprs[k].root;
 	struct rows_out *o = &s->out[k];
-	struct run run = {.e = e, .s = s, .b = b, .words = &e->exprs[k].words, .texts = &o->texts};
+	struct eval_run run = {
+		.e = e, .s = s, .b = b, .words = &e->exprs[k].words, .texts = &o->texts};
 	bool some = false;
 	int r;
 
 	assert(k < e->count && s->e == e);
 	*ret = (struct vector){
 		.type = e->exprs[k].expr->type, .rows = n, .words = root->rep == REP_WORD};
-	if (root->kind == NODE_COLUMN && !in && b->columns[root->column].val) {
+	if (root->kind == EVAL_COLUMN && !in && b->columns[root->column].val) {
 		ret->i = b->columns[root->column].val;
 		ret->nulls = b->columns[root->column].nulls;
 		return 0;
@@ -484,12 +487,12 @@ int eval_rows(const struct eval *e, struct eval_scratch *s, size_t k, const stru
 	r = out_room(o, root->rep, n);
 	text_arena_clear(&o->texts);
 	for (size_t from = 0; from < n && r >= 0; from += CHUNK_ROWS) {
-		struct rows rows = {in ? in + from : NULL, (uint32_t)from,
-				    MIN(n - from, (size_t)CHUNK_ROWS)};
-		struct values v;
+		struct row_list rows = {in ? in + from : NULL, (uint32_t)from,
+					MIN(n - from, (size_t)CHUNK_ROWS)};
+		struct eval_values v;
 
 		scratch_back(s, (struct scratch_mark){0});
-		r = node_values(&run, root, rows, &v);
+		r = eval_node_values(&run, root, rows, &v);
 		if (r >= 0)
 			some |= put_chunk(o, root->rep, from, rows.n, &v);
 	}

@@ -5,7 +5,7 @@
 /* A set of what a node may be in some row. */
 enum may { MAY_TRUE = 1, MAY_FALSE = 2, MAY_UNKNOWN = 4, MAY_ALL = 7 };
 
-static unsigned int may_be(const struct node *n, const struct eval_block *b);
+static unsigned int may_be(const struct eval_node *n, const struct eval_block *b);
 
 static bool column_absent(const struct eval_block *b, unsigned int column)
 {
@@ -19,7 +19,7 @@ static unsigned int turned(unsigned int may)
 }
 
 /* True where some row can be `win`, which decides; see logic_value(). */
-static unsigned int may_logic(const struct node *n, const struct eval_block *b, enum may win,
+static unsigned int may_logic(const struct eval_node *n, const struct eval_block *b, enum may win,
 			      enum may lose)
 {
 	unsigned int all = lose, any_win = 0, unknown = 0;
@@ -43,15 +43,15 @@ struct bounds {
 	bool unknown;
 };
 
-static bool bounds_of(const struct node *n, const struct eval_block *b, struct bounds *ret)
+static bool bounds_of(const struct eval_node *n, const struct eval_block *b, struct bounds *ret)
 {
-	if (n->kind == NODE_COLUMN) {
+	if (n->kind == EVAL_COLUMN) {
 		*ret = (struct bounds){b->min[n->column], b->max[n->column],
 				       b->nulls[n->column] > 0};
 		/* The header compares as signed. */
 		return !n->is_unsigned || ret->min > ret->max || ret->min >= 0;
 	}
-	if (n->kind != NODE_STOP)
+	if (n->kind != EVAL_STOP)
 		return false;
 	*ret = (struct bounds){INT64_MAX, INT64_MIN, true};
 	if (column_absent(b, n->start) || column_absent(b, n->dur))
@@ -60,7 +60,7 @@ static bool bounds_of(const struct node *n, const struct eval_block *b, struct b
 	       !__builtin_add_overflow(b->max[n->start], b->max[n->dur], &ret->max);
 }
 
-static unsigned int may_list(const struct node *n, uint64_t flip, uint64_t min, uint64_t max)
+static unsigned int may_list(const struct eval_node *n, uint64_t flip, uint64_t min, uint64_t max)
 {
 	for (size_t i = 0; i < n->count; i++) {
 		uint64_t v = (uint64_t)n->list[i] ^ flip;
@@ -72,7 +72,7 @@ static unsigned int may_list(const struct node *n, uint64_t flip, uint64_t min, 
 }
 
 /* Of the values low .. low + span; all as the argument counts them. */
-static unsigned int may_range(const struct node *n, const struct eval_block *b)
+static unsigned int may_range(const struct eval_node *n, const struct eval_block *b)
 {
 	uint64_t flip = n->args[0]->is_unsigned ? 0 : 1ull << 63;
 	uint64_t low = n->low ^ flip, high = (n->low + n->span) ^ flip, min, max;
@@ -86,25 +86,25 @@ static unsigned int may_range(const struct node *n, const struct eval_block *b)
 	unknown = v.unknown ? MAY_UNKNOWN : 0;
 	min = (uint64_t)v.min ^ flip;
 	max = (uint64_t)v.max ^ flip;
-	if (n->kind == NODE_LIST)
+	if (n->kind == EVAL_LIST)
 		return may_list(n, flip, min, max) | unknown;
 	if (max >= low && min <= high)
 		may |= MAY_TRUE;
-	if (n->kind == NODE_SET || min < low || max > high)
+	if (n->kind == EVAL_SET || min < low || max > high)
 		may |= MAY_FALSE;
-	if (n->kind == NODE_SET && min == max && (may & MAY_TRUE)) {
+	if (n->kind == EVAL_SET && min == max && (may & MAY_TRUE)) {
 		uint64_t at = (uint64_t)v.min - n->low;
 
 		may = n->set[at / 64] >> (at % 64) & 1 ? MAY_TRUE : MAY_FALSE;
 	}
-	return (n->kind == NODE_RANGE && n->negate ? turned(may) : may) | unknown;
+	return (n->kind == EVAL_RANGE && n->negate ? turned(may) : may) | unknown;
 }
 
-static unsigned int may_null(const struct node *n, const struct eval_block *b)
+static unsigned int may_null(const struct eval_node *n, const struct eval_block *b)
 {
-	const struct node *arg = n->args[0];
+	const struct eval_node *arg = n->args[0];
 
-	if (arg->kind != NODE_COLUMN && arg->kind != NODE_BYTES)
+	if (arg->kind != EVAL_COLUMN && arg->kind != EVAL_BYTES)
 		return MAY_TRUE | MAY_FALSE;
 	if (b->nulls[arg->column] >= b->rows)
 		return MAY_TRUE;
@@ -116,7 +116,7 @@ static unsigned int truth_bit(uint8_t truth)
 	return truth == 1 ? MAY_TRUE : truth == 0 ? MAY_FALSE : MAY_UNKNOWN;
 }
 
-static unsigned int may_ids(const struct table *t, const struct eval_block *b)
+static unsigned int may_ids(const struct eval_table *t, const struct eval_block *b)
 {
 	unsigned int may = MAY_FALSE | MAY_UNKNOWN;
 	int64_t min = b->min[t->column], max = b->max[t->column];
@@ -134,7 +134,7 @@ static unsigned int may_ids(const struct table *t, const struct eval_block *b)
 	return may;
 }
 
-static unsigned int may_table(const struct table *t, const struct eval_block *b)
+static unsigned int may_table(const struct eval_table *t, const struct eval_block *b)
 {
 	if (t->other >= 0)
 		return MAY_ALL;
@@ -148,24 +148,24 @@ static unsigned int may_table(const struct table *t, const struct eval_block *b)
 	return t->true_listed ? may_ids(t, b) : MAY_ALL;
 }
 
-static unsigned int may_be(const struct node *n, const struct eval_block *b)
+static unsigned int may_be(const struct eval_node *n, const struct eval_block *b)
 {
 	switch (n->kind) {
-	case NODE_CONST:
+	case EVAL_CONST:
 		return n->value.null ? MAY_UNKNOWN : n->value.i ? MAY_TRUE : MAY_FALSE;
-	case NODE_NOT:
+	case EVAL_NOT:
 		return turned(may_be(n->args[0], b));
-	case NODE_ALL:
+	case EVAL_ALL:
 		return may_logic(n, b, MAY_FALSE, MAY_TRUE);
-	case NODE_ANY:
+	case EVAL_ANY:
 		return may_logic(n, b, MAY_TRUE, MAY_FALSE);
-	case NODE_RANGE:
-	case NODE_SET:
-	case NODE_LIST:
+	case EVAL_RANGE:
+	case EVAL_SET:
+	case EVAL_LIST:
 		return may_range(n, b);
-	case NODE_IS_NULL:
+	case EVAL_IS_NULL:
 		return may_null(n, b);
-	case NODE_TABLE:
+	case EVAL_TABLE:
 		return may_table(n->table, b);
 	default:
 		return MAY_ALL;
@@ -187,14 +187,14 @@ bool eval_block_all(const struct eval *e, size_t k, const struct eval_block *b)
 bool eval_true_ids(const struct eval *e, size_t k, unsigned int column, const int64_t **ret,
 		   size_t *ret_count)
 {
-	const struct node *root = e->exprs[k].root;
-	const struct table *best = NULL;
-	size_t count = root->kind == NODE_ALL ? root->arg_count : 1;
+	const struct eval_node *root = e->exprs[k].root;
+	const struct eval_table *best = NULL;
+	size_t count = root->kind == EVAL_ALL ? root->arg_count : 1;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct node *n = root->kind == NODE_ALL ? root->args[i] : root;
+		const struct eval_node *n = root->kind == EVAL_ALL ? root->args[i] : root;
 
-		if (n->kind == NODE_TABLE && n->table->true_listed && n->table->column == column &&
+		if (n->kind == EVAL_TABLE && n->table->true_listed && n->table->column == column &&
 		    n->table->other < 0 && (!best || n->table->true_count < best->true_count))
 			best = n->table;
 	}

@@ -85,7 +85,7 @@ static struct hangs hangs_of(const struct expr *e)
 }
 
 /* What else the entries of a table by id hang on. */
-static void note_uses(struct table *t, const struct expr *e)
+static void note_uses(struct eval_table *t, const struct expr *e)
 {
 	if (e->kind == EXPR_NAME) {
 		t->uses_process |= e->name == QNAME_PID || e->name == QNAME_PPID ||
@@ -104,7 +104,7 @@ static void note_uses(struct table *t, const struct expr *e)
 /* ---- nodes ---- */
 
 static int eval_build_build(struct eval *e, struct eval_expr *x, const struct expr *from,
-			    struct node **ret, struct error *err);
+			    struct eval_node **ret, struct error *err);
 
 static enum rep rep_of(struct query_kind k)
 {
@@ -119,9 +119,9 @@ static enum rep rep_of(struct query_kind k)
 	}
 }
 
-static struct node *node_new(struct eval *e, enum node_kind kind, const struct expr *from)
+static struct eval_node *node_new(struct eval *e, enum eval_node_kind kind, const struct expr *from)
 {
-	struct node *n = eval_alloc(e, sizeof(*n));
+	struct eval_node *n = eval_alloc(e, sizeof(*n));
 
 	if (!n)
 		return NULL;
@@ -134,15 +134,15 @@ static struct node *node_new(struct eval *e, enum node_kind kind, const struct e
 	return n;
 }
 
-static int node_args(struct eval *e, struct node *n, size_t count)
+static int node_args(struct eval *e, struct eval_node *n, size_t count)
 {
 	n->args = eval_alloc(e, count * sizeof(*n->args));
 	n->arg_count = count;
 	return n->args ? 0 : -ENOMEM;
 }
 
-static int build_args(struct eval *e, struct eval_expr *x, struct node *n, const struct expr *from,
-		      struct error *err)
+static int build_args(struct eval *e, struct eval_expr *x, struct eval_node *n,
+		      const struct expr *from, struct error *err)
 {
 	int r = node_args(e, n, from->arg_count);
 
@@ -155,9 +155,9 @@ static int build_args(struct eval *e, struct eval_expr *x, struct node *n, const
 }
 
 static int node_const(struct eval *e, struct eval_expr *x, const struct expr *from,
-		      const struct value *v, struct node **ret)
+		      const struct value *v, struct eval_node **ret)
 {
-	struct node *n = node_new(e, NODE_CONST, from);
+	struct eval_node *n = node_new(e, EVAL_CONST, from);
 	uint32_t word;
 	int r = n ? 0 : -ENOMEM;
 
@@ -178,10 +178,10 @@ static int node_const(struct eval *e, struct eval_expr *x, const struct expr *fr
 
 /* What hangs on nothing is worked out now. */
 static int build_const(struct eval *e, struct eval_expr *x, const struct expr *from,
-		       struct node **ret)
+		       struct eval_node **ret)
 {
 	struct text_arena texts = {0};
-	struct scalar s = {.e = e, .at = SCALAR_NONE, .texts = &texts};
+	struct eval_scalar s = {.e = e, .at = SCALAR_NONE, .texts = &texts};
 	struct value v;
 	int r = scalar_value(&s, from, &v);
 
@@ -194,10 +194,10 @@ static int build_const(struct eval *e, struct eval_expr *x, const struct expr *f
 
 /* ---- tables ---- */
 
-static struct table *eval_build_table_new(struct eval *e, struct eval_expr *x,
-					  const struct expr *from, const struct hangs *h)
+static struct eval_table *eval_build_table_new(struct eval *e, struct eval_expr *x,
+					       const struct expr *from, const struct hangs *h)
 {
-	struct table *t = eval_alloc(e, sizeof(*t));
+	struct eval_table *t = eval_alloc(e, sizeof(*t));
 
 	if (!t ||
 	    grow((void **)&e->tables, &e->tables_cap, e->table_count + 1, sizeof(*e->tables)) < 0)
@@ -216,7 +216,8 @@ static struct table *eval_build_table_new(struct eval *e, struct eval_expr *x,
 }
 
 /* peer: the address given to the call, else the file's: a table of addresses known, beside. */
-static int table_peer(struct eval *e, struct eval_expr *x, struct table *t, const struct hangs *h)
+static int table_peer(struct eval *e, struct eval_expr *x, struct eval_table *t,
+		      const struct hangs *h)
 {
 	struct expr *name = eval_alloc(e, sizeof(*name)), *is_null = eval_alloc(e, sizeof(*name));
 
@@ -238,10 +239,10 @@ static int table_peer(struct eval *e, struct eval_expr *x, struct table *t, cons
 }
 
 static int build_table(struct eval *e, struct eval_expr *x, const struct expr *from,
-		       const struct hangs *h, struct node **ret)
+		       const struct hangs *h, struct eval_node **ret)
 {
-	struct table *t = eval_build_table_new(e, x, from, h);
-	struct node *n = node_new(e, NODE_TABLE, from);
+	struct eval_table *t = eval_build_table_new(e, x, from, h);
+	struct eval_node *n = node_new(e, EVAL_TABLE, from);
 	int r;
 
 	if (!t || !n)
@@ -263,10 +264,10 @@ static int build_table(struct eval *e, struct eval_expr *x, const struct expr *f
 #define INT_HIGH ((__int128)INT64_MAX)
 
 /* v in [low, high], within what the argument can hold; empty where low > high. */
-static struct node *node_range(struct eval *e, const struct expr *from, struct node *arg,
-			       __int128 low, __int128 high)
+static struct eval_node *node_range(struct eval *e, const struct expr *from, struct eval_node *arg,
+				    __int128 low, __int128 high)
 {
-	struct node *n = node_new(e, NODE_RANGE, from);
+	struct eval_node *n = node_new(e, EVAL_RANGE, from);
 	__int128 least = arg->is_unsigned ? 0 : INT_LOW;
 	__int128 most = arg->is_unsigned ? (__int128)UINT64_MAX : INT_HIGH;
 
@@ -286,16 +287,17 @@ static struct node *node_range(struct eval *e, const struct expr *from, struct n
 	return n;
 }
 
-static bool is_int(const struct node *n)
+static bool is_int(const struct eval_node *n)
 {
 	return n->rep == REP_INT;
 }
 
-static struct node *compare_const(struct eval *e, const struct expr *from, enum expr_compare cmp,
-				  struct node *arg, struct node *constant)
+static struct eval_node *compare_const(struct eval *e, const struct expr *from,
+				       enum expr_compare cmp, struct eval_node *arg,
+				       struct eval_node *constant)
 {
 	__int128 low, high;
-	struct node *n;
+	struct eval_node *n;
 
 	query_const_range(cmp, constant->expr->type, &constant->value, &low, &high);
 	n = node_range(e, from, arg, low, high);
@@ -305,22 +307,23 @@ static struct node *compare_const(struct eval *e, const struct expr *from, enum 
 }
 
 static int compare_nodes(struct eval *e, struct eval_expr *x, const struct expr *from,
-			 enum expr_compare cmp, struct node *a, struct node *b, struct node **ret)
+			 enum expr_compare cmp, struct eval_node *a, struct eval_node *b,
+			 struct eval_node **ret)
 {
 	struct value unknown = {.null = true};
-	struct node *n;
+	struct eval_node *n;
 
-	if ((a->kind == NODE_CONST && a->value.null) || (b->kind == NODE_CONST && b->value.null))
+	if ((a->kind == EVAL_CONST && a->value.null) || (b->kind == EVAL_CONST && b->value.null))
 		return node_const(e, x, from, &unknown, ret);
-	if (is_int(a) && b->kind == NODE_CONST && b->rep != REP_WORD) {
+	if (is_int(a) && b->kind == EVAL_CONST && b->rep != REP_WORD) {
 		*ret = compare_const(e, from, cmp, a, b);
 		return *ret ? 0 : -ENOMEM;
 	}
-	if (is_int(b) && a->kind == NODE_CONST && a->rep != REP_WORD) {
+	if (is_int(b) && a->kind == EVAL_CONST && a->rep != REP_WORD) {
 		*ret = compare_const(e, from, query_compare_turned(cmp), b, a);
 		return *ret ? 0 : -ENOMEM;
 	}
-	n = node_new(e, NODE_COMPARE, from);
+	n = node_new(e, EVAL_COMPARE, from);
 	if (!n || node_args(e, n, 2) < 0)
 		return -ENOMEM;
 	n->args[0] = a;
@@ -338,9 +341,9 @@ static bool mixes_text(const struct expr *a, const struct expr *b)
 	       a->type.type != QUERY_NULL && b->type.type != QUERY_NULL;
 }
 
-static int build_slow(struct eval *e, const struct expr *from, struct node **ret)
+static int build_slow(struct eval *e, const struct expr *from, struct eval_node **ret)
 {
-	*ret = node_new(e, NODE_SLOW, from);
+	*ret = node_new(e, EVAL_SLOW, from);
 	if (!*ret)
 		return -ENOMEM;
 	(*ret)->cost = 200;
@@ -348,9 +351,9 @@ static int build_slow(struct eval *e, const struct expr *from, struct node **ret
 }
 
 static int build_compare(struct eval *e, struct eval_expr *x, const struct expr *from,
-			 struct node **ret, struct error *err)
+			 struct eval_node **ret, struct error *err)
 {
-	struct node *a, *b;
+	struct eval_node *a, *b;
 	int r;
 
 	if (mixes_text(from->arg[0], from->arg[1]))
@@ -362,9 +365,9 @@ static int build_compare(struct eval *e, struct eval_expr *x, const struct expr 
 }
 
 static int build_range(struct eval *e, struct eval_expr *x, const struct expr *from,
-		       struct node **ret, struct error *err)
+		       struct eval_node **ret, struct error *err)
 {
-	struct node *v, *low, *high, *n;
+	struct eval_node *v, *low, *high, *n;
 	int r;
 
 	if (mixes_text(from->arg[0], from->arg[1]) || mixes_text(from->arg[0], from->arg[2]))
@@ -376,7 +379,7 @@ static int build_range(struct eval *e, struct eval_expr *x, const struct expr *f
 		r = eval_build_build(e, x, from->arg[2], &high, err);
 	if (r < 0)
 		return r;
-	if (is_int(v) && low->kind == NODE_CONST && high->kind == NODE_CONST && !low->value.null &&
+	if (is_int(v) && low->kind == EVAL_CONST && high->kind == EVAL_CONST && !low->value.null &&
 	    !high->value.null) {
 		__int128 from_low, to_high, unused;
 
@@ -385,7 +388,7 @@ static int build_range(struct eval *e, struct eval_expr *x, const struct expr *f
 		*ret = node_range(e, from, v, from_low, to_high);
 		return *ret ? 0 : -ENOMEM;
 	}
-	n = node_new(e, NODE_ALL, from);
+	n = node_new(e, EVAL_ALL, from);
 	if (!n || node_args(e, n, 2) < 0)
 		return -ENOMEM;
 	r = compare_nodes(e, x, from, COMPARE_GE, v, low, &n->args[0]);
@@ -398,14 +401,14 @@ static int build_range(struct eval *e, struct eval_expr *x, const struct expr *f
 
 /* ---- in ---- */
 
-static int fill_list(struct eval *e, struct node *n, const struct expr *from)
+static int fill_list(struct eval *e, struct eval_node *n, const struct expr *from)
 {
 	uint64_t span;
 
 	n->low = (uint64_t)from->list[0].i;
 	span = (uint64_t)from->list[from->count - 1].i - n->low;
 	if (span >= SET_SPAN_MAX) {
-		n->kind = NODE_LIST;
+		n->kind = EVAL_LIST;
 		n->cost = n->args[0]->cost + 10;
 		n->list = eval_alloc(e, from->count * sizeof(*n->list));
 		n->count = from->count;
@@ -425,10 +428,10 @@ static int fill_list(struct eval *e, struct node *n, const struct expr *from)
 	return n->set ? 0 : -ENOMEM;
 }
 
-static int build_in(struct eval *e, struct eval_expr *x, const struct expr *from, struct node **ret,
-		    struct error *err)
+static int build_in(struct eval *e, struct eval_expr *x, const struct expr *from,
+		    struct eval_node **ret, struct error *err)
 {
-	struct node *arg, *n;
+	struct eval_node *arg, *n;
 	int r;
 
 	if (rep_of(from->arg[0]->type) != REP_INT || !from->count || from->list[0].t.data)
@@ -443,7 +446,7 @@ static int build_in(struct eval *e, struct eval_expr *x, const struct expr *from
 		*ret = node_range(e, from, arg, v, v);
 		return *ret ? 0 : -ENOMEM;
 	}
-	n = node_new(e, NODE_SET, from);
+	n = node_new(e, EVAL_SET, from);
 	if (!n || node_args(e, n, 1) < 0)
 		return -ENOMEM;
 	n->args[0] = arg;
@@ -460,7 +463,7 @@ static size_t count_operands(const struct expr *e, enum expr_kind kind)
 }
 
 static int build_operands(struct eval *e, struct eval_expr *x, const struct expr *from,
-			  enum expr_kind kind, struct node *n, size_t *at, struct error *err)
+			  enum expr_kind kind, struct eval_node *n, size_t *at, struct error *err)
 {
 	int r;
 
@@ -476,10 +479,10 @@ static int build_operands(struct eval *e, struct eval_expr *x, const struct expr
 }
 
 /* Cheap operands first: what they leave out the dear ones need not look at. */
-static void sort_by_cost(struct node **args, size_t count)
+static void sort_by_cost(struct eval_node **args, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
-		struct node *n = args[i];
+		struct eval_node *n = args[i];
 		size_t k = i;
 
 		for (; k && args[k - 1]->cost > n->cost; k--)
@@ -489,9 +492,9 @@ static void sort_by_cost(struct node **args, size_t count)
 }
 
 static int build_logic(struct eval *e, struct eval_expr *x, const struct expr *from,
-		       struct node **ret, struct error *err)
+		       struct eval_node **ret, struct error *err)
 {
-	struct node *n = node_new(e, from->kind == EXPR_AND ? NODE_ALL : NODE_ANY, from);
+	struct eval_node *n = node_new(e, from->kind == EXPR_AND ? EVAL_ALL : EVAL_ANY, from);
 	size_t at = 0;
 	int r = n ? node_args(e, n, count_operands(from, from->kind)) : -ENOMEM;
 
@@ -505,7 +508,7 @@ static int build_logic(struct eval *e, struct eval_expr *x, const struct expr *f
 
 /* ---- the rest ---- */
 
-static int build_coalesce(struct eval *e, struct eval_expr *x, struct node *n,
+static int build_coalesce(struct eval *e, struct eval_expr *x, struct eval_node *n,
 			  const struct expr *from, struct error *err)
 {
 	int r = build_args(e, x, n, from, err);
@@ -520,9 +523,9 @@ static int build_coalesce(struct eval *e, struct eval_expr *x, struct node *n,
 }
 
 static int build_call(struct eval *e, struct eval_expr *x, const struct expr *from,
-		      struct node **ret, struct error *err)
+		      struct eval_node **ret, struct error *err)
 {
-	struct node *n;
+	struct eval_node *n;
 
 	switch (from->function) {
 	case FUNCTION_DIR:
@@ -537,11 +540,11 @@ static int build_call(struct eval *e, struct eval_expr *x, const struct expr *fr
 	default:
 		break;
 	}
-	n = node_new(e, from->function == FUNCTION_COALESCE ? NODE_COALESCE : NODE_CALL, from);
+	n = node_new(e, from->function == FUNCTION_COALESCE ? EVAL_COALESCE : EVAL_CALL, from);
 	if (!n)
 		return -ENOMEM;
 	*ret = n;
-	if (n->kind == NODE_COALESCE)
+	if (n->kind == EVAL_COALESCE)
 		return build_coalesce(e, x, n, from, err);
 	n->function = from->function;
 	n->cost = 5;
@@ -549,13 +552,13 @@ static int build_call(struct eval *e, struct eval_expr *x, const struct expr *fr
 }
 
 static int build_operator(struct eval *e, struct eval_expr *x, const struct expr *from,
-			  struct node **ret, struct error *err)
+			  struct eval_node **ret, struct error *err)
 {
-	static const enum node_kind kinds[] = {
-		[EXPR_NOT] = NODE_NOT,	 [EXPR_IS_NULL] = NODE_IS_NULL, [EXPR_HAS] = NODE_BITS,
-		[EXPR_NEG] = NODE_ARITH, [EXPR_ARITH] = NODE_ARITH,	[EXPR_CASE] = NODE_IF,
+	static const enum eval_node_kind kinds[] = {
+		[EXPR_NOT] = EVAL_NOT,	 [EXPR_IS_NULL] = EVAL_IS_NULL, [EXPR_HAS] = EVAL_BITS,
+		[EXPR_NEG] = EVAL_ARITH, [EXPR_ARITH] = EVAL_ARITH,	[EXPR_CASE] = EVAL_IF,
 	};
-	struct node *n = node_new(e, kinds[from->kind], from);
+	struct eval_node *n = node_new(e, kinds[from->kind], from);
 
 	if (!n)
 		return -ENOMEM;
@@ -578,16 +581,16 @@ static int build_operator(struct eval *e, struct eval_expr *x, const struct expr
 }
 
 static int build_kind(struct eval *e, struct eval_expr *x, const struct expr *from,
-		      struct node **ret, struct error *err)
+		      struct eval_node **ret, struct error *err)
 {
 	switch (from->kind) {
 	case EXPR_COLUMN:
-		*ret = node_new(e, rep_of(from->type) == REP_TEXT ? NODE_BYTES : NODE_COLUMN, from);
+		*ret = node_new(e, rep_of(from->type) == REP_TEXT ? EVAL_BYTES : EVAL_COLUMN, from);
 		if (*ret)
 			(*ret)->column = from->column;
 		return *ret ? 0 : -ENOMEM;
 	case EXPR_STOP:
-		*ret = node_new(e, NODE_STOP, from);
+		*ret = node_new(e, EVAL_STOP, from);
 		if (!*ret)
 			return -ENOMEM;
 		(*ret)->start = schema_table(from->table)->start;
@@ -616,7 +619,7 @@ static int build_kind(struct eval *e, struct eval_expr *x, const struct expr *fr
 }
 
 static int eval_build_build(struct eval *e, struct eval_expr *x, const struct expr *from,
-			    struct node **ret, struct error *err)
+			    struct eval_node **ret, struct error *err)
 {
 	struct hangs h = hangs_of(from);
 

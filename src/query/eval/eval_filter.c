@@ -15,7 +15,7 @@
 
 enum test { TEST_INSIDE, TEST_OUTSIDE, TEST_SET, TEST_NOT_SET, TEST_BITS, TEST_NOT_BITS };
 
-static always_inline bool test_int(enum test test, const struct node *n, int64_t v)
+static always_inline bool test_int(enum test test, const struct eval_node *n, int64_t v)
 {
 	uint64_t at = (uint64_t)v - n->low;
 
@@ -44,10 +44,10 @@ struct ints {
 };
 
 /* Every variant of this loop is compiled for itself. */
-static always_inline size_t loop(struct ints v, struct rows rows, uint32_t *out, enum test test,
-				 const struct node *n, bool listed, bool bits, bool bytes)
+static always_inline size_t loop(struct ints v, struct row_list rows, uint32_t *out, enum test test,
+				 const struct eval_node *n, bool listed, bool bits, bool bytes)
 {
-	const struct node copy = {
+	const struct eval_node copy = {
 		.low = n->low, .span = n->span, .mask = n->mask, .bits = n->bits, .set = n->set};
 	size_t count = 0;
 
@@ -65,8 +65,8 @@ static always_inline size_t loop(struct ints v, struct rows rows, uint32_t *out,
 	return count;
 }
 
-static always_inline size_t shaped(struct ints v, struct rows rows, uint32_t *out, enum test test,
-				   const struct node *n)
+static always_inline size_t shaped(struct ints v, struct row_list rows, uint32_t *out,
+				   enum test test, const struct eval_node *n)
 {
 	if (!v.by_row) {
 		if (v.unknown)
@@ -85,8 +85,8 @@ static always_inline size_t shaped(struct ints v, struct rows rows, uint32_t *ou
 			   : loop(v, rows, out, test, n, false, false, false);
 }
 
-static size_t filter_ints(struct ints v, struct rows rows, uint32_t *out, enum test test,
-			  const struct node *n)
+static size_t filter_ints(struct ints v, struct row_list rows, uint32_t *out, enum test test,
+			  const struct eval_node *n)
 {
 	switch (test) {
 	case TEST_INSIDE:
@@ -104,21 +104,21 @@ static size_t filter_ints(struct ints v, struct rows rows, uint32_t *out, enum t
 	}
 }
 
-static ssize_t filter_test(struct run *r, const struct node *n, bool want, struct rows rows,
-			   uint32_t *out)
+static ssize_t filter_test(struct eval_run *r, const struct eval_node *n, bool want,
+			   struct row_list rows, uint32_t *out)
 {
-	const struct node *arg = n->args[0];
-	enum test test = n->kind == NODE_RANGE ? TEST_INSIDE
-			 : n->kind == NODE_SET ? TEST_SET
+	const struct eval_node *arg = n->args[0];
+	enum test test = n->kind == EVAL_RANGE ? TEST_INSIDE
+			 : n->kind == EVAL_SET ? TEST_SET
 					       : TEST_BITS;
-	struct values v;
+	struct eval_values v;
 	struct ints ints;
 	int e;
 
-	if (n->kind == NODE_RANGE)
+	if (n->kind == EVAL_RANGE)
 		want ^= n->negate;
 	test += !want;
-	if (arg->kind == NODE_COLUMN) {
+	if (arg->kind == EVAL_COLUMN) {
 		const struct column *c = &r->b->columns[arg->column];
 
 		if (!c->val)
@@ -126,14 +126,14 @@ static ssize_t filter_test(struct run *r, const struct node *n, bool want, struc
 		ints = (struct ints){.val = c->val, .null_bits = c->nulls, .by_row = true};
 		return (ssize_t)filter_ints(ints, rows, out, test, n);
 	}
-	e = node_values(r, arg, rows, &v);
+	e = eval_node_values(r, arg, rows, &v);
 	if (e < 0)
 		return e;
 	ints = (struct ints){.val = v.i, .unknown = v.unknown};
 	return (ssize_t)filter_ints(ints, rows, out, test, n);
 }
 
-static bool list_has(const struct node *n, int64_t v)
+static bool list_has(const struct eval_node *n, int64_t v)
 {
 	uint64_t flip =
 		n->args[0]->is_unsigned ? 0 : 1ull << 63; /* so that all compare as unsigned */
@@ -154,12 +154,12 @@ static bool list_has(const struct node *n, int64_t v)
 	return false;
 }
 
-static ssize_t filter_list(struct run *r, const struct node *n, bool want, struct rows rows,
-			   uint32_t *out)
+static ssize_t filter_list(struct eval_run *r, const struct eval_node *n, bool want,
+			   struct row_list rows, uint32_t *out)
 {
-	struct values v;
+	struct eval_values v;
 	size_t count = 0;
-	int e = node_values(r, n->args[0], rows, &v);
+	int e = eval_node_values(r, n->args[0], rows, &v);
 
 	if (e < 0)
 		return e;
@@ -180,8 +180,9 @@ static always_inline bool is_null(const uint64_t *bits, uint32_t row)
 }
 
 /* Of the first trace's ids alone, which nearly all are. */
-static always_inline size_t table_loop(const struct table *t, const struct column *c, uint8_t want,
-				       struct rows rows, uint32_t *out, bool listed, bool bits)
+static always_inline size_t table_loop(const struct eval_table *t, const struct column *c,
+				       uint8_t want, struct row_list rows, uint32_t *out,
+				       bool listed, bool bits)
 {
 	static const struct table_part nothing;
 	const struct table_part *first = t->part_count ? &t->parts[0] : &nothing;
@@ -207,7 +208,7 @@ static always_inline size_t table_loop(const struct table *t, const struct colum
 	return count;
 }
 
-static uint8_t peer_truth(const struct table *t, const struct batch *b, uint32_t row)
+static uint8_t peer_truth(const struct eval_table *t, const struct batch *b, uint32_t row)
 {
 	int64_t id = batch_get(b, t->column, row, -1);
 
@@ -216,8 +217,8 @@ static uint8_t peer_truth(const struct table *t, const struct batch *b, uint32_t
 	return table_truth(t, id);
 }
 
-static size_t filter_table(const struct table *t, const struct batch *b, bool want,
-			   struct rows rows, uint32_t *out)
+static size_t filter_table(const struct eval_table *t, const struct batch *b, bool want,
+			   struct row_list rows, uint32_t *out)
 {
 	const struct column *c = &b->columns[t->column];
 	size_t count = 0;
@@ -246,21 +247,21 @@ static size_t filter_table(const struct table *t, const struct batch *b, bool wa
 /* ---- logic ---- */
 
 /* Rows for which every operand is `want`: the list goes from one to the next. */
-static ssize_t filter_every(struct run *r, const struct node *n, bool want, struct rows rows,
-			    uint32_t *out)
+static ssize_t filter_every(struct eval_run *r, const struct eval_node *n, bool want,
+			    struct row_list rows, uint32_t *out)
 {
 	for (size_t i = 0; i < n->arg_count && rows.n; i++) {
-		ssize_t got = node_filter(r, n->args[i], want, rows, out);
+		ssize_t got = eval_node_filter(r, n->args[i], want, rows, out);
 
 		if (got < 0)
 			return got;
-		rows = (struct rows){.rows = out, .n = (size_t)got};
+		rows = (struct row_list){.rows = out, .n = (size_t)got};
 	}
 	return (ssize_t)rows.n;
 }
 
 /* The rows of the list whose byte is (or is not) set, without a branch. */
-static size_t marked(struct rows rows, const uint8_t *marks, bool want, uint32_t *out)
+static size_t marked(struct row_list rows, const uint8_t *marks, bool want, uint32_t *out)
 {
 	size_t count = 0;
 
@@ -274,14 +275,14 @@ static size_t marked(struct rows rows, const uint8_t *marks, bool want, uint32_t
 }
 
 /* Rows for which some operand is `want`: each gets what those before left. */
-static ssize_t filter_some(struct run *r, const struct node *n, bool want, struct rows rows,
-			   uint32_t *out)
+static ssize_t filter_some(struct eval_run *r, const struct eval_node *n, bool want,
+			   struct row_list rows, uint32_t *out)
 {
 	uint32_t first = rows.n ? row_at(rows, 0) : 0, last = rows.n ? row_at(rows, rows.n - 1) : 0;
 	uint32_t *left = scratch_take(r->s, rows.n * sizeof(*left));
 	uint32_t *found = scratch_take(r->s, rows.n * sizeof(*found));
 	uint8_t *marks = scratch_take(r->s, (size_t)(last - first) + 1);
-	struct rows rest = rows;
+	struct row_list rest = rows;
 
 	if (!left || !found || !marks)
 		return -ENOMEM;
@@ -289,14 +290,15 @@ static ssize_t filter_some(struct run *r, const struct node *n, bool want, struc
 	memset(marks, 0, (size_t)(last - first) + 1);
 	marks -= first;
 	for (size_t i = 0; i < n->arg_count && rest.n; i++) {
-		ssize_t got = node_filter(r, n->args[i], want, rest, found);
+		ssize_t got = eval_node_filter(r, n->args[i], want, rest, found);
 
 		if (got < 0)
 			return got;
 		for (ssize_t j = 0; j < got; j++)
 			marks[found[j]] = 1;
 		if (got && i + 1 < n->arg_count)
-			rest = (struct rows){.rows = left, .n = marked(rest, marks, false, left)};
+			rest = (struct row_list){.rows = left,
+						 .n = marked(rest, marks, false, left)};
 	}
 	return (ssize_t)marked(rows, marks, true, out);
 }
@@ -304,12 +306,12 @@ static ssize_t filter_some(struct run *r, const struct node *n, bool want, struc
 /* ---- the rest ---- */
 
 /* By the values of the node, 0 and 1. */
-static ssize_t eval_filter_values(struct run *r, const struct node *n, bool want, struct rows rows,
-				  uint32_t *out)
+static ssize_t eval_filter_values(struct eval_run *r, const struct eval_node *n, bool want,
+				  struct row_list rows, uint32_t *out)
 {
-	struct values v;
+	struct eval_values v;
 	size_t count = 0;
-	int e = node_values(r, n, rows, &v);
+	int e = eval_node_values(r, n, rows, &v);
 
 	if (e < 0)
 		return e;
@@ -322,7 +324,8 @@ static ssize_t eval_filter_values(struct run *r, const struct node *n, bool want
 	return (ssize_t)count;
 }
 
-static size_t filter_const(const struct node *n, bool want, struct rows rows, uint32_t *out)
+static size_t filter_const(const struct eval_node *n, bool want, struct row_list rows,
+			   uint32_t *out)
 {
 	if (n->value.null || !!n->value.i != want)
 		return 0;
@@ -331,16 +334,16 @@ static size_t filter_const(const struct node *n, bool want, struct rows rows, ui
 	return rows.n;
 }
 
-static bool absent(struct run *r, const struct node *n)
+static bool absent(struct eval_run *r, const struct eval_node *n)
 {
-	return n->kind == NODE_COLUMN && !r->b->columns[n->column].val;
+	return n->kind == EVAL_COLUMN && !r->b->columns[n->column].val;
 }
 
-static ssize_t filter_null(struct run *r, const struct node *n, bool want, struct rows rows,
-			   uint32_t *out)
+static ssize_t filter_null(struct eval_run *r, const struct eval_node *n, bool want,
+			   struct row_list rows, uint32_t *out)
 {
-	const struct node *arg = n->args[0];
-	struct values v = {0};
+	const struct eval_node *arg = n->args[0];
+	struct eval_values v = {0};
 	size_t count = 0;
 	const uint64_t *bits = NULL;
 	int e = 0;
@@ -350,10 +353,10 @@ static ssize_t filter_null(struct run *r, const struct node *n, bool want, struc
 			out[count++] = row_at(rows, j);
 		return (ssize_t)count;
 	}
-	if (arg->kind == NODE_COLUMN)
+	if (arg->kind == EVAL_COLUMN)
 		bits = r->b->columns[arg->column].nulls;
 	else
-		e = node_values(r, arg, rows, &v);
+		e = eval_node_values(r, arg, rows, &v);
 	if (e < 0)
 		return e;
 	for (size_t j = 0; j < rows.n; j++) {
@@ -366,14 +369,14 @@ static ssize_t filter_null(struct run *r, const struct node *n, bool want, struc
 	return (ssize_t)count;
 }
 
-static ssize_t filter_slow(struct run *r, const struct node *n, bool want, struct rows rows,
-			   uint32_t *out)
+static ssize_t filter_slow(struct eval_run *r, const struct eval_node *n, bool want,
+			   struct row_list rows, uint32_t *out)
 {
-	struct scalar s = {.e = r->e,
-			   .dims = r->e->dims,
-			   .at = SCALAR_ROW,
-			   .batch = r->b,
-			   .texts = &r->s->texts};
+	struct eval_scalar s = {.e = r->e,
+				.dims = r->e->dims,
+				.at = SCALAR_ROW,
+				.batch = r->b,
+				.texts = &r->s->texts};
 	size_t count = 0;
 	int e = 0;
 
@@ -389,38 +392,39 @@ static ssize_t filter_slow(struct run *r, const struct node *n, bool want, struc
 	return e < 0 ? e : (ssize_t)count;
 }
 
-static ssize_t filter_node(struct run *r, const struct node *n, bool want, struct rows rows,
-			   uint32_t *out)
+static ssize_t filter_node(struct eval_run *r, const struct eval_node *n, bool want,
+			   struct row_list rows, uint32_t *out)
 {
 	switch (n->kind) {
-	case NODE_CONST:
+	case EVAL_CONST:
 		return (ssize_t)filter_const(n, want, rows, out);
-	case NODE_TABLE:
+	case EVAL_TABLE:
 		return (ssize_t)filter_table(n->table, r->b, want, rows, out);
-	case NODE_NOT:
-		return node_filter(r, n->args[0], !want, rows, out);
-	case NODE_ALL:
+	case EVAL_NOT:
+		return eval_node_filter(r, n->args[0], !want, rows, out);
+	case EVAL_ALL:
 		return want ? filter_every(r, n, true, rows, out)
 			    : filter_some(r, n, false, rows, out);
-	case NODE_ANY:
+	case EVAL_ANY:
 		return want ? filter_some(r, n, true, rows, out)
 			    : filter_every(r, n, false, rows, out);
-	case NODE_RANGE:
-	case NODE_SET:
-	case NODE_BITS:
+	case EVAL_RANGE:
+	case EVAL_SET:
+	case EVAL_BITS:
 		return filter_test(r, n, want, rows, out);
-	case NODE_LIST:
+	case EVAL_LIST:
 		return filter_list(r, n, want, rows, out);
-	case NODE_IS_NULL:
+	case EVAL_IS_NULL:
 		return filter_null(r, n, want, rows, out);
-	case NODE_SLOW:
+	case EVAL_SLOW:
 		return filter_slow(r, n, want, rows, out);
 	default:
 		return eval_filter_values(r, n, want, rows, out);
 	}
 }
 
-ssize_t node_filter(struct run *r, const struct node *n, bool want, struct rows rows, uint32_t *out)
+ssize_t eval_node_filter(struct eval_run *r, const struct eval_node *n, bool want,
+			 struct row_list rows, uint32_t *out)
 {
 	struct scratch_mark mark = scratch_mark(r->s);
 	ssize_t count;

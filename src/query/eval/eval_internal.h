@@ -64,7 +64,7 @@ int dictionary_add(struct dictionary *d, struct bytes text, bool keep, uint32_t 
 /* ---- eval_scalar.c: one value at a time ---- */
 
 /* What a single evaluation stands on: an id, a code or a row. */
-struct scalar {
+struct eval_scalar {
 	const struct eval *e;
 	const struct dims *dims; /* NULL: no names are known */
 	enum { SCALAR_NONE, SCALAR_ID, SCALAR_CODE, SCALAR_ROW } at;
@@ -80,9 +80,10 @@ struct scalar {
 };
 
 /* 0, -ENOMEM, -EOVERFLOW (a pattern took too many steps). */
-int scalar_value(struct scalar *s, const struct expr *e, struct value *ret);
+int scalar_value(struct eval_scalar *s, const struct expr *e, struct value *ret);
 /* The value as a text of the language, as patterns see it. */
-int scalar_text(struct scalar *s, struct query_kind kind, const struct value *v, struct bytes *ret);
+int scalar_text(struct eval_scalar *s, struct query_kind kind, const struct value *v,
+		struct bytes *ret);
 /* true where v is known and true. */
 static inline bool value_true(const struct value *v)
 {
@@ -156,15 +157,15 @@ struct table_part {
 	uint8_t *unknown; /* ints: 1 where unknown */
 };
 
-struct table {
+struct eval_table {
 	const struct expr *expr;
 	enum rep rep;
 	bool is_bool, by_code;
 	bool uses_process, uses_latest, uses_cgroup, uses_host; /* what else a row of it hangs on */
-	enum table_id ids;   /* of which dimension table; where not by_code */
-	unsigned int column; /* of the id or code */
-	int other;	     /* column of the id where the first has no peer; -1: none */
-	struct table *known; /* with `other`: whether the id has a peer */
+	enum table_id ids;	  /* of which dimension table; where not by_code */
+	unsigned int column;	  /* of the id or code */
+	int other;		  /* column of the id where the first has no peer; -1: none */
+	struct eval_table *known; /* with `other`: whether the id has a peer */
 	struct dictionary *words;
 	struct table_part *parts; /* by trace; one where by_code */
 	size_t part_count;
@@ -175,13 +176,14 @@ struct table {
 };
 
 /* Makes the table's entry for "no id"; by code: the whole table. */
-int table_begin(struct eval *e, struct table *t);
+int table_begin(struct eval *e, struct eval_table *t);
 /* Brings it up to date with the dimension rows since `clocks`. */
-int table_update(struct eval *e, struct table *t, const struct dims *d, const uint64_t *clocks,
+int table_update(struct eval *e, struct eval_table *t, const struct dims *d, const uint64_t *clocks,
 		 struct error *err);
-void id_table_free(struct table *t);
+void id_table_free(struct eval_table *t);
 
-static inline const struct table_part *table_at(const struct table *t, int64_t id, size_t *ret_at)
+static inline const struct table_part *table_at(const struct eval_table *t, int64_t id,
+						size_t *ret_at)
 {
 	uint64_t trace = (uint64_t)id >> TRACE_SHIFT,
 		 low = (uint64_t)id & ((1ull << TRACE_SHIFT) - 1);
@@ -194,7 +196,7 @@ static inline const struct table_part *table_at(const struct table *t, int64_t i
 	return &t->none;
 }
 
-static inline uint8_t table_truth(const struct table *t, int64_t id)
+static inline uint8_t table_truth(const struct eval_table *t, int64_t id)
 {
 	size_t at;
 	const struct table_part *p = table_at(t, id, &at);
@@ -204,26 +206,26 @@ static inline uint8_t table_truth(const struct table *t, int64_t id)
 
 /* ---- nodes ---- */
 
-enum node_kind {
-	NODE_CONST,
-	NODE_COLUMN,
-	NODE_BYTES, /* a column of byte strings */
-	NODE_STOP,
-	NODE_TABLE,
-	NODE_NOT,
-	NODE_ALL,   /* and, of any number */
-	NODE_ANY,   /* or */
-	NODE_RANGE, /* int: (uint64_t)(v - low) <= span, the opposite where negate */
-	NODE_SET,   /* int: a bit of `bits` at v - low */
-	NODE_LIST,  /* int: in a sorted list */
-	NODE_BITS,  /* int: (v & mask) == bits */
-	NODE_IS_NULL,
-	NODE_COMPARE,
-	NODE_ARITH,
-	NODE_CALL, /* function_int() or function_float() */
-	NODE_IF,
-	NODE_COALESCE,
-	NODE_SLOW, /* value by value */
+enum eval_node_kind {
+	EVAL_CONST,
+	EVAL_COLUMN,
+	EVAL_BYTES, /* a column of byte strings */
+	EVAL_STOP,
+	EVAL_TABLE,
+	EVAL_NOT,
+	EVAL_ALL,   /* and, of any number */
+	EVAL_ANY,   /* or */
+	EVAL_RANGE, /* int: (uint64_t)(v - low) <= span, the opposite where negate */
+	EVAL_SET,   /* int: a bit of `bits` at v - low */
+	EVAL_LIST,  /* int: in a sorted list */
+	EVAL_BITS,  /* int: (v & mask) == bits */
+	EVAL_IS_NULL,
+	EVAL_COMPARE,
+	EVAL_ARITH,
+	EVAL_CALL, /* function_int() or function_float() */
+	EVAL_IF,
+	EVAL_COALESCE,
+	EVAL_SLOW, /* value by value */
 };
 
 /* A call that had not ended when the recording did: its duration is what was known then. */
@@ -232,12 +234,12 @@ static inline bool eval_unfinished(const struct batch *b, size_t row)
 	return b->table == TABLE_OP && batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED;
 }
 
-struct node {
-	enum node_kind kind;
+struct eval_node {
+	enum eval_node_kind kind;
 	enum rep rep;
 	bool is_bool, is_unsigned;
 	const struct expr *expr;
-	struct node **args;
+	struct eval_node **args;
 	size_t arg_count;
 	unsigned int cost; /* of a row, roughly in ns */
 	union {
@@ -246,7 +248,7 @@ struct node {
 		struct {
 			unsigned int start, dur; /* STOP: columns */
 		};
-		struct table *table;
+		struct eval_table *table;
 		struct {
 			uint64_t low, span, mask, bits;
 			bool negate;
@@ -262,14 +264,14 @@ struct node {
 
 struct eval_expr {
 	const struct expr *expr;
-	struct node *root;
+	struct eval_node *root;
 	struct dictionary words;
 };
 
 struct eval {
 	struct eval_expr *exprs;
 	size_t count;
-	struct table **tables;
+	struct eval_table **tables;
 	size_t table_count, tables_cap;
 	struct map patterns; /* const struct expr * -> struct query_pattern * */
 	void **memory;	     /* of nodes */
@@ -312,7 +314,7 @@ struct eval_scratch {
 	struct rows_out *out; /* by expression */
 };
 
-struct run {
+struct eval_run {
 	const struct eval *e;
 	struct eval_scratch *s;
 	const struct batch *b;
@@ -321,13 +323,13 @@ struct run {
 };
 
 /* Rows rows[0 .. n), or base .. base + n where rows is NULL. */
-struct rows {
+struct row_list {
 	const uint32_t *rows;
 	uint32_t base;
 	size_t n;
 };
 
-static inline uint32_t row_at(struct rows r, size_t i)
+static inline uint32_t row_at(struct row_list r, size_t i)
 {
 	return r.rows ? r.rows[i] : r.base + (uint32_t)i;
 }
@@ -342,7 +344,7 @@ void *scratch_take(struct eval_scratch *s, size_t size);
 void scratch_back(struct eval_scratch *s, struct scratch_mark m);
 
 /* Values of at most CHUNK_ROWS rows: entry j is of row j of the list. */
-struct values {
+struct eval_values {
 	const int64_t *i; /* also words */
 	const double *f;
 	const struct bytes *t;
@@ -350,11 +352,14 @@ struct values {
 };
 
 /* eval_values.c. 0 or negative. */
-int node_values(struct run *r, const struct node *n, struct rows rows, struct values *ret);
+int eval_node_values(struct eval_run *r, const struct eval_node *n, struct row_list rows,
+		     struct eval_values *ret);
 /* The same as floats or texts, whatever the node gives. */
-int node_floats(struct run *r, const struct node *n, struct rows rows, struct values *ret);
-int node_texts(struct run *r, const struct node *n, struct rows rows, struct values *ret);
+int eval_node_floats(struct eval_run *r, const struct eval_node *n, struct row_list rows,
+		     struct eval_values *ret);
+int eval_node_texts(struct eval_run *r, const struct eval_node *n, struct row_list rows,
+		    struct eval_values *ret);
 /* eval_filter.c: rows for which the node is known to be `want`. The count or negative; out may be
  * rows.rows. */
-ssize_t node_filter(struct run *r, const struct node *n, bool want, struct rows rows,
-		    uint32_t *out);
+ssize_t eval_node_filter(struct eval_run *r, const struct eval_node *n, bool want,
+			 struct row_list rows, uint32_t *out);

@@ -19,7 +19,7 @@ static int eval_scalar_set_null(struct value *ret)
 	return 0;
 }
 
-static int eval_scalar_set_text(struct scalar *s, struct bytes text, struct value *ret)
+static int eval_scalar_set_text(struct eval_scalar *s, struct bytes text, struct value *ret)
 {
 	*ret = (struct value){0};
 	return text_arena_add(s->texts, text, &ret->t);
@@ -41,7 +41,7 @@ static int stop_value(const struct batch *b, size_t row, struct value *ret)
 	return 0;
 }
 
-static int column_value(struct scalar *s, const struct expr *e, struct value *ret)
+static int column_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
 	if (s->at == SCALAR_CODE) {
 		*ret = (struct value){.null = s->id < 0, .i = s->id};
@@ -60,7 +60,7 @@ static int column_value(struct scalar *s, const struct expr *e, struct value *re
 }
 
 /* Of a row: the address given to the call, else the socket's. */
-static int peer_value(struct scalar *s, const struct expr *e, struct value *ret)
+static int peer_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
 	int r = query_name_value(QNAME_PEER, s->dims, batch_get(s->batch, e->column, s->row, -1),
 				 &s->scratch, ret);
@@ -71,7 +71,7 @@ static int peer_value(struct scalar *s, const struct expr *e, struct value *ret)
 				&s->scratch, ret);
 }
 
-static int name_value(struct scalar *s, const struct expr *e, struct value *ret)
+static int name_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
 	int64_t id = s->id;
 	int r;
@@ -102,7 +102,8 @@ static int name_value(struct scalar *s, const struct expr *e, struct value *ret)
 
 /* ---- texts ---- */
 
-int scalar_text(struct scalar *s, struct query_kind kind, const struct value *v, struct bytes *ret)
+int scalar_text(struct eval_scalar *s, struct query_kind kind, const struct value *v,
+		struct bytes *ret)
 {
 	struct buf *b = &s->scratch;
 	int r;
@@ -144,7 +145,7 @@ static int compare_bytes(struct bytes a, struct bytes b)
 	return order ? (order < 0 ? -1 : 1) : a.len < b.len ? -1 : a.len > b.len;
 }
 
-static int pattern_value(struct scalar *s, const struct expr *e, struct value *ret)
+static int pattern_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
 	struct value v;
 	struct bytes text;
@@ -168,7 +169,7 @@ static double as_float(struct query_kind kind, const struct value *v)
 	return kind.type == QUERY_FLOAT ? v->f : int_to_float(v->i, kind_unsigned(kind));
 }
 
-static int order_of(struct scalar *s, struct query_kind ka, const struct value *a,
+static int order_of(struct eval_scalar *s, struct query_kind ka, const struct value *a,
 		    struct query_kind kb, const struct value *b, int *ret)
 {
 	if (ka.type == QUERY_TEXT || kb.type == QUERY_TEXT) {
@@ -192,7 +193,7 @@ static int order_of(struct scalar *s, struct query_kind ka, const struct value *
 	return 0;
 }
 
-static int compare_value(struct scalar *s, enum expr_compare cmp, const struct expr *left,
+static int compare_value(struct eval_scalar *s, enum expr_compare cmp, const struct expr *left,
 			 const struct expr *right, struct value *ret)
 {
 	struct value a, b;
@@ -216,7 +217,7 @@ static struct query_kind list_kind(const struct expr *e)
 	return k;
 }
 
-static int in_value(struct scalar *s, const struct expr *e, struct value *ret)
+static int in_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
 	struct query_kind kind = list_kind(e), own = e->arg[0]->type;
 	size_t low = 0, high = e->count;
@@ -247,7 +248,7 @@ static int in_value(struct scalar *s, const struct expr *e, struct value *ret)
 /* ---- logic ---- */
 
 /* AND where `stop` is false, OR where it is true: the operand that decides. */
-static int logic_value(struct scalar *s, const struct expr *e, bool stop, struct value *ret)
+static int logic_value(struct eval_scalar *s, const struct expr *e, bool stop, struct value *ret)
 {
 	struct value a, b;
 	int r = scalar_value(s, e->arg[0], &a);
@@ -260,7 +261,7 @@ static int logic_value(struct scalar *s, const struct expr *e, bool stop, struct
 	return a.null || b.null ? eval_scalar_set_null(ret) : set_bool(ret, !stop);
 }
 
-static int range_value(struct scalar *s, const struct expr *e, struct value *ret)
+static int range_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
 	struct value low, high;
 	int r = compare_value(s, COMPARE_GE, e->arg[0], e->arg[1], &low);
@@ -276,7 +277,7 @@ static int range_value(struct scalar *s, const struct expr *e, struct value *ret
 
 /* ---- numbers and functions ---- */
 
-static int arith_value(struct scalar *s, const struct expr *e, enum expr_arith op,
+static int arith_value(struct eval_scalar *s, const struct expr *e, enum expr_arith op,
 		       const struct value *a, struct query_kind ka, const struct value *b,
 		       struct query_kind kb, struct value *ret)
 {
@@ -302,7 +303,7 @@ static void convert(struct query_kind from, struct query_kind to, struct value *
 		v->f = int_to_float(v->i, kind_unsigned(from));
 }
 
-static int branch_value(struct scalar *s, const struct expr *e, const struct expr *branch,
+static int branch_value(struct eval_scalar *s, const struct expr *e, const struct expr *branch,
 			struct value *ret)
 {
 	int r = scalar_value(s, branch, ret);
@@ -312,7 +313,7 @@ static int branch_value(struct scalar *s, const struct expr *e, const struct exp
 	return r;
 }
 
-static int coalesce_value(struct scalar *s, const struct expr *e, struct value *ret)
+static int coalesce_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
 	int r = 0;
 
@@ -322,7 +323,7 @@ static int coalesce_value(struct scalar *s, const struct expr *e, struct value *
 	return r;
 }
 
-static int number_call(struct scalar *s, const struct expr *e, const struct value *a,
+static int number_call(struct eval_scalar *s, const struct expr *e, const struct value *a,
 		       const struct value *b, struct value *ret)
 {
 	struct query_kind ka = e->arg[0]->type, kb = e->arg_count > 1 ? e->arg[1]->type : ka;
@@ -337,7 +338,7 @@ static int number_call(struct scalar *s, const struct expr *e, const struct valu
 	return known ? 0 : eval_scalar_set_null(ret);
 }
 
-static int text_call(struct scalar *s, const struct expr *e, const struct value *a,
+static int text_call(struct eval_scalar *s, const struct expr *e, const struct value *a,
 		     struct value *ret)
 {
 	struct bytes text;
@@ -356,7 +357,7 @@ static int text_call(struct scalar *s, const struct expr *e, const struct value 
 	return r < 0 || ret->null ? r : eval_scalar_set_text(s, ret->t, ret);
 }
 
-static int call_value(struct scalar *s, const struct expr *e, struct value *ret)
+static int call_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
 	struct value a, b = {0};
 	int r;
@@ -385,7 +386,7 @@ static int call_value(struct scalar *s, const struct expr *e, struct value *ret)
 }
 
 /* What a user's table says of the row with this key. */
-static int user_value(struct scalar *s, const struct expr *e, struct value *ret)
+static int user_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
 	struct value key = {.null = s->id < 0, .i = s->id};
 	int r = 0;
@@ -398,7 +399,7 @@ static int user_value(struct scalar *s, const struct expr *e, struct value *ret)
 	return 0;
 }
 
-static int operator_value(struct scalar *s, const struct expr *e, struct value *ret)
+static int operator_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
 	static const struct value zero = {0};
 	struct value a, b;
@@ -430,7 +431,7 @@ static int operator_value(struct scalar *s, const struct expr *e, struct value *
 	}
 }
 
-int scalar_value(struct scalar *s, const struct expr *e, struct value *ret)
+int scalar_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
 	assert(e->kind != EXPR_FIELD); /* fields of later stages are an engine's */
 	switch (e->kind) {

@@ -10,14 +10,14 @@
 
 /* ---- entries ---- */
 
-static size_t entry_size(const struct table *t)
+static size_t entry_size(const struct eval_table *t)
 {
 	return t->is_bool	    ? sizeof(uint8_t)
 	       : t->rep == REP_WORD ? sizeof(uint32_t)
 				    : sizeof(int64_t);
 }
 
-static void copy_entry(const struct table *t, struct table_part *to, size_t at,
+static void copy_entry(const struct eval_table *t, struct table_part *to, size_t at,
 		       const struct table_part *from, size_t from_at)
 {
 	size_t size = entry_size(t);
@@ -28,7 +28,7 @@ static void copy_entry(const struct table *t, struct table_part *to, size_t at,
 }
 
 /* Room for ids below `count`; new ones have the value of an id that is not known. */
-static int part_grow(const struct table *t, struct table_part *p, size_t count)
+static int part_grow(const struct eval_table *t, struct table_part *p, size_t count)
 {
 	size_t cap = p->cap;
 	int r;
@@ -52,7 +52,7 @@ static int part_grow(const struct table *t, struct table_part *p, size_t count)
 	return 0;
 }
 
-static int entry_set(struct table *t, struct table_part *p, size_t at, struct scalar *s,
+static int entry_set(struct eval_table *t, struct table_part *p, size_t at, struct eval_scalar *s,
 		     const struct value *v)
 {
 	struct bytes text = v->t;
@@ -86,7 +86,8 @@ static int entry_set(struct table *t, struct table_part *p, size_t at, struct sc
 
 /* ---- filling ---- */
 
-static int eval_table_fill(struct table *t, struct table_part *p, size_t at, struct scalar *s)
+static int eval_table_fill(struct eval_table *t, struct table_part *p, size_t at,
+			   struct eval_scalar *s)
 {
 	struct value v;
 	int r = scalar_value(s, t->expr, &v);
@@ -97,15 +98,15 @@ static int eval_table_fill(struct table *t, struct table_part *p, size_t at, str
 	return r;
 }
 
-static void scalar_done(struct scalar *s)
+static void scalar_done(struct eval_scalar *s)
 {
 	buf_free(&s->scratch);
 }
 
-int table_begin(struct eval *e, struct table *t)
+int table_begin(struct eval *e, struct eval_table *t)
 {
 	_cleanup_(text_arena_free) struct text_arena texts = {0};
-	_cleanup_(scalar_done) struct scalar s = {
+	_cleanup_(scalar_done) struct eval_scalar s = {
 		.e = e, .at = SCALAR_ID, .id = -1, .texts = &texts};
 	int r;
 
@@ -125,7 +126,7 @@ int table_begin(struct eval *e, struct table *t)
 	return r;
 }
 
-static int eval_table_part_of(struct table *t, const struct dims *d, int64_t id,
+static int eval_table_part_of(struct eval_table *t, const struct dims *d, int64_t id,
 			      struct table_part **ret)
 {
 	uint64_t trace = (uint64_t)id >> TRACE_SHIFT,
@@ -151,7 +152,7 @@ static int eval_table_part_of(struct table *t, const struct dims *d, int64_t id,
 	return r;
 }
 
-static int update_id(struct eval *e, struct table *t, struct scalar *s, int64_t id,
+static int update_id(struct eval *e, struct eval_table *t, struct eval_scalar *s, int64_t id,
 		     struct error *err)
 {
 	struct table_part *p;
@@ -178,7 +179,7 @@ static int update_id(struct eval *e, struct table *t, struct scalar *s, int64_t 
 
 /* Ids of threads whose process (or its host), or control group came or changed; of files of which
  * there is a newer version. */
-static bool hangs_on(const struct table *t, const struct dims *d, int64_t id,
+static bool hangs_on(const struct eval_table *t, const struct dims *d, int64_t id,
 		     const struct map *processes, const struct map *cgroups,
 		     const struct map *latest)
 {
@@ -211,8 +212,8 @@ static int eval_table_collect(const struct dims *d, enum table_id table, uint64_
 }
 
 /* Entries of old ids that hang on rows of other tables that changed. */
-static int update_others(struct eval *e, struct table *t, struct scalar *s, const uint64_t *clocks,
-			 struct error *err)
+static int update_others(struct eval *e, struct eval_table *t, struct eval_scalar *s,
+			 const uint64_t *clocks, struct error *err)
 {
 	_cleanup_(map_free) struct map processes = {0}, cgroups = {0}, latest = {0};
 	const struct dims *d = s->dims;
@@ -242,7 +243,7 @@ static int update_others(struct eval *e, struct table *t, struct scalar *s, cons
 }
 
 /* The ids for which a filter is true, ascending, where they are few. */
-static int list_true(struct table *t)
+static int list_true(struct eval_table *t)
 {
 	size_t cap = t->true_count, n = 0;
 
@@ -272,11 +273,11 @@ static int list_true(struct table *t)
 	return 0;
 }
 
-int table_update(struct eval *e, struct table *t, const struct dims *d, const uint64_t *clocks,
+int table_update(struct eval *e, struct eval_table *t, const struct dims *d, const uint64_t *clocks,
 		 struct error *err)
 {
 	_cleanup_(text_arena_free) struct text_arena texts = {0};
-	_cleanup_(scalar_done) struct scalar s = {
+	_cleanup_(scalar_done) struct eval_scalar s = {
 		.e = e, .dims = d, .at = SCALAR_ID, .texts = &texts};
 	size_t pos = 0, done = 0;
 	int64_t id;
@@ -303,12 +304,12 @@ static void eval_table_part_free(struct table_part *p)
 	free(p->unknown);
 }
 
-void id_table_free(struct table *t)
+void id_table_free(struct eval_table *t)
 {
 	for (size_t i = 0; i < t->part_count; i++)
 		eval_table_part_free(&t->parts[i]);
 	eval_table_part_free(&t->none);
 	free(t->parts);
 	free(t->true_ids);
-	*t = (struct table){0};
+	*t = (struct eval_table){0};
 }

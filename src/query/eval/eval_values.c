@@ -14,8 +14,8 @@ struct room {
 	uint8_t *unknown;
 };
 
-static int eval_values_make_room(struct run *r, enum rep rep, size_t n, struct room *ret,
-				 struct values *v)
+static int eval_values_make_room(struct eval_run *r, enum rep rep, size_t n, struct room *ret,
+				 struct eval_values *v)
 {
 	size_t size = rep == REP_TEXT ? sizeof(*ret->t) : sizeof(*ret->i);
 	void *p = scratch_take(r->s, n * size);
@@ -30,18 +30,19 @@ static int eval_values_make_room(struct run *r, enum rep rep, size_t n, struct r
 		ret->t = p;
 	else
 		ret->i = p;
-	*v = (struct values){.i = ret->i, .f = ret->f, .t = ret->t, .unknown = ret->unknown};
+	*v = (struct eval_values){.i = ret->i, .f = ret->f, .t = ret->t, .unknown = ret->unknown};
 	return 0;
 }
 
-static bool unknown_at(const struct values *v, size_t j)
+static bool unknown_at(const struct eval_values *v, size_t j)
 {
 	return v->unknown && v->unknown[j];
 }
 
 /* ---- leaves ---- */
 
-static int const_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+static int const_values(struct eval_run *r, const struct eval_node *n, struct row_list rows,
+			struct eval_values *ret)
 {
 	struct room to;
 	int e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
@@ -60,14 +61,15 @@ static int const_values(struct run *r, const struct node *n, struct rows rows, s
 	return 0;
 }
 
-static int column_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+static int column_values(struct eval_run *r, const struct eval_node *n, struct row_list rows,
+			 struct eval_values *ret)
 {
 	const struct column *c = &r->b->columns[n->column];
 	struct room to;
 	int e;
 
 	if (c->val && !rows.rows && !c->nulls) {
-		*ret = (struct values){.i = c->val + rows.base};
+		*ret = (struct eval_values){.i = c->val + rows.base};
 		return 0;
 	}
 	e = eval_values_make_room(r, REP_INT, rows.n, &to, ret);
@@ -92,7 +94,8 @@ static int column_values(struct run *r, const struct node *n, struct rows rows, 
 	return 0;
 }
 
-static int bytes_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+static int bytes_values(struct eval_run *r, const struct eval_node *n, struct row_list rows,
+			struct eval_values *ret)
 {
 	struct room to;
 	int e = eval_values_make_room(r, REP_TEXT, rows.n, &to, ret);
@@ -113,7 +116,7 @@ static bool whole_column(const struct batch *b, unsigned int column)
 	return b->columns[column].val && !b->columns[column].nulls;
 }
 
-static int stop_values(struct run *r, struct rows rows, struct values *ret)
+static int stop_values(struct eval_run *r, struct row_list rows, struct eval_values *ret)
 {
 	const struct batch *b = r->b;
 	const unsigned int from = b->def->start, took = b->def->dur;
@@ -148,7 +151,7 @@ static int stop_values(struct run *r, struct rows rows, struct values *ret)
 
 /* ---- tables ---- */
 
-static int64_t table_id(const struct table *t, const struct batch *b, uint32_t row)
+static int64_t table_id(const struct eval_table *t, const struct batch *b, uint32_t row)
 {
 	int64_t id = batch_get(b, t->column, row, -1);
 
@@ -158,7 +161,7 @@ static int64_t table_id(const struct table *t, const struct batch *b, uint32_t r
 }
 
 /* The common case: names by an id of the first trace. */
-static void word_values(const struct table *t, const struct column *c, struct rows rows,
+static void word_values(const struct eval_table *t, const struct column *c, struct row_list rows,
 			struct room *to)
 {
 	const uint32_t *words = t->part_count ? t->parts[0].words : NULL;
@@ -184,9 +187,10 @@ static void word_values(const struct table *t, const struct column *c, struct ro
 	}
 }
 
-static int table_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+static int table_values(struct eval_run *r, const struct eval_node *n, struct row_list rows,
+			struct eval_values *ret)
 {
-	const struct table *t = n->table;
+	const struct eval_table *t = n->table;
 	struct room to;
 	int e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
 
@@ -220,7 +224,7 @@ static int table_values(struct run *r, const struct node *n, struct rows rows, s
 /* ---- logic ---- */
 
 /* Marks the entries of `rows` that are in `found`, a part of it in the same order. */
-static void mark(struct rows rows, const uint32_t *found, size_t count, int64_t value,
+static void mark(struct row_list rows, const uint32_t *found, size_t count, int64_t value,
 		 struct room *to)
 {
 	size_t t = 0;
@@ -236,7 +240,8 @@ static void mark(struct rows rows, const uint32_t *found, size_t count, int64_t 
 }
 
 /* Where it is true, where it is false, and unknown elsewhere. */
-static int logic_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+static int logic_values(struct eval_run *r, const struct eval_node *n, struct row_list rows,
+			struct eval_values *ret)
 {
 	struct room to;
 	uint32_t *found;
@@ -250,7 +255,7 @@ static int logic_values(struct run *r, const struct node *n, struct rows rows, s
 	if (!found)
 		return -ENOMEM;
 	for (int want = 0; want < 2; want++) {
-		ssize_t got = node_filter(r, n, want, rows, found);
+		ssize_t got = eval_node_filter(r, n, want, rows, found);
 
 		if (got < 0)
 			return (int)got;
@@ -268,10 +273,10 @@ static int compare_text(struct bytes a, struct bytes b)
 	return order ? order : a.len < b.len ? -1 : a.len > b.len;
 }
 
-static bool compare_entry(const struct node *n, const struct values *a, const struct values *b,
-			  size_t j)
+static bool compare_entry(const struct eval_node *n, const struct eval_values *a,
+			  const struct eval_values *b, size_t j)
 {
-	const struct node *left = n->args[0], *right = n->args[1];
+	const struct eval_node *left = n->args[0], *right = n->args[1];
 	int order;
 
 	if (left->rep == REP_INT && right->rep == REP_INT)
@@ -285,7 +290,7 @@ static bool compare_entry(const struct node *n, const struct values *a, const st
 	return compare_holds(n->cmp, order);
 }
 
-static bool eval_values_is_text(const struct node *n)
+static bool eval_values_is_text(const struct eval_node *n)
 {
 	return n->rep == REP_TEXT || n->rep == REP_WORD;
 }
@@ -314,26 +319,28 @@ static void compare_signed(enum expr_compare cmp, const int64_t *a, const int64_
 #undef COMPARE_LOOP
 }
 
-static int compare_operands(struct run *r, const struct node *n, struct rows rows, bool texts,
-			    struct values *a, struct values *b)
+static int compare_operands(struct eval_run *r, const struct eval_node *n, struct row_list rows,
+			    bool texts, struct eval_values *a, struct eval_values *b)
 {
-	int e = texts ? node_texts(r, n->args[0], rows, a) : node_values(r, n->args[0], rows, a);
+	int e = texts ? eval_node_texts(r, n->args[0], rows, a)
+		      : eval_node_values(r, n->args[0], rows, a);
 
 	if (e < 0)
 		return e;
-	return texts ? node_texts(r, n->args[1], rows, b) : node_values(r, n->args[1], rows, b);
+	return texts ? eval_node_texts(r, n->args[1], rows, b)
+		     : eval_node_values(r, n->args[1], rows, b);
 }
 
-static int eval_values_compare_values(struct run *r, const struct node *n, struct rows rows,
-				      struct values *ret)
+static int eval_values_compare_values(struct eval_run *r, const struct eval_node *n,
+				      struct row_list rows, struct eval_values *ret)
 {
-	const struct node *left = n->args[0], *right = n->args[1];
+	const struct eval_node *left = n->args[0], *right = n->args[1];
 	bool words = left->rep == REP_WORD && right->rep == REP_WORD &&
 		     (n->cmp == COMPARE_EQ || n->cmp == COMPARE_NE);
 	bool texts = eval_values_is_text(left) && !words;
 	bool ints = words || (left->rep == REP_INT && right->rep == REP_INT && !left->is_unsigned &&
 			      !right->is_unsigned);
-	struct values a, b;
+	struct eval_values a, b;
 	struct room to;
 	int e = eval_values_make_room(r, REP_INT, rows.n, &to, ret);
 
@@ -357,17 +364,17 @@ static int eval_values_compare_values(struct run *r, const struct node *n, struc
 
 /* ---- numbers ---- */
 
-static bool number_float(const struct node *n, double a, double b, double *ret)
+static bool number_float(const struct eval_node *n, double a, double b, double *ret)
 {
-	return n->kind == NODE_ARITH ? arith_float(n->arith, a, b, ret)
+	return n->kind == EVAL_ARITH ? arith_float(n->arith, a, b, ret)
 				     : function_float(n->function, a, b, ret);
 }
 
-static bool number_int(const struct node *n, int64_t a, int64_t b, int64_t *ret)
+static bool number_int(const struct eval_node *n, int64_t a, int64_t b, int64_t *ret)
 {
-	const struct node *left = n->args[0], *right = n->args[n->arg_count > 1];
+	const struct eval_node *left = n->args[0], *right = n->args[n->arg_count > 1];
 
-	if (n->kind == NODE_CALL)
+	if (n->kind == EVAL_CALL)
 		return function_int(n->function, a, left->is_unsigned, b, right->is_unsigned,
 				    n->is_unsigned, ret);
 	if (left->is_unsigned || right->is_unsigned || n->is_unsigned)
@@ -385,26 +392,28 @@ static bool number_int(const struct node *n, int64_t a, int64_t b, int64_t *ret)
 	}
 }
 
-static int number_operands(struct run *r, const struct node *n, struct rows rows, struct values *a,
-			   struct values *b)
+static int number_operands(struct eval_run *r, const struct eval_node *n, struct row_list rows,
+			   struct eval_values *a, struct eval_values *b)
 {
 	bool floats = n->rep == REP_FLOAT || arith_rounds(n->expr);
-	int e = floats ? node_floats(r, n->args[0], rows, a) : node_values(r, n->args[0], rows, a);
+	int e = floats ? eval_node_floats(r, n->args[0], rows, a)
+		       : eval_node_values(r, n->args[0], rows, a);
 
 	*b = *a;
 	if (e < 0 || n->arg_count < 2)
 		return e;
-	return floats ? node_floats(r, n->args[1], rows, b) : node_values(r, n->args[1], rows, b);
+	return floats ? eval_node_floats(r, n->args[1], rows, b)
+		      : eval_node_values(r, n->args[1], rows, b);
 }
 
-static bool is_signed(const struct node *n)
+static bool is_signed(const struct eval_node *n)
 {
 	return !n->is_unsigned && !n->args[0]->is_unsigned &&
 	       !n->args[n->arg_count > 1]->is_unsigned;
 }
 
 /* Where neighbours fall into one bucket, nothing is divided. */
-static void bucket_values(const struct values *a, int64_t width, size_t n, struct room *to)
+static void bucket_values(const struct eval_values *a, int64_t width, size_t n, struct room *to)
 {
 	int64_t low = 0;
 
@@ -424,15 +433,15 @@ static void bucket_values(const struct values *a, int64_t width, size_t n, struc
 }
 
 /* The common kinds over signed ints; false: not one of them. */
-static bool quick_values(const struct node *n, const struct values *a, const struct values *b,
-			 size_t count, struct room *to)
+static bool quick_values(const struct eval_node *n, const struct eval_values *a,
+			 const struct eval_values *b, size_t count, struct room *to)
 {
-	bool adds = n->kind == NODE_ARITH && n->arith <= ARITH_SUB;
+	bool adds = n->kind == EVAL_ARITH && n->arith <= ARITH_SUB;
 
 	if (!is_signed(n))
 		return false;
-	if (n->kind == NODE_CALL && n->function == FUNCTION_BUCKET &&
-	    n->args[1]->kind == NODE_CONST && !n->args[1]->value.null && n->args[1]->value.i > 0) {
+	if (n->kind == EVAL_CALL && n->function == FUNCTION_BUCKET &&
+	    n->args[1]->kind == EVAL_CONST && !n->args[1]->value.null && n->args[1]->value.i > 0) {
 		bucket_values(a, n->args[1]->value.i, count, to);
 		return true;
 	}
@@ -454,10 +463,11 @@ static bool quick_values(const struct node *n, const struct values *a, const str
 	return true;
 }
 
-static int number_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+static int number_values(struct eval_run *r, const struct eval_node *n, struct row_list rows,
+			 struct eval_values *ret)
 {
 	bool negate = n->expr->kind == EXPR_NEG, rounds = arith_rounds(n->expr);
-	struct values a, b;
+	struct eval_values a, b;
 	struct room to;
 	int e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
 
@@ -496,17 +506,18 @@ static int number_values(struct run *r, const struct node *n, struct rows rows, 
 /* ---- choices ---- */
 
 /* As the whole node gives them. */
-static int values_as(struct run *r, const struct node *n, enum rep rep, struct rows rows,
-		     struct values *ret)
+static int values_as(struct eval_run *r, const struct eval_node *n, enum rep rep,
+		     struct row_list rows, struct eval_values *ret)
 {
 	if (rep == REP_FLOAT)
-		return node_floats(r, n, rows, ret);
+		return eval_node_floats(r, n, rows, ret);
 	if (rep == REP_TEXT)
-		return node_texts(r, n, rows, ret);
-	return node_values(r, n, rows, ret);
+		return eval_node_texts(r, n, rows, ret);
+	return eval_node_values(r, n, rows, ret);
 }
 
-static void eval_values_take(enum rep rep, const struct values *from, size_t j, struct room *to)
+static void eval_values_take(enum rep rep, const struct eval_values *from, size_t j,
+			     struct room *to)
 {
 	to->unknown[j] = unknown_at(from, j);
 	if (rep == REP_FLOAT)
@@ -517,14 +528,15 @@ static void eval_values_take(enum rep rep, const struct values *from, size_t j, 
 		to->i[j] = from->i[j];
 }
 
-static int if_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+static int if_values(struct eval_run *r, const struct eval_node *n, struct row_list rows,
+		     struct eval_values *ret)
 {
-	struct values cond, yes, no;
+	struct eval_values cond, yes, no;
 	struct room to;
 	int e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
 
 	if (e >= 0)
-		e = node_values(r, n->args[0], rows, &cond);
+		e = eval_node_values(r, n->args[0], rows, &cond);
 	if (e >= 0)
 		e = values_as(r, n->args[1], n->rep, rows, &yes);
 	if (e >= 0)
@@ -534,14 +546,14 @@ static int if_values(struct run *r, const struct node *n, struct rows rows, stru
 	return e;
 }
 
-static int coalesce_values(struct run *r, const struct node *n, struct rows rows,
-			   struct values *ret)
+static int coalesce_values(struct eval_run *r, const struct eval_node *n, struct row_list rows,
+			   struct eval_values *ret)
 {
 	struct room to;
 	int e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
 
 	for (size_t i = 0; i < n->arg_count && e >= 0; i++) {
-		struct values v;
+		struct eval_values v;
 
 		e = values_as(r, n->args[i], n->rep, rows, &v);
 		for (size_t j = 0; j < rows.n && e >= 0; j++) {
@@ -554,9 +566,10 @@ static int coalesce_values(struct run *r, const struct node *n, struct rows rows
 
 /* ---- value by value ---- */
 
-static int slow_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+static int slow_values(struct eval_run *r, const struct eval_node *n, struct row_list rows,
+		       struct eval_values *ret)
 {
-	struct scalar s = {
+	struct eval_scalar s = {
 		.e = r->e, .dims = r->e->dims, .at = SCALAR_ROW, .batch = r->b, .texts = r->texts};
 	struct room to;
 	int e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
@@ -581,47 +594,49 @@ static int slow_values(struct run *r, const struct node *n, struct rows rows, st
 	return e;
 }
 
-int node_values(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+int eval_node_values(struct eval_run *r, const struct eval_node *n, struct row_list rows,
+		     struct eval_values *ret)
 {
 	assert(rows.n <= CHUNK_ROWS);
 	switch (n->kind) {
-	case NODE_CONST:
+	case EVAL_CONST:
 		return const_values(r, n, rows, ret);
-	case NODE_COLUMN:
+	case EVAL_COLUMN:
 		return column_values(r, n, rows, ret);
-	case NODE_BYTES:
+	case EVAL_BYTES:
 		return bytes_values(r, n, rows, ret);
-	case NODE_STOP:
+	case EVAL_STOP:
 		return stop_values(r, rows, ret);
-	case NODE_TABLE:
+	case EVAL_TABLE:
 		return table_values(r, n, rows, ret);
-	case NODE_COMPARE:
+	case EVAL_COMPARE:
 		return eval_values_compare_values(r, n, rows, ret);
-	case NODE_ARITH:
-	case NODE_CALL:
+	case EVAL_ARITH:
+	case EVAL_CALL:
 		return number_values(r, n, rows, ret);
-	case NODE_IF:
+	case EVAL_IF:
 		return if_values(r, n, rows, ret);
-	case NODE_COALESCE:
+	case EVAL_COALESCE:
 		return coalesce_values(r, n, rows, ret);
-	case NODE_SLOW:
+	case EVAL_SLOW:
 		return slow_values(r, n, rows, ret);
 	default:
 		return logic_values(r, n, rows, ret);
 	}
 }
 
-int node_floats(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+int eval_node_floats(struct eval_run *r, const struct eval_node *n, struct row_list rows,
+		     struct eval_values *ret)
 {
-	struct values v;
+	struct eval_values v;
 	struct room to;
 	int e;
 
 	if (n->rep == REP_FLOAT)
-		return node_values(r, n, rows, ret);
+		return eval_node_values(r, n, rows, ret);
 	e = eval_values_make_room(r, REP_FLOAT, rows.n, &to, ret);
 	if (e >= 0)
-		e = node_values(r, n, rows, &v);
+		e = eval_node_values(r, n, rows, &v);
 	for (size_t j = 0; j < rows.n && e >= 0; j++) {
 		to.unknown[j] = unknown_at(&v, j);
 		to.f[j] = int_to_float(v.i[j], n->is_unsigned);
@@ -629,18 +644,19 @@ int node_floats(struct run *r, const struct node *n, struct rows rows, struct va
 	return e;
 }
 
-int node_texts(struct run *r, const struct node *n, struct rows rows, struct values *ret)
+int eval_node_texts(struct eval_run *r, const struct eval_node *n, struct row_list rows,
+		    struct eval_values *ret)
 {
 	static const struct bytes empty = {(const uint8_t *)"", 0};
-	struct values v;
+	struct eval_values v;
 	struct room to;
 	int e;
 
-	if (n->rep == REP_TEXT && n->kind != NODE_CONST)
-		return node_values(r, n, rows, ret);
+	if (n->rep == REP_TEXT && n->kind != EVAL_CONST)
+		return eval_node_values(r, n, rows, ret);
 	e = eval_values_make_room(r, REP_TEXT, rows.n, &to, ret);
 	if (e >= 0)
-		e = node_values(r, n, rows, &v);
+		e = eval_node_values(r, n, rows, &v);
 	for (size_t j = 0; j < rows.n && e >= 0; j++) {
 		/* The literal null fits anywhere. */
 		bool word = n->rep == REP_WORD && !unknown_at(&v, j);

@@ -11,11 +11,19 @@
 #define COMM_LEN   15 /* bytes that the kernel keeps of a thread's name */
 
 /* What of a name is tested. */
-enum part { PART_NONE, PART_COMM, PART_PATH, PART_BASE, PART_EXT, PART_DIR, PART_PEER };
+enum name_part {
+	NAME_PART_NONE,
+	NAME_PART_COMM,
+	NAME_PART_PATH,
+	NAME_PART_BASE,
+	NAME_PART_EXT,
+	NAME_PART_DIR,
+	NAME_PART_PEER
+};
 
 /* And whose: FILTER_COMM, FILTER_PATH, FILTER_PATH2, FILTER_EXE or FILTER_PEER. */
 struct subject {
-	enum part part;
+	enum name_part part;
 	enum filter_field field;
 };
 
@@ -23,32 +31,33 @@ static struct subject name_subject(enum query_name name)
 {
 	switch (name) {
 	case QNAME_COMM:
-		return (struct subject){PART_COMM, FILTER_COMM};
+		return (struct subject){NAME_PART_COMM, FILTER_COMM};
 	case QNAME_PATH:
-		return (struct subject){PART_PATH, FILTER_PATH};
+		return (struct subject){NAME_PART_PATH, FILTER_PATH};
 	case QNAME_PATH2:
-		return (struct subject){PART_PATH, FILTER_PATH2};
+		return (struct subject){NAME_PART_PATH, FILTER_PATH2};
 	case QNAME_EXE:
-		return (struct subject){PART_PATH, FILTER_EXE};
+		return (struct subject){NAME_PART_PATH, FILTER_EXE};
 	case QNAME_PEER:
-		return (struct subject){PART_PEER, FILTER_PEER};
+		return (struct subject){NAME_PART_PEER, FILTER_PEER};
 	default:
-		return (struct subject){PART_NONE, 0};
+		return (struct subject){NAME_PART_NONE, 0};
 	}
 }
 
 static struct subject subject_of(const struct expr *e)
 {
-	static const enum part parts[FUNCTION_COUNT] = {
-		[FUNCTION_BASE] = PART_BASE, [FUNCTION_EXT] = PART_EXT, [FUNCTION_DIR] = PART_DIR};
+	static const enum name_part parts[FUNCTION_COUNT] = {[FUNCTION_BASE] = NAME_PART_BASE,
+							     [FUNCTION_EXT] = NAME_PART_EXT,
+							     [FUNCTION_DIR] = NAME_PART_DIR};
 	struct subject s;
 
 	if (e->kind == EXPR_NAME)
 		return name_subject(e->name);
 	if (e->kind != EXPR_CALL || !parts[e->function])
-		return (struct subject){PART_NONE, 0};
+		return (struct subject){NAME_PART_NONE, 0};
 	s = subject_of(e->arg[0]);
-	s.part = s.part == PART_PATH ? parts[e->function] : PART_NONE;
+	s.part = s.part == NAME_PART_PATH ? parts[e->function] : NAME_PART_NONE;
 	return s;
 }
 
@@ -57,7 +66,7 @@ bool push_names_field(const struct expr *e, enum filter_field *ret)
 	struct subject s = subject_of(e);
 
 	*ret = s.field;
-	return s.part == PART_PATH || s.part == PART_PEER;
+	return s.part == NAME_PART_PATH || s.part == NAME_PART_PEER;
 }
 
 static struct bytes pushdown_names_slice(struct bytes t, size_t from, size_t to)
@@ -134,19 +143,19 @@ static enum pushed push_equal(struct pusher *p, struct subject s, struct bytes t
 	char end[FILTER_NAME_MAX];
 
 	switch (s.part) {
-	case PART_COMM:
+	case NAME_PART_COMM:
 		return push_name(p, s.field, NAME_EQUAL, text, want, false);
-	case PART_PATH:
+	case NAME_PART_PATH:
 		return is_absolute(text)
 			       ? push_name(p, s.field, NAME_EQUAL, folder(text), want, false)
 			       : PUSHED_NONE;
-	case PART_BASE:
+	case NAME_PART_BASE:
 		return text.len ? push_name(p, s.field, NAME_BASE, text, want, false) : PUSHED_NONE;
-	case PART_DIR:
+	case NAME_PART_DIR:
 		return is_absolute(text) && want && text.len > 1
 			       ? push_name(p, s.field, NAME_BELOW, text, want, false)
 			       : PUSHED_NONE;
-	case PART_EXT:
+	case NAME_PART_EXT:
 		if (text.len >= sizeof(end) || holds(text, '.'))
 			return PUSHED_NONE;
 		end[0] = '.';
@@ -154,7 +163,7 @@ static enum pushed push_equal(struct pusher *p, struct subject s, struct bytes t
 			memcpy(end + 1, text.data, text.len);
 		return push_name(p, s.field, NAME_BASE_ENDS,
 				 (struct bytes){(const uint8_t *)end, text.len + 1}, want, false);
-	case PART_PEER:
+	case NAME_PART_PEER:
 		return push_peer(p, text, want);
 	default:
 		return PUSHED_NONE;
@@ -284,11 +293,11 @@ static enum pushed push_like(struct pusher *p, struct subject s, struct bytes li
 {
 	size_t literal = span_without(like, "%_");
 
-	if (s.part == PART_COMM)
+	if (s.part == NAME_PART_COMM)
 		return push_comm_pattern(p, like, literal,
 					 literal + 1 == like.len && like.data[literal] == '%',
 					 false, want);
-	if (s.part != PART_PATH || !is_absolute(like))
+	if (s.part != NAME_PART_PATH || !is_absolute(like))
 		return PUSHED_NONE;
 	if (literal == like.len)
 		return push_equal(p, s, like, want);
@@ -304,9 +313,9 @@ enum pushed push_names_pattern(struct pusher *p, const struct expr *e, bool want
 		return PUSHED_NONE;
 	if (e->kind == EXPR_LIKE)
 		return push_like(p, s, glob, want);
-	if (s.part == PART_PEER)
+	if (s.part == NAME_PART_PEER)
 		return push_peer_glob(p, glob, want);
-	if (s.part == PART_COMM) {
+	if (s.part == NAME_PART_COMM) {
 		size_t literal = span_without(glob, GLOB_CHARS);
 
 		return push_comm_pattern(
@@ -315,7 +324,7 @@ enum pushed push_names_pattern(struct pusher *p, const struct expr *e, bool want
 				holds_only(pushdown_names_slice(glob, literal, glob.len), '*'),
 			true, want);
 	}
-	if (s.part == PART_BASE)
+	if (s.part == NAME_PART_BASE)
 		return holds(glob, '/') ? PUSHED_NONE : push_base(p, s.field, glob, want);
-	return s.part == PART_PATH ? push_path_glob(p, s.field, glob, want) : PUSHED_NONE;
+	return s.part == NAME_PART_PATH ? push_path_glob(p, s.field, glob, want) : PUSHED_NONE;
 }

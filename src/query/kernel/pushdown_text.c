@@ -201,12 +201,12 @@ static int test_text(const struct call_filter *f, const struct pushdown_cgroups 
 }
 
 /* What is on the stack as text; `joint` binds its operands: 0 (a test), FILTER_AND or FILTER_OR. */
-struct piece {
+struct text_piece {
 	struct buf text;
 	uint8_t joint;
 };
 
-static int join_text(struct piece *a, const struct piece *b, uint8_t joint)
+static int join_text(struct text_piece *a, const struct text_piece *b, uint8_t joint)
 {
 	_cleanup_buf_ struct buf left = a->text;
 	bool wrap_a = a->joint && a->joint != joint, wrap_b = b->joint && b->joint != joint;
@@ -221,7 +221,7 @@ static int join_text(struct piece *a, const struct piece *b, uint8_t joint)
 int query_pushdown_text(const struct call_filter *f, const struct pushdown_cgroups *cgroups,
 			struct buf *out)
 {
-	struct piece stack[FILTER_DEPTH_MAX] = {0};
+	struct text_piece stack[FILTER_DEPTH_MAX] = {0};
 	size_t top = 0;
 	int r = 0;
 
@@ -232,7 +232,7 @@ int query_pushdown_text(const struct call_filter *f, const struct pushdown_cgrou
 			assert(top >= 2);
 			r = join_text(&stack[top - 2], &stack[top - 1], s->code);
 			buf_free(&stack[--top].text);
-			stack[top] = (struct piece){0};
+			stack[top] = (struct text_piece){0};
 		} else {
 			assert(top < FILTER_DEPTH_MAX);
 			r = test_text(f, cgroups, s, &stack[top++].text);

@@ -7,13 +7,13 @@
 
 #define CHUNK_SIZE 8192
 
-struct chunk {
-	struct chunk *next;
+struct arena_chunk {
+	struct arena_chunk *next;
 	max_align_t data[];
 };
 
 struct plan_arena {
-	struct chunk *chunks;
+	struct arena_chunk *chunks;
 	uint8_t *free;
 	size_t left;
 };
@@ -29,7 +29,7 @@ void arena_free(struct plan_arena *a)
 	if (!a)
 		return;
 	while (a->chunks) {
-		struct chunk *c = a->chunks;
+		struct arena_chunk *c = a->chunks;
 
 		a->chunks = c->next;
 		free(c);
@@ -47,7 +47,7 @@ void *arena_alloc(struct plan_arena *a, size_t count, size_t size)
 	bytes = align_up(MAX(bytes, (size_t)1), sizeof(max_align_t));
 	if (bytes > a->left) {
 		size_t room = MAX(bytes, (size_t)CHUNK_SIZE);
-		struct chunk *c = calloc(1, sizeof(*c) + room);
+		struct arena_chunk *c = calloc(1, sizeof(*c) + room);
 
 		if (!c)
 			return NULL;

@@ -50,7 +50,7 @@ bool token_text_is(struct bytes b, const char *text)
 	return strlen(text) == b.len && !memcmp(b.data, text, b.len);
 }
 
-bool token_is(const struct token *t, const char *word)
+bool token_is(const struct query_token *t, const char *word)
 {
 	return t->kind == TOKEN_NAME && strlen(word) == t->text.len &&
 	       !strncasecmp((const char *)t->text.data, word, t->text.len);
@@ -66,7 +66,7 @@ static bool is_name(char c)
 	return is_letter(c) || isdigit((unsigned char)c);
 }
 
-static void lex_bad(struct query_source *s, struct token *t, const char *what)
+static void lex_bad(struct query_source *s, struct query_token *t, const char *what)
 {
 	t->kind = TOKEN_BAD;
 	query_fail(s, t->pos, t->len, "%s", what);
@@ -83,7 +83,7 @@ static const struct unit *unit_find(const char *p, size_t len)
 	return NULL;
 }
 
-static void bad_unit(struct query_source *s, struct token *t, size_t from, size_t len)
+static void bad_unit(struct query_source *s, struct query_token *t, size_t from, size_t len)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
 		if (strlen(units[i].name) == len &&
@@ -148,7 +148,7 @@ static size_t take_digits(const char *p, char *to, size_t *len, int (*is)(int))
 	return n;
 }
 
-static size_t prefixed_number(struct query_source *s, struct token *t, const char *p)
+static size_t prefixed_number(struct query_source *s, struct query_token *t, const char *p)
 {
 	char digits[DIGITS_MAX];
 	size_t len = 0, n = 2 + take_digits(p + 2, digits, &len, isxdigit);
@@ -192,7 +192,7 @@ static size_t plain_number(const char *p, char *digits, bool *ret_float)
 	return n;
 }
 
-static size_t lex_number(struct query_source *s, struct token *t, const char *p)
+static size_t lex_number(struct query_source *s, struct query_token *t, const char *p)
 {
 	char digits[DIGITS_MAX + 4];
 	const struct unit *unit = NULL;
@@ -282,7 +282,7 @@ static size_t string_end(const char *p, size_t left)
 	return MIN(n, left);
 }
 
-static size_t lex_string(struct query_source *s, struct token *t, const char *p, size_t left)
+static size_t lex_string(struct query_source *s, struct query_token *t, const char *p, size_t left)
 {
 	size_t end = string_end(p, left), n = 1, len = 0;
 	uint8_t *to;
@@ -318,11 +318,11 @@ static size_t lex_string(struct query_source *s, struct token *t, const char *p,
 
 /* ---- all ---- */
 
-static size_t lex_sign(struct query_source *s, struct token *t, const char *p)
+static size_t lex_sign(struct query_source *s, struct query_token *t, const char *p)
 {
 	static const struct {
 		const char *text;
-		enum token_kind kind;
+		enum query_token_kind kind;
 	} signs[] = {
 		/* longest first */
 		{"!=~", TOKEN_NOT_REGEX}, {"||", TOKEN_OR},    {"&&", TOKEN_AND},
@@ -367,7 +367,7 @@ static size_t lex_sign(struct query_source *s, struct token *t, const char *p)
 	return t->len;
 }
 
-void lex_next(struct query_source *s, size_t *pos, struct token *ret)
+void lex_next(struct query_source *s, size_t *pos, struct query_token *ret)
 {
 	size_t at = *pos;
 	const char *p;
@@ -376,7 +376,7 @@ void lex_next(struct query_source *s, size_t *pos, struct token *ret)
 
 	while (at < s->len && (isspace((unsigned char)s->text[at])))
 		at++;
-	*ret = (struct token){.kind = TOKEN_END, .pos = (uint32_t)at};
+	*ret = (struct query_token){.kind = TOKEN_END, .pos = (uint32_t)at};
 	*pos = at;
 	if (at >= s->len)
 		return;

@@ -42,7 +42,7 @@ void parser_start(struct parser *p, struct query_source *s)
 	 * the text is the lexer's at most one token ahead */
 }
 
-bool parser_accept(struct parser *p, enum token_kind kind)
+bool parser_accept(struct parser *p, enum query_token_kind kind)
 {
 	if (p->now.kind != kind)
 		return false;
@@ -60,7 +60,7 @@ bool parser_accept_word(struct parser *p, const char *word)
 
 int parser_expected(struct parser *p, const char *what)
 {
-	const struct token *t = &p->now;
+	const struct query_token *t = &p->now;
 
 	if (t->kind == TOKEN_BAD)
 		return p->s->failed;
@@ -71,7 +71,7 @@ int parser_expected(struct parser *p, const char *what)
 }
 
 /* Words that end an operand. Those that begin a stage are none: select is a call as well. */
-bool word_is_keyword(const struct token *t)
+bool word_is_keyword(const struct query_token *t)
 {
 	static const char *const words[] = {"and",     "or", "not", "in",    "has", "like", "is",
 					    "between", "as", "by",  "every", "asc", "desc"};
@@ -228,7 +228,7 @@ static struct bytes small_letters(struct parser *p, struct bytes name)
 
 static struct node *parse_do_parse_word(struct parser *p)
 {
-	struct token t = p->now;
+	struct query_token t = p->now;
 	struct node *n;
 
 	if (word_is_keyword(&t) && p->after.kind != TOKEN_OPEN) {
@@ -277,7 +277,7 @@ static struct node *parse_set(struct parser *p)
 
 static struct node *parse_primary(struct parser *p)
 {
-	struct token t = p->now;
+	struct query_token t = p->now;
 	struct node *n;
 
 	switch (t.kind) {
@@ -460,7 +460,7 @@ static struct node *parse_is(struct parser *p, struct node *what)
 	return negate(p, negated, unary(p, NODE_IS_NULL, what->pos, what));
 }
 
-static bool comparison(enum token_kind kind, unsigned int *ret)
+static bool comparison(enum query_token_kind kind, unsigned int *ret)
 {
 	if (kind < TOKEN_EQ || kind > TOKEN_GE)
 		return false;

@@ -49,7 +49,7 @@ static bool is_condition(const struct node *n)
 
 /* ---- lists ---- */
 
-static bool parse_as(struct parser *p, struct item *item)
+static bool parse_as(struct parser *p, struct query_item *item)
 {
 	if (!parser_accept_word(p, "as"))
 		return true;
@@ -69,7 +69,7 @@ static bool parse_as(struct parser *p, struct item *item)
 	return true;
 }
 
-static bool parse_direction(struct parser *p, struct item *item)
+static bool parse_direction(struct parser *p, struct query_item *item)
 {
 	if (parser_accept_word(p, "desc") || parser_accept_word(p, "descending"))
 		item->desc = true;
@@ -79,12 +79,13 @@ static bool parse_direction(struct parser *p, struct item *item)
 }
 
 /* expr [more], expr [more], ... */
-static struct item *parse_items(struct parser *p, bool (*more)(struct parser *, struct item *))
+static struct query_item *parse_items(struct parser *p,
+				      bool (*more)(struct parser *, struct query_item *))
 {
-	struct item *first = NULL, **next = &first;
+	struct query_item *first = NULL, **next = &first;
 
 	do {
-		struct item *item = query_make(p->s, struct item);
+		struct query_item *item = query_make(p->s, struct query_item);
 
 		if (!item)
 			return NULL;
@@ -103,9 +104,10 @@ static struct item *parse_items(struct parser *p, bool (*more)(struct parser *, 
 
 /* ---- stages ---- */
 
-static struct part *parse_stages_make_part(struct parser *p, enum part_kind kind, uint32_t pos)
+static struct query_part *parse_stages_make_part(struct parser *p, enum query_part_kind kind,
+						 uint32_t pos)
 {
-	struct part *part = query_make(p->s, struct part);
+	struct query_part *part = query_make(p->s, struct query_part);
 
 	if (part) {
 		part->kind = kind;
@@ -115,7 +117,7 @@ static struct part *parse_stages_make_part(struct parser *p, enum part_kind kind
 	return part;
 }
 
-static int parse_every(struct parser *p, struct part *by)
+static int parse_every(struct parser *p, struct query_part *by)
 {
 	uint32_t pos = p->now.pos;
 
@@ -137,9 +139,9 @@ static int parse_every(struct parser *p, struct part *by)
 }
 
 /* by a, b every 100ms | every 100ms */
-static struct part *parse_by(struct parser *p)
+static struct query_part *parse_by(struct parser *p)
 {
-	struct part *by = parse_stages_make_part(p, PART_BY, p->now.pos);
+	struct query_part *by = parse_stages_make_part(p, PART_BY, p->now.pos);
 
 	if (!by)
 		return NULL;
@@ -154,9 +156,9 @@ static struct part *parse_by(struct parser *p)
 	return by;
 }
 
-static struct part *parse_sort(struct parser *p)
+static struct query_part *parse_sort(struct parser *p)
 {
-	struct part *part = parse_stages_make_part(p, PART_SORT, p->now.pos);
+	struct query_part *part = parse_stages_make_part(p, PART_SORT, p->now.pos);
 
 	parser_take(p);
 	parser_accept_word(p, "by"); /* a habit */
@@ -166,9 +168,9 @@ static struct part *parse_sort(struct parser *p)
 	return part->items ? part : NULL;
 }
 
-static struct part *parse_head(struct parser *p, enum part_kind kind)
+static struct query_part *parse_head(struct parser *p, enum query_part_kind kind)
 {
-	struct part *part = parse_stages_make_part(p, kind, p->now.pos);
+	struct query_part *part = parse_stages_make_part(p, kind, p->now.pos);
 
 	parser_take(p);
 	if (!part)
@@ -185,9 +187,9 @@ static struct part *parse_head(struct parser *p, enum part_kind kind)
 	return part;
 }
 
-static struct part *parse_select(struct parser *p)
+static struct query_part *parse_select(struct parser *p)
 {
-	struct part *part = parse_stages_make_part(p, PART_SELECT, p->now.pos);
+	struct query_part *part = parse_stages_make_part(p, PART_SELECT, p->now.pos);
 
 	parser_take(p);
 	if (!part)
@@ -196,9 +198,9 @@ static struct part *parse_select(struct parser *p)
 	return part->items ? part : NULL;
 }
 
-static struct part *parse_join(struct parser *p)
+static struct query_part *parse_join(struct parser *p)
 {
-	struct part *part = parse_stages_make_part(p, PART_JOIN, p->now.pos);
+	struct query_part *part = parse_stages_make_part(p, PART_JOIN, p->now.pos);
 
 	parser_take(p);
 	if (p->now.kind != TOKEN_NAME) {
@@ -216,9 +218,9 @@ static struct part *parse_join(struct parser *p)
 	return p->s->failed ? NULL : part;
 }
 
-static struct part *parse_where(struct parser *p)
+static struct query_part *parse_where(struct parser *p)
 {
-	struct part *part = parse_stages_make_part(p, PART_WHERE, p->now.pos);
+	struct query_part *part = parse_stages_make_part(p, PART_WHERE, p->now.pos);
 
 	parser_take(p);
 	if (!part)
@@ -232,7 +234,7 @@ static struct part *parse_where(struct parser *p)
 	return part->expr ? part : NULL;
 }
 
-static const char *other_stage(const struct token *word)
+static const char *other_stage(const struct query_token *word)
 {
 	static const char *const words[][2] = {
 		{"top", "sort count desc | head 5"},
@@ -253,7 +255,7 @@ static const char *other_stage(const struct token *word)
 	return NULL;
 }
 
-static int no_stage(struct parser *p, const struct token *word)
+static int no_stage(struct parser *p, const struct query_token *word)
 {
 	static const char *const words[] = {"where", "by",     "sort", "head",	"tail",
 					    "limit", "select", "join", "every", "from"};
@@ -273,10 +275,10 @@ static int no_stage(struct parser *p, const struct token *word)
 }
 
 /* A stage that begins with no word of a stage: aggregates, or a condition alone. */
-static struct part *parse_other(struct parser *p)
+static struct query_part *parse_other(struct parser *p)
 {
-	struct part *part = parse_stages_make_part(p, PART_AGGREGATE, p->now.pos);
-	struct token word = p->now;
+	struct query_part *part = parse_stages_make_part(p, PART_AGGREGATE, p->now.pos);
+	struct query_token word = p->now;
 	bool has = false;
 
 	if (!part)
@@ -285,7 +287,7 @@ static struct part *parse_other(struct parser *p)
 	if (!part->items)
 		return NULL;
 	part->len = p->end - part->pos;
-	for (struct item *i = part->items; i; i = i->next) {
+	for (struct query_item *i = part->items; i; i = i->next) {
 		if (i->expr)
 			parse_stages_call_count(i->expr);
 		has |= i->expr && node_has_aggregate(i->expr) && !is_condition(i->expr);
@@ -308,9 +310,9 @@ static struct part *parse_other(struct parser *p)
 	return part;
 }
 
-static struct part *parse_part(struct parser *p)
+static struct query_part *parse_part(struct parser *p)
 {
-	struct token *t = &p->now;
+	struct query_token *t = &p->now;
 	/* `where (...)` and `head(...)`: only functions are called */
 	bool call = p->after.kind == TOKEN_OPEN && function_find(t->text) >= 0;
 
@@ -344,7 +346,7 @@ static struct part *parse_part(struct parser *p)
 	return parse_other(p);
 }
 
-static int parse_from(struct parser *p, struct pipeline *ret)
+static int parse_from(struct parser *p, struct query_pipeline *ret)
 {
 	struct nearest n;
 	char word[72];
@@ -386,10 +388,10 @@ static int parse_from(struct parser *p, struct pipeline *ret)
 }
 
 /* `count() by op`: the keys behind the aggregates, as others have it; they are put before. */
-static int parse_trailing_by(struct parser *p, struct part *part, struct part **last,
-			     struct part ***next)
+static int parse_trailing_by(struct parser *p, struct query_part *part, struct query_part **last,
+			     struct query_part ***next)
 {
-	struct part *by;
+	struct query_part *by;
 
 	if (part->kind != PART_AGGREGATE ||
 	    (!token_is(&p->now, "by") && !token_is(&p->now, "every")))
@@ -405,7 +407,7 @@ static int parse_trailing_by(struct parser *p, struct part *part, struct part **
 }
 
 /* Something stands behind a stage that does not belong to it. */
-static int no_end(struct parser *p, const struct part *last)
+static int no_end(struct parser *p, const struct query_part *last)
 {
 	static const char *const words[] = {"where", "sort", "head",  "tail",  "limit", "select",
 					    "join",  "by",   "every", "order", "from",	"group"};
@@ -422,9 +424,9 @@ static int no_end(struct parser *p, const struct part *last)
 							   : "'|' or the end");
 }
 
-int query_parse_parts(struct parser *p, struct pipeline *ret)
+int query_parse_parts(struct parser *p, struct query_pipeline *ret)
 {
-	struct part **next = &ret->parts, *last = NULL;
+	struct query_part **next = &ret->parts, *last = NULL;
 	bool from = token_is(&p->now, "from");
 	int r = parse_from(p, ret);
 
@@ -440,7 +442,7 @@ int query_parse_parts(struct parser *p, struct pipeline *ret)
 	if (from && !parser_accept(p, TOKEN_PIPE) && !token_is(&p->now, "where"))
 		return parser_expected(p, "'|'");
 	do {
-		struct part *part = parse_part(p);
+		struct query_part *part = parse_part(p);
 
 		if (!part)
 			return p->s->failed;

@@ -64,7 +64,7 @@ int planner_add_where(struct planner *pl, struct expr *e)
 }
 
 int planner_check_name(struct planner *pl, const struct plan_field *fields, size_t count,
-		       const struct item *item, const char *name)
+		       const struct query_item *item, const char *name)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (!fields[i].hidden && !strcmp(fields[i].name, name))
@@ -76,7 +76,7 @@ int planner_check_name(struct planner *pl, const struct plan_field *fields, size
 	return 0;
 }
 
-const char *planner_item_name(struct planner *pl, const struct item *item)
+const char *planner_item_name(struct planner *pl, const struct query_item *item)
 {
 	char *name;
 
@@ -102,7 +102,7 @@ struct expr *planner_field(struct planner *pl, size_t i)
 
 /* ---- parts ---- */
 
-static int plan_where(struct planner *pl, const struct part *part)
+static int plan_where(struct planner *pl, const struct query_part *part)
 {
 	struct expr *e = check_condition(&pl->c, part->expr);
 	struct plan_stage *stage;
@@ -121,9 +121,9 @@ static int plan_where(struct planner *pl, const struct part *part)
 	return r;
 }
 
-static int plan_part(struct planner *pl, struct part *part)
+static int plan_part(struct planner *pl, struct query_part *part)
 {
-	const struct part *by = pl->by;
+	const struct query_part *by = pl->by;
 
 	/* `by op | cuont()`: what is wrong with it first */
 	if (by && part->kind == PART_WHERE && !check_condition(&pl->c, part->expr))
@@ -167,11 +167,11 @@ static void settle_fields(struct planner *pl)
 	p->stage_count = pl->stage_count;
 }
 
-static int plan_all(struct planner *pl, struct pipeline *pipeline)
+static int plan_all(struct planner *pl, struct query_pipeline *pipeline)
 {
 	int r = 0;
 
-	for (struct part *part = pipeline->parts; part && r == 0; part = part->next) {
+	for (struct query_part *part = pipeline->parts; part && r == 0; part = part->next) {
 		pl->parts = part;
 		r = plan_part(pl, part);
 	}
@@ -183,11 +183,11 @@ static int plan_all(struct planner *pl, struct pipeline *pipeline)
 				     .pos = pl->by->pos,
 				     .len = pl->by->len,
 				     .text = {(const uint8_t *)text, sizeof(text) - 1}};
-		struct item item = {.expr = &count};
-		struct part aggregates = {.kind = PART_AGGREGATE,
-					  .pos = pl->by->pos,
-					  .len = pl->by->len,
-					  .items = &item};
+		struct query_item item = {.expr = &count};
+		struct query_part aggregates = {.kind = PART_AGGREGATE,
+						.pos = pl->by->pos,
+						.len = pl->by->len,
+						.items = &item};
 
 		r = planner_group(pl, pl->by, &aggregates);
 	}
@@ -257,7 +257,7 @@ static void error_clear(struct query_error *err)
 
 static int parse_to_plan(struct query_source *s, struct plan **ret)
 {
-	struct pipeline pipeline = {0};
+	struct query_pipeline pipeline = {0};
 	struct parser parser;
 	struct planner pl = {0};
 	int r;
@@ -305,7 +305,7 @@ int query_parse_users(const char *text, size_t len, const struct query_users *us
 /* One expression and nothing behind it. */
 static struct expr *parse_alone(struct query_source *s, enum table_id table, bool filter)
 {
-	struct checker c = {.s = s, .scope = {.kind = SCOPE_TABLE, .table = table}};
+	struct query_checker c = {.s = s, .scope = {.kind = SCOPE_TABLE, .table = table}};
 	struct parser parser;
 	struct node *n;
 	struct expr *e;

@@ -13,7 +13,7 @@ static const char *const signatures[] = {
 #undef A
 };
 
-struct group {
+struct group_planner {
 	struct planner *pl;
 	struct plan_field *fields;
 	size_t count, cap, keys;
@@ -21,7 +21,7 @@ struct group {
 
 /* ---- arguments ---- */
 
-static int plan_group_wrong(struct group *g, const struct node *n, struct query_kind k,
+static int plan_group_wrong(struct group_planner *g, const struct node *n, struct query_kind k,
 			    const char *want)
 {
 	return query_fail(g->pl->c.s, n->pos, n->len, "%s of %s expected, and this is %s",
@@ -100,7 +100,8 @@ static struct query_kind result_kind(enum query_aggregate a, struct query_kind x
 }
 
 /* The constant operands behind the first; whole numbers of the kind of x. */
-static int parameters(struct group *g, struct node *n, struct plan_field *f, struct query_kind k)
+static int parameters(struct group_planner *g, struct node *n, struct plan_field *f,
+		      struct query_kind k)
 {
 	size_t i = 0;
 
@@ -120,7 +121,8 @@ static int parameters(struct group *g, struct node *n, struct plan_field *f, str
 	return 0;
 }
 
-static int check_lquantize(struct group *g, const struct node *n, const struct plan_field *f)
+static int check_lquantize(struct group_planner *g, const struct node *n,
+			   const struct plan_field *f)
 {
 	const char *why = tally_lquantize_wrong(f->param[0], f->param[1], f->param[2]);
 
@@ -128,7 +130,8 @@ static int check_lquantize(struct group *g, const struct node *n, const struct p
 		   : 0;
 }
 
-static int check_llquantize(struct group *g, const struct node *n, const struct plan_field *f)
+static int check_llquantize(struct group_planner *g, const struct node *n,
+			    const struct plan_field *f)
 {
 	int64_t base = f->param[0], low = f->param[1], high = f->param[2], steps = f->param[3];
 	const char *why = tally_llquantize_wrong(base, low, high, steps);
@@ -154,7 +157,7 @@ static int check_llquantize(struct group *g, const struct node *n, const struct 
 }
 
 /* percentile(x, 99.9) */
-static int check_quantile(struct group *g, const struct node *n, struct plan_field *f)
+static int check_quantile(struct group_planner *g, const struct node *n, struct plan_field *f)
 {
 	const struct node *q = n->first->next;
 	double value = q->number.type == QUERY_FLOAT ? q->number.f : (double)q->number.i;
@@ -168,7 +171,7 @@ static int check_quantile(struct group *g, const struct node *n, struct plan_fie
 	return 0;
 }
 
-static int takes(struct group *g, const struct node *n, const struct plan_field *f)
+static int takes(struct group_planner *g, const struct node *n, const struct plan_field *f)
 {
 	unsigned int least = 1, most = 1;
 	const char *sig = signatures[f->aggregate];
@@ -203,7 +206,7 @@ static int takes(struct group *g, const struct node *n, const struct plan_field 
 	return query_fail(g->pl->c.s, n->pos, n->len, "%s has other operands", sig);
 }
 
-static int check_argument(struct group *g, struct node *n, struct plan_field *f)
+static int check_argument(struct group_planner *g, struct node *n, struct plan_field *f)
 {
 	struct node *a = n->first;
 	const char *want;
@@ -243,7 +246,8 @@ static int check_argument(struct group *g, struct node *n, struct plan_field *f)
 
 /* ---- fields ---- */
 
-static int add_field(struct group *g, const struct item *item, const struct plan_field *f)
+static int add_field(struct group_planner *g, const struct query_item *item,
+		     const struct plan_field *f)
 {
 	struct query_source *s = g->pl->c.s;
 	int r = f->hidden ? 0 : planner_check_name(g->pl, g->fields, g->count, item, f->name);
@@ -257,7 +261,7 @@ static int add_field(struct group *g, const struct item *item, const struct plan
 	return 0;
 }
 
-static int add_aggregate(struct group *g, const struct item *item, bool hidden)
+static int add_aggregate(struct group_planner *g, const struct query_item *item, bool hidden)
 {
 	struct node *n = item->expr;
 	struct plan_field f = {.kind = FIELD_AGGREGATE, .hidden = hidden};
@@ -284,9 +288,9 @@ static int add_aggregate(struct group *g, const struct item *item, bool hidden)
 }
 
 /* The aggregates within something that is calculated from them. */
-static int add_parts(struct group *g, struct node *n)
+static int add_parts(struct group_planner *g, struct node *n)
 {
-	struct item item = {.expr = n};
+	struct query_item item = {.expr = n};
 	int r = 0;
 
 	if (node_is_aggregate(n))
@@ -296,7 +300,7 @@ static int add_parts(struct group *g, struct node *n)
 	return r;
 }
 
-static int add_key(struct group *g, struct item *item)
+static int add_key(struct group_planner *g, struct query_item *item)
 {
 	struct plan_field f = {.kind = FIELD_KEY};
 
@@ -332,7 +336,7 @@ static const char *time_name(enum table_id table)
 	return t->start != NO_COLUMN ? t->columns[t->start].name : NULL;
 }
 
-static struct expr *row_time(struct group *g, const struct part *by)
+static struct expr *row_time(struct group_planner *g, const struct query_part *by)
 {
 	struct planner *pl = g->pl;
 	struct scope *scope = &pl->c.scope;
@@ -373,10 +377,10 @@ static struct expr *row_time(struct group *g, const struct part *by)
 	return planner_field(pl, (size_t)found);
 }
 
-static int add_window(struct group *g, const struct part *by)
+static int add_window(struct group_planner *g, const struct query_part *by)
 {
 	struct node at = {.pos = by->pos, .len = by->len};
-	struct item item = {.expr = &at};
+	struct query_item item = {.expr = &at};
 	struct expr *time = row_time(g, by);
 	struct expr *width =
 		time ? expr_make_int(g->pl->c.s, query_kind_of(QUERY_DUR), &at, by->number) : NULL;
@@ -393,8 +397,8 @@ static int add_window(struct group *g, const struct part *by)
 
 /* ---- what is calculated from aggregates ---- */
 
-static int add_calculated(struct group *g, struct plan_field *to, size_t *count, struct item *item,
-			  size_t plain)
+static int add_calculated(struct group_planner *g, struct plan_field *to, size_t *count,
+			  struct query_item *item, size_t plain)
 {
 	struct planner *pl = g->pl;
 	struct plan_field f = {.kind = FIELD_EXPR};
@@ -419,7 +423,7 @@ static int add_calculated(struct group *g, struct plan_field *to, size_t *count,
 }
 
 /* Keys, then the items in their order. */
-static int calculate(struct group *g, const struct part *part)
+static int calculate(struct group_planner *g, const struct query_part *part)
 {
 	struct planner *pl = g->pl;
 	size_t count = 0, plain = g->keys, cap = g->keys;
@@ -428,7 +432,7 @@ static int calculate(struct group *g, const struct part *part)
 	int r;
 
 	assert(g->keys <= g->count);
-	for (struct item *i = part->items; i; i = i->next)
+	for (struct query_item *i = part->items; i; i = i->next)
 		cap++;
 	to = query_array(pl->c.s, cap, struct plan_field);
 	r = to ? 0 : pl->c.s->failed;
@@ -441,7 +445,7 @@ static int calculate(struct group *g, const struct part *part)
 		r = to[count].expr ? 0 : pl->c.s->failed;
 	}
 	pl->c.scope.see_hidden = true;
-	for (struct item *i = part->items; i && r == 0; i = i->next) {
+	for (struct query_item *i = part->items; i && r == 0; i = i->next) {
 		if (count == QUERY_FIELDS_MAX)
 			return query_fail(pl->c.s, part->pos, part->len,
 					  "a stage has more than %d fields", QUERY_FIELDS_MAX);
@@ -458,7 +462,7 @@ static int calculate(struct group *g, const struct part *part)
 /* ---- the order of groups ---- */
 
 /* A sort that follows before rows are cut off or grouped again. */
-static bool sort_follows(const struct part *part)
+static bool sort_follows(const struct query_part *part)
 {
 	for (; part; part = part->next) {
 		if (part->kind == PART_SORT || part->kind == PART_BY ||
@@ -471,7 +475,7 @@ static bool sort_follows(const struct part *part)
 }
 
 /* By window, then the largest first aggregate; ties by the keys. */
-static int default_sort(struct group *g, bool window, uint32_t pos)
+static int default_sort(struct group_planner *g, bool window, uint32_t pos)
 {
 	struct planner *pl = g->pl;
 	const struct scope *scope = &pl->c.scope;
@@ -503,7 +507,7 @@ static int default_sort(struct group *g, bool window, uint32_t pos)
 
 /* ---- all ---- */
 
-static int no_aggregate(struct group *g, const struct item *item)
+static int no_aggregate(struct group_planner *g, const struct query_item *item)
 {
 	if (item->expr && !check_expr(&g->pl->c, item->expr, NULL))
 		return g->pl->c.s->failed;
@@ -512,12 +516,12 @@ static int no_aggregate(struct group *g, const struct item *item)
 		"an aggregate expected; keys stand behind by, filters in a stage of their own");
 }
 
-static int add_items(struct group *g, const struct part *part, bool *ret_calculated)
+static int add_items(struct group_planner *g, const struct query_part *part, bool *ret_calculated)
 {
 	int r = 0;
 
 	*ret_calculated = false;
-	for (struct item *i = part->items; i && r == 0; i = i->next) {
+	for (struct query_item *i = part->items; i && r == 0; i = i->next) {
 		if (!i->expr || !node_has_aggregate(i->expr))
 			return no_aggregate(g, i);
 		if (node_is_aggregate(i->expr))
@@ -526,7 +530,7 @@ static int add_items(struct group *g, const struct part *part, bool *ret_calcula
 			*ret_calculated = true;
 	}
 	/* behind the plain ones, so that those keep their places */
-	for (struct item *i = part->items; i && r == 0; i = i->next) {
+	for (struct query_item *i = part->items; i && r == 0; i = i->next) {
 		if (!node_is_aggregate(i->expr))
 			r = add_parts(g, i->expr);
 	}
@@ -534,7 +538,7 @@ static int add_items(struct group *g, const struct part *part, bool *ret_calcula
 }
 
 /* True where calls are grouped by a file, but not by both of theirs. */
-static bool is_by_file(const struct group *g)
+static bool is_by_file(const struct group_planner *g)
 {
 	uint64_t set = 0;
 
@@ -543,7 +547,7 @@ static bool is_by_file(const struct group *g)
 	return g->pl->plan->table == TABLE_OP && set >> OP_FILE_ID & 1 && !(set >> OP_FILE2_ID & 1);
 }
 
-static int place_group(struct group *g, const struct part *part)
+static int place_group(struct group_planner *g, const struct query_part *part)
 {
 	struct planner *pl = g->pl;
 	struct plan_stage *stage;
@@ -578,20 +582,22 @@ static size_t count_aggregates(const struct node *n)
 }
 
 /* Room for all fields, at most. */
-static size_t plan_group_fields_needed(const struct part *by, const struct part *aggregates)
+static size_t plan_group_fields_needed(const struct query_part *by,
+				       const struct query_part *aggregates)
 {
 	size_t count = 1; /* the window */
 
-	for (const struct item *i = by ? by->items : NULL; i; i = i->next)
+	for (const struct query_item *i = by ? by->items : NULL; i; i = i->next)
 		count++;
-	for (const struct item *i = aggregates->items; i; i = i->next)
+	for (const struct query_item *i = aggregates->items; i; i = i->next)
 		count += i->expr ? count_aggregates(i->expr) : 1;
 	return MIN(count, (size_t)QUERY_FIELDS_MAX);
 }
 
-int planner_group(struct planner *pl, const struct part *by, const struct part *aggregates)
+int planner_group(struct planner *pl, const struct query_part *by,
+		  const struct query_part *aggregates)
 {
-	struct group g = {.pl = pl};
+	struct group_planner g = {.pl = pl};
 	bool window = by && by->number, calculated;
 	int r;
 
@@ -600,7 +606,7 @@ int planner_group(struct planner *pl, const struct part *by, const struct part *
 	r = g.fields ? 0 : pl->c.s->failed;
 	if (r == 0 && window)
 		r = add_window(&g, by);
-	for (struct item *i = by ? by->items : NULL; i && r == 0; i = i->next)
+	for (struct query_item *i = by ? by->items : NULL; i && r == 0; i = i->next)
 		r = add_key(&g, i);
 	g.keys = g.count;
 	if (r == 0)

@@ -43,7 +43,7 @@ static int add_default(struct planner *pl, struct plan_field *fields, size_t *co
 }
 
 /* True where a later stage says itself which fields it needs, before anything is shown or joined. */
-static bool fields_follow(const struct part *part)
+static bool fields_follow(const struct query_part *part)
 {
 	for (; part; part = part->next) {
 		if (part->kind == PART_SELECT || part->kind == PART_AGGREGATE ||
@@ -119,14 +119,14 @@ int planner_user(struct planner *pl, const struct query_user_table *t)
 
 /* ---- select ---- */
 
-static int plan_rows_too_many(struct planner *pl, const struct part *part)
+static int plan_rows_too_many(struct planner *pl, const struct query_part *part)
 {
 	return query_fail(pl->c.s, part->pos, part->len, "a stage has more than %d fields",
 			  QUERY_FIELDS_MAX);
 }
 
 /* select *: fields as they are, or the table's columns. */
-static int select_all(struct planner *pl, const struct part *part, struct plan_field *fields,
+static int select_all(struct planner *pl, const struct query_part *part, struct plan_field *fields,
 		      size_t *count)
 {
 	const struct scope *scope = &pl->c.scope;
@@ -163,8 +163,8 @@ static int select_all(struct planner *pl, const struct part *part, struct plan_f
 	return 0;
 }
 
-static int select_item(struct planner *pl, const struct part *part, const struct item *item,
-		       struct plan_field *fields, size_t *count)
+static int select_item(struct planner *pl, const struct query_part *part,
+		       const struct query_item *item, struct plan_field *fields, size_t *count)
 {
 	struct plan_field *f = &fields[*count];
 	struct expr *e;
@@ -187,18 +187,18 @@ static int select_item(struct planner *pl, const struct part *part, const struct
 	return r;
 }
 
-static size_t plan_rows_fields_needed(struct planner *pl, const struct part *part)
+static size_t plan_rows_fields_needed(struct planner *pl, const struct query_part *part)
 {
 	size_t columns = pl->plan->user ? 0 : schema_table(pl->plan->table)->column_count;
 	size_t all = MAX(pl->c.scope.count, columns);
 	size_t count = 0;
 
-	for (const struct item *i = part->items; i && count < QUERY_FIELDS_MAX; i = i->next)
+	for (const struct query_item *i = part->items; i && count < QUERY_FIELDS_MAX; i = i->next)
 		count += i->expr ? 1 : all;
 	return MIN(count, (size_t)QUERY_FIELDS_MAX);
 }
 
-int planner_select(struct planner *pl, const struct part *part)
+int planner_select(struct planner *pl, const struct query_part *part)
 {
 	struct plan_field *fields =
 		query_array(pl->c.s, plan_rows_fields_needed(pl, part), struct plan_field);
@@ -206,7 +206,7 @@ int planner_select(struct planner *pl, const struct part *part)
 	size_t count = 0;
 	int r = fields ? 0 : pl->c.s->failed;
 
-	for (const struct item *i = part->items; i && r == 0; i = i->next)
+	for (const struct query_item *i = part->items; i && r == 0; i = i->next)
 		r = select_item(pl, part, i, fields, &count);
 	if (r < 0)
 		return r;
@@ -228,7 +228,8 @@ int planner_select(struct planner *pl, const struct part *part)
 
 /* A sort key that is no field becomes one that is not shown. Over rows: one more field of the
  * source; else all fields are passed on with one more. */
-static int hidden_field(struct planner *pl, struct item *item, struct expr *e, unsigned int *ret)
+static int hidden_field(struct planner *pl, struct query_item *item, struct expr *e,
+			unsigned int *ret)
 {
 	struct scope *scope = &pl->c.scope;
 	struct plan_field *fields = scope->fields;
@@ -269,7 +270,7 @@ static int hidden_field(struct planner *pl, struct item *item, struct expr *e, u
 	return 0;
 }
 
-static int sort_key(struct planner *pl, struct item *item, unsigned int *ret)
+static int sort_key(struct planner *pl, struct query_item *item, unsigned int *ret)
 {
 	struct scope *scope = &pl->c.scope, fields = *scope;
 	struct expr *e = check_expr(&pl->c, item->expr, NULL);
@@ -305,13 +306,13 @@ static bool has_key(const struct plan_stage *stage, unsigned int field)
 	return false;
 }
 
-int planner_sort(struct planner *pl, const struct part *part)
+int planner_sort(struct planner *pl, const struct query_part *part)
 {
 	struct plan_stage sort = {.kind = STAGE_SORT}, *stage;
 	size_t count = 0;
 	int r = planner_open(pl);
 
-	for (const struct item *i = part->items; i; i = i->next) {
+	for (const struct query_item *i = part->items; i; i = i->next) {
 		if (!i->expr)
 			return query_fail(pl->c.s, part->pos, part->len,
 					  "sort by a field, not by *");
@@ -320,7 +321,7 @@ int planner_sort(struct planner *pl, const struct part *part)
 	sort.keys = query_array(pl->c.s, count + pl->keys, struct sort_key);
 	if (!sort.keys)
 		return pl->c.s->failed;
-	for (struct item *i = part->items; i && r == 0; i = i->next) {
+	for (struct query_item *i = part->items; i && r == 0; i = i->next) {
 		unsigned int field = 0;
 
 		r = sort_key(pl, i, &field);
@@ -343,7 +344,7 @@ int planner_sort(struct planner *pl, const struct part *part)
 
 /* ---- head, tail ---- */
 
-int planner_head(struct planner *pl, const struct part *part)
+int planner_head(struct planner *pl, const struct query_part *part)
 {
 	struct plan_stage *stage;
 	int r = planner_open(pl);
@@ -360,7 +361,7 @@ int planner_head(struct planner *pl, const struct part *part)
 
 /* ---- join ---- */
 
-static int join_table(struct planner *pl, const struct part *part, enum table_id *ret)
+static int join_table(struct planner *pl, const struct query_part *part, enum table_id *ret)
 {
 	char word[NEAREST_WORD_MAX + 2];
 	struct nearest n = {.word = word};
@@ -392,7 +393,7 @@ static bool refers_to(struct query_kind k, enum table_id table)
 }
 
 /* The field that holds the id of a row of the table. */
-static int join_field(struct planner *pl, const struct part *part, enum table_id table,
+static int join_field(struct planner *pl, const struct query_part *part, enum table_id table,
 		      unsigned int *ret)
 {
 	struct scope *scope = &pl->c.scope;
@@ -499,8 +500,8 @@ static bool joins_on(const struct query_user_column *c, const struct plan_field 
 	return !strcasecmp(c->name, f->name);
 }
 
-static int user_key(struct planner *pl, const struct part *part, const struct query_user_table *t,
-		    unsigned int *ret_field, size_t *ret_key)
+static int user_key(struct planner *pl, const struct query_part *part,
+		    const struct query_user_table *t, unsigned int *ret_field, size_t *ret_key)
 {
 	struct scope *scope = &pl->c.scope;
 	struct expr *e = part->expr ? check_expr(&pl->c, part->expr, NULL) : NULL;
@@ -553,7 +554,8 @@ static int user_joined(struct planner *pl, const struct query_user_table *t, siz
 	return 0;
 }
 
-static int join_user(struct planner *pl, const struct part *part, const struct query_user_table *t)
+static int join_user(struct planner *pl, const struct query_part *part,
+		     const struct query_user_table *t)
 {
 	struct plan_field *fields;
 	struct plan_stage *stage;
@@ -581,7 +583,7 @@ static int join_user(struct planner *pl, const struct part *part, const struct q
 	return 0;
 }
 
-int planner_join(struct planner *pl, const struct part *part)
+int planner_join(struct planner *pl, const struct query_part *part)
 {
 	const struct query_user_table *user = check_user_table(pl->c.s, part->table);
 	struct plan_stage *stage;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * planner.h: what the files of the planner share. Stages as written (struct part) become a plan: filters and
+ * planner.h: what the files of the planner share. Stages as written (struct query_part) become a plan: filters and
  * selections in front are put into the source, everything after the first group, sort or head
  * becomes a stage.
  */
@@ -9,11 +9,11 @@
 #include "query/internal.h"
 
 struct planner {
-	struct checker c; /* its scope is that of the next stage */
+	struct query_checker c; /* its scope is that of the next stage */
 	struct plan *plan;
-	const struct part *parts; /* that are left, the one at hand first */
-	struct part *by;	  /* a `by` whose aggregates are still to come */
-	struct expr **where;	  /* conditions of the source */
+	const struct query_part *parts; /* that are left, the one at hand first */
+	struct query_part *by;		/* a `by` whose aggregates are still to come */
+	struct expr **where;		/* conditions of the source */
 	size_t where_count, where_cap;
 	struct plan_stage *stages;
 	size_t stage_count, stage_cap;
@@ -30,17 +30,18 @@ void planner_set_fields(struct planner *pl, struct plan_stage *stage, struct pla
 int planner_add_where(struct planner *pl, struct expr *e);
 /* A field's name, unlike all of those before it. */
 int planner_check_name(struct planner *pl, const struct plan_field *fields, size_t count,
-		       const struct item *item, const char *name);
-const char *planner_item_name(struct planner *pl, const struct item *item);
+		       const struct query_item *item, const char *name);
+const char *planner_item_name(struct planner *pl, const struct query_item *item);
 struct expr *planner_field(struct planner *pl, size_t i);
 
 /* plan_rows.c: select, sort, head, join over rows and fields */
 int planner_user(struct planner *pl, const struct query_user_table *t); /* from a user's table */
 int planner_open(struct planner *pl); /* the source's fields, where a stage needs them */
-int planner_select(struct planner *pl, const struct part *part);
-int planner_sort(struct planner *pl, const struct part *part);
-int planner_head(struct planner *pl, const struct part *part);
-int planner_join(struct planner *pl, const struct part *part);
+int planner_select(struct planner *pl, const struct query_part *part);
+int planner_sort(struct planner *pl, const struct query_part *part);
+int planner_head(struct planner *pl, const struct query_part *part);
+int planner_join(struct planner *pl, const struct query_part *part);
 
 /* plan_group.c: by and aggregates */
-int planner_group(struct planner *pl, const struct part *by, const struct part *aggregates);
+int planner_group(struct planner *pl, const struct query_part *by,
+		  const struct query_part *aggregates);
