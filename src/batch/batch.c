@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+static_assert(BATCH_ROWS_MAX % 64 == 0, "the null bits of a full batch fill whole words");
+static_assert(BATCH_ROWS_MAX <= UINT32_MAX, "lists of row numbers are 32 bits");
+
 static bool is_bytes(const struct batch *b, unsigned int column)
 {
 	assert(column < b->def->column_count);
@@ -66,6 +69,8 @@ void batch_drop_column(struct batch *b, unsigned int column)
 {
 	struct column *c = &b->columns[column];
 
+	assert(column < b->def->column_count);
+	assert(!c->val || !c->ends); /* a column holds ints or bytes, never both */
 	if (!c->val && !c->ends)
 		return;
 	spare_free(c);
@@ -89,6 +94,7 @@ void batch_clear(struct batch *b)
 /* Gives every present column room for `cap` rows. */
 static int batch_reserve(struct batch *b, size_t cap)
 {
+	assert(cap <= BATCH_ROWS_MAX && b->rows <= BATCH_ROWS_MAX);
 	if (cap <= b->cap)
 		return 0;
 	cap = MAX(cap, b->cap * 2);
@@ -117,6 +123,7 @@ static int batch_reserve(struct batch *b, size_t cap)
 			c->nulls = p;
 		}
 	}
+	assert(cap > b->cap && cap <= BATCH_ROWS_MAX);
 	b->cap = cap;
 	return 0;
 }
@@ -132,6 +139,7 @@ void batch_resize(struct batch *b, size_t rows)
 /* Moves the spare memory of a column into place; false where it is too small for `cap` rows. */
 static bool take_spare(struct column *c, size_t cap)
 {
+	assert(!c->val && !c->ends && !c->nulls);
 	if (c->spare_cap < cap) {
 		spare_free(c);
 		return false;
@@ -164,6 +172,8 @@ int batch_make_column_unset(struct batch *b, unsigned int column, bool nulls)
 		free(TAKE_PTR(c->spare_nulls)); /* it would not grow with the column */
 		b->ready = b->rows;		/* batch_add_row() has to give it null bits */
 	}
+	assert(is_bytes(b, column) ? c->ends && !c->val : c->val && !c->ends);
+	assert(nulls == (c->nulls != NULL));
 	b->has_bytes |= c->ends != NULL;
 	return 0;
 }
@@ -218,6 +228,7 @@ static int column_ready(struct batch *b, struct column *c, size_t to)
 {
 	size_t n = to - b->rows;
 
+	assert(to > b->rows && to <= b->cap);
 	if (!c->nulls) {
 		c->nulls = c->spare_nulls ? TAKE_PTR(c->spare_nulls)
 					  : malloc(null_words(b->cap) * sizeof(*c->nulls));
@@ -235,8 +246,10 @@ static int column_ready(struct batch *b, struct column *c, size_t to)
 static int batch_make_ready(struct batch *b)
 {
 	size_t to;
-	int r = batch_reserve(b, b->rows + 1);
+	int r;
 
+	assert(b->rows < BATCH_ROWS_MAX);
+	r = batch_reserve(b, b->rows + 1);
 	if (r < 0)
 		return r;
 	to = MIN(b->cap, b->rows + READY_ROWS);
@@ -247,6 +260,7 @@ static int batch_make_ready(struct batch *b)
 		if (r < 0)
 			return r;
 	}
+	assert(to > b->rows); /* batch_add_row() takes the first of them */
 	b->ready = to;
 	return 0;
 }
@@ -302,6 +316,7 @@ int batch_set_bytes(struct batch *b, unsigned int column, size_t row, const void
 	int r;
 
 	assert(is_bytes(b, column) && row + 1 == b->rows);
+	assert(data || !len);
 	if (c->data_len + len > UINT32_MAX)
 		return -ENOSPC;
 	r = grow((void **)&c->data, &c->data_cap, c->data_len + len + 1, 1);
@@ -347,12 +362,15 @@ void batch_set_null(struct batch *b, unsigned int column, size_t row)
 
 static int append_row(struct batch *dst, const struct batch *src, size_t row)
 {
-	ssize_t to = batch_add_row(dst);
-	int r = 0;
+	ssize_t to;
 
+	assert(row < src->rows);
+	to = batch_add_row(dst);
 	if (to < 0)
 		return (int)to;
-	for (unsigned int i = 0; i < dst->def->column_count && r >= 0; i++) {
+	for (unsigned int i = 0; i < dst->def->column_count; i++) {
+		int r;
+
 		if (batch_is_null(src, i, row))
 			continue;
 		if (is_bytes(dst, i)) {
@@ -362,14 +380,17 @@ static int append_row(struct batch *dst, const struct batch *src, size_t row)
 		} else {
 			r = batch_set(dst, i, (size_t)to, src->columns[i].val[row]);
 		}
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /* The null bits of rows [dst->rows, +n): those of src, or all null where src lacks the column. */
 static int append_nulls(struct batch *dst, struct column *d, const struct column *s, bool present,
 			size_t from, size_t n)
 {
+	assert(dst->rows + n <= dst->cap);
 	if (present && !s->nulls && !d->nulls)
 		return 0;
 	if (!d->nulls) {
@@ -395,7 +416,9 @@ static int append_data(struct column *d, size_t at, const struct column *s, bool
 			d->ends[at + i] = (uint32_t)d->data_len;
 		return 0;
 	}
+	assert(n > 0);
 	start = from ? s->ends[from - 1] : 0;
+	assert(s->ends[from + n - 1] >= start && s->ends[from + n - 1] <= s->data_len);
 	len = s->ends[from + n - 1] - start;
 	if (d->data_len + len > UINT32_MAX)
 		return -ENOSPC;
@@ -448,11 +471,15 @@ int batch_append(struct batch *dst, const struct batch *src, size_t from, size_t
 	if (!n)
 		return 0;
 	r = batch_reserve(dst, dst->rows + n);
-	for (unsigned int i = 0; i < dst->def->column_count && r >= 0; i++)
-		r = append_column(dst, i, src, from, n);
 	if (r < 0)
 		return r;
+	for (unsigned int i = 0; i < dst->def->column_count; i++) {
+		r = append_column(dst, i, src, from, n);
+		if (r < 0)
+			return r;
+	}
 	dst->rows += n;
+	assert(dst->rows <= dst->cap);
 	dst->ready = dst->rows; /* what lies behind is not prepared */
 	return 0;
 }
@@ -460,7 +487,7 @@ int batch_append(struct batch *dst, const struct batch *src, size_t from, size_t
 int batch_append_rows(struct batch *dst, const struct batch *src, const uint32_t *rows,
 		      size_t count)
 {
-	assert(dst->table == src->table);
+	assert(dst->table == src->table && dst != src);
 	if (dst->rows + count > BATCH_ROWS_MAX)
 		return -ENOSPC;
 	for (size_t i = 0; i < count; i++) {
@@ -474,6 +501,7 @@ int batch_append_rows(struct batch *dst, const struct batch *src, const uint32_t
 
 int batch_set_table(struct batch_set *s, enum table_id table, struct batch **ret)
 {
+	assert(table < TABLE_COUNT);
 	if (!s->tables[table]) {
 		int r = batch_new(&s->tables[table], table);
 
@@ -481,6 +509,7 @@ int batch_set_table(struct batch_set *s, enum table_id table, struct batch **ret
 			return r;
 	}
 	*ret = s->tables[table];
+	assert((*ret)->table == table);
 	return 0;
 }
 

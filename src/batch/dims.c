@@ -97,6 +97,8 @@ void dims_forget(struct dims *d, enum table_id table)
 							 .end = t->end,
 						 };
 
+	assert(schema_is_dimension(table));
+	assert(t->clock >= t->before);
 	dims_table_free(t);
 	*t = fresh;
 	if (table == TABLE_FILE) {
@@ -132,20 +134,26 @@ static const void *dims_find_row(const struct dims *d, enum table_id table, int6
 /* Makes room for one more row and one more change. */
 static int table_grow(struct dim_table *t, size_t size)
 {
-	int r = grow((void **)&t->ids, &t->ids_cap, t->rows + 1, sizeof(*t->ids));
+	int r;
 
-	if (r >= 0)
-		r = grow((void **)&t->last, &t->last_cap, t->rows + 1, sizeof(*t->last));
-	if (r >= 0 && t->rows == t->slab_count * ROWS_PER_SLAB) {
-		r = grow((void **)&t->slabs, &t->slabs_cap, t->slab_count + 1, sizeof(*t->slabs));
-		if (r < 0)
-			return r;
-		t->slabs[t->slab_count] = calloc(ROWS_PER_SLAB, size);
-		if (!t->slabs[t->slab_count])
-			return -ENOMEM;
-		t->slab_count++;
-	}
-	return r;
+	assert(size > 0); /* a dimension table */
+	assert(t->rows <= t->slab_count * ROWS_PER_SLAB);
+	r = grow((void **)&t->ids, &t->ids_cap, t->rows + 1, sizeof(*t->ids));
+	if (r < 0)
+		return r;
+	r = grow((void **)&t->last, &t->last_cap, t->rows + 1, sizeof(*t->last));
+	if (r < 0)
+		return r;
+	if (t->rows < t->slab_count * ROWS_PER_SLAB)
+		return 0;
+	r = grow((void **)&t->slabs, &t->slabs_cap, t->slab_count + 1, sizeof(*t->slabs));
+	if (r < 0)
+		return r;
+	t->slabs[t->slab_count] = calloc(ROWS_PER_SLAB, size);
+	if (!t->slabs[t->slab_count])
+		return -ENOMEM;
+	t->slab_count++;
+	return 0;
 }
 
 /* The number of the id's row, made when new; notes that it changes. */
@@ -153,26 +161,29 @@ static int need_row(struct dims *d, enum table_id table, int64_t id, uint64_t *r
 {
 	struct dim_table *t = &d->tables[table];
 	int64_t known = idmap_get(&t->by_id, id);
-	int r = 0;
+	int r;
 
+	assert(id >= 0 && t->clock >= t->before);
 	if (t->rows >= UINT32_MAX - 1 || t->clock >= UINT32_MAX - 1)
 		return -ENOMEM;
 	*ret_known = known >= 0;
 	*ret = known >= 0 ? (uint64_t)known : t->rows;
-	if (known < 0)
-		r = table_grow(t, row_size(table));
-	if (r >= 0)
-		r = grow((void **)&t->changes, &t->changes_cap, t->clock - t->before + 1,
-			 sizeof(*t->changes));
-	if (r >= 0 && known < 0)
-		r = idmap_set(&t->by_id, id, (int64_t)t->rows);
+	r = grow((void **)&t->changes, &t->changes_cap, t->clock - t->before + 1,
+		 sizeof(*t->changes));
 	if (r < 0)
 		return r;
 	if (known < 0) {
+		r = table_grow(t, row_size(table));
+		if (r < 0)
+			return r;
+		r = idmap_set(&t->by_id, id, (int64_t)t->rows);
+		if (r < 0)
+			return r;
 		t->ids[t->rows++] = id;
 		if (id <= TRACE_ID_MASK)
 			t->end = MAX(t->end, (size_t)id + 1);
 	}
+	assert(*ret < t->rows);
 	t->last[*ret] = (uint32_t)t->clock;
 	t->changes[t->clock++ - t->before] = (uint32_t)*ret;
 	return 0;
@@ -449,6 +460,7 @@ int64_t dims_file_inode(const struct dims *d, int64_t id)
 
 bool dims_has(const struct dims *d, enum table_id table, int64_t id)
 {
+	assert(schema_is_dimension(table));
 	return table == TABLE_FILE ? dims_find_file(d, id) != NULL
 				   : dims_find_row(d, table, id) != NULL;
 }
@@ -492,6 +504,7 @@ static int64_t latest_id(const struct dims *d, const struct idmap *latest, enum 
 {
 	int64_t number = idmap_find(latest, (int64_t)key);
 
+	assert(number < 0 || (size_t)number < d->tables[table].rows);
 	return number < 0 ? id : d->tables[table].ids[number];
 }
 
@@ -525,6 +538,7 @@ bool dims_changed(const struct dims *d, enum table_id table, uint64_t clock, siz
 {
 	const struct dim_table *t = &d->tables[table];
 
+	assert(*pos <= t->clock);
 	/* *pos counts the places looked at, from the end */
 	while (t->clock - *pos > MAX(clock, t->before)) {
 		size_t place = t->clock - ++*pos;

@@ -50,6 +50,10 @@ enum text {
 
 #define VARINT_MAX 10
 
+static_assert(NUMBER_BIRTH <= UINT8_MAX, "the mask of numbers is a byte");
+static_assert(TEXT_COUNT <= 8, "the mask of texts is a byte");
+static_assert((RECENT_SLOTS & (RECENT_SLOTS - 1)) == 0, "slots are a power of two");
+
 void file_pack_free(struct file_pack *p)
 {
 	while (p->chunks) {
@@ -76,6 +80,7 @@ static uint8_t *dims_file_take_room(struct file_pack *p, size_t len)
 		p->chunks = c;
 		p->room = size;
 	}
+	assert(p->chunks && p->room >= len);
 	p->room -= len;
 	/* from the end of the chunk to its beginning */
 	return p->chunks->data + p->room;
@@ -150,6 +155,7 @@ static int dims_file_put_numbers(struct file_pack *p, int64_t id, const struct d
 	to = put_if(to, mask, NUMBER_DELETED, f->deleted != INT64_MIN,
 		    distance(f->deleted, p->since));
 	to = put_if(to, mask, NUMBER_BIRTH, f->birth != INT64_MIN, distance(f->birth, p->since));
+	assert((size_t)(to - packed) <= sizeof(packed));
 	*ret = dims_file_keep(p, packed, (size_t)(to - packed));
 	return *ret ? 0 : -ENOMEM;
 }
@@ -272,21 +278,26 @@ static int append_str(struct buf *to, const char *text)
 static int socket_name(struct buf *to, const struct dims_file *f)
 {
 	struct bytes one = dims_file_is_named(f->peer) ? f->peer : f->local;
-	bool both = f->local.len && f->peer.len;
 	int r;
 
-	if (f->family == AF_UNIX) {
-		if (dims_file_is_named(one))
-			return append(to, one);
-	} else if (one.len) {
+	if (f->family == AF_UNIX && dims_file_is_named(one))
+		return append(to, one);
+	if (f->family != AF_UNIX && one.len) {
 		r = append_str(to, socket_word(f));
-		if (r >= 0)
-			r = append_str(to, " ");
-		if (r >= 0 && both)
-			r = append(to, f->local);
-		if (r >= 0 && f->peer.len)
-			r = append_str(to, "->");
-		return r < 0 ? r : append(to, both ? f->peer : one);
+		if (r < 0)
+			return r;
+		r = append_str(to, " ");
+		if (r < 0)
+			return r;
+		if (!f->peer.len)
+			return append(to, f->local);
+		r = append(to, f->local);
+		if (r < 0)
+			return r;
+		r = append_str(to, "->");
+		if (r < 0)
+			return r;
+		return append(to, f->peer);
 	}
 	return buf_printf(to, "%s:[%llu]", socket_word(f), (unsigned long long)f->ino);
 }
@@ -294,14 +305,19 @@ static int socket_name(struct buf *to, const struct dims_file *f)
 static int argument_name(struct buf *to, const struct dims_file *f)
 {
 	bool relative = !f->argument.len || f->argument.data[0] != '/';
-	int r = 0;
+	int r;
 
 	if (relative && f->base.len) {
 		r = buf_append(to, f->base.data, f->base.len);
-		if (r == 0 && f->argument.len && f->base.data[f->base.len - 1] != '/')
+		if (r < 0)
+			return r;
+		if (f->argument.len && f->base.data[f->base.len - 1] != '/') {
 			r = buf_append(to, "/", 1);
+			if (r < 0)
+				return r;
+		}
 	}
-	return r < 0 ? r : buf_append(to, f->argument.data, f->argument.len);
+	return buf_append(to, f->argument.data, f->argument.len);
 }
 
 /* How a person calls the file; never empty. */
@@ -333,13 +349,17 @@ static int dims_file_put_text(struct buf *to, enum text which, struct bytes text
 	uint8_t len[VARINT_MAX];
 	int r;
 
+	assert(which < TEXT_COUNT && to->len > 0); /* the mask is there */
 	if (!text.data)
 		return 0;
 	to->data[0] |= (uint8_t)(1 << which);
 	r = buf_append(to, len, varint_put(len, text.len));
-	if (r >= 0)
-		r = buf_append(to, text.data, text.len);
-	return r < 0 ? r : buf_append(to, "", 1);
+	if (r < 0)
+		return r;
+	r = buf_append(to, text.data, text.len);
+	if (r < 0)
+		return r;
+	return buf_append(to, "", 1);
 }
 
 static const uint8_t *dims_file_get_text(const uint8_t *from, struct bytes *ret)
@@ -374,17 +394,30 @@ static int write_texts(const struct dims_file *f, struct buf *to)
 		[TEXT_PATH] = f->path,	       [TEXT_HOSTPATH] = f->hostpath, [TEXT_BASE] = f->base,
 		[TEXT_ARGUMENT] = f->argument, [TEXT_LOCAL] = f->local,	      [TEXT_PEER] = f->peer,
 	};
-	int r = named ? write_name(&name, f) : 0;
+	int r;
 
-	if (r >= 0 && named && !name.len)
-		r = buf_append(&name, "?", 1);
+	if (named) {
+		r = write_name(&name, f);
+		if (r < 0)
+			return r;
+		if (!name.len) {
+			r = buf_append(&name, "?", 1);
+			if (r < 0)
+				return r;
+		}
+	}
 	texts[TEXT_NAME] = (struct bytes){name.data, name.len};
+	assert(texts[TEXT_NAME].len || texts[TEXT_PATH].len); /* file_unpack_name() takes it */
 	buf_clear(to);
-	if (r >= 0)
-		r = buf_append(to, "", 1); /* which there are: dims_file_put_text() notes it */
-	for (enum text i = 0; i < TEXT_COUNT && r >= 0; i++)
+	r = buf_append(to, "", 1); /* which there are: dims_file_put_text() notes it */
+	if (r < 0)
+		return r;
+	for (enum text i = 0; i < TEXT_COUNT; i++) {
 		r = dims_file_put_text(to, i, texts[i]);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int put_texts(struct file_pack *p, const struct dims_file *f, const uint8_t *before,
@@ -431,6 +464,7 @@ struct bytes file_unpack_name(const struct file_row *row)
 {
 	struct bytes name;
 
+	assert(row->texts && *row->texts & (1 << TEXT_NAME | 1 << TEXT_PATH));
 	/* the name, else the path, is the first of the texts */
 	dims_file_get_text(row->texts + 1, &name);
 	return name;
@@ -444,19 +478,23 @@ int file_pack_row(struct file_pack *p, int64_t id, const struct dims_file *f, bo
 	struct file_row now;
 	int r;
 
+	assert(!again || (row->numbers && row->texts));
 	if (!p->chunks && f->since != INT64_MIN)
 		p->since = f->since;
 	r = dims_file_put_numbers(p, id, f, &now.numbers);
-	if (r >= 0)
-		r = put_texts(p, f, again ? row->texts : NULL, &now.texts);
-	if (r >= 0)
-		*row = now;
-	return r;
+	if (r < 0)
+		return r;
+	r = put_texts(p, f, again ? row->texts : NULL, &now.texts);
+	if (r < 0)
+		return r;
+	*row = now;
+	return 0;
 }
 
 void file_unpack(const struct file_pack *p, int64_t id, const struct file_row *row,
 		 struct dims_file *ret)
 {
+	assert(row->numbers && row->texts);
 	*ret = (struct dims_file){0};
 	get_numbers(p, id, row->numbers, ret);
 	get_texts(row->texts, ret);

@@ -16,6 +16,7 @@ static const struct pair summary_pairs[] = {{SUMMARY_FILE_ID, SUMMARY_FILE2_ID}}
 
 static const struct pair *pairs_of(enum table_id table, size_t *ret_count)
 {
+	static_assert(OP_COLUMNS <= 64 && SUMMARY_COLUMNS <= 64, "column sets are 64 bits");
 	assert(table == TABLE_OP || table == TABLE_SUMMARY);
 	*ret_count = table == TABLE_OP ? ARRAY_SIZE(op_pairs) : ARRAY_SIZE(summary_pairs);
 	return table == TABLE_OP ? op_pairs : summary_pairs;
@@ -54,9 +55,9 @@ int batch_seconds(const struct batch *b, struct batch *to)
 	const struct pair *p;
 	uint32_t *numbers;
 	size_t count;
-	int r = 0;
 
-	assert(to->table == b->table);
+	assert(b->table == TABLE_OP || b->table == TABLE_SUMMARY);
+	assert(to->table == b->table && to != b);
 	batch_clear(to);
 	if (!batch_has(b, file2))
 		return 0;
@@ -65,18 +66,23 @@ int batch_seconds(const struct batch *b, struct batch *to)
 		return -ENOMEM;
 	to->numbers = numbers;
 	p = pairs_of(b->table, &count);
-	for (uint32_t i = 0; i < b->rows && r >= 0; i++) {
+	for (uint32_t i = 0; i < b->rows; i++) {
+		int r;
+
 		if (seconds_file(b, i) < 0)
 			continue;
 		numbers[to->rows] = i;
 		r = batch_append_rows(to, b, &i, 1);
+		if (r < 0)
+			return r;
 	}
-	for (size_t i = 0; r >= 0 && i < count; i++) {
+	assert(to->rows <= b->rows);
+	for (size_t i = 0; i < count; i++) {
 		struct column first = to->columns[p[i].first];
 
 		to->columns[p[i].first] = to->columns[p[i].second];
 		to->columns[p[i].second] = first;
 	}
 	to->row_id = b->row_id;
-	return r;
+	return 0;
 }
