@@ -56,6 +56,7 @@ int text_arena_add(struct text_arena *a, struct bytes text, struct bytes *ret)
 		a->chunks = c;
 		a->used = 0;
 	}
+	assert(a->used + text.len + 1 <= a->chunks->cap);
 	to = a->chunks->data + a->used;
 	if (text.len)
 		memcpy(to, text.data, text.len);
@@ -106,6 +107,7 @@ static size_t eval_find_slot(const struct dictionary *d, struct bytes text, uint
 {
 	size_t mask = d->slots_cap - 1, at = hash & mask;
 
+	assert(d->slots_cap && (d->slots_cap & mask) == 0 && d->count < d->slots_cap);
 	while (d->slots[at] && (slot_hash(d->slots[at]) != hash ||
 				!same_text(d->texts[slot_number(d->slots[at])], text)))
 		at = (at + 1) & mask;
@@ -148,14 +150,18 @@ int dictionary_add(struct dictionary *d, struct bytes text, bool keep, uint32_t 
 	slot = eval_find_slot(d, text, hash);
 	if (!d->slots[slot]) {
 		r = grow((void **)&d->texts, &d->cap, d->count + 1, sizeof(*d->texts));
-		if (r >= 0 && !keep)
-			r = text_arena_add(&d->own, text, &text);
 		if (r < 0)
 			return r;
+		if (!keep) {
+			r = text_arena_add(&d->own, text, &text);
+			if (r < 0)
+				return r;
+		}
 		d->slots[slot] = make_slot(hash, d->count);
 		d->texts[d->count++] = text;
 	}
 	*ret = (uint32_t)slot_number(d->slots[slot]);
+	assert(*ret < d->count && *ret != WORD_UNKNOWN);
 	return 0;
 }
 
@@ -176,7 +182,6 @@ void *eval_alloc(struct eval *e, size_t size)
 int eval_new(struct eval **ret, const struct expr *const *exprs, size_t count, struct error *err)
 {
 	_cleanup_(eval_freep) struct eval *e = calloc(1, sizeof(*e));
-	int r = 0;
 
 	if (!e)
 		return error_set(err, -ENOMEM, "out of memory");
@@ -184,12 +189,15 @@ int eval_new(struct eval **ret, const struct expr *const *exprs, size_t count, s
 	if (!e->exprs)
 		return error_set(err, -ENOMEM, "out of memory");
 	e->count = count;
-	for (size_t k = 0; k < count && r >= 0; k++) {
+	for (size_t k = 0; k < count; k++) {
+		int r;
+
 		e->exprs[k].expr = exprs[k];
 		r = build_expr(e, &e->exprs[k], err);
+		if (r < 0)
+			return error_errno(err, r, "preparing the expression");
+		assert(e->exprs[k].root);
 	}
-	if (r < 0)
-		return error_errno(err, r, "preparing the expression");
 	*ret = TAKE_PTR(e);
 	return 0;
 }
@@ -218,12 +226,13 @@ void eval_free(struct eval *e)
 
 int eval_names(struct eval *e, const struct dims *d, struct error *err)
 {
-	int r = 0;
+	assert(!e->dims || e->dims == d); /* always the same: texts of theirs are kept */
+	for (size_t i = 0; i < e->table_count; i++) {
+		int r = table_update(e, e->tables[i], d, e->clocks, err);
 
-	for (size_t i = 0; i < e->table_count && r >= 0; i++)
-		r = table_update(e, e->tables[i], d, e->clocks, err);
-	if (r < 0)
-		return r;
+		if (r < 0)
+			return r;
+	}
 	for (unsigned int i = 0; i < TABLE_COUNT; i++)
 		e->clocks[i] = dims_clock(d, i);
 	e->dims = d;
@@ -341,6 +350,7 @@ void *scratch_take(struct eval_scratch *s, size_t size)
 	void *p;
 
 	size = align_up(size, sizeof(max_align_t));
+	assert(!c || c->used <= c->cap);
 	if (!c || c->cap - c->used < size) {
 		c = next_chunk(s, size);
 		if (!c)
@@ -349,14 +359,17 @@ void *scratch_take(struct eval_scratch *s, size_t size)
 	}
 	p = (uint8_t *)c->data + c->used;
 	c->used += size;
+	assert(c->used <= c->cap);
 	return p;
 }
 
 void scratch_back(struct eval_scratch *s, struct scratch_mark m)
 {
 	s->at = m.chunk;
-	if (s->at)
-		s->at->used = m.used;
+	if (!s->at)
+		return;
+	assert(m.used <= s->at->used); /* a stack only gets shorter */
+	s->at->used = m.used;
 }
 
 int eval_scratch_new(struct eval_scratch **ret, const struct eval *e)
@@ -405,6 +418,7 @@ ssize_t eval_filter(const struct eval *e, struct eval_scratch *s, size_t k, cons
 	size_t count = 0;
 
 	assert(k < e->count && e->exprs[k].root->is_bool && s->e == e);
+	assert(n <= UINT32_MAX && (in || n <= b->rows));
 	for (size_t from = 0; from < n; from += CHUNK_ROWS) {
 		struct row_list rows = {in ? in + from : NULL, (uint32_t)from,
 					MIN(n - from, (size_t)CHUNK_ROWS)};
@@ -417,6 +431,7 @@ ssize_t eval_filter(const struct eval *e, struct eval_scratch *s, size_t k, cons
 			return got;
 		count += (size_t)got;
 	}
+	assert(count <= n);
 	return (ssize_t)count;
 }
 
@@ -451,6 +466,7 @@ static bool put_chunk(struct rows_out *o, enum rep rep, size_t at, size_t n,
 {
 	bool some = false;
 
+	assert(at + n <= o->cap && n <= CHUNK_ROWS);
 	if (rep == REP_FLOAT)
 		memcpy(o->f + at, v->f, n * sizeof(*o->f));
 	else if (rep == REP_TEXT)
@@ -477,6 +493,7 @@ int eval_rows(const struct eval *e, struct eval_scratch *s, size_t k, const stru
 	int r;
 
 	assert(k < e->count && s->e == e);
+	assert(n <= UINT32_MAX && (in || n <= b->rows));
 	*ret = (struct vector){
 		.type = e->exprs[k].expr->type, .rows = n, .words = root->rep == REP_WORD};
 	if (root->kind == EVAL_COLUMN && !in && b->columns[root->column].val) {
@@ -485,20 +502,23 @@ int eval_rows(const struct eval *e, struct eval_scratch *s, size_t k, const stru
 		return 0;
 	}
 	r = out_room(o, root->rep, n);
+	if (r < 0)
+		return r;
 	text_arena_clear(&o->texts);
-	for (size_t from = 0; from < n && r >= 0; from += CHUNK_ROWS) {
+	for (size_t from = 0; from < n; from += CHUNK_ROWS) {
 		struct row_list rows = {in ? in + from : NULL, (uint32_t)from,
 					MIN(n - from, (size_t)CHUNK_ROWS)};
 		struct eval_values v;
 
 		scratch_back(s, (struct scratch_mark){0});
 		r = eval_node_values(&run, root, rows, &v);
-		if (r >= 0)
-			some |= put_chunk(o, root->rep, from, rows.n, &v);
+		if (r < 0)
+			return r;
+		some |= put_chunk(o, root->rep, from, rows.n, &v);
 	}
 	ret->i = o->i;
 	ret->f = o->f;
 	ret->t = o->t;
 	ret->nulls = some ? o->nulls : NULL;
-	return r < 0 ? r : 0;
+	return 0;
 }

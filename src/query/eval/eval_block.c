@@ -7,6 +7,8 @@ enum may { MAY_TRUE = 1, MAY_FALSE = 2, MAY_UNKNOWN = 4, MAY_ALL = 7 };
 
 static unsigned int may_be(const struct eval_node *n, const struct eval_block *b);
 
+static_assert((MAY_TRUE | MAY_FALSE | MAY_UNKNOWN) == MAY_ALL, "MAY_ALL is every answer");
+
 static bool column_absent(const struct eval_block *b, unsigned int column)
 {
 	return b->min[column] > b->max[column];
@@ -34,6 +36,7 @@ static unsigned int may_logic(const struct eval_node *n, const struct eval_block
 		if (may == (unsigned int)win)
 			return win;
 	}
+	assert(all | any_win | unknown); /* some answer is always possible */
 	return all | any_win | unknown;
 }
 
@@ -79,6 +82,7 @@ static unsigned int may_range(const struct eval_node *n, const struct eval_block
 	unsigned int may = 0, unknown;
 	struct bounds v;
 
+	assert(n->arg_count == 1 && n->args[0]->rep == REP_INT);
 	if (!bounds_of(n->args[0], b, &v))
 		return MAY_ALL;
 	if (v.min > v.max)
@@ -95,6 +99,7 @@ static unsigned int may_range(const struct eval_node *n, const struct eval_block
 	if (n->kind == EVAL_SET && min == max && (may & MAY_TRUE)) {
 		uint64_t at = (uint64_t)v.min - n->low;
 
+		assert(at <= n->span); /* MAY_TRUE */
 		may = n->set[at / 64] >> (at % 64) & 1 ? MAY_TRUE : MAY_FALSE;
 	}
 	return (n->kind == EVAL_RANGE && n->negate ? turned(may) : may) | unknown;
@@ -121,6 +126,7 @@ static unsigned int may_ids(const struct eval_table *t, const struct eval_block 
 	unsigned int may = MAY_FALSE | MAY_UNKNOWN;
 	int64_t min = b->min[t->column], max = b->max[t->column];
 
+	assert(t->true_listed && min <= max);
 	for (size_t i = 0; i < t->true_count; i++) {
 		int64_t id = t->true_ids[i];
 
@@ -200,6 +206,7 @@ bool eval_true_ids(const struct eval *e, size_t k, unsigned int column, const in
 	}
 	if (!best)
 		return false;
+	assert(best->is_bool && !best->by_code);
 	*ret = best->true_ids;
 	*ret_count = best->true_count;
 	return true;

@@ -146,12 +146,15 @@ static int build_args(struct eval *e, struct eval_expr *x, struct eval_node *n,
 {
 	int r = node_args(e, n, from->arg_count);
 
-	for (unsigned int i = 0; i < from->arg_count && r >= 0; i++) {
+	if (r < 0)
+		return r;
+	for (unsigned int i = 0; i < from->arg_count; i++) {
 		r = eval_build_build(e, x, from->arg[i], &n->args[i], err);
-		if (r >= 0)
-			n->cost += n->args[i]->cost;
+		if (r < 0)
+			return r;
+		n->cost += n->args[i]->cost;
 	}
-	return r;
+	return 0;
 }
 
 static int node_const(struct eval *e, struct eval_expr *x, const struct expr *from,
@@ -159,37 +162,39 @@ static int node_const(struct eval *e, struct eval_expr *x, const struct expr *fr
 {
 	struct eval_node *n = node_new(e, EVAL_CONST, from);
 	uint32_t word;
-	int r = n ? 0 : -ENOMEM;
+	int r;
 
-	if (r < 0)
-		return r;
+	if (!n)
+		return -ENOMEM;
+	*ret = n;
 	n->value = *v;
 	n->cost = 0;
-	if (n->rep == REP_TEXT && from->type.type == QUERY_TEXT) {
-		n->rep = REP_WORD;
-		r = v->null ? 0 : dictionary_add(&x->words, v->t, false, &word);
-		n->value.i = v->null || r < 0 ? 0 : word;
-		if (!v->null && r >= 0)
-			n->value.t = x->words.texts[word];
-	}
-	*ret = n;
-	return r;
+	if (n->rep != REP_TEXT || from->type.type != QUERY_TEXT)
+		return 0;
+	n->rep = REP_WORD;
+	n->value.i = 0;
+	if (v->null)
+		return 0;
+	r = dictionary_add(&x->words, v->t, false, &word);
+	if (r < 0)
+		return r;
+	n->value.i = word;
+	n->value.t = x->words.texts[word];
+	return 0;
 }
 
 /* What hangs on nothing is worked out now. */
 static int build_const(struct eval *e, struct eval_expr *x, const struct expr *from,
 		       struct eval_node **ret)
 {
-	struct text_arena texts = {0};
-	struct eval_scalar s = {.e = e, .at = SCALAR_NONE, .texts = &texts};
+	_cleanup_(text_arena_free) struct text_arena texts = {0};
+	_cleanup_(scalar_done) struct eval_scalar s = {.e = e, .at = SCALAR_NONE, .texts = &texts};
 	struct value v;
 	int r = scalar_value(&s, from, &v);
 
-	if (r >= 0)
-		r = node_const(e, x, from, &v, ret);
-	buf_free(&s.scratch);
-	text_arena_free(&texts);
-	return r;
+	if (r < 0)
+		return r;
+	return node_const(e, x, from, &v, ret);
 }
 
 /* ---- tables ---- */
@@ -199,6 +204,7 @@ static struct eval_table *eval_build_table_new(struct eval *e, struct eval_expr 
 {
 	struct eval_table *t = eval_alloc(e, sizeof(*t));
 
+	assert(h->on == HANG_ID || h->on == HANG_CODE);
 	if (!t ||
 	    grow((void **)&e->tables, &e->tables_cap, e->table_count + 1, sizeof(*e->tables)) < 0)
 		return NULL;
@@ -248,14 +254,20 @@ static int build_table(struct eval *e, struct eval_expr *x, const struct expr *f
 	if (!t || !n)
 		return -ENOMEM;
 	r = table_begin(e, t);
+	if (r < 0)
+		return r;
 	/* `peer_id` is a column of op alone. */
-	if (r >= 0 && h->peer && h->column == OP_PEER_ID)
+	if (h->peer && h->column == OP_PEER_ID) {
 		r = table_peer(e, x, t, h);
+		if (r < 0)
+			return r;
+	}
+	assert(t->none.count == 1); /* the entry for ids that are unknown */
 	n->table = t;
 	n->rep = t->rep;
 	n->cost = t->by_code ? 2 : 3;
 	*ret = n;
-	return r;
+	return 0;
 }
 
 /* ---- comparisons of ints with constants ---- */
@@ -273,6 +285,7 @@ static struct eval_node *node_range(struct eval *e, const struct expr *from, str
 
 	if (!n || node_args(e, n, 1) < 0)
 		return NULL;
+	assert(arg->rep == REP_INT);
 	n->args[0] = arg;
 	n->cost = arg->cost + 1;
 	low = MAX(low, least);
@@ -282,6 +295,7 @@ static struct eval_node *node_range(struct eval *e, const struct expr *from, str
 		high = most;
 		n->negate = true;
 	}
+	assert(low >= least && low <= high && high <= most);
 	n->low = (uint64_t)low;
 	n->span = (uint64_t)high - (uint64_t)low;
 	return n;
@@ -299,6 +313,7 @@ static struct eval_node *compare_const(struct eval *e, const struct expr *from,
 	__int128 low, high;
 	struct eval_node *n;
 
+	assert(constant->kind == EVAL_CONST && !constant->value.null);
 	query_const_range(cmp, constant->expr->type, &constant->value, &low, &high);
 	n = node_range(e, from, arg, low, high);
 	if (n)
@@ -359,9 +374,12 @@ static int build_compare(struct eval *e, struct eval_expr *x, const struct expr 
 	if (mixes_text(from->arg[0], from->arg[1]))
 		return build_slow(e, from, ret);
 	r = eval_build_build(e, x, from->arg[0], &a, err);
-	if (r >= 0)
-		r = eval_build_build(e, x, from->arg[1], &b, err);
-	return r < 0 ? r : compare_nodes(e, x, from, from->cmp, a, b, ret);
+	if (r < 0)
+		return r;
+	r = eval_build_build(e, x, from->arg[1], &b, err);
+	if (r < 0)
+		return r;
+	return compare_nodes(e, x, from, from->cmp, a, b, ret);
 }
 
 static int build_range(struct eval *e, struct eval_expr *x, const struct expr *from,
@@ -373,10 +391,12 @@ static int build_range(struct eval *e, struct eval_expr *x, const struct expr *f
 	if (mixes_text(from->arg[0], from->arg[1]) || mixes_text(from->arg[0], from->arg[2]))
 		return build_slow(e, from, ret);
 	r = eval_build_build(e, x, from->arg[0], &v, err);
-	if (r >= 0)
-		r = eval_build_build(e, x, from->arg[1], &low, err);
-	if (r >= 0)
-		r = eval_build_build(e, x, from->arg[2], &high, err);
+	if (r < 0)
+		return r;
+	r = eval_build_build(e, x, from->arg[1], &low, err);
+	if (r < 0)
+		return r;
+	r = eval_build_build(e, x, from->arg[2], &high, err);
 	if (r < 0)
 		return r;
 	if (is_int(v) && low->kind == EVAL_CONST && high->kind == EVAL_CONST && !low->value.null &&
@@ -392,11 +412,14 @@ static int build_range(struct eval *e, struct eval_expr *x, const struct expr *f
 	if (!n || node_args(e, n, 2) < 0)
 		return -ENOMEM;
 	r = compare_nodes(e, x, from, COMPARE_GE, v, low, &n->args[0]);
-	if (r >= 0)
-		r = compare_nodes(e, x, from, COMPARE_LE, v, high, &n->args[1]);
+	if (r < 0)
+		return r;
+	r = compare_nodes(e, x, from, COMPARE_LE, v, high, &n->args[1]);
+	if (r < 0)
+		return r;
 	n->cost = 20;
 	*ret = n;
-	return r;
+	return 0;
 }
 
 /* ---- in ---- */
@@ -405,6 +428,7 @@ static int fill_list(struct eval *e, struct eval_node *n, const struct expr *fro
 {
 	uint64_t span;
 
+	assert(from->count > 1 && n->arg_count == 1);
 	n->low = (uint64_t)from->list[0].i;
 	span = (uint64_t)from->list[from->count - 1].i - n->low;
 	if (span >= SET_SPAN_MAX) {
@@ -468,14 +492,18 @@ static int build_operands(struct eval *e, struct eval_expr *x, const struct expr
 	int r;
 
 	if (from->kind != kind) {
+		assert(*at < n->arg_count); /* count_operands() */
 		r = eval_build_build(e, x, from, &n->args[*at], err);
-		if (r >= 0)
-			n->cost += n->args[*at]->cost;
+		if (r < 0)
+			return r;
+		n->cost += n->args[*at]->cost;
 		++*at;
-		return r;
+		return 0;
 	}
 	r = build_operands(e, x, from->arg[0], kind, n, at, err);
-	return r < 0 ? r : build_operands(e, x, from->arg[1], kind, n, at, err);
+	if (r < 0)
+		return r;
+	return build_operands(e, x, from->arg[1], kind, n, at, err);
 }
 
 /* Cheap operands first: what they leave out the dear ones need not look at. */
@@ -496,14 +524,21 @@ static int build_logic(struct eval *e, struct eval_expr *x, const struct expr *f
 {
 	struct eval_node *n = node_new(e, from->kind == EXPR_AND ? EVAL_ALL : EVAL_ANY, from);
 	size_t at = 0;
-	int r = n ? node_args(e, n, count_operands(from, from->kind)) : -ENOMEM;
+	int r;
 
-	if (r >= 0)
-		r = build_operands(e, x, from, from->kind, n, &at, err);
-	if (r >= 0)
-		sort_by_cost(n->args, n->arg_count);
+	assert(from->kind == EXPR_AND || from->kind == EXPR_OR);
+	if (!n)
+		return -ENOMEM;
+	r = node_args(e, n, count_operands(from, from->kind));
+	if (r < 0)
+		return r;
+	r = build_operands(e, x, from, from->kind, n, &at, err);
+	if (r < 0)
+		return r;
+	assert(at == n->arg_count);
+	sort_by_cost(n->args, n->arg_count);
 	*ret = n;
-	return r;
+	return 0;
 }
 
 /* ---- the rest ---- */
@@ -511,15 +546,18 @@ static int build_logic(struct eval *e, struct eval_expr *x, const struct expr *f
 static int build_coalesce(struct eval *e, struct eval_expr *x, struct eval_node *n,
 			  const struct expr *from, struct error *err)
 {
-	int r = build_args(e, x, n, from, err);
-	bool words = r >= 0 && from->type.type == QUERY_TEXT;
+	bool words = from->type.type == QUERY_TEXT;
 	size_t first = from->kind == EXPR_CASE; /* the condition */
+	int r = build_args(e, x, n, from, err);
 
+	if (r < 0)
+		return r;
+	assert(n->arg_count > first);
 	for (size_t i = first; words && i < n->arg_count; i++)
 		words = n->args[i]->rep == REP_WORD || n->args[i]->expr->type.type == QUERY_NULL;
 	if (words)
 		n->rep = REP_WORD;
-	return r;
+	return 0;
 }
 
 static int build_call(struct eval *e, struct eval_expr *x, const struct expr *from,
@@ -558,8 +596,11 @@ static int build_operator(struct eval *e, struct eval_expr *x, const struct expr
 		[EXPR_NOT] = EVAL_NOT,	 [EXPR_IS_NULL] = EVAL_IS_NULL, [EXPR_HAS] = EVAL_BITS,
 		[EXPR_NEG] = EVAL_ARITH, [EXPR_ARITH] = EVAL_ARITH,	[EXPR_CASE] = EVAL_IF,
 	};
-	struct eval_node *n = node_new(e, kinds[from->kind], from);
+	struct eval_node *n;
 
+	/* every other kind is build_kind()'s */
+	assert((size_t)from->kind < ARRAY_SIZE(kinds) && kinds[from->kind] != EVAL_CONST);
+	n = node_new(e, kinds[from->kind], from);
 	if (!n)
 		return -ENOMEM;
 	*ret = n;
@@ -633,19 +674,25 @@ static int eval_build_build(struct eval *e, struct eval_expr *x, const struct ex
 
 int eval_patterns(struct eval *e, const struct expr *from, struct error *err)
 {
-	struct query_pattern *p;
-	int r = 0;
+	int r;
 
 	if (from->kind == EXPR_GLOB || from->kind == EXPR_REGEX || from->kind == EXPR_LIKE) {
+		_cleanup_(query_pattern_freep) struct query_pattern *p = NULL;
+
 		r = query_pattern_new(&p, from->kind, from->pattern, err);
-		if (r >= 0)
-			r = map_set(&e->patterns, (uintptr_t)from, (uintptr_t)p);
+		if (r < 0)
+			return r;
+		r = map_set(&e->patterns, (uintptr_t)from, (uintptr_t)p);
+		if (r < 0)
+			return r;
+		(void)TAKE_PTR(p); /* the map owns it */
+	}
+	for (unsigned int i = 0; i < from->arg_count; i++) {
+		r = eval_patterns(e, from->arg[i], err);
 		if (r < 0)
 			return r;
 	}
-	for (unsigned int i = 0; i < from->arg_count && r >= 0; i++)
-		r = eval_patterns(e, from->arg[i], err);
-	return r;
+	return 0;
 }
 
 static bool reads_fields(const struct expr *e)
@@ -665,5 +712,7 @@ int build_expr(struct eval *e, struct eval_expr *x, struct error *err)
 		return error_set(err, -EINVAL,
 				 "a field of an earlier stage cannot be worked out over rows");
 	r = eval_patterns(e, x->expr, err);
-	return r < 0 ? r : eval_build_build(e, x, x->expr, &x->root, err);
+	if (r < 0)
+		return r;
+	return eval_build_build(e, x, x->expr, &x->root, err);
 }

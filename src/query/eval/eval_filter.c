@@ -115,6 +115,7 @@ static ssize_t filter_test(struct eval_run *r, const struct eval_node *n, bool w
 	struct ints ints;
 	int e;
 
+	assert(n->arg_count == 1 && arg->rep == REP_INT);
 	if (n->kind == EVAL_RANGE)
 		want ^= n->negate;
 	test += !want;
@@ -223,6 +224,7 @@ static size_t filter_table(const struct eval_table *t, const struct batch *b, bo
 	const struct column *c = &b->columns[t->column];
 	size_t count = 0;
 
+	assert(t->is_bool && t->none.count == 1 && t->column < b->def->column_count);
 	if (t->other >= 0) {
 		for (size_t j = 0; j < rows.n; j++) {
 			uint32_t row = row_at(rows, j);
@@ -286,7 +288,7 @@ static ssize_t filter_some(struct eval_run *r, const struct eval_node *n, bool w
 
 	if (!left || !found || !marks)
 		return -ENOMEM;
-	assert(last >= first);
+	assert(last >= first); /* rows of a list ascend */
 	memset(marks, 0, (size_t)(last - first) + 1);
 	marks -= first;
 	for (size_t i = 0; i < n->arg_count && rest.n; i++) {
@@ -372,24 +374,25 @@ static ssize_t filter_null(struct eval_run *r, const struct eval_node *n, bool w
 static ssize_t filter_slow(struct eval_run *r, const struct eval_node *n, bool want,
 			   struct row_list rows, uint32_t *out)
 {
-	struct eval_scalar s = {.e = r->e,
-				.dims = r->e->dims,
-				.at = SCALAR_ROW,
-				.batch = r->b,
-				.texts = &r->s->texts};
+	_cleanup_(scalar_done) struct eval_scalar s = {.e = r->e,
+						       .dims = r->e->dims,
+						       .at = SCALAR_ROW,
+						       .batch = r->b,
+						       .texts = &r->s->texts};
 	size_t count = 0;
-	int e = 0;
 
-	for (size_t j = 0; j < rows.n && e >= 0; j++) {
+	for (size_t j = 0; j < rows.n; j++) {
 		struct value v;
+		int e;
 
 		s.row = row_at(rows, j);
 		e = scalar_value(&s, n->expr, &v);
-		if (e >= 0 && !v.null && !!v.i == want)
+		if (e < 0)
+			return e;
+		if (!v.null && !!v.i == want)
 			out[count++] = (uint32_t)s.row;
 	}
-	buf_free(&s.scratch);
-	return e < 0 ? e : (ssize_t)count;
+	return (ssize_t)count;
 }
 
 static ssize_t filter_node(struct eval_run *r, const struct eval_node *n, bool want,

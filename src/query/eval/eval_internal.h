@@ -14,6 +14,7 @@
 #include "base/strpool.h"
 #include "query/eval/eval.h"
 #include "query/eval/pattern.h"
+#include "schema/ops.h"
 #include "schema/vocab.h"
 
 #define CHUNK_ROWS    2048
@@ -24,6 +25,10 @@
 #define TRACES_MAX    4096  /* more than anyone reads as one */
 #define WORD_UNKNOWN  UINT32_MAX
 #define TRUTH_UNKNOWN 2 /* beside 0 and 1 */
+
+static_assert(CHUNK_ROWS % 64 == 0, "a chunk begins at a whole word of null bits");
+static_assert(OP_CODE_MAX <= CODES_MAX, "a table by code has an entry for every operation");
+static_assert(SET_SPAN_MAX % 64 == 0, "sets are whole words");
 
 /* How a node's values are held. */
 enum rep {
@@ -79,6 +84,8 @@ struct eval_scalar {
 	struct buf scratch;
 };
 
+/* Frees the scratch; for _cleanup_(). */
+void scalar_done(struct eval_scalar *s);
 /* 0, -ENOMEM, -EOVERFLOW (a pattern took too many steps). */
 int scalar_value(struct eval_scalar *s, const struct expr *e, struct value *ret);
 /* The value as a text of the language, as patterns see it. */
@@ -109,6 +116,7 @@ static inline bool compare_holds(enum expr_compare cmp, int order)
 	case COMPARE_GT:
 		return order > 0;
 	default:
+		assert(cmp == COMPARE_GE);
 		return order >= 0;
 	}
 }

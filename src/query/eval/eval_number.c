@@ -53,6 +53,7 @@ bool arith_int(enum expr_arith op, int64_t a, bool a_unsigned, int64_t b, bool b
 {
 	__int128 x = wide(a, a_unsigned), y = wide(b, b_unsigned), v;
 
+	assert(op <= ARITH_MOD);
 	switch (op) {
 	case ARITH_ADD:
 		v = x + y;
@@ -93,6 +94,7 @@ bool arith_float(enum expr_arith op, double a, double b, double *ret)
 	case ARITH_DIV:
 		return b != 0 && finite_result(a / b, ret);
 	default:
+		assert(op == ARITH_MOD);
 		return b != 0 && finite_result(fmod(a, b), ret);
 	}
 }
@@ -114,6 +116,7 @@ static bool bucket(__int128 x, __int128 width, bool ret_unsigned, int64_t *ret)
 	if (width <= 0)
 		return false;
 	rest = x % width;
+	assert(rest > -width && rest < width);
 	return narrow(x - rest - (rest < 0 ? width : 0), ret_unsigned, ret);
 }
 
@@ -121,6 +124,7 @@ static bool log2_int(__int128 x, bool ret_unsigned, int64_t *ret)
 {
 	if (x < 0)
 		return false;
+	assert(x <= UINT64_MAX);
 	return narrow(x ? (__int128)1 << (63 - __builtin_clzll((uint64_t)x)) : 0, ret_unsigned,
 		      ret);
 }
@@ -130,6 +134,7 @@ static int64_t clock_part(__int128 ns, int64_t unit_ns, int64_t units)
 {
 	__int128 rest = ns % ((__int128)unit_ns * units);
 
+	assert(unit_ns > 0 && units > 0);
 	return (int64_t)((rest < 0 ? rest + (__int128)unit_ns * units : rest) / unit_ns);
 }
 
@@ -186,6 +191,7 @@ void query_const_range(enum expr_compare cmp, struct query_kind kind, const stru
 	bool whole = true;
 	__int128 down, up;
 
+	assert(!v->null);
 	if (kind.type == QUERY_FLOAT) {
 		double f = fmax(fmin(v->f, 0x1p66), -0x1p66);
 
@@ -211,6 +217,7 @@ void query_const_range(enum expr_compare cmp, struct query_kind kind, const stru
 		*ret_low = up;
 		return;
 	default:
+		assert(cmp == COMPARE_EQ || cmp == COMPARE_NE);
 		*ret_low = whole ? down : 1;
 		*ret_high = whole ? down : 0;
 		return;
@@ -229,6 +236,7 @@ enum expr_compare query_compare_turned(enum expr_compare cmp)
 	case COMPARE_GE:
 		return COMPARE_LE;
 	default:
+		assert(cmp == COMPARE_EQ || cmp == COMPARE_NE);
 		return cmp;
 	}
 }

@@ -127,6 +127,7 @@ ssize_t query_cursor_rows(struct query_cursor *s, const struct batch *b, const u
 
 	if (r < 0)
 		return error_errno(err, r, "filtering rows");
+	assert(s->cap > b->rows);
 	count = eval_filter(s->q->eval, s->scratch, 0, b, NULL, b->rows, s->rows);
 	*ret = s->rows;
 	if (count == -EOVERFLOW)

@@ -7,6 +7,11 @@
 #include "query/eval/eval_internal.h"
 #include "query/check/user_values.h"
 
+void scalar_done(struct eval_scalar *s)
+{
+	buf_free(&s->scratch);
+}
+
 static int set_bool(struct value *ret, bool v)
 {
 	*ret = (struct value){.i = v};
@@ -37,6 +42,7 @@ static int stop_value(const struct batch *b, size_t row, struct value *ret)
 	    __builtin_add_overflow(batch_get(b, t->start, row, 0), batch_get(b, t->dur, row, 0),
 				   &stop))
 		return eval_scalar_set_null(ret);
+
 	*ret = (struct value){.i = stop};
 	return 0;
 }
@@ -157,9 +163,12 @@ static int pattern_value(struct eval_scalar *s, const struct expr *e, struct val
 	if (!map_get(&s->e->patterns, (uintptr_t)e, &pattern))
 		return -EINVAL;
 	r = scalar_text(s, e->arg[0]->type, &v, &text);
-	if (r >= 0)
-		r = query_pattern_match((const struct query_pattern *)(uintptr_t)pattern, text);
-	return r < 0 ? r : set_bool(ret, r);
+	if (r < 0)
+		return r;
+	r = query_pattern_match((const struct query_pattern *)(uintptr_t)pattern, text);
+	if (r < 0)
+		return r;
+	return set_bool(ret, r);
 }
 
 /* ---- comparisons ---- */
@@ -176,11 +185,13 @@ static int order_of(struct eval_scalar *s, struct query_kind ka, const struct va
 		struct bytes ta, tb;
 		int r = scalar_text(s, ka, a, &ta);
 
-		if (r >= 0)
-			r = scalar_text(s, kb, b, &tb);
-		if (r >= 0)
-			*ret = compare_bytes(ta, tb);
-		return r;
+		if (r < 0)
+			return r;
+		r = scalar_text(s, kb, b, &tb);
+		if (r < 0)
+			return r;
+		*ret = compare_bytes(ta, tb);
+		return 0;
 	}
 	if (ka.type == QUERY_FLOAT && kb.type == QUERY_FLOAT)
 		*ret = a->f < b->f ? -1 : a->f > b->f;
@@ -199,12 +210,17 @@ static int compare_value(struct eval_scalar *s, enum expr_compare cmp, const str
 	struct value a, b;
 	int order = 0, r = scalar_value(s, left, &a);
 
-	if (r >= 0)
-		r = scalar_value(s, right, &b);
-	if (r < 0 || a.null || b.null)
-		return r < 0 ? r : eval_scalar_set_null(ret);
+	if (r < 0)
+		return r;
+	r = scalar_value(s, right, &b);
+	if (r < 0)
+		return r;
+	if (a.null || b.null)
+		return eval_scalar_set_null(ret);
 	r = order_of(s, left->type, &a, right->type, &b, &order);
-	return r < 0 ? r : set_bool(ret, compare_holds(cmp, order));
+	if (r < 0)
+		return r;
+	return set_bool(ret, compare_holds(cmp, order));
 }
 
 /* Kind of the constants of an `in`: those of a code or an entity may be texts. */
@@ -224,25 +240,31 @@ static int in_value(struct eval_scalar *s, const struct expr *e, struct value *r
 	struct value v;
 	int r = scalar_value(s, e->arg[0], &v);
 
-	if (r < 0 || v.null)
-		return r < 0 ? r : eval_scalar_set_null(ret);
+	if (r < 0)
+		return r;
+	if (v.null)
+		return eval_scalar_set_null(ret);
 	if (kind.type == QUERY_TEXT && own.type != QUERY_TEXT) {
 		r = scalar_text(s, own, &v, &v.t);
+		if (r < 0)
+			return r;
 		own = kind;
 	}
-	while (r >= 0 && low < high) {
+	while (low < high) {
 		size_t mid = (low + high) / 2;
 		int order = 0;
 
 		r = order_of(s, own, &v, kind, &e->list[mid], &order);
-		if (r >= 0 && order == 0)
+		if (r < 0)
+			return r;
+		if (order == 0)
 			return set_bool(ret, true);
 		if (order < 0)
 			high = mid;
 		else
 			low = mid + 1;
 	}
-	return r < 0 ? r : set_bool(ret, false);
+	return set_bool(ret, false);
 }
 
 /* ---- logic ---- */
@@ -251,23 +273,32 @@ static int in_value(struct eval_scalar *s, const struct expr *e, struct value *r
 static int logic_value(struct eval_scalar *s, const struct expr *e, bool stop, struct value *ret)
 {
 	struct value a, b;
-	int r = scalar_value(s, e->arg[0], &a);
+	int r;
 
-	if (r < 0 || (!a.null && !!a.i == stop))
-		return r < 0 ? r : set_bool(ret, stop);
+	assert(e->arg_count == 2);
+	r = scalar_value(s, e->arg[0], &a);
+	if (r < 0)
+		return r;
+	if (!a.null && !!a.i == stop)
+		return set_bool(ret, stop);
 	r = scalar_value(s, e->arg[1], &b);
-	if (r < 0 || (!b.null && !!b.i == stop))
-		return r < 0 ? r : set_bool(ret, stop);
+	if (r < 0)
+		return r;
+	if (!b.null && !!b.i == stop)
+		return set_bool(ret, stop);
 	return a.null || b.null ? eval_scalar_set_null(ret) : set_bool(ret, !stop);
 }
 
 static int range_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
 	struct value low, high;
-	int r = compare_value(s, COMPARE_GE, e->arg[0], e->arg[1], &low);
+	int r;
 
-	if (r >= 0)
-		r = compare_value(s, COMPARE_LE, e->arg[0], e->arg[2], &high);
+	assert(e->arg_count == 3);
+	r = compare_value(s, COMPARE_GE, e->arg[0], e->arg[1], &low);
+	if (r < 0)
+		return r;
+	r = compare_value(s, COMPARE_LE, e->arg[0], e->arg[2], &high);
 	if (r < 0)
 		return r;
 	if ((!low.null && !low.i) || (!high.null && !high.i))
@@ -308,19 +339,22 @@ static int branch_value(struct eval_scalar *s, const struct expr *e, const struc
 {
 	int r = scalar_value(s, branch, ret);
 
-	if (r >= 0)
-		convert(branch->type, e->type, ret);
-	return r;
+	if (r < 0)
+		return r;
+	convert(branch->type, e->type, ret);
+	return 0;
 }
 
 static int coalesce_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
-	int r = 0;
-
 	eval_scalar_set_null(ret);
-	for (unsigned int i = 0; i < e->arg_count && r >= 0 && ret->null; i++)
-		r = branch_value(s, e, e->arg[i], ret);
-	return r;
+	for (unsigned int i = 0; i < e->arg_count && ret->null; i++) {
+		int r = branch_value(s, e, e->arg[i], ret);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int number_call(struct eval_scalar *s, const struct expr *e, const struct value *a,
@@ -364,11 +398,17 @@ static int call_value(struct eval_scalar *s, const struct expr *e, struct value 
 
 	if (e->function == FUNCTION_COALESCE)
 		return coalesce_value(s, e, ret);
+	assert(e->arg_count == 1 || e->arg_count == 2);
 	r = scalar_value(s, e->arg[0], &a);
-	if (r >= 0 && e->arg_count > 1)
+	if (r < 0)
+		return r;
+	if (e->arg_count > 1) {
 		r = scalar_value(s, e->arg[1], &b);
-	if (r < 0 || a.null || b.null)
-		return r < 0 ? r : eval_scalar_set_null(ret);
+		if (r < 0)
+			return r;
+	}
+	if (a.null || b.null)
+		return eval_scalar_set_null(ret);
 	switch (e->function) {
 	case FUNCTION_DIR:
 	case FUNCTION_BASE:
@@ -389,12 +429,14 @@ static int call_value(struct eval_scalar *s, const struct expr *e, struct value 
 static int user_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
 	struct value key = {.null = s->id < 0, .i = s->id};
-	int r = 0;
+	if (s->at != SCALAR_ID || !expr_is_id(e->arg[0])) {
+		int r = scalar_value(s, e->arg[0], &key);
 
-	if (s->at != SCALAR_ID || !expr_is_id(e->arg[0]))
-		r = scalar_value(s, e->arg[0], &key);
-	if (r < 0 || key.null)
-		return r < 0 ? r : eval_scalar_set_null(ret);
+		if (r < 0)
+			return r;
+	}
+	if (key.null)
+		return eval_scalar_set_null(ret);
 	query_user_value(e, &key, ret);
 	return 0;
 }
@@ -443,6 +485,7 @@ int scalar_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 	case EXPR_STOP:
 		return column_value(s, e, ret);
 	case EXPR_ROW:
+		assert(s->at == SCALAR_ROW);
 		ret->i = batch_row_id(s->batch, s->row);
 		*ret = (struct value){.null = ret->i < 0, .i = ret->i};
 		return 0;

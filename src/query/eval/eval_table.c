@@ -36,15 +36,16 @@ static int part_grow(const struct eval_table *t, struct table_part *p, size_t co
 	if (count <= p->count)
 		return 0;
 	r = grow(&p->any, &cap, count, entry_size(t));
-	if (r >= 0 && t->rep == REP_INT && !t->is_bool) {
+	if (r < 0)
+		return r;
+	if (t->rep == REP_INT && !t->is_bool) {
 		uint8_t *unknown = realloc(p->unknown, cap);
 
 		if (!unknown)
 			return -ENOMEM;
 		p->unknown = unknown;
 	}
-	if (r < 0)
-		return r;
+	assert(cap >= count);
 	p->cap = cap;
 	for (size_t i = p->count; i < count && t->none.any && p != &t->none; i++)
 		copy_entry(t, p, i, &t->none, 0);
@@ -58,6 +59,7 @@ static int entry_set(struct eval_table *t, struct table_part *p, size_t at, stru
 	struct bytes text = v->t;
 	int r;
 
+	assert(at < p->count);
 	if (t->is_bool) {
 		p->truth[at] = v->null ? TRUTH_UNKNOWN : !!v->i;
 		return 0;
@@ -71,16 +73,17 @@ static int entry_set(struct eval_table *t, struct table_part *p, size_t at, stru
 		p->floats[at] = v->null ? NAN : v->f;
 		return 0;
 	default:
+		assert(t->rep == REP_WORD);
 		p->words[at] = WORD_UNKNOWN;
 		if (v->null)
 			return 0;
 		r = scalar_text(s, t->expr->type, v, &text);
+		if (r < 0)
+			return r;
 		/* A plain name's text lives as long as the dims. */
-		return r < 0 ? r
-			     : dictionary_add(t->words, text,
-					      t->expr->kind == EXPR_NAME &&
-						      t->expr->name != QNAME_ARGV,
-					      &p->words[at]);
+		return dictionary_add(t->words, text,
+				      t->expr->kind == EXPR_NAME && t->expr->name != QNAME_ARGV,
+				      &p->words[at]);
 	}
 }
 
@@ -98,11 +101,6 @@ static int eval_table_fill(struct eval_table *t, struct table_part *p, size_t at
 	return r;
 }
 
-static void scalar_done(struct eval_scalar *s)
-{
-	buf_free(&s->scratch);
-}
-
 int table_begin(struct eval *e, struct eval_table *t)
 {
 	_cleanup_(text_arena_free) struct text_arena texts = {0};
@@ -110,10 +108,12 @@ int table_begin(struct eval *e, struct eval_table *t)
 		.e = e, .at = SCALAR_ID, .id = -1, .texts = &texts};
 	int r;
 
+	assert(!t->none.count && !t->part_count); /* once for each table */
 	r = part_grow(t, &t->none, 1);
+	if (r < 0)
+		return r;
 	s.at = t->by_code ? SCALAR_CODE : SCALAR_ID;
-	if (r >= 0)
-		r = eval_table_fill(t, &t->none, 0, &s);
+	r = eval_table_fill(t, &t->none, 0, &s);
 	if (r < 0 || !t->by_code)
 		return r;
 	t->parts = calloc(1, sizeof(*t->parts));
@@ -121,9 +121,14 @@ int table_begin(struct eval *e, struct eval_table *t)
 		return -ENOMEM;
 	t->part_count = 1;
 	r = part_grow(t, &t->parts[0], CODES_MAX);
-	for (s.id = 0; s.id < CODES_MAX && r >= 0; s.id++)
+	if (r < 0)
+		return r;
+	for (s.id = 0; s.id < CODES_MAX; s.id++) {
 		r = eval_table_fill(t, &t->parts[0], (size_t)s.id, &s);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int eval_table_part_of(struct eval_table *t, const struct dims *d, int64_t id,
@@ -133,6 +138,7 @@ static int eval_table_part_of(struct eval_table *t, const struct dims *d, int64_
 		 low = (uint64_t)id & ((1ull << TRACE_SHIFT) - 1);
 	int r;
 
+	assert(!t->by_code);
 	if (id < 0 || trace >= TRACES_MAX || low >= dims_ids_most(d, t->ids))
 		return -EBADMSG;
 	if (trace >= t->part_count) {
@@ -149,7 +155,10 @@ static int eval_table_part_of(struct eval_table *t, const struct dims *d, int64_
 		return 0;
 	/* Ids come in order, so that room is made for those to come. */
 	r = part_grow(t, *ret, trace ? low + 1 : MAX((size_t)low + 1, dims_dense(d, t->ids)));
-	return r;
+	if (r < 0)
+		return r;
+	assert(low < (*ret)->count);
+	return 0;
 }
 
 static int update_id(struct eval *e, struct eval_table *t, struct eval_scalar *s, int64_t id,
@@ -159,6 +168,7 @@ static int update_id(struct eval *e, struct eval_table *t, struct eval_scalar *s
 	struct buf *b = &s->scratch;
 	int r = eval_table_part_of(t, s->dims, id, &p);
 
+	assert(s->at == SCALAR_ID);
 	if (r == -EBADMSG)
 		return error_set(err, r,
 				 "ids of %s are not dense: the trace is not weir's, or damaged",
@@ -204,11 +214,40 @@ static int eval_table_collect(const struct dims *d, enum table_id table, uint64_
 {
 	size_t pos = 0;
 	int64_t id;
-	int r = 0;
 
-	while (r >= 0 && dims_changed(d, table, clock, &pos, &id))
-		r = map_set(ret, (uint64_t)id, 1);
-	return r;
+	while (dims_changed(d, table, clock, &pos, &id)) {
+		int r = map_set(ret, (uint64_t)id, 1);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* The ids of other tables' rows that changed, and on which entries of the table hang. */
+static int collect_changes(const struct eval_table *t, const struct dims *d, const uint64_t *clocks,
+			   struct map *processes, struct map *cgroups, struct map *latest)
+{
+	bool hosts = t->uses_host && dims_clock(d, TABLE_HOST) != clocks[TABLE_HOST];
+	int r;
+
+	if (t->uses_process) {
+		r = eval_table_collect(d, TABLE_PROCESS, hosts ? 0 : clocks[TABLE_PROCESS],
+				       processes);
+		if (r < 0)
+			return r;
+	}
+	if (t->uses_cgroup) {
+		r = eval_table_collect(d, TABLE_CGROUP, clocks[TABLE_CGROUP], cgroups);
+		if (r < 0)
+			return r;
+	}
+	if (t->uses_latest) {
+		r = eval_table_collect(d, t->ids, clocks[t->ids], latest);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* Entries of old ids that hang on rows of other tables that changed. */
@@ -217,29 +256,24 @@ static int update_others(struct eval *e, struct eval_table *t, struct eval_scala
 {
 	_cleanup_(map_free) struct map processes = {0}, cgroups = {0}, latest = {0};
 	const struct dims *d = s->dims;
-	bool hosts = t->uses_host && dims_clock(d, TABLE_HOST) != clocks[TABLE_HOST];
-	int r = 0;
+	int r = collect_changes(t, d, clocks, &processes, &cgroups, &latest);
 
-	if (t->uses_process)
-		r = eval_table_collect(d, TABLE_PROCESS, hosts ? 0 : clocks[TABLE_PROCESS],
-				       &processes);
-	if (r >= 0 && t->uses_cgroup)
-		r = eval_table_collect(d, TABLE_CGROUP, clocks[TABLE_CGROUP], &cgroups);
-	if (r >= 0 && t->uses_latest)
-		r = eval_table_collect(d, t->ids, clocks[t->ids], &latest);
 	if (r < 0)
 		return error_errno(err, r, "working out names");
 	if (!processes.count && !cgroups.count && !latest.count)
 		return 0;
-	for (size_t i = 0; i < dims_rows(d, t->ids) && r >= 0; i++) {
+	for (size_t i = 0; i < dims_rows(d, t->ids); i++) {
 		int64_t id = dims_id_at(d, t->ids, i);
 
-		if (hangs_on(t, d, id, &processes, &cgroups, &latest))
+		if (hangs_on(t, d, id, &processes, &cgroups, &latest)) {
 			r = update_id(e, t, s, id, err);
+			if (r < 0)
+				return r;
+		}
 		if (i % CANCEL_CHECK_ROWS == 0 && eval_stopped(e))
 			return error_set(err, -EINTR, "interrupted");
 	}
-	return r;
+	return 0;
 }
 
 /* The ids for which a filter is true, ascending, where they are few. */
@@ -281,19 +315,23 @@ int table_update(struct eval *e, struct eval_table *t, const struct dims *d, con
 		.e = e, .dims = d, .at = SCALAR_ID, .texts = &texts};
 	size_t pos = 0, done = 0;
 	int64_t id;
-	int r = 0;
+	int r;
 
 	if (t->by_code)
 		return 0;
-	while (r >= 0 && dims_changed(d, t->ids, clocks[t->ids], &pos, &id)) {
+	assert(t->none.count == 1); /* table_begin() */
+	while (dims_changed(d, t->ids, clocks[t->ids], &pos, &id)) {
 		r = update_id(e, t, &s, id, err);
+		if (r < 0)
+			return r;
 		if (++done % CANCEL_CHECK_ROWS == 0 && eval_stopped(e))
 			return error_set(err, -EINTR, "interrupted");
 	}
-	if (r >= 0 && clocks[t->ids])
+	if (clocks[t->ids]) {
 		r = update_others(e, t, &s, clocks, err);
-	if (r < 0)
-		return r;
+		if (r < 0)
+			return r;
+	}
 	r = list_true(t);
 	return r < 0 ? error_errno(err, r, "working out names") : 0;
 }

@@ -20,6 +20,8 @@ static int eval_values_make_room(struct eval_run *r, enum rep rep, size_t n, str
 	size_t size = rep == REP_TEXT ? sizeof(*ret->t) : sizeof(*ret->i);
 	void *p = scratch_take(r->s, n * size);
 
+	static_assert(sizeof(*ret->i) == sizeof(*ret->f), "ints and floats take the same room");
+
 	*ret = (struct room){.unknown = scratch_take(r->s, n)};
 	if (!p || !ret->unknown)
 		return -ENOMEM;
@@ -100,15 +102,19 @@ static int bytes_values(struct eval_run *r, const struct eval_node *n, struct ro
 	struct room to;
 	int e = eval_values_make_room(r, REP_TEXT, rows.n, &to, ret);
 
-	for (size_t j = 0; j < rows.n && e >= 0; j++) {
+	if (e < 0)
+		return e;
+	for (size_t j = 0; j < rows.n; j++) {
 		size_t row = row_at(rows, j);
 
 		e = query_column_text(r->b, n->column, row, r->texts, &to.t[j]);
+		if (e < 0)
+			return e;
 		to.unknown[j] = batch_is_null(r->b, n->column, row);
 		if (!to.t[j].data)
 			to.t[j].data = (const uint8_t *)"";
 	}
-	return e;
+	return 0;
 }
 
 static bool whole_column(const struct batch *b, unsigned int column)
@@ -121,8 +127,10 @@ static int stop_values(struct eval_run *r, struct row_list rows, struct eval_val
 	const struct batch *b = r->b;
 	const unsigned int from = b->def->start, took = b->def->dur;
 	struct room to;
-	int e = eval_values_make_room(r, REP_INT, rows.n, &to, ret);
+	int e;
 
+	assert(from != NO_COLUMN && took != NO_COLUMN);
+	e = eval_values_make_room(r, REP_INT, rows.n, &to, ret);
 	if (e < 0)
 		return e;
 	if (whole_column(b, from) && whole_column(b, took) &&
@@ -344,10 +352,13 @@ static int eval_values_compare_values(struct eval_run *r, const struct eval_node
 	struct room to;
 	int e = eval_values_make_room(r, REP_INT, rows.n, &to, ret);
 
-	if (e >= 0)
-		e = compare_operands(r, n, rows, texts, &a, &b);
 	if (e < 0)
 		return e;
+	e = compare_operands(r, n, rows, texts, &a, &b);
+	if (e < 0)
+		return e;
+	/* texts compare with texts only: eval_build.c leaves other pairs to EVAL_SLOW */
+	assert(eval_values_is_text(left) == eval_values_is_text(right));
 	if (ints)
 		compare_signed(n->cmp, a.i, b.i, rows.n, to.i);
 	for (size_t j = 0; j < rows.n; j++) {
@@ -469,10 +480,14 @@ static int number_values(struct eval_run *r, const struct eval_node *n, struct r
 	bool negate = n->expr->kind == EXPR_NEG, rounds = arith_rounds(n->expr);
 	struct eval_values a, b;
 	struct room to;
-	int e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
+	int e;
 
-	if (e >= 0)
-		e = number_operands(r, n, rows, &a, &b);
+	assert(n->arg_count == 1 || n->arg_count == 2);
+	assert(n->rep == REP_INT || n->rep == REP_FLOAT);
+	e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
+	if (e < 0)
+		return e;
+	e = number_operands(r, n, rows, &a, &b);
 	if (e < 0)
 		return e;
 	if (!negate && !rounds && n->rep == REP_INT && quick_values(n, &a, &b, rows.n, &to))
@@ -533,35 +548,48 @@ static int if_values(struct eval_run *r, const struct eval_node *n, struct row_l
 {
 	struct eval_values cond, yes, no;
 	struct room to;
-	int e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
+	int e;
 
-	if (e >= 0)
-		e = eval_node_values(r, n->args[0], rows, &cond);
-	if (e >= 0)
-		e = values_as(r, n->args[1], n->rep, rows, &yes);
-	if (e >= 0)
-		e = values_as(r, n->args[2], n->rep, rows, &no);
-	for (size_t j = 0; j < rows.n && e >= 0; j++)
+	assert(n->arg_count == 3 && n->args[0]->is_bool);
+	e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
+	if (e < 0)
+		return e;
+	e = eval_node_values(r, n->args[0], rows, &cond);
+	if (e < 0)
+		return e;
+	e = values_as(r, n->args[1], n->rep, rows, &yes);
+	if (e < 0)
+		return e;
+	e = values_as(r, n->args[2], n->rep, rows, &no);
+	if (e < 0)
+		return e;
+	for (size_t j = 0; j < rows.n; j++)
 		eval_values_take(n->rep, !unknown_at(&cond, j) && cond.i[j] ? &yes : &no, j, &to);
-	return e;
+	return 0;
 }
 
 static int coalesce_values(struct eval_run *r, const struct eval_node *n, struct row_list rows,
 			   struct eval_values *ret)
 {
 	struct room to;
-	int e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
+	int e;
 
-	for (size_t i = 0; i < n->arg_count && e >= 0; i++) {
+	assert(n->arg_count > 0); /* the first operand fills `to` */
+	e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
+	if (e < 0)
+		return e;
+	for (size_t i = 0; i < n->arg_count; i++) {
 		struct eval_values v;
 
 		e = values_as(r, n->args[i], n->rep, rows, &v);
-		for (size_t j = 0; j < rows.n && e >= 0; j++) {
+		if (e < 0)
+			return e;
+		for (size_t j = 0; j < rows.n; j++) {
 			if (i == 0 || to.unknown[j])
 				eval_values_take(n->rep, &v, j, &to);
 		}
 	}
-	return e;
+	return 0;
 }
 
 /* ---- value by value ---- */
@@ -569,18 +597,21 @@ static int coalesce_values(struct eval_run *r, const struct eval_node *n, struct
 static int slow_values(struct eval_run *r, const struct eval_node *n, struct row_list rows,
 		       struct eval_values *ret)
 {
-	struct eval_scalar s = {
+	_cleanup_(scalar_done) struct eval_scalar s = {
 		.e = r->e, .dims = r->e->dims, .at = SCALAR_ROW, .batch = r->b, .texts = r->texts};
 	struct room to;
 	int e = eval_values_make_room(r, n->rep, rows.n, &to, ret);
 
-	for (size_t j = 0; j < rows.n && e >= 0; j++) {
+	if (e < 0)
+		return e;
+	assert(n->rep != REP_WORD); /* words are those of tables and constants */
+	for (size_t j = 0; j < rows.n; j++) {
 		struct value v;
 
 		s.row = row_at(rows, j);
 		e = scalar_value(&s, n->expr, &v);
 		if (e < 0)
-			break;
+			return e;
 		to.unknown[j] = v.null;
 		if (n->rep == REP_FLOAT)
 			to.f[j] = v.null ? 0 : v.f;
@@ -590,8 +621,7 @@ static int slow_values(struct eval_run *r, const struct eval_node *n, struct row
 		else
 			to.i[j] = v.null ? 0 : v.i;
 	}
-	buf_free(&s.scratch);
-	return e;
+	return 0;
 }
 
 int eval_node_values(struct eval_run *r, const struct eval_node *n, struct row_list rows,
@@ -634,14 +664,18 @@ int eval_node_floats(struct eval_run *r, const struct eval_node *n, struct row_l
 
 	if (n->rep == REP_FLOAT)
 		return eval_node_values(r, n, rows, ret);
+	assert(n->rep == REP_INT);
 	e = eval_values_make_room(r, REP_FLOAT, rows.n, &to, ret);
-	if (e >= 0)
-		e = eval_node_values(r, n, rows, &v);
-	for (size_t j = 0; j < rows.n && e >= 0; j++) {
+	if (e < 0)
+		return e;
+	e = eval_node_values(r, n, rows, &v);
+	if (e < 0)
+		return e;
+	for (size_t j = 0; j < rows.n; j++) {
 		to.unknown[j] = unknown_at(&v, j);
 		to.f[j] = int_to_float(v.i[j], n->is_unsigned);
 	}
-	return e;
+	return 0;
 }
 
 int eval_node_texts(struct eval_run *r, const struct eval_node *n, struct row_list rows,

@@ -82,6 +82,7 @@ int query_pattern_new(struct query_pattern **ret, enum expr_kind kind, struct by
 		while (p->literal && p->text[p->literal - 1] == '/')
 			p->literal--;
 		p->last_part = !strchr(p->text, '/');
+		assert(p->literal <= p->len);
 	}
 	*ret = TAKE_PTR(p);
 	return 0;
@@ -159,6 +160,7 @@ static int regex_fits(const struct query_pattern *p, struct bytes text)
 	pcre2_match_data *data = pcre2_match_data_create(1, NULL);
 	int r;
 
+	assert(p->kind == EXPR_REGEX && p->code && p->limits);
 	if (!data)
 		return -ENOMEM;
 	r = pcre2_match(p->code, text.data, text.len, 0, 0, data, p->limits);
@@ -187,6 +189,7 @@ int query_pattern_match(const struct query_pattern *p, struct bytes text)
 	case EXPR_LIKE:
 		return like_fits(p, text);
 	default:
+		assert(p->kind == EXPR_GLOB);
 		return glob_fits(p, text) ||
 		       (p->last_part && text.len && memchr(text.data, '/', text.len) &&
 			glob_fits(p, pattern_last_part(text)));

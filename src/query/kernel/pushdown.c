@@ -22,8 +22,14 @@ struct mark push_mark(const struct pusher *p)
 			     p->f->name_count, p->cgroups->count, p->later};
 }
 
+static_assert(FILTER_FIELDS <= 32, "call_filter.fields has a bit for each");
+static_assert(FILTER_SET_WORDS * 64 == OP_CODE_CALLS, "a set has a bit for each call");
+
 enum pushed push_undo(struct pusher *p, struct mark m)
 {
+	/* steps are only taken back */
+	assert(m.count <= p->f->count && m.sets <= p->f->set_count);
+	assert(m.names <= p->f->name_count && m.cgroups <= p->cgroups->count);
 	p->f->count = m.count;
 	p->f->set_count = m.sets;
 	p->f->name_count = m.names;
@@ -40,6 +46,7 @@ bool push_step(struct pusher *p, enum filter_code code, enum filter_field field,
 	if (p->f->count == FILTER_STEPS_MAX || (!joint && p->waiting == FILTER_DEPTH_MAX))
 		return false;
 	assert(!joint || p->waiting >= 2);
+	assert(joint || field < FILTER_FIELDS);
 	p->later |= !joint && field >= FILTER_PATH && field <= FILTER_PEER;
 	p->f->steps[p->f->count++] =
 		(struct call_filter_step){.code = code, .field = field, .value = value};
@@ -153,6 +160,7 @@ static enum pushed push_range(struct pusher *p, enum filter_field field, __int12
 	}
 	ok = !below || push_value(p, negate ? FILTER_LT : FILTER_GE, field, (int64_t)low);
 	ok = ok && (!above || push_value(p, negate ? FILTER_GT : FILTER_LE, field, (int64_t)high));
+	assert(below || above);
 	if (below && above)
 		ok = ok && push_step(p, negate ? FILTER_OR : FILTER_AND, 0, 0);
 	return ok ? PUSHED_ALL : push_undo(p, m);
@@ -214,6 +222,8 @@ static enum pushed push_compare(struct pusher *p, const struct expr *e, bool wan
 	enum expr_compare cmp = e->cmp;
 	enum filter_field number;
 	__int128 low, high;
+
+	assert(e->kind == EXPR_COMPARE && e->arg_count == 2);
 
 	if (field->kind == EXPR_CONST) {
 		field = e->arg[1];
@@ -418,6 +428,7 @@ static enum pushed push_both(struct pusher *p, const struct expr *e, bool want)
 	struct mark m = push_mark(p), second;
 	enum pushed a = pushdown_push(p, e->arg[0], want), b;
 
+	assert(p->waiting == m.waiting + (a == PUSHED_PART || a == PUSHED_ALL));
 	second = push_mark(p);
 	b = pushdown_push(p, e->arg[1], want);
 	if (a == PUSHED_TRUE || b == PUSHED_TRUE)
@@ -436,6 +447,7 @@ static enum pushed push_either(struct pusher *p, const struct expr *e, bool want
 	struct mark m = push_mark(p);
 	enum pushed a = pushdown_push(p, e->arg[0], want), b;
 
+	assert(p->waiting == m.waiting + (a == PUSHED_PART || a == PUSHED_ALL));
 	if (a == PUSHED_NONE || a == PUSHED_TRUE)
 		return a;
 	b = pushdown_push(p, e->arg[1], want);
@@ -496,10 +508,13 @@ void query_pushdown(const struct expr *e, const uint64_t *ops, struct call_filte
 {
 	struct pusher p = {.f = ret, .cgroups = ret_cgroups, .ops = ops};
 
+	assert(e->type.type == QUERY_BOOL || e->type.type == QUERY_NULL);
 	*ret = (struct call_filter){0};
 	ret_cgroups->count = 0;
 	*ret_rest = pushdown_push(&p, e, true) < PUSHED_ALL || p.later;
-	assert(p.waiting == (ret->count > 0));
+	assert(p.waiting == (ret->count > 0)); /* the steps leave one value on the stack */
+	assert(ret->count <= FILTER_STEPS_MAX && ret->set_count <= FILTER_SETS_MAX &&
+	       ret->name_count <= FILTER_NAMES_MAX);
 	for (uint32_t i = 0; i < ret->count; i++) {
 		if (ret->steps[i].code != FILTER_AND && ret->steps[i].code != FILTER_OR)
 			ret->fields |= 1u << ret->steps[i].field;
@@ -554,7 +569,9 @@ int query_pushdown_ops(const struct expr *e, uint64_t ops[OP_CODE_CALLS / 64], s
 	_cleanup_(eval_freep) struct eval *v = NULL;
 	int r = eval_new(&v, &e, 1, err), left_out = 0;
 
-	for (uint32_t code = 0; code < OP_CODE_CALLS && r >= 0; code++) {
+	if (r < 0)
+		return r;
+	for (uint32_t code = 0; code < OP_CODE_CALLS; code++) {
 		uint64_t bit = 1ull << (code % 64);
 
 		if (!(ops[code / 64] & bit) || may_be_op(v, code) || is_told_by(e, code))
@@ -562,5 +579,5 @@ int query_pushdown_ops(const struct expr *e, uint64_t ops[OP_CODE_CALLS / 64], s
 		ops[code / 64] &= ~bit;
 		left_out = 1;
 	}
-	return r < 0 ? r : left_out;
+	return left_out;
 }

@@ -102,6 +102,7 @@ bool push_file_test(struct pusher *p, enum filter_field field, const struct call
 		i++;
 	if (i == FILTER_NAMES_MAX || !push_step(p, FILTER_NAME, field, i))
 		return false;
+	assert(i <= f->name_count); /* one that is known, or the next */
 	f->names[i] = *n;
 	f->name_count = MAX(f->name_count, i + 1);
 	return true;
@@ -110,6 +111,7 @@ bool push_file_test(struct pusher *p, enum filter_field field, const struct call
 static enum pushed push_name(struct pusher *p, enum filter_field field, enum filter_how how,
 			     struct bytes text, bool want, bool pattern)
 {
+	static_assert(COMM_LEN <= FILTER_NAME_MAX, "names of threads fit into a test");
 	bool comm = field == FILTER_COMM;
 	struct call_filter_name n = {.field = comm ? FILTER_COMM : FILTER_PATH,
 				     .how = how,
@@ -119,6 +121,7 @@ static enum pushed push_name(struct pusher *p, enum filter_field field, enum fil
 
 	if (text.len > (comm ? COMM_LEN : sizeof(n.text)) || holds(text, '\0'))
 		return PUSHED_NONE;
+	assert(text.len <= sizeof(n.text));
 	if (text.len)
 		memcpy(n.text, text.data, text.len);
 	if (!push_file_test(p, field, &n))
@@ -130,6 +133,7 @@ static enum pushed push_name(struct pusher *p, enum filter_field field, enum fil
 /* A path as its folders are spelt: without the slash at its end, which only the root has. */
 static struct bytes folder(struct bytes path)
 {
+	assert(path.len > 0 && path.data[0] == '/');
 	return path.len == 1 ? pushdown_names_slice(path, 0, 0) : path;
 }
 
@@ -219,6 +223,7 @@ static enum pushed push_base(struct pusher *p, enum filter_field field, struct b
 
 	while (plain && after && glob.data[after - 1] != '*' && glob.data[after - 1] != '?')
 		after--;
+	assert(before <= glob.len && after <= glob.len);
 	if (before == glob.len)
 		return before ? push_name(p, field, NAME_BASE, glob, want, false) : PUSHED_NONE;
 	if (!want && !holds_only(pushdown_names_slice(glob, before, after), '*'))
@@ -243,6 +248,7 @@ static enum pushed push_below(struct pusher *p, enum filter_field field, struct 
 {
 	size_t rest = literal;
 
+	assert(literal < pattern.len && pattern.data[0] == '/');
 	while (rest && pattern.data[rest - 1] != '/')
 		rest--;
 	if (rest <= 1 ||

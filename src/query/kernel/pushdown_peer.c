@@ -59,6 +59,8 @@ static bool address_of(int family, struct bytes t, struct call_filter_name *n)
 	if (inet_pton(family, text, n->text) != 1 ||
 	    !inet_ntop(family, n->text, again, sizeof(again)) || strcmp(text, again) != 0)
 		return false;
+	static_assert(sizeof(struct in6_addr) == PEER_BYTES, "an address fits");
+	static_assert(SAID < FILTER_NAME_MAX, "there is room for the text behind the mask");
 	n->how = family == AF_INET ? PEER_INET : PEER_INET6;
 	memset(n->text + PEER_BYTES, 0xff, bytes);
 	return true;
@@ -85,6 +87,7 @@ static size_t octets_of(struct bytes t, struct call_filter_name *n)
 		n->how = PEER_INET;
 		used = at + 1;
 	}
+	assert(used <= t.len);
 	return used;
 }
 
@@ -104,6 +107,7 @@ static enum pushed push_unix(struct pusher *p, struct bytes name, bool want)
 	struct call_filter_name n = {
 		.field = FILTER_PEER, .how = PEER_UNIX, .opposite = !want, .value = -1};
 
+	static_assert(UNIX_BYTES <= FILTER_NAME_MAX, "names of unix sockets fit");
 	if (!name.len || name.len > UNIX_BYTES || memchr(name.data, 0, name.len))
 		return PUSHED_NONE;
 	memcpy(n.text, name.data, name.len);
@@ -148,6 +152,7 @@ enum pushed push_peer_glob(struct pusher *p, struct bytes glob, bool want)
 		return PUSHED_NONE;
 	while (glob.data[after - 1] != '*' && glob.data[after - 1] != '?')
 		after--;
+	assert(before < after); /* the first special character is one of these two */
 	for (size_t i = before; i < after; i++)
 		exact &= glob.data[i] == '*';
 	used = octets_of(pushdown_peer_slice(glob, 0, before), &n);

@@ -38,6 +38,7 @@ static int duration_text(int64_t ns, struct buf *out)
 
 	while (ns % units[i].ns)
 		i++;
+	assert(i < ARRAY_SIZE(units)); /* everything is a multiple of 1 ns */
 	return buf_printf(out, "%lld%s", (long long)(ns / units[i].ns), units[i].unit);
 }
 
@@ -73,25 +74,30 @@ static int pushdown_text_set_text(const __u64 *ops, struct buf *out)
 		return buf_printf(out, "op is %snull", in ? "not " : "");
 	want = in <= all / 2;
 	r = buf_printf(out, "op %sin (", want ? "" : "not ");
-	for (uint32_t code = 0, n = 0; code < OP_CODE_CALLS && r >= 0; code++) {
-		if (vocab_word("op", code) && (ops[code / 64] >> (code % 64) & 1) == want)
-			r = buf_printf(out, "%s%s", n++ ? ", " : "", vocab_word("op", code));
+	if (r < 0)
+		return r;
+	for (uint32_t code = 0, n = 0; code < OP_CODE_CALLS; code++) {
+		if (!vocab_word("op", code) || (ops[code / 64] >> (code % 64) & 1) != want)
+			continue;
+		r = buf_printf(out, "%s%s", n++ ? ", " : "", vocab_word("op", code));
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : buf_printf(out, ")");
+	return buf_printf(out, ")");
 }
 
 /* As a glob, in which nothing of it is special. */
 static int put_literal(struct buf *out, const struct call_filter_name *n)
 {
-	int r = 0;
+	assert(n->len <= sizeof(n->text));
+	for (uint32_t i = 0; i < n->len; i++) {
+		bool special = memchr("*?[\\", n->text[i], 4);
+		int r = buf_printf(out, special ? "\\%c" : "%c", n->text[i]);
 
-	for (uint32_t i = 0; i < n->len && r >= 0; i++) {
-		if (memchr("*?[\\", n->text[i], 4))
-			r = buf_append(out, "\\", 1);
-		if (r >= 0)
-			r = buf_append(out, &n->text[i], 1);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /* Whose name it is: "path", "base(exe)". */
@@ -117,18 +123,25 @@ static int name_text(enum filter_field field, const struct call_filter_name *n, 
 	const char *root = n->how == NAME_EQUAL && n->field == FILTER_PATH && !n->len ? "/" : "";
 	bool glob = ways[n->how].glob || n->pattern;
 	_cleanup_buf_ struct buf text = {0};
-	int r = buf_printf(&text, "%s%s", root, ways[n->how].before);
+	int r;
 
-	if (r >= 0)
-		r = glob ? put_literal(&text, n) : buf_append(&text, n->text, n->len);
-	if (r >= 0)
-		r = buf_printf(&text, "%s", ways[n->how].after);
-	if (r >= 0)
-		r = subject_text(field, ways[n->how].base, out);
-	if (r >= 0)
-		r = buf_printf(out, "%s ",
-			       glob ? (n->opposite ? "!~" : "~") : (n->opposite ? "!=" : "=="));
-	return r < 0 ? r : text_write_quoted(out, (struct bytes){text.data, text.len});
+	assert(n->how < ARRAY_SIZE(ways) && n->len <= sizeof(n->text));
+	r = buf_printf(&text, "%s%s", root, ways[n->how].before);
+	if (r < 0)
+		return r;
+	r = glob ? put_literal(&text, n) : buf_append(&text, n->text, n->len);
+	if (r < 0)
+		return r;
+	r = buf_printf(&text, "%s", ways[n->how].after);
+	if (r < 0)
+		return r;
+	r = subject_text(field, ways[n->how].base, out);
+	if (r < 0)
+		return r;
+	r = buf_printf(out, "%s ", glob ? (n->opposite ? "!~" : "~") : (n->opposite ? "!=" : "=="));
+	if (r < 0)
+		return r;
+	return text_write_quoted(out, (struct bytes){text.data, text.len});
 }
 
 static int bits_text(const char *field, const struct call_filter_step *s, struct buf *out)
@@ -145,9 +158,12 @@ static int pushdown_text_cgroup_text(const struct pushdown_cgroup *test, struct 
 {
 	int r = test->want ? 0 : buf_printf(out, "!(");
 
-	if (r >= 0)
-		r = expr_text(test->expr, TABLE_OP, out);
-	return r < 0 || test->want ? r : buf_printf(out, ")");
+	if (r < 0)
+		return r;
+	r = expr_text(test->expr, TABLE_OP, out);
+	if (r < 0)
+		return r;
+	return test->want ? 0 : buf_printf(out, ")");
 }
 
 static int peer_text(const struct call_filter_name *n, struct buf *out)
@@ -155,17 +171,25 @@ static int peer_text(const struct call_filter_name *n, struct buf *out)
 	const uint8_t *text = (const uint8_t *)n->text;
 	bool is_unix = n->how == PEER_UNIX;
 	_cleanup_buf_ struct buf said = {0};
-	int r = is_unix ? buf_printf(&said, "unix:%s", n->text[0] ? "" : "@") : 0;
+	int r;
 
-	if (r >= 0 && is_unix)
+	assert(n->field == FILTER_PEER);
+	assert(n->len <= sizeof(n->text) - (is_unix ? 0 : 2 * PEER_BYTES));
+	if (is_unix) {
+		r = buf_printf(&said, "unix:%s", n->text[0] ? "" : "@");
+		if (r < 0)
+			return r;
 		r = buf_append(&said, text + !n->text[0], n->len - !n->text[0]);
-	else if (r >= 0)
+	} else {
 		r = buf_append(&said, text + 2 * PEER_BYTES, n->len);
-	if (r >= 0)
-		r = buf_printf(out, "peer %s ",
-			       n->pattern ? (n->opposite ? "!~" : "~")
-					  : (n->opposite ? "!=" : "=="));
-	return r < 0 ? r : text_write_quoted(out, (struct bytes){said.data, said.len});
+	}
+	if (r < 0)
+		return r;
+	r = buf_printf(out, "peer %s ",
+		       n->pattern ? (n->opposite ? "!~" : "~") : (n->opposite ? "!=" : "=="));
+	if (r < 0)
+		return r;
+	return text_write_quoted(out, (struct bytes){said.data, said.len});
 }
 
 static int test_text(const struct call_filter *f, const struct pushdown_cgroups *cgroups,
@@ -178,6 +202,9 @@ static int test_text(const struct call_filter *f, const struct pushdown_cgroups 
 	int64_t value = s->value;
 	int r;
 
+	assert(s->field < FILTER_FIELDS && (!n || (uint64_t)s->value < f->name_count));
+	assert(s->field != FILTER_CGROUP || (uint64_t)s->value < cgroups->count);
+	assert(s->code != FILTER_SET || (uint64_t)s->value < f->set_count);
 	if (s->field == FILTER_CGROUP)
 		return pushdown_text_cgroup_text(&cgroups->tests[s->value], out);
 	if (n && n->field == FILTER_PEER)
@@ -196,8 +223,11 @@ static int test_text(const struct call_filter *f, const struct pushdown_cgroups 
 		return buf_printf(out, "%s is null", field);
 	if (s->code == FILTER_KNOWN)
 		return buf_printf(out, "%s is not null", field);
+	assert(code < ARRAY_SIZE(words));
 	r = buf_printf(out, "%s %s ", field, words[code]);
-	return r < 0 ? r : value_text(s->field, value, out);
+	if (r < 0)
+		return r;
+	return value_text(s->field, value, out);
 }
 
 /* What is on the stack as text; `joint` binds its operands: 0 (a test), FILTER_AND or FILTER_OR. */
@@ -218,29 +248,43 @@ static int join_text(struct text_piece *a, const struct text_piece *b, uint8_t j
 			  buf_str((struct buf *)&b->text), wrap_b ? ")" : "");
 }
 
+struct text_stack {
+	struct text_piece pieces[FILTER_DEPTH_MAX];
+	size_t top;
+};
+
+static void text_stack_free(struct text_stack *s)
+{
+	for (size_t i = 0; i < FILTER_DEPTH_MAX; i++)
+		buf_free(&s->pieces[i].text);
+}
+
 int query_pushdown_text(const struct call_filter *f, const struct pushdown_cgroups *cgroups,
 			struct buf *out)
 {
-	struct text_piece stack[FILTER_DEPTH_MAX] = {0};
-	size_t top = 0;
-	int r = 0;
+	_cleanup_(text_stack_free) struct text_stack stack = {0};
 
-	for (uint32_t i = 0; i < f->count && r >= 0; i++) {
+	assert(f->count <= FILTER_STEPS_MAX);
+	for (uint32_t i = 0; i < f->count; i++) {
 		const struct call_filter_step *s = &f->steps[i];
+		struct text_piece *top;
+		int r;
 
 		if (s->code == FILTER_AND || s->code == FILTER_OR) {
-			assert(top >= 2);
-			r = join_text(&stack[top - 2], &stack[top - 1], s->code);
-			buf_free(&stack[--top].text);
-			stack[top] = (struct text_piece){0};
+			assert(stack.top >= 2);
+			top = &stack.pieces[--stack.top];
+			r = join_text(top - 1, top, s->code);
+			buf_free(&top->text);
+			*top = (struct text_piece){0};
 		} else {
-			assert(top < FILTER_DEPTH_MAX);
-			r = test_text(f, cgroups, s, &stack[top++].text);
+			assert(stack.top < FILTER_DEPTH_MAX);
+			r = test_text(f, cgroups, s, &stack.pieces[stack.top++].text);
 		}
+		if (r < 0)
+			return r;
 	}
-	if (r >= 0 && top)
-		r = buf_append(out, stack[0].text.data, stack[0].text.len);
-	for (size_t i = 0; i < FILTER_DEPTH_MAX; i++)
-		buf_free(&stack[i].text);
-	return r < 0 ? r : 0;
+	assert(stack.top == (f->count > 0)); /* the steps are one condition */
+	if (!stack.top)
+		return 0;
+	return buf_append(out, stack.pieces[0].text.data, stack.pieces[0].text.len);
 }
