@@ -13,6 +13,7 @@ int planner_add_stage(struct planner *pl, enum stage_kind kind, uint32_t pos,
 	struct plan_stage *s;
 
 	assert(pl->staged && pl->stage_count <= pl->stage_cap);
+	assert(pl->c.scope.kind == SCOPE_FIELDS);
 	if (pl->stage_count == pl->stage_cap) {
 		size_t cap = pl->stage_cap ? pl->stage_cap * 2 : 8;
 		struct plan_stage *stages = query_array(pl->c.s, cap, struct plan_stage);
@@ -37,6 +38,7 @@ int planner_add_stage(struct planner *pl, enum stage_kind kind, uint32_t pos,
 void planner_set_fields(struct planner *pl, struct plan_stage *stage, struct plan_field *fields,
 			size_t count)
 {
+	assert(count <= QUERY_FIELDS_MAX && (!stage || pl->staged));
 	if (stage) {
 		stage->fields = fields;
 		stage->field_count = count;
@@ -94,7 +96,7 @@ struct expr *planner_field(struct planner *pl, size_t i)
 	struct node at = {.pos = f->expr ? f->expr->pos : 0, .len = f->expr ? f->expr->len : 0};
 	struct expr *e = expr_make_expr(pl->c.s, EXPR_FIELD, f->type, &at);
 
-	assert(i < pl->c.scope.count);
+	assert(pl->c.scope.kind == SCOPE_FIELDS && i < pl->c.scope.count);
 	if (e)
 		e->column = (unsigned int)i;
 	return e;
@@ -116,15 +118,17 @@ static int plan_where(struct planner *pl, const struct query_part *part)
 	if (!pl->staged)
 		return planner_add_where(pl, e);
 	r = planner_add_stage(pl, STAGE_WHERE, part->pos, &stage);
-	if (r == 0)
-		stage->expr = e;
-	return r;
+	if (r < 0)
+		return r;
+	stage->expr = e;
+	return 0;
 }
 
 static int plan_part(struct planner *pl, struct query_part *part)
 {
 	const struct query_part *by = pl->by;
 
+	assert(!by || by->kind == PART_BY);
 	/* `by op | cuont()`: what is wrong with it first */
 	if (by && part->kind == PART_WHERE && !check_condition(&pl->c, part->expr))
 		return pl->c.s->failed;
@@ -159,6 +163,7 @@ static void settle_fields(struct planner *pl)
 {
 	struct plan *p = pl->plan;
 
+	assert(pl->staged && !pl->by);
 	if (pl->c.scope.open)
 		p->field_count = pl->c.scope.count;
 	for (size_t i = 0; i < pl->stage_count && pl->stages[i].fields == p->fields; i++)
@@ -167,34 +172,44 @@ static void settle_fields(struct planner *pl)
 	p->stage_count = pl->stage_count;
 }
 
+/* `by op` at the end, without aggregates, counts the rows of each group. */
+static int plan_count(struct planner *pl)
+{
+	static const char text[] = "count";
+	const struct query_part *by = pl->by;
+	struct node count = {.kind = NODE_CALL,
+			     .pos = by->pos,
+			     .len = by->len,
+			     .text = {(const uint8_t *)text, sizeof(text) - 1}};
+	struct query_item item = {.expr = &count};
+	struct query_part aggregates = {
+		.kind = PART_AGGREGATE, .pos = by->pos, .len = by->len, .items = &item};
+
+	pl->by = NULL;
+	return planner_group(pl, by, &aggregates);
+}
+
 static int plan_all(struct planner *pl, struct query_pipeline *pipeline)
 {
-	int r = 0;
+	int r;
 
-	for (struct query_part *part = pipeline->parts; part && r == 0; part = part->next) {
+	for (struct query_part *part = pipeline->parts; part; part = part->next) {
 		pl->parts = part;
 		r = plan_part(pl, part);
+		if (r < 0)
+			return r;
 	}
 	pl->parts = NULL;
-	/* `by op` alone: how many */
-	if (r == 0 && pl->by) {
-		static const char text[] = "count";
-		struct node count = {.kind = NODE_CALL,
-				     .pos = pl->by->pos,
-				     .len = pl->by->len,
-				     .text = {(const uint8_t *)text, sizeof(text) - 1}};
-		struct query_item item = {.expr = &count};
-		struct query_part aggregates = {.kind = PART_AGGREGATE,
-						.pos = pl->by->pos,
-						.len = pl->by->len,
-						.items = &item};
-
-		r = planner_group(pl, pl->by, &aggregates);
+	if (pl->by) {
+		r = plan_count(pl);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0 && !pl->staged)
+	if (!pl->staged) {
 		r = planner_open(pl);
-	if (r < 0)
-		return r;
+		if (r < 0)
+			return r;
+	}
 	if (pl->where_count) {
 		pl->plan->where = expr_make_logic(pl->c.s, EXPR_AND, pl->where, pl->where_count);
 		if (!pl->plan->where)
@@ -271,12 +286,19 @@ static int parse_to_plan(struct query_source *s, struct plan **ret)
 	pl.plan = plan_new(s, pipeline.table);
 	if (!pl.plan)
 		return s->failed;
-	r = pipeline.user ? planner_user(&pl, pipeline.user) : 0;
-	if (r == 0)
-		r = plan_all(&pl, &pipeline);
-	if (r == 0)
-		*ret = pl.plan;
-	return s->failed ? s->failed : r;
+	if (pipeline.user) {
+		r = planner_user(&pl, pipeline.user);
+		if (r < 0)
+			return r;
+	}
+	r = plan_all(&pl, &pipeline);
+	if (r < 0)
+		return r;
+	/* what could not be made was noted, even where only NULL was passed on */
+	if (s->failed)
+		return s->failed;
+	*ret = pl.plan;
+	return 0;
 }
 
 int query_parse(const char *text, size_t len, struct plan **ret, struct query_error *err)
@@ -336,7 +358,9 @@ static int expr_to_plan(struct query_source *s, enum table_id table, bool filter
 
 	if (s->failed)
 		return s->failed;
+	assert(p && e); /* what is NULL is noted in s->failed */
 	if (filter) {
+		assert(e->type.type == QUERY_BOOL);
 		p->where = e;
 	} else {
 		p->fields = query_make(s, struct plan_field);
@@ -410,6 +434,7 @@ const struct plan_field *plan_output(const struct plan *p, size_t *ret_count)
 {
 	const struct plan_stage *last = p->stage_count ? &p->stages[p->stage_count - 1] : NULL;
 
+	assert(!p->stage_count || p->stages);
 	*ret_count = last ? last->field_count : p->field_count;
 	return last ? last->fields : p->fields;
 }

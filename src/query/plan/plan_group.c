@@ -105,6 +105,7 @@ static int parameters(struct group_planner *g, struct node *n, struct plan_field
 {
 	size_t i = 0;
 
+	assert(n->first && f->expr);
 	for (struct node *a = n->first->next; a; a = a->next) {
 		struct expr *e = check_expr(&g->pl->c, a, &k);
 
@@ -168,6 +169,7 @@ static int check_quantile(struct group_planner *g, const struct node *n, struct 
 		return query_fail(g->pl->c.s, q->pos, q->len,
 				  "percentile(x, 99.9): a number between 0 and 100 expected");
 	f->quantile = value / 100;
+	assert(f->quantile > 0 && f->quantile < 1);
 	return 0;
 }
 
@@ -254,6 +256,7 @@ static int add_field(struct group_planner *g, const struct query_item *item,
 
 	if (r < 0)
 		return r;
+	assert(g->count <= g->cap && g->cap <= QUERY_FIELDS_MAX);
 	if (g->count == g->cap)
 		return query_fail(s, item->expr->pos, item->expr->len,
 				  "a stage has more than %d fields", QUERY_FIELDS_MAX);
@@ -282,22 +285,28 @@ static int add_aggregate(struct group_planner *g, const struct query_item *item,
 	if (r < 0)
 		return r;
 	f.type = query_kind_of(f.aggregate == AGGREGATE_RATE ? QUERY_FLOAT : QUERY_INT);
-	if (n->count)
+	if (n->count) {
 		r = check_argument(g, n, &f);
-	return r < 0 ? r : add_field(g, item, &f);
+		if (r < 0)
+			return r;
+	}
+	return add_field(g, item, &f);
 }
 
 /* The aggregates within something that is calculated from them. */
 static int add_parts(struct group_planner *g, struct node *n)
 {
 	struct query_item item = {.expr = n};
-	int r = 0;
 
 	if (node_is_aggregate(n))
 		return add_aggregate(g, &item, true);
-	for (struct node *a = n->first; a && r == 0; a = a->next)
-		r = add_parts(g, a);
-	return r;
+	for (struct node *a = n->first; a; a = a->next) {
+		int r = add_parts(g, a);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int add_key(struct group_planner *g, struct query_item *item)
@@ -402,21 +411,26 @@ static int add_calculated(struct group_planner *g, struct plan_field *to, size_t
 {
 	struct planner *pl = g->pl;
 	struct plan_field f = {.kind = FIELD_EXPR};
-	int r = 0;
 
 	if (node_is_aggregate(item->expr)) {
+		assert(plain < g->count && g->fields[plain].kind == FIELD_AGGREGATE);
 		f.expr = planner_field(pl, plain);
 		f.name = g->fields[plain].name;
 	} else {
 		f.expr = check_expr(&pl->c, item->expr, NULL);
-		f.name = planner_item_name(pl, item);
-		if (f.expr && f.name)
-			r = check_limits(pl->c.s, f.expr);
-		if (f.name && r == 0)
-			r = planner_check_name(pl, to, *count, item, f.name);
+		f.name = f.expr ? planner_item_name(pl, item) : NULL;
 	}
-	if (!f.expr || !f.name || r < 0)
+	if (!f.expr || !f.name)
 		return pl->c.s->failed;
+	if (!node_is_aggregate(item->expr)) {
+		int r = check_limits(pl->c.s, f.expr);
+
+		if (r < 0)
+			return r;
+		r = planner_check_name(pl, to, *count, item, f.name);
+		if (r < 0)
+			return r;
+	}
 	f.type = f.expr->type;
 	to[(*count)++] = f;
 	return 0;
@@ -435,28 +449,32 @@ static int calculate(struct group_planner *g, const struct query_part *part)
 	for (struct query_item *i = part->items; i; i = i->next)
 		cap++;
 	to = query_array(pl->c.s, cap, struct plan_field);
-	r = to ? 0 : pl->c.s->failed;
-
-	for (; count < g->keys && r == 0; count++) {
+	if (!to)
+		return pl->c.s->failed;
+	for (; count < g->keys; count++) {
 		to[count] = (struct plan_field){.name = g->fields[count].name,
 						.type = g->fields[count].type,
 						.kind = FIELD_EXPR,
 						.expr = planner_field(pl, count)};
-		r = to[count].expr ? 0 : pl->c.s->failed;
+		if (!to[count].expr)
+			return pl->c.s->failed;
 	}
 	pl->c.scope.see_hidden = true;
-	for (struct query_item *i = part->items; i && r == 0; i = i->next) {
+	for (struct query_item *i = part->items; i; i = i->next) {
 		if (count == QUERY_FIELDS_MAX)
 			return query_fail(pl->c.s, part->pos, part->len,
 					  "a stage has more than %d fields", QUERY_FIELDS_MAX);
 		r = add_calculated(g, to, &count, i, plain);
+		if (r < 0)
+			return r;
 		plain += node_is_aggregate(i->expr);
 	}
-	if (r == 0)
-		r = planner_add_stage(pl, STAGE_SELECT, part->pos, &stage);
-	if (r == 0)
-		planner_set_fields(pl, stage, to, count);
-	return r;
+	assert(count <= cap);
+	r = planner_add_stage(pl, STAGE_SELECT, part->pos, &stage);
+	if (r < 0)
+		return r;
+	planner_set_fields(pl, stage, to, count);
+	return 0;
 }
 
 /* ---- the order of groups ---- */
@@ -497,12 +515,13 @@ static int default_sort(struct group_planner *g, bool window, uint32_t pos)
 	}
 	for (size_t i = window; i < g->keys; i++)
 		keys[count++] = (struct sort_key){(unsigned int)i, false};
+	assert(count > 0 && count <= g->keys + 1);
 	r = planner_add_stage(pl, STAGE_SORT, pos, &stage);
-	if (r == 0) {
-		stage->keys = keys;
-		stage->key_count = count;
-	}
-	return r;
+	if (r < 0)
+		return r;
+	stage->keys = keys;
+	stage->key_count = count;
+	return 0;
 }
 
 /* ---- all ---- */
@@ -518,23 +537,29 @@ static int no_aggregate(struct group_planner *g, const struct query_item *item)
 
 static int add_items(struct group_planner *g, const struct query_part *part, bool *ret_calculated)
 {
-	int r = 0;
+	int r;
 
 	*ret_calculated = false;
-	for (struct query_item *i = part->items; i && r == 0; i = i->next) {
+	for (struct query_item *i = part->items; i; i = i->next) {
 		if (!i->expr || !node_has_aggregate(i->expr))
 			return no_aggregate(g, i);
-		if (node_is_aggregate(i->expr))
-			r = add_aggregate(g, i, false);
-		else
+		if (!node_is_aggregate(i->expr)) {
 			*ret_calculated = true;
+			continue;
+		}
+		r = add_aggregate(g, i, false);
+		if (r < 0)
+			return r;
 	}
 	/* behind the plain ones, so that those keep their places */
-	for (struct query_item *i = part->items; i && r == 0; i = i->next) {
-		if (!node_is_aggregate(i->expr))
-			r = add_parts(g, i->expr);
+	for (struct query_item *i = part->items; i; i = i->next) {
+		if (node_is_aggregate(i->expr))
+			continue;
+		r = add_parts(g, i->expr);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /* True where calls are grouped by a file, but not by both of theirs. */
@@ -565,9 +590,10 @@ static int place_group(struct group_planner *g, const struct query_part *part)
 	if (pl->c.scope.open)
 		pl->plan->field_count = pl->c.scope.count;
 	r = planner_add_stage(pl, STAGE_GROUP, part->pos, &stage);
-	if (r == 0)
-		planner_set_fields(pl, stage, g->fields, g->count);
-	return r;
+	if (r < 0)
+		return r;
+	planner_set_fields(pl, stage, g->fields, g->count);
+	return 0;
 }
 
 static size_t count_aggregates(const struct node *n)
@@ -601,22 +627,33 @@ int planner_group(struct planner *pl, const struct query_part *by,
 	bool window = by && by->number, calculated;
 	int r;
 
+	assert(aggregates->kind == PART_AGGREGATE && (!by || by->kind == PART_BY));
 	g.cap = plan_group_fields_needed(by, aggregates);
 	g.fields = query_array(pl->c.s, g.cap, struct plan_field);
-	r = g.fields ? 0 : pl->c.s->failed;
-	if (r == 0 && window)
+	if (!g.fields)
+		return pl->c.s->failed;
+	if (window) {
 		r = add_window(&g, by);
-	for (struct query_item *i = by ? by->items : NULL; i && r == 0; i = i->next)
+		if (r < 0)
+			return r;
+	}
+	for (struct query_item *i = by ? by->items : NULL; i; i = i->next) {
 		r = add_key(&g, i);
+		if (r < 0)
+			return r;
+	}
 	g.keys = g.count;
-	if (r == 0)
-		r = add_items(&g, aggregates, &calculated);
-	if (r == 0)
-		r = place_group(&g, aggregates);
-	if (r == 0 && calculated)
-		r = calculate(&g, aggregates);
+	r = add_items(&g, aggregates, &calculated);
 	if (r < 0)
 		return r;
+	r = place_group(&g, aggregates);
+	if (r < 0)
+		return r;
+	if (calculated) {
+		r = calculate(&g, aggregates);
+		if (r < 0)
+			return r;
+	}
 	pl->keys = (unsigned int)g.keys;
 	if (!g.keys || sort_follows(pl->parts ? pl->parts->next : NULL))
 		return 0;

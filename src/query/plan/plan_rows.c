@@ -30,16 +30,19 @@ static int add_named(struct planner *pl, struct plan_field *fields, size_t *coun
 static int add_default(struct planner *pl, struct plan_field *fields, size_t *count)
 {
 	const struct table_def *def = schema_table(pl->plan->table);
-	int r = 0;
+	bool op = pl->plan->table == TABLE_OP;
+	size_t all = op ? ARRAY_SIZE(op_fields) : def->column_count;
 
-	if (pl->plan->table == TABLE_OP) {
-		for (size_t i = 0; i < ARRAY_SIZE(op_fields) && r == 0; i++)
-			r = add_named(pl, fields, count, op_fields[i]);
-		return r;
+	static_assert(ARRAY_SIZE(op_fields) <= QUERY_FIELDS_MAX &&
+			      SCHEMA_COLUMNS_MAX <= QUERY_FIELDS_MAX,
+		      "planner_open() has room for all of them");
+	for (size_t i = 0; i < all; i++) {
+		int r = add_named(pl, fields, count, op ? op_fields[i] : def->columns[i].name);
+
+		if (r < 0)
+			return r;
 	}
-	for (unsigned int i = 0; i < def->column_count && r == 0; i++)
-		r = add_named(pl, fields, count, def->columns[i].name);
-	return r;
+	return 0;
 }
 
 /* True where a later stage says itself which fields it needs, before anything is shown or joined. */
@@ -60,10 +63,10 @@ int planner_open(struct planner *pl)
 	struct scope *scope = &pl->c.scope;
 	struct plan_field *fields;
 	size_t count = 0;
-	int r = 0;
 
 	if (pl->staged)
 		return 0;
+	assert(scope->kind != SCOPE_FIELDS);
 	pl->staged = true;
 	if (scope->kind == SCOPE_PLACED) {
 		pl->plan->fields = scope->fields;
@@ -74,13 +77,17 @@ int planner_open(struct planner *pl)
 	fields = query_array(pl->c.s, QUERY_FIELDS_MAX, struct plan_field);
 	if (!fields)
 		return pl->c.s->failed;
-	if (!fields_follow(pl->parts))
-		r = add_default(pl, fields, &count);
+	if (!fields_follow(pl->parts)) {
+		int r = add_default(pl, fields, &count);
+
+		if (r < 0)
+			return r;
+	}
 	planner_set_fields(pl, NULL, fields, count);
 	scope->open = true;
 	pl->plan->fields = fields;
 	pl->plan->field_count = count;
-	return r;
+	return 0;
 }
 
 static int user_fields(struct planner *pl, const struct query_user_table *t,
@@ -112,9 +119,11 @@ int planner_user(struct planner *pl, const struct query_user_table *t)
 	p->field_count = t->column_count;
 	p->user = t;
 	r = user_fields(pl, t, p->fields);
+	if (r < 0)
+		return r;
 	pl->staged = true;
 	planner_set_fields(pl, NULL, p->fields, p->field_count);
-	return r;
+	return 0;
 }
 
 /* ---- select ---- */
@@ -182,9 +191,11 @@ static int select_item(struct planner *pl, const struct query_part *part,
 	if (!name)
 		return pl->c.s->failed;
 	r = planner_check_name(pl, fields, *count, item, name);
+	if (r < 0)
+		return r;
 	*f = (struct plan_field){.name = name, .type = e->type, .kind = FIELD_EXPR, .expr = e};
 	++*count;
-	return r;
+	return 0;
 }
 
 static size_t plan_rows_fields_needed(struct planner *pl, const struct query_part *part)
@@ -204,12 +215,16 @@ int planner_select(struct planner *pl, const struct query_part *part)
 		query_array(pl->c.s, plan_rows_fields_needed(pl, part), struct plan_field);
 	struct plan_stage *stage;
 	size_t count = 0;
-	int r = fields ? 0 : pl->c.s->failed;
+	int r;
 
-	for (const struct query_item *i = part->items; i && r == 0; i = i->next)
+	assert(part->kind == PART_SELECT);
+	if (!fields)
+		return pl->c.s->failed;
+	for (const struct query_item *i = part->items; i; i = i->next) {
 		r = select_item(pl, part, i, fields, &count);
-	if (r < 0)
-		return r;
+		if (r < 0)
+			return r;
+	}
 	if (!pl->staged) {
 		planner_set_fields(pl, NULL, fields, count);
 		pl->c.scope.kind = SCOPE_PLACED;
@@ -218,10 +233,11 @@ int planner_select(struct planner *pl, const struct query_part *part)
 	if (pl->c.scope.open)
 		pl->plan->field_count = pl->c.scope.count;
 	r = planner_add_stage(pl, STAGE_SELECT, part->pos, &stage);
-	if (r == 0)
-		planner_set_fields(pl, stage, fields, count);
+	if (r < 0)
+		return r;
+	planner_set_fields(pl, stage, fields, count);
 	pl->keys = 0;
-	return r;
+	return 0;
 }
 
 /* ---- sort ---- */
@@ -310,8 +326,12 @@ int planner_sort(struct planner *pl, const struct query_part *part)
 {
 	struct plan_stage sort = {.kind = STAGE_SORT}, *stage;
 	size_t count = 0;
-	int r = planner_open(pl);
+	int r;
 
+	assert(part->kind == PART_SORT);
+	r = planner_open(pl);
+	if (r < 0)
+		return r;
 	for (const struct query_item *i = part->items; i; i = i->next) {
 		if (!i->expr)
 			return query_fail(pl->c.s, part->pos, part->len,
@@ -321,25 +341,27 @@ int planner_sort(struct planner *pl, const struct query_part *part)
 	sort.keys = query_array(pl->c.s, count + pl->keys, struct sort_key);
 	if (!sort.keys)
 		return pl->c.s->failed;
-	for (struct query_item *i = part->items; i && r == 0; i = i->next) {
+	for (struct query_item *i = part->items; i; i = i->next) {
 		unsigned int field = 0;
 
 		r = sort_key(pl, i, &field);
-		if (r == 0 && !has_key(&sort, field))
+		if (r < 0)
+			return r;
+		if (!has_key(&sort, field))
 			sort.keys[sort.key_count++] = (struct sort_key){field, i->desc};
 	}
 	/* ties of groups by their keys, so that the same question has the same answer */
-	for (unsigned int i = 0; i < pl->keys && r == 0; i++) {
+	for (unsigned int i = 0; i < pl->keys; i++) {
 		if (!has_key(&sort, i))
 			sort.keys[sort.key_count++] = (struct sort_key){i, false};
 	}
-	if (r == 0)
-		r = planner_add_stage(pl, STAGE_SORT, part->pos, &stage);
-	if (r == 0) {
-		stage->keys = sort.keys;
-		stage->key_count = sort.key_count;
-	}
-	return r;
+	assert(sort.key_count <= count + pl->keys);
+	r = planner_add_stage(pl, STAGE_SORT, part->pos, &stage);
+	if (r < 0)
+		return r;
+	stage->keys = sort.keys;
+	stage->key_count = sort.key_count;
+	return 0;
 }
 
 /* ---- head, tail ---- */
@@ -347,16 +369,19 @@ int planner_sort(struct planner *pl, const struct query_part *part)
 int planner_head(struct planner *pl, const struct query_part *part)
 {
 	struct plan_stage *stage;
-	int r = planner_open(pl);
+	int r;
 
+	assert(part->kind == PART_HEAD || part->kind == PART_TAIL);
 	assert(part->number >= 0);
-	if (r == 0)
-		r = planner_add_stage(pl, STAGE_HEAD, part->pos, &stage);
-	if (r == 0) {
-		stage->count = part->number;
-		stage->tail = part->kind == PART_TAIL;
-	}
-	return r;
+	r = planner_open(pl);
+	if (r < 0)
+		return r;
+	r = planner_add_stage(pl, STAGE_HEAD, part->pos, &stage);
+	if (r < 0)
+		return r;
+	stage->count = part->number;
+	stage->tail = part->kind == PART_TAIL;
+	return 0;
 }
 
 /* ---- join ---- */
@@ -568,11 +593,15 @@ static int join_user(struct planner *pl, const struct query_part *part,
 	if (pl->c.scope.count + t->column_count > QUERY_FIELDS_MAX)
 		return plan_rows_too_many(pl, part);
 	fields = query_array(pl->c.s, pl->c.scope.count + t->column_count, struct plan_field);
-	r = fields ? user_joined(pl, t, key, fields, &count) : pl->c.s->failed;
-	if (r == 0 && pl->c.scope.open)
+	if (!fields)
+		return pl->c.s->failed;
+	r = user_joined(pl, t, key, fields, &count);
+	if (r < 0)
+		return r;
+	assert(count == pl->c.scope.count + t->column_count - 1); /* all but the key */
+	if (pl->c.scope.open)
 		pl->plan->field_count = pl->c.scope.count;
-	if (r == 0)
-		r = planner_add_stage(pl, STAGE_JOIN, part->pos, &stage);
+	r = planner_add_stage(pl, STAGE_JOIN, part->pos, &stage);
 	if (r < 0)
 		return r;
 	stage->column = field;
@@ -591,24 +620,32 @@ int planner_join(struct planner *pl, const struct query_part *part)
 	enum table_id table = TABLE_OP;
 	unsigned int column = 0;
 	size_t count = 0;
-	int r = planner_open(pl);
+	int r;
 
 	assert(part->kind == PART_JOIN);
-	if (r == 0 && user)
-		return join_user(pl, part, user);
-	if (r == 0)
-		r = join_table(pl, part, &table);
-	if (r == 0)
-		r = join_field(pl, part, table, &column);
+	r = planner_open(pl);
 	if (r < 0)
 		return r;
+	if (user)
+		return join_user(pl, part, user);
+	r = join_table(pl, part, &table);
+	if (r < 0)
+		return r;
+	assert(schema_is_dimension(table));
+	r = join_field(pl, part, table, &column);
+	if (r < 0)
+		return r;
+	assert(column < pl->c.scope.count);
 	if (pl->c.scope.count + schema_table(table)->column_count > QUERY_FIELDS_MAX)
 		return plan_rows_too_many(pl, part);
 	fields = query_array(pl->c.s, pl->c.scope.count + schema_table(table)->column_count,
 			     struct plan_field);
-	r = fields ? joined_fields(pl, table, fields, &count) : pl->c.s->failed;
+	if (!fields)
+		return pl->c.s->failed;
+	r = joined_fields(pl, table, fields, &count);
 	if (r < 0)
 		return r;
+	assert(count == pl->c.scope.count + schema_table(table)->column_count - 1);
 	if (pl->c.scope.open)
 		pl->plan->field_count = pl->c.scope.count;
 	r = planner_add_stage(pl, STAGE_JOIN, part->pos, &stage);

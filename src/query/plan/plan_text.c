@@ -38,18 +38,28 @@ static int write_scan(const struct plan *p, struct buf *out)
 	def = schema_table(p->table);
 	set = field_columns(p);
 	r = buf_printf(out, "scan %s%s", def->name, p->each_file ? ", each of a call's files" : "");
-
-	for (unsigned int i = 0; i < def->column_count && r == 0; i++) {
+	if (r < 0)
+		return r;
+	assert(def->column_count == 64 || !(set >> def->column_count)); /* its columns alone */
+	for (unsigned int i = 0; i < def->column_count; i++) {
 		if (!(set >> i & 1))
 			continue;
 		r = buf_printf(out, "%s%s", before, def->columns[i].name);
+		if (r < 0)
+			return r;
 		before = ", ";
 	}
-	if (r == 0 && p->from != INT64_MIN)
+	if (p->from != INT64_MIN) {
 		r = buf_printf(out, " | ended from %" PRId64, p->from);
-	if (r == 0 && p->to != INT64_MAX)
+		if (r < 0)
+			return r;
+	}
+	if (p->to != INT64_MAX) {
 		r = buf_printf(out, " | ended before %" PRId64, p->to);
-	return r < 0 ? r : buf_append(out, "\n", 1);
+		if (r < 0)
+			return r;
+	}
+	return buf_append(out, "\n", 1);
 }
 
 static int write_aggregate(struct text_writer *w, const struct plan_field *f)
@@ -57,16 +67,26 @@ static int write_aggregate(struct text_writer *w, const struct plan_field *f)
 	int params = f->aggregate == AGGREGATE_LQUANTIZE    ? 3
 		     : f->aggregate == AGGREGATE_LLQUANTIZE ? 4
 							    : 0;
-	int r = f->aggregate == AGGREGATE_PERCENTILE
-			? buf_printf(w->out, "percentile[%g](", f->quantile * 100)
-			: buf_printf(w->out, "%s(", aggregate_names[f->aggregate]);
+	int r;
 
 	assert(f->kind == FIELD_AGGREGATE && f->aggregate < AGGREGATE_KINDS);
-	if (r == 0 && f->expr)
+	assert(f->aggregate != AGGREGATE_PERCENTILE || (f->quantile > 0 && f->quantile < 1));
+	r = f->aggregate == AGGREGATE_PERCENTILE
+		    ? buf_printf(w->out, "percentile[%g](", f->quantile * 100)
+		    : buf_printf(w->out, "%s(", aggregate_names[f->aggregate]);
+	if (r < 0)
+		return r;
+	if (f->expr) {
 		r = text_write(w, f->expr);
-	for (int i = 0; i < params && r == 0; i++)
+		if (r < 0)
+			return r;
+	}
+	for (int i = 0; i < params; i++) {
 		r = buf_printf(w->out, ", %" PRId64, f->param[i]);
-	return r < 0 ? r : buf_append(w->out, ")", 1);
+		if (r < 0)
+			return r;
+	}
+	return buf_append(w->out, ")", 1);
 }
 
 static int plan_text_write_field(struct text_writer *w, const struct plan_field *f)
@@ -78,39 +98,48 @@ static int plan_text_write_field(struct text_writer *w, const struct plan_field 
 		return r;
 	/* "comm", not "comm as comm" */
 	if (w->out->len - from != strlen(f->name) ||
-	    memcmp(w->out->data + from, f->name, w->out->len - from))
+	    memcmp(w->out->data + from, f->name, w->out->len - from)) {
 		r = buf_printf(w->out, " as %s", f->name);
-	if (r == 0 && f->hidden)
-		r = buf_printf(w->out, " (hidden)");
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return f->hidden ? buf_printf(w->out, " (hidden)") : 0;
 }
 
 static int write_fields(struct text_writer *w, const char *title, const struct plan_field *fields,
 			size_t count, bool keys)
 {
 	const char *before = title;
-	int r = 0;
 
-	for (size_t i = 0; i < count && r == 0; i++) {
+	for (size_t i = 0; i < count; i++) {
+		int r;
+
 		if (keys != (fields[i].kind == FIELD_KEY || fields[i].kind == FIELD_WINDOW))
 			continue;
 		r = buf_printf(w->out, "%s", before);
-		if (r == 0)
-			r = plan_text_write_field(w, &fields[i]);
+		if (r < 0)
+			return r;
+		r = plan_text_write_field(w, &fields[i]);
+		if (r < 0)
+			return r;
 		before = ", ";
 	}
-	return r;
+	return 0;
 }
 
 static int write_group(struct text_writer *w, const struct plan_field *fields, size_t count)
 {
 	int r = buf_printf(w->out, "group");
 
-	if (r == 0)
-		r = write_fields(w, " by ", fields, count, true);
-	if (r == 0)
-		r = write_fields(w, " | ", fields, count, false);
-	return r < 0 ? r : buf_append(w->out, "\n", 1);
+	if (r < 0)
+		return r;
+	r = write_fields(w, " by ", fields, count, true);
+	if (r < 0)
+		return r;
+	r = write_fields(w, " | ", fields, count, false);
+	if (r < 0)
+		return r;
+	return buf_append(w->out, "\n", 1);
 }
 
 static int write_select(struct text_writer *w, const struct plan_field *fields, size_t count)
@@ -125,23 +154,36 @@ static int write_sort(struct text_writer *w, const struct plan_stage *s)
 {
 	int r = buf_printf(w->out, "sort");
 
+	if (r < 0)
+		return r;
 	assert(s->kind == STAGE_SORT && s->key_count > 0);
-	for (size_t i = 0; i < s->key_count && r == 0; i++)
+	for (size_t i = 0; i < s->key_count; i++) {
+		assert(s->keys[i].field < s->field_count);
 		r = buf_printf(w->out, "%s%s%s", i ? ", " : " ", s->fields[s->keys[i].field].name,
 			       s->keys[i].desc ? " desc" : "");
-	return r < 0 ? r : buf_append(w->out, "\n", 1);
+		if (r < 0)
+			return r;
+	}
+	return buf_append(w->out, "\n", 1);
+}
+
+static int write_filter(struct text_writer *w, const struct expr *e)
+{
+	int r = buf_printf(w->out, "filter ");
+
+	if (r < 0)
+		return r;
+	r = text_write(w, e);
+	if (r < 0)
+		return r;
+	return buf_append(w->out, "\n", 1);
 }
 
 static int write_stage(struct text_writer *w, const struct plan_stage *s)
 {
-	int r;
-
 	switch (s->kind) {
 	case STAGE_WHERE:
-		r = buf_printf(w->out, "filter ");
-		if (r == 0)
-			r = text_write(w, s->expr);
-		return r < 0 ? r : buf_append(w->out, "\n", 1);
+		return write_filter(w, s->expr);
 	case STAGE_SORT:
 		return write_sort(w, s);
 	case STAGE_HEAD:
@@ -163,24 +205,29 @@ int plan_text(const struct plan *p, struct buf *out)
 	struct text_writer w = {.out = out, .table = p->table};
 	int r = write_scan(p, out);
 
-	if (r == 0 && p->where) {
-		r = buf_printf(out, "filter ");
-		if (r == 0)
-			r = text_write(&w, p->where);
-		if (r == 0)
-			r = buf_append(out, "\n", 1);
+	if (r < 0)
+		return r;
+	if (p->where) {
+		r = write_filter(&w, p->where);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0 && !p->user)
+	if (!p->user) {
 		r = p->grouped ? write_group(&w, p->fields, p->field_count)
 			       : write_select(&w, p->fields, p->field_count);
+		if (r < 0)
+			return r;
+	}
 	w.fields = p->fields;
 	w.field_count = p->field_count;
-	for (size_t i = 0; i < p->stage_count && r == 0; i++) {
+	for (size_t i = 0; i < p->stage_count; i++) {
 		const struct plan_stage *s = &p->stages[i];
 
 		r = write_stage(&w, s);
+		if (r < 0)
+			return r;
 		w.fields = s->fields;
 		w.field_count = s->field_count;
 	}
-	return r;
+	return 0;
 }

@@ -16,6 +16,7 @@ static const struct expr *over_rows(struct maker *m, const struct expr *e)
 {
 	struct expr *copy = NULL;
 
+	assert(e->arg_count <= ARRAY_SIZE(e->arg));
 	if (e->kind == EXPR_FIELD)
 		return m->now[e->column];
 	for (unsigned int i = 0; i < e->arg_count; i++) {
@@ -47,6 +48,7 @@ static int take_select(struct maker *m, const struct plan_stage *stage)
 {
 	const struct expr **next = query_array(&m->s, stage->field_count + 1, const struct expr *);
 
+	assert(stage->kind == STAGE_SELECT);
 	for (size_t i = 0; next && i < stage->field_count; i++) {
 		next[i] = limited(m, stage->fields[i].expr);
 		if (!next[i])
@@ -76,20 +78,27 @@ static int row_stream_make(struct maker *m, const struct plan *p, struct plan_st
 {
 	size_t count;
 	const struct plan_field *shown = plan_output(p, &count);
-	int r = 0;
 
+	assert(plan_is_stream(p));
 	s->steps = query_array(&m->s, p->stage_count + 1, struct stream_step);
 	s->fields = query_array(&m->s, count + 1, const struct expr *);
 	m->now = query_array(&m->s, p->field_count + 1, const struct expr *);
-	for (size_t i = 0; i < p->field_count && !m->s.failed; i++)
+	if (m->s.failed)
+		return m->s.failed;
+	for (size_t i = 0; i < p->field_count; i++)
 		m->now[i] = p->fields[i].expr;
-	for (size_t i = 0; i < p->stage_count && !m->s.failed && r == 0; i++)
-		r = take_stage(m, &p->stages[i], s);
-	for (size_t i = 0; i < count && !m->s.failed; i++) {
+	for (size_t i = 0; i < p->stage_count; i++) {
+		int r = take_stage(m, &p->stages[i], s);
+
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < count; i++) {
 		if (!shown[i].hidden)
 			s->fields[s->field_count++] = m->now[i];
 	}
-	return m->s.failed;
+	assert(s->step_count <= p->stage_count && s->field_count <= count);
+	return 0;
 }
 
 int plan_stream_new(struct plan_stream **ret, const struct plan *p)
