@@ -82,6 +82,7 @@ static void query_complete_find_place(struct query_completion *c, size_t pos)
 			c->tokens[c->count++] = t;
 		}
 	}
+	assert(c->start <= pos && c->stage <= pos && c->count <= TOKENS_MAX);
 }
 
 static const struct query_token *back(const struct query_completion *c, size_t n)
@@ -198,6 +199,7 @@ static void offer_names(struct query_completion *c)
 		}
 		return;
 	}
+	assert(c->table < TABLE_COUNT); /* rows of users' tables are never open */
 	def = schema_table(c->table);
 	for (unsigned int i = 0; i < def->column_count; i++)
 		query_complete_offer(c, def->columns[i].name);
@@ -400,6 +402,8 @@ static void parse_before(struct query_completion *c)
 {
 	struct query_error err;
 	size_t len = c->grouped != SIZE_MAX && in_aggregate(c) ? c->grouped : c->stage;
+
+	assert(!c->before && len <= c->start);
 
 	while (len && c->s.text[len - 1] != '|')
 		len--;

@@ -45,6 +45,7 @@ static struct expr *check_text_function(struct query_checker *c, struct node *n,
 {
 	struct expr *a = check_call_text_of(c, n->first);
 
+	assert(f <= FUNCTION_LEN && n->count == 1);
 	return a ? expr_make_call(c->s, f,
 				  query_kind_of(f == FUNCTION_LEN ? QUERY_INT : QUERY_TEXT), n, a,
 				  NULL)
@@ -87,6 +88,7 @@ static struct expr *check_number_function(struct query_checker *c, struct node *
 {
 	struct expr *a = check_expr(c, n->first, NULL);
 
+	assert(f == FUNCTION_LOG2 || f == FUNCTION_ABS);
 	if (!a)
 		return NULL;
 	if (!kind_is_number(a->type) || (f == FUNCTION_LOG2 && a->type.type == QUERY_FLOAT) ||
@@ -102,6 +104,8 @@ static struct expr *check_time_function(struct query_checker *c, struct node *n,
 	struct query_kind k = query_kind_of(QUERY_TIME);
 	struct expr *a = check_expr(c, n->first, &k);
 
+	assert(f == FUNCTION_HOUR || f == FUNCTION_MINUTE);
+
 	if (!a)
 		return NULL;
 	if (a->type.type != QUERY_TIME)
@@ -114,6 +118,7 @@ static struct expr *check_bit_function(struct query_checker *c, struct node *n,
 {
 	struct expr *a, *b;
 
+	assert(n->count == 2 && (f == FUNCTION_BITAND || f == FUNCTION_BITOR));
 	if (check_pair(c, n->first, n->first->next, &a, &b) < 0)
 		return NULL;
 	if (a->type.type != QUERY_INT && a->type.type != QUERY_UINT)
@@ -176,6 +181,7 @@ static struct expr *check_case(struct query_checker *c, struct node *n)
 	e = expr_make_binary(c->s, EXPR_CASE, k, n, cond, a);
 	if (e)
 		e->arg[e->arg_count++] = b;
+	assert(!e || e->arg_count == 3);
 	return e;
 }
 
@@ -256,6 +262,7 @@ struct expr *check_call(struct query_checker *c, struct node *n, const struct qu
 		unknown_function(c, n);
 		return NULL;
 	}
+	assert(f < FUNCTION_COUNT);
 	takes = strchr(signatures[f], ',') ? 2 : 1;
 	if (n->count != takes) {
 		query_fail(c->s, n->pos, n->len, "%s takes %s", signatures[f],

@@ -43,6 +43,8 @@ static struct expr *check_literal_number(struct query_checker *c, struct node *n
 {
 	int64_t value = num->i;
 
+	/* the lexer makes no negative numbers: a uint is one above INT64_MAX */
+	assert(num->type == QUERY_UINT ? value < 0 : num->type == QUERY_FLOAT || value >= 0);
 	if (num->type == QUERY_FLOAT)
 		return make_float(c, n, negative ? -num->f : num->f);
 	if (num->type == QUERY_UINT && !negative)

@@ -32,6 +32,7 @@ static bool add_value(struct query_checker *c, struct match_values *v, const str
 		v->list = list;
 		v->cap = cap;
 	}
+	assert(v->count < v->cap);
 	v->list[v->count++] = *value;
 	return true;
 }
@@ -116,6 +117,7 @@ static void sort_values(struct match_values *v, struct query_kind k)
 		if (compare(&v->list[n], &v->list[i]))
 			v->list[++n] = v->list[i];
 	}
+	assert(n < v->count);
 	v->count = n + 1;
 }
 
@@ -238,6 +240,7 @@ struct expr *check_in(struct query_checker *c, struct node *n)
 		e->count = v.count;
 		any[count++] = e;
 	}
+	assert(count > 0 && count <= n->count);
 	return expr_make_logic(c->s, EXPR_OR, any, count);
 }
 
@@ -334,6 +337,7 @@ static struct expr *make_match(struct query_checker *c, const struct node *n, st
 	struct expr *e;
 	char *copy;
 
+	assert((size_t)n->kind < ARRAY_SIZE(kinds));
 	if (!check_pattern(c, pattern, n->kind) ||
 	    (n->kind == NODE_GLOB && !check_first_folder(c, n->first, pattern)) ||
 	    (n->kind == NODE_REGEX && check_regex(c, pattern) < 0))
@@ -416,6 +420,7 @@ static struct expr *only_ops(struct query_checker *c, struct node *n, const stru
 
 	if (!e || !w->ops)
 		return e;
+	assert(w->op_count > 0);
 	if (!name_resolves(c, &op)) {
 		query_fail(
 			c->s, n->pos, n->len,

@@ -15,7 +15,8 @@ struct expr *expr_make_expr(struct query_source *s, enum expr_kind kind, struct 
 {
 	struct expr *e = query_make(s, struct expr);
 
-	assert(kind <= EXPR_USER);
+	assert(kind <= EXPR_USER && type.type != QUERY_DISTINCT);
+	assert(type.type != QUERY_CODE || type.vocab); /* whose words they are */
 	if (!e)
 		return NULL;
 	e->kind = kind;
@@ -62,6 +63,8 @@ struct expr *expr_make_call(struct query_source *s, enum query_function f, struc
 {
 	struct expr *e = b ? expr_make_binary(s, EXPR_CALL, type, at, a, b)
 			   : expr_make_unary(s, EXPR_CALL, type, at, a);
+
+	static_assert(ARRAY_SIZE(((struct expr *)0)->arg) == 3, "if() has the most operands");
 
 	assert(f < FUNCTION_COUNT);
 	if (e)
@@ -129,6 +132,7 @@ struct expr *expr_make_logic(struct query_source *s, enum expr_kind kind, struct
 			return NULL;
 		}
 	}
+	assert(total >= count);
 	links = query_array(s, total, struct expr *);
 	if (!links)
 		return NULL;
@@ -194,6 +198,7 @@ static struct expr *check_chain(struct query_checker *c, struct node *n)
 		if (!all[count++])
 			return NULL;
 	}
+	assert(count == n->count);
 	return expr_make_logic(c->s, n->kind == NODE_AND ? EXPR_AND : EXPR_OR, all, count);
 }
 

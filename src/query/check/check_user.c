@@ -118,6 +118,7 @@ static struct expr *check_user_make(struct query_source *s, const struct query_u
 {
 	struct expr *e;
 
+	assert(column < t->column_count && key < t->column_count);
 	if (check_user_do_load(s, t, key, true, at) < 0 ||
 	    check_user_do_load(s, t, column, false, at) < 0)
 		return NULL;

@@ -62,6 +62,7 @@ static struct bytes id_names_cgroup_text(const struct dims *d, const struct dims
 
 	if (!c)
 		return (struct bytes){NULL, 0};
+	assert(name == QNAME_CGROUP_PATH || name == QNAME_CONTAINER || name == QNAME_UNIT);
 	return name == QNAME_CGROUP_PATH ? c->path
 	       : name == QNAME_CONTAINER ? c->container
 					 : c->unit;
@@ -171,6 +172,8 @@ static void file_value(enum query_name name, const struct dims *d, int64_t id, s
 
 enum table_id query_name_table(enum query_name name)
 {
+	static_assert(QNAME_PROCESS + 1 == QNAME_PATH,
+		      "names of threads come before those of files");
 	assert(name < QNAME_COUNT);
 	return name < QNAME_PATH ? TABLE_THREAD : TABLE_FILE;
 }
@@ -191,6 +194,7 @@ int query_name_value(enum query_name name, const struct dims *d, int64_t id, str
 
 int64_t query_entity_id(enum table_id entity, const struct dims *d, int64_t id)
 {
+	assert(schema_is_dimension(entity));
 	switch (entity) {
 	case TABLE_THREAD:
 		return dims_latest_thread(d, id);

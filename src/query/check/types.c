@@ -13,6 +13,8 @@ const char *const query_type_names[] = {
 	[QUERY_TALLY] = "tally", [QUERY_DISTINCT] = "int",
 };
 
+static_assert(ARRAY_SIZE(query_type_names) == QUERY_DISTINCT + 1, "each type has a name");
+
 const char *query_kind_unit(struct query_kind k)
 {
 	switch (k.type) {
@@ -53,6 +55,7 @@ uint64_t expr_columns(const struct expr *e)
 	assert(e->kind <= EXPR_USER && e->arg_count <= ARRAY_SIZE(e->arg));
 	switch (e->kind) {
 	case EXPR_COLUMN:
+		assert(e->column < SCHEMA_COLUMNS_MAX);
 		return 1ull << e->column;
 	case EXPR_STOP:
 		set = schema_end_columns(e->table);
@@ -64,6 +67,7 @@ uint64_t expr_columns(const struct expr *e)
 		/* without an address of its own a call goes to the socket's peer */
 		return e->name == QNAME_PEER ? set | 1ull << OP_FILE_ID : set;
 	default:
+		assert(e->kind != EXPR_CONST || !e->arg_count);
 		for (unsigned int i = 0; i < e->arg_count; i++)
 			set |= expr_columns(e->arg[i]);
 		return set;

@@ -22,6 +22,7 @@ static ssize_t user_values_find_row(const struct query_user_column *c, const str
 {
 	size_t low = 0, high = c->row_count;
 
+	assert(c->rows || !c->row_count); /* query_users.load() made the order */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		int order = user_values_compare_keys(c, c->rows[middle], key);
@@ -42,11 +43,13 @@ void query_user_value(const struct expr *e, const struct value *key, struct valu
 	ssize_t row;
 
 	assert(e->kind == EXPR_USER && e->user_column < e->user->column_count && !key->null);
+	assert(e->user_key < e->user->column_count);
 	c = &e->user->columns[e->user_column];
 	row = user_values_find_row(&e->user->columns[e->user_key], key);
 	*ret = (struct value){.null = row < 0 || c->nulls[row]};
 	if (ret->null)
 		return;
+	assert(c->texts || c->floats || c->ints); /* query_users.load() brought it */
 	if (c->texts)
 		ret->t = c->texts[row];
 	else if (c->floats)

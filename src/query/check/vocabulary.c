@@ -34,6 +34,9 @@ static const struct {
 	{"slept", STATUS_SLEPT},
 };
 
+static_assert(ARRAY_SIZE(aggregate_names) == AGGREGATE_KINDS, "each aggregate has a name");
+static_assert(ARRAY_SIZE(function_names) == FUNCTION_COUNT, "each function has a name");
+
 /* ---- aggregates and functions ---- */
 
 /* "p99" is 0.99, "p999" 0.999. More digits than two only behind a 9: whoever writes p100 means the
@@ -53,6 +56,7 @@ static bool quantile_name(struct bytes name, double *ret)
 		value = value * 10 + (name.data[i] - '0');
 	}
 	*ret = value / place;
+	assert(*ret >= 0 && *ret < 1);
 	return value > 0;
 }
 
@@ -140,6 +144,7 @@ static bool flag_ops(struct query_source *s, struct bytes word, struct bit_word 
 	}
 	if (!found)
 		return false;
+	assert(ret->op_count > 0 && ret->op_count <= ARRAY_SIZE(ops));
 	ret->ops = query_array(s, ret->op_count, struct value);
 	if (ret->ops)
 		memcpy(ret->ops, ops, ret->op_count * sizeof(*ops));
@@ -148,6 +153,7 @@ static bool flag_ops(struct query_source *s, struct bytes word, struct bit_word 
 
 bool bit_word_find(struct query_source *s, const char *set, struct bytes word, struct bit_word *ret)
 {
+	assert(!strcmp(set, "flags") || !strcmp(set, "status"));
 	if (!strcmp(set, "flags"))
 		return flag_ops(s, word, ret);
 	for (size_t i = 0; i < ARRAY_SIZE(status_words); i++) {

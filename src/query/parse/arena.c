@@ -12,6 +12,8 @@ struct arena_chunk {
 	max_align_t data[];
 };
 
+static_assert(CHUNK_SIZE % sizeof(max_align_t) == 0, "what is left of a chunk stays aligned");
+
 struct plan_arena {
 	struct arena_chunk *chunks;
 	uint8_t *free;
@@ -41,6 +43,7 @@ void *arena_alloc(struct plan_arena *a, size_t count, size_t size)
 {
 	size_t bytes;
 	void *p;
+	assert(size > 0);
 
 	if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2)
 		return NULL;
@@ -60,6 +63,7 @@ void *arena_alloc(struct plan_arena *a, size_t count, size_t size)
 	}
 	p = a->free;
 	assert(p && ((uintptr_t)p % sizeof(void *)) == 0);
+	assert(bytes <= a->left);
 	a->free += bytes;
 	a->left -= bytes;
 	return p;

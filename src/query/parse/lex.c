@@ -70,6 +70,7 @@ static void lex_bad(struct query_source *s, struct query_token *t, const char *w
 {
 	t->kind = TOKEN_BAD;
 	query_fail(s, t->pos, t->len, "%s", what);
+	assert(s->failed < 0); /* a bad token is an error of the query */
 }
 
 /* ---- numbers ---- */
@@ -140,6 +141,7 @@ static size_t take_digits(const char *p, char *to, size_t *len, int (*is)(int))
 {
 	size_t n = 0;
 
+	assert(*len < DIGITS_MAX);
 	while (is((unsigned char)p[n]) || (n && p[n] == '_' && is((unsigned char)p[n + 1]))) {
 		if (p[n] != '_' && *len + 1 < DIGITS_MAX)
 			to[(*len)++] = p[n];
@@ -154,6 +156,8 @@ static size_t prefixed_number(struct query_source *s, struct query_token *t, con
 	size_t len = 0, n = 2 + take_digits(p + 2, digits, &len, isxdigit);
 	char *end;
 
+	assert(p[0] == '0' && (p[1] == 'x' || p[1] == 'o'));
+	assert(len < sizeof(digits));
 	digits[len] = '\0';
 	errno = 0;
 	whole_value(&t->number, strtoull(digits, &end, p[1] == 'o' ? 8 : 16), NULL);
@@ -199,6 +203,7 @@ static size_t lex_number(struct query_source *s, struct query_token *t, const ch
 	bool fraction, fits;
 	size_t n, letters = 0;
 
+	assert(isdigit((unsigned char)*p) || *p == '.');
 	t->kind = TOKEN_NUMBER;
 	if (*p == '0' && (p[1] == 'x' || p[1] == 'o'))
 		return prefixed_number(s, t, p);
@@ -248,6 +253,7 @@ static int lex_hex_digit(char c)
  */
 static size_t unescape(const char *p, uint8_t *to, size_t *len)
 {
+	assert(*p == '\\');
 	switch (p[1]) {
 	case '\\':
 	case '"':
@@ -277,6 +283,7 @@ static size_t string_end(const char *p, size_t left)
 {
 	size_t n = 1;
 
+	assert(left > 0 && (*p == '"' || *p == '\''));
 	while (n < left && (p[n] != *p || (n + 1 < left && p[n + 1] == *p)))
 		n += p[n] == '\\' || p[n] == *p ? 2 : 1;
 	return MIN(n, left);
@@ -403,4 +410,5 @@ void lex_next(struct query_source *s, size_t *pos, struct query_token *ret)
 	} else {
 		*pos = at + lex_sign(s, ret, p);
 	}
+	assert(*pos > at && *pos <= s->len); /* every token moves on */
 }

@@ -33,6 +33,7 @@ void parser_take(struct parser *p)
 
 void parser_start(struct parser *p, struct query_source *s)
 {
+	assert(!s->failed);
 	*p = (struct parser){.s = s};
 	lex_next(s, &p->pos, &p->now);
 	p->after = p->now;
@@ -62,6 +63,7 @@ int parser_expected(struct parser *p, const char *what)
 {
 	const struct query_token *t = &p->now;
 
+	assert(t->kind != TOKEN_BAD || p->s->failed < 0);
 	if (t->kind == TOKEN_BAD)
 		return p->s->failed;
 	if (t->kind == TOKEN_END)
@@ -143,9 +145,11 @@ static struct node *binary(struct parser *p, enum node_kind kind, unsigned int o
 {
 	struct node *n = a && b ? make_node(p, kind, a->pos) : NULL, *last = NULL;
 
+	assert(kind == NODE_COMPARE || kind == NODE_ARITH || kind == NODE_DOTS);
 	if (!n || !add_operand(p, n, &last, a) || !add_operand(p, n, &last, b))
 		return NULL;
 	n->op = op;
+	assert(n->count == 2);
 	return n;
 }
 
@@ -190,6 +194,7 @@ static struct node *parse_arguments(struct parser *p, struct node *call)
 {
 	struct node *last = NULL;
 
+	assert(call->kind == NODE_CALL && p->now.kind == TOKEN_OPEN);
 	parser_take(p); /* the bracket */
 	if (!parse_enter(p))
 		return NULL;
@@ -261,6 +266,7 @@ static struct node *parse_set(struct parser *p)
 	uint32_t pos = p->now.pos, end;
 	struct node *n;
 
+	assert(p->now.kind == TOKEN_PERCENT);
 	while (p->now.kind == TOKEN_PERCENT)
 		parser_take(p);
 	if (p->now.kind != TOKEN_NAME || p->now.pos != p->end) {
@@ -363,6 +369,7 @@ static bool parse_list(struct parser *p, struct node *n, bool ranges)
 {
 	struct node *last = n->first;
 
+	assert(p->now.kind == TOKEN_OPEN && n->count == 1);
 	parser_take(p);
 	if (!parse_enter(p))
 		return false;
@@ -390,6 +397,7 @@ static struct node *range(struct parser *p, struct node *what, struct node *from
 	if (!n || !add_operand(p, n, &last, what) || !add_operand(p, n, &last, from) ||
 	    !add_operand(p, n, &last, to))
 		return NULL;
+	assert(n->count == 3);
 	return n;
 }
 
@@ -548,6 +556,7 @@ static bool add_link(struct parser *p, struct node *chain, struct node **last, s
 {
 	struct node *part, *next;
 
+	assert(chain->kind == NODE_AND || chain->kind == NODE_OR);
 	if (!n || n->kind != chain->kind)
 		return add_operand(p, chain, last, n);
 	for (part = n->first; part; part = next) {
@@ -579,6 +588,7 @@ static struct node *parse_chain(struct parser *p, enum node_kind kind,
 		if (!add_link(p, chain, &last, part(p)))
 			return NULL;
 	} while (at_joint(p, kind));
+	assert(chain->count >= 2);
 	return chain;
 }
 

@@ -135,6 +135,7 @@ static int parse_every(struct parser *p, struct query_part *by)
 	by->number = p->now.number.i;
 	parser_take(p);
 	by->len = p->end - pos;
+	assert(by->number > 0);
 	return 0;
 }
 
@@ -143,6 +144,7 @@ static struct query_part *parse_by(struct parser *p)
 {
 	struct query_part *by = parse_stages_make_part(p, PART_BY, p->now.pos);
 
+	assert(token_is(&p->now, "by") || token_is(&p->now, "every"));
 	if (!by)
 		return NULL;
 	if (parser_accept_word(p, "by") && !token_is(&p->now, "every")) {
@@ -172,6 +174,7 @@ static struct query_part *parse_head(struct parser *p, enum query_part_kind kind
 {
 	struct query_part *part = parse_stages_make_part(p, kind, p->now.pos);
 
+	assert(kind == PART_HEAD || kind == PART_TAIL);
 	parser_take(p);
 	if (!part)
 		return NULL;
@@ -183,6 +186,7 @@ static struct query_part *parse_head(struct parser *p, enum query_part_kind kind
 		return NULL;
 	}
 	part->number = p->now.number.i;
+	assert(part->number >= 0); /* a sign is a token of its own */
 	parser_take(p);
 	return part;
 }
@@ -393,6 +397,7 @@ static int parse_trailing_by(struct parser *p, struct query_part *part, struct q
 {
 	struct query_part *by;
 
+	assert(**next == part); /* the keys are put in its place */
 	if (part->kind != PART_AGGREGATE ||
 	    (!token_is(&p->now, "by") && !token_is(&p->now, "every")))
 		return 0;
@@ -432,6 +437,7 @@ int query_parse_parts(struct parser *p, struct query_pipeline *ret)
 
 	if (r < 0)
 		return r;
+	assert(ret->user ? ret->table == TABLE_COUNT : ret->table < TABLE_COUNT);
 	if (p->now.kind == TOKEN_END) {
 		if (!from)
 			return query_fail(p->s, 0, 0,

@@ -22,6 +22,7 @@ static size_t query_error_character(const char *p, size_t left, int *ret_columns
 					   : 0;
 	uint32_t code = n > 1 ? c & (0xffu >> (n + 1)) : c;
 
+	assert(left > 0);
 	*ret_columns = 1;
 	*ret_plain = false;
 	if (!n || n > left)
@@ -67,6 +68,7 @@ static void make_plain(char *message)
 		}
 		at += n;
 	}
+	assert(to <= len); /* it only gets shorter */
 	message[to] = '\0';
 }
 
@@ -75,6 +77,7 @@ int query_fail(struct query_source *s, size_t pos, size_t len, const char *fmt, 
 	va_list ap;
 	char message[ERROR_MESSAGE_MAX];
 
+	assert(s->error && s->failed <= 0);
 	if (s->failed)
 		return s->failed;
 	s->failed = -EINVAL;
@@ -125,6 +128,7 @@ static int query_error_columns(const char *text, size_t from, size_t to)
 
 static size_t step_back(const char *text, size_t at, size_t least)
 {
+	assert(at > least);
 	do
 		at--;
 	while (at > least && ((uint8_t)text[at] & 0xc0) == 0x80);
@@ -133,20 +137,20 @@ static size_t step_back(const char *text, size_t at, size_t least)
 
 static int query_error_show(struct buf *out, const char *text, size_t from, size_t to)
 {
-	int r = 0;
-
-	while (from < to && r >= 0) {
+	while (from < to) {
 		bool plain;
-		int wide;
+		int wide, r;
 		size_t n = query_error_character(text + from, to - from, &wide, &plain);
 
 		if (plain)
 			r = buf_append(out, text + from, n);
 		else
 			r = buf_append(out, text[from] == '\t' ? " " : "?", 1);
+		if (r < 0)
+			return r;
 		from += n;
 	}
-	return r;
+	return 0;
 }
 
 /* The part of the line of `pos` that is shown: *from .. *to. */
@@ -171,6 +175,7 @@ static void window(const char *text, size_t len, size_t pos, size_t *from, size_
 		all += wide;
 		end += n;
 	}
+	assert(begin <= pos && pos <= end && end <= len);
 	*from = begin;
 	*to = end;
 }
@@ -188,16 +193,24 @@ int query_error_text(const struct query_error *e, const char *text, size_t len, 
 	cut_left = from > 0 && text[from - 1] != '\n';
 	cut_right = to < len && text[to] != '\n';
 	r = buf_printf(out, "  %s", cut_left ? "..." : "");
-	if (r == 0)
-		r = query_error_show(out, text, from, to);
-	if (r == 0)
-		r = buf_printf(out, "%s\n", cut_right ? "..." : "");
+	if (r < 0)
+		return r;
+	r = query_error_show(out, text, from, to);
+	if (r < 0)
+		return r;
+	r = buf_printf(out, "%s\n", cut_right ? "..." : "");
+	if (r < 0)
+		return r;
 	marked = MIN(pos + e->len, to);
 	before = query_error_columns(text, from, pos) + 2 + (cut_left ? 3 : 0);
 	width = marked > pos ? query_error_columns(text, pos, marked) : 1;
-	if (r == 0)
-		r = buf_printf(out, "%*s^", before, "");
-	for (int i = 1; r == 0 && i < width; i++)
+	r = buf_printf(out, "%*s^", before, "");
+	if (r < 0)
+		return r;
+	for (int i = 1; i < width; i++) {
 		r = buf_append(out, "~", 1);
-	return r < 0 ? r : buf_append(out, "\n", 1);
+		if (r < 0)
+			return r;
+	}
+	return buf_append(out, "\n", 1);
 }

@@ -42,6 +42,11 @@ static const char *const function_names[] = {
 static const char *const compare_signs[] = {"==", "!=", "<", "<=", ">", ">="};
 static const char *const arith_signs[] = {"+", "-", "*", "/", "%"};
 
+static_assert(ARRAY_SIZE(name_names) == QNAME_COUNT, "each name has its text");
+static_assert(ARRAY_SIZE(function_names) == FUNCTION_COUNT, "each function has its text");
+static_assert(ARRAY_SIZE(compare_signs) == COMPARE_GE + 1, "each comparison has a sign");
+static_assert(ARRAY_SIZE(arith_signs) == ARITH_MOD + 1, "each operator has a sign");
+
 static int expr_text_write_expr(struct text_writer *w, const struct expr *e, enum binding least);
 
 /* ---- constants ---- */
@@ -50,7 +55,9 @@ int text_write_quoted(struct buf *out, struct bytes t)
 {
 	int r = buf_append(out, "\"", 1);
 
-	for (size_t i = 0; i < t.len && r == 0; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < t.len; i++) {
 		uint8_t c = t.data[i];
 
 		if (c == '"' || c == '\\')
@@ -63,8 +70,10 @@ int text_write_quoted(struct buf *out, struct bytes t)
 			r = buf_printf(out, "\\x%02x", c);
 		else
 			r = buf_append(out, &c, 1);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : buf_append(out, "\"", 1);
+	return buf_append(out, "\"", 1);
 }
 
 /* The largest unit of which it is a whole number. */
@@ -197,9 +206,12 @@ static int expr_text_write_binary(struct text_writer *w, const struct expr *e, c
 	int r = expr_text_write_expr(w, e->arg[0], left);
 
 	assert(e->arg_count == 2);
-	if (r == 0)
-		r = buf_printf(w->out, " %s ", sign);
-	return r < 0 ? r : expr_text_write_expr(w, e->arg[1], right);
+	if (r < 0)
+		return r;
+	r = buf_printf(w->out, " %s ", sign);
+	if (r < 0)
+		return r;
+	return expr_text_write_expr(w, e->arg[1], right);
 }
 
 static int write_list(struct text_writer *w, const struct expr *e)
@@ -208,15 +220,17 @@ static int write_list(struct text_writer *w, const struct expr *e)
 	int r = expr_text_write_expr(w, e->arg[0], BIND_SUM);
 
 	assert(e->count > 0);
-	if (r == 0)
-		r = buf_printf(w->out, " in (");
-	for (size_t i = 0; i < e->count && r == 0; i++) {
-		if (i)
-			r = buf_printf(w->out, ", ");
-		if (r == 0)
-			r = expr_text_write_value(w->out, k, &e->list[i]);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < e->count; i++) {
+		r = buf_printf(w->out, i ? ", " : " in (");
+		if (r < 0)
+			return r;
+		r = expr_text_write_value(w->out, k, &e->list[i]);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : buf_printf(w->out, ")");
+	return buf_printf(w->out, ")");
 }
 
 static int expr_text_write_range(struct text_writer *w, const struct expr *e)
@@ -224,24 +238,33 @@ static int expr_text_write_range(struct text_writer *w, const struct expr *e)
 	int r = expr_text_write_expr(w, e->arg[0], BIND_SUM);
 
 	assert(e->arg_count == 3);
-	if (r == 0)
-		r = buf_printf(w->out, " in ");
-	if (r == 0)
-		r = expr_text_write_expr(w, e->arg[1], BIND_SUM);
-	if (r == 0)
-		r = buf_printf(w->out, "..");
-	return r < 0 ? r : expr_text_write_expr(w, e->arg[2], BIND_SUM);
+	if (r < 0)
+		return r;
+	r = buf_printf(w->out, " in ");
+	if (r < 0)
+		return r;
+	r = expr_text_write_expr(w, e->arg[1], BIND_SUM);
+	if (r < 0)
+		return r;
+	r = buf_printf(w->out, "..");
+	if (r < 0)
+		return r;
+	return expr_text_write_expr(w, e->arg[2], BIND_SUM);
 }
 
 static int write_match(struct text_writer *w, const struct expr *e)
 {
 	int r = expr_text_write_expr(w, e->arg[0], BIND_SUM);
 
-	if (r == 0)
-		r = buf_printf(w->out, e->kind == EXPR_GLOB    ? " ~ "
-				       : e->kind == EXPR_REGEX ? " =~ "
-							       : " like ");
-	return r < 0 ? r : text_write_quoted(w->out, e->pattern);
+	assert(e->kind == EXPR_GLOB || e->kind == EXPR_REGEX || e->kind == EXPR_LIKE);
+	if (r < 0)
+		return r;
+	r = buf_printf(w->out, e->kind == EXPR_GLOB    ? " ~ "
+			       : e->kind == EXPR_REGEX ? " =~ "
+						       : " like ");
+	if (r < 0)
+		return r;
+	return text_write_quoted(w->out, e->pattern);
 }
 
 static int expr_text_write_has(struct text_writer *w, const struct expr *e)
@@ -257,11 +280,12 @@ static int expr_text_write_has(struct text_writer *w, const struct expr *e)
 	if (status && what->kind == EXPR_CALL)
 		what = what->arg[0];
 	r = expr_text_write_expr(w, what, BIND_SUM);
+	if (r < 0)
+		return r;
 	/* a single word of status; those of flags depend on the operation */
 	for (size_t i = 0; status && (word = query_status_word(i, &bit)) && bit != e->bits; i++)
 		;
-	if (r == 0)
-		r = buf_printf(w->out, " has ");
+	r = buf_printf(w->out, " has ");
 	if (r < 0)
 		return r;
 	return word ? buf_printf(w->out, "%s", word) : buf_printf(w->out, "0x%" PRIx64, e->bits);
@@ -271,13 +295,20 @@ static int expr_text_write_call(struct text_writer *w, const struct expr *e, con
 {
 	int r = buf_printf(w->out, "%s(", name);
 
-	for (unsigned int i = 0; i < e->arg_count && r == 0; i++) {
-		if (i)
+	if (r < 0)
+		return r;
+	assert(e->arg_count > 0 && e->arg_count <= ARRAY_SIZE(e->arg));
+	for (unsigned int i = 0; i < e->arg_count; i++) {
+		if (i) {
 			r = buf_printf(w->out, ", ");
-		if (r == 0)
-			r = expr_text_write_expr(w, e->arg[i], BIND_OR);
+			if (r < 0)
+				return r;
+		}
+		r = expr_text_write_expr(w, e->arg[i], BIND_OR);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : buf_printf(w->out, ")");
+	return buf_printf(w->out, ")");
 }
 
 static int expr_text_write_field(struct text_writer *w, unsigned int i)
@@ -350,9 +381,12 @@ static int expr_text_write_expr(struct text_writer *w, const struct expr *e, enu
 	bool brackets = binding(e) < least;
 	int r = brackets ? buf_append(w->out, "(", 1) : 0;
 
-	if (r == 0)
-		r = write_bare(w, e);
-	return r < 0 || !brackets ? r : buf_append(w->out, ")", 1);
+	if (r < 0)
+		return r;
+	r = write_bare(w, e);
+	if (r < 0)
+		return r;
+	return brackets ? buf_append(w->out, ")", 1) : 0;
 }
 
 int text_write(struct text_writer *w, const struct expr *e)
