@@ -123,6 +123,13 @@ struct call_filter {
  * order of numbers that have one. */
 #define FILTER_TURNED (1ull << 63)
 
+_Static_assert(sizeof(struct call_filter_step) == 16,
+	       "no padding: user space fills it, the kernel reads it");
+_Static_assert(sizeof(struct call_filter_name) == 16 + FILTER_NAME_MAX,
+	       "no padding: tests are compared as bytes");
+_Static_assert(FILTER_FIELDS <= 32, "call_filter.fields has a bit for each field");
+_Static_assert(2 * PEER_BYTES < FILTER_NAME_MAX, "text has room for an address and its mask");
+
 static inline int filter_is_unsigned(__u32 field)
 {
 	return field == FILTER_INO || (field >= FILTER_A0 && field <= FILTER_A5);

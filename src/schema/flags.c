@@ -50,6 +50,7 @@ static const char *bar(const struct buf *to, size_t start)
 static int print_bits(struct buf *to, size_t start, const struct flag_set *s, uint64_t bits,
 		      uint64_t *ret_rest)
 {
+	assert(to->len >= start);
 	for (size_t i = 0; i < s->bit_count && bits; i++) {
 		int r;
 
@@ -129,6 +130,8 @@ int flags_print(struct buf *to, enum word_set set, uint64_t value)
 	const char *word;
 	int r = 0;
 
+	assert(!(s->mask & s->number)); /* a bit is of the code or of the number */
+	assert(s->wide || !((s->mask | s->number) >> 32));
 	if (print_special(to, set, value, &r))
 		return r;
 	if (!s->wide)
@@ -138,27 +141,39 @@ int flags_print(struct buf *to, enum word_set set, uint64_t value)
 	word = s->mask ? flags_code_word(set, code) : NULL;
 	if (!value && !word && !s->number)
 		return print_nothing(to, s);
-	if (word && !s->code_last)
+	if (word && !s->code_last) {
 		r = buf_printf(to, "%s", word);
-	else if (code && !word && !s->code_last)
-		bits |= code; /* nobody knows it: shown with the other bits that have no word */
-	if (r == 0)
-		r = print_bits(to, start, s, bits, &bits);
-	if (r == 0 && s->shift && bits >> s->shift) {
+		if (r < 0)
+			return r;
+	} else if (code && !word && !s->code_last) {
+		bits |= code; /* unknown: shown with the other bits that have no word */
+	}
+	r = print_bits(to, start, s, bits, &bits);
+	if (r < 0)
+		return r;
+	if (s->shift && bits >> s->shift) {
 		r = buf_printf(to, "%s%llu<<MAP_HUGE_SHIFT", bar(to, start),
 			       (unsigned long long)(bits >> s->shift));
+		if (r < 0)
+			return r;
 		bits &= (1ull << s->shift) - 1;
 	}
-	if (r == 0 && bits)
+	if (bits) {
 		r = print_number(to, s, start, bits);
-	if (r == 0 && s->number)
+		if (r < 0)
+			return r;
+	}
+	if (s->number) {
 		r = buf_printf(to, s->octal ? "%s%#03llo" : "%s%llu", bar(to, start),
 			       (unsigned long long)(value & s->number));
-	if (r == 0 && s->code_last && word)
-		r = buf_printf(to, "%s%s", bar(to, start), word);
-	else if (r == 0 && s->code_last && code)
-		r = buf_printf(to, "%s%llu", bar(to, start), (unsigned long long)code);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	if (s->code_last && word)
+		return buf_printf(to, "%s%s", bar(to, start), word);
+	if (s->code_last && code)
+		return buf_printf(to, "%s%llu", bar(to, start), (unsigned long long)code);
+	return 0;
 }
 
 /* ---- reading ---- */
@@ -260,19 +275,24 @@ int flags_print_mode(struct buf *to, uint64_t mode)
 	static const struct flag_word high[] = {
 		{04000, "S_ISUID"}, {02000, "S_ISGID"}, {01000, "S_ISVTX"}};
 	const char *type = flags_find_word(types, ARRAY_SIZE(types), mode & 0170000);
-	int r = 0;
+	int r;
 
 	mode &= UINT32_MAX;
 	if (type) {
 		r = buf_printf(to, "%s|", type);
+		if (r < 0)
+			return r;
 		mode &= ~0170000ull;
 	}
-	for (size_t i = 0; type && r == 0 && i < ARRAY_SIZE(high); i++) {
-		if (mode & high[i].value)
-			r = buf_printf(to, "%s|", high[i].name);
+	for (size_t i = 0; type && i < ARRAY_SIZE(high); i++) {
+		if (!(mode & high[i].value))
+			continue;
+		r = buf_printf(to, "%s|", high[i].name);
+		if (r < 0)
+			return r;
 		mode &= ~high[i].value;
 	}
-	return r < 0 ? r : buf_printf(to, "%#03llo", (unsigned long long)mode);
+	return buf_printf(to, "%#03llo", (unsigned long long)mode);
 }
 
 int flags_print_dev(struct buf *to, uint64_t dev)

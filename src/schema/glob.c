@@ -13,6 +13,8 @@ struct places {
 	size_t count;
 };
 
+static_assert(GLOB_MAX <= UINT16_MAX, "places are 16 bits");
+
 struct glob {
 	const char *pattern;
 	size_t len;
@@ -28,6 +30,7 @@ static size_t match_set(const char *p, size_t left, char c, bool *ret)
 	size_t first = negated ? 2 : 1, i = first;
 	bool found = false;
 
+	assert(left > 0 && *p == '[');
 	while (i < left && (p[i] != ']' || i == first)) {
 		uint8_t low, high;
 
@@ -56,6 +59,7 @@ static void add_place(struct glob *g, struct places *to, size_t at, uint32_t ste
 		size_t after = at + 1 + stars;
 
 		g->seen[at] = step;
+		assert(to->count <= g->len); /* each place once in a step */
 		to->list[to->count++] = (uint16_t)at;
 		if (!star)
 			return;
@@ -109,6 +113,7 @@ bool glob_match(const char *glob, const char *text, size_t len)
 		g.len--;
 	if (g.len > GLOB_MAX)
 		return false;
+	assert(len < UINT32_MAX - 2); /* the steps are numbered */
 	memset(g.seen, 0, (g.len + 1) * sizeof(g.seen[0]));
 	now->count = 0;
 	add_place(&g, now, 0, 1);

@@ -196,8 +196,23 @@ enum {
 static const struct op_def ops[] = {
 #include "schema/ops.def"
 };
+#undef OP
+#undef OP_RAW
 
 static_assert(ARRAY_SIZE(ops) <= OP_CODE_CALLS, "codes below OP_CODE_CALLS are x86-64's calls");
+static_assert(ARRAY_SIZE(ops) > OP_CODE_NUMBERED, "calls without a code of their own have a row");
+static_assert(OP_CODE_OTHER < OP_CODE_NOT_A_CALL && OP_CODE_NOT_A_CALL < OP_CODE_MAX,
+	      "the ranges of codes follow one another");
+static_assert(WORDS_COUNT <= UINT8_MAX && ARG_TARGET <= UINT8_MAX, "struct op_arg has bytes");
+static_assert(CLASS_COUNT <= UINT8_MAX && RET_NEVER <= UINT8_MAX, "struct op_def has bytes");
+#define OP(code, call, class_, ret_, sets_, ...)                                                 \
+	static_assert(sizeof((struct op_arg[]){__VA_ARGS__}) <= OP_ARGS * sizeof(struct op_arg), \
+		      #call " has more arguments than a call can have");
+#define OP_RAW(code, call, class_, count, sets_) \
+	static_assert((count) <= OP_ARGS, #call " has more arguments than a call can have");
+#include "schema/ops.def"
+#undef OP
+#undef OP_RAW
 
 const struct op_def *op_def(uint32_t code)
 {
@@ -240,6 +255,7 @@ enum op_copy op_copy(uint32_t code)
 
 	if (!op || op->ret != RET_BYTES || !ops_has_role(op, ARG_FD2))
 		return OP_COPY_NONE;
+	assert(ops_has_role(op, ARG_FD)); /* bytes go from one file to another */
 	/* where a position is given for one of the files alone, that one is read */
 	return ops_has_role(op, ARG_POSP2) && !ops_has_role(op, ARG_POSP) ? OP_COPY_TO_FIRST
 									  : OP_COPY_TO_SECOND;
@@ -288,8 +304,10 @@ enum word_set op_flag_words(uint32_t code)
 	const struct op_def *def = op_def(code);
 
 	for (unsigned int i = 0; def && i < def->arg_count; i++) {
-		if (def->args[i].role == ARG_FLAGS || def->args[i].role == ARG_HOW)
-			return (enum word_set)def->args[i].words;
+		if (def->args[i].role != ARG_FLAGS && def->args[i].role != ARG_HOW)
+			continue;
+		assert(def->args[i].words < WORDS_COUNT);
+		return (enum word_set)def->args[i].words;
 	}
 	return WORDS_NONE;
 }

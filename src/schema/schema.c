@@ -23,6 +23,16 @@ SCHEMA_TABLES(TABLE)
 
 const enum table_id schema_dimensions[] = SCHEMA_DIMENSIONS;
 
+static_assert(ARRAY_SIZE(schema_dimensions) == SCHEMA_DIMENSION_COUNT, "the header counts them");
+/* what a table names as its row's start, duration and end are columns of it */
+#define IS_COLUMN(t, c) ((c) == NO_COLUMN || (c) < ARRAY_SIZE(t##_columns))
+#define TABLE(T, t, kind, start, dur, stop, doc)                                           \
+	static_assert(IS_COLUMN(t, start) && IS_COLUMN(t, dur) && IS_COLUMN(t, stop), #t); \
+	static_assert(ARRAY_SIZE(t##_columns) == T##_COLUMNS, "the enum counts " #t "'s");
+SCHEMA_TABLES(TABLE)
+#undef TABLE
+#undef IS_COLUMN
+
 const struct table_def *schema_table(enum table_id id)
 {
 	assert(id < TABLE_COUNT);
@@ -54,6 +64,8 @@ uint64_t schema_end_columns(enum table_id id)
 	const struct table_def *t = schema_table(id);
 	uint64_t set = 0;
 
+	/* a row ends at `stop`, or at its start plus its duration: no table has both */
+	assert(t->stop == NO_COLUMN || t->dur == NO_COLUMN);
 	if (t->stop != NO_COLUMN)
 		return 1ull << t->stop;
 	if (t->start != NO_COLUMN)
@@ -73,6 +85,9 @@ int schema_refers(enum table_id table, unsigned int column)
 	const struct table_def *t = schema_table(table);
 
 	assert(column < t->column_count);
-	return t->columns[column].unit[0] == '>' ? schema_table_find(t->columns[column].unit + 1)
-						 : -1;
+	if (t->columns[column].unit[0] != '>')
+		return -1;
+	table = (enum table_id)schema_table_find(t->columns[column].unit + 1);
+	assert(table < TABLE_COUNT && schema_is_dimension(table)); /* tables.h names one */
+	return (int)table;
 }

@@ -65,8 +65,12 @@ static const struct {
 	{"posix_fadvise", "fadvise64"},
 };
 
+static_assert(sizeof(((struct select *)0)->ops) == OP_WORDS * sizeof(uint64_t),
+	      "a set has a bit for each call");
+
 void select_free(struct select *s)
 {
+	assert(s->cgroup_count <= SELECT_LIST_MAX && s->path_count <= SELECT_LIST_MAX);
 	for (size_t i = 0; i < s->cgroup_count; i++)
 		free(s->cgroups[i]);
 	for (size_t i = 0; i < s->path_count; i++)
@@ -95,6 +99,7 @@ const char *select_op_word(size_t i)
 
 static void add_code(uint64_t *ops, uint32_t code)
 {
+	assert(code < OP_CODE_CALLS);
 	ops[code / 64] |= 1ull << (code % 64);
 }
 
@@ -342,6 +347,7 @@ static void tidy(char *path)
 		*to++ = '/';
 	while (to > path + 1 && to[-1] == '/')
 		to--;
+	assert(to > path); /* never empty: at least the root */
 	*to = 0;
 }
 
@@ -369,6 +375,8 @@ static int add_glob(struct select *s, char *glob, struct error *err)
 	struct select_path *p = &s->paths[s->path_count];
 	size_t literal = 0, len = strlen(glob);
 
+	assert(s->path_count <= SELECT_LIST_MAX);
+
 	for (size_t i = 0; i < s->path_count; i++) {
 		if (!strcmp(s->paths[i].glob, glob)) {
 			free(glob);
@@ -390,6 +398,7 @@ static int add_glob(struct select *s, char *glob, struct error *err)
 	*p = (struct select_path){.glob = glob,
 				  .exact = literal == len && len < SELECT_PATH_MAX && len > 1};
 	memcpy(p->prefix, glob, MIN(literal, sizeof(p->prefix) - 1));
+	assert(!p->exact || !strcmp(p->prefix, p->glob)); /* exact: the prefix is all of it */
 	s->path_count++;
 	return 0;
 }
@@ -412,6 +421,7 @@ static char *resolved(const char *glob)
 	for (;;) {
 		folder[end] = 0;
 		real = realpath(end ? folder : "/", NULL);
+
 		if (real || !end)
 			break;
 		/* what does not exist yet is looked for below the nearest folder that does */
@@ -450,6 +460,8 @@ int select_path_add(struct select *s, const char *text, struct error *err)
 static bool below(const struct select_path *p, const char *path, size_t len)
 {
 	size_t prefix = strlen(p->prefix);
+
+	assert(p->exact);
 
 	return len >= prefix && !memcmp(path, p->prefix, prefix) &&
 	       (len == prefix || path[prefix] == '/');

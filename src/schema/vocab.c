@@ -58,6 +58,11 @@ static const struct vocabulary *vocab_find(const char *column)
 	return NULL;
 }
 
+/* Codes are dense in these, so that each has its place in arrays by code. */
+static_assert(ARRAY_SIZE(kinds) == KIND_COUNT && ARRAY_SIZE(classes) == CLASS_COUNT &&
+		      ARRAY_SIZE(types) == FILE_TYPE_COUNT && ARRAY_SIZE(causes) == CAUSE_COUNT,
+	      "each code has its word");
+
 static bool is_op(const char *column)
 {
 	return !strcmp(column, "op");

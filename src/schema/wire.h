@@ -77,7 +77,13 @@ struct wire_op {
 	__u16 nr;     /* native call number */
 	__u16 status; /* enum op_status */
 };
+_Static_assert(sizeof(struct wire_head) == 16, "a head of 16 bytes, so that records stay aligned");
 _Static_assert(sizeof(struct wire_op) == 80, "the record of a call is 80 bytes");
+_Static_assert(WIRE_PART_LEFT_OUT <= 0xff, "wire_head.parts is a byte");
+_Static_assert((WIRE_LEAF_BYTES & (WIRE_LEAF_BYTES - 1)) == 0, "a leaf is a power of two");
+_Static_assert(WIRE_LEAF_BYTES <= 0x10000, "wire_head.size counts the rest of a leaf");
+_Static_assert(WIRE_PREFIX_MAX % 8 == 0, "prefixes are compared in words");
+_Static_assert(WIRE_CALL_OTHER < WIRE_CALLS_MAX, "calls without a number have a plan, too");
 
 struct wire_second {
 	__u64 file;
