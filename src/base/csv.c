@@ -21,9 +21,14 @@ static int csv_do_put(struct buf *to, const char *guard, const char *value, size
 		return r < 0 ? r : buf_append(to, value, len);
 	}
 	r = buf_printf(to, "\"%s", guard);
-	for (size_t i = 0; i < len && r >= 0; i++)
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < len; i++) {
 		r = buf_append(to, value[i] == '"' ? "\"\"" : &value[i], value[i] == '"' ? 2 : 1);
-	return r < 0 ? r : buf_append(to, "\"", 1);
+		if (r < 0)
+			return r;
+	}
+	return buf_append(to, "\"", 1);
 }
 
 int csv_put(struct buf *to, const char *value, size_t len)

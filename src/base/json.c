@@ -20,9 +20,9 @@ int json_escape(struct buf *to, const void *data, size_t len, const char *also)
 {
 	const uint8_t *p = data;
 	size_t from = 0;
-	int r = 0;
+	int r;
 
-	for (size_t i = 0, n; i < len && r >= 0; i += n) {
+	for (size_t i = 0, n; i < len; i += n) {
 		uint32_t c = REPLACEMENT;
 		size_t known = utf8_decode(p + i, len - i, &c);
 		bool quoted = c == '"' || c == '\\';
@@ -31,20 +31,23 @@ int json_escape(struct buf *to, const void *data, size_t len, const char *also)
 		if (known && !quoted && utf8_is_shown(c) && !(c < 0x80 && strchr(also, (int)c)))
 			continue;
 		r = buf_append(to, p + from, i - from);
-		if (r >= 0)
-			r = quoted ? buf_printf(to, "\\%c", (int)c) : json_put_code(to, c);
+		if (r < 0)
+			return r;
+		r = quoted ? buf_printf(to, "\\%c", (int)c) : json_put_code(to, c);
+		if (r < 0)
+			return r;
 		from = i + n;
 	}
-	return r < 0 ? r : buf_append(to, p + from, len - from);
+	return buf_append(to, p + from, len - from);
 }
 
 /* Outside of strings JSON is ASCII. */
 int json_escape_document(struct buf *to, const char *text, size_t len)
 {
 	size_t from = 0;
-	int r = 0;
+	int r;
 
-	for (size_t i = 0, n; i < len && r >= 0; i += n) {
+	for (size_t i = 0, n; i < len; i += n) {
 		uint32_t c = 0;
 
 		n = utf8_decode(text + i, len - i, &c);
@@ -52,9 +55,12 @@ int json_escape_document(struct buf *to, const char *text, size_t len)
 		if (c < 0x7f || utf8_is_shown(c))
 			continue;
 		r = buf_append(to, text + from, i - from);
-		if (r >= 0)
-			r = json_put_code(to, c);
+		if (r < 0)
+			return r;
+		r = json_put_code(to, c);
+		if (r < 0)
+			return r;
 		from = i + n;
 	}
-	return r < 0 ? r : buf_append(to, text + from, len - from);
+	return buf_append(to, text + from, len - from);
 }

@@ -48,6 +48,8 @@ static int map_resize(struct map *m, size_t cap)
 {
 	struct map next = {.cap = cap, .count = m->count};
 
+	assert((cap & (cap - 1)) == 0 && m->count < cap);
+
 	next.slots = malloc(cap * sizeof(*next.slots));
 	next.used = calloc(align_up(cap, 64) / 64, sizeof(*next.used));
 	if (!next.slots || !next.used) {

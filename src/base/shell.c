@@ -23,24 +23,33 @@ int shell_word(struct buf *b, const void *word, size_t len)
 	if (shell_is_plain(word, len))
 		return buf_append(b, word, len);
 	r = buf_append(b, "'", 1);
-	for (size_t i = 0; i < len && r >= 0; i++)
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < len; i++) {
 		r = from[i] == '\'' ? buf_append(b, "'\\''", 4) : buf_append(b, from + i, 1);
-	return r < 0 ? r : buf_append(b, "'", 1);
+		if (r < 0)
+			return r;
+	}
+	return buf_append(b, "'", 1);
 }
 
 int shell_words(struct buf *b, const void *words, size_t len)
 {
 	const char *from = words;
-	int r = 0;
+	int r;
 
-	for (size_t at = 0; at < len && r >= 0;) {
+	for (size_t at = 0; at < len;) {
 		size_t word = strnlen(from + at, len - at);
 
-		if (at)
+		if (at) {
 			r = buf_append(b, " ", 1);
-		if (r >= 0)
-			r = shell_word(b, from + at, word);
+			if (r < 0)
+				return r;
+		}
+		r = shell_word(b, from + at, word);
+		if (r < 0)
+			return r;
 		at += word + 1;
 	}
-	return r;
+	return 0;
 }

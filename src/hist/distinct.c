@@ -2,6 +2,7 @@
 /* distinct.c: how many different values there are. */
 #include "hist/distinct.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <errno.h>
 #include <math.h>
@@ -9,6 +10,9 @@
 #include <string.h>
 
 #define SLOTS_FIRST 8
+
+static_assert((SLOTS_FIRST & (SLOTS_FIRST - 1)) == 0, "slots are a power of two");
+static_assert(1 + DISTINCT_REGISTERS <= DISTINCT_PACKED_MAX, "either form fits");
 
 /* The slots there are: a set of one needs no memory, and there may be millions of those. */
 static const uint64_t *slots_of(const struct distinct *d, uint32_t *ret_count)
@@ -49,6 +53,7 @@ static int estimate_from_here(struct distinct *d)
 	uint32_t count;
 	const uint64_t *slots = slots_of(d, &count);
 
+	assert(!d->registers);
 	if (!registers)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
@@ -118,22 +123,29 @@ int distinct_merge(struct distinct *d, const struct distinct *other)
 {
 	uint32_t count;
 	const uint64_t *slots = slots_of(other, &count);
-	int r = 0;
+	int r;
 
+	assert(d != other);
 	if (!other->registers) {
-		for (uint32_t i = 0; i < count && r >= 0; i++) {
-			if (slots[i])
-				r = distinct_add(d, slots[i]);
+		for (uint32_t i = 0; i < count; i++) {
+			if (!slots[i])
+				continue;
+			r = distinct_add(d, slots[i]);
+			if (r < 0)
+				return r;
 		}
-		return r >= 0 && other->zero ? distinct_add(d, 0) : r;
+		return other->zero ? distinct_add(d, 0) : 0;
 	}
-	if (!d->registers)
+	if (!d->registers) {
 		r = estimate_from_here(d);
-	for (unsigned int i = 0; i < DISTINCT_REGISTERS && r >= 0; i++) {
+		if (r < 0)
+			return r;
+	}
+	for (unsigned int i = 0; i < DISTINCT_REGISTERS; i++) {
 		if (other->registers[i] > d->registers[i])
 			d->registers[i] = other->registers[i];
 	}
-	return r;
+	return 0;
 }
 
 static double sigma(double x)
@@ -209,6 +221,7 @@ size_t distinct_pack(const struct distinct *d, uint8_t *out)
 		memset(out + at, 0, sizeof(uint64_t));
 		at += sizeof(uint64_t);
 	}
+	assert(at <= DISTINCT_PACKED_MAX);
 	return at;
 }
 
@@ -216,28 +229,31 @@ static int unpack_registers(struct distinct *d, const uint8_t *data)
 {
 	int r = d->registers ? 0 : estimate_from_here(d);
 
-	for (unsigned int i = 0; i < DISTINCT_REGISTERS && r >= 0; i++) {
+	if (r < 0)
+		return r;
+	for (unsigned int i = 0; i < DISTINCT_REGISTERS; i++) {
 		if (data[i] > 64 - DISTINCT_REGISTER_BITS + 1)
 			return -EBADMSG;
 		if (data[i] > d->registers[i])
 			d->registers[i] = data[i];
 	}
-	return r;
+	return 0;
 }
 
 int distinct_unpack(struct distinct *d, const uint8_t *data, size_t len)
 {
-	int r = 0;
-
 	if (len == 1 + DISTINCT_REGISTERS && data[0] == 1)
 		return unpack_registers(d, data + 1);
 	if (!len || data[0] != 0 || len % 8 != 1 || len > DISTINCT_PACKED_MAX)
 		return -EBADMSG;
-	for (size_t at = 1; at < len && r >= 0; at += 8) {
+	for (size_t at = 1; at < len; at += 8) {
 		uint64_t v;
+		int r;
 
 		memcpy(&v, data + at, sizeof(v));
 		r = distinct_add(d, le64toh(v));
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }

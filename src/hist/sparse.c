@@ -12,6 +12,9 @@
 
 #define COUNT_MAX ((1ull << HIST_COUNT_BITS) - 1) /* of an entry of the list */
 
+static_assert(HIST_BUCKETS <= 1 << (64 - HIST_COUNT_BITS), "bucket and count share 64 bits");
+static_assert(HIST_SPARSE_MAX < HIST_DENSE && HIST_BUCKETS <= UINT16_MAX, "16 bits count them");
+
 static uint64_t entry_make(unsigned int bucket, uint64_t count)
 {
 	return (uint64_t)bucket << HIST_COUNT_BITS | count;
@@ -45,6 +48,8 @@ static int dense_reach(struct hist *h, unsigned int first, unsigned int end)
 	unsigned int from = h->first, to = from + h->cap;
 	uint64_t *dense;
 
+	assert(h->used == HIST_DENSE && first < end && end <= HIST_BUCKETS);
+
 	if (first < from)
 		from = first > DENSE_SLACK ? first - DENSE_SLACK : 0;
 	if (end > to)
@@ -57,6 +62,7 @@ static int dense_reach(struct hist *h, unsigned int first, unsigned int end)
 	h->dense = dense;
 	h->first = (uint16_t)from;
 	h->cap = (uint16_t)(to - from);
+	assert(h->first <= first && end <= h->first + (unsigned int)h->cap);
 	return 0;
 }
 
@@ -66,6 +72,7 @@ static int hist_make_dense(struct hist *h, unsigned int first, unsigned int end)
 	const uint64_t *list = list_read(h);
 	uint64_t *dense;
 
+	assert(h->used != HIST_DENSE && first < end && end <= HIST_BUCKETS);
 	if (h->used) {
 		first = entry_bucket(list[0]);
 		end = entry_bucket(list[h->used - 1]) + 1;
@@ -180,27 +187,40 @@ int hist_add(struct hist *h, uint64_t v, uint64_t n)
 	return hist_add_bucket(h, hist_bucket(v), n);
 }
 
-int hist_merge(struct hist *h, const struct hist *other)
+/* h += other, which is an array. */
+static int hist_merge_dense(struct hist *h, const struct hist *other)
 {
 	unsigned int first = other->first, end = first + other->cap;
-	int r = 0;
+	int r;
 
-	if (other->used == HIST_DENSE) {
-		if (h->used != HIST_DENSE)
-			r = hist_make_dense(h, first, end);
-		if (r >= 0 && (first < h->first || end > h->first + (unsigned int)h->cap))
-			r = dense_reach(h, first, end);
-		for (unsigned int i = first; r >= 0 && i < end; i++)
-			h->dense[i - h->first] =
-				add_sat(h->dense[i - h->first], other->dense[i - first]);
-		return r;
+	if (h->used != HIST_DENSE) {
+		r = hist_make_dense(h, first, end);
+		if (r < 0)
+			return r;
 	}
-	for (uint32_t i = 0; r >= 0 && i < other->used; i++) {
+	if (first < h->first || end > h->first + (unsigned int)h->cap) {
+		r = dense_reach(h, first, end);
+		if (r < 0)
+			return r;
+	}
+	for (unsigned int i = first; i < end; i++)
+		h->dense[i - h->first] = add_sat(h->dense[i - h->first], other->dense[i - first]);
+	return 0;
+}
+
+int hist_merge(struct hist *h, const struct hist *other)
+{
+	assert(h != other);
+	if (other->used == HIST_DENSE)
+		return hist_merge_dense(h, other);
+	for (uint32_t i = 0; i < other->used; i++) {
 		struct hist_entry e = hist_entry(other, i);
+		int r = hist_add_bucket(h, e.bucket, e.count);
 
-		r = hist_add_bucket(h, e.bucket, e.count);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 size_t hist_memory(const struct hist *h)
@@ -272,6 +292,7 @@ size_t hist_pack(const struct hist *h, uint8_t *out)
 		p += varint_put(p, e.count);
 		before = e.bucket;
 	}
+	assert(p - out <= HIST_PACKED_MAX);
 	return (size_t)(p - out);
 }
 

@@ -51,6 +51,7 @@ int tally_add(struct tally *t, int64_t from, uint64_t n)
 		t->entries = p;
 		t->cap = cap;
 	}
+	assert(t->count < t->cap && at <= t->count);
 	memmove(t->entries + at + 1, t->entries + at, (t->count - at) * sizeof(*t->entries));
 	t->entries[at] = (struct tally_entry){from, n};
 	t->count++;
@@ -59,11 +60,14 @@ int tally_add(struct tally *t, int64_t from, uint64_t n)
 
 int tally_merge(struct tally *t, const struct tally *other)
 {
-	int r = 0;
+	assert(t != other);
+	for (uint32_t i = 0; i < other->count; i++) {
+		int r = tally_add(t, other->entries[i].from, other->entries[i].count);
 
-	for (uint32_t i = 0; i < other->count && r >= 0; i++)
-		r = tally_add(t, other->entries[i].from, other->entries[i].count);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 void tally_pack(const struct tally *t, uint8_t *out)
@@ -91,16 +95,19 @@ struct tally_entry tally_get(const uint8_t *data, size_t i)
 
 int tally_unpack(struct tally *t, const uint8_t *data, size_t len)
 {
-	int r = len % TALLY_ENTRY_BYTES ? -EBADMSG : 0;
-
-	for (size_t i = 0; i < tally_count(len) && r >= 0; i++) {
+	if (len % TALLY_ENTRY_BYTES)
+		return -EBADMSG;
+	for (size_t i = 0; i < tally_count(len); i++) {
 		struct tally_entry e = tally_get(data, i);
+		int r;
 
 		if (i && e.from <= tally_get(data, i - 1).from)
 			return -EBADMSG;
 		r = tally_add(t, e.from, e.count);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 int64_t tally_quantize(int64_t v)
