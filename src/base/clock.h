@@ -15,7 +15,7 @@ int64_t clock_realtime_ns(void);
 struct timespec;
 /* The monotonic time `ns` from now, for waits until a time. */
 void clock_after(int64_t ns, struct timespec *ret);
-/* Makes one whose timed waits take such times: a clock that is set does not move them. */
+/* Initializes a condition whose timed waits take such times, so that setting the clock does not affect them. */
 void clock_cond_init(pthread_cond_t *ret);
 /* CPU time used by this process so far. */
 int64_t clock_cpu_ns(void);
@@ -25,13 +25,13 @@ int64_t clock_cpu_ns(void);
  */
 int64_t clock_offset_ns(void);
 
-/* The first of due, due + step, due + 2 step, ... that is later than now: what was missed is left out. */
+/* The first of due, due + step, due + 2 step, ... that is later than now: missed times are skipped. */
 static inline int64_t clock_next(int64_t due, int64_t now, int64_t step)
 {
 	return due > now ? due : due + ((now - due) / step + 1) * step;
 }
 
-/* to - from; where a trace says what does not fit, the nearest that does. */
+/* to - from, saturated if times from a damaged trace overflow. */
 static inline int64_t clock_between(int64_t from, int64_t to)
 {
 	int64_t ns;

@@ -4,13 +4,13 @@
 
 #include "base/buf.h"
 
-/* A value that is no text: in quotes where it must be. 0 or -ENOMEM. */
+/* Appends a value that is not a text, quoted if necessary. 0 or -ENOMEM. */
 int csv_put(struct buf *to, const char *value, size_t len);
 
 /*
- * A text, which programs and users of the recorded host may have chosen: a spreadsheet must not take
- * it for a formula. One that begins with = + - @, a tab or a carriage return gets an apostrophe in
- * front, and so does one that begins with an apostrophe: whoever needs the exact text takes one off.
- * An empty text is "", so that it differs from no value. 0 or -ENOMEM.
+ * Appends a text. Programs and users of the recorded host may have chosen it, and a spreadsheet must not
+ * interpret it as a formula: a text that begins with = + - @, a tab or a carriage return gets an
+ * apostrophe in front, and so does one that begins with an apostrophe. Removing one apostrophe restores
+ * the exact text. An empty text is written as "", so that it differs from no value. 0 or -ENOMEM.
  */
 int csv_put_text(struct buf *to, const char *text, size_t len);

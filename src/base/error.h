@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * error.h: how a failure travels. Functions return 0 (or a count) or a negative errno; the one that knows
- * the fact fills `struct error` with a sentence that says what was wrong, with what value, and what to do.
- * Only cli/ prints it.
+ * error.h: how errors are passed up. Functions return 0 (or a count) or a negative errno. The function that
+ * detects the failure fills `struct error` with a sentence that states what was wrong, with what value, and
+ * what to do about it. Only cli/ prints it.
  */
 #pragma once
 
@@ -22,5 +22,5 @@ int error_set(struct error *err, int code, const char *fmt, ...) _printf_(3, 4);
 /* Same, with ": " and strerror(-code) added. */
 int error_errno(struct error *err, int code, const char *fmt, ...) _printf_(3, 4);
 
-/* Puts "prefix: " before the message, for a caller that knows where. Returns err->code. */
+/* Puts "prefix: " before the message, for a caller that knows the place. Returns err->code. */
 int error_prefix(struct error *err, const char *fmt, ...) _printf_(2, 3);

@@ -27,10 +27,10 @@ int idmap_set(struct idmap *m, int64_t key, int64_t id) _must_check_;
 /* The number of a key, -1 where it was never set. Several threads may look at once. */
 int64_t idmap_find(const struct idmap *m, int64_t key);
 
-/* The same for one thread, which remembers the page. */
+/* idmap_find() for a single thread; remembers the page. */
 int64_t idmap_look(struct idmap *m, int64_t key);
 
-/* The same, quick where the key is near the one before. */
+/* idmap_look(), fast if the key is in the page of the previous one. */
 static inline int64_t idmap_get(struct idmap *m, int64_t key)
 {
 	uint32_t id;

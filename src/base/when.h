@@ -6,10 +6,10 @@
 
 #include "base/util.h"
 
-/* English ones, as every other word of weir. */
+/* English names, as everywhere in weir. */
 extern const char when_months[12][4];
 
-/* What a text may leave out is taken from the time that is talked about, ns since the epoch. */
+/* The time range in question, in ns since the epoch: supplies the date that a text leaves out. */
 struct when_frame {
 	int64_t first, last;
 	bool utc; /* a time without a zone is UTC, not local time */

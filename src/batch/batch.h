@@ -4,11 +4,11 @@
  *
  * A column holds either int64_t values or byte strings (COLUMN_BYTES). A column that is null in every row
  * is absent (its pointers are NULL) and costs nothing. Otherwise a bit set in `nulls` marks a null row;
- * `nulls` is NULL where no row is null. The value under a null bit is 0.
+ * `nulls` is NULL if no row is null. The value of a null row is 0.
  *
  *   struct batch *b; batch_new(&b, TABLE_OP);
  *   size_t row = batch_add_row(b);                     // one more row, every column null
- *   batch_set(b, OP_TID, row, 4711);                   // the column comes into being with its first value
+ *   batch_set(b, OP_TID, row, 4711);                   // the first value makes the column present
  *   batch_set_bytes(...)                               // byte columns are filled in row order
  */
 #pragma once
@@ -25,7 +25,7 @@ struct column {
 	uint32_t *ends;	 /* byte columns: end of row i in data; [rows] */
 	uint8_t *data;
 	size_t data_len, data_cap;
-	/* memory of an absent column, kept for its next appearance: room for spare_cap rows */
+	/* memory of an absent column, kept for reuse: room for spare_cap rows */
 	int64_t *spare_val;
 	uint64_t *spare_nulls;
 	uint32_t *spare_ends;
@@ -38,7 +38,7 @@ struct batch {
 	size_t rows;
 	size_t cap; /* rows for which the present columns have room; kept by batch_clear() */
 	size_t ready; /* rows [rows, ready) of the present columns are null already: batch_add_row() is then free */
-	int64_t row_id; /* of row 0, the others follow: what names a stored call; -1: no stored block */
+	int64_t row_id; /* of row 0, the others follow: identifies a stored call; -1: no stored block */
 	uint32_t *numbers; /* row i is the numbers[i]-th of those that follow; NULL: the i-th */
 	bool has_bytes;	   /* some byte column is present */
 	struct column columns[]; /* def->column_count */
@@ -53,7 +53,7 @@ void batch_clear(struct batch *b);
 
 /* Adds a row of nulls; its number, or -ENOMEM, -ENOSPC at BATCH_ROWS_MAX. */
 ssize_t batch_add_row(struct batch *b) _must_check_;
-/* The same where the column or its null bits may be absent yet. 0 or -ENOMEM. */
+/* batch_set() for a column that may still be absent or have no null bits. 0 or -ENOMEM. */
 int batch_set_slow(struct batch *b, unsigned int column, size_t row, int64_t value) _must_check_;
 /* Sets a value of an integer column (any type but COLUMN_BYTES). 0 or -ENOMEM. */
 static inline _must_check_ int batch_set(struct batch *b, unsigned int column, size_t row,
@@ -71,7 +71,7 @@ static inline _must_check_ int batch_set(struct batch *b, unsigned int column, s
 /* Sets a byte column; `row` must be the last row added. At most UINT32_MAX bytes per column and batch. */
 int batch_set_bytes(struct batch *b, unsigned int column, size_t row, const void *data,
 		    size_t len) _must_check_;
-/* The same where the row has a value already. */
+/* batch_set_bytes() for a row that may already have a value. */
 int batch_replace_bytes(struct batch *b, unsigned int column, size_t row, const void *data,
 			size_t len) _must_check_;
 static inline int batch_set_str(struct batch *b, unsigned int column, size_t row, const char *text)
@@ -79,11 +79,11 @@ static inline int batch_set_str(struct batch *b, unsigned int column, size_t row
 	return batch_set_bytes(b, column, row, text, __builtin_strlen(text));
 }
 /*
- * Brings a column into being with room for every row (all null bits set where `nulls`, else zeros and no
- * null bitmap), so that a decoder can fill val[] in place. 0 or -ENOMEM.
+ * Makes an absent column present, with room for every row (with `nulls` all null bits are set, else the
+ * values are 0 and there is no null bitmap), so that a decoder can fill val[] in place. 0 or -ENOMEM.
  */
 int batch_make_column(struct batch *b, unsigned int column, bool nulls) _must_check_;
-/* The same without the zeros, for who fills every value (or ends) and, with `nulls`, every null bit. */
+/* The same without initialization: the caller fills every value (or end) and, with `nulls`, every null bit. */
 int batch_make_column_unset(struct batch *b, unsigned int column, bool nulls) _must_check_;
 /* Makes a column absent, null in every row; keeps the memory. */
 void batch_drop_column(struct batch *b, unsigned int column);
@@ -123,7 +123,7 @@ static inline struct bytes batch_get_bytes(const struct batch *b, unsigned int c
 	return (struct bytes){c->data + start, c->ends[row] - start};
 }
 
-/* What names a row of op for good; -1: it is of no stored block. */
+/* The permanent id of a row of op; -1: it is of no stored block. */
 static inline int64_t batch_row_id(const struct batch *b, size_t row)
 {
 	if (b->row_id < 0)
@@ -137,14 +137,14 @@ int batch_append(struct batch *dst, const struct batch *src, size_t from, size_t
 int batch_append_rows(struct batch *dst, const struct batch *src, const uint32_t *rows,
 		      size_t count) _must_check_;
 
-/* A batch per table: what a source gives in one go. NULL: no row of that table. */
+/* A batch per table: what a source delivers at once. NULL: no row of that table. */
 struct batch_set {
 	struct batch *tables[TABLE_COUNT];
 };
 
 /* The batch of a table, made on first use. 0 or -ENOMEM. */
 int batch_set_table(struct batch_set *s, enum table_id table, struct batch **ret) _must_check_;
-/* A row more in the batch of a table. 0, else negative and *ret_b NULL: -ENOMEM, -ENOSPC past BATCH_ROWS_MAX. */
+/* Adds a row to the batch of a table. 0, else negative and *ret_b NULL: -ENOMEM, -ENOSPC past BATCH_ROWS_MAX. */
 int batch_set_add_row(struct batch_set *s, enum table_id table, struct batch **ret_b,
 		      size_t *ret_row) _must_check_;
 void batch_set_clear(struct batch_set *s);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dims.h: the dimension tables (thread, process, cgroup, host, file) in memory: apply batches in
- * order, the last row of an id wins, look rows up by id. Used by whoever needs names: live
- * printing, report, engine.
+ * dims.h: the dimension tables (thread, process, cgroup, host, file) in memory. Batches are applied in
+ * order, the last row of an id wins, and rows are looked up by id. Live printing, report and engine get
+ * names from here.
  */
 #pragma once
 
@@ -48,8 +48,8 @@ const struct dims_thread *dims_thread(const struct dims *d, int64_t id);
 const struct dims_process *dims_process(const struct dims *d, int64_t id);
 const struct dims_cgroup *dims_cgroup(const struct dims *d, int64_t id);
 const struct dims_host *dims_host(const struct dims *d, int64_t id);
-/* Files are packed in memory: the row is laid out in *room, which is what is returned; its texts live
- * as long as the dims all the same. */
+/* Files are packed in memory: the row is unpacked into *room, which is returned; its texts live as
+ * long as the dims. */
 const struct dims_file *dims_file(const struct dims *d, int64_t id, struct dims_file *room);
 
 /* The generation that a file's version belongs to, -1 where it is unknown. */
@@ -57,30 +57,31 @@ int64_t dims_file_inode(const struct dims *d, int64_t id);
 bool dims_has(const struct dims *d, enum table_id table, int64_t id);
 
 /*
- * Frees the rows of a table, for who has worked out what hangs on them: their ids are unknown from then on, until a row
- * comes again. Clocks and counts go on; what changed before is not told any more. Texts of files end with their rows.
+ * Frees the rows of a table, for callers that have computed everything they need from them: their ids are unknown from
+ * then on, until a row is applied again. Clocks and counts continue; dims_changed() no longer returns earlier changes.
+ * The texts of files are freed with their rows.
  */
 void dims_forget(struct dims *d, enum table_id table);
-/* How many rows were known before and are forgotten. */
+/* How many rows were forgotten. */
 size_t dims_forgotten(const struct dims *d, enum table_id table);
 
-/* How many ids a table has: ids are 0 .. count-1, some may be unknown. Of several traces read as
- * one: the first's. */
+/* How many ids a table has: ids are 0 .. count-1, some may be unknown. If several traces are read as
+ * one, this is the count of the first. */
 size_t dims_count(const struct dims *d, enum table_id table);
 /*
- * Ids are dense: arrays by id are about as long as there are rows. A trace that claims otherwise is no reason to take all
- * memory: ids from dims_ids_most() on have no place in an array. dims_dense() is the length of one: dims_count(), that
- * at most.
+ * Ids are dense, so that an array by id is about as long as there are rows. A damaged trace may claim otherwise, and must
+ * not make weir use up memory: ids from dims_ids_most() on have no place in an array. dims_dense() is the length of an
+ * array by id: dims_count(), but at most dims_ids_most().
  */
 size_t dims_ids_most(const struct dims *d, enum table_id table);
 size_t dims_dense(const struct dims *d, enum table_id table);
-/* How many ids are known, and the i-th of them in order of appearance: walks any dims, also of
+/* How many ids are known, and the i-th of them in order of appearance: enumerates the rows, also of
  * several traces. */
 size_t dims_rows(const struct dims *d, enum table_id table);
 int64_t dims_id_at(const struct dims *d, enum table_id table, size_t i);
 /*
- * The ids that came or changed since: those of rows applied after `clock` (dims_clock(); 0: all), newest
- * first. *pos begins with 0; false at the end.
+ * Enumerates the ids that were added or changed by rows applied after `clock` (dims_clock(); 0: all),
+ * newest first. *pos starts at 0; false at the end.
  */
 uint64_t dims_clock(const struct dims *d, enum table_id table);
 bool dims_changed(const struct dims *d, enum table_id table, uint64_t clock, size_t *pos,
@@ -89,14 +90,14 @@ bool dims_changed(const struct dims *d, enum table_id table, uint64_t clock, siz
  * itself where it is unknown. */
 int64_t dims_latest_thread(const struct dims *d, int64_t id);
 int64_t dims_latest_file(const struct dims *d, int64_t id);
-/* For each thread (dims_thread.task) the id of its newest version, by `since`: rows of one thread
- * that moved between CPUs may have come in another order. 0 or -ENOMEM. */
+/* For each thread (dims_thread.task) the id of its newest version, by `since`: the rows of a thread
+ * that moved between CPUs may arrive in another order. 0 or -ENOMEM. */
 int dims_latest_threads(const struct dims *d, struct map *ret) _must_check_;
 /* The latest path of the file's generation (inode), as text for a person: path, or base/argument,
  * or "unix:/x", "tcp 10.0.0.1:80->10.0.0.2:4711", "pipe:[ino]"; never empty. */
 struct bytes dims_file_name(const struct dims *d, int64_t file_id);
-/* With whom a socket is connected: its peer's address. The clients of a unix socket have none: there
- * it is the address that they came to. {NULL, 0} where there is none. */
+/* The address of a socket's peer. The clients of a unix socket have none: for them it is the address
+ * that they connected to. {NULL, 0} if there is none. */
 struct bytes dims_peer(const struct dims_file *f);
-/* The same text for the very version: the name at the time of the call that refers to it. */
+/* The text of dims_file_name() for this version: the name at the time of a call that refers to it. */
 struct bytes dims_file_version_name(const struct dims *d, int64_t file_id);

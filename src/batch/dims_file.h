@@ -3,9 +3,9 @@
  * dims_file.h: rows of files, packed: a trace may have millions, and unpacked a row takes 216 bytes
  * beside its path. Inside batch/ only.
  *
- * Numbers are varints of those that are set. Texts follow one another with their lengths; a row
- * whose numbers alone change keeps its texts, and what is written often (one path, many versions)
- * is found again. What many files share (device, type, file system, ...) is kept once.
+ * Numbers that are set are stored as varints. Texts follow one another with their lengths. A row of
+ * which only numbers change keeps its texts, and texts that recur (one path, many versions) are
+ * shared. Values that many files have in common (device, type, file system, ...) are kept once.
  */
 #pragma once
 
@@ -27,13 +27,13 @@ struct file_pack {
 };
 
 void file_pack_free(struct file_pack *p);
-/* Packs a row into *row, which holds one already where `again`. f->fs must be an address that stays.
- * 0 or -ENOMEM. */
+/* Packs a row into *row; with `again`, *row already holds an earlier version. f->fs must not move or be
+ * freed. 0 or -ENOMEM. */
 int file_pack_row(struct file_pack *p, int64_t id, const struct dims_file *f, bool again,
 		  struct file_row *row) _must_check_;
 void file_unpack(const struct file_pack *p, int64_t id, const struct file_row *row,
 		 struct dims_file *ret);
-/* Parts of it: the generation it belongs to and since when; its name, never empty. */
+/* Parts of a row: the generation that it belongs to, its start, and its name, which is never empty. */
 int64_t file_unpack_inode(int64_t id, const struct file_row *row);
 int64_t file_unpack_since(const struct file_pack *p, int64_t id, const struct file_row *row);
 struct bytes file_unpack_name(const struct file_row *row);

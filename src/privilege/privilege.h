@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * privilege: what weir may do beyond what its caller may, how long it keeps that, and where it uses it.
+ * privilege: the rights that weir has beyond its caller's, how long it keeps them, and where it uses them.
  * May use base, libseccomp. Never prints.
  *
- * A privileged weir is one of three:
- * - the program has file capabilities (setcap) and anybody may have started it: privilege_secure();
+ * weir can be privileged in three ways:
+ * - the program has file capabilities (setcap) and anyone may have started it: privilege_secure();
  * - root started it by sudo: the recorder becomes the caller, see privilege_become_caller();
  * - root, or a service with ambient capabilities, started it.
  *
- * A recording command goes down in steps: privilege_begin(), its programs are loaded, privilege_become_caller(),
- * its files are opened, privilege_settle(). Every other command calls privilege_drop() before it looks at anything.
+ * A recording command gives up its rights in steps: privilege_begin(), load the programs, privilege_become_caller(),
+ * open the files, privilege_settle(). Every other command calls privilege_drop() before it reads any input.
  *
- * Capabilities belong to a thread; each function changes the thread that calls it, and threads that are started
- * later. Only the filter of privilege_settle() reaches those that are there already.
+ * Capabilities belong to a thread: each function affects the calling thread and threads that it starts later. Only
+ * the filter of privilege_settle() also applies to threads that already exist.
  */
 #pragma once
 
@@ -46,13 +46,13 @@ enum {
 	PRIVILEGE_FILES = PRIVILEGE_CAP(CAP_DAC_OVERRIDE) | PRIVILEGE_CAP(CAP_DAC_READ_SEARCH),
 };
 
-/* True where the kernel gave the program more than its caller has (AT_SECURE): the caller's options and variables must
- * then name no code, folder or log. secure_getenv() is the same test for variables. */
+/* True if the kernel gave the program more rights than its caller has (AT_SECURE): the caller's options and variables
+ * must then not choose code, folders or logs. secure_getenv() is the same test for variables. */
 bool privilege_secure(void);
 
 /*
- * At the start: capabilities that no root started with are out of force until privilege_raise(). -EPERM where the
- * program is set-user-ID or set-group-ID, which weir is not made for.
+ * To be called at the start: capabilities that were not inherited from root have no effect until privilege_raise().
+ * -EPERM if the program is set-user-ID or set-group-ID, which weir does not support.
  */
 int privilege_begin(struct error *err);
 
@@ -63,16 +63,16 @@ struct privilege {
 	bool raised;
 };
 
-/* Puts those of the set in force that this thread may take up, until privilege_lower(). Costs two system calls. */
+/* Makes those of the set effective that this thread is permitted, until privilege_lower(). Costs two system calls. */
 struct privilege privilege_raise(uint64_t set);
 void privilege_lower(const struct privilege *p);
 
-/* True where all of the set is in force in this thread. */
+/* True if all of the set is effective in this thread. */
 bool privilege_have(uint64_t set);
-/* Puts those of the set out of force until privilege_raise(), in this thread and those that it starts. */
+/* Makes the set ineffective until privilege_raise(), in this thread and those that it starts. */
 void privilege_rest(uint64_t set);
 
-/* From here to the end of the block. */
+/* Raises the set until the end of the block. */
 #define _privileged_(set)                                                        \
 	_unused_ _cleanup_(privilege_lower) const struct privilege privileged_ = \
 		privilege_raise(set)

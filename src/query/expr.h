@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * expr.h: a typed expression, over a row of a table (EXPR_COLUMN, EXPR_NAME) or over a row of what
- * the stage before gave (EXPR_FIELD). Trees are immutable once made, and owned by a plan's arena.
+ * expr.h: a typed expression, over a row of a table (EXPR_COLUMN, EXPR_NAME) or over a row of the
+ * previous stage's output (EXPR_FIELD). Trees are immutable once made, and owned by a plan's arena.
  */
 #pragma once
 
@@ -20,11 +20,11 @@ enum query_type {
 	QUERY_TIME, /* ns since the epoch */
 	QUERY_CODE, /* a word of the vocabulary `vocab` */
 	QUERY_TEXT,
-	QUERY_ENTITY, /* `file`, `thread`, ...: an id that stands for the whole thing; its text is its
-			 latest name. `entity` says of which table */
+	QUERY_ENTITY, /* `file`, `thread`, ...: an id of the table `entity` that stands for the thing
+			 over all its versions; its text is its latest name */
 	QUERY_HIST,   /* packed histogram, hist/sparse.h */
-	QUERY_TALLY,	/* counts by value: quantize() and its kin, see plan.h */
-	QUERY_DISTINCT, /* inside an engine only: a set that can be merged; outside a QUERY_INT */
+	QUERY_TALLY,  /* counts by value: quantize() and its kin, see plan.h */
+	QUERY_DISTINCT, /* a set that can be merged; inside an engine only, elsewhere QUERY_INT */
 };
 
 struct query_kind {
@@ -32,12 +32,13 @@ struct query_kind {
 	/* CODE: column name for vocab_word(); UINT: "flags", "status" or NULL; HIST, TALLY: the
 	 * unit of what was counted */
 	const char *vocab;
-	/* ENTITY; INT: the table that an id refers to, TABLE_OP for a number that is no id */
+	/* ENTITY; INT: the table that an id refers to, TABLE_OP if the number is not an id */
 	enum table_id entity;
 };
 
 /*
- * Names of a row that hang on an id in one of its columns: path on file_id, comm on thread_id, ...
+ * Names of a row that are looked up by an id in one of its columns: path by file_id, comm by
+ * thread_id, ...
  * QUERY_NAMES(N): N(NAME, name, "id column", type, vocab or entity, "what it is")
  */
 #define QUERY_NAMES(N)                                                                             \
@@ -94,8 +95,8 @@ enum expr_kind {
 	EXPR_ARITH,   /* op, arg[0], arg[1]; type says int or float */
 	EXPR_CALL,    /* function, arg[0..arg_count) */
 	EXPR_CASE,    /* if(cond, a, b) */
-	EXPR_ROW,     /* row_id: names a call for good; null where the row is of no stored block */
-	EXPR_USER,    /* a user's column, of the row whose key is arg[0]; see user_values.h */
+	EXPR_ROW,     /* row_id: identifies a stored call; null for a row of no stored block */
+	EXPR_USER,    /* a user's column, from the row whose key is arg[0]; see user_values.h */
 };
 
 enum expr_compare { COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE };
@@ -166,36 +167,37 @@ struct expr {
 	unsigned int arg_count;
 };
 
-/* What the words mean. */
+/* The name of each enum query_type. */
 extern const char *const query_type_names[];
 /* The unit of a type: "ns", "bytes" or "". */
 const char *query_kind_unit(struct query_kind k);
 /* True for types whose values are int64_t. */
 bool query_kind_is_int(struct query_kind k);
 
-/* What a column of the schema holds. */
+/* The type of a column of the schema. */
 struct query_kind query_column_kind(enum table_id table, unsigned int column);
 /* Columns of the table that the expression reads (ids behind names included), as a set of bits. */
 uint64_t expr_columns(const struct expr *e);
 /*
- * Where all that the expression reads of a row is what hangs on one id, that id's column: its value
- * can be worked out once per id. Else -1.
+ * The column of the id, if everything that the expression reads of a row is looked up by one id: its
+ * value can then be computed once per id. Else -1.
  */
 int expr_id_column(const struct expr *e);
-/* True for a column of ids of threads or files, on which names can hang. */
+/* True for a column of ids of threads or files, by which names are looked up. */
 bool expr_is_id(const struct expr *e);
 /* The expression as text of the language; parses to the same expression. 0 or -ENOMEM. */
 int expr_text(const struct expr *e, enum table_id table, struct buf *out);
 
 /*
- * What a name says of an id, from the dimension tables: the one place that knows. Text lives as long
- * as the dims; scratch takes what must be put together (file names, argv).
+ * The value of a name for an id, from the dimension tables; every other part of weir gets it from
+ * here. Text lives as long as the dims, except where it had to be composed (file names, argv): then
+ * it is in scratch.
  */
 int query_name_value(enum query_name name, const struct dims *d, int64_t id, struct buf *scratch,
 		     struct value *ret);
-/* The dimension table whose ids a name hangs on. */
+/* The dimension table in whose rows a name is looked up. */
 enum table_id query_name_table(enum query_name name);
-/* The id that stands for an entity (the latest version of a file's generation, of a thread), and its
- * text for a person. */
+/* The id that stands for an entity (the latest version of a file's generation, of a thread), and the
+ * entity's text for display. */
 int64_t query_entity_id(enum table_id entity, const struct dims *d, int64_t id);
 int query_entity_text(enum table_id entity, const struct dims *d, int64_t id, struct buf *out);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h: what the files of the language share. Text -> tokens (lex.c) -> a tree without types (struct
- * node; parse.c, parse_stages.c) -> typed expressions (check*.c) -> a plan (plan*.c).
+ * internal.h: declarations that the files of the language share. Text -> tokens (lex.c) -> an untyped tree
+ * (struct node; parse.c, parse_stages.c) -> typed expressions (check*.c) -> a plan (plan*.c).
  *
- * Failure: the first one is kept in struct query_source (query_fail()); functions that make something
- * then return NULL, others a negative errno. Callers only pass it on.
+ * Failure: query_fail() records the first error in struct query_source. Functions that make something
+ * then return NULL, others a negative errno, and callers only pass it on.
  */
 #pragma once
 
@@ -30,16 +30,16 @@ struct query_source {
 	struct plan_arena *arena;
 	struct query_error *error;
 	const struct query_users *users; /* NULL: none */
-	bool look;  /* nothing is brought into memory: whether a name is known, not what it says */
+	bool look;  /* only look names up, and load no values of users' tables */
 	int failed; /* 0 or negative: -EINVAL, -ENOMEM */
 	size_t nodes;
 };
 
-/* Notes what is wrong with the bytes [pos, pos + len), unless something was noted before. Returns
+/* Records an error about the bytes [pos, pos + len), unless something was noted before. Returns
  * the error's code. */
 int query_fail(struct query_source *s, size_t pos, size_t len, const char *fmt, ...) _printf_(4, 5);
 int query_fail_memory(struct query_source *s);
-/* arena_alloc() that notes failure. */
+/* arena_alloc() that records its failure. */
 void *query_alloc(struct query_source *s, size_t count, size_t size);
 #define query_make(s, type)	    ((type *)query_alloc(s, 1, sizeof(type)))
 #define query_array(s, count, type) ((type *)query_alloc(s, count, sizeof(type)))
@@ -74,7 +74,7 @@ enum query_token_kind {
 	TOKEN_CLOSE,
 	TOKEN_COMMA,
 	TOKEN_DOTS,
-	TOKEN_BAD, /* the error is noted */
+	TOKEN_BAD, /* the error is recorded */
 };
 
 struct number {
@@ -150,7 +150,7 @@ bool word_is_keyword(const struct query_token *t);
 
 /* ---- parse_stages.c ---- */
 
-struct query_item { /* of a list: an expression, with a name or a direction */
+struct query_item { /* an element of a list: an expression with a name or a direction */
 	struct node *expr;
 	struct bytes name; /* after `as` */
 	uint32_t name_pos;
@@ -194,14 +194,13 @@ bool node_has_aggregate(const struct node *n); /* somewhere within */
 /* `p99`: AGGREGATE_PERCENTILE and 0.99. False: no aggregate. */
 bool aggregate_find(struct bytes name, enum query_aggregate *ret, double *ret_quantile);
 int function_find(struct bytes name); /* enum query_function, or -1 */
-/* The words of a set of bits ("flags", "status"): which word is which; those of flags depend on the
- * operation. */
+/* A word of a set of bits ("flags", "status"). The words of flags depend on the operation. */
 struct bit_word {
 	uint64_t mask, bits; /* true where (value & mask) == bits */
 	struct value *ops;   /* codes of the operations that have the word; NULL: no matter */
 	size_t op_count;
 };
-/* False where no such word is known. -ENOMEM is noted. */
+/* False if the word is unknown, or memory ran out, which is recorded. */
 bool bit_word_find(struct query_source *s, const char *set, struct bytes word,
 		   struct bit_word *ret);
 /* "; did you mean READ?" or "" */
@@ -213,7 +212,7 @@ const char *nearest_code(const char *vocab, struct bytes word, char buf[static 9
 enum scope_kind {
 	SCOPE_TABLE,  /* columns and names of the table's row */
 	SCOPE_PLACED, /* fields that stand for expressions over the table's row */
-	SCOPE_FIELDS, /* fields of the stage before */
+	SCOPE_FIELDS, /* fields of the previous stage */
 };
 
 struct scope {
@@ -221,10 +220,10 @@ struct scope {
 	enum table_id table;
 	struct plan_field *fields;
 	size_t count;
-	/* SCOPE_FIELDS whose fields are rows of the table: names that are no field yet are added,
-	 * hidden; there is room for QUERY_FIELDS_MAX */
+	/* SCOPE_FIELDS over rows of the table: a name that is not yet a field is added as a hidden
+	 * one; there is room for QUERY_FIELDS_MAX */
 	bool open;
-	bool see_hidden; /* hidden fields may be named: they are parts of what is calculated */
+	bool see_hidden; /* hidden fields may be named: they are parts of a calculated field */
 };
 
 struct query_checker {
@@ -232,11 +231,11 @@ struct query_checker {
 	struct scope scope;
 };
 
-/* An expression of any type; hint (may be NULL) is what it is compared with. */
+/* An expression of any type; hint (may be NULL) is the type of what it is compared with. */
 struct expr *check_expr(struct query_checker *c, struct node *n, const struct query_kind *hint);
-/* One that must be a condition. */
+/* The same for an expression that must be a condition. */
 struct expr *check_condition(struct query_checker *c, struct node *n);
-/* Depth and size of a finished expression, shared parts counted as often as they stand. */
+/* Checks the depth and size of a finished expression; a shared part counts once for each use. */
 int check_limits(struct query_source *s, const struct expr *e);
 
 /* check_name.c */
@@ -245,27 +244,27 @@ bool name_resolves(const struct query_checker *c, const struct node *n);
 int check_unknown_name(struct query_checker *c, const struct node *n);
 /* The field that `p99(dur)` means after a stage of aggregates. */
 struct expr *check_aggregate_name(struct query_checker *c, struct node *n);
-/* A name of the table's row, without a scope: NULL where there is none (nothing is noted, but by
- * check_user_name()). */
+/* A name of the table's row, without a scope: NULL if there is none (only check_user_name() records
+ * an error). */
 struct expr *check_schema_name(struct query_source *s, enum table_id table, struct bytes name,
 			       uint32_t pos, uint32_t len);
-/* The same, users' columns too. */
+/* The same, including users' columns. */
 struct expr *check_table_name(struct query_source *s, enum table_id table, struct bytes name,
 			      uint32_t pos, uint32_t len);
-/* check_user.c: tables of a user's own. A column, `name` or `table.name`, of rows of `table`: NULL where
- * there is none, or where what is wrong was noted. */
+/* check_user.c: users' own tables. A user's column, `name` or `table.name`, for rows of `table`: NULL if
+ * there is none, or after an error was recorded. */
 struct expr *check_user_name(struct query_source *s, enum table_id table, struct bytes name,
 			     uint32_t pos, uint32_t len);
-/* The table of this name, NULL where there is none. */
+/* The user's table of this name; NULL: none. */
 const struct query_user_table *check_user_table(const struct query_source *s, struct bytes name);
-/* query_users.load(), with the error at a stage. */
+/* query_users.load(); an error is recorded at the stage. */
 int check_user_load(struct query_source *s, const struct query_user_table *t, size_t column,
 		    bool key, const struct query_part *at);
-/* Offers what check_user_name() finds: columns by their names, where these say of which table, else
- * with it. */
+/* Offers what check_user_name() finds: columns by their names, with the table's name in front where
+ * the column's alone is ambiguous. */
 void check_user_offer(struct query_source *s, enum table_id table,
 		      void (*offer)(void *arg, const char *word), void *arg);
-/* The name of a node as a field: its text, blanks put in order. NULL: no memory. */
+/* The name of a node as a field: its text with normalized blanks. NULL: no memory. */
 const char *node_name(struct query_source *s, const struct node *n);
 
 /* check_literal.c */
@@ -282,7 +281,7 @@ int check_pair(struct query_checker *c, struct node *a, struct node *b, struct e
 	       struct expr **ret_b);
 struct expr *check_compare(struct query_checker *c, struct node *n);
 struct expr *check_arith(struct query_checker *c, struct node *n, const struct query_kind *hint);
-/* Makes *e fit `to` where a literal can; false where it does not (nothing is noted). */
+/* True if values of the two types can be compared. */
 bool kinds_agree(struct query_kind a, struct query_kind b);
 int check_disagree(struct query_checker *c, const struct node *n, const struct expr *a,
 		   const struct expr *b);
@@ -311,7 +310,7 @@ struct expr *expr_make_int(struct query_source *s, struct query_kind type, const
 			   int64_t value);
 struct expr *expr_make_call(struct query_source *s, enum query_function f, struct query_kind type,
 			    const struct node *at, struct expr *a, struct expr *b);
-/* And or or of all of them, as a tree of little depth; nested ones of the same kind become one. */
+/* Joins all of them by and, or by or, as a balanced tree; nested ones of the same kind are merged. */
 struct expr *expr_make_logic(struct query_source *s, enum expr_kind kind, struct expr **all,
 			     size_t count);
 

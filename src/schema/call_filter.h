@@ -3,12 +3,13 @@
  * call_filter.h: a filter over one finished call that the kernel programs can test: comparisons of fields
  * with constants, joined by and and or, in postfix order. Shared with src/bpf; no libc.
  *
- * Three-valued as the language is: a field that is unknown makes its comparison unknown; the call
- * is recorded where the whole is true.
+ * Logic is three-valued as in the language: a comparison of an unknown field is unknown, and the call is recorded if
+ * the whole filter is true.
  *
- * What hangs on the call's number is a set of calls, a bit in each call's plan. What hangs on a name, a device or an inode
- * is tested once, when a thread or a file gets that name, and remembered as a bit of that version. What hangs on the
- * control group alone is tested by the recorder, once for each group, and told to the programs.
+ * A condition on the call's number is a set of calls, stored as a bit in each call's plan. A condition on a name, a
+ * device or an inode is tested once, when a thread or a file gets that name, and stored as a bit of that version. A
+ * condition on the control group is tested by the recorder once for each group, which passes the result to the
+ * programs.
  */
 #pragma once
 
@@ -88,8 +89,8 @@ enum filter_how {
 };
 
 /*
- * A test of a name: "/var/lib" and NAME_BELOW. Where the kernel cannot tell, it holds. Or of a number that a file has:
- * FILTER_INO, FILTER_EQ and the number, as a step has it. Or of an address, see enum filter_peer.
+ * A test of a name: "/var/lib" and NAME_BELOW; or of a number of a file: FILTER_INO, FILTER_EQ and the number, as in a
+ * step; or of an address, see enum filter_peer. If the kernel cannot decide a test, the test passes.
  */
 struct call_filter_name {
 	__u8 field; /* FILTER_COMM, FILTER_PATH (of whatever file), FILTER_DEV, FILTER_INO, FILTER_PEER */
@@ -119,8 +120,8 @@ struct call_filter {
 	struct call_filter_name names[FILTER_NAMES_MAX];
 };
 
-/* Raw arguments and numbers of inodes have 64 bits without a sign: here with the highest one turned, so that they have the
- * order of numbers that have one. */
+/* Raw arguments and inode numbers are unsigned 64-bit numbers. Their highest bit is inverted here, so that a signed
+ * comparison orders them correctly. */
 #define FILTER_TURNED (1ull << 63)
 
 _Static_assert(sizeof(struct call_filter_step) == 16,

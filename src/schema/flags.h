@@ -127,8 +127,8 @@ enum word_set {
 };
 
 /*
- * Appends the value in words: "O_WRONLY|O_CREAT|0x80000000", "0". Where no bit is known a comment
- * behind the number says what it was looked for in, as strace does. 0 or -ENOMEM.
+ * Appends the value in words: "O_WRONLY|O_CREAT|0x80000000", "0". If no bit is known, a comment after
+ * the number names the set of words, as in strace. 0 or -ENOMEM.
  */
 int flags_print(struct buf *to, enum word_set set, uint64_t value);
 /* Reads words and numbers (decimal, 0x, octal with a leading 0) joined by '|'. Errors name the

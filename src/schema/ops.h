@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ops.h: every operation, its class, and what each of its arguments means. One table (ops.def) that
+ * ops.h: every operation, its class, and the meaning of each of its arguments. One table (ops.def)
  * drives the kernel programs (which argument is a descriptor, a path, a vector, ...), the printer
- * (strace's spelling), `-e` selections (%file, %desc, ...) and the engine's vocabulary.
+ * (strace's notation), `-e` selections (%file, %desc, ...) and the engine's vocabulary.
  *
  * An operation's code is the call's number on x86-64, whatever the machine; calls that x86-64 lacks
- * start at OP_CODE_OTHER, operations that are no call (page faults, io_uring's) at
+ * start at OP_CODE_OTHER, and operations that are not system calls (page faults, io_uring's) at
  * OP_CODE_NOT_A_CALL.
  */
 #pragma once
@@ -119,11 +119,11 @@ enum word_set op_flag_words(uint32_t code);
 /* The code of a name, or -1. */
 int op_find(const char *name);
 /*
- * Whether the call hands requests over to the kernel (libaio, io_uring): what they read and write is no call of its own.
- * io_uring_setup too: where the kernel polls, requests need no call at all.
+ * Whether the call submits requests to the kernel (libaio, io_uring), whose reads and writes are not calls themselves. True
+ * for io_uring_setup as well: if the kernel polls, requests need no call at all.
  */
 bool op_hands_over(uint32_t code);
-/* Which way bytes go between the two files of a call: copy_file_range, splice and tee read the first one, sendfile writes it. */
+/* The direction in which a call moves bytes between its two files: copy_file_range, splice and tee read the first, sendfile writes it. */
 enum op_copy { OP_COPY_NONE, OP_COPY_TO_SECOND, OP_COPY_TO_FIRST };
 enum op_copy op_copy(uint32_t code);
 /* One past the largest code with a definition. */

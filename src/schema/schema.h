@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schema: what a trace can hold. Tables and columns (tables.h), vocabularies (vocab.h), operations
- * and their arguments (ops.h), the record that kernel and recorder share (wire.h), the selection
+ * schema: the contents of a trace. Tables and columns (tables.h), vocabularies (vocab.h), operations
+ * and their arguments (ops.h), the records that kernel and recorder share (wire.h), and the selection
  * that the kernel can test (select.h). May use base.
  *
  * schema.h: the tables of tables.h as enums and as data.
@@ -75,14 +75,14 @@ static inline bool schema_is_dimension(enum table_id id)
 {
 	return schema_table(id)->kind == TABLE_IS_DIMENSION;
 }
-/* The dimension tables in the order in which their rows are enriched and stored: what a row refers to comes first. */
+/* The dimension tables in the order in which their rows are enriched and stored: a row comes after those it refers to. */
 #define SCHEMA_DIMENSION_COUNT 5
 extern const enum table_id schema_dimensions[SCHEMA_DIMENSION_COUNT];
-/* The columns that say when a row of the table ended, as a set; 0 where nothing does. */
+/* The set of columns that determine when a row of the table ended; 0 if there are none. */
 uint64_t schema_end_columns(enum table_id id);
 /* The unit of a column's values: "ns", "bytes", "" for plain numbers, references and texts. */
 const char *schema_unit(const struct column_def *c);
-/* The dimension table whose ids the column holds (of thread.task and file.inode: their own), or -1. */
+/* The dimension table whose ids the column holds (thread.task and file.inode refer to their own table), or -1. */
 int schema_refers(enum table_id table, unsigned int column);
 /* The id of a table or column by name, or -1. */
 int schema_table_find(const char *name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * select.h: what to record. The selection that the kernel programs can test before any work;
- * sources that have no kernel apply it with select_match(). Everything given must hold (and); a
- * list within one kind is an or. An empty selection selects everything.
+ * select.h: the selection of calls to record, which the kernel programs can test before any other work.
+ * All given conditions must hold (and); the entries of one list are alternatives (or). An empty selection
+ * selects everything.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 struct select_path {
 	char *glob; /* as given: a path, a folder or a glob (** crosses folders) */
 	char prefix[SELECT_PATH_MAX]; /* its literal part, which the kernel tests: a superset */
-	bool exact; /* the prefix says it all: a path fits that equals it or goes on with '/' */
+	bool exact; /* the prefix is all of it: a path matches that equals it or continues with '/' */
 };
 
 struct select {
@@ -37,7 +37,7 @@ struct select {
 	size_t uid_count;
 	bool ops_given;
 	uint64_t ops[OP_CODE_CALLS / 64]; /* bit set: record the call */
-	bool waits;			  /* ops has calls that wait by name, or %wait */
+	bool waits;			  /* calls that wait were given by name, or by %wait */
 	struct select_path paths[SELECT_LIST_MAX];
 	size_t path_count;
 	bool failed_only;
@@ -49,18 +49,18 @@ struct select {
 void select_free(struct select *s);
 
 /*
- * Adds strace's spelling of a set of operations: "openat,%file", "!%desc", "trace=read,write",
- * "all", "/regex". Several calls add up in order; one with '!' takes away from what is selected so
- * far (everything, if nothing was). weir's own sets are the classes: %data %meta %sync %wait
- * %other. Errors name the word and the nearest known one.
+ * Adds a set of operations in strace's notation: "openat,%file", "!%desc", "trace=read,write", "all",
+ * "/regex". Successive calls add to the selection; one with '!' removes from what is selected so far
+ * (from everything, if nothing was). weir's own sets are the classes: %data %meta %sync %wait %other.
+ * Errors name the word and the nearest known one.
  */
 int select_ops(struct select *s, const char *text, struct error *err);
-/* The words that it knows, sets first; NULL past the last. */
+/* The i-th word that select_ops() accepts, sets first; NULL past the last. */
 const char *select_op_word(size_t i);
 /*
- * Adds a path, folder prefix or glob; relative ones start from the working directory, but for a
- * glob that begins with a star, which is looked for in every folder ("*.c": in the whole tree).
- * Where symbolic links lead to another name, that one is added too, as strace does.
+ * Adds a path, a folder or a glob. Relative ones start from the working directory, except a glob that
+ * begins with a star, which matches in every folder ("*.c": in the whole tree). If symbolic links lead
+ * to another name, that name is added as well, as in strace.
  */
 int select_path_add(struct select *s, const char *text, struct error *err);
 

@@ -19,7 +19,7 @@
 	V(FILE_TYPE, UNKNOWN, "unknown") V(FILE_TYPE, REGULAR, "regular") V(FILE_TYPE, DIRECTORY, "directory") \
 	V(FILE_TYPE, SYMLINK, "symlink") V(FILE_TYPE, CHAR, "char") V(FILE_TYPE, BLOCK, "block") \
 	V(FILE_TYPE, PIPE, "pipe") V(FILE_TYPE, SOCKET, "socket") V(FILE_TYPE, ANON, "anon")
-/* What can be missing. Each is counted where it happened and shown by every report that it could
+/* The causes of loss. Each loss is counted where it happened, and shown by every report that it can
  * change. */
 #define VOCAB_CAUSE(V) \
 	V(CAUSE, RING_FULL, "ring_full") V(CAUSE, RECURSION, "recursion") V(CAUSE, COMPAT, "compat") \
@@ -60,6 +60,5 @@ enum op_status {
 const char *vocab_word(const char *column, int64_t code);
 /* The code of a word, or -1. */
 int64_t vocab_code(const char *column, const char *word);
-/* How many codes are known (they are not necessarily dense), for building ENUM types: i-th code, or
- * -1. */
+/* The i-th known code, or -1: enumerates the codes, which need not be dense, for building ENUM types. */
 int64_t vocab_at(const char *column, size_t i);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wire.h: what the kernel programs and the recorder say to each other: records in the rings, the plan of each
+ * wire.h: the interface between the kernel programs and the recorder: records in the rings, the plan of each
  * call, the configuration, counters. Compiled by both compilers; fixed-width fields, no hidden padding.
  *
- * A record stands in the ring of the CPU that wrote it, sizes are multiples of 8. A ring is memory that both sides
- * see, cut into leaves; no record lies across the end of a leaf, what is left of it is skipped (WIRE_SKIP). The
- * programs move wire_cpu.head behind a record that is complete, the recorder moves wire_cpu.tail behind what it
- * copied; both count bytes since the beginning. All times are the kernel's
- * monotonic clock in ns. A `thread` is the number of one version of a thread, a `file` the number of one
- * version of a file (0: none); both count from 1 over the recording.
+ * A record is in the ring of the CPU that wrote it; its size is a multiple of 8. A ring is shared memory, divided
+ * into leaves. No record crosses the end of a leaf: the rest of the leaf is skipped (WIRE_SKIP). The programs
+ * advance wire_cpu.head past each complete record, and the recorder advances wire_cpu.tail past what it has copied;
+ * both count bytes since the beginning. All times are the kernel's monotonic clock in ns. A `thread` is the number
+ * of one version of a thread, a `file` the number of one version of a file (0: none); both count from 1 over the
+ * recording.
  */
 #pragma once
 
@@ -272,7 +272,7 @@ struct wire_name_test {
 };
 _Static_assert(sizeof(struct wire_name_test) == 24 + WIRE_PREFIX_MAX, "no padding");
 
-/* What is missing of a thread, by the CPU where it happened; beside the counters of the CPU. */
+/* The losses of a thread, by the CPU where they happened; in addition to the counters of the CPU. */
 enum wire_missing {
 	WIRE_MISSING_RING,   /* no room in the ring */
 	WIRE_MISSING_COMPAT, /* 32-bit calls */
@@ -302,7 +302,7 @@ enum wire_controller {
 
 #define WIRE_SIGNALS 32 /* those that have names: 1 to 31 */
 
-/* The last signal of a number that a process was sent. */
+/* The last signal of one number that was sent to a process. */
 struct wire_signal {
 	__u64 at; /* 0: none */
 	__s32 sender;

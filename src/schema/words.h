@@ -23,10 +23,10 @@ struct flag_set {
 	uint64_t number;    /* these bits are a number, printed last even if 0: a mode of IPC, a
 			       priority of swapon */
 	bool octal;	    /* the number is a mode */
-	unsigned int shift; /* what lies above is a number as well: 21<<MAP_HUGE_SHIFT; 0: no such
-			       thing */
-	const char *none;   /* what 0 is called, where neither codes nor bits say; NULL: "0" */
-	const char *what;   /* "O_???": said of values of which no bit is known */
+	unsigned int shift; /* the bits from here on are a number as well: 21<<MAP_HUGE_SHIFT; 0:
+			       none are */
+	const char *none;   /* the word for 0 if it is neither a code nor a bit; NULL: "0" */
+	const char *what;   /* "O_???": printed after values of which no bit is known */
 };
 
 const struct flag_set *flag_set(enum word_set set);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * user_values.h: tables of a user's own (weir annotate) beside the schema's. `from NAME` asks one; and a row
- * of any table of the schema has the columns of a user's table too: of that row whose key is the same.
+ * user_values.h: users' own tables (weir annotate), in addition to the schema's. `from NAME` reads one. A row
+ * of any table of the schema also has the columns of a user's table, from the row with the same key.
  *
- *   owner(file_id, team): team of a call is what owner says of the call's file, null where nothing
+ *   owner(file_id, team): `team` of a call is that of owner's row for the call's file, or null
  *
- * The key is the first column that the asked table has as well (file_id, path, tid, ..., row_id), and each
- * of its values stands once. Who reads a trace makes the struct (engine/annotations.h); it outlives
- * all plans.
+ * The key is the first column that the other table has as well (file_id, path, tid, ..., row_id), and each
+ * of its values occurs once. engine/annotations.h makes the struct from a trace; it must outlive all
+ * plans.
  */
 #pragma once
 
@@ -38,13 +38,13 @@ struct query_users {
 	const struct query_user_table *const *tables; /* names differ in more than case */
 	size_t count;
 	/*
-	 * Brings the values of a column into memory, and its order where `key`: -EINVAL where a value
-	 * stands more than once, -ENOMEM, -EFBIG: more than is held. Any thread. NULL: names
-	 * alone are known, plans are not run.
+	 * Loads the values of a column, and with `key` its order. -EINVAL: a value of the key occurs
+	 * more than once; -ENOMEM; -EFBIG: the column exceeds the memory limit. May be called from
+	 * any thread. NULL: only names are known, and plans cannot be run.
 	 */
 	int (*load)(const struct query_users *u, const struct query_user_table *t, size_t column,
 		    bool key, struct error *err);
 };
 
-/* What EXPR_USER says of a row whose key is `key` (not null). */
+/* The value of EXPR_USER for a row whose key is `key` (not null). */
 void query_user_value(const struct expr *e, const struct value *key, struct value *ret);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * eval.h: expressions over batches, column by column. What hangs on one id (path ~ "...",
- * dir(path), comm == "x") is worked out once per id and then looked up.
+ * eval.h: expressions over batches, column by column. A part that depends on one id only (path ~ "...",
+ * dir(path), comm == "x") is computed once per id and then looked up.
  *
  *   eval_new(&e, exprs, count, &err);        // for a table
- *   eval_names(e, dims, &err);               // works out ids that are new since the last time
+ *   eval_names(e, dims, &err);               // computes ids that are new since the last time
  *   eval_new_scratch(&s, e);                 // one per thread
  *   n = eval_filter(e, s, 0, b, NULL, b->rows, rows);   // numbers of the rows where it is true
  *   eval_rows(e, s, 1, b, rows, n, &vector);
  *
- * eval_filter() and eval_rows() may run in several threads at once, not beside eval_names(). The expressions must
- * outlive the eval, and the dims of eval_names(), always the same, too.
+ * eval_filter() and eval_rows() may run in several threads at once, but not while eval_names() runs. The expressions
+ * and the dims must outlive the eval; eval_names() must always get the same dims.
  */
 #pragma once
 
@@ -41,25 +41,25 @@ int eval_new(struct eval **ret, const struct expr *const *exprs, size_t count, s
 void eval_free(struct eval *e);
 DEFINE_CLEANUP(struct eval *, eval_free)
 /*
- * Works out what hangs on ids, for ids of `d` that came or changed since. -EOVERFLOW: a pattern took
- * more steps than allowed on some name; the message says which. -EINTR: eval_cancel().
+ * Computes the values by id, for ids of `d` that were added or changed since the last call. -EOVERFLOW:
+ * a pattern took more steps than allowed on a name, which the message gives. -EINTR: eval_cancel().
  */
 int eval_names(struct eval *e, const struct dims *d, struct error *err);
-/* Ends an eval_names() that runs, from any thread. */
+/* Makes a running eval_names() return -EINTR; may be called from any thread. */
 void eval_cancel(struct eval *e);
-/* Ends it as soon as *stop is true, too; checked from time to time. */
+/* Makes eval_names() return -EINTR once *stop is true, too; it checks from time to time. */
 void eval_stop_with(struct eval *e, const atomic_bool *stop);
-/* True where some expression asks for a name that hangs on ids of the table (TABLE_FILE,
- * TABLE_THREAD): others do not look at its rows. */
+/* True if an expression uses a name that is looked up in the table (TABLE_FILE, TABLE_THREAD); if
+ * not, the table's rows are not needed. */
 bool eval_uses(const struct eval *e, enum table_id table);
 /*
- * True where what eval_names() worked out of the ids of a table (TABLE_FILE, TABLE_THREAD) is all that is asked of
- * them later: the dims may forget their rows (dims_forget()) after each eval_names().
+ * True if nothing but the values that eval_names() computed for the ids of a table (TABLE_FILE, TABLE_THREAD) is
+ * needed later: the dims may then forget its rows (dims_forget()) after each eval_names().
  */
 bool eval_remembers(const struct eval *e, enum table_id table);
-/* The dictionary of expression k, where its vectors are words: count and bytes of each. */
+/* The dictionary of expression k, whose vectors are words: the count, and the bytes of each in *ret. */
 size_t eval_words(const struct eval *e, size_t k, const struct bytes **ret);
-/* True where the vectors of expression k are words, known before there is one. */
+/* True if the vectors of expression k will be words. */
 bool eval_is_words(const struct eval *e, size_t k);
 
 int eval_scratch_new(struct eval_scratch **ret, const struct eval *e);
@@ -75,8 +75,9 @@ int eval_rows(const struct eval *e, struct eval_scratch *s, size_t k, const stru
 	      const uint32_t *in, size_t n, struct vector *ret);
 
 /*
- * Whether any row of a block can be true for expression k (a filter), from what its header says;
- * nothing is decoded. has_id tells whether an id can be in a column of the block (NULL: not known).
+ * The header of a block. eval_block() decides from it whether expression k (a filter) can be true for
+ * any row of the block, without decoding. has_id returns whether an id can occur in a column of the
+ * block (NULL: not known).
  */
 struct eval_block {
 	size_t rows;
@@ -86,11 +87,11 @@ struct eval_block {
 	void *arg;
 };
 bool eval_block(const struct eval *e, size_t k, const struct eval_block *b);
-/* Whether every row of it is known to be true for expression k, by the same. */
+/* Whether expression k is known to be true for every row of the block. */
 bool eval_block_all(const struct eval *e, size_t k, const struct eval_block *b);
 /*
- * The ids, ascending, without one of which in `column` no row can be true for expression k: false where that
- * is not known, or they are too many to be listed. After eval_names(), until the next.
+ * Lists, in ascending order, the ids in `column` for which expression k can be true: it is not true for a row with
+ * any other id. False if this is not known, or the ids are too many. Valid from eval_names() until the next call.
  */
 bool eval_true_ids(const struct eval *e, size_t k, unsigned int column, const int64_t **ret,
 		   size_t *ret_count);

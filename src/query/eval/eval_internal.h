@@ -3,9 +3,9 @@
  * eval_internal.h: shared between the files of the evaluation.
  *
  * An expression becomes a tree of nodes that work on chunks of rows (eval_build.c). A subtree that
- * hangs on one id, or on one code, becomes a table by that id or code (eval_table.c), filled by the
- * slow and obvious evaluator of single values (eval_scalar.c). Filters narrow a list of row numbers
- * (eval_filter.c), values are worked out for the rows of a list (eval_values.c).
+ * depends on one id, or on one code, becomes a table by that id or code (eval_table.c), filled by the
+ * slow and simple evaluator of single values (eval_scalar.c). Filters narrow a list of row numbers
+ * (eval_filter.c); values are computed for the rows of a list (eval_values.c).
  */
 #pragma once
 
@@ -22,7 +22,7 @@
 #define SET_SPAN_MAX  65536 /* values of an `in` that become a set of bits */
 #define TRUE_IDS_MAX  4096  /* ids that are tried in the id set of a block */
 #define TRACE_SHIFT   40    /* ids of trace k are k << 40 | id (store/store.h) */
-#define TRACES_MAX    4096  /* more than anyone reads as one */
+#define TRACES_MAX    4096  /* traces that are read as one */
 #define WORD_UNKNOWN  UINT32_MAX
 #define TRUTH_UNKNOWN 2 /* beside 0 and 1 */
 
@@ -68,7 +68,7 @@ int dictionary_add(struct dictionary *d, struct bytes text, bool keep, uint32_t 
 
 /* ---- eval_scalar.c: one value at a time ---- */
 
-/* What a single evaluation stands on: an id, a code or a row. */
+/* What a single value is computed for: an id, a code or a row. */
 struct eval_scalar {
 	const struct eval *e;
 	const struct dims *dims; /* NULL: no names are known */
@@ -76,7 +76,7 @@ struct eval_scalar {
 	int64_t id; /* of SCALAR_ID, code of SCALAR_CODE; -1: none is known */
 	const struct batch *batch;
 	size_t row;
-	struct text_arena *texts; /* where texts that are made live */
+	struct text_arena *texts; /* owns the texts that are made */
 	bool kept;		  /* SCALAR_ID: the name that was looked up last */
 	enum query_name kept_name;
 	int64_t kept_id;
@@ -169,7 +169,7 @@ struct eval_table {
 	const struct expr *expr;
 	enum rep rep;
 	bool is_bool, by_code;
-	bool uses_process, uses_latest, uses_cgroup, uses_host; /* what else a row of it hangs on */
+	bool uses_process, uses_latest, uses_cgroup, uses_host; /* what else an entry depends on */
 	enum table_id ids;	  /* of which dimension table; where not by_code */
 	unsigned int column;	  /* of the id or code */
 	int other;		  /* column of the id where the first has no peer; -1: none */
@@ -185,7 +185,7 @@ struct eval_table {
 
 /* Makes the table's entry for "no id"; by code: the whole table. */
 int table_begin(struct eval *e, struct eval_table *t);
-/* Brings it up to date with the dimension rows since `clocks`. */
+/* Updates the entries of the dimension rows that changed since `clocks`. */
 int table_update(struct eval *e, struct eval_table *t, const struct dims *d, const uint64_t *clocks,
 		 struct error *err);
 void id_table_free(struct eval_table *t);
@@ -236,7 +236,7 @@ enum eval_node_kind {
 	EVAL_SLOW, /* value by value */
 };
 
-/* A call that had not ended when the recording did: its duration is what was known then. */
+/* True for a call that had not ended when the recording did: its duration is that up to then. */
 static inline bool eval_unfinished(const struct batch *b, size_t row)
 {
 	return b->table == TABLE_OP && batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * eval_rows.h: a filter over the batches of a stream: an evaluation of one expression with what each thread needs
- * beside it.
+ * eval_rows.h: a filter over the batches of a stream: the evaluation of one expression, and the state that each thread
+ * needs for it.
  *
  *   query_rows_new(&q, plan->where, &err);
  *   query_cursor_new(&cursor, q);                        // one per thread
@@ -15,17 +15,17 @@
 struct query_rows;
 struct query_cursor;
 
-/* The expression must outlive it. */
+/* Prepares the filter. The expression must outlive it. */
 int query_rows_new(struct query_rows **ret, const struct expr *e, struct error *err);
 void query_rows_free(struct query_rows *q);
 DEFINE_CLEANUP(struct query_rows *, query_rows_free)
-/* Columns that it reads, as a set. */
+/* The set of columns that it reads. */
 uint64_t query_rows_columns(const struct query_rows *q);
-/* The dimension tables that it looks at: a bit for each (enum table_id). */
+/* The set of dimension tables that it needs: a bit for each enum table_id. */
 uint32_t query_rows_tables(const struct query_rows *q);
-/* Works out the names that came or changed, as eval_names() does. */
-/* True where nothing more is asked of files once query_rows_names() has seen them: see eval_remembers(). */
+/* True if rows of files are not needed once query_rows_names() has seen them: see eval_remembers(). */
 bool query_rows_forget_files(const struct query_rows *q);
+/* Computes the names that were added or changed, as eval_names() does. */
 int query_rows_names(struct query_rows *q, const struct dims *d, struct error *err);
 /* Whether a block can hold a row for which it is true. */
 bool query_rows_block(const struct query_rows *q, const struct eval_block *b);

@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "query/expr.h"
 
-/* Steps that a regular expression may take on one text. Ordinary ones take less than a thousand; a
- * hostile one would take hours. */
+/* The steps that a regular expression may take on one text. Ordinary expressions take less than a
+ * thousand; a hostile one could run for hours. */
 #define REGEX_STEPS_MAX	   200000
 #define REGEX_DEPTH_MAX	   2000
 #define REGEX_HEAP_KIB_MAX 4096
@@ -15,8 +15,8 @@
 struct query_pattern;
 
 /*
- * Takes a glob, a regular expression or a LIKE (kind: EXPR_GLOB, EXPR_REGEX, EXPR_LIKE). -EINVAL:
- * the message says what is wrong with it, and at which character.
+ * Compiles a glob, a regular expression or a LIKE (kind: EXPR_GLOB, EXPR_REGEX, EXPR_LIKE). -EINVAL:
+ * the pattern is malformed; the message gives the reason and the character.
  *
  * A glob is glob_match() of schema/select.h; one without a slash is also tried on the last part of
  * a text, so that "*.sst" finds /var/db/1.sst. A regular expression is PCRE2's, over bytes, found

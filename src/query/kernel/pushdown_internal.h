@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pushdown_internal.h: what the files that cut a filter share. */
+/* pushdown_internal.h: declarations that the files of the kernel's part share. */
 #pragma once
 
 #include "query/kernel/pushdown.h"
 
-/* How much of an expression the steps say; TRUE: it holds for every call, no step is needed. */
+/* How much of an expression the steps test; TRUE: it holds for every call and needs no step. */
 enum pushed { PUSHED_NONE, PUSHED_PART, PUSHED_ALL, PUSHED_TRUE };
 
 struct pusher {
@@ -15,7 +15,7 @@ struct pusher {
 	bool later;	      /* there are tests that of some calls only the recorder can make */
 };
 
-/* To go back to. */
+/* A state to which push_undo() returns. */
 struct mark {
 	uint32_t count;
 	unsigned int waiting;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan.h: a query, typed and brought into one shape that every engine translates.
+ * plan.h: a query, typed and in the normalized form that every engine translates.
  *
  *   rows of `table` that ended in [from, to) and for which `where` is true
  *     -> fields: by expression for each row (grouped false), or
@@ -8,8 +8,8 @@
  *     -> stages, in order, each over the fields of the one before
  *
  * Expressions in `where` and in the fields of the source are over the table's row; those of stages
- * are over fields (EXPR_FIELD). The parser merges what it can: filters before the first group are
- * one `where`, selections before it are put in place.
+ * are over fields (EXPR_FIELD). The parser merges what it can: filters before the first group become
+ * one `where`, and selections before it are substituted.
  */
 #pragma once
 
@@ -61,7 +61,7 @@ struct plan_field {
 	double quantile;  /* PERCENTILE: 0.99 */
 	int64_t param[4]; /* LQUANTIZE: from, to, step; LLQUANTIZE: base, low, high,
 					  steps; WINDOW: width in ns */
-	bool hidden;	  /* made for a later stage (a sort key that is not shown); not printed */
+	bool hidden; /* made for a later stage (a sort key that is not selected); not printed */
 };
 
 enum stage_kind {
@@ -102,16 +102,16 @@ struct plan_stage {
 
 struct plan {
 	const char *text;
-	/* TABLE_COUNT where rows of a user's table are asked: `user`. Its fields are then all of its
-	 * columns (EXPR_COLUMN), and everything else is stages over them */
+	/* TABLE_COUNT for rows of the user's table `user`. The fields are then all of its columns
+	 * (EXPR_COLUMN), and everything else is stages over them */
 	enum table_id table;
 	const struct query_user_table *user;
-	const struct query_users *users; /* that names were looked for in; NULL: none */
+	const struct query_users *users; /* in which names were looked up; NULL: none */
 	int64_t from, to;   /* INT64_MIN, INT64_MAX where open; set by the caller of the parser */
 	struct expr *where; /* NULL: all */
 	bool grouped;
-	/* Grouped by a file, or what hangs on one: a call that moves bytes between two files is a row for each of them
-	 * (batch/seconds.h), which `where` is tested for by itself. */
+	/* Grouped by a file or one of its names: a call that moves bytes between two files gives a row for each of them
+	 * (batch/seconds.h), and `where` is tested for each. */
 	bool each_file;
 	struct plan_field *fields;
 	size_t field_count;
@@ -123,16 +123,17 @@ struct plan {
 void plan_free(struct plan *p);
 DEFINE_CLEANUP(struct plan *, plan_free)
 
-/* What comes out in the end. */
+/* The fields of the plan's result. */
 const struct plan_field *plan_output(const struct plan *p, size_t *ret_count);
-/* True where column `field` of what comes out in the end is what rows were grouped by: a key, a window, or a
- * column that a table of the trace says of a key. What else is a number there is a value. */
+/* True if rows were grouped by column `field` of the result: a key, a window, or a column joined by a key. Other
+ * numbers in the result are values. */
 bool plan_is_key(const struct plan *p, size_t field);
-/* True where no engine is needed: a filter, fields and heads over rows in the trace's order. */
+/* True if the plan needs no engine: a filter, fields and heads over rows in the trace's order. */
 bool plan_is_stream(const struct plan *p);
-/* Adds `and e` to the plan's filter: what -p, -e, --slower and the like of a command line say. Both
- * must be over the same table; the text is parsed as query_parse_expr() does. */
+/* Joins the condition `text` to the plan's filter by `and`, for -p, -e, --slower and the like on a
+ * command line. It is parsed as by query_parse_expr(), over the plan's table. */
 struct query_error;
 int plan_and_where(struct plan *p, const char *text, struct query_error *err);
-/* The plan as lines for --explain: "scan op | columns dur, thread_id | filter ...". 0 or -ENOMEM. */
+/* Writes the plan as lines, for --explain: "scan op | columns dur, thread_id | filter ...". 0 or
+ * -ENOMEM. */
 int plan_text(const struct plan *p, struct buf *out);

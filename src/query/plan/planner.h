@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * planner.h: what the files of the planner share. Stages as written (struct query_part) become a plan: filters and
- * selections in front are put into the source, everything after the first group, sort or head
- * becomes a stage.
+ * planner.h: declarations that the files of the planner share. Stages as written (struct query_part) become a
+ * plan: leading filters and selections are merged into the source, and everything after the first
+ * group, sort or head becomes a stage.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 struct planner {
 	struct query_checker c; /* its scope is that of the next stage */
 	struct plan *plan;
-	const struct query_part *parts; /* that are left, the one at hand first */
+	const struct query_part *parts; /* those that are left, the current one first */
 	struct query_part *by;		/* a `by` whose aggregates are still to come */
 	struct expr **where;		/* conditions of the source */
 	size_t where_count, where_cap;

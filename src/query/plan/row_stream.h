@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * row_stream.h: a plan without groups, order and joins as steps over the rows of its table, which any scan can take
- * one after another: no engine is needed. What later stages say of fields is said of the row itself.
+ * row_stream.h: a plan without groups, sorts and joins, as steps over the rows of its table that any scan can run
+ * without an engine. Expressions of later stages over fields become expressions over the row.
  *
  *   head 100 | where dur > 1ms | select dur, path
  *     -> { head 100 }, { where dur > 1ms }; fields dur, path
@@ -23,8 +23,8 @@ struct plan_stream {
 	struct plan_arena *arena; /* memory of what is not the plan's */
 };
 
-/* 1; 0 where the plan is no stream, or its expressions together are too large; -ENOMEM. The plan must
- * outlive it. */
+/* Returns 1; 0 if the plan is not a stream, or its expressions together are too large; or -ENOMEM.
+ * The plan must outlive the stream. */
 int plan_stream_new(struct plan_stream **ret, const struct plan *p);
 void plan_stream_free(struct plan_stream *s);
 DEFINE_CLEANUP(struct plan_stream *, plan_stream_free)
