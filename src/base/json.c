@@ -5,7 +5,7 @@
 
 #include "base/utf8.h"
 
-#define REPLACEMENT 0xfffd /* of bytes that are no character */
+#define REPLACEMENT 0xfffd /* for bytes that are not UTF-8 */
 
 /* Beyond U+FFFF as two halves. */
 static int json_put_code(struct buf *to, uint32_t c)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * conns.c: connections, and which of them goes where there are too many. Every user of the machine can connect. A client that
- * has not shown who it is has one of HTTP_STRANGERS_MAX places, for as long as nobody else needs it: the next takes that of the
- * oldest, of the user who has most of them. So nobody who only holds connections keeps out a client that has something to show.
+ * conns.c: connections, and which of them is closed when there are too many. Every user of the machine can connect. A client
+ * that has not authenticated itself gets one of HTTP_STRANGERS_MAX places. When all are taken, the next client replaces the
+ * oldest connection of the user who has most of them, so that holding connections does not lock out a client with a token.
  */
 #include <sys/socket.h>
 

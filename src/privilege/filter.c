@@ -2,9 +2,9 @@
 /*
  * filter.c: the system calls that are left to a recorder once its programs are loaded.
  *
- * A list of what may be called, so that what the kernel gains tomorrow is refused. What is not on it fails with
- * ENOSYS, as on an older kernel: libc then does without it (clone3, for one), and a recording that meets a call
- * nobody thought of goes on. `privilege.py filter_refuses_nothing` looks for such calls.
+ * A list of permitted calls, so that calls which the kernel gains later are refused. A call that is not on it fails
+ * with ENOSYS, as on an older kernel: libc then does without it (clone3, for one), and a recording that makes an
+ * unforeseen call continues. `privilege.py filter_refuses_nothing` looks for such calls.
  */
 #include "privilege/internal.h"
 

@@ -7,5 +7,5 @@
 /* filter.c: from here on only system calls that recording makes; others fail with ENOSYS. 0 also where the
  * kernel has no filters. */
 int filter_install(struct error *err);
-/* From here on the kernel says that there are no types of modules. */
+/* From here on, the kernel reports no types of modules to this process. */
 int filter_hide_modules(struct error *err);

@@ -70,7 +70,7 @@ struct privilege privilege_raise(uint64_t set)
 	struct privilege p = {0};
 	struct caps c;
 
-	/* Where this fails, what needed it fails and says so. */
+	/* If this fails, the operation that needs the capability fails with a message. */
 	if (caps_get(&c) < 0 || !(set & c.permitted & ~c.effective))
 		return p;
 	p.effective = c.effective;

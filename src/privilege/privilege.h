@@ -51,7 +51,7 @@ enum {
 bool privilege_secure(void);
 
 /*
- * To be called at the start: capabilities that were not inherited from root have no effect until privilege_raise().
+ * To be called at the start: the capabilities of a process that is not root's have no effect until privilege_raise().
  * -EPERM if the program is set-user-ID or set-group-ID, which weir does not support.
  */
 int privilege_begin(struct error *err);

@@ -266,7 +266,7 @@ static void query_complete_offer_flags(struct query_completion *c)
 	}
 }
 
-/* True where the name says what its values are. */
+/* True if the values of the name are known, or are left to the caller. */
 static bool query_complete_offer_values(struct query_completion *c, const struct query_token *name,
 					bool has, const char **ret_value_of)
 {

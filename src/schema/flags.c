@@ -100,7 +100,7 @@ static int print_quota(struct buf *to, uint64_t cmd)
 					: buf_printf(to, "%#x)", type);
 }
 
-/* Values that are no set of words. True: *ret is the result. */
+/* Values that are not a set of words. True: *ret is the result. */
 static bool print_special(struct buf *to, enum word_set set, uint64_t value, int *ret)
 {
 	if (set == WORDS_QUOTACTL)

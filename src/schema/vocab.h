@@ -32,7 +32,7 @@
 /* clang-format on */
 
 #define VOCAB_ENUM(P, N, s) P##_##N,
-enum kind { VOCAB_KIND(VOCAB_ENUM) KIND_COUNT };
+enum call_kind { VOCAB_KIND(VOCAB_ENUM) KIND_COUNT };
 enum op_class { VOCAB_CLASS(VOCAB_ENUM) CLASS_COUNT };
 enum file_type { VOCAB_FILE_TYPE(VOCAB_ENUM) FILE_TYPE_COUNT };
 enum loss_cause { VOCAB_CAUSE(VOCAB_ENUM) CAUSE_COUNT };

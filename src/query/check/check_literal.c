@@ -162,7 +162,7 @@ struct expr *check_word(struct query_checker *c, struct node *n, const struct qu
 	return NULL;
 }
 
-/* "[::ffff:10.0.0.1]:80" is recorded as the IPv4 address that it is. NULL where there is no memory. */
+/* "[::ffff:10.0.0.1]:80" is recorded as the IPv4 address that it is. NULL: no memory. */
 static const struct bytes *plain_address(struct query_checker *c, struct bytes *t)
 {
 	static const char mapped[] = "[::ffff:";

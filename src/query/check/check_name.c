@@ -183,7 +183,7 @@ static int field_by_function(const struct scope *s, struct bytes name)
 	return found;
 }
 
-/* A name of the table's row that no stage asked for so far becomes a field, unseen. */
+/* A name of the table's row that no earlier stage used becomes a hidden field. */
 static struct expr *open_field(struct query_checker *c, const struct node *n)
 {
 	struct scope *s = &c->scope;

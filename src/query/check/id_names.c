@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* id_names.c: what a name says of an id: the one place that knows. */
+/* id_names.c: the value of each name for an id; the only place that derives it. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* types.c: what is known of types and of finished expressions. */
+/* types.c: properties of types and of finished expressions. */
 #include <errno.h>
 #include <string.h>
 

@@ -269,7 +269,7 @@ bool eval_uses(const struct eval *e, enum table_id table)
 	return false;
 }
 
-/* Words are texts in the dims; the latest version of a file is asked for again when a newer one comes. */
+/* Words are texts in the dims; the latest version of a file is looked up again when a newer one is added. */
 static bool node_remembers(const struct eval_node *n, enum table_id table)
 {
 	if (n->kind == EVAL_TABLE)

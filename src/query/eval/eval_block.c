@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval_block.c: what a filter can be over the rows of a block, from what its header says. */
+/* eval_block.c: the possible results of a filter over the rows of a block, from the block's header. */
 #include "query/eval/eval_internal.h"
 
 /* A set of what a node may be in some row. */

@@ -6,7 +6,7 @@
 
 #include "query/eval/eval_internal.h"
 
-/* ---- what an expression hangs on ---- */
+/* ---- what an expression depends on ---- */
 
 enum hang { HANG_NOTHING, HANG_ID, HANG_CODE, HANG_ROW };
 
@@ -183,7 +183,7 @@ static int node_const(struct eval *e, struct eval_expr *x, const struct expr *fr
 	return 0;
 }
 
-/* What hangs on nothing is worked out now. */
+/* A constant expression is computed now. */
 static int build_const(struct eval *e, struct eval_expr *x, const struct expr *from,
 		       struct eval_node **ret)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * eval_filter.c: filters narrow a list of row numbers. A node is asked for the rows where it is
- * known to be true, or known to be false: `not` turns the question, `and` of truths hands the list
- * from one operand to the next, `or` gives each operand what the others left. Unknown is neither.
+ * eval_filter.c: filters narrow a list of row numbers. eval_node_filter() finds the rows for which a node
+ * is known to be `want`, true or false; unknown is neither. `not` inverts `want`. For an `and` that must be
+ * true the list passes from one operand to the next; for an `or`, each operand gets the rows that the
+ * operands before it left.
  */
 #include <errno.h>
 #include <string.h>

@@ -425,7 +425,7 @@ static int call_value(struct eval_scalar *s, const struct expr *e, struct value 
 	}
 }
 
-/* What a user's table says of the row with this key. */
+/* The value of a user's column in the row with this key. */
 static int user_value(struct eval_scalar *s, const struct expr *e, struct value *ret)
 {
 	struct value key = {.null = s->id < 0, .i = s->id};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval_table.c: what hangs on an id or a code, worked out once for each. */
+/* eval_table.c: expressions that depend on one id or code, computed once for each. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>

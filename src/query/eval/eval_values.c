@@ -6,7 +6,7 @@
 
 #include "query/eval/eval_internal.h"
 
-/* Room for values that are worked out; `unknown` all 0. */
+/* Memory for computed values; `unknown` starts as 0. */
 struct room {
 	int64_t *i;
 	double *f;

@@ -324,7 +324,7 @@ static bool op_listed(const struct expr *e, int64_t code)
 	return false;
 }
 
-/* True where a test of the operation alone says the same of every call that there can be. */
+/* True if a test of the operation alone has the result `want` for every call that can occur. */
 static bool op_decided(const struct pusher *p, const struct expr *e, bool want)
 {
 	enum filter_field field;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pushdown_names.c: tests of the names of threads and files. The kernel programs compare whole names with texts, from
- * either end; of a pattern that says more the folder, the beginning and the end are taken, which more names have.
+ * either end. Of a more complex pattern they test the folder, the beginning and the end, which match a superset.
  */
 #include <string.h>
 
@@ -242,7 +242,7 @@ static enum pushed push_base(struct pusher *p, enum filter_field field, struct b
 	return push_step(p, FILTER_AND, 0, 0) ? PUSHED_PART : push_undo(p, m);
 }
 
-/* "/a/b/x*.y": all of it is below /a/b, and of "/a/b/" "**" nothing more is said. */
+/* "/a/b/x*.y": all of it is below /a/b, and "/a/b/" "**" means nothing else. */
 static enum pushed push_below(struct pusher *p, enum filter_field field, struct bytes pattern,
 			      size_t literal, char all, bool want)
 {

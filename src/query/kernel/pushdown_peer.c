@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pushdown_peer.c: tests of addresses, which the kernel has as bytes and the language as text. What is no address
- * as weir writes it fits none, and is left to user space.
+ * pushdown_peer.c: tests of addresses, which the kernel has as bytes and the language as text. A text that is not an
+ * address as weir writes it matches none, and is left to user space.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static bool pushdown_peer_is_digit(uint8_t c)
 	return c >= '0' && c <= '9';
 }
 
-/* "443", as it is written. -1: it is no port. */
+/* The number of a port as it is written: "443". -1: not a port. */
 static int32_t port_of(struct bytes t)
 {
 	int32_t port = 0;

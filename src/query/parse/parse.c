@@ -39,8 +39,8 @@ void parser_start(struct parser *p, struct query_source *s)
 	p->after = p->now;
 	if (p->now.kind != TOKEN_END && p->now.kind != TOKEN_BAD)
 		lex_next(s, &p->pos, &p->after);
-	/* a bad token is told of when its turn comes, but what it says is noted: the first error of
-	 * the text is the lexer's at most one token ahead */
+	/* the parser returns an error when it reaches a bad token, but the lexer has recorded it
+	 * before: it is at most one token ahead */
 }
 
 bool parser_accept(struct parser *p, enum query_token_kind kind)

@@ -27,7 +27,7 @@ int planner_add_stage(struct planner *pl, enum stage_kind kind, uint32_t pos,
 	}
 	s = &pl->stages[pl->stage_count++];
 	*s = (struct plan_stage){.kind = kind, .pos = pos};
-	/* the same as before, unless planner_set_fields() says more */
+	/* the same as before, unless planner_set_fields() changes them */
 	s->fields = pl->c.scope.fields;
 	s->field_count = pl->c.scope.count;
 	if (ret)

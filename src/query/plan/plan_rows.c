@@ -45,7 +45,7 @@ static int add_default(struct planner *pl, struct plan_field *fields, size_t *co
 	return 0;
 }
 
-/* True where a later stage says itself which fields it needs, before anything is shown or joined. */
+/* True if a later stage names the fields that it needs, before anything is shown or joined. */
 static bool fields_follow(const struct query_part *part)
 {
 	for (; part; part = part->next) {
@@ -242,7 +242,7 @@ int planner_select(struct planner *pl, const struct query_part *part)
 
 /* ---- sort ---- */
 
-/* A sort key that is no field becomes one that is not shown. Over rows: one more field of the
+/* A sort key that is not a field becomes a hidden one. Over rows: one more field of the
  * source; else all fields are passed on with one more. */
 static int hidden_field(struct planner *pl, struct query_item *item, struct expr *e,
 			unsigned int *ret)
@@ -507,7 +507,7 @@ static int joined_fields(struct planner *pl, enum table_id table, struct plan_fi
 
 /* ---- join with a user's table ---- */
 
-/* The user's column `i` says of the field's values what else belongs to them. */
+/* True if the user's column holds the same values as the field, and can be joined with it. */
 static bool joins_on(const struct query_user_column *c, const struct plan_field *f)
 {
 	bool text = f->type.type == QUERY_TEXT || f->type.type == QUERY_CODE;

@@ -115,7 +115,7 @@ int plan_stream_new(struct plan_stream **ret, const struct plan *p)
 		return -ENOMEM;
 	m.s.arena = s->arena;
 	r = row_stream_make(&m, p, s);
-	if (r == -EINVAL) /* too large: what is read twice is worked out twice */
+	if (r == -EINVAL) /* too large: an expression that is used twice counts twice */
 		return 0;
 	if (r < 0)
 		return r;
