@@ -123,7 +123,7 @@ int op_find(const char *name);
  * for io_uring_setup as well: if the kernel polls, requests need no call at all.
  */
 bool op_hands_over(uint32_t code);
-/* The direction in which a call moves bytes between its two files: copy_file_range, splice and tee read the first, sendfile writes it. */
+/* Which way a call moves bytes between its two files: copy_file_range, splice and tee read the first, sendfile writes it. */
 enum op_copy { OP_COPY_NONE, OP_COPY_TO_SECOND, OP_COPY_TO_FIRST };
 enum op_copy op_copy(uint32_t code);
 /* One past the largest code with a definition. */
