@@ -162,6 +162,34 @@ size_t store_summary_of(const struct store *s, size_t block);
 /* False where no call of a block of op moves bytes between two files, as headers know: batch_seconds() would find none. */
 bool store_block_has_seconds(const struct store *s, size_t block);
 
+/*
+ * A digest: the summaries of several blocks of op, added up. Both parts are rows of summary; sums stop at INT64_MAX.
+ */
+enum store_digest_part {
+	/* By window, op, thread, err and class. */
+	STORE_DIGEST_TIMES,
+	/*
+	 * By file, class and err. Failed calls have their op and second file. Successful ones that move bytes between two files
+	 * are there for each of them (store_digest_seconds()). Rows of files that many of the blocks name have op, thread and
+	 * histogram; others have no thread and no histogram.
+	 */
+	STORE_DIGEST_FILES,
+};
+
+struct store_digest {
+	const size_t *blocks; /* of op, ascending: not all between the first and the last */
+	const int64_t *io_max; /* the longest call of I/O of each, ns; -1: none */
+	size_t count;	       /* of both */
+	uint64_t calls;
+};
+
+/* The digest that a block of op is in; NULL where there is none, or it or one of its blocks was found damaged. */
+const struct store_digest *store_digest_of(const struct store *s, size_t block);
+/* False where it has no part by file: it would not be smaller than the summaries. */
+bool store_digest_has_files(const struct store_digest *d);
+/* Calls that are in the part by file, which is there, twice. */
+uint64_t store_digest_seconds(const struct store_digest *d);
+
 /* Scratch memory of one reading thread. */
 struct store_cursor;
 int store_cursor_new(struct store_cursor **ret, const struct store *s) _must_check_;
@@ -177,6 +205,14 @@ int store_decode(struct store_cursor *c, size_t i, uint64_t columns, const struc
 /* Decodes further columns of the block that store_decode() gave last, into the same batch: look at
  * the few that a filter reads first. Errors as store_decode()'s; the batch is gone then. */
 int store_decode_more(struct store_cursor *c, uint64_t columns, struct error *err);
+
+/*
+ * As store_decode(), of a part of a digest that is there; SUMMARY_CALLS is always decoded. -EBADMSG: it, or a block that it sums
+ * up, is corrupt, or it does not count their calls: the blocks are read one by one.
+ */
+int store_decode_digest(struct store_cursor *c, const struct store_digest *d,
+			enum store_digest_part part, uint64_t columns, const struct batch **ret,
+			struct error *err);
 
 /*
  * True where a block's summary, as it was decoded, can stand for its calls: it counts all `rows` of them (those that had not

@@ -48,16 +48,15 @@ static void list_events(const struct block *b)
 static void list_block(const struct block *b)
 {
 	printf("%8" PRIu64 " %12" PRIu64 "  %-8s %6u rows %8u bytes%s", b->pub.seq, b->pub.offset,
-	       schema_table(b->pub.table)->name, b->pub.rows, b->pub.bytes,
+	       b->view.head->kind == BLOCK_DIGEST ? "digest" : schema_table(b->pub.table)->name,
+	       b->pub.rows, b->pub.bytes,
 	       b->pub.long_calls ? "  long calls" : "");
 	list_events(b);
 	putchar('\n');
 }
 
-static void sum_block(const struct store *s, const struct block *b, struct sums *sums)
+static void sum_block(const struct store *s, const struct block *b, struct sums *t)
 {
-	struct sums *t = &sums[b->pub.table];
-
 	t->rows += b->pub.rows;
 	t->blocks++;
 	t->headers += b->view.head->header_len;
@@ -79,11 +78,14 @@ static void sum_block(const struct store *s, const struct block *b, struct sums 
 
 static void print_sums(const struct store *s, const struct sums *sums)
 {
-	for (unsigned int t = 0; t < TABLE_COUNT; t++) {
-		const struct sums *x = &sums[t];
+	for (unsigned int i = 0; i < TABLE_COUNT + 2; i++) {
+		const struct sums *x = &sums[i];
+		unsigned int t = i < TABLE_COUNT ? i : TABLE_SUMMARY;
 
 		if (!x->rows)
 			continue;
+		if (i >= TABLE_COUNT)
+			printf("digest %s: ", i == TABLE_COUNT ? "by time" : "by file");
 		printf("%s: %" PRIu64 " rows in %" PRIu64
 		       " blocks, per row: header %.2f nulls %.2f\n",
 		       schema_table(t)->name, x->rows, x->blocks,
@@ -139,7 +141,7 @@ static int time_trace(struct store *s, const char *again)
 
 int main(int argc, char **argv)
 {
-	static struct sums sums[TABLE_COUNT];
+	static struct sums sums[TABLE_COUNT + 2];
 	_cleanup_(store_freep) struct store *s = NULL;
 	const char *mode = argc > 1 && !strncmp(argv[1], "--", 2) ? argv[1] : "";
 	int first = *mode ? 2 : 1;
@@ -160,9 +162,19 @@ int main(int argc, char **argv)
 	}
 	for (size_t i = 0; i < store_block_count(s); i++) {
 		if (*mode)
-			sum_block(s, reader_block(s, i), sums);
+			sum_block(s, reader_block(s, i), &sums[store_block(s, i)->table]);
 		else
 			list_block(reader_block(s, i));
+	}
+	for (const struct digest *d = s->digests; d; d = d->before) {
+		for (unsigned int k = 0; k < (d->files ? 2u : 1u); k++) {
+			const struct block *b = k ? d->files : d->times;
+
+			if (*mode)
+				sum_block(s, b, &sums[TABLE_COUNT + k]);
+			else
+				list_block(b);
+		}
 	}
 	if (*mode)
 		print_sums(s, sums);

@@ -397,7 +397,7 @@ static int assemble(struct encoder *e, struct block_header *h, struct buf **ret)
 int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, const struct block_tells *tells,
 		struct buf **ret)
 {
-	struct block_header h = {.kind = BLOCK_ROWS,
+	struct block_header h = {.kind = tells->digest.len ? BLOCK_DIGEST : BLOCK_ROWS,
 				 .table = (uint8_t)b->table,
 				 .flags = flags,
 				 .rows = (uint32_t)b->rows};
@@ -426,6 +426,8 @@ int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, const struct 
 		r = extra_add(e, EXTRA_EVENTS, 0xff, tells->events.data, tells->events.len);
 	if (r >= 0 && tells->until != UNTIL_UNKNOWN)
 		r = extra_add(e, EXTRA_UNTIL, 0xff, &tells->until, sizeof(tells->until));
+	if (r >= 0 && tells->digest.len)
+		r = extra_add(e, EXTRA_DIGEST, 0xff, tells->digest.data, tells->digest.len);
 	return r < 0 ? r : assemble(e, &h, ret);
 }
 

@@ -204,23 +204,12 @@ static size_t find_pair(const struct store *s, const struct store_block *summary
 	return SIZE_MAX;
 }
 
-/* Puts a block into the list; it takes the header. */
-static struct block *block_scan_add_block(struct store *s, struct trace *t, uint64_t offset,
-					  struct found_block *c)
+struct block *scan_new_block(struct trace *t, uint64_t offset, struct found_block *c)
 {
-	size_t i = atomic_load(&s->count), pair;
 	const struct block_header *h = c->view.head;
 	enum table_id table = (enum table_id)t->names->meta.table[h->table];
-	struct block **chunk = s->chunks[i / BLOCKS_PER_CHUNK];
-	struct block *b;
+	struct block *b = calloc(1, sizeof(*b));
 
-	if (!chunk) {
-		chunk = calloc(BLOCKS_PER_CHUNK, sizeof(struct block *));
-		if (!chunk)
-			return NULL;
-		s->chunks[i / BLOCKS_PER_CHUNK] = chunk;
-	}
-	b = calloc(1, sizeof(*b));
 	if (!b)
 		return NULL;
 	b->view = c->view;
@@ -231,14 +220,35 @@ static struct block *block_scan_add_block(struct store *s, struct trace *t, uint
 				      .offset = offset,
 				      .rows = h->rows,
 				      .bytes = h->header_len + h->payload_len,
-				      .long_calls = (h->flags & BLOCK_LONG_CALLS) != 0};
+				      .long_calls = (h->flags & BLOCK_LONG_CALLS) != 0,
+				      .pair = SIZE_MAX};
 	fill_range(b);
-	take_until(t, b);
 	if (fill_stats(b) < 0) {
 		free(b);
 		return NULL;
 	}
 	b->header = TAKE_PTR(c->header);
+	return b;
+}
+
+/* Puts a block into the list; it takes the header. */
+static struct block *block_scan_add_block(struct store *s, struct trace *t, uint64_t offset,
+					  struct found_block *c)
+{
+	size_t i = atomic_load(&s->count), pair;
+	struct block **chunk = s->chunks[i / BLOCKS_PER_CHUNK];
+	struct block *b;
+
+	if (!chunk) {
+		chunk = calloc(BLOCKS_PER_CHUNK, sizeof(struct block *));
+		if (!chunk)
+			return NULL;
+		s->chunks[i / BLOCKS_PER_CHUNK] = chunk;
+	}
+	b = scan_new_block(t, offset, c);
+	if (!b)
+		return NULL;
+	take_until(t, b);
 	chunk[i % BLOCKS_PER_CHUNK] = b;
 	pair = find_pair(s, &b->pub, i);
 	b->pub.pair = pair;
@@ -335,6 +345,9 @@ int scan_take(struct store *s, struct trace *t, uint64_t offset, struct found_bl
 		break;
 	case BLOCK_INDEX:
 		t->last_index = offset;
+		break;
+	case BLOCK_DIGEST:
+		r = digest_take(s, t, offset, c);
 		break;
 	case BLOCK_USER:
 		r = user_take(s, t, offset, &c->header, &c->view);

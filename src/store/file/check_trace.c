@@ -73,6 +73,7 @@ static const char *const kind_names[] = {
 	[BLOCK_INDEX] = "index",
 	[BLOCK_END] = "end",
 	[BLOCK_USER] = "user table",
+	[BLOCK_DIGEST] = "digest",
 };
 
 static const char *kind_name(const struct block_view *view, const struct block *b)
@@ -405,6 +406,31 @@ static int check_user(struct checker *v, const struct block_view *view, uint64_t
 	return 0;
 }
 
+/* A part of a digest: it must be what the summaries of its blocks add up to. */
+static int check_digest(struct checker *v, const struct block_view *view, uint64_t offset)
+{
+	const struct digest *d;
+	struct block *b = digest_at(v->s, &v->t, offset, &d);
+	const char *why = NULL;
+	bool same = false;
+	int r;
+
+	if (!b) {
+		flaw(v, view, NULL, offset,
+		     "it does not say of which blocks it is: readers do without it");
+		return 0;
+	}
+	r = digest_compare(v->s, v->decoder, d, b, &same, &why);
+	if (r == -EBADMSG) {
+		lose(v, view, NULL, offset, why);
+		reader_block_damaged(v->s, b, why);
+		return 0;
+	}
+	if (r >= 0 && !same)
+		flaw(v, view, NULL, offset, "it is not what the blocks that it sums up add up to");
+	return r;
+}
+
 static void check_number(struct checker *v, const struct block_view *view, const struct block *b,
 			 uint64_t offset)
 {
@@ -457,6 +483,8 @@ static int check_block(struct checker *v, const struct block_view *view, struct 
 		r = check_blob(v, view, offset);
 	else if (r >= 0 && view->head->kind == BLOCK_USER)
 		r = check_user(v, view, offset);
+	else if (r >= 0 && view->head->kind == BLOCK_DIGEST)
+		r = check_digest(v, view, offset);
 	note_header(v, view, offset);
 	v->t.next_seq = view->head->seq + 1;
 	v->t.next = offset + view->head->header_len + view->head->payload_len;

@@ -48,6 +48,7 @@ enum block_kind {
 	BLOCK_INDEX = 3, /* headers of the blocks since the index before */
 	BLOCK_END = 4,	 /* the file was closed in order */
 	BLOCK_USER = 5,	 /* rows of a user's own table, behind an end mark */
+	BLOCK_DIGEST = 6, /* rows of summary that add up the summaries of several blocks */
 };
 
 #define BLOCK_LONG_CALLS 1u /* block_header.flags: calls over 100 ms only */
@@ -61,7 +62,7 @@ struct block_header {
 	uint32_t payload_len;
 	uint32_t rows;
 	uint8_t kind;  /* enum block_kind */
-	uint8_t table; /* BLOCK_ROWS: code of the table */
+	uint8_t table; /* BLOCK_ROWS, BLOCK_DIGEST: code of the table */
 	uint8_t flags;
 	uint8_t reserved;
 	uint16_t entries;
@@ -101,6 +102,7 @@ enum extra_kind {
 		3, /* per CPU: numbers of events, and how many of them came (block_events.h) */
 	EXTRA_UNTIL =
 		4, /* int64: every call that ended before is in the file by now, or counted as lost */
+	EXTRA_DIGEST = 5, /* varints: which part of a digest, and the blocks that it sums up */
 };
 
 /* Followed by `len` bytes, padded to 8. */

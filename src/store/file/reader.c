@@ -365,15 +365,19 @@ int store_open(struct store **ret, const char *const *paths, size_t count, struc
 	return 0;
 }
 
+void reader_block_free(struct block *b)
+{
+	if (!b)
+		return;
+	free(b->header);
+	free(b->stats);
+	free(b);
+}
+
 static void blocks_free(struct store *s)
 {
-	for (size_t i = 0; i < atomic_load(&s->count); i++) {
-		struct block *b = reader_block(s, i);
-
-		free(b->header);
-		free(b->stats);
-		free(b);
-	}
+	for (size_t i = 0; i < atomic_load(&s->count); i++)
+		reader_block_free(reader_block(s, i));
 	for (size_t i = 0; i < CHUNKS_MAX; i++)
 		free(s->chunks[i]);
 }
@@ -383,6 +387,7 @@ void store_free(struct store *s)
 	if (!s)
 		return;
 	blocks_free(s);
+	digests_free(s);
 	user_tables_free(s);
 	for (size_t i = 0; i < s->trace_count; i++)
 		reader_trace_free(&s->traces[i]);
@@ -716,22 +721,48 @@ static int decode_failed(struct store_cursor *c, struct block *b, int r, const c
 		     : 0;
 }
 
-int store_decode(struct store_cursor *c, size_t i, uint64_t columns, const struct batch **ret,
-		 struct error *err)
+/* Decodes a block that was verified with the result r. */
+static int decode_verified(struct store_cursor *c, struct block *b, int r, const char *why,
+			   uint64_t columns, const struct batch **ret, struct error *err)
 {
-	struct block *b = reader_block(c->store, i);
 	struct decode_source src = reader_source(c->store, b);
-	const char *why = "";
-	int r = reader_verify_for_use(c->store, c->decoder, b, &why);
 
 	c->block = NULL;
-	/* of a summary the block that it stands for may be what is damaged, and is counted */
+	/* of sums the block that they stand for may be what is damaged, and is counted */
 	if (r == -EBADMSG)
 		return left_out(c, b, why, err);
 	if (r >= 0)
 		r = decode_columns(c->decoder, &src, columns, ret, &why);
 	c->block = r < 0 ? NULL : b;
 	return decode_failed(c, b, r, why, err);
+}
+
+int store_decode(struct store_cursor *c, size_t i, uint64_t columns, const struct batch **ret,
+		 struct error *err)
+{
+	struct block *b = reader_block(c->store, i);
+	const char *why = "";
+	int r = reader_verify_for_use(c->store, c->decoder, b, &why);
+
+	return decode_verified(c, b, r, why, columns, ret, err);
+}
+
+int store_decode_digest(struct store_cursor *c, const struct store_digest *d,
+			enum store_digest_part part, uint64_t columns, const struct batch **ret,
+			struct error *err)
+{
+	struct block *b = digest_part(d, part);
+	const char *why = "";
+	uint64_t calls;
+	int r = reader_verify(c->store, c->decoder, b, &why);
+
+	for (size_t i = 0; i < d->count && r >= 0; i++)
+		r = reader_verify(c->store, c->decoder, reader_block(c->store, d->blocks[i]), &why);
+	r = decode_verified(c, b, r, why, columns | 1ull << SUMMARY_CALLS, ret, err);
+	calls = d->calls + (part == STORE_DIGEST_FILES ? store_digest_seconds(d) : 0);
+	return r < 0 || store_summary_counts(*ret, calls, false)
+		       ? r
+		       : left_out(c, b, "it does not count the calls that it sums up", err);
 }
 
 int store_decode_more(struct store_cursor *c, uint64_t columns, struct error *err)

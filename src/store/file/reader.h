@@ -35,6 +35,7 @@ struct trace {
 	bool ended;		   /* an end mark was seen */
 	int64_t until;		   /* EXTRA_UNTIL of its blocks */
 	uint64_t last_index;	   /* where the last index block is; 0: none */
+	struct digest *digest;	   /* the last; NULL: none */
 	struct user_table *coming; /* a user's table whose last block is still to come */
 	uint64_t checked;	   /* bytes read for headers that proved to be none */
 	uint64_t size;		   /* of the file when last looked at */
@@ -51,8 +52,19 @@ struct block {
 	int64_t first, last;	/* EXTRA_RANGE; INT64_MAX, INT64_MIN: none */
 	uint8_t *header;
 	int64_t *stats; /* min, max, nulls of all columns */
+	_Atomic(struct digest *) digest; /* of op: that it is in; NULL: none */
 	atomic_uint
 		verified; /* the state of its trace in which its checksums held; 0: not verified */
+};
+
+/* A digest, once its first part was found. */
+struct digest {
+	struct store_digest pub;
+	struct block *times;
+	uint64_t seconds;	       /* calls that are twice in this: */
+	_Atomic(struct block *) files; /* NULL: not found, or there is none */
+	struct digest *before;	       /* that was found before, of any trace */
+	size_t blocks[];
 };
 
 /* Where a block of a user's table lies. */
@@ -93,12 +105,16 @@ struct store {
 	pthread_mutex_t lock;	 /* damage */
 	struct store_damage damage;
 	struct user_tables users;
+	_Atomic(struct digest *) digests; /* the last that was found */
 };
+
+struct found_block;
 
 struct block *reader_block(const struct store *s, size_t i);
 /* Counts damage (`first` is not read); the first place is described: "block N at byte M: why". */
 void reader_damage(struct store *s, const struct store_damage *found, uint64_t seq, uint64_t offset,
 		   const char *why);
+void reader_block_free(struct block *b);
 /* The source of a block for a decoder. */
 struct decode_source reader_source(const struct store *s, const struct block *b);
 /* Takes the rows of a dimension block into dims; a damaged one is counted. 0 or negative. */
@@ -122,6 +138,22 @@ int changes_recheck(struct store *s, struct trace *t, struct error *err);
 bool scan_is_growing(const struct trace *t);
 /* Finds the blocks behind t->next; how many, or negative. */
 ssize_t scan_trace(struct store *s, struct trace *t, struct error *err);
+
+/* digest_blocks.c: takes a part of a digest. 0 or negative. */
+int digest_take(struct store *s, struct trace *t, uint64_t offset, struct found_block *c);
+void digests_free(struct store *s);
+/* A part that is there. */
+struct block *digest_part(const struct store_digest *d, enum store_digest_part part);
+/* The part of a digest that lies at `offset`; NULL: readers know of none. */
+struct block *digest_at(const struct store *s, const struct trace *t, uint64_t offset,
+			const struct digest **ret);
+
+/*
+ * Makes the digest again of the summaries of its blocks, and compares the part b. 0; -EBADMSG, with the reason, where b cannot be
+ * read; another error. *ret_same is true also where a summary is missing or damaged, so that nothing is known.
+ */
+int digest_compare(struct store *s, struct decoder *decoder, const struct digest *d,
+		   struct block *b, bool *ret_same, const char **ret_why);
 
 /* user.c: takes a block of a user's table, whose header the table then owns. 0 or negative. */
 int user_take(struct store *s, struct trace *t, uint64_t offset, uint8_t **header,

@@ -51,28 +51,62 @@ int reader_verify_for_use(struct store *s, struct decoder *decoder, struct block
 	return r;
 }
 
+/* All blocks: those of rows, then the parts of digests. Starts as {0}. */
+struct verify_walk {
+	size_t block;
+	const struct digest *digest;
+	bool digests, files; /* files: the part by file comes next */
+};
+
+static struct block *verify_next(const struct store *s, struct verify_walk *w)
+{
+	struct block *b;
+
+	if (w->block < store_block_count(s))
+		return reader_block(s, w->block++);
+	if (!w->digests)
+		w->digest = atomic_load(&s->digests);
+	w->digests = true;
+	while (w->digest) {
+		b = w->files ? atomic_load(&w->digest->files) : w->digest->times;
+		w->digest = w->files ? w->digest->before : w->digest;
+		w->files = !w->files;
+		if (b)
+			return b;
+	}
+	return NULL;
+}
+
+/* One block, for store_verify(). 0, -ENOMEM. */
+static int verify_one(struct store *s, struct decoder **decoder, struct block *b)
+{
+	const char *why;
+	int r;
+
+	if (!*decoder && decoder_new(decoder) < 0)
+		return -ENOMEM;
+	r = reader_verify(s, *decoder, b, &why);
+	if (r < 0 && r != -ENOMEM) {
+		reader_block_damaged(s, b, why); /* an error of the disk that is not its own */
+		r = 0;
+	}
+	return r;
+}
+
 int store_verify(struct store *s, size_t trace, bool (*stop)(void *arg), void *arg,
 		 struct store_damage *ret)
 {
 	_cleanup_(decoder_freep) struct decoder *decoder = NULL;
+	struct verify_walk w = {0};
+	struct block *b;
 	int r = 0;
 
-	for (size_t i = 0; i < store_block_count(s) && r >= 0; i++) {
-		struct block *b = reader_block(s, i);
-		const char *why;
-
+	while (r >= 0 && (b = verify_next(s, &w))) {
 		if ((trace != SIZE_MAX && b->pub.trace != trace) || is_verified(s, b))
 			continue;
 		if (stop && stop(arg))
 			return -EINTR;
-		if (!decoder && decoder_new(&decoder) < 0)
-			return -ENOMEM;
-		r = reader_verify(s, decoder, b, &why);
-		if (r < 0 && r != -ENOMEM) {
-			reader_block_damaged(s, b,
-					     why); /* an error of the disk that is not its own */
-			r = 0;
-		}
+		r = verify_one(s, &decoder, b);
 	}
 	if (r >= 0 && ret)
 		store_damage(s, ret);
@@ -81,9 +115,11 @@ int store_verify(struct store *s, size_t trace, bool (*stop)(void *arg), void *a
 
 uint64_t store_unverified(const struct store *s)
 {
+	struct verify_walk w = {0};
+	struct block *b;
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < store_block_count(s); i++)
-		n += !is_verified(s, reader_block(s, i));
+	while ((b = verify_next(s, &w)))
+		n += !is_verified(s, b);
 	return n;
 }

@@ -18,6 +18,7 @@
 #include "store/file/file.h"
 #include "store/file/meta.h"
 #include "store/store.h"
+#include "store/summary/digest.h"
 #include "store/summary/summary.h"
 
 #define BLOCK_AGE_NS (500 * NSEC_PER_MSEC)
@@ -27,7 +28,7 @@
 #define RESERVE_BYTES (128u << 10)
 #define WAITING	      (TABLE_COUNT + 1) /* the tables, and long calls */
 #define WAITING_LONG  TABLE_COUNT
-#define STAGED_MAX    2 /* a block of op and its summary */
+#define STAGED_MAX    2 /* a block of op and its summary, or the parts of a digest */
 
 /* Why rows were lost. */
 enum lost_kind {
@@ -51,6 +52,7 @@ struct store_writer {
 	struct encoder *encoder;
 	struct summarizer *summarizer;
 	struct batch *summary;
+	struct digester *digester;
 	struct waiting waiting[WAITING];
 	struct buf out; /* blocks that the next commit() writes */
 	struct staged {
@@ -329,17 +331,59 @@ static int64_t settled_until(const struct store_writer *w, unsigned int i)
 	return untold(w) ? UNTIL_UNKNOWN : until;
 }
 
+/* ---- digests ---- */
+
+static int stage_digest_part(struct store_writer *w, struct batch *b, enum store_digest_part part)
+{
+	_cleanup_buf_ struct buf extra = {0};
+	struct block_tells tells = nothing_more;
+	int r = digest_put_extra(w->digester, part, &extra);
+
+	tells.digest = (struct bytes){extra.data, extra.len};
+	return r < 0 ? r : stage_rows(w, b, 0, &tells);
+}
+
+/* Readers do without a digest that could not be made or written. */
+static void commit_digest(struct store_writer *w)
+{
+	struct batch *times, *files;
+	int r = digest_make(w->digester, &times, &files);
+
+	if (r >= 0 && times)
+		r = stage_digest_part(w, times, STORE_DIGEST_TIMES);
+	if (r >= 0 && times && files)
+		r = stage_digest_part(w, files, STORE_DIGEST_FILES);
+	if (r >= 0 && w->staged_count)
+		r = commit(w, false);
+	if (r < 0)
+		unstage(w);
+	digest_clear(w->digester);
+}
+
+/* Adds the summary of a block of op that was committed as number `block`. */
+static void note_digest(struct store_writer *w, uint64_t block, size_t calls)
+{
+	if (digest_is_due(w->digester, w->summary->rows))
+		commit_digest(w);
+	if (digest_add(w->digester, w->summary, block, calls) < 0)
+		digest_clear(w->digester);
+}
+
+/* ---- one place ---- */
+
 /* Commits the rows of one place, an op block together with its summary. The rows stay where that fails. */
 static int cut_one(struct store_writer *w, unsigned int i)
 {
 	struct batch *b = w->waiting[i].rows;
 	bool numbers = i == TABLE_OP || i == TABLE_MARK; /* marks end a recording */
 	struct block_tells tells = nothing_more;
+	uint64_t seq;
 	int r;
 
 	if (!b || !b->rows)
 		return 0;
 	r = tell_loss(w, false);
+	seq = w->seq;
 	if (r >= 0 && numbers)
 		r = events_text(&w->events, &tells.events);
 	if (r >= 0 && !schema_is_dimension(b->table))
@@ -360,6 +404,8 @@ static int cut_one(struct store_writer *w, unsigned int i)
 	w->stats.rows[b->table] += b->rows;
 	if (b->table == TABLE_OP && !w->opt.no_summary)
 		w->stats.rows[TABLE_SUMMARY] += w->summary->rows;
+	if (i == TABLE_OP && !w->opt.no_summary)
+		note_digest(w, seq, b->rows);
 	batch_clear(b);
 	return w->index_count >= STORE_INDEX_EVERY ? commit_index(w, false) : 0;
 }
@@ -648,6 +694,7 @@ static void writer_free(struct store_writer *w)
 	encoder_free(w->encoder);
 	summarizer_free(w->summarizer);
 	batch_free(w->summary);
+	digester_free(w->digester);
 	for (unsigned int i = 0; i < WAITING; i++)
 		batch_free(w->waiting[i].rows);
 	events_free(&w->events);
@@ -739,6 +786,8 @@ static int writer_init(struct store_writer *w, const char *path)
 		r = summarizer_new(&w->summarizer);
 	if (r >= 0)
 		r = batch_new(&w->summary, TABLE_SUMMARY);
+	if (r >= 0)
+		r = digester_new(&w->digester);
 	if (r >= 0)
 		r = (w->path = strdup(path)) ? 0 : -ENOMEM;
 	return r;

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * digest.h: the second level of sums: the summaries of several blocks of op, added up. Inside store/ only.
+ *
+ * A digest has two parts, both batches of summary. The first is by window, op, thread, err and class, without files: a
+ * hundredth of the summaries' rows. The second is by file, class and err, without windows. Files that many of the blocks
+ * name also keep op, thread and histograms, and failed calls keep their op. A successful call that moves bytes between two
+ * files is there for each of them.
+ * Memory is bounded: DIGEST_FACTS_MAX rows of summary.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "store/file/format.h"
+#include "store/store.h"
+
+#define DIGEST_BLOCKS_MAX 256u			/* of op, in one digest */
+#define DIGEST_CALLS	  (16u * STORE_ROWS_MAX) /* from so many on it is complete */
+#define DIGEST_FACTS_MAX  (2u * STORE_ROWS_MAX)
+
+struct digester;
+
+int digester_new(struct digester **ret) _must_check_;
+void digester_free(struct digester *d);
+DEFINE_CLEANUP(struct digester *, digester_free)
+
+/* True where the sums so far are to be made a digest before a summary of `rows` rows is added. */
+bool digest_is_due(const struct digester *d, size_t rows);
+/*
+ * Adds the summary of a block of op, which has `calls` rows. 1; 0 where the summary does not count each of them, so that
+ * the block stays outside; -ENOMEM.
+ */
+int digest_add(struct digester *d, const struct batch *summary, uint64_t block, uint64_t calls)
+	_must_check_;
+/*
+ * Makes both parts of what was added; digest_clear() comes next. *ret_times is NULL where a digest saves nothing: it
+ * would have more than half of the rows. So is *ret_files. 0, -ENOMEM, or -EBADMSG where a histogram is malformed. The
+ * batches are the digester's.
+ */
+int digest_make(struct digester *d, struct batch **ret_times, struct batch **ret_files) _must_check_;
+/* Appends what the header of a part says beside its rows (EXTRA_DIGEST). 0 or -ENOMEM. */
+int digest_put_extra(const struct digester *d, enum store_digest_part part, struct buf *to)
+	_must_check_;
+void digest_clear(struct digester *d);
