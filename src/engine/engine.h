@@ -24,7 +24,6 @@
 #define ENGINE_FOLDER_NAME "files"
 
 struct annotations; /* engine/annotations.h */
-struct held;	    /* engine/held.h */
 
 struct engine_options {
 	const char *library;  /* libduckdb.so; NULL: $WEIR_DUCKDB, then weir's own folders */
@@ -33,7 +32,6 @@ struct engine_options {
 	uint64_t spill_max;   /* bytes; 0: ENGINE_SPILL_DEFAULT */
 	unsigned int threads; /* 0: one per CPU */
 	struct annotations *annotations; /* of the store, shared; NULL: the engine makes its own */
-	const struct held *held;	 /* sums that are in memory, shared; NULL: none */
 	bool borrowed; /* the store is refreshed by its owner alone, while nothing runs here */
 	bool confined; /* for SQL of other people: statements that read the trace, settings locked */
 	int folder; /* confined: a descriptor of the folder for temporary files, to which the whole

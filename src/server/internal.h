@@ -36,9 +36,6 @@
 
 struct cache;
 struct catalog;
-struct file_tops;
-struct index;
-struct slow_cache;
 struct overview_parts;
 struct pool;
 struct slow_store;
@@ -102,17 +99,14 @@ struct server {
 	pthread_mutex_t names_lock; /* of the making of what follows; see who.h */
 	struct catalog *catalog;
 	uint64_t names_generation;
-	struct file_tops *tops;
 	pthread_t warming; /* makes it at the start */
 	bool warms;
 
 	struct cache *cache;
 	struct pool *pool;
-	struct index *index;
 	struct access_map_store *access_map;
 	struct slow_store *slow;
 	struct overview_parts *parts;
-	_Atomic(struct slow_cache *) kept; /* NULL: not yet, or none */
 };
 
 /* A request that reads the trace. */

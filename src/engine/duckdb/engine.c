@@ -265,7 +265,6 @@ int engine_open(struct engine **ret, struct store *store, const struct engine_op
 	e->spill = SPILL_NONE;
 	e->confined = opt->confined;
 	e->store = store;
-	e->held = opt->held;
 	e->borrowed = opt->borrowed;
 	e->threads = MIN(opt->threads ? opt->threads : cpus(), (unsigned int)THREADS_MAX);
 	e->state_bytes_max = opt->memory_max ? opt->memory_max : ENGINE_MEMORY_DEFAULT;

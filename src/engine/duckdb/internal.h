@@ -8,7 +8,6 @@
 #include "engine/duckdb/library/duckdb_api.h"
 #include "engine/annotations.h"
 #include "engine/engine.h"
-#include "engine/held.h"
 #include "engine/live_rows.h"
 #include "engine/spill.h"
 
@@ -123,7 +122,6 @@ struct engine {
 	unsigned int threads;
 	unsigned int follows;				   /* made so far; each has a table */
 	struct annotations *annotations, *annotations_own; /* the first is used; the second freed */
-	const struct held *held;			   /* sums that are in memory; NULL: none */
 	bool borrowed;					   /* the store: its owner refreshes it */
 	bool confined;					   /* SQL of other people */
 	uint64_t users_seen; /* store_user_changes() of the views that there are */

@@ -9,13 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/saturate.h"
 #include "schema/ops.h"
 #include "server/sums/catalog.h"
 #include "server/sums/clip.h"
 #include "server/sums/file_sums.h"
-#include "server/sums/file_tops.h"
 #include "server/sums/who.h"
 #include "server/api/overview_parts.h"
 #include "server/sums/slowest.h"
@@ -384,13 +382,9 @@ static int route_overview_put_files(struct question *q, struct js *j,
 {
 	const struct dims *d = store_dims(q->server->store);
 	struct hist hists[2 * TABLE_TOP] = {0};
-	bool all = !pass_filter->eval && q->from == INT64_MIN && q->to == INT64_MAX;
-	int r = all && !q->server->live ? file_tops_note(q->server, files, count) : 0;
 	size_t top = file_sums_top(files, count, TABLE_TOP), n = 0;
 	size_t more = besides(q->server, files, top, count);
-
-	if (r >= 0)
-		r = file_sums_hists(q, pass_filter, s, files, top + more, hists);
+	int r = file_sums_hists(q, pass_filter, s, files, top + more, hists);
 
 	for (size_t i = 0; i < count; i++)
 		n += files[i].calls > 0;
@@ -661,8 +655,7 @@ void overview_range(const struct question *q, struct overview *o)
 	sums_axis_make(q, o->from, o->to, &o->axis);
 }
 
-/* `until`: the brief one waits no longer for what is read at the start. */
-static int route_overview_sum_up(struct question *q, struct overview *o, bool brief, int64_t until)
+static int route_overview_sum_up(struct question *q, struct overview *o, bool brief)
 {
 	struct sums_want want = {OVERVIEW_WANT(&o->axis)};
 	int r = brief ? 0 : names_prepare(q->server);
@@ -673,7 +666,6 @@ static int route_overview_sum_up(struct question *q, struct overview *o, bool br
 	overview_range(q, o);
 	if (brief)
 		want.files = want.slowest = want.failures = false;
-	want.early = brief ? until : 0;
 	r = sums_run(q, &o->pass_filter, &want, &o->sums);
 	return r < 0 || brief ? r : file_sums_merge(q->server, o->sums, &o->files, &o->file_count);
 }
@@ -713,12 +705,8 @@ static int overview_answer(struct question *q)
 		/* a trace that grows would begin anew each time */
 		return overview_parts_answer(q, &o.pass_filter, brief,
 					     q->server->live ? 0 : within);
-	r = route_overview_sum_up(q, &o, brief,
-				  within ? clock_monotonic_ns() + within * NSEC_PER_MSEC : 0);
-	if (r < 0)
-		return r;
-	q->unfinished = o.sums->share < 1;
-	return overview_put(q, &q->out, &o, brief, o.sums->share);
+	r = route_overview_sum_up(q, &o, brief);
+	return r < 0 ? r : overview_put(q, &q->out, &o, brief, 1);
 }
 
 void overview_get(void *arg, struct http_request *r)

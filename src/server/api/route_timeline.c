@@ -560,7 +560,7 @@ static int route_timeline_paint(struct question *q, const struct picture *p,
 		.columns = 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_OP | 1ull << OP_ERR |
 			   1ull << OP_CLASS | 1ull << OP_THREAD_ID,
 		.summaries = ((uint64_t)p->to - (uint64_t)p->from) / p->width >= ROLLUP_WINDOW_NS,
-		.segments = true,
+		.times = true,
 		.long_rows = true,
 		.wants = has_lane,
 		.take = route_timeline_take,

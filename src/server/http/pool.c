@@ -4,69 +4,13 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "engine/held.h"
-#include "server/sums/index.h"
-#include "server/sums/slow_cache.h"
 
 struct pool {
 	pthread_mutex_t lock;
-	struct held held;
 	struct engine *engines[RUNNING_MAX];
 	bool busy[RUNNING_MAX];
 	struct engine *wide; /* of who has all of the room */
 };
-
-/* ---- what the index holds, for the engines ---- */
-
-/* Who asks right after the start takes what there is by now. */
-static bool at_once(const void *arg)
-{
-	return true;
-}
-
-static void *held_take(void *arg)
-{
-	const struct server *s = arg;
-
-	return index_view(s->index, at_once, NULL);
-}
-
-static void held_give(void *view)
-{
-	index_view_free(view);
-}
-
-static size_t held_count(const void *view)
-{
-	return ((const struct index_view *)view)->count;
-}
-
-static struct held_part held_part(const void *view, size_t i)
-{
-	const struct segment *s = ((const struct index_view *)view)->segments[i];
-
-	return (struct held_part){s->block, s->count, s->seconds, s->sums};
-}
-
-static size_t held_file_batches(const void *view, size_t i)
-{
-	return ((const struct index_view *)view)->segments[i]->part_count;
-}
-
-static int held_put_files(const void *view, size_t i, size_t k, uint64_t columns, struct batch *to)
-{
-	return segment_put_files(((const struct index_view *)view)->segments[i], k, columns, to);
-}
-
-static const void *held_longest(const void *arg, int64_t *least, uint64_t *columns)
-{
-	return slow_cache_all(arg, least, columns);
-}
-
-static bool held_longest_rows(const void *longest, size_t block, const struct batch **ret)
-{
-	return slow_cache_rows(longest, block, ret);
-}
 
 /* ---- engines ---- */
 
@@ -77,15 +21,6 @@ int pool_new(struct pool **ret, struct server *s)
 	if (!p)
 		return -ENOMEM;
 	pthread_mutex_init(&p->lock, NULL);
-	p->held = (struct held){.take = held_take,
-				.give = held_give,
-				.count = held_count,
-				.part = held_part,
-				.file_batches = held_file_batches,
-				.put_files = held_put_files,
-				.longest = held_longest,
-				.longest_rows = held_longest_rows,
-				.arg = s};
 	*ret = p;
 	return 0;
 }
@@ -137,7 +72,6 @@ static int open_engine(struct question *q, struct engine **ret)
 					       .memory_max = q->room,
 					       .threads = s->opt.threads,
 					       .annotations = s->annotations,
-					       .held = &s->pool->held,
 					       .borrowed = true};
 	int r = engine_open(ret, s->store, &options, &q->err);
 

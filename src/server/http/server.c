@@ -9,10 +9,7 @@
 #include "base/clock.h"
 #include "engine/spill.h"
 #include "server/sums/catalog.h"
-#include "server/sums/file_tops.h"
-#include "server/sums/index.h"
 #include "server/internal.h"
-#include "server/sums/slow_cache.h"
 #include "server/sums/who.h"
 #include "server/api/overview_parts.h"
 #include "server/sums/pass.h"
@@ -119,8 +116,6 @@ static int take_blocks(struct server *s, struct error *err)
 		if (b->table == TABLE_OP)
 			r = map_set(&s->blocks, block_key(b->trace, b->seq), s->blocks_known);
 	}
-	if (r >= 0)
-		r = index_extend(s->index);
 	if (r < 0)
 		return error_errno(err, r, "reading the trace");
 	s->live = store_is_growing(s->store);
@@ -236,7 +231,7 @@ static void init_locks(struct server *s)
 	clock_cond_init(&s->news);
 }
 
-/* What the first list of files, and pictures of large ones, would wait for. */
+/* What the first list of files would wait for. */
 static void *warm_up(void *arg)
 {
 	struct server *s = arg;
@@ -244,8 +239,6 @@ static void *warm_up(void *arg)
 	pthread_rwlock_rdlock(&s->lock);
 	names_prepare(s); /* where that fails, the question that needs it says so */
 	pthread_rwlock_unlock(&s->lock);
-	access_prefetch(s);
-	slow_cache_ahead(s);
 	return NULL;
 }
 
@@ -263,8 +256,7 @@ static int server_open_all(struct server *s, struct error *err)
 			      store_trace_count(s->store), 1u << TRACE_BITS);
 	if (r >= 0 && (cache_new(&s->cache) < 0 || pool_new(&s->pool, s) < 0 ||
 		       catalog_new(&s->catalog) < 0 || access_map_store_new(&s->access_map) < 0 ||
-		       slow_store_new(&s->slow) < 0 || overview_parts_new(&s->parts) < 0 ||
-		       index_new(&s->index, s->store, &s->lock, server_workers(s)) < 0))
+		       slow_store_new(&s->slow) < 0 || overview_parts_new(&s->parts) < 0))
 		r = error_errno(err, -ENOMEM, "cannot serve");
 	for (size_t i = 0; i < s->opt.path_count; i++) {
 		struct stat st;
@@ -325,7 +317,6 @@ void server_stop(struct server *s)
 	if (s->warms)
 		pthread_join(s->warming, NULL);
 	pool_free(s->pool); /* engines read what follows */
-	index_free(s->index);
 	cache_free(s->cache);
 	annotations_free(s->annotations);
 	store_free(s->store);
@@ -334,11 +325,9 @@ void server_stop(struct server *s)
 	buf_free(&s->loss);
 	map_free(&s->blocks);
 	catalog_free(s->catalog);
-	file_tops_unref(s->tops);
 	access_map_store_free(s->access_map);
 	slow_store_free(s->slow);
 	overview_parts_free(s->parts);
-	slow_cache_free(s->kept);
 	pthread_mutex_destroy(&s->names_lock);
 	free(s->command);
 	memory_budget_free(&s->memory_budget);

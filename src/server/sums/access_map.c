@@ -84,7 +84,7 @@ int access_map_pass_filter(struct question *q, int64_t file, struct pass_filter 
 
 /* ---- one worker ---- */
 
-void access_map_free(struct access_map *t)
+static void access_map_free(struct access_map *t)
 {
 	if (!t)
 		return;
@@ -94,8 +94,9 @@ void access_map_free(struct access_map *t)
 	free(t->filter);
 	free(t);
 }
+DEFINE_CLEANUP(struct access_map *, access_map_free)
 
-int access_map_new(struct access_map **ret)
+static int access_map_new(struct access_map **ret)
 {
 	struct access_map *t = calloc(1, sizeof(*t));
 
@@ -210,7 +211,7 @@ int access_map_rows(const struct pass_rows *rows,
 	return r;
 }
 
-int access_map_add(struct access_map *t, const struct pass_rows *rows)
+static int access_map_add(struct access_map *t, const struct pass_rows *rows)
 {
 	const struct batch *b = rows->batch;
 
@@ -236,7 +237,7 @@ static int access_map_take(void *state, const struct pass_rows *rows)
 
 /* ---- all of it ---- */
 
-int access_map_merge(struct access_map *a, const struct access_map *b)
+static int access_map_merge(struct access_map *a, const struct access_map *b)
 {
 	int r = 0;
 
@@ -373,24 +374,6 @@ static void access_map_make_room(struct access_map_store *s)
 				sum += s->kept[i]->bytes;
 		}
 	}
-}
-
-void access_map_keep(struct access_map_store *s, struct access_map *t)
-{
-	size_t at, sum = t->calls.packed.cap;
-
-	t->refs = 1;
-	t->bytes = t->calls.packed.cap;
-	pthread_mutex_lock(&s->lock);
-	at = access_map_find(s, t->file, t->from, t->to, t->filter);
-	for (size_t i = 0; i < TOUCHED_FILES_MAX && s->kept[i]; i++)
-		sum += s->kept[i]->bytes;
-	/* what was asked for is worth more than what may be */
-	if (at == TOUCHED_FILES_MAX || s->kept[at] || sum > TOUCHED_BYTES_MAX)
-		access_map_drop(t);
-	else
-		s->kept[at] = t;
-	pthread_mutex_unlock(&s->lock);
 }
 
 /* Never for long: who reads has let it go. */

@@ -2,9 +2,7 @@
 /*
  * access_map.h: when and where in one file calls read and wrote, in the question's range and filter. Found
  * by reading every call of the blocks that name the file, hence kept for the next question about it: who
- * cannot wait takes what was read by then, the next goes on. Where a trace grows, only what came is read. Of a trace
- * that does not, the files with most time are read once, as soon as the server has nothing else to do
- * (access_map_ahead()): pictures of them, of any range, need no calls read.
+ * cannot wait takes what was read by then, the next goes on. Where a trace grows, only what came is read.
  */
 #pragma once
 
@@ -53,20 +51,3 @@ uint64_t access_map_columns(void);
 /* Gives each call of the rows that has a position to `take`. */
 int access_map_rows(const struct pass_rows *rows, int (*take)(void *arg, const struct touch *t),
 		    void *arg);
-
-/* ---- for access_prefetch.c ---- */
-
-/* Starts empty; freed by access_map_free(), unless the store took it. */
-int access_map_new(struct access_map **ret) _must_check_;
-void access_map_free(struct access_map *t);
-DEFINE_CLEANUP(struct access_map *, access_map_free)
-/* Adds calls of the file; past TOUCHED_FILE_MAX there are too many. 0 or -ENOMEM. */
-int access_map_add(struct access_map *t, const struct pass_rows *rows);
-/* Adds what b knows to a. */
-int access_map_merge(struct access_map *a, const struct access_map *b);
-/* Keeps it, unless the same is there; it is the store's then. */
-void access_map_keep(struct access_map_store *s, struct access_map *t);
-
-/* In a thread of its own: reads the files with most time, while nobody asks anything. */
-struct server;
-void access_prefetch(struct server *s);

@@ -100,7 +100,6 @@ int clip_find(struct question *q, const struct pass_filter *pass_filter, struct 
 		.columns = order_columns(TABLE_OP) | 1ull << OP_THREAD_ID | 1ull << OP_CLASS,
 		.wants = has_edge,
 		.arg = q,
-		.kept = true,
 		.take = clip_take,
 		.workers = pass_workers(q),
 	};

@@ -6,7 +6,6 @@
 #include "server/sums/catalog.h"
 #include "server/sums/file_pile.h"
 #include "server/sums/file_sums.h"
-#include "server/sums/file_tops.h"
 #include "server/sums/who.h"
 
 static int file_sums_by_time(const void *a, const void *b)
@@ -18,46 +17,6 @@ static int file_sums_by_time(const void *a, const void *b)
 	if (x->calls != y->calls)
 		return x->calls < y->calls ? 1 : -1;
 	return (x->id > y->id) - (x->id < y->id);
-}
-
-/* ---- by id: files of segments ---- */
-
-/* Room for the files of the segments; a trace whose ids lie too far apart gets none. */
-static int memory_budget_for_segments(struct file_dense *d, const struct sums *s)
-{
-	size_t want[FILE_TRACES_MAX] = {0}, files[FILE_TRACES_MAX] = {0};
-
-	for (size_t i = 0; i < s->segment_count; i++) {
-		const struct segment *g = s->segments[i];
-		uint64_t trace = (uint64_t)g->file_max >> FILE_TRACE_SHIFT;
-
-		if (g->file_max < 0 || trace >= FILE_TRACES_MAX)
-			continue;
-		want[trace] = MAX(want[trace],
-				  (size_t)(g->file_max & ((1ll << FILE_TRACE_SHIFT) - 1)) + 1);
-		files[trace] += g->file_count;
-	}
-	return file_dense_make(d, want, files);
-}
-
-static int file_sums_add_segment(struct file_dense *d, struct sums *rest, const struct segment *g)
-{
-	struct segment_walk w = {0};
-	struct segment_file f;
-	int r = 0;
-
-	while (r >= 0 && segment_file_next(g, &w)) {
-		segment_file_read(&w, &f);
-		r = file_dense_add(d, rest,
-				   &(struct sums_file){.id = w.id,
-						       .all = f.all,
-						       .calls = f.calls,
-						       .errors = f.errors,
-						       .bytes = f.bytes,
-						       .time = f.time,
-						       .max = f.max});
-	}
-	return r;
 }
 
 /* Leaves the places empty of files that are told as others; those are put into `moved`. */
@@ -172,10 +131,6 @@ int file_sums_merge(const struct server *srv, struct sums *s, struct sums_file *
 		r = sums_new(&moved, &want);
 	if (r >= 0 && s->pile)
 		file_pile_take(s->pile, &d, &rest);
-	if (r >= 0 && !d.made)
-		r = memory_budget_for_segments(&d, s);
-	for (size_t i = 0; i < s->segment_count && r >= 0; i++)
-		r = file_sums_add_segment(&d, rest, s->segments[i]);
 	for (size_t i = 0; i < s->file_count && r >= 0; i++)
 		r = file_dense_add(&d, rest, &s->files[i]);
 	if (r >= 0)
@@ -214,53 +169,10 @@ size_t file_sums_top(struct sums_file *files, size_t count, size_t max)
 
 /* ---- histograms ---- */
 
-struct wanted {
-	int64_t id;
-	size_t at; /* number of the histogram */
-};
-
 struct hists {
 	const struct map *index; /* file_id -> number of the histogram */
-	const struct wanted *sorted;
-	size_t sorted_count; /* the same by id */
 	struct hist *hists;
 };
-
-static int file_sums_by_id(const void *a, const void *b)
-{
-	const struct wanted *x = a, *y = b;
-
-	return (x->id > y->id) - (x->id < y->id);
-}
-
-static struct wanted *sort_wanted(const struct map *index)
-{
-	struct wanted *sorted = calloc(index->count + 1, sizeof(*sorted));
-	uint64_t id, at;
-	size_t pos = 0, n = 0;
-
-	while (sorted && map_next(index, &pos, &id, &at))
-		sorted[n++] = (struct wanted){(int64_t)id, at};
-	if (sorted)
-		qsort(sorted, n, sizeof(*sorted), file_sums_by_id);
-	return sorted;
-}
-
-/* The segment's files are sorted too. */
-static int file_sums_take_segment(struct hists *h, const struct segment *g)
-{
-	struct segment_walk w = {0};
-	size_t k = 0;
-	int r = 0;
-
-	while (r >= 0 && k < h->sorted_count && segment_file_next(g, &w)) {
-		while (k < h->sorted_count && h->sorted[k].id < w.id)
-			k++;
-		if (k < h->sorted_count && h->sorted[k].id == w.id)
-			r = segment_file_hist(&w, &h->hists[h->sorted[k].at]);
-	}
-	return r;
-}
 
 static int file_sums_take(void *state, const struct pass_rows *rows)
 {
@@ -271,8 +183,6 @@ static int file_sums_take(void *state, const struct pass_rows *rows)
 	unsigned int class = sums ? SUMMARY_CLASS : OP_CLASS;
 	int r = 0;
 
-	if (rows->segment)
-		return file_sums_take_segment(h, rows->segment);
 	for (size_t k = 0; k < rows->count && r >= 0; k++) {
 		size_t i = rows->rows[k];
 		int64_t id = batch_get(b, file, i, -1);
@@ -314,40 +224,46 @@ int file_sums_index(const struct server *srv, const struct sums_file *top, size_
 	return r;
 }
 
-static bool has_file(void *arg, const struct store_block *b, size_t block)
+/* The question's filter, for these files alone. */
+static int file_sums_name(const struct pass_filter *pass_filter, const struct map *index,
+			  struct pass_filter *ret)
 {
-	return b->min[OP_FILE_ID] <= b->max[OP_FILE_ID] ||
-	       b->min[OP_FILE2_ID] <= b->max[OP_FILE2_ID];
+	_cleanup_free_ int64_t *ids = calloc(index->count + 1, sizeof(*ids));
+	uint64_t id, at;
+	size_t pos = 0, n = 0;
+
+	if (!ids)
+		return -ENOMEM;
+	while (map_next(index, &pos, &id, &at))
+		ids[n++] = (int64_t)id;
+	*ret = *pass_filter;
+	ret->files = NULL;
+	return pass_filter_name_files(ret, ids, n);
 }
 
 static int run_hists(struct question *q, const struct pass_filter *pass_filter,
 		     const struct map *index, struct hist *hists, size_t count)
 {
-	_cleanup_free_ struct wanted *sorted = sort_wanted(index);
+	struct pass_filter of_files;
 	struct hists workers[PASS_THREADS_MAX] = {0};
 	struct pass p = {
 		.q = q,
-		.pass_filter = pass_filter,
+		.pass_filter = &of_files,
 		.from = q->from,
 		.to = q->to,
 		.columns =
 			1ull << OP_FILE_ID | 1ull << OP_CLASS | 1ull << OP_DUR | 1ull << OP_STATUS,
 		.summaries = true,
 		.sums = 1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_CLASS | 1ull << SUMMARY_HIST,
-		.segments = true,
+		.of_files = true,
 		.seconds = true,
-		.whole_segments = pass_filter->eval,
-		.wants = has_file,
-		.arg = (void *)index,
-		.kept = true,
 		.take = file_sums_take,
 		.workers = pass_workers(q),
 	};
-	int r = sorted ? 0 : -ENOMEM;
+	int r = file_sums_name(pass_filter, index, &of_files);
 
 	for (unsigned int i = 0; i < p.workers; i++) {
-		workers[i] = (struct hists){index, sorted, index->count,
-					    calloc(count + 1, sizeof(*hists))};
+		workers[i] = (struct hists){index, calloc(count + 1, sizeof(*hists))};
 		p.states[i] = &workers[i];
 		if (!workers[i].hists)
 			r = -ENOMEM;
@@ -362,6 +278,7 @@ static int run_hists(struct question *q, const struct pass_filter *pass_filter,
 		}
 		free(workers[i].hists);
 	}
+	free(of_files.files);
 	return r;
 }
 
@@ -383,44 +300,6 @@ static int file_sums_take_kept(const struct server *srv, const struct sums *s,
 	return r;
 }
 
-/* True where the first pass has kept all that are wanted. */
-static bool take_tops(const struct sums *s, const struct sums_file *top, size_t count,
-		      struct hist *ret, int *ret_error)
-{
-	uint64_t at;
-
-	*ret_error = 0;
-	for (size_t k = 0; k < count; k++) {
-		if (!s->top_hists || !map_get(&s->tops->index, (uint64_t)top[k].id, &at))
-			return false;
-	}
-	for (size_t k = 0; k < count && *ret_error >= 0; k++) {
-		if (map_get(&s->tops->index, (uint64_t)top[k].id, &at))
-			*ret_error = hist_merge(&ret[k], &s->top_hists[at]);
-	}
-	return true;
-}
-
-/* And what segments tell of those. */
-static int take_segments(const struct server *srv, const struct sums *s,
-			 const struct sums_file *top, size_t count, struct hist *ret)
-{
-	_cleanup_(map_free) struct map index = {0};
-	_cleanup_free_ struct wanted *sorted = NULL;
-	struct hists h = {.index = &index, .hists = ret};
-	int r = s->segment_count ? file_sums_index(srv, top, count, &index) : 0;
-
-	if (r < 0 || !s->segment_count)
-		return r;
-	h.sorted = sorted = sort_wanted(&index);
-	h.sorted_count = index.count;
-	if (!sorted)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->segment_count && r >= 0; i++)
-		r = file_sums_take_segment(&h, s->segments[i]);
-	return r;
-}
-
 int file_sums_hists(struct question *q, const struct pass_filter *pass_filter, const struct sums *s,
 		    const struct sums_file *top, size_t count, struct hist *ret)
 {
@@ -429,8 +308,6 @@ int file_sums_hists(struct question *q, const struct pass_filter *pass_filter, c
 
 	if (s->file_hists)
 		return file_sums_take_kept(q->server, s, top, count, ret);
-	if (take_tops(s, top, count, ret, &r))
-		return r < 0 ? r : take_segments(q->server, s, top, count, ret);
 	r = file_sums_index(q->server, top, count, &index);
 	return r < 0 || !count ? r : run_hists(q, pass_filter, &index, ret, count);
 }

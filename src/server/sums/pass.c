@@ -9,25 +9,20 @@
 #include "batch/seconds.h"
 #include "engine/facts.h"
 #include "engine/order.h"
-#include "server/sums/slow_cache.h"
 
 /* ---- workers ---- */
 
 struct item {
-	size_t block, summary;	       /* summary: SIZE_MAX where there is none */
-	const struct segment *segment; /* instead of both */
-	bool all;		       /* of the segment pass the filter */
-	bool hot;		       /* what it tells of single files is meant */
+	size_t block;
+	const struct store_digest *digest; /* of this block and others; NULL: this block alone */
+	bool all;			   /* of its calls pass the filter */
 };
 
 struct run {
 	struct pass *p;
 	const struct store *store;
-	struct index_view *view;
-	const struct slow_cache *kept; /* NULL: rows are read */
-	uint64_t sums;		       /* columns of summary */
-	uint64_t columns;	       /* of op */
-	bool some;		       /* not all segments are there yet: no block is read */
+	uint64_t sums;	  /* columns of summary */
+	uint64_t columns; /* of op */
 	struct item *items;
 	size_t count, first; /* first: of this part */
 	atomic_size_t next;
@@ -40,6 +35,7 @@ struct worker {
 	struct store_cursor *cursor;
 	struct eval_scratch *scratch;
 	struct batch *as_op;		      /* rows of summary, as the filter reads them */
+	struct batch *times;		      /* the part of a digest, while the other one is read */
 	struct batch *seconds, *seconds_sums; /* of op, of summary; where they are wanted */
 	uint32_t *rows;			      /* [BATCH_ROWS_MAX] */
 	struct error err;
@@ -87,9 +83,9 @@ static bool pass_names_any(const struct store *s, const struct pass_filter *pass
 /* Whether any call of the block can pass, as its header and its ids know. */
 static bool may_pass(const struct store *s, const struct pass_filter *pass_filter, size_t block)
 {
-	return !pass_filter || !pass_filter->eval ||
+	return !pass_filter ||
 	       (pass_names_any(s, pass_filter, block) &&
-		facts_may_pass(pass_filter->eval, s, block));
+		(!pass_filter->eval || facts_may_pass(pass_filter->eval, s, block)));
 }
 
 /* Columns that differ for a call that is seen from its second file. */
@@ -134,18 +130,24 @@ static bool pass_block_can_pass(const struct run *run, size_t block)
 }
 
 /* True where all of the block is in the range and its summary says what is asked. */
-static bool block_is_whole(const struct run *run, const struct item *item)
+static bool block_is_whole(const struct run *run, size_t block)
 {
 	const struct pass *p = run->p;
-	const struct store_block *b = store_block(run->store, item->block);
+	const struct store_block *b = store_block(run->store, block);
 	int64_t start, end;
 
-	if (!p->summaries || item->summary == SIZE_MAX || b->nulls[OP_RET] ||
-	    (p->long_rows && b->long_calls) ||
-	    (p->pass_filter && !p->pass_filter->by_summary && !all_pass(run, item->block)))
+	if (!p->summaries || b->nulls[OP_RET] || (p->long_rows && b->long_calls))
 		return false;
 	facts_times(b, &start, &end);
 	return within(p, start, end);
+}
+
+/* True where its summary can say which of its calls pass. */
+static bool summary_filters(const struct run *run, size_t block)
+{
+	const struct pass_filter *pass_filter = run->p->pass_filter;
+
+	return !pass_filter || pass_filter->by_summary || all_pass(run, block);
 }
 
 /* ---- rows ---- */
@@ -235,23 +237,6 @@ static int pass_take_rows(struct worker *w, size_t block)
 	return r;
 }
 
-/* 1 where the block's are in memory, 0 where they must be read. */
-static int pass_take_kept(struct worker *w, size_t block)
-{
-	bool all = rows_are_in(w->run->p, store_block(w->run->store, block));
-	struct pass_rows rows = {.block = block, .rows = w->rows};
-	int r;
-
-	if (!slow_cache_rows(w->run->kept, block, &rows.batch))
-		return 0;
-	if (!rows.batch)
-		return 1;
-	r = take_chosen(w, &rows, all, 0);
-	if (r >= 0)
-		r = take_seconds(w, &rows, all);
-	return r < 0 ? r : 1;
-}
-
 /* ---- summaries ---- */
 
 static int copy_column(struct batch *to, unsigned int column, const struct batch *from,
@@ -306,35 +291,55 @@ static ssize_t pass_filter_summary(struct worker *w, const struct batch *sums, b
 /* True where the histograms of what passed count its calls. */
 static bool hists_count(const struct pass_rows *rows)
 {
+	/* in the part by file most rows have none */
+	bool some = rows->digest && rows->part == STORE_DIGEST_FILES;
+
 	for (size_t k = 0; k < rows->count; k++) {
+		if (some && batch_is_null(rows->batch, SUMMARY_HIST, rows->rows[k]))
+			continue;
 		if (!store_summary_row_counts(rows->batch, rows->rows[k]))
 			return false;
 	}
 	return true;
 }
 
-/* 1 where the rows were taken, 0 where those of op must be read. */
-static int pass_take_sums(struct worker *w, struct pass_rows *rows)
+/* Filters rows of summary. 1; 0 where their histograms do not count their calls; or negative. */
+static int pass_choose_sums(struct worker *w, struct pass_rows *rows, bool all)
 {
-	const struct pass *p = w->run->p;
-	ssize_t n =
-		pass_filter_summary(w, rows->batch, !p->pass_filter || !p->pass_filter->by_summary);
-	int r;
+	ssize_t n = pass_filter_summary(w, rows->batch, all);
 
 	if (n < 0)
 		return (int)n;
 	rows->count = (size_t)n;
-	if (w->run->sums >> SUMMARY_HIST & 1 && !hists_count(rows))
-		return 0;
-	r = n ? p->take(w->state, rows) : 0;
+	return !(w->run->sums >> SUMMARY_HIST & 1) || hists_count(rows);
+}
+
+static int pass_give(struct worker *w, const struct pass_rows *rows)
+{
+	int r = rows->count ? w->run->p->take(w->state, rows) : 0;
+
 	return r < 0 ? r : 1;
 }
 
-/* 1 where the summary was taken, 0 where the rows must be read. */
-static int pass_take_summary(struct worker *w, const struct item *item)
+/* The same rows seen from their second file, where that is wanted. 1, 0 where rows of op must be read, or negative. */
+static int pass_second_sums(struct worker *w, struct pass_rows *rows, bool all)
 {
-	struct pass_rows rows = {.block = item->block, .rows = w->rows};
-	int r = store_decode(w->cursor, item->summary, w->run->sums, &rows.batch, &w->err);
+	int r = w->run->p->seconds ? batch_seconds(rows->batch, w->seconds_sums) : 0;
+
+	if (r < 0 || !w->run->p->seconds || !w->seconds_sums->rows)
+		return r < 0 ? r : 1;
+	rows->batch = w->seconds_sums;
+	rows->second = true;
+	r = pass_choose_sums(w, rows, all);
+	return r <= 0 ? r : pass_give(w, rows);
+}
+
+/* 1 where the summary was taken, 0 where the rows must be read. */
+static int pass_take_summary(struct worker *w, size_t block, size_t summary)
+{
+	bool all = !w->run->p->pass_filter || !w->run->p->pass_filter->by_summary;
+	struct pass_rows rows = {.block = block, .rows = w->rows};
+	int r = store_decode(w->cursor, summary, w->run->sums, &rows.batch, &w->err);
 
 	if (r == -EBADMSG) {
 		w->err = (struct error){0};
@@ -342,53 +347,153 @@ static int pass_take_summary(struct worker *w, const struct item *item)
 	}
 	if (r < 0)
 		return r;
-	if (!store_summary_counts(rows.batch, store_block(w->run->store, item->block)->rows, false))
+	if (!store_summary_counts(rows.batch, store_block(w->run->store, block)->rows, false))
 		return 0;
-	r = pass_take_sums(w, &rows);
-	if (r <= 0 || !w->run->p->seconds)
-		return r;
-	r = batch_seconds(rows.batch, w->seconds_sums);
-	if (r < 0)
-		return r;
-	rows.batch = w->seconds_sums;
-	rows.second = true;
-	r = pass_take_sums(w, &rows);
-	return r == 0 ? 1 : r;
+	r = pass_choose_sums(w, &rows, all);
+	if (r > 0)
+		r = pass_give(w, &rows);
+	return r <= 0 ? r : pass_second_sums(w, &rows, all);
 }
 
-static int pass_take_segment(struct worker *w, const struct item *item)
-{
-	const struct segment *s = item->segment;
-	struct pass_rows rows = {.block = SIZE_MAX,
-				 .segment = s,
-				 .batch = item->hot ? s->hot : s->sums,
-				 .rows = w->rows};
-	ssize_t n = pass_filter_summary(w, rows.batch, item->all);
+/* ---- digests ---- */
 
-	if (n <= 0)
-		return (int)n;
-	rows.count = (size_t)n;
-	return w->run->p->take(w->state, &rows);
+/* 1, 0 where its blocks must be read, or negative. */
+static int pass_decode_digest(struct worker *w, const struct store_digest *d,
+			      enum store_digest_part part, uint64_t columns, struct pass_rows *ret)
+{
+	int r = store_decode_digest(w->cursor, d, part, columns, &ret->batch, &w->err);
+
+	*ret = (struct pass_rows){.block = SIZE_MAX,
+				  .digest = d,
+				  .part = part,
+				  .batch = r < 0 ? NULL : ret->batch,
+				  .rows = w->rows};
+	if (r == -EBADMSG) {
+		w->err = (struct error){0};
+		return 0;
+	}
+	return r < 0 ? r : 1;
+}
+
+static bool pass_is_of_files(const struct pass_filter *f, int64_t id)
+{
+	size_t low = 0, high = f->file_count;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (f->files[mid] < id)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < f->file_count && f->files[low] == id;
+}
+
+/* True where each row of the filter's files has op, thread and histogram. */
+static bool digest_tells_files(const struct pass_filter *f, const struct batch *b)
+{
+	for (size_t i = 0; i < b->rows; i++) {
+		if (batch_is_null(b, SUMMARY_THREAD_ID, i) &&
+		    (pass_is_of_files(f, batch_get(b, SUMMARY_FILE_ID, i, -1)) ||
+		     pass_is_of_files(f, batch_get(b, SUMMARY_FILE2_ID, i, -1))))
+			return false;
+	}
+	return true;
+}
+
+/* The part by file, once it is decoded. 1, 0 where the blocks must be read, or negative. */
+static int pass_take_files(struct worker *w, struct pass_rows *rows, bool all)
+{
+	int r = pass_choose_sums(w, rows, all);
+
+	if (r > 0)
+		r = pass_give(w, rows);
+	return r <= 0 ? r : pass_second_sums(w, rows, all);
+}
+
+static int pass_take_of_files(struct worker *w, const struct item *item)
+{
+	const uint64_t first = 1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_FILE2_ID |
+			       1ull << SUMMARY_THREAD_ID;
+	const struct pass_filter *f = w->run->p->pass_filter;
+	struct pass_rows rows;
+	bool named = false;
+	int r;
+
+	for (size_t i = 0; i < item->digest->count && !named; i++)
+		named = pass_names_any(w->run->store, f, item->digest->blocks[i]);
+	if (!named)
+		return 1;
+	r = pass_decode_digest(w, item->digest, STORE_DIGEST_FILES, first, &rows);
+	if (r <= 0 || !digest_tells_files(f, rows.batch))
+		return MIN(r, 0);
+	r = pass_decode_digest(w, item->digest, STORE_DIGEST_FILES, w->run->sums, &rows);
+	return r <= 0 ? r : pass_take_files(w, &rows, item->all);
+}
+
+/* Both parts, or neither: that by time is chosen, and copied, before that by file is taken. */
+static int pass_take_parts(struct worker *w, const struct item *item)
+{
+	const struct pass *p = w->run->p;
+	struct pass_rows times, files;
+	int r = pass_decode_digest(w, item->digest, STORE_DIGEST_TIMES, w->run->sums, &times);
+
+	if (r <= 0)
+		return r;
+	if (p->files) {
+		batch_clear(w->times);
+		r = batch_append(w->times, times.batch, 0, times.batch->rows);
+		if (r < 0)
+			return r;
+		times.batch = w->times;
+		r = pass_choose_sums(w, &times, item->all);
+		if (r > 0)
+			r = pass_decode_digest(w, item->digest, STORE_DIGEST_FILES, w->run->sums,
+					       &files);
+		if (r > 0)
+			r = pass_take_files(w, &files, item->all);
+		if (r <= 0)
+			return r;
+	}
+	r = p->times ? pass_choose_sums(w, &times, item->all) : 0;
+	if (r > 0)
+		r = pass_give(w, &times);
+	return r < 0 || !p->files ? r : 1;
 }
 
 /* ---- running ---- */
 
-static int take_item(struct worker *w, const struct item *item)
+static int take_block(struct worker *w, size_t block)
 {
 	struct run *run = w->run;
+	size_t summary;
 	int r = 0;
 
 	if (question_stopped(run->p->q))
 		return -EINTR;
-	if (item->segment)
-		return pass_take_segment(w, item);
-	if (!pass_block_can_pass(run, item->block))
+	if (!pass_block_can_pass(run, block))
 		return 0;
-	if (block_is_whole(run, item))
-		r = pass_take_summary(w, item);
-	if (!r && run->kept)
-		r = pass_take_kept(w, item->block);
-	return r ? r : pass_take_rows(w, item->block);
+	summary = block_is_whole(run, block) && summary_filters(run, block)
+			  ? store_summary_of(run->store, block)
+			  : SIZE_MAX;
+	if (summary != SIZE_MAX)
+		r = pass_take_summary(w, block, summary);
+	return r ? r : pass_take_rows(w, block);
+}
+
+static int take_item(struct worker *w, const struct item *item)
+{
+	int r = 0;
+
+	if (!item->digest)
+		return take_block(w, item->block);
+	if (question_stopped(w->run->p->q))
+		return -EINTR;
+	r = w->run->p->of_files ? pass_take_of_files(w, item) : pass_take_parts(w, item);
+	for (size_t i = 0; i < item->digest->count && r == 0; i++)
+		r = MIN(take_block(w, item->digest->blocks[i]), 0);
+	return r;
 }
 
 /* At least one is taken, so that who asks again and again comes to an end. */
@@ -419,84 +524,36 @@ static void *pass_work(void *arg)
 	return NULL;
 }
 
-static bool pass_is_stopped(const void *arg)
-{
-	return question_stopped(arg);
-}
-
-/* True where the segment stands for all of its blocks, as they are now. */
-static bool segment_is_whole(const struct run *run, const struct segment *s)
-{
-	for (unsigned int i = 0; i < s->count; i++) {
-		if (store_block(run->store, s->block[i])->damaged)
-			return false;
-	}
-	return within(run->p, s->start, s->end);
-}
-
-static bool segment_passes(const struct run *run, const struct segment *s)
-{
-	for (unsigned int i = 0; i < s->count; i++) {
-		if (!all_pass(run, s->block[i]))
-			return false;
-	}
-	return true;
-}
-
-static void pass_add_segment(struct run *run, struct item item, uint8_t *done)
-{
-	run->items[run->count++] = item;
-	for (unsigned int k = 0; k < item.segment->count; k++)
-		done[item.segment->block[k]] = 1;
-}
-
-/* Segments that lie within the range; done[block] tells which blocks need no other look. */
-static void list_segments(struct run *run, uint8_t *done)
+/* True where the digest says all that is asked of its blocks; *ret_all: each of their calls passes the filter. */
+static bool digest_is_whole(const struct run *run, const struct store_digest *d, bool *ret_all)
 {
 	const struct pass *p = run->p;
-	bool by_segment = !p->pass_filter || (p->pass_filter->by_segment && !p->whole_segments);
-	bool all_there;
+	const struct pass_filter *f = p->pass_filter;
+	bool filters = !f || (p->of_files ? f->by_summary
+					  : (!p->times || f->by_times) && (!p->files || f->by_files));
 
-	if (!p->segments || !p->summaries)
-		return;
-	run->view = index_view_until(p->q->server->index, by_segment ? p->early : 0, &all_there,
-				     pass_is_stopped, p->q);
-	run->some = !all_there;
-	for (size_t i = 0; run->view && i < run->view->count; i++) {
-		const struct segment *s = run->view->segments[i];
-		bool all = segment_is_whole(run, s) && segment_passes(run, s);
-
-		if (!all && (!by_segment || !segment_is_whole(run, s)))
-			continue;
-		pass_add_segment(run, (struct item){.segment = s, .all = all}, done);
+	*ret_all = true;
+	for (size_t i = 0; i < d->count; i++) {
+		if (!block_is_whole(run, d->blocks[i]))
+			return false;
+		*ret_all = *ret_all && all_pass(run, d->blocks[i]);
 	}
+	return filters || *ret_all;
 }
 
-static bool tells_files(const struct run *run, const struct segment *s)
-{
-	const struct pass_filter *pass_filter = run->p->pass_filter;
-	bool told = segment_is_whole(run, s);
-
-	for (size_t i = 0; i < pass_filter->file_count && told; i++)
-		told = segment_tells_file(s, run->store, pass_filter->files[i]);
-	return told;
-}
-
-/* Those of them that tell all of the files which the filter asks for; what is not there yet is read. */
-static void list_of_files(struct run *run, uint8_t *done)
+/* The digest of a block, where it is to be taken instead; NULL. */
+static const struct store_digest *digest_for(const struct run *run, size_t block, bool *ret_all)
 {
 	const struct pass *p = run->p;
+	const struct store_digest *d;
 
-	if (!p->of_files || !p->pass_filter || !p->pass_filter->files ||
-	    !p->pass_filter->by_summary)
-		return;
-	run->view = index_view_now(p->q->server->index);
-	for (size_t i = 0; run->view && i < run->view->count; i++) {
-		const struct segment *s = run->view->segments[i];
-
-		if (tells_files(run, s))
-			pass_add_segment(run, (struct item){.segment = s, .hot = true}, done);
-	}
+	if (!p->summaries || !(p->times || p->files || p->of_files))
+		return NULL;
+	d = store_digest_of(run->store, block);
+	if (!d || ((p->files || p->of_files) && !store_digest_has_files(d)) ||
+	    !digest_is_whole(run, d, ret_all))
+		return NULL;
+	return d;
 }
 
 static int list_only(struct run *run)
@@ -508,25 +565,8 @@ static int list_only(struct run *run)
 	if (!run->items)
 		return -ENOMEM;
 	for (; run->count < p->only_count; run->count++)
-		run->items[run->count] =
-			(struct item){.block = p->only[run->count], .summary = SIZE_MAX};
+		run->items[run->count] = (struct item){.block = p->only[run->count]};
 	return 0;
-}
-
-/* Of the blocks in the range, those that segments tell of. */
-static double share_of(const struct run *run, const uint8_t *done)
-{
-	size_t all = 0, told = 0;
-
-	for (size_t i = 0; i < store_block_count(run->store); i++) {
-		const struct store_block *b = store_block(run->store, i);
-
-		if (b->table != TABLE_OP || !b->rows || !block_in_range(run->p, b))
-			continue;
-		all++;
-		told += done[i];
-	}
-	return told < all ? (double)told / (double)all : 1;
 }
 
 static int list_items(struct run *run)
@@ -537,20 +577,16 @@ static int list_items(struct run *run)
 	run->items = calloc(blocks + 1, sizeof(*run->items));
 	if (!run->items || !done)
 		return -ENOMEM;
-	list_segments(run, done);
-	list_of_files(run, done);
-	if (run->some && run->p->early) {
-		run->p->share = share_of(run, done);
-		return 0;
-	}
 	for (size_t i = 0; i < blocks; i++) {
 		const struct store_block *b = store_block(run->store, i);
+		struct item item = {.block = i};
 
-		if (b->table == TABLE_OP && b->rows && !done[i])
-			run->items[run->count++] = (struct item){
-				.block = i,
-				.summary = run->p->summaries ? store_summary_of(run->store, i)
-							     : SIZE_MAX};
+		if (b->table != TABLE_OP || !b->rows || done[i])
+			continue;
+		item.digest = digest_for(run, i, &item.all);
+		run->items[run->count++] = item;
+		for (size_t k = 0; item.digest && k < item.digest->count; k++)
+			done[item.digest->blocks[k]] = 1;
 	}
 	return 0;
 }
@@ -569,6 +605,8 @@ static int worker_init(struct worker *w, struct run *run, void *state)
 		r = batch_new(&w->seconds, TABLE_OP);
 	if (r >= 0 && run->p->seconds)
 		r = batch_new(&w->seconds_sums, TABLE_SUMMARY);
+	if (r >= 0 && run->p->files)
+		r = batch_new(&w->times, TABLE_SUMMARY);
 	if (r >= 0 && run->p->pass_filter && run->p->pass_filter->eval) {
 		r = eval_scratch_new(&w->scratch, run->p->pass_filter->eval);
 		if (r >= 0)
@@ -587,6 +625,7 @@ static void pass_worker_free(struct worker *w)
 	batch_free(w->as_op);
 	batch_free(w->seconds);
 	batch_free(w->seconds_sums);
+	batch_free(w->times);
 }
 
 unsigned int server_workers(const struct server *s)
@@ -629,14 +668,13 @@ static int run_workers(struct run *run, struct worker *workers)
 
 void pass_list_free(struct pass_list *l)
 {
-	index_view_free(l->view);
 	free(l->items);
 	*l = (struct pass_list){0};
 }
 
 static size_t pass_blocks_of(const struct item *i)
 {
-	return i->segment ? i->segment->count : 1;
+	return i->digest ? i->digest->count : 1;
 }
 
 double pass_list_share(const struct pass_list *l)
@@ -650,22 +688,23 @@ double pass_list_share(const struct pass_list *l)
 	return l->next < l->count ? (double)taken / (double)all : 1;
 }
 
-/* Segments first, which take no time; then every SPREADth block, and so on. */
+/* Digests first, which take no time; then every SPREADth block, and so on. */
 static int spread(struct run *run)
 {
 	struct item *items = calloc(run->count + 1, sizeof(*items));
-	size_t first = 0, n;
+	size_t n = 0;
 
 	if (!items)
 		return -ENOMEM;
-	while (first < run->count && run->items[first].segment) {
-		items[first] = run->items[first];
-		first++;
-	}
-	n = first;
-	for (size_t k = 0; k < SPREAD; k++) {
-		for (size_t i = first + k; i < run->count; i += SPREAD)
+	for (size_t i = 0; i < run->count; i++) {
+		if (run->items[i].digest)
 			items[n++] = run->items[i];
+	}
+	for (size_t k = 0; k < SPREAD; k++) {
+		for (size_t i = k; i < run->count; i += SPREAD) {
+			if (!run->items[i].digest)
+				items[n++] = run->items[i];
+		}
 	}
 	assert(n == run->count);
 	free(run->items);
@@ -681,7 +720,6 @@ static int pass_do_list(struct run *run)
 	if (l && l->items) {
 		run->items = l->items;
 		run->count = l->count;
-		run->view = l->view;
 		run->first = l->next;
 		atomic_store(&run->next, l->next);
 		return 0;
@@ -695,10 +733,9 @@ static void keep_list(const struct run *run)
 	struct pass_list *l = run->p->list;
 
 	if (l) {
-		*l = (struct pass_list){run->items, run->count, run->p->taken, run->view};
+		*l = (struct pass_list){run->items, run->count, run->p->taken};
 		return;
 	}
-	index_view_free(run->view);
 	free(run->items);
 }
 
@@ -713,16 +750,12 @@ int pass_run(struct pass *p)
 	struct worker workers[PASS_THREADS_MAX] = {0};
 	int r;
 
-	assert(!p->early || !p->list);
 	if (p->seconds) {
 		run.sums = seconds_columns(TABLE_SUMMARY, run.sums);
 		run.columns = seconds_columns(
 			TABLE_OP, p->columns | (p->pass_filter ? p->pass_filter->columns : 0));
 	}
-	p->share = 1;
 	r = pass_do_list(&run);
-	if (p->kept)
-		run.kept = slow_cache_for(p->q->server, p->pass_filter, run.columns);
 
 	assert(p->workers > 0 && p->workers <= PASS_THREADS_MAX);
 	for (unsigned int i = 0; i < p->workers && r >= 0; i++)

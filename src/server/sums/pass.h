@@ -7,7 +7,6 @@
 #pragma once
 
 #include "query/eval/eval.h"
-#include "server/sums/index.h"
 #include "server/internal.h"
 
 #define PASS_THREADS_MAX 16
@@ -22,9 +21,10 @@ struct pass_filter {
 	struct eval *eval;
 	uint64_t columns; /* of op */
 	bool by_summary;  /* asks for nothing but what a summary has */
-	bool by_segment;  /* nor for files */
+	bool by_times;	  /* nor for files: the first part of a digest has it */
+	bool by_files;	  /* for nothing but files, classes and errors: the second part has it */
 	bool names_rows;  /* asks for single calls */
-	int64_t *files;	  /* versions of files, without one of which no call passes; NULL: any */
+	int64_t *files;	  /* versions of files, ascending, without one of which no call passes; NULL: any */
 	size_t file_count;
 };
 
@@ -39,9 +39,10 @@ int pass_filter_name_files(struct pass_filter *s, const int64_t *ids, size_t cou
 
 /* Rows that passed: of op, or of summary. */
 struct pass_rows {
-	size_t block; /* of op, also where the rows are its summary's; SIZE_MAX: those of a segment */
+	size_t block; /* of op, also where the rows are its summary's; SIZE_MAX: those of a digest */
 	bool second; /* calls that came already, seen from their second file; see struct pass */
-	const struct segment *segment; /* NULL: of one block */
+	const struct store_digest *digest; /* NULL: of one block */
+	enum store_digest_part part;	   /* of the digest */
 	const struct batch *batch;
 	const uint32_t *rows;
 	size_t count;
@@ -54,7 +55,6 @@ struct pass_rows {
 struct pass_list {
 	struct item *items;
 	size_t count, next;
-	struct index_view *view;
 };
 void pass_list_free(struct pass_list *l);
 /* The share of the blocks that was taken: 1 where all were. */
@@ -73,17 +73,22 @@ struct pass {
 	uint64_t columns;    /* of op, that `take` reads */
 	bool summaries;	     /* `take` can do with rows of summary */
 	uint64_t sums;	     /* of summary, that it then reads; 0: all */
-	bool segments;	     /* and with those of a segment, which do not tell files apart */
-	bool whole_segments; /* but only where the filter lets all of their calls pass */
-	bool of_files; /* what they tell of the files that the filter asks for, which has no windows */
+	/*
+	 * And with digests: `take` gets the rows of the part by time, and those of the part by file. Calls that stand in that
+	 * twice come once there.
+	 */
+	bool times, files;
+	/*
+	 * It wants nothing but calls of the filter's files, which rows of the part by file can tell where they have op, thread
+	 * and histogram. Rows of other files come too.
+	 */
+	bool of_files;
 	bool long_rows; /* but for calls over 100 ms it wants rows */
 	/*
-	 * Calls that move bytes between two files come a second time where they pass then: batch/seconds.h. Segments and what
-	 * they know of files have them both.
+	 * Calls that move bytes between two files come a second time where they pass then: batch/seconds.h.
 	 */
 	bool seconds;
-	bool kept; /* of rows those that are in memory do: it does not look at their numbers */
-	/* Chooses among the blocks of op; NULL: all. */
+	/* Chooses among the blocks of op that are taken one by one; NULL: all. */
 	bool (*wants)(void *arg, const struct store_block *b, size_t block);
 	void *arg;
 	/* These blocks of op alone, in this order; NULL: all. */
@@ -91,12 +96,6 @@ struct pass {
 	size_t only_count;
 	struct pass_list *list; /* NULL: all in one go */
 	int64_t until; /* of the monotonic clock: takes no further block after it; 0: all */
-	/*
-	 * Of the monotonic clock: at the start of the server no longer waits for segments that are still made, and takes those
-	 * that there are: `share` of the blocks; 0: waits for all. For who needs no more than segments.
-	 */
-	int64_t early;
-	double share; /* set by pass_run(); 1: all */
 	size_t taken; /* of only: how many of the first were read, also where it stopped */
 	/* Takes rows into a worker's own state. 0 or negative. */
 	int (*take)(void *state, const struct pass_rows *rows);

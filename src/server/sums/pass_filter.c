@@ -44,6 +44,13 @@ int pass_filter_check(struct question *q, const char *text)
 	return text && *text ? pass_filter_parse(q, text, &s.plan) : 0;
 }
 
+static int compare_ids(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
 int pass_filter_name_files(struct pass_filter *s, const int64_t *ids, size_t count)
 {
 	assert(!s->files);
@@ -51,13 +58,14 @@ int pass_filter_name_files(struct pass_filter *s, const int64_t *ids, size_t cou
 	if (!s->files)
 		return -ENOMEM;
 	memcpy(s->files, ids, count * sizeof(*ids));
+	qsort(s->files, count, sizeof(*ids), compare_ids);
 	s->file_count = count;
 	return 0;
 }
 
 int pass_filter_make(struct question *q, const char *text, struct pass_filter *ret)
 {
-	_cleanup_pass_filter_ struct pass_filter s = {.by_summary = true, .by_segment = true};
+	_cleanup_pass_filter_ struct pass_filter s = {.by_summary = true, .by_times = true, .by_files = true};
 	uint64_t known = 0;
 	int r;
 
@@ -82,7 +90,9 @@ int pass_filter_make(struct question *q, const char *text, struct pass_filter *r
 		known |= 1ull << pass_filter_shared[i][0];
 	s.names_rows = facts_name_rows(s.plan->where);
 	s.by_summary = !(s.columns & ~known) && !s.names_rows;
-	s.by_segment = s.by_summary && !(s.columns & 1ull << OP_FILE_ID);
+	s.by_times = s.by_summary && !(s.columns & 1ull << OP_FILE_ID);
+	s.by_files = s.by_summary &&
+		     !(s.columns & ~(1ull << OP_FILE_ID | 1ull << OP_CLASS | 1ull << OP_ERR));
 	*ret = s;
 	s = (struct pass_filter){0};
 	return 0;

@@ -6,7 +6,6 @@
 #include "engine/order.h"
 #include "schema/ops.h"
 #include "server/sums/file_pile.h"
-#include "server/sums/file_tops.h"
 
 #define CALLS_READ	2000000u
 #define CALLS_READ_LIVE 400000u
@@ -142,10 +141,6 @@ void sums_free(struct sums *s)
 	rollup_free(s->rollup);
 	rollup_free(s->other);
 	rollup_free(s->both);
-	for (size_t i = 0; s->top_hists && i < s->tops->count; i++)
-		hist_free(&s->top_hists[i]);
-	free(s->top_hists);
-	file_tops_unref(s->tops);
 	map_free(&s->file_index);
 	sums_drop_hists(s);
 	failures_free(&s->failures);
@@ -159,9 +154,6 @@ void sums_free(struct sums *s)
 	free(s->cells);
 	free(s->slow);
 	map_free(&s->running_by);
-	for (size_t i = 0; i < s->segment_count; i++)
-		segment_unref(s->segments[i]);
-	free(s->segments);
 	if (s->owns_pile)
 		file_pile_free(s->pile);
 	free(s);
@@ -270,25 +262,6 @@ int sums_add_file(struct sums *s, const struct sums_file *f)
 	return 0;
 }
 
-/* NULL: none is kept of the file. */
-static struct hist *top_hist(const struct sums *s, int64_t file)
-{
-	uint64_t at;
-
-	return s->top_hists && file >= 0 && map_get(&s->tops->index, (uint64_t)file, &at)
-		       ? &s->top_hists[at]
-		       : NULL;
-}
-
-/* Of the file that was added to last. */
-static int add_file_dur(struct sums *s, int64_t file, uint64_t dur)
-{
-	struct hist *top = top_hist(s, file);
-	int r = s->keep_hists ? hist_add(&s->file_hists[s->last_file], dur, 1) : 0;
-
-	return r < 0 || !top ? r : hist_add(top, dur, 1);
-}
-
 static int add_to_file(struct sums *s, int64_t id, const struct fact *f, uint64_t time,
 		       uint64_t max)
 {
@@ -310,7 +283,10 @@ static int take_file_op(struct sums *s, const struct fact *f, int64_t file, uint
 {
 	int r = add_to_file(s, file, f, dur, dur);
 
-	return r >= 0 && file >= 0 && sums_is_io(f->class) ? add_file_dur(s, file, dur) : r;
+	/* the file that was added to last */
+	return r >= 0 && file >= 0 && sums_is_io(f->class) && s->keep_hists
+		       ? hist_add(&s->file_hists[s->last_file], dur, 1)
+		       : r;
 }
 
 static int sums_take_op(struct sums *s, const struct pass_rows *rows, size_t i)
@@ -372,24 +348,21 @@ static int sums_take_sum(struct sums *s, const struct pass_rows *rows, size_t i)
 		.bytes = (uint64_t)MAX(batch_get(b, SUMMARY_BYTES, i, 0), 0),
 	};
 	int64_t bucket, file = batch_get(b, SUMMARY_FILE_ID, i, -1);
-	struct hist *top;
+	/* what the parts of a digest tell: the second all of files, the first all else */
+	bool files = !rows->digest || rows->part == STORE_DIGEST_FILES;
 	int r = 0;
 
-	if (s->by_file && !rows->segment)
+	if (s->by_file && files)
 		r = add_to_file(s, file, &f, (uint64_t)MAX(batch_get(b, SUMMARY_TIME, i, 0), 0),
 				(uint64_t)MAX(batch_get(b, SUMMARY_MAX, i, 0), 0));
-	top = rows->segment || !sums_is_io(f.class) ? NULL : top_hist(s, file);
-	if (r >= 0 && top) {
-		struct bytes packed = batch_get_bytes(b, SUMMARY_HIST, i);
-
-		r = hist_unpack(top, packed.data, packed.len);
-	}
 	if (r < 0 || rows->second)
+		return r;
+	if (s->by_failure && f.err > 0 && files)
+		r = failures_add(&s->failures, f.op, f.err, file, f.calls);
+	if (r < 0 || (rows->digest && files))
 		return r;
 	if (s->both)
 		r = rollup_add_summary(s->both, b, i);
-	if (r >= 0 && s->by_failure && f.err > 0 && !rows->segment)
-		r = failures_add(&s->failures, f.op, f.err, file, f.calls);
 	if (r < 0 || !s->axis)
 		return r;
 	bucket = bucket_of(s->axis, f.end);
@@ -401,10 +374,10 @@ static int sums_take_sum(struct sums *s, const struct pass_rows *rows, size_t i)
 	return r < 0 || f.class == CLASS_WAIT ? r : add_series(s, &f, bucket);
 }
 
-/* Of a segment it is not known which of its blocks has the longest call that passed. */
+/* Of a digest it is not known which of its blocks has the longest call that passed. */
 static int note_summary(struct sums *s, const struct pass_rows *rows)
 {
-	const struct segment *g = rows->segment;
+	const struct store_digest *g = rows->digest;
 	int64_t max = -1;
 	int r = 0;
 
@@ -418,36 +391,18 @@ static int note_summary(struct sums *s, const struct pass_rows *rows)
 		return 0;
 	if (!g)
 		return note_slow(s, rows->block, max);
-	for (unsigned int k = 0; k < g->count && r >= 0; k++) {
+	for (size_t k = 0; k < g->count && r >= 0; k++) {
 		if (g->io_max[k] >= 0)
-			r = note_slow(s, g->block[k], MIN(max, g->io_max[k]));
+			r = note_slow(s, g->blocks[k], MIN(max, g->io_max[k]));
 	}
-	return r;
-}
-
-static int keep_segment(struct sums *s, const struct segment *g)
-{
-	int r = grow((void **)&s->segments, &s->segment_cap, s->segment_count + 1,
-		     sizeof(struct segment *));
-
-	if (r >= 0)
-		s->segments[s->segment_count++] = segment_ref((struct segment *)g);
 	return r;
 }
 
 static int sums_take_sums(struct sums *s, const struct pass_rows *rows)
 {
-	int r = s->by_slow && !rows->second ? note_summary(s, rows) : 0;
+	bool files = rows->digest && rows->part == STORE_DIGEST_FILES;
+	int r = s->by_slow && !rows->second && !files ? note_summary(s, rows) : 0;
 
-	if (r >= 0 && rows->segment && s->by_file)
-		r = keep_segment(s, rows->segment);
-	for (size_t k = 0;
-	     rows->segment && s->by_failure && k < rows->segment->failure_count && r >= 0; k++)
-		r = failures_add_key(&s->failures, rows->segment->failures[k].key,
-				     rows->segment->failures[k].calls);
-	/* what a segment knows without its rows is all that is wanted */
-	if (!s->both && !s->axis && rows->segment)
-		return r;
 	for (size_t k = 0; k < rows->count && r >= 0; k++)
 		r = sums_take_sum(s, rows, rows->rows[k]);
 	return r;
@@ -513,8 +468,6 @@ int sums_merge(struct sums *a, struct sums *b)
 	uint64_t thread, n;
 	size_t pos = 0;
 
-	for (size_t i = 0; a->top_hists && i < a->tops->count && r >= 0; i++)
-		r = hist_merge(&a->top_hists[i], &b->top_hists[i]);
 	if (!b->keep_hists)
 		sums_drop_hists(a);
 	for (size_t i = 0; i < b->file_count && r >= 0; i++) {
@@ -530,29 +483,17 @@ int sums_merge(struct sums *a, struct sums *b)
 		r = add_running(a, (int64_t)thread, n);
 	for (size_t i = 0; i < b->slow_count && r >= 0; i++)
 		r = note_slow(a, b->slow[i].block, b->slow[i].max);
-	for (size_t i = 0; i < b->segment_count && r >= 0; i++)
-		r = keep_segment(a, b->segments[i]);
 	return r;
 }
 
 /* The columns of summary that are read; those of the axis and the rollups are many. */
-static uint64_t sums_summary_columns(const struct sums_want *want, bool hists)
+static uint64_t sums_summary_columns(const struct sums_want *want)
 {
 	if (want->axis || want->keys || want->other_keys)
 		return ~(1ull << SUMMARY_BLOCK);
 	return 1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_CLASS | 1ull << SUMMARY_ERR |
-	       (hists ? 1ull << SUMMARY_HIST : 0) | 1ull << SUMMARY_CALLS | 1ull << SUMMARY_BYTES |
-	       1ull << SUMMARY_TIME | 1ull << SUMMARY_MAX | 1ull << SUMMARY_OP;
-}
-
-static int keep_tops(struct sums *s, struct file_tops *tops)
-{
-	s->top_hists = calloc(tops->count + 1, sizeof(*s->top_hists));
-	if (!s->top_hists)
-		return -ENOMEM;
-	atomic_fetch_add(&tops->refs, 1);
-	s->tops = tops;
-	return 0;
+	       1ull << SUMMARY_CALLS | 1ull << SUMMARY_BYTES | 1ull << SUMMARY_TIME |
+	       1ull << SUMMARY_MAX | 1ull << SUMMARY_OP;
 }
 
 /* One table is added to for each row, and two are made of it, of a part or at the end. */
@@ -596,9 +537,8 @@ static int begin_worker(struct sums_job *j, unsigned int i)
 	if (r < 0)
 		return r;
 	s->keep_hists = want->files && j->pass.pass_filter->eval &&
-			!j->pass.pass_filter->by_summary && !j->tops;
-	r = share_pile(j->pass.q, want, j->pass.states[0], s);
-	return r >= 0 && j->tops ? keep_tops(s, j->tops) : r;
+			!j->pass.pass_filter->by_summary;
+	return share_pile(j->pass.q, want, j->pass.states[0], s);
 }
 
 int sums_job_begin(struct sums_job *j, struct question *q, const struct pass_filter *pass_filter,
@@ -608,7 +548,6 @@ int sums_job_begin(struct sums_job *j, struct question *q, const struct pass_fil
 	int r = 0;
 
 	j->want = *want;
-	j->tops = want->files && pass_filter->eval ? file_tops_get(q->server) : NULL;
 	j->pass = (struct pass){
 		.q = q,
 		.pass_filter = pass_filter,
@@ -617,13 +556,10 @@ int sums_job_begin(struct sums_job *j, struct question *q, const struct pass_fil
 		.columns = (sums_columns() | (by_cpu ? 1ull << OP_CPU : 0)) &
 			   ~(want->files || want->failures ? 0 : 1ull << OP_FILE_ID),
 		.summaries = !by_cpu && (!want->axis || want->axis->step % ROLLUP_WINDOW_NS == 0),
-		.sums = sums_summary_columns(want, j->tops != NULL),
-		.segments = true,
+		.sums = sums_summary_columns(want),
+		.times = want->axis || want->keys || want->other_keys || want->slowest,
+		.files = want->files || want->failures,
 		.seconds = want->files,
-		/* a segment tells files apart only where all of its calls are wanted */
-		.whole_segments = want->files && pass_filter->eval,
-		.kept = true,
-		.early = want->early,
 		.take = sums_take,
 		.workers = pass_workers(q),
 	};
@@ -637,7 +573,6 @@ void sums_job_free(struct sums_job *j)
 	/* the first owns what they share */
 	for (unsigned int i = PASS_THREADS_MAX; i-- > 0;)
 		sums_free(j->pass.states[i]);
-	file_tops_unref(j->tops);
 	pass_list_free(&j->list);
 	*j = (struct sums_job){0};
 }
@@ -693,14 +628,13 @@ static int run_once(struct question *q, const struct pass_filter *pass_filter,
 	if (r < 0)
 		return r;
 	*ret = j.pass.states[0];
-	(*ret)->share = j.pass.share;
 	j.pass.states[0] = NULL;
 	rollup_free((*ret)->both);
 	(*ret)->both = NULL;
 	return 0;
 }
 
-/* Where the filter keeps segments from telling files, those have a pass of their own. */
+/* Where the filter keeps digests from telling files alone, those have a pass of their own. */
 int sums_run(struct question *q, const struct pass_filter *pass_filter,
 	     const struct sums_want *want, struct sums **ret)
 {
@@ -710,7 +644,7 @@ int sums_run(struct question *q, const struct pass_filter *pass_filter,
 
 	if (r < 0)
 		return r;
-	if (!want->files || !pass_filter->eval || !pass_filter->by_segment ||
+	if (!want->files || !pass_filter->by_times || pass_filter->by_files ||
 	    (!want->axis && !want->keys && !want->other_keys))
 		return run_once(q, pass_filter, want, ret);
 	others.files = others.failures = false;
@@ -725,8 +659,6 @@ int sums_run(struct question *q, const struct pass_filter *pass_filter,
 		s->pile = by_file->pile;
 		s->owns_pile = by_file->owns_pile;
 		by_file->owns_pile = false;
-		s->tops = TAKE_PTR(by_file->tops);
-		s->top_hists = TAKE_PTR(by_file->top_hists);
 		*ret = TAKE_PTR(s);
 	}
 	return r;

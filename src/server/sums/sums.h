@@ -55,7 +55,6 @@ struct sums_want {
 	const struct sums_axis *axis;  /* series over time; NULL: none */
 	unsigned int keys, other_keys; /* of two rollups; 0: none */
 	bool files, slowest, failures;
-	int64_t early; /* struct pass's */
 };
 
 struct file_pile;
@@ -64,9 +63,8 @@ struct sums {
 	const struct sums_axis *axis;
 	struct rollup *rollup, *other; /* NULL: not wanted */
 	bool by_file, by_slow, by_failure;
-	double share; /* of the trace, that it is of, where that was not to be waited for; 1: all */
 	struct failures failures;
-	struct map file_index; /* file_id -> number in files; but see segments */
+	struct map file_index; /* file_id -> number in files */
 	struct sums_file *files;
 	size_t file_count, file_cap, last_file;
 	/* Of each of files, where all is read from rows and they are few: that saves another pass. */
@@ -76,17 +74,12 @@ struct sums {
 	struct file_pile *pile;
 	bool owns_pile;
 	size_t file_hists_cap;
-	struct file_tops *tops; /* NULL: no more histograms than those */
-	struct hist *top_hists; /* [tops->count]: of calls of I/O that no segment tells of */
 	struct rollup *both; /* by the keys of both rollups, from which they are made at the end */
 	struct sums_series *series; /* [OP_CODE_MAX], lazily filled */
 	uint64_t *errors;	    /* [axis.count] */
 	uint64_t *cells;	    /* [axis.count * HIST_BUCKETS], I/O alone */
 	uint64_t running;	    /* calls that never finished: in no other sum */
 	struct map running_by;	    /* thread_id -> how many of them */
-	/* whose calls are not in `files`; referred to */
-	struct segment **segments;
-	size_t segment_count, segment_cap;
 	struct sums_slow *slow;
 	size_t slow_count, slow_cap;
 };
@@ -113,7 +106,6 @@ struct sums_job {
 	struct pass pass;
 	struct pass_list list;
 	struct sums_want want;
-	struct file_tops *tops;
 };
 int sums_job_begin(struct sums_job *j, struct question *q, const struct pass_filter *pass_filter,
 		   const struct sums_want *want);

@@ -15,25 +15,16 @@ struct rows_shared {
 	uint64_t preaggregated; /* of them those that go out; 0: they are not added up here */
 	struct rows_block {
 		size_t block;
-		size_t sums;		  /* the block of its summary; SIZE_MAX: read the rows */
-		const struct batch *held; /* NULL, or sums in memory: of this block and others */
-		bool held_files;	  /* the same by file: a batch of a part of what is held */
-		size_t part, part_batch;
+		size_t sums; /* the block of its summary; SIZE_MAX: read the rows */
+		const struct store_digest *digest; /* of this block and others; NULL: none */
 		size_t at; /* dimension tables: which of live's blocks; `numbers`: the first */
 	} *blocks;
 	size_t block_count, block_cap;
 	struct top *top;
-	void *held; /* whose sums the blocks refer to */
-	const void
-		*longest; /* calls in memory that tell all that is asked; NULL: blocks are read */
 	_Atomic size_t next;
 };
 
-/*
- * rows_memory.c: blocks whose sums are in memory need not be read, unless more is asked for of files. 0 or -ENOMEM.
- */
-int rows_choose_held(struct rows_shared *s);
-/* Chooses the longest calls where no others are asked for. */
-void rows_choose_longest(struct rows_shared *s);
+/* rows_digests.c: digests take the place of their blocks, unless more is asked for of files. 0 or -ENOMEM. */
+int rows_choose_digests(struct rows_shared *s);
 /* The columns of summary that expressions and sums are made of: a range of time is no matter of single rows there. */
-uint64_t rows_held_columns(const struct rows_shared *s);
+uint64_t rows_digest_columns(const struct rows_shared *s);

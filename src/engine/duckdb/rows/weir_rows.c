@@ -19,8 +19,10 @@ struct rows_local {
 	uint32_t *chosen;   /* room for a block's rows */
 	uint32_t *identity; /* 0, 1, 2, ... */
 	struct from_summaries_view *sums;
-	struct batch *files;		 /* of what is held, where it is asked for by file */
 	const struct rows_block *second; /* whose calls come next, seen from their second file */
+	const struct store_digest *failed; /* cannot be read: its blocks come next */
+	size_t failed_next;
+	struct rows_block instead;	      /* the one of them that is read */
 	struct batch *seconds, *seconds_sums; /* rows of op, of summary: see batch/seconds.h */
 	struct preagg *gather;		      /* NULL: rows go out as they are */
 	bool preagg_out;		      /* what it has is in the slice */
@@ -76,8 +78,6 @@ static void rows_shared_free(void *p)
 	if (!s)
 		return;
 	top_free(s->top);
-	if (s->held)
-		s->bind->e->held->give(s->held);
 	free(s->blocks);
 	free(s);
 }
@@ -222,8 +222,7 @@ static int weir_rows_prepare(struct rows_shared *s)
 	if (r >= 0 && s->bind->from_summaries)
 		choose_sums(s);
 	if (r >= 0 && s->bind->from_summaries)
-		r = rows_choose_held(s);
-	rows_choose_longest(s);
+		r = rows_choose_digests(s);
 	if (r >= 0)
 		atomic_fetch_add(&s->bind->e->blocks_total, s->block_count);
 	return r;
@@ -250,7 +249,6 @@ static void weir_rows_local_free(struct rows_local *l)
 	store_cursor_free(l->cursor);
 	from_summaries_view_free(l->sums);
 	preagg_free(l->gather);
-	batch_free(l->files);
 	batch_free(l->seconds);
 	batch_free(l->seconds_sums);
 	if (l->scratch)
@@ -393,54 +391,30 @@ static int weir_rows_take_sums(struct rows_shared *s, struct rows_local *l,
 	return r < 0 ? error_errno(err, r, "cannot evaluate the expressions of weir_rows()") : 1;
 }
 
-/* A batch of files from memory. 0 or -ENOMEM. */
-static int put_held_files(const struct rows_shared *s, struct rows_local *l,
-			  const struct rows_block *block)
+/* The same with a digest. 1, or 0 where its blocks have to be read. */
+static int take_digest(struct rows_shared *s, struct rows_local *l, const struct rows_block *block,
+		       struct error *err)
 {
-	int r = l->files ? 0 : batch_new(&l->files, TABLE_SUMMARY);
+	const struct store_digest *d = block->digest;
+	bool by_file = s->sums >> SUMMARY_FILE_ID & 1;
+	const struct batch *sums;
+	int r = store_decode_digest(l->cursor, d, by_file ? STORE_DIGEST_FILES : STORE_DIGEST_TIMES,
+				    rows_digest_columns(s), &sums, err);
 
+	if (r == -EBADMSG ||
+	    (r >= 0 && !by_file && s->sums >> SUMMARY_HIST & 1 &&
+	     !store_summary_counts(sums, d->calls, true))) {
+		*err = (struct error){0};
+		l->failed = d;
+		l->failed_next = 0;
+		return 0;
+	}
 	if (r < 0)
 		return r;
-	batch_clear(l->files);
-	return s->bind->e->held->put_files(s->held, block->part, block->part_batch,
-					   rows_held_columns(s), l->files);
-}
-
-/* The same with sums in memory. */
-static int take_held(struct rows_shared *s, struct rows_local *l, const struct rows_block *block,
-		     struct error *err)
-{
-	const struct batch *sums = block->held;
-	int r = block->held_files ? put_held_files(s, l, block) : 0;
-
-	if (r < 0)
-		return error_errno(err, r, "cannot read what is known of files");
-	if (block->held_files)
-		sums = l->files;
 	l->slice.batch = from_summaries_gathered(l->sums, sums);
 	l->slice.sums = sums;
 	r = weir_rows_choose_rows(s, l, block);
-	return r < 0 ? error_errno(err, r, "cannot evaluate the expressions of weir_rows()") : 0;
-}
-
-/* The same with the block's longest calls in memory. 1, or 0 where its rows have to be read. */
-static int take_longest(struct rows_shared *s, struct rows_local *l, const struct rows_block *block,
-			struct error *err)
-{
-	const struct batch *rows;
-	int r;
-
-	if (!s->longest || !s->bind->e->held->longest_rows(s->longest, block->block, &rows))
-		return 0;
-	if (!rows)
-		return 1;
-	l->slice.batch = rows;
-	r = weir_rows_choose_rows(s, l, block);
-	if (r < 0)
-		return error_errno(err, r, "cannot evaluate the expressions of weir_rows()");
-	if (l->slice.count && s->ends)
-		order_ends(rows, l->ends);
-	return 1;
+	return r < 0 ? error_errno(err, r, "cannot evaluate the expressions of weir_rows()") : 1;
 }
 
 /* Decodes one block and chooses its rows; slice.count may be 0. */
@@ -456,11 +430,8 @@ static int weir_rows_take_block(struct rows_shared *s, struct rows_local *l,
 	if (s->top && s->bind->x->columns[0].direct >= 0 &&
 	    !top_block(s->top, facts, (unsigned int)s->bind->x->columns[0].direct))
 		return 0;
-	if (block->held || block->held_files)
-		return take_held(s, l, block, err);
-	r = take_longest(s, l, block, err);
-	if (r)
-		return MIN(r, 0);
+	if (block->digest)
+		return MIN(take_digest(s, l, block, err), 0);
 	atomic_fetch_add(&s->bind->e->blocks_read[facts->table], 1);
 	if (block->sums != SIZE_MAX) {
 		r = weir_rows_take_sums(s, l, block, err);
@@ -486,7 +457,9 @@ static int take_second_sums(struct rows_shared *s, struct rows_local *l,
 {
 	uint64_t columns = seconds_columns(TABLE_SUMMARY, s->sums);
 	const struct batch *summary;
-	int r = store_decode(l->cursor, block->sums, columns, &summary, err);
+	int r = block->digest ? store_decode_digest(l->cursor, block->digest, STORE_DIGEST_FILES,
+						    columns, &summary, err)
+			      : store_decode(l->cursor, block->sums, columns, &summary, err);
 
 	if (r == -EBADMSG) {
 		*err = (struct error){0};
@@ -494,7 +467,8 @@ static int take_second_sums(struct rows_shared *s, struct rows_local *l,
 	}
 	if (r < 0)
 		return r;
-	if (!from_summaries_as_rows(l->sums, summary, l->slice.block, s->sums >> SUMMARY_HIST & 1))
+	if (!block->digest &&
+	    !from_summaries_as_rows(l->sums, summary, l->slice.block, s->sums >> SUMMARY_HIST & 1))
 		return 0;
 	r = batch_seconds(summary, l->seconds_sums);
 	if (r < 0)
@@ -588,11 +562,46 @@ static int take_slice(struct rows_shared *s, struct rows_local *l, struct error 
 	return preagg_more(l, err);
 }
 
-/* What is held in memory by file has calls for both of their files. */
-static bool has_second(const struct rows_shared *s, const struct rows_block *block)
+/* In a digest failed calls alone are to be seen from their second file: it has the others for both. */
+static bool has_second(const struct rows_shared *s, const struct rows_local *l,
+		       const struct rows_block *block)
 {
-	return s->bind->each_file && !block->held_files &&
-	       store_block_has_seconds(s->bind->e->store, block->block);
+	const struct store *store = s->bind->e->store;
+	const struct store_digest *d = block->digest;
+	bool any = false;
+
+	if (!s->bind->each_file || (d && l->failed == d))
+		return false;
+	for (size_t i = 0; d && i < d->count && !any; i++)
+		any = store_block_has_seconds(store, d->blocks[i]);
+	return d ? any : store_block_has_seconds(store, block->block);
+}
+
+/* The next block of a digest that cannot be read; NULL: that was the last. */
+static const struct rows_block *next_failed(struct rows_shared *s, struct rows_local *l)
+{
+	const struct store *store = s->bind->e->store;
+
+	while (l->failed && l->failed_next < l->failed->count) {
+		size_t block = l->failed->blocks[l->failed_next++];
+
+		if (!rows_block_passes(s->bind, block))
+			continue;
+		l->instead = (struct rows_block){.block = block,
+						 .sums = store_summary_of(store, block)};
+		return &l->instead;
+	}
+	l->failed = NULL;
+	return NULL;
+}
+
+/* The block that comes next; NULL at the end. */
+static const struct rows_block *next_block(struct rows_shared *s, struct rows_local *l)
+{
+	const struct rows_block *b = next_failed(s, l);
+	size_t i = b ? 0 : atomic_fetch_add(&s->next, 1);
+
+	return b ? b : i < s->block_count ? &s->blocks[i] : NULL;
 }
 
 /* Goes to the next slice; it may be empty. 1, 0 at the end, or negative. */
@@ -605,16 +614,16 @@ static int next_slice(struct rows_shared *s, struct rows_local *l, struct error 
 	if (second) {
 		r = take_second(s, l, second, err);
 	} else {
-		size_t i = atomic_fetch_add(&s->next, 1);
+		const struct rows_block *b = next_block(s, l);
 
-		if (i >= s->block_count)
+		if (!b)
 			return 0;
 		if (atomic_load(&e->interrupted))
 			return error_set(err, -EINTR, "interrupted");
-		if (has_second(s, &s->blocks[i]))
-			l->second = &s->blocks[i];
-		r = weir_rows_take_block(s, l, &s->blocks[i], err);
-		atomic_fetch_add(&e->blocks_done, 1);
+		r = weir_rows_take_block(s, l, b, err);
+		if (r >= 0 && has_second(s, l, b))
+			l->second = b;
+		atomic_fetch_add(&e->blocks_done, b != &l->instead);
 	}
 	if (r == -EBADMSG) { /* the store counts it as damage, which is shown */
 		*err = (struct error){0};
