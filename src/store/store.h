@@ -177,7 +177,7 @@ enum store_digest_part {
 };
 
 struct store_digest {
-	const size_t *blocks; /* of op, ascending: not all between the first and the last */
+	const size_t *blocks;  /* of op, ascending: not all between the first and the last */
 	const int64_t *io_max; /* the longest call of I/O of each, ns; -1: none */
 	size_t count;	       /* of both */
 	uint64_t calls;

@@ -49,8 +49,7 @@ static void list_block(const struct block *b)
 {
 	printf("%8" PRIu64 " %12" PRIu64 "  %-8s %6u rows %8u bytes%s", b->pub.seq, b->pub.offset,
 	       b->view.head->kind == BLOCK_DIGEST ? "digest" : schema_table(b->pub.table)->name,
-	       b->pub.rows, b->pub.bytes,
-	       b->pub.long_calls ? "  long calls" : "");
+	       b->pub.rows, b->pub.bytes, b->pub.long_calls ? "  long calls" : "");
 	list_events(b);
 	putchar('\n');
 }

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-
 struct pool {
 	pthread_mutex_t lock;
 	struct engine *engines[RUNNING_MAX];

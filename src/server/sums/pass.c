@@ -34,8 +34,8 @@ struct worker {
 	void *state;
 	struct store_cursor *cursor;
 	struct eval_scratch *scratch;
-	struct batch *as_op;		      /* rows of summary, as the filter reads them */
-	struct batch *times;		      /* the part of a digest, while the other one is read */
+	struct batch *as_op; /* rows of summary, as the filter reads them */
+	struct batch *times; /* the part of a digest, while the other one is read */
 	struct batch *seconds, *seconds_sums; /* of op, of summary; where they are wanted */
 	uint32_t *rows;			      /* [BATCH_ROWS_MAX] */
 	struct error err;
@@ -414,8 +414,8 @@ static int pass_take_files(struct worker *w, struct pass_rows *rows, bool all)
 
 static int pass_take_of_files(struct worker *w, const struct item *item)
 {
-	const uint64_t first = 1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_FILE2_ID |
-			       1ull << SUMMARY_THREAD_ID;
+	const uint64_t first =
+		1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_FILE2_ID | 1ull << SUMMARY_THREAD_ID;
 	const struct pass_filter *f = w->run->p->pass_filter;
 	struct pass_rows rows;
 	bool named = false;
@@ -529,8 +529,9 @@ static bool digest_is_whole(const struct run *run, const struct store_digest *d,
 {
 	const struct pass *p = run->p;
 	const struct pass_filter *f = p->pass_filter;
-	bool filters = !f || (p->of_files ? f->by_summary
-					  : (!p->times || f->by_times) && (!p->files || f->by_files));
+	bool filters =
+		!f || (p->of_files ? f->by_summary
+				   : (!p->times || f->by_times) && (!p->files || f->by_files));
 
 	*ret_all = true;
 	for (size_t i = 0; i < d->count; i++) {

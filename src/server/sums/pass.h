@@ -24,7 +24,8 @@ struct pass_filter {
 	bool by_times;	  /* nor for files: the first part of a digest has it */
 	bool by_files;	  /* for nothing but files, classes and errors: the second part has it */
 	bool names_rows;  /* asks for single calls */
-	int64_t *files;	  /* versions of files, ascending, without one of which no call passes; NULL: any */
+	int64_t *
+		files; /* versions of files, ascending, without one of which no call passes; NULL: any */
 	size_t file_count;
 };
 
@@ -40,7 +41,7 @@ int pass_filter_name_files(struct pass_filter *s, const int64_t *ids, size_t cou
 /* Rows that passed: of op, or of summary. */
 struct pass_rows {
 	size_t block; /* of op, also where the rows are its summary's; SIZE_MAX: those of a digest */
-	bool second; /* calls that came already, seen from their second file; see struct pass */
+	bool second;  /* calls that came already, seen from their second file; see struct pass */
 	const struct store_digest *digest; /* NULL: of one block */
 	enum store_digest_part part;	   /* of the digest */
 	const struct batch *batch;
@@ -69,10 +70,10 @@ struct pass {
 	struct question *q;
 	const struct pass_filter *pass_filter; /* NULL: everything passes */
 	enum pass_range range;
-	int64_t from, to;    /* INT64_MIN, INT64_MAX: open */
-	uint64_t columns;    /* of op, that `take` reads */
-	bool summaries;	     /* `take` can do with rows of summary */
-	uint64_t sums;	     /* of summary, that it then reads; 0: all */
+	int64_t from, to; /* INT64_MIN, INT64_MAX: open */
+	uint64_t columns; /* of op, that `take` reads */
+	bool summaries;	  /* `take` can do with rows of summary */
+	uint64_t sums;	  /* of summary, that it then reads; 0: all */
 	/*
 	 * And with digests: `take` gets the rows of the part by time, and those of the part by file. Calls that stand in that
 	 * twice come once there.
@@ -96,7 +97,7 @@ struct pass {
 	size_t only_count;
 	struct pass_list *list; /* NULL: all in one go */
 	int64_t until; /* of the monotonic clock: takes no further block after it; 0: all */
-	size_t taken; /* of only: how many of the first were read, also where it stopped */
+	size_t taken;  /* of only: how many of the first were read, also where it stopped */
 	/* Takes rows into a worker's own state. 0 or negative. */
 	int (*take)(void *state, const struct pass_rows *rows);
 	void *states[PASS_THREADS_MAX]; /* one per worker; made by the caller */

@@ -44,7 +44,7 @@ int pass_filter_check(struct question *q, const char *text)
 	return text && *text ? pass_filter_parse(q, text, &s.plan) : 0;
 }
 
-static int compare_ids(const void *a, const void *b)
+static int pass_filter_by_id(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
@@ -58,14 +58,15 @@ int pass_filter_name_files(struct pass_filter *s, const int64_t *ids, size_t cou
 	if (!s->files)
 		return -ENOMEM;
 	memcpy(s->files, ids, count * sizeof(*ids));
-	qsort(s->files, count, sizeof(*ids), compare_ids);
+	qsort(s->files, count, sizeof(*ids), pass_filter_by_id);
 	s->file_count = count;
 	return 0;
 }
 
 int pass_filter_make(struct question *q, const char *text, struct pass_filter *ret)
 {
-	_cleanup_pass_filter_ struct pass_filter s = {.by_summary = true, .by_times = true, .by_files = true};
+	_cleanup_pass_filter_ struct pass_filter s = {
+		.by_summary = true, .by_times = true, .by_files = true};
 	uint64_t known = 0;
 	int r;
 

@@ -536,8 +536,8 @@ static int begin_worker(struct sums_job *j, unsigned int i)
 
 	if (r < 0)
 		return r;
-	s->keep_hists = want->files && j->pass.pass_filter->eval &&
-			!j->pass.pass_filter->by_summary;
+	s->keep_hists =
+		want->files && j->pass.pass_filter->eval && !j->pass.pass_filter->by_summary;
 	return share_pile(j->pass.q, want, j->pass.states[0], s);
 }
 

@@ -17,7 +17,8 @@ DEFINE_CLEANUP(struct encoder *, encoder_free)
 struct block_tells {
 	struct bytes events; /* as it is (block_events.h); empty: nothing */
 	int64_t until;	     /* EXTRA_UNTIL; UNTIL_UNKNOWN: nothing */
-	struct bytes digest; /* EXTRA_DIGEST: the rows are a part of one; empty: they are rows of their table */
+	struct bytes
+		digest; /* EXTRA_DIGEST: the rows are a part of one; empty: they are rows of their table */
 };
 #define UNTIL_UNKNOWN INT64_MIN
 

@@ -69,11 +69,8 @@ static int checker_init(struct checker *v)
 /* ---- faults ---- */
 
 static const char *const kind_names[] = {
-	[BLOCK_META] = "names",
-	[BLOCK_INDEX] = "index",
-	[BLOCK_END] = "end",
-	[BLOCK_USER] = "user table",
-	[BLOCK_DIGEST] = "digest",
+	[BLOCK_META] = "names",	     [BLOCK_INDEX] = "index",	[BLOCK_END] = "end",
+	[BLOCK_USER] = "user table", [BLOCK_DIGEST] = "digest",
 };
 
 static const char *kind_name(const struct block_view *view, const struct block *b)

@@ -43,11 +43,11 @@ struct file_header {
 static_assert(sizeof(struct file_header) == 64, "as documented");
 
 enum block_kind {
-	BLOCK_META = 1,	 /* names of tables, columns, vocabularies: begins a segment */
-	BLOCK_ROWS = 2,	 /* rows of a table */
-	BLOCK_INDEX = 3, /* headers of the blocks since the index before */
-	BLOCK_END = 4,	 /* the file was closed in order */
-	BLOCK_USER = 5,	 /* rows of a user's own table, behind an end mark */
+	BLOCK_META = 1,	  /* names of tables, columns, vocabularies: begins a segment */
+	BLOCK_ROWS = 2,	  /* rows of a table */
+	BLOCK_INDEX = 3,  /* headers of the blocks since the index before */
+	BLOCK_END = 4,	  /* the file was closed in order */
+	BLOCK_USER = 5,	  /* rows of a user's own table, behind an end mark */
 	BLOCK_DIGEST = 6, /* rows of summary that add up the summaries of several blocks */
 };
 

@@ -51,7 +51,7 @@ struct block {
 	const uint8_t *to_ours; /* meta.column of this table */
 	int64_t first, last;	/* EXTRA_RANGE; INT64_MAX, INT64_MIN: none */
 	uint8_t *header;
-	int64_t *stats; /* min, max, nulls of all columns */
+	int64_t *stats;			 /* min, max, nulls of all columns */
 	_Atomic(struct digest *) digest; /* of op: that it is in; NULL: none */
 	atomic_uint
 		verified; /* the state of its trace in which its checksums held; 0: not verified */

@@ -16,6 +16,7 @@
 #include "store/file/block.h"
 #include "store/file/block_events.h"
 #include "store/file/file.h"
+#include "store/file/fit.h"
 #include "store/file/meta.h"
 #include "store/store.h"
 #include "store/summary/digest.h"
@@ -478,53 +479,6 @@ static int waiting_batch(struct store_writer *w, unsigned int i, enum table_id t
 	return 0;
 }
 
-static size_t row_bytes(const struct batch *b, size_t row)
-{
-	size_t sum = 0;
-
-	for (unsigned int i = 0; i < b->def->column_count; i++) {
-		if (b->columns[i].ends)
-			sum += b->columns[i].ends[row] - (row ? b->columns[i].ends[row - 1] : 0);
-	}
-	return sum;
-}
-
-static bool has_bytes(const struct batch *b)
-{
-	for (unsigned int i = 0; i < b->def->column_count; i++) {
-		if (b->columns[i].ends)
-			return true;
-	}
-	return false;
-}
-
-static size_t batch_bytes(const struct batch *b)
-{
-	size_t sum = 0;
-
-	for (unsigned int i = 0; i < b->def->column_count; i++)
-		sum += b->columns[i].data_len;
-	return sum;
-}
-
-/* How many rows from `from` on fit the block that waits: by count, and by bytes in byte columns. */
-static size_t fitting(const struct batch *to, const struct batch *b, size_t from, size_t end)
-{
-	size_t room = STORE_ROWS_MAX - to->rows, bytes, n;
-
-	end = MIN(end, from + room);
-	if (!has_bytes(b))
-		return end - from;
-	bytes = batch_bytes(to);
-	for (n = 0; from + n < end; n++) {
-		bytes += row_bytes(b, from + n);
-		if (bytes > STORE_BLOB_CUT)
-			break;
-	}
-	/* One row alone may be larger, up to the limit of a blob. */
-	return n == 0 && !to->rows && room && from < end && bytes <= STORE_BLOB_MAX ? 1 : n;
-}
-
 /* Takes rows [from, to), cutting blocks as they fill; *from goes on as they are taken. */
 static int take_some(struct store_writer *w, unsigned int i, const struct batch *b, size_t *from,
 		     size_t to)
@@ -533,7 +487,7 @@ static int take_some(struct store_writer *w, unsigned int i, const struct batch 
 	int r = waiting_batch(w, i, b->table), failed = 0;
 
 	while (r >= 0 && *from < to) {
-		size_t n = fitting(q->rows, b, *from, to);
+		size_t n = fit_rows(q->rows, b, *from, to);
 		bool full;
 
 		if (n == 0 && !q->rows->rows)

@@ -362,7 +362,8 @@ static int digest_put_hist(struct digester *d, const struct group *g, struct bat
 		r = hist_unpack(&sum, d->hists.data + f->hist, f->hist_len);
 	}
 	return r < 0 ? r
-		     : batch_set_bytes(to, SUMMARY_HIST, row, d->packed, hist_pack(&sum, d->packed));
+		     : batch_set_bytes(to, SUMMARY_HIST, row, d->packed,
+				       hist_pack(&sum, d->packed));
 }
 
 static int digest_put_row(struct digester *d, const struct group *g, enum grouping by,

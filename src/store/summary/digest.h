@@ -14,7 +14,7 @@
 #include "store/file/format.h"
 #include "store/store.h"
 
-#define DIGEST_BLOCKS_MAX 256u			/* of op, in one digest */
+#define DIGEST_BLOCKS_MAX 256u			 /* of op, in one digest */
 #define DIGEST_CALLS	  (16u * STORE_ROWS_MAX) /* from so many on it is complete */
 #define DIGEST_FACTS_MAX  (2u * STORE_ROWS_MAX)
 
@@ -30,15 +30,16 @@ bool digest_is_due(const struct digester *d, size_t rows);
  * Adds the summary of a block of op, which has `calls` rows. 1; 0 where the summary does not count each of them, so that
  * the block stays outside; -ENOMEM.
  */
-int digest_add(struct digester *d, const struct batch *summary, uint64_t block, uint64_t calls)
-	_must_check_;
+int digest_add(struct digester *d, const struct batch *summary, uint64_t block,
+	       uint64_t calls) _must_check_;
 /*
  * Makes both parts of what was added; digest_clear() comes next. *ret_times is NULL where a digest saves nothing: it
  * would have more than half of the rows. So is *ret_files. 0, -ENOMEM, or -EBADMSG where a histogram is malformed. The
  * batches are the digester's.
  */
-int digest_make(struct digester *d, struct batch **ret_times, struct batch **ret_files) _must_check_;
+int digest_make(struct digester *d, struct batch **ret_times,
+		struct batch **ret_files) _must_check_;
 /* Appends what the header of a part says beside its rows (EXTRA_DIGEST). 0 or -ENOMEM. */
-int digest_put_extra(const struct digester *d, enum store_digest_part part, struct buf *to)
-	_must_check_;
+int digest_put_extra(const struct digester *d, enum store_digest_part part,
+		     struct buf *to) _must_check_;
 void digest_clear(struct digester *d);

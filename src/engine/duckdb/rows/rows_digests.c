@@ -7,7 +7,7 @@
 #include "engine/order.h"
 
 /* What every row of the part by file has. */
-#define FILE_COLUMNS                                                            \
+#define FILE_COLUMNS                                                             \
 	(1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_CLASS | 1ull << SUMMARY_ERR | \
 	 1ull << SUMMARY_CALLS | 1ull << SUMMARY_BYTES | 1ull << SUMMARY_TIME |  \
 	 1ull << SUMMARY_MAX)
@@ -65,6 +65,15 @@ static void rows_digests_stand(struct rows_shared *s, const struct map *places, 
 			s->blocks[at].block = SIZE_MAX;
 	}
 	s->blocks[first].digest = d;
+}
+
+bool rows_digest_has_seconds(const struct rows_shared *s, const struct store_digest *d)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < d->count && !any; i++)
+		any = store_block_has_seconds(s->bind->e->store, d->blocks[i]);
+	return any;
 }
 
 uint64_t rows_digest_columns(const struct rows_shared *s)

@@ -26,5 +26,7 @@ struct rows_shared {
 
 /* rows_digests.c: digests take the place of their blocks, unless more is asked for of files. 0 or -ENOMEM. */
 int rows_choose_digests(struct rows_shared *s);
+/* True where a block of it may have calls that move bytes between two files. */
+bool rows_digest_has_seconds(const struct rows_shared *s, const struct store_digest *d);
 /* The columns of summary that expressions and sums are made of: a range of time is no matter of single rows there. */
 uint64_t rows_digest_columns(const struct rows_shared *s);

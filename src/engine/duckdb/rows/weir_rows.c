@@ -19,7 +19,7 @@ struct rows_local {
 	uint32_t *chosen;   /* room for a block's rows */
 	uint32_t *identity; /* 0, 1, 2, ... */
 	struct from_summaries_view *sums;
-	const struct rows_block *second; /* whose calls come next, seen from their second file */
+	const struct rows_block *second;   /* whose calls come next, seen from their second file */
 	const struct store_digest *failed; /* cannot be read: its blocks come next */
 	size_t failed_next;
 	struct rows_block instead;	      /* the one of them that is read */
@@ -401,9 +401,8 @@ static int take_digest(struct rows_shared *s, struct rows_local *l, const struct
 	int r = store_decode_digest(l->cursor, d, by_file ? STORE_DIGEST_FILES : STORE_DIGEST_TIMES,
 				    rows_digest_columns(s), &sums, err);
 
-	if (r == -EBADMSG ||
-	    (r >= 0 && !by_file && s->sums >> SUMMARY_HIST & 1 &&
-	     !store_summary_counts(sums, d->calls, true))) {
+	if (r == -EBADMSG || (r >= 0 && !by_file && s->sums >> SUMMARY_HIST & 1 &&
+			      !store_summary_counts(sums, d->calls, true))) {
 		*err = (struct error){0};
 		l->failed = d;
 		l->failed_next = 0;
@@ -566,15 +565,10 @@ static int take_slice(struct rows_shared *s, struct rows_local *l, struct error 
 static bool has_second(const struct rows_shared *s, const struct rows_local *l,
 		       const struct rows_block *block)
 {
-	const struct store *store = s->bind->e->store;
-	const struct store_digest *d = block->digest;
-	bool any = false;
-
-	if (!s->bind->each_file || (d && l->failed == d))
+	if (!s->bind->each_file || (block->digest && l->failed == block->digest))
 		return false;
-	for (size_t i = 0; d && i < d->count && !any; i++)
-		any = store_block_has_seconds(store, d->blocks[i]);
-	return d ? any : store_block_has_seconds(store, block->block);
+	return block->digest ? rows_digest_has_seconds(s, block->digest)
+			     : store_block_has_seconds(s->bind->e->store, block->block);
 }
 
 /* The next block of a digest that cannot be read; NULL: that was the last. */
@@ -587,8 +581,8 @@ static const struct rows_block *next_failed(struct rows_shared *s, struct rows_l
 
 		if (!rows_block_passes(s->bind, block))
 			continue;
-		l->instead = (struct rows_block){.block = block,
-						 .sums = store_summary_of(store, block)};
+		l->instead =
+			(struct rows_block){.block = block, .sums = store_summary_of(store, block)};
 		return &l->instead;
 	}
 	l->failed = NULL;
