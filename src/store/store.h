@@ -23,6 +23,7 @@ struct store_options {
 	void (*sync_thread)(
 		void); /* what that thread calls first, to give up what it needs not; may be NULL */
 	bool no_summary;  /* leave the summary of each op block out (tests) */
+	bool no_digest;	  /* and digests (tests) */
 	int64_t block_ns; /* a block is cut at this age; 0: 500 ms */
 	uid_t owner;	  /* who owns the file: SUDO_UID's user; (uid_t)-1: nobody else */
 };

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""index.py WEIR CRAFTED: what is answered from sums kept in memory is what the rows say, for ranges that cut blocks, summaries
-and segments anywhere, with filters that the sums can answer and others."""
+"""index.py WEIR CRAFTED: what is answered from digests and summaries is what the rows say, for ranges that cut blocks and digests
+anywhere, with filters that the sums can answer and others."""
 import json
 import os
 import random
@@ -18,7 +18,7 @@ weir = os.path.abspath(sys.argv[1])
 folder = tempfile.mkdtemp(prefix='weir-serve-index-')
 tap = Tap()
 check = tap.check
-ROWS = 2300000  # some 35 blocks: two segments and a part of one
+ROWS = 2300000  # some 35 blocks: two digests and what came after them
 # True for every call, but nothing that a summary or a block's header knows: all is read from rows.
 ROWS_ONLY = 'row_id >= 0'
 
@@ -74,8 +74,8 @@ def wide(last):
     return {'from_': last // 9, 'to': last // 9 * 8}
 
 
-# dur > 200ns and 239ns: all calls of some blocks, which their headers know. dur > 3ms: calls that are kept in memory when the
-# server has rested.
+# dur > 200ns and 239ns: all calls of some blocks, which their headers know. dur > 3ms: few blocks have
+# such calls.
 FILTERS = ['op == read', 'dur > 3ms', 'dur > 3ms && (tid > 0 || err is null) && bytes < 1M', 'dur > 200ns', 'dur > 239ns && dur < 10s', 'dur > 2us', 'dur >= 1024ns && class == data', 'row_id % 3 == 0', 'comm == "db_bench" && err is null', 'class == sync', 'path ~ "/tmp/rocksdb/*"', 'dur > 1ms && op in (read, pread64)']
 
 
@@ -107,7 +107,7 @@ def answers(s, rng):
 KEYS = ['op', 'class', 'err', 'comm', 'pid', 'tid', 'exe', 'file', 'file_id', 'ext(path)', 'peer', 'op in (read, pread64)']
 AGGREGATES = ['count()', 'sum(bytes)', 'sum(dur)', 'max(dur)', 'avg(dur)', 'avg(bytes)', 'rate()', 'rate(bytes)', 'p50(dur)',
               'p99(dur)', 'hist(dur)', 'count(err)', 'countif(class == data)', 'distinct(op)', 'max(tid)', 'distinct(comm)']
-# What is in memory by file and class.
+# What digests have by file.
 FILE_KEYS = ['file', 'file_id', 'class', 'ext(path)', 'peer', 'class == data']
 FILE_AGGREGATES = [a for a in AGGREGATES if a not in ('count(err)', 'distinct(op)', 'max(tid)', 'distinct(comm)')] + ['distinct(class)']
 ASKED = [None, 'class == data', 'class != wait && op ~ "*read*"', 'err is not null', 'comm != "db_bench" || op == write', 'class == sync',
@@ -132,23 +132,12 @@ def question(rng, files):
 
 
 def questions(s, rng, count):
-    """What a query answers from sums in memory, or in part; the index is there since /overview was asked."""
+    """What a query answers from digests, or in part."""
     last = s.get('trace')['last']
-    s.get('overview')
     given = list(ranges(last, rng))
     for i in range(count):
         q = question(rng, i % 3 == 2)
         compare(s, q, 'query', limit=5000, q=q, **(rng.choice(given) if i % 2 else {}))
-
-def beginning(s):
-    """Who cannot wait for what is read at the start is told of a part of it, and which; then of more, then of all."""
-    shares = []
-    while not shares or shares[-1] < 1:
-        o = s.get('overview', width=100, brief=1, within=1)
-        shares.append(o.get('read', 1))
-    check('the first overview comes in parts, or at once', shares == sorted(shares) and shares[0] > 0, shares)
-    check('and is at last of all', differs(o, s.get('overview', width=100, brief=1)) is None)
-
 
 LONG = ['where dur > 3ms | by comm, op, file | count(), max(dur), sum(bytes), hist(dur)', 'where class != wait && dur > 5ms | by pid every 100ms | p99(dur)',
         'where dur > 3ms && op != read | select start, dur, op, path | sort start, dur', 'where dur > 3ms | sort dur desc | head 50',
@@ -156,8 +145,7 @@ LONG = ['where dur > 3ms | by comm, op, file | count(), max(dur), sum(bytes), hi
 
 
 def long_calls(s):
-    """What a query asks of long calls alone, which are kept in memory."""
-    rest(s)
+    """What a query asks of long calls alone, which few blocks have."""
     last = s.get('trace')['last']
     for q in LONG:
         for r in ({}, wide(last)):
@@ -165,20 +153,8 @@ def long_calls(s):
             check(f'{q}: there are such calls', len(a['rows']) > 0)
 
 
-def rest(s):
-    """What the server reads ahead is mostly read when it uses no more CPU; what it answers is the same before."""
-    before = -1.0
-    for _ in range(60):
-        used = s.cpu_s()
-        if used == before:
-            return
-        before = used
-        time.sleep(0.5)
-
-
 def pictures(s):
-    """Of files that were read ahead, and of others, of any range."""
-    rest(s)
+    """Of files with much time and with little, of any range."""
     last = s.get('trace')['last']
     files = [f for f in s.get('overview')['files']['rows'] if f['path']]
     for f in files[:3] + files[-1:]:
@@ -213,7 +189,6 @@ def memory():
         pid = s.process.pid
         if is_sanitized(s):
             return
-        rest(s)
         s.get('overview')
         with open(f'/proc/{pid}/clear_refs', 'w', encoding='ascii') as f:
             f.write('5')  # the peak begins anew
@@ -224,7 +199,6 @@ def memory():
         check('and the memory that it takes', more < 2 * FILTER_BYTES + files * FILE_BYTES, more, files)
     # the same of several at once, which share the memory: one that needs more than there is left waits for the others
     with Serve(weir, '--threads', '2', '--memory', '40M', 'n.trace', folder=folder) as s:
-        rest(s)
         s.get('overview')
         with open(f'/proc/{s.process.pid}/clear_refs', 'w', encoding='ascii') as f:
             f.write('5')
@@ -307,7 +281,6 @@ def main():
     has_engine = subprocess.run([weir, 'query', '--json', 'by op | count()', 'a.trace'], cwd=folder, capture_output=True,
                                 check=False).returncode == 0
     with Serve(weir, 'a.trace', folder=folder) as s:
-        beginning(s)
         pictures(s)
         answers(s, rng)
         if has_engine:

@@ -6,6 +6,7 @@
 #include "common.h"
 #include "schema/vocab.h"
 #include "store/file/check_trace.h"
+#include "store/file/digest_aside.h"
 #include "store/file/reader.h"
 #include "store/summary/digest.h"
 
@@ -24,15 +25,16 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void write_trace(const char *path, uint64_t seed, unsigned int blocks)
+static void write_trace(const char *path, uint64_t seed, unsigned int blocks, bool digests)
 {
+	const struct store_options opt = {.owner = (uid_t)-1, .no_digest = !digests};
 	struct draw d = {seed};
 	int64_t clock = 1700000000000000000;
 	struct batch *files = file_rows(60);
 	struct store_writer *w;
 	struct error err = {0};
 
-	assert_ok(store_create(&w, path, NULL, &err), err);
+	assert_ok(store_create(&w, path, &opt, &err), err);
 	assert_ok(store_append(w, files, &err), err);
 	for (unsigned int i = 0; i < blocks; i++) {
 		struct batch *b = likely_ops(&d, ROWS, &clock);
@@ -147,19 +149,14 @@ static void same(struct figures a, struct figures b)
 	assert_int_equal(a.errors, b.errors);
 }
 
-static void add_up(void **state)
+/* Each of them is what its blocks' summaries say. */
+static void check_digests(const struct store *s, size_t count)
 {
 	_cleanup_(store_cursor_freep) struct store_cursor *c = NULL;
-	_cleanup_(store_freep) struct store *s = NULL;
 	const struct store_digest *list[4];
-	const char *path = in_folder("sums");
-	size_t count;
 
-	write_trace(path, 31, BLOCKS);
-	s = open_trace(path);
 	assert_int_equal(store_cursor_new(&c, s), 0);
-	count = list_digests(s, list, ARRAY_SIZE(list));
-	assert_int_equal(count, 2); /* what came last is in none */
+	assert_int_equal(list_digests(s, list, ARRAY_SIZE(list)), count);
 	for (size_t k = 0; k < count; k++) {
 		const struct batch *b;
 		struct error err = {0};
@@ -184,6 +181,37 @@ static void add_up(void **state)
 	}
 }
 
+static void add_up(void **state)
+{
+	_cleanup_(store_freep) struct store *s = NULL;
+	const char *path = in_folder("sums");
+
+	write_trace(path, 31, BLOCKS, true);
+	s = open_trace(path);
+	check_digests(s, 2); /* what came last is in none */
+}
+
+/* Those of a trace without are made, the same. */
+static void aside(void **state)
+{
+	_cleanup_(digest_maker_freep) struct digest_maker *m = NULL;
+	_cleanup_(store_freep) struct store *s = NULL;
+	const char *path = in_folder("aside");
+	const struct store_digest *none;
+	unsigned int steps = 0;
+	int r;
+
+	write_trace(path, 31, BLOCKS, false);
+	s = open_trace(path);
+	assert_int_equal(list_digests(s, &none, 0), 0);
+	assert_int_equal(digest_maker_new(&m, s), 0);
+	while ((r = digest_maker_step(m)) > 0)
+		steps++;
+	assert_int_equal(r, 0);
+	assert_int_equal(steps, 2);
+	check_digests(s, 2);
+}
+
 /* Damage in a part costs no call and not the other part; store_check() finds it. */
 static void damaged(void **state)
 {
@@ -198,7 +226,7 @@ static void damaged(void **state)
 	struct error err = {0};
 	const struct batch *b;
 
-	write_trace(path, 32, DIGEST_BLOCKS_MAX + 1);
+	write_trace(path, 32, DIGEST_BLOCKS_MAX + 1, true);
 	s = open_trace(path);
 	assert_ok(store_check(s, 0, &opt, &r, &err), err);
 	faults = r.faults; /* threads have no rows */
@@ -234,7 +262,7 @@ static void of_damaged_block(void **state)
 	const struct batch *rows;
 	struct error err = {0};
 
-	write_trace(path, 33, DIGEST_BLOCKS_MAX + 1);
+	write_trace(path, 33, DIGEST_BLOCKS_MAX + 1, true);
 	s = open_trace(path);
 	assert_int_equal(list_digests(s, &d, 1), 1);
 	b = store_block(s, d->blocks[7]);
@@ -276,9 +304,8 @@ static void unfinished(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(add_up),
-		cmocka_unit_test(damaged),
-		cmocka_unit_test(of_damaged_block),
+		cmocka_unit_test(add_up),     cmocka_unit_test(aside),
+		cmocka_unit_test(damaged),    cmocka_unit_test(of_damaged_block),
 		cmocka_unit_test(unfinished),
 	};
 

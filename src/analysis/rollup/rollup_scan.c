@@ -259,6 +259,50 @@ static int read_summary(struct worker *w, const struct item *item, bool whole, s
 	return r < 0 ? r : 1;
 }
 
+/* 1 where the digest was added, 0 where its blocks must be read. */
+static int read_digest(struct worker *w, const struct store_digest *d, struct error *err)
+{
+	struct error unread = {0};
+	const struct batch *b;
+	int r = store_decode_digest(w->cursor, d, STORE_DIGEST_TIMES, ~0ull, &b, &unread);
+
+	if (r < 0)
+		return damaged(r) < 0 ? error_set(err, r, "%s", unread.message) : 0;
+	if (!store_summary_counts(b, d->calls, true))
+		return 0;
+	w->summed += d->count;
+	r = rollup_add(w->rollup, b);
+	return r < 0 ? error_errno(err, r, "summing blocks") : 1;
+}
+
+static int rollup_scan_read_block(struct worker *w, const struct item *item)
+{
+	enum how how = block_how(w->scan, item->block);
+	int r = 0;
+
+	if (how == HOW_SKIP)
+		w->skipped++;
+	if (how == HOW_SUMMARY || how == HOW_WHOLE)
+		r = read_summary(w, item, how == HOW_WHOLE, &w->err);
+	return how == HOW_SKIP || r ? r : rollup_scan_read_rows(w, item->block, &w->err);
+}
+
+static int rollup_scan_read_item(struct worker *w, const struct item *item)
+{
+	const struct store_digest *d = item->digest;
+	int r = d ? read_digest(w, d, &w->err) : 0;
+
+	if (!d)
+		return rollup_scan_read_block(w, item);
+	for (size_t i = 0; i < d->count && r == 0; i++) {
+		const struct item one = {.block = d->blocks[i],
+					 .summary = store_summary_of(w->scan->store, d->blocks[i])};
+
+		r = MIN(rollup_scan_read_block(w, &one), 0);
+	}
+	return r;
+}
+
 static void *rollup_scan_work(void *arg)
 {
 	struct worker *w = arg;
@@ -266,19 +310,11 @@ static void *rollup_scan_work(void *arg)
 
 	for (;;) {
 		size_t i = atomic_fetch_add(&scan->next_item, 1);
-		const struct item *item = &scan->items[i];
-		enum how how;
-		int r = 0;
+		int r;
 
 		if (i >= scan->item_count || atomic_load(&scan->failed))
 			return NULL;
-		how = block_how(scan, item->block);
-		if (how == HOW_SKIP)
-			w->skipped++;
-		if (how == HOW_SUMMARY || how == HOW_WHOLE)
-			r = read_summary(w, item, how == HOW_WHOLE, &w->err);
-		if (how != HOW_SKIP && r == 0)
-			r = rollup_scan_read_rows(w, item->block, &w->err);
+		r = rollup_scan_read_item(w, &scan->items[i]);
 		if (r < 0) {
 			atomic_store(&scan->failed, true);
 			return NULL;
@@ -288,17 +324,42 @@ static void *rollup_scan_work(void *arg)
 
 /* ---- which blocks, by whom ---- */
 
-static void rollup_scan_list_blocks(struct scan *scan)
+/* The digest of a block, where it says all that is asked of its blocks: nothing of files, nothing of single calls. */
+static const struct store_digest *rollup_scan_digest(const struct scan *scan, size_t block)
+{
+	const struct scan_options *o = scan->opt;
+	const struct store_digest *d;
+
+	if (o->keys & (ROLLUP_FILE | ROLLUP_CPU) || o->file_alias || o->seconds || o->slowest)
+		return NULL;
+	d = store_digest_of(scan->store, block);
+	for (size_t i = 0; d && i < d->count; i++) {
+		if (block_how(scan, d->blocks[i]) != HOW_WHOLE)
+			return NULL;
+	}
+	return d;
+}
+
+static int rollup_scan_list_blocks(struct scan *scan)
 {
 	size_t count = store_block_count(scan->store);
+	_cleanup_free_ uint8_t *done = calloc(count + 1, 1);
 
+	if (!done)
+		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		const struct store_block *b = store_block(scan->store, i);
+		const struct store_digest *d;
 
-		if (b->table == TABLE_OP && b->rows)
-			scan->items[scan->item_count++] =
-				(struct item){i, store_summary_of(scan->store, i)};
+		if (b->table != TABLE_OP || !b->rows || done[i])
+			continue;
+		d = rollup_scan_digest(scan, i);
+		scan->items[scan->item_count++] =
+			(struct item){i, store_summary_of(scan->store, i), d};
+		for (size_t k = 0; d && k < d->count; k++)
+			done[d->blocks[k]] = 1;
 	}
+	return 0;
 }
 
 static void rollup_scan_worker_free(struct worker *w)
@@ -375,7 +436,7 @@ static int scan_prepare(struct scan *scan)
 		scan->worker_count = 0;
 		return -ENOMEM;
 	}
-	rollup_scan_list_blocks(scan);
+	r = rollup_scan_list_blocks(scan);
 	for (unsigned int i = 0; i < scan->worker_count && r >= 0; i++) {
 		r = worker_prepare(scan, &scan->workers[i]);
 	}

@@ -17,6 +17,7 @@
 #include "server/sums/slowest.h"
 #include "server/sums/access_map.h"
 #include "store/user/user.h"
+#include "store/file/digest_aside.h"
 #include "store/file/verify.h"
 
 #define ROW_BITS   16
@@ -231,6 +232,19 @@ static void init_locks(struct server *s)
 	clock_cond_init(&s->news);
 }
 
+/* Of a trace that has none, or whose recorder was killed before it wrote the last. */
+static void make_digests(struct server *s)
+{
+	_cleanup_(digest_maker_freep) struct digest_maker *m = NULL;
+	int r = digest_maker_new(&m, s->store) < 0 ? 0 : 1;
+
+	while (r > 0 && admission_idle(s)) {
+		pthread_rwlock_rdlock(&s->lock);
+		r = digest_maker_step(m); /* where that fails, summaries are read */
+		pthread_rwlock_unlock(&s->lock);
+	}
+}
+
 /* What the first list of files would wait for. */
 static void *warm_up(void *arg)
 {
@@ -239,6 +253,7 @@ static void *warm_up(void *arg)
 	pthread_rwlock_rdlock(&s->lock);
 	names_prepare(s); /* where that fails, the question that needs it says so */
 	pthread_rwlock_unlock(&s->lock);
+	make_digests(s);
 	return NULL;
 }
 

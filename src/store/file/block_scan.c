@@ -213,6 +213,7 @@ struct block *scan_new_block(struct trace *t, uint64_t offset, struct found_bloc
 	if (!b)
 		return NULL;
 	b->view = c->view;
+	b->aside = t->aside.names && t->names == t->aside.names;
 	b->to_ours = t->names->meta.column[table];
 	b->pub = (struct store_block){.table = table,
 				      .trace = t->number,

@@ -16,8 +16,8 @@ struct check_fault {
 	uint64_t offset; /* in the file */
 	uint64_t bytes;	 /* from there on that cannot be read; 0: what is wrong costs no byte */
 	uint64_t blocks; /* that cannot be read; 0 likewise */
-	const char *
-		kind; /* "op", "file", ...: the table of a block of rows; "names", "index", "end", "user table", "digest"; "": unknown */
+	/* The table of a block of rows, "op", "file", ...; "names", "index", "end", "user table", "digest"; "" where unknown. */
+	const char *kind;
 	uint32_t rows;	   /* of the block that cannot be read */
 	bool rows_unknown; /* more may be missing than `rows` */
 	int64_t first,

@@ -61,7 +61,7 @@ void reader_block_damaged(struct store *s, struct block *b, const char *why)
 struct decode_source reader_source(const struct store *s, const struct block *b)
 {
 	return (struct decode_source){
-		.fd = s->traces[b->pub.trace].fd,
+		.fd = b->aside ? s->traces[b->pub.trace].aside.fd : s->traces[b->pub.trace].fd,
 		.payload = b->pub.offset + b->view.head->header_len,
 		.view = b->view,
 		.table = b->pub.table,
@@ -107,6 +107,9 @@ static void reader_trace_free(struct trace *t)
 	}
 	if (t->fd >= 0)
 		close(t->fd);
+	if (t->aside.fd >= 0)
+		close(t->aside.fd);
+	free(t->aside.names);
 	free(t->path);
 }
 
@@ -124,6 +127,7 @@ static int open_file(struct store *s, const char *path, int fd, const struct sta
 	if (r < 0)
 		return r;
 	*t = (struct trace){.fd = -1,
+			    .aside.fd = -1,
 			    .dev = st->st_dev,
 			    .ino = st->st_ino,
 			    .number = (uint32_t)s->trace_count,

@@ -32,9 +32,14 @@ struct trace {
 	struct names *names; /* the last */
 	uint64_t next;	     /* where the next block is expected */
 	uint64_t next_seq;
-	bool ended;		   /* an end mark was seen */
-	int64_t until;		   /* EXTRA_UNTIL of its blocks */
-	uint64_t last_index;	   /* where the last index block is; 0: none */
+	bool ended;	     /* an end mark was seen */
+	int64_t until;	     /* EXTRA_UNTIL of its blocks */
+	uint64_t last_index; /* where the last index block is; 0: none */
+	struct {
+		int fd; /* a file in memory; -1: none */
+		uint64_t len, seq;
+		struct names *names;
+	} aside;		   /* digests that are not in the file: digest_aside.h */
 	struct digest *digest;	   /* the last; NULL: none */
 	struct user_table *coming; /* a user's table whose last block is still to come */
 	uint64_t checked;	   /* bytes read for headers that proved to be none */
@@ -51,6 +56,7 @@ struct block {
 	const uint8_t *to_ours; /* meta.column of this table */
 	int64_t first, last;	/* EXTRA_RANGE; INT64_MAX, INT64_MIN: none */
 	uint8_t *header;
+	bool aside;			 /* not in the file, but in trace.aside */
 	int64_t *stats;			 /* min, max, nulls of all columns */
 	_Atomic(struct digest *) digest; /* of op: that it is in; NULL: none */
 	atomic_uint
@@ -141,6 +147,9 @@ ssize_t scan_trace(struct store *s, struct trace *t, struct error *err);
 
 /* digest_blocks.c: takes a part of a digest. 0 or negative. */
 int digest_take(struct store *s, struct trace *t, uint64_t offset, struct found_block *c);
+/* The same of one in trace.aside, of blocks before block `end` of the store. */
+int digest_take_aside(struct store *s, struct trace *t, uint64_t offset, size_t end,
+		      struct found_block *c);
 void digests_free(struct store *s);
 /* A part that is there. */
 struct block *digest_part(const struct store_digest *d, enum store_digest_part part);
