@@ -112,7 +112,7 @@ struct server {
 /* A request that reads the trace. */
 struct question {
 	struct server *server;
-	struct http_request *request; /* NULL: the server's own question, until it stops */
+	struct http_request *request;
 	const char *client;	      /* whose it is, for admission.h */
 	bool apart;		      /* SQL: worked on in a process of its own */
 	bool light;		      /* takes little, whatever the trace */

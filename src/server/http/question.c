@@ -99,14 +99,7 @@ void question_fail(struct question *q, int code)
 
 bool question_stopped(const struct question *q)
 {
-	bool stopping;
-
-	if (q->request)
-		return http_stopped(q->request) != 0;
-	pthread_mutex_lock(&q->server->news_lock);
-	stopping = q->server->stopping;
-	pthread_mutex_unlock(&q->server->news_lock);
-	return stopping;
+	return http_stopped(q->request) != 0;
 }
 
 void question_deadline(struct question *q, int64_t ns)

@@ -379,6 +379,8 @@ static bool pass_is_of_files(const struct pass_filter *f, int64_t id)
 {
 	size_t low = 0, high = f->file_count;
 
+	if (!high || id < f->files[0] || id > f->files[high - 1])
+		return false;
 	while (low < high) {
 		size_t mid = (low + high) / 2;
 

@@ -262,8 +262,23 @@ int sums_add_file(struct sums *s, const struct sums_file *f)
 	return 0;
 }
 
+/* Of a digest's rows, which are sorted by file and go to the pile: nobody looks for one of them here. */
+static int append_file(struct sums *s, const struct sums_file *f)
+{
+	int r;
+
+	if (s->file_count && s->files[s->file_count - 1].id == f->id) {
+		file_sums_add(&s->files[s->file_count - 1], f);
+		return 0;
+	}
+	r = grow((void **)&s->files, &s->file_cap, s->file_count + 1, sizeof(*s->files));
+	if (r >= 0)
+		s->files[s->file_count++] = *f;
+	return r;
+}
+
 static int add_to_file(struct sums *s, int64_t id, const struct fact *f, uint64_t time,
-		       uint64_t max)
+		       uint64_t max, bool sorted)
 {
 	struct sums_file sum = {.id = id, .all = f->calls};
 
@@ -276,12 +291,12 @@ static int add_to_file(struct sums *s, int64_t id, const struct fact *f, uint64_
 		sum.time = time;
 		sum.max = max;
 	}
-	return sums_add_file(s, &sum);
+	return sorted ? append_file(s, &sum) : sums_add_file(s, &sum);
 }
 
 static int take_file_op(struct sums *s, const struct fact *f, int64_t file, uint64_t dur)
 {
-	int r = add_to_file(s, file, f, dur, dur);
+	int r = add_to_file(s, file, f, dur, dur, false);
 
 	/* the file that was added to last */
 	return r >= 0 && file >= 0 && sums_is_io(f->class) && s->keep_hists
@@ -354,7 +369,8 @@ static int sums_take_sum(struct sums *s, const struct pass_rows *rows, size_t i)
 
 	if (s->by_file && files)
 		r = add_to_file(s, file, &f, (uint64_t)MAX(batch_get(b, SUMMARY_TIME, i, 0), 0),
-				(uint64_t)MAX(batch_get(b, SUMMARY_MAX, i, 0), 0));
+				(uint64_t)MAX(batch_get(b, SUMMARY_MAX, i, 0), 0),
+				rows->digest && s->pile);
 	if (r < 0 || rows->second)
 		return r;
 	if (s->by_failure && f.err > 0 && files)
