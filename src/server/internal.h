@@ -38,7 +38,6 @@ struct cache;
 struct catalog;
 struct overview_parts;
 struct pool;
-struct slow_store;
 struct access_map_store;
 
 /* What is known to be wrong with the trace, by now. */
@@ -105,7 +104,6 @@ struct server {
 	struct cache *cache;
 	struct pool *pool;
 	struct access_map_store *access_map;
-	struct slow_store *slow;
 	struct overview_parts *parts;
 };
 
@@ -113,12 +111,12 @@ struct server {
 struct question {
 	struct server *server;
 	struct http_request *request;
-	const char *client;	      /* whose it is, for admission.h */
-	bool apart;		      /* SQL: worked on in a process of its own */
-	bool light;		      /* takes little, whatever the trace */
-	struct buf out;		      /* the answer's body */
-	struct buf loss;	      /* the member "loss" of it */
-	struct known_loss known;      /* what that says */
+	const char *client;	 /* whose it is, for admission.h */
+	bool apart;		 /* SQL: worked on in a process of its own */
+	bool light;		 /* takes little, whatever the trace */
+	struct buf out;		 /* the answer's body */
+	struct buf loss;	 /* the member "loss" of it */
+	struct known_loss known; /* what that says */
 	uint64_t version; /* of the trace and of what is known of it: answers are kept by it */
 	const char *type;
 	bool columns;	    /* the compact form is wanted */

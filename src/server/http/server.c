@@ -14,7 +14,6 @@
 #include "server/api/overview_parts.h"
 #include "server/sums/pass.h"
 #include "server/http/pool.h"
-#include "server/sums/slowest.h"
 #include "server/sums/access_map.h"
 #include "store/user/user.h"
 #include "store/file/digest_aside.h"
@@ -271,7 +270,7 @@ static int server_open_all(struct server *s, struct error *err)
 			      store_trace_count(s->store), 1u << TRACE_BITS);
 	if (r >= 0 && (cache_new(&s->cache) < 0 || pool_new(&s->pool, s) < 0 ||
 		       catalog_new(&s->catalog) < 0 || access_map_store_new(&s->access_map) < 0 ||
-		       slow_store_new(&s->slow) < 0 || overview_parts_new(&s->parts) < 0))
+		       overview_parts_new(&s->parts) < 0))
 		r = error_errno(err, -ENOMEM, "cannot serve");
 	for (size_t i = 0; i < s->opt.path_count; i++) {
 		struct stat st;
@@ -341,7 +340,6 @@ void server_stop(struct server *s)
 	map_free(&s->blocks);
 	catalog_free(s->catalog);
 	access_map_store_free(s->access_map);
-	slow_store_free(s->slow);
 	overview_parts_free(s->parts);
 	pthread_mutex_destroy(&s->names_lock);
 	free(s->command);

@@ -10,8 +10,3 @@
  */
 int slowest_find(struct question *q, const struct pass_filter *pass_filter, const struct sums *sums,
 		 size_t max, struct batch **ret, int64_t **ret_rows);
-
-/* The slowest calls of blocks that were looked at, and calls that were shown: they are those of the next answer, too. */
-struct slow_store;
-int slow_store_new(struct slow_store **ret) _must_check_;
-void slow_store_free(struct slow_store *s);
