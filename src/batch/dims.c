@@ -2,6 +2,7 @@
 #include "batch/dims.h"
 
 #include "base/idmap.h"
+#include "base/map.h"
 #include "base/strpool.h"
 #include "batch/dims_file.h"
 
@@ -36,6 +37,9 @@ struct dims {
 	struct dim_table tables[TABLE_COUNT];
 	/* generation (of a file) or task (of a thread) -> row number of its latest version */
 	struct idmap latest, latest_threads;
+	/* hash of process and tid -> row numbers of two versions of the thread: the first that ran
+	 * its latest program, and (in the upper half) the latest */
+	struct map by_tid;
 	struct strpool strings;
 	struct file_pack files;
 };
@@ -83,6 +87,7 @@ void dims_free(struct dims *d)
 		dims_table_free(&d->tables[i]);
 	idmap_free(&d->latest);
 	idmap_free(&d->latest_threads);
+	map_free(&d->by_tid);
 	strpool_free(&d->strings);
 	file_pack_free(&d->files);
 	free(d);
@@ -108,6 +113,7 @@ void dims_forget(struct dims *d, enum table_id table)
 	} else if (table == TABLE_THREAD) {
 		idmap_free(&d->latest_threads);
 		d->latest_threads = (struct idmap){0};
+		map_clear(&d->by_tid);
 	}
 }
 
@@ -353,6 +359,40 @@ static int note_latest(struct dims *d, struct idmap *latest, enum table_id table
 	return idmap_set(latest, (int64_t)key, (int64_t)number);
 }
 
+static uint64_t by_tid_key(int64_t process_id, int64_t tid)
+{
+	const int64_t key[2] = {process_id, tid};
+
+	return hash_bytes(key, sizeof(key));
+}
+
+static bool same_bytes(struct bytes a, struct bytes b)
+{
+	return a.len == b.len && (!a.len || !memcmp(a.data, b.data, a.len));
+}
+
+/* Takes note of the thread's version for dims_leader(). */
+static int note_by_tid(struct dims *d, uint64_t number)
+{
+	const struct dims_thread *t = row_at(d, TABLE_THREAD, number), *known;
+	uint64_t key = by_tid_key(t->process_id, t->tid), both;
+	uint64_t first = number, last = number;
+
+	if (t->process_id < 0 || t->tid < 0)
+		return 0;
+	if (map_get(&d->by_tid, key, &both)) {
+		known = row_at(d, TABLE_THREAD, both >> 32);
+		if (known->since > t->since)
+			last = both >> 32;
+		known = row_at(d, TABLE_THREAD, (uint32_t)both);
+		/* an older version, or a new name of the same program */
+		if (known->since > t->since ? !same_bytes(known->exe, t->exe)
+					    : same_bytes(known->exe, t->exe))
+			first = (uint32_t)both;
+	}
+	return map_set(&d->by_tid, key, last << 32 | first);
+}
+
 static int apply_file(struct row_reader *r, int64_t id, uint64_t number, bool known)
 {
 	struct dims *d = r->d;
@@ -384,6 +424,8 @@ static int apply_row(struct row_reader *r, int64_t id)
 		read_thread(r, row);
 		e = note_latest(d, &d->latest_threads, table,
 				generation_key(id, ((struct dims_thread *)row)->task), number);
+		if (e >= 0)
+			e = note_by_tid(d, number);
 		break;
 	case TABLE_PROCESS:
 		read_process(r, row);
@@ -516,6 +558,19 @@ int64_t dims_latest_thread(const struct dims *d, int64_t id)
 		 : id;
 }
 
+const struct dims_thread *dims_leader(const struct dims *d, int64_t process_id, bool latest)
+{
+	const struct dims_process *p = process_id < 0 ? NULL : dims_process(d, process_id);
+	const struct dims_thread *t;
+	uint64_t both;
+
+	if (!p || !map_get(&d->by_tid, by_tid_key(process_id, p->pid), &both))
+		return NULL;
+	t = row_at(d, TABLE_THREAD, latest ? both >> 32 : (uint32_t)both);
+	/* versions of an id may have been replaced by another thread's */
+	return t->process_id == process_id && t->tid == p->pid ? t : NULL;
+}
+
 int64_t dims_latest_file(const struct dims *d, int64_t id)
 {
 	const struct file_row *row = dims_find_file(d, id);
@@ -550,25 +605,4 @@ bool dims_changed(const struct dims *d, enum table_id table, uint64_t clock, siz
 		return true;
 	}
 	return false;
-}
-
-int dims_latest_threads(const struct dims *d, struct map *ret)
-{
-	for (size_t i = 0; i < dims_rows(d, TABLE_THREAD); i++) {
-		int64_t id = dims_id_at(d, TABLE_THREAD, i);
-		const struct dims_thread *t = dims_thread(d, id), *known;
-		uint64_t task, latest;
-		int r;
-
-		if (!t)
-			continue;
-		task = (uint64_t)(t->task >= 0 ? t->task : id);
-		known = map_get(ret, task, &latest) ? dims_thread(d, (int64_t)latest) : NULL;
-		if (known && known->since > t->since)
-			continue;
-		r = map_set(ret, task, (uint64_t)id);
-		if (r < 0)
-			return r;
-	}
-	return 0;
 }

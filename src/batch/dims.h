@@ -90,9 +90,11 @@ bool dims_changed(const struct dims *d, enum table_id table, uint64_t clock, siz
  * itself where it is unknown. */
 int64_t dims_latest_thread(const struct dims *d, int64_t id);
 int64_t dims_latest_file(const struct dims *d, int64_t id);
-/* For each thread (dims_thread.task) the id of its newest version, by `since`: the rows of a thread
- * that moved between CPUs may arrive in another order. 0 or -ENOMEM. */
-int dims_latest_threads(const struct dims *d, struct map *ret) _must_check_;
+/*
+ * The thread that a process began with: the version that is the newest, or the first one since the process runs the
+ * program that it runs by now, with the name that exec gave it. NULL where it is not known.
+ */
+const struct dims_thread *dims_leader(const struct dims *d, int64_t process_id, bool latest);
 /* The latest path of the file's generation (inode), as text for a person: path, or base/argument,
  * or "unix:/x", "tcp 10.0.0.1:80->10.0.0.2:4711", "pipe:[ino]"; never empty. */
 struct bytes dims_file_name(const struct dims *d, int64_t file_id);

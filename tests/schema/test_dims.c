@@ -75,8 +75,6 @@ static void test_newest_by_since(void **state)
 	} rows[] = {{"dd", 200}, {"weir", 100}};
 	_cleanup_(dims_freep) struct dims *d = NULL;
 	_cleanup_(batch_freep) struct batch *threads = NULL, *files = NULL;
-	_cleanup_(map_free) struct map latest = {0};
-	uint64_t id = 4711;
 
 	must(dims_new(&d));
 	must(batch_new(&threads, TABLE_THREAD));
@@ -95,10 +93,7 @@ static void test_newest_by_since(void **state)
 	}
 	must(dims_apply(d, threads));
 	must(dims_apply(d, files));
-	must(dims_latest_threads(d, &latest));
-	assert_int_equal(latest.count, 1);
-	assert_true(map_get(&latest, 0, &id));
-	assert_int_equal(id, 0);
+	assert_int_equal(dims_latest_thread(d, 1), 0);
 	assert_bytes(dims_file_name(d, 1), "dd");
 }
 

@@ -8,6 +8,7 @@
 
 #include "cli/report/report.h"
 #include "cli/terminal/text.h"
+#include "names/names.h"
 #include "schema/ops.h"
 
 static int resolve_selection(struct report *r, struct error *err)
@@ -50,24 +51,6 @@ static bool report_data_names_waits(const struct expr *e)
 	for (unsigned int i = 0; i < e->arg_count && !found; i++)
 		found = report_data_names_waits(e->arg[i]);
 	return found;
-}
-
-/* ---- names over the versions of threads ---- */
-
-static int latest_versions(struct report *r)
-{
-	int e = dims_latest_threads(r->dims, &r->task_latest);
-	uint64_t task, id;
-	size_t pos = 0;
-
-	while (e >= 0 && map_next(&r->task_latest, &pos, &task, &id)) {
-		const struct dims_thread *t = dims_thread(r->dims, (int64_t)id);
-		const struct dims_process *p = dims_process(r->dims, t->process_id);
-
-		if (p && t->tid == p->pid && t->comm.len)
-			e = map_set(&r->process_leader, (uint64_t)t->process_id, id);
-	}
-	return e;
 }
 
 /* ---- marks ---- */
@@ -320,9 +303,7 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	mark_text_settle(&r->command, store_trace_count(r->store));
 	mark_text_settle(&r->selection, store_trace_count(r->store));
 	check_numbers(r);
-	e = latest_versions(r);
-	if (e >= 0)
-		e = count_addresses(r);
+	e = count_addresses(r);
 	if (e >= 0)
 		e = report_owners(r);
 	if (e >= 0)
@@ -352,8 +333,6 @@ void report_close(struct report *r)
 	map_free(&r->peers);
 	map_free(&r->trees);
 	map_free(&r->alone);
-	map_free(&r->task_latest);
-	map_free(&r->process_leader);
 	select_free(&r->select);
 	store_free(r->store);
 	free(r->command.text);
@@ -363,13 +342,6 @@ void report_close(struct report *r)
 }
 
 /* ---- the time of threads ---- */
-
-static int64_t task_of(const struct report *r, int64_t thread_id)
-{
-	const struct dims_thread *t = dims_thread(r->dims, thread_id);
-
-	return t && t->task >= 0 ? t->task : thread_id;
-}
 
 static uint64_t *time_slot(struct thread_time *t, int64_t class)
 {
@@ -388,7 +360,7 @@ static int times_get(const struct report *r, struct thread_times *all, int64_t t
 		     struct thread_time **ret)
 {
 	const struct dims_thread *t = dims_thread(r->dims, thread_id);
-	int64_t task = task_of(r, thread_id), start, stop;
+	int64_t task = names_task(r->dims, thread_id), start, stop;
 	uint64_t at;
 	int e;
 
@@ -404,11 +376,9 @@ static int times_get(const struct report *r, struct thread_times *all, int64_t t
 	*ret = &all->items[at];
 	if (t) {
 		const struct dims_thread *born = dims_thread(r->dims, task);
-		uint64_t latest;
 
 		/* The latest version has the name and the end, the first the beginning. */
-		if (map_get(&r->task_latest, (uint64_t)task, &latest))
-			t = dims_thread(r->dims, (int64_t)latest);
+		t = dims_thread(r->dims, dims_latest_thread(r->dims, thread_id));
 		(*ret)->comm = t->comm;
 		start = MAX(born ? born->since : t->since, r->from);
 		stop = t->stopped == INT64_MIN ? r->to : MIN(t->stopped, r->to);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "cli/trace/call_text.h"
 #include "cli/report/report.h"
+#include "names/names.h"
 #include "schema/ops.h"
 
 #define TRACE_SHIFT	 40 /* ids of trace k are k << 40 | id, see store_open() */
@@ -176,18 +177,6 @@ static int report_names_same(struct buf *key, struct buf *name, struct bytes tex
 	return e < 0 ? e : report_names_put(name, text);
 }
 
-/* The version that a map of latest versions names for the key, else the given one. */
-static const struct dims_thread *latest_version(const struct report *r, const struct map *m,
-						int64_t key, const struct dims_thread *otherwise)
-{
-	uint64_t id;
-	const struct dims_thread *t = key >= 0 && map_get(m, (uint64_t)key, &id)
-					      ? dims_thread(r->dims, (int64_t)id)
-					      : NULL;
-
-	return t ? t : otherwise;
-}
-
 int group_task(const struct report *r, int64_t id, struct buf *key, struct buf *name)
 {
 	const struct dims_thread *t = dims_thread(r->dims, id);
@@ -197,11 +186,8 @@ int group_task(const struct report *r, int64_t id, struct buf *key, struct buf *
 		return buf_printf(key, "?%lld", (long long)id) < 0
 			       ? -ENOMEM
 			       : buf_printf(name, "thread %lld", (long long)id);
-	e = buf_printf(key, "%lld", (long long)(t->task >= 0 ? t->task : id));
-	t = latest_version(r, &r->task_latest, t->task, t);
-	if (e >= 0)
-		e = report_names_put(name, t->comm);
-	return e < 0 ? e : buf_printf(name, " %lld", (long long)t->tid);
+	e = buf_printf(key, "%lld", (long long)names_task(r->dims, id));
+	return e < 0 ? e : names_thread(r->dims, id, name);
 }
 
 int group_comm(const struct report *r, int64_t id, struct buf *key, struct buf *name)
@@ -211,34 +197,15 @@ int group_comm(const struct report *r, int64_t id, struct buf *key, struct buf *
 	return t ? report_names_same(key, name, t->comm) : 0;
 }
 
-/* The name of a process: its leader's thread name, else its program. */
-static struct bytes process_name(const struct report *r, const struct dims_process *p,
-				 const struct dims_thread *t)
-{
-	const struct dims_thread *leader =
-		latest_version(r, &r->process_leader, t->process_id, NULL);
-	const uint8_t *slash;
-
-	if (leader)
-		return leader->comm;
-	slash = p->exe.len ? memrchr(p->exe.data, '/', p->exe.len) : NULL;
-	if (slash)
-		return (struct bytes){slash + 1, p->exe.len - (size_t)(slash + 1 - p->exe.data)};
-	return p->exe.len ? p->exe : t->comm;
-}
-
 int group_process(const struct report *r, int64_t id, struct buf *key, struct buf *name)
 {
-	const struct dims_thread *t = dims_thread(r->dims, id);
-	const struct dims_process *p = t ? dims_process(r->dims, t->process_id) : NULL;
+	int64_t process = names_process_of(r->dims, id);
 	int e;
 
-	if (!p)
+	if (process < 0 || !dims_has(r->dims, TABLE_PROCESS, process))
 		return group_task(r, id, key, name);
-	e = buf_printf(key, "p%lld", (long long)t->process_id);
-	if (e >= 0)
-		e = report_names_put(name, process_name(r, p, t));
-	return e < 0 ? e : buf_printf(name, " %lld", (long long)p->pid);
+	e = buf_printf(key, "p%lld", (long long)process);
+	return e < 0 ? e : names_process(r->dims, process, name);
 }
 
 static uint64_t sharing(const struct map *m, struct bytes address)

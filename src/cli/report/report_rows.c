@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "names/names.h"
 #include "schema/ops.h"
 
 /* ---- cells ---- */
@@ -78,6 +79,8 @@ static const struct value_column process_columns[] = {
 	{"waiting", VALUE_TIME},
 	{"pid", VALUE_INT},
 	{"process", VALUE_TEXT},
+	{"argument", VALUE_TEXT},
+	{"exe", VALUE_TEXT, .json_only = true},
 };
 static const struct value_column thread_columns[] = {
 	MEASURES,
@@ -217,10 +220,32 @@ struct thread_sums {
 	uint64_t waiting;
 };
 
-static int fill_by_thread(struct report *r, struct value_table *t, group_fn *fn)
+/* For each group of processes what tells it from others of its name. */
+static int find_apart(const struct report *r, const struct grouping *by, int64_t *ids,
+		      struct bytes *apart)
+{
+	for (size_t g = 0; g < grouping_count(by); g++)
+		ids[g] = names_process_of(r->dims, by->groups[g].id);
+	return names_apart(r->dims, ids, grouping_count(by), apart);
+}
+
+static void put_program(struct report *r, struct value_table *t, int64_t id, struct bytes apart)
+{
+	const struct dims_process *p = id < 0 ? NULL : dims_process(r->dims, id);
+
+	report_rows_put_text(t, apart);
+	if (p && p->exe.len)
+		report_rows_put_text(t, p->exe);
+	else
+		report_rows_put(t, (struct value_cell){.null = true});
+}
+
+static int fill_by_thread(struct report *r, struct value_table *t, group_fn *fn, bool processes)
 {
 	_cleanup_(rollup_freep) struct rollup *sums = NULL;
 	_cleanup_free_ struct thread_sums *by_group = NULL;
+	_cleanup_free_ struct bytes *apart = NULL;
+	_cleanup_free_ int64_t *ids = NULL;
 	static const struct rollup_row none;
 	struct keyed k = {.by = {.report = r, .fn = fn}};
 	int e = rollup_regroup(r->scan.rollup, ROLLUP_THREAD | ROLLUP_CLASS, map_waiting, &k,
@@ -228,7 +253,11 @@ static int fill_by_thread(struct report *r, struct value_table *t, group_fn *fn)
 	size_t groups = e >= 0 ? grouping_count(&k.by) : 0;
 
 	by_group = calloc(groups + 1, sizeof(*by_group));
-	e = by_group ? e : -ENOMEM;
+	ids = calloc(groups + 1, sizeof(*ids));
+	apart = calloc(groups + 1, sizeof(*apart));
+	e = by_group && ids && apart ? e : -ENOMEM;
+	if (e >= 0 && processes)
+		e = find_apart(r, &k.by, ids, apart);
 	for (size_t i = 0; e >= 0 && i < rollup_count(sums); i++) {
 		const struct rollup_row *one = rollup_row(sums, i);
 
@@ -243,6 +272,8 @@ static int fill_by_thread(struct report *r, struct value_table *t, group_fn *fn)
 		put_measures(t, by_group[g].row ? by_group[g].row : &none);
 		put_n(t, by_group[g].waiting);
 		put_who(t, k.by.groups[g].name);
+		if (processes)
+			put_program(r, t, ids[g], apart[g]);
 	}
 	e = e < 0 ? e : k.by.error;
 	grouping_free(&k.by);
@@ -344,12 +375,12 @@ static int fill_peers(struct report *r, struct value_table *t)
 
 static int fill_processes(struct report *r, struct value_table *t)
 {
-	return fill_by_thread(r, t, group_process);
+	return fill_by_thread(r, t, group_process, true);
 }
 
 static int fill_threads(struct report *r, struct value_table *t)
 {
-	return fill_by_thread(r, t, group_task);
+	return fill_by_thread(r, t, group_task, false);
 }
 
 static const struct table_kind {

@@ -7,6 +7,7 @@
 
 #include "base/saturate.h"
 #include "cli/terminal/format.h"
+#include "names/names.h"
 #include "schema/ops.h"
 
 #define REST_SHOWN 4 /* kinds of calls outside the table that are named */
@@ -98,21 +99,15 @@ static enum part stat_table_part_of(int64_t class)
 static int64_t stat_table_key_of(const struct grouping *g, enum stat_table_by by,
 				 const struct rollup_row *row)
 {
-	const struct dims_thread *t;
-	int64_t inode;
-
 	switch (by) {
 	case FIGURES_OP:
 		return row->op;
 	case FIGURES_PROCESS:
-		t = row->thread_id < 0 ? NULL : dims_thread(g->dims, row->thread_id);
-		return t ? t->process_id : -1;
+		return names_process_of(g->dims, row->thread_id);
 	case FIGURES_THREAD:
-		t = row->thread_id < 0 ? NULL : dims_thread(g->dims, row->thread_id);
-		return t && t->task >= 0 ? t->task : row->thread_id;
+		return names_task(g->dims, row->thread_id);
 	case FIGURES_FILE:
-		inode = dims_file_inode(g->dims, row->file_id);
-		return inode >= 0 ? inode : row->file_id;
+		return names_inode(g->dims, row->file_id);
 	case FIGURES_ERROR:
 		return row->err;
 	default:
@@ -162,43 +157,17 @@ static bool regroup(void *arg, struct rollup_row *row)
 
 /* ---- labels ---- */
 
-static struct bytes base_name(struct bytes path)
+/* A name made fit for a terminal; an id without a row has none. */
+static int label_name(struct buf *b, const struct dims *d, int64_t id, bool known,
+		      int (*name)(const struct dims *d, int64_t id, struct buf *out))
 {
-	const uint8_t *slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
-	size_t skip = slash ? (size_t)(slash + 1 - path.data) : 0;
-
-	return skip < path.len ? (struct bytes){path.data + skip, path.len - skip} : path;
-}
-
-static int label_process(struct buf *b, const struct dims *d, int64_t id)
-{
-	const struct dims_process *p = id < 0 ? NULL : dims_process(d, id);
-	struct bytes name;
+	_cleanup_buf_ struct buf text = {0};
 	int r;
 
-	if (!p)
+	if (!known)
 		return buf_printf(b, "(unknown)");
-	name = base_name(p->exe);
-	if (!name.len)
-		name = base_name((struct bytes){
-			p->argv.data,
-			p->argv.len ? strnlen((const char *)p->argv.data, p->argv.len) : 0});
-	r = name.len ? format_safe(b, name.data, name.len) : buf_printf(b, "process");
-	return r < 0 ? r : buf_printf(b, " %lld", (long long)p->pid);
-}
-
-static int label_thread(struct buf *b, const struct dims *d, const struct map *latest, int64_t task)
-{
-	uint64_t id = (uint64_t)task;
-	const struct dims_thread *t;
-	int r;
-
-	map_get(latest, (uint64_t)task, &id);
-	t = task < 0 ? NULL : dims_thread(d, (int64_t)id);
-	if (!t)
-		return buf_printf(b, "(unknown)");
-	r = t->comm.len ? format_safe(b, t->comm.data, t->comm.len) : buf_printf(b, "thread");
-	return r < 0 ? r : buf_printf(b, " %lld", (long long)t->tid);
+	r = name(d, id, &text);
+	return r < 0 ? r : format_safe(b, text.data, text.len);
 }
 
 static int label_file(struct buf *b, const struct dims *d, int64_t id)
@@ -211,8 +180,7 @@ static int label_file(struct buf *b, const struct dims *d, int64_t id)
 	return format_safe(b, name.data, MIN(name.len, (size_t)LABEL_MAX));
 }
 
-static int make_label(char **ret, const struct dims *d, const struct map *latest,
-		      enum stat_table_by by, int64_t key)
+static int make_label(char **ret, const struct dims *d, enum stat_table_by by, int64_t key)
 {
 	_cleanup_buf_ struct buf b = {0};
 	const char *word;
@@ -224,10 +192,10 @@ static int make_label(char **ret, const struct dims *d, const struct map *latest
 		r = buf_printf(&b, "%s", op_name((uint32_t)key, name));
 		break;
 	case FIGURES_PROCESS:
-		r = label_process(&b, d, key);
+		r = label_name(&b, d, key, dims_has(d, TABLE_PROCESS, key), names_process);
 		break;
 	case FIGURES_THREAD:
-		r = label_thread(&b, d, latest, key);
+		r = label_name(&b, d, key, dims_has(d, TABLE_THREAD, key), names_thread);
 		break;
 	case FIGURES_FILE:
 		r = label_file(&b, d, key);
@@ -327,15 +295,14 @@ static int sum_rest(struct stat_table_rest *rest, const struct rollup *r, struct
 static int make_items(struct stat_table *f, const struct dims *d,
 		      const struct stat_table_options *opt)
 {
-	_cleanup_(map_free) struct map latest = {0};
-	int r = opt->by == FIGURES_THREAD ? dims_latest_threads(d, &latest) : 0;
+	int r = 0;
 
 	for (size_t i = 0; i < rollup_count(f->grouped) && r >= 0; i++) {
 		struct figure *item = &f->items[f->count];
 
 		item->row = rollup_row(f->grouped, i);
 		item->key = item->row->file_id;
-		r = make_label(&item->label, d, &latest, opt->by, item->key);
+		r = make_label(&item->label, d, opt->by, item->key);
 		if (r < 0)
 			break;
 		if (!opt->text || strcasestr(item->label, opt->text))

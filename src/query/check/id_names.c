@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/shell.h"
+#include "names/names.h"
 #include "query/eval/eval_internal.h"
 
 static void id_names_set_text(struct value *ret, struct bytes text)
@@ -205,44 +206,6 @@ int64_t query_entity_id(enum table_id entity, const struct dims *d, int64_t id)
 	}
 }
 
-static struct bytes id_names_last_part(const uint8_t *path, size_t len)
-{
-	const uint8_t *slash = len ? memrchr(path, '/', len) : NULL;
-
-	return slash ? (struct bytes){slash + 1, len - (size_t)(slash + 1 - path)}
-		     : (struct bytes){path, len};
-}
-
-/* "postgres 4711": the program's name and the process's id. */
-static int process_text(const struct dims *d, int64_t id, struct buf *out)
-{
-	const struct dims_process *p = dims_process(d, id);
-	struct bytes name = {NULL, 0};
-	int r;
-
-	if (p)
-		name = id_names_last_part(p->exe.data, p->exe.len);
-	if (p && !name.len && p->argv.len)
-		name = id_names_last_part(p->argv.data,
-					  strnlen((const char *)p->argv.data, p->argv.len));
-	if (!p)
-		return buf_printf(out, "process ?%lld", (long long)id);
-	r = name.len ? buf_append(out, name.data, name.len) : buf_printf(out, "process");
-	return r < 0 || p->pid < 0 ? r : buf_printf(out, " %lld", (long long)p->pid);
-}
-
-/* "rocksdb:low 4712": the thread's latest name and its id. */
-static int id_names_thread_text(const struct dims *d, int64_t id, struct buf *out)
-{
-	const struct dims_thread *t = dims_thread(d, dims_latest_thread(d, id));
-	int r;
-
-	if (!t)
-		return buf_printf(out, "thread ?%lld", (long long)id);
-	r = t->comm.len ? buf_append(out, t->comm.data, t->comm.len) : buf_printf(out, "thread");
-	return r < 0 || t->tid < 0 ? r : buf_printf(out, " %lld", (long long)t->tid);
-}
-
 int query_entity_text(enum table_id entity, const struct dims *d, int64_t id, struct buf *out)
 {
 	const struct dims_cgroup *c;
@@ -251,9 +214,9 @@ int query_entity_text(enum table_id entity, const struct dims *d, int64_t id, st
 
 	switch (entity) {
 	case TABLE_PROCESS:
-		return process_text(d, id, out);
+		return names_process(d, id, out);
 	case TABLE_THREAD:
-		return id_names_thread_text(d, id, out);
+		return names_thread(d, id, out);
 	case TABLE_FILE:
 		name = dims_file_name(d, id);
 		break;

@@ -91,6 +91,7 @@ static void note_uses(struct eval_table *t, const struct expr *e)
 		t->uses_process |= e->name == QNAME_PID || e->name == QNAME_PPID ||
 				   e->name == QNAME_INNER_PID || e->name == QNAME_ARGV ||
 				   e->name == QNAME_HOST_NAME || e->name == QNAME_PROCESS;
+		t->uses_leader |= e->name == QNAME_PROCESS;
 		t->uses_host |= e->name == QNAME_HOST_NAME;
 		t->uses_cgroup |= e->name == QNAME_CGROUP_PATH || e->name == QNAME_CONTAINER ||
 				  e->name == QNAME_UNIT;

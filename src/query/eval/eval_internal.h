@@ -170,6 +170,7 @@ struct eval_table {
 	enum rep rep;
 	bool is_bool, by_code;
 	bool uses_process, uses_latest, uses_cgroup, uses_host; /* what else an entry depends on */
+	bool uses_leader;	  /* the name of a process: its first thread's rows */
 	enum table_id ids;	  /* of which dimension table; where not by_code */
 	unsigned int column;	  /* of the id or code */
 	int other;		  /* column of the id where the first has no peer; -1: none */

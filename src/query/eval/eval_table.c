@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "names/names.h"
 #include "query/eval/eval_internal.h"
 
 #define CANCEL_CHECK_ROWS 256
@@ -224,6 +225,22 @@ static int eval_table_collect(const struct dims *d, enum table_id table, uint64_
 	return 0;
 }
 
+/* Processes whose name may be another one, since they are called by what their first thread is. */
+static int collect_processes(const struct dims *d, uint64_t clock, struct map *ret)
+{
+	size_t pos = 0;
+	int64_t id;
+
+	while (dims_changed(d, TABLE_THREAD, clock, &pos, &id)) {
+		int64_t process = names_process_of(d, id);
+		int r = process < 0 ? 0 : map_set(ret, (uint64_t)process, 1);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 /* The ids of other tables' rows that changed, and on which entries of the table hang. */
 static int collect_changes(const struct eval_table *t, const struct dims *d, const uint64_t *clocks,
 			   struct map *processes, struct map *cgroups, struct map *latest)
@@ -234,6 +251,11 @@ static int collect_changes(const struct eval_table *t, const struct dims *d, con
 	if (t->uses_process) {
 		r = eval_table_collect(d, TABLE_PROCESS, hosts ? 0 : clocks[TABLE_PROCESS],
 				       processes);
+		if (r < 0)
+			return r;
+	}
+	if (t->uses_leader) {
+		r = collect_processes(d, clocks[TABLE_THREAD], processes);
 		if (r < 0)
 			return r;
 	}

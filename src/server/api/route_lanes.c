@@ -52,14 +52,10 @@ static int route_lanes_by_place(const void *a, const void *b)
 	return c ? c : (x->task > y->task) - (x->task < y->task);
 }
 
-static void route_lanes_fill(struct lane *l, const struct dims *d, const struct map *latest,
-			     int64_t task, uint64_t calls)
+static void route_lanes_fill(struct lane *l, const struct dims *d, int64_t task, uint64_t calls)
 {
-	uint64_t id = (uint64_t)task;
-
-	map_get(latest, id, &id);
 	*l = (struct lane){.task = task, .calls = calls};
-	l->thread = dims_thread(d, (int64_t)id);
+	l->thread = dims_thread(d, dims_latest_thread(d, task));
 	l->tid = l->thread ? l->thread->tid : -1;
 	l->process = l->thread ? dims_process(d, l->thread->process_id) : NULL;
 	l->cgroup = l->thread ? dims_cgroup(d, l->thread->cgroup_id) : NULL;
@@ -69,20 +65,17 @@ static void route_lanes_fill(struct lane *l, const struct dims *d, const struct 
 		l->host = dims_host(d, dims_id_at(d, TABLE_HOST, 0));
 }
 
-static void put_lane(struct js *j, const struct lane *l)
+static void put_lane(struct js *j, const struct dims *d, const struct lane *l)
 {
 	struct bytes comm = l->thread ? l->thread->comm : (struct bytes){0};
-	struct bytes exe = l->process ? l->process->exe : (struct bytes){0};
-	const uint8_t *slash = exe.len ? memrchr(exe.data, '/', exe.len) : NULL;
+	struct bytes program = l->thread ? names_program(d, l->thread->process_id) : comm;
 
-	if (slash)
-		exe = (struct bytes){slash + 1, exe.len - (size_t)(slash + 1 - exe.data)};
 	js_open(j, '{');
 	js_key_int(j, "id", l->task);
 	js_key_int(j, "tid", l->tid);
 	js_key_bytes(j, "comm", text_or(comm, ""));
 	js_key_int(j, "pid", l->pid);
-	js_key_bytes(j, "process", exe.len ? exe : text_or(comm, ""));
+	js_key_bytes(j, "process", program.len ? program : text_or(comm, ""));
 	js_key_bytes(j, "container", l->cgroup ? l->cgroup->container : (struct bytes){0});
 	js_key_bytes(j, "host", route_lanes_host_of(l));
 	js_key_uint(j, "calls", l->calls);
@@ -121,7 +114,7 @@ static int lanes_answer(struct question *q)
 	const struct dims *d = store_dims(q->server->store);
 	_cleanup_pass_filter_ struct pass_filter pass_filter = {0};
 	_cleanup_(sums_freep) struct sums *s = NULL;
-	_cleanup_(map_free) struct map latest = {0}, calls = {0};
+	_cleanup_(map_free) struct map calls = {0};
 	_cleanup_free_ struct lane *lanes = NULL;
 	struct js j = {.to = &q->out};
 	int r = pass_filter_make(q, q->filter, &pass_filter);
@@ -133,21 +126,19 @@ static int lanes_answer(struct question *q)
 		r = sums_run(q, &pass_filter, &want, &s);
 	if (r >= 0)
 		r = count_calls(d, s, &calls);
-	if (r >= 0)
-		r = dims_latest_threads(d, &latest);
 	if (r < 0)
 		return r;
 	lanes = calloc(calls.count + 1, sizeof(*lanes));
 	if (!lanes)
 		return -ENOMEM;
 	while (map_next(&calls, &pos, &task, &count))
-		route_lanes_fill(&lanes[n++], d, &latest, (int64_t)task, count);
+		route_lanes_fill(&lanes[n++], d, (int64_t)task, count);
 	qsort(lanes, n, sizeof(*lanes), route_lanes_by_place);
 	js_open(&j, '{');
 	js_key(&j, "lanes");
 	js_open(&j, '[');
 	for (size_t i = 0; i < n; i++)
-		put_lane(&j, &lanes[i]);
+		put_lane(&j, d, &lanes[i]);
 	js_close(&j, ']');
 	js_close(&j, '}');
 	return j.error;

@@ -64,9 +64,7 @@ static void map_thread(const struct server *s, struct rollup_row *key)
 
 static void map_process(const struct server *s, struct rollup_row *key)
 {
-	const struct dims_thread *t = dims_thread(store_dims(s->store), key->thread_id);
-
-	key->thread_id = t ? t->process_id : -1;
+	key->thread_id = names_process_of(store_dims(s->store), key->thread_id);
 }
 
 static void route_overview_put_op(struct js *j, const struct dims *d, const struct rollup_row *row)
@@ -78,15 +76,10 @@ static void route_overview_put_op(struct js *j, const struct dims *d, const stru
 static void put_process(struct js *j, const struct dims *d, const struct rollup_row *row)
 {
 	const struct dims_process *p = dims_process(d, row->thread_id);
-	struct bytes exe = p ? p->exe : (struct bytes){0};
-	const uint8_t *slash = exe.len ? memrchr(exe.data, '/', exe.len) : NULL;
 
 	js_key_int(j, "pid", p ? p->pid : -1);
-	if (slash) {
-		exe.len -= (size_t)(slash + 1 - exe.data);
-		exe.data = slash + 1;
-	}
-	js_key_bytes(j, "name", exe);
+	names_put_program(j, "name", d, row->thread_id);
+	js_key_bytes(j, "exe", p ? p->exe : (struct bytes){0});
 	names_put_argv(j, "argv", p);
 }
 

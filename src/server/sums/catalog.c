@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "names/names.h"
 #include "schema/vocab.h"
 
 #define TRACE_SHIFT 40
@@ -139,16 +140,11 @@ bool catalog_find(const struct catalog *c, struct bytes path, uint32_t *ret)
 
 struct bytes catalog_base(struct bytes name)
 {
-	const uint8_t *slash;
-
 	if (!name.len || name.data[0] != '/')
 		return name;
 	while (name.len > 1 && name.data[name.len - 1] == '/')
 		name.len--;
-	slash = name.len > 1 ? memrchr(name.data, '/', name.len) : NULL;
-	if (slash)
-		name = (struct bytes){slash + 1, name.len - (size_t)(slash + 1 - name.data)};
-	return name;
+	return names_base(name);
 }
 
 /* ---- files ---- */
@@ -159,13 +155,6 @@ static struct entry *entry_of(const struct catalog *c, int64_t id)
 	uint64_t own = (uint64_t)id & ((1ull << TRACE_SHIFT) - 1);
 
 	return trace < TRACES_MAX && own < c->count[trace] ? &c->entries[trace][own] : NULL;
-}
-
-static int64_t inode_of(const struct dims *d, int64_t id)
-{
-	int64_t inode = dims_file_inode(d, id);
-
-	return inode >= 0 ? inode : id;
 }
 
 /* The place of an id, made where ids lie close enough; NULL where it has none. */
@@ -215,7 +204,7 @@ static int catalog_take_name(struct catalog *c, const struct dims *d, int64_t id
 
 static int catalog_take_file(struct catalog *c, const struct dims *d, int64_t id)
 {
-	int64_t inode = inode_of(d, id);
+	int64_t inode = names_inode(d, id);
 	struct entry *e;
 	uint32_t folder;
 	int r = catalog_take_name(c, d, id, inode);
@@ -286,7 +275,7 @@ int64_t catalog_file(const struct catalog *c, const struct dims *d, int64_t id)
 	if (e && e->file != NONE)
 		file = (id >> TRACE_SHIFT) << TRACE_SHIFT | e->file;
 	else
-		file = inode_of(d, id);
+		file = names_inode(d, id);
 	return c->same.count && map_get(&c->same, (uint64_t)file, &other) ? (int64_t)other : file;
 }
 

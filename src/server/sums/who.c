@@ -52,6 +52,13 @@ void names_put_call(const struct server *s, struct js *j, const struct batch *b,
 		js_int(j, batch_get(b, OP_DUR, row, 0));
 }
 
+void names_put_program(struct js *j, const char *key, const struct dims *d, int64_t process_id)
+{
+	struct bytes name = names_program(d, process_id);
+
+	js_key_bytes(j, key, name.len ? name : (struct bytes){0});
+}
+
 void names_put_argv(struct js *j, const char *key, const struct dims_process *p)
 {
 	struct bytes argv = p ? p->argv : (struct bytes){0};
@@ -61,28 +68,6 @@ void names_put_argv(struct js *j, const char *key, const struct dims_process *p)
 	if (r < 0)
 		j->error = r;
 	js_key_bytes(j, key, argv.data ? (struct bytes){text.data, text.len} : argv);
-}
-
-int64_t names_pid(const struct dims *d, int64_t thread_id)
-{
-	const struct dims_thread *t = thread_id < 0 ? NULL : dims_thread(d, thread_id);
-	const struct dims_process *p = t ? dims_process(d, t->process_id) : NULL;
-
-	return p ? p->pid : -1;
-}
-
-int64_t names_task(const struct dims *d, int64_t thread_id)
-{
-	const struct dims_thread *t = dims_thread(d, thread_id);
-
-	return t && t->task >= 0 ? t->task : thread_id;
-}
-
-int64_t names_inode(const struct dims *d, int64_t file_id)
-{
-	int64_t inode = dims_file_inode(d, file_id);
-
-	return inode >= 0 ? inode : file_id;
 }
 
 int64_t names_one_file(const struct server *s, int64_t file_id)

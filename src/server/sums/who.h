@@ -2,6 +2,7 @@
 /* who.h: words and names in JSON documents, as a query gives them. */
 #pragma once
 
+#include "names/names.h"
 #include "server/internal.h"
 #include "server/http/js.h"
 
@@ -17,15 +18,12 @@ void names_put_comm(struct js *j, const char *key, const struct dims *d, int64_t
 void names_put_file(struct js *j, const char *key, const struct dims *d, int64_t file_id);
 /* Members start and dur of a row of op. */
 void names_put_call(const struct server *s, struct js *j, const struct batch *b, size_t row);
+/* What the program of a process is called, without its pid; null where unknown. */
+void names_put_program(struct js *j, const char *key, const struct dims *d, int64_t process_id);
 /* The process's arguments, as a shell would take them; null where unknown. */
 void names_put_argv(struct js *j, const char *key, const struct dims_process *p);
-/* pid of a thread, -1 where unknown. */
-int64_t names_pid(const struct dims *d, int64_t thread_id);
-/* The id that stands for the thread, the file over all versions. */
-int64_t names_task(const struct dims *d, int64_t thread_id);
-int64_t names_inode(const struct dims *d, int64_t file_id);
 /*
- * The same, and a file that is known by name alone (a stat, a failed open) is taken for the one that has
+ * names_inode(), and a file that is known by name alone (a stat, a failed open) is taken for the one that has
  * this name: in lists they would be two of one name. names_prepare() first, within the same question.
  */
 int64_t names_one_file(const struct server *s, int64_t file_id);

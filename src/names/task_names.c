@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* task_names.c: names of processes and threads. */
+#include "names/names.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#define COMM_LEN  15 /* TASK_COMM_LEN of the kernel without its NUL */
+#define ARGS_SEEN 4  /* a script's name comes behind its interpreter and that one's options */
+
+struct bytes names_base(struct bytes path)
+{
+	const uint8_t *slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
+	size_t skip = slash ? (size_t)(slash + 1 - path.data) : 0;
+
+	return skip < path.len ? (struct bytes){path.data + skip, path.len - skip} : path;
+}
+
+/*
+ * True where exec made the thread's name of this path's last part: it is the same, or cut to what the
+ * kernel keeps, or a program has since put what it does behind it ("nginx: worker process").
+ */
+static bool is_made_of(struct bytes comm, struct bytes base)
+{
+	if (!comm.len || base.len < comm.len || memcmp(base.data, comm.data, comm.len) != 0)
+		return false;
+	return base.len == comm.len || comm.len == COMM_LEN || base.data[comm.len] == ' ' ||
+	       base.data[comm.len] == ':';
+}
+
+static bool argument(struct bytes argv, unsigned int at, struct bytes *ret)
+{
+	const uint8_t *p = argv.data, *end = argv.data + argv.len;
+
+	for (; at > 0 && p < end; at--)
+		p += strnlen((const char *)p, (size_t)(end - p)) + 1;
+	if (!argv.len || p >= end)
+		return false;
+	*ret = (struct bytes){p, strnlen((const char *)p, (size_t)(end - p))};
+	return true;
+}
+
+/* The thread's name in full, where exec gave it: found in the arguments or the path of the program. */
+static bool given_by_exec(const struct dims_process *p, struct bytes comm, struct bytes *ret)
+{
+	struct bytes path, base = names_base(p->exe);
+	bool found = is_made_of(comm, base);
+
+	for (unsigned int i = 0; i < ARGS_SEEN && !found && argument(p->argv, i, &path); i++) {
+		base = names_base(path);
+		found = is_made_of(comm, base);
+	}
+	if (found)
+		*ret = comm.len == COMM_LEN ? base : comm;
+	return found;
+}
+
+/* Of "postgres: checkpointer" the part that is the program's. */
+static struct bytes first_word(struct bytes name)
+{
+	for (size_t i = 1; i < name.len; i++) {
+		if (name.data[i] == ' ' || name.data[i] == ':')
+			name.len = i;
+	}
+	return name;
+}
+
+struct bytes names_program(const struct dims *d, int64_t process_id)
+{
+	const struct dims_process *p = process_id < 0 ? NULL : dims_process(d, process_id);
+	const struct dims_thread *latest = dims_leader(d, process_id, true),
+				 *first = dims_leader(d, process_id, false);
+	struct bytes name = {NULL, 0};
+
+	if (!p)
+		return name;
+	if (latest && given_by_exec(p, latest->comm, &name))
+		return name;
+	if (first && given_by_exec(p, first->comm, &name))
+		return name;
+	/* a process that was running already, and had named its first thread: "MainThread" */
+	if (argument(p->argv, 0, &name) && name.len)
+		return first_word(names_base(name));
+	return latest && latest->comm.len ? latest->comm : names_base(p->exe);
+}
+
+int names_process(const struct dims *d, int64_t process_id, struct buf *out)
+{
+	const struct dims_process *p = process_id < 0 ? NULL : dims_process(d, process_id);
+	struct bytes name = names_program(d, process_id);
+	int r;
+
+	if (!p)
+		return buf_printf(out, "process ?%lld", (long long)process_id);
+	r = name.len ? buf_append(out, name.data, name.len) : buf_printf(out, "process");
+	return r < 0 || p->pid < 0 ? r : buf_printf(out, " %lld", (long long)p->pid);
+}
+
+int names_thread(const struct dims *d, int64_t thread_id, struct buf *out)
+{
+	const struct dims_thread *t = dims_thread(d, dims_latest_thread(d, thread_id));
+	int r;
+
+	if (!t)
+		return buf_printf(out, "thread ?%lld", (long long)thread_id);
+	r = t->comm.len ? buf_append(out, t->comm.data, t->comm.len) : buf_printf(out, "thread");
+	return r < 0 || t->tid < 0 ? r : buf_printf(out, " %lld", (long long)t->tid);
+}
+
+/* The processes of one name. */
+struct namesakes {
+	struct bytes argv; /* of the first */
+	unsigned int same; /* arguments that all of them share, the program's name among them */
+	size_t count;
+};
+
+static unsigned int same_arguments(struct bytes a, struct bytes b)
+{
+	struct bytes x, y;
+	unsigned int n = 1;
+
+	while (argument(a, n, &x) && argument(b, n, &y) && x.len == y.len &&
+	       !memcmp(x.data, y.data, x.len))
+		n++;
+	return n;
+}
+
+static int take_namesake(struct intern *known, struct namesakes *all, struct bytes name,
+			 struct bytes argv)
+{
+	uint32_t at;
+	int r = intern_add(known, name.data, name.len, &at);
+
+	if (r < 0)
+		return r;
+	if (!all[at].count++)
+		all[at] = (struct namesakes){argv, UINT_MAX, 1};
+	else
+		all[at].same = MIN(all[at].same, same_arguments(all[at].argv, argv));
+	return 0;
+}
+
+int names_apart(const struct dims *d, const int64_t *ids, size_t count, struct bytes *ret)
+{
+	_cleanup_(intern_free) struct intern known = {0};
+	_cleanup_free_ struct namesakes *all = calloc(count + 1, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const struct dims_process *p = ids[i] < 0 ? NULL : dims_process(d, ids[i]);
+		int r = p ? take_namesake(&known, all, names_program(d, ids[i]), p->argv) : 0;
+
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct dims_process *p = ids[i] < 0 ? NULL : dims_process(d, ids[i]);
+		struct bytes name = names_program(d, ids[i]);
+		uint32_t at;
+
+		ret[i] = (struct bytes){NULL, 0};
+		if (p && intern_find(&known, name.data, name.len, &at) && all[at].count > 1)
+			argument(p->argv, all[at].same, &ret[i]);
+	}
+	return 0;
+}
+
+int64_t names_process_of(const struct dims *d, int64_t thread_id)
+{
+	const struct dims_thread *t = thread_id < 0 ? NULL : dims_thread(d, thread_id);
+
+	return t ? t->process_id : -1;
+}
+
+int64_t names_pid(const struct dims *d, int64_t thread_id)
+{
+	int64_t id = names_process_of(d, thread_id);
+	const struct dims_process *p = id < 0 ? NULL : dims_process(d, id);
+
+	return p ? p->pid : -1;
+}
+
+int64_t names_task(const struct dims *d, int64_t thread_id)
+{
+	const struct dims_thread *t = thread_id < 0 ? NULL : dims_thread(d, thread_id);
+
+	return t && t->task >= 0 ? t->task : thread_id;
+}
+
+int64_t names_inode(const struct dims *d, int64_t file_id)
+{
+	int64_t inode = dims_file_inode(d, file_id);
+
+	return inode >= 0 ? inode : file_id;
+}
