@@ -36,7 +36,8 @@ static bool is_counter(const struct plan_field *f)
 {
 	return f->kind == FIELD_AGGREGATE &&
 	       (f->aggregate == AGGREGATE_COUNT || f->aggregate == AGGREGATE_COUNTIF ||
-		f->aggregate == AGGREGATE_SUM || f->aggregate == AGGREGATE_DISTINCT);
+		f->aggregate == AGGREGATE_SUM || f->aggregate == AGGREGATE_BUSY ||
+		f->aggregate == AGGREGATE_DISTINCT);
 }
 
 static struct text signed_text(int64_t v, struct text (*print)(uint64_t v))
@@ -57,7 +58,7 @@ static struct text dur_text(int64_t ns, const struct plan_field *f)
 	int64_t size = ns < 0 ? -MAX(ns, -INT64_MAX) : ns;
 	struct text minus, t;
 
-	if (aggregate && f->aggregate == AGGREGATE_SUM)
+	if (aggregate && (f->aggregate == AGGREGATE_SUM || f->aggregate == AGGREGATE_BUSY))
 		t = format_time(size);
 	else
 		t = format_dur(size, DUR_DIGITS);

@@ -36,6 +36,7 @@ static bool adds_up(const struct plan_field *f)
 {
 	return f->kind == FIELD_AGGREGATE &&
 	       (f->aggregate == AGGREGATE_COUNT || f->aggregate == AGGREGATE_COUNTIF ||
+		f->aggregate == AGGREGATE_BUSY ||
 		(f->aggregate == AGGREGATE_SUM && f->type.type != QUERY_FLOAT));
 }
 

@@ -21,6 +21,8 @@
 	A(COUNT, count, "count()", "rows; count(x): rows whose x is known")              \
 	A(COUNTIF, countif, "countif(condition)", "rows for which it is true")           \
 	A(SUM, sum, "sum(x)", "")                                                        \
+	A(BUSY, busy, "busy()",                                                          \
+	  "time of calls within the window or range, not booked where they end")         \
 	A(AVG, avg, "avg(x)", "")                                                        \
 	A(MIN, min, "min(x)", "")                                                        \
 	A(MAX, max, "max(x)", "")                                                        \

@@ -92,6 +92,7 @@ static struct query_kind result_kind(enum query_aggregate a, struct query_kind x
 		return (struct query_kind){.type = a == AGGREGATE_HIST ? QUERY_HIST : QUERY_TALLY,
 					   .vocab = query_kind_unit(x)};
 	case AGGREGATE_COUNTIF:
+	case AGGREGATE_BUSY: /* has no argument */
 	case AGGREGATE_KINDS:
 		break;
 	}
@@ -183,6 +184,9 @@ static int takes(struct group_planner *g, const struct node *n, const struct pla
 	case AGGREGATE_RATE:
 		least = 0;
 		break;
+	case AGGREGATE_BUSY:
+		least = most = 0;
+		break;
 	case AGGREGATE_LQUANTIZE:
 		least = most = 4;
 		break;
@@ -246,6 +250,23 @@ static int check_argument(struct group_planner *g, struct node *n, struct plan_f
 	}
 }
 
+/* busy(): its calls' durations, which the engine shares out between windows. */
+static int check_busy(struct group_planner *g, const struct node *n, struct plan_field *f)
+{
+	static const struct bytes dur = {(const uint8_t *)"dur", 3};
+	struct planner *pl = g->pl;
+
+	if (pl->staged || pl->plan->user || pl->plan->table != TABLE_OP)
+		return query_fail(pl->c.s, n->pos, n->len,
+				  "busy() is of calls: it stands in the first group of a query of "
+				  "them");
+	f->expr = check_table_name(pl->c.s, TABLE_OP, dur, n->pos, n->len);
+	if (!f->expr)
+		return pl->c.s->failed;
+	f->type = f->expr->type;
+	return 0;
+}
+
 /* ---- fields ---- */
 
 static int add_field(struct group_planner *g, const struct query_item *item,
@@ -285,7 +306,11 @@ static int add_aggregate(struct group_planner *g, const struct query_item *item,
 	if (r < 0)
 		return r;
 	f.type = query_kind_of(f.aggregate == AGGREGATE_RATE ? QUERY_FLOAT : QUERY_INT);
-	if (n->count) {
+	if (f.aggregate == AGGREGATE_BUSY) {
+		r = check_busy(g, n, &f);
+		if (r < 0)
+			return r;
+	} else if (n->count) {
 		r = check_argument(g, n, &f);
 		if (r < 0)
 			return r;

@@ -76,7 +76,7 @@ static int write_aggregate(struct text_writer *w, const struct plan_field *f)
 		    : buf_printf(w->out, "%s(", aggregate_names[f->aggregate]);
 	if (r < 0)
 		return r;
-	if (f->expr) {
+	if (f->expr && f->aggregate != AGGREGATE_BUSY) {
 		r = text_write(w, f->expr);
 		if (r < 0)
 			return r;

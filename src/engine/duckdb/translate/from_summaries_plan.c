@@ -55,6 +55,7 @@ static bool aggregate_answers(const struct plan_field *f)
 		return !f->expr || is_summed(f->expr);
 	case AGGREGATE_SUM:
 	case AGGREGATE_AVG:
+	case AGGREGATE_BUSY: /* shared out by what crosses an edge */
 		return is_summed(f->expr);
 	case AGGREGATE_MAX:
 		return from_summaries_plan_is_column(f->expr, OP_DUR) || is_of_group(f->expr);
@@ -94,6 +95,7 @@ const char *from_summaries_column(const struct plan_field *f)
 		return "row_calls";
 	switch (f->aggregate) {
 	case AGGREGATE_SUM:
+	case AGGREGATE_BUSY:
 	case AGGREGATE_AVG:
 	case AGGREGATE_RATE:
 		return from_summaries_plan_is_column(f->expr, OP_BYTES) ? "row_bytes" : "row_time";

@@ -287,7 +287,7 @@ static int write_rate(const struct plan_field *f, const char *arg, double second
 	if (!(seconds > 0))
 		return buf_printf(out, "NULL::DOUBLE");
 	if (!f->expr)
-		return buf_printf(out, "count(*) / '%.17g'::DOUBLE", seconds);
+		return buf_printf(out, "count(%s) / '%.17g'::DOUBLE", arg, seconds);
 	return buf_printf(out, "weir_finite(sum(%s)::DOUBLE / '%.17g'::DOUBLE)", arg, seconds);
 }
 
@@ -352,14 +352,17 @@ static int write_sum(const struct plan_field *f, const char *arg, struct buf *ou
 int level_aggregate(const struct plan_field *f, const char *arg,
 		    const struct aggregate_place *place, struct buf *out)
 {
+	const char *rows = place->counted ? place->counted : "*";
+
 	if (place->from_summaries && from_summaries_differ(f))
 		return from_summaries_aggregate(f, arg, place, out);
 	switch (f->aggregate) {
 	case AGGREGATE_COUNT:
-		return buf_printf(out, "count(%s)", f->expr ? arg : "*");
+		return buf_printf(out, "count(%s)", f->expr ? arg : rows);
 	case AGGREGATE_COUNTIF:
 		return buf_printf(out, "count(*) FILTER (WHERE %s)", arg);
 	case AGGREGATE_SUM:
+	case AGGREGATE_BUSY:
 		return write_sum(f, arg, out);
 	case AGGREGATE_AVG:
 		return translate_level_write_mean(f, "avg", arg, out);
@@ -371,7 +374,7 @@ int level_aggregate(const struct plan_field *f, const char *arg,
 	case AGGREGATE_MAX:
 		return buf_printf(out, "max(%s)", arg);
 	case AGGREGATE_RATE:
-		return write_rate(f, arg, place->seconds, out);
+		return write_rate(f, f->expr ? arg : rows, place->seconds, out);
 	case AGGREGATE_PERCENTILE:
 	case AGGREGATE_HIST:
 		return write_hist(f, arg, out);

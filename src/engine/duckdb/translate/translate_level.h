@@ -55,6 +55,7 @@ struct aggregate_place {
 	const char *order;   /* else " ORDER BY ..." */
 	double seconds;	     /* for rate(); 0: not known */
 	bool from_summaries; /* over sums of rows (from_summaries.h) */
+	const char *counted; /* what count() counts; NULL: rows */
 	const char *max;     /* the column of their largest value, for percentiles of sums */
 };
 /* How long a group's rows took: its window, else the range, else the trace; 0: not known. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "engine/duckdb/translate/translate_busy.h"
 #include "engine/duckdb/translate/translate_source.h"
 #include "engine/duckdb/translate/sql_expr.h"
 
@@ -42,6 +43,7 @@ static size_t translate_partial_parts_of(const struct plan_field *f, struct part
 		ret[0] = (struct part){"count(*) FILTER (WHERE %s)", "sum(%s)"};
 		return 1;
 	case AGGREGATE_SUM:
+	case AGGREGATE_BUSY:
 		ret[0] = part_sum;
 		return 1;
 	case AGGREGATE_RATE:
@@ -120,7 +122,7 @@ static int translate_partial_make_part(const struct plan_field *f, const struct 
 		return level_aggregate(f, arg, &place, out);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	return buf_printf(out, part->make, f->expr ? arg : "*");
+	return buf_printf(out, part->make, arg);
 #pragma GCC diagnostic pop
 }
 
@@ -229,7 +231,9 @@ int partial_translate(const struct plan *p, const struct translate_options *opt,
 		const struct plan_field *f = &p->fields[i];
 		_cleanup_buf_ struct buf arg = {0};
 
-		r = source_argument(&a, f, &arg);
+		r = source_argument(&a, p, f, &arg);
+		if (r >= 0 && f->kind == FIELD_AGGREGATE && !f->expr)
+			r = buf_printf(&arg, "%s", busy_counted(p));
 		if (r >= 0)
 			r = make_field(f, i, buf_str(&arg), &head, &tail);
 		if (r >= 0)
@@ -241,7 +245,7 @@ int partial_translate(const struct plan *p, const struct translate_options *opt,
 		r = buf_printf(&ret->rows, "SELECT %s FROM (SELECT %s", buf_str(&plain),
 			       buf_str(&head));
 	if (r >= 0)
-		r = source_from(p, opt, &a, &ret->rows);
+		r = source_from(p, opt, &a, NULL, &ret->rows);
 	if (r >= 0)
 		r = buf_printf(&ret->rows, "%s)", buf_str(&tail));
 	return r < 0 ? r : buf_printf(&ret->merge, "SELECT %s FROM ", buf_str(&merge));
@@ -283,6 +287,7 @@ static int finish_field(struct level *l, const struct plan_field *f, size_t i, d
 	case AGGREGATE_COUNTIF:
 		return buf_printf(out, "coalesce(p%zu, 0)::BIGINT", i);
 	case AGGREGATE_SUM:
+	case AGGREGATE_BUSY:
 		return f->type.type == QUERY_FLOAT ? buf_printf(out, "weir_finite(p%zu)", i)
 						   : buf_printf(out, "TRY_CAST(p%zu AS BIGINT)", i);
 	case AGGREGATE_AVG:

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "engine/duckdb/translate/translate_source.h"
+#include "engine/duckdb/translate/translate_busy.h"
 #include "engine/duckdb/translate/sql_expr.h"
 #include "engine/duckdb/translate/from_summaries.h"
 
@@ -34,7 +34,7 @@ static int column_name(const struct asked *a, size_t i, struct buf *out)
 						      : buf_printf(out, "c%zu", i);
 }
 
-static int ask_text(struct asked *a, const char *text, struct buf *out)
+int asked_text(struct asked *a, const char *text, struct buf *out)
 {
 	size_t i = 0;
 	int r;
@@ -59,7 +59,21 @@ static int ask_expr(struct asked *a, const struct expr *e, struct buf *out)
 	_cleanup_buf_ struct buf text = {0};
 	int r = expr_text(e, a->table, &text);
 
-	return r < 0 ? r : ask_text(a, buf_str(&text), out);
+	return r < 0 ? r : asked_text(a, buf_str(&text), out);
+}
+
+int asked_index(struct asked *a, const struct expr *e, size_t *ret)
+{
+	_cleanup_buf_ struct buf text = {0};
+	size_t i = 0;
+	int r = expr_text(e, a->table, &text);
+
+	if (r >= 0)
+		r = asked_text(a, buf_str(&text), NULL);
+	while (r >= 0 && strcmp(a->texts[i], buf_str(&text)))
+		i++;
+	*ret = i;
+	return r;
 }
 
 /* sql_leaf_t over rows. */
@@ -94,32 +108,39 @@ static const struct plan_field *top_field(const struct plan *p, const struct tra
 }
 
 /* What the scan tests; empty: nothing. */
-static int filter_text(const struct plan *p, const struct translate_options *opt, struct buf *out)
+static int filter_text(const struct plan *p, const struct translate_options *opt,
+		       const struct source_part *part, struct buf *out)
 {
-	bool where = p->where && !opt->filter_in_sql;
-	int r = where && opt->only ? buf_printf(out, "(") : 0;
+	bool where = p->where && (!opt->filter_in_sql || part->filter);
+	int r = where && (opt->only || part->filter) ? buf_printf(out, "(") : 0;
 
 	if (r >= 0 && where)
 		r = expr_text(p->where, p->table, out);
 	if (r >= 0 && opt->only)
 		r = buf_printf(out, "%s(%s)", where ? ") && " : "", opt->only);
+	if (r >= 0 && part->filter)
+		r = buf_printf(out, "%s(%s)",
+			       opt->only ? " && "
+			       : where	 ? ") && "
+					 : "",
+			       part->filter);
 	return r;
 }
 
-int source_from(const struct plan *p, const struct translate_options *opt, struct asked *a,
-		struct buf *out)
+int source_rows(const struct plan *p, const struct translate_options *opt, struct asked *a,
+		const struct source_part *part, struct buf *out)
 {
 	_cleanup_buf_ struct buf filter = {0};
 	const struct plan_stage *sort = NULL;
 	int64_t top = 0;
 	/* count() alone: any column, of which none is read */
-	int r = a->count ? 0 : ask_text(a, "row_number", NULL);
+	int r = a->count ? 0 : asked_text(a, "row_number", NULL);
 
 	if (r >= 0)
 		r = buf_printf(out, " FROM weir_rows('%s', ", schema_table(p->table)->name);
 
 	if (r >= 0)
-		r = filter_text(p, opt, &filter);
+		r = filter_text(p, opt, part, &filter);
 	if (r >= 0)
 		r = filter.len ? sql_string(buf_str(&filter), filter.len, out)
 			       : buf_printf(out, "NULL");
@@ -130,9 +151,9 @@ int source_from(const struct plan *p, const struct translate_options *opt, struc
 	}
 	if (r >= 0)
 		r = buf_printf(out, "]");
-	if (r >= 0 && p->from != INT64_MIN)
+	if (r >= 0 && p->from != INT64_MIN && !part->from_start)
 		r = buf_printf(out, ", ended_from := %" PRId64, p->from);
-	if (r >= 0 && p->to != INT64_MAX)
+	if (r >= 0 && p->to != INT64_MAX && !part->to_end)
 		r = buf_printf(out, ", ended_to := %" PRId64, p->to);
 	if (r >= 0 && p->each_file)
 		r = buf_printf(out, ", each_file := true");
@@ -153,6 +174,18 @@ int source_from(const struct plan *p, const struct translate_options *opt, struc
 	return r < 0 ? r : buf_printf(out, ")");
 }
 
+int source_from(const struct plan *p, const struct translate_options *opt, struct asked *a,
+		const char *where, struct buf *out)
+{
+	static const struct source_part all;
+	int r;
+
+	if (busy_spreads(p))
+		return busy_from(p, opt, a, where ? where : "", out);
+	r = source_rows(p, opt, a, &all, out);
+	return r < 0 ? r : buf_printf(out, "%s", where ? where : "");
+}
+
 static int translate_source_write_rows(const struct plan *p, struct asked *a, struct level *l,
 				       struct buf *head)
 {
@@ -166,35 +199,38 @@ static int translate_source_write_rows(const struct plan *p, struct asked *a, st
 			r = level_as(l, i, head);
 	}
 	if (r >= 0 && p->table == TABLE_OP) {
-		r = ask_text(a, "row_end", NULL);
+		r = asked_text(a, "row_end", NULL);
 		if (r >= 0)
 			r = buf_printf(head, "%srow_end AS \"#end\"", head->len ? ", " : "");
 		if (r >= 0)
 			r = level_order_last(l, "\"#end\"", false);
 	}
 	if (r >= 0)
-		r = ask_text(a, "row_number", NULL);
+		r = asked_text(a, "row_number", NULL);
 	if (r >= 0)
 		r = buf_printf(head, "%srow_number AS \"#row\"", head->len ? ", " : "");
 	return r < 0 ? r : level_order_last(l, "\"#row\"", false);
 }
 
-int source_argument(struct asked *a, const struct plan_field *f, struct buf *out)
+int source_argument(struct asked *a, const struct plan *p, const struct plan_field *f,
+		    struct buf *out)
 {
 	const char *sum = a->from_summaries ? from_summaries_column(f) : NULL;
 	int r = 0;
 
 	if (a->from_summaries && f->kind == FIELD_AGGREGATE && from_summaries_differ(f))
-		r = ask_text(a, "row_calls", NULL);
+		r = asked_text(a, "row_calls", NULL);
 	if (r >= 0 && sum)
-		r = ask_text(a, sum, out);
+		r = asked_text(a, sum, out);
 	else if (r >= 0 && f->expr)
 		r = ask_expr(a, f->expr, out);
+	if (r >= 0)
+		r = busy_argument(p, f, out);
 	if (r < 0 || f->kind != FIELD_AGGREGATE ||
 	    (f->aggregate != AGGREGATE_FIRST && f->aggregate != AGGREGATE_LAST))
 		return r;
-	r = ask_text(a, "row_end", NULL);
-	return r < 0 ? r : ask_text(a, "row_number", NULL);
+	r = asked_text(a, "row_end", NULL);
+	return r < 0 ? r : asked_text(a, "row_number", NULL);
 }
 
 static int write_groups(const struct plan *p, const struct translate_options *opt, struct asked *a,
@@ -203,6 +239,7 @@ static int write_groups(const struct plan *p, const struct translate_options *op
 	struct aggregate_place place = {.source = true,
 					.from_summaries = a->from_summaries,
 					.order = "",
+					.counted = busy_counted(p),
 					.seconds =
 						level_seconds(p->fields, p->field_count, p, opt)};
 	int r = 0;
@@ -210,10 +247,10 @@ static int write_groups(const struct plan *p, const struct translate_options *op
 	for (size_t i = 0; i < p->field_count && r >= 0; i++) {
 		_cleanup_buf_ struct buf arg = {0}, max = {0};
 
-		r = source_argument(a, &p->fields[i], &arg);
+		r = source_argument(a, p, &p->fields[i], &arg);
 		if (r >= 0 && a->from_summaries && p->fields[i].kind == FIELD_AGGREGATE &&
 		    p->fields[i].aggregate == AGGREGATE_PERCENTILE)
-			r = ask_text(a, "row_max", &max);
+			r = asked_text(a, "row_max", &max);
 		place.max = buf_str(&max);
 		if (r >= 0)
 			r = level_grouped(l, &p->fields[i], i, buf_str(&arg), &place, head, tail);
@@ -280,8 +317,6 @@ int source_translate(const struct plan *p, const struct translate_options *opt, 
 	if (r >= 0)
 		r = buf_printf(sql, "SELECT %s", buf_str(&head));
 	if (r >= 0)
-		r = source_from(p, opt, &a, sql);
-	if (r >= 0)
-		r = buf_append(sql, buf_str(&where), where.len);
+		r = source_from(p, opt, &a, buf_str(&where), sql);
 	return r < 0 ? r : buf_append(sql, buf_str(&tail), tail.len);
 }
