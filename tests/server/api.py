@@ -333,6 +333,12 @@ def timeline(s):
     t = s.columns('timeline', lanes=ids, width=1000)
     check('/timeline: every call is in it once, far away', sum(t['count']) == ROWS, sum(t['count']))
     check('/timeline: nothing is busier than all of its pixel', all(0 <= b <= 1 for b in t['busy']))
+    parts = {}
+    for i in range(len(t['lane'])):
+        if t['row'][i] is None:
+            parts.setdefault((t['lane'][i], t['start'][i]), []).append((t['op'][i], t['busy'][i]))
+    check('/timeline: operations share a pixel', parts and all(sum(b for _, b in p) <= 1 + 1e-9 for p in parts.values()) and
+          all(len({op for op, _ in p}) == len(p) for p in parts.values()) and any(len(p) > 6 for p in parts.values()))
     last = s.get('trace')['last']
     t = s.columns('timeline', lanes=ids, width=1000, from_=last // 2, to=last // 2 + 200000)
     singles = [i for i in range(len(t['lane'])) if t['row'][i] is not None]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Level of detail: what the timeline draws of answers that are finer or coarser than the screen.
 import { describe, expect, it } from 'vitest';
-import { Bars, drawn, keep, LOOKS, palette, place } from '../src/charts/lanes';
+import { BAR, Bars, drawn, keep, LOOKS, palette, place, stack } from '../src/charts/lanes';
 import type { Lane } from '../src/lib/api';
 import type { Columns } from '../src/lib/columns';
 
@@ -42,21 +42,25 @@ function columnsOf(rows: Bar[]): Columns {
 
 const bars = (rows: Bar[], from = 0, to = 1000, perPixel = 1, lanes = [1]) => new Bars(columnsOf(rows), new Set(lanes), from, to, perPixel);
 const BAD = 0xbad;
-const colours = palette((name, strength) => (LOOKS.indexOf(name as (typeof LOOKS)[number]) + 1) * 1000 + Math.round(strength * 100));
-const READ = 1100;
-const WRITE = 2100;
+const colours = palette((name) => 0xff001000 + LOOKS.indexOf(name as (typeof LOOKS)[number]));
+const READ = 0xff001000;
+const WRITE = READ + 1;
+const NET = READ + LOOKS.indexOf('net');
+const WAIT = READ + LOOKS.indexOf('wait');
+const faint = (colour: number) => ((colour & 0xffffff) | (0x80 << 24)) >>> 0;
 
-function raster(of: Bars, from: number, to: number, width: number, into = new Uint32Array(width)) {
-	const stripe = new Uint32Array(width);
+/** The lowest row of a lane's pixels; `column` are those of one place, from the bottom. */
+function raster(of: Bars, from: number, to: number, width: number, into = new Uint32Array(width * BAR)) {
 	const seen: number[] = [];
-	of.raster(1, from, to, into, stripe, colours, BAD, (i) => seen.push(i), 40, null);
-	return { row: into, stripe, seen };
+	of.raster(1, from, to, into, colours, BAD, (i) => seen.push(i), 40, null);
+	const column = (x: number) => Array.from({ length: BAR }, (_, y) => into[(BAR - 1 - y) * width + x]!);
+	return { row: into.slice((BAR - 1) * width), top: into.slice(0, width), column, seen };
 }
 
 describe('a lane as pixels', () => {
-	it('has a bar where the call was, and a gap behind it', () => {
+	it('has a bar where the call was, which is fainter at its end', () => {
 		const { row } = raster(bars([{ start: 100, dur: 100 }]), 0, 1000, 100);
-		expect([...row.slice(9, 21)]).toEqual([0, READ, READ, READ, READ, READ, READ, READ, READ, READ, 0, 0]);
+		expect([...row.slice(9, 21)]).toEqual([0, READ, READ, READ, READ, READ, READ, READ, READ, READ, faint(READ), 0]);
 	});
 
 	it('shows every call, however short', () => {
@@ -74,16 +78,30 @@ describe('a lane as pixels', () => {
 		expect([...row]).toEqual([0, 0, READ, READ, READ, 0, 0, READ, 0, 0]);
 	});
 
-	it('is fainter where a stretch is less busy', () => {
-		const { row } = raster(bars([{ start: 0, dur: 10, row: null, busy: 0, count: 9 }, { start: 10, dur: 10, row: null, busy: 1, count: 9 }]), 0, 20, 2);
-		expect(row[0]! - 1000).toBeLessThan(row[1]! - 1000);
-		expect(row[1]).toBe(READ);
+	it('is as high as its part of the time', () => {
+		const { column } = raster(bars([{ start: 0, dur: 10, row: null, busy: 0.5, count: 9 }, { start: 10, dur: 10, row: null, busy: 1, count: 9 }]), 0, 20, 2);
+		expect(column(0)).toEqual([...Array(BAR / 2).fill(READ), ...Array(BAR / 2).fill(0)]);
+		expect(column(1)).toEqual(Array(BAR).fill(READ));
+	});
+
+	it('is shared by what a thread did within a pixel', () => {
+		const cell = { start: 0, dur: 10, row: null };
+		const { column } = raster(bars([{ ...cell, op: 'sendto', class: 'net', busy: 0.33 }, { ...cell, op: 'epoll_wait', class: 'wait', busy: 0.31 }]), 0, 10, 1);
+		const heights = [NET, WAIT, 0].map((c) => column(0).filter((x) => x === c).length);
+		expect(heights).toEqual([5, 4, 5]);
+		const ends = raster(bars([{ start: 0, dur: 15, op: 'epoll_wait', class: 'wait' }, { start: 15, dur: 5 }]), 0, 20, 2);
+		expect([READ, WAIT].map((c) => ends.column(1).filter((x) => x === c).length)).toEqual([7, 7]);
+	});
+
+	it('has no gaps where a thread is nearly always busy, however wide the stretches are', () => {
+		const cells = Array.from({ length: 40 }, (_, i) => ({ start: i * 100, dur: 100, row: null, busy: 0.985, count: 50 }));
+		for (const width of [40, 145, 160, 311]) expect(raster(bars(cells, 0, 4000), 0, 4000, width).top.includes(0)).toBe(false);
 	});
 
 	it('says what failed', () => {
-		const { row, stripe } = raster(bars([{ start: 0, dur: 5, err: 'ENOENT' }, { start: 5, dur: 5 }]), 0, 10, 2);
-		expect([...stripe]).toEqual([BAD, READ]);
-		expect([...row]).toEqual([READ, READ]);
+		const { row, top } = raster(bars([{ start: 0, dur: 5, err: 'ENOENT' }, { start: 5, dur: 5 }]), 0, 10, 2);
+		expect([...row]).toEqual([BAD, READ]);
+		expect([...top]).toEqual([READ, READ]);
 	});
 
 	it('names those that are wide enough, and are calls of their own', () => {
@@ -92,7 +110,7 @@ describe('a lane as pixels', () => {
 	});
 
 	it('leaves alone what it does not know of', () => {
-		const before = Uint32Array.from([7, 7, 7, 7]);
+		const before = new Uint32Array(4 * BAR).fill(7);
 		const { row } = raster(bars([{ start: 25, dur: 1 }], 20, 30), 0, 40, 4, before);
 		expect([...row]).toEqual([7, 7, READ, 7]);
 	});
@@ -104,6 +122,17 @@ describe('a lane as pixels', () => {
 	});
 });
 
+describe('the parts of a pixel', () => {
+	it('never take more than there is, and each is seen', () => {
+		const heights = new Uint8Array(LOOKS.length);
+		stack(Float32Array.from(LOOKS, () => 1e-6), 0, heights);
+		expect([...heights]).toEqual(LOOKS.map(() => 1));
+		stack(Float32Array.from(LOOKS, (_, i) => (i === 3 ? 1 : 1e-6)), 0, heights);
+		expect(heights.reduce((a, b) => a + b)).toBe(BAR);
+		expect(Math.min(...heights)).toBe(1);
+	});
+});
+
 describe('what is at a point', () => {
 	const of = bars([{ start: 0, dur: 100, row: 5 }, { start: 40, dur: 10, row: 6 }, { start: 200, dur: 10, row: null }, { start: 300, dur: 10, row: 8 }]);
 	it('is the shortest that covers it', () => {
@@ -112,6 +141,11 @@ describe('what is at a point', () => {
 		expect(of.at(1, 150, 0)).toBe(-1);
 		expect(of.at(1, 212, 3)).toBe(2);
 		expect(of.at(2, 45, 0)).toBe(-1);
+	});
+	it('is shared by the operations of a stretch', () => {
+		const cell = { start: 10, dur: 10, row: null };
+		const shared = bars([{ start: 0, dur: 5 }, { ...cell, busy: 0.2 }, { ...cell, op: 'write', busy: 0.5 }, { start: 20, dur: 10, row: null }]);
+		expect(shared.sharing(1, 1)).toEqual([2, 1]);
 	});
 	it('has a next call of its own', () => {
 		expect(of.callAfter(1, 150)).toBe(8);
@@ -137,9 +171,10 @@ describe('answers of different detail', () => {
 	const whole = bars([{ start: 0, dur: 1000, row: null }], 0, 1000, 10);
 	const near = bars([{ start: 400, dur: 10, op: 'write' }], 400, 500, 1);
 	it('are drawn fine over coarse', () => {
-		const row = new Uint32Array(10);
-		for (const layer of drawn([near, whole])) layer.raster(1, 0, 1000, row, new Uint32Array(10), colours, BAD, () => {}, 40, null);
-		expect([...row]).toEqual([READ, READ, READ, READ, WRITE, READ, READ, READ, READ, 0]);
+		const all = new Uint32Array(10 * BAR);
+		for (const layer of drawn([near, whole])) layer.raster(1, 0, 1000, all, colours, BAD, () => {}, 40, null);
+		const row = all.slice(-10);
+		expect([...row]).toEqual([READ, READ, READ, READ, WRITE, READ, READ, READ, READ, READ]);
 	});
 	it('are dropped where a finer one tells all that they tell', () => {
 		expect(keep([near], bars([], 300, 600, 0.5))).toHaveLength(1);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * route_timeline.c: /timeline: what the lanes show. A call that is longer than a pixel is a row. Calls
- * within one pixel share a cell: where it is one call alone, it is a row too, else the cell is one.
+ * within one pixel share a cell: where it is one call alone, it is a row too, else there is one for each
+ * operation, with its part of the pixel.
  * From 100 ms a pixel on, cells come from the summaries; so they do, and are as wide, where there are
  * too many calls to read them all.
  */
@@ -28,14 +29,25 @@ struct one_call {
 	uint32_t lane;
 };
 
+/* What calls of one operation have of a pixel. */
+struct op_part {
+	int32_t op;
+	uint32_t count; /* 0: none */
+	uint64_t time;
+};
+
 struct cell {
 	uint64_t count, busy;
 	struct one_call first; /* the only one, where count is 1 and from rows */
-	struct {
-		int32_t op;
-		uint64_t time;
-	} ops[CELL_OPS], more; /* more: the longest of those that have no place; find_longest() */
-	bool summed;	       /* some of it comes from a summary: no call of its own */
+	struct op_part ops[CELL_OPS];
+	bool summed; /* some of it comes from a summary: no call of its own */
+};
+
+/* Of an operation that has no place in its cell. */
+struct more_part {
+	uint32_t lane;
+	unsigned int pixel;
+	struct op_part part;
 };
 
 struct picture {
@@ -49,7 +61,9 @@ struct painter {
 	const struct picture *picture;
 	const struct server *server;
 	struct cell **cells; /* [lane] -> [width], on first use */
-	struct map more;     /* (lane, pixel, op) -> time, where CELL_OPS are not enough */
+	struct map more_at;  /* (lane, pixel, op) -> place in more, where CELL_OPS are not enough */
+	struct more_part *more;
+	size_t more_count, more_cap;
 	struct one_call *calls;
 	size_t count, cap;
 	uint32_t *calls_of; /* [lane]: how many */
@@ -96,25 +110,42 @@ static uint64_t more_key(uint32_t lane, unsigned int pixel, int32_t op)
 	return (uint64_t)lane << 32 | (uint64_t)pixel << MORE_OP_BITS | (uint32_t)(op + 1);
 }
 
-static int add_time(struct painter *w, struct cell *c, uint32_t lane, unsigned int pixel,
-		    int32_t op, uint64_t time)
+static void part_add(struct op_part *to, const struct op_part *part)
 {
-	uint64_t sum = 0;
+	to->op = part->op;
+	to->count += MIN(part->count, UINT32_MAX - to->count);
+	to->time += part->time;
+}
+
+static int add_part(struct painter *w, struct cell *c, uint32_t lane, unsigned int pixel,
+		    const struct op_part *part)
+{
+	uint64_t key = more_key(lane, pixel, part->op), at;
+	int r;
 
 	for (size_t i = 0; i < CELL_OPS; i++) {
-		if (c->ops[i].time && c->ops[i].op != op)
+		if (c->ops[i].count && c->ops[i].op != part->op)
 			continue;
-		c->ops[i].op = op;
-		c->ops[i].time += time;
+		part_add(&c->ops[i], part);
 		return 0;
 	}
-	map_get(&w->more, more_key(lane, pixel, op), &sum);
-	return map_set(&w->more, more_key(lane, pixel, op), sum + time);
+	if (!map_get(&w->more_at, key, &at)) {
+		at = w->more_count;
+		r = grow((void **)&w->more, &w->more_cap, at + 1, sizeof(*w->more));
+		if (r >= 0)
+			r = map_set(&w->more_at, key, at);
+		if (r < 0)
+			return r;
+		w->more[w->more_count++] = (struct more_part){.lane = lane, .pixel = pixel};
+	}
+	part_add(&w->more[at].part, part);
+	return 0;
 }
 
 static int paint_cell(struct painter *w, const struct one_call *call, unsigned int pixel,
 		      uint64_t count, uint64_t time, bool summed)
 {
+	struct op_part part = {call->op, (uint32_t)MIN(count, UINT32_MAX), time};
 	struct cell *c = cell_of(w, call->lane, pixel);
 
 	if (!c)
@@ -124,8 +155,7 @@ static int paint_cell(struct painter *w, const struct one_call *call, unsigned i
 	c->count += count;
 	c->busy += time;
 	c->summed |= summed;
-	/* 1 ns more, so that calls of no time count as well */
-	return add_time(w, c, call->lane, pixel, call->op, time + count);
+	return add_part(w, c, call->lane, pixel, &part);
 }
 
 static int paint_call(struct painter *w, const struct one_call *call)
@@ -235,7 +265,8 @@ static void painter_free(struct painter *w)
 	free(w->cells);
 	free(w->calls_of);
 	free(w->calls);
-	map_free(&w->more);
+	map_free(&w->more_at);
+	free(w->more);
 	free(w);
 }
 
@@ -252,16 +283,14 @@ static int merge_cell(struct painter *a, const struct cell *c, uint32_t lane, un
 	to->busy += c->busy;
 	to->summed |= c->summed;
 	for (size_t i = 0; i < CELL_OPS && r >= 0; i++) {
-		if (c->ops[i].time)
-			r = add_time(a, to, lane, pixel, c->ops[i].op, c->ops[i].time);
+		if (c->ops[i].count)
+			r = add_part(a, to, lane, pixel, &c->ops[i]);
 	}
 	return r;
 }
 
 static int route_timeline_merge(struct painter *a, const struct painter *b)
 {
-	uint64_t key, time, sum;
-	size_t pos = 0;
 	int r = grow((void **)&a->calls, &a->cap, a->count + b->count + 1, sizeof(*a->calls));
 
 	if (r < 0)
@@ -273,10 +302,11 @@ static int route_timeline_merge(struct painter *a, const struct painter *b)
 		for (unsigned int x = 0; b->cells[lane] && x < a->picture->width && r >= 0; x++)
 			r = merge_cell(a, &b->cells[lane][x], lane, x);
 	}
-	while (r >= 0 && map_next(&b->more, &pos, &key, &time)) {
-		sum = 0;
-		map_get(&a->more, key, &sum);
-		r = map_set(&a->more, key, sum + time);
+	for (size_t i = 0; i < b->more_count && r >= 0; i++) {
+		const struct more_part *m = &b->more[i];
+		struct cell *to = cell_of(a, m->lane, m->pixel);
+
+		r = to ? add_part(a, to, m->lane, m->pixel, &m->part) : -ENOMEM;
 	}
 	return r;
 }
@@ -359,69 +389,49 @@ static void route_timeline_put_row(struct output *o, const struct one_call *c, d
 	o->class[i] = c->class < 0 || c->class >= CLASS_COUNT ? COLUMNS_NULL : (uint32_t)c->class;
 }
 
-/* The operation with most time; of those as long, the one that came first, then the lowest. */
-static int32_t longest_op(const struct cell *c)
+/* Of all that the cell has; where sums of windows are more than the pixel, as much of it as each has of them. */
+static void put_part(struct output *o, const struct picture *p, const struct cell *c, uint32_t lane,
+		     unsigned int pixel, const struct op_part *part)
 {
-	int32_t best = c->ops[0].op;
-	uint64_t most = c->ops[0].time;
+	const struct op_def *def = part->op < 0 ? NULL : op_def((uint32_t)part->op);
+	struct one_call call = {
+		.start = pixel_start(p, pixel),
+		.row = -1,
+		.err = -1,
+		.lane = lane,
+		.op = part->op,
+		.class = def ? def->class : CLASS_OTHER,
+	};
 
-	for (size_t i = 1; i < CELL_OPS; i++) {
-		if (c->ops[i].time > most) {
-			most = c->ops[i].time;
-			best = c->ops[i].op;
-		}
-	}
-	return c->more.time > most ? c->more.op : best;
+	call.dur = MAX(pixel_start(p, pixel + 1) - call.start, 1);
+	route_timeline_put_row(o, &call, part->count,
+			       (double)part->time / fmax((double)call.dur, (double)c->busy));
 }
 
-/* Tells each cell which of the operations that have no place in it has most time. */
-static void find_longest(struct painter *w)
+static bool is_one_call(const struct cell *c)
 {
-	uint64_t key, time;
-	size_t pos = 0;
-
-	while (map_next(&w->more, &pos, &key, &time)) {
-		uint32_t lane = (uint32_t)(key >> 32), pixel = (uint32_t)key >> MORE_OP_BITS;
-		int32_t op = (int32_t)(key & ((1u << MORE_OP_BITS) - 1)) - 1;
-		struct cell *c = &w->cells[lane][pixel];
-
-		if (time > c->more.time || (time == c->more.time && op < c->more.op)) {
-			c->more.op = op;
-			c->more.time = time;
-		}
-	}
+	return c->count == 1 && !c->summed;
 }
 
 static void route_timeline_put_cell(struct output *o, const struct painter *w, const struct cell *c,
 				    uint32_t lane, unsigned int pixel)
 {
-	const struct picture *p = w->picture;
-	struct one_call call = c->first;
-	const struct op_def *def;
-
-	if (c->count == 1 && !c->summed) {
-		route_timeline_put_row(o, &call, 1, 1);
+	if (is_one_call(c)) {
+		route_timeline_put_row(o, &c->first, 1, 1);
 		return;
 	}
-	call.start = pixel_start(p, pixel);
-	call.dur = MAX(pixel_start(p, pixel + 1) - call.start, 1);
-	call.row = -1;
-	call.err = -1;
-	call.lane = lane;
-	call.op = longest_op(c);
-	def = call.op < 0 ? NULL : op_def((uint32_t)call.op);
-	call.class = def ? def->class : CLASS_OTHER;
-	route_timeline_put_row(o, &call, (double)c->count,
-			       fmin(1, (double)c->busy / (double)call.dur));
+	for (size_t i = 0; i < CELL_OPS && c->ops[i].count; i++)
+		put_part(o, w->picture, c, lane, pixel, &c->ops[i]);
 }
 
 static size_t route_timeline_count_rows(const struct painter *w)
 {
-	size_t n = w->count;
+	size_t n = w->count + w->more_count;
 
 	for (size_t lane = 0; lane < w->picture->lane_count; lane++) {
 		for (unsigned int x = 0; w->cells[lane] && x < w->picture->width; x++)
-			n += w->cells[lane][x].count > 0;
+			for (size_t i = 0; i < CELL_OPS; i++)
+				n += w->cells[lane][x].ops[i].count > 0;
 	}
 	return n;
 }
@@ -482,7 +492,6 @@ static int put_picture(struct question *q, struct painter *w, const int64_t *ids
 		return r;
 	o->q = q;
 	o->lane_ids = ids;
-	find_longest(w);
 	if (w->count)
 		qsort(w->calls, w->count, sizeof(*w->calls), by_lane);
 	for (size_t i = 0; i < w->count; i++)
@@ -492,6 +501,11 @@ static int put_picture(struct question *q, struct painter *w, const int64_t *ids
 			if (w->cells[lane][x].count)
 				route_timeline_put_cell(o, w, &w->cells[lane][x], lane, x);
 		}
+	}
+	for (size_t i = 0; i < w->more_count; i++) {
+		const struct more_part *m = &w->more[i];
+
+		put_part(o, w->picture, &w->cells[m->lane][m->pixel], m->lane, m->pixel, &m->part);
 	}
 	return route_timeline_write_rows(q, o);
 }

@@ -10,9 +10,11 @@ export const GROUP = 22; // pixels of a group's head
 
 /** What a bar can look like: names of colours. */
 export const LOOKS = ['read', 'write', 'meta', 'sync', 'net', 'process', 'wait', 'other'] as const;
-const LEVELS = 64; // of how busy a stretch is
-const FAINTEST = 0.25;
-const GAP_FROM = 3; // pixels: bars wider than this are told apart by one that is empty
+/** Pixels high that a lane's bars are, shared by what the calls of a pixel of time did. */
+export const BAR = 14;
+const STRIPE = 3; // of it: red where a call failed
+const GAP_FROM = 3; // pixels: of calls wider than this the last pixel is fainter, so that they are told apart
+const FAINT = 0x80; // of 0xff
 
 export type Place = { kind: 'group'; title: string; y: number } | { kind: 'lane'; lane: Lane; title: string; alone: boolean; y: number };
 
@@ -43,11 +45,44 @@ export function place(given: Lane[]): { places: Place[]; height: number } {
 	return { places, height: y };
 }
 
-/** The colours of bars as pixels: palette(colour of a name at a strength). */
-export function palette(pixel: (name: string, strength: number) => number): Uint32Array {
-	const colours = new Uint32Array(LOOKS.length * LEVELS);
-	for (let l = 0; l < LOOKS.length; l++) for (let i = 0; i < LEVELS; i++) colours[l * LEVELS + i] = pixel(LOOKS[l]!, FAINTEST + ((1 - FAINTEST) * i) / (LEVELS - 1));
-	return colours;
+/** The colours of bars as pixels. */
+export function palette(pixel: (name: string) => number): Uint32Array {
+	return Uint32Array.from(LOOKS, pixel);
+}
+
+/**
+ * One column of BAR pixels from the bottom: each look as high as its part of the time, but seen where it has any; what is
+ * left is nobody's. The parts together are no more than 1 (but for what rounding makes of it).
+ */
+export function stack(parts: Float32Array, at: number, heights: Uint8Array) {
+	let sum = 0;
+	let largest = 0;
+	for (let look = 0; look < LOOKS.length; look++) {
+		const part = parts[at + look]!;
+		heights[look] = part > 0 ? Math.min(BAR, Math.max(1, Math.round(part * BAR))) : 0;
+		sum += heights[look]!;
+		if (part > parts[at + largest]!) largest = look;
+	}
+	while (sum > BAR) {
+		let most = largest;
+		for (let look = 0; look < LOOKS.length; look++) if (heights[look]! > heights[most]!) most = look;
+		heights[most]!--;
+		sum--;
+	}
+}
+
+function paint(pixels: Uint32Array, width: number, left: number, right: number, parts: Float32Array, marks: Uint8Array, colours: Uint32Array, bad: number) {
+	const heights = new Uint8Array(LOOKS.length);
+	for (let x = left; x < right; x++) {
+		stack(parts, x * LOOKS.length, heights);
+		let y = BAR - 1;
+		for (let look = 0; look < LOOKS.length; look++) {
+			let colour = colours[look]!;
+			if (marks[x]! & 2) colour = ((colour & 0xffffff) | (FAINT << 24)) >>> 0;
+			for (let h = heights[look]!; h > 0; h--) pixels[y-- * width + x] = colour;
+		}
+		if (marks[x]! & 1) for (let s = 1; s <= STRIPE; s++) pixels[(BAR - s) * width + x] = bad;
+	}
 }
 
 /** What one answer of /timeline holds, ready to be drawn and asked for what is at a point. */
@@ -60,8 +95,10 @@ export class Bars {
 	private ops: string[];
 	private err: Uint32Array;
 	private errs: string[];
+	/** The part of its time in calls: less than all where there are several in a stretch. */
+	private busy: Float64Array;
 	/** For each bar its place in the palette. */
-	private looks: Uint16Array;
+	private looks: Uint8Array;
 	/** Bars lane by lane, ordered by start; with each the latest end of those up to it. */
 	private order: Uint32Array;
 	private ends: Float64Array;
@@ -83,19 +120,19 @@ export class Bars {
 		this.ops = columns.words('op');
 		this.err = columns.codes('err');
 		this.errs = columns.words('err');
+		this.busy = columns.numbers('busy');
 		this.looks = this.look(columns);
 		this.order = new Uint32Array(columns.rows);
 		this.ends = new Float64Array(columns.rows);
 		this.sort(columns.numbers('lane'));
 	}
 
-	/** A bar's colour is that of its operation and class, and is fainter where a stretch is less busy. */
-	private look(columns: Columns): Uint16Array {
+	/** A bar's colour is that of its operation and class. */
+	private look(columns: Columns): Uint8Array {
 		const cls = columns.codes('class');
 		const classes = columns.words('class');
-		const busy = columns.numbers('busy');
 		const known = new Map<number, number>();
-		const looks = new Uint16Array(columns.rows);
+		const looks = new Uint8Array(columns.rows);
 		for (let i = 0; i < columns.rows; i++) {
 			const key = this.op[i]! * 64 + cls[i]!;
 			let look = known.get(key);
@@ -103,8 +140,7 @@ export class Bars {
 				look = LOOKS.indexOf(opColour(this.ops[this.op[i]!] ?? '', classes[cls[i]!] ?? '') as (typeof LOOKS)[number]);
 				known.set(key, look);
 			}
-			const strength = Number.isNaN(this.row[i]!) ? Math.min(1, Math.max(0, busy[i]!)) : 1;
-			looks[i] = look * LEVELS + Math.round(strength * (LEVELS - 1));
+			looks[i] = look;
 		}
 		return looks;
 	}
@@ -148,7 +184,7 @@ export class Bars {
 	}
 
 	colour(i: number): string {
-		return LOOKS[Math.floor(this.looks[i]! / LEVELS)]!;
+		return LOOKS[this.looks[i]!]!;
 	}
 
 	/** The first of a lane's bars that does not end before t. */
@@ -163,19 +199,21 @@ export class Bars {
 	}
 
 	/**
-	 * Draws a lane between two times into rows of pixels: bars, and the stripe below them that is red where a call failed.
-	 * `seen` is told of bars that are calls of their own and wide enough for a text, or chosen.
+	 * Draws a lane between two times into BAR rows of pixels, from the top: in each column what calls did share the height by
+	 * their time, and the lowest are red where a call failed. `seen` is told of bars that are calls of their own and wide
+	 * enough for a text, or chosen.
 	 */
-	raster(lane: number, from: number, to: number, bars: Uint32Array, stripe: Uint32Array, colours: Uint32Array, bad: number, seen: (i: number, left: number, right: number) => void, wide: number, chosen: number | null) {
-		const width = bars.length;
+	raster(lane: number, from: number, to: number, pixels: Uint32Array, colours: Uint32Array, bad: number, seen: (i: number, left: number, right: number) => void, wide: number, chosen: number | null) {
+		const width = pixels.length / BAR;
 		const per = width / (to - from);
 		const clip = (t: number) => Math.max(0, Math.min(width, Math.round((t - from) * per)));
 		const [left, right] = [clip(this.from), clip(this.to)];
-		bars.fill(0, left, right);
-		stripe.fill(0, left, right);
+		for (let y = 0; y < BAR; y++) pixels.fill(0, y * width + left, y * width + right);
 		const range = this.lanes.get(lane);
-		if (!range) return;
+		if (!range || right <= left) return;
 		const { start, dur, order, looks, err, errs } = this;
+		const parts = new Float32Array(width * LOOKS.length);
+		const marks = new Uint8Array(width); // 1: a call failed, 2: a wide one ends
 		const latest = Math.min(to, this.to);
 		for (let k = this.after(range, Math.max(from, this.from)); k < range[1]; k++) {
 			const i = order[k]!;
@@ -183,19 +221,17 @@ export class Bars {
 			const a = (start[i]! - from) * per;
 			const b = a + dur[i]! * per;
 			const p = Math.max(left, Math.floor(a));
-			const q = Math.min(right, Math.max(p + 1, Math.round(b) - (b - a > GAP_FROM ? 1 : 0)));
+			const q = Math.min(right, Math.max(p + 1, Math.ceil(b)));
 			if (q <= p) continue;
-			const colour = colours[looks[i]!]!;
-			const failed = errs[err[i]!] !== undefined;
-			if (q - p === 1) {
-				bars[p] = colour;
-				stripe[p] = failed ? bad : colour;
-			} else {
-				bars.fill(colour, p, q);
-				stripe.fill(failed ? bad : colour, p, q);
-			}
-			if ((q - p >= wide || this.row[i] === chosen) && !Number.isNaN(this.row[i]!)) seen(i, p, q);
+			const single = !Number.isNaN(this.row[i]!);
+			const weight = single ? 1 : this.busy[i]!;
+			// a call of no time is seen as well
+			for (let x = p; x < q; x++) parts[x * LOOKS.length + looks[i]!]! += Math.max(Math.min(b, x + 1) - Math.max(a, x), 1e-6) * weight || 1e-6;
+			if (errs[err[i]!] !== undefined) for (let x = p; x < q; x++) marks[x]! |= 1;
+			if (single && b - a > GAP_FROM && q < right) marks[q - 1]! |= 2;
+			if ((q - p >= wide || this.row[i] === chosen) && single) seen(i, p, q);
 		}
+		paint(pixels, width, left, right, parts, marks, colours, bad);
 	}
 
 	/** The bar at a time (give or take `slack`), the shortest where several overlap; -1 where there is none. */
@@ -210,6 +246,23 @@ export class Bars {
 			if (best < 0 || this.dur[i]! <= this.dur[best]!) best = i;
 		}
 		return best;
+	}
+
+	/** Of a stretch without a row of its own: those of its operations, most time first. */
+	sharing(lane: number, i: number): number[] {
+		const range = this.lanes.get(lane);
+		const of: number[] = [];
+		if (!range) return of;
+		for (let k = this.after(range, this.start[i]!); k < range[1] && this.start[this.order[k]!]! <= this.start[i]!; k++) {
+			const other = this.order[k]!;
+			if (this.start[other] === this.start[i] && this.dur[other] === this.dur[i] && Number.isNaN(this.row[other]!)) of.push(other);
+		}
+		return of.sort((a, b) => this.busy[b]! - this.busy[a]!);
+	}
+
+	/** Which part of a stretch is its operation's. */
+	part(i: number): number {
+		return this.busy[i]!;
 	}
 
 	/** The row of the first call of its own at t or later; null where there is none in what is known. */
