@@ -339,6 +339,22 @@ def timeline(s):
             parts.setdefault((t['lane'][i], t['start'][i]), []).append((t['op'][i], t['busy'][i]))
     check('/timeline: operations share a pixel', parts and all(sum(b for _, b in p) <= 1 + 1e-9 for p in parts.values()) and
           all(len({op for op, _ in p}) == len(p) for p in parts.values()) and any(len(p) > 6 for p in parts.values()))
+    # far away pixels are windows of the summaries: what they say is what a query says of the same time
+    trace = s.get('trace')
+    near, far = trace['first'] - 777777777, trace['last'] + 333333333
+    origin = int(s.get('overview')['origin'])
+    t = s.columns('timeline', lanes=lanes[0]['id'], width=7, from_=near, to=far)
+    step = max(t['dur'][i] for i in range(len(t['lane'])) if t['row'][i] is None)
+    got = {}
+    for i in range(len(t['lane'])):
+        if t['row'][i] is None:
+            got[t['start'][i] + origin] = got.get(t['start'][i] + origin, 0) + t['count'][i]
+    calls = s.get('query', q=f'tid == {lanes[0]["tid"]} && dur <= 100ms && !(status has unfinished) | every 100ms | count() | sort window')['rows']
+    want = {}
+    for window, n in calls:
+        at = max((g for g in got if g <= window + origin), default=None)
+        want[at] = want.get(at, 0) + n
+    check('/timeline: a pixel of windows has the calls of these', step % 100000000 == 0 and got == want, got, want)
     last = s.get('trace')['last']
     t = s.columns('timeline', lanes=ids, width=1000, from_=last // 2, to=last // 2 + 200000)
     singles = [i for i in range(len(t['lane'])) if t['row'][i] is not None]

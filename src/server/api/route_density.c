@@ -36,6 +36,8 @@ static int route_density_paint(void *arg, const struct touch *t)
 	int64_t pos = t->pos, bytes = (int64_t)t->bytes, last = pos + MAX(bytes, (int64_t)1) - 1;
 	unsigned int x, y, y_last;
 
+	if (!bytes && pos == d->pos_to) /* at the end there is nothing to read */
+		pos = last = pos - 1;
 	if (t->end < d->from || t->end >= d->to || last < d->pos_from || pos >= d->pos_to)
 		return 0;
 	x = scale(t->end, d->from, d->to, d->width);
@@ -61,6 +63,7 @@ static int put_range(const struct question *q, const struct density *d, struct b
 	js_key_int(&j, "to", d->to - q->server->origin);
 	js_key_int(&j, "pos_from", d->pos_from);
 	js_key_int(&j, "pos_to", d->pos_to);
+	js_key_int(&j, "height", d->height);
 	js_key(&j, "read");
 	js_float(&j, d->read);
 	return j.error;
@@ -227,8 +230,9 @@ static int take_range(struct question *q, const struct access_map *t, struct den
 	if (q->to == INT64_MAX && e.last != INT64_MIN)
 		d->to = store_time_near(e.last) + 1;
 	d->width = q->width;
-	d->height = (unsigned int)height;
 	d->pos_to = MAX(d->pos_to, d->pos_from + 1);
+	/* no row is less than a byte: of a small file each row is one */
+	d->height = (unsigned int)MIN(height, d->pos_to - d->pos_from);
 	d->to = MAX(d->to, d->from + 1);
 	return 0;
 }

@@ -595,21 +595,40 @@ static int route_timeline_paint(struct question *q, const struct picture *p,
 	return r;
 }
 
-/* Where the calls are too many, no pixel is shorter than what the summaries know. */
-static unsigned int fitting_width(const struct question *q, int64_t from, int64_t to)
+static bool is_summed(const struct question *q, int64_t from, int64_t to)
 {
 	const struct store *s = q->server->store;
 	uint64_t rows = 0, windows = ((uint64_t)to - (uint64_t)from) / ROLLUP_WINDOW_NS;
 
 	if (windows >= q->width)
-		return q->width;
+		return true;
 	for (size_t i = 0; i < store_block_count(s); i++) {
 		const struct store_block *b = store_block(s, i);
 
 		if (b->table == TABLE_OP && pass_block_overlaps(b, from, to))
 			rows += b->rows;
 	}
-	return rows > CALLS_READ && windows ? (unsigned int)windows : q->width;
+	return rows > CALLS_READ && windows;
+}
+
+/*
+ * Where the calls are too many, or pixels long, pixels are windows of the summaries, or several whole ones: what a
+ * summary tells of then lies within the pixel that it is painted in.
+ */
+static void fit_windows(const struct question *q, struct picture *p)
+{
+	uint64_t window = ROLLUP_WINDOW_NS, span = (uint64_t)p->to - (uint64_t)p->from;
+	uint64_t step = (span / p->width + window - 1) / window * window;
+	int64_t from = p->from - (p->from % (int64_t)window + (int64_t)window) % (int64_t)window;
+
+	if (!is_summed(q, p->from, p->to) || p->from < INT64_MIN + (int64_t)window ||
+	    __builtin_add_overflow(span, 2 * window, &span) || span > INT64_MAX / 2)
+		return;
+	step = MAX(step, window);
+	p->width = (unsigned int)(((uint64_t)p->to - (uint64_t)from + step - 1) / step);
+	p->from = from;
+	if (__builtin_add_overflow(from, (int64_t)(step * p->width), &p->to))
+		p->to = INT64_MAX;
 }
 
 static int timeline_answer(struct question *q)
@@ -625,7 +644,7 @@ static int timeline_answer(struct question *q)
 		return r;
 	question_range(q, &p.from, &p.to);
 	if (pass_filter.by_summary)
-		p.width = fitting_width(q, p.from, p.to);
+		fit_windows(q, &p);
 	r = map_lanes(store_dims(q->server->store), ids, &p);
 	if (r >= 0)
 		r = route_timeline_paint(q, &p, &pass_filter, ids);

@@ -19,6 +19,7 @@ export interface Extent {
 	to: number;
 	pos_from: number;
 	pos_to: number;
+	height: number;
 	read: number;
 }
 
