@@ -97,7 +97,7 @@ struct report {
 	uint32_t *members; /* by first id: ids of its group that a call named */
 	struct map
 		owners; /* hash of a name -> the version of a file that had it last, see report_one_file() */
-	struct map trees;  /* hash of a folder's path -> enum tree: how group_tree() tells it */
+	struct map trees; /* hash of a folder's path -> enum tree: how group_tree() tells it */
 	struct map
 		alone; /* hash of a key of group_file(): group_tree() tells this file by itself */
 	size_t gap_free_marks;

@@ -76,6 +76,7 @@ static const struct value_column peer_columns[] = {
 	MEASURES, {"connections", VALUE_COUNT}, {"peer", VALUE_TEXT}};
 static const struct value_column process_columns[] = {
 	MEASURES,
+	{"waits", VALUE_COUNT},
 	{"waiting", VALUE_TIME},
 	{"pid", VALUE_INT},
 	{"process", VALUE_TEXT},
@@ -83,10 +84,8 @@ static const struct value_column process_columns[] = {
 	{"exe", VALUE_TEXT, .json_only = true},
 };
 static const struct value_column thread_columns[] = {
-	MEASURES,
-	{"waiting", VALUE_TIME},
-	{"tid", VALUE_INT},
-	{"thread", VALUE_TEXT},
+	MEASURES,	    {"waits", VALUE_COUNT}, {"waiting", VALUE_TIME},
+	{"tid", VALUE_INT}, {"thread", VALUE_TEXT},
 };
 static const struct value_column error_columns[] = {
 	{"error", VALUE_TEXT},	 {"op", VALUE_TEXT}, {"calls", VALUE_COUNT}, {"time", VALUE_TIME},
@@ -217,7 +216,7 @@ static void put_who(struct value_table *t, struct bytes name)
 /* A thread's or process's sums: of its calls, and of what it waited. */
 struct thread_sums {
 	const struct rollup_row *row;
-	uint64_t waiting;
+	uint64_t waits, waiting;
 };
 
 /* For each group of processes what tells it from others of its name. */
@@ -264,12 +263,14 @@ static int fill_by_thread(struct report *r, struct value_table *t, group_fn *fn,
 		if (one->thread_id < 0 || (size_t)one->thread_id >= groups)
 			continue;
 		if (report_is_wait(one))
-			by_group[one->thread_id].waiting = one->time_ns;
+			by_group[one->thread_id] = (struct thread_sums){
+				by_group[one->thread_id].row, one->calls, one->time_ns};
 		else
 			by_group[one->thread_id].row = one;
 	}
 	for (size_t g = 0; e >= 0 && g < groups; g++) {
 		put_measures(t, by_group[g].row ? by_group[g].row : &none);
+		put_n(t, by_group[g].waits);
 		put_n(t, by_group[g].waiting);
 		put_who(t, k.by.groups[g].name);
 		if (processes)

@@ -373,12 +373,17 @@ static const char *title_word(enum stat_table_by by)
 
 int stat_table_title(struct buf *out, enum stat_table_by by, size_t width)
 {
-	static const struct {
+	const struct {
 		const char *text;
 		size_t width;
-	} columns[] = {{"calls", COL_CALLS}, {"errors", COL_ERRORS}, {"bytes", COL_BYTES},
-		       {"time", COL_TIME},   {"% I/O", COL_SHARE},   {"p50", COL_DUR},
-		       {"p99", COL_DUR},     {"max", COL_DUR}};
+	} columns[] = {{by == FIGURES_ERROR ? "calls" : "I/O calls", COL_CALLS},
+		       {"errors", COL_ERRORS},
+		       {"bytes", COL_BYTES},
+		       {"time", COL_TIME},
+		       {"% I/O", COL_SHARE},
+		       {"p50", COL_DUR},
+		       {"p99", COL_DUR},
+		       {"max", COL_DUR}};
 	int r = format_pad(out, title_word(by), stat_table_label_width(by, width), false);
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns) && r >= 0; i++)

@@ -231,7 +231,7 @@ static int put_users(const struct question *q, struct js *j, const struct rollup
 	const struct dims *d = store_dims(q->server->store);
 	_cleanup_(rollup_freep) struct rollup *sums = NULL;
 	_cleanup_free_ const struct rollup_row **rows = NULL;
-	uint64_t calls = 0, bytes = 0, time = 0;
+	uint64_t calls = 0, bytes = 0, time = 0, io_calls = 0, io_time = 0;
 	int r = rollup_regroup(all, ROLLUP_OP | ROLLUP_CLASS | ROLLUP_THREAD, to_task, (void *)d,
 			       &sums);
 	size_t n = r < 0 ? 0 : rollup_count(sums);
@@ -246,11 +246,17 @@ static int put_users(const struct question *q, struct js *j, const struct rollup
 		calls = add_sat(calls, rows[i]->calls);
 		bytes = add_sat(bytes, rows[i]->bytes);
 		time = add_sat(time, rows[i]->time_ns);
+		if (!sums_is_io(rows[i]->class))
+			continue;
+		io_calls = add_sat(io_calls, rows[i]->calls);
+		io_time = add_sat(io_time, rows[i]->time_ns);
 	}
 	qsort(rows, n, sizeof(*rows), sums_by_time);
 	js_key_uint(j, "calls", calls);
 	js_key_uint(j, "bytes", bytes);
 	js_key_uint(j, "time", time);
+	js_key_uint(j, "io_calls", io_calls);
+	js_key_uint(j, "io_time", io_time);
 	js_key(j, "users");
 	js_open(j, '[');
 	for (size_t i = 0; i < MIN(n, (size_t)USERS_MAX); i++)

@@ -117,8 +117,8 @@ static void part_add(struct op_part *to, const struct op_part *part)
 	to->time += part->time;
 }
 
-static int add_part(struct painter *w, struct cell *c, uint32_t lane, unsigned int pixel,
-		    const struct op_part *part)
+static int cell_add_part(struct painter *w, struct cell *c, uint32_t lane, unsigned int pixel,
+			 const struct op_part *part)
 {
 	uint64_t key = more_key(lane, pixel, part->op), at;
 	int r;
@@ -155,7 +155,7 @@ static int paint_cell(struct painter *w, const struct one_call *call, unsigned i
 	c->count += count;
 	c->busy += time;
 	c->summed |= summed;
-	return add_part(w, c, call->lane, pixel, &part);
+	return cell_add_part(w, c, call->lane, pixel, &part);
 }
 
 static int paint_call(struct painter *w, const struct one_call *call)
@@ -284,7 +284,7 @@ static int merge_cell(struct painter *a, const struct cell *c, uint32_t lane, un
 	to->summed |= c->summed;
 	for (size_t i = 0; i < CELL_OPS && r >= 0; i++) {
 		if (c->ops[i].count)
-			r = add_part(a, to, lane, pixel, &c->ops[i]);
+			r = cell_add_part(a, to, lane, pixel, &c->ops[i]);
 	}
 	return r;
 }
@@ -306,7 +306,7 @@ static int route_timeline_merge(struct painter *a, const struct painter *b)
 		const struct more_part *m = &b->more[i];
 		struct cell *to = cell_of(a, m->lane, m->pixel);
 
-		r = to ? add_part(a, to, m->lane, m->pixel, &m->part) : -ENOMEM;
+		r = to ? cell_add_part(a, to, m->lane, m->pixel, &m->part) : -ENOMEM;
 	}
 	return r;
 }
@@ -390,8 +390,8 @@ static void route_timeline_put_row(struct output *o, const struct one_call *c, d
 }
 
 /* Of all that the cell has; where sums of windows are more than the pixel, as much of it as each has of them. */
-static void put_part(struct output *o, const struct picture *p, const struct cell *c, uint32_t lane,
-		     unsigned int pixel, const struct op_part *part)
+static void cell_put_part(struct output *o, const struct picture *p, const struct cell *c,
+			  uint32_t lane, unsigned int pixel, const struct op_part *part)
 {
 	const struct op_def *def = part->op < 0 ? NULL : op_def((uint32_t)part->op);
 	struct one_call call = {
@@ -421,7 +421,7 @@ static void route_timeline_put_cell(struct output *o, const struct painter *w, c
 		return;
 	}
 	for (size_t i = 0; i < CELL_OPS && c->ops[i].count; i++)
-		put_part(o, w->picture, c, lane, pixel, &c->ops[i]);
+		cell_put_part(o, w->picture, c, lane, pixel, &c->ops[i]);
 }
 
 static size_t route_timeline_count_rows(const struct painter *w)
@@ -505,7 +505,8 @@ static int put_picture(struct question *q, struct painter *w, const int64_t *ids
 	for (size_t i = 0; i < w->more_count; i++) {
 		const struct more_part *m = &w->more[i];
 
-		put_part(o, w->picture, &w->cells[m->lane][m->pixel], m->lane, m->pixel, &m->part);
+		cell_put_part(o, w->picture, &w->cells[m->lane][m->pixel], m->lane, m->pixel,
+			      &m->part);
 	}
 	return route_timeline_write_rows(q, o);
 }
@@ -595,7 +596,7 @@ static int route_timeline_paint(struct question *q, const struct picture *p,
 	return r;
 }
 
-static bool is_summed(const struct question *q, int64_t from, int64_t to)
+static bool pixels_are_windows(const struct question *q, int64_t from, int64_t to)
 {
 	const struct store *s = q->server->store;
 	uint64_t rows = 0, windows = ((uint64_t)to - (uint64_t)from) / ROLLUP_WINDOW_NS;
@@ -621,7 +622,7 @@ static void fit_windows(const struct question *q, struct picture *p)
 	uint64_t step = (span / p->width + window - 1) / window * window;
 	int64_t from = p->from - (p->from % (int64_t)window + (int64_t)window) % (int64_t)window;
 
-	if (!is_summed(q, p->from, p->to) || p->from < INT64_MIN + (int64_t)window ||
+	if (!pixels_are_windows(q, p->from, p->to) || p->from < INT64_MIN + (int64_t)window ||
 	    __builtin_add_overflow(span, 2 * window, &span) || span > INT64_MAX / 2)
 		return;
 	step = MAX(step, window);

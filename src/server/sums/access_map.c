@@ -30,14 +30,13 @@ struct access_map_store {
 static size_t access_map_list_versions(const struct server *s, int64_t file,
 				       int64_t ids[static VERSIONS_MAX])
 {
-	const struct dims *d = store_dims(s->store);
 	struct catalog_walk w = {0};
-	int64_t id, ignored;
+	int64_t id, one;
 	size_t n = 0;
 
 	ids[n++] = file;
-	while (names_next_other(s, &w, &id, &ignored)) {
-		if (id == file || names_inode(d, id) != file)
+	while (names_next_other(s, &w, &id, &one)) {
+		if (id == file || one != file)
 			continue;
 		if (n == VERSIONS_MAX)
 			return 0;
@@ -46,18 +45,30 @@ static size_t access_map_list_versions(const struct server *s, int64_t file,
 	return n;
 }
 
+/* The versions of the generation, and ids that have its name alone. */
+static int put_many(const struct question *q, int64_t file, struct buf *to)
+{
+	const struct dims *d = store_dims(q->server->store);
+	struct catalog_walk w = {0};
+	int64_t id, one;
+	int r = buf_printf(to, "(id(file) == %" PRId64, query_entity_id(TABLE_FILE, d, file));
+
+	while (r >= 0 && names_next_other(q->server, &w, &id, &one)) {
+		if (one == file && names_inode(d, id) != file)
+			r = buf_printf(to, " || file_id == %" PRId64, id);
+	}
+	return r;
+}
+
 /* Numbers need nothing worked out for each file of the trace, as "the file" does. */
 static int put_condition(const struct question *q, int64_t file, const int64_t *ids, size_t count,
 			 struct buf *to)
 {
-	const struct dims *d = store_dims(q->server->store);
-	int r = count ? buf_printf(to, "file_id in (%" PRId64, ids[0])
-		      : buf_printf(to, "id(file) == %" PRId64,
-				   query_entity_id(TABLE_FILE, d, file));
+	int r = count ? buf_printf(to, "file_id in (%" PRId64, ids[0]) : put_many(q, file, to);
 
 	for (size_t i = 1; i < count && r >= 0; i++)
 		r = buf_printf(to, ", %" PRId64, ids[i]);
-	if (r >= 0 && count)
+	if (r >= 0)
 		r = buf_printf(to, ")");
 	if (r >= 0 && q->filter)
 		r = buf_printf(to, " && (%s)", q->filter);

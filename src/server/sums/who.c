@@ -102,11 +102,14 @@ int names_find_file(struct question *q, int64_t *ret)
 	const char *text = http_part(q->request, 0);
 	char *end;
 	int64_t id;
+	int r = names_prepare(q->server);
 
+	if (r < 0)
+		return r;
 	errno = 0;
 	id = strtoll(text, &end, 10);
 	if (errno || end == text || *end || id < 0 || !dims_has(d, TABLE_FILE, id))
 		return question_error(q, -ENOENT, "there is no file %.40s in this trace", text);
-	*ret = names_inode(d, id);
+	*ret = names_one_file(q->server, id);
 	return 0;
 }

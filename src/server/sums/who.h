@@ -32,5 +32,5 @@ int names_prepare(struct server *s);
 struct catalog_walk;
 bool names_next_other(const struct server *s, struct catalog_walk *w, int64_t *ret_id,
 		      int64_t *ret_file);
-/* The generation of the file that the path names, by the id of any version. -ENOENT with q->err. */
+/* The file that the request's path names by any of its ids, as names_one_file() gives it. -ENOENT with q->err. */
 int names_find_file(struct question *q, int64_t *ret);

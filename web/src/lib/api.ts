@@ -148,6 +148,8 @@ export interface OneFile {
 	ino: string | null;
 	generation: string | null;
 	calls: number;
+	io_calls: number;
+	io_time: number;
 	bytes: number;
 	time: number;
 	life: { time: number | null; what: string; name: string }[];

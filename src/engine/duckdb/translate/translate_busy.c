@@ -114,7 +114,7 @@ static bool has_unfinished(const struct plan *p)
  * What a call has within the range ("#lo" to "#hi"), and within the window at "#at", less what is booked there as a
  * whole: in the window in which it ended, in none (NULL) where it had not.
  */
-static int put_part(const struct plan *p, struct buf *out)
+static int busy_put_part(const struct plan *p, struct buf *out)
 {
 	const struct plan_field *window = window_of(p);
 	int r;
@@ -254,7 +254,7 @@ static int put_corrections(const struct plan *p, const struct translate_options 
 			r = buf_printf(out, ", ");
 	}
 	if (r >= 0)
-		r = put_part(p, out);
+		r = busy_put_part(p, out);
 	return r < 0 ? r : put_crossing_rows(p, opt, &c, out);
 }
 
