@@ -349,11 +349,11 @@ def timeline(s):
     for i in range(len(t['lane'])):
         if t['row'][i] is None:
             got[t['start'][i] + origin] = got.get(t['start'][i] + origin, 0) + t['count'][i]
-    calls = s.get('query', q=f'tid == {lanes[0]["tid"]} && dur <= 100ms && !(status has unfinished) | every 100ms | count() | sort window')['rows']
+    calls = s.get('query', q=f'tid == {lanes[0]["tid"]} && dur <= 100ms | every 100ms | count() | sort window')['rows']
     want = {}
-    for window, n in calls:
-        at = max((g for g in got if g <= window + origin), default=None)
-        want[at] = want.get(at, 0) + n
+    for r in calls:
+        at = max(g for g in got if r['window'] is None or g <= r['window'] + origin)  # those that had not ended are at the end
+        want[at] = want.get(at, 0) + r['count']
     check('/timeline: a pixel of windows has the calls of these', step % 100000000 == 0 and got == want, got, want)
     last = s.get('trace')['last']
     t = s.columns('timeline', lanes=ids, width=1000, from_=last // 2, to=last // 2 + 200000)
