@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { timeLabel } from '../src/charts/TimeAxis';
 import { decodeColumns } from '../src/lib/columns';
 import { csvOf } from '../src/lib/files';
-import { clock, compact, count, day, duration, plain, relative, size, statusWords, value } from '../src/lib/format';
+import { clock, compact, count, day, duration, plain, relative, size, statusWords, tick, value } from '../src/lib/format';
 import { chartsFor, linesOf, nameOf, shapeOf } from '../src/lib/result';
 import { binaryTicks, fitRange, histBucket, histLower, histWidth, linear, linearTicks, logarithmic, percentileOf, percentilesOf, SHORTEST } from '../src/lib/scales';
 import { fillWindow, windowFor } from '../src/lib/window';
@@ -98,8 +98,23 @@ describe('percentiles', () => {
 
 describe('figures', () => {
 	it('have three digits and a unit', () => {
-		expect([0, 999, 1000, 12345, 1.5e9].map(duration)).toEqual(['0 ns', '999 ns', '1 us', '12.3 us', '1.50 s']);
-		expect([0, 1023, 1536, 2 ** 31].map(size)).toEqual(['0 B', '1023 B', '1.50 KiB', '2 GiB']);
+		// as tests/report/format.c has them
+		expect([0, 850, 5249, 9994, 9996, 18400, 999499, 999500, 41e6, 1234567890, 200e9, 1234e9].map(duration)).toEqual([
+			'0 ns',
+			'850 ns',
+			'5.25 us',
+			'9.99 us',
+			'10.0 us',
+			'18.4 us',
+			'999 us',
+			'1.00 ms',
+			'41.0 ms',
+			'1.23 s',
+			'200 s',
+			'1,234 s',
+		]);
+		expect(['5.00 ms', '1.50 ms', '10.0 us', '100 ms', '1.05 s', '0 ns'].map(tick)).toEqual(['5 ms', '1.5 ms', '10 us', '100 ms', '1.05 s', '0 ns']);
+		expect([0, 1023, 1024, 10239, 113246208, 2 ** 20 - 1, 2 ** 64].map(size)).toEqual(['0 B', '1023 B', '1.00 KiB', '10.0 KiB', '108 MiB', '1.00 MiB', '16.0 EiB']);
 		expect([0, 12, 1234, 5.55e6].map(compact)).toEqual(['0', '12', '1.23 k', '5.55 M']);
 		expect(relative(-5)).toBe('-0.000000 s');
 		expect(value(null, 'int')).toBe('–');
@@ -181,7 +196,7 @@ describe('an answer', () => {
 	it('has keys that are sizes: by log2(bytes)', () => {
 		const t = table([['size', 'int', 'key'], ['count', 'int']], [[4096, 7], [null, 3]]);
 		t.columns[0]!.unit = 'bytes';
-		expect(t.rows.map((r) => nameOf(r, shapeOf(t).keys))).toEqual(['4 KiB', '–']);
+		expect(t.rows.map((r) => nameOf(r, shapeOf(t).keys))).toEqual(['4.00 KiB', '–']);
 		expect(shapeOf(t).numbers.map((c) => c.name)).toEqual(['count']);
 	});
 	it('has several keys: by op, cpu every 50ms', () => {

@@ -2,7 +2,7 @@
 // The axis of time below a chart, the shared cross-hair, and where losses make a chart incomplete.
 
 import type { LossWindow } from '../lib/api';
-import { duration } from '../lib/format';
+import { duration, tick } from '../lib/format';
 import type { Scale } from '../lib/scales';
 import { theme } from '../lib/theme.svelte';
 
@@ -58,7 +58,7 @@ export function timeDecimals(span: number): number {
 
 export function timeLabel(t: number, first: number, span: number): string {
 	if (span > 2e3 || t === first) return `${(t / 1e9).toFixed(timeDecimals(span))} s`;
-	return `+${duration(t - first)}`;
+	return `+${tick(duration(t - first))}`;
 }
 
 export function drawLoss(c: CanvasRenderingContext2D, windows: LossWindow[] | undefined, x: Scale, left: number, right: number, top: number, bottom: number) {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures for people, as the commands print them (src/cli/terminal/format.h): three digits and a unit.
 
+// a unit begins where its figure is 1.00 once it is rounded
 const DURATIONS: [number, string][] = [
 	[1e9, 's'],
 	[1e6, 'ms'],
 	[1e3, 'us'],
 	[1, 'ns'],
 ];
+const DURATIONS_FROM = 0.9995;
 const SIZES: [number, string][] = [
+	[2 ** 60, 'EiB'],
 	[2 ** 50, 'PiB'],
 	[2 ** 40, 'TiB'],
 	[2 ** 30, 'GiB'],
@@ -15,27 +18,32 @@ const SIZES: [number, string][] = [
 	[2 ** 10, 'KiB'],
 	[1, 'B'],
 ];
+const SIZES_FROM = 1023.5 / 1024;
 
 export const MISSING = '–';
 
 function digits(x: number): string {
 	const size = Math.abs(x);
-	if (size >= 99.95 || Number.isInteger(x)) return String(Math.round(x));
-	return size >= 9.995 ? x.toFixed(1) : x.toFixed(2);
+	return x.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
 }
 
-function scaled(x: number, units: [number, string][]): string {
+function scaled(x: number, units: [number, string][], from: number): string {
 	const size = Math.abs(x);
-	for (const [unit, name] of units) if (size >= unit) return `${digits(x / unit)} ${name}`;
-	return `${digits(x)} ${units[units.length - 1]![1]}`;
+	for (const [unit, name] of units) if (unit > 1 && size >= unit * from) return `${size >= 999.5e9 && name === 's' ? count(Math.round(x / unit)) : digits(x / unit)} ${name}`;
+	return `${Number.isInteger(x) ? x : digits(x)} ${units[units.length - 1]![1]}`;
+}
+
+/** A figure where there is little room and it is round, as at the tick of an axis: 5 ms, not 5.00 ms. */
+export function tick(figure: string): string {
+	return figure.replace(/\.(\d*?)0+ /, (_, rest: string) => (rest ? `.${rest} ` : ' '));
 }
 
 export function duration(ns: number | null | undefined): string {
-	return ns === null || ns === undefined || Number.isNaN(ns) ? MISSING : scaled(ns, DURATIONS);
+	return ns === null || ns === undefined || Number.isNaN(ns) ? MISSING : scaled(ns, DURATIONS, DURATIONS_FROM);
 }
 
 export function size(bytes: number | null | undefined): string {
-	return bytes === null || bytes === undefined || Number.isNaN(bytes) ? MISSING : scaled(bytes, SIZES);
+	return bytes === null || bytes === undefined || Number.isNaN(bytes) ? MISSING : scaled(bytes, SIZES, SIZES_FROM);
 }
 
 /** Thousands apart: 1,234.5. By hand: the browser's own formatter takes tens of milliseconds to begin, and pages wait for it. */
@@ -55,12 +63,12 @@ export function compact(n: number): string {
 		[1e6, 'M'],
 		[1e3, 'k'],
 	] as const)
-		if (Math.abs(n) >= unit) return `${digits(n / unit)} ${name}`;
-	return digits(n);
+		if (Math.abs(n) >= unit) return tick(`${digits(n / unit)} ${name}`);
+	return Number.isInteger(n) ? String(n) : digits(n);
 }
 
 export function rate(perSecond: number): string {
-	return `${perSecond >= 1e4 ? compact(perSecond) : perSecond >= 10 ? count(Math.round(perSecond)) : digits(perSecond)}/s`;
+	return `${perSecond >= 1e4 ? compact(perSecond) : perSecond >= 9.995 || perSecond === 0 ? count(Math.round(perSecond)) : digits(perSecond)}/s`;
 }
 
 /** A value by the type that the API names. */
