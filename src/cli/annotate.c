@@ -127,10 +127,11 @@ static int make_table(struct engine_result *r, const char *name, struct interrup
 
 		columns[i] = (struct user_column){(char *)c->name, annotate_type_of(c)};
 		if (!columns[i].type)
-			e = error_set(err, -EINVAL,
-				      "column %s is no number, text, time or BLOB: cast it, as in "
-				      "x::VARCHAR",
-				      c->name);
+			e = error_set(
+				err, -EINVAL,
+				"column %s is not a number, text, time or BLOB: cast it, as in "
+				"x::VARCHAR",
+				c->name);
 	}
 	if (e >= 0)
 		e = user_writer_new(ret, name, columns, count, err);
@@ -279,10 +280,11 @@ static int annotate_main(const void *opts, int argc, char **argv)
 	if (o->threads > THREADS_MAX)
 		return fail_usage("annotate: --threads: at most %d", THREADS_MAX);
 	if (is_bad_name(o->name) || is_bad_name(o->drop))
-		return fail_usage(
-			"annotate: --%s: '%.80s' is no name of a table: a letter or _, then "
-			"letters, digits and _, %u at most",
-			o->name ? "name" : "drop", o->name ? o->name : o->drop, USER_NAME_MAX);
+		return fail_usage("annotate: --%s: '%.80s' cannot be the name of a table: a letter "
+				  "or _, then "
+				  "letters, digits and _, %u at most",
+				  o->name ? "name" : "drop", o->name ? o->name : o->drop,
+				  USER_NAME_MAX);
 	if (argc < 1)
 		return fail_usage("annotate: the trace is missing: weir annotate %s",
 				  asks ? "TRACE 'SELECT ...'" : "... TRACE");

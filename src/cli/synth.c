@@ -88,7 +88,7 @@ static int write_trace(const struct synth_opts *o, const struct synth_options *s
 		fprintf(stderr, "weir: %s   %s synthetic calls (%s, seed %lld)   %s   in %s\n",
 			buf_str(&shown), format_count(stats.rows[TABLE_OP]).s,
 			synth_profile_name(synth->profile), (long long)o->seed,
-			format_size(stats.bytes).s, format_time(clock_monotonic_ns() - began).s);
+			format_size(stats.bytes).s, format_dur(clock_monotonic_ns() - began).s);
 	return r;
 }
 

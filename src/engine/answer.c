@@ -3,51 +3,222 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
+#include "base/csv.h"
 #include "engine/window_bars.h"
 #include "query/eval/pattern.h"
+
+/* ---- columns of a plan ---- */
+
+static bool is_counter(const struct plan_field *f)
+{
+	return f->kind == FIELD_AGGREGATE &&
+	       (f->aggregate == AGGREGATE_COUNT || f->aggregate == AGGREGATE_COUNTIF ||
+		f->aggregate == AGGREGATE_SUM || f->aggregate == AGGREGATE_BUSY ||
+		f->aggregate == AGGREGATE_DISTINCT);
+}
+
+static bool is_column(const struct plan_field *f, const char *name)
+{
+	return f->kind == FIELD_EXPR && f->expr && f->expr->kind == EXPR_COLUMN &&
+	       strcmp(f->name, name) == 0;
+}
+
+static enum answer_look look_of(const struct plan_field *f)
+{
+	switch (f->type.type) {
+	case QUERY_DUR:
+		/* wall time minus monotonic time: when that clock was 0 */
+		return is_column(f, "clock_offset") ? ANSWER_CLOCK : ANSWER_PLAIN;
+	case QUERY_SIZE:
+		/* a place in a file is of use to the byte alone */
+		return is_column(f, "pos") || is_column(f, "pos2") ? ANSWER_COUNT : ANSWER_PLAIN;
+	case QUERY_UINT:
+		/* numbers of inodes are read as numbers, addresses and bits as such */
+		return f->expr && f->expr->kind == EXPR_NAME ? ANSWER_PLAIN : ANSWER_BITS;
+	case QUERY_FLOAT:
+		return f->kind == FIELD_AGGREGATE && f->aggregate == AGGREGATE_RATE ? ANSWER_RATE
+										    : ANSWER_PLAIN;
+	default:
+		return is_counter(f) ? ANSWER_COUNT : ANSWER_PLAIN;
+	}
+}
 
 int answer_init(struct answer *r, const struct plan *p)
 {
 	size_t count;
 	const struct plan_field *fields = plan_output(p, &count);
 
-	r->fields = calloc(count + 1, sizeof(struct plan_field *));
-	r->keys = calloc(count + 1, sizeof(bool));
+	r->columns = calloc(count + 1, sizeof(*r->columns));
 	r->count = 0;
-	if (!r->fields || !r->keys) {
-		answer_free(r);
+	if (!r->columns)
 		return -ENOMEM;
-	}
 	for (size_t i = 0; i < count; i++) {
-		if (fields[i].hidden)
+		const struct plan_field *f = &fields[i];
+
+		if (f->hidden)
 			continue;
-		r->keys[r->count] = plan_is_key(p, i);
-		r->fields[r->count++] = &fields[i];
+		r->columns[r->count++] = (struct answer_column){
+			.name = f->name,
+			.kind = f->type,
+			.look = look_of(f),
+			.key = plan_is_key(p, i),
+			.field = f,
+			.alarm = f->type.type == QUERY_CODE && f->type.vocab &&
+				 !strcmp(f->type.vocab, "err"),
+		};
 	}
 	return 0;
 }
 
 void answer_free(struct answer *r)
 {
-	free(r->fields);
-	free(r->keys);
-	r->fields = NULL;
-	r->keys = NULL;
+	free(TAKE_PTR(r->columns));
 }
 
-static int answer_put_code(struct buf *out, const struct plan_field *f, const struct value *v)
+/* ---- the first rows of another answer ---- */
+
+static int limit_next(struct answer *r, struct error *err)
 {
-	/* an engine may give the word itself */
-	if (v->t.data)
-		return buf_append(out, v->t.data, v->t.len);
-	return query_code_text(f->type.vocab, v->i, out);
+	struct answer_limit *l = r->arg;
+	int next = answer_next(l->rows, err);
+
+	if (next != 1)
+		return next;
+	l->more = !l->left;
+	l->left -= !l->more;
+	return !l->more;
 }
 
-static int put_bars(struct buf *out, const struct plan_field *f, const struct value *v)
+static struct value limit_get(struct answer *r, size_t column)
+{
+	return answer_get(((struct answer_limit *)r->arg)->rows, column);
+}
+
+static bool limit_estimated(const struct answer *r, size_t column)
+{
+	return answer_estimated(((const struct answer_limit *)r->arg)->rows, column);
+}
+
+struct answer answer_limited(struct answer_limit *limit)
+{
+	struct answer r = *limit->rows;
+
+	r.next = limit_next;
+	r.get = limit_get;
+	r.estimated = limit_estimated;
+	r.arg = limit;
+	return r;
+}
+
+/* ---- rows in memory ---- */
+
+static void list_put(struct answer_list *l, struct value v)
+{
+	if (grow((void **)&l->cells, &l->cap, l->count + 1, sizeof(*l->cells)) < 0) {
+		free((void *)v.t.data);
+		l->error = -ENOMEM;
+		return;
+	}
+	l->cells[l->count++] = v;
+}
+
+void answer_list_free(struct answer_list *l)
+{
+	answer_list_cut(l, 0);
+	free(l->cells);
+	*l = (struct answer_list){0};
+}
+
+void answer_list_int(struct answer_list *l, int64_t n)
+{
+	list_put(l, (struct value){.i = n});
+}
+
+void answer_list_uint(struct answer_list *l, uint64_t n)
+{
+	answer_list_int(l, n > INT64_MAX ? INT64_MAX : (int64_t)n);
+}
+
+void answer_list_float(struct answer_list *l, double v)
+{
+	list_put(l, (struct value){.f = v, .null = !__builtin_isfinite(v)});
+}
+
+void answer_list_text(struct answer_list *l, struct bytes text)
+{
+	uint8_t *copy = malloc(text.len + 1);
+
+	if (!copy) {
+		l->error = -ENOMEM;
+		return;
+	}
+	if (text.len)
+		memcpy(copy, text.data, text.len);
+	copy[text.len] = '\0';
+	list_put(l, (struct value){.t = {copy, text.len}});
+}
+
+void answer_list_str(struct answer_list *l, const char *text)
+{
+	if (text)
+		answer_list_text(l, (struct bytes){(const uint8_t *)text, strlen(text)});
+	else
+		answer_list_null(l);
+}
+
+void answer_list_null(struct answer_list *l)
+{
+	list_put(l, (struct value){.null = true});
+}
+
+void answer_list_cut(struct answer_list *l, size_t rows)
+{
+	while (l->count > rows * l->column_count)
+		free((void *)l->cells[--l->count].t.data);
+}
+
+static int list_next(struct answer *r, struct error *err _unused_)
+{
+	struct answer_list *l = r->arg;
+
+	l->at += l->at <= answer_list_rows(l);
+	return l->at <= answer_list_rows(l);
+}
+
+static struct value list_get(struct answer *r, size_t column)
+{
+	const struct answer_list *l = r->arg;
+
+	assert(l->at && l->at <= answer_list_rows(l));
+	return l->cells[(l->at - 1) * l->column_count + l->shown[column]];
+}
+
+int answer_of_list(struct answer *ret, struct answer_list *l, bool people)
+{
+	assert(l->column_count <= ANSWER_LIST_COLUMNS);
+	*ret = (struct answer){.next = list_next, .get = list_get, .arg = l};
+	ret->columns = calloc(l->column_count + 1, sizeof(*ret->columns));
+	if (l->error < 0 || !ret->columns)
+		return l->error < 0 ? l->error : -ENOMEM;
+	assert(!l->count || l->count % l->column_count == 0);
+	l->at = 0;
+	for (size_t c = 0; c < l->column_count; c++) {
+		if (people ? l->columns[c].programs : l->columns[c].people)
+			continue;
+		l->shown[ret->count] = c;
+		ret->columns[ret->count++] = l->columns[c];
+	}
+	return 0;
+}
+
+/* ---- values without units ---- */
+
+static int put_bars(struct buf *out, const struct answer_column *c, const struct value *v)
 {
 	_cleanup_bars_ struct bars b;
-	int r = bars_buckets(&b, f, v->t);
+	int r = bars_buckets(&b, c->field, v->t);
 
 	for (size_t i = 0; i < b.count && r >= 0; i++) {
 		/* what lies below the range has no lower end */
@@ -60,19 +231,17 @@ static int put_bars(struct buf *out, const struct plan_field *f, const struct va
 	return r;
 }
 
-int answer_put_plain(struct buf *out, const struct plan_field *f, const struct value *v)
+int answer_put_plain(struct buf *out, const struct answer_column *c, const struct value *v)
 {
-	switch (f->type.type) {
+	if (answer_is_bars(c))
+		return put_bars(out, c, v);
+	if (v->t.data || answer_is_text(c))
+		return buf_append(out, v->t.data, v->t.len);
+	switch (c->kind.type) {
 	case QUERY_BOOL:
 		return buf_printf(out, v->i ? "true" : "false");
 	case QUERY_CODE:
-		return answer_put_code(out, f, v);
-	case QUERY_TEXT:
-	case QUERY_ENTITY:
-		return buf_append(out, v->t.data, v->t.len);
-	case QUERY_HIST:
-	case QUERY_TALLY:
-		return put_bars(out, f, v);
+		return query_code_text(c->kind.vocab, v->i, out);
 	case QUERY_FLOAT:
 		return buf_printf(out, "%.17g", v->f);
 	case QUERY_UINT:
@@ -80,4 +249,65 @@ int answer_put_plain(struct buf *out, const struct plan_field *f, const struct v
 	default:
 		return buf_printf(out, "%" PRId64, v->i);
 	}
+}
+
+/* ---- CSV ---- */
+
+int answer_utf8(struct bytes *text, struct buf *room)
+{
+	int r;
+
+	if (engine_is_utf8(text->data, text->len))
+		return 0;
+	r = engine_escape(text->data, text->len, room);
+	*text = (struct bytes){room->data, room->len};
+	return r;
+}
+
+static int csv_text(struct buf *out, struct bytes text, answer_safe_fn *safe)
+{
+	_cleanup_buf_ struct buf escaped = {0}, shown = {0};
+	int r = answer_utf8(&text, &escaped);
+
+	if (r >= 0 && safe) {
+		r = safe(&shown, text.data, text.len);
+		text = (struct bytes){shown.data, shown.len};
+	}
+	return r < 0 ? r : csv_put_text(out, text.len ? (const char *)text.data : "", text.len);
+}
+
+int answer_csv_names(struct buf *out, const struct answer *r, answer_safe_fn *safe)
+{
+	int e = 0;
+
+	for (size_t c = 0; c < r->count && e >= 0; c++) {
+		e = c ? buf_append(out, ",", 1) : 0;
+		if (e >= 0)
+			e = csv_text(out,
+				     (struct bytes){(const uint8_t *)r->columns[c].name,
+						    strlen(r->columns[c].name)},
+				     safe);
+	}
+	return e < 0 ? e : buf_append(out, "\n", 1);
+}
+
+int answer_csv_row(struct buf *out, struct answer *r, answer_safe_fn *safe)
+{
+	_cleanup_buf_ struct buf text = {0};
+	int e = 0;
+
+	for (size_t c = 0; c < r->count && e >= 0; c++) {
+		struct value v = answer_get(r, c);
+
+		e = c ? buf_append(out, ",", 1) : 0;
+		if (e < 0 || v.null || r->columns[c].kind.type == QUERY_NULL)
+			continue;
+		buf_clear(&text);
+		e = answer_put_plain(&text, &r->columns[c], &v);
+		if (e >= 0 && answer_is_text(&r->columns[c]))
+			e = csv_text(out, (struct bytes){text.data, text.len}, safe);
+		else if (e >= 0)
+			e = csv_put(out, buf_str(&text), text.len);
+	}
+	return e < 0 ? e : buf_append(out, "\n", 1);
 }

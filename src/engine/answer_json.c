@@ -15,10 +15,10 @@
 
 /* ---- values ---- */
 
-static int json_bars(struct buf *out, const struct plan_field *f, const struct value *v)
+static int json_bars(struct buf *out, const struct answer_column *c, const struct value *v)
 {
 	_cleanup_bars_ struct bars b;
-	int r = bars_buckets(&b, f, v->t);
+	int r = bars_buckets(&b, c->field, v->t);
 
 	if (r >= 0)
 		r = buf_printf(out, "[");
@@ -39,22 +39,33 @@ static int json_bars(struct buf *out, const struct plan_field *f, const struct v
 
 static int json_string(struct buf *out, struct bytes t)
 {
+	_cleanup_buf_ struct buf escaped = {0};
 	int r = buf_append(out, "\"", 1);
 
+	if (r >= 0)
+		r = answer_utf8(&t, &escaped);
 	if (r >= 0)
 		r = json_escape(out, t.data, t.len, "");
 	return r < 0 ? r : buf_append(out, "\"", 1);
 }
 
-int answer_json_value(struct buf *out, const struct plan_field *f, const struct value *v,
+static int json_quoted(struct buf *out, const struct answer_column *c, const struct value *v)
+{
+	int r = buf_append(out, "\"", 1);
+
+	if (r >= 0)
+		r = answer_put_plain(out, c, v);
+	return r < 0 ? r : buf_append(out, "\"", 1);
+}
+
+int answer_json_value(struct buf *out, const struct answer_column *c, const struct value *v,
 		      int64_t origin)
 {
 	int64_t since;
-	int r;
 
 	if (v->null)
 		return buf_printf(out, "null");
-	switch (f->type.type) {
+	switch (c->kind.type) {
 	case QUERY_NULL:
 		return buf_printf(out, "null");
 	case QUERY_TEXT:
@@ -62,28 +73,28 @@ int answer_json_value(struct buf *out, const struct plan_field *f, const struct 
 		return json_string(out, v->t);
 	case QUERY_HIST:
 	case QUERY_TALLY:
-		return json_bars(out, f, v);
+		return json_bars(out, c, v);
 	case QUERY_CODE:
-		r = buf_printf(out, "\"");
-		if (r >= 0)
-			r = answer_put_plain(out, f, v);
-		return r < 0 ? r : buf_printf(out, "\"");
+		return json_quoted(out, c, v);
 	case QUERY_TIME:
 		if (__builtin_sub_overflow(v->i, origin, &since))
 			since = v->i < 0 ? INT64_MIN : INT64_MAX;
 		return buf_printf(out, "%" PRId64, since);
 	case QUERY_FLOAT:
-		if (!isfinite(v->f))
+		/* JSON has no nan and no inf */
+		if (v->t.data && memchr(v->t.data, 'n', v->t.len))
+			return json_string(out, v->t);
+		if (!v->t.data && !isfinite(v->f))
 			return buf_printf(out, "null");
-		return answer_put_plain(out, f, v);
+		return answer_put_plain(out, c, v);
 	default:
-		return answer_put_plain(out, f, v);
+		return answer_put_plain(out, c, v);
 	}
 }
 
-const char *answer_json_type(const struct plan_field *f)
+const char *answer_json_type(struct query_kind k)
 {
-	switch (f->type.type) {
+	switch (k.type) {
 	case QUERY_BOOL:
 		return "bool";
 	case QUERY_FLOAT:
@@ -107,107 +118,157 @@ const char *answer_json_type(const struct plan_field *f)
 /* ---- the document ---- */
 
 struct writer {
-	const struct answer_json *j;
-	struct buf text; /* not handed on yet */
+	struct answer *rows;
+	int64_t origin;
+	bool compact;
+	struct buf *keys; /* of the columns, with their quotes */
+	struct buf text;  /* not handed on yet */
 };
 
-static int hand_on(struct writer *w, size_t least)
+static void answer_json_free(struct writer *w)
 {
-	int r = 0;
-
-	if (w->text.len >= least && w->text.len)
-		r = w->j->put(w->j->arg, w->text.data, w->text.len);
-	if (w->text.len >= least)
-		buf_clear(&w->text);
-	return r;
+	for (size_t c = 0; w->keys && c < w->rows->count; c++)
+		buf_free(&w->keys[c]);
+	free(w->keys);
+	buf_free(&w->text);
 }
 
-/* The key of a column: a name that comes twice gets a number, or the second would hide the first.
- */
-static int answer_json_put_key(struct buf *out, const struct answer *rows, size_t column)
+static bool key_is_taken(struct writer *w, size_t before, struct buf *key)
 {
-	const char *name = rows->fields[column]->name;
-	char numbered[KEY_MAX];
-	unsigned int before = 0;
-
-	for (size_t c = 0; c < column; c++)
-		before += strcmp(rows->fields[c]->name, name) == 0;
-	if (!before)
-		return json_string(out, (struct bytes){(const uint8_t *)name, strlen(name)});
-	snprintf(numbered, sizeof(numbered), "%.200s_%u", name, before + 1);
-	return json_string(out, (struct bytes){(uint8_t *)numbered, strlen(numbered)});
-}
-
-static int answer_json_put_columns(struct writer *w, const struct answer *rows)
-{
-	int r = buf_printf(&w->text, "{\"origin\": \"%" PRId64 "\",%s\"columns\": [", w->j->origin,
-			   w->j->compact ? " " : "\n");
-
-	for (size_t c = 0; c < rows->count && r >= 0; c++) {
-		const struct plan_field *f = rows->fields[c];
-
-		r = buf_printf(&w->text, "%s%s{\"name\": ", c ? "," : "",
-			       w->j->compact ? "" : "\n  ");
-		if (r >= 0)
-			r = answer_json_put_key(&w->text, rows, c);
-		if (r >= 0)
-			r = buf_printf(&w->text, ", \"type\": \"%s\", \"unit\": \"%s\"%s}",
-				       answer_json_type(f), query_kind_unit(f->type),
-				       rows->keys[c] ? ", \"key\": true" : "");
+	for (size_t c = 0; c < before; c++) {
+		if (!strcmp(buf_str(&w->keys[c]), buf_str(key)))
+			return true;
 	}
-	return r < 0 ? r : buf_printf(&w->text, "],%s\"rows\": [", w->j->compact ? " " : "\n");
+	return false;
 }
 
-static int answer_json_put_row(struct writer *w, struct answer *rows, bool first)
+/* A name that comes twice gets a number, or the second would hide the first. */
+static int answer_json_init(struct writer *w)
+{
+	w->keys = calloc(w->rows->count + 1, sizeof(*w->keys));
+	if (!w->keys)
+		return -ENOMEM;
+	for (size_t c = 0; c < w->rows->count; c++) {
+		const char *name = w->rows->columns[c].name;
+		struct buf *key = &w->keys[c];
+		int r = json_string(key, (struct bytes){(const uint8_t *)name, strlen(name)});
+
+		for (unsigned int n = 2; r >= 0 && key_is_taken(w, c, key); n++) {
+			char numbered[KEY_MAX];
+
+			snprintf(numbered, sizeof(numbered), "%.200s_%u", name, n);
+			buf_clear(key);
+			r = json_string(key, (struct bytes){(uint8_t *)numbered, strlen(numbered)});
+		}
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int answer_json_put_columns(struct writer *w)
+{
+	int r = buf_printf(&w->text, "\"columns\": [");
+
+	for (size_t c = 0; c < w->rows->count && r >= 0; c++) {
+		const struct answer_column *column = &w->rows->columns[c];
+
+		r = buf_printf(&w->text, "%s%s{\"name\": %s, \"type\": \"%s\", \"unit\": \"%s\"%s}",
+			       c ? "," : "", w->compact ? "" : "\n  ", buf_str(&w->keys[c]),
+			       column->word ? column->word : answer_json_type(column->kind),
+			       column->unit ? column->unit : query_kind_unit(column->kind),
+			       column->key ? ", \"key\": true" : "");
+	}
+	return r < 0 ? r : buf_printf(&w->text, "],%s\"rows\": [", w->compact ? " " : "\n");
+}
+
+static int answer_json_put_row(struct writer *w, bool first)
 {
 	bool estimated = false;
-	int r = buf_printf(&w->text, "%s%s{", first ? "" : ",", w->j->compact ? "" : "\n  ");
+	int r = buf_printf(&w->text, "%s%s{", first ? "" : ",", w->compact ? "" : "\n  ");
 
-	for (size_t c = 0; c < rows->count && r >= 0; c++) {
-		struct value v = answer_get(rows, c);
+	for (size_t c = 0; c < w->rows->count && r >= 0; c++) {
+		struct value v = answer_get(w->rows, c);
 
-		if (c)
-			r = buf_printf(&w->text, ", ");
+		r = buf_printf(&w->text, "%s%s: ", c ? ", " : "", buf_str(&w->keys[c]));
 		if (r >= 0)
-			r = answer_json_put_key(&w->text, rows, c);
-		if (r >= 0)
-			r = buf_printf(&w->text, ": ");
-		if (r >= 0)
-			r = answer_json_value(&w->text, rows->fields[c], &v, w->j->origin);
-		estimated |= answer_estimated(rows, c);
+			r = answer_json_value(&w->text, &w->rows->columns[c], &v, w->origin);
+		estimated |= answer_estimated(w->rows, c);
 	}
 	if (r >= 0 && estimated)
 		r = buf_printf(&w->text, ", \"estimated\": true");
 	return r < 0 ? r : buf_printf(&w->text, "}");
 }
 
-int answer_json(struct answer *rows, const struct answer_json *j, struct error *err)
+/* Where there are `least` bytes or more; NULL: all stays in the text. */
+static int hand_on(struct writer *w, const struct answer_json *j, size_t least)
 {
-	struct writer w = {.j = j};
-	bool first = true;
-	int r = answer_json_put_columns(&w, rows), next = 0;
+	int r = 0;
 
-	while (r >= 0 && (next = answer_next(rows, err)) > 0) {
+	if (!j || w->text.len < least)
+		return 0;
+	if (w->text.len)
+		r = j->put(j->arg, w->text.data, w->text.len);
+	buf_clear(&w->text);
+	return r;
+}
+
+/* 0 at the end of the rows, or negative; *ret_cut: it is the rows that ended in an error. */
+static int answer_json_put_rows(struct writer *w, const struct answer_json *j, bool *ret_cut,
+				struct error *err)
+{
+	bool first = true;
+	int r = answer_json_put_columns(w), next = 0;
+
+	while (r >= 0 && (next = answer_next(w->rows, err)) > 0) {
 		if (next == ANSWER_PAUSE) {
-			r = hand_on(&w, 0);
+			r = hand_on(w, j, 0);
 			continue;
 		}
-		r = answer_json_put_row(&w, rows, first);
+		r = answer_json_put_row(w, first);
 		first = false;
 		if (r >= 0)
-			r = hand_on(&w, PIECE);
+			r = hand_on(w, j, PIECE);
 	}
-	/* also where the rows ended in an error: what reads it must see that it is cut */
-	if (r >= 0 && next >= 0)
-		r = buf_printf(&w.text, "],%s\"loss\": ", j->compact ? " " : "\n");
-	if (r >= 0 && next >= 0)
-		r = j->put_loss(j->arg, &w.text, err);
-	if (r >= 0 && next >= 0)
-		r = buf_printf(&w.text, "}\n");
+	*ret_cut = next < 0;
+	if (next < 0 || r < 0)
+		return next < 0 ? next : r;
+	return buf_printf(&w->text, "]");
+}
+
+int answer_json_table(struct buf *out, struct answer *rows, int64_t origin, struct error *err)
+{
+	_cleanup_(answer_json_free) struct writer w = {.rows = rows, .origin = origin};
+	bool cut;
+	int r = answer_json_init(&w);
+
 	if (r >= 0)
-		r = hand_on(&w, 0);
-	buf_free(&w.text);
-	if (r == -ENOMEM)
-		return error_errno(err, r, "cannot write the answer");
-	return next < 0 ? next : r;
+		r = answer_json_put_rows(&w, NULL, &cut, err);
+	return r < 0 ? r : buf_append(out, w.text.data, w.text.len);
+}
+
+int answer_json(struct answer *rows, const struct answer_json *j, struct error *err)
+{
+	_cleanup_(answer_json_free) struct writer w = {
+		.rows = rows, .origin = j->origin, .compact = j->compact};
+	const char *gap = j->compact ? " " : "\n";
+	bool cut = false;
+	int r = answer_json_init(&w), sent;
+
+	if (r >= 0)
+		r = buf_printf(&w.text, "{\"origin\": \"%" PRId64 "\",%s", j->origin, gap);
+	if (r >= 0)
+		r = answer_json_put_rows(&w, j, &cut, err);
+	if (r >= 0)
+		r = buf_printf(&w.text, ",%s\"loss\": ", gap);
+	if (r >= 0)
+		r = j->put_loss(j->arg, &w.text, err);
+	if (r >= 0)
+		r = buf_printf(&w.text, "}\n");
+	/* also where the rows ended in an error: what reads it must see that it is cut */
+	if (r >= 0 || cut) {
+		sent = hand_on(&w, j, 0);
+		r = r < 0 ? r : sent;
+	}
+	return r == -ENOMEM && !cut ? error_errno(err, r, "cannot write the answer") : r;
 }

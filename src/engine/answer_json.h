@@ -29,8 +29,10 @@ struct answer_json {
 
 /* The whole document. 0, or negative: what put() returned, or of the rows. */
 int answer_json(struct answer *rows, const struct answer_json *j, struct error *err);
-/* The column's type: int, float, bool, time, text, hist, tally. */
-const char *answer_json_type(const struct plan_field *f);
+/* The members "columns" and "rows" alone, of a table within a document. 0 or negative. */
+int answer_json_table(struct buf *out, struct answer *rows, int64_t origin, struct error *err);
+/* The type: int, float, bool, time, text, hist, tally. */
+const char *answer_json_type(struct query_kind k);
 /* One value. 0 or -ENOMEM. */
-int answer_json_value(struct buf *out, const struct plan_field *f, const struct value *v,
+int answer_json_value(struct buf *out, const struct answer_column *c, const struct value *v,
 		      int64_t origin);

@@ -13,7 +13,7 @@ static struct value result_get(struct answer *r, size_t column)
 
 	if (v.null)
 		return v;
-	switch (r->fields[column]->type.type) {
+	switch (r->columns[column].kind.type) {
 	case QUERY_FLOAT:
 		v.f = engine_result_float(result, column);
 		break;

@@ -145,7 +145,7 @@ check('and draws again in place', t.expect('\x1b[') is not None and t.expect('ca
 with open(grow, 'ab') as f:
     f.write(whole[len(whole) // 2:])
 status = t.wait()
-total = sum(int(n.replace(',', '')) for n in re.findall(r'^\w+ +([\d,]+)\x1b', t.output.decode().split('calls')[-1].replace('\r', ''), re.M))
+total = sum(int(n.replace(',', '')) for n in re.findall(r'^\w+ +([\d,]+)\x1b', re.sub(r'\x1b\[\d*m', '', t.output.decode().split('calls')[-1].replace('\r', '')), re.M))
 check('until the trace ends, with all of it', status == 0 and total == 200000, total, t.output[-600:])
 whole = growing()
 p = subprocess.Popen([weir, 'query', 'count()', '--follow', '--every', '50ms', '--json', '-i', grow], stdout=subprocess.PIPE,
@@ -185,7 +185,7 @@ check('--explain --analyze', r.returncode == 0 and 'PLAN' in r.stdout and 'SQL' 
 
 t = terminal('query', 'by every 1ms | hist(dur)', '-i', 'a.trace', '--rel')
 status = t.wait()
-check('a heat map in colours', status == 0 and b'\x1b[48;5;' in t.output and b'windows of 1.00ms' in t.output, t.output[-300:])
+check('a heat map in colours', status == 0 and b'\x1b[48;5;' in t.output and b'windows of 1.00 ms' in t.output, t.output[-300:])
 t = terminal('query', 'by class every 1ms | count()', '-i', 'a.trace', '--rel')
 status = t.wait()
 lines = t.output.decode().split('\r\n')

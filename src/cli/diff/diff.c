@@ -257,14 +257,14 @@ static int diff_check(const struct diff_opts *o, int argc, char **argv)
 	return 0;
 }
 
-static int diff_print(const struct diff_view *v)
+static int diff_print(const struct diff_view *v, struct error *err)
 {
 	int r;
 
 	if (v->opts->read.json)
-		return diff_json(v);
+		return diff_json(v, err);
 	if (v->opts->csv) {
-		r = diff_csv(v);
+		r = diff_csv(v, err);
 		loss_warn(&v->loss); /* there is no room for it in the rows */
 		return r;
 	}
@@ -301,7 +301,7 @@ static int diff_run(const void *opts, int argc, char **argv)
 						   d->work[side] / (double)d->runs[side] +
 					   0.5);
 	if (r >= 0)
-		r = diff_print(&v);
+		r = diff_print(&v, &err);
 	if (fflush(stdout) || ferror(stdout))
 		return 1; /* main() says so */
 	if (r < 0)
@@ -360,16 +360,16 @@ const struct command command_diff = {
 	.description =
 		"Compares calls, latency, bytes and errors by operation, file, program and error, "
 		"and names what is in one side only. Changes are ranked by how much of the "
-		"difference in time they explain. Waiting is told apart and in no ranking.\n\n"
+		"difference in time they explain. Waiting is kept apart and in no ranking.\n\n"
 		"The unit is the run: a million calls of one run are not a million witnesses. From "
-		"three runs a side on, a change is told where it is larger than runs of the same "
+		"three runs a side on, a change is listed where it is larger than runs of one "
 		"side differ. With fewer, parts of the runs are compared with one another, and a "
-		"difference must be larger than two runs of the same may differ on one machine: "
-		"latencies then need a large change to be told. False alarms among all that is "
+		"difference must be larger than two runs of one program may differ on one machine: "
+		"latencies then need a large change to be listed. False alarms among all that is "
 		"tested are held at 5 % (Benjamini and Hochberg).\n\n"
-		"What all calls have in common (a slower machine) is told by itself and taken out "
+		"What all calls have in common (a slower machine) is shown by itself and taken out "
 		"of the others. Names that differ in numbers or random letters alone (x.4711, "
-		"000012.sst) are told as one, with # for these, where not every run has each.\n\n"
+		"000012.sst) are one, with # for these, where not every run has each.\n\n"
 		"Exit status: 0 done, whether something changed or not, 1 a trace cannot be read, "
 		"2 wrong options.",
 	.options = options,

@@ -55,6 +55,6 @@ struct text diff_time_text(double ns);
 
 /* Each prints to standard output. 0 or negative. */
 int diff_screen(const struct diff_view *v);
-int diff_json(const struct diff_view *v);
+int diff_json(const struct diff_view *v, struct error *err);
 /* The rows of diff_json(), one a line. */
-int diff_csv(const struct diff_view *v);
+int diff_csv(const struct diff_view *v, struct error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_screen.c: `weir diff`: one screen of at most 45 lines of 100 columns. The answer is its first
- * sentence. */
+/* diff_screen.c: `weir diff`: one screen of at most 45 lines, as wide as the terminal where names
+ * need it. The answer is its first sentence. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,11 +15,28 @@
 #define UNSURE_MAX    3	 /* differences that runs of the same may have, largest first */
 #define UNSURE_SHARE  0.05
 #define STRANGERS     10 /* counts of which none is on both sides */
-#define PATH_COLUMNS  44
-#define BAR_COLUMNS   30
+#define BAR_MAX	      36
+#define BARS_REST     26 /* columns of a line of the picture beside its two bars */
 #define OCTAVES	      64
 #define PICTURE_LINES 9
-#define WHAT_COLUMNS  46
+#define WHAT_REST     25 /* columns of a change beside its name: number, time, share */
+#define METRIC_MIN    14
+#define SPREAD	      20 /* columns that the figures of a change take more where there is room */
+
+static size_t screen_width(void)
+{
+	return MAX(text_width(), (size_t)TEXT_WIDTH_MIN);
+}
+
+/* A sentence in as many lines as it takes. */
+static void put_wrapped(enum text_style style, const char *text)
+{
+	_cleanup_buf_ struct buf b = {0};
+
+	if (format_wrapped(&b, text, 0, screen_width()) >= 0)
+		printf("%s%.*s%s\n", text_style(style), (int)b.len - 1, buf_str(&b),
+		       text_style(TEXT_PLAIN));
+}
 
 /* ---- head ---- */
 
@@ -30,7 +47,7 @@ static int put_side(const struct diff_view *v, unsigned int side)
 	size_t first = side ? d->runs[0] : 0;
 	const char *path = v->traces[first].path;
 	double runs = (double)d->runs[side];
-	int r = format_path(&b, path, strlen(path), PATH_COLUMNS);
+	int r = format_path(&b, path, strlen(path), screen_width() / 2);
 
 	if (r >= 0 && d->runs[side] > 1)
 		r = buf_printf(&b, " and %zu more", d->runs[side] - 1);
@@ -39,42 +56,59 @@ static int put_side(const struct diff_view *v, unsigned int side)
 	printf("%c  %s   %s%s%s   %s calls\n", side ? 'B' : 'A', buf_str(&b),
 	       d->runs[side] > 1 ? diff_number_text(runs).s : "",
 	       d->runs[side] > 1 ? " runs, " : "",
-	       format_time((int64_t)(d->seconds[side] / runs * 1e9)).s,
+	       format_dur((int64_t)(d->seconds[side] / runs * 1e9)).s,
 	       format_count(v->calls[side]).s);
 	return 0;
 }
 
-static void diff_screen_put_unit(const struct diff *d)
+static int diff_screen_put_unit(const struct diff *d)
 {
-	printf("told per %s: %.0f of %zu counts by operation and file agree", diff_unit_text(d).s,
-	       d->agree * (double)d->agree_of, d->agree_of);
-	if (d->unit == DIFF_UNIT_OP)
-		printf("; A %s, B %s of them", diff_number_text(d->work[0]).s,
-		       diff_number_text(d->work[1]).s);
-	printf("\n");
+	_cleanup_buf_ struct buf b = {0};
+	int r = buf_printf(&b, "figures per %s: %.0f of %zu counts by operation and file agree",
+			   diff_unit_text(d).s, d->agree * (double)d->agree_of, d->agree_of);
+
+	if (r >= 0 && d->unit == DIFF_UNIT_OP)
+		r = buf_printf(&b, "; A has %s of them, B %s", diff_number_text(d->work[0]).s,
+			       diff_number_text(d->work[1]).s);
+	if (r < 0)
+		return r;
+	put_wrapped(TEXT_PLAIN, buf_str(&b));
 	if (!d->common && d->agree_of >= STRANGERS)
-		printf("%sThe sides have nothing in common: are they the same program?%s\n",
-		       text_style(TEXT_YELLOW), text_style(TEXT_PLAIN));
-	if (d->shift_known && fabs(d->shift.effect) >= log(1.01))
-		printf("all calls take %s in B%s; taken out of the latencies below\n",
+		put_wrapped(TEXT_YELLOW,
+			    "The sides have nothing in common: are they the same program?");
+	if (!d->shift_known || fabs(d->shift.effect) < log(1.01))
+		return 0;
+	buf_clear(&b);
+	r = buf_printf(&b, "all calls take %s in B%s; taken out of the latencies below",
 		       diff_change_text(d->shift.effect).s,
-		       d->shift.changed ? ", more than runs of the same differ"
-					: ": the machine, as far as runs can tell");
+		       d->shift.changed ? ", more than repeated runs differ"
+					: ": the machine, as far as runs can show");
+	if (r >= 0)
+		put_wrapped(TEXT_PLAIN, buf_str(&b));
+	return r;
 }
 
-static void diff_screen_put_time(const char *what, double a, double b)
+static int diff_screen_put_time(struct buf *b, const char *what, double a, double other)
 {
-	if (a > 0 || b > 0)
-		printf("  %s %s %s", what, format_time((int64_t)a).s, diff_time_text(b - a).s);
+	if (a <= 0 && other <= 0)
+		return 0;
+	return format_next(b, screen_width(), "%s %s %s", what, format_dur((int64_t)a).s,
+			   diff_time_text(other - a).s);
 }
 
-static void diff_screen_put_times(const struct diff *d)
+static int diff_screen_put_times(const struct diff *d)
 {
-	printf("time per %s in A, change in B:", diff_unit_text(d).s);
-	diff_screen_put_time("I/O", d->io[0].time, d->io[1].time);
-	diff_screen_put_time("waiting", d->waiting[0].time, d->waiting[1].time);
-	diff_screen_put_time("other", d->other[0].time, d->other[1].time);
-	printf("\n");
+	_cleanup_buf_ struct buf b = {0};
+	int r = buf_printf(&b, "time per %s in A, change in B:", diff_unit_text(d).s);
+
+	if (r >= 0)
+		r = diff_screen_put_time(&b, "I/O", d->io[0].time, d->io[1].time);
+	if (r >= 0)
+		r = diff_screen_put_time(&b, "waiting", d->waiting[0].time, d->waiting[1].time);
+	if (r >= 0)
+		r = diff_screen_put_time(&b, "other", d->other[0].time, d->other[1].time);
+	printf("%s\n", buf_str(&b));
+	return r;
 }
 
 static double percent_of(double share)
@@ -126,7 +160,7 @@ static int put_presence(const struct diff *d, struct buf *out, const struct diff
 	int r = buf_printf(out, "only in %c, %s call%s", s ? 'B' : 'A', diff_number_text(calls).s,
 			   calls == 1 ? "" : "s");
 
-	if (r >= 0 && sizes)
+	if (r >= 0 && sizes && row->side[s].bytes)
 		r = buf_printf(out, ", %s",
 			       format_size((uint64_t)((double)row->side[s].bytes / work + 0.5)).s);
 	if (r < 0 || work == 1)
@@ -165,7 +199,8 @@ static int put_sentence(const struct diff *d, struct buf *out)
 		return buf_printf(out, "All calls take %s in B; none of them by itself.",
 				  diff_change_text(d->shift.effect).s);
 	if (!top)
-		return buf_printf(out, "No change that is larger than runs of the same differ.");
+		return buf_printf(out,
+				  "No change is larger than the difference between repeated runs.");
 	r = diff_put_what(out, top, 40);
 	if (r >= 0)
 		r = buf_printf(out, ": ");
@@ -240,19 +275,31 @@ static int print_answer(const struct diff_view *v)
 		r = put_larger(d, &larger);
 	if (r < 0)
 		return r;
-	printf("\n%s%s%s\n", text_style(TEXT_BOLD), buf_str(&b), text_style(TEXT_PLAIN));
+	printf("\n");
+	put_wrapped(TEXT_BOLD, buf_str(&b));
 	if (larger.len)
-		printf("%s\n", buf_str(&larger));
-	if (MIN(d->runs[0], d->runs[1]) < DIFF_REPLICATES)
-		printf("%sFewer than %d runs a side: latencies are told where they differ by far "
-		       "more than parts of a run do.%s\n",
-		       text_style(TEXT_DIM), DIFF_REPLICATES, text_style(TEXT_PLAIN));
-	return 0;
+		put_wrapped(TEXT_PLAIN, buf_str(&larger));
+	if (MIN(d->runs[0], d->runs[1]) >= DIFF_REPLICATES)
+		return 0;
+	buf_clear(&b);
+	r = buf_printf(&b,
+		       "Fewer than %d runs a side: latencies are listed only where they differ by "
+		       "far more than parts of a run do.",
+		       DIFF_REPLICATES);
+	if (r >= 0)
+		put_wrapped(TEXT_DIM, buf_str(&b));
+	return r;
 }
 
 /* ---- changes ---- */
 
-static void diff_screen_put_test(const struct diff_test *t, enum diff_metric m)
+/* Columns of what a change says: 80, or as many as the longest name needs. */
+struct layout {
+	size_t width, metric;
+};
+
+static void diff_screen_put_test(const struct layout *l, const struct diff_test *t,
+				 enum diff_metric m)
 {
 	static const char *const words[DIFF_METRICS] = {"calls", "typical call", "time per call",
 							"bytes per call", "errors"};
@@ -260,9 +307,9 @@ static void diff_screen_put_test(const struct diff_test *t, enum diff_metric m)
 
 	snprintf(range, sizeof(range), "%s .. %s", diff_change_text(t->low).s,
 		 diff_change_text(t->high).s);
-	printf("    %-20s %13s %13s %9s  %-20s %9s\n", words[m], diff_value_text(m, t->a).s,
-	       diff_value_text(m, t->b).s, diff_change_text(t->effect).s, range,
-	       diff_confidence_text(t->q).s);
+	printf("    %-*s %9s %10s %8s  %-18s %9s\n", (int)l->metric, words[m],
+	       diff_value_text(m, t->a).s, diff_value_text(m, t->b).s,
+	       diff_change_text(t->effect).s, range, diff_confidence_text(t->q).s);
 }
 
 static int diff_screen_put_names(struct buf *out, const struct diff_row *row)
@@ -274,23 +321,62 @@ static int diff_screen_put_names(struct buf *out, const struct diff_row *row)
 	return buf_printf(out, "  (%llu names, %llu in B)", a, b);
 }
 
-/* Lines printed, or negative. */
-static int print_change(const struct diff *d, const struct diff_row *row, size_t number)
+/* The names of the changes to print decide how wide they are. */
+static int find_layout(const struct diff *d, size_t from, size_t count, struct layout *ret)
 {
-	unsigned int side = row->presence == DIFF_ONLY_B;
-	_cleanup_buf_ struct buf what = {0}, line = {0};
-	int r = diff_put_what(&what, row, 62), lines = 1;
+	size_t width = TEXT_WIDTH_MIN, most = screen_width();
+
+	for (size_t i = from; i < MIN(d->count, from + count); i++) {
+		_cleanup_buf_ struct buf what = {0};
+		int r = diff_put_what(&what, &d->rows[i], SIZE_MAX / 2);
+
+		if (r >= 0)
+			r = diff_screen_put_names(&what, &d->rows[i]);
+		if (r < 0)
+			return r;
+		width = MAX(width, format_width(buf_str(&what)) + WHAT_REST);
+	}
+	ret->width = MIN(width, most);
+	ret->metric = METRIC_MIN + MIN(ret->width - TEXT_WIDTH_MIN, (size_t)SPREAD);
+	return 0;
+}
+
+/* "write  /srv/x.log      -204 ms   -22 %" behind its first columns. */
+static int put_what_changed(const struct layout *l, const struct diff_row *row)
+{
+	_cleanup_buf_ struct buf what = {0}, names = {0}, line = {0};
+	size_t room = l->width - WHAT_REST;
+	char share[24];
+	int r = diff_screen_put_names(&names, row);
 
 	if (r >= 0)
-		r = diff_screen_put_names(&what, row);
+		r = diff_put_what(&what, row, room - MIN(names.len, room));
 	if (r >= 0)
-		r = format_pad(&line, buf_str(&what), 74, false);
+		r = buf_append(&what, names.data, names.len);
+	if (r >= 0)
+		r = format_pad(&line, buf_str(&what), room, false);
 	if (r < 0)
 		return r;
-	printf("%2zu  %s%s%s %12s %5.0f %%\n", number, text_style(TEXT_BOLD), buf_str(&line),
-	       text_style(TEXT_PLAIN), diff_time_text(row->time_diff).s, percent_of(row->share));
+	/* the share in parentheses: the column of the lines below is how sure they are */
+	snprintf(share, sizeof(share), "(%.0f %%)", percent_of(row->share));
+	printf("%s%s%s %11s %8s\n", text_style(TEXT_BOLD), buf_str(&line), text_style(TEXT_PLAIN),
+	       diff_time_text(row->time_diff).s, share);
+	return 0;
+}
+
+/* Lines printed, or negative. */
+static int print_change(const struct diff *d, const struct layout *l, const struct diff_row *row,
+			size_t number)
+{
+	unsigned int side = row->presence == DIFF_ONLY_B;
+	_cleanup_buf_ struct buf line = {0};
+	int r, lines = 1;
+
+	printf("%2zu  ", number);
+	r = put_what_changed(l, row);
+	if (r < 0)
+		return r;
 	if (row->presence != DIFF_BOTH) {
-		buf_clear(&line);
 		r = put_presence(d, &line, row, true);
 		if (r < 0)
 			return r;
@@ -301,7 +387,7 @@ static int print_change(const struct diff *d, const struct diff_row *row, size_t
 	for (unsigned int m = 0; m < DIFF_METRICS; m++) {
 		if (!row->test[m].changed)
 			continue;
-		diff_screen_put_test(&row->test[m], m);
+		diff_screen_put_test(l, &row->test[m], m);
 		lines++;
 	}
 	return lines;
@@ -311,14 +397,17 @@ static int print_changes(const struct diff_view *v)
 {
 	const struct diff *d = v->diff;
 	size_t max = v->opts->head ? (size_t)v->opts->head : CHANGES_MAX, i = 0;
+	struct layout l;
 	int lines = 0;
 
 	if (!d->listed)
 		return 0;
-	printf("\nCHANGES                             A             B    change  95 %% range"
-	       "                  sure\n");
+	if (find_layout(d, 0, MIN(max, d->listed), &l) < 0)
+		return -ENOMEM;
+	printf("\n%s%-*s %9s %10s %8s  %-18s %9s%s\n", text_style(TEXT_BOLD), (int)l.metric + 4,
+	       "CHANGES", "A", "B", "change", "95 % range", "sure", text_style(TEXT_PLAIN));
 	while (i < d->listed && i < max && (v->opts->head || lines < CHANGE_LINES)) {
-		int r = print_change(d, &d->rows[i], i + 1);
+		int r = print_change(d, &l, &d->rows[i], i + 1);
 
 		if (r < 0)
 			return r;
@@ -338,22 +427,23 @@ static int print_unsure(const struct diff *d)
 
 	for (size_t i = d->listed; i < d->count && shown < UNSURE_MAX; i++) {
 		const struct diff_row *row = &d->rows[i];
-		_cleanup_buf_ struct buf what = {0}, line = {0};
 		enum diff_metric m;
+		struct layout l;
 		int r;
 
 		if (!is_unsure(d, row, &m))
 			continue;
 		if (!shown++)
-			printf("\nMAY BE CHANCE     (runs of the same may differ as much)\n");
-		r = diff_put_what(&what, row, 62);
-		if (r >= 0)
-			r = format_pad(&line, buf_str(&what), 74, false);
+			printf("\n%sMAY BE CHANCE%s     (repeated runs may differ as much)\n",
+			       text_style(TEXT_BOLD), text_style(TEXT_PLAIN));
+		r = find_layout(d, 0, d->listed, &l);
 		if (r < 0)
 			return r;
-		printf("    %s %12s %5.0f %%\n", buf_str(&line), diff_time_text(row->time_diff).s,
-		       percent_of(row->share));
-		diff_screen_put_test(&row->test[m], m);
+		printf("    ");
+		r = put_what_changed(&l, row);
+		if (r < 0)
+			return r;
+		diff_screen_put_test(&l, &row->test[m], m);
 	}
 	return 0;
 }
@@ -420,12 +510,14 @@ static int print_picture(const struct diff *d)
 	const struct diff_row *row = d->listed ? &d->rows[0] : NULL;
 	double share[2][OCTAVES] = {{0}}, top = 0;
 	_cleanup_buf_ struct buf what = {0};
+	size_t bar = (screen_width() - BARS_REST) / 2;
 	unsigned int low, high;
 	int r;
 
+	bar = MIN(bar, (size_t)BAR_MAX);
 	if (!row || row->by == DIFF_PROCESS)
 		return 0;
-	r = diff_put_what(&what, row, 70);
+	r = diff_put_what(&what, row, screen_width() - 10);
 	if (r < 0)
 		return r;
 	for (unsigned int s = 0; s < 2; s++) {
@@ -434,20 +526,20 @@ static int print_picture(const struct diff *d)
 			top = fmax(top, share[s][i]);
 	}
 	picture_range(share[0], share[1], &low, &high);
-	printf("\nLATENCY   %s\n%8s   %-*s        %s\n", buf_str(&what), "from", BAR_COLUMNS, "A",
-	       "B");
+	printf("\n%sLATENCY%s   %s\n%8s   %-*s        %s\n", text_style(TEXT_BOLD),
+	       text_style(TEXT_PLAIN), buf_str(&what), "from", (int)bar, "A", "B");
 	for (unsigned int i = low; i <= high; i++) {
 		_cleanup_buf_ struct buf line = {0};
 
 		for (unsigned int j = 0; j < 2 && r >= 0; j++) {
-			r = bars_lying(&line, top > 0 ? share[j][i] / top : 0, BAR_COLUMNS);
+			r = bars_lying(&line, top > 0 ? share[j][i] / top : 0, bar);
 			if (r >= 0)
 				r = buf_printf(&line, " %3.0f %%%s", share[j][i] * 100,
 					       j ? "" : "   ");
 		}
 		if (r < 0)
 			return r;
-		printf("%8s   %s\n", format_dur((int64_t)1 << MIN(i, 62u), 2).s, buf_str(&line));
+		printf("%8s   %s\n", format_dur((int64_t)1 << MIN(i, 62u)).s, buf_str(&line));
 	}
 	return 0;
 }
@@ -463,9 +555,11 @@ int diff_screen(const struct diff_view *v)
 		r = diff_screen_put_loss(v);
 	if (r < 0)
 		return r;
-	diff_screen_put_unit(d);
-	diff_screen_put_times(d);
-	r = print_answer(v);
+	r = diff_screen_put_unit(d);
+	if (r >= 0)
+		r = diff_screen_put_times(d);
+	if (r >= 0)
+		r = print_answer(v);
 	if (r >= 0)
 		r = print_changes(v);
 	if (r >= 0)

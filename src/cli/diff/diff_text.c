@@ -127,7 +127,7 @@ struct text diff_number_text(double v)
 struct text diff_value_text(enum diff_metric m, double v)
 {
 	if (m == DIFF_LATENCY || m == DIFF_MEAN)
-		return format_dur((int64_t)(v + 0.5), 3);
+		return format_dur((int64_t)(v + 0.5));
 	if (m == DIFF_SIZE)
 		return format_size((uint64_t)(v + 0.5));
 	return diff_number_text(v);
@@ -136,7 +136,7 @@ struct text diff_value_text(enum diff_metric m, double v)
 /* A sum of durations per unit of work, with its sign. */
 struct text diff_time_text(double ns)
 {
-	struct text t, plain = format_time((int64_t)fmin(fabs(ns), 9e18));
+	struct text t, plain = format_dur((int64_t)fmin(fabs(ns), 9e18));
 
 	snprintf(t.s, sizeof(t.s), "%s%.40s", ns < 0 ? "-" : "+", plain.s);
 	return t;

@@ -17,7 +17,9 @@
 #include "cli/terminal/text.h"
 #include "privilege/privilege.h"
 
-#define NAME_WIDTH 17
+#define NAME_WIDTH	 17
+#define REMEDY_INDENT	 11 /* column of a remedy, behind its arrow */
+#define LINE_MAX_COLUMNS 120
 #define HOST_PID_NS \
 	0xeffffffcul /* inode number of the initial pid namespace, PROC_PID_INIT_INO, since \
 			Linux 3.8 */
@@ -76,56 +78,57 @@ static void os_name(char *buf, size_t size)
 		fclose(f);
 }
 
+/* The screen is made for 80 columns, and easier to read where lines are not much longer than 100. */
+static size_t doctor_width(void)
+{
+	size_t width = MIN(text_width(), (size_t)LINE_MAX_COLUMNS);
+
+	return MAX(width, (size_t)TEXT_WIDTH_MIN);
+}
+
 static void print_head(int64_t took_ns)
 {
 	struct utsname u = {0};
 	struct stat ns = {0};
+	size_t width = doctor_width();
+	_cleanup_buf_ struct buf b = {0};
 	char os[128];
+	int r;
 
 	uname(&u);
 	os_name(os, sizeof(os));
-	printf("weir " WEIR_VERSION "   Linux %s %s   %s   %s%s   tried in %.2f s\n", u.release,
-	       u.machine, os, geteuid() == 0 ? "root" : "not root",
-	       stat("/proc/self/ns/pid", &ns) == 0 && ns.st_ino == HOST_PID_NS
-		       ? ", host pid namespace"
-		       : ", a pid namespace of its own",
-	       (double)took_ns / NSEC_PER_SEC);
-}
-
-/* Prints the text from column `indent` on, broken between words; the cursor is at that column
- * already. */
-static void print_wrapped(const char *text, size_t indent)
-{
-	size_t room = FORMAT_COLUMNS - indent;
-
-	while (strlen(text) > room) {
-		size_t cut = room;
-
-		while (cut > 0 && text[cut] != ' ')
-			cut--;
-		if (!cut)
-			cut = room;
-		printf("%.*s\n%*s", (int)cut, text, (int)indent, "");
-		text += cut;
-		text += *text == ' ';
-	}
-	printf("%s\n", text);
+	r = format_next(&b, width, "weir " WEIR_VERSION);
+	if (r >= 0)
+		r = format_next(&b, width, "Linux %s %s", u.release, u.machine);
+	if (r >= 0)
+		r = format_next(&b, width, "%s", os);
+	if (r >= 0)
+		r = format_next(&b, width, "%s%s", geteuid() == 0 ? "root" : "not root",
+				stat("/proc/self/ns/pid", &ns) == 0 && ns.st_ino == HOST_PID_NS
+					? ", host pid namespace"
+					: ", a pid namespace of its own");
+	if (r >= 0)
+		r = format_next(&b, width, "tried in %s", format_dur(took_ns).s);
+	printf("%s\n", buf_str(&b));
 }
 
 static void print_line(const struct doctor_line *l)
 {
-	printf("  %s%-5s%s %-*s ", text_style(result_style(l->result)), result_word(l->result),
-	       text_style(TEXT_PLAIN), NAME_WIDTH, l->name);
-	print_wrapped(l->detail, 9 + NAME_WIDTH);
-	if (!l->remedy[0])
+	_cleanup_buf_ struct buf detail = {0}, remedy = {0};
+
+	if (format_wrapped(&detail, l->detail, 9 + NAME_WIDTH, doctor_width()) < 0 ||
+	    (l->remedy[0] && format_wrapped(&remedy, l->remedy, REMEDY_INDENT, doctor_width()) < 0))
 		return;
-	printf("%*s-> ", 9 + NAME_WIDTH, "");
-	print_wrapped(l->remedy, 12 + NAME_WIDTH);
+	printf("  %s%-5s%s %-*s %s", text_style(result_style(l->result)), result_word(l->result),
+	       text_style(TEXT_PLAIN), NAME_WIDTH, l->name, buf_str(&detail));
+	if (remedy.len)
+		printf("%*s%s", REMEDY_INDENT, "-> ", buf_str(&remedy));
 }
 
 static void doctor_print_verdict(const struct doctor *d, int status)
 {
-	_cleanup_buf_ struct buf in_part = {0}, missing = {0};
+	_cleanup_buf_ struct buf in_part = {0}, missing = {0}, said = {0}, lines = {0};
+	int r;
 
 	for (size_t i = 0; i < d->count; i++) {
 		const struct doctor_line *l = &d->lines[i];
@@ -136,15 +139,18 @@ static void doctor_print_verdict(const struct doctor *d, int status)
 		if (b)
 			buf_printf(b, "%s%s", b->len ? ", " : "", l->name);
 	}
+	printf("\n");
 	if (missing.len)
-		printf("\nNot everything works here: %s.   exit %d\n", buf_str(&missing), status);
-	else if (in_part.len)
-		printf("\nAll that weir " WEIR_VERSION
-		       " records can be recorded here; warnings: %s.   exit %d\n",
-		       buf_str(&in_part), status);
+		r = buf_printf(&said, "Not everything works here: %s.", buf_str(&missing));
 	else
-		printf("\nAll that weir " WEIR_VERSION " records can be recorded here.   exit %d\n",
-		       status);
+		r = buf_printf(&said,
+			       "All that weir " WEIR_VERSION " records can be recorded here%s%s.",
+			       in_part.len ? "; warnings: " : "", buf_str(&in_part));
+	if (r >= 0)
+		r = buf_printf(&said, "   exit %d", status);
+	if (r >= 0)
+		r = format_wrapped(&lines, buf_str(&said), 0, doctor_width());
+	printf("%s", buf_str(&lines));
 }
 
 static void print_text(const struct doctor *d, int64_t took_ns, int status)

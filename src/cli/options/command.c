@@ -50,7 +50,7 @@ int fail_usage(const char *fmt, ...)
 
 int fail_extra(const char *command, const char *argument)
 {
-	return fail_usage("'%s' is one argument too many; `weir %s --help` tells the usage",
+	return fail_usage("'%s' is one argument too many; `weir %s --help` shows the usage",
 			  argument, command);
 }
 

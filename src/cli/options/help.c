@@ -58,8 +58,8 @@ void help_overview(FILE *out)
 	      out);
 	for (size_t i = 0; commands[i]; i++)
 		fprintf(out, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
-	fputs("\n  weir COMMAND --help   tells a command's options, with examples\n"
-	      "  weir --version        tells the version\n",
+	fputs("\n  weir COMMAND --help   shows a command's options, with examples\n"
+	      "  weir --version        shows the version\n",
 	      out);
 }
 

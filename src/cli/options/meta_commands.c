@@ -34,9 +34,9 @@ int command_unknown(const char *name)
 	for (size_t i = 0; commands[i]; i++)
 		nearest_offer(&near, commands[i]->name);
 	if (near.best)
-		return fail_usage("'%.80s' is no command; did you mean `weir %s`?", name,
+		return fail_usage("'%.80s' is not a weir command; did you mean `weir %s`?", name,
 				  near.best);
-	return fail_usage("'%.80s' is no command; `weir --help` lists them", name);
+	return fail_usage("'%.80s' is not a weir command; `weir --help` lists them", name);
 }
 
 static int help_run(const void *opts, int argc, char **argv)
@@ -80,7 +80,7 @@ static const struct command_example help_examples[] = {
 
 const struct command command_help = {
 	.name = "help",
-	.summary = "tell what a command does, with its options and examples",
+	.summary = "show what a command does, with its options and examples",
 	.usage = "[COMMAND]",
 	.words = command_name,
 	.description = "Exit status: 0 done, 2 no such command.",

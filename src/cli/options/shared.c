@@ -55,8 +55,8 @@ static int add_id(const char *option, const char *word, int32_t *ids, size_t *co
 
 	if (parse_int(word, &id, NULL) < 0 || id <= 0 || id > INT32_MAX)
 		return error_set(err, -EINVAL,
-				 "%s: '%s' is no id; to choose by name use --comm NAME", option,
-				 word);
+				 "%s: '%s' is not a %s id; to choose by name use --comm NAME",
+				 option, word, strcmp(option, "-t") ? "process" : "thread");
 	snprintf(folder, sizeof(folder), "/proc/%d", (int)id);
 	if (must_exist && access(folder, F_OK) < 0)
 		return error_set(err, -ESRCH, "%s: there is no process %d (any more)", option,
@@ -267,10 +267,11 @@ static int parse_time(const char *option, const char *text, const struct read_fl
 				 "the zone too: 2026-11-21T09:55:03+01:00",
 				 option, text);
 	if (r < 0)
-		return error_set(err, -EINVAL,
-				 "%s: '%s' is no time; write +1.5s (after the start), -2s (before "
-				 "the end), 09:55:03.5 or 2026-11-21T09:55:03",
-				 option, text);
+		return error_set(
+			err, -EINVAL,
+			"%s: '%s' is not a time; write +1.5s (after the start), -2s (before "
+			"the end), 09:55:03.5 or 2026-11-21T09:55:03",
+			option, text);
 	return 0;
 }
 

@@ -44,8 +44,9 @@ struct read_flags {
 
 #define SELECT_FLAGS(type, member, pid_help)                                                       \
 	SHARED_ROW(type, member, 'p', "pid", OPTION_LIST, "PID", pids, pid_help),                  \
-		SHARED_ROW(type, member, 't', "tid", OPTION_LIST, "TID", tids,                     \
-			   "only these threads; with -p: what either names"),                      \
+		SHARED_ROW(                                                                        \
+			type, member, 't', "tid", OPTION_LIST, "TID", tids,                        \
+			"only these threads; with -p, these and the threads of those processes"),  \
 		SHARED_ROW(type, member, 0, "comm", OPTION_LIST, "NAME", comms,                    \
 			   "only threads of this name"),                                           \
 		SHARED_ROW(type, member, 0, "uid", OPTION_LIST, "USER", uids,                      \
@@ -68,7 +69,7 @@ struct read_flags {
 		SHARED_ROW(type, member, 'Z', "failed-only", OPTION_FLAG, NULL, failed_only,       \
 			   "only calls that failed"),                                              \
 		SHARED_ROW(type, member, 0, "slower", OPTION_DURATION, "TIME", slower_ns,          \
-			   "only calls that took at least so long: 1ms, 200us", .zero = true),     \
+			   "only calls that took this long or longer: 1ms, 200us", .zero = true),  \
 		SHARED_ROW(                                                                        \
 			type, member, 0, "where", OPTION_LIST, "EXPR", where,                      \
 			"only calls for which this holds, as in weir query: 'dur > 1ms && path ~ " \

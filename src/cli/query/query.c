@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -15,8 +14,6 @@
 
 #define THREADS_MAX   256
 #define BEGIN_POLL_NS (50 * NSEC_PER_MSEC)
-#define WIDTH_MIN     20
-#define WIDTH_MAX     1000
 
 /* ---- the plan ---- */
 
@@ -64,7 +61,10 @@ static int find_range(struct query_session *s, int64_t *ret_from, int64_t *ret_t
 	if (first == INT64_MIN)
 		first = last = 0;
 	s->style.origin = first;
-	s->style.times = f->rel ? CELL_REL : f->utc ? CELL_UTC : CELL_LOCAL;
+	s->style.times = f->rel		 ? CELL_REL
+			 : f->utc	 ? CELL_UTC
+			 : text_narrow() ? CELL_REL
+					 : CELL_LOCAL;
 	return read_flags_range(f, first, last, ret_from, ret_to, err);
 }
 
@@ -80,21 +80,6 @@ int query_engine(struct query_session *s, struct error *err)
 }
 
 /* ---- the answer ---- */
-
-/* Wide answers use a wide terminal; $COLUMNS says otherwise. */
-size_t query_width(void)
-{
-	const char *columns = getenv("COLUMNS");
-	struct winsize size;
-	int64_t n;
-
-	if (columns && parse_int(columns, &n, NULL) == 0 && n >= WIDTH_MIN && n <= WIDTH_MAX)
-		return (size_t)n;
-	/* in a pager: as the screen is elsewhere */
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
-		return text_width();
-	return size.ws_col > WIDTH_MAX ? WIDTH_MAX : MAX((size_t)size.ws_col, (size_t)WIDTH_MIN);
-}
 
 bool query_wants_rows(const struct plan *p)
 {
@@ -113,22 +98,31 @@ struct cell_style query_style(const struct query_session *s, const struct plan *
 	return style;
 }
 
+struct answer_document query_document(const struct query_session *s, bool compact)
+{
+	return (struct answer_document){
+		.origin = s->style.origin, .compact = compact, .store = s->store};
+}
+
 static int query_print_rows(struct query_session *s, const struct plan *p, struct answer *rows,
 			    bool pages, struct error *err)
 {
 	bool terminal = text_terminal();
-	struct query_print print = {.out = stdout,
-				    .style = query_style(s, p),
-				    .width = terminal ? query_width() : 0,
-				    .rows_max = terminal ? TEXT_ROWS_MAX : 0,
-				    .trends = terminal && !query_wants_rows(p),
-				    .colour = *text_style(TEXT_BOLD) != '\0'};
+	struct answer_print print = {.out = stdout,
+				     .style = query_style(s, p),
+				     .width = terminal ? text_width() : 0,
+				     .rows_max = terminal ? TEXT_ROWS_MAX : 0,
+				     .more = "add `| head N`, pipe the output, or use --csv to "
+					     "get them all",
+				     .trends = terminal && !query_wants_rows(p),
+				     .colour = *text_style(TEXT_BOLD) != '\0'};
+	const struct answer_document document = query_document(s, false);
 	int r;
 
 	if (s->opts->read.json)
-		return query_print_json(&print, rows, s->store, false, err);
+		return answer_print_json(stdout, rows, &document, err);
 	if (s->opts->csv)
-		return query_print_csv(&print, rows, true, err);
+		return answer_csv(stdout, rows, err);
 	if (!terminal || !pages)
 		return query_print(&print, rows, err);
 	text_pager_begin();
@@ -320,7 +314,7 @@ static int query_check(const struct query_opts *o, bool prompt, int argc, char *
 	if (o->read.json + o->csv + (o->parquet != NULL) > 1)
 		return fail_usage("query: --json, --csv and --parquet exclude each other");
 	if (o->explain && (o->read.json || o->csv || o->parquet || o->follow))
-		return fail_usage("query: --explain tells how, and prints no answer: without "
+		return fail_usage("query: --explain shows how, and prints no answer: without "
 				  "--json, --csv, --parquet and --follow");
 	if (o->analyze && !o->explain)
 		return fail_usage("query: --analyze goes with --explain");
@@ -380,8 +374,7 @@ static const struct option query_options[] = {
 	 offsetof(struct query_opts, every_ns)},
 	{0, "explain", OPTION_FLAG, NULL, "print the plan and the SQL instead of the answer",
 	 offsetof(struct query_opts, explain)},
-	{0, "analyze", OPTION_FLAG, NULL,
-	 "with --explain: run it and tell which step took how long",
+	{0, "analyze", OPTION_FLAG, NULL, "with --explain: run it and show how long each step took",
 	 offsetof(struct query_opts, analyze)},
 	{0, "memory", OPTION_SIZE, "SIZE", "memory that the engine may take (default 512MiB)",
 	 offsetof(struct query_opts, memory)},
@@ -429,7 +422,7 @@ const struct command command_query = {
 		"map; on a terminal counts by time and one key are a line for each key. `~` marks "
 		"an "
 		"estimate. A terminal gets at most 50 rows, a pipe all. What is missing from the "
-		"trace is said on standard error.\n\n"
+		"trace is reported on standard error.\n\n"
 		"where, select and head are read straight from the trace and printed at once; they "
 		"need nothing but weir. Groups, order and joins are computed by DuckDB's library, "
 		"which is looked for with --duckdb, $WEIR_DUCKDB, and in weir's own folders.\n\n"

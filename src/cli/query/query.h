@@ -31,8 +31,8 @@ struct query_session {
 
 /* Runs one pipeline and prints its answer, errors too. The exit status. */
 int query_statement(struct query_session *s, const char *text, size_t len);
-/* Columns for an answer on a terminal. */
-size_t query_width(void);
+/* The document that --json prints. */
+struct answer_document query_document(const struct query_session *s, bool compact);
 /* True where the rows themselves were asked for: a head says how many. */
 bool query_wants_rows(const struct plan *p);
 /* How values of the plan's answer are shown. */
@@ -40,9 +40,7 @@ struct cell_style query_style(const struct query_session *s, const struct plan *
 /* The session's engine, opened now where it is not yet. */
 int query_engine(struct query_session *s, struct error *err);
 
-/* query_source.c. The rows of an engine's result (not owned). */
-int answer_of_result(struct answer *ret, const struct plan *p, struct engine_result *result);
-/* True where a scan gives the plan's rows, without the engine. */
+/* query_source.c. True where a scan gives the plan's rows, without the engine. */
 bool query_is_scan(const struct plan *p);
 struct query_scan;
 int query_scan_new(struct query_scan **ret, struct query_session *s, const struct plan *p,

@@ -6,6 +6,7 @@
 
 #include "cli/terminal/bars.h"
 #include "cli/query/query_print.h"
+#include "cli/terminal/text.h"
 #include "engine/window_bars.h"
 
 #define BARS_WANTED 24 /* a finer cut of a histogram has no more bars than this */
@@ -35,16 +36,14 @@ static int put_quantiles(struct buf *out, const struct plan_field *f, struct byt
 		const char *unit = query_kind_unit(f->type);
 		int64_t v = (int64_t)hist_quantile(&h, list[i].q);
 
-		/* a percentile is good for two digits */
-		r = buf_printf(
-			out, "%s%s %s", i ? "  " : ": ", list[i].name,
-			(strcmp(unit, "ns") == 0 ? format_dur(v, 2) : cell_number(unit, v)).s);
+		r = buf_printf(out, "%s%s %s", i ? "  " : ": ", list[i].name,
+			       cell_number(unit, v).s);
 	}
 	hist_free(&h);
 	return r;
 }
 
-static int put_lines(const struct query_print *p, const struct plan_field *f, const struct bars *b)
+static int put_lines(const struct answer_print *p, const struct plan_field *f, const struct bars *b)
 {
 	const char *unit = query_kind_unit(f->type);
 	uint64_t max = 1;
@@ -61,7 +60,7 @@ static int put_lines(const struct query_print *p, const struct plan_field *f, co
 		count = MAX(count, strlen(format_count(b->items[i].count).s));
 		max = MAX(max, b->items[i].count);
 	}
-	bar = p->width ? p->width : FORMAT_COLUMNS;
+	bar = p->width ? p->width : TEXT_WIDTH_PIPE;
 	bar -= MIN(label + count + LINE_REST, bar);
 	bar = bar > BAR_MAX ? BAR_MAX : MAX(bar, (size_t)BAR_MIN);
 	fprintf(p->out, "%*s  %-*s  %*s\n", (int)label, "value", (int)bar + 1, "", (int)count,
@@ -83,7 +82,7 @@ static int put_lines(const struct query_print *p, const struct plan_field *f, co
 	return r;
 }
 
-int query_draw_bars(const struct query_print *p, const struct plan_field *f, struct bytes packed)
+int query_draw_bars(const struct answer_print *p, const struct plan_field *f, struct bytes packed)
 {
 	_cleanup_bars_ struct bars b = {0};
 	_cleanup_buf_ struct buf title = {0};

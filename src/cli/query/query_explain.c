@@ -20,21 +20,26 @@ static void put_indented(const char *text)
 
 /* ---- --analyze ---- */
 
-static int put_steps(const struct ask_step *steps, size_t count)
+static int put_steps(const struct ask_step *steps, size_t count, struct error *err)
 {
-	static const struct table_column columns[] = {
-		{.title = "STEP", .shrinks = true},
-		{.title = "rows", .right = true},
-		{.title = "time", .right = true},
+	static const struct answer_column columns[] = {
+		{"STEP", {QUERY_TEXT}},
+		{"rows", {QUERY_INT}, ANSWER_COUNT},
+		{"time", {QUERY_DUR}},
 	};
-	_cleanup_table_ struct table t = {.columns = columns, .column_count = ARRAY_SIZE(columns)};
+	_cleanup_answer_list_ struct answer_list list = {columns, ARRAY_SIZE(columns)};
+	_cleanup_answer_ struct answer rows = {0};
+	int r;
 
 	for (size_t i = 0; i < count; i++) {
-		table_cell(&t, "  %s", steps[i].what);
-		table_cell(&t, "%s", format_count(steps[i].rows).s);
-		table_cell(&t, "%s", format_time(steps[i].time_ns).s);
+		answer_list_str(&list, steps[i].what);
+		answer_list_uint(&list, steps[i].rows);
+		answer_list_int(&list, steps[i].time_ns);
 	}
-	return table_print(&t, stdout, count, 0);
+	r = answer_of_list(&rows, &list, true);
+	if (r < 0)
+		return error_errno(err, r, "cannot print the steps");
+	return answer_text(&(struct answer_print){.out = stdout}, &rows, err);
 }
 
 static int analyze_engine(struct query_session *s, const struct plan *p, struct error *err)
@@ -56,10 +61,10 @@ static int analyze_engine(struct query_session *s, const struct plan *p, struct 
 		return r;
 	count = engine_answer_steps(result, &steps);
 	putchar('\n');
-	if (put_steps(steps, count) < 0)
-		return error_errno(err, -ENOMEM, "cannot print the steps");
-	printf("%s rows in %s\n", format_count(rows).s,
-	       format_time(clock_monotonic_ns() - began).s);
+	r = put_steps(steps, count, err);
+	if (r < 0)
+		return r;
+	printf("%s rows in %s\n", format_count(rows).s, format_dur(clock_monotonic_ns() - began).s);
 	return 0;
 }
 
@@ -78,7 +83,7 @@ static int analyze_scan(struct query_session *s, const struct plan *p, struct er
 	if (r < 0)
 		return r;
 	printf("\n%s rows in %s, from a scan of the trace's blocks\n", format_count(count).s,
-	       format_time(clock_monotonic_ns() - began).s);
+	       format_dur(clock_monotonic_ns() - began).s);
 	return 0;
 }
 
@@ -92,7 +97,7 @@ int query_explain(struct query_session *s, const struct plan *p, int64_t planned
 
 	if (r < 0)
 		return error_errno(err, r, "cannot explain");
-	printf("PLAN (made in %s)\n", format_time(planned_ns).s);
+	printf("PLAN (made in %s)\n", format_dur(planned_ns).s);
 	put_indented(buf_str(&plan));
 	if (scan)
 		puts("\nANSWERED BY a scan of the trace's blocks, row by row, without the engine");

@@ -54,12 +54,11 @@ static void query_follow_show(struct screen *screen, const char *text, size_t le
 static int print_screen(struct query_session *s, const struct plan *p, struct answer *rows,
 			struct screen *screen, struct error *err)
 {
-	struct query_print print = {.style = query_style(s, p),
-				    .width = query_width(),
-				    .rows_max = MIN((size_t)TEXT_ROWS_MAX, terminal_rows()),
-				    .colour = *text_style(TEXT_BOLD) != '\0',
-				    .trends = !query_wants_rows(p),
-				    .live = true};
+	struct answer_print print = {.style = query_style(s, p),
+				     .width = text_width(),
+				     .rows_max = MIN((size_t)TEXT_ROWS_MAX, terminal_rows()),
+				     .colour = *text_style(TEXT_BOLD) != '\0',
+				     .trends = !query_wants_rows(p)};
 	char *text = NULL;
 	size_t len = 0;
 	int r;
@@ -78,15 +77,15 @@ static int print_screen(struct query_session *s, const struct plan *p, struct an
 static int print_pipe(struct query_session *s, struct answer *rows, struct screen *screen,
 		      struct error *err)
 {
-	struct query_print print = {.out = stdout, .style = s->style, .live = true};
+	const struct answer_print print = {.out = stdout, .style = s->style};
+	const struct answer_document document = query_document(s, true);
 	int r;
 
 	if (s->opts->read.json)
-		return query_print_json(&print, rows, s->store, true, err);
+		return answer_print_json(stdout, rows, &document, err);
 	if (screen->drawn)
 		putchar('\n');
-	r = s->opts->csv ? query_print_csv(&print, rows, true, err)
-			 : query_print(&print, rows, err);
+	r = s->opts->csv ? answer_csv(stdout, rows, err) : query_print(&print, rows, err);
 	fflush(stdout);
 	return r;
 }

@@ -7,6 +7,7 @@
 #include "base/saturate.h"
 #include "engine/window_bars.h"
 #include "cli/terminal/bars.h"
+#include "cli/terminal/text.h"
 #include "cli/query/query_print.h"
 
 #define LINES_MAX   24 /* bars of the value's axis */
@@ -14,7 +15,7 @@
 #define INDEXES_MAX (1 + 64 * BARS_PER_TWO_4)
 
 struct heat {
-	const struct query_print *print;
+	const struct answer_print *print;
 	const struct plan_field *time, *hist;
 	size_t time_at, hist_at; /* columns of the answer */
 	int64_t step;		 /* of the windows, ns */
@@ -34,12 +35,13 @@ struct heat {
 
 bool query_is_heat(const struct answer *rows)
 {
-	const struct plan_field *const *f = rows->fields;
 	unsigned int windows = 0, hists = 0;
 
 	for (size_t i = 0; i < rows->count; i++) {
-		windows += f[i]->kind == FIELD_WINDOW && f[i]->param[0] > 0;
-		hists += f[i]->type.type == QUERY_HIST;
+		const struct plan_field *f = rows->columns[i].field;
+
+		windows += f->kind == FIELD_WINDOW && f->param[0] > 0;
+		hists += f->type.type == QUERY_HIST;
 	}
 	return rows->count == 2 && windows == 1 && hists == 1;
 }
@@ -212,7 +214,7 @@ static int query_heat_put_line(const struct heat *h, unsigned int index, size_t 
 
 static int put_time_axis(const struct heat *h, size_t label)
 {
-	const struct plan_field as_time = {.name = "", .type = {.type = QUERY_TIME}};
+	const struct answer_column as_time = {.kind = {.type = QUERY_TIME}};
 	struct value from = {.i = h->from}, to = {.i = add_sat_signed(h->to, h->step)};
 	_cleanup_buf_ struct buf left = {0}, right = {0};
 	int r = cell_put(&left, &as_time, &from, false, &h->print->style), gap;
@@ -239,7 +241,7 @@ static int query_heat_put_legend(const struct heat *h)
 	_cleanup_buf_ struct buf line = {0};
 	uint64_t windows = ((uint64_t)h->to - (uint64_t)h->from) / (uint64_t)h->step + 1;
 	int r = buf_printf(&line, "%s, %s window%s of %s", h->hist->name, format_count(windows).s,
-			   windows == 1 ? "" : "s", format_dur(h->step, 3).s);
+			   windows == 1 ? "" : "s", format_dur(h->step).s);
 
 	if (r >= 0 && h->windows > 1)
 		r = buf_printf(&line, ", %zu a column", h->windows);
@@ -263,7 +265,7 @@ static int query_heat_put_legend(const struct heat *h)
 
 static int query_heat_draw(struct heat *h)
 {
-	size_t width = h->print->width ? h->print->width : FORMAT_COLUMNS, label, all;
+	size_t width = h->print->width ? h->print->width : TEXT_WIDTH_PIPE, label, all;
 	int r;
 
 	for (h->per = BARS_PER_TWO_4; value_range(h); h->per /= 2) {
@@ -285,15 +287,15 @@ static int query_heat_draw(struct heat *h)
 	return r < 0 ? r : query_heat_put_legend(h);
 }
 
-int query_draw_heat(const struct query_print *p, struct answer *rows, struct error *err)
+int query_draw_heat(const struct answer_print *p, struct answer *rows, struct error *err)
 {
 	_cleanup_(heat_free) struct heat h = {.print = p};
 	int r;
 
-	h.time_at = rows->fields[0]->kind == FIELD_WINDOW ? 0 : 1;
+	h.time_at = rows->columns[0].field->kind == FIELD_WINDOW ? 0 : 1;
 	h.hist_at = 1 - h.time_at;
-	h.time = rows->fields[h.time_at];
-	h.hist = rows->fields[h.hist_at];
+	h.time = rows->columns[h.time_at].field;
+	h.hist = rows->columns[h.hist_at].field;
 	h.step = h.time->param[0];
 	r = query_heat_read_rows(&h, rows, err);
 	if (r >= 0 &&

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* query_print.c: which form an answer takes; CSV and JSON. */
+/* query_print.c: which form an answer takes. */
 #include "cli/query/query_print.h"
 
 #include <errno.h>
-#include <string.h>
-
-#include "cli/terminal/csv_out.h"
-#include "engine/answer_json.h"
-
-static bool query_print_is_bars(const struct plan_field *f)
-{
-	return f->type.type == QUERY_HIST || f->type.type == QUERY_TALLY;
-}
 
 /* ---- one row: its numbers, then its histograms large ---- */
 
@@ -78,7 +69,7 @@ static int keep_row(struct kept *k)
 	return 0;
 }
 
-static int print_single(const struct query_print *p, const struct kept *k)
+static int print_single(const struct answer_print *p, const struct kept *k)
 {
 	const struct answer *rows = k->from;
 	bool any = false;
@@ -87,27 +78,27 @@ static int print_single(const struct query_print *p, const struct kept *k)
 	for (size_t c = 0; c < rows->count && r >= 0; c++) {
 		_cleanup_buf_ struct buf text = {0};
 
-		if (query_print_is_bars(rows->fields[c]))
+		if (answer_is_bars(&rows->columns[c]))
 			continue;
-		r = cell_put(&text, rows->fields[c], &k->values[c], k->estimated[c], &p->style);
-		fprintf(p->out, "%s%s %s", any ? "  " : "", rows->fields[c]->name, buf_str(&text));
+		r = cell_put(&text, &rows->columns[c], &k->values[c], k->estimated[c], &p->style);
+		fprintf(p->out, "%s%s %s", any ? "  " : "", rows->columns[c].name, buf_str(&text));
 		any = true;
 	}
 	if (any)
 		fputc('\n', p->out);
 	for (size_t c = 0; c < rows->count && r >= 0; c++) {
-		if (!query_print_is_bars(rows->fields[c]))
+		if (!answer_is_bars(&rows->columns[c]))
 			continue;
 		if (any)
 			fputc('\n', p->out);
 		any = true;
-		r = query_draw_bars(p, rows->fields[c], k->values[c].t);
+		r = query_draw_bars(p, rows->columns[c].field, k->values[c].t);
 	}
 	return r;
 }
 
 /* Rows with histograms: one is drawn large, several are a table. */
-static int print_bars(const struct query_print *p, struct answer *rows, struct error *err)
+static int print_bars(const struct answer_print *p, struct answer *rows, struct error *err)
 {
 	_cleanup_(query_print_kept_free) struct kept k = {.from = rows};
 	struct answer again = *rows;
@@ -116,7 +107,7 @@ static int print_bars(const struct query_print *p, struct answer *rows, struct e
 	if (r < 0)
 		return r;
 	if (r != 1)
-		return query_print_table(p, rows, err);
+		return answer_text(p, rows, err);
 	r = keep_row(&k);
 	if (r < 0)
 		return error_errno(err, r, "cannot print the answer");
@@ -130,105 +121,18 @@ static int print_bars(const struct query_print *p, struct answer *rows, struct e
 	again.next = kept_next;
 	again.get = kept_get;
 	again.estimated = kept_estimated;
-	return query_print_table(p, &again, err);
+	return answer_text(p, &again, err);
 }
 
-int query_print(const struct query_print *p, struct answer *rows, struct error *err)
+int query_print(const struct answer_print *p, struct answer *rows, struct error *err)
 {
 	bool bars = false;
 
 	for (size_t c = 0; c < rows->count; c++)
-		bars |= query_print_is_bars(rows->fields[c]);
+		bars |= answer_is_bars(&rows->columns[c]);
 	if (query_is_heat(rows))
 		return query_draw_heat(p, rows, err);
 	if (p->trends && query_is_trend(rows))
 		return query_draw_trend(p, rows, err);
-	return bars ? print_bars(p, rows, err) : query_print_table(p, rows, err);
-}
-
-/* ---- CSV ---- */
-
-static bool query_print_is_text(const struct plan_field *f)
-{
-	return f->type.type == QUERY_TEXT || f->type.type == QUERY_ENTITY;
-}
-
-int query_print_csv(const struct query_print *p, struct answer *rows, bool titles,
-		    struct error *err)
-{
-	_cleanup_buf_ struct buf text = {0};
-	int r;
-
-	for (size_t c = 0; c < rows->count && titles; c++) {
-		const char *name = rows->fields[c]->name;
-
-		if (c)
-			fputc(',', p->out);
-		csv_print_text(p->out, name, strlen(name));
-	}
-	if (titles)
-		fputc('\n', p->out);
-	while ((r = answer_next(rows, err)) > 0 && !ferror(p->out)) {
-		if (r == ANSWER_PAUSE) {
-			fflush(p->out);
-			continue;
-		}
-		for (size_t c = 0; c < rows->count; c++) {
-			struct value v = answer_get(rows, c);
-
-			if (c)
-				fputc(',', p->out);
-			buf_clear(&text);
-			if (cell_put_csv(&text, rows->fields[c], &v) < 0)
-				return error_errno(err, -ENOMEM, "cannot print the answer");
-			if (!v.null && query_print_is_text(rows->fields[c]))
-				csv_print_text(p->out, buf_str(&text), text.len);
-			else if (!v.null)
-				csv_print(p->out, buf_str(&text), text.len);
-		}
-		fputc('\n', p->out);
-	}
-	fflush(p->out);
-	return r < 0 ? r : 0;
-}
-
-/* ---- JSON ---- */
-
-struct json_out {
-	FILE *out;
-	const struct store *store;
-};
-
-static int query_print_put(void *arg, const void *data, size_t len)
-{
-	const struct json_out *o = arg;
-
-	fwrite(data, 1, len, o->out);
-	return ferror(o->out) ? -EIO : 0;
-}
-
-static int query_print_put_loss(void *arg, struct buf *to, struct error *err)
-{
-	const struct json_out *o = arg;
-	struct loss loss;
-	int r = loss_read(&loss, o->store, err);
-
-	return r < 0 ? r : loss_put_text(to, &loss);
-}
-
-int query_print_json(const struct query_print *p, struct answer *rows, const struct store *s,
-		     bool compact, struct error *err)
-{
-	struct json_out out = {p->out, s};
-	int r = answer_json(rows,
-			    &(struct answer_json){.origin = p->style.origin,
-						  .compact = compact,
-						  .put_loss = query_print_put_loss,
-						  .put = query_print_put,
-						  .arg = &out},
-			    err);
-
-	fflush(p->out);
-	/* a reader that went away is told of by main() */
-	return r == -EIO ? 0 : r;
+	return bars ? print_bars(p, rows, err) : answer_text(p, rows, err);
 }

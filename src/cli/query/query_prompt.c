@@ -103,7 +103,7 @@ static bool query_prompt_helper(void *arg, const char *word, const char *rest)
 static const char help[] =
 	"\\d          the tables; \\d NAME: the names of one\n"
 	"\\f          aggregates and functions\n"
-	"\\timing     tell how long each answer takes, or no longer\n"
+	"\\timing     show how long each answer takes, or no longer\n"
 	"\\q          leave (also Ctrl-D)\n"
 	"A line is a pipeline; one that ends with | goes on. Tab completes, also values of the "
 	"trace;\nthe arrows call back, Ctrl-R searches, Ctrl-C stops what runs.";

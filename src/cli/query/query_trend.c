@@ -6,15 +6,16 @@
 #include "base/map.h"
 #include "base/saturate.h"
 #include "cli/terminal/bars.h"
+#include "cli/terminal/text.h"
 #include "cli/query/query_print.h"
 
 #define COLUMNS_MIN 10
-#define KEY_MAX	    40 /* columns of a key */
-#define LINE_REST   4  /* columns between key, total and line */
+#define KEY_PARTS   3 /* a key takes this part of the width at most */
+#define LINE_REST   4 /* columns between key, total and line */
 
 struct trend {
-	const struct query_print *print;
-	const struct plan_field *key, *value;
+	const struct answer_print *print;
+	const struct answer_column *key, *value;
 	size_t time_at, key_at, value_at;
 	int64_t step, from, to; /* ns; starts of the first and last window */
 	struct intern keys;
@@ -46,7 +47,7 @@ static bool find_columns(const struct answer *rows, struct trend *t)
 	unsigned int times = 0, keys = 0, values = 0;
 
 	for (size_t i = 0; i < rows->count; i++) {
-		const struct plan_field *f = rows->fields[i];
+		const struct plan_field *f = rows->columns[i].field;
 
 		if (f->kind == FIELD_WINDOW && f->param[0] > 0) {
 			t->time_at = i;
@@ -181,7 +182,7 @@ static int query_trend_put_line(struct trend *t, const struct total *total, size
 
 static int query_trend_put_legend(const struct trend *t, size_t shown)
 {
-	const struct plan_field as_time = {.name = "", .type = {.type = QUERY_TIME}};
+	const struct answer_column as_time = {.kind = {.type = QUERY_TIME}};
 	struct value from = {.i = t->from}, to = {.i = add_sat_signed(t->to, t->step)};
 	_cleanup_buf_ struct buf text = {0};
 	int r = cell_put(&text, &as_time, &from, false, &t->print->style);
@@ -193,14 +194,14 @@ static int query_trend_put_legend(const struct trend *t, size_t shown)
 	if (r < 0)
 		return r;
 	fprintf(t->print->out, "%s, %s a column, each line by its own highest", buf_str(&text),
-		format_dur(t->step * (int64_t)t->windows, 3).s);
+		format_dur(t->step * (int64_t)t->windows).s);
 	if (shown < t->keys.count)
 		fprintf(t->print->out, "; %s more keys", format_count(t->keys.count - shown).s);
 	if (t->untimed)
 		fprintf(t->print->out, "; %s without a time left out",
 			query_trend_number(t, t->untimed).s);
 	fprintf(t->print->out, "%s\n",
-		t->print->live ? "" : "; for the numbers add `| head N`, or use --csv");
+		!t->print->more ? "" : "; for the numbers add `| head N`, or use --csv");
 	return 0;
 }
 
@@ -212,7 +213,8 @@ static int query_trend_draw(struct trend *t)
 
 	for (uint32_t k = 0; k < t->keys.count; k++)
 		key = MAX(key, intern_get(&t->keys, k).len);
-	key = MIN(key, (size_t)KEY_MAX);
+	width = MAX(t->print->width, (size_t)TEXT_WIDTH_MIN);
+	key = MIN(key, width / KEY_PARTS);
 	r = add_totals(t);
 	if (r < 0)
 		return r;
@@ -231,16 +233,16 @@ static int query_trend_draw(struct trend *t)
 	return r < 0 ? r : query_trend_put_legend(t, shown);
 }
 
-int query_draw_trend(const struct query_print *p, struct answer *rows, struct error *err)
+int query_draw_trend(const struct answer_print *p, struct answer *rows, struct error *err)
 {
 	_cleanup_(trend_free) struct trend t = {.print = p};
 	int r;
 
 	if (!find_columns(rows, &t))
 		return error_set(err, -EINVAL, "no counts by time and one key");
-	t.key = rows->fields[t.key_at];
-	t.value = rows->fields[t.value_at];
-	t.step = rows->fields[t.time_at]->param[0];
+	t.key = &rows->columns[t.key_at];
+	t.value = &rows->columns[t.value_at];
+	t.step = rows->columns[t.time_at].field->param[0];
 	r = query_trend_read_cells(&t, rows, err);
 	if (r >= 0 && !t.count)
 		fprintf(p->out, "%s by %s: nothing\n", t.value->name, t.key->name);

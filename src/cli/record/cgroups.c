@@ -170,7 +170,7 @@ int cgroup_of_unit(const char *unit, char **ret, struct error *err)
 
 	if (r < 0)
 		return error_set(err, r,
-				 "no running unit '%s'; `systemctl status %s` tells its state",
+				 "no running unit '%s'; `systemctl status %s` shows its state",
 				 unit, unit);
 	return 0;
 }

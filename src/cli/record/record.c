@@ -140,13 +140,13 @@ static void print_summary(const struct record_opts *o, const struct record_end *
 		e->more && !lost ? "" : format_count(lost).s,
 		record_gap_free(t) && !e->error.code ? " (sequence gap-free)" : "");
 	fprintf(stderr, "      stopped: %s   recorder's CPU %s",
-		t->why_stopped ? t->why_stopped : "failed", format_time(t->cpu_ns).s);
+		t->why_stopped ? t->why_stopped : "failed", format_dur(t->cpu_ns).s);
 	if (t->source.held_ns)
 		fprintf(stderr, "   the program was held for %s",
-			format_time((int64_t)t->source.held_ns).s);
+			format_dur((int64_t)t->source.held_ns).s);
 	if (t->source.raised_ns)
 		fprintf(stderr, "   the recorder had priority for %s",
-			format_time(t->source.raised_ns).s);
+			format_dur(t->source.raised_ns).s);
 	if (live_left_out(t))
 		fprintf(stderr, "   left out %s call%s", format_count(live_left_out(t)).s,
 			live_left_out(t) == 1 ? "" : "s");
@@ -295,7 +295,7 @@ static const struct option record_options[] = {
 	 offsetof(struct record_opts, lossless)},
 	{0, "duration", OPTION_DURATION, "TIME", "stop after this time: 10s, 5m",
 	 offsetof(struct record_opts, duration_ns)},
-	{0, "size", OPTION_SIZE, "SIZE", "stop when the trace is so large: 500MiB, 2GiB",
+	{0, "size", OPTION_SIZE, "SIZE", "stop when the trace reaches this size: 500MiB, 2GiB",
 	 offsetof(struct record_opts, size_max)},
 	{0, "sync", OPTION_STRING, "TIME",
 	 "write to the disk so often what a power cut would take; off: only at the end (default: "
@@ -327,12 +327,13 @@ const struct command command_record = {
 	.summary = "record a command, a process or the whole host into a trace",
 	.usage = "[options] [--] CMD [ARG...] | -p PID | -a",
 	.description =
-		"Records every call of the command and of its children, from its first until "
-		"the command ends (processes that it leaves behind are told); or of running "
+		"Records every call of the command and of its children, from its first call until "
+		"it exits (processes still running then are listed); or of running "
 		"processes, "
 		"a unit, a container, a control group, or the whole host, until Ctrl-C, a "
 		"limit, or the end of the chosen "
-		"processes. Whatever could not be recorded is counted and said. Where programs "
+		"processes. Anything that could not be recorded is counted and reported. Where "
+		"programs "
 		"keep every CPU busy and the recorder falls behind, it takes up to nine tenths "
 		"of one CPU before them, if the kernel allows it (CAP_SYS_NICE). Arguments that "
 		"look like "
@@ -345,13 +346,12 @@ const struct command command_record = {
 		"writes that the kernel makes of them.\n\n"
 		"Ctrl-C reaches the command too, and recording goes on until it has ended; "
 		"a second one stops at once. "
-		"Other signals that weir is sent are passed on to the command, unless "
-		"whoever sent them sent "
-		"them to the command too (a whole process group).\n\n"
+		"Other signals are passed on to the command, unless they were sent to its whole "
+		"process group and so reached it already.\n\n"
 		"The command runs as whoever started weir, by sudo as root, and keeps all "
 		"rights; the recorder gives up what it does not need, becomes the user who "
 		"called sudo, and writes the trace as that user.\n\n"
-		"Where the trace is deleted or unmounted while it is written, record says so at "
+		"Where the trace is deleted or unmounted while it is written, record warns at "
 		"once and saves a copy at the end, as TRACE.saved, beside it or in the "
 		"working directory.\n\n"
 		"Exit status: the command's own (128 + n where signal n ended it); without "

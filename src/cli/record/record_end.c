@@ -209,7 +209,7 @@ static void record_end_sum_up(struct record_end *e, const struct record_totals *
 	e->more = failed->code != 0;
 	if (failed->code)
 		error_set(&e->error, failed->code == -EINVAL ? -EIO : failed->code,
-			  "FAILED after %s: %s", format_time(t->ran_ns).s, failed->message);
+			  "FAILED after %s: %s", format_dur(t->ran_ns).s, failed->message);
 	else if (t->store.changed)
 		error_set(&e->error, -EIO,
 			  "another program cut %s to %s or wrote into it: %s of %s calls can be "

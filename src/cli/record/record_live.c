@@ -2,6 +2,7 @@
 #include "cli/record/record_live.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,6 +59,21 @@ static void describe_list(struct buf *b, const char *name, const struct option_l
 		buf_printf(b, "%s%s %s", b->len ? " " : "", name, list->items[i]);
 }
 
+/* Exactly, and as one word of a command line: 1500us. */
+static void describe_slower(struct buf *b, int64_t ns)
+{
+	static const struct {
+		const char *name;
+		int64_t ns;
+	} units[] = {{"s", NSEC_PER_SEC}, {"ms", NSEC_PER_MSEC}, {"us", NSEC_PER_USEC}, {"ns", 1}};
+	size_t i = 0;
+
+	while (ns % units[i].ns)
+		i++;
+	buf_printf(b, "%s--slower %" PRId64 "%s", b->len ? " " : "", ns / units[i].ns,
+		   units[i].name);
+}
+
 static void record_live_describe(struct buf *b, const struct record_flags *f)
 {
 	const struct select_flags *s = &f->sel;
@@ -76,7 +92,7 @@ static void record_live_describe(struct buf *b, const struct record_flags *f)
 	if (s->failed_only)
 		buf_printf(b, "%s-Z", b->len ? " " : "");
 	if (s->slower_ns)
-		buf_printf(b, "%s--slower %s", b->len ? " " : "", format_dur(s->slower_ns, 3).s);
+		describe_slower(b, s->slower_ns);
 	for (size_t i = 0; i < s->where.count; i++) {
 		buf_printf(b, "%s--where ", b->len ? " " : "");
 		(void)!shell_word(b, s->where.items[i], strlen(s->where.items[i]));
@@ -104,14 +120,14 @@ static int record_live_choose(struct live *l, const struct live_options *o, stru
 		return r < 0 ? error_errno(err, r, "--explain") : 1;
 	}
 	if (o->rec->user && !o->argc)
-		return error_set(
-			err, -EINVAL,
-			"-u says who a command runs as, and there is no command; to choose by user "
-			"use --uid %s",
-			o->rec->user);
+		return error_set(err, -EINVAL,
+				 "-u sets the user that a command runs as, and there is no "
+				 "command; to choose by user "
+				 "use --uid %s",
+				 o->rec->user);
 	if (!o->argc && record_flags_no_target(o->rec))
 		return error_set(err, -EINVAL,
-				 "nothing says what to record: %s -- CMD, %s -p PID, or %s -a for "
+				 "what to record is missing: %s -- CMD, %s -p PID, or %s -a for "
 				 "the whole host",
 				 o->usage, o->usage, o->usage);
 	record_live_describe(&text, o->rec);
@@ -354,8 +370,8 @@ void live_warn_lost(const struct record_totals *t, bool lossless)
 			format_count(t->store.lost_rows).s);
 	if (t->source.running_error)
 		fprintf(stderr,
-			"weir: not every thread could be asked for the call in which it was at the "
-			"end (%s)\n",
+			"weir: the calls in which some threads were at the end could not be read "
+			"(%s)\n",
 			strerror(-t->source.running_error));
 	if (t->source.unfollowed)
 		fprintf(stderr,

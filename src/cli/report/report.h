@@ -129,7 +129,7 @@ static inline bool report_is_io(const struct rollup_row *row)
 
 static inline struct text report_time(uint64_t ns)
 {
-	return format_time(ns > INT64_MAX ? INT64_MAX : (int64_t)ns);
+	return format_dur(ns > INT64_MAX ? INT64_MAX : (int64_t)ns);
 }
 /* Learns which names are whose, for report_one_file(). 0 or -ENOMEM. */
 int report_owners(struct report *r) _must_check_;

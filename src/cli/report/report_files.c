@@ -54,24 +54,38 @@ static void manner(const struct report *r, const struct rollup_row *row, char *o
 			 often ? format_rate(row->calls, r->to - r->from, false).s : "");
 }
 
-static int file_op_line(const struct report *r, const struct regroup *g,
-			const struct rollup_row *row)
-{
-	_cleanup_buf_ struct buf b = {0};
-	struct bytes comm = row->thread_id >= 0 ? g->comms.groups[row->thread_id].name
-						: (struct bytes){NULL, 0};
-	char op[32], how[64];
-	int e = buf_printf(&b, "    %-12.12s ", report_op_name(row->op, op));
+static const struct answer_column section[] = {
+	{"FILES AND PEERS", {QUERY_TEXT}},
+	{"", {QUERY_TEXT}, .fixed = true, .gives = 7},
+	{"calls", {QUERY_INT}, ANSWER_COUNT},
+	{"bytes", {QUERY_SIZE}, .dash = true},
+	{"time", {QUERY_DUR}, .weight = true},
+	{"p99", {QUERY_DUR}},
+	{"", {QUERY_TEXT}, .fixed = true, .gives = 9},
+};
 
+static void put_sums(struct answer_list *to, const struct rollup_row *row, const char *how)
+{
+	answer_list_uint(to, row->calls);
+	answer_list_uint(to, row->bytes);
+	answer_list_uint(to, row->time_ns);
+	answer_list_int(to, report_quantile(row, 0.99));
+	answer_list_str(to, how);
+}
+
+static void file_op_line(const struct report *r, const struct regroup *g,
+			 const struct rollup_row *row, struct answer_list *to)
+{
+	char op[32], name[48], how[64];
+
+	snprintf(name, sizeof(name), "    %s", report_op_name(row->op, op));
 	manner(r, row, how, sizeof(how));
-	if (e >= 0)
-		e = page_name(&b, comm, 16);
-	if (e >= 0)
-		e = buf_printf(&b, " %10s %9s %9s %7s  %s", format_count(row->calls).s,
-			       row->bytes ? format_size(row->bytes).s : "-",
-			       report_time(row->time_ns).s,
-			       format_dur(report_quantile(row, 0.99), 2).s, how);
-	return e < 0 ? e : page_line(&b);
+	answer_list_str(to, name);
+	if (row->thread_id >= 0)
+		answer_list_text(to, g->comms.groups[row->thread_id].name);
+	else
+		answer_list_null(to);
+	put_sums(to, row, how);
 }
 
 static bool report_files_begins(struct bytes name, const char *with)
@@ -80,33 +94,36 @@ static bool report_files_begins(struct bytes name, const char *with)
 }
 
 /* The name, how many are told as one, and how many operations have no line. */
-static int file_name_line(const struct group *g, size_t more_ops)
+static int file_name_line(const struct group *g, size_t more_ops, struct answer_list *to)
 {
-	_cleanup_buf_ struct buf b = {0};
+	_cleanup_buf_ struct buf b = {0}, more = {0};
 	bool sockets =
 		report_files_begins(g->name, "clients, ") || report_files_begins(g->name, "to ");
 	int e = buf_printf(&b, "  ");
 
-	if (e >= 0)
-		e = format_path(&b, g->name.data, g->name.len, PAGE_WIDTH - 50);
 	if (e >= 0 && g->members > 1 && sockets)
-		e = buf_printf(&b, " (%s connections)", format_count(g->members).s);
+		e = buf_printf(&more, " (%s connections)", format_count(g->members).s);
 	if (e >= 0 && g->members > 1 && report_files_begins(g->name, "/"))
-		e = buf_printf(&b, " (%s files)", format_count(g->members).s);
+		e = buf_printf(&more, " (%s files)", format_count(g->members).s);
 	if (e >= 0 && more_ops)
-		e = buf_printf(&b, "   and %zu more %s", more_ops,
+		e = buf_printf(&more, "   and %zu more %s", more_ops,
 			       more_ops == 1 ? "kind of call" : "kinds of calls");
-	return e < 0 ? e : page_line(&b);
+	if (e >= 0)
+		e = format_path(&b, g->name.data, g->name.len, page_width() - 2 - more.len);
+	if (e >= 0)
+		e = buf_append(&b, more.data, more.len);
+	answer_list_text(to, (struct bytes){b.data, b.len});
+	page_rest(to);
+	return e;
 }
 
 /* The operations of one file, most time first, at most `lines` of them. */
 static int file_ops(const struct report *r, const struct regroup *g, const struct rollup *all,
-		    int64_t file, size_t lines)
+		    int64_t file, size_t lines, struct answer_list *to)
 {
 	_cleanup_free_ const struct rollup_row **rows =
 		calloc(rollup_count(all) + 1, sizeof(*rows));
 	size_t count = 0;
-	int e = 0;
 
 	if (!rows)
 		return -ENOMEM;
@@ -115,9 +132,9 @@ static int file_ops(const struct report *r, const struct regroup *g, const struc
 			rows[count++] = rollup_row(all, i);
 	}
 	qsort(rows, count, sizeof(*rows), page_row_order);
-	for (size_t i = 0; i < MIN(count, lines) && e >= 0; i++)
-		e = file_op_line(r, g, rows[i]);
-	return e;
+	for (size_t i = 0; i < MIN(count, lines); i++)
+		file_op_line(r, g, rows[i], to);
+	return 0;
 }
 
 static size_t ops_of(const struct rollup *all, int64_t file)
@@ -170,9 +187,8 @@ static struct bytes report_files_key_of(const struct by_file *f, const struct ro
 }
 
 /* What has no line of its own; of a tree each file counts. */
-static int others_line(const struct by_file *f, size_t from)
+static int others_line(const struct by_file *f, size_t from, struct answer_list *to)
 {
-	_cleanup_buf_ struct buf b = {0};
 	struct rollup_row rest;
 	uint64_t n = 0;
 	char name[48];
@@ -182,15 +198,13 @@ static int others_line(const struct by_file *f, size_t from)
 		n += report_files_begins(report_files_key_of(f, f->rows[i]), REPORT_TREE_KEY)
 			     ? f->g.files.groups[f->rows[i]->file_id].members
 			     : 1;
-	snprintf(name, sizeof(name), "%.14s other%s", format_count(n).s,
+	snprintf(name, sizeof(name), "  %.14s other%s", format_count(n).s,
 		 n == 1 ? "" : " files and peers");
-	if (e >= 0)
-		e = buf_printf(&b, "  %-32s%10s %9s %9s %7s", name, format_count(rest.calls).s,
-			       rest.bytes ? format_size(rest.bytes).s : "-",
-			       report_time(rest.time_ns).s,
-			       format_dur(report_quantile(&rest, 0.99), 2).s);
+	answer_list_str(to, name);
+	answer_list_null(to);
+	put_sums(to, &rest, NULL);
 	hist_free(&rest.hist);
-	return e < 0 ? e : page_line(&b);
+	return e;
 }
 
 /* The folder of a tree; empty where the row is no tree that can be opened. */
@@ -204,26 +218,19 @@ static struct bytes tree_folder(const struct by_file *f, const struct rollup_row
 	return (struct bytes){name.data, name.len - 3};
 }
 
-/* "read 84 %" at the end of a line, of whose width the name gets what is left. */
-static int put_share(struct buf *b, const char *op, const char *share)
-{
-	size_t used = format_width(buf_str(b)) + 1 + strlen(share);
-
-	return buf_printf(b, "%.*s %s", used < PAGE_WIDTH ? (int)(PAGE_WIDTH - used) : 0, op,
-			  share);
-}
-
-/* "/usr/include/linux/..   8,900  101 MiB  0.50 s  242us  8,827 files, read 84 %": a tree, or a
+/* "/usr/include/linux/..   8,900  101 MiB  503 ms  242 us  8,827 files, read 84 %": a tree, or a
  * file among trees, in one line. */
-static int tree_line(const struct report *r, const struct by_file *f, const struct rollup_row *row)
+static int tree_line(const struct report *r, const struct by_file *f, const struct rollup_row *row,
+		     struct answer_list *to)
 {
 	const struct group *g = &f->g.files.groups[row->file_id];
 	bool tree =
 		report_files_begins(report_files_key_of(f, row), REPORT_TREE_KEY) && g->members > 1;
+	struct bytes path = tree || g->id < 0 ? g->name : dims_file_name(r->dims, g->id);
 	const struct rollup_row *most = NULL;
-	_cleanup_buf_ struct buf b = {0};
+	_cleanup_buf_ struct buf name = {0}, how = {0};
 	char op[32];
-	int e = buf_printf(&b, "  ");
+	int e = buf_printf(&name, "  ");
 
 	for (size_t i = 0; i < rollup_count(f->all); i++) {
 		const struct rollup_row *one = rollup_row(f->all, i);
@@ -232,22 +239,20 @@ static int tree_line(const struct report *r, const struct by_file *f, const stru
 			most = one;
 	}
 	if (e >= 0)
-		e = page_name(&b, tree || g->id < 0 ? g->name : dims_file_name(r->dims, g->id), 32);
-	if (e >= 0)
-		e = buf_printf(&b, "%10s %9s %9s %7s  ", format_count(row->calls).s,
-			       row->bytes ? format_size(row->bytes).s : "-",
-			       report_time(row->time_ns).s,
-			       format_dur(report_quantile(row, 0.99), 2).s);
+		e = buf_append(&name, path.data, path.len);
 	if (e >= 0 && tree)
-		e = buf_printf(&b, "%s files, ", format_count(g->members).s);
+		e = buf_printf(&how, "%s files, ", format_count(g->members).s);
 	if (e >= 0 && most)
-		e = put_share(&b, report_op_name(most->op, op),
-			      format_percent(most->time_ns, row->time_ns).s);
-	return e < 0 ? e : page_line(&b);
+		e = buf_printf(&how, "%s %s", report_op_name(most->op, op),
+			       format_percent(most->time_ns, row->time_ns).s);
+	answer_list_text(to, (struct bytes){name.data, name.len});
+	answer_list_null(to);
+	put_sums(to, row, buf_str(&how));
+	return e;
 }
 
-static int print_file_lines(const struct report *r, const struct by_file *f, bool trees,
-			    const struct page_totals *t)
+static int put_file_lines(const struct report *r, const struct by_file *f, bool trees,
+			  const struct page_totals *t, struct answer_list *to)
 {
 	size_t lines = FILE_LINES, i = 0;
 	int e = 0;
@@ -263,7 +268,7 @@ static int print_file_lines(const struct report *r, const struct by_file *f, boo
 			      report_files_begins(report_files_key_of(f, row), REPORT_TREE_KEY))) {
 			if (lines < 1u + others || (i && trifle))
 				break;
-			e = tree_line(r, f, row);
+			e = tree_line(r, f, row, to);
 			lines--;
 			continue;
 		}
@@ -271,12 +276,12 @@ static int print_file_lines(const struct report *r, const struct by_file *f, boo
 		if (lines < 2u + others)
 			break;
 		ops = MIN(ops, lines - 1 - others);
-		e = file_name_line(&f->g.files.groups[row->file_id], all - ops);
+		e = file_name_line(&f->g.files.groups[row->file_id], all - ops, to);
 		if (e >= 0)
-			e = file_ops(r, &f->g, f->all, row->file_id, ops);
+			e = file_ops(r, &f->g, f->all, row->file_id, ops, to);
 		lines -= 1 + ops;
 	}
-	return e >= 0 && i < f->count ? others_line(f, i) : e;
+	return e >= 0 && i < f->count ? others_line(f, i, to) : e;
 }
 
 /* ---- trees ---- */
@@ -355,6 +360,7 @@ static int by_tree_fill(struct by_file *f, struct report *r, const struct page_t
 
 int page_files(struct report *r, const struct page_totals *t)
 {
+	_cleanup_answer_list_ struct answer_list list = {section, ARRAY_SIZE(section)};
 	_cleanup_(by_file_free) struct by_file f = {0};
 	int e = by_file_fill(&f, r, group_file);
 	bool trees = f.count > ALL_FILES_MAX;
@@ -363,6 +369,6 @@ int page_files(struct report *r, const struct page_totals *t)
 		e = by_tree_fill(&f, r, t);
 	if (e < 0 || !f.count)
 		return e;
-	page_section("FILES AND PEERS                        calls     bytes      time     p99");
-	return print_file_lines(r, &f, trees, t);
+	e = put_file_lines(r, &f, trees, t, &list);
+	return e < 0 ? e : page_table(&list);
 }

@@ -6,64 +6,49 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/terminal/answer_print.h"
 #include "cli/terminal/text.h"
 
-void page_section(const char *title)
+size_t page_width(void)
 {
-	printf("\n%s%s%s\n", text_style(TEXT_BOLD), title, text_style(TEXT_PLAIN));
+	return MAX(text_width(), (size_t)TEXT_WIDTH_MIN);
 }
 
-static size_t word_begin(const char *s, size_t end)
+int page_table(struct answer_list *list)
 {
-	while (end && s[end - 1] != ' ')
-		end--;
-	return end;
+	const struct answer_print print = {.out = stdout,
+					   .style = {.null = ""},
+					   .width = page_width(),
+					   .colour = *text_style(TEXT_BOLD) != '\0'};
+	_cleanup_answer_ struct answer rows = {0};
+	int e = answer_of_list(&rows, list, true);
+
+	if (e < 0 || !list->count)
+		return e;
+	printf("\n");
+	return answer_text(&print, &rows, NULL);
 }
 
-static bool report_page_is_digit(char c)
+void page_rest(struct answer_list *list)
 {
-	return c >= '0' && c <= '9';
+	do
+		answer_list_null(list);
+	while (list->error >= 0 && list->count % list->column_count);
 }
 
-/*
- * How much of s[0 .. len) to keep of a line that goes on behind it: half a number, or one without its unit, would be another
- * number.
- */
-static size_t without_half_number(const char *s, size_t len)
+void page_share(struct answer_list *list, uint64_t part, uint64_t whole)
 {
-	size_t word = word_begin(s, len), before = word;
-
-	if (report_page_is_digit(s[word]))
-		return word;
-	while (before && s[before - 1] == ' ')
-		before--;
-	before = word_begin(s, before);
-	return s[len] != ' ' && report_page_is_digit(s[before]) ? before : len;
+	answer_list_str(list, format_percent(part, whole).s);
 }
 
 int page_line(struct buf *b)
 {
-	_cleanup_buf_ struct buf cut = {0};
-	const char *s = buf_str(b);
-	bool fits = format_width(s) <= PAGE_WIDTH;
-	int e = format_pad(&cut, s, fits ? format_width(s) : PAGE_WIDTH, false);
+	_cleanup_buf_ struct buf lines = {0};
+	int e = format_wrapped(&lines, buf_str(b), 0, page_width());
 
-	if (e < 0)
-		return e;
-	if (!fits && cut.len < strlen(s))
-		cut.len = without_half_number(s, cut.len);
-	while (cut.len && cut.data[cut.len - 1] == ' ')
-		cut.len--;
-	printf("%s\n", buf_str(&cut));
-	return 0;
-}
-
-int page_name(struct buf *out, struct bytes name, size_t width)
-{
-	_cleanup_buf_ struct buf cut = {0};
-	int e = format_path(&cut, name.data, name.len, width);
-
-	return e < 0 ? e : format_pad(out, buf_str(&cut), width, false);
+	if (e >= 0)
+		printf("%s", buf_str(&lines));
+	return e;
 }
 
 int page_row_order(const void *a, const void *b)

@@ -3,20 +3,24 @@
 #pragma once
 
 #include "cli/report/report.h"
+#include "engine/answer.h"
 
-#define PAGE_WIDTH FORMAT_COLUMNS
+/* Columns of the page. */
+size_t page_width(void);
 
 struct page_totals {
 	uint64_t calls, bytes, io_ns;
 	size_t processes, threads;
 };
 
-/* An empty line and a title. */
-void page_section(const char *title);
-/* Prints a line cut to the width of the page, but not within a number. 0 or -ENOMEM. */
+/* Prints a line, broken between words where it is longer than the page is wide. 0 or -ENOMEM. */
 int page_line(struct buf *b);
-/* Appends a name in exactly `width` columns. */
-int page_name(struct buf *out, struct bytes name, size_t width);
+/* An empty line and a table under its titles; a row of one cell is a line of its own. 0 or negative. */
+int page_table(struct answer_list *list);
+/* Fills the rest of a row with nothing. */
+void page_rest(struct answer_list *list);
+/* A cell of a share: "47 %". */
+void page_share(struct answer_list *list, uint64_t part, uint64_t whole);
 
 /* Orders pointers to rows: most time first. */
 int page_row_order(const void *a, const void *b);
@@ -30,3 +34,11 @@ int page_sum(const struct rollup_row *const *rows, size_t from, size_t count,
 
 /* The section FILES AND PEERS. */
 int page_files(struct report *r, const struct page_totals *t);
+
+/* True where options chose what was recorded. */
+static inline bool page_selected(const struct report *r)
+{
+	return r->selection.text && (r->selection.differ || *r->selection.text);
+}
+/* What to run next, about this very trace. 1 where damage left nothing to look at. */
+int page_next(const struct report *r, const struct page_totals *t);

@@ -6,129 +6,121 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "cli/terminal/text.h"
 #include "names/names.h"
 #include "schema/ops.h"
 
-/* ---- cells ---- */
-
-void values_free(struct value_table *t)
-{
-	for (size_t i = 0; i < t->count; i++)
-		free(t->cells[i].text);
-	free(t->cells);
-	*t = (struct value_table){0};
-}
-
-static void report_rows_put(struct value_table *t, struct value_cell v)
-{
-	if (grow((void **)&t->cells, &t->cap, t->count + 1, sizeof(*t->cells)) < 0) {
-		free(v.text);
-		t->error = -ENOMEM;
-		return;
-	}
-	t->cells[t->count++] = v;
-}
-
-static void put_n(struct value_table *t, uint64_t n)
-{
-	report_rows_put(t, (struct value_cell){.n = n > INT64_MAX ? INT64_MAX : (int64_t)n});
-}
-
-static void report_rows_put_text(struct value_table *t, struct bytes text)
-{
-	struct value_cell v = {.text = malloc(text.len + 1), .len = text.len};
-
-	if (!v.text) {
-		t->error = -ENOMEM;
-		return;
-	}
-	if (text.len)
-		memcpy(v.text, text.data, text.len);
-	v.text[text.len] = '\0';
-	report_rows_put(t, v);
-}
-
-static void put_str(struct value_table *t, const char *text)
-{
-	report_rows_put_text(t, (struct bytes){(const uint8_t *)text, strlen(text)});
-}
+#define SLOW_REST    13 /* columns of a duration, and between the columns */
+#define MICROSECONDS 3	/* digits behind those of report_when() */
+#define CALL_MIN     20
 
 /* ---- tables of sums ---- */
 
-#define MEASURES                                                                        \
-	{"calls", VALUE_COUNT}, {"errors", VALUE_COUNT}, {"bytes", VALUE_SIZE},         \
-		{"time", VALUE_TIME}, {"p50", VALUE_QUANTILE}, {"p90", VALUE_QUANTILE}, \
-		{"p99", VALUE_QUANTILE}, {"max", VALUE_DUR},                            \
-	{                                                                               \
-		FORMAT_SPARK_TITLE, VALUE_SPARK, .text_only = true                      \
+#define CALLS                                      \
+	{                                          \
+		"calls", {QUERY_INT}, ANSWER_COUNT \
 	}
+#define ERRORS                                                                               \
+	{                                                                                    \
+		"errors", {QUERY_INT}, ANSWER_COUNT, .dash = true, .alarm = true, .gives = 4 \
+	}
+#define BYTES                                                       \
+	{                                                           \
+		"bytes", {QUERY_SIZE}, .word = "size", .dash = true \
+	}
+#define TIME                                                       \
+	{                                                          \
+		"time", {QUERY_DUR}, .word = "dur", .weight = true \
+	}
+#define SPARK                                                                               \
+	{                                                                                   \
+		FORMAT_SPARK_TITLE, {QUERY_TEXT}, .people = true, .gives = 9, .fixed = true \
+	}
+#define TEXT(NAME)                 \
+	{                          \
+		NAME,              \
+		{                  \
+			QUERY_TEXT \
+		}                  \
+	}
+/* of a narrow terminal the percentile between the others is no part, nor the drawing */
+#define MEASURES                                                                     \
+	CALLS, ERRORS, BYTES, TIME, {"p50", {QUERY_DUR}, .word = "dur", .gives = 6}, \
+		{"p90", {QUERY_DUR}, .word = "dur", .gives = 8},                     \
+		{"p99", {QUERY_DUR}, .word = "dur"}, {"max", {QUERY_DUR}, .word = "dur"}, SPARK
 
-static const struct value_column op_columns[] = {
-	{"op", VALUE_TEXT}, {"class", VALUE_TEXT}, MEASURES};
-static const struct value_column file_columns[] = {
+static const struct answer_column op_columns[] = {
+	TEXT("op"), {"class", {QUERY_CODE, "class"}, .gives = 7}, MEASURES};
+static const struct answer_column file_columns[] = {
 	MEASURES,
-	{"files", VALUE_COUNT, .json_only = true},
-	{"file", VALUE_TEXT, .json_only = true},
-	{"file", VALUE_TEXT, .text_only = true},
+	{"files", {QUERY_INT}, ANSWER_COUNT, .programs = true},
+	{"file", {QUERY_TEXT}, .programs = true},
+	{"file", {QUERY_TEXT}, .people = true},
 };
-static const struct value_column dir_columns[] = {MEASURES, {"dir", VALUE_TEXT}};
-static const struct value_column peer_columns[] = {
-	MEASURES, {"connections", VALUE_COUNT}, {"peer", VALUE_TEXT}};
-static const struct value_column process_columns[] = {
+static const struct answer_column dir_columns[] = {MEASURES, TEXT("dir")};
+static const struct answer_column peer_columns[] = {
+	MEASURES, {"connections", {QUERY_INT}, ANSWER_COUNT, .gives = 5}, TEXT("peer")};
+static const struct answer_column process_columns[] = {
 	MEASURES,
-	{"waits", VALUE_COUNT},
-	{"waiting", VALUE_TIME},
-	{"pid", VALUE_INT},
-	{"process", VALUE_TEXT},
-	{"argument", VALUE_TEXT},
-	{"exe", VALUE_TEXT, .json_only = true},
+	{"waits", {QUERY_INT}, ANSWER_COUNT, .dash = true, .gives = 5},
+	{"waiting", {QUERY_DUR}, .word = "dur", .dash = true},
+	{"pid", {QUERY_INT}},
+	TEXT("process"),
+	TEXT("argument"),
+	{"exe", {QUERY_TEXT}, .programs = true}};
+static const struct answer_column thread_columns[] = {
+	MEASURES,
+	{"waits", {QUERY_INT}, ANSWER_COUNT, .dash = true, .gives = 5},
+	{"waiting", {QUERY_DUR}, .word = "dur", .dash = true},
+	{"tid", {QUERY_INT}},
+	TEXT("thread")};
+static const struct answer_column error_columns[] = {
+	{"error", {QUERY_TEXT}, .alarm = true, .fixed = true},
+	{"op", {QUERY_TEXT}, .fixed = true},
+	CALLS,
+	TIME,
+	{"p50", {QUERY_DUR}, .word = "dur", .gives = 6},
+	{"max", {QUERY_DUR}, .word = "dur"},
+	TEXT("file"),
 };
-static const struct value_column thread_columns[] = {
-	MEASURES,	    {"waits", VALUE_COUNT}, {"waiting", VALUE_TIME},
-	{"tid", VALUE_INT}, {"thread", VALUE_TEXT},
-};
-static const struct value_column error_columns[] = {
-	{"error", VALUE_TEXT},	 {"op", VALUE_TEXT}, {"calls", VALUE_COUNT}, {"time", VALUE_TIME},
-	{"p50", VALUE_QUANTILE}, {"max", VALUE_DUR}, {"file", VALUE_TEXT},
-};
-static const struct value_column slow_columns[] = {
-	{"dur", VALUE_DUR},
-	{"start", VALUE_AT},
-	{"thread", VALUE_TEXT},
-	{"tid", VALUE_INT, .json_only = true},
-	{"op", VALUE_TEXT, .json_only = true},
-	{"file", VALUE_TEXT, .json_only = true},
-	{"bytes", VALUE_SIZE, .json_only = true},
-	{"ret", VALUE_INT, .json_only = true},
-	{"error", VALUE_TEXT, .json_only = true},
-	{"call", VALUE_TEXT},
+static const struct answer_column slow_columns[] = {
+	{"dur", {QUERY_DUR}, .word = "dur"},
+	{"start", {QUERY_TIME}},
+	{"thread", {QUERY_TEXT}, .fixed = true},
+	{"tid", {QUERY_INT}, .programs = true},
+	{"op", {QUERY_TEXT}, .programs = true},
+	{"file", {QUERY_TEXT}, .programs = true},
+	{"bytes", {QUERY_SIZE}, .word = "size", .programs = true},
+	{"ret", {QUERY_INT}, .programs = true},
+	{"error", {QUERY_TEXT}, .programs = true},
+	TEXT("call"),
 };
 
-static void put_measures(struct value_table *t, const struct rollup_row *row)
+static void put_measures(struct answer_list *t, const struct rollup_row *row)
 {
-	put_n(t, row->calls);
-	put_n(t, row->errors);
-	put_n(t, row->bytes);
-	put_n(t, row->time_ns);
-	put_n(t, (uint64_t)report_quantile(row, 0.5));
-	put_n(t, (uint64_t)report_quantile(row, 0.9));
-	put_n(t, (uint64_t)report_quantile(row, 0.99));
-	put_n(t, row->max_ns);
-	put_str(t, format_spark(&row->hist).s);
+	answer_list_uint(t, row->calls);
+	answer_list_uint(t, row->errors);
+	answer_list_uint(t, row->bytes);
+	answer_list_uint(t, row->time_ns);
+	answer_list_uint(t, (uint64_t)report_quantile(row, 0.5));
+	answer_list_uint(t, (uint64_t)report_quantile(row, 0.9));
+	answer_list_uint(t, (uint64_t)report_quantile(row, 0.99));
+	answer_list_uint(t, row->max_ns);
+	answer_list_str(t, format_spark(&row->hist).s);
 }
 
-static int fill_ops(struct report *r, struct value_table *t)
+static int fill_ops(struct report *r, struct answer_list *t)
 {
 	_cleanup_(rollup_freep) struct rollup *ops = NULL;
 	int e = rollup_project(r->scan.rollup, ROLLUP_OP | ROLLUP_CLASS, &ops);
 
 	for (size_t i = 0; e >= 0 && i < rollup_count(ops); i++) {
 		const struct rollup_row *row = rollup_row(ops, i);
-		const char *class = vocab_word("class", row->class);
 		char name[32];
 
-		put_str(t, report_op_name(row->op, name));
-		put_str(t, class ? class : "?");
+		answer_list_str(t, report_op_name(row->op, name));
+		answer_list_int(t, row->class);
 		put_measures(t, row);
 	}
 	return e;
@@ -153,7 +145,7 @@ static bool map_group(void *arg, struct rollup_row *key)
 }
 
 /* "/tmp/x (10 files)", which had this path one after another. */
-static int put_name_of_many(struct value_table *t, const struct group *g)
+static int put_name_of_many(struct answer_list *t, const struct group *g)
 {
 	_cleanup_buf_ struct buf b = {0};
 	int e = buf_append(&b, g->name.data, g->name.len);
@@ -161,11 +153,11 @@ static int put_name_of_many(struct value_table *t, const struct group *g)
 	if (e >= 0 && g->members > 1 && g->name.len && g->name.data[0] == '/')
 		e = buf_printf(&b, " (%s files)", format_count(g->members).s);
 	if (e >= 0)
-		report_rows_put_text(t, (struct bytes){b.data, b.len});
+		answer_list_text(t, (struct bytes){b.data, b.len});
 	return e;
 }
 
-static int fill_by_file(struct report *r, struct value_table *t, group_fn *fn)
+static int fill_by_file(struct report *r, struct answer_list *t, group_fn *fn)
 {
 	_cleanup_(rollup_freep) struct rollup *sums = NULL;
 	struct keyed k = {.by = {.report = r, .fn = fn, .members = true}, .file = true};
@@ -177,8 +169,8 @@ static int fill_by_file(struct report *r, struct value_table *t, group_fn *fn)
 
 		put_measures(t, row);
 		if (fn != group_dir)
-			put_n(t, g->members);
-		report_rows_put_text(t, g->name);
+			answer_list_uint(t, g->members);
+		answer_list_text(t, g->name);
 		if (fn == group_path)
 			e = put_name_of_many(t, g);
 	}
@@ -198,18 +190,18 @@ static bool map_waiting(void *arg, struct rollup_row *key)
 }
 
 /* "redis-server 30617" as two values. */
-static void put_who(struct value_table *t, struct bytes name)
+static void put_who(struct answer_list *t, struct bytes name)
 {
 	const uint8_t *space = name.len ? memrchr(name.data, ' ', name.len) : NULL;
 	struct error ignored = {0};
 	int64_t id;
 
 	if (space && parse_int((const char *)space + 1, &id, &ignored) == 0) {
-		report_rows_put(t, (struct value_cell){.n = id});
-		report_rows_put_text(t, (struct bytes){name.data, (size_t)(space - name.data)});
+		answer_list_int(t, id);
+		answer_list_text(t, (struct bytes){name.data, (size_t)(space - name.data)});
 	} else {
-		report_rows_put(t, (struct value_cell){.null = true});
-		report_rows_put_text(t, name);
+		answer_list_null(t);
+		answer_list_text(t, name);
 	}
 }
 
@@ -228,18 +220,18 @@ static int find_apart(const struct report *r, const struct grouping *by, int64_t
 	return names_apart(r->dims, ids, grouping_count(by), apart);
 }
 
-static void put_program(struct report *r, struct value_table *t, int64_t id, struct bytes apart)
+static void put_program(struct report *r, struct answer_list *t, int64_t id, struct bytes apart)
 {
 	const struct dims_process *p = id < 0 ? NULL : dims_process(r->dims, id);
 
-	report_rows_put_text(t, apart);
+	answer_list_text(t, apart);
 	if (p && p->exe.len)
-		report_rows_put_text(t, p->exe);
+		answer_list_text(t, p->exe);
 	else
-		report_rows_put(t, (struct value_cell){.null = true});
+		answer_list_null(t);
 }
 
-static int fill_by_thread(struct report *r, struct value_table *t, group_fn *fn, bool processes)
+static int fill_by_thread(struct report *r, struct answer_list *t, group_fn *fn, bool processes)
 {
 	_cleanup_(rollup_freep) struct rollup *sums = NULL;
 	_cleanup_free_ struct thread_sums *by_group = NULL;
@@ -270,8 +262,8 @@ static int fill_by_thread(struct report *r, struct value_table *t, group_fn *fn,
 	}
 	for (size_t g = 0; e >= 0 && g < groups; g++) {
 		put_measures(t, by_group[g].row ? by_group[g].row : &none);
-		put_n(t, by_group[g].waits);
-		put_n(t, by_group[g].waiting);
+		answer_list_uint(t, by_group[g].waits);
+		answer_list_uint(t, by_group[g].waiting);
 		put_who(t, k.by.groups[g].name);
 		if (processes)
 			put_program(r, t, ids[g], apart[g]);
@@ -290,7 +282,7 @@ static bool map_error(void *arg, struct rollup_row *key)
 	return key->err > 0 && !key->second;
 }
 
-static int fill_errors(struct report *r, struct value_table *t)
+static int fill_errors(struct report *r, struct answer_list *t)
 {
 	_cleanup_(rollup_freep) struct rollup *sums = NULL;
 	struct keyed k = {.by = {.report = r, .fn = group_file}, .file = true};
@@ -301,16 +293,16 @@ static int fill_errors(struct report *r, struct value_table *t)
 		const struct rollup_row *row = rollup_row(sums, i);
 		char word[32], name[32];
 
-		put_str(t, report_err_name(row->err, word));
-		put_str(t, report_op_name(row->op, name));
-		put_n(t, row->calls);
-		put_n(t, row->time_ns);
-		put_n(t, (uint64_t)report_quantile(row, 0.5));
-		put_n(t, row->max_ns);
+		answer_list_str(t, report_err_name(row->err, word));
+		answer_list_str(t, report_op_name(row->op, name));
+		answer_list_uint(t, row->calls);
+		answer_list_uint(t, row->time_ns);
+		answer_list_uint(t, (uint64_t)report_quantile(row, 0.5));
+		answer_list_uint(t, row->max_ns);
 		if (row->file_id >= 0)
-			report_rows_put_text(t, k.by.groups[row->file_id].name);
+			answer_list_text(t, k.by.groups[row->file_id].name);
 		else
-			put_str(t, "");
+			answer_list_str(t, "");
 	}
 	e = e < 0 ? e : k.by.error;
 	grouping_free(&k.by);
@@ -319,9 +311,48 @@ static int fill_errors(struct report *r, struct value_table *t)
 
 /* ---- single calls ---- */
 
-static int fill_slow(struct report *r, struct value_table *t)
+static void put_known(struct answer_list *t, const struct batch *b, unsigned int column, size_t row)
+{
+	if (batch_is_null(b, column, row))
+		answer_list_null(t);
+	else
+		answer_list_int(t, batch_get(b, column, row, 0));
+}
+
+enum cell_times report_times(const struct report *r)
+{
+	if (r->opts->read.rel)
+		return CELL_REL;
+	if (r->opts->read.utc)
+		return CELL_UTC;
+	return text_narrow() ? CELL_REL : CELL_LOCAL;
+}
+
+/* Columns that a call has on a terminal, so that paths within it are cut first; elsewhere it is whole. */
+static size_t call_room(struct report *r)
 {
 	const struct batch *b = r->scan.slowest;
+	size_t thread = strlen("thread"), start;
+
+	if (r->opts->read.json || !text_terminal())
+		return SIZE_MAX / 2;
+	start = report_times(r) == CELL_REL
+			? strlen(format_rel(clock_between(r->first, r->last), 6).s)
+			: strlen(report_when(r, r->first).s) + MICROSECONDS;
+	for (size_t i = 0; i < b->rows; i++) {
+		const struct dims_thread *who =
+			dims_thread(r->dims, batch_get(b, OP_THREAD_ID, i, -1));
+
+		thread = MAX(thread, who ? who->comm.len : 0);
+	}
+	return MAX(text_width(), SLOW_REST + start + thread + CALL_MIN) -
+	       (SLOW_REST + start + thread);
+}
+
+static int fill_slow(struct report *r, struct answer_list *t)
+{
+	const struct batch *b = r->scan.slowest;
+	size_t room = call_room(r);
 
 	for (size_t i = 0; i < b->rows; i++) {
 		_cleanup_buf_ struct buf call = {0};
@@ -330,76 +361,72 @@ static int fill_slow(struct report *r, struct value_table *t)
 		int64_t err = batch_get(b, OP_ERR, i, -1);
 		const struct dims_thread *who = dims_thread(r->dims, thread);
 		char name[32];
-		int e = report_call(r, b, i, SIZE_MAX / 2, &call);
+		int e = report_call(r, b, i, room, &call);
 
 		if (e < 0)
 			return e;
-		put_n(t, (uint64_t)MAX(batch_get(b, OP_DUR, i, 0), 0));
-		report_rows_put(t, (struct value_cell){.n = batch_get(b, OP_START, i, 0),
-						       .null = batch_is_null(b, OP_START, i)});
-		report_rows_put_text(t, who ? who->comm : (struct bytes){NULL, 0});
-		report_rows_put(t, (struct value_cell){.n = batch_get(b, OP_TID, i, 0),
-						       .null = batch_is_null(b, OP_TID, i)});
-		put_str(t, report_op_name(batch_get(b, OP_OP, i, -1), name));
+		answer_list_uint(t, (uint64_t)MAX(batch_get(b, OP_DUR, i, 0), 0));
+		put_known(t, b, OP_START, i);
+		answer_list_text(t, who ? who->comm : (struct bytes){NULL, 0});
+		put_known(t, b, OP_TID, i);
+		answer_list_str(t, report_op_name(batch_get(b, OP_OP, i, -1), name));
 		if (file >= 0)
-			report_rows_put_text(t, dims_file_version_name(r->dims, file));
+			answer_list_text(t, dims_file_version_name(r->dims, file));
 		else
-			report_rows_put(t, (struct value_cell){.null = true});
-		put_n(t, (uint64_t)MAX(batch_get(b, OP_BYTES, i, 0), 0));
-		report_rows_put(t, (struct value_cell){.n = batch_get(b, OP_RET, i, 0),
-						       .null = batch_is_null(b, OP_RET, i)});
+			answer_list_null(t);
+		answer_list_uint(t, (uint64_t)MAX(batch_get(b, OP_BYTES, i, 0), 0));
+		put_known(t, b, OP_RET, i);
 		if (err > 0)
-			put_str(t, report_err_name(err, name));
+			answer_list_str(t, report_err_name(err, name));
 		else
-			report_rows_put(t, (struct value_cell){.null = true});
-		report_rows_put_text(t, (struct bytes){call.data, call.len});
+			answer_list_null(t);
+		answer_list_text(t, (struct bytes){call.data, call.len});
 	}
 	return 0;
 }
 
 /* ---- which, in what order ---- */
 
-static int fill_files(struct report *r, struct value_table *t)
+static int fill_files(struct report *r, struct answer_list *t)
 {
 	return fill_by_file(r, t, group_path);
 }
 
-static int fill_dirs(struct report *r, struct value_table *t)
+static int fill_dirs(struct report *r, struct answer_list *t)
 {
 	return fill_by_file(r, t, group_dir);
 }
 
-static int fill_peers(struct report *r, struct value_table *t)
+static int fill_peers(struct report *r, struct answer_list *t)
 {
 	return fill_by_file(r, t, group_peer);
 }
 
-static int fill_processes(struct report *r, struct value_table *t)
+static int fill_processes(struct report *r, struct answer_list *t)
 {
 	return fill_by_thread(r, t, group_process, true);
 }
 
-static int fill_threads(struct report *r, struct value_table *t)
+static int fill_threads(struct report *r, struct answer_list *t)
 {
 	return fill_by_thread(r, t, group_task, false);
 }
 
 static const struct table_kind {
 	const char *name;
-	const struct value_column *columns;
+	const struct answer_column *columns;
 	size_t column_count;
 	const char *sort;
-	int (*fill)(struct report *r, struct value_table *t);
-	const char *note;
+	int (*fill)(struct report *r, struct answer_list *t);
 } kinds[] = {
-	{"ops", op_columns, ARRAY_SIZE(op_columns), "time", fill_ops, NULL},
-	{"files", file_columns, ARRAY_SIZE(file_columns), "time", fill_files, NULL},
-	{"dirs", dir_columns, ARRAY_SIZE(dir_columns), "time", fill_dirs, NULL},
-	{"processes", process_columns, ARRAY_SIZE(process_columns), "time", fill_processes, NULL},
-	{"threads", thread_columns, ARRAY_SIZE(thread_columns), "time", fill_threads, NULL},
-	{"peers", peer_columns, ARRAY_SIZE(peer_columns), "time", fill_peers, NULL},
-	{"errors", error_columns, ARRAY_SIZE(error_columns), "calls", fill_errors, NULL},
-	{"slow", slow_columns, ARRAY_SIZE(slow_columns), "dur", fill_slow, NULL},
+	{"ops", op_columns, ARRAY_SIZE(op_columns), "time", fill_ops},
+	{"files", file_columns, ARRAY_SIZE(file_columns), "time", fill_files},
+	{"dirs", dir_columns, ARRAY_SIZE(dir_columns), "time", fill_dirs},
+	{"processes", process_columns, ARRAY_SIZE(process_columns), "time", fill_processes},
+	{"threads", thread_columns, ARRAY_SIZE(thread_columns), "time", fill_threads},
+	{"peers", peer_columns, ARRAY_SIZE(peer_columns), "time", fill_peers},
+	{"errors", error_columns, ARRAY_SIZE(error_columns), "calls", fill_errors},
+	{"slow", slow_columns, ARRAY_SIZE(slow_columns), "dur", fill_slow},
 };
 
 static const struct table_kind *kind_find(const char *which)
@@ -445,42 +472,39 @@ const char *report_column_name(size_t i)
 }
 
 struct order {
-	const struct value_table *t;
+	const struct answer_list *t;
 	size_t column;
 	size_t class; /* of ops: waiting goes last; SIZE_MAX: no such column */
 };
 
-static int report_rows_compare_values(const struct value_table *t, const struct value_cell *a,
-				      const struct value_cell *b, size_t c)
+static int report_rows_compare_values(const struct answer_list *t, const struct value *a,
+				      const struct value *b, size_t c)
 {
 	int cmp;
 
-	if (t->columns[c].type != VALUE_TEXT) {
-		/* Most first; what is not known last. */
-		if (a[c].null != b[c].null)
-			return a[c].null ? 1 : -1;
-		return (a[c].n < b[c].n) - (a[c].n > b[c].n);
-	}
-	cmp = memcmp(a[c].text ? a[c].text : "", b[c].text ? b[c].text : "",
-		     MIN(a[c].len, b[c].len));
-	return cmp ? cmp : (a[c].len > b[c].len) - (a[c].len < b[c].len);
+	/* Most first; what is not known last. */
+	if (!answer_is_text(&t->columns[c]) && a[c].null != b[c].null)
+		return a[c].null ? 1 : -1;
+	if (!answer_is_text(&t->columns[c]))
+		return (a[c].i < b[c].i) - (a[c].i > b[c].i);
+	cmp = memcmp(a[c].t.data ? (const char *)a[c].t.data : "",
+		     b[c].t.data ? (const char *)b[c].t.data : "", MIN(a[c].t.len, b[c].t.len));
+	return cmp ? cmp : (a[c].t.len > b[c].t.len) - (a[c].t.len < b[c].t.len);
 }
 
 static int report_rows_compare_rows(const void *x, const void *y, void *arg)
 {
 	const struct order *o = arg;
-	const struct value_cell *a = x, *b = y;
+	const struct value *a = x, *b = y;
 	int cmp = 0;
 
 	if (o->class != SIZE_MAX)
-		cmp = !strcmp(a[o->class].text, "wait") - !strcmp(b[o->class].text, "wait");
+		cmp = (a[o->class].i == CLASS_WAIT) - (b[o->class].i == CLASS_WAIT);
 	if (!cmp)
 		cmp = report_rows_compare_values(o->t, a, b, o->column);
 	/* Equals in an order of their own, so that the output is the same on every run. */
 	for (size_t c = o->t->column_count; !cmp && c-- > 0;)
-		cmp = o->t->columns[c].type == VALUE_SPARK
-			      ? 0
-			      : report_rows_compare_values(o->t, a, b, c);
+		cmp = o->t->columns[c].people ? 0 : report_rows_compare_values(o->t, a, b, c);
 	return cmp;
 }
 
@@ -490,7 +514,7 @@ static int column_find(const struct table_kind *k, const char *name, size_t *ret
 	size_t at = 0;
 
 	for (size_t i = 0; i < k->column_count; i++) {
-		if (k->columns[i].type == VALUE_SPARK)
+		if (k->columns[i].people)
 			continue;
 		if (!strcmp(k->columns[i].name, name)) {
 			*ret = i;
@@ -513,31 +537,26 @@ int report_sort_check(const char *which, const char *sort, struct error *err)
 	return column_find(k, sort, &column, err);
 }
 
-int report_values(struct report *r, const char *which, struct value_table *ret, struct error *err)
+int report_rows(struct report *r, const char *which, struct answer_list *ret, struct error *err)
 {
 	const struct table_kind *k = kind_find(which);
 	struct order order = {.t = ret, .class = SIZE_MAX};
-	size_t max = r->opts->head > 0 ? (size_t)r->opts->head : SIZE_MAX;
 	int e;
 
 	assert(k);
-	*ret = (struct value_table){
-		.columns = k->columns, .column_count = k->column_count, .note = k->note};
+	*ret = (struct answer_list){.columns = k->columns, .column_count = k->column_count};
 	e = column_find(k, r->opts->sort ? r->opts->sort : k->sort, &order.column, err);
 	if (e < 0)
 		return e;
 	e = k->fill(r, ret);
 	if (e < 0 || ret->error < 0)
 		return error_errno(err, e < 0 ? e : ret->error, "report %s", which);
-	assert(ret->count % ret->column_count == 0);
 	if (k->columns == op_columns && !r->opts->sort)
 		order.class = 1;
 	if (ret->count)
-		qsort_r(ret->cells, values_rows(ret), k->column_count * sizeof(*ret->cells),
+		qsort_r(ret->cells, answer_list_rows(ret), k->column_count * sizeof(*ret->cells),
 			report_rows_compare_rows, &order);
-	while (values_rows(ret) > max) {
-		for (size_t c = 0; c < ret->column_count; c++)
-			free(ret->cells[--ret->count].text);
-	}
+	if (r->opts->head > 0)
+		answer_list_cut(ret, (size_t)r->opts->head);
 	return 0;
 }

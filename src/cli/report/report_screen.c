@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_screen.c: `weir report`: one page, at most 45 lines of 100 columns. Each section has a
+ * report_screen.c: `weir report`: one page, at most 45 lines, as wide as the terminal. Each section has a
  * budget of lines; what does not fit is told as a sum, so that the page always adds up.
  */
 #include <errno.h>
@@ -8,9 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/shell.h"
 #include "cli/terminal/bars.h"
-#include "cli/trace/call_text.h"
 #include "cli/report/report_queued.h"
 #include "cli/report/report_page.h"
 #include "cli/terminal/text.h"
@@ -20,9 +18,9 @@
 #define OP_LINES      7	 /* without the lines for other calls and for waiting */
 #define SELECTION_MAX 60 /* of the options that chose what was recorded */
 #define PER_CALL_MIN  1000 /* calls from which on a trace's size per call says something */
-#define ERR_COLUMNS   10   /* of an error's name: EOPNOTSUPP */
+#define SLOWEST_REST  13   /* columns of a duration, and between the columns */
 #define ERR_MAX	      4096 /* no error number of Linux is as high */
-#define LIST_WORDS    3	   /* causes named in a line of several */
+#define LIST_WORDS    2	   /* causes named in a line of several */
 
 /* ---- head ---- */
 
@@ -71,18 +69,13 @@ static int who(const struct report *r, struct buf *out)
 	return 0;
 }
 
-static bool report_selected(const struct report *r)
-{
-	return r->selection.text && (r->selection.differ || *r->selection.text);
-}
-
-/* Where not everything was recorded, that is said too. */
+/* Says so where not everything was recorded. */
 static int print_selection(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
 	int e;
 
-	if (!report_selected(r))
+	if (!page_selected(r))
 		return 0;
 	e = buf_printf(&b, "recorded: %s",
 		       r->selection.differ ? "by options that differ between the traces" : "");
@@ -94,7 +87,7 @@ static int print_selection(const struct report *r)
 	return e < 0 ? e : page_line(&b);
 }
 
-/* Where not everything is told, that is said. */
+/* Says so where not everything is shown. */
 static int print_range(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
@@ -104,10 +97,10 @@ static int print_range(const struct report *r)
 		return e;
 	if (!r->ranged && !r->filtered)
 		return 0;
-	e = buf_printf(&b, "told here: %s", r->filtered ? "the selection" : "everything");
+	e = buf_printf(&b, "shown: %s", r->filtered ? "the selection" : "everything");
 	if (e >= 0 && r->ranged && r->from > r->to)
-		e = buf_printf(&b, " of a time in which nothing was recorded: the trace takes %s",
-			       format_time(r->last - r->first).s);
+		e = buf_printf(&b, " in a range outside of the recording, which lasts %s",
+			       format_dur(r->last - r->first).s);
 	else if (e >= 0 && r->ranged)
 		e = buf_printf(&b, " from %s to %s",
 			       format_rel(clock_between(r->first, r->from), 6).s,
@@ -138,11 +131,11 @@ static int print_origin(const struct report *r)
 	if (r->first || r->last)
 		snprintf(when, sizeof(when), "%.40s, %.24s",
 			 format_when(r->first, r->opts->read.utc ? FORMAT_UTC : FORMAT_LOCAL).s,
-			 format_time(r->last - r->first).s);
+			 format_dur(r->last - r->first).s);
 	else
 		snprintf(when, sizeof(when), "empty");
 	/* One line where it fits. */
-	if (e >= 0 && format_width(buf_str(&b)) + 3 + strlen(when) > PAGE_WIDTH) {
+	if (e >= 0 && format_width(buf_str(&b)) + 3 + strlen(when) > page_width()) {
 		e = page_line(&b);
 		buf_clear(&b);
 	} else if (e >= 0) {
@@ -183,17 +176,26 @@ static int count_totals(const struct report *r, struct page_totals *t)
 	return tasks.error ? tasks.error : processes.error;
 }
 
-static void print_size(const struct report *r, const struct page_totals *t)
+static int print_size(const struct report *r, const struct page_totals *t)
 {
 	uint64_t bytes = store_bytes(r->store);
+	_cleanup_buf_ struct buf b = {0};
+	int e = format_next(&b, page_width(), "%s call%s", format_count(t->calls).s,
+			    t->calls == 1 ? "" : "s");
 
-	printf("%s call%s   %zu process%s, %zu thread%s   %s moved   trace %s",
-	       format_count(t->calls).s, t->calls == 1 ? "" : "s", t->processes,
-	       t->processes == 1 ? "" : "es", t->threads, t->threads == 1 ? "" : "s",
-	       format_size(t->bytes).s, format_size(bytes).s);
-	if (t->calls >= PER_CALL_MIN && !r->ranged && !r->filtered)
-		printf(" (%.1f B per call)", (double)bytes / (double)t->calls);
-	printf("\n");
+	if (e >= 0)
+		e = format_next(&b, page_width(), "%zu process%s, %zu thread%s", t->processes,
+				t->processes == 1 ? "" : "es", t->threads,
+				t->threads == 1 ? "" : "s");
+	if (e >= 0)
+		e = format_next(&b, page_width(), "%s moved", format_size(t->bytes).s);
+	if (e >= 0 && t->calls >= PER_CALL_MIN && !r->ranged && !r->filtered)
+		e = format_next(&b, page_width(), "trace %s (%.1f B per call)",
+				format_size(bytes).s, (double)bytes / (double)t->calls);
+	else if (e >= 0)
+		e = format_next(&b, page_width(), "trace %s", format_size(bytes).s);
+	printf("%s\n", buf_str(&b));
+	return e;
 }
 
 /* What is missing comes first, in red: every figure below it may be too low. */
@@ -261,29 +263,37 @@ static uint64_t nameless_files(const struct report *r)
 	return n;
 }
 
-static void print_completeness(const struct report *r)
+static int print_completeness(const struct report *r)
 {
 	bool ended = !store_is_open_ended(r->store);
+	_cleanup_buf_ struct buf b = {0};
+	int e = 0;
 
 	if (!loss_of_calls(&r->loss))
-		printf("lost 0%s   ", r->loss.unclosed.traces ? " as far as it is known"
-				      : r->loss.failed.count  ? " until it failed"
-				      : !ended		      ? " so far"
-				      : r->gap_free && !r->loss.damage.blocks
-					      ? " (sequence gap-free)"
-					      : "");
-	printf("cut %s   files without a path %s   still running %s%s", format_count(r->loss.cut).s,
-	       format_count(nameless_files(r)).s,
-	       ended && r->loss.running_unread ? "at least " : "",
-	       ended ? format_count(r->scan.running->rows).s : "not known");
-	if (r->loss.no_file)
-		printf("   calls without a file %s", format_count(r->loss.no_file).s);
-	if (r->held_ns)
-		printf("   held %s", report_time(r->held_ns).s);
-	if (r->masked)
-		printf("   masked %s argument%s", format_count(r->masked).s,
-		       r->masked == 1 ? "" : "s");
-	printf("\n");
+		e = format_next(&b, page_width(), "lost 0%s",
+				r->loss.unclosed.traces			? " as far as it is known"
+				: r->loss.failed.count			? " until it failed"
+				: !ended				? " so far"
+				: r->gap_free && !r->loss.damage.blocks ? " (sequence gap-free)"
+									: "");
+	if (e >= 0)
+		e = format_next(&b, page_width(), "cut %s", format_count(r->loss.cut).s);
+	if (e >= 0)
+		e = format_next(&b, page_width(), "files without a path %s",
+				format_count(nameless_files(r)).s);
+	if (e >= 0)
+		e = format_next(&b, page_width(), "still running %s%s",
+				ended && r->loss.running_unread ? "at least " : "",
+				ended ? format_count(r->scan.running->rows).s : "not known");
+	if (e >= 0 && r->loss.no_file)
+		e = format_next(&b, page_width(), "calls without a file %s",
+				format_count(r->loss.no_file).s);
+	if (e >= 0 && r->held_ns)
+		e = format_next(&b, page_width(), "held %s", report_time(r->held_ns).s);
+	if (e >= 0 && r->masked)
+		e = format_next(&b, page_width(), "masked %s argument%s", format_count(r->masked).s,
+				r->masked == 1 ? "" : "s");
+	printf("%s\n", buf_str(&b));
 	if (!ended && !r->loss.unclosed.traces)
 		printf("no end mark: it is still being recorded\n");
 	/* Rows of calls that run are written when recording ends. */
@@ -291,6 +301,7 @@ static void print_completeness(const struct report *r)
 		printf("which calls %s: their time counts as outside calls\n",
 		       r->loss.unclosed.traces ? "still ran was not written"
 					       : "still run is known when it ends");
+	return e;
 }
 
 /* Red like what is lost: the figures lack what these calls set going. */
@@ -315,34 +326,37 @@ static int report_screen_print_queued(const struct report *r)
 
 /* ---- threads ---- */
 
-static struct text some_time(uint64_t ns)
+/* A name for people, with two blanks before it. */
+static void report_screen_put_name(struct answer_list *to, const char *name)
 {
-	return ns ? report_time(ns) : format_time(-1);
+	char text[64];
+
+	snprintf(text, sizeof(text), "  %.60s", name);
+	answer_list_str(to, text);
 }
 
-static int thread_line(struct buf *b, const char *name, int64_t tid, const struct thread_time *t,
-		       bool other)
+static void put_part_of(struct answer_list *to, uint64_t ns, uint64_t whole)
+{
+	answer_list_uint(to, ns);
+	page_share(to, ns, whole);
+}
+
+static void put_thread(struct answer_list *to, const char *name, int64_t tid,
+		       const struct thread_time *t)
 {
 	uint64_t in = add_sat(t->io, add_sat(t->wait, t->other)),
 		 outside = t->span > in ? t->span - in : 0;
 	uint64_t whole = MAX(t->span, in);
-	int e = buf_printf(b, "  ");
 
-	if (e >= 0)
-		e = format_pad(b, name, 18, false);
-	if (e >= 0)
-		e = tid >= 0 ? buf_printf(b, " %7lld", (long long)tid) : buf_printf(b, " %7s", "");
-	if (e >= 0)
-		e = buf_printf(b, "  %9s %5s  %9s %5s", some_time(t->io).s,
-			       format_percent(t->io, whole).s, some_time(t->wait).s,
-			       format_percent(t->wait, whole).s);
-	if (e >= 0 && other)
-		e = buf_printf(b, "  %9s %5s", some_time(t->other).s,
-			       format_percent(t->other, whole).s);
-	if (e >= 0)
-		e = buf_printf(b, "  %9s %5s", some_time(outside).s,
-			       format_percent(outside, whole).s);
-	return e < 0 ? e : page_line(b);
+	report_screen_put_name(to, name);
+	if (tid >= 0)
+		answer_list_int(to, tid);
+	else
+		answer_list_null(to);
+	put_part_of(to, t->io, whole);
+	put_part_of(to, t->wait, whole);
+	put_part_of(to, t->other, whole);
+	put_part_of(to, outside, whole);
 }
 
 /* True where calls of the threads that are told are left out: what is between those told is then
@@ -365,19 +379,33 @@ static bool calls_left_out(const struct report *r)
 	return some;
 }
 
+/* Parts of a thread's life; the third is left out where it says nothing. */
+#define THREAD_COLUMNS(OUTSIDE, OTHER_LEFT_OUT)                                                 \
+	{                                                                                       \
+		{"THREADS", {QUERY_TEXT}}, {"", {QUERY_INT}},                                   \
+			{"in I/O", {QUERY_DUR}, .dash = true}, {"", {QUERY_FLOAT}},             \
+			{"waiting", {QUERY_DUR}, .dash = true}, {"", {QUERY_FLOAT}},            \
+			{"other calls", {QUERY_DUR}, .dash = true, .programs = OTHER_LEFT_OUT}, \
+			{"", {QUERY_FLOAT}, .programs = OTHER_LEFT_OUT, .gives = 9},            \
+			{OUTSIDE, {QUERY_DUR}, .dash = true}, {"", {QUERY_FLOAT}, .gives = 8},  \
+	}
+
 static int print_threads(const struct report *r)
 {
+	static const struct answer_column columns[2][2][10] = {
+		{THREAD_COLUMNS("outside calls", true), THREAD_COLUMNS("outside calls", false)},
+		{THREAD_COLUMNS("outside selected", true),
+		 THREAD_COLUMNS("outside selected", false)},
+	};
+	_cleanup_answer_list_ struct answer_list list = {.column_count = 10};
 	_cleanup_free_ struct thread_time *t = NULL;
 	struct thread_time rest = {0};
 	size_t count = 0, shown;
 	bool other = false;
-	char title[PAGE_WIDTH + 1];
 	int e = report_threads(r, &t, &count);
 
 	if (e < 0)
 		return e;
-	if (!count)
-		return 0;
 	shown = count <= THREAD_LINES ? count : THREAD_LINES - 1;
 	for (size_t i = 0; i < count; i++) {
 		other |= t[i].other > t[i].span / 100;
@@ -390,26 +418,20 @@ static int print_threads(const struct report *r)
 			add_sat(rest.span,
 				MAX(t[i].span, add_sat(t[i].io, add_sat(t[i].wait, t[i].other))));
 	}
-	snprintf(title, sizeof(title),
-		 "THREADS                               in I/O            waiting%s%18s",
-		 other ? "       other calls" : "",
-		 calls_left_out(r) ? "outside selected" : "outside calls");
-	page_section(title);
+	list.columns = columns[calls_left_out(r)][other];
 	for (size_t i = 0; i < shown && e >= 0; i++) {
-		_cleanup_buf_ struct buf b = {0}, name = {0};
+		_cleanup_buf_ struct buf name = {0};
 
 		e = format_path(&name, t[i].comm.data, t[i].comm.len, 18);
-		if (e >= 0)
-			e = thread_line(&b, buf_str(&name), t[i].tid, &t[i], other);
+		put_thread(&list, buf_str(&name), t[i].tid, &t[i]);
 	}
-	if (e >= 0 && shown < count) {
-		_cleanup_buf_ struct buf b = {0};
+	if (shown < count) {
 		char name[32];
 
 		snprintf(name, sizeof(name), "%zu others", count - shown);
-		e = thread_line(&b, name, -1, &rest, other);
+		put_thread(&list, name, -1, &rest);
 	}
-	return e;
+	return e < 0 ? e : page_table(&list);
 }
 
 /* ---- operations ---- */
@@ -458,62 +480,35 @@ static void errors_text(const struct report *r, int64_t op, uint64_t errors, cha
 		snprintf(out, size, kinds ? "%u kinds" : "", kinds);
 }
 
-static int op_line(const struct report *r, const char *name, int64_t op,
+static void put_op(struct answer_list *to, const struct report *r, const char *name, int64_t op,
 		   const struct rollup_row *row, uint64_t io_ns)
 {
-	_cleanup_buf_ struct buf b = {0};
 	char errors[32];
-	int e = buf_printf(&b, "  "), over;
 
 	errors_text(r, op, row->errors, errors, sizeof(errors));
-	/* A longer name takes from the room of the bytes, which are few where calls fail. */
-	over = MAX((int)strlen(errors) - ERR_COLUMNS, 0);
-	if (e >= 0)
-		e = format_pad(&b, name, 12, false);
-	if (e >= 0)
-		e = buf_printf(&b, "%10s %7s %-*s %*s %8s %5s %5s %5s %5s  %s",
-			       format_count(row->calls).s, format_count(row->errors).s, ERR_COLUMNS,
-			       errors, MAX(9 - over, 0),
-			       row->bytes ? format_size(row->bytes).s : "-",
-			       report_time(row->time_ns).s, format_percent(row->time_ns, io_ns).s,
-			       format_dur(report_quantile(row, 0.5), 2).s,
-			       format_dur(report_quantile(row, 0.99), 2).s,
-			       format_dur((int64_t)row->max_ns, 2).s, format_spark(&row->hist).s);
-	return e < 0 ? e : page_line(&b);
+	report_screen_put_name(to, name);
+	answer_list_uint(to, row->calls);
+	answer_list_uint(to, row->errors);
+	answer_list_str(to, errors);
+	answer_list_uint(to, row->bytes);
+	answer_list_uint(to, row->time_ns);
+	page_share(to, row->time_ns, io_ns);
+	answer_list_int(to, report_quantile(row, 0.5));
+	answer_list_int(to, report_quantile(row, 0.99));
+	answer_list_uint(to, row->max_ns);
+	answer_list_str(to, format_spark(&row->hist).s);
 }
 
-/* "(epoll_wait 178,585, futex 25)": the calls of each operation, as many as the line has room for. */
-static int put_told(struct buf *b, const struct rollup_row *const *rows, size_t count)
-{
-	size_t named = 0;
-	char name[32];
-	int e = buf_printf(b, "  (");
-
-	for (; e >= 0 && named < count; named++) {
-		_cleanup_buf_ struct buf one = {0};
-
-		e = buf_printf(&one, "%s%s %s", named ? ", " : "",
-			       report_op_name(rows[named]->op, name),
-			       format_count(rows[named]->calls).s);
-		if (e < 0 || b->len + one.len + strlen(", 999 more)") > PAGE_WIDTH)
-			break;
-		e = buf_append(b, one.data, one.len);
-	}
-	if (e < 0)
-		return e;
-	return named < count ? buf_printf(b, "%s%zu more)", named ? ", " : "", count - named)
-			     : buf_printf(b, ")");
-}
-
-/* "  waiting   178,610   3.74 s  (epoll_wait 178,585, futex 25)": calls that are told, not ranked.
- */
-static int told_line(const struct rollup *by_op, const char *what,
-		     bool (*take)(const struct rollup_row *row))
+/* "  waiting   178,610 calls, 3.74 s   (epoll_wait 178,585, futex 25)": calls that are told, not ranked; as many
+ * operations as the line has room for. */
+static int put_told(struct answer_list *to, const struct rollup *by_op, const char *what,
+		    bool (*take)(const struct rollup_row *row))
 {
 	_cleanup_free_ const struct rollup_row **rows = NULL;
 	_cleanup_buf_ struct buf b = {0};
 	uint64_t calls = 0, time_ns = 0;
-	size_t count = 0;
+	size_t count = 0, named = 0;
+	char name[32];
 	int e = page_rows(by_op, take, calls_order, &rows, &count);
 
 	if (e < 0 || !count)
@@ -522,24 +517,52 @@ static int told_line(const struct rollup *by_op, const char *what,
 		calls += rows[i]->calls;
 		time_ns = add_sat(time_ns, rows[i]->time_ns);
 	}
-	e = buf_printf(&b, "  %-13s%9s %7s %-*s %9s %8s", what, format_count(calls).s, "",
-		       ERR_COLUMNS, "", "", report_time(time_ns).s);
+	e = buf_printf(&b, "  %s   %s call%s, %s   (", what, format_count(calls).s,
+		       calls == 1 ? "" : "s", report_time(time_ns).s);
+	for (; e >= 0 && named < count; named++) {
+		_cleanup_buf_ struct buf one = {0};
+
+		e = buf_printf(&one, "%s%s %s", named ? ", " : "",
+			       report_op_name(rows[named]->op, name),
+			       format_count(rows[named]->calls).s);
+		if (e < 0 || b.len + one.len + strlen(", 999 more)") > page_width())
+			break;
+		e = buf_append(&b, one.data, one.len);
+	}
+	if (e >= 0 && named < count)
+		e = buf_printf(&b, "%s%zu more", named ? ", " : "", count - named);
 	if (e >= 0)
-		e = put_told(&b, rows, count);
-	return e < 0 ? e : page_line(&b);
+		e = buf_printf(&b, ")");
+	answer_list_text(to, (struct bytes){b.data, b.len});
+	page_rest(to);
+	return e;
 }
 
 /* Calls that had not ended have no percentiles; their time is in that of THREADS. */
-static int running_line(const struct report *r)
+static int put_running(const struct report *r, struct answer_list *to)
 {
 	_cleanup_(rollup_freep) struct rollup *by_op = NULL;
 	int e = report_running(r, &by_op);
 
-	return e < 0 ? e : told_line(by_op, "still running", NULL);
+	return e < 0 ? e : put_told(to, by_op, "still running", NULL);
 }
 
 static int print_operations(const struct report *r, const struct page_totals *t)
 {
+	static const struct answer_column columns[] = {
+		{"OPERATIONS", {QUERY_TEXT}},
+		{"calls", {QUERY_INT}, ANSWER_COUNT},
+		{"errors", {QUERY_INT}, ANSWER_COUNT, .dash = true, .alarm = true},
+		{"", {QUERY_TEXT}, .fixed = true, .gives = 8},
+		{"bytes", {QUERY_SIZE}, .dash = true},
+		{"time", {QUERY_DUR}, .weight = true},
+		{"% I/O", {QUERY_FLOAT}},
+		{"p50", {QUERY_DUR}, .gives = 9},
+		{"p99", {QUERY_DUR}},
+		{"max", {QUERY_DUR}},
+		{FORMAT_SPARK_TITLE, {QUERY_TEXT}, .fixed = true, .gives = 7},
+	};
+	_cleanup_answer_list_ struct answer_list list = {columns, ARRAY_SIZE(columns)};
 	_cleanup_(rollup_freep) struct rollup *ops = NULL, *classes = NULL;
 	_cleanup_free_ const struct rollup_row **rows = NULL;
 	size_t count = 0, shown, lines;
@@ -552,58 +575,66 @@ static int print_operations(const struct report *r, const struct page_totals *t)
 		e = page_rows(ops, NULL, page_row_order, &rows, &count);
 	if (e < 0)
 		return e;
-	page_section("OPERATIONS         calls  errors                bytes     time % I/O   p50   "
-		     "p99   "
-		     "max  " FORMAT_SPARK_TITLE);
 	lines = OP_LINES - (r->scan.running->rows > 0);
 	shown = count <= lines ? count : lines - 1;
-	for (size_t i = 0; i < shown && e >= 0; i++)
-		e = op_line(r, report_op_name(rows[i]->op, name), rows[i]->op, rows[i], t->io_ns);
-	if (e >= 0 && shown < count) {
+	for (size_t i = 0; i < shown; i++)
+		put_op(&list, r, report_op_name(rows[i]->op, name), rows[i]->op, rows[i], t->io_ns);
+	if (shown < count) {
 		struct rollup_row rest;
 
 		snprintf(name, sizeof(name), "%zu others", count - shown);
 		e = page_sum(rows, shown, count, &rest);
-		if (e >= 0)
-			e = op_line(r, name, -1, &rest, t->io_ns);
+		put_op(&list, r, name, -1, &rest, t->io_ns);
 		hist_free(&rest.hist);
 	}
 	if (e >= 0)
-		e = told_line(classes, "not I/O", is_other);
+		e = put_told(&list, classes, "not I/O", is_other);
 	if (e >= 0)
-		e = told_line(classes, "waiting", report_is_wait);
-	return e < 0 ? e : running_line(r);
+		e = put_told(&list, classes, "waiting", report_is_wait);
+	if (e >= 0)
+		e = put_running(r, &list);
+	return e < 0 ? e : page_table(&list);
 }
 
 /* ---- single calls ---- */
 
 static int print_slowest(const struct report *r)
 {
+	static const struct answer_column columns[] = {
+		{"SLOWEST", {QUERY_DUR}},
+		{"at", {QUERY_TIME}},
+		{"thread", {QUERY_TEXT}, .fixed = true},
+		{"call", {QUERY_TEXT}},
+	};
+	_cleanup_answer_list_ struct answer_list list = {columns, ARRAY_SIZE(columns)};
 	const struct batch *b = r->scan.slowest;
 	size_t rows = MIN(b->rows, (size_t)REPORT_SLOWEST_SCREEN);
+	size_t at = strlen("at"), thread = strlen("thread");
 	int e = 0;
 
-	if (rows)
-		page_section("SLOWEST         at  thread            call");
+	/* of a call that is too long paths are cut first: that needs to know the room that it will have */
 	for (size_t i = 0; i < rows && e >= 0; i++) {
-		_cleanup_buf_ struct buf text = {0}, comm = {0};
+		_cleanup_buf_ struct buf comm = {0};
+		int64_t start = batch_get(b, OP_START, i, r->first);
+
+		e = report_comm(r, batch_get(b, OP_THREAD_ID, i, -1), &comm);
+		at = MAX(at, strlen(format_rel(clock_between(r->first, start), 3).s));
+		thread = MAX(thread, format_width(buf_str(&comm)));
+	}
+	for (size_t i = 0; i < rows && e >= 0; i++) {
+		_cleanup_buf_ struct buf call = {0}, comm = {0};
 		int64_t start = batch_get(b, OP_START, i, r->first);
 
 		e = report_comm(r, batch_get(b, OP_THREAD_ID, i, -1), &comm);
 		if (e >= 0)
-			e = buf_printf(&text, "%8s %10s  ",
-				       format_dur(batch_get(b, OP_DUR, i, 0), 3).s,
-				       format_rel(clock_between(r->first, start), 3).s);
-		if (e >= 0)
-			e = format_pad(&text, buf_str(&comm), 16, false);
-		if (e >= 0)
-			e = buf_printf(&text, "  ");
-		if (e >= 0)
-			e = report_call(r, b, i, PAGE_WIDTH - format_width(buf_str(&text)), &text);
-		if (e >= 0)
-			e = page_line(&text);
+			e = report_call(r, b, i, page_width() - (SLOWEST_REST + at + thread),
+					&call);
+		answer_list_int(&list, batch_get(b, OP_DUR, i, 0));
+		answer_list_str(&list, format_rel(clock_between(r->first, start), 3).s);
+		answer_list_str(&list, buf_str(&comm));
+		answer_list_text(&list, (struct bytes){call.data, call.len});
 	}
-	return e;
+	return e < 0 ? e : page_table(&list);
 }
 
 /* It was running before recording began: how long is known for the time since then alone. */
@@ -633,9 +664,9 @@ static int print_running(const struct report *r)
 			e = buf_printf(&one, " %s %s%s",
 				       report_op_name(batch_get(b, OP_OP, shown, -1), op),
 				       report_screen_at_least(b, shown) ? bars_at_least() : "",
-				       format_time(batch_get(b, OP_DUR, shown, -1)).s);
+				       format_dur(batch_get(b, OP_DUR, shown, -1)).s);
 		if (e < 0 ||
-		    format_width(buf_str(&out)) + format_width(buf_str(&one)) + 14 > PAGE_WIDTH)
+		    format_width(buf_str(&out)) + format_width(buf_str(&one)) + 14 > page_width())
 			break;
 		e = buf_append(&out, one.data, one.len);
 	}
@@ -643,111 +674,6 @@ static int print_running(const struct report *r)
 		e = buf_printf(&out, "   and %s more", format_count(b->rows - shown).s);
 	printf("\n");
 	return e < 0 ? e : page_line(&out);
-}
-
-/* A word of a shell. Where it has bytes that a terminal would obey, these are escaped within $'...'. */
-static int report_screen_put_word(struct buf *out, const char *name)
-{
-	const struct bytes text = {(const uint8_t *)name, strlen(name)};
-	_cleanup_buf_ struct buf escaped = {0};
-	size_t doubled = 0; /* backslashes, which escaping doubles */
-	int r = call_text_escape(&escaped, text, "");
-
-	for (size_t i = 0; i < text.len; i++)
-		doubled += name[i] == '\\';
-	if (r < 0 || escaped.len == text.len + doubled)
-		return r < 0 ? r : shell_word(out, name, text.len);
-	buf_clear(&escaped);
-	r = call_text_escape(&escaped, text, "'");
-	return r < 0 ? r : buf_printf(out, "$'%s'", buf_str(&escaped));
-}
-
-/* " x.trace 'two words'": what the traces were called on this command line; nothing for the default. */
-static int report_screen_put_traces(const struct report *r, struct buf *out)
-{
-	const struct option_list *inputs = &r->opts->read.inputs;
-	int e = 0;
-
-	for (size_t i = 0; e >= 0 && i < inputs->count + (size_t)r->name_count; i++) {
-		bool input = i < inputs->count;
-		const char *name = input ? inputs->items[i] : r->names[i - inputs->count];
-
-		/* a file of such a name comes from the working directory */
-		e = buf_printf(out, input || *name != '-' ? " " : " ./");
-		if (e >= 0 && input)
-			e = buf_printf(out, "-i ");
-		if (e >= 0)
-			e = report_screen_put_word(out, name);
-	}
-	return e;
-}
-
-/* Commands are never cut: what is printed can be pasted. */
-static int print_commands(const struct report *r, bool errors)
-{
-	static const char *const tables[] = {"slow", "files", "errors"};
-	_cleanup_buf_ struct buf traces = {0}, b = {0};
-	int e = report_screen_put_traces(r, &traces);
-
-	if (e >= 0)
-		e = buf_printf(&b, "NEXT");
-	for (size_t i = 0; e >= 0 && i < ARRAY_SIZE(tables) - !errors; i++) {
-		_cleanup_buf_ struct buf one = {0};
-
-		e = buf_printf(&one, "   weir report %s%s", tables[i], buf_str(&traces));
-		if (e >= 0 && i &&
-		    format_width(buf_str(&b)) + format_width(buf_str(&one)) > PAGE_WIDTH)
-			break;
-		if (e >= 0)
-			e = buf_append(&b, one.data, one.len);
-	}
-	if (e >= 0)
-		printf("%s\n", buf_str(&b));
-	return e;
-}
-
-/* What would have kept calls that were lost, all of them; NULL: nothing that one could do. */
-static const char *remedy(const struct loss *l)
-{
-	if (l->events[CAUSE_DISK_FULL])
-		return "free space, write elsewhere (-o) or bound the trace (--size)";
-	if (l->events[CAUSE_RING_FULL])
-		return "record with --lossless or a larger ring (--ring 64MiB)";
-	return NULL;
-}
-
-/* What to ask next, about this very trace. 1 where damage left nothing to ask about. */
-static int report_screen_print_next(const struct report *r, const struct page_totals *t)
-{
-	uint64_t errors = 0;
-
-	for (size_t i = 0; i < rollup_count(r->scan.rollup); i++)
-		errors += rollup_row(r->scan.rollup, i)->errors;
-	printf("\n");
-	if (r->loss.damage.blocks) {
-		_cleanup_buf_ struct buf traces = {0};
-		int e = report_screen_put_traces(r, &traces);
-
-		if (e < 0)
-			return e;
-		printf("NEXT   weir check%s   (lists what is damaged%s)\n", buf_str(&traces),
-		       t->calls ? "" : "; no call can be read here");
-		if (!t->calls && !r->filtered && !r->ranged)
-			return 1;
-	}
-	if (t->calls)
-		return print_commands(r, errors);
-	if (r->filtered || r->ranged)
-		printf("NEXT   no call of the trace matches %s: without %s there may be some\n",
-		       r->filtered ? "the selection" : "--from and --to",
-		       r->filtered ? "it" : "them");
-	else if (loss_of_calls(&r->loss) && remedy(&r->loss))
-		printf("NEXT   every call was lost: %s\n", remedy(&r->loss));
-	else if (report_selected(r))
-		printf("NEXT   no call matched what was to be recorded\n");
-	else
-		printf("NEXT   nothing was recorded here: weir doctor says what can be\n");
-	return 0;
 }
 
 int report_screen(struct report *r)
@@ -761,9 +687,11 @@ int report_screen(struct report *r)
 		e = print_origin(r);
 	if (e < 0)
 		return e;
-	print_size(r, &t);
-	print_completeness(r);
-	e = report_screen_print_queued(r);
+	e = print_size(r, &t);
+	if (e >= 0)
+		e = print_completeness(r);
+	if (e >= 0)
+		e = report_screen_print_queued(r);
 	if (e < 0)
 		return e;
 	e = print_threads(r);
@@ -775,5 +703,5 @@ int report_screen(struct report *r)
 		e = print_slowest(r);
 	if (e >= 0)
 		e = print_running(r);
-	return e < 0 ? e : report_screen_print_next(r, &t);
+	return e < 0 ? e : page_next(r, &t);
 }

@@ -4,50 +4,13 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "cli/terminal/json_text.h"
 #include "cli/report/report_rows.h"
+#include "cli/terminal/answer_print.h"
+#include "cli/terminal/json_text.h"
 #include "cli/terminal/text.h"
+#include "engine/answer_json.h"
 
 /* ---- text ---- */
-
-static void text_cell(const struct report *r, struct table *out, const struct value_column *c,
-		      const struct value_cell *v)
-{
-	if (v->null) {
-		table_cell(out, "-");
-		return;
-	}
-	switch (c->type) {
-	case VALUE_TEXT:
-		table_cell_bytes(out, (struct bytes){(const uint8_t *)v->text, v->len});
-		break;
-	case VALUE_SPARK:
-		table_cell(out, "%s", v->text);
-		break;
-	case VALUE_COUNT:
-		table_cell(out, "%s", format_count((uint64_t)v->n).s);
-		break;
-	case VALUE_INT:
-		table_cell(out, "%lld", (long long)v->n);
-		break;
-	case VALUE_SIZE:
-		table_cell(out, "%s", v->n ? format_size((uint64_t)v->n).s : "-");
-		break;
-	case VALUE_DUR:
-		table_cell(out, "%s", format_dur(v->n, 3).s);
-		break;
-	case VALUE_QUANTILE:
-		table_cell(out, "%s", format_dur(v->n, 3).s);
-		break;
-	case VALUE_TIME:
-		table_cell(out, "%s", format_time(v->n).s);
-		break;
-	case VALUE_AT:
-		table_cell(out, "%s", report_when(r, v->n).s);
-		break;
-	}
-}
 
 /* What is missing stands above every table that it could change. */
 static int warn_loss(const struct report *r)
@@ -81,116 +44,33 @@ static int warn_loss(const struct report *r)
 
 int report_table(struct report *r, const char *which, struct error *err)
 {
-	_cleanup_values_ struct value_table t = {0};
-	struct table_column columns[16];
-	_cleanup_table_ struct table out = {.columns = columns};
-	size_t rows, max = r->opts->head > 0 ? SIZE_MAX : text_rows_max();
-	int e = report_values(r, which, &t, err);
+	bool terminal = text_terminal();
+	const struct answer_print print = {
+		.out = stdout,
+		.style = {report_times(r), r->first},
+		.width = terminal ? text_width() : 0, /* a pipe gets names whole */
+		.rows_max = terminal && !r->opts->head ? TEXT_ROWS_MAX : 0,
+		.more = "--head N, or pipe the output",
+		.colour = *text_style(TEXT_BOLD) != '\0',
+	};
+	_cleanup_answer_list_ struct answer_list list = {0};
+	_cleanup_answer_ struct answer rows = {0};
+	int e = report_rows(r, which, &list, err);
 
 	if (e < 0)
 		return e;
-	assert(t.column_count <= ARRAY_SIZE(columns));
-	for (size_t c = 0; c < t.column_count; c++) {
-		enum value_type type = t.columns[c].type;
-		bool text = type == VALUE_TEXT || type == VALUE_SPARK;
-
-		if (!t.columns[c].json_only)
-			columns[out.column_count++] =
-				(struct table_column){.title = t.columns[c].name,
-						      .right = !text,
-						      .shrinks = c + 1 == t.column_count};
-	}
-	rows = MIN(values_rows(&t), max);
-	for (size_t i = 0; i < rows; i++) {
-		for (size_t c = 0; c < t.column_count; c++) {
-			if (!t.columns[c].json_only)
-				text_cell(r, &out, &t.columns[c], &t.cells[i * t.column_count + c]);
-		}
-	}
-	e = warn_loss(r);
-	/* A pipe gets names whole. */
+	e = answer_of_list(&rows, &list, true);
 	if (e >= 0)
-		e = table_print(&out, stdout, rows, text_terminal() ? text_width() : 0);
-	if (e >= 0 && rows < values_rows(&t))
-		printf("... %s more rows: --head N, or into a pipe\n",
-		       format_count(values_rows(&t) - rows).s);
-	return e < 0 ? error_errno(err, e, "report %s", which) : 0;
+		e = warn_loss(r);
+	return e < 0 ? error_errno(err, e, "report %s", which) : answer_text(&print, &rows, err);
 }
 
 /* ---- JSON ---- */
 
-/* Text as it is where JSON can hold it, else made safe. */
-static json_t *json_bytes(const char *text, size_t len)
-{
-	_cleanup_buf_ struct buf safe = {0};
-	json_t *v = json_stringn(text, len);
-
-	if (v || format_safe(&safe, text, len) < 0)
-		return v;
-	return json_string(buf_str(&safe));
-}
-
-static json_t *json_value(const struct report *r, const struct value_column *c,
-			  const struct value_cell *v)
-{
-	if (v->null)
-		return json_null();
-	if (c->type == VALUE_TEXT)
-		return json_bytes(v->text, v->len);
-	/* Points in time are told from the origin: ns since the epoch are beyond 2^53. */
-	return json_integer(c->type == VALUE_AT ? clock_between(r->first, v->n) : v->n);
-}
-
-static const char *column_type(enum value_type t)
-{
-	static const char *const names[] = {
-		[VALUE_TEXT] = "text", [VALUE_COUNT] = "int", [VALUE_INT] = "int",
-		[VALUE_SIZE] = "size", [VALUE_DUR] = "dur",   [VALUE_QUANTILE] = "dur",
-		[VALUE_TIME] = "dur",  [VALUE_AT] = "time",   [VALUE_SPARK] = "text",
-	};
-
-	return names[t];
-}
-
-static const char *column_unit(enum value_type t)
-{
-	return t == VALUE_SIZE ? "bytes" : t >= VALUE_DUR && t <= VALUE_AT ? "ns" : "";
-}
-
-/* Adds "columns" and "rows" of a table to an object. */
-static int json_table(struct report *r, const char *which, json_t *to, struct error *err)
-{
-	_cleanup_values_ struct value_table t = {0};
-	json_t *columns = json_array(), *rows = json_array();
-	int e = report_values(r, which, &t, err);
-
-	json_object_set_new(to, "columns", columns);
-	json_object_set_new(to, "rows", rows);
-	for (size_t c = 0; e >= 0 && c < t.column_count; c++) {
-		if (!t.columns[c].text_only)
-			json_array_append_new(
-				columns, json_pack("{s:s, s:s, s:s}", "name", t.columns[c].name,
-						   "type", column_type(t.columns[c].type), "unit",
-						   column_unit(t.columns[c].type)));
-	}
-	for (size_t i = 0; e >= 0 && i < values_rows(&t); i++) {
-		json_t *row = json_object();
-
-		for (size_t c = 0; c < t.column_count; c++) {
-			if (!t.columns[c].text_only)
-				json_object_set_new(row, t.columns[c].name,
-						    json_value(r, &t.columns[c],
-							       &t.cells[i * t.column_count + c]));
-		}
-		if (json_array_append_new(rows, row) < 0)
-			e = error_errno(err, -ENOMEM, "JSON");
-	}
-	return e;
-}
-
 /* What the page says about the whole trace, for a document without a table's name. */
 static json_t *json_trace(const struct report *r)
 {
+	const char *path = store_trace_path(r->store, 0);
 	uint64_t calls = r->scan.running->rows, bytes = 0;
 
 	for (size_t i = 0; i < rollup_count(r->scan.rollup); i++) {
@@ -199,40 +79,60 @@ static json_t *json_trace(const struct report *r)
 		calls += row->second ? 0 : row->calls;
 		bytes += row->second ? 0 : row->bytes;
 	}
-	return json_pack(
-		"{s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "path",
-		json_bytes(store_trace_path(r->store, 0), strlen(store_trace_path(r->store, 0))),
-		"size", (json_int_t)store_bytes(r->store), "dur", (json_int_t)(r->last - r->first),
-		"calls", (json_int_t)calls, "bytes", (json_int_t)bytes, "masked",
-		(json_int_t)r->masked, "running",
-		store_is_open_ended(r->store) ? json_null()
-					      : json_integer((json_int_t)r->scan.running->rows));
+	return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "path",
+			 json_text((struct bytes){(const uint8_t *)path, strlen(path)}), "size",
+			 (json_int_t)store_bytes(r->store), "dur", (json_int_t)(r->last - r->first),
+			 "calls", (json_int_t)calls, "bytes", (json_int_t)bytes, "masked",
+			 (json_int_t)r->masked, "running",
+			 store_is_open_ended(r->store)
+				 ? json_null()
+				 : json_integer((json_int_t)r->scan.running->rows));
+}
+
+/* , "threads": {"columns": [...], "rows": [...]} */
+static int report_tables_put_part(struct report *r, const char *which, struct buf *to,
+				  struct error *err)
+{
+	_cleanup_answer_list_ struct answer_list list = {0};
+	_cleanup_answer_ struct answer rows = {0};
+	int e = report_rows(r, which, &list, err);
+
+	if (e >= 0)
+		e = answer_of_list(&rows, &list, false);
+	if (e >= 0)
+		e = buf_printf(to, ",\n\"%s\": {", which);
+	if (e >= 0)
+		e = answer_json_table(to, &rows, r->first, err);
+	return e < 0 ? e : buf_printf(to, "}");
+}
+
+/* The other sections of the page. */
+static int put_page(void *arg, struct buf *to, struct error *err)
+{
+	static const char *const more[] = {"threads", "files", "peers", "slow"};
+	struct report *r = arg;
+	int e = json_put_member(to, "trace", json_trace(r));
+
+	for (size_t i = 0; i < ARRAY_SIZE(more) && e >= 0; i++)
+		e = report_tables_put_part(r, more[i], to, err);
+	return e;
 }
 
 int report_json(struct report *r, const char *which, struct error *err)
 {
-	static const char *const more[] = {"threads", "files", "peers", "slow"};
-	char origin[24];
-	json_t *doc = json_object();
-	int e;
+	_cleanup_answer_list_ struct answer_list list = {0};
+	_cleanup_answer_ struct answer rows = {0};
+	int e = report_rows(r, which ? which : "ops", &list, err);
 
-	snprintf(origin, sizeof(origin), "%lld", (long long)r->first);
-	json_object_set_new(doc, "origin", json_string(origin));
-	e = json_table(r, which ? which : "ops", doc, err);
-	json_object_set_new(doc, "loss", loss_json(&r->loss));
-	if (!which) {
-		json_object_set_new(doc, "trace", json_trace(r));
-		for (size_t i = 0; i < ARRAY_SIZE(more) && e >= 0; i++) {
-			json_t *part = json_object();
-
-			json_object_set_new(doc, more[i], part);
-			e = json_table(r, more[i], part, err);
-		}
-	}
-	if (e >= 0 && json_put(stdout, doc, JSON_INDENT(1) | JSON_PRESERVE_ORDER) < 0)
-		e = error_errno(err, -EIO, "writing JSON");
-	if (e >= 0)
-		printf("\n");
-	json_decref(doc);
-	return e;
+	if (e < 0)
+		return e;
+	e = answer_of_list(&rows, &list, false);
+	if (e < 0)
+		return error_errno(err, e, "report %s", which ? which : "");
+	return answer_print_json(stdout, &rows,
+				 &(struct answer_document){.origin = r->first,
+							   .loss = &r->loss,
+							   .put_more = which ? NULL : put_page,
+							   .arg = r},
+				 err);
 }

@@ -6,7 +6,8 @@
 
 #include "cli/commands.h"
 #include "cli/sql/sql.h"
-#include "cli/sql/sql_print.h"
+#include "cli/sql/sql_answer.h"
+#include "cli/terminal/answer_print.h"
 #include "cli/terminal/text.h"
 #include "privilege/privilege.h"
 
@@ -28,25 +29,52 @@ static int read_stdin(struct buf *sql, struct error *err)
 			return error_errno(err, -ENOMEM, "cannot read the statement");
 	}
 	if (memchr(sql->data ? sql->data : (const uint8_t *)"", 0, sql->len))
-		return error_set(err, -EINVAL, "standard input holds a NUL byte: it is no SQL");
+		return error_set(err, -EINVAL, "standard input holds a NUL byte: it is not SQL");
 	return 0;
 }
 
-static int print_result(const struct sql_opts *o, struct store *s, struct engine_result *r,
+static int put_truncated(void *arg, struct buf *to, struct error *err _unused_)
+{
+	return ((struct answer_limit *)arg)->more ? buf_printf(to, ", \"truncated\": true") : 0;
+}
+
+static int sql_print_json(const struct sql_opts *o, struct store *s, struct answer *rows,
+			  struct error *err)
+{
+	struct answer_limit limit = {.rows = rows,
+				     .left = o->rows ? (uint64_t)o->rows : UINT64_MAX};
+	struct answer some = answer_limited(&limit);
+	struct answer_document d = {.store = s, .put_more = put_truncated, .arg = &limit};
+	int64_t last;
+
+	store_range(s, &d.origin, &last);
+	if (d.origin == INT64_MIN)
+		d.origin = 0;
+	return answer_print_json(o->answer, &some, &d, err);
+}
+
+static int print_result(const struct sql_opts *o, struct store *s, struct engine_result *result,
 			struct error *err)
 {
-	int64_t first, last;
+	bool terminal = text_terminal();
+	const struct answer_print print = {.out = stdout,
+					   .style = {.null = "NULL"},
+					   .width = terminal ? text_width() : 0,
+					   .rows_max = terminal ? TEXT_ROWS_MAX : 0,
+					   .more = "pipe the output, or use --csv, to get them all",
+					   .colour = *text_style(TEXT_BOLD) != '\0'};
+	_cleanup_(sql_answer_free) struct sql_answer source = {0};
+	_cleanup_answer_ struct answer rows = {0};
+	int r;
 
-	if (!o->json && !engine_result_has_rows(r))
+	if (!o->json && !engine_result_has_rows(result))
 		return 0;
-	if (o->csv)
-		return sql_print_csv(r, err);
-	if (!o->json)
-		return sql_print_table(r, text_terminal() ? text_rows_max() : 0,
-				       text_terminal() ? text_width() : 0, err);
-	store_range(s, &first, &last);
-	return sql_print_json(o->answer, r, first == INT64_MIN ? 0 : first, s, (uint64_t)o->rows,
-			      err);
+	r = sql_answer_init(&source, &rows, result, !o->json && !o->csv);
+	if (r < 0)
+		return error_errno(err, r, "cannot print the result");
+	if (o->json)
+		return sql_print_json(o, s, &rows, err);
+	return o->csv ? answer_csv(stdout, &rows, err) : answer_text(&print, &rows, err);
 }
 
 /* Runs all statements. For --json and --csv only the last may have rows: one document is promised.
@@ -237,7 +265,8 @@ const struct command command_sql = {
 		"semicolon. A terminal gets a prompt, with history (in $XDG_STATE_HOME/weir or "
 		"~/.local/state/weir), completion by Tab, \\d for the tables and \\? for help; "
 		"Ctrl-C stops a statement, Ctrl-D leaves.\n\n"
-		"What is missing from a trace is said on standard error. The engine is DuckDB's "
+		"What is missing from a trace is reported on standard error. The engine is "
+		"DuckDB's "
 		"library, looked for with --duckdb, "
 		"$WEIR_DUCKDB, and in weir's own folders.\n\n"
 		"Exit status: 0 done, 1 the statement failed, 2 wrong options, 130 interrupted.",

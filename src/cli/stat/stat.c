@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/terminal/bars.h"
@@ -57,7 +58,7 @@ static int take_running(struct stat_run *s, const struct batch *b, size_t row,
 		     : buf_printf(&s->running_text, " %s %s%s",
 				  op_name((uint32_t)batch_get(b, OP_OP, row, 0), op),
 				  more ? bars_at_least() : "",
-				  format_time(batch_get(b, OP_DUR, row, -1)).s);
+				  format_dur(batch_get(b, OP_DUR, row, -1)).s);
 }
 
 static int stat_take(void *arg, const struct batch_set *rows, const struct dims *dims,
@@ -76,26 +77,34 @@ static int stat_take(void *arg, const struct batch_set *rows, const struct dims 
 	return r < 0 ? error_errno(err, r, "summing up") : 0;
 }
 
-static void print_rest(FILE *out, const char *name, const struct stat_table_rest *rest)
+/* The terminal that the table goes to; 0: it is none, and names are whole. */
+static size_t stat_width(FILE *out)
 {
-	if (rest->calls)
-		fprintf(out, "%s   %s call%s, %s   (%s)\n", name, format_count(rest->calls).s,
-			rest->calls == 1 ? "" : "s", format_time((int64_t)rest->time_ns).s,
-			rest->kinds);
+	return isatty(fileno(out)) ? text_width_of(fileno(out)) : 0;
 }
 
-static void stat_print_rows(struct stat_run *s, const struct stat_table *f)
+/* "waiting   1,234 calls, 5.20 s   (epoll_wait 1,230, futex 4)" */
+static void print_rest(FILE *out, const char *name, const struct stat_table_rest *rest)
+{
+	size_t width = stat_width(out);
+	_cleanup_buf_ struct buf b = {0};
+
+	if (rest->calls && format_next(&b, width, "%s", name) >= 0 &&
+	    format_next(&b, width, "%s call%s, %s", format_count(rest->calls).s,
+			rest->calls == 1 ? "" : "s", format_dur((int64_t)rest->time_ns).s) >= 0 &&
+	    format_next(&b, width, "(%s)", rest->kinds) >= 0)
+		fprintf(out, "%s\n", buf_str(&b));
+}
+
+static int stat_print_rows(struct stat_run *s, const struct stat_table *f)
 {
 	size_t max = s->opts->rows > 0 ? (size_t)s->opts->rows : ROWS_DEFAULT;
-	_cleanup_buf_ struct buf line = {0};
+	size_t width = stat_width(s->out);
+	int r = 0;
 
-	if (f->count && stat_table_title(&line, s->figures.by, FORMAT_COLUMNS) >= 0)
-		fprintf(s->out, "%s\n", buf_str(&line));
-	for (size_t i = 0; i < MIN(max, f->count); i++) {
-		buf_clear(&line);
-		if (stat_table_line(&line, f, &f->items[i], s->figures.by, FORMAT_COLUMNS) >= 0)
-			fprintf(s->out, "%s\n", buf_str(&line));
-	}
+	if (f->count)
+		r = stat_table_print(s->out, f, s->figures.by, max, width,
+				     width && *text_style(TEXT_BOLD), NULL);
 	if (f->count > max)
 		fprintf(s->out, "%zu more; -n %zu shows all\n", f->count - max, f->count);
 	print_rest(s->out, "not I/O", &f->other);
@@ -104,6 +113,7 @@ static void stat_print_rows(struct stat_run *s, const struct stat_table *f)
 		fprintf(s->out, "still running   %s call%s   %s%s\n", format_count(s->running).s,
 			s->running == 1 ? "" : "s", buf_str(&s->running_text),
 			s->running > RUNNING_SHOWN_MAX ? ", ..." : "");
+	return r;
 }
 
 static void print_causes(const struct stat_run *s)
@@ -122,6 +132,31 @@ static void stat_print_queued(const struct stat_run *s)
 		fprintf(s->out, "%s\n", buf_str(&b));
 }
 
+static void stat_print_head(const struct stat_run *s, const struct stat_table *f,
+			    const struct record_totals *t, int64_t span_ns)
+{
+	size_t width = stat_width(s->out);
+	_cleanup_buf_ struct buf b = {0};
+	int r = format_next(&b, width, "%s", format_dur(span_ns).s);
+
+	if (r >= 0)
+		r = format_next(&b, width, "%s calls",
+				format_count(f->calls + f->waiting.calls + f->other.calls).s);
+	if (r >= 0)
+		r = format_next(&b, width, "%s I/O, %s", format_count(f->calls).s,
+				format_dur((int64_t)f->time_ns).s);
+	if (r >= 0)
+		r = format_next(&b, width, "%s moved", format_size(f->bytes).s);
+	if (r >= 0)
+		r = format_next(&b, width, "errors %s", format_count(f->errors).s);
+	if (r >= 0)
+		r = format_next(&b, width, "lost %s%s%s", s->loss.at_least ? "at least " : "",
+				format_count(s->loss.lost).s,
+				!s->loss.lost && t->source.sequence_proved ? " (sequence gap-free)"
+									   : "");
+	fprintf(s->out, "%s\n", buf_str(&b));
+}
+
 static int print_table(struct stat_run *s, const struct record_totals *t, int64_t span_ns)
 {
 	_cleanup_figures_ struct stat_table f = {0};
@@ -134,26 +169,22 @@ static int print_table(struct stat_run *s, const struct record_totals *t, int64_
 	if (r < 0)
 		return r;
 	if (s->opts->json) {
-		stat_table_put_json(
+		r = stat_table_put_json(
 			s->out, &f, s->figures.by,
 			s->opts->rows > 0 ? (size_t)s->opts->rows : SIZE_MAX,
 			&(struct stat_table_json){.origin = t->now - span_ns,
 						  .span_ns = span_ns,
 						  .loss = &s->loss,
-						  .running = s->ended ? &s->running : NULL});
-		return text_flush(s->out);
+						  .running = s->ended ? &s->running : NULL},
+			NULL);
+		return r < 0 ? r : text_flush(s->out);
 	}
-	fprintf(s->out, "%.2f s   %s calls   %s I/O, %s   %s moved   errors %s   lost %s%s%s\n",
-		(double)span_ns / NSEC_PER_SEC,
-		format_count(f.calls + f.waiting.calls + f.other.calls).s, format_count(f.calls).s,
-		format_time((int64_t)f.time_ns).s, format_size(f.bytes).s, format_count(f.errors).s,
-		s->loss.at_least ? "at least " : "", format_count(s->loss.lost).s,
-		!s->loss.lost && t->source.sequence_proved ? " (sequence gap-free)" : "");
+	stat_print_head(s, &f, t, span_ns);
 	if (loss_of_calls(&s->loss))
 		print_causes(s);
 	stat_print_queued(s);
-	stat_print_rows(s, &f);
-	return text_flush(s->out);
+	r = stat_print_rows(s, &f);
+	return r < 0 ? r : text_flush(s->out);
 }
 
 /* A table is due: print it and begin anew, unless the sums shall go on. */

@@ -1,69 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
+#include <inttypes.h>
 
 #include "cli/stat/stat_table.h"
-#include "cli/terminal/json_text.h"
+#include "cli/terminal/answer_print.h"
 
-static void stat_json_put_columns(FILE *out, enum stat_table_by by)
+struct members {
+	const struct stat_table *table;
+	const struct stat_table_json *j;
+};
+
+static int put_rest(struct buf *to, const char *name, const struct stat_table_rest *rest)
 {
-	static const struct {
-		const char *name, *type, *unit;
-	} columns[] = {{"calls", "int", ""},  {"errors", "int", ""}, {"bytes", "size", "bytes"},
-		       {"time", "dur", "ns"}, {"p50", "dur", "ns"},  {"p90", "dur", "ns"},
-		       {"p99", "dur", "ns"},  {"max", "dur", "ns"}};
-
-	fprintf(out, "\"columns\": [{\"name\": \"%s\", \"type\": \"text\", \"unit\": \"\"}",
-		stat_table_by_word(by));
-	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
-		fprintf(out, ", {\"name\": \"%s\", \"type\": \"%s\", \"unit\": \"%s\"}",
-			columns[i].name, columns[i].type, columns[i].unit);
-	fputs("]", out);
+	return buf_printf(to, ", \"%s\": {\"calls\": %" PRIu64 ", \"time\": %" PRIu64 "}", name,
+			  rest->calls, rest->time_ns);
 }
 
-static void stat_json_put_row(FILE *out, const struct figure *f, enum stat_table_by by)
+static int stat_json_put_more(void *arg, struct buf *to, struct error *err _unused_)
 {
-	static const struct {
-		const char *name;
-		double q;
-	} quantiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}};
-	const struct rollup_row *row = f->row;
+	const struct members *m = arg;
+	int r = put_rest(to, "waiting", &m->table->waiting);
 
-	fprintf(out, "{\"%s\": ", stat_table_by_word(by));
-	json_put_string(out, f->label, strlen(f->label));
-	fprintf(out, ", \"calls\": %llu, \"errors\": %llu, \"bytes\": %llu, \"time\": %llu",
-		(unsigned long long)row->calls, (unsigned long long)row->errors,
-		(unsigned long long)row->bytes, (unsigned long long)row->time_ns);
-	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++)
-		fprintf(out, ", \"%s\": %llu", quantiles[i].name,
-			(unsigned long long)MIN(hist_quantile(&row->hist, quantiles[i].q),
-						row->max_ns));
-	fprintf(out, ", \"max\": %llu}", (unsigned long long)row->max_ns);
+	if (r >= 0)
+		r = put_rest(to, "other", &m->table->other);
+	if (r >= 0)
+		r = buf_printf(to, ", \"span\": %" PRId64, m->j->span_ns);
+	if (r < 0 || !m->j->running)
+		return r;
+	return buf_printf(to, ", \"still_running\": %" PRIu64, *m->j->running);
 }
 
-static void put_rest(FILE *out, const char *name, const struct stat_table_rest *rest)
+int stat_table_put_json(FILE *out, const struct stat_table *f, enum stat_table_by by, size_t rows,
+			const struct stat_table_json *j, struct error *err)
 {
-	fprintf(out, ", \"%s\": {\"calls\": %llu, \"time\": %llu}", name,
-		(unsigned long long)rest->calls, (unsigned long long)rest->time_ns);
-}
+	struct members m = {f, j};
+	const struct answer_document document = {.origin = j->origin,
+						 .compact = true,
+						 .loss = j->loss,
+						 .put_more = stat_json_put_more,
+						 .arg = &m};
+	_cleanup_answer_list_ struct answer_list list = {0};
+	_cleanup_answer_ struct answer answer = {0};
+	int r;
 
-void stat_table_put_json(FILE *out, const struct stat_table *f, enum stat_table_by by, size_t rows,
-			 const struct stat_table_json *j)
-{
-	fprintf(out, "{\"origin\": \"%lld\", ", (long long)j->origin);
-	stat_json_put_columns(out, by);
-	fputs(", \"rows\": [", out);
-	for (size_t i = 0; i < MIN(rows, f->count); i++) {
-		if (i)
-			fputs(", ", out);
-		stat_json_put_row(out, &f->items[i], by);
-	}
-	fputs("]", out);
-	put_rest(out, "waiting", &f->waiting);
-	put_rest(out, "other", &f->other);
-	fprintf(out, ", \"span\": %lld", (long long)j->span_ns);
-	if (j->running)
-		fprintf(out, ", \"still_running\": %llu", (unsigned long long)*j->running);
-	fputs(", \"loss\": ", out);
-	loss_put_json(out, j->loss);
-	fputs("}\n", out);
+	stat_table_rows(&list, f, by, rows);
+	r = answer_of_list(&answer, &list, false);
+	return r < 0 ? r : answer_print_json(out, &answer, &document, err);
 }

@@ -6,17 +6,12 @@
 #include <string.h>
 
 #include "base/saturate.h"
-#include "cli/terminal/format.h"
+#include "cli/terminal/answer_print.h"
 #include "names/names.h"
 #include "schema/ops.h"
 
 #define REST_SHOWN 4 /* kinds of calls outside the table that are named */
 #define LABEL_MAX  4096
-/* Columns from which a line has room for the little histogram; a path or an error's words need
- * more. */
-#define SPARK_FROM	100
-#define SPARK_FROM_WIDE 132
-
 static const char *const by_words[] = {"op", "process", "thread", "file", "error"};
 static const char *const sort_words[] = {"time", "calls", "bytes", "errors", "max"};
 
@@ -345,94 +340,77 @@ void stat_table_free(struct stat_table *f)
 	*f = (struct stat_table){0};
 }
 
-/* ---- a line ---- */
+/* ---- rows ---- */
 
-enum { COL_CALLS = 12, COL_ERRORS = 9, COL_BYTES = 11, COL_TIME = 9, COL_SHARE = 6, COL_DUR = 8 };
+/* For people under a title of its own, for programs under the word of --by. */
+#define COLUMNS(TITLE, WORD, CALLS)                                                            \
+	{                                                                                      \
+		{TITLE, {QUERY_TEXT}, .people = true}, {WORD, {QUERY_TEXT}, .programs = true}, \
+			{CALLS, {QUERY_INT}, ANSWER_COUNT, .people = true, .width = 7},        \
+			{"calls", {QUERY_INT}, ANSWER_COUNT, .programs = true},                \
+			{"errors", {QUERY_INT}, ANSWER_COUNT, .alarm = true, .gives = 2},      \
+			{"bytes", {QUERY_SIZE}, .word = "size", .dash = true, .width = 8},     \
+			{"time", {QUERY_DUR}, .word = "dur", .weight = true, .width = 7},      \
+			{"% I/O", {QUERY_FLOAT}, .people = true, .gives = 5},                  \
+			{"p50", {QUERY_DUR}, .word = "dur", .gives = 6, .width = 7},           \
+			{"p90", {QUERY_DUR}, .word = "dur", .programs = true},                 \
+			{"p99", {QUERY_DUR}, .word = "dur", .width = 7},                       \
+			{"max", {QUERY_DUR}, .word = "dur", .width = 7},                       \
+			{FORMAT_SPARK_TITLE,                                                   \
+			 {QUERY_TEXT},                                                         \
+			 .people = true,                                                       \
+			 .gives = 9,                                                           \
+			 .fixed = true},                                                       \
+	}
 
-static bool has_spark(enum stat_table_by by, size_t width)
-{
-	return width >= (by == FIGURES_FILE || by == FIGURES_ERROR ? SPARK_FROM_WIDE : SPARK_FROM);
-}
-
-static size_t stat_table_label_width(enum stat_table_by by, size_t width)
-{
-	size_t numbers = COL_CALLS + COL_ERRORS + COL_BYTES + COL_TIME + COL_SHARE + 3 * COL_DUR;
-
-	if (has_spark(by, width))
-		numbers += 1 + FORMAT_SPARK_WIDTH;
-	return width > numbers + 8 ? width - numbers : 8;
-}
-
-static const char *title_word(enum stat_table_by by)
-{
-	static const char *const words[] = {"OPERATIONS", "PROCESSES", "THREADS", "FILES",
-					    "ERRORS"};
-
-	return words[by];
-}
-
-int stat_table_title(struct buf *out, enum stat_table_by by, size_t width)
-{
-	const struct {
-		const char *text;
-		size_t width;
-	} columns[] = {{by == FIGURES_ERROR ? "calls" : "I/O calls", COL_CALLS},
-		       {"errors", COL_ERRORS},
-		       {"bytes", COL_BYTES},
-		       {"time", COL_TIME},
-		       {"% I/O", COL_SHARE},
-		       {"p50", COL_DUR},
-		       {"p99", COL_DUR},
-		       {"max", COL_DUR}};
-	int r = format_pad(out, title_word(by), stat_table_label_width(by, width), false);
-
-	for (size_t i = 0; i < ARRAY_SIZE(columns) && r >= 0; i++)
-		r = format_pad(out, columns[i].text, columns[i].width, true);
-	if (r >= 0 && has_spark(by, width))
-		r = format_pad(out, " " FORMAT_SPARK_TITLE, 1 + FORMAT_SPARK_WIDTH, false);
-	return r;
-}
-
-static int add_label(struct buf *out, const char *label, enum stat_table_by by, size_t width)
-{
-	_cleanup_buf_ struct buf cut = {0};
-	int r;
-
-	if (by != FIGURES_FILE)
-		return format_pad(out, label, width, false);
-	r = format_path(&cut, label, strlen(label), width - 1);
-	return r < 0 ? r : format_pad(out, buf_str(&cut), width, false);
-}
+static const struct answer_column stat_columns[FIGURES_BY_COUNT][13] = {
+	[FIGURES_OP] = COLUMNS("OPERATIONS", "op", "I/O calls"),
+	[FIGURES_PROCESS] = COLUMNS("PROCESSES", "process", "I/O calls"),
+	[FIGURES_THREAD] = COLUMNS("THREADS", "thread", "I/O calls"),
+	[FIGURES_FILE] = COLUMNS("FILES", "file", "I/O calls"),
+	[FIGURES_ERROR] = COLUMNS("ERRORS", "error", "calls"),
+};
 
 /* A percentile is the middle of its bucket: never more than the largest value. */
-static int64_t quantile(const struct rollup_row *row, double q)
+static uint64_t quantile(const struct rollup_row *row, double q)
 {
-	return (int64_t)MIN(hist_quantile(&row->hist, q), row->max_ns);
+	return MIN(hist_quantile(&row->hist, q), row->max_ns);
 }
 
-int stat_table_line(struct buf *out, const struct stat_table *all, const struct figure *f,
-		    enum stat_table_by by, size_t width)
+void stat_table_rows(struct answer_list *ret, const struct stat_table *f, enum stat_table_by by,
+		     size_t rows)
 {
-	const struct rollup_row *row = f->row;
-	int r = add_label(out, f->label, by, stat_table_label_width(by, width));
+	*ret = (struct answer_list){stat_columns[by], ARRAY_SIZE(stat_columns[by])};
+	for (size_t i = 0; i < MIN(rows, f->count); i++) {
+		const struct rollup_row *row = f->items[i].row;
 
-	if (r >= 0)
-		r = format_pad(out, format_count(row->calls).s, COL_CALLS, true);
-	if (r >= 0)
-		r = format_pad(out, format_count(row->errors).s, COL_ERRORS, true);
-	if (r >= 0)
-		r = format_pad(out, row->bytes ? format_size(row->bytes).s : "-", COL_BYTES, true);
-	if (r >= 0)
-		r = format_pad(out, format_time((int64_t)row->time_ns).s, COL_TIME, true);
-	if (r >= 0)
-		r = format_pad(out, format_percent(row->time_ns, all->time_ns).s, COL_SHARE, true);
-	if (r >= 0)
-		r = format_pad(out, format_dur(quantile(row, 0.5), 2).s, COL_DUR, true);
-	if (r >= 0)
-		r = format_pad(out, format_dur(quantile(row, 0.99), 2).s, COL_DUR, true);
-	if (r >= 0)
-		r = format_pad(out, format_dur((int64_t)row->max_ns, 3).s, COL_DUR, true);
-	if (r >= 0 && has_spark(by, width))
-		r = buf_printf(out, " %s", format_spark(&row->hist).s);
-	return r;
+		answer_list_str(ret, f->items[i].label);
+		answer_list_str(ret, f->items[i].label);
+		answer_list_uint(ret, row->calls); /* for people, for programs */
+		answer_list_uint(ret, row->calls);
+		answer_list_uint(ret, row->errors);
+		answer_list_uint(ret, row->bytes);
+		answer_list_uint(ret, row->time_ns);
+		answer_list_str(ret, format_percent(row->time_ns, f->time_ns).s);
+		answer_list_uint(ret, quantile(row, 0.5));
+		answer_list_uint(ret, quantile(row, 0.9));
+		answer_list_uint(ret, quantile(row, 0.99));
+		answer_list_uint(ret, row->max_ns);
+		answer_list_str(ret, format_spark(&row->hist).s);
+	}
+}
+
+int stat_table_print(FILE *out, const struct stat_table *f, enum stat_table_by by, size_t rows,
+		     size_t width, bool colour, struct error *err)
+{
+	_cleanup_answer_list_ struct answer_list list = {0};
+	_cleanup_answer_ struct answer answer = {0};
+	int r;
+
+	stat_table_rows(&list, f, by, rows);
+	r = answer_of_list(&answer, &list, true);
+	if (r < 0)
+		return error_errno(err, r, "cannot print the table");
+	return answer_text(&(struct answer_print){.out = out, .width = width, .colour = colour},
+			   &answer, err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stat_table.h: the table of `stat` and `top`: a rollup grouped by operation, process, thread, file or
- * error, with names, sorted, and how one line of it looks. Waiting is kept apart, as everywhere.
+ * error, with names, sorted. Waiting is kept apart, as everywhere.
  */
 #pragma once
 
@@ -9,6 +9,7 @@
 
 #include "analysis/rollup/rollup.h"
 #include "base/buf.h"
+#include "engine/answer.h"
 #include "cli/terminal/loss_text.h"
 
 enum stat_table_by {
@@ -76,11 +77,12 @@ int stat_table_make(struct stat_table *ret, const struct rollup *r, const struct
 void stat_table_free(struct stat_table *f);
 #define _cleanup_figures_ _cleanup_(stat_table_free)
 
-/* The titles and a line, each exactly `width` columns (80 or more) without a newline. 0 or -ENOMEM.
- */
-int stat_table_title(struct buf *out, enum stat_table_by by, size_t width);
-int stat_table_line(struct buf *out, const struct stat_table *all, const struct figure *f,
-		    enum stat_table_by by, size_t width);
+/* The first rows, for people and for programs; ret->error where memory is short. */
+void stat_table_rows(struct answer_list *ret, const struct stat_table *f, enum stat_table_by by,
+		     size_t rows);
+/* The titles and the first rows, a line each, in at most `width` columns (0: as many as it takes). 0 or negative. */
+int stat_table_print(FILE *out, const struct stat_table *f, enum stat_table_by by, size_t rows,
+		     size_t width, bool colour, struct error *err);
 
 struct stat_table_json {
 	int64_t origin;	 /* ns since the epoch */
@@ -90,6 +92,6 @@ struct stat_table_json {
 		*running; /* calls that had not ended when recording stopped; NULL: not known */
 };
 
-/* One JSON document on one line: the figures, what waits, the span. */
-void stat_table_put_json(FILE *out, const struct stat_table *f, enum stat_table_by by, size_t rows,
-			 const struct stat_table_json *j);
+/* One JSON document on one line: the figures, what waits, the span. 0 or negative. */
+int stat_table_put_json(FILE *out, const struct stat_table *f, enum stat_table_by by, size_t rows,
+			const struct stat_table_json *j, struct error *err);

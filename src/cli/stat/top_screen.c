@@ -234,17 +234,17 @@ static int draw_head(const struct top_view *v, const struct stat_table *f)
 		return r;
 	top_screen_put(0, buf_str(&b), A_BOLD);
 	buf_clear(&b);
-	r = buf_printf(&b, "%s calls (%s)   %s moved (%s)   %s in I/O   errors %s",
+	r = buf_printf(&b, "%s calls (%s), errors %s   %s (%s)   %s in I/O",
 		       format_count(f->calls).s, format_rate(f->calls, span, false).s,
-		       format_size(f->bytes).s, format_rate(f->bytes, span, true).s,
-		       format_time((int64_t)f->time_ns).s, format_count(f->errors).s);
+		       format_count(f->errors).s, format_size(f->bytes).s,
+		       format_rate(f->bytes, span, true).s, format_dur((int64_t)f->time_ns).s);
 	if (r < 0)
 		return r;
 	top_screen_put(1, buf_str(&b), A_NORMAL);
 	buf_clear(&b);
 	r = buf_printf(&b, "not I/O %s calls, %s   waiting %s calls, %s  %s",
-		       format_count(f->other.calls).s, format_time((int64_t)f->other.time_ns).s,
-		       format_count(f->waiting.calls).s, format_time((int64_t)f->waiting.time_ns).s,
+		       format_count(f->other.calls).s, format_dur((int64_t)f->other.time_ns).s,
+		       format_count(f->waiting.calls).s, format_dur((int64_t)f->waiting.time_ns).s,
 		       f->waiting.kinds);
 	if (r < 0)
 		return r;
@@ -265,11 +265,11 @@ static int draw_foot(const struct top_view *v)
 	if (r < 0)
 		return r;
 	top_screen_put(LINES - 2, buf_str(&b), A_DIM);
-	top_screen_put(LINES - 1,
-		       "o p t f e group   T c b x m sort   Enter into   Bksp out   / filter   i "
-		       "all/last   ? "
-		       "help   q quit",
-		       A_REVERSE);
+	top_screen_put(
+		LINES - 1,
+		"optfe group  Tcbxm sort  Enter into  Bksp out  / filter  i all/last  ? help  "
+		"q",
+		A_REVERSE);
 	return 0;
 }
 
@@ -293,23 +293,36 @@ static void draw_help(void)
 		top_screen_put(HEAD_LINES + 1 + (int)i, lines[i], A_NORMAL);
 }
 
+/* The table's lines, of which the first has the titles. */
+static void top_screen_put_lines(const struct top_view *v, char *text)
+{
+	int y = HEAD_LINES;
+
+	for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1, y++) {
+		*end = '\0';
+		top_screen_put(y, line,
+			       y == HEAD_LINES				? A_BOLD | A_UNDERLINE
+			       : y == HEAD_LINES + 1 + (int)v->selected ? A_REVERSE
+									: A_NORMAL);
+	}
+}
+
 static int draw_table(struct top_view *v, const struct stat_table *f)
 {
-	_cleanup_buf_ struct buf b = {0};
-	size_t room = (size_t)(LINES - HEAD_LINES - FOOT_LINES - 1), width = (size_t)COLS;
-	int r = stat_table_title(&b, v->figures.by, width);
+	size_t room = (size_t)(LINES - HEAD_LINES - FOOT_LINES - 1), len = 0;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &len);
+	int r;
 
 	v->lines = MIN(room, f->count);
 	v->selected = v->lines ? MIN(v->selected, v->lines - 1) : 0;
+	if (!out)
+		return -ENOMEM;
+	r = stat_table_print(out, f, v->figures.by, v->lines, (size_t)COLS, false, NULL);
+	fclose(out);
 	if (r >= 0)
-		top_screen_put(HEAD_LINES, buf_str(&b), A_BOLD | A_UNDERLINE);
-	for (size_t i = 0; i < v->lines && r >= 0; i++) {
-		buf_clear(&b);
-		r = stat_table_line(&b, f, &f->items[i], v->figures.by, width);
-		if (r >= 0)
-			top_screen_put(HEAD_LINES + 1 + (int)i, buf_str(&b),
-				       i == v->selected ? A_REVERSE : A_NORMAL);
-	}
+		top_screen_put_lines(v, text);
+	free(text);
 	v->selected_key = v->lines ? f->items[v->selected].key : -1;
 	snprintf(v->selected_label, sizeof(v->selected_label), "%s",
 		 v->lines ? f->items[v->selected].label : "");

@@ -29,6 +29,15 @@ struct text format_count(uint64_t n)
 	return t;
 }
 
+/* Three significant digits, never in exponent form. */
+static struct text scaled(double v, const char *unit)
+{
+	struct text t;
+
+	snprintf(t.s, sizeof(t.s), "%.*f %s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, unit);
+	return t;
+}
+
 struct text format_size(uint64_t bytes)
 {
 	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -40,50 +49,15 @@ struct text format_size(uint64_t bytes)
 		snprintf(t.s, sizeof(t.s), "%u B", (unsigned int)bytes);
 		return t;
 	}
-	/* 1023.95 would be printed as 1024.0: that is already the next unit. */
-	while (v >= 1023.95 && unit + 1 < ARRAY_SIZE(units)) {
+	/* 1023.5 would be printed as 1024: that is already the next unit. */
+	while (v >= 1023.5 && unit + 1 < ARRAY_SIZE(units)) {
 		v /= 1024;
 		unit++;
 	}
-	snprintf(t.s, sizeof(t.s), "%.1f %s", v, units[unit]);
-	return t;
+	return scaled(v, units[unit]);
 }
 
-/* v with so many significant digits, never in exponent form; v < 1000. */
-static void significant(char *buf, size_t size, double v, int digits, const char *unit)
-{
-	int decimals = digits - 1;
-
-	for (double limit = 10; v >= limit - 5 / __builtin_powi(10, decimals + 1) && decimals > 0;
-	     limit *= 10)
-		decimals--;
-	snprintf(buf, size, "%.*f%s", decimals, v, unit);
-}
-
-struct text format_dur(int64_t ns, int digits)
-{
-	struct text t;
-	double v = (double)ns;
-
-	if (ns < 0)
-		snprintf(t.s, sizeof(t.s), "-");
-	else if (ns < 1000)
-		snprintf(t.s, sizeof(t.s), "%dns", (int)ns);
-	else if (v < 999.5e3)
-		significant(t.s, sizeof(t.s), v / 1e3, digits, "us");
-	else if (v < 999.5e6)
-		significant(t.s, sizeof(t.s), v / 1e6, digits, "ms");
-	else if (v < 119.5e9)
-		significant(t.s, sizeof(t.s), v / 1e9, digits, "s");
-	else if (v < 7200e9)
-		snprintf(t.s, sizeof(t.s), "%dm%02ds", (int)(v / 60e9), (int)(v / 1e9) % 60);
-	else
-		snprintf(t.s, sizeof(t.s), "%lldh%02dm", (long long)(v / 3600e9),
-			 (int)((long long)(v / 60e9) % 60));
-	return t;
-}
-
-struct text format_time(int64_t ns)
+struct text format_dur(int64_t ns)
 {
 	struct text t;
 	double v = (double)ns;
@@ -93,11 +67,11 @@ struct text format_time(int64_t ns)
 	else if (ns < 1000)
 		snprintf(t.s, sizeof(t.s), "%d ns", (int)ns);
 	else if (v < 999.5e3)
-		significant(t.s, sizeof(t.s), v / 1e3, 2, " us");
-	else if (v < 99.95e6)
-		snprintf(t.s, sizeof(t.s), "%.1f ms", v / 1e6);
-	else if (v < 999.995e9)
-		snprintf(t.s, sizeof(t.s), "%.2f s", v / 1e9);
+		return scaled(v / 1e3, "us");
+	else if (v < 999.5e6)
+		return scaled(v / 1e6, "ms");
+	else if (v < 999.5e9)
+		return scaled(v / 1e9, "s");
 	else
 		snprintf(t.s, sizeof(t.s), "%.40s s", format_count((uint64_t)(v / 1e9 + 0.5)).s);
 	return t;
@@ -126,10 +100,10 @@ struct text format_rate(uint64_t n, int64_t dur_ns, bool bytes)
 		snprintf(t.s, sizeof(t.s), "-");
 	else if (bytes)
 		snprintf(t.s, sizeof(t.s), "%.40s/s", format_size((uint64_t)(rate + 0.5)).s);
-	else if (rate >= 9.95 || rate == 0)
+	else if (rate >= 9.995 || rate == 0)
 		snprintf(t.s, sizeof(t.s), "%.40s/s", format_count((uint64_t)(rate + 0.5)).s);
 	else
-		significant(t.s, sizeof(t.s), rate, 2, "/s");
+		snprintf(t.s, sizeof(t.s), "%.2f/s", rate);
 	return t;
 }
 
@@ -165,9 +139,9 @@ struct text format_rel(int64_t ns, int digits)
 	abs /= unit;
 	unit = (uint64_t)NSEC_PER_SEC / unit;
 	if (digits == 0)
-		snprintf(t.s, sizeof(t.s), "%c%llus", ns < 0 ? '-' : '+', (unsigned long long)abs);
+		snprintf(t.s, sizeof(t.s), "%c%llu s", ns < 0 ? '-' : '+', (unsigned long long)abs);
 	else
-		snprintf(t.s, sizeof(t.s), "%c%llu.%0*llus", ns < 0 ? '-' : '+',
+		snprintf(t.s, sizeof(t.s), "%c%llu.%0*llu s", ns < 0 ? '-' : '+',
 			 (unsigned long long)(abs / unit), digits,
 			 (unsigned long long)(abs % unit));
 	return t;
@@ -324,7 +298,7 @@ static int append_tail(struct buf *out, const char *s, size_t width)
 static int append_middle(struct buf *out, const char *s, size_t width)
 {
 	size_t len = strlen(s), keep, front;
-	const char *slash = NULL;
+	const char *slash = NULL, *last = s[0] == '/' ? strrchr(s, '/') : NULL;
 	int r;
 
 	if (format_width(s) <= width)
@@ -353,6 +327,11 @@ static int append_middle(struct buf *out, const char *s, size_t width)
 		r = buf_append(out, "/...", 4);
 		return r < 0 ? r : buf_append(out, slash, strlen(slash));
 	}
+	/* The name alone, where that is too long for a folder before it; of a name that is too long its ends. */
+	if (last && last[1] && format_width(last + 1) <= width)
+		return buf_append(out, last + 1, strlen(last + 1));
+	s = last && last[1] ? last + 1 : s;
+	len = strlen(s);
 	keep = width - 3;
 	front = keep / 3;
 	r = buf_append(out, s, prefix_of_width(s, len, front, NULL));
@@ -383,105 +362,48 @@ int format_pad(struct buf *out, const char *s, size_t width, bool right)
 	return r;
 }
 
-/* ---- tables ---- */
+/* ---- lines ---- */
 
-void table_free(struct table *t)
+int format_next(struct buf *out, size_t width, const char *fmt, ...)
 {
-	for (size_t i = 0; i < t->count; i++)
-		free(t->cells[i]);
-	free(t->cells);
-	*t = (struct table){0};
-}
-
-static void table_take(struct table *t, char *text)
-{
-	if (!text || grow((void **)&t->cells, &t->cap, t->count + 1, sizeof(*t->cells)) < 0) {
-		free(text);
-		t->error = -ENOMEM;
-		return;
-	}
-	t->cells[t->count++] = text;
-}
-
-void table_cell(struct table *t, const char *fmt, ...)
-{
-	char *text = NULL;
+	size_t begin = out->len;
+	char text[256];
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	table_take(t, text);
+	while (begin && out->data[begin - 1] != '\n')
+		begin--;
+	if (width && out->len > begin &&
+	    format_width(buf_str(out) + begin) + 3 + format_width(text) > width)
+		return buf_printf(out, "\n%s", text);
+	return buf_printf(out, "%s%s", out->len ? "   " : "", text);
 }
 
-void table_cell_bytes(struct table *t, struct bytes text)
+int format_wrapped(struct buf *out, const char *text, size_t indent, size_t width)
 {
-	_cleanup_buf_ struct buf b = {0};
-
-	if (format_safe(&b, text.data, text.len) < 0) {
-		t->error = -ENOMEM;
-		return;
-	}
-	table_cell(t, "%s", buf_str(&b));
-}
-
-static void table_widths(const struct table *t, size_t rows, size_t width, size_t *w)
-{
-	size_t total = 0;
-
-	for (size_t c = 0; c < t->column_count; c++) {
-		w[c] = format_width(t->columns[c].title);
-		for (size_t r = 0; r < rows; r++)
-			w[c] = MAX(w[c], format_width(t->cells[r * t->column_count + c]));
-		if (t->columns[c].width_max)
-			w[c] = MIN(w[c], t->columns[c].width_max);
-		total += w[c] + (c ? 2 : 0);
-	}
-	for (size_t c = 0; width && c < t->column_count && total > width; c++) {
-		size_t cut = t->columns[c].shrinks && w[c] > 16 ? MIN(total - width, w[c] - 16) : 0;
-
-		w[c] -= cut;
-		total -= cut;
-	}
-}
-
-static int table_line(const struct table *t, const size_t *w, char *const *cells, struct buf *line)
-{
+	size_t at = indent;
 	int r = 0;
 
-	buf_clear(line);
-	for (size_t c = 0; c < t->column_count && r >= 0; c++) {
-		const char *s = cells ? cells[c] : t->columns[c].title;
-		_cleanup_buf_ struct buf cut = {0};
+	for (const char *p = text; *p && r >= 0;) {
+		size_t len = strcspn(p, " ");
+		_cleanup_buf_ struct buf word = {0};
+		size_t taken;
 
-		r = append_middle(&cut, s, w[c]);
-		if (r >= 0 && c)
-			r = buf_append(line, "  ", 2);
+		r = buf_append(&word, p, len);
+		taken = r < 0 ? 0 : format_width(buf_str(&word));
+		if (r >= 0 && at > indent && at + 1 + taken > width) {
+			r = buf_printf(out, "\n%*s", (int)indent, "");
+			at = indent;
+		} else if (r >= 0 && p != text) {
+			r = buf_append(out, " ", 1);
+			at++;
+		}
 		if (r >= 0)
-			r = format_pad(line, buf_str(&cut), w[c], t->columns[c].right);
+			r = buf_append(out, word.data, word.len);
+		at += taken;
+		p += len + (p[len] == ' ');
 	}
-	while (line->len && line->data[line->len - 1] == ' ')
-		line->len--;
-	return r;
-}
-
-int table_print(struct table *t, FILE *out, size_t rows, size_t width)
-{
-	_cleanup_free_ size_t *w = calloc(t->column_count, sizeof(*w));
-	_cleanup_buf_ struct buf line = {0};
-
-	assert(t->count % t->column_count == 0 || t->error < 0);
-	if (!w || t->error < 0)
-		return -ENOMEM;
-	rows = MIN(rows, table_rows(t));
-	table_widths(t, rows, width, w);
-	for (size_t r = 0; r <= rows; r++) {
-		int e = table_line(t, w, r ? t->cells + (r - 1) * t->column_count : NULL, &line);
-
-		if (e < 0)
-			return e;
-		fprintf(out, "%s\n", buf_str(&line));
-	}
-	return 0;
+	return r < 0 ? r : buf_append(out, "\n", 1);
 }

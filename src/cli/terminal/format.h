@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format.h: how numbers, names and tables look on a terminal. Shared by report, stat, top, trace,
+ * format.h: how numbers and names look on a terminal. Shared by report, stat, top, trace,
  * record. Texts go into a struct text (returned by value), so that several fit into one printf:
  *
- *   printf("%s of %s\n", format_size(done).s, format_size(all).s);     "108.5 MiB of 1.2 GiB"
+ *   printf("%s of %s\n", format_size(done).s, format_size(all).s);     "108 MiB of 1.20 GiB"
  */
 #pragma once
 
@@ -16,7 +16,6 @@
 #define FORMAT_TEXT_MAX	   64 /* bytes of the longest number with its unit */
 #define FORMAT_SPARK_WIDTH 12 /* columns of format_spark(): half decades from 1 us to 1 s */
 #define FORMAT_SPARK_TITLE "1us..1ms..1s"
-#define FORMAT_COLUMNS	   100 /* width of every screen; terminals may be wider */
 
 struct text {
 	char s[FORMAT_TEXT_MAX];
@@ -24,13 +23,11 @@ struct text {
 
 /* 498,448 */
 struct text format_count(uint64_t n);
-/* 108.5 MiB, 4.1 KiB, 610 B */
+/* Sizes and durations have three significant digits and a unit behind a blank, as on the pages
+ * (web/src/lib/format.ts). 108 MiB, 4.10 KiB, 610 B */
 struct text format_size(uint64_t bytes);
-/* A duration in little room: 850ns 5.2us 18us 2.1ms 19ms 1.2s 3m20s 5h06m; `digits` (2 or 3) are
- * significant. */
-struct text format_dur(int64_t ns, int digits);
-/* A sum of durations: 40 us, 6.2 ms, 51.8 ms, 0.69 s, 3.09 s, 1,234 s */
-struct text format_time(int64_t ns);
+/* 850 ns, 5.20 us, 51.8 ms, 3.09 s, 1,234 s; "-" where negative: not known */
+struct text format_dur(int64_t ns);
 /* 47 %, <1 %, 0 %; "-" where the whole is 0 */
 struct text format_percent(uint64_t part, uint64_t whole);
 /* Bytes or calls per second: 12.1 MiB/s, 48,000/s; "-" without a duration */
@@ -42,7 +39,7 @@ enum format_zone {
 };
 /* 21 Nov 09:55:02.114 +0000: a point in time, ns since the epoch */
 struct text format_when(int64_t ns, enum format_zone zone);
-/* +1.234s, +0.000012s: a point relative to the start of the trace; six digits, or as many as
+/* +1.234 s, +0.000012 s: a point relative to the start of the trace; six digits, or as many as
  * `digits` says */
 struct text format_rel(int64_t ns, int digits);
 
@@ -67,32 +64,9 @@ int format_path(struct buf *out, const void *data, size_t len, size_t width);
 size_t format_width(const char *s);
 /* Pads or cuts (at the end) a printable text to exactly `width` columns and appends it. */
 int format_pad(struct buf *out, const char *s, size_t width, bool right);
-
-/* A table with aligned columns: add the titles, then cell by cell; printed with the widths that it
- * needs. */
-struct table_column {
-	const char *title;
-	bool right;	  /* numbers */
-	bool shrinks;	  /* this column gives way (cut in the middle) when the table is too wide */
-	size_t width_max; /* 0: none */
-};
-
-struct table {
-	const struct table_column *columns; /* borrowed */
-	size_t column_count;
-	char **cells; /* row after row */
-	size_t count, cap;
-	int error; /* the first failure of table_cell() */
-};
-
-void table_free(struct table *t);
-#define _cleanup_table_ _cleanup_(table_free)
-void table_cell(struct table *t, const char *fmt, ...) _printf_(2, 3);
-/* A cell of bytes that a program chose: made safe. */
-void table_cell_bytes(struct table *t, struct bytes text);
-/* Prints titles and the first `rows` rows; `width` columns at most (0: no limit). 0 or -ENOMEM. */
-int table_print(struct table *t, FILE *out, size_t rows, size_t width);
-static inline size_t table_rows(const struct table *t)
-{
-	return t->count / t->column_count;
-}
+/* Appends a part of a line, three blanks behind the one before, or on a new line where it would be longer than `width` columns
+ * (0: no limit). 0 or -ENOMEM. */
+int format_next(struct buf *out, size_t width, const char *fmt, ...) _printf_(3, 4);
+/* Appends a text that begins in column `indent`, broken between words into lines of at most `width` columns, each with its end.
+ * A word that is longer is not broken. 0 or -ENOMEM. */
+int format_wrapped(struct buf *out, const char *text, size_t indent, size_t width);

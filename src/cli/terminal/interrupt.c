@@ -44,7 +44,7 @@ static void interrupt_draw(struct interrupt *it)
 		return;
 	fprintf(stderr, "\r%s of %s blocks, %s, %s\033[K", format_count(done).s,
 		format_count(total).s, format_percent(MIN(done, total), total).s,
-		format_time(clock_monotonic_ns() - it->since).s);
+		format_dur(clock_monotonic_ns() - it->since).s);
 	it->drawn = true;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "cli/terminal/format.h"
 
 void json_put_string(FILE *out, const void *data, size_t len)
 {
@@ -15,12 +16,28 @@ void json_put_string(FILE *out, const void *data, size_t len)
 	fprintf(out, "\"%s\"", buf_str(&text));
 }
 
-int json_put(FILE *out, const json_t *value, size_t flags)
+json_t *json_text(struct bytes text)
 {
-	_cleanup_buf_ struct buf text = {0};
-	_cleanup_free_ char *raw = value ? json_dumps(value, flags) : NULL;
+	_cleanup_buf_ struct buf safe = {0};
+	json_t *v = text.data ? json_stringn((const char *)text.data, text.len) : json_null();
 
-	if (!raw || json_escape_document(&text, raw, strlen(raw)) < 0)
-		return -ENOMEM;
-	return fwrite(text.data, 1, text.len, out) == text.len ? 0 : -EIO;
+	if (v || format_safe(&safe, text.data, text.len) < 0)
+		return v;
+	return json_string(buf_str(&safe));
+}
+
+int json_put_value(struct buf *to, json_t *value)
+{
+	_cleanup_free_ char *raw =
+		value ? json_dumps(value, JSON_ENCODE_ANY | JSON_PRESERVE_ORDER) : NULL;
+
+	json_decref(value);
+	return raw ? json_escape_document(to, raw, strlen(raw)) : -ENOMEM;
+}
+
+int json_put_member(struct buf *to, const char *name, json_t *value)
+{
+	int r = buf_printf(to, ",\n\"%s\": ", name);
+
+	return r < 0 ? r : json_put_value(to, value);
 }

@@ -412,18 +412,12 @@ json_t *loss_json(const struct loss *l)
 
 int loss_put_text(struct buf *out, const struct loss *l)
 {
-	json_t *value = loss_json(l);
-	_cleanup_free_ char *text = value ? json_dumps(value, JSON_PRESERVE_ORDER) : NULL;
-
-	json_decref(value);
-	return text ? buf_append(out, text, strlen(text)) : -ENOMEM;
+	return json_put_value(out, loss_json(l));
 }
 
 void loss_put_json(FILE *out, const struct loss *l)
 {
-	json_t *value = loss_json(l);
+	_cleanup_buf_ struct buf text = {0};
 
-	if (json_put(out, value, JSON_PRESERVE_ORDER) < 0)
-		fputs("null", out);
-	json_decref(value);
+	fputs(loss_put_text(&text, l) < 0 ? "null" : buf_str(&text), out);
 }

@@ -47,7 +47,7 @@ static int may_take(const char *path, const char *old_of, struct error *err)
 		return error_errno(err, kind, "-o %s", path);
 	if (kind == KIND_OTHER && old_of)
 		return error_set(err, -EINVAL,
-				 "-o %s: that trace would be moved to %s, which is no trace and "
+				 "-o %s: that trace would be moved to %s, which is not a trace and "
 				 "would be lost: move it away, or name another with -o",
 				 old_of, path);
 	if (kind == KIND_OTHER)

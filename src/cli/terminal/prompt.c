@@ -332,7 +332,7 @@ static int prompt_run(struct loop *l, char *text)
 		return run_helper(l, text);
 	r = l->prompt->run(l->prompt->arg, text);
 	if (!r && l->timing)
-		printf("%s\n", format_time(clock_monotonic_ns() - began).s);
+		printf("%s\n", format_dur(clock_monotonic_ns() - began).s);
 	return r;
 }
 

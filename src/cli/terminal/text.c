@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
 #define PAGER_DEFAULT "less"
+#define WIDTH_LEAST   20 /* a terminal is taken to be as wide */
 
 /* The pager of this process: -1, or its pid and the terminal that standard output was before. */
 static pid_t pager_pid = -1;
@@ -20,14 +22,28 @@ bool text_terminal(void)
 	return pager_pid > 0 || isatty(STDOUT_FILENO);
 }
 
-unsigned int text_width(void)
+size_t text_width(void)
 {
-	struct winsize size;
-	int fd = pager_terminal >= 0 ? pager_terminal : STDOUT_FILENO;
+	return text_width_of(pager_terminal >= 0 ? pager_terminal : STDOUT_FILENO);
+}
 
-	if (ioctl(fd, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
-		return TEXT_WIDTH_MAX;
-	return MIN((unsigned int)size.ws_col, (unsigned int)TEXT_WIDTH_MAX);
+size_t text_width_of(int fd)
+{
+	const char *columns = getenv("COLUMNS");
+	char *end = NULL;
+	unsigned long n = columns ? strtoul(columns, &end, 10) : 0;
+	struct winsize size;
+
+	if (!n || *end)
+		n = ioctl(fd, TIOCGWINSZ, &size) < 0 ? 0 : size.ws_col;
+	if (!n)
+		return TEXT_WIDTH_PIPE;
+	return n < WIDTH_LEAST ? WIDTH_LEAST : MIN((size_t)n, (size_t)TEXT_WIDTH_MAX);
+}
+
+bool text_narrow(void)
+{
+	return text_terminal() && text_width() < TEXT_WIDTH_PIPE;
 }
 
 size_t text_rows_max(void)

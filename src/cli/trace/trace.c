@@ -169,7 +169,7 @@ const struct command command_trace = {
 		       "buffers and structures is not "
 		       "recorded and stands as '...'. A path that was opened is that of the file: "
 		       "where the program named a link, the line has what the link led to. A call "
-		       "that has not returned for a second is said ('... still in').\n\n"
+		       "that has not returned for a second is shown ('... still in').\n\n"
 		       "With a command lines go to standard error, else to standard output; -o "
 		       "names a file. strace's -f, -tt, -T "
 		       "and -y are what weir does anyway; with -ff -o FILE the lines of each "

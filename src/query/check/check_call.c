@@ -245,7 +245,9 @@ static void unknown_function(struct query_checker *c, const struct node *n)
 			   "no function '%s'; there are dir base ext lower len bucket log2 hour "
 			   "minute "
 			   "abs "
-			   "bitand bitor coalesce text id if, and aggregates",
+			   "bitand bitor coalesce text id if; in a group count countif sum avg min "
+			   "max "
+			   "stddev distinct rate p50 p90 p99 hist quantize first last any",
 			   word);
 }
 

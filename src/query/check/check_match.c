@@ -422,10 +422,10 @@ static struct expr *only_ops(struct query_checker *c, struct node *n, const stru
 		return e;
 	assert(w->op_count > 0);
 	if (!name_resolves(c, &op)) {
-		query_fail(
-			c->s, n->pos, n->len,
-			"what bits mean depends on the operation, and op is no field of the stage "
-			"before");
+		query_fail(c->s, n->pos, n->len,
+			   "what bits mean depends on the operation, and op is not a field of the "
+			   "stage "
+			   "before");
 		return NULL;
 	}
 	what = check_name(c, &op);

@@ -269,7 +269,7 @@ struct expr *check_aggregate_name(struct query_checker *c, struct node *n)
 			   name);
 	else
 		query_fail(c->s, n->pos, n->len,
-			   "%s is no field of the stage before; add it to the aggregates there",
+			   "%s is not a field of the stage before; add it to the aggregates there",
 			   name);
 	return NULL;
 }

@@ -99,9 +99,10 @@ static int no_unit(struct query_checker *c, const struct expr *with, const struc
 		return query_fail(c->s, bare->pos, bare->len,
 				  "%s is a duration, and %s has no unit; write %sms, %sus or %ss",
 				  a, b, b, b, b);
-	return query_fail(c->s, bare->pos, bare->len,
-			  "%s is a size, and %s is no whole number of bytes; write %sKiB or %sMiB",
-			  a, b, b, b);
+	return query_fail(
+		c->s, bare->pos, bare->len,
+		"%s is a size, and %s is not a whole number of bytes; write %sKiB or %sMiB", a, b,
+		b, b);
 }
 
 static bool is_bare(const struct expr *e)
@@ -358,7 +359,7 @@ static void no_arith(struct query_checker *c, const struct node *n, const struct
 	}
 	if (a->type.type == QUERY_TIME && is_bare(b)) {
 		query_fail(c->s, b->pos, b->len,
-			   "a duration expected, and %s has no unit; write %sms or %ss",
+			   "expected a duration, and %s has no unit; write %sms or %ss",
 			   check_pair_slice(c, b, y), y, y);
 		return;
 	}

@@ -154,7 +154,7 @@ static int no_condition(struct query_checker *c, const struct node *n, const str
 	case QUERY_CODE:
 	case QUERY_NULL:
 		return query_fail(c->s, n->pos, n->len,
-				  "a condition expected, and this is %s; %.*s is not null?",
+				  "expected a condition, and this is %s; %.*s is not null?",
 				  query_kind_text(e->type), len, text);
 	case QUERY_UINT:
 		if (e->type.vocab)
@@ -166,12 +166,12 @@ static int no_condition(struct query_checker *c, const struct node *n, const str
 	case QUERY_TEXT:
 	case QUERY_ENTITY:
 		return query_fail(c->s, n->pos, n->len,
-				  "a condition expected, and this is %s; path ~ \"*.log\"?",
+				  "expected a condition, and this is %s; path ~ \"*.log\"?",
 				  query_kind_text(e->type));
 	default:
 		break;
 	}
-	return query_fail(c->s, n->pos, n->len, "a condition expected, and this is %s; %.*s > 0?",
+	return query_fail(c->s, n->pos, n->len, "expected a condition, and this is %s; %.*s > 0?",
 			  query_kind_text(e->type), len, text);
 }
 

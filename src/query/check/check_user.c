@@ -136,7 +136,7 @@ static struct expr *no_key(struct query_source *s, const struct query_user_table
 {
 	query_fail(s, at->pos, at->len,
 		   "the table %s has no column by which rows of %s have it (file_id, thread_id, "
-		   "path, ...); it can be asked by itself: from %s",
+		   "path, ...); it can be queried by itself: from %s",
 		   t->name, schema_table(table)->name, t->name);
 	return NULL;
 }

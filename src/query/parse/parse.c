@@ -67,8 +67,8 @@ int parser_expected(struct parser *p, const char *what)
 	if (t->kind == TOKEN_BAD)
 		return p->s->failed;
 	if (t->kind == TOKEN_END)
-		return query_fail(p->s, p->s->len, 0, "%s expected, but the text ends here", what);
-	return query_fail(p->s, t->pos, t->len, "%s expected, not '%.*s%s'", what,
+		return query_fail(p->s, p->s->len, 0, "expected %s, but the text ends here", what);
+	return query_fail(p->s, t->pos, t->len, "expected %s, found '%.*s%s'", what,
 			  (int)MIN(t->len, 40u), p->s->text + t->pos, t->len > 40 ? "..." : "");
 }
 

@@ -182,7 +182,7 @@ static struct query_part *parse_head(struct parser *p, enum query_part_kind kind
 	if (p->now.kind == TOKEN_PIPE || p->now.kind == TOKEN_END)
 		return part;
 	if (p->now.kind != TOKEN_NUMBER || p->now.number.type != QUERY_INT) {
-		parser_expected(p, "how many rows, a whole number");
+		parser_expected(p, "a whole number of rows");
 		return NULL;
 	}
 	part->number = p->now.number.i;

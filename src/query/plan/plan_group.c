@@ -342,7 +342,7 @@ static int add_key(struct group_planner *g, struct query_item *item)
 		return query_fail(g->pl->c.s, 0, 0, "keys are named, not *");
 	if (node_is_aggregate(item->expr) && g->pl->c.scope.kind != SCOPE_FIELDS)
 		return query_fail(g->pl->c.s, item->expr->pos, item->expr->len,
-				  "an aggregate is no key: by op | %.*s",
+				  "an aggregate cannot be a key: by op | %.*s",
 				  (int)MIN(item->expr->len, 40u),
 				  g->pl->c.s->text + item->expr->pos);
 	f.expr = check_expr(&g->pl->c, item->expr, NULL);

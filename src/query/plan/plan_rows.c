@@ -454,9 +454,10 @@ static int join_field(struct planner *pl, const struct query_part *part, enum ta
 			return 0;
 		}
 	}
-	return query_fail(pl->c.s, part->pos, part->len,
-			  "no field of the stage before says which %s; group by %s, or select it",
-			  name, name);
+	return query_fail(
+		pl->c.s, part->pos, part->len,
+		"no field of the stage before identifies the %s; group by %s, or select it", name,
+		name);
 }
 
 static const char *joined_name(struct planner *pl, const char *of, const char *column,
@@ -545,7 +546,7 @@ static int user_key(struct planner *pl, const struct query_part *part,
 	}
 	return query_fail(pl->c.s, part->pos, part->len,
 			  "no field of the stage before is a column of %s as well; select or group "
-			  "by the one that says which row belongs to which",
+			  "by one that is in both",
 			  t->name);
 }
 

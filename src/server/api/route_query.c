@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "base/csv.h"
 #include "engine/answer_json.h"
 #include "engine/ask.h"
 #include "query/kernel/pushdown.h"
@@ -88,50 +87,22 @@ static int take_limited(struct question *q, int64_t limit, struct plan **ret)
 
 /* ---- a table ---- */
 
-/* At most `left` rows of another answer; `more` is set where there were more. */
-struct limited {
+struct document {
 	struct question *q;
-	struct answer *rows;
-	int64_t left;
-	bool more;
+	struct answer_limit limit;
 };
 
-static int limited_next(struct answer *a, struct error *err)
+static int put_document_loss(void *arg, struct buf *to, struct error *err)
 {
-	struct limited *l = a->arg;
-	int r = answer_next(l->rows, err);
+	const struct document *d = arg;
+	int r = buf_append(to, d->q->loss.data, d->q->loss.len);
 
-	if (r != 1 || l->left-- > 0)
-		return r;
-	l->more = true;
-	return 0;
-}
-
-static struct value limited_get(struct answer *a, size_t column)
-{
-	struct limited *l = a->arg;
-
-	return answer_get(l->rows, column);
-}
-
-static bool limited_estimated(const struct answer *a, size_t column)
-{
-	const struct limited *l = a->arg;
-
-	return answer_estimated(l->rows, column);
-}
-
-static int limited_loss(void *arg, struct buf *to, struct error *err)
-{
-	const struct limited *l = arg;
-	int r = buf_append(to, l->q->loss.data, l->q->loss.len);
-
-	return r < 0 || !l->more ? r : buf_printf(to, ", \"truncated\": true");
+	return r < 0 || !d->limit.more ? r : buf_printf(to, ", \"truncated\": true");
 }
 
 static int put_out(void *arg, const void *data, size_t len)
 {
-	struct question *q = ((struct limited *)arg)->q;
+	struct question *q = ((struct document *)arg)->q;
 	int r;
 
 	if (question_stopped(q))
@@ -142,18 +113,14 @@ static int put_out(void *arg, const void *data, size_t len)
 
 static int route_query_put_json(struct question *q, struct answer *rows, int64_t limit)
 {
-	struct limited l = {.q = q, .rows = rows, .left = limit};
+	struct document d = {.q = q, .limit = {.rows = rows, .left = (uint64_t)limit}};
 	const struct answer_json j = {.origin = q->server->origin,
 				      .compact = true,
-				      .put_loss = limited_loss,
+				      .put_loss = put_document_loss,
 				      .put = put_out,
-				      .arg = &l};
-	struct answer some = *rows;
+				      .arg = &d};
+	struct answer some = answer_limited(&d.limit);
 
-	some.next = limited_next;
-	some.get = limited_get;
-	some.estimated = limited_estimated;
-	some.arg = &l;
 	return answer_json(&some, &j, &q->err);
 }
 
@@ -246,43 +213,12 @@ static int flush_piece(struct download *d, size_t least)
 	return r;
 }
 
-/* Null is empty. */
-static int put_csv_value(struct buf *out, const struct plan_field *f, const struct value *v)
-{
-	_cleanup_buf_ struct buf text = {0};
-	int r;
-
-	if (v->null)
-		return 0;
-	if (f->type.type == QUERY_TEXT || f->type.type == QUERY_ENTITY)
-		return csv_put_text(out, (const char *)v->t.data, v->t.len);
-	r = answer_put_plain(&text, f, v);
-	return r < 0 ? r : csv_put(out, buf_str(&text), text.len);
-}
-
 static int csv_rows(struct download *d, struct answer *rows)
 {
-	int r = 0, next = 0;
+	int r = answer_csv_names(&d->piece, rows, NULL), next = 0;
 
-	for (size_t c = 0; c < rows->count && r >= 0; c++) {
-		const char *name = rows->fields[c]->name;
-
-		r = c ? buf_append(&d->piece, ",", 1) : 0;
-		if (r >= 0)
-			r = csv_put_text(&d->piece, name, strlen(name));
-	}
-	if (r >= 0)
-		r = buf_append(&d->piece, "\n", 1);
 	while (r >= 0 && (next = answer_next(rows, &d->q->err)) > 0) {
-		for (size_t c = 0; c < rows->count && r >= 0; c++) {
-			struct value v = answer_get(rows, c);
-
-			r = c ? buf_append(&d->piece, ",", 1) : 0;
-			if (r >= 0)
-				r = put_csv_value(&d->piece, rows->fields[c], &v);
-		}
-		if (r >= 0)
-			r = buf_append(&d->piece, "\n", 1);
+		r = answer_csv_row(&d->piece, rows, NULL);
 		if (r >= 0)
 			r = flush_piece(d, PIECE);
 	}
@@ -434,7 +370,7 @@ static int check_answer(struct question *q)
 				continue;
 			js_open(&j, '{');
 			js_key_string(&j, "name", fields[i].name);
-			js_key_string(&j, "type", answer_json_type(&fields[i]));
+			js_key_string(&j, "type", answer_json_type(fields[i].type));
 			js_key_string(&j, "unit", query_kind_unit(fields[i].type));
 			js_close(&j, '}');
 		}

@@ -20,9 +20,9 @@ struct gathered {
 	size_t word_bytes;
 };
 
-static bool is_coded(const struct plan_field *f)
+static bool is_coded(const struct answer_column *c)
 {
-	switch (f->type.type) {
+	switch (c->kind.type) {
 	case QUERY_CODE:
 	case QUERY_TEXT:
 	case QUERY_ENTITY:
@@ -34,18 +34,18 @@ static bool is_coded(const struct plan_field *f)
 	}
 }
 
-static int answer_table_add_word(struct question *q, struct gathered *g, const struct plan_field *f,
-				 const struct value *v)
+static int answer_table_add_word(struct question *q, struct gathered *g,
+				 const struct answer_column *c, const struct value *v)
 {
 	_cleanup_buf_ struct buf text = {0};
 	struct bytes word = v->t;
 	uint32_t code = COLUMNS_NULL;
 	int r = 0;
 
-	if (!v->null && (f->type.type == QUERY_HIST || f->type.type == QUERY_TALLY))
-		r = answer_json_value(&text, f, v, q->server->origin);
-	else if (!v->null && f->type.type == QUERY_CODE)
-		r = answer_put_plain(&text, f, v);
+	if (!v->null && answer_is_bars(c))
+		r = answer_json_value(&text, c, v, q->server->origin);
+	else if (!v->null && c->kind.type == QUERY_CODE)
+		r = answer_put_plain(&text, c, v);
 	if (r < 0)
 		return r;
 	if (text.len)
@@ -60,17 +60,17 @@ static int answer_table_add_word(struct question *q, struct gathered *g, const s
 }
 
 static int answer_table_add_number(const struct question *q, struct gathered *g,
-				   const struct plan_field *f, const struct value *v)
+				   const struct answer_column *c, const struct value *v)
 {
 	double d = (double)v->i;
 
 	if (v->null)
 		d = NAN;
-	else if (f->type.type == QUERY_FLOAT)
+	else if (c->kind.type == QUERY_FLOAT)
 		d = v->f;
-	else if (f->type.type == QUERY_UINT)
+	else if (c->kind.type == QUERY_UINT)
 		d = (double)(uint64_t)v->i;
-	else if (f->type.type == QUERY_TIME)
+	else if (c->kind.type == QUERY_TIME)
 		d = (double)clock_between(q->server->origin, v->i);
 	return buf_append(&g->f, &d, sizeof(d));
 }
@@ -101,8 +101,9 @@ static int answer_table_gather(struct question *q, struct answer *rows, struct g
 		for (size_t c = 0; c < rows->count && r >= 0; c++) {
 			const struct value v = answer_get(rows, c);
 
-			r = all[c].coded ? answer_table_add_word(q, &all[c], rows->fields[c], &v)
-					 : answer_table_add_number(q, &all[c], rows->fields[c], &v);
+			r = all[c].coded
+				    ? answer_table_add_word(q, &all[c], &rows->columns[c], &v)
+				    : answer_table_add_number(q, &all[c], &rows->columns[c], &v);
 		}
 		if (r >= 0)
 			r = check_size(q, all, rows->count);
@@ -147,9 +148,9 @@ static int answer_table_write_all(struct question *q, struct answer *rows, struc
 		if (all[c].coded)
 			r = answer_table_make_words(&all[c], &texts[c], &words);
 		cols[c] = (struct columns_col){
-			.name = rows->fields[c]->name,
-			.type = answer_json_type(rows->fields[c]),
-			.unit = query_kind_unit(rows->fields[c]->type),
+			.name = rows->columns[c].name,
+			.type = answer_json_type(rows->columns[c].kind),
+			.unit = query_kind_unit(rows->columns[c].kind),
 			.coded = all[c].coded,
 			.f = (const double *)all[c].f.data,
 			.u = (const uint32_t *)all[c].u.data,
@@ -175,7 +176,7 @@ int table_columns(struct question *q, struct answer *rows, int64_t limit)
 	int r = all ? 0 : -ENOMEM;
 
 	for (size_t c = 0; c < rows->count && r >= 0; c++)
-		all[c].coded = is_coded(rows->fields[c]);
+		all[c].coded = is_coded(&rows->columns[c]);
 	if (r >= 0)
 		r = answer_table_gather(q, rows, all, limit, &n);
 	if (r > 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/query/query_cell.h"
+#include "cli/terminal/cell.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,18 +7,12 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/shell.h"
-#include "engine/answer.h"
-#include "engine/window_bars.h"
-#include "engine/engine.h"
 #include "query/query.h"
 #include "schema/ops.h"
 
-#define DUR_DIGITS 3
-
-bool cell_is_number(const struct plan_field *f)
+bool cell_is_number(const struct answer_column *c)
 {
-	switch (f->type.type) {
+	switch (c->kind.type) {
 	case QUERY_INT:
 	case QUERY_UINT:
 	case QUERY_FLOAT:
@@ -32,14 +26,6 @@ bool cell_is_number(const struct plan_field *f)
 	}
 }
 
-static bool is_counter(const struct plan_field *f)
-{
-	return f->kind == FIELD_AGGREGATE &&
-	       (f->aggregate == AGGREGATE_COUNT || f->aggregate == AGGREGATE_COUNTIF ||
-		f->aggregate == AGGREGATE_SUM || f->aggregate == AGGREGATE_BUSY ||
-		f->aggregate == AGGREGATE_DISTINCT);
-}
-
 static struct text signed_text(int64_t v, struct text (*print)(uint64_t v))
 {
 	struct text t = print(v < 0 ? -(uint64_t)v : (uint64_t)v), minus;
@@ -50,22 +36,9 @@ static struct text signed_text(int64_t v, struct text (*print)(uint64_t v))
 	return minus;
 }
 
-/* Sums are long times. Percentiles are good for two digits, but have as many as the rest: rounded otherwise
- * they could stand above the largest value. `f` may be NULL. */
-static struct text dur_text(int64_t ns, const struct plan_field *f)
+static struct text dur_size(uint64_t ns)
 {
-	bool aggregate = f && f->kind == FIELD_AGGREGATE;
-	int64_t size = ns < 0 ? -MAX(ns, -INT64_MAX) : ns;
-	struct text minus, t;
-
-	if (aggregate && (f->aggregate == AGGREGATE_SUM || f->aggregate == AGGREGATE_BUSY))
-		t = format_time(size);
-	else
-		t = format_dur(size, DUR_DIGITS);
-	if (ns >= 0)
-		return t;
-	snprintf(minus.s, sizeof(minus.s), "-%.60s", t.s);
-	return minus;
+	return format_dur((int64_t)MIN(ns, (uint64_t)INT64_MAX));
 }
 
 static struct text plain_float(double v)
@@ -81,7 +54,7 @@ static struct text plain_float(double v)
 /* The unit of what a rate() adds up: that of its argument. */
 static struct text rate_text(const struct plan_field *f, double v)
 {
-	enum query_type type = f->expr ? f->expr->type.type : QUERY_INT;
+	enum query_type type = f && f->expr ? f->expr->type.type : QUERY_INT;
 	struct text t;
 
 	if (!isfinite(v) || v < 0 || v >= 9e18)
@@ -89,12 +62,12 @@ static struct text rate_text(const struct plan_field *f, double v)
 	if (type == QUERY_SIZE)
 		return format_rate((uint64_t)(v + 0.5), NSEC_PER_SEC, true);
 	if (type == QUERY_DUR) {
-		snprintf(t.s, sizeof(t.s), "%.60s/s", format_time((int64_t)v).s);
+		snprintf(t.s, sizeof(t.s), "%.60s/s", format_dur((int64_t)v).s);
 		return t;
 	}
-	if (v >= 9.95 || v == 0)
+	if (v >= 9.995 || v == 0)
 		return format_rate((uint64_t)(v + 0.5), NSEC_PER_SEC, false);
-	snprintf(t.s, sizeof(t.s), "%.2g/s", v);
+	snprintf(t.s, sizeof(t.s), "%.3g/s", v);
 	return t;
 }
 
@@ -125,84 +98,61 @@ static struct text time_text(int64_t ns, const struct cell_style *style)
 	return format_rel(since, 6);
 }
 
-/* Numbers of inodes are read as numbers, addresses and bits as such. */
-static struct text uint_text(const struct plan_field *f, int64_t v)
+static struct text cell_bits_text(uint64_t v)
 {
 	struct text t;
-	bool decimal = f->expr && f->expr->kind == EXPR_NAME;
 
-	snprintf(t.s, sizeof(t.s),
-		 decimal ? "%" PRIu64
-		 : v	 ? "0x%" PRIx64
-			 : "%" PRIu64,
-		 (uint64_t)v);
+	snprintf(t.s, sizeof(t.s), v ? "0x%" PRIx64 : "%" PRIu64, v);
 	return t;
 }
 
-static bool query_cell_is_column(const struct plan_field *f, const char *name)
-{
-	return f->kind == FIELD_EXPR && f->expr && f->expr->kind == EXPR_COLUMN &&
-	       strcmp(f->name, name) == 0;
-}
-
-/* A place in a file is of use to the byte alone. */
-static bool is_position(const struct plan_field *f)
-{
-	return query_cell_is_column(f, "pos") || query_cell_is_column(f, "pos2");
-}
-
 /* The value of a type that has a number. */
-static struct text number_text(const struct plan_field *f, const struct value *v,
+static struct text number_text(const struct answer_column *c, const struct value *v,
 			       const struct cell_style *style)
 {
 	struct text t;
 
-	switch (f->type.type) {
+	switch (c->kind.type) {
 	case QUERY_BOOL:
 		snprintf(t.s, sizeof(t.s), v->i ? "true" : "false");
 		return t;
 	case QUERY_FLOAT:
-		return f->kind == FIELD_AGGREGATE && f->aggregate == AGGREGATE_RATE
-			       ? rate_text(f, v->f)
-			       : plain_float(v->f);
+		return c->look == ANSWER_RATE ? rate_text(c->field, v->f) : plain_float(v->f);
 	case QUERY_DUR:
-		/* wall time minus monotonic time: when that clock was 0 */
-		if (query_cell_is_column(f, "clock_offset"))
+		if (c->look == ANSWER_CLOCK)
 			return clock_text(v->i,
 					  style->times == CELL_UTC ? FORMAT_UTC : FORMAT_LOCAL);
-		return dur_text(v->i, f);
+		return signed_text(v->i, dur_size);
 	case QUERY_SIZE:
-		return signed_text(v->i, is_position(f) ? format_count : format_size);
+		return signed_text(v->i, c->look == ANSWER_COUNT ? format_count : format_size);
 	case QUERY_TIME:
 		return time_text(v->i, style);
 	case QUERY_UINT:
-		return uint_text(f, v->i);
+		if (c->look == ANSWER_BITS)
+			return cell_bits_text((uint64_t)v->i);
+		snprintf(t.s, sizeof(t.s), "%" PRIu64, (uint64_t)v->i);
+		return t;
 	default:
-		if (is_counter(f))
+		if (c->look == ANSWER_COUNT)
 			return signed_text(v->i, format_count);
 		snprintf(t.s, sizeof(t.s), "%" PRId64, v->i);
 		return t;
 	}
 }
 
-static bool query_cell_is_text(const struct plan_field *f)
+bool cell_has_words(const struct answer_column *c, enum query_type type, const char *vocab)
 {
-	return f->type.type == QUERY_TEXT || f->type.type == QUERY_ENTITY;
+	return c->kind.type == type && c->kind.vocab && strcmp(c->kind.vocab, vocab) == 0;
 }
 
-static bool has_vocab(const struct plan_field *f, enum query_type type, const char *vocab)
+bool cell_is_op(const struct answer_column *c)
 {
-	return f->type.type == type && f->type.vocab && strcmp(f->type.vocab, vocab) == 0;
+	return cell_has_words(c, QUERY_CODE, "op");
 }
 
-bool cell_is_op(const struct plan_field *f)
+bool cell_is_flags(const struct answer_column *c)
 {
-	return has_vocab(f, QUERY_CODE, "op");
-}
-
-bool cell_is_flags(const struct plan_field *f)
-{
-	return has_vocab(f, QUERY_UINT, "flags");
+	return cell_has_words(c, QUERY_UINT, "flags");
 }
 
 static bool is_op_column(const struct expr *e)
@@ -266,20 +216,22 @@ static int put_status(struct buf *out, uint64_t bits)
 	return buf_printf(out, rest ? "%s0x%" PRIx64 : "%s%" PRIu64, rest != bits ? "|" : "", rest);
 }
 
-int cell_put(struct buf *out, const struct plan_field *f, const struct value *v, bool estimated,
+int cell_put(struct buf *out, const struct answer_column *c, const struct value *v, bool estimated,
 	     const struct cell_style *style)
 {
-	if (v->null || f->type.type == QUERY_NULL)
-		return buf_printf(out, "-");
-	if (query_cell_is_text(f))
+	if (v->null || c->kind.type == QUERY_NULL)
+		return buf_printf(out, "%s", style->null ? style->null : "-");
+	if (answer_is_text(c) || v->t.data)
 		return format_safe(out, v->t.data, v->t.len);
-	if (f->type.type == QUERY_CODE)
-		return answer_put_plain(out, f, v);
-	if (style->flags != WORDS_NONE && cell_is_flags(f))
+	if (c->dash && !v->i)
+		return buf_printf(out, "-");
+	if (c->kind.type == QUERY_CODE)
+		return answer_put_plain(out, c, v);
+	if (style->flags != WORDS_NONE && cell_is_flags(c))
 		return flags_print(out, style->flags, (uint64_t)v->i);
-	if (has_vocab(f, QUERY_UINT, "status"))
+	if (cell_has_words(c, QUERY_UINT, "status"))
 		return put_status(out, (uint64_t)v->i);
-	return buf_printf(out, "%s%s", estimated ? "~" : "", number_text(f, v, style).s);
+	return buf_printf(out, "%s%s", estimated ? "~" : "", number_text(c, v, style).s);
 }
 
 struct text cell_number(const char *unit, int64_t v)
@@ -287,7 +239,7 @@ struct text cell_number(const char *unit, int64_t v)
 	struct text t;
 
 	if (strcmp(unit, "ns") == 0)
-		return dur_text(v, NULL);
+		return signed_text(v, dur_size);
 	if (strcmp(unit, "bytes") == 0)
 		return signed_text(v, format_size);
 	if (v > -100000 && v < 100000)
@@ -295,11 +247,4 @@ struct text cell_number(const char *unit, int64_t v)
 	else
 		return signed_text(v, format_count);
 	return t;
-}
-
-/* ---- for programs ---- */
-
-int cell_put_csv(struct buf *out, const struct plan_field *f, const struct value *v)
-{
-	return v->null || f->type.type == QUERY_NULL ? 0 : answer_put_plain(out, f, v);
 }
