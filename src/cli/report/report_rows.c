@@ -66,8 +66,8 @@ static const struct answer_column process_columns[] = {
 	{"waits", {QUERY_INT}, ANSWER_COUNT, .dash = true, .gives = 5},
 	{"waiting", {QUERY_DUR}, .word = "dur", .dash = true},
 	{"pid", {QUERY_INT}},
-	TEXT("process"),
-	TEXT("argument"),
+	{"process", {QUERY_TEXT}, .fixed = true},
+	{"argument", {QUERY_TEXT}, .gives = 9},
 	{"exe", {QUERY_TEXT}, .programs = true}};
 static const struct answer_column thread_columns[] = {
 	MEASURES,
