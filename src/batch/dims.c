@@ -5,16 +5,15 @@
 #include "base/map.h"
 #include "base/strpool.h"
 #include "batch/dims_file.h"
+#include "batch/identity.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Ids of trace k of several are k << 40 | id; `inode` and `task` are ids within the row's own
- * trace. */
-#define TRACE_ID_MASK ((1ll << 40) - 1)
 #define ROWS_PER_SLAB 256
 #define IDS_FREE      ((size_t)1 << 20) /* dims_ids_most() */
 #define IDS_PER_ROW   64
+#define RECORDINGS_MAX 65536 /* a damaged file's ids are of recordings beyond */
 
 /* Rows of one table at addresses that stay: slabs of ROWS_PER_SLAB, found by id. */
 struct dim_table {
@@ -30,7 +29,10 @@ struct dim_table {
 	size_t forgotten; /* rows */
 	uint32_t *last;	  /* of each row: its last place */
 	size_t last_cap;
-	size_t end; /* one past the largest id of trace 0 */
+	size_t *ends;	  /* by recording: one past its largest id */
+	size_t end_count, ends_cap;
+	uint32_t *origins; /* where united: the recording that a row was read from */
+	size_t origins_cap;
 };
 
 struct dims {
@@ -42,6 +44,9 @@ struct dims {
 	struct map by_tid;
 	struct strpool strings;
 	struct file_pack files;
+	bool united;
+	struct identity identity;
+	struct map began; /* recording -> when */
 };
 
 static size_t row_size(enum table_id table)
@@ -76,6 +81,8 @@ static void dims_table_free(struct dim_table *t)
 	free(t->ids);
 	free(t->changes);
 	free(t->last);
+	free(t->ends);
+	free(t->origins);
 	idmap_free(&t->by_id);
 }
 
@@ -90,7 +97,26 @@ void dims_free(struct dims *d)
 	map_free(&d->by_tid);
 	strpool_free(&d->strings);
 	file_pack_free(&d->files);
+	identity_free(&d->identity);
+	map_free(&d->began);
 	free(d);
+}
+
+void dims_unite(struct dims *d)
+{
+	for (unsigned int i = 0; i < TABLE_COUNT; i++)
+		assert(!d->tables[i].clock);
+	d->united = true;
+}
+
+int dims_recording(struct dims *d, uint64_t recording, int64_t began)
+{
+	return map_set(&d->began, recording, (uint64_t)began);
+}
+
+int64_t dims_same(const struct dims *d, enum table_id table, int64_t id)
+{
+	return d->united ? identity_of(&d->identity, table, id) : id;
 }
 
 void dims_forget(struct dims *d, enum table_id table)
@@ -99,7 +125,9 @@ void dims_forget(struct dims *d, enum table_id table)
 							 .clock = t->clock,
 							 .before = t->clock,
 							 .forgotten = t->forgotten + t->rows,
-							 .end = t->end,
+							 .ends = TAKE_PTR(t->ends),
+							 .end_count = t->end_count,
+							 .ends_cap = t->ends_cap,
 						 };
 
 	assert(schema_is_dimension(table));
@@ -137,9 +165,17 @@ static const void *dims_find_row(const struct dims *d, enum table_id table, int6
 	return row < 0 ? NULL : row_at(d, table, (uint64_t)row);
 }
 
-/* Makes room for one more row and one more change. */
-static int table_grow(struct dim_table *t, size_t size)
+/* Tables of which rows of several recordings can be one; of others versions stay apart. */
+static bool is_united(const struct dims *d, enum table_id table)
 {
+	return d->united && table != TABLE_THREAD && table != TABLE_FILE;
+}
+
+/* Makes room for one more row and one more change. */
+static int table_grow(struct dims *d, enum table_id table)
+{
+	struct dim_table *t = &d->tables[table];
+	size_t size = row_size(table);
 	int r;
 
 	assert(size > 0); /* a dimension table */
@@ -147,6 +183,11 @@ static int table_grow(struct dim_table *t, size_t size)
 	r = grow((void **)&t->ids, &t->ids_cap, t->rows + 1, sizeof(*t->ids));
 	if (r < 0)
 		return r;
+	if (is_united(d, table)) {
+		r = grow((void **)&t->origins, &t->origins_cap, t->rows + 1, sizeof(*t->origins));
+		if (r < 0)
+			return r;
+	}
 	r = grow((void **)&t->last, &t->last_cap, t->rows + 1, sizeof(*t->last));
 	if (r < 0)
 		return r;
@@ -159,6 +200,22 @@ static int table_grow(struct dim_table *t, size_t size)
 	if (!t->slabs[t->slab_count])
 		return -ENOMEM;
 	t->slab_count++;
+	return 0;
+}
+
+static int note_end(struct dim_table *t, int64_t id)
+{
+	uint64_t recording = id_recording(id);
+	int r;
+
+	if (recording >= RECORDINGS_MAX)
+		return 0;
+	r = grow((void **)&t->ends, &t->ends_cap, recording + 1, sizeof(*t->ends));
+	if (r < 0)
+		return r;
+	while (t->end_count <= recording)
+		t->ends[t->end_count++] = 0;
+	t->ends[recording] = MAX(t->ends[recording], (size_t)id_own(id) + 1);
 	return 0;
 }
 
@@ -179,15 +236,16 @@ static int need_row(struct dims *d, enum table_id table, int64_t id, uint64_t *r
 	if (r < 0)
 		return r;
 	if (known < 0) {
-		r = table_grow(t, row_size(table));
+		r = table_grow(d, table);
+		if (r < 0)
+			return r;
+		r = note_end(t, id);
 		if (r < 0)
 			return r;
 		r = idmap_set(&t->by_id, id, (int64_t)t->rows);
 		if (r < 0)
 			return r;
 		t->ids[t->rows++] = id;
-		if (id <= TRACE_ID_MASK)
-			t->end = MAX(t->end, (size_t)id + 1);
 	}
 	assert(*ret < t->rows);
 	t->last[*ret] = (uint32_t)t->clock;
@@ -207,6 +265,12 @@ struct row_reader {
 static int64_t read_int(const struct row_reader *r, unsigned int column)
 {
 	return batch_get(r->b, column, r->row, -1);
+}
+
+/* A reference: the id that stands for it. */
+static int64_t read_same(const struct row_reader *r, unsigned int column, enum table_id table)
+{
+	return dims_same(r->d, table, read_int(r, column));
 }
 
 static int64_t read_time(const struct row_reader *r, unsigned int column)
@@ -240,17 +304,18 @@ static struct bytes read_bytes(struct row_reader *r, unsigned int column)
 static void read_thread(struct row_reader *r, struct dims_thread *t)
 {
 	*t = (struct dims_thread){
-		.task = read_int(r, THREAD_TASK),
+		.task = read_same(r, THREAD_TASK, TABLE_THREAD),
 		.tid = read_int(r, THREAD_TID),
 		.tid_ns = read_int(r, THREAD_TID_NS),
-		.process_id = read_int(r, THREAD_PROCESS_ID),
-		.cgroup_id = read_int(r, THREAD_CGROUP_ID),
+		.process_id = read_same(r, THREAD_PROCESS_ID, TABLE_PROCESS),
+		.cgroup_id = read_same(r, THREAD_CGROUP_ID, TABLE_CGROUP),
 		.uid = read_int(r, THREAD_UID),
 		.pid_ns = read_int(r, THREAD_PID_NS),
 		.mnt_ns = read_int(r, THREAD_MNT_NS),
 		.net_ns = read_int(r, THREAD_NET_NS),
 		.since = read_time(r, THREAD_SINCE),
 		.stopped = read_time(r, THREAD_STOPPED),
+		.born = read_int(r, THREAD_BORN),
 		.comm = read_bytes(r, THREAD_COMM),
 		.exe = read_bytes(r, THREAD_EXE),
 	};
@@ -265,7 +330,8 @@ static void read_process(struct row_reader *r, struct dims_process *p)
 		.started = read_time(r, PROCESS_STARTED),
 		.stopped = read_time(r, PROCESS_STOPPED),
 		.status = read_int(r, PROCESS_STATUS),
-		.host_id = read_int(r, PROCESS_HOST_ID),
+		.host_id = read_same(r, PROCESS_HOST_ID, TABLE_HOST),
+		.born = read_int(r, PROCESS_BORN),
 		.argv = read_bytes(r, PROCESS_ARGV),
 		.exe = read_bytes(r, PROCESS_EXE),
 	};
@@ -286,6 +352,9 @@ static void read_host(struct row_reader *r, struct dims_host *h)
 	*h = (struct dims_host){
 		.cpus = read_int(r, HOST_CPUS),
 		.clock_offset = read_int(r, HOST_CLOCK_OFFSET),
+		.clock_at = read_time(r, HOST_CLOCK_AT),
+		.end_offset = read_int(r, HOST_END_OFFSET),
+		.end_at = read_time(r, HOST_END_AT),
 		.name = read_bytes(r, HOST_NAME),
 		.boot = read_bytes(r, HOST_BOOT),
 		.kernel = read_bytes(r, HOST_KERNEL),
@@ -296,7 +365,7 @@ static void read_host(struct row_reader *r, struct dims_host *h)
 static void read_file(struct row_reader *r, struct dims_file *f)
 {
 	*f = (struct dims_file){
-		.inode = read_int(r, FILE_INODE),
+		.inode = read_same(r, FILE_INODE, TABLE_FILE),
 		.dev = read_int(r, FILE_DEV),
 		.type = read_int(r, FILE_TYPE),
 		.deleted = read_time(r, FILE_DELETED),
@@ -321,7 +390,7 @@ static void read_file(struct row_reader *r, struct dims_file *f)
 
 static uint64_t generation_key(int64_t id, int64_t inode)
 {
-	return (uint64_t)(inode < 0 ? id : (id & ~TRACE_ID_MASK) | (inode & TRACE_ID_MASK));
+	return (uint64_t)(inode < 0 ? id : inode);
 }
 
 /* NULL where it is unknown, or memory ran out over it. */
@@ -407,18 +476,78 @@ static int apply_file(struct row_reader *r, int64_t id, uint64_t number, bool kn
 	return note_latest(d, &d->latest, TABLE_FILE, file_generation(row, id), number);
 }
 
+/* Learns which thing the row describes; *id becomes the one that stands for it, where such rows are one. */
+static int apply_identity(struct row_reader *r, int64_t *id)
+{
+	enum table_id table = r->b->table;
+	int64_t first = *id;
+	int e = 0;
+
+	if (table == TABLE_THREAD || table == TABLE_FILE)
+		first = read_int(r, table == TABLE_FILE ? FILE_INODE : THREAD_TASK);
+	/* a later version may be the first of which there is a row: of a trace whose beginning was dropped */
+	if (first >= 0 && (first == *id || !dims_find_row(r->d, table, first)))
+		e = identity_learn(&r->d->identity, r->b, r->row, first);
+	if (is_united(r->d, table))
+		*id = dims_same(r->d, table, *id);
+	return e;
+}
+
+static int64_t recording_began(const struct dims *d, uint64_t recording)
+{
+	uint64_t began = 0;
+
+	map_get(&d->began, recording, &began);
+	return (int64_t)began;
+}
+
+/* True where the row of a thing came from a recording that began after the one that describes it again. */
+static bool is_outdated(const struct dims *d, enum table_id table, uint64_t number, bool known,
+			uint64_t recording)
+{
+	return known && is_united(d, table) &&
+	       recording_began(d, d->tables[table].origins[number]) >
+		       recording_began(d, recording);
+}
+
+/* Of a process that ended while only one recording saw it, the others' rows do not know. */
+static void process_keep_end(struct dims_process *p, const struct dims_process *other)
+{
+	if (p->stopped == INT64_MIN && other->stopped != INT64_MIN) {
+		p->stopped = other->stopped;
+		p->status = other->status;
+	}
+}
+
+static void apply_process(struct row_reader *r, struct dims_process *p, bool known, bool outdated)
+{
+	struct dims_process before = *p, now;
+
+	read_process(r, &now);
+	*p = outdated ? before : now;
+	if (known && r->d->united)
+		process_keep_end(p, outdated ? &now : &before);
+}
+
 static int apply_row(struct row_reader *r, int64_t id)
 {
 	struct dims *d = r->d;
 	enum table_id table = r->b->table;
-	uint64_t number;
-	bool known;
+	uint64_t number, recording = id_recording(id);
+	bool known, outdated;
 	void *row;
-	int e = need_row(d, table, id, &number, &known);
+	int e = d->united ? apply_identity(r, &id) : 0;
 
+	if (e >= 0)
+		e = need_row(d, table, id, &number, &known);
 	if (e < 0)
 		return e;
 	row = row_at(d, table, number);
+	outdated = is_outdated(d, table, number, known, recording);
+	if (is_united(d, table) && !outdated)
+		d->tables[table].origins[number] = (uint32_t)recording;
+	if (outdated && table != TABLE_PROCESS)
+		return 0;
 	switch (table) {
 	case TABLE_THREAD:
 		read_thread(r, row);
@@ -428,7 +557,7 @@ static int apply_row(struct row_reader *r, int64_t id)
 			e = note_by_tid(d, number);
 		break;
 	case TABLE_PROCESS:
-		read_process(r, row);
+		apply_process(r, row, known, outdated);
 		break;
 	case TABLE_CGROUP:
 		read_cgroup(r, row);
@@ -507,9 +636,11 @@ bool dims_has(const struct dims *d, enum table_id table, int64_t id)
 				   : dims_find_row(d, table, id) != NULL;
 }
 
-size_t dims_count(const struct dims *d, enum table_id table)
+size_t dims_count(const struct dims *d, enum table_id table, uint64_t recording)
 {
-	return d->tables[table].end;
+	const struct dim_table *t = &d->tables[table];
+
+	return recording < t->end_count ? t->ends[recording] : 0;
 }
 
 size_t dims_ids_most(const struct dims *d, enum table_id table)
@@ -517,9 +648,9 @@ size_t dims_ids_most(const struct dims *d, enum table_id table)
 	return IDS_FREE + (dims_rows(d, table) + dims_forgotten(d, table)) * IDS_PER_ROW;
 }
 
-size_t dims_dense(const struct dims *d, enum table_id table)
+size_t dims_dense(const struct dims *d, enum table_id table, uint64_t recording)
 {
-	return MIN(dims_count(d, table), dims_ids_most(d, table));
+	return MIN(dims_count(d, table, recording), dims_ids_most(d, table));
 }
 
 size_t dims_rows(const struct dims *d, enum table_id table)

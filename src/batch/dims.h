@@ -7,6 +7,7 @@
 #pragma once
 
 #include "batch/batch.h"
+#include "batch/ids.h"
 
 struct dims;
 
@@ -14,6 +15,16 @@ int dims_new(struct dims **ret) _must_check_;
 void dims_free(struct dims *d);
 DEFINE_CLEANUP(struct dims *, dims_free)
 
+/*
+ * From now on rows come from several recordings, and what their kernels know as one machine, control group or process has
+ * one row, whatever the recording; versions of threads and files stay their recordings', but `task` and `inode` are then the
+ * same in all of them. Which ids are one: dims_same(). To be called before the first row.
+ */
+void dims_unite(struct dims *d);
+/* When a recording began, ns since the epoch, before its first row: of two that describe one process the later is right. */
+int dims_recording(struct dims *d, uint64_t recording, int64_t began) _must_check_;
+/* The id that stands for a host, control group or process; of threads and files for a task, or generation. */
+int64_t dims_same(const struct dims *d, enum table_id table, int64_t id);
 /* Takes the rows of a dimension batch (others are ignored). 0 or -ENOMEM. */
 int dims_apply(struct dims *d, const struct batch *b) _must_check_;
 
@@ -21,11 +32,11 @@ int dims_apply(struct dims *d, const struct batch *b) _must_check_;
  * 0}. */
 struct dims_thread {
 	int64_t task, tid, tid_ns, process_id, cgroup_id, uid, pid_ns, mnt_ns, net_ns, since,
-		stopped;
+		stopped, born;
 	struct bytes comm, exe;
 };
 struct dims_process {
-	int64_t pid, pid_ns, ppid, started, stopped, status, host_id;
+	int64_t pid, pid_ns, ppid, started, stopped, status, host_id, born;
 	struct bytes argv, exe;
 };
 struct dims_cgroup {
@@ -33,7 +44,7 @@ struct dims_cgroup {
 	struct bytes path, container, unit;
 };
 struct dims_host {
-	int64_t cpus, clock_offset;
+	int64_t cpus, clock_offset, clock_at, end_offset, end_at;
 	struct bytes name, boot, kernel, machine;
 };
 struct dims_file {
@@ -65,16 +76,16 @@ void dims_forget(struct dims *d, enum table_id table);
 /* How many rows were forgotten. */
 size_t dims_forgotten(const struct dims *d, enum table_id table);
 
-/* How many ids a table has: ids are 0 .. count-1, some may be unknown. If several traces are read as
- * one, this is the count of the first. */
-size_t dims_count(const struct dims *d, enum table_id table);
+/* How many ids a table has of a recording (0: the first, or only one): id_own() of them is 0 .. count-1, some may be
+ * unknown. */
+size_t dims_count(const struct dims *d, enum table_id table, uint64_t recording);
 /*
  * Ids are dense, so that an array by id is about as long as there are rows. A damaged trace may claim otherwise, and must
  * not make weir use up memory: ids from dims_ids_most() on have no place in an array. dims_dense() is the length of an
  * array by id: dims_count(), but at most dims_ids_most().
  */
 size_t dims_ids_most(const struct dims *d, enum table_id table);
-size_t dims_dense(const struct dims *d, enum table_id table);
+size_t dims_dense(const struct dims *d, enum table_id table, uint64_t recording);
 /* How many ids are known, and the i-th of them in order of appearance: enumerates the rows, also of
  * several traces. */
 size_t dims_rows(const struct dims *d, enum table_id table);

@@ -215,6 +215,7 @@ static __always_inline void thread_fill(struct wire_thread *r, struct task_struc
 	r->reason = reason;
 	r->cgroup = g ? BPF_CORE_READ(g, kn, id) : 0;
 	r->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
+	r->start = tread(struct task_struct, task, start_boottime);
 	r->exe = ts->exe;
 	bpf_probe_read_kernel(r->comm, sizeof(r->comm), task->comm);
 	if (filter.fields & 1 << FILTER_COMM) {

@@ -11,7 +11,6 @@
 
 #include "engine/engine.h"
 
-#define TRACE_SHIFT 40 /* ids of trace k are k << 40 | id (store.h) */
 
 /* Texts of one block of a column. */
 struct chunk {
@@ -133,6 +132,19 @@ bool annotations_is_id(const struct user_column *c)
 		return false;
 	return !strcasecmp(c->name, "row_id") ||
 	       (schema_kind(c->name, &k) && k.type == QUERY_INT && k.entity != TABLE_OP);
+}
+
+int64_t annotations_compose(const struct store *s, const struct user_table *t,
+			    const struct user_column *c, int64_t v)
+{
+	struct query_kind k = {0};
+	bool version;
+
+	if (!strcasecmp(c->name, "row_id") || !schema_kind(c->name, &k))
+		return id_compose(v, t->trace);
+	version = (k.entity == TABLE_THREAD || k.entity == TABLE_FILE) &&
+		  strcasecmp(c->name, "task") != 0 && strcasecmp(c->name, "inode") != 0;
+	return store_id(s, t->trace, k.entity, v, version);
 }
 
 bool annotations_same_shape(const struct user_table *a, const struct user_table *b)
@@ -340,7 +352,8 @@ static int annotations_take_value(struct filling *f, const struct user_table *pa
 		return 0;
 	}
 	if (own->id && part->trace)
-		v = (v & ((1ull << TRACE_SHIFT) - 1)) | (uint64_t)part->trace << TRACE_SHIFT;
+		v = (uint64_t)annotations_compose(f->a->store, part, &part->columns[f->column],
+						  (int64_t)v);
 	f->ints[row] = (int64_t)v;
 	return 0;
 }

@@ -29,5 +29,8 @@ const struct query_users *annotations_get(struct annotations *a);
 /* True for columns whose values are ids of the trace, so that a trace's number is composed into them:
  * those called as the schema's, and row_id. `id` alone says nothing. */
 bool annotations_is_id(const struct user_column *c);
+/* Of such a column: the id of several traces that a value of one stands for. */
+int64_t annotations_compose(const struct store *s, const struct user_table *t,
+			    const struct user_column *c, int64_t v);
 /* False where the tables have other columns. */
 bool annotations_same_shape(const struct user_table *a, const struct user_table *b);

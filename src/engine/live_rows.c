@@ -22,10 +22,20 @@ static int compare_u64(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Notes for each id of block i where its row is; a later row replaces an earlier one. */
-static int live_add_block(struct store_cursor *cursor, size_t i, uint64_t first, struct map *last,
-			  struct error *err)
+/* False where the row that is known is of a recording that began after that of block i: it is right. */
+static bool live_replaces(const struct live *l, const struct store *s, size_t i, uint64_t known)
 {
+	const struct store_block *old = store_block(s, l->blocks[known / BATCH_ROWS_MAX]);
+
+	return store_trace_began(s, old->trace) <= store_trace_began(s, store_block(s, i)->trace);
+}
+
+/* Notes for each id of block i, the last of l->blocks, where its row is; a later row replaces an earlier one. */
+static int live_add_block(const struct live *l, const struct store *s, struct store_cursor *cursor,
+			  struct map *last, struct error *err)
+{
+	uint64_t first = (l->block_count - 1) * BATCH_ROWS_MAX, known;
+	size_t i = l->blocks[l->block_count - 1];
 	const struct batch *b;
 	int r = store_decode(cursor, i, 1, &b, err);
 
@@ -38,6 +48,9 @@ static int live_add_block(struct store_cursor *cursor, size_t i, uint64_t first,
 		return r;
 	for (size_t row = 0; row < b->rows; row++) {
 		if (batch_is_null(b, 0, row))
+			continue;
+		if (map_get(last, (uint64_t)b->columns[0].val[row], &known) &&
+		    !live_replaces(l, s, i, known))
 			continue;
 		if (map_set(last, (uint64_t)b->columns[0].val[row], first + row) < 0)
 			return error_errno(err, -ENOMEM, "cannot index the dimension rows");
@@ -90,8 +103,8 @@ int live_make(struct live *l, struct store *s, size_t pin, enum table_id table, 
 		r = grow((void **)&l->blocks, &cap, l->block_count + 1, sizeof(*l->blocks));
 		if (r < 0)
 			break;
-		r = live_add_block(cursor, i, l->block_count * BATCH_ROWS_MAX, &last, err);
 		l->blocks[l->block_count++] = i;
+		r = live_add_block(l, s, cursor, &last, err);
 	}
 	if (r >= 0)
 		r = live_fill(l, &last);

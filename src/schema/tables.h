@@ -120,7 +120,9 @@
 	C(THREAD, thread, NET_NS, net_ns, INT, "", "inode number of its network namespace")        \
 	C(THREAD, thread, SINCE, since, TIME, "ns", "from when this version holds")                \
 	C(THREAD, thread, STOPPED, stopped, TIME, "ns",                                            \
-	  "when the thread ended; null while it lives")
+	  "when the thread ended; null while it lives")                                            \
+	C(THREAD, thread, BORN, born, DUR, "ns",                                                   \
+	  "when the kernel made it, since boot (time asleep counted): the same in every recording")
 
 #define SCHEMA_PROCESS(C)                                                                    \
 	C(PROCESS, process, ID, id, ID, ">process", "dense id")                              \
@@ -133,7 +135,9 @@
 	C(PROCESS, process, STOPPED, stopped, TIME, "ns",                                    \
 	  "when its last thread ended; null while it lives")                                 \
 	C(PROCESS, process, STATUS, status, INT, "", "wait status, null while it lives")     \
-	C(PROCESS, process, HOST_ID, host_id, ID, ">host", "its machine")
+	C(PROCESS, process, HOST_ID, host_id, ID, ">host", "its machine")                    \
+	C(PROCESS, process, BORN, born, DUR, "ns",                                           \
+	  "when the kernel made it, since boot (time asleep counted): the same in every recording")
 
 #define SCHEMA_CGROUP(C)                                                                          \
 	C(CGROUP, cgroup, ID, id, ID, ">cgroup", "dense id")                                      \
@@ -149,7 +153,13 @@
 	C(HOST, host, KERNEL, kernel, BYTES, "", "release of the kernel") \
 	C(HOST, host, MACHINE, machine, BYTES, "", "architecture")        \
 	C(HOST, host, CPUS, cpus, INT, "", "CPUs online")                 \
-	C(HOST, host, CLOCK_OFFSET, clock_offset, DUR, "ns", "wall time minus monotonic time")
+	C(HOST, host, CLOCK_OFFSET, clock_offset, DUR, "ns",              \
+	  "wall time minus monotonic time when recording began: added to every time")       \
+	C(HOST, host, CLOCK_AT, clock_at, TIME, "ns", "when clock_offset was measured")     \
+	C(HOST, host, END_OFFSET, end_offset, DUR, "ns",                                    \
+	  "the same when recording ended: how far the wall clock was set, or drifted, since")  \
+	C(HOST, host, END_AT, end_at, TIME, "ns",                                           \
+	  "when end_offset was measured; null where recording did not end in order")
 
 #define SCHEMA_FILE(C)                                                                          \
 	C(FILE, file, ID, id, ID, ">file", "this version")                                      \

@@ -180,12 +180,13 @@ struct wire_thread {
 	__u32 reason;
 	__u64 cgroup;	     /* kernel id */
 	__u64 process_start; /* start of the group leader: with tgid it names the process */
+	__u64 start;	     /* its own, ns since boot; 0: not known */
 	__u64 exe;	     /* file number of the program, 0: unknown */
 	char comm[WIRE_COMM];
 	__u32 argv_len;
 	__u32 argv_cut;
 };
-_Static_assert(sizeof(struct wire_thread) == 112, "struct wire_thread");
+_Static_assert(sizeof(struct wire_thread) == 120, "struct wire_thread");
 
 struct wire_thread_end {
 	struct wire_head head;

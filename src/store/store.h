@@ -95,7 +95,8 @@ int store_close_stats(struct store_writer *w, struct store_stats *ret, struct er
 struct store;
 
 /*
- * Opens traces: files or directories of them. Ids of trace k are composed as k << 40 | id (trace 0: unchanged). A
+ * Opens traces: files or directories of them. Ids of several recordings are composed (batch/ids.h), and what their
+ * kernels know as one machine, control group or process has one id (docs/FORMAT.md, "Reading several files as one"). A
  * file that still grows is read as far as it is committed. A file that is named
  * twice is read once. Not a trace, newer version, unreadable: one clear error; in a folder with
  * others such a trace is left out and counts as damage.
@@ -135,6 +136,7 @@ bool store_fd_is_trace(int fd);
 struct store_block {
 	enum table_id table;
 	uint32_t trace;	 /* which of the files */
+	uint32_t recording; /* which recording it belongs to: what id_recording() says of its ids */
 	uint64_t seq;	 /* number within its file */
 	uint64_t offset; /* in the file */
 	uint32_t rows;
@@ -279,6 +281,14 @@ int64_t store_time_near(int64_t t);
 void store_range(const struct store *s, int64_t *ret_first, int64_t *ret_last);
 uint64_t store_bytes(const struct store *s);
 size_t store_trace_count(const struct store *s);
+/* When its recording began, ns since the epoch: of two that describe one process the later is right. */
+int64_t store_trace_began(const struct store *s, size_t trace);
+/* How many recordings the files are of: one may be in several (store_rotate()). */
+size_t store_recording_count(const struct store *s);
+/* The id of a row of a dimension table of which a file has the id `own`. `version`: of a thread's or a file's version, not of
+ * what all its versions are. */
+int64_t store_id(const struct store *s, size_t trace, enum table_id table, int64_t own,
+		 bool version);
 const char *store_trace_path(const struct store *s, size_t trace);
 /* Bytes of the file that was opened, when it was last looked at. */
 uint64_t store_trace_bytes(const struct store *s, size_t trace);

@@ -87,7 +87,7 @@ static int copy(struct store *from, struct store_writer *to, struct change *c, s
 	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
 	int r = store_cursor_new(&cursor, from);
 
-	c->file = (int64_t)dims_count(store_dims(from), TABLE_FILE);
+	c->file = (int64_t)dims_count(store_dims(from), TABLE_FILE, 0);
 	if (r >= 0 && c->kind == 'f')
 		r = add_file(to, c->file, err);
 	for (size_t i = 0; r >= 0 && i < store_block_count(from); i++) {

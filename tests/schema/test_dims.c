@@ -52,7 +52,7 @@ static void test_rename(void **state)
 	assert_ptr_equal(first.path.data, dims_file(d, 0, &room)->path.data);
 	assert_bytes(dims_file_name(d, 0), "/b");
 	assert_bytes(dims_file_version_name(d, 0), "/a");
-	assert_int_equal(dims_count(d, TABLE_FILE), 1000);
+	assert_int_equal(dims_count(d, TABLE_FILE, 0), 1000);
 	assert_int_equal(dims_rows(d, TABLE_FILE), 1000);
 	assert_int_equal(dims_id_at(d, TABLE_FILE, 1), 1);
 	assert_null(dims_file(d, 1000, &room));
@@ -160,12 +160,12 @@ static void test_last_row_wins(void **state)
 	assert_int_equal(dims_thread(d, 7)->tid, -1);
 	assert_int_equal(dims_thread(d, 7)->stopped, INT64_MIN);
 	assert_null(dims_thread(d, 7)->exe.data);
-	assert_int_equal(dims_count(d, TABLE_THREAD), 8);
+	assert_int_equal(dims_count(d, TABLE_THREAD, 0), 8);
 	assert_int_equal(dims_rows(d, TABLE_THREAD), 1);
 	assert_null(dims_thread(d, 3));
 }
 
-/* Two traces read as one: the generation is an id within its own trace. */
+/* Two recordings read as one: the generation is an id as the others are. */
 static void test_composed_ids(void **state)
 {
 	const int64_t second = 1ll << 40;
@@ -177,14 +177,14 @@ static void test_composed_ids(void **state)
 	must(batch_new(&b, TABLE_FILE));
 	row = add_file(b, 0, 0);
 	must(batch_set_str(b, FILE_PATH, row, "/one"));
-	row = add_file(b, second | 0, 0);
+	row = add_file(b, second | 0, second);
 	must(batch_set_str(b, FILE_PATH, row, "/two"));
-	row = add_file(b, second | 1, 0);
+	row = add_file(b, second | 1, second);
 	must(batch_set_str(b, FILE_PATH, row, "/three"));
 	must(dims_apply(d, b));
 	assert_bytes(dims_file_name(d, 0), "/one");
 	assert_bytes(dims_file_name(d, second), "/three");
-	assert_int_equal(dims_count(d, TABLE_FILE), 1);
+	assert_int_equal(dims_count(d, TABLE_FILE, 0), 1);
 	assert_int_equal(dims_rows(d, TABLE_FILE), 3);
 	assert_int_equal(dims_id_at(d, TABLE_FILE, 2), second | 1);
 }

@@ -69,7 +69,7 @@ static void grows(void **state)
 		got = read_rows(s, TABLE_OP);
 		assert_int_equal(got->rows, all->rows);
 		assert_rows(all, 0, got);
-		assert_int_equal(dims_count(store_dims(s), TABLE_FILE), 60);
+		assert_int_equal(dims_count(store_dims(s), TABLE_FILE, 0), 60);
 		store_damage(s, &damage);
 		assert_int_equal(damage.blocks, 0);
 		batch_free(got);

@@ -124,7 +124,7 @@ static void many_rows(void **state)
 		assert_int_equal(batch_append(all, b[i], 0, b[i]->rows), 0);
 	print_message("%.2f bytes per row, all told\n", (double)store_bytes(s) / 80000);
 	assert_true(store_bytes(s) <= 80000 * 10); /* the goal of the design */
-	assert_int_equal(dims_count(store_dims(s), TABLE_FILE), 60);
+	assert_int_equal(dims_count(store_dims(s), TABLE_FILE, 0), 60);
 	check_table(s, b[0], false, ~0ull);
 	for (unsigned int i = 0; i < 5; i++)
 		batch_free(b[i]);

@@ -108,7 +108,7 @@ static bool same_trace(const struct work *w)
 
 static int load_run_called(struct work *w, struct run *run, struct error *err)
 {
-	size_t count = dims_dense(store_dims(run->in->store), TABLE_FILE);
+	size_t count = dims_dense(store_dims(run->in->store), TABLE_FILE, 0);
 	_cleanup_scan_result_ struct scan_result sums = {0};
 	_cleanup_free_ int64_t *alias = malloc((count + 1) * sizeof(*alias));
 	int r;

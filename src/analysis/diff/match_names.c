@@ -199,7 +199,7 @@ static int match_names_note(struct names *n, uint32_t *ids, size_t count, size_t
 
 static int make_ids(const struct dims *d, enum table_id table, uint32_t **ret, size_t *ret_count)
 {
-	*ret_count = dims_dense(d, table);
+	*ret_count = dims_dense(d, table, 0);
 	*ret = malloc((*ret_count + 1) * sizeof(**ret));
 	for (size_t i = 0; *ret && i < *ret_count; i++)
 		(*ret)[i] = LABEL_NONE;

@@ -376,8 +376,10 @@ static int process_row(struct decode *d, const struct wire_thread *w, int64_t ke
 			  w->argv_len - !((const uint8_t *)(w + 1))[w->argv_len - 1]);
 	if (exe.data)
 		SET_BYTES(PROCESS_EXE, exe.data, exe.len);
-	if (w->process_start)
+	if (w->process_start) {
 		SET(PROCESS_STARTED, (int64_t)w->process_start + d->boot_offset);
+		SET(PROCESS_BORN, (int64_t)w->process_start);
+	}
 	SET(PROCESS_HOST_ID, HOST_KEY);
 	return r;
 }
@@ -463,6 +465,8 @@ static int decode_thread(struct decode *d, const struct wire_thread *w, struct b
 		SET(THREAD_NET_NS, w->net_ns);
 	}
 	SET(THREAD_SINCE, (int64_t)w->head.time + d->opt.clock_offset);
+	if (w->start)
+		SET(THREAD_BORN, (int64_t)w->start);
 	return r;
 }
 
@@ -544,7 +548,8 @@ uint64_t decode_process_start(const struct decode *d, int32_t tgid)
 	return 0;
 }
 
-int decode_begin(struct decode *d, struct batch_set *out)
+/* The machine; with `ended` as recording ends, again. */
+static int host_row(const struct decode *d, bool ended, struct batch_set *out)
 {
 	struct utsname u;
 	struct batch *b = NULL;
@@ -565,7 +570,22 @@ int decode_begin(struct decode *d, struct batch_set *out)
 	SET_BYTES(HOST_MACHINE, u.machine, strlen(u.machine));
 	SET(HOST_CPUS, sysconf(_SC_NPROCESSORS_ONLN));
 	SET(HOST_CLOCK_OFFSET, d->opt.clock_offset);
+	SET(HOST_CLOCK_AT, d->opt.clock_at);
+	if (ended) {
+		SET(HOST_END_OFFSET, clock_offset_ns());
+		SET(HOST_END_AT, clock_realtime_ns());
+	}
 	return r;
+}
+
+int decode_begin(struct decode *d, struct batch_set *out)
+{
+	return host_row(d, false, out);
+}
+
+int decode_end(struct decode *d, struct batch_set *out)
+{
+	return host_row(d, true, out);
 }
 
 int decode_unseen(struct decode *d, const struct wire_thread *w, struct bytes exe,

@@ -82,6 +82,7 @@ struct decode_limits {
 
 struct decode_options {
 	int64_t clock_offset;
+	int64_t clock_at; /* when it was measured, ns since the epoch */
 	bool raw_args;
 	bool no_argv;
 	uint32_t mnt_ns;	     /* of the recorder */
@@ -107,6 +108,8 @@ int decode_file_turn(struct decode *d, const struct wire_file *w);
 int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct batch_set *out);
 /* The rows that say where we are: host. */
 int decode_begin(struct decode *d, struct batch_set *out);
+/* The row of the host again, with the clock's offset as recording ends. */
+int decode_end(struct decode *d, struct batch_set *out);
 
 /* ---- path.c: the path in a record of a file ---- */
 

@@ -610,6 +610,7 @@ static int source_finish(struct ebpf *e, struct batch_set *out)
 	if (!r && e->running_error)
 		r = losses_give_unknown(&e->losses, CAUSE_RUNNING_UNREAD, e->stopped, out);
 	r = r ? r : give_losses(e, out, MAX(e->stopped, e->losses.since));
+	r = r ? r : decode_end(e->decode, out);
 	e->proved = !e->recursion && !e->malformed && !e->decode->gaps && !e->unfollowed;
 	for (size_t i = 0; i < e->loaded.cpus; i++) {
 		const struct wire_cpu *c = &e->loaded.counters[i];
@@ -727,6 +728,7 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 	};
 	struct ebpf *e = calloc(1, sizeof(*e));
 	struct decode_options d = {.clock_offset = clock_offset_ns(),
+				   .clock_at = clock_realtime_ns(),
 				   .raw_args = opt->raw_args,
 				   .no_argv = opt->no_argv,
 				   .mnt_ns = own_mnt_ns(),

@@ -186,7 +186,7 @@ static int report_data_alias_files(struct report *r)
 	_cleanup_(map_free) struct map first = {0};
 	int e = 0;
 
-	r->alias_count = dims_dense(r->dims, TABLE_FILE);
+	r->alias_count = dims_dense(r->dims, TABLE_FILE, 0);
 	r->alias = calloc(r->alias_count + 1, sizeof(*r->alias));
 	r->members = calloc(r->alias_count + 1, sizeof(*r->members));
 	if (!r->alias || !r->members)

@@ -44,9 +44,6 @@ void words_free(const struct duckdb_api *d, struct words *w);
 /* The vocabulary of a CODE column, codes without a word included. */
 int words_of_vocab(const struct duckdb_api *d, const char *column, struct words *ret);
 
-/* Ids of trace k are k << 40 | id (store.h). */
-#define ID_TRACE_SHIFT 40
-#define ID_MASK	       ((1ll << ID_TRACE_SHIFT) - 1)
 
 static inline uint32_t words_ordinal(const struct words *w, uint64_t trace, uint64_t id)
 {

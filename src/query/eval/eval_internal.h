@@ -21,7 +21,6 @@
 #define CODES_MAX     4096  /* of a table by code: calls and errnos are below */
 #define SET_SPAN_MAX  65536 /* values of an `in` that become a set of bits */
 #define TRUE_IDS_MAX  4096  /* ids that are tried in the id set of a block */
-#define TRACE_SHIFT   40    /* ids of trace k are k << 40 | id (store/store.h) */
 #define TRACES_MAX    4096  /* traces that are read as one */
 #define WORD_UNKNOWN  UINT32_MAX
 #define TRUTH_UNKNOWN 2 /* beside 0 and 1 */
@@ -194,8 +193,8 @@ void id_table_free(struct eval_table *t);
 static inline const struct table_part *table_at(const struct eval_table *t, int64_t id,
 						size_t *ret_at)
 {
-	uint64_t trace = (uint64_t)id >> TRACE_SHIFT,
-		 low = (uint64_t)id & ((1ull << TRACE_SHIFT) - 1);
+	uint64_t trace = id_recording(id),
+		 low = id_own(id);
 
 	if (trace < t->part_count && low < t->parts[trace].count) {
 		*ret_at = low;

@@ -135,8 +135,8 @@ int table_begin(struct eval *e, struct eval_table *t)
 static int eval_table_part_of(struct eval_table *t, const struct dims *d, int64_t id,
 			      struct table_part **ret)
 {
-	uint64_t trace = (uint64_t)id >> TRACE_SHIFT,
-		 low = (uint64_t)id & ((1ull << TRACE_SHIFT) - 1);
+	uint64_t trace = id_recording(id),
+		 low = id_own(id);
 	int r;
 
 	assert(!t->by_code);
@@ -155,7 +155,7 @@ static int eval_table_part_of(struct eval_table *t, const struct dims *d, int64_
 	if (low < (*ret)->count)
 		return 0;
 	/* Ids come in order, so that room is made for those to come. */
-	r = part_grow(t, *ret, trace ? low + 1 : MAX((size_t)low + 1, dims_dense(d, t->ids)));
+	r = part_grow(t, *ret, MAX((size_t)low + 1, dims_dense(d, t->ids, trace)));
 	if (r < 0)
 		return r;
 	assert(low < (*ret)->count);
@@ -176,7 +176,7 @@ static int update_id(struct eval *e, struct eval_table *t, struct eval_scalar *s
 				 schema_table(t->ids)->name);
 	s->id = id;
 	if (r >= 0)
-		r = eval_table_fill(t, p, (size_t)id & ((1ull << TRACE_SHIFT) - 1), s);
+		r = eval_table_fill(t, p, (size_t)id_own(id), s);
 	if (r == -EOVERFLOW) {
 		buf_clear(b);
 		(void)!query_entity_text(t->ids, s->dims, id, b);
@@ -320,7 +320,7 @@ static int list_true(struct eval_table *t)
 	for (size_t k = 0; k < t->part_count; k++) {
 		for (size_t i = 0; i < t->parts[k].count; i++) {
 			if (t->parts[k].truth[i] == 1)
-				t->true_ids[n++] = (int64_t)(k << TRACE_SHIFT | i);
+				t->true_ids[n++] = id_compose((int64_t)i, k);
 		}
 	}
 	assert(n == cap);

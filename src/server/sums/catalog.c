@@ -9,7 +9,6 @@
 #include "names/names.h"
 #include "schema/vocab.h"
 
-#define TRACE_SHIFT 40
 #define TRACES_MAX  256u
 #define SPARSE	    4u /* ids beyond so many times the files are looked up, not listed */
 #define NONE	    UINT32_MAX
@@ -151,8 +150,8 @@ struct bytes catalog_base(struct bytes name)
 
 static struct entry *entry_of(const struct catalog *c, int64_t id)
 {
-	uint64_t trace = (uint64_t)id >> TRACE_SHIFT;
-	uint64_t own = (uint64_t)id & ((1ull << TRACE_SHIFT) - 1);
+	uint64_t trace = id_recording(id);
+	uint64_t own = id_own(id);
 
 	return trace < TRACES_MAX && own < c->count[trace] ? &c->entries[trace][own] : NULL;
 }
@@ -160,8 +159,8 @@ static struct entry *entry_of(const struct catalog *c, int64_t id)
 /* The place of an id, made where ids lie close enough; NULL where it has none. */
 static int need_entry(struct catalog *c, const struct dims *d, int64_t id, struct entry **ret)
 {
-	uint64_t trace = (uint64_t)id >> TRACE_SHIFT;
-	uint64_t own = (uint64_t)id & ((1ull << TRACE_SHIFT) - 1);
+	uint64_t trace = id_recording(id);
+	uint64_t own = id_own(id);
 	size_t cap;
 	void *p;
 
@@ -215,8 +214,8 @@ static int catalog_take_file(struct catalog *c, const struct dims *d, int64_t id
 		r = need_entry(c, d, id, &e);
 	if (r < 0)
 		return r;
-	if (e && (uint64_t)inode >> TRACE_SHIFT == (uint64_t)id >> TRACE_SHIFT)
-		e->file = (uint32_t)((uint64_t)inode & ((1ull << TRACE_SHIFT) - 1));
+	if (e && id_recording(inode) == id_recording(id))
+		e->file = (uint32_t)id_own(inode);
 	r = take_folder(c, d, inode, &folder);
 	if (r >= 0)
 		r = need_entry(c, d, inode, &e);
@@ -273,7 +272,7 @@ int64_t catalog_file(const struct catalog *c, const struct dims *d, int64_t id)
 	int64_t file;
 
 	if (e && e->file != NONE)
-		file = (id >> TRACE_SHIFT) << TRACE_SHIFT | e->file;
+		file = id_compose(e->file, id_recording(id));
 	else
 		file = names_inode(d, id);
 	return c->same.count && map_get(&c->same, (uint64_t)file, &other) ? (int64_t)other : file;

@@ -4,7 +4,6 @@
 #include "server/sums/catalog.h"
 #include "server/sums/who.h"
 
-#define TRACE_SHIFT 40
 #define OWN_BITS    32 /* of a file's id within its trace; what is beyond counts without a file */
 #define TRACE_BITS  8
 #define CODE_BITS   12 /* of an operation, an error */
@@ -19,8 +18,8 @@ static uint64_t failures_make_key(int64_t op, int64_t err, int64_t file_id)
 {
 	uint64_t codes = ((uint64_t)op & ((1u << CODE_BITS) - 1)) << CODE_BITS |
 			 ((uint64_t)err & ((1u << CODE_BITS) - 1));
-	uint64_t own = (uint64_t)file_id & ((1ull << TRACE_SHIFT) - 1);
-	uint64_t trace = (uint64_t)file_id >> TRACE_SHIFT;
+	uint64_t own = id_own(file_id);
+	uint64_t trace = id_recording(file_id);
 
 	if (file_id < 0 || own >= NO_FILE || trace >> TRACE_BITS)
 		return codes << (OWN_BITS + TRACE_BITS) | NO_FILE;
@@ -31,7 +30,7 @@ static int64_t key_file(uint64_t key)
 {
 	uint64_t own = key & NO_FILE, trace = key >> OWN_BITS & ((1u << TRACE_BITS) - 1);
 
-	return own == NO_FILE ? -1 : (int64_t)(trace << TRACE_SHIFT | own);
+	return own == NO_FILE ? -1 : id_compose((int64_t)own, trace);
 }
 
 int failures_add_key(struct failures *f, uint64_t key, uint64_t calls)

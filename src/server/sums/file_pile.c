@@ -20,16 +20,16 @@ void file_dense_free(struct file_dense *d)
 
 bool file_dense_has(const struct file_dense *d, int64_t id)
 {
-	uint64_t trace = (uint64_t)id >> FILE_TRACE_SHIFT;
+	uint64_t trace = id_recording(id);
 
 	return trace < FILE_TRACES_MAX &&
-	       ((uint64_t)id & ((1ull << FILE_TRACE_SHIFT) - 1)) < d->count[trace];
+	       id_own(id) < d->count[trace];
 }
 
 struct sums_file *file_dense_at(const struct file_dense *d, int64_t id)
 {
-	return file_dense_has(d, id) ? &d->by_trace[(uint64_t)id >> FILE_TRACE_SHIFT]
-						   [(uint64_t)id & ((1ull << FILE_TRACE_SHIFT) - 1)]
+	return file_dense_has(d, id) ? &d->by_trace[id_recording(id)]
+						   [id_own(id)]
 				     : NULL;
 }
 
@@ -120,11 +120,11 @@ static int make_dense(struct file_pile *p)
 	for (size_t i = 0; i < store_block_count(p->store); i++) {
 		const struct store_block *b = store_block(p->store, i);
 		int64_t max = b->table == TABLE_OP && b->rows ? b->max[OP_FILE_ID] : -1;
-		uint64_t trace = (uint64_t)max >> FILE_TRACE_SHIFT;
+		uint64_t trace = id_recording(max);
 
 		if (max >= 0 && trace < FILE_TRACES_MAX)
 			want[trace] = MAX(want[trace],
-					  (size_t)(max & ((1ll << FILE_TRACE_SHIFT) - 1)) + 1);
+					  (size_t)id_own(max) + 1);
 	}
 	return file_dense_make(&p->dense, want, files);
 }

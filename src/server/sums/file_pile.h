@@ -7,7 +7,6 @@
 
 #include "server/sums/sums.h"
 
-#define FILE_TRACE_SHIFT 40
 #define FILE_TRACES_MAX	 256u
 
 /* Sums of every file of every trace, by id; those that have none are all 0. Starts as {0}. */

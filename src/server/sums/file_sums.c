@@ -77,7 +77,7 @@ static size_t file_sums_pack(struct sums_file *files, size_t count, uint64_t tra
 		if (!files[i].all)
 			continue;
 		files[n] = files[i];
-		files[n++].id = (int64_t)(trace << FILE_TRACE_SHIFT | i);
+		files[n++].id = id_compose((int64_t)i, trace);
 	}
 	return n;
 }

@@ -279,14 +279,14 @@ bool column_is_id(enum table_id table, unsigned int column)
 	return schema_refers(table, column) >= 0;
 }
 
-static void compose_ids(struct batch *b, unsigned int column, uint64_t trace)
+static void compose_ids(struct batch *b, unsigned int column, uint64_t recording)
 {
 	struct column *c = &b->columns[column];
 
-	if (!trace || !c->val || !column_is_id(b->table, column))
+	if (!recording || !c->val || !column_is_id(b->table, column))
 		return;
 	for (size_t i = 0; i < b->rows; i++)
-		c->val[i] = column_compose(c->val[i], trace);
+		c->val[i] = id_compose(c->val[i], recording);
 	if (!c->nulls)
 		return;
 	for (size_t i = 0; i < b->rows; i++) {
@@ -296,14 +296,14 @@ static void compose_ids(struct batch *b, unsigned int column, uint64_t trace)
 }
 
 /* Back to what the file holds. */
-static void decompose_ids(struct batch *b, unsigned int column, uint64_t trace)
+static void decompose_ids(struct batch *b, unsigned int column, uint64_t recording)
 {
 	struct column *c = &b->columns[column];
 
-	if (!trace || !c->val || !column_is_id(b->table, column))
+	if (!recording || !c->val || !column_is_id(b->table, column))
 		return;
 	for (size_t i = 0; i < b->rows; i++)
-		c->val[i] &= (1ll << STORE_TRACE_SHIFT) - 1;
+		c->val[i] &= ID_OWN_MASK;
 }
 
 static void begin_block(struct decoder *d, const struct decode_source *s)
@@ -387,7 +387,7 @@ static int decode_set(struct decoder *d, uint64_t columns, const char **ret_why)
 	d->given |= columns;
 	for (unsigned int i = 0; i < count; i++) {
 		if (d->given >> i & 1)
-			compose_ids(d->batch, i, d->src->trace);
+			compose_ids(d->batch, i, d->src->recording);
 		else
 			batch_drop_column(d->batch, i);
 	}
@@ -417,7 +417,7 @@ int decode_columns(struct decoder *d, const struct decode_source *s, uint64_t co
 	batch_clear(d->batch);
 	batch_resize(d->batch, s->view.head->rows);
 	if (s->table == TABLE_OP)
-		d->batch->row_id = column_compose((int64_t)(s->view.head->seq << 16), s->trace);
+		d->batch->row_id = id_compose((int64_t)(s->view.head->seq << 16), s->trace);
 	r = decode_block_begin(d, s, columns);
 	if (r >= 0)
 		r = decode_set(d, columns, ret_why);
@@ -438,7 +438,7 @@ int decode_more(struct decoder *d, uint64_t columns, const char **ret_why)
 	/* predictions are made from ids as the file has them */
 	for (unsigned int i = 0; i < d->batch->def->column_count; i++) {
 		if (d->given >> i & 1)
-			decompose_ids(d->batch, i, d->src->trace);
+			decompose_ids(d->batch, i, d->src->recording);
 	}
 	return decode_set(d, columns, ret_why);
 }

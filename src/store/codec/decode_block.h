@@ -2,6 +2,7 @@
 /* decode_block.h: a block's columns back to a batch. Inside store/ only. */
 #pragma once
 
+#include "batch/ids.h"
 #include "store/file/block.h"
 
 struct decoder;
@@ -17,7 +18,8 @@ struct decode_source {
 	struct block_view view;
 	enum table_id table;
 	const uint8_t *to_ours; /* [256]: our column of a column in the file, 0xff: unknown */
-	uint64_t trace;		/* composed into ids */
+	uint64_t trace;		/* composed into the numbers of rows */
+	uint64_t recording;	/* composed into ids */
 };
 
 /*
@@ -46,10 +48,3 @@ int decode_blob_at(struct decoder *d, const struct decode_source *s, unsigned in
 /* True for columns that hold ids of their own trace. */
 bool column_is_id(enum table_id table, unsigned int column);
 
-/* An id of a trace among several; a damaged file's ids stay within its trace. */
-static inline int64_t column_compose(int64_t id, uint64_t trace)
-{
-	uint64_t own = (uint64_t)id & ((1ull << STORE_TRACE_SHIFT) - 1);
-
-	return trace ? (int64_t)(trace << STORE_TRACE_SHIFT | own) : id;
-}

@@ -82,13 +82,14 @@ bool events_next(const uint8_t **p, const uint8_t *end, struct event_range *ret)
 	return true;
 }
 
-/* Where a CPU's numbers go on: by trace and CPU. */
-static int add_range(struct store_events *sum, struct map *next, uint32_t trace,
+/* Where a CPU's numbers go on: by recording and CPU. Where the first files were dropped, with any number. */
+static int add_range(struct store_events *sum, struct map *next, const struct trace *t,
 		     const struct event_range *e)
 {
-	uint64_t key = (uint64_t)trace << 32 ^ e->cpu, from = 0;
+	uint64_t key = (uint64_t)t->recording << 32 ^ e->cpu, from = 0;
 
-	map_get(next, key, &from);
+	if (!map_get(next, key, &from) && t->part)
+		from = e->first;
 	sum->told = true;
 	sum->gaps += e->first != from;
 	sum->numbers += e->numbers;
@@ -112,7 +113,7 @@ void store_events(const struct store *s, struct store_events *ret)
 			struct event_range e;
 
 			while (x->kind == EXTRA_EVENTS && r >= 0 && events_next(&p, end, &e))
-				r = add_range(ret, &next, b->pub.trace, &e);
+				r = add_range(ret, &next, &s->traces[b->pub.trace], &e);
 		}
 	}
 	/* Without memory nothing is proved. */

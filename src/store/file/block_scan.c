@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "store/file/reader.h"
+#include "store/file/recordings.h"
 #include "store/file/block_scan.h"
 
 #define SEARCH_BYTES (1u << 20) /* looked through at a time */
@@ -117,11 +117,11 @@ static int64_t search(struct search *s, const struct trace *t, uint64_t at)
 
 static int64_t block_scan_compose(const struct block *b, unsigned int column, int64_t v)
 {
-	return column_is_id(b->pub.table, column) ? column_compose(v, b->pub.trace) : v;
+	return column_is_id(b->pub.table, column) ? id_compose(v, b->pub.recording) : v;
 }
 
 /* Min, max and nulls by our columns. */
-static int fill_stats(struct block *b)
+static int fill_stats(const struct store *s, struct block *b)
 {
 	unsigned int n = schema_table(b->pub.table)->column_count;
 	int64_t *min, *max;
@@ -147,6 +147,11 @@ static int fill_stats(struct block *b)
 		nulls[ours] = e->nulls;
 		if (e->min > e->max || e->nulls == b->pub.rows)
 			continue;
+		if (recordings_replace(s, b->pub.table, ours)) { /* any id */
+			min[ours] = 0;
+			max[ours] = INT64_MAX;
+			continue;
+		}
 		min[ours] = block_scan_compose(b, ours, e->min);
 		max[ours] = block_scan_compose(b, ours, e->max);
 	}
@@ -204,7 +209,7 @@ static size_t find_pair(const struct store *s, const struct store_block *summary
 	return SIZE_MAX;
 }
 
-struct block *scan_new_block(struct trace *t, uint64_t offset, struct found_block *c)
+struct block *scan_new_block(const struct store *s, struct trace *t, uint64_t offset, struct found_block *c)
 {
 	const struct block_header *h = c->view.head;
 	enum table_id table = (enum table_id)t->names->meta.table[h->table];
@@ -217,6 +222,7 @@ struct block *scan_new_block(struct trace *t, uint64_t offset, struct found_bloc
 	b->to_ours = t->names->meta.column[table];
 	b->pub = (struct store_block){.table = table,
 				      .trace = t->number,
+				      .recording = t->recording,
 				      .seq = h->seq,
 				      .offset = offset,
 				      .rows = h->rows,
@@ -224,7 +230,7 @@ struct block *scan_new_block(struct trace *t, uint64_t offset, struct found_bloc
 				      .long_calls = (h->flags & BLOCK_LONG_CALLS) != 0,
 				      .pair = SIZE_MAX};
 	fill_range(b);
-	if (fill_stats(b) < 0) {
+	if (fill_stats(s, b) < 0) {
 		free(b);
 		return NULL;
 	}
@@ -246,7 +252,7 @@ static struct block *block_scan_add_block(struct store *s, struct trace *t, uint
 			return NULL;
 		s->chunks[i / BLOCKS_PER_CHUNK] = chunk;
 	}
-	b = scan_new_block(t, offset, c);
+	b = scan_new_block(s, t, offset, c);
 	if (!b)
 		return NULL;
 	take_until(t, b);

@@ -311,7 +311,7 @@ static const char *check_trace_unpack(const struct checker *v, struct decoder *d
 	struct decode_source src = reader_source(v->s, b);
 	const char *why = NULL;
 
-	src.trace = 0; /* ids as the file has them */
+	src.recording = 0; /* ids as the file has them */
 	*ret_code = decode_columns(decoder, &src, ~0ull, ret, &why);
 	if (*ret_code == -EIO)
 		why = strerror(EIO);

@@ -136,7 +136,7 @@ static int aside_add(struct digest_maker *m, struct block *summary)
 	if (digest_is_due(m->digester, 0) ||
 	    (m->trace != b->pub.trace && !digest_is_empty(m->digester)))
 		return 1;
-	src.trace = 0; /* ids as the file has them */
+	src.trace = src.recording = 0; /* ids as the file has them */
 	r = reader_verify_for_use(m->s, m->decoder, summary, &why);
 	if (r >= 0)
 		r = decode_columns(m->decoder, &src, ~0ull, &rows, &why);

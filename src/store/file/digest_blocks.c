@@ -117,7 +117,7 @@ static int digest_take_times(struct store *s, struct trace *t, uint64_t offset, 
 		return r == -EBADMSG ? 0 : r;
 	if (!digest_find_blocks(s, t, before, seqs, d))
 		return 0;
-	d->times = scan_new_block(t, offset, c);
+	d->times = scan_new_block(s, t, offset, c);
 	if (!d->times)
 		return -ENOMEM;
 	d->before = atomic_load(&s->digests);
@@ -137,7 +137,7 @@ static int digest_take_files(struct trace *t, uint64_t offset, struct found_bloc
 
 	if (!d || c->view.head->seq != d->times->pub.seq + 1 || !varint_get(&p, end, &d->seconds))
 		return 0;
-	b = scan_new_block(t, offset, c);
+	b = scan_new_block(s, t, offset, c);
 	if (!b)
 		return -ENOMEM;
 	atomic_store(&d->files, b);
@@ -253,7 +253,7 @@ static int digest_sum_again(struct store *s, struct decoder *decoder, const stru
 		if (summary == SIZE_MAX)
 			return 0;
 		src = reader_source(s, reader_block(s, summary));
-		src.trace = 0; /* ids as the file has them */
+		src.trace = src.recording = 0; /* ids as the file has them */
 		r = decode_verify(decoder, &src, &why);
 		if (r >= 0)
 			r = decode_columns(decoder, &src, ~0ull, &rows, &why);
@@ -309,7 +309,7 @@ int digest_compare(struct store *s, struct decoder *decoder, const struct digest
 		times = files = NULL;
 	if (r < 0)
 		return r == -EBADMSG ? 0 : r;
-	src.trace = 0;
+	src.trace = src.recording = 0;
 	r = decode_columns(decoder, &src, ~0ull, &rows, ret_why);
 	wanted = b == d->times ? times : files;
 	if (r < 0 || !times)

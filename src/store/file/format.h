@@ -24,7 +24,6 @@
 #define STORE_BLOB_MAX	   (1u << 25) /* bytes of one byte column, or of a blob, unpacked */
 #define STORE_BLOB_CUT	   (1u << 22) /* the writer cuts a block at so many bytes in byte columns */
 #define STORE_ENTRIES_MAX  192u	      /* 64 columns, a null map each, some to spare */
-#define STORE_TRACE_SHIFT  40	      /* ids of trace k are k << 40 | id */
 #define STORE_TRACES_MAX   4096u
 #define STORE_LONG_CALL_NS 100000000ll
 #define STORE_DICT_MAX	   256u
@@ -37,7 +36,8 @@ struct file_header {
 	uint32_t header_len;	      /* the first block begins here */
 	uint8_t mark[STORE_MARK_LEN]; /* random */
 	int64_t created;	      /* ns since the epoch */
-	uint64_t reserved[2];
+	uint64_t recording;	      /* random, the same in all its files; 0: this is all of it */
+	uint64_t part;		      /* number of the file in its recording: 0, 1, 2, ... */
 	uint64_t checksum; /* xxh3 of the bytes before */
 };
 static_assert(sizeof(struct file_header) == 64, "as documented");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reader.c: traces opened and read as one. */
-#include "store/file/reader.h"
+#include "store/file/recordings.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,6 +17,7 @@ struct store_cursor {
 	struct store *store;
 	struct decoder *decoder;
 	struct block *block; /* that was decoded last */
+	uint64_t columns;    /* of it */
 };
 
 /* ---- blocks and damage ---- */
@@ -67,6 +68,7 @@ struct decode_source reader_source(const struct store *s, const struct block *b)
 		.table = b->pub.table,
 		.to_ours = b->to_ours,
 		.trace = b->pub.trace,
+		.recording = b->pub.recording,
 	};
 }
 
@@ -131,6 +133,9 @@ static int open_file(struct store *s, const char *path, int fd, const struct sta
 			    .dev = st->st_dev,
 			    .ino = st->st_ino,
 			    .number = (uint32_t)s->trace_count,
+			    .recording_key = h.recording,
+			    .part = h.part,
+			    .created = h.created,
 			    .next = h.header_len,
 			    .until = UNTIL_UNKNOWN,
 			    .changed = st->st_ctim,
@@ -299,8 +304,13 @@ static void reader_look_at_file(struct store *s, const char *folder, const char 
 		return;
 	/* what is not a trace, or not yet, is looked at again for a while */
 	if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_ctime >= s->looked - YOUNG_S &&
-	    !reader_is_known(s, &st))
-		add_trace(s, path, true, &unread);
+	    !reader_is_known(s, &st)) {
+		size_t before = s->trace_count;
+
+		/* without memory it is another recording's */
+		if (add_trace(s, path, true, &unread) > 0 && s->trace_count > before)
+			(void)!recordings_add(s, &s->traces[before]);
+	}
 	free(path);
 }
 
@@ -358,6 +368,9 @@ int store_open(struct store **ret, const char *const *paths, size_t count, struc
 	r = open_paths(s, paths, count, err);
 	if (r < 0)
 		return r;
+	r = recordings_order(s);
+	if (r < 0)
+		return error_errno(err, r, "cannot open the trace %s", paths[0]);
 	s->looked = time(NULL);
 	r = s->folder_count ? reader_make_room(s, ROOM_LATER) : 0;
 	if (r < 0)
@@ -506,7 +519,7 @@ bool store_block_has_id(const struct store *s, size_t i, unsigned int column, in
 		return false;
 	while ((x = block_extra(&b->view, x))) {
 		if (x->kind == EXTRA_ID_SET && b->to_ours[x->column] == column)
-			return block_set_has(x, (uint64_t)id & ((1ull << STORE_TRACE_SHIFT) - 1));
+			return block_set_has(x, id_own(id));
 	}
 	return true;
 }
@@ -595,10 +608,18 @@ const struct dims *store_dims_few(const struct store *s)
 void store_damage(const struct store *s, struct store_damage *ret)
 {
 	pthread_mutex_t *lock = (pthread_mutex_t *)&s->lock;
+	const char *behind = NULL;
+	uint64_t missing;
 
 	pthread_mutex_lock(lock);
 	*ret = s->damage;
 	pthread_mutex_unlock(lock);
+	missing = recordings_gaps(s, &behind);
+	if (missing && !ret->blocks)
+		snprintf(ret->first, sizeof(ret->first), "%llu file%s missing before %.200s",
+			 (unsigned long long)missing, missing == 1 ? "" : "s", behind);
+	ret->blocks += missing;
+	ret->gaps |= missing != 0;
 	for (size_t i = 0; i < s->trace_count; i++) {
 		const struct trace *t = &s->traces[i];
 
@@ -725,6 +746,31 @@ static int decode_failed(struct store_cursor *c, struct block *b, int r, const c
 		     : 0;
 }
 
+/* Which generations are one is known once all rows of files are. */
+static int cursor_replace(struct store_cursor *c, const struct batch *b)
+{
+	if (b->table == TABLE_FILE && c->columns >> FILE_INODE & 1) {
+		int r = need_files(c->store, NULL, true);
+
+		if (r < 0)
+			return r;
+	}
+	recordings_apply(c->store, b, c->columns);
+	return 0;
+}
+
+/* True where decoding more of the block must begin again: columns are made from ids as the file has them. */
+static bool cursor_replaces(const struct store_cursor *c, uint64_t columns)
+{
+	enum table_id table = c->block->pub.table;
+
+	for (unsigned int i = 0; i < schema_table(table)->column_count; i++) {
+		if (columns >> i & 1 && recordings_replace(c->store, table, i))
+			return true;
+	}
+	return false;
+}
+
 /* Decodes a block that was verified with the result r. */
 static int decode_verified(struct store_cursor *c, struct block *b, int r, const char *why,
 			   uint64_t columns, const struct batch **ret, struct error *err)
@@ -732,11 +778,14 @@ static int decode_verified(struct store_cursor *c, struct block *b, int r, const
 	struct decode_source src = reader_source(c->store, b);
 
 	c->block = NULL;
+	c->columns = columns;
 	/* of sums the block that they stand for may be what is damaged, and is counted */
 	if (r == -EBADMSG)
 		return left_out(c, b, why, err);
 	if (r >= 0)
 		r = decode_columns(c->decoder, &src, columns, ret, &why);
+	if (r >= 0 && c->store->united)
+		r = cursor_replace(c, *ret);
 	c->block = r < 0 ? NULL : b;
 	return decode_failed(c, b, r, why, err);
 }
@@ -771,10 +820,20 @@ int store_decode_digest(struct store_cursor *c, const struct store_digest *d,
 
 int store_decode_more(struct store_cursor *c, uint64_t columns, struct error *err)
 {
+	const struct batch *same = NULL;
 	const char *why = "";
 	int r;
 
 	assert(c->block);
-	r = decode_more(c->decoder, columns, &why);
+	c->columns |= columns;
+	if (c->store->united && cursor_replaces(c, c->columns)) {
+		struct decode_source src = reader_source(c->store, c->block);
+
+		r = decode_columns(c->decoder, &src, c->columns, &same, &why);
+	} else {
+		r = decode_more(c->decoder, columns, &why);
+	}
+	if (r >= 0 && same)
+		r = cursor_replace(c, same);
 	return decode_failed(c, c->block, r, why, err);
 }

@@ -28,6 +28,9 @@ struct trace {
 	dev_t dev;
 	ino_t ino;
 	uint32_t number;
+	uint32_t recording; /* which of those that are read: composed into ids */
+	uint64_t recording_key, part; /* struct file_header */
+	int64_t created;
 	uint8_t mark[STORE_MARK_LEN];
 	struct names *names; /* the last */
 	uint64_t next;	     /* where the next block is expected */
@@ -103,6 +106,8 @@ struct store {
 	struct block *
 		*chunks[CHUNKS_MAX]; /* blocks never move: cursors run while others are found */
 	atomic_size_t count;
+	size_t recordings;
+	bool united; /* several recordings, now or later: dims_unite() */
 	struct dims *dims;
 	pthread_mutex_t files_lock; /* rows come into dims */
 	atomic_bool files_loaded;

@@ -171,11 +171,11 @@ DEFINE_CLEANUP(struct topk_files *, topk_files_free)
 /* False where there is no place for an id like this. */
 static bool note_id(size_t *counts, int64_t id)
 {
-	uint64_t trace = (uint64_t)id >> ID_TRACE_SHIFT;
+	uint64_t trace = id_recording(id);
 
 	if (id < 0 || trace >= BEST_TRACES_MAX)
 		return false;
-	counts[trace] = MAX(counts[trace], (size_t)(id & ID_MASK) + 1);
+	counts[trace] = MAX(counts[trace], (size_t)id_own(id) + 1);
 	return true;
 }
 
@@ -236,9 +236,9 @@ static int topk_files_make_room(struct topk_files *b, const struct rows_bind *bi
 
 static struct part *topk_files_find(struct topk_files *b, int64_t id, size_t *at)
 {
-	struct part *p = &b->parts[(uint64_t)id >> ID_TRACE_SHIFT & (BEST_TRACES_MAX - 1)];
+	struct part *p = &b->parts[id_recording(id) & (BEST_TRACES_MAX - 1)];
 
-	*at = (size_t)(id & ID_MASK);
+	*at = (size_t)id_own(id);
 	return id >= 0 && *at < p->count ? p : NULL;
 }
 
@@ -394,7 +394,7 @@ static int join_versions(struct topk_files *b, const struct dims *d)
 
 		for (size_t i = 0; i < p->count && r >= 0; i++) {
 			if (is_there(p, i))
-				r = join_version(b, d, p, i, (int64_t)(k << ID_TRACE_SHIFT | i));
+				r = join_version(b, d, p, i, id_compose((int64_t)i, k));
 		}
 	}
 	return r;
@@ -445,7 +445,7 @@ static size_t topk_files_choose(const struct topk_files *b, struct pick *heap, s
 	for (size_t k = 0; k < BEST_TRACES_MAX; k++) {
 		for (size_t i = 0; i < b->parts[k].count; i++) {
 			const struct pick one = {b->parts[k].sums[i],
-						 (int64_t)(k << ID_TRACE_SHIFT | i)};
+						 id_compose((int64_t)i, k)};
 
 			if (!is_there(&b->parts[k], i))
 				continue;
@@ -507,7 +507,7 @@ static int put_several(const struct topk_files *b, const struct dims *d, size_t 
 		for (size_t i = 0; i < p->count && r >= 0; i++) {
 			ret->files += is_there(p, i);
 			if (has_bit(p, i))
-				r = map_set(&ret->ids, k << ID_TRACE_SHIFT | i, 0);
+				r = map_set(&ret->ids, (uint64_t)id_compose((int64_t)i, k), 0);
 			if (ret->ids.count > max)
 				return 0;
 		}

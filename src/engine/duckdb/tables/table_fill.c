@@ -123,7 +123,7 @@ static uint32_t ordinal_of_id(const struct words *w, const struct batch *b, unsi
 	int64_t id = batch_get(b, column, row, -1);
 
 	return id < 0 ? WORD_NULL
-		      : words_ordinal(w, (uint64_t)id >> ID_TRACE_SHIFT, (uint64_t)(id & ID_MASK));
+		      : words_ordinal(w, id_recording(id), id_own(id));
 }
 
 static void fill_name(const struct duckdb_api *d, const struct scan_column *c, const struct rows *r,
@@ -179,7 +179,7 @@ static int64_t number_of_id(const struct numbers *n, const struct batch *b, unsi
 			    size_t row)
 {
 	int64_t id = batch_get(b, column, row, -1);
-	uint64_t trace = (uint64_t)id >> ID_TRACE_SHIFT, at = (uint64_t)(id & ID_MASK);
+	uint64_t trace = id_recording(id), at = id_own(id);
 
 	if (id < 0 || trace >= n->traces || at >= n->counts[trace])
 		return INT64_MIN;

@@ -194,10 +194,10 @@ static int count_ids(const struct dims *d, enum table_id table, size_t traces, s
 		return -ENOMEM;
 	for (size_t i = 0; i < dims_rows(d, table); i++) {
 		int64_t id = dims_id_at(d, table, i);
-		uint64_t trace = (uint64_t)id >> ID_TRACE_SHIFT;
+		uint64_t trace = id_recording(id);
 
 		if (trace < traces)
-			counts[trace] = MAX(counts[trace], (size_t)(id & ID_MASK) + 1);
+			counts[trace] = MAX(counts[trace], (size_t)id_own(id) + 1);
 	}
 	for (size_t k = 0; k < traces; k++) {
 		if (counts[k] > dims_ids_most(d, table)) {
@@ -239,14 +239,14 @@ static int words_fill(struct engine *e, enum name name, struct intern *texts, st
 		int64_t id = dims_id_at(dims, table, i);
 		struct bytes text = names_text(e, name, id);
 
-		if (!text.data || (uint64_t)id >> ID_TRACE_SHIFT >= w->traces)
+		if (!text.data || id_recording(id) >= w->traces)
 			continue;
 		buf_clear(&escaped);
 		r = engine_escape(text.data, text.len, &escaped);
 		if (r >= 0)
 			r = intern_add(texts, escaped.data ? escaped.data : (const uint8_t *)"",
 				       escaped.len,
-				       &w->ordinals[id >> ID_TRACE_SHIFT][id & ID_MASK]);
+				       &w->ordinals[id_recording(id)][id_own(id)]);
 	}
 	return r;
 }
@@ -325,8 +325,8 @@ static int numbers_make(struct engine *e, enum name name, struct numbers *n)
 	for (size_t i = 0; i < dims_rows(dims, table); i++) {
 		int64_t id = dims_id_at(dims, table, i);
 
-		if ((uint64_t)id >> ID_TRACE_SHIFT < traces)
-			n->values[id >> ID_TRACE_SHIFT][id & ID_MASK] = name_number(dims, id, name);
+		if (id_recording(id) < traces)
+			n->values[id_recording(id)][id_own(id)] = name_number(dims, id, name);
 	}
 	return 0;
 }

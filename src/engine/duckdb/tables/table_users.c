@@ -318,11 +318,6 @@ static int table_users_fill_bytes(const struct duckdb_api *d, const struct users
 	return 0;
 }
 
-static uint64_t table_users_compose(const struct user_table *t, bool id, uint64_t v)
-{
-	return id ? (v & (uint64_t)ID_MASK) | (uint64_t)t->trace << ID_TRACE_SHIFT : v;
-}
-
 static int table_users_fill(const struct duckdb_api *d, const struct users_bind *b,
 			    struct users_local *l, size_t column, size_t count, duckdb_vector out)
 {
@@ -344,8 +339,13 @@ static int table_users_fill(const struct duckdb_api *d, const struct users_bind 
 		} else if (type == USER_BOOL) {
 			((uint8_t *)to)[i] = user_value(l->reader, column, l->row + i) != 0;
 		} else {
-			((uint64_t *)to)[i] = table_users_compose(
-				l->table, id, user_value(l->reader, column, l->row + i));
+			uint64_t v = user_value(l->reader, column, l->row + i);
+
+			if (id)
+				v = (uint64_t)annotations_compose(b->e->store, l->table,
+								  &l->table->columns[column],
+								  (int64_t)v);
+			((uint64_t *)to)[i] = v;
 		}
 	}
 	return r;

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "batch/identity.h"
+
+#include <string.h>
+
+#include "batch/ids.h"
+#include "schema/vocab.h"
+
+#define HOST_NONE UINT64_MAX
+
+void identity_free(struct identity *k)
+{
+	map_free(&k->known);
+	map_free(&k->hosts);
+	buf_free(&k->key);
+	for (unsigned int i = 0; i < TABLE_COUNT; i++)
+		map_free(&k->others[i]);
+}
+
+int64_t identity_of(const struct identity *k, enum table_id table, int64_t id)
+{
+	uint64_t other;
+
+	return id >= 0 && map_get(&k->others[table], (uint64_t)id, &other) ? (int64_t)other : id;
+}
+
+/* ---- what identifies a thing: a text of numbers and names, each with its length ---- */
+
+static int put_int(struct buf *key, int64_t v)
+{
+	return buf_append(key, &v, sizeof(v));
+}
+
+/* A null is another value than the empty text. */
+static int put_bytes(struct buf *key, const struct batch *b, unsigned int column, size_t row)
+{
+	struct bytes v = {NULL, 0};
+	int r;
+
+	if (batch_is_null(b, column, row))
+		return put_int(key, -1);
+	v = batch_get_bytes(b, column, row);
+	r = put_int(key, (int64_t)v.len);
+	return r < 0 || !v.len ? r : buf_append(key, v.data, v.len);
+}
+
+static int put_column(struct buf *key, const struct batch *b, unsigned int column, size_t row)
+{
+	return put_int(key, batch_get(b, column, row, -1));
+}
+
+/* The machine on which a recording was made; negative where it is not known or there are several. */
+static int64_t identity_host(const struct identity *k, int64_t id)
+{
+	uint64_t host;
+
+	return map_get(&k->hosts, id_recording(id), &host) && host != HOST_NONE ? (int64_t)host
+										 : -1;
+}
+
+static int host_key(struct buf *key, const struct batch *b, size_t row)
+{
+	int r;
+
+	if (batch_is_null(b, HOST_BOOT, row))
+		return 0;
+	r = put_bytes(key, b, HOST_NAME, row);
+	return r < 0 ? r : put_bytes(key, b, HOST_BOOT, row);
+}
+
+static int cgroup_key(struct buf *key, const struct batch *b, size_t row)
+{
+	return batch_is_null(b, CGROUP_KERNEL_ID, row) ? 0
+						       : put_column(key, b, CGROUP_KERNEL_ID, row);
+}
+
+/* Sources that do not know the kernel's own time of the start give the same time of day, or are not the same. */
+static int process_key(struct buf *key, const struct batch *b, size_t row)
+{
+	bool born = !batch_is_null(b, PROCESS_BORN, row);
+	unsigned int start = born ? PROCESS_BORN : PROCESS_STARTED;
+	int r;
+
+	if (batch_is_null(b, PROCESS_PID, row) || batch_is_null(b, start, row))
+		return 0;
+	r = put_int(key, start);
+	if (r >= 0)
+		r = put_column(key, b, start, row);
+	return r < 0 ? r : put_column(key, b, PROCESS_PID, row);
+}
+
+static int thread_key(const struct identity *k, struct buf *key, const struct batch *b, size_t row)
+{
+	int64_t process = batch_get(b, THREAD_PROCESS_ID, row, -1);
+	int r;
+
+	if (batch_is_null(b, THREAD_BORN, row) || process < 0)
+		return 0;
+	r = put_int(key, identity_of(k, TABLE_PROCESS, process));
+	if (r >= 0)
+		r = put_column(key, b, THREAD_BORN, row);
+	return r < 0 ? r : put_column(key, b, THREAD_TID, row);
+}
+
+/* All that is known of a file beside its numbers is its name. */
+static int name_key(struct buf *key, const struct batch *b, size_t row)
+{
+	static const uint8_t names[] = {FILE_PATH,     FILE_HOSTPATH, FILE_BASE,
+					FILE_ARGUMENT, FILE_LOCAL,    FILE_PEER};
+	int r = put_column(key, b, FILE_FAMILY, row);
+
+	for (size_t i = 0; i < ARRAY_SIZE(names) && r >= 0; i++)
+		r = put_bytes(key, b, names[i], row);
+	return r;
+}
+
+/*
+ * Birth, or a generation that the file system gave, tells files apart that had one inode number one after another. The upper
+ * half of `generation` counts only since its recording began, so it identifies nothing beyond, but together with the
+ * name where a file has neither. The kernel never gives the number of a socket or a pipe again while it counts to 2^32.
+ */
+static int file_key(struct buf *key, const struct batch *b, size_t row)
+{
+	int64_t type = batch_get(b, FILE_TYPE, row, FILE_TYPE_UNKNOWN);
+	uint64_t generation = (uint64_t)batch_get(b, FILE_GENERATION, row, 0);
+	bool named = batch_get(b, FILE_NAME_ONLY, row, 0) == 1;
+	int r;
+
+	if (named)
+		return name_key(key, b, row);
+	if (batch_is_null(b, FILE_DEV, row) || batch_is_null(b, FILE_INO, row))
+		return 0;
+	r = put_column(key, b, FILE_DEV, row);
+	if (r >= 0)
+		r = put_column(key, b, FILE_INO, row);
+	if (r >= 0)
+		r = put_int(key, type);
+	if (r < 0 || type == FILE_TYPE_SOCKET || type == FILE_TYPE_PIPE)
+		return r;
+	if (batch_is_null(b, FILE_BIRTH, row) && !(uint32_t)generation) {
+		r = put_int(key, (int64_t)generation);
+		return r < 0 ? r : name_key(key, b, row);
+	}
+	r = put_int(key, (uint32_t)generation);
+	return r < 0 ? r : put_column(key, b, FILE_BIRTH, row);
+}
+
+/* Empty where nothing identifies the row beyond its recording. */
+static int identity_key(const struct identity *k, const struct batch *b, size_t row, int64_t id,
+			struct buf *key)
+{
+	int64_t host = identity_host(k, id);
+	size_t before;
+	int r;
+
+	if (b->table == TABLE_HOST)
+		return host_key(key, b, row);
+	if (b->table == TABLE_PROCESS && !batch_is_null(b, PROCESS_HOST_ID, row))
+		host = identity_of(k, TABLE_HOST, batch_get(b, PROCESS_HOST_ID, row, -1));
+	if (host < 0)
+		return 0;
+	r = put_int(key, host);
+	before = key->len;
+	if (r < 0)
+		return r;
+	switch (b->table) {
+	case TABLE_CGROUP:
+		r = cgroup_key(key, b, row);
+		break;
+	case TABLE_PROCESS:
+		r = process_key(key, b, row);
+		break;
+	case TABLE_THREAD:
+		r = thread_key(k, key, b, row);
+		break;
+	default:
+		assert(b->table == TABLE_FILE);
+		r = file_key(key, b, row);
+		break;
+	}
+	if (r >= 0 && key->len == before)
+		buf_clear(key);
+	return r;
+}
+
+/* ---- learning ---- */
+
+/* Rows of a machine whose boot is unknown describe one that is found nowhere else. */
+static int note_host(struct identity *k, int64_t id)
+{
+	uint64_t known, host = (uint64_t)identity_of(k, TABLE_HOST, id);
+
+	if (map_get(&k->hosts, id_recording(id), &known) && known != host)
+		host = HOST_NONE;
+	return map_set(&k->hosts, id_recording(id), host);
+}
+
+int identity_learn(struct identity *k, const struct batch *b, size_t row, int64_t first)
+{
+	struct buf *key = &k->key;
+	uint64_t hash, known;
+	int r;
+
+	buf_clear(key);
+	r = identity_key(k, b, row, first, key);
+
+	if (r >= 0)
+		r = put_int(key, b->table);
+	if (r < 0)
+		return r;
+	hash = hash_bytes(key->data, key->len);
+	if (key->len > sizeof(int64_t)) {
+		if (!map_get(&k->known, hash, &known))
+			r = map_set(&k->known, hash, (uint64_t)first);
+		else if (known != (uint64_t)first)
+			r = map_set(&k->others[b->table], (uint64_t)first, known);
+	}
+	return r < 0 || b->table != TABLE_HOST ? r : note_host(k, first);
+}
