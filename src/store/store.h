@@ -292,3 +292,28 @@ int64_t store_id(const struct store *s, size_t trace, enum table_id table, int64
 const char *store_trace_path(const struct store *s, size_t trace);
 /* Bytes of the file that was opened, when it was last looked at. */
 uint64_t store_trace_bytes(const struct store *s, size_t trace);
+
+/* ---- copying ---- */
+
+/*
+ * The bytes of a trace as far as they are committed, also while it grows: what an agent sends. What is given, one piece behind
+ * the other, is a trace at any time (docs/FORMAT.md): the file's own bytes, byte for byte. Damaged blocks are left out, and are
+ * missing in the copy as they are in the trace.
+ */
+struct store_committed;
+/* `offset`: 0, or store_committed_offset() of an earlier copy, behind which it goes on; -EINVAL where no block begins there. */
+int store_committed_open(struct store_committed **ret, const char *path, uint64_t offset,
+			 struct error *err);
+void store_committed_free(struct store_committed *c);
+DEFINE_CLEANUP(struct store_committed *, store_committed_free)
+/*
+ * What was committed since, in whole blocks: it ends with the first that reaches `max` bytes, so some is given where there is
+ * any; at first the head of the file alone. Nothing: no block came yet. The bytes are valid until the next call. -ESTALE:
+ * the file is shorter than what was given.
+ */
+int store_committed_next(struct store_committed *c, size_t max, struct bytes *ret,
+			 struct error *err);
+/* Where in the file the next bytes begin: what was given before is all that a later copy needs not give again. */
+uint64_t store_committed_offset(const struct store_committed *c);
+/* True where all was given, and the trace was closed. */
+bool store_committed_ended(const struct store_committed *c);

@@ -74,7 +74,7 @@ struct decode_source reader_source(const struct store *s, const struct block *b)
 
 /* ---- opening ---- */
 
-static int check_head(const char *path, const struct file_header *h, ssize_t n, struct error *err)
+int reader_check_head(const char *path, const struct file_header *h, ssize_t n, struct error *err)
 {
 	if ((size_t)n < sizeof(h->magic) || memcmp(h->magic, STORE_MAGIC, sizeof(h->magic)))
 		return error_set(err, -EINVAL, "%s is not a weir trace; weir record writes one",
@@ -125,7 +125,7 @@ static int open_file(struct store *s, const char *path, int fd, const struct sta
 
 	if (n < 0)
 		return error_errno(err, -errno, "cannot read %s", path);
-	r = check_head(path, &h, n, err);
+	r = reader_check_head(path, &h, n, err);
 	if (r < 0)
 		return r;
 	*t = (struct trace){.fd = -1,

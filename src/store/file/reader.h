@@ -130,6 +130,8 @@ void reader_block_free(struct block *b);
 struct decode_source reader_source(const struct store *s, const struct block *b);
 /* Takes the rows of a dimension block into dims; a damaged one is counted. 0 or negative. */
 int reader_apply_rows(struct store *s, struct decoder *decoder, struct block *b);
+/* The first `n` bytes of a file are those of a trace that can be read: 0, or the error says why not. */
+int reader_check_head(const char *path, const struct file_header *h, ssize_t n, struct error *err);
 /* Marks a block damaged, once. */
 void reader_block_damaged(struct store *s, struct block *b, const char *why);
 
