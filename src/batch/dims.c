@@ -10,9 +10,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define ROWS_PER_SLAB 256
-#define IDS_FREE      ((size_t)1 << 20) /* dims_ids_most() */
-#define IDS_PER_ROW   64
+#define ROWS_PER_SLAB  256
+#define IDS_FREE       ((size_t)1 << 20) /* dims_ids_most() */
+#define IDS_PER_ROW    64
 #define RECORDINGS_MAX 65536 /* a damaged file's ids are of recordings beyond */
 
 /* Rows of one table at addresses that stay: slabs of ROWS_PER_SLAB, found by id. */
@@ -29,7 +29,7 @@ struct dim_table {
 	size_t forgotten; /* rows */
 	uint32_t *last;	  /* of each row: its last place */
 	size_t last_cap;
-	size_t *ends;	  /* by recording: one past its largest id */
+	size_t *ends; /* by recording: one past its largest id */
 	size_t end_count, ends_cap;
 	uint32_t *origins; /* where united: the recording that a row was read from */
 	size_t origins_cap;
@@ -506,8 +506,7 @@ static bool is_outdated(const struct dims *d, enum table_id table, uint64_t numb
 			uint64_t recording)
 {
 	return known && is_united(d, table) &&
-	       recording_began(d, d->tables[table].origins[number]) >
-		       recording_began(d, recording);
+	       recording_began(d, d->tables[table].origins[number]) > recording_began(d, recording);
 }
 
 /* Of a process that ended while only one recording saw it, the others' rows do not know. */

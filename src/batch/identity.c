@@ -55,7 +55,7 @@ static int64_t identity_host(const struct identity *k, int64_t id)
 	uint64_t host;
 
 	return map_get(&k->hosts, id_recording(id), &host) && host != HOST_NONE ? (int64_t)host
-										 : -1;
+										: -1;
 }
 
 static int host_key(struct buf *key, const struct batch *b, size_t row)

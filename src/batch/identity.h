@@ -11,10 +11,10 @@
 #include "batch/batch.h"
 
 struct identity {
-	struct map known;	       /* hash of what identifies a thing -> the id that stands for it */
+	struct map known; /* hash of what identifies a thing -> the id that stands for it */
 	struct map others[TABLE_COUNT]; /* ids for which another stands -> that one */
-	struct map hosts;	       /* recording -> its host; UINT64_MAX where there are several */
-	struct buf key;		       /* scratch */
+	struct map hosts; /* recording -> its host; UINT64_MAX where there are several */
+	struct buf key;	  /* scratch */
 };
 
 void identity_free(struct identity *k);

@@ -281,10 +281,23 @@ static int check_folder(struct check *c, const char *path, struct error *err)
 	return r;
 }
 
+/* The files of a recording in several, each by itself. */
+static int check_set(struct check *c, const char *path, struct error *err)
+{
+	_cleanup_(store_freep) struct store *s = NULL;
+	int r = store_open(&s, &path, 1, err);
+
+	for (size_t i = 0; r >= 0 && i < store_trace_count(s); i++)
+		r = check_do_check_trace(c, store_trace_path(s, i), err);
+	return r;
+}
+
 static int check_path(struct check *c, const char *path, struct error *err)
 {
 	struct stat st;
 
+	if (stat(path, &st) < 0 && errno == ENOENT)
+		return check_set(c, path, err);
 	if (stat(path, &st) < 0)
 		return error_errno(err, -errno, "cannot open the trace %s", path);
 	return S_ISDIR(st.st_mode) ? check_folder(c, path, err)

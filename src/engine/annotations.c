@@ -11,7 +11,6 @@
 
 #include "engine/engine.h"
 
-
 /* Texts of one block of a column. */
 struct chunk {
 	struct chunk *next;

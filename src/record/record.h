@@ -75,6 +75,18 @@ struct record_mark {
 #define RECORD_TICK_NS	   (200 * NSEC_PER_MSEC) /* so often blocks are committed */
 #define RECORD_TICK_MIN_NS (20 * NSEC_PER_MSEC)	 /* how long one read of the source waits */
 
+/* A recording in several files, of which the oldest are removed: BASE.1, BASE.2, ... */
+struct record_rotation {
+	const char *base;
+	uint64_t
+		size; /* the next file begins when one has about so many bytes; 0: whatever its size */
+	int64_t every_ns; /* or is so old; 0: whatever its age */
+	uint64_t keep;	  /* so many files are kept, with the one that is written; 0: all */
+};
+
+/* The name of a file of it, for the caller to free. 0 or -ENOMEM. */
+int record_part_name(const char *base, uint64_t number, char **ret) _must_check_;
+
 struct record_options {
 	struct record_child *child; /* NULL: none */
 	int64_t duration_ns;	    /* stop after; 0: no limit */
@@ -84,6 +96,8 @@ struct record_options {
 	const struct record_sink *sinks;
 	size_t sink_count;
 	struct store_writer *store; /* NULL: no file */
+	const struct record_rotation
+		*rotation; /* NULL: one file; the store was created as its first, with `parts` */
 	struct enrich
 		*enrich; /* the caller's, whose names outlive the session; NULL: one of its own */
 	const struct record_mark

@@ -41,6 +41,7 @@ struct session {
 	uint64_t came,
 		handed; /* rows of op from the source, without what was before exec; to the store, or left out */
 	int64_t tick_ns;
+	struct rotating rotating;
 	int64_t cpu_at_start;
 	int signals_seen;
 	int64_t signal_at; /* monotonic: when one was met with that nobody has decided on; 0: none */
@@ -408,6 +409,23 @@ static int tick(struct session *s, int64_t now, const char **why, struct error *
 	return 0;
 }
 
+/* Each file says by itself how it came to be. */
+static int go_on_in_next(struct session *s, int64_t now, struct error *err)
+{
+	const struct record_options *opt = s->opt;
+	struct error why = {0};
+	bool full = false;
+	int r;
+
+	if (!opt->rotation || !opt->store)
+		return 0;
+	r = rotate_when_due(&s->rotating, opt->rotation, opt->store, now, &full, &why);
+	s->totals.disk_full |= full;
+	if (r < 0)
+		return error_set(err, r, "%s", why.message);
+	return r ? first_marks(s, err) : 0;
+}
+
 /* ---- the session ---- */
 
 /* The longest tick of which `every_ns` is a whole number. */
@@ -460,6 +478,7 @@ static int begin(struct session *s, struct error *err)
 	if (r >= 0 && s->child)
 		r = record_child_go(s->child, err);
 	s->begin = clock_monotonic_ns();
+	s->rotating.since = s->begin;
 	s->tick_ns = tick_length(opt->every_ns);
 	s->next_tick = s->begin + s->tick_ns;
 	return r;
@@ -485,6 +504,9 @@ static int run(struct session *s, struct error *err)
 		now = clock_monotonic_ns();
 		if (!why)
 			why = reason_to_stop(s, now);
+		r = go_on_in_next(s, now, err);
+		if (r < 0)
+			return r;
 		r = tick(s, now, &why, err);
 		if (r < 0)
 			return r;

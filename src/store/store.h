@@ -26,12 +26,16 @@ struct store_options {
 	bool no_digest;	  /* and digests (tests) */
 	int64_t block_ns; /* a block is cut at this age; 0: 500 ms */
 	uid_t owner;	  /* who owns the file: SUDO_UID's user; (uid_t)-1: nobody else */
+	bool parts;	  /* the recording may go on in further files (store_rotate()) */
 };
 
 struct store_stats {
 	uint64_t rows[TABLE_COUNT];
 	uint64_t blocks;
-	uint64_t bytes;	    /* bytes of the file so far */
+	uint64_t bytes; /* bytes of the file so far; of several, of all */
+	uint64_t part_bytes,
+		part_began; /* of the file that is written: bytes, and those before its first event */
+	uint64_t parts;	    /* files so far, those that are gone too */
 	uint64_t lost_rows; /* rows that could not be written, by now counted in loss */
 	/* Another program cut the file or wrote into it: what was there before may be lost. The writer goes on behind it. */
 	bool changed;
@@ -75,7 +79,17 @@ void store_note_until(struct store_writer *w, int64_t until);
 void store_writer_stats(const struct store_writer *w, struct store_stats *ret);
 /* `rows` that the caller could not hand over, for want of memory: counted as those that could not be written. */
 void store_note_lost(struct store_writer *w, uint64_t rows);
-/* The open file, until the writer is closed. */
+/*
+ * Goes on in another file of the same recording, which needs none before it: it begins with the dimension rows alive. All
+ * that was given is in the old one, which is closed. Read together they are one trace. On failure the recording goes on in
+ * the old one. The options have `parts`.
+ */
+int store_rotate(struct store_writer *w, const char *path, struct error *err);
+/* Removes a file if it is one of this recording, and not the one that is written; else leaves it alone. */
+void store_remove_part(const struct store_writer *w, const char *path);
+/* Where the file that is written was created. */
+const char *store_writer_path(const struct store_writer *w);
+/* The open file, until the writer is closed or goes on in another. */
 int store_writer_fd(const struct store_writer *w);
 /* Compares the file with what its name leads to: a few system calls. */
 void store_writer_place(const struct store_writer *w, struct store_place *ret);
@@ -115,6 +129,8 @@ ssize_t store_refresh(struct store *s, struct error *err);
  * less than `max` in all; how many. No cursor is used meanwhile; store_refresh() then finds their blocks.
  */
 size_t store_look_again(struct store *s, size_t max);
+/* True where store_look_again() may find traces: a folder was given, or a recording in several files. */
+bool store_has_folders(const struct store *s);
 /* True where some file has no end mark yet: it is growing, or its recorder was killed. */
 bool store_is_open_ended(const struct store *s);
 
@@ -135,10 +151,10 @@ bool store_fd_is_trace(int fd);
 
 struct store_block {
 	enum table_id table;
-	uint32_t trace;	 /* which of the files */
+	uint32_t trace;	    /* which of the files */
 	uint32_t recording; /* which recording it belongs to: what id_recording() says of its ids */
-	uint64_t seq;	 /* number within its file */
-	uint64_t offset; /* in the file */
+	uint64_t seq;	    /* number within its file */
+	uint64_t offset;    /* in the file */
 	uint32_t rows;
 	uint32_t bytes; /* on disk, header included */
 	atomic_bool

@@ -122,7 +122,8 @@ static void from_an_offset(void **state _unused_)
 
 		assert_ok(store_committed_open(&c, path, offset, &err), err);
 		if (offset)
-			assert_int_equal(store_committed_open(&none, path, offset + 1, NULL), -EINVAL);
+			assert_int_equal(store_committed_open(&none, path, offset + 1, NULL),
+					 -EINVAL);
 		assert_ok(store_committed_next(c, 1, &piece, &err), err);
 		assert_int_equal(buf_append(&copy, piece.data, piece.len), 0);
 		offset = store_committed_offset(c);

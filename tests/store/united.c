@@ -12,8 +12,8 @@
 
 struct recording {
 	const char *name, *host, *boot;
-	int64_t since;	 /* of its versions */
-	int64_t first;	 /* ids begin here: what was seen before is another process, and another file */
+	int64_t since; /* of its versions */
+	int64_t first; /* ids begin here: what was seen before is another process, and another file */
 	int64_t stopped; /* of the process; INT64_MIN: it was not seen to end */
 	const char *path;
 };
@@ -139,7 +139,8 @@ static void two_recordings_of_one_process(void **state _unused_)
 		_cleanup_(store_freep) struct store *s =
 			swapped ? open_two(&later, &early) : open_two(&early, &later);
 		const struct dims *d = store_dims(s);
-		int64_t a = id_in(s, swapped, 0), b = id_in(s, !swapped, 2), other = id_in(s, !swapped, 0);
+		int64_t a = id_in(s, swapped, 0), b = id_in(s, !swapped, 2),
+			other = id_in(s, !swapped, 0);
 		const struct dims_thread *x = dims_thread(d, a), *y = dims_thread(d, b);
 		struct dims_file room;
 

@@ -2,9 +2,9 @@
 /* decode.h: the decoder's own state, shared by decode.c (calls) and dimension.c (who and what they are about). */
 #pragma once
 
+#include "base/records.h"
 #include "capture/ebpf/internal.h"
 #include "capture/ebpf/mounts.h"
-#include "capture/ebpf/records.h"
 
 #define DECODE_NO_CPU UINT32_MAX
 

@@ -158,7 +158,7 @@ void kept_free(struct map *kept)
 static int file_again(struct decode *d, uint64_t file, struct batch_set *out, struct batch **ret_b,
 		      size_t *ret_row)
 {
-	const struct wire_file *w = records_get(&d->files, file);
+	const struct wire_file *w = records_get(&d->files, file, NULL);
 	int r;
 
 	*ret_b = NULL;
@@ -612,7 +612,8 @@ int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_s
 	case WIRE_FILE:
 		r = decode_file(d, (const void *)h, out);
 		d->paths_cut += !r && ((const struct wire_file *)h)->flags & WIRE_FILE_CUT;
-		return r ? r : records_put(&d->files, ((const struct wire_file *)h)->file, h);
+		return r ? r
+			 : records_put(&d->files, ((const struct wire_file *)h)->file, h, h->size);
 	case WIRE_SOCK:
 		return decode_sock(d, (const void *)h, out);
 	case WIRE_FILE_GONE:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* names.c: which path a file number has, and rows for what is known by name alone. */
+#include "base/records.h"
 #include "capture/ebpf/internal.h"
-#include "capture/ebpf/records.h"
 
 #include <errno.h>
 #include <string.h>
@@ -201,7 +201,7 @@ int names_found(struct names *n, uint64_t file)
 
 	if (!file || n->taught[file % TAUGHT] == file || bit_get(&n->gone, file))
 		return 0;
-	w = records_get(n->files, file);
+	w = records_get(n->files, file, NULL);
 	/* What no name below the root leads to; a symbolic link's own leads to what it points at. */
 	if (!w || w->flags & (WIRE_FILE_DELETED | WIRE_FILE_UNREACHED | WIRE_FILE_CUT) ||
 	    w->root_at > w->path_len || S_ISLNK(w->mode))
@@ -218,7 +218,7 @@ struct bytes names_get(struct names *n, uint64_t file)
 
 	if (file && s->file == file)
 		return (struct bytes){s->path.data, s->path.len};
-	w = file ? records_get(n->files, file) : NULL;
+	w = file ? records_get(n->files, file, NULL) : NULL;
 	if (!w)
 		return (struct bytes){NULL, 0};
 	file_paths(w, n->opt->mnt_ns, &n->paths);
@@ -231,7 +231,7 @@ struct bytes names_get(struct names *n, uint64_t file)
 
 int names_gone(struct names *n, uint64_t file)
 {
-	const struct wire_file *w = records_get(n->files, file);
+	const struct wire_file *w = records_get(n->files, file, NULL);
 	uint64_t root = w ? w->root : 0, hash, last;
 	struct bytes path = names_get(n, file);
 
@@ -440,7 +440,8 @@ static int resolve_known(struct names *n, const struct name_query *q, struct byt
 	if (!q->may_know || q->fate == NAME_NEW || !find_path(n, q->root, path, ret_file))
 		*ret_file = 0;
 	if (q->fate != NAME_STAYS)
-		name_changed(n, q, base, path, *ret_file ? records_get(n->files, *ret_file) : NULL);
+		name_changed(n, q, base, path,
+			     *ret_file ? records_get(n->files, *ret_file, NULL) : NULL);
 	return 0;
 }
 

@@ -20,6 +20,8 @@
 #define STATUS_LINE_NS	(500 * NSEC_PER_MSEC)
 #define SYNC_DEFAULT_NS (1 * NSEC_PER_SEC)
 #define SYNC_MIN_NS	(10 * NSEC_PER_MSEC) /* more often, a disk does nothing else */
+#define ROTATE_MIN	(64ull << 10)	     /* smaller, a file holds little but names */
+#define ROTATE_MIN_NS	(100 * NSEC_PER_MSEC)
 
 struct record_opts {
 	struct record_flags rec;
@@ -27,6 +29,8 @@ struct record_opts {
 	bool lossless, no_argv, keep_secrets, quiet;
 	int64_t duration_ns;
 	uint64_t size_max;
+	const char *rotate;
+	int64_t keep; /* 0: all */
 };
 
 /* ---- the file ---- */
@@ -38,10 +42,13 @@ static void record_sync_thread(void)
 }
 
 /* Under sudo the recorder is the caller by now, which surprises root in a shell that sudo started. */
-static int open_output(const char *path, int64_t sync_ns, struct output *out, struct error *err)
+static int open_output(const char *path, int64_t sync_ns, bool parts, struct output *out,
+		       struct error *err)
 {
-	const struct store_options store = {
-		.owner = (uid_t)-1, .sync_ns = sync_ns, .sync_thread = record_sync_thread};
+	const struct store_options store = {.owner = (uid_t)-1,
+					    .sync_ns = sync_ns,
+					    .sync_thread = record_sync_thread,
+					    .parts = parts};
 	const char *sudo_user = secure_getenv("SUDO_USER");
 	int r = output_open(out, path, &store, err);
 	struct error why = *err;
@@ -72,6 +79,45 @@ static int parse_sync(const char *text, int64_t *ret, struct error *err)
 				  : 0;
 }
 
+/* "5m" is a time and "5M" a size: units of time are lower case, and a number alone is of bytes. */
+static bool is_time(const char *text)
+{
+	static const char *const units[] = {"ns", "us", "ms", "s", "m", "min", "h"};
+	const char *unit = text + strspn(text, ".0123456789");
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (!strcmp(unit, units[i]))
+			return true;
+	}
+	return false;
+}
+
+static int parse_rotate(const struct record_opts *o, struct record_rotation *ret, struct error *err)
+{
+	ret->keep = (uint64_t)o->keep;
+	if (!o->rotate)
+		return o->keep ? error_set(err, -EINVAL,
+					   "--keep: is about the files of --rotate, which is not "
+					   "given")
+			       : 0;
+	if (is_time(o->rotate)) {
+		if (parse_duration(o->rotate, &ret->every_ns, err) < 0)
+			return error_prefix(err, "--rotate");
+		return ret->every_ns < ROTATE_MIN_NS
+			       ? error_set(err, -EINVAL,
+					   "--rotate: '%s' is too short: at least 100ms", o->rotate)
+			       : 0;
+	}
+	if (parse_size(o->rotate, &ret->size, NULL) < 0)
+		return error_set(err, -EINVAL,
+				 "--rotate: '%s' is neither a size nor a time; write 100MiB or 10m",
+				 o->rotate);
+	return ret->size < ROTATE_MIN
+		       ? error_set(err, -EINVAL, "--rotate: '%s' is too small: at least 64KiB",
+				   o->rotate)
+		       : 0;
+}
+
 /* ---- the terminal ---- */
 
 struct progress {
@@ -79,7 +125,7 @@ struct progress {
 	int64_t next, last_at;
 	uint64_t last_ops;
 	struct record_told told;
-	const char *path;
+	const struct store_writer *writer;
 };
 
 static void clear_progress(struct progress *p)
@@ -113,10 +159,25 @@ static int on_tick(void *arg, const struct record_totals *t)
 
 	if (t->place.fate != p->told.fate || t->store.changed != p->told.changed)
 		clear_progress(p);
-	record_tell(&p->told, p->path, t);
+	record_tell(&p->told, store_writer_path(p->writer), t);
 	if (p->wanted)
 		record_show_progress(p, t);
 	return 0;
+}
+
+/* Which files there are, and how many were removed. */
+static void print_parts(const char *base, uint64_t keep, uint64_t parts)
+{
+	uint64_t kept = keep ? MIN(keep, parts) : parts;
+
+	fprintf(stderr, "      in %s file%s, %s.%llu", format_count(kept).s, kept == 1 ? "" : "s",
+		base, (unsigned long long)(parts - kept + 1));
+	if (kept > 1)
+		fprintf(stderr, " to .%llu", (unsigned long long)parts);
+	if (parts > kept)
+		fprintf(stderr, "; %s older one%s removed (--keep)", format_count(parts - kept).s,
+			parts - kept == 1 ? " was" : "s were");
+	fputc('\n', stderr);
 }
 
 static void print_summary(const struct record_opts *o, const struct record_end *e,
@@ -208,6 +269,7 @@ static int end_session(const struct record_opts *o, struct output *out,
 		       struct record_totals *totals, struct error *failed)
 {
 	_privileged_(privilege_files());
+	_cleanup_free_ char *path = strdup(store_writer_path(out->writer)); /* of the last file */
 	_cleanup_close_ int fd = fcntl(store_writer_fd(out->writer), F_DUPFD_CLOEXEC, 0);
 	_cleanup_(record_end_free) struct record_end end = {0};
 	struct error close_err = {0};
@@ -216,11 +278,16 @@ static int end_session(const struct record_opts *o, struct output *out,
 	if (store_close_stats(TAKE_PTR(out->writer), &totals->store, &close_err) < 0)
 		error_set(failed, close_err.code, "%s", close_err.message);
 	if (fd >= 0 && fstat(fd, &st) == 0)
-		totals->store.bytes = (uint64_t)st.st_size; /* with what closing added */
-	record_end(&end, fd, out->path, totals, failed);
+		totals->store.bytes += (uint64_t)st.st_size -
+				       totals->store.part_bytes; /* with what closing added */
+	record_end(&end, fd, path ? path : out->path, totals, failed);
+	if (out->parts && end.found == end.path)
+		end.found = out->path;
 	if (!o->quiet || totals->source.lost || totals->source.unfollowed ||
 	    totals->source.polled.processes || end.error.code)
 		print_summary(o, &end, totals);
+	if (out->parts && !o->quiet)
+		print_parts(out->path, (uint64_t)o->keep, totals->store.parts);
 	if (end.error.code)
 		fail(&end.error);
 	if (!o->quiet || end.error.code)
@@ -228,15 +295,16 @@ static int end_session(const struct record_opts *o, struct output *out,
 	return end.error.code ? 1 : live_status(totals);
 }
 
-static int run_session(const struct record_opts *o, struct live *live, struct output *out,
-		       struct error *err)
+static int run_session(const struct record_opts *o, const struct record_rotation *rotation,
+		       struct live *live, struct output *out, struct error *err)
 {
 	struct record_totals totals = {0};
-	struct progress progress = {.wanted = wants_status_line(o, live), .path = out->path};
+	struct progress progress = {.wanted = wants_status_line(o, live), .writer = out->writer};
 	int r;
 
 	live->quiet = o->quiet;
 	live->session.store = out->writer;
+	live->session.rotation = out->parts ? rotation : NULL;
 	live->session.duration_ns = o->duration_ns;
 	live->session.size_max = o->size_max;
 	live->session.tick = on_tick;
@@ -264,13 +332,16 @@ static int record_main(const void *opts, int argc, char **argv)
 				  .verbose = !o->quiet,
 				  .keep_secrets = o->keep_secrets};
 	const char *path = o->output ? o->output : TRACE_DEFAULT;
+	struct record_rotation rotation = {.base = path};
 	struct error err = {0};
 	int64_t sync_ns;
 	int r;
 
 	r = parse_sync(o->sync, &sync_ns, &err);
+	if (r >= 0)
+		r = parse_rotate(o, &rotation, &err);
 	if (r >= 0 && !o->rec.explain)
-		r = output_check(path, &err);
+		r = output_check(path, o->rotate, &err);
 	if (r < 0)
 		return live_fail(r, &err);
 	/* Large buffers that are freed go back to the system, however large they once were. */
@@ -278,9 +349,9 @@ static int record_main(const void *opts, int argc, char **argv)
 	r = live_open(&live, &lo, &err);
 	if (r != 0)
 		return r < 0 ? live_fail(r, &err) : 0;
-	r = open_output(path, sync_ns, &out, &err);
+	r = open_output(path, sync_ns, o->rotate, &out, &err);
 	if (r >= 0)
-		r = live_at_work(run_session(o, &live, &out, &err));
+		r = live_at_work(run_session(o, &rotation, &live, &out, &err));
 	return r < 0 ? live_fail(r, &err) : r;
 }
 
@@ -297,6 +368,14 @@ static const struct option record_options[] = {
 	 offsetof(struct record_opts, duration_ns)},
 	{0, "size", OPTION_SIZE, "SIZE", "stop when the trace reaches this size: 500MiB, 2GiB",
 	 offsetof(struct record_opts, size_max)},
+	{0, "rotate", OPTION_STRING, "SIZE|TIME",
+	 "go on in another file when one is so large, or so old: TRACE.1, TRACE.2, ...; each can "
+	 "be "
+	 "read alone, TRACE names them all: 100MiB, 10m",
+	 offsetof(struct record_opts, rotate)},
+	{0, "keep", OPTION_COUNT, "N",
+	 "with --rotate: keep so many files, and remove the oldest (default: all)",
+	 offsetof(struct record_opts, keep)},
 	{0, "sync", OPTION_STRING, "TIME",
 	 "write to the disk so often what a power cut would take; off: only at the end (default: "
 	 "1s)",
@@ -317,6 +396,8 @@ static const struct command_example record_examples[] = {
 	{"weir record -p 4711 --duration 10s", "a running process, for ten seconds"},
 	{"weir record -a -e %file -P '/var/lib/**'",
 	 "the whole host, but only calls on files below /var/lib"},
+	{"weir record -a --rotate 100MiB --keep 10 -o flight.trace",
+	 "a flight recorder: the last gigabyte, until Ctrl-C"},
 	{"weir record --lossless -o fio.trace -- fio job.fio",
 	 "nothing may be missing, whatever the rate"},
 	{0},

@@ -142,7 +142,7 @@ static void check_numbers(struct report *r)
 	struct store_events e;
 
 	store_events(r->store, &e);
-	r->gap_free = r->gap_free_marks >= store_trace_count(r->store) && !e.missing && !e.gaps;
+	r->gap_free = r->gap_free_marks >= store_recording_count(r->store) && !e.missing && !e.gaps;
 }
 
 /* ---- files that are told as one ---- */

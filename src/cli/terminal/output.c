@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/terminal/output.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -72,7 +73,74 @@ static int old_name(const char *path, char **ret, struct error *err)
 	return error_set(err, -ENOMEM, "out of memory");
 }
 
-int output_check(const char *path, struct error *err)
+/* ---- a recording in several files ---- */
+
+/* Calls `take` with each PATH.1, PATH.2, ... that is there, and with OLD.1, ... beside it; ends at the first error. */
+static int each_part(const char *path, const char *old,
+		     int (*take)(const char *part, const char *old, struct error *err),
+		     struct error *err)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	_cleanup_free_ char *folder =
+		slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup(".");
+	size_t len = strlen(name);
+	struct dirent **names = NULL;
+	int n = folder ? scandir(folder, &names, NULL, alphasort) : 0, r = folder ? 0 : -ENOMEM;
+
+	for (int i = 0; i < n; i++) {
+		const char *number = names[i]->d_name + len + 1;
+		_cleanup_free_ char *part = NULL, *to = NULL;
+		bool is_part = !strncmp(names[i]->d_name, name, len) &&
+			       names[i]->d_name[len] == '.' && *number &&
+			       strspn(number, "0123456789") == strlen(number);
+
+		if (is_part && r >= 0 &&
+		    (asprintf(&part, "%s.%s", path, number) < 0 ||
+		     asprintf(&to, "%s.%s", old, number) < 0))
+			r = error_errno(err, -ENOMEM, "-o %s", path);
+		else if (is_part && r >= 0)
+			r = take(part, to, err);
+		free(names[i]);
+	}
+	free(names);
+	return r;
+}
+
+static int part_check(const char *part, const char *old _unused_, struct error *err)
+{
+	return MIN(may_take(part, NULL, err), 0);
+}
+
+/* What is replaced by an older trace must be one itself. */
+static int part_check_old(const char *old, const char *part, struct error *err)
+{
+	return MIN(may_take(old, part, err), 0);
+}
+
+static int part_remove(const char *part, const char *old _unused_, struct error *err)
+{
+	return unlink(part) < 0 ? error_errno(err, -errno, "cannot remove %s", part) : 0;
+}
+
+static int part_move(const char *part, const char *old, struct error *err)
+{
+	return rename(part, old) < 0 ? error_errno(err, -errno, "cannot move %s to %s", part, old)
+				     : 0;
+}
+
+/* ---- the trace ---- */
+
+static int output_check_parts(const char *path, struct error *err)
+{
+	_cleanup_free_ char *old = NULL;
+	int r = old_name(path, &old, err);
+
+	if (r >= 0)
+		r = each_part(path, old, part_check, err);
+	return r < 0 ? r : each_part(old, path, part_check_old, err);
+}
+
+int output_check(const char *path, bool parts, struct error *err)
 {
 	_cleanup_free_ char *old = NULL;
 	int kind, r;
@@ -85,12 +153,12 @@ int output_check(const char *path, struct error *err)
 			"-o -: a trace is a file, with an index behind its blocks; name one, "
 			"or use weir trace for lines on standard output");
 	kind = may_take(path, NULL, err);
-	if (kind < 0 || kind != KIND_TRACE)
-		return kind < 0 ? kind : 0;
-	r = old_name(path, &old, err);
-	if (r >= 0)
+	if (kind < 0)
+		return kind;
+	r = kind == KIND_TRACE ? old_name(path, &old, err) : 0;
+	if (r >= 0 && old)
 		r = may_take(old, path, err);
-	return MIN(r, 0);
+	return r >= 0 && parts ? output_check_parts(path, err) : MIN(r, 0);
 }
 
 /* Takes what lies at the path out of the way: output_check() found that it may be. */
@@ -111,37 +179,65 @@ static int move_old(struct output *o, struct error *err)
 	return r;
 }
 
+/* The files of an earlier recording in several; what was older goes. */
+static int move_old_parts(struct output *o, struct error *err)
+{
+	_cleanup_free_ char *old = NULL;
+	int r = old_name(o->path, &old, err);
+
+	if (r >= 0)
+		r = each_part(old, o->path, part_remove, err);
+	return r < 0 ? r : each_part(o->path, old, part_move, err);
+}
+
+/* What was there comes back. */
+static void move_back(struct output *o)
+{
+	_cleanup_free_ char *old = NULL;
+
+	if (o->old)
+		rename(o->old, o->path);
+	if (o->parts && old_name(o->path, &old, NULL) >= 0)
+		(void)each_part(old, o->path, part_move, NULL);
+}
+
 int output_open(struct output *o, const char *path, const struct store_options *opt,
 		struct error *err)
 {
+	_cleanup_free_ char *first = NULL;
 	int r;
 
 	o->path = path;
-	r = output_check(path, err);
+	o->parts = opt && opt->parts;
+	r = output_check(path, o->parts, err);
 	if (r < 0)
 		return r;
 	r = move_old(o, err);
+	if (r >= 0 && o->parts)
+		r = move_old_parts(o, err);
 	if (r < 0)
 		return r;
-	r = store_create(&o->writer, path, opt, err);
-	if (r < 0 && o->old)
-		rename(o->old, o->path);
+	if (o->parts && asprintf(&first, "%s.1", path) < 0)
+		return error_errno(err, -ENOMEM, "-o %s", path);
+	r = store_create(&o->writer, first ? first : path, opt, err);
+	if (r < 0)
+		move_back(o);
 	return r;
 }
 
 void output_undo(struct output *o)
 {
 	_privileged_(privilege_files());
+	_cleanup_free_ char *path = strdup(store_writer_path(o->writer));
 	struct store_place place;
 	struct error err = {0};
 
 	store_writer_place(o->writer, &place);
 	(void)!store_close(TAKE_PTR(o->writer), &err);
-	if (place.fate != STORE_KEPT) /* what has the name now is another's */
+	if (place.fate != STORE_KEPT || !path) /* what has the name now is another's */
 		return;
-	unlink(o->path);
-	if (o->old)
-		rename(o->old, o->path);
+	unlink(path);
+	move_back(o);
 }
 
 void output_free(struct output *o)

@@ -14,13 +14,15 @@
 #include "store/store.h"
 
 struct output {
-	const char *path;
+	const char
+		*path; /* as it was named; of a recording in several files they are PATH.1, ... */
+	bool parts;
 	char *old; /* where an existing trace went; NULL: there was none */
 	struct store_writer *writer;
 };
 
-/* 0, or negative with a message: nothing may be written there. Changes nothing. */
-int output_check(const char *path, struct error *err);
+/* 0, or negative with a message: nothing may be written there. Changes nothing. `parts`: PATH.1, PATH.2, ... neither. */
+int output_check(const char *path, bool parts, struct error *err);
 /* 0, or negative with a message that begins with "-o" where the name is what is wrong. */
 int output_open(struct output *o, const char *path, const struct store_options *opt,
 		struct error *err);

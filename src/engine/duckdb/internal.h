@@ -44,7 +44,6 @@ void words_free(const struct duckdb_api *d, struct words *w);
 /* The vocabulary of a CODE column, codes without a word included. */
 int words_of_vocab(const struct duckdb_api *d, const char *column, struct words *ret);
 
-
 static inline uint32_t words_ordinal(const struct words *w, uint64_t trace, uint64_t id)
 {
 	if (trace >= w->traces || id >= w->ordinal_counts[trace])

@@ -193,8 +193,7 @@ void id_table_free(struct eval_table *t);
 static inline const struct table_part *table_at(const struct eval_table *t, int64_t id,
 						size_t *ret_at)
 {
-	uint64_t trace = id_recording(id),
-		 low = id_own(id);
+	uint64_t trace = id_recording(id), low = id_own(id);
 
 	if (trace < t->part_count && low < t->parts[trace].count) {
 		*ret_at = low;

@@ -135,8 +135,7 @@ int table_begin(struct eval *e, struct eval_table *t)
 static int eval_table_part_of(struct eval_table *t, const struct dims *d, int64_t id,
 			      struct table_part **ret)
 {
-	uint64_t trace = id_recording(id),
-		 low = id_own(id);
+	uint64_t trace = id_recording(id), low = id_own(id);
 	int r;
 
 	assert(!t->by_code);

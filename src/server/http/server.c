@@ -272,12 +272,8 @@ static int server_open_all(struct server *s, struct error *err)
 		       catalog_new(&s->catalog) < 0 || access_map_store_new(&s->access_map) < 0 ||
 		       overview_parts_new(&s->parts) < 0))
 		r = error_errno(err, -ENOMEM, "cannot serve");
-	for (size_t i = 0; i < s->opt.path_count; i++) {
-		struct stat st;
-
-		s->has_folders |= stat(s->opt.paths[i], &st) == 0 && S_ISDIR(st.st_mode);
-	}
 	if (r >= 0) {
+		s->has_folders = store_has_folders(s->store);
 		s->generation = 1;
 		r = take_blocks(s, err);
 	}

@@ -9,9 +9,9 @@
 #include "names/names.h"
 #include "schema/vocab.h"
 
-#define TRACES_MAX  256u
-#define SPARSE	    4u /* ids beyond so many times the files are looked up, not listed */
-#define NONE	    UINT32_MAX
+#define TRACES_MAX 256u
+#define SPARSE	   4u /* ids beyond so many times the files are looked up, not listed */
+#define NONE	   UINT32_MAX
 
 /* What is known of one version, by its id within its trace. */
 struct entry {

@@ -4,10 +4,10 @@
 #include "server/sums/catalog.h"
 #include "server/sums/who.h"
 
-#define OWN_BITS    32 /* of a file's id within its trace; what is beyond counts without a file */
-#define TRACE_BITS  8
-#define CODE_BITS   12 /* of an operation, an error */
-#define NO_FILE	    ((1ull << OWN_BITS) - 1)
+#define OWN_BITS   32 /* of a file's id within its trace; what is beyond counts without a file */
+#define TRACE_BITS 8
+#define CODE_BITS  12 /* of an operation, an error */
+#define NO_FILE	   ((1ull << OWN_BITS) - 1)
 
 void failures_free(struct failures *f)
 {

@@ -22,15 +22,12 @@ bool file_dense_has(const struct file_dense *d, int64_t id)
 {
 	uint64_t trace = id_recording(id);
 
-	return trace < FILE_TRACES_MAX &&
-	       id_own(id) < d->count[trace];
+	return trace < FILE_TRACES_MAX && id_own(id) < d->count[trace];
 }
 
 struct sums_file *file_dense_at(const struct file_dense *d, int64_t id)
 {
-	return file_dense_has(d, id) ? &d->by_trace[id_recording(id)]
-						   [id_own(id)]
-				     : NULL;
+	return file_dense_has(d, id) ? &d->by_trace[id_recording(id)][id_own(id)] : NULL;
 }
 
 void file_sums_add(struct sums_file *to, const struct sums_file *f)
@@ -123,8 +120,7 @@ static int make_dense(struct file_pile *p)
 		uint64_t trace = id_recording(max);
 
 		if (max >= 0 && trace < FILE_TRACES_MAX)
-			want[trace] = MAX(want[trace],
-					  (size_t)id_own(max) + 1);
+			want[trace] = MAX(want[trace], (size_t)id_own(max) + 1);
 	}
 	return file_dense_make(&p->dense, want, files);
 }

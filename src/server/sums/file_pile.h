@@ -7,7 +7,7 @@
 
 #include "server/sums/sums.h"
 
-#define FILE_TRACES_MAX	 256u
+#define FILE_TRACES_MAX 256u
 
 /* Sums of every file of every trace, by id; those that have none are all 0. Starts as {0}. */
 struct file_dense {

@@ -47,4 +47,3 @@ int decode_blob_at(struct decoder *d, const struct decode_source *s, unsigned in
 		   struct bytes *ret, const char **ret_why) _must_check_;
 /* True for columns that hold ids of their own trace. */
 bool column_is_id(enum table_id table, unsigned int column);
-

@@ -38,7 +38,7 @@ struct file_header {
 	int64_t created;	      /* ns since the epoch */
 	uint64_t recording;	      /* random, the same in all its files; 0: this is all of it */
 	uint64_t part;		      /* number of the file in its recording: 0, 1, 2, ... */
-	uint64_t checksum; /* xxh3 of the bytes before */
+	uint64_t checksum;	      /* xxh3 of the bytes before */
 };
 static_assert(sizeof(struct file_header) == 64, "as documented");
 

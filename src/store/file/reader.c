@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reader.c: traces opened and read as one. */
+#include "store/file/folders.h"
 #include "store/file/recordings.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <xxhash.h>
 
 #include "base/saturate.h"
@@ -157,7 +156,7 @@ static int open_file(struct store *s, const char *path, int fd, const struct sta
 	return 0;
 }
 
-static int reader_make_room(struct store *s, size_t more)
+int reader_make_room(struct store *s, size_t more)
 {
 	void *p;
 
@@ -171,7 +170,7 @@ static int reader_make_room(struct store *s, size_t more)
 	return 0;
 }
 
-static bool reader_is_known(const struct store *s, const struct stat *file)
+bool reader_is_known(const struct store *s, const struct stat *file)
 {
 	for (size_t i = 0; i < s->trace_count; i++) {
 		if (s->traces[i].dev == file->st_dev && s->traces[i].ino == file->st_ino)
@@ -188,8 +187,7 @@ bool store_fd_is_trace(int fd)
 	       !memcmp(magic, STORE_MAGIC, sizeof(magic));
 }
 
-/* 1: there is a trace, which may be one of those open; 0: it is none. */
-static int add_trace(struct store *s, const char *path, bool only_traces, struct error *err)
+int reader_add_trace(struct store *s, const char *path, bool only_traces, struct error *err)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
@@ -214,141 +212,6 @@ static int add_trace(struct store *s, const char *path, bool only_traces, struct
 	return r < 0 ? r : 1;
 }
 
-/* Nothing of the file can be read; the others of its folder still are. */
-static void count_unread(struct store *s, const struct error *why)
-{
-	struct store_damage *d = &s->damage;
-
-	if (!d->blocks)
-		snprintf(d->first, sizeof(d->first), "%.*s", (int)sizeof(d->first) - 1,
-			 why->message);
-	d->blocks++;
-	d->traces++;
-	d->gaps = true;
-}
-
-/* As add_trace(); 0 also where the trace cannot be read, which is then counted, and told in *unread if it is the first. */
-static int add_of_folder(struct store *s, const char *path, struct error *unread, struct error *err)
-{
-	struct error why = {0};
-	struct stat st;
-	int r;
-
-	if (stat(path, &st) < 0)
-		r = error_errno(&why, -errno, "cannot open the trace %s", path);
-	else
-		r = S_ISREG(st.st_mode) ? add_trace(s, path, true, &why) : 0;
-	if (r >= 0 || r == -ENOENT) /* gone meanwhile */
-		return MAX(r, 0);
-	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
-		return error_set(err, r, "%s", why.message);
-	count_unread(s, &why);
-	error_set(unread, r, "%s", why.message);
-	return 0;
-}
-
-static int reader_add_folder(struct store *s, const char *path, struct error *err)
-{
-	struct dirent **names = NULL;
-	struct error unread = {0};
-	int n = scandir(path, &names, NULL, alphasort), r = 0;
-	size_t len = strlen(path);
-	bool any = false;
-
-	if (n < 0)
-		return error_errno(err, -errno, "cannot read the folder %s", path);
-	while (len > 1 && path[len - 1] == '/')
-		len--;
-	for (int i = 0; i < n; i++) {
-		char *file = NULL;
-
-		if (r >= 0 && names[i]->d_name[0] != '.') {
-			if (asprintf(&file, "%.*s/%s", (int)len, path, names[i]->d_name) < 0)
-				r = error_errno(err, -ENOMEM, "cannot read the folder %s", path);
-			else
-				r = add_of_folder(s, file, &unread, err);
-			any |= r > 0;
-			free(file);
-		}
-		free(names[i]);
-	}
-	free(names);
-	if (r >= 0 && !any && unread.code)
-		return error_set(err, unread.code, "%s", unread.message);
-	if (r >= 0 && !any)
-		return error_set(err, -ENOENT, "there is no trace in the folder %s", path);
-	if (r >= 0)
-		r = grow((void **)&s->folders, &s->folders_cap, s->folder_count + 1,
-			 sizeof(*s->folders));
-	if (r >= 0) {
-		s->folders[s->folder_count] = strdup(path);
-		r = s->folders[s->folder_count] ? 0 : -ENOMEM;
-		s->folder_count += r >= 0;
-	}
-	return r < 0 && !err->code ? error_errno(err, r, "cannot read the folder %s", path) : r;
-}
-
-/* ---- traces that come later ---- */
-
-#define ROOM_LATER 256u /* traces that may come into the folders while they are read */
-#define YOUNG_S	   60	/* a file that changed longer ago was looked at before */
-
-static void reader_look_at_file(struct store *s, const char *folder, const char *name, size_t max)
-{
-	struct error unread = {0};
-	struct stat st;
-	char *path;
-
-	if (name[0] == '.' || s->trace_count >= MIN(s->trace_room, max) ||
-	    asprintf(&path, "%s/%s", folder, name) < 0)
-		return;
-	/* what is not a trace, or not yet, is looked at again for a while */
-	if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_ctime >= s->looked - YOUNG_S &&
-	    !reader_is_known(s, &st)) {
-		size_t before = s->trace_count;
-
-		/* without memory it is another recording's */
-		if (add_trace(s, path, true, &unread) > 0 && s->trace_count > before)
-			(void)!recordings_add(s, &s->traces[before]);
-	}
-	free(path);
-}
-
-size_t store_look_again(struct store *s, size_t max)
-{
-	size_t before = s->trace_count;
-	int64_t now = time(NULL);
-
-	for (size_t i = 0; i < s->folder_count; i++) {
-		struct dirent **names = NULL;
-		int n = scandir(s->folders[i], &names, NULL, alphasort);
-
-		for (int k = 0; k < n; k++) {
-			reader_look_at_file(s, s->folders[i], names[k]->d_name, max);
-			free(names[k]);
-		}
-		free(names);
-	}
-	s->looked = now;
-	return s->trace_count - before;
-}
-
-static int open_paths(struct store *s, const char *const *paths, size_t count, struct error *err)
-{
-	for (size_t i = 0; i < count; i++) {
-		struct stat st;
-		int r;
-
-		if (stat(paths[i], &st) < 0)
-			return error_errno(err, -errno, "cannot open the trace %s", paths[i]);
-		r = S_ISDIR(st.st_mode) ? reader_add_folder(s, paths[i], err)
-					: add_trace(s, paths[i], false, err);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
 int store_open(struct store **ret, const char *const *paths, size_t count, struct error *err)
 {
 	_cleanup_(store_freep) struct store *s = calloc(1, sizeof(*s));
@@ -365,14 +228,10 @@ int store_open(struct store **ret, const char *const *paths, size_t count, struc
 		r = dims_new(&s->dims);
 	if (r < 0)
 		return error_errno(err, r, "cannot open the trace %s", paths[0]);
-	r = open_paths(s, paths, count, err);
+	r = folders_open(s, paths, count, err);
 	if (r < 0)
 		return r;
 	r = recordings_order(s);
-	if (r < 0)
-		return error_errno(err, r, "cannot open the trace %s", paths[0]);
-	s->looked = time(NULL);
-	r = s->folder_count ? reader_make_room(s, ROOM_LATER) : 0;
 	if (r < 0)
 		return error_errno(err, r, "cannot open the trace %s", paths[0]);
 	r = (int)store_refresh(s, err);
@@ -409,9 +268,7 @@ void store_free(struct store *s)
 	for (size_t i = 0; i < s->trace_count; i++)
 		reader_trace_free(&s->traces[i]);
 	free(s->traces);
-	for (size_t i = 0; i < s->folder_count; i++)
-		free(s->folders[i]);
-	free(s->folders);
+	folders_free(s);
 	decoder_free(s->decoder);
 	dims_free(s->dims);
 	pthread_mutex_destroy(&s->lock);

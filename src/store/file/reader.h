@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "store/codec/decode_block.h"
@@ -28,7 +29,7 @@ struct trace {
 	dev_t dev;
 	ino_t ino;
 	uint32_t number;
-	uint32_t recording; /* which of those that are read: composed into ids */
+	uint32_t recording;	      /* which of those that are read: composed into ids */
 	uint64_t recording_key, part; /* struct file_header */
 	int64_t created;
 	uint8_t mark[STORE_MARK_LEN];
@@ -100,7 +101,10 @@ struct user_tables {
 struct store {
 	struct trace *traces; /* never moved once blocks were found */
 	size_t trace_count, trace_room;
-	char **folders; /* that were given */
+	struct folder {
+		char *path;
+		char *base; /* only files called base.1, base.2, ... in it; NULL: all */
+	} *folders;	    /* that were given */
 	size_t folder_count, folders_cap;
 	int64_t looked; /* into them last, s since the epoch */
 	struct block *
@@ -132,6 +136,11 @@ struct decode_source reader_source(const struct store *s, const struct block *b)
 int reader_apply_rows(struct store *s, struct decoder *decoder, struct block *b);
 /* The first `n` bytes of a file are those of a trace that can be read: 0, or the error says why not. */
 int reader_check_head(const char *path, const struct file_header *h, ssize_t n, struct error *err);
+/* 1: there is a trace, which may be one of those open; 0: it is none; else negative. */
+int reader_add_trace(struct store *s, const char *path, bool only_traces, struct error *err);
+/* True where the file is open. */
+bool reader_is_known(const struct store *s, const struct stat *file);
+int reader_make_room(struct store *s, size_t more) _must_check_;
 /* Marks a block damaged, once. */
 void reader_block_damaged(struct store *s, struct block *b, const char *why);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "store/file/folders.h"
 #include "store/file/recordings.h"
 
 #include <errno.h>
@@ -53,7 +54,7 @@ int recordings_order(struct store *s)
 	}
 	for (size_t i = 0; i < s->trace_count && r >= 0; i++)
 		r = recordings_number(s, &s->traces[i], i);
-	s->united = s->recordings > 1 || s->folder_count;
+	s->united = s->recordings > 1 || folders_may_mix(s);
 	if (s->united)
 		dims_unite(s->dims);
 	return r;
@@ -126,7 +127,8 @@ void recordings_apply(struct store *s, const struct batch *b, uint64_t columns)
 	}
 }
 
-int64_t store_id(const struct store *s, size_t trace, enum table_id table, int64_t own, bool version)
+int64_t store_id(const struct store *s, size_t trace, enum table_id table, int64_t own,
+		 bool version)
 {
 	pthread_mutex_t *lock = (pthread_mutex_t *)&s->files_lock;
 	int64_t id;

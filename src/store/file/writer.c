@@ -6,74 +6,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
-#include <xxhash.h>
 
 #include "base/clock.h"
 #include "schema/vocab.h"
-#include "store/file/block.h"
-#include "store/file/block_events.h"
-#include "store/file/file.h"
 #include "store/file/fit.h"
-#include "store/file/meta.h"
-#include "store/store.h"
-#include "store/summary/digest.h"
-#include "store/summary/summary.h"
+#include "store/file/writer.h"
 
 #define BLOCK_AGE_NS (500 * NSEC_PER_MSEC)
 #define DIMS_ROWS \
 	16384 /* at which dimension rows are written: they compress no better in larger blocks */
 /* Room kept allocated behind the last block, so that loss, index and end mark still fit on a full disk. */
 #define RESERVE_BYTES (128u << 10)
-#define WAITING	      (TABLE_COUNT + 1) /* the tables, and long calls */
-#define WAITING_LONG  TABLE_COUNT
-#define STAGED_MAX    2 /* a block of op and its summary, or the parts of a digest */
-
-/* Why rows were lost. */
-enum lost_kind {
-	LOST_FULL,
-	LOST_FAILED, /* an I/O error, no memory */
-	LOST_KINDS,
-};
-
-struct waiting {
-	struct batch *rows;
-	int64_t since; /* monotonic, of its first row */
-	int64_t until; /* store_writer.until before its first row came */
-};
-
-struct store_writer {
-	int fd;
-	char *path;
-	struct store_options opt;
-	struct file_header head;
-	uint64_t offset, seq, last_index;
-	struct encoder *encoder;
-	struct summarizer *summarizer;
-	struct batch *summary;
-	struct digester *digester;
-	struct waiting waiting[WAITING];
-	struct buf out; /* blocks that the next commit() writes */
-	struct staged {
-		size_t at; /* in `out` */
-	} staged[STAGED_MAX];
-	unsigned int staged_count;
-	struct event_notes events;
-	int64_t until;	  /* store_note_until() */
-	struct buf index; /* headers since the last index, each behind its offset */
-	unsigned int index_count;
-	bool index_broken, dirty;
-	bool torn;		    /* what a failed write left could not be cut off */
-	struct file_syncer *syncer; /* NULL: none */
-	struct store_stats stats;
-	bool failing; /* the last write failed, and that was said */
-	struct lost {
-		uint64_t rows; /* that the loss table does not yet tell */
-		int64_t from, to;
-	} lost[LOST_KINDS];
-};
 
 /* Keeps room for `len` bytes and the reserve; file systems that cannot are let be. */
 static int reserve(struct store_writer *w, size_t len)
@@ -173,7 +117,8 @@ static int commit(struct store_writer *w, bool last_resort)
 	w->offset += w->out.len;
 	w->seq += w->staged_count;
 	w->stats.blocks += w->staged_count;
-	w->stats.bytes = w->offset;
+	w->stats.bytes = w->before + w->offset;
+	w->stats.part_bytes = w->offset;
 	w->dirty = true;
 	if (w->syncer)
 		file_syncer_note(w->syncer);
@@ -181,7 +126,7 @@ static int commit(struct store_writer *w, bool last_resort)
 	return 0;
 }
 
-static int commit_blob(struct store_writer *w, enum block_kind kind, const struct buf *data,
+int writer_commit_blob(struct store_writer *w, enum block_kind kind, const struct buf *data,
 		       bool last_resort)
 {
 	struct buf *block;
@@ -197,12 +142,12 @@ static int commit_blob(struct store_writer *w, enum block_kind kind, const struc
 }
 
 /* Without memory for all headers an index would tell of a part only: then there is none. */
-static int commit_index(struct store_writer *w, bool last_resort)
+int writer_commit_index(struct store_writer *w, bool last_resort)
 {
 	int r = 0;
 
 	if (!w->index_broken && w->index_count)
-		r = commit_blob(w, BLOCK_INDEX, &w->index, last_resort);
+		r = writer_commit_blob(w, BLOCK_INDEX, &w->index, last_resort);
 	if (r >= 0) {
 		buf_clear(&w->index);
 		w->index_count = 0;
@@ -277,7 +222,7 @@ static int writer_add_loss(struct batch *b, const struct lost *l, enum loss_caus
 }
 
 /* Says in the trace what was lost, as soon as something can be written again. */
-static int tell_loss(struct store_writer *w, bool last_resort)
+int writer_tell_loss(struct store_writer *w, bool last_resort)
 {
 	_cleanup_(batch_freep) struct batch *b = NULL;
 	int r;
@@ -383,7 +328,7 @@ static int cut_one(struct store_writer *w, unsigned int i)
 
 	if (!b || !b->rows)
 		return 0;
-	r = tell_loss(w, false);
+	r = writer_tell_loss(w, false);
 	seq = w->seq;
 	if (r >= 0 && numbers)
 		r = events_text(&w->events, &tells.events);
@@ -408,7 +353,7 @@ static int cut_one(struct store_writer *w, unsigned int i)
 	if (i == TABLE_OP && !w->opt.no_summary && !w->opt.no_digest)
 		note_digest(w, seq, b->rows);
 	batch_clear(b);
-	return w->index_count >= STORE_INDEX_EVERY ? commit_index(w, false) : 0;
+	return w->index_count >= STORE_INDEX_EVERY ? writer_commit_index(w, false) : 0;
 }
 
 static int cut_dims(struct store_writer *w)
@@ -446,7 +391,7 @@ static int writer_cut(struct store_writer *w, unsigned int i)
 }
 
 /* Passes a failure on once; while it lasts, the loss row tells. */
-static int report_failure(struct store_writer *w, int code, struct error *err)
+int writer_report_failure(struct store_writer *w, int code, struct error *err)
 {
 	bool known = w->failing;
 
@@ -513,8 +458,8 @@ static int take_some(struct store_writer *w, unsigned int i, const struct batch 
 }
 
 /* The same; what cannot be taken is lost. */
-static int writer_take(struct store_writer *w, unsigned int i, const struct batch *b, size_t from,
-		       size_t to)
+int writer_take(struct store_writer *w, unsigned int i, const struct batch *b, size_t from,
+		size_t to)
 {
 	int r = take_some(w, i, b, &from, to);
 
@@ -547,16 +492,22 @@ static int take_ops(struct store_writer *w, const struct batch *b)
 
 int store_append(struct store_writer *w, const struct batch *b, struct error *err)
 {
-	int r;
+	int r = 0;
 
 	if (!b->rows)
 		return 0;
+	if (w->alive && schema_is_dimension(b->table))
+		r = alive_take(w->alive, b);
+	if (w->alive && r >= 0)
+		r = alive_need(w->alive, b);
+	if (r < 0)
+		return error_errno(err, r, "cannot keep the names of the trace %s", w->path);
 	r = b->table == TABLE_OP && batch_has(b, OP_DUR) ? take_ops(w, b)
 							 : writer_take(w, b->table, b, 0, b->rows);
 	if (r == -ENOMEM || r == -EMSGSIZE)
 		return error_errno(err, r, "cannot keep %zu rows of table %s for the trace %s",
 				   b->rows, b->def->name, w->path);
-	return report_failure(w, r, err);
+	return writer_report_failure(w, r, err);
 }
 
 int store_append_set(struct store_writer *w, const struct batch_set *s, struct error *err)
@@ -589,17 +540,7 @@ void store_note_until(struct store_writer *w, int64_t until)
 
 /* ---- flush, close ---- */
 
-static int sync_file(struct store_writer *w)
-{
-	if (!w->dirty)
-		return 0;
-	if (fdatasync(w->fd) < 0)
-		return -errno;
-	w->dirty = false;
-	return 0;
-}
-
-static int flush(struct store_writer *w, bool all)
+int writer_flush(struct store_writer *w, bool all)
 {
 	int64_t age = w->opt.block_ns ? w->opt.block_ns : BLOCK_AGE_NS, now = clock_monotonic_ns();
 	int failed = 0, r;
@@ -621,7 +562,7 @@ static int flush(struct store_writer *w, bool all)
 
 int store_flush(struct store_writer *w, bool all, struct error *err)
 {
-	return report_failure(w, flush(w, all), err);
+	return writer_report_failure(w, writer_flush(w, all), err);
 }
 
 void store_writer_stats(const struct store_writer *w, struct store_stats *ret)
@@ -630,161 +571,11 @@ void store_writer_stats(const struct store_writer *w, struct store_stats *ret)
 	ret->lost_rows += untold(w);
 }
 
-int store_writer_fd(const struct store_writer *w)
-{
-	return w->fd;
-}
-
-void store_writer_place(const struct store_writer *w, struct store_place *ret)
-{
-	store_fd_place(w->fd, w->path, ret);
-}
-
-static void writer_free(struct store_writer *w)
-{
-	file_syncer_free(w->syncer);
-	if (w->fd >= 0)
-		close(w->fd);
-	encoder_free(w->encoder);
-	summarizer_free(w->summarizer);
-	batch_free(w->summary);
-	digester_free(w->digester);
-	for (unsigned int i = 0; i < WAITING; i++)
-		batch_free(w->waiting[i].rows);
-	events_free(&w->events);
-	buf_free(&w->out);
-	buf_free(&w->index);
-	free(w->path);
-	free(w);
-}
-DEFINE_CLEANUP(struct store_writer *, writer_free)
-
 /* What still waits and cannot be written is lost too. */
-static void writer_give_up(struct store_writer *w, int code)
+void writer_give_up(struct store_writer *w, int code)
 {
 	for (unsigned int i = 0; i < WAITING; i++) {
 		if (w->waiting[i].rows && w->waiting[i].rows->rows)
 			note_loss(w, &w->waiting[i], code);
 	}
-}
-
-int store_close_stats(struct store_writer *w, struct store_stats *ret, struct error *err)
-{
-	_cleanup_(writer_freep) struct store_writer *mine = w;
-	const struct buf nothing = {0};
-	uint64_t lost;
-	int code = flush(w, true), failed = report_failure(w, code, err), r;
-
-	writer_give_up(w, code);
-	store_writer_stats(w, ret);
-	lost = ret->lost_rows;
-	file_syncer_free(TAKE_PTR(w->syncer));
-	/* On a full disk these use the room that reserve() kept. */
-	r = tell_loss(w, true);
-	if (r >= 0) {
-		(void)commit_index(w, true); /* without it readers walk */
-		r = commit_blob(w, BLOCK_END, &nothing, true);
-	}
-	failed = failed < 0 ? failed : r;
-	/* Gives back what was reserved. */
-	if (ftruncate(w->fd, (off_t)w->offset) < 0 && failed >= 0)
-		failed = -errno;
-	r = sync_file(w);
-	failed = failed < 0 ? failed : r;
-	ret->changed = w->stats.changed;
-	ret->changed_size = w->stats.changed_size;
-	if (failed < 0)
-		return error_errno(err, failed,
-				   lost ? "cannot finish the trace %s (%llu rows lost)"
-					: "cannot finish the trace %s",
-				   mine->path, (unsigned long long)lost);
-	return 0;
-}
-
-int store_close(struct store_writer *w, struct error *err)
-{
-	struct store_stats ignored;
-
-	return store_close_stats(w, &ignored, err);
-}
-
-/* ---- create ---- */
-
-static int writer_write_head(struct store_writer *w)
-{
-	struct file_header *h = &w->head;
-
-	*h = (struct file_header){
-		.version = STORE_VERSION, .header_len = sizeof(*h), .created = clock_realtime_ns()};
-	if (getrandom(h->mark, sizeof(h->mark), 0) != (ssize_t)sizeof(h->mark))
-		return -EIO;
-	memcpy(h->magic, STORE_MAGIC, sizeof(h->magic));
-	h->checksum = XXH3_64bits(h, offsetof(struct file_header, checksum));
-	w->offset = sizeof(*h);
-	return file_write(w->fd, h, sizeof(*h), 0);
-}
-
-static int write_meta(struct store_writer *w)
-{
-	_cleanup_buf_ struct buf text = {0};
-	int r = meta_write(&text);
-
-	return r < 0 ? r : commit_blob(w, BLOCK_META, &text, false);
-}
-
-static int writer_init(struct store_writer *w, const char *path)
-{
-	int r = encoder_new(&w->encoder, w->opt.compression >= 0);
-
-	if (r >= 0)
-		r = summarizer_new(&w->summarizer);
-	if (r >= 0)
-		r = batch_new(&w->summary, TABLE_SUMMARY);
-	if (r >= 0)
-		r = digester_new(&w->digester);
-	if (r >= 0)
-		r = (w->path = strdup(path)) ? 0 : -ENOMEM;
-	return r;
-}
-
-static int begin_file(struct store_writer *w)
-{
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	int r;
-
-	/* Tells readers that the file still grows; a killed writer's lock is gone. Where there are none: unknown. */
-	(void)fcntl(w->fd, F_OFD_SETLK, &lock);
-	if (w->opt.owner != (uid_t)-1 && w->opt.owner != geteuid() &&
-	    fchown(w->fd, w->opt.owner, (gid_t)-1) < 0)
-		return -errno;
-	r = writer_write_head(w);
-	return r < 0 ? r : write_meta(w);
-}
-
-int store_create(struct store_writer **ret, const char *path, const struct store_options *opt,
-		 struct error *err)
-{
-	_cleanup_(writer_freep) struct store_writer *w = calloc(1, sizeof(*w));
-	int r;
-
-	if (!w)
-		return error_errno(err, -ENOMEM, "cannot create the trace %s", path);
-	w->fd = -1;
-	w->until = UNTIL_UNKNOWN;
-	w->opt = opt ? *opt : (struct store_options){.owner = (uid_t)-1};
-	r = writer_init(w, path);
-	if (r < 0)
-		return error_errno(err, r, "cannot create the trace %s", path);
-	w->fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (w->fd < 0)
-		return error_errno(err, -errno, "cannot create the trace %s", path);
-	r = begin_file(w);
-	if (r >= 0 && w->opt.sync_ns)
-		r = file_syncer_new(&w->syncer, w->fd, path, &w->opt);
-	if (r < 0) {
-		(void)unlink(path);
-		return error_errno(err, r, "cannot write the trace %s", path);
-	}
-	*ret = TAKE_PTR(w);
-	return 0;
 }

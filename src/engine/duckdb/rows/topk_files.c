@@ -444,8 +444,7 @@ static size_t topk_files_choose(const struct topk_files *b, struct pick *heap, s
 
 	for (size_t k = 0; k < BEST_TRACES_MAX; k++) {
 		for (size_t i = 0; i < b->parts[k].count; i++) {
-			const struct pick one = {b->parts[k].sums[i],
-						 id_compose((int64_t)i, k)};
+			const struct pick one = {b->parts[k].sums[i], id_compose((int64_t)i, k)};
 
 			if (!is_there(&b->parts[k], i))
 				continue;

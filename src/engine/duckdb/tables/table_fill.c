@@ -122,8 +122,7 @@ static uint32_t ordinal_of_id(const struct words *w, const struct batch *b, unsi
 {
 	int64_t id = batch_get(b, column, row, -1);
 
-	return id < 0 ? WORD_NULL
-		      : words_ordinal(w, id_recording(id), id_own(id));
+	return id < 0 ? WORD_NULL : words_ordinal(w, id_recording(id), id_own(id));
 }
 
 static void fill_name(const struct duckdb_api *d, const struct scan_column *c, const struct rows *r,

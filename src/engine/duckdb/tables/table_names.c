@@ -245,8 +245,7 @@ static int words_fill(struct engine *e, enum name name, struct intern *texts, st
 		r = engine_escape(text.data, text.len, &escaped);
 		if (r >= 0)
 			r = intern_add(texts, escaped.data ? escaped.data : (const uint8_t *)"",
-				       escaped.len,
-				       &w->ordinals[id_recording(id)][id_own(id)]);
+				       escaped.len, &w->ordinals[id_recording(id)][id_own(id)]);
 	}
 	return r;
 }

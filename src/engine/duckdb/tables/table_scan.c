@@ -287,8 +287,7 @@ static void fill_row_ids(const struct duckdb_api *d, const struct scan_bind *b,
 			 const struct scan_local *l, size_t count, duckdb_vector out)
 {
 	const struct store_block *block = store_block(b->e->store, l->block);
-	int64_t base =
-		id_compose((int64_t)(block->seq << 16) & ID_OWN_MASK, block->trace);
+	int64_t base = id_compose((int64_t)(block->seq << 16) & ID_OWN_MASK, block->trace);
 	int64_t *to = d->vector_get_data(out);
 
 	for (size_t i = 0; i < count; i++) {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * records.h: the kernel's records of files by number, for as long as the recording lasts: a folder opened at its
- * beginning may be what a path starts from hours later, after millions of other files. The newest are in memory, in
- * runs of following numbers; the rest lie in a nameless file, and where none can be made they stay in memory.
+ * records.h: records by number, for as long as somebody needs them: of files there may be millions, and one that came at
+ * the beginning of a recording may be wanted hours later. The newest are in memory, in runs of following numbers; the rest
+ * lie in a nameless file, and where none can be made they stay in memory.
  */
 #pragma once
 
 #include "base/buf.h"
-#include "schema/wire.h"
 
 #define RECORDS_RUN 8192 /* numbers of a run: about a MiB */
 
@@ -28,7 +27,8 @@ struct records {
 /* Starts empty; `max` runs are kept in memory. */
 void records_init(struct records *r, size_t max);
 void records_free(struct records *r);
-/* Keeps a copy. 0 or -ENOMEM. */
-int records_put(struct records *r, uint64_t number, const struct wire_head *record) _must_check_;
-/* The record of a number, NULL where there is none; valid until the next call of records_*(). */
-const void *records_get(struct records *r, uint64_t number);
+/* Keeps a copy, in place of an earlier one. 0 or -ENOMEM. */
+int records_put(struct records *r, uint64_t number, const void *record, size_t size) _must_check_;
+/* The record of a number, aligned to 8, NULL where there is none; valid until the next call of records_*(). ret_size may be
+ * NULL. */
+const void *records_get(struct records *r, uint64_t number, size_t *ret_size);

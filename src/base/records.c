@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/ebpf/records.h"
+#include "base/records.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
-#define RECORD_MAX (sizeof(struct wire_file) + WIRE_WALK_MAX + 512) /* of a file with its path */
+#define FIRST_READ 4096 /* bytes of a record that are read back at once: most are shorter */
 
-/* In the file: the table, then the records. A place of 0 is none, so the file begins with padding. */
+/* In the file: the table, then the records, each behind its size. A place of 0 is none, so the file begins with padding. */
 struct record_run {
 	uint64_t places[RECORDS_RUN]; /* in data, plus 1; in the file: from its beginning */
 	struct buf data;
@@ -122,13 +122,13 @@ static int runs_reach(struct records *r, size_t index)
 	return 0;
 }
 
-int records_put(struct records *r, uint64_t number, const struct wire_head *record)
+int records_put(struct records *r, uint64_t number, const void *record, size_t size)
 {
 	size_t index = number / RECORDS_RUN, at;
+	uint64_t len = size, padding = 0;
 	struct record_run *run;
 	int e = runs_reach(r, index);
 
-	assert(record->size <= RECORD_MAX);
 	if (e < 0)
 		return e;
 	if (!r->runs[index]) {
@@ -143,42 +143,63 @@ int records_put(struct records *r, uint64_t number, const struct wire_head *reco
 	}
 	run = r->runs[index];
 	at = run->data.len;
-	e = buf_append(&run->data, record, record->size);
-	if (e < 0)
+	e = buf_append(&run->data, &len, sizeof(len));
+	if (e >= 0)
+		e = buf_append(&run->data, record, size);
+	if (e >= 0)
+		e = buf_append(&run->data, &padding, -size % sizeof(padding));
+	if (e < 0) {
+		run->data.len = at;
 		return e;
+	}
 	run->places[number % RECORDS_RUN] = at + 1;
 	return 0;
 }
 
-static const void *file_get(struct records *r, size_t index, uint64_t number)
+/* Reads up to `len` bytes at `at` into the loan; how many of them are there, or -1. */
+static ssize_t loan_read(struct records *r, uint64_t at, size_t len)
 {
-	const struct wire_head *h;
-	uint64_t at = 0;
+	buf_clear(&r->loan);
+	if (buf_reserve(&r->loan, len) < 0)
+		return -1;
+	return pread(r->fd, r->loan.data, len, (off_t)at);
+}
+
+static const void *file_get(struct records *r, size_t index, uint64_t number, size_t *ret_size)
+{
+	uint64_t at = 0, size;
 	ssize_t n;
 
 	if (pread(r->fd, &at, sizeof(at),
 		  (off_t)(r->places[index] + number % RECORDS_RUN * sizeof(at))) != sizeof(at) ||
 	    !at)
 		return NULL;
-	buf_clear(&r->loan);
-	if (buf_reserve(&r->loan, RECORD_MAX) < 0)
+	n = loan_read(r, at, FIRST_READ);
+	if (n < (ssize_t)sizeof(size))
 		return NULL;
-	n = pread(r->fd, r->loan.data, RECORD_MAX, (off_t)at);
-	h = (const void *)r->loan.data;
-	return n >= (ssize_t)sizeof(*h) && h->size <= n ? h : NULL;
+	memcpy(&size, r->loan.data, sizeof(size));
+	if (size > FIRST_READ - sizeof(size))
+		n = loan_read(r, at, sizeof(size) + size);
+	if (n < 0 || (size_t)n < sizeof(size) + size)
+		return NULL;
+	*ret_size = size;
+	return r->loan.data + sizeof(size);
 }
 
-const void *records_get(struct records *r, uint64_t number)
+const void *records_get(struct records *r, uint64_t number, size_t *ret_size)
 {
-	size_t index = number / RECORDS_RUN;
+	size_t index = number / RECORDS_RUN, ignored;
 	const struct record_run *run;
-	uint64_t at;
+	uint64_t at, size;
 
+	ret_size = ret_size ? ret_size : &ignored;
 	if (index >= r->count)
 		return NULL;
 	run = r->runs[index];
 	at = run ? run->places[number % RECORDS_RUN] : 0;
-	if (at)
-		return run->data.data + at - 1;
-	return r->places[index] ? file_get(r, index, number) : NULL;
+	if (!at)
+		return r->places[index] ? file_get(r, index, number, ret_size) : NULL;
+	memcpy(&size, run->data.data + at - 1, sizeof(size));
+	*ret_size = size;
+	return run->data.data + at - 1 + sizeof(size);
 }
