@@ -49,6 +49,13 @@ struct dims {
 	struct map began; /* recording -> when */
 };
 
+int64_t dims_machine(const struct dims *d, int64_t id)
+{
+	int64_t host = d->united ? identity_host(&d->identity, id) : -1;
+
+	return host >= 0 ? host : -1 - (int64_t)id_recording(id);
+}
+
 static size_t row_size(enum table_id table)
 {
 	switch (table) {

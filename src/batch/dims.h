@@ -25,6 +25,9 @@ void dims_unite(struct dims *d);
 int dims_recording(struct dims *d, uint64_t recording, int64_t began) _must_check_;
 /* The id that stands for a host, control group or process; of threads and files for a task, or generation. */
 int64_t dims_same(const struct dims *d, enum table_id table, int64_t id);
+/* Tells the machines apart that ids of threads, files and control groups are of: equal for two recordings of one boot of a
+ * host, where both say which that is, and for ids of one recording. */
+int64_t dims_machine(const struct dims *d, int64_t id);
 /* Takes the rows of a dimension batch (others are ignored). 0 or -ENOMEM. */
 int dims_apply(struct dims *d, const struct batch *b) _must_check_;
 

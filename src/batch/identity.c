@@ -49,8 +49,7 @@ static int put_column(struct buf *key, const struct batch *b, unsigned int colum
 	return put_int(key, batch_get(b, column, row, -1));
 }
 
-/* The machine on which a recording was made; negative where it is not known or there are several. */
-static int64_t identity_host(const struct identity *k, int64_t id)
+int64_t identity_host(const struct identity *k, int64_t id)
 {
 	uint64_t host;
 

@@ -26,3 +26,5 @@ int identity_learn(struct identity *k, const struct batch *b, size_t row,
 		   int64_t first) _must_check_;
 /* The id that stands for an id: of threads and files for that of the first version. Negative ids stay. */
 int64_t identity_of(const struct identity *k, enum table_id table, int64_t id);
+/* The machine on which the recording of an id was made; negative where it is not known or there are several. */
+int64_t identity_host(const struct identity *k, int64_t id);

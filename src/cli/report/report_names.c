@@ -10,8 +10,7 @@
 #include "names/names.h"
 #include "schema/ops.h"
 
-#define TRACE_SHIFT	 40 /* ids of trace k are k << 40 | id, see store_open() */
-#define GROUP_TREE_NAMES 2  /* names of a path by which trees are told apart */
+#define GROUP_TREE_NAMES 2 /* names of a path by which trees are told apart */
 
 /* ---- groups ---- */
 
@@ -101,16 +100,17 @@ static struct bytes without_slashes(struct bytes name)
 	return (struct bytes){name.data, len};
 }
 
-static uint64_t report_names_owner_hash(int64_t id, struct bytes name)
+static uint64_t report_names_owner_hash(const struct report *r, int64_t id, struct bytes name)
 {
-	const uint64_t key[] = {(uint64_t)(id >> TRACE_SHIFT), hash_bytes(name.data, name.len)};
+	const uint64_t key[] = {(uint64_t)dims_machine(r->dims, id),
+				hash_bytes(name.data, name.len)};
 
 	return hash_bytes(key, sizeof(key));
 }
 
 static uint64_t report_names_asked_hash(const struct report *r, int64_t id)
 {
-	return report_names_owner_hash(id, without_slashes(dims_file_version_name(r->dims, id)));
+	return report_names_owner_hash(r, id, without_slashes(dims_file_version_name(r->dims, id)));
 }
 
 /* One with a name of its own: not a pipe, a socket or an anonymous inode. */
@@ -142,7 +142,7 @@ int report_owners(struct report *r)
 		const struct dims_file *f = dims_file(r->dims, id, &room);
 		uint64_t hash = f->name_only || !report_names_has_path(f)
 					? 0
-					: report_names_owner_hash(id, f->path);
+					: report_names_owner_hash(r, id, f->path);
 
 		if (hash && map_get(&r->owners, hash, NULL))
 			e = map_set(&r->owners, hash, (uint64_t)id);
@@ -261,7 +261,7 @@ static int group_generations(const struct report *r, int64_t id, struct buf *key
 	f = dims_file(r->dims, dims_latest_file(r->dims, id), &room);
 	assert(f);
 	if (e >= 0)
-		e = buf_printf(key, "f%lld %lld ", (long long)(id >> TRACE_SHIFT),
+		e = buf_printf(key, "f%lld %lld ", (long long)dims_machine(r->dims, id),
 			       (long long)f->dev);
 	return e < 0 ? e
 		     : report_names_put(key, f->hostpath.len
