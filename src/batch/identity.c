@@ -26,27 +26,29 @@ int64_t identity_of(const struct identity *k, enum table_id table, int64_t id)
 
 /* ---- what identifies a thing: a text of numbers and names, each with its length ---- */
 
-static int put_int(struct buf *key, int64_t v)
+static int identity_put_int(struct buf *key, int64_t v)
 {
 	return buf_append(key, &v, sizeof(v));
 }
 
 /* A null is another value than the empty text. */
-static int put_bytes(struct buf *key, const struct batch *b, unsigned int column, size_t row)
+static int identity_put_bytes(struct buf *key, const struct batch *b, unsigned int column,
+			      size_t row)
 {
 	struct bytes v = {NULL, 0};
 	int r;
 
 	if (batch_is_null(b, column, row))
-		return put_int(key, -1);
+		return identity_put_int(key, -1);
 	v = batch_get_bytes(b, column, row);
-	r = put_int(key, (int64_t)v.len);
+	r = identity_put_int(key, (int64_t)v.len);
 	return r < 0 || !v.len ? r : buf_append(key, v.data, v.len);
 }
 
-static int put_column(struct buf *key, const struct batch *b, unsigned int column, size_t row)
+static int identity_put_column(struct buf *key, const struct batch *b, unsigned int column,
+			       size_t row)
 {
-	return put_int(key, batch_get(b, column, row, -1));
+	return identity_put_int(key, batch_get(b, column, row, -1));
 }
 
 int64_t identity_host(const struct identity *k, int64_t id)
@@ -57,20 +59,21 @@ int64_t identity_host(const struct identity *k, int64_t id)
 										: -1;
 }
 
-static int host_key(struct buf *key, const struct batch *b, size_t row)
+static int identity_host_key(struct buf *key, const struct batch *b, size_t row)
 {
 	int r;
 
 	if (batch_is_null(b, HOST_BOOT, row))
 		return 0;
-	r = put_bytes(key, b, HOST_NAME, row);
-	return r < 0 ? r : put_bytes(key, b, HOST_BOOT, row);
+	r = identity_put_bytes(key, b, HOST_NAME, row);
+	return r < 0 ? r : identity_put_bytes(key, b, HOST_BOOT, row);
 }
 
 static int cgroup_key(struct buf *key, const struct batch *b, size_t row)
 {
-	return batch_is_null(b, CGROUP_KERNEL_ID, row) ? 0
-						       : put_column(key, b, CGROUP_KERNEL_ID, row);
+	return batch_is_null(b, CGROUP_KERNEL_ID, row)
+		       ? 0
+		       : identity_put_column(key, b, CGROUP_KERNEL_ID, row);
 }
 
 /* Sources that do not know the kernel's own time of the start give the same time of day, or are not the same. */
@@ -82,10 +85,10 @@ static int process_key(struct buf *key, const struct batch *b, size_t row)
 
 	if (batch_is_null(b, PROCESS_PID, row) || batch_is_null(b, start, row))
 		return 0;
-	r = put_int(key, start);
+	r = identity_put_int(key, start);
 	if (r >= 0)
-		r = put_column(key, b, start, row);
-	return r < 0 ? r : put_column(key, b, PROCESS_PID, row);
+		r = identity_put_column(key, b, start, row);
+	return r < 0 ? r : identity_put_column(key, b, PROCESS_PID, row);
 }
 
 static int thread_key(const struct identity *k, struct buf *key, const struct batch *b, size_t row)
@@ -95,10 +98,10 @@ static int thread_key(const struct identity *k, struct buf *key, const struct ba
 
 	if (batch_is_null(b, THREAD_BORN, row) || process < 0)
 		return 0;
-	r = put_int(key, identity_of(k, TABLE_PROCESS, process));
+	r = identity_put_int(key, identity_of(k, TABLE_PROCESS, process));
 	if (r >= 0)
-		r = put_column(key, b, THREAD_BORN, row);
-	return r < 0 ? r : put_column(key, b, THREAD_TID, row);
+		r = identity_put_column(key, b, THREAD_BORN, row);
+	return r < 0 ? r : identity_put_column(key, b, THREAD_TID, row);
 }
 
 /* All that is known of a file beside its numbers is its name. */
@@ -106,10 +109,10 @@ static int name_key(struct buf *key, const struct batch *b, size_t row)
 {
 	static const uint8_t names[] = {FILE_PATH,     FILE_HOSTPATH, FILE_BASE,
 					FILE_ARGUMENT, FILE_LOCAL,    FILE_PEER};
-	int r = put_column(key, b, FILE_FAMILY, row);
+	int r = identity_put_column(key, b, FILE_FAMILY, row);
 
 	for (size_t i = 0; i < ARRAY_SIZE(names) && r >= 0; i++)
-		r = put_bytes(key, b, names[i], row);
+		r = identity_put_bytes(key, b, names[i], row);
 	return r;
 }
 
@@ -118,7 +121,7 @@ static int name_key(struct buf *key, const struct batch *b, size_t row)
  * half of `generation` counts only since its recording began, so it identifies nothing beyond, but together with the
  * name where a file has neither. The kernel never gives the number of a socket or a pipe again while it counts to 2^32.
  */
-static int file_key(struct buf *key, const struct batch *b, size_t row)
+static int identity_file_key(struct buf *key, const struct batch *b, size_t row)
 {
 	int64_t type = batch_get(b, FILE_TYPE, row, FILE_TYPE_UNKNOWN);
 	uint64_t generation = (uint64_t)batch_get(b, FILE_GENERATION, row, 0);
@@ -129,19 +132,19 @@ static int file_key(struct buf *key, const struct batch *b, size_t row)
 		return name_key(key, b, row);
 	if (batch_is_null(b, FILE_DEV, row) || batch_is_null(b, FILE_INO, row))
 		return 0;
-	r = put_column(key, b, FILE_DEV, row);
+	r = identity_put_column(key, b, FILE_DEV, row);
 	if (r >= 0)
-		r = put_column(key, b, FILE_INO, row);
+		r = identity_put_column(key, b, FILE_INO, row);
 	if (r >= 0)
-		r = put_int(key, type);
+		r = identity_put_int(key, type);
 	if (r < 0 || type == FILE_TYPE_SOCKET || type == FILE_TYPE_PIPE)
 		return r;
 	if (batch_is_null(b, FILE_BIRTH, row) && !(uint32_t)generation) {
-		r = put_int(key, (int64_t)generation);
+		r = identity_put_int(key, (int64_t)generation);
 		return r < 0 ? r : name_key(key, b, row);
 	}
-	r = put_int(key, (uint32_t)generation);
-	return r < 0 ? r : put_column(key, b, FILE_BIRTH, row);
+	r = identity_put_int(key, (uint32_t)generation);
+	return r < 0 ? r : identity_put_column(key, b, FILE_BIRTH, row);
 }
 
 /* Empty where nothing identifies the row beyond its recording. */
@@ -153,12 +156,12 @@ static int identity_key(const struct identity *k, const struct batch *b, size_t 
 	int r;
 
 	if (b->table == TABLE_HOST)
-		return host_key(key, b, row);
+		return identity_host_key(key, b, row);
 	if (b->table == TABLE_PROCESS && !batch_is_null(b, PROCESS_HOST_ID, row))
 		host = identity_of(k, TABLE_HOST, batch_get(b, PROCESS_HOST_ID, row, -1));
 	if (host < 0)
 		return 0;
-	r = put_int(key, host);
+	r = identity_put_int(key, host);
 	before = key->len;
 	if (r < 0)
 		return r;
@@ -174,7 +177,7 @@ static int identity_key(const struct identity *k, const struct batch *b, size_t 
 		break;
 	default:
 		assert(b->table == TABLE_FILE);
-		r = file_key(key, b, row);
+		r = identity_file_key(key, b, row);
 		break;
 	}
 	if (r >= 0 && key->len == before)
@@ -204,7 +207,7 @@ int identity_learn(struct identity *k, const struct batch *b, size_t row, int64_
 	r = identity_key(k, b, row, first, key);
 
 	if (r >= 0)
-		r = put_int(key, b->table);
+		r = identity_put_int(key, b->table);
 	if (r < 0)
 		return r;
 	hash = hash_bytes(key->data, key->len);

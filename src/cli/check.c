@@ -282,7 +282,7 @@ static int check_folder(struct check *c, const char *path, struct error *err)
 }
 
 /* The files of a recording in several, each by itself. */
-static int check_set(struct check *c, const char *path, struct error *err)
+static int check_parts(struct check *c, const char *path, struct error *err)
 {
 	_cleanup_(store_freep) struct store *s = NULL;
 	int r = store_open(&s, &path, 1, err);
@@ -297,7 +297,7 @@ static int check_path(struct check *c, const char *path, struct error *err)
 	struct stat st;
 
 	if (stat(path, &st) < 0 && errno == ENOENT)
-		return check_set(c, path, err);
+		return check_parts(c, path, err);
 	if (stat(path, &st) < 0)
 		return error_errno(err, -errno, "cannot open the trace %s", path);
 	return S_ISDIR(st.st_mode) ? check_folder(c, path, err)

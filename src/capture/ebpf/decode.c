@@ -55,6 +55,7 @@ int decode_new(struct decode **ret, const struct decode_options *opt, struct err
 	if (names_new(&d->names, &d->opt, &d->files) < 0)
 		return error_set(err, -ENOMEM, "out of memory");
 	d->boot_offset = boot_offset_ns();
+	d->clock_at = clock_realtime_ns();
 	for (uint32_t nr = 0; nr < WIRE_CALLS_MAX; nr++) {
 		d->codes[nr] = op_code_of_native(nr);
 		plan_fates(d->codes[nr], d->fates[nr]);

@@ -31,6 +31,7 @@ struct decode {
 	struct map tids;			    /* of threads that the kernel programs saw */
 	struct map thread_records, process_records; /* copies, until they end */
 	int64_t boot_offset; /* wall time minus the clock that counts suspended time too */
+	int64_t clock_at;    /* when clock_offset was measured, ns since the epoch */
 	uint32_t *threads;   /* next call number by thread version */
 	size_t thread_count, thread_cap;
 	uint64_t gaps; /* call numbers that never came */

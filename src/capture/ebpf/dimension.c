@@ -549,7 +549,7 @@ uint64_t decode_process_start(const struct decode *d, int32_t tgid)
 }
 
 /* The machine; with `ended` as recording ends, again. */
-static int host_row(const struct decode *d, bool ended, struct batch_set *out)
+static int decode_host_row(const struct decode *d, bool ended, struct batch_set *out)
 {
 	struct utsname u;
 	struct batch *b = NULL;
@@ -570,7 +570,7 @@ static int host_row(const struct decode *d, bool ended, struct batch_set *out)
 	SET_BYTES(HOST_MACHINE, u.machine, strlen(u.machine));
 	SET(HOST_CPUS, sysconf(_SC_NPROCESSORS_ONLN));
 	SET(HOST_CLOCK_OFFSET, d->opt.clock_offset);
-	SET(HOST_CLOCK_AT, d->opt.clock_at);
+	SET(HOST_CLOCK_AT, d->clock_at);
 	if (ended) {
 		SET(HOST_END_OFFSET, clock_offset_ns());
 		SET(HOST_END_AT, clock_realtime_ns());
@@ -580,12 +580,12 @@ static int host_row(const struct decode *d, bool ended, struct batch_set *out)
 
 int decode_begin(struct decode *d, struct batch_set *out)
 {
-	return host_row(d, false, out);
+	return decode_host_row(d, false, out);
 }
 
 int decode_end(struct decode *d, struct batch_set *out)
 {
-	return host_row(d, true, out);
+	return decode_host_row(d, true, out);
 }
 
 int decode_unseen(struct decode *d, const struct wire_thread *w, struct bytes exe,

@@ -82,7 +82,6 @@ struct decode_limits {
 
 struct decode_options {
 	int64_t clock_offset;
-	int64_t clock_at; /* when it was measured, ns since the epoch */
 	bool raw_args;
 	bool no_argv;
 	uint32_t mnt_ns;	     /* of the recorder */

@@ -575,9 +575,8 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 	_cleanup_free_ struct loss_thread *threads = NULL;
 	uint64_t children = unfollowed(e);
 	size_t count = 0;
-	int r = 0;
+	int r = give_polled(e, out, now);
 
-	r = give_polled(e, out, now);
 	if (!r && children > e->unfollowed)
 		r = losses_give_unknown(&e->losses, CAUSE_STORAGE_FULL, now, out);
 	e->unfollowed = children;
@@ -728,7 +727,6 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 	};
 	struct ebpf *e = calloc(1, sizeof(*e));
 	struct decode_options d = {.clock_offset = clock_offset_ns(),
-				   .clock_at = clock_realtime_ns(),
 				   .raw_args = opt->raw_args,
 				   .no_argv = opt->no_argv,
 				   .mnt_ns = own_mnt_ns(),
