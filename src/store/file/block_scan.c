@@ -209,7 +209,8 @@ static size_t find_pair(const struct store *s, const struct store_block *summary
 	return SIZE_MAX;
 }
 
-struct block *scan_new_block(const struct store *s, struct trace *t, uint64_t offset, struct found_block *c)
+struct block *scan_new_block(const struct store *s, struct trace *t, uint64_t offset,
+			     struct found_block *c)
 {
 	const struct block_header *h = c->view.head;
 	enum table_id table = (enum table_id)t->names->meta.table[h->table];

@@ -29,4 +29,5 @@ int scan_take(struct store *s, struct trace *t, uint64_t offset, struct found_bl
 /* Takes what the index blocks of a closed file name; the number of blocks of rows, or -ENOMEM. */
 ssize_t index_load(struct store *s, struct trace *t);
 /* A block in memory, in no list yet; it takes the header of `c`. NULL: no memory. */
-struct block *scan_new_block(const struct store *s, struct trace *t, uint64_t offset, struct found_block *c);
+struct block *scan_new_block(const struct store *s, struct trace *t, uint64_t offset,
+			     struct found_block *c);

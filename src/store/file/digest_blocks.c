@@ -129,8 +129,8 @@ static int digest_take_times(struct store *s, struct trace *t, uint64_t offset, 
 }
 
 /* The part by file stands right behind the other. */
-static int digest_take_files(struct trace *t, uint64_t offset, struct found_block *c,
-			     const uint8_t *p, const uint8_t *end)
+static int digest_take_files(const struct store *s, struct trace *t, uint64_t offset,
+			     struct found_block *c, const uint8_t *p, const uint8_t *end)
 {
 	struct digest *d = TAKE_PTR(t->digest);
 	struct block *b;
@@ -161,7 +161,7 @@ static int digest_do_take(struct store *s, struct trace *t, uint64_t offset, siz
 		return 0;
 	if (part == STORE_DIGEST_TIMES)
 		return digest_take_times(s, t, offset, before, c, p, end);
-	return part == STORE_DIGEST_FILES ? digest_take_files(t, offset, c, p, end) : 0;
+	return part == STORE_DIGEST_FILES ? digest_take_files(s, t, offset, c, p, end) : 0;
 }
 
 int digest_take(struct store *s, struct trace *t, uint64_t offset, struct found_block *c)
