@@ -160,11 +160,13 @@ int digest_add(struct digester *d, const struct batch *summary, uint64_t block, 
 	size_t count = d->count, hists = d->hists.len;
 	int64_t io_max = -1;
 	uint64_t sum = 0, seconds = d->seconds;
-	int r = grow((void **)&d->facts, &d->facts_cap, count + 2 * summary->rows,
-		     sizeof(*d->facts));
+	int r;
 
 	assert(summary->table == TABLE_SUMMARY && !digest_is_due(d, summary->rows));
 	assert(!d->block_count || block > d->blocks[d->block_count - 1]);
+	if (summary->rows > DIGEST_BLOCK_FACTS_MAX)
+		return 0;
+	r = grow((void **)&d->facts, &d->facts_cap, count + 2 * summary->rows, sizeof(*d->facts));
 	r = r < 0 ? r : 1;
 	for (size_t i = 0; i < summary->rows && r > 0; i++) {
 		const struct fact *f = &d->facts[d->count];

@@ -17,6 +17,8 @@
 #define DIGEST_BLOCKS_MAX 256u			 /* of op, in one digest */
 #define DIGEST_CALLS	  (16u * STORE_ROWS_MAX) /* from so many on it is complete */
 #define DIGEST_FACTS_MAX  (2u * STORE_ROWS_MAX)
+/* A block whose summary has more rows, as each of its calls has a file of its own, would only cost memory: it stays outside. */
+#define DIGEST_BLOCK_FACTS_MAX (STORE_ROWS_MAX / 4u)
 
 struct digester;
 
@@ -28,8 +30,8 @@ bool digest_is_empty(const struct digester *d);
 /* True where the sums so far are to be made a digest before a summary of `rows` rows is added. */
 bool digest_is_due(const struct digester *d, size_t rows);
 /*
- * Adds the summary of a block of op, which has `calls` rows. 1; 0 where the summary does not count each of them, so that
- * the block stays outside; -ENOMEM.
+ * Adds the summary of a block of op, which has `calls` rows. 1; 0 where the block stays outside, as its summary does not count
+ * each of them or has too many rows; -ENOMEM.
  */
 int digest_add(struct digester *d, const struct batch *summary, uint64_t block,
 	       uint64_t calls) _must_check_;
