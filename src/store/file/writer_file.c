@@ -105,14 +105,20 @@ int store_close(struct store_writer *w, struct error *err)
 
 /* ---- create ---- */
 
-static int writer_write_head(struct store_writer *w)
+/* Writes the header of the next file, and marks that as growing. */
+static int writer_write_head(const struct store_writer *w, int fd, struct file_header *h)
 {
-	struct file_header *h = &w->head;
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
+	/* Tells readers that the file still grows; a killed writer's lock is gone. Where there are none: unknown. */
+	(void)fcntl(fd, F_OFD_SETLK, &lock);
+	if (w->opt.owner != (uid_t)-1 && w->opt.owner != geteuid() &&
+	    fchown(fd, w->opt.owner, (gid_t)-1) < 0)
+		return -errno;
 	*h = (struct file_header){.version = STORE_VERSION,
 				  .header_len = sizeof(*h),
 				  .created = clock_realtime_ns(),
-				  .recording = h->recording,
+				  .recording = w->head.recording,
 				  .part = w->stats.parts};
 	if (getrandom(h->mark, sizeof(h->mark), 0) != (ssize_t)sizeof(h->mark))
 		return -EIO;
@@ -123,8 +129,7 @@ static int writer_write_head(struct store_writer *w)
 	}
 	memcpy(h->magic, STORE_MAGIC, sizeof(h->magic));
 	h->checksum = XXH3_64bits(h, offsetof(struct file_header, checksum));
-	w->offset = sizeof(*h);
-	return file_write(w->fd, h, sizeof(*h), 0);
+	return file_write(fd, h, sizeof(*h), 0);
 }
 
 static int write_meta(struct store_writer *w)
@@ -158,20 +163,14 @@ static int writer_init(struct store_writer *w, const char *path)
 	return r;
 }
 
+/* Behind the header. */
 static int begin_file(struct store_writer *w)
 {
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	int r;
 
-	/* Tells readers that the file still grows; a killed writer's lock is gone. Where there are none: unknown. */
-	(void)fcntl(w->fd, F_OFD_SETLK, &lock);
-	if (w->opt.owner != (uid_t)-1 && w->opt.owner != geteuid() &&
-	    fchown(w->fd, w->opt.owner, (gid_t)-1) < 0)
-		return -errno;
-	r = writer_write_head(w);
+	w->offset = sizeof(w->head);
 	w->stats.parts++;
-	if (r >= 0)
-		r = write_meta(w);
+	r = write_meta(w);
 	if (r >= 0 && w->opt.sync_ns)
 		r = file_syncer_new(&w->syncer, w->fd, w->path, &w->opt);
 	w->stats.part_began = w->offset;
@@ -202,7 +201,9 @@ int store_create(struct store_writer **ret, const char *path, const struct store
 	w->fd = create_file(path);
 	if (w->fd < 0)
 		return error_errno(err, w->fd, "cannot create the trace %s", path);
-	r = begin_file(w);
+	r = writer_write_head(w, w->fd, &w->head);
+	if (r >= 0)
+		r = begin_file(w);
 	if (r < 0) {
 		(void)unlink(path);
 		return error_errno(err, r, "cannot write the trace %s", path);
@@ -232,16 +233,24 @@ int store_rotate(struct store_writer *w, const char *path, struct error *err)
 {
 	_cleanup_free_ char *name = strdup(path);
 	_cleanup_close_ int fd = name ? create_file(path) : -ENOMEM;
+	struct file_header head;
 	int failed, r;
 
 	assert(w->alive);
 	if (fd < 0)
 		return error_errno(err, fd, "cannot create the trace %s", path);
+	/* Before the end of the other, so that a recorder that is killed here leaves a file without an end. */
+	r = writer_write_head(w, fd, &head);
+	if (r < 0) {
+		(void)unlink(path);
+		return error_errno(err, r, "cannot write the trace %s", path);
+	}
 	/* what cannot be written now waits, or is counted, and goes into the next file */
 	failed = writer_flush(w, true);
 	r = finish_file(w);
 	failed = failed < 0 ? failed : r;
 	begin_again(w, TAKE_FD(fd), TAKE_PTR(name));
+	w->head = head;
 	r = begin_file(w);
 	if (r >= 0)
 		r = alive_begin(w->alive);
