@@ -46,7 +46,10 @@ class Case:
         os.mkdir(work)
         env = dict(os.environ, WORK_CALLS=str(calls), WORK_THREADS=str(self.threads), WORK_SIZE=str(self.size),
                    WORK_TURN=str(TURN_CALLS))
-        command = tool.command([workload, self.case, work], os.path.join(folder, "out"))
+        out = os.path.join(folder, "out")
+        if os.path.exists(out):  # of the tool before: weir leaves alone what is no trace
+            os.unlink(out)
+        command = tool.command([workload, self.case, work], out)
         tool.before(folder)
         try:
             done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=work, stdin=subprocess.DEVNULL)
