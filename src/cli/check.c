@@ -209,7 +209,7 @@ static void print_unread(const struct check *c, const struct error *err)
 /* ---- traces ---- */
 
 /* 0, whatever is found; negative only where that is not to be known. */
-static int check_do_check_trace(struct check *c, const char *path, struct error *err)
+static int check_each_trace(struct check *c, const char *path, struct error *err)
 {
 	const struct check_options verify = {
 		.quick = c->opts->fast,
@@ -271,7 +271,7 @@ static int check_folder(struct check *c, const char *path, struct error *err)
 			if (asprintf(&file, "%s/%s", path, names[i]->d_name) < 0)
 				r = error_errno(err, -ENOMEM, "cannot read the folder %s", path);
 			else if (is_trace(file))
-				r = check_do_check_trace(c, file, err);
+				r = check_each_trace(c, file, err);
 		}
 		free(names[i]);
 	}
@@ -288,7 +288,7 @@ static int check_parts(struct check *c, const char *path, struct error *err)
 	int r = store_open(&s, &path, 1, err);
 
 	for (size_t i = 0; r >= 0 && i < store_trace_count(s); i++)
-		r = check_do_check_trace(c, store_trace_path(s, i), err);
+		r = check_each_trace(c, store_trace_path(s, i), err);
 	return r;
 }
 
@@ -300,8 +300,7 @@ static int check_path(struct check *c, const char *path, struct error *err)
 		return check_parts(c, path, err);
 	if (stat(path, &st) < 0)
 		return error_errno(err, -errno, "cannot open the trace %s", path);
-	return S_ISDIR(st.st_mode) ? check_folder(c, path, err)
-				   : check_do_check_trace(c, path, err);
+	return S_ISDIR(st.st_mode) ? check_folder(c, path, err) : check_each_trace(c, path, err);
 }
 
 static int check_run(const void *opts, int argc, char **argv)

@@ -78,7 +78,7 @@ static const int filter_prctl[] = {PR_SET_NAME, PR_GET_NAME, PR_CAPBSET_READ};
 	 CLONE_NEWPID | CLONE_NEWNET)
 
 /* The call, where its first argument is one of these. */
-static int filter_do_filter_values(scmp_filter_ctx f, int call, const int *values, size_t count)
+static int filter_value_list(scmp_filter_ctx f, int call, const int *values, size_t count)
 {
 	int r = 0;
 
@@ -101,13 +101,11 @@ static int filter_fill(scmp_filter_ctx f)
 			r = seccomp_rule_add(f, SCMP_ACT_ALLOW, call, 0);
 	}
 	if (r == 0)
-		r = filter_do_filter_values(f, SCMP_SYS(bpf), filter_bpf, ARRAY_SIZE(filter_bpf));
+		r = filter_value_list(f, SCMP_SYS(bpf), filter_bpf, ARRAY_SIZE(filter_bpf));
 	if (r == 0)
-		r = filter_do_filter_values(f, SCMP_SYS(prctl), filter_prctl,
-					    ARRAY_SIZE(filter_prctl));
+		r = filter_value_list(f, SCMP_SYS(prctl), filter_prctl, ARRAY_SIZE(filter_prctl));
 	if (r == 0)
-		r = filter_do_filter_values(f, SCMP_SYS(socketpair), unix_only,
-					    ARRAY_SIZE(unix_only));
+		r = filter_value_list(f, SCMP_SYS(socketpair), unix_only, ARRAY_SIZE(unix_only));
 	/* Threads and forks, which have this filter too, in the namespaces that there are. */
 	if (r == 0)
 		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,

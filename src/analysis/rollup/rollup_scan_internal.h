@@ -13,9 +13,10 @@ struct row_ref {
 };
 
 struct item {
-	size_t block;			   /* of op */
-	size_t summary;			   /* its summary's block, SIZE_MAX: none */
-	const struct store_digest *digest; /* of it and others, which are no items; NULL: none */
+	size_t block;	/* of op */
+	size_t summary; /* its summary's block, SIZE_MAX: none */
+	const struct store_digest
+		*digest; /* covers this block and others, which are not listed; NULL: none */
 };
 
 struct scan;

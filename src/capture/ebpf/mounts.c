@@ -38,7 +38,7 @@ static void mounts_unescape(char *text)
 }
 
 /* "36 35 98:0 /mnt1 /mnt2 rw,noatime ..." */
-static int mounts_do_mounts_add(struct mounts *m, char *line)
+static int mounts_take_line(struct mounts *m, char *line)
 {
 	struct mount mount;
 	unsigned int major, minor;
@@ -75,7 +75,7 @@ static void mounts_find_top(struct mounts *m)
 	}
 }
 
-static int mounts_do_mounts_read(struct mounts *m)
+static int mounts_read_lines(struct mounts *m)
 {
 	char *line, *rest;
 	ssize_t n;
@@ -97,7 +97,7 @@ static int mounts_do_mounts_read(struct mounts *m)
 	r = buf_append(&m->text, "", 1);
 	rest = (char *)m->text.data;
 	while (r >= 0 && (line = strsep(&rest, "\n")))
-		r = mounts_do_mounts_add(m, line);
+		r = mounts_take_line(m, line);
 	mounts_find_top(m);
 	return r;
 }
@@ -108,13 +108,13 @@ static int mounts_refresh(struct mounts *m)
 	struct pollfd changed = {.fd = m->fd, .events = POLLPRI};
 
 	if (m->fd)
-		return poll(&changed, 1, 0) > 0 ? mounts_do_mounts_read(m) : 0;
+		return poll(&changed, 1, 0) > 0 ? mounts_read_lines(m) : 0;
 	m->fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 	if (m->fd < 0) {
 		m->fd = 0;
 		return -errno;
 	}
-	return mounts_do_mounts_read(m);
+	return mounts_read_lines(m);
 }
 
 /* The length of `folder` where `path` is it or lies below, 0 for "/"; -1: it does not. */

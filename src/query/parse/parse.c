@@ -231,7 +231,7 @@ static struct bytes small_letters(struct parser *p, struct bytes name)
 	return to ? (struct bytes){(const uint8_t *)to, name.len} : name;
 }
 
-static struct node *parse_do_parse_word(struct parser *p)
+static struct node *parse_known_word(struct parser *p)
 {
 	struct query_token t = p->now;
 	struct node *n;
@@ -305,7 +305,7 @@ static struct node *parse_primary(struct parser *p)
 		}
 		return n;
 	case TOKEN_NAME:
-		return parse_do_parse_word(p);
+		return parse_known_word(p);
 	case TOKEN_OPEN:
 		return parse_brackets(p);
 	case TOKEN_PERCENT:
