@@ -21,7 +21,7 @@ all: build
 # A prefix that changes is taken over by a tree that exists.
 $(BUILD)/build.ninja:
 	@tools/packages build
-	$(SETUP) $(BUILD) >/dev/null
+	@said=$$($(SETUP) $(BUILD) 2>&1) || { printf '%s\n' "$$said" | tail -n 20 >&2; rm -f $(BUILD)/build.ninja; exit 1; }
 
 build: $(BUILD)/build.ninja
 	@tools/packages build
