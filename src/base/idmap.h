@@ -3,9 +3,9 @@
  * idmap.h: keys >= 0 -> numbers below 2^32 - 1, for keys that follow one another, as ids do.
  *
  * A metadata storm makes millions of file versions, numbered one after another, so numbers lie in
- * pages by key. A page some way behind a new one is packed where its numbers lie close together:
- * at most 2 bytes each, where a hash slot takes 24 or more. Keys that are far apart cost a page each and
- * are right all the same. Starts as {0}.
+ * pages by key. A page some way behind a new one is packed. A key costs 0.3 bytes where the numbers
+ * follow in even steps, 2 where they lie close together, else 5; a hash slot takes 24 or more. Keys that
+ * are far apart cost a page each and are right all the same. Starts as {0}.
  */
 #pragma once
 

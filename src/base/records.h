@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * records.h: records by number, for as long as somebody needs them: of files there may be millions, and one that came at
- * the beginning of a recording may be wanted hours later. The newest are in memory, in runs of following numbers; the rest
- * lie in a nameless file, and where none can be made they stay in memory.
+ * records.h: records by number, in bounded memory. A recording may have millions of files, and the path of a new one may
+ * begin with a folder that was opened hours ago. The newest records are in memory, in runs of consecutive numbers; the
+ * rest are in a nameless file under $TMPDIR or /var/tmp. If that file cannot be created, all stay in memory.
  */
 #pragma once
 

@@ -6,6 +6,9 @@
  * is absent (its pointers are NULL) and costs nothing. Otherwise a bit set in `nulls` marks a null row;
  * `nulls` is NULL if no row is null. The value of a null row is 0.
  *
+ * Every column of fixed width is int64_t in memory, whatever its type: there is one encoder, one decoder and one way to
+ * read a value.
+ *
  *   struct batch *b; batch_new(&b, TABLE_OP);
  *   size_t row = batch_add_row(b);                     // one more row, every column null
  *   batch_set(b, OP_TID, row, 4711);                   // the first value makes the column present

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dims_file.h: rows of files, packed: a trace may have millions, and unpacked a row takes 216 bytes
- * beside its path. Inside batch/ only.
+ * dims_file.h: rows of files, packed: a trace may have millions, and a row takes 216 bytes beside its
+ * path, packed some 50. Inside batch/ only.
  *
  * Numbers that are set are stored as varints. Texts follow one another with their lengths. A row of
  * which only numbers change keeps its texts, and texts that recur (one path, many versions) are

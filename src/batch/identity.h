@@ -3,6 +3,9 @@
  * identity.h: which rows of several recordings are the same machine, control group, process, thread or file. Each
  * is known by numbers that its kernel gave it (docs/FORMAT.md, "Reading several files as one"); the id under which it
  * came first stands for all. Inside batch/ only. Starts as {0}.
+ *
+ * Rows of events keep the ids of their recording, so that a block's ranges and sorted sets of ids still hold. Identity is
+ * settled while dimension rows are applied, which are few; reading one recording costs nothing of it.
  */
 #pragma once
 

@@ -3,6 +3,9 @@
  * fs.h: what some file systems keep around struct inode: when the file was created, and the device of a btrfs
  * subvolume. Their types may be in a module or not there at all; what is not there is not known. A type of a
  * module has no number that bpf_rdonly_cast() takes, so fields are read as numbers at an address.
+ *
+ * They are read once per version of a file. Asking by name from user space would come too late for files that are
+ * gone, and could hang on a network file system.
  */
 #pragma once
 

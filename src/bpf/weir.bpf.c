@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* weir.bpf.c: the programs. Everything is on BTF tracepoints, which every supported kernel allows.
+/*
+ * weir.bpf.c: the programs. Everything is on BTF tracepoints, which every supported kernel allows.
+ *
+ * The cost of a call is counted in instructions (bench/ratio.py shows a change of 3 ns). A field that is read through a
+ * pointer which the verifier does not know takes ten of them (some 2.5 ns), a locked counter 7 ns, a helper 5 to
+ * 20 ns; the size of the record hardly counts. So plain fields of the task are read directly, sequence numbers are not
+ * locked where programs cannot be preempted (before Linux 6.19), and an argument that a call lacks has a place that
+ * holds 0 or -1 instead of a branch.
  */
 #include "bpf/polled.h"
 #include "bpf/rich.h"

@@ -4,6 +4,9 @@
  * processes, cgroups, files and their generations), dimension rows are written once per version,
  * and columns that can be derived are filled: process from thread, err from ret, class `wait` for
  * reads of empty pipes and sockets, bytes, hostpath. May use batch.
+ *
+ * A source chooses its own keys, so that kernel programs can number files and threads without asking user
+ * space; here a key is mapped once per version.
  */
 #pragma once
 
@@ -27,7 +30,7 @@ uint64_t enrich_masked(const struct enrich *e);
  * before the rows that refer to them: write the dimension tables first, then op. An op that names
  * an unknown file keeps null there and counts in loss (CAUSE_NO_FILE; an unknown thread:
  * CAUSE_DECODE). Columns that the source filled itself (class, err, bytes, kind) are kept. Rows of
- * summary are dropped: the store makes them. When a read has the class `wait` is told in ops.c.
+ * summary are dropped: the store makes them. derived.c defines when a read has the class `wait`.
  * `out` is empty as a rule; it must have room for the rows of `in`. 0 or negative.
  */
 int enrich_apply(struct enrich *e, const struct batch_set *in, struct batch_set *out,

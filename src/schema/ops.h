@@ -4,9 +4,10 @@
  * drives the kernel programs (which argument is a descriptor, a path, a vector, ...), the printer
  * (strace's notation), `-e` selections (%file, %desc, ...) and the engine's vocabulary.
  *
- * An operation's code is the call's number on x86-64, whatever the machine; calls that x86-64 lacks
- * start at OP_CODE_OTHER, and operations that are not system calls (page faults, io_uring's) at
- * OP_CODE_NOT_A_CALL.
+ * An operation's code is the call's number on x86-64, whatever the machine, so that a trace needs no
+ * table to be read. Calls that x86-64 lacks start at OP_CODE_OTHER, and operations that are not system
+ * calls (page faults, io_uring's) at OP_CODE_NOT_A_CALL. Any other number that a program uses (5000, -5,
+ * a call of x32) is the operation `syscall`, with the number in op.flags.
  */
 #pragma once
 

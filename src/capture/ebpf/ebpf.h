@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ebpf.h: the kernel as a source: the programs of src/bpf/, their rings, and the walk of what is open already. */
+/*
+ * ebpf.h: the kernel as a source: the programs of src/bpf/, their rings, and the walk of what is open already.
+ *
+ * Numbers of processes are those of the recorder's pid namespace, which a program learns at start by looking at the recorder.
+ * A process without a number there is never recorded: `-a` in a container records that container. /proc must be of the
+ * same namespace, or the source refuses to start.
+ */
 #pragma once
 
 #include "capture/source.h"

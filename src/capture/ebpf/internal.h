@@ -71,7 +71,10 @@ uint64_t reader_bytes(const struct reader *r);
 
 struct decode;
 
-/* How much is remembered; all 0: enough for any program, within 64 MiB. */
+/*
+ * How much is remembered; all 0: enough for any program, within 64 MiB. What is forgotten never leads to a wrong path: a name
+ * that was forgotten gets another row. Only the map of keys to ids (enrich/keys.h) grows with the recording.
+ */
 struct decode_limits {
 	size_t runs;   /* of records of files in memory; older ones are read back from a file */
 	size_t inodes; /* generations: a file not seen during so many others counts as another one */

@@ -3,6 +3,9 @@
  * mounts.h: which path the recorder has for a file that a process in another mount namespace uses. A container and a service
  * with a /tmp of its own see a file under names that lead nowhere outside; the same file may lie below a mount of
  * the recorder's own namespace.
+ *
+ * The file is looked up by its place in its file system, which the kernel programs send, not by name. So `hostpath` of a
+ * service's private /tmp is the folder behind it, and is null for a container's own tmpfs or overlay.
  */
 #pragma once
 

@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c: which path a file number has, and rows for what is known by name alone. */
+/*
+ * names.c: which path a file number has, and rows for what is known by name alone.
+ *
+ * A path argument is recognized, not looked up: it is the file that was last seen under that name below the same root (root
+ * folder and mount, so that a file of another container or chroot is never meant), unless a call has since renamed,
+ * removed, made or covered the name. Then, and where no file was seen, the row has the name alone. For this, calls with
+ * paths are sent even where the selection leaves them out, and dropped here (WIRE_PLAN_FATE). A rename of what may be a
+ * folder with known files forgets all names; each is known again once the file is opened.
+ *
+ * Not seen are renames by programs that are not recorded, by io_uring, through symbolic links, through another mount
+ * of the same folder, and by the last calls of a thread whose records were lost. Rows that rest on a name are
+ * therefore marked `by_path`. An empty path is the descriptor's file, by number.
+ */
 #include "base/records.h"
 #include "capture/ebpf/internal.h"
 

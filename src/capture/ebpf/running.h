@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* running.h: in which calls threads are, from the kernel programs and from /proc. */
+/*
+ * running.h: in which calls threads are, from the kernel programs and from /proc. A call that ran before the recording
+ * began and still does has no start; its duration is what is known, at least the time of the recording.
+ */
 #pragma once
 
 #include "capture/ebpf/decode.h"

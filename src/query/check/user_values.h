@@ -8,6 +8,9 @@
  * The key is the first column that the other table has as well (file_id, path, tid, ..., row_id), and each
  * of its values occurs once. engine/annotations.h makes the struct from a trace; it must outlive all
  * plans.
+ *
+ * A user's column is thus a function of its key, an expression like any other: one that depends on an id is computed
+ * once per id, blocks are skipped by it, and engines need not know of it.
  */
 #pragma once
 

@@ -87,7 +87,7 @@ struct eval_block {
 	void *arg;
 };
 bool eval_block(const struct eval *e, size_t k, const struct eval_block *b);
-/* Whether expression k is known to be true for every row of the block. */
+/* Whether expression k is known to be true for every row of the block, so that its summary or digest can be used. */
 bool eval_block_all(const struct eval *e, size_t k, const struct eval_block *b);
 /*
  * Lists, in ascending order, the ids in `column` for which expression k can be true: it is not true for a row with

@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pushdown.h: the largest part of a filter that the kernel programs can test (schema/call_filter.h). It
- * passes a superset: every row for which the whole filter is true passes the kernel's part.
+ * passes a superset: every row for which the whole filter is true passes the kernel's part. A session evaluates the whole
+ * filter again (query/eval/eval_rows.h), so that the kernel's part only has to be no smaller.
+ *
+ * Each test is made where it is cheapest:
+ * - of the call and its class: once, when plans are made, as a bit of the call's plan. Calls that can never pass are
+ *   not even timed;
+ * - of a path, a device, an inode or a thread's name: when a version of the file or thread is sent, as a bit of that
+ *   version. A call looks at the bits of its file, its second file or its program. Of a pattern the folder, the
+ *   beginning or the end is tested;
+ * - of an address: when the record of a socket is sent, and over the address that a call was given;
+ * - of a control group: by the recorder, once for each group (record/judge.h);
+ * - of the rest: at exit. Calls with parts of variable size are tested twice, by what is known at once and by their
+ *   whole record.
+ * Calls left out after they ended are counted (wire_cpu.filtered) and take no sequence number.
  */
 #pragma once
 

@@ -9,7 +9,9 @@
  *
  * Expressions in `where` and in the fields of the source are over the table's row; those of stages
  * are over fields (EXPR_FIELD). The parser merges what it can: filters before the first group become
- * one `where`, and selections before it are substituted.
+ * one `where`, and selections before it are substituted. It adds hidden columns for what only a sort
+ * needs and writes the order of the results into the plan, so that an engine has no rules of its own to
+ * get wrong.
  */
 #pragma once
 

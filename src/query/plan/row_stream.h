@@ -5,6 +5,8 @@
  *
  *   head 100 | where dur > 1ms | select dur, path
  *     -> { head 100 }, { where dur > 1ms }; fields dur, path
+ *
+ * Groups, sorts and joins need an engine: a second implementation of each aggregate could give other answers.
  */
 #pragma once
 

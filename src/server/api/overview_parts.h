@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * overview_parts.h: overviews for which calls are read: who cannot wait is told what was read by then, and asks again, which
- * goes on from there. What was summed is kept in between, with its part of the server's memory, as long as somebody
- * asks: there is one for each question, whoever asks it.
+ * overview_parts.h: overviews that need the calls themselves, as for a filter that summaries cannot evaluate. A request that
+ * cannot wait gets what was read so far, with its share of the trace; blocks are read from all over the trace. The next
+ * request continues. In between the sums are kept, in their part of the server's memory: one for each question, whoever
+ * asks it. One pass makes both the brief overview and the whole one.
  */
 #pragma once
 

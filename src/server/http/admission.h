@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * admission.h: whose question is worked on. So many run at once; the others wait for as long as a question may take. Next
- * is who came first of those whose client (the header Weir-Client, which each page makes up for itself; all without one
- * are one) has the fewest that run; SQL never has all turns. What takes little has some for itself. Where too many wait
- * already, one is turned away at once.
+ * admission.h: which questions run. QUESTIONS_MAX run at once, and LIGHT_MAX more of those that need little (one call, lanes,
+ * the figures of a file); the others wait, for as long as a question may take. The next one is the oldest of the client
+ * with the fewest running questions, so that pages take turns; a client is a value of the header Weir-Client, which each
+ * page chooses at random, and requests without it are one client. SQL never has all turns. A question gets more time
+ * for each one that runs beside it: heavy load makes pages slow, not wrong. When TURNS_WAIT_MAX wait already, a
+ * question is refused at once.
  */
 #pragma once
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory_budget.h: the memory (--memory) that questions share, beside what the server holds of the trace. Who needs a part of it
- * says how much at most, and waits until there is as much, in the order in which they came. Who needs more than there
- * is waits for all of it. Engines, the process of an SQL statement and passes about files take parts.
+ * memory_budget.h: the memory (--memory) that questions share, in addition to what the server holds of the trace. A question
+ * that needs more than is free waits in a FIFO queue before it starts; one that needs more than there is waits for all
+ * of it. Engines, the process of an SQL statement and passes about files take parts. An engine or an SQL statement
+ * gets half, so that two run at once; a question that fails with half runs again with all (pool_again()).
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server: what `weir serve` answers (docs/openapi.yaml): a thin coat of HTTP over engine and
- * analysis, one file per resource. May use net, analysis, engine.
+ * server: what `weir serve` answers (docs/openapi.yaml), one file per route in api/. May use net, analysis,
+ * engine.
  *
  * server.h: what the command sees of it.
  */

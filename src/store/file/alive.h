@@ -3,6 +3,10 @@
  * alive.h: the dimension rows of a recording that goes on in another file. Each file begins with the machine, the control
  * groups, and the processes and threads that have not ended; whatever else its rows refer to comes before them, so that it
  * needs no other file. Inside store/ only.
+ *
+ * A recorder cannot know which of a million files will be used again, so the last row of each is kept in a nameless file
+ * (base/records.h), with a bit for each row that the current file has; a row is written again when a call first
+ * refers to it.
  */
 #pragma once
 

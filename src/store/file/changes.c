@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* changes.c: what becomes of the files of traces while they are read. */
+/*
+ * changes.c: what becomes of the files of traces while they are read. A file that changed in place is compared with what
+ * a fresh open would find, and its blocks are verified again.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * writer.c: a trace that grows. Rows wait per table until a block is full or old, then go to the disk in one
- * pwrite: dimension tables first, an op block with its summary behind it. A block counts once pwrite returned.
+ * pwrite: dimension tables first, an op block with its summary behind it. A block counts once pwrite returned. Only
+ * a writer that is killed within it leaves a block without its summary; readers then sum up the rows.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -7,6 +7,11 @@
  * name also keep op, thread and histograms, and failed calls keep their op. A successful call that moves bytes between two
  * files is there for each of them.
  * Memory is bounded: DIGEST_FACTS_MAX rows of summary.
+ *
+ * A summary has a tenth of the rows of its block, ten million for 100 M calls: too many for a page. The recorder writes
+ * digests as it goes. They take some 2.5 % of the file where a trace names a file every sixty calls, and next to nothing
+ * elsewhere. Readers take the digests within a range, the summaries of blocks at its edges, and the rows of blocks that it
+ * cuts; what a digest cannot answer, or one that is damaged, is read from the summaries of its blocks.
  */
 #pragma once
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * user.h: tables of a user's own, appended to a closed trace (weir annotate). docs/FORMAT.md, "User
- * tables". Nothing that was recorded is touched; a later table of a name replaces the earlier.
+ * tables". Nothing that was recorded is touched; a later table of a name replaces the earlier. A new index
+ * and end mark follow, so that older readers see a closed trace. Calls are keyed by block number and row,
+ * which never change.
  */
 #pragma once
 

@@ -3,7 +3,8 @@
  * topk_heap.h: the best N values that a scan has seen, so that rows and whole blocks which cannot be among
  * the first N any more are left out. Shared by the threads of a scan; `worst` is looked at without
  * the lock, an old value only lets more pass. Whoever sorts afterwards gets a superset, ties
- * included.
+ * included. Blocks are read best first, by their headers, so that one scan suffices for the slowest N
+ * rows with all of their columns.
  */
 #pragma once
 

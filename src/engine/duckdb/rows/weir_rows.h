@@ -4,7 +4,8 @@
  *
  *   FROM weir_rows('op', 'dur > 1ms && path ~ "*.sst"', ['comm', 'dir(path)', 'dur'])
  *
- * The filter (NULL: none) and the columns are expressions, as texts. They are parsed when the
+ * The filter (NULL: none) and the columns are expressions, as texts, so that what `--explain` prints can be
+ * pasted into `weir sql`, and SQL has the language's filters. They are parsed when the
  * statement is bound and evaluated here: blocks that the filter excludes are not read, the columns
  * that it reads are decoded first, the others only where a row passed. Named arguments:
  *   ended_from, ended_to   rows that ended in [from, to), ns since the epoch

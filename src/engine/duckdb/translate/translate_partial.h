@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * translate_partial.h: a grouped plan in two halves: what can be worked out from some of the rows and added up
- * with the same of others (a table of partial results), and the fields made from the sum.
+ * with the same of others (a table of partial results), and the fields made from the sum. Following a
+ * trace that grows, a refresh reads only the new blocks.
  */
 #pragma once
 
