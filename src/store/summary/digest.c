@@ -163,8 +163,9 @@ int digest_add(struct digester *d, const struct batch *summary, uint64_t block, 
 	int r;
 
 	assert(summary->table == TABLE_SUMMARY && !digest_is_due(d, summary->rows));
-	assert(!d->block_count || block > d->blocks[d->block_count - 1]);
 	if (summary->rows > DIGEST_BLOCK_FACTS_MAX)
+		return 0;
+	if (d->block_count && block <= d->blocks[d->block_count - 1])
 		return 0;
 	r = grow((void **)&d->facts, &d->facts_cap, count + 2 * summary->rows, sizeof(*d->facts));
 	r = r < 0 ? r : 1;

@@ -35,8 +35,8 @@ bool digest_is_empty(const struct digester *d);
 /* True where the sums so far are to be made a digest before a summary of `rows` rows is added. */
 bool digest_is_due(const struct digester *d, size_t rows);
 /*
- * Adds the summary of a block of op, which has `calls` rows. 1; 0 where the block stays outside, as its summary does not count
- * each of them or has too many rows; -ENOMEM.
+ * Adds the summary of a block of op, which has `calls` rows. 1; 0 if the block stays outside: its summary does not count each
+ * of them or has too many rows, or its number does not follow those before, as a damaged file may have it; -ENOMEM.
  */
 int digest_add(struct digester *d, const struct batch *summary, uint64_t block,
 	       uint64_t calls) _must_check_;
