@@ -11,6 +11,8 @@
 #include <xxhash.h>
 
 #include "store/file/block.h"
+#include "store/file/check_trace.h"
+#include "store/file/digest_aside.h"
 #include "store/store.h"
 #include "store/user/user.h"
 
@@ -92,6 +94,21 @@ static void read_users(const struct store *s)
 	user_reader_free(r);
 }
 
+/* What serve and `weir check` do with a trace. */
+static void sum_and_check(struct store *s)
+{
+	struct digest_maker *m = NULL;
+	struct check_options opt = {0};
+	struct check_result found;
+
+	if (digest_maker_new(&m, s) < 0)
+		abort();
+	while (digest_maker_step(m) > 0)
+		;
+	digest_maker_free(m);
+	(void)store_check(s, 0, &opt, &found, NULL);
+}
+
 static void read_all(const char *path)
 {
 	struct store_cursor *c = NULL;
@@ -119,6 +136,7 @@ static void read_all(const char *path)
 	}
 	read_users(s);
 	store_cursor_free(c);
+	sum_and_check(s);
 	store_free(s);
 }
 
