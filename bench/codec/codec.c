@@ -82,7 +82,7 @@ static void write_again(struct store *s, struct written *ret)
 	_cleanup_(summarizer_freep) struct summarizer *sums = NULL;
 	_cleanup_(encoder_freep) struct encoder *e = NULL;
 	_cleanup_(batch_freep) struct batch *out = NULL;
-	const struct block_tells nothing = {.until = UNTIL_UNKNOWN};
+	const struct block_facts nothing = {.until = UNTIL_UNKNOWN};
 	int64_t encode = 0, summary = 0;
 	struct error err = {0};
 

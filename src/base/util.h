@@ -26,8 +26,10 @@
 		__typeof__(b) b_ = (b); \
 		a_ > b_ ? a_ : b_;      \
 	})
-#define likely(x)   __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
+/* Checks that the mutex is held (by whichever thread). */
+#define assert_locked(mutex) assert(pthread_mutex_trylock(mutex) == EBUSY)
+#define likely(x)	     __builtin_expect(!!(x), 1)
+#define unlikely(x)	     __builtin_expect(!!(x), 0)
 
 #define _printf_(fmt, args) __attribute__((format(printf, fmt, args)))
 #define _unused_	    __attribute__((unused))

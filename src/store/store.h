@@ -19,13 +19,13 @@ struct store_writer;
 
 struct store_options {
 	int compression; /* 0: default (zstd 1 where it pays), -1: none */
-	int64_t sync_ns; /* fdatasync so often, by a thread of its own; 0: only at close */
+	int64_t sync_ns; /* interval of fdatasync(), by a thread of its own; 0: only at close */
 	void (*sync_thread)(
-		void); /* what that thread calls first, to give up what it needs not; may be NULL */
+		void);	  /* called first by that thread, to drop privileges; may be NULL */
 	bool no_summary;  /* leave the summary of each op block out (tests) */
 	bool no_digest;	  /* and digests (tests) */
 	int64_t block_ns; /* a block is cut at this age; 0: 500 ms */
-	uid_t owner;	  /* who owns the file: SUDO_UID's user; (uid_t)-1: nobody else */
+	uid_t owner;	  /* who owns the file: SUDO_UID's user; (uid_t)-1: the caller */
 	bool parts;	  /* the recording may go on in further files (store_rotate()) */
 };
 
@@ -42,7 +42,7 @@ struct store_stats {
 	uint64_t changed_size; /* the least size that it was found to have */
 };
 
-/* What became of a file that somebody has open. */
+/* What became of a file that is open. */
 enum store_fate {
 	STORE_KEPT,    /* it has its name, as far as can be known */
 	STORE_MOVED,   /* it, or a folder above it, was renamed */
@@ -59,33 +59,33 @@ struct store_place {
 /* Creates the file (mode 0600; an existing one is an error -EEXIST: the caller moves it away). */
 int store_create(struct store_writer **ret, const char *path, const struct store_options *opt,
 		 struct error *err);
-/* Takes the rows; cuts and commits blocks as they fill. After a full disk: returns -ENOSPC once, counts what is
- * lost, and goes on trying. */
+/* Takes the rows; cuts and commits blocks as they fill. On a full disk it returns -ENOSPC once, counts what is lost,
+ * and keeps trying. */
 int store_append(struct store_writer *w, const struct batch *b, struct error *err);
 /* Dimension tables first, then the rest. */
 int store_append_set(struct store_writer *w, const struct batch_set *s, struct error *err);
 /* Commits what is buffered and older than block_ns (or everything, with `all`). Call it every few 100 ms. */
 int store_flush(struct store_writer *w, bool all, struct error *err);
 /*
- * What the source says of the numbers of the rows appended so far, an element per CPU (always as many). The next block of
- * calls, or of marks, has in its header what came since the one before. 0 or -ENOMEM.
+ * The source's counts of events so far, one element per CPU; `count` never changes. The next block of calls or marks has in
+ * its header what was added since the one before. 0 or -ENOMEM.
  */
 int store_note_events(struct store_writer *w, const struct event_count *cpus, size_t count);
 /*
- * Every call that ended before `until` (ns since the epoch; never falls) is a row appended so far, or counted in rows of
- * loss. Blocks say how far that holds of what is in the file.
+ * Every call that ended before `until` (ns since the epoch; never falls) was appended, or is counted in rows of loss.
+ * Headers of blocks record up to when that holds for the file.
  */
 void store_note_until(struct store_writer *w, int64_t until);
 void store_writer_stats(const struct store_writer *w, struct store_stats *ret);
-/* `rows` that the caller could not hand over, for want of memory: counted as those that could not be written. */
+/* Counts rows that the caller lost to a lack of memory, as those that could not be written. */
 void store_note_lost(struct store_writer *w, uint64_t rows);
 /*
- * Goes on in another file of the same recording, which needs none before it: it begins with the dimension rows alive. All
- * that was given is in the old one, which is closed. Read together they are one trace. On failure the recording goes on in
- * the old one. The options have `parts`.
+ * Continues in another file of the same recording, which begins with the dimension rows alive and can be read alone. The
+ * old file has everything appended so far and is closed; read together they are one trace. If the new file cannot be
+ * created, the recording continues in the old one. Needs the option `parts`.
  */
 int store_rotate(struct store_writer *w, const char *path, struct error *err);
-/* Removes a file if it is one of this recording, and not the one that is written; else leaves it alone. */
+/* Removes a file of this recording, unless it is the one being written; leaves any other file alone. */
 void store_remove_part(const struct store_writer *w, const char *path);
 /* Where the file that is written was created. */
 const char *store_writer_path(const struct store_writer *w);
@@ -97,7 +97,7 @@ void store_writer_place(const struct store_writer *w, struct store_place *ret);
 void store_fd_place(int fd, const char *path, struct store_place *ret);
 /* Flushes, writes the last index, fdatasync, closes. The writer is gone also on failure. */
 int store_close(struct store_writer *w, struct error *err);
-/* The same, with the final totals: what could not be written until the end counts as lost there. */
+/* The same, with the final totals, in which rows that could not be written count as lost. */
 int store_close_stats(struct store_writer *w, struct store_stats *ret, struct error *err);
 
 /* ---- reading ---- */
@@ -120,8 +120,8 @@ void store_free(struct store *s);
 DEFINE_CLEANUP(struct store *, store_free)
 /*
  * Looks for blocks that were committed since; the number of new ones, or negative. They come behind those known, so that
- * a block keeps its number. Where a file that nobody records into was changed in place, blocks that are not there any
- * more count as damage from now on, and the others are verified again before they are used.
+ * a block keeps its number. If a file that is not being recorded was changed in place, blocks that are gone count as
+ * damage from now on, and the others are verified again before they are used.
  */
 ssize_t store_refresh(struct store *s, struct error *err);
 /*
@@ -134,19 +134,19 @@ bool store_has_folders(const struct store *s);
 /* True where some file has no end mark yet: it is growing, or its recorder was killed. */
 bool store_is_open_ended(const struct store *s);
 
-/* A trace that nobody closed: its recorder was killed, or the file was cut. What came last is not there and nowhere counted. */
+/* Traces that were not closed: the recorder was killed, or the file was cut. Their last calls are missing and not counted. */
 struct store_unclosed {
 	size_t traces; /* how many of them; 0: all were closed, or grow */
 	int64_t until; /* every call that ended before is there or counted as lost, in each of them; INT64_MIN: not known */
-	const char *path; /* of the one of which that is known for the shortest time */
+	const char *path; /* of the one with the earliest `until` */
 };
 void store_unclosed(const struct store *s, struct store_unclosed *ret);
 
-/* True where a writer has some file open: more will come. */
+/* True if a writer has one of the files open: more will come. */
 bool store_is_growing(const struct store *s);
 /* The same of an open file, trace or not. */
 bool store_fd_is_written(int fd);
-/* True where an open file begins as a trace does, whatever follows. */
+/* True if an open file begins as a trace does, whatever follows. */
 bool store_fd_is_trace(int fd);
 
 struct store_block {
@@ -174,11 +174,11 @@ const struct store_block *store_block(const struct store *s, size_t i);
 bool store_block_has_id(const struct store *s, size_t i, unsigned int column, int64_t id);
 
 /*
- * The block with the summary of a block of op; SIZE_MAX where there is none, or it is damaged. Whether it can stand for the
- * calls is told by store_summary_counts() once it is decoded.
+ * The block with the summary of a block of op; SIZE_MAX if there is none, or it is damaged. store_summary_counts() decides,
+ * once it is decoded, whether it can stand for the calls.
  */
 size_t store_summary_of(const struct store *s, size_t block);
-/* False where no call of a block of op moves bytes between two files, as headers know: batch_seconds() would find none. */
+/* False if, by the headers, no call of a block of op moves bytes between two files: batch_seconds() would find none. */
 bool store_block_has_seconds(const struct store *s, size_t block);
 
 /*
@@ -226,31 +226,31 @@ int store_decode(struct store_cursor *c, size_t i, uint64_t columns, const struc
 int store_decode_more(struct store_cursor *c, uint64_t columns, struct error *err);
 
 /*
- * As store_decode(), of a part of a digest that is there; SUMMARY_CALLS is always decoded. -EBADMSG: it, or a block that it sums
- * up, is corrupt, or it does not count their calls: the blocks are read one by one.
+ * As store_decode(), for a part of a digest that exists; SUMMARY_CALLS is always decoded. -EBADMSG: the part or one of its
+ * blocks is corrupt, or it does not count their calls: read the blocks one by one.
  */
 int store_decode_digest(struct store_cursor *c, const struct store_digest *d,
 			enum store_digest_part part, uint64_t columns, const struct batch **ret,
 			struct error *err);
 
 /*
- * True where a block's summary, as it was decoded, can stand for its calls: it counts all `rows` of them (those that had not
- * ended are in none), and with `hists` every histogram can be read and counts its row's calls. Else the rows are read.
+ * True if a decoded summary can stand for the calls of its block: it counts all `rows` of them (calls that had not ended are
+ * in no summary), and with `hists` every histogram can be read and counts the calls of its row. Else the rows are read.
  */
 bool store_summary_counts(const struct batch *summary, uint64_t rows, bool hists);
-/* The second alone, of one row: for who takes few of them. */
+/* Checks the histogram of one row, for callers that need few of them. */
 bool store_summary_row_counts(const struct batch *summary, size_t row);
 
 /*
  * All dimension rows so far (kept up by store_refresh). Never NULL. Rows of files, of which there
- * may be millions, are read from the trace when somebody asks first; what of them cannot be read
- * counts as damage.
+ * may be millions, are read from the trace by the first call; those that cannot be read count as
+ * damage.
  */
 const struct dims *store_dims(const struct store *s);
-/* The same without reading rows of files: for who looks at threads, processes, groups, hosts alone. */
+/* The same without reading rows of files, for callers that need only threads, processes, groups and hosts. */
 const struct dims *store_dims_few(const struct store *s);
-/* Reads the rows of files, if they were not: store_dims() is quick then. 0, -EINTR as soon as *stop
- * (may be NULL) is true, or another error. */
+/* Reads the rows of files unless that was done, so that store_dims() is quick. 0, -EINTR as soon as
+ * *stop (may be NULL) is true, or another error. */
 int store_load_files(const struct store *s, const atomic_bool *stop, struct error *err);
 
 struct store_damage {
@@ -265,7 +265,7 @@ struct store_damage {
 };
 void store_damage(const struct store *s, struct store_damage *ret);
 
-/* What can happen to a trace's file while it is open. What was read before, and can still be read, stays true. */
+/* What can happen to a trace's file while it is open. Rows that were read, or still can be, stay valid. */
 #define STORE_FILE_DELETED  1u /* it has no name any more: it is gone once it is closed */
 #define STORE_FILE_MOVED    2u /* nothing has the name under which it was opened */
 #define STORE_FILE_REPLACED 4u /* another file has that name (device, inode) */
@@ -278,14 +278,14 @@ struct store_file_changes {
 /* Looks at the files now: two system calls for each trace. */
 void store_file_changes(const struct store *s, struct store_file_changes *ret);
 
-/* What the headers of the blocks say of the numbers of events (store_note_events()), all CPUs together. */
+/* The numbers of events in the headers of blocks (store_note_events()), summed over all CPUs. */
 struct store_events {
 	uint64_t numbers;  /* that were given to events */
-	uint64_t missing;  /* of them never came */
+	uint64_t missing;  /* of them that never arrived */
 	uint64_t filtered; /* calls that the selection left out */
 	uint64_t
-		gaps; /* times that a header goes on behind where the one before ended: blocks are missing */
-	bool told; /* false: the headers say nothing (synthetic, imported, or by an older weir) */
+		gaps; /* places where a header does not continue the one before: blocks are missing */
+	bool told;    /* false: the headers have none (synthetic, or from an older weir) */
 };
 void store_events(const struct store *s, struct store_events *ret);
 /* Times before (year 1933) and after (2189) are none that was recorded. */
@@ -297,12 +297,12 @@ int64_t store_time_near(int64_t t);
 void store_range(const struct store *s, int64_t *ret_first, int64_t *ret_last);
 uint64_t store_bytes(const struct store *s);
 size_t store_trace_count(const struct store *s);
-/* When its recording began, ns since the epoch: of two that describe one process the later is right. */
+/* When its recording began, ns since the epoch; of two rows about one process that of the later recording holds. */
 int64_t store_trace_began(const struct store *s, size_t trace);
 /* How many recordings the files are of: one may be in several (store_rotate()). */
 size_t store_recording_count(const struct store *s);
-/* The id of a row of a dimension table of which a file has the id `own`. `version`: of a thread's or a file's version, not of
- * what all its versions are. */
+/* The composed id of a dimension row whose id in the file is `own`. `version`: of that version of a thread or file, not of
+ * the thread or file itself. */
 int64_t store_id(const struct store *s, size_t trace, enum table_id table, int64_t own,
 		 bool version);
 const char *store_trace_path(const struct store *s, size_t trace);
@@ -312,24 +312,24 @@ uint64_t store_trace_bytes(const struct store *s, size_t trace);
 /* ---- copying ---- */
 
 /*
- * The bytes of a trace as far as they are committed, also while it grows: what an agent sends. What is given, one piece behind
- * the other, is a trace at any time (docs/FORMAT.md): the file's own bytes, byte for byte. Damaged blocks are left out, and are
- * missing in the copy as they are in the trace.
+ * The committed bytes of a trace, also while it grows, for programs that copy it. The pieces, one behind the other, are a trace
+ * at any time (docs/FORMAT.md), byte for byte those of the file. Damaged blocks are left out; the copy shows them as
+ * missing.
  */
 struct store_committed;
-/* `offset`: 0, or store_committed_offset() of an earlier copy, behind which it goes on; -EINVAL where no block begins there. */
+/* `offset`: 0, or store_committed_offset() of an earlier copy, to continue it; -EINVAL if no block begins there. */
 int store_committed_open(struct store_committed **ret, const char *path, uint64_t offset,
 			 struct error *err);
 void store_committed_free(struct store_committed *c);
 DEFINE_CLEANUP(struct store_committed *, store_committed_free)
 /*
- * What was committed since, in whole blocks: it ends with the first that reaches `max` bytes, so some is given where there is
- * any; at first the head of the file alone. Nothing: no block came yet. The bytes are valid until the next call. -ESTALE:
- * the file is shorter than what was given.
+ * Returns what was committed since the last call, in whole blocks, up to the first that reaches `max` bytes; the first call
+ * returns the head of the file. Empty: there is no new block yet. The bytes are valid until the next call. -ESTALE: the
+ * file is shorter than what was returned before.
  */
 int store_committed_next(struct store_committed *c, size_t max, struct bytes *ret,
 			 struct error *err);
-/* Where in the file the next bytes begin: what was given before is all that a later copy needs not give again. */
+/* Where in the file the next bytes begin, for a later copy that continues this one. */
 uint64_t store_committed_offset(const struct store_committed *c);
-/* True where all was given, and the trace was closed. */
+/* True if everything was returned and the trace was closed. */
 bool store_committed_ended(const struct store_committed *c);

@@ -13,6 +13,7 @@ int codec_new(struct codec **ret, bool encode, bool compress)
 {
 	_cleanup_(codec_freep) struct codec *c = calloc(1, sizeof(*c));
 
+	assert(encode || !compress);
 	if (!c)
 		return -ENOMEM;
 	c->planes = malloc(8 * STORE_ROWS_MAX);
@@ -56,6 +57,7 @@ static double entropy(const uint8_t *data, size_t len)
 	uint32_t count[4][256] = {{0}};
 	double bits = 0;
 
+	assert(len > 0);
 	if (len > BLOB_SAMPLE) {
 		data += (len - BLOB_SAMPLE) / 2;
 		len = BLOB_SAMPLE;
@@ -105,7 +107,7 @@ int blob_encode(struct codec *c, const uint8_t *data, size_t len, struct buf *ou
 	size_t body_len = len;
 	int r;
 
-	assert(len <= STORE_BLOB_MAX);
+	assert(len <= STORE_BLOB_MAX && (data || !len));
 	if (is_fill(data, len)) {
 		head[n++] = BLOB_FILL;
 		n += varint_put(head + n, len);
@@ -121,6 +123,7 @@ int blob_encode(struct codec *c, const uint8_t *data, size_t len, struct buf *ou
 		head[n++] = BLOB_RAW;
 		n += varint_put(head + n, len);
 	}
+	assert(n <= sizeof(head) && body_len <= len);
 	r = buf_append(out, head, n);
 	return r < 0 ? r : buf_append(out, body, body_len);
 }
@@ -128,7 +131,8 @@ int blob_encode(struct codec *c, const uint8_t *data, size_t len, struct buf *ou
 /* Reads mode and length. */
 static int blob_head(const uint8_t **p, const uint8_t *end, uint8_t *ret_mode, uint64_t *ret_len)
 {
-	if (*p >= end)
+	assert(*p <= end);
+	if (*p == end)
 		return -EBADMSG;
 	*ret_mode = *(*p)++;
 	if (!varint_get(p, end, ret_len) || *ret_len > STORE_BLOB_MAX)
@@ -151,6 +155,7 @@ int blob_decode(struct codec *c, const uint8_t **p, const uint8_t *end, uint8_t 
 	uint8_t mode;
 	size_t n;
 
+	assert(c->dctx && len <= STORE_BLOB_MAX);
 	if (blob_head(p, end, &mode, &have) < 0 || have != len)
 		return -EBADMSG;
 	switch (mode) {

@@ -27,6 +27,8 @@ static int plain_encode(struct codec *c, const struct batch *b, unsigned int col
 	size_t n = 0;
 	int r;
 
+	assert(b->rows > 0 && b->rows <= STORE_ROWS_MAX);
+	assert(col->ends[b->rows - 1] == col->data_len);
 	for (size_t i = 0; i < b->rows; i++) {
 		if (!nulls || !(nulls[i / 64] >> (i % 64) & 1))
 			lengths[n++] = col->ends[i] - (i ? col->ends[i - 1] : 0);
@@ -43,10 +45,12 @@ static int bytes_dict_encode(struct codec *c, const struct intern *words, const 
 	uint8_t head[1 + VARINT_MAX] = {BYTES_DICT};
 	int r = buf_append(out, head, 1 + varint_put(head + 1, words->count));
 
+	assert(words->count > 0 && words->count <= n / BYTES_DICT_SHARE);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < words->count; i++)
 		lengths[i] = (int64_t)(words->ends[i] - (i ? words->ends[i - 1] : 0));
-	if (r >= 0)
-		r = lengths_encode(c, lengths, words->count, words->data, words->len, out);
+	r = lengths_encode(c, lengths, words->count, words->data, words->len, out);
 	return r < 0 ? r : ints_encode(c, codes, n, out);
 }
 
@@ -57,6 +61,7 @@ int bytes_encode(struct codec *c, const struct batch *b, unsigned int column, co
 	int64_t *codes = codec_values(c, 0);
 	size_t n = 0;
 
+	assert(b->def->columns[column].type == COLUMN_BYTES);
 	for (size_t i = 0; i < b->rows; i++) {
 		struct bytes v;
 		uint32_t id;
@@ -83,6 +88,7 @@ static int lengths_decode(struct codec *c, const uint8_t **p, const uint8_t *end
 	ssize_t len;
 	int r = ints_decode(c, p, end, lengths, n);
 
+	assert(n <= STORE_ROWS_MAX);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n; i++) {
@@ -125,10 +131,11 @@ static int plain_decode(struct codec *c, const uint8_t **p, const uint8_t *end,
 	size_t k = 0;
 	int r = lengths_decode(c, p, end, n, lengths);
 
-	for (size_t i = 0; i < n && r >= 0; i++)
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
 		at += (uint32_t)lengths[i];
-	if (r >= 0)
-		r = target_room(t, at);
+	r = target_room(t, at);
 	if (r < 0)
 		return r;
 	memcpy(t->col->data, c->packed.data, at);
@@ -139,6 +146,7 @@ static int plain_decode(struct codec *c, const uint8_t **p, const uint8_t *end,
 			at += (uint32_t)lengths[k++];
 		t->col->ends[i] = at;
 	}
+	assert(k == n && at == t->col->data_len);
 	return 0;
 }
 
@@ -165,6 +173,7 @@ static int dict_expand(struct codec *c, const struct target *t, const int64_t *c
 		}
 		t->col->ends[i] = at;
 	}
+	assert(k == n && at == sum);
 	t->col->data_len = at;
 	return 0;
 }
@@ -181,8 +190,9 @@ static int bytes_dict_decode(struct codec *c, const uint8_t **p, const uint8_t *
 	if (!varint_get(p, end, &words) || words > n)
 		return -EBADMSG;
 	r = lengths_decode(c, p, end, words, lengths);
-	if (r >= 0)
-		r = ints_decode(c, p, end, codes, n);
+	if (r < 0)
+		return r;
+	r = ints_decode(c, p, end, codes, n);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < words; i++) {
@@ -201,6 +211,7 @@ int bytes_decode(struct codec *c, const uint8_t **p, const uint8_t *end, struct 
 {
 	struct target t = {.col = col, .nulls = nulls, .rows = rows};
 
+	assert(n <= rows && rows <= STORE_ROWS_MAX && col->ends);
 	if (*p >= end)
 		return -EBADMSG;
 	switch (*(*p)++) {

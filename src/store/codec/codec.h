@@ -63,5 +63,5 @@ void transform_inverse(struct codec *c, const struct transform_args *t, const in
 /* How many columns it refers to. */
 unsigned int transform_refs(enum transform kind);
 
-/* Two arrays of STORE_ROWS_MAX values, for whoever holds the codec. */
+/* Scratch arrays of STORE_ROWS_MAX values, for the user of the codec. */
 int64_t *codec_values(struct codec *c, unsigned int which);

@@ -66,6 +66,7 @@ void decoder_free(struct decoder *d)
 
 static int decode_block_bad(struct decoder *d, const char *why)
 {
+	assert(why);
 	d->why = why;
 	return -EBADMSG;
 }
@@ -75,6 +76,7 @@ static int read_at(struct decoder *d, uint64_t offset, size_t len)
 	uint8_t *to;
 	int r;
 
+	assert(len <= STORE_PAYLOAD_MAX);
 	buf_clear(&d->section);
 	r = buf_reserve(&d->section, len + 1);
 	if (r < 0)
@@ -102,6 +104,8 @@ static int section(struct decoder *d, const struct block_entry *e, const uint8_t
 {
 	int r;
 
+	/* block_view() */
+	assert((uint64_t)e->offset + e->len <= d->src->view.head->payload_len);
 	if (!d->whole) {
 		r = read_at(d, d->src->payload + e->offset, e->len);
 		if (r < 0)
@@ -126,6 +130,7 @@ static int decode_nulls(struct decoder *d, const struct block_entry *e, const ui
 	*ret = NULL;
 	if (!e->null_map)
 		return e->nulls ? decode_block_bad(d, "a null map is missing") : 0;
+	assert(e->null_map <= h->entries && h->rows <= STORE_ROWS_MAX);
 	map = &d->src->view.entries[e->null_map - 1];
 	if (map->kind != ENTRY_NULLS)
 		return decode_block_bad(d, "a null map is missing");
@@ -152,6 +157,7 @@ static int decode_ref(struct decoder *d, uint8_t file_column, const int64_t **re
 
 	if (column == 0xff)
 		return decode_block_bad(d, "a column is predicted from an unknown one");
+	assert(column < d->batch->def->column_count);
 	if (d->batch->def->columns[column].type == COLUMN_BYTES)
 		return decode_block_bad(d, "a column is predicted from bytes");
 	r = decode_column(d, column);
@@ -173,6 +179,7 @@ static int decode_args(struct decoder *d, const struct block_entry *e, struct tr
 		return decode_block_bad(d, "an unknown transform");
 	t.kind = e->transform;
 	count = transform_refs(t.kind);
+	assert(count <= ARRAY_SIZE(refs));
 	for (unsigned int i = 0; i < count; i++) {
 		int r = decode_ref(d, e->ref[i], &refs[i]);
 
@@ -195,13 +202,16 @@ static int decode_values(struct decoder *d, const struct block_entry *e, struct 
 	size_t n;
 	int r = decode_args(d, e, &t);
 
-	/* Decoding what it refers to used the null map and the section's memory: these come after it. */
-	if (r >= 0)
-		r = decode_nulls(d, e, &t.nulls);
-	if (r >= 0)
-		r = section(d, e, &p, &end);
 	if (r < 0)
 		return r;
+	/* Decoding what it refers to used the null map and the section's memory: these come after it. */
+	r = decode_nulls(d, e, &t.nulls);
+	if (r < 0)
+		return r;
+	r = section(d, e, &p, &end);
+	if (r < 0)
+		return r;
+	assert(e->nulls <= t.rows);
 	n = t.rows - e->nulls;
 	out = t.nulls ? codec_values(d->codec, 0) : col->val;
 	if (ints_decode(d->codec, &p, end, out, n) < 0)
@@ -222,16 +232,18 @@ static int decode_bytes(struct decoder *d, const struct block_entry *e, struct c
 	const uint64_t *nulls;
 	int r = decode_nulls(d, e, &nulls);
 
-	if (r >= 0)
-		r = section(d, e, &p, &end);
 	if (r < 0)
 		return r;
+	r = section(d, e, &p, &end);
+	if (r < 0)
+		return r;
+	assert(e->nulls <= rows);
 	r = bytes_decode(d->codec, &p, end, col, nulls, rows, rows - e->nulls);
-	if (r == -EBADMSG)
-		return decode_block_bad(d, "a column does not unpack");
-	if (r >= 0 && nulls)
+	if (r < 0)
+		return r == -EBADMSG ? decode_block_bad(d, "a column does not unpack") : r;
+	if (nulls)
 		memcpy(col->nulls, nulls, (rows + 63) / 64 * sizeof(*col->nulls));
-	return r;
+	return 0;
 }
 
 /* The entry whose column in the file is ours. */
@@ -253,6 +265,7 @@ static int decode_column(struct decoder *d, unsigned int column)
 	struct column *col;
 	int r;
 
+	assert(column < d->batch->def->column_count);
 	if (d->done & bit)
 		return 0;
 	if (d->busy & bit)
@@ -333,19 +346,18 @@ static int decode_block_begin(struct decoder *d, const struct decode_source *s, 
 static int verify_section(struct decoder *d, const struct block_entry *e)
 {
 	XXH3_state_t *sum = d->sum;
-	int r = 0;
 
+	assert((uint64_t)e->offset + e->len <= d->src->view.head->payload_len);
 	XXH3_64bits_reset(sum);
-	for (uint64_t at = 0; at < e->len && r >= 0; at += VERIFY_BYTES) {
+	for (uint64_t at = 0; at < e->len; at += VERIFY_BYTES) {
 		size_t len = MIN(e->len - at, (uint64_t)VERIFY_BYTES);
+		int r = read_at(d, d->src->payload + e->offset + at, len);
 
-		r = read_at(d, d->src->payload + e->offset + at, len);
-		if (r >= 0)
-			XXH3_64bits_update(sum, d->section.data, len);
+		if (r < 0)
+			return r;
+		XXH3_64bits_update(sum, d->section.data, len);
 	}
-	if (r >= 0 && XXH3_64bits_digest(sum) != e->checksum)
-		return decode_block_bad(d, "payload checksum");
-	return r;
+	return XXH3_64bits_digest(sum) == e->checksum ? 0 : decode_block_bad(d, "payload checksum");
 }
 
 int decode_verify(struct decoder *d, const struct decode_source *s, const char **ret_why)
@@ -354,6 +366,7 @@ int decode_verify(struct decoder *d, const struct decode_source *s, const char *
 	uint64_t bytes = 0;
 	int r = 0;
 
+	assert(h->entries <= STORE_ENTRIES_MAX);
 	begin_block(d, s);
 	/* no writer's sections overlap; a file that claims so must not cost more than its size */
 	for (unsigned int i = 0; i < h->entries; i++)
@@ -408,6 +421,8 @@ int decode_columns(struct decoder *d, const struct decode_source *s, uint64_t co
 {
 	int r = 0;
 
+	assert(s->table < TABLE_COUNT && s->to_ours);
+	assert(s->view.head->rows <= STORE_ROWS_MAX);
 	columns = known_columns(s->table, columns);
 	if (!d->batches[s->table])
 		r = batch_new(&d->batches[s->table], s->table);
@@ -431,7 +446,7 @@ int decode_columns(struct decoder *d, const struct decode_source *s, uint64_t co
 
 int decode_more(struct decoder *d, uint64_t columns, const char **ret_why)
 {
-	assert(d->src);
+	assert(d->src && d->batch && d->batch->table == d->src->table);
 	columns = known_columns(d->src->table, columns) & ~d->given;
 	if (!columns)
 		return 0;

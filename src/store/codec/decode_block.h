@@ -35,8 +35,8 @@ int decode_verify(struct decoder *d, const struct decode_source *s,
 int decode_columns(struct decoder *d, const struct decode_source *s, uint64_t columns,
 		   const struct batch **ret, const char **ret_why) _must_check_;
 /*
- * Decodes further columns of the block that decode_columns() gave last, into the same batch: for who
- * looks at some columns before wanting the others.
+ * Decodes further columns of the block that decode_columns() decoded last, into the same batch: for callers that
+ * look at some columns before they need the others.
  */
 int decode_more(struct decoder *d, uint64_t columns, const char **ret_why) _must_check_;
 /* Unpacks the first blob of a block; it belongs to the decoder until its next use. */

@@ -74,9 +74,10 @@ static void encoder_begin(struct encoder *e)
 /* Opens an entry whose section begins here. */
 static struct block_entry *entry_begin(struct encoder *e, enum entry_kind kind)
 {
-	struct block_entry *en = &e->entries[e->entry_count++];
+	struct block_entry *en = &e->entries[e->entry_count];
 
-	assert(e->entry_count <= STORE_ENTRIES_MAX);
+	assert(e->entry_count < STORE_ENTRIES_MAX);
+	e->entry_count++;
 	*en = (struct block_entry){.kind = kind,
 				   .ref = {0xff, 0xff},
 				   .offset = (uint32_t)e->payload.len,
@@ -87,6 +88,8 @@ static struct block_entry *entry_begin(struct encoder *e, enum entry_kind kind)
 
 static void entry_end(struct encoder *e, struct block_entry *en)
 {
+	/* the last one: sections do not overlap */
+	assert(en == &e->entries[e->entry_count - 1] && en->offset <= e->payload.len);
 	en->len = (uint32_t)(e->payload.len - en->offset);
 	en->checksum = XXH3_64bits(e->payload.data + en->offset, en->len);
 }
@@ -99,6 +102,7 @@ static size_t nulls_take(struct encoder *e, const struct batch *b, const struct 
 	uint64_t *w = e->maps[e->map_count].words;
 	size_t words = (b->rows + 63) / 64, n = 0;
 
+	assert(e->map_count < SCHEMA_COLUMNS_MAX && words <= NULL_WORDS);
 	if (!col->nulls)
 		return 0;
 	memcpy(w, col->nulls, words * sizeof(*w));
@@ -161,6 +165,7 @@ static bool candidate_args(const struct batch *b, const struct candidate *cand,
 	unsigned int refs = transform_refs(cand->kind);
 	unsigned int a = refs - 1;
 
+	assert(refs <= ARRAY_SIZE(cand->ref));
 	for (unsigned int i = 0; i < refs; i++) {
 		if (!b->columns[cand->ref[i]].val)
 			return false;
@@ -213,6 +218,7 @@ static const struct candidate *encode_block_choose(struct encoder *e, const stru
 			best = &list[i];
 		}
 	}
+	assert(best); /* the first refers to no column */
 	return best;
 }
 
@@ -225,6 +231,7 @@ static int values_encode(struct encoder *e, struct batch *b, unsigned int column
 	struct ints_range range;
 	size_t n = b->rows;
 
+	assert(v && n > 0);
 	if (nulls)
 		n = transform_forward(e->codec, &t, v, out);
 	range = ints_range(nulls ? out : v, n);
@@ -282,14 +289,17 @@ static int extra_add(struct encoder *e, enum extra_kind kind, unsigned int colum
 	struct block_extra x = {
 		.kind = (uint8_t)kind, .column = (uint8_t)column, .len = (uint32_t)len};
 	static const uint8_t zero[8];
-	int r = buf_append(&e->extras, &x, sizeof(x));
+	int r;
 
-	if (r >= 0)
-		r = buf_append(&e->extras, data, len);
-	if (r >= 0)
-		r = buf_append(&e->extras, zero, align_up(len, 8) - len);
+	assert(e->extras.len % 8 == 0);
+	r = buf_append(&e->extras, &x, sizeof(x));
+	if (r < 0)
+		return r;
+	r = buf_append(&e->extras, data, len);
+	if (r < 0)
+		return r;
 	e->extra_count++;
-	return r;
+	return buf_append(&e->extras, zero, align_up(len, 8) - len);
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -306,6 +316,7 @@ static ssize_t distinct_ids(struct encoder *e, const struct batch *b, unsigned i
 	int64_t before = -1;
 	size_t n = 0;
 
+	assert(col->val);
 	memset(e->set, 0xff, SET_SLOTS * sizeof(*e->set));
 	for (size_t i = 0; i < b->rows; i++) {
 		int64_t id = col->val[i];
@@ -355,6 +366,7 @@ static int time_range(struct encoder *e, const struct batch *b)
 	const int64_t *dur = b->columns[OP_DUR].val;
 	int64_t range[2] = {INT64_MAX, INT64_MIN};
 
+	assert(b->table == TABLE_OP && start->val);
 	for (size_t i = 0; i < b->rows; i++) {
 		int64_t from = start->val[i], to = wrap_add(from, dur ? dur[i] : 0);
 
@@ -367,6 +379,31 @@ static int time_range(struct encoder *e, const struct batch *b)
 	return range[0] > range[1] ? 0 : extra_add(e, EXTRA_RANGE, 0xff, range, sizeof(range));
 }
 
+static int op_extras(struct encoder *e, const struct batch *b)
+{
+	int r = id_set(e, b, OP_FILE_ID);
+
+	if (r < 0)
+		return r;
+	r = id_set(e, b, OP_THREAD_ID);
+	return r < 0 || !batch_has(b, OP_START) ? r : time_range(e, b);
+}
+
+static int facts_extras(struct encoder *e, const struct block_facts *facts)
+{
+	int r = 0;
+
+	if (facts->events.len)
+		r = extra_add(e, EXTRA_EVENTS, 0xff, facts->events.data, facts->events.len);
+	if (r < 0)
+		return r;
+	if (facts->until != UNTIL_UNKNOWN)
+		r = extra_add(e, EXTRA_UNTIL, 0xff, &facts->until, sizeof(facts->until));
+	if (r < 0 || !facts->digest.len)
+		return r;
+	return extra_add(e, EXTRA_DIGEST, 0xff, facts->digest.data, facts->digest.len);
+}
+
 /* ---- blocks ---- */
 
 static int assemble(struct encoder *e, struct block_header *h, struct buf **ret)
@@ -375,6 +412,7 @@ static int assemble(struct encoder *e, struct block_header *h, struct buf **ret)
 	size_t header = sizeof(*h) + entries + e->extras.len;
 	int r;
 
+	assert(header % 8 == 0);
 	if (header > STORE_HEADER_MAX || e->payload.len > STORE_PAYLOAD_MAX)
 		return -EMSGSIZE;
 	h->header_len = (uint32_t)header;
@@ -382,28 +420,29 @@ static int assemble(struct encoder *e, struct block_header *h, struct buf **ret)
 	h->entries = (uint16_t)e->entry_count;
 	h->extras = (uint16_t)e->extra_count;
 	r = buf_append(&e->block, h, sizeof(*h));
-	if (r >= 0)
-		r = buf_append(&e->block, e->entries, entries);
-	if (r >= 0)
-		r = buf_append(&e->block, e->extras.data, e->extras.len);
-	if (r >= 0)
-		r = buf_append(&e->block, e->payload.data, e->payload.len);
+	if (r < 0)
+		return r;
+	r = buf_append(&e->block, e->entries, entries);
+	if (r < 0)
+		return r;
+	r = buf_append(&e->block, e->extras.data, e->extras.len);
 	if (r < 0)
 		return r;
 	*ret = &e->block;
-	return 0;
+	return buf_append(&e->block, e->payload.data, e->payload.len);
 }
 
-int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, const struct block_tells *tells,
+int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, const struct block_facts *facts,
 		struct buf **ret)
 {
-	struct block_header h = {.kind = tells->digest.len ? BLOCK_DIGEST : BLOCK_ROWS,
+	struct block_header h = {.kind = facts->digest.len ? BLOCK_DIGEST : BLOCK_ROWS,
 				 .table = (uint8_t)b->table,
 				 .flags = flags,
 				 .rows = (uint32_t)b->rows};
 	int r = 0;
 
 	assert(b->rows > 0 && b->rows <= STORE_ROWS_MAX);
+	assert(!facts->digest.len || b->table == TABLE_SUMMARY);
 	encoder_begin(e);
 	for (unsigned int i = 0; i < b->def->column_count; i++) {
 		struct column *col = &b->columns[i];
@@ -417,17 +456,10 @@ int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, const struct 
 	for (unsigned int i = 0; i < b->def->column_count && r >= 0; i++)
 		r = column_encode(e, b, i);
 	if (r >= 0 && b->table == TABLE_OP)
-		r = id_set(e, b, OP_FILE_ID);
-	if (r >= 0 && b->table == TABLE_OP)
-		r = id_set(e, b, OP_THREAD_ID);
-	if (r >= 0 && b->table == TABLE_OP && batch_has(b, OP_START))
-		r = time_range(e, b);
-	if (r >= 0 && tells->events.len)
-		r = extra_add(e, EXTRA_EVENTS, 0xff, tells->events.data, tells->events.len);
-	if (r >= 0 && tells->until != UNTIL_UNKNOWN)
-		r = extra_add(e, EXTRA_UNTIL, 0xff, &tells->until, sizeof(tells->until));
-	if (r >= 0 && tells->digest.len)
-		r = extra_add(e, EXTRA_DIGEST, 0xff, tells->digest.data, tells->digest.len);
+		r = op_extras(e, b);
+	if (r < 0)
+		return r;
+	r = facts_extras(e, facts);
 	return r < 0 ? r : assemble(e, &h, ret);
 }
 
@@ -449,6 +481,7 @@ int encode_blob(struct encoder *e, enum block_kind kind, const uint8_t *data, si
 	struct block_header h = {.kind = (uint8_t)kind};
 	int r;
 
+	assert(kind == BLOCK_META || kind == BLOCK_INDEX || kind == BLOCK_END);
 	encoder_begin(e);
 	r = len ? put_blob(e, data, len) : 0;
 	return r < 0 ? r : assemble(e, &h, ret);

@@ -55,6 +55,7 @@ static void planes_split(const int64_t *v, size_t n, int64_t base, unsigned int 
 {
 	unsigned int p = 0;
 
+	assert(width <= sizeof(v[0]) && n <= STORE_ROWS_MAX);
 	for (; p + 2 <= width; p += 2) {
 		uint8_t *lo = planes + p * n, *hi = lo + n;
 
@@ -76,8 +77,9 @@ static int planes_encode(struct codec *c, const int64_t *v, size_t n, struct int
 	unsigned int width = byte_width((uint64_t)wrap_sub(m.max, m.min));
 	int r = put_byte(out, (uint8_t)width);
 
-	if (r >= 0)
-		r = buf_varint(out, zigzag(m.min));
+	if (r < 0)
+		return r;
+	r = buf_varint(out, zigzag(m.min));
 	planes_split(v, n, m.min, width, c->planes);
 	for (unsigned int p = 0; p < width && r >= 0; p++)
 		r = blob_encode(c, c->planes + p * n, n, out);
@@ -93,6 +95,7 @@ static size_t dict_find(struct codec *c, const int64_t *v, size_t n, int64_t val
 	uint16_t slots[DICT_SLOTS] = {0}; /* number + 1 */
 	size_t count = 0;
 
+	assert(n >= DICT_ROWS_MIN);
 	for (size_t i = 0; i < n; i++) {
 		size_t s = hash_u64((uint64_t)v[i]) % DICT_SLOTS;
 
@@ -119,9 +122,11 @@ static int ints_dict_encode(struct codec *c, const int64_t *values, size_t count
 		c->planes + 8 * STORE_DICT_MAX; /* out of the way of the values' planes */
 	int r = put_byte(out, (uint8_t)(count - 1));
 
+	assert(count <= STORE_DICT_MAX && n <= 8 * (STORE_ROWS_MAX - STORE_DICT_MAX));
+	if (r < 0)
+		return r;
 	memmove(numbers, c->planes, n);
-	if (r >= 0)
-		r = planes_encode(c, values, count, m, out);
+	r = planes_encode(c, values, count, m, out);
 	return r < 0 ? r : blob_encode(c, numbers, n, out);
 }
 
@@ -179,6 +184,7 @@ static void join(const uint8_t *restrict b, size_t stride, unsigned int width, i
 static void planes_join(const uint8_t *planes, unsigned int width, int64_t base, int64_t *out,
 			size_t n)
 {
+	assert(width <= sizeof(out[0]));
 	for (size_t at = 0; at < n; at += JOIN_ROWS) {
 		const uint8_t *b = planes + at;
 		size_t rows = MIN(n - at, (size_t)JOIN_ROWS);
@@ -197,6 +203,7 @@ static int planes_decode(struct codec *c, const uint8_t **p, const uint8_t *end,
 	uint64_t base;
 	unsigned int width;
 
+	assert(n > 0 && n <= STORE_ROWS_MAX);
 	if (*p >= end)
 		return -EBADMSG;
 	width = *(*p)++;
@@ -254,6 +261,7 @@ int ints_encode_range(struct codec *c, const int64_t *v, size_t n, struct ints_r
 	int r;
 
 	assert(n > 0 && n <= STORE_ROWS_MAX);
+	assert(m.min <= m.max);
 	if (m.min == m.max) {
 		r = put_byte(out, INTS_CONST);
 		return r < 0 ? r : buf_varint(out, zigzag(m.min));

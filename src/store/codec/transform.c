@@ -103,6 +103,11 @@ INLINE void learn(struct state *s, enum transform kind, size_t i, int64_t v, boo
 
 static struct state state_begin(struct codec *c, const struct transform_args *t)
 {
+	unsigned int refs = transform_refs(t->kind);
+
+	assert(t->rows <= STORE_ROWS_MAX);
+	assert(t->key || (t->kind != TRANSFORM_LAST && refs < 2));
+	assert(t->a || t->kind == TRANSFORM_LAST || !refs);
 	if (t->key) {
 		memset(c->last, 0, sizeof(c->last));
 		memset(c->copies, 0, sizeof(c->copies));
@@ -141,6 +146,7 @@ INLINE size_t forward(struct codec *c, const struct transform_args *t, enum tran
 			learn(&s, kind, i, v[i], valid);
 		}
 	}
+	assert(to <= out + rows);
 	return (size_t)(to - out);
 }
 

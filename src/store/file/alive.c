@@ -41,6 +41,7 @@ static int bits_set(struct bits *b, uint64_t id, bool value)
 			? 0
 			: grow((void **)&b->words, &b->cap, id / 64 + 1, sizeof(*b->words));
 
+	assert(id < IDS_MAX);
 	if (r < 0)
 		return r;
 	while (b->count <= id / 64)
@@ -68,6 +69,7 @@ void alive_free(struct alive *a)
 
 int alive_new(struct alive **ret, const struct alive_sink *to)
 {
+	assert(to->take);
 	*ret = calloc(1, sizeof(**ret));
 	if (!*ret)
 		return -ENOMEM;
@@ -96,6 +98,7 @@ static int alive_pack(struct buf *to, const struct batch *b, size_t row)
 	uint64_t set = 0;
 	int r;
 
+	assert(row < b->rows && b->def->column_count <= 64);
 	for (unsigned int i = 0; i < b->def->column_count; i++)
 		set |= (uint64_t)!batch_is_null(b, i, row) << i;
 	buf_clear(to);
@@ -124,6 +127,7 @@ static int alive_unpack(struct batch *b, const uint8_t *p, size_t len)
 		}
 		r = batch_set_bytes(b, i, (size_t)row, p, v);
 		p += v;
+		assert(p <= end);
 	}
 	assert(r < 0 || p == end);
 	return r;
@@ -142,22 +146,27 @@ static bool row_ended(const struct batch *b, size_t row)
 int alive_take(struct alive *a, const struct batch *rows)
 {
 	struct alive_table *t = &a->tables[rows->table];
-	int r = 0;
 
-	for (size_t i = 0; i < rows->rows && r >= 0; i++) {
+	assert(schema_is_dimension(rows->table));
+	for (size_t i = 0; i < rows->rows; i++) {
 		uint64_t id = (uint64_t)batch_get(rows, 0, i, -1);
+		int r;
 
 		if (id >= IDS_MAX)
 			return -EINVAL;
 		r = alive_pack(&a->row, rows, i);
-		if (r >= 0)
-			r = records_put(&t->rows, id, a->row.data, a->row.len);
-		if (r >= 0)
-			r = bits_set(&t->present, id, true);
+		if (r < 0)
+			return r;
+		r = records_put(&t->rows, id, a->row.data, a->row.len);
+		if (r < 0)
+			return r;
+		r = bits_set(&t->present, id, true);
 		if (r >= 0 && rows->table != TABLE_FILE)
 			r = bits_set(&t->running, id, !row_ended(rows, i));
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int alive_drain(struct alive *a);
@@ -171,13 +180,16 @@ static int alive_give(struct alive *a, enum table_id table, uint64_t id)
 	struct batch *b;
 	int r;
 
+	assert(schema_is_dimension(table));
 	if (!packed)
 		return 0;
 	r = batch_set_table(&a->rows, table, &b);
-	if (r >= 0)
-		r = alive_unpack(b, packed, len);
-	if (r >= 0)
-		r = bits_set(&t->present, id, true);
+	if (r < 0)
+		return r;
+	r = alive_unpack(b, packed, len);
+	if (r < 0)
+		return r;
+	r = bits_set(&t->present, id, true);
 	return r >= 0 && b->rows == BATCH_ROWS_MAX && !a->resolving ? alive_drain(a) : r;
 }
 
@@ -191,6 +203,7 @@ static int alive_need_of(struct alive *a, const struct batch *b)
 
 		if (to < 0 || to == (int)b->table) /* its own id, that of its first version */
 			continue;
+		assert(schema_is_dimension((enum table_id)to));
 		for (size_t row = 0; row < b->rows && r >= 0; row++) {
 			uint64_t id = (uint64_t)batch_get(b, i, row, 0);
 
@@ -209,6 +222,7 @@ static int alive_drain(struct alive *a)
 {
 	int r = 0;
 
+	assert(!a->resolving);
 	a->resolving = true;
 	for (size_t i = SCHEMA_DIMENSION_COUNT; i-- > 0 && r >= 0;) {
 		const struct batch *b = a->rows.tables[schema_dimensions[i]];

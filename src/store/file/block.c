@@ -20,6 +20,7 @@ void block_seal(struct buf *block, const uint8_t mark[static STORE_MARK_LEN], ui
 {
 	struct block_header *h = (struct block_header *)block->data;
 
+	assert(h->header_len % 8 == 0 && h->rows <= STORE_ROWS_MAX);
 	assert(block->len >= h->header_len && block->len == (size_t)h->header_len + h->payload_len);
 	memcpy(h->mark, mark, STORE_MARK_LEN);
 	h->seq = seq;
@@ -88,6 +89,7 @@ int block_view(const uint8_t *header, size_t len, struct block_view *ret, const 
 		*ret_why = why;
 		return -EBADMSG;
 	}
+	assert(v.extras <= header + len);
 	*ret = v;
 	return 0;
 }
@@ -113,6 +115,7 @@ bool block_set_has(const struct block_extra *set, uint64_t id)
 	const uint8_t *p = (const uint8_t *)(set + 1), *end = p + set->len;
 	uint64_t at = 0, step;
 
+	assert(set->kind == EXTRA_ID_SET);
 	while (p < end && varint_get(&p, end, &step)) {
 		at += step;
 		if (at >= id)

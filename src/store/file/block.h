@@ -13,8 +13,8 @@ int encoder_new(struct encoder **ret, bool compress) _must_check_;
 void encoder_free(struct encoder *e);
 DEFINE_CLEANUP(struct encoder *, encoder_free)
 
-/* What a header tells beside its rows. */
-struct block_tells {
+/* What a header holds in addition to its rows. */
+struct block_facts {
 	struct bytes events; /* as it is (block_events.h); empty: nothing */
 	int64_t until;	     /* EXTRA_UNTIL; UNTIL_UNKNOWN: nothing */
 	struct bytes
@@ -26,7 +26,7 @@ struct block_tells {
  * Makes a block of the rows; mark, seq and last_index are left to block_seal(). Zeroes what lies under null bits of
  * the batch. The bytes belong to the encoder until its next use. 0, -ENOMEM, or -EMSGSIZE past a limit.
  */
-int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, const struct block_tells *tells,
+int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, const struct block_facts *facts,
 		struct buf **ret) _must_check_;
 /* Makes a block that holds one blob. */
 int encode_blob(struct encoder *e, enum block_kind kind, const uint8_t *data, size_t len,

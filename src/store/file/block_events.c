@@ -16,8 +16,8 @@ int events_note(struct event_notes *n, const struct event_count *cpus, size_t co
 {
 	if (!n->count && count) {
 		n->now = calloc(count, sizeof(*n->now));
-		n->told = calloc(count, sizeof(*n->told));
-		if (!n->now || !n->told) {
+		n->written = calloc(count, sizeof(*n->written));
+		if (!n->now || !n->written) {
 			events_free(n);
 			return -ENOMEM;
 		}
@@ -35,34 +35,35 @@ int events_text(struct event_notes *n, struct bytes *ret)
 
 	buf_clear(&n->text);
 	for (size_t i = 0; i < n->count && r >= 0; i++) {
-		const struct event_count *now = &n->now[i], *told = &n->told[i];
+		const struct event_count *now = &n->now[i], *written = &n->written[i];
 		uint8_t text[RANGE_MAX];
 		size_t len;
 
-		assert(now->next >= told->next && now->came >= told->came);
-		if (now->next == told->next && now->filtered == told->filtered)
+		assert(now->next >= written->next && now->came >= written->came);
+		if (now->next == written->next && now->filtered == written->filtered)
 			continue;
 		len = varint_put(text, i);
-		len += varint_put(text + len, told->next);
-		len += varint_put(text + len, now->next - told->next);
-		len += varint_put(text + len, now->came - told->came);
-		len += varint_put(text + len, now->filtered - told->filtered);
+		len += varint_put(text + len, written->next);
+		len += varint_put(text + len, now->next - written->next);
+		len += varint_put(text + len, now->came - written->came);
+		len += varint_put(text + len, now->filtered - written->filtered);
+		assert(len <= sizeof(text));
 		r = buf_append(&n->text, text, len);
 	}
 	*ret = (struct bytes){n->text.data, n->text.len};
 	return r;
 }
 
-void events_told(struct event_notes *n)
+void events_committed(struct event_notes *n)
 {
 	if (n->count)
-		memcpy(n->told, n->now, n->count * sizeof(*n->now));
+		memcpy(n->written, n->now, n->count * sizeof(*n->now));
 }
 
 void events_free(struct event_notes *n)
 {
 	free(n->now);
-	free(n->told);
+	free(n->written);
 	buf_free(&n->text);
 	*n = (struct event_notes){0};
 }
@@ -88,6 +89,7 @@ static int add_range(struct store_events *sum, struct map *next, const struct tr
 {
 	uint64_t key = (uint64_t)t->recording << 32 ^ e->cpu, from = 0;
 
+	assert(e->cpu < CPUS_MAX && e->came <= e->numbers);
 	if (!map_get(next, key, &from) && t->part)
 		from = e->first;
 	sum->told = true;

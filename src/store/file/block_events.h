@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block_events.h: the numbers of events in the headers of blocks. What a writer was told (store_note_events()) becomes an
- * extra of the next block that tells it; readers add them up. Inside store/ only.
+ * block_events.h: the numbers of events in the headers of blocks. What a writer learns (store_note_events()) goes into the
+ * header of the next block of calls or marks, as an extra; readers add these up. Inside store/ only.
  */
 #pragma once
 
@@ -9,19 +9,19 @@
 #include "batch/events.h"
 #include "store/file/block.h"
 
-/* What a writer knows, and what its blocks said of it. */
+/* The counts that a writer has, and those that its blocks have. */
 struct event_notes {
-	struct event_count *now, *told; /* [count] */
+	struct event_count *now, *written; /* [count] */
 	size_t count;
 	struct buf text; /* of the extra */
 };
 
 int events_note(struct event_notes *n, const struct event_count *cpus, size_t count) _must_check_;
-/* The data of an extra: what no block has told yet; empty where that is nothing. Valid until the next call. 0 or
+/* The data of an extra: the counts that no block has yet; empty if there are none. Valid until the next call. 0 or
  * -ENOMEM. */
 int events_text(struct event_notes *n, struct bytes *ret) _must_check_;
 /* The block with that extra was committed. */
-void events_told(struct event_notes *n);
+void events_committed(struct event_notes *n);
 void events_free(struct event_notes *n);
 
 /* What an extra says of one CPU. */

@@ -66,7 +66,7 @@ int scan_look_at(const struct trace *t, uint64_t offset, struct found_block *ret
 	if (r < 0)
 		return FOUND_DAMAGE;
 	ret->why = "the file ends within it";
-	if (offset + h.header_len + h.payload_len > t->size)
+	if (offset + h.header_len + ret->view.head->payload_len > t->size)
 		return FOUND_END_OF_FILE;
 	return FOUND_BLOCK;
 }
@@ -94,6 +94,7 @@ static int64_t search(struct search *s, const struct trace *t, uint64_t at)
 		const uint8_t *hit = NULL;
 		ssize_t n;
 
+		assert(s->len <= SEARCH_BYTES);
 		if (at >= s->from && at - s->from < s->len)
 			hit = memmem(s->buf + (at - s->from), s->len - (at - s->from), t->mark,
 				     STORE_MARK_LEN);
@@ -127,6 +128,7 @@ static int fill_stats(const struct store *s, struct block *b)
 	int64_t *min, *max;
 	uint32_t *nulls;
 
+	assert(n <= SCHEMA_COLUMNS_MAX);
 	b->stats = malloc(n * (2 * sizeof(*min) + sizeof(*nulls)));
 	if (!b->stats)
 		return -ENOMEM;
@@ -144,6 +146,7 @@ static int fill_stats(const struct store *s, struct block *b)
 
 		if (e->kind != ENTRY_COLUMN || ours == 0xff)
 			continue;
+		assert(ours < n && e->nulls <= b->pub.rows);
 		nulls[ours] = e->nulls;
 		if (e->min > e->max || e->nulls == b->pub.rows)
 			continue;
@@ -189,8 +192,8 @@ static void fill_range(struct block *b)
 }
 
 /*
- * The block of op that a summary, which comes as block i, tells about: one that stands close before it, as both are one
- * write. One that tells of several is left aside, and so is a second one of the same: calls would count twice.
+ * The block of op that a summary, block i, sums up. It stands close before the summary, as both are one write. A summary of
+ * several blocks is ignored, and so is a second one of the same block: calls would count twice.
  */
 static size_t find_pair(const struct store *s, const struct store_block *summary, size_t i)
 {
@@ -216,6 +219,8 @@ struct block *scan_new_block(const struct store *s, struct trace *t, uint64_t of
 	enum table_id table = (enum table_id)t->names->meta.table[h->table];
 	struct block *b = calloc(1, sizeof(*b));
 
+	assert(table < TABLE_COUNT && c->header);
+	assert(h->rows > 0 && h->rows <= STORE_ROWS_MAX);
 	if (!b)
 		return NULL;
 	b->view = c->view;
@@ -247,6 +252,7 @@ static struct block *block_scan_add_block(struct store *s, struct trace *t, uint
 	struct block **chunk = s->chunks[i / BLOCKS_PER_CHUNK];
 	struct block *b;
 
+	assert(i < (size_t)CHUNKS_MAX * BLOCKS_PER_CHUNK);
 	if (!chunk) {
 		chunk = calloc(BLOCKS_PER_CHUNK, sizeof(struct block *));
 		if (!chunk)
@@ -257,6 +263,7 @@ static struct block *block_scan_add_block(struct store *s, struct trace *t, uint
 	if (!b)
 		return NULL;
 	take_until(t, b);
+	assert(!chunk[i % BLOCKS_PER_CHUNK]);
 	chunk[i % BLOCKS_PER_CHUNK] = b;
 	pair = find_pair(s, &b->pub, i);
 	b->pub.pair = pair;
@@ -274,6 +281,7 @@ static int add_names(struct trace *t, struct bytes text, const char **ret_why)
 
 	if (r < 0 || !memcmp(&n->meta, &t->names->meta, sizeof(n->meta)))
 		return r;
+	assert(t->names->number < NAMES_MAX);
 	*ret_why = "its names differ from those before once too often";
 	if (t->names->number + 1 >= NAMES_MAX)
 		return -EBADMSG;
@@ -332,6 +340,7 @@ int scan_take(struct store *s, struct trace *t, uint64_t offset, struct found_bl
 	const struct block_header *h = c->view.head;
 	int r = 0;
 
+	assert(offset >= t->next);
 	if (h->seq > t->next_seq)
 		reader_damage(s,
 			      &(struct store_damage){.blocks = h->seq - t->next_seq, .gaps = true},
@@ -403,6 +412,7 @@ int scan_skip(struct trace *t, struct found_block *c, uint64_t *ret_offset)
 		r = scan_look_at(t, at, c);
 		/* one that was there before is a copy: in an index, in what a user appended */
 		if (r < 0 || (r == FOUND_BLOCK && c->view.head->seq >= t->next_seq)) {
+			assert(at > t->next);
 			*ret_offset = at;
 			return r;
 		}
@@ -414,7 +424,7 @@ int scan_skip(struct trace *t, struct found_block *c, uint64_t *ret_offset)
 /* One block behind t->next: 1 where it is one of rows, 0 for others, -ENODATA at the end. */
 static int block_scan_step(struct store *s, struct trace *t)
 {
-	struct found_block c = {0};
+	_cleanup_found_ struct found_block c = {0};
 	uint64_t offset = t->next;
 	const char *why;
 	int r = scan_look_at(t, offset, &c);
@@ -428,16 +438,14 @@ static int block_scan_step(struct store *s, struct trace *t)
 						   .bytes = offset - t->next,
 						   .gaps = true};
 
+			assert(c.view.head->seq >= seq && offset > t->next);
 			reader_damage(s, &gap, seq, t->next, why);
 			t->next_seq = c.view.head->seq;
 		}
 	}
 	if (r == FOUND_BLOCK)
-		r = scan_take(s, t, offset, &c);
-	else if (r == FOUND_END_OF_FILE)
-		r = -ENODATA;
-	free(c.header);
-	return r;
+		return scan_take(s, t, offset, &c);
+	return r == FOUND_END_OF_FILE ? -ENODATA : r;
 }
 
 /* Takes note of the file's state. 1 where it is as it was when it was last scanned, 0, or negative. */

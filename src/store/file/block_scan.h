@@ -12,11 +12,16 @@ enum found {
 };
 
 struct found_block {
-	uint8_t *header; /* freed by the caller, unless a block took it */
+	uint8_t *header; /* found_block_free(), unless a block took it */
 	struct block_view view;
 	const char *why;
 	size_t checked; /* bytes that were read for the checksum */
 };
+static inline void found_block_free(struct found_block *c)
+{
+	free(c->header);
+}
+#define _cleanup_found_ _cleanup_(found_block_free)
 
 /* Reads up to `len` bytes; how many there were before the file's end, or a negative errno. */
 ssize_t scan_read(int fd, void *to, size_t len, uint64_t offset);

@@ -70,6 +70,7 @@ const struct candidate *candidates(enum table_id table, unsigned int column, siz
 		l = op_lists[column].count ? &op_lists[column] : &alone;
 	else if (table == TABLE_SUMMARY && column == SUMMARY_MAX)
 		l = &summary_max;
+	assert(l->count > 0 && l->items[0].kind == TRANSFORM_NONE);
 	*ret_count = l->count;
 	return l->items;
 }

@@ -57,6 +57,7 @@ static void mark_missing(struct store *s, const struct trace *t, const struct st
 {
 	size_t at = 0, count = now ? store_block_count(now) : 0;
 
+	assert(!now || now->trace_count == 1);
 	for (size_t i = 0; i < store_block_count(s); i++) {
 		struct block *b = reader_block(s, i);
 

@@ -58,8 +58,9 @@ static int checker_init(struct checker *v)
 {
 	int r = decoder_new(&v->decoder);
 
-	if (r >= 0)
-		r = user_reader_new(&v->users, v->s);
+	if (r < 0)
+		return r;
+	r = user_reader_new(&v->users, v->s);
 	if (r < 0)
 		return r;
 	v->indexed = XXH3_createState();
@@ -109,6 +110,7 @@ static void gap(struct checker *v, uint64_t to, uint64_t next_seq, const char *w
 {
 	uint64_t seq = v->t.next_seq;
 
+	assert(to >= v->t.next);
 	close_gap(v, INT64_MIN);
 	v->open = (struct check_fault){.seq = seq,
 				       .offset = v->t.next,
@@ -190,6 +192,7 @@ static bool ids_has(const struct ids *s, int64_t id)
 static void count_missed(const struct batch *rows, unsigned int column, struct ids *to,
 			 const struct check_fault *here)
 {
+	assert(column < rows->def->column_count);
 	for (size_t i = 0; i < rows->rows; i++) {
 		int64_t id = batch_get(rows, column, i, -1);
 
@@ -237,6 +240,7 @@ static int check_references(struct checker *v, const struct block *b, const stru
 	const struct check_fault here = fault_of(&b->view, b, b->pub.offset);
 	int r = 0;
 
+	assert(rows->table == b->pub.table && rows->rows == b->pub.rows);
 	for (size_t i = 0; schema_is_dimension(b->pub.table) && i < rows->rows && r >= 0; i++)
 		r = ids_add(&v->ids[b->pub.table], batch_get(rows, 0, i, INT64_MAX));
 	for (unsigned int i = 0; i < b->view.head->entries && r >= 0; i++) {
@@ -244,6 +248,7 @@ static int check_references(struct checker *v, const struct block *b, const stru
 		unsigned int column;
 		int table = entry_refers_to(b, e, &column);
 
+		assert(table < TABLE_COUNT);
 		if (!check_trace_is_known(v, table, e))
 			count_missed(rows, column, &v->ids[table], &here);
 	}
@@ -290,6 +295,7 @@ static const char *check_sections(struct checker *v, const struct block_view *vi
 		const struct block_entry *e = &view->entries[i];
 		unsigned int column = b && e->kind == ENTRY_COLUMN ? b->to_ours[e->column] : 0xff;
 
+		assert((uint64_t)e->offset + e->len <= h->payload_len); /* block_view() */
 		covered += e->len;
 		if (XXH3_64bits(v->payload.data + e->offset, e->len) == e->checksum)
 			continue;
@@ -363,6 +369,7 @@ static int check_blob(struct checker *v, const struct block_view *view, uint64_t
 	const char *why = "";
 	int r = decode_blob(v->decoder, &src, &text, &why);
 
+	assert(index || view->head->kind == BLOCK_META);
 	if (r >= 0 && !index) {
 		why = "the names of its tables cannot be read";
 		r = meta_read(&names, text);
@@ -412,6 +419,7 @@ static int check_digest(struct checker *v, const struct block_view *view, uint64
 	bool same = false;
 	int r;
 
+	assert(view->head->kind == BLOCK_DIGEST);
 	if (!b) {
 		flaw(v, view, NULL, offset,
 		     "it does not say of which blocks it is: readers do without it");
@@ -465,6 +473,7 @@ static int check_block(struct checker *v, const struct block_view *view, struct 
 	const char *why;
 	int r;
 
+	assert(offset == v->t.next && (!b || b->pub.offset == offset));
 	check_number(v, view, b, offset);
 	if (b && b->first <= b->last) {
 		close_gap(v, b->first);
@@ -519,6 +528,7 @@ static int behind_damage(struct checker *v, struct found_block *c, uint64_t *ret
 		*ret_at = b->pub.offset;
 		*ret_seq = b->pub.seq;
 	}
+	assert(*ret_at > v->t.next && *ret_at <= v->end);
 	return 0;
 }
 
@@ -526,27 +536,27 @@ static int check_trace_step(struct checker *v)
 {
 	struct block *b = known_here(v);
 	uint64_t offset = v->t.next, to, seq;
-	struct found_block c = {0};
+	_cleanup_found_ struct found_block c = {0};
 	const char *why;
 	int r = scan_look_at(&v->t, offset, &c);
 
 	why = c.why;
-	if (r == FOUND_BLOCK) {
-		r = check_block(v, &c.view, b, offset);
-	} else if (r >= 0 && b) {
+	if (r < 0)
+		return r;
+	if (r == FOUND_BLOCK)
+		return check_block(v, &c.view, b, offset);
+	if (b) {
 		flaw(v, &b->view, b, offset, "%s; the index has a copy of the header that holds",
 		     why);
-		r = check_block(v, &b->view, b, offset);
-	} else if (r >= 0) {
-		r = behind_damage(v, &c, &to, &seq);
-		if (r >= 0) {
-			gap(v, to, seq, why);
-			v->t.next = to;
-			v->t.next_seq = seq;
-		}
+		return check_block(v, &b->view, b, offset);
 	}
-	free(c.header);
-	return r;
+	r = behind_damage(v, &c, &to, &seq);
+	if (r < 0)
+		return r;
+	gap(v, to, seq, why);
+	v->t.next = to;
+	v->t.next_seq = seq;
+	return 0;
 }
 
 static void check_tail(struct checker *v)
@@ -557,7 +567,7 @@ static void check_tail(struct checker *v)
 	gap(v, v->t.size, v->t.next_seq + 1, "cut at the end of the file");
 }
 
-/* A table of a user that does not end: whoever appended it was killed, or the file was cut. */
+/* A table of a user that does not end: the writer was killed, or the file was cut. */
 static void check_coming(struct checker *v)
 {
 	const struct user_table *t = v->t.coming;
@@ -595,13 +605,14 @@ static int check_trace_walk(struct checker *v)
 {
 	int r = 0;
 
-	while (r >= 0 && v->t.next < v->end) {
+	while (v->t.next < v->end) {
 		r = check_trace_step(v);
-		if (r >= 0)
-			r = progress(v, v->t.next);
+		if (r < 0)
+			return r;
+		r = progress(v, v->t.next);
+		if (r < 0)
+			return r;
 	}
-	if (r < 0)
-		return r;
 	check_tail(v);
 	check_coming(v);
 	close_gap(v, INT64_MIN);
@@ -640,8 +651,8 @@ static void fail(struct unpacking *u, int code)
 		atomic_compare_exchange_strong(&u->failed, &none, code);
 }
 
-/* Takes blocks until none is left. The caller's own thread tells how far all have come. */
-static void unpack_some(struct unpacking *u, bool tells)
+/* Takes blocks until none is left. The caller's own thread reports the progress of all. */
+static void unpack_some(struct unpacking *u, bool reports)
 {
 	_cleanup_(decoder_freep) struct decoder *decoder = NULL;
 	size_t i;
@@ -660,7 +671,7 @@ static void unpack_some(struct unpacking *u, bool tells)
 			lose_late(u, b, why);
 		fail(u, r);
 		atomic_fetch_add(&u->bytes, b->pub.bytes);
-		if (tells)
+		if (reports)
 			fail(u, progress(u->v, u->v->t.size + atomic_load(&u->bytes)));
 	}
 }
@@ -688,7 +699,23 @@ static int unpack_all(struct checker *v)
 	while (started > 0)
 		pthread_join(others[--started], NULL);
 	pthread_mutex_destroy(&u.lock);
+	assert(atomic_load(&u.failed) || atomic_load(&u.next) >= u.count);
 	return atomic_load(&u.failed);
+}
+
+static int check_all(struct checker *v)
+{
+	uint32_t head_len;
+	int r = checker_init(v);
+
+	if (r < 0)
+		return r;
+	if (scan_read(v->t.fd, &head_len, sizeof(head_len),
+		      offsetof(struct file_header, header_len)) != sizeof(head_len))
+		return -EIO;
+	v->t.next = head_len;
+	r = check_trace_walk(v);
+	return r < 0 || v->opt->quick ? r : unpack_all(v);
 }
 
 int store_check(struct store *s, size_t trace, const struct check_options *opt,
@@ -698,7 +725,6 @@ int store_check(struct store *s, size_t trace, const struct check_options *opt,
 	_cleanup_(checker_free) struct checker v = {
 		.s = s, .t = *t, .end = t->next, .opt = opt, .ret = ret, .calls_until = INT64_MIN};
 	struct store_damage damage;
-	uint32_t head_len;
 	int r;
 
 	assert(trace < s->trace_count);
@@ -711,15 +737,6 @@ int store_check(struct store *s, size_t trace, const struct check_options *opt,
 	v.t.next_seq = v.t.last_index = v.t.checked = 0;
 	store_damage(s, &damage);
 	v.rows_missing = damage.gaps || damage.torn;
-	r = checker_init(&v);
-	if (r >= 0 && scan_read(t->fd, &head_len, sizeof(head_len),
-				offsetof(struct file_header, header_len)) != sizeof(head_len))
-		r = -EIO;
-	if (r >= 0) {
-		v.t.next = head_len;
-		r = check_trace_walk(&v);
-	}
-	if (r >= 0 && !opt->quick)
-		r = unpack_all(&v);
+	r = check_all(&v);
 	return r < 0 ? error_errno(err, r, "cannot check the trace %s", t->path) : 0;
 }

@@ -48,8 +48,8 @@ struct check_options {
 };
 
 /*
- * Checks one trace of an open store. Blocks found damaged count as such from then on for all who read this
- * store (store_damage()). Beside cursors of other threads, but not beside store_refresh(). 0 whether or not there
+ * Checks one trace of an open store. Blocks found damaged then count as damage for all readers of this store
+ * (store_damage()). Cursors of other threads may be in use, but not store_refresh(). 0 whether or not there
  * is damage; -EINTR, -ENOMEM, or why the file cannot be read at all.
  */
 int store_check(struct store *s, size_t trace, const struct check_options *opt,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* committed.c: the bytes of a trace as they were committed, for whoever keeps or sends a copy. */
+/* committed.c: the bytes of a trace as they were committed, to keep or send a copy. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -60,6 +60,7 @@ static int committed_find(struct store_committed *c, struct found_block *ret, ui
 
 static void committed_pass(struct store_committed *c, const struct block_view *b, uint64_t offset)
 {
+	assert(offset >= c->t.next);
 	c->t.next = offset + b->head->header_len + b->head->payload_len;
 	c->t.next_seq = b->head->seq + 1;
 	if (b->head->kind != BLOCK_USER && b->head->kind != BLOCK_INDEX)
@@ -70,13 +71,12 @@ static void committed_pass(struct store_committed *c, const struct block_view *b
 static int committed_go_to(struct store_committed *c, uint64_t offset, struct error *err)
 {
 	while (c->t.next < offset) {
-		struct found_block b = {0};
+		_cleanup_found_ struct found_block b = {0};
 		uint64_t at;
 		int r = committed_find(c, &b, &at);
 
 		if (r == FOUND_BLOCK)
 			committed_pass(c, &b.view, at);
-		free(b.header);
 		if (r < 0)
 			return committed_read_error(c, r, err);
 		if (r != FOUND_BLOCK)
@@ -144,6 +144,7 @@ static bool committed_holds(const struct block_view *b, const uint8_t *payload)
 	for (unsigned int i = 0; i < b->head->entries; i++) {
 		const struct block_entry *e = &b->entries[i];
 
+		assert((uint64_t)e->offset + e->len <= b->head->payload_len);
 		if (XXH3_64bits(payload + e->offset, e->len) != e->checksum)
 			return false;
 	}
@@ -156,6 +157,7 @@ static int committed_head(struct store_committed *c)
 	struct file_header h;
 	int r = committed_take(c, 0, sizeof(h));
 
+	assert(!c->t.next);
 	if (r < 0)
 		return r;
 	memcpy(&h, c->out.data, sizeof(h));
@@ -168,24 +170,21 @@ static int committed_head(struct store_committed *c)
 /* 1: a block more; 0: there is none yet. One that does not hold is left out, and is missing in the copy. */
 static int committed_block(struct store_committed *c)
 {
-	struct found_block b = {0};
+	_cleanup_found_ struct found_block b = {0};
 	size_t before = c->out.len;
 	uint64_t at;
 	int r = committed_find(c, &b, &at);
 
-	if (r == FOUND_BLOCK) {
-		r = committed_take(c, at, b.view.head->header_len + b.view.head->payload_len);
-		if (r < 0 ||
-		    !committed_holds(&b.view, c->out.data + before + b.view.head->header_len))
-			c->out.len = before;
-		if (r >= 0)
-			committed_pass(c, &b.view, at);
-		r = r < 0 ? r : 1;
-	} else if (r >= 0) {
-		r = 0;
-	}
-	free(b.header);
-	return r;
+	assert(c->t.next);
+	if (r != FOUND_BLOCK)
+		return MIN(r, 0);
+	r = committed_take(c, at, b.view.head->header_len + b.view.head->payload_len);
+	if (r < 0 || !committed_holds(&b.view, c->out.data + before + b.view.head->header_len))
+		c->out.len = before;
+	if (r < 0)
+		return r;
+	committed_pass(c, &b.view, at);
+	return 1;
 }
 
 int store_committed_next(struct store_committed *c, size_t max, struct bytes *ret,

@@ -21,12 +21,17 @@ struct digest_maker {
 int digest_maker_new(struct digest_maker **ret, struct store *s)
 {
 	_cleanup_(digest_maker_freep) struct digest_maker *m = calloc(1, sizeof(*m));
-	int r = m ? decoder_new(&m->decoder) : -ENOMEM;
+	int r;
 
-	if (r >= 0)
-		r = encoder_new(&m->encoder, true);
-	if (r >= 0)
-		r = digester_new(&m->digester);
+	if (!m)
+		return -ENOMEM;
+	r = decoder_new(&m->decoder);
+	if (r < 0)
+		return r;
+	r = encoder_new(&m->encoder, true);
+	if (r < 0)
+		return r;
+	r = digester_new(&m->digester);
 	if (r < 0)
 		return r;
 	m->s = s;
@@ -49,29 +54,36 @@ void digest_maker_free(struct digest_maker *m)
 /* The numbers of columns there are this weir's, whatever those of the file are. */
 static int aside_begin(struct trace *t)
 {
+	_cleanup_free_ struct names *names = NULL;
+
 	if (t->aside.names)
 		return 0;
-	t->aside.names = calloc(1, sizeof(*t->aside.names));
-	if (!t->aside.names)
+	names = calloc(1, sizeof(*names));
+	if (!names)
 		return -ENOMEM;
-	meta_default(&t->aside.names->meta);
+	meta_default(&names->meta);
 	t->aside.fd = memfd_create("weir-digests", MFD_CLOEXEC);
-	return t->aside.fd < 0 ? -errno : 0;
+	if (t->aside.fd < 0)
+		return -errno;
+	t->aside.names = TAKE_PTR(names);
+	return 0;
 }
 
 static int aside_put(struct digest_maker *m, struct trace *t, struct batch *rows,
 		     enum store_digest_part part)
 {
 	_cleanup_buf_ struct buf extra = {0};
-	struct block_tells tells = {.until = UNTIL_UNKNOWN};
+	struct block_facts facts = {.until = UNTIL_UNKNOWN};
 	struct found_block c = {0};
 	struct buf *block;
 	size_t len;
 	int r = digest_put_extra(m->digester, part, &extra);
 
-	tells.digest = (struct bytes){extra.data, extra.len};
-	if (r >= 0)
-		r = encode_rows(m->encoder, rows, 0, &tells, &block);
+	assert(rows->table == TABLE_SUMMARY && t->aside.fd >= 0);
+	facts.digest = (struct bytes){extra.data, extra.len};
+	if (r < 0)
+		return r;
+	r = encode_rows(m->encoder, rows, 0, &facts, &block);
 	if (r < 0)
 		return r;
 	block_seal(block, t->mark, t->aside.seq, 0);
@@ -99,6 +111,7 @@ static int aside_make(struct digest_maker *m)
 	struct batch *times = NULL, *files = NULL;
 	int r = digest_make(m->digester, &times, &files);
 
+	assert(m->trace < m->s->trace_count && (times || !files));
 	if (r >= 0 && times)
 		r = aside_begin(t);
 	if (r >= 0 && times)
@@ -133,6 +146,7 @@ static int aside_add(struct digest_maker *m, struct block *summary)
 	const char *why;
 	int r;
 
+	assert(summary->pub.table == TABLE_SUMMARY && b->pub.table == TABLE_OP);
 	if (digest_is_due(m->digester, 0) ||
 	    (m->trace != b->pub.trace && !digest_is_empty(m->digester)))
 		return 1;

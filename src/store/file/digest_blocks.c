@@ -58,6 +58,7 @@ static int digest_read_list(const uint8_t *p, const uint8_t *end, uint64_t **ret
 	uint64_t count, step, max, seq = 0;
 	int64_t *io_max;
 
+	assert(p <= end);
 	if (!varint_get(&p, end, &count) || !count || count > DIGEST_BLOCKS_MAX)
 		return -EBADMSG;
 	seqs = calloc(count, sizeof(*seqs));
@@ -88,6 +89,7 @@ static bool digest_find_blocks(const struct store *s, const struct trace *t, siz
 	size_t i = end, left = d->pub.count;
 	size_t least = i > WALK_MAX ? i - WALK_MAX : 0;
 
+	assert(end <= atomic_load(&s->count) && left > 0 && left <= DIGEST_BLOCKS_MAX);
 	while (left && i-- > least) {
 		const struct block *b = reader_block(s, i);
 
@@ -137,6 +139,7 @@ static int digest_take_files(const struct store *s, struct trace *t, uint64_t of
 
 	if (!d || c->view.head->seq != d->times->pub.seq + 1 || !varint_get(&p, end, &d->seconds))
 		return 0;
+	assert(!atomic_load(&d->files));
 	b = scan_new_block(s, t, offset, c);
 	if (!b)
 		return -ENOMEM;
@@ -144,7 +147,7 @@ static int digest_take_files(const struct store *s, struct trace *t, uint64_t of
 	return 0;
 }
 
-/* What is wrong with one costs nothing: readers do without it. */
+/* A damaged digest is not an error: readers use the summaries of its blocks. */
 static int digest_do_take(struct store *s, struct trace *t, uint64_t offset, size_t before,
 			  struct found_block *c)
 {
@@ -235,7 +238,7 @@ struct block *digest_at(const struct store *s, const struct trace *t, uint64_t o
 	return NULL;
 }
 
-/* ---- for who checks a file ---- */
+/* ---- checking a file ---- */
 
 /* Adds the summaries of the digest's blocks. 1, 0 where one is missing or damaged, or negative. */
 static int digest_sum_again(struct store *s, struct decoder *decoder, const struct digest *d,
@@ -250,6 +253,7 @@ static int digest_sum_again(struct store *s, struct decoder *decoder, const stru
 		struct decode_source src;
 		const char *why;
 
+		assert(op->pub.table == TABLE_OP && !op->pub.long_calls);
 		if (summary == SIZE_MAX)
 			return 0;
 		src = reader_source(s, reader_block(s, summary));
@@ -271,6 +275,7 @@ static bool digest_same_value(const struct batch *a, const struct batch *b, unsi
 {
 	struct bytes x, y;
 
+	assert(row < a->rows && row < b->rows);
 	if (batch_is_null(a, column, row) || batch_is_null(b, column, row))
 		return batch_is_null(a, column, row) && batch_is_null(b, column, row);
 	if (!a->columns[column].ends)
@@ -284,6 +289,7 @@ static bool digest_same_rows(const struct batch *a, const struct batch *b)
 {
 	bool same = a->rows == b->rows;
 
+	assert(a->table == TABLE_SUMMARY && b->table == TABLE_SUMMARY);
 	for (unsigned int column = 0; column < SUMMARY_COLUMNS && same; column++) {
 		for (size_t i = 0; i < a->rows && same; i++)
 			same = digest_same_value(a, b, column, i);
@@ -300,6 +306,7 @@ int digest_compare(struct store *s, struct decoder *decoder, const struct digest
 	const struct batch *rows;
 	int r = digester_new(&again);
 
+	assert(b == d->times || b == atomic_load(&d->files));
 	*ret_same = true;
 	if (r >= 0)
 		r = digest_sum_again(s, decoder, d, again);

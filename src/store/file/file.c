@@ -19,6 +19,7 @@ int file_write(int fd, const void *data, size_t len, uint64_t offset)
 {
 	const uint8_t *p = data;
 
+	assert(fd >= 0 && (data || !len));
 	while (len) {
 		ssize_t n = pwrite(fd, p, len, (off_t)offset);
 
@@ -66,6 +67,7 @@ void store_fd_place(int fd, const char *path, struct store_place *ret)
 	char link[64];
 	ssize_t n;
 
+	assert(fd >= 0);
 	*ret = (struct store_place){.fate = STORE_KEPT};
 	/* a name that cannot be looked at may well be there */
 	if (fstat(fd, &mine) < 0 || (named && file_is_same(&mine, &there)) ||
@@ -170,7 +172,7 @@ int file_syncer_new(struct file_syncer **ret, int fd, const char *path,
 	pthread_condattr_t clock;
 	int r;
 
-	assert(opt->sync_ns > 0);
+	assert(opt->sync_ns > 0 && fd >= 0);
 	if (!s)
 		return -ENOMEM;
 	s->fd = fd;
@@ -205,6 +207,7 @@ void file_syncer_free(struct file_syncer *s)
 	if (!s)
 		return;
 	pthread_mutex_lock(&s->lock);
+	assert(!s->stop);
 	s->stop = true;
 	pthread_cond_signal(&s->wake);
 	pthread_mutex_unlock(&s->lock);

@@ -36,6 +36,8 @@ size_t fit_rows(const struct batch *to, const struct batch *b, size_t from, size
 {
 	size_t room = STORE_ROWS_MAX - to->rows, bytes, n;
 
+	assert(to->table == b->table && to->rows <= STORE_ROWS_MAX);
+	assert(from <= end && end <= b->rows);
 	end = MIN(end, from + room);
 	if (!fit_has_bytes(b))
 		return end - from;

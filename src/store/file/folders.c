@@ -39,6 +39,7 @@ static void count_unread(struct store *s, const struct error *why)
 {
 	struct store_damage *d = &s->damage;
 
+	assert(why->code < 0);
 	if (!d->blocks)
 		snprintf(d->first, sizeof(d->first), "%.*s", (int)sizeof(d->first) - 1,
 			 why->message);
@@ -47,7 +48,7 @@ static void count_unread(struct store *s, const struct error *why)
 	d->gaps = true;
 }
 
-/* As add_trace(); 0 also where the trace cannot be read, which is then counted, and told in *unread if it is the first. */
+/* As reader_add_trace(); 0 also if the trace cannot be read: that is counted, and the first reason goes to *unread. */
 static int add_of_folder(struct store *s, const char *path, struct error *unread, struct error *err)
 {
 	struct error why = {0};
@@ -67,7 +68,7 @@ static int add_of_folder(struct store *s, const char *path, struct error *unread
 	return 0;
 }
 
-/* False for what is no trace: hidden files, and beside the files of a recording all others. */
+/* False for hidden files and, where a recording was named, for files that do not belong to it. */
 static bool folder_wants(const struct folder *f, const char *name)
 {
 	size_t len = f->base ? strlen(f->base) : 0;
@@ -84,6 +85,7 @@ static int folder_path(const struct folder *f, const char *name, char **ret)
 	size_t len = strlen(f->path);
 	int n;
 
+	assert(len > 0);
 	while (len > 1 && f->path[len - 1] == '/')
 		len--;
 	if (f->base && !strcmp(f->path, "."))
@@ -153,7 +155,7 @@ static int folders_add_folder(struct store *s, const char *path, struct error *e
 	return r < 0 && !err->code ? error_errno(err, r, "cannot read the folder %s", path) : r;
 }
 
-/* The files of a recording in several: TRACE.1, TRACE.2, ... where TRACE itself is no file. 1 where there are some. */
+/* The files of a recording in several: TRACE.1, TRACE.2, ... where TRACE itself is not a file. 1 if there are some. */
 static int folders_add_set(struct store *s, const char *path, struct error *err)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -183,6 +185,8 @@ static void reader_look_at_file(struct store *s, const struct folder *folder, co
 	struct stat st;
 	char *path;
 
+	/* store_look_again() must not move the traces: blocks were found */
+	assert(s->trace_count <= s->trace_room);
 	if (!folder_wants(folder, name) || s->trace_count >= MIN(s->trace_room, max) ||
 	    folder_path(folder, name, &path) < 0)
 		return;

@@ -42,6 +42,10 @@ struct file_header {
 };
 static_assert(sizeof(struct file_header) == 64, "as documented");
 
+static_assert(STORE_ENTRIES_MAX < UINT8_MAX, "entries are numbered in a byte");
+static_assert(STORE_BLOB_CUT <= STORE_BLOB_MAX && STORE_BLOB_MAX <= STORE_PAYLOAD_MAX,
+	      "what fits a block fits its payload");
+
 enum block_kind {
 	BLOCK_META = 1,	  /* names of tables, columns, vocabularies: begins a segment */
 	BLOCK_ROWS = 2,	  /* rows of a table */

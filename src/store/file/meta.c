@@ -17,6 +17,8 @@
 
 #define FIELDS_MAX 6
 
+static_assert(TABLE_COUNT < UINT8_MAX && SCHEMA_COLUMNS_MAX < UINT8_MAX, "0xff is none of them");
+
 static const char *const type_names[] = {
 	[COLUMN_INT] = "int",	[COLUMN_UINT] = "uint",	  [COLUMN_ID] = "id",
 	[COLUMN_TIME] = "time", [COLUMN_DUR] = "dur",	  [COLUMN_SIZE] = "size",
@@ -31,6 +33,7 @@ static int write_table(struct buf *out, unsigned int t)
 	for (unsigned int i = 0; i < def->column_count && r >= 0; i++) {
 		const struct column_def *c = &def->columns[i];
 
+		assert(c->type < ARRAY_SIZE(type_names) && type_names[c->type]);
 		r = buf_printf(out, "column\t%u\t%u\t%s\t%s\t%s\n", t, i, c->name,
 			       type_names[c->type], c->unit);
 	}
@@ -117,6 +120,7 @@ static bool read_line(struct meta *m, char *line)
 			return false;
 		if (m->table[table] == 0xff)
 			return true;
+		assert(m->table[table] < TABLE_COUNT);
 		ours = schema_column_find((enum table_id)m->table[table], f[3]);
 		m->column[m->table[table]][column] = (uint8_t)ours;
 	}

@@ -32,6 +32,7 @@ void reader_damage(struct store *s, const struct store_damage *found, uint64_t s
 {
 	struct store_damage *d = &s->damage;
 
+	assert(why);
 	pthread_mutex_lock(&s->lock);
 	if (!d->blocks)
 		snprintf(d->first, sizeof(d->first), "block %llu at byte %llu: %s",
@@ -60,6 +61,8 @@ void reader_block_damaged(struct store *s, struct block *b, const char *why)
 
 struct decode_source reader_source(const struct store *s, const struct block *b)
 {
+	assert(b->pub.trace < s->trace_count);
+	assert(!b->aside || s->traces[b->pub.trace].aside.fd >= 0);
 	return (struct decode_source){
 		.fd = b->aside ? s->traces[b->pub.trace].aside.fd : s->traces[b->pub.trace].fd,
 		.payload = b->pub.offset + b->view.head->header_len,
@@ -122,6 +125,7 @@ static int open_file(struct store *s, const char *path, int fd, const struct sta
 	ssize_t n = pread(fd, &h, sizeof(h), 0);
 	int r;
 
+	assert(s->trace_count < s->trace_room);
 	if (n < 0)
 		return error_errno(err, -errno, "cannot read %s", path);
 	r = reader_check_head(path, &h, n, err);
@@ -162,6 +166,7 @@ int reader_make_room(struct store *s, size_t more)
 
 	if (s->trace_count + more <= s->trace_room)
 		return 0;
+	assert(!atomic_load(&s->count)); /* blocks and other threads point to traces */
 	p = reallocarray(s->traces, s->trace_count + more, sizeof(*s->traces));
 	if (!p)
 		return -ENOMEM;
@@ -339,6 +344,7 @@ const struct store_block *store_block(const struct store *s, size_t i)
 /* False for a summary of an earlier weir, which says nothing of the second files of its calls. */
 static bool knows_seconds(const struct store *s, const struct store_block *op, size_t summary)
 {
+	assert(op->table == TABLE_OP && store_block(s, summary)->table == TABLE_SUMMARY);
 	return op->nulls[OP_FILE2_ID] == op->rows ||
 	       memchr(reader_block(s, summary)->to_ours, SUMMARY_FILE2_ID, UINT8_MAX);
 }
@@ -383,17 +389,26 @@ bool store_block_has_id(const struct store *s, size_t i, unsigned int column, in
 
 /* ---- names ---- */
 
-int reader_apply_rows(struct store *s, struct decoder *decoder, struct block *b)
+static int reader_do_apply(struct store *s, struct decoder *decoder, struct block *b,
+			   const char **ret_why)
 {
 	struct decode_source src = reader_source(s, b);
 	const struct batch *rows;
-	const char *why = "";
-	int r = reader_verify(s, decoder, b, &why);
+	int r = reader_verify(s, decoder, b, ret_why);
 
-	if (r >= 0)
-		r = decode_columns(decoder, &src, ~0ull, &rows, &why);
-	if (r >= 0)
-		r = dims_apply(s->dims, rows);
+	assert(schema_is_dimension(b->pub.table));
+	assert_locked(&s->files_lock);
+	if (r < 0)
+		return r;
+	r = decode_columns(decoder, &src, ~0ull, &rows, ret_why);
+	return r < 0 ? r : dims_apply(s->dims, rows);
+}
+
+int reader_apply_rows(struct store *s, struct decoder *decoder, struct block *b)
+{
+	const char *why = "";
+	int r = reader_do_apply(s, decoder, b, &why);
+
 	if (r == -EBADMSG) {
 		reader_block_damaged(s, b, why);
 		return 0;
@@ -401,9 +416,10 @@ int reader_apply_rows(struct store *s, struct decoder *decoder, struct block *b)
 	return r;
 }
 
-/* Applies the blocks of files from files_next on; under files_lock. */
+/* Applies the blocks of files from files_next on. */
 static int load_files(struct store *s, struct decoder *decoder, const atomic_bool *stop, bool skip)
 {
+	assert_locked(&s->files_lock);
 	for (; s->files_next < store_block_count(s); s->files_next++) {
 		struct block *b = reader_block(s, s->files_next);
 		int r;
@@ -444,7 +460,7 @@ static int need_files(struct store *s, const atomic_bool *stop, bool skip)
 
 int store_load_files(const struct store *store, const atomic_bool *stop, struct error *err)
 {
-	/* what it holds is the same, before and after */
+	/* logically const: the same rows, before and after */
 	int r = need_files((struct store *)store, stop, false);
 
 	return r < 0 ? error_errno(err, r, "cannot read the names of files") : 0;
@@ -452,7 +468,7 @@ int store_load_files(const struct store *store, const atomic_bool *stop, struct 
 
 const struct dims *store_dims(const struct store *s)
 {
-	/* without memory for a decoder: those known; the next who asks tries again */
+	/* without memory for a decoder: the rows known so far; the next call tries again */
 	(void)need_files((struct store *)s, NULL, true);
 	return s->dims;
 }
@@ -504,6 +520,7 @@ static int64_t block_last(const struct store_block *b)
 	const struct table_def *t = schema_table(b->table);
 	int64_t last = b->max[t->start];
 
+	assert(t->start < t->column_count);
 	if (t->stop != NO_COLUMN && b->min[t->stop] <= b->max[t->stop])
 		return MAX(last, b->max[t->stop]);
 	if (t->dur != NO_COLUMN && b->min[t->dur] <= b->max[t->dur])
@@ -606,6 +623,7 @@ static int decode_failed(struct store_cursor *c, struct block *b, int r, const c
 /* Which generations are one is known once all rows of files are. */
 static int cursor_replace(struct store_cursor *c, const struct batch *b)
 {
+	assert(c->store->united);
 	if (b->table == TABLE_FILE && c->columns >> FILE_INODE & 1) {
 		int r = need_files(c->store, NULL, true);
 
@@ -621,6 +639,7 @@ static bool cursor_replaces(const struct store_cursor *c, uint64_t columns)
 {
 	enum table_id table = c->block->pub.table;
 
+	assert(c->store->united);
 	for (unsigned int i = 0; i < schema_table(table)->column_count; i++) {
 		if (columns >> i & 1 && recordings_replace(c->store, table, i))
 			return true;
@@ -641,7 +660,9 @@ static int decode_verified(struct store_cursor *c, struct block *b, int r, const
 		return left_out(c, b, why, err);
 	if (r >= 0)
 		r = decode_columns(c->decoder, &src, columns, ret, &why);
-	if (r >= 0 && c->store->united)
+	if (r < 0)
+		return decode_failed(c, b, r, why, err);
+	if (c->store->united)
 		r = cursor_replace(c, *ret);
 	c->block = r < 0 ? NULL : b;
 	return decode_failed(c, b, r, why, err);

@@ -16,11 +16,11 @@
 #define NAMES_MAX \
 	256u /* that differ, in one file: a segment's are those of the version that wrote it */
 
-/* What a block of names says; blocks behind it point into it. */
+/* A block of names; the blocks behind it point into it. */
 struct names {
 	struct meta meta;
 	struct names *before;
-	unsigned int number; /* that are before it */
+	unsigned int number; /* of those before it */
 };
 
 struct trace {
@@ -85,7 +85,7 @@ struct user_block {
 	atomic_bool damaged; /* was counted */
 };
 
-/* User tables; those replaced are kept, as somebody may be reading them. All under store.lock. */
+/* User tables; those replaced are kept, as readers may use them. All under store.lock. */
 struct user_tables {
 	struct user_slot {
 		uint32_t trace;

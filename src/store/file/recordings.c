@@ -14,6 +14,7 @@ static bool same_recording(const struct trace *a, const struct trace *b)
 
 static int recordings_number(struct store *s, struct trace *t, size_t at)
 {
+	assert(at < s->trace_count && t == &s->traces[at]);
 	t->number = (uint32_t)at;
 	for (size_t i = 0; i < at; i++) {
 		if (same_recording(&s->traces[i], t)) {
@@ -45,10 +46,12 @@ int recordings_order(struct store *s)
 {
 	int r = 0;
 
+	assert(!atomic_load(&s->count)); /* blocks know their files by number */
 	for (size_t i = 1; i < s->trace_count; i++) {
 		size_t to = place_of(s, i);
 		struct trace moved = s->traces[i];
 
+		assert(to <= i);
 		memmove(&s->traces[to + 1], &s->traces[to], (i - to) * sizeof(moved));
 		s->traces[to] = moved;
 	}
@@ -98,6 +101,7 @@ bool recordings_replace(const struct store *s, enum table_id table, unsigned int
 {
 	int to = s->united ? schema_refers(table, column) : -1;
 
+	assert(column < schema_table(table)->column_count);
 	switch (to) {
 	case TABLE_THREAD:
 		return table == TABLE_THREAD && column == THREAD_TASK;
@@ -117,6 +121,7 @@ void recordings_apply(struct store *s, const struct batch *b, uint64_t columns)
 		if (!(columns >> i & 1) || !c->val || !recordings_replace(s, b->table, i))
 			continue;
 		to = (enum table_id)schema_refers(b->table, i);
+		assert(schema_is_dimension(to));
 		/* rows of dimensions come meanwhile */
 		pthread_mutex_lock(&s->files_lock);
 		for (size_t row = 0; row < b->rows; row++) {
@@ -133,7 +138,7 @@ int64_t store_id(const struct store *s, size_t trace, enum table_id table, int64
 	pthread_mutex_t *lock = (pthread_mutex_t *)&s->files_lock;
 	int64_t id;
 
-	assert(trace < s->trace_count);
+	assert(trace < s->trace_count && schema_is_dimension(table));
 	id = id_compose(own, s->traces[trace].recording);
 	if (!s->united || version)
 		return id;

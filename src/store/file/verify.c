@@ -8,6 +8,7 @@
 /* The state of the block's file to which a verification applies. */
 static unsigned int state_of(const struct store *s, const struct block *b)
 {
+	assert(b->pub.trace < s->trace_count);
 	return atomic_load(&s->traces[b->pub.trace].state);
 }
 
@@ -22,6 +23,7 @@ int reader_verify(struct store *s, struct decoder *decoder, struct block *b, con
 	struct decode_source src = reader_source(s, b);
 	int r;
 
+	assert(state); /* 0: not verified */
 	*ret_why = "it was found damaged before";
 	if (b->pub.damaged)
 		return -EBADMSG;
@@ -45,6 +47,7 @@ int reader_verify_for_use(struct store *s, struct decoder *decoder, struct block
 
 	if (r < 0 || pair == SIZE_MAX)
 		return r;
+	assert(store_block(s, pair)->table == TABLE_OP);
 	r = reader_verify(s, decoder, reader_block(s, pair), ret_why);
 	if (r == -EBADMSG)
 		*ret_why = "the block that it sums up is damaged";
@@ -101,6 +104,7 @@ int store_verify(struct store *s, size_t trace, bool (*stop)(void *arg), void *a
 	struct block *b;
 	int r = 0;
 
+	assert(trace == SIZE_MAX || trace < s->trace_count);
 	while (r >= 0 && (b = verify_next(s, &w))) {
 		if ((trace != SIZE_MAX && b->pub.trace != trace) || is_verified(s, b))
 			continue;

@@ -12,8 +12,8 @@
 #include "store/store.h"
 
 /*
- * Verifies the blocks of rows of a trace (SIZE_MAX: of all traces) that were not verified since their file last
- * changed, whether or not somebody reads them. Damage goes into store_damage(), which *ret (may be NULL) then holds.
+ * Verifies all blocks of rows of a trace (SIZE_MAX: of all traces) that were not verified since their file last
+ * changed. Damage goes into store_damage(), which *ret (may be NULL) then holds.
  * stop(arg) (may be NULL) is looked at before each block; the next call goes on there. Other threads may read
  * meanwhile. 0, -EINTR where it was stopped, or -ENOMEM.
  */

@@ -20,7 +20,7 @@
 /* Room kept allocated behind the last block, so that loss, index and end mark still fit on a full disk. */
 #define RESERVE_BYTES (128u << 10)
 
-/* Keeps room for `len` bytes and the reserve; file systems that cannot are let be. */
+/* Allocates room for `len` bytes and the reserve, on file systems that can. */
 static int reserve(struct store_writer *w, size_t len)
 {
 	if (file_beyond_limit(w->offset + len + RESERVE_BYTES))
@@ -64,6 +64,7 @@ static int writer_index_note(struct store_writer *w, const uint8_t *block, uint6
 	int r = buf_append(&w->index, &offset, sizeof(offset));
 
 	memcpy(&h, block, sizeof(h)); /* a staged block begins at any byte */
+	assert(h.header_len >= sizeof(h) && h.kind != BLOCK_INDEX);
 	return r < 0 ? r : buf_append(&w->index, block, h.header_len);
 }
 
@@ -74,6 +75,7 @@ static int writer_stage(struct store_writer *w, struct buf *block)
 	int r;
 
 	assert(w->staged_count < ARRAY_SIZE(w->staged));
+	assert(!w->staged_count == !w->out.len);
 	block_seal(block, w->head.mark, w->seq + w->staged_count, w->last_index);
 	s->at = w->out.len;
 	r = buf_append(&w->out, block->data, block->len);
@@ -87,19 +89,27 @@ static void unstage(struct store_writer *w)
 	w->staged_count = 0;
 }
 
-/* Writes what is staged, all or nothing: on failure the file ends where it ended. */
-static int commit(struct store_writer *w, bool last_resort)
+static int write_staged(struct store_writer *w, bool last_resort)
 {
 	int r = last_resort ? 0 : reserve(w, w->out.len);
 
+	assert(w->staged_count && w->out.len);
 	watch_file(w);
-	if (r >= 0 && file_beyond_limit(w->offset + w->out.len))
-		r = -EFBIG;
-	if (r >= 0) {
-		r = file_write(w->fd, w->out.data, w->out.len, w->offset);
-		if (r < 0)
-			cut_torn(w);
-	}
+	if (r < 0)
+		return r;
+	if (file_beyond_limit(w->offset + w->out.len))
+		return -EFBIG;
+	r = file_write(w->fd, w->out.data, w->out.len, w->offset);
+	if (r < 0)
+		cut_torn(w);
+	return r;
+}
+
+/* Writes what is staged, all or nothing: on failure the file ends where it ended. */
+static int commit(struct store_writer *w, bool last_resort)
+{
+	int r = write_staged(w, last_resort);
+
 	if (r < 0) {
 		unstage(w);
 		return r;
@@ -133,8 +143,10 @@ int writer_commit_blob(struct store_writer *w, enum block_kind kind, const struc
 	struct buf *block;
 	int r = encode_blob(w->encoder, kind, data->data, data->len, &block);
 
-	if (r >= 0)
-		r = writer_stage(w, block);
+	assert(!w->staged_count);
+	if (r < 0)
+		return r;
+	r = writer_stage(w, block);
 	if (r < 0) {
 		unstage(w);
 		return r;
@@ -142,18 +154,19 @@ int writer_commit_blob(struct store_writer *w, enum block_kind kind, const struc
 	return commit(w, last_resort);
 }
 
-/* Without memory for all headers an index would tell of a part only: then there is none. */
+/* Without memory for all headers the index would name only some of the blocks: none is written then. */
 int writer_commit_index(struct store_writer *w, bool last_resort)
 {
 	int r = 0;
 
+	assert(w->index_broken || !w->index_count == !w->index.len);
 	if (!w->index_broken && w->index_count)
 		r = writer_commit_blob(w, BLOCK_INDEX, &w->index, last_resort);
-	if (r >= 0) {
-		buf_clear(&w->index);
-		w->index_count = 0;
-	}
-	return r;
+	if (r < 0)
+		return r;
+	buf_clear(&w->index);
+	w->index_count = 0;
+	return 0;
 }
 
 /* ---- loss ---- */
@@ -168,6 +181,7 @@ static void count_loss(struct store_writer *w, uint64_t rows, int code)
 	struct lost *l = &w->lost[is_full(code) ? LOST_FULL : LOST_FAILED];
 	int64_t now = clock_realtime_ns();
 
+	assert(rows && code < 0);
 	if (!l->rows)
 		l->from = now;
 	l->to = now;
@@ -192,18 +206,18 @@ static void note_loss(struct store_writer *w, struct waiting *q, int code)
 	}
 }
 
-static uint64_t untold(const struct store_writer *w)
+static uint64_t lost_unwritten(const struct store_writer *w)
 {
 	return w->lost[LOST_FULL].rows + w->lost[LOST_FAILED].rows;
 }
 
-static const struct block_tells nothing_more = {.until = UNTIL_UNKNOWN};
+static const struct block_facts nothing_more = {.until = UNTIL_UNKNOWN};
 
 static int stage_rows(struct store_writer *w, struct batch *b, uint8_t flags,
-		      const struct block_tells *tells)
+		      const struct block_facts *facts)
 {
 	struct buf *block;
-	int r = encode_rows(w->encoder, b, flags, tells, &block);
+	int r = encode_rows(w->encoder, b, flags, facts, &block);
 
 	return r < 0 ? r : writer_stage(w, block);
 }
@@ -211,32 +225,46 @@ static int stage_rows(struct store_writer *w, struct batch *b, uint8_t flags,
 static int writer_add_loss(struct batch *b, const struct lost *l, enum loss_cause cause)
 {
 	ssize_t row = batch_add_row(b);
-	int r = row < 0 ? (int)row : batch_set(b, LOSS_START, (size_t)row, l->from);
+	int r;
 
-	if (r >= 0)
-		r = batch_set(b, LOSS_STOP, (size_t)row, l->to);
-	if (r >= 0)
-		r = batch_set(b, LOSS_CAUSE, (size_t)row, cause);
-	if (r >= 0)
-		r = batch_set(b, LOSS_EVENTS, (size_t)row, (int64_t)l->rows);
-	return r;
+	if (row < 0)
+		return (int)row;
+	r = batch_set(b, LOSS_START, (size_t)row, l->from);
+	if (r < 0)
+		return r;
+	r = batch_set(b, LOSS_STOP, (size_t)row, l->to);
+	if (r < 0)
+		return r;
+	r = batch_set(b, LOSS_CAUSE, (size_t)row, cause);
+	return r < 0 ? r : batch_set(b, LOSS_EVENTS, (size_t)row, (int64_t)l->rows);
 }
 
-/* Says in the trace what was lost, as soon as something can be written again. */
-int writer_tell_loss(struct store_writer *w, bool last_resort)
+static int stage_loss(struct store_writer *w, struct batch *b)
+{
+	int r = 0;
+
+	if (w->lost[LOST_FULL].rows)
+		r = writer_add_loss(b, &w->lost[LOST_FULL], CAUSE_DISK_FULL);
+	if (r < 0)
+		return r;
+	if (w->lost[LOST_FAILED].rows)
+		r = writer_add_loss(b, &w->lost[LOST_FAILED], CAUSE_WRITE_FAILED);
+	return r < 0 ? r : stage_rows(w, b, 0, &nothing_more);
+}
+
+/* Writes the rows of loss as soon as something can be written again. */
+int writer_commit_loss(struct store_writer *w, bool last_resort)
 {
 	_cleanup_(batch_freep) struct batch *b = NULL;
 	int r;
 
-	if (!untold(w))
+	assert(!w->staged_count);
+	if (!lost_unwritten(w))
 		return 0;
 	r = batch_new(&b, TABLE_LOSS);
-	if (r >= 0 && w->lost[LOST_FULL].rows)
-		r = writer_add_loss(b, &w->lost[LOST_FULL], CAUSE_DISK_FULL);
-	if (r >= 0 && w->lost[LOST_FAILED].rows)
-		r = writer_add_loss(b, &w->lost[LOST_FAILED], CAUSE_WRITE_FAILED);
-	if (r >= 0)
-		r = stage_rows(w, b, 0, &nothing_more);
+	if (r < 0)
+		return r;
+	r = stage_loss(w, b);
 	if (r < 0) {
 		unstage(w);
 		return r;
@@ -245,7 +273,7 @@ int writer_tell_loss(struct store_writer *w, bool last_resort)
 	if (r < 0)
 		return r;
 	w->stats.rows[TABLE_LOSS] += b->rows;
-	w->stats.lost_rows += untold(w);
+	w->stats.lost_rows += lost_unwritten(w);
 	memset(w->lost, 0, sizeof(w->lost));
 	return 0;
 }
@@ -256,6 +284,7 @@ static int stage_summary(struct store_writer *w, const struct batch *ops)
 {
 	int r;
 
+	assert(ops->table == TABLE_OP && w->staged_count == 1);
 	if (w->opt.no_summary)
 		return 0;
 	batch_clear(w->summary);
@@ -275,7 +304,7 @@ static int64_t settled_until(const struct store_writer *w, unsigned int i)
 		if (places[k] != i && q->rows && q->rows->rows)
 			until = MIN(until, q->until);
 	}
-	return untold(w) ? UNTIL_UNKNOWN : until;
+	return lost_unwritten(w) ? UNTIL_UNKNOWN : until;
 }
 
 /* ---- digests ---- */
@@ -283,27 +312,33 @@ static int64_t settled_until(const struct store_writer *w, unsigned int i)
 static int stage_digest_part(struct store_writer *w, struct batch *b, enum store_digest_part part)
 {
 	_cleanup_buf_ struct buf extra = {0};
-	struct block_tells tells = nothing_more;
+	struct block_facts facts = nothing_more;
 	int r = digest_put_extra(w->digester, part, &extra);
 
-	tells.digest = (struct bytes){extra.data, extra.len};
-	return r < 0 ? r : stage_rows(w, b, 0, &tells);
+	assert(b->table == TABLE_SUMMARY);
+	facts.digest = (struct bytes){extra.data, extra.len};
+	return r < 0 ? r : stage_rows(w, b, 0, &facts);
+}
+
+static int stage_digest(struct store_writer *w)
+{
+	struct batch *times, *files;
+	int r = digest_make(w->digester, &times, &files);
+
+	assert(!w->staged_count && (times || !files));
+	if (r < 0 || !times)
+		return r;
+	r = stage_digest_part(w, times, STORE_DIGEST_TIMES);
+	return r < 0 || !files ? r : stage_digest_part(w, files, STORE_DIGEST_FILES);
 }
 
 /* Readers do without a digest that could not be made or written. */
 static void commit_digest(struct store_writer *w)
 {
-	struct batch *times, *files;
-	int r = digest_make(w->digester, &times, &files);
-
-	if (r >= 0 && times)
-		r = stage_digest_part(w, times, STORE_DIGEST_TIMES);
-	if (r >= 0 && times && files)
-		r = stage_digest_part(w, files, STORE_DIGEST_FILES);
-	if (r >= 0 && w->staged_count)
-		r = commit(w, false);
-	if (r < 0)
+	if (stage_digest(w) < 0)
 		unstage(w);
+	if (w->staged_count)
+		(void)commit(w, false);
 	digest_clear(w->digester);
 }
 
@@ -318,27 +353,36 @@ static void note_digest(struct store_writer *w, uint64_t block, size_t calls)
 
 /* ---- one place ---- */
 
+static int stage_one(struct store_writer *w, unsigned int i, bool numbers)
+{
+	struct batch *b = w->waiting[i].rows;
+	struct block_facts facts = nothing_more;
+	int r = numbers ? events_text(&w->events, &facts.events) : 0;
+
+	if (r < 0)
+		return r;
+	if (!schema_is_dimension(b->table))
+		facts.until = settled_until(w, i);
+	r = stage_rows(w, b, i == WAITING_LONG ? BLOCK_LONG_CALLS : 0, &facts);
+	return r < 0 || b->table != TABLE_OP ? r : stage_summary(w, b);
+}
+
 /* Commits the rows of one place, an op block together with its summary. The rows stay where that fails. */
 static int cut_one(struct store_writer *w, unsigned int i)
 {
 	struct batch *b = w->waiting[i].rows;
 	bool numbers = i == TABLE_OP || i == TABLE_MARK; /* marks end a recording */
-	struct block_tells tells = nothing_more;
 	uint64_t seq;
 	int r;
 
 	if (!b || !b->rows)
 		return 0;
-	r = writer_tell_loss(w, false);
+	assert(b->table == (i == WAITING_LONG ? TABLE_OP : (enum table_id)i));
+	r = writer_commit_loss(w, false);
+	if (r < 0)
+		return r;
 	seq = w->seq;
-	if (r >= 0 && numbers)
-		r = events_text(&w->events, &tells.events);
-	if (r >= 0 && !schema_is_dimension(b->table))
-		tells.until = settled_until(w, i);
-	if (r >= 0)
-		r = stage_rows(w, b, i == WAITING_LONG ? BLOCK_LONG_CALLS : 0, &tells);
-	if (r >= 0 && b->table == TABLE_OP)
-		r = stage_summary(w, b);
+	r = stage_one(w, i, numbers);
 	if (r < 0) {
 		unstage(w);
 		return r;
@@ -347,7 +391,7 @@ static int cut_one(struct store_writer *w, unsigned int i)
 	if (r < 0)
 		return r;
 	if (numbers)
-		events_told(&w->events);
+		events_committed(&w->events);
 	w->stats.rows[b->table] += b->rows;
 	if (b->table == TABLE_OP && !w->opt.no_summary)
 		w->stats.rows[TABLE_SUMMARY] += w->summary->rows;
@@ -383,6 +427,7 @@ static int writer_cut(struct store_writer *w, unsigned int i)
 	if (r >= 0)
 		r = cut_one(w, i);
 	if (r >= 0) {
+		assert(!b->rows);
 		w->failing = false;
 		return 0;
 	}
@@ -391,7 +436,7 @@ static int writer_cut(struct store_writer *w, unsigned int i)
 	return r;
 }
 
-/* Passes a failure on once; while it lasts, the loss row tells. */
+/* Reports a failure once; while it lasts, only the row of loss counts what is lost. */
 int writer_report_failure(struct store_writer *w, int code, struct error *err)
 {
 	bool known = w->failing;
@@ -412,6 +457,7 @@ static int waiting_batch(struct store_writer *w, unsigned int i, enum table_id t
 {
 	struct waiting *q = &w->waiting[i];
 
+	assert(!q->rows || q->rows->table == table);
 	if (!q->rows) {
 		int r = batch_new(&q->rows, table);
 
@@ -432,6 +478,7 @@ static int take_some(struct store_writer *w, unsigned int i, const struct batch 
 	struct waiting *q = &w->waiting[i];
 	int r = waiting_batch(w, i, b->table), failed = 0;
 
+	assert(i < WAITING && *from <= to && to <= b->rows);
 	while (r >= 0 && *from < to) {
 		size_t n = fit_rows(q->rows, b, *from, to);
 		bool full;
@@ -479,6 +526,7 @@ static int take_ops(struct store_writer *w, const struct batch *b)
 {
 	int failed = 0;
 
+	assert(b->table == TABLE_OP);
 	for (size_t from = 0, to; from < b->rows; from = to) {
 		bool far = writer_is_long(b, from);
 		int r;
@@ -521,6 +569,7 @@ int store_append_set(struct store_writer *w, const struct batch_set *s, struct e
 
 			if (!s->tables[i] || schema_is_dimension((enum table_id)i) != (dims == 0))
 				continue;
+			assert(s->tables[i]->table == (enum table_id)i);
 			r = store_append(w, s->tables[i], err);
 			failed = r < 0 ? r : failed;
 		}
@@ -535,7 +584,7 @@ int store_note_events(struct store_writer *w, const struct event_count *cpus, si
 
 void store_note_until(struct store_writer *w, int64_t until)
 {
-	assert(until >= w->until);
+	assert(until >= w->until); /* never falls */
 	w->until = until;
 }
 
@@ -569,7 +618,7 @@ int store_flush(struct store_writer *w, bool all, struct error *err)
 void store_writer_stats(const struct store_writer *w, struct store_stats *ret)
 {
 	*ret = w->stats;
-	ret->lost_rows += untold(w);
+	ret->lost_rows += lost_unwritten(w);
 }
 
 /* What still waits and cannot be written is lost too. */

@@ -54,16 +54,16 @@ struct store_writer {
 	struct alive *alive;	    /* NULL: there will be one file */
 	uint64_t before;	    /* bytes of the files before */
 	struct store_stats stats;
-	bool failing; /* the last write failed, and that was said */
+	bool failing; /* the last write failed, which was reported */
 	struct lost {
-		uint64_t rows; /* that the loss table does not yet tell */
+		uint64_t rows; /* not yet in the table of loss */
 		int64_t from, to;
 	} lost[LOST_KINDS];
 };
 
 /* Commits what waits, all or what is old enough. 0, or the last failure. */
 int writer_flush(struct store_writer *w, bool all);
-/* Passes a failure on, once. */
+/* Reports a failure, once. */
 int writer_report_failure(struct store_writer *w, int code, struct error *err);
 /* Takes rows [from, to) into the place of a table; what cannot be taken is lost, and counted. */
 int writer_take(struct store_writer *w, unsigned int i, const struct batch *b, size_t from,
@@ -71,7 +71,7 @@ int writer_take(struct store_writer *w, unsigned int i, const struct batch *b, s
 /* What still waits is lost. */
 void writer_give_up(struct store_writer *w, int code);
 /* A row of loss for what could not be written; `last_resort`: in the room that is kept for it. */
-int writer_tell_loss(struct store_writer *w, bool last_resort);
+int writer_commit_loss(struct store_writer *w, bool last_resort);
 int writer_commit_index(struct store_writer *w, bool last_resort);
 int writer_commit_blob(struct store_writer *w, enum block_kind kind, const struct buf *data,
 		       bool last_resort);

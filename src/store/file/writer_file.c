@@ -48,6 +48,7 @@ DEFINE_CLEANUP(struct store_writer *, writer_free)
 
 static int sync_file(struct store_writer *w)
 {
+	assert(w->fd >= 0);
 	if (!w->dirty)
 		return 0;
 	if (fdatasync(w->fd) < 0)
@@ -62,8 +63,9 @@ static int finish_file(struct store_writer *w)
 	const struct buf nothing = {0};
 	int failed, r;
 
+	assert(!w->staged_count);
 	file_syncer_free(TAKE_PTR(w->syncer));
-	failed = writer_tell_loss(w, true);
+	failed = writer_commit_loss(w, true);
 	if (failed >= 0) {
 		(void)writer_commit_index(w, true); /* without it readers walk */
 		failed = writer_commit_blob(w, BLOCK_END, &nothing, true);
@@ -150,17 +152,21 @@ static int writer_init(struct store_writer *w, const char *path)
 {
 	int r = encoder_new(&w->encoder, w->opt.compression >= 0);
 
-	if (r >= 0)
-		r = summarizer_new(&w->summarizer);
-	if (r >= 0)
-		r = batch_new(&w->summary, TABLE_SUMMARY);
-	if (r >= 0)
-		r = digester_new(&w->digester);
-	if (r >= 0 && w->opt.parts)
-		r = alive_new(&w->alive, &(struct alive_sink){take_alive, w});
-	if (r >= 0)
-		r = (w->path = strdup(path)) ? 0 : -ENOMEM;
-	return r;
+	if (r < 0)
+		return r;
+	r = summarizer_new(&w->summarizer);
+	if (r < 0)
+		return r;
+	r = batch_new(&w->summary, TABLE_SUMMARY);
+	if (r < 0)
+		return r;
+	r = digester_new(&w->digester);
+	if (r < 0)
+		return r;
+	w->path = strdup(path);
+	if (!w->path)
+		return -ENOMEM;
+	return w->opt.parts ? alive_new(&w->alive, &(struct alive_sink){take_alive, w}) : 0;
 }
 
 /* Behind the header. */
@@ -168,13 +174,12 @@ static int begin_file(struct store_writer *w)
 {
 	int r;
 
+	assert(!w->seq && !w->index_count && !w->syncer);
 	w->offset = sizeof(w->head);
 	w->stats.parts++;
 	r = write_meta(w);
-	if (r >= 0 && w->opt.sync_ns)
-		r = file_syncer_new(&w->syncer, w->fd, w->path, &w->opt);
 	w->stats.part_began = w->offset;
-	return r;
+	return r < 0 || !w->opt.sync_ns ? r : file_syncer_new(&w->syncer, w->fd, w->path, &w->opt);
 }
 
 static int create_file(const char *path)
@@ -217,6 +222,7 @@ int store_create(struct store_writer **ret, const char *path, const struct store
 /* What belongs to one file. */
 static void begin_again(struct store_writer *w, int fd, char *path)
 {
+	assert(fd >= 0 && path && !w->staged_count);
 	close(w->fd);
 	free(w->path);
 	w->fd = fd;

@@ -79,10 +79,14 @@ struct digester {
 int digester_new(struct digester **ret)
 {
 	_cleanup_(digester_freep) struct digester *d = calloc(1, sizeof(*d));
-	int r = d ? batch_new(&d->times, TABLE_SUMMARY) : -ENOMEM;
+	int r;
 
-	if (r >= 0)
-		r = batch_new(&d->files, TABLE_SUMMARY);
+	if (!d)
+		return -ENOMEM;
+	r = batch_new(&d->times, TABLE_SUMMARY);
+	if (r < 0)
+		return r;
+	r = batch_new(&d->files, TABLE_SUMMARY);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(d);
@@ -131,6 +135,7 @@ static int digest_add_row(struct digester *d, const struct batch *b, size_t row)
 	struct bytes hist = batch_get_bytes(b, SUMMARY_HIST, row);
 	struct fact *f = &d->facts[d->count];
 
+	assert(d->count + 2 <= d->facts_cap && d->block_count < DIGEST_BLOCKS_MAX);
 	*f = (struct fact){.calls = batch_get(b, SUMMARY_CALLS, row, 0),
 			   .bytes = batch_get(b, SUMMARY_BYTES, row, 0),
 			   .time = batch_get(b, SUMMARY_TIME, row, 0),
@@ -225,12 +230,14 @@ static uint32_t digest_find(struct digester *d, const int64_t key[KEYS])
 	uint64_t h = 0;
 	size_t i;
 
+	assert(2 * d->group_count <= d->slot_count);
 	for (unsigned int k = 0; k < KEYS; k++)
 		h = (h ^ (uint64_t)key[k]) * 0x9e3779b97f4a7c15ull;
 	for (i = (h >> 32) & (d->slot_count - 1); d->slots[i]; i = (i + 1) & (d->slot_count - 1)) {
 		if (!memcmp(d->groups[d->slots[i] - 1].key, key, sizeof(d->groups[0].key)))
 			return d->slots[i] - 1;
 	}
+	assert(d->group_count < d->groups_cap);
 	d->groups[d->group_count] = (struct group){.last_block = UINT16_MAX};
 	memcpy(d->groups[d->group_count].key, key, sizeof(d->groups[0].key));
 	d->slots[i] = (uint32_t)++d->group_count;
@@ -264,6 +271,7 @@ static int digest_make_room(struct digester *d)
 		*to = p;
 	}
 	d->index_cap = MAX(d->index_cap, d->facts_cap);
+	assert(d->index_cap >= d->count);
 	return 0;
 }
 
@@ -303,6 +311,7 @@ static void digest_order(struct digester *d)
 		d->groups[g].begin = at;
 		at += d->groups[g].facts;
 	}
+	assert(at <= d->count);
 	for (size_t i = 0; i < d->count; i++) {
 		if (d->group_of[i] != UINT32_MAX)
 			d->order[d->groups[d->group_of[i]].begin++] = (uint32_t)i;
@@ -339,6 +348,7 @@ static void digest_choose_hot(struct digester *d)
 		g->hot = rows + g->facts <= HOT_ROWS;
 		rows += g->hot ? g->facts : 0;
 	}
+	assert(n <= d->group_count);
 	for (size_t i = 0; i < d->count; i++)
 		d->facts[i].hot = d->groups[d->group_of[i]].hot;
 }
@@ -363,6 +373,7 @@ static int digest_put_hist(struct digester *d, const struct group *g, struct bat
 	const struct fact *f = &d->facts[d->order[g->begin]];
 	int r = 0;
 
+	assert(g->facts > 0 && (size_t)f->hist + f->hist_len <= d->hists.len);
 	if (g->facts == 1)
 		return batch_set_bytes(to, SUMMARY_HIST, row, d->hists.data + f->hist, f->hist_len);
 	for (uint32_t i = 0; i < g->facts && r >= 0; i++) {
@@ -381,18 +392,23 @@ static int digest_put_row(struct digester *d, const struct group *g, enum groupi
 	size_t at = (size_t)row;
 	int r = row < 0 ? (int)row : 0;
 
+	assert(g->calls > 0 && g->bytes >= 0 && g->time >= 0);
 	for (unsigned int k = 0; k < KEYS && r >= 0; k++) {
 		if (g->key[k] != KEY_NULL)
 			r = batch_set(to, key_column[k], at, g->key[k]);
 	}
-	if (r >= 0)
-		r = batch_set(to, SUMMARY_CALLS, at, g->calls);
-	if (r >= 0)
-		r = batch_set(to, SUMMARY_BYTES, at, g->bytes);
-	if (r >= 0)
-		r = batch_set(to, SUMMARY_TIME, at, g->time);
-	if (r >= 0)
-		r = batch_set(to, SUMMARY_MAX, at, g->max);
+	if (r < 0)
+		return r;
+	r = batch_set(to, SUMMARY_CALLS, at, g->calls);
+	if (r < 0)
+		return r;
+	r = batch_set(to, SUMMARY_BYTES, at, g->bytes);
+	if (r < 0)
+		return r;
+	r = batch_set(to, SUMMARY_TIME, at, g->time);
+	if (r < 0)
+		return r;
+	r = batch_set(to, SUMMARY_MAX, at, g->max);
 	return r < 0 || (by == BY_FILE && !g->hot) ? r : digest_put_hist(d, g, to, at);
 }
 
@@ -439,12 +455,14 @@ int digest_put_extra(const struct digester *d, enum store_digest_part part, stru
 	uint64_t before = 0;
 	int r = buf_varint(to, part);
 
+	assert(d->block_count);
 	if (r >= 0 && part == STORE_DIGEST_FILES)
 		return buf_varint(to, d->seconds);
 	if (r < 0)
 		return r;
 	r = buf_varint(to, d->block_count);
 	for (size_t i = 0; i < d->block_count && r >= 0; i++) {
+		assert(d->blocks[i] >= before && d->io_max[i] >= -1);
 		r = buf_varint(to, d->blocks[i] - before);
 		if (r >= 0)
 			r = buf_varint(to, (uint64_t)d->io_max[i] + 1);

@@ -103,6 +103,7 @@ static uint32_t group_find(struct summarizer *s, const int64_t key[KEYS])
 		if (!memcmp(s->groups[s->slots[i] - 1].key, key, sizeof(s->groups[0].key)))
 			return s->slots[i] - 1;
 	}
+	assert(s->count < ARRAY_SIZE(s->groups));
 	s->groups[s->count] = (struct group){0};
 	memcpy(s->groups[s->count].key, key, sizeof(s->groups[0].key));
 	s->slots[i] = (uint32_t)++s->count;
@@ -114,6 +115,7 @@ static void group_rows(struct summarizer *s, const struct batch *b)
 	struct view key_view[KEYS], start = view_of(b, OP_START), dur_view = view_of(b, OP_DUR);
 	struct view status = view_of(b, OP_STATUS), bytes = view_of(b, OP_BYTES);
 
+	assert(b->rows <= BATCH_ROWS_MAX);
 	for (unsigned int k = 1; k < KEYS; k++)
 		key_view[k] = view_of(b, key_column[k]);
 	for (size_t i = 0; i < b->rows; i++) {
@@ -148,6 +150,7 @@ static void sort_by_group(struct summarizer *s, size_t rows)
 		s->groups[g].begin = at;
 		at += s->groups[g].calls;
 	}
+	assert(at <= rows);
 	for (size_t i = 0; i < rows; i++) {
 		if (s->group_of[i] != UINT32_MAX)
 			s->order[s->groups[s->group_of[i]].begin++] = s->bucket_of[i];
@@ -162,6 +165,7 @@ static size_t pack_sorted(const uint16_t *b, size_t n, uint8_t *out)
 	unsigned int before = 0;
 	size_t len = 0;
 
+	assert(n > 0 && n <= SORT_MAX);
 	for (size_t i = 0; i < n;) {
 		size_t from = i;
 
@@ -189,6 +193,7 @@ static size_t pack_counted(struct summarizer *s, const uint16_t *b, size_t n)
 		len += varint_put(s->packed + len, s->counts[k]);
 		before = k;
 	}
+	assert(len <= sizeof(s->packed));
 	return len;
 }
 
@@ -222,16 +227,21 @@ static int summary_add_row(struct summarizer *s, const struct group *g, uint64_t
 		if (g->key[k] != KEY_NULL)
 			r = batch_set(out, out_column[k], (size_t)row, g->key[k]);
 	}
-	if (r >= 0)
-		r = batch_set(out, SUMMARY_BLOCK, (size_t)row, (int64_t)block);
-	if (r >= 0)
-		r = batch_set(out, SUMMARY_CALLS, (size_t)row, g->calls);
-	if (r >= 0)
-		r = batch_set(out, SUMMARY_BYTES, (size_t)row, g->bytes);
-	if (r >= 0)
-		r = batch_set(out, SUMMARY_TIME, (size_t)row, g->time);
-	if (r >= 0)
-		r = batch_set(out, SUMMARY_MAX, (size_t)row, g->max);
+	if (r < 0)
+		return r;
+	r = batch_set(out, SUMMARY_BLOCK, (size_t)row, (int64_t)block);
+	if (r < 0)
+		return r;
+	r = batch_set(out, SUMMARY_CALLS, (size_t)row, g->calls);
+	if (r < 0)
+		return r;
+	r = batch_set(out, SUMMARY_BYTES, (size_t)row, g->bytes);
+	if (r < 0)
+		return r;
+	r = batch_set(out, SUMMARY_TIME, (size_t)row, g->time);
+	if (r < 0)
+		return r;
+	r = batch_set(out, SUMMARY_MAX, (size_t)row, g->max);
 	return r < 0 ? r : batch_set_bytes(out, SUMMARY_HIST, (size_t)row, s->packed, len);
 }
 
@@ -254,6 +264,7 @@ bool store_summary_row_counts(const struct batch *summary, size_t row)
 	struct bytes packed = batch_get_bytes(summary, SUMMARY_HIST, row);
 	uint64_t total;
 
+	assert(summary->table == TABLE_SUMMARY && row < summary->rows);
 	return hist_packed_total(packed.data, packed.len, &total) >= 0 &&
 	       total == (uint64_t)batch_get(summary, SUMMARY_CALLS, row, 0);
 }
