@@ -86,7 +86,7 @@ static uint64_t as_steps(const uint32_t ids[IDMAP_PAGE])
 	return steps_pack(ids[0], step);
 }
 
-/* The page with offsets from its least number; 0: they are too large, or there is no memory. */
+/* The page with offsets from its least number; 0: they are too large, or memory is short. */
 static uint64_t as_packed(const uint32_t ids[IDMAP_PAGE])
 {
 	uint32_t base = IDMAP_NONE;

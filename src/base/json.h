@@ -8,7 +8,7 @@
 #include "base/buf.h"
 
 /*
- * Appends the inside of a string. Bytes that are no UTF-8 become U+FFFD; characters of `also` (ASCII; may be "") are written
+ * Appends the inside of a string. Bytes that are not UTF-8 become U+FFFD; characters of `also` (ASCII; may be "") are written
  * as \uXXXX as well. 0 or -ENOMEM.
  */
 int json_escape(struct buf *to, const void *data, size_t len, const char *also);

@@ -4,7 +4,7 @@
 
 #include "base/util.h"
 
-/* The character at `data`: its bytes, 0 where they are no UTF-8 (overlong, a surrogate, cut). `len` is at least 1. */
+/* The character at `data`: its bytes, 0 where they are not UTF-8 (overlong, a surrogate, cut). `len` is at least 1. */
 size_t utf8_decode(const void *data, size_t len, uint32_t *ret);
 
 /*

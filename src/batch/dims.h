@@ -16,17 +16,18 @@ void dims_free(struct dims *d);
 DEFINE_CLEANUP(struct dims *, dims_free)
 
 /*
- * From now on rows come from several recordings, and what their kernels know as one machine, control group or process has
- * one row, whatever the recording; versions of threads and files stay their recordings', but `task` and `inode` are then the
- * same in all of them. Which ids are one: dims_same(). To be called before the first row.
+ * Call this before the first row if rows come from several recordings. What is one machine, control group or process to
+ * their kernels then has one row, and dims_same() returns its id. Versions of threads and files remain those of each
+ * recording, with equal `task` and `inode`.
  */
 void dims_unite(struct dims *d);
-/* When a recording began, ns since the epoch, before its first row: of two that describe one process the later is right. */
+/* Sets when a recording began, ns since the epoch, before its first row: of two rows about one process the later recording's
+ * holds. */
 int dims_recording(struct dims *d, uint64_t recording, int64_t began) _must_check_;
 /* The id that stands for a host, control group or process; of threads and files for a task, or generation. */
 int64_t dims_same(const struct dims *d, enum table_id table, int64_t id);
-/* Tells the machines apart that ids of threads, files and control groups are of: equal for two recordings of one boot of a
- * host, where both say which that is, and for ids of one recording. */
+/* Identifies the machine of an id of a thread, file or control group: equal for ids of one recording, and for two recordings
+ * of one boot of a host if both have its name. */
 int64_t dims_machine(const struct dims *d, int64_t id);
 /* Takes the rows of a dimension batch (others are ignored). 0 or -ENOMEM. */
 int dims_apply(struct dims *d, const struct batch *b) _must_check_;

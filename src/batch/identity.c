@@ -117,7 +117,7 @@ static int name_key(struct buf *key, const struct batch *b, size_t row)
 }
 
 /*
- * Birth, or a generation that the file system gave, tells files apart that had one inode number one after another. The upper
+ * Birth, or a generation from the file system, distinguishes files that had one inode number one after another. The upper
  * half of `generation` counts only since its recording began, so it identifies nothing beyond, but together with the
  * name where a file has neither. The kernel never gives the number of a socket or a pipe again while it counts to 2^32.
  */

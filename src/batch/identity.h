@@ -5,7 +5,7 @@
  * came first stands for all. Inside batch/ only. Starts as {0}.
  *
  * Rows of events keep the ids of their recording, so that a block's ranges and sorted sets of ids still hold. Identity is
- * settled while dimension rows are applied, which are few; reading one recording costs nothing of it.
+ * settled while dimension rows are applied, which are few. Reading a single recording pays nothing for it.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
 /*
  * ids.h: ids of several recordings that are read as one. Ids are dense within a recording; that of row `own` of
  * recording k (0, 1, 2, ... in the order of reading) is k << ID_SHIFT | own, so that ids of the first are as they stand
- * in its file. The only place that knows.
+ * in its file. No other file depends on this layout.
  */
 #pragma once
 

@@ -111,8 +111,8 @@ static __always_inline bool is_restart(__s64 ret)
 	return ret <= RET_RESTART_LAST && ret >= RET_RESTART_FIRST;
 }
 
-/* A call that a deadly signal interrupted never returns to the program; the thread's end tells of
- * it. */
+/* A call that a deadly signal interrupted never returns to the program; it is recorded at the
+ * thread's end. */
 static __always_inline bool call_is_last(struct task_struct *task)
 {
 	return (BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT) ||
@@ -299,7 +299,7 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 /*
  * Where a call that moves the file's own position began. f_pos after - ret was wrong for none of
  * 240,000 shared reads and 12 of 240,000 shared writes; where it agrees with f_pos at enter it is
- * certain, else it may belong to somebody else's call and is marked.
+ * certain, else it may belong to another thread's call and is marked.
  */
 static __always_inline __s64 pos_shared(struct call *c, __u64 file, __s64 before, __s64 ret,
 					__u16 *status)

@@ -8,7 +8,7 @@
 enum known {
 	FIELD_UNKNOWN,
 	FIELD_KNOWN,
-	FIELD_LATER /* told by the recorder, or when the record is put together: every test passes */
+	FIELD_LATER /* known to the recorder, or when the record is complete: every test passes */
 };
 
 static __always_inline bool compare(__u32 code, enum known known, __s64 v, __s64 with)

@@ -468,8 +468,8 @@ static __always_inline bool gone_send(__u64 key)
 }
 
 /*
- * The version's number; sends it where it is new or its name changed. Where there is no room (d->unsent) it gets another
- * number next time: that calls refer to one that never comes shows what they lack.
+ * The version's number; sends it where it is new or its name changed. If there is no room (d->unsent) it gets another
+ * number next time: calls that refer to a number which never arrives lack their file.
  */
 verified_alone __u64 file_version(struct file_ident *d)
 {

@@ -319,7 +319,7 @@ verified_alone int call_passes(struct thread_state *ts, struct wire_plan *p, __s
 }
 
 /*
- * Where a plain call began, before the filter asks: what is recorded is what was tested, also where somebody else moves the
+ * Where a plain call began, before the filter asks: what is recorded is what was tested, even if another thread moves the
  * position meanwhile.
  */
 verified_alone int call_pos_early(struct thread_state *ts, struct wire_plan *p, __s64 ret)

@@ -2,7 +2,7 @@
 /*
  * hold.h: back-pressure of --lossless. A thread whose ring is more than half full waits, in its own exit from the call,
  * so that the reader catches up instead of losing. It works for any process and leaves nothing behind: a recorder that
- * is killed takes the programs with it, and nobody waits any more.
+ * is killed takes the programs with it, and no thread waits any more.
  *
  * The wait cannot be preempted and the reader may need this very CPU, so a single one is short: 50 us at first, then an
  * eighth of the time for which the reader has been away, 10 ms at most. Between two of them other threads run. The

@@ -13,7 +13,7 @@
 #define IOV_MAX	      1024
 #define MSGS_MAX      1024
 #define MSG_PARTS_MAX \
-	4096 /* of all messages of a call; there may be a million, and nobody else runs meanwhile */
+	4096 /* of all messages of a call; there may be a million, and no other thread runs meanwhile */
 #define INET_ADDR_BYTES	 8  /* of struct sockaddr_in, without the padding */
 #define INET6_ADDR_BYTES 24 /* of struct sockaddr_in6, up to the address */
 
@@ -402,7 +402,7 @@ static __always_inline __u32 rich_paths(struct scratch *s, struct thread_state *
 	struct rich *r = (struct rich *)s->data;
 	__u32 at = __builtin_offsetof(struct rich, name), from = at;
 	int cwd = p->flags & WIRE_PLAN_CHDIR ? AT_CWD_BEFORE : AT_CWD;
-	/* Of fanotify_mark, too, where the first descriptor is no folder. */
+	/* Of fanotify_mark, too, whose first descriptor is not a folder. */
 	__s8 dirfd = p->dirfd >= 0 || p->path2 >= 0 ? p->dirfd : p->dirfd2;
 
 	if (p->path >= 0) {

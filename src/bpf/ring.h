@@ -35,7 +35,7 @@ static __always_inline void ring_end(void)
 		bpf_preempt_enable();
 }
 
-/* Everything written before is seen by whoever sees the new head. */
+/* A reader that sees the new head sees everything written before. */
 static __always_inline void head_move(struct wire_cpu *c, __u64 head)
 {
 #if defined(__TARGET_ARCH_x86)

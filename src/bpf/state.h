@@ -52,7 +52,7 @@ const volatile __u32 path_count;  /* 0: files are not selected by path */
 const volatile struct wire_prefix prefixes[WIRE_PREFIXES_MAX];
 const volatile struct call_filter filter; /* count 0: none, and the verifier takes all of it out */
 const volatile __u32
-	not_paths; /* tests that what is no path passes: "pipe:[1]", as WANTED_TEST() */
+	not_paths; /* tests that names which are not paths ("pipe:[1]") pass, as WANTED_TEST() */
 const volatile struct wire_name_test name_tests[FILTER_NAMES_MAX + 1];
 
 /* Changed while running; read by the recorder. */
@@ -177,10 +177,10 @@ struct file_key {
 struct file_ident {
 	struct file_key k;
 	__u64 inode;
-	__u64 names; /* their checksum, told by file_version(); 0: the path was cut */
+	__u64 names; /* their checksum, set by file_version(); 0: the path was cut */
 	__u32 magic;
 	__u16 mode;
-	__u16 wanted; /* told by file_version() */
+	__u16 wanted; /* set by file_version() */
 	__u32 thread; /* the version of the thread that looks */
 	__u16 fresh;  /* the version is new */
 	__u16 unsent; /* and there was no room for it */
@@ -278,7 +278,7 @@ struct {
 	__type(value, __u32);
 } peers SEC(".maps");
 
-/* What the filter's tests say of control groups, by id: the recorder tells of each that it has met. */
+/* The results of the filter's tests of control groups, by id, from the recorder, for each group that it has met. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -287,7 +287,7 @@ struct {
 	__type(value, __u32);
 } judged SEC(".maps");
 
-/* See polled.h. Whoever finds no room is one of very many. */
+/* See polled.h. A process that finds no room is one of very many. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);

@@ -11,7 +11,7 @@
 #include "bpf/polled.h"
 #include "bpf/rich.h"
 
-/* In the registers of whoever is in no call, or in one that changed them (rt_sigreturn). */
+/* In the registers of a thread that is in no call, or in one that changed them (rt_sigreturn). */
 #define NR_NONE 0xffffffffu
 
 char LICENSE[] SEC("license") = "GPL";
@@ -98,7 +98,7 @@ static __always_inline int exit_other(struct task_struct *task, struct thread_st
 
 /*
  * An exit whose enter was not seen: notes what the enter would have noted. Returns the call's
- * status, 0: it is no call to be recorded.
+ * status, 0: the call is not to be recorded.
  */
 static noinline __u16 exit_unpaired(struct task_struct *task, struct thread_state *ts,
 				    struct pt_regs *regs, struct wire_plan *p, __u64 end)
@@ -220,7 +220,7 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		return exit_skipped(ts, regs, p);
 	if (!(flags & (THREAD_SELECTED | THREAD_IN_CALL)) && !thread_needs_look(ts))
 		return 0;
-	end = bpf_ktime_get_ns(); /* not earlier: whoever is not traced does not pay for it */
+	end = bpf_ktime_get_ns(); /* not earlier: a thread that is not traced does not pay for it */
 	if (likely(flags & THREAD_IN_CALL)) {
 		if (unlikely(is_restart(ret)) && call_is_last(task))
 			return 0;
@@ -480,7 +480,7 @@ int weir_self(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* Looks at who has an io_uring that the kernel polls, when recording starts and stops. */
+/* Finds the processes with an io_uring that the kernel polls, when recording starts and stops. */
 SEC("iter/task")
 int weir_polled(struct bpf_iter__task *ctx)
 {

@@ -2,7 +2,7 @@
 /*
  * capture: where events come from. One contract, a folder per source behind it: ebpf/ (the kernel), synth/
  * (seeded streams). May use batch; ebpf also bpf.
- * A source does not know who reads it.
+ * A source does not depend on its readers.
  *
  * What a source gives
  * - Batches of any table, one set per source_read(). Rows of `op` are ordered by their end, as far as the

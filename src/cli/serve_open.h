@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve_open.h: a browser is shown the link of `weir serve`, and nobody else is. */
+/* serve_open.h: opens the link of `weir serve` in a browser without showing it to other users. */
 #pragma once
 
 #include "base/error.h"
 
-/* A page that leads to the link; command lines are seen by every user of the machine, and this is not. */
+/* A private page that redirects to the link: a command line is visible to every user of the machine. */
 struct serve_open {
 	char path[256];	  /* "": none */
 	char folder[192]; /* made for it; "": it lies in the user's own */

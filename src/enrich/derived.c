@@ -124,7 +124,7 @@ static int fill_class(struct enrich *e, struct batch *b, size_t first)
 	return 0;
 }
 
-/* Whether ret does not tell what was moved: it counts messages, or is the length of one that had less room, nobody knows how
+/* Whether ret is not the number of bytes moved: it counts messages, or is the length of one that had less room, nobody knows how
  * much. A source that could sum them said so. */
 static bool bytes_unknown(const struct op_facts *f, const struct batch *b, size_t row, int64_t ret)
 {

@@ -27,7 +27,7 @@ struct enrich {
 	struct keys hosts, cgroups, processes, threads, files;
 	struct idmap tasks,
 		inodes; /* a source's key of a task or generation -> the id of its first version; of
-			 * generations only those that no FILE_FACT_NAMES tells */
+			 * generations only those without FILE_FACT_NAMES */
 	uint8_t *file_facts; /* by dense id of a file: enum file_type and FILE_FACT_* */
 	size_t file_facts_cap;
 	struct dims *dims;
@@ -36,10 +36,10 @@ struct enrich {
 	struct secret_count masked;
 };
 
-/* ops.c: copies the calls of `in` behind those of `out`, with ids, class, err and bytes. What is
+/* derived.c: copies the calls of `in` behind those of `out`, with ids, class, err and bytes. What is
  * missing becomes a row of loss. */
 int enrich_ops(struct enrich *e, const struct batch *in, struct batch_set *out);
-/* ops.c: fills e->ops from the table of operations. */
+/* derived.c: fills `facts` from the table of operations. */
 void enrich_facts(struct op_facts facts[static OP_CODE_MAX]);
 /* dimensions.c: copies the dimension rows of `in`, in the order host, cgroup, process, thread,
  * file. */

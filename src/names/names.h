@@ -2,7 +2,7 @@
 /*
  * names.h: what a task, a process and a file are called, and which of their ids are one line: the one
  * definition behind report, stat, top, diff, the language, SQL and the pages. Texts are bytes as the
- * programs chose them; whoever prints them makes them safe.
+ * programs chose them; the code that prints them makes them safe.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ int64_t names_inode(const struct dims *d, int64_t file_id);
 /* The last part of a path: "b" of "/a/b"; all of a name without a slash. */
 struct bytes names_base(struct bytes path);
 /*
- * What tells processes apart that share a name: for each of `ids` the first argument in which those of its
- * name differ, {NULL, 0} where it has none, or no other has its name. 0 or -ENOMEM.
+ * Distinguishes processes that share a name: for each of `ids` the first argument in which those of its name
+ * differ, {NULL, 0} if it has none, or no other has its name. 0 or -ENOMEM.
  */
 int names_apart(const struct dims *d, const int64_t *ids, size_t count, struct bytes *ret);

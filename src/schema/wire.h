@@ -224,7 +224,7 @@ enum wire_plan_flag {
 	WIRE_PLAN_CURPOS = 1 << 11, /* position -1 means the file's own (preadv2, pwritev2) */
 	WIRE_PLAN_OWNPOS = 1 << 13, /* may begin at the file's own position */
 	WIRE_PLAN_RECEIVES =
-		1 << 14, /* a message: its address is the sender's, and nobody's where none came */
+		1 << 14, /* a message: its address is the sender's, none if no message came */
 	WIRE_PLAN_TARGET = 1 << 14, /* path2 is the text of a symbolic link, of no folder */
 	WIRE_PLAN_FATE = 1 << 15,   /* success changes what paths lead to, and the selection takes
 				     * calls with paths: sent whatever the selection says */
@@ -333,7 +333,7 @@ struct wire_cpu {
 	__u64 held_ns;	/* back-pressure */
 	__u64 filtered; /* calls that the selection left out after they ended */
 	__u64 compat;	/* 32-bit calls, counted and not recorded */
-	__u64 unfollowed; /* children of recorded processes for which there was no room: nobody knows what they did */
+	__u64 unfollowed; /* children of recorded processes for which there was no room: none of their calls is seen */
 	__u64 storage; /* calls of threads for which there was no storage */
 	__u64 scratch; /* calls dropped because no scratch space was free */
 	__u64 unread;  /* arguments that could not be read */

@@ -25,7 +25,7 @@
 #define ROWS_DEFAULT  10000u	    /* of a table, where no limit is given */
 #define ROWS_MAX      1000000u	    /* and at most: a page holds it in memory */
 #define ANSWER_MAX    (64u << 20)   /* bytes: the same */
-#define CACHE_BYTES   (64u << 20)   /* of answers that are kept for who asks the same */
+#define CACHE_BYTES   (64u << 20)   /* of recent answers, for requests that repeat */
 #define FILTER_MAX    (8u << 10)    /* bytes of a filter */
 #define SQL_MAX	      (1u << 20)    /* bytes of a statement */
 #define DASHBOARD_MAX (256u << 10)  /* bytes of one */
@@ -84,7 +84,7 @@ struct server {
 	struct buf loss;	   /* the member "loss" of every answer */
 	struct known_loss known;   /* what it says */
 	uint64_t loss_version;	   /* another one whenever it says something else */
-	uint64_t loss_told;	   /* the one that viewers were told of */
+	uint64_t loss_told;	   /* the one that viewers know */
 
 	pthread_mutex_t news_lock; /* of what follows; signalled when it changes */
 	pthread_cond_t news;
@@ -238,8 +238,8 @@ void cache_free(struct cache *c);
 /* A copy of what was answered to `key` in that generation. */
 bool cache_get(struct cache *c, uint64_t generation, const char *key, struct cache_entry *ret);
 /*
- * The same, where one other at a time works out the same: waits for it, which is no part of the question's time. False:
- * it is the caller's now, until cache_release(), or the question was stopped.
+ * The same; if another request computes this answer, waits for it, which does not count as the question's time. False:
+ * the caller is to compute it, until cache_release(), or the question was stopped.
  */
 bool cache_claim(struct cache *c, struct question *q, uint64_t generation, const char *key,
 		 struct cache_entry *ret);

@@ -15,8 +15,9 @@
 #include "hist/sparse.h"
 #include "store/store.h"
 
-#define DIFF_RUNS_MAX	256 /* on both sides together */
-#define DIFF_REPLICATES 3 /* from so many runs a side on, runs alone tell the noise between runs */
+#define DIFF_RUNS_MAX 256 /* on both sides together */
+#define DIFF_REPLICATES \
+	3 /* runs a side from which on the noise between runs is taken from the runs alone */
 
 /* What rows are about. */
 enum diff_by {
@@ -38,7 +39,7 @@ enum diff_metric {
 	DIFF_METRICS,
 };
 
-/* What calls, bytes and time are told per. */
+/* The unit of work: calls, bytes and time are given per unit. */
 enum diff_unit {
 	DIFF_UNIT_AUTO,
 	DIFF_UNIT_RUN,
@@ -74,7 +75,7 @@ struct diff_test {
 struct diff_sum {
 	uint64_t runs; /* that have it */
 	uint64_t calls, errors, bytes, time_ns, max_ns;
-	uint64_t names; /* files or threads told as one, at most in one run */
+	uint64_t names; /* files or threads counted as one, at most in one run */
 	struct hist hist;
 };
 
@@ -92,8 +93,8 @@ struct diff_row {
 	struct diff_sum side[2];
 	struct diff_test test[DIFF_METRICS];
 	enum diff_presence presence;
-	bool changed;	  /* some test, or a presence that is no accident */
-	bool listed;	  /* changed, and no other listed row tells the same */
+	bool changed;	  /* by some test, or a presence that is not an accident */
+	bool listed;	  /* changed, and no other listed row shows the same */
 	double time_diff; /* ns per unit of work */
 	double share;	  /* of the sum of all differences of time, -1..1 */
 };
@@ -115,7 +116,7 @@ struct diff {
 	size_t common;	   /* of those, that both sides have */
 	bool repeatable;   /* the runs do the same: what only one side has is then no accident */
 	size_t tests;	   /* that were corrected for */
-	bool shift_known;  /* enough operations to tell what all calls have in common */
+	bool shift_known;  /* enough operations to know what all calls have in common */
 	struct diff_test shift; /* ln(b / a) of the latency of all calls: the machine, mostly */
 	struct diff_total io[2], waiting[2], other[2];
 	bool lossy[2];	     /* more is missing than the figures can bear: nothing was tested */

@@ -30,7 +30,7 @@ struct key {
 	uint32_t label;	 /* LABEL_NONE: none */
 	bool chosen;	 /* tested */
 	size_t row;	 /* its number among those that are */
-	bool shift;	 /* one of those that tell what all have in common */
+	bool shift;	 /* one of those that show what all have in common */
 	double apart;	 /* ln: what its latency differs by beyond that, B against A */
 	double score;	 /* how much of calls and time it has on either side */
 	struct diff_sum side[2];
@@ -92,13 +92,13 @@ void load_free(struct work *w);
 
 /* unit.c: the unit of work, and whether the runs do the same. */
 int unit_choose(struct work *w, struct error *err);
-/* True where the counts of a run tell those of the next to the call: nothing in it depends on time.
- * `but`, -1 for none, is an operation whose own counts are not looked at. */
+/* True if the counts of a run predict those of the next exactly: nothing in it depends on time.
+ * `but`, -1 for none, is an operation whose own counts are ignored. */
 bool unit_counts_exactly(const struct work *w, int64_t but);
 
 /*
  * noise.c: how much the metric of a key would differ in another run of the same, judged by how much
- * the parts of this run differ from one another, ln^2; false where they cannot tell.
+ * the parts of this run differ from one another, ln^2; false if they are too few.
  */
 bool noise_of_parts(const struct work *w, const struct run *r, const struct key *k,
 		    enum diff_metric m, double *ret);
@@ -119,7 +119,7 @@ bool metric_of(const struct run *r, const struct cell *c, enum diff_metric m, do
 /* tests.c: fills the tests of every row. */
 int tests_run(struct work *w);
 
-/* rank.c: which rows tell what changed, in order. */
+/* rank.c: which rows show what changed, in order. */
 int rank_rows(struct work *w);
 
 /* The label of an id; LABEL_NONE where it has none. */

@@ -132,7 +132,7 @@ static int load_run_names(struct work *w _unused_, struct run *run, struct error
 	return 0;
 }
 
-/* Parts of one trace know the same files: which of them a part uses, its calls tell. */
+/* Parts of one trace know the same files: a part uses those that its calls name. */
 int load_called(struct work *w, struct error *err)
 {
 	int r = each_run(w, load_run_names, err);

@@ -585,7 +585,7 @@ static int make_labels(struct names *n, uint32_t *of_name)
 		if (r >= 0)
 			w->labels[of_name[i]].pattern |= pattern;
 	}
-	/* texts do not move any more; the first byte tells files from threads */
+	/* texts do not move any more; the first byte distinguishes files and threads */
 	for (uint32_t i = 0; r >= 0 && i < w->texts.count; i++) {
 		struct bytes text = intern_get(&w->texts, i);
 

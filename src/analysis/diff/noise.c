@@ -112,7 +112,7 @@ static double robust_variance(const double *v, size_t n)
 
 /*
  * Where the counts of other operations repeat to the call, a part that holds the start or a phase of
- * its own as well is no noise, as the phase repeats too: it is not counted.
+ * its own as well is not noise, as the phase repeats too: it is not counted.
  */
 static bool has_phases(const struct work *w, const struct key *k, enum diff_metric m)
 {
@@ -180,7 +180,7 @@ static bool shift_key(const struct work *w, size_t i)
 }
 
 struct shifts {
-	size_t *keys; /* that tell */
+	size_t *keys; /* that are compared */
 	double *weights, *votes, *bases;
 	size_t count, ops;
 	struct weighted *values; /* scratch */

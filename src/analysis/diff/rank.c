@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rank.c: rows of the answer: which of them changed, which only repeat what a better one tells, and
+ * rank.c: rows of the answer: which of them changed, which only repeat what a better one shows, and
  * in what order.
  */
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "analysis/diff/internal.h"
 
-#define EXPLAINS 0.8 /* a part that makes so much of a row's difference tells it instead */
+#define EXPLAINS 0.8 /* a part that makes so much of a row's difference is shown instead */
 
 static double time_diff(const struct diff *d, const struct diff_sum side[static 2])
 {
@@ -82,7 +82,7 @@ static void fill_row(struct work *w, size_t i)
 	k->side[0].hist = k->side[1].hist = (struct hist){0};
 }
 
-/* ---- who tells it ---- */
+/* ---- the row that shows it ---- */
 
 static bool rank_same_name(const struct diff_row *a, const struct diff_row *b)
 {
@@ -122,7 +122,7 @@ static bool rank_is_part(const struct diff_row *part, const struct diff_row *who
 				    : whole->by == DIFF_FILE && rank_same_name(part, whole);
 }
 
-/* A file that only one side has tells all that is done with it. */
+/* A file that only one side has stands for all that is done with it. */
 static void list_new_files(struct diff *d)
 {
 	for (size_t i = 0; i < d->count; i++) {
@@ -145,7 +145,7 @@ static bool of_new_file(const struct diff *d, const struct diff_row *row)
 /*
  * An operation is told by the one file whose calls changed, where that explains it, else by itself: a
  * change of all its files may be sure in one of them only. Its figures are a mixture
- * over files: those that came or went change it, and tell that themselves.
+ * over files: those that came or went change it, and have rows of their own.
  */
 static void list_operation(struct diff *d, struct diff_row *op)
 {
@@ -192,7 +192,7 @@ static void list_files(struct diff *d, struct diff_row *f)
 	f->listed |= f->changed && !told;
 }
 
-/* Programs tell what operations do not; errors are beside them. */
+/* Programs show what operations do not; errors are beside them. */
 static void list_rows(struct diff *d)
 {
 	bool any = false;

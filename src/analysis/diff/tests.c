@@ -106,7 +106,7 @@ static double machine(const struct work *w, const struct key *k, enum diff_metri
 	       (w->out->shift_known ? 0 : SHIFT_FLOOR * SHIFT_FLOOR);
 }
 
-/* Variance of a metric from run to run, as far as one run can tell. False: it cannot at all. */
+/* Variance of a metric from run to run, as far as one run shows it. False: it does not. */
 static bool prior_of(const struct work *w, const struct run *r, size_t at, enum diff_metric m,
 		     double *ret)
 {

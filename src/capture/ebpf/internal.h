@@ -182,7 +182,7 @@ struct name_answer {
 
 /* The enum file_type of an st_mode. */
 int file_type_of(uint32_t mode);
-/* What a call did to a name, where nobody asks what it led to. 0 or -ENOMEM. */
+/* What a call did to a name, if no row needs the file that it led to. 0 or -ENOMEM. */
 int names_change(struct names *n, const struct name_query *q) _must_check_;
 /*
  * What an argument leads to: a file whose path is known, or a row for the name alone, which is added to `out` when it

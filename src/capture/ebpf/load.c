@@ -134,7 +134,7 @@ static void configure_name(struct wire_name_test *t, const struct call_filter_na
 	}
 }
 
-/* What is no path has a name of its own, for the recorder to judge by its last part. */
+/* A name that is not a path is judged by the recorder, by its last part. */
 static uint32_t tests_of_others(const struct call_filter *f)
 {
 	uint32_t tests = 0;

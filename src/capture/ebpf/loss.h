@@ -38,9 +38,9 @@ struct loss_thread {
 
 struct losses {
 	uint64_t (*now)[LOSS_CPU_COUNTERS];  /* by CPU, as losses_look() saw them */
-	uint64_t (*seen)[LOSS_CPU_COUNTERS]; /* what rows tell of already */
+	uint64_t (*seen)[LOSS_CPU_COUNTERS]; /* what rows have already */
 	uint64_t seen_all[LOSS_COUNTERS];
-	struct map seen_threads; /* of loss_thread.key as a number: what rows tell of already */
+	struct map seen_threads; /* of loss_thread.key as a number: what rows have already */
 	size_t cpus;
 	int64_t since; /* wall time at which the window began */
 };
@@ -52,11 +52,11 @@ bool losses_due(const struct losses *l, int64_t now);
 /* Notes the counters of the CPUs. True where some of them grew that threads have a share in. */
 bool losses_look(struct losses *l, const struct wire_cpu *counters);
 /*
- * Rows for what the counters noted and `all` grew by since the window began; the next one begins at `now`. What the
- * `threads` (read after losses_look(), so that they tell of no less) explain of it has rows with the thread.
+ * Rows for what the counters noted and `all` grew by since the window began; the next one begins at `now`. What
+ * `threads` explain of it has rows with the thread; read these after losses_look(), so that they cover no less.
  */
 int losses_give(struct losses *l, const struct loss_thread *threads, size_t count,
 		const uint64_t all[LOSS_COUNTERS], int64_t now, struct batch_set *out);
-/* A row that says that something is missing, but not how much. */
+/* A row for a loss of unknown size. */
 int losses_give_unknown(const struct losses *l, enum loss_cause cause, int64_t now,
 			struct batch_set *out);

@@ -223,7 +223,7 @@ static void reader_round(struct reader *r)
 		r->last = round.last;
 		r->queued += round.bytes;
 	}
-	/* An empty round is news to whoever waits with calls that the last one left behind its horizon. */
+	/* An empty round is news to a decoder that waits with calls which the last one left behind its horizon. */
 	r->news |= round.first || r->horizon < r->settled;
 	r->horizon = horizon;
 	if (r->news)
@@ -317,7 +317,7 @@ static int thread_start(struct reader *r, struct error *err)
 	return 0;
 }
 
-/* Whoever holds it while the reader waits runs at the reader's priority: the decoder would have to wait for a CPU. */
+/* The holder runs at the reader's priority while the reader waits: the decoder would have to wait for a CPU. */
 static void lock_init(struct reader *r)
 {
 	pthread_mutexattr_t attr;

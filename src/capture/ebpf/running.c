@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * running.c: calls that have not ended at the stop. Of those that were entered before recording began the kernel programs
- * never saw the threads; /proc/TID/syscall tells where they are.
+ * never saw the threads; /proc/TID/syscall names the call.
  */
 #include "capture/ebpf/running.h"
 

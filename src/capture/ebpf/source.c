@@ -458,7 +458,7 @@ static int ebpf_stop(struct source *s, struct error *err)
 		return 0;
 	if (e->attached) {
 		e->recursion = recursion_misses(e);
-		/* before the end: whoever makes a call from here on is seen */
+		/* before the end: calls that begin from here on are seen */
 		e->running_error = unseen_read(e);
 		(void)!polled_look(&e->loaded); /* of processes that came to be selected later */
 		/* While ends are still seen, so that what is told to be running was. */

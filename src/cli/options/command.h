@@ -76,7 +76,7 @@ void put_message(const char *text);
 int fail(const struct error *err);
 /* The same with a text of one's own. Returns 2. */
 int fail_usage(const char *fmt, ...) _printf_(1, 2);
-/* One argument too many: says which, and where the command's usage is told. Returns 2. */
+/* Reports an extra argument and refers to the command's help. Returns 2. */
 int fail_extra(const char *command, const char *argument);
 
 /* The name of a command; NULL past the last. */

@@ -62,7 +62,7 @@ int query_prompt(struct query_session *s, struct error *err);
 
 /*
  * query_words.c: values of a name that may stand at bytes [start, pos) of an unfinished pipeline,
- * as query_complete() tells them, from the trace's dimensions.
+ * as query_complete() gives them, from the trace's dimensions.
  */
 void query_values(const struct store *store, const char *name, const char *text, size_t start,
 		  size_t pos, void (*offer)(void *arg, const char *word), void *arg);

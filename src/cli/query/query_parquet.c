@@ -39,7 +39,7 @@ int query_parquet(struct query_session *s, const struct plan *p, const char *fil
 	}
 	interrupt_engine(s->it, NULL);
 	if (r < 0 && made)
-		(void)unlink(file); /* what the engine left of it is no answer */
+		(void)unlink(file); /* an incomplete file is not an answer */
 	if (r >= 0 && isatty(STDOUT_FILENO))
 		printf("%s rows in %s\n", format_count(rows).s, s->opts->parquet);
 	return r;

@@ -26,7 +26,7 @@ struct report_opts {
 struct report;
 
 /*
- * Names are made once per id: two ids with the same key are one group. `key` tells groups apart,
+ * Names are made once per id: two ids with the same key are one group. `key` identifies the group,
  * `name` is shown (bytes as the program chose them, made safe when printed). Returns 0, 1 to leave
  * the id out, or -ENOMEM.
  */
@@ -82,7 +82,7 @@ struct report {
 	struct store *store;
 	const struct dims *dims;
 	int64_t first, last; /* of the trace: origin of relative times */
-	int64_t from, to;    /* what is told: within the trace */
+	int64_t from, to;    /* what is shown: within the trace */
 	bool ranged;	     /* --from or --to were given */
 	bool filtered;	     /* a selection was given */
 	bool waits;	     /* which names calls that wait: they are in rankings too */
@@ -92,14 +92,14 @@ struct report {
 	struct scan_result scan;
 	struct loss loss;
 	struct map locals, peers; /* hash of a socket's address -> how many sockets have it */
-	int64_t *alias; /* by file_id: the first id of the group of files that it is told with */
+	int64_t *alias; /* by file_id: the first id of the group of files that it is shown in */
 	size_t alias_count;
 	uint32_t *members; /* by first id: ids of its group that a call named */
 	struct map
 		owners; /* hash of a name -> the version of a file that had it last, see report_one_file() */
-	struct map trees; /* hash of a folder's path -> enum tree: how group_tree() tells it */
+	struct map trees; /* hash of a folder's path -> enum tree: how group_tree() shows it */
 	struct map
-		alone; /* hash of a key of group_file(): group_tree() tells this file by itself */
+		alone; /* hash of a key of group_file(): group_tree() shows this file by itself */
 	size_t gap_free_marks;
 	bool gap_free;		    /* each of the traces says so */
 	uint64_t held_ns;	    /* for so long weir held the program (--lossless) */
@@ -149,7 +149,7 @@ int report_call(const struct report *r, const struct batch *b, size_t row, size_
 const char *report_op_name(int64_t op, char buf[static 32]);
 const char *report_err_name(int64_t err, char buf[static 32]);
 
-/* Time of a thread's life within what is told, and what it did with it, ns. */
+/* The part of a thread's life in the report's range, and how it was spent, ns. */
 struct thread_time {
 	int64_t task, tid;
 	struct bytes comm;

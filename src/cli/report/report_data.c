@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_data.c: reads what a report tells: the trace, the selection, loss and marks, the time of
+/* report_data.c: reads the data of a report: the trace, the selection, loss and marks, the time of
  * threads. */
 #include <errno.h>
 #include <stdlib.h>

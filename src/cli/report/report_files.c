@@ -207,7 +207,7 @@ static int others_line(const struct by_file *f, size_t from, struct answer_list 
 	return e;
 }
 
-/* The folder of a tree; empty where the row is no tree that can be opened. */
+/* The folder of a tree; empty if the row is not a tree that can be opened. */
 static struct bytes tree_folder(const struct by_file *f, const struct rollup_row *row)
 {
 	struct bytes name = f->g.files.groups[row->file_id].name;
@@ -323,7 +323,7 @@ static bool tree_pays(const struct by_file *f, const struct buf *folder, uint64_
 	return false;
 }
 
-/* Files that stand out stay; the others become trees, each as deep as tells something. */
+/* Files that stand out stay; the others become trees, each as deep as is informative. */
 static int by_tree_fill(struct by_file *f, struct report *r, const struct page_totals *t)
 {
 	_cleanup_buf_ struct buf folder = {0};

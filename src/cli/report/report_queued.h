@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report_queued.h: what a program hands over to the kernel by libaio and io_uring. A trace has the calls that hand requests over,
- * not the reads and writes that these become: whoever reads sums is told.
+ * report_queued.h: requests that programs submit by libaio and io_uring. A trace has the calls that submit them, not the reads
+ * and writes that they become, and reports say so beside their sums.
  */
 #pragma once
 

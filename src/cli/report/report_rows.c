@@ -44,7 +44,7 @@
 			QUERY_TEXT \
 		}                  \
 	}
-/* of a narrow terminal the percentile between the others is no part, nor the drawing */
+/* a narrow terminal has no room for the middle percentile and the drawing */
 #define MEASURES                                                                     \
 	CALLS, ERRORS, BYTES, TIME, {"p50", {QUERY_DUR}, .word = "dur", .gives = 6}, \
 		{"p90", {QUERY_DUR}, .word = "dur", .gives = 8},                     \
@@ -211,7 +211,7 @@ struct thread_sums {
 	uint64_t waits, waiting;
 };
 
-/* For each group of processes what tells it from others of its name. */
+/* For each group of processes what distinguishes it from others of its name. */
 static int find_apart(const struct report *r, const struct grouping *by, int64_t *ids,
 		      struct bytes *apart)
 {

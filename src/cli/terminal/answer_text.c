@@ -125,7 +125,7 @@ static struct cell_style row_style(const struct piece *t)
 	return style;
 }
 
-/* Waiting is no work: its rows step back. */
+/* Waiting is not work: its rows are dimmed. */
 static bool row_waits(const struct piece *t)
 {
 	struct value v;

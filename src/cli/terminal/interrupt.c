@@ -67,7 +67,7 @@ static void stop_running(struct interrupt *it, int sig)
 	_exit(128 + sig);
 }
 
-/* A prompt's statement: tells the engine again and again until it is done. */
+/* A prompt's statement: interrupts the engine again and again until it is done. */
 static void cancel_running(struct interrupt *it)
 {
 	bool running = true;
@@ -200,7 +200,7 @@ void interrupt_quiet(struct interrupt *it)
 	pthread_mutex_unlock(&it->lock);
 }
 
-/* A reader that went (`| head`) is no failure to tell of: the end is that of any other program. */
+/* A reader that went away (`| head`) is not reported: weir ends as any other program does. */
 static void end_with_reader(void)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};

@@ -35,17 +35,17 @@ struct interrupt {
 	bool draws;	       /* progress is wanted: standard error is a terminal */
 	bool drawn;	       /* a line of it is on the screen */
 	int64_t since;	       /* monotonic: when the running thing began */
-	/* blocks done and all, for what is no statement of the engine; NULL: ask the engine */
+	/* blocks done and all, for work other than a statement of the engine; NULL: ask the engine */
 	void (*progress)(const void *arg, uint64_t *ret_done, uint64_t *ret_total);
 	const void *progress_arg;
 };
 
 int interrupt_start(struct interrupt *it, enum interrupt_mode mode, struct error *err);
-/* The engine whose statement a signal stops, and whose progress is told; NULL: none runs. */
+/* The engine whose statement a signal stops and whose progress is shown; NULL: none runs. */
 void interrupt_engine(struct interrupt *it, struct engine *e);
 /* Before engine_free(). */
 void interrupt_release(struct interrupt *it);
-/* What else tells its progress; NULL: nothing does any more. */
+/* Another source of progress; NULL: none any more. */
 void interrupt_progress(struct interrupt *it,
 			void (*progress)(const void *arg, uint64_t *ret_done, uint64_t *ret_total),
 			const void *arg);

@@ -20,7 +20,7 @@ struct loss_failed {
 	char why[256]; /* as the recorder wrote it into the trace */
 };
 
-/* Processes with an io_uring that the kernel polls: what they do through it is no call, and in no figure. */
+/* Processes with an io_uring that the kernel polls: their I/O through it makes no calls, so that no figure has it. */
 struct loss_polled {
 	size_t processes;
 	char first[80]; /* "fio (4711)", safe to print */
@@ -42,7 +42,7 @@ struct loss {
 
 /* Adds rows of the table `loss`. */
 void loss_add(struct loss *l, const struct batch *rows);
-/* Counters are ahead of the rows that tell of them: at least so many are lost by now. */
+/* Counters are ahead of the rows of loss: at least so many are lost by now. */
 void loss_raise(struct loss *l, uint64_t lost);
 /* Takes the damage that the store knows of by now, in place of what it knew before. */
 void loss_take_damage(struct loss *l, const struct store *s);

@@ -30,7 +30,7 @@ enum trace_times {
 /* A file for each thread's lines. The prefix is borrowed. */
 struct trace_files;
 int trace_files_new(struct trace_files **ret, const char *prefix) _must_check_;
-/* Each tells only that something failed; what it was is told at the end. */
+/* These return only that something failed; trace_files_close() has the reason. */
 int trace_files_line(struct trace_files *f, int64_t tid, struct bytes line);
 int trace_files_flush(struct trace_files *f);
 /* Writes out what is left. 0, or the error of the first file that failed. */

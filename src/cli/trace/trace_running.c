@@ -139,7 +139,7 @@ static void watch_tree(struct trace_running *r, int32_t pid, unsigned int depth_
 
 /*
  * "202 0x7f.. 0x80 0x0 0x0 0x0 0xffffffff 0x7ffe.. 0x7f..": false where it runs, sleeps outside a
- * call or is gone; *ret_gone tells the last.
+ * call or is gone; *ret_gone is true for the last.
  */
 static bool read_call(int64_t tid, uint64_t call[OP_ARGS + 2], bool *ret_gone)
 {

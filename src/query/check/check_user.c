@@ -7,7 +7,7 @@
 
 #include "query/internal.h"
 
-/* SQL, which names them, does not tell capitals. */
+/* SQL, which names them, ignores case. */
 static bool check_user_same_name(struct bytes a, const char *b)
 {
 	return strlen(b) == a.len && !strncasecmp((const char *)a.data, b, a.len);

@@ -34,7 +34,7 @@ struct query_user_table {
 	const char *name;
 	struct query_user_column *columns;
 	size_t column_count;
-	uint32_t number; /* its place among those of the trace, for who made it */
+	uint32_t number; /* its place among those of the trace, for the loader */
 };
 
 struct query_users {

@@ -39,7 +39,7 @@ static_assert(ARRAY_SIZE(function_names) == FUNCTION_COUNT, "each function has a
 
 /* ---- aggregates and functions ---- */
 
-/* "p99" is 0.99, "p999" 0.999. More digits than two only behind a 9: whoever writes p100 means the
+/* "p99" is 0.99, "p999" 0.999. More digits than two only behind a 9: p100 means the
  * greatest, and p125 may be 12.5 or a slip. */
 static bool quantile_name(struct bytes name, double *ret)
 {

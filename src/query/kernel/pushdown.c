@@ -347,7 +347,7 @@ static bool op_decided(const struct pusher *p, const struct expr *e, bool want)
 	return true;
 }
 
-/* A set of calls that is tested when the call has ended; false: there is no room. */
+/* Adds a set of calls that is tested when the call has ended; false if there is no room. */
 static bool push_set(struct pusher *p, const uint64_t *ops)
 {
 	struct call_filter *f = p->f;

@@ -121,7 +121,7 @@ static int overview_parts_make(struct part **at, const char *key, uint64_t versi
 	return 0;
 }
 
-/* Waits for who works on it. 1 where that has been, and the answer may be known; then nothing is taken. */
+/* Waits for the request that works on it. 1 if there was one, so that the answer may be known; then nothing is taken. */
 static int overview_parts_take(struct question *q, const char *key, struct part **ret)
 {
 	struct overview_parts *parts = q->server->parts;
@@ -153,7 +153,7 @@ static int overview_parts_take(struct question *q, const char *key, struct part 
 	return r;
 }
 
-/* Keeps it with its memory for who goes on, or lets go of it: then the memory is the question's. */
+/* Keeps it with its memory for the next request, or frees it: then the memory is the question's. */
 static void overview_parts_give(struct question *q, struct part *p, bool keep)
 {
 	struct overview_parts *parts = q->server->parts;
@@ -192,7 +192,7 @@ static int overview_parts_begin(struct question *q, struct part *p, struct pass_
 				      &(struct sums_want){OVERVIEW_WANT(&p->o.axis)});
 }
 
-/* The whole overview, for who asks for it next, and the brief one. */
+/* The whole overview, for the next request, and the brief one. */
 static int keep_answers(struct question *q, struct part *p, const char *key, const char *own,
 			bool brief)
 {
@@ -265,7 +265,7 @@ static int overview_parts_work(struct question *q, struct pass_filter *pass_filt
 	} else {
 		r = overview_parts_begin(q, p, pass_filter);
 	}
-	/* what it waited for is no part of the time */
+	/* the wait does not count as time of the question */
 	if (r >= 0)
 		r = overview_parts_go_on(q, p, key, own, brief,
 					 within ? clock_monotonic_ns() + within * NSEC_PER_MSEC

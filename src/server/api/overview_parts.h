@@ -10,16 +10,16 @@
 #include "server/api/route_overview.h"
 
 #define OVERVIEW_PARTS_MAX	3u
-#define OVERVIEW_PARTS_IDLE_NS	10000000000ll /* that one is kept which nobody asks about */
-#define OVERVIEW_PARTS_YIELD_NS 2000000000ll  /* where others want its memory */
+#define OVERVIEW_PARTS_IDLE_NS	10000000000ll /* for which one is kept without a request */
+#define OVERVIEW_PARTS_YIELD_NS 2000000000ll  /* the same while others wait for its memory */
 
 struct overview_parts;
 int overview_parts_new(struct overview_parts **ret) _must_check_;
 void overview_parts_free(struct overview_parts *p);
-/* Lets go of those that nobody asked about for so long. */
+/* Frees those without a request for so long. */
 void overview_parts_drop(struct server *s, int64_t idle_ns);
 /*
- * Answers in `within` ms (0: when all is read). The filter is taken. The whole overview is kept for who asks for it next.
+ * Answers in `within` ms (0: when all is read). Takes the filter. The whole overview is kept for the next request.
  */
 int overview_parts_answer(struct question *q, struct pass_filter *pass_filter, bool brief,
 			  int64_t within);

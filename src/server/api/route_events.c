@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* route_events.c: /events: tells each viewer when blocks were added. */
+/* route_events.c: /events: notifies each viewer when blocks were added. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static int route_events_put_event(struct server *s, const char *name, struct buf
 	return r;
 }
 
-/* Waits for something to tell: 1, 0 for nothing in BEAT_NS, negative where the server stops. */
+/* Waits for news: 1, 0 for none within BEAT_NS, negative if the server stops. */
 static int wait_news(struct viewer *v, bool *ret_end)
 {
 	struct server *s = v->server;

@@ -21,13 +21,13 @@
 #define RATE_OPS  8u /* with a band of their own; the others are one */
 #define SLOW_ROWS 20u
 
-#define SOCKETS_SHARED 3u /* among the first files: from so many on pages may tell them as one */
+#define SOCKETS_SHARED 3u /* among the first files: from so many on pages may show them as one */
 
 #define FILES_UNKNOWN SIZE_MAX /* were not looked at */
 
 /* ---- tables ---- */
 
-/* Which classes a table tells of. */
+/* The classes that a table shows. */
 enum part { PART_IO, PART_WAIT, PART_NOT_IO, PART_ALL };
 
 static bool route_overview_is_part(enum part part, int64_t class)
@@ -602,7 +602,7 @@ void overview_put_axis(const struct question *q, struct js *j, const struct sums
 	js_key_int(j, "asked_to", to - q->server->origin);
 }
 
-/* What the sums of everything tell: who made how many calls, and when. */
+/* The answer from the sums of everything: who made how many calls, and when. */
 static int put_figures_of_all(struct question *q, struct js *j, const struct overview *o,
 			      bool brief, double share)
 {

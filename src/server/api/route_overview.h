@@ -4,7 +4,7 @@
 
 #include "server/sums/sums.h"
 
-/* What is told, from one pass. */
+/* The contents of an answer, from one pass. */
 struct overview {
 	struct pass_filter pass_filter;
 	struct sums_axis axis;

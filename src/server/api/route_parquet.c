@@ -16,7 +16,7 @@
 
 #define LOOK_NS (20 * NSEC_PER_MSEC) /* how often its size is looked at: some ten MiB */
 
-/* ---- who looks at its size ---- */
+/* ---- its size is watched ---- */
 
 struct watch {
 	const char *folder;

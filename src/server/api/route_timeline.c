@@ -614,7 +614,7 @@ static bool pixels_are_windows(const struct question *q, int64_t from, int64_t t
 
 /*
  * Where the calls are too many, or pixels long, pixels are windows of the summaries, or several whole ones: what a
- * summary tells of then lies within the pixel that it is painted in.
+ * summary sums up then lies within the pixel that it is painted in.
  */
 static void fit_windows(const struct question *q, struct picture *p)
 {

@@ -13,22 +13,22 @@
 
 #define TURNS_WAIT_MAX 64u /* ten pages that ask six each: they need not ask again */
 #define TURNS_WAIT_NS \
-	120000000000ll /* what four that share the machine may take: then who asks may ask again */
+	120000000000ll /* what four questions that share the machine may take; then the client may ask again */
 
 struct question;
 struct admission_waiter;
 
 struct admission {
-	struct admission_waiter *first; /* in the order of coming */
+	struct admission_waiter *first; /* in the order of arrival */
 	unsigned int waiting;
 };
 
 /*
- * 0; -EAGAIN with q->err where it had no turn, -EINTR where nobody wants its answer any more. Those that run get more time:
- * they share the machine.
+ * 0; -EAGAIN with q->err if it got no turn in that time, -EINTR if its client has gone away. Questions that run get more
+ * time, as they share the machine.
  */
 int admission_take(struct question *q) _must_check_;
 void admission_end(struct question *q);
-/* Waits until no question is being answered, for what can wait. False: the server stops. */
+/* For background work: waits until no question is being answered. False: the server stops. */
 struct server;
 bool admission_idle(struct server *s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cache.c: answers that were given lately, for who asks the same of the same trace. */
+/* cache.c: recent answers, for requests that repeat. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * js.h: JSON documents as they are written, piece by piece, into a struct buf. Failures to get
- * memory stay in `error`, so that only the end checks.
+ * js.h: writes a JSON document piece by piece into a struct buf. A failure to allocate stays in
+ * `error`, so that only the end needs a check.
  *
  *   struct js j = {.to = &out};
  *   js_open(&j, '{');
@@ -30,10 +30,10 @@ void js_uint(struct js *j, uint64_t v);
 void js_float(struct js *j, double v);
 void js_bool(struct js *j, bool v);
 void js_null(struct js *j);
-/* Text of any kind: what is no UTF-8 is told as \xHH first, as `weir query` does. */
+/* Any bytes as a string; bytes that are not UTF-8 are written as \xHH, as `weir query` does. */
 void js_bytes(struct js *j, const void *data, size_t len);
 void js_string(struct js *j, const char *text);
-/* JSON that is there already. */
+/* Text that already is JSON. */
 void js_raw(struct js *j, const void *data, size_t len);
 
 static inline void js_key_int(struct js *j, const char *name, int64_t v)

@@ -15,7 +15,7 @@
 #define ROOM_DEFAULT  (512ull << 20)
 #define ROOM_WORKER   (25ull << 20) /* of one thread of a pass about files, for whatever it does */
 #define ROOM_PER_FILE 100ull	    /* of such a pass, whatever the number of threads */
-/* Left aside for passes that tell no files apart, four at once: they do not wait, what is seen first comes from them. */
+/* Reserved for passes that do not count by file, four at once: they never wait, as the first figures of a page need them. */
 #define ROOM_PASSES	  (64ull << 20)
 #define ROOM_PASSES_SHARE 8u /* but no more than one in so many */
 
@@ -27,19 +27,19 @@ struct memory_budget {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	uint64_t all, left;
-	struct memory_budget_waiter *first; /* who waits, in order */
+	struct memory_budget_waiter *first; /* waiting questions, in order */
 };
 
 void memory_budget_init(struct memory_budget *r, uint64_t bytes);
 void memory_budget_free(struct memory_budget *r);
 /*
- * Once for each question. What it waits is no part of the time that it may take. 0, or -EINTR where nobody wants its
- * answer any more.
+ * Once for each question. The wait does not count as time that the question takes. 0, or -EINTR if its client has gone
+ * away.
  */
 int memory_budget_take(struct question *q, uint64_t bytes) _must_check_;
 /* The same for what sums of all files take. */
 int memory_budget_take_files(struct question *q) _must_check_;
 /* Gives back what it has, if anything. */
 void memory_budget_give(struct question *q);
-/* The same of what no question has any more. */
+/* The same for memory that belongs to no question any more. */
 void memory_budget_return(struct server *s, uint64_t bytes);

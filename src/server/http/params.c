@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* params.c: a parameter that a route does not know is refused: who misspells one shall not get the answer without it. */
+/* params.c: a parameter that a route does not know is refused, so that a misspelt one is not ignored. */
 #include <stdio.h>
 #include <string.h>
 

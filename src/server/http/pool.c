@@ -8,7 +8,7 @@ struct pool {
 	pthread_mutex_t lock;
 	struct engine *engines[RUNNING_MAX];
 	bool busy[RUNNING_MAX];
-	struct engine *wide; /* of who has all of the room */
+	struct engine *wide; /* with all of the memory */
 };
 
 /* ---- engines ---- */
@@ -80,7 +80,7 @@ static int open_engine(struct question *q, struct engine **ret)
 	return r;
 }
 
-/* One with half of the memory stays open for who comes next. */
+/* One with half of the memory stays open for the next question. */
 static int take_half(struct question *q, struct engine **ret)
 {
 	struct pool *p = q->server->pool;

@@ -9,16 +9,16 @@
 int pool_new(struct pool **ret, struct server *s);
 void pool_free(struct pool *p);
 /*
- * An engine that nobody uses, opened where there is none yet; the request's client going away, or its
- * deadline, interrupts it from now on. Two may be taken at once, each with half of the memory that questions
+ * A free engine, opened if there is none yet. It is interrupted when the request's client goes away or its
+ * deadline passes. Two may be taken at once, each with half of the memory that questions
  * share; others wait. Errors as engine_open()'s, as 503.
  */
 int pool_take(struct question *q, struct engine **ret);
-/* The same for who makes no rows with it, but a text of SQL: waits for no memory. */
+/* The same to translate a plan to SQL without running it: does not wait for memory. */
 int pool_take_for_text(struct question *q, struct engine **ret);
 void pool_give(struct question *q, struct engine *e);
 /*
- * True where that memory was not enough and all of it may be: what was answered is forgotten, ask once more. Where all
- * was not enough the error says so.
+ * True if half of the memory was not enough and all of it may be: the answer so far is dropped; ask once more. If all
+ * was not enough, the error says so.
  */
 bool pool_again(struct question *q, int r);

@@ -143,7 +143,7 @@ static bool lock_to_write(struct server *s)
 	return pthread_rwlock_timedwrlock(&s->lock, &until) == 0;
 }
 
-/* With the lock: takes what is new; 1 where there is anything to tell. */
+/* With the lock: takes what is new; 1 if viewers are to be notified. */
 static int server_refresh(struct server *s, bool more, struct error *err)
 {
 	uint64_t users = store_user_changes(s->store), version;

@@ -32,7 +32,7 @@ struct server;
 
 /* Opens the traces and listens on 127.0.0.1. */
 int server_start(struct server **ret, const struct server_options *opt, struct error *err);
-/* Looks for what was recorded since, and tells those who wait for it. Call it a few times a second.
+/* Looks for new blocks and wakes the requests that wait for them. Call it a few times a second.
  * A trace that cannot be read any more is an error. */
 int server_tick(struct server *s, struct error *err);
 /* http://127.0.0.1:7373/#token=... */
