@@ -139,6 +139,8 @@ static void give_call(struct rig *t, const char *name, int64_t ret, uint64_t wan
 	size_t len = snprintf(path, sizeof(path), "/folder/%s", name);
 	int given;
 
+	if (!strcmp(name, "."))
+		len = strlen("/folder"); /* a path is tidy */
 	memcpy(r.text, name, r.n.len);
 	r.op.call = t->ops++;
 	r.op.head.size = sizeof(r.op) + sizeof(r.n) + align_up(r.n.len, 8);
@@ -378,6 +380,10 @@ static void test_fates(void **state)
 	give_file(&t, 10, 10, "a", true);
 	give_file(&t, 11, 11, "b", true);
 	assert_true(leads_to(&t, "/folder/a", 10) && leads_to(&t, "b", 11));
+	assert_true(leads_to(&t, "/folder//./a", 10) && leads_to(&t, "./b", 11));
+	assert_true(leads_to(&t, ".", FOLDER) && leads_to(&t, "/folder/", FOLDER));
+	/* By ".." it may lead elsewhere, and what is no folder has nothing in it. */
+	assert_false(leads_to(&t, "../folder/a", 10) || leads_to(&t, "a/", 10) || leads_to(&t, "a/.", 10));
 	/* What nobody has seen is no folder with files that somebody has. */
 	call_paths(&t, "rename", "/folder/x", "/folder/y", 0);
 	call_paths(&t, "rename", "x", "y", 0);

@@ -263,7 +263,7 @@ bool names_selected(const struct names *n, uint64_t file)
 	return bit_get(&n->selected, file) || (file && !bit_get(&n->seen, file));
 }
 
-/* base + "/" + argument; never collapses `..` or symbolic links. */
+/* base + "/" + argument, as it stands. */
 static int path_compose(struct names *n, const struct name_query *q, struct bytes base)
 {
 	int r = 0;
@@ -379,13 +379,47 @@ static bool find_path(struct names *n, uint64_t root, struct bytes path, uint64_
 }
 
 /*
- * The path of what a call changed as files' records have it: "/a/./b//" is "/a/b". False where that is not known: it goes back
- * by "..", or starts from an unknown folder. Symbolic links are not seen.
+ * Whether a path may be another name of a folder than the one by which its files are known: a symbolic link on its way. The
+ * kernel's records have none, so neither has what lies directly in a folder that they name.
+ */
+static bool path_is_real(const struct names *n, const struct name_query *q, struct bytes base,
+			 struct bytes path)
+{
+	size_t len = folder_len(path);
+
+	if (base.data && !memchr(q->text, '/', q->len))
+		return true;
+	return !len || map_get(&n->folders, path_hash(q->root, path.data, len), NULL);
+}
+
+/* True of "/a/b", where path_tidy() has nothing to change. */
+static bool path_is_tidy(struct bytes path)
+{
+	const uint8_t *part = path.data, *end = path.data + path.len;
+
+	if (path.len < 2 || *part != '/')
+		return false;
+	while (part < end) {
+		const uint8_t *from = part + 1;
+		const uint8_t *slash = from < end ? memchr(from, '/', (size_t)(end - from)) : NULL;
+
+		part = slash ? slash : end;
+		if (part == from || (part - from <= 2 && *from == '.' && part[-1] == '.'))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The path as files' records have it: "/a/./b//" is "/a/b", "/." is "/". False where that is not known, and the path stays: it
+ * goes back by "..", or starts from an unknown folder. Symbolic links are not seen.
  */
 static bool path_tidy(struct names *n, struct bytes *path)
 {
 	size_t at = 0, part;
 
+	if (path_is_tidy(*path))
+		return true;
 	buf_clear(&n->tidy);
 	if (!path->len || path->data[0] != '/' || buf_reserve(&n->tidy, path->len) < 0)
 		return false;
@@ -401,32 +435,23 @@ static bool path_tidy(struct names *n, struct bytes *path)
 		if (buf_append(&n->tidy, "/", 1) < 0 || buf_append(&n->tidy, from, part) < 0)
 			return false;
 	}
+	if (!n->tidy.len && buf_append(&n->tidy, "/", 1) < 0)
+		return false;
 	*path = (struct bytes){n->tidy.data, n->tidy.len};
 	return true;
 }
 
 /*
- * Whether a path may be another name of a folder than the one by which its files are known: a symbolic link on its way. The
- * kernel's records have none, so neither has what lies directly in a folder that they name.
+ * What the call did to the name: the files that had it, or one below it, are not found by it any more. `path` is tidy, or
+ * nobody knows which it is.
  */
-static bool path_is_real(const struct names *n, const struct name_query *q, struct bytes base,
-			 struct bytes path)
-{
-	size_t len = folder_len(path);
-
-	if (base.data && !memchr(q->text, '/', q->len))
-		return true;
-	return !len || map_get(&n->folders, path_hash(q->root, path.data, len), NULL);
-}
-
-/* What the call did to the name: the files that had it, or one below it, are not found by it any more. */
 static void name_changed(struct names *n, const struct name_query *q, struct bytes base,
-			 struct bytes path, const struct wire_file *known)
+			 struct bytes path, bool is_tidy, const struct wire_file *known)
 {
 	bool alone = q->fate != NAME_MOVES || (known && !S_ISDIR(known->mode));
 	uint64_t hash;
 
-	if (q->fate == NAME_COVERS || !path_tidy(n, &path)) {
+	if (q->fate == NAME_COVERS || !is_tidy) {
 		names_forget(n);
 		return;
 	}
@@ -443,17 +468,27 @@ static int resolve_known(struct names *n, const struct name_query *q, struct byt
 			 uint64_t *ret_file)
 {
 	struct bytes base = names_get(n, q->base), path;
+	const struct wire_file *known = NULL;
+	bool is_tidy, leads_into; /* "x/" and "x/." */
 	int r = path_compose(n, q, base);
 
 	if (r < 0)
 		return r;
 	path = (struct bytes){n->composed.data ? n->composed.data : (uint8_t *)"", n->composed.len};
+	leads_into = (path.len > 1 && path.data[path.len - 1] == '/') ||
+		     (path.len > 2 && !memcmp(path.data + path.len - 2, "/.", 2));
+	is_tidy = path_tidy(n, &path);
 	*ret_path = path;
-	if (!q->may_know || q->fate == NAME_NEW || !find_path(n, q->root, path, ret_file))
+	*ret_file = 0;
+	if (q->may_know && q->fate != NAME_NEW && find_path(n, q->root, path, ret_file))
+		known = records_get(n->files, *ret_file, NULL);
+	if (leads_into && !(known && S_ISDIR(known->mode))) {
+		/* a symbolic link has this path, and what it leads to is meant */
+		known = NULL;
 		*ret_file = 0;
+	}
 	if (q->fate != NAME_STAYS)
-		name_changed(n, q, base, path,
-			     *ret_file ? records_get(n->files, *ret_file, NULL) : NULL);
+		name_changed(n, q, base, path, is_tidy, known);
 	return 0;
 }
 
