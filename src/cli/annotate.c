@@ -230,8 +230,10 @@ static int run_engine(const struct annotate_opts *o, struct interrupt *it, struc
 /* A closed trace, alone: its ids are those of the file. */
 static int annotate_open_trace(const char *path, struct store **ret, struct error *err)
 {
-	int r = store_open(ret, &path, 1, err);
+	int r = input_is_path(path, err);
 
+	if (r >= 0)
+		r = store_open(ret, &path, 1, err);
 	if (r < 0)
 		return r;
 	if (store_trace_count(*ret) != 1)

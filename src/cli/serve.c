@@ -139,8 +139,8 @@ static int serve_main(const void *opts, int argc, char **argv)
 {
 	const struct serve_opts *o = opts;
 	static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
-	size_t count = o->inputs.count + (size_t)argc;
-	_cleanup_free_ const char **paths = calloc(count + 1, sizeof(*paths));
+	const struct read_flags inputs = {.inputs = o->inputs};
+	_cleanup_free_ const char **paths = NULL;
 	_cleanup_(server_stopp) struct server *server = NULL;
 	struct server_options options = {
 		.port = (uint16_t)o->port,
@@ -164,16 +164,9 @@ static int serve_main(const void *opts, int argc, char **argv)
 	mallopt(M_MMAP_THRESHOLD, 256 << 10);
 	if (check_limits(o))
 		return 2;
-	if (!paths)
-		return fail(&(struct error){.code = -ENOMEM});
-	for (size_t i = 0; i < o->inputs.count; i++)
-		paths[i] = o->inputs.items[i];
-	for (int i = 0; i < argc; i++)
-		paths[o->inputs.count + (size_t)i] = argv[i];
-	if (!count)
-		paths[count++] = TRACE_DEFAULT;
+	if (read_flags_paths(&inputs, argc, argv, &paths, &options.path_count, &err) < 0)
+		return fail(&err);
 	options.paths = paths;
-	options.path_count = count;
 	/* before the server's threads are there, so that none of them is ended by one */
 	sigemptyset(&signals);
 	for (size_t i = 0; i < ARRAY_SIZE(ending); i++)

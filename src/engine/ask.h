@@ -2,10 +2,10 @@
 /*
  * ask.h: an engine's two verbs: ask() a plan for an answer, scan() for an ordered stream of rows.
  *
- * Translating a plan is one file per engine (duckdb/translate.c); docs/howto/add-an-engine.md tells
- * how. The answer is read as every result of an engine is (engine.h): columns are plan_output(),
- * values by their type: ints of any kind engine_result_int(), QUERY_FLOAT engine_result_float(),
- * texts, entities (by name) and packed histograms engine_result_bytes().
+ * Translating a plan is one folder per engine (duckdb/translate/); docs/howto/add-an-engine.md describes it. The answer is
+ * read as every result of an engine is (engine.h): columns are plan_output(), values by their type: ints of any kind
+ * engine_result_int(), QUERY_FLOAT engine_result_float(), texts, entities (by name) and packed histograms
+ * engine_result_bytes().
  */
 #pragma once
 
@@ -20,14 +20,22 @@ struct ask_options {
 };
 
 /*
- * Runs the plan over the blocks that are committed now. opt may be NULL. -EINTR, -ENOMEM (the
+ * Runs the plan over the rows that are committed now. opt may be NULL. -EINTR, -ENOMEM (the
  * message says which bound and how to raise it), -EIO. The plan must outlive the answer.
  */
-int engine_ask(struct engine *e, const struct plan *p, const struct ask_options *opt,
-	       struct engine_result **ret, struct error *err);
-/* The statement(s) that engine_ask() would run, for --explain; they can be given to `weir sql`. 0,
- * -ENOMEM, -EINVAL. */
-int engine_explain(struct engine *e, const struct plan *p, struct buf *out, struct error *err);
+static inline int engine_ask(struct engine *e, const struct plan *p, const struct ask_options *opt,
+			     struct engine_result **ret, struct error *err)
+{
+	return e->ops->ask(e, p, opt, ret, err);
+}
+/* The statement(s) that engine_ask() would run, for --explain; those of the embedded engine can be given to `weir sql`.
+ * 0, -ENOMEM, -EINVAL. */
+static inline int engine_explain(struct engine *e, const struct plan *p, struct buf *out,
+				 struct error *err)
+{
+	return e->ops->explain ? e->ops->explain(e, p, out, err)
+			       : engine_cannot(e, "explain a pipeline", err);
+}
 
 /* One step of a plan that was run with `analyze`. */
 struct ask_step {
@@ -35,29 +43,44 @@ struct ask_step {
 	uint64_t rows; /* that came out */
 	int64_t time_ns;
 };
-size_t engine_answer_steps(const struct engine_result *r, const struct ask_step **ret);
-/* A distinct() that went over DISTINCT_EXACT_MAX: the value is an estimate. */
-bool engine_result_estimated(const struct engine_result *r, size_t column);
+static inline size_t engine_answer_steps(const struct engine_result *r, const struct ask_step **ret)
+{
+	*ret = r->steps;
+	return r->step_count;
+}
 
 /*
  * The same plan again and again over a growing trace: partial results are kept by group, each
  * refresh reads new blocks only. Plans that are not grouped keep what sort and head need.
  */
-struct engine_follow;
-int engine_follow_new(struct engine_follow **ret, struct engine *e, const struct plan *p,
-		      struct error *err);
-void engine_follow_free(struct engine_follow *f);
+struct engine_follow {
+	const struct engine_ops *ops; /* the head of every engine's own struct */
+};
+static inline int engine_follow_new(struct engine_follow **ret, struct engine *e,
+				    const struct plan *p, struct error *err)
+{
+	return e->ops->follow ? e->ops->follow(ret, e, p, err)
+			      : engine_cannot(e, "follow rows as they come", err);
+}
+static inline void engine_follow_free(struct engine_follow *f)
+{
+	if (f)
+		f->ops->follow_free(f);
+}
 DEFINE_CLEANUP(struct engine_follow *, engine_follow_free)
 /* Looks for new blocks (store_refresh()) and gives the answer over everything so far. */
-int engine_follow_refresh(struct engine_follow *f, struct engine_result **ret, struct error *err);
+static inline int engine_follow_refresh(struct engine_follow *f, struct engine_result **ret,
+					struct error *err)
+{
+	return f->ops->follow_refresh(f, ret, err);
+}
 
-/* ---- scan: needs no library ---- */
+/* ---- scan ---- */
 
 /*
  * Rows of one table in the trace's order (order.h: events by their end, traces merged by it), the filter
  * applied, blocks that cannot match skipped. Memory: a decoded block a trace, of op two.
  */
-struct engine_scan;
 struct scan_request {
 	enum table_id table;
 	uint64_t columns;	   /* set of columns wanted; the filter's are added */
@@ -65,20 +88,52 @@ struct scan_request {
 	const struct expr *filter; /* NULL: all */
 	bool follow;		   /* at the end wait for more: next() gives 0 rows then */
 };
+/* Over trace files: needs no engine. */
 int engine_scan_new(struct engine_scan **ret, struct store *s, const struct scan_request *q,
 		    struct error *err);
-void engine_scan_free(struct engine_scan *s);
+/* Over the rows that an engine holds. */
+static inline int engine_scan_of(struct engine_scan **ret, struct engine *e,
+				 const struct scan_request *q, struct error *err)
+{
+	return e->ops->scan(e, q, ret, err);
+}
+
+struct engine_scan_ops {
+	ssize_t (*next)(struct engine_scan *s, const struct batch **ret_batch,
+			const uint32_t **ret_rows, struct error *err);
+	int64_t (*end)(const struct engine_scan *s, uint32_t row);
+	void (*progress)(const struct engine_scan *s, uint64_t *ret_done, uint64_t *ret_total);
+	void (*free)(struct engine_scan *s);
+};
+struct engine_scan {
+	const struct engine_scan_ops *ops; /* the head of every kind's own struct */
+};
+static inline void engine_scan_free(struct engine_scan *s)
+{
+	if (s)
+		s->ops->free(s);
+}
 DEFINE_CLEANUP(struct engine_scan *, engine_scan_free)
 /*
  * The next rows: numbers rows[0 .. n) of *ret_batch, both valid until the next call. The count; 0
  * at the end (with `follow`: nothing new yet); negative.
  */
-ssize_t engine_scan_next(struct engine_scan *s, const struct batch **ret_batch,
-			 const uint32_t **ret_rows, struct error *err);
+static inline ssize_t engine_scan_next(struct engine_scan *s, const struct batch **ret_batch,
+				       const uint32_t **ret_rows, struct error *err)
+{
+	return s->ops->next(s, ret_batch, ret_rows, err);
+}
 /* When a row of the batch that engine_scan_next() gave last ended, as order.h has it; 0 where rows are not events. */
-int64_t engine_scan_end(const struct engine_scan *s, uint32_t row);
+static inline int64_t engine_scan_end(const struct engine_scan *s, uint32_t row)
+{
+	return s->ops->end(s, row);
+}
 /* Blocks looked at and all; any thread. */
-void engine_scan_progress(const struct engine_scan *s, uint64_t *ret_done, uint64_t *ret_total);
+static inline void engine_scan_progress(const struct engine_scan *s, uint64_t *ret_done,
+					uint64_t *ret_total)
+{
+	s->ops->progress(s, ret_done, ret_total);
+}
 
 /* ---- merge: several tables as one stream ---- */
 
@@ -95,6 +150,9 @@ void engine_scan_progress(const struct engine_scan *s, uint64_t *ret_done, uint6
 struct engine_merge;
 int engine_merge_new(struct engine_merge **ret, struct store *s, const struct scan_request *q,
 		     size_t count, struct error *err);
+/* The same of the rows that an engine holds. */
+int engine_merge_of(struct engine_merge **ret, struct engine *e, const struct scan_request *q,
+		    size_t count, struct error *err);
 void engine_merge_free(struct engine_merge *m);
 DEFINE_CLEANUP(struct engine_merge *, engine_merge_free)
 /* The next run of rows of one table, valid until the next call. How many; 0 at the end, negative on failure. */

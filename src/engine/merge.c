@@ -28,8 +28,9 @@ void engine_merge_free(struct engine_merge *m)
 	free(m);
 }
 
-int engine_merge_new(struct engine_merge **ret, struct store *s, const struct scan_request *q,
-		     size_t count, struct error *err)
+/* Of the store, or where that is NULL of the engine. */
+static int merge_open(struct engine_merge **ret, struct store *s, struct engine *e,
+		      const struct scan_request *q, size_t count, struct error *err)
 {
 	_cleanup_(engine_merge_freep) struct engine_merge *m = NULL;
 
@@ -41,13 +42,26 @@ int engine_merge_new(struct engine_merge **ret, struct store *s, const struct sc
 		int r;
 
 		assert(schema_table(q[i].table)->kind == TABLE_IS_EVENTS && !q[i].follow);
-		r = engine_scan_new(&m->sources[i].scan, s, &q[i], err);
+		r = s ? engine_scan_new(&m->sources[i].scan, s, &q[i], err)
+		      : engine_scan_of(&m->sources[i].scan, e, &q[i], err);
 		if (r < 0)
 			return r;
 		m->count++;
 	}
 	*ret = TAKE_PTR(m);
 	return 0;
+}
+
+int engine_merge_new(struct engine_merge **ret, struct store *s, const struct scan_request *q,
+		     size_t count, struct error *err)
+{
+	return merge_open(ret, s, NULL, q, count, err);
+}
+
+int engine_merge_of(struct engine_merge **ret, struct engine *e, const struct scan_request *q,
+		    size_t count, struct error *err)
+{
+	return merge_open(ret, NULL, e, q, count, err);
 }
 
 /* Sees that the source has rows at hand, or has ended. */

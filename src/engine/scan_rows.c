@@ -25,7 +25,8 @@ struct stream {
 	size_t at, count;	   /* of rows */
 };
 
-struct engine_scan {
+struct scan_rows {
+	struct engine_scan head;
 	struct store *store;
 	struct scan_request q;
 	uint64_t filter_columns, columns;
@@ -42,7 +43,7 @@ struct engine_scan {
 	_Atomic uint64_t done, total;
 };
 
-static void streams_free(struct engine_scan *s)
+static void streams_free(struct scan_rows *s)
 {
 	for (size_t i = 0; i < s->stream_count; i++) {
 		store_cursor_free(s->streams[i].cursor);
@@ -52,10 +53,15 @@ static void streams_free(struct engine_scan *s)
 	free(s->streams);
 }
 
-void engine_scan_free(struct engine_scan *s)
+static struct scan_rows *scan_rows_of(struct engine_scan *scan)
 {
-	if (!s)
-		return;
+	return (struct scan_rows *)scan;
+}
+
+static void scan_rows_free(struct engine_scan *scan)
+{
+	struct scan_rows *s = scan_rows_of(scan);
+
 	streams_free(s);
 	live_free(&s->live);
 	if (s->scratch)
@@ -65,7 +71,7 @@ void engine_scan_free(struct engine_scan *s)
 	free(s);
 }
 
-static int make_streams(struct engine_scan *s)
+static int make_streams(struct scan_rows *s)
 {
 	size_t per_trace = s->q.table == TABLE_OP ? 2 : 1;
 	size_t count = store_trace_count(s->store) * per_trace;
@@ -83,7 +89,7 @@ static int make_streams(struct engine_scan *s)
 	return 0;
 }
 
-static void count_blocks(struct engine_scan *s)
+static void count_blocks(struct scan_rows *s)
 {
 	uint64_t total = 0;
 
@@ -92,44 +98,8 @@ static void count_blocks(struct engine_scan *s)
 	atomic_store(&s->total, total);
 }
 
-int engine_scan_new(struct engine_scan **ret, struct store *store, const struct scan_request *q,
-		    struct error *err)
-{
-	_cleanup_(engine_scan_freep) struct engine_scan *s = calloc(1, sizeof(*s));
-	int r;
-
-	if (!s)
-		return error_errno(err, -ENOMEM, "cannot read the trace");
-	s->store = store;
-	s->q = *q;
-	s->columns = q->columns;
-	s->dimension = schema_is_dimension(q->table);
-	s->events = schema_table(q->table)->kind == TABLE_IS_EVENTS;
-	if (s->events || !order_open(q->from, q->to))
-		s->filter_columns = order_columns(q->table);
-	r = make_streams(s);
-	if (r < 0)
-		return error_errno(err, r, "cannot read the trace");
-	if (q->filter) {
-		s->filter_columns |= expr_columns(q->filter);
-		r = eval_new(&s->eval, &q->filter, 1, err);
-		if (r >= 0)
-			r = eval_scratch_new(&s->scratch, s->eval);
-		if (r < 0)
-			return error_errno(err, r, "cannot prepare the filter");
-		s->names_due = true;
-	}
-	if (s->dimension)
-		r = live_make(&s->live, store, store_block_count(store), q->table, err);
-	if (r < 0)
-		return r;
-	count_blocks(s);
-	*ret = TAKE_PTR(s);
-	return 0;
-}
-
 /* False where no row of the block can pass. */
-static bool scan_rows_block_can_pass(const struct engine_scan *s, size_t block)
+static bool scan_rows_block_can_pass(const struct scan_rows *s, size_t block)
 {
 	const struct store_block *b = store_block(s->store, block);
 
@@ -139,7 +109,7 @@ static bool scan_rows_block_can_pass(const struct engine_scan *s, size_t block)
 }
 
 /* The rows of a dimension table's block that hold. */
-static size_t live_rows(const struct engine_scan *s, size_t block, uint32_t *out)
+static size_t live_rows(const struct scan_rows *s, size_t block, uint32_t *out)
 {
 	for (size_t k = 0; k < s->live.block_count; k++) {
 		size_t n = s->live.from[k + 1] - s->live.from[k];
@@ -153,7 +123,7 @@ static size_t live_rows(const struct engine_scan *s, size_t block, uint32_t *out
 }
 
 /* Chooses the rows of the batch at hand; how many, or negative. */
-static ssize_t scan_rows_choose_rows(struct engine_scan *s, struct stream *t, size_t block)
+static ssize_t scan_rows_choose_rows(struct scan_rows *s, struct stream *t, size_t block)
 {
 	ssize_t n = (ssize_t)t->batch->rows;
 	const uint32_t *in = NULL;
@@ -168,7 +138,7 @@ static ssize_t scan_rows_choose_rows(struct engine_scan *s, struct stream *t, si
 	return n;
 }
 
-static int stream_room(struct engine_scan *s, struct stream *t)
+static int stream_room(struct scan_rows *s, struct stream *t)
 {
 	int r = 0;
 
@@ -203,7 +173,7 @@ static void sort_rows(uint32_t *rows, size_t n, int64_t *ends)
 }
 
 /* Decodes a block and chooses its rows. 0 (t->batch stays NULL where none passed) or negative. */
-static int stream_take(struct engine_scan *s, struct stream *t, size_t block, struct error *err)
+static int stream_take(struct scan_rows *s, struct stream *t, size_t block, struct error *err)
 {
 	ssize_t n;
 	int r = stream_room(s, t);
@@ -233,7 +203,7 @@ static int stream_take(struct engine_scan *s, struct stream *t, size_t block, st
 }
 
 /* Goes to the stream's next row; batch is NULL where there is none yet. */
-static int scan_rows_stream_advance(struct engine_scan *s, struct stream *t, struct error *err)
+static int scan_rows_stream_advance(struct scan_rows *s, struct stream *t, struct error *err)
 {
 	size_t blocks = store_block_count(s->store);
 
@@ -271,7 +241,7 @@ static bool comes_first(const struct stream *a, int64_t end, const struct stream
 }
 
 /* How many rows of t can be given before another stream's turn. */
-static size_t run_length(const struct engine_scan *s, const struct stream *t)
+static size_t run_length(const struct scan_rows *s, const struct stream *t)
 {
 	size_t n = t->count - t->at;
 
@@ -289,7 +259,7 @@ static size_t run_length(const struct engine_scan *s, const struct stream *t)
 }
 
 /* Prepares the first call, and with `follow` each that found nothing: what came since. */
-static int scan_rows_look_again(struct engine_scan *s, struct error *err)
+static int scan_rows_look_again(struct scan_rows *s, struct error *err)
 {
 	int r = 0;
 
@@ -319,7 +289,7 @@ static int scan_rows_look_again(struct engine_scan *s, struct error *err)
 	return r;
 }
 
-static struct stream *first_stream(struct engine_scan *s)
+static struct stream *first_stream(struct scan_rows *s)
 {
 	struct stream *first = NULL;
 
@@ -332,7 +302,7 @@ static struct stream *first_stream(struct engine_scan *s)
 	return first;
 }
 
-static int advance_all(struct engine_scan *s, struct error *err)
+static int advance_all(struct scan_rows *s, struct error *err)
 {
 	for (size_t i = 0; i < s->stream_count; i++) {
 		int r = scan_rows_stream_advance(s, &s->streams[i], err);
@@ -346,9 +316,10 @@ static int advance_all(struct engine_scan *s, struct error *err)
 	return 0;
 }
 
-ssize_t engine_scan_next(struct engine_scan *s, const struct batch **ret_batch,
-			 const uint32_t **ret_rows, struct error *err)
+static ssize_t scan_rows_next(struct engine_scan *scan, const struct batch **ret_batch,
+			      const uint32_t **ret_rows, struct error *err)
 {
+	struct scan_rows *s = scan_rows_of(scan);
 	struct stream *t;
 	size_t n;
 	int r = s->begun ? 0 : scan_rows_look_again(s, err);
@@ -376,13 +347,62 @@ ssize_t engine_scan_next(struct engine_scan *s, const struct batch **ret_batch,
 	return (ssize_t)n;
 }
 
-int64_t engine_scan_end(const struct engine_scan *s, uint32_t row)
+static int64_t scan_rows_end(const struct engine_scan *scan, uint32_t row)
 {
-	return s->given->ends[row];
+	return ((const struct scan_rows *)scan)->given->ends[row];
 }
 
-void engine_scan_progress(const struct engine_scan *s, uint64_t *ret_done, uint64_t *ret_total)
+static void scan_rows_progress(const struct engine_scan *scan, uint64_t *ret_done,
+			       uint64_t *ret_total)
 {
+	const struct scan_rows *s = (const struct scan_rows *)scan;
+
 	*ret_done = atomic_load(&s->done);
 	*ret_total = atomic_load(&s->total);
+}
+
+static const struct engine_scan_ops scan_rows_ops = {
+	.next = scan_rows_next,
+	.end = scan_rows_end,
+	.progress = scan_rows_progress,
+	.free = scan_rows_free,
+};
+
+int engine_scan_new(struct engine_scan **ret, struct store *store, const struct scan_request *q,
+		    struct error *err)
+{
+	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	struct scan_rows *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return error_errno(err, -ENOMEM, "cannot read the trace");
+	s->head.ops = &scan_rows_ops;
+	scan = &s->head;
+	s->store = store;
+	s->q = *q;
+	s->columns = q->columns;
+	s->dimension = schema_is_dimension(q->table);
+	s->events = schema_table(q->table)->kind == TABLE_IS_EVENTS;
+	if (s->events || !order_open(q->from, q->to))
+		s->filter_columns = order_columns(q->table);
+	r = make_streams(s);
+	if (r < 0)
+		return error_errno(err, r, "cannot read the trace");
+	if (q->filter) {
+		s->filter_columns |= expr_columns(q->filter);
+		r = eval_new(&s->eval, &q->filter, 1, err);
+		if (r >= 0)
+			r = eval_scratch_new(&s->scratch, s->eval);
+		if (r < 0)
+			return error_errno(err, r, "cannot prepare the filter");
+		s->names_due = true;
+	}
+	if (s->dimension)
+		r = live_make(&s->live, store, store_block_count(store), q->table, err);
+	if (r < 0)
+		return r;
+	count_blocks(s);
+	*ret = TAKE_PTR(scan);
+	return 0;
 }

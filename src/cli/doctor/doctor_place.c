@@ -14,6 +14,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/terminal/format.h"
 #include "cli/options/shared.h"
+#include "engine/engine.h"
 #include "privilege/privilege.h"
 
 #define CALLS_PER_SECOND 400000 /* a busy server, for how long the disk lasts */
@@ -101,9 +102,6 @@ void doctor_check_tracers(struct doctor *d)
 
 /* ---- reading ---- */
 
-#ifdef WEIR_ENGINE
-#	include "engine/engine.h"
-
 /* An empty trace in a folder of its own, for the engine to open. */
 static int make_trace(char *folder, char *path, size_t size, struct error *err)
 {
@@ -123,36 +121,33 @@ static void check_engine(struct doctor *d)
 	char folder[] = "/tmp/weir-doctor-XXXXXX", path[64] = "";
 	const char *const paths[] = {path};
 	_cleanup_(store_freep) struct store *s = NULL;
-	struct engine *e = NULL;
+	_cleanup_(engine_freep) struct engine *e = NULL;
+	const char *remedy, *version = NULL, *library = NULL;
 	struct error err = {0};
-	const char *remedy;
 	int r = make_trace(folder, path, sizeof(path), &err);
 
 	if (r >= 0)
 		r = store_open(&s, paths, 1, &err);
 	if (r >= 0)
 		r = engine_open(&e, s, &(struct engine_options){.threads = 1}, &err);
+	if (r >= 0)
+		r = engine_probe(NULL, &version, &library, &err);
 	/* "what is wrong: what to do" */
 	remedy = r < 0 ? strstr(err.message, ": ") : NULL;
-	if (r < 0)
+	if (r == -EOPNOTSUPP)
+		doctor_add(d, DOCTOR_NONE, "query, sql, serve",
+			   "use a weir that was built with -Dengine=true",
+			   "this weir was built without it");
+	else if (r < 0)
 		doctor_add(d, DOCTOR_WARN, "query, sql, serve", remedy ? remedy + 2 : NULL, "%.*s",
 			   (int)(remedy ? (size_t)(remedy - err.message) : strlen(err.message)),
 			   err.message);
 	else
-		doctor_add(d, DOCTOR_OK, "query, sql, serve", NULL, "libduckdb %s, %s",
-			   engine_version(e), engine_library(e));
-	engine_free(e);
+		doctor_add(d, DOCTOR_OK, "query, sql, serve", NULL, "libduckdb %s, %s", version,
+			   library);
 	unlink(path);
 	rmdir(folder);
 }
-#else
-static void check_engine(struct doctor *d)
-{
-	doctor_add(d, DOCTOR_NONE, "query, sql, serve",
-		   "use a weir that was built with -Dengine=true",
-		   "this weir was built without it");
-}
-#endif
 
 static void check_disk(struct doctor *d)
 {

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/when.h"
 #include "cli/record/cgroups.h"
+#include "engine/engine.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -221,28 +222,81 @@ bool record_flags_no_target(const struct record_flags *f)
 	       !s->units.count && !s->containers.count && !s->cgroups.count;
 }
 
-int read_flags_open(const struct read_flags *f, int argc, char **argv, struct store **ret,
-		    struct error *err)
+static const char *input_at(const struct read_flags *f, char **argv, size_t i)
+{
+	return i < f->inputs.count ? f->inputs.items[i] : argv[i - f->inputs.count];
+}
+
+int read_flags_address(const struct read_flags *f, int argc, char **argv, const char **ret,
+		       struct error *err)
+{
+	size_t count = f->inputs.count + (size_t)argc;
+
+	*ret = NULL;
+	for (size_t i = 0; i < count; i++) {
+		const char *text = input_at(f, argv, i);
+		int r = engine_address(text, err);
+
+		if (r < 0)
+			return r;
+		if (r > 0 && count > 1)
+			return error_set(err, -EINVAL,
+					 "'%.200s' is an engine's address: it is asked by itself, "
+					 "without another trace",
+					 text);
+		if (r > 0)
+			*ret = text;
+	}
+	return 0;
+}
+
+int input_is_path(const char *text, struct error *err)
+{
+	int r = engine_address(text, err);
+
+	return r <= 0 ? r
+		      : error_set(err, -EINVAL,
+				  "'%.200s' is an engine's address, and this command reads trace "
+				  "files; weir query takes it",
+				  text);
+}
+
+int read_flags_paths(const struct read_flags *f, int argc, char **argv, const char ***ret,
+		     size_t *ret_count, struct error *err)
 {
 	size_t count = f->inputs.count + (size_t)argc;
 	_cleanup_free_ const char **paths = calloc(count + 1, sizeof(*paths));
-	bool found;
 
 	if (!paths)
 		return error_set(err, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < f->inputs.count; i++)
-		paths[i] = f->inputs.items[i];
-	for (int i = 0; i < argc; i++)
-		paths[f->inputs.count + (size_t)i] = argv[i];
+	for (size_t i = 0; i < count; i++) {
+		int r;
+
+		paths[i] = input_at(f, argv, i);
+		r = input_is_path(paths[i], err);
+		if (r < 0)
+			return r;
+	}
 	if (count == 0) {
 		paths[count++] = TRACE_DEFAULT;
-		found = access(TRACE_DEFAULT, F_OK) == 0;
-		if (!found)
+		if (access(TRACE_DEFAULT, F_OK) < 0)
 			return error_set(err, -ENOENT,
 					 "no " TRACE_DEFAULT " in this folder; name a trace with "
 					 "-i, or make one: weir record -- CMD");
 	}
-	return store_open(ret, paths, count, err);
+	*ret = TAKE_PTR(paths);
+	*ret_count = count;
+	return 0;
+}
+
+int read_flags_open(const struct read_flags *f, int argc, char **argv, struct store **ret,
+		    struct error *err)
+{
+	_cleanup_free_ const char **paths = NULL;
+	size_t count;
+	int r = read_flags_paths(f, argc, argv, &paths, &count, err);
+
+	return r < 0 ? r : store_open(ret, paths, count, err);
 }
 
 static int parse_time(const char *option, const char *text, const struct read_flags *f,

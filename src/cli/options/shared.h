@@ -127,7 +127,18 @@ int read_flags_select(const struct read_flags *f, struct select *ret, struct err
 /* True where nothing says what to record: no -p, -a, --unit, ... and no command. */
 bool record_flags_no_target(const struct record_flags *f);
 
-/* Opens the traces of -i and of the arguments left over; TRACE_DEFAULT where there are none. */
+/*
+ * The address of an engine (engine/engine.h), where the only input is one; NULL: the inputs are paths. -EINVAL: an address
+ * that no engine takes, or one among several inputs.
+ */
+int read_flags_address(const struct read_flags *f, int argc, char **argv, const char **ret,
+		       struct error *err);
+/* For commands that read trace files: -EINVAL where the text is an address. */
+int input_is_path(const char *text, struct error *err);
+/* The paths of -i and of the arguments left over; TRACE_DEFAULT where there are none. free() *ret. */
+int read_flags_paths(const struct read_flags *f, int argc, char **argv, const char ***ret,
+		     size_t *ret_count, struct error *err);
+/* Opens the traces of these paths. */
 int read_flags_open(const struct read_flags *f, int argc, char **argv, struct store **ret,
 		    struct error *err);
 /* --from and --to against the trace's first and last time; INT64_MIN and INT64_MAX where not given.

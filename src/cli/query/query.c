@@ -54,10 +54,15 @@ static int find_range(struct query_session *s, int64_t *ret_from, int64_t *ret_t
 {
 	const struct read_flags *f = &s->opts->read;
 	int64_t first, last;
+	int r;
 
-	if (s->opts->follow)
+	if (s->opts->follow && s->store)
 		wait_for_begin(s);
-	store_range(s->store, &first, &last);
+	if (s->store)
+		store_range(s->store, &first, &last);
+	r = s->store ? 0 : engine_range(s->engine, &first, &last, err);
+	if (r < 0)
+		return r;
 	if (first == INT64_MIN)
 		first = last = 0;
 	s->style.origin = first;
@@ -68,13 +73,18 @@ static int find_range(struct query_session *s, int64_t *ret_from, int64_t *ret_t
 	return read_flags_range(f, first, last, ret_from, ret_to, err);
 }
 
+static struct engine_options query_engine_options(const struct query_session *s)
+{
+	return (struct engine_options){.library = s->opts->library,
+				       .memory_max = s->opts->memory,
+				       .spill_max = s->opts->spill,
+				       .threads = (unsigned int)s->opts->threads,
+				       .annotations = s->annotations};
+}
+
 int query_engine(struct query_session *s, struct error *err)
 {
-	const struct engine_options options = {.library = s->opts->library,
-					       .memory_max = s->opts->memory,
-					       .spill_max = s->opts->spill,
-					       .threads = (unsigned int)s->opts->threads,
-					       .annotations = s->annotations};
+	const struct engine_options options = query_engine_options(s);
 
 	return s->engine ? 0 : engine_open(&s->engine, s->store, &options, err);
 }
@@ -100,8 +110,10 @@ struct cell_style query_style(const struct query_session *s, const struct plan *
 
 struct answer_document query_document(const struct query_session *s, bool compact)
 {
-	return (struct answer_document){
-		.origin = s->style.origin, .compact = compact, .store = s->store};
+	return (struct answer_document){.origin = s->style.origin,
+					.compact = compact,
+					.store = s->store,
+					.loss = s->store ? NULL : &s->loss};
 }
 
 static int query_print_rows(struct query_session *s, const struct plan *p, struct answer *rows,
@@ -174,7 +186,7 @@ static int query_do_answer(struct query_session *s, const struct plan *p, int64_
 	if (o->parquet)
 		return query_parquet(s, p, o->parquet, err);
 #endif
-	if (query_is_scan(p))
+	if (query_is_scan(s, p))
 		return answer_scan(s, p, err);
 	return o->follow ? query_follow(s, p, err) : answer_engine(s, p, err);
 }
@@ -202,11 +214,12 @@ int query_statement(struct query_session *s, const char *text, size_t len)
 	_cleanup_(plan_freep) struct plan *plan = NULL;
 	int64_t began = clock_monotonic_ns(), planned, from, to;
 	struct error err = {0};
-	struct loss loss;
+	struct loss loss = s->loss;
 	int r;
 
-	if (find_range(s, &from, &to, &err) < 0)
-		return fail_usage("query: %s", err.message);
+	r = find_range(s, &from, &to, &err);
+	if (r < 0)
+		return r == -EINVAL ? fail_usage("query: %s", err.message) : fail(&err);
 	if (query_do_parse(s, text, len, &plan) < 0)
 		return 2;
 	plan->from = from;
@@ -222,7 +235,7 @@ int query_statement(struct query_session *s, const char *text, size_t len)
 		return 1; /* the caller knows */
 	if (r < 0)
 		return fail(&err);
-	if (loss_read(&loss, s->store, &err) >= 0)
+	if (!s->store || loss_read(&loss, s->store, &err) >= 0)
 		loss_warn(&loss);
 	return 0;
 }
@@ -266,6 +279,25 @@ static int query_take_text(const struct query_opts *o, int argc, char **argv, st
 	return buf_append(ret, argv[0], strlen(argv[0]));
 }
 
+/* What the inputs name: trace files, or the engine that holds the rows. */
+static int query_open(struct query_session *s, int argc, char **argv, struct error *err)
+{
+	const struct engine_options options = query_engine_options(s);
+	int r = read_flags_address(&s->opts->read, argc, argv, &s->name, err);
+
+	if (r < 0)
+		return r;
+	if (s->name) {
+		r = engine_connect(&s->engine, s->name, &options, err);
+		return r < 0 ? r : loss_read_engine(&s->loss, s->engine, err);
+	}
+	r = read_flags_open(&s->opts->read, argc, argv, &s->store, err);
+	if (r < 0)
+		return r;
+	s->name = store_trace_path(s->store, 0);
+	return annotations_new(&s->annotations, s->store, err);
+}
+
 static int query_run(struct query_session *s, bool prompt, int argc, char **argv)
 {
 	_cleanup_buf_ struct buf text = {0};
@@ -275,9 +307,7 @@ static int query_run(struct query_session *s, bool prompt, int argc, char **argv
 	if (!prompt)
 		r = query_take_text(s->opts, argc, argv, &text, &used, &err);
 	if (r >= 0)
-		r = read_flags_open(&s->opts->read, argc - used, argv + used, &s->store, &err);
-	if (r >= 0)
-		r = annotations_new(&s->annotations, s->store, &err);
+		r = query_open(s, argc - used, argv + used, &err);
 	if (r < 0)
 		return fail(&err);
 	if (!prompt)

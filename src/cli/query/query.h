@@ -22,9 +22,11 @@ struct query_opts {
 struct query_session {
 	const struct query_opts *opts;
 	struct interrupt *it;
-	struct store *store;
-	struct annotations *annotations; /* tables of the user's own */
-	struct engine *engine;		 /* opened when first needed */
+	struct store *store;		 /* NULL: an engine holds the rows, and is connected */
+	struct annotations *annotations; /* tables of the user's own; NULL without a store */
+	struct engine *engine;		 /* over the store: opened when first needed */
+	const char *name;		 /* of what is asked: a trace, or the engine's address */
+	struct loss loss;		 /* of the rows that the engine holds */
 	struct cell_style style;
 	bool prompt;
 };
@@ -40,8 +42,8 @@ struct cell_style query_style(const struct query_session *s, const struct plan *
 /* The session's engine, opened now where it is not yet. */
 int query_engine(struct query_session *s, struct error *err);
 
-/* query_source.c. True where a scan gives the plan's rows, without the engine. */
-bool query_is_scan(const struct plan *p);
+/* query_source.c. True where a scan of the store gives the plan's rows, without the engine. */
+bool query_is_scan(const struct query_session *s, const struct plan *p);
 struct query_scan;
 int query_scan_new(struct query_scan **ret, struct query_session *s, const struct plan *p,
 		   bool follow, struct error *err);

@@ -91,7 +91,7 @@ int query_explain(struct query_session *s, const struct plan *p, int64_t planned
 		  struct error *err)
 {
 	_cleanup_buf_ struct buf plan = {0}, sql = {0};
-	bool scan = query_is_scan(p);
+	bool scan = query_is_scan(s, p);
 	struct error no_engine = {0};
 	int r = plan_text(p, &plan);
 

@@ -133,9 +133,10 @@ int query_follow(struct query_session *s, const struct plan *p, struct error *er
 		int64_t began = clock_monotonic_ns();
 
 		/* before the refresh: what came last is in it */
-		grows = store_is_open_ended(s->store);
+		grows = !s->store || store_is_open_ended(s->store);
 		r = query_follow_refresh(s, p, follow, &screen, err);
-		loss_warn_changes(s->store, &warned);
+		if (s->store)
+			loss_warn_changes(s->store, &warned);
 		if (r >= 0 && grows)
 			rest(s, began + every);
 	}

@@ -28,7 +28,7 @@ static size_t query_prompt_offer_words(void *arg, const char *text, size_t pos,
 
 	query_complete(text, pos, annotations_get(query->annotations), offer, offer_arg, &start,
 		       &value_of);
-	if (value_of)
+	if (value_of && query->store)
 		query_values(query->store, value_of, text, start, pos, offer, offer_arg);
 	return start;
 }
@@ -125,7 +125,7 @@ static int query_prompt_run(void *arg, char *text)
 	}
 	interrupt_forget(query->it);
 	/* what a recorder has committed meanwhile */
-	if (store_refresh(query->store, &err) < 0)
+	if (query->store && store_refresh(query->store, &err) < 0)
 		fail(&err);
 	query_statement(query, text, len);
 	if (interrupt_signal(query->it))
@@ -145,7 +145,7 @@ int query_prompt(struct query_session *query, struct error *err)
 				 .helper = query_prompt_helper,
 				 .help = help};
 
-	printf("%s%s; \\? helps, \\q leaves\n", store_trace_path(query->store, 0),
-	       store_trace_count(query->store) > 1 ? ", ..." : "");
+	printf("%s%s; \\? helps, \\q leaves\n", query->name,
+	       query->store && store_trace_count(query->store) > 1 ? ", ..." : "");
 	return prompt_loop(&p, err);
 }

@@ -29,12 +29,12 @@ struct query_scan {
 	size_t at, rows; /* within the vectors */
 };
 
-bool query_is_scan(const struct plan *p)
+bool query_is_scan(const struct query_session *s, const struct plan *p)
 {
-	struct plan_stream *s = NULL;
-	bool is = plan_stream_new(&s, p) > 0;
+	struct plan_stream *stream = NULL;
+	bool is = s->store && plan_stream_new(&stream, p) > 0;
 
-	plan_stream_free(s);
+	plan_stream_free(stream);
 	return is;
 }
 

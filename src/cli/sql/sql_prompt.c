@@ -160,10 +160,13 @@ int sql_prompt(const struct sql_opts *o, struct interrupt *it, struct store *sto
 				 .run = sql_prompt_run,
 				 .helper = sql_prompt_helper,
 				 .help = help};
+	const char *version = NULL;
 	int r = read_words(&s, err);
 
+	if (r >= 0)
+		r = engine_probe(o->library, &version, NULL, err);
 	if (r >= 0) {
-		printf("DuckDB %s over %s%s; \\? helps, \\q leaves\n", engine_version(e),
+		printf("%s %s over %s%s; \\? helps, \\q leaves\n", engine_name(e), version,
 		       store_trace_path(store, 0), store_trace_count(store) > 1 ? ", ..." : "");
 		r = prompt_loop(&p, err);
 	}

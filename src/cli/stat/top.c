@@ -288,7 +288,7 @@ static int run_trace(const struct top_opts *o, struct top *t)
 	r = read_flags_select(&t->flags, &t->select, &err);
 	if (r < 0)
 		return live_fail(-EINVAL, &err);
-	r = store_open(&s, o->inputs.items, o->inputs.count, &err);
+	r = read_flags_open(&(struct read_flags){.inputs = o->inputs}, 0, NULL, &s, &err);
 	if (r >= 0)
 		r = top_choice(t, s, &err);
 	if (r < 0)

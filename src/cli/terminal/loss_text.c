@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/terminal/json_text.h"
+#include "engine/ask.h"
 
 /* Rows that are there but lack something: a path, an argument, a file, an address. */
 static bool loss_text_is_part(enum loss_cause cause)
@@ -144,6 +145,82 @@ int loss_read(struct loss *ret, const struct store *s, struct error *err)
 			return error_set(err, r, "%s", unread.message);
 	}
 	loss_take_damage(&l, s);
+	*ret = l;
+	return 0;
+}
+
+void loss_merge(struct loss *to, const struct loss *from)
+{
+	for (unsigned int c = 0; c < CAUSE_COUNT; c++) {
+		to->events[c] += from->events[c];
+		to->more[c] |= from->more[c];
+	}
+	to->lost += from->lost;
+	to->cut += from->cut;
+	to->no_file += from->no_file;
+	to->at_least |= from->at_least;
+	if (!to->damage.first[0])
+		memcpy(to->damage.first, from->damage.first, sizeof(to->damage.first));
+	to->damage.blocks += from->damage.blocks;
+	to->damage.traces += from->damage.traces;
+	to->damage.rows += from->damage.rows;
+	to->damage.calls += from->damage.calls;
+	to->damage.bytes += from->damage.bytes;
+	to->damage.gaps |= from->damage.gaps;
+	to->damage.torn |= from->damage.torn;
+	if (from->failed.count && !to->failed.count)
+		to->failed = from->failed;
+	else
+		to->failed.count += from->failed.count;
+	if (from->unclosed.traces) {
+		if (!to->unclosed.traces || from->unclosed.until < to->unclosed.until)
+			to->unclosed.until = from->unclosed.until;
+		to->unclosed.traces += from->unclosed.traces;
+	}
+}
+
+/* All rows of a table that an engine holds. */
+static int loss_text_gather(struct batch *to, struct engine *e, enum table_id table,
+			    struct error *err)
+{
+	const struct scan_request q = {
+		.table = table, .columns = ~0ull, .from = INT64_MIN, .to = INT64_MAX};
+	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	const struct batch *b;
+	const uint32_t *rows;
+	ssize_t n;
+	int r = engine_scan_of(&scan, e, &q, err);
+
+	if (r < 0)
+		return r;
+	while ((n = engine_scan_next(scan, &b, &rows, err)) > 0) {
+		r = batch_append_rows(to, b, rows, (size_t)n);
+		if (r < 0)
+			return error_errno(err, r, "cannot read what the trace lacks");
+	}
+	return (int)n;
+}
+
+int loss_read_engine(struct loss *ret, struct engine *e, struct error *err)
+{
+	_cleanup_(batch_freep) struct batch *rows = NULL, *marks = NULL;
+	struct loss l = {0};
+	int r = batch_new(&rows, TABLE_LOSS);
+
+	if (r >= 0)
+		r = batch_new(&marks, TABLE_MARK);
+	if (r < 0)
+		return error_errno(err, r, "cannot read what the trace lacks");
+	r = loss_text_gather(rows, e, TABLE_LOSS, err);
+	if (r < 0)
+		return r;
+	r = loss_text_gather(marks, e, TABLE_MARK, err);
+	if (r < 0)
+		return r;
+	loss_add(&l, rows);
+	r = add_marks(&l, marks);
+	if (r < 0)
+		return error_errno(err, r, "cannot read what the trace lacks");
 	*ret = l;
 	return 0;
 }

@@ -42,6 +42,8 @@ struct loss {
 
 /* Adds rows of the table `loss`. */
 void loss_add(struct loss *l, const struct batch *rows);
+/* Adds what is missing from another trace. */
+void loss_merge(struct loss *to, const struct loss *from);
 /* Counters are ahead of the rows of loss: at least so many are lost by now. */
 void loss_raise(struct loss *l, uint64_t lost);
 /* Takes the damage that the store knows of by now, in place of what it knew before. */
@@ -51,6 +53,9 @@ int loss_add_polled(struct loss_polled *p, size_t processes, long pid, struct by
 /* Reads a trace's rows of loss, its marks of failure and of rings that the kernel polls, and its damage so far. Blocks that
  * are damaged themselves count. */
 int loss_read(struct loss *ret, const struct store *s, struct error *err);
+/* The same of the rows that an engine holds: damage is of files, and none of its business. */
+struct engine;
+int loss_read_engine(struct loss *ret, struct engine *e, struct error *err);
 
 /* True where calls are missing. */
 static inline bool loss_of_calls(const struct loss *l)

@@ -7,7 +7,7 @@
 #include "engine/duckdb/library/duckdb_result.h"
 #include "engine/duckdb/translate/translate.h"
 
-static struct translate_options options_now(struct engine *e, const struct ask_options *opt)
+static struct translate_options options_now(struct duck *e, const struct ask_options *opt)
 {
 	struct translate_options o = {.filter_in_sql = opt && opt->filter_in_sql};
 
@@ -21,7 +21,7 @@ static bool by_chosen(const struct plan *p, const struct ask_options *opt)
 }
 
 /* What the files that are left over took to find is told before the rest. */
-static int put_before(struct engine *e, enum table_id table, const struct topk *c,
+static int put_before(struct duck *e, enum table_id table, const struct topk *c,
 		      struct engine_result *ret)
 {
 	const struct ask_step *a = &c->step, *b;
@@ -43,7 +43,7 @@ static int put_before(struct engine *e, enum table_id table, const struct topk *
 }
 
 /* Finds the files that are left over, where that pays. */
-static int ask_choose(struct engine *e, const struct plan *p, const struct ask_options *opt,
+static int ask_choose(struct duck *e, const struct plan *p, const struct ask_options *opt,
 		      struct translate_options *o, struct topk *c, struct error *err)
 {
 	bool analyze = opt && opt->analyze;
@@ -62,7 +62,7 @@ static int ask_choose(struct engine *e, const struct plan *p, const struct ask_o
 	return r;
 }
 
-static int ask_run(struct engine *e, const struct plan *p, const struct ask_options *opt,
+static int ask_run(struct duck *e, const struct plan *p, const struct ask_options *opt,
 		   struct engine_result **ret, struct error *err)
 {
 	_cleanup_(topk_free) struct topk chosen = {0};
@@ -73,7 +73,7 @@ static int ask_run(struct engine *e, const struct plan *p, const struct ask_opti
 	if (r >= 0)
 		r = translate(&chosen.plan, &o, &t, err);
 	if (r >= 0)
-		r = engine_run_text(e, buf_str(&t.sql), ret, err);
+		r = duck_run_text(e, buf_str(&t.sql), ret, err);
 	if (r >= 0)
 		r = result_shape(*ret, t.shown, &t.estimate, t.units);
 	if (r >= 0 && opt && opt->analyze)
@@ -81,18 +81,19 @@ static int ask_run(struct engine *e, const struct plan *p, const struct ask_opti
 	return r;
 }
 
-int engine_ask(struct engine *e, const struct plan *p, const struct ask_options *opt,
-	       struct engine_result **ret, struct error *err)
+int duck_ask(struct engine *engine, const struct plan *p, const struct ask_options *opt,
+	     struct engine_result **ret, struct error *err)
 {
+	struct duck *e = duck_of(engine);
 	bool analyze = opt && opt->analyze;
-	int r = engine_pin(e, err);
+	int r = duck_pin(e, err);
 
 	if (r >= 0 && analyze)
-		r = engine_run(e, "SET enable_profiling = 'no_output'", err);
+		r = duck_run(e, "SET enable_profiling = 'no_output'", err);
 	if (r >= 0)
 		r = ask_run(e, p, opt, ret, err);
 	if (analyze)
-		(void)engine_run(e, "PRAGMA disable_profiling", NULL);
+		(void)duck_run(e, "PRAGMA disable_profiling", NULL);
 	return r < 0 && err && !err->code ? error_errno(err, r, "cannot answer the query") : r;
 }
 
@@ -119,10 +120,10 @@ static int explain_chosen(const struct plan *p, const struct translate_options *
 	return r;
 }
 
-int engine_explain(struct engine *e, const struct plan *p, struct buf *out, struct error *err)
+int duck_explain(struct engine *engine, const struct plan *p, struct buf *out, struct error *err)
 {
 	_cleanup_(translation_free) struct translation t = {0};
-	struct translate_options o = options_now(e, NULL);
+	struct translate_options o = options_now(duck_of(engine), NULL);
 	int r = translate(p, &o, &t, err);
 
 	if (r >= 0 && by_chosen(p, NULL))

@@ -8,21 +8,24 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/duckdb/duckdb.h"
 #include "engine/duckdb/translate/translate_partial.h"
 #include "engine/duckdb/library/duckdb_result.h"
 
-struct engine_follow {
-	struct engine *e;
+struct duck_follow {
+	struct engine_follow head;
+	struct duck *e;
 	const struct plan *plan;
 	char table[32];
 	bool made;
 	size_t seen; /* blocks that the table knows */
 };
 
-int engine_follow_new(struct engine_follow **ret, struct engine *e, const struct plan *p,
-		      struct error *err)
+int duck_follow(struct engine_follow **ret, struct engine *engine, const struct plan *p,
+		struct error *err)
 {
-	struct engine_follow *f;
+	struct duck *e = duck_of(engine);
+	struct duck_follow *f;
 
 	if (p->user)
 		return error_set(err, -EINVAL,
@@ -32,26 +35,26 @@ int engine_follow_new(struct engine_follow **ret, struct engine *e, const struct
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return error_errno(err, -ENOMEM, "cannot follow the trace");
+	f->head.ops = &duckdb_engine;
 	f->e = e;
 	f->plan = p;
 	snprintf(f->table, sizeof(f->table), "weir_follow_%u", ++e->follows);
-	*ret = f;
+	*ret = &f->head;
 	return 0;
 }
 
-void engine_follow_free(struct engine_follow *f)
+void duck_follow_free(struct engine_follow *follow)
 {
+	struct duck_follow *f = (struct duck_follow *)follow;
 	char sql[64];
 
-	if (!f)
-		return;
 	snprintf(sql, sizeof(sql), "DROP TABLE IF EXISTS %s", f->table);
-	(void)engine_run(f->e, sql, NULL);
+	(void)duck_run(f->e, sql, NULL);
 	free(f);
 }
 
 /* Adds the blocks [seen, pin) to the table. */
-static int follow_keep(struct engine_follow *f, const struct translate_options *opt,
+static int follow_keep(struct duck_follow *f, const struct translate_options *opt,
 		       struct error *err)
 {
 	_cleanup_(partial_free) struct partial part = {0};
@@ -67,7 +70,7 @@ static int follow_keep(struct engine_follow *f, const struct translate_options *
 		r = buf_printf(&sql, "%s)%s", buf_str(&part.rows), buf_str(&part.merge_tail));
 	if (r < 0)
 		return error_errno(err, r, "cannot follow the trace");
-	r = engine_run(f->e, buf_str(&sql), err);
+	r = duck_run(f->e, buf_str(&sql), err);
 	if (r < 0)
 		return r;
 	f->made = true;
@@ -75,11 +78,12 @@ static int follow_keep(struct engine_follow *f, const struct translate_options *
 	return 0;
 }
 
-int engine_follow_refresh(struct engine_follow *f, struct engine_result **ret, struct error *err)
+int duck_follow_refresh(struct engine_follow *follow, struct engine_result **ret, struct error *err)
 {
+	struct duck_follow *f = (struct duck_follow *)follow;
 	_cleanup_(translation_free) struct translation t = {0};
 	struct translate_options opt = {.first_block = f->seen};
-	int r = engine_pin(f->e, err);
+	int r = duck_pin(f->e, err);
 
 	if (r < 0)
 		return r;
@@ -89,6 +93,6 @@ int engine_follow_refresh(struct engine_follow *f, struct engine_result **ret, s
 	if (r >= 0)
 		r = translate_kept(f->plan, &opt, f->table, &t, err);
 	if (r >= 0)
-		r = engine_run_text(f->e, buf_str(&t.sql), ret, err);
+		r = duck_run_text(f->e, buf_str(&t.sql), ret, err);
 	return r < 0 ? r : result_shape(*ret, t.shown, &t.estimate, t.units);
 }

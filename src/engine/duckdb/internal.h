@@ -11,6 +11,8 @@
 #include "engine/live_rows.h"
 #include "engine/spill.h"
 
+struct duck; /* the engine, below */
+
 #define DUCKDB_MAJOR_MIN 1
 #define DUCKDB_MINOR_MIN 5
 #define VECTOR_ROWS \
@@ -89,32 +91,33 @@ struct names {
 	bool made[NAME_COUNT];
 };
 
-void engine_names_free(const struct duckdb_api *d, struct names *n);
+void duck_names_free(const struct duckdb_api *d, struct names *n);
 /* Makes what is asked for and not there yet, over blocks [0, pin) of the store. */
-int names_live(struct engine *e, enum table_id table, const struct live **ret, struct error *err);
-int names_texts(struct engine *e, enum name name, const struct words **ret, struct error *err);
-int names_numbers(struct engine *e, enum name name, const struct numbers **ret, struct error *err);
+int names_live(struct duck *e, enum table_id table, const struct live **ret, struct error *err);
+int names_texts(struct duck *e, enum name name, const struct words **ret, struct error *err);
+int names_numbers(struct duck *e, enum name name, const struct numbers **ret, struct error *err);
 /*
  * An ENUM of more texts takes longer to declare, and more memory, than it saves: the column is
  * VARCHAR then, made from the names in memory. From the blocks' headers; no name is read.
  */
 #define NAMES_ENUM_MAX (1u << 17)
-bool names_many(const struct engine *e, enum name name);
+bool names_many(const struct duck *e, enum name name);
 /* Reads the rows of files, unless they are there; -EINTR where the statement is interrupted. */
-int names_load_files(struct engine *e, struct error *err);
+int names_load_files(struct duck *e, struct error *err);
 /* The same where the name hangs on a file. */
-int names_need(struct engine *e, enum name name, struct error *err);
+int names_need(struct duck *e, enum name name, struct error *err);
 /* The text of an id, {NULL, 0} where there is none. After names_need(). */
-struct bytes names_text(struct engine *e, enum name name, int64_t id);
+struct bytes names_text(struct duck *e, enum name name, int64_t id);
 
-struct engine {
+struct duck {
+	struct engine head;
 	const struct duckdb_api *api;
 	const char *library;
 	struct store *store;
 	duckdb_database db;
 	duckdb_connection con;
-	struct spill spill;	   /* for temporary files; none in a confined process */
-	struct engine *next_alive; /* of the process; see engine_abandon_all() */
+	struct spill spill;	 /* for temporary files; none in a confined process */
+	struct duck *next_alive; /* of the process; see duck_abandon_all() */
 	unsigned int threads;
 	unsigned int follows;				   /* made so far; each has a table */
 	struct annotations *annotations, *annotations_own; /* the first is used; the second freed */
@@ -137,8 +140,13 @@ struct engine {
 	uint64_t state_bytes_max;
 };
 
+static inline struct duck *duck_of(struct engine *e)
+{
+	return (struct duck *)e;
+}
+
 /* The ENUM of a CODE column; never NULL for a column of the schema. */
-const struct words *engine_vocab(const struct engine *e, const char *column);
+const struct words *duck_vocab(const struct duck *e, const char *column);
 
 /*
  * table_init.c: a zeroed state for a table function's init, or its init of one thread; DuckDB frees it with free_state. NULL:
@@ -146,7 +154,7 @@ const struct words *engine_vocab(const struct engine *e, const char *column);
  */
 void *table_state_new(duckdb_init_info info, size_t size, duckdb_delete_callback_t free_state);
 /* At most one thread for each part of the work. */
-void table_set_threads(duckdb_init_info info, const struct engine *e, size_t parts);
+void table_set_threads(duckdb_init_info info, const struct duck *e, size_t parts);
 
 /*
  * confine.c: from here on this process has no files but those in the folder (a descriptor), which is its working directory, and
@@ -156,30 +164,29 @@ int confine_process(int folder, struct error *err);
 /* admit.c: -EINVAL where SQL of other people may not have a statement of this type; `sql` is all of it. */
 int admit_statement(duckdb_statement_type type, const char *sql, struct error *err);
 /* table_scan.c: declares weir_<table>() and weir_op_named(). */
-int scan_register(struct engine *e, struct error *err);
+int scan_register(struct duck *e, struct error *err);
 /* table_users.c: declares weir_user(), and a view per table that users appended, as they come. */
-int users_register(struct engine *e, struct error *err);
-int users_declare(struct engine *e, struct error *err);
+int users_register(struct duck *e, struct error *err);
+int users_declare(struct duck *e, struct error *err);
 /* weir_rows.c: declares weir_rows(). */
-int rows_register(struct engine *e, struct error *err);
+int rows_register(struct duck *e, struct error *err);
 /* rows_exprs.c: forgets the expressions that were kept. */
-void rows_exprs_free_all(struct engine *e);
+void rows_exprs_free_all(struct duck *e);
 /* sql_functions.c: what translated expressions call. */
-int sql_functions_register(struct engine *e, struct error *err);
-/* engine.c: runs a statement of the engine's own. */
-int engine_run(struct engine *e, const char *sql, struct error *err);
+int sql_functions_register(struct duck *e, struct error *err);
+/* duckdb.c: runs a statement of the engine's own. */
+int duck_run(struct duck *e, const char *sql, struct error *err);
 /* Pins the next statement to the blocks that are committed now. */
-int engine_pin(struct engine *e, struct error *err);
+int duck_pin(struct duck *e, struct error *err);
 /* Runs one statement over the blocks that are pinned. */
-int engine_run_text(struct engine *e, const char *sql, struct engine_result **ret,
-		    struct error *err);
+int duck_run_text(struct duck *e, const char *sql, struct engine_result **ret, struct error *err);
 /* hist_functions.c: hist, hist_merge, hist_quantile, hist_count, p50 ... */
-int hist_functions_register(struct engine *e, struct error *err);
+int hist_functions_register(struct duck *e, struct error *err);
 /* distinct_functions.c: distinct_set, distinct_set_text, distinct_merge, distinct_count,
  * distinct_estimated */
-int distinct_functions_register(struct engine *e, struct error *err);
+int distinct_functions_register(struct duck *e, struct error *err);
 /* tally_functions.c: quantize, lquantize, llquantize, tally_merge */
-int tally_functions_register(struct engine *e, struct error *err);
+int tally_functions_register(struct duck *e, struct error *err);
 /* message.c: DuckDB's message (JSON, as errors_as_json gives it, or text) as one line; returns the
  * negative errno. */
 int message_from_duckdb(const char *message, const char *sql, struct error *err);
@@ -188,5 +195,15 @@ void message_place(const char *sql, size_t offset, char *out, size_t size);
 /* literals.c: -EINVAL where a word is compared with a column of a vocabulary that does not have it.
  */
 int literals_check(const char *sql, struct error *err);
+/* ask.c, follow.c, table_users.c: members of struct engine_ops. */
+int duck_check_name(struct engine *engine, const char *name, struct error *err);
+int duck_ask(struct engine *engine, const struct plan *p, const struct ask_options *opt,
+	     struct engine_result **ret, struct error *err);
+int duck_explain(struct engine *engine, const struct plan *p, struct buf *out, struct error *err);
+int duck_follow(struct engine_follow **ret, struct engine *engine, const struct plan *p,
+		struct error *err);
+int duck_follow_refresh(struct engine_follow *follow, struct engine_result **ret,
+			struct error *err);
+void duck_follow_free(struct engine_follow *follow);
 /* duckdb_result.c: takes over the library's result. */
-int result_new(struct engine *e, duckdb_result *raw, struct engine_result **ret, struct error *err);
+int result_new(struct duck *e, duckdb_result *raw, struct engine_result **ret, struct error *err);

@@ -24,7 +24,7 @@ void aggregate_no_memory(duckdb_function_info info)
 static bool account(duckdb_function_info info, struct aggregate_owner *o, uint64_t before,
 		    uint64_t after, const char *what)
 {
-	struct engine *e;
+	struct duck *e;
 	char text[256];
 
 	if (likely(after <= before)) {
@@ -120,7 +120,7 @@ static void on_destroy(duckdb_aggregate_state *states, idx_t count)
 	}
 }
 
-int aggregate_register(struct engine *e, const struct aggregate_def *def, struct error *err)
+int aggregate_register(struct duck *e, const struct aggregate_def *def, struct error *err)
 {
 	const struct duckdb_api *d = e->api;
 	duckdb_aggregate_function f = d->create_aggregate_function();
@@ -183,7 +183,7 @@ static void on_blob_scalar(duckdb_function_info info, duckdb_data_chunk input, d
 	}
 }
 
-int blob_scalar_register(struct engine *e, const struct blob_scalar *s, struct error *err)
+int blob_scalar_register(struct duck *e, const struct blob_scalar *s, struct error *err)
 {
 	const struct duckdb_api *d = e->api;
 	duckdb_scalar_function f = d->create_scalar_function();

@@ -23,11 +23,11 @@ struct aggregate_def {
 
 /* What DuckDB keeps for the callbacks. */
 struct aggregate_extra {
-	struct engine *e;
+	struct duck *e;
 	const struct aggregate_def *def;
 };
 
-int aggregate_register(struct engine *e, const struct aggregate_def *def, struct error *err);
+int aggregate_register(struct duck *e, const struct aggregate_def *def, struct error *err);
 /* The first member of every state: who counts its memory, and frees it. */
 struct aggregate_owner {
 	const struct aggregate_extra *x; /* NULL while it has no memory */
@@ -59,7 +59,7 @@ struct blob_scalar {
 	bool boolean;
 	const char *(*call)(struct bytes packed, int64_t *ret);
 };
-int blob_scalar_register(struct engine *e, const struct blob_scalar *s, struct error *err);
+int blob_scalar_register(struct duck *e, const struct blob_scalar *s, struct error *err);
 
 static inline bool vector_valid(const uint64_t *validity, size_t i)
 {

@@ -153,7 +153,7 @@ static const struct blob_scalar scalars[] = {
 	{"distinct_estimated", true, call_estimated},
 };
 
-int distinct_functions_register(struct engine *e, struct error *err)
+int distinct_functions_register(struct duck *e, struct error *err)
 {
 	int r = 0;
 

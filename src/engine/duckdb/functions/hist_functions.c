@@ -183,7 +183,7 @@ static void on_scalar(duckdb_function_info info, duckdb_data_chunk input, duckdb
 	}
 }
 
-static int register_scalar(struct engine *e, const struct scalar *s, struct error *err)
+static int register_scalar(struct duck *e, const struct scalar *s, struct error *err)
 {
 	const struct duckdb_api *d = e->api;
 	duckdb_scalar_function f = d->create_scalar_function();
@@ -207,7 +207,7 @@ static int register_scalar(struct engine *e, const struct scalar *s, struct erro
 	return state ? error_set(err, -EIO, "DuckDB refuses the function %s", s->name) : 0;
 }
 
-int hist_functions_register(struct engine *e, struct error *err)
+int hist_functions_register(struct duck *e, struct error *err)
 {
 	int r = 0;
 

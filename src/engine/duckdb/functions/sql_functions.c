@@ -195,7 +195,7 @@ static void on_len(duckdb_function_info info, duckdb_data_chunk input, duckdb_ve
 /* ---- names of entities ---- */
 
 struct entity {
-	struct engine *e;
+	struct duck *e;
 	enum table_id table;
 };
 
@@ -262,7 +262,7 @@ struct declared {
 	unsigned int arg_count;
 };
 
-static int sql_functions_declare(struct engine *e, const struct declared *f, struct error *err)
+static int sql_functions_declare(struct duck *e, const struct declared *f, struct error *err)
 {
 	const struct duckdb_api *d = e->api;
 	duckdb_scalar_function s = d->create_scalar_function();
@@ -286,7 +286,7 @@ static int sql_functions_declare(struct engine *e, const struct declared *f, str
 	return state ? error_set(err, -EIO, "DuckDB refuses the function %s", f->name) : 0;
 }
 
-static int declare_entities(struct engine *e, struct error *err)
+static int declare_entities(struct duck *e, struct error *err)
 {
 	static const struct {
 		const char *name;
@@ -309,7 +309,7 @@ static int declare_entities(struct engine *e, struct error *err)
 	return r;
 }
 
-int sql_functions_register(struct engine *e, struct error *err)
+int sql_functions_register(struct duck *e, struct error *err)
 {
 	static enum expr_kind glob = EXPR_GLOB, regex = EXPR_REGEX, like = EXPR_LIKE;
 	static enum query_function dir = FUNCTION_DIR, base = FUNCTION_BASE, ext = FUNCTION_EXT,
@@ -337,7 +337,7 @@ int sql_functions_register(struct engine *e, struct error *err)
 		char sql[512];
 
 		snprintf(sql, sizeof(sql), "CREATE MACRO %s", macros[i]);
-		r = engine_run(e, sql, err);
+		r = duck_run(e, sql, err);
 	}
 	return r;
 }

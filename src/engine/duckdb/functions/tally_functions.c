@@ -176,7 +176,7 @@ static const struct aggregate_def aggregates[] = {
 	TALLY_AGGREGATE("tally_merge", NULL, 1, DUCKDB_TYPE_BLOB),
 };
 
-int tally_functions_register(struct engine *e, struct error *err)
+int tally_functions_register(struct duck *e, struct error *err)
 {
 	int r = 0;
 

@@ -6,22 +6,23 @@
 #include "engine/duckdb/library/duckdb_result.h"
 #include "engine/duckdb/library/duckdb_value.h"
 
-struct engine_result {
-	struct engine *e;
+struct duck_result {
+	struct engine_result head; /* of the library's columns those that are the answer */
+	struct duck *e;
 	duckdb_result raw;
 	size_t column_count; /* of the library's result */
-	size_t shown;	     /* of them, columns of the answer */
-	struct ask_step *steps;
-	size_t step_count;
-	int *estimate; /* [shown] by column: which one says that it is an estimate; NULL */
-	struct engine_column *columns;
+	int *estimate; /* [head.count] by column: which one says that it is an estimate; NULL */
 	duckdb_logical_type *types;
 	duckdb_vector *vectors; /* of the chunk */
 	char **words;		/* of ENUMs, the library's memory; NULL: not asked for */
 	duckdb_data_chunk chunk;
 	size_t row, row_count;
-	bool has_rows;
 };
+
+static struct duck_result *duck_result_of(const struct engine_result *r)
+{
+	return (struct duck_result *)r;
+}
 
 static enum engine_type duckdb_result_type_of(duckdb_type type)
 {
@@ -68,20 +69,20 @@ static const char *unit_of(const char *name, enum engine_type type)
 	return "";
 }
 
-static int describe_columns(struct engine_result *r)
+static int describe_columns(struct duck_result *r)
 {
 	const struct duckdb_api *d = r->e->api;
 	size_t count = d->column_count(&r->raw);
 
-	r->columns = calloc(count + 1, sizeof(*r->columns));
+	r->head.columns = calloc(count + 1, sizeof(*r->head.columns));
 	r->types = calloc(count + 1, sizeof(*r->types));
 	r->vectors = calloc(count + 1, sizeof(*r->vectors));
 	r->words = calloc(count + 1, sizeof(*r->words));
-	if (!r->columns || !r->types || !r->vectors || !r->words)
+	if (!r->head.columns || !r->types || !r->vectors || !r->words)
 		return -ENOMEM;
-	r->column_count = r->shown = count;
+	r->column_count = r->head.count = count;
 	for (size_t i = 0; i < count; i++) {
-		struct engine_column *c = &r->columns[i];
+		struct engine_column *c = &r->head.columns[i];
 
 		r->types[i] = d->column_logical_type(&r->raw, i);
 		c->name = d->column_name(&r->raw, i);
@@ -92,29 +93,10 @@ static int describe_columns(struct engine_result *r)
 	return 0;
 }
 
-int result_new(struct engine *e, duckdb_result *raw, struct engine_result **ret, struct error *err)
+static void duck_result_free(struct engine_result *result)
 {
-	struct engine_result *r = calloc(1, sizeof(*r));
+	struct duck_result *r = duck_result_of(result);
 
-	if (!r) {
-		e->api->destroy_result(raw);
-		return error_errno(err, -ENOMEM, "cannot hold the result");
-	}
-	r->e = e;
-	r->raw = *raw;
-	r->has_rows = e->api->result_return_type(*raw) == DUCKDB_RESULT_TYPE_QUERY_RESULT;
-	if (describe_columns(r) < 0) {
-		engine_result_free(r);
-		return error_errno(err, -ENOMEM, "cannot hold the result");
-	}
-	*ret = r;
-	return 0;
-}
-
-void engine_result_free(struct engine_result *r)
-{
-	if (!r)
-		return;
 	if (r->chunk)
 		r->e->api->destroy_data_chunk(&r->chunk);
 	for (size_t i = 0; i < r->column_count; i++) {
@@ -122,9 +104,9 @@ void engine_result_free(struct engine_result *r)
 		if (r->words[i])
 			r->e->api->free(r->words[i]);
 	}
-	free(r->columns);
+	free(r->head.columns);
+	free(r->head.steps);
 	free(r->estimate);
-	free(r->steps);
 	free(r->words);
 	free(r->types);
 	free(r->vectors);
@@ -134,9 +116,9 @@ void engine_result_free(struct engine_result *r)
 
 int result_shape(struct engine_result *r, size_t shown, int **estimate, const char *const *units)
 {
-	assert(shown <= r->column_count);
-	r->shown = shown;
-	r->estimate = TAKE_PTR(*estimate);
+	assert(shown <= r->count);
+	r->count = shown;
+	duck_result_of(r)->estimate = TAKE_PTR(*estimate);
 	for (size_t i = 0; i < shown; i++)
 		r->columns[i].unit = units[i];
 	return 0;
@@ -149,44 +131,9 @@ void result_steps(struct engine_result *r, struct ask_step *steps, size_t count)
 	r->step_count = count;
 }
 
-size_t engine_answer_steps(const struct engine_result *r, const struct ask_step **ret)
+static bool duck_result_next(struct engine_result *result)
 {
-	*ret = r->steps;
-	return r->step_count;
-}
-
-bool engine_result_estimated(const struct engine_result *r, size_t column)
-{
-	assert(r->chunk && column < r->shown);
-	return r->estimate && r->estimate[column] >= 0 &&
-	       engine_result_int(r, (size_t)r->estimate[column]) != 0;
-}
-
-bool engine_result_has_rows(const struct engine_result *r)
-{
-	return r->has_rows;
-}
-
-uint64_t engine_result_changed(const struct engine_result *r)
-{
-	duckdb_result raw = r->raw;
-
-	return r->e->api->rows_changed(&raw);
-}
-
-size_t engine_result_columns(const struct engine_result *r)
-{
-	return r->shown;
-}
-
-const struct engine_column *engine_result_column(const struct engine_result *r, size_t column)
-{
-	assert(column < r->column_count);
-	return &r->columns[column];
-}
-
-bool engine_result_next(struct engine_result *r)
-{
+	struct duck_result *r = duck_result_of(result);
 	const struct duckdb_api *d = r->e->api;
 
 	if (r->chunk && ++r->row < r->row_count)
@@ -205,14 +152,17 @@ bool engine_result_next(struct engine_result *r)
 	return true;
 }
 
-bool engine_result_is_null(const struct engine_result *r, size_t column)
+static bool duck_result_is_null(const struct engine_result *result, size_t column)
 {
+	const struct duck_result *r = duck_result_of(result);
+
 	assert(r->chunk && column < r->column_count);
 	return value_is_null(r->e->api, r->vectors[column], r->row);
 }
 
-int engine_result_text(struct engine_result *r, size_t column, struct buf *out)
+static int duck_result_text(struct engine_result *result, size_t column, struct buf *out)
 {
+	struct duck_result *r = duck_result_of(result);
 	int error;
 
 	assert(r->chunk && column < r->column_count);
@@ -220,28 +170,42 @@ int engine_result_text(struct engine_result *r, size_t column, struct buf *out)
 	return error < 0 ? error : 0;
 }
 
-int64_t engine_result_time(const struct engine_result *r, size_t column)
+static int64_t duck_result_time(const struct engine_result *result, size_t column)
 {
+	const struct duck_result *r = duck_result_of(result);
 	const struct duckdb_api *d = r->e->api;
 
-	assert(r->chunk && column < r->column_count && r->columns[column].type == ENGINE_TIME);
+	assert(r->chunk && column < r->column_count && result->columns[column].type == ENGINE_TIME);
 	return value_time(d, r->vectors[column], d->get_type_id(r->types[column]), r->row);
 }
 
-int64_t engine_result_int(const struct engine_result *r, size_t column)
+static int64_t duck_result_int(const struct engine_result *result, size_t column)
 {
+	const struct duck_result *r = duck_result_of(result);
+
 	assert(r->chunk && column < r->column_count);
 	return value_int(r->e->api, r->vectors[column], r->types[column], r->row);
 }
 
-double engine_result_float(const struct engine_result *r, size_t column)
+static double duck_result_float(const struct engine_result *result, size_t column)
 {
+	const struct duck_result *r = duck_result_of(result);
+
 	assert(r->chunk && column < r->column_count);
 	return value_float(r->e->api, r->vectors[column], r->types[column], r->row);
 }
 
+static bool duck_result_estimated(const struct engine_result *result, size_t column)
+{
+	const struct duck_result *r = duck_result_of(result);
+
+	assert(r->chunk && column < result->count);
+	return r->estimate && r->estimate[column] >= 0 &&
+	       duck_result_int(result, (size_t)r->estimate[column]) != 0;
+}
+
 /* The word of an ENUM, kept until the next row. */
-static struct bytes enum_word(struct engine_result *r, size_t column)
+static struct bytes enum_word(struct duck_result *r, size_t column)
 {
 	const struct duckdb_api *d = r->e->api;
 	char **word = &r->words[column];
@@ -256,16 +220,52 @@ static struct bytes enum_word(struct engine_result *r, size_t column)
 	return (struct bytes){(const uint8_t *)*word, *word ? strlen(*word) : 0};
 }
 
-struct bytes engine_result_bytes(const struct engine_result *r, size_t column)
+static struct bytes duck_result_bytes(const struct engine_result *result, size_t column)
 {
+	struct duck_result *r = duck_result_of(result);
+
 	assert(r->chunk && column < r->column_count);
 	switch (r->e->api->get_type_id(r->types[column])) {
 	case DUCKDB_TYPE_VARCHAR:
 	case DUCKDB_TYPE_BLOB:
 		return value_string(r->e->api, r->vectors[column], r->row);
 	case DUCKDB_TYPE_ENUM:
-		return enum_word((struct engine_result *)r, column);
+		return enum_word(r, column);
 	default:
 		return (struct bytes){NULL, 0};
 	}
+}
+
+static const struct engine_result_ops duck_result_ops = {
+	.next = duck_result_next,
+	.is_null = duck_result_is_null,
+	.get_int = duck_result_int,
+	.get_float = duck_result_float,
+	.get_bytes = duck_result_bytes,
+	.get_time = duck_result_time,
+	.text = duck_result_text,
+	.estimated = duck_result_estimated,
+	.free = duck_result_free,
+};
+
+int result_new(struct duck *e, duckdb_result *raw, struct engine_result **ret, struct error *err)
+{
+	struct duck_result *r = calloc(1, sizeof(*r));
+
+	if (!r) {
+		e->api->destroy_result(raw);
+		return error_errno(err, -ENOMEM, "cannot hold the result");
+	}
+	r->head.ops = &duck_result_ops;
+	r->e = e;
+	r->raw = *raw;
+	r->head.has_rows = e->api->result_return_type(*raw) == DUCKDB_RESULT_TYPE_QUERY_RESULT;
+	if (!r->head.has_rows)
+		r->head.changed = e->api->rows_changed(&r->raw);
+	if (describe_columns(r) < 0) {
+		duck_result_free(&r->head);
+		return error_errno(err, -ENOMEM, "cannot hold the result");
+	}
+	*ret = &r->head;
+	return 0;
 }

@@ -13,4 +13,4 @@ int result_shape(struct engine_result *r, size_t shown, int **estimate, const ch
 /* Takes over the steps (an array that was allocated). */
 void result_steps(struct engine_result *r, struct ask_step *steps, size_t count);
 /* steps.c: what the steps of the statement that ran last took; they go to the result. 0 or -ENOMEM. */
-int steps_read(struct engine *e, enum table_id table, struct engine_result *r);
+int steps_read(struct duck *e, enum table_id table, struct engine_result *r);

@@ -7,7 +7,7 @@
 #include "engine/duckdb/library/duckdb_result.h"
 
 struct steps {
-	struct engine *e;
+	struct duck *e;
 	enum table_id table;
 	bool scanned;
 	struct ask_step *list;
@@ -108,7 +108,7 @@ static int steps_walk(struct steps *s, duckdb_profiling_info info)
 	return r < 0 ? r : add_step(s, info);
 }
 
-int steps_read(struct engine *e, enum table_id table, struct engine_result *ret)
+int steps_read(struct duck *e, enum table_id table, struct engine_result *ret)
 {
 	struct steps s = {.e = e, .table = table};
 	duckdb_profiling_info root = e->api->get_profiling_info(e->con);

@@ -165,7 +165,7 @@ static int choose_type(struct rows_exprs *x, struct rows_column *c, struct error
 		break;
 	case QUERY_CODE:
 		c->cell = ROWS_CODE;
-		c->words = engine_vocab(x->e, c->expr->type.vocab);
+		c->words = duck_vocab(x->e, c->expr->type.vocab);
 		if (!c->words)
 			return error_set(err, -EIO, "there are no words of %s",
 					 c->expr->type.vocab);
@@ -239,7 +239,7 @@ static int exprs_update(struct rows_exprs *x, struct error *err)
 }
 
 /* Takes one that was kept out of the list: it is nobody's, or knows all names there are. */
-static struct rows_exprs *rows_exprs_find_kept(struct engine *e, const char *key)
+static struct rows_exprs *rows_exprs_find_kept(struct duck *e, const char *key)
 {
 	for (struct rows_exprs **at = &e->rows_kept; *at; at = &(*at)->next) {
 		struct rows_exprs *x = *at;
@@ -254,7 +254,7 @@ static struct rows_exprs *rows_exprs_find_kept(struct engine *e, const char *key
 }
 
 /* Keeps it, as the newest; the oldest that nobody uses goes. */
-static void rows_exprs_keep(struct engine *e, struct rows_exprs *x)
+static void rows_exprs_keep(struct duck *e, struct rows_exprs *x)
 {
 	struct rows_exprs **at, **last = NULL;
 	size_t count = 0;
@@ -274,7 +274,7 @@ static void rows_exprs_keep(struct engine *e, struct rows_exprs *x)
 	}
 }
 
-int rows_exprs_get(struct engine *e, enum table_id table, const char *filter, char *const *columns,
+int rows_exprs_get(struct duck *e, enum table_id table, const char *filter, char *const *columns,
 		   size_t column_count, struct rows_exprs **ret, struct error *err)
 {
 	_cleanup_free_ char *key = NULL;
@@ -313,7 +313,7 @@ void rows_exprs_put(struct rows_exprs *x)
 	x->uses--;
 }
 
-void rows_exprs_free_all(struct engine *e)
+void rows_exprs_free_all(struct duck *e)
 {
 	while (e->rows_kept) {
 		struct rows_exprs *x = e->rows_kept;

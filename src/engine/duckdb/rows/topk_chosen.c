@@ -220,7 +220,7 @@ static int topk_chosen_read_ids(struct engine_result *r, struct map *ids, bool *
 }
 
 /* A file is told by its newest version: which versions they are that belong to those of `ids`. */
-static int topk_chosen_put_versions(struct engine *e, const struct map *ids, struct buf *only,
+static int topk_chosen_put_versions(struct duck *e, const struct map *ids, struct buf *only,
 				    struct error *err)
 {
 	int r = names_load_files(e, err);
@@ -263,7 +263,7 @@ static int put_none(const struct plan *p, struct buf *only)
 }
 
 /* The condition that leaves the files of the result; nothing where there are too many versions. */
-static int put_only(struct engine *e, const struct plan *p, struct engine_result *result,
+static int put_only(struct duck *e, const struct plan *p, struct engine_result *result,
 		    struct buf *only, struct error *err)
 {
 	const struct expr *key = p->fields[file_key(p)].expr;
@@ -301,7 +301,7 @@ static int lighten_key(struct topk *c, const struct plan *p)
 }
 
 /* 1; 0 where it takes a statement. */
-static int find_by_sums(struct engine *e, const struct plan *p, struct topk_files_found *found,
+static int find_by_sums(struct duck *e, const struct plan *p, struct topk_files_found *found,
 			struct error *err)
 {
 	size_t key = (size_t)file_key(p);
@@ -326,7 +326,7 @@ static int put_found(const struct plan *p, const struct topk_files_found *found,
 }
 
 /* 1; 0 where it takes a statement. */
-static int topk_chosen_add_up(struct engine *e, const struct plan *p, struct topk *c,
+static int topk_chosen_add_up(struct duck *e, const struct plan *p, struct topk *c,
 			      struct error *err)
 {
 	int64_t began = clock_monotonic_ns();
@@ -360,7 +360,7 @@ void topk_free(struct topk *c)
 }
 
 /* With a statement. */
-static int topk_chosen_find_files(struct engine *e, const struct plan *p,
+static int topk_chosen_find_files(struct duck *e, const struct plan *p,
 				  const struct translate_options *opt, struct topk *c,
 				  struct error *err)
 {
@@ -368,11 +368,11 @@ static int topk_chosen_find_files(struct engine *e, const struct plan *p,
 	int r = topk_translate(p, opt, &sql, err);
 
 	if (r >= 0)
-		r = engine_run_text(e, buf_str(&sql), &c->first, err);
+		r = duck_run_text(e, buf_str(&sql), &c->first, err);
 	return r < 0 ? r : put_only(e, p, c->first, &c->only, err);
 }
 
-int topk_ask(struct engine *e, const struct plan *p, const struct translate_options *opt,
+int topk_ask(struct duck *e, const struct plan *p, const struct translate_options *opt,
 	     struct topk *ret, struct error *err)
 {
 	int r;

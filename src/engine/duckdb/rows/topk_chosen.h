@@ -31,5 +31,5 @@ struct topk {
 
 void topk_free(struct topk *c);
 /* Finds them. 0 or negative. */
-int topk_ask(struct engine *e, const struct plan *p, const struct translate_options *opt,
+int topk_ask(struct duck *e, const struct plan *p, const struct translate_options *opt,
 	     struct topk *ret, struct error *err);

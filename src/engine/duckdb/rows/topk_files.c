@@ -70,7 +70,7 @@ struct expr *topk_files_where(const struct plan *p, size_t key)
 }
 
 /* True where some call that is read was given an address, which its file does not tell of. */
-static bool has_addresses(const struct engine *e)
+static bool has_addresses(const struct duck *e)
 {
 	for (size_t i = 0; i < e->pin; i++) {
 		const struct store_block *b = store_block(e->store, i);
@@ -82,7 +82,7 @@ static bool has_addresses(const struct engine *e)
 }
 
 /* True where all calls of one version of a file have the same value of the expression. */
-static bool is_of_file(const struct engine *e, const struct expr *x)
+static bool is_of_file(const struct duck *e, const struct expr *x)
 {
 	if (x->kind == EXPR_CONST)
 		return true;
@@ -97,7 +97,7 @@ static bool is_of_file(const struct engine *e, const struct expr *x)
 	return x->arg_count > 0;
 }
 
-struct expr *topk_files_rest(const struct engine *e, const struct plan *p, size_t key)
+struct expr *topk_files_rest(const struct duck *e, const struct plan *p, size_t key)
 {
 	struct expr *x = topk_files_where(p, key);
 
@@ -518,7 +518,7 @@ static int put_several(const struct topk_files *b, const struct dims *d, size_t 
 
 /* ---- all of it ---- */
 
-static int bind_rows(struct engine *e, const struct plan *p, const struct expr *where,
+static int bind_rows(struct duck *e, const struct plan *p, const struct expr *where,
 		     const char *value, struct rows_bind *b, struct error *err)
 {
 	_cleanup_buf_ struct buf filter = {0}, column = {0};
@@ -563,7 +563,7 @@ static int topk_files_add_up(struct topk_files *b, const struct rows_bind *bind,
 	return r < 0 ? r : !b->outside;
 }
 
-int topk_files_files(struct engine *e, const struct plan *p, size_t key, size_t value, size_t count,
+int topk_files_files(struct duck *e, const struct plan *p, size_t key, size_t value, size_t count,
 		     struct topk_files_found *ret, struct error *err)
 {
 	_cleanup_(topk_files_freep) struct topk_files *b = calloc(1, sizeof(*b));
@@ -588,7 +588,7 @@ int topk_files_files(struct engine *e, const struct plan *p, size_t key, size_t 
 	return r > 0 ? topk_files_put_ids(b, store_dims_few(e->store), heap, count, ret) : r;
 }
 
-int topk_files_several(struct engine *e, const struct plan *p, size_t key, size_t field, size_t max,
+int topk_files_several(struct duck *e, const struct plan *p, size_t key, size_t field, size_t max,
 		       struct topk_files_found *ret, struct error *err)
 {
 	static const struct rows_column some;

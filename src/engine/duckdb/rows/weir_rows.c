@@ -36,7 +36,7 @@ struct rows_local {
 static void weir_rows_on_bind(duckdb_bind_info info)
 {
 	const struct duckdb_api *d = duckdb_loaded();
-	struct engine *e = d->bind_get_extra_info(info);
+	struct duck *e = d->bind_get_extra_info(info);
 	struct rows_bind *b = calloc(1, sizeof(*b));
 	struct error err = {0};
 	uint64_t rows = 0;
@@ -602,7 +602,7 @@ static const struct rows_block *next_block(struct rows_shared *s, struct rows_lo
 static int next_slice(struct rows_shared *s, struct rows_local *l, struct error *err)
 {
 	const struct rows_block *second = TAKE_PTR(l->second);
-	struct engine *e = s->bind->e;
+	struct duck *e = s->bind->e;
 	int r;
 
 	if (second) {
@@ -774,7 +774,7 @@ static void declare_arguments(const struct duckdb_api *d, duckdb_table_function 
 	d->destroy_logical_type(&flag);
 }
 
-int rows_register(struct engine *e, struct error *err)
+int rows_register(struct duck *e, struct error *err)
 {
 	const struct duckdb_api *d = e->api;
 	duckdb_table_function f = d->create_table_function();

@@ -78,7 +78,7 @@ struct rows_exprs {
 	char *key;		   /* table, filter and columns */
 	size_t pin;		   /* blocks whose names it knows */
 	uint64_t users;		   /* store_user_changes() when it was made: users' tables */
-	struct engine *e;
+	struct duck *e;
 	enum table_id table;
 	struct plan *filter_plan;
 	const struct expr *filter; /* expression 0 of eval, where there is one */
@@ -90,7 +90,7 @@ struct rows_exprs {
 #define ROWS_KEPT_MAX 4 /* kept by an engine: each may hold something by file */
 
 struct rows_bind {
-	struct engine *e;
+	struct duck *e;
 	enum table_id table;
 	size_t pin, first_block;
 	int64_t from, to;
@@ -106,7 +106,7 @@ struct rows_bind {
 
 /* rows_exprs.c: the expressions of a call; `key` as they were given. Given back with
  * rows_exprs_put(). */
-int rows_exprs_get(struct engine *e, enum table_id table, const char *filter, char *const *columns,
+int rows_exprs_get(struct duck *e, enum table_id table, const char *filter, char *const *columns,
 		   size_t column_count, struct rows_exprs **ret, struct error *err);
 void rows_exprs_put(struct rows_exprs *x);
 /* rows_bind.c: what the arguments say. */

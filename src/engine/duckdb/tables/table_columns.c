@@ -81,7 +81,7 @@ static int schema_column(struct scan_bind *b, unsigned int column, struct error 
 		return bytes_column(b, column, c, err);
 	case COLUMN_CODE:
 		c->cell = CELL_CODE;
-		c->words = engine_vocab(b->e, def->name);
+		c->words = duck_vocab(b->e, def->name);
 		return 0;
 	case COLUMN_UINT:
 		c->cell = CELL_INT64;
@@ -115,7 +115,7 @@ static int named_column(struct scan_bind *b, size_t i, struct error *err)
 	c->source = named_columns[i].source;
 	c->type = DUCKDB_TYPE_BIGINT;
 	if (c->cell == CELL_NUMBER_CODE)
-		c->words = engine_vocab(b->e, "type");
+		c->words = duck_vocab(b->e, "type");
 	if (c->cell != CELL_NAME && c->cell != CELL_PEER)
 		return 0;
 	if (!names_many(b->e, c->source))

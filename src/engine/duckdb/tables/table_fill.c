@@ -141,7 +141,7 @@ static void fill_name(const struct duckdb_api *d, const struct scan_column *c, c
 }
 
 /* The text of the id in a column of the row. */
-static struct bytes text_of_id(struct engine *e, enum name name, const struct batch *b,
+static struct bytes text_of_id(struct duck *e, enum name name, const struct batch *b,
 			       unsigned int column, size_t row)
 {
 	int64_t id = batch_get(b, column, row, -1);
@@ -149,7 +149,7 @@ static struct bytes text_of_id(struct engine *e, enum name name, const struct ba
 	return id < 0 ? (struct bytes){NULL, 0} : names_text(e, name, id);
 }
 
-static int fill_name_text(struct engine *e, const struct scan_column *c, const struct rows *r,
+static int fill_name_text(struct duck *e, const struct scan_column *c, const struct rows *r,
 			  duckdb_vector out, struct buf *scratch)
 {
 	const struct duckdb_api *d = e->api;
@@ -273,7 +273,7 @@ static int table_fill_bytes(const struct duckdb_api *d, const struct scan_column
 	return error;
 }
 
-int fill_vector(struct engine *e, const struct scan_column *c, const struct batch *b,
+int fill_vector(struct duck *e, const struct scan_column *c, const struct batch *b,
 		const uint32_t *sel, size_t from, size_t count, duckdb_vector out,
 		struct buf *scratch)
 {

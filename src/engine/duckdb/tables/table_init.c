@@ -16,7 +16,7 @@ void *table_state_new(duckdb_init_info info, size_t size, duckdb_delete_callback
 	return state;
 }
 
-void table_set_threads(duckdb_init_info info, const struct engine *e, size_t parts)
+void table_set_threads(duckdb_init_info info, const struct duck *e, size_t parts)
 {
 	size_t threads = MIN(parts, (size_t)e->threads);
 

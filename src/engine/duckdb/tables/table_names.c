@@ -16,7 +16,7 @@ static void numbers_free(struct numbers *n)
 	*n = (struct numbers){0};
 }
 
-void engine_names_free(const struct duckdb_api *d, struct names *n)
+void duck_names_free(const struct duckdb_api *d, struct names *n)
 {
 	for (unsigned int i = 0; i < TABLE_COUNT; i++)
 		live_free(&n->live[i]);
@@ -43,7 +43,7 @@ static enum table_id table_of_name(enum name name)
 	}
 }
 
-int names_live(struct engine *e, enum table_id table, const struct live **ret, struct error *err)
+int names_live(struct duck *e, enum table_id table, const struct live **ret, struct error *err)
 {
 	struct names *n = &e->names;
 
@@ -116,7 +116,7 @@ static struct bytes file_text(const struct dims *dims, int64_t id, enum name nam
 	}
 }
 
-struct bytes names_text(struct engine *e, enum name name, int64_t id)
+struct bytes names_text(struct duck *e, enum name name, int64_t id)
 {
 	const struct dims *dims = store_dims_few(e->store);
 
@@ -124,17 +124,17 @@ struct bytes names_text(struct engine *e, enum name name, int64_t id)
 						 : table_names_thread_text(dims, id, name);
 }
 
-int names_load_files(struct engine *e, struct error *err)
+int names_load_files(struct duck *e, struct error *err)
 {
 	return store_load_files(e->store, &e->interrupted, err);
 }
 
-int names_need(struct engine *e, enum name name, struct error *err)
+int names_need(struct duck *e, enum name name, struct error *err)
 {
 	return table_of_name(name) == TABLE_FILE ? names_load_files(e, err) : 0;
 }
 
-bool names_many(const struct engine *e, enum name name)
+bool names_many(const struct duck *e, enum name name)
 {
 	enum table_id table = table_of_name(name);
 	size_t rows = 0;
@@ -228,7 +228,7 @@ static int words_allocate(struct words *w, const struct dims *d, enum table_id t
 	return 0;
 }
 
-static int words_fill(struct engine *e, enum name name, struct intern *texts, struct words *w)
+static int words_fill(struct duck *e, enum name name, struct intern *texts, struct words *w)
 {
 	const struct dims *dims = store_dims_few(e->store);
 	enum table_id table = table_of_name(name);
@@ -250,7 +250,7 @@ static int words_fill(struct engine *e, enum name name, struct intern *texts, st
 	return r;
 }
 
-static int words_make(struct engine *e, enum name name, struct words *ret)
+static int words_make(struct duck *e, enum name name, struct words *ret)
 {
 	_cleanup_(intern_free) struct intern texts = {0};
 	_cleanup_free_ uint32_t *ranks = NULL;
@@ -276,7 +276,7 @@ static int words_make(struct engine *e, enum name name, struct words *ret)
 	return 0;
 }
 
-int names_texts(struct engine *e, enum name name, const struct words **ret, struct error *err)
+int names_texts(struct duck *e, enum name name, const struct words **ret, struct error *err)
 {
 	enum table_id table = table_of_name(name);
 	int r;
@@ -301,7 +301,7 @@ int names_texts(struct engine *e, enum name name, const struct words **ret, stru
 	return 0;
 }
 
-static int numbers_make(struct engine *e, enum name name, struct numbers *n)
+static int numbers_make(struct duck *e, enum name name, struct numbers *n)
 {
 	const struct dims *dims = store_dims_few(e->store);
 	enum table_id table = table_of_name(name);
@@ -330,7 +330,7 @@ static int numbers_make(struct engine *e, enum name name, struct numbers *n)
 	return 0;
 }
 
-int names_numbers(struct engine *e, enum name name, const struct numbers **ret, struct error *err)
+int names_numbers(struct duck *e, enum name name, const struct numbers **ret, struct error *err)
 {
 	enum table_id table = table_of_name(name);
 	int r;

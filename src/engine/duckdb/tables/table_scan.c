@@ -330,7 +330,7 @@ static void table_scan_on_scan(duckdb_function_info info, duckdb_data_chunk chun
 	d->data_chunk_set_size(chunk, count);
 }
 
-static int register_table(struct engine *e, enum table_id table, bool named, const char *name,
+static int register_table(struct duck *e, enum table_id table, bool named, const char *name,
 			  struct error *err)
 {
 	const struct duckdb_api *d = e->api;
@@ -363,7 +363,7 @@ static int register_table(struct engine *e, enum table_id table, bool named, con
 	return state ? error_set(err, -EIO, "DuckDB refuses the table function %s", name) : 0;
 }
 
-int scan_register(struct engine *e, struct error *err)
+int scan_register(struct duck *e, struct error *err)
 {
 	int r = 0;
 

@@ -42,13 +42,13 @@ struct scan_filter {
 };
 
 struct scan_table {
-	struct engine *e;
+	struct duck *e;
 	enum table_id table;
 	bool named; /* op_named: names joined */
 };
 
 struct scan_bind {
-	struct engine *e;
+	struct duck *e;
 	enum table_id table;
 	size_t pin;
 	struct scan_filter filter;
@@ -90,6 +90,6 @@ size_t filter_rows(const struct scan_filter *f, const struct batch *b, const uin
 
 /* table_fill.c: rows [from, from + count) of the selection (sel NULL: of the batch) into a vector. 0 or
  * -ENOMEM. */
-int fill_vector(struct engine *e, const struct scan_column *c, const struct batch *b,
+int fill_vector(struct duck *e, const struct scan_column *c, const struct batch *b,
 		const uint32_t *sel, size_t from, size_t count, duckdb_vector out,
 		struct buf *scratch);

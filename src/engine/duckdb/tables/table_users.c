@@ -14,7 +14,7 @@
 #include "store/user/user.h"
 
 struct users_bind {
-	struct engine *e;
+	struct duck *e;
 	size_t count; /* tables, one of a trace each */
 	const struct user_table **tables;
 	bool plain;
@@ -54,8 +54,9 @@ static bool is_own_name(const char *name)
 	return false;
 }
 
-int engine_check_name(struct engine *e, const char *name, struct error *err)
+int duck_check_name(struct engine *engine, const char *name, struct error *err)
 {
+	struct duck *e = duck_of(engine);
 	_cleanup_(engine_result_freep) struct engine_result *result = NULL;
 	char sql[400];
 	int r;
@@ -73,7 +74,7 @@ int engine_check_name(struct engine *e, const char *name, struct error *err)
 		 "keyword_category <> 'unreserved' UNION ALL SELECT 1 FROM duckdb_views() WHERE "
 		 "internal AND lower(view_name) = lower('%s')",
 		 name, name);
-	r = engine_run_text(e, sql, &result, err);
+	r = duck_run_text(e, sql, &result, err);
 	if (r >= 0 && engine_result_next(result))
 		r = error_set(err, -EINVAL, "%s is a word of SQL: give the table another name",
 			      name);
@@ -393,7 +394,7 @@ static void table_users_on_scan(duckdb_function_info info, duckdb_data_chunk chu
 
 /* ---- declaring ---- */
 
-int users_register(struct engine *e, struct error *err)
+int users_register(struct duck *e, struct error *err)
 {
 	const struct duckdb_api *d = e->api;
 	duckdb_table_function f = d->create_table_function();
@@ -420,7 +421,7 @@ int users_register(struct engine *e, struct error *err)
 }
 
 /* Where the columns differ, whoever asks for the table is told; everything else can be asked. */
-static int declare_error(struct engine *e, const char *name, const char *message, struct error *err)
+static int declare_error(struct duck *e, const char *name, const char *message, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0};
 	int r = buf_printf(&sql, "CREATE OR REPLACE VIEW \"%s\" AS SELECT error('", name);
@@ -430,10 +431,10 @@ static int declare_error(struct engine *e, const char *name, const char *message
 	if (r >= 0)
 		r = buf_printf(&sql, "') AS \"other columns in each trace: ask one at a time\"");
 	return r < 0 ? error_errno(err, r, "cannot declare %s", name)
-		     : engine_run(e, buf_str(&sql), err);
+		     : duck_run(e, buf_str(&sql), err);
 }
 
-int users_declare(struct engine *e, struct error *err)
+int users_declare(struct duck *e, struct error *err)
 {
 	uint64_t changes = store_user_changes(e->store);
 
@@ -449,7 +450,7 @@ int users_declare(struct engine *e, struct error *err)
 		snprintf(sql, sizeof(sql), "CREATE OR REPLACE VIEW \"%s\" AS FROM weir_user('%s')",
 			 t->name, t->name);
 		/* a table that was made in this session under the name stays what it is */
-		if (engine_run(e, sql, &why) < 0)
+		if (duck_run(e, sql, &why) < 0)
 			(void)declare_error(e, t->name, why.message, NULL);
 	}
 	e->users_seen = changes;

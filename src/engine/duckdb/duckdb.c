@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* engine.c: a database in memory over a store: settings, tables, views, statements. */
+/* duckdb.c: a database in memory over a store: settings, tables, views, statements. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/ask.h"
+#include "engine/duckdb/duckdb.h"
 #include "engine/duckdb/internal.h"
 
 #define THREADS_MAX 256
 
-int engine_run(struct engine *e, const char *sql, struct error *err)
+int duck_run(struct duck *e, const char *sql, struct error *err)
 {
 	duckdb_result result;
 	int r = 0;
@@ -22,10 +24,10 @@ int engine_run(struct engine *e, const char *sql, struct error *err)
 
 /* Engines of this process, one that is still being opened included. */
 static pthread_mutex_t alive_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct engine *alive;
+static struct duck *alive;
 
-/* Made and known in one: engine_abandon_all() comes before or after. */
-static int make_spill(struct engine *e, struct error *err)
+/* Made and known in one: duck_abandon_all() comes before or after. */
+static int make_spill(struct duck *e, struct error *err)
 {
 	int r;
 
@@ -35,7 +37,7 @@ static int make_spill(struct engine *e, struct error *err)
 	return r;
 }
 
-static int set_option(struct engine *e, duckdb_config config, const char *name, const char *value,
+static int set_option(struct duck *e, duckdb_config config, const char *name, const char *value,
 		      struct error *err)
 {
 	if (e->api->set_config(config, name, value))
@@ -43,7 +45,7 @@ static int set_option(struct engine *e, duckdb_config config, const char *name, 
 	return 0;
 }
 
-static int set_options(struct engine *e, duckdb_config config, const struct engine_options *opt,
+static int set_options(struct duck *e, duckdb_config config, const struct engine_options *opt,
 		       struct error *err)
 {
 	char memory[32], spill[32], threads[32];
@@ -73,7 +75,7 @@ static int set_options(struct engine *e, duckdb_config config, const struct engi
 	return r;
 }
 
-static int open_database(struct engine *e, const struct engine_options *opt, struct error *err)
+static int open_database(struct duck *e, const struct engine_options *opt, struct error *err)
 {
 	duckdb_config config = NULL;
 	char *message = NULL;
@@ -94,7 +96,7 @@ static int open_database(struct engine *e, const struct engine_options *opt, str
 }
 
 /* The vocabularies of all CODE columns; columns of one name share one. */
-static int make_vocabularies(struct engine *e, struct error *err)
+static int make_vocabularies(struct duck *e, struct error *err)
 {
 	for (unsigned int t = 0; t < TABLE_COUNT; t++) {
 		const struct table_def *def = schema_table(t);
@@ -103,7 +105,7 @@ static int make_vocabularies(struct engine *e, struct error *err)
 			int r;
 
 			if (def->columns[c].type != COLUMN_CODE ||
-			    engine_vocab(e, def->columns[c].name))
+			    duck_vocab(e, def->columns[c].name))
 				continue;
 			assert(e->vocab_count < ARRAY_SIZE(e->vocab));
 			e->vocab_columns[e->vocab_count] = def->columns[c].name;
@@ -117,7 +119,7 @@ static int make_vocabularies(struct engine *e, struct error *err)
 	return 0;
 }
 
-const struct words *engine_vocab(const struct engine *e, const char *column)
+const struct words *duck_vocab(const struct duck *e, const char *column)
 {
 	for (size_t i = 0; i < e->vocab_count; i++) {
 		if (!strcmp(e->vocab_columns[i], column))
@@ -126,7 +128,7 @@ const struct words *engine_vocab(const struct engine *e, const char *column)
 	return NULL;
 }
 
-static int make_views(struct engine *e, struct error *err)
+static int make_views(struct duck *e, struct error *err)
 {
 	int r = 0;
 
@@ -135,9 +137,9 @@ static int make_views(struct engine *e, struct error *err)
 
 		snprintf(sql, sizeof(sql), "CREATE VIEW %s AS FROM weir_%s()",
 			 schema_table(t)->name, schema_table(t)->name);
-		r = engine_run(e, sql, err);
+		r = duck_run(e, sql, err);
 	}
-	return r < 0 ? r : engine_run(e, "CREATE VIEW op_named AS FROM weir_op_named()", err);
+	return r < 0 ? r : duck_run(e, "CREATE VIEW op_named AS FROM weir_op_named()", err);
 }
 
 /*
@@ -146,20 +148,20 @@ static int make_views(struct engine *e, struct error *err)
  * which execute() keeps statements from using. Memory that DuckDB does not count is bounded by the
  * process that runs the engine (RLIMIT_AS).
  */
-static int confine(struct engine *e, const struct engine_options *opt, struct error *err)
+static int confine(struct duck *e, const struct engine_options *opt, struct error *err)
 {
 	char sql[64];
 	int r = opt->folder > 0 ? confine_process(opt->folder, err) : 0;
 
 	snprintf(sql, sizeof(sql), "SET threads = %u", e->threads);
 	if (r >= 0)
-		r = engine_run(e, sql, err);
+		r = duck_run(e, sql, err);
 	if (r >= 0)
-		r = engine_run(e, "SET enable_external_access = false", err);
-	return r < 0 ? r : engine_run(e, "SET lock_configuration = true", err);
+		r = duck_run(e, "SET enable_external_access = false", err);
+	return r < 0 ? r : duck_run(e, "SET lock_configuration = true", err);
 }
 
-int engine_pin(struct engine *e, struct error *err)
+int duck_pin(struct duck *e, struct error *err)
 {
 	ssize_t more = e->borrowed ? 0 : store_refresh(e->store, err);
 	size_t blocks = store_block_count(e->store);
@@ -167,7 +169,7 @@ int engine_pin(struct engine *e, struct error *err)
 	if (more < 0)
 		return (int)more;
 	if (blocks != e->names.pin)
-		engine_names_free(e->api, &e->names);
+		duck_names_free(e->api, &e->names);
 	e->pin = e->names.pin = blocks;
 	atomic_store(&e->interrupted, false);
 	atomic_store(&e->blocks_done, 0);
@@ -185,7 +187,7 @@ static unsigned int cpus(void)
 	return n < 1 ? 1 : (unsigned int)n;
 }
 
-static int engine_start(struct engine *e, const struct engine_options *opt, struct error *err)
+static int duck_start(struct duck *e, const struct engine_options *opt, struct error *err)
 {
 	int r = duckdb_load(opt->library, &e->api, &e->library, err);
 
@@ -197,11 +199,11 @@ static int engine_start(struct engine *e, const struct engine_options *opt, stru
 	if (r >= 0)
 		r = open_database(e, opt, err);
 	if (r >= 0)
-		r = engine_run(e, "SET errors_as_json = true", err);
+		r = duck_run(e, "SET errors_as_json = true", err);
 	if (r >= 0)
 		r = make_vocabularies(e, err);
 	if (r >= 0)
-		r = engine_pin(e, err);
+		r = duck_pin(e, err);
 	if (r >= 0)
 		r = scan_register(e, err);
 	if (r >= 0)
@@ -225,7 +227,7 @@ static int engine_start(struct engine *e, const struct engine_options *opt, stru
 	return r;
 }
 
-static void alive_add(struct engine *e)
+static void alive_add(struct duck *e)
 {
 	pthread_mutex_lock(&alive_lock);
 	e->next_alive = alive;
@@ -233,10 +235,10 @@ static void alive_add(struct engine *e)
 	pthread_mutex_unlock(&alive_lock);
 }
 
-static void alive_remove(struct engine *e)
+static void alive_remove(struct duck *e)
 {
 	pthread_mutex_lock(&alive_lock);
-	for (struct engine **at = &alive; *at; at = &(*at)->next_alive) {
+	for (struct duck **at = &alive; *at; at = &(*at)->next_alive) {
 		if (*at == e) {
 			*at = e->next_alive;
 			break;
@@ -245,57 +247,32 @@ static void alive_remove(struct engine *e)
 	pthread_mutex_unlock(&alive_lock);
 }
 
-void engine_abandon_all(void)
-{
-	pthread_mutex_lock(&alive_lock);
-	for (struct engine *e = alive; e; e = e->next_alive)
-		engine_abandon(e);
-	/* stays locked: no folder is made until the process is gone */
-}
-
-int engine_open(struct engine **ret, struct store *store, const struct engine_options *opt,
-		struct error *err)
-{
-	struct engine *e = calloc(1, sizeof(*e));
-	int r;
-
-	if (!e)
-		return error_errno(err, -ENOMEM, "cannot open the engine");
-	pthread_mutex_init(&e->names_lock, NULL);
-	e->spill = SPILL_NONE;
-	e->confined = opt->confined;
-	e->store = store;
-	e->borrowed = opt->borrowed;
-	e->threads = MIN(opt->threads ? opt->threads : cpus(), (unsigned int)THREADS_MAX);
-	e->state_bytes_max = opt->memory_max ? opt->memory_max : ENGINE_MEMORY_DEFAULT;
-	alive_add(e);
-	r = engine_start(e, opt, err);
-	if (r < 0) {
-		engine_free(e);
-		return r;
-	}
-	*ret = e;
-	return 0;
-}
-
-void engine_abandon(struct engine *e)
+static void duck_abandon(struct engine *engine)
 {
 	/* DuckDB makes the files in it and removes them when it closes; after an interrupt some may
 	 * be left. */
-	spill_remove(&e->spill);
+	spill_remove(&duck_of(engine)->spill);
 }
 
-void engine_free(struct engine *e)
+static void duck_abandon_all(void)
 {
-	if (!e)
-		return;
+	pthread_mutex_lock(&alive_lock);
+	for (struct duck *e = alive; e; e = e->next_alive)
+		duck_abandon(&e->head);
+	/* stays locked: no folder is made until the process is gone */
+}
+
+static void duck_free(struct engine *engine)
+{
+	struct duck *e = duck_of(engine);
+
 	if (e->con)
 		e->api->disconnect(&e->con);
 	if (e->db)
 		e->api->close(&e->db);
 	if (e->api) {
 		rows_exprs_free_all(e);
-		engine_names_free(e->api, &e->names);
+		duck_names_free(e->api, &e->names);
 		for (size_t i = 0; i < e->vocab_count; i++)
 			words_free(e->api, &e->vocab[i]);
 	}
@@ -306,8 +283,34 @@ void engine_free(struct engine *e)
 	free(e);
 }
 
-int engine_probe(const char *library, const char **ret_version, const char **ret_path,
-		 struct error *err)
+static int duck_open(struct engine **ret, struct store *store, const struct engine_options *opt,
+		     struct error *err)
+{
+	struct duck *e = calloc(1, sizeof(*e));
+	int r;
+
+	if (!e)
+		return error_errno(err, -ENOMEM, "cannot open the engine");
+	e->head.ops = &duckdb_engine;
+	pthread_mutex_init(&e->names_lock, NULL);
+	e->spill = SPILL_NONE;
+	e->confined = opt->confined;
+	e->store = store;
+	e->borrowed = opt->borrowed;
+	e->threads = MIN(opt->threads ? opt->threads : cpus(), (unsigned int)THREADS_MAX);
+	e->state_bytes_max = opt->memory_max ? opt->memory_max : ENGINE_MEMORY_DEFAULT;
+	alive_add(e);
+	r = duck_start(e, opt, err);
+	if (r < 0) {
+		duck_free(&e->head);
+		return r;
+	}
+	*ret = &e->head;
+	return 0;
+}
+
+static int duck_probe(const char *library, const char **ret_version, const char **ret_path,
+		      struct error *err)
 {
 	const struct duckdb_api *d;
 	const char *path;
@@ -322,39 +325,59 @@ int engine_probe(const char *library, const char **ret_version, const char **ret
 	return 0;
 }
 
-const char *engine_version(const struct engine *e)
+static void duck_interrupt(struct engine *engine)
 {
-	return e->api->library_version();
-}
+	struct duck *e = duck_of(engine);
 
-const char *engine_library(const struct engine *e)
-{
-	return e->library;
-}
-
-void engine_interrupt(struct engine *e)
-{
 	atomic_store(&e->interrupted, true);
 	e->api->interrupt(e->con);
 }
 
-void engine_progress(const struct engine *e, uint64_t *ret_done, uint64_t *ret_total)
+static void duck_progress(const struct engine *engine, uint64_t *ret_done, uint64_t *ret_total)
 {
+	const struct duck *e = (const struct duck *)engine;
+
 	*ret_done = atomic_load(&e->blocks_done);
 	*ret_total = atomic_load(&e->blocks_total);
 }
 
-struct engine_statements {
-	struct engine *e;
+static int duck_range(struct engine *engine, int64_t *ret_first, int64_t *ret_last,
+		      struct error *err _unused_)
+{
+	store_range(duck_of(engine)->store, ret_first, ret_last);
+	return 0;
+}
+
+static int duck_scan(struct engine *engine, const struct scan_request *q, struct engine_scan **ret,
+		     struct error *err)
+{
+	return engine_scan_new(ret, duck_of(engine)->store, q, err);
+}
+
+/* ---- SQL ---- */
+
+struct duck_statements {
+	struct engine_statements head;
+	struct duck *e;
 	char *sql;
 	duckdb_extracted_statements list;
-	size_t count;
 };
 
-int engine_parse(struct engine *e, const char *sql, struct engine_statements **ret,
-		 struct error *err)
+static void duck_statements_free(struct engine_statements *statements)
 {
-	struct engine_statements *s;
+	struct duck_statements *s = (struct duck_statements *)statements;
+
+	if (s->list)
+		s->e->api->destroy_extracted(&s->list);
+	free(s->sql);
+	free(s);
+}
+
+static int duck_parse(struct engine *engine, const char *sql, struct engine_statements **ret,
+		      struct error *err)
+{
+	struct duck *e = duck_of(engine);
+	struct duck_statements *s;
 	int r;
 
 	if (!engine_is_utf8(sql, strlen(sql)))
@@ -367,38 +390,24 @@ int engine_parse(struct engine *e, const char *sql, struct engine_statements **r
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return error_errno(err, -ENOMEM, "cannot parse the statement");
+	s->head.ops = &duckdb_engine;
 	s->e = e;
 	s->sql = strdup(sql);
-	s->count = s->sql ? e->api->extract_statements(e->con, sql, &s->list) : 0;
-	if (s->count == 0) {
+	s->head.count = s->sql ? e->api->extract_statements(e->con, sql, &s->list) : 0;
+	if (s->head.count == 0) {
 		const char *message = s->list ? e->api->extract_statements_error(s->list) : NULL;
 
 		r = message ? message_from_duckdb(message, sql, err)
 			    : error_set(err, -EINVAL, "there is no statement");
-		engine_statements_free(s);
+		duck_statements_free(&s->head);
 		return r;
 	}
-	*ret = s;
+	*ret = &s->head;
 	return 0;
 }
 
-void engine_statements_free(struct engine_statements *s)
-{
-	if (!s)
-		return;
-	if (s->list)
-		s->e->api->destroy_extracted(&s->list);
-	free(s->sql);
-	free(s);
-}
-
-size_t engine_statements_count(const struct engine_statements *s)
-{
-	return s->count;
-}
-
 /* Runs statement i of a list over the blocks that are pinned. `sql` is what errors say a place in; NULL: none. */
-static int execute(struct engine *e, duckdb_extracted_statements list, size_t i, const char *sql,
+static int execute(struct duck *e, duckdb_extracted_statements list, size_t i, const char *sql,
 		   struct engine_result **ret, struct error *err)
 {
 	const struct duckdb_api *d = e->api;
@@ -425,19 +434,19 @@ static int execute(struct engine *e, duckdb_extracted_statements list, size_t i,
 	return r < 0 ? r : result_new(e, &result, ret, err);
 }
 
-int engine_execute(struct engine_statements *s, size_t i, struct engine_result **ret,
-		   struct error *err)
+static int duck_execute(struct engine_statements *statements, size_t i, struct engine_result **ret,
+			struct error *err)
 {
-	int r = engine_pin(s->e, err);
+	struct duck_statements *s = (struct duck_statements *)statements;
+	int r = duck_pin(s->e, err);
 
+	assert(i < statements->count);
 	if (r >= 0)
 		r = users_declare(s->e, err);
-	assert(i < s->count);
 	return r < 0 ? r : execute(s->e, s->list, i, s->sql, ret, err);
 }
 
-int engine_run_text(struct engine *e, const char *sql, struct engine_result **ret,
-		    struct error *err)
+int duck_run_text(struct duck *e, const char *sql, struct engine_result **ret, struct error *err)
 {
 	const struct duckdb_api *d = e->api;
 	duckdb_extracted_statements list = NULL;
@@ -456,3 +465,25 @@ int engine_run_text(struct engine *e, const char *sql, struct engine_result **re
 		d->destroy_extracted(&list);
 	return r;
 }
+
+const struct engine_ops duckdb_engine = {
+	.name = "DuckDB",
+	.open = duck_open,
+	.free = duck_free,
+	.probe = duck_probe,
+	.interrupt = duck_interrupt,
+	.progress = duck_progress,
+	.abandon = duck_abandon,
+	.abandon_all = duck_abandon_all,
+	.range = duck_range,
+	.ask = duck_ask,
+	.scan = duck_scan,
+	.explain = duck_explain,
+	.follow = duck_follow,
+	.follow_refresh = duck_follow_refresh,
+	.follow_free = duck_follow_free,
+	.parse = duck_parse,
+	.execute = duck_execute,
+	.statements_free = duck_statements_free,
+	.check_name = duck_check_name,
+};
