@@ -10,7 +10,7 @@ const struct command *const commands[] = {
 	&command_stat,
 	&command_top,
 	&command_report,
-	&command_diff,
+	&command_analyses,
 	&command_check,
 	&command_doctor,
 	&command_query,

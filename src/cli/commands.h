@@ -8,7 +8,6 @@
 extern const struct command command_annotate;
 extern const struct command command_check;
 extern const struct command command_completion;
-extern const struct command command_diff;
 extern const struct command command_doctor;
 extern const struct command command_help;
 extern const struct command command_query;

@@ -32,18 +32,18 @@
 #define ENGINE_FOLDER_NAME "files"
 
 struct annotations; /* engine/annotations.h */
-struct ask_options; /* engine/ask.h, likewise the next five */
+struct ask_options; /* engine/ask.h, likewise the next four */
 struct ask_step;
 struct engine_follow;
 struct engine_scan;
-struct plan;
 struct scan_request;
+struct plan; /* query/plan/plan.h */
 
 struct engine;
 struct engine_result;
 struct engine_statements;
 
-/* For the embedded engine; one behind an address takes memory_max and threads as a wish. */
+/* For the embedded engine; one behind an address may use memory_max and threads. */
 struct engine_options {
 	const char *library;  /* libduckdb.so; NULL: $WEIR_DUCKDB, then weir's own folders */
 	uint64_t memory_max;  /* bytes; 0: ENGINE_MEMORY_DEFAULT. Histograms are counted beside it,
@@ -101,9 +101,9 @@ struct engine_ops {
 		   struct engine_result **ret, struct error *err);
 	/*
 	 * Rows of one table with their columns, in the trace's order (order.h), those of the range that pass the filter. Ids in
-	 * the batches are the engine's own, and the rows of dimension tables, scanned likewise, have the same: so who reads the
-	 * stream looks names up in a struct dims that he filled by scans of `thread`, `file`, ... The request is copied, its
-	 * filter outlives the scan. A request with `follow` may be refused with -EOPNOTSUPP.
+	 * the batches are the engine's own, and the rows of dimension tables, scanned likewise, have the same: names are looked
+	 * up in a struct dims that scans of `thread`, `file`, ... have filled. The request is copied, its filter outlives the
+	 * scan. A request with `follow` may be refused with -EOPNOTSUPP.
 	 */
 	int (*scan)(struct engine *e, const struct scan_request *q, struct engine_scan **ret,
 		    struct error *err);

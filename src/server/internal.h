@@ -155,6 +155,8 @@ int question_fits(struct question *q, size_t bytes);
 /* A whole number of the query, `otherwise` where absent; -EINVAL where it is none or outside. */
 int question_number(struct question *q, const char *name, int64_t min, int64_t max,
 		    int64_t otherwise, int64_t *ret);
+/* A point in time of the query, given since the origin, in ns since the epoch; `open` where absent. */
+int question_time(struct question *q, const char *name, int64_t open, int64_t *ret);
 /* What the answer to the same question without some parameters (NULL behind the last) is kept by. */
 int question_key_without(const struct question *q, const char *const names[], struct buf *key);
 /* {"error": {...}} with the status that the code means. */
@@ -215,6 +217,7 @@ void files_get(void *arg, struct http_request *r);
 void file_get(void *arg, struct http_request *r);
 void density_get(void *arg, struct http_request *r);
 void query_get(void *arg, struct http_request *r);
+void analysis_get(void *arg, struct http_request *r);
 void check_get(void *arg, struct http_request *r);
 void explain_get(void *arg, struct http_request *r);
 void complete_get(void *arg, struct http_request *r);

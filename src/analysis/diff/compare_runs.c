@@ -20,8 +20,11 @@ const char *diff_by_word(enum diff_by by)
 	return by_words[by];
 }
 
-static int take_runs(struct work *w, const struct diff_input *runs, size_t count)
+static int take_runs(struct work *w)
 {
+	const struct analysis_run *runs = w->in->runs;
+	size_t count = w->in->count;
+
 	w->runs = calloc(count + 1, sizeof(*w->runs));
 	if (!w->runs)
 		return -ENOMEM;
@@ -68,40 +71,51 @@ static int compare_runs_compare(struct work *w, struct error *err)
 {
 	int r = load_called(w, err);
 
-	if (r >= 0)
-		r = names_make(w);
-	if (r >= 0)
-		r = load_sums(w, err);
-	if (r >= 0)
-		r = load_keys(w);
-	if (r >= 0 && w->blocks)
+	if (r < 0)
+		return r;
+	r = names_make(w);
+	if (r < 0)
+		return r;
+	r = load_sums(w, err);
+	if (r < 0)
+		return r;
+	if (analysis_stopped(w->in))
+		return error_set(err, -EINTR, "interrupted");
+	r = load_keys(w);
+	if (r < 0)
+		return r;
+	if (w->blocks)
 		r = load_blocks(w, err);
-	if (r >= 0)
-		r = unit_choose(w, err);
-	if (r >= 0)
-		r = make_result(w);
-	if (r >= 0) {
-		noise_work(w);
-		r = noise_shift(w);
-	}
-	if (r >= 0)
-		r = tests_run(w);
+	if (r < 0)
+		return r;
+	r = unit_choose(w, err);
+	if (r < 0)
+		return r;
+	r = make_result(w);
+	if (r < 0)
+		return r;
+	noise_work(w);
+	r = noise_shift(w);
+	if (r < 0)
+		return r;
+	r = tests_run(w);
 	return r < 0 ? r : rank_rows(w);
 }
 
-int diff_compare(const struct diff_input *runs, size_t count, const struct diff_options *opt,
-		 struct diff **ret, struct error *err)
+int diff_compare(const struct analysis_input *in, const struct diff_options *opt, struct diff **ret,
+		 struct error *err)
 {
 	_cleanup_(diff_freep) struct diff *d = calloc(1, sizeof(*d));
-	struct work w = {.opt = opt, .out = d};
-	int r = d ? take_runs(&w, runs, count) : -ENOMEM;
+	struct work w = {.in = in, .opt = opt, .out = d};
+	int r;
 
-	if (r >= 0 && (!w.side_runs[0] || !w.side_runs[1]))
-		r = error_set(err, -EINVAL, "a side has no run");
+	if (!d)
+		return error_errno(err, -ENOMEM, "comparing");
+	r = take_runs(&w);
+	assert(r < 0 || (w.side_runs[0] && w.side_runs[1]));
 	if (r >= 0)
 		r = compare_runs_compare(&w, err);
-	if (d)
-		d->texts = w.texts;
+	d->texts = w.texts;
 	load_free(&w);
 	if (r < 0)
 		return error_errno(err, r, "comparing");

@@ -9,13 +9,12 @@
  */
 #pragma once
 
+#include "analysis/analysis.h"
 #include "analysis/rollup/rollup_scan.h"
-#include "base/error.h"
 #include "base/map.h"
 #include "hist/sparse.h"
 #include "store/store.h"
 
-#define DIFF_RUNS_MAX 256 /* on both sides together */
 #define DIFF_REPLICATES \
 	3 /* runs a side from which on the noise between runs is taken from the runs alone */
 
@@ -45,15 +44,6 @@ enum diff_unit {
 	DIFF_UNIT_RUN,
 	DIFF_UNIT_SECOND,
 	DIFF_UNIT_OP, /* a call of one operation: the transaction, so to say */
-};
-
-struct diff_input {
-	unsigned int side; /* 0: A, 1: B */
-	const struct store *store;
-	const struct scan_filter *filter; /* NULL: everything */
-	int64_t from, to;		  /* the run's time, ns since the epoch; from < to */
-	uint64_t lost;			  /* calls that are missing from it */
-	bool lost_unknown;		  /* by how many more is not known */
 };
 
 struct diff_options {
@@ -123,12 +113,28 @@ struct diff {
 	struct intern texts; /* what the names point into */
 };
 
-/* Compares. 0 or negative; diff_free() what is returned. */
-int diff_compare(const struct diff_input *runs, size_t count, const struct diff_options *opt,
-		 struct diff **ret, struct error *err);
+/* Compares the runs of both sides. 0 or negative; diff_free() what is returned. */
+int diff_compare(const struct analysis_input *in, const struct diff_options *opt, struct diff **ret,
+		 struct error *err);
 void diff_free(struct diff *d);
 DEFINE_CLEANUP(struct diff *, diff_free)
 
 /* "calls", "latency", "mean", "size", "errors"; "op", "op_file", "file", "process", "error". */
 const char *diff_metric_word(enum diff_metric m);
 const char *diff_by_word(enum diff_by by);
+/* "run", "second", "pread64 call". 0 or -ENOMEM. */
+int diff_put_unit(struct buf *to, const struct diff *d);
+
+/* ---- the analysis ---- */
+
+/* Its own options, as a command line or a request has them. */
+struct diff_flags {
+	const char *per;
+	int64_t head; /* 0: not given */
+};
+/* Its result's `own` is a struct diff. */
+extern const struct analysis analysis_diff;
+/* diff_answer.c: a row for each test of each thing compared, and one for what was not tested; the document's members. */
+int diff_rows(const struct diff *d, struct analysis_result *to);
+int diff_put_members(const struct analysis_input *in, const struct analysis_result *r,
+		     struct buf *to);

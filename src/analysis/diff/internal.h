@@ -37,7 +37,7 @@ struct key {
 };
 
 struct run {
-	const struct diff_input *in;
+	const struct analysis_run *in;
 	struct rollup *sums; /* by op, class, file, thread, err */
 	/* by file_id, thread_id: label, LABEL_NONE where no call names it */
 	uint32_t *file_labels, *thread_labels;
@@ -57,6 +57,7 @@ struct run {
 };
 
 struct work {
+	const struct analysis_input *in;
 	const struct diff_options *opt;
 	struct run *runs; /* A's first */
 	size_t run_count;

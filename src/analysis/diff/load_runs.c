@@ -181,7 +181,7 @@ static int load_run_sums(struct work *w, struct run *run, struct error *err)
 		r = names_count(w, run, sums.file_seen);
 	if (r >= 0)
 		run->sums = TAKE_PTR(sums.rollup);
-	run->seconds = (double)(run->in->to - run->in->from) / 1e9;
+	run->seconds = (double)(run->in->last - run->in->first) / 1e9;
 	return r;
 }
 
@@ -496,7 +496,7 @@ int load_keys(struct work *w)
  * summaries know those. */
 static int64_t load_runs_window_of(const struct run *run)
 {
-	int64_t span = MAX(run->in->to - run->in->from, (int64_t)1);
+	int64_t span = MAX(run->in->last - run->in->first, (int64_t)1);
 	int64_t window = span / (BLOCKS - 1) + 1;
 
 	return window < ROLLUP_WINDOW_NS
@@ -507,7 +507,7 @@ static int64_t load_runs_window_of(const struct run *run)
 static void load_runs_add_block(struct work *w, struct run *run, const struct rollup_row *row,
 				int64_t window, enum diff_by only, const double *logs)
 {
-	int64_t first = run->in->from / window * window;
+	int64_t first = run->in->first / window * window;
 	int64_t at = clock_between(first, row->window) / window;
 	struct cell c = cell_of_row(row, logs);
 	struct key keys[KINDS];

@@ -259,7 +259,7 @@ static int take_asked(struct work *w, struct error *err)
 
 	set_work(w, w->opt->unit, w->opt->unit_op);
 	for (size_t i = 0; i < w->run_count; i++) {
-		const struct diff_input *in = w->runs[i].in;
+		const struct analysis_run *in = w->runs[i].in;
 
 		if (w->runs[i].work > 0)
 			continue;

@@ -40,12 +40,20 @@ static void put_wrapped(enum text_style style, const char *text)
 
 /* ---- head ---- */
 
-static int put_side(const struct diff_view *v, unsigned int side)
+/* Of a run of the side, in the mean. */
+static uint64_t diff_calls(const struct diff *d, unsigned int side)
 {
-	const struct diff *d = v->diff;
+	return (uint64_t)((d->io[side].calls + d->waiting[side].calls + d->other[side].calls) *
+				  d->work[side] / (double)d->runs[side] +
+			  0.5);
+}
+
+static int put_side(const struct analysis_view *v, unsigned int side)
+{
+	const struct diff *d = v->result->own;
 	_cleanup_buf_ struct buf b = {0};
 	size_t first = side ? d->runs[0] : 0;
-	const char *path = v->traces[first].path;
+	const char *path = v->runs[first].name;
 	double runs = (double)d->runs[side];
 	int r = format_path(&b, path, strlen(path), screen_width() / 2);
 
@@ -57,7 +65,7 @@ static int put_side(const struct diff_view *v, unsigned int side)
 	       d->runs[side] > 1 ? diff_number_text(runs).s : "",
 	       d->runs[side] > 1 ? " runs, " : "",
 	       format_dur((int64_t)(d->seconds[side] / runs * 1e9)).s,
-	       format_count(v->calls[side]).s);
+	       format_count(diff_calls(d, side)).s);
 	return 0;
 }
 
@@ -116,7 +124,7 @@ static double percent_of(double share)
 	return fabs(share) < 0.005 ? 0 : share * 100;
 }
 
-static int diff_screen_put_loss(const struct diff_view *v)
+static int diff_screen_put_loss(const struct analysis_view *v)
 {
 	for (size_t i = 0; i < v->count; i++) {
 		const struct loss *l = &v->traces[i].loss;
@@ -126,7 +134,7 @@ static int diff_screen_put_loss(const struct diff_view *v)
 		if (l->failed.count) {
 			r = loss_put_failed(&b, l);
 			printf("%sFAILED %s: recording failed: %s%s\n", text_style(TEXT_RED),
-			       v->traces[i].path, buf_str(&b), text_style(TEXT_PLAIN));
+			       v->runs[i].name, buf_str(&b), text_style(TEXT_PLAIN));
 			buf_clear(&b);
 		}
 		if (r < 0)
@@ -135,7 +143,7 @@ static int diff_screen_put_loss(const struct diff_view *v)
 			continue;
 		r = loss_put_calls(&b, l);
 		if (r >= 0)
-			r = buf_printf(&b, " of %s%s", v->traces[i].path,
+			r = buf_printf(&b, " of %s%s", v->runs[i].name,
 				       l->damage.blocks ? "; blocks are damaged" : "");
 		if (r < 0)
 			return r;
@@ -265,9 +273,9 @@ static int put_larger(const struct diff *d, struct buf *out)
 	return 0;
 }
 
-static int print_answer(const struct diff_view *v)
+static int print_answer(const struct analysis_view *v)
 {
-	const struct diff *d = v->diff;
+	const struct diff *d = v->result->own;
 	_cleanup_buf_ struct buf b = {0}, larger = {0};
 	int r = put_sentence(d, &b);
 
@@ -393,10 +401,11 @@ static int print_change(const struct diff *d, const struct layout *l, const stru
 	return lines;
 }
 
-static int print_changes(const struct diff_view *v)
+static int print_changes(const struct analysis_view *v)
 {
-	const struct diff *d = v->diff;
-	size_t max = v->opts->head ? (size_t)v->opts->head : CHANGES_MAX, i = 0;
+	const struct diff *d = v->result->own;
+	const struct diff_flags *flags = v->in->options;
+	size_t max = flags->head ? (size_t)flags->head : CHANGES_MAX, i = 0;
 	struct layout l;
 	int lines = 0;
 
@@ -406,7 +415,7 @@ static int print_changes(const struct diff_view *v)
 		return -ENOMEM;
 	printf("\n%s%-*s %9s %10s %8s  %-18s %9s%s\n", text_style(TEXT_BOLD), (int)l.metric + 4,
 	       "CHANGES", "A", "B", "change", "95 % range", "sure", text_style(TEXT_PLAIN));
-	while (i < d->listed && i < max && (v->opts->head || lines < CHANGE_LINES)) {
+	while (i < d->listed && i < max && (flags->head || lines < CHANGE_LINES)) {
 		int r = print_change(d, &l, &d->rows[i], i + 1);
 
 		if (r < 0)
@@ -544,9 +553,9 @@ static int print_picture(const struct diff *d)
 	return 0;
 }
 
-int diff_screen(const struct diff_view *v)
+int diff_screen(const struct analysis_view *v)
 {
-	const struct diff *d = v->diff;
+	const struct diff *d = v->result->own;
 	int r = put_side(v, 0);
 
 	if (r >= 0)

@@ -41,13 +41,11 @@ int diff_put_what(struct buf *out, const struct diff_row *row, size_t width)
 
 struct text diff_unit_text(const struct diff *d)
 {
+	_cleanup_buf_ struct buf b = {0};
 	struct text t;
-	char op[32];
 
-	if (d->unit == DIFF_UNIT_OP)
-		snprintf(t.s, sizeof(t.s), "%.40s call", op_word(d->unit_op, op));
-	else
-		snprintf(t.s, sizeof(t.s), "%s", d->unit == DIFF_UNIT_SECOND ? "second" : "run");
+	(void)!diff_put_unit(&b, d);
+	snprintf(t.s, sizeof(t.s), "%s", buf_str(&b));
 	return t;
 }
 

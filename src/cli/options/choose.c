@@ -16,8 +16,9 @@ static int choose_take(void *arg, const char *option _unused_, const char *text,
 }
 
 /* The message of an error names the option: --where was parsed by itself before. */
-static int choose_parse(struct choice *c, struct buf *text, struct error *err)
+static int choose_parse(struct choice *c, struct error *err)
 {
+	struct buf *text = &c->text;
 	struct query_error why = {0};
 	int r = query_parse_expr_users(buf_str(text), text->len, TABLE_OP, true,
 				       annotations_get(c->annotations), &c->plan, &why);
@@ -33,11 +34,10 @@ static int choose_parse(struct choice *c, struct buf *text, struct error *err)
 int choice_make(struct choice *ret, const struct select_flags *f, const struct select *s,
 		const struct option_list *where, struct store *store, struct error *err)
 {
-	_cleanup_buf_ struct buf text = {0};
 	int r = 0;
 
 	*ret = (struct choice){.filter = {.from = INT64_MIN, .to = INT64_MAX}};
-	if (where->count) {
+	if (where->count && store) {
 		r = annotations_new(&ret->annotations, store, err);
 		if (r < 0)
 			return r;
@@ -45,11 +45,11 @@ int choice_make(struct choice *ret, const struct select_flags *f, const struct s
 	r = where_parse(&ret->where, where, annotations_get(ret->annotations), err);
 	if (r < 0)
 		return r;
-	r = conditions_each(f, s, where, choose_take, &text, err);
-	if (r < 0 || !text.len)
+	r = conditions_each(f, s, where, choose_take, &ret->text, err);
+	if (r < 0 || !ret->text.len)
 		return r;
-	r = choose_parse(ret, &text, err);
-	if (r < 0)
+	r = choose_parse(ret, err);
+	if (r < 0 || !store)
 		return r;
 	r = scan_where_new(&ret->scan_where, ret->expr, err);
 	if (r < 0)
@@ -73,6 +73,7 @@ void choice_free(struct choice *c)
 {
 	scan_where_free(c->scan_where);
 	plan_free(c->plan);
+	buf_free(&c->text);
 	where_free(&c->where);
 	annotations_free(c->annotations);
 	*c = (struct choice){0};

@@ -10,15 +10,16 @@
 struct choice {
 	struct annotations *annotations; /* that --where may name; NULL where there is none */
 	struct where where;		 /* what --where says alone */
-	struct plan *plan;		 /* of the whole selection; NULL: everything is chosen */
-	const struct expr *expr;	 /* of the plan; NULL likewise */
+	struct buf text;   /* the whole selection in the language; empty: everything is chosen */
+	struct plan *plan; /* of it; NULL likewise */
+	const struct expr *expr; /* of the plan; NULL likewise */
 	struct scan_where *scan_where;
 	struct scan_filter filter; /* from and to are open */
 };
 
 /*
  * Makes the filter of what `f` (from which read_flags_select() made `s`) and `where` say together. 0 or negative with a
- * message; -EINVAL is wrong usage.
+ * message; -EINVAL is wrong usage. Without a store there is the plan alone: users' tables and the scan's filter are of one.
  */
 int choice_make(struct choice *ret, const struct select_flags *f, const struct select *s,
 		const struct option_list *where, struct store *store, struct error *err);

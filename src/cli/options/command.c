@@ -2,6 +2,7 @@
 /* command.c: parses a command line by the command's table and runs the command. */
 #include "cli/options/command.h"
 #include "base/nearest.h"
+#include "cli/analysis/analysis_command.h"
 #include "cli/trace/call_text.h"
 #include "cli/options/help.h"
 
@@ -54,20 +55,38 @@ int fail_extra(const char *command, const char *argument)
 			  argument, command);
 }
 
-const char *command_name(size_t i)
+const struct command command_analyses;
+
+const struct command *command_at(size_t i)
 {
 	for (size_t k = 0; commands[k]; k++) {
-		if (k == i)
-			return commands[k]->name;
+		const struct command *c = commands[k];
+
+		for (size_t j = 0; commands[k] == &command_analyses && (c = analysis_command(j));
+		     j++) {
+			if (i-- == 0)
+				return c;
+		}
+		if (c && i-- == 0)
+			return c;
 	}
 	return NULL;
 }
 
+const char *command_name(size_t i)
+{
+	const struct command *c = command_at(i);
+
+	return c ? c->name : NULL;
+}
+
 const struct command *command_find(const char *name)
 {
-	for (size_t i = 0; commands[i]; i++) {
-		if (strcmp(commands[i]->name, name) == 0)
-			return commands[i];
+	const struct command *c;
+
+	for (size_t i = 0; (c = command_at(i)); i++) {
+		if (strcmp(c->name, name) == 0)
+			return c;
 	}
 	return NULL;
 }
@@ -87,7 +106,7 @@ static int unknown_option(const struct command *cmd, const char *shown, const ch
 {
 	struct nearest near = {.word = name};
 
-	for (const struct option *o = cmd->options; o && (o->short_name || o->long_name); o++) {
+	for (const struct option *o = cmd->options; !option_end(o); o++) {
 		if (o->long_name && o->help)
 			nearest_offer(&near, o->long_name);
 	}
@@ -99,62 +118,16 @@ static int unknown_option(const struct command *cmd, const char *shown, const ch
 			  OPTION_SHOWN_MAX, shown, cmd->name);
 }
 
-static int list_add(struct option_list *list, const char *value, struct error *err)
-{
-	if (grow((void **)&list->items, &list->cap, list->count + 1, sizeof(*list->items)) < 0)
-		return error_set(err, -ENOMEM, "out of memory");
-	list->items[list->count++] = value;
-	return 0;
-}
-
-static int none_of_it(const char *value, struct error *err)
-{
-	return error_set(err, -EINVAL, "'%s' is nothing: leave the option out, or name more",
-			 value);
-}
-
 /* Stores the value (NULL for a flag) in the options struct. 0 or an exit status. */
 static int option_store(struct parse *p, const struct option *o, const char *shown,
 			const char *value)
 {
-	void *field = p->opts + o->offset;
 	struct error err = {0};
-	int r = 0;
+	int r;
 
 	if (value && !*value)
 		return fail_usage("%s: %s: '' is no %s", p->cmd->name, shown, o->value);
-	switch (o->type) {
-	case OPTION_FLAG:
-		*(bool *)field = true;
-		break;
-	case OPTION_TIMES:
-		++*(int64_t *)field;
-		break;
-	case OPTION_STRING:
-		*(const char **)field = value;
-		break;
-	case OPTION_LIST:
-		r = list_add(field, value, &err);
-		break;
-	case OPTION_INT:
-		r = parse_int(value, field, &err);
-		break;
-	case OPTION_COUNT:
-		r = parse_int(value, field, &err);
-		if (r == 0 && *(int64_t *)field < 1)
-			r = error_set(&err, -EINVAL, "'%s' is too small: at least 1", value);
-		break;
-	case OPTION_DURATION:
-		r = parse_duration(value, field, &err);
-		if (r == 0 && !o->zero && !*(int64_t *)field)
-			r = none_of_it(value, &err);
-		break;
-	case OPTION_SIZE:
-		r = parse_size(value, field, &err);
-		if (r == 0 && !o->zero && !*(uint64_t *)field)
-			r = none_of_it(value, &err);
-		break;
-	}
+	r = option_take(o, p->opts, value, &err);
 	if (r == -ENOMEM)
 		return fail(&err);
 	return r < 0 ? fail_usage("%s: %s: %s", p->cmd->name, shown, err.message) : 0;
@@ -182,7 +155,7 @@ static int parse_long(struct parse *p, const char *arg)
 	size_t len = equals ? (size_t)(equals - name) : strlen(name);
 	char word[OPTION_SHOWN_MAX];
 
-	for (const struct option *o = p->cmd->options; o && (o->short_name || o->long_name); o++) {
+	for (const struct option *o = p->cmd->options; !option_end(o); o++) {
 		if (!o->long_name || strlen(o->long_name) != len ||
 		    strncmp(o->long_name, name, len) != 0)
 			continue;
@@ -209,7 +182,7 @@ static int parse_short(struct parse *p, const char *arg)
 		char shown[] = {'-', *c, 0};
 		int r;
 
-		while (o && (o->short_name || o->long_name) && o->short_name != *c)
+		while (!option_end(o) && o->short_name != *c)
 			o++;
 		if (!o || o->short_name != *c) {
 			if (*c != 'h')
@@ -269,15 +242,6 @@ static int parse_all(struct parse *p)
 	return 0;
 }
 
-static void options_free(const struct command *cmd, char *opts)
-{
-	for (const struct option *o = cmd->options; o && (o->short_name || o->long_name); o++) {
-		if (o->type == OPTION_LIST)
-			free(((struct option_list *)(opts + o->offset))->items);
-	}
-	free(opts);
-}
-
 /* Parses and, with `run`, goes on to do what was asked. */
 static int command_line(const struct command *cmd, int argc, char **argv, bool run)
 {
@@ -287,6 +251,7 @@ static int command_line(const struct command *cmd, int argc, char **argv, bool r
 	p.opts = calloc(1, MAX(cmd->options_size, (size_t)1));
 	if (!p.opts)
 		return fail(&(struct error){.code = -ENOMEM});
+	options_defaults(cmd->options, p.opts);
 	status = parse_all(&p);
 	if (!status && !p.help && cmd->no_args && p.left)
 		status = fail_extra(cmd->name, argv[1]);
@@ -296,9 +261,12 @@ static int command_line(const struct command *cmd, int argc, char **argv, bool r
 		/* a command line among the arguments goes to execvp() as it is: it ends with NULL
 		 */
 		argv[p.left + 1] = NULL;
-		status = cmd->run(p.opts, p.left, argv + 1);
+		status = cmd->analysis
+				 ? analysis_main(cmd->analysis, (void *)p.opts, p.left, argv + 1)
+				 : cmd->run(p.opts, p.left, argv + 1);
 	}
-	options_free(cmd, p.opts);
+	options_release(cmd->options, p.opts);
+	free(p.opts);
 	return status;
 }
 

@@ -8,41 +8,9 @@
  */
 #pragma once
 
-#include "base/error.h"
+#include "base/option.h"
 
-enum option_type {
-	OPTION_FLAG,	 /* *(bool *)  */
-	OPTION_TIMES,	 /* *(int64_t *): a flag, and how often it was given */
-	OPTION_STRING,	 /* *(const char **) */
-	OPTION_LIST,	 /* struct option_list *: repeatable */
-	OPTION_INT,	 /* *(int64_t *) */
-	OPTION_COUNT,	 /* *(int64_t *): 1 or more */
-	OPTION_DURATION, /* *(int64_t *) ns: 5s, 1.5ms, 200us, 2m; a bare number is seconds */
-	OPTION_SIZE,	 /* *(uint64_t *) bytes: 64KiB, 1M, 2GiB */
-};
-
-/* The words that a value may be, one after another; NULL past the last. For completion. */
-typedef const char *word_fn(size_t i);
-
-struct option_list {
-	const char **items;
-	size_t count, cap;
-};
-
-struct option {
-	char short_name;       /* 0: none */
-	const char *long_name; /* NULL: none */
-	enum option_type type;
-	const char *value; /* "PID", "FILE", ... in help; NULL for flags */
-	const char *help;  /* one sentence, lower case; NULL: accepted but not shown */
-	size_t offset;	   /* of the field in the command's own options struct */
-	bool zero;	   /* a duration or size may be 0; else 0 in the field means "not given" */
-	word_fn *words;	   /* NULL: anything */
-};
-
-struct command_example {
-	const char *line, *what;
-};
+struct analysis;
 
 struct command {
 	const char *name;
@@ -60,12 +28,17 @@ struct command {
 	bool or_files;	    /* that may be a file instead */
 	/* opts: the filled struct; args: what is left. Returns the exit status. */
 	int (*run)(const void *opts, int argc, char **argv);
+	const struct analysis *analysis; /* what it runs instead; NULL */
 };
 
 /* Options shared by all that record or read: cli/options/shared.h. Terminal and figures: cli/terminal/text.h. */
 
-/* Every subcommand, in the order of `weir --help`; ends with NULL. */
+/* Every subcommand, in the order of `weir --help`; ends with NULL. command_analyses stands for those of
+ * analysis/analyses.c. */
 extern const struct command *const commands[];
+extern const struct command command_analyses;
+/* The i-th of all of them; NULL past the last. */
+const struct command *command_at(size_t i);
 
 /*
  * "weir: message" on standard error. Names in it may be anything, so control characters other than newlines are escaped, as in
@@ -88,8 +61,3 @@ const struct command *command_find(const char *name);
 int command_run(const struct command *cmd, int argc, char **argv);
 /* Only parses: 0, or 2 and why on standard error. May reorder argv, as command_run() does. */
 int command_try(const struct command *cmd, int argc, char **argv);
-
-/* Values as options take them, for texts that are no option. 0 or -EINVAL with the reason. */
-int parse_int(const char *text, int64_t *ret, struct error *err);
-int parse_duration(const char *text, int64_t *ret_ns, struct error *err);
-int parse_size(const char *text, uint64_t *ret_bytes, struct error *err);

@@ -25,13 +25,13 @@ static void bash(FILE *out)
 	      "_weir()\n{\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} words=\n"
 	      "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\twords='",
 	      out);
-	for (size_t i = 0; commands[i]; i++)
-		fprintf(out, "%s ", commands[i]->name);
+	for (size_t i = 0; command_at(i); i++)
+		fprintf(out, "%s ", command_at(i)->name);
 	fputs("--help --version'\n\telif [[ $cur == -* ]]; then\n\t\tcase ${COMP_WORDS[1]} in\n",
 	      out);
-	for (size_t i = 0; commands[i]; i++) {
-		fprintf(out, "\t\t%s) words='", commands[i]->name);
-		words(out, commands[i]);
+	for (size_t i = 0; command_at(i); i++) {
+		fprintf(out, "\t\t%s) words='", command_at(i)->name);
+		words(out, command_at(i));
 		fputs("' ;;\n", out);
 	}
 	fputs("\t\tesac\n\telif [[ $cur != /* ]]; then\n"
@@ -44,10 +44,10 @@ static void bash(FILE *out)
 	      "!= [-=]* ]]; then\n"
 	      "\t\t\tcase ${COMP_WORDS[1]} in\n",
 	      out);
-	for (size_t i = 0; commands[i]; i++) {
-		if (commands[i]->or_files)
+	for (size_t i = 0; command_at(i); i++) {
+		if (command_at(i)->or_files)
 			fprintf(out, "\t\t\t%s) COMPREPLY+=($(compgen -f -- \"$cur\")) ;;\n",
-				commands[i]->name);
+				command_at(i)->name);
 	}
 	fputs("\t\t\tesac\n\t\tfi\n"
 	      "\t\tif [ ${#COMPREPLY[@]} -gt 0 ]; then\n"
@@ -124,24 +124,24 @@ static void zsh(FILE *out)
 	      "_weir()\n{\n"
 	      "\tlocal -a cmds=(\n",
 	      out);
-	for (size_t i = 0; commands[i]; i++) {
-		fprintf(out, "\t\t'%s:", commands[i]->name);
-		completion_quoted(out, commands[i]->summary);
+	for (size_t i = 0; command_at(i); i++) {
+		fprintf(out, "\t\t'%s:", command_at(i)->name);
+		completion_quoted(out, command_at(i)->summary);
 		fputs("'\n", out);
 	}
 	fputs("\t)\n\tif (( CURRENT == 2 )); then\n\t\t_describe command cmds\n\t\treturn\n\tfi\n"
 	      "\tlocal name=$words[2]\n\tshift words\n\t(( CURRENT-- ))\n\tcase $name in\n",
 	      out);
-	for (size_t i = 0; commands[i]; i++) {
-		fprintf(out, "\t%s)\n\t\t_arguments -s", commands[i]->name);
-		for (const struct option *o = commands[i]->options; !option_end(o); o++) {
+	for (size_t i = 0; command_at(i); i++) {
+		fprintf(out, "\t%s)\n\t\t_arguments -s", command_at(i)->name);
+		for (const struct option *o = command_at(i)->options; !option_end(o); o++) {
 			if (o->help && o->long_name)
 				zsh_option(out, o, true);
 			if (o->help && o->short_name)
 				zsh_option(out, o, false);
 		}
 		fprintf(out, " \\\n\t\t\t'--help[this text]' %s'*:argument:_files' ;;\n",
-			zsh_argument(commands[i]));
+			zsh_argument(command_at(i)));
 	}
 	fputs("\tesac\n}\n_weir \"$@\"\n", out);
 }
@@ -151,8 +151,8 @@ static void fish(FILE *out)
 	fputs("# fish completion for weir: weir completion fish > "
 	      "~/.config/fish/completions/weir.fish\n",
 	      out);
-	for (size_t i = 0; commands[i]; i++) {
-		const struct command *c = commands[i];
+	for (size_t i = 0; command_at(i); i++) {
+		const struct command *c = command_at(i);
 
 		fprintf(out, "complete -c weir -n __fish_use_subcommand -f -a %s -d '", c->name);
 		completion_quoted(out, c->summary);

@@ -51,13 +51,21 @@ void option_title(const struct option *o, char *buf, size_t size)
 		 o->value ? o->value : "");
 }
 
+const char *option_text(const struct option *o, char *buf, size_t size)
+{
+	if (!o->otherwise)
+		return o->help;
+	snprintf(buf, size, "%s (default %s)", o->help, o->otherwise);
+	return buf;
+}
+
 void help_overview(FILE *out)
 {
 	fputs("weir shows where the I/O of a program goes.\n\n"
 	      "usage: weir COMMAND [options] [arguments]\n\n",
 	      out);
-	for (size_t i = 0; commands[i]; i++)
-		fprintf(out, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
+	for (size_t i = 0; command_at(i); i++)
+		fprintf(out, "  %-11s %s\n", command_at(i)->name, command_at(i)->summary);
 	fputs("\n  weir COMMAND --help   shows a command's options, with examples\n"
 	      "  weir --version        shows the version\n",
 	      out);
@@ -65,8 +73,8 @@ void help_overview(FILE *out)
 
 static void help_options(FILE *out, const struct command *cmd)
 {
+	char title[128], text[512];
 	size_t width = 0;
-	char title[128];
 
 	for (const struct option *o = cmd->options; !option_end(o); o++) {
 		option_title(o, title, sizeof(title));
@@ -83,7 +91,7 @@ static void help_options(FILE *out, const struct command *cmd)
 			fprintf(out, "  %s\n%*s", title, (int)width + 4, "");
 		else
 			fprintf(out, "  %-*s  ", (int)width, title);
-		wrapped(out, o->help, width + 4);
+		wrapped(out, option_text(o, text, sizeof(text)), width + 4);
 	}
 	fprintf(out, "  %-*s  this text\n", (int)width, "-h, --help");
 }

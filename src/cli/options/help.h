@@ -25,11 +25,6 @@ const char *help_shell(size_t i);
  * that is no pipeline, no expression and none of a few words. 0, or 1 without memory. */
 int complete_words(int argc, char **argv);
 
-/* True after the last row of an option table. */
-static inline bool option_end(const struct option *o)
-{
-	return !o || (!o->short_name && !o->long_name);
-}
 /* True where the value is an expression of the query language. */
 static inline bool option_is_expression(const struct option *o)
 {
@@ -37,3 +32,5 @@ static inline bool option_is_expression(const struct option *o)
 }
 /* "-p, --pid PID" into buf. */
 void option_title(const struct option *o, char *buf, size_t size);
+/* Its sentence, in buf with the default behind it where it has one. */
+const char *option_text(const struct option *o, char *buf, size_t size);

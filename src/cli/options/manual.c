@@ -29,6 +29,8 @@ static void roff(FILE *out, const char *text)
 
 static void roff_option(FILE *out, const struct option *o)
 {
+	char text[512];
+
 	fputs(".TP\n", out);
 	if (o->short_name)
 		fprintf(out, "\\fB\\-%c\\fR%s", o->short_name, o->long_name ? ", " : "");
@@ -41,7 +43,7 @@ static void roff_option(FILE *out, const struct option *o)
 	if (o->value)
 		fprintf(out, " \\fI%s\\fR", o->value);
 	fputc('\n', out);
-	roff(out, o->help);
+	roff(out, option_text(o, text, sizeof(text)));
 }
 
 static void man_weir(FILE *out)
@@ -59,9 +61,9 @@ static void man_weir(FILE *out)
 	      "a trace needs neither.\n"
 	      ".SH COMMANDS\n",
 	      out);
-	for (size_t i = 0; commands[i]; i++) {
-		fprintf(out, ".TP\n.B %s\n", commands[i]->name);
-		roff(out, commands[i]->summary);
+	for (size_t i = 0; command_at(i); i++) {
+		fprintf(out, ".TP\n.B %s\n", command_at(i)->name);
+		roff(out, command_at(i)->summary);
 	}
 	fputs(".SH EXAMPLES\n"
 	      ".TP\n.B weir record \\-\\- make\nRecords a command into weir.trace.\n"
@@ -83,9 +85,9 @@ static void man_weir(FILE *out)
 	      ".TP\n.B WEIR_PAGER, PAGER\nShows long output on a terminal;\n.I cat\nturns it "
 	      "off.\n.SH SEE ALSO\n",
 	      out);
-	for (size_t i = 0; commands[i]; i++)
-		fprintf(out, ".BR weir\\-%s (1)%s\n", commands[i]->name,
-			commands[i + 1] ? "," : "");
+	for (size_t i = 0; command_at(i); i++)
+		fprintf(out, ".BR weir\\-%s (1)%s\n", command_at(i)->name,
+			command_at(i + 1) ? "," : "");
 }
 
 /* The language has a page of its own. */
@@ -146,7 +148,7 @@ static void cell(FILE *out, const char *text)
 
 void help_markdown(FILE *out, const struct command *cmd)
 {
-	char title[128];
+	char title[128], text[512];
 
 	fprintf(out, "\n## weir %s\n\n`weir %s %s`: %s.\n", cmd->name, cmd->name, cmd->usage,
 		cmd->summary);
@@ -158,7 +160,7 @@ void help_markdown(FILE *out, const struct command *cmd)
 			continue;
 		option_title(o, title, sizeof(title));
 		fprintf(out, "| `%s` | ", title + strspn(title, " "));
-		cell(out, o->help);
+		cell(out, option_text(o, text, sizeof(text)));
 		fputs(" |\n", out);
 	}
 	fputs("| `-h, --help` | usage, options and examples |\n", out);

@@ -15,8 +15,8 @@ static int help_all_markdown(void)
 {
 	printf("# Commands\n\nMade from the option tables by `weir help --markdown`; `make docs` "
 	       "renews it.\n");
-	for (size_t i = 0; commands[i]; i++)
-		help_markdown(stdout, commands[i]);
+	for (size_t i = 0; command_at(i); i++)
+		help_markdown(stdout, command_at(i));
 	return 0;
 }
 
@@ -31,8 +31,8 @@ int command_unknown(const char *name)
 				  "-Dengine=true",
 				  name);
 #endif
-	for (size_t i = 0; commands[i]; i++)
-		nearest_offer(&near, commands[i]->name);
+	for (size_t i = 0; command_at(i); i++)
+		nearest_offer(&near, command_at(i)->name);
 	if (near.best)
 		return fail_usage("'%.80s' is not a weir command; did you mean `weir %s`?", name,
 				  near.best);

@@ -143,7 +143,7 @@ int question_number(struct question *q, const char *name, int64_t min, int64_t m
 	return 0;
 }
 
-static int take_time(struct question *q, const char *name, int64_t open, int64_t *ret)
+int question_time(struct question *q, const char *name, int64_t open, int64_t *ret)
 {
 	int64_t since;
 	const char *text = http_param(q->request, name);
@@ -164,10 +164,10 @@ static int take_time(struct question *q, const char *name, int64_t open, int64_t
 static int take_parameters(struct question *q)
 {
 	int64_t width;
-	int r = take_time(q, "from", INT64_MIN, &q->from);
+	int r = question_time(q, "from", INT64_MIN, &q->from);
 
 	if (r == 0)
-		r = take_time(q, "to", INT64_MAX, &q->to);
+		r = question_time(q, "to", INT64_MAX, &q->to);
 	if (r == 0 && q->from > q->to)
 		r = question_error(q, -EINVAL, "from is later than to");
 	if (r == 0)

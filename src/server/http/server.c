@@ -50,6 +50,8 @@ static const struct http_route routes[] = {
 	{"GET", "/api/v1/trace", 0, trace_get, ""},
 	{"GET", "/api/v1/events", 0, events_get, ""},
 	{"GET", "/api/v1/query", 0, query_get, "q filter from to limit format download"},
+	/* knows the parameters of each itself */
+	{"GET", "/api/v1/analysis/{}", 0, analysis_get, NULL},
 	{"GET", "/api/v1/check", 0, check_get, "q filter"},
 	{"GET", "/api/v1/explain", 0, explain_get, "q filter from to"},
 	{"GET", "/api/v1/complete", 0, complete_get, "q filter pos"},

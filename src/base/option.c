@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* value.c: numbers, durations and sizes as people write them on a command line. */
+/* option.c: numbers, durations and sizes as people write them, into the field of an option. */
+#include "base/option.h"
+
 #include "base/clock.h"
-#include "cli/options/command.h"
 
 #include <errno.h>
 #include <math.h>
@@ -102,4 +103,77 @@ int parse_size(const char *text, uint64_t *ret_bytes, struct error *err)
 		return error_set(err, -EINVAL, "'%s' is too large: below 8388608TiB", text);
 	*ret_bytes = (uint64_t)llround(bytes);
 	return 0;
+}
+
+/* ---- into the field ---- */
+
+static int option_list_add(struct option_list *list, const char *value, struct error *err)
+{
+	if (grow((void **)&list->items, &list->cap, list->count + 1, sizeof(*list->items)) < 0)
+		return error_set(err, -ENOMEM, "out of memory");
+	list->items[list->count++] = value;
+	return 0;
+}
+
+/* A value of 0 where that stands for "not given". */
+static int option_not_zero(const struct option *o, const char *value, uint64_t number,
+			   struct error *err)
+{
+	if (o->zero || number)
+		return 0;
+	return error_set(err, -EINVAL, "'%s' is nothing: leave the option out, or name more",
+			 value);
+}
+
+int option_take(const struct option *o, void *opts, const char *value, struct error *err)
+{
+	void *field = (char *)opts + o->offset;
+	int r;
+
+	switch (o->type) {
+	case OPTION_FLAG:
+		*(bool *)field = true;
+		return 0;
+	case OPTION_TIMES:
+		++*(int64_t *)field;
+		return 0;
+	case OPTION_STRING:
+		*(const char **)field = value;
+		return 0;
+	case OPTION_LIST:
+		return option_list_add(field, value, err);
+	case OPTION_INT:
+		return parse_int(value, field, err);
+	case OPTION_COUNT:
+		r = parse_int(value, field, err);
+		if (r == 0 && *(int64_t *)field < 1)
+			r = error_set(err, -EINVAL, "'%s' is too small: at least 1", value);
+		return r;
+	case OPTION_DURATION:
+		r = parse_duration(value, field, err);
+		return r < 0 ? r : option_not_zero(o, value, *(uint64_t *)field, err);
+	case OPTION_SIZE:
+		r = parse_size(value, field, err);
+		return r < 0 ? r : option_not_zero(o, value, *(uint64_t *)field, err);
+	}
+	assert(!"a type of option");
+	return -EINVAL;
+}
+
+void options_defaults(const struct option *table, void *opts)
+{
+	for (const struct option *o = table; !option_end(o); o++) {
+		int r = o->otherwise ? option_take(o, opts, o->otherwise, NULL) : 0;
+
+		assert(r >= 0);
+		(void)r;
+	}
+}
+
+void options_release(const struct option *table, void *opts)
+{
+	for (const struct option *o = table; !option_end(o); o++) {
+		if (o->type == OPTION_LIST)
+			free(((struct option_list *)((char *)opts + o->offset))->items);
+	}
 }

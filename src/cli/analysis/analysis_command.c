@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analysis_command.c: a command from the registration of an analysis: its table of options, and what it prints. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/analysis/analysis_command.h"
+#include "cli/commands.h"
+#include "cli/record/record_live.h"
+#include "cli/terminal/answer_print.h"
+#include "cli/terminal/text.h"
+
+#define COMMANDS_MAX 32 /* analyses of one binary */
+
+/* ---- the command ---- */
+
+static const struct option side_options[] = {
+	{'a', "a", OPTION_LIST, "TRACE", "a run of side A, or a folder of them; repeatable",
+	 offsetof(struct analysis_opts, sides[0])},
+	{'b', "b", OPTION_LIST, "TRACE", "a run of side B, likewise",
+	 offsetof(struct analysis_opts, sides[1])},
+	{0, "a-from", OPTION_STRING, "TIME", "side A from this time on, as --from has it",
+	 offsetof(struct analysis_opts, from[0])},
+	{0, "a-to", OPTION_STRING, "TIME", "side A up to this time",
+	 offsetof(struct analysis_opts, to[0])},
+	{0, "b-from", OPTION_STRING, "TIME", "side B from this time on",
+	 offsetof(struct analysis_opts, from[1])},
+	{0, "b-to", OPTION_STRING, "TIME", "side B up to this time",
+	 offsetof(struct analysis_opts, to[1])},
+	{0, "a-where", OPTION_LIST, "EXPR", "side A: only calls for which this is true, as --where",
+	 offsetof(struct analysis_opts, where[0])},
+	{0, "b-where", OPTION_LIST, "EXPR", "side B: only calls for which this is true",
+	 offsetof(struct analysis_opts, where[1])},
+	{0},
+};
+
+static const struct option common_options[] = {
+	READ_FLAGS(struct analysis_opts, read),
+	{0, "csv", OPTION_FLAG, NULL,
+	 "print comma-separated values: the rows of --json, times in nanoseconds",
+	 offsetof(struct analysis_opts, csv)},
+	{0},
+};
+
+/* Appends a table, its fields `shift` bytes further. */
+static size_t analysis_add_options(struct option *to, size_t count, const struct option *table,
+				   size_t shift)
+{
+	for (const struct option *o = table; !option_end(o); o++) {
+		if (to) {
+			to[count] = *o;
+			to[count].offset += shift;
+		}
+		count++;
+	}
+	return count;
+}
+
+static size_t analysis_all_options(const struct analysis *a, struct option *to)
+{
+	size_t count = analysis_add_options(to, 0, a->sides == 2 ? side_options : NULL, 0);
+
+	count = analysis_add_options(to, count, a->options, sizeof(struct analysis_opts));
+	return analysis_add_options(to, count, common_options, 0);
+}
+
+/* NULL without memory. */
+static struct command *analysis_make_command(const struct analysis *a)
+{
+	struct option *options = calloc(analysis_all_options(a, NULL) + 1, sizeof(*options));
+	struct command *c = calloc(1, sizeof(*c));
+	char *description = NULL;
+
+	if (!options || !c ||
+	    asprintf(&description,
+		     "%s\n\nExit status: 0 done, whatever was found, 1 a trace cannot be read, "
+		     "2 wrong options.",
+		     a->description) < 0) {
+		free(options);
+		free(c);
+		return NULL;
+	}
+	analysis_all_options(a, options);
+	*c = (struct command){
+		.name = a->name,
+		.summary = a->summary,
+		.usage = a->sides == 2 ? "[options] A B | -a A1 -a A2 ... -b B1 -b B2 ... | TRACE "
+					 "--a-to TIME --b-from TIME"
+				       : "[options] [TRACE...]",
+		.description = description,
+		.options = options,
+		.options_size = sizeof(struct analysis_opts) + a->options_size,
+		.examples = a->examples,
+		.analysis = a,
+	};
+	return c;
+}
+
+const struct command *analysis_command(size_t i)
+{
+	static struct command *made[COMMANDS_MAX];
+
+	for (size_t k = 0; k <= i; k++) {
+		if (!analyses[k])
+			return NULL;
+	}
+	assert(i < COMMANDS_MAX);
+	if (!made[i])
+		made[i] = analysis_make_command(analyses[i]);
+	return made[i];
+}
+
+/* ---- what it prints ---- */
+
+static int analysis_put_loss(void *arg, struct buf *to, struct error *err _unused_)
+{
+	return loss_put_text(to, &((const struct analysis_view *)arg)->loss);
+}
+
+static int analysis_put_out(void *arg _unused_, const void *data, size_t len)
+{
+	fwrite(data, 1, len, stdout);
+	return ferror(stdout) ? -EIO : 0;
+}
+
+static int analysis_print(struct analysis_view *v, struct error *err)
+{
+	const struct answer_json document = {.origin = v->runs[0].first,
+					     .put_loss = analysis_put_loss,
+					     .put = analysis_put_out,
+					     .arg = v};
+	_cleanup_answer_ struct answer rows = {0};
+	int r;
+
+	if (v->opts->read.json) {
+		r = analysis_json(v->in, v->result, &document, err);
+		return r == -EIO ? 0 : r; /* main() says that a reader went away */
+	}
+	if (v->opts->csv) {
+		r = analysis_rows(&rows, v->result, false);
+		if (r < 0)
+			return r;
+		r = answer_csv(stdout, &rows, err);
+		loss_warn(&v->loss); /* there is no room for it in the rows */
+		return r;
+	}
+	text_pager_begin();
+	r = analysis_screen(v, err);
+	text_pager_end();
+	return r;
+}
+
+/* ---- running ---- */
+
+/* What is missing from all runs together, damage that was found on the way included. */
+static int analysis_sum_loss(struct analysis_view *v)
+{
+	for (size_t i = 0; i < v->count; i++) {
+		struct analysis_trace *t = &v->traces[i];
+		int r;
+
+		if (t->store)
+			loss_take_damage(&t->loss, t->store);
+		loss_merge(&v->loss, &t->loss);
+		r = loss_put_text(&t->loss_json, &t->loss);
+		if (r < 0)
+			return r;
+		v->runs[i].loss = (struct bytes){t->loss_json.data, t->loss_json.len};
+	}
+	return 0;
+}
+
+static bool analysis_interrupted(void *arg)
+{
+	return interrupt_signal(arg);
+}
+
+/* `it` is there where an engine may be. */
+static int analysis_run_all(struct analysis_view *v, struct interrupt *it, struct error *err)
+{
+	struct analysis_input in = {.analysis = v->analysis,
+				    .runs = v->runs,
+				    .count = v->count,
+				    .options = analysis_own_options(v->opts),
+				    .stopped = it ? analysis_interrupted : NULL,
+				    .arg = it};
+	struct analysis_result result = {0};
+	int r;
+
+	if (it && v->engine)
+		interrupt_engine(it, v->engine);
+	r = analysis_answer(&in, &result, err);
+	if (it) {
+		interrupt_engine(it, NULL);
+		/* the answer is there: from now on Ctrl-C is the pager's */
+		interrupt_mode(it, INTERRUPT_IGNORE);
+	}
+	v->in = &in;
+	v->result = &result;
+	if (r >= 0)
+		r = analysis_sum_loss(v);
+	if (r >= 0)
+		r = analysis_print(v, err);
+	analysis_result_free(v->analysis, &result);
+	return MIN(r, 0);
+}
+
+/*
+ * A signal must reach an engine, whose threads are made behind interrupt_start(); sums use none, and the process just ends.
+ * The exit status, or negative.
+ */
+static int analysis_run_command(struct analysis_view *v, int argc, char **argv, struct error *err)
+{
+	bool sums = v->analysis->order == ANALYSIS_SUMS;
+	struct interrupt it;
+	int r = sums ? 0 : interrupt_start(&it, INTERRUPT_END, err), status;
+
+	if (r < 0)
+		return r;
+	r = analysis_open(v, argc, argv, err);
+	if (r >= 0)
+		r = analysis_run_all(v, sums ? NULL : &it, err);
+	if (sums)
+		return r;
+	interrupt_release(&it);
+	status = interrupt_stop(&it, 0);
+	return status ? status : r;
+}
+
+int analysis_main(const struct analysis *a, const struct analysis_opts *o, int argc, char **argv)
+{
+	_cleanup_(analysis_close) struct analysis_view v = {.analysis = a, .opts = o};
+	struct error err = {0};
+	int r = analysis_check_inputs(a, o, argc, argv);
+
+	if (r)
+		return r;
+	if (a->check && a->check(analysis_own_options(o), &err) < 0)
+		return fail_usage("%s: %s", a->name, err.message);
+	r = analysis_run_command(&v, argc, argv, &err);
+	if (fflush(stdout) || ferror(stdout))
+		return 1; /* main() says so */
+	if (r < 0)
+		error_errno(&err, r, "%s", a->name);
+	return r < 0 ? live_fail(r, &err) : r;
+}

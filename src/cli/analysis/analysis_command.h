@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analysis_command.h: a command for each registered analysis (analysis/analysis.h). */
+#pragma once
+
+#include "analysis/analysis.h"
+#include "cli/options/choose.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/loss_text.h"
+
+/* What every analysis has; its own options lie behind, at analysis_own_options(). */
+struct analysis_opts {
+	struct read_flags read;
+	bool csv;
+	/* of two sides */
+	struct option_list sides[2]; /* -a, -b */
+	const char *from[2], *to[2]; /* --a-from, ... */
+	struct option_list where[2]; /* --a-where, --b-where: beside --where */
+};
+
+/* One run as it was opened. */
+struct analysis_trace {
+	char *name;
+	struct store *store; /* NULL: an engine holds the rows */
+	struct select select;
+	struct choice choice;
+	struct scan_filter filter;
+	struct loss loss;
+	struct buf loss_json; /* once the analysis has run */
+};
+
+struct analysis_view {
+	const struct analysis *analysis;
+	const struct analysis_opts *opts;
+	struct analysis_trace *traces; /* [runs], A's first */
+	struct analysis_run *runs;
+	size_t count;
+	struct engine *engine; /* that one run asks, or that holds its rows; NULL */
+	const struct analysis_input *in;
+	struct analysis_result *result;
+	struct loss loss; /* of all runs */
+};
+
+/* The command of analyses[i]; NULL past the last. */
+const struct command *analysis_command(size_t i);
+static inline const void *analysis_own_options(const struct analysis_opts *o)
+{
+	return o + 1;
+}
+/* Runs the command's analysis and prints what it gives. The exit status. */
+int analysis_main(const struct analysis *a, const struct analysis_opts *o, int argc, char **argv);
+
+/* analysis_open.c. 0 or the exit status of wrong usage. */
+int analysis_check_inputs(const struct analysis *a, const struct analysis_opts *o, int argc,
+			  char **argv);
+/* Opens the runs that options and arguments name. analysis_close() in either case. */
+int analysis_open(struct analysis_view *v, int argc, char **argv, struct error *err);
+void analysis_close(struct analysis_view *v);
+
+/* analysis_screen.c: prints findings and tables, or the screen that the analysis has. 0 or negative. */
+int analysis_screen(const struct analysis_view *v, struct error *err);

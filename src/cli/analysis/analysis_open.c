@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analysis_open.c: the runs of an analysis: which traces, and which part of them. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/analysis/analysis_command.h"
+#include "cli/record/record_live.h"
+
+int analysis_check_inputs(const struct analysis *a, const struct analysis_opts *o, int argc,
+			  char **argv)
+{
+	bool ranges = o->from[0] || o->from[1] || o->to[0] || o->to[1] || o->where[0].count ||
+		      o->where[1].count;
+	bool sides = o->sides[0].count || o->sides[1].count;
+
+	if (o->read.json && o->csv)
+		return fail_usage("%s: --json and --csv exclude each other", a->name);
+	if (a->sides != 2)
+		return 0;
+	if (sides && argc)
+		return fail_usage("%s: '%.200s' belongs to no side: with -a and -b every trace "
+				  "has one of them in front",
+				  a->name, argv[0]);
+	if (sides && (!o->sides[0].count || !o->sides[1].count))
+		return fail_usage("%s: -%c is missing: -a A1 -a A2 ... -b B1 -b B2 ...", a->name,
+				  o->sides[0].count ? 'b' : 'a');
+	if (argc > 2)
+		return fail_usage("%s: '%.200s' is the third trace; several runs of a side: -a A1 "
+				  "-a A2 -b B1 -b B2, or folders",
+				  a->name, argv[2]);
+	if (argc + (int)o->read.inputs.count > 1 && o->read.inputs.count)
+		return fail_usage("%s: -i is for two parts of one trace; else: weir %s A B",
+				  a->name, a->name);
+	if (!sides && argc < 2 && !ranges)
+		return fail_usage("%s: compared with what? weir %s A B, or parts of one trace: "
+				  "--a-to +5s --b-from +5s",
+				  a->name, a->name);
+	return 0;
+}
+
+/* ---- which part of a trace ---- */
+
+/* The options of one side: its own range, else the common one. */
+static struct read_flags analysis_flags_of(const struct analysis_opts *o, unsigned int side)
+{
+	struct read_flags f = o->read;
+
+	f.from = o->from[side] ? o->from[side] : f.from;
+	f.to = o->to[side] ? o->to[side] : f.to;
+	return f;
+}
+
+/* "--from: ..." is about --a-from where that was given. */
+static int analysis_name_side(const struct analysis_opts *o, unsigned int side, struct error *err)
+{
+	bool from = strncmp(err->message, "--from", 6) == 0,
+	     to = strncmp(err->message, "--to", 4) == 0,
+	     where = strncmp(err->message, "--where", 7) == 0;
+	struct error named = {0};
+
+	if (!(from && o->from[side]) && !(to && o->to[side]) && !(where && o->where[side].count))
+		return err->code;
+	error_set(&named, err->code, "--%c-%.960s", side ? 'b' : 'a', err->message + 2);
+	*err = named;
+	return err->code;
+}
+
+/* The expressions of both sides and those of this one; free() what is returned. */
+static const char **analysis_both_where(const struct analysis_opts *o, unsigned int side,
+					struct option_list *ret)
+{
+	const struct option_list *common = &o->read.sel.where, *own = &o->where[side];
+	const char **items = calloc(common->count + own->count + 1, sizeof(*items));
+
+	for (size_t i = 0; items && i < common->count; i++)
+		items[i] = common->items[i];
+	for (size_t i = 0; items && i < own->count; i++)
+		items[common->count + i] = own->items[i];
+	*ret = (struct option_list){.items = items, .count = common->count + own->count};
+	return items;
+}
+
+static int analysis_choice(const struct analysis_opts *o, struct analysis_trace *t,
+			   const struct read_flags *f, unsigned int side, struct error *err)
+{
+	struct option_list where;
+	_cleanup_free_ const char **items = analysis_both_where(o, side, &where);
+
+	if (!items)
+		return error_set(err, -ENOMEM, "out of memory");
+	return choice_make(&t->choice, &f->sel, &t->select, &where, t->store, err);
+}
+
+static int analysis_range(const struct analysis_run *run, int64_t *ret_first, int64_t *ret_last,
+			  struct error *err)
+{
+	int r = 0;
+
+	if (run->store)
+		store_range(run->store, ret_first, ret_last);
+	else
+		r = engine_range(run->engine, ret_first, ret_last, err);
+	if (r >= 0 && (*ret_first == INT64_MIN || *ret_last == INT64_MIN))
+		*ret_first = *ret_last = 0;
+	return r;
+}
+
+/* Which of its calls belong to the run, and when it was. */
+static int analysis_choose(const struct analysis_view *v, struct analysis_trace *t,
+			   struct analysis_run *run, struct error *err)
+{
+	const struct read_flags f = analysis_flags_of(v->opts, run->side);
+	int64_t first, last;
+	int r = read_flags_select(&f, &t->select, err);
+
+	if (r < 0)
+		return analysis_name_side(v->opts, run->side, err);
+	r = analysis_choice(v->opts, t, &f, run->side, err);
+	if (r < 0)
+		return analysis_name_side(v->opts, run->side, err);
+	r = analysis_range(run, &first, &last, err);
+	if (r < 0)
+		return live_at_work(r);
+	r = read_flags_range(&f, first, last, &run->from, &run->to, err);
+	if (r < 0)
+		return analysis_name_side(v->opts, run->side, err);
+	t->filter = t->choice.filter;
+	t->filter.from = run->from;
+	t->filter.to = run->to;
+	if (f.from || f.to || t->filter.where)
+		run->filter = &t->filter;
+	run->where = t->choice.expr;
+	run->selection = t->choice.text.len ? buf_str(&t->choice.text) : NULL;
+	run->users = annotations_get(t->choice.annotations);
+	run->first = MAX(run->from, first);
+	run->last = MIN(run->to, last);
+	run->last = MAX(run->last, run->first + 1);
+	return 0;
+}
+
+/* ---- which traces ---- */
+
+static int analysis_new_run(struct analysis_view *v, unsigned int side, const char *name,
+			    struct analysis_trace **ret, struct error *err)
+{
+	if (v->count >= ANALYSIS_RUNS_MAX)
+		return error_set(err, -E2BIG, "more than %d runs", ANALYSIS_RUNS_MAX);
+	*ret = &v->traces[v->count];
+	**ret = (struct analysis_trace){.name = strdup(name)};
+	v->runs[v->count++] = (struct analysis_run){.side = side, .name = (*ret)->name};
+	return (*ret)->name ? 0 : error_set(err, -ENOMEM, "out of memory");
+}
+
+/* What the run is without, and its part; the rows are there. */
+static int analysis_finish_run(struct analysis_view *v, struct analysis_trace *t, struct error *err)
+{
+	struct analysis_run *run = &v->runs[t - v->traces];
+	int r = t->store ? loss_read(&t->loss, t->store, err)
+			 : loss_read_engine(&t->loss, v->engine, err);
+
+	if (r < 0)
+		return live_at_work(r);
+	run->store = t->store;
+	run->engine = v->engine;
+	run->lost = t->loss.lost;
+	run->lost_unknown = t->loss.at_least;
+	return analysis_choose(v, t, run, err);
+}
+
+static int analysis_open_run(struct analysis_view *v, unsigned int side, const char *const *paths,
+			     size_t count, struct error *err)
+{
+	struct analysis_trace *t;
+	int r = analysis_new_run(v, side, paths[0], &t, err);
+
+	if (r < 0)
+		return r;
+	r = live_at_work(store_open(&t->store, paths, count, err));
+	if (r >= 0 && v->analysis->order == ANALYSIS_ASKS)
+		r = live_at_work(
+			engine_open(&v->engine, t->store, &(struct engine_options){0}, err));
+	return r < 0 ? r : analysis_finish_run(v, t, err);
+}
+
+static int analysis_open_engine(struct analysis_view *v, const char *address, struct error *err)
+{
+	struct analysis_trace *t;
+	int r;
+
+	if (v->analysis->order == ANALYSIS_SUMS)
+		return live_at_work(input_is_path(address, err));
+	r = analysis_new_run(v, 0, address, &t, err);
+	if (r < 0)
+		return r;
+	r = live_at_work(engine_connect(&v->engine, address, &(struct engine_options){0}, err));
+	return r < 0 ? r : analysis_finish_run(v, t, err);
+}
+
+/* A folder is as many runs as it has traces. */
+static int analysis_open_path(struct analysis_view *v, unsigned int side, const char *path,
+			      struct error *err)
+{
+	_cleanup_(store_freep) struct store *all = NULL;
+	struct stat st;
+	int r = live_at_work(input_is_path(path, err));
+
+	if (r < 0)
+		return r;
+	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+		return analysis_open_run(v, side, &path, 1, err);
+	r = live_at_work(store_open(&all, &path, 1, err));
+	for (size_t i = 0; r >= 0 && i < store_trace_count(all); i++) {
+		const char *one = store_trace_path(all, i);
+
+		r = analysis_open_run(v, side, &one, 1, err);
+	}
+	return r;
+}
+
+static int analysis_open_sides(struct analysis_view *v, int argc, char **argv, struct error *err)
+{
+	const struct analysis_opts *o = v->opts;
+	int r = 0;
+
+	for (unsigned int side = 0; side < 2; side++) {
+		const char *both = argc			  ? argv[argc > 1 ? side : 0]
+				   : o->read.inputs.count ? o->read.inputs.items[0]
+							  : TRACE_DEFAULT;
+
+		for (size_t i = 0; r >= 0 && i < o->sides[side].count; i++)
+			r = analysis_open_path(v, side, o->sides[side].items[i], err);
+		if (r >= 0 && !o->sides[side].count)
+			r = analysis_open_path(v, side, both, err);
+	}
+	return r;
+}
+
+int analysis_open(struct analysis_view *v, int argc, char **argv, struct error *err)
+{
+	_cleanup_free_ const char **paths = NULL;
+	const char *address;
+	size_t count;
+	int r;
+
+	v->traces = calloc(ANALYSIS_RUNS_MAX, sizeof(*v->traces));
+	v->runs = calloc(ANALYSIS_RUNS_MAX, sizeof(*v->runs));
+	if (!v->traces || !v->runs)
+		return error_set(err, -ENOMEM, "out of memory");
+	assert(v->analysis->sides != 2 || v->analysis->order != ANALYSIS_ASKS);
+	if (v->analysis->sides == 2)
+		return analysis_open_sides(v, argc, argv, err);
+	r = read_flags_address(&v->opts->read, argc, argv, &address, err);
+	if (r < 0)
+		return live_at_work(r);
+	if (address)
+		return analysis_open_engine(v, address, err);
+	r = read_flags_paths(&v->opts->read, argc, argv, &paths, &count, err);
+	return r < 0 ? live_at_work(r) : analysis_open_run(v, 0, paths, count, err);
+}
+
+void analysis_close(struct analysis_view *v)
+{
+	engine_free(v->engine);
+	for (size_t i = 0; i < v->count; i++) {
+		struct analysis_trace *t = &v->traces[i];
+
+		choice_free(&t->choice);
+		select_free(&t->select);
+		store_free(t->store);
+		buf_free(&t->loss_json);
+		free(t->name);
+	}
+	free(v->traces);
+	free(v->runs);
+}

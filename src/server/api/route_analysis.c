@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/* route_analysis.c: /analysis/NAME: any analysis (analysis/analysis.h) over the traces that are served. */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/rollup/rollup_scan.h"
+#include "query/query.h"
+#include "server/api/route_query.h"
+#include "server/http/pool.h"
+
+#define SIDES 2
+
+/* One of them: which part of the traces it is. */
+struct analysis_part {
+	struct buf text;   /* the filter; empty: there is none */
+	struct plan *plan; /* of it; NULL likewise */
+	struct scan_where *where;
+	struct scan_filter filter;
+};
+
+struct analysis_question {
+	struct question *q;
+	const struct analysis *analysis;
+	void *options;
+	struct analysis_part parts[SIDES];
+	struct analysis_run runs[SIDES];
+	size_t count;
+};
+
+static void analysis_question_free(struct analysis_question *a)
+{
+	if (a->options)
+		options_release(a->analysis->options, a->options);
+	free(a->options);
+	for (size_t i = 0; i < SIDES; i++) {
+		scan_where_free(a->parts[i].where);
+		plan_free(a->parts[i].plan);
+		buf_free(&a->parts[i].text);
+	}
+}
+
+/* ---- parameters ---- */
+
+/* Its options as a request has them: those of a command line that take a value, or 1 for a flag. */
+static int route_analysis_options(struct analysis_question *a)
+{
+	struct question *q = a->q;
+	int r;
+
+	a->options = calloc(1, MAX(a->analysis->options_size, (size_t)1));
+	if (!a->options)
+		return -ENOMEM;
+	options_defaults(a->analysis->options, a->options);
+	for (const struct option *o = a->analysis->options; !option_end(o); o++) {
+		const char *value = o->long_name ? http_param(q->request, o->long_name) : NULL;
+		struct error why = {0};
+
+		r = value && *value ? option_take(o, a->options, value, &why) : 0;
+		if (r < 0)
+			return question_error(q, r, "%s=: %s", o->long_name, why.message);
+	}
+	return a->analysis->check ? a->analysis->check(a->options, &q->err) : 0;
+}
+
+/* A parameter of a side: a_from, or from where the analysis has one side or that is not given. */
+static const char *route_analysis_name(const struct analysis_question *a, unsigned int side,
+				       const char *name, char buf[static 16])
+{
+	const char *value;
+
+	snprintf(buf, 16, "%c_%s", side ? 'b' : 'a', name);
+	value = a->analysis->sides == SIDES ? http_param(a->q->request, buf) : NULL;
+	return value && *value ? buf : name;
+}
+
+/* The filter of both sides and that of this one. */
+static int route_analysis_filter(struct analysis_question *a, unsigned int side)
+{
+	struct analysis_part *part = &a->parts[side];
+	struct buf *text = &part->text;
+	struct question *q = a->q;
+	struct query_error why = {0};
+	char buf[16];
+	const char *name = route_analysis_name(a, side, "filter", buf);
+	int r = q->filter ? buf_printf(text, "(%s)", q->filter) : 0;
+
+	if (r >= 0 && name == buf)
+		r = buf_printf(text, "%s(%s)", text->len ? " and " : "",
+			       http_param(q->request, name));
+	if (r < 0 || !text->len)
+		return r;
+	r = query_parse_expr_users(buf_str(text), text->len, TABLE_OP, true,
+				   annotations_get(q->server->annotations), &part->plan, &why);
+	if (r < 0) {
+		question_error(q, r, "%s: %s", buf_str(text), why.err.message);
+		return r;
+	}
+	r = scan_where_new(&part->where, part->plan->where, &q->err);
+	return r < 0 ? r : scan_where_names(part->where, store_dims(q->server->store), &q->err);
+}
+
+/* Calls that are missing from the traces, as every answer says it. */
+static void route_analysis_lost(const struct question *q, struct analysis_run *run)
+{
+	json_t *loss = json_loadb((const char *)q->loss.data, q->loss.len, 0, NULL);
+
+	run->lost = (uint64_t)json_integer_value(json_object_get(loss, "events"));
+	run->lost_unknown = json_is_true(json_object_get(loss, "at_least"));
+	run->loss = (struct bytes){q->loss.data, q->loss.len};
+	json_decref(loss);
+}
+
+static int route_analysis_run(struct analysis_question *a, unsigned int side)
+{
+	struct analysis_part *part = &a->parts[side];
+	struct analysis_run *run = &a->runs[a->count++];
+	struct question *q = a->q;
+	int64_t first, last;
+	char buf[16];
+	int r = route_analysis_filter(a, side);
+
+	if (r < 0)
+		return r;
+	*run = (struct analysis_run){.side = side,
+				     .name = store_trace_path(q->server->store, 0),
+				     .store = q->server->store,
+				     .where = part->plan ? part->plan->where : NULL,
+				     .selection = part->plan ? buf_str(&part->text) : NULL,
+				     .users = annotations_get(q->server->annotations)};
+	r = question_time(q, route_analysis_name(a, side, "from", buf), INT64_MIN, &run->from);
+	if (r < 0)
+		return r;
+	r = question_time(q, route_analysis_name(a, side, "to", buf), INT64_MAX, &run->to);
+	if (r < 0)
+		return r;
+	if (run->from > run->to)
+		return question_error(q, -EINVAL, "from is later than to");
+	store_range(run->store, &first, &last);
+	run->first = MAX(run->from, first);
+	run->last = MIN(run->to, last);
+	run->last = MAX(run->last, run->first + 1);
+	part->filter = (struct scan_filter){.from = run->from, .to = run->to, .where = part->where};
+	if (part->where || run->from != INT64_MIN || run->to != INT64_MAX)
+		run->filter = &part->filter;
+	route_analysis_lost(q, run);
+	return 0;
+}
+
+/* ---- the answer ---- */
+
+static int route_analysis_put(void *arg, const void *data, size_t len)
+{
+	struct question *q = ((struct analysis_question *)arg)->q;
+	int r = question_fits(q, q->out.len + len);
+
+	return r < 0 ? r : buf_append(&q->out, data, len);
+}
+
+static int route_analysis_put_loss(void *arg, struct buf *to, struct error *err _unused_)
+{
+	const struct question *q = ((const struct analysis_question *)arg)->q;
+
+	return buf_append(to, q->loss.data, q->loss.len);
+}
+
+static bool route_analysis_stopped(void *arg)
+{
+	return question_stopped(arg);
+}
+
+static int route_analysis_work(struct analysis_question *a)
+{
+	const struct analysis_input in = {.analysis = a->analysis,
+					  .runs = a->runs,
+					  .count = a->count,
+					  .options = a->options,
+					  .stopped = route_analysis_stopped,
+					  .arg = a->q};
+	const struct answer_json document = {.origin = a->q->server->origin,
+					     .compact = true,
+					     .put_loss = route_analysis_put_loss,
+					     .put = route_analysis_put,
+					     .arg = a};
+	struct analysis_result result = {0};
+	int r = analysis_answer(&in, &result, &a->q->err);
+
+	if (r >= 0)
+		r = analysis_json(&in, &result, &document, &a->q->err);
+	analysis_result_free(a->analysis, &result);
+	return r;
+}
+
+static int route_analysis_work_engine(struct analysis_question *a)
+{
+	struct engine *e;
+	int r = pool_take(a->q, &e);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < a->count; i++)
+		a->runs[i].engine = e;
+	r = route_analysis_work(a);
+	pool_give(a->q, e);
+	return r;
+}
+
+static int route_analysis_answer(struct question *q)
+{
+	_cleanup_(analysis_question_free) struct analysis_question a = {
+		.q = q, .analysis = analysis_named(http_part(q->request, 0))};
+	int r;
+
+	if (!a.analysis)
+		return question_error(q, -ENOENT, "there is no analysis of this name");
+	r = route_analysis_options(&a);
+	for (unsigned int side = 0; side < MAX(a.analysis->sides, 1u) && r >= 0; side++)
+		r = route_analysis_run(&a, side);
+	if (r < 0)
+		return r;
+	if (a.analysis->order != ANALYSIS_ASKS)
+		return route_analysis_work(&a);
+	do {
+		r = route_analysis_work_engine(&a);
+	} while (pool_again(q, r));
+	return r;
+}
+
+void analysis_get(void *arg, struct http_request *r)
+{
+	const struct analysis *a = analysis_named(http_part(r, 0));
+	_cleanup_buf_ struct buf names = {0};
+	struct http_route own;
+
+	(void)!buf_printf(&names, "filter from to");
+	if (!a || a->sides == SIDES)
+		(void)!buf_printf(&names, " a_filter a_from a_to b_filter b_from b_to");
+	for (const struct option *o = a ? a->options : NULL; !option_end(o); o++) {
+		if (o->long_name && o->help)
+			(void)!buf_printf(&names, " %s", o->long_name);
+	}
+	own = (struct http_route){.params = buf_str(&names)};
+	if (params_admit(r, &own))
+		question_run(arg, r, route_analysis_answer);
+}
