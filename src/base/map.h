@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include <string.h>
+
 #include "base/util.h"
 
 struct map {
@@ -48,6 +50,15 @@ struct bytes {
 	const uint8_t *data;
 	size_t len;
 };
+
+/* As memcmp() orders them; of two that begin alike the shorter comes first. */
+static inline int bytes_compare(struct bytes a, struct bytes b)
+{
+	size_t n = MIN(a.len, b.len);
+	int order = n ? memcmp(a.data, b.data, n) : 0;
+
+	return order ? order : (a.len > b.len) - (a.len < b.len);
+}
 
 struct intern {
 	uint8_t *data; /* all strings one after another */

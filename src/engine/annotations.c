@@ -439,13 +439,10 @@ static int annotations_compare_rows(const void *a, const void *b, void *column)
 {
 	const struct query_user_column *c = column;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	int order;
 
 	if (!c->texts)
 		return c->ints[x] < c->ints[y] ? -1 : c->ints[x] > c->ints[y];
-	order = memcmp(c->texts[x].data, c->texts[y].data, MIN(c->texts[x].len, c->texts[y].len));
-	return order ? order
-		     : (c->texts[x].len > c->texts[y].len) - (c->texts[x].len < c->texts[y].len);
+	return bytes_compare(c->texts[x], c->texts[y]);
 }
 
 static int key_twice(const struct own_table *t, const struct query_user_column *c, uint32_t row,

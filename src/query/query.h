@@ -66,5 +66,13 @@ int query_error_text(const struct query_error *e, const char *text, size_t len, 
 void query_complete(const char *text, size_t pos, const struct query_users *users,
 		    void (*offer)(void *arg, const char *word), void *arg, size_t *ret_start,
 		    const char **ret_value_of);
+struct dims;
+/*
+ * Offers at most `max` values of that name that can stand at bytes [start, pos) of the text, in quotes as the language reads
+ * them, each once; of paths the folders first. Looks at the first `rows` rows only. 0 or -ENOMEM.
+ */
+int query_complete_values(const struct dims *d, const char *name, const char *text, size_t start,
+			  size_t pos, size_t max, size_t rows,
+			  void (*offer)(void *arg, const char *word), void *arg);
 /* The i-th word of status, in order of their bits; NULL past the end. */
 const char *query_status_word(size_t i, uint64_t *ret_bit);

@@ -270,6 +270,8 @@ void store_damage(const struct store *s, struct store_damage *ret);
 #define STORE_FILE_MOVED    2u /* nothing has the name under which it was opened */
 #define STORE_FILE_REPLACED 4u /* another file has that name (device, inode) */
 #define STORE_FILE_CUT	    8u /* it is shorter than what was read of it */
+/* "deleted", "moved", ...: what each bit is called, NULL past the last. */
+const char *store_file_change_word(size_t i, unsigned int *ret_what);
 struct store_file_changes {
 	size_t traces;	   /* to which any of it happened; 0: none */
 	unsigned int what; /* all that happened to any of them */

@@ -387,13 +387,6 @@ static void score_keys(struct work *w)
 	}
 }
 
-static int load_runs_by_text(struct bytes a, struct bytes b)
-{
-	int r = memcmp(a.data, b.data, MIN(a.len, b.len));
-
-	return r ? r : (a.len > b.len) - (a.len < b.len);
-}
-
 struct scored {
 	const struct work *work;
 	struct key *key;
@@ -415,7 +408,7 @@ static int by_score(const void *a, const void *b)
 		return x->err < y->err ? -1 : 1;
 	if (x->label == LABEL_NONE || y->label == LABEL_NONE)
 		return (x->label == LABEL_NONE) - (y->label == LABEL_NONE);
-	return load_runs_by_text(p->work->labels[x->label].text, p->work->labels[y->label].text);
+	return bytes_compare(p->work->labels[x->label].text, p->work->labels[y->label].text);
 }
 
 /* Every test costs the others some power, and a key with a millionth of the time is not worth it. */

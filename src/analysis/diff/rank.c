@@ -222,7 +222,6 @@ static void list_rows(struct diff *d)
 static int rank_by_time(const void *a, const void *b)
 {
 	const struct diff_row *x = a, *y = b;
-	int r;
 
 	if (x->listed != y->listed)
 		return x->listed ? -1 : 1;
@@ -234,10 +233,7 @@ static int rank_by_time(const void *a, const void *b)
 		return x->op < y->op ? -1 : 1;
 	if (x->err != y->err)
 		return x->err < y->err ? -1 : 1;
-	r = memcmp(x->name.data ? x->name.data : (const uint8_t *)"",
-		   y->name.data ? y->name.data : (const uint8_t *)"",
-		   MIN(x->name.len, y->name.len));
-	return r ? r : (x->name.len > y->name.len) - (x->name.len < y->name.len);
+	return bytes_compare(x->name, y->name);
 }
 
 /* The sum of all differences, each counted once: by operation and file, and what has no file. */

@@ -197,8 +197,9 @@ static void complete_word_offer(const struct place *p, struct bytes before, cons
 	if (complete_word_open_trace(p, &store) >= 0 && annotations_new(&own, store, NULL) >= 0) {
 		take_words(text, len, annotations_get(own), &full, &value_of);
 		if (value_of)
-			query_values(store, value_of, text, full.start, len, complete_word_print,
-				     &full);
+			(void)query_complete_values(store_dims(store), value_of, text, full.start,
+						    len, QUERY_VALUES_MAX, SIZE_MAX,
+						    complete_word_print, &full);
 	}
 	setitimer(ITIMER_REAL, &off, NULL);
 	printf("%s", buf_str(own ? &full.out : &plain.out));

@@ -62,9 +62,4 @@ int query_parquet(struct query_session *s, const struct plan *p, const char *fil
 /* query_prompt.c: pipelines from a terminal, until its end or \q. 0 or negative. */
 int query_prompt(struct query_session *s, struct error *err);
 
-/*
- * query_words.c: values of a name that may stand at bytes [start, pos) of an unfinished pipeline,
- * as query_complete() gives them, from the trace's dimensions.
- */
-void query_values(const struct store *store, const char *name, const char *text, size_t start,
-		  size_t pos, void (*offer)(void *arg, const char *word), void *arg);
+#define QUERY_VALUES_MAX 400 /* of a completion; more are of no use to a reader */

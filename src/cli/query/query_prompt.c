@@ -29,7 +29,8 @@ static size_t query_prompt_offer_words(void *arg, const char *text, size_t pos,
 	query_complete(text, pos, annotations_get(query->annotations), offer, offer_arg, &start,
 		       &value_of);
 	if (value_of && query->store)
-		query_values(query->store, value_of, text, start, pos, offer, offer_arg);
+		(void)query_complete_values(store_dims(query->store), value_of, text, start, pos,
+					    QUERY_VALUES_MAX, SIZE_MAX, offer, offer_arg);
 	return start;
 }
 

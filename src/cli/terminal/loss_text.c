@@ -426,25 +426,18 @@ static json_t *unclosed_json(const struct store_unclosed *u)
 
 static json_t *changes_json(const struct store_file_changes *c)
 {
-	static const struct {
-		unsigned int what;
-		const char *word;
-	} words[] = {
-		{STORE_FILE_DELETED, "deleted"},
-		{STORE_FILE_MOVED, "moved"},
-		{STORE_FILE_REPLACED, "replaced"},
-		{STORE_FILE_CUT, "cut"},
-	};
 	json_t *what = json_array(), *path = json_string(c->path);
 	_cleanup_buf_ struct buf plain = {0};
+	const char *word;
+	unsigned int bit;
 
 	/* not UTF-8 */
 	if (!path && format_safe(&plain, c->path, strlen(c->path)) >= 0)
 		path = json_string(buf_str(&plain));
 
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		if (c->what & words[i].what)
-			json_array_append_new(what, json_string(words[i].word));
+	for (size_t i = 0; (word = store_file_change_word(i, &bit)); i++) {
+		if (c->what & bit)
+			json_array_append_new(what, json_string(word));
 	}
 	return json_pack("{s:I, s:o, s:o}", "traces", (json_int_t)c->traces, "path", path, "what",
 			 what);

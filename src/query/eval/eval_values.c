@@ -274,13 +274,6 @@ static int logic_values(struct eval_run *r, const struct eval_node *n, struct ro
 
 /* ---- comparisons of two columns ---- */
 
-static int compare_text(struct bytes a, struct bytes b)
-{
-	int order = memcmp(a.data, b.data, MIN(a.len, b.len));
-
-	return order ? order : a.len < b.len ? -1 : a.len > b.len;
-}
-
 static bool compare_entry(const struct eval_node *n, const struct eval_values *a,
 			  const struct eval_values *b, size_t j)
 {
@@ -366,7 +359,7 @@ static int eval_values_compare_values(struct eval_run *r, const struct eval_node
 		if (to.unknown[j])
 			to.i[j] = 0;
 		else if (texts)
-			to.i[j] = compare_holds(n->cmp, compare_text(a.t[j], b.t[j]));
+			to.i[j] = compare_holds(n->cmp, bytes_compare(a.t[j], b.t[j]));
 		else if (!ints)
 			to.i[j] = compare_entry(n, &a, &b, j);
 	}

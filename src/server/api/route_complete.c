@@ -22,26 +22,9 @@ static const struct {
 #undef A
 };
 
-/* Names whose values are texts, and the table whose ids they hang on. */
-static const struct {
-	const char *name, *id;
-	enum query_name code;
-	bool is_text;
-} names[] = {
-#define IS_TEXT				   true
-#define IS_INT				   false
-#define IS_UINT				   false
-#define IS_CODE				   false
-#define IS_ENTITY			   false
-#define N(NAME, name, id, type, more, doc) {#name, id, QNAME_##NAME, IS_##type},
-	QUERY_NAMES(N)
-#undef N
-};
-
 struct completion {
 	struct js j;
 	size_t count;
-	struct intern seen;
 };
 
 static const struct column_def *column_of(const char *word)
@@ -84,87 +67,14 @@ static void route_complete_offer(void *arg, const char *word)
 
 /* ---- values of the trace ---- */
 
-struct typed {
-	const char *text; /* behind the quote, where there is one */
-	size_t len;
-	char quote;
-	bool open; /* its quote is there already */
-	bool folders;
-};
-
-static int route_complete_put_value(struct completion *c, const struct typed *t, struct bytes v,
-				    bool more)
+static void offer_value(void *arg, const char *word)
 {
-	_cleanup_buf_ struct buf word = {0};
-	int r = t->open ? 0 : buf_append(&word, &t->quote, 1);
+	struct completion *c = arg;
 
-	for (size_t i = 0; i < v.len && r >= 0; i++) {
-		if (v.data[i] == (uint8_t)t->quote || v.data[i] == '\\')
-			r = buf_printf(&word, "\\%c", v.data[i]);
-		else if (v.data[i] < 0x20 || v.data[i] == 0x7f)
-			r = buf_printf(&word, "\\x%02x", v.data[i]);
-		else
-			r = buf_append(&word, &v.data[i], 1);
-	}
-	if (r >= 0 && !more)
-		r = buf_append(&word, &t->quote, 1);
-	if (r < 0)
-		return r;
-	c->count++;
 	js_open(&c->j, '{');
-	js_key(&c->j, "text");
-	js_bytes(&c->j, word.data, word.len);
+	js_key_string(&c->j, "text", word);
 	js_key_string(&c->j, "kind", "value");
 	js_close(&c->j, '}');
-	return 0;
-}
-
-static int route_complete_take_value(struct completion *c, const struct typed *t, struct bytes v)
-{
-	const uint8_t *slash = NULL;
-	size_t before = c->seen.count;
-	uint32_t id;
-	int r;
-
-	if (v.len < t->len || (t->len && memcmp(v.data, t->text, t->len)))
-		return 0;
-	if (t->folders && v.len > t->len)
-		slash = memchr(v.data + t->len, '/', v.len - t->len);
-	if (slash == v.data && v.len > 1) /* the root alone says nothing */
-		slash = memchr(slash + 1, '/', v.len - 1);
-	if (slash)
-		v.len = (size_t)(slash - v.data) + 1;
-	r = intern_add(&c->seen, v.data, v.len, &id);
-	if (r < 0 || c->seen.count == before)
-		return r;
-	return route_complete_put_value(c, t, v, slash != NULL);
-}
-
-static int route_complete_offer_values(struct question *q, struct completion *c, const char *name,
-				       struct typed *t)
-{
-	const struct dims *d = store_dims(q->server->store);
-	_cleanup_buf_ struct buf scratch = {0};
-	enum table_id table;
-	size_t n = 0, rows;
-	int r = 0;
-
-	while (n < ARRAY_SIZE(names) && (!names[n].is_text || strcmp(names[n].name, name) != 0))
-		n++;
-	if (n == ARRAY_SIZE(names))
-		return 0;
-	t->folders = strstr(name, "path") != NULL || strcmp(name, "exe") == 0;
-	table = strcmp(names[n].id, "thread_id") == 0 ? TABLE_THREAD : TABLE_FILE;
-	rows = MIN(dims_rows(d, table), (size_t)LOOKED_MAX);
-	for (size_t i = 0; i < rows && c->count < WORDS_MAX && r >= 0; i++) {
-		struct value v = {0};
-
-		buf_clear(&scratch);
-		r = query_name_value(names[n].code, d, dims_id_at(d, table, i), &scratch, &v);
-		if (r >= 0 && !v.null && v.t.len)
-			r = route_complete_take_value(c, t, v.t);
-	}
-	return r;
 }
 
 static int complete_answer(struct question *q)
@@ -173,7 +83,6 @@ static int complete_answer(struct question *q)
 	_cleanup_buf_ struct buf words = {0};
 	struct completion c = {.j = {.to = &words}};
 	struct js j = {.to = &q->out};
-	struct typed t = {.quote = '"'};
 	size_t len, start;
 	int64_t pos;
 	int r;
@@ -190,15 +99,11 @@ static int complete_answer(struct question *q)
 	js_open(&c.j, '[');
 	query_complete(text, (size_t)pos, annotations_get(q->server->annotations),
 		       route_complete_offer, &c, &start, &value_of);
-	if (value_of) {
-		t.text = text + start;
-		t.len = (size_t)pos - start;
-		t.open = start && (text[start - 1] == '"' || text[start - 1] == '\'');
-		t.quote = t.open ? text[start - 1] : '"';
-		r = route_complete_offer_values(q, &c, value_of, &t);
-	}
+	if (value_of)
+		r = query_complete_values(store_dims(q->server->store), value_of, text, start,
+					  (size_t)pos, WORDS_MAX - MIN(c.count, (size_t)WORDS_MAX),
+					  LOOKED_MAX, offer_value, &c);
 	js_close(&c.j, ']');
-	intern_free(&c.seen);
 	if (r < 0)
 		return r;
 	js_open(&j, '{');

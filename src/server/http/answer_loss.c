@@ -11,16 +11,6 @@
 #include "server/http/js.h"
 #include "store/file/verify.h"
 
-static const struct {
-	unsigned int what;
-	const char *word;
-} words[] = {
-	{STORE_FILE_DELETED, "deleted"},
-	{STORE_FILE_MOVED, "moved"},
-	{STORE_FILE_REPLACED, "replaced"},
-	{STORE_FILE_CUT, "cut"},
-};
-
 static struct known_loss known_now(const struct server *s)
 {
 	struct store_file_changes files;
@@ -108,7 +98,8 @@ void loss_header(void *arg, struct http_request *r)
 	struct known_loss known;
 	char text[256];
 	uint64_t unverified;
-	const char *before = "; files=";
+	const char *before = "; files=", *word;
+	unsigned int what;
 	int n;
 
 	if (strncmp(http_path(r), "/api", 4) != 0) /* pages, which know nothing of the trace */
@@ -120,10 +111,10 @@ void loss_header(void *arg, struct http_request *r)
 	n = snprintf(text, sizeof(text),
 		     "blocks=%" PRIu64 "; rows=%" PRIu64 "; calls=%" PRIu64 "; unverified=%" PRIu64,
 		     known.blocks, known.rows, known.calls, unverified);
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		if (!(known.files & words[i].what))
+	for (size_t i = 0; (word = store_file_change_word(i, &what)); i++) {
+		if (!(known.files & what))
 			continue;
-		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%s", before, words[i].word);
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%s", before, word);
 		before = ",";
 	}
 	http_add_header(r, "Weir-Damage", text);

@@ -12,6 +12,24 @@
 
 /* ---- where the file is ---- */
 
+const char *store_file_change_word(size_t i, unsigned int *ret_what)
+{
+	static const struct {
+		unsigned int what;
+		const char *word;
+	} words[] = {
+		{STORE_FILE_DELETED, "deleted"},
+		{STORE_FILE_MOVED, "moved"},
+		{STORE_FILE_REPLACED, "replaced"},
+		{STORE_FILE_CUT, "cut"},
+	};
+
+	if (i >= ARRAY_SIZE(words))
+		return NULL;
+	*ret_what = words[i].what;
+	return words[i].word;
+}
+
 static unsigned int changes_of(const struct trace *t)
 {
 	struct store_place place;

@@ -1,12 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
-/* query_words.c: completion of a pipeline: words of the language, and values from the trace. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* complete_values.c: completion of values: texts that the names of a trace have. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/map.h"
-#include "cli/query/query.h"
-
-#define VALUES_MAX 400 /* more are of no use to a reader */
+#include "query/query.h"
 
 /* Which names have texts whose values can be listed, and the table whose ids they hang on. */
 static const struct {
@@ -36,7 +34,8 @@ struct values {
 };
 
 /* The value in quotes, as the language reads it; without the closing one where more may follow. */
-static int query_words_put_value(struct buf *out, const struct values *v, struct bytes t, bool open)
+static int complete_values_put_value(struct buf *out, const struct values *v, struct bytes t,
+				     bool open)
 {
 	int r = v->open ? 0 : buf_printf(out, "%c", v->quote);
 
@@ -51,7 +50,7 @@ static int query_words_put_value(struct buf *out, const struct values *v, struct
 	return r < 0 || open ? r : buf_printf(out, "%c", v->quote);
 }
 
-static int query_words_take_value(struct values *v, struct bytes t)
+static int complete_values_take_value(struct values *v, struct bytes t)
 {
 	_cleanup_buf_ struct buf word = {0};
 	const uint8_t *slash = NULL;
@@ -71,49 +70,48 @@ static int query_words_take_value(struct values *v, struct bytes t)
 	r = intern_add(&v->seen, t.data, t.len, &id);
 	if (r < 0 || v->seen.count == before)
 		return r;
-	r = query_words_put_value(&word, v, t, slash != NULL);
+	r = complete_values_put_value(&word, v, t, slash != NULL);
 	if (r >= 0)
 		v->offer(v->arg, buf_str(&word));
 	return r;
 }
 
-static void query_words_offer_values(const struct store *store, const char *name, struct values *v)
+static int complete_values_offer(const struct dims *d, size_t n, size_t max, size_t rows,
+				 struct values *v)
 {
-	const struct dims *d = store_dims(store);
+	enum table_id table = strcmp(names[n].id, "thread_id") == 0 ? TABLE_THREAD : TABLE_FILE;
 	_cleanup_buf_ struct buf scratch = {0};
-	size_t n;
+	int r = 0;
 
-	for (n = 0; n < ARRAY_SIZE(names); n++) {
-		if (names[n].is_text && strcmp(names[n].name, name) == 0)
-			break;
-	}
-	if (n == ARRAY_SIZE(names))
-		return;
-	v->folders = strstr(name, "path") != NULL || strcmp(name, "exe") == 0;
-	for (size_t i = 0; v->seen.count < VALUES_MAX; i++) {
-		enum table_id table =
-			strcmp(names[n].id, "thread_id") == 0 ? TABLE_THREAD : TABLE_FILE;
+	rows = MIN(dims_rows(d, table), rows);
+	for (size_t i = 0; i < rows && v->seen.count < max && r >= 0; i++) {
 		struct value value = {0};
 
-		if (i >= dims_rows(d, table))
-			break;
 		buf_clear(&scratch);
-		if (query_name_value(names[n].code, d, dims_id_at(d, table, i), &scratch, &value) <
-		    0)
-			break;
-		if (!value.null && value.t.len && query_words_take_value(v, value.t) < 0)
-			break;
+		r = query_name_value(names[n].code, d, dims_id_at(d, table, i), &scratch, &value);
+		if (r >= 0 && !value.null && value.t.len)
+			r = complete_values_take_value(v, value.t);
 	}
-	intern_free(&v->seen);
+	return r;
 }
 
-void query_values(const struct store *store, const char *name, const char *text, size_t start,
-		  size_t pos, void (*offer)(void *arg, const char *word), void *arg)
+int query_complete_values(const struct dims *d, const char *name, const char *text, size_t start,
+			  size_t pos, size_t max, size_t rows,
+			  void (*offer)(void *arg, const char *word), void *arg)
 {
 	struct values v = {
 		.typed = text + start, .typed_len = pos - start, .offer = offer, .arg = arg};
+	int r;
 
-	v.open = start && (text[start - 1] == '"' || text[start - 1] == '\'');
-	v.quote = v.open ? text[start - 1] : '"';
-	query_words_offer_values(store, name, &v);
+	for (size_t n = 0; n < ARRAY_SIZE(names); n++) {
+		if (!names[n].is_text || strcmp(names[n].name, name) != 0)
+			continue;
+		v.open = start && (text[start - 1] == '"' || text[start - 1] == '\'');
+		v.quote = v.open ? text[start - 1] : '"';
+		v.folders = strstr(name, "path") != NULL || strcmp(name, "exe") == 0;
+		r = complete_values_offer(d, n, max, rows, &v);
+		intern_free(&v.seen);
+		return r;
+	}
+	return 0;
 }
