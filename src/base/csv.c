@@ -12,7 +12,7 @@ static bool csv_has_any(const char *text, size_t len, const char *chars)
 	return false;
 }
 
-static int csv_do_put(struct buf *to, const char *guard, const char *value, size_t len)
+static int csv_put_guarded(struct buf *to, const char *guard, const char *value, size_t len)
 {
 	int r;
 
@@ -33,10 +33,11 @@ static int csv_do_put(struct buf *to, const char *guard, const char *value, size
 
 int csv_put(struct buf *to, const char *value, size_t len)
 {
-	return csv_do_put(to, "", value, len);
+	return csv_put_guarded(to, "", value, len);
 }
 
 int csv_put_text(struct buf *to, const char *text, size_t len)
 {
-	return csv_do_put(to, len && strchr("=+-@\t\r'", text[0]) && text[0] ? "'" : "", text, len);
+	return csv_put_guarded(to, len && strchr("=+-@\t\r'", text[0]) && text[0] ? "'" : "", text,
+			       len);
 }

@@ -211,7 +211,7 @@ static bool as_often(const struct work *w)
 	return a > 0 && b > 0 && fabs(log(b / a)) <= SAME_RUN;
 }
 
-static int unit_do_choose(struct work *w)
+static int unit_choose_auto(struct work *w)
 {
 	_cleanup_free_ struct weighted *ratios = calloc(w->key_count + 1, sizeof(*ratios));
 	double by_second;
@@ -278,7 +278,7 @@ int unit_choose(struct work *w, struct error *err)
 	int r;
 
 	w->exact = unit_counts_exactly(w, -1);
-	r = w->opt->unit == DIFF_UNIT_AUTO ? unit_do_choose(w) : take_asked(w, err);
+	r = w->opt->unit == DIFF_UNIT_AUTO ? unit_choose_auto(w) : take_asked(w, err);
 	d->agree = agreement(w, SAME_RUN, &d->agree_of, &d->common);
 	d->repeatable = d->agree_of >= REPEAT_MIN && d->agree >= REPEATABLE;
 	return r;

@@ -17,7 +17,8 @@
 
 /* ---- the plan ---- */
 
-static int query_do_parse(struct query_session *s, const char *text, size_t len, struct plan **ret)
+static int query_parse_or_fail(struct query_session *s, const char *text, size_t len,
+			       struct plan **ret)
 {
 	struct query_error why = {0};
 	_cleanup_buf_ struct buf lines = {0};
@@ -175,8 +176,8 @@ static int answer_engine(struct query_session *s, const struct plan *p, struct e
 	return r;
 }
 
-static int query_do_answer(struct query_session *s, const struct plan *p, int64_t planned_ns,
-			   struct error *err)
+static int query_answer_plan(struct query_session *s, const struct plan *p, int64_t planned_ns,
+			     struct error *err)
 {
 	const struct query_opts *o = s->opts;
 
@@ -220,7 +221,7 @@ int query_statement(struct query_session *s, const char *text, size_t len)
 	r = find_range(s, &from, &to, &err);
 	if (r < 0)
 		return r == -EINVAL ? fail_usage("query: %s", err.message) : fail(&err);
-	if (query_do_parse(s, text, len, &plan) < 0)
+	if (query_parse_or_fail(s, text, len, &plan) < 0)
 		return 2;
 	plan->from = from;
 	plan->to = to;
@@ -229,7 +230,7 @@ int query_statement(struct query_session *s, const char *text, size_t len)
 	if (r == -EINVAL)
 		return fail_usage("query: %s", err.message);
 	if (r >= 0)
-		r = query_do_answer(s, plan, planned, &err);
+		r = query_answer_plan(s, plan, planned, &err);
 	fflush(stdout);
 	if (interrupt_signal(s->it))
 		return 1; /* the caller knows */

@@ -96,7 +96,7 @@ static ssize_t find_key(struct query_source *s, const struct query_user_table *t
 
 /* ---- columns ---- */
 
-static int check_user_do_load(struct query_source *s, const struct query_user_table *t,
+static int check_user_load_at(struct query_source *s, const struct query_user_table *t,
 			      size_t column, bool key, const struct node *at)
 {
 	struct error err = {0};
@@ -108,7 +108,7 @@ static int check_user_do_load(struct query_source *s, const struct query_user_ta
 int check_user_load(struct query_source *s, const struct query_user_table *t, size_t column,
 		    bool key, const struct query_part *at)
 {
-	return check_user_do_load(s, t, column, key,
+	return check_user_load_at(s, t, column, key,
 				  &(struct node){.pos = at->pos, .len = at->len});
 }
 
@@ -119,8 +119,8 @@ static struct expr *check_user_make(struct query_source *s, const struct query_u
 	struct expr *e;
 
 	assert(column < t->column_count && key < t->column_count);
-	if (check_user_do_load(s, t, key, true, at) < 0 ||
-	    check_user_do_load(s, t, column, false, at) < 0)
+	if (check_user_load_at(s, t, key, true, at) < 0 ||
+	    check_user_load_at(s, t, column, false, at) < 0)
 		return NULL;
 	e = expr_make_unary(s, EXPR_USER, t->columns[column].type, at, of);
 	if (!e)

@@ -59,7 +59,7 @@ void overview_parts_free(struct overview_parts *p)
 /* ---- those that are kept ---- */
 
 /* With the lock held. */
-static void overview_parts_do_drop(struct server *s, struct part **at)
+static void overview_parts_drop_one(struct server *s, struct part **at)
 {
 	memory_budget_return(s, (*at)->room);
 	overview_parts_part_free(*at);
@@ -77,7 +77,7 @@ void overview_parts_drop(struct server *s, int64_t idle_ns)
 		struct part *p = parts->kept[i];
 
 		if (p && !p->busy && now - p->used >= idle_ns)
-			overview_parts_do_drop(s, &parts->kept[i]);
+			overview_parts_drop_one(s, &parts->kept[i]);
 	}
 	pthread_mutex_unlock(&parts->lock);
 }
@@ -91,7 +91,7 @@ static struct part **overview_parts_find(struct server *s, uint64_t version, con
 		struct part **at = &s->parts->kept[i];
 
 		if (*at && !(*at)->busy && (*at)->version != version)
-			overview_parts_do_drop(s, at);
+			overview_parts_drop_one(s, at);
 		if (*at && strcmp((*at)->key, key) == 0)
 			return at;
 		if (!*at)
@@ -100,7 +100,7 @@ static struct part **overview_parts_find(struct server *s, uint64_t version, con
 			oldest = at;
 	}
 	if (!empty && oldest) {
-		overview_parts_do_drop(s, oldest);
+		overview_parts_drop_one(s, oldest);
 		empty = oldest;
 	}
 	return empty;
@@ -167,7 +167,7 @@ static void overview_parts_give(struct question *q, struct part *p, bool keep)
 	}
 	for (size_t i = 0; i < OVERVIEW_PARTS_MAX && !keep; i++) {
 		if (parts->kept[i] == p)
-			overview_parts_do_drop(q->server, &parts->kept[i]);
+			overview_parts_drop_one(q->server, &parts->kept[i]);
 	}
 	pthread_cond_broadcast(&parts->changed);
 	pthread_mutex_unlock(&parts->lock);

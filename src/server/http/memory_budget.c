@@ -43,7 +43,7 @@ static int memory_budget_wait_for(struct memory_budget *r, const struct memory_b
 	return 0;
 }
 
-static int memory_budget_do_take(struct question *q, uint64_t bytes)
+static int memory_budget_wait_and_take(struct question *q, uint64_t bytes)
 {
 	struct memory_budget *r = &q->server->memory_budget;
 	struct memory_budget_waiter me = {0}, **at;
@@ -74,7 +74,7 @@ int memory_budget_take(struct question *q, uint64_t bytes)
 	bytes = MIN(bytes, q->server->memory_budget.all);
 	if (q->allowed_ns)
 		http_deadline(q->request, 0);
-	e = memory_budget_do_take(q, bytes);
+	e = memory_budget_wait_and_take(q, bytes);
 	if (e >= 0 && q->allowed_ns)
 		question_deadline(q, q->allowed_ns);
 	return e;

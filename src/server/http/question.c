@@ -383,7 +383,7 @@ static void question_answer(struct server *s, struct question *q, question_fn *f
 		reply(q, etag);
 }
 
-static void question_do_run(struct server *s, struct http_request *r, question_fn *fn, bool turn,
+static void question_handle(struct server *s, struct http_request *r, question_fn *fn, bool turn,
 			    bool light)
 {
 	const char *accept = http_header(r, "Accept"), *format = http_param(r, "format");
@@ -413,19 +413,19 @@ static void question_do_run(struct server *s, struct http_request *r, question_f
 
 void question_run(struct server *s, struct http_request *r, question_fn *fn)
 {
-	question_do_run(s, r, fn, true, false);
+	question_handle(s, r, fn, true, false);
 }
 
 void question_run_light(struct server *s, struct http_request *r, question_fn *fn)
 {
-	question_do_run(s, r, fn, true, true);
+	question_handle(s, r, fn, true, true);
 }
 
 void question_run_by_filter(struct server *s, struct http_request *r, question_fn *fn)
 {
 	const char *filter = http_param(r, "filter");
 
-	question_do_run(s, r, fn, true, !filter || !*filter);
+	question_handle(s, r, fn, true, !filter || !*filter);
 }
 
 void question_apart(struct server *s, struct http_request *r, question_fn *fn)
@@ -438,5 +438,5 @@ void question_apart(struct server *s, struct http_request *r, question_fn *fn)
 
 void question_quick(struct server *s, struct http_request *r, question_fn *fn)
 {
-	question_do_run(s, r, fn, false, true);
+	question_handle(s, r, fn, false, true);
 }

@@ -148,8 +148,8 @@ static int digest_take_files(const struct store *s, struct trace *t, uint64_t of
 }
 
 /* A damaged digest is not an error: readers use the summaries of its blocks. */
-static int digest_do_take(struct store *s, struct trace *t, uint64_t offset, size_t before,
-			  struct found_block *c)
+static int digest_take_before(struct store *s, struct trace *t, uint64_t offset, size_t before,
+			      struct found_block *c)
 {
 	const struct block_header *h = c->view.head;
 	const struct block_extra *x = digest_extra(&c->view);
@@ -169,7 +169,7 @@ static int digest_do_take(struct store *s, struct trace *t, uint64_t offset, siz
 
 int digest_take(struct store *s, struct trace *t, uint64_t offset, struct found_block *c)
 {
-	return digest_do_take(s, t, offset, atomic_load(&s->count), c);
+	return digest_take_before(s, t, offset, atomic_load(&s->count), c);
 }
 
 int digest_take_aside(struct store *s, struct trace *t, uint64_t offset, size_t end,
@@ -179,7 +179,7 @@ int digest_take_aside(struct store *s, struct trace *t, uint64_t offset, size_t 
 	int r;
 
 	as.names = t->aside.names;
-	r = digest_do_take(s, &as, offset, end, c);
+	r = digest_take_before(s, &as, offset, end, c);
 	t->digest = as.digest;
 	return r;
 }
