@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * names.h: what a task, a process and a file are called, and which of their ids are one line: the one
+ * names.h: what a task, a process and a path are called, and which of their ids are one: the one
  * definition behind report, stat, top, diff, the language, SQL and the pages. Texts are bytes as the
- * programs chose them; the code that prints them makes them safe.
+ * programs chose them; the code that prints them makes them safe. What one file is called: dims_file_name().
  */
 #pragma once
 
@@ -27,12 +27,14 @@ int64_t names_process_of(const struct dims *d, int64_t thread_id);
 int64_t names_pid(const struct dims *d, int64_t thread_id);
 /* The id that stands for all versions of a thread: the first one's. The id itself where it is unknown. */
 int64_t names_task(const struct dims *d, int64_t thread_id);
-/* The id that stands for all versions of a file, likewise. */
+/* The id that stands for all versions of a file, likewise. What else is one file to a reader: names/file_lines.h. */
 int64_t names_inode(const struct dims *d, int64_t file_id);
 /* The last part of a path: "b" of "/a/b"; all of a name without a slash. */
 struct bytes names_base(struct bytes path);
+/* A path without "/" and "/." behind it, with which a folder may be asked for. */
+struct bytes names_trimmed(struct bytes path);
 /*
- * Distinguishes processes that share a name: for each of `ids` the first argument in which those of its name
- * differ, {NULL, 0} if it has none, or no other has its name. 0 or -ENOMEM.
+ * Distinguishes processes that share a name: for each of `ids`, in which one may stand several times, the first argument in
+ * which those of its name differ; {NULL, 0} if it has none, or no other has its name. free() it. 0 or -ENOMEM.
  */
-int names_apart(const struct dims *d, const int64_t *ids, size_t count, struct bytes *ret);
+int names_apart(const struct dims *d, const int64_t *ids, size_t count, struct bytes **ret);

@@ -6,6 +6,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/map.h"
+
 #define COMM_LEN  15 /* TASK_COMM_LEN of the kernel without its NUL */
 #define ARGS_SEEN 4  /* a script's name comes behind its interpreter and that one's options */
 
@@ -15,6 +17,21 @@ struct bytes names_base(struct bytes path)
 	size_t skip = slash ? (size_t)(slash + 1 - path.data) : 0;
 
 	return skip < path.len ? (struct bytes){path.data + skip, path.len - skip} : path;
+}
+
+struct bytes names_trimmed(struct bytes path)
+{
+	size_t len = path.len;
+
+	while (len > 1) {
+		if (path.data[len - 1] == '/')
+			len--;
+		else if (path.data[len - 1] == '.' && path.data[len - 2] == '/')
+			len -= len > 2 ? 2 : 1;
+		else
+			break;
+	}
+	return (struct bytes){path.data, len};
 }
 
 /*
@@ -141,17 +158,24 @@ static int take_namesake(struct intern *known, struct namesakes *all, struct byt
 	return 0;
 }
 
-int names_apart(const struct dims *d, const int64_t *ids, size_t count, struct bytes *ret)
+int names_apart(const struct dims *d, const int64_t *ids, size_t count, struct bytes **ret)
 {
 	_cleanup_(intern_free) struct intern known = {0};
+	_cleanup_(map_free) struct map seen = {0};
 	_cleanup_free_ struct namesakes *all = calloc(count + 1, sizeof(*all));
 
-	if (!all)
+	*ret = calloc(count + 1, sizeof(**ret));
+	if (!all || !*ret)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		const struct dims_process *p = ids[i] < 0 ? NULL : dims_process(d, ids[i]);
-		int r = p ? take_namesake(&known, all, names_program(d, ids[i]), p->argv) : 0;
+		int r;
 
+		if (!p || map_get(&seen, (uint64_t)ids[i], NULL))
+			continue;
+		r = map_set(&seen, (uint64_t)ids[i], 1);
+		if (r >= 0)
+			r = take_namesake(&known, all, names_program(d, ids[i]), p->argv);
 		if (r < 0)
 			return r;
 	}
@@ -160,9 +184,8 @@ int names_apart(const struct dims *d, const int64_t *ids, size_t count, struct b
 		struct bytes name = names_program(d, ids[i]);
 		uint32_t at;
 
-		ret[i] = (struct bytes){NULL, 0};
 		if (p && intern_find(&known, name.data, name.len, &at) && all[at].count > 1)
-			argument(p->argv, all[at].same, &ret[i]);
+			argument(p->argv, all[at].same, &(*ret)[i]);
 	}
 	return 0;
 }

@@ -36,6 +36,7 @@
 
 struct cache;
 struct catalog;
+struct file_lines;
 struct overview_parts;
 struct pool;
 struct access_map_store;
@@ -96,6 +97,7 @@ struct server {
 	struct memory_budget memory_budget;
 
 	pthread_mutex_t names_lock; /* of the making of what follows; see who.h */
+	struct file_lines *lines;
 	struct catalog *catalog;
 	uint64_t names_generation;
 	pthread_t warming; /* makes it at the start */

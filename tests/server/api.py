@@ -567,7 +567,8 @@ def hostile():
         ids = ','.join(str(l['id']) for l in lanes[:200])
         check('hostile times', s.ask('timeline', lanes=ids)[0] == 200)
         check('hostile files', s.ask('files', dir='/')[0] == 200)
-        lives = [s.get(f'file/{f["id"]}')['life'] for f in s.get('files', dir='/tmp')['entries'] if not f['dir']][:40]
+        files_ = [f for e in s.get('files', dir='/tmp')['entries'] for f in e.get('members', [e]) if f['id'] is not None]
+        lives = [s.get(f'file/{f["id"]}')['life'] for f in files_[:40]]
         again = [[e['time'] for e in l if e['what'] == 'recreated'] for l in lives]
         check('names that several files had, one after another', any(again) and all(t == sorted(t) for t in again), lives[:2])
         for r in json.loads(o[2])['slowest']['rows']:

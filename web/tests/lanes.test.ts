@@ -190,7 +190,7 @@ describe('answers of different detail', () => {
 });
 
 describe('lanes', () => {
-	const lane = (id: number, pid: number, calls: number, more: Partial<Lane> = {}): Lane => ({ id, tid: id, comm: 'c', pid, process: 'p', container: null, host: 'h', calls, ...more });
+	const lane = (id: number, pid: number, calls: number, more: Partial<Lane> = {}): Lane => ({ id, tid: id, comm: 'c', pid, process: 'p', argument: null, container: null, host: 'h', calls, ...more });
 	it('stand under their process, the main thread first, then who called most', () => {
 		const { places } = place([lane(11, 10, 5), lane(12, 10, 50), lane(10, 10, 1), lane(20, 20, 9), lane(21, 20, 8)]);
 		expect(places.map((p) => (p.kind === 'group' ? p.title : p.lane.id))).toEqual(['p 10', 10, 12, 11, 'p 20', 20, 21]);

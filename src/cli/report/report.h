@@ -10,6 +10,7 @@
 #include "cli/terminal/format.h"
 #include "cli/terminal/loss_text.h"
 #include "cli/options/shared.h"
+#include "names/file_lines.h"
 
 #define REPORT_SLOWEST_SCREEN 4	   /* calls under SLOWEST */
 #define REPORT_TREE_KEY	      "t:" /* how keys of trees begin in group_tree() */
@@ -41,7 +42,7 @@ struct group {
 struct grouping {
 	const struct report *report;
 	group_fn *fn;
-	bool members;	/* ids are files: report_one_file() of each is grouped */
+	bool members;	/* ids are files, each of which counts once */
 	struct map ids; /* id + 1 -> group + 1, 0: left out */
 	struct intern keys;
 	struct group *groups;
@@ -91,13 +92,11 @@ struct report {
 	struct scan_filter filter; /* the choice's, within the range */
 	struct scan_result scan;
 	struct loss loss;
-	struct map locals, peers; /* hash of a socket's address -> how many sockets have it */
-	int64_t *alias; /* by file_id: the first id of the group of files that it is shown in */
+	struct file_lines *lines;
+	int64_t *alias; /* by file_id: the line of the file */
 	size_t alias_count;
-	uint32_t *members; /* by first id: ids of its group that a call named */
-	struct map
-		owners; /* hash of a name -> the version of a file that had it last, see report_one_file() */
-	struct map trees; /* hash of a folder's path -> enum tree: how group_tree() shows it */
+	uint32_t *members; /* by line: ids on it that a call named */
+	struct map trees;  /* hash of a folder's path -> enum tree: how group_tree() shows it */
 	struct map
 		alone; /* hash of a key of group_file(): group_tree() shows this file by itself */
 	size_t gap_free_marks;
@@ -131,14 +130,8 @@ static inline struct text report_time(uint64_t ns)
 {
 	return format_dur(ns > INT64_MAX ? INT64_MAX : (int64_t)ns);
 }
-/* Learns which names are whose, for report_one_file(). 0 or -ENOMEM. */
-int report_owners(struct report *r) _must_check_;
-/* The file that a version belongs to, by its first id; of a name that was only asked for the file that was opened by it, if any. */
-int64_t report_one_file(const struct report *r, int64_t id);
 /* A percentile of a row's durations, ns. */
 int64_t report_quantile(const struct rollup_row *row, double q);
-/* The address by which a socket is grouped with others; {NULL, 0} where it stands alone. */
-struct bytes report_address(const struct report *r, const struct dims_file *f);
 /* A point in time as the options want it. */
 struct text report_when(const struct report *r, int64_t ns);
 /* Name of a thread (its comm), safe for the terminal; "" where unknown. */

@@ -147,74 +147,24 @@ static void check_numbers(struct report *r)
 
 /* ---- files that are told as one ---- */
 
-static int count_address(struct map *m, struct bytes address)
-{
-	uint64_t key = hash_bytes(address.data, address.len), n = 0;
-
-	if (!address.len)
-		return 0;
-	map_get(m, key, &n);
-	return map_set(m, key, n + 1);
-}
-
-/* How many sockets share each address: what groups connections. */
-static int count_addresses(struct report *r)
-{
-	int e = 0;
-
-	for (size_t i = 0; e >= 0 && i < dims_rows(r->dims, TABLE_FILE); i++) {
-		struct dims_file room;
-		const struct dims_file *f =
-			dims_file(r->dims, dims_id_at(r->dims, TABLE_FILE, i), &room);
-
-		if (!f || f->type != FILE_TYPE_SOCKET)
-			continue;
-		e = count_address(&r->locals, f->local);
-		if (e >= 0)
-			e = count_address(&r->peers, f->peer);
-	}
-	return e;
-}
-
 /*
- * Gives every file the first id of its group before the sums are made: a server's million
- * connections are then one key. Only ids of the first trace have an alias; those of further traces
- * are beyond the array and grouped later.
+ * Gives every file its line before the sums are made: a server's million connections are then one key. Only ids of the
+ * first trace have an alias; those of further traces are beyond the array and grouped later.
  */
 static int report_data_alias_files(struct report *r)
 {
-	_cleanup_(map_free) struct map first = {0};
-	int e = 0;
+	int e = file_lines_new(&r->lines);
 
+	if (e >= 0)
+		e = file_lines_update(r->lines, r->dims);
 	r->alias_count = dims_dense(r->dims, TABLE_FILE, 0);
 	r->alias = calloc(r->alias_count + 1, sizeof(*r->alias));
 	r->members = calloc(r->alias_count + 1, sizeof(*r->members));
-	if (!r->alias || !r->members)
+	if (e < 0 || !r->alias || !r->members)
 		return -ENOMEM;
-	for (size_t i = 0; e >= 0 && i < r->alias_count; i++) {
-		struct dims_file room;
-		const struct dims_file *f = dims_file(r->dims, (int64_t)i, &room);
-		struct bytes address = f ? report_address(r, f) : (struct bytes){NULL, 0};
-		uint64_t key = hash_bytes(address.data, address.len), known;
-
-		r->alias[i] = (int64_t)i;
-		if (address.len && map_get(&first, key, &known))
-			r->alias[i] = (int64_t)known;
-		else if (address.len)
-			e = map_set(&first, key, i);
-		else if (f && f->type != FILE_TYPE_SOCKET && !f->name_only && f->inode >= 0 &&
-			 (size_t)f->inode < i)
-			r->alias[i] = f->inode;
-	}
-	return e;
-}
-
-/* A socket at which a server waits for others is none of its connections: it has no peer. Of a unix socket that tells
- * nothing, as its connections have none either. */
-static bool is_listener(const struct dims_file *f)
-{
-	return f && (f->family == AF_INET || f->family == AF_INET6) &&
-	       f->proto >> 16 == SOCK_STREAM && f->local.len && !f->peer.len;
+	for (size_t i = 0; i < r->alias_count; i++)
+		r->alias[i] = file_lines_line(r->lines, r->dims, (int64_t)i);
+	return 0;
 }
 
 static bool is_accept(int64_t op)
@@ -246,13 +196,21 @@ static int take_off_unix(struct report *r)
 	return e;
 }
 
+/* Each file once, whichever of its versions calls named. */
 static int count_members(struct report *r)
 {
-	for (size_t i = 0; i < r->alias_count; i++) {
-		struct dims_file room;
+	uint8_t *seen = r->scan.file_seen;
+	const uint8_t counted = 2;
 
-		if (r->scan.file_seen[i] && !is_listener(dims_file(r->dims, (int64_t)i, &room)))
-			r->members[r->alias[i]]++;
+	for (size_t i = 0; i < r->alias_count; i++) {
+		int64_t file = seen[i] & 1 ? file_lines_file(r->lines, r->dims, (int64_t)i) : -1;
+		int64_t line = r->alias[i];
+
+		if (file < 0 || (size_t)file >= r->alias_count || (size_t)line >= r->alias_count ||
+		    seen[file] & counted || file_lines_is_listener(r->dims, file))
+			continue;
+		seen[file] |= counted;
+		r->members[line]++;
 	}
 	return take_off_unix(r);
 }
@@ -303,11 +261,7 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	mark_text_settle(&r->command, store_trace_count(r->store));
 	mark_text_settle(&r->selection, store_trace_count(r->store));
 	check_numbers(r);
-	e = count_addresses(r);
-	if (e >= 0)
-		e = report_owners(r);
-	if (e >= 0)
-		e = report_data_alias_files(r);
+	e = report_data_alias_files(r);
 	if (e < 0)
 		return error_errno(err, e, "grouping files");
 	scan.filter = r->filtered || r->ranged ? &r->filter : NULL;
@@ -328,15 +282,13 @@ void report_close(struct report *r)
 {
 	scan_result_free(&r->scan);
 	choice_free(&r->choice);
-	map_free(&r->owners);
-	map_free(&r->locals);
-	map_free(&r->peers);
 	map_free(&r->trees);
 	map_free(&r->alone);
 	select_free(&r->select);
 	store_free(r->store);
 	free(r->command.text);
 	free(r->selection.text);
+	file_lines_free(r->lines);
 	free(r->alias);
 	free(r->members);
 }

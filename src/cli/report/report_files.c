@@ -94,11 +94,11 @@ static bool report_files_begins(struct bytes name, const char *with)
 }
 
 /* The name, how many are told as one, and how many operations have no line. */
-static int file_name_line(const struct group *g, size_t more_ops, struct answer_list *to)
+static int file_name_line(const struct report *r, const struct group *g, size_t more_ops,
+			  struct answer_list *to)
 {
 	_cleanup_buf_ struct buf b = {0}, more = {0};
-	bool sockets =
-		report_files_begins(g->name, "clients, ") || report_files_begins(g->name, "to ");
+	bool sockets = g->id >= 0 && file_lines_kind(r->lines, g->id) != FILE_LINE_FILES;
 	int e = buf_printf(&b, "  ");
 
 	if (e >= 0 && g->members > 1 && sockets)
@@ -276,7 +276,7 @@ static int put_file_lines(const struct report *r, const struct by_file *f, bool 
 		if (lines < 2u + others)
 			break;
 		ops = MIN(ops, lines - 1 - others);
-		e = file_name_line(&f->g.files.groups[row->file_id], all - ops, to);
+		e = file_name_line(r, &f->g.files.groups[row->file_id], all - ops, to);
 		if (e >= 0)
 			e = file_ops(r, &f->g, f->all, row->file_id, ops, to);
 		lines -= 1 + ops;

@@ -24,14 +24,9 @@ void grouping_free(struct grouping *g)
 	*g = (struct grouping){0};
 }
 
-/* How many ids were counted under this one: connections to one address. */
+/* How many files a key of the sums stands for: of the first trace it is a line. */
 static uint64_t group_members(const struct report *r, int64_t id)
 {
-	struct dims_file room;
-	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id, &room);
-
-	if (!f || f->type != FILE_TYPE_SOCKET)
-		return 1;
 	return id >= 0 && (uint64_t)id < r->alias_count ? MAX(r->members[id], 1u) : 1;
 }
 
@@ -69,7 +64,7 @@ int64_t grouping_of(struct grouping *g, int64_t id)
 	int e;
 
 	if (g->members)
-		id = report_one_file(g->report, id);
+		id = file_lines_file(g->report->lines, g->report->dims, id);
 	if (map_get(&g->ids, (uint64_t)id + 1, &known))
 		return (int64_t)known - 1;
 	e = g->fn(g->report, id, &key, &name);
@@ -82,88 +77,7 @@ int64_t grouping_of(struct grouping *g, int64_t id)
 	return at;
 }
 
-/* ---- one file ---- */
-
-/* Without "/" and "/." behind it, with which a folder may be asked for. */
-static struct bytes without_slashes(struct bytes name)
-{
-	size_t len = name.len;
-
-	while (len > 1) {
-		if (name.data[len - 1] == '/')
-			len--;
-		else if (name.data[len - 1] == '.' && name.data[len - 2] == '/')
-			len -= len > 2 ? 2 : 1;
-		else
-			break;
-	}
-	return (struct bytes){name.data, len};
-}
-
-static uint64_t report_names_owner_hash(const struct report *r, int64_t id, struct bytes name)
-{
-	const uint64_t key[] = {(uint64_t)dims_machine(r->dims, id),
-				hash_bytes(name.data, name.len)};
-
-	return hash_bytes(key, sizeof(key));
-}
-
-static uint64_t report_names_asked_hash(const struct report *r, int64_t id)
-{
-	return report_names_owner_hash(r, id, without_slashes(dims_file_version_name(r->dims, id)));
-}
-
-/* One with a name of its own: not a pipe, a socket or an anonymous inode. */
-static bool report_names_has_path(const struct dims_file *f)
-{
-	return f->type != FILE_TYPE_SOCKET && f->type != FILE_TYPE_PIPE &&
-	       f->type != FILE_TYPE_ANON && f->path.len && f->path.data[0] == '/';
-}
-
-int report_owners(struct report *r)
-{
-	size_t rows = dims_rows(r->dims, TABLE_FILE);
-	int e = 0;
-
-	for (size_t i = 0; e >= 0 && i < rows; i++) {
-		int64_t id = dims_id_at(r->dims, TABLE_FILE, i);
-		struct dims_file room;
-		uint64_t hash;
-
-		if (!dims_file(r->dims, id, &room)->name_only)
-			continue;
-		hash = report_names_asked_hash(r, id);
-		if (!map_get(&r->owners, hash, NULL))
-			e = map_set(&r->owners, hash, (uint64_t)id);
-	}
-	for (size_t i = 0; e >= 0 && r->owners.count && i < rows; i++) {
-		int64_t id = dims_id_at(r->dims, TABLE_FILE, i);
-		struct dims_file room;
-		const struct dims_file *f = dims_file(r->dims, id, &room);
-		uint64_t hash = f->name_only || !report_names_has_path(f)
-					? 0
-					: report_names_owner_hash(r, id, f->path);
-
-		if (hash && map_get(&r->owners, hash, NULL))
-			e = map_set(&r->owners, hash, (uint64_t)id);
-	}
-	return e;
-}
-
-int64_t report_one_file(const struct report *r, int64_t id)
-{
-	struct dims_file room;
-	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id, &room);
-	uint64_t owner;
-	int64_t inode;
-
-	if (!f || f->type == FILE_TYPE_SOCKET)
-		return id;
-	if (f->name_only && map_get(&r->owners, report_names_asked_hash(r, id), &owner))
-		id = (int64_t)owner;
-	inode = dims_file_inode(r->dims, id);
-	return inode >= 0 && dims_has(r->dims, TABLE_FILE, inode) ? inode : id;
-}
+/* ---- one line ---- */
 
 static int report_names_put(struct buf *b, struct bytes text)
 {
@@ -208,88 +122,13 @@ int group_process(const struct report *r, int64_t id, struct buf *key, struct bu
 	return e < 0 ? e : names_process(r->dims, process, name);
 }
 
-static uint64_t sharing(const struct map *m, struct bytes address)
-{
-	uint64_t n = 0;
-
-	if (address.len)
-		map_get(m, hash_bytes(address.data, address.len), &n);
-	return n;
-}
-
-/* The address under which a socket is told together with others: a port of ours that many share is
- * a service. */
-struct bytes report_address(const struct report *r, const struct dims_file *f)
-{
-	if (f->type != FILE_TYPE_SOCKET)
-		return (struct bytes){NULL, 0};
-	/* An unnamed unix address ("unix:") says nothing. */
-	if (f->local.len > 5 && sharing(&r->locals, f->local) > 1)
-		return f->local;
-	if (f->peer.len > 5 && sharing(&r->peers, f->peer) > 1)
-		return f->peer;
-	return (struct bytes){NULL, 0};
-}
-
-/* Connections to one listening address are one group, so are those to one server; else each is its
- * own. */
-static int group_socket(const struct report *r, const struct dims_file *f, int64_t id,
-			struct buf *key, struct buf *name)
-{
-	struct bytes address = report_address(r, f);
-	int e;
-
-	if (!address.len)
-		return report_names_same(key, name, dims_file_name(r->dims, id));
-	e = report_names_put(key, address);
-	if (e >= 0)
-		e = buf_printf(name, "%s", address.data == f->local.data ? "clients, " : "to ");
-	return e < 0 ? e : report_names_put(name, address);
-}
-
-/*
- * What had one path of one file system after another, deleted and created anew, is one group. The same path may be another file's
- * for a process with other mounts, which shows in the device, or in the recorder's path.
- */
-static int group_generations(const struct report *r, int64_t id, struct buf *key, struct buf *name)
-{
-	struct bytes path = dims_file_name(r->dims, id);
-	struct dims_file room;
-	const struct dims_file *f;
-	int e = report_names_put(name, path);
-
-	f = dims_file(r->dims, dims_latest_file(r->dims, id), &room);
-	assert(f);
-	if (e >= 0)
-		e = buf_printf(key, "f%lld %lld ", (long long)dims_machine(r->dims, id),
-			       (long long)f->dev);
-	return e < 0 ? e
-		     : report_names_put(key, f->hostpath.len
-						     ? f->hostpath
-						     : (struct bytes){name->data, name->len});
-}
-
 int group_file(const struct report *r, int64_t id, struct buf *key, struct buf *name)
 {
-	struct dims_file room;
-	const struct dims_file *f = dims_file(r->dims, id, &room);
-	int e;
+	bool known = id < 0 || dims_has(r->dims, TABLE_FILE, id);
+	int64_t line = known ? file_lines_line(r->lines, r->dims, id) : id;
+	int e = known ? buf_printf(key, "%lld", (long long)line) : buf_printf(key, "?");
 
-	if (id < 0)
-		return buf_printf(key, "-") < 0 ? -ENOMEM : buf_printf(name, "(no file)");
-	if (!f)
-		return buf_printf(key, "?") < 0 ? -ENOMEM : buf_printf(name, "(unknown file)");
-	if (f->type == FILE_TYPE_SOCKET)
-		return group_socket(r, f, id, key, name);
-	if (f->name_only || f->inode < 0)
-		return report_names_same(key, name,
-					 without_slashes(dims_file_version_name(r->dims, id)));
-	if (f->type == FILE_TYPE_ANON)
-		return report_names_same(key, name, dims_file_name(r->dims, id));
-	if (report_names_has_path(f))
-		return group_generations(r, id, key, name);
-	e = buf_printf(key, "i%lld", (long long)f->inode);
-	return e < 0 ? e : report_names_put(name, dims_file_name(r->dims, id));
+	return e < 0 ? e : file_lines_name(r->lines, r->dims, line, name);
 }
 
 int group_peer(const struct report *r, int64_t id, struct buf *key, struct buf *name)
@@ -297,7 +136,7 @@ int group_peer(const struct report *r, int64_t id, struct buf *key, struct buf *
 	struct dims_file room;
 	const struct dims_file *f = id < 0 ? NULL : dims_file(r->dims, id, &room);
 
-	return f && f->type == FILE_TYPE_SOCKET ? group_socket(r, f, id, key, name) : 1;
+	return f && f->type == FILE_TYPE_SOCKET ? group_file(r, id, key, name) : 1;
 }
 
 /* Files alone, by the name that they had at the call. */
@@ -319,7 +158,7 @@ int group_dir(const struct report *r, int64_t id, struct buf *key, struct buf *n
 	if (!f || f->type == FILE_TYPE_SOCKET || f->type == FILE_TYPE_PIPE ||
 	    f->type == FILE_TYPE_ANON)
 		return 1;
-	path = dims_file_name(r->dims, id);
+	path = names_trimmed(dims_file_name(r->dims, id));
 	if (f->type == FILE_TYPE_DIRECTORY)
 		return report_names_same(key, name, path);
 	slash = path.len ? memrchr(path.data, '/', path.len) : NULL;

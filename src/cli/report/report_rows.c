@@ -213,7 +213,7 @@ struct thread_sums {
 
 /* For each group of processes what distinguishes it from others of its name. */
 static int find_apart(const struct report *r, const struct grouping *by, int64_t *ids,
-		      struct bytes *apart)
+		      struct bytes **apart)
 {
 	for (size_t g = 0; g < grouping_count(by); g++)
 		ids[g] = names_process_of(r->dims, by->groups[g].id);
@@ -245,10 +245,9 @@ static int fill_by_thread(struct report *r, struct answer_list *t, group_fn *fn,
 
 	by_group = calloc(groups + 1, sizeof(*by_group));
 	ids = calloc(groups + 1, sizeof(*ids));
-	apart = calloc(groups + 1, sizeof(*apart));
-	e = by_group && ids && apart ? e : -ENOMEM;
+	e = by_group && ids ? e : -ENOMEM;
 	if (e >= 0 && processes)
-		e = find_apart(r, &k.by, ids, apart);
+		e = find_apart(r, &k.by, ids, &apart);
 	for (size_t i = 0; e >= 0 && i < rollup_count(sums); i++) {
 		const struct rollup_row *one = rollup_row(sums, i);
 

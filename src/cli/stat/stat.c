@@ -34,6 +34,7 @@ struct stat_run {
 	struct buf running_text; /* the first of them: program, call, how long so far */
 	struct rollup *rollup;	 /* since the start, or since the last table */
 	const struct dims *dims; /* of the live session */
+	struct file_lines *lines;
 	FILE *out;
 	int64_t since, next; /* ns of recording: when the sums began, when the next table is due */
 	int failed;
@@ -160,7 +161,7 @@ static void stat_print_head(const struct stat_run *s, const struct stat_table *f
 static int print_table(struct stat_run *s, const struct record_totals *t, int64_t span_ns)
 {
 	_cleanup_figures_ struct stat_table f = {0};
-	int r = stat_table_make(&f, s->rollup, s->dims, &s->figures);
+	int r = stat_table_make(&f, s->rollup, s->dims, s->lines, &s->figures);
 
 	if (r < 0)
 		return r;
@@ -271,11 +272,14 @@ static int stat_main(const void *opts, int argc, char **argv)
 	}
 	if (r == 0) {
 		r = rollup_new(&s.rollup, FIGURES_KEYS);
+		if (r >= 0)
+			r = file_lines_new(&s.lines);
 		r = r < 0 ? live_fail(r, &err) : run_stat(&s, &live);
 	} else {
 		r = r < 0 ? live_fail(r, &err) : 0;
 	}
 	rollup_free(s.rollup);
+	file_lines_free(s.lines);
 	buf_free(&s.running_text);
 	if (o->output && s.out != stderr && s.out != stdout && fclose(s.out) != 0 && !r)
 		r = live_fail(live_at_work(error_errno(&err, -errno, "-o %s", o->output)), &err);

@@ -68,6 +68,7 @@ int stat_table_options_parse(struct stat_table_options *ret, const char *by,
 
 struct grouping {
 	const struct dims *dims;
+	const struct file_lines *lines;
 	const struct stat_table_options *opt;
 	enum part {
 		PART_IO,    /* data, metadata, sync, net: what the table is about */
@@ -102,7 +103,7 @@ static int64_t stat_table_key_of(const struct grouping *g, enum stat_table_by by
 	case FIGURES_THREAD:
 		return names_task(g->dims, row->thread_id);
 	case FIGURES_FILE:
-		return names_inode(g->dims, row->file_id);
+		return file_lines_line(g->lines, g->dims, row->file_id);
 	case FIGURES_ERROR:
 		return row->err;
 	default:
@@ -165,24 +166,23 @@ static int label_name(struct buf *b, const struct dims *d, int64_t id, bool know
 	return r < 0 ? r : format_safe(b, text.data, text.len);
 }
 
-static int label_file(struct buf *b, const struct dims *d, int64_t id)
+static int label_file(struct buf *b, const struct grouping *g, int64_t line)
 {
-	struct bytes name;
+	_cleanup_buf_ struct buf name = {0};
+	int r = file_lines_name(g->lines, g->dims, line, &name);
 
-	if (id < 0)
-		return buf_printf(b, "(no file)");
-	name = dims_file_name(d, id);
-	return format_safe(b, name.data, MIN(name.len, (size_t)LABEL_MAX));
+	return r < 0 ? r : format_safe(b, name.data, MIN(name.len, (size_t)LABEL_MAX));
 }
 
-static int make_label(char **ret, const struct dims *d, enum stat_table_by by, int64_t key)
+static int make_label(char **ret, const struct grouping *g, int64_t key)
 {
+	const struct dims *d = g->dims;
 	_cleanup_buf_ struct buf b = {0};
 	const char *word;
 	char name[32];
 	int r = 0;
 
-	switch (by) {
+	switch (g->opt->by) {
 	case FIGURES_OP:
 		r = buf_printf(&b, "%s", op_name((uint32_t)key, name));
 		break;
@@ -193,7 +193,7 @@ static int make_label(char **ret, const struct dims *d, enum stat_table_by by, i
 		r = label_name(&b, d, key, dims_has(d, TABLE_THREAD, key), names_thread);
 		break;
 	case FIGURES_FILE:
-		r = label_file(&b, d, key);
+		r = label_file(&b, g, key);
 		break;
 	default:
 		word = vocab_word("err", key);
@@ -287,20 +287,36 @@ static int sum_rest(struct stat_table_rest *rest, const struct rollup *r, struct
 	return ret < 0 ? ret : rest->kinds ? 0 : -ENOMEM;
 }
 
-static int make_items(struct stat_table *f, const struct dims *d,
-		      const struct stat_table_options *opt)
+/* Also of processes that `text` leaves out: a row looks the same with it. */
+static int stat_table_arguments(const struct stat_table *f, const struct dims *d,
+				struct bytes **ret)
 {
-	int r = 0;
+	size_t count = rollup_count(f->grouped);
+	_cleanup_free_ int64_t *ids = calloc(count + 1, sizeof(*ids));
+
+	if (!ids)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		ids[i] = rollup_row(f->grouped, i)->file_id;
+	return names_apart(d, ids, count, ret);
+}
+
+static int make_items(struct stat_table *f, const struct grouping *g)
+{
+	_cleanup_free_ struct bytes *arguments = NULL;
+	int r = g->opt->by == FIGURES_PROCESS ? stat_table_arguments(f, g->dims, &arguments) : 0;
 
 	for (size_t i = 0; i < rollup_count(f->grouped) && r >= 0; i++) {
 		struct figure *item = &f->items[f->count];
 
 		item->row = rollup_row(f->grouped, i);
 		item->key = item->row->file_id;
-		r = make_label(&item->label, d, opt->by, item->key);
+		if (arguments)
+			item->argument = arguments[i];
+		r = make_label(&item->label, g, item->key);
 		if (r < 0)
 			break;
-		if (!opt->text || strcasestr(item->label, opt->text))
+		if (!g->opt->text || strcasestr(item->label, g->opt->text))
 			f->count++;
 		else
 			free(TAKE_PTR(item->label));
@@ -309,19 +325,22 @@ static int make_items(struct stat_table *f, const struct dims *d,
 }
 
 int stat_table_make(struct stat_table *ret, const struct rollup *r, const struct dims *d,
-		    const struct stat_table_options *opt)
+		    struct file_lines *lines, const struct stat_table_options *opt)
 {
-	struct grouping g = {.dims = d, .opt = opt, .totals = ret};
+	struct grouping g = {.dims = d, .lines = lines, .opt = opt, .totals = ret};
 	int result;
 
 	*ret = (struct stat_table){0};
+	result = is_about_files(opt) ? file_lines_update(lines, d) : 0;
+	if (result < 0)
+		return result;
 	result = rollup_regroup(r, ROLLUP_FILE, regroup, &g, &ret->grouped);
 	if (result < 0)
 		return result;
 	ret->items = calloc(rollup_count(ret->grouped) + 1, sizeof(*ret->items));
 	if (!ret->items)
 		return -ENOMEM;
-	result = make_items(ret, d, opt);
+	result = make_items(ret, &g);
 	if (result < 0)
 		return result;
 	qsort_r(ret->items, ret->count, sizeof(*ret->items), stat_table_compare, (void *)opt);
@@ -343,32 +362,38 @@ void stat_table_free(struct stat_table *f)
 /* ---- rows ---- */
 
 /* For people under a title of its own, for programs under the word of --by. */
-#define COLUMNS(TITLE, WORD, CALLS)                                                            \
-	{                                                                                      \
-		{TITLE, {QUERY_TEXT}, .people = true}, {WORD, {QUERY_TEXT}, .programs = true}, \
-			{CALLS, {QUERY_INT}, ANSWER_COUNT, .people = true, .width = 7},        \
-			{"calls", {QUERY_INT}, ANSWER_COUNT, .programs = true},                \
-			{"errors", {QUERY_INT}, ANSWER_COUNT, .alarm = true, .gives = 2},      \
-			{"bytes", {QUERY_SIZE}, .word = "size", .dash = true, .width = 8},     \
-			{"time", {QUERY_DUR}, .word = "dur", .weight = true, .width = 7},      \
-			{"% I/O", {QUERY_FLOAT}, .people = true, .gives = 5},                  \
-			{"p50", {QUERY_DUR}, .word = "dur", .gives = 6, .width = 7},           \
-			{"p90", {QUERY_DUR}, .word = "dur", .programs = true},                 \
-			{"p99", {QUERY_DUR}, .word = "dur", .width = 7},                       \
-			{"max", {QUERY_DUR}, .word = "dur", .width = 7},                       \
-			{FORMAT_SPARK_TITLE,                                                   \
-			 {QUERY_TEXT},                                                         \
-			 .people = true,                                                       \
-			 .gives = 9,                                                           \
-			 .fixed = true},                                                       \
+#define COLUMNS(TITLE, WORD, CALLS)                                                         \
+	{TITLE, {QUERY_TEXT}, .people = true}, {WORD, {QUERY_TEXT}, .programs = true},      \
+		{CALLS, {QUERY_INT}, ANSWER_COUNT, .people = true, .width = 7},             \
+		{"calls", {QUERY_INT}, ANSWER_COUNT, .programs = true},                     \
+		{"errors", {QUERY_INT}, ANSWER_COUNT, .alarm = true, .gives = 2},           \
+		{"bytes", {QUERY_SIZE}, .word = "size", .dash = true, .width = 8},          \
+		{"time", {QUERY_DUR}, .word = "dur", .weight = true, .width = 7},           \
+		{"% I/O", {QUERY_FLOAT}, .people = true, .gives = 5},                       \
+		{"p50", {QUERY_DUR}, .word = "dur", .gives = 6, .width = 7},                \
+		{"p90", {QUERY_DUR}, .word = "dur", .programs = true},                      \
+		{"p99", {QUERY_DUR}, .word = "dur", .width = 7},                            \
+		{"max", {QUERY_DUR}, .word = "dur", .width = 7},                            \
+	{                                                                                   \
+		FORMAT_SPARK_TITLE, {QUERY_TEXT}, .people = true, .gives = 9, .fixed = true \
 	}
 
-static const struct answer_column stat_columns[FIGURES_BY_COUNT][13] = {
-	[FIGURES_OP] = COLUMNS("OPERATIONS", "op", "I/O calls"),
-	[FIGURES_PROCESS] = COLUMNS("PROCESSES", "process", "I/O calls"),
-	[FIGURES_THREAD] = COLUMNS("THREADS", "thread", "I/O calls"),
-	[FIGURES_FILE] = COLUMNS("FILES", "file", "I/O calls"),
-	[FIGURES_ERROR] = COLUMNS("ERRORS", "error", "calls"),
+static const struct answer_column op_columns[] = {COLUMNS("OPERATIONS", "op", "I/O calls")};
+static const struct answer_column process_columns[] = {COLUMNS("PROCESSES", "process", "I/O calls"),
+						       {"argument", {QUERY_TEXT}, .gives = 10}};
+static const struct answer_column thread_columns[] = {COLUMNS("THREADS", "thread", "I/O calls")};
+static const struct answer_column file_columns[] = {COLUMNS("FILES", "file", "I/O calls")};
+static const struct answer_column error_columns[] = {COLUMNS("ERRORS", "error", "calls")};
+
+static const struct {
+	const struct answer_column *columns;
+	size_t count;
+} stat_columns[FIGURES_BY_COUNT] = {
+	[FIGURES_OP] = {op_columns, ARRAY_SIZE(op_columns)},
+	[FIGURES_PROCESS] = {process_columns, ARRAY_SIZE(process_columns)},
+	[FIGURES_THREAD] = {thread_columns, ARRAY_SIZE(thread_columns)},
+	[FIGURES_FILE] = {file_columns, ARRAY_SIZE(file_columns)},
+	[FIGURES_ERROR] = {error_columns, ARRAY_SIZE(error_columns)},
 };
 
 /* A percentile is the middle of its bucket: never more than the largest value. */
@@ -380,7 +405,7 @@ static uint64_t quantile(const struct rollup_row *row, double q)
 void stat_table_rows(struct answer_list *ret, const struct stat_table *f, enum stat_table_by by,
 		     size_t rows)
 {
-	*ret = (struct answer_list){stat_columns[by], ARRAY_SIZE(stat_columns[by])};
+	*ret = (struct answer_list){stat_columns[by].columns, stat_columns[by].count};
 	for (size_t i = 0; i < MIN(rows, f->count); i++) {
 		const struct rollup_row *row = f->items[i].row;
 
@@ -397,6 +422,8 @@ void stat_table_rows(struct answer_list *ret, const struct stat_table *f, enum s
 		answer_list_uint(ret, quantile(row, 0.99));
 		answer_list_uint(ret, row->max_ns);
 		answer_list_str(ret, format_spark(&row->hist).s);
+		if (by == FIGURES_PROCESS)
+			answer_list_text(ret, f->items[i].argument);
 	}
 }
 

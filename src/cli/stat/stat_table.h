@@ -10,6 +10,7 @@
 #include "analysis/rollup/rollup.h"
 #include "base/buf.h"
 #include "engine/answer.h"
+#include "names/file_lines.h"
 #include "cli/terminal/loss_text.h"
 
 enum stat_table_by {
@@ -33,8 +34,9 @@ enum stat_table_sort {
 #define FIGURES_KEYS (ROLLUP_OP | ROLLUP_CLASS | ROLLUP_THREAD | ROLLUP_FILE | ROLLUP_ERR)
 
 struct figure {
-	int64_t key;		      /* op, process_id, task, inode or errno; -1: none */
+	int64_t key;		      /* op, process_id, task, line of files or errno; -1: none */
 	char *label;		      /* fit for a terminal */
+	struct bytes argument;	      /* of a process: distinguishes it from others of its name */
 	const struct rollup_row *row; /* the sums; key fields mean nothing */
 };
 
@@ -71,9 +73,9 @@ const char *stat_table_sort_word(size_t sort);
 int stat_table_options_parse(struct stat_table_options *ret, const char *by,
 			     enum stat_table_by otherwise, const char *sort, struct error *err);
 
-/* 0 or -ENOMEM; stat_table_free() in either case. `r` must live as long. */
+/* 0 or -ENOMEM; stat_table_free() in either case. `r` and `d` must live as long; `lines` are brought up to date. */
 int stat_table_make(struct stat_table *ret, const struct rollup *r, const struct dims *d,
-		    const struct stat_table_options *opt);
+		    struct file_lines *lines, const struct stat_table_options *opt);
 void stat_table_free(struct stat_table *f);
 #define _cleanup_figures_ _cleanup_(stat_table_free)
 

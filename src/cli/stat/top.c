@@ -43,6 +43,7 @@ static void top_free(struct top *t)
 	rollup_free(t->now);
 	rollup_free(t->last);
 	rollup_free(t->total);
+	file_lines_free(t->view.file_lines);
 	query_cursor_free(t->cursor);
 	choice_free(&t->choice);
 	select_free(&t->select);
@@ -56,6 +57,8 @@ static int top_new(struct top *t, const struct top_opts *o)
 		r = rollup_new(&t->last, FIGURES_KEYS);
 	if (r >= 0)
 		r = rollup_new(&t->total, FIGURES_KEYS);
+	if (r >= 0)
+		r = file_lines_new(&t->view.file_lines);
 	t->every_ns = o->every_ns ? o->every_ns : EVERY_DEFAULT_NS;
 	t->began = t->interval_began = clock_monotonic_ns();
 	t->next = t->began + t->every_ns;

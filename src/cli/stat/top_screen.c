@@ -341,7 +341,7 @@ int top_screen_draw(struct top_view *v, const struct rollup *r)
 		return 0;
 	}
 	v->figures.text = v->filter[0] ? v->filter : NULL;
-	ret = stat_table_make(&f, r, v->dims, &v->figures);
+	ret = stat_table_make(&f, r, v->dims, v->file_lines, &v->figures);
 	if (ret >= 0)
 		ret = draw_head(v, &f);
 	if (ret >= 0 && v->help)

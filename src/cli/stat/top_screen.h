@@ -11,6 +11,7 @@
 struct top_view {
 	struct stat_table_options figures;
 	const struct dims *dims;
+	struct file_lines *file_lines;
 	const char *what; /* the selection or the trace */
 	struct loss loss; /* since the start */
 	int64_t interval_ns, total_ns;

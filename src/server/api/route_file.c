@@ -62,7 +62,7 @@ static int route_file_list_versions(const struct question *q, int64_t inode, str
 				    size_t *ret_n)
 {
 	const struct dims *d = store_dims(q->server->store);
-	struct catalog_walk w = {0};
+	struct file_lines_walk w = {0};
 	struct version *v = NULL;
 	size_t n = 0, cap = 0;
 	int64_t id, file;

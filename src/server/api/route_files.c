@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* route_files.c: /files: one level of the tree of files, by the latest name of each, with the I/O on them. */
+/*
+ * route_files.c: /files: one level of the tree of files, by the latest name of each, with the I/O on them. Files of one
+ * line (names/file_lines.h) are one entry with its members; calls on a folder itself count to its entry, and are the
+ * entry "." of what is in it.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -12,20 +16,43 @@
 #define ROOTS	    UINT32_MAX /* instead of a folder: what stands in none */
 
 struct entry {
-	int64_t id;	 /* of a file; -1: a folder */
+	int64_t id;	 /* of a file, or of a line of several; -1: a folder */
+	int64_t line;	 /* of a file */
 	uint32_t folder; /* its own number */
+	bool self;	 /* the folder that is asked for, as a file */
+	size_t first;	 /* of a line: its members, members.items[first .. first + files) */
 	uint64_t files, calls, errors, bytes, time;
+};
+
+struct entries {
+	struct entry *items;
+	size_t count, cap;
 };
 
 struct tree {
 	struct question *q;
-	uint32_t dir;	       /* that is asked for */
-	struct entry *folders; /* [catalog_count()]: all that is in each, at any depth */
-	struct entry *entries; /* of dir */
-	size_t count, cap;
+	uint32_t dir;		/* that is asked for */
+	struct entry *folders;	/* [catalog_count()]: all that is in each, at any depth */
+	struct entries all;	/* of dir */
+	struct entries members; /* files of dir that may share their line */
+	size_t shown;		/* entries and members that were written */
 };
 
 /* ---- what is in it ---- */
+
+/* Most time first, then most calls, folders before files. */
+static int route_files_by_time(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? 1 : -1;
+	if (x->calls != y->calls)
+		return x->calls < y->calls ? 1 : -1;
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return (x->folder > y->folder) - (x->folder < y->folder);
+}
 
 static void route_files_add(struct entry *to, const struct entry *e)
 {
@@ -36,28 +63,103 @@ static void route_files_add(struct entry *to, const struct entry *e)
 	to->time = add_sat(to->time, e->time);
 }
 
-static int add_entry(struct tree *t, const struct entry *e)
+static int add_entry(struct entries *to, const struct entry *e)
 {
-	int r = grow((void **)&t->entries, &t->cap, t->count + 1, sizeof(*t->entries));
+	int r = grow((void **)&to->items, &to->cap, to->count + 1, sizeof(*to->items));
 
 	if (r >= 0)
-		t->entries[t->count++] = *e;
+		to->items[to->count++] = *e;
 	return r;
+}
+
+/* The folder that a file is, if anything lies in it. */
+static uint32_t folder_itself(const struct tree *t, const struct dims *d, int64_t file)
+{
+	uint32_t folder;
+
+	return catalog_find(t->q->server->catalog, dims_file_name(d, file), &folder) ? folder
+										     : ROOTS;
 }
 
 static int route_files_add_file(struct tree *t, const struct dims *d, const struct sums_file *f)
 {
 	const struct server *s = t->q->server;
 	uint32_t folder = catalog_folder(s->catalog, d, f->id);
-	const struct entry e = {.id = f->id,
-				.files = 1,
-				.calls = f->calls,
-				.errors = f->errors,
-				.bytes = f->bytes,
-				.time = f->time};
+	struct entry e = {.id = f->id,
+			  .files = 1,
+			  .calls = f->calls,
+			  .errors = f->errors,
+			  .bytes = f->bytes,
+			  .time = f->time};
 
 	route_files_add(&t->folders[folder], &e);
-	return folder == t->dir ? add_entry(t, &e) : 0;
+	if (t->dir == ROOTS)
+		return 0;
+	e.self = t->dir >= FOLDER_ROOT &&
+		 (folder == t->dir || folder == catalog_parent(s->catalog, t->dir)) &&
+		 folder_itself(t, d, f->id) == t->dir;
+	if (folder != t->dir && !e.self)
+		return 0;
+	e.line = names_one_line(s, f->id);
+	return add_entry(file_lines_is_shared(s->lines, f->id) ? &t->members : &t->all, &e);
+}
+
+/* ---- lines ---- */
+
+static int route_files_by_line(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	return route_files_by_time(x, y);
+}
+
+static int add_lines(struct tree *t)
+{
+	const struct entry *m = t->members.items;
+	size_t count = t->members.count;
+	int r = 0;
+
+	if (count)
+		qsort(t->members.items, count, sizeof(*m), route_files_by_line);
+	for (size_t i = 0, next; i < count && r >= 0; i = next) {
+		struct entry line = m[i];
+
+		for (next = i + 1; next < count && m[next].line == line.line; next++)
+			route_files_add(&line, &m[next]);
+		if (line.files > 1)
+			line.id = line.line;
+		line.first = i;
+		r = add_entry(&t->all, &line);
+	}
+	return r;
+}
+
+/* Calls on a folder count to its entry, which comes behind those of files. */
+static int route_files_add_selves(struct tree *t, const struct dims *d, size_t files)
+{
+	_cleanup_(map_free) struct map folders = {0};
+	struct entry *e = t->all.items;
+	size_t n = 0;
+	uint64_t at;
+	int r = 0;
+
+	if (t->all.count == files)
+		return 0;
+	for (size_t i = files; i < t->all.count && r >= 0; i++)
+		r = map_set(&folders, e[i].folder, i);
+	for (size_t i = 0; i < files && r >= 0; i++) {
+		if (!e[i].self && map_get(&folders, folder_itself(t, d, e[i].id), &at))
+			route_files_add(&e[at], &e[i]);
+		else
+			e[n++] = e[i];
+	}
+	if (r < 0 || n == files)
+		return r;
+	memmove(&e[n], &e[files], (t->all.count - files) * sizeof(*e));
+	t->all.count -= files - n;
+	return 0;
 }
 
 /* Folders stand behind those that hold them. */
@@ -74,7 +176,7 @@ static int add_folders(struct tree *t)
 		if (parent != ROOTS)
 			route_files_add(&t->folders[parent], &t->folders[i]);
 		if (parent == t->dir && t->folders[i].files)
-			r = add_entry(t, &t->folders[i]);
+			r = add_entry(&t->all, &t->folders[i]);
 	}
 	return r;
 }
@@ -100,24 +202,15 @@ static int route_files_gather(struct question *q, struct tree *t)
 		return -ENOMEM;
 	for (size_t i = 0; r >= 0 && i < count; i++)
 		r = route_files_add_file(t, d, &files[i]);
-	return r < 0 ? r : add_folders(t);
+	if (r >= 0)
+		r = add_lines(t);
+	count = t->all.count;
+	if (r >= 0)
+		r = add_folders(t);
+	return r < 0 ? r : route_files_add_selves(t, d, count);
 }
 
 /* ---- which are shown ---- */
-
-/* Most time first, then most calls, folders before files. */
-static int route_files_by_time(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	if (x->time != y->time)
-		return x->time < y->time ? 1 : -1;
-	if (x->calls != y->calls)
-		return x->calls < y->calls ? 1 : -1;
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return (x->folder > y->folder) - (x->folder < y->folder);
-}
 
 static void swap(struct entry *a, struct entry *b)
 {
@@ -158,28 +251,43 @@ static void route_files_choose(struct entry *e, size_t count, size_t top)
 		qsort(e, to, sizeof(*e), route_files_by_time);
 }
 
-static void put_entry(const struct tree *t, struct js *j, const struct entry *e)
+static void put_path(const struct tree *t, struct js *j, const struct entry *e, bool line)
 {
 	const struct server *s = t->q->server;
 	const struct dims *d = store_dims(s->store);
-	struct bytes none = {(const uint8_t *)"", 0}, name, path;
+	struct bytes path = {(const uint8_t *)"", 0}, name = {NULL, 0};
+	_cleanup_buf_ struct buf text = {0};
+	int r = 0;
 
 	if (e->id < 0) {
 		path = catalog_path(s->catalog, e->folder);
 		name = catalog_base(path);
 	} else {
-		name = dims_has(d, TABLE_FILE, e->id) ? dims_file_name(d, e->id)
-						      : (struct bytes){0};
-		path = t->dir >= FOLDER_ROOT ? name : none;
-		name = t->dir >= FOLDER_ROOT ? catalog_base(name) : name;
+		r = line ? file_lines_name(s->lines, d, e->id, &text) : 0;
+		name = line ? (struct bytes){text.data, text.len} : dims_file_name(d, e->id);
+		if (t->dir >= FOLDER_ROOT) {
+			path = names_trimmed(name);
+			name = e->self ? (struct bytes){(const uint8_t *)".", 1}
+				       : catalog_base(name);
+		}
 	}
-	js_open(j, '{');
+	if (r < 0)
+		j->error = r;
 	js_key_bytes(j, "name", name);
-	js_key_bytes(j, "path", path.data ? path : none);
+	js_key_bytes(j, "path", path);
+}
+
+static void put_entry(struct tree *t, struct js *j, const struct entry *e)
+{
+	bool line = e->id >= 0 && e->files > 1;
+
+	t->shown++;
+	js_open(j, '{');
+	put_path(t, j, e, line);
 	js_key(j, "dir");
 	js_bool(j, e->id < 0);
 	js_key(j, "id");
-	if (e->id < 0)
+	if (e->id < 0 || line)
 		js_null(j);
 	else
 		js_int(j, e->id);
@@ -187,6 +295,29 @@ static void put_entry(const struct tree *t, struct js *j, const struct entry *e)
 	js_key_uint(j, "errors", e->errors);
 	js_key_uint(j, "bytes", e->bytes);
 	js_key_uint(j, "time", e->time);
+}
+
+/* A line with its members, those with most time first, as many as there is room for. */
+static void route_files_put_line(struct tree *t, struct js *j, const struct entry *e)
+{
+	const struct dims *d = store_dims(t->q->server->store);
+	uint64_t files = 0;
+
+	put_entry(t, j, e);
+	if (e->id >= 0 && e->files > 1) {
+		for (size_t i = e->first; i < e->first + e->files; i++)
+			files += !file_lines_is_listener(d, t->members.items[i].id);
+		js_key_int(j, "line", e->id);
+		js_key_uint(j, "files", files);
+		js_key_string(j, "kind", names_line_kind(t->q->server, e->id));
+		js_key(j, "members");
+		js_open(j, '[');
+		for (size_t i = e->first; i < e->first + e->files && t->shown < ENTRIES_MAX; i++) {
+			put_entry(t, j, &t->members.items[i]);
+			js_close(j, '}');
+		}
+		js_close(j, ']');
+	}
 	js_close(j, '}');
 }
 
@@ -206,17 +337,18 @@ static int files_answer(struct question *q)
 
 	if (r >= 0 && known)
 		r = route_files_gather(q, &t);
-	route_files_choose(t.entries, t.count, ENTRIES_MAX);
+	route_files_choose(t.all.items, t.all.count, ENTRIES_MAX);
 	js_open(&j, '{');
 	js_key(&j, "entries");
 	js_open(&j, '[');
-	for (size_t i = 0; i < MIN(t.count, (size_t)ENTRIES_MAX); i++)
-		put_entry(&t, &j, &t.entries[i]);
+	for (size_t i = 0; i < MIN(t.all.count, (size_t)ENTRIES_MAX); i++)
+		route_files_put_line(&t, &j, &t.all.items[i]);
 	js_close(&j, ']');
-	js_key_uint(&j, "others", t.count > ENTRIES_MAX ? t.count - ENTRIES_MAX : 0);
+	js_key_uint(&j, "others", t.all.count > ENTRIES_MAX ? t.all.count - ENTRIES_MAX : 0);
 	js_close(&j, '}');
 	free(t.folders);
-	free(t.entries);
+	free(t.all.items);
+	free(t.members.items);
 	return r < 0 ? r : j.error;
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "server/sums/who.h"
 #include "server/sums/sums.h"
 
@@ -13,19 +14,12 @@ struct lane {
 	const struct dims_cgroup *cgroup;
 	const struct dims_host *host;
 	uint64_t calls;
+	struct bytes argument; /* distinguishes the process from others of its name */
 };
 
 static struct bytes text_or(struct bytes t, const char *otherwise)
 {
 	return t.data ? t : (struct bytes){(const uint8_t *)otherwise, strlen(otherwise)};
-}
-
-static int route_lanes_compare(struct bytes a, struct bytes b)
-{
-	size_t n = MIN(a.len, b.len);
-	int c = n ? memcmp(a.data, b.data, n) : 0;
-
-	return c ? c : (a.len > b.len) - (a.len < b.len);
 }
 
 static struct bytes route_lanes_host_of(const struct lane *l)
@@ -41,10 +35,10 @@ static struct bytes container_of_lane(const struct lane *l)
 static int route_lanes_by_place(const void *a, const void *b)
 {
 	const struct lane *x = a, *y = b;
-	int c = route_lanes_compare(route_lanes_host_of(x), route_lanes_host_of(y));
+	int c = bytes_compare(route_lanes_host_of(x), route_lanes_host_of(y));
 
 	if (!c)
-		c = route_lanes_compare(container_of_lane(x), container_of_lane(y));
+		c = bytes_compare(container_of_lane(x), container_of_lane(y));
 	if (!c)
 		c = (x->pid > y->pid) - (x->pid < y->pid);
 	if (!c)
@@ -76,10 +70,27 @@ static void put_lane(struct js *j, const struct dims *d, const struct lane *l)
 	js_key_bytes(j, "comm", text_or(comm, ""));
 	js_key_int(j, "pid", l->pid);
 	js_key_bytes(j, "process", program.len ? program : text_or(comm, ""));
+	js_key_bytes(j, "argument", l->argument);
 	js_key_bytes(j, "container", l->cgroup ? l->cgroup->container : (struct bytes){0});
 	js_key_bytes(j, "host", route_lanes_host_of(l));
 	js_key_uint(j, "calls", l->calls);
 	js_close(j, '}');
+}
+
+static int route_lanes_arguments(const struct dims *d, struct lane *lanes, size_t count)
+{
+	_cleanup_free_ int64_t *ids = calloc(count + 1, sizeof(*ids));
+	_cleanup_free_ struct bytes *apart = NULL;
+	int r;
+
+	if (!ids)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		ids[i] = lanes[i].thread ? lanes[i].thread->process_id : -1;
+	r = names_apart(d, ids, count, &apart);
+	for (size_t i = 0; i < count && r >= 0; i++)
+		lanes[i].argument = apart[i];
+	return r;
 }
 
 /* Calls by thread, those that never finished too: what hangs must not be unseen. */
@@ -134,6 +145,9 @@ static int lanes_answer(struct question *q)
 	while (map_next(&calls, &pos, &task, &count))
 		route_lanes_fill(&lanes[n++], d, (int64_t)task, count);
 	qsort(lanes, n, sizeof(*lanes), route_lanes_by_place);
+	r = route_lanes_arguments(d, lanes, n);
+	if (r < 0)
+		return r;
 	js_open(&j, '{');
 	js_key(&j, "lanes");
 	js_open(&j, '[');

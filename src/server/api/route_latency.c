@@ -177,12 +177,14 @@ static int put_series(struct question *q, struct js *j, const struct rollup *all
 static int route_latency_put_files(struct question *q, struct js *j,
 				   const struct pass_filter *pass_filter, struct sums *s)
 {
-	const struct dims *d = store_dims(q->server->store);
 	_cleanup_free_ struct sums_file *files = NULL;
+	_cleanup_(map_free) struct map members = {0};
 	struct hist hists[SERIES_MAX] = {0};
 	size_t count, top = 0;
 	int r = file_sums_merge(q->server, s, &files, &count);
 
+	if (r >= 0)
+		r = file_sums_lines(q->server, files, &count, &members);
 	if (r >= 0) {
 		top = file_sums_top(files, count, SERIES_MAX);
 		r = file_sums_hists(q, pass_filter, s, files, top, hists);
@@ -191,7 +193,7 @@ static int route_latency_put_files(struct question *q, struct js *j,
 	js_open(j, '[');
 	for (size_t i = 0; i < top && r >= 0; i++) {
 		js_open(j, '{');
-		names_put_file(j, "name", d, files[i].id);
+		names_put_line(q->server, j, "name", files[i].id);
 		put_stats(j, files[i].calls, files[i].max, &hists[i]);
 		js_close(j, '}');
 	}

@@ -21,8 +21,6 @@
 #define RATE_OPS  8u /* with a band of their own; the others are one */
 #define SLOW_ROWS 20u
 
-#define SOCKETS_SHARED 3u /* among the first files: from so many on pages may show them as one */
-
 #define FILES_UNKNOWN SIZE_MAX /* were not looked at */
 
 /* ---- tables ---- */
@@ -248,7 +246,7 @@ static int find_failures(const struct question *q, const struct sums *s,
 static void put_failure(const struct question *q, struct js *j, const struct failure_top *top,
 			bool unknown)
 {
-	names_put_file(j, "file", store_dims(q->server->store), unknown ? -1 : top->file);
+	names_put_line(q->server, j, "file", unknown ? -1 : top->file);
 	js_key(j, "file_id");
 	if (unknown || top->file < 0)
 		js_null(j);
@@ -261,9 +259,26 @@ static void put_failure(const struct question *q, struct js *j, const struct fai
 		js_uint(j, top->files);
 }
 
+/* Of processes what distinguishes each from others of its name in the whole table; NULL of other rows. */
+static int route_overview_arguments(const struct question *q, const struct table_of *t,
+				    const struct rollup_row *const *rows, size_t count,
+				    struct bytes **ret)
+{
+	_cleanup_free_ int64_t *ids =
+		t->map == map_process ? calloc(count + 1, sizeof(*ids)) : NULL;
+
+	*ret = NULL;
+	if (!ids)
+		return t->map == map_process ? -ENOMEM : 0;
+	for (size_t i = 0; i < count; i++)
+		ids[i] = rows[i]->thread_id;
+	return names_apart(store_dims(q->server->store), ids, count, ret);
+}
+
 static int route_overview_put_rows(struct question *q, struct js *j, const struct sums *s,
 				   const struct table_of *t, const struct clip *clip,
-				   const struct rollup_row *const *rows, size_t count)
+				   const struct rollup_row *const *rows, size_t count,
+				   const struct bytes *arguments)
 {
 	const struct dims *d = store_dims(q->server->store);
 	_cleanup_(map_free) struct map waits = {0};
@@ -275,6 +290,8 @@ static int route_overview_put_rows(struct question *q, struct js *j, const struc
 	for (size_t i = 0; i < count && r >= 0 && unknown >= 0; i++) {
 		js_open(j, '{');
 		t->put(j, d, rows[i]);
+		if (arguments)
+			js_key_bytes(j, "argument", arguments[i]);
 		put_figures(j, rows[i]);
 		if (t->needs_thread)
 			route_overview_put_times(q, j, t, rows[i], &waits, clip);
@@ -292,18 +309,21 @@ static int put_table(struct question *q, struct js *j, const struct sums *s,
 	struct regroup g = {t, q->server};
 	_cleanup_(rollup_freep) struct rollup *sums = NULL;
 	_cleanup_free_ const struct rollup_row **rows = NULL;
+	_cleanup_free_ struct bytes *arguments = NULL;
 	int r = rollup_regroup(t->needs_thread ? s->other : s->rollup, t->keys,
 			       route_overview_regroup_row, &g, &sums);
 	size_t n = r < 0 ? 0 : rollup_count(sums);
 
 	if (r >= 0)
 		r = sorted_rows(sums, t, &rows);
+	if (r >= 0)
+		r = route_overview_arguments(q, t, rows, n, &arguments);
 	if (r < 0)
 		return r;
 	js_key(j, t->name);
 	js_open(j, '{');
 	js_key(j, "rows");
-	r = route_overview_put_rows(q, j, s, t, clip, rows, MIN(n, (size_t)TABLE_TOP));
+	r = route_overview_put_rows(q, j, s, t, clip, rows, MIN(n, (size_t)TABLE_TOP), arguments);
 	js_key_uint(j, "others", n > TABLE_TOP ? n - TABLE_TOP : 0);
 	js_close(j, '}');
 	return r < 0 ? r : j->error;
@@ -311,16 +331,20 @@ static int put_table(struct question *q, struct js *j, const struct sums *s,
 
 /* ---- files: there may be millions ---- */
 
-static void route_overview_put_file(struct js *j, const struct dims *d, const struct sums_file *f,
-				    const struct hist *h)
+static void route_overview_put_file(const struct server *s, struct js *j, const struct sums_file *f,
+				    const struct hist *h, uint64_t members)
 {
 	struct dims_file room;
-	const struct dims_file *file = dims_file(d, f->id, &room);
+	const struct dims_file *file = dims_file(store_dims(s->store), f->id, &room);
 
 	js_open(j, '{');
 	js_key_int(j, "id", f->id);
-	names_put_file(j, "name", d, f->id);
+	names_put_line(s, j, "name", f->id);
 	js_key_bytes(j, "path", file ? file->path : (struct bytes){0});
+	if (members > 1) {
+		js_key_uint(j, "files", members);
+		js_key_string(j, "kind", names_line_kind(s, f->id));
+	}
 	js_key_uint(j, "calls", f->calls);
 	js_key_uint(j, "errors", f->errors);
 	js_key_uint(j, "bytes", f->bytes);
@@ -331,61 +355,32 @@ static void route_overview_put_file(struct js *j, const struct dims *d, const st
 	js_close(j, '}');
 }
 
-static bool is_socket(const struct server *s, const struct sums_file *f)
-{
-	return catalog_folder(s->catalog, store_dims(s->store), f->id) == FOLDER_SOCKETS;
-}
-
-/*
- * Of files[from ..] those with most time that are no sockets, put to that place: pages tell the sockets of an address as
- * one, which leaves room. Tells how many; none where few sockets are before them.
- */
-static size_t besides(const struct server *s, struct sums_file *files, size_t from, size_t count)
-{
-	size_t sockets = 0, at = from;
-
-	for (size_t i = 0; i < from; i++)
-		sockets += is_socket(s, &files[i]);
-	if (sockets < SOCKETS_SHARED)
-		return 0;
-	for (size_t i = from; i < count; i++) {
-		struct sums_file f = files[i];
-
-		if (is_socket(s, &f))
-			continue;
-		files[i] = files[at];
-		files[at++] = f;
-	}
-	return file_sums_top(files + from, at - from, TABLE_TOP);
-}
-
-static void put_file_rows(struct js *j, const char *key, const struct dims *d,
-			  const struct sums_file *files, const struct hist *hists, size_t count)
-{
-	js_key(j, key);
-	js_open(j, '[');
-	for (size_t i = 0; i < count; i++)
-		route_overview_put_file(j, d, &files[i], &hists[i]);
-	js_close(j, ']');
-}
-
 static int route_overview_put_files(struct question *q, struct js *j,
 				    const struct pass_filter *pass_filter, const struct sums *s,
 				    struct sums_file *files, size_t count)
 {
-	const struct dims *d = store_dims(q->server->store);
-	struct hist hists[2 * TABLE_TOP] = {0};
-	size_t top = file_sums_top(files, count, TABLE_TOP), n = 0;
-	size_t more = besides(q->server, files, top, count);
-	int r = file_sums_hists(q, pass_filter, s, files, top + more, hists);
+	_cleanup_(map_free) struct map members = {0};
+	struct hist hists[TABLE_TOP] = {0};
+	size_t top = 0, n = 0;
+	int r = file_sums_lines(q->server, files, &count, &members);
 
+	if (r >= 0) {
+		top = file_sums_top(files, count, TABLE_TOP);
+		r = file_sums_hists(q, pass_filter, s, files, top, hists);
+	}
 	for (size_t i = 0; i < count; i++)
 		n += files[i].calls > 0;
 	js_key(j, "files");
 	js_open(j, '{');
-	put_file_rows(j, "rows", d, files, hists, r < 0 ? 0 : top);
-	if (more)
-		put_file_rows(j, "besides", d, files + top, hists + top, r < 0 ? 0 : more);
+	js_key(j, "rows");
+	js_open(j, '[');
+	for (size_t i = 0; i < top && r >= 0; i++) {
+		uint64_t several = 1;
+
+		map_get(&members, (uint64_t)files[i].id, &several);
+		route_overview_put_file(q->server, j, &files[i], &hists[i], several);
+	}
+	js_close(j, ']');
 	js_key_uint(j, "others", n - top);
 	js_close(j, '}');
 	for (size_t i = 0; i < ARRAY_SIZE(hists); i++)

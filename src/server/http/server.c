@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "engine/spill.h"
+#include "names/file_lines.h"
 #include "server/sums/catalog.h"
 #include "server/internal.h"
 #include "server/sums/who.h"
@@ -270,9 +271,10 @@ static int server_open_all(struct server *s, struct error *err)
 	if (r >= 0 && store_trace_count(s->store) > 1u << TRACE_BITS)
 		r = error_set(err, -E2BIG, "%zu traces at once: at most %u",
 			      store_trace_count(s->store), 1u << TRACE_BITS);
-	if (r >= 0 && (cache_new(&s->cache) < 0 || pool_new(&s->pool, s) < 0 ||
-		       catalog_new(&s->catalog) < 0 || access_map_store_new(&s->access_map) < 0 ||
-		       overview_parts_new(&s->parts) < 0))
+	if (r >= 0 &&
+	    (cache_new(&s->cache) < 0 || pool_new(&s->pool, s) < 0 ||
+	     catalog_new(&s->catalog) < 0 || file_lines_new(&s->lines) < 0 ||
+	     access_map_store_new(&s->access_map) < 0 || overview_parts_new(&s->parts) < 0))
 		r = error_errno(err, -ENOMEM, "cannot serve");
 	if (r >= 0) {
 		s->has_folders = store_has_folders(s->store);
@@ -337,6 +339,7 @@ void server_stop(struct server *s)
 	buf_free(&s->loss);
 	map_free(&s->blocks);
 	catalog_free(s->catalog);
+	file_lines_free(s->lines);
 	access_map_store_free(s->access_map);
 	overview_parts_free(s->parts);
 	pthread_mutex_destroy(&s->names_lock);

@@ -30,7 +30,7 @@ struct access_map_store {
 static size_t access_map_list_versions(const struct server *s, int64_t file,
 				       int64_t ids[static VERSIONS_MAX])
 {
-	struct catalog_walk w = {0};
+	struct file_lines_walk w = {0};
 	int64_t id, one;
 	size_t n = 0;
 
@@ -49,7 +49,7 @@ static size_t access_map_list_versions(const struct server *s, int64_t file,
 static int put_many(const struct question *q, int64_t file, struct buf *to)
 {
 	const struct dims *d = store_dims(q->server->store);
-	struct catalog_walk w = {0};
+	struct file_lines_walk w = {0};
 	int64_t id, one;
 	int r = buf_printf(to, "(id(file) == %" PRId64, query_entity_id(TABLE_FILE, d, file));
 
@@ -156,7 +156,7 @@ static void access_map_limit(struct access_map *t)
 	}
 }
 
-static int access_map_do_add(void *arg, const struct touch *touch)
+static int access_map_add_touch(void *arg, const struct touch *touch)
 {
 	struct access_map *t = arg;
 	int r;
@@ -238,7 +238,7 @@ static int access_map_add(struct access_map *t, const struct pass_rows *rows)
 		if (!access_map_is_open(b, i))
 			t->last_end = MAX(t->last_end, end);
 	}
-	return access_map_rows(rows, access_map_do_add, t);
+	return access_map_rows(rows, access_map_add_touch, t);
 }
 
 static int access_map_take(void *state, const struct pass_rows *rows)

@@ -6,30 +6,18 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "batch/id_array.h"
 #include "names/names.h"
 #include "schema/vocab.h"
 
-#define TRACES_MAX 256u
-#define SPARSE	   4u /* ids beyond so many times the files are looked up, not listed */
-#define NONE	   UINT32_MAX
-
-/* What is known of one version, by its id within its trace. */
-struct entry {
-	uint32_t file;	 /* the generation's own id; NONE: not known here */
-	uint32_t folder; /* of the generation, where this is its id; NONE: not known here */
-};
+#define NONE UINT32_MAX
 
 struct catalog {
-	uint64_t clock; /* of the dims */
-	struct entry *entries[TRACES_MAX];
-	size_t count[TRACES_MAX];
-	struct intern paths; /* of folders */
-	uint32_t *parents;   /* of folders */
+	uint64_t clock;		 /* of the dims */
+	struct id_array folders; /* of files, by id */
+	struct intern paths;	 /* of folders */
+	uint32_t *parents;	 /* of folders */
 	size_t parent_count, parents_cap;
-	struct map alone;    /* file that is known by name alone -> hash of the name */
-	struct map owners;   /* hash of a path -> the file that has it */
-	struct map same;     /* file that is known by name alone -> the one that has the name */
-	struct map versions; /* id -> 0, of those that are not their generation's own */
 	struct buf scratch;
 };
 
@@ -132,111 +120,27 @@ struct bytes catalog_path(const struct catalog *c, uint32_t folder)
 
 bool catalog_find(const struct catalog *c, struct bytes path, uint32_t *ret)
 {
-	while (path.len > 1 && path.data[path.len - 1] == '/')
-		path.len--;
+	path = names_trimmed(path);
 	return path.len && intern_find(&c->paths, path.data, path.len, ret);
 }
 
 struct bytes catalog_base(struct bytes name)
 {
-	if (!name.len || name.data[0] != '/')
-		return name;
-	while (name.len > 1 && name.data[name.len - 1] == '/')
-		name.len--;
-	return names_base(name);
+	return name.len && name.data[0] == '/' ? names_base(names_trimmed(name)) : name;
 }
 
 /* ---- files ---- */
 
-static struct entry *entry_of(const struct catalog *c, int64_t id)
-{
-	uint64_t trace = id_recording(id);
-	uint64_t own = id_own(id);
-
-	return trace < TRACES_MAX && own < c->count[trace] ? &c->entries[trace][own] : NULL;
-}
-
-/* The place of an id, made where ids lie close enough; NULL where it has none. */
-static int need_entry(struct catalog *c, const struct dims *d, int64_t id, struct entry **ret)
-{
-	uint64_t trace = id_recording(id);
-	uint64_t own = id_own(id);
-	size_t cap;
-	void *p;
-
-	*ret = entry_of(c, id);
-	if (*ret || id < 0 || trace >= TRACES_MAX ||
-	    own / SPARSE > dims_rows(d, TABLE_FILE) + 1024 || own >= NONE)
-		return 0;
-	cap = MAX(2 * c->count[trace], (size_t)1024);
-	cap = MAX(cap, own + 1);
-	p = reallocarray(c->entries[trace], cap, sizeof(struct entry));
-	if (!p)
-		return -ENOMEM;
-	c->entries[trace] = p;
-	for (size_t i = c->count[trace]; i < cap; i++)
-		c->entries[trace][i] = (struct entry){NONE, NONE};
-	c->count[trace] = cap;
-	*ret = entry_of(c, id);
-	return 0;
-}
-
-static uint64_t name_hash(const struct dims *d, int64_t id)
-{
-	struct bytes name = dims_file_name(d, id);
-
-	return hash_bytes(name.data, name.len);
-}
-
-/* Who has which name; of several who had it, the one that came last. */
-static int catalog_take_name(struct catalog *c, const struct dims *d, int64_t id, int64_t inode)
-{
-	struct dims_file room;
-	const struct dims_file *f = dims_file(d, id, &room);
-
-	if (f && f->name_only)
-		return map_set(&c->alone, (uint64_t)inode, name_hash(d, id));
-	if (f && f->path.len)
-		return map_set(&c->owners, name_hash(d, id), (uint64_t)inode);
-	return 0;
-}
-
 static int catalog_take_file(struct catalog *c, const struct dims *d, int64_t id)
 {
-	int64_t inode = names_inode(d, id);
-	struct entry *e;
-	uint32_t folder;
-	int r = catalog_take_name(c, d, id, inode);
+	int64_t file = names_inode(d, id);
+	uint32_t folder, *at;
+	int r = take_folder(c, d, file, &folder);
 
-	if (r >= 0 && inode != id)
-		r = map_set(&c->versions, (uint64_t)id, 0);
 	if (r >= 0)
-		r = need_entry(c, d, id, &e);
-	if (r < 0)
-		return r;
-	if (e && id_recording(inode) == id_recording(id))
-		e->file = (uint32_t)id_own(inode);
-	r = take_folder(c, d, inode, &folder);
-	if (r >= 0)
-		r = need_entry(c, d, inode, &e);
-	if (r >= 0 && e)
-		e->folder = folder;
-	return r;
-}
-
-/* A name that another file has by now is not its owner's any more. */
-static int find_same(struct catalog *c, const struct dims *d)
-{
-	uint64_t id, hash, other;
-	size_t pos = 0;
-	int r = 0;
-
-	map_clear(&c->same);
-	while (r >= 0 && map_next(&c->alone, &pos, &id, &hash)) {
-		if (map_get(&c->owners, hash, &other) && other != id &&
-		    name_hash(d, (int64_t)other) == hash)
-			r = map_set(&c->same, id, other);
-	}
+		r = id_array_need(&c->folders, d, TABLE_FILE, file, &at);
+	if (r >= 0 && at)
+		*at = folder;
 	return r;
 }
 
@@ -259,48 +163,18 @@ int catalog_update(struct catalog *c, const struct dims *d)
 	while (r >= 0 && n > 0)
 		r = catalog_take_file(c, d, ids[--n]);
 	if (r >= 0)
-		r = find_same(c, d);
-	if (r >= 0)
 		c->clock = clock;
 	return r;
 }
 
-int64_t catalog_file(const struct catalog *c, const struct dims *d, int64_t id)
-{
-	const struct entry *e = id < 0 ? NULL : entry_of(c, id);
-	uint64_t other;
-	int64_t file;
-
-	if (e && e->file != NONE)
-		file = id_compose(e->file, id_recording(id));
-	else
-		file = names_inode(d, id);
-	return c->same.count && map_get(&c->same, (uint64_t)file, &other) ? (int64_t)other : file;
-}
-
-bool catalog_next_other(const struct catalog *c, const struct dims *d, struct catalog_walk *w,
-			int64_t *ret_id, int64_t *ret_file)
-{
-	uint64_t id, ignored;
-	bool found = map_next(&c->versions, &w->versions, &id, &ignored);
-
-	while (!found && map_next(&c->same, &w->same, &id, &ignored))
-		found = !map_get(&c->versions, id, NULL);
-	if (found) {
-		*ret_id = (int64_t)id;
-		*ret_file = catalog_file(c, d, (int64_t)id);
-	}
-	return found;
-}
-
 uint32_t catalog_folder(const struct catalog *c, const struct dims *d, int64_t file)
 {
-	const struct entry *e = file < 0 ? NULL : entry_of(c, file);
+	const uint32_t *at = id_array_at(&c->folders, file);
 	struct dims_file room;
 	const struct dims_file *f;
 
-	if (e && e->folder != NONE)
-		return e->folder;
+	if (at && *at != NONE)
+		return *at;
 	f = dims_file(d, file, &room);
 	return group_of(f ? f->type : FILE_TYPE_UNKNOWN);
 }
@@ -330,14 +204,9 @@ void catalog_free(struct catalog *c)
 {
 	if (!c)
 		return;
-	for (size_t i = 0; i < TRACES_MAX; i++)
-		free(c->entries[i]);
+	id_array_free(&c->folders);
 	intern_free(&c->paths);
 	free(c->parents);
-	map_free(&c->alone);
-	map_free(&c->owners);
-	map_free(&c->same);
-	map_free(&c->versions);
 	buf_free(&c->scratch);
 	free(c);
 }

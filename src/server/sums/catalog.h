@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * catalog.h: which file each version belongs to, and in which folder its name stands: numbers, worked
- * out once for each file as it comes or changes, so that a list of a million files needs no name but
- * those that are shown.
+ * catalog.h: in which folder the name of each file stands: numbers, worked out once for each file as it
+ * comes or changes, so that a list of a million files needs no name but those that are shown.
  *
  * Folders are numbered, a folder behind the one that holds it. The first are the groups of files that have no path.
  */
@@ -28,19 +27,7 @@ DEFINE_CLEANUP(struct catalog *, catalog_free)
 /* Takes what came or changed since the last time; nobody else uses the catalog meanwhile. 0 or -ENOMEM. */
 int catalog_update(struct catalog *c, const struct dims *d) _must_check_;
 
-/* The generation that stands for a version; a file that is known by name alone (a stat, a failed open)
- * is taken for the one that has this name. */
-int64_t catalog_file(const struct catalog *c, const struct dims *d, int64_t id);
-/*
- * Walks the ids that are told as another file, each once; the walk starts as {0}. Mostly they are few: who looks at
- * every file of a trace asks for these alone.
- */
-struct catalog_walk {
-	size_t versions, same;
-};
-bool catalog_next_other(const struct catalog *c, const struct dims *d, struct catalog_walk *w,
-			int64_t *ret_id, int64_t *ret_file);
-/* The folder of a file that catalog_file() gave. */
+/* The folder of a file that file_lines_file() gave. */
 uint32_t catalog_folder(const struct catalog *c, const struct dims *d, int64_t file);
 /* How many folders there are; the one that holds it (UINT32_MAX: none); its path, or the group's word. */
 size_t catalog_count(const struct catalog *c);

@@ -77,19 +77,19 @@ static int index_tops(struct failure_top *tops, size_t count, struct map *ret)
 	return r;
 }
 
-/* What is told as another file's, by that file; the ids themselves in `others`. */
+/* What is on another file's line, by that line; the ids themselves in `others`. */
 static int find_others(const struct failures *f, const struct server *srv, const struct map *index,
 		       struct map *others, struct failures *ret)
 {
-	struct catalog_walk w = {0};
-	int64_t id, file;
+	struct file_lines_walk w = {0};
+	int64_t id, line;
 	uint64_t key, calls, to, ignored;
 	size_t pos = 0;
 	int r = 0;
 
-	while (r >= 0 && names_next_other(srv, &w, &id, &file)) {
-		if (id != file)
-			r = map_set(others, (uint64_t)id, (uint64_t)file);
+	while (r >= 0 && names_next_line(srv, &w, &id, &line)) {
+		if (id != line)
+			r = map_set(others, (uint64_t)id, (uint64_t)line);
 	}
 	while (r >= 0 && others->count && map_next(&f->calls, &pos, &key, &calls)) {
 		uint64_t codes = key >> (OWN_BITS + TRACE_BITS);
@@ -112,7 +112,7 @@ static void failures_offer(struct failure_top *t, int64_t file, uint64_t calls)
 	}
 }
 
-/* Versions of a file, and files that are told as one, are one. */
+/* The files of a line are one. */
 int failures_find(const struct failures *f, const struct server *srv, struct failure_top *tops,
 		  size_t count)
 {

@@ -18,7 +18,7 @@ int failures_add(struct failures *f, int64_t op, int64_t err, int64_t file_id, u
 int failures_add_key(struct failures *f, uint64_t key, uint64_t calls);
 int failures_merge(struct failures *f, const struct failures *other);
 
-/* Of one operation and error: the file with most of them and how many files there are. */
+/* Of one operation and error: the line of files with most of them and how many lines there are. */
 struct failure_top {
 	int64_t op, err;
 	int64_t file; /* -1: none has one */

@@ -22,7 +22,7 @@ static int file_sums_by_time(const void *a, const void *b)
 /* Leaves the places empty of files that are told as others; those are put into `moved`. */
 static int move_versions(const struct server *srv, struct file_dense *d, struct sums *moved)
 {
-	struct catalog_walk w = {0};
+	struct file_lines_walk w = {0};
 	int64_t id, file;
 	int r = 0;
 
@@ -140,6 +140,38 @@ int file_sums_merge(const struct server *srv, struct sums *s, struct sums_file *
 	return r < 0 ? r : file_sums_collect(&d, moved, ret, ret_count);
 }
 
+int file_sums_lines(const struct server *srv, struct sums_file *files, size_t *count,
+		    struct map *members)
+{
+	const struct dims *d = store_dims(srv->store);
+	_cleanup_(map_free) struct map at = {0};
+	size_t n = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < *count && r >= 0; i++) {
+		struct sums_file f = files[i];
+		uint64_t line, known, several = 0;
+
+		if (!file_lines_is_shared(srv->lines, f.id)) {
+			files[n++] = f;
+			continue;
+		}
+		line = (uint64_t)names_one_line(srv, f.id);
+		map_get(members, line, &several);
+		r = map_set(members, line, several + !file_lines_is_listener(d, f.id));
+		if (map_get(&at, line, &known)) {
+			file_sums_add(&files[known], &f);
+			continue;
+		}
+		if (r >= 0)
+			r = map_set(&at, line, n);
+		f.id = (int64_t)line;
+		files[n++] = f;
+	}
+	*count = n;
+	return r;
+}
+
 /* Most time first, and so on: the order is that of file_sums_top(). */
 size_t file_sums_top(struct sums_file *files, size_t count, size_t max)
 {
@@ -203,12 +235,13 @@ static int file_sums_take(void *state, const struct pass_rows *rows)
 	return r;
 }
 
-int file_sums_index(const struct server *srv, const struct sums_file *top, size_t count,
-		    struct map *ret)
+/* Every id whose line is one of them leads to its number. */
+static int file_sums_index(const struct server *srv, const struct sums_file *top, size_t count,
+			   struct map *ret)
 {
 	_cleanup_(map_free) struct map one = {0};
-	struct catalog_walk w = {0};
-	int64_t id, file;
+	struct file_lines_walk w = {0};
+	int64_t id, line;
 	uint64_t k;
 	int r = 0;
 
@@ -217,8 +250,8 @@ int file_sums_index(const struct server *srv, const struct sums_file *top, size_
 		if (r >= 0)
 			r = map_set(ret, (uint64_t)top[i].id, i);
 	}
-	while (r >= 0 && names_next_other(srv, &w, &id, &file)) {
-		if (map_get(&one, (uint64_t)file, &k))
+	while (r >= 0 && names_next_line(srv, &w, &id, &line)) {
+		if (map_get(&one, (uint64_t)line, &k))
 			r = map_set(ret, (uint64_t)id, k);
 	}
 	return r;
@@ -294,7 +327,7 @@ static int file_sums_take_kept(const struct server *srv, const struct sums *s,
 	for (size_t i = 0; i < s->file_count && r >= 0; i++) {
 		uint64_t k;
 
-		if (map_get(&one, (uint64_t)names_one_file(srv, s->files[i].id), &k))
+		if (map_get(&one, (uint64_t)names_one_line(srv, s->files[i].id), &k))
 			r = hist_merge(&ret[k], &s->file_hists[i]);
 	}
 	return r;

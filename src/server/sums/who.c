@@ -38,6 +38,25 @@ void names_put_file(struct js *j, const char *key, const struct dims *d, int64_t
 						      : (struct bytes){0});
 }
 
+void names_put_line(const struct server *s, struct js *j, const char *key, int64_t line)
+{
+	_cleanup_buf_ struct buf name = {0};
+	int r = line < 0 ? 0 : file_lines_name(s->lines, store_dims(s->store), line, &name);
+
+	if (r < 0)
+		j->error = r;
+	js_key_bytes(j, key, (struct bytes){name.data, name.len});
+}
+
+const char *names_line_kind(const struct server *s, int64_t line)
+{
+	struct bytes name = dims_file_name(store_dims(s->store), line);
+
+	if (file_lines_kind(s->lines, line) != FILE_LINE_FILES)
+		return "connections";
+	return name.len && name.data[0] == '/' ? "files" : "alike";
+}
+
 void names_put_call(const struct server *s, struct js *j, const struct batch *b, size_t row)
 {
 	js_key(j, "start");
@@ -72,13 +91,24 @@ void names_put_argv(struct js *j, const char *key, const struct dims_process *p)
 
 int64_t names_one_file(const struct server *s, int64_t file_id)
 {
-	return catalog_file(s->catalog, store_dims(s->store), file_id);
+	return file_lines_file(s->lines, store_dims(s->store), file_id);
 }
 
-bool names_next_other(const struct server *s, struct catalog_walk *w, int64_t *ret_id,
+bool names_next_other(const struct server *s, struct file_lines_walk *w, int64_t *ret_id,
 		      int64_t *ret_file)
 {
-	return catalog_next_other(s->catalog, store_dims(s->store), w, ret_id, ret_file);
+	return file_lines_next_other(s->lines, store_dims(s->store), w, ret_id, ret_file);
+}
+
+int64_t names_one_line(const struct server *s, int64_t file_id)
+{
+	return file_lines_line(s->lines, store_dims(s->store), file_id);
+}
+
+bool names_next_line(const struct server *s, struct file_lines_walk *w, int64_t *ret_id,
+		     int64_t *ret_line)
+{
+	return file_lines_next_line(s->lines, store_dims(s->store), w, ret_id, ret_line);
 }
 
 /* Once for each state of the trace; the first who asks does it. */
@@ -88,7 +118,9 @@ int names_prepare(struct server *s)
 
 	pthread_mutex_lock(&s->names_lock);
 	if (s->names_generation != s->generation) {
-		r = catalog_update(s->catalog, store_dims(s->store));
+		r = file_lines_update(s->lines, store_dims(s->store));
+		if (r >= 0)
+			r = catalog_update(s->catalog, store_dims(s->store));
 		if (r >= 0)
 			s->names_generation = s->generation;
 	}

@@ -2,6 +2,7 @@
 /* who.h: words and names in JSON documents, as a query gives them. */
 #pragma once
 
+#include "names/file_lines.h"
 #include "names/names.h"
 #include "server/internal.h"
 #include "server/http/js.h"
@@ -16,21 +17,25 @@ struct names_text names_code(const char *vocab, int64_t code);
 void names_put_comm(struct js *j, const char *key, const struct dims *d, int64_t thread_id);
 /* The latest name of the file; null where there is none. */
 void names_put_file(struct js *j, const char *key, const struct dims *d, int64_t file_id);
+/* What the line of the file is called; null where there is none. */
+void names_put_line(const struct server *s, struct js *j, const char *key, int64_t line);
+/* The word for the files of a line of several: "files", "alike", "connections". */
+const char *names_line_kind(const struct server *s, int64_t line);
 /* Members start and dur of a row of op. */
 void names_put_call(const struct server *s, struct js *j, const struct batch *b, size_t row);
 /* What the program of a process is called, without its pid; null where unknown. */
 void names_put_program(struct js *j, const char *key, const struct dims *d, int64_t process_id);
 /* The process's arguments, as a shell would take them; null where unknown. */
 void names_put_argv(struct js *j, const char *key, const struct dims_process *p);
-/*
- * names_inode(), and a file that is known by name alone (a stat, a failed open) is taken for the one that has
- * this name: in lists they would be two of one name. names_prepare() first, within the same question.
- */
+/* file_lines_file(); names_prepare() first, within the same question. */
 int64_t names_one_file(const struct server *s, int64_t file_id);
 int names_prepare(struct server *s);
 /* Walks the ids for which names_one_file() gives another, with what it gives; the walk starts as {0}. */
-struct catalog_walk;
-bool names_next_other(const struct server *s, struct catalog_walk *w, int64_t *ret_id,
+bool names_next_other(const struct server *s, struct file_lines_walk *w, int64_t *ret_id,
 		      int64_t *ret_file);
+/* The same of lines: names_next_line() may give the id itself. */
+int64_t names_one_line(const struct server *s, int64_t file_id);
+bool names_next_line(const struct server *s, struct file_lines_walk *w, int64_t *ret_id,
+		     int64_t *ret_line);
 /* The file that the request's path names by any of its ids, as names_one_file() gives it. -ENOENT with q->err. */
 int names_find_file(struct question *q, int64_t *ret);

@@ -29,7 +29,7 @@ export function place(given: Lane[]): { places: Place[]; height: number } {
 	const main = (l: Lane) => (l.tid === l.pid ? 1 : 0);
 	const lanes = [...given].sort((a, b) => order.get(`${a.host}/${a.pid}`)! - order.get(`${b.host}/${b.pid}`)! || main(b) - main(a) || b.calls - a.calls);
 	const hosts = new Set(lanes.map((l) => l.host)).size > 1;
-	const titles = lanes.map((l) => [hosts ? l.host : '', l.container ? l.container.slice(0, 12) : '', `${l.process} ${l.pid}`].filter(Boolean).join(' / '));
+	const titles = lanes.map((l) => [hosts ? l.host : '', l.container ? l.container.slice(0, 12) : '', `${l.process} ${l.pid} ${l.argument ?? ''}`.trimEnd()].filter(Boolean).join(' / '));
 	const places: Place[] = [];
 	let y = 0;
 	lanes.forEach((lane, i) => {

@@ -102,8 +102,8 @@ export interface Overview {
 	rate: { ops: { name: string; class: string }[]; calls: number[][]; bytes: number[][]; errors: number[] };
 	latency: { cells: number[] };
 	ops: Ranking;
-	/** `besides`: the next files that are no sockets, where many of the rows are. */
-	files: Ranking & { besides?: Record<string, unknown>[] };
+	/** A row of several files has `files`, how many, and `kind`, what they are. */
+	files: Ranking;
 	processes: Ranking;
 	threads: Ranking;
 	errors: Ranking;
@@ -123,6 +123,8 @@ export interface Lane {
 	comm: string;
 	pid: number;
 	process: string;
+	/** Distinguishes the process from others of its name. */
+	argument: string | null;
 	container: string | null;
 	host: string;
 	calls: number;
@@ -132,8 +134,13 @@ export interface FileNode {
 	name: string;
 	path: string;
 	dir: boolean;
-	/** Of a file: its id; null for folders. */
+	/** Of a file: its id; null for folders and lines of several files. */
 	id: number | null;
+	/** Of a line of several files: its number, how many files, the word for them, and those with most time. */
+	line?: number;
+	files?: number;
+	kind?: string;
+	members?: FileNode[];
 	calls: number;
 	errors: number;
 	bytes: number;

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "names/file_lines.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/map.h"
+#include "batch/id_array.h"
+#include "names/names.h"
+#include "schema/vocab.h"
+
+#define NONE	UINT32_MAX
+#define SHARES	(1u << 31) /* beside the number of a file: others may be on its line */
+#define UNNAMED 5	   /* bytes of "unix:", an address without a name */
+
+struct socket {
+	int64_t file;
+	uint32_t local, peer; /* addresses; NONE: it has none */
+};
+
+/* An address of a machine's own sockets, or of their peers. */
+struct address {
+	uint32_t sockets; /* that have it */
+	uint32_t members; /* of them on its line: they share no other address with more */
+	uint32_t first;	  /* of the members */
+};
+
+struct file_lines {
+	uint64_t clock;	       /* of the dims */
+	struct id_array files; /* of each version, within its recording; with SHARES */
+	struct map versions;   /* id -> 0, of those that are not their generation's own */
+	struct map owners;     /* hash of a name -> the file that has it */
+	struct map alone;      /* file that is known by name alone -> hash of the name */
+	struct map asked;      /* that hash -> the first such file */
+	struct map same;       /* and the one that stands for it, where that is another */
+	struct map shared;     /* file of which another had the name -> hash of name and place */
+	struct map places;     /* that hash -> the first such file */
+	bool renamed;	       /* one of `shared` is called otherwise by now */
+	struct map socket_at;  /* file -> number of the socket */
+	struct socket *sockets;
+	size_t socket_count, sockets_cap;
+	struct map address_at; /* hash of an address -> its number */
+	struct address *addresses;
+	size_t address_count, addresses_cap;
+	bool connected; /* sockets or their addresses changed */
+};
+
+/* ---- names ---- */
+
+/* From now on the line of a file is looked up. */
+static void mark_shared(const struct file_lines *l, int64_t file)
+{
+	uint32_t *e = id_array_at(&l->files, file);
+
+	if (e && *e != NONE)
+		*e |= SHARES;
+}
+
+static uint64_t hash_at(const struct dims *d, int64_t id, int64_t where, struct bytes name)
+{
+	const uint64_t key[] = {(uint64_t)dims_machine(d, id), (uint64_t)where,
+				hash_bytes(name.data, name.len)};
+
+	return hash_bytes(key, sizeof(key));
+}
+
+static uint64_t file_lines_name_hash(const struct dims *d, int64_t file)
+{
+	return hash_at(d, file, 0, names_trimmed(dims_file_name(d, file)));
+}
+
+/*
+ * The same path may be another file's for a process with other mounts, which shows in the device, or in the recorder's
+ * path.
+ */
+static uint64_t place_hash(const struct dims *d, int64_t file)
+{
+	struct dims_file room;
+	const struct dims_file *f = dims_file(d, dims_latest_file(d, file), &room);
+	struct bytes name = f && f->hostpath.len ? f->hostpath : dims_file_name(d, file);
+
+	return hash_at(d, file, f ? f->dev : -1, name);
+}
+
+/* The least id stands for all. */
+static int keep_least(struct map *m, uint64_t key, uint64_t id)
+{
+	uint64_t known;
+
+	return map_get(m, key, &known) && known <= id ? 0 : map_set(m, key, id);
+}
+
+static int share_name(struct file_lines *l, const struct dims *d, int64_t file)
+{
+	uint64_t place = place_hash(d, file);
+	int r = map_set(&l->shared, (uint64_t)file, place);
+
+	if (r < 0)
+		return r;
+	mark_shared(l, file);
+	return keep_least(&l->places, place, (uint64_t)file);
+}
+
+/* True of a name that another file can have had, unlike "pipe:[7]". */
+static bool has_name(const struct dims_file *f)
+{
+	return f->type == FILE_TYPE_ANON || (f->path.len && f->path.data[0] == '/');
+}
+
+/* Who has which name; of several who had it, the one that came last. */
+static int file_lines_take_name(struct file_lines *l, const struct dims *d, int64_t file,
+				const struct dims_file *f)
+{
+	uint64_t hash = file_lines_name_hash(d, file), other, place;
+	int r;
+
+	if (f->name_only) {
+		r = keep_least(&l->asked, hash, (uint64_t)file);
+		return r < 0 ? r : map_set(&l->alone, (uint64_t)file, hash);
+	}
+	if (map_get(&l->shared, (uint64_t)file, &place) && place != place_hash(d, file))
+		l->renamed = true;
+	if (map_get(&l->owners, hash, &other) && (int64_t)other != file &&
+	    file_lines_name_hash(d, (int64_t)other) == hash) {
+		r = share_name(l, d, (int64_t)other);
+		if (r >= 0)
+			r = share_name(l, d, file);
+		if (r < 0)
+			return r;
+	}
+	return map_set(&l->owners, hash, (uint64_t)file);
+}
+
+/* Files that are called otherwise by now are not on the line of those that had their name. */
+static int share_anew(struct file_lines *l, const struct dims *d)
+{
+	_cleanup_(map_free) struct map before = l->shared;
+	uint64_t file, ignored;
+	size_t pos = 0;
+	int r = 0;
+
+	l->shared = (struct map){0};
+	map_clear(&l->places);
+	while (r >= 0 && map_next(&before, &pos, &file, &ignored))
+		r = share_name(l, d, (int64_t)file);
+	l->renamed = r < 0;
+	return r;
+}
+
+/* Of names that calls only asked for: the file that has it; where none has, the first of those that ask for it. */
+static int find_same(struct file_lines *l, const struct dims *d)
+{
+	uint64_t id, hash, other;
+	size_t pos = 0;
+	int r = 0;
+
+	map_clear(&l->same);
+	while (r >= 0 && map_next(&l->alone, &pos, &id, &hash)) {
+		/* a name that another file has by now is not its owner's any more */
+		if ((map_get(&l->owners, hash, &other) &&
+		     file_lines_name_hash(d, (int64_t)other) == hash) ||
+		    (map_get(&l->asked, hash, &other) && other != id))
+			r = map_set(&l->same, id, other);
+	}
+	return r;
+}
+
+/* ---- sockets ---- */
+
+static int need_address(struct file_lines *l, const struct dims *d, int64_t file, bool peer,
+			struct bytes text, uint32_t *ret)
+{
+	uint64_t hash = hash_at(d, file, peer, text), at;
+	int r;
+
+	*ret = NONE;
+	if (text.len <= UNNAMED)
+		return 0;
+	if (!map_get(&l->address_at, hash, &at)) {
+		at = l->address_count;
+		r = grow((void **)&l->addresses, &l->addresses_cap, at + 1, sizeof(*l->addresses));
+		if (r >= 0)
+			r = map_set(&l->address_at, hash, at);
+		if (r < 0)
+			return r;
+		l->addresses[l->address_count++] = (struct address){0};
+	}
+	*ret = (uint32_t)at;
+	return 0;
+}
+
+static void move_address(struct file_lines *l, uint32_t *at, uint32_t to)
+{
+	if (*at == to)
+		return;
+	l->connected = true;
+	if (*at != NONE)
+		l->addresses[*at].sockets--;
+	if (to != NONE)
+		l->addresses[to].sockets++;
+	*at = to;
+}
+
+static int take_socket(struct file_lines *l, const struct dims *d, int64_t file,
+		       const struct dims_file *f)
+{
+	uint32_t local, peer;
+	uint64_t at;
+	int r;
+
+	if (!map_get(&l->socket_at, (uint64_t)file, &at)) {
+		at = l->socket_count;
+		r = grow((void **)&l->sockets, &l->sockets_cap, at + 1, sizeof(*l->sockets));
+		if (r >= 0)
+			r = map_set(&l->socket_at, (uint64_t)file, at);
+		if (r < 0)
+			return r;
+		l->sockets[l->socket_count++] = (struct socket){file, NONE, NONE};
+	}
+	r = need_address(l, d, file, false, f->local, &local);
+	if (r >= 0)
+		r = need_address(l, d, file, true, f->peer, &peer);
+	if (r < 0)
+		return r;
+	move_address(l, &l->sockets[at].local, local);
+	move_address(l, &l->sockets[at].peer, peer);
+	mark_shared(l, file);
+	return 0;
+}
+
+/*
+ * The address that names a socket's line: of those that it shares with others the one that most have. A service's own
+ * address is shared by all of its connections, that of a client by few, when its port is used again.
+ */
+static uint32_t socket_address(const struct file_lines *l, const struct socket *s)
+{
+	uint32_t local = s->local == NONE ? 0 : l->addresses[s->local].sockets;
+	uint32_t peer = s->peer == NONE ? 0 : l->addresses[s->peer].sockets;
+
+	if (MAX(local, peer) <= 1)
+		return NONE;
+	return local >= peer ? s->local : s->peer;
+}
+
+static void find_members(struct file_lines *l)
+{
+	for (size_t i = 0; i < l->address_count; i++)
+		l->addresses[i].members = 0;
+	for (size_t i = 0; i < l->socket_count; i++) {
+		uint32_t at = socket_address(l, &l->sockets[i]);
+
+		if (at != NONE && !l->addresses[at].members++)
+			l->addresses[at].first = (uint32_t)i;
+	}
+	l->connected = false;
+}
+
+/* The address of the line on which a socket is with others; NULL: it is alone, or not a socket. */
+static const struct address *line_address(const struct file_lines *l, int64_t file, bool *ret_local)
+{
+	const struct socket *s;
+	uint64_t number;
+	uint32_t at;
+
+	if (!map_get(&l->socket_at, (uint64_t)file, &number))
+		return NULL;
+	s = &l->sockets[number];
+	at = socket_address(l, s);
+	if (at == NONE || l->addresses[at].members <= 1)
+		return NULL;
+	*ret_local = at == s->local;
+	return &l->addresses[at];
+}
+
+bool file_lines_is_listener(const struct dims *d, int64_t file)
+{
+	struct dims_file room;
+	const struct dims_file *f =
+		file < 0 ? NULL : dims_file(d, dims_latest_file(d, file), &room);
+
+	return f && (f->family == AF_INET || f->family == AF_INET6) &&
+	       f->proto >> 16 == SOCK_STREAM && f->local.len && !f->peer.len;
+}
+
+/* ---- taking ---- */
+
+static int take_version(struct file_lines *l, const struct dims *d, int64_t id)
+{
+	int64_t file = names_inode(d, id);
+	struct dims_file room;
+	const struct dims_file *f;
+	uint32_t *e;
+	int r = id_array_need(&l->files, d, TABLE_FILE, id, &e);
+
+	if (r < 0)
+		return r;
+	if (e && id_recording(file) == id_recording(id) && id_own(file) < SHARES)
+		*e = (uint32_t)id_own(file) | (*e == NONE ? 0 : *e & SHARES);
+	if (file != id)
+		r = map_set(&l->versions, (uint64_t)id, 0);
+	f = dims_file(d, dims_latest_file(d, file), &room);
+	if (r < 0 || !f)
+		return r;
+	if (f->type == FILE_TYPE_SOCKET && !f->name_only)
+		return take_socket(l, d, file, f);
+	return f->name_only || has_name(f) ? file_lines_take_name(l, d, file, f) : 0;
+}
+
+int file_lines_update(struct file_lines *l, const struct dims *d)
+{
+	_cleanup_free_ int64_t *ids = NULL;
+	uint64_t clock = dims_clock(d, TABLE_FILE);
+	size_t n = 0, cap = 0, pos = 0;
+	int64_t id;
+	int r = 0;
+
+	if (clock == l->clock)
+		return 0;
+	while (r >= 0 && dims_changed(d, TABLE_FILE, l->clock, &pos, &id)) {
+		r = grow((void **)&ids, &cap, n + 1, sizeof(*ids));
+		if (r >= 0)
+			ids[n++] = id;
+	}
+	/* the newest came first */
+	while (r >= 0 && n > 0)
+		r = take_version(l, d, ids[--n]);
+	if (r >= 0 && l->renamed)
+		r = share_anew(l, d);
+	if (r >= 0)
+		r = find_same(l, d);
+	if (r < 0)
+		return r;
+	if (l->connected)
+		find_members(l);
+	l->clock = clock;
+	return 0;
+}
+
+/* ---- answers ---- */
+
+int64_t file_lines_file(const struct file_lines *l, const struct dims *d, int64_t id)
+{
+	const uint32_t *e = id_array_at(&l->files, id);
+	uint64_t other;
+	int64_t file;
+
+	if (e && *e != NONE)
+		file = id_compose(*e & ~SHARES, id_recording(id));
+	else
+		file = names_inode(d, id);
+	return l->same.count && map_get(&l->same, (uint64_t)file, &other) ? (int64_t)other : file;
+}
+
+bool file_lines_is_shared(const struct file_lines *l, int64_t file)
+{
+	const uint32_t *e = id_array_at(&l->files, file);
+
+	return !e || *e == NONE || *e & SHARES;
+}
+
+int64_t file_lines_line(const struct file_lines *l, const struct dims *d, int64_t id)
+{
+	int64_t file = file_lines_file(l, d, id);
+	const struct address *a;
+	uint64_t place, first;
+	bool local;
+
+	if (file < 0 || !file_lines_is_shared(l, file))
+		return file;
+	if (map_get(&l->shared, (uint64_t)file, &place) && map_get(&l->places, place, &first))
+		return (int64_t)first;
+	a = line_address(l, file, &local);
+	return a ? l->sockets[a->first].file : file;
+}
+
+static bool next_other_id(const struct file_lines *l, struct file_lines_walk *w, int64_t *ret)
+{
+	uint64_t id, ignored;
+	bool found = map_next(&l->versions, &w->versions, &id, &ignored);
+
+	while (!found && map_next(&l->same, &w->same, &id, &ignored))
+		found = !map_get(&l->versions, id, NULL);
+	*ret = found ? (int64_t)id : -1;
+	return found;
+}
+
+bool file_lines_next_other(const struct file_lines *l, const struct dims *d,
+			   struct file_lines_walk *w, int64_t *ret_id, int64_t *ret_file)
+{
+	bool found = next_other_id(l, w, ret_id);
+
+	if (found)
+		*ret_file = file_lines_file(l, d, *ret_id);
+	return found;
+}
+
+bool file_lines_next_line(const struct file_lines *l, const struct dims *d,
+			  struct file_lines_walk *w, int64_t *ret_id, int64_t *ret_line)
+{
+	uint64_t file, ignored;
+	bool found = next_other_id(l, w, ret_id);
+
+	if (!found && map_next(&l->shared, &w->shared, &file, &ignored)) {
+		*ret_id = (int64_t)file;
+		found = true;
+	}
+	if (!found && w->sockets < l->socket_count) {
+		*ret_id = l->sockets[w->sockets++].file;
+		found = true;
+	}
+	if (found)
+		*ret_line = file_lines_line(l, d, *ret_id);
+	return found;
+}
+
+enum file_line_kind file_lines_kind(const struct file_lines *l, int64_t line)
+{
+	bool local;
+
+	if (!line_address(l, line, &local))
+		return FILE_LINE_FILES;
+	return local ? FILE_LINE_CLIENTS : FILE_LINE_PEER;
+}
+
+int file_lines_name(const struct file_lines *l, const struct dims *d, int64_t line, struct buf *out)
+{
+	struct dims_file room;
+	const struct dims_file *f =
+		line < 0 ? NULL : dims_file(d, dims_latest_file(d, line), &room);
+	struct bytes name;
+	bool local;
+	int r = 0;
+
+	if (!f)
+		return buf_printf(out, line < 0 ? "(no file)" : "(unknown file)");
+	name = dims_file_name(d, line);
+	if (f->name_only)
+		name = names_trimmed(name);
+	if (line_address(l, line, &local)) {
+		name = local ? f->local : f->peer;
+		r = buf_printf(out, local ? "clients, " : "to ");
+	}
+	return r < 0 ? r : buf_append(out, name.data, name.len);
+}
+
+/* ---- life ---- */
+
+int file_lines_new(struct file_lines **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : -ENOMEM;
+}
+
+void file_lines_free(struct file_lines *l)
+{
+	if (!l)
+		return;
+	id_array_free(&l->files);
+	map_free(&l->versions);
+	map_free(&l->owners);
+	map_free(&l->alone);
+	map_free(&l->asked);
+	map_free(&l->same);
+	map_free(&l->shared);
+	map_free(&l->places);
+	map_free(&l->socket_at);
+	map_free(&l->address_at);
+	free(l->sockets);
+	free(l->addresses);
+	free(l);
+}
