@@ -96,6 +96,7 @@ def main():
     writer.wait()
     served_folder()
     annotated()
+    blocked()
     return tap.end()
 
 
@@ -112,6 +113,56 @@ def annotated():
             time.sleep(0.05)
         status, _, body = s.ask('query', q='note.shade == 7 | count()')
         check('what a user appends is known', status == 200 and json.loads(body)['rows'][0]['count'] > 0, status, body[:300])
+
+
+BLOCKS = '''
+import os, threading, time
+a, b = os.pipe()
+t = threading.Thread(target=os.read, args=(a, 1))
+t.start()
+until = time.monotonic() + 4
+while time.monotonic() < until:
+    time.sleep(0.1)
+os.write(b, b'x')
+t.join()
+time.sleep(3)
+'''
+
+
+def blocked():
+    """A call that does not return is drawn before it does, up to now, and once when it has."""
+    if os.geteuid():
+        return
+    path = os.path.join(folder, 'b.trace')
+    recorder = subprocess.Popen([weir, 'record', '-q', '-o', path, '--', sys.executable, '-c', BLOCKS])
+    until = time.monotonic() + 60
+    while (not os.path.exists(path) or os.path.getsize(path) < 1000) and time.monotonic() < until:
+        time.sleep(0.05)
+
+    def reads(s, **scope):
+        lanes = s.get('lanes')['lanes']
+        d = s.columns('timeline', lanes=','.join(str(x['id']) for x in lanes) or '0', width=1000, **scope)
+        last = s.get('trace')['last']
+        rows = [dict(zip(d, values)) for values in zip(*d.values())]
+        return [r for r in rows if r['op'] == 'read' and r['dur'] > 900e6], last
+
+    with Serve(weir, path) as s:
+        runs, twice = [], []
+        while recorder.poll() is None and time.monotonic() < until:
+            found, last = reads(s)
+            runs += [(r['dur'], r['start'] + r['dur'], last) for r in found if r['row'] == -1]
+            twice += [found] if len(found) > 1 else []
+            time.sleep(0.2)
+        check('a call that blocks is drawn before it returns', len(runs) > 3, runs)
+        check('it grows with the trace', runs and max(d for d, _, _ in runs) > 2e9 and all(end <= last + 1e9 for _, end, last in runs), runs)
+        check('never as two', not twice, twice)
+        filtered = [len(reads(s, filter=f)[0]) for f in ('op == read', 'op == write')]
+        until = time.monotonic() + 20
+        while s.get('trace')['live'] and time.monotonic() < until:
+            time.sleep(0.1)
+        found, _ = reads(s)
+        check('and is one call once it has returned', [r['row'] >= 0 and r['dur'] > 3.5e9 for r in found] == [True], found)
+        check('as a filter has it', filtered == [1, 0], filtered)
 
 
 def served_folder():

@@ -23,8 +23,9 @@ struct ebpf_options {
 	/* Per CPU; 0: 16 MiB, or 4 MiB where SCHED_FIFO is allowed and not lossless; less where many CPUs may come online. */
 	size_t ring_bytes;
 	bool lossless; /* back-pressure: a ring that fills holds its callers up for a bounded time */
-	bool raw_args;	     /* keep all six raw arguments of every call (trace, -e raw) */
-	bool no_argv;	     /* leave argument vectors out */
+	bool raw_args;	   /* keep all six raw arguments of every call (trace, -e raw) */
+	bool mark_running; /* marks of calls that run long, for readers of the growing trace */
+	bool no_argv;	   /* leave argument vectors out */
 	int32_t command_pid; /* the command that weir started, for ebpf_source_shared_signal(); 0: none */
 	uint32_t processes_max; /* followed at once; 0: 65,536; tests make it small */
 	size_t backlog_bytes; /* copied from the rings and not yet read; 0: 128 MiB; tests make it small */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * running.c: calls that have not ended at the stop. Of those that were entered before recording began the kernel programs
- * never saw the threads; /proc/TID/syscall names the call.
+ * running.c: calls that have not ended, while recording and at the stop. Of those that were entered before recording began
+ * the kernel programs never saw the threads; /proc/TID/syscall names the call.
  */
 #include "capture/ebpf/running.h"
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "privilege/privilege.h"
+#include "schema/ops.h"
 
 #include <bpf/bpf.h>
 #include <dirent.h>
@@ -16,6 +18,11 @@
 #include <string.h>
 #include <unistd.h>
 #include <sys/stat.h>
+
+#define MARK_AFTER_NS \
+	NSEC_PER_SEC /* how long a call runs before a mark names it; also the interval of looks */
+#define MARK_AGAIN_NS (5 * NSEC_PER_SEC)
+#define MARKED_MAX    256 /* calls of a mark */
 
 int running_read(int prog, struct buf *out)
 {
@@ -52,6 +59,91 @@ uint64_t running_key(const struct wire_op *w)
 {
 	return (uint64_t)w->thread << 32 | w->call;
 }
+
+int running_keys(int prog, struct map *ret)
+{
+	_cleanup_buf_ struct buf calls = {0};
+	const struct wire_op *w;
+	size_t at = 0;
+	int r = running_read(prog, &calls);
+
+	while (r >= 0 && (w = running_next(&calls, &at)))
+		r = map_set(ret, running_key(w), 1);
+	return r;
+}
+
+/* ---- while recording ---- */
+
+static bool is_news(const struct decode *d, const struct wire_op *w, int64_t now)
+{
+	const struct op_def *def = op_def(d->codes[w->nr]);
+
+	return w->start && now - (int64_t)w->start >= MARK_AFTER_NS &&
+	       !(d->opt.select->everything && def && def->class == CLASS_WAIT);
+}
+
+static int marked_add(struct buf *text, const struct decode *d, const struct wire_op *w)
+{
+	char name[32];
+
+	return buf_printf(text, "%s%u %s %lld", text->len ? ", " : "", w->tid,
+			  op_name(d->codes[w->nr], name),
+			  (long long)((int64_t)w->start + d->opt.clock_offset));
+}
+
+static int marked_put(struct buf *text, int64_t at, struct batch_set *out)
+{
+	struct batch *b;
+	size_t row;
+	int r = batch_set_add_row(out, TABLE_MARK, &b, &row);
+
+	if (r < 0)
+		return r;
+	r = batch_set(b, MARK_AT, row, at);
+	if (r >= 0)
+		r = batch_set_str(b, MARK_NAME, row, "weir.running");
+	return r < 0 ? r : batch_set_str(b, MARK_TEXT, row, buf_str(text));
+}
+
+static int running_look(int prog, struct buf *out)
+{
+	_privileged_(PRIVILEGE_BPF | PRIVILEGE_PROC);
+
+	return running_read(prog, out);
+}
+
+int running_mark(struct running_marks *t, int prog, uint32_t *unsent, const struct decode *d,
+		 struct batch_set *out)
+{
+	int64_t now = clock_monotonic_ns();
+	_cleanup_buf_ struct buf calls = {0}, text = {0};
+	const struct wire_op *w;
+	size_t at = 0, count = 0;
+	uint64_t hash;
+	int r;
+
+	if (now < t->next)
+		return 0;
+	t->next = now + MARK_AFTER_NS;
+	r = running_look(prog, &calls);
+	*unsent = 0;
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	while (r >= 0 && count < MARKED_MAX && (w = running_next(&calls, &at))) {
+		if (!is_news(d, w, now))
+			continue;
+		r = marked_add(&text, d, w);
+		count++;
+	}
+	hash = hash_bytes(text.data, text.len);
+	if (r < 0 || (!count && !t->any) ||
+	    (hash == t->hash && (!count || now - t->at < MARK_AGAIN_NS)))
+		return r;
+	*t = (struct running_marks){t->next, now, hash, count > 0};
+	return marked_put(&text, now + d->opt.clock_offset, out);
+}
+
+/* ---- at the stop ---- */
 
 static bool number_name(const char *name, int32_t *ret)
 {

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/map.h"
 #include "capture/ebpf/decode.h"
 
 /* Reads what an iterator over all tasks says, the program weir_running: struct wire_op, one behind the other. 0 or negative: some
@@ -14,6 +15,23 @@ int running_read(int prog, struct buf *out);
 const struct wire_op *running_next(const struct buf *b, size_t *at);
 /* Names a call. */
 uint64_t running_key(const struct wire_op *w);
+/* Adds those of the calls that run now. 0 or negative: some are missing. */
+int running_keys(int prog, struct map *ret);
+
+/*
+ * Marks "weir.running" while recording: the calls that have run for a second or longer, as "TID OP START, ..." (ns since the
+ * epoch), so that readers of a growing trace need not wait until they return. Each holds until the next, which comes within a
+ * second where calls begin or end, else every five. Of a whole host, calls that wait for work are left out. Starts as {0}.
+ */
+struct running_marks {
+	int64_t next, at; /* monotonic: when to look again, when the last mark was given */
+	uint64_t hash;	  /* of its text */
+	bool any;	  /* it named calls */
+};
+/* Looks where that is due; *unsent is the program's note that a thread's record had found no room, which it may find before
+ * the stop. 0 or negative; what the kernel does not say is left out. */
+int running_mark(struct running_marks *t, int prog, uint32_t *unsent, const struct decode *d,
+		 struct batch_set *out);
 
 struct running_call {
 	int32_t tid, tgid;

@@ -53,9 +53,10 @@ struct ebpf {
 	struct map
 		still_running; /* by running_key(): and that had not been seen to end afterwards */
 	bool confirmed;
-	struct running unseen;	  /* calls of /proc at the stop */
-	int running_error;	  /* of these and those some are missing */
-	struct priority priority; /* of this thread */
+	struct running unseen;	    /* calls of /proc at the stop */
+	struct running_marks marks; /* of calls that run while it records */
+	int running_error;	    /* of these and those some are missing */
+	struct priority priority;   /* of this thread */
 	struct source_polled polled;
 	uint32_t polled_given; /* of the programs' count */
 	bool began, attached, ended, proved;
@@ -363,6 +364,11 @@ static int64_t given_until(const struct ebpf *e)
 static int source_finish(struct ebpf *e, struct batch_set *out);
 static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now);
 
+static int running_prog(const struct ebpf *e)
+{
+	return bpf_program__fd(e->loaded.skel->progs.weir_running);
+}
+
 static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, struct error *err)
 {
 	struct ebpf *e = ebpf_of(s);
@@ -392,6 +398,9 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 		e->until = MAX(e->until,
 			       given_until(e)); /* what is missing of it was counted by then */
 	}
+	if (!r && !e->stopped && e->opt.mark_running)
+		r = running_mark(&e->marks, running_prog(e), &e->loaded.skel->bss->running_unsent,
+				 e->decode, out);
 	if (r >= 0 && e->stopped && !e->queue && !e->pending_count && !set_full(out)) {
 		r = source_finish(e, out);
 		e->ended = true;
@@ -402,26 +411,6 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 				 r == -ENOMEM ? "out of memory"
 					      : "cannot decode what the kernel sent");
 	return batch_set_count(out) > before ? SOURCE_ROWS : e->ended ? SOURCE_END : SOURCE_TIMEOUT;
-}
-
-static int running_prog(const struct ebpf *e)
-{
-	return bpf_program__fd(e->loaded.skel->progs.weir_running);
-}
-
-/* Notes which of the running calls had not been seen to end when nothing was seen any more: the selection may have left out the
- * end of one. */
-static int running_confirm(struct ebpf *e)
-{
-	_cleanup_buf_ struct buf again = {0};
-	const struct wire_op *w;
-	size_t at = 0;
-	int r = running_read(running_prog(e), &again);
-
-	while (r >= 0 && (w = running_next(&again, &at)))
-		r = map_set(&e->still_running, running_key(w), 1);
-	e->confirmed = r >= 0;
-	return r;
 }
 
 /* The calls of selected threads, for those that never made one while we looked. Whom the selection takes by name,
@@ -465,7 +454,9 @@ static int ebpf_stop(struct source *s, struct error *err)
 		load_detach_enter(&e->loaded);
 		r = running_read(running_prog(e), &e->running);
 		load_detach(&e->loaded);
-		r = r < 0 ? r : running_confirm(e);
+		/* which had not been seen to end: the selection may have left out the end of one */
+		r = r < 0 ? r : running_keys(running_prog(e), &e->still_running);
+		e->confirmed = r >= 0;
 		e->running_error = e->running_error ? e->running_error : r;
 	}
 	e->stopped = wall_now(e);

@@ -329,6 +329,7 @@ static int record_main(const void *opts, int argc, char **argv)
 				  .usage = "weir record",
 				  .lossless = o->lossless,
 				  .no_argv = o->no_argv,
+				  .stored = true,
 				  .verbose = !o->quiet,
 				  .keep_secrets = o->keep_secrets};
 	const char *path = o->output ? o->output : TRACE_DEFAULT;

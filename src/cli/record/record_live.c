@@ -242,6 +242,8 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	if (r < 0)
 		return live_at_work(r);
 	fit_memory(&ebpf, o->verbose);
+	/* which of the calls that run the filter lets pass shows only when they end */
+	ebpf.mark_running = o->stored && !l->where.expr;
 	ebpf.command_pid = (int32_t)MAX(l->child.pid, 0);
 	/* A tree needs a root: without one (-a, --comm, --cgroup, ...) following would select
 	 * nothing. */

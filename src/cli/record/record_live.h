@@ -24,6 +24,7 @@ struct live_options {
 	char **argv;
 	const char *usage; /* "weir record": named where nothing says what to record */
 	bool lossless, no_argv, keep_secrets, raw_args;
+	bool stored;  /* in a trace, which others may read as it grows */
 	bool verbose; /* say that rings were made smaller, too */
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "server/sums/running_calls.h"
 #include "server/sums/who.h"
 #include "server/sums/sums.h"
 
@@ -120,6 +121,22 @@ static int count_calls(const struct dims *d, const struct sums *s, struct map *r
 	return r;
 }
 
+/* Calls that run and have no row yet: of a thread that hangs in its first one nothing else is known. */
+static int count_running(struct question *q, const struct pass_filter *pass_filter, struct map *ret)
+{
+	_cleanup_(running_calls_free) struct running_calls running = {0};
+	const struct dims *d = store_dims(q->server->store);
+	int r = running_calls_find(q, pass_filter, &running);
+
+	for (size_t i = 0; i < running.count && r >= 0; i++) {
+		uint64_t task = (uint64_t)names_task(d, running.calls[i].thread_id), n = 0;
+
+		map_get(ret, task, &n);
+		r = map_set(ret, task, n + 1);
+	}
+	return r;
+}
+
 static int lanes_answer(struct question *q)
 {
 	const struct dims *d = store_dims(q->server->store);
@@ -137,6 +154,8 @@ static int lanes_answer(struct question *q)
 		r = sums_run(q, &pass_filter, &want, &s);
 	if (r >= 0)
 		r = count_calls(d, s, &calls);
+	if (r >= 0)
+		r = count_running(q, &pass_filter, &calls);
 	if (r < 0)
 		return r;
 	lanes = calloc(calls.count + 1, sizeof(*lanes));

@@ -13,12 +13,15 @@
 #include "base/clock.h"
 #include "schema/ops.h"
 #include "server/http/answer_columns.h"
+#include "server/sums/running_calls.h"
 #include "server/sums/who.h"
 #include "server/sums/sums.h"
 
 #define CALLS_READ   4000000u /* of the range: some 0.4 s of work */
 #define CELL_OPS     4u	      /* operations told apart in place; more go to a map */
 #define MORE_OP_BITS 13u
+#define ROW_NONE     (-1)
+#define ROW_RUNNING  (-2) /* a call that runs, which has no row yet; -1 in the answer */
 #define CALLS_PER_LANE(width) \
 	(4u * (width)) /* longer than a pixel; a hostile trace may have more at once */
 
@@ -215,7 +218,7 @@ static int route_timeline_take_sum(struct painter *w, const struct pass_rows *ro
 	struct one_call call = {
 		.start = window,
 		.dur = ROLLUP_WINDOW_NS,
-		.row = -1,
+		.row = ROW_NONE,
 		.op = op_of(b, SUMMARY_OP, i),
 		.err = (int32_t)batch_get(b, SUMMARY_ERR, i, -1),
 		.class = (int32_t)batch_get(b, SUMMARY_CLASS, i, -1),
@@ -380,7 +383,7 @@ static void route_timeline_put_row(struct output *o, const struct one_call *c, d
 	o->start[i] = (double)clock_between(o->q->server->origin, c->start);
 	o->dur[i] = (double)c->dur;
 	o->lane[i] = (double)o->lane_ids[c->lane];
-	o->row[i] = c->row < 0 ? NAN : (double)c->row;
+	o->row[i] = c->row == ROW_NONE ? NAN : c->row == ROW_RUNNING ? -1 : (double)c->row;
 	o->count[i] = count;
 	o->busy[i] = busy;
 	o->op[i] = word_of("op", c->op, o->op_code, o->op_words, &o->op_count);
@@ -396,7 +399,7 @@ static void cell_put_part(struct output *o, const struct picture *p, const struc
 	const struct op_def *def = part->op < 0 ? NULL : op_def((uint32_t)part->op);
 	struct one_call call = {
 		.start = pixel_start(p, pixel),
-		.row = -1,
+		.row = ROW_NONE,
 		.err = -1,
 		.lane = lane,
 		.op = part->op,
@@ -558,6 +561,31 @@ static int map_lanes(const struct dims *d, const int64_t *ids, struct picture *p
 	return r;
 }
 
+static int paint_running(struct question *q, const struct pass_filter *pass_filter,
+			 struct painter *w)
+{
+	_cleanup_(running_calls_free) struct running_calls running = {0};
+	const struct picture *p = w->picture;
+	int r = running_calls_find(q, pass_filter, &running);
+
+	for (size_t i = 0; i < running.count && r >= 0; i++) {
+		const struct running_call *c = &running.calls[i];
+		const struct op_def *def = op_def((uint32_t)c->op);
+		struct one_call call = {
+			.start = c->start,
+			.dur = running_calls_dur(c),
+			.row = ROW_RUNNING,
+			.op = (int32_t)c->op,
+			.err = -1,
+			.class = def ? def->class : CLASS_OTHER,
+		};
+
+		if (lane_of(w, c->thread_id, &call.lane) && c->until > p->from && c->start < p->to)
+			r = paint_call(w, &call);
+	}
+	return r;
+}
+
 static bool has_lane(void *arg, const struct store_block *b, size_t block)
 {
 	return b->min[OP_THREAD_ID] <= b->max[OP_THREAD_ID];
@@ -589,6 +617,8 @@ static int route_timeline_paint(struct question *q, const struct picture *p,
 		r = pass_run(&pass);
 	for (unsigned int i = 1; i < pass.workers && r >= 0; i++)
 		r = route_timeline_merge(pass.states[0], pass.states[i]);
+	if (r >= 0)
+		r = paint_running(q, pass_filter, pass.states[0]);
 	if (r >= 0)
 		r = put_picture(q, pass.states[0], ids);
 	for (unsigned int i = 0; i < pass.workers; i++)

@@ -89,6 +89,7 @@ function paint(pixels: Uint32Array, width: number, left: number, right: number, 
 export class Bars {
 	readonly start: Float64Array;
 	readonly dur: Float64Array;
+	/** NaN: several calls; -1: one that still runs and has no row yet. */
 	readonly row: Float64Array;
 	readonly count: Float64Array;
 	private op: Uint32Array;
@@ -269,7 +270,7 @@ export class Bars {
 	callAfter(lane: number, t: number): number | null {
 		const range = this.lanes.get(lane);
 		if (!range) return null;
-		for (let k = this.after(range, t); k < range[1]; k++) if (!Number.isNaN(this.row[this.order[k]!]!)) return this.row[this.order[k]!]!;
+		for (let k = this.after(range, t); k < range[1]; k++) if (this.row[this.order[k]!]! >= 0) return this.row[this.order[k]!]!;
 		return null;
 	}
 }
