@@ -32,9 +32,9 @@ static struct query_user_column comm_columns[] = {
 	{.name = "dur", .type = {.type = QUERY_DUR}},
 };
 static const struct query_user_table tables[] = {
-	{"owner", owner_columns, ARRAY_SIZE(owner_columns), 0},
-	{"Marks", mark_columns, ARRAY_SIZE(mark_columns), 1},
-	{"crew", comm_columns, ARRAY_SIZE(comm_columns), 2},
+	{"owner", owner_columns, ARRAY_SIZE(owner_columns)},
+	{"Marks", mark_columns, ARRAY_SIZE(mark_columns)},
+	{"crew", comm_columns, ARRAY_SIZE(comm_columns)},
 };
 static const struct query_user_table *const listed[] = {&tables[0], &tables[1], &tables[2]};
 static const struct query_users users = {.tables = listed, .count = ARRAY_SIZE(listed)};

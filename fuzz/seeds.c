@@ -4,30 +4,42 @@
 #include <string.h>
 
 #include "../tests/store/common.h"
-#include "store/user/user.h"
+#include "store/made/made.h"
 
 /* A user's table of two types, and one that is dropped. */
 static int annotate(const char *trace, struct draw *d)
 {
-	static const struct user_column columns[] = {{(char *)"row_id", USER_INT},
-						     {(char *)"text", USER_TEXT}};
+	static const struct column_def columns[] = {{"row_id", COLUMN_INT, ">op", ""},
+						    {"text", COLUMN_TEXT, "", ""}};
 	struct error err = {0};
 	int r = 0;
 
 	for (unsigned int i = 0; i < 3 && r >= 0; i++) {
+		const struct table_def def = made_own(i ? "b" : "a", columns, i < 2 ? 2 : 0);
+		const struct store_making what = {
+			.table = TABLE_OWN, .own = &def, .origin = "seed"};
 		struct store *s = open_trace(trace);
-		struct user_writer *w = NULL;
+		struct store_writer *w;
+		struct batch *b;
 
-		r = user_writer_new(&w, i ? "b" : "a", columns, i < 2 ? 2 : 0, &err);
-		for (unsigned int k = 0; k < 20 && r >= 0 && i < 2; k++) {
-			r = draw(d, 4) ? user_put(w, draw(d, 0)) : user_put_null(w);
-			if (r >= 0)
-				r = user_put_bytes(w, (struct bytes){(const uint8_t *)"annotation",
-								     draw(d, 10)});
+		if (batch_new_of(&b, TABLE_OWN, &def) < 0 || store_reopen(&w, s, &err) < 0)
+			return -1;
+		for (unsigned int k = 0; k < 20 && i < 2; k++) {
+			size_t row = (size_t)batch_add_row(b);
+
+			if (draw(d, 4) && batch_set(b, 0, row, (int64_t)draw(d, 0)) < 0)
+				return -1;
+			if (batch_set_bytes(b, 1, row, "annotation", draw(d, 10)) < 0)
+				return -1;
 		}
+		r = store_made_begin(w, &what, &err);
+		if (r >= 0 && i < 2)
+			r = store_made_rows(w, b, &err);
 		if (r >= 0)
-			r = user_append(w, s, &err);
-		user_writer_free(w);
+			r = store_made_end(w, i == 1, &err);
+		if (r >= 0)
+			r = store_close(w, &err);
+		batch_free(b);
 		store_free(s);
 	}
 	return r;

@@ -10,7 +10,7 @@ static_assert(BATCH_ROWS_MAX <= UINT32_MAX, "lists of row numbers are 32 bits");
 static bool is_bytes(const struct batch *b, unsigned int column)
 {
 	assert(column < b->def->column_count);
-	return b->def->columns[column].type == COLUMN_BYTES;
+	return column_is_bytes(b->def->columns[column].type);
 }
 
 #define READY_ROWS 256 /* rows prepared at a time */
@@ -22,7 +22,11 @@ static size_t null_words(size_t rows)
 
 int batch_new(struct batch **ret, enum table_id table)
 {
-	const struct table_def *def = schema_table(table);
+	return batch_new_of(ret, table, schema_table(table));
+}
+
+int batch_new_of(struct batch **ret, enum table_id table, const struct table_def *def)
+{
 	struct batch *b = calloc(1, sizeof(*b) + def->column_count * sizeof(b->columns[0]));
 
 	if (!b)

@@ -2,7 +2,7 @@
 /*
  * batch: rows of one table, column by column; the only thing that moves between modules. May use schema.
  *
- * A column holds either int64_t values or byte strings (COLUMN_BYTES). A column that is null in every row
+ * A column holds either int64_t values or byte strings (column_is_bytes()). A column that is null in every row
  * is absent (its pointers are NULL) and costs nothing. Otherwise a bit set in `nulls` marks a null row;
  * `nulls` is NULL if no row is null. The value of a null row is 0.
  *
@@ -49,6 +49,8 @@ struct batch {
 
 /* An empty batch. 0 or -ENOMEM. */
 int batch_new(struct batch **ret, enum table_id table) _must_check_;
+/* The same of a table that need not be of the schema (TABLE_OWN); the definition must outlive the batch. */
+int batch_new_of(struct batch **ret, enum table_id table, const struct table_def *def) _must_check_;
 void batch_free(struct batch *b);
 DEFINE_CLEANUP(struct batch *, batch_free)
 /* Forgets the rows, keeps the memory; all columns become absent until set again. */
@@ -58,7 +60,7 @@ void batch_clear(struct batch *b);
 ssize_t batch_add_row(struct batch *b) _must_check_;
 /* batch_set() for a column that may still be absent or have no null bits. 0 or -ENOMEM. */
 int batch_set_slow(struct batch *b, unsigned int column, size_t row, int64_t value) _must_check_;
-/* Sets a value of an integer column (any type but COLUMN_BYTES). 0 or -ENOMEM. */
+/* Sets a value of an integer column (any type but those of bytes). 0 or -ENOMEM. */
 static inline _must_check_ int batch_set(struct batch *b, unsigned int column, size_t row,
 					 int64_t value)
 {

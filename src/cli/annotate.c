@@ -8,10 +8,15 @@
 #include "cli/commands.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/options/shared.h"
-#include "store/user/user.h"
+#include "engine/annotations.h"
+#include "store/made/made.h"
 
 #define NAME_DEFAULT "note"
 #define THREADS_MAX  256
+
+#define ANNOTATE_ORIGIN "weir.annotate" /* what such tables say that they were made by */
+#define ANNOTATE_ROWS	4096		/* handed to the trace at a time, or so many bytes */
+#define ANNOTATE_BYTES	(4u << 20)
 
 struct annotate_opts {
 	const char *name, *drop, *library;
@@ -22,158 +27,198 @@ struct annotate_opts {
 
 /* ---- a result becomes a table ---- */
 
-/* The type that keeps a column, 0 where none does. Whole numbers are looked at row by row. */
-static enum user_type annotate_type_of(const struct engine_column *c)
+/* The table that an answer becomes. */
+struct annotate_table {
+	struct table_def def;
+	struct column_def *columns;
+	struct batch *rows; /* at hand */
+	size_t bytes;	    /* of texts in them */
+	uint64_t count;
+};
+
+static void annotate_table_free(struct annotate_table *t)
+{
+	batch_free(t->rows);
+	free(t->columns);
+}
+
+/* The type that keeps a column; COLUMN_TYPES: none does. Whole numbers are looked at row by row. */
+static enum column_type annotate_type_of(const struct engine_column *c)
 {
 	switch (c->type) {
 	case ENGINE_BOOL:
-		return USER_BOOL;
+		return COLUMN_BOOL;
 	case ENGINE_INT:
-		return c->is_unsigned ? USER_UINT : USER_INT;
+		return c->is_unsigned ? COLUMN_UINT : COLUMN_INT;
 	case ENGINE_FLOAT:
-		return USER_FLOAT;
+		return COLUMN_FLOAT;
 	case ENGINE_TIME:
-		return USER_TIME;
+		return COLUMN_TIME;
 	case ENGINE_TEXT:
-		return USER_TEXT;
+		return COLUMN_TEXT;
 	case ENGINE_BLOB:
-		return USER_BLOB;
+		return COLUMN_BLOB;
 	default:
+		return COLUMN_TYPES;
+	}
+}
+
+/* A number as its text has it: one of more than 64 bits, a DECIMAL. */
+static int annotate_number(struct engine_result *r, size_t column, enum column_type type,
+			   int64_t *ret, struct error *err)
+{
+	_cleanup_buf_ struct buf text = {0};
+	int e = engine_result_text(r, column, &text);
+	double v;
+
+	if (e < 0)
+		return e;
+	if (type == COLUMN_FLOAT) {
+		v = strtod(buf_str(&text), NULL);
+		memcpy(ret, &v, sizeof(v));
 		return 0;
 	}
-}
-
-static int put_int(struct user_writer *w, struct engine_result *r, size_t column, struct error *err)
-{
-	_cleanup_buf_ struct buf text = {0};
-	long long v;
-	int e = engine_result_text(r, column, &text);
-
-	if (e < 0)
-		return e;
 	errno = 0;
-	v = strtoll(buf_str(&text), NULL, 10);
-	if (errno)
-		return error_set(err, -ERANGE,
+	*ret = strtoll(buf_str(&text), NULL, 10);
+	return errno ? error_set(err, -ERANGE,
 				 "%s in column %s is beyond 64 bits: cast it to DOUBLE or VARCHAR",
-				 buf_str(&text), engine_result_column(r, column)->name);
-	return user_put(w, (uint64_t)v);
+				 buf_str(&text), engine_result_column(r, column)->name)
+		     : 0;
 }
 
-static int put_float(struct user_writer *w, struct engine_result *r, size_t column)
+static int annotate_value(struct annotate_table *t, struct engine_result *r, unsigned int column,
+			  struct error *err)
 {
-	_cleanup_buf_ struct buf text = {0};
-	double v;
-	uint64_t bits;
-	int e = engine_result_text(r, column, &text); /* DECIMAL too */
+	enum column_type type = t->columns[column].type;
+	size_t row = t->rows->rows - 1;
+	struct bytes bytes;
+	int64_t v = 0;
+	int e = 0;
 
-	if (e < 0)
-		return e;
-	v = strtod(buf_str(&text), NULL);
-	memcpy(&bits, &v, sizeof(bits));
-	return user_put(w, bits);
-}
-
-static int annotate_put_value(struct user_writer *w, struct engine_result *r, size_t column,
-			      struct error *err)
-{
 	if (engine_result_is_null(r, column))
-		return user_put_null(w);
-	switch (annotate_type_of(engine_result_column(r, column))) {
-	case USER_INT:
-		return put_int(w, r, column, err);
-	case USER_FLOAT:
-		return put_float(w, r, column);
-	case USER_TIME:
-		return user_put(w, (uint64_t)engine_result_time(r, column));
-	case USER_TEXT:
-	case USER_BLOB:
-		return user_put_bytes(w, engine_result_bytes(r, column));
-	default:
-		return user_put(w, (uint64_t)engine_result_int(r, column));
+		return 0;
+	if (column_is_bytes(type)) {
+		bytes = engine_result_bytes(r, column);
+		t->bytes += bytes.len;
+		return batch_set_bytes(t->rows, column, row, bytes.data, bytes.len);
 	}
+	if (type == COLUMN_INT || type == COLUMN_FLOAT)
+		e = annotate_number(r, column, type, &v, err);
+	else
+		v = type == COLUMN_TIME ? engine_result_time(r, column)
+					: (int64_t)engine_result_int(r, column);
+	return e < 0 ? e : batch_set(t->rows, column, row, v);
 }
 
-static int annotate_put_rows(struct user_writer *w, struct engine_result *r, struct interrupt *it,
-			     struct error *err)
+static int annotate_rows(struct store_writer *w, struct annotate_table *t, struct engine_result *r,
+			 struct interrupt *it, struct error *err)
+{
+	int e = 0;
+
+	while (e >= 0 && engine_result_next(r)) {
+		e = (int)MIN(batch_add_row(t->rows), (ssize_t)0);
+		for (unsigned int i = 0; i < t->def.column_count && e >= 0; i++)
+			e = annotate_value(t, r, i, err);
+		t->count++;
+		if (e < 0)
+			return error_errno(err, e, "cannot keep the answer's row %llu",
+					   (unsigned long long)t->count);
+		if (t->rows->rows < ANNOTATE_ROWS && t->bytes < ANNOTATE_BYTES)
+			continue;
+		e = store_made_rows(w, t->rows, err);
+		batch_clear(t->rows);
+		t->bytes = 0;
+		if (interrupt_signal(it))
+			return error_set(err, -EINTR, "interrupted");
+	}
+	return e < 0 ? e : store_made_rows(w, t->rows, err);
+}
+
+static int annotate_columns(struct annotate_table *t, struct engine_result *r, struct error *err)
 {
 	size_t count = engine_result_columns(r);
 
-	while (engine_result_next(r)) {
-		for (size_t i = 0; i < count; i++) {
-			int e = annotate_put_value(w, r, i, err);
+	t->columns = calloc(count + 1, sizeof(*t->columns));
+	if (!t->columns)
+		return error_errno(err, -ENOMEM, "cannot keep the answer");
+	t->def.columns = t->columns;
+	t->def.column_count = (unsigned int)count;
+	for (size_t i = 0; i < count; i++) {
+		const struct engine_column *c = engine_result_column(r, i);
+		enum column_type type = annotate_type_of(c);
+		bool number = type == COLUMN_INT || type == COLUMN_UINT;
 
-			if (e < 0)
-				return error_errno(err, e, "cannot keep the answer's row %llu",
-						   (unsigned long long)user_writer_rows(w) + 1);
-		}
-		if (user_writer_rows(w) % 4096 == 0 && interrupt_signal(it))
-			return error_set(err, -EINTR, "interrupted");
+		if (type == COLUMN_TYPES)
+			return error_set(err, -EINVAL,
+					 "column %s is not a number, text, time or BLOB: cast it, "
+					 "as in x::VARCHAR",
+					 c->name);
+		t->columns[i] = (struct column_def){c->name, type,
+						    number ? annotations_unit(c->name) : "", ""};
 	}
 	return 0;
 }
 
-static int make_table(struct engine_result *r, const char *name, struct interrupt *it,
-		      struct user_writer **ret, struct error *err)
+/* Appends the rows of an answer, or nothing, which hides the table. All or nothing. */
+static int annotate_append(struct annotate_table *t, struct store *s, struct engine_result *r,
+			   const char *sql, struct interrupt *it, struct error *err)
 {
-	size_t count = engine_result_columns(r);
-	_cleanup_free_ struct user_column *columns = calloc(count + 1, sizeof(*columns));
-	int e = 0;
+	const struct store_making what = {
+		.table = TABLE_OWN, .own = &t->def, .origin = ANNOTATE_ORIGIN, .options = sql};
+	_cleanup_(store_abandonp) struct store_writer *w = NULL;
+	int e = store_reopen(&w, s, err);
 
-	if (!columns)
-		return error_errno(err, -ENOMEM, "cannot keep the answer");
-	for (size_t i = 0; i < count && e >= 0; i++) {
-		const struct engine_column *c = engine_result_column(r, i);
-
-		columns[i] = (struct user_column){(char *)c->name, annotate_type_of(c)};
-		if (!columns[i].type)
-			e = error_set(
-				err, -EINVAL,
-				"column %s is not a number, text, time or BLOB: cast it, as in "
-				"x::VARCHAR",
-				c->name);
-	}
 	if (e >= 0)
-		e = user_writer_new(ret, name, columns, count, err);
-	return e < 0 ? e : annotate_put_rows(*ret, r, it, err);
+		e = store_made_begin(w, &what, err);
+	if (e >= 0 && r && batch_new_of(&t->rows, TABLE_OWN, &t->def) < 0)
+		e = error_errno(err, -ENOMEM, "cannot keep the answer");
+	if (e >= 0 && r)
+		e = annotate_rows(w, t, r, it, err);
+	if (e >= 0)
+		e = store_made_end(w, false, err);
+	return e < 0 ? e : store_close(TAKE_PTR(w), err);
 }
 
 /* ---- what is asked for ---- */
 
-static const struct user_table *find_table(const struct store *s, const char *name)
+static const struct store_made *find_table(const struct store *s, const char *name)
 {
-	for (size_t i = 0; i < store_user_count(s); i++) {
-		const struct user_table *t = store_user_table(s, i);
+	for (size_t i = 0; i < store_made_count(s); i++) {
+		const struct store_made *m = store_made(s, i);
 
-		if (t && !strcasecmp(t->name, name))
-			return t;
+		if (m && m->table == TABLE_OWN && !strcasecmp(m->name, name))
+			return m;
 	}
 	return NULL;
 }
 
 static int list_tables(const struct store *s)
 {
-	for (size_t i = 0; i < store_user_count(s); i++) {
-		const struct user_table *t = store_user_table(s, i);
+	for (size_t i = 0; i < store_made_count(s); i++) {
+		const struct store_made *m = store_made(s, i);
 
-		if (t)
-			printf("%s: %llu rows, %zu columns\n", t->name, (unsigned long long)t->rows,
-			       t->column_count);
+		if (!m)
+			continue;
+		printf("%s: %llu rows, %u columns", m->name, (unsigned long long)m->rows,
+		       m->def->column_count);
+		if (strcmp(m->origin, ANNOTATE_ORIGIN) != 0)
+			printf(", made by %s %llu", m->origin, (unsigned long long)m->version);
+		puts(m->partial			 ? ", of a part of the trace"
+		     : store_made_is_stale(s, m) ? ", of what had been recorded then"
+						 : "");
 	}
 	return 0;
 }
 
 static int drop_table(struct store *s, const char *name, struct error *err)
 {
-	_cleanup_(user_writer_freep) struct user_writer *w = NULL;
-	const struct user_table *t = find_table(s, name);
-	int r;
+	const struct store_made *m = find_table(s, name);
 
-	if (!t)
+	if (!m)
 		return error_set(err, -ENOENT, "the trace %s has no table '%.80s' of yours",
 				 store_trace_path(s, 0), name);
-	r = user_writer_new(&w, t->name, NULL, 0, err);
-	return r < 0 ? r : user_append(w, s, err);
+	return annotate_append(&(struct annotate_table){.def = made_own(m->name, NULL, 0)}, s, NULL,
+			       NULL, NULL, err);
 }
 
 static int annotate(const struct annotate_opts *o, struct interrupt *it, struct store *s,
@@ -181,8 +226,8 @@ static int annotate(const struct annotate_opts *o, struct interrupt *it, struct 
 {
 	_cleanup_(engine_statements_freep) struct engine_statements *statements = NULL;
 	_cleanup_(engine_result_freep) struct engine_result *result = NULL;
-	_cleanup_(user_writer_freep) struct user_writer *w = NULL;
 	const char *name = o->name ? o->name : NAME_DEFAULT;
+	_cleanup_(annotate_table_free) struct annotate_table t = {.def = made_own(name, NULL, 0)};
 	int r = engine_check_name(e, name, err);
 
 	if (r >= 0)
@@ -196,14 +241,13 @@ static int annotate(const struct annotate_opts *o, struct interrupt *it, struct 
 		return r;
 	if (!engine_result_has_rows(result))
 		return error_set(err, -EINVAL, "the statement has no rows: write a SELECT");
-	r = make_table(result, name, it, &w, err);
+	r = annotate_columns(&t, result, err);
 	if (r >= 0)
-		r = user_append(w, s, err);
+		r = annotate_append(&t, s, result, sql, it, err);
 	interrupt_quiet(it);
 	if (r >= 0)
-		printf("%s: %llu rows, %zu columns, in %s\n", name,
-		       (unsigned long long)user_writer_rows(w), engine_result_columns(result),
-		       store_trace_path(s, 0));
+		printf("%s: %llu rows, %zu columns, in %s\n", name, (unsigned long long)t.count,
+		       engine_result_columns(result), store_trace_path(s, 0));
 	return r;
 }
 
@@ -269,7 +313,7 @@ static int run_annotate(const struct annotate_opts *o, const char *path, const c
 
 static bool is_bad_name(const char *name)
 {
-	return name && !user_name_ok(name, strlen(name));
+	return name && !made_name_ok(name, strlen(name));
 }
 
 static int annotate_main(const void *opts, int argc, char **argv)
@@ -286,7 +330,7 @@ static int annotate_main(const void *opts, int argc, char **argv)
 				  "or _, then "
 				  "letters, digits and _, %u at most",
 				  o->name ? "name" : "drop", o->name ? o->name : o->drop,
-				  USER_NAME_MAX);
+				  MADE_NAME_MAX);
 	if (argc < 1)
 		return fail_usage("annotate: the trace is missing: weir annotate %s",
 				  asks ? "TRACE 'SELECT ...'" : "... TRACE");
@@ -350,7 +394,7 @@ const struct command command_annotate = {
 		"Columns may be numbers, texts, BLOBs, truth values and points in time. Whole "
 		"numbers are of 64 bits, DECIMAL becomes DOUBLE. A trace that is being "
 		"recorded, or was never closed, is refused. Where the disk is full the trace stays "
-		"as it was.\n\n"
+		"as it was. The statement is kept beside the table.\n\n"
 		"Exit status: 0 done, 1 it failed, 2 wrong options, 130 interrupted.",
 	.options = annotate_options,
 	.options_size = sizeof(struct annotate_opts),

@@ -11,24 +11,14 @@
 
 #include "engine/engine.h"
 
-/* Texts of one block of a column. */
-struct chunk {
-	struct chunk *next;
-	uint8_t data[];
-};
-
 /* A name of all traces together. */
 struct own_table {
 	struct query_user_table pub; /* first: the language has only this */
-	const struct user_table **parts;
-	size_t part_count, part_cap;
-	bool differs; /* its columns are others in some trace */
-	struct own_column {
-		bool loaded, id;
-		enum user_type type;
-		struct chunk *chunks;
-		char *name;
-	} *own;
+	struct own_table *before;
+	const struct store_made **parts;
+	size_t part_count;
+	bool differs;	   /* its columns are others in some trace */
+	struct buf *bytes; /* [column_count]: what its texts point into */
 };
 
 /* What there was at some time; never changes. */
@@ -41,56 +31,42 @@ struct snapshot {
 
 struct annotations {
 	const struct store *store;
-	pthread_mutex_t lock; /* over all that follows */
-	uint64_t seen;	      /* store_user_changes() */
-	uint64_t held;	      /* bytes of values */
-	/* all that ever were: plans refer to them */
-	struct own_table **all;
-	size_t all_count, all_cap;
+	pthread_mutex_t lock;	    /* over all that follows */
+	uint64_t seen;		    /* store_made_changes() */
+	uint64_t held;		    /* bytes of values */
+	struct own_table *tables;   /* all that ever were: plans refer to them */
 	struct snapshot *snapshots; /* newest first */
 };
 
 /* ---- life ---- */
 
-static void chunks_free(struct own_column *c)
-{
-	while (c->chunks) {
-		struct chunk *chunk = c->chunks;
-
-		c->chunks = chunk->next;
-		free(chunk);
-	}
-}
-
 static void annotations_table_free(struct own_table *t)
 {
-	if (!t)
-		return;
-	for (size_t i = 0; t->pub.columns && t->own && i < t->pub.column_count; i++) {
+	for (size_t i = 0; i < t->pub.column_count; i++) {
 		struct query_user_column *c = &t->pub.columns[i];
 
 		free((void *)c->ints);
-		free((void *)c->floats);
 		free((void *)c->texts);
 		free((void *)c->nulls);
 		free((void *)c->rows);
-		free(t->own[i].name);
-		chunks_free(&t->own[i]);
+		buf_free(&t->bytes[i]);
 	}
 	free(t->pub.columns);
-	free(t->own);
+	free(t->bytes);
 	free(t->parts);
 	free(t);
 }
-DEFINE_CLEANUP(struct own_table *, annotations_table_free)
 
 void annotations_free(struct annotations *a)
 {
 	if (!a)
 		return;
-	for (size_t i = 0; i < a->all_count; i++)
-		annotations_table_free(a->all[i]);
-	free(a->all);
+	while (a->tables) {
+		struct own_table *t = a->tables;
+
+		a->tables = t->before;
+		annotations_table_free(t);
+	}
 	while (a->snapshots) {
 		struct snapshot *s = a->snapshots;
 
@@ -104,136 +80,102 @@ void annotations_free(struct annotations *a)
 /* ---- names and types ---- */
 
 /* The column of the schema with this name and whole numbers in it. */
-static bool schema_kind(const char *name, struct query_kind *ret)
+static const struct table_def *annotations_schema(const char *name, unsigned int *ret)
 {
-	for (unsigned int t = 0; t < TABLE_COUNT; t++) {
+	for (unsigned int t = 0; t < TABLE_COUNT && strcmp(name, "id") != 0; t++) {
 		const struct table_def *def = schema_table(t);
 
 		for (unsigned int i = 0; i < def->column_count; i++) {
 			enum column_type type = def->columns[i].type;
 
-			if (strcasecmp(def->columns[i].name, name) || !strcmp(name, "id") ||
+			if (strcasecmp(def->columns[i].name, name) ||
 			    (type != COLUMN_INT && type != COLUMN_ID && type != COLUMN_DUR &&
 			     type != COLUMN_SIZE && type != COLUMN_TIME))
 				continue;
-			*ret = query_column_kind(t, i);
-			return true;
+			*ret = i;
+			return def;
 		}
 	}
-	return false;
+	return NULL;
 }
 
-bool annotations_is_id(const struct user_column *c)
+const char *annotations_unit(const char *name)
 {
-	struct query_kind k = {0};
+	unsigned int column;
+	const struct table_def *t = annotations_schema(name, &column);
 
-	if (c->type != USER_INT && c->type != USER_UINT)
-		return false;
-	return !strcasecmp(c->name, "row_id") ||
-	       (schema_kind(c->name, &k) && k.type == QUERY_INT && k.entity != TABLE_OP);
+	if (!strcasecmp(name, "row_id"))
+		return ">op";
+	return t && t->columns[column].unit[0] == '>' ? t->columns[column].unit : "";
 }
 
-int64_t annotations_compose(const struct store *s, const struct user_table *t,
-			    const struct user_column *c, int64_t v)
-{
-	struct query_kind k = {0};
-	bool version;
-
-	if (!strcasecmp(c->name, "row_id") || !schema_kind(c->name, &k))
-		return id_compose(v, t->trace);
-	version = (k.entity == TABLE_THREAD || k.entity == TABLE_FILE) &&
-		  strcasecmp(c->name, "task") != 0 && strcasecmp(c->name, "inode") != 0;
-	return store_id(s, t->trace, k.entity, v, version);
-}
-
-bool annotations_same_shape(const struct user_table *a, const struct user_table *b)
+bool annotations_same_shape(const struct table_def *a, const struct table_def *b)
 {
 	bool same = a->column_count == b->column_count;
 
-	for (size_t i = 0; same && i < a->column_count; i++)
+	for (unsigned int i = 0; same && i < a->column_count; i++)
 		same = a->columns[i].type == b->columns[i].type &&
 		       !strcasecmp(a->columns[i].name, b->columns[i].name);
 	return same;
 }
 
-static struct query_kind kind_of(const struct user_column *c)
+static struct query_kind kind_of(const struct table_def *own, unsigned int column)
 {
-	static const enum query_type types[USER_TYPES] = {
-		[USER_INT] = QUERY_INT,	  [USER_UINT] = QUERY_UINT, [USER_FLOAT] = QUERY_FLOAT,
-		[USER_BOOL] = QUERY_BOOL, [USER_TIME] = QUERY_TIME, [USER_TEXT] = QUERY_TEXT,
-		[USER_BLOB] = QUERY_TEXT,
-	};
-	struct query_kind k = {.type = types[c->type]};
-
+	const struct column_def *c = &own->columns[column];
+	unsigned int ours;
 	/* a duration or a point in time stays one where its name says so */
-	if (c->type == USER_INT)
-		(void)schema_kind(c->name, &k);
-	return k;
+	const struct table_def *t =
+		c->type == COLUMN_INT ? annotations_schema(c->name, &ours) : NULL;
+
+	if (t)
+		return query_column_kind(t, ours);
+	if (c->type == COLUMN_CODE) /* whose words nobody knows */
+		return (struct query_kind){.type = QUERY_INT};
+	return query_column_kind(own, column);
 }
 
-static int annotations_add_columns(struct own_table *t, const struct user_table *from)
+/* A table of one name, of which up to `parts` traces have one. */
+static struct own_table *annotations_table_new(struct annotations *a, const struct store_made *of,
+					       size_t parts)
 {
-	t->pub.columns = calloc(from->column_count + 1, sizeof(*t->pub.columns));
-	t->own = calloc(from->column_count + 1, sizeof(*t->own));
-	if (!t->pub.columns || !t->own)
-		return -ENOMEM;
-	for (size_t i = 0; i < from->column_count; i++) {
-		t->own[i] = (struct own_column){.type = from->columns[i].type,
-						.id = annotations_is_id(&from->columns[i]),
-						.name = strdup(from->columns[i].name)};
-		t->pub.column_count++;
-		if (!t->own[i].name)
-			return -ENOMEM;
-		t->pub.columns[i].name = t->own[i].name;
-		t->pub.columns[i].type = kind_of(&from->columns[i]);
+	struct own_table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->before = a->tables;
+	a->tables = t;
+	t->pub.columns = calloc(of->def->column_count + 1, sizeof(*t->pub.columns));
+	t->bytes = calloc(of->def->column_count + 1, sizeof(*t->bytes));
+	t->parts = calloc(parts, sizeof(*t->parts));
+	if (!t->pub.columns || !t->bytes || !t->parts)
+		return NULL;
+	for (unsigned int i = 0; i < of->def->column_count; i++) {
+		t->pub.columns[i].name = of->def->columns[i].name;
+		t->pub.columns[i].type = kind_of(of->def, i);
 	}
-	t->pub.name = from->name;
-	return 0;
-}
-
-static int add_part(struct own_table *t, const struct user_table *part)
-{
-	int r = grow((void **)&t->parts, &t->part_cap, t->part_count + 1, sizeof(*t->parts));
-
-	if (r < 0)
-		return r;
-	t->differs |= t->part_count && !annotations_same_shape(t->parts[0], part);
-	t->parts[t->part_count++] = part;
-	return 0;
-}
-
-static int annotations_table_new(struct annotations *a, const struct user_table *from,
-				 struct own_table **ret)
-{
-	_cleanup_(annotations_table_freep) struct own_table *t = calloc(1, sizeof(*t));
-	int r = t ? annotations_add_columns(t, from) : -ENOMEM;
-
-	if (r >= 0)
-		r = grow((void **)&a->all, &a->all_cap, a->all_count + 1,
-			 sizeof(struct own_table *));
-	if (r < 0)
-		return r;
-	*ret = t;
-	a->all[a->all_count++] = TAKE_PTR(t);
-	return 0;
+	t->pub.column_count = of->def->column_count;
+	t->pub.name = of->name;
+	return t;
 }
 
 /* Adds a trace's table to that of its name. */
-static int add_table(struct annotations *a, struct snapshot *s, const struct user_table *t)
+static int add_table(struct snapshot *s, const struct store_made *part, size_t parts)
 {
 	struct own_table *own = NULL;
-	int r = 0;
 
 	for (size_t i = 0; i < s->pub.count && !own; i++) {
-		if (!strcasecmp(s->tables[i]->name, t->name))
+		if (!strcasecmp(s->tables[i]->name, part->name))
 			own = (struct own_table *)s->tables[i];
 	}
 	if (!own) {
-		r = annotations_table_new(a, t, &own);
-		if (r >= 0)
-			s->tables[s->pub.count++] = &own->pub;
+		own = annotations_table_new(s->a, part, parts);
+		if (!own)
+			return -ENOMEM;
+		s->tables[s->pub.count++] = &own->pub;
 	}
-	return r < 0 ? r : add_part(own, t);
+	own->differs |= own->part_count && !annotations_same_shape(own->parts[0]->def, part->def);
+	own->parts[own->part_count++] = part;
+	return 0;
 }
 
 static int annotations_load(const struct query_users *u, const struct query_user_table *table,
@@ -241,23 +183,23 @@ static int annotations_load(const struct query_users *u, const struct query_user
 
 static int annotations_look(struct annotations *a)
 {
-	size_t count = store_user_count(a->store);
+	size_t count = store_made_count(a->store);
 	struct snapshot *s = calloc(1, sizeof(*s) + count * sizeof(s->tables[0]));
-	int r = s ? 0 : -ENOMEM;
+	int r = 0;
 
+	if (!s)
+		return -ENOMEM;
+	*s = (struct snapshot){.pub = {.tables = s->tables, .load = annotations_load}, .a = a};
 	for (size_t i = 0; i < count && r >= 0; i++) {
-		const struct user_table *t = store_user_table(a->store, i);
+		const struct store_made *part = store_made(a->store, i);
 
-		if (t)
-			r = add_table(a, s, t);
+		if (part && part->table == TABLE_OWN)
+			r = add_table(s, part, count);
 	}
 	if (r < 0) {
 		free(s);
 		return r;
 	}
-	s->pub.tables = s->tables;
-	s->pub.load = annotations_load;
-	s->a = a;
 	s->next = a->snapshots;
 	a->snapshots = s;
 	return 0;
@@ -271,7 +213,7 @@ const struct query_users *annotations_get(struct annotations *a)
 	if (!a)
 		return NULL;
 	pthread_mutex_lock(&a->lock);
-	changes = store_user_changes(a->store);
+	changes = store_made_changes(a->store);
 	if (changes == a->seen || annotations_look(a) >= 0) {
 		a->seen = changes;
 		u = a->snapshots ? &a->snapshots->pub : NULL;
@@ -285,12 +227,12 @@ const struct query_users *annotations_get(struct annotations *a)
 struct filling {
 	struct annotations *a;
 	struct own_table *t;
-	size_t column;
-	struct user_reader *reader;
+	unsigned int column;
+	enum column_type type;
+	struct store_cursor *cursor;
 	size_t rows, cap;
 	int64_t *ints;
-	double *floats;
-	struct bytes *texts;
+	struct bytes *texts; /* their data once all are there: t->bytes moves */
 	uint8_t *nulls;
 };
 
@@ -310,77 +252,58 @@ static int hold(struct annotations *a, const struct own_table *t, uint64_t bytes
 /* A text of SQL is UTF-8, with \xHH for other bytes; the language has the bytes. */
 static int annotations_take_text(struct filling *f, size_t row, struct bytes v, struct error *err)
 {
-	bool raw = f->t->own[f->column].type == USER_BLOB || !memchr(v.data, '\\', v.len);
-	_cleanup_buf_ struct buf plain = {0};
-	struct own_column *own = &f->t->own[f->column];
-	struct chunk *chunk;
-	int r = raw ? 0 : engine_unescape((const char *)v.data, v.len, &plain);
+	struct buf *all = &f->t->bytes[f->column];
+	size_t before = all->len;
+	int r = hold(f->a, f->t, v.len, err);
 
-	if (r >= 0 && !raw)
-		v = (struct bytes){plain.data, plain.len};
 	if (r >= 0)
-		r = hold(f->a, f->t, sizeof(*chunk) + v.len + 16, err);
-	if (r < 0)
-		return r;
-	chunk = malloc(sizeof(*chunk) + v.len + 1);
-	if (!chunk)
-		return -ENOMEM;
-	if (v.len)
-		memcpy(chunk->data, v.data, v.len);
-	chunk->next = own->chunks;
-	own->chunks = chunk;
-	f->texts[row] = (struct bytes){chunk->data, v.len};
-	return 0;
+		r = f->type == COLUMN_TEXT && v.len && memchr(v.data, '\\', v.len)
+			    ? engine_unescape((const char *)v.data, v.len, all)
+			    : buf_append(all, v.data, v.len);
+	f->texts[row].len = all->len - before;
+	return r;
 }
 
-static int annotations_take_value(struct filling *f, const struct user_table *part, size_t from,
-				  size_t row, struct error *err)
+static int annotations_take_value(struct filling *f, const struct batch *b, size_t from, size_t row,
+				  struct error *err)
 {
-	const struct own_column *own = &f->t->own[f->column];
-	uint64_t v;
+	double number;
 
-	f->nulls[row] = user_is_null(f->reader, f->column, from);
+	f->nulls[row] = batch_is_null(b, f->column, from);
 	if (f->nulls[row])
 		return 0;
-	if (user_type_is_bytes(own->type))
-		return annotations_take_text(f, row, user_bytes(f->reader, f->column, from), err);
-	v = user_value(f->reader, f->column, from);
-	if (own->type == USER_FLOAT) {
-		memcpy(&f->floats[row], &v, sizeof(v));
-		f->nulls[row] = isnan(f->floats[row]) != 0;
-		return 0;
-	}
-	if (own->id && part->trace)
-		v = (uint64_t)annotations_compose(f->a->store, part, &part->columns[f->column],
-						  (int64_t)v);
-	f->ints[row] = (int64_t)v;
+	if (f->texts)
+		return annotations_take_text(f, row, batch_get_bytes(b, f->column, from), err);
+	f->ints[row] = b->columns[f->column].val[from];
+	memcpy(&number, &f->ints[row], sizeof(number));
+	f->nulls[row] = f->type == COLUMN_FLOAT && isnan(number);
 	return 0;
 }
 
 /* Rows of a damaged block are left out, of every column alike. */
-static int take_part(struct filling *f, const struct user_table *part, struct error *err)
+static int take_part(struct filling *f, const struct store_made *part, struct error *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < part->block_count && r >= 0; i++) {
-		ssize_t rows = user_read(f->reader, part, i, err);
+		const struct batch *b;
 
-		if (rows == -EBADMSG) {
+		r = store_decode(f->cursor, part->first_block + i, 1ull << f->column, &b, err);
+		if (r == -EBADMSG) {
 			*err = (struct error){0};
+			r = 0;
 			continue;
 		}
-		if (rows < 0)
-			return (int)rows;
-		for (size_t k = 0; k < (size_t)rows && r >= 0 && f->rows < f->cap; k++)
-			r = annotations_take_value(f, part, k, f->rows++, err);
+		for (size_t k = 0; r >= 0 && k < b->rows && f->rows < f->cap; k++)
+			r = annotations_take_value(f, b, k, f->rows++, err);
 	}
 	return r;
 }
 
 static int annotations_make_room(struct filling *f, struct error *err)
 {
-	enum user_type type = f->t->own[f->column].type;
-	size_t size = user_type_is_bytes(type) ? sizeof(struct bytes) : sizeof(int64_t);
+	bool bytes = column_is_bytes(f->type);
+	size_t size = bytes ? sizeof(struct bytes) : sizeof(int64_t);
 	void *values;
 	int r;
 
@@ -393,43 +316,42 @@ static int annotations_make_room(struct filling *f, struct error *err)
 		return r;
 	values = calloc(f->cap + 1, size);
 	f->nulls = calloc(f->cap + 1, 1);
-	if (user_type_is_bytes(type))
+	if (bytes)
 		f->texts = values;
-	else if (type == USER_FLOAT)
-		f->floats = values;
 	else
 		f->ints = values;
-	return values && f->nulls ? 0 : -ENOMEM;
+	return values && f->nulls ? buf_reserve(&f->t->bytes[f->column], 1) : -ENOMEM;
 }
 
 static int load_values(struct annotations *a, struct own_table *t, size_t column, struct error *err)
 {
-	struct filling f = {.a = a, .t = t, .column = column};
+	struct filling f = {.a = a,
+			    .t = t,
+			    .column = (unsigned int)column,
+			    .type = t->parts[0]->def->columns[column].type};
 	struct query_user_column *c = &t->pub.columns[column];
 	uint64_t held = a->held;
 	int r = annotations_make_room(&f, err);
 
 	if (r >= 0)
-		r = user_reader_new(&f.reader, a->store);
+		r = store_cursor_new(&f.cursor, a->store);
 	for (size_t i = 0; i < t->part_count && r >= 0; i++)
 		r = take_part(&f, t->parts[i], err);
-	if (f.reader)
-		user_reader_free(f.reader);
+	store_cursor_free(f.cursor);
 	if (r < 0) {
 		free(f.ints);
-		free(f.floats);
 		free(f.texts);
 		free(f.nulls);
-		chunks_free(&t->own[column]);
+		buf_free(&t->bytes[column]);
 		a->held = held;
 		return r;
 	}
+	for (size_t i = 0, at = 0; f.texts && i < f.rows; at += f.texts[i++].len)
+		f.texts[i].data = t->bytes[column].data + at;
 	c->ints = f.ints;
-	c->floats = f.floats;
 	c->texts = f.texts;
 	c->nulls = f.nulls;
 	c->row_count = f.rows;
-	t->own[column].loaded = true;
 	return 0;
 }
 
@@ -510,7 +432,7 @@ static int annotations_load(const struct query_users *u, const struct query_user
 				 "alike, or ask one trace at a time",
 				 t->pub.name);
 	pthread_mutex_lock(&a->lock);
-	if (!t->own[column].loaded)
+	if (!t->pub.columns[column].nulls)
 		r = load_values(a, t, column, err);
 	if (r >= 0 && key && !t->pub.columns[column].rows)
 		r = load_key(a, t, column, err);

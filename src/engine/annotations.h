@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * annotations.h: the tables that users appended to a trace (store/user/user.h), as the language knows them
+ * annotations.h: tables of which a trace declares the columns (store/made/made.h), as the language knows them
  * (query/check/user_values.h). Values come into memory when a query names them, up to ANNOTATIONS_BYTES_MAX.
  *
  *   annotations_new(&a, store, &err);
@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "query/check/user_values.h"
-#include "store/user/user.h"
+#include "store/made/made.h"
 
 #define ANNOTATIONS_BYTES_MAX (192ull << 20) /* of values: beside the engine's own memory */
 
@@ -26,11 +26,8 @@ DEFINE_CLEANUP(struct annotations *, annotations_free)
  */
 const struct query_users *annotations_get(struct annotations *a);
 
-/* True for columns whose values are ids of the trace, so that a trace's number is composed into them:
- * those called as the schema's, and row_id. `id` alone says nothing. */
-bool annotations_is_id(const struct user_column *c);
-/* Of such a column: the id of several traces that a value of one stands for. */
-int64_t annotations_compose(const struct store *s, const struct user_table *t,
-			    const struct user_column *c, int64_t v);
+/* The unit (schema/schema.h) of a column of this name that holds whole numbers: those called as the schema's, and row_id, are
+ * references, so that ids of several traces are told apart. `id` alone says nothing. */
+const char *annotations_unit(const char *name);
 /* False where the tables have other columns. */
-bool annotations_same_shape(const struct user_table *a, const struct user_table *b);
+bool annotations_same_shape(const struct table_def *a, const struct table_def *b);

@@ -219,7 +219,7 @@ static int scan_rows_stream_advance(struct scan_rows *s, struct stream *t, struc
 		    (b->table == TABLE_OP && b->long_calls != t->long_calls))
 			continue;
 		atomic_fetch_add(&s->done, 1);
-		if (!b->damaged && scan_rows_block_can_pass(s, block))
+		if (store_block_counts(b) && scan_rows_block_can_pass(s, block))
 			r = stream_take(s, t, block, err);
 		if (r < 0)
 			return r;

@@ -62,7 +62,7 @@ static void map_column(struct batch *b, unsigned int column, size_t first, struc
 void enrich_references(struct enrich *e, struct batch *b, size_t first, struct missing *m)
 {
 	for (unsigned int i = 0; i < b->def->column_count; i++) {
-		int to = b->columns[i].val ? schema_refers(b->table, i) : -1;
+		int to = b->columns[i].val ? schema_refers(b->def, i) : -1;
 
 		if (to >= 0)
 			map_column(b, i, first, reference_keys(e, (enum table_id)to),

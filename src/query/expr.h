@@ -175,7 +175,7 @@ const char *query_kind_unit(struct query_kind k);
 bool query_kind_is_int(struct query_kind k);
 
 /* The type of a column of the schema. */
-struct query_kind query_column_kind(enum table_id table, unsigned int column);
+struct query_kind query_column_kind(const struct table_def *t, unsigned int column);
 /* Columns of the table that the expression reads (ids behind names included), as a set of bits. */
 uint64_t expr_columns(const struct expr *e);
 /*

@@ -80,14 +80,14 @@ const char *schema_unit(const struct column_def *c)
 	return c->unit[0] == '>' ? "" : c->unit;
 }
 
-int schema_refers(enum table_id table, unsigned int column)
+int schema_refers(const struct table_def *t, unsigned int column)
 {
-	const struct table_def *t = schema_table(table);
+	int table;
 
 	assert(column < t->column_count);
 	if (t->columns[column].unit[0] != '>')
 		return -1;
-	table = (enum table_id)schema_table_find(t->columns[column].unit + 1);
-	assert(table < TABLE_COUNT && schema_is_dimension(table)); /* tables.h names one */
-	return (int)table;
+	table = schema_table_find(t->columns[column].unit + 1);
+	assert(table == TABLE_OP || (table > 0 && schema_is_dimension((enum table_id)table)));
+	return table;
 }

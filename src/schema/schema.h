@@ -23,10 +23,14 @@ enum table_id {
 		TABLE_COUNT,
 };
 
+/* A table that is not of the schema: the file that has it declares its columns (store/made/made.h). */
+#define TABLE_OWN TABLE_COUNT
+
 enum schema_kind {
 	TABLE_IS_EVENTS,
 	TABLE_IS_DIMENSION,
 	TABLE_IS_SUMS,
+	TABLE_IS_MADE,
 };
 
 enum column_type {
@@ -38,7 +42,18 @@ enum column_type {
 	COLUMN_SIZE,
 	COLUMN_CODE,
 	COLUMN_BYTES,
+	/* of tables that a file declares: */
+	COLUMN_FLOAT, /* the 64 bits of a double */
+	COLUMN_BOOL,  /* 0 or 1 */
+	COLUMN_TEXT,  /* UTF-8, in which \xHH is a byte of no UTF-8, as SQL has it */
+	COLUMN_BLOB,
+	COLUMN_TYPES,
 };
+
+static inline bool column_is_bytes(enum column_type type)
+{
+	return type == COLUMN_BYTES || type == COLUMN_TEXT || type == COLUMN_BLOB;
+}
 
 /* OP_START, ..., OP_COUNT; THREAD_ID, ...: a column's number within its table. */
 #define SCHEMA_ENUM(T, t, N, n, type, unit, doc) T##_##N,
@@ -82,8 +97,9 @@ extern const enum table_id schema_dimensions[SCHEMA_DIMENSION_COUNT];
 uint64_t schema_end_columns(enum table_id id);
 /* The unit of a column's values: "ns", "bytes", "" for plain numbers, references and texts. */
 const char *schema_unit(const struct column_def *c);
-/* The dimension table whose ids the column holds (thread.task and file.inode refer to their own table), or -1. */
-int schema_refers(enum table_id table, unsigned int column);
+/* The dimension table whose ids the column holds (thread.task and file.inode refer to their own table), TABLE_OP for the
+ * row_id of a call, or -1. */
+int schema_refers(const struct table_def *t, unsigned int column);
 /* The id of a table or column by name, or -1. */
 int schema_table_find(const char *name);
 int schema_column_find(enum table_id table, const char *name);

@@ -5,7 +5,8 @@
  *
  *   COLUMN(TABLE, table, NAME, name, type, unit, "what it holds")
  *
- * The unit ">thread" marks a reference: the column holds ids of that table, which enrich makes of a source's keys.
+ * The unit ">thread" marks a reference: the column holds ids of that table, which enrich makes of a source's keys. ">op", in a
+ * table that is made after recording: the column holds a call's row_id.
  *
  * Types (how a value is held in memory and what it means):
  *   INT    int64_t                      UINT   uint64_t bits in an int64_t (addresses, raw arguments)
@@ -27,6 +28,8 @@
  *              before the first row that refers to it. Tables that others refer to stand before them in
  *              SCHEMA_DIMENSIONS.
  *   SUMS       rows are made by the store from a block of events
+ *   MADE       rows are made from a trace after it was recorded, and appended to it as a whole, which replaces what was made
+ *              before (store/made/made.h); they keep the order in which they were given
  * START, DUR and STOP are the columns that say when a row began, how long it took and when it ended; NO_COLUMN
  * where there is none. A row with neither DUR nor STOP is a point in time.
  */

@@ -150,7 +150,8 @@ bool store_fd_is_written(int fd);
 bool store_fd_is_trace(int fd);
 
 struct store_block {
-	enum table_id table;
+	enum table_id table; /* TABLE_OWN: none of the schema's */
+	const struct table_def *def;
 	uint32_t trace;	    /* which of the files */
 	uint32_t recording; /* which recording it belongs to: what id_recording() says of its ids */
 	uint64_t seq;	    /* number within its file */
@@ -159,13 +160,20 @@ struct store_block {
 	uint32_t bytes; /* on disk, header included */
 	atomic_bool
 		damaged; /* found by any cursor: skipped by readers, counted in store_damage() */
-	bool long_calls; /* holds calls over 100 ms only */
+	atomic_bool replaced; /* of a table that was made anew since: skipped by readers */
+	bool long_calls;      /* holds calls over 100 ms only */
 	/* of op: the block of its summary, once that was found; of summary: the block of op; SIZE_MAX: none */
 	atomic_size_t pair;
 	/* per column of its table, composed ids applied; min > max where all null */
 	const int64_t *min, *max;
 	const uint32_t *nulls;
 };
+
+/* False where readers skip the block. */
+static inline bool store_block_counts(const struct store_block *b)
+{
+	return !b->damaged && !b->replaced;
+}
 
 /* Blocks in file order, traces one after another; then, by store_refresh(), what came since. */
 size_t store_block_count(const struct store *s);
@@ -303,10 +311,6 @@ size_t store_trace_count(const struct store *s);
 int64_t store_trace_began(const struct store *s, size_t trace);
 /* How many recordings the files are of: one may be in several (store_rotate()). */
 size_t store_recording_count(const struct store *s);
-/* The composed id of a dimension row whose id in the file is `own`. `version`: of that version of a thread or file, not of
- * the thread or file itself. */
-int64_t store_id(const struct store *s, size_t trace, enum table_id table, int64_t own,
-		 bool version);
 const char *store_trace_path(const struct store *s, size_t trace);
 /* Bytes of the file that was opened, when it was last looked at. */
 uint64_t store_trace_bytes(const struct store *s, size_t trace);

@@ -2,38 +2,26 @@
 #include "fixture.h"
 
 #include <errno.h>
-#include <ftw.h>
-#include <unistd.h>
 
-static char folder[128];
+#include "../store/common.h"
+
 static struct buf answer;
 static struct error last;
 
 const char *fixture_folder(void)
 {
-	if (!folder[0]) {
-		snprintf(folder, sizeof(folder), "/tmp/weir-engine-XXXXXX");
-		assert_non_null(mkdtemp(folder));
-	}
-	return folder;
+	return make_folder();
 }
 
 const char *fixture_file(const char *name, char buf[static 256])
 {
-	snprintf(buf, 256, "%s/%s", fixture_folder(), name);
+	snprintf(buf, 256, "%s/%s", make_folder(), name);
 	return buf;
-}
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
 }
 
 void fixture_remove(void)
 {
-	if (folder[0])
-		nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-	folder[0] = '\0';
+	remove_folder();
 	buf_free(&answer);
 }
 

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "analysis/rollup/rollup_scan.h"
+#include "../store/common.h"
 #include "replay.h"
 #include "capture/synth/synth.h"
 #include "enrich/enrich.h"
@@ -43,15 +44,6 @@ static void pump(struct source *source, const char *path)
 		batch_set_clear(&out);
 	}
 	assert_int_equal(store_close(writer, &err), 0);
-}
-
-static struct store *open_trace(const char *path)
-{
-	struct error err = {0};
-	struct store *s = NULL;
-
-	assert_int_equal(store_open(&s, &path, 1, &err), 0);
-	return s;
 }
 
 static int make_traces(void **state)

@@ -7,7 +7,7 @@
 #include <xxhash.h>
 
 #include "store/file/block.h"
-#include "store/user/user.h"
+#include "store/made/made.h"
 #include "store/file/check_trace.h"
 
 #define BLOCKS 2
@@ -51,15 +51,22 @@ static struct batch *threads(size_t count)
 
 static void annotate(const char *path)
 {
-	const struct user_column column = {(char *)"n", USER_INT};
-	_cleanup_(user_writer_freep) struct user_writer *w = NULL;
+	const struct column_def column = {"n", COLUMN_INT, "", ""};
+	const struct table_def def = made_own("t", &column, 1);
+	const struct store_making what = {.table = TABLE_OWN, .own = &def, .origin = "test"};
+	_cleanup_(batch_freep) struct batch *b = NULL;
 	_cleanup_(store_freep) struct store *s = open_trace(path);
+	struct store_writer *w;
 	struct error err = {0};
 
-	assert_ok(user_writer_new(&w, "t", &column, 1, &err), err);
-	for (uint64_t i = 0; i < 10; i++)
-		assert_int_equal(user_put(w, i * i), 0);
-	assert_ok(user_append(w, s, &err), err);
+	assert_int_equal(batch_new_of(&b, TABLE_OWN, &def), 0);
+	for (int64_t i = 0; i < 10; i++)
+		assert_int_equal(batch_set(b, 0, (size_t)batch_add_row(b), i * i), 0);
+	assert_ok(store_reopen(&w, s, &err), err);
+	assert_ok(store_made_begin(w, &what, &err), err);
+	assert_ok(store_made_rows(w, b, &err), err);
+	assert_ok(store_made_end(w, false, &err), err);
+	assert_ok(store_close(w, &err), err);
 }
 
 /* A trace of every kind of block, with `files` rows of files; its length before the annotation. */
@@ -135,8 +142,8 @@ static void intact(void **state)
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(r.bytes, st.st_size);
 	assert_int_equal(r.bad_blocks + r.bad_bytes, 0);
-	/* names, threads, files, calls with their sums, index, end; user table, index, end */
-	assert_int_equal(r.blocks, 1 + 2 + 2 * BLOCKS + 2 + 3);
+	/* names, threads, files, calls with their sums, index, end; made table and its rows, index, end */
+	assert_int_equal(r.blocks, 1 + 2 + 2 * BLOCKS + 2 + 4);
 	assert_true(r.first < r.last && r.first > 1600000000000000000);
 }
 

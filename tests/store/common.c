@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <ftw.h>
 
 static char folder[64];
 static char path[256];
@@ -260,6 +260,8 @@ const char *make_folder(void)
 {
 	const char *base = getenv("TMPDIR");
 
+	if (folder[0])
+		return folder;
 	snprintf(folder, sizeof(folder), "%.40s/weir-XXXXXX", base ? base : "/tmp");
 	assert_non_null(mkdtemp(folder));
 	return folder;
@@ -271,16 +273,14 @@ const char *in_folder(const char *name)
 	return path;
 }
 
+static int remove_entry(const char *entry, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(entry);
+}
+
 void remove_folder(void)
 {
-	DIR *d = opendir(folder);
-	struct dirent *e;
-
-	while (d && (e = readdir(d))) {
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-			unlinkat(dirfd(d), e->d_name, 0);
-	}
-	if (d)
-		closedir(d);
-	rmdir(folder);
+	if (folder[0])
+		nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	folder[0] = '\0';
 }

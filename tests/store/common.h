@@ -40,7 +40,7 @@ struct batch *read_rows(struct store *s, enum table_id table);
 uint8_t *load_file(const char *path, size_t *ret_len);
 void save_file(const char *path, const uint8_t *data, size_t len);
 
-/* A fresh folder and a path in it (static storage, one at a time); remove_folder() takes it all away. */
+/* A folder, made with the first call, and a path in it (static storage, one at a time); remove_folder() takes it all away. */
 const char *make_folder(void);
 const char *in_folder(const char *name);
 void remove_folder(void);

@@ -48,8 +48,8 @@ static void list_events(const struct block *b)
 static void list_block(const struct block *b)
 {
 	printf("%8" PRIu64 " %12" PRIu64 "  %-8s %6u rows %8u bytes%s", b->pub.seq, b->pub.offset,
-	       b->view.head->kind == BLOCK_DIGEST ? "digest" : schema_table(b->pub.table)->name,
-	       b->pub.rows, b->pub.bytes, b->pub.long_calls ? "  long calls" : "");
+	       b->view.head->kind == BLOCK_DIGEST ? "digest" : b->pub.def->name, b->pub.rows,
+	       b->pub.bytes, b->pub.long_calls ? "  long calls" : "");
 	list_events(b);
 	putchar('\n');
 }
@@ -160,9 +160,9 @@ int main(int argc, char **argv)
 		return time_trace(s, again) != 0;
 	}
 	for (size_t i = 0; i < store_block_count(s); i++) {
-		if (*mode)
+		if (*mode && store_block(s, i)->table != TABLE_OWN)
 			sum_block(s, reader_block(s, i), &sums[store_block(s, i)->table]);
-		else
+		else if (!*mode)
 			list_block(reader_block(s, i));
 	}
 	for (const struct digest *d = s->digests; d; d = d->before) {

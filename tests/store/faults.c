@@ -457,9 +457,11 @@ static void names_that_are_none(void **state)
 	store_free(s);
 	assert_int_equal(encoder_new(&e, true), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		assert_int_equal(encode_blob(e, BLOCK_META, (const uint8_t *)texts[i],
-					     strlen(texts[i]), &names),
-				 0);
+		assert_int_equal(
+			encode_blob(e, BLOCK_META, 0,
+				    (struct bytes){(const uint8_t *)texts[i], strlen(texts[i])},
+				    &names),
+			0);
 		block_seal(names, data + 16, seq, 0);
 		f = fopen(path, "wb");
 		assert_non_null(f);

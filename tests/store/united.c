@@ -3,6 +3,7 @@
  * Several recordings read as one: what their kernels know as one process, thread or file is one, of two machines nothing is;
  * whatever the order of the files.
  */
+#include "batch/ids.h"
 #include "store/store.h"
 
 #include "common.h"
@@ -127,7 +128,7 @@ static struct store *open_two(const struct recording *a, const struct recording 
 
 static int64_t id_in(const struct store *s, size_t trace, int64_t own)
 {
-	return store_id(s, trace, TABLE_THREAD, own, true);
+	return id_compose(own, trace);
 }
 
 static void two_recordings_of_one_process(void **state _unused_)
@@ -211,7 +212,7 @@ static void blocks_say_the_same(void **state _unused_)
 		}
 	}
 	assert_true(looked > 10);
-	assert_int_equal(store_id(s, 1, TABLE_PROCESS, 2, false), 0);
+	assert_int_equal(dims_same(store_dims(s), TABLE_PROCESS, id_compose(2, 1)), 0);
 	remove_folder();
 }
 

@@ -13,7 +13,7 @@
 /* The column of op that a column of another table is filled from, or NO_COLUMN. */
 static unsigned int event_from(const struct table_def *t, unsigned int column)
 {
-	int to = schema_refers((enum table_id)schema_table_find(t->name), column);
+	int to = schema_refers(t, column);
 
 	if (column == t->start)
 		return OP_START;

@@ -207,8 +207,6 @@ static int duck_start(struct duck *e, const struct engine_options *opt, struct e
 	if (r >= 0)
 		r = scan_register(e, err);
 	if (r >= 0)
-		r = users_register(e, err);
-	if (r >= 0)
 		r = rows_register(e, err);
 	if (r >= 0)
 		r = hist_functions_register(e, err);

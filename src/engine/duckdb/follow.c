@@ -26,12 +26,16 @@ int duck_follow(struct engine_follow **ret, struct engine *engine, const struct 
 {
 	struct duck *e = duck_of(engine);
 	struct duck_follow *f;
+	const char *made = p->user ? p->user->name
+			   : schema_table(p->table)->kind == TABLE_IS_MADE
+				   ? schema_table(p->table)->name
+				   : NULL;
 
-	if (p->user)
+	if (made)
 		return error_set(err, -EINVAL,
-				 "the table %s is of a trace that has ended: ask it without "
+				 "the table %s is made of a trace that has ended: ask it without "
 				 "following",
-				 p->user->name);
+				 made);
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return error_errno(err, -ENOMEM, "cannot follow the trace");

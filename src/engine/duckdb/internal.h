@@ -123,7 +123,7 @@ struct duck {
 	struct annotations *annotations, *annotations_own; /* the first is used; the second freed */
 	bool borrowed;					   /* the store: its owner refreshes it */
 	bool confined;					   /* SQL of other people */
-	uint64_t users_seen; /* store_user_changes() of the views that there are */
+	uint64_t users_seen; /* store_made_changes() of the views that there are */
 	/* one statement at a time: these change between statements only */
 	size_t pin; /* blocks that the statement sees */
 	struct words vocab[16];
@@ -163,10 +163,9 @@ void table_set_threads(duckdb_init_info info, const struct duck *e, size_t parts
 int confine_process(int folder, struct error *err);
 /* admit.c: -EINVAL where SQL of other people may not have a statement of this type; `sql` is all of it. */
 int admit_statement(duckdb_statement_type type, const char *sql, struct error *err);
-/* table_scan.c: declares weir_<table>() and weir_op_named(). */
+/* table_scan.c: declares weir_<table>(), weir_op_named() and weir_user(). */
 int scan_register(struct duck *e, struct error *err);
-/* table_users.c: declares weir_user(), and a view per table that users appended, as they come. */
-int users_register(struct duck *e, struct error *err);
+/* table_made.c: declares a view per table of which traces declare the columns, as they come. */
 int users_declare(struct duck *e, struct error *err);
 /* weir_rows.c: declares weir_rows(). */
 int rows_register(struct duck *e, struct error *err);

@@ -38,12 +38,12 @@ static int id_column(enum table_id table, const char *id)
 	return schema_column_find(table, id);
 }
 
-struct query_kind query_column_kind(enum table_id table, unsigned int column)
+struct query_kind query_column_kind(const struct table_def *t, unsigned int column)
 {
-	const struct column_def *def = &schema_table(table)->columns[column];
+	const struct column_def *def = &t->columns[column];
 	struct query_kind k = {.type = QUERY_INT};
 
-	assert(column < schema_table(table)->column_count);
+	assert(column < t->column_count);
 	switch (def->type) {
 	case COLUMN_INT:
 		/* a position counts bytes */
@@ -51,11 +51,11 @@ struct query_kind query_column_kind(enum table_id table, unsigned int column)
 		break;
 	case COLUMN_UINT:
 		k.type = QUERY_UINT;
-		if (table == TABLE_OP && (column == OP_FLAGS || column == OP_STATUS))
+		if (t == schema_table(TABLE_OP) && (column == OP_FLAGS || column == OP_STATUS))
 			k.vocab = def->name;
 		break;
 	case COLUMN_ID:
-		k.entity = (enum table_id)schema_refers(table, column);
+		k.entity = (enum table_id)MAX(schema_refers(t, column), (int)TABLE_OP);
 		break;
 	case COLUMN_TIME:
 		k.type = QUERY_TIME;
@@ -71,8 +71,21 @@ struct query_kind query_column_kind(enum table_id table, unsigned int column)
 		k.vocab = def->name;
 		break;
 	case COLUMN_BYTES:
-		k.type = table == TABLE_SUMMARY && column == SUMMARY_HIST ? QUERY_HIST : QUERY_TEXT;
+		k.type = t == schema_table(TABLE_SUMMARY) && column == SUMMARY_HIST ? QUERY_HIST
+										    : QUERY_TEXT;
 		k.vocab = k.type == QUERY_HIST ? "ns" : NULL;
+		break;
+	case COLUMN_FLOAT:
+		k.type = QUERY_FLOAT;
+		break;
+	case COLUMN_BOOL:
+		k.type = QUERY_BOOL;
+		break;
+	case COLUMN_TEXT:
+	case COLUMN_BLOB:
+		k.type = QUERY_TEXT;
+		break;
+	case COLUMN_TYPES:
 		break;
 	}
 	return k;
@@ -88,7 +101,7 @@ struct expr *check_schema_name(struct query_source *s, enum table_id table, stru
 	for (unsigned int i = 0; i < def->column_count; i++) {
 		if (!token_text_is(name, def->columns[i].name))
 			continue;
-		e = expr_make_expr(s, EXPR_COLUMN, query_column_kind(table, i), &at);
+		e = expr_make_expr(s, EXPR_COLUMN, query_column_kind(def, i), &at);
 		if (e)
 			e->column = i;
 		return e;

@@ -49,11 +49,11 @@ void query_user_value(const struct expr *e, const struct value *key, struct valu
 	*ret = (struct value){.null = row < 0 || c->nulls[row]};
 	if (ret->null)
 		return;
-	assert(c->texts || c->floats || c->ints); /* query_users.load() brought it */
+	assert(c->texts || c->ints); /* query_users.load() brought it */
 	if (c->texts)
 		ret->t = c->texts[row];
-	else if (c->floats)
-		ret->f = c->floats[row];
+	else if (c->type.type == QUERY_FLOAT)
+		memcpy(&ret->f, &c->ints[row], sizeof(ret->f));
 	else
 		ret->i = c->ints[row];
 }

@@ -21,8 +21,7 @@
 struct query_user_column {
 	const char *name;
 	struct query_kind type; /* BOOL, INT, UINT, DUR, SIZE, FLOAT, TIME, TEXT */
-	const int64_t *ints;	/* all but FLOAT and TEXT */
-	const double *floats;
+	const int64_t *ints;	/* all but TEXT; the bits of FLOAT */
 	const struct bytes *texts;
 	const uint8_t *nulls; /* 1: null */
 	/* Where it is a key: rows with a key, ascending by it. */
@@ -34,7 +33,6 @@ struct query_user_table {
 	const char *name;
 	struct query_user_column *columns;
 	size_t column_count;
-	uint32_t number; /* its place among those of the trace, for the loader */
 };
 
 struct query_users {

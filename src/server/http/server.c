@@ -16,7 +16,7 @@
 #include "server/sums/pass.h"
 #include "server/http/pool.h"
 #include "server/sums/access_map.h"
-#include "store/user/user.h"
+#include "store/made/made.h"
 #include "store/file/digest_aside.h"
 #include "store/file/verify.h"
 
@@ -149,7 +149,7 @@ static bool lock_to_write(struct server *s)
 /* With the lock: takes what is new; 1 if viewers are to be notified. */
 static int server_refresh(struct server *s, bool more, struct error *err)
 {
-	uint64_t users = store_user_changes(s->store), version;
+	uint64_t users = store_made_changes(s->store), version;
 	bool live = store_is_growing(s->store);
 	ssize_t found = store_refresh(s->store, err);
 	int r;
@@ -159,7 +159,7 @@ static int server_refresh(struct server *s, bool more, struct error *err)
 	r = loss_version(s, &version, err);
 	if (r < 0)
 		return r;
-	if (!found && !more && live == s->live && users == store_user_changes(s->store) &&
+	if (!found && !more && live == s->live && users == store_made_changes(s->store) &&
 	    version == s->loss_told)
 		return 0;
 	s->generation++;

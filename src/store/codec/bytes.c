@@ -61,7 +61,7 @@ int bytes_encode(struct codec *c, const struct batch *b, unsigned int column, co
 	int64_t *codes = codec_values(c, 0);
 	size_t n = 0;
 
-	assert(b->def->columns[column].type == COLUMN_BYTES);
+	assert(column_is_bytes(b->def->columns[column].type));
 	for (size_t i = 0; i < b->rows; i++) {
 		struct bytes v;
 		uint32_t id;

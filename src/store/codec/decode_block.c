@@ -17,8 +17,9 @@
 
 struct decoder {
 	struct codec *codec;
-	struct batch *batches[TABLE_COUNT];
-	struct buf section; /* one section, or the whole payload */
+	struct batch
+		*batches[TABLE_COUNT + 1]; /* the last is of the TABLE_OWN that was read last */
+	struct buf section;		   /* one section, or the whole payload */
 	struct buf blob;
 	uint64_t *nulls; /* [NULL_WORDS], for byte columns and transforms */
 	XXH3_state_t *sum;
@@ -55,7 +56,7 @@ void decoder_free(struct decoder *d)
 	if (!d)
 		return;
 	codec_free(d->codec);
-	for (unsigned int i = 0; i < TABLE_COUNT; i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(d->batches); i++)
 		batch_free(d->batches[i]);
 	buf_free(&d->section);
 	buf_free(&d->blob);
@@ -158,7 +159,7 @@ static int decode_ref(struct decoder *d, uint8_t file_column, const int64_t **re
 	if (column == 0xff)
 		return decode_block_bad(d, "a column is predicted from an unknown one");
 	assert(column < d->batch->def->column_count);
-	if (d->batch->def->columns[column].type == COLUMN_BYTES)
+	if (column_is_bytes(d->batch->def->columns[column].type))
 		return decode_block_bad(d, "a column is predicted from bytes");
 	r = decode_column(d, column);
 	if (r < 0)
@@ -287,19 +288,23 @@ static int decode_column(struct decoder *d, unsigned int column)
 	return 0;
 }
 
-bool column_is_id(enum table_id table, unsigned int column)
+uint64_t column_composes(const struct table_def *t, unsigned int column, uint64_t trace,
+			 uint64_t recording)
 {
-	return schema_refers(table, column) >= 0;
+	int to = trace || recording ? schema_refers(t, column) : -1;
+
+	return to < 0 ? 0 : to == TABLE_OP ? trace : recording;
 }
 
-static void compose_ids(struct batch *b, unsigned int column, uint64_t recording)
+static void compose_ids(struct batch *b, unsigned int column, const struct decode_source *s)
 {
 	struct column *c = &b->columns[column];
+	uint64_t part = c->val ? column_composes(b->def, column, s->trace, s->recording) : 0;
 
-	if (!recording || !c->val || !column_is_id(b->table, column))
+	if (!part)
 		return;
 	for (size_t i = 0; i < b->rows; i++)
-		c->val[i] = id_compose(c->val[i], recording);
+		c->val[i] = id_compose(c->val[i], part);
 	if (!c->nulls)
 		return;
 	for (size_t i = 0; i < b->rows; i++) {
@@ -309,11 +314,11 @@ static void compose_ids(struct batch *b, unsigned int column, uint64_t recording
 }
 
 /* Back to what the file holds. */
-static void decompose_ids(struct batch *b, unsigned int column, uint64_t recording)
+static void decompose_ids(struct batch *b, unsigned int column, const struct decode_source *s)
 {
 	struct column *c = &b->columns[column];
 
-	if (!recording || !c->val || !column_is_id(b->table, column))
+	if (!c->val || !column_composes(b->def, column, s->trace, s->recording))
 		return;
 	for (size_t i = 0; i < b->rows; i++)
 		c->val[i] &= ID_OWN_MASK;
@@ -335,7 +340,7 @@ static int decode_block_begin(struct decoder *d, const struct decode_source *s, 
 
 	begin_block(d, s);
 	d->whole = h->payload_len <= WHOLE_PAYLOAD ||
-		   __builtin_popcountll(columns) * 3 > (int)schema_table(s->table)->column_count;
+		   (columns && __builtin_popcountll(columns) * 3 > (int)s->def->column_count);
 	return d->whole ? read_at(d, s->payload, h->payload_len) : 0;
 }
 
@@ -400,7 +405,7 @@ static int decode_set(struct decoder *d, uint64_t columns, const char **ret_why)
 	d->given |= columns;
 	for (unsigned int i = 0; i < count; i++) {
 		if (d->given >> i & 1)
-			compose_ids(d->batch, i, d->src->recording);
+			compose_ids(d->batch, i, d->src);
 		else
 			batch_drop_column(d->batch, i);
 	}
@@ -409,9 +414,9 @@ static int decode_set(struct decoder *d, uint64_t columns, const char **ret_why)
 	return 0;
 }
 
-static uint64_t known_columns(enum table_id table, uint64_t columns)
+static uint64_t known_columns(const struct table_def *t, uint64_t columns)
 {
-	unsigned int count = schema_table(table)->column_count;
+	unsigned int count = t->column_count;
 
 	return columns & (count == 64 ? ~0ull : (1ull << count) - 1);
 }
@@ -419,16 +424,21 @@ static uint64_t known_columns(enum table_id table, uint64_t columns)
 int decode_columns(struct decoder *d, const struct decode_source *s, uint64_t columns,
 		   const struct batch **ret, const char **ret_why)
 {
+	struct batch **b = &d->batches[s->table];
 	int r = 0;
 
-	assert(s->table < TABLE_COUNT && s->to_ours);
+	assert(s->table <= TABLE_OWN && s->to_ours);
 	assert(s->view.head->rows <= STORE_ROWS_MAX);
-	columns = known_columns(s->table, columns);
-	if (!d->batches[s->table])
-		r = batch_new(&d->batches[s->table], s->table);
+	columns = known_columns(s->def, columns);
+	if (*b && (*b)->def != s->def) {
+		batch_free(*b);
+		*b = NULL;
+	}
+	if (!*b)
+		r = batch_new_of(b, s->table, s->def);
 	if (r < 0)
 		return r;
-	d->batch = d->batches[s->table];
+	d->batch = *b;
 	batch_clear(d->batch);
 	batch_resize(d->batch, s->view.head->rows);
 	if (s->table == TABLE_OP)
@@ -447,21 +457,21 @@ int decode_columns(struct decoder *d, const struct decode_source *s, uint64_t co
 int decode_more(struct decoder *d, uint64_t columns, const char **ret_why)
 {
 	assert(d->src && d->batch && d->batch->table == d->src->table);
-	columns = known_columns(d->src->table, columns) & ~d->given;
+	columns = known_columns(d->src->def, columns) & ~d->given;
 	if (!columns)
 		return 0;
 	/* predictions are made from ids as the file has them */
 	for (unsigned int i = 0; i < d->batch->def->column_count; i++) {
 		if (d->given >> i & 1)
-			decompose_ids(d->batch, i, d->src->recording);
+			decompose_ids(d->batch, i, d->src);
 	}
 	return decode_set(d, columns, ret_why);
 }
 
-int decode_blob_at(struct decoder *d, const struct decode_source *s, unsigned int entry,
-		   struct bytes *ret, const char **ret_why)
+int decode_blob(struct decoder *d, const struct decode_source *s, struct bytes *ret,
+		const char **ret_why)
 {
-	const struct block_entry *e = s->view.entries + entry;
+	const struct block_entry *e = s->view.entries;
 	const uint8_t *p, *end;
 	ssize_t len = 0;
 	int r = decode_block_begin(d, s, 0);
@@ -469,7 +479,7 @@ int decode_blob_at(struct decoder *d, const struct decode_source *s, unsigned in
 	buf_clear(&d->blob);
 	if (r >= 0)
 		r = buf_reserve(&d->blob, 1); /* never NULL, also where it is empty */
-	if (r >= 0 && s->view.head->entries > entry) {
+	if (r >= 0 && s->view.head->entries) {
 		r = section(d, e, &p, &end);
 		len = r < 0 ? r : blob_length(p, end);
 		r = len < 0 ? (int)len : buf_reserve(&d->blob, (size_t)len + 1);
@@ -482,10 +492,4 @@ int decode_blob_at(struct decoder *d, const struct decode_source *s, unsigned in
 	}
 	*ret = (struct bytes){d->blob.data, (size_t)len};
 	return 0;
-}
-
-int decode_blob(struct decoder *d, const struct decode_source *s, struct bytes *ret,
-		const char **ret_why)
-{
-	return decode_blob_at(d, s, 0, ret, ret_why);
 }

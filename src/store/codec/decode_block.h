@@ -17,8 +17,9 @@ struct decode_source {
 	uint64_t payload; /* offset in the file */
 	struct block_view view;
 	enum table_id table;
+	const struct table_def *def;
 	const uint8_t *to_ours; /* [256]: our column of a column in the file, 0xff: unknown */
-	uint64_t trace;		/* composed into the numbers of rows */
+	uint64_t trace;		/* composed into the numbers of rows of op */
 	uint64_t recording;	/* composed into ids */
 };
 
@@ -39,11 +40,9 @@ int decode_columns(struct decoder *d, const struct decode_source *s, uint64_t co
  * look at some columns before they need the others.
  */
 int decode_more(struct decoder *d, uint64_t columns, const char **ret_why) _must_check_;
-/* Unpacks the first blob of a block; it belongs to the decoder until its next use. */
+/* Unpacks the blob of a block; it belongs to the decoder until its next use. */
 int decode_blob(struct decoder *d, const struct decode_source *s, struct bytes *ret,
 		const char **ret_why) _must_check_;
-/* The same of a blob that is not the first. */
-int decode_blob_at(struct decoder *d, const struct decode_source *s, unsigned int entry,
-		   struct bytes *ret, const char **ret_why) _must_check_;
-/* True for columns that hold ids of their own trace. */
-bool column_is_id(enum table_id table, unsigned int column);
+/* What is composed into the values of a column (batch/ids.h): of ids the recording, of rows of calls the trace; 0: nothing. */
+uint64_t column_composes(const struct table_def *t, unsigned int column, uint64_t trace,
+			 uint64_t recording);

@@ -435,7 +435,9 @@ static int assemble(struct encoder *e, struct block_header *h, struct buf **ret)
 int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, const struct block_facts *facts,
 		struct buf **ret)
 {
-	struct block_header h = {.kind = facts->digest.len ? BLOCK_DIGEST : BLOCK_ROWS,
+	struct block_header h = {.kind = facts->digest.len		 ? BLOCK_DIGEST
+					 : b->def->kind == TABLE_IS_MADE ? BLOCK_MADE_ROWS
+									 : BLOCK_ROWS,
 				 .table = (uint8_t)b->table,
 				 .flags = flags,
 				 .rows = (uint32_t)b->rows};
@@ -463,39 +465,23 @@ int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, const struct 
 	return r < 0 ? r : assemble(e, &h, ret);
 }
 
-static int put_blob(struct encoder *e, const uint8_t *data, size_t len)
-{
-	struct block_entry *en = entry_begin(e, ENTRY_BLOB);
-	int r = blob_encode(e->codec, data, len, &e->payload);
-
-	if (r < 0)
-		return r;
-	entry_end(e, en);
-	en->raw_len = (uint32_t)len;
-	return 0;
-}
-
-int encode_blob(struct encoder *e, enum block_kind kind, const uint8_t *data, size_t len,
+int encode_blob(struct encoder *e, enum block_kind kind, uint8_t flags, struct bytes data,
 		struct buf **ret)
 {
-	struct block_header h = {.kind = (uint8_t)kind};
+	struct block_header h = {.kind = (uint8_t)kind, .flags = flags};
+	struct block_entry *en;
 	int r;
 
-	assert(kind == BLOCK_META || kind == BLOCK_INDEX || kind == BLOCK_END);
+	assert(kind == BLOCK_META || kind == BLOCK_INDEX || kind == BLOCK_END ||
+	       kind == BLOCK_MADE);
 	encoder_begin(e);
-	r = len ? put_blob(e, data, len) : 0;
-	return r < 0 ? r : assemble(e, &h, ret);
-}
-
-int encode_user(struct encoder *e, struct bytes head, struct bytes data, uint32_t rows,
-		uint8_t flags, struct buf **ret)
-{
-	struct block_header h = {.kind = BLOCK_USER, .rows = rows, .flags = flags};
-	int r;
-
-	encoder_begin(e);
-	r = put_blob(e, head.data, head.len);
-	if (r >= 0 && data.len)
-		r = put_blob(e, data.data, data.len);
-	return r < 0 ? r : assemble(e, &h, ret);
+	if (data.len) {
+		en = entry_begin(e, ENTRY_BLOB);
+		r = blob_encode(e->codec, data.data, data.len, &e->payload);
+		if (r < 0)
+			return r;
+		entry_end(e, en);
+		en->raw_len = (uint32_t)data.len;
+	}
+	return assemble(e, &h, ret);
 }

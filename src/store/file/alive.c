@@ -121,7 +121,7 @@ static int alive_unpack(struct batch *b, const uint8_t *p, size_t len)
 		if (!(set >> i & 1))
 			continue;
 		v = varint_known(&p, end);
-		if (b->def->columns[i].type != COLUMN_BYTES) {
+		if (!column_is_bytes(b->def->columns[i].type)) {
 			r = batch_set(b, i, (size_t)row, unzigzag(v));
 			continue;
 		}
@@ -199,7 +199,7 @@ static int alive_need_of(struct alive *a, const struct batch *b)
 	int r = 0;
 
 	for (unsigned int i = 0; i < b->def->column_count; i++) {
-		int to = b->columns[i].val ? schema_refers(b->table, i) : -1;
+		int to = b->columns[i].val ? schema_refers(b->def, i) : -1;
 
 		if (to < 0 || to == (int)b->table) /* its own id, that of its first version */
 			continue;

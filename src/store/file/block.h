@@ -29,11 +29,8 @@ struct block_facts {
 int encode_rows(struct encoder *e, struct batch *b, uint8_t flags, const struct block_facts *facts,
 		struct buf **ret) _must_check_;
 /* Makes a block that holds one blob. */
-int encode_blob(struct encoder *e, enum block_kind kind, const uint8_t *data, size_t len,
+int encode_blob(struct encoder *e, enum block_kind kind, uint8_t flags, struct bytes data,
 		struct buf **ret) _must_check_;
-/* Makes a block of a user's table: a blob that names its columns, one of its rows. */
-int encode_user(struct encoder *e, struct bytes head, struct bytes data, uint32_t rows,
-		uint8_t flags, struct buf **ret) _must_check_;
 /* Fills in what places the block in its file, and the header's checksum. */
 void block_seal(struct buf *block, const uint8_t mark[static STORE_MARK_LEN], uint64_t seq,
 		uint64_t last_index);

@@ -118,13 +118,13 @@ static int64_t search(struct search *s, const struct trace *t, uint64_t at)
 
 static int64_t block_scan_compose(const struct block *b, unsigned int column, int64_t v)
 {
-	return column_is_id(b->pub.table, column) ? id_compose(v, b->pub.recording) : v;
+	return id_compose(v, column_composes(b->pub.def, column, b->pub.trace, b->pub.recording));
 }
 
 /* Min, max and nulls by our columns. */
 static int fill_stats(const struct store *s, struct block *b)
 {
-	unsigned int n = schema_table(b->pub.table)->column_count;
+	unsigned int n = b->pub.def->column_count;
 	int64_t *min, *max;
 	uint32_t *nulls;
 
@@ -150,7 +150,7 @@ static int fill_stats(const struct store *s, struct block *b)
 		nulls[ours] = e->nulls;
 		if (e->min > e->max || e->nulls == b->pub.rows)
 			continue;
-		if (recordings_replace(s, b->pub.table, ours)) { /* any id */
+		if (recordings_replace(s, b->pub.def, ours)) { /* any id */
 			min[ours] = 0;
 			max[ours] = INT64_MAX;
 			continue;
@@ -213,20 +213,20 @@ static size_t find_pair(const struct store *s, const struct store_block *summary
 }
 
 struct block *scan_new_block(const struct store *s, struct trace *t, uint64_t offset,
-			     struct found_block *c)
+			     const struct block_of *of, struct found_block *c)
 {
 	const struct block_header *h = c->view.head;
-	enum table_id table = (enum table_id)t->names->meta.table[h->table];
 	struct block *b = calloc(1, sizeof(*b));
 
-	assert(table < TABLE_COUNT && c->header);
+	assert(of->table <= TABLE_OWN && c->header);
 	assert(h->rows > 0 && h->rows <= STORE_ROWS_MAX);
 	if (!b)
 		return NULL;
 	b->view = c->view;
 	b->aside = t->aside.names && t->names == t->aside.names;
-	b->to_ours = t->names->meta.column[table];
-	b->pub = (struct store_block){.table = table,
+	b->to_ours = of->to_ours;
+	b->pub = (struct store_block){.table = of->table,
+				      .def = of->def,
 				      .trace = t->number,
 				      .recording = t->recording,
 				      .seq = h->seq,
@@ -244,25 +244,32 @@ struct block *scan_new_block(const struct store *s, struct trace *t, uint64_t of
 	return b;
 }
 
-/* Puts a block into the list; it takes the header. */
-static struct block *block_scan_add_block(struct store *s, struct trace *t, uint64_t offset,
-					  struct found_block *c)
+struct block *scan_named_block(const struct store *s, struct trace *t, uint64_t offset,
+			       struct found_block *c)
+{
+	const struct meta *names = &t->names->meta;
+	enum table_id table = (enum table_id)names->table[c->view.head->table];
+
+	return scan_new_block(s, t, offset,
+			      &(struct block_of){table, schema_table(table), names->column[table]},
+			      c);
+}
+
+int scan_list(struct store *s, struct block *b)
 {
 	size_t i = atomic_load(&s->count), pair;
-	struct block **chunk = s->chunks[i / BLOCKS_PER_CHUNK];
-	struct block *b;
+	struct block **chunk = NULL;
 
-	assert(i < (size_t)CHUNKS_MAX * BLOCKS_PER_CHUNK);
-	if (!chunk) {
-		chunk = calloc(BLOCKS_PER_CHUNK, sizeof(struct block *));
+	if (i < (size_t)CHUNKS_MAX * BLOCKS_PER_CHUNK) {
+		chunk = s->chunks[i / BLOCKS_PER_CHUNK];
 		if (!chunk)
-			return NULL;
+			chunk = calloc(BLOCKS_PER_CHUNK, sizeof(struct block *));
 		s->chunks[i / BLOCKS_PER_CHUNK] = chunk;
 	}
-	b = scan_new_block(s, t, offset, c);
-	if (!b)
-		return NULL;
-	take_until(t, b);
+	if (!chunk) {
+		reader_block_free(b);
+		return i < (size_t)CHUNKS_MAX * BLOCKS_PER_CHUNK ? -ENOMEM : -EFBIG;
+	}
 	assert(!chunk[i % BLOCKS_PER_CHUNK]);
 	chunk[i % BLOCKS_PER_CHUNK] = b;
 	pair = find_pair(s, &b->pub, i);
@@ -270,7 +277,7 @@ static struct block *block_scan_add_block(struct store *s, struct trace *t, uint
 	atomic_store(&s->count, i + 1);
 	if (pair != SIZE_MAX)
 		reader_block(s, pair)->pub.pair = i;
-	return b;
+	return 0;
 }
 
 /* Names behind those known, where they differ: blocks found before go on pointing into theirs. */
@@ -315,16 +322,20 @@ static int take_names(struct store *s, struct trace *t, uint64_t offset,
 static int block_scan_take_rows(struct store *s, struct trace *t, uint64_t offset,
 				struct found_block *c)
 {
+	uint8_t table = t->names->meta.table[c->view.head->table];
 	struct block *b;
-	int r = 0;
+	int r;
 
-	if (t->names->meta.table[c->view.head->table] == 0xff || !c->view.head->rows)
+	if (table == 0xff || !c->view.head->rows ||
+	    schema_table((enum table_id)table)->kind == TABLE_IS_MADE)
 		return 0;
-	if (atomic_load(&s->count) == (size_t)CHUNKS_MAX * BLOCKS_PER_CHUNK)
-		return -EFBIG;
-	b = block_scan_add_block(s, t, offset, c);
+	b = scan_named_block(s, t, offset, c);
 	if (!b)
 		return -ENOMEM;
+	take_until(t, b);
+	r = scan_list(s, b);
+	if (r < 0)
+		return r;
 	if (!schema_is_dimension(b->pub.table))
 		return 1;
 	/* rows of files: when somebody asks, from then on at once */
@@ -347,9 +358,10 @@ int scan_take(struct store *s, struct trace *t, uint64_t offset, struct found_bl
 			      t->next_seq, offset, "missing before this place");
 	t->next_seq = h->seq + 1;
 	t->next = offset + h->header_len + h->payload_len;
-	/* what a user appends leaves a closed file closed */
-	if (h->kind != BLOCK_USER && h->kind != BLOCK_INDEX)
+	if (!block_is_appended(h->kind))
 		t->ended = false;
+	if (block_is_recorded(h->kind))
+		t->recorded = t->next;
 	switch (h->kind) {
 	case BLOCK_META:
 		r = take_names(s, t, offset, c);
@@ -366,8 +378,9 @@ int scan_take(struct store *s, struct trace *t, uint64_t offset, struct found_bl
 	case BLOCK_DIGEST:
 		r = digest_take(s, t, offset, c);
 		break;
-	case BLOCK_USER:
-		r = user_take(s, t, offset, &c->header, &c->view);
+	case BLOCK_MADE:
+	case BLOCK_MADE_ROWS:
+		r = made_take(s, t, offset, c);
 		break;
 	default:
 		break;

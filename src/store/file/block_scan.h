@@ -33,6 +33,17 @@ int scan_skip(struct trace *t, struct found_block *c, uint64_t *ret_offset);
 int scan_take(struct store *s, struct trace *t, uint64_t offset, struct found_block *c);
 /* Takes what the index blocks of a closed file name; the number of blocks of rows, or -ENOMEM. */
 ssize_t index_load(struct store *s, struct trace *t);
+/* Of which table a block is, and what its columns are in the file. */
+struct block_of {
+	enum table_id table;
+	const struct table_def *def;
+	const uint8_t *to_ours;
+};
 /* A block in memory, in no list yet; it takes the header of `c`. NULL: no memory. */
 struct block *scan_new_block(const struct store *s, struct trace *t, uint64_t offset,
-			     struct found_block *c);
+			     const struct block_of *of, struct found_block *c);
+/* The same of a block of a table that the file's names know. */
+struct block *scan_named_block(const struct store *s, struct trace *t, uint64_t offset,
+			       struct found_block *c);
+/* Puts a block into the list, which owns it from then on, also on failure. 0, -ENOMEM, or -EFBIG. */
+int scan_list(struct store *s, struct block *b) _must_check_;

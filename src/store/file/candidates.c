@@ -65,7 +65,7 @@ const struct candidate *candidates(enum table_id table, unsigned int column, siz
 {
 	const struct list *l = &plain;
 
-	assert(column < schema_table(table)->column_count);
+	assert(table == TABLE_OWN || column < schema_table(table)->column_count);
 	if (table == TABLE_OP)
 		l = op_lists[column].count ? &op_lists[column] : &alone;
 	else if (table == TABLE_SUMMARY && column == SUMMARY_MAX)

@@ -70,10 +70,10 @@ static bool is_same_block(const struct block *a, const struct block *b)
 	       memcmp(a->header, b->header, a->view.head->header_len) == 0;
 }
 
-/* Both lists are in the order of the file. */
-static void mark_missing(struct store *s, const struct trace *t, const struct store *now)
+/* Both lists are in the order of the file. How many are missing. */
+static size_t mark_missing(struct store *s, const struct trace *t, const struct store *now)
 {
-	size_t at = 0, count = now ? store_block_count(now) : 0;
+	size_t at = 0, count = now ? store_block_count(now) : 0, missing = 0;
 
 	assert(!now || now->trace_count == 1);
 	for (size_t i = 0; i < store_block_count(s); i++) {
@@ -83,9 +83,21 @@ static void mark_missing(struct store *s, const struct trace *t, const struct st
 			continue;
 		while (at < count && store_block(now, at)->offset < b->pub.offset)
 			at++;
-		if (at == count || !is_same_block(b, reader_block(now, at)))
-			reader_block_damaged(s, b, "the file changed: it is not in it any more");
+		if (at < count && is_same_block(b, reader_block(now, at)))
+			continue;
+		reader_block_damaged(s, b, "the file changed: it is not in it any more");
+		missing++;
 	}
+	return missing;
+}
+
+/* A table whose last block never came was taken back (store_abandon()): what comes next stands where it began. */
+static void changes_go_back(struct trace *t, const struct trace *now)
+{
+	t->next = now->next;
+	t->next_seq = now->next_seq;
+	t->last_index = now->last_index;
+	t->coming = NULL;
 }
 
 int changes_recheck(struct store *s, struct trace *t, struct error *err)
@@ -94,6 +106,7 @@ int changes_recheck(struct store *s, struct trace *t, struct error *err)
 	struct error why = {0};
 	char path[64];
 	const char *const paths[] = {path};
+	size_t missing;
 	int r;
 
 	/* this file, whatever is under its name by now */
@@ -101,9 +114,11 @@ int changes_recheck(struct store *s, struct trace *t, struct error *err)
 	r = store_open(&now, paths, 1, &why);
 	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
 		return error_errno(err, r, "cannot look at %s again", t->path);
-	mark_missing(s, t, r < 0 ? NULL : now);
+	missing = mark_missing(s, t, r < 0 ? NULL : now);
 	if (r < 0 || !now->traces[0].ended)
 		t->ended = false;
+	else if (!missing && t->ended && now->traces[0].next < t->next)
+		changes_go_back(t, &now->traces[0]);
 	atomic_fetch_add(&t->state, 1);
 	return 0;
 }

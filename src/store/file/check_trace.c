@@ -12,7 +12,6 @@
 #include <xxhash.h>
 
 #include "store/file/block_scan.h"
-#include "store/user/user.h"
 
 #define CHECK_THREADS_MAX   16
 #define CHECK_THREAD_BLOCKS 16 /* a thread more for so many blocks */
@@ -33,7 +32,6 @@ struct checker {
 	const struct check_options *opt;
 	struct check_result *ret;
 	struct decoder *decoder;
-	struct user_reader *users;
 	struct buf payload;
 	size_t block;	       /* the next block of rows that readers know */
 	XXH3_state_t *indexed; /* what the next index block must hold */
@@ -47,7 +45,6 @@ struct checker {
 static void checker_free(struct checker *v)
 {
 	decoder_free(v->decoder);
-	user_reader_free(v->users);
 	buf_free(&v->payload);
 	XXH3_freeState(v->indexed);
 	for (unsigned int i = 0; i < TABLE_COUNT; i++)
@@ -60,9 +57,6 @@ static int checker_init(struct checker *v)
 
 	if (r < 0)
 		return r;
-	r = user_reader_new(&v->users, v->s);
-	if (r < 0)
-		return r;
 	v->indexed = XXH3_createState();
 	return v->indexed && XXH3_64bits_reset(v->indexed) == XXH_OK ? 0 : -ENOMEM;
 }
@@ -70,14 +64,14 @@ static int checker_init(struct checker *v)
 /* ---- faults ---- */
 
 static const char *const kind_names[] = {
-	[BLOCK_META] = "names",	     [BLOCK_INDEX] = "index",	[BLOCK_END] = "end",
-	[BLOCK_USER] = "user table", [BLOCK_DIGEST] = "digest",
+	[BLOCK_META] = "names",	   [BLOCK_INDEX] = "index",	[BLOCK_END] = "end",
+	[BLOCK_DIGEST] = "digest", [BLOCK_MADE] = "made table", [BLOCK_MADE_ROWS] = "made table",
 };
 
 static const char *kind_name(const struct block_view *view, const struct block *b)
 {
 	if (b)
-		return schema_table(b->pub.table)->name;
+		return b->pub.def->name;
 	return view->head->kind < ARRAY_SIZE(kind_names) && kind_names[view->head->kind]
 		       ? kind_names[view->head->kind]
 		       : "";
@@ -208,12 +202,16 @@ static void count_missed(const struct batch *rows, unsigned int column, struct i
 /* The table that the ids of an entry refer to, and our column; -1: none. */
 static int entry_refers_to(const struct block *b, const struct block_entry *e, unsigned int *ret)
 {
+	const struct table_def *t = b->pub.def;
+	int to;
+
 	*ret = e->kind == ENTRY_COLUMN ? b->to_ours[e->column] : 0xff;
-	/* what sums refer to, their rows do */
-	if (schema_table(b->pub.table)->kind == TABLE_IS_SUMS ||
-	    *ret >= schema_table(b->pub.table)->column_count || e->min > e->max)
+	/* what sums refer to, their rows do; a user's table may hold any number */
+	if (t->kind == TABLE_IS_SUMS || b->pub.table == TABLE_OWN || *ret >= t->column_count ||
+	    e->min > e->max)
 		return -1;
-	return schema_refers(b->pub.table, *ret);
+	to = schema_refers(t, *ret);
+	return to == TABLE_OP ? -1 : to;
 }
 
 /* Nearly always the header says enough: ids come in order, and each has its row. */
@@ -235,13 +233,19 @@ static bool refers_only_to_known(const struct checker *v, const struct block *b)
 	return known;
 }
 
+/* Many, and nothing but their ids matters to what follows: they are unpacked afterwards, side by side. */
+static bool is_bulk(const struct block *b)
+{
+	return b->pub.def->kind != TABLE_IS_DIMENSION;
+}
+
 static int check_references(struct checker *v, const struct block *b, const struct batch *rows)
 {
 	const struct check_fault here = fault_of(&b->view, b, b->pub.offset);
 	int r = 0;
 
 	assert(rows->table == b->pub.table && rows->rows == b->pub.rows);
-	for (size_t i = 0; schema_is_dimension(b->pub.table) && i < rows->rows && r >= 0; i++)
+	for (size_t i = 0; !is_bulk(b) && i < rows->rows && r >= 0; i++)
 		r = ids_add(&v->ids[b->pub.table], batch_get(rows, 0, i, INT64_MAX));
 	for (unsigned int i = 0; i < b->view.head->entries && r >= 0; i++) {
 		const struct block_entry *e = &b->view.entries[i];
@@ -302,8 +306,7 @@ static const char *check_sections(struct checker *v, const struct block_view *vi
 		if (column == 0xff)
 			return e->kind == ENTRY_NULLS ? "checksum of a null map"
 						      : "payload checksum";
-		snprintf(text, 96, "checksum of column %s",
-			 schema_table(b->pub.table)->columns[column].name);
+		snprintf(text, 96, "checksum of column %s", b->pub.def->columns[column].name);
 		return text;
 	}
 	return covered == h->payload_len ? NULL : "bytes of the payload belong to no section";
@@ -317,7 +320,7 @@ static const char *check_trace_unpack(const struct checker *v, struct decoder *d
 	struct decode_source src = reader_source(v->s, b);
 	const char *why = NULL;
 
-	src.recording = 0; /* ids as the file has them */
+	src.recording = src.trace = 0; /* ids as the file has them */
 	*ret_code = decode_columns(decoder, &src, ~0ull, ret, &why);
 	if (*ret_code == -EIO)
 		why = strerror(EIO);
@@ -325,12 +328,6 @@ static const char *check_trace_unpack(const struct checker *v, struct decoder *d
 		return NULL;
 	*ret_code = 0;
 	return why;
-}
-
-/* Many, and nothing but their ids matters to what follows: they are unpacked afterwards, side by side. */
-static bool is_bulk(const struct block *b)
-{
-	return !schema_is_dimension(b->pub.table);
 }
 
 static int check_rows(struct checker *v, struct block *b)
@@ -345,7 +342,7 @@ static int check_rows(struct checker *v, struct block *b)
 		lose(v, &b->view, b, b->pub.offset, why);
 	if (why || r < 0)
 		return r;
-	v->ret->rows[b->pub.table] += b->pub.rows;
+	v->ret->rows[b->pub.table] += b->pub.replaced ? 0 : b->pub.rows;
 	if (b->pub.table == TABLE_OP && b->first <= b->last) {
 		v->ret->first =
 			v->ret->first == INT64_MIN ? b->first : MIN(v->ret->first, b->first);
@@ -358,7 +355,8 @@ static int check_rows(struct checker *v, struct block *b)
 	return rows ? check_references(v, b, rows) : 0;
 }
 
-/* A block of names or of an index: its one blob. An index must name what lies between it and the one before. */
+/* A block of names, of an index, or the beginning of a made table: its one blob. An index must name what lies between it and
+ * the one before. */
 static int check_blob(struct checker *v, const struct block_view *view, uint64_t offset)
 {
 	struct decode_source src = {
@@ -369,8 +367,10 @@ static int check_blob(struct checker *v, const struct block_view *view, uint64_t
 	const char *why = "";
 	int r = decode_blob(v->decoder, &src, &text, &why);
 
-	assert(index || view->head->kind == BLOCK_META);
-	if (r >= 0 && !index) {
+	if (r >= 0 && view->head->kind == BLOCK_MADE) {
+		why = "it does not say which table it begins";
+		r = made_check_head(text);
+	} else if (r >= 0 && !index) {
 		why = "the names of its tables cannot be read";
 		r = meta_read(&names, text);
 	} else if (r >= 0 && XXH3_64bits(text.data, text.len) != XXH3_64bits_digest(v->indexed) &&
@@ -382,32 +382,6 @@ static int check_blob(struct checker *v, const struct block_view *view, uint64_t
 		r = 0;
 	}
 	return r;
-}
-
-/* A block of a user's table, of which the reader took the head. */
-static int check_user(struct checker *v, const struct block_view *view, uint64_t offset)
-{
-	const struct user_tables *u = &v->s->users;
-
-	for (size_t i = 0; i < u->all_count; i++) {
-		const struct user_table *t = u->all[i];
-
-		for (size_t k = 0; t->trace == v->t.number && k < t->block_count; k++) {
-			struct error why = {0};
-			ssize_t n;
-
-			if (t->blocks[k].offset != offset)
-				continue;
-			n = user_read(v->users, t, k, &why);
-			if (n == -EBADMSG)
-				lose(v, view, NULL, offset,
-				     "rows of a user's table do not fit its columns");
-			return n == -EBADMSG ? 0 : (int)MIN(n, 0);
-		}
-	}
-	lose(v, view, NULL, offset,
-	     "a user's table without a valid head, or without its beginning");
-	return 0;
 }
 
 /* A part of a digest: it must be what the summaries of its blocks add up to. */
@@ -485,10 +459,9 @@ static int check_block(struct checker *v, const struct block_view *view, struct 
 		lose(v, view, b, offset, why);
 	else if (r >= 0 && b)
 		r = check_rows(v, b);
-	else if (r >= 0 && (view->head->kind == BLOCK_META || view->head->kind == BLOCK_INDEX))
+	else if (r >= 0 && (view->head->kind == BLOCK_META || view->head->kind == BLOCK_INDEX ||
+			    view->head->kind == BLOCK_MADE))
 		r = check_blob(v, view, offset);
-	else if (r >= 0 && view->head->kind == BLOCK_USER)
-		r = check_user(v, view, offset);
 	else if (r >= 0 && view->head->kind == BLOCK_DIGEST)
 		r = check_digest(v, view, offset);
 	note_header(v, view, offset);
@@ -567,16 +540,21 @@ static void check_tail(struct checker *v)
 	gap(v, v->t.size, v->t.next_seq + 1, "cut at the end of the file");
 }
 
-/* A table of a user that does not end: the writer was killed, or the file was cut. */
+/* A made table that does not end: whoever appended it was killed, or the file was cut. */
 static void check_coming(struct checker *v)
 {
-	const struct user_table *t = v->t.coming;
-	const struct user_block *b = t && t->block_count ? &t->blocks[t->block_count - 1] : NULL;
+	const struct made *m = v->t.coming;
+	struct check_fault f = {
+		.kind = kind_names[BLOCK_MADE], .first = INT64_MIN, .last = INT64_MIN};
 
-	if (b)
-		flaw(v, &b->view, NULL, b->offset,
-		     "the user's table %s does not end here, nor behind: readers do without it",
-		     t->name);
+	if (!m)
+		return;
+	f.seq = m->seq;
+	f.offset = m->offset;
+	snprintf(f.what, sizeof(f.what),
+		 "the table %s, which begins here, has no end: readers use the one before, if any",
+		 m->pub.name);
+	report(v, &f);
 }
 
 static void check_events(struct checker *v, const struct store *s)
@@ -638,7 +616,7 @@ static void lose_late(struct unpacking *u, struct block *b, const char *why)
 	struct check_result *ret = u->v->ret;
 
 	pthread_mutex_lock(&u->lock);
-	ret->rows[b->pub.table] -= b->pub.rows;
+	ret->rows[b->pub.table] -= b->pub.replaced ? 0 : b->pub.rows;
 	lose(u->v, &b->view, b, b->pub.offset, why);
 	pthread_mutex_unlock(&u->lock);
 }

@@ -16,7 +16,7 @@ struct check_fault {
 	uint64_t offset; /* in the file */
 	uint64_t bytes;	 /* from there on that cannot be read; 0: what is wrong costs no byte */
 	uint64_t blocks; /* that cannot be read; 0 likewise */
-	/* The table of a block of rows, "op", "file", ...; "names", "index", "end", "user table", "digest"; "" where unknown. */
+	/* The table of a block of rows, "op", "file", ...; "names", "index", "end", "made table", "digest"; "" where unknown. */
 	const char *kind;
 	uint32_t rows;	   /* of the block that cannot be read */
 	bool rows_unknown; /* more may be missing than `rows` */
@@ -29,13 +29,14 @@ struct check_result {
 	uint64_t faults;
 	uint64_t blocks, bad_blocks;
 	uint64_t bytes, bad_bytes; /* of the file; of these not readable */
-	uint64_t rows[TABLE_COUNT],
-		bad_rows[TABLE_COUNT]; /* that can be read; that cannot, where headers still count them */
-	bool rows_unknown;	       /* more are missing than bad_rows has */
-	int64_t first, last;	       /* of the calls that can be read; INT64_MIN: none */
-	bool closed;		       /* it has an end mark */
-	bool growing;		       /* its recorder has it open: blocks so far were checked */
-	int64_t until;		       /* not closed: complete up to then, INT64_MIN: unknown */
+	uint64_t rows[TABLE_COUNT + 1],
+		bad_rows[TABLE_COUNT +
+			 1]; /* that can be read; that cannot, where headers still count them; last: TABLE_OWN */
+	bool rows_unknown;   /* more are missing than bad_rows has */
+	int64_t first, last; /* of the calls that can be read; INT64_MIN: none */
+	bool closed;	     /* it has an end mark */
+	bool growing;	     /* its recorder has it open: blocks so far were checked */
+	int64_t until;	     /* not closed: complete up to then, INT64_MIN: unknown */
 };
 
 struct check_options {

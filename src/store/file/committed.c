@@ -63,7 +63,7 @@ static void committed_pass(struct store_committed *c, const struct block_view *b
 	assert(offset >= c->t.next);
 	c->t.next = offset + b->head->header_len + b->head->payload_len;
 	c->t.next_seq = b->head->seq + 1;
-	if (b->head->kind != BLOCK_USER && b->head->kind != BLOCK_INDEX)
+	if (!block_is_appended(b->head->kind))
 		c->t.ended = b->head->kind == BLOCK_END;
 }
 

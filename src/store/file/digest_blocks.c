@@ -119,7 +119,7 @@ static int digest_take_times(struct store *s, struct trace *t, uint64_t offset, 
 		return r == -EBADMSG ? 0 : r;
 	if (!digest_find_blocks(s, t, before, seqs, d))
 		return 0;
-	d->times = scan_new_block(s, t, offset, c);
+	d->times = scan_named_block(s, t, offset, c);
 	if (!d->times)
 		return -ENOMEM;
 	d->before = atomic_load(&s->digests);
@@ -140,7 +140,7 @@ static int digest_take_files(const struct store *s, struct trace *t, uint64_t of
 	if (!d || c->view.head->seq != d->times->pub.seq + 1 || !varint_get(&p, end, &d->seconds))
 		return 0;
 	assert(!atomic_load(&d->files));
-	b = scan_new_block(s, t, offset, c);
+	b = scan_named_block(s, t, offset, c);
 	if (!b)
 		return -ENOMEM;
 	atomic_store(&d->files, b);

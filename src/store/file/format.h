@@ -47,17 +47,32 @@ static_assert(STORE_BLOB_CUT <= STORE_BLOB_MAX && STORE_BLOB_MAX <= STORE_PAYLOA
 	      "what fits a block fits its payload");
 
 enum block_kind {
-	BLOCK_META = 1,	  /* names of tables, columns, vocabularies: begins a segment */
-	BLOCK_ROWS = 2,	  /* rows of a table */
-	BLOCK_INDEX = 3,  /* headers of the blocks since the index before */
-	BLOCK_END = 4,	  /* the file was closed in order */
-	BLOCK_USER = 5,	  /* rows of a user's own table, behind an end mark */
+	BLOCK_META = 1,	 /* names of tables, columns, vocabularies: begins a segment */
+	BLOCK_ROWS = 2,	 /* rows of a table */
+	BLOCK_INDEX = 3, /* headers of the blocks since the index before */
+	BLOCK_END = 4,	 /* the file was closed in order */
+	/* 5 was rows of a user's own table, up to weir 0.1 */
 	BLOCK_DIGEST = 6, /* rows of summary that add up the summaries of several blocks */
+	BLOCK_MADE =
+		7, /* begins a generation of a table that was made after recording: what and how */
+	BLOCK_MADE_ROWS = 8, /* its rows */
 };
 
-#define BLOCK_LONG_CALLS 1u /* block_header.flags: calls over 100 ms only */
-#define BLOCK_USER_FIRST 2u /* begins a table */
-#define BLOCK_USER_LAST	 4u /* ends it: from here on it counts */
+/* Blocks that leave a closed file closed: what is appended to it, and the index of that. */
+static inline bool block_is_appended(uint8_t kind)
+{
+	return kind == BLOCK_INDEX || kind == BLOCK_MADE || kind == BLOCK_MADE_ROWS;
+}
+
+/* Blocks that are the recording, which is what a table is made from. */
+static inline bool block_is_recorded(uint8_t kind)
+{
+	return kind == BLOCK_META || kind == BLOCK_ROWS || kind == BLOCK_DIGEST;
+}
+
+#define BLOCK_LONG_CALLS   1u /* block_header.flags: calls over 100 ms only */
+#define BLOCK_MADE_LAST	   2u /* ends a generation: from here on it counts */
+#define BLOCK_MADE_PARTIAL 4u /* the last: it is of a part of the trace only */
 
 struct block_header {
 	uint8_t mark[STORE_MARK_LEN]; /* the file's */

@@ -68,6 +68,7 @@ struct decode_source reader_source(const struct store *s, const struct block *b)
 		.payload = b->pub.offset + b->view.head->header_len,
 		.view = b->view,
 		.table = b->pub.table,
+		.def = b->pub.def,
 		.to_ours = b->to_ours,
 		.trace = b->pub.trace,
 		.recording = b->pub.recording,
@@ -269,12 +270,12 @@ void store_free(struct store *s)
 		return;
 	blocks_free(s);
 	digests_free(s);
-	user_tables_free(s);
 	for (size_t i = 0; i < s->trace_count; i++)
 		reader_trace_free(&s->traces[i]);
 	free(s->traces);
 	folders_free(s);
 	decoder_free(s->decoder);
+	made_free(s);
 	dims_free(s->dims);
 	pthread_mutex_destroy(&s->lock);
 	pthread_mutex_destroy(&s->files_lock);
@@ -377,7 +378,7 @@ bool store_block_has_id(const struct store *s, size_t i, unsigned int column, in
 	const struct block *b = reader_block(s, i);
 	const struct block_extra *x = NULL;
 
-	assert(column < schema_table(b->pub.table)->column_count);
+	assert(column < b->pub.def->column_count);
 	if (id < b->pub.min[column] || id > b->pub.max[column])
 		return false;
 	while ((x = block_extra(&b->view, x))) {
@@ -517,7 +518,7 @@ int64_t store_time_near(int64_t t)
 /* When the last row of the block can have ended, which has some that began. */
 static int64_t block_last(const struct store_block *b)
 {
-	const struct table_def *t = schema_table(b->table);
+	const struct table_def *t = b->def;
 	int64_t last = b->max[t->start];
 
 	assert(t->start < t->column_count);
@@ -534,7 +535,7 @@ void store_range(const struct store *s, int64_t *ret_first, int64_t *ret_last)
 
 	for (size_t i = 0; i < store_block_count(s); i++) {
 		const struct block *b = reader_block(s, i);
-		const struct table_def *t = schema_table(b->pub.table);
+		const struct table_def *t = b->pub.def;
 
 		/* what is missing happened within what was recorded: its rows reach no further */
 		if (t->kind != TABLE_IS_EVENTS || b->pub.table == TABLE_LOSS)
@@ -637,11 +638,11 @@ static int cursor_replace(struct store_cursor *c, const struct batch *b)
 /* True where decoding more of the block must begin again: columns are made from ids as the file has them. */
 static bool cursor_replaces(const struct store_cursor *c, uint64_t columns)
 {
-	enum table_id table = c->block->pub.table;
+	const struct table_def *t = c->block->pub.def;
 
 	assert(c->store->united);
-	for (unsigned int i = 0; i < schema_table(table)->column_count; i++) {
-		if (columns >> i & 1 && recordings_replace(c->store, table, i))
+	for (unsigned int i = 0; i < t->column_count; i++) {
+		if (columns >> i & 1 && recordings_replace(c->store, t, i))
 			return true;
 	}
 	return false;

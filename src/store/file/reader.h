@@ -9,6 +9,7 @@
 
 #include "store/codec/decode_block.h"
 #include "store/file/meta.h"
+#include "store/made/made.h"
 #include "store/store.h"
 
 #define BLOCKS_PER_CHUNK 1024u
@@ -43,11 +44,12 @@ struct trace {
 		int fd; /* a file in memory; -1: none */
 		uint64_t len, seq;
 		struct names *names;
-	} aside;		   /* digests that are not in the file: digest_aside.h */
-	struct digest *digest;	   /* the last; NULL: none */
-	struct user_table *coming; /* a user's table whose last block is still to come */
-	uint64_t checked;	   /* bytes read for headers that proved to be none */
-	uint64_t size;		   /* of the file when last looked at */
+	} aside;	       /* digests that are not in the file: digest_aside.h */
+	struct digest *digest; /* the last; NULL: none */
+	struct made *coming;   /* a generation whose last block is still to come */
+	uint64_t recorded;     /* where the last block ends that was recorded, and not made since */
+	uint64_t checked;      /* bytes read for headers that proved to be none */
+	uint64_t size;	       /* of the file when last looked at */
 	uint64_t tail; /* bytes behind `next` that are no block; 0 while the writer is alive */
 	struct timespec changed; /* st_ctim when last looked at */
 	bool growing;		 /* by then */
@@ -77,24 +79,25 @@ struct digest {
 	size_t blocks[];
 };
 
-/* Where a block of a user's table lies. */
-struct user_block {
-	uint64_t seq, offset;
-	struct block_view view;
-	uint8_t *header;
-	atomic_bool damaged; /* was counted */
+/* A generation of a table; kept also when it was replaced, as somebody may be reading it. */
+struct made {
+	struct store_made pub;
+	struct made *before;   /* that was found before, of any trace */
+	struct table_def own;  /* TABLE_OWN */
+	char *texts;	       /* all of the head */
+	uint8_t to_ours[256];  /* column of a column in the file; 0xff: unknown */
+	uint64_t seq, offset;  /* of its head */
+	struct block **coming; /* its blocks, until the last is there */
+	size_t coming_count, coming_cap;
 };
 
-/* User tables; those replaced are kept, as readers may use them. All under store.lock. */
-struct user_tables {
-	struct user_slot {
-		uint32_t trace;
-		char name[64];
-		struct user_table *table; /* NULL: dropped */
+/* The tables that were made; under store.lock. */
+struct made_tables {
+	struct made_slot {
+		const struct made *now; /* whose name it is; one without columns hides the table */
 	} *slots;
 	size_t count, cap;
-	struct user_table **all;
-	size_t all_count, all_cap;
+	struct made *last; /* that was found */
 	uint64_t changes;
 };
 
@@ -119,7 +122,7 @@ struct store {
 	struct decoder *decoder; /* the opener's: dimension rows, names, indexes */
 	pthread_mutex_t lock;	 /* damage */
 	struct store_damage damage;
-	struct user_tables users;
+	struct made_tables made;
 	_Atomic(struct digest *) digests; /* the last that was found */
 };
 
@@ -180,7 +183,8 @@ struct block *digest_at(const struct store *s, const struct trace *t, uint64_t o
 int digest_compare(struct store *s, struct decoder *decoder, const struct digest *d,
 		   struct block *b, bool *ret_same, const char **ret_why);
 
-/* user.c: takes a block of a user's table, whose header the table then owns. 0 or negative. */
-int user_take(struct store *s, struct trace *t, uint64_t offset, uint8_t **header,
-	      const struct block_view *view);
-void user_tables_free(struct store *s);
+/* made_read.c: takes a block of a made table; 1 where that made rows count, 0, or negative. */
+int made_take(struct store *s, struct trace *t, uint64_t offset, struct found_block *c);
+/* -EBADMSG where the blob of a BLOCK_MADE is none. */
+int made_check_head(struct bytes head) _must_check_;
+void made_free(struct store *s);

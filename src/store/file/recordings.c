@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- files of one recording ---- */
 
@@ -97,16 +98,19 @@ size_t store_recording_count(const struct store *s)
 
 /* ---- ids ---- */
 
-bool recordings_replace(const struct store *s, enum table_id table, unsigned int column)
+/* Versions stay those of their recordings; what all versions of a thread or a file are is one. */
+bool recordings_replace(const struct store *s, const struct table_def *t, unsigned int column)
 {
-	int to = s->united ? schema_refers(table, column) : -1;
+	int to = s->united ? schema_refers(t, column) : -1;
 
-	assert(column < schema_table(table)->column_count);
+	assert(column < t->column_count);
 	switch (to) {
 	case TABLE_THREAD:
-		return table == TABLE_THREAD && column == THREAD_TASK;
+		return !strcasecmp(t->columns[column].name, "task");
 	case TABLE_FILE:
-		return table == TABLE_FILE && column == FILE_INODE;
+		return !strcasecmp(t->columns[column].name, "inode");
+	case TABLE_OP:
+		return false;
 	default:
 		return to >= 0;
 	}
@@ -118,9 +122,9 @@ void recordings_apply(struct store *s, const struct batch *b, uint64_t columns)
 		const struct column *c = &b->columns[i];
 		enum table_id to;
 
-		if (!(columns >> i & 1) || !c->val || !recordings_replace(s, b->table, i))
+		if (!(columns >> i & 1) || !c->val || !recordings_replace(s, b->def, i))
 			continue;
-		to = (enum table_id)schema_refers(b->table, i);
+		to = (enum table_id)schema_refers(b->def, i);
 		assert(schema_is_dimension(to));
 		/* rows of dimensions come meanwhile */
 		pthread_mutex_lock(&s->files_lock);
@@ -130,20 +134,4 @@ void recordings_apply(struct store *s, const struct batch *b, uint64_t columns)
 		}
 		pthread_mutex_unlock(&s->files_lock);
 	}
-}
-
-int64_t store_id(const struct store *s, size_t trace, enum table_id table, int64_t own,
-		 bool version)
-{
-	pthread_mutex_t *lock = (pthread_mutex_t *)&s->files_lock;
-	int64_t id;
-
-	assert(trace < s->trace_count && schema_is_dimension(table));
-	id = id_compose(own, s->traces[trace].recording);
-	if (!s->united || version)
-		return id;
-	pthread_mutex_lock(lock);
-	id = dims_same(s->dims, table, id);
-	pthread_mutex_unlock(lock);
-	return id;
 }

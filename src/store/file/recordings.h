@@ -15,6 +15,6 @@ int recordings_add(struct store *s, struct trace *t) _must_check_;
 uint64_t recordings_gaps(const struct store *s, const char **ret_path);
 
 /* True where other ids may stand for those of a column: then its values do not follow those in the file. */
-bool recordings_replace(const struct store *s, enum table_id table, unsigned int column);
+bool recordings_replace(const struct store *s, const struct table_def *t, unsigned int column);
 /* Puts the ids that stand for them into such columns of a batch; those given. */
 void recordings_apply(struct store *s, const struct batch *b, uint64_t columns);

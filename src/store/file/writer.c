@@ -57,8 +57,7 @@ static void watch_file(struct store_writer *w)
 		(void)!file_write(w->fd, &w->head, sizeof(w->head), 0);
 }
 
-/* Remembers a header for the next index. */
-static int writer_index_note(struct store_writer *w, const uint8_t *block, uint64_t offset)
+int writer_index_note(struct store_writer *w, const uint8_t *block, uint64_t offset)
 {
 	struct block_header h;
 	int r = buf_append(&w->index, &offset, sizeof(offset));
@@ -68,7 +67,7 @@ static int writer_index_note(struct store_writer *w, const uint8_t *block, uint6
 	return r < 0 ? r : buf_append(&w->index, block, h.header_len);
 }
 
-/* Puts a block behind those that the next commit() writes. */
+/* Puts a block behind those that the next writer_commit() writes. */
 static int writer_stage(struct store_writer *w, struct buf *block)
 {
 	struct staged *s = &w->staged[w->staged_count];
@@ -105,8 +104,7 @@ static int write_staged(struct store_writer *w, bool last_resort)
 	return r;
 }
 
-/* Writes what is staged, all or nothing: on failure the file ends where it ended. */
-static int commit(struct store_writer *w, bool last_resort)
+int writer_commit(struct store_writer *w, bool last_resort)
 {
 	int r = write_staged(w, last_resort);
 
@@ -124,6 +122,8 @@ static int commit(struct store_writer *w, bool last_resort)
 			w->index_broken = true;
 		else
 			w->index_count++;
+		if (block_is_recorded(block[offsetof(struct block_header, kind)]))
+			w->recorded = w->offset + w->out.len;
 	}
 	w->offset += w->out.len;
 	w->seq += w->staged_count;
@@ -137,21 +137,39 @@ static int commit(struct store_writer *w, bool last_resort)
 	return 0;
 }
 
+int writer_stage_blob(struct store_writer *w, enum block_kind kind, uint8_t flags,
+		      struct bytes data)
+{
+	struct buf *block;
+	int r = encode_blob(w->encoder, kind, flags, data, &block);
+
+	assert(!w->staged_count);
+	if (r >= 0)
+		r = writer_stage(w, block);
+	if (r < 0)
+		unstage(w);
+	return r;
+}
+
+int writer_stage_rows(struct store_writer *w, struct batch *b, uint8_t flags,
+		      const struct block_facts *facts)
+{
+	struct buf *block;
+	int r = encode_rows(w->encoder, b, flags, facts, &block);
+
+	if (r >= 0)
+		r = writer_stage(w, block);
+	if (r < 0)
+		unstage(w);
+	return r;
+}
+
 int writer_commit_blob(struct store_writer *w, enum block_kind kind, const struct buf *data,
 		       bool last_resort)
 {
-	struct buf *block;
-	int r = encode_blob(w->encoder, kind, data->data, data->len, &block);
+	int r = writer_stage_blob(w, kind, 0, (struct bytes){data->data, data->len});
 
-	assert(!w->staged_count);
-	if (r < 0)
-		return r;
-	r = writer_stage(w, block);
-	if (r < 0) {
-		unstage(w);
-		return r;
-	}
-	return commit(w, last_resort);
+	return r < 0 ? r : writer_commit(w, last_resort);
 }
 
 /* Without memory for all headers the index would name only some of the blocks: none is written then. */
@@ -213,15 +231,6 @@ static uint64_t lost_unwritten(const struct store_writer *w)
 
 static const struct block_facts nothing_more = {.until = UNTIL_UNKNOWN};
 
-static int stage_rows(struct store_writer *w, struct batch *b, uint8_t flags,
-		      const struct block_facts *facts)
-{
-	struct buf *block;
-	int r = encode_rows(w->encoder, b, flags, facts, &block);
-
-	return r < 0 ? r : writer_stage(w, block);
-}
-
 static int writer_add_loss(struct batch *b, const struct lost *l, enum loss_cause cause)
 {
 	ssize_t row = batch_add_row(b);
@@ -249,7 +258,7 @@ static int stage_loss(struct store_writer *w, struct batch *b)
 		return r;
 	if (w->lost[LOST_FAILED].rows)
 		r = writer_add_loss(b, &w->lost[LOST_FAILED], CAUSE_WRITE_FAILED);
-	return r < 0 ? r : stage_rows(w, b, 0, &nothing_more);
+	return r < 0 ? r : writer_stage_rows(w, b, 0, &nothing_more);
 }
 
 /* Writes the rows of loss as soon as something can be written again. */
@@ -265,11 +274,8 @@ int writer_commit_loss(struct store_writer *w, bool last_resort)
 	if (r < 0)
 		return r;
 	r = stage_loss(w, b);
-	if (r < 0) {
-		unstage(w);
-		return r;
-	}
-	r = commit(w, last_resort);
+	if (r >= 0)
+		r = writer_commit(w, last_resort);
 	if (r < 0)
 		return r;
 	w->stats.rows[TABLE_LOSS] += b->rows;
@@ -289,7 +295,7 @@ static int stage_summary(struct store_writer *w, const struct batch *ops)
 		return 0;
 	batch_clear(w->summary);
 	r = summarize(w->summarizer, ops, w->seq, w->summary);
-	return r < 0 || !w->summary->rows ? r : stage_rows(w, w->summary, 0, &nothing_more);
+	return r < 0 || !w->summary->rows ? r : writer_stage_rows(w, w->summary, 0, &nothing_more);
 }
 
 /* Up to when all calls and losses are in the file once the rows of place `i` are. */
@@ -317,7 +323,7 @@ static int stage_digest_part(struct store_writer *w, struct batch *b, enum store
 
 	assert(b->table == TABLE_SUMMARY);
 	facts.digest = (struct bytes){extra.data, extra.len};
-	return r < 0 ? r : stage_rows(w, b, 0, &facts);
+	return r < 0 ? r : writer_stage_rows(w, b, 0, &facts);
 }
 
 static int stage_digest(struct store_writer *w)
@@ -338,7 +344,7 @@ static void commit_digest(struct store_writer *w)
 	if (stage_digest(w) < 0)
 		unstage(w);
 	if (w->staged_count)
-		(void)commit(w, false);
+		(void)!writer_commit(w, false);
 	digest_clear(w->digester);
 }
 
@@ -363,7 +369,7 @@ static int stage_one(struct store_writer *w, unsigned int i, bool numbers)
 		return r;
 	if (!schema_is_dimension(b->table))
 		facts.until = settled_until(w, i);
-	r = stage_rows(w, b, i == WAITING_LONG ? BLOCK_LONG_CALLS : 0, &facts);
+	r = writer_stage_rows(w, b, i == WAITING_LONG ? BLOCK_LONG_CALLS : 0, &facts);
 	return r < 0 || b->table != TABLE_OP ? r : stage_summary(w, b);
 }
 
@@ -378,6 +384,7 @@ static int cut_one(struct store_writer *w, unsigned int i)
 	if (!b || !b->rows)
 		return 0;
 	assert(b->table == (i == WAITING_LONG ? TABLE_OP : (enum table_id)i));
+	assert(!w->making); /* its blocks follow one another */
 	r = writer_commit_loss(w, false);
 	if (r < 0)
 		return r;
@@ -387,7 +394,7 @@ static int cut_one(struct store_writer *w, unsigned int i)
 		unstage(w);
 		return r;
 	}
-	r = commit(w, false);
+	r = writer_commit(w, false);
 	if (r < 0)
 		return r;
 	if (numbers)
@@ -543,6 +550,7 @@ int store_append(struct store_writer *w, const struct batch *b, struct error *er
 {
 	int r = 0;
 
+	assert(!w->making && !w->reopened && b->def->kind != TABLE_IS_MADE);
 	if (!b->rows)
 		return 0;
 	if (w->alive && schema_is_dimension(b->table))

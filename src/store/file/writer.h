@@ -13,7 +13,8 @@
 
 #define WAITING	     (TABLE_COUNT + 1) /* the tables, and long calls */
 #define WAITING_LONG TABLE_COUNT
-#define STAGED_MAX   2 /* a block of op and its summary, or the parts of a digest */
+/* A block of op and its summary, the parts of a digest, the head of a made table and rows. */
+#define STAGED_MAX 2
 
 /* Why rows were lost. */
 enum lost_kind {
@@ -34,6 +35,9 @@ struct store_writer {
 	struct store_options opt;
 	struct file_header head;
 	uint64_t offset, seq, last_index;
+	uint64_t recorded; /* where the last block ends that was recorded */
+	uint64_t reopened; /* where the file ended when it was opened again; 0: it was created */
+	struct making *making; /* the table that is made; NULL: none */
 	struct encoder *encoder;
 	struct summarizer *summarizer;
 	struct batch *summary;
@@ -75,3 +79,20 @@ int writer_commit_loss(struct store_writer *w, bool last_resort);
 int writer_commit_index(struct store_writer *w, bool last_resort);
 int writer_commit_blob(struct store_writer *w, enum block_kind kind, const struct buf *data,
 		       bool last_resort);
+/* Remembers a header for the next index. */
+int writer_index_note(struct store_writer *w, const uint8_t *block, uint64_t offset) _must_check_;
+/* Puts a block behind those that the next commit writes; all is dropped on failure. */
+int writer_stage_blob(struct store_writer *w, enum block_kind kind, uint8_t flags,
+		      struct bytes data) _must_check_;
+int writer_stage_rows(struct store_writer *w, struct batch *b, uint8_t flags,
+		      const struct block_facts *tells) _must_check_;
+/* Writes what is staged, all or nothing: on failure the file ends where it ended. */
+int writer_commit(struct store_writer *w, bool last_resort) _must_check_;
+/* A writer without a file. */
+int writer_new(struct store_writer **ret, const char *path,
+	       const struct store_options *opt) _must_check_;
+void writer_free(struct store_writer *w);
+DEFINE_CLEANUP(struct store_writer *, writer_free)
+/* made_write.c */
+void making_free(struct making *m);
+DEFINE_CLEANUP(struct making *, making_free)

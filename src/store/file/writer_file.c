@@ -26,8 +26,10 @@ void store_writer_place(const struct store_writer *w, struct store_place *ret)
 	store_fd_place(w->fd, w->path, ret);
 }
 
-static void writer_free(struct store_writer *w)
+void writer_free(struct store_writer *w)
 {
+	if (!w)
+		return;
 	file_syncer_free(w->syncer);
 	if (w->fd >= 0)
 		close(w->fd);
@@ -42,9 +44,9 @@ static void writer_free(struct store_writer *w)
 	buf_free(&w->out);
 	buf_free(&w->index);
 	free(w->path);
+	making_free(w->making);
 	free(w);
 }
-DEFINE_CLEANUP(struct store_writer *, writer_free)
 
 static int sync_file(struct store_writer *w)
 {
@@ -88,6 +90,8 @@ int store_close_stats(struct store_writer *w, struct store_stats *ret, struct er
 	lost = ret->lost_rows;
 	r = finish_file(w);
 	failed = failed < 0 ? failed : r;
+	if (failed < 0 && w->reopened) /* it had an end */
+		(void)!ftruncate(w->fd, (off_t)w->reopened);
 	ret->changed = w->stats.changed;
 	ret->changed_size = w->stats.changed_size;
 	if (failed < 0)
@@ -148,10 +152,17 @@ static int take_alive(void *arg, const struct batch *rows)
 	return writer_take(arg, rows->table, rows, 0, rows->rows);
 }
 
-static int writer_init(struct store_writer *w, const char *path)
+int writer_new(struct store_writer **ret, const char *path, const struct store_options *opt)
 {
-	int r = encoder_new(&w->encoder, w->opt.compression >= 0);
+	_cleanup_(writer_freep) struct store_writer *w = calloc(1, sizeof(*w));
+	int r;
 
+	if (!w)
+		return -ENOMEM;
+	w->fd = -1;
+	w->until = UNTIL_UNKNOWN;
+	w->opt = *opt;
+	r = encoder_new(&w->encoder, opt->compression >= 0);
 	if (r < 0)
 		return r;
 	r = summarizer_new(&w->summarizer);
@@ -166,7 +177,12 @@ static int writer_init(struct store_writer *w, const char *path)
 	w->path = strdup(path);
 	if (!w->path)
 		return -ENOMEM;
-	return w->opt.parts ? alive_new(&w->alive, &(struct alive_sink){take_alive, w}) : 0;
+	if (opt->parts)
+		r = alive_new(&w->alive, &(struct alive_sink){take_alive, w});
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(w);
+	return 0;
 }
 
 /* Behind the header. */
@@ -192,15 +208,10 @@ static int create_file(const char *path)
 int store_create(struct store_writer **ret, const char *path, const struct store_options *opt,
 		 struct error *err)
 {
-	_cleanup_(writer_freep) struct store_writer *w = calloc(1, sizeof(*w));
-	int r;
+	const struct store_options none = {.owner = (uid_t)-1};
+	_cleanup_(writer_freep) struct store_writer *w = NULL;
+	int r = writer_new(&w, path, opt ? opt : &none);
 
-	if (!w)
-		return error_errno(err, -ENOMEM, "cannot create the trace %s", path);
-	w->fd = -1;
-	w->until = UNTIL_UNKNOWN;
-	w->opt = opt ? *opt : (struct store_options){.owner = (uid_t)-1};
-	r = writer_init(w, path);
 	if (r < 0)
 		return error_errno(err, r, "cannot create the trace %s", path);
 	w->fd = create_file(path);
@@ -228,7 +239,7 @@ static void begin_again(struct store_writer *w, int fd, char *path)
 	w->fd = fd;
 	w->path = path;
 	w->before += w->offset;
-	w->offset = w->seq = w->last_index = 0;
+	w->offset = w->seq = w->last_index = w->recorded = 0;
 	digest_clear(w->digester); /* it names blocks by their numbers in the file */
 	buf_clear(&w->index);
 	w->index_count = 0;
@@ -242,7 +253,7 @@ int store_rotate(struct store_writer *w, const char *path, struct error *err)
 	struct file_header head;
 	int failed, r;
 
-	assert(w->alive);
+	assert(w->alive && !w->making);
 	if (fd < 0)
 		return error_errno(err, fd, "cannot create the trace %s", path);
 	/* Before the end of the other, so that a recorder that is killed here leaves a file without an end. */

@@ -219,7 +219,7 @@ bool rows_block_passes(const struct rows_bind *b, size_t block)
 {
 	const struct store_block *s = store_block(b->e->store, block);
 
-	if (s->table != b->table || s->damaged || !order_block_in(s, b->from, b->to))
+	if (s->table != b->table || !store_block_counts(s) || !order_block_in(s, b->from, b->to))
 		return false;
 	return !b->x->filter || facts_may_pass(b->x->eval, b->e->store, block) ||
 	       (b->each_file && store_block_has_seconds(b->e->store, block));

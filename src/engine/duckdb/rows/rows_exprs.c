@@ -245,7 +245,7 @@ static struct rows_exprs *rows_exprs_find_kept(struct duck *e, const char *key)
 		struct rows_exprs *x = *at;
 
 		if (strcmp(x->key, key) || (x->uses && x->pin != e->pin) ||
-		    x->users != store_user_changes(e->store))
+		    x->users != store_made_changes(e->store))
 			continue;
 		*at = x->next;
 		return x;
@@ -291,7 +291,7 @@ int rows_exprs_get(struct duck *e, enum table_id table, const char *filter, char
 		x->e = e;
 		x->table = table;
 		x->key = TAKE_PTR(key);
-		x->users = store_user_changes(e->store);
+		x->users = store_made_changes(e->store);
 		x->pin = SIZE_MAX;
 		r = exprs_parse(x, filter, columns, column_count, err);
 	}

@@ -77,7 +77,7 @@ struct rows_exprs {
 	_Atomic unsigned int uses; /* binds that hold it */
 	char *key;		   /* table, filter and columns */
 	size_t pin;		   /* blocks whose names it knows */
-	uint64_t users;		   /* store_user_changes() when it was made: users' tables */
+	uint64_t users;		   /* store_made_changes() when it was made: users' tables */
 	struct duck *e;
 	enum table_id table;
 	struct plan *filter_plan;

@@ -71,24 +71,43 @@ static int bytes_column(struct scan_bind *b, unsigned int column, struct scan_co
 
 static int schema_column(struct scan_bind *b, unsigned int column, struct error *err)
 {
-	const struct column_def *def = &schema_table(b->table)->columns[column];
+	const struct column_def *def = &b->def->columns[column];
 	struct scan_column *c = &b->columns[b->column_count++];
 
 	snprintf(c->name, sizeof(c->name), "%s", def->name);
 	c->column = column;
+	c->cell = CELL_INT64;
 	switch (def->type) {
 	case COLUMN_BYTES:
 		return bytes_column(b, column, c, err);
-	case COLUMN_CODE:
-		c->cell = CELL_CODE;
-		c->words = duck_vocab(b->e, def->name);
+	case COLUMN_CODE: /* of a table that this weir does not know there may be no words */
+		c->words = b->plain ? NULL : duck_vocab(b->e, def->name);
+		c->cell = c->words ? CELL_CODE : CELL_INT64;
+		c->type = DUCKDB_TYPE_BIGINT;
 		return 0;
 	case COLUMN_UINT:
-		c->cell = CELL_INT64;
 		c->type = DUCKDB_TYPE_UBIGINT;
 		return 0;
+	case COLUMN_FLOAT:
+		c->type = DUCKDB_TYPE_DOUBLE;
+		return 0;
+	case COLUMN_BOOL:
+		c->cell = CELL_BOOL;
+		c->type = DUCKDB_TYPE_BOOLEAN;
+		return 0;
+	case COLUMN_TEXT:
+		c->cell = CELL_SQL;
+		c->type = DUCKDB_TYPE_VARCHAR;
+		return 0;
+	case COLUMN_BLOB:
+		c->cell = b->plain ? CELL_TEXT : CELL_BLOB;
+		c->type = b->plain ? DUCKDB_TYPE_VARCHAR : DUCKDB_TYPE_BLOB;
+		return 0;
+	case COLUMN_TIME:
+		c->type = b->table == TABLE_OWN && !b->plain ? DUCKDB_TYPE_TIMESTAMP_NS
+							     : DUCKDB_TYPE_BIGINT;
+		return 0;
 	default:
-		c->cell = CELL_INT64;
 		c->type = DUCKDB_TYPE_BIGINT;
 		return 0;
 	}
@@ -98,7 +117,7 @@ static void time_column(struct scan_bind *b, unsigned int column)
 {
 	struct scan_column *c = &b->columns[b->column_count++];
 
-	snprintf(c->name, sizeof(c->name), "%s_time", schema_table(b->table)->columns[column].name);
+	snprintf(c->name, sizeof(c->name), "%s_time", b->def->columns[column].name);
 	c->cell = CELL_INT64;
 	c->type = DUCKDB_TYPE_TIMESTAMP_NS;
 	c->column = column;
@@ -127,7 +146,7 @@ static int named_column(struct scan_bind *b, size_t i, struct error *err)
 
 int sql_columns(struct scan_bind *b, bool named, struct error *err)
 {
-	const struct table_def *def = schema_table(b->table);
+	const struct table_def *def = b->def;
 	int r = 0;
 
 	static_assert(SCHEMA_COLUMNS_MAX + ARRAY_SIZE(named_columns) + OP_COLUMNS + 1 <=
@@ -135,7 +154,7 @@ int sql_columns(struct scan_bind *b, bool named, struct error *err)
 		      "room for all");
 	for (unsigned int i = 0; i < def->column_count && r >= 0; i++)
 		r = schema_column(b, i, err);
-	for (unsigned int i = 0; i < def->column_count && r >= 0; i++) {
+	for (unsigned int i = 0; b->table != TABLE_OWN && i < def->column_count && r >= 0; i++) {
 		if (def->columns[i].type == COLUMN_TIME)
 			time_column(b, i);
 	}
@@ -149,7 +168,7 @@ int sql_prepare(struct scan_bind *b, size_t column, struct error *err)
 	struct scan_column *c;
 	int r = 0;
 
-	if (schema_is_dimension(b->table) && !b->live)
+	if (b->def->kind == TABLE_IS_DIMENSION && !b->live)
 		r = names_live(b->e, b->table, &b->live, err);
 	if (r < 0 || column >= b->column_count)
 		return r;
@@ -166,12 +185,12 @@ int sql_prepare(struct scan_bind *b, size_t column, struct error *err)
 	}
 }
 
-void sql_row_id(struct scan_bind *b)
+void sql_row_id(struct scan_bind *b, const char *name)
 {
 	struct scan_column *c = &b->columns[b->column_count++];
 
 	assert(b->column_count <= SCAN_COLUMNS_MAX);
-	snprintf(c->name, sizeof(c->name), "row_id");
+	snprintf(c->name, sizeof(c->name), "%s", name);
 	c->cell = CELL_ROW;
 	c->type = DUCKDB_TYPE_BIGINT;
 }

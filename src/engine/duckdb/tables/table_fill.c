@@ -60,6 +60,21 @@ static void fill_int64(const struct duckdb_api *d, const struct rows *r, unsigne
 	}
 }
 
+static void fill_bool(const struct duckdb_api *d, const struct rows *r, unsigned int column,
+		      duckdb_vector out)
+{
+	uint64_t *validity = r->b->columns[column].nulls ? writable_validity(d, out) : NULL;
+	uint8_t *to = d->vector_get_data(out);
+
+	for (size_t i = 0; i < r->count; i++) {
+		size_t row = row_of(r, i);
+
+		to[i] = r->b->columns[column].val[row] != 0;
+		if (batch_is_null(r->b, column, row))
+			table_fill_set_null(validity, i);
+	}
+}
+
 /* Writes ENUM ordinals; WORD_NULL is null. */
 static void table_fill_put_ordinals(const struct duckdb_api *d, const struct words *w,
 				    const uint32_t *ordinals, size_t count, duckdb_vector out)
@@ -248,6 +263,7 @@ static int table_fill_bytes(const struct duckdb_api *d, const struct scan_column
 {
 	uint64_t *validity = NULL;
 	int error = 0;
+	bool raw;
 
 	for (size_t i = 0; i < r->count && error >= 0; i++) {
 		size_t row = row_of(r, i);
@@ -260,11 +276,13 @@ static int table_fill_bytes(const struct duckdb_api *d, const struct scan_column
 			continue;
 		}
 		buf_clear(scratch);
-		if (c->cell == CELL_TEXT)
-			error = engine_escape(v.data, v.len, scratch);
-		else if (c->cell == CELL_ARGV)
+		raw = c->cell == CELL_BLOB ||
+		      (c->cell == CELL_SQL && engine_is_utf8(v.data, v.len));
+		if (c->cell == CELL_ARGV)
 			error = table_fill_argv_text(v, scratch);
-		if (c->cell != CELL_BLOB)
+		else if (!raw)
+			error = engine_escape(v.data, v.len, scratch);
+		if (!raw)
 			v = (struct bytes){scratch->data, scratch->len};
 		if (error >= 0)
 			d->vector_assign_string_element_len(
@@ -290,6 +308,9 @@ int fill_vector(struct duck *e, const struct scan_column *c, const struct batch 
 	case CELL_INT64:
 		fill_int64(d, &r, c->column, out);
 		return 0;
+	case CELL_BOOL:
+		fill_bool(d, &r, c->column, out);
+		return 0;
 	case CELL_CODE:
 		fill_code(d, c, &r, out);
 		return 0;
@@ -309,6 +330,7 @@ int fill_vector(struct duck *e, const struct scan_column *c, const struct batch 
 	case CELL_TEXT:
 	case CELL_ARGV:
 	case CELL_BLOB:
+	case CELL_SQL:
 		return table_fill_bytes(d, c, &r, out, scratch);
 	case CELL_ROW: /* is not in the batch */
 		break;

@@ -24,7 +24,7 @@ struct filter_columns filter_columns_of(enum table_id table)
 		c.start = c.dur_or_stop = NO_COLUMN;
 	for (unsigned int i = t->column_count;
 	     i-- > 0;) { /* the first column that refers to each */
-		int to = t->columns[i].type == COLUMN_ID ? schema_refers(table, i) : -1;
+		int to = t->columns[i].type == COLUMN_ID ? schema_refers(t, i) : -1;
 
 		if (to == TABLE_FILE)
 			c.file = i;

@@ -44,6 +44,7 @@ static void scan_bind_free(void *p)
 	if (!b)
 		return;
 	filter_free(&b->filter);
+	free(b->parts);
 	free(b);
 }
 
@@ -64,29 +65,58 @@ static void declare_columns(const struct duckdb_api *d, duckdb_bind_info info,
 	}
 }
 
+/* True where rows of the block, which is of the table, may be given. */
+static bool scan_takes_block(const struct scan_bind *b, size_t block)
+{
+	return store_block_counts(store_block(b->e->store, block)) &&
+	       (!filter_any(&b->filter) || filter_block(&b->filter, b->e->store, block));
+}
+
 static void declare_cardinality(const struct duckdb_api *d, duckdb_bind_info info,
 				const struct scan_bind *b)
 {
 	uint64_t rows = 0;
 
-	for (size_t i = 0; i < b->pin; i++) {
-		const struct store_block *block = store_block(b->e->store, i);
-
-		if (block->table == b->table && !block->damaged &&
-		    filter_block(&b->filter, b->e->store, i))
-			rows += block->rows;
+	for (size_t i = 0; b->table != TABLE_OWN && i < b->pin; i++) {
+		if (store_block(b->e->store, i)->table == b->table && scan_takes_block(b, i))
+			rows += store_block(b->e->store, i)->rows;
 	}
+	for (size_t i = 0; i < b->part_count; i++)
+		rows += b->parts[i]->rows;
 	d->bind_set_cardinality(info, rows, false);
 }
 
-static bool wants_row_id(const struct duckdb_api *d, duckdb_bind_info info)
+static bool scan_flag(const struct duckdb_api *d, duckdb_bind_info info, const char *name)
 {
-	duckdb_value v = d->bind_get_named_parameter(info, "row_id");
+	duckdb_value v = d->bind_get_named_parameter(info, name);
 	bool wanted = v && !d->is_null_value(v) && d->get_int64(v) != 0;
 
 	if (v)
 		d->destroy_value(&v);
 	return wanted;
+}
+
+/* The table of the function, or the one whose name is given. */
+static int scan_bind_table(const struct duckdb_api *d, duckdb_bind_info info, struct scan_bind *b,
+			   struct error *err)
+{
+	duckdb_value v;
+	char *name;
+	int r;
+
+	if (b->table != TABLE_OWN) {
+		b->def = schema_table(b->table);
+		return 0;
+	}
+	b->plain = scan_flag(d, info, "plain");
+	v = d->bind_get_parameter(info, 0);
+	name = v && !d->is_null_value(v) ? d->get_varchar(v) : NULL;
+	r = made_find(b, name ? name : "", err);
+	if (name)
+		d->free(name);
+	if (v)
+		d->destroy_value(&v);
+	return r;
 }
 
 static void table_scan_on_bind(duckdb_bind_info info)
@@ -105,13 +135,18 @@ static void table_scan_on_bind(duckdb_bind_info info)
 	b->e = t->e;
 	b->table = t->table;
 	b->pin = t->e->pin;
-	pthread_mutex_lock(&t->e->names_lock);
-	r = sql_columns(b, t->named, &err);
-	pthread_mutex_unlock(&t->e->names_lock);
-	if (r >= 0)
+	r = scan_bind_table(d, info, b, &err);
+	if (r >= 0) {
+		pthread_mutex_lock(&t->e->names_lock);
+		r = sql_columns(b, t->named, &err);
+		pthread_mutex_unlock(&t->e->names_lock);
+	}
+	if (r >= 0 && b->table != TABLE_OWN)
 		r = filter_read(d, info, b->table, &b->filter, &err);
-	if (b->table == TABLE_OP && r >= 0 && wants_row_id(d, info))
-		sql_row_id(b);
+	if (b->table == TABLE_OP && r >= 0 && scan_flag(d, info, "row_id"))
+		sql_row_id(b, "row_id");
+	if (b->plain && r >= 0)
+		sql_row_id(b, "row_number");
 	if (r < 0) {
 		d->bind_set_error(info, err.message);
 		return;
@@ -150,7 +185,8 @@ static void table_scan_choose_columns(const struct duckdb_api *d, duckdb_init_in
 		    b->columns[column].cell == CELL_PEER_TEXT)
 			s->decode |= 1ull << b->columns[column].column2;
 	}
-	s->decode |= filter_column_set(&b->filter, b->table);
+	if (filter_any(&b->filter))
+		s->decode |= filter_column_set(&b->filter, b->table);
 }
 
 /* What the columns hang on, and which rows of a dimension table hold. */
@@ -170,22 +206,30 @@ static int table_scan_prepare(const struct duckdb_api *d, duckdb_init_info info,
 static int table_scan_choose_blocks(struct scan_shared *s)
 {
 	const struct scan_bind *b = s->bind;
-	const struct store *store = b->e->store;
-	size_t candidates = b->live ? b->live->block_count : b->pin;
+	size_t candidates = b->live		    ? b->live->block_count
+			    : b->table == TABLE_OWN ? store_block_count(b->e->store)
+						    : b->pin;
 
 	s->blocks = calloc(candidates + 1, sizeof(*s->blocks));
 	if (!s->blocks)
 		return -ENOMEM;
-	for (size_t i = 0; i < candidates; i++) {
+	for (size_t i = 0; b->table != TABLE_OWN && i < candidates; i++) {
 		size_t block = b->live ? b->live->blocks[i] : i;
 
-		if (store_block(store, block)->table != b->table ||
-		    store_block(store, block)->damaged)
+		if (store_block(b->e->store, block)->table != b->table)
 			continue;
 		if (b->live && b->live->from[i] == b->live->from[i + 1])
 			continue;
-		if (filter_block(&b->filter, store, block))
+		if (scan_takes_block(b, block))
 			s->blocks[s->block_count++] = (struct scan_block){block, i};
+	}
+	for (size_t i = 0; i < b->part_count; i++) {
+		const struct store_made *m = b->parts[i];
+
+		for (size_t k = m->first_block; k < m->first_block + m->block_count; k++) {
+			if (!store_block(b->e->store, k)->damaged)
+				s->blocks[s->block_count++] = (struct scan_block){k, 0};
+		}
 	}
 	return 0;
 }
@@ -351,11 +395,19 @@ static int register_table(struct duck *e, enum table_id table, bool named, const
 	d->table_function_set_local_init(f, table_scan_on_local_init);
 	d->table_function_set_function(f, table_scan_on_scan);
 	d->table_function_supports_projection_pushdown(f, true);
-	filter_declare(d, f, table);
-	if (table == TABLE_OP) {
+	if (table == TABLE_OWN) {
+		duckdb_logical_type text = d->create_logical_type(DUCKDB_TYPE_VARCHAR);
+
+		d->table_function_add_parameter(f, text);
+		d->destroy_logical_type(&text);
+	} else {
+		filter_declare(d, f, table);
+	}
+	if (table == TABLE_OP || table == TABLE_OWN) {
 		duckdb_logical_type flag = d->create_logical_type(DUCKDB_TYPE_BOOLEAN);
 
-		d->table_function_add_named_parameter(f, "row_id", flag);
+		d->table_function_add_named_parameter(f, table == TABLE_OP ? "row_id" : "plain",
+						      flag);
 		d->destroy_logical_type(&flag);
 	}
 	state = d->register_table_function(e->con, f);
@@ -373,5 +425,7 @@ int scan_register(struct duck *e, struct error *err)
 		snprintf(name, sizeof(name), "weir_%s", schema_table(i)->name);
 		r = register_table(e, i, false, name, err);
 	}
-	return r < 0 ? r : register_table(e, TABLE_OP, true, "weir_op_named", err);
+	if (r >= 0)
+		r = register_table(e, TABLE_OP, true, "weir_op_named", err);
+	return r < 0 ? r : register_table(e, TABLE_OWN, false, "weir_user", err);
 }

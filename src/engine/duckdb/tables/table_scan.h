@@ -12,6 +12,8 @@ enum cell {
 	CELL_TEXT,	  /* bytes, escaped: VARCHAR */
 	CELL_ARGV,	  /* words separated by NUL, as a shell would take them: VARCHAR */
 	CELL_BLOB,	  /* bytes as they are */
+	CELL_BOOL,	  /* BOOLEAN */
+	CELL_SQL,	  /* text as SQL had it, escaped only where it is no UTF-8: VARCHAR */
 	CELL_NAME,	  /* text that hangs on the id in the column: ENUM */
 	CELL_NAME_TEXT,	  /* the same where there are many: VARCHAR */
 	CELL_NUMBER,	  /* number that hangs on the id: BIGINT */
@@ -22,7 +24,7 @@ enum cell {
 };
 
 struct scan_column {
-	char name[32];
+	char name[MADE_COLUMN_MAX + 1];
 	enum cell cell;
 	unsigned int column;	       /* of the batch */
 	unsigned int column2;	       /* CELL_PEER: OP_FILE_ID */
@@ -43,22 +45,31 @@ struct scan_filter {
 
 struct scan_table {
 	struct duck *e;
-	enum table_id table;
-	bool named; /* op_named: names joined */
+	enum table_id table; /* TABLE_OWN: weir_user(name) */
+	bool named;	     /* op_named: names joined */
 };
 
 struct scan_bind {
 	struct duck *e;
 	enum table_id table;
+	const struct table_def *def;
 	size_t pin;
+	/* Of TABLE_OWN: the generations that are in force, one of a trace each. With `plain` the values are as the language has
+	 * them, for translations: times are numbers, BLOBs texts, and the last column is the row's number in the order of the
+	 * table. */
+	const struct store_made **parts;
+	size_t part_count;
+	bool plain;
 	struct scan_filter filter;
 	const struct live *live; /* dimension tables; from sql_prepare() on */
 	size_t column_count;
 	struct scan_column columns[SCAN_COLUMNS_MAX];
 };
 
-/* table_columns.c: adds row_id, which names a call for good. */
-void sql_row_id(struct scan_bind *b);
+/* table_columns.c: adds the place of a row, which names a call for good. */
+void sql_row_id(struct scan_bind *b, const char *name);
+/* table_made.c: finds the tables of a name; where their columns differ the error says so. */
+int made_find(struct scan_bind *b, const char *name, struct error *err);
 /* Fills columns of *b for the table. */
 int sql_columns(struct scan_bind *b, bool named, struct error *err);
 /* Before rows are read: which rows hold, and what `column` of them needs (SIZE_MAX: nothing more). */

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* made_read.c: made tables as they are found: which there are, and which blocks are theirs. */
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/utf8.h"
+#include "store/file/block_scan.h"
+
+bool made_name_ok(const char *name, size_t len)
+{
+	if (!len || len > MADE_NAME_MAX || (name[0] >= '0' && name[0] <= '9'))
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		char c = name[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		      c == '_'))
+			return false;
+	}
+	return true;
+}
+
+/* ---- the head of a generation ---- */
+
+struct made_head {
+	const uint8_t *p, *end;
+	char *texts; /* room for what is left, each with a NUL in place of its length */
+};
+
+/* A text of at most `max` bytes, UTF-8 without NUL. */
+static bool made_get_text(struct made_head *h, size_t max, char **ret)
+{
+	uint32_t unused;
+	uint64_t len;
+
+	if (!varint_get(&h->p, h->end, &len) || len > max || len > (size_t)(h->end - h->p) ||
+	    memchr(h->p, 0, len))
+		return false;
+	for (size_t i = 0, n; i < len; i += n) {
+		n = utf8_decode(h->p + i, len - i, &unused);
+		if (!n)
+			return false;
+	}
+	*ret = h->texts;
+	memcpy(h->texts, h->p, len);
+	h->texts += len;
+	*h->texts++ = '\0';
+	h->p += len;
+	return true;
+}
+
+/* A reference as the schema has them, else what follows is no more than a remark. */
+static const char *made_unit(enum column_type type, const char *unit)
+{
+	int to = unit[0] == '>' ? schema_table_find(unit + 1) : -1;
+
+	if (unit[0] != '>' || ((type == COLUMN_INT || type == COLUMN_UINT || type == COLUMN_ID) &&
+			       (to == TABLE_OP || (to >= 0 && schema_is_dimension(to)))))
+		return unit;
+	return "";
+}
+
+static bool made_has_column(const struct column_def *columns, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!strcasecmp(columns[i].name, name))
+			return true;
+	}
+	return false;
+}
+
+static bool made_get_column(struct made_head *h, struct column_def *all, size_t i)
+{
+	char *type, *unit, *name;
+	int number;
+
+	if (!made_get_text(h, MADE_NAME_MAX, &type) || !made_get_text(h, MADE_NAME_MAX, &unit) ||
+	    !made_get_text(h, MADE_COLUMN_MAX, &name))
+		return false;
+	number = meta_type_find(type);
+	if (number < 0 || !*name || made_has_column(all, i, name))
+		return false;
+	all[i] = (struct column_def){.name = name,
+				     .type = (enum column_type)number,
+				     .unit = made_unit((enum column_type)number, unit),
+				     .doc = ""};
+	return true;
+}
+
+static int made_read_head(struct bytes head, struct made *m)
+{
+	struct made_head h = {head.data, head.data + head.len, NULL};
+	struct column_def *columns;
+	char *name, *origin, *options;
+	uint64_t count;
+	int table;
+
+	m->texts = h.texts = malloc(head.len + 1);
+	columns = calloc(SCHEMA_COLUMNS_MAX, sizeof(*columns));
+	m->own = made_own(NULL, columns, 0);
+	if (!m->texts || !columns)
+		return -ENOMEM;
+	if (!made_get_text(&h, MADE_NAME_MAX, &name) || !made_name_ok(name, strlen(name)) ||
+	    !made_get_text(&h, MADE_TEXT_MAX, &origin) ||
+	    !varint_get(&h.p, h.end, &m->pub.version) ||
+	    !made_get_text(&h, MADE_TEXT_MAX, &options) ||
+	    !varint_get(&h.p, h.end, &m->pub.covered) || !varint_get(&h.p, h.end, &count) ||
+	    count > SCHEMA_COLUMNS_MAX)
+		return -EBADMSG;
+	for (size_t i = 0; i < count; i++) {
+		if (!made_get_column(&h, columns, i))
+			return -EBADMSG;
+	}
+	table = schema_table_find(name);
+	if (h.p != h.end || (table >= 0 && schema_table(table)->kind != TABLE_IS_MADE))
+		return -EBADMSG;
+	m->own.name = name;
+	m->own.column_count = (unsigned int)count;
+	m->pub.name = name;
+	m->pub.origin = origin;
+	m->pub.options = options;
+	m->pub.table = table < 0 ? TABLE_OWN : (enum table_id)table;
+	m->pub.def = table < 0 ? &m->own : schema_table(table);
+	memset(m->to_ours, 0xff, sizeof(m->to_ours));
+	/* columns of a table of the schema by name; one of another type is unknown */
+	for (size_t i = 0; i < count; i++) {
+		int ours = table < 0 ? (int)i : schema_column_find(m->pub.table, columns[i].name);
+
+		if (ours >= 0 && m->pub.def->columns[ours].type == columns[i].type)
+			m->to_ours[i] = (uint8_t)ours;
+	}
+	return 0;
+}
+
+static void made_free_one(struct made *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->coming_count; i++)
+		reader_block_free(m->coming[i]);
+	free(m->coming);
+	free((void *)m->own.columns);
+	free(m->texts);
+	free(m);
+}
+DEFINE_CLEANUP(struct made *, made_free_one)
+
+int made_check_head(struct bytes head)
+{
+	_cleanup_(made_free_onep) struct made *m = calloc(1, sizeof(*m));
+
+	return m ? made_read_head(head, m) : -ENOMEM;
+}
+
+/* ---- the tables there are ---- */
+
+static void made_replace(struct store *s, const struct store_made *m)
+{
+	for (size_t i = 0; i < m->block_count; i++)
+		atomic_store(&reader_block(s, m->first_block + i)->pub.replaced, true);
+}
+
+static struct made_slot *made_slot(struct made_tables *all, const struct made *m)
+{
+	struct made_slot *slot;
+
+	for (size_t i = 0; i < all->count; i++) {
+		slot = &all->slots[i];
+		if (slot->now->pub.trace == m->pub.trace &&
+		    !strcasecmp(slot->now->pub.name, m->pub.name))
+			return slot;
+	}
+	if (grow((void **)&all->slots, &all->cap, all->count + 1, sizeof(*all->slots)) < 0)
+		return NULL;
+	slot = &all->slots[all->count++];
+	*slot = (struct made_slot){NULL};
+	return slot;
+}
+
+/* The whole generation is there: it replaces what its name meant. 1 where it has rows. */
+static int made_publish(struct store *s, struct made *m, uint8_t flags)
+{
+	struct made_slot *slot;
+	size_t listed = 0;
+	int r = 0;
+
+	m->pub.partial = flags & BLOCK_MADE_PARTIAL;
+	m->pub.first_block = store_block_count(s);
+	m->pub.block_count = m->coming_count;
+	while (listed < m->coming_count && r >= 0)
+		r = scan_list(s, m->coming[listed++]);
+	while (listed < m->coming_count)
+		reader_block_free(m->coming[listed++]);
+	m->coming_count = 0; /* they are the list's */
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&s->lock);
+	slot = made_slot(&s->made, m);
+	if (slot && slot->now)
+		made_replace(s, &slot->now->pub);
+	if (slot)
+		slot->now = m;
+	s->made.changes++;
+	pthread_mutex_unlock(&s->lock);
+	return !slot ? -ENOMEM : m->pub.block_count > 0;
+}
+
+static int made_take_head(struct store *s, struct trace *t, uint64_t offset, struct found_block *c)
+{
+	const struct block_header *h = c->view.head;
+	struct decode_source src = {
+		.fd = t->fd, .payload = offset + h->header_len, .view = c->view};
+	_cleanup_(made_free_onep) struct made *m = calloc(1, sizeof(*m));
+	const char *why = "";
+	struct bytes text;
+	int r = m ? decode_blob(s->decoder, &src, &text, &why) : -ENOMEM;
+
+	t->coming = NULL;
+	if (r >= 0) {
+		why = "it does not say which table it begins";
+		r = made_read_head(text, m);
+	}
+	if (r == -EBADMSG) {
+		reader_damage(s, &(struct store_damage){.blocks = 1, .bytes = h->payload_len},
+			      h->seq, offset, why);
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	m->pub.trace = t->number;
+	m->seq = h->seq;
+	m->offset = offset;
+	m->before = s->made.last;
+	s->made.last = m;
+	if (h->flags & BLOCK_MADE_LAST)
+		return made_publish(s, TAKE_PTR(m), h->flags);
+	t->coming = TAKE_PTR(m);
+	return 0;
+}
+
+/* Its blocks follow one another: where one is missing the generation is not whole. */
+static int made_take_rows(struct store *s, struct trace *t, uint64_t offset, struct found_block *c)
+{
+	const struct block_header *h = c->view.head;
+	struct made *m = TAKE_PTR(t->coming);
+	struct block *b;
+	int r;
+
+	if (!m || h->seq != m->seq + m->coming_count + 1 || !h->rows || !m->pub.def->column_count)
+		return 0;
+	r = grow((void **)&m->coming, &m->coming_cap, m->coming_count + 1, sizeof(struct block *));
+	if (r < 0)
+		return r;
+	b = scan_new_block(s, t, offset, &(struct block_of){m->pub.table, m->pub.def, m->to_ours},
+			   c);
+	if (!b)
+		return -ENOMEM;
+	m->coming[m->coming_count++] = b;
+	m->pub.rows += h->rows;
+	if (h->flags & BLOCK_MADE_LAST)
+		return made_publish(s, m, h->flags);
+	t->coming = m;
+	return 0;
+}
+
+int made_take(struct store *s, struct trace *t, uint64_t offset, struct found_block *c)
+{
+	return c->view.head->kind == BLOCK_MADE ? made_take_head(s, t, offset, c)
+						: made_take_rows(s, t, offset, c);
+}
+
+void made_free(struct store *s)
+{
+	while (s->made.last) {
+		struct made *m = s->made.last;
+
+		s->made.last = m->before;
+		made_free_one(m);
+	}
+	free(s->made.slots);
+}
+
+size_t store_made_count(const struct store *s)
+{
+	pthread_mutex_t *lock = (pthread_mutex_t *)&s->lock;
+	size_t n;
+
+	pthread_mutex_lock(lock);
+	n = s->made.count;
+	pthread_mutex_unlock(lock);
+	return n;
+}
+
+const struct store_made *store_made(const struct store *s, size_t i)
+{
+	pthread_mutex_t *lock = (pthread_mutex_t *)&s->lock;
+	const struct made *m;
+
+	pthread_mutex_lock(lock);
+	assert(i < s->made.count);
+	m = s->made.slots[i].now;
+	pthread_mutex_unlock(lock);
+	return m->own.column_count ? &m->pub : NULL;
+}
+
+uint64_t store_made_changes(const struct store *s)
+{
+	pthread_mutex_t *lock = (pthread_mutex_t *)&s->lock;
+	uint64_t n;
+
+	pthread_mutex_lock(lock);
+	n = s->made.changes;
+	pthread_mutex_unlock(lock);
+	return n;
+}
+
+bool store_made_is_stale(const struct store *s, const struct store_made *m)
+{
+	assert(m->trace < s->trace_count);
+	return s->traces[m->trace].recorded != m->covered;
+}
