@@ -14,21 +14,17 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'common'))
+from tap import Tap  # noqa: E402
+
 ALARMS_MAX = 0.05  # of the pairs of unchanged runs
 CHANGED = 5        # runs with each change
 PREAD, FSYNC, PWRITE = "17", "74", "18"
 
 weir, kind, program, count = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 weir, program = os.path.abspath(weir), os.path.abspath(program)
-results = []
-
-
-def check(name, ok, why=""):
-    results.append(ok)
-    print("%sok %d - %s" % ("" if ok else "not ", len(results), name))
-    for line in str(why).splitlines() if not ok else []:
-        print("# " + line)
-    sys.stdout.flush()
+tap = Tap()
+check = tap.check
 
 
 def must(args, **more):
@@ -156,5 +152,4 @@ def real(folder):
 
 with tempfile.TemporaryDirectory(prefix="weir-compare-") as folder:
     {"synth": synth, "real": real}[kind](folder)
-print("1..%d" % len(results))
-sys.exit(0 if all(results) else 1)
+sys.exit(tap.end())

@@ -13,6 +13,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'common'))
+from tap import Tap  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOLDEN = os.path.join(HERE, "golden")
 LINES_MAX, COLUMNS_MAX = 45, 100
@@ -51,14 +54,8 @@ CASES = {  # name: arguments of diff
 }
 
 weir, inject, update = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), "--update" in sys.argv
-results = []
-
-
-def check(name, ok, why=""):
-    results.append(ok)
-    print("%sok %d - %s" % ("" if ok else "not ", len(results), name))
-    for line in why.splitlines() if not ok else []:
-        print("# " + line)
+tap = Tap()
+check = tap.check
 
 
 def make(folder):
@@ -147,5 +144,4 @@ with tempfile.TemporaryDirectory(prefix="weir-compare-") as folder:
             csv_is_json(folder, CASES[name])
     for name, args in CASES.items():
         compare(name, args, folder)
-print("1..%d" % len(results))
-sys.exit(0 if all(results) else 1)
+sys.exit(tap.end())

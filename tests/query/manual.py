@@ -12,21 +12,16 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'common'))
+from tap import Tap  # noqa: E402
+
 root, show = (os.path.abspath(p) for p in sys.argv[1:3])
 weir = os.path.abspath(sys.argv[3]) if len(sys.argv) > 3 else None
 guide_path = os.path.join(root, 'docs', 'howto', 'query.md')
 with open(guide_path, encoding='utf-8') as f:
     guide = f.read()
-count = failed = 0
-
-
-def ok(name, bad):
-    global count, failed
-    count += 1
-    failed += bool(bad)
-    print(('not ok' if bad else 'ok'), count, '-', name)
-    for line in bad:
-        print('#', line)
+tap = Tap()
+ok = tap.none
 
 
 def source(name):
@@ -104,9 +99,7 @@ ok('every example becomes a plan', plans())
 ok('groff has no complaint about the manual page', groff())
 if weir:
     if not os.environ.get('WEIR_DUCKDB', os.path.exists(os.path.join(root, 'out/lib/libduckdb.so'))):
-        count += 1
-        print(f"ok {count} - every example gives an answer # SKIP DuckDB's library is not there")
+        tap.skip('every example gives an answer', "DuckDB's library is not there")
     else:
         ok('every example gives an answer', examples())
-print(f'1..{count}')
-sys.exit(bool(failed))
+sys.exit(tap.end())

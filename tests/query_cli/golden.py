@@ -6,11 +6,13 @@ golden.py WEIR             compares; TAP on standard output
 golden.py WEIR --update    writes the outputs as they are now, to be looked at before they are committed
 """
 import os
-import subprocess
 import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '..', 'common'))
+from tap import Tap, run_plain as run, text_of  # noqa: E402
+
 GOLDEN = os.path.join(HERE, "golden")
 
 TRACES = {  # name: arguments of synth
@@ -67,44 +69,11 @@ ANSWERS = {
 }
 
 
-class Tap:
-    def __init__(self):
-        self.number = self.failed = 0
-
-    def check(self, name, ok, why=""):
-        self.number += 1
-        self.failed += not ok
-        print("%sok %d - %s" % ("" if ok else "not ", self.number, name))
-        for line in why.splitlines() if not ok else []:
-            print("# " + line)
-
-
-def run(weir, args, folder, locale="C.UTF-8", **kw):
-    env = dict(os.environ, TZ="Europe/Berlin", LC_ALL=locale, NO_COLOR="1", TMPDIR=folder)
-    p = subprocess.run([weir] + args, cwd=folder, env=env, capture_output=True, timeout=120, **kw)
-    return p.stdout, p.stderr, p.returncode
-
-
-def difference(want, got):
-    for i, (a, b) in enumerate(zip(want.splitlines() + [""], got.splitlines() + [""])):
-        if a != b:
-            return "line %d\nwant %r\ngot  %r\nmeant? golden.py WEIR --update" % (i + 1, a, b)
-    return "one is longer"
-
-
 def compare(tap, weir, folder, name, args, update, locale="C.UTF-8"):
-    out, err, code = run(weir, ["query"] + args, folder, locale)
-    text = out.decode("utf-8", "strict") + "".join("stderr: " + l + "\n" for l in err.decode().splitlines())
-    text += "exit %d\n" % code
+    text = text_of(*run(weir, ["query"] + args, folder, LC_ALL=locale))
     if name == "explain":  # how long planning took is no matter
         text = text.split("\n", 1)[1].split("\nSQL", 1)[0] + "\n"
-    path = os.path.join(GOLDEN, name + ".txt")
-    if update:
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(text)
-    with open(path, encoding="utf-8") as f:
-        want = f.read()
-    tap.check(name, want == text, difference(want, text))
+    tap.golden(name, os.path.join(GOLDEN, name + ".txt"), text, update)
 
 
 def main():
@@ -119,15 +88,13 @@ def main():
             compare(tap, weir, folder, name, args, update)
         _, err, _ = run(weir, ["sql", "-i", "mixed.trace", "SELECT 1"], folder)
         if b"is not installed" in err:
-            print("ok %d - answers of the engine # SKIP %s" % (tap.number + 1, err.decode().strip()))
-            tap.number += 1
+            tap.skip("answers of the engine", err.decode().strip())
         else:
             for name, args in ANSWERS.items():
                 compare(tap, weir, folder, name, args, update)
             for name in ("hist", "heat", "by-op-hist"):  # in ASCII where the locale has no other characters
                 compare(tap, weir, folder, name + "-ascii", ANSWERS[name], update, "C")
-    print("1..%d" % tap.number)
-    return tap.failed > 0
+    return tap.end()
 
 
 if __name__ == "__main__":

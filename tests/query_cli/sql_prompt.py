@@ -7,22 +7,15 @@ import subprocess
 import sys
 import tempfile
 
-from terminal import Terminal
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'common'))
+from tap import Tap  # noqa: E402
+from terminal import Terminal  # noqa: E402
 
 weir = os.path.abspath(sys.argv[1])
-count = 0
-failed = False
+tap = Tap()
+check = tap.check
 folder = tempfile.mkdtemp(prefix='weir-prompt-')
 env = dict(os.environ, XDG_STATE_HOME=os.path.join(folder, 'state'), TMPDIR=folder)
-
-
-def check(name, good, *why):
-    global count, failed
-    count += 1
-    failed |= not good
-    for w in why if not good else ():
-        print(f'# {w!r}')
-    print(f'{"" if good else "not "}ok {count} - {name}')
 
 
 subprocess.run([weir, 'synth', '-q', '-o', 'a.trace', '--rows', '50000', '--seed', '3'], cwd=folder, check=True)
@@ -82,5 +75,4 @@ t.expect('sql> ')
 check('\\q leaves', t.leave('\\q\n') == 0, t.output)
 check('nothing is left behind', sorted(os.listdir(folder)) == ['a.trace', 'state'], os.listdir(folder))
 shutil.rmtree(folder)
-print(f'1..{count}')
-sys.exit(failed)
+sys.exit(tap.end())

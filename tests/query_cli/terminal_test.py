@@ -12,22 +12,15 @@ import sys
 import tempfile
 import time
 
-from terminal import Terminal, takes_signals
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'common'))
+from tap import Tap  # noqa: E402
+from terminal import Terminal, takes_signals  # noqa: E402
 
 weir = os.path.abspath(sys.argv[1])
-count = 0
-failed = False
+tap = Tap()
+check = tap.check
 folder = tempfile.mkdtemp(prefix='weir-query-')
 env = dict(os.environ, XDG_STATE_HOME=os.path.join(folder, 'state'), TMPDIR=folder)
-
-
-def check(name, good, *why):
-    global count, failed
-    count += 1
-    failed |= not good
-    for w in why if not good else ():
-        print(f'# {w!r}')
-    print(f'{"" if good else "not "}ok {count} - {name}')
 
 
 def run(*args, **kw):
@@ -134,9 +127,8 @@ check('rows of a growing trace come until it ends', rest.count(b'\n') == 200000 
 
 if not has_engine:
     shutil.rmtree(folder)
-    print(f'ok {count + 1} - what the engine answers # SKIP DuckDB is not installed')
-    print(f'1..{count + 1}')
-    sys.exit(failed)
+    tap.skip('what the engine answers', 'DuckDB is not installed')
+    sys.exit(tap.end())
 
 whole = growing()
 t = terminal('query', 'by class | count() as calls | sort calls desc', '--follow', '--every', '100ms', '-i', grow)
@@ -237,5 +229,4 @@ for name in ('state', 'out.parquet', "it's.parquet", 'grow.trace', 'a.trace', 'q
     shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
 check('nothing is left behind', os.listdir(folder) == [], os.listdir(folder))
 shutil.rmtree(folder)
-print(f'1..{count}')
-sys.exit(failed)
+sys.exit(tap.end())

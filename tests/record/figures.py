@@ -16,20 +16,12 @@ import textwrap
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "server"))
-from client import Serve
+from client import Serve, Tap  # noqa: E402
 
 weir = os.path.abspath(sys.argv[1])
-number = failed = 0
+tap = Tap()
+check = tap.check
 PYTHON = [sys.executable, "-I", "-S", "-c"]
-
-
-def check(name, ok, why=""):
-    global number, failed
-    number += 1
-    failed += not ok
-    print("%sok %d - %s" % ("" if ok else "not ", number, name), flush=True)
-    for line in str(why)[:3000].splitlines() if not ok else []:
-        print("# " + line)
 
 
 def run(*args, **more):
@@ -473,8 +465,7 @@ def main():
             if len(sys.argv) < 3 or test.__name__ in sys.argv[2:]:
                 test()
         os.chdir("/")
-    print("1..%d" % number)
-    return failed > 0
+    return tap.end()
 
 
 if __name__ == "__main__":

@@ -17,9 +17,11 @@ import subprocess
 import sys
 import tempfile
 import time
-import unicodedata
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '..', 'common'))
+from tap import Tap, columns_of, run_plain as run, text_of  # noqa: E402
+
 GOLDEN = os.path.join(HERE, "golden")
 LINES_MAX, COLUMNS_MAX = 45, 100
 
@@ -70,53 +72,16 @@ CASES = {  # name: arguments of report
 }
 
 
-class Tap:
-    def __init__(self):
-        self.number = self.failed = 0
-
-    def check(self, name, ok, why=""):
-        self.number += 1
-        self.failed += not ok
-        print("%sok %d - %s" % ("" if ok else "not ", self.number, name))
-        for line in why.splitlines() if not ok else []:
-            print("# " + line)
-
-
-def width(line):
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
-
-
-def run(weir, args, folder, **settings):
-    env = dict(os.environ, TZ="Europe/Berlin", LC_ALL="C.UTF-8", NO_COLOR="1")
-    env.update(settings)
-    p = subprocess.run([weir] + args, cwd=folder, env=env, capture_output=True)
-    return p.stdout, p.stderr, p.returncode
-
-
-def difference(want, got):
-    for i, (a, b) in enumerate(zip(want.splitlines() + [""], got.splitlines() + [""])):
-        if a != b:
-            return "line %d\nwant %r\ngot  %r\nmeant? golden.py WEIR ROWS --update" % (i + 1, a, b)
-    return "one is longer"
-
-
 def goldens(tap, weir, folder, update):
     for name, args in CASES.items():
         out, err, code = run(weir, ["report"] + args, folder)
-        text = out.decode("utf-8", "strict") + "".join("stderr: " + l + "\n" for l in err.decode().splitlines())
-        text += "exit %d\n" % code
+        text = text_of(out, err, code)
         # how well the store packs is measured elsewhere
         text = re.sub(r"trace [0-9.]+ [KM]iB( \([0-9.]+ B per call\))?", "trace SIZE", text)
-        path = os.path.join(GOLDEN, name + ".txt")
-        if update:
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(text)
-        with open(path, encoding="utf-8") as f:
-            want = f.read()
-        tap.check(name, want == text, difference(want, text))
+        tap.golden(name, os.path.join(GOLDEN, name + ".txt"), text, update)
         if name.startswith("screen"):
             lines = out.decode().splitlines()
-            wide = [l for l in lines if width(l) > COLUMNS_MAX]
+            wide = [l for l in lines if columns_of(l) > COLUMNS_MAX]
             tap.check(name + ": one page", len(lines) <= LINES_MAX and not wide, "%d lines\n%s" % (len(lines), "\n".join(wide)))
 
 
@@ -343,8 +308,7 @@ def main():
         damage(tap, weir, folder)
         damaged_folder(tap, weir, folder)
         old(tap, weir, folder)
-    print("1..%d" % tap.number)
-    return tap.failed > 0
+    return tap.end()
 
 
 if __name__ == "__main__":

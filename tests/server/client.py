@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A `weir serve` that runs for a test, what asks it, and the lines of TAP."""
+"""A `weir serve` that runs for a test, what asks it, and TAP, which the tests of it speak."""
 import http.client
 import json
 import os
@@ -9,25 +9,11 @@ import subprocess
 import sys
 import urllib.parse
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'common'))
+from tap import Tap  # noqa: E402,F401
+
 
 ASKS_MAX = 10  # of a question that the server gives up: on a busy machine, under a sanitizer
-
-
-class Tap:
-    def __init__(self):
-        self.count = 0
-        self.failed = False
-
-    def check(self, name, good, *why):
-        self.count += 1
-        self.failed |= not good
-        for w in why if not good else ():
-            print(f'# {str(w)[:2000]!r}')
-        print(f'{"" if good else "not "}ok {self.count} - {name}', flush=True)
-
-    def end(self):
-        print(f'1..{self.count}')
-        return 1 if self.failed else 0
 
 
 class Serve:

@@ -17,17 +17,16 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'server'))
 from client import Serve  # noqa: E402
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'common'))
+from tap import Tap  # noqa: E402
+
 SOURCE, OTHER = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 ROWS, EVERY = 40000, 16
-done = 0
+tap = Tap()
 
 
 def check(good, name, *why):
-    global done
-    done += 1
-    print(f'{"ok" if good else "not ok"} {done} - {name}')
-    if not good:
-        print(*(f'# {line}' for w in why for line in str(w).splitlines()[-8:]), sep='\n')
+    tap.check(name, good, *(str(w)[-1000:] for w in why))
 
 
 def made_later(run, rows, trace, tally, weir, env):
@@ -112,7 +111,7 @@ def main():
         run_all(folder)
     finally:
         shutil.rmtree(folder)
-    print(f'1..{done}')
+    return tap.end()
 
 
 def run_all(folder):
@@ -187,4 +186,4 @@ def run_all(folder):
           'and what was made as a table of the user', other('from tally | count() as n'))
 
 
-main()
+sys.exit(main())

@@ -10,20 +10,14 @@ import sys
 import tempfile
 import termios
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'query_cli'))
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..', 'common'), os.path.join(HERE, '..', 'query_cli')]
+from tap import Tap  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 SLOW_S = 60  # a machine that is busy, a program full of checks
-number, failed = 0, 0
-
-
-def ok(what, good, why=''):
-    global number, failed
-    number += 1
-    failed |= not good
-    print(('ok' if good else 'not ok'), number, '-', what)
-    if not good and why:
-        print('#', why.replace('\n', '\n# '))
+tap = Tap()
+ok = tap.check
 
 
 def resize(t, rows, columns):
@@ -88,8 +82,7 @@ def main():
             t.send('i')
             headings(t, 'a trace')
         play(t, 'a trace')
-    print(f'1..{number}')
-    return failed
+    return tap.end()
 
 
 sys.exit(main())
