@@ -662,12 +662,12 @@ static void too_many_groups_are_refused(void **state)
 static void hostile_patterns_end(void **state)
 {
 	_cleanup_buf_ struct buf out = {0};
-	int64_t before = clock_monotonic_ns();
+	int64_t before = clock_cpu_ns();
 	int r = try_query(&f, "where path =~ \"^(([a-z/0-9.-])+.)+[A-Z]([a-z])+$\" | count() as n",
 			  false, &out);
 
 	assert_true(r >= 0 || r == -EOVERFLOW || r == -EINVAL);
-	assert_true(clock_monotonic_ns() - before < 30000000000ll);
+	assert_true(clock_cpu_ns() - before < 30000000000ll);
 }
 
 static void *interrupt_soon(void *arg)

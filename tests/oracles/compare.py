@@ -7,16 +7,13 @@
   compare.py [options] programs           the same for programs of Debian: tar, dd, python3, fio, db_bench, redis-server
   compare.py [options] command CMD...     the same for any command
   compare.py [options] proc               bytes and counts against /proc/PID/io
-  compare.py [options] vm [CASE...]       as truth, under Debian 12's own kernel in QEMU
   compare.py [options] check FACTS TRACE  a trace that was made elsewhere against its facts
 
 Speaks TAP. Exit status 0: all agree; 1: something differs.
 """
 
 import argparse
-import base64
 import errno
-import gzip
 import os
 import re
 import shutil
@@ -97,6 +94,11 @@ class Runner:
             self.passed.append(name)
             print(f"ok - {self.what}: {name} {note}")
         sys.stdout.flush()
+
+    def end(self):
+        """The plan of TAP; the exit status."""
+        print(f"1..{len(self.passed) + len(self.failed) + len(self.skipped)}")
+        return 1 if self.failed else 0
 
     def skip(self, name, why):
         self.skipped.append(name)
@@ -183,31 +185,8 @@ class Runner:
             problems += names_by_size(trace)
         self.result(name, problems, f"{len(facts)} facts, {len(trace.ops)} rows")
 
-    def vm(self, names):
-        """All cases in one boot, most under one recorder; the traces come back over the console and are checked here."""
-        here = os.path.dirname(os.path.realpath(__file__))
-        image = os.path.join(self.root, "image")
-        with open(image, "wb") as f:
-            f.truncate(64 << 20)
-        subprocess.run(["/usr/sbin/mkfs.ext4", "-q", "-F", image], check=False, capture_output=True)
-        with open(image, "rb") as plain, gzip.open(image + ".gz", "wb", 1) as packed:
-            shutil.copyfileobj(plain, packed)
-        names = [n for n in names if n != "never"]
-        command = [os.path.join(here, "..", "qemu", "vm"), "-m", "2048", "-t", "900", "-M", "crc32c_generic", "-M", "ext4", "-M", "overlay", "-M", "loop",
-                   "-f", self.weir, "-f", self.workload, "-f", image + ".gz=/image.gz", "-f", os.path.join(here, "in_vm.sh") + "=/in_vm.sh",
-                   "--", "sh", "/in_vm.sh", *names]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-        if done.returncode == 77:
-            return self.skip("all", done.stderr.strip())
-        m = re.search(r"BEGIN-OUT\s(.*?)END-OUT", done.stdout, re.S)
-        if not m:
-            return self.result("all", [(f"status {done.returncode}", (done.stdout + done.stderr).splitlines()[-64:])])
-        out = os.path.join(self.root, "vm")
-        os.mkdir(out)
-        subprocess.run(["tar", "xz", "-C", out], input=base64.b64decode(m.group(1)), check=True)
-        self.vm_cases(out, names)
-
     def vm_cases(self, out, names):
+        """The same of cases that ran in a virtual machine, most under one recorder: a folder of facts and traces, see qemu/machine.py."""
         def said(name, what):
             try:
                 with open(os.path.join(out, f"{name}.{what}"), errors="replace") as f:
@@ -401,7 +380,7 @@ def main():
     parser.add_argument("--dir", default=os.environ.get("TMPDIR", "/var/tmp"))
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--limit", type=int, default=12, help="differences shown for each case")
-    parser.add_argument("what", choices=["truth", "strace", "programs", "command", "proc", "vm", "check"])
+    parser.add_argument("what", choices=["truth", "strace", "programs", "command", "proc", "check"])
     parser.add_argument("args", nargs="*")
     options = parser.parse_intermixed_args()
     if options.what != "check" and os.geteuid():
@@ -422,8 +401,6 @@ def main():
             runner.programs()
         elif options.what == "command":
             runner.strace_command(os.path.basename(options.args[0]), options.args)
-        elif options.what == "vm":
-            runner.vm(runner.cases(options.args))
         elif options.what == "proc":
             runner.proc()
         else:
@@ -431,8 +408,7 @@ def main():
             runner.check(name, options.args[0], options.args[1])
     finally:
         runner.close()
-    print(f"1..{len(runner.passed) + len(runner.failed) + len(runner.skipped)}")
-    return 1 if runner.failed else 0
+    return runner.end()
 
 
 if __name__ == "__main__":

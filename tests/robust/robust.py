@@ -28,11 +28,18 @@ import check  # noqa: E402
 import traces  # noqa: E402
 
 CASES = {}
+ALONE = set()  # of them those that want the machine for themselves
 
 
 def case(f):
     CASES[f.__name__] = f
     return f
+
+
+def alone(f):
+    """At full rate, without --lossless: nothing is lost where nothing else runs."""
+    ALONE.add(f.__name__)
+    return case(f)
 
 
 class Skip(Exception):
@@ -410,7 +417,7 @@ def keeps_up(b):
         raise Skip("real-time priority is refused here") from None
 
 
-@case
+@alone
 def busy_threads(b):
     """200 threads that only make calls, default settings: every call is there"""
     keeps_up(b)
@@ -443,7 +450,7 @@ def storm(b, f, options, rounds, bound):
     need(end(p, 120, "record") == 0, "record: " + open(os.path.join(f, "out.err")).read())
 
 
-@case
+@alone
 def storm_filtered(b):
     """the same with a filter by path: what the filter has seen is forgotten, and every call that it takes is there"""
     rounds = 1000000 if b.soak else 80000
@@ -454,7 +461,7 @@ def storm_filtered(b):
     need(count["by_op"] == {"unlink": want} and not count["loss"], f"{count['by_op']}, {count['loss']}, of {want}")
 
 
-@case
+@alone
 def storm_of_names(b):
     """hundreds of thousands of files with names of their own: bounded memory, and every call has its path"""
     rounds, bound = (1000000, 96) if b.soak else (120000, 64)
@@ -666,8 +673,12 @@ def main():
     parser.add_argument("--soak", action="store_true", help="more rounds")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--list", action="store_true")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--alone", action="store_true", help="the cases that want the machine for themselves")
+    which.add_argument("--beside", action="store_true", help="the others")
     parser.add_argument("cases", nargs="*")
     options = parser.parse_args()
+    chosen = options.cases or [name for name in CASES if not options.beside and not options.alone or (name in ALONE) == options.alone]
     if options.list:
         for name, f in CASES.items():
             print(f"{name:26s}{f.__doc__}")
@@ -680,7 +691,7 @@ def main():
     failed = 0
     print(f"# seed {options.seed}")
     try:
-        for name in options.cases or CASES:
+        for name in chosen:
             f = CASES[name]
             try:
                 f(b)
@@ -695,7 +706,7 @@ def main():
             b.end_all()
     finally:
         shutil.rmtree(root, ignore_errors=True)
-    print(f"1..{len(options.cases or CASES)}")
+    print(f"1..{len(chosen)}")
     return 1 if failed else 0
 
 

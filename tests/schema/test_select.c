@@ -148,7 +148,7 @@ static void test_glob(void **state)
 static void test_glob_hostile(void **state)
 {
 	char pattern[GLOB_MAX + 2], text[4096];
-	int64_t start = clock_monotonic_ns();
+	int64_t start = clock_cpu_ns();
 
 	memset(text, 'a', sizeof(text));
 	for (size_t i = 0; i < 200; i++)
@@ -166,7 +166,7 @@ static void test_glob_hostile(void **state)
 	pattern[GLOB_MAX - 1] = 'b';
 	pattern[GLOB_MAX] = 0;
 	assert_false(glob_match(pattern, text, sizeof(text)));
-	assert_true(clock_monotonic_ns() - start < 3 * NSEC_PER_SEC);
+	assert_true(clock_cpu_ns() - start < 3 * NSEC_PER_SEC);
 }
 
 static void add(struct select *s, const char *path)

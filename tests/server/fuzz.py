@@ -16,7 +16,7 @@ from client import Serve, Tap
 parser = argparse.ArgumentParser()
 parser.add_argument('weir')
 parser.add_argument('--seed', type=int, default=1)
-parser.add_argument('--seconds', type=float, default=30)
+parser.add_argument('--seconds', type=float, default=10)
 args = parser.parse_args()
 weir = os.path.abspath(args.weir)
 tap = Tap()
@@ -76,7 +76,7 @@ def send(s, data):
     with socket.create_connection(('127.0.0.1', s.port), timeout=60) as c:
         try:
             c.sendall(data)
-            c.shutdown(socket.SHUT_WR) if rnd.random() < 0.5 else c.settimeout(0.3)
+            c.shutdown(socket.SHUT_WR) if rnd.random() < 0.9 else c.settimeout(0.3)
             answer = c.recv(65536)
         except (TimeoutError, ConnectionError):
             return None

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""index.py WEIR CRAFTED: what is answered from digests and summaries is what the rows say, for ranges that cut blocks and digests
-anywhere, with filters that the sums can answer and others."""
+"""index.py WEIR CRAFTED [--all] [--seed N]: what is answered from digests and summaries is what the rows say, for ranges that cut blocks and digests
+anywhere, with filters that the sums can answer and others. Each answer from rows reads all of them: of routes by ranges and filters
+a part is compared, each route, range and filter several times; with --all, as `make nightly` does, all."""
+import argparse
 import json
 import os
 import random
@@ -14,7 +16,13 @@ import time
 
 from client import Serve, Tap
 
-weir = os.path.abspath(sys.argv[1])
+parser = argparse.ArgumentParser()
+parser.add_argument('weir', type=os.path.abspath)
+parser.add_argument('crafted', type=os.path.abspath)
+parser.add_argument('--all', action='store_true')
+parser.add_argument('--seed', type=int, default=5)
+given = parser.parse_args()
+weir = given.weir
 folder = tempfile.mkdtemp(prefix='weir-serve-index-')
 tap = Tap()
 check = tap.check
@@ -48,8 +56,8 @@ def differs(a, b, at=''):
 
 def compare(s, name, path, filter_='', **params):
     both = f'{ROWS_ONLY} && ({filter_})' if filter_ else ROWS_ONLY
-    given = {'filter': filter_} if filter_ else {}
-    a = s.get(path, **given, **params)
+    one = {'filter': filter_} if filter_ else {}
+    a = s.get(path, **one, **params)
     d = differs(a, s.get(path, filter=both, **params))
     check(f'{name}: /{path} is what the rows say', d is None, d, params, filter_)
     return a
@@ -70,6 +78,11 @@ def ranges(last, rng):
     yield {'from_': last + 1000000000, 'to': last + 2000000000}
 
 
+def part(several, turn):
+    """Of several questions one, in turn, or all of them."""
+    return several if given.all else [several[turn % len(several)]]
+
+
 def wide(last):
     return {'from_': last // 9, 'to': last // 9 * 8}
 
@@ -81,12 +94,11 @@ FILTERS = ['op == read', 'dur > 3ms', 'dur > 3ms && (tid > 0 || err is null) && 
 
 def answers(s, rng):
     last = s.get('trace')['last']
-    for r in ranges(last, rng):
+    for turn, r in enumerate(ranges(last, rng)):
         name = f'{r.get("from_", "")}..{r.get("to", "")}'
         o = compare(s, name, 'overview', width=100, **r)
-        compare(s, name, 'lanes', **r)
-        compare(s, name, 'files', dir='/tmp', **r)
-        compare(s, name, 'files', dir='sockets', **r)
+        for path, params in part([('lanes', {}), ('files', {'dir': '/tmp'}), ('files', {'dir': 'sockets'})], turn):
+            compare(s, name, path, **params, **r)
         q = s.get('query', q='where status is null || !(status has unfinished) | count(), sum(bytes), sum(dur)', **r)['rows'][0] \
             if has_engine else None
         if q:
@@ -97,11 +109,10 @@ def answers(s, rng):
         check(f'by {by}: a histogram holds each call of its group',
               l['series'] and all(sum(x['hist'][1::2]) == x['stats']['calls'] and x['hist'][::2] == sorted(set(x['hist'][::2]))
                                   for x in l['series']))
-    for f in FILTERS:
+    for turn, f in enumerate(FILTERS):
         compare(s, f, 'overview', f, width=80)
-        compare(s, f, 'overview', f, width=80, **wide(last))
-        compare(s, f, 'latency', f, width=80, by='cpu' if 'dur' in f else 'file', **wide(last))
-        compare(s, f, 'files', f, dir='/', **wide(last))
+        for path, params in part([('overview', {'width': 80}), ('latency', {'width': 80, 'by': 'cpu' if 'dur' in f else 'file'}), ('files', {'dir': '/'})], turn):
+            compare(s, f, path, f, **params, **wide(last))
 
 
 KEYS = ['op', 'class', 'err', 'comm', 'pid', 'tid', 'exe', 'file', 'file_id', 'ext(path)', 'peer', 'op in (read, pread64)']
@@ -134,10 +145,10 @@ def question(rng, files):
 def questions(s, rng, count):
     """What a query answers from digests, or in part."""
     last = s.get('trace')['last']
-    given = list(ranges(last, rng))
+    chosen = list(ranges(last, rng))
     for i in range(count):
         q = question(rng, i % 3 == 2)
-        compare(s, q, 'query', limit=5000, q=q, **(rng.choice(given) if i % 2 else {}))
+        compare(s, q, 'query', limit=5000, q=q, **(rng.choice(chosen) if i % 2 else {}))
 
 LONG = ['where dur > 3ms | by comm, op, file | count(), max(dur), sum(bytes), hist(dur)', 'where class != wait && dur > 5ms | by pid every 100ms | p99(dur)',
         'where dur > 3ms && op != read | select start, dur, op, path | sort start, dur', 'where dur > 3ms | sort dur desc | head 50',
@@ -157,7 +168,7 @@ def pictures(s):
     """Of files with much time and with little, of any range."""
     last = s.get('trace')['last']
     files = [f for f in s.get('overview')['files']['rows'] if f['path']]
-    for f in files[:3] + files[-1:]:
+    for f in (files[:3] if given.all else files[:1]) + files[-1:]:
         for r in ({}, wide(last), {'from_': last // 3}, {'to': last // 2}, {'from_': last // 2, 'to': last // 2 + 50000000}):
             d = compare(s, f['name'], f'file/{f["id"]}/density', width=70, height=30, **r)
             check(f'{f["name"]}: the picture is complete', d['read'] == 1)
@@ -259,7 +270,7 @@ def told(kind):
 def crafted():
     """Traces whose values no kernel gives: every question has an answer."""
     for kind in ('ops', 'early', 'late', 'deep', 'hist'):
-        subprocess.run([os.path.abspath(sys.argv[2]), kind, os.path.join(folder, f'{kind}.trace')], check=True)
+        subprocess.run([given.crafted, kind, os.path.join(folder, f'{kind}.trace')], check=True)
         told(kind)
         with Serve(weir, f'{kind}.trace', folder=folder) as s:
             lanes = s.get('lanes')['lanes']
@@ -276,7 +287,7 @@ def crafted():
 
 def main():
     global has_engine
-    rng = random.Random(5)
+    rng = random.Random(given.seed)
     synth('a.trace', '--rows', str(ROWS), '--seed', '11')
     has_engine = subprocess.run([weir, 'query', '--json', 'by op | count()', 'a.trace'], cwd=folder, capture_output=True,
                                 check=False).returncode == 0
@@ -284,7 +295,7 @@ def main():
         pictures(s)
         answers(s, rng)
         if has_engine:
-            questions(s, rng, 40)
+            questions(s, rng, 200 if given.all else 24)
             long_calls(s)
     # two traces whose ids, times and files are apart
     os.mkdir(os.path.join(folder, 'two'))

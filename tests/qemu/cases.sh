@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# in_vm.sh CASE...: runs inside the virtual machine: the workload's cases under weir; facts and traces go out as text.
+# cases.sh CASE...: runs inside the virtual machine: the workload's cases under weir; facts and traces go out as text.
 # One recorder sees them one after the other: to load its programs takes an emulated machine longer than most cases.
 # attached and compat need one of their own.
 ip link set lo up 2>/dev/null
