@@ -32,17 +32,18 @@ STRACE_SKIPS = {"rt_sigreturn", "restart_syscall"}
 OTHER_ROOT = {"chroot", "mounts", "overlay", "container"}
 
 
-# Real programs, small enough for strace. They work in the current folder.
+# Real programs, small enough for strace. They work in the current folder. With --large, as `make nightly` runs them, they do more.
+SIZES = {"@tree@": ("netfilter", "."), "@places@": ("/usr/include/linux/netfilter /etc", "/usr/include /etc"), "@keys@": ("300", "1500")}
 PROGRAMS = {
-    "tar": ("tar", "tar cf w/t.tar -C /usr/include/linux . && tar tf w/t.tar | sort | tail -n 1 >/dev/null && tar xf w/t.tar -C w"),
-    "find": ("find", "find /usr/include /etc -name 's*' -type f -newer /etc/passwd 2>/dev/null | head -n 5; rm -rf w/*"),
+    "tar": ("tar", "tar cf w/t.tar -C /usr/include/linux @tree@ && tar tf w/t.tar | sort | tail -n 1 >/dev/null && tar xf w/t.tar -C w"),
+    "find": ("find", "find @places@ -name 's*' -type f -newer /etc/passwd 2>/dev/null | head -n 5; rm -rf w/*"),
     "dd": ("dd", "dd if=/dev/zero of=w/a bs=7k count=50 conv=fsync 2>/dev/null; cp w/a w/b; cmp w/a w/b; mv w/b w/c; truncate -s 5 w/c"),
     "python": ("python3", "python3 -c 'import json,sqlite3,threading; d=sqlite3.connect(\"w/d\"); d.execute(\"create table t(a)\"); "
                "[d.execute(\"insert into t values(?)\",(i,)) for i in range(50)]; d.commit(); "
                "[t.start() for t in [threading.Thread(target=print,args=(i,)) for i in range(20)]]' >/dev/null"),
     "fio": ("fio", "fio --name=x --directory=w --size=4M --rw=randrw --bs=4k --ioengine=libaio --iodepth=4 --number_ios=300 "
             "--numjobs=2 --thread --direct=1 >/dev/null"),
-    "db_bench": ("db_bench", "db_bench --benchmarks=fillrandom,readrandom --num=1500 --threads=3 --db=w/db --sync=1 >/dev/null 2>&1"),
+    "db_bench": ("db_bench", "db_bench --benchmarks=fillrandom,readrandom --num=@keys@ --threads=3 --db=w/db --sync=1 >/dev/null 2>&1"),
     "redis": ("redis-check-rdb", "ln -s $(command -v redis-check-rdb) w/redis-server; cd w; ./redis-server --port 0 --unixsocket s "
               "--appendonly yes --daemonize no --save '' >/dev/null & for i in $(seq 200); do redis-cli -s s ping >/dev/null 2>&1 && break; sleep 0.05; done; "
               "redis-benchmark -s s -t set,get -n 300 -c 5 -q >/dev/null; redis-cli -s s shutdown nosave; wait"),
@@ -53,7 +54,7 @@ PROGRAMS = {
 class Runner:
     def __init__(self, options):
         self.weir, self.workload, self.dump = (os.path.realpath(p) for p in (options.weir, options.workload, options.dump))
-        self.keep, self.limit, self.what = options.keep, options.limit, options.what
+        self.keep, self.limit, self.what, self.large = options.keep, options.limit, options.what, options.large
         self.ops = traces.Ops(self.dump)
         self.root = os.path.realpath(tempfile.mkdtemp(prefix="weir-diff.", dir=options.dir))
         self.failed, self.skipped, self.passed = [], [], []
@@ -246,6 +247,8 @@ class Runner:
             if not shutil.which(needs):
                 self.skip(name, f"{needs} is not installed")
                 continue
+            for word, (small, large) in SIZES.items():
+                script = script.replace(word, large if self.large else small)
             self.strace_command(name, ["sh", "-c", script])
 
     def compare(self, label, name, mode, strace_path, trace_path):
@@ -379,6 +382,7 @@ def main():
     parser.add_argument("--dump", default=os.path.join(build, "tests/oracles/trace_dump"))
     parser.add_argument("--dir", default=os.environ.get("TMPDIR", "/var/tmp"))
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--large", action="store_true", help="programs: more work")
     parser.add_argument("--limit", type=int, default=12, help="differences shown for each case")
     parser.add_argument("what", choices=["truth", "strace", "programs", "command", "proc", "check"])
     parser.add_argument("args", nargs="*")

@@ -188,6 +188,16 @@ def check_nothing(s):
     need(s.prm == 0 and s.eff == 0 and s.inh == 0 and s.amb == 0 and s.locked, f"privileges are left: {s}")
 
 
+def becomes(started, check):
+    """What a program holds once it has begun its work."""
+    for _ in range(500):
+        try:
+            return check(started.status())
+        except Bad:
+            time.sleep(0.02)
+    return check(started.status())
+
+
 # ---- a weir with file capabilities, run by anybody ----
 
 def no_evil(b, args, folder, env=None):
@@ -287,8 +297,7 @@ def caps_readers(b):
                 continue
             # SQL waits for statements
             with Started(AS_NOBODY + [b.granted("+ep"), *command], f, recorder=False, stdin=subprocess.PIPE, terminal=command[0] == "top") as reader:
-                time.sleep(0.5)
-                check_nothing(reader.status())
+                becomes(reader, check_nothing)
                 reader.process.kill()
 
 
@@ -458,14 +467,10 @@ def root_readers(b):
     f = b.folder()
     trace = b.trace(f)
     with Started([b.weir, "serve", trace], f, recorder=False) as server:
-        time.sleep(0.5)
-        s = server.status()
-        need(not s.prm & ~SERVER and not s.bnd & ~SERVER and not s.eff & ~(READER | mask("kill")) and s.locked, f"serve: {s}")
+        becomes(server, lambda s: need(not s.prm & ~SERVER and not s.bnd & ~SERVER and not s.eff & ~(READER | mask("kill")) and s.locked, f"serve: {s}"))
     if b.duckdb:
         with Started([b.weir, "sql", "-i", trace], f, recorder=False, stdin=subprocess.PIPE) as reader:
-            time.sleep(0.5)
-            s = reader.status()
-            need(not s.prm & ~READER and not s.bnd & ~READER and s.locked, f"sql: {s}")
+            becomes(reader, lambda s: need(not s.prm & ~READER and not s.bnd & ~READER and s.locked, f"sql: {s}"))
             reader.process.kill()
     done = run([b.weir, "report", trace], f, check=True)
     need("calls" in done.stdout, "root cannot read another's trace")

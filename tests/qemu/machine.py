@@ -78,7 +78,7 @@ def main():
     if not MKFS:
         print('1..0 # SKIP mkfs.ext4 is missing (apt install e2fsprogs)')
         return 0
-    runner = compare.Runner(argparse.Namespace(**vars(options), keep=False, limit=12, what='vm', dir='/var/tmp'))
+    runner = compare.Runner(argparse.Namespace(**vars(options), keep=False, large=False, limit=12, what='vm', dir='/var/tmp'))
     try:
         names = [n for n in runner.cases(options.cases) if n != 'never']
         done = boot(options, make_image(os.path.join(runner.root, 'image')), names)
