@@ -7,6 +7,7 @@ compare.py WEIR real LEDGER RUNS       recordings of the program ledger (root; e
 
 TAP on standard output. RUNS unchanged runs are compared pairwise.
 """
+import concurrent.futures
 import itertools
 import json
 import os
@@ -42,6 +43,12 @@ def diff(a, b):
     return json.loads(must(args))
 
 
+def diffs(pairs):
+    """Of each pair of runs, several at a time."""
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        return list(pool.map(lambda pair: diff(pair[:1], pair[1:]), pairs))
+
+
 def changes(doc):
     """(by, op, name, metrics) of what is listed, first things first."""
     rows = {}
@@ -62,7 +69,7 @@ def alarmed(doc):
 
 def unchanged(same):
     pairs = list(itertools.combinations(same, 2))
-    alarms = [(a, b, changes(d)[:2]) for a, b in pairs for d in [diff([a], [b])] if alarmed(d)]
+    alarms = [(a, b, changes(d)[:2]) for (a, b), d in zip(pairs, diffs(pairs)) if alarmed(d)]
     check("%d of %d pairs of unchanged runs are told to differ, at most 5 %%" % (len(alarms), len(pairs)),
           len(alarms) <= ALARMS_MAX * len(pairs), "\n".join(map(str, alarms[:10])))
     groups = [(same[i::4], same[i + 1::4]) for i in range(3)] + [(same[::2], same[1::2])]
@@ -79,7 +86,7 @@ def found(what, groups, changed, is_it, single=True):
           right * 3 >= len(groups) * 2, "\n".join(map(str, first)))
     if not single:
         return
-    pairs = [changes(diff([a], [b]))[:1] for a in groups[0] for b in changed]
+    pairs = [changes(d)[:1] for d in diffs(list(itertools.product(groups[0], changed)))]
     right = sum(bool(p) and is_it(p[0]) for p in pairs)
     check("%s: first in %d of %d single pairs" % (what, right, len(pairs)), right >= 0.8 * len(pairs),
           "\n".join(map(str, pairs)))
@@ -139,7 +146,7 @@ def real(folder):
             runs[c].append(record("%s.%d" % (c, i), c))
     same = [runs["same"][i::spread][:CHANGED] for i in range(spread)]
     unchanged(runs["same"])
-    pairs = [changes(diff([a], [b]))[:1] for a in short["same"] for b in short["fsync"]]
+    pairs = [changes(d)[:1] for d in diffs(list(itertools.product(short["same"], short["fsync"])))]
     right = sum(bool(p) and p[0][1] == "fdatasync" and "calls" in p[0][3] for p in pairs)
     check("one more fdatasync each of 80: first in %d of %d single pairs" % (right, len(pairs)), right >= 0.8 * len(pairs),
           "\n".join(map(str, pairs)))
