@@ -537,6 +537,22 @@ int batch_set_add_row(struct batch_set *s, enum table_id table, struct batch **r
 	return 0;
 }
 
+int batch_set_add_mark(struct batch_set *s, int64_t at, const char *name, const void *text,
+		       size_t len)
+{
+	struct batch *b;
+	size_t row;
+	int r = batch_set_add_row(s, TABLE_MARK, &b, &row);
+
+	if (r < 0)
+		return r;
+	r = batch_set(b, MARK_AT, row, at);
+	if (r < 0)
+		return r;
+	r = batch_set_str(b, MARK_NAME, row, name);
+	return r < 0 ? r : batch_set_bytes(b, MARK_TEXT, row, text, len);
+}
+
 void batch_set_clear(struct batch_set *s)
 {
 	for (unsigned int i = 0; i < TABLE_COUNT; i++) {

@@ -152,6 +152,9 @@ int batch_set_table(struct batch_set *s, enum table_id table, struct batch **ret
 /* Adds a row to the batch of a table. 0, else negative and *ret_b NULL: -ENOMEM, -ENOSPC past BATCH_ROWS_MAX. */
 int batch_set_add_row(struct batch_set *s, enum table_id table, struct batch **ret_b,
 		      size_t *ret_row) _must_check_;
+/* Adds a row of `mark`: something that happened at a moment ("weir.stopped", "duration"). 0 or negative. */
+int batch_set_add_mark(struct batch_set *s, int64_t at, const char *name, const void *text,
+		       size_t len) _must_check_;
 void batch_set_clear(struct batch_set *s);
 void batch_set_free(struct batch_set *s);
 #define _cleanup_batch_set_ _cleanup_(batch_set_free)

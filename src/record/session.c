@@ -193,20 +193,9 @@ static int take_rows(struct session *s, struct error *err)
 
 /* ---- marks ---- */
 
-static int add_mark(struct session *s, const char *name, const void *text, size_t len)
+static int session_mark(struct session *s, const char *name, const void *text, size_t len)
 {
-	struct batch *b;
-	size_t row;
-	int r = batch_set_add_row(&s->rows, TABLE_MARK, &b, &row);
-
-	if (r < 0)
-		return r;
-	r = batch_set(b, MARK_AT, row, clock_realtime_ns());
-	if (r >= 0)
-		r = batch_set_str(b, MARK_NAME, row, name);
-	if (r >= 0)
-		r = batch_set_bytes(b, MARK_TEXT, row, text, len);
-	return r;
+	return batch_set_add_mark(&s->rows, clock_realtime_ns(), name, text, len);
 }
 
 /* The command line as a shell would take it; of the arguments what may be kept. */
@@ -233,17 +222,17 @@ static int mark_command(struct session *s)
 		r = shell_words(&line, known->data, known->len);
 	if (r >= 0 && argv[1] && s->opt->no_argv)
 		r = buf_append(&line, " ...", 4);
-	return r < 0 ? (int)r : add_mark(s, "weir.command", line.data, line.len);
+	return r < 0 ? (int)r : session_mark(s, "weir.command", line.data, line.len);
 }
 
 static int first_marks(struct session *s, struct error *err)
 {
-	int r = add_mark(s, "weir.version", WEIR_VERSION, sizeof(WEIR_VERSION) - 1);
+	int r = session_mark(s, "weir.version", WEIR_VERSION, sizeof(WEIR_VERSION) - 1);
 
 	if (r >= 0)
 		r = mark_command(s);
 	for (size_t i = 0; i < s->opt->mark_count && r >= 0; i++)
-		r = add_mark(s, s->opt->marks[i].name, s->opt->marks[i].text,
+		r = session_mark(s, s->opt->marks[i].name, s->opt->marks[i].text,
 			     strlen(s->opt->marks[i].text));
 	return r < 0 ? error_errno(err, r, "writing marks") : hand_out(s, err);
 }
@@ -275,13 +264,13 @@ static int mark_failure(struct session *s, const struct error *why)
 	if (why) {
 		n = snprintf(text, sizeof(text), "after %.3f s: %s",
 			     (double)s->totals.ran_ns / NSEC_PER_SEC, why->message);
-		r = add_mark(s, "weir.failed", text, MIN((size_t)n, sizeof(text) - 1));
+		r = session_mark(s, "weir.failed", text, MIN((size_t)n, sizeof(text) - 1));
 	}
 	if (r >= 0 && store->changed) {
 		n = snprintf(text, sizeof(text),
 			     "another program cut this file to %llu bytes, or wrote into it",
 			     (unsigned long long)store->changed_size);
-		r = add_mark(s, "weir.failed", text, (size_t)n);
+		r = session_mark(s, "weir.failed", text, (size_t)n);
 	}
 	return r;
 }
@@ -303,12 +292,12 @@ static int last_marks(struct session *s, const struct error *failed, struct erro
 		     (unsigned long long)s->totals.masked);
 	r = mark_failure(s, failed);
 	if (r >= 0)
-		r = add_mark(s, "weir.stopped", why, strlen(why));
+		r = session_mark(s, "weir.stopped", why, strlen(why));
 	if (r >= 0)
-		r = add_mark(s, "weir.cost", cost, (size_t)n);
+		r = session_mark(s, "weir.cost", cost, (size_t)n);
 	/* What readers may then say: nothing was lost, and the numbers of the records prove it. */
 	if (r >= 0 && record_gap_free(&s->totals) && !failed)
-		r = add_mark(s, "weir.sequence", "gap-free", strlen("gap-free"));
+		r = session_mark(s, "weir.sequence", "gap-free", strlen("gap-free"));
 	return r < 0 ? error_errno(err, r, "writing marks") : hand_out(s, err);
 }
 

@@ -33,19 +33,6 @@ static bool is_selected(const struct loaded *l, const struct select *s, int32_t 
 	return false;
 }
 
-static int polled_add_mark(const char *text, size_t len, int64_t now, struct batch_set *out)
-{
-	struct batch *b;
-	size_t row;
-	int r = batch_set_add_row(out, TABLE_MARK, &b, &row);
-
-	if (r < 0)
-		return r;
-	r = batch_set(b, MARK_AT, row, now);
-	r = r ? r : batch_set_str(b, MARK_NAME, row, "weir.polled");
-	return r ? r : batch_set_bytes(b, MARK_TEXT, row, text, len);
-}
-
 static int give_one(const struct wire_polled_key *k, const struct wire_polled *p, int64_t now,
 		    struct source_polled *polled, struct batch_set *out)
 {
@@ -56,7 +43,7 @@ static int give_one(const struct wire_polled_key *k, const struct wire_polled *p
 		polled->pid = k->tgid;
 		snprintf(polled->comm, sizeof(polled->comm), "%.*s", (int)sizeof(p->comm), p->comm);
 	}
-	return polled_add_mark(text, (size_t)n, now, out);
+	return batch_set_add_mark(out, now, "weir.polled", text, (size_t)n);
 }
 
 int polled_give(const struct loaded *l, const struct select *s, int64_t now,
