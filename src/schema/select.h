@@ -31,7 +31,7 @@ struct select {
 	size_t comm_count;
 	char *cgroups[SELECT_LIST_MAX]; /* recording: folders, subtrees included; units and
 					   containers are resolved to these. Of a stored trace:
-					   for cgroup_stored_match() in cli/record/cgroups.h */
+					   for cli/options/conditions.h */
 	size_t cgroup_count;
 	uint32_t uids[SELECT_LIST_MAX];
 	size_t uid_count;

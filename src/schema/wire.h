@@ -18,14 +18,15 @@
 #define WIRE_CALLS_MAX 1024 /* native call numbers that have a plan */
 #define WIRE_CALL_OTHER \
 	1023 /* any number beyond, which stands in the call's flags (OP_CODE_NUMBERED) */
-#define WIRE_ARGS	  6
-#define WIRE_PATH_MAX	  4096 /* a path argument with its NUL (PATH_MAX) */
-#define WIRE_WALK_MAX	  8192 /* a file's full path, which can be longer than any argument */
-#define WIRE_ADDR_MAX	  128  /* struct sockaddr_storage */
-#define WIRE_ARGV_MAX	  4096 /* of an argument vector, the rest is cut */
-#define WIRE_COMM	  16
-#define WIRE_PREFIXES_MAX 64  /* selected paths */
-#define WIRE_PREFIX_MAX	  256 /* the literal folders that one begins with, bytes; a multiple of 8 */
+#define WIRE_ARGS     6
+#define WIRE_PATH_MAX 4096 /* a path argument with its NUL (PATH_MAX) */
+#define WIRE_WALK_MAX 8192 /* a file's full path, which can be longer than any argument */
+#define WIRE_ADDR_MAX 128  /* struct sockaddr_storage */
+#define WIRE_ARGV_MAX 4096 /* of an argument vector, the rest is cut */
+#define WIRE_COMM     16
+#define WIRE_TESTS_MAX \
+	128 /* of names: those of the filter, and the selected paths; a power of two */
+#define WIRE_NAMES_MAX	  256			/* of a test: bytes of names; a multiple of 8 */
 #define WIRE_LEAF_BYTES	  (32 * 1024)		/* of a ring; a power of two, so is their number */
 #define WIRE_SIZE_UNKNOWN 0xffffffffffffffffull /* of a vector that was not summed */
 #define WIRE_NONE	  (-0x7fffffffffffffffll - 1) /* a position that is not known */
@@ -39,9 +40,11 @@ enum wire_type {
 	WIRE_THREAD = 4,
 	WIRE_THREAD_END = 5,
 	WIRE_FILE_GONE = 6,
+	/* A struct wire_op that the selection leaves out, sent for what the call did to names. */
+	WIRE_FATE = 7,
 };
 
-/* What follows a struct wire_op, in this order, but for WIRE_PART_HELD, which stands last. */
+/* What follows a struct wire_op, in this order, except WIRE_PART_HELD, which is the last. */
 enum wire_part {
 	WIRE_PART_ARGS = 1 << 0,   /* __u64[6] */
 	WIRE_PART_SECOND = 1 << 1, /* struct wire_second */
@@ -49,8 +52,7 @@ enum wire_part {
 	WIRE_PART_PATH = 1 << 3,   /* struct wire_name, bytes, padded to 8 */
 	WIRE_PART_PATH2 = 1 << 4,  /* same */
 	WIRE_PART_ADDR = 1 << 5,   /* struct wire_name, sockaddr bytes, padded to 8 */
-	/* Nothing follows: the selection leaves the call out, it is sent for what it did to names. */
-	WIRE_PART_LEFT_OUT = 1 << 6,
+	WIRE_PART_END = 1 << 6,
 };
 
 struct wire_head {
@@ -79,11 +81,17 @@ struct wire_op {
 };
 _Static_assert(sizeof(struct wire_head) == 16, "a head of 16 bytes, so that records stay aligned");
 _Static_assert(sizeof(struct wire_op) == 80, "the record of a call is 80 bytes");
-_Static_assert(WIRE_PART_LEFT_OUT <= 0xff, "wire_head.parts is a byte");
+_Static_assert(WIRE_PART_END <= 0x100, "wire_head.parts is a byte");
 _Static_assert((WIRE_LEAF_BYTES & (WIRE_LEAF_BYTES - 1)) == 0, "a leaf is a power of two");
 _Static_assert(WIRE_LEAF_BYTES <= 0x10000, "wire_head.size counts the rest of a leaf");
-_Static_assert(WIRE_PREFIX_MAX % 8 == 0, "prefixes are compared in words");
+_Static_assert(WIRE_NAMES_MAX % 8 == 0, "names are compared in words");
 _Static_assert(WIRE_CALL_OTHER < WIRE_CALLS_MAX, "calls without a number have a plan, too");
+
+/* Whether the record is a struct wire_op. */
+static inline int wire_is_call(const struct wire_head *h)
+{
+	return h->type == WIRE_OP || h->type == WIRE_FATE;
+}
 
 struct wire_second {
 	__u64 file;
@@ -217,16 +225,16 @@ enum wire_plan_flag {
 	WIRE_PLAN_EXEC = 1 << 8,
 	WIRE_PLAN_EVER =
 		1
-		<< 9, /* looked at for every process, traced or not: NAMES, UNLINK, CREATE; io_uring_setup */
+		<< 9, /* looked at for every process, traced or not: NAMES, UNLINK, CREATE, CREDS */
 	WIRE_PLAN_OPEN = 1 << 10,   /* path argument not needed when the descriptor says it: then
 				     * wire_second.file is the folder of a dirfd */
-	WIRE_PLAN_CHDIR = 1 << 12,  /* a relative path starts from the working directory at enter */
 	WIRE_PLAN_CURPOS = 1 << 11, /* position -1 means the file's own (preadv2, pwritev2) */
+	WIRE_PLAN_CHDIR = 1 << 12,  /* a relative path starts from the working directory at enter */
 	WIRE_PLAN_OWNPOS = 1 << 13, /* may begin at the file's own position */
 	WIRE_PLAN_RECEIVES =
 		1 << 14, /* a message: its address is the sender's, none if no message came */
-	WIRE_PLAN_TARGET = 1 << 14, /* path2 is the text of a symbolic link, of no folder */
-	WIRE_PLAN_FATE = 1 << 15,   /* success changes what paths lead to, and the selection takes
+	WIRE_PLAN_TARGET = 1 << 15, /* path2 is the text of a symbolic link, of no folder */
+	WIRE_PLAN_FATE = 1 << 16,   /* success changes what paths lead to, and the selection takes
 				     * calls with paths: sent whatever the selection says */
 };
 
@@ -234,15 +242,16 @@ enum wire_plan_flag {
 #define WIRE_ARG_ZERO	   6 /* always 0 */
 #define WIRE_ARG_MINUS_ONE 7 /* always -1 */
 
+/* The length of an address that a call returns, and the number of messages, are the arguments behind addrout and mmsg. */
 struct wire_plan {
-	__u16 flags;
-	__u8 ret; /* enum ret_kind */
-	__u8 raw; /* bit per argument that no other column holds */
+	__u32 flags; /* enum wire_plan_flag */
+	__u8 ret;    /* enum ret_kind */
+	__u8 raw;    /* bit per argument that no other column holds */
 	__s8 fd, fd2, dirfd, dirfd2;
 	__s8 path, path2, size, pos;
 	__s8 pos2, posp, posp2, iov;
-	__s8 iovcnt, msg, mmsg, mmsgcnt;
-	__s8 addr, addrlen, addrout, addroutlen;
+	__s8 iovcnt, msg, mmsg;
+	__s8 addr, addrlen, addrout;
 	__s8 fdpair, opflags, how;
 	__u8 op_fd, op_size, op_flags; /* which argument struct wire_op's field takes; never none */
 	__u16 sets;		       /* of the filter: a bit for each that the call is in */
@@ -250,28 +259,41 @@ struct wire_plan {
 _Static_assert(sizeof(struct wire_plan) == 32, "one plan is 32 bytes");
 
 /*
- * What a selected path begins with: whole names, spelt as in the record of a file ("b\0a\0" is /a/b
- * and all below). A superset of the selection; what passes is looked at again by the recorder. len
- * 0: everything.
+ * A test of a name: one of the filter's, or of the literal folders with which a selected path begins. Of a path it is made
+ * once for each version of a file, over the names as in the record of a file ("b\0a\0" is /a/b), of a comm once for each
+ * version of a thread.
  */
-struct wire_prefix {
-	__u32 len;
-	__u32 pad;
-	__u8 names[WIRE_PREFIX_MAX];
-};
-
-/* A test of the filter's names, as the programs make it: of a path the names as the record of a file has them, of a
- * last part and of a comm the text; of a file's number that in mask[0]; of an address it, and in len its port + 1, 0: any. */
 struct wire_name_test {
-	__u8 field; /* enum filter_field; 0: no test */
+	__u8 field; /* enum filter_field: FILTER_COMM or FILTER_PATH */
 	__u8 how;   /* enum filter_how */
 	__u8 opposite;
-	__u8 pattern;
-	__u32 len;
-	__u64 mask[2]; /* of a comm, an address: the bits that are compared; of a number it */
-	__u8 names[WIRE_PREFIX_MAX];
+	__u8 pattern; /* of a comm: a name with a slash passes, the recorder tests it */
+	__u16 bit;    /* of a path: what of file_version.wanted it sets, see src/bpf/lib/state.h */
+	__u16 others; /* what is no path passes: "pipe:[1]" */
+	__u32 len;    /* of names; of a selected path 0: everything */
+	__u32 pad;
+	__u64 mask[2]; /* of a comm: the bits that are compared */
+	__u8 names[WIRE_NAMES_MAX];
 };
-_Static_assert(sizeof(struct wire_name_test) == 24 + WIRE_PREFIX_MAX, "no padding");
+_Static_assert(sizeof(struct wire_name_test) == 32 + WIRE_NAMES_MAX, "no padding");
+
+/* Who is recorded: the same for all kernel objects, set before they are loaded. Lists are maps. */
+struct wire_selection {
+	__s32 own_tgid;			       /* the recorder */
+	__s32 command_tgid;		       /* that the recorder started; 0: none */
+	__u8 own_traffic;		       /* record the recorder too */
+	__u8 pids, tids, comms, uids, cgroups; /* 1: selected by this */
+	__u8 follow;			       /* children of selected processes too */
+	__u8 controller;		       /* enum wire_controller */
+};
+
+/* What the recorder learns of itself at the start, and what the kernel objects report without a record. */
+struct wire_shared {
+	__u32 pidns,
+		pidns_level; /* the recorder's pid namespace: inode number, and how deep it lies */
+	__s32 cgroup_subsys; /* an index of css_set.subsys; -1: the v2 hierarchy */
+	__u32 polled;	     /* how often an entry was added to the map `polled` */
+};
 
 /* The losses of a thread, by the CPU where they happened; in addition to the counters of the CPU. */
 enum wire_missing {

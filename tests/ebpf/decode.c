@@ -309,12 +309,12 @@ static void test_selected_number(void **state)
 
 /* A successful call with up to two paths, relative to the folder or absolute; the key of its file. */
 static int64_t call_paths(struct rig *t, const char *op, const char *path, const char *path2,
-			  uint8_t parts)
+			  uint8_t type)
 {
 	struct {
 		struct wire_op op;
 		uint8_t names[256];
-	} r = {.op = {.head = {.type = WIRE_OP, .parts = WIRE_PART_PATH | parts, .time = ++t->now},
+	} r = {.op = {.head = {.type = type, .parts = WIRE_PART_PATH, .time = ++t->now},
 		      .start = t->now,
 		      .pos = WIRE_NONE,
 		      .thread = 1,
@@ -338,8 +338,8 @@ static int64_t call_paths(struct rig *t, const char *op, const char *path, const
 	r.op.call = t->ops++;
 	r.op.head.size = sizeof(r.op) + at;
 	batch_set_clear(&t->out);
-	assert_int_equal(decode_op(t->decode, &r.op, 0, &t->out), !(parts & WIRE_PART_LEFT_OUT));
-	if (parts & WIRE_PART_LEFT_OUT) {
+	assert_int_equal(decode_op(t->decode, &r.op, 0, &t->out), type == WIRE_OP);
+	if (type == WIRE_FATE) {
 		assert_int_equal(batch_set_count(&t->out), 0); /* not even a name: nobody asked */
 		return 0;
 	}
@@ -348,7 +348,7 @@ static int64_t call_paths(struct rig *t, const char *op, const char *path, const
 
 static bool leads_to(struct rig *t, const char *path, int64_t file)
 {
-	return call_paths(t, "stat", path, NULL, 0) == file;
+	return call_paths(t, "stat", path, NULL, WIRE_OP) == file;
 }
 
 static void open_file(struct rig *t, uint64_t file)
@@ -397,43 +397,43 @@ static void test_fates(void **state)
 	give_file(&t, 11, 11, "b", true);
 	assert_true(leads_to(&t, "/folder/a", 10) && leads_to(&t, "b", 11));
 	/* What nobody has seen is no folder with files that somebody has. */
-	call_paths(&t, "rename", "/folder/x", "/folder/y", 0);
-	call_paths(&t, "rename", "x", "y", 0);
-	call_paths(&t, "rename", "/z", "/y", 0);
-	call_paths(&t, "rename", "/folder/./x", "/./folder//y/", 0);
+	call_paths(&t, "rename", "/folder/x", "/folder/y", WIRE_OP);
+	call_paths(&t, "rename", "x", "y", WIRE_OP);
+	call_paths(&t, "rename", "/z", "/y", WIRE_OP);
+	call_paths(&t, "rename", "/folder/./x", "/./folder//y/", WIRE_OP);
 	assert_true(leads_to(&t, "a", 10) && leads_to(&t, "/folder/b", 11));
 	/* Wanted or not. */
-	call_paths(&t, "rename", "a", "b", WIRE_PART_LEFT_OUT);
+	call_paths(&t, "rename", "a", "b", WIRE_FATE);
 	assert_false(leads_to(&t, "a", 10) || leads_to(&t, "b", 11));
 	open_file(&t, 10);
 	open_file(&t, 11);
 	assert_true(leads_to(&t, "a", 10) && leads_to(&t, "b", 11));
-	call_paths(&t, "unlink", "./b", NULL, WIRE_PART_LEFT_OUT);
+	call_paths(&t, "unlink", "./b", NULL, WIRE_FATE);
 	assert_false(leads_to(&t, "b", 11));
 	assert_true(leads_to(&t, "a", 10));
-	call_paths(&t, "unlink", "../x", NULL, WIRE_PART_LEFT_OUT);
+	call_paths(&t, "unlink", "../x", NULL, WIRE_FATE);
 	assert_false(leads_to(&t, "a", 10));
 	open_file(&t, 10);
 	/* It may be a link to the folder, or have one on its way. */
-	call_paths(&t, "rename", "/link/x", "/link/y", 0);
+	call_paths(&t, "rename", "/link/x", "/link/y", WIRE_OP);
 	assert_false(leads_to(&t, "a", 10));
 	open_file(&t, 10);
 	assert_true(leads_to(&t, "a", 10));
-	call_paths(&t, "rename", "sub/x", "y", 0);
+	call_paths(&t, "rename", "sub/x", "y", WIRE_OP);
 	assert_false(leads_to(&t, "a", 10));
 	open_file(&t, 10);
-	call_paths(&t, "rename", "/folder", "/moved", 0);
+	call_paths(&t, "rename", "/folder", "/moved", WIRE_OP);
 	assert_false(leads_to(&t, "/folder/a", 10));
 	open_file(&t, 10);
-	call_paths(&t, "mount", "/x", NULL, 0);
+	call_paths(&t, "mount", "/x", NULL, WIRE_OP);
 	assert_false(leads_to(&t, "/folder/a", 10));
 	open_file(&t, 10);
 	/* What open_tree() gave, by its descriptor. */
 	assert_true(leads_to(&t, "/folder/a", 10));
-	call_paths(&t, "move_mount", "", "/x", 0);
+	call_paths(&t, "move_mount", "", "/x", WIRE_OP);
 	assert_false(leads_to(&t, "/folder/a", 10));
 	open_file(&t, 10);
-	call_paths(&t, "rename", "x", unread, WIRE_PART_LEFT_OUT);
+	call_paths(&t, "rename", "x", unread, WIRE_FATE);
 	assert_false(leads_to(&t, "a", 10));
 	open_file(&t, 10);
 	/* One took the name of the other, and the other came back. */

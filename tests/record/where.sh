@@ -186,6 +186,7 @@ result $? 'durations'
 "$weir" record --where 'dur >' -- true 2>err
 [ $? = 2 ] && grep -q 'character' err && [ "$(wc -l <err)" = 1 ]
 result $? 'an error names the place'
-"$weir" stat --explain --where 'dur > 1ms and path ~ "*.x"' >out && grep -qF 'dur > 1ms && base(path) ~ "*.x"' out
+"$weir" stat --explain --where 'dur > 1ms and path ~ "x*" and peer ~ "10.*"' >out &&
+	grep -qx 'kernel, when it has ended:  dur > 1ms && base(path) ~ "x\*"' out && grep -q '^then in weir: .*peer ~ ' out
 result $? '--explain says what goes where'
 finish

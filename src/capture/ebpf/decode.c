@@ -363,7 +363,7 @@ int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct ba
 		return r;
 	decode_call_number(d, w);
 	forget_unread(d, w, &p);
-	if (w->head.parts & WIRE_PART_LEFT_OUT)
+	if (w->head.type == WIRE_FATE)
 		return op_left_out(d, w, &p);
 	r = op_files(d, w, &p, out, &f);
 	if (r < 0)

@@ -388,7 +388,6 @@ static int cgroup_row(struct decode *d, uint64_t id, struct batch_set *out)
 {
 	char path[4096];
 	struct batch *b = NULL;
-	bool found;
 	size_t row = 0;
 	int r;
 
@@ -398,11 +397,8 @@ static int cgroup_row(struct decode *d, uint64_t id, struct batch_set *out)
 	r = r ? r : batch_set_add_row(out, TABLE_CGROUP, &b, &row);
 	SET(CGROUP_ID, (int64_t)id);
 	SET(CGROUP_KERNEL_ID, (int64_t)id);
-	found = cgroup_path(&d->opt.cgroups, id, path, sizeof(path)) == 0;
-	if (found)
+	if (cgroup_path(&d->opt.cgroups, id, path, sizeof(path)) == 0)
 		SET_BYTES(CGROUP_PATH, path, strlen(path));
-	if (d->opt.new_cgroup)
-		d->opt.new_cgroup(d->opt.new_cgroup_arg, id, found ? path : NULL);
 	return r;
 }
 

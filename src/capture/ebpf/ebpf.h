@@ -16,10 +16,6 @@
 struct ebpf_options {
 	const struct select *select;	  /* borrowed while the source lives */
 	const struct call_filter *filter; /* over finished calls; NULL or empty: none */
-	/* The filter's tests of control groups, where it has any: the path of one (NULL: unknown) to a bit for each test.
-	 * Negative: not known, its calls pass. Called from the thread that reads. */
-	int64_t (*judge_cgroup)(void *arg, const char *path);
-	void *judge_arg;
 	/* Per CPU; 0: 16 MiB, or 4 MiB where SCHED_FIFO is allowed and not lossless; less where many CPUs may come online. */
 	size_t ring_bytes;
 	bool lossless; /* back-pressure: a ring that fills holds its callers up for a bounded time */
@@ -46,11 +42,24 @@ size_t ebpf_source_processes_left(struct source *s, int32_t *ret_first);
 /* True when whoever sent the last signal of this number to this process sent it to the command as well. */
 bool ebpf_source_shared_signal(struct source *s, int number);
 
+/* Data that was requested and is not recorded, as the kernel refuses what it takes. */
+struct ebpf_missing {
+	const char *shows;	/* "processes with an io_uring ..." */
+	const char *tracepoint; /* that is needed */
+	int error;		/* negative errno */
+};
+size_t ebpf_source_missing(const struct source *s, const struct ebpf_missing **ret);
+
 /* The size of one ring, and how many there are. */
 size_t ebpf_source_ring_bytes(const struct source *s, unsigned int *ret_rings);
 
-/* What this kernel allows beside recording, which `weir doctor` tries by recording; each tried for real. */
+/* What this kernel allows beside the recording of calls, which `weir doctor` tries by recording. */
 struct ebpf_probe {
+	enum {
+		PROBE_NEEDED, /* nothing is recorded without it, */
+		PROBE_PART,   /* or something is missing, */
+		PROBE_EXTRA,  /* or nothing is */
+	} need;
 	const char *name; /* "BTF", "fentry", ... */
 	int result;	  /* 0 works, negative errno */
 	char detail[160]; /* "allowed" or why not */

@@ -92,9 +92,6 @@ struct decode_options {
 	struct wire_plan *plans;     /* [WIRE_CALLS_MAX], borrowed */
 	const struct select *select; /* borrowed */
 	struct cgroup_hierarchy cgroups;
-	/* A control group that is new, by its path; NULL: it has none that can be found. May be NULL. */
-	void (*new_cgroup)(void *arg, uint64_t id, const char *path);
-	void *new_cgroup_arg;
 	bool little_memory; /* a quarter of the limits */
 	struct decode_limits limits;
 };

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "privilege/privilege.h"
-#include "weir.skel.h"
+#include "calls.skel.h"
 
 #define RING_BYTES \
 	(4u << 20) /* with a SCHED_FIFO reader, which comes within 0.1 ms: 45,000 records */
@@ -27,7 +27,7 @@
  * machines that can be enlarged have hundreds that are not there. */
 #define RINGS_SPARE   (256u << 20) /* also where those that are online need less */
 #define RINGS_MAX     (1u << 30)
-#define SCRATCH_SLOTS 4 /* as in src/bpf/state.h */
+#define SCRATCH_SLOTS 4 /* as in src/bpf/lib/state.h */
 
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
 {
@@ -70,7 +70,7 @@ static int check_proc(struct error *err)
 }
 
 /* The names of a path from the last to the first, each with a NUL; returns their length. */
-static uint32_t path_names(const char *path, size_t len, uint8_t names[WIRE_PREFIX_MAX])
+static uint32_t path_names(const char *path, size_t len, uint8_t names[WIRE_NAMES_MAX])
 {
 	size_t at = 0;
 
@@ -88,7 +88,7 @@ static uint32_t path_names(const char *path, size_t len, uint8_t names[WIRE_PREF
 }
 
 /* The folders that a selected path begins with; of one without wildcards all of it. */
-static uint32_t prefix_names(const struct select_path *path, uint8_t names[WIRE_PREFIX_MAX])
+static uint32_t prefix_names(const struct select_path *path, uint8_t names[WIRE_NAMES_MAX])
 {
 	size_t len = strlen(path->prefix);
 
@@ -97,36 +97,23 @@ static uint32_t prefix_names(const struct select_path *path, uint8_t names[WIRE_
 	return path_names(path->prefix, len, names);
 }
 
-static void configure_paths(struct weir_bpf__rodata *ro, const struct select *s)
-{
-	_Static_assert(SELECT_LIST_MAX <= WIRE_PREFIXES_MAX && SELECT_PATH_MAX <= WIRE_PREFIX_MAX,
-		       "all paths fit");
-	ro->path_count = (uint32_t)s->path_count;
-	for (size_t i = 0; i < s->path_count; i++)
-		ro->prefixes[i].len = prefix_names(&s->paths[i], ro->prefixes[i].names);
-}
-
 /* A test of a name as the programs make it: see struct wire_name_test. */
 static void configure_name(struct wire_name_test *t, const struct call_filter_name *n)
 {
 	size_t compared = n->len + (n->how == NAME_EQUAL); /* its NUL too */
+	bool folders = n->how == NAME_EQUAL || n->how == NAME_BELOW || n->how == NAME_WITHIN;
 
-	_Static_assert(FILTER_NAME_MAX + 1 <= WIRE_PREFIX_MAX, "a path with its last NUL fits");
+	_Static_assert(FILTER_NAME_MAX + 1 <= WIRE_NAMES_MAX, "a path with its last NUL fits");
 	t->field = n->field;
 	t->how = n->how;
 	t->opposite = n->opposite;
 	t->pattern = n->pattern;
-	if (n->field == FILTER_DEV || n->field == FILTER_INO) {
-		t->mask[0] = (__u64)n->value;
-	} else if (n->field == FILTER_PEER && n->how != PEER_UNIX) {
-		memcpy(t->names, n->text, PEER_BYTES);
-		memcpy(t->mask, n->text + PEER_BYTES, PEER_BYTES);
-		t->len = (uint32_t)(n->value + 1);
-	} else if (n->field == FILTER_COMM) {
+	/* What is no path has a name of its own, whose last part the recorder tests. */
+	t->others = !folders || n->opposite;
+	if (n->field == FILTER_COMM) {
 		memset(t->mask, 0xff, MIN(compared, sizeof(t->mask)));
 		memcpy(t->names, n->text, MIN((size_t)n->len, sizeof(t->mask)));
-	} else if (n->field != FILTER_PEER &&
-		   (n->how == NAME_EQUAL || n->how == NAME_BELOW || n->how == NAME_WITHIN)) {
+	} else if (folders) {
 		t->len = path_names(n->text, n->len, t->names);
 	} else {
 		memcpy(t->names, n->text, n->len);
@@ -134,57 +121,56 @@ static void configure_name(struct wire_name_test *t, const struct call_filter_na
 	}
 }
 
-/* A name that is not a path is judged by the recorder, by its last part. */
-static uint32_t tests_of_others(const struct call_filter *f)
+/* The filter's tests of names by number, then one for each selected path. */
+static void configure_tests(struct calls_bpf__rodata *ro, const struct ebpf_options *opt)
 {
-	uint32_t tests = 0;
+	struct wire_name_test *tests = (struct wire_name_test *)ro->tests;
+	const struct select *s = opt->select;
+	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < f->name_count; i++) {
-		const struct call_filter_name *n = &f->names[i];
-		bool path = n->how == NAME_EQUAL || n->how == NAME_BELOW || n->how == NAME_WITHIN;
-
-		if (!path || n->opposite)
-			tests |= 2u << i; /* WANTED_TEST() of src/bpf/state.h */
+	_Static_assert(SELECT_LIST_MAX + FILTER_NAMES_MAX <= WIRE_TESTS_MAX &&
+			       SELECT_PATH_MAX <= WIRE_NAMES_MAX,
+		       "all tests fit");
+	for (; opt->filter && n < opt->filter->name_count; n++) {
+		configure_name(&tests[n], &opt->filter->names[n]);
+		tests[n].bit = (uint16_t)(2u << n); /* WANTED_TEST() of src/bpf/lib/state.h */
 	}
-	return tests;
+	for (size_t i = 0; i < s->path_count; i++, n++) {
+		tests[n].field = FILTER_PATH;
+		tests[n].how = NAME_SELECTED;
+		tests[n].bit = 1; /* WANTED_SELECTED */
+		tests[n].len = prefix_names(&s->paths[i], tests[n].names);
+		tests[n].others = !tests[n].len;
+	}
+	ro->test_count = n;
+	ro->select_paths = s->path_count;
 }
 
-/* The filter, its calls by this machine's numbers. */
-static void configure_filter(struct weir_bpf__rodata *ro, const struct call_filter *f)
+/* Set in the object of calls, which shares it with all others (objects.h). */
+static void configure_selection(struct loaded *l, const struct ebpf_options *opt)
 {
-	_Static_assert(FILTER_FIELDS <= 32, "call_filter.fields has a bit for each");
-	if (!f)
-		return;
-	memcpy(&ro->filter, f, sizeof(*f));
-	ro->not_paths = tests_of_others(f);
-	for (uint32_t i = 0; i < f->name_count; i++)
-		configure_name((struct wire_name_test *)&ro->name_tests[i], &f->names[i]);
-	for (uint32_t i = 0; i < f->count; i++) {
-		const struct call_filter_step *s = &f->steps[i];
-		uint32_t nr = 0;
+	const struct select *s = opt->select;
+	struct wire_selection *to = (struct wire_selection *)&l->skel->rodata_shared->selection;
 
-		if (s->field != FILTER_OP || s->code >= FILTER_NULL)
-			continue;
-		while (nr < WIRE_CALLS_MAX && op_code_of_native(nr) != s->value)
-			nr++;
-		ro->filter.steps[i].value = nr; /* WIRE_CALLS_MAX: no call has it */
-	}
+	*to = (struct wire_selection){.own_tgid = getpid(),
+				      .command_tgid = opt->command_pid,
+				      .own_traffic = s->own_traffic,
+				      .pids = s->pid_count || s->follow,
+				      .tids = s->tid_count > 0,
+				      .comms = s->comm_count > 0,
+				      .uids = s->uid_count > 0,
+				      .cgroups = s->cgroup_count > 0,
+				      .follow = s->follow};
+	if (cgroup_choose(s->cgroup_count ? s->cgroups[0] : NULL, &l->cgroups) == 0)
+		to->controller = (uint8_t)l->cgroups.controller;
 }
 
 static void configure(struct loaded *l, const struct ebpf_options *opt)
 {
 	const struct select *s = opt->select;
-	struct weir_bpf__rodata *ro = l->skel->rodata;
+	struct calls_bpf__rodata *ro = l->skel->rodata;
 
-	ro->own_tgid = getpid();
-	ro->own_traffic = s->own_traffic;
-	ro->command_tgid = opt->command_pid;
-	ro->want_pids = s->pid_count || s->follow;
-	ro->want_tids = s->tid_count;
-	ro->want_comms = s->comm_count;
-	ro->want_uids = s->uid_count;
-	ro->want_cgroups = s->cgroup_count;
-	ro->follow = s->follow;
+	configure_selection(l, opt);
 	ro->failed_only = s->failed_only;
 	ro->min_dur_ns = s->min_dur_ns;
 	ro->raw_args = opt->raw_args;
@@ -195,10 +181,9 @@ static void configure(struct loaded *l, const struct ebpf_options *opt)
 	ro->ring_half = l->ring_bytes / 2;
 	ro->ring_bytes = l->ring_bytes;
 	ro->ring_leaves = l->ring_bytes / WIRE_LEAF_BYTES;
-	configure_paths(ro, s);
-	configure_filter(ro, opt->filter);
-	if (cgroup_choose(s->cgroup_count ? s->cgroups[0] : NULL, &l->cgroups) == 0)
-		ro->cgroup_controller = l->cgroups.controller;
+	configure_tests(ro, opt);
+	if (opt->filter)
+		memcpy((struct call_filter *)&ro->filter, opt->filter, sizeof(ro->filter));
 }
 
 /* A bit for each of the filter's sets that the call is in. */
@@ -350,7 +335,7 @@ static int look_at_self(struct loaded *l, struct error *err)
 	iter = link < 0 ? -1 : bpf_iter_create(link);
 	while (iter >= 0 && read(iter, &c, 1) > 0)
 		;
-	if (!l->skel->bss->pidns)
+	if (!l->skel->data_shared->shared.pidns)
 		return load_error(iter < 0 ? -errno : -ENOTSUP, err,
 				  "cannot find out weir's own pid namespace");
 	return 0;
@@ -360,7 +345,7 @@ static int look_at_self(struct loaded *l, struct error *err)
 static int learn_self(struct loaded *l, struct error *err)
 {
 	_cleanup_close_ int created = -1, opened = -1;
-	struct weir_bpf__bss *bss = l->skel->bss;
+	struct calls_bpf__bss *bss = l->skel->bss;
 	uint32_t differ;
 	int r;
 
@@ -375,14 +360,6 @@ static int learn_self(struct loaded *l, struct error *err)
 	if (differ && !(differ & (differ - 1)))
 		l->skel->data->created_bit = differ;
 	return r;
-}
-
-void load_judge_cgroup(struct loaded *l, uint64_t id, uint32_t tests)
-{
-	_privileged_(PRIVILEGE_BPF);
-
-	/* Where there is no room its calls pass, and weir tests them. */
-	bpf_map_update_elem(bpf_map__fd(l->skel->maps.judged), &id, &tests, BPF_ANY);
 }
 
 int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error *err)
@@ -406,23 +383,18 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	l->plans = calloc(WIRE_CALLS_MAX, sizeof(*l->plans));
 	if (!l->plans)
 		return error_set(err, -ENOMEM, "out of memory");
-	l->skel = weir_bpf__open();
+	l->skel = calls_bpf__open();
 	if (!l->skel)
 		return load_error(-errno, err, "cannot open the kernel programs");
 	configure(l, opt);
 	r = check_hierarchies(l, opt->select, err);
 	if (r < 0)
 		return r;
-	bpf_program__set_autoload(l->skel->progs.weir_signal, opt->command_pid > 0);
 	bpf_map__set_max_entries(l->skel->maps.rings, l->cpus * (l->ring_bytes / WIRE_LEAF_BYTES));
-	if (!opt->filter || !(opt->filter->fields & 1u << FILTER_PEER))
-		bpf_map__set_max_entries(l->skel->maps.peers, 1);
 	if (opt->processes_max)
 		bpf_map__set_max_entries(l->skel->maps.select_pids, opt->processes_max);
-	if (!opt->judge_cgroup)
-		bpf_map__set_max_entries(l->skel->maps.judged, 1);
 	bpf_map__set_max_entries(l->skel->maps.scratches, l->cpus * SCRATCH_SLOTS);
-	r = weir_bpf__load(l->skel);
+	r = calls_bpf__load(l->skel);
 	if (r)
 		return load_error(r, err, "cannot load the kernel programs");
 	l->counters = l->skel->bss->cpus;
@@ -431,6 +403,7 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	r = learn_self(l, err);
 	if (r < 0)
 		return r;
+	objects_load(&l->objects, l->skel->obj, opt);
 	fill_plans(l, opt->select, opt->filter);
 	return fill_selection(l, opt->select, err);
 }
@@ -438,7 +411,8 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 void loaded_free(struct loaded *l)
 {
 	free(l->plans);
-	weir_bpf__destroy(l->skel);
+	objects_free(&l->objects);
+	calls_bpf__destroy(l->skel);
 	*l = (struct loaded){0};
 }
 
@@ -457,7 +431,8 @@ void load_detach_enter(struct loaded *l)
 
 void load_detach(struct loaded *l)
 {
-	weir_bpf__detach(l->skel);
+	calls_bpf__detach(l->skel);
+	objects_detach(&l->objects);
 }
 
 /* Those that descend from a process now; later ones are added by the kernel programs. */
@@ -501,7 +476,7 @@ int load_add_pid(struct loaded *l, int32_t pid, struct error *err)
 	if (kill(pid, 0) && errno == ESRCH)
 		return error_set(err, -ESRCH, "no process with id %d", pid);
 	r = fill_map(l->skel->maps.select_pids, &pid, err);
-	if (!r && l->skel->rodata->follow)
+	if (!r && l->skel->rodata_shared->selection.follow)
 		r = add_children(l, pid, err);
 	if (l->attached)
 		look_again(l);
@@ -525,7 +500,7 @@ static int catch_up(struct loaded *l, struct error *err)
 	bool more = !bpf_map_get_next_key(fd, NULL, &key);
 
 	while (more && !r) {
-		if (l->skel->rodata->follow)
+		if (l->skel->rodata_shared->selection.follow)
 			r = add_children(l, (int32_t)key, err);
 		more = !bpf_map_get_next_key(fd, &key, &next);
 		if (has_ended(key))
@@ -538,8 +513,10 @@ static int catch_up(struct loaded *l, struct error *err)
 int load_attach(struct loaded *l, struct error *err)
 {
 	_privileged_(PRIVILEGE_BPF | PRIVILEGE_PROC);
-	int r = weir_bpf__attach(l->skel);
+	int r = calls_bpf__attach(l->skel);
 
+	if (r >= 0)
+		r = objects_attach(&l->objects);
 	if (r)
 		return load_error(r, err, "cannot attach the kernel programs");
 	l->attached = true;

@@ -3,13 +3,15 @@
 #pragma once
 
 #include "capture/ebpf/internal.h"
+#include "capture/ebpf/objects.h"
 
-struct weir_bpf;
+struct calls_bpf;
 
 struct loaded {
-	struct weir_bpf *skel;
-	int rings_fd; /* map of the rings of all possible CPUs, one behind the other */
-	int bell_fd;  /* ring buffer whose wake-ups say that a ring fills */
+	struct calls_bpf *skel;
+	struct objects objects; /* beside that of calls */
+	int rings_fd;		/* map of the rings of all possible CPUs, one behind the other */
+	int bell_fd;		/* ring buffer whose wake-ups say that a ring fills */
 	size_t cpus;
 	size_t ring_bytes;	   /* of each; a power of two */
 	struct wire_cpu *counters; /* [WIRE_CPUS_MAX], the programs' own memory */
@@ -22,8 +24,6 @@ struct loaded {
 /* The size of one of `possible` rings, a power of two: `want`, or less where there are far more CPUs than are online, or so
  * many that the rings together would take too much. */
 size_t load_ring_size(size_t want, size_t possible, size_t online);
-/* Tells the programs what the filter's tests say of a control group. */
-void load_judge_cgroup(struct loaded *l, uint64_t id, uint32_t tests);
 /* Loads the programs for a selection; attaches nothing. Errors say what the kernel refuses and the remedy. */
 int load_programs(struct loaded *ret, const struct ebpf_options *opt, struct error *err);
 void loaded_free(struct loaded *l);

@@ -5,18 +5,18 @@
 #include <string.h>
 
 _Static_assert(WIRE_CALL_OTHER == OP_CODE_NUMBERED, "one number on every machine");
-_Static_assert(RET_BYTES == 1 && RET_FD == 2 && RET_POS == 5, "src/bpf/state.h repeats these");
+_Static_assert(RET_BYTES == 1 && RET_FD == 2 && RET_POS == 5, "src/bpf/lib/state.h repeats these");
 _Static_assert(STATUS_UNFINISHED == 1 << 0 && STATUS_INTERRUPTED == 1 << 1 &&
 		       STATUS_DENIED == 1 << 2 && STATUS_CONTESTED == 1 << 3 &&
 		       STATUS_APPEND == 1 << 4 && STATUS_HELD == 1 << 5 &&
 		       STATUS_NO_START == 1 << 6 && STATUS_NORETURN == 1 << 7 &&
 		       STATUS_ARG_UNREAD == 1 << 9 && STATUS_SLEPT == 1 << 10,
-	       "src/bpf/state.h repeats these");
+	       "src/bpf/lib/state.h repeats these");
 
 /* What a successful call changes beyond its own arguments. */
 static const struct {
 	const char *name;
-	uint16_t flags;
+	uint32_t flags;
 } effects[] = {
 	{"rename", WIRE_PLAN_NAMES | WIRE_PLAN_UNLINK},
 	{"renameat", WIRE_PLAN_NAMES | WIRE_PLAN_UNLINK},
@@ -45,7 +45,6 @@ static const struct {
 	{"setreuid", WIRE_PLAN_CREDS},
 	{"setresuid", WIRE_PLAN_CREDS},
 	{"setfsuid", WIRE_PLAN_CREDS},
-	{"io_uring_setup", WIRE_PLAN_EVER}, /* bpf/polled.h */
 	{"bind", WIRE_PLAN_SOCK},
 	{"connect", WIRE_PLAN_SOCK},
 	{"listen", WIRE_PLAN_SOCK},
@@ -194,12 +193,8 @@ void plan_of_op(uint32_t code, bool record, struct wire_plan *ret)
 
 		if (slot && *slot < 0)
 			*slot = i;
-		if (role == ARG_ADDROUT)
-			ret->addroutlen = i + 1;
 		if (role == ARG_TARGET)
 			ret->flags |= WIRE_PLAN_TARGET;
-		if (role == ARG_MMSG)
-			ret->mmsgcnt = i + 1;
 		if (d->decoded ? kept_raw(d, role) : i < d->arg_count)
 			ret->raw |= 1 << i;
 	}

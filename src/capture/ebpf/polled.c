@@ -8,13 +8,15 @@
 
 #include "capture/ebpf/running.h"
 #include "privilege/privilege.h"
-#include "weir.skel.h"
+#include "calls.skel.h"
 
 int polled_look(const struct loaded *l)
 {
 	_cleanup_buf_ struct buf nothing = {0};
 
-	return running_read(bpf_program__fd(l->skel->progs.weir_polled), &nothing);
+	int program = object_program(&l->objects, OBJECT_POLLED, "weir_polled");
+
+	return program < 0 ? 0 : running_read(program, &nothing);
 }
 
 /* Whether the process was selected, or a thread of it. */
@@ -50,7 +52,7 @@ int polled_give(const struct loaded *l, const struct select *s, int64_t now,
 		struct source_polled *polled, struct batch_set *out)
 {
 	_privileged_(PRIVILEGE_BPF | PRIVILEGE_PROC);
-	int fd = bpf_map__fd(l->skel->maps.polled), r = 0;
+	int fd = object_map(&l->objects, OBJECT_POLLED, "polled"), r = 0;
 	struct wire_polled_key key;
 	void *at = NULL;
 

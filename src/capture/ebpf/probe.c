@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "capture/ebpf/internal.h"
+#include "capture/ebpf/objects.h"
 #include "privilege/privilege.h"
 
 static void result(struct ebpf_probe *p, const char *name, int code, const char *remedy,
@@ -58,6 +59,7 @@ static int try_program(const struct btf *vmlinux, enum bpf_prog_type type,
 
 static void probe_extra(struct ebpf_probe *p, const char *name, int r)
 {
+	p->need = PROBE_EXTRA;
 	if (r)
 		result(p, name, r, "nothing in this version needs it", "refused: %s", strerror(-r));
 	else
@@ -66,6 +68,7 @@ static void probe_extra(struct ebpf_probe *p, const char *name, int r)
 
 static void probe_kprobes(struct ebpf_probe *p)
 {
+	p->need = PROBE_EXTRA;
 	if (access("/sys/bus/event_source/devices/kprobe", F_OK))
 		result(p, "kprobes", -ENOTSUP, "nothing in this version needs it",
 		       "not built into this kernel");
@@ -103,6 +106,7 @@ static void probe_priority(struct ebpf_probe *p)
 {
 	int r = priority_probe();
 
+	p->need = PROBE_EXTRA;
 	if (r)
 		result(p, "real-time", r,
 		       "beside more than 30 busy threads calls may be lost: add CAP_SYS_NICE",
@@ -111,10 +115,27 @@ static void probe_priority(struct ebpf_probe *p)
 		result(p, "real-time", 0, "", "allowed");
 }
 
+/* Whether there is the tracepoint that an object needs; the kernel's type of it is btf_trace_NAME. */
+static void probe_object(struct ebpf_probe *p, const struct btf *vmlinux, const char *shows,
+			 const char *tracepoint)
+{
+	char type[80];
+	int id;
+
+	p->need = PROBE_PART;
+	snprintf(type, sizeof(type), "btf_trace_%s", tracepoint);
+	id = vmlinux ? btf__find_by_name_kind(vmlinux, type, BTF_KIND_TYPEDEF) : -ENOENT;
+	if (id < 0)
+		result(p, tracepoint, id, "", "not in this kernel, which does not show %s", shows);
+	else
+		result(p, tracepoint, 0, "", "shows %s", shows);
+}
+
 size_t ebpf_probe(struct ebpf_probe *ret, size_t max)
 {
 	_privileged_(PRIVILEGE_LOAD);
-	struct ebpf_probe all[6] = {0};
+	struct ebpf_probe all[6 + OBJECT_COUNT] = {0};
+	const char *shows, *tracepoint;
 	/* some megabytes: read once for both programs */
 	struct btf *vmlinux = btf__load_vmlinux_btf();
 	size_t n = 0;
@@ -127,6 +148,8 @@ size_t ebpf_probe(struct ebpf_probe *ret, size_t max)
 	probe_extra(&all[n++], "LSM",
 		    try_program(vmlinux, BPF_PROG_TYPE_LSM, BPF_LSM_MAC, "bpf_lsm_file_open"));
 	probe_kprobes(&all[n++]);
+	for (size_t i = 0; (shows = object_shows(i, &tracepoint)); i++)
+		probe_object(&all[n++], vmlinux, shows, tracepoint);
 	btf__free(vmlinux);
 	assert(n == ARRAY_SIZE(all));
 	n = MIN(n, max);

@@ -13,7 +13,7 @@
 #include "capture/ebpf/loss.h"
 #include "capture/ebpf/polled.h"
 #include "capture/ebpf/running.h"
-#include "weir.skel.h"
+#include "calls.skel.h"
 
 #define BACKLOG_BYTES \
 	(128u << 20) /* copied from the rings and not yet decoded; taken only when needed */
@@ -132,10 +132,10 @@ static int pending_add(struct ebpf *e, const struct wire_head *record, struct ch
 
 	if (r < 0)
 		return r;
-	for (size_t i = e->pending_count; record->type == WIRE_OP && i-- > first;) {
+	for (size_t i = e->pending_count; wire_is_call(record) && i-- > first;) {
 		struct pending *p = &e->pending[i];
 
-		if (p->record->type == WIRE_OP || p->time <= record->time)
+		if (wire_is_call(p->record) || p->time <= record->time)
 			break;
 		p->time = record->time;
 	}
@@ -283,7 +283,7 @@ static int give(struct ebpf *e, const struct pending *p, struct batch_set *out)
 	}
 	if (p->record->type == WIRE_FILE)
 		return decode_file_turn(e->decode, (const void *)p->record);
-	r = p->record->type == WIRE_OP
+	r = wire_is_call(p->record)
 		    ? decode_op(e->decode, (const void *)p->record, p->chunk->cpu, out)
 		    : decode_dimension(e->decode, p->record, out);
 	if (r == -EBADMSG) {
@@ -304,7 +304,7 @@ static int pending_give(struct ebpf *e, struct batch_set *out)
 
 		if ((int64_t)p->time > e->horizon ||
 		    (out->tables[TABLE_OP] && out->tables[TABLE_OP]->rows >= SET_ROWS_MAX) ||
-		    (p->record->type != WIRE_OP && set_full(out)))
+		    (!wire_is_call(p->record) && set_full(out)))
 			break;
 		r = give(e, p, out);
 		chunk_unref(e, p->chunk);
@@ -543,7 +543,8 @@ static uint64_t unpaired(const struct ebpf *e)
 /* The marks of processes whose io_uring the kernel polls, which were found since the last time. */
 static int give_polled(struct ebpf *e, struct batch_set *out, int64_t now)
 {
-	uint32_t count = __atomic_load_n(&e->loaded.skel->bss->polled_count, __ATOMIC_RELAXED);
+	uint32_t count =
+		__atomic_load_n(&e->loaded.skel->data_shared->shared.polled, __ATOMIC_RELAXED);
 
 	if (count == e->polled_given)
 		return 0;
@@ -694,15 +695,6 @@ static uint32_t own_mnt_ns(void)
 	return stat("/proc/self/ns/mnt", &st) ? 0 : st.st_ino;
 }
 
-static void judge_cgroup(void *arg, uint64_t id, const char *path)
-{
-	struct ebpf *e = arg;
-	int64_t tests = e->opt.judge_cgroup(e->opt.judge_arg, path);
-
-	if (tests >= 0)
-		load_judge_cgroup(&e->loaded, id, (uint32_t)tests);
-}
-
 int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct error *err)
 {
 	static const struct source_ops ops = {
@@ -722,8 +714,6 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 				   .no_argv = opt->no_argv,
 				   .mnt_ns = own_mnt_ns(),
 				   .select = opt->select,
-				   .new_cgroup = opt->judge_cgroup ? judge_cgroup : NULL,
-				   .new_cgroup_arg = e,
 				   .little_memory = opt->little_memory};
 	int r;
 
@@ -732,8 +722,6 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 	e->source.ops = &ops;
 	e->opt = *opt;
 	r = load_programs(&e->loaded, opt, err);
-	if (!r && opt->judge_cgroup)
-		judge_cgroup(e, 0, NULL); /* of a thread that has none */
 	d.plans = e->loaded.plans;
 	d.root = e->loaded.root;
 	d.cgroups = e->loaded.cgroups;
@@ -768,16 +756,24 @@ size_t ebpf_source_ring_bytes(const struct source *s, unsigned int *ret_rings)
 
 bool ebpf_source_shared_signal(struct source *s, int number)
 {
-	const struct weir_bpf__bss *bss = ebpf_of(s)->loaded.skel->bss;
-	const struct wire_signal *own, *command;
+	_privileged_(PRIVILEGE_BPF);
+	int fd = object_map(&ebpf_of(s)->loaded.objects, OBJECT_SIGNALS, "signals");
+	uint32_t to_own = (uint32_t)number, to_command = to_own + WIRE_SIGNALS;
+	struct wire_signal own, command;
 
-	if (number < 1 || number >= WIRE_SIGNALS)
+	if (number < 1 || number >= WIRE_SIGNALS || bpf_map_lookup_elem(fd, &to_own, &own) ||
+	    bpf_map_lookup_elem(fd, &to_command, &command))
 		return false;
-	own = &bss->own_signals[number];
-	command = &bss->command_signals[number];
-	return command->at && own->sender == command->sender &&
-	       (own->at > command->at ? own->at - command->at : command->at - own->at) <
-		       SHARED_SIGNAL_NS;
+	return command.at && own.sender == command.sender &&
+	       (own.at > command.at ? own.at - command.at : command.at - own.at) < SHARED_SIGNAL_NS;
+}
+
+size_t ebpf_source_missing(const struct source *s, const struct ebpf_missing **ret)
+{
+	const struct objects *o = &ebpf_of(s)->loaded.objects;
+
+	*ret = o->missing;
+	return o->missing_count;
 }
 
 size_t ebpf_source_processes_left(struct source *s, int32_t *ret_first)

@@ -163,23 +163,6 @@ static int fork_command(struct live *l, const struct live_options *o, struct err
 	return 0;
 }
 
-static int64_t record_live_judge_cgroup(void *arg, const char *path)
-{
-	return record_judge_cgroup(arg, path);
-}
-
-static int ask_of_cgroups(struct live *l, struct ebpf_options *opt, struct error *err)
-{
-	int r;
-
-	if (!l->kernel.cgroups.count)
-		return 0;
-	r = record_judge_new(&l->judge, &l->kernel.cgroups, err);
-	opt->judge_cgroup = record_live_judge_cgroup;
-	opt->judge_arg = l->judge;
-	return r;
-}
-
 /* ---- memory ---- */
 
 #define MEMORY_ENOUGH \
@@ -227,7 +210,7 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 				    .raw_args = o->raw_args,
 				    .no_argv = o->no_argv,
 				    .select = &l->select,
-				    .filter = &l->kernel.filter};
+				    .filter = &l->kernel};
 	int r;
 
 	*l = (struct live){.child = RECORD_CHILD_NONE, .opened = true};
@@ -238,9 +221,6 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	r = fork_command(l, o, err);
 	if (r < 0)
 		return r;
-	r = ask_of_cgroups(l, &ebpf, err);
-	if (r < 0)
-		return live_at_work(r);
 	fit_memory(&ebpf, o->verbose);
 	/* which of the calls that run the filter lets pass shows only when they end */
 	ebpf.mark_running = o->stored && !l->where.expr;
@@ -298,7 +278,6 @@ void live_close(struct live *l)
 	if (!l->opened)
 		return;
 	source_free(l->source);
-	record_judge_free(l->judge);
 	enrich_free(l->enrich);
 	record_child_free(&l->child);
 	select_free(&l->select);

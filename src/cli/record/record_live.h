@@ -15,7 +15,6 @@
 #include "cli/options/shared.h"
 #include "cli/record/record_where.h"
 #include "cli/terminal/loss_text.h"
-#include "record/judge.h"
 #include "record/record.h"
 
 struct live_options {
@@ -31,8 +30,7 @@ struct live_options {
 struct live {
 	struct select select;
 	struct where where;
-	struct where_kernel kernel;
-	struct record_judge *judge; /* NULL: the filter asks nothing of control groups */
+	struct call_filter kernel; /* the part of it that the kernel tests */
 	struct source *source;
 	struct enrich
 		*enrich; /* names, valid until live_close(); not kept where nobody takes rows */

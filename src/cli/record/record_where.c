@@ -56,12 +56,12 @@ void where_free(struct where *w)
 	*w = (struct where){0};
 }
 
-int where_push(const struct where *w, struct select *s, struct where_kernel *ret, struct error *err)
+int where_push(const struct where *w, struct select *s, struct call_filter *ret, struct error *err)
 {
 	uint64_t ops[OP_CODE_CALLS / 64];
 	int r;
 
-	*ret = (struct where_kernel){0};
+	*ret = (struct call_filter){0};
 	if (!w->expr)
 		return 0;
 	if (s->ops_given)
@@ -70,12 +70,11 @@ int where_push(const struct where *w, struct select *s, struct where_kernel *ret
 		memset(ops, 0xff, sizeof(ops));
 	r = query_pushdown_ops(w->expr, ops, err);
 	if (r >= 0)
-		query_pushdown(w->expr, ops, &ret->filter, &ret->cgroups, &ret->rest);
+		query_pushdown(w->expr, ops, ret);
 	if (r <= 0)
 		return r;
 	memcpy(s->ops, ops, sizeof(ops));
 	s->ops_given = true;
-	ret->fewer_ops = true;
 	return 0;
 }
 
@@ -100,14 +99,14 @@ static int explain_ops(const struct select *s, struct buf *out)
 	return r;
 }
 
-int where_explain(const struct where *w, const struct where_kernel *k, const struct select *s,
+int where_explain(const struct where *w, const struct call_filter *k, const struct select *s,
 		  FILE *out)
 {
 	_cleanup_buf_ struct buf kernel = {0}, ops = {0}, whole = {0};
 	int r = w->expr ? expr_text(w->expr, TABLE_OP, &whole) : 0;
 
 	if (r >= 0)
-		r = query_pushdown_text(&k->filter, &k->cgroups, &kernel);
+		r = query_pushdown_text(k, &kernel);
 	if (r >= 0 && s->ops_given)
 		r = explain_ops(s, &ops);
 	if (r < 0)
@@ -115,13 +114,8 @@ int where_explain(const struct where *w, const struct where_kernel *k, const str
 	if (s->ops_given)
 		fprintf(out, "kernel, when a call begins: %s\n", buf_str(&ops));
 	fprintf(out, "kernel, when it has ended:  %s\n",
-		k->filter.count ? buf_str(&kernel) : "everything is recorded");
-	if (!w->expr)
-		fprintf(out, "then in weir:               nothing is left to test\n");
-	else if (!k->rest)
-		fprintf(out, "then in weir:               the same once more, for calls that never "
-			     "ended\n");
-	else
-		fprintf(out, "then in weir:               %s\n", buf_str(&whole));
+		k->count ? buf_str(&kernel) : "everything is recorded");
+	fprintf(out, "then in weir:               %s\n",
+		w->expr ? buf_str(&whole) : "nothing is left to test");
 	return 0;
 }

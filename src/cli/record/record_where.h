@@ -18,17 +18,11 @@ int where_parse(struct where *w, const struct option_list *list, const struct qu
 		struct error *err);
 void where_free(struct where *w);
 
-/* The part of it that the kernel tests while recording. */
-struct where_kernel {
-	struct call_filter filter;	 /* count 0: none */
-	struct pushdown_cgroups cgroups; /* what the recorder tests for it */
-	bool rest;			 /* it is not all */
-	bool fewer_ops;			 /* the set of calls was narrowed */
-};
-
-/* Cuts it off; takes calls that cannot pass out of the selection. Nothing where there is no --where. */
-int where_push(const struct where *w, struct select *s, struct where_kernel *ret,
-	       struct error *err);
+/*
+ * Makes the part of it that the kernel tests while recording (count 0: none), and takes calls that cannot pass out of the
+ * selection. Nothing where there is no --where.
+ */
+int where_push(const struct where *w, struct select *s, struct call_filter *ret, struct error *err);
 /* --explain: which part goes where. 0 or -ENOMEM. */
-int where_explain(const struct where *w, const struct where_kernel *k, const struct select *s,
+int where_explain(const struct where *w, const struct call_filter *k, const struct select *s,
 		  FILE *out);

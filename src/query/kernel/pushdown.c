@@ -7,35 +7,28 @@
  */
 #include "query/kernel/pushdown.h"
 
-#include <errno.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "query/eval/eval.h"
 #include "query/eval/eval_internal.h"
 #include "query/kernel/pushdown_internal.h"
-#include "schema/vocab.h"
 
 struct mark push_mark(const struct pusher *p)
 {
-	return (struct mark){p->f->count,      p->waiting,	  p->f->set_count,
-			     p->f->name_count, p->cgroups->count, p->later};
+	return (struct mark){p->f->count, p->waiting, p->f->set_count, p->f->name_count};
 }
 
-static_assert(FILTER_FIELDS <= 32, "call_filter.fields has a bit for each");
 static_assert(FILTER_SET_WORDS * 64 == OP_CODE_CALLS, "a set has a bit for each call");
 
 enum pushed push_undo(struct pusher *p, struct mark m)
 {
 	/* steps are only taken back */
 	assert(m.count <= p->f->count && m.sets <= p->f->set_count);
-	assert(m.names <= p->f->name_count && m.cgroups <= p->cgroups->count);
+	assert(m.names <= p->f->name_count);
 	p->f->count = m.count;
 	p->f->set_count = m.sets;
 	p->f->name_count = m.names;
-	p->cgroups->count = m.cgroups;
 	p->waiting = m.waiting;
-	p->later = m.later;
 	return PUSHED_NONE;
 }
 
@@ -47,7 +40,6 @@ bool push_step(struct pusher *p, enum filter_code code, enum filter_field field,
 		return false;
 	assert(!joint || p->waiting >= 2);
 	assert(joint || field < FILTER_FIELDS);
-	p->later |= !joint && field >= FILTER_PATH && field <= FILTER_PEER;
 	p->f->steps[p->f->count++] =
 		(struct call_filter_step){.code = code, .field = field, .value = value};
 	if (joint)
@@ -57,29 +49,7 @@ bool push_step(struct pusher *p, enum filter_code code, enum filter_field field,
 	return true;
 }
 
-/* ---- fields ---- */
-
-#define OPS_ONE_BY_ONE 2 /* a longer list of calls is one step as a set */
-
-static bool name_field(enum query_name name, enum filter_field *ret)
-{
-	switch (name) {
-	case QNAME_PID:
-		*ret = FILTER_PID;
-		return true;
-	case QNAME_UID:
-		*ret = FILTER_UID;
-		return true;
-	case QNAME_DEV:
-		*ret = FILTER_DEV;
-		return true;
-	case QNAME_INO:
-		*ret = FILTER_INO;
-		return true;
-	default:
-		return false;
-	}
-}
+/* ---- numbers ---- */
 
 static bool field_of(const struct expr *e, enum filter_field *ret)
 {
@@ -87,17 +57,15 @@ static bool field_of(const struct expr *e, enum filter_field *ret)
 		unsigned int column;
 		enum filter_field field;
 	} columns[] = {
-		{OP_DUR, FILTER_DUR},	{OP_RET, FILTER_RET},	  {OP_ERR, FILTER_ERR},
-		{OP_OP, FILTER_OP},	{OP_TID, FILTER_TID},	  {OP_CPU, FILTER_CPU},
-		{OP_FD, FILTER_FD},	{OP_SIZE, FILTER_SIZE},	  {OP_BYTES, FILTER_BYTES},
-		{OP_POS, FILTER_POS},	{OP_FLAGS, FILTER_FLAGS}, {OP_FD2, FILTER_FD2},
-		{OP_POS2, FILTER_POS2}, {OP_A0, FILTER_A0},	  {OP_A1, FILTER_A0 + 1},
-		{OP_A2, FILTER_A0 + 2}, {OP_A3, FILTER_A0 + 3},	  {OP_A4, FILTER_A0 + 4},
-		{OP_A5, FILTER_A0 + 5},
+		{OP_DUR, FILTER_DUR},	  {OP_RET, FILTER_RET}, {OP_ERR, FILTER_ERR},
+		{OP_TID, FILTER_TID},	  {OP_FD, FILTER_FD},	{OP_SIZE, FILTER_SIZE},
+		{OP_BYTES, FILTER_BYTES},
 	};
 
-	if (e->kind == EXPR_NAME)
-		return name_field(e->name, ret);
+	if (e->kind == EXPR_NAME && (e->name == QNAME_PID || e->name == QNAME_UID)) {
+		*ret = e->name == QNAME_PID ? FILTER_PID : FILTER_UID;
+		return true;
+	}
 	for (size_t i = 0; e->kind == EXPR_COLUMN && i < ARRAY_SIZE(columns); i++) {
 		if (columns[i].column == e->column) {
 			*ret = columns[i].field;
@@ -114,98 +82,26 @@ static bool pushdown_is_number(const struct expr *e)
 	       (query_kind_is_int(e->type) || e->type.type == QUERY_FLOAT);
 }
 
-/* ---- tests ---- */
-
-/* A constant of a field as the kernel compares it. */
-static __int128 pushdown_number_of(enum filter_field field, int64_t v)
-{
-	return filter_is_unsigned(field) ? (__int128)(uint64_t)v - FILTER_TURNED : v;
-}
-
-/* A comparison; of a file's number it is made once for each file. */
-static bool push_value(struct pusher *p, enum filter_code code, enum filter_field field,
-		       int64_t value)
-{
-	struct call_filter_name n = {.field = field, .how = code, .value = value};
-
-	return field == FILTER_DEV || field == FILTER_INO ? push_file_test(p, field, &n)
-							  : push_step(p, code, field, value);
-}
-
-/* field in [low, high]; with `negate`: known, and not in it. Of one without a sign turned as pushdown_number_of() does. */
-static enum pushed push_range(struct pusher *p, enum filter_field field, __int128 low,
-			      __int128 high, bool negate)
+/* field in [low, high]; with `negate`: known, and not in it. */
+static bool push_range(struct pusher *p, enum filter_field field, __int128 low, __int128 high,
+		       bool negate)
 {
 	struct mark m = push_mark(p);
-	int64_t least = field == FILTER_FLAGS ? 0 : INT64_MIN;
-	bool below = low > least, above = high < INT64_MAX, ok;
+	bool below = low > INT64_MIN, above = high < INT64_MAX, ok;
 
-	low = MAX(low, (__int128)least);
-	if (low > high || low > INT64_MAX || high < INT64_MIN) { /* never, or always */
-		ok = negate ? push_step(p, FILTER_KNOWN, field, 0)
-			    : push_value(p, FILTER_GT, field, INT64_MAX);
-		return ok ? PUSHED_ALL : push_undo(p, m);
-	}
-	if (!below && !above) {
-		ok = negate ? push_value(p, FILTER_GT, field, INT64_MAX)
-			    : push_step(p, FILTER_KNOWN, field, 0);
-		return ok ? PUSHED_ALL : push_undo(p, m);
-	}
-	/* Numbers of calls have no order that all machines share. */
-	if (field == FILTER_OP && low != high)
-		return PUSHED_NONE;
-	if (low == high) {
-		ok = push_value(p, negate ? FILTER_NE : FILTER_EQ, field, (int64_t)low);
-		return ok ? PUSHED_ALL : push_undo(p, m);
-	}
-	ok = !below || push_value(p, negate ? FILTER_LT : FILTER_GE, field, (int64_t)low);
-	ok = ok && (!above || push_value(p, negate ? FILTER_GT : FILTER_LE, field, (int64_t)high));
-	assert(below || above);
+	if (low > high || low > INT64_MAX || high < INT64_MIN) /* never, or always */
+		return negate ? push_step(p, FILTER_KNOWN, field, 0)
+			      : push_step(p, FILTER_GT, field, INT64_MAX);
+	if (!below && !above)
+		return negate ? push_step(p, FILTER_GT, field, INT64_MAX)
+			      : push_step(p, FILTER_KNOWN, field, 0);
+	if (low == high)
+		return push_step(p, negate ? FILTER_NE : FILTER_EQ, field, (int64_t)low);
+	ok = !below || push_step(p, negate ? FILTER_LT : FILTER_GE, field, (int64_t)low);
+	ok = ok && (!above || push_step(p, negate ? FILTER_GT : FILTER_LE, field, (int64_t)high));
 	if (below && above)
 		ok = ok && push_step(p, negate ? FILTER_OR : FILTER_AND, 0, 0);
-	return ok ? PUSHED_ALL : push_undo(p, m);
-}
-
-/* The same of numbers as the language has them. */
-static enum pushed push_numbers(struct pusher *p, enum filter_field field, __int128 low,
-				__int128 high, bool negate)
-{
-	const __int128 turned = filter_is_unsigned(field) ? (__int128)FILTER_TURNED : 0;
-
-	return push_range(p, field, low - turned, high - turned, negate);
-}
-
-/* (flags & mask) == bits, or not. */
-static enum pushed push_bits(struct pusher *p, const struct expr *what, uint64_t mask,
-			     uint64_t bits, bool want)
-{
-	enum filter_field field;
-	bool ok;
-
-	if (!field_of(what, &field) ||
-	    (field != FILTER_FLAGS &&
-	     (field < FILTER_A0 || field > FILTER_A5 || mask > UINT32_MAX || bits > UINT32_MAX)))
-		return PUSHED_NONE;
-	if (bits > UINT32_MAX) /* the kernel's have 32 */
-		ok = want ? push_step(p, FILTER_GT, field, INT64_MAX)
-			  : push_step(p, FILTER_KNOWN, field, 0);
-	else
-		ok = push_step(p, want ? FILTER_BITS : FILTER_NOT_BITS, field,
-			       (int64_t)((mask & UINT32_MAX) << 32 | bits));
-	return ok ? PUSHED_ALL : PUSHED_NONE;
-}
-
-/* bitand(flags, mask) == bits: O_RDWR is one of several codes in the same bits. */
-static enum pushed push_bits_compare(struct pusher *p, const struct expr *e,
-				     const struct expr *masked, const struct expr *bits, bool want)
-{
-	const struct expr *mask = masked->arg[1];
-
-	if (e->cmp > COMPARE_NE || !pushdown_is_number(mask) || !pushdown_is_number(bits) ||
-	    mask->type.type == QUERY_FLOAT || bits->type.type == QUERY_FLOAT)
-		return PUSHED_NONE;
-	return push_bits(p, masked->arg[0], (uint64_t)mask->value.i, (uint64_t)bits->value.i,
-			 (e->cmp == COMPARE_EQ) == want);
+	return ok || push_undo(p, m) != PUSHED_NONE;
 }
 
 static enum pushed push_compare(struct pusher *p, const struct expr *e, bool want)
@@ -222,6 +118,7 @@ static enum pushed push_compare(struct pusher *p, const struct expr *e, bool wan
 	enum expr_compare cmp = e->cmp;
 	enum filter_field number;
 	__int128 low, high;
+	bool ok;
 
 	assert(e->kind == EXPR_COMPARE && e->arg_count == 2);
 
@@ -230,17 +127,15 @@ static enum pushed push_compare(struct pusher *p, const struct expr *e, bool wan
 		constant = e->arg[0];
 		cmp = query_compare_turned(cmp);
 	}
-	if (field->kind == EXPR_CALL && field->function == FUNCTION_BITAND)
-		return push_bits_compare(p, e, field, constant, want);
 	if (!field_of(field, &number) || !pushdown_is_number(constant))
 		return push_names_compare(p, e, want);
-	if (constant->type.type != QUERY_FLOAT && constant->type.type != QUERY_UINT &&
-	    number != FILTER_OP && !filter_is_unsigned(number))
-		return push_value(p, codes[want ? cmp : opposite[cmp]], number, constant->value.i)
-			       ? PUSHED_ALL
-			       : PUSHED_NONE;
+	if (constant->type.type != QUERY_FLOAT && constant->type.type != QUERY_UINT) {
+		ok = push_step(p, codes[want ? cmp : opposite[cmp]], number, constant->value.i);
+		return ok ? PUSHED_TEST : PUSHED_NONE;
+	}
 	query_const_range(cmp, constant->type, &constant->value, &low, &high);
-	return push_numbers(p, number, low, high, (cmp == COMPARE_NE) == want);
+	ok = push_range(p, number, low, high, (cmp == COMPARE_NE) == want);
+	return ok ? PUSHED_TEST : PUSHED_NONE;
 }
 
 static enum pushed push_between(struct pusher *p, const struct expr *e, bool want)
@@ -253,45 +148,32 @@ static enum pushed push_between(struct pusher *p, const struct expr *e, bool wan
 		return PUSHED_NONE;
 	query_const_range(COMPARE_GE, e->arg[1]->type, &e->arg[1]->value, &low, &unused);
 	query_const_range(COMPARE_LE, e->arg[2]->type, &e->arg[2]->value, &unused, &high);
-	return push_numbers(p, field, low, high, !want);
+	return push_range(p, field, low, high, !want) ? PUSHED_TEST : PUSHED_NONE;
 }
 
 /* Values that follow one another become one range. Where there are too many: what they span. */
 static enum pushed push_in(struct pusher *p, const struct expr *e, bool want)
 {
 	struct mark m = push_mark(p);
-	__int128 least = (__int128)INT64_MAX + 1, most = INT64_MIN;
 	enum filter_field field;
 	bool ok = true;
 
 	if (!field_of(e->arg[0], &field) || !e->count || e->list[0].t.data)
 		return push_names_in(p, e, want);
-	/* The last has more than the kernel's flags have. */
-	if (field == FILTER_FLAGS && e->list[e->count - 1].i < 0)
-		return PUSHED_NONE;
-	if (field == FILTER_OP && e->count > OPS_ONE_BY_ONE)
-		return PUSHED_NONE; /* a set of calls */
-	for (size_t i = 0; i < e->count; i++) {
-		least = MIN(least, pushdown_number_of(field, e->list[i].i));
-		most = MAX(most, pushdown_number_of(field, e->list[i].i));
-	}
 	for (size_t i = 0, next; i < e->count && ok; i = next) {
-		__int128 low = pushdown_number_of(field, e->list[i].i), high = low;
+		__int128 low = e->list[i].i, high = low;
 
 		/* sorted as the field's numbers are */
-		for (next = i + 1; next < e->count && field != FILTER_OP &&
-				   pushdown_number_of(field, e->list[next].i) - 1 == high;
-		     next++)
-			high = pushdown_number_of(field, e->list[next].i);
-		ok = push_range(p, field, low, high, !want) == PUSHED_ALL &&
+		for (next = i + 1; next < e->count && (__int128)e->list[next].i - 1 == high; next++)
+			high = e->list[next].i;
+		ok = push_range(p, field, low, high, !want) &&
 		     (i == 0 || push_step(p, want ? FILTER_OR : FILTER_AND, 0, 0));
 	}
 	if (ok)
-		return PUSHED_ALL;
+		return PUSHED_TEST;
 	push_undo(p, m);
-	if (!want)
-		return PUSHED_NONE;
-	return push_range(p, field, least, most, false) == PUSHED_NONE ? PUSHED_NONE : PUSHED_PART;
+	ok = want && push_range(p, field, e->list[0].i, e->list[e->count - 1].i, false);
+	return ok ? PUSHED_TEST : PUSHED_NONE;
 }
 
 static enum pushed push_null(struct pusher *p, const struct expr *e, bool want)
@@ -300,52 +182,14 @@ static enum pushed push_null(struct pusher *p, const struct expr *e, bool want)
 
 	if (!field_of(e->arg[0], &field) && !push_names_field(e->arg[0], &field))
 		return PUSHED_NONE;
-	/* The kernel knows every process and user; the trace may not. What has no inode number is unknown too. */
-	if (want && (field == FILTER_PID || field == FILTER_UID || field == FILTER_INO))
+	/* The kernel knows every process and user; the trace may not. */
+	if (want && (field == FILTER_PID || field == FILTER_UID))
 		return PUSHED_NONE;
-	if (!push_step(p, want ? FILTER_NULL : FILTER_KNOWN, field, 0))
-		return PUSHED_NONE;
-	return PUSHED_ALL;
+	return push_step(p, want ? FILTER_NULL : FILTER_KNOWN, field, 0) ? PUSHED_TEST
+									 : PUSHED_NONE;
 }
 
 /* ---- operations ---- */
-
-static bool op_listed(const struct expr *e, int64_t code)
-{
-	const struct expr *constant =
-		e->arg[e->kind == EXPR_COMPARE && e->arg[0]->kind == EXPR_CONST ? 0 : 1];
-
-	if (e->kind == EXPR_COMPARE)
-		return constant->value.i == code;
-	for (size_t i = 0; i < e->count; i++) {
-		if (e->list[i].i == code)
-			return true;
-	}
-	return false;
-}
-
-/* True if a test of the operation alone has the result `want` for every call that can occur. */
-static bool op_decided(const struct pusher *p, const struct expr *e, bool want)
-{
-	enum filter_field field;
-	const struct expr *arg = e->arg[0];
-
-	if (e->kind == EXPR_COMPARE && e->cmp <= COMPARE_NE) {
-		want ^= e->cmp == COMPARE_NE;
-		arg = e->arg[arg->kind == EXPR_CONST];
-		if (!pushdown_is_number(e->arg[arg == e->arg[0]]))
-			return false;
-	} else if (e->kind != EXPR_IN || !e->count || e->list[0].t.data) {
-		return false;
-	}
-	if (!p->ops || !field_of(arg, &field) || field != FILTER_OP)
-		return false;
-	for (uint32_t code = 0; code < OP_CODE_CALLS; code++) {
-		if ((p->ops[code / 64] >> (code % 64) & 1) && op_listed(e, code) != want)
-			return false;
-	}
-	return true;
-}
 
 /* Adds a set of calls that is tested when the call has ended; false if there is no room. */
 static bool push_set(struct pusher *p, const uint64_t *ops)
@@ -363,60 +207,36 @@ static bool push_set(struct pusher *p, const uint64_t *ops)
 	return push_step(p, FILTER_SET, FILTER_OP, i);
 }
 
-/*
- * What the call and its class say of an expression that cannot be tested: the calls for which it may hold. That is
- * all of it where of each call one answer alone is possible.
- */
-static enum pushed push_ops(struct pusher *p, const struct expr *e, bool want)
+/* The calls for which the expression may have the result `want`. False: any, or it is not known. */
+static bool ops_where(const struct expr *e, bool want, uint64_t ret[OP_CODE_CALLS / 64])
 {
 	const struct expr negated = {
 		.kind = EXPR_NOT, .type = e->type, .arg = {(struct expr *)e}, .arg_count = 1};
-	uint64_t may[OP_CODE_CALLS / 64], opposite[OP_CODE_CALLS / 64];
-	struct mark m = push_mark(p);
 	struct error err = {0};
-	bool whole = expr_columns(e) == 1ull << OP_OP;
 
-	if (!(expr_columns(e) & (1ull << OP_OP | 1ull << OP_CLASS)))
+	memset(ret, 0xff, OP_CODE_CALLS / 8);
+	return query_pushdown_ops(want ? e : &negated, ret, &err) > 0;
+}
+
+/* What the call and its class say of an expression: the calls for which it may hold. */
+static enum pushed push_ops(struct pusher *p, const struct expr *e, bool want)
+{
+	const uint64_t about_ops = 1ull << OP_OP | 1ull << OP_CLASS;
+	uint64_t ops[OP_CODE_CALLS / 64], others = 0;
+	struct mark m = push_mark(p);
+
+	if (!(expr_columns(e) & about_ops))
 		return PUSHED_NONE;
-	memset(may, 0xff, sizeof(may));
-	memset(opposite, 0xff, sizeof(opposite));
-	if (query_pushdown_ops(want ? e : &negated, may, &err) <= 0 ||
-	    query_pushdown_ops(want ? &negated : e, opposite, &err) < 0 || !push_set(p, may))
+	/* Neither is ever unknown, so that an expression about them alone holds where its opposite cannot. */
+	if (!(expr_columns(e) & ~about_ops) && ops_where(e, !want, ops)) {
+		for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
+			others |= ops[i] & (p->ops ? p->ops[i] : UINT64_MAX);
+		if (!others)
+			return PUSHED_TRUE;
+	}
+	if (!ops_where(e, want, ops) || !push_set(p, ops))
 		return push_undo(p, m);
-	for (size_t i = 0; i < ARRAY_SIZE(may); i++)
-		whole &= !(may[i] & opposite[i]);
-	return whole ? PUSHED_ALL : PUSHED_PART;
-}
-
-/* ---- control groups ---- */
-
-/* Whether all that is read of the call is about its control group; constants read nothing. */
-static bool reads_cgroups_only(const struct expr *e)
-{
-	bool only = e->kind != EXPR_COLUMN && e->kind != EXPR_STOP && e->kind != EXPR_FIELD &&
-		    e->kind != EXPR_ROW && e->kind != EXPR_USER;
-
-	if (e->kind == EXPR_NAME)
-		only = e->name == QNAME_CGROUP_PATH || e->name == QNAME_CONTAINER ||
-		       e->name == QNAME_UNIT;
-	for (unsigned int i = 0; only && i < e->arg_count; i++)
-		only = reads_cgroups_only(e->arg[i]);
-	return only;
-}
-
-static bool is_about_cgroups(const struct expr *e)
-{
-	return expr_columns(e) == 1ull << OP_THREAD_ID && reads_cgroups_only(e);
-}
-
-static enum pushed push_cgroup(struct pusher *p, const struct expr *e, bool want)
-{
-	struct pushdown_cgroups *c = p->cgroups;
-
-	if (c->count == FILTER_CGROUPS_MAX || !push_step(p, FILTER_NAME, FILTER_CGROUP, c->count))
-		return PUSHED_NONE;
-	c->tests[c->count++] = (struct pushdown_cgroup){e, want};
-	return PUSHED_ALL;
+	return PUSHED_TEST;
 }
 
 /* ---- logic ---- */
@@ -425,21 +245,18 @@ static enum pushed pushdown_push(struct pusher *p, const struct expr *e, bool wa
 
 static enum pushed push_both(struct pusher *p, const struct expr *e, bool want)
 {
-	struct mark m = push_mark(p), second;
+	struct mark second;
 	enum pushed a = pushdown_push(p, e->arg[0], want), b;
 
-	assert(p->waiting == m.waiting + (a == PUSHED_PART || a == PUSHED_ALL));
 	second = push_mark(p);
 	b = pushdown_push(p, e->arg[1], want);
 	if (a == PUSHED_TRUE || b == PUSHED_TRUE)
 		return a == PUSHED_TRUE ? b : a;
 	if (a == PUSHED_NONE || b == PUSHED_NONE)
-		return a == PUSHED_NONE && b == PUSHED_NONE ? push_undo(p, m) : PUSHED_PART;
-	if (!push_step(p, FILTER_AND, 0, 0)) {
+		return MAX(a, b);
+	if (!push_step(p, FILTER_AND, 0, 0))
 		push_undo(p, second);
-		return PUSHED_PART;
-	}
-	return MIN(a, b);
+	return PUSHED_TEST;
 }
 
 static enum pushed push_either(struct pusher *p, const struct expr *e, bool want)
@@ -447,17 +264,13 @@ static enum pushed push_either(struct pusher *p, const struct expr *e, bool want
 	struct mark m = push_mark(p);
 	enum pushed a = pushdown_push(p, e->arg[0], want), b;
 
-	assert(p->waiting == m.waiting + (a == PUSHED_PART || a == PUSHED_ALL));
-	if (a == PUSHED_NONE || a == PUSHED_TRUE)
+	if (a != PUSHED_TEST)
 		return a;
 	b = pushdown_push(p, e->arg[1], want);
-	if (b == PUSHED_TRUE) {
-		push_undo(p, m);
-		return b;
-	}
-	if (b == PUSHED_NONE || !push_step(p, FILTER_OR, 0, 0))
-		return push_undo(p, m);
-	return MIN(a, b);
+	if (b == PUSHED_TEST && push_step(p, FILTER_OR, 0, 0))
+		return PUSHED_TEST;
+	push_undo(p, m);
+	return b == PUSHED_TRUE ? PUSHED_TRUE : PUSHED_NONE;
 }
 
 /* One test. */
@@ -472,8 +285,6 @@ static enum pushed push_test(struct pusher *p, const struct expr *e, bool want)
 		return push_in(p, e, want);
 	case EXPR_IS_NULL:
 		return push_null(p, e, want);
-	case EXPR_HAS:
-		return push_bits(p, e->arg[0], e->mask, e->bits, want);
 	case EXPR_GLOB:
 	case EXPR_LIKE:
 		return push_names_pattern(p, e, want);
@@ -484,34 +295,34 @@ static enum pushed push_test(struct pusher *p, const struct expr *e, bool want)
 
 static enum pushed pushdown_push(struct pusher *p, const struct expr *e, bool want)
 {
+	unsigned int waiting = p->waiting;
 	enum pushed r;
 
-	if (op_decided(p, e, want))
-		return PUSHED_TRUE;
-	if (is_about_cgroups(e))
-		return push_cgroup(p, e, want);
 	switch (e->kind) {
 	case EXPR_NOT:
 		return pushdown_push(p, e->arg[0], !want);
 	case EXPR_AND:
-		return want ? push_both(p, e, true) : push_either(p, e, false);
+		r = want ? push_both(p, e, true) : push_either(p, e, false);
+		break;
 	case EXPR_OR:
-		return want ? push_either(p, e, true) : push_both(p, e, false);
+		r = want ? push_either(p, e, true) : push_both(p, e, false);
+		break;
 	default:
 		r = push_test(p, e, want);
-		return r == PUSHED_NONE ? push_ops(p, e, want) : r;
+		if (r == PUSHED_NONE)
+			r = push_ops(p, e, want);
 	}
+	assert(p->waiting == waiting + (r == PUSHED_TEST));
+	return r;
 }
 
-void query_pushdown(const struct expr *e, const uint64_t *ops, struct call_filter *ret,
-		    struct pushdown_cgroups *ret_cgroups, bool *ret_rest)
+void query_pushdown(const struct expr *e, const uint64_t *ops, struct call_filter *ret)
 {
-	struct pusher p = {.f = ret, .cgroups = ret_cgroups, .ops = ops};
+	struct pusher p = {.f = ret, .ops = ops};
 
 	assert(e->type.type == QUERY_BOOL || e->type.type == QUERY_NULL);
 	*ret = (struct call_filter){0};
-	ret_cgroups->count = 0;
-	*ret_rest = pushdown_push(&p, e, true) < PUSHED_ALL || p.later;
+	pushdown_push(&p, e, true);
 	assert(p.waiting == (ret->count > 0)); /* the steps leave one value on the stack */
 	assert(ret->count <= FILTER_STEPS_MAX && ret->set_count <= FILTER_SETS_MAX &&
 	       ret->name_count <= FILTER_NAMES_MAX);

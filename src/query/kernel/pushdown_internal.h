@@ -4,23 +4,20 @@
 
 #include "query/kernel/pushdown.h"
 
-/* How much of an expression the steps test; TRUE: it holds for every call and needs no step. */
-enum pushed { PUSHED_NONE, PUSHED_PART, PUSHED_ALL, PUSHED_TRUE };
+/* What the steps test of an expression; TRUE: it holds for every call and needs no step. */
+enum pushed { PUSHED_NONE, PUSHED_TEST, PUSHED_TRUE };
 
 struct pusher {
 	struct call_filter *f;
-	struct pushdown_cgroups *cgroups;
 	const uint64_t *ops;  /* a bit for each call that there can be; NULL: any */
 	unsigned int waiting; /* values on the stack */
-	bool later;	      /* there are tests that of some calls only the recorder can make */
 };
 
 /* A state to which push_undo() returns. */
 struct mark {
 	uint32_t count;
 	unsigned int waiting;
-	uint32_t sets, names, cgroups;
-	bool later;
+	uint32_t sets, names;
 };
 struct mark push_mark(const struct pusher *p);
 enum pushed push_undo(struct pusher *p, struct mark m);
@@ -29,9 +26,7 @@ bool push_step(struct pusher *p, enum filter_code code, enum filter_field field,
 
 /* ---- pushdown_names.c: tests of texts ---- */
 
-/* A test that is made once for each file or name, as a step about `field`. */
-bool push_file_test(struct pusher *p, enum filter_field field, const struct call_filter_name *n);
-/* The field that a name is (path, path2, exe), where the kernel knows whether there is one. */
+/* The field that a name is (path, exe), where the kernel knows whether there is one. */
 bool push_names_field(const struct expr *e, enum filter_field *ret);
 
 /* comm == "x", path == "/a/b", base(path) == "x", ..., or with `want` false the opposite. */
@@ -40,10 +35,3 @@ enum pushed push_names_compare(struct pusher *p, const struct expr *e, bool want
 enum pushed push_names_in(struct pusher *p, const struct expr *e, bool want);
 /* comm ~ "x*", path ~ "/a/b/" "**", path like "/a/%" */
 enum pushed push_names_pattern(struct pusher *p, const struct expr *e, bool want);
-
-/* ---- pushdown_peer.c: tests of addresses ---- */
-
-/* peer == "10.0.0.1:80", peer == "unix:/run/x" */
-enum pushed push_peer(struct pusher *p, struct bytes text, bool want);
-/* peer ~ "10.0.*", peer ~ "*:443" */
-enum pushed push_peer_glob(struct pusher *p, struct bytes glob, bool want);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pushdown_names.c: tests of the names of threads and files. The kernel programs compare whole names with texts, from
- * either end. Of a more complex pattern they test the folder, the beginning and the end, which match a superset.
+ * pushdown_names.c: tests of the names of threads and files. The kernel programs compare whole names with texts. Of a
+ * pattern they test the folder or the beginning, which match a superset.
  */
 #include <string.h>
 
@@ -11,17 +11,9 @@
 #define COMM_LEN   15 /* bytes that the kernel keeps of a thread's name */
 
 /* What of a name is tested. */
-enum name_part {
-	NAME_PART_NONE,
-	NAME_PART_COMM,
-	NAME_PART_PATH,
-	NAME_PART_BASE,
-	NAME_PART_EXT,
-	NAME_PART_DIR,
-	NAME_PART_PEER
-};
+enum name_part { NAME_PART_NONE, NAME_PART_COMM, NAME_PART_PATH, NAME_PART_BASE, NAME_PART_DIR };
 
-/* And whose: FILTER_COMM, FILTER_PATH, FILTER_PATH2, FILTER_EXE or FILTER_PEER. */
+/* And whose: FILTER_COMM, FILTER_PATH or FILTER_EXE. */
 struct subject {
 	enum name_part part;
 	enum filter_field field;
@@ -34,12 +26,8 @@ static struct subject name_subject(enum query_name name)
 		return (struct subject){NAME_PART_COMM, FILTER_COMM};
 	case QNAME_PATH:
 		return (struct subject){NAME_PART_PATH, FILTER_PATH};
-	case QNAME_PATH2:
-		return (struct subject){NAME_PART_PATH, FILTER_PATH2};
 	case QNAME_EXE:
 		return (struct subject){NAME_PART_PATH, FILTER_EXE};
-	case QNAME_PEER:
-		return (struct subject){NAME_PART_PEER, FILTER_PEER};
 	default:
 		return (struct subject){NAME_PART_NONE, 0};
 	}
@@ -47,9 +35,8 @@ static struct subject name_subject(enum query_name name)
 
 static struct subject subject_of(const struct expr *e)
 {
-	static const enum name_part parts[FUNCTION_COUNT] = {[FUNCTION_BASE] = NAME_PART_BASE,
-							     [FUNCTION_EXT] = NAME_PART_EXT,
-							     [FUNCTION_DIR] = NAME_PART_DIR};
+	static const enum name_part parts[FUNCTION_COUNT] = {
+		[FUNCTION_BASE] = NAME_PART_BASE, [FUNCTION_DIR] = NAME_PART_DIR};
 	struct subject s;
 
 	if (e->kind == EXPR_NAME)
@@ -66,7 +53,7 @@ bool push_names_field(const struct expr *e, enum filter_field *ret)
 	struct subject s = subject_of(e);
 
 	*ret = s.field;
-	return s.part == NAME_PART_PATH || s.part == NAME_PART_PEER;
+	return s.part == NAME_PART_PATH;
 }
 
 static struct bytes pushdown_names_slice(struct bytes t, size_t from, size_t to)
@@ -92,12 +79,13 @@ static size_t span_without(struct bytes t, const char *chars)
 
 /* ---- steps ---- */
 
-bool push_file_test(struct pusher *p, enum filter_field field, const struct call_filter_name *n)
+/* A test that is made once for each version, as a step about `field`. */
+static bool push_name_test(struct pusher *p, enum filter_field field,
+			   const struct call_filter_name *n)
 {
 	struct call_filter *f = p->f;
 	uint32_t i = 0;
 
-	_Static_assert(sizeof(*n) == 16 + FILTER_NAME_MAX, "no padding");
 	while (i < f->name_count && memcmp(&f->names[i], n, sizeof(*n)))
 		i++;
 	if (i == FILTER_NAMES_MAX || !push_step(p, FILTER_NAME, field, i))
@@ -124,10 +112,7 @@ static enum pushed push_name(struct pusher *p, enum filter_field field, enum fil
 	assert(text.len <= sizeof(n.text));
 	if (text.len)
 		memcpy(n.text, text.data, text.len);
-	if (!push_file_test(p, field, &n))
-		return PUSHED_NONE;
-	/* What a path is, is not always known in the kernel. */
-	return comm && !pattern ? PUSHED_ALL : PUSHED_PART;
+	return push_name_test(p, field, &n) ? PUSHED_TEST : PUSHED_NONE;
 }
 
 /* A path as its folders are spelt: without the slash at its end, which only the root has. */
@@ -144,8 +129,6 @@ static bool is_absolute(struct bytes t)
 
 static enum pushed push_equal(struct pusher *p, struct subject s, struct bytes text, bool want)
 {
-	char end[FILTER_NAME_MAX];
-
 	switch (s.part) {
 	case NAME_PART_COMM:
 		return push_name(p, s.field, NAME_EQUAL, text, want, false);
@@ -159,16 +142,6 @@ static enum pushed push_equal(struct pusher *p, struct subject s, struct bytes t
 		return is_absolute(text) && want && text.len > 1
 			       ? push_name(p, s.field, NAME_BELOW, text, want, false)
 			       : PUSHED_NONE;
-	case NAME_PART_EXT:
-		if (text.len >= sizeof(end) || holds(text, '.'))
-			return PUSHED_NONE;
-		end[0] = '.';
-		if (text.len)
-			memcpy(end + 1, text.data, text.len);
-		return push_name(p, s.field, NAME_BASE_ENDS,
-				 (struct bytes){(const uint8_t *)end, text.len + 1}, want, false);
-	case NAME_PART_PEER:
-		return push_peer(p, text, want);
 	default:
 		return PUSHED_NONE;
 	}
@@ -188,17 +161,15 @@ enum pushed push_names_compare(struct pusher *p, const struct expr *e, bool want
 enum pushed push_names_in(struct pusher *p, const struct expr *e, bool want)
 {
 	struct mark m = push_mark(p);
-	enum pushed all = PUSHED_ALL, one;
 
 	if (!e->count || !e->list[0].t.data)
 		return PUSHED_NONE;
 	for (size_t i = 0; i < e->count; i++) {
-		one = push_equal(p, subject_of(e->arg[0]), e->list[i].t, want);
-		if (one == PUSHED_NONE || (i && !push_step(p, want ? FILTER_OR : FILTER_AND, 0, 0)))
+		if (push_equal(p, subject_of(e->arg[0]), e->list[i].t, want) == PUSHED_NONE ||
+		    (i && !push_step(p, want ? FILTER_OR : FILTER_AND, 0, 0)))
 			return push_undo(p, m);
-		all = MIN(all, one);
 	}
-	return all;
+	return PUSHED_TEST;
 }
 
 /* ---- patterns ---- */
@@ -216,30 +187,16 @@ static bool holds_only(struct bytes t, char c)
 static enum pushed push_base(struct pusher *p, enum filter_field field, struct bytes glob,
 			     bool want)
 {
-	size_t before = span_without(glob, GLOB_CHARS), after = glob.len;
-	bool plain = !holds(glob, '[') && !holds(glob, '\\');
-	struct mark m = push_mark(p);
-	enum pushed begins, ends;
+	size_t literal = span_without(glob, GLOB_CHARS);
 
-	while (plain && after && glob.data[after - 1] != '*' && glob.data[after - 1] != '?')
-		after--;
-	assert(before <= glob.len && after <= glob.len);
-	if (before == glob.len)
-		return before ? push_name(p, field, NAME_BASE, glob, want, false) : PUSHED_NONE;
-	if (!want && !holds_only(pushdown_names_slice(glob, before, after), '*'))
+	if (!literal)
 		return PUSHED_NONE;
-	if (!want && before && after < glob.len)
+	if (literal == glob.len)
+		return push_name(p, field, NAME_BASE, glob, want, false);
+	if (!want && !holds_only(pushdown_names_slice(glob, literal, glob.len), '*'))
 		return PUSHED_NONE;
-	begins = before ? push_name(p, field, NAME_BASE_BEGINS,
-				    pushdown_names_slice(glob, 0, before), want, false)
-			: PUSHED_NONE;
-	ends = after < glob.len
-		       ? push_name(p, field, NAME_BASE_ENDS,
-				   pushdown_names_slice(glob, after, glob.len), want, false)
-		       : PUSHED_NONE;
-	if (begins == PUSHED_NONE || ends == PUSHED_NONE)
-		return MAX(begins, ends);
-	return push_step(p, FILTER_AND, 0, 0) ? PUSHED_PART : push_undo(p, m);
+	return push_name(p, field, NAME_BASE_BEGINS, pushdown_names_slice(glob, 0, literal), want,
+			 false);
 }
 
 /* "/a/b/x*.y": all of it is below /a/b, and "/a/b/" "**" means nothing else. */
@@ -290,9 +247,7 @@ static enum pushed push_comm_pattern(struct pusher *p, struct bytes pattern, siz
 	if (!want && !ends_there)
 		return PUSHED_NONE;
 	return push_name(p, FILTER_COMM, NAME_BEGINS, pushdown_names_slice(pattern, 0, literal),
-			 want, glob) == PUSHED_NONE
-		       ? PUSHED_NONE
-		       : PUSHED_PART;
+			 want, glob);
 }
 
 static enum pushed push_like(struct pusher *p, struct subject s, struct bytes like, bool want)
@@ -319,8 +274,6 @@ enum pushed push_names_pattern(struct pusher *p, const struct expr *e, bool want
 		return PUSHED_NONE;
 	if (e->kind == EXPR_LIKE)
 		return push_like(p, s, glob, want);
-	if (s.part == NAME_PART_PEER)
-		return push_peer_glob(p, glob, want);
 	if (s.part == NAME_PART_COMM) {
 		size_t literal = span_without(glob, GLOB_CHARS);
 

@@ -11,16 +11,10 @@
 #include "schema/vocab.h"
 
 static const char *const fields[FILTER_FIELDS] = {
-	[FILTER_DUR] = "dur",	  [FILTER_RET] = "ret",	    [FILTER_ERR] = "err",
-	[FILTER_OP] = "op",	  [FILTER_TID] = "tid",	    [FILTER_PID] = "pid",
-	[FILTER_UID] = "uid",	  [FILTER_CPU] = "cpu",	    [FILTER_FD] = "fd",
-	[FILTER_POS] = "pos",	  [FILTER_SIZE] = "size",   [FILTER_BYTES] = "bytes",
-	[FILTER_FLAGS] = "flags", [FILTER_COMM] = "comm",   [FILTER_PATH] = "path",
-	[FILTER_PEER] = "peer",	  [FILTER_PATH2] = "path2", [FILTER_EXE] = "exe",
-	[FILTER_DEV] = "dev",	  [FILTER_INO] = "ino",	    [FILTER_FD2] = "fd2",
-	[FILTER_POS2] = "pos2",	  [FILTER_A0] = "a0",	    [FILTER_A0 + 1] = "a1",
-	[FILTER_A0 + 2] = "a2",	  [FILTER_A0 + 3] = "a3",   [FILTER_A0 + 4] = "a4",
-	[FILTER_A5] = "a5",
+	[FILTER_DUR] = "dur",	[FILTER_RET] = "ret",	[FILTER_ERR] = "err",
+	[FILTER_TID] = "tid",	[FILTER_PID] = "pid",	[FILTER_UID] = "uid",
+	[FILTER_FD] = "fd",	[FILTER_SIZE] = "size", [FILTER_BYTES] = "bytes",
+	[FILTER_COMM] = "comm", [FILTER_PATH] = "path", [FILTER_EXE] = "exe",
 };
 /* Of a test of numbers. */
 static const char *const words[] = {
@@ -42,28 +36,11 @@ static int duration_text(int64_t ns, struct buf *out)
 	return buf_printf(out, "%lld%s", (long long)(ns / units[i].ns), units[i].unit);
 }
 
-static int value_text(enum filter_field field, int64_t value, struct buf *out)
-{
-	if (filter_is_unsigned(field))
-		return buf_printf(out, "%llu",
-				  (unsigned long long)value ^ (unsigned long long)FILTER_TURNED);
-	switch (field) {
-	case FILTER_OP:
-		return query_code_text("op", value, out);
-	case FILTER_ERR:
-		return query_code_text("err", value, out);
-	case FILTER_DUR:
-		return duration_text(value, out);
-	default:
-		return buf_printf(out, "%lld", (long long)value);
-	}
-}
-
-/* "op in (read, pread64)", or of a larger set those that are not in it. */
+/* "op == read", "op in (read, pread64)", or of a larger set those that are not in it. */
 static int pushdown_text_set_text(const __u64 *ops, struct buf *out)
 {
 	size_t in = 0, all = 0;
-	bool want;
+	bool want, one;
 	int r;
 
 	for (uint32_t code = 0; code < OP_CODE_CALLS; code++) {
@@ -73,7 +50,11 @@ static int pushdown_text_set_text(const __u64 *ops, struct buf *out)
 	if (!in || in == all)
 		return buf_printf(out, "op is %snull", in ? "not " : "");
 	want = in <= all / 2;
-	r = buf_printf(out, "op %sin (", want ? "" : "not ");
+	one = (want ? in : all - in) == 1;
+	if (one)
+		r = buf_printf(out, "op %s ", want ? "==" : "!=");
+	else
+		r = buf_printf(out, "op %sin (", want ? "" : "not ");
 	if (r < 0)
 		return r;
 	for (uint32_t code = 0, n = 0; code < OP_CODE_CALLS; code++) {
@@ -83,7 +64,7 @@ static int pushdown_text_set_text(const __u64 *ops, struct buf *out)
 		if (r < 0)
 			return r;
 	}
-	return buf_printf(out, ")");
+	return one ? 0 : buf_printf(out, ")");
 }
 
 /* As a glob, in which nothing of it is special. */
@@ -118,7 +99,6 @@ static int name_text(enum filter_field field, const struct call_filter_name *n, 
 		[NAME_WITHIN] = {.glob = true, .before = "", .after = ""},
 		[NAME_BASE] = {.base = true, .before = "", .after = ""},
 		[NAME_BASE_BEGINS] = {.glob = true, .base = true, .before = "", .after = "*"},
-		[NAME_BASE_ENDS] = {.glob = true, .base = true, .before = "*", .after = ""},
 	};
 	const char *root = n->how == NAME_EQUAL && n->field == FILTER_PATH && !n->len ? "/" : "";
 	bool glob = ways[n->how].glob || n->pattern;
@@ -144,90 +124,34 @@ static int name_text(enum filter_field field, const struct call_filter_name *n, 
 	return text_write_quoted(out, (struct bytes){text.data, text.len});
 }
 
-static int bits_text(const char *field, const struct call_filter_step *s, struct buf *out)
-{
-	uint32_t mask = (uint32_t)((uint64_t)s->value >> 32), bits = (uint32_t)s->value;
-
-	if (mask == bits && s->code == FILTER_BITS)
-		return buf_printf(out, "%s has 0x%x", field, bits);
-	return buf_printf(out, "bitand(%s, 0x%x) %s 0x%x", field, mask,
-			  s->code == FILTER_BITS ? "==" : "!=", bits);
-}
-
-static int pushdown_text_cgroup_text(const struct pushdown_cgroup *test, struct buf *out)
-{
-	int r = test->want ? 0 : buf_printf(out, "!(");
-
-	if (r < 0)
-		return r;
-	r = expr_text(test->expr, TABLE_OP, out);
-	if (r < 0)
-		return r;
-	return test->want ? 0 : buf_printf(out, ")");
-}
-
-static int peer_text(const struct call_filter_name *n, struct buf *out)
-{
-	const uint8_t *text = (const uint8_t *)n->text;
-	bool is_unix = n->how == PEER_UNIX;
-	_cleanup_buf_ struct buf said = {0};
-	int r;
-
-	assert(n->field == FILTER_PEER);
-	assert(n->len <= sizeof(n->text) - (is_unix ? 0 : 2 * PEER_BYTES));
-	if (is_unix) {
-		r = buf_printf(&said, "unix:%s", n->text[0] ? "" : "@");
-		if (r < 0)
-			return r;
-		r = buf_append(&said, text + !n->text[0], n->len - !n->text[0]);
-	} else {
-		r = buf_append(&said, text + 2 * PEER_BYTES, n->len);
-	}
-	if (r < 0)
-		return r;
-	r = buf_printf(out, "peer %s ",
-		       n->pattern ? (n->opposite ? "!~" : "~") : (n->opposite ? "!=" : "=="));
-	if (r < 0)
-		return r;
-	return text_write_quoted(out, (struct bytes){said.data, said.len});
-}
-
-static int test_text(const struct call_filter *f, const struct pushdown_cgroups *cgroups,
-		     const struct call_filter_step *s, struct buf *out)
+static int test_text(const struct call_filter *f, const struct call_filter_step *s, struct buf *out)
 {
 	const char *field = fields[s->field];
-	const struct call_filter_name *n =
-		s->code == FILTER_NAME && s->field != FILTER_CGROUP ? &f->names[s->value] : NULL;
-	uint8_t code = s->code;
-	int64_t value = s->value;
 	int r;
 
-	assert(s->field < FILTER_FIELDS && (!n || (uint64_t)s->value < f->name_count));
-	assert(s->field != FILTER_CGROUP || (uint64_t)s->value < cgroups->count);
+	assert(s->field < FILTER_FIELDS);
+	assert(s->code != FILTER_NAME || (uint64_t)s->value < f->name_count);
 	assert(s->code != FILTER_SET || (uint64_t)s->value < f->set_count);
-	if (s->field == FILTER_CGROUP)
-		return pushdown_text_cgroup_text(&cgroups->tests[s->value], out);
-	if (n && n->field == FILTER_PEER)
-		return peer_text(n, out);
-	if (n && n->field != FILTER_DEV && n->field != FILTER_INO)
-		return name_text(s->field, n, out);
-	if (n) {
-		code = n->how;
-		value = n->value;
-	}
-	if (s->code == FILTER_SET)
+	switch (s->code) {
+	case FILTER_NAME:
+		return name_text(s->field, &f->names[s->value], out);
+	case FILTER_SET:
 		return pushdown_text_set_text(f->sets[s->value], out);
-	if (s->code == FILTER_BITS || s->code == FILTER_NOT_BITS)
-		return bits_text(field, s, out);
-	if (s->code == FILTER_NULL)
+	case FILTER_NULL:
 		return buf_printf(out, "%s is null", field);
-	if (s->code == FILTER_KNOWN)
+	case FILTER_KNOWN:
 		return buf_printf(out, "%s is not null", field);
-	assert(code < ARRAY_SIZE(words));
-	r = buf_printf(out, "%s %s ", field, words[code]);
+	default:
+		assert(s->code < ARRAY_SIZE(words));
+	}
+	r = buf_printf(out, "%s %s ", field, words[s->code]);
 	if (r < 0)
 		return r;
-	return value_text(s->field, value, out);
+	if (s->field == FILTER_ERR)
+		return query_code_text("err", s->value, out);
+	if (s->field == FILTER_DUR)
+		return duration_text(s->value, out);
+	return buf_printf(out, "%lld", (long long)s->value);
 }
 
 /* What is on the stack as text; `joint` binds its operands: 0 (a test), FILTER_AND or FILTER_OR. */
@@ -259,8 +183,7 @@ static void text_stack_free(struct text_stack *s)
 		buf_free(&s->pieces[i].text);
 }
 
-int query_pushdown_text(const struct call_filter *f, const struct pushdown_cgroups *cgroups,
-			struct buf *out)
+int query_pushdown_text(const struct call_filter *f, struct buf *out)
 {
 	_cleanup_(text_stack_free) struct text_stack stack = {0};
 
@@ -278,7 +201,7 @@ int query_pushdown_text(const struct call_filter *f, const struct pushdown_cgrou
 			*top = (struct text_piece){0};
 		} else {
 			assert(stack.top < FILTER_DEPTH_MAX);
-			r = test_text(f, cgroups, s, &stack.pieces[stack.top++].text);
+			r = test_text(f, s, &stack.pieces[stack.top++].text);
 		}
 		if (r < 0)
 			return r;

@@ -390,20 +390,16 @@ void check_get(void *arg, struct http_request *r)
 static int explain_kernel(const struct plan *p, struct buf *text)
 {
 	struct call_filter part = {0};
-	struct pushdown_cgroups cgroups;
-	bool rest;
 	int r;
 
 	if (!p->where || p->table != TABLE_OP)
 		return 0;
-	query_pushdown(p->where, NULL, &part, &cgroups, &rest);
+	query_pushdown(p->where, NULL, &part);
 	r = buf_printf(text, "\nTHE KERNEL COULD TEST\n");
 	if (r >= 0)
-		r = part.count ? query_pushdown_text(&part, &cgroups, text)
+		r = part.count ? query_pushdown_text(&part, text)
 			       : buf_printf(text, "nothing of it");
-	return r < 0 ? r
-		     : buf_printf(text, "%s\n",
-				  part.count && rest ? "\n(a part of the filter)" : "");
+	return r < 0 ? r : buf_printf(text, "\n");
 }
 
 static int explain_answer(struct question *q)

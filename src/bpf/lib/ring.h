@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "bpf/state.h"
+#include "bpf/lib/state.h"
 
 /* What must be free to the end of a leaf for a record of a size that is not a constant. */
 #define ROOM_SMALL 512

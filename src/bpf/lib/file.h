@@ -6,9 +6,8 @@
  */
 #pragma once
 
-#include "bpf/compare.h"
-#include "bpf/fs.h"
-#include "bpf/ring.h"
+#include "bpf/lib/fs.h"
+#include "bpf/lib/ring.h"
 
 #define MAGIC_SOCKFS 0x534f434b
 #define MAGIC_PIPEFS 0x50495045
@@ -18,9 +17,8 @@
 #define NAME_LEN_MAX 256
 
 /* The fields that are tested once for each version of a file. */
-#define FILTER_OF_FILES \
-	(1 << FILTER_PATH | 1 << FILTER_PATH2 | 1 << FILTER_EXE | 1 << FILTER_DEV | 1 << FILTER_INO)
-#define FDS_LEAST 64 /* NR_OPEN_DEFAULT: no table of descriptors is smaller */
+#define FILTER_OF_FILES (1 << FILTER_PATH | 1 << FILTER_EXE)
+#define FDS_LEAST	64 /* NR_OPEN_DEFAULT: no table of descriptors is smaller */
 
 static __always_inline __u64 mount_of(__u64 vfsmount)
 {
@@ -98,27 +96,35 @@ struct walk_ctx {
 	struct scratch *s;
 };
 
-/* bpf_loop: adds a name to data[sizeof(struct wire_file)...]. */
+/* Adds the name of a dentry to data[sizeof(struct wire_file)...]. False: there is no room. */
+static __always_inline bool name_add(struct scratch *s, __u64 dentry)
+{
+	__u32 at = s->len;
+	long n;
+
+	if (at > WIRE_WALK_MAX - NAME_LEN_MAX)
+		return false;
+	n = bpf_probe_read_kernel_str(s->data + sizeof(struct wire_file) + at, NAME_LEN_MAX,
+				      kread(struct dentry, dentry, d_name.name));
+	if (n > 0)
+		s->len = at + (n & 0x1ff);
+	return true;
+}
+
+/* bpf_loop: adds a name of the path. */
 static long walk_name(__u32 i, struct walk_ctx *ctx)
 {
 	struct scratch *s = ctx->s;
 	__u64 dentry;
-	__u32 at;
-	long n;
 
 	if (walk_up(s, &dentry))
 		return 1;
 	walk_add(s, dentry);
 	if (!dentry)
 		return 0;
-	at = s->len;
-	if (at > WIRE_WALK_MAX - NAME_LEN_MAX)
+	if (!name_add(s, dentry))
 		return 1;
-	n = bpf_probe_read_kernel_str(s->data + sizeof(struct wire_file) + at, NAME_LEN_MAX,
-				      kread(struct dentry, dentry, d_name.name));
-	if (n > 0)
-		s->len = at + (n & 0x1ff);
-	if (!at)
+	if (!s->base)
 		s->base = s->len;
 	return 0;
 }
@@ -139,7 +145,7 @@ static long walk_sum(__u32 i, struct walk_ctx *ctx)
 static __always_inline bool names_same(struct scratch *s, __u32 at, const volatile __u8 *names,
 				       __u32 len)
 {
-	for (__u32 k = 0; k < WIRE_PREFIX_MAX && k < len; k += 8) {
+	for (__u32 k = 0; k < WIRE_NAMES_MAX && k < len; k += 8) {
 		__u64 differ = *(volatile __u64 *)(s->data + sizeof(struct wire_file) +
 						   ((at + k) & (WIRE_WALK_MAX - 1))) ^
 			       *(const volatile __u64 *)(names + k);
@@ -153,82 +159,45 @@ static __always_inline bool names_same(struct scratch *s, __u32 at, const volati
 }
 
 /*
- * bpf_loop: whether the names that the walk found end with those of a selected path. Each is
- * compared with the whole path and with the part below the process's root, which is what the
- * program itself calls the file.
+ * Whether the names that the walk found, or those below the process's root, are what a test wants: they end with its names,
+ * which are whole ones, or the last part is compared.
  */
-static long walk_wanted(__u32 i, struct walk_ctx *ctx)
+static __always_inline bool path_fits(struct scratch *s, const volatile struct wire_name_test *t,
+				      bool whole)
 {
-	const volatile struct wire_prefix *p = &prefixes[(i / 2) & (WIRE_PREFIXES_MAX - 1)];
-	struct scratch *s = ctx->s;
-	__u32 end = i & 1 ? s->len : s->root_at, len = p->len, at;
+	__u32 end = !whole && s->root_at < s->len ? s->root_at : s->len, base = end ? s->base : 0;
+	__u32 how = t->how, len = t->len, at = 0;
 
-	if (end > s->len || len > end)
-		return 0;
+	if (how == NAME_BASE || how == NAME_BASE_BEGINS)
+		return (how == NAME_BASE ? base == len + 1 : base > len) &&
+		       names_same(s, at, t->names, len);
+	if (end < len || (how == NAME_EQUAL && end != len) || (how == NAME_BELOW && end == len))
+		return false;
 	at = end - len;
 	if (at && s->data[sizeof(struct wire_file) + ((at - 1) & (WIRE_WALK_MAX - 1))])
-		return 0; /* in the middle of a name */
-	if (!names_same(s, at, p->names, len))
-		return 0;
-	s->wanted |= WANTED_SELECTED;
-	return 1;
-}
-
-/* The test of a file's number. */
-static __always_inline bool number_fits(struct scratch *s, const volatile struct wire_name_test *t)
-{
-	if (t->field == FILTER_DEV)
-		return compare(t->how, FIELD_KNOWN, s->dev, t->mask[0]);
-	return compare(t->how, s->ino ? FIELD_KNOWN : FIELD_UNKNOWN, s->ino ^ FILTER_TURNED,
-		       t->mask[0]);
-}
-
-/* A test of a path, over that which the process sees. */
-static __always_inline bool path_fits(struct scratch *s, const volatile struct wire_name_test *t)
-{
-	__u32 end = s->root_at < s->len ? s->root_at : s->len, base = end ? s->base : 0;
-	__u32 how = t->how, len = t->len, at = 0;
-	bool fits = true;
-
-	if (how == NAME_BASE || how == NAME_BASE_BEGINS || how == NAME_BASE_ENDS) {
-		fits = base > len;
-		if (how == NAME_BASE)
-			fits = base == len + 1;
-		if (how == NAME_BASE_ENDS && fits)
-			at = base - 1 - len;
-	} else {
-		fits = end >= len;
-		at = fits ? end - len : 0;
-		if (how == NAME_EQUAL ? at != 0 : how == NAME_BELOW && at == 0)
-			fits = false;
-		if (fits && at &&
-		    s->data[sizeof(struct wire_file) + ((at - 1) & (WIRE_WALK_MAX - 1))])
-			fits = false; /* in the middle of a name */
-	}
-	return fits && names_same(s, at, t->names, len);
+		return false; /* in the middle of a name */
+	return names_same(s, at, t->names, len);
 }
 
 /*
- * bpf_loop: one of the filter's tests of what hangs on a file. A path passes where it is not known what the recorder will
- * call the file.
+ * bpf_loop: the tests of a path, of each twice: what the process calls the file, and of selected paths (-P) all names. It
+ * passes where it is not known what the recorder will call the file: where the path was cut, does not begin at a root or,
+ * for a selected path, may be another one for the recorder.
  */
 static long walk_test(__u32 i, struct walk_ctx *ctx)
 {
-	const volatile struct wire_name_test *t = &name_tests[i & FILTER_NAMES_MAX];
-	__u32 bit = WANTED_TEST(i & FILTER_NAMES_MAX);
+	const volatile struct wire_name_test *t = &tests[(i / 2) & (WIRE_TESTS_MAX - 1)];
 	struct scratch *s = ctx->s;
-	bool passes = true;
+	bool selects = t->how == NAME_SELECTED, passes = true;
 
-	if (t->field == FILTER_DEV || t->field == FILTER_INO)
-		passes = number_fits(s, t);
-	else if (t->field != FILTER_PATH)
+	if (t->field != FILTER_PATH || ((i & 1) && !selects))
 		return 0;
-	else if (s->done == 1)
-		passes = path_fits(s, t) != !!t->opposite;
-	else if (s->done == 2 && (s->magic == MAGIC_SOCKFS || s->magic == MAGIC_PIPEFS))
-		passes = not_paths & bit;
+	if (s->done == 2 && (s->magic == MAGIC_SOCKFS || s->magic == MAGIC_PIPEFS))
+		passes = t->others;
+	else if (s->done == 1 && !(selects && s->foreign))
+		passes = path_fits(s, t, i & 1) != !!t->opposite;
 	if (passes)
-		s->wanted |= bit;
+		s->wanted |= t->bit;
 	return 0;
 }
 
@@ -310,17 +279,8 @@ static __always_inline void ident_fill(struct file_ident *d, __u64 inode, __u64 
 /* A tree without a place: the name of its root says what it is ("[eventpoll]"). */
 verified_alone int file_root_name(struct scratch *s)
 {
-	__u64 root;
-	long n;
-
-	if (!s || s->done != 2)
-		return 0;
-	root = s->dentry;
-	n = bpf_probe_read_kernel_str(
-		s->data + sizeof(struct wire_file) + (s->len & (WIRE_WALK_MAX - 1)), NAME_LEN_MAX,
-		(void *)BPF_CORE_READ((struct dentry *)root, d_name.name));
-	if (n > 0)
-		s->len += n & 0x1ff;
+	if (s && s->done == 2)
+		name_add(s, s->dentry);
 	return 0;
 }
 
@@ -329,21 +289,13 @@ static long walk_inside(__u32 i, struct walk_ctx *ctx)
 {
 	struct scratch *s = ctx->s;
 	__u64 dentry = s->dentry, parent = (__u64)kread(struct dentry, dentry, d_parent);
-	__u32 at = s->len;
-	long n;
 
 	if (parent == dentry || !parent) {
 		s->fs_known = 1;
 		return 1;
 	}
-	if (at > WIRE_WALK_MAX - NAME_LEN_MAX)
-		return 1;
-	n = bpf_probe_read_kernel_str(s->data + sizeof(struct wire_file) + at, NAME_LEN_MAX,
-				      kread(struct dentry, dentry, d_name.name));
-	if (n > 0)
-		s->len = at + (n & 0x1ff);
 	s->dentry = parent;
-	return 0;
+	return !name_add(s, dentry);
 }
 
 /* What a mount of another namespace shows of its file system, behind the path. */
@@ -395,7 +347,6 @@ verified_alone int file_send(struct file_ident *d, __u64 key)
 	struct walk_ctx ctx = {.s = scratch_get()};
 	struct scratch *s = ctx.s;
 	struct wire_file *r;
-	bool foreign;
 	__u32 len;
 	int sent;
 
@@ -409,26 +360,15 @@ verified_alone int file_send(struct file_ident *d, __u64 key)
 	r->head.time = bpf_ktime_get_ns(); /* before it: no rename that it missed ends earlier */
 	walk_begin(s, d->k.dentry, d->k.mnt);
 	bpf_loop(WALK_STEPS, walk_name, &ctx, 0);
-	foreign = mount_ns(d->k.mnt) != own_mnt_ns;
-	if (path_count) {
-		bpf_loop(2 * path_count, walk_wanted, &ctx, 0);
-		/* A path that is cut, that does not begin at a root, or that may be another one for the recorder is for it to
-		 * judge. */
-		if (s->done == 0 || (s->done == 1 && foreign) ||
-		    (s->done == 2 && d->magic != MAGIC_SOCKFS && d->magic != MAGIC_PIPEFS))
-			s->wanted |= WANTED_SELECTED;
-	}
-	if ((filter.fields & FILTER_OF_FILES) && filter.name_count) {
-		s->ino = d->k.ino;
-		s->dev = d->k.dev;
-		s->magic = d->magic;
-		bpf_loop(filter.name_count, walk_test, &ctx, 0);
-	}
+	s->foreign = mount_ns(d->k.mnt) != own_mnt_ns;
+	s->magic = d->magic;
+	if (select_paths || (filter.fields & FILTER_OF_FILES))
+		bpf_loop(2 * test_count, walk_test, &ctx, 0);
 	d->wanted = s->wanted;
 	d->names = s->done ? s->sum : 0;
 	file_root_name(s);
 	len = s->len;
-	if (foreign)
+	if (s->foreign)
 		file_inside(&ctx, d->k.mnt);
 	file_fields(s, d);
 	r->birth = inode_birth(d->inode);

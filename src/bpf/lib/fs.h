@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "bpf/kernel.h"
+#include "bpf/lib/kernel.h"
 
 #define MAGIC_EXT4    0xef53 /* ext2 and ext3 too */
 #define MAGIC_XFS     0x58465342

@@ -2,126 +2,7 @@
 /* thread.h: which threads are recorded, and their versions. */
 #pragma once
 
-#include "bpf/sock.h"
-
-static __always_inline int pid_nr(struct pid *pid, __u32 level)
-{
-	return kread(struct upid,
-		     (__u64)pid + bpf_core_field_offset(struct pid, numbers) +
-			     (__u64)level * bpf_core_type_size(struct upid),
-		     nr);
-}
-
-static __always_inline __u32 pid_ns(struct pid *pid, __u32 level)
-{
-	struct pid_namespace *ns = kread(struct upid,
-					 (__u64)pid + bpf_core_field_offset(struct pid, numbers) +
-						 (__u64)level * bpf_core_type_size(struct upid),
-					 ns);
-
-	return BPF_CORE_READ(ns, ns.inum);
-}
-
-/* The number in the recorder's pid namespace; 0: it has none there, whatever its number elsewhere. */
-static __always_inline int pid_here(struct pid *pid)
-{
-	__u32 level = pidns_level;
-
-	if (!pid || BPF_CORE_READ(pid, level) < level || pid_ns(pid, level) != pidns)
-		return 0;
-	return pid_nr(pid, level);
-}
-
-static __always_inline int tid_of(struct task_struct *task)
-{
-	return pid_here(BPF_CORE_READ(task, thread_pid));
-}
-
-static __always_inline int tgid_of(struct task_struct *task)
-{
-	return pid_here(BPF_CORE_READ(task, group_leader, thread_pid));
-}
-
-static __always_inline struct cgroup *cgroup_of(struct task_struct *task)
-{
-	__u64 set = kread_ptr((__u64)task + bpf_core_field_offset(struct task_struct, cgroups));
-	struct cgroup_subsys_state *css;
-
-	if (!set)
-		return NULL;
-	if (cgroup_subsys < 0)
-		return kread(struct css_set, set, dfl_cgrp);
-	/* Hosts that mount v1 and v2 side by side keep every task at the root of v2. */
-	css = (void *)kread_ptr(set + bpf_core_field_offset(struct css_set, subsys) +
-				8 * (__u64)(cgroup_subsys & 15));
-	return css ? BPF_CORE_READ(css, cgroup) : NULL;
-}
-
-struct cgroup_ctx {
-	__u64 cgroup;
-	__u32 found;
-};
-
-static long cgroup_step(__u32 i, struct cgroup_ctx *ctx)
-{
-	struct cgroup *g = (void *)ctx->cgroup;
-	struct cgroup_subsys_state *parent;
-	__u64 id;
-
-	if (!g)
-		return 1;
-	id = BPF_CORE_READ(g, kn, id);
-	if (bpf_map_lookup_elem(&select_cgroups, &id)) {
-		ctx->found = 1;
-		return 1;
-	}
-	parent = BPF_CORE_READ(g, self.parent);
-	ctx->cgroup = parent ? (__u64)BPF_CORE_READ(parent, cgroup) : 0;
-	return 0;
-}
-
-/*
- * Everything given must hold; an entry of a list suffices for its kind. `named`: the task whose name counts. `any_thread`: a
- * selection by thread is taken to hold.
- */
-static __always_inline bool selected(struct task_struct *task, __u64 named, bool any_thread)
-{
-	__u32 tgid, tid, uid;
-
-	tgid = tgid_of(task);
-	tid = tid_of(task);
-	if (!tgid) /* of an outer or a sibling pid namespace: from here it cannot be named, and is none of ours */
-		return false;
-	if (!own_traffic && (__s32)tgid == own_tgid)
-		return false;
-	if (want_pids || want_tids) {
-		if (!(want_pids && bpf_map_lookup_elem(&select_pids, &tgid)) &&
-		    !(want_tids && (any_thread || bpf_map_lookup_elem(&select_tids, &tid))))
-			return false;
-	}
-	if (want_uids) {
-		uid = BPF_CORE_READ(task, cred, euid.val);
-		if (!bpf_map_lookup_elem(&select_uids, &uid))
-			return false;
-	}
-	if (want_comms) {
-		struct comm_key k = {};
-
-		bpf_probe_read_kernel_str(
-			k.comm, sizeof(k.comm),
-			(void *)(named + bpf_core_field_offset(struct task_struct, comm)));
-		if (!bpf_map_lookup_elem(&select_comms, &k))
-			return false;
-	}
-	if (want_cgroups) {
-		struct cgroup_ctx ctx = {.cgroup = (__u64)cgroup_of(task)};
-
-		bpf_loop(64, cgroup_step, &ctx, 0);
-		if (!ctx.found)
-			return false;
-	}
-	return true;
-}
+#include "bpf/lib/sock.h"
 
 verified_alone int thread_selected(void)
 {
@@ -159,30 +40,24 @@ static __always_inline bool has_slash(__u64 word)
 	return (x - 0x0101010101010101ull) & ~x & 0x8080808080808080ull;
 }
 
-/* The filter's tests of names, over that of this version. */
-verified_alone int comm_tests(struct thread_state *ts)
+/* The filter's tests of names, over that of a version: bits by number. */
+verified_alone __u32 comm_tests(__u64 first, __u64 second)
 {
-	__u64 comm[2];
-	bool slash;
+	bool slash = has_slash(first) || has_slash(second);
+	__u32 passed = 0;
 
-	if (!ts)
-		return 0;
-	comm[0] = ts->comm[0];
-	comm[1] = ts->comm[1];
-	slash = has_slash(comm[0]) || has_slash(comm[1]);
-	ts->comm_tests = 0;
 	for (__u32 i = 0; i < FILTER_NAMES_MAX; i++) {
-		const volatile struct wire_name_test *t = &name_tests[i];
+		const volatile struct wire_name_test *t = &tests[i];
 		bool fits;
 
 		if (t->field != FILTER_COMM)
 			continue;
-		fits = !((comm[0] ^ *(const volatile __u64 *)t->names) & t->mask[0]) &&
-		       !((comm[1] ^ *(const volatile __u64 *)(t->names + 8)) & t->mask[1]);
+		fits = !((first ^ *(const volatile __u64 *)t->names) & t->mask[0]) &&
+		       !((second ^ *(const volatile __u64 *)(t->names + 8)) & t->mask[1]);
 		if (fits != !!t->opposite || (t->pattern && slash))
-			ts->comm_tests |= 1u << i;
+			passed |= 1u << i;
 	}
-	return 0;
+	return passed;
 }
 
 static __always_inline void thread_fill(struct wire_thread *r, struct task_struct *task,
@@ -218,15 +93,9 @@ static __always_inline void thread_fill(struct wire_thread *r, struct task_struc
 	r->start = tread(struct task_struct, task, start_boottime);
 	r->exe = ts->exe;
 	bpf_probe_read_kernel(r->comm, sizeof(r->comm), task->comm);
-	if (filter.fields & 1 << FILTER_COMM) {
-		ts->comm[0] = *(volatile __u64 *)r->comm;
-		ts->comm[1] = *(volatile __u64 *)(r->comm + 8);
-		comm_tests(ts);
-	}
-	if (filter.fields & 1 << FILTER_CGROUP) {
-		ts->cgroup = r->cgroup;
-		ts->cgroup_judged = 0;
-	}
+	if (filter.fields & 1 << FILTER_COMM)
+		ts->comm_tests =
+			comm_tests(*(volatile __u64 *)r->comm, *(volatile __u64 *)(r->comm + 8));
 	r->argv_len = 0;
 	r->argv_cut = 0;
 }

@@ -13,7 +13,7 @@
  */
 #pragma once
 
-#include "bpf/ring.h"
+#include "bpf/lib/ring.h"
 
 #define HOLD_MIN_NS 50000
 #define HOLD_MAX_NS 10000000

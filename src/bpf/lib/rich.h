@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "bpf/filter.h"
+#include "bpf/lib/filter.h"
 
 #define AT_CWD_BEFORE (-101) /* as it was at enter */
 #define NO_FOLDER     (-1)
@@ -14,8 +14,6 @@
 #define MSGS_MAX      1024
 #define MSG_PARTS_MAX \
 	4096 /* of all messages of a call; there may be a million, and no other thread runs meanwhile */
-#define INET_ADDR_BYTES	 8  /* of struct sockaddr_in, without the padding */
-#define INET6_ADDR_BYTES 24 /* of struct sockaddr_in6, up to the address */
 
 /* The fixed head of a rich record; names follow. */
 struct rich {
@@ -195,11 +193,9 @@ static __always_inline __u64 file_returned(struct thread_state *ts, __u64 file, 
 {
 	struct last_file *l = file_of(ts, file, fd);
 
-	ts->call.kind |= l->kind & FILE_WANTED;
-	if (second)
-		ts->done.kind2 = l->kind;
-	else
-		ts->done.kind = l->kind;
+	ts->call.kind |= second ? l->kind & FILE_WANTED : l->kind;
+	if (!second)
+		ts->call.op.file = l->key;
 	return l->key;
 }
 
@@ -210,10 +206,7 @@ verified_alone int rich_descriptors(struct scratch *s, struct thread_state *ts, 
 	__s32 pair[2];
 	__u64 file;
 
-	if (!s || !ts || !p)
-		return 0;
-	ts->done.kind2 = ts->call.kind2; /* unless it returned another */
-	if (ret < 0)
+	if (!s || !ts || !p || ret < 0)
 		return 0;
 	r = (struct rich *)s->data;
 	if (p->ret == RET_FD) {
@@ -307,7 +300,7 @@ verified_alone int messages_sum(struct scratch *s, struct thread_state *ts, stru
 		return 0;
 	r = (struct rich *)s->data;
 	v.at = arg(&ts->call, p->mmsg);
-	count = arg(&ts->call, p->mmsgcnt);
+	count = arg(&ts->call, p->mmsg + 1);
 	first = (struct msg *)v.at;
 	/* What is only looked at is moved by a later call. */
 	if (r->op.ret > 0 && !((p->flags & WIRE_PLAN_RECEIVES) && (r->op.flags & MSG_PEEK)))
@@ -370,8 +363,8 @@ verified_alone int rich_address(struct scratch *s, struct thread_state *ts, stru
 	c = &ts->call;
 	if (p->addr >= 0)
 		addr_read(s, arg(c, p->addr), p->addrlen >= 0 ? arg(c, p->addrlen) : WIRE_ADDR_MAX);
-	if (p->addrout >= 0 && ret >= 0 && arg(c, p->addrout) && p->addroutlen >= 0 &&
-	    !bpf_probe_read_user(&len, sizeof(len), (void *)arg(c, p->addroutlen)))
+	if (p->addrout >= 0 && ret >= 0 && arg(c, p->addrout) &&
+	    !bpf_probe_read_user(&len, sizeof(len), (void *)arg(c, p->addrout + 1)))
 		addr_given(s, ts, arg(c, p->addrout), len);
 	return 0;
 }
@@ -460,59 +453,16 @@ verified_alone int sock_changed(struct thread_state *ts, struct wire_plan *p)
 	return 0;
 }
 
-/* The filter's tests of the address that the record holds, where the recorder will find a name in it. */
-verified_alone int rich_peer(struct scratch *s, struct thread_state *ts)
+/* The filter once more, where it tests the path of a file that is known only now. */
+verified_alone int rich_passes(struct thread_state *ts, struct wire_plan *p, __s64 ret, __u64 end)
 {
-	struct rich *r;
-	__u32 len;
-
-	if (!s || !ts)
-		return 0;
-	r = (struct rich *)s->data;
-	len = r->op.head.parts & WIRE_PART_ADDR ? r->name.len : 0;
-	s->peer_family = *(__u16 *)r->bytes;
-	s->peer_port = bpf_ntohs(*(__u16 *)(r->bytes + 2));
-	s->peer_len = len - 2;
-	s->peer_at = __builtin_offsetof(struct rich, bytes) + 2 - sizeof(struct wire_file);
-	if (s->peer_family == FAMILY_INET) {
-		s->peer[0] = *(__u32 *)(r->bytes + 4);
-		s->peer[1] = 0;
-	} else {
-		s->peer[0] = *(__u64 *)(r->bytes + 8);
-		s->peer[1] = *(__u64 *)(r->bytes + 16);
-	}
-	ts->done.peer_named = s->peer_family == FAMILY_INET ? len >= INET_ADDR_BYTES
-			      : s->peer_family == FAMILY_INET6
-				      ? len >= INET6_ADDR_BYTES
-				      : s->peer_family == FAMILY_UNIX && len > 2;
-	ts->done.peer_tests = ts->done.peer_named ? peer_tests(s) : 0;
-	return 0;
-}
-
-/* The filter once more, now that everything is known which the record says. */
-verified_alone int rich_passes(struct scratch *s, struct thread_state *ts, struct wire_plan *p,
-			       __s64 ret, __u64 end)
-{
-	struct rich *r;
 	int passes;
 
-	if (!s || !ts || !p)
+	if (!ts || !p)
 		return 1;
-	r = (struct rich *)s->data;
-	ts->done.pos = r->op.pos;
-	ts->done.size = r->op.size;
-	ts->done.bytes = r->second.pos;
-	ts->done.pos2 = r->second.pos;
-	ts->done.file = r->op.file;
-	ts->done.file2 = r->second.file;
-	ts->done.fd = r->op.fd;
-	ts->done.fd2 = r->second.fd;
-	ts->done.flags = r->op.flags;
-	if (filter.fields & 1 << FILTER_PEER)
-		rich_peer(s, ts);
-	ts->done.whole = 1;
+	ts->returned = 1;
 	passes = call_passes(ts, p, ret, end);
-	ts->done.whole = 0;
+	ts->returned = 0;
 	return passes;
 }
 
@@ -526,12 +476,7 @@ static __always_inline void rich_begin(struct rich *r, struct thread_state *ts, 
 
 	if (is_restart(ret))
 		c->op.status |= STATUS_INTERRUPTED;
-	if ((filter.fields & 1 << FILTER_POS) && !(p->flags & WIRE_PLAN_RICH)) {
-		pos = ts->done.pos;
-		c->op.status |= ts->done.status;
-	} else {
-		pos = call_pos(task, c, p, ret, &c->op.status);
-	}
+	pos = call_pos(task, c, p, ret, &c->op.status);
 	op_fill(&r->op, ts, ret, end, pos, c->op.status);
 	r->op.head.parts = WIRE_PART_ARGS | WIRE_PART_SECOND;
 	__builtin_memcpy(r->args, c->args, sizeof(r->args));
@@ -570,7 +515,9 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 	rich_begin(r, ts, p, ret, end);
 	if (p->ret == RET_FD || p->fdpair >= 0)
 		rich_descriptors(s, ts, p, ret);
-	if (path_count && !(c->kind & FILE_WANTED) && rich_files_known(p, ret)) {
+	if ((select_paths && !(c->kind & FILE_WANTED) && rich_files_known(p, ret)) ||
+	    ((filter.fields & 1 << FILTER_PATH) && returns_file(p) &&
+	     !rich_passes(ts, p, ret, end) && !call_has_fate(ts, p, ret))) {
 		scratch_put(s);
 		call_leave_out(ts);
 		return 0;
@@ -589,14 +536,8 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 		len = sizeof(struct wire_name) + ((r->name.len + 7) & 0xf8);
 	if (p->flags & WIRE_PLAN_SOCK)
 		sock_changed(ts, p);
-	if ((filter.fields & FILTER_WHOLE) && (p->flags & WIRE_PLAN_RICH) &&
-	    !rich_passes(s, ts, p, ret, end) && !call_has_fate(ts, p, ret)) {
-		scratch_put(s);
-		call_leave_out(ts);
-		return 0;
-	}
 	if (c->kind & CALL_LEFT_OUT)
-		r->op.head.parts |= WIRE_PART_LEFT_OUT;
+		r->op.head.type = WIRE_FATE;
 	open_folder(s, ts, p, ret);
 	len = (__builtin_offsetof(struct rich, name) + (len & 0x3fff)) & ~7u;
 	barrier_var(

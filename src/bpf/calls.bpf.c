@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * weir.bpf.c: the programs. Everything is on BTF tracepoints, which every supported kernel allows.
+ * calls.bpf.c: the programs that record calls. All are on BTF tracepoints, which every supported kernel allows.
  *
  * The cost of a call is counted in instructions (bench/ratio.py shows a change of 3 ns). A field that is read through a
  * pointer which the verifier does not know takes ten of them (some 2.5 ns), a locked counter 7 ns, a helper 5 to
@@ -8,8 +8,7 @@
  * locked where programs cannot be preempted (before Linux 6.19), and an argument that a call lacks has a place that
  * holds 0 or -1 instead of a branch.
  */
-#include "bpf/polled.h"
-#include "bpf/rich.h"
+#include "bpf/lib/rich.h"
 
 /* In the registers of a thread that is in no call, or in one that changed them (rt_sigreturn). */
 #define NR_NONE 0xffffffffu
@@ -139,14 +138,12 @@ static __always_inline bool call_too_short(struct thread_state *ts, __u64 end)
 static __always_inline bool exit_left_out(struct thread_state *ts, struct wire_plan *p, long ret,
 					  __u64 end)
 {
-	if ((filter.fields & 1 << FILTER_POS) && !(p->flags & WIRE_PLAN_RICH))
-		call_pos_early(ts, p, ret);
 	if (!(failed_only && (ret >= 0 || is_restart(ret))) && !call_too_short(ts, end) &&
 	    !call_unwanted(&ts->call, p) && (!filter.count || call_passes(ts, p, ret, end)))
 		return false;
 	if (!(p->flags & WIRE_PLAN_RECORD) || call_has_fate(ts, p, ret))
 		return false; /* rich_send() goes on */
-	if (unlikely(p->flags & WIRE_PLAN_SOCK) && !path_count)
+	if (unlikely(p->flags & WIRE_PLAN_SOCK) && !select_paths)
 		sock_changed(ts, p);
 	call_leave_out(ts);
 	return true;
@@ -172,7 +169,7 @@ static __always_inline int exit_skipped(struct thread_state *ts, struct pt_regs 
 					struct wire_plan *p)
 {
 	ts->flags &= ~(THREAD_IN_CALL | THREAD_SKIPPED);
-	if (unlikely(p->flags & WIRE_PLAN_SOCK) && !path_count)
+	if (unlikely(p->flags & WIRE_PLAN_SOCK) && !select_paths)
 		sock_skipped(ts, call_arg(regs));
 	return 0;
 }
@@ -213,8 +210,6 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		call_effects(p, ret);
 		if (p->flags & WIRE_PLAN_CREDS)
 			ts->flags |= THREAD_STALE;
-		if (nr == NR_IO_URING_SETUP && ret >= 0 && (flags & THREAD_SELECTED))
-			polled_setup(call_arg2(regs));
 	}
 	if (flags & THREAD_SKIPPED)
 		return exit_skipped(ts, regs, p);
@@ -252,10 +247,7 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	}
 	if (unlikely(is_restart(ret)))
 		status |= STATUS_INTERRUPTED;
-	if (filter.fields & 1 << FILTER_POS) {
-		pos = ts->done.pos;
-		status |= ts->done.status;
-	} else if ((ts->call.kind & FILE_SEEKABLE) || has(p->pos) || p->ret == RET_POS)
+	if ((ts->call.kind & FILE_SEEKABLE) || has(p->pos) || p->ret == RET_POS)
 		pos = call_pos(task, &ts->call, p, ret, &status);
 	op_send(ts, p, ret, end, pos, status);
 	return 0;
@@ -268,7 +260,7 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 	__u32 tgid = child->tgid, one = 1;
 
 	/* Only a new process: with CLONE_THREAD the child has its parent's tgid. */
-	if (follow && want_pids && child->pid == child->tgid) {
+	if (selection.follow && selection.pids && child->pid == child->tgid) {
 		__u32 ptgid = tgid_of(parent);
 
 		tgid = tgid_of(child);
@@ -324,22 +316,6 @@ int BPF_PROG(weir_cgroup, struct cgroup *dst, const char *path, struct task_stru
 
 	if (ts)
 		__sync_fetch_and_add(&ts->changes, 1);
-	return 0;
-}
-
-/* Whom a signal that the recorder gets was for: it alone, or the command too. Loaded where there is a command. */
-SEC("tp_btf/signal_generate")
-int BPF_PROG(weir_signal, int sig, struct kernel_siginfo *info, struct task_struct *task)
-{
-	int tgid = tgid_of(task);
-	struct wire_signal *s;
-
-	if (sig < 1 || sig >= WIRE_SIGNALS || (tgid != own_tgid && tgid != command_tgid))
-		return 0;
-	s = tgid == own_tgid ? &own_signals[sig & (WIRE_SIGNALS - 1)]
-			     : &command_signals[sig & (WIRE_SIGNALS - 1)];
-	s->sender = tgid_of(bpf_get_current_task_btf());
-	s->at = bpf_ktime_get_ns();
 	return 0;
 }
 
@@ -411,11 +387,11 @@ int BPF_PROG(weir_end)
 	__u64 end;
 	__u32 tid;
 
-	if (dead && want_pids) {
+	if (dead && selection.pids) {
 		tid = tgid_of(task);
 		bpf_map_delete_elem(&select_pids, &tid);
 	}
-	if (want_tids) {
+	if (selection.tids) {
 		tid = tid_of(task);
 		bpf_map_delete_elem(&select_tids, &tid);
 	}
@@ -440,9 +416,9 @@ int BPF_PROG(weir_end)
 }
 
 #define CONTROLLER(number, id)                                     \
-	if (cgroup_controller == (number) &&                       \
+	if (selection.controller == (number) &&                    \
 	    bpf_core_enum_value_exists(enum cgroup_subsys_id, id)) \
-	cgroup_subsys = bpf_core_enum_value(enum cgroup_subsys_id, id)
+	shared.cgroup_subsys = bpf_core_enum_value(enum cgroup_subsys_id, id)
 
 /* Where tasks keep the control group of the v1 hierarchy that was chosen. */
 static __always_inline void controller_find(void)
@@ -467,8 +443,8 @@ int weir_self(struct bpf_iter__task *ctx)
 	if (!task || task->pid != task->tgid || task->tgid != self->tgid)
 		return 0;
 	pid = BPF_CORE_READ(task, thread_pid);
-	pidns_level = BPF_CORE_READ(pid, level);
-	pidns = pid_ns(pid, pidns_level);
+	shared.pidns_level = BPF_CORE_READ(pid, level);
+	shared.pidns = pid_ns(pid, shared.pidns_level);
 	controller_find();
 	own_root = root_of(tread(struct task_struct, self, fs));
 	own_mnt_ns = BPF_CORE_READ(self, nsproxy, mnt_ns, ns.inum);
@@ -477,17 +453,6 @@ int weir_self(struct bpf_iter__task *ctx)
 
 		probe_modes[i] = file ? kread(struct file, file, f_mode) : 0;
 	}
-	return 0;
-}
-
-/* Finds the processes with an io_uring that the kernel polls, when recording starts and stops. */
-SEC("iter/task")
-int weir_polled(struct bpf_iter__task *ctx)
-{
-	struct task_struct *task = ctx->task;
-
-	if (task)
-		polled_look(task);
 	return 0;
 }
 

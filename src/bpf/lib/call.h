@@ -2,8 +2,8 @@
 /* call.h: the enter and the exit of a call, put together into one record at the exit. */
 #pragma once
 
-#include "bpf/hold.h"
-#include "bpf/thread.h"
+#include "bpf/lib/hold.h"
+#include "bpf/lib/thread.h"
 
 #define FILE_APPEND	  02000 /* O_APPEND of struct file's f_flags */
 #define COMPAT_STATUS	  2	/* x86: TS_COMPAT of thread_info.status, also right for int 0x80 */
@@ -58,16 +58,6 @@ static __always_inline __u64 call_arg(struct pt_regs *regs)
 	return regs->di;
 #else
 	return regs->orig_x0;
-#endif
-}
-
-/* The second argument likewise. */
-static __always_inline __u64 call_arg2(struct pt_regs *regs)
-{
-#if defined(__TARGET_ARCH_x86)
-	return regs->si;
-#else
-	return regs->regs[1];
 #endif
 }
 
@@ -126,7 +116,7 @@ static __always_inline bool call_is_last(struct task_struct *task)
  */
 static __always_inline bool call_unwanted(struct call *c, struct wire_plan *p)
 {
-	return path_count && !(c->kind & FILE_WANTED) && p->path < 0 && p->path2 < 0 &&
+	return select_paths && !(c->kind & FILE_WANTED) && p->path < 0 && p->path2 < 0 &&
 	       p->ret != RET_FD && p->fdpair < 0 && !(p->flags & WIRE_PLAN_EXEC);
 }
 
@@ -211,8 +201,8 @@ verified_alone int call_room(struct thread_state *ts, struct wire_plan *p)
 	c = &ts->call;
 	room = 0;
 	if (has(p->addrout)) {
-		if (arg(c, p->addrout) && has(p->addroutlen) &&
-		    bpf_probe_read_user(&room, sizeof(room), (void *)arg(c, p->addroutlen)))
+		if (arg(c, p->addrout) &&
+		    bpf_probe_read_user(&room, sizeof(room), (void *)arg(c, p->addrout + 1)))
 			room = ROOM_UNREAD;
 	} else if (has(p->msg) || has(p->mmsg)) {
 		user = has(p->msg) ? arg(c, p->msg) : arg(c, p->mmsg);

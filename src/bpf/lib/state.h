@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* state.h: what the programs remember: configuration, counters, per-thread state, maps. */
+/* state.h: what the programs of calls remember: configuration, counters, per-thread state, maps. */
 #pragma once
 
-#include "bpf/kernel.h"
+#include "bpf/lib/selected.h"
 #include "schema/call_filter.h"
 #include "schema/wire.h"
 
@@ -26,16 +26,6 @@
 #define SCRATCH_SLOTS 4 /* per CPU: programs nest when they are preempted */
 
 /* Set before loading. */
-const volatile __s32 own_tgid;	   /* the recorder */
-const volatile __s32 command_tgid; /* that the recorder started; 0: none */
-const volatile bool own_traffic;   /* record it too */
-const volatile bool want_all;	   /* no selection by process */
-const volatile bool want_pids;
-const volatile bool want_tids;
-const volatile bool want_comms;
-const volatile bool want_uids;
-const volatile bool want_cgroups;
-const volatile bool follow;
 const volatile bool failed_only;
 const volatile bool raw_args;
 const volatile bool no_argv;
@@ -43,17 +33,15 @@ const volatile bool lossless;
 const volatile __u64 min_dur_ns;
 const volatile __u64
 	hold_limit_ns; /* lossless: how long threads are held up while the reader is away */
-const volatile __u32 cgroup_controller; /* enum wire_controller */
-const volatile __u32 fill_mark;		/* bytes in a ring that wake the reader */
+const volatile __u32 fill_mark; /* bytes in a ring that wake the reader */
 const volatile __u32 ring_half;
 const volatile __u32 ring_bytes;
-const volatile __u32 ring_leaves; /* of a ring */
-const volatile __u32 path_count;  /* 0: files are not selected by path */
-const volatile struct wire_prefix prefixes[WIRE_PREFIXES_MAX];
+const volatile __u32 ring_leaves;	  /* of a ring */
+const volatile bool select_paths;	  /* files are selected by path */
 const volatile struct call_filter filter; /* count 0: none, and the verifier takes all of it out */
-const volatile __u32
-	not_paths; /* tests that names which are not paths ("pipe:[1]") pass, as WANTED_TEST() */
-const volatile struct wire_name_test name_tests[FILTER_NAMES_MAX + 1];
+const volatile __u32 test_count;
+const volatile struct wire_name_test
+	tests[WIRE_TESTS_MAX]; /* those of the filter, by number, then the selected paths */
 
 /* Changed while running; read by the recorder. */
 struct wire_cpu cpus[WIRE_CPUS_MAX] __attribute__((aligned(64)));
@@ -78,17 +66,11 @@ __u32 create_epoch = 1; /* raised when a file is created whose inode has no gene
 __u32 next_thread = 1;
 __u64 next_file = 1;
 __u32 created_bit =
-	0x100000; /* FMODE_CREATED; it moved between versions, so it is found at start */
-/* The recorder's pid namespace, found at start: its inode number, and how deep it lies. */
-__u32 pidns, pidns_level;
+	0x100000;     /* FMODE_CREATED; it moved between versions, so it is found at start */
 __u64 attached_at;    /* no start of a call was seen before */
-__u32 polled_count;   /* how often an entry was added to the map `polled` */
 __u32 running_unsent; /* set by weir_running: a thread's record had found no room */
-__u64 own_root;	      /* and its root_of() */
+__u64 own_root;	      /* root_of() of the recorder */
 __u32 own_mnt_ns;     /* inode number of its mount namespace */
-__s32 cgroup_subsys =
-	-1; /* of cgroup_controller: an index of css_set.subsys; -1: the v2 hierarchy */
-struct wire_signal own_signals[WIRE_SIGNALS], command_signals[WIRE_SIGNALS];
 __u32 probe_fds[2];   /* of the recorder: a file that it created and the same file opened again */
 __u32 probe_modes[2]; /* and what the kernel says of them */
 
@@ -96,14 +78,13 @@ enum file_kind {
 	FILE_SEEKABLE = 1 << 0,
 	FILE_SOCKET = 1 << 1,
 	FILE_WANTED = 1 << 2,	/* the selection by path takes it */
-	CALL_LEFT_OUT = 1 << 3, /* of a call's: see WIRE_PART_LEFT_OUT */
+	CALL_LEFT_OUT = 1 << 3, /* of a call's: it is sent as WIRE_FATE */
 };
 
 /* In the upper half of a kind stands what file_version.wanted says. */
 #define KIND_WANTED_SHIFT 16
 #define WANTED_SELECTED	  1 /* by path; the next bits are those of the filter's tests */
 #define WANTED_TEST(n)	  (2u << (n))
-#define WANTED_TESTS_ALL  0xfffe
 
 /* A file that a thread used lately: valid while every field up to `key` still agrees. */
 struct last_file {
@@ -136,21 +117,6 @@ struct call {
 	__u32 switches;	   /* voluntary context switches of the thread, at enter */
 	__u32 kind, kind2; /* enum file_kind of file and file2 */
 	__u32 room; /* for the address that it asks for, as the caller said at enter; 0: none, or not known */
-};
-
-/* What the filter asks of a call that has ended, where it took work to find out. */
-struct call_end {
-	__s64 pos;
-	__u64 size, bytes;
-	__u64 file, file2;
-	__s64 pos2;
-	__s32 fd, fd2;
-	__u32 flags;
-	__u32 kind, kind2; /* of the files */
-	__u32 peer_tests;  /* of the address given to the call, */
-	__u32 peer_named;  /* where it was given one */
-	__u16 status;	   /* that goes with the position */
-	__u16 whole;	   /* everything is here, not the position alone */
 };
 
 enum thread_flag {
@@ -206,11 +172,8 @@ struct thread_state {
 	struct file_ident
 		ident; /* of the file that is looked up; here because the stack is small */
 	/* Last, as only a filter looks at them. */
-	__u64 comm[2]; /* of the version */
-	__u64 cgroup;  /* the same */
-	__u32 cgroup_tests, cgroup_judged;
-	__u32 exe_tests, pad; /* of the program's file, as comm_tests */
-	struct call_end done;
+	__u32 exe_tests; /* of the program's file, as comm_tests */
+	__u32 returned;	 /* the file behind a descriptor that the call returned is known */
 };
 
 struct {
@@ -268,34 +231,6 @@ struct {
 	__type(value, __u32);
 } reuses SEC(".maps");
 
-/* What the filter's tests say of the peers of sockets, by file number: as the records of sockets have them. */
-#define PEER_NAMED  (1u << 30)
-#define PEER_STREAM (1u << 31) /* a datagram socket's may change with every call */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, __u64);
-	__type(value, __u32);
-} peers SEC(".maps");
-
-/* The results of the filter's tests of control groups, by id, from the recorder, for each group that it has met. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u64);
-	__type(value, __u32);
-} judged SEC(".maps");
-
-/* See polled.h. A process that finds no room is one of very many. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct wire_polled_key);
-	__type(value, struct wire_polled);
-} polled SEC(".maps");
-
 /* What is missing, by thread and CPU: read where the counters of a CPU grew. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -304,42 +239,6 @@ struct {
 	__type(key, struct wire_missing_key);
 	__type(value, __u64);
 } missing SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, __u32);
-} select_pids SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 128);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, __u32);
-} select_tids SEC(".maps"), select_uids SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 128);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u64);
-	__type(value, __u32);
-} select_cgroups SEC(".maps");
-
-struct comm_key {
-	char comm[WIRE_COMM];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 128);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct comm_key);
-	__type(value, __u32);
-} select_comms SEC(".maps");
 
 /* Space in which a record of variable size is put together; also holds the state of a walk, because the
  * verifier takes what it reads from a map for unknown, which a loop needs. */
@@ -357,14 +256,10 @@ struct scratch {
 	__u64 size; /* of a vector */
 	__u64 user;
 	__u32 step, count;
-	__u32 wanted; /* WANTED_SELECTED, WANTED_TEST() */
-	__u32 base;   /* length of the last name, with its NUL */
-	__u64 ino;    /* of the file, for the filter's tests */
-	__u32 dev, magic;
-	__u64 peer[2];		 /* an address, for the filter's tests */
-	__u32 peer_at, peer_len; /* or a unix socket's name, in data behind a struct wire_file */
-	__u32 peer_tests;
-	__u16 peer_family, peer_port;
+	__u32 wanted;  /* WANTED_SELECTED, WANTED_TEST() */
+	__u32 base;    /* length of the last name, with its NUL */
+	__u32 magic;   /* of the file system */
+	__u32 foreign; /* the mount is of another namespace than the recorder's */
 	__u8 data[256 + WIRE_WALK_MAX + 512];
 };
 

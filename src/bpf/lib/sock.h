@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* sock.h: the addresses of a socket. */
+#pragma once
+
+#include "bpf/lib/file.h"
+
+#define FAMILY_UNIX   1
+#define FAMILY_INET   2
+#define FAMILY_INET6  10
+#define UNIX_NAME_MAX 110 /* sun_family and sun_path, as unix_address holds them */
+
+/* The name that a unix socket is bound to, at data[at]; its length. */
+verified_alone int unix_name(struct scratch *s, __u64 sk, __u32 at)
+{
+	struct unix_address *a;
+	__u32 len;
+
+	if (!s || !sk || at > 512)
+		return 0;
+	a = BPF_CORE_READ((struct unix_sock *)sk, addr);
+	if (!a)
+		return 0;
+	len = BPF_CORE_READ(a, len);
+	if (len <= 2 || len > UNIX_NAME_MAX)
+		return 0;
+	len = (len - 2) & 0x7f; /* without sun_family */
+	barrier_var(len);
+	if (len > UNIX_NAME_MAX - 2 ||
+	    bpf_probe_read_kernel(
+		    s->data + at, len,
+		    (void *)((__u64)a + bpf_core_field_offset(struct unix_address, name) + 2)))
+		return 0;
+	return len;
+}
+
+verified_alone int inet_names(struct scratch *s, __u64 sk_)
+{
+	struct sock *sk = (void *)sk_;
+	struct wire_sock *r;
+
+	if (!s)
+		return 0;
+	r = (struct wire_sock *)s->data;
+	r->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
+	r->peer_port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	if (r->family == FAMILY_INET) {
+		r->local_len = r->peer_len = 4;
+		BPF_CORE_READ_INTO((__u32 *)r->local, sk, __sk_common.skc_rcv_saddr);
+		BPF_CORE_READ_INTO((__u32 *)r->peer, sk, __sk_common.skc_daddr);
+	} else {
+		r->local_len = r->peer_len = 16;
+		BPF_CORE_READ_INTO((struct in6_addr *)r->local, sk, __sk_common.skc_v6_rcv_saddr);
+		BPF_CORE_READ_INTO((struct in6_addr *)r->peer, sk, __sk_common.skc_v6_daddr);
+	}
+	return 0;
+}
+
+verified_alone int sock_send(__u64 file, __u64 key)
+{
+	struct socket *so = kread(struct file, file, private_data);
+	struct scratch *s = scratch_get();
+	struct wire_sock *r;
+	__u64 sk;
+
+	if (!s) {
+		__sync_fetch_and_add(&this_cpu()->unsent, 1);
+		return 0;
+	}
+	r = (struct wire_sock *)s->data;
+	__builtin_memset(r, 0, sizeof(*r));
+	head_fill(&r->head, WIRE_SOCK, 0, 0, 0, bpf_ktime_get_ns());
+	r->file = key;
+	r->type = BPF_CORE_READ(so, type);
+	sk = (__u64)BPF_CORE_READ(so, sk);
+	if (sk) {
+		r->family = BPF_CORE_READ((struct sock *)sk, __sk_common.skc_family);
+		r->proto = BPF_CORE_READ((struct sock *)sk, sk_protocol);
+		if (r->family == FAMILY_INET || r->family == FAMILY_INET6)
+			inet_names(s, sk);
+		if (r->family == FAMILY_UNIX) {
+			r->local_len =
+				unix_name(s, sk, __builtin_offsetof(struct wire_sock, local));
+			r->peer_len =
+				unix_name(s, (__u64)BPF_CORE_READ((struct unix_sock *)sk, peer),
+					  __builtin_offsetof(struct wire_sock, peer));
+		}
+	}
+	if (!ring_send(s, sizeof(*r)))
+		__sync_fetch_and_add(&this_cpu()->unsent, 1);
+	scratch_put(s);
+	return 0;
+}
+
+/* A call that is not recorded gave a socket other addresses: recorded calls show it later, where they know the socket. */
+verified_alone int sock_skipped(struct thread_state *ts, int fd)
+{
+	__u64 file = fd_file_apart(fd);
+	struct file_version *v;
+	struct file_ident *d;
+	struct file_key k;
+
+	if (!ts || !file)
+		return 0;
+	d = &ts->ident;
+	ident_fill(d, (__u64)kread(struct file, file, f_inode),
+		   (__u64)kread(struct file, file, f_path.dentry),
+		   (__u64)kread(struct file, file, f_path.mnt));
+	if (d->magic != MAGIC_SOCKFS)
+		return 0;
+	k = d->k; /* on the stack, as a key of a map */
+	v = bpf_map_lookup_elem(&files, &k);
+	if (v)
+		sock_send(file, v->key);
+	return 0;
+}

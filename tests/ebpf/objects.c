@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel objects beside that of calls: loaded where they are requested, named where the kernel refuses them. Needs root. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <cmocka.h>
+
+#include "capture/ebpf/load.h"
+#include "calls.skel.h"
+
+static int be_quiet(enum libbpf_print_level level, const char *format, va_list args)
+{
+	return 0;
+}
+
+/* The object of calls is not loaded, so that it has no maps to share: every other one is refused. */
+static void refused(void **unused)
+{
+	const struct ebpf_options opt = {.command_pid = 1};
+	struct calls_bpf *calls = calls_bpf__open();
+	struct objects o = {0};
+
+	assert_non_null(calls);
+	objects_load(&o, calls->obj, &opt);
+	assert_int_equal(o.missing_count, OBJECT_COUNT);
+	for (size_t i = 0; i < o.missing_count; i++) {
+		assert_true(o.missing[i].error < 0);
+		assert_non_null(o.missing[i].shows);
+		assert_non_null(o.missing[i].tracepoint);
+	}
+	assert_int_equal(objects_attach(&o), 0);
+	assert_int_equal(object_map(&o, OBJECT_SIGNALS, "signals"), -1);
+	assert_int_equal(object_program(&o, OBJECT_POLLED, "weir_polled"), -1);
+	objects_free(&o);
+	calls_bpf__destroy(calls);
+}
+
+static bool is_same_map(int fd, const struct bpf_map *map)
+{
+	struct bpf_map_info a = {0}, b = {0};
+	uint32_t a_size = sizeof(a), b_size = sizeof(b);
+
+	assert_int_equal(bpf_obj_get_info_by_fd(fd, &a, &a_size), 0);
+	assert_int_equal(bpf_obj_get_info_by_fd(bpf_map__fd(map), &b, &b_size), 0);
+	return a.id == b.id;
+}
+
+static void requested(void **unused)
+{
+	struct select select = {.everything = true};
+	struct ebpf_options opt = {.select = &select};
+	struct loaded l = {0};
+	struct error err = {0};
+
+	assert_int_equal(load_programs(&l, &opt, &err), 0);
+	assert_int_equal(l.objects.missing_count, 0);
+	assert_null(l.objects.all[OBJECT_SIGNALS].bpf); /* there is no command */
+	assert_true(object_program(&l.objects, OBJECT_POLLED, "weir_polled") >= 0);
+	assert_true(is_same_map(object_map(&l.objects, OBJECT_POLLED, "select_pids"),
+				l.skel->maps.select_pids));
+	assert_true(is_same_map(object_map(&l.objects, OBJECT_POLLED, ".data.shared"),
+				l.skel->maps.data_shared));
+	loaded_free(&l);
+
+	opt.command_pid = getpid();
+	assert_int_equal(load_programs(&l, &opt, &err), 0);
+	assert_int_equal(l.objects.missing_count, 0);
+	assert_true(object_map(&l.objects, OBJECT_SIGNALS, "signals") >= 0);
+	assert_int_equal(load_attach(&l, &err), 0);
+	assert_non_null(l.objects.all[OBJECT_SIGNALS].links[0]);
+	load_detach(&l);
+	assert_null(l.objects.all[OBJECT_SIGNALS].links[0]);
+	loaded_free(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(requested)};
+
+	if (geteuid() != 0) {
+		printf("needs root\n");
+		return 77;
+	}
+	libbpf_set_print(be_quiet);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
