@@ -4,7 +4,7 @@
 
 #include "record/record.h"
 
-/* command.c: lets the child exec and says whether that worked. */
+/* child.c: lets the child exec and says whether that worked. */
 int record_child_go(struct record_child *c, struct error *err);
 
 /* rotate.c: goes on in the next file when that is due, and removes what is beyond those kept. 1 where it did, 0, or negative:

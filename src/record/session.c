@@ -173,7 +173,7 @@ static int drop_unwanted(struct session *s, struct error *err)
 	return 0;
 }
 
-static int take_rows(struct session *s, struct error *err)
+static int session_take_rows(struct session *s, struct error *err)
 {
 	int r = drop_before_exec(s);
 
@@ -233,7 +233,7 @@ static int first_marks(struct session *s, struct error *err)
 		r = mark_command(s);
 	for (size_t i = 0; i < s->opt->mark_count && r >= 0; i++)
 		r = session_mark(s, s->opt->marks[i].name, s->opt->marks[i].text,
-			     strlen(s->opt->marks[i].text));
+				 strlen(s->opt->marks[i].text));
 	return r < 0 ? error_errno(err, r, "writing marks") : hand_out(s, err);
 }
 
@@ -373,7 +373,7 @@ static void look_at_file(struct session *s, int64_t now)
 }
 
 /* Blocks are committed, the caller sees the totals. */
-static int tick(struct session *s, int64_t now, const char **why, struct error *err)
+static int session_tick(struct session *s, int64_t now, const char **why, struct error *err)
 {
 	const struct record_options *opt = s->opt;
 	struct error full = {0};
@@ -425,7 +425,7 @@ static int64_t tick_length(int64_t every_ns)
 	return ticks ? every_ns / ticks : RECORD_TICK_NS;
 }
 
-static int begin(struct session *s, struct error *err)
+static int session_begin(struct session *s, struct error *err)
 {
 	const struct record_options *opt = s->opt;
 	uint32_t keep;
@@ -473,7 +473,7 @@ static int begin(struct session *s, struct error *err)
 	return r;
 }
 
-static int run(struct session *s, struct error *err)
+static int session_run(struct session *s, struct error *err)
 {
 	const char *why = NULL;
 
@@ -487,7 +487,7 @@ static int run(struct session *s, struct error *err)
 			why = "the source ended";
 			s->source_ended = true;
 		}
-		r = take_rows(s, err);
+		r = session_take_rows(s, err);
 		if (r < 0)
 			return r;
 		now = clock_monotonic_ns();
@@ -496,7 +496,7 @@ static int run(struct session *s, struct error *err)
 		r = go_on_in_next(s, now, err);
 		if (r < 0)
 			return r;
-		r = tick(s, now, &why, err);
+		r = session_tick(s, now, &why, err);
 		if (r < 0)
 			return r;
 	}
@@ -506,7 +506,7 @@ static int run(struct session *s, struct error *err)
 }
 
 /* After stop(): what was seen before, and what is still running. */
-static int drain(struct session *s, struct error *err)
+static int session_drain(struct session *s, struct error *err)
 {
 	int64_t until = clock_monotonic_ns() + DRAIN_NS;
 	int r = source_stop(s->source, err);
@@ -519,7 +519,7 @@ static int drain(struct session *s, struct error *err)
 			return error_set(err, -ETIMEDOUT,
 					 "the source %s did not end: this is a bug in weir",
 					 s->source->ops->name);
-		if (take_rows(s, err) < 0)
+		if (session_take_rows(s, err) < 0)
 			return err && err->code ? err->code : -EIO;
 	}
 	return r < 0 ? r : 0;
@@ -574,7 +574,7 @@ static void count_rest(struct session *s)
 }
 
 /* What has gathered is committed; `failed`: why recording ended, NULL where it went well. */
-static int finish(struct session *s, const struct error *failed, struct error *err)
+static int session_finish(struct session *s, const struct error *failed, struct error *err)
 {
 	struct error full = {0};
 	int r = 0, m;
@@ -583,7 +583,7 @@ static int finish(struct session *s, const struct error *failed, struct error *e
 	if (failed)
 		count_rest(s);
 	else
-		r = drain(s, err);
+		r = session_drain(s, err);
 	if (r < 0) {
 		failed = err;
 		count_rest(s);
@@ -614,14 +614,14 @@ int record_run(struct source *source, const struct record_options *opt, struct r
 
 	if (!err)
 		err = &scratch;
-	r = begin(&s, err);
+	r = session_begin(&s, err);
 	if (r < 0) {
 		source_stop(source, NULL);
 		return r;
 	}
-	r = run(&s, err);
+	r = session_run(&s, err);
 	/* Also after a failure: what was recorded so far is kept. */
-	f = finish(&s, r < 0 ? err : NULL, r < 0 ? NULL : err);
+	f = session_finish(&s, r < 0 ? err : NULL, r < 0 ? NULL : err);
 	*ret = s.totals;
 	return r < 0 ? r : f;
 }

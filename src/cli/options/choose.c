@@ -42,7 +42,8 @@ int choice_make(struct choice *ret, const struct select_flags *f, const struct s
 		if (r < 0)
 			return r;
 	}
-	r = where_parse(&ret->where, where, annotations_get(ret->annotations), err);
+	r = where_parse(&ret->where, where->items, where->count, annotations_get(ret->annotations),
+			err);
 	if (r < 0)
 		return r;
 	r = conditions_each(f, s, where, choose_take, &ret->text, err);

@@ -4,8 +4,8 @@
 
 #include "analysis/rollup/rollup_scan.h"
 #include "cli/options/conditions.h"
-#include "cli/record/record_where.h"
 #include "engine/annotations.h"
+#include "record/record_where.h"
 
 struct choice {
 	struct annotations *annotations; /* that --where may name; NULL where there is none */

@@ -3,8 +3,8 @@
 #include "cli/options/shared.h"
 #include "base/clock.h"
 #include "base/when.h"
-#include "cli/record/cgroups.h"
 #include "engine/engine.h"
+#include "record/cgroups.h"
 
 #include <errno.h>
 #include <pwd.h>

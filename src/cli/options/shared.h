@@ -16,7 +16,7 @@ struct select_flags {
 	struct option_list pids, tids, comms, uids, units, containers, cgroups, ops, paths;
 	bool failed_only;
 	int64_t slower_ns;
-	struct option_list where; /* see cli/record/record_where.h */
+	struct option_list where; /* see record/record_where.h */
 };
 
 struct record_flags {

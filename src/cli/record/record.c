@@ -259,7 +259,7 @@ static void record_print_next(const struct record_end *e)
 /* A status line has the terminal for itself: none where a command reads or prints there. */
 static bool wants_status_line(const struct record_opts *o, const struct live *live)
 {
-	bool shared = live->session.child && (isatty(STDIN_FILENO) || isatty(STDOUT_FILENO));
+	bool shared = live->rec.session.child && (isatty(STDIN_FILENO) || isatty(STDOUT_FILENO));
 
 	return isatty(STDERR_FILENO) && !shared && !o->quiet;
 }
@@ -303,12 +303,12 @@ static int run_session(const struct record_opts *o, const struct record_rotation
 	int r;
 
 	live->quiet = o->quiet;
-	live->session.store = out->writer;
-	live->session.rotation = out->parts ? rotation : NULL;
-	live->session.duration_ns = o->duration_ns;
-	live->session.size_max = o->size_max;
-	live->session.tick = on_tick;
-	live->session.tick_arg = &progress;
+	live->rec.session.store = out->writer;
+	live->rec.session.rotation = out->parts ? rotation : NULL;
+	live->rec.session.duration_ns = o->duration_ns;
+	live->rec.session.size_max = o->size_max;
+	live->rec.session.tick = on_tick;
+	live->rec.session.tick_arg = &progress;
 	r = live_run(live, &totals, err);
 	clear_progress(&progress);
 	if (r < 0 && !totals.store.rows[TABLE_OP]) {

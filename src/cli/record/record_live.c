@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/shell.h"
 #include "cli/terminal/format.h"
-#include "privilege/privilege.h"
 
 /* ---- signals ---- */
 
@@ -103,22 +102,31 @@ static void record_live_describe(struct buf *b, const struct record_flags *f)
 
 /* ---- opening ---- */
 
-static int record_live_choose(struct live *l, const struct live_options *o, struct error *err)
+static int record_live_explain(const struct recording *r, struct error *err)
 {
 	_cleanup_buf_ struct buf text = {0};
-	int r = where_parse(&l->where, &o->rec->sel.where, NULL, err);
+	int e = where_explain(&r->where, &r->kernel, &r->select, &text);
+
+	if (e < 0)
+		return error_errno(err, e, "--explain");
+	fputs(buf_str(&text), stdout);
+	return 1;
+}
+
+static int record_live_choose(struct live *l, const struct live_options *o, struct error *err)
+{
+	const struct option_list *where = &o->rec->sel.where;
+	_cleanup_buf_ struct buf text = {0};
+	int r = where_parse(&l->rec.where, where->items, where->count, NULL, err);
 
 	if (r >= 0)
-		r = record_flags_select(o->rec, &l->select, err);
+		r = record_flags_select(o->rec, &l->rec.select, err);
 	if (r >= 0)
-		r = where_push(&l->where, &l->select, &l->kernel, err);
+		r = recording_split(&l->rec, err);
 	if (r < 0)
 		return r;
-	l->session.where = l->where.expr;
-	if (o->rec->explain) {
-		r = where_explain(&l->where, &l->kernel, &l->select, stdout);
-		return r < 0 ? error_errno(err, r, "--explain") : 1;
-	}
+	if (o->rec->explain)
+		return record_live_explain(&l->rec, err);
 	if (o->rec->user && !o->argc)
 		return error_set(err, -EINVAL,
 				 "-u sets the user that a command runs as, and there is no "
@@ -130,126 +138,76 @@ static int record_live_choose(struct live *l, const struct live_options *o, stru
 				 "what to record is missing: %s -- CMD, %s -p PID, or %s -a for "
 				 "the whole host",
 				 o->usage, o->usage, o->usage);
-	record_live_describe(&text, o->rec);
-	l->selection = strdup(buf_str(&text));
-	return l->selection ? 0 : error_set(err, -ENOMEM, "out of memory");
-}
-
-static int fork_command(struct live *l, const struct live_options *o, struct error *err)
-{
-	int r;
-
-	if (!o->argc)
-		return 0;
-	l->command = (struct record_command){.argv = o->argv};
 	if (o->rec->user) {
 		r = user_find(o->rec->user, &l->account, err);
 		if (r < 0)
 			return error_prefix(err, "-u");
 		l->user = (struct privilege_user){l->account.name, l->account.uid, l->account.gid};
-		l->command.user = &l->user;
 	}
-	r = record_child_new(&l->child, &l->command, err);
-	if (r < 0)
-		return live_at_work(r);
-	l->session.child = &l->child;
-	/* The whole host for as long as the command runs, or the command and its children. */
-	if (!l->select.everything) {
-		if (l->select.pid_count == SELECT_LIST_MAX)
-			return error_set(err, -EINVAL, "-p: more than %d processes",
-					 SELECT_LIST_MAX - 1);
-		l->select.pids[l->select.pid_count++] = (int32_t)l->child.pid;
-	}
-	return 0;
+	record_live_describe(&text, o->rec);
+	l->selection = strdup(buf_str(&text));
+	return l->selection ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
-/* ---- memory ---- */
-
-#define MEMORY_ENOUGH \
-	(320u         \
-	 << 20) /* rings, 128 MiB that wait to be decoded, and all that is remembered, beside each other */
-#define MEMORY_LEAST \
-	(96u << 20) /* 300,000 files and 20 million calls of a whole host fit, with less kept */
-#define BACKLOG_LEAST (4u << 20)
-#define RING_LEAST    (256u << 10)
-#define RING_MOST     (4u << 20)
-
-/* Where the control group allows little, less is kept in memory, at the price of calls lost sooner in bursts. */
-static void fit_memory(struct ebpf_options *opt, bool verbose)
+static void record_live_warn_memory(const struct recording *r, bool verbose)
 {
-	uint64_t limit = record_memory_limit(), rings;
-
-	if (limit >= MEMORY_ENOUGH)
+	if (!r->memory_limit) /* it failed before that was known */
 		return;
-	opt->little_memory = true;
-	opt->backlog_bytes = MAX(limit / 16, (uint64_t)BACKLOG_LEAST);
-	rings = limit / 16 / (uint64_t)MAX(sysconf(_SC_NPROCESSORS_CONF), 1);
-	if (!opt->ring_bytes) {
-		opt->ring_bytes = RING_LEAST;
-		while (opt->ring_bytes * 2 <= MIN(rings, (uint64_t)RING_MOST))
-			opt->ring_bytes *= 2;
-	}
-	if (limit < MEMORY_LEAST)
+	if (r->memory_limit < RECORDING_MEMORY_LEAST)
 		fprintf(stderr,
 			"weir: this control group allows %s of memory, and recording many files "
 			"takes up to %s: the kernel may end the recorder (allow more: memory.max, "
 			"MemoryMax=)\n",
-			format_size(limit).s, format_size(MEMORY_LEAST).s);
-	else if (verbose)
+			format_size(r->memory_limit).s, format_size(RECORDING_MEMORY_LEAST).s);
+	else if (verbose && r->memory_limit < RECORDING_MEMORY_ENOUGH)
 		fprintf(stderr,
 			"weir: this control group allows %s of memory: rings of %s and a small "
 			"backlog are used; with %s nothing is made smaller\n",
-			format_size(limit).s, format_size(opt->ring_bytes).s,
-			format_size(MEMORY_ENOUGH).s);
+			format_size(r->memory_limit).s, format_size(r->ring_bytes).s,
+			format_size(RECORDING_MEMORY_ENOUGH).s);
+}
+
+static void record_live_warn_missing(const struct recording *r)
+{
+	const struct ebpf_missing *missing;
+	size_t count = ebpf_source_missing(r->source, &missing);
+
+	for (size_t i = 0; i < count; i++)
+		fprintf(stderr, "weir: this kernel does not show %s (it refuses %s: %s)\n",
+			missing[i].shows, missing[i].tracepoint, strerror(-missing[i].error));
 }
 
 int live_open(struct live *l, const struct live_options *o, struct error *err)
 {
-	struct ebpf_options ebpf = {.ring_bytes = (size_t)o->rec->ring_bytes,
-				    .lossless = o->lossless,
-				    .raw_args = o->raw_args,
-				    .no_argv = o->no_argv,
-				    .select = &l->select,
-				    .filter = &l->kernel};
+	struct recording_options opt = {.argv = o->argc ? o->argv : NULL,
+					.user = o->rec->user ? &l->user : NULL,
+					.signals = &live_signals,
+					.ring_bytes = o->rec->ring_bytes,
+					.lossless = o->lossless,
+					.no_argv = o->no_argv,
+					.keep_secrets = o->keep_secrets,
+					.raw_args = o->raw_args,
+					.stored = o->stored};
 	int r;
 
-	*l = (struct live){.child = RECORD_CHILD_NONE, .opened = true};
+	*l = (struct live){0};
 	r = record_live_choose(l, o, err);
 	if (r != 0)
 		return r;
 	catch_signals();
-	r = fork_command(l, o, err);
-	if (r < 0)
-		return r;
-	fit_memory(&ebpf, o->verbose);
-	/* which of the calls that run the filter lets pass shows only when they end */
-	ebpf.mark_running = o->stored && !l->where.expr;
-	ebpf.command_pid = (int32_t)MAX(l->child.pid, 0);
-	/* A tree needs a root: without one (-a, --comm, --cgroup, ...) following would select
-	 * nothing. */
-	l->select.follow &= l->select.pid_count || l->select.tid_count;
-	r = ebpf_source_new(&l->source, &ebpf, err);
-	if (r >= 0)
-		r = enrich_new(&l->enrich, err);
+	opt.selection = l->selection;
+	r = recording_open(&l->rec, &opt, err);
+	record_live_warn_memory(&l->rec, o->verbose);
 	if (r < 0)
 		return live_at_work(r);
-	l->session.enrich = l->enrich;
-	l->marks[0] = (struct record_mark){"weir.selection", l->selection};
-	l->session.marks = l->marks;
-	l->session.mark_count = *l->selection ? 1 : 0;
-	l->session.no_argv = o->no_argv;
-	l->session.keep_secrets = o->keep_secrets;
-	l->session.signals = &live_signals;
-	l->session.targets_gone = ebpf_source_targets_gone;
-	l->session.shared_signal = ebpf_source_shared_signal;
-	l->session.stop_with_targets = !o->argc && (l->select.pid_count || l->select.tid_count);
-	return live_at_work(privilege_become_caller(err));
+	record_live_warn_missing(&l->rec);
+	return 0;
 }
 
 void live_warn_left(const struct live *l, const struct record_totals *t)
 {
 	int32_t first = 0;
-	size_t left = t->command_ended ? ebpf_source_processes_left(l->source, &first) : 0;
+	size_t left = recording_left(&l->rec, t, &first);
 
 	if (left)
 		fprintf(stderr,
@@ -261,13 +219,8 @@ void live_warn_left(const struct live *l, const struct record_totals *t)
 
 int live_run(struct live *l, struct record_totals *ret, struct error *err)
 {
-	int r;
+	int r = live_at_work(recording_run(&l->rec, ret, err));
 
-	r = privilege_settle(err);
-	if (r < 0)
-		return live_at_work(r);
-	enrich_keep_dims(l->enrich, l->session.sink_count > 0 ? ENRICH_KEEP_ALL : 0);
-	r = live_at_work(record_run(l->source, &l->session, ret, err));
 	if (r >= 0 && !l->quiet)
 		live_warn_left(l, ret);
 	return r;
@@ -275,13 +228,7 @@ int live_run(struct live *l, struct record_totals *ret, struct error *err)
 
 void live_close(struct live *l)
 {
-	if (!l->opened)
-		return;
-	source_free(l->source);
-	enrich_free(l->enrich);
-	record_child_free(&l->child);
-	select_free(&l->select);
-	where_free(&l->where);
+	recording_close(&l->rec);
 	free(l->selection);
 	*l = (struct live){0};
 }

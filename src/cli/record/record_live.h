@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_live.h: what the commands that record have in common: options -> selection -> command -> kernel
- * source -> session.
+ * record_live.h: what the commands that record have in common: options -> recording (record/recording.h), signals, and
+ * what is printed about it.
  *
  *   _cleanup_(live_close) struct live live = {0};
  *   r = live_open(&live, &(struct live_options){.rec = &o->rec, .argc = argc, .argv = argv}, &err);
- *   live.session.sinks = ...;
+ *   live.rec.session.sinks = ...;
  *   r = live_run(&live, &totals, &err);
  *   return live_status(&totals);
  */
 #pragma once
 
-#include "capture/ebpf/ebpf.h"
 #include "cli/options/shared.h"
-#include "cli/record/record_where.h"
 #include "cli/terminal/loss_text.h"
-#include "record/record.h"
+#include "record/recording.h"
 
 struct live_options {
 	const struct record_flags *rec;
@@ -28,21 +26,11 @@ struct live_options {
 };
 
 struct live {
-	struct select select;
-	struct where where;
-	struct call_filter kernel; /* the part of it that the kernel tests */
-	struct source *source;
-	struct enrich
-		*enrich; /* names, valid until live_close(); not kept where nobody takes rows */
-	struct privilege_user user;
+	struct recording rec;
+	struct privilege_user user; /* -u */
 	struct user account;
-	struct record_command command;
-	struct record_child child;
-	struct record_mark marks[1];
-	char *selection;
-	struct record_options session; /* prepared; the caller adds sinks, store, tick, limits */
-	bool opened;
-	bool quiet; /* nothing is said where all went well */
+	char *selection; /* in words */
+	bool quiet;	 /* nothing is said where all went well */
 };
 
 /*

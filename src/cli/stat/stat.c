@@ -217,14 +217,14 @@ static int run_stat(struct stat_run *s, struct live *live)
 	struct error err = {0};
 	int r;
 
-	s->dims = enrich_dims(live->enrich);
-	live->session.sinks = &sink;
-	live->session.sink_count = 1;
-	live->session.tick = stat_tick;
-	live->session.tick_arg = s;
-	live->session.duration_ns = s->opts->duration_ns;
+	s->dims = enrich_dims(live->rec.enrich);
+	live->rec.session.sinks = &sink;
+	live->rec.session.sink_count = 1;
+	live->rec.session.tick = stat_tick;
+	live->rec.session.tick_arg = s;
+	live->rec.session.duration_ns = s->opts->duration_ns;
 	s->next = s->opts->every_ns;
-	live->session.every_ns = s->opts->every_ns;
+	live->rec.session.every_ns = s->opts->every_ns;
 	r = live_run(live, &totals, &err);
 	s->ended = true;
 	if (r >= 0)

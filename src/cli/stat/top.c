@@ -144,14 +144,14 @@ static int run_live(const struct top_opts *o, struct top *t, int argc, char **ar
 
 	if (r != 0)
 		return r < 0 ? live_fail(r, &err) : 0;
-	t->view.dims = enrich_dims(live.enrich);
+	t->view.dims = enrich_dims(live.rec.enrich);
 	live.quiet = true; /* while it has the screen */
 	t->view.what = *live.selection ? live.selection : argc ? argv[0] : "";
-	live.session.sinks = &sink;
-	live.session.sink_count = 1;
-	live.session.tick = top_tick;
-	live.session.tick_arg = t;
-	live.session.every_ns = t->every_ns;
+	live.rec.session.sinks = &sink;
+	live.rec.session.sink_count = 1;
+	live.rec.session.tick = top_tick;
+	live.rec.session.tick_arg = t;
+	live.rec.session.every_ns = t->every_ns;
 	r = top_screen_open(&err);
 	if (r >= 0) {
 		r = live_run(&live, &totals, &err);

@@ -61,8 +61,8 @@ static int trace_live_tick(void *arg, const struct record_totals *totals)
 {
 	struct session *s = arg;
 
-	s->failed = trace_running_look(s->running, enrich_dims(s->live->enrich), &s->live->select,
-				       s->out);
+	s->failed = trace_running_look(s->running, enrich_dims(s->live->rec.enrich),
+				       &s->live->rec.select, s->out);
 	if (s->failed == 0)
 		s->failed = trace_out_flush(s->out);
 	return s->failed;
@@ -94,16 +94,16 @@ int trace_live(const struct trace_opts *o, int argc, char **argv, struct trace_o
 		if (r < 0)
 			return error_errno(err, r, "starting");
 		s.running = running;
-		for (size_t i = 0; i < live.select.pid_count; i++)
-			trace_running_add(running, live.select.pids[i]);
-		if (live.child.pid > 0)
-			trace_running_add(running, live.child.pid);
-		live.session.tick = trace_live_tick;
-		live.session.tick_arg = &s;
+		for (size_t i = 0; i < live.rec.select.pid_count; i++)
+			trace_running_add(running, live.rec.select.pids[i]);
+		if (live.rec.child.pid > 0)
+			trace_running_add(running, live.rec.child.pid);
+		live.rec.session.tick = trace_live_tick;
+		live.rec.session.tick_arg = &s;
 	}
-	live.session.sinks = &sink;
-	live.session.sink_count = 1;
-	live.session.duration_ns = o->duration_ns;
+	live.rec.session.sinks = &sink;
+	live.rec.session.sink_count = 1;
+	live.rec.session.duration_ns = o->duration_ns;
 	t->origin = clock_realtime_ns();
 	/* of a host, or all of a user or group, most processes have nothing to do with what was asked for */
 	t->only_shown = !argc && !o->rec.sel.pids.count;

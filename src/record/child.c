@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * command.c: the command that a session starts. It is forked before the source exists and waits before its exec, so that
+ * child.c: the command that a session starts. It is forked before the source exists and waits before its exec, so that
  * its pid is part of the selection, its first recorded call is execve, and it keeps all privileges of the caller. If
  * the recorder dies, a waiting command ends with it.
  */

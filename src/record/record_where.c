@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/record/record_where.h"
+#include "record/record_where.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 
 #define OPS_NAMED_MAX 12 /* calls that --explain names; more are counted */
 
-static int parse_one(const char *text, size_t len, const struct query_users *users,
-		     struct plan **ret, struct error *err)
+static int where_parse_one(const char *text, size_t len, const struct query_users *users,
+			   struct plan **ret, struct error *err)
 {
 	struct query_error where = {0};
 	int r = query_parse_expr_users(text, len, TABLE_OP, true, users, ret, &where);
@@ -20,32 +20,30 @@ static int parse_one(const char *text, size_t len, const struct query_users *use
 	return r < 0 ? error_errno(err, r, "--where") : 0;
 }
 
-int where_parse(struct where *w, const struct option_list *list, const struct query_users *users,
-		struct error *err)
+int where_parse(struct where *w, const char *const *texts, size_t count,
+		const struct query_users *users, struct error *err)
 {
 	_cleanup_buf_ struct buf all = {0};
-	int r = 0;
+	int r;
 
 	*w = (struct where){0};
 	/* Each for itself, so that an error's place is that of what was typed. */
-	for (size_t i = 0; i < list->count && r >= 0; i++) {
-		const char *text = list->items[i];
-
-		if (!*text)
+	for (size_t i = 0; i < count; i++) {
+		if (!*texts[i])
 			return error_set(err, -EINVAL, "--where: the expression is empty");
-		plan_free(w->plan);
-		w->plan = NULL;
-		r = parse_one(text, strlen(text), users, &w->plan, err);
-		if (r >= 0 && buf_printf(&all, "%s(%s)", i ? " and " : "", text) < 0)
-			r = error_set(err, -ENOMEM, "out of memory");
+		where_free(w);
+		r = where_parse_one(texts[i], strlen(texts[i]), users, &w->plan, err);
+		if (r < 0)
+			return r;
+		if (buf_printf(&all, "%s(%s)", i ? " and " : "", texts[i]) < 0)
+			return error_set(err, -ENOMEM, "out of memory");
 	}
-	if (r >= 0 && list->count > 1) {
-		plan_free(w->plan);
-		w->plan = NULL;
-		r = parse_one(buf_str(&all), all.len, users, &w->plan, err);
+	if (count > 1) {
+		where_free(w);
+		r = where_parse_one(buf_str(&all), all.len, users, &w->plan, err);
+		if (r < 0)
+			return r;
 	}
-	if (r < 0)
-		return r;
 	w->expr = w->plan ? w->plan->where : NULL;
 	return 0;
 }
@@ -79,7 +77,7 @@ int where_push(const struct where *w, struct select *s, struct call_filter *ret,
 }
 
 /* "only the calls read, pread64", "241 of 371 calls" */
-static int explain_ops(const struct select *s, struct buf *out)
+static int where_explain_ops(const struct select *s, struct buf *out)
 {
 	size_t count = 0, all = 0;
 	int r = 0;
@@ -100,22 +98,21 @@ static int explain_ops(const struct select *s, struct buf *out)
 }
 
 int where_explain(const struct where *w, const struct call_filter *k, const struct select *s,
-		  FILE *out)
+		  struct buf *out)
 {
 	_cleanup_buf_ struct buf kernel = {0}, ops = {0}, whole = {0};
 	int r = w->expr ? expr_text(w->expr, TABLE_OP, &whole) : 0;
 
 	if (r >= 0)
 		r = query_pushdown_text(k, &kernel);
-	if (r >= 0 && s->ops_given)
-		r = explain_ops(s, &ops);
+	if (r >= 0 && s->ops_given) {
+		r = where_explain_ops(s, &ops);
+		if (r >= 0)
+			r = buf_printf(out, "kernel, when a call begins: %s\n", buf_str(&ops));
+	}
 	if (r < 0)
 		return r;
-	if (s->ops_given)
-		fprintf(out, "kernel, when a call begins: %s\n", buf_str(&ops));
-	fprintf(out, "kernel, when it has ended:  %s\n",
-		k->count ? buf_str(&kernel) : "everything is recorded");
-	fprintf(out, "then in weir:               %s\n",
-		w->expr ? buf_str(&whole) : "nothing is left to test");
-	return 0;
+	return buf_printf(out, "kernel, when it has ended:  %s\nthen in weir:               %s\n",
+			  k->count ? buf_str(&kernel) : "everything is recorded",
+			  w->expr ? buf_str(&whole) : "nothing is left to test");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/record/cgroups.h"
+#include "record/cgroups.h"
 
 #include <ctype.h>
 #include <errno.h>
