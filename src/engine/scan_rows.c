@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "engine/ask.h"
-#include "engine/facts.h"
+#include "sums/facts.h"
 #include "engine/live_rows.h"
-#include "engine/order.h"
+#include "sums/order.h"
 #include "query/eval/eval.h"
 
 struct stream {

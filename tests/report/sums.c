@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "analysis/rollup/rollup_scan.h"
 #include "../store/common.h"
+#include "sums/scan.h"
 #include "replay.h"
 #include "capture/synth/synth.h"
 #include "enrich/enrich.h"
@@ -143,28 +143,28 @@ static void plain_sum(const struct store *s, const struct filter *f, struct plai
 	}
 }
 
-/* The expression of the filter as a scan has it; its plan is the caller's. */
+/* The filter as a scan has it. */
 static void make_filter(struct store *s, const struct filter *f, struct scan_filter *ret,
-			struct plan **ret_plan, struct scan_where **ret_where)
+			struct sums_filter *ret_where)
 {
 	struct query_error why = {0};
+	struct plan *plan = NULL;
 	struct error err = {0};
 
 	*ret = (struct scan_filter){.from = f->from, .to = f->to};
 	if (!f->where)
 		return;
-	assert_int_equal(
-		query_parse_expr(f->where, strlen(f->where), TABLE_OP, true, ret_plan, &why), 0);
-	assert_int_equal(scan_where_new(ret_where, (*ret_plan)->where, &err), 0);
-	assert_int_equal(scan_where_names(*ret_where, store_dims(s), &err), 0);
-	ret->where = *ret_where;
+	assert_int_equal(query_parse_expr(f->where, strlen(f->where), TABLE_OP, true, &plan, &why),
+			 0);
+	assert_int_equal(sums_filter_new(ret_where, plan, &err), 0);
+	assert_int_equal(sums_filter_names(ret_where, store_dims(s), &err), 0);
+	ret->where = ret_where;
 }
 
 static void compare(struct store *s, const struct filter *f, unsigned int threads, bool rows_only,
 		    struct scan_result *ret)
 {
-	_cleanup_(plan_freep) struct plan *plan = NULL;
-	_cleanup_(scan_where_freep) struct scan_where *where = NULL;
+	_cleanup_sums_filter_ struct sums_filter where = {0};
 	struct scan_filter filter;
 	struct plain *p = malloc(sizeof(*p));
 	struct scan_options opt = {.keys = ROLLUP_OP,
@@ -178,7 +178,7 @@ static void compare(struct store *s, const struct filter *f, unsigned int thread
 	assert_non_null(p);
 	plain_sum(s, f, p);
 	if (f)
-		make_filter(s, f, &filter, &plan, &where);
+		make_filter(s, f, &filter, &where);
 	assert_int_equal(scan_run(s, &opt, ret, &err), 0);
 	for (size_t i = 0; i < rollup_count(ret->rollup); i++) {
 		const struct rollup_row *row = rollup_row(ret->rollup, i);

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "analysis/analysis.h"
-#include "analysis/rollup/rollup_scan.h"
+#include "sums/scan.h"
 #include "base/map.h"
 #include "hist/sparse.h"
 #include "store/store.h"

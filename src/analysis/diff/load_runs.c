@@ -78,8 +78,8 @@ static int each_run(struct work *w, run_job job, struct error *err)
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned int all = w->opt->threads ? w->opt->threads : (unsigned int)MAX(online, 1l);
 	struct crew c = {.w = w, .job = job, .err = err};
-	pthread_t threads[SCAN_THREADS_MAX];
-	unsigned int started = 1, crew = MIN(all, (unsigned int)SCAN_THREADS_MAX);
+	pthread_t threads[WALK_THREADS_MAX];
+	unsigned int started = 1, crew = MIN(all, WALK_THREADS_MAX);
 
 	crew = MIN(crew, (unsigned int)w->run_count);
 	crew = MAX(crew, 1u);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "query/eval/eval_rows.h"
 
 /* All conditions as one text. */
 static int choose_take(void *arg, const char *option _unused_, const char *text, struct error *err)
@@ -20,15 +21,16 @@ static int choose_parse(struct choice *c, struct error *err)
 {
 	struct buf *text = &c->text;
 	struct query_error why = {0};
+	struct plan *plan = NULL;
 	int r = query_parse_expr_users(buf_str(text), text->len, TABLE_OP, true,
-				       annotations_get(c->annotations), &c->plan, &why);
+				       annotations_get(c->annotations), &plan, &why);
 
 	if (r == -EINVAL)
 		return error_set(err, r, "the selection %s: %s", buf_str(text), why.err.message);
 	if (r < 0)
 		return error_errno(err, r, "choosing calls");
-	c->expr = c->plan->where;
-	return 0;
+	c->expr = plan->where;
+	return sums_filter_new(&c->chosen, plan, err);
 }
 
 int choice_make(struct choice *ret, const struct select_flags *f, const struct select *s,
@@ -52,28 +54,21 @@ int choice_make(struct choice *ret, const struct select_flags *f, const struct s
 	r = choose_parse(ret, err);
 	if (r < 0 || !store)
 		return r;
-	r = scan_where_new(&ret->scan_where, ret->expr, err);
-	if (r < 0)
-		return r;
-	ret->filter.where = ret->scan_where;
+	ret->filter.where = &ret->chosen;
 	return choice_names(ret, store, err);
 }
 
 int choice_names(struct choice *c, struct store *store, struct error *err)
 {
-	bool files;
+	bool files = c->expr && query_expr_tables(c->expr) & 1u << TABLE_FILE;
 
-	if (!c->scan_where)
-		return 0;
-	files = query_rows_tables(c->scan_where->op) & 1u << TABLE_FILE;
-	return scan_where_names(c->scan_where, files ? store_dims(store) : store_dims_few(store),
-				err);
+	return sums_filter_names(&c->chosen, files ? store_dims(store) : store_dims_few(store),
+				 err);
 }
 
 void choice_free(struct choice *c)
 {
-	scan_where_free(c->scan_where);
-	plan_free(c->plan);
+	sums_filter_free(&c->chosen);
 	buf_free(&c->text);
 	where_free(&c->where);
 	annotations_free(c->annotations);

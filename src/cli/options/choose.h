@@ -2,18 +2,17 @@
 /* choose.h: the selection over a stored trace, as one filter. */
 #pragma once
 
-#include "analysis/rollup/rollup_scan.h"
 #include "cli/options/conditions.h"
 #include "engine/annotations.h"
 #include "record/record_where.h"
+#include "sums/scan.h"
 
 struct choice {
 	struct annotations *annotations; /* that --where may name; NULL where there is none */
 	struct where where;		 /* what --where says alone */
-	struct buf text;   /* the whole selection in the language; empty: everything is chosen */
-	struct plan *plan; /* of it; NULL likewise */
-	const struct expr *expr; /* of the plan; NULL likewise */
-	struct scan_where *scan_where;
+	struct buf text; /* the whole selection in the language; empty: everything is chosen */
+	struct sums_filter chosen; /* of it, with its plan */
+	const struct expr *expr;   /* of the plan; NULL where everything is chosen */
 	struct scan_filter filter; /* from and to are open */
 };
 

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "analysis/rollup/rollup_scan.h"
+#include "sums/scan.h"
 #include "base/saturate.h"
 #include "cli/options/choose.h"
 #include "cli/terminal/format.h"

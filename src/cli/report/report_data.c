@@ -340,21 +340,6 @@ static int times_get(const struct report *r, struct thread_times *all, int64_t t
 	return 0;
 }
 
-/* How long a call that had not ended ran within the range. */
-static int64_t running_time(const struct report *r, size_t row)
-{
-	const struct batch *b = r->scan.running;
-	int64_t start = batch_get(b, OP_START, row, INT64_MIN), end = rollup_end(b, row);
-
-	if (start == INT64_MIN) {
-		start = r->first;
-		end = r->last;
-	}
-	start = MAX(start, r->from);
-	end = MIN(end, r->to);
-	return end > start ? end - start : 0;
-}
-
 int report_running(const struct report *r, struct rollup **ret)
 {
 	_cleanup_(batch_freep) struct batch *ended = NULL;
@@ -365,32 +350,12 @@ int report_running(const struct report *r, struct rollup **ret)
 	for (size_t i = 0; e >= 0 && i < ended->rows; i++) {
 		e = batch_set(ended, OP_STATUS, i, 0);
 		if (e >= 0)
-			e = batch_set(ended, OP_DUR, i, running_time(r, i));
+			e = batch_set(ended, OP_DUR, i,
+				      clip_part(r->store, r->filter.from, r->filter.to, ended, i));
 	}
 	if (e >= 0)
 		e = rollup_new(ret, ROLLUP_OP);
 	return e < 0 ? e : rollup_add(*ret, ended);
-}
-
-static int times_running(const struct report *r, struct thread_times *all)
-{
-	const struct batch *b = r->scan.running;
-
-	for (size_t i = 0; i < b->rows; i++) {
-		int64_t time = running_time(r, i);
-		struct thread_time *t;
-		uint64_t *slot;
-		int e;
-
-		if (!time)
-			continue;
-		e = times_get(r, all, batch_get(b, OP_THREAD_ID, i, -1), &t);
-		if (e < 0)
-			return e;
-		slot = time_slot(t, batch_get(b, OP_CLASS, i, CLASS_OTHER));
-		*slot = add_sat(*slot, (uint64_t)time);
-	}
-	return 0;
 }
 
 static int times_order(const void *a, const void *b)
@@ -421,15 +386,13 @@ int report_threads(const struct report *r, struct thread_time **ret, size_t *ret
 			*time_slot(t, row->class) =
 				add_sat(*time_slot(t, row->class), row->time_ns);
 	}
-	while (e >= 0 && map_next(&r->scan.clip, &pos, &key, &value)) {
+	while (e >= 0 && map_next(&r->scan.clip.by, &pos, &key, &value)) {
 		struct thread_time *t;
 
-		e = times_get(r, &all, (int64_t)(key >> 4), &t);
+		e = times_get(r, &all, clip_thread(key), &t);
 		if (e >= 0)
-			*time_slot(t, (int64_t)(key & 15)) += value;
+			*time_slot(t, clip_class(key)) += value;
 	}
-	if (e >= 0)
-		e = times_running(r, &all);
 	map_free(&all.tasks);
 	if (e < 0) {
 		free(all.items);

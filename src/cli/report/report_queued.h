@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "analysis/rollup/rollup.h"
+#include "sums/rollup.h"
 #include "base/buf.h"
 
 /*

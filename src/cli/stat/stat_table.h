@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "analysis/rollup/rollup.h"
+#include "sums/rollup.h"
 #include "base/buf.h"
 #include "engine/answer.h"
 #include "names/file_lines.h"

@@ -3,6 +3,7 @@
  * grows. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -35,7 +36,8 @@ struct top {
 	struct read_flags flags;
 	struct select select;
 	struct choice choice;
-	struct query_cursor *cursor; /* NULL: everything is chosen */
+	struct eval_scratch *scratch; /* NULL: everything is chosen */
+	uint32_t *rows;		      /* [BATCH_ROWS_MAX] */
 };
 
 static void top_free(struct top *t)
@@ -44,7 +46,9 @@ static void top_free(struct top *t)
 	rollup_free(t->last);
 	rollup_free(t->total);
 	file_lines_free(t->view.file_lines);
-	query_cursor_free(t->cursor);
+	if (t->scratch)
+		eval_scratch_free(t->scratch);
+	free(t->rows);
 	choice_free(&t->choice);
 	select_free(&t->select);
 }
@@ -177,18 +181,19 @@ static int top_choice(struct top *t, struct store *s, struct error *err)
 
 	if (r < 0 || !t->choice.expr)
 		return r;
-	r = query_cursor_new(&t->cursor, t->choice.scan_where->op);
+	t->rows = malloc(BATCH_ROWS_MAX * sizeof(*t->rows));
+	r = t->rows ? eval_scratch_new(&t->scratch, t->choice.chosen.eval) : -ENOMEM;
 	return r < 0 ? error_errno(err, r, "choosing rows") : 0;
 }
 
 static int add_chosen(struct top *t, const struct batch *b, struct error *err)
 {
-	const uint32_t *rows;
-	ssize_t count = query_cursor_rows(t->cursor, b, &rows, err);
+	ssize_t count =
+		sums_filter_rows(&t->choice.chosen, t->scratch, b, NULL, b->rows, t->rows, err);
 	int r = 0;
 
 	for (ssize_t i = 0; i < count && r >= 0; i++)
-		r = rollup_add_op(t->now, b, rows[i]);
+		r = rollup_add_op(t->now, b, t->rows[i]);
 	return count < 0 ? (int)count : r;
 }
 
@@ -197,7 +202,7 @@ static int add_rows(struct top *t, const struct batch *b, struct error *err)
 	_cleanup_(batch_freep) struct batch *seconds = NULL;
 	int r;
 
-	if (!t->cursor)
+	if (!t->scratch)
 		return rollup_add(t->now, b);
 	r = add_chosen(t, b, err);
 	if (r >= 0)
@@ -218,13 +223,12 @@ static int add_blocks(struct top *t, struct store *s, struct store_cursor *curso
 {
 	uint64_t columns = seconds_columns(TABLE_OP, rollup_op_columns);
 
-	if (t->cursor && *next < store_block_count(s)) {
+	if (t->scratch && *next < store_block_count(s)) {
 		int r = choice_names(&t->choice, s, err);
 
 		if (r < 0)
 			return r;
-		columns = seconds_columns(TABLE_OP,
-					  columns | query_rows_columns(t->choice.scan_where->op));
+		columns = seconds_columns(TABLE_OP, columns | t->choice.chosen.columns);
 	}
 	for (; *next < store_block_count(s); (*next)++) {
 		enum table_id table = store_block(s, *next)->table;

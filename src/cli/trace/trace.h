@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "analysis/rollup/rollup.h"
+#include "sums/rollup.h"
 #include "base/buf.h"
 #include "cli/options/shared.h"
 

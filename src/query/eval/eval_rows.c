@@ -5,7 +5,6 @@
 
 struct query_rows {
 	struct eval *eval;
-	uint64_t columns;
 	bool names;
 	uint32_t tables;
 };
@@ -29,7 +28,7 @@ static bool uses_names(const struct expr *e)
 }
 
 /* What hangs on a thread hangs on its process, control group and host as well. */
-static uint32_t tables_of(const struct expr *e)
+uint32_t query_expr_tables(const struct expr *e)
 {
 	const uint32_t file = 1u << TABLE_FILE, thread = 1u << TABLE_THREAD | 1u << TABLE_PROCESS |
 							 1u << TABLE_CGROUP | 1u << TABLE_HOST;
@@ -42,7 +41,7 @@ static uint32_t tables_of(const struct expr *e)
 	if (e->kind == EXPR_NAME)
 		set |= query_name_table(e->name) == TABLE_FILE ? file : thread;
 	for (unsigned int i = 0; i < e->arg_count; i++)
-		set |= tables_of(e->arg[i]);
+		set |= query_expr_tables(e->arg[i]);
 	return set;
 }
 
@@ -53,9 +52,8 @@ int query_rows_new(struct query_rows **ret, const struct expr *e, struct error *
 
 	if (r < 0)
 		return error_errno(err, r, "preparing the filter");
-	q->columns = expr_columns(e);
 	q->names = uses_names(e);
-	q->tables = tables_of(e);
+	q->tables = query_expr_tables(e);
 	*ret = TAKE_PTR(q);
 	return 0;
 }
@@ -66,11 +64,6 @@ void query_rows_free(struct query_rows *q)
 		return;
 	eval_free(q->eval);
 	free(q);
-}
-
-uint64_t query_rows_columns(const struct query_rows *q)
-{
-	return q->columns;
 }
 
 uint32_t query_rows_tables(const struct query_rows *q)
@@ -86,16 +79,6 @@ bool query_rows_forget_files(const struct query_rows *q)
 int query_rows_names(struct query_rows *q, const struct dims *d, struct error *err)
 {
 	return q->names ? eval_names(q->eval, d, err) : 0;
-}
-
-bool query_rows_block(const struct query_rows *q, const struct eval_block *b)
-{
-	return eval_block(q->eval, 0, b);
-}
-
-bool query_rows_all(const struct query_rows *q, const struct eval_block *b)
-{
-	return eval_block_all(q->eval, 0, b);
 }
 
 int query_cursor_new(struct query_cursor **ret, const struct query_rows *q)

@@ -19,18 +19,14 @@ struct query_cursor;
 int query_rows_new(struct query_rows **ret, const struct expr *e, struct error *err);
 void query_rows_free(struct query_rows *q);
 DEFINE_CLEANUP(struct query_rows *, query_rows_free)
-/* The set of columns that it reads. */
-uint64_t query_rows_columns(const struct query_rows *q);
-/* The set of dimension tables that it needs: a bit for each enum table_id. */
+/* The set of dimension tables that an expression needs: a bit for each enum table_id. */
+uint32_t query_expr_tables(const struct expr *e);
+/* The same of the filter. */
 uint32_t query_rows_tables(const struct query_rows *q);
 /* True if rows of files are not needed once query_rows_names() has seen them: see eval_remembers(). */
 bool query_rows_forget_files(const struct query_rows *q);
 /* Computes the names that were added or changed, as eval_names() does. */
 int query_rows_names(struct query_rows *q, const struct dims *d, struct error *err);
-/* Whether a block can hold a row for which it is true. */
-bool query_rows_block(const struct query_rows *q, const struct eval_block *b);
-/* Whether it is true for every row of a block, as far as the block's header says. */
-bool query_rows_all(const struct query_rows *q, const struct eval_block *b);
 
 int query_cursor_new(struct query_cursor **ret, const struct query_rows *q);
 void query_cursor_free(struct query_cursor *s);

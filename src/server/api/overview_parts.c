@@ -175,7 +175,7 @@ static void overview_parts_give(struct question *q, struct part *p, bool keep)
 
 /* ---- one part ---- */
 
-static int overview_parts_begin(struct question *q, struct part *p, struct pass_filter *pass_filter)
+static int overview_parts_begin(struct question *q, struct part *p, struct sums_filter *filter)
 {
 	int r = names_prepare(q->server);
 
@@ -183,12 +183,12 @@ static int overview_parts_begin(struct question *q, struct part *p, struct pass_
 		return r;
 	question_deadline(q, QUESTION_NS); /* not of the names: the next question has them */
 	overview_range(q, &p->o);
-	p->o.pass_filter = *pass_filter;
-	*pass_filter = (struct pass_filter){0};
+	p->o.filter = *filter;
+	*filter = (struct sums_filter){0};
 	p->begun = true;
 	r = memory_budget_take_files(q);
 	return r < 0 ? r
-		     : sums_job_begin(&p->job, q, &p->o.pass_filter,
+		     : sums_job_begin(&p->job, q, &p->o.filter,
 				      &(struct sums_want){OVERVIEW_WANT(&p->o.axis)});
 }
 
@@ -251,7 +251,7 @@ static bool overview_parts_is_known(struct question *q, const char *key)
 	return true;
 }
 
-static int overview_parts_work(struct question *q, struct pass_filter *pass_filter, const char *key,
+static int overview_parts_work(struct question *q, struct sums_filter *filter, const char *key,
 			       const char *own, bool brief, int64_t within)
 {
 	struct part *p = NULL;
@@ -263,7 +263,7 @@ static int overview_parts_work(struct question *q, struct pass_filter *pass_filt
 		q->room = p->room;
 		p->room = 0;
 	} else {
-		r = overview_parts_begin(q, p, pass_filter);
+		r = overview_parts_begin(q, p, filter);
 	}
 	/* the wait does not count as time of the question */
 	if (r >= 0)
@@ -274,7 +274,7 @@ static int overview_parts_work(struct question *q, struct pass_filter *pass_filt
 	return MIN(r, 0);
 }
 
-int overview_parts_answer(struct question *q, struct pass_filter *pass_filter, bool brief,
+int overview_parts_answer(struct question *q, struct sums_filter *filter, bool brief,
 			  int64_t within)
 {
 	static const char *const both[] = {"brief", "within", NULL}, *const one[] = {"within",
@@ -289,7 +289,7 @@ int overview_parts_answer(struct question *q, struct pass_filter *pass_filter, b
 	do {
 		if (overview_parts_is_known(q, buf_str(&own)))
 			return 0;
-		r = overview_parts_work(q, pass_filter, buf_str(&key), buf_str(&own), brief,
+		r = overview_parts_work(q, filter, buf_str(&key), buf_str(&own), brief,
 					brief ? within : 0);
 	} while (r == 1);
 	return r;

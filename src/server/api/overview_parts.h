@@ -21,5 +21,5 @@ void overview_parts_drop(struct server *s, int64_t idle_ns);
 /*
  * Answers in `within` ms (0: when all is read). Takes the filter. The whole overview is kept for the next request.
  */
-int overview_parts_answer(struct question *q, struct pass_filter *pass_filter, bool brief,
+int overview_parts_answer(struct question *q, struct sums_filter *filter, bool brief,
 			  int64_t within);

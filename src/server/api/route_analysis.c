@@ -6,18 +6,17 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "analysis/rollup/rollup_scan.h"
 #include "query/query.h"
 #include "server/api/route_query.h"
 #include "server/http/pool.h"
+#include "sums/scan.h"
 
 #define SIDES 2
 
 /* One of them: which part of the traces it is. */
 struct analysis_part {
-	struct buf text;   /* the filter; empty: there is none */
-	struct plan *plan; /* of it; NULL likewise */
-	struct scan_where *where;
+	struct buf text;	   /* the filter; empty: there is none */
+	struct sums_filter chosen; /* of it */
 	struct scan_filter filter;
 };
 
@@ -36,8 +35,7 @@ static void analysis_question_free(struct analysis_question *a)
 		options_release(a->analysis->options, a->options);
 	free(a->options);
 	for (size_t i = 0; i < SIDES; i++) {
-		scan_where_free(a->parts[i].where);
-		plan_free(a->parts[i].plan);
+		sums_filter_free(&a->parts[i].chosen);
 		buf_free(&a->parts[i].text);
 	}
 }
@@ -83,6 +81,7 @@ static int route_analysis_filter(struct analysis_question *a, unsigned int side)
 	struct buf *text = &part->text;
 	struct question *q = a->q;
 	struct query_error why = {0};
+	struct plan *plan = NULL;
 	char buf[16];
 	const char *name = route_analysis_name(a, side, "filter", buf);
 	int r = q->filter ? buf_printf(text, "(%s)", q->filter) : 0;
@@ -93,13 +92,13 @@ static int route_analysis_filter(struct analysis_question *a, unsigned int side)
 	if (r < 0 || !text->len)
 		return r;
 	r = query_parse_expr_users(buf_str(text), text->len, TABLE_OP, true,
-				   annotations_get(q->server->annotations), &part->plan, &why);
+				   annotations_get(q->server->annotations), &plan, &why);
 	if (r < 0) {
 		question_error(q, r, "%s: %s", buf_str(text), why.err.message);
 		return r;
 	}
-	r = scan_where_new(&part->where, part->plan->where, &q->err);
-	return r < 0 ? r : scan_where_names(part->where, store_dims(q->server->store), &q->err);
+	r = sums_filter_new(&part->chosen, plan, &q->err);
+	return r < 0 ? r : sums_filter_names(&part->chosen, store_dims(q->server->store), &q->err);
 }
 
 /* Calls that are missing from the traces, as every answer says it. */
@@ -118,17 +117,19 @@ static int route_analysis_run(struct analysis_question *a, unsigned int side)
 	struct analysis_part *part = &a->parts[side];
 	struct analysis_run *run = &a->runs[a->count++];
 	struct question *q = a->q;
+	const struct plan *plan;
 	int64_t first, last;
 	char buf[16];
 	int r = route_analysis_filter(a, side);
 
 	if (r < 0)
 		return r;
+	plan = part->chosen.plan;
 	*run = (struct analysis_run){.side = side,
 				     .name = store_trace_path(q->server->store, 0),
 				     .store = q->server->store,
-				     .where = part->plan ? part->plan->where : NULL,
-				     .selection = part->plan ? buf_str(&part->text) : NULL,
+				     .where = plan ? plan->where : NULL,
+				     .selection = plan ? buf_str(&part->text) : NULL,
 				     .users = annotations_get(q->server->annotations)};
 	r = question_time(q, route_analysis_name(a, side, "from", buf), INT64_MIN, &run->from);
 	if (r < 0)
@@ -142,8 +143,9 @@ static int route_analysis_run(struct analysis_question *a, unsigned int side)
 	run->first = MAX(run->from, first);
 	run->last = MIN(run->to, last);
 	run->last = MAX(run->last, run->first + 1);
-	part->filter = (struct scan_filter){.from = run->from, .to = run->to, .where = part->where};
-	if (part->where || run->from != INT64_MIN || run->to != INT64_MAX)
+	part->filter = (struct scan_filter){
+		.from = run->from, .to = run->to, .where = plan ? &part->chosen : NULL};
+	if (plan || run->from != INT64_MIN || run->to != INT64_MAX)
 		run->filter = &part->filter;
 	route_analysis_lost(q, run);
 	return 0;

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/rollup/rollup.h"
+#include "sums/rollup.h"
 #include "base/clock.h"
-#include "engine/facts.h"
-#include "engine/order.h"
+#include "sums/facts.h"
+#include "sums/order.h"
 #include "query/query.h"
 #include "server/sums/who.h"
 #include "server/sums/pass.h"
@@ -152,7 +152,7 @@ static int route_call_put_call(struct question *q, struct js *j, const struct ba
 
 struct step {
 	struct question *q;
-	const struct pass_filter *pass_filter;
+	const struct sums_filter *filter;
 	bool back;
 	int64_t end, number; /* the row to go on from */
 	uint32_t trace;
@@ -201,14 +201,14 @@ static bool can_have(const struct step *s, size_t block)
 	if (b->table != TABLE_OP || b->damaged || b->trace != s->trace ||
 	    !order_block_in(b, from, to == INT64_MAX ? to : to + 1))
 		return false;
-	return facts_may_pass(s->pass_filter->eval, store, block);
+	return facts_may_pass(s->filter->eval, store, block);
 }
 
 static int look_in(struct step *s, size_t block)
 {
 	const struct batch *b;
-	int r = store_decode(s->cursor, block, order_columns(TABLE_OP) | s->pass_filter->columns,
-			     &b, &s->q->err);
+	int r = store_decode(s->cursor, block, order_columns(TABLE_OP) | s->filter->columns, &b,
+			     &s->q->err);
 	ssize_t n;
 
 	if (r == -EBADMSG) {
@@ -217,7 +217,7 @@ static int look_in(struct step *s, size_t block)
 	}
 	if (r < 0)
 		return r;
-	n = eval_filter(s->pass_filter->eval, s->scratch, 0, b, NULL, b->rows, s->rows);
+	n = eval_filter(s->filter->eval, s->scratch, 0, b, NULL, b->rows, s->rows);
 	if (n <= 0)
 		return (int)n;
 	order_ends(b, s->ends);
@@ -236,19 +236,19 @@ static void step_free(struct step *s)
 	free(s->ends);
 }
 
-static int step_init(struct step *s, struct question *q, const struct pass_filter *pass_filter,
+static int step_init(struct step *s, struct question *q, const struct sums_filter *filter,
 		     size_t block)
 {
 	int r;
 
 	s->q = q;
-	s->pass_filter = pass_filter;
+	s->filter = filter;
 	s->trace = store_block(q->server->store, block)->trace;
 	s->rows = malloc(BATCH_ROWS_MAX * sizeof(*s->rows));
 	s->ends = malloc(BATCH_ROWS_MAX * sizeof(*s->ends));
 	if (!s->rows || !s->ends)
 		return -ENOMEM;
-	r = eval_scratch_new(&s->scratch, pass_filter->eval);
+	r = eval_scratch_new(&s->scratch, filter->eval);
 	return r < 0 ? r : store_cursor_new(&s->cursor, q->server->store);
 }
 
@@ -331,19 +331,19 @@ static int put_near(struct question *q, struct js *j, struct store_cursor *curso
 static int put_neighbours(struct question *q, struct js *j, size_t block, size_t row, size_t max,
 			  int64_t task)
 {
-	_cleanup_pass_filter_ struct pass_filter pass_filter = {0};
+	_cleanup_sums_filter_ struct sums_filter filter = {0};
 	struct near before[NEAR_MAX], after[NEAR_MAX];
 	const struct near self = {block, row};
 	_cleanup_(step_free) struct step s = {0};
 	size_t n_before = 0, n_after = 0;
-	char filter[64];
+	char text[64];
 	int r;
 
-	snprintf(filter, sizeof(filter), "id(thread) == %" PRId64,
+	snprintf(text, sizeof(text), "id(thread) == %" PRId64,
 		 query_entity_id(TABLE_THREAD, store_dims(q->server->store), task));
-	r = pass_filter_make(q, filter, &pass_filter);
+	r = question_filter(q, text, &filter);
 	if (r >= 0)
-		r = step_init(&s, q, &pass_filter, block);
+		r = step_init(&s, q, &filter, block);
 	if (r >= 0)
 		r = route_call_walk(&s, block, row, true, before, max, &n_before);
 	if (r >= 0)
@@ -443,7 +443,7 @@ static int make_kind(struct question *q, const struct batch *b, size_t row, stru
 
 static int next_answer(struct question *q)
 {
-	_cleanup_pass_filter_ struct pass_filter pass_filter = {0}, filter = {0};
+	_cleanup_sums_filter_ struct sums_filter filter = {0}, given = {0};
 	_cleanup_(step_free) struct step s = {0}; /* freed before the filter that it uses */
 	_cleanup_buf_ struct buf kind = {0};
 	struct js j = {.to = &q->out};
@@ -453,7 +453,7 @@ static int next_answer(struct question *q)
 	int r = question_number(q, "back", 0, 1, 0, &back);
 
 	if (r >= 0) /* by itself first: its errors are at places of the filter as it was given */
-		r = pass_filter_make(q, q->filter, &filter);
+		r = question_filter(q, q->filter, &given);
 	if (r >= 0)
 		r = route_call_find(q, &block, &row);
 	if (r >= 0)
@@ -463,11 +463,11 @@ static int next_answer(struct question *q)
 	if (r >= 0)
 		r = make_kind(q, b, row, &kind);
 	if (r >= 0)
-		r = pass_filter_make(q, buf_str(&kind), &pass_filter);
+		r = question_filter(q, buf_str(&kind), &filter);
 	if (r < 0)
 		return r;
 	store_cursor_free(TAKE_PTR(s.cursor));
-	r = step_init(&s, q, &pass_filter, block);
+	r = step_init(&s, q, &filter, block);
 	s.back = back;
 	if (r >= 0)
 		r = step_from(&s, block, row);

@@ -111,22 +111,19 @@ static int put_density(struct question *q, const struct density *d)
 
 /* ---- calls that are too many to be kept: read again ---- */
 
-static int route_density_take_rows(void *state, const struct pass_rows *rows)
+static int route_density_take_rows(void *state, const struct walk_rows *rows)
 {
 	return access_map_rows(rows, route_density_paint, state);
 }
 
-static int read_again(struct question *q, const struct pass_filter *pass_filter, struct density *d)
+static int read_again(struct question *q, const struct sums_filter *filter, struct density *d)
 {
-	struct density workers[PASS_THREADS_MAX];
-	struct pass p = {
-		.q = q,
-		.pass_filter = pass_filter,
-		.from = q->from,
-		.to = q->to,
+	struct density workers[WALK_THREADS_MAX];
+	struct walk p = {
+		.ask = question_ask(q, filter),
 		.columns = access_map_columns(),
 		.take = route_density_take_rows,
-		.workers = pass_workers(q),
+		.workers = question_workers(q),
 	};
 	size_t n = (size_t)d->width * d->height;
 	int r = 0;
@@ -140,7 +137,7 @@ static int read_again(struct question *q, const struct pass_filter *pass_filter,
 		p.states[i] = &workers[i];
 	}
 	if (r >= 0)
-		r = pass_run(&p);
+		r = question_walk(q, &p);
 	for (unsigned int i = 1; i < p.workers; i++) {
 		for (size_t k = 0; k < n && r >= 0; k++) {
 			d->cells[k].reads += workers[i].cells[k].reads;
@@ -160,7 +157,7 @@ static bool route_density_is_exact(const struct question *q, const struct access
 	return t->from == q->from && t->to == q->to;
 }
 
-static int route_density_run(struct question *q, const struct pass_filter *pass_filter,
+static int route_density_run(struct question *q, const struct sums_filter *filter,
 			     const struct access_map *t, struct density *d)
 {
 	int r = 0;
@@ -169,7 +166,7 @@ static int route_density_run(struct question *q, const struct pass_filter *pass_
 	if (!d->cells)
 		return -ENOMEM;
 	if (t->too_many)
-		r = read_again(q, pass_filter, d);
+		r = read_again(q, filter, d);
 	access_list_each(&t->calls, route_density_paint, d);
 	if (route_density_is_exact(q, t))
 		access_list_each(&t->open, route_density_paint, d);
@@ -238,17 +235,16 @@ static int take_range(struct question *q, const struct access_map *t, struct den
 }
 
 /* What was read `within` ms (0: all); of calls that are too many to be kept all is read again anyway. */
-static int route_density_get(struct question *q, int64_t file,
-			     const struct pass_filter *pass_filter, int64_t within,
-			     struct access_map **ret)
+static int route_density_get(struct question *q, int64_t file, const struct sums_filter *filter,
+			     int64_t within, struct access_map **ret)
 {
 	int64_t until = within ? clock_monotonic_ns() + within * NSEC_PER_MSEC : 0;
 	struct access_map *t;
-	int r = access_map_get(q, file, pass_filter, until, &t);
+	int r = access_map_get(q, file, filter, until, &t);
 
 	if (r >= 0 && t->too_many && t->read < t->order_count) {
 		access_map_put(q, t);
-		r = access_map_get(q, file, pass_filter, 0, &t);
+		r = access_map_get(q, file, filter, 0, &t);
 	}
 	if (r >= 0)
 		*ret = t;
@@ -257,7 +253,7 @@ static int route_density_get(struct question *q, int64_t file,
 
 static int density_answer(struct question *q)
 {
-	_cleanup_pass_filter_ struct pass_filter pass_filter = {0};
+	_cleanup_sums_filter_ struct sums_filter filter = {0};
 	struct access_map *t = NULL;
 	struct density d = {0};
 	int64_t file, within;
@@ -266,16 +262,16 @@ static int density_answer(struct question *q)
 	if (r >= 0)
 		r = question_number(q, "within", 1, WITHIN_MAX, 0, &within);
 	if (r >= 0)
-		r = access_map_pass_filter(q, file, &pass_filter);
+		r = access_map_filter(q, file, &filter);
 	if (r >= 0)
-		r = route_density_get(q, file, &pass_filter, within, &t);
+		r = route_density_get(q, file, &filter, within, &t);
 	if (r < 0)
 		return r;
 	d.read = t->read < t->order_count ? (double)t->read / (double)t->order_count : 1;
 	q->unfinished = d.read < 1;
 	r = take_range(q, t, &d);
 	if (r >= 0)
-		r = route_density_run(q, &pass_filter, t, &d);
+		r = route_density_run(q, &filter, t, &d);
 	access_map_put(q, t);
 	return r;
 }

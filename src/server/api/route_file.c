@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/rollup/rollup.h"
+#include "sums/rollup.h"
 #include "base/clock.h"
 #include "base/saturate.h"
 #include "query/expr.h"
@@ -177,7 +177,7 @@ static void put_user(struct js *j, const struct dims *d, const struct rollup_row
 	js_close(j, '}');
 }
 
-static int route_file_take(void *state, const struct pass_rows *rows)
+static int route_file_take(void *state, const struct walk_rows *rows)
 {
 	struct rollup *all = state;
 	bool of_op = rows->batch->table == TABLE_OP;
@@ -190,31 +190,26 @@ static int route_file_take(void *state, const struct pass_rows *rows)
 }
 
 /* By op, class and thread version; by the summaries where they know. */
-static int route_file_sum_up(struct question *q, const struct pass_filter *pass_filter,
+static int route_file_sum_up(struct question *q, const struct sums_filter *filter,
 			     struct rollup **ret)
 {
-	struct pass p = {
-		.q = q,
-		.pass_filter = pass_filter,
-		.from = q->from,
-		.to = q->to,
+	struct walk p = {
+		.ask = question_ask(q, filter),
 		.columns = sums_columns(),
-		.summaries = true,
-		.of_files = true,
-		.seconds = true,
 		.sums = 1ull << SUMMARY_OP | 1ull << SUMMARY_CLASS | 1ull << SUMMARY_THREAD_ID |
 			1ull << SUMMARY_ERR | 1ull << SUMMARY_CALLS | 1ull << SUMMARY_BYTES |
 			1ull << SUMMARY_TIME | 1ull << SUMMARY_MAX | 1ull << SUMMARY_HIST,
 		.take = route_file_take,
-		.workers = pass_workers(q),
+		.workers = question_workers(q),
 	};
 	int r = 0;
 
+	p.ask.summaries = p.ask.of_files = p.ask.seconds = true;
 	for (unsigned int i = 0; i < p.workers && r >= 0; i++)
 		r = rollup_new((struct rollup **)&p.states[i],
 			       ROLLUP_OP | ROLLUP_CLASS | ROLLUP_THREAD);
 	if (r >= 0)
-		r = pass_run(&p);
+		r = question_walk(q, &p);
 	for (unsigned int i = 1; i < p.workers; i++) {
 		if (r >= 0)
 			r = rollup_merge(p.states[0], p.states[i]);
@@ -302,7 +297,7 @@ static void put_identity(const struct question *q, struct js *j, int64_t inode)
 
 static int file_answer(struct question *q)
 {
-	_cleanup_pass_filter_ struct pass_filter pass_filter = {0};
+	_cleanup_sums_filter_ struct sums_filter filter = {0};
 	_cleanup_(rollup_freep) struct rollup *all = NULL;
 	struct js j = {.to = &q->out};
 	int64_t inode;
@@ -311,9 +306,9 @@ static int file_answer(struct question *q)
 	if (r >= 0)
 		r = names_prepare(q->server);
 	if (r >= 0)
-		r = access_map_pass_filter(q, inode, &pass_filter);
+		r = access_map_filter(q, inode, &filter);
 	if (r >= 0)
-		r = route_file_sum_up(q, &pass_filter, &all);
+		r = route_file_sum_up(q, &filter, &all);
 	if (r < 0)
 		return r;
 	js_open(&j, '{');

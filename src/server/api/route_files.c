@@ -185,14 +185,14 @@ static int route_files_gather(struct question *q, struct tree *t)
 {
 	const struct dims *d = store_dims(q->server->store);
 	const struct sums_want want = {.files = true};
-	_cleanup_pass_filter_ struct pass_filter pass_filter = {0};
+	_cleanup_sums_filter_ struct sums_filter filter = {0};
 	_cleanup_(sums_freep) struct sums *s = NULL;
 	_cleanup_free_ struct sums_file *files = NULL;
 	size_t count = 0;
-	int r = pass_filter_make(q, q->filter, &pass_filter);
+	int r = question_filter(q, q->filter, &filter);
 
 	if (r >= 0)
-		r = sums_run(q, &pass_filter, &want, &s);
+		r = sums_run(q, &filter, &want, &s);
 	if (r >= 0)
 		r = file_sums_merge(q->server, s, &files, &count);
 	if (r < 0)

@@ -122,11 +122,11 @@ static int count_calls(const struct dims *d, const struct sums *s, struct map *r
 }
 
 /* Calls that run and have no row yet: of a thread that hangs in its first one nothing else is known. */
-static int count_running(struct question *q, const struct pass_filter *pass_filter, struct map *ret)
+static int count_running(struct question *q, const struct sums_filter *filter, struct map *ret)
 {
 	_cleanup_(running_calls_free) struct running_calls running = {0};
 	const struct dims *d = store_dims(q->server->store);
-	int r = running_calls_find(q, pass_filter, &running);
+	int r = running_calls_find(q, filter, &running);
 
 	for (size_t i = 0; i < running.count && r >= 0; i++) {
 		uint64_t task = (uint64_t)names_task(d, running.calls[i].thread_id), n = 0;
@@ -140,22 +140,22 @@ static int count_running(struct question *q, const struct pass_filter *pass_filt
 static int lanes_answer(struct question *q)
 {
 	const struct dims *d = store_dims(q->server->store);
-	_cleanup_pass_filter_ struct pass_filter pass_filter = {0};
+	_cleanup_sums_filter_ struct sums_filter filter = {0};
 	_cleanup_(sums_freep) struct sums *s = NULL;
 	_cleanup_(map_free) struct map calls = {0};
 	_cleanup_free_ struct lane *lanes = NULL;
 	struct js j = {.to = &q->out};
-	int r = pass_filter_make(q, q->filter, &pass_filter);
+	int r = question_filter(q, q->filter, &filter);
 	const struct sums_want want = {.keys = ROLLUP_THREAD};
 	uint64_t task, count;
 	size_t n = 0, pos = 0;
 
 	if (r >= 0)
-		r = sums_run(q, &pass_filter, &want, &s);
+		r = sums_run(q, &filter, &want, &s);
 	if (r >= 0)
 		r = count_calls(d, s, &calls);
 	if (r >= 0)
-		r = count_running(q, &pass_filter, &calls);
+		r = count_running(q, &filter, &calls);
 	if (r < 0)
 		return r;
 	lanes = calloc(calls.count + 1, sizeof(*lanes));

@@ -175,7 +175,7 @@ static int put_series(struct question *q, struct js *j, const struct rollup *all
 
 /* There may be millions of files: histograms are made for those that are shown. */
 static int route_latency_put_files(struct question *q, struct js *j,
-				   const struct pass_filter *pass_filter, struct sums *s)
+				   const struct sums_filter *filter, struct sums *s)
 {
 	_cleanup_free_ struct sums_file *files = NULL;
 	_cleanup_(map_free) struct map members = {0};
@@ -187,7 +187,7 @@ static int route_latency_put_files(struct question *q, struct js *j,
 		r = file_sums_lines(q->server, files, &count, &members);
 	if (r >= 0) {
 		top = file_sums_top(files, count, SERIES_MAX);
-		r = file_sums_hists(q, pass_filter, s, files, top, hists);
+		r = file_sums_hists(q, filter, s, files, top, hists);
 	}
 	js_key(j, "series");
 	js_open(j, '[');
@@ -205,7 +205,7 @@ static int route_latency_put_files(struct question *q, struct js *j,
 
 static int latency_answer(struct question *q)
 {
-	_cleanup_pass_filter_ struct pass_filter pass_filter = {0};
+	_cleanup_sums_filter_ struct sums_filter filter = {0};
 	_cleanup_(sums_freep) struct sums *s = NULL;
 	const struct split *split;
 	struct js j = {.to = &q->out};
@@ -215,7 +215,7 @@ static int latency_answer(struct question *q)
 	int r = find_split(q, &split);
 
 	if (r >= 0)
-		r = pass_filter_make(q, q->filter, &pass_filter);
+		r = question_filter(q, q->filter, &filter);
 	want.files = r >= 0 && split && split->keys & ROLLUP_FILE;
 	if (want.files)
 		r = names_prepare(q->server);
@@ -225,14 +225,14 @@ static int latency_answer(struct question *q)
 	question_range(q, &from, &to);
 	sums_axis_make(q, from, to, &axis);
 	want.keys = split && !want.files ? split->keys | ROLLUP_CLASS : 0;
-	r = sums_run(q, &pass_filter, &want, &s);
+	r = sums_run(q, &filter, &want, &s);
 	if (r < 0)
 		return r;
 	js_open(&j, '{');
 	overview_put_axis(q, &j, &axis, from, to);
 	sums_put_cells(&j, "cells", s);
 	if (want.files)
-		r = route_latency_put_files(q, &j, &pass_filter, s);
+		r = route_latency_put_files(q, &j, &filter, s);
 	else if (split)
 		r = put_series(q, &j, s->rollup, split);
 	loss_put(q, &j);

@@ -12,11 +12,9 @@
 #include "base/saturate.h"
 #include "schema/ops.h"
 #include "server/sums/catalog.h"
-#include "server/sums/clip.h"
 #include "server/sums/file_sums.h"
 #include "server/sums/who.h"
 #include "server/api/overview_parts.h"
-#include "server/sums/slowest.h"
 
 #define RATE_OPS  8u /* with a band of their own; the others are one */
 #define SLOW_ROWS 20u
@@ -201,7 +199,7 @@ static uint64_t span_of(const struct question *q, int64_t task, int64_t from, in
 
 static void route_overview_put_times(const struct question *q, struct js *j,
 				     const struct table_of *t, const struct rollup_row *row,
-				     const struct map *waits, const struct clip *clip)
+				     const struct map *waits, const struct sums_within *within)
 {
 	uint64_t waited = 0;
 	int64_t from, to;
@@ -212,8 +210,8 @@ static void route_overview_put_times(const struct question *q, struct js *j,
 		return;
 	question_range(q, &from, &to);
 	js_key_uint(j, "span", span_of(q, row->thread_id, from, to));
-	js_key_uint(j, "io_within", clip_time(&clip->io, row->thread_id, row->time_ns));
-	js_key_uint(j, "wait_within", clip_time(&clip->wait, row->thread_id, waited));
+	js_key_uint(j, "io_within", sums_within_time(&within->io, row->thread_id, row->time_ns));
+	js_key_uint(j, "wait_within", sums_within_time(&within->wait, row->thread_id, waited));
 }
 
 /* ---- one table ---- */
@@ -276,7 +274,7 @@ static int route_overview_arguments(const struct question *q, const struct table
 }
 
 static int route_overview_put_rows(struct question *q, struct js *j, const struct sums *s,
-				   const struct table_of *t, const struct clip *clip,
+				   const struct table_of *t, const struct sums_within *within,
 				   const struct rollup_row *const *rows, size_t count,
 				   const struct bytes *arguments)
 {
@@ -294,7 +292,7 @@ static int route_overview_put_rows(struct question *q, struct js *j, const struc
 			js_key_bytes(j, "argument", arguments[i]);
 		put_figures(j, rows[i]);
 		if (t->needs_thread)
-			route_overview_put_times(q, j, t, rows[i], &waits, clip);
+			route_overview_put_times(q, j, t, rows[i], &waits, within);
 		if (t->failed)
 			put_failure(q, j, &tops[i], unknown);
 		js_close(j, '}');
@@ -304,7 +302,7 @@ static int route_overview_put_rows(struct question *q, struct js *j, const struc
 }
 
 static int put_table(struct question *q, struct js *j, const struct sums *s,
-		     const struct clip *clip, const struct table_of *t)
+		     const struct sums_within *within, const struct table_of *t)
 {
 	struct regroup g = {t, q->server};
 	_cleanup_(rollup_freep) struct rollup *sums = NULL;
@@ -323,7 +321,7 @@ static int put_table(struct question *q, struct js *j, const struct sums *s,
 	js_key(j, t->name);
 	js_open(j, '{');
 	js_key(j, "rows");
-	r = route_overview_put_rows(q, j, s, t, clip, rows, MIN(n, (size_t)TABLE_TOP), arguments);
+	r = route_overview_put_rows(q, j, s, t, within, rows, MIN(n, (size_t)TABLE_TOP), arguments);
 	js_key_uint(j, "others", n > TABLE_TOP ? n - TABLE_TOP : 0);
 	js_close(j, '}');
 	return r < 0 ? r : j->error;
@@ -356,7 +354,7 @@ static void route_overview_put_file(const struct server *s, struct js *j, const 
 }
 
 static int route_overview_put_files(struct question *q, struct js *j,
-				    const struct pass_filter *pass_filter, const struct sums *s,
+				    const struct sums_filter *filter, const struct sums *s,
 				    struct sums_file *files, size_t count)
 {
 	_cleanup_(map_free) struct map members = {0};
@@ -366,7 +364,7 @@ static int route_overview_put_files(struct question *q, struct js *j,
 
 	if (r >= 0) {
 		top = file_sums_top(files, count, TABLE_TOP);
-		r = file_sums_hists(q, pass_filter, s, files, top, hists);
+		r = file_sums_hists(q, filter, s, files, top, hists);
 	}
 	for (size_t i = 0; i < count; i++)
 		n += files[i].calls > 0;
@@ -548,14 +546,19 @@ static int put_rate(struct js *j, const struct sums *s)
 
 /* ---- the slowest ---- */
 
-static int put_slow(struct question *q, struct js *j, const struct pass_filter *pass_filter,
+static int put_slow(struct question *q, struct js *j, const struct sums_filter *filter,
 		    const struct sums *s)
 {
 	const struct dims *d = store_dims(q->server->store);
 	_cleanup_(batch_freep) struct batch *b = NULL;
-	_cleanup_free_ int64_t *numbers = NULL;
+	_cleanup_free_ struct call_ref *calls = NULL;
 	_cleanup_buf_ struct buf text = {0};
-	int r = slowest_find(q, pass_filter, s, SLOW_ROWS, &b, &numbers);
+	const struct walk pass = question_pass(q, filter);
+	size_t count = 0;
+	int r = slowest_find(&s->slowest, &pass, SLOW_ROWS, &calls, &count, &q->err);
+
+	if (r >= 0)
+		r = slowest_fetch(q->server->store, calls, &count, &b, &q->err);
 
 	js_key(j, "slowest");
 	js_open(j, '{');
@@ -563,7 +566,7 @@ static int put_slow(struct question *q, struct js *j, const struct pass_filter *
 	js_open(j, '[');
 	for (size_t i = 0; r >= 0 && i < b->rows; i++) {
 		js_open(j, '{');
-		js_key_int(j, "row", numbers[i]);
+		js_key_int(j, "row", server_row_number(q->server, calls[i].block, calls[i].row));
 		names_put_call(q->server, j, b, i);
 		js_key_string(j, "op", names_code("op", batch_get(b, OP_OP, i, -1)).s);
 		js_key_string(j, "class", names_code("class", batch_get(b, OP_CLASS, i, -1)).s);
@@ -601,37 +604,37 @@ void overview_put_axis(const struct question *q, struct js *j, const struct sums
 static int put_figures_of_all(struct question *q, struct js *j, const struct overview *o,
 			      bool brief, double share)
 {
-	_cleanup_(clip_free) struct clip clip = {0};
+	_cleanup_(sums_within_free) struct sums_within within = {0};
 	const struct sums *s = o->sums;
 	int r = put_totals(q, j, s, brief ? FILES_UNKNOWN : o->file_count);
 
 	if (r >= 0)
 		r = put_rate(j, s);
 	if (r >= 0 && share >= 1)
-		r = clip_find(q, &o->pass_filter, &clip);
+		r = sums_within_find(q, &o->filter, &within);
 	js_key(j, "latency");
 	js_open(j, '{');
 	sums_put_cells(j, "cells", s);
 	js_close(j, '}');
 	for (size_t i = 0; i < ARRAY_SIZE(tables) && r >= 0; i++) {
 		if (!brief || !tables[i].failed)
-			r = put_table(q, j, s, &clip, &tables[i]);
+			r = put_table(q, j, s, &within, &tables[i]);
 	}
 	return r;
 }
 
 /* Files, of which there may be millions, and single calls: these take most of the time. */
-static int put_details(struct question *q, struct js *j, const struct pass_filter *pass_filter,
+static int put_details(struct question *q, struct js *j, const struct sums_filter *filter,
 		       const struct sums *s, struct sums_file *files, size_t file_count)
 {
-	int r = route_overview_put_files(q, j, pass_filter, s, files, file_count);
+	int r = route_overview_put_files(q, j, filter, s, files, file_count);
 
-	return r < 0 ? r : put_slow(q, j, pass_filter, s);
+	return r < 0 ? r : put_slow(q, j, filter, s);
 }
 
 void overview_free(struct overview *o)
 {
-	pass_filter_free(&o->pass_filter);
+	sums_filter_free(&o->filter);
 	sums_free(o->sums);
 	free(o->files);
 }
@@ -654,7 +657,7 @@ static int route_overview_sum_up(struct question *q, struct overview *o, bool br
 	overview_range(q, o);
 	if (brief)
 		want.files = want.slowest = want.failures = false;
-	r = sums_run(q, &o->pass_filter, &want, &o->sums);
+	r = sums_run(q, &o->filter, &want, &o->sums);
 	return r < 0 || brief ? r : file_sums_merge(q->server, o->sums, &o->files, &o->file_count);
 }
 
@@ -671,7 +674,7 @@ int overview_put(struct question *q, struct buf *to, struct overview *o, bool br
 	}
 	r = put_figures_of_all(q, &j, o, brief, share);
 	if (r >= 0 && !brief)
-		r = put_details(q, &j, &o->pass_filter, o->sums, o->files, o->file_count);
+		r = put_details(q, &j, &o->filter, o->sums, o->files, o->file_count);
 	loss_put(q, &j);
 	js_close(&j, '}');
 	return r < 0 ? r : j.error;
@@ -686,13 +689,12 @@ static int overview_answer(struct question *q)
 	if (r >= 0)
 		r = question_number(q, "within", 1, WITHIN_MAX, 0, &within);
 	if (r >= 0)
-		r = pass_filter_make(q, q->filter, &o.pass_filter);
+		r = question_filter(q, q->filter, &o.filter);
 	if (r < 0)
 		return r;
-	if (o.pass_filter.eval && !o.pass_filter.by_summary)
+	if (o.filter.eval && !o.filter.by_summary)
 		/* a trace that grows would begin anew each time */
-		return overview_parts_answer(q, &o.pass_filter, brief,
-					     q->server->live ? 0 : within);
+		return overview_parts_answer(q, &o.filter, brief, q->server->live ? 0 : within);
 	r = route_overview_sum_up(q, &o, brief);
 	return r < 0 ? r : overview_put(q, &q->out, &o, brief, 1);
 }

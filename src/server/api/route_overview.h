@@ -6,7 +6,7 @@
 
 /* The contents of an answer, from one pass. */
 struct overview {
-	struct pass_filter pass_filter;
+	struct sums_filter filter;
 	struct sums_axis axis;
 	struct sums *sums;
 	struct sums_file *files; /* NULL: were not looked at */

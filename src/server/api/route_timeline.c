@@ -191,7 +191,7 @@ static bool lane_of(const struct painter *w, int64_t thread_id, uint32_t *ret)
 	return true;
 }
 
-static int route_timeline_take_op(struct painter *w, const struct pass_rows *rows, size_t i)
+static int route_timeline_take_op(struct painter *w, const struct walk_rows *rows, size_t i)
 {
 	const struct batch *b = rows->batch;
 	struct one_call call = {
@@ -211,7 +211,7 @@ static int route_timeline_take_op(struct painter *w, const struct pass_rows *row
 	return paint_call(w, &call);
 }
 
-static int route_timeline_take_sum(struct painter *w, const struct pass_rows *rows, size_t i)
+static int route_timeline_take_sum(struct painter *w, const struct walk_rows *rows, size_t i)
 {
 	const struct batch *b = rows->batch;
 	int64_t window = batch_get(b, SUMMARY_WINDOW, i, w->picture->from);
@@ -231,7 +231,7 @@ static int route_timeline_take_sum(struct painter *w, const struct pass_rows *ro
 			  (uint64_t)MAX(batch_get(b, SUMMARY_TIME, i, 0), 0), true);
 }
 
-static int route_timeline_take(void *state, const struct pass_rows *rows)
+static int route_timeline_take(void *state, const struct walk_rows *rows)
 {
 	struct painter *w = state;
 	int r = 0;
@@ -561,12 +561,11 @@ static int map_lanes(const struct dims *d, const int64_t *ids, struct picture *p
 	return r;
 }
 
-static int paint_running(struct question *q, const struct pass_filter *pass_filter,
-			 struct painter *w)
+static int paint_running(struct question *q, const struct sums_filter *filter, struct painter *w)
 {
 	_cleanup_(running_calls_free) struct running_calls running = {0};
 	const struct picture *p = w->picture;
-	int r = running_calls_find(q, pass_filter, &running);
+	int r = running_calls_find(q, filter, &running);
 
 	for (size_t i = 0; i < running.count && r >= 0; i++) {
 		const struct running_call *c = &running.calls[i];
@@ -592,33 +591,34 @@ static bool has_lane(void *arg, const struct store_block *b, size_t block)
 }
 
 static int route_timeline_paint(struct question *q, const struct picture *p,
-				const struct pass_filter *pass_filter, const int64_t *ids)
+				const struct sums_filter *filter, const int64_t *ids)
 {
-	struct pass pass = {
-		.q = q,
-		.pass_filter = pass_filter,
-		.range = PASS_OVERLAP,
-		.from = p->from,
-		.to = p->to,
+	struct walk pass = {
+		.ask = {.store = q->server->store,
+			.filter = filter,
+			.range = SUMS_OVERLAP,
+			.from = p->from,
+			.to = p->to,
+			.summaries = ((uint64_t)p->to - (uint64_t)p->from) / p->width >=
+				     ROLLUP_WINDOW_NS,
+			.times = true,
+			.long_rows = true},
 		.columns = 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_OP | 1ull << OP_ERR |
 			   1ull << OP_CLASS | 1ull << OP_THREAD_ID,
-		.summaries = ((uint64_t)p->to - (uint64_t)p->from) / p->width >= ROLLUP_WINDOW_NS,
-		.times = true,
-		.long_rows = true,
 		.wants = has_lane,
 		.take = route_timeline_take,
-		.workers = pass_workers(q),
+		.workers = question_workers(q),
 	};
 	int r = 0;
 
 	for (unsigned int i = 0; i < pass.workers && r >= 0; i++)
 		r = painter_new(&pass.states[i], p, q->server);
 	if (r >= 0)
-		r = pass_run(&pass);
+		r = question_walk(q, &pass);
 	for (unsigned int i = 1; i < pass.workers && r >= 0; i++)
 		r = route_timeline_merge(pass.states[0], pass.states[i]);
 	if (r >= 0)
-		r = paint_running(q, pass_filter, pass.states[0]);
+		r = paint_running(q, filter, pass.states[0]);
 	if (r >= 0)
 		r = put_picture(q, pass.states[0], ids);
 	for (unsigned int i = 0; i < pass.workers; i++)
@@ -636,7 +636,7 @@ static bool pixels_are_windows(const struct question *q, int64_t from, int64_t t
 	for (size_t i = 0; i < store_block_count(s); i++) {
 		const struct store_block *b = store_block(s, i);
 
-		if (b->table == TABLE_OP && pass_block_overlaps(b, from, to))
+		if (b->table == TABLE_OP && sums_block_overlaps(b, from, to))
 			rows += b->rows;
 	}
 	return rows > CALLS_READ && windows;
@@ -664,21 +664,21 @@ static void fit_windows(const struct question *q, struct picture *p)
 
 static int timeline_answer(struct question *q)
 {
-	_cleanup_pass_filter_ struct pass_filter pass_filter = {0};
+	_cleanup_sums_filter_ struct sums_filter filter = {0};
 	struct picture p = {.width = q->width};
 	int64_t ids[LANES_MAX];
 	int r = take_lanes(q, ids, &p.lane_count);
 
 	if (r >= 0)
-		r = pass_filter_make(q, q->filter, &pass_filter);
+		r = question_filter(q, q->filter, &filter);
 	if (r < 0)
 		return r;
 	question_range(q, &p.from, &p.to);
-	if (pass_filter.by_summary)
+	if (filter.by_summary)
 		fit_windows(q, &p);
 	r = map_lanes(store_dims(q->server->store), ids, &p);
 	if (r >= 0)
-		r = route_timeline_paint(q, &p, &pass_filter, ids);
+		r = route_timeline_paint(q, &p, &filter, ids);
 	map_free(&p.lanes);
 	return r;
 }

@@ -83,7 +83,7 @@ int memory_budget_take(struct question *q, uint64_t bytes)
 int memory_budget_take_files(struct question *q)
 {
 	return memory_budget_take(
-		q, pass_workers(q) * ROOM_WORKER +
+		q, question_workers(q) * ROOM_WORKER +
 			   ROOM_PER_FILE * dims_rows(store_dims(q->server->store), TABLE_FILE));
 }
 

@@ -75,12 +75,12 @@ static int put_condition(const struct question *q, int64_t file, const int64_t *
 	return r;
 }
 
-int access_map_pass_filter(struct question *q, int64_t file, struct pass_filter *ret)
+int access_map_filter(struct question *q, int64_t file, struct sums_filter *ret)
 {
 	_cleanup_buf_ struct buf text = {0};
 	int64_t ids[VERSIONS_MAX];
 	size_t count;
-	int r = pass_filter_check(q, q->filter); /* by itself first, for the places of errors */
+	int r = question_filter_check(q, q->filter); /* by itself first, for the places of errors */
 
 	if (r >= 0)
 		r = names_prepare(q->server);
@@ -89,8 +89,8 @@ int access_map_pass_filter(struct question *q, int64_t file, struct pass_filter 
 	count = access_map_list_versions(q->server, file, ids);
 	r = put_condition(q, file, ids, count, &text);
 	if (r >= 0)
-		r = pass_filter_make(q, buf_str(&text), ret);
-	return r < 0 || !count ? r : pass_filter_name_files(ret, ids, count);
+		r = question_filter(q, buf_str(&text), ret);
+	return r < 0 || !count ? r : sums_filter_name_files(ret, ids, count);
 }
 
 /* ---- one worker ---- */
@@ -170,7 +170,7 @@ static int access_map_add_touch(void *arg, const struct touch *touch)
 	return r;
 }
 
-/* As engine/order.h tells which calls are in a range. */
+/* As sums/order.h tells which calls are in a range. */
 static bool access_map_is_open(const struct batch *b, size_t row)
 {
 	int64_t end;
@@ -195,7 +195,7 @@ uint64_t access_map_columns(void)
 	       1ull << OP_BYTES | 1ull << OP_OP;
 }
 
-int access_map_rows(const struct pass_rows *rows,
+int access_map_rows(const struct walk_rows *rows,
 		    int (*access_map_take)(void *arg, const struct touch *t), void *arg)
 {
 	const struct batch *b = rows->batch;
@@ -222,7 +222,7 @@ int access_map_rows(const struct pass_rows *rows,
 	return r;
 }
 
-static int access_map_add(struct access_map *t, const struct pass_rows *rows)
+static int access_map_add(struct access_map *t, const struct walk_rows *rows)
 {
 	const struct batch *b = rows->batch;
 
@@ -241,7 +241,7 @@ static int access_map_add(struct access_map *t, const struct pass_rows *rows)
 	return access_map_rows(rows, access_map_add_touch, t);
 }
 
-static int access_map_take(void *state, const struct pass_rows *rows)
+static int access_map_take(void *state, const struct walk_rows *rows)
 {
 	return access_map_add(state, rows);
 }
@@ -267,16 +267,14 @@ static int access_map_merge(struct access_map *a, const struct access_map *b)
 }
 
 /* Which of the blocks that came may name the file: every SPREADth first, so that a part shows all of the range. */
-static int access_map_list_blocks(struct question *q, const struct pass_filter *pass_filter,
-				  struct access_map *t)
+static int access_map_list_blocks(const struct sums_ask *ask, struct access_map *t)
 {
-	const struct store *s = q->server->store;
-	size_t count = store_block_count(s);
+	size_t count = store_block_count(ask->store);
 	int r = 0;
 
 	for (size_t first = 0; first < SPREAD; first++) {
 		for (size_t i = t->blocks + first; i < count && r >= 0; i += SPREAD) {
-			if (!pass_block_can(q, pass_filter, q->from, q->to, i))
+			if (!sums_block_can(ask, i))
 				continue;
 			r = grow((void **)&t->order, &t->order_cap, t->order_count + 1,
 				 sizeof(*t->order));
@@ -289,22 +287,20 @@ static int access_map_list_blocks(struct question *q, const struct pass_filter *
 }
 
 /* Reads the blocks that `t` has not seen, as many as there is time for. */
-static int read_on(struct question *q, const struct pass_filter *pass_filter, int64_t until,
+static int read_on(struct question *q, const struct sums_filter *filter, int64_t until,
 		   struct access_map *t)
 {
-	struct pass p = {
-		.q = q,
-		.pass_filter = pass_filter,
-		.from = q->from,
-		.to = q->to,
+	struct walk p = {
+		.ask = question_ask(q, filter),
 		.columns = access_map_columns(),
-		.seconds = true,
 		.until = until,
 		.take = access_map_take,
-		.workers = pass_workers(q),
+		.workers = question_workers(q),
 	};
-	int r = access_map_list_blocks(q, pass_filter, t);
+	int r;
 
+	p.ask.seconds = true;
+	r = access_map_list_blocks(&p.ask, t);
 	t->version = q->version;
 	p.only = t->order + t->read;
 	p.only_count = t->order_count - t->read;
@@ -313,7 +309,7 @@ static int read_on(struct question *q, const struct pass_filter *pass_filter, in
 	for (unsigned int i = 0; i < p.workers && r >= 0; i++)
 		r = access_map_new((struct access_map **)&p.states[i]);
 	if (r >= 0)
-		r = pass_run(&p);
+		r = question_walk(q, &p);
 	for (unsigned int i = 0; i < p.workers; i++) {
 		if (r >= 0)
 			r = access_map_merge(t, p.states[i]);
@@ -499,7 +495,7 @@ static int find_or_make(struct question *q, int64_t file)
 }
 
 /* With the lock, let go meanwhile: reads on, where it is not complete. Nobody else looks at it, for it is busy. */
-static int bring_up(struct question *q, const struct pass_filter *pass_filter, int64_t until,
+static int bring_up(struct question *q, const struct sums_filter *filter, int64_t until,
 		    struct access_map *t)
 {
 	struct access_map_store *s = q->server->access_map;
@@ -511,7 +507,7 @@ static int bring_up(struct question *q, const struct pass_filter *pass_filter, i
 	assert(t->refs == 2 && !t->busy); /* the store's and ours */
 	t->busy = true;
 	pthread_mutex_unlock(&s->lock);
-	r = read_on(q, pass_filter, until, t);
+	r = read_on(q, filter, until, t);
 	if (r >= 0 && t->read == t->order_count)
 		access_list_trim(&t->calls);
 	pthread_mutex_lock(&s->lock);
@@ -526,7 +522,7 @@ static int bring_up(struct question *q, const struct pass_filter *pass_filter, i
 	return r;
 }
 
-int access_map_get(struct question *q, int64_t file, const struct pass_filter *pass_filter,
+int access_map_get(struct question *q, int64_t file, const struct sums_filter *filter,
 		   int64_t until, struct access_map **ret)
 {
 	struct access_map_store *s = q->server->access_map;
@@ -545,7 +541,7 @@ int access_map_get(struct question *q, int64_t file, const struct pass_filter *p
 		if (r >= 0) {
 			t = s->kept[0];
 			t->refs++;
-			r = bring_up(q, pass_filter, until, t);
+			r = bring_up(q, filter, until, t);
 		}
 	}
 	if (r >= 0)

@@ -37,17 +37,17 @@ int access_map_store_new(struct access_map_store **ret) _must_check_;
 void access_map_store_free(struct access_map_store *s);
 
 /* The question's filter for this file alone. 0 or negative with q->err. */
-int access_map_pass_filter(struct question *q, int64_t file, struct pass_filter *ret);
+int access_map_filter(struct question *q, int64_t file, struct sums_filter *ret);
 /*
  * For the generation `file`; give it back by access_map_put(). Reads no further block after `until` (of the
  * monotonic clock; 0: all of them), then `read` is less than `order_count`. It may know of calls that ended outside the
  * question's range.
  */
-int access_map_get(struct question *q, int64_t file, const struct pass_filter *pass_filter,
+int access_map_get(struct question *q, int64_t file, const struct sums_filter *filter,
 		   int64_t until, struct access_map **ret);
 void access_map_put(struct question *q, struct access_map *t);
 /* The columns of op that the next two read. */
 uint64_t access_map_columns(void);
 /* Gives each call of the rows that has a position to `take`. */
-int access_map_rows(const struct pass_rows *rows, int (*take)(void *arg, const struct touch *t),
+int access_map_rows(const struct walk_rows *rows, int (*take)(void *arg, const struct touch *t),
 		    void *arg);

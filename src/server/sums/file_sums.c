@@ -206,7 +206,7 @@ struct hists {
 	struct hist *hists;
 };
 
-static int file_sums_take(void *state, const struct pass_rows *rows)
+static int file_sums_take(void *state, const struct walk_rows *rows)
 {
 	struct hists *h = state;
 	const struct batch *b = rows->batch;
@@ -258,8 +258,8 @@ static int file_sums_index(const struct server *srv, const struct sums_file *top
 }
 
 /* The question's filter, for these files alone. */
-static int file_sums_name(const struct pass_filter *pass_filter, const struct map *index,
-			  struct pass_filter *ret)
+static int file_sums_name(const struct sums_filter *filter, const struct map *index,
+			  struct sums_filter *ret)
 {
 	_cleanup_free_ int64_t *ids = calloc(index->count + 1, sizeof(*ids));
 	uint64_t id, at;
@@ -269,32 +269,27 @@ static int file_sums_name(const struct pass_filter *pass_filter, const struct ma
 		return -ENOMEM;
 	while (map_next(index, &pos, &id, &at))
 		ids[n++] = (int64_t)id;
-	*ret = *pass_filter;
+	*ret = *filter;
 	ret->files = NULL;
-	return pass_filter_name_files(ret, ids, n);
+	return sums_filter_name_files(ret, ids, n);
 }
 
-static int run_hists(struct question *q, const struct pass_filter *pass_filter,
-		     const struct map *index, struct hist *hists, size_t count)
+static int run_hists(struct question *q, const struct sums_filter *filter, const struct map *index,
+		     struct hist *hists, size_t count)
 {
-	struct pass_filter of_files;
-	struct hists workers[PASS_THREADS_MAX] = {0};
-	struct pass p = {
-		.q = q,
-		.pass_filter = &of_files,
-		.from = q->from,
-		.to = q->to,
+	struct sums_filter of_files = {0};
+	struct hists workers[WALK_THREADS_MAX] = {0};
+	struct walk p = {
+		.ask = question_ask(q, &of_files),
 		.columns =
 			1ull << OP_FILE_ID | 1ull << OP_CLASS | 1ull << OP_DUR | 1ull << OP_STATUS,
-		.summaries = true,
 		.sums = 1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_CLASS | 1ull << SUMMARY_HIST,
-		.of_files = true,
-		.seconds = true,
 		.take = file_sums_take,
-		.workers = pass_workers(q),
+		.workers = question_workers(q),
 	};
-	int r = file_sums_name(pass_filter, index, &of_files);
+	int r = file_sums_name(filter, index, &of_files);
 
+	p.ask.summaries = p.ask.of_files = p.ask.seconds = true;
 	for (unsigned int i = 0; i < p.workers; i++) {
 		workers[i] = (struct hists){index, calloc(count + 1, sizeof(*hists))};
 		p.states[i] = &workers[i];
@@ -302,7 +297,7 @@ static int run_hists(struct question *q, const struct pass_filter *pass_filter,
 			r = -ENOMEM;
 	}
 	if (r >= 0)
-		r = pass_run(&p);
+		r = question_walk(q, &p);
 	for (unsigned int i = 0; i < p.workers; i++) {
 		for (size_t k = 0; k < count && workers[i].hists; k++) {
 			if (r >= 0)
@@ -333,7 +328,7 @@ static int file_sums_take_kept(const struct server *srv, const struct sums *s,
 	return r;
 }
 
-int file_sums_hists(struct question *q, const struct pass_filter *pass_filter, const struct sums *s,
+int file_sums_hists(struct question *q, const struct sums_filter *filter, const struct sums *s,
 		    const struct sums_file *top, size_t count, struct hist *ret)
 {
 	_cleanup_(map_free) struct map index = {0};
@@ -342,5 +337,5 @@ int file_sums_hists(struct question *q, const struct pass_filter *pass_filter, c
 	if (s->file_hists)
 		return file_sums_take_kept(q->server, s, top, count, ret);
 	r = file_sums_index(q->server, top, count, &index);
-	return r < 0 || !count ? r : run_hists(q, pass_filter, &index, ret, count);
+	return r < 0 || !count ? r : run_hists(q, filter, &index, ret, count);
 }

@@ -20,5 +20,5 @@ size_t file_sums_top(struct sums_file *files, size_t count, size_t max);
  * Histograms of the calls of I/O of `count` lines, in ret[0 .. count), which are empty before. Another pass over
  * what was summed, unless that kept them: one for each of a million files would take gigabytes. 0 or negative.
  */
-int file_sums_hists(struct question *q, const struct pass_filter *pass_filter, const struct sums *s,
+int file_sums_hists(struct question *q, const struct sums_filter *filter, const struct sums *s,
 		    const struct sums_file *top, size_t count, struct hist *ret);

@@ -136,7 +136,7 @@ static int drop_returned(const struct store *s, struct store_cursor *cursor,
 		const struct batch *b;
 		bool named = false;
 
-		if (block->table != TABLE_OP || !pass_block_overlaps(block, since, INT64_MAX))
+		if (block->table != TABLE_OP || !sums_block_overlaps(block, since, INT64_MAX))
 			continue;
 		for (size_t k = 0; k < all->count; k++) {
 			struct running_call *c = &all->calls[k];
@@ -186,7 +186,7 @@ static int running_calls_rows(const struct running_calls *all, struct batch **re
 	return r;
 }
 
-static int running_calls_filter(const struct pass_filter *pass_filter, struct running_calls *all)
+static int running_calls_filter(const struct sums_filter *filter, struct running_calls *all)
 {
 	_cleanup_(eval_scratch_freep) struct eval_scratch *scratch = NULL;
 	_cleanup_(batch_freep) struct batch *b = NULL;
@@ -194,24 +194,24 @@ static int running_calls_filter(const struct pass_filter *pass_filter, struct ru
 	ssize_t count;
 	int r;
 
-	if (!pass_filter->eval || !all->count)
+	if (!filter->eval || !all->count)
 		return 0;
 	r = running_calls_rows(all, &b);
 	if (r >= 0)
-		r = eval_scratch_new(&scratch, pass_filter->eval);
+		r = eval_scratch_new(&scratch, filter->eval);
 	if (r < 0)
 		return r;
 	rows = calloc(all->count, sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
-	count = eval_filter(pass_filter->eval, scratch, 0, b, NULL, all->count, rows);
+	count = eval_filter(filter->eval, scratch, 0, b, NULL, all->count, rows);
 	for (ssize_t i = 0; i < count; i++)
 		all->calls[i] = all->calls[rows[i]];
 	all->count = (size_t)MAX(count, 0);
 	return (int)MIN(count, 0);
 }
 
-int running_calls_find(struct question *q, const struct pass_filter *pass_filter,
+int running_calls_find(struct question *q, const struct sums_filter *filter,
 		       struct running_calls *ret)
 {
 	const struct store *s = q->server->store;
@@ -233,5 +233,5 @@ int running_calls_find(struct question *q, const struct pass_filter *pass_filter
 	}
 	if (r >= 0)
 		r = drop_returned(s, cursor, ret, &q->err);
-	return r < 0 ? r : running_calls_filter(pass_filter, ret);
+	return r < 0 ? r : running_calls_filter(filter, ret);
 }

@@ -22,5 +22,5 @@ int64_t running_calls_dur(const struct running_call *c);
 void running_calls_free(struct running_calls *r);
 /* Those that the filter lets pass, of which nothing is known that shows at the return alone, and no file. *ret starts as
  * {0}. 0 or negative. */
-int running_calls_find(struct question *q, const struct pass_filter *pass_filter,
+int running_calls_find(struct question *q, const struct sums_filter *filter,
 		       struct running_calls *ret);

@@ -3,9 +3,10 @@
 
 #include <errno.h>
 
-#include "engine/order.h"
+#include "sums/order.h"
 #include "schema/ops.h"
 #include "server/sums/file_pile.h"
+#include "server/sums/who.h"
 
 #define CALLS_READ	2000000u
 #define CALLS_READ_LIVE 400000u
@@ -33,7 +34,7 @@ static int64_t least_step(const struct question *q, int64_t from, int64_t to)
 	for (size_t i = 0; i < store_block_count(s); i++) {
 		const struct store_block *b = store_block(s, i);
 
-		if (b->table == TABLE_OP && pass_block_overlaps(b, from, to))
+		if (b->table == TABLE_OP && sums_block_overlaps(b, from, to))
 			rows += b->rows;
 	}
 	return rows > most ? ROLLUP_WINDOW_NS : 1;
@@ -112,6 +113,7 @@ int sums_new(struct sums **ret, const struct sums_want *want)
 	s->axis = axis;
 	s->by_file = want->files;
 	s->by_slow = want->slowest;
+	s->slowest.classes = SLOWEST_IO;
 	s->by_failure = want->failures;
 	if (axis) {
 		s->series = calloc(OP_CODE_MAX, sizeof(*s->series));
@@ -152,7 +154,7 @@ void sums_free(struct sums *s)
 	free(s->series);
 	free(s->errors);
 	free(s->cells);
-	free(s->slow);
+	slowest_free(&s->slowest);
 	map_free(&s->running_by);
 	if (s->owns_pile)
 		file_pile_free(s->pile);
@@ -188,21 +190,6 @@ static int add_series(struct sums *s, const struct fact *f, int64_t bucket)
 	if (f->err > 0)
 		s->errors[bucket] += f->calls;
 	return 0;
-}
-
-static int note_slow(struct sums *s, size_t block, int64_t max)
-{
-	struct sums_slow *last = s->slow_count ? &s->slow[s->slow_count - 1] : NULL;
-	int r;
-
-	if (last && last->block == block) {
-		last->max = MAX(last->max, max);
-		return 0;
-	}
-	r = grow((void **)&s->slow, &s->slow_cap, s->slow_count + 1, sizeof(*s->slow));
-	if (r >= 0)
-		s->slow[s->slow_count++] = (struct sums_slow){block, max};
-	return r;
 }
 
 static int add_running(struct sums *s, int64_t thread_id, uint64_t n)
@@ -304,7 +291,7 @@ static int take_file_op(struct sums *s, const struct fact *f, int64_t file, uint
 		       : r;
 }
 
-static int sums_take_op(struct sums *s, const struct pass_rows *rows, size_t i)
+static int sums_take_op(struct sums *s, const struct walk_rows *rows, size_t i)
 {
 	const struct batch *b = rows->batch;
 	const struct fact f = {
@@ -328,8 +315,6 @@ static int sums_take_op(struct sums *s, const struct pass_rows *rows, size_t i)
 		r = failures_add(&s->failures, f.op, f.err, file, 1);
 	if (r >= 0 && running)
 		r = add_running(s, batch_get(b, OP_THREAD_ID, i, -1), 1);
-	if (r >= 0 && s->by_slow && sums_is_io(f.class) && !running)
-		r = note_slow(s, rows->block, dur);
 	if (r < 0 || !s->axis || running)
 		return r;
 	bucket = bucket_of(s->axis, f.end);
@@ -351,7 +336,7 @@ static int sums_add_hist(uint64_t *cells, struct bytes packed)
 	return w.bad ? -EBADMSG : 0;
 }
 
-static int sums_take_sum(struct sums *s, const struct pass_rows *rows, size_t i)
+static int sums_take_sum(struct sums *s, const struct walk_rows *rows, size_t i)
 {
 	const struct batch *b = rows->batch;
 	const struct fact f = {
@@ -390,40 +375,6 @@ static int sums_take_sum(struct sums *s, const struct pass_rows *rows, size_t i)
 	return r < 0 || f.class == CLASS_WAIT ? r : add_series(s, &f, bucket);
 }
 
-/* Of a digest it is not known which of its blocks has the longest call that passed. */
-static int note_summary(struct sums *s, const struct pass_rows *rows)
-{
-	const struct store_digest *g = rows->digest;
-	int64_t max = -1;
-	int r = 0;
-
-	for (size_t k = 0; k < rows->count; k++) {
-		size_t i = rows->rows[k];
-
-		if (sums_is_io(batch_get(rows->batch, SUMMARY_CLASS, i, CLASS_OTHER)))
-			max = MAX(max, batch_get(rows->batch, SUMMARY_MAX, i, 0));
-	}
-	if (max < 0)
-		return 0;
-	if (!g)
-		return note_slow(s, rows->block, max);
-	for (size_t k = 0; k < g->count && r >= 0; k++) {
-		if (g->io_max[k] >= 0)
-			r = note_slow(s, g->blocks[k], MIN(max, g->io_max[k]));
-	}
-	return r;
-}
-
-static int sums_take_sums(struct sums *s, const struct pass_rows *rows)
-{
-	bool files = rows->digest && rows->part == STORE_DIGEST_FILES;
-	int r = s->by_slow && !rows->second && !files ? note_summary(s, rows) : 0;
-
-	for (size_t k = 0; k < rows->count && r >= 0; k++)
-		r = sums_take_sum(s, rows, rows->rows[k]);
-	return r;
-}
-
 /* Every worker with all files of its own would take as much memory as there are workers. */
 static int flush_files(struct sums *s)
 {
@@ -437,18 +388,18 @@ static int flush_files(struct sums *s)
 	return r;
 }
 
-int sums_take(void *state, const struct pass_rows *rows)
+int sums_take(void *state, const struct walk_rows *rows)
 {
 	struct sums *s = state;
-	int r = 0;
+	bool of_sums = rows->batch->table == TABLE_SUMMARY;
+	bool files = rows->digest && rows->part == STORE_DIGEST_FILES;
+	int r = s->by_slow && !rows->second && !files ? slowest_note(&s->slowest, rows) : 0;
 
-	if (rows->batch->table == TABLE_SUMMARY) {
+	if (of_sums)
 		sums_drop_hists(s); /* these are not in them */
-		r = sums_take_sums(s, rows);
-		return r < 0 ? r : flush_files(s);
-	}
 	for (size_t k = 0; k < rows->count && r >= 0; k++)
-		r = sums_take_op(s, rows, rows->rows[k]);
+		r = of_sums ? sums_take_sum(s, rows, rows->rows[k])
+			    : sums_take_op(s, rows, rows->rows[k]);
 	return r < 0 ? r : flush_files(s);
 }
 
@@ -497,9 +448,7 @@ int sums_merge(struct sums *a, struct sums *b)
 		r = merge_series(a, b);
 	while (r >= 0 && map_next(&b->running_by, &pos, &thread, &n))
 		r = add_running(a, (int64_t)thread, n);
-	for (size_t i = 0; i < b->slow_count && r >= 0; i++)
-		r = note_slow(a, b->slow[i].block, b->slow[i].max);
-	return r;
+	return r < 0 ? r : slowest_merge(&a->slowest, &b->slowest);
 }
 
 /* The columns of summary that are read; those of the axis and the rollups are many. */
@@ -544,7 +493,7 @@ static int share_pile(const struct question *q, const struct sums_want *want, st
 }
 
 /* A worker's own. */
-static int begin_worker(struct sums_job *j, unsigned int i)
+static int begin_worker(struct sums_job *j, const struct question *q, unsigned int i)
 {
 	const struct sums_want *want = &j->want;
 	int r = sums_new((struct sums **)&j->pass.states[i], want);
@@ -552,49 +501,46 @@ static int begin_worker(struct sums_job *j, unsigned int i)
 
 	if (r < 0)
 		return r;
-	s->keep_hists =
-		want->files && j->pass.pass_filter->eval && !j->pass.pass_filter->by_summary;
-	return share_pile(j->pass.q, want, j->pass.states[0], s);
+	s->keep_hists = want->files && j->pass.ask.filter->eval && !j->pass.ask.filter->by_summary;
+	return share_pile(q, want, j->pass.states[0], s);
 }
 
-int sums_job_begin(struct sums_job *j, struct question *q, const struct pass_filter *pass_filter,
+int sums_job_begin(struct sums_job *j, struct question *q, const struct sums_filter *filter,
 		   const struct sums_want *want)
 {
 	bool by_cpu = want->keys & ROLLUP_CPU;
 	int r = 0;
 
 	j->want = *want;
-	j->pass = (struct pass){
-		.q = q,
-		.pass_filter = pass_filter,
-		.from = q->from,
-		.to = q->to,
+	j->pass = (struct walk){
+		.ask = question_ask(q, filter),
 		.columns = (sums_columns() | (by_cpu ? 1ull << OP_CPU : 0)) &
 			   ~(want->files || want->failures ? 0 : 1ull << OP_FILE_ID),
-		.summaries = !by_cpu && (!want->axis || want->axis->step % ROLLUP_WINDOW_NS == 0),
 		.sums = sums_summary_columns(want),
-		.times = want->axis || want->keys || want->other_keys || want->slowest,
-		.files = want->files || want->failures,
-		.seconds = want->files,
 		.take = sums_take,
-		.workers = pass_workers(q),
+		.workers = question_workers(q),
 	};
+	j->pass.ask.summaries =
+		!by_cpu && (!want->axis || want->axis->step % ROLLUP_WINDOW_NS == 0);
+	j->pass.ask.times = want->axis || want->keys || want->other_keys || want->slowest;
+	j->pass.ask.files = want->files || want->failures;
+	j->pass.ask.seconds = want->files;
 	for (unsigned int i = 0; i < j->pass.workers && r >= 0; i++)
-		r = begin_worker(j, i);
+		r = begin_worker(j, q, i);
 	return r;
 }
 
 void sums_job_free(struct sums_job *j)
 {
 	/* the first owns what they share */
-	for (unsigned int i = PASS_THREADS_MAX; i-- > 0;)
+	for (unsigned int i = WALK_THREADS_MAX; i-- > 0;)
 		sums_free(j->pass.states[i]);
-	pass_list_free(&j->list);
+	walk_list_free(&j->list);
 	*j = (struct sums_job){0};
 }
 
 /* What the workers found so far is put together in the first one's. */
-static int sums_collect(struct sums_job *j, bool again)
+static int sums_collect(struct sums_job *j, const struct question *q, bool again)
 {
 	int r = 0;
 
@@ -603,7 +549,7 @@ static int sums_collect(struct sums_job *j, bool again)
 		sums_free(j->pass.states[i]);
 		j->pass.states[i] = NULL;
 		if (r >= 0 && again)
-			r = begin_worker(j, i);
+			r = begin_worker(j, q, i);
 	}
 	return r;
 }
@@ -612,12 +558,11 @@ int sums_job_part(struct sums_job *j, struct question *q, int64_t until, struct 
 {
 	int r;
 
-	j->pass.q = q;
 	j->pass.until = until;
 	j->pass.list = &j->list;
-	r = pass_run(&j->pass);
+	r = question_walk(q, &j->pass);
 	if (r >= 0)
-		r = sums_collect(j, true);
+		r = sums_collect(j, q, true);
 	if (r >= 0)
 		r = make_rollups(j->pass.states[0], &j->want);
 	*ret = j->pass.states[0];
@@ -626,19 +571,19 @@ int sums_job_part(struct sums_job *j, struct question *q, int64_t until, struct 
 
 double sums_job_share(const struct sums_job *j)
 {
-	return pass_list_share(&j->list);
+	return walk_list_share(&j->list);
 }
 
-static int run_once(struct question *q, const struct pass_filter *pass_filter,
+static int run_once(struct question *q, const struct sums_filter *filter,
 		    const struct sums_want *want, struct sums **ret)
 {
 	_cleanup_(sums_job_free) struct sums_job j = {0};
-	int r = sums_job_begin(&j, q, pass_filter, want);
+	int r = sums_job_begin(&j, q, filter, want);
 
 	if (r >= 0)
-		r = pass_run(&j.pass);
+		r = question_walk(q, &j.pass);
 	if (r >= 0)
-		r = sums_collect(&j, false);
+		r = sums_collect(&j, q, false);
 	if (r >= 0)
 		r = make_rollups(j.pass.states[0], want);
 	if (r < 0)
@@ -651,8 +596,8 @@ static int run_once(struct question *q, const struct pass_filter *pass_filter,
 }
 
 /* Where the filter keeps digests from telling files alone, those have a pass of their own. */
-int sums_run(struct question *q, const struct pass_filter *pass_filter,
-	     const struct sums_want *want, struct sums **ret)
+int sums_run(struct question *q, const struct sums_filter *filter, const struct sums_want *want,
+	     struct sums **ret)
 {
 	struct sums_want files = {.files = true, .failures = want->failures}, others = *want;
 	_cleanup_(sums_freep) struct sums *s = NULL, *by_file = NULL;
@@ -660,13 +605,13 @@ int sums_run(struct question *q, const struct pass_filter *pass_filter,
 
 	if (r < 0)
 		return r;
-	if (!want->files || !pass_filter->by_times || pass_filter->by_files ||
+	if (!want->files || !filter->by_times || filter->by_files ||
 	    (!want->axis && !want->keys && !want->other_keys))
-		return run_once(q, pass_filter, want, ret);
+		return run_once(q, filter, want, ret);
 	others.files = others.failures = false;
-	r = run_once(q, pass_filter, &others, &s);
+	r = run_once(q, filter, &others, &s);
 	if (r >= 0)
-		r = run_once(q, pass_filter, &files, &by_file);
+		r = run_once(q, filter, &files, &by_file);
 	for (size_t i = 0; r >= 0 && i < by_file->file_count; i++)
 		r = sums_add_file(s, &by_file->files[i]);
 	if (r >= 0)
@@ -678,6 +623,44 @@ int sums_run(struct question *q, const struct pass_filter *pass_filter,
 		*ret = TAKE_PTR(s);
 	}
 	return r;
+}
+
+/* ---- the range ---- */
+
+void sums_within_free(struct sums_within *w)
+{
+	map_free(&w->io);
+	map_free(&w->wait);
+}
+
+int sums_within_find(struct question *q, const struct sums_filter *filter, struct sums_within *ret)
+{
+	const struct walk pass = question_pass(q, filter);
+	_cleanup_clip_ struct clip clip = {0};
+	uint64_t key, ns, sum;
+	size_t pos = 0;
+	int r = clip_find(&pass, &clip, &q->err);
+
+	while (r >= 0 && map_next(&clip.by, &pos, &key, &ns)) {
+		int64_t class = clip_class(key);
+		struct map *to = class == CLASS_WAIT ? &ret->wait : &ret->io;
+		int64_t task = names_task(store_dims_few(q->server->store), clip_thread(key));
+
+		if (class != CLASS_WAIT && !sums_is_io(class))
+			continue;
+		sum = 0;
+		map_get(to, (uint64_t)task, &sum);
+		r = map_set(to, (uint64_t)task, sum + ns);
+	}
+	return r;
+}
+
+uint64_t sums_within_time(const struct map *m, int64_t task, uint64_t whole)
+{
+	uint64_t more = 0;
+
+	map_get(m, (uint64_t)task, &more);
+	return (int64_t)more < 0 && -more > whole ? 0 : whole + more;
 }
 
 void sums_put_quantile(struct js *j, const char *key, const struct hist *h, double q, uint64_t max)

@@ -5,12 +5,13 @@
  */
 #pragma once
 
-#include "analysis/rollup/rollup.h"
+#include "sums/rollup.h"
 #include "hist/sparse.h"
 #include "schema/vocab.h"
 #include "server/sums/failures.h"
 #include "server/http/js.h"
 #include "server/sums/pass.h"
+#include "sums/clip.h"
 
 /* The axis of time. */
 struct sums_axis {
@@ -34,11 +35,6 @@ int sums_by_time(const void *a, const void *b);
 struct sums_series {
 	uint64_t *calls, *bytes; /* [axis.count] */
 	uint64_t all;
-};
-
-struct sums_slow {
-	size_t block;
-	int64_t max; /* longest call that is I/O, ns */
 };
 
 #define SUMS_FILE_HISTS_MAX 10000u /* files whose histograms are kept: some 20 MB at worst */
@@ -80,8 +76,7 @@ struct sums {
 	uint64_t *cells;	    /* [axis.count * HIST_BUCKETS], I/O alone */
 	uint64_t running;	    /* calls that never finished: in no other sum */
 	struct map running_by;	    /* thread_id -> how many of them */
-	struct sums_slow *slow;
-	size_t slow_count, slow_cap;
+	struct slowest slowest;	    /* of I/O */
 };
 
 /* The columns of op that sums_take() reads. */
@@ -91,29 +86,39 @@ void sums_free(struct sums *s);
 DEFINE_CLEANUP(struct sums *, sums_free)
 /* Adds to what is known of f->id. 0 or -ENOMEM. */
 int sums_add_file(struct sums *s, const struct sums_file *f);
-int sums_take(void *state, const struct pass_rows *rows);
+int sums_take(void *state, const struct walk_rows *rows);
 /* Adds b to a. */
 int sums_merge(struct sums *a, struct sums *b);
 /* Runs a pass over the question's range and filter; the whole in *ret. */
-int sums_run(struct question *q, const struct pass_filter *pass_filter,
-	     const struct sums_want *want, struct sums **ret);
+int sums_run(struct question *q, const struct sums_filter *filter, const struct sums_want *want,
+	     struct sums **ret);
 
 /*
  * The same in parts: what was summed so far can be told in between. The trace, filter, want->axis and the question's range
  * stay the same; starts as {0}.
  */
 struct sums_job {
-	struct pass pass;
-	struct pass_list list;
+	struct walk pass;
+	struct walk_list list;
 	struct sums_want want;
 };
-int sums_job_begin(struct sums_job *j, struct question *q, const struct pass_filter *pass_filter,
+int sums_job_begin(struct sums_job *j, struct question *q, const struct sums_filter *filter,
 		   const struct sums_want *want);
 /* Goes on until then (of the monotonic clock; 0: to the end). *ret, all so far, is the job's, until it goes on. */
 int sums_job_part(struct sums_job *j, struct question *q, int64_t until, struct sums **ret);
 /* How much of the trace that is; 1: all. */
 double sums_job_share(const struct sums_job *j);
 void sums_job_free(struct sums_job *j);
+
+/* What is to be added to sums of a question's calls for the part of them that ran within its range: ns by task, often negative. */
+struct sums_within {
+	struct map io, wait;
+};
+/* *ret starts as {0}. 0, or negative with q->err. */
+int sums_within_find(struct question *q, const struct sums_filter *filter, struct sums_within *ret);
+void sums_within_free(struct sums_within *w);
+/* The part of a sum of whole calls that lies within the range. */
+uint64_t sums_within_time(const struct map *m, int64_t task, uint64_t whole);
 
 static inline bool sums_is_io(int64_t class)
 {

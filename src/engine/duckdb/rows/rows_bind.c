@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "engine/duckdb/rows/weir_rows.h"
-#include "engine/facts.h"
-#include "engine/order.h"
+#include "sums/facts.h"
+#include "sums/order.h"
 
 void rows_bind_free(void *p)
 {
@@ -185,7 +185,8 @@ static int read_range(struct rows_bind *b, duckdb_bind_info info, struct error *
 	return 0;
 }
 
-void rows_bind_filter(struct rows_bind *b)
+/* Notes the columns that choosing rows asks for, once expressions and range stand. */
+static void rows_bind_filter(struct rows_bind *b)
 {
 	if (b->x->filter)
 		b->filter_columns |= expr_columns(b->x->filter);

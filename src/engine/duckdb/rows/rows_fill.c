@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/duckdb/rows/weir_rows.h"
-#include "engine/order.h"
+#include "sums/order.h"
 #include "hist/sparse.h"
 
 static uint64_t *writable(const struct duckdb_api *d, duckdb_vector out)

@@ -3,16 +3,19 @@
 #pragma once
 
 #include "engine/duckdb/rows/weir_rows.h"
+#include "sums/level.h"
 
 /* What the threads of one scan share. */
 struct rows_shared {
 	const struct rows_bind *bind;
 	size_t output_count;
 	const struct rows_column *outputs[ROWS_COLUMNS_MAX]; /* NULL: only counts rows */
-	uint64_t first, rest;	/* columns to decode before and after rows are chosen */
-	bool ends;		/* a column asks when the rows ended */
-	uint64_t sums;		/* columns of a summary to decode, where it is read instead */
-	uint64_t preaggregated; /* of them those that go out; 0: they are not added up here */
+	uint64_t first, rest;	   /* columns to decode before and after rows are chosen */
+	bool ends;		   /* a column asks when the rows ended */
+	uint64_t sums;		   /* columns of a summary to decode, where it is read instead */
+	struct sums_filter filter; /* the bind's, described; what it points to is not its own */
+	struct sums_ask ask;	   /* where summaries may be read */
+	uint64_t preaggregated;	   /* of them those that go out; 0: they are not added up here */
 	struct rows_block {
 		size_t block;
 		size_t sums; /* the block of its summary; SIZE_MAX: read the rows */
@@ -24,8 +27,10 @@ struct rows_shared {
 	_Atomic size_t next;
 };
 
-/* rows_digests.c: digests take the place of their blocks, unless more is asked for of files. 0 or -ENOMEM. */
-int rows_choose_digests(struct rows_shared *s);
+/* rows_sums.c: chooses summaries and digests, which take the place of their blocks. 0 or -ENOMEM. */
+int rows_sums_choose(struct rows_shared *s);
+/* The column of a summary behind a cell, as a set. */
+uint64_t rows_sums_of_cell(enum rows_cell cell);
 /* True where a block of it may have calls that move bytes between two files. */
 bool rows_digest_has_seconds(const struct rows_shared *s, const struct store_digest *d);
 /* The columns of summary that expressions and sums are made of: a range of time is no matter of single rows there. */

@@ -10,7 +10,7 @@
 
 #include "engine/duckdb/rows/weir_rows.h"
 #include "engine/duckdb/translate/from_summaries.h"
-#include "engine/order.h"
+#include "sums/walk.h"
 
 #define BEST_TRACES_MAX 256u
 
@@ -285,11 +285,9 @@ static void topk_files_add(const struct topk_files *b, struct part *p, size_t at
 		;
 }
 
-/* The place of a row's file; NULL, which is noted, where there is none. */
-static struct part *topk_files_place(struct topk_files *b, const struct rows_slice *s, size_t row,
-				     size_t *at)
+/* The place of a file; NULL, which is noted, where there is none. INT64_MIN: no file. */
+static struct part *topk_files_place(struct topk_files *b, int64_t id, size_t *at)
 {
-	int64_t id = batch_get(s->batch, OP_FILE_ID, row, INT64_MIN);
 	struct part *p = id == INT64_MIN ? &b->none : topk_files_find(b, id, at);
 
 	if (!p)
@@ -297,46 +295,109 @@ static struct part *topk_files_place(struct topk_files *b, const struct rows_sli
 	return p;
 }
 
-/* rows_take_fn of sums */
-static void topk_files_take(void *arg, struct eval_scratch *scratch, const struct rows_slice *s)
-{
-	struct topk_files *b = arg;
-	const struct batch *values = s->sums ? s->sums : s->batch;
-	unsigned int column = s->sums ? b->summary : b->op;
+struct topk_worker {
+	struct topk_files *b;
+	struct eval_scratch *scratch; /* where values are of an expression */
+	struct sums_view *view;
+};
 
-	for (size_t i = 0; i < s->count; i++) {
-		size_t row = s->rows[i], at = 0;
-		struct part *p = topk_files_place(b, s, row, &at);
+static int topk_files_take(void *state, const struct walk_rows *rows)
+{
+	struct topk_files *b = ((struct topk_worker *)state)->b;
+	bool sums = rows->batch->table == TABLE_SUMMARY;
+	unsigned int file = sums ? SUMMARY_FILE_ID : OP_FILE_ID, column = sums ? b->summary : b->op;
+
+	for (size_t i = 0; i < rows->count; i++) {
+		size_t row = rows->rows[i], at = 0;
+		struct part *p =
+			topk_files_place(b, batch_get(rows->batch, file, row, INT64_MIN), &at);
 
 		if (p)
 			topk_files_add(b, p, at,
-				       column == UINT_MAX ? 1 : batch_get(values, column, row, 0));
+				       column == UINT_MAX ? 1
+							  : batch_get(rows->batch, column, row, 0));
 	}
+	return 0;
 }
 
-/* rows_take_fn of values */
-static void take_values(void *arg, struct eval_scratch *scratch, const struct rows_slice *s)
+static int topk_files_take_values(void *state, const struct walk_rows *rows)
 {
-	struct topk_files *b = arg;
+	struct topk_worker *w = state;
+	struct topk_files *b = w->b;
+	const struct batch *batch = rows->batch->table == TABLE_SUMMARY
+					    ? sums_view_rows(w->view, rows->batch)
+					    : rows->batch;
 	struct vector v;
 
-	if (eval_rows(b->eval, scratch, b->values->k, s->batch, s->rows, s->count, &v) < 0 ||
+	if (eval_rows(b->eval, w->scratch, b->values->k, batch, rows->rows, rows->count, &v) < 0 ||
 	    !v.i) {
 		atomic_store(&b->outside, true);
-		return;
+		return 0;
 	}
-	for (size_t i = 0; i < s->count; i++) {
+	for (size_t i = 0; i < rows->count; i++) {
 		size_t at = 0;
 		struct part *p;
 
 		if (v.nulls && (v.nulls[i / 64] >> (i % 64) & 1))
 			continue;
-		p = topk_files_place(b, s, s->rows[i], &at);
+		p = topk_files_place(b, batch_get(batch, OP_FILE_ID, rows->rows[i], INT64_MIN),
+				     &at);
 		if (v.i[i] < 0 || v.i[i] == INT64_MAX)
 			atomic_store(&b->outside, true);
 		else if (p)
 			topk_files_note(p, at, v.i[i] + 1);
 	}
+	return 0;
+}
+
+static bool topk_files_stopped(const void *arg)
+{
+	return atomic_load(&((const struct duck *)arg)->interrupted);
+}
+
+static int topk_files_walk(struct topk_files *b, const struct rows_bind *bind, struct error *err)
+{
+	const uint64_t reads = b->values	   ? expr_columns(b->values->expr)
+			       : b->op == UINT_MAX ? 0
+						   : 1ull << b->op;
+	struct sums_filter filter = {.eval = bind->x->filter ? bind->x->eval : NULL};
+	struct topk_worker workers[WALK_THREADS_MAX] = {0};
+	struct walk w = {
+		.ask = {.store = bind->e->store,
+			.filter = &filter,
+			.from = bind->from,
+			.to = bind->to,
+			.end = bind->pin,
+			.summaries = true,
+			.files = !b->values,
+			.seconds = bind->each_file,
+			.exact = b->values ? 0 : 1ull << b->summary,
+			.absent = b->values ? sums_columns_missing(reads) : 0},
+		.columns = 1ull << OP_FILE_ID | reads,
+		.sums = 1ull << SUMMARY_FILE_ID |
+			(b->values ? sums_columns_of(reads) : 1ull << b->summary),
+		.stopped = topk_files_stopped,
+		.stopped_arg = bind->e,
+		.take = b->values ? topk_files_take_values : topk_files_take,
+		.workers = walk_workers(bind->e->threads),
+	};
+	int r = 0;
+
+	sums_filter_describe(&filter, bind->x->filter);
+	for (unsigned int i = 0; i < w.workers && r >= 0; i++) {
+		workers[i].b = b;
+		w.states[i] = &workers[i];
+		r = b->values ? sums_view_new(&workers[i].view) : 0;
+		if (r >= 0 && b->values)
+			r = eval_scratch_new(&workers[i].scratch, b->eval);
+	}
+	r = r < 0 ? error_errno(err, r, "cannot read the trace") : walk_run(&w, err);
+	for (unsigned int i = 0; i < w.workers; i++) {
+		sums_view_free(workers[i].view);
+		if (workers[i].scratch)
+			eval_scratch_free(workers[i].scratch);
+	}
+	return r == -EINTR ? error_set(err, r, "interrupted") : r;
 }
 
 /* ---- files, not versions ---- */
@@ -534,16 +595,12 @@ static int bind_rows(struct duck *e, const struct plan *p, const struct expr *wh
 	b->pin = e->pin;
 	b->from = p->from;
 	b->to = p->to;
-	b->from_summaries = true;
 	b->each_file = p->each_file;
 	pthread_mutex_lock(&e->names_lock);
 	if (r >= 0)
 		r = rows_exprs_get(e, TABLE_OP, buf_str(&filter), columns, 2, &b->x, err);
 	pthread_mutex_unlock(&e->names_lock);
-	if (r < 0)
-		return r;
-	rows_bind_filter(b);
-	return 0;
+	return MIN(r, 0);
 }
 
 static int topk_files_add_up(struct topk_files *b, const struct rows_bind *bind, bool names,
@@ -557,7 +614,7 @@ static int topk_files_add_up(struct topk_files *b, const struct rows_bind *bind,
 		return r;
 	b->values = b->values ? &bind->x->columns[1] : NULL;
 	b->eval = bind->x->eval;
-	r = rows_walk(bind, b->values ? take_values : topk_files_take, b, err);
+	r = topk_files_walk(b, bind, err);
 	if (r >= 0 && names)
 		r = join_versions(b, store_dims_few(bind->e->store));
 	return r < 0 ? r : !b->outside;

@@ -6,11 +6,10 @@
 #include <string.h>
 
 #include "batch/seconds.h"
-#include "engine/duckdb/rows/preaggregate.h"
+#include "sums/preaggregate.h"
 #include "engine/duckdb/rows/rows_shared.h"
-#include "engine/duckdb/translate/from_summaries.h"
 #include "engine/duckdb/rows/topk_heap.h"
-#include "engine/order.h"
+#include "sums/order.h"
 
 /* What one thread has. */
 struct rows_local {
@@ -18,7 +17,7 @@ struct rows_local {
 	struct eval_scratch *scratch;
 	uint32_t *chosen;   /* room for a block's rows */
 	uint32_t *identity; /* 0, 1, 2, ... */
-	struct from_summaries_view *sums;
+	struct sums_view *sums;
 	const struct rows_block *second;   /* whose calls come next, seen from their second file */
 	const struct store_digest *failed; /* cannot be read: its blocks come next */
 	size_t failed_next;
@@ -124,11 +123,10 @@ static void weir_rows_choose_columns(struct rows_shared *s)
 			continue;
 		s->rest |= columns_of(b, s->outputs[i]);
 		s->ends |= s->outputs[i]->cell == ROWS_END;
-		s->sums |= from_summaries_cell_columns(s->outputs[i]->cell);
+		s->sums |= rows_sums_of_cell(s->outputs[i]->cell);
 		single |= s->outputs[i]->cell == ROWS_NUMBER || s->outputs[i]->cell == ROWS_END;
 		if (s->outputs[i]->expr)
-			s->preaggregated |=
-				from_summaries_columns(expr_columns(s->outputs[i]->expr));
+			s->preaggregated |= sums_columns_of(expr_columns(s->outputs[i]->expr));
 	}
 	s->preaggregated =
 		b->from_summaries && !single && !b->top.count ? s->preaggregated | s->sums : 0;
@@ -140,7 +138,7 @@ static void weir_rows_choose_columns(struct rows_shared *s)
 		s->rest = 0;
 	}
 	s->rest &= ~s->first;
-	s->sums |= from_summaries_columns(s->first | s->rest);
+	s->sums |= sums_columns_of(s->first | s->rest);
 }
 
 static void weir_rows_add_block(struct rows_shared *s, size_t block, size_t at)
@@ -148,23 +146,6 @@ static void weir_rows_add_block(struct rows_shared *s, size_t block, size_t at)
 	if (rows_block_passes(s->bind, block))
 		s->blocks[s->block_count++] =
 			(struct rows_block){.block = block, .sums = SIZE_MAX, .at = at};
-}
-
-/* Finds the summaries of the blocks that were chosen. */
-static void choose_sums(struct rows_shared *s)
-{
-	const struct rows_bind *bind = s->bind;
-	const struct store *store = bind->e->store;
-
-	for (size_t i = 0; i < s->block_count; i++) {
-		const struct store_block *b = store_block(store, s->blocks[i].block);
-		size_t sums = store_summary_of(store, s->blocks[i].block);
-
-		if (sums < bind->pin && from_summaries_say_enough(b, s->first | s->rest, s->sums) &&
-		    (order_open(bind->from, bind->to) ||
-		     from_summaries_within(b, store_block(store, sums), bind->from, bind->to)))
-			s->blocks[i].sums = sums;
-	}
 }
 
 static int weir_rows_choose_blocks(struct rows_shared *s)
@@ -220,9 +201,7 @@ static int weir_rows_prepare(struct rows_shared *s)
 	if (r >= 0)
 		r = prepare_top(s);
 	if (r >= 0 && s->bind->from_summaries)
-		choose_sums(s);
-	if (r >= 0 && s->bind->from_summaries)
-		r = rows_choose_digests(s);
+		r = rows_sums_choose(s);
 	if (r >= 0)
 		atomic_fetch_add(&s->bind->e->blocks_total, s->block_count);
 	return r;
@@ -247,7 +226,7 @@ static void weir_rows_on_init(duckdb_init_info info)
 static void weir_rows_local_free(struct rows_local *l)
 {
 	store_cursor_free(l->cursor);
-	from_summaries_view_free(l->sums);
+	sums_view_free(l->sums);
 	preagg_free(l->gather);
 	batch_free(l->seconds);
 	batch_free(l->seconds_sums);
@@ -277,7 +256,7 @@ static int local_new(const struct rows_bind *b, struct rows_local *l)
 		l->identity[i] = i;
 	if (b->x->eval && eval_scratch_new(&l->scratch, b->x->eval) < 0)
 		return -ENOMEM;
-	if (b->from_summaries && from_summaries_view_new(&l->sums) < 0)
+	if (b->from_summaries && sums_view_new(&l->sums) < 0)
 		return -ENOMEM;
 	if (b->each_file && (batch_new(&l->seconds, TABLE_OP) < 0 ||
 			     batch_new(&l->seconds_sums, TABLE_SUMMARY) < 0))
@@ -382,10 +361,9 @@ static int weir_rows_take_sums(struct rows_shared *s, struct rows_local *l,
 	}
 	if (r < 0)
 		return r;
-	l->slice.batch = from_summaries_as_rows(l->sums, summary, l->slice.block,
-						s->sums >> SUMMARY_HIST & 1);
-	if (!l->slice.batch)
+	if (!store_summary_counts(summary, l->slice.block->rows, s->sums >> SUMMARY_HIST & 1))
 		return 0;
+	l->slice.batch = sums_view_rows(l->sums, summary);
 	l->slice.sums = summary;
 	r = weir_rows_choose_rows(s, l, block);
 	return r < 0 ? error_errno(err, r, "cannot evaluate the expressions of weir_rows()") : 1;
@@ -410,7 +388,7 @@ static int take_digest(struct rows_shared *s, struct rows_local *l, const struct
 	}
 	if (r < 0)
 		return r;
-	l->slice.batch = from_summaries_gathered(l->sums, sums);
+	l->slice.batch = sums_view_rows(l->sums, sums);
 	l->slice.sums = sums;
 	r = weir_rows_choose_rows(s, l, block);
 	return r < 0 ? error_errno(err, r, "cannot evaluate the expressions of weir_rows()") : 1;
@@ -467,13 +445,13 @@ static int take_second_sums(struct rows_shared *s, struct rows_local *l,
 	if (r < 0)
 		return r;
 	if (!block->digest &&
-	    !from_summaries_as_rows(l->sums, summary, l->slice.block, s->sums >> SUMMARY_HIST & 1))
+	    !store_summary_counts(summary, l->slice.block->rows, s->sums >> SUMMARY_HIST & 1))
 		return 0;
 	r = batch_seconds(summary, l->seconds_sums);
 	if (r < 0)
 		return error_errno(err, r, "cannot read the second files of calls");
 	l->slice.sums = l->seconds_sums;
-	l->slice.batch = from_summaries_gathered(l->sums, l->seconds_sums);
+	l->slice.batch = sums_view_rows(l->sums, l->seconds_sums);
 	return 1;
 }
 
@@ -521,7 +499,7 @@ static int give_gathered(struct rows_local *l, struct error *err)
 		return error_errno(err, -ENOMEM, "cannot give sums");
 	l->preagg_out = true;
 	l->at = 0;
-	l->slice = (struct rows_slice){.batch = from_summaries_gathered(l->sums, sums),
+	l->slice = (struct rows_slice){.batch = sums_view_rows(l->sums, sums),
 				       .rows = l->identity,
 				       .count = sums->rows,
 				       .block = l->more.block,
@@ -643,70 +621,6 @@ static int weir_rows_next_block(struct rows_shared *s, struct rows_local *l, str
 		if (r < 0 || l->slice.count)
 			return r < 0 ? r : 1;
 	}
-}
-
-/* ---- without the library ---- */
-
-struct walk {
-	struct rows_shared *s;
-	rows_take_fn *take;
-	void *arg;
-	pthread_mutex_t lock; /* of what follows */
-	int r;
-	struct error *err;
-};
-
-static void *walk_some(void *arg)
-{
-	struct walk *w = arg;
-	struct rows_local l = {0};
-	struct error err = {0};
-	int r = local_new(w->s->bind, &l);
-
-	while (r >= 0 && (r = next_slice(w->s, &l, &err)) > 0) {
-		if (l.slice.count)
-			w->take(w->arg, l.scratch, &l.slice);
-	}
-	weir_rows_local_free(&l);
-	if (r < 0) {
-		atomic_store(&w->s->next, w->s->block_count);
-		pthread_mutex_lock(&w->lock);
-		w->r = r;
-		*w->err = err;
-		pthread_mutex_unlock(&w->lock);
-	}
-	return NULL;
-}
-
-static void walk_all(struct walk *w, unsigned int threads)
-{
-	pthread_t others[ROWS_WALKERS_MAX];
-	unsigned int count = 0;
-
-	while (count + 1 < MIN(threads, (unsigned int)ROWS_WALKERS_MAX) &&
-	       pthread_create(&others[count], NULL, walk_some, w) == 0)
-		count++;
-	walk_some(w);
-	while (count)
-		pthread_join(others[--count], NULL);
-}
-
-int rows_walk(const struct rows_bind *b, rows_take_fn *take, void *arg, struct error *err)
-{
-	struct rows_shared *s = calloc(1, sizeof(*s));
-	struct walk w = {s, take, arg, PTHREAD_MUTEX_INITIALIZER, 0, err};
-
-	if (!s)
-		return error_errno(err, -ENOMEM, "cannot read the trace");
-	s->bind = b;
-	s->output_count = b->x->column_count;
-	for (size_t i = 0; i < s->output_count; i++)
-		s->outputs[i] = &b->x->columns[i];
-	w.r = weir_rows_prepare(s);
-	if (w.r >= 0)
-		walk_all(&w, MIN((size_t)b->e->threads, s->block_count));
-	rows_shared_free(s);
-	return w.r < 0 && !err->code ? error_errno(err, w.r, "cannot read the trace") : w.r;
 }
 
 static int fill_chunk(struct rows_shared *s, struct rows_local *l, size_t count,

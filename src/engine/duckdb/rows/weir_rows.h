@@ -16,7 +16,7 @@
  *   top, top_order         only rows that can be among the first `top` when sorted by the first
  *                          column, 'asc' or 'desc', nulls last (a hint: sort and cut all the same)
  * Some columns are no expressions: row_number names a row of the store, row_end is the trace's order
- * (engine/order.h), row_calls and its kin are what rows stand for (from_summaries.h).
+ * (sums/order.h), row_calls and its kin are what rows stand for (from_summaries.h).
  */
 #pragma once
 
@@ -112,8 +112,6 @@ void rows_exprs_put(struct rows_exprs *x);
 /* rows_bind.c: what the arguments say. */
 int rows_bind_read(struct rows_bind *b, duckdb_bind_info info, struct error *err);
 void rows_bind_free(void *p);
-/* Notes the columns that choosing rows asks for, once expressions and range stand. */
-void rows_bind_filter(struct rows_bind *b);
 /* False where no row of the block can pass. */
 bool rows_block_passes(const struct rows_bind *b, size_t block);
 
@@ -127,15 +125,6 @@ struct rows_slice {
 	const int64_t *ends;	  /* of all rows of the batch, where a column asks for it */
 	const struct batch *sums; /* the summary that the rows are; NULL: they are calls */
 };
-
-/*
- * weir_rows.c: the same rows without the library, in parallel: what the filter leaves of each block, in any order.
- * `take` is called by several threads at once; what is no column of the batch it works out itself
- * (eval_rows()), with the scratch given. 0, -EINTR, or negative.
- */
-#define ROWS_WALKERS_MAX 64
-typedef void rows_take_fn(void *arg, struct eval_scratch *scratch, const struct rows_slice *s);
-int rows_walk(const struct rows_bind *b, rows_take_fn *take, void *arg, struct error *err);
 
 /* rows_fill.c: a column's values for the slice into a vector. 0 or negative. */
 int rows_fill(const struct rows_bind *b, const struct rows_column *c, struct eval_scratch *scratch,

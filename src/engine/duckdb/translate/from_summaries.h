@@ -25,26 +25,3 @@ int from_summaries_aggregate(const struct plan_field *f, const char *arg,
 			     const struct aggregate_place *place, struct buf *out);
 /* True where from_summaries_aggregate() is needed: others do not count calls. */
 bool from_summaries_differ(const struct plan_field *f);
-
-/* from_summaries.c: a block's summary as rows of op. */
-#define SUMMED_WINDOW_NS 100000000ll /* of a summary */
-struct from_summaries_view;
-int from_summaries_view_new(struct from_summaries_view **ret);
-void from_summaries_view_free(struct from_summaries_view *v);
-/* The summary's columns behind columns of op, and behind a cell of rows_column. */
-uint64_t from_summaries_columns(uint64_t op_columns);
-uint64_t from_summaries_cell_columns(enum rows_cell cell);
-/* False where the rows have to be read: judged by the header of the block of op. */
-bool from_summaries_say_enough(const struct store_block *op, uint64_t op_columns,
-			       uint64_t summary_columns);
-/* True where all calls of the block ended in [from, to): by the headers of it and its summary. */
-bool from_summaries_within(const struct store_block *op, const struct store_block *summary,
-			   int64_t from, int64_t to);
-/* The batch of a summary as rows of op, valid as long as it is. NULL where it does not tell of all
- * rows of the block (`hists`: its histograms are wanted, and must tell of them too). */
-const struct batch *from_summaries_as_rows(struct from_summaries_view *v,
-					   const struct batch *summary,
-					   const struct store_block *op, bool hists);
-/* The same of what was gathered from several. */
-const struct batch *from_summaries_gathered(struct from_summaries_view *v,
-					    const struct batch *sums);

@@ -5,22 +5,11 @@
 #include "query/eval/eval.h"
 #include "store/store.h"
 
-/* A block as filters look at it (query/eval/eval.h); store and block are there for the ids. */
-struct facts {
-	struct eval_block block;
-	const struct store *store;
-	size_t number;
-};
-
-/* Points into *ret, which must not move. */
-const struct eval_block *facts_of(struct facts *ret, const struct store *s, size_t block);
 /* False where no row of the block can be true for the only expression of e. */
 bool facts_may_pass(const struct eval *e, const struct store *s, size_t block);
 /* True where every row is known to be true for it. */
 bool facts_all_pass(const struct eval *e, const struct store *s, size_t block);
-/* True where no call that is shorter can pass, nor one that took a time that is not known; of e the same. */
-bool facts_need_long(const struct eval *e, int64_t least);
-/* True where it asks for a single call by what names it, or for a column of a user's, that may be joined by that. */
+/* True where it asks for a single call by what names it, be it for a column of a user's. */
 bool facts_name_rows(const struct expr *e);
 /*
  * When calls of a block of op ran: earliest start, latest end; open at a side where that is not known for all of them.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/rollup/rollup.h"
+#include "sums/rollup.h"
 
 #include <errno.h>
 #include <string.h>
@@ -65,6 +65,11 @@ const struct rollup_row *rollup_row(const struct rollup *r, size_t i)
 uint64_t rollup_running(const struct rollup *r)
 {
 	return r->running;
+}
+
+void rollup_add_running(struct rollup *r, uint64_t count)
+{
+	r->running += count;
 }
 
 /* ---- finding the row of a key ---- */

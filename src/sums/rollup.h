@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analysis: one folder per answer to a user's question; streaming passes over batches. May use
- * engine, enrich, store, hist. Never knows where the rows came from.
+ * sums: sums of calls by key over blocks, from digests, summaries or rows, whichever is the least that answers. May use store,
+ * query, names, hist.
  *
- * rollup: count, errors, bytes, time and histogram of op by a key; the pass behind report, stat,
- * top and the pages. Feeds on rows of op or, faster, on rows of summary; both give the same sums.
+ * rollup.h: count, errors, bytes, time and histogram of op by a key. Fed with rows of op or of summary; both give the same sums.
  */
 #pragma once
 
@@ -14,7 +13,7 @@
 #include "hist/sparse.h"
 #include "schema/vocab.h"
 
-#define ROLLUP_WINDOW_NS 100000000ll
+#define ROLLUP_WINDOW_NS 100000000ll /* of a summary's rows */
 
 /* What rows are grouped by: a set of these bits. */
 enum rollup_key {
@@ -80,6 +79,8 @@ int rollup_regroup(const struct rollup *r, unsigned int keys,
 		   bool (*map)(void *arg, struct rollup_row *key), void *arg,
 		   struct rollup **ret) _must_check_;
 uint64_t rollup_running(const struct rollup *r);
+/* So many more had not ended. */
+void rollup_add_running(struct rollup *r, uint64_t count);
 
 /* The end of a call, start + dur, without overflow; INT64_MIN where the start is not known. */
 int64_t rollup_end(const struct batch *op, size_t row);

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/facts.h"
+#include "sums/facts.h"
 
 #include "base/saturate.h"
 
-static bool has_id(void *arg, unsigned int column, int64_t id)
+/* A block as filters look at it (query/eval/eval.h); store and number are there for the ids. */
+struct facts {
+	struct eval_block block;
+	const struct store *store;
+	size_t number;
+};
+
+static bool facts_has_id(void *arg, unsigned int column, int64_t id)
 {
 	const struct facts *f = arg;
 
 	return store_block_has_id(f->store, f->number, column, id);
 }
 
-const struct eval_block *facts_of(struct facts *ret, const struct store *s, size_t block)
+static const struct eval_block *facts_of(struct facts *ret, const struct store *s, size_t block)
 {
 	const struct store_block *b = store_block(s, block);
 
@@ -18,7 +25,7 @@ const struct eval_block *facts_of(struct facts *ret, const struct store *s, size
 					.min = b->min,
 					.max = b->max,
 					.nulls = b->nulls,
-					.has_id = b->table == TABLE_OP ? has_id : NULL,
+					.has_id = b->table == TABLE_OP ? facts_has_id : NULL,
 					.arg = ret},
 			      .store = s,
 			      .number = block};
@@ -54,30 +61,9 @@ bool facts_times(const struct store_block *b, int64_t *ret_start, int64_t *ret_e
 	return known;
 }
 
-static bool facts_has_any(void *arg, unsigned int column, int64_t id)
-{
-	return true;
-}
-
-bool facts_need_long(const struct eval *e, int64_t least)
-{
-	int64_t min[OP_COLUMNS], max[OP_COLUMNS];
-	uint32_t nulls[OP_COLUMNS];
-	const struct eval_block shorter = {
-		.rows = 2, .min = min, .max = max, .nulls = nulls, .has_id = facts_has_any};
-
-	for (size_t i = 0; i < ARRAY_SIZE(min); i++) {
-		min[i] = INT64_MIN;
-		max[i] = INT64_MAX;
-		nulls[i] = 1; /* there may be some */
-	}
-	max[OP_DUR] = least - 1;
-	return !eval_block(e, 0, &shorter);
-}
-
 bool facts_name_rows(const struct expr *e)
 {
-	bool found = e->kind == EXPR_ROW || e->kind == EXPR_USER;
+	bool found = e->kind == EXPR_ROW;
 
 	for (unsigned int i = 0; i < e->arg_count && !found; i++)
 		found = facts_name_rows(e->arg[i]);

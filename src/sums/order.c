@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* order.c: when rows ended. */
-#include "engine/order.h"
+#include "sums/order.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* preaggregate.c: sums of summaries' rows by key, in a table of bounded size. */
-#include "engine/duckdb/rows/preaggregate.h"
+#include "sums/preaggregate.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sums/level.h"
+
+#include "sums/facts.h"
+#include "sums/order.h"
+#include "sums/rollup.h"
+
+/* ---- the range ---- */
+
+bool sums_block_within(const struct store_block *b, int64_t from, int64_t to)
+{
+	int64_t start, end;
+
+	facts_times(b, &start, &end);
+	return !b->nulls[OP_START] && !b->nulls[OP_DUR] && !b->nulls[OP_RET] &&
+	       b->min[OP_DUR] >= 0 && start >= from && end < to;
+}
+
+bool sums_block_overlaps(const struct store_block *b, int64_t from, int64_t to)
+{
+	int64_t start, end;
+
+	facts_times(b, &start, &end);
+	return start < to && end >= from;
+}
+
+static bool level_in_range(const struct sums_ask *a, const struct store_block *b)
+{
+	return a->range == SUMS_ENDED ? order_block_in(b, a->from, a->to)
+				      : sums_block_overlaps(b, a->from, a->to);
+}
+
+/* By the windows in which the calls ended. Where nothing is known, nothing is in. */
+static bool level_windows_within(const struct store_block *summary, int64_t from, int64_t to)
+{
+	int64_t first = summary->min[SUMMARY_WINDOW], last = summary->max[SUMMARY_WINDOW];
+
+	return first <= last && first >= from && last <= INT64_MAX - ROLLUP_WINDOW_NS &&
+	       last + ROLLUP_WINDOW_NS <= to;
+}
+
+/* By the calls' own times. */
+static bool level_ends_within(const struct store_block *op, int64_t from, int64_t to)
+{
+	int64_t first, last;
+
+	return op->min[OP_START] <= op->max[OP_START] && op->min[OP_DUR] <= op->max[OP_DUR] &&
+	       !__builtin_add_overflow(op->min[OP_START], op->min[OP_DUR], &first) &&
+	       !__builtin_add_overflow(op->max[OP_START], op->max[OP_DUR], &last) &&
+	       first >= from && last < to;
+}
+
+/* True where the range takes all calls of the block. */
+static bool level_takes_all(const struct sums_ask *a, size_t block)
+{
+	const struct store_block *b = store_block(a->store, block);
+	int64_t start, end;
+	size_t summary;
+
+	if (order_open(a->from, a->to))
+		return true;
+	if (a->range == SUMS_OVERLAP) {
+		facts_times(b, &start, &end);
+		return (a->from == INT64_MIN || start >= a->from) &&
+		       (a->to == INT64_MAX || end < a->to);
+	}
+	if (b->nulls[OP_START] || b->nulls[OP_DUR]) /* such a call is in no range */
+		return false;
+	if (level_ends_within(b, a->from, a->to))
+		return true;
+	summary = store_summary_of(a->store, block);
+	return summary != SIZE_MAX &&
+	       level_windows_within(store_block(a->store, summary), a->from, a->to);
+}
+
+/* ---- the summary ---- */
+
+/* True where every row has a value, none is negative, and the sum over `count` such blocks cannot overflow. */
+static bool level_is_plain(const struct store_block *b, unsigned int column, size_t count)
+{
+	return !b->nulls[column] && b->min[column] >= 0 &&
+	       b->max[column] <= INT64_MAX / (int64_t)MAX(b->rows * count, (size_t)1);
+}
+
+static bool level_is_exact(const struct sums_ask *a, const struct store_block *b, size_t count)
+{
+	const uint64_t bytes = 1ull << SUMMARY_BYTES;
+	const uint64_t times = 1ull << SUMMARY_TIME | 1ull << SUMMARY_MAX | 1ull << SUMMARY_HIST;
+
+	for (uint64_t left = a->absent; left; left &= left - 1) {
+		if (b->nulls[__builtin_ctzll(left)] != b->rows)
+			return false;
+	}
+	return (!(a->exact & bytes) || level_is_plain(b, OP_BYTES, count)) &&
+	       (!(a->exact & times) || level_is_plain(b, OP_DUR, count));
+}
+
+/* True where sums of all calls of the block will do; `count`: of so many blocks like it. */
+static bool level_is_whole(const struct sums_ask *a, size_t block, size_t count)
+{
+	const struct store_block *b = store_block(a->store, block);
+
+	return a->summaries && !b->nulls[OP_RET] && !(a->long_rows && b->long_calls) &&
+	       level_is_exact(a, b, count) && level_takes_all(a, block);
+}
+
+bool sums_block_can(const struct sums_ask *a, size_t block)
+{
+	const struct store_block *b = store_block(a->store, block);
+
+	return b->table == TABLE_OP && b->rows && !b->damaged && level_in_range(a, b) &&
+	       sums_filter_may_pass(a->filter, a->store, block, a->seconds);
+}
+
+enum sums_level sums_level(const struct sums_ask *a, size_t block, size_t *ret_summary)
+{
+	*ret_summary = SIZE_MAX;
+	if (!sums_block_can(a, block))
+		return SUMS_NOTHING;
+	if (level_is_whole(a, block, 1) &&
+	    (sums_filter_in_summary(a->filter, store_block(a->store, block)) ||
+	     sums_filter_all_pass(a->filter, a->store, block, a->seconds)))
+		*ret_summary = store_summary_of(a->store, block);
+	return *ret_summary == SIZE_MAX ? SUMS_ROWS : SUMS_SUMMARY;
+}
+
+/* ---- digests ---- */
+
+/* True where the part that is wanted has what the filter reads, but for what no call of its blocks has. */
+static bool level_digest_filters(const struct sums_ask *a)
+{
+	const uint64_t file = 1ull << OP_FILE_ID,
+		       of_files = file | 1ull << OP_CLASS | 1ull << OP_ERR;
+	uint64_t reads = a->filter ? a->filter->columns & ~a->filter->missing : 0;
+
+	return a->of_files ||
+	       ((!a->times || !(reads & file)) && (!a->files || !(reads & ~of_files)));
+}
+
+const struct store_digest *sums_level_digest(const struct sums_ask *a, size_t block, bool *ret_all)
+{
+	const struct store_digest *d = a->summaries && (a->times || a->files || a->of_files)
+					       ? store_digest_of(a->store, block)
+					       : NULL;
+	bool filters = level_digest_filters(a), all = true;
+
+	if (!d || ((a->files || a->of_files) && !store_digest_has_files(d)) ||
+	    (a->files && !a->seconds && store_digest_seconds(d)))
+		return NULL;
+	for (size_t i = 0; i < d->count; i++) {
+		if ((a->end && d->blocks[i] >= a->end) ||
+		    !level_is_whole(a, d->blocks[i], d->count))
+			return NULL;
+		filters = filters &&
+			  sums_filter_in_summary(a->filter, store_block(a->store, d->blocks[i]));
+		all = all && sums_filter_all_pass(a->filter, a->store, d->blocks[i], a->seconds);
+	}
+	if (ret_all)
+		*ret_all = all;
+	return filters || (ret_all && all) ? d : NULL;
+}
