@@ -92,7 +92,7 @@ static int report_run(const void *opts, int argc, char **argv)
 	if (o->sort && !which && !o->read.json)
 		return fail_usage("report: --sort needs a table: weir report ops --sort %.40s",
 				  o->sort);
-	e = report_open(&r, o, argc, argv, slowest_wanted(o, which), !which, &err);
+	e = report_open(&r, o, argc, argv, which, slowest_wanted(o, which), &err);
 	if (e >= 0)
 		e = report_print(&r, which, &err);
 	report_close(&r);

@@ -109,10 +109,12 @@ struct report {
 	size_t synthetic;	    /* traces that are */
 };
 
-/* Opens and reads what the options name. 0 or negative. */
-/* `slowest`: how many to look for; on the page (`page`) only I/O counts. */
+/*
+ * Opens and reads what the options name, for a table or for the page (NULL). `slowest`: how many to look for; on the page
+ * only I/O counts. 0 or negative.
+ */
 int report_open(struct report *r, const struct report_opts *opts, int argc, char **argv,
-		size_t slowest, bool page, struct error *err);
+		const char *which, size_t slowest, struct error *err);
 void report_close(struct report *r);
 
 static inline bool report_is_wait(const struct rollup_row *row)
@@ -163,5 +165,7 @@ int report_sort_check(const char *which, const char *sort, struct error *err);
 const char *report_table_name(size_t i);
 /* Of the columns of all tables, likewise. */
 const char *report_column_name(size_t i);
+/* The keys of the sums that the table is made of: enum rollup_key. */
+unsigned int report_table_keys(const char *which);
 /* True where there is a table of that name. */
 bool report_table_known(const char *which);

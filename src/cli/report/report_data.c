@@ -217,14 +217,26 @@ static int count_members(struct report *r)
 
 /* ---- opening ---- */
 
-int report_open(struct report *r, const struct report_opts *opts, int argc, char **argv,
-		size_t slowest, bool page, struct error *err)
+/* What tables by file need beside the sums. 0 or -ENOMEM. */
+static int report_data_group_files(struct report *r, struct scan_options *scan)
 {
+	int e = report_data_alias_files(r);
+
+	scan->seconds = true;
+	scan->file_alias = r->alias;
+	scan->file_alias_count = r->alias_count;
+	return e;
+}
+
+int report_open(struct report *r, const struct report_opts *opts, int argc, char **argv,
+		const char *which, size_t slowest, struct error *err)
+{
+	const unsigned int all =
+		ROLLUP_OP | ROLLUP_THREAD | ROLLUP_FILE | ROLLUP_ERR | ROLLUP_CLASS;
 	struct scan_options scan = {
-		.keys = ROLLUP_OP | ROLLUP_THREAD | ROLLUP_FILE | ROLLUP_ERR | ROLLUP_CLASS,
-		.seconds = true,
+		.keys = which ? report_table_keys(which) : all,
 		.slowest = slowest,
-		.slowest_io = page,
+		.slowest_io = !which,
 	};
 	int e;
 
@@ -236,7 +248,9 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	if (e < 0)
 		return e == -EINVAL ? -EIO
 				    : e; /* whatever is wrong with the trace, the usage is not */
-	r->dims = store_dims(r->store);
+	/* names of files take their time, where there are millions */
+	r->dims = scan.keys & ROLLUP_FILE || slowest ? store_dims(r->store)
+						     : store_dims_few(r->store);
 	store_range(r->store, &r->first, &r->last);
 	if (r->first == INT64_MIN || r->last == INT64_MIN)
 		r->first = r->last = 0;
@@ -261,12 +275,10 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	mark_text_settle(&r->command, store_trace_count(r->store));
 	mark_text_settle(&r->selection, store_trace_count(r->store));
 	check_numbers(r);
-	e = report_data_alias_files(r);
+	e = scan.keys & ROLLUP_FILE ? report_data_group_files(r, &scan) : 0;
 	if (e < 0)
 		return error_errno(err, e, "grouping files");
 	scan.filter = r->filtered || r->ranged ? &r->filter : NULL;
-	scan.file_alias = r->alias;
-	scan.file_alias_count = r->alias_count;
 	e = scan_run(r->store, &scan, &r->scan, err);
 	if (e < 0)
 		return e;

@@ -411,21 +411,29 @@ static int fill_threads(struct report *r, struct answer_list *t)
 	return fill_by_thread(r, t, group_task, false);
 }
 
+#define BY_OP (ROLLUP_OP | ROLLUP_CLASS)
+#define BY_FILE \
+	(ROLLUP_FILE | ROLLUP_OP | ROLLUP_CLASS) /* op: report_data.c counts connections by it */
+#define BY_THREAD (ROLLUP_THREAD | ROLLUP_CLASS)
+#define BY_ERROR  (ROLLUP_FILE | ROLLUP_OP | ROLLUP_ERR)
+
 static const struct table_kind {
 	const char *name;
 	const struct answer_column *columns;
 	size_t column_count;
 	const char *sort;
 	int (*fill)(struct report *r, struct answer_list *t);
+	unsigned int keys; /* of the sums that it is made of */
 } kinds[] = {
-	{"ops", op_columns, ARRAY_SIZE(op_columns), "time", fill_ops},
-	{"files", file_columns, ARRAY_SIZE(file_columns), "time", fill_files},
-	{"dirs", dir_columns, ARRAY_SIZE(dir_columns), "time", fill_dirs},
-	{"processes", process_columns, ARRAY_SIZE(process_columns), "time", fill_processes},
-	{"threads", thread_columns, ARRAY_SIZE(thread_columns), "time", fill_threads},
-	{"peers", peer_columns, ARRAY_SIZE(peer_columns), "time", fill_peers},
-	{"errors", error_columns, ARRAY_SIZE(error_columns), "calls", fill_errors},
-	{"slow", slow_columns, ARRAY_SIZE(slow_columns), "dur", fill_slow},
+	{"ops", op_columns, ARRAY_SIZE(op_columns), "time", fill_ops, BY_OP},
+	{"files", file_columns, ARRAY_SIZE(file_columns), "time", fill_files, BY_FILE},
+	{"dirs", dir_columns, ARRAY_SIZE(dir_columns), "time", fill_dirs, BY_FILE},
+	{"processes", process_columns, ARRAY_SIZE(process_columns), "time", fill_processes,
+	 BY_THREAD},
+	{"threads", thread_columns, ARRAY_SIZE(thread_columns), "time", fill_threads, BY_THREAD},
+	{"peers", peer_columns, ARRAY_SIZE(peer_columns), "time", fill_peers, BY_FILE},
+	{"errors", error_columns, ARRAY_SIZE(error_columns), "calls", fill_errors, BY_ERROR},
+	{"slow", slow_columns, ARRAY_SIZE(slow_columns), "dur", fill_slow, 0},
 };
 
 static const struct table_kind *kind_find(const char *which)
@@ -440,6 +448,11 @@ static const struct table_kind *kind_find(const char *which)
 const char *report_table_name(size_t i)
 {
 	return i < ARRAY_SIZE(kinds) ? kinds[i].name : NULL;
+}
+
+unsigned int report_table_keys(const char *which)
+{
+	return kind_find(which)->keys;
 }
 
 bool report_table_known(const char *which)
