@@ -213,75 +213,84 @@ static int64_t rollup_window_of(const struct rollup *r, int64_t end)
 	return end < INT64_MIN + r->window_ns ? -1 : end - (rest < 0 ? rest + r->window_ns : rest);
 }
 
-int rollup_add_op(struct rollup *r, const struct batch *b, size_t row)
+static void rollup_read_op(const struct batch *b, size_t row, struct rollup_row *ret)
 {
-	uint64_t dur = rollup_at_least_0(batch_get(b, OP_DUR, row, 0));
-	struct rollup_row key =
-				  {
-					  .op = batch_get(b, OP_OP, row, -1),
-					  .thread_id = batch_get(b, OP_THREAD_ID, row, -1),
-					  .file_id = aliased(r, batch_get(b, OP_FILE_ID, row, -1)),
-					  .err = batch_get(b, OP_ERR, row, -1),
-					  .class = batch_get(b, OP_CLASS, row, -1),
-					  .window = -1,
-					  .cpu = batch_get(b, OP_CPU, row, -1),
-					  .second = r->second,
-				  },
-			  *to;
-	bool failed = key.err > 0;
+	ret->op = batch_get(b, OP_OP, row, -1);
+	ret->thread_id = batch_get(b, OP_THREAD_ID, row, -1);
+	ret->file_id = batch_get(b, OP_FILE_ID, row, -1);
+	ret->err = batch_get(b, OP_ERR, row, -1);
+	ret->class = batch_get(b, OP_CLASS, row, -1);
+	ret->window = rollup_end(b, row);
+	ret->cpu = batch_get(b, OP_CPU, row, -1);
+	ret->calls = 1;
+	ret->bytes = rollup_at_least_0(batch_get(b, OP_BYTES, row, 0));
+	ret->time_ns = ret->max_ns = rollup_at_least_0(batch_get(b, OP_DUR, row, 0));
+}
+
+static void rollup_read_summary(const struct batch *b, size_t row, struct rollup_row *ret)
+{
+	ret->op = batch_get(b, SUMMARY_OP, row, -1);
+	ret->thread_id = batch_get(b, SUMMARY_THREAD_ID, row, -1);
+	ret->file_id = batch_get(b, SUMMARY_FILE_ID, row, -1);
+	ret->err = batch_get(b, SUMMARY_ERR, row, -1);
+	ret->class = batch_get(b, SUMMARY_CLASS, row, -1);
+	ret->window = batch_get(b, SUMMARY_WINDOW, row, INT64_MIN);
+	ret->cpu = -1;
+	ret->calls = rollup_at_least_0(batch_get(b, SUMMARY_CALLS, row, 0));
+	ret->bytes = rollup_at_least_0(batch_get(b, SUMMARY_BYTES, row, 0));
+	ret->time_ns = rollup_at_least_0(batch_get(b, SUMMARY_TIME, row, 0));
+	ret->max_ns = rollup_at_least_0(batch_get(b, SUMMARY_MAX, row, 0));
+}
+
+void rollup_read(const struct batch *b, size_t row, struct rollup_row *ret)
+{
+	assert(b->table == TABLE_OP || b->table == TABLE_SUMMARY);
+	if (b->table == TABLE_SUMMARY)
+		rollup_read_summary(b, row, ret);
+	else
+		rollup_read_op(b, row, ret);
+	ret->errors = ret->err > 0 ? ret->calls : 0;
+	ret->second = false;
+	ret->hist = (struct hist){0};
+}
+
+bool rollup_is_running(const struct batch *b, size_t row)
+{
+	return b->table == TABLE_OP && batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED;
+}
+
+static void rollup_add_sums(struct rollup_row *to, const struct rollup_row *sums)
+{
+	to->calls = add_sat(to->calls, sums->calls);
+	to->errors = add_sat(to->errors, sums->errors);
+	to->bytes = add_sat(to->bytes, sums->bytes);
+	to->time_ns = add_sat(to->time_ns, sums->time_ns);
+	to->max_ns = MAX(to->max_ns, sums->max_ns);
+}
+
+int rollup_add_row(struct rollup *r, const struct batch *b, size_t row)
+{
+	struct rollup_row key, *to;
+	struct bytes hist;
 	int e;
 
-	assert(b->table == TABLE_OP);
-	if (batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED) {
+	rollup_read(b, row, &key);
+	key.file_id = aliased(r, key.file_id);
+	key.second = r->second;
+	if (rollup_is_running(b, row)) {
 		r->running += !r->second;
 		return 0;
 	}
 	if (r->keys & ROLLUP_WINDOW)
-		key.window = rollup_window_of(r, rollup_end(b, row));
-	key_mask(&key, r->keys);
-	e = rollup_find(r, &key, &to);
-	if (e < 0)
-		return e;
-	to->calls++;
-	to->errors += failed;
-	to->bytes = add_sat(to->bytes, rollup_at_least_0(batch_get(b, OP_BYTES, row, 0)));
-	to->time_ns = add_sat(to->time_ns, dur);
-	to->max_ns = MAX(to->max_ns, dur);
-	return hist_add(&to->hist, dur, 1);
-}
-
-int rollup_add_summary(struct rollup *r, const struct batch *b, size_t row)
-{
-	uint64_t calls = rollup_at_least_0(batch_get(b, SUMMARY_CALLS, row, 0));
-	struct bytes hist = batch_get_bytes(b, SUMMARY_HIST, row);
-	struct rollup_row key =
-				  {
-					  .op = batch_get(b, SUMMARY_OP, row, -1),
-					  .thread_id = batch_get(b, SUMMARY_THREAD_ID, row, -1),
-					  .file_id = aliased(
-						  r, batch_get(b, SUMMARY_FILE_ID, row, -1)),
-					  .err = batch_get(b, SUMMARY_ERR, row, -1),
-					  .class = batch_get(b, SUMMARY_CLASS, row, -1),
-					  .window = batch_get(b, SUMMARY_WINDOW, row, -1),
-					  .cpu = -1,
-					  .second = r->second,
-				  },
-			  *to;
-	bool failed = key.err > 0;
-	int e;
-
-	assert(b->table == TABLE_SUMMARY);
-	if (r->keys & ROLLUP_WINDOW && r->window_ns != ROLLUP_WINDOW_NS && key.window != -1)
 		key.window = rollup_window_of(r, key.window);
 	key_mask(&key, r->keys);
 	e = rollup_find(r, &key, &to);
 	if (e < 0)
 		return e;
-	to->calls = add_sat(to->calls, calls);
-	to->errors = add_sat(to->errors, failed ? calls : 0);
-	to->bytes = add_sat(to->bytes, rollup_at_least_0(batch_get(b, SUMMARY_BYTES, row, 0)));
-	to->time_ns = add_sat(to->time_ns, rollup_at_least_0(batch_get(b, SUMMARY_TIME, row, 0)));
-	to->max_ns = MAX(to->max_ns, rollup_at_least_0(batch_get(b, SUMMARY_MAX, row, 0)));
+	rollup_add_sums(to, &key);
+	if (b->table == TABLE_OP)
+		return hist_add(&to->hist, key.time_ns, 1);
+	hist = batch_get_bytes(b, SUMMARY_HIST, row);
 	return hist_unpack(&to->hist, hist.data, hist.len);
 }
 
@@ -295,7 +304,7 @@ static int add_all(struct rollup *r, const struct batch *b)
 	int e = 0;
 
 	for (size_t i = 0; i < b->rows && e >= 0; i++)
-		e = b->table == TABLE_OP ? rollup_add_op(r, b, i) : rollup_add_summary(r, b, i);
+		e = rollup_add_row(r, b, i);
 	return e;
 }
 
@@ -323,19 +332,15 @@ int rollup_add(struct rollup *r, const struct batch *b)
 
 /* ---- regrouping ---- */
 
-static int rollup_add_row(struct rollup *r, const struct rollup_row *key,
-			  const struct rollup_row *sums)
+static int rollup_add_group(struct rollup *r, const struct rollup_row *key,
+			    const struct rollup_row *sums)
 {
 	struct rollup_row *to;
 	int e = rollup_find(r, key, &to);
 
 	if (e < 0)
 		return e;
-	to->calls = add_sat(to->calls, sums->calls);
-	to->errors = add_sat(to->errors, sums->errors);
-	to->bytes = add_sat(to->bytes, sums->bytes);
-	to->time_ns = add_sat(to->time_ns, sums->time_ns);
-	to->max_ns = MAX(to->max_ns, sums->max_ns);
+	rollup_add_sums(to, sums);
 	return hist_merge(&to->hist, &sums->hist);
 }
 
@@ -343,7 +348,7 @@ int rollup_merge(struct rollup *r, const struct rollup *other)
 {
 	assert(r->keys == other->keys && r != other);
 	for (size_t i = 0; i < other->count; i++) {
-		int e = rollup_add_row(r, &other->rows[i], &other->rows[i]);
+		int e = rollup_add_group(r, &other->rows[i], &other->rows[i]);
 
 		if (e < 0)
 			return e;
@@ -367,7 +372,7 @@ int rollup_regroup(const struct rollup *r, unsigned int keys,
 			continue;
 		key.second = false;
 		key_mask(&key, keys);
-		e = rollup_add_row(out, &key, &r->rows[i]);
+		e = rollup_add_group(out, &key, &r->rows[i]);
 	}
 	if (e < 0)
 		return e;

@@ -56,11 +56,13 @@ void rollup_window(struct rollup *r, int64_t window_ns);
  * rollup_running().
  */
 int rollup_add(struct rollup *r, const struct batch *b) _must_check_;
-/* Adds one row of an op batch as it stands. */
-int rollup_add_op(struct rollup *r, const struct batch *b, size_t row) _must_check_;
-/* Adds one row of a summary batch as it stands. 0, -ENOMEM, or -EBADMSG where its histogram is malformed. */
-int rollup_add_summary(struct rollup *r, const struct batch *b, size_t row) _must_check_;
-/* What the two functions above add from now on is `second`, or no longer is. */
+/* Adds one row of an op or summary batch as it stands. 0, -ENOMEM, or -EBADMSG where its histogram is malformed. */
+int rollup_add_row(struct rollup *r, const struct batch *b, size_t row) _must_check_;
+/* What a row of either counts for, without a histogram; `window` is when the call ended, INT64_MIN where that is not known. */
+void rollup_read(const struct batch *b, size_t row, struct rollup_row *ret);
+/* True for a row of op whose call had not ended: it counts apart. */
+bool rollup_is_running(const struct batch *b, size_t row);
+/* What rollup_add_row() adds from now on is `second`, or no longer is. */
 void rollup_seconds(struct rollup *r, bool second);
 /* Adds another rollup with the same keys (merging threads of work). */
 int rollup_merge(struct rollup *r, const struct rollup *other) _must_check_;

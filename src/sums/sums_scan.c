@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "sums/order.h"
+#include "batch/seconds.h"
 
 bool scan_filter_time(const struct scan_filter *f, const struct batch *b, size_t row)
 {
@@ -51,14 +51,6 @@ static int scan_worker_init(struct scan_worker *w, const struct scan_options *o)
 	return 0;
 }
 
-static int scan_add_row(struct rollup *to, const struct batch *b, size_t row)
-{
-	if (b->table == TABLE_SUMMARY)
-		return rollup_add_summary(to, b, row);
-	/* those are counted by clip_find() */
-	return batch_get(b, OP_STATUS, row, 0) & STATUS_UNFINISHED ? 0 : rollup_add_op(to, b, row);
-}
-
 static int scan_take(void *state, const struct walk_rows *rows)
 {
 	struct scan_worker *w = state;
@@ -68,8 +60,11 @@ static int scan_take(void *state, const struct walk_rows *rows)
 		*(rows->batch->table == TABLE_SUMMARY ? &w->summed : &w->read) +=
 			rows->digest ? rows->digest->count : 1;
 	rollup_seconds(w->rollup, rows->second);
-	for (size_t k = 0; k < rows->count && r >= 0; k++)
-		r = scan_add_row(w->rollup, rows->batch, rows->rows[k]);
+	for (size_t k = 0; k < rows->count && r >= 0; k++) {
+		/* those that still run are counted by clip_find(), also in ranges that have none */
+		if (!rollup_is_running(rows->batch, rows->rows[k]))
+			r = rollup_add_row(w->rollup, rows->batch, rows->rows[k]);
+	}
 	return r;
 }
 
@@ -112,9 +107,23 @@ static int scan_collect(struct scan_worker *all, unsigned int count, const struc
 	return 0;
 }
 
+/* Calls that still ran name files, too. */
+static void scan_see_files(const struct scan_options *o, struct scan_result *ret)
+{
+	for (size_t i = 0; o->file_alias && i < ret->running->rows; i++) {
+		const int64_t files[] = {batch_get(ret->running, OP_FILE_ID, i, -1),
+					 o->seconds ? seconds_file(ret->running, i) : -1};
+
+		for (size_t k = 0; k < ARRAY_SIZE(files); k++) {
+			if (files[k] >= 0 && (size_t)files[k] < o->file_alias_count)
+				ret->file_seen[files[k]] = 1;
+		}
+	}
+}
+
 /* Single calls: those that still ran, the slowest. */
-static int scan_calls(const struct walk *w, const struct slowest *noted, size_t max,
-		      struct scan_result *ret, struct error *err)
+static int scan_calls(const struct walk *w, const struct slowest *noted,
+		      const struct scan_options *o, struct scan_result *ret, struct error *err)
 {
 	_cleanup_free_ struct call_ref *slowest = NULL;
 	size_t count = 0;
@@ -125,8 +134,10 @@ static int scan_calls(const struct walk *w, const struct slowest *noted, size_t 
 	rollup_add_running(ret->rollup, ret->clip.running_all);
 	r = slowest_fetch(w->ask.store, ret->clip.running, &ret->clip.running_count, &ret->running,
 			  err);
-	if (r >= 0)
-		r = slowest_find(noted, w, MIN(max, (size_t)BATCH_ROWS_MAX), &slowest, &count, err);
+	if (r < 0)
+		return r;
+	scan_see_files(o, ret);
+	r = slowest_find(noted, w, MIN(o->slowest, (size_t)BATCH_ROWS_MAX), &slowest, &count, err);
 	return r < 0 ? r : slowest_fetch(w->ask.store, slowest, &count, &ret->slowest, err);
 }
 
@@ -154,7 +165,7 @@ int scan_run(const struct store *s, const struct scan_options *opt, struct scan_
 	if (r >= 0 && scan_collect(workers, w.workers, opt, ret) < 0)
 		r = error_errno(err, -ENOMEM, "merging sums");
 	if (r >= 0)
-		r = scan_calls(&w, &workers[0].slowest, opt->slowest, ret, err);
+		r = scan_calls(&w, &workers[0].slowest, opt, ret, err);
 	for (unsigned int i = 0; i < w.workers; i++)
 		scan_worker_free(&workers[i]);
 	return r;

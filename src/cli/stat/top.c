@@ -193,7 +193,7 @@ static int add_chosen(struct top *t, const struct batch *b, struct error *err)
 	int r = 0;
 
 	for (ssize_t i = 0; i < count && r >= 0; i++)
-		r = rollup_add_op(t->now, b, t->rows[i]);
+		r = rollup_add_row(t->now, b, t->rows[i]);
 	return count < 0 ? (int)count : r;
 }
 

@@ -179,13 +179,10 @@ static void put_user(struct js *j, const struct dims *d, const struct rollup_row
 
 static int route_file_take(void *state, const struct walk_rows *rows)
 {
-	struct rollup *all = state;
-	bool of_op = rows->batch->table == TABLE_OP;
 	int r = 0;
 
 	for (size_t k = 0; k < rows->count && r >= 0; k++)
-		r = of_op ? rollup_add_op(all, rows->batch, rows->rows[k])
-			  : rollup_add_summary(all, rows->batch, rows->rows[k]);
+		r = rollup_add_row(state, rows->batch, rows->rows[k]);
 	return r;
 }
 

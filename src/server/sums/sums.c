@@ -172,13 +172,7 @@ static struct sums_series *series_of(struct sums *s, int64_t op)
 	return t->calls && t->bytes ? t : NULL;
 }
 
-/* What a row says, of whichever table. */
-struct fact {
-	int64_t op, err, class, end;
-	uint64_t calls, bytes;
-};
-
-static int add_series(struct sums *s, const struct fact *f, int64_t bucket)
+static int add_series(struct sums *s, const struct rollup_row *f, int64_t bucket)
 {
 	struct sums_series *t = series_of(s, f->op);
 
@@ -187,8 +181,7 @@ static int add_series(struct sums *s, const struct fact *f, int64_t bucket)
 	t->calls[bucket] += f->calls;
 	t->bytes[bucket] += f->bytes;
 	t->all += f->calls;
-	if (f->err > 0)
-		s->errors[bucket] += f->calls;
+	s->errors[bucket] += f->errors;
 	return 0;
 }
 
@@ -264,65 +257,26 @@ static int append_file(struct sums *s, const struct sums_file *f)
 	return r;
 }
 
-static int add_to_file(struct sums *s, int64_t id, const struct fact *f, uint64_t time,
-		       uint64_t max, bool sorted)
+/* `sorted`: see append_file(). */
+static int add_to_file(struct sums *s, const struct rollup_row *f, bool of_op, bool sorted)
 {
-	struct sums_file sum = {.id = id, .all = f->calls};
+	bool io = sums_is_io(f->class);
+	const struct sums_file sum = {.id = f->file_id,
+				      .all = f->calls,
+				      .calls = io ? f->calls : 0,
+				      .errors = io ? f->errors : 0,
+				      .bytes = io ? f->bytes : 0,
+				      .time = io ? f->time_ns : 0,
+				      .max = io ? f->max_ns : 0};
+	int r;
 
-	if (id < 0)
+	if (f->file_id < 0)
 		return 0;
-	if (sums_is_io(f->class)) {
-		sum.calls = f->calls;
-		sum.errors = f->err > 0 ? f->calls : 0;
-		sum.bytes = f->bytes;
-		sum.time = time;
-		sum.max = max;
-	}
-	return sorted ? append_file(s, &sum) : sums_add_file(s, &sum);
-}
-
-static int take_file_op(struct sums *s, const struct fact *f, int64_t file, uint64_t dur)
-{
-	int r = add_to_file(s, file, f, dur, dur, false);
-
+	r = sorted ? append_file(s, &sum) : sums_add_file(s, &sum);
 	/* the file that was added to last */
-	return r >= 0 && file >= 0 && sums_is_io(f->class) && s->keep_hists
-		       ? hist_add(&s->file_hists[s->last_file], dur, 1)
+	return r >= 0 && of_op && io && s->keep_hists
+		       ? hist_add(&s->file_hists[s->last_file], f->time_ns, 1)
 		       : r;
-}
-
-static int sums_take_op(struct sums *s, const struct walk_rows *rows, size_t i)
-{
-	const struct batch *b = rows->batch;
-	const struct fact f = {
-		.op = batch_get(b, OP_OP, i, -1),
-		.err = batch_get(b, OP_ERR, i, -1),
-		.class = batch_get(b, OP_CLASS, i, CLASS_OTHER),
-		.end = rollup_end(b, i),
-		.calls = 1,
-		.bytes = (uint64_t)MAX(batch_get(b, OP_BYTES, i, 0), 0),
-	};
-	bool running = batch_get(b, OP_STATUS, i, 0) & STATUS_UNFINISHED;
-	int64_t dur = MAX(batch_get(b, OP_DUR, i, 0), 0), bucket;
-	int64_t file = batch_get(b, OP_FILE_ID, i, -1);
-	int r = s->by_file && !running ? take_file_op(s, &f, file, (uint64_t)dur) : 0;
-
-	if (r < 0 || rows->second) /* all else has it already */
-		return r;
-	if (s->both)
-		r = rollup_add_op(s->both, b, i);
-	if (r >= 0 && s->by_failure && !running && f.err > 0)
-		r = failures_add(&s->failures, f.op, f.err, file, 1);
-	if (r >= 0 && running)
-		r = add_running(s, batch_get(b, OP_THREAD_ID, i, -1), 1);
-	if (r < 0 || !s->axis || running)
-		return r;
-	bucket = bucket_of(s->axis, f.end);
-	if (bucket < 0)
-		return 0;
-	if (sums_is_io(f.class))
-		s->cells[bucket * HIST_BUCKETS + hist_bucket((uint64_t)dur)]++;
-	return f.class == CLASS_WAIT ? 0 : add_series(s, &f, bucket);
 }
 
 /* Adds a packed histogram (hist/sparse.h) to one bucket's cells; -EBADMSG where it is malformed. */
@@ -336,43 +290,46 @@ static int sums_add_hist(uint64_t *cells, struct bytes packed)
 	return w.bad ? -EBADMSG : 0;
 }
 
-static int sums_take_sum(struct sums *s, const struct walk_rows *rows, size_t i)
+static int sums_take_axis(struct sums *s, const struct batch *b, size_t i,
+			  const struct rollup_row *f)
 {
-	const struct batch *b = rows->batch;
-	const struct fact f = {
-		.op = batch_get(b, SUMMARY_OP, i, -1),
-		.err = batch_get(b, SUMMARY_ERR, i, -1),
-		.class = batch_get(b, SUMMARY_CLASS, i, CLASS_OTHER),
-		.end = batch_get(b, SUMMARY_WINDOW, i, INT64_MIN),
-		.calls = (uint64_t)batch_get(b, SUMMARY_CALLS, i, 0),
-		.bytes = (uint64_t)MAX(batch_get(b, SUMMARY_BYTES, i, 0), 0),
-	};
-	int64_t bucket, file = batch_get(b, SUMMARY_FILE_ID, i, -1);
-	/* what the parts of a digest tell: the second all of files, the first all else */
-	bool files = !rows->digest || rows->part == STORE_DIGEST_FILES;
+	int64_t bucket = bucket_of(s->axis, f->window);
+	uint64_t *cells;
 	int r = 0;
 
-	if (s->by_file && files)
-		r = add_to_file(s, file, &f, (uint64_t)MAX(batch_get(b, SUMMARY_TIME, i, 0), 0),
-				(uint64_t)MAX(batch_get(b, SUMMARY_MAX, i, 0), 0),
-				rows->digest && s->pile);
-	if (r < 0 || rows->second)
+	if (bucket < 0)
+		return 0;
+	cells = s->cells + bucket * HIST_BUCKETS;
+	if (sums_is_io(f->class) && b->table == TABLE_OP)
+		cells[hist_bucket(f->time_ns)]++;
+	else if (sums_is_io(f->class))
+		r = sums_add_hist(cells, batch_get_bytes(b, SUMMARY_HIST, i));
+	return r < 0 || f->class == CLASS_WAIT ? r : add_series(s, f, bucket);
+}
+
+static int sums_take_row(struct sums *s, const struct walk_rows *rows, size_t i)
+{
+	const struct batch *b = rows->batch;
+	bool running = rollup_is_running(b, i);
+	/* what the parts of a digest have: the second all of files, the first all else */
+	bool files = !rows->digest || rows->part == STORE_DIGEST_FILES;
+	struct rollup_row f;
+	int r = 0;
+
+	rollup_read(b, i, &f);
+	if (s->by_file && files && !running)
+		r = add_to_file(s, &f, b->table == TABLE_OP, rows->digest && s->pile);
+	if (r < 0 || rows->second) /* all else has it already */
 		return r;
-	if (s->by_failure && f.err > 0 && files)
-		r = failures_add(&s->failures, f.op, f.err, file, f.calls);
+	if (s->by_failure && f.errors && files && !running)
+		r = failures_add(&s->failures, f.op, f.err, f.file_id, f.calls);
 	if (r < 0 || (rows->digest && files))
 		return r;
 	if (s->both)
-		r = rollup_add_summary(s->both, b, i);
-	if (r < 0 || !s->axis)
-		return r;
-	bucket = bucket_of(s->axis, f.end);
-	if (bucket < 0)
-		return 0;
-	if (sums_is_io(f.class))
-		r = sums_add_hist(s->cells + bucket * HIST_BUCKETS,
-				  batch_get_bytes(b, SUMMARY_HIST, i));
-	return r < 0 || f.class == CLASS_WAIT ? r : add_series(s, &f, bucket);
+		r = rollup_add_row(s->both, b, i);
+	if (r >= 0 && running)
+		r = add_running(s, f.thread_id, 1);
+	return r < 0 || !s->axis || running ? r : sums_take_axis(s, b, i, &f);
 }
 
 /* Every worker with all files of its own would take as much memory as there are workers. */
@@ -391,15 +348,13 @@ static int flush_files(struct sums *s)
 int sums_take(void *state, const struct walk_rows *rows)
 {
 	struct sums *s = state;
-	bool of_sums = rows->batch->table == TABLE_SUMMARY;
 	bool files = rows->digest && rows->part == STORE_DIGEST_FILES;
 	int r = s->by_slow && !rows->second && !files ? slowest_note(&s->slowest, rows) : 0;
 
-	if (of_sums)
+	if (rows->batch->table == TABLE_SUMMARY)
 		sums_drop_hists(s); /* these are not in them */
 	for (size_t k = 0; k < rows->count && r >= 0; k++)
-		r = of_sums ? sums_take_sum(s, rows, rows->rows[k])
-			    : sums_take_op(s, rows, rows->rows[k]);
+		r = sums_take_row(s, rows, rows->rows[k]);
 	return r < 0 ? r : flush_files(s);
 }
 
