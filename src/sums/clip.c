@@ -136,6 +136,8 @@ int clip_find(const struct walk *walk, struct clip *ret, struct error *err)
 	};
 	int r;
 
+	assert(w.workers > 0 && w.workers <= WALK_THREADS_MAX);
+	assert(!ret->running_count && !ret->by.count);
 	for (unsigned int i = 0; i < w.workers; i++) {
 		workers[i].ask = &ask;
 		w.states[i] = &workers[i];

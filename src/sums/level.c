@@ -57,6 +57,7 @@ static bool level_takes_all(const struct sums_ask *a, size_t block)
 	int64_t start, end;
 	size_t summary;
 
+	assert(b->table == TABLE_OP);
 	if (order_open(a->from, a->to))
 		return true;
 	if (a->range == SUMS_OVERLAP) {
@@ -78,6 +79,7 @@ static bool level_takes_all(const struct sums_ask *a, size_t block)
 /* True where every row has a value, none is negative, and the sum over `count` such blocks cannot overflow. */
 static bool level_is_plain(const struct store_block *b, unsigned int column, size_t count)
 {
+	assert(count > 0 && b->table == TABLE_OP);
 	return !b->nulls[column] && b->min[column] >= 0 &&
 	       b->max[column] <= INT64_MAX / (int64_t)MAX(b->rows * count, (size_t)1);
 }
@@ -114,6 +116,7 @@ bool sums_block_can(const struct sums_ask *a, size_t block)
 
 enum sums_level sums_level(const struct sums_ask *a, size_t block, size_t *ret_summary)
 {
+	assert(block < store_block_count(a->store));
 	*ret_summary = SIZE_MAX;
 	if (!sums_block_can(a, block))
 		return SUMS_NOTHING;
@@ -145,7 +148,8 @@ const struct store_digest *sums_level_digest(const struct sums_ask *a, size_t bl
 	bool filters = level_digest_filters(a), all = true;
 
 	if (!d || ((a->files || a->of_files) && !store_digest_has_files(d)) ||
-	    (a->files && !a->seconds && store_digest_seconds(d)))
+	    (a->files && !a->seconds && store_digest_seconds(d)) ||
+	    (a->of_files && !(a->filter && a->filter->files)))
 		return NULL;
 	for (size_t i = 0; i < d->count; i++) {
 		if ((a->end && d->blocks[i] >= a->end) ||
@@ -153,9 +157,12 @@ const struct store_digest *sums_level_digest(const struct sums_ask *a, size_t bl
 			return NULL;
 		filters = filters &&
 			  sums_filter_in_summary(a->filter, store_block(a->store, d->blocks[i]));
-		all = all && sums_filter_all_pass(a->filter, a->store, d->blocks[i], a->seconds);
+		all = all && ret_all &&
+		      sums_filter_all_pass(a->filter, a->store, d->blocks[i], a->seconds);
+		if (!filters && !all)
+			return NULL;
 	}
 	if (ret_all)
 		*ret_all = all;
-	return filters || (ret_all && all) ? d : NULL;
+	return d;
 }

@@ -83,6 +83,7 @@ int preagg_new(struct preagg **ret, uint64_t columns)
 
 	if (!g)
 		return -ENOMEM;
+	assert(!(columns >> SUMMARY_COLUMNS));
 	g->columns = columns | 1ull << SUMMARY_CALLS;
 	g->slots = calloc(SLOTS, sizeof(*g->slots));
 	g->batch = calloc(1, sizeof(*g->batch) + SUMMARY_COLUMNS * sizeof(g->batch->columns[0]));
@@ -206,6 +207,7 @@ ssize_t preagg_add(struct preagg *g, const struct batch *summary, const uint32_t
 {
 	int64_t key[KEYS];
 
+	assert(summary->table == TABLE_SUMMARY && n <= summary->rows);
 	for (size_t i = 0; i < n; i++) {
 		size_t at;
 		int r = 0;
@@ -267,6 +269,7 @@ int preagg_batch(struct preagg *g, const struct batch **ret)
 {
 	struct batch *b = g->batch;
 
+	assert(g->count <= BATCH_ROWS_MAX);
 	for (size_t k = 0; k < g->key_count; k++)
 		preaggregate_put_nulls(g, k, &b->columns[g->key_column[k]]);
 	for (size_t i = 0; i < g->sum_count; i++)

@@ -31,6 +31,7 @@ int rollup_new(struct rollup **ret, unsigned int keys)
 {
 	struct rollup *r = calloc(1, sizeof(*r));
 
+	assert(!(keys & ~(ROLLUP_CPU * 2u - 1)));
 	if (!r)
 		return -ENOMEM;
 	r->keys = keys;
@@ -169,6 +170,7 @@ static void key_mask(struct rollup_row *k, unsigned int keys)
 
 void rollup_alias(struct rollup *r, const int64_t *alias, uint8_t *seen, size_t count)
 {
+	assert(!count || (alias && seen));
 	r->alias = alias;
 	r->seen = seen;
 	r->alias_count = count;

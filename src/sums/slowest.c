@@ -117,6 +117,7 @@ static void slowest_sink(struct slowest_search *s, size_t at)
 
 static void slowest_offer(struct slowest_search *s, struct call_ref ref)
 {
+	assert(s->max > 0 && s->count <= s->max);
 	if (s->count < s->max) {
 		s->heap[s->count++] = ref;
 		for (size_t i = s->max / 2; s->count == s->max && i-- > 0;)
@@ -161,7 +162,8 @@ static size_t slowest_sort(struct slowest_block *blocks, size_t count, size_t *o
 {
 	size_t n = 0;
 
-	qsort(blocks, count, sizeof(*blocks), slowest_by_max);
+	if (count)
+		qsort(blocks, count, sizeof(*blocks), slowest_by_max);
 	for (size_t i = 0; i < count; i++) {
 		if (known[blocks[i].block]++)
 			continue;
@@ -204,6 +206,7 @@ int slowest_find(const struct slowest *noted, const struct walk *w, size_t max,
 		r = walk_run(&pass, err);
 	if (r < 0)
 		return r;
+	assert(s.count <= max);
 	qsort(heap, s.count, sizeof(*heap), slowest_order);
 	*ret = TAKE_PTR(heap);
 	*ret_count = s.count;
@@ -276,6 +279,7 @@ int slowest_fetch(const struct store *s, struct call_ref *refs, size_t *count, s
 	for (size_t i = 0; i < *count; i++) {
 		if (ranks[i] == UINT32_MAX)
 			continue;
+		assert(kept <= i && ranks[i] < found->rows);
 		refs[kept] = refs[i];
 		ranks[kept++] = ranks[i];
 	}

@@ -31,6 +31,7 @@ void sums_filter_describe(struct sums_filter *f, const struct expr *where)
 	f->by_summary = !f->missing && !f->names_rows;
 	f->by_times = f->by_summary && !(f->columns & file);
 	f->by_files = f->by_summary && !(f->columns & ~of_files);
+	assert(!(f->missing & ~f->columns));
 }
 
 int sums_filter_new(struct sums_filter *ret, struct plan *plan, struct error *err)
@@ -38,6 +39,7 @@ int sums_filter_new(struct sums_filter *ret, struct plan *plan, struct error *er
 	struct sums_filter f = {.plan = plan};
 	int r;
 
+	assert(!plan || (plan->table == TABLE_OP && plan->where));
 	sums_filter_describe(&f, plan ? plan->where : NULL);
 	r = plan ? eval_new(&f.eval, (const struct expr *const *)&plan->where, 1, err) : 0;
 	if (r < 0) {
@@ -84,6 +86,7 @@ ssize_t sums_filter_rows(const struct sums_filter *f, struct eval_scratch *scrat
 {
 	ssize_t count;
 
+	assert(b->table == TABLE_OP && n <= BATCH_ROWS_MAX);
 	if (!f || !f->eval) {
 		for (size_t i = 0; i < n; i++)
 			out[i] = in ? in[i] : (uint32_t)i;

@@ -89,6 +89,7 @@ static struct sums_ask scan_ask(const struct store *s, const struct scan_options
 static int scan_collect(struct scan_worker *all, unsigned int count, const struct scan_options *o,
 			struct scan_result *ret)
 {
+	assert(count > 0);
 	ret->rollup = TAKE_PTR(all[0].rollup);
 	ret->file_seen = TAKE_PTR(all[0].seen);
 	rollup_alias(ret->rollup, NULL, NULL, 0);

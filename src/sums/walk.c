@@ -89,12 +89,12 @@ static int walk_take_chosen(struct walker *w, struct walk_rows *rows, bool all, 
 	return w->run->walk->take(w->state, rows);
 }
 
-/* The same seen from their second file, where that is wanted. */
+/* The same seen from their second file. */
 static int walk_take_seconds(struct walker *w, struct walk_rows *rows, bool all)
 {
-	int r = w->run->ask->seconds ? batch_seconds(rows->batch, w->seconds) : 0;
+	int r = batch_seconds(rows->batch, w->seconds);
 
-	if (r < 0 || !w->run->ask->seconds || !w->seconds->rows)
+	if (r < 0 || !w->seconds->rows)
 		return r;
 	rows->batch = w->seconds;
 	rows->second = true;
@@ -324,6 +324,7 @@ static int walk_take_item(struct walker *w, const struct walk_item *item)
 
 	if (!item->digest)
 		return walk_take_block(w, item->block);
+	assert(item->digest->count > 0);
 	if (walk_is_stopped(w->run))
 		return -EINTR;
 	r = w->run->ask->of_files ? walk_take_of_files(w, item) : walk_take_parts(w, item);
@@ -484,6 +485,7 @@ double walk_list_share(const struct walk_list *l)
 {
 	size_t all = 0, taken = 0;
 
+	assert(l->next <= l->count);
 	for (size_t i = 0; i < l->count; i++) {
 		all += walk_blocks_of(&l->items[i]);
 		taken += i < l->next ? walk_blocks_of(&l->items[i]) : 0;
@@ -555,6 +557,9 @@ int walk_run(struct walk *w, struct error *err)
 	int r;
 
 	assert(w->workers > 0 && w->workers <= WALK_THREADS_MAX);
+	assert(w->ask.store && w->take);
+	/* a digest is of many files: which of its rows are wanted must be known */
+	assert(!w->ask.of_files || (w->ask.filter && !w->ask.times && !w->ask.files));
 	if (w->ask.seconds) {
 		run.sums = seconds_columns(TABLE_SUMMARY, run.sums);
 		run.columns = seconds_columns(TABLE_OP, w->columns | filter);
