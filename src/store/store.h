@@ -93,7 +93,7 @@ const char *store_writer_path(const struct store_writer *w);
 int store_writer_fd(const struct store_writer *w);
 /* Compares the file with what its name leads to: a few system calls. */
 void store_writer_place(const struct store_writer *w, struct store_place *ret);
-/* The same of any open file. */
+/* The same of any open file; of -1 nothing is known, and it counts as kept. */
 void store_fd_place(int fd, const char *path, struct store_place *ret);
 /* Flushes, writes the last index, fdatasync, closes. The writer is gone also on failure. */
 int store_close(struct store_writer *w, struct error *err);

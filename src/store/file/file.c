@@ -67,9 +67,8 @@ void store_fd_place(int fd, const char *path, struct store_place *ret)
 	char link[64];
 	ssize_t n;
 
-	assert(fd >= 0);
 	*ret = (struct store_place){.fate = STORE_KEPT};
-	/* a name that cannot be looked at may well be there */
+	/* a name that cannot be looked at may well be there; so may that of a file of which there was no descriptor to be had */
 	if (fstat(fd, &mine) < 0 || (named && file_is_same(&mine, &there)) ||
 	    (!named && why != ENOENT && why != ENOTDIR && mine.st_nlink))
 		return;
