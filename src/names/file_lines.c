@@ -37,7 +37,7 @@ struct file_lines {
 	struct map shared;     /* file of which another had the name -> hash of name and place */
 	struct map places;     /* that hash -> the first such file */
 	bool renamed;	       /* one of `shared` is called otherwise by now */
-	struct map socket_at;  /* file -> number of the socket */
+	struct id_array socket_at; /* of each file: the number of the socket */
 	struct socket *sockets;
 	size_t socket_count, sockets_cap;
 	struct map address_at; /* hash of an address -> its number */
@@ -205,26 +205,28 @@ static void move_address(struct file_lines *l, uint32_t *at, uint32_t to)
 static int take_socket(struct file_lines *l, const struct dims *d, int64_t file,
 		       const struct dims_file *f)
 {
-	uint32_t local, peer;
-	uint64_t at;
-	int r;
+	uint32_t local, peer, *at;
+	struct socket *s;
+	int r = id_array_need(&l->socket_at, d, TABLE_FILE, file, &at);
 
-	if (!map_get(&l->socket_at, (uint64_t)file, &at)) {
-		at = l->socket_count;
-		r = grow((void **)&l->sockets, &l->sockets_cap, at + 1, sizeof(*l->sockets));
-		if (r >= 0)
-			r = map_set(&l->socket_at, (uint64_t)file, at);
+	if (r < 0 || !at)
+		return r;
+	if (*at == NONE) {
+		r = grow((void **)&l->sockets, &l->sockets_cap, l->socket_count + 1,
+			 sizeof(*l->sockets));
 		if (r < 0)
 			return r;
+		*at = (uint32_t)l->socket_count;
 		l->sockets[l->socket_count++] = (struct socket){file, NONE, NONE};
 	}
+	s = &l->sockets[*at];
 	r = need_address(l, d, file, false, f->local, &local);
 	if (r >= 0)
 		r = need_address(l, d, file, true, f->peer, &peer);
 	if (r < 0)
 		return r;
-	move_address(l, &l->sockets[at].local, local);
-	move_address(l, &l->sockets[at].peer, peer);
+	move_address(l, &s->local, local);
+	move_address(l, &s->peer, peer);
 	mark_shared(l, file);
 	return 0;
 }
@@ -259,13 +261,13 @@ static void find_members(struct file_lines *l)
 /* The address of the line on which a socket is with others; NULL: it is alone, or not a socket. */
 static const struct address *line_address(const struct file_lines *l, int64_t file, bool *ret_local)
 {
+	const uint32_t *number = id_array_at(&l->socket_at, file);
 	const struct socket *s;
-	uint64_t number;
 	uint32_t at;
 
-	if (!map_get(&l->socket_at, (uint64_t)file, &number))
+	if (!number || *number == NONE)
 		return NULL;
-	s = &l->sockets[number];
+	s = &l->sockets[*number];
 	at = socket_address(l, s);
 	if (at == NONE || l->addresses[at].members <= 1)
 		return NULL;
@@ -368,10 +370,12 @@ int64_t file_lines_line(const struct file_lines *l, const struct dims *d, int64_
 
 	if (file < 0 || !file_lines_is_shared(l, file))
 		return file;
+	a = line_address(l, file, &local);
+	if (a)
+		return l->sockets[a->first].file;
 	if (map_get(&l->shared, (uint64_t)file, &place) && map_get(&l->places, place, &first))
 		return (int64_t)first;
-	a = line_address(l, file, &local);
-	return a ? l->sockets[a->first].file : file;
+	return file;
 }
 
 static bool next_other_id(const struct file_lines *l, struct file_lines_walk *w, int64_t *ret)
@@ -464,7 +468,7 @@ void file_lines_free(struct file_lines *l)
 	map_free(&l->same);
 	map_free(&l->shared);
 	map_free(&l->places);
-	map_free(&l->socket_at);
+	id_array_free(&l->socket_at);
 	map_free(&l->address_at);
 	free(l->sockets);
 	free(l->addresses);

@@ -77,28 +77,21 @@ static int index_tops(struct failure_top *tops, size_t count, struct map *ret)
 	return r;
 }
 
-/* What is on another file's line, by that line; the ids themselves in `others`. */
-static int find_others(const struct failures *f, const struct server *srv, const struct map *index,
-		       struct map *others, struct failures *ret)
+/* Of the operations and errors in `index`: those of a line's files are the line's. */
+static int failures_by_line(const struct failures *f, const struct server *srv,
+			    const struct map *index, struct failures *ret)
 {
-	struct file_lines_walk w = {0};
-	int64_t id, line;
-	uint64_t key, calls, to, ignored;
+	uint64_t key, calls, ignored;
 	size_t pos = 0;
 	int r = 0;
 
-	while (r >= 0 && names_next_line(srv, &w, &id, &line)) {
-		if (id != line)
-			r = map_set(others, (uint64_t)id, (uint64_t)line);
-	}
-	while (r >= 0 && others->count && map_next(&f->calls, &pos, &key, &calls)) {
+	while (r >= 0 && map_next(&f->calls, &pos, &key, &calls)) {
 		uint64_t codes = key >> (OWN_BITS + TRACE_BITS);
 
-		if (key_file(key) >= 0 && map_get(others, (uint64_t)key_file(key), &to) &&
-		    map_get(index, codes, &ignored))
+		if (key_file(key) >= 0 && map_get(index, codes, &ignored))
 			r = failures_add(ret, (int64_t)(codes >> CODE_BITS),
-					 (int64_t)(codes & ((1u << CODE_BITS) - 1)), (int64_t)to,
-					 calls);
+					 (int64_t)(codes & ((1u << CODE_BITS) - 1)),
+					 names_one_line(srv, key_file(key)), calls);
 	}
 	return r;
 }
@@ -116,29 +109,17 @@ static void failures_offer(struct failure_top *t, int64_t file, uint64_t calls)
 int failures_find(const struct failures *f, const struct server *srv, struct failure_top *tops,
 		  size_t count)
 {
-	_cleanup_(failures_free) struct failures moved = {0};
-	_cleanup_(map_free) struct map index = {0}, others = {0};
-	uint64_t key, calls, more, at;
+	_cleanup_(failures_free) struct failures lines = {0};
+	_cleanup_(map_free) struct map index = {0};
+	uint64_t key, calls, at;
 	size_t pos = 0;
 	int r = index_tops(tops, count, &index);
 
 	if (r >= 0)
-		r = find_others(f, srv, &index, &others, &moved);
-	while (r >= 0 && map_next(&f->calls, &pos, &key, &calls)) {
-		int64_t file = key_file(key);
-
-		if (file < 0 || !map_get(&index, key >> (OWN_BITS + TRACE_BITS), &at) ||
-		    map_get(&others, (uint64_t)file, &more))
-			continue;
-		more = 0;
-		if (map_get(&moved.calls, key, &more))
-			map_del(&moved.calls, key);
-		failures_offer(&tops[at], file, calls + more);
-	}
-	pos = 0;
-	while (r >= 0 && map_next(&moved.calls, &pos, &key, &calls)) {
+		r = failures_by_line(f, srv, &index, &lines);
+	while (r >= 0 && map_next(&lines.calls, &pos, &key, &calls)) {
 		if (map_get(&index, key >> (OWN_BITS + TRACE_BITS), &at))
 			failures_offer(&tops[at], key_file(key), calls);
 	}
-	return r < 0 ? r : f->too_many || moved.too_many;
+	return r < 0 ? r : f->too_many || lines.too_many;
 }

@@ -201,8 +201,12 @@ size_t file_sums_top(struct sums_file *files, size_t count, size_t max)
 
 /* ---- histograms ---- */
 
+/* Of lines with more files no call is looked for by its file: hardly a block has none of them. */
+#define FILES_NAMED_MAX 4096
+
 struct hists {
-	const struct map *index; /* file_id -> number of the histogram */
+	const struct server *server;
+	const struct map *index; /* line -> number of the histogram */
 	struct hist *hists;
 };
 
@@ -220,8 +224,8 @@ static int file_sums_take(void *state, const struct walk_rows *rows)
 		int64_t id = batch_get(b, file, i, -1);
 		uint64_t at;
 
-		if (id < 0 || !map_get(h->index, (uint64_t)id, &at) ||
-		    !sums_is_io(batch_get(b, class, i, CLASS_OTHER)))
+		if (id < 0 || !sums_is_io(batch_get(b, class, i, CLASS_OTHER)) ||
+		    !map_get(h->index, (uint64_t)names_one_line(h->server, id), &at))
 			continue;
 		if (sums) {
 			struct bytes packed = batch_get_bytes(b, SUMMARY_HIST, i);
@@ -235,47 +239,47 @@ static int file_sums_take(void *state, const struct walk_rows *rows)
 	return r;
 }
 
-/* Every id whose line is one of them leads to its number. */
-static int file_sums_index(const struct server *srv, const struct sums_file *top, size_t count,
-			   struct map *ret)
+/* The lines, each with its number. */
+static int file_sums_index(const struct sums_file *top, size_t count, struct map *ret)
 {
-	_cleanup_(map_free) struct map one = {0};
-	struct file_lines_walk w = {0};
-	int64_t id, line;
-	uint64_t k;
 	int r = 0;
 
-	for (size_t i = 0; i < count && r >= 0; i++) {
-		r = map_set(&one, (uint64_t)top[i].id, i);
-		if (r >= 0)
-			r = map_set(ret, (uint64_t)top[i].id, i);
-	}
-	while (r >= 0 && names_next_line(srv, &w, &id, &line)) {
-		if (map_get(&one, (uint64_t)line, &k))
-			r = map_set(ret, (uint64_t)id, k);
-	}
+	for (size_t i = 0; i < count && r >= 0; i++)
+		r = map_set(ret, (uint64_t)top[i].id, i);
 	return r;
 }
 
-/* The question's filter, for these files alone. */
-static int file_sums_name(const struct sums_filter *filter, const struct map *index,
+/* The question's filter, for the files on these lines alone where they are few: 1; else as it is: 0. */
+static int file_sums_name(const struct server *srv, const struct sums_filter *filter,
+			  const struct sums_file *top, size_t count, const struct map *index,
 			  struct sums_filter *ret)
 {
-	_cleanup_free_ int64_t *ids = calloc(index->count + 1, sizeof(*ids));
-	uint64_t id, at;
-	size_t pos = 0, n = 0;
+	_cleanup_free_ int64_t *ids = calloc(FILES_NAMED_MAX, sizeof(*ids));
+	struct file_lines_walk w = {0};
+	int64_t id, line;
+	size_t n = 0;
+	int r;
 
-	if (!ids)
-		return -ENOMEM;
-	while (map_next(index, &pos, &id, &at))
-		ids[n++] = (int64_t)id;
 	*ret = *filter;
 	ret->files = NULL;
-	return sums_filter_name_files(ret, ids, n);
+	ret->file_count = 0;
+	if (!ids)
+		return -ENOMEM;
+	for (; n < count && n < FILES_NAMED_MAX; n++)
+		ids[n] = top[n].id;
+	while (n < FILES_NAMED_MAX && names_next_line(srv, &w, &id, &line)) {
+		if (id != line && map_get(index, (uint64_t)line, NULL))
+			ids[n++] = id;
+	}
+	if (n == FILES_NAMED_MAX)
+		return 0;
+	r = sums_filter_name_files(ret, ids, n);
+	return r < 0 ? r : 1;
 }
 
-static int run_hists(struct question *q, const struct sums_filter *filter, const struct map *index,
-		     struct hist *hists, size_t count)
+static int run_hists(struct question *q, const struct sums_filter *filter,
+		     const struct sums_file *top, size_t count, const struct map *index,
+		     struct hist *hists)
 {
 	struct sums_filter of_files = {0};
 	struct hists workers[WALK_THREADS_MAX] = {0};
@@ -287,11 +291,12 @@ static int run_hists(struct question *q, const struct sums_filter *filter, const
 		.take = file_sums_take,
 		.workers = question_workers(q),
 	};
-	int r = file_sums_name(filter, index, &of_files);
+	int r = file_sums_name(q->server, filter, top, count, index, &of_files);
 
-	p.ask.summaries = p.ask.of_files = p.ask.seconds = true;
+	p.ask.summaries = p.ask.seconds = true;
+	p.ask.of_files = r > 0;
 	for (unsigned int i = 0; i < p.workers; i++) {
-		workers[i] = (struct hists){index, calloc(count + 1, sizeof(*hists))};
+		workers[i] = (struct hists){q->server, index, calloc(count + 1, sizeof(*hists))};
 		p.states[i] = &workers[i];
 		if (!workers[i].hists)
 			r = -ENOMEM;
@@ -315,10 +320,8 @@ static int file_sums_take_kept(const struct server *srv, const struct sums *s,
 			       const struct sums_file *top, size_t count, struct hist *ret)
 {
 	_cleanup_(map_free) struct map one = {0};
-	int r = 0;
+	int r = file_sums_index(top, count, &one);
 
-	for (size_t k = 0; k < count && r >= 0; k++)
-		r = map_set(&one, (uint64_t)top[k].id, k);
 	for (size_t i = 0; i < s->file_count && r >= 0; i++) {
 		uint64_t k;
 
@@ -336,6 +339,6 @@ int file_sums_hists(struct question *q, const struct sums_filter *filter, const 
 
 	if (s->file_hists)
 		return file_sums_take_kept(q->server, s, top, count, ret);
-	r = file_sums_index(q->server, top, count, &index);
-	return r < 0 || !count ? r : run_hists(q, filter, &index, ret, count);
+	r = file_sums_index(top, count, &index);
+	return r < 0 || !count ? r : run_hists(q, filter, top, count, &index, ret);
 }
