@@ -454,6 +454,48 @@ static void test_abandoned(void **state)
 	store_free(s);
 }
 
+/* Heads that take next to nothing in the file do not take all memory. */
+static void test_heads(void **state)
+{
+	enum { TEXT = 1 << 20, HEADS = 80 };
+	const char *path = in_folder("j.trace");
+	char *text = malloc(TEXT + 1), name[16];
+	struct table_def def = made_own(name, columns, 2);
+	const struct store_making what = {
+		.table = TABLE_OWN, .own = &def, .origin = "test", .options = text};
+	struct store *reader, *s;
+	struct error err = {0};
+	struct store_writer *w;
+	int taken = 0, r = 0;
+	size_t len;
+
+	assert_non_null(text);
+	memset(text, 'a', TEXT);
+	text[TEXT] = '\0';
+	record(path);
+	reader = open_trace(path);
+	s = open_trace(path);
+	assert_ok(store_reopen(&w, s, &err), err);
+	for (; taken < HEADS && r >= 0; taken += r >= 0) {
+		snprintf(name, sizeof(name), "t%d", taken);
+		r = store_made_begin(w, &what, &err);
+		if (r >= 0)
+			assert_ok(store_made_end(w, false, &err), err);
+	}
+	assert_int_equal(r, -EFBIG);
+	assert_in_range(taken, 60, 70);
+	err = (struct error){0};
+	assert_ok(store_close(w, &err), err);
+	free(load_file(path, &len));
+	assert_true(len < 1 << 20);
+	assert_ok(store_refresh(reader, &err), err);
+	assert_int_equal(store_made_count(reader), taken);
+	assert_recorded(reader, true);
+	store_free(reader);
+	store_free(s);
+	free(text);
+}
+
 static void test_full(void **state)
 {
 	const char *path = in_folder("f.trace");
@@ -484,6 +526,7 @@ int main(void)
 		cmocka_unit_test(test_cut),	  cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_refused),	  cmocka_unit_test(test_growing),
 		cmocka_unit_test(test_abandoned), cmocka_unit_test(test_full),
+		cmocka_unit_test(test_heads),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -47,10 +47,11 @@ struct trace {
 	} aside;	       /* digests that are not in the file: digest_aside.h */
 	struct digest *digest; /* the last; NULL: none */
 	struct made *coming;   /* a generation whose last block is still to come */
-	uint64_t recorded;     /* where the last block ends that was recorded, and not made since */
-	uint64_t checked;      /* bytes read for headers that proved to be none */
-	uint64_t size;	       /* of the file when last looked at */
-	uint64_t tail; /* bytes behind `next` that are no block; 0 while the writer is alive */
+	uint64_t heads;	   /* bytes of heads of made tables, unpacked, and MADE_HEAD_COST each */
+	uint64_t recorded; /* where the last block ends that was recorded, and not made since */
+	uint64_t checked;  /* bytes read for headers that proved to be none */
+	uint64_t size;	   /* of the file when last looked at */
+	uint64_t tail;	   /* bytes behind `next` that are no block; 0 while the writer is alive */
 	struct timespec changed; /* st_ctim when last looked at */
 	bool growing;		 /* by then */
 	atomic_uint state; /* of its bytes: 1, then one more each time that they may be others */

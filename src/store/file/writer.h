@@ -38,6 +38,7 @@ struct store_writer {
 	uint64_t recorded; /* where the last block ends that was recorded */
 	uint64_t reopened; /* where the file ended when it was opened again; 0: it was created */
 	struct making *making; /* the table that is made; NULL: none */
+	uint64_t made_heads;   /* as trace.heads */
 	struct encoder *encoder;
 	struct summarizer *summarizer;
 	struct batch *summary;

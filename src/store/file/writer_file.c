@@ -239,7 +239,7 @@ static void begin_again(struct store_writer *w, int fd, char *path)
 	w->fd = fd;
 	w->path = path;
 	w->before += w->offset;
-	w->offset = w->seq = w->last_index = w->recorded = 0;
+	w->offset = w->seq = w->last_index = w->recorded = w->made_heads = 0;
 	digest_clear(w->digester); /* it names blocks by their numbers in the file */
 	buf_clear(&w->index);
 	w->index_count = 0;

@@ -19,8 +19,16 @@
 #include "store/store.h"
 
 #define MADE_NAME_MAX	63u
-#define MADE_COLUMN_MAX 255u	   /* bytes of a column's name */
-#define MADE_TEXT_MAX	(1u << 20) /* bytes of origin, options */
+#define MADE_COLUMN_MAX 255u	    /* bytes of a column's name */
+#define MADE_TEXT_MAX	(1u << 20)  /* bytes of origin, options */
+#define MADE_HEADS_MAX	(64u << 20) /* bytes of all heads, beyond the size of the file */
+#define MADE_HEAD_COST	4096u	    /* of each, beside its texts */
+
+/* Heads beyond this are refused: readers keep them in memory, and repeated texts take next to nothing in the file. */
+static inline uint64_t made_heads_max(uint64_t file_size)
+{
+	return MADE_HEADS_MAX + file_size;
+}
 
 /* A letter or _, then letters, digits and _; at most MADE_NAME_MAX. Names differ in more than case. */
 bool made_name_ok(const char *name, size_t len);

@@ -97,9 +97,7 @@ static int made_read_head(struct bytes head, struct made *m)
 	int table;
 
 	m->texts = h.texts = malloc(head.len + 1);
-	columns = calloc(SCHEMA_COLUMNS_MAX, sizeof(*columns));
-	m->own = made_own(NULL, columns, 0);
-	if (!m->texts || !columns)
+	if (!m->texts)
 		return -ENOMEM;
 	if (!made_get_text(&h, MADE_NAME_MAX, &name) || !made_name_ok(name, strlen(name)) ||
 	    !made_get_text(&h, MADE_TEXT_MAX, &origin) ||
@@ -108,6 +106,10 @@ static int made_read_head(struct bytes head, struct made *m)
 	    !varint_get(&h.p, h.end, &m->pub.covered) || !varint_get(&h.p, h.end, &count) ||
 	    count > SCHEMA_COLUMNS_MAX)
 		return -EBADMSG;
+	columns = calloc(count + 1, sizeof(*columns));
+	m->own = made_own(NULL, columns, 0);
+	if (!columns)
+		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		if (!made_get_column(&h, columns, i))
 			return -EBADMSG;
@@ -206,6 +208,23 @@ static int made_publish(struct store *s, struct made *m, uint8_t flags)
 	return !slot ? -ENOMEM : m->pub.block_count > 0;
 }
 
+/* Unpacks a head, unless there are too many. */
+static int made_unpack_head(struct decoder *decoder, struct trace *t,
+			    const struct decode_source *src, struct bytes *ret,
+			    const char **ret_why)
+{
+	int r;
+
+	*ret_why = "the heads of made tables are too large";
+	if (t->heads > made_heads_max(t->size))
+		return -EBADMSG;
+	t->heads += MADE_HEAD_COST;
+	r = decode_blob(decoder, src, ret, ret_why);
+	if (r >= 0)
+		t->heads += ret->len;
+	return r;
+}
+
 static int made_take_head(struct store *s, struct trace *t, uint64_t offset, struct found_block *c)
 {
 	const struct block_header *h = c->view.head;
@@ -214,7 +233,7 @@ static int made_take_head(struct store *s, struct trace *t, uint64_t offset, str
 	_cleanup_(made_free_onep) struct made *m = calloc(1, sizeof(*m));
 	const char *why = "";
 	struct bytes text;
-	int r = m ? decode_blob(s->decoder, &src, &text, &why) : -ENOMEM;
+	int r = m ? made_unpack_head(s->decoder, t, &src, &text, &why) : -ENOMEM;
 
 	t->coming = NULL;
 	if (r >= 0) {

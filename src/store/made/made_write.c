@@ -97,6 +97,7 @@ int store_reopen(struct store_writer **ret, const struct store *s, struct error 
 	w->seq = t->next_seq;
 	w->last_index = t->last_index;
 	w->recorded = t->recorded;
+	w->made_heads = t->heads;
 	r = reopen_index(w, t);
 	/* what was torn when a table was appended, which is no block */
 	if (r >= 0 && t->size > t->next && ftruncate(w->fd, (off_t)t->next) < 0)
@@ -209,8 +210,14 @@ int store_made_begin(struct store_writer *w, const struct store_making *what, st
 				 "the table %s cannot be written: its texts are not UTF-8, or too "
 				 "long",
 				 t->name);
-	if (r >= 0)
+	if (r >= 0 && w->made_heads > made_heads_max(w->offset))
+		return error_set(err, -EFBIG,
+				 "the trace %s has too many made tables: it takes no further ones",
+				 w->path);
+	if (r >= 0) {
+		w->made_heads += MADE_HEAD_COST + m->head.len;
 		w->making = TAKE_PTR(m);
+	}
 	return made_result(w, r, err);
 }
 
