@@ -454,6 +454,48 @@ static void test_abandoned(void **state)
 	store_free(s);
 }
 
+/* The same, where a longer table stands there before the reader looks again, finished or not. */
+static void test_abandoned_and_made_again(void **state)
+{
+	const char *path = in_folder("i.trace");
+	const struct table_def def = made_own("mine", columns, ARRAY_SIZE(columns));
+	const struct store_making what = {.table = TABLE_OWN, .own = &def, .origin = "test"};
+	struct batch *b;
+
+	assert_int_equal(batch_new_of(&b, TABLE_OWN, &def), 0);
+	add_rows(b, 0, 50000);
+	for (unsigned int finished = 0; finished < 2; finished++) {
+		struct error err = {0};
+		struct store *s, *reader;
+		struct store_writer *w;
+
+		record(path);
+		reader = open_trace(path);
+		s = open_trace(path);
+		assert_ok(store_reopen(&w, s, &err), err);
+		assert_ok(store_made_begin(w, &what, &err), err);
+		for (unsigned int i = 0; i < 2; i++)
+			assert_ok(store_made_rows(w, b, &err), err);
+		assert_ok(store_refresh(reader, &err), err);
+		store_abandon(w);
+		assert_ok(store_reopen(&w, s, &err), err);
+		assert_ok(make(w, "other", ROWS, 3, &err), err);
+		if (finished)
+			assert_ok(store_close(w, &err), err);
+		assert_ok(store_refresh(reader, &err), err);
+		assert_table(reader, "other", ROWS, 3);
+		if (!finished)
+			assert_ok(store_close(w, &err), err);
+		assert_ok(store_refresh(reader, &err), err);
+		assert_table(reader, "other", ROWS, 3);
+		assert_null(find(reader, "mine"));
+		assert_recorded(reader, true);
+		store_free(reader);
+		store_free(s);
+	}
+	batch_free(b);
+}
+
 /* Heads that take next to nothing in the file do not take all memory. */
 static void test_heads(void **state)
 {
@@ -522,10 +564,15 @@ static void test_full(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_roundtrip), cmocka_unit_test(test_replace_and_drop),
-		cmocka_unit_test(test_cut),	  cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_refused),	  cmocka_unit_test(test_growing),
-		cmocka_unit_test(test_abandoned), cmocka_unit_test(test_full),
+		cmocka_unit_test(test_roundtrip),
+		cmocka_unit_test(test_replace_and_drop),
+		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_growing),
+		cmocka_unit_test(test_abandoned),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_abandoned_and_made_again),
 		cmocka_unit_test(test_heads),
 	};
 

@@ -473,6 +473,9 @@ static int scan_note_state(struct store *s, struct trace *t, struct error *err)
 	same = st.st_ctim.tv_sec == t->changed.tv_sec && st.st_ctim.tv_nsec == t->changed.tv_nsec;
 	if (t->next_seq && same && growing == t->growing && (uint64_t)st.st_size == t->size)
 		return 1;
+	r = made_look_back(t);
+	if (r < 0)
+		return error_errno(err, r, "cannot read the trace %s", t->path);
 	/* a writer only appends, and what it wrote last may have come since the last look */
 	if (t->next_seq && !same && (!growing || (uint64_t)st.st_size < t->next))
 		r = changes_recheck(s, t, err);

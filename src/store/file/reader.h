@@ -83,12 +83,13 @@ struct digest {
 /* A generation of a table; kept also when it was replaced, as somebody may be reading it. */
 struct made {
 	struct store_made pub;
-	struct made *before;   /* that was found before, of any trace */
-	struct table_def own;  /* TABLE_OWN */
-	char *texts;	       /* all of the head */
-	uint8_t to_ours[256];  /* column of a column in the file; 0xff: unknown */
-	uint64_t seq, offset;  /* of its head */
-	struct block **coming; /* its blocks, until the last is there */
+	struct made *before;	    /* that was found before, of any trace */
+	struct table_def own;	    /* TABLE_OWN */
+	char *texts;		    /* all of the head */
+	uint8_t to_ours[256];	    /* column of a column in the file; 0xff: unknown */
+	uint64_t seq, offset;	    /* of its head */
+	uint64_t last_at, last_sum; /* its last block so far: offset, checksum of its header */
+	struct block **coming;	    /* its blocks, until the last is there */
 	size_t coming_count, coming_cap;
 };
 
@@ -188,4 +189,9 @@ int digest_compare(struct store *s, struct decoder *decoder, const struct digest
 int made_take(struct store *s, struct trace *t, uint64_t offset, struct found_block *c);
 /* -EBADMSG where the blob of a BLOCK_MADE is none. */
 int made_check_head(struct bytes head) _must_check_;
+/*
+ * Goes back to where a generation began whose last block is still to come, if its blocks are not there any more: it was
+ * given up (store_abandon()), and another table may stand there. 0 or negative.
+ */
+int made_look_back(struct trace *t) _must_check_;
 void made_free(struct store *s);

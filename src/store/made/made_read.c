@@ -249,7 +249,8 @@ static int made_take_head(struct store *s, struct trace *t, uint64_t offset, str
 		return r;
 	m->pub.trace = t->number;
 	m->seq = h->seq;
-	m->offset = offset;
+	m->offset = m->last_at = offset;
+	m->last_sum = h->checksum;
 	m->before = s->made.last;
 	s->made.last = m;
 	if (h->flags & BLOCK_MADE_LAST)
@@ -275,6 +276,8 @@ static int made_take_rows(struct store *s, struct trace *t, uint64_t offset, str
 			   c);
 	if (!b)
 		return -ENOMEM;
+	m->last_at = offset;
+	m->last_sum = h->checksum;
 	m->coming[m->coming_count++] = b;
 	m->pub.rows += h->rows;
 	if (h->flags & BLOCK_MADE_LAST)
@@ -287,6 +290,25 @@ int made_take(struct store *s, struct trace *t, uint64_t offset, struct found_bl
 {
 	return c->view.head->kind == BLOCK_MADE ? made_take_head(s, t, offset, c)
 						: made_take_rows(s, t, offset, c);
+}
+
+int made_look_back(struct trace *t)
+{
+	const struct made *m = t->coming;
+	struct block_header h;
+	ssize_t n;
+
+	if (!m || !t->ended || t->next_seq != m->seq + m->coming_count + 1)
+		return 0;
+	n = scan_read(t->fd, &h, sizeof(h), m->last_at);
+	if (n < 0)
+		return (int)n;
+	if (n == sizeof(h) && h.checksum == m->last_sum)
+		return 0;
+	t->next = m->offset;
+	t->next_seq = m->seq;
+	t->coming = NULL;
+	return 0;
 }
 
 void made_free(struct store *s)
