@@ -538,6 +538,36 @@ static void test_heads(void **state)
 	free(text);
 }
 
+/* A table counts although the index behind it, which would be a recorder's 256th block, found no room. */
+static void test_full_index(void **state)
+{
+	const char *path = in_folder("k.trace");
+	struct rlimit all, few;
+	struct store_stats stats;
+	struct error err = {0};
+	struct store_writer *w;
+	struct store *s;
+
+	unlink(path);
+	assert_ok(store_create(&w, path, NULL, &err), err);
+	store_writer_stats(w, &stats);
+	for (uint64_t i = stats.blocks; i < 255; i++)
+		assert_ok(make(w, "mine", 0, 2, &err), err);
+	store_writer_stats(w, &stats);
+	assert_int_equal(stats.blocks, 255);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
+	few = (struct rlimit){stats.bytes + (128 << 10) + 300, all.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
+	assert_ok(make(w, "last", 0, 2, &err), err);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+	store_writer_stats(w, &stats);
+	assert_int_equal(stats.blocks, 256);
+	assert_ok(store_close(w, &err), err);
+	s = open_trace(path);
+	assert_table(s, "last", 0, 2);
+	store_free(s);
+}
+
 static void test_full(void **state)
 {
 	const char *path = in_folder("f.trace");
@@ -574,6 +604,7 @@ int main(void)
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_abandoned_and_made_again),
 		cmocka_unit_test(test_heads),
+		cmocka_unit_test(test_full_index),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
