@@ -346,6 +346,12 @@ static int block_scan_take_rows(struct store *s, struct trace *t, uint64_t offse
 	return r < 0 ? r : 1;
 }
 
+/* Behind the end mark stand tables that were made since, and no row of the recording: none can be missing before `next`. */
+static bool scan_may_miss_rows(const struct trace *t, const struct block_header *next)
+{
+	return !t->ended || !(block_is_appended(next->kind) || next->kind == BLOCK_END);
+}
+
 int scan_take(struct store *s, struct trace *t, uint64_t offset, struct found_block *c)
 {
 	const struct block_header *h = c->view.head;
@@ -354,7 +360,8 @@ int scan_take(struct store *s, struct trace *t, uint64_t offset, struct found_bl
 	assert(offset >= t->next);
 	if (h->seq > t->next_seq)
 		reader_damage(s,
-			      &(struct store_damage){.blocks = h->seq - t->next_seq, .gaps = true},
+			      &(struct store_damage){.blocks = h->seq - t->next_seq,
+						     .gaps = scan_may_miss_rows(t, h)},
 			      t->next_seq, offset, "missing before this place");
 	t->next_seq = h->seq + 1;
 	t->next = offset + h->header_len + h->payload_len;
@@ -449,7 +456,7 @@ static int block_scan_step(struct store *s, struct trace *t)
 			uint64_t seq = t->next_seq, lost = c.view.head->seq - seq;
 			struct store_damage gap = {.blocks = MAX(lost, (uint64_t)1),
 						   .bytes = offset - t->next,
-						   .gaps = true};
+						   .gaps = scan_may_miss_rows(t, c.view.head)};
 
 			assert(c.view.head->seq >= seq && offset > t->next);
 			reader_damage(s, &gap, seq, t->next, why);

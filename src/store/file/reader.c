@@ -505,7 +505,7 @@ void store_damage(const struct store *s, struct store_damage *ret)
 				 (unsigned long long)t->next_seq, (unsigned long long)t->next);
 		ret->blocks++;
 		ret->bytes += t->tail;
-		ret->torn = true;
+		ret->torn |= !t->ended; /* behind the end mark nothing was recorded */
 	}
 }
 
