@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/terminal/interrupt.h"
+#include "cli/trace/call_text.h"
 #include "cli/options/shared.h"
 #include "engine/annotations.h"
 #include "store/made/made.h"
@@ -192,7 +193,21 @@ static const struct store_made *find_table(const struct store *s, const char *na
 	return NULL;
 }
 
-static int list_tables(const struct store *s)
+/* An origin may be any text. */
+static int list_origin(const struct store_made *m)
+{
+	_cleanup_buf_ struct buf origin = {0};
+	struct bytes text = {(const uint8_t *)m->origin, strlen(m->origin)};
+
+	if (!strcmp(m->origin, ANNOTATE_ORIGIN))
+		return 0;
+	if (call_text_escape(&origin, text, "") < 0)
+		return -ENOMEM;
+	printf(", made by %s %llu", buf_str(&origin), (unsigned long long)m->version);
+	return 0;
+}
+
+static int list_tables(const struct store *s, struct error *err)
 {
 	for (size_t i = 0; i < store_made_count(s); i++) {
 		const struct store_made *m = store_made(s, i);
@@ -201,8 +216,8 @@ static int list_tables(const struct store *s)
 			continue;
 		printf("%s: %llu rows, %u columns", m->name, (unsigned long long)m->rows,
 		       m->def->column_count);
-		if (strcmp(m->origin, ANNOTATE_ORIGIN) != 0)
-			printf(", made by %s %llu", m->origin, (unsigned long long)m->version);
+		if (list_origin(m) < 0)
+			return error_errno(err, -ENOMEM, "cannot list the tables");
 		puts(m->partial			 ? ", of a part of the trace"
 		     : store_made_is_stale(s, m) ? ", of what had been recorded then"
 						 : "");
@@ -296,7 +311,7 @@ static int run_annotate(const struct annotate_opts *o, const char *path, const c
 	if (r < 0)
 		return fail(&err);
 	if (o->list)
-		return list_tables(s);
+		return list_tables(s, &err) < 0 ? fail(&err) : 0;
 	if (!o->drop && store_is_growing(s)) {
 		error_set(&err, -EBUSY, "the trace %s is being recorded: annotate it when it ends",
 			  path);

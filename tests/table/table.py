@@ -93,6 +93,8 @@ def made_later(run, rows, trace, tally, weir, env):
         while server.get('trace')['generation'] == before and time.monotonic() < until:
             time.sleep(0.05)
         check(asked() == {'n': first['n'], 'most': 4}, 'and one that replaces it meanwhile', asked())
+    listed = run('annotate', '--list', trace)
+    check('made by test.tally\\33[2J 4\n' in listed, 'who made it is no control sequence on a terminal', listed)
 
     # a damaged block of it costs its rows, and no call
     damaged = bytearray(content())
