@@ -207,13 +207,39 @@ static void damaged(void **state _unused_)
 	remove_folder();
 }
 
+/* A closed trace behind which a table was torn, as a power failure leaves it. */
+static void torn_table(void **state)
+{
+	char path[4096];
+	_cleanup_(store_committed_freep) struct store_committed *c = NULL;
+	_cleanup_buf_ struct buf copy = {0};
+	struct error err = {0};
+	size_t len;
+	uint8_t *all;
+
+	make_folder();
+	snprintf(path, sizeof(path), "%s", in_folder("trace"));
+	write_blocks(path, 5, 3);
+	all = load_file(path, &len);
+	all = realloc(all, len + 100);
+	assert_non_null(all);
+	memcpy(all + len, all + 64, 100); /* the beginning of a block */
+	save_file(path, all, len + 100);
+	free(all);
+	assert_ok(store_committed_open(&c, path, 0, &err), err);
+	assert_false(store_committed_ended(c));
+	take_all(c, 1, &copy);
+	assert_true(store_committed_ended(c));
+	assert_int_equal(copy.len, len);
+	remove_folder();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(closed),
-		cmocka_unit_test(from_an_offset),
-		cmocka_unit_test(killed),
-		cmocka_unit_test(damaged),
+		cmocka_unit_test(closed),     cmocka_unit_test(from_an_offset),
+		cmocka_unit_test(killed),     cmocka_unit_test(damaged),
+		cmocka_unit_test(torn_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

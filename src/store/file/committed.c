@@ -41,6 +41,7 @@ static int committed_look(struct store_committed *c, struct error *err)
 		return error_set(err, -ESTALE, "another program cut the trace %s to %llu bytes",
 				 c->t.path, (unsigned long long)st.st_size);
 	c->t.size = (uint64_t)st.st_size;
+	c->t.tail = 0;
 	return 0;
 }
 
@@ -176,6 +177,8 @@ static int committed_block(struct store_committed *c)
 	int r = committed_find(c, &b, &at);
 
 	assert(c->t.next);
+	if (r == FOUND_END_OF_FILE)
+		c->t.tail = c->t.size - c->t.next;
 	if (r != FOUND_BLOCK)
 		return MIN(r, 0);
 	r = committed_take(c, at, b.view.head->header_len + b.view.head->payload_len);
@@ -215,5 +218,8 @@ uint64_t store_committed_offset(const struct store_committed *c)
 
 bool store_committed_ended(const struct store_committed *c)
 {
-	return c->t.ended && c->t.next == c->t.size;
+	/* what a table leaves that was killed while it was appended is never given */
+	bool rest = c->t.tail && !store_fd_is_written(c->t.fd);
+
+	return c->t.ended && (c->t.next == c->t.size || rest);
 }
