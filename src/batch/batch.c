@@ -125,6 +125,8 @@ static int batch_reserve(struct batch *b, size_t cap)
 			if (!p)
 				return -ENOMEM;
 			c->nulls = p;
+			memset(&c->nulls[null_words(b->cap)], 0,
+			       (null_words(cap) - null_words(b->cap)) * sizeof(*c->nulls));
 		}
 	}
 	assert(cap > b->cap && cap <= BATCH_ROWS_MAX);
@@ -167,7 +169,7 @@ int batch_make_column_unset(struct batch *b, unsigned int column, bool nulls)
 	}
 	if (nulls)
 		c->nulls = c->spare_nulls ? TAKE_PTR(c->spare_nulls)
-					  : malloc(null_words(cap) * sizeof(*c->nulls));
+					  : calloc(null_words(cap), sizeof(*c->nulls));
 	if (!batch_has(b, column) || (nulls && !c->nulls)) {
 		column_free(c);
 		return -ENOMEM;
@@ -199,7 +201,10 @@ int batch_make_column(struct batch *b, unsigned int column, bool nulls)
 	return 0;
 }
 
-/* Copies n bits from src at bit `from` to dst at bit `to`; at most 64 at a time. */
+/*
+ * Copies n bits from src at bit `from` to dst at bit `to`; at most 64 at a time. Words of null bits are 0 when they are
+ * made: compilers turn this into exclusive ors, by which a checker of memory takes copied bits for unset as their word was.
+ */
 static void bits_copy(uint64_t *dst, size_t to, const uint64_t *src, size_t from, size_t n)
 {
 	while (n) {
@@ -235,7 +240,7 @@ static int column_ready(struct batch *b, struct column *c, size_t to)
 	assert(to > b->rows && to <= b->cap);
 	if (!c->nulls) {
 		c->nulls = c->spare_nulls ? TAKE_PTR(c->spare_nulls)
-					  : malloc(null_words(b->cap) * sizeof(*c->nulls));
+					  : calloc(null_words(b->cap), sizeof(*c->nulls));
 		if (!c->nulls)
 			return -ENOMEM;
 		memset(c->nulls, 0, null_words(to) * sizeof(*c->nulls));
