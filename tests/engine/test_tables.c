@@ -2,7 +2,10 @@
 /* test_tables.c: every table and column of SQL against plain loops over the rows of the store. */
 #include "fixture.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <unistd.h>
 
 #define ROWS 200000
 
@@ -368,6 +371,77 @@ static void summaries(void **state)
 			    rows);
 }
 
+#define SMALL_ROWS   100
+#define SMALL_BLOCKS 300 /* more than a digest has */
+
+static void write_small_blocks(const char *path)
+{
+	const struct store_options opt = {.owner = (uid_t)-1};
+	struct error err = {0};
+	struct store_writer *w;
+
+	assert_int_equal(store_create(&w, path, &opt, &err), 0);
+	fixture_append_dims(w);
+	for (uint64_t i = 0; i < SMALL_BLOCKS; i++) {
+		fixture_append_ops(w, i * SMALL_ROWS, (i + 1) * SMALL_ROWS);
+		assert_int_equal(store_flush(w, true, &err), 0);
+	}
+	assert_int_equal(store_close(w, &err), 0);
+}
+
+/* A block whose summary stands for it, in a digest, before others of that. */
+static size_t summed_block(const struct store *s)
+{
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		const struct store_digest *d =
+			store_block(s, i)->table == TABLE_OP ? store_digest_of(s, i) : NULL;
+
+		if (d && d->blocks[0] == i && store_summary_of(s, i) != SIZE_MAX)
+			return i;
+	}
+	fail_msg("there is no digest");
+	return 0;
+}
+
+/* A block is read by its rows, as its summary is damaged; a digest that has the same calls does not stand for others then. */
+static void damaged_summary(void **state)
+{
+	static const char count[] = "SELECT sum(row_calls) FROM weir_rows('op', NULL, ['op', "
+				    "'row_calls'], summed := true)";
+	_cleanup_(store_cursor_freep) struct store_cursor *cursor = NULL;
+	const struct store_block *summary;
+	struct fixture small;
+	struct error err = {0};
+	const struct batch *b;
+	const char *paths[1];
+	char path[256];
+	uint8_t byte;
+	int fd;
+
+	paths[0] = fixture_file("small.trace", path);
+	write_small_blocks(path);
+	fixture_open(&small, paths, 1, NULL);
+	assert_int_equal(ask_number(&small, count), SMALL_ROWS * SMALL_BLOCKS);
+	summary =
+		store_block(small.store, store_summary_of(small.store, summed_block(small.store)));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, &byte, 1, (off_t)(summary->offset + summary->bytes - 1)), 1);
+	byte ^= 0x20;
+	assert_int_equal(pwrite(fd, &byte, 1, (off_t)(summary->offset + summary->bytes - 1)), 1);
+	close(fd);
+	fixture_close(&small);
+	fixture_open(&small, paths, 1, NULL);
+	assert_int_equal(store_cursor_new(&cursor, small.store), 0);
+	assert_int_equal(store_decode(cursor,
+				      store_summary_of(small.store, summed_block(small.store)),
+				      ~0ull, &b, &err),
+			 -EBADMSG);
+	assert_int_equal(ask_number(&small, count), SMALL_ROWS * SMALL_BLOCKS);
+	store_cursor_free(TAKE_PTR(cursor));
+	fixture_close(&small);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,6 +454,7 @@ int main(void)
 		cmocka_unit_test(arguments_of_processes),
 		cmocka_unit_test(arguments),
 		cmocka_unit_test(summaries),
+		cmocka_unit_test(damaged_summary),
 	};
 
 	fixture_need_library();

@@ -66,14 +66,18 @@ static void rows_sums_ask(struct rows_shared *s)
 		s->ask.times = s->preaggregated && !b->each_file;
 }
 
-/* The digest of a block whose summary would be read; NULL: it cannot stand for its blocks in this scan. */
-static const struct store_digest *rows_sums_digest(const struct rows_shared *s, size_t block)
+/*
+ * The digest of a block whose summary would be read; NULL: it cannot stand for its blocks in this scan, of which those that
+ * are `done` are read already.
+ */
+static const struct store_digest *rows_sums_digest(const struct rows_shared *s, size_t block,
+						   const uint8_t *done)
 {
 	const struct rows_bind *b = s->bind;
 	const struct store_digest *d = sums_level_digest(&s->ask, block, NULL);
 
 	for (size_t i = 0; d && i < d->count; i++) {
-		if (d->blocks[i] < b->first_block)
+		if (d->blocks[i] < b->first_block || done[d->blocks[i]])
 			return NULL;
 	}
 	return d;
@@ -89,16 +93,20 @@ int rows_sums_choose(struct rows_shared *s)
 	rows_sums_ask(s);
 	for (size_t i = 0; i < s->block_count; i++) {
 		struct rows_block *b = &s->blocks[i];
+		enum sums_level level;
 		size_t summary;
 
 		if (done[b->block])
 			continue;
-		if (sums_level(&s->ask, b->block, &summary) == SUMS_SUMMARY &&
-		    summary < s->bind->pin &&
+		level = sums_level(&s->ask, b->block, &summary);
+		if (level == SUMS_NOTHING) /* nor of it as part of a digest */
+			continue;
+		if (level == SUMS_SUMMARY && summary < s->bind->pin &&
 		    sums_filter_in_summary(&s->filter, store_block(s->ask.store, b->block))) {
 			b->sums = summary;
-			b->digest = rows_sums_digest(s, b->block);
+			b->digest = rows_sums_digest(s, b->block, done);
 		}
+		done[b->block] = 1;
 		for (size_t k = 0; b->digest && k < b->digest->count; k++)
 			done[b->digest->blocks[k]] = 1;
 		s->blocks[kept++] = *b;
