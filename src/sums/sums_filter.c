@@ -133,6 +133,14 @@ bool sums_filter_all_pass(const struct sums_filter *f, const struct store *s, si
 	       facts_all_pass(f->eval, s, block);
 }
 
+/* The columns, and those that are in their places where a call is seen from its second file. */
+static uint64_t sums_filter_pairs(uint64_t columns)
+{
+	const uint64_t fds = 1ull << OP_FD | 1ull << OP_FD2, pos = 1ull << OP_POS | 1ull << OP_POS2;
+
+	return columns | (columns & fds ? fds : 0) | (columns & pos ? pos : 0);
+}
+
 bool sums_filter_in_summary(const struct sums_filter *f, const struct store_block *b)
 {
 	/* a row of a summary has a start and a duration, if not those of a call */
@@ -142,7 +150,7 @@ bool sums_filter_in_summary(const struct sums_filter *f, const struct store_bloc
 		return true;
 	if (f->names_rows || f->missing & timed)
 		return false;
-	for (uint64_t left = f->missing; left; left &= left - 1) {
+	for (uint64_t left = sums_filter_pairs(f->missing); left; left &= left - 1) {
 		if (b->nulls[__builtin_ctzll(left)] != b->rows)
 			return false;
 	}

@@ -132,16 +132,23 @@ static ssize_t walk_filter_sums(struct walker *w, const struct batch *sums, bool
 				sums_view_rows(w->view, sums), NULL, sums->rows, w->rows, &w->err);
 }
 
-/* True where the histograms of what passed count its calls. */
-static bool walk_hists_count(const struct walk_rows *rows)
+/*
+ * True where the histograms of what passed count its calls. Where rows are given twice, those of all rows: once the first of
+ * them are given it is too late to read rows of op instead.
+ */
+static bool walk_hists_count(const struct walker *w, const struct walk_rows *rows)
 {
 	/* in the part by file most rows have none */
 	bool some = rows->digest && rows->part == STORE_DIGEST_FILES;
+	bool all = w->run->ask->seconds;
+	size_t count = rows->second ? 0 : all ? rows->batch->rows : rows->count;
 
-	for (size_t k = 0; k < rows->count; k++) {
-		if (some && batch_is_null(rows->batch, SUMMARY_HIST, rows->rows[k]))
+	for (size_t k = 0; k < count; k++) {
+		size_t row = all ? k : rows->rows[k];
+
+		if (some && batch_is_null(rows->batch, SUMMARY_HIST, row))
 			continue;
-		if (!store_summary_row_counts(rows->batch, rows->rows[k]))
+		if (!store_summary_row_counts(rows->batch, row))
 			return false;
 	}
 	return true;
@@ -155,7 +162,7 @@ static int walk_choose_sums(struct walker *w, struct walk_rows *rows, bool all)
 	if (n < 0)
 		return (int)n;
 	rows->count = (size_t)n;
-	return !(w->run->sums >> SUMMARY_HIST & 1) || walk_hists_count(rows);
+	return !(w->run->sums >> SUMMARY_HIST & 1) || walk_hists_count(w, rows);
 }
 
 static int walk_give(struct walker *w, const struct walk_rows *rows)

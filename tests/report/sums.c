@@ -387,12 +387,169 @@ static void regrouped(void **state)
 	}
 }
 
+/* ---- calls that no kernel would give ---- */
+
+#define START 1700000000000000000ll /* a summary's window begins here */
+
+struct crafted_call {
+	const char *op;
+	int64_t start, dur, file_id, file2_id, pos, pos2; /* files, positions: -1 is null */
+};
+
+static void set_known(struct batch *b, unsigned int column, size_t row, int64_t value)
+{
+	if (value >= 0)
+		assert_int_equal(batch_set(b, column, row, value), 0);
+}
+
+static void craft(const char *path, const struct crafted_call *calls, size_t count, bool summary,
+		  struct store_writer **ret)
+{
+	const struct store_options opt = {.owner = (uid_t)-1, .no_summary = !summary};
+	_cleanup_(batch_freep) struct batch *b = NULL;
+	struct error err = {0};
+
+	assert_int_equal(batch_new(&b, TABLE_OP), 0);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(batch_add_row(b), i);
+		set_known(b, OP_OP, i, op_find(calls[i].op));
+		set_known(b, OP_CLASS, i, CLASS_DATA);
+		set_known(b, OP_START, i, calls[i].start);
+		set_known(b, OP_DUR, i, calls[i].dur);
+		set_known(b, OP_RET, i, 0);
+		set_known(b, OP_THREAD_ID, i, 0);
+		set_known(b, OP_FILE_ID, i, calls[i].file_id);
+		set_known(b, OP_FILE2_ID, i, calls[i].file2_id);
+		set_known(b, OP_POS, i, calls[i].pos);
+		set_known(b, OP_POS2, i, calls[i].pos2);
+	}
+	unlink(path);
+	assert_ok(store_create(ret, path, &opt, &err), err);
+	assert_ok(store_append(*ret, b, &err), err);
+	assert_ok(store_flush(*ret, true, &err), err);
+}
+
+static struct store *open_crafted(const char *path, struct store_writer *w)
+{
+	struct error err = {0};
+
+	assert_ok(store_close(w, &err), err);
+	return open_trace(path);
+}
+
+/* Calls of a file, seen from both of their files. */
+static uint64_t calls_of(struct store *s, const struct filter *f, int64_t file)
+{
+	_cleanup_sums_filter_ struct sums_filter where = {0};
+	_cleanup_scan_result_ struct scan_result r = {0};
+	struct scan_filter filter;
+	const struct scan_options opt = {
+		.keys = ROLLUP_FILE, .filter = &filter, .seconds = true, .threads = 1};
+	struct error err = {0};
+	uint64_t calls = 0;
+
+	make_filter(s, f, &filter, &where);
+	assert_ok(scan_run(s, &opt, &r, &err), err);
+	for (size_t i = 0; i < rollup_count(r.rollup); i++) {
+		if (rollup_row(r.rollup, i)->file_id == file)
+			calls += rollup_row(r.rollup, i)->calls;
+	}
+	return calls;
+}
+
+/* The end of a call is beyond all numbers: it is in no range, though the windows of all others are in it. */
+static void no_end(void **state)
+{
+	const struct crafted_call calls[] = {
+		{"read", START + 1000, 10, 0, -1, 0, -1},
+		{"read", INT64_MAX - 5, 100, 0, -1, 0, -1},
+	};
+	_cleanup_(store_freep) struct store *s = NULL;
+	struct store_writer *w;
+
+	craft(again_path, calls, ARRAY_SIZE(calls), true, &w);
+	s = open_crafted(again_path, w);
+	compare_all(s, &(struct filter){.from = START, .to = START + ROLLUP_WINDOW_NS});
+	compare_all(s, &(struct filter){.from = START, .to = INT64_MAX});
+}
+
+/* No call has a position in its first file, which a summary could say; in their second files they have one. */
+static void second_positions(void **state)
+{
+	const struct crafted_call calls[] = {
+		{"sendfile", START + 1000, 10, 0, 1, -1, 4096},
+		{"sendfile", START + 2000, 10, 0, 1, -1, 0},
+		{"write", START + 3000, 10, 1, -1, -1, -1},
+	};
+	_cleanup_(store_freep) struct store *s = NULL;
+	struct store_writer *w;
+
+	craft(again_path, calls, ARRAY_SIZE(calls), true, &w);
+	s = open_crafted(again_path, w);
+	assert_int_equal(calls_of(s, &(struct filter){INT64_MIN, INT64_MAX, "pos > 0", NULL}, 1),
+			 1);
+	assert_int_equal(
+		calls_of(s, &(struct filter){INT64_MIN, INT64_MAX, "pos is null", NULL}, 1), 1);
+	assert_int_equal(calls_of(s, &(struct filter){INT64_MIN, INT64_MAX, NULL, NULL}, 1), 3);
+}
+
+static void add_sum(struct batch *b, int64_t block, const struct crafted_call *call,
+		    const char *hist)
+{
+	size_t i = b->rows;
+
+	assert_int_equal(batch_add_row(b), i);
+	set_known(b, SUMMARY_BLOCK, i, block);
+	set_known(b, SUMMARY_WINDOW, i, START);
+	set_known(b, SUMMARY_OP, i, op_find(call->op));
+	set_known(b, SUMMARY_CLASS, i, CLASS_DATA);
+	set_known(b, SUMMARY_THREAD_ID, i, 0);
+	set_known(b, SUMMARY_FILE_ID, i, call->file_id);
+	set_known(b, SUMMARY_FILE2_ID, i, call->file2_id);
+	set_known(b, SUMMARY_CALLS, i, 1);
+	set_known(b, SUMMARY_BYTES, i, 0);
+	set_known(b, SUMMARY_TIME, i, call->dur);
+	set_known(b, SUMMARY_MAX, i, call->dur);
+	assert_int_equal(batch_set_bytes(b, SUMMARY_HIST, i, hist, 2), 0);
+}
+
+/* A histogram counts two calls where there is one, and only calls seen from their second file need it. */
+static void second_histogram(void **state)
+{
+	const struct crafted_call calls[] = {
+		{"write", START + 1000, 10, 1, -1, -1, -1},
+		{"sendfile", START + 2000, 10, 0, 1, -1, -1},
+	};
+	_cleanup_(store_freep) struct store *s = NULL;
+	_cleanup_(batch_freep) struct batch *sums = NULL;
+	struct error err = {0};
+	struct store_writer *w;
+
+	craft(again_path, calls, ARRAY_SIZE(calls), false, &w);
+	s = open_trace(again_path);
+	assert_int_equal(batch_new(&sums, TABLE_SUMMARY), 0);
+	for (size_t i = 0; i < store_block_count(s); i++) {
+		if (store_block(s, i)->table != TABLE_OP)
+			continue;
+		add_sum(sums, (int64_t)store_block(s, i)->seq, &calls[0], "\x0a\x01");
+		add_sum(sums, (int64_t)store_block(s, i)->seq, &calls[1], "\x0a\x02");
+	}
+	assert_int_equal(sums->rows, 2);
+	assert_ok(store_append(w, sums, &err), err);
+	store_free(s);
+	s = open_crafted(again_path, w);
+	assert_int_equal(
+		calls_of(s, &(struct filter){INT64_MIN, INT64_MAX, "file_id == 1", NULL}, 1), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(everything), cmocka_unit_test(hostile),
-		cmocka_unit_test(ranges),     cmocka_unit_test(selections),
-		cmocka_unit_test(replayed),   cmocka_unit_test(regrouped),
+		cmocka_unit_test(everything),	    cmocka_unit_test(hostile),
+		cmocka_unit_test(ranges),	    cmocka_unit_test(selections),
+		cmocka_unit_test(replayed),	    cmocka_unit_test(regrouped),
+		cmocka_unit_test(no_end),	    cmocka_unit_test(second_positions),
+		cmocka_unit_test(second_histogram),
 	};
 
 	return cmocka_run_group_tests(tests, make_traces, remove_traces);
