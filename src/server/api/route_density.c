@@ -128,6 +128,7 @@ static int read_again(struct question *q, const struct sums_filter *filter, stru
 	size_t n = (size_t)d->width * d->height;
 	int r = 0;
 
+	p.ask.seconds = true;
 	for (unsigned int i = 0; i < p.workers; i++) {
 		workers[i] = *d;
 		if (i)
