@@ -23,7 +23,6 @@ struct part {
 
 struct topk_files {
 	struct part parts[BEST_TRACES_MAX];
-	size_t part_count;
 	struct part none;	  /* one sum: of calls without a file */
 	unsigned int op, summary; /* columns of what is added up; op is UINT_MAX for a count */
 	bool max;		  /* the largest, not the sum */
