@@ -61,8 +61,7 @@ int analysis_stream(struct engine_merge **ret, const struct analysis_input *in,
 			.filter = reads[count].table == TABLE_OP ? run->where : NULL,
 		};
 	}
-	return run->store ? engine_merge_new(ret, run->store, requests, count, err)
-			  : engine_merge_of(ret, run->engine, requests, count, err);
+	return engine_merge_new(ret, run->store, run->engine, requests, count, err);
 }
 
 void analysis_asked_free(struct analysis_asked *a)

@@ -143,16 +143,14 @@ static inline void engine_scan_progress(const struct engine_scan *s, uint64_t *r
  * earlier comes first. Memory: that of a scan for each table.
  *
  *   const struct scan_request q[] = {{.table = TABLE_OP, ...}, {.table = TABLE_MARK, ...}};
- *   engine_merge_new(&m, store, q, 2, &err);
+ *   engine_merge_new(&m, store, NULL, q, 2, &err);
  *   while ((n = engine_merge_next(m, &which, &batch, &rows, &err)) > 0)
  *           ... rows[0 .. n) of batch, which is of the table q[which].table ...
  */
 struct engine_merge;
-int engine_merge_new(struct engine_merge **ret, struct store *s, const struct scan_request *q,
-		     size_t count, struct error *err);
-/* The same of the rows that an engine holds. */
-int engine_merge_of(struct engine_merge **ret, struct engine *e, const struct scan_request *q,
-		    size_t count, struct error *err);
+/* Over the store, or where that is NULL over the rows that the engine holds. */
+int engine_merge_new(struct engine_merge **ret, struct store *s, struct engine *e,
+		     const struct scan_request *q, size_t count, struct error *err);
 void engine_merge_free(struct engine_merge *m);
 DEFINE_CLEANUP(struct engine_merge *, engine_merge_free)
 /* The next run of rows of one table, valid until the next call. How many; 0 at the end, negative on failure. */

@@ -28,9 +28,8 @@ void engine_merge_free(struct engine_merge *m)
 	free(m);
 }
 
-/* Of the store, or where that is NULL of the engine. */
-static int merge_open(struct engine_merge **ret, struct store *s, struct engine *e,
-		      const struct scan_request *q, size_t count, struct error *err)
+int engine_merge_new(struct engine_merge **ret, struct store *s, struct engine *e,
+		     const struct scan_request *q, size_t count, struct error *err)
 {
 	_cleanup_(engine_merge_freep) struct engine_merge *m = NULL;
 
@@ -50,18 +49,6 @@ static int merge_open(struct engine_merge **ret, struct store *s, struct engine 
 	}
 	*ret = TAKE_PTR(m);
 	return 0;
-}
-
-int engine_merge_new(struct engine_merge **ret, struct store *s, const struct scan_request *q,
-		     size_t count, struct error *err)
-{
-	return merge_open(ret, s, NULL, q, count, err);
-}
-
-int engine_merge_of(struct engine_merge **ret, struct engine *e, const struct scan_request *q,
-		    size_t count, struct error *err)
-{
-	return merge_open(ret, NULL, e, q, count, err);
 }
 
 /* Sees that the source has rows at hand, or has ended. */

@@ -90,7 +90,7 @@ static void merges_tables(void **state)
 	write_marks(other, 500);
 	write_marks(third, 1000);
 	assert_int_equal(store_open(&store, paths, ARRAY_SIZE(paths), &last), 0);
-	assert_int_equal(engine_merge_new(&m, store, q, ARRAY_SIZE(q), &last), 0);
+	assert_int_equal(engine_merge_new(&m, store, NULL, q, ARRAY_SIZE(q), &last), 0);
 	while ((n = engine_merge_next(m, &which, &b, &chosen, &last)) > 0) {
 		assert_int_equal(b->table, q[which].table);
 		for (ssize_t i = 0; i < n; i++) {
@@ -138,7 +138,7 @@ static void merges_within(void **state)
 		at = FIXTURE_ORIGIN + 300000000 + i * 2500 + 500 - (i % 10 ? 0 : 20000);
 		marks += i < 2000 && at >= from && at < to;
 	}
-	assert_int_equal(engine_merge_new(&m, store, q, ARRAY_SIZE(q), &last), 0);
+	assert_int_equal(engine_merge_new(&m, store, NULL, q, ARRAY_SIZE(q), &last), 0);
 	while ((n = engine_merge_next(m, &which, &b, &chosen, &last)) > 0) {
 		for (ssize_t i = 0; i < n; i++)
 			assert_in_range(engine_merge_end(m, chosen[i]), from, to - 1);

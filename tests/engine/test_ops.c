@@ -124,9 +124,9 @@ static void all_scan_alike(void **state)
 	_cleanup_(engine_merge_freep) struct engine_merge *a = NULL, *b = NULL, *c = NULL;
 	uint64_t rows[3], sum;
 
-	assert_int_equal(engine_merge_new(&a, f.store, q, 2, &last), 0);
-	assert_int_equal(engine_merge_of(&b, f.engine, q, 2, &last), 0);
-	assert_int_equal(engine_merge_of(&c, other, q, 2, &last), 0);
+	assert_int_equal(engine_merge_new(&a, f.store, NULL, q, 2, &last), 0);
+	assert_int_equal(engine_merge_new(&b, NULL, f.engine, q, 2, &last), 0);
+	assert_int_equal(engine_merge_new(&c, NULL, other, q, 2, &last), 0);
 	sum = stream(a, &rows[0]);
 	assert_int_equal(sum, stream(b, &rows[1]));
 	assert_int_equal(sum, stream(c, &rows[2]));
