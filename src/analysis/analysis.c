@@ -100,7 +100,7 @@ int analysis_answer(const struct analysis_input *in, struct analysis_result *ret
 	r = in->analysis->run(in, ret, err);
 	if (r < 0)
 		return error_errno(err, r, "%s", in->analysis->name);
-	assert(ret->count || in->analysis->finds);
+	assert(ret->count);
 	return 0;
 }
 
@@ -114,9 +114,12 @@ void analysis_result_free(const struct analysis *a, struct analysis_result *r)
 	*r = (struct analysis_result){0};
 }
 
-int analysis_rows(struct answer *ret, struct analysis_result *r, bool people)
+void analysis_run_within(struct analysis_run *run, int64_t first, int64_t last)
 {
-	return answer_of_list(ret, r->count ? &r->tables[0].rows : &r->findings, people);
+	run->first = MAX(run->from, first);
+	run->first = MIN(run->first, last);
+	run->last = MIN(run->to, last);
+	run->last = MAX(run->last, run->first + 1);
 }
 
 /* ---- the document ---- */
@@ -188,7 +191,7 @@ int analysis_json(const struct analysis_input *in, struct analysis_result *r,
 					  .put = document_put,
 					  .arg = &d};
 	_cleanup_answer_ struct answer rows = {0};
-	int e = analysis_rows(&rows, r, false);
+	int e = answer_of_list(&rows, &r->tables[0].rows, false);
 
 	return e < 0 ? error_errno(err, e, "%s", in->analysis->name)
 		     : answer_json(&rows, &whole, err);

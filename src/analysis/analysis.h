@@ -86,10 +86,11 @@ struct analysis_input {
 	const struct analysis *analysis;
 	const struct analysis_run *runs; /* of two sides A's first; each has one at least */
 	size_t count;
-	const void *options; /* analysis.options_size bytes, checked */
-	/* True where nobody waits for the result any more: return -EINTR. NULL: never. */
-	bool (*stopped)(void *arg);
-	void *arg;
+	const void *options;  /* analysis.options_size bytes, checked */
+	unsigned int threads; /* at most; 0: one per CPU */
+	/* True where nobody waits for the result any more: return -EINTR. From any thread. NULL: never. */
+	bool (*stopped)(const void *arg);
+	const void *arg;
 };
 
 /* ---- what it gives ---- */
@@ -110,7 +111,7 @@ struct analysis_result {
 		const char *name;
 		struct answer_list rows;
 	} tables[ANALYSIS_TABLES_MAX]; /* the first is "rows" of the document and all of --csv */
-	size_t count;
+	size_t count;		       /* at least one */
 	struct answer_list findings;
 	void *own; /* what the analysis keeps for its own screen and put_members(); `free` frees it */
 };
@@ -183,8 +184,8 @@ static inline bool analysis_stopped(const struct analysis_input *in)
 int analysis_answer(const struct analysis_input *in, struct analysis_result *ret,
 		    struct error *err);
 void analysis_result_free(const struct analysis *a, struct analysis_result *r);
-/* The first table, or the findings where there is no table. 0 or -ENOMEM. */
-int analysis_rows(struct answer *ret, struct analysis_result *r, bool people);
+/* Sets the run's first and last: what its range has of [first, last], the time of its trace. */
+void analysis_run_within(struct analysis_run *run, int64_t first, int64_t last);
 /*
  * The document: that of answer_json() over the first table, then "tables": {name: {"columns", "rows"}} for the others,
  * "findings": {"columns", "rows"}, and the analysis's own members.

@@ -76,7 +76,7 @@ struct engine_ops {
 	int (*connect)(struct engine **ret, const char *address, const struct engine_options *opt,
 		       struct error *err);
 	void (*free)(struct engine *e); /* never of NULL */
-	/* What is needed is there: its version ("v1.5.6") and place; either may be NULL. May be NULL. */
+	/* The embedded engine: what is needed is there: its version ("v1.5.6") and place; either may be NULL. Else NULL. */
 	int (*probe)(const char *library, const char **ret_version, const char **ret_path,
 		     struct error *err);
 

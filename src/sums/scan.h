@@ -27,6 +27,8 @@ struct scan_options {
 	size_t file_alias_count;
 	bool seconds; /* rows of the rollup that are `second` too, where the filter takes them as they then are */
 	bool rows_only; /* leave digests and summaries aside (tests, windows below 100 ms) */
+	bool (*stopped)(const void *arg); /* as those of struct walk */
+	const void *stopped_arg;
 };
 
 struct scan_result {
@@ -39,7 +41,7 @@ struct scan_result {
 	uint64_t blocks_summed, blocks_read; /* of op: by a digest or summary, by rows */
 };
 
-/* 0 or negative; scan_result_free() in either case. */
+/* 0 or negative, with a message but for -EINTR; scan_result_free() in either case. */
 int scan_run(const struct store *s, const struct scan_options *opt, struct scan_result *ret,
 	     struct error *err);
 void scan_result_free(struct scan_result *r);

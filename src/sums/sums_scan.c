@@ -149,6 +149,8 @@ int scan_run(const struct store *s, const struct scan_options *opt, struct scan_
 	struct walk w = {
 		.ask = scan_ask(s, opt),
 		.columns = rollup_op_columns | (opt->keys & ROLLUP_CPU ? 1ull << OP_CPU : 0),
+		.stopped = opt->stopped,
+		.stopped_arg = opt->stopped_arg,
 		.take = scan_take,
 		.workers = walk_workers(opt->threads),
 	};

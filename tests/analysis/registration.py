@@ -141,7 +141,11 @@ def api(folder):
         check('the API has the rows of --json', document == same, document, same)
         for path, params, status, part in (('gaps', {'nonsense': 1}, 400, 'nonsense=: there is no such parameter here'),
                                            ('gaps', {'least': 'x'}, 400, 'least=: '), ('gaps', {'of': 'x'}, 400, "--of 'x'"),
-                                           ('gaps', {'filter': 'nonsense'}, 400, 'nonsense'), ('nothing', {}, 404, 'no analysis')):
+                                           ('gaps', {'filter': 'nonsense'}, 400, 'nonsense'),
+                                           ('diff', {}, 400, 'compared with what'), ('diff', {'from': 1000}, 400, 'compared with what'),
+                                           ('diff', {'a_filter': 'op == "read") or (op == "write"', 'b_from': 1}, 400, ''),
+                                           ('diff', {'a_filter': ' ' * 9000 + 'err == 2'}, 413, 'longer than 8 KiB'),
+                                           ('nothing', {}, 404, 'no analysis')):
             got, _, body = s.ask(f'analysis/{path}', **params)
             check(f'analysis/{path} {params}', got == status and part in json.loads(body)['error']['message'], got, body)
         some = s.get('analysis/gaps', filter='op == "pread64"', of='op', from_=1000000)
@@ -154,6 +158,8 @@ def api(folder):
                               cwd=folder))
         check('diff of two parts of the trace that is served', parts['rows'] == same['rows'] and parts['unit'] == 'second' and
               len(parts['rows']) > 10, len(parts['rows']), len(same['rows']))
+        got, headers, body = s.ask('analysis/diff', headers={'Accept': 'application/vnd.weir.columns'}, a_to=half, b_from=half)
+        check('in no other form', headers['content-type'] == 'application/json' and json.loads(body)['rows'], got, headers)
         calls = s.get('analysis/diff', a_filter='op == "pread64"', b_filter='op == "pwrite64"', filter='bytes > 0')
         check('and of two filters', {r['op'] for r in calls['rows'] if r['by'] == 'op'} <= {'pread64', 'pwrite64'}, calls['rows'][:3])
 

@@ -79,8 +79,6 @@ static int compare_runs_compare(struct work *w, struct error *err)
 	r = load_sums(w, err);
 	if (r < 0)
 		return r;
-	if (analysis_stopped(w->in))
-		return error_set(err, -EINTR, "interrupted");
 	r = load_keys(w);
 	if (r < 0)
 		return r;

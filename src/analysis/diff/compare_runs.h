@@ -49,8 +49,6 @@ enum diff_unit {
 struct diff_options {
 	enum diff_unit unit;
 	int64_t unit_op;
-	double alpha;	      /* largest q that is a change; 0: what keeps false alarms below 5 % */
-	unsigned int threads; /* 0: as many as there are CPUs */
 };
 
 struct diff_test {

@@ -30,6 +30,8 @@ static int load_runs_scan(const struct work *w, const struct run *r, unsigned in
 		.rows_only = window && window % ROLLUP_WINDOW_NS,
 		.file_alias = alias,
 		.file_alias_count = aliases,
+		.stopped = w->in->stopped,
+		.stopped_arg = w->in->arg,
 	};
 
 	return scan_run(r->in->store, &opt, ret, err);
@@ -76,7 +78,7 @@ static void *crew_work(void *arg)
 static int each_run(struct work *w, run_job job, struct error *err)
 {
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned int all = w->opt->threads ? w->opt->threads : (unsigned int)MAX(online, 1l);
+	unsigned int all = w->in->threads ? w->in->threads : (unsigned int)MAX(online, 1l);
 	struct crew c = {.w = w, .job = job, .err = err};
 	pthread_t threads[WALK_THREADS_MAX];
 	unsigned int started = 1, crew = MIN(all, WALK_THREADS_MAX);

@@ -327,7 +327,7 @@ static int correct(struct work *w)
 	struct diff *d = w->out;
 	size_t cap = d->count * DIFF_METRICS + 1, n = 0, row = 0;
 	_cleanup_free_ double *p = calloc(cap, sizeof(*p)), *q = calloc(cap, sizeof(*q));
-	double alpha = w->opt->alpha > 0 ? w->opt->alpha : replicated(w) ? ALPHA_RUNS : ALPHA_FEW;
+	double alpha = replicated(w) ? ALPHA_RUNS : ALPHA_FEW;
 	unsigned int m = 0;
 	int r;
 

@@ -137,7 +137,7 @@ static int analysis_print(struct analysis_view *v, struct error *err)
 		return r == -EIO ? 0 : r; /* main() says that a reader went away */
 	}
 	if (v->opts->csv) {
-		r = analysis_rows(&rows, v->result, false);
+		r = answer_of_list(&rows, &v->result->tables[0].rows, false);
 		if (r < 0)
 			return r;
 		r = answer_csv(stdout, &rows, err);
@@ -170,20 +170,13 @@ static int analysis_sum_loss(struct analysis_view *v)
 	return 0;
 }
 
-static bool analysis_interrupted(void *arg)
-{
-	return interrupt_signal(arg);
-}
-
 /* `it` is there where an engine may be. */
 static int analysis_run_all(struct analysis_view *v, struct interrupt *it, struct error *err)
 {
 	struct analysis_input in = {.analysis = v->analysis,
 				    .runs = v->runs,
 				    .count = v->count,
-				    .options = analysis_own_options(v->opts),
-				    .stopped = it ? analysis_interrupted : NULL,
-				    .arg = it};
+				    .options = analysis_own_options(v->opts)};
 	struct analysis_result result = {0};
 	int r;
 

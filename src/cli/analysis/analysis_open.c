@@ -133,9 +133,7 @@ static int analysis_choose(const struct analysis_view *v, struct analysis_trace 
 	run->where = t->choice.expr;
 	run->selection = t->choice.text.len ? buf_str(&t->choice.text) : NULL;
 	run->users = annotations_get(t->choice.annotations);
-	run->first = MAX(run->from, first);
-	run->last = MIN(run->to, last);
-	run->last = MAX(run->last, run->first + 1);
+	analysis_run_within(run, first, last);
 	return 0;
 }
 

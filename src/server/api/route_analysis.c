@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "query/query.h"
-#include "server/api/route_query.h"
 #include "server/http/pool.h"
+#include "server/sums/pass.h"
 #include "sums/scan.h"
 
 #define SIDES 2
@@ -27,6 +26,7 @@ struct analysis_question {
 	struct analysis_part parts[SIDES];
 	struct analysis_run runs[SIDES];
 	size_t count;
+	bool parted; /* something tells the sides apart */
 };
 
 static void analysis_question_free(struct analysis_question *a)
@@ -64,41 +64,41 @@ static int route_analysis_options(struct analysis_question *a)
 }
 
 /* A parameter of a side: a_from, or from where the analysis has one side or that is not given. */
-static const char *route_analysis_name(const struct analysis_question *a, unsigned int side,
+static const char *route_analysis_name(struct analysis_question *a, unsigned int side,
 				       const char *name, char buf[static 16])
 {
 	const char *value;
 
 	snprintf(buf, 16, "%c_%s", side ? 'b' : 'a', name);
 	value = a->analysis->sides == SIDES ? http_param(a->q->request, buf) : NULL;
-	return value && *value ? buf : name;
+	if (!value || !*value)
+		return name;
+	a->parted = true;
+	return buf;
 }
 
-/* The filter of both sides and that of this one. */
+/* The filter of both sides and that of this one, each by itself first, for the places of errors. */
 static int route_analysis_filter(struct analysis_question *a, unsigned int side)
 {
 	struct analysis_part *part = &a->parts[side];
-	struct buf *text = &part->text;
 	struct question *q = a->q;
-	struct query_error why = {0};
-	struct plan *plan = NULL;
 	char buf[16];
 	const char *name = route_analysis_name(a, side, "filter", buf);
-	int r = q->filter ? buf_printf(text, "(%s)", q->filter) : 0;
+	const char *const filters[] = {q->filter, name == buf ? http_param(q->request, buf) : NULL};
+	int r = 0;
 
-	if (r >= 0 && name == buf)
-		r = buf_printf(text, "%s(%s)", text->len ? " and " : "",
-			       http_param(q->request, name));
-	if (r < 0 || !text->len)
-		return r;
-	r = query_parse_expr_users(buf_str(text), text->len, TABLE_OP, true,
-				   annotations_get(q->server->annotations), &plan, &why);
-	if (r < 0) {
-		question_error(q, r, "%s: %s", buf_str(text), why.err.message);
-		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(filters) && r >= 0; i++) {
+		if (!filters[i])
+			continue;
+		if (strlen(filters[i]) > FILTER_MAX)
+			return question_error(q, -E2BIG, "%s= is longer than %u KiB", name,
+					      FILTER_MAX >> 10);
+		r = question_filter_check(q, filters[i]);
+		if (r >= 0)
+			r = buf_printf(&part->text, "%s(%s)", part->text.len ? " and " : "",
+				       filters[i]);
 	}
-	r = sums_filter_new(&part->chosen, plan, &q->err);
-	return r < 0 ? r : sums_filter_names(&part->chosen, store_dims(q->server->store), &q->err);
+	return r < 0 ? r : question_filter(q, buf_str(&part->text), &part->chosen);
 }
 
 /* Calls that are missing from the traces, as every answer says it. */
@@ -140,9 +140,7 @@ static int route_analysis_run(struct analysis_question *a, unsigned int side)
 	if (run->from > run->to)
 		return question_error(q, -EINVAL, "from is later than to");
 	store_range(run->store, &first, &last);
-	run->first = MAX(run->from, first);
-	run->last = MIN(run->to, last);
-	run->last = MAX(run->last, run->first + 1);
+	analysis_run_within(run, first, last);
 	part->filter = (struct scan_filter){
 		.from = run->from, .to = run->to, .where = plan ? &part->chosen : NULL};
 	if (plan || run->from != INT64_MIN || run->to != INT64_MAX)
@@ -168,7 +166,7 @@ static int route_analysis_put_loss(void *arg, struct buf *to, struct error *err 
 	return buf_append(to, q->loss.data, q->loss.len);
 }
 
-static bool route_analysis_stopped(void *arg)
+static bool route_analysis_stopped(const void *arg)
 {
 	return question_stopped(arg);
 }
@@ -179,6 +177,7 @@ static int route_analysis_work(struct analysis_question *a)
 					  .runs = a->runs,
 					  .count = a->count,
 					  .options = a->options,
+					  .threads = question_workers(a->q),
 					  .stopped = route_analysis_stopped,
 					  .arg = a->q};
 	const struct answer_json document = {.origin = a->q->server->origin,
@@ -215,6 +214,7 @@ static int route_analysis_answer(struct question *q)
 		.q = q, .analysis = analysis_named(http_part(q->request, 0))};
 	int r;
 
+	q->type = "application/json"; /* in no other form */
 	if (!a.analysis)
 		return question_error(q, -ENOENT, "there is no analysis of this name");
 	r = route_analysis_options(&a);
@@ -222,8 +222,15 @@ static int route_analysis_answer(struct question *q)
 		r = route_analysis_run(&a, side);
 	if (r < 0)
 		return r;
-	if (a.analysis->order != ANALYSIS_ASKS)
-		return route_analysis_work(&a);
+	if (a.analysis->sides == SIDES && !a.parted)
+		return question_error(
+			q, -EINVAL,
+			"compared with what? Parts of the traces: "
+			"a_to=5000000000&b_from=5000000000, or a_filter= and b_filter=");
+	if (a.analysis->order != ANALYSIS_ASKS) {
+		r = memory_budget_take_files(q);
+		return r < 0 ? r : route_analysis_work(&a);
+	}
 	do {
 		r = route_analysis_work_engine(&a);
 	} while (pool_again(q, r));
