@@ -77,7 +77,7 @@ def answers(folder):
     check('nothing to find', none['rows'] == [] and none['findings']['rows'] == [])
     middle = (ends[len(ends) // 2] - origin) / 1e9
     part = json.loads(out('gaps', 't.trace', '--json', '--from', f'+{middle}s', '--top', '3', cwd=folder))
-    check('a range', part['rows'] and all(r['at'] + int(part['origin']) >= origin + middle * 1e9 - 1000 for r in part['rows']), part)
+    check('a range, times from the first call of the trace', part['origin'] == document['origin'] and part['rows'] and all(r['at'] + int(part['origin']) >= origin + middle * 1e9 - 1000 for r in part['rows']), part)
     where = [json.loads(out('gaps', 't.trace', '--json', '--of', 'op', *w, cwd=folder))['rows'][0]['dur']
              for w in (('--where', 'op == "pread64"'), ())]
     check('a selection', where[0] > where[1] > 0, where)
@@ -134,6 +134,19 @@ def addresses(folder):
               "weir: 'house://h/db': this weir has no engine for house://; it reads trace files and folders of them\n", r.returncode, r.stderr)
 
 
+def parts(folder):
+    """Two parts of one trace"""
+    with open(f'{folder}/t.trace', 'rb') as whole, open(f'{folder}/cut.trace', 'wb') as cut:
+        cut.write(whole.read()[:-100])
+    apart = ('--a-to', '+10ms', '--b-from', '+10ms', '--json')
+    loss = [json.loads(out(*c, cwd=folder))['loss'] for c in (('diff', 'cut.trace', *apart), ('query', '-i', 'cut.trace', '--json', 'head 1'))]
+    check('what is missing is missing once', loss[0] == loss[1] and loss[0]['unclosed']['traces'] == 1, loss)
+    both = run('diff', '-a', 't.trace', '-b', 't.trace', '-i', 't.trace', cwd=folder)
+    check('-i beside -a and -b is refused', both.returncode == 2 and '-i is for two parts' in both.stderr, both.stderr)
+    far = json.loads(out('diff', 't.trace', '--a-from', '+9000000000s', '--b-from', '+10ms', '--json', cwd=folder))
+    check('a part behind the end is empty', far['a']['runs'][0]['dur'] == 1, far['a'])
+
+
 def api(folder):
     with Serve(more, 't.trace', folder=folder) as s:
         document = s.get('analysis/gaps', top=7, least='2us')
@@ -169,6 +182,7 @@ def main():
         out('synth', '-q', '-o', 't.trace', '--rows', str(ROWS), '--seed', '3', cwd=folder)
         told()
         answers(folder)
+        parts(folder)
         if json.loads(run('query', '-i', 't.trace', '--json', 'count()', cwd=folder).stdout or '{}'):
             asked(folder)
             addresses(folder)

@@ -125,7 +125,7 @@ static int analysis_put_out(void *arg _unused_, const void *data, size_t len)
 
 static int analysis_print(struct analysis_view *v, struct error *err)
 {
-	const struct answer_json document = {.origin = v->runs[0].first,
+	const struct answer_json document = {.origin = v->origin,
 					     .put_loss = analysis_put_loss,
 					     .put = analysis_put_out,
 					     .arg = v};
@@ -161,7 +161,8 @@ static int analysis_sum_loss(struct analysis_view *v)
 
 		if (t->store)
 			loss_take_damage(&t->loss, t->store);
-		loss_merge(&v->loss, &t->loss);
+		if (!t->part)
+			loss_merge(&v->loss, &t->loss);
 		r = loss_put_text(&t->loss_json, &t->loss);
 		if (r < 0)
 			return r;

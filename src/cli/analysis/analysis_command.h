@@ -21,6 +21,7 @@ struct analysis_opts {
 struct analysis_trace {
 	char *name;
 	struct store *store; /* NULL: an engine holds the rows */
+	bool part;	     /* of a trace that an earlier run has opened */
 	struct select select;
 	struct choice choice;
 	struct scan_filter filter;
@@ -34,6 +35,7 @@ struct analysis_view {
 	struct analysis_trace *traces; /* [runs], A's first */
 	struct analysis_run *runs;
 	size_t count;
+	int64_t origin;	       /* the first time of the first trace, ns since the epoch */
 	struct engine *engine; /* that one run asks, or that holds its rows; NULL */
 	const struct analysis_input *in;
 	struct analysis_result *result;

@@ -29,7 +29,7 @@ int analysis_check_inputs(const struct analysis *a, const struct analysis_opts *
 		return fail_usage("%s: '%.200s' is the third trace; several runs of a side: -a A1 "
 				  "-a A2 -b B1 -b B2, or folders",
 				  a->name, argv[2]);
-	if (argc + (int)o->read.inputs.count > 1 && o->read.inputs.count)
+	if (o->read.inputs.count && (sides || argc + (int)o->read.inputs.count > 1))
 		return fail_usage("%s: -i is for two parts of one trace; else: weir %s A B",
 				  a->name, a->name);
 	if (!sides && argc < 2 && !ranges)
@@ -107,7 +107,7 @@ static int analysis_range(const struct analysis_run *run, int64_t *ret_first, in
 }
 
 /* Which of its calls belong to the run, and when it was. */
-static int analysis_choose(const struct analysis_view *v, struct analysis_trace *t,
+static int analysis_choose(struct analysis_view *v, struct analysis_trace *t,
 			   struct analysis_run *run, struct error *err)
 {
 	const struct read_flags f = analysis_flags_of(v->opts, run->side);
@@ -134,6 +134,8 @@ static int analysis_choose(const struct analysis_view *v, struct analysis_trace 
 	run->selection = t->choice.text.len ? buf_str(&t->choice.text) : NULL;
 	run->users = annotations_get(t->choice.annotations);
 	analysis_run_within(run, first, last);
+	if (run == v->runs)
+		v->origin = first;
 	return 0;
 }
 
@@ -174,7 +176,12 @@ static int analysis_open_run(struct analysis_view *v, unsigned int side, const c
 
 	if (r < 0)
 		return r;
-	r = live_at_work(store_open(&t->store, paths, count, err));
+	for (size_t i = 0; i + 1 < v->count && !t->part; i++) {
+		t->part = strcmp(v->traces[i].name, t->name) == 0;
+		t->store = t->part ? v->traces[i].store : NULL;
+	}
+	if (!t->part)
+		r = live_at_work(store_open(&t->store, paths, count, err));
 	if (r >= 0 && v->analysis->order == ANALYSIS_ASKS)
 		r = live_at_work(
 			engine_open(&v->engine, t->store, &(struct engine_options){0}, err));
@@ -265,7 +272,8 @@ void analysis_close(struct analysis_view *v)
 
 		choice_free(&t->choice);
 		select_free(&t->select);
-		store_free(t->store);
+		if (!t->part)
+			store_free(t->store);
 		buf_free(&t->loss_json);
 		free(t->name);
 	}

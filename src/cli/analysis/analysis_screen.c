@@ -58,7 +58,7 @@ static int analysis_put_table(const struct analysis_view *v, size_t i, struct er
 	const struct read_flags *f = &v->opts->read;
 	bool terminal = text_terminal();
 	const struct answer_print print = {.out = stdout,
-					   .style = {.origin = v->runs[0].first,
+					   .style = {.origin = v->origin,
 						     .times = f->rel	      ? CELL_REL
 							      : f->utc	      ? CELL_UTC
 							      : text_narrow() ? CELL_REL

@@ -155,10 +155,6 @@ void loss_merge(struct loss *to, const struct loss *from)
 		to->events[c] += from->events[c];
 		to->more[c] |= from->more[c];
 	}
-	to->lost += from->lost;
-	to->cut += from->cut;
-	to->no_file += from->no_file;
-	to->at_least |= from->at_least;
 	if (!to->damage.first[0])
 		memcpy(to->damage.first, from->damage.first, sizeof(to->damage.first));
 	to->damage.blocks += from->damage.blocks;
@@ -172,11 +168,20 @@ void loss_merge(struct loss *to, const struct loss *from)
 		to->failed = from->failed;
 	else
 		to->failed.count += from->failed.count;
+	if (from->polled.processes && !to->polled.processes)
+		to->polled = from->polled;
+	else
+		to->polled.processes += from->polled.processes;
+	if (!to->changes.traces)
+		to->changes.path = from->changes.path;
+	to->changes.traces += from->changes.traces;
+	to->changes.what |= from->changes.what;
 	if (from->unclosed.traces) {
 		if (!to->unclosed.traces || from->unclosed.until < to->unclosed.until)
 			to->unclosed.until = from->unclosed.until;
 		to->unclosed.traces += from->unclosed.traces;
 	}
+	loss_text_sum_up(to);
 }
 
 /* All rows of a table that an engine holds. */
