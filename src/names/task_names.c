@@ -132,12 +132,29 @@ struct namesakes {
 	size_t count;
 };
 
+/* Takes the first argument off. */
+static bool take_argument(struct bytes *argv, struct bytes *ret)
+{
+	size_t len, taken;
+
+	if (!argv->len)
+		return false;
+	len = strnlen((const char *)argv->data, argv->len);
+	taken = MIN(len + 1, argv->len);
+	*ret = (struct bytes){argv->data, len};
+	*argv = (struct bytes){argv->data + taken, argv->len - taken};
+	return true;
+}
+
+/* By one walk over both: a compiler has hundreds of arguments, and a build thousands of compilers. */
 static unsigned int same_arguments(struct bytes a, struct bytes b)
 {
 	struct bytes x, y;
 	unsigned int n = 1;
 
-	while (argument(a, n, &x) && argument(b, n, &y) && x.len == y.len &&
+	if (!take_argument(&a, &x) || !take_argument(&b, &y)) /* the program's name may differ */
+		return n;
+	while (take_argument(&a, &x) && take_argument(&b, &y) && x.len == y.len &&
 	       !memcmp(x.data, y.data, x.len))
 		n++;
 	return n;

@@ -143,12 +143,60 @@ static void test_little_known(void **state)
 	assert_int_equal(names_pid(d, -1), -1);
 }
 
+#define COMPILERS 3000
+
+/* "cc" and as many arguments as a recorder keeps, of which the last is the process's own. */
+static size_t put_compiler(char argv[static 4096], int number)
+{
+	size_t len = 3;
+
+	memcpy(argv, "cc", 3);
+	while (len < 4000) {
+		memcpy(argv + len, "x", 2);
+		len += 2;
+	}
+	return len + (size_t)snprintf(argv + len, 4096 - len, "%d.c", number);
+}
+
+/* The first argument that differs, also of many processes with many arguments. */
+static void test_apart(void **state)
+{
+	static int64_t ids[COMPILERS + 2];
+	_cleanup_(dims_freep) struct dims *d = NULL;
+	_cleanup_free_ struct bytes *apart = NULL;
+
+	must(dims_new(&d));
+	for (int i = 0; i < COMPILERS; i++) {
+		char argv[4096];
+		size_t len = put_compiler(argv, i);
+
+		add_process(d, i, 100 + i, argv, len, "/usr/bin/gcc");
+		ids[i] = i;
+	}
+	add_process(d, COMPILERS, 9, "ld\0a.o", 6, "/usr/bin/ld");
+	ids[COMPILERS] = COMPILERS;
+	ids[COMPILERS + 1] = -1;
+	must(names_apart(d, ids, COMPILERS + 2, &apart));
+	for (int i = 0; i < COMPILERS; i++) {
+		char want[16];
+
+		assert_int_equal(apart[i].len, snprintf(want, sizeof(want), "%d.c", i));
+		assert_memory_equal(apart[i].data, want, apart[i].len);
+	}
+	assert_null(apart[COMPILERS].data); /* no other has its name */
+	assert_null(apart[COMPILERS + 1].data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_started_by),	 cmocka_unit_test(test_completed),
-		cmocka_unit_test(test_titles),		 cmocka_unit_test(test_versions),
-		cmocka_unit_test(test_one_file_of_many), cmocka_unit_test(test_little_known),
+		cmocka_unit_test(test_started_by),
+		cmocka_unit_test(test_completed),
+		cmocka_unit_test(test_titles),
+		cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_one_file_of_many),
+		cmocka_unit_test(test_little_known),
+		cmocka_unit_test(test_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
