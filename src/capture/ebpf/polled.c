@@ -12,8 +12,8 @@
 
 int polled_look(const struct loaded *l)
 {
+	_privileged_(PRIVILEGE_BPF);
 	_cleanup_buf_ struct buf nothing = {0};
-
 	int program = object_program(&l->objects, OBJECT_POLLED, "weir_polled");
 
 	return program < 0 ? 0 : running_read(program, &nothing);
