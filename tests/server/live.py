@@ -97,6 +97,7 @@ def main():
     served_folder()
     annotated()
     blocked()
+    blocked_elsewhere()
     return tap.end()
 
 
@@ -163,6 +164,40 @@ def blocked():
         found, _ = reads(s)
         check('and is one call once it has returned', [r['row'] >= 0 and r['dur'] > 3.5e9 for r in found] == [True], found)
         check('as a filter has it', filtered == [1, 0], filtered)
+
+
+ELSEWHERE = '''
+import os, socket, sys, threading, time
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[2])
+s.listen()
+fd = os.open(sys.argv[1], os.O_RDWR)
+for call in (s.accept, lambda: os.read(fd, 1)):
+    threading.Thread(target=call, daemon=True).start()
+time.sleep(4)
+os._exit(0)
+'''
+
+
+def blocked_elsewhere():
+    """With a selection by path, an accept() that waits is not drawn: its socket is not selected."""
+    if os.geteuid():
+        return
+    path, fifo = os.path.join(folder, 'e.trace'), os.path.join(folder, 'fifo')
+    os.mkfifo(fifo)
+    recorder = subprocess.Popen([weir, 'record', '-q', '-P', fifo, '-o', path, '--', sys.executable, '-c', ELSEWHERE, fifo,
+                                 os.path.join(folder, 'socket')])
+    until = time.monotonic() + 60
+    while (not os.path.exists(path) or os.path.getsize(path) < 1000) and time.monotonic() < until:
+        time.sleep(0.05)
+    drawn = set()
+    with Serve(weir, path) as s:
+        while recorder.poll() is None and time.monotonic() < until:
+            lanes = s.get('lanes')['lanes']
+            d = s.columns('timeline', lanes=','.join(str(x['id']) for x in lanes) or '0', width=1000)
+            drawn |= {op for op, row in zip(d['op'], d['row']) if row == -1}
+            time.sleep(0.2)
+    check('of calls that block those are drawn that are selected', drawn == {'read'}, drawn)
 
 
 def served_folder():

@@ -74,11 +74,13 @@ int running_keys(int prog, struct map *ret)
 
 /* ---- while recording ---- */
 
+/* An accept() of a socket that is not selected may yet return one that is: like the rows of the stop, marks leave it out. */
 static bool is_news(const struct decode *d, const struct wire_op *w, int64_t now)
 {
 	const struct op_def *def = op_def(d->codes[w->nr]);
 
 	return w->start && now - (int64_t)w->start >= MARK_AFTER_NS &&
+	       names_selected(d->names, w->file) &&
 	       !(d->opt.select->everything && def && def->class == CLASS_WAIT);
 }
 
