@@ -16,7 +16,9 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "capture/ebpf/decode.h"
+#include "capture/ebpf/running.h"
 
 #define ROUNDS	   100000
 #define WINDOW	   4096 /* files whose records come in the order of another CPU */
@@ -515,6 +517,37 @@ static void test_recent(void **state)
 	recent_free(&c);
 }
 
+static bool marks(struct running_marks *m, const char *text, int64_t seconds)
+{
+	return running_marks_due(m, (struct bytes){(const uint8_t *)text, strlen(text)},
+				 1000 * NSEC_PER_SEC + seconds * NSEC_PER_SEC);
+}
+
+/* What changes is marked at once; what stays less and less often, so that a trace of a program that waits hardly grows. */
+static void test_running_marks(void **state)
+{
+	struct running_marks m = {0};
+	int64_t last = 0, count = 0;
+
+	assert_false(marks(&m, "", 0));
+	assert_true(marks(&m, "7 read 5", 0));
+	for (int64_t i = 1; i < 86400; i++) {
+		if (!marks(&m, "7 read 5", i))
+			continue;
+		assert_true(i - last >= 5);
+		assert_true(i < 40 ? i - last == 5 : i - last <= i / 8 + 1);
+		last = i;
+		count++;
+	}
+	assert_in_range(count, 50, 100);
+	assert_true(marks(&m, "8 read 6", 86400));
+	assert_false(marks(&m, "8 read 6", 86404));
+	assert_true(marks(&m, "8 read 6", 86405));
+	assert_true(marks(&m, "", 86406));
+	assert_false(marks(&m, "", 86500));
+	assert_true(marks(&m, "8 read 6", 86501));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -522,6 +555,7 @@ int main(void)
 		cmocka_unit_test(test_no_file),		cmocka_unit_test(test_selected),
 		cmocka_unit_test(test_selected_number), cmocka_unit_test(test_spellings),
 		cmocka_unit_test(test_fates),		cmocka_unit_test(test_sockets),
+		cmocka_unit_test(test_running_marks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,9 @@
 #define MARK_AFTER_NS \
 	NSEC_PER_SEC /* how long a call runs before a mark names it; also the interval of looks */
 #define MARK_AGAIN_NS (5 * NSEC_PER_SEC)
-#define MARKED_MAX    256 /* calls of a mark */
+#define MARK_AGAIN_PART \
+	8 /* of the time for which nothing changed: a trace of a program that waits for a day has 70 marks, not 17,000 */
+#define MARKED_MAX 256 /* calls of a mark */
 
 int running_read(int prog, struct buf *out)
 {
@@ -114,6 +116,23 @@ static int running_look(int prog, struct buf *out)
 	return running_read(prog, out);
 }
 
+bool running_marks_due(struct running_marks *t, struct bytes text, int64_t now)
+{
+	uint64_t hash = hash_bytes(text.data, text.len);
+	bool same = hash == t->hash && t->any == (text.len > 0);
+	int64_t again = MAX(MARK_AGAIN_NS, (now - t->since) / MARK_AGAIN_PART);
+
+	if (same && (!text.len || now - t->at < again))
+		return false;
+	if (!text.len && !t->any) /* nothing was named yet */
+		return false;
+	t->since = same ? t->since : now;
+	t->at = now;
+	t->hash = hash;
+	t->any = text.len > 0;
+	return true;
+}
+
 int running_mark(struct running_marks *t, int prog, uint32_t *unsent, const struct decode *d,
 		 struct batch_set *out)
 {
@@ -121,7 +140,6 @@ int running_mark(struct running_marks *t, int prog, uint32_t *unsent, const stru
 	_cleanup_buf_ struct buf calls = {0}, text = {0};
 	const struct wire_op *w;
 	size_t at = 0, count = 0;
-	uint64_t hash;
 	int r;
 
 	if (now < t->next)
@@ -137,11 +155,8 @@ int running_mark(struct running_marks *t, int prog, uint32_t *unsent, const stru
 		r = marked_add(&text, d, w);
 		count++;
 	}
-	hash = hash_bytes(text.data, text.len);
-	if (r < 0 || (!count && !t->any) ||
-	    (hash == t->hash && (!count || now - t->at < MARK_AGAIN_NS)))
+	if (r < 0 || !running_marks_due(t, (struct bytes){text.data, text.len}, now))
 		return r;
-	*t = (struct running_marks){t->next, now, hash, count > 0};
 	return marked_put(&text, now + d->opt.clock_offset, out);
 }
 

@@ -21,13 +21,17 @@ int running_keys(int prog, struct map *ret);
 /*
  * Marks "weir.running" while recording: the calls that have run for a second or longer, as "TID OP START, ..." (ns since the
  * epoch), so that readers of a growing trace need not wait until they return. Each holds until the next, which comes within a
- * second where calls begin or end, else every five. Of a whole host, calls that wait for work are left out. Starts as {0}.
+ * second where calls begin or end, else after five, and after an eighth of the time for which nothing changed. Of a whole
+ * host, calls that wait for work are left out. Starts as {0}.
  */
 struct running_marks {
 	int64_t next, at; /* monotonic: when to look again, when the last mark was given */
+	int64_t since;	  /* and the first one with its text */
 	uint64_t hash;	  /* of its text */
 	bool any;	  /* it named calls */
 };
+/* Whether a mark with this text ("": no calls) is to be given now, which it then counts as. */
+bool running_marks_due(struct running_marks *t, struct bytes text, int64_t now);
 /* Looks where that is due; *unsent is the program's note that a thread's record had found no room, which it may find before
  * the stop. 0 or negative; what the kernel does not say is left out. */
 int running_mark(struct running_marks *t, int prog, uint32_t *unsent, const struct decode *d,
