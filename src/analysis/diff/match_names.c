@@ -259,7 +259,8 @@ static int find_patterns(struct names *n)
 /* True where the path is the folder's, or that of something in it. */
 static bool is_within(struct bytes path, struct bytes folder)
 {
-	return path.len >= folder.len && !memcmp(path.data, folder.data, folder.len) &&
+	return path.len >= folder.len &&
+	       (!folder.len || !memcmp(path.data, folder.data, folder.len)) &&
 	       (path.len == folder.len || path.data[folder.len] == '/');
 }
 

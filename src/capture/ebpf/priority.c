@@ -76,7 +76,12 @@ static bool is_starved(struct priority *p, int64_t now)
 	passed = now - p->looked;
 	p->cpu_ns = cpu_ns;
 	p->looked = now;
-	return had * (PRIORITY_TURN_NS + PRIORITY_REST_NS) < passed * PRIORITY_TURN_NS;
+	/* in ms, as the first look is at all of the time since the machine started */
+	static_assert(PRIORITY_TURN_NS % NSEC_PER_MSEC == 0 &&
+			      PRIORITY_REST_NS % NSEC_PER_MSEC == 0,
+		      "whole");
+	return had * ((PRIORITY_TURN_NS + PRIORITY_REST_NS) / NSEC_PER_MSEC) <
+	       passed * (PRIORITY_TURN_NS / NSEC_PER_MSEC);
 }
 
 int priority_adjust(struct priority *p, bool behind, bool caught_up)
