@@ -79,7 +79,7 @@ static bool is_starved(struct priority *p, int64_t now)
 	/* in ms, as the first look is at all of the time since the machine started */
 	static_assert(PRIORITY_TURN_NS % NSEC_PER_MSEC == 0 &&
 			      PRIORITY_REST_NS % NSEC_PER_MSEC == 0,
-		      "whole");
+		      "turns and rests are whole ms");
 	return had * ((PRIORITY_TURN_NS + PRIORITY_REST_NS) / NSEC_PER_MSEC) <
 	       passed * (PRIORITY_TURN_NS / NSEC_PER_MSEC);
 }
