@@ -8,7 +8,9 @@
  * locked where programs cannot be preempted (before Linux 6.19), and an argument that a call lacks has a place that
  * holds 0 or -1 instead of a branch.
  */
+#include "bpf/lib/aio.h"
 #include "bpf/lib/rich.h"
+#include "bpf/lib/stack.h"
 
 /* In the registers of a thread that is in no call, or in one that changed them (rt_sigreturn). */
 #define NR_NONE 0xffffffffu
@@ -29,6 +31,7 @@ int BPF_PROG(weir_enter, struct pt_regs *regs, long id)
 		thread_look(ts);
 	if (!(ts->flags & THREAD_SELECTED))
 		return 0;
+	stacks_enter(task);
 	call_enter(task, ts, regs, id);
 	return 0;
 }
@@ -139,7 +142,8 @@ static __always_inline bool exit_left_out(struct thread_state *ts, struct wire_p
 					  __u64 end)
 {
 	if (!(failed_only && (ret >= 0 || is_restart(ret))) && !call_too_short(ts, end) &&
-	    !call_unwanted(&ts->call, p) && (!filter.count || call_passes(ts, p, ret, end)))
+	    (!call_unwanted(&ts->call, p) || call_may_name_one(ts, p)) &&
+	    (!filter.count || call_passes(ts, p, ret, end)))
 		return false;
 	if (!(p->flags & WIRE_PLAN_RECORD) || call_has_fate(ts, p, ret))
 		return false; /* rich_send() goes on */
@@ -188,6 +192,18 @@ static __always_inline bool exit_unsent(struct thread_state *ts, struct wire_pla
 	return true;
 }
 
+/* Of calls that are looked at whether they are recorded or not. */
+static __always_inline void exit_ever(struct thread_state *ts, struct wire_plan *p, long ret)
+{
+	const __u32 in_call = THREAD_SELECTED | THREAD_IN_CALL;
+
+	call_effects(p, ret);
+	if (p->flags & WIRE_PLAN_CREDS)
+		ts->flags |= THREAD_STALE;
+	if ((p->flags & WIRE_PLAN_AIO) && (ts->flags & in_call) == in_call)
+		aio_exit(ts, p, ret);
+}
+
 SEC("tp_btf/sys_exit")
 int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 {
@@ -206,11 +222,8 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	p = plan_of(nr);
 	if (unlikely(!p))
 		return 0;
-	if (unlikely(p->flags & WIRE_PLAN_EVER)) {
-		call_effects(p, ret);
-		if (p->flags & WIRE_PLAN_CREDS)
-			ts->flags |= THREAD_STALE;
-	}
+	if (unlikely(p->flags & WIRE_PLAN_EVER))
+		exit_ever(ts, p, ret);
 	if (flags & THREAD_SKIPPED)
 		return exit_skipped(ts, regs, p);
 	if (!(flags & (THREAD_SELECTED | THREAD_IN_CALL)) && !thread_needs_look(ts))
@@ -222,6 +235,10 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		ts->flags &= ~THREAD_IN_CALL;
 		if ((__u32)task->nvcsw != ts->call.switches)
 			status = STATUS_SLEPT;
+		if (unlikely(status || run_delay_of(task) != ts->call.run_delay))
+			call_was_away(task, ts);
+		if (phases && phases_end(task, ts))
+			ts->call.kind |= CALL_PHASED;
 	} else {
 		if (thread_needs_look(ts))
 			thread_look(ts);
@@ -240,7 +257,8 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 	}
 	if (unlikely(ts->flags & THREAD_UNSENT) && exit_unsent(ts, p))
 		return 0;
-	if ((p->flags & WIRE_PLAN_RICH) || held) {
+	stacks_take(ts, p, regs, ret, end);
+	if ((p->flags & WIRE_PLAN_RICH) || held || call_on_several(ts, p)) {
 		ts->call.op.status = status;
 		rich_send(ts, p, ret, end, held);
 		return 0;
@@ -249,7 +267,12 @@ int BPF_PROG(weir_exit, struct pt_regs *regs, long ret)
 		status |= STATUS_INTERRUPTED;
 	if ((ts->call.kind & FILE_SEEKABLE) || has(p->pos) || p->ret == RET_POS)
 		pos = call_pos(task, &ts->call, p, ret, &status);
-	op_send(ts, p, ret, end, pos, status);
+	if (unlikely(ts->call.kind & (CALL_AWAY | CALL_PHASED))) {
+		ts->call.op.status = status;
+		op_send_away(ts, ret, end, pos);
+	} else {
+		op_send(ts, p, ret, end, pos, status);
+	}
 	return 0;
 }
 
@@ -341,6 +364,7 @@ static noinline void thread_end_send(struct task_struct *task, struct thread_sta
 	r->process_start = start;
 	r->process_ended = dead;
 	r->status = tread(struct task_struct, task, exit_code);
+	r->run_delay = run_delay_sent(task);
 	ring_commit(&p);
 }
 
@@ -377,6 +401,15 @@ static noinline void end_denied(struct task_struct *task, struct thread_state *t
 		op_send(ts, p, 0, ts->call.op.start, WIRE_NONE, STATUS_DENIED | STATUS_NORETURN);
 }
 
+/* The call in which a thread ends, which took more than time on a CPU. */
+static __always_inline void end_send_away(struct task_struct *task, struct thread_state *ts,
+					  __u64 end)
+{
+	call_was_away(task, ts);
+	ts->call.op.status = STATUS_NORETURN;
+	op_send_away(ts, 0, end, WIRE_NONE);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(weir_end)
 {
@@ -405,6 +438,8 @@ int BPF_PROG(weir_end)
 			;
 		else if (call_is_unsent(ts))
 			call_lost();
+		else if (phases && phases_end(task, ts))
+			end_send_away(task, ts, end);
 		else
 			op_send(ts, p, 0, end, WIRE_NONE, STATUS_NORETURN);
 	} else if (!(ts->flags & THREAD_IN_CALL) && !failed_only && !min_dur_ns)
@@ -446,6 +481,7 @@ int weir_self(struct bpf_iter__task *ctx)
 	shared.pidns_level = BPF_CORE_READ(pid, level);
 	shared.pidns = pid_ns(pid, shared.pidns_level);
 	controller_find();
+	shared.io_counted = bpf_core_field_exists(task->ioac.read_bytes);
 	own_root = root_of(tread(struct task_struct, self, fs));
 	own_mnt_ns = BPF_CORE_READ(self, nsproxy, mnt_ns, ns.inum);
 	for (int i = 0; i < 2; i++) {
@@ -456,16 +492,39 @@ int weir_self(struct bpf_iter__task *ctx)
 	return 0;
 }
 
+/* How long threads waited for a CPU until now, asked for when recording stops. */
+SEC("iter/task")
+int weir_waited(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread_state *ts;
+	struct wire_waited r = {};
+
+	if (!task)
+		return 0;
+	ts = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!ts || !(ts->flags & THREAD_SENT))
+		return 0;
+	r.thread = ts->version;
+	r.run_delay = run_delay_sent(task);
+	if (r.run_delay != WIRE_TIME_UNKNOWN)
+		bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
+	return 0;
+}
+
 /* Calls that are still running, asked for when recording stops. */
 SEC("iter/task")
 int weir_running(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
+	struct call_phases so_far = {};
 	struct thread_state *ts;
 	struct wire_plan *p;
-	struct {
+	struct with_phases {
 		struct wire_op op;
 		__u64 args[WIRE_ARGS];
+		struct wire_away away;
+		struct wire_phases phases;
 	} r = {};
 	__u64 now;
 
@@ -478,6 +537,8 @@ int weir_running(struct bpf_iter__task *ctx)
 	p = plan_of(ts->call.op.nr);
 	if (!p || !(p->flags & WIRE_PLAN_RECORD))
 		return 0;
+	if (phases)
+		phases_copy(&so_far, task, ts);
 	now = bpf_ktime_get_ns();
 	if (failed_only || call_too_short(ts, now))
 		return 0;
@@ -488,8 +549,17 @@ int weir_running(struct bpf_iter__task *ctx)
 	op_fill(&r.op, ts, 0, now, has(p->pos) ? (__s64)arg(&ts->call, p->pos) : WIRE_NONE,
 		STATUS_UNFINISHED);
 	r.op.head.parts = WIRE_PART_ARGS;
-	r.op.head.size = sizeof(r);
+	r.op.head.size = __builtin_offsetof(struct with_phases, away);
 	__builtin_memcpy(r.args, ts->call.args, sizeof(r.args));
-	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
+	if (phases) {
+		r.op.head.parts |= WIRE_PART_AWAY;
+		r.op.head.size = sizeof(r);
+		r.away.phases = 1;
+		r.away.runq = WIRE_TIME_UNKNOWN;
+		phases_until(&so_far, now);
+		phases_fill(&r.phases, &so_far);
+	}
+	bpf_seq_write(ctx->meta->seq, &r,
+		      phases ? sizeof(r) : __builtin_offsetof(struct with_phases, away));
 	return 0;
 }

@@ -3,25 +3,17 @@
 #pragma once
 
 #include "bpf/lib/hold.h"
+#include "bpf/lib/mapped.h"
+#include "bpf/lib/phases.h"
 #include "bpf/lib/thread.h"
 
 #define FILE_APPEND	  02000 /* O_APPEND of struct file's f_flags */
-#define COMPAT_STATUS	  2	/* x86: TS_COMPAT of thread_info.status, also right for int 0x80 */
 #define RWF_APPEND	  0x10
 #define RWF_NOAPPEND	  0x20 /* since 6.9 */
 #define SIGNAL_GROUP_EXIT 4    /* signal_struct.flags: the process is ending */
 #define SIGKILL_BIT	  (1ul << 8)
 #define RET_RESTART_FIRST (-516)
 #define RET_RESTART_LAST  (-512)
-
-static __always_inline bool is_compat(struct task_struct *task)
-{
-#if defined(__TARGET_ARCH_x86)
-	return task->thread_info.status & COMPAT_STATUS;
-#else
-	return task->thread_info.flags & (1 << 22); /* arm64: TIF_32BIT */
-#endif
-}
 
 static __always_inline void args_fill(struct call *c, struct pt_regs *regs)
 {
@@ -82,7 +74,7 @@ static __always_inline struct wire_plan *plan_of(__u32 nr)
 /* The number under which a call has its plan; user space may ask for any, of 32 bits. */
 static __always_inline __u32 call_index(__u32 nr)
 {
-	return likely(nr < WIRE_CALL_OTHER) ? nr : WIRE_CALL_OTHER;
+	return likely(nr < WIRE_CALLS_KNOWN) ? nr : WIRE_CALL_OTHER;
 }
 
 static __always_inline __u64 arg(struct call *c, __u8 n)
@@ -107,6 +99,12 @@ static __always_inline bool call_is_last(struct task_struct *task)
 {
 	return (BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT) ||
 	       (tread(struct task_struct, task, pending.signal.sig[0]) & SIGKILL_BIT);
+}
+
+/* Whether the record may name the one descriptor that the call waited on. */
+static __always_inline bool waits_on_one(struct wire_plan *p)
+{
+	return p->flags & (WIRE_PLAN_POLL | WIRE_PLAN_SELECT);
 }
 
 /*
@@ -215,6 +213,58 @@ verified_alone int call_room(struct thread_state *ts, struct wire_plan *p)
 	return 0;
 }
 
+/*
+ * The sets of descriptors that select is given, which it overwrites. A thread that never calls it has none; where there is
+ * no room for them nothing is known of what it waits on.
+ */
+verified_alone int sets_keep(struct thread_state *ts)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct fd_sets *k;
+	__u32 len;
+
+	if (!ts)
+		return 0;
+	k = bpf_task_storage_get(&select_sets, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!k)
+		return 0;
+	k->call = ts->call.op.call;
+	k->version = ts->version;
+	k->unread = 0;
+	len = sets_bytes(ts->call.args[0]);
+	__builtin_memset(k->words, 0, sizeof(k->words));
+	for (int i = 0; i < 3; i++) {
+		__u64 user = ts->call.args[1 + i];
+
+		if (user && bpf_probe_read_user(k->words[i], len, (void *)user))
+			k->unread = 1;
+	}
+	return 0;
+}
+
+/* The file that is mapped where the first argument points to. */
+verified_alone int call_mapped(struct thread_state *ts)
+{
+	struct mapping m = {};
+	struct call *c;
+
+	if (!ts)
+		return 0;
+	c = &ts->call;
+	c->pos = WIRE_NONE;
+	m.address = c->args[0];
+	if (mapping_find(bpf_get_current_task_btf(), &m) || !m.file)
+		return 0;
+	c->op.file = mapped_file(ts, m.file);
+	c->pos = m.pos;
+	c->kind = (ts->ident.wanted & WANTED_SELECTED ? FILE_WANTED : 0) |
+		  (__u32)ts->ident.wanted << KIND_WANTED_SHIFT;
+	return 0;
+}
+
+/* Requests of libaio that io_submit hands over: see lib/aio.h. */
+verified_alone int aio_submit(struct thread_state *ts);
+
 /* What is known of a call when it begins; nr from call_index(). */
 static __always_inline void call_begin(struct files_struct *files_, struct thread_state *ts,
 				       struct pt_regs *regs, struct wire_plan *p, __u32 nr)
@@ -262,6 +312,11 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 	}
 	p = plan_of(nr);
 	if (!p || !(p->flags & (WIRE_PLAN_RECORD | WIRE_PLAN_FATE))) {
+		if (p && (p->flags & WIRE_PLAN_AIO)) {
+			args_fill(c, regs);
+			if (p->flags & WIRE_PLAN_SUBMITS)
+				aio_submit(ts);
+		}
 		c->op.nr = nr;
 		ts->flags |= THREAD_IN_CALL | THREAD_SKIPPED | THREAD_ENTERED;
 		return;
@@ -274,8 +329,17 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 			c->base = cwd_key(ts);
 		if (has(p->addrout) || (p->flags & WIRE_PLAN_RECEIVES))
 			call_room(ts, p);
+		if (unlikely(p->flags & (WIRE_PLAN_SELECT | WIRE_PLAN_MAPPED))) {
+			if (p->flags & WIRE_PLAN_SELECT)
+				sets_keep(ts);
+			else
+				call_mapped(ts);
+		}
+		if (p->flags & WIRE_PLAN_SUBMITS)
+			aio_submit(ts);
 	}
-	if (call_unwanted(c, p)) { /* known already: its end is not even timed */
+	/* known already: its end is not even timed */
+	if (call_unwanted(c, p) && !waits_on_one(p)) {
 		call_leave_out(ts);
 		ts->flags |= THREAD_IN_CALL | THREAD_SKIPPED | THREAD_ENTERED;
 		return;
@@ -283,7 +347,10 @@ static __always_inline void call_enter(struct task_struct *task, struct thread_s
 	ts->flags =
 		(ts->flags | THREAD_IN_CALL | THREAD_ENTERED) & ~(THREAD_SKIPPED | THREAD_NEWBORN);
 	c->switches = task->nvcsw;
+	c->run_delay = run_delay_of(task);
 	c->op.start = bpf_ktime_get_ns();
+	if (phases)
+		phases_begin(task, ts);
 }
 
 /*
@@ -347,6 +414,41 @@ static __always_inline __s64 call_pos(struct task_struct *task, struct call *c, 
 	return pos_shared(c, c->file, c->pos, ret, status);
 }
 
+/* The thread was without a CPU during its call. */
+static __always_inline void call_was_away(struct task_struct *task, struct thread_state *ts)
+{
+	ts->call.kind |= CALL_AWAY;
+	ts->call.run_delay = run_delay_of(task) - ts->call.run_delay;
+}
+
+/* Whether descriptors that the call waited on belong to its record. */
+static __always_inline bool call_on_several(struct thread_state *ts, struct wire_plan *p)
+{
+	return (ts->call.kind & CALL_AWAY) && (p->flags & WIRE_PLAN_SEVERAL);
+}
+
+/* Whether the record is going to name the descriptor that the call slept on, should it be one alone. */
+static __always_inline bool call_may_name_one(struct thread_state *ts, struct wire_plan *p)
+{
+	return (ts->call.kind & CALL_AWAY) && waits_on_one(p);
+}
+
+static __always_inline void away_fill(struct wire_away *a, struct thread_state *ts, __s64 ret)
+{
+	struct task_struct *task = NULL;
+
+	a->runq = bpf_core_field_exists(task->sched_info.run_delay) ? ts->call.run_delay
+								    : WIRE_TIME_UNKNOWN;
+	if (phases && !(ts->call.kind & CALL_AWAY))
+		a->runq = 0;
+	/* A timer or signal may have come between, and then the call says so. */
+	a->waker = ret >= 0 && ts->woken_start == ts->call.op.start ? ts->waker : 0;
+	ts->waker = 0;
+	a->count = 0;
+	a->left = 0;
+	a->phases = phases;
+}
+
 /* The call's thread is not known to the recorder, which could make nothing of the call. */
 static __always_inline bool call_is_unsent(struct thread_state *ts)
 {
@@ -401,4 +503,38 @@ static __always_inline void op_send(struct thread_state *ts, struct wire_plan *p
 	r->head.size = sizeof(*r);
 	r->head.seq = seq;
 	ring_commit(&at);
+}
+
+/* The same for a call during which its thread was without a CPU, or read from a device. Its status is in the state. */
+verified_alone int op_send_away(struct thread_state *ts, __s64 ret, __u64 end, __s64 pos)
+{
+	struct with_away {
+		struct wire_op op;
+		__u64 args[WIRE_ARGS];
+		struct wire_away away;
+		struct wire_phases phases;
+		struct wire_wait waits[WIRE_WAITS_MAX];
+	} *w;
+	__u32 size = __builtin_offsetof(struct with_away, phases), seq;
+	struct ring_place at;
+
+	if (!ts)
+		return 0;
+	if (phases)
+		size += phases_bytes(&ts->phases);
+	w = ring_take(&at, size, sizeof(*w), &seq);
+	if (!w) {
+		call_lost();
+		return 0;
+	}
+	op_fill(&w->op, ts, ret, end, pos, ts->call.op.status);
+	w->op.head.parts = WIRE_PART_ARGS | WIRE_PART_AWAY;
+	w->op.head.size = size;
+	w->op.head.seq = seq;
+	__builtin_memcpy(w->args, ts->call.args, sizeof(w->args));
+	away_fill(&w->away, ts, ret);
+	if (phases)
+		phases_fill_all(&w->phases, &ts->phases);
+	ring_commit(&at);
+	return 0;
 }

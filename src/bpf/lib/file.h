@@ -314,6 +314,32 @@ static __always_inline __u32 mount_ns(__u64 vfsmount)
 	return (__u64)ns > 4096 ? kread(struct mnt_namespace, ns, ns.inum) : 0;
 }
 
+/* Of a file of overlayfs: what the page cache and the disk know it by. */
+verified_alone int file_real(struct scratch *s, __u64 inode)
+{
+	struct wire_file *r;
+	__u64 real;
+	__u32 dev;
+
+	if (!s)
+		return 0;
+	r = (struct wire_file *)s->data;
+	r->real_ino = 0;
+	r->real_dev = 0;
+	r->real_generation = 0;
+	real = s->magic == MAGIC_OVERLAY ? overlay_real(inode) : 0;
+	if (!real)
+		return 0;
+	r->real_ino = kread(struct inode, real, i_ino);
+	r->real_generation = kread(struct inode, real, i_generation);
+	dev = kread(struct super_block, kread(struct inode, real, i_sb), s_dev);
+	r->real_dev =
+		kread(struct super_block, kread(struct inode, real, i_sb), s_magic) == MAGIC_BTRFS
+			? subvolume_dev_here(real, dev)
+			: dev;
+	return 0;
+}
+
 /* Everything but the path. */
 verified_alone int file_fields(struct scratch *s, struct file_ident *d)
 {
@@ -329,6 +355,7 @@ verified_alone int file_fields(struct scratch *s, struct file_ident *d)
 	r->reuse = d->k.reuse;
 	r->dev = d->k.dev;
 	r->mode = d->mode;
+	r->size = kread(struct inode, d->inode, i_size);
 	r->magic = d->magic;
 	r->flags = dentry_gone(d->k.dentry) ? WIRE_FILE_DELETED : 0;
 	r->mnt_ns = mount_ns(d->k.mnt);
@@ -371,6 +398,7 @@ verified_alone int file_send(struct file_ident *d, __u64 key)
 	if (s->foreign)
 		file_inside(&ctx, d->k.mnt);
 	file_fields(s, d);
+	file_real(s, d->inode);
 	r->birth = inode_birth(d->inode);
 	r->root = d->k.root;
 	r->file = key;
@@ -516,7 +544,7 @@ verified_alone __u64 fd_file_apart(int fd)
  */
 static __always_inline bool names_hold(__u64 *seen, __u64 dentry)
 {
-	union epochs now = {.both = epochs.both};
+	union wire_epochs now = {.both = epochs.both};
 
 	if (likely(*seen == now.both))
 		return true;

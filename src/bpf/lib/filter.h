@@ -45,7 +45,7 @@ static __always_inline bool compare(__u32 code, enum known known, __s64 v, __s64
 /* The descriptor that the call names, unless it is the working directory; as op_where() of decode.c. */
 static __always_inline enum known field_fd(struct thread_state *ts, struct wire_plan *p, __s64 *v)
 {
-	if (p->ret == RET_FD || p->fdpair >= 0)
+	if (p->ret == RET_FD || p->fdpair >= 0 || waits_on_one(p))
 		return FIELD_LATER;
 	*v = ts->call.op.fd;
 	return has(p->fd) || *v != (has(p->dirfd) ? AT_CWD : -1) ? FIELD_KNOWN : FIELD_UNKNOWN;
@@ -82,7 +82,7 @@ static __always_inline enum known field_file(struct thread_state *ts, struct wir
 	/* The recorder resolves a path that names the file, and no descriptor that the call returned. */
 	if (p->path >= 0 && !((p->flags & WIRE_PLAN_OPEN) && ret >= 0))
 		return FIELD_LATER;
-	if (returns_file(p) && !ts->returned)
+	if ((returns_file(p) && !ts->returned) || waits_on_one(p))
 		return FIELD_LATER;
 	*v = ts->call.kind >> KIND_WANTED_SHIFT >> 1;
 	return ts->call.op.file ? FIELD_KNOWN : FIELD_UNKNOWN;

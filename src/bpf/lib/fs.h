@@ -50,9 +50,20 @@ struct btrfs_inode {
 	struct timespec64 i_otime; /* before */
 };
 
+struct ovl_path {
+	struct dentry *dentry;
+};
+
+struct ovl_entry {
+	unsigned int __numlower;
+	struct ovl_path __lowerstack[1]; /* since 6.5 */
+};
+
 struct ovl_inode {
 	struct inode vfs_inode;
 	struct dentry *__upperdentry;
+	struct ovl_entry *oe;	   /* since 6.5 */
+	struct ovl_path lowerpath; /* from 5.19 on, before */
 };
 
 #pragma clang attribute pop
@@ -65,13 +76,19 @@ struct ovl_inode {
  * The device of a btrfs inode as stat() tells it. Subvolumes share the device of the file system, and inode numbers of
  * several mean different files: each has a device number of its own. `dev` where it is not known.
  */
-verified_alone __u32 subvolume_dev(__u64 inode, __u32 dev)
+static __always_inline __u32 subvolume_dev_here(__u64 inode, __u32 dev)
 {
 	__u64 root = 0;
 
 	if (bpf_core_field_exists(struct btrfs_root, anon_dev))
 		root = kread_ptr(around(struct btrfs_inode, vfs_inode, inode, root));
 	return root ? kread_ptr(root + bpf_core_field_offset(struct btrfs_root, anon_dev)) : dev;
+}
+
+/* The same where frames are not short. */
+verified_alone __u32 subvolume_dev(__u64 inode, __u32 dev)
+{
+	return subvolume_dev_here(inode, dev);
 }
 
 /* The inode in the upper layer, where the file is there; else 0. */
@@ -81,7 +98,25 @@ static __always_inline __u64 overlay_upper(__u64 inode)
 
 	if (bpf_core_field_exists(struct ovl_inode, __upperdentry))
 		upper = kread_ptr(around(struct ovl_inode, vfs_inode, inode, __upperdentry));
-	return upper ? (__u64)kread(struct dentry, upper, d_inode) : 0;
+	return upper ? kread_ptr(upper + bpf_core_field_offset(struct dentry, d_inode)) : 0;
+}
+
+/* The inode in a layer whose content a file of overlayfs has; 0: not known. */
+static __always_inline __u64 overlay_real(__u64 inode)
+{
+	__u64 real = overlay_upper(inode), oe;
+
+	if (real)
+		return real;
+	if (bpf_core_field_exists(struct ovl_inode, oe)) {
+		oe = kread_ptr(around(struct ovl_inode, vfs_inode, inode, oe));
+		if (oe && kread_ptr(oe + bpf_core_field_offset(struct ovl_entry, __numlower)) << 32)
+			real = kread_ptr(oe + bpf_core_field_offset(struct ovl_entry,
+								    __lowerstack[0].dentry));
+	} else if (bpf_core_field_exists(struct ovl_inode, lowerpath)) {
+		real = kread_ptr(around(struct ovl_inode, vfs_inode, inode, lowerpath.dentry));
+	}
+	return real ? kread_ptr(real + bpf_core_field_offset(struct dentry, d_inode)) : 0;
 }
 
 /* When a file was created, ns since the epoch; 0: its file system does not say. */

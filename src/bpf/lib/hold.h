@@ -32,7 +32,7 @@ static long hold_step(__u32 i, struct hold_ctx *ctx)
 }
 
 /* Until when a thread waits that came at `now`. */
-static __always_inline __u64 hold_until(struct hold_state *h, __u64 fill, __u64 now)
+static __always_inline __u64 hold_until(struct wire_hold *h, __u64 fill, __u64 now)
 {
 	__u64 longest = (now - h->since) / HOLD_SHARE, even;
 
@@ -51,7 +51,7 @@ static __always_inline __u64 hold_until(struct hold_state *h, __u64 fill, __u64 
 /* How long this thread was held, in ns. */
 verified_alone __u64 hold(__u64 now)
 {
-	struct hold_state *h = &holds[bpf_get_smp_processor_id() & (WIRE_CPUS_MAX - 1)];
+	struct wire_hold *h = &holds[bpf_get_smp_processor_id() & (WIRE_CPUS_MAX - 1)];
 	struct wire_cpu *c = this_cpu();
 	__u64 fill = ring_fill(c), tail = *(volatile __u64 *)&c->tail, held;
 	struct hold_ctx ctx;
@@ -59,7 +59,7 @@ verified_alone __u64 hold(__u64 now)
 	if (likely(fill < ring_half))
 		return 0;
 	if (h->tail != tail || !h->since)
-		*h = (struct hold_state){.tail = tail, .since = now};
+		*h = (struct wire_hold){.tail = tail, .since = now};
 	ctx.until = hold_until(h, fill, now);
 	if (ctx.until <= now)
 		return 0;

@@ -35,9 +35,10 @@ typedef _Bool bool;
 
 struct pt_regs {
 #if defined(__TARGET_ARCH_x86)
-	unsigned long di, si, dx, r10, r8, r9, ax, orig_ax;
+	unsigned long di, si, dx, r10, r8, r9, ax, orig_ax, ip, sp, bp;
 #elif defined(__TARGET_ARCH_arm64)
 	__u64 regs[31];
+	__u64 sp, pc;
 	__u64 orig_x0;
 	__s32 syscallno;
 #endif
@@ -108,6 +109,10 @@ struct mnt_namespace {
 struct net {
 	struct ns_common ns;
 };
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
 
 struct pid_namespace {
 	struct ns_common ns;
@@ -194,6 +199,13 @@ struct css_set {
 struct mm_struct {
 	unsigned long arg_start, arg_end;
 	struct file *exe_file;
+	unsigned long start_code, end_code;
+	unsigned long exec_vm; /* pages that may be executed */
+};
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_end, vm_pgoff, vm_flags;
+	struct file *vm_file;
 };
 
 typedef struct {
@@ -218,12 +230,23 @@ struct thread_info {
 	__u32 status; /* x86 */
 };
 
+struct sched_info {
+	unsigned long long run_delay;
+};
+
+struct task_io_accounting {
+	__u64 read_bytes; /* with CONFIG_TASK_IO_ACCOUNTING */
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	struct mm_struct *mm;
 	int exit_code;
 	int pid, tgid;
 	unsigned int flags;
+	unsigned int __state;
+	int prio;
+	unsigned int in_iowait : 1;
 	struct task_struct *real_parent, *group_leader;
 	struct pid *thread_pid;
 	__u64 start_boottime;
@@ -234,8 +257,44 @@ struct task_struct {
 	struct nsproxy *nsproxy;
 	struct signal_struct *signal;
 	struct sigpending pending;
-	unsigned long nvcsw;
+	unsigned long nvcsw, nivcsw;
+	unsigned long min_flt, maj_flt; /* page faults that ended */
+	struct sched_info sched_info;	/* with CONFIG_SCHED_INFO */
 	struct css_set *cgroups;
+	struct task_io_accounting ioac;
+};
+
+struct rb_node {
+	unsigned long __rb_parent_color;
+	struct rb_node *rb_right, *rb_left;
+};
+
+struct rb_root {
+	struct rb_node *rb_node;
+};
+
+struct rb_root_cached {
+	struct rb_root rb_root;
+};
+
+struct epoll_event {
+	__u32 events;
+	__u64 data;
+};
+
+struct epoll_filefd {
+	struct file *file;
+	int fd;
+};
+
+struct epitem {
+	struct rb_node rbn;
+	struct epoll_filefd ffd;
+	struct epoll_event event;
+};
+
+struct eventpoll {
+	struct rb_root_cached rbr;
 };
 
 struct in6_addr {
@@ -248,17 +307,29 @@ struct sock_common {
 	__u16 skc_num;
 	unsigned short skc_family;
 	unsigned char skc_state;
+	possible_net_t skc_net;
+	unsigned long skc_flags;
 	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
 };
+
+struct socket;
 
 struct sock {
 	struct sock_common __sk_common;
 	__u16 sk_protocol;
+	struct socket *sk_socket;
+	atomic_t sk_drops;
+	__u32 sk_ack_backlog, sk_max_ack_backlog;
 };
 
 struct socket {
 	short type;
 	struct sock *sk;
+};
+
+struct socket_alloc {
+	struct socket socket;
+	struct inode vfs_inode;
 };
 
 struct sockaddr_un {
@@ -372,4 +443,17 @@ static noinline __u64 probe_number(const void *at, __u32 size)
 static __always_inline __u64 kread_ptr(__u64 at)
 {
 	return kread(struct qstr, at - bpf_core_field_offset(struct qstr, hash_len), hash_len);
+}
+
+/* A pointer in a field, as a plain number. */
+#define knum(type, ptr, field) kread_ptr((__u64)(ptr) + bpf_core_field_offset(type, field))
+
+/* Whether a task is in a 32-bit call. */
+static __always_inline bool is_compat(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	return task->thread_info.status & 2; /* TS_COMPAT, also right for int 0x80 */
+#else
+	return task->thread_info.flags & (1 << 22); /* arm64: TIF_32BIT */
+#endif
 }

@@ -5,12 +5,12 @@
  */
 #pragma once
 
-#include "bpf/lib/filter.h"
+#include "bpf/lib/several.h"
+#include "bpf/lib/vector.h"
 
 #define AT_CWD_BEFORE (-101) /* as it was at enter */
 #define NO_FOLDER     (-1)
 #define EFAULT	      14
-#define IOV_MAX	      1024
 #define MSGS_MAX      1024
 #define MSG_PARTS_MAX \
 	4096 /* of all messages of a call; there may be a million, and no other thread runs meanwhile */
@@ -24,57 +24,10 @@ struct rich {
 	__u8 bytes[];
 };
 
-struct iov {
-	__u64 base, len;
-};
-
-struct msg {
-	__u64 name;
-	__u32 namelen, pad;
-	__u64 iov, iovlen;
-	__u64 control, controllen;
-	__u32 flags, pad2;
-};
-
 struct mmsg {
 	struct msg msg;
 	__u32 len, pad;
 };
-
-/* Nothing here counts down: the verifier would follow every value. */
-struct vector_ctx {
-	__u64 at; /* user address of the first element */
-	__u64 sum;
-	__u64 unread; /* not 0: the sum lacks what could not be read, or is too much */
-	/* Of messages. */
-	__u64 moved;	   /* bytes that the kernel says it moved, */
-	__u64 done;	   /* in so many of them; what the rest says is of an earlier call */
-	__u64 trunc;	   /* MSG_TRUNC: what it says is the length of datagrams */
-	struct scratch *s; /* counts the parts */
-};
-
-static long vector_step(__u32 i, struct vector_ctx *v)
-{
-	struct iov e;
-
-	if (bpf_probe_read_user(&e, sizeof(e), (void *)(v->at + i * sizeof(e)))) {
-		v->unread = 1;
-		return 1;
-	}
-	v->sum += e.len;
-	return 0;
-}
-
-/* WIRE_SIZE_UNKNOWN: not all of it could be read, or it is longer than the kernel takes. */
-verified_alone __u64 vector_sum(__u64 at, __u64 count)
-{
-	struct vector_ctx v = {.at = at};
-
-	if (count > IOV_MAX)
-		return WIRE_SIZE_UNKNOWN;
-	bpf_loop(count, vector_step, &v, 0);
-	return v.unread ? WIRE_SIZE_UNKNOWN : v.sum;
-}
 
 static long message_step(__u32 i, struct vector_ctx *v)
 {
@@ -199,6 +152,16 @@ static __always_inline __u64 file_returned(struct thread_state *ts, __u64 file, 
 	return l->key;
 }
 
+/* The size of a regular file that was opened; else WIRE_NONE. */
+static __always_inline __s64 size_opened(__u64 file)
+{
+	__u64 inode = (__u64)kread(struct file, file, f_inode);
+
+	return (kread(struct inode, inode, i_mode) & INODE_IFMT) == INODE_IFREG
+		       ? kread(struct inode, inode, i_size)
+		       : WIRE_NONE;
+}
+
 verified_alone int rich_descriptors(struct scratch *s, struct thread_state *ts, struct wire_plan *p,
 				    __s64 ret)
 {
@@ -217,6 +180,8 @@ verified_alone int rich_descriptors(struct scratch *s, struct thread_state *ts, 
 		} else {
 			r->op.fd = ret;
 			r->op.file = file ? file_returned(ts, file, ret, false) : 0;
+			if (file && (p->flags & WIRE_PLAN_OPEN))
+				r->second.pos = size_opened(file);
 		}
 	}
 	if (p->fdpair >= 0 &&
@@ -434,11 +399,13 @@ verified_alone int open_folder(struct scratch *s, struct thread_state *ts, struc
 	return 0;
 }
 
-/* Whether every file of a call is known by now: it has no path argument, or opened what it names.
+/*
+ * Whether every file of a call is known by now: it has no path argument, or opened what it names, and is none of those of which
+ * away_add() finds the descriptor.
  */
 static __always_inline bool rich_files_known(struct wire_plan *p, __s64 ret)
 {
-	if (p->flags & WIRE_PLAN_EXEC)
+	if ((p->flags & WIRE_PLAN_EXEC) || waits_on_one(p))
 		return false;
 	return (p->path < 0 && p->path2 < 0) || ((p->flags & WIRE_PLAN_OPEN) && ret >= 0);
 }
@@ -476,7 +443,7 @@ static __always_inline void rich_begin(struct rich *r, struct thread_state *ts, 
 
 	if (is_restart(ret))
 		c->op.status |= STATUS_INTERRUPTED;
-	pos = call_pos(task, c, p, ret, &c->op.status);
+	pos = p->flags & WIRE_PLAN_MAPPED ? c->pos : call_pos(task, c, p, ret, &c->op.status);
 	op_fill(&r->op, ts, ret, end, pos, c->op.status);
 	r->op.head.parts = WIRE_PART_ARGS | WIRE_PART_SECOND;
 	__builtin_memcpy(r->args, c->args, sizeof(r->args));
@@ -542,6 +509,8 @@ verified_alone int rich_send(struct thread_state *ts, struct wire_plan *p, __s64
 	len = (__builtin_offsetof(struct rich, name) + (len & 0x3fff)) & ~7u;
 	barrier_var(
 		len); /* so that what is compared is what is used: 6.1 does not see that they are one */
+	if (c->kind & (CALL_AWAY | CALL_PHASED))
+		len = away_add(s, ts, p, ret, len);
 	if (held && len <= 256 + WIRE_WALK_MAX) {
 		*(__u64 *)(s->data + len) = held;
 		r->op.head.parts |= WIRE_PART_HELD;

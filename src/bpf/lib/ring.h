@@ -116,7 +116,7 @@ static __always_inline void *ring_take(struct ring_place *p, __u32 size, __u32 r
 /* Counts how often the reader stayed away for longer than calls are held. */
 static __always_inline void hold_failed(struct wire_cpu *c)
 {
-	struct hold_state *h = &holds[bpf_get_smp_processor_id() & (WIRE_CPUS_MAX - 1)];
+	struct wire_hold *h = &holds[bpf_get_smp_processor_id() & (WIRE_CPUS_MAX - 1)];
 
 	if (!h->over)
 		c->hold_limits++;

@@ -3,10 +3,9 @@
 #pragma once
 
 #include "bpf/lib/file.h"
+#include "bpf/lib/net.h"
 
 #define FAMILY_UNIX   1
-#define FAMILY_INET   2
-#define FAMILY_INET6  10
 #define UNIX_NAME_MAX 110 /* sun_family and sun_path, as unix_address holds them */
 
 /* The name that a unix socket is bound to, at data[at]; its length. */
@@ -55,6 +54,103 @@ verified_alone int inet_names(struct scratch *s, __u64 sk_)
 	return 0;
 }
 
+/* The inode of a socket that has one: not between connect() and accept(), nor when it was closed. */
+static __always_inline __u64 sock_ino(__u64 sk)
+{
+	__u64 so = sk ? (__u64)BPF_CORE_READ((struct sock *)sk, sk_socket) : 0;
+
+	return so ? kread(struct inode, so + bpf_core_field_offset(struct socket_alloc, vfs_inode),
+			  i_ino)
+		  : 0;
+}
+
+verified_alone int unix_names(struct scratch *s, __u64 sk)
+{
+	struct wire_sock *r;
+	__u64 peer;
+
+	if (!s || !sk)
+		return 0;
+	r = (struct wire_sock *)s->data;
+	peer = (__u64)BPF_CORE_READ((struct unix_sock *)sk, peer);
+	r->local_len = unix_name(s, sk, __builtin_offsetof(struct wire_sock, local));
+	r->peer_len = unix_name(s, peer, __builtin_offsetof(struct wire_sock, peer));
+	r->ino = sock_ino(sk);
+	r->peer_ino = sock_ino(peer);
+	return 0;
+}
+
+/* Set before loading: the object of net wants to know sockets. */
+const volatile bool net_wanted;
+
+/* Copied where a socket is added, as it does not fit on the stack. */
+static const volatile struct net_sock net_nothing;
+
+/*
+ * What is known of a socket from now on, or anew. One that was made while recording, or has done nothing yet, is counted from
+ * its beginning.
+ */
+verified_alone int net_begin(__u64 sk)
+{
+	struct net_sock *s = bpf_map_lookup_elem(&net_socks, &sk);
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!s)
+		return 0;
+	s->since = s->in_at = s->out_at = now;
+	s->drops = kread(struct sock, sk, sk_drops.counter);
+	if (s->proto != PROTO_TCP || sk_state(sk) == TCP_LISTENS)
+		return 0;
+	s->copied = kread(struct tcp_sock, sk, copied_seq);
+	counters_read(&s->was, sk);
+	if (kread(struct tcp_sock, sk, rcvq_space.time) >= attached_at / 1000) {
+		s->copied = kread(struct tcp_sock, sk, rcv_nxt) - (__u32)s->was.bytes_in -
+			    sk_fin_came(sk);
+		__builtin_memset(&s->was, 0, __builtin_offsetof(struct net_counters, acked));
+	}
+	s->retransmits = s->was.retransmits;
+	s->written = kread(struct tcp_sock, sk, write_seq);
+	return 0;
+}
+
+/* Adds a socket of TCP or UDP to those that the object of net looks at, or notes its addresses where it is one. */
+verified_alone int net_note(__u64 sk, __u64 key)
+{
+	__u16 family = kread(struct sock, sk, __sk_common.skc_family),
+	      proto = kread(struct sock, sk, sk_protocol);
+	struct thread_state *ts;
+	struct net_sock *s;
+	__u64 ino;
+
+	if ((family != FAMILY_INET && family != FAMILY_INET6) ||
+	    (proto != PROTO_TCP && proto != PROTO_UDP))
+		return 0;
+	ino = sock_ino(sk);
+	s = bpf_map_lookup_elem(&net_socks, &sk);
+	if (!s || s->ino != ino) {
+		if (bpf_map_update_elem(&net_socks, &sk, (void *)&net_nothing, BPF_ANY)) {
+			side_lose(WIRE_NET_SAMPLE);
+			return 0;
+		}
+		s = bpf_map_lookup_elem(&net_socks, &sk);
+		if (!s)
+			return 0;
+		ts = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+		s->thread = ts ? ts->version : 0;
+		s->proto = proto;
+		s->ino = ino;
+		net_begin(sk);
+	}
+	s->file = key;
+	tuple_read(s, sk);
+	if (s->tuple.local_port) {
+		struct net_name name = {.sk = sk};
+
+		bpf_map_update_elem(&net_names, &s->tuple, &name, BPF_ANY);
+	}
+	return 0;
+}
+
 verified_alone int sock_send(__u64 file, __u64 key)
 {
 	struct socket *so = kread(struct file, file, private_data);
@@ -72,18 +168,15 @@ verified_alone int sock_send(__u64 file, __u64 key)
 	r->file = key;
 	r->type = BPF_CORE_READ(so, type);
 	sk = (__u64)BPF_CORE_READ(so, sk);
+	if (sk && net_wanted)
+		net_note(sk, key);
 	if (sk) {
 		r->family = BPF_CORE_READ((struct sock *)sk, __sk_common.skc_family);
 		r->proto = BPF_CORE_READ((struct sock *)sk, sk_protocol);
 		if (r->family == FAMILY_INET || r->family == FAMILY_INET6)
 			inet_names(s, sk);
-		if (r->family == FAMILY_UNIX) {
-			r->local_len =
-				unix_name(s, sk, __builtin_offsetof(struct wire_sock, local));
-			r->peer_len =
-				unix_name(s, (__u64)BPF_CORE_READ((struct unix_sock *)sk, peer),
-					  __builtin_offsetof(struct wire_sock, peer));
-		}
+		if (r->family == FAMILY_UNIX)
+			unix_names(s, sk);
 	}
 	if (!ring_send(s, sizeof(*r)))
 		__sync_fetch_and_add(&this_cpu()->unsent, 1);

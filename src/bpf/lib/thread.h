@@ -4,11 +4,17 @@
 
 #include "bpf/lib/sock.h"
 
+#define PF_IO_WORKER 0x10
+
 verified_alone int thread_selected(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 named = (__u64)task;
 
-	return selected(task, (__u64)task, false);
+	/* A thread of the kernel for an io_uring has a name of its own ("iou-sqp-4711"): that of the process counts. */
+	if (task->flags & PF_IO_WORKER)
+		named = (__u64)BPF_CORE_READ(task, group_leader);
+	return selected(task, named, false);
 }
 
 /* The version of the program that a process runs. */
@@ -60,6 +66,20 @@ verified_alone __u32 comm_tests(__u64 first, __u64 second)
 	return passed;
 }
 
+/* How long a thread was ready to run and had no CPU, in all; 0 where the kernel does not count. */
+static __always_inline __u64 run_delay_of(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay : 0;
+}
+
+/* The same for a record. */
+static __always_inline __u64 run_delay_sent(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->sched_info.run_delay)
+		       ? tread(struct task_struct, task, sched_info.run_delay)
+		       : WIRE_TIME_UNKNOWN;
+}
+
 static __always_inline void thread_fill(struct wire_thread *r, struct task_struct *task,
 					struct thread_state *ts, __u32 reason)
 {
@@ -92,6 +112,7 @@ static __always_inline void thread_fill(struct wire_thread *r, struct task_struc
 	r->process_start = BPF_CORE_READ(task, group_leader, start_boottime);
 	r->start = tread(struct task_struct, task, start_boottime);
 	r->exe = ts->exe;
+	r->run_delay = run_delay_sent(task);
 	bpf_probe_read_kernel(r->comm, sizeof(r->comm), task->comm);
 	if (filter.fields & 1 << FILTER_COMM)
 		ts->comm_tests =

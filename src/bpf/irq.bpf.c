@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * irq.bpf.c: interrupt handlers and softirqs, added up for each on each CPU; a record goes out with the first run that ends
+ * 100 ms or more after the first of the record. One for each run would be more than all that a program does.
+ */
+#include "bpf/lib/side.h"
+
+#define SUM_NS	 100000000
+#define SOFTIRQS 16
+#define IRQS	 4096
+
+char LICENSE[] SEC("license") = "GPL";
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct irqaction {
+	const char *name;
+};
+
+#pragma clang attribute pop
+
+/* A line that several devices share has one entry. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, IRQS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct wire_irq_sum);
+} irqs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SOFTIRQS);
+	__type(key, __u32);
+	__type(value, struct wire_irq_sum);
+} softirqs SEC(".maps");
+
+static const struct wire_irq_sum nothing;
+
+static __always_inline void handler_end(struct wire_irq_sum *s, __u64 now)
+{
+	struct wire_irq *r = &s->sum, *to;
+	__u64 took;
+
+	if (!s->began) /* before recording */
+		return;
+	took = now - s->began;
+	if (!r->runs) {
+		r->start = s->began;
+		r->shortest = took;
+		r->longest = 0;
+		r->time = 0;
+	}
+	r->runs++;
+	r->time += took;
+	if (took < r->shortest)
+		r->shortest = took;
+	if (took > r->longest)
+		r->longest = took;
+	s->began = 0;
+	if (now - r->start < SUM_NS)
+		return;
+	to = side_take(WIRE_IRQ, sizeof(*to), now);
+	if (!to)
+		return; /* the next run tries again */
+	__builtin_memcpy((__u8 *)to + sizeof(to->head), (__u8 *)r + sizeof(r->head),
+			 sizeof(*r) - sizeof(r->head));
+	side_commit(to);
+	r->runs = r->raised = 0;
+	r->raise_time = r->raise_longest = 0;
+}
+
+SEC("tp_btf/irq_handler_entry")
+int BPF_PROG(weir_irq_begin, int irq, struct irqaction *action)
+{
+	__u32 key = irq;
+	struct wire_irq_sum *s = bpf_map_lookup_elem(&irqs, &key);
+
+	if (!s) {
+		if (bpf_map_update_elem(&irqs, &key, (void *)&nothing, BPF_NOEXIST))
+			side_lose(WIRE_IRQ);
+		s = bpf_map_lookup_elem(&irqs, &key);
+		if (!s)
+			return 0;
+	}
+	if (!s->sum.runs) {
+		s->sum.number = irq;
+		bpf_probe_read_kernel_str(s->sum.handler, sizeof(s->sum.handler),
+					  BPF_CORE_READ(action, name));
+	}
+	s->began = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_exit")
+int BPF_PROG(weir_irq_end, int irq)
+{
+	__u32 key = irq;
+	struct wire_irq_sum *s = bpf_map_lookup_elem(&irqs, &key);
+
+	if (s)
+		handler_end(s, bpf_ktime_get_ns());
+	return 0;
+}
+
+SEC("tp_btf/softirq_raise")
+int BPF_PROG(weir_softirq_raise, unsigned int nr)
+{
+	__u32 key = nr;
+	struct wire_irq_sum *s = bpf_map_lookup_elem(&softirqs, &key);
+
+	if (s && !s->raised_at)
+		s->raised_at = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/softirq_entry")
+int BPF_PROG(weir_softirq_begin, unsigned int nr)
+{
+	__u32 key = nr;
+	struct wire_irq_sum *s = bpf_map_lookup_elem(&softirqs, &key);
+	__u64 now, waited;
+
+	if (!s)
+		return 0;
+	now = bpf_ktime_get_ns();
+	s->began = now;
+	s->sum.number = nr;
+	s->sum.kind = 1; /* IRQ_KIND_SOFT, checked by capture/ebpf/host_sums.c */
+	if (!s->raised_at)
+		return 0;
+	waited = now - s->raised_at;
+	s->raised_at = 0;
+	s->sum.raised++;
+	s->sum.raise_time += waited;
+	if (waited > s->sum.raise_longest)
+		s->sum.raise_longest = waited;
+	return 0;
+}
+
+SEC("tp_btf/softirq_exit")
+int BPF_PROG(weir_softirq_end, unsigned int nr)
+{
+	__u32 key = nr;
+	struct wire_irq_sum *s = bpf_map_lookup_elem(&softirqs, &key);
+
+	if (s)
+		handler_end(s, bpf_ktime_get_ns());
+	return 0;
+}

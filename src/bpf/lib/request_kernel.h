@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* request_kernel.h: what the programs read of io_uring and libaio, as in kernel.h. */
+#pragma once
+
+#include "bpf/lib/kernel.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct kiocb {
+	struct file *ki_filp;
+	long long ki_pos;
+};
+
+struct io_event {
+	__u64 obj;
+	__s64 res;
+};
+
+struct kioctx {
+	unsigned long user_id;
+};
+
+struct kioctx_table {
+	unsigned int nr;
+	struct kioctx *table[];
+};
+
+struct aio_kiocb {
+	struct kioctx *ki_ctx;
+	struct io_event ki_res;
+};
+
+struct io_cqe {
+	__u64 user_data;
+};
+
+struct io_uring_cqe {
+	__u64 user_data;
+	__s32 res;
+	__u32 flags;
+};
+
+struct io_ring_ctx {
+	unsigned int flags;
+	__u32 *sq_array;
+	void *sq_sqes;
+	unsigned int cached_sq_head, sq_entries;
+	struct task_struct *submitter_task;
+};
+
+struct io_kiocb {
+	struct file *file;
+	__u8 opcode;
+	struct io_cqe cqe;
+	struct io_ring_ctx *ctx;
+};
+
+/* More of struct mm_struct. */
+struct mm_struct___aio {
+	struct kioctx_table *ioctx_table;
+};
+
+#pragma clang attribute pop

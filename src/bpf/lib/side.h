@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * side.h: the side ring, for records of programs that may run in interrupts and come upon each other: they need the kernel's
+ * ring buffer with its lock (some 40 ns more than a ring of ring.h, which is for programs in the context of a thread). A
+ * record begins with a struct wire_head, whose seq is the CPU; the recorder merges it by its time with those of all rings.
+ */
+#pragma once
+
+#include "bpf/lib/selected.h"
+
+/* The loader sets its size. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} side SEC(".maps");
+
+/* What did not find room: counted by type, stored as loss. */
+static __always_inline void side_lose(__u8 type)
+{
+	__sync_fetch_and_add(&shared.side_lost[(type - WIRE_SIDE_FIRST) & (WIRE_SIDE_TYPES - 1)],
+			     1);
+}
+
+/*
+ * Reserves a record of a constant size, a multiple of 8, and fills its head; time: of the record, on the monotonic clock,
+ * taken just now. NULL: no room, which is counted. Else side_commit() follows.
+ */
+static __always_inline void *side_take(__u8 type, __u32 size, __u64 time)
+{
+	struct wire_head *h = bpf_ringbuf_reserve(&side, size, 0);
+
+	if (!h) {
+		side_lose(type);
+		return NULL;
+	}
+	h->type = type;
+	h->parts = 0;
+	h->size = (__u16)size;
+	h->seq = bpf_get_smp_processor_id();
+	h->time = time;
+	return h;
+}
+
+/* The reader is woken where the ring is half full, else it comes within 20 ms. A wake-up for each record costs 6 us. */
+static __always_inline __u64 side_wake(void)
+{
+	__u64 half = bpf_ringbuf_query(&side, BPF_RB_RING_SIZE) / 2;
+
+	return bpf_ringbuf_query(&side, BPF_RB_AVAIL_DATA) > half ? BPF_RB_FORCE_WAKEUP
+								  : BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline void side_commit(void *record)
+{
+	bpf_ringbuf_submit(record, side_wake());
+}
+
+/* Sends a record whose head is filled, of any size up to WIRE_LEAF_BYTES that is a multiple of 8. */
+static __always_inline void side_send(struct wire_head *h, __u32 size)
+{
+	if (bpf_ringbuf_output(&side, h, size, side_wake()))
+		side_lose(h->type);
+}

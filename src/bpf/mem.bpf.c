@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * mem.bpf.c: pages that threads allocate, free and reclaim, added up for each; a record goes out 100 ms or more after the first
+ * of it. What interrupts, kernel threads and threads that are not recorded do is added up by CPU, so that nothing is missing
+ * of the whole.
+ */
+#include "bpf/lib/context.h"
+#include "bpf/lib/selected.h"
+#include "bpf/lib/side.h"
+#include "bpf/lib/thread_state.h"
+
+#define SUM_NS	   100000000
+#define PF_KTHREAD 0x200000
+#define PF_EXITING 0x4
+#define LOOK_EVERY 32  /* events, at the clock; a power of two */
+#define PAGES_LAST 256 /* of a thread that ends, whose last record may come late */
+
+char LICENSE[] SEC("license") = "GPL";
+
+struct page;
+
+/* What is not a recorded thread's. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct wire_mem);
+} mem_others SEC(".maps");
+
+/* The sums to which what happens now is added. */
+static __always_inline struct wire_mem *mem_of(struct task_struct *task)
+{
+	__u32 zero = 0;
+	struct thread_state *ts = NULL;
+
+	if (!(task->flags & PF_KTHREAD) && context_now() <= CONTEXT_THREAD)
+		ts = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!ts || (ts->flags & (THREAD_SELECTED | THREAD_SENT)) != (THREAD_SELECTED | THREAD_SENT))
+		return bpf_map_lookup_elem(&mem_others, &zero);
+	/* of the version before, which ends here */
+	if (!ts->mem.allocated && !ts->mem.freed)
+		ts->mem.thread = ts->version;
+	return &ts->mem;
+}
+
+static __always_inline void mem_send(struct wire_mem *m, __u64 now)
+{
+	struct wire_mem *r = side_take(WIRE_MEM, sizeof(*r), now);
+
+	if (!r)
+		return; /* the next record has it */
+	__builtin_memcpy((__u8 *)r + sizeof(r->head), (__u8 *)m + sizeof(m->head),
+			 sizeof(*m) - sizeof(m->head));
+	side_commit(r);
+	__builtin_memset(m, 0, sizeof(*m));
+}
+
+static __always_inline void mem_add(struct task_struct *task, __u64 allocated, __u64 freed)
+{
+	struct wire_mem *m = mem_of(task);
+	__u64 now;
+
+	if (!m)
+		return;
+	m->allocated += allocated;
+	m->freed += freed;
+	if (allocated > m->largest)
+		m->largest = (__u32)allocated;
+	if (m->start && (++m->events & (LOOK_EVERY - 1)))
+		return;
+	now = bpf_ktime_get_ns();
+	if (!m->start)
+		m->start = now;
+	if (now - m->start >= SUM_NS || ((task->flags & PF_EXITING) && m->freed >= PAGES_LAST))
+		mem_send(m, now);
+}
+
+SEC("tp_btf/mm_page_alloc")
+int BPF_PROG(weir_page_alloc, struct page *page, unsigned int order)
+{
+	if (page)
+		mem_add(bpf_get_current_task_btf(), 1ull << (order & 31), 0);
+	return 0;
+}
+
+SEC("tp_btf/mm_page_free")
+int BPF_PROG(weir_page_free, struct page *page, unsigned int order)
+{
+	mem_add(bpf_get_current_task_btf(), 0, 1ull << (order & 31));
+	return 0;
+}
+
+SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
+int BPF_PROG(weir_reclaim_begin)
+{
+	struct thread_state *ts = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+
+	if (ts)
+		ts->reclaim_began = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/mm_vmscan_direct_reclaim_end")
+int BPF_PROG(weir_reclaim_end, unsigned long pages)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *ts = bpf_task_storage_get(&threads, task, 0, 0);
+	struct wire_mem *m = mem_of(task);
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!m)
+		return 0;
+	if (!m->start)
+		m->start = now;
+	m->reclaims++;
+	m->reclaimed += pages;
+	if (ts && ts->reclaim_began) {
+		m->reclaim_time += now - ts->reclaim_began;
+		if (ts->reclaim_began < m->start)
+			m->start = ts->reclaim_began;
+		ts->reclaim_began = 0;
+	}
+	return 0;
+}
+
+/* Its memory may be freed behind sched_process_exit. */
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(weir_mem_end, struct task_struct *task)
+{
+	struct thread_state *ts = bpf_task_storage_get(&threads, task, 0, 0);
+
+	if (ts && ts->mem.start)
+		mem_send(&ts->mem, bpf_ktime_get_ns());
+	return 0;
+}
+
+/* At the stop: the last of threads that live on. */
+SEC("iter/task")
+int weir_mem_left(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread_state *ts;
+	struct wire_mem r;
+
+	if (!task)
+		return 0;
+	ts = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!ts || !ts->mem.start)
+		return 0;
+	__builtin_memcpy(&r, &ts->mem, sizeof(r));
+	__builtin_memset(&r.head, 0, sizeof(r.head));
+	r.head.type = WIRE_MEM;
+	r.head.size = sizeof(r);
+	r.head.time = bpf_ktime_get_ns();
+	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
+	return 0;
+}

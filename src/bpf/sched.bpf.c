@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * sched.bpf.c: each time for which a recorded thread had no CPU: why, who woke it, and who ran instead. The programs run for
+ * every switch and wake-up of the host; a thread that is not recorded costs a look into its storage.
+ *
+ * A wake-up is taken at sched_waking, which runs in whoever wakes; it may come while the thread is on its way out, before its
+ * switch, and is then the last before it.
+ */
+#include "bpf/lib/context.h"
+#include "bpf/lib/selected.h"
+#include "bpf/lib/side.h"
+#include "bpf/lib/thread_state.h"
+
+#define PF_KTHREAD   0x200000
+#define TASK_RUNNING 0
+#define TASK_GONE    0x80 /* TASK_DEAD */
+
+#if defined(__TARGET_ARCH_x86)
+#	define NR_SCHED_YIELD 24
+#else
+#	define NR_SCHED_YIELD 124
+#endif
+
+/* enum sched_why of schema/vocab.h; enum woken_by + 1 is enum context: checked by capture/ebpf/host_sums.c. */
+#define WHY_SLEEP     0
+#define WHY_IO	      1
+#define WHY_PREEMPTED 2
+#define WHY_YIELD     3
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* What is remembered of a recorded thread; else NULL. */
+static __always_inline struct thread_state *recorded(struct task_struct *task)
+{
+	struct thread_state *ts;
+
+	if (task->flags & PF_KTHREAD)
+		return NULL;
+	ts = bpf_task_storage_get(&threads, task, 0, 0);
+	return ts && (ts->flags & (THREAD_SELECTED | THREAD_SENT)) ==
+				       (THREAD_SELECTED | THREAD_SENT)
+		       ? ts
+		       : NULL;
+}
+
+static __always_inline bool yields(struct thread_state *ts)
+{
+	return (ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL &&
+	       ts->call.op.nr == NR_SCHED_YIELD;
+}
+
+/* A thread that loses its CPU as it returns to its program is not preempted in the kernel's words: it runs, and switches. */
+static __always_inline void sched_out(struct thread_state *ts, struct task_struct *prev,
+				      bool preempt, __u64 now)
+{
+	struct thread_sched *s = &ts->sched;
+	unsigned int state = prev->__state;
+
+	if (s->out) /* it was not seen to come back */
+		side_lose(WIRE_SCHED);
+	s->seen = 1;
+	s->out = state & TASK_GONE ? 0 : now;
+	if (preempt || state == TASK_RUNNING)
+		s->why = yields(ts) ? WHY_YIELD : WHY_PREEMPTED;
+	else
+		s->why = BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait) ? WHY_IO : WHY_SLEEP;
+}
+
+/* Which threads had a CPU last. */
+#define RUNS 16 /* a power of two */
+
+struct run {
+	__u64 began, ended;
+	__u64 task; /* its memory may be another one's by now: then its number differs */
+	__u32 pid;
+	__u32 version; /* 0: not recorded, */
+	__s32 tid;     /* else in the recorder's pid namespace */
+};
+
+struct cpu_runs {
+	__u64 since; /* who runs now */
+	__u64 count;
+	struct run last[RUNS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct cpu_runs);
+} cpu_runs SEC(".maps");
+
+static __always_inline void run_ended(struct cpu_runs *c, struct task_struct *prev,
+				      struct thread_state *ts, __u64 now)
+{
+	struct run *r = &c->last[c->count & (RUNS - 1)];
+
+	if (prev->pid) { /* else the CPU was idle */
+		r->began = c->since;
+		r->ended = now;
+		r->task = (__u64)prev;
+		r->pid = prev->pid;
+		r->version = ts ? ts->version : 0;
+		r->tid = ts ? ts->tid : 0;
+		c->count++;
+	}
+	c->since = now;
+}
+
+/* The run that took most of the time from `ready` until now. */
+static __always_inline struct run *run_longest(struct cpu_runs *c, __u64 ready)
+{
+	struct run *best = NULL;
+	__u64 most = 0;
+
+	for (int i = 0; i < RUNS; i++) {
+		struct run *r = &c->last[i];
+		__u64 from = r->began > ready ? r->began : ready;
+
+		if (r->ended > from && r->ended - from > most) {
+			most = r->ended - from;
+			best = r;
+		}
+	}
+	return best;
+}
+
+/* Who had the CPU instead; of a thread that ended since there is no name. */
+static __always_inline void instead_fill(struct wire_sched *w, struct cpu_runs *c, __u64 ready)
+{
+	struct run *r = run_longest(c, ready);
+	struct task_struct *task;
+
+	w->instead = w->instead_tid = 0;
+	w->instead_comm[0] = 0;
+	if (!r)
+		return;
+	w->instead = r->version;
+	w->instead_tid = r->tid;
+	if (r->version)
+		return;
+	task = (struct task_struct *)r->task;
+	if ((__u32)BPF_CORE_READ(task, pid) != r->pid)
+		return;
+	w->instead_tid = tid_of(task);
+	BPF_CORE_READ_INTO(&w->instead_comm, task, comm);
+}
+
+static __always_inline void sched_in(struct thread_state *ts, struct task_struct *next,
+				     struct cpu_runs *runs, __u64 now)
+{
+	struct thread_sched *s = &ts->sched;
+	struct wire_sched *r;
+
+	if (!s->out) {
+		if (s->seen) /* it was not seen to leave */
+			side_lose(WIRE_SCHED);
+		return;
+	}
+	r = side_take(WIRE_SCHED, sizeof(*r), now);
+	if (r) {
+		bool woken = s->why < WHY_PREEMPTED && s->waking;
+		bool in_call = (ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL;
+
+		r->start = s->out;
+		r->woken = woken ? s->waking : 0;
+		r->op_start = in_call ? ts->call.op.start : 0;
+		r->thread = ts->version;
+		r->waker = woken ? s->waker : 0;
+		r->waker_tid = woken ? s->waker_tid : 0;
+		r->woken_by = woken ? s->woken_by : 0;
+		__builtin_memcpy(r->waker_comm, s->waker_comm, sizeof(r->waker_comm));
+		instead_fill(r, runs, woken && s->waking > s->out ? s->waking : s->out);
+		r->nr = in_call ? ts->call.op.nr : 0;
+		r->prio = (__s16)next->prio;
+		r->why = s->why;
+		__builtin_memset(r->pad, 0, sizeof(r->pad));
+		side_commit(r);
+	}
+	s->out = 0;
+	s->waking = 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(weir_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	struct thread_state *out = recorded(prev), *in = recorded(next);
+	__u64 now = bpf_ktime_get_ns();
+	__u32 zero = 0;
+	struct cpu_runs *runs = bpf_map_lookup_elem(&cpu_runs, &zero);
+
+	if (!runs)
+		return 0;
+	run_ended(runs, prev, out, now);
+	if (out)
+		sched_out(out, prev, preempt, now);
+	if (in)
+		sched_in(in, next, runs, now);
+	return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(weir_sched_waking, struct task_struct *sleeper)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *ts = recorded(sleeper), *waker;
+	struct thread_sched *s;
+
+	if (!ts)
+		return 0;
+	s = &ts->sched;
+	waker = recorded(task);
+	s->waker = waker ? waker->version : 0;
+	s->waker_tid = waker ? waker->tid : task->pid ? tid_of(task) : 0;
+	s->waker_comm[0] = 0;
+	if (!waker && task->pid)
+		BPF_CORE_READ_INTO(&s->waker_comm, task, comm);
+	s->woken_by = context_now();
+	s->waking = bpf_ktime_get_ns();
+	return 0;
+}

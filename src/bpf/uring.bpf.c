@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * uring.bpf.c: requests of io_uring, from submission to completion, as rows beside those of calls.
+ *
+ * What the kernel shows of them (6.1 and 6.18, plain rings and polled ones, workers, links, fixed files, multishot, overflow):
+ *   - Every completion is one event `complete` or one `cqe_overflow`; that of a request carries its address, by which it is
+ *     found again. A shot of a multishot request has no address, an overflow neither: there ring and user_data must do.
+ *   - The request's file is known when it has completed, its position when it is submitted: the kernel moves it on.
+ *   - A request whose success is not wanted (IOSQE_CQE_SKIP_SUCCESS) ends in silence. It is known to have ended when its
+ *     memory is used again.
+ *   - What was refused before it became a request is seen in `req_failed`, then in `complete`.
+ * The submission queue's entry is the kernel's interface and thus the same everywhere, so that is read, not what each
+ * operation makes of it.
+ */
+#include "bpf/lib/request.h"
+
+#define SETUP_SQPOLL	 (1u << 1)
+#define SETUP_SQE128	 (1u << 10)
+#define SETUP_SINGLE	 (1u << 12) /* IORING_SETUP_SINGLE_ISSUER */
+#define SETUP_NO_SQARRAY (1u << 16)
+#define SQE_FIXED_FILE	 (1u << 0)
+#define SQE_SKIP_SUCCESS (1u << 6)
+#define SPLICE_FD_FIXED	 (1u << 31) /* SPLICE_F_FD_IN_FIXED */
+#define CQE_MORE	 (1u << 1)
+#define CQE_NOTICE	 (1u << 3)
+#define OP_POLL_ADD	 6
+#define OP_RECVMSG	 10
+#define OP_TIMEOUT	 11
+#define OP_ACCEPT	 13
+#define OP_RECV		 27
+#define OP_RENAMEAT	 35
+#define OP_URING_CMD	 46
+#define OP_SEND_ZC	 47
+#define OP_SENDMSG_ZC	 48
+#define OP_READ_MULTI	 49
+#define OP_RECV_ZC	 58
+#define EFFECTS		 (WIRE_REQUEST_NAMES | WIRE_REQUEST_UNLINK | WIRE_REQUEST_CREATES)
+#define SEARCH_MAX	 (8 * 1024 * 1024) /* entries looked at over a recording, some 0.2 s */
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* An entry of the submission queue, as include/uapi/linux/io_uring.h has it. */
+struct sqe {
+	__u8 opcode, flags;
+	__u16 ioprio;
+	__s32 fd;
+	__u64 off, addr;
+	__u32 len, op_flags;
+	__u64 user_data;
+	__u16 buf_index, personality;
+	__u32 file_index;
+	__u64 rest[2];
+};
+_Static_assert(sizeof(struct sqe) == 64, "struct io_uring_sqe");
+
+struct bpf_map;
+
+/* What is left of SEARCH_MAX. */
+static __s64 search_left = SEARCH_MAX;
+
+/* The entry of which the kernel has just made a request. False: it was another one. */
+static __always_inline bool sqe_read(struct sqe *s, __u64 request)
+{
+	__u64 ctx = knum(struct io_kiocb, request, ctx);
+	__u32 setup = kread(struct io_ring_ctx, ctx, flags);
+	__u32 at = kread(struct io_ring_ctx, ctx, cached_sq_head) - 1;
+
+	at &= kread(struct io_ring_ctx, ctx, sq_entries) - 1;
+	if (!(setup & SETUP_NO_SQARRAY))
+		bpf_probe_read_kernel(
+			&at, sizeof(at),
+			(void *)(knum(struct io_ring_ctx, ctx, sq_array) + 4 * (__u64)at));
+	if (setup & SETUP_SQE128)
+		at <<= 1;
+	if (bpf_probe_read_kernel(
+		    s, sizeof(*s),
+		    (void *)(knum(struct io_ring_ctx, ctx, sq_sqes) + sizeof(*s) * (__u64)at)))
+		return false;
+	return s->opcode == kread(struct io_kiocb, request, opcode) &&
+	       s->user_data == kread(struct io_kiocb, request, cqe.user_data);
+}
+
+static __always_inline bool sqe_is_multishot(const struct sqe *s)
+{
+	switch (s->opcode) {
+	case OP_POLL_ADD:
+		return s->len & 1;
+	case OP_ACCEPT:
+		return s->ioprio & 1;
+	case OP_RECV:
+	case OP_RECVMSG:
+	case OP_RECV_ZC:
+		return s->ioprio & 2;
+	case OP_TIMEOUT:
+		return s->op_flags & 1 << 6;
+	case OP_URING_CMD:
+		return s->op_flags & 1 << 1;
+	default:
+		return s->opcode == OP_READ_MULTI;
+	}
+}
+
+/* The bytes that a message asks for. */
+verified_alone __u64 message_sum(__u64 at)
+{
+	struct msg m;
+
+	return bpf_probe_read_user(&m, sizeof(m), (void *)at) ? WIRE_SIZE_UNKNOWN
+							      : vector_sum(m.iov, m.iovlen);
+}
+
+static __always_inline __u64 sqe_size(const struct sqe *s, __u32 how)
+{
+	/* Vectors of 32-bit programs are others. */
+	bool vectors = !is_compat(bpf_get_current_task_btf());
+
+	switch (how) {
+	case WIRE_REQUEST_LEN:
+		return s->len;
+	case WIRE_REQUEST_ADDR:
+		return s->addr;
+	case WIRE_REQUEST_OFF:
+		return s->off;
+	case WIRE_REQUEST_VECTOR:
+		return vectors ? vector_sum(s->addr, s->len) : WIRE_SIZE_UNKNOWN;
+	case WIRE_REQUEST_MSG:
+		return vectors ? message_sum(s->addr) : WIRE_SIZE_UNKNOWN;
+	default:
+		return WIRE_SIZE_UNKNOWN;
+	}
+}
+
+/* splice and tee: the request is one of the file that is written, which is known at the end. */
+static __always_inline void splice_fill(struct wire_live *p, const struct sqe *s)
+{
+	p->fd2 = s->flags & SQE_FIXED_FILE ? -1 : s->fd;
+	p->pos2 = s->off == (__u64)AT_OWN_POS ? WIRE_NONE : (__s64)s->off;
+	p->pos = s->addr == (__u64)AT_OWN_POS ? WIRE_NONE : (__s64)s->addr;
+	p->size = s->len;
+	p->flags = s->op_flags & ~SPLICE_FD_FIXED;
+	p->parts |= WIRE_REQUEST_FLAGS;
+	if (!(s->op_flags & SPLICE_FD_FIXED))
+		p->fd = s->file_index; /* splice_fd_in */
+}
+
+static __always_inline void request_fill(struct wire_live *p, const struct sqe *s)
+{
+	const volatile struct wire_request_op *op = op_of(s->opcode);
+	__u32 what = op->what;
+
+	p->user_data = s->user_data;
+	p->shots = sqe_is_multishot(s);
+	p->sqe_flags = s->flags;
+	if (what & WIRE_REQUEST_SPLICE) {
+		splice_fill(p, s);
+		return;
+	}
+	p->fd = what & (WIRE_REQUEST_FILE | WIRE_REQUEST_EARLY) ? s->fd : -1;
+	/* Of close it is one more than the place. */
+	if ((s->flags & SQE_FIXED_FILE) || ((what & WIRE_REQUEST_EARLY) && s->file_index))
+		p->parts |= WIRE_REQUEST_FIXED;
+	if ((what & WIRE_REQUEST_RETURNS) && s->file_index)
+		p->parts |= WIRE_REQUEST_SLOT;
+	if (what & WIRE_REQUEST_POS)
+		p->pos = s->off;
+	p->size = sqe_size(s, op->size);
+	p->flags = what & WIRE_REQUEST_MODE ? s->len : s->op_flags;
+	if ((what & WIRE_REQUEST_WORDS) || s->opcode >= WIRE_REQUEST_OPS - 1)
+		p->parts |= WIRE_REQUEST_FLAGS;
+	if (s->opcode >= WIRE_REQUEST_OPS - 1)
+		p->flags = s->opcode;
+}
+
+/* What the program wrote into the queue; `sqe`: where the entry is in the kernel, 0: not known. The stack is small: what
+ * looks for files has it to itself. */
+verified_alone int request_describe(struct wire_live *p, __u64 request, __u64 sqe)
+{
+	struct sqe s;
+
+	if (!p)
+		return 0;
+	if (sqe ? !bpf_probe_read_kernel(&s, sizeof(s), (void *)sqe) : sqe_read(&s, request))
+		request_fill(p, &s);
+	else
+		p->status |= STATUS_ARG_UNREAD;
+	return 0;
+}
+
+/* The thread that submits where that is not the current one but known. */
+static __always_inline void request_issuer(struct wire_live *p, struct task_struct *issuer)
+{
+	struct thread_state *ts = issuer ? bpf_task_storage_get(&threads, issuer, 0, 0) : NULL;
+
+	if (!ts || !(ts->flags & THREAD_SENT)) {
+		p->status |= STATUS_POLLED;
+		return;
+	}
+	p->thread = ts->version;
+	p->tid = ts->tid;
+}
+
+/* The one whose memory the kernel uses again ended unseen. */
+verified_alone int request_replaced(__u64 request)
+{
+	struct wire_live *p = bpf_map_lookup_elem(&requests, &request);
+	struct request_end e = {};
+
+	if (!p)
+		return 0;
+	e.now = bpf_ktime_get_ns();
+	e.status = STATUS_NO_END;
+	e.file = p->file;
+	e.pos = p->pos == AT_OWN_POS ? WIRE_NONE : p->pos;
+	e.fd2 = p->fd2;
+	__sync_fetch_and_add(
+		p->sqe_flags & SQE_SKIP_SUCCESS ? &counts()->silent : &counts()->replaced, 1);
+	if (!end_left_out(p, &e)) /* of failed calls alone it is none: it would have said so */
+		request_record(p, &e, KIND_IO_URING);
+	bpf_map_delete_elem(&requests, &request);
+	return 0;
+}
+
+verified_alone int shot_begin(struct wire_live *p, __u64 request)
+{
+	struct shot first = {.request = request, .count = 1}, *s;
+	struct shot_key k;
+
+	if (!p)
+		return 0;
+	k.ctx = p->ctx;
+	k.user_data = p->user_data;
+	if (!bpf_map_update_elem(&shots, &k, &first, BPF_NOEXIST))
+		return 0;
+	s = bpf_map_lookup_elem(&shots, &k);
+	if (!s)
+		return 0;
+	s->request = 0;
+	__sync_fetch_and_add(&s->count, 1);
+	return 0;
+}
+
+verified_alone int shot_end(struct wire_live *p)
+{
+	struct shot_key k;
+	struct shot *s;
+
+	if (!p)
+		return 0;
+	k.ctx = p->ctx;
+	k.user_data = p->user_data;
+	s = bpf_map_lookup_elem(&shots, &k);
+	if (s && __sync_fetch_and_add(&s->count, -1) <= 1)
+		bpf_map_delete_elem(&shots, &k);
+	return 0;
+}
+
+static __always_inline int request_add(struct wire_live *p, __u64 request)
+{
+	int r = bpf_map_update_elem(&requests, &request, p, BPF_NOEXIST);
+
+	__sync_fetch_and_add(&counts()->submitted, 1);
+	if (unlikely(r == -EEXIST)) {
+		request_replaced(request);
+		r = bpf_map_update_elem(&requests, &request, p, BPF_NOEXIST);
+	}
+	if (unlikely(r)) {
+		__sync_fetch_and_add(&counts()->full, 1);
+		return 0;
+	}
+	if (unlikely(p->shots))
+		shot_begin(p, request);
+	return 0;
+}
+
+static __always_inline int request_begin(__u64 request, __u64 sqe, struct task_struct *issuer)
+{
+	__u8 opcode = kread(struct io_kiocb, request, opcode);
+	struct thread_state *ts;
+	struct scratch *room;
+	struct wire_live *p;
+	__u64 file;
+
+	if (sqe)
+		bpf_probe_read_kernel(&opcode, 1, (void *)sqe);
+	if (!(op_of(opcode)->what & WIRE_REQUEST_RECORD))
+		return 0;
+	ts = thread_recorded();
+	room = ts ? request_room() : NULL;
+	if (!room)
+		return 0;
+	p = (struct wire_live *)room->data;
+	p->ctx = knum(struct io_kiocb, request, ctx);
+	p->user_data = kread(struct io_kiocb, request, cqe.user_data);
+	p->pos = p->pos2 = WIRE_NONE;
+	p->size = WIRE_SIZE_UNKNOWN;
+	p->thread = ts->version;
+	p->tid = ts->tid;
+	p->fd = p->fd2 = -1;
+	p->opcode = opcode;
+	request_describe(p, request, sqe);
+	if (unlikely(op_of(opcode)->what & (WIRE_REQUEST_EARLY | WIRE_REQUEST_SPLICE)) &&
+	    p->fd >= 0 && !(p->parts & WIRE_REQUEST_FIXED)) {
+		file = fd_file_apart(p->fd);
+		if (file)
+			p->file = file_of(ts, file, p->fd)->key;
+	}
+	if (bpf_get_current_task_btf()->flags & PF_IO_WORKER)
+		request_issuer(p, issuer);
+	p->start = bpf_ktime_get_ns();
+	request_add(p, request);
+	scratch_put(room);
+	return 0;
+}
+
+/* Set where one thread alone submits to the ring (IORING_SETUP_SINGLE_ISSUER). */
+static __always_inline struct task_struct *issuer_of(struct io_kiocb *req)
+{
+	return req->ctx->submitter_task;
+}
+
+/* Linux 6.4 and later. */
+SEC("?tp_btf/io_uring_submit_req")
+int BPF_PROG(weir_submit_req, struct io_kiocb *req)
+{
+	__u64 at = (__u64)req;
+
+	return request_begin(number_at(&at), 0, issuer_of(req));
+}
+
+/* Before. */
+SEC("?tp_btf/io_uring_submit_sqe")
+int BPF_PROG(weir_submit_sqe, struct io_kiocb *req)
+{
+	__u64 at = (__u64)req;
+
+	return request_begin(number_at(&at), 0, issuer_of(req));
+}
+
+/* Refused before it became a request; afterwards it completes like one. */
+SEC("tp_btf/io_uring_req_failed")
+int BPF_PROG(weir_req_failed, const void *sqe, struct io_kiocb *req)
+{
+	__u64 at = (__u64)req, entry = (__u64)sqe;
+
+	return request_begin(number_at(&at), number_at(&entry), issuer_of(req));
+}
+
+/* What a completed request changed for files that others have open; for every process of the host. */
+verified_alone int request_effects(__u32 what, __s64 ret)
+{
+	__u64 file;
+
+	if (what & WIRE_REQUEST_NAMES)
+		__sync_fetch_and_add(&epochs.names, 1);
+	if (what & WIRE_REQUEST_UNLINK)
+		__sync_fetch_and_add(&epochs.unlinks, 1);
+	if (what & WIRE_REQUEST_CREATES) {
+		file = fd_file_apart(ret);
+		if (file)
+			file_created(file);
+	}
+	return 0;
+}
+
+/* A completion of a request that was not seen to begin: as much as is known. 0: it is none of ours. */
+verified_alone int unstarted_fill(struct wire_live *p, struct request_end *e)
+{
+	struct thread_state *ts;
+
+	if (!p || !e)
+		return 0;
+	p->opcode = WIRE_REQUEST_EVENT;
+	if (e->request)
+		p->opcode = kread(struct io_kiocb, e->request, opcode);
+	/* One that carries a message to another ring, which is recorded where it is sent. */
+	if (!p->opcode || !(op_of(p->opcode)->what & WIRE_REQUEST_RECORD))
+		return 0;
+	ts = thread_recorded();
+	if (!ts)
+		return 0;
+	__sync_fetch_and_add(&counts()->unstarted, 1);
+	p->thread = ts->version;
+	p->tid = ts->tid;
+	p->fd = p->fd2 = -1;
+	p->pos2 = WIRE_NONE;
+	p->size = WIRE_SIZE_UNKNOWN;
+	/* Where it was last, from which end_file() goes back. */
+	p->pos = op_of(p->opcode)->what & WIRE_REQUEST_POS ? AT_OWN_POS : WIRE_NONE;
+	p->parts = WIRE_REQUEST_SLOT; /* which kind of descriptor it returned is not known */
+	p->status = STATUS_NO_START;
+	if (bpf_get_current_task_btf()->flags & PF_IO_WORKER)
+		p->status |= STATUS_POLLED;
+	return 1;
+}
+
+/* The request of which this is one of several completions, if there is one alone with its user_data. */
+verified_alone int shot_find(struct request_end *e, __u64 ctx, __u64 user_data)
+{
+	struct shot_key k = {.ctx = ctx, .user_data = user_data};
+	struct shot *s = bpf_map_lookup_elem(&shots, &k);
+
+	if (!e || !s)
+		return 0;
+	e->request = s->request;
+	if (!s->request)
+		e->status |= STATUS_UNSURE | STATUS_SHOT;
+	return 0;
+}
+
+/* The request has completed; `more`: and goes on. */
+static __always_inline int request_ended(struct wire_live *p, struct request_end *e, bool more)
+{
+	struct scratch *room;
+
+	if (!p) {
+		room = request_room();
+		if (!room)
+			return 0;
+		p = (struct wire_live *)room->data;
+		if (unstarted_fill(p, e))
+			request_send(p, e);
+		scratch_put(room);
+		return 0;
+	}
+	if (more) {
+		p->status |= STATUS_SHOT;
+		__sync_fetch_and_add(&counts()->shots, 1);
+	}
+	request_send(p, e);
+	if (more) {
+		p->start = e->now;
+		return 0;
+	}
+	if (unlikely(p->shots))
+		shot_end(p);
+	bpf_map_delete_elem(&requests, &e->request);
+	__sync_fetch_and_add(&counts()->ended, 1);
+	return 0;
+}
+
+static __always_inline int request_complete(__u64 ctx, __u64 request, __u64 user_data, __s32 res,
+					    __u32 flags)
+{
+	struct request_end e = {.request = request, .ret = res};
+	struct wire_live *p = NULL;
+	__u32 what, opcode = 0;
+
+	if (flags & CQE_NOTICE) {
+		__sync_fetch_and_add(&counts()->notices, 1);
+		return 0;
+	}
+	e.now = bpf_ktime_get_ns();
+	if (!request) {
+		shot_find(&e, ctx, user_data);
+	} else {
+		opcode = kread(struct io_kiocb, request, opcode);
+		what = op_of(opcode)->what;
+		if (unlikely(what & EFFECTS) && res >= 0)
+			request_effects(what, res);
+	}
+	if (e.request)
+		p = bpf_map_lookup_elem(&requests, &e.request);
+	/* What is sent without a copy completes, and then says that its buffer is free. */
+	return request_ended(p, &e,
+			     !request || ((flags & CQE_MORE) && opcode != OP_SEND_ZC &&
+					  opcode != OP_SENDMSG_ZC));
+}
+
+/* Since Linux 6.15 a completion is a pointer to it, before it is its parts. */
+typedef void (*btf_trace_io_uring_complete)(void *, struct io_ring_ctx *, void *,
+					    struct io_uring_cqe *);
+
+SEC("tp_btf/io_uring_complete")
+int weir_complete(__u64 *ctx)
+{
+	__u64 ring = ctx[0];
+
+	ring = number_at(&ring);
+	if (bpf_core_type_matches(btf_trace_io_uring_complete)) {
+		struct io_uring_cqe *cqe = (void *)ctx[2];
+
+		return request_complete(ring, ctx[1], cqe->user_data, cqe->res, cqe->flags);
+	}
+	return request_complete(ring, ctx[1], ctx[2], ctx[3], ctx[4]);
+}
+
+/* Of the requests of a ring with a user_data the oldest. */
+struct search {
+	__u64 ctx, user_data;
+	__u64 request, start;
+	__u32 found, several; /* nothing counts here: the verifier would follow every number */
+};
+
+static long search_step(struct bpf_map *map, const void *key, void *value, void *data)
+{
+	struct wire_live *p = value;
+	struct search *s = data;
+
+	if (__sync_fetch_and_add(&search_left, -1) <= 0)
+		return 1;
+	if (p->ctx != s->ctx || p->user_data != s->user_data)
+		return 0;
+	if (!s->found || p->start < s->start) {
+		s->request = *(const __u64 *)key;
+		s->start = p->start;
+	}
+	if (s->found)
+		s->several = 1;
+	s->found = 1;
+	return 0;
+}
+
+/* The program's ring was full: the kernel says nothing of the request but its user_data. */
+SEC("tp_btf/io_uring_cqe_overflow")
+int BPF_PROG(weir_overflow, void *ring, __u64 user_data, __s32 res, __u32 flags)
+{
+	struct search s = {.ctx = (__u64)ring, .user_data = user_data};
+	struct request_end e = {.ret = res, .status = STATUS_OVERFLOW};
+	struct wire_live *p;
+
+	if (flags & CQE_NOTICE)
+		return 0;
+	e.now = bpf_ktime_get_ns();
+	if (search_left > 0)
+		bpf_for_each_map_elem(&requests, search_step, &s, 0);
+	if (search_left <= 0)
+		__sync_fetch_and_add(&counts()->unsearched, 1);
+	e.request = s.request;
+	p = s.found ? bpf_map_lookup_elem(&requests, &s.request) : NULL;
+	if (s.several)
+		e.status |= STATUS_UNSURE;
+	return request_ended(p, &e, flags & CQE_MORE);
+}

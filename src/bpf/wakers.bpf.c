@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * wakers.bpf.c: which thread woke one that waits for a futex. Looked at in sched_waking, which runs in the thread that wakes;
+ * sched_wakeup runs in another one for more than half of them, as the last part of a wake-up is left to the sleeper's CPU.
+ *
+ * The thread that runs is the waker for certain only where it is in a futex call on the same address, or ends (which wakes the
+ * threads that join it): else an interrupt, a timer for instance, may have come upon any thread.
+ */
+#include "bpf/lib/selected.h"
+#include "bpf/lib/thread_state.h"
+
+#if defined(__TARGET_ARCH_x86)
+#	define NR_FUTEX 202
+#else
+#	define NR_FUTEX 98
+#endif
+#define NR_FUTEX_WAKE 454 /* since 6.7, on all machines; the next two too */
+#define NR_FUTEX_WAIT 455
+#define PF_EXITING    0x4
+
+char LICENSE[] SEC("license") = "GPL";
+
+static __always_inline bool in_call(struct thread_state *ts)
+{
+	return (ts->flags & (THREAD_IN_CALL | THREAD_SKIPPED)) == THREAD_IN_CALL;
+}
+
+/* Whether a thread is in a call that wakes those who wait at an address. */
+static __always_inline bool wakes_at(struct thread_state *ts, __u64 address)
+{
+	__u32 nr = ts->call.op.nr;
+
+	if (!in_call(ts))
+		return false;
+	return (nr == NR_FUTEX && (ts->call.args[0] == address || ts->call.args[4] == address)) ||
+	       (nr == NR_FUTEX_WAKE && ts->call.args[0] == address);
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(weir_waking, struct task_struct *sleeper)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread_state *ts = bpf_task_storage_get(&threads, sleeper, 0, 0), *waker;
+	__u32 nr;
+
+	if (!ts || !in_call(ts))
+		return 0;
+	nr = ts->call.op.nr;
+	if (nr != NR_FUTEX && nr != NR_FUTEX_WAIT)
+		return 0;
+	waker = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!waker || !(waker->flags & THREAD_SENT))
+		return 0;
+	if (!wakes_at(waker, ts->call.args[0]) &&
+	    !((task->flags & PF_EXITING) && task->tgid == sleeper->tgid))
+		return 0;
+	ts->waker = waker->version;
+	ts->woken_start = ts->call.op.start;
+	return 0;
+}
