@@ -36,6 +36,8 @@ struct option {
 	bool zero;	   /* a duration or size may be 0; else 0 in the field means "not given" */
 	word_fn *words;	   /* NULL: anything */
 	const char *
+		bare; /* the value where the option is given without one; one follows after = alone */
+	const char *
 		otherwise; /* the default, written as a value; NULL: the field is 0. Not for lists */
 };
 
@@ -57,7 +59,7 @@ void options_defaults(const struct option *table, void *opts);
 /* Frees what option_take() allocated. */
 void options_release(const struct option *table, void *opts);
 
-/* Values as options take them, for texts that are no option. 0 or -EINVAL with the reason. */
+/* Values as options take them, for texts that do not come from the command line. 0 or -EINVAL with the reason. */
 int parse_int(const char *text, int64_t *ret, struct error *err);
 int parse_duration(const char *text, int64_t *ret_ns, struct error *err);
 int parse_size(const char *text, uint64_t *ret_bytes, struct error *err);

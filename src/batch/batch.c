@@ -442,23 +442,27 @@ static int append_data(struct column *d, size_t at, const struct column *s, bool
 	return 0;
 }
 
+/* Makes the column if a row that comes has it. 1; 0: it stays absent. */
+static int column_need(struct batch *dst, unsigned int i, bool present)
+{
+	int r = 0;
+
+	if (!batch_has(dst, i) && present)
+		r = batch_make_column(dst, i, dst->rows > 0);
+	return r < 0 ? r : batch_has(dst, i);
+}
+
 static int append_column(struct batch *dst, unsigned int i, const struct batch *src, size_t from,
 			 size_t n)
 {
 	const struct column *s = &src->columns[i];
 	struct column *d = &dst->columns[i];
 	bool present = batch_has(src, i);
-	int r;
+	int r = column_need(dst, i, present);
 
-	if (!batch_has(dst, i)) {
-		if (!present)
-			return 0;
-		r = batch_make_column(dst, i, dst->rows > 0);
-		if (r < 0)
-			return r;
-	}
-	r = append_nulls(dst, d, s, present, from, n);
-	if (r < 0)
+	if (r > 0)
+		r = append_nulls(dst, d, s, present, from, n);
+	if (r < 0 || !batch_has(dst, i))
 		return r;
 	if (is_bytes(dst, i))
 		return append_data(d, dst->rows, s, present, from, n);
@@ -493,12 +497,62 @@ int batch_append(struct batch *dst, const struct batch *src, size_t from, size_t
 	return 0;
 }
 
+static int gather_column(struct batch *dst, unsigned int i, const struct batch *src,
+			 const uint32_t *rows, size_t n)
+{
+	const struct column *s = &src->columns[i];
+	struct column *d = &dst->columns[i];
+	bool present = batch_has(src, i);
+	int r = column_need(dst, i, present);
+
+	if (r <= 0)
+		return r;
+	if ((!present || s->nulls) && !d->nulls) {
+		d->nulls = calloc(null_words(dst->cap), sizeof(*d->nulls));
+		if (!d->nulls)
+			return -ENOMEM;
+	}
+	if (d->nulls)
+		bits_fill(d->nulls, dst->rows, !present, n);
+	if (!present) {
+		memset(d->val + dst->rows, 0, n * sizeof(*d->val));
+		return 0;
+	}
+	for (size_t k = 0; k < n; k++)
+		d->val[dst->rows + k] = s->val[rows[k]];
+	for (size_t k = 0; k < n && s->nulls; k++) {
+		const size_t to = dst->rows + k;
+
+		d->nulls[to / 64] |= (s->nulls[rows[k] / 64] >> (rows[k] % 64) & 1) << (to % 64);
+	}
+	return 0;
+}
+
+/* batch_append_rows() where no column is of bytes: column by column. */
+static int gather_rows(struct batch *dst, const struct batch *src, const uint32_t *rows, size_t n)
+{
+	int r = batch_reserve(dst, dst->rows + n);
+
+	if (r < 0)
+		return r;
+	for (unsigned int i = 0; i < dst->def->column_count; i++) {
+		r = gather_column(dst, i, src, rows, n);
+		if (r < 0)
+			return r;
+	}
+	dst->rows += n;
+	dst->ready = dst->rows; /* what lies behind is not prepared */
+	return 0;
+}
+
 int batch_append_rows(struct batch *dst, const struct batch *src, const uint32_t *rows,
 		      size_t count)
 {
 	assert(dst->table == src->table && dst != src);
 	if (dst->rows + count > BATCH_ROWS_MAX)
 		return -ENOSPC;
+	if (!src->has_bytes && !dst->has_bytes)
+		return gather_rows(dst, src, rows, count);
 	for (size_t i = 0; i < count; i++) {
 		int r = append_row(dst, src, rows[i]);
 

@@ -69,6 +69,8 @@ static size_t row_size(enum table_id table)
 		return sizeof(struct dims_host);
 	case TABLE_FILE:
 		return sizeof(struct file_row);
+	case TABLE_STACK:
+		return sizeof(struct dims_stack);
 	default:
 		return 0;
 	}
@@ -369,6 +371,18 @@ static void read_host(struct row_reader *r, struct dims_host *h)
 	};
 }
 
+static void read_stack(struct row_reader *r, struct dims_stack *s)
+{
+	*s = (struct dims_stack){
+		.kernel = read_int(r, STACK_KERNEL),
+		.depth = read_int(r, STACK_DEPTH),
+		.cut = (uint64_t)batch_get(r->b, STACK_CUT, r->row, 0),
+		.names = read_bytes(r, STACK_NAMES),
+		.frames = read_bytes(r, STACK_FRAMES),
+		.modules = read_bytes(r, STACK_MODULES),
+	};
+}
+
 static void read_file(struct row_reader *r, struct dims_file *f)
 {
 	*f = (struct dims_file){
@@ -571,6 +585,9 @@ static int apply_row(struct row_reader *r, int64_t id)
 	case TABLE_HOST:
 		read_host(r, row);
 		break;
+	case TABLE_STACK:
+		read_stack(r, row);
+		break;
 	default:
 		assert(table == TABLE_FILE);
 		e = apply_file(r, id, number, known);
@@ -585,7 +602,7 @@ int dims_apply(struct dims *d, const struct batch *b)
 
 	if (!row_size(b->table))
 		return 0;
-	static_assert(!THREAD_ID && !PROCESS_ID && !CGROUP_ID && !HOST_ID && !FILE_ID,
+	static_assert(!THREAD_ID && !PROCESS_ID && !CGROUP_ID && !HOST_ID && !FILE_ID && !STACK_ID,
 		      "column 0 is the id");
 	for (r.row = 0; r.row < b->rows; r.row++) {
 		int64_t id = batch_get(b, 0, r.row, -1);
@@ -607,6 +624,11 @@ const struct dims_thread *dims_thread(const struct dims *d, int64_t id)
 const struct dims_process *dims_process(const struct dims *d, int64_t id)
 {
 	return dims_find_row(d, TABLE_PROCESS, id);
+}
+
+const struct dims_stack *dims_stack(const struct dims *d, int64_t id)
+{
+	return dims_find_row(d, TABLE_STACK, id);
 }
 
 const struct dims_cgroup *dims_cgroup(const struct dims *d, int64_t id)
@@ -713,6 +735,28 @@ int64_t dims_latest_file(const struct dims *d, int64_t id)
 	const struct file_row *row = dims_find_file(d, id);
 
 	return row ? latest_id(d, &d->latest, TABLE_FILE, id, file_generation(row, id)) : id;
+}
+
+const struct dims_file *dims_newest_file(const struct dims *d, int64_t id, int64_t *ret_file,
+					 struct dims_file *room)
+{
+	const struct file_row *row = dims_find_file(d, id);
+	int64_t file = row ? (int64_t)file_generation(row, id) : id, number;
+
+	*ret_file = file;
+	if (file != id)
+		row = dims_find_file(d, file);
+	if (!row)
+		return NULL;
+	number = idmap_find(&d->latest, (int64_t)file_generation(row, file));
+	if (number >= 0) {
+		file = d->tables[TABLE_FILE].ids[number];
+		row = row_at(d, TABLE_FILE, (uint64_t)number);
+	}
+	if (!row->numbers)
+		return NULL;
+	file_unpack(&d->files, file, row, room);
+	return room;
 }
 
 struct bytes dims_file_name(const struct dims *d, int64_t file_id)

@@ -58,7 +58,14 @@ struct dims_file {
 	struct bytes path, hostpath, base, argument, fs, local, peer;
 };
 
+struct dims_stack {
+	int64_t kernel, depth;
+	uint64_t cut;
+	struct bytes names, frames, modules;
+};
+
 /* NULL where the id is unknown. */
+const struct dims_stack *dims_stack(const struct dims *d, int64_t id);
 const struct dims_thread *dims_thread(const struct dims *d, int64_t id);
 const struct dims_process *dims_process(const struct dims *d, int64_t id);
 const struct dims_cgroup *dims_cgroup(const struct dims *d, int64_t id);
@@ -67,6 +74,12 @@ const struct dims_host *dims_host(const struct dims *d, int64_t id);
  * long as the dims. */
 const struct dims_file *dims_file(const struct dims *d, int64_t id, struct dims_file *room);
 
+/*
+ * The newest version of the file that a version belongs to, in one look for what dims_file_inode(), dims_latest_file() and
+ * dims_file() give; *ret_file is the generation, the id itself where that is unknown. NULL where nothing is known of it.
+ */
+const struct dims_file *dims_newest_file(const struct dims *d, int64_t id, int64_t *ret_file,
+					 struct dims_file *room);
 /* The generation that a file's version belongs to, -1 where it is unknown. */
 int64_t dims_file_inode(const struct dims *d, int64_t id);
 bool dims_has(const struct dims *d, enum table_id table, int64_t id);

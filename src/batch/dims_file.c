@@ -50,6 +50,11 @@ enum text {
 
 #define VARINT_MAX 10
 
+struct recent_texts {
+	uint64_t hash; /* looked at before the texts, which are in no cache */
+	const uint8_t *texts;
+};
+
 static_assert(NUMBER_BIRTH <= UINT8_MAX, "the mask of numbers is a byte");
 static_assert(TEXT_COUNT <= 8, "the mask of texts is a byte");
 static_assert((RECENT_SLOTS & (RECENT_SLOTS - 1)) == 0, "slots are a power of two");
@@ -65,6 +70,7 @@ void file_pack_free(struct file_pack *p)
 	intern_free(&p->kinds);
 	free(p->recent);
 	buf_free(&p->scratch);
+	buf_free(&p->name);
 	*p = (struct file_pack){0};
 }
 
@@ -344,22 +350,18 @@ static int write_name(struct buf *to, const struct dims_file *f)
 
 /* ---- texts ---- */
 
-static int dims_file_put_text(struct buf *to, enum text which, struct bytes text)
+static uint8_t *dims_file_put_text(uint8_t *to, uint8_t *mask, enum text which, struct bytes text)
 {
-	uint8_t len[VARINT_MAX];
-	int r;
-
-	assert(which < TEXT_COUNT && to->len > 0); /* the mask is there */
+	assert(which < TEXT_COUNT);
 	if (!text.data)
-		return 0;
-	to->data[0] |= (uint8_t)(1 << which);
-	r = buf_append(to, len, varint_put(len, text.len));
-	if (r < 0)
-		return r;
-	r = buf_append(to, text.data, text.len);
-	if (r < 0)
-		return r;
-	return buf_append(to, "", 1);
+		return to;
+	*mask |= (uint8_t)(1 << which);
+	to += varint_put(to, text.len);
+	if (text.len)
+		memcpy(to, text.data, text.len);
+	to += text.len;
+	*to++ = '\0';
+	return to;
 }
 
 static const uint8_t *dims_file_get_text(const uint8_t *from, struct bytes *ret)
@@ -386,45 +388,48 @@ static bool same_texts(const uint8_t *kept, const struct buf *now)
 	return kept && texts_len(kept) == now->len && !memcmp(kept, now->data, now->len);
 }
 
-static int write_texts(const struct dims_file *f, struct buf *to)
+/* Into p->scratch; a trace may have millions of rows. */
+static int write_texts(struct file_pack *p, const struct dims_file *f)
 {
 	bool named = !f->path.len || f->type == FILE_TYPE_SOCKET || f->family >= 0;
-	_cleanup_buf_ struct buf name = {0};
 	struct bytes texts[TEXT_COUNT] = {
 		[TEXT_PATH] = f->path,	       [TEXT_HOSTPATH] = f->hostpath, [TEXT_BASE] = f->base,
 		[TEXT_ARGUMENT] = f->argument, [TEXT_LOCAL] = f->local,	      [TEXT_PEER] = f->peer,
 	};
-	int r;
+	size_t most = 1; /* which there are */
+	uint8_t *to;
+	int r = 0;
 
-	if (named) {
-		r = write_name(&name, f);
-		if (r < 0)
-			return r;
-		if (!name.len) {
-			r = buf_append(&name, "?", 1);
-			if (r < 0)
-				return r;
-		}
-	}
-	texts[TEXT_NAME] = (struct bytes){name.data, name.len};
-	assert(texts[TEXT_NAME].len || texts[TEXT_PATH].len); /* file_unpack_name() takes it */
-	buf_clear(to);
-	r = buf_append(to, "", 1); /* which there are: dims_file_put_text() notes it */
+	buf_clear(&p->name);
+	if (named)
+		r = write_name(&p->name, f);
+	if (r >= 0 && named && !p->name.len)
+		r = buf_append(&p->name, "?", 1);
 	if (r < 0)
 		return r;
-	for (enum text i = 0; i < TEXT_COUNT; i++) {
-		r = dims_file_put_text(to, i, texts[i]);
-		if (r < 0)
-			return r;
-	}
+	texts[TEXT_NAME] = named ? (struct bytes){p->name.data, p->name.len} : (struct bytes){0};
+	assert(texts[TEXT_NAME].len || texts[TEXT_PATH].len); /* file_unpack_name() takes it */
+	for (enum text i = 0; i < TEXT_COUNT; i++)
+		most += VARINT_MAX + texts[i].len + 1;
+	buf_clear(&p->scratch);
+	r = buf_reserve(&p->scratch, most);
+	if (r < 0)
+		return r;
+	*p->scratch.data = 0;
+	to = p->scratch.data + 1;
+	for (enum text i = 0; i < TEXT_COUNT; i++)
+		to = dims_file_put_text(to, p->scratch.data, i, texts[i]);
+	p->scratch.len = (size_t)(to - p->scratch.data);
+	assert(p->scratch.len <= most);
 	return 0;
 }
 
 static int put_texts(struct file_pack *p, const struct dims_file *f, const uint8_t *before,
 		     const uint8_t **ret)
 {
-	const uint8_t **slot;
-	int r = write_texts(f, &p->scratch);
+	struct recent_texts *slot;
+	uint64_t hash;
+	int r = write_texts(p, f);
 
 	if (r < 0)
 		return r;
@@ -436,10 +441,12 @@ static int put_texts(struct file_pack *p, const struct dims_file *f, const uint8
 		p->recent = calloc(RECENT_SLOTS, sizeof(*p->recent));
 	if (!p->recent)
 		return -ENOMEM;
-	slot = &p->recent[hash_bytes(p->scratch.data, p->scratch.len) % RECENT_SLOTS];
-	if (!same_texts(*slot, &p->scratch))
-		*slot = dims_file_keep(p, p->scratch.data, p->scratch.len);
-	*ret = *slot;
+	hash = hash_bytes(p->scratch.data, p->scratch.len);
+	slot = &p->recent[hash % RECENT_SLOTS];
+	if (slot->hash != hash || !same_texts(slot->texts, &p->scratch))
+		*slot = (struct recent_texts){hash,
+					      dims_file_keep(p, p->scratch.data, p->scratch.len)};
+	*ret = slot->texts;
 	return *ret ? 0 : -ENOMEM;
 }
 

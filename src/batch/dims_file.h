@@ -18,12 +18,12 @@ struct file_row {
 };
 
 struct file_pack {
-	struct file_chunk *chunks; /* newest first */
-	size_t room;		   /* bytes left in the newest */
-	struct intern kinds;	   /* struct file_kind */
-	const uint8_t **recent;	   /* texts by their hash, those written last */
-	int64_t since;		   /* of the first row: others are written as differences */
-	struct buf scratch;
+	struct file_chunk *chunks;   /* newest first */
+	size_t room;		     /* bytes left in the newest */
+	struct intern kinds;	     /* struct file_kind */
+	struct recent_texts *recent; /* by their hash, those written last */
+	int64_t since;		     /* of the first row: others are written as differences */
+	struct buf scratch, name;
 };
 
 void file_pack_free(struct file_pack *p);

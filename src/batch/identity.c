@@ -175,6 +175,8 @@ static int identity_key(const struct identity *k, const struct batch *b, size_t 
 	case TABLE_THREAD:
 		r = thread_key(k, key, b, row);
 		break;
+	case TABLE_STACK: /* one recording's row of it may have names, another's not */
+		break;
 	default:
 		assert(b->table == TABLE_FILE);
 		r = identity_file_key(key, b, row);

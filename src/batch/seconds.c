@@ -49,12 +49,34 @@ int64_t seconds_file(const struct batch *b, size_t row)
 	return op_copy((uint32_t)batch_get(b, OP_OP, row, OP_CODE_MAX)) == OP_COPY_NONE ? -1 : file;
 }
 
+/* Row numbers of the calls that have a second file; few rows have one, so that words of the null bits are looked at. */
+static size_t seconds_rows(const struct batch *b, unsigned int file2, uint32_t *ret)
+{
+	const uint64_t *nulls = b->columns[file2].nulls;
+	size_t n = 0;
+
+	for (size_t first = 0; first < b->rows; first += 64) {
+		uint64_t left = nulls ? ~nulls[first / 64] : ~0ull;
+
+		if (b->rows - first < 64)
+			left &= (1ull << (b->rows - first)) - 1;
+		for (; left; left &= left - 1) {
+			const size_t row = first + (size_t)__builtin_ctzll(left);
+
+			ret[n] = (uint32_t)row;
+			n += seconds_file(b, row) >= 0;
+		}
+	}
+	return n;
+}
+
 int batch_seconds(const struct batch *b, struct batch *to)
 {
 	unsigned int file2 = b->table == TABLE_OP ? OP_FILE2_ID : SUMMARY_FILE2_ID;
 	const struct pair *p;
 	uint32_t *numbers;
 	size_t count;
+	int r;
 
 	assert(b->table == TABLE_OP || b->table == TABLE_SUMMARY);
 	assert(to->table == b->table && to != b);
@@ -65,18 +87,11 @@ int batch_seconds(const struct batch *b, struct batch *to)
 	if (!numbers)
 		return -ENOMEM;
 	to->numbers = numbers;
-	p = pairs_of(b->table, &count);
-	for (uint32_t i = 0; i < b->rows; i++) {
-		int r;
-
-		if (seconds_file(b, i) < 0)
-			continue;
-		numbers[to->rows] = i;
-		r = batch_append_rows(to, b, &i, 1);
-		if (r < 0)
-			return r;
-	}
+	r = batch_append_rows(to, b, numbers, seconds_rows(b, file2, numbers));
+	if (r < 0)
+		return r;
 	assert(to->rows <= b->rows);
+	p = pairs_of(b->table, &count);
 	for (size_t i = 0; i < count; i++) {
 		struct column first = to->columns[p[i].first];
 

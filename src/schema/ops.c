@@ -199,9 +199,10 @@ static const struct op_def ops[] = {
 #undef OP
 #undef OP_RAW
 
-static_assert(ARRAY_SIZE(ops) <= OP_CODE_CALLS, "codes below OP_CODE_CALLS are x86-64's calls");
+static_assert(ARRAY_SIZE(ops) <= OP_CODE_CALLS, "codes below OP_CODE_CALLS are in one table");
 static_assert(ARRAY_SIZE(ops) > OP_CODE_NUMBERED, "calls without a code of their own have a row");
-static_assert(OP_CODE_OTHER < OP_CODE_NOT_A_CALL && OP_CODE_NOT_A_CALL < OP_CODE_MAX,
+static_assert(OP_CODE_NOT_A_CALL < OP_CODE_NUMBERED && OP_CODE_NUMBERED < OP_CODE_OTHER &&
+		      OP_CODE_OTHER < OP_CODE_MAX,
 	      "the ranges of codes follow one another");
 static_assert(WORDS_COUNT <= UINT8_MAX && ARG_TARGET <= UINT8_MAX, "struct op_arg has bytes");
 static_assert(CLASS_COUNT <= UINT8_MAX && RET_NEVER <= UINT8_MAX, "struct op_def has bytes");
@@ -269,7 +270,7 @@ uint32_t op_code_end(void)
 #if defined(__x86_64__)
 uint32_t op_code_of_native(uint32_t nr)
 {
-	return nr;
+	return nr < OP_CODE_NOT_A_CALL ? nr : OP_CODE_NUMBERED;
 }
 #elif defined(__aarch64__) || (defined(__riscv) && __riscv_xlen == 64)
 uint32_t op_code_of_native(uint32_t nr)
@@ -282,6 +283,8 @@ uint32_t op_code_of_native(uint32_t nr)
 
 	if (nr < ARRAY_SIZE(codes) && codes[nr])
 		return codes[nr] - 1u;
+	if (nr >= OP_CODE_NOT_A_CALL)
+		return OP_CODE_NUMBERED;
 	/* Numbers between the table's end and 424 are no calls; keep them apart from x86-64's. */
 	return nr < 424 ? OP_CODE_OTHER + nr : nr;
 }

@@ -5,9 +5,10 @@
  * (strace's notation), `-e` selections (%file, %desc, ...) and the engine's vocabulary.
  *
  * An operation's code is the call's number on x86-64, whatever the machine, so that a trace needs no
- * table to be read. Calls that x86-64 lacks start at OP_CODE_OTHER, and operations that are not system
- * calls (page faults, io_uring's) at OP_CODE_NOT_A_CALL. Any other number that a program uses (5000, -5,
- * a call of x32) is the operation `syscall`, with the number in op.flags.
+ * table to be read. Operations that are not system calls (page faults, those that io_uring alone has) lie in
+ * OP_CODE_NOT_A_CALL ... OP_CODE_NUMBERED - 1, which x86-64 will not reach for decades, and calls that x86-64 lacks start at
+ * OP_CODE_OTHER. Any other number that a program uses (5000, -5, a call of x32) is the operation `syscall`, with the number
+ * in op.flags.
  */
 #pragma once
 
@@ -15,10 +16,11 @@
 #include "base/util.h"
 #include "schema/vocab.h"
 
-#define OP_CODE_CALLS	   1024 /* x86-64's calls are below; 0 .. 466 in Linux 6.12 */
+#define OP_CODE_NOT_A_CALL 960 /* x86-64's calls are below; 0 .. 466 in Linux 6.12 */
+#define OP_CODE_FAULT	   960
+#define OP_CODE_CALLS	   1024 /* so many can be selected */
 #define OP_CODE_OTHER	   1024 /* calls of other machines that x86-64 lacks */
 #define OP_CODE_NUMBERED   1023 /* a call whose number has no code; op.flags has the number */
-#define OP_CODE_NOT_A_CALL 2048
 #define OP_CODE_MAX	   4096
 #define OP_ARGS		   6
 
@@ -129,7 +131,7 @@ enum op_copy { OP_COPY_NONE, OP_COPY_TO_SECOND, OP_COPY_TO_FIRST };
 enum op_copy op_copy(uint32_t code);
 /* One past the largest code with a definition. */
 uint32_t op_code_end(void);
-/* The code of a native call number of this machine (x86-64: the same). */
+/* The code of a native call number of this machine (x86-64: the same); OP_CODE_NUMBERED for one that is beyond all calls. */
 uint32_t op_code_of_native(uint32_t nr);
 /* The name of a code, "syscall_0x1f4" into buf (32 bytes) where it has none. */
 const char *op_name(uint32_t code, char buf[static 32]);

@@ -91,7 +91,7 @@ static inline bool schema_is_dimension(enum table_id id)
 	return schema_table(id)->kind == TABLE_IS_DIMENSION;
 }
 /* The dimension tables in the order in which their rows are enriched and stored: a row comes after those it refers to. */
-#define SCHEMA_DIMENSION_COUNT 5
+#define SCHEMA_DIMENSION_COUNT 6
 extern const enum table_id schema_dimensions[SCHEMA_DIMENSION_COUNT];
 /* The set of columns that determine when a row of the table ended; 0 if there are none. */
 uint64_t schema_end_columns(enum table_id id);

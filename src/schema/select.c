@@ -160,9 +160,9 @@ static int select_add_number(uint64_t *ops, const char *word, struct error *err)
 	char *end;
 	unsigned long number = strtoul(word, &end, 10);
 
-	if (*end || number >= OP_CODE_CALLS)
+	if (*end || number >= OP_CODE_NOT_A_CALL)
 		return error_set(err, -EINVAL, "'%s' is not a call's number; they go from 0 to %d",
-				 word, OP_CODE_CALLS - 1);
+				 word, OP_CODE_NOT_A_CALL - 1);
 	add_code(ops, (uint32_t)number);
 	return 0;
 }

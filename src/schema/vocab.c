@@ -17,6 +17,13 @@ static const struct word kinds[] = {VOCAB_KIND(WORD)};
 static const struct word classes[] = {VOCAB_CLASS(WORD)};
 static const struct word types[] = {VOCAB_FILE_TYPE(WORD)};
 static const struct word causes[] = {VOCAB_CAUSE(WORD)};
+static const struct word vias[] = {VOCAB_VIA(WORD)};
+static const struct word origins[] = {VOCAB_ORIGIN(WORD)};
+static const struct word net_events[] = {VOCAB_EVENT(WORD)};
+static const struct word whys[] = {VOCAB_WHY(WORD)};
+static const struct word wakes[] = {VOCAB_WOKEN_BY(WORD)};
+static const struct word irq_kinds[] = {VOCAB_IRQ_KIND(WORD)};
+static const struct word tcp_states[] = {VOCAB_TCP_STATE(WORD)};
 
 /* asm-generic's numbers, which x86-64 and aarch64 share; the last ones never leave the kernel but
  * for tracers. */
@@ -44,9 +51,19 @@ static const struct vocabulary {
 	const struct word *words; /* ascending codes */
 	size_t count;
 } vocabularies[] = {
-	{"kind", kinds, ARRAY_SIZE(kinds)},	    {"class", classes, ARRAY_SIZE(classes)},
-	{"err", errnos, ARRAY_SIZE(errnos)},	    {"type", types, ARRAY_SIZE(types)},
-	{"family", families, ARRAY_SIZE(families)}, {"cause", causes, ARRAY_SIZE(causes)},
+	{"kind", kinds, ARRAY_SIZE(kinds)},
+	{"class", classes, ARRAY_SIZE(classes)},
+	{"err", errnos, ARRAY_SIZE(errnos)},
+	{"type", types, ARRAY_SIZE(types)},
+	{"family", families, ARRAY_SIZE(families)},
+	{"cause", causes, ARRAY_SIZE(causes)},
+	{"via", vias, ARRAY_SIZE(vias)},
+	{"origin", origins, ARRAY_SIZE(origins)},
+	{"event", net_events, ARRAY_SIZE(net_events)},
+	{"tcp_state", tcp_states, ARRAY_SIZE(tcp_states)},
+	{"why", whys, ARRAY_SIZE(whys)},
+	{"woken_by", wakes, ARRAY_SIZE(wakes)},
+	{"irq_kind", irq_kinds, ARRAY_SIZE(irq_kinds)},
 };
 
 static const struct vocabulary *vocab_find(const char *column)
@@ -60,7 +77,12 @@ static const struct vocabulary *vocab_find(const char *column)
 
 /* Codes are dense in these, so that each has its place in arrays by code. */
 static_assert(ARRAY_SIZE(kinds) == KIND_COUNT && ARRAY_SIZE(classes) == CLASS_COUNT &&
-		      ARRAY_SIZE(types) == FILE_TYPE_COUNT && ARRAY_SIZE(causes) == CAUSE_COUNT,
+		      ARRAY_SIZE(types) == FILE_TYPE_COUNT && ARRAY_SIZE(causes) == CAUSE_COUNT &&
+		      ARRAY_SIZE(vias) == VIA_COUNT && ARRAY_SIZE(origins) == ORIGIN_COUNT &&
+		      ARRAY_SIZE(net_events) == NET_EVENT_COUNT &&
+		      ARRAY_SIZE(tcp_states) == TCP_STATE_COUNT && ARRAY_SIZE(whys) == WHY_COUNT &&
+		      ARRAY_SIZE(wakes) == WOKEN_BY_COUNT &&
+		      ARRAY_SIZE(irq_kinds) == IRQ_KIND_COUNT,
 	      "each code has its word");
 
 static bool is_op(const char *column)

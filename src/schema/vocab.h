@@ -10,7 +10,17 @@
 /* clang-format off */
 #define VOCAB_KIND(V) \
 	V(KIND, SYSCALL, "syscall") V(KIND, IO_URING, "io_uring") V(KIND, LIBAIO, "libaio") \
-	V(KIND, FAULT, "fault")
+	V(KIND, FAULT, "fault") \
+	V(KIND, READ, "read") V(KIND, WRITE, "write") V(KIND, FLUSH, "flush") V(KIND, DISCARD, "discard")
+/* Of requests to block devices: how an owner is known, and what a part is (schema/wire_block.h). */
+#define VOCAB_VIA(V) \
+	V(VIA, UNKNOWN, "unknown") V(VIA, CURRENT, "current") V(VIA, DIRTIED, "dirtied") \
+	V(VIA, WAITER, "waiter") V(VIA, UPPER, "upper") V(VIA, RANGE, "range") \
+	V(VIA, FIRST_WRITER, "first_writer") V(VIA, KERNEL, "kernel") V(VIA, FLUSH, "flush")
+#define VOCAB_ORIGIN(V) \
+	V(ORIGIN, UNKNOWN, "unknown") V(ORIGIN, FILE, "file") V(ORIGIN, DEVICE, "device") \
+	V(ORIGIN, METADATA, "metadata") V(ORIGIN, JOURNAL, "journal") V(ORIGIN, SWAP, "swap") \
+	V(ORIGIN, DISCARD, "discard") V(ORIGIN, FLUSH, "flush")
 #define VOCAB_CLASS(V) \
 	V(CLASS, DATA, "data") V(CLASS, META, "meta") V(CLASS, SYNC, "sync") \
 	V(CLASS, NET, "net") V(CLASS, PROCESS, "process") V(CLASS, WAIT, "wait") \
@@ -28,7 +38,27 @@
 	V(CAUSE, DISK_FULL, "disk_full") V(CAUSE, TORN, "torn") V(CAUSE, CORRUPT, "corrupt") \
 	V(CAUSE, STOPPED, "stopped") V(CAUSE, HOLD_LIMIT, "hold_limit") V(CAUSE, DECODE, "decode") \
 	V(CAUSE, WRITE_FAILED, "write_failed") V(CAUSE, RUNNING_UNREAD, "running_unread") \
-	V(CAUSE, UNSENT, "unsent")
+	V(CAUSE, UNSENT, "unsent") V(CAUSE, SIDE_FULL, "side_full") \
+	V(CAUSE, CPU_ONLINE, "cpu_online") V(CAUSE, STACK, "stack") V(CAUSE, SIDE_SKIPPED, "side_skipped")
+/* What happens on the wire: net.event. */
+#define VOCAB_EVENT(V) \
+	V(NET_EVENT, RETRANSMIT, "retransmit") V(NET_EVENT, RESET_SENT, "reset_sent") \
+	V(NET_EVENT, RESET_RECEIVED, "reset_received") V(NET_EVENT, DROP, "drop") \
+	V(NET_EVENT, LISTEN_DROP, "listen_drop") V(NET_EVENT, ZERO_WINDOW, "zero_window")
+/* Why a thread left its CPU, and what woke it: sched.why, sched.woken_by. */
+#define VOCAB_WHY(V) \
+	V(WHY, SLEEP, "sleep") V(WHY, IO, "io") V(WHY, PREEMPTED, "preempted") V(WHY, YIELD, "yield")
+#define VOCAB_WOKEN_BY(V) \
+	V(WOKEN_BY, THREAD, "thread") V(WOKEN_BY, SOFTIRQ, "softirq") V(WOKEN_BY, INTERRUPT, "interrupt")
+#define VOCAB_IRQ_KIND(V) \
+	V(IRQ_KIND, HARD, "hard") V(IRQ_KIND, SOFT, "soft")
+/* The kernel's numbers, which /proc/net/tcp shows as well; 0 is none. */
+#define VOCAB_TCP_STATE(V) \
+	V(TCP_STATE, NONE, "none") V(TCP_STATE, ESTABLISHED, "established") V(TCP_STATE, SYN_SENT, "syn_sent") \
+	V(TCP_STATE, SYN_RECV, "syn_recv") V(TCP_STATE, FIN_WAIT1, "fin_wait1") V(TCP_STATE, FIN_WAIT2, "fin_wait2") \
+	V(TCP_STATE, TIME_WAIT, "time_wait") V(TCP_STATE, CLOSE, "close") V(TCP_STATE, CLOSE_WAIT, "close_wait") \
+	V(TCP_STATE, LAST_ACK, "last_ack") V(TCP_STATE, LISTEN, "listen") V(TCP_STATE, CLOSING, "closing") \
+	V(TCP_STATE, NEW_SYN_RECV, "new_syn_recv")
 /* clang-format on */
 
 #define VOCAB_ENUM(P, N, s) P##_##N,
@@ -36,6 +66,13 @@ enum call_kind { VOCAB_KIND(VOCAB_ENUM) KIND_COUNT };
 enum op_class { VOCAB_CLASS(VOCAB_ENUM) CLASS_COUNT };
 enum file_type { VOCAB_FILE_TYPE(VOCAB_ENUM) FILE_TYPE_COUNT };
 enum loss_cause { VOCAB_CAUSE(VOCAB_ENUM) CAUSE_COUNT };
+enum block_via { VOCAB_VIA(VOCAB_ENUM) VIA_COUNT };
+enum block_origin { VOCAB_ORIGIN(VOCAB_ENUM) ORIGIN_COUNT };
+enum net_event { VOCAB_EVENT(VOCAB_ENUM) NET_EVENT_COUNT };
+enum sched_why { VOCAB_WHY(VOCAB_ENUM) WHY_COUNT };
+enum woken_by { VOCAB_WOKEN_BY(VOCAB_ENUM) WOKEN_BY_COUNT };
+enum irq_kind { VOCAB_IRQ_KIND(VOCAB_ENUM) IRQ_KIND_COUNT };
+enum tcp_state { VOCAB_TCP_STATE(VOCAB_ENUM) TCP_STATE_COUNT };
 #undef VOCAB_ENUM
 
 /* Bits of op.status. */
@@ -53,10 +90,21 @@ enum op_status {
 		1 << 8, /* the file was found by its path after the call, not by the kernel */
 	STATUS_ARG_UNREAD = 1 << 9, /* a path or structure argument could not be read whole */
 	STATUS_SLEPT = 1 << 10,	    /* the thread slept in the call (gave up its CPU by itself) */
+	/* Of requests of io_uring and libaio. */
+	STATUS_NO_END =
+		1 << 16, /* it ended, the kernel does not say when and how: dur and ret are null */
+	STATUS_SHOT = 1 << 17, /* one of several completions of a request (multishot) */
+	STATUS_POLLED =
+		1
+		<< 18, /* a thread of the kernel took it from the ring: which thread made it is not known */
+	STATUS_REAPED = 1 << 19,   /* its end is when a thread fetched the result */
+	STATUS_OVERFLOW = 1 << 20, /* its completion found no room in the program's ring */
+	STATUS_UNSURE = 1 << 21,   /* it may be another request with the same user_data */
 };
 
 /* The word of a code in the vocabulary of `table.column`, or NULL where unknown. Covers kind, op,
- * class, err, type, family, cause. */
+ * class, err, type, family, cause, event, tcp_state, why,
+ * woken_by, irq_kind. */
 const char *vocab_word(const char *column, int64_t code);
 /* The code of a word, or -1. */
 int64_t vocab_code(const char *column, const char *word);

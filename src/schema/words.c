@@ -383,6 +383,9 @@ static const struct flag_word unshare_bits[] = {
 	V(0x4000000, CLONE_NEWUTS), V(0x8000000, CLONE_NEWIPC), V(0x10000000, CLONE_NEWUSER), V(0x20000000, CLONE_NEWPID),
 	V(0x40000000, CLONE_NEWNET),
 };
+static const struct flag_word fault_bits[] = {
+	V(1, FAULT_IN_CALL), V(2, FAULT_EXEC), V(4, FAULT_SWAP),
+};
 static const struct flag_word wait_bits[] = {
 	V(1, WNOHANG), V(2, WSTOPPED), V(4, WEXITED), V(8, WCONTINUED), V(0x1000000, WNOWAIT), V(0x80000000, __WCLONE),
 	V(0x40000000, __WALL), V(0x20000000, __WNOTHREAD),
@@ -530,6 +533,7 @@ static const struct flag_set sets[WORDS_COUNT] = {
 	[WORDS_FADVISE] = CODES(fadvise, "POSIX_FADV_???"),
 	[WORDS_FALLOC] = BITS(falloc_bits, "FALLOC_FL_???"),
 	[WORDS_FAMILY] = {.mask = UINT32_MAX, .what = "AF_???"}, /* the vocabulary `family` */
+	[WORDS_FAULT] = BITS(fault_bits, "FAULT_???"),
 	[WORDS_FAN_INIT] = BOTH(0xc, fan_classes, fan_init_bits, "FAN_???"),
 	[WORDS_FAN_MARK] = BITS(fan_mark_bits, "FAN_MARK_???"),
 	[WORDS_FAN_MASK] = {.bits = fan_event_bits, .bit_count = ARRAY_SIZE(fan_event_bits), .wide = true, .what = "FAN_???"},
