@@ -52,6 +52,7 @@ struct source_stats {
 	uint64_t filtered; /* calls that the selection left out, where the source can count them */
 	bool sequence_proved; /* the source proves losslessness by gap-free numbers */
 	struct source_polled polled;
+	bool uring_seen, aio_seen; /* requests of io_uring and libaio are rows */
 	int running_error; /* why not all calls are known that were running at the stop; 0: they are */
 };
 

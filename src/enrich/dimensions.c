@@ -88,6 +88,14 @@ static int add_host(struct enrich *e, struct batch *dst, size_t to, const struct
 	return set_id(&e->hosts, dst, to, src, row, &id);
 }
 
+static int add_stack(struct enrich *e, struct batch *dst, size_t to, const struct batch *src,
+		     size_t row)
+{
+	int64_t id;
+
+	return set_id(&e->stacks, dst, to, src, row, &id);
+}
+
 static int add_cgroup(struct enrich *e, struct batch *dst, size_t to, const struct batch *src,
 		      size_t row)
 {
@@ -181,7 +189,7 @@ int enrich_dimensions(struct enrich *e, const struct batch_set *in, struct batch
 	} order[] = {
 		{TABLE_HOST, add_host},	      {TABLE_CGROUP, add_cgroup},
 		{TABLE_PROCESS, add_process}, {TABLE_THREAD, add_thread},
-		{TABLE_FILE, add_file},
+		{TABLE_FILE, add_file},	      {TABLE_STACK, add_stack},
 	};
 
 	for (size_t t = 0; t < ARRAY_SIZE(order); t++) {

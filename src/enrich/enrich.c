@@ -14,6 +14,7 @@ void enrich_free(struct enrich *e)
 	keys_free(&e->processes);
 	keys_free(&e->threads);
 	keys_free(&e->files);
+	keys_free(&e->stacks);
 	idmap_free(&e->tasks);
 	idmap_free(&e->inodes);
 	recent_free(&e->masked.seen);

@@ -24,7 +24,7 @@ static_assert(FILE_TYPE_COUNT <= FILE_FACT_TYPE, "a type fits beside the flag");
 
 struct enrich {
 	struct op_facts ops[OP_CODE_MAX];
-	struct keys hosts, cgroups, processes, threads, files;
+	struct keys hosts, cgroups, processes, threads, files, stacks;
 	struct idmap tasks,
 		inodes; /* a source's key of a task or generation -> the id of its first version; of
 			 * generations only those without FILE_FACT_NAMES */

@@ -16,6 +16,8 @@ static struct keys *reference_keys(struct enrich *e, enum table_id table)
 		return &e->processes;
 	case TABLE_THREAD:
 		return &e->threads;
+	case TABLE_STACK:
+		return &e->stacks;
 	default:
 		assert(table == TABLE_FILE);
 		return &e->files;

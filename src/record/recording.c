@@ -74,6 +74,8 @@ int recording_open(struct recording *r, const struct recording_options *o, struc
 	struct ebpf_options opt = {.ring_bytes = (size_t)o->ring_bytes,
 				   .lossless = o->lossless,
 				   .raw_args = o->raw_args,
+				   .with = o->with,
+				   .stacks = o->stacks,
 				   .no_argv = o->no_argv,
 				   .select = &r->select,
 				   .filter = &r->kernel};

@@ -24,6 +24,8 @@ struct recording_options {
 		selection; /* what is selected in words, for the trace; NULL or "": nothing is said */
 	const struct record_signals *signals; /* NULL: none are passed on */
 	uint64_t ring_bytes;		      /* per CPU; 0: default */
+	uint32_t with;			      /* further data: ebpf_with() */
+	struct wire_stacks stacks;	      /* which calls get stacks */
 	bool lossless, no_argv, keep_secrets, raw_args;
 	bool stored; /* rows go into a trace, which may be read meanwhile */
 };

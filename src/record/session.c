@@ -7,10 +7,13 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/shell.h"
 #include "enrich/secret.h"
 #include "privilege/privilege.h"
+#include "record/filesystems.h"
 #include "record/internal.h"
+#include "record/tracers.h"
 #include "schema/vocab.h"
 
 /* How long one read waits: bounds the delay of every stop condition. */
@@ -42,6 +45,7 @@ struct session {
 		handed; /* rows of op from the source, without what was before exec; to the store, or left out */
 	int64_t tick_ns;
 	struct rotating rotating;
+	struct filesystems filesystems; /* that were written to */
 	int64_t cpu_at_start;
 	int signals_seen;
 	int64_t signal_at; /* monotonic: when one was met with that nobody has decided on; 0: none */
@@ -52,6 +56,7 @@ struct session {
 
 static void session_free(struct session *s)
 {
+	filesystems_free(&s->filesystems);
 	query_cursor_free(s->cursor);
 	query_rows_free(s->where);
 	enrich_free(s->own_enrich);
@@ -147,6 +152,38 @@ static int learn_names(struct session *s, struct error *err)
 	return r;
 }
 
+static uint64_t call_hash(const struct batch *b, size_t row, unsigned int thread,
+			  unsigned int start)
+{
+	const int64_t call[] = {batch_get(b, thread, row, -1), batch_get(b, start, row, INT64_MIN)};
+
+	return hash_bytes(call, sizeof(call));
+}
+
+/* What calls waited on goes with them. */
+static int drop_waited_on(struct session *s, const struct batch *op)
+{
+	_cleanup_(batch_freep) struct batch *kept = NULL;
+	_cleanup_(map_free) struct map calls = {0};
+	struct batch *poll = s->rows.tables[TABLE_POLL];
+	int r;
+
+	if (!poll || !poll->rows)
+		return 0;
+	r = batch_new(&kept, TABLE_POLL);
+	for (size_t i = 0; i < op->rows && r >= 0; i++)
+		r = map_set(&calls, call_hash(op, i, OP_THREAD_ID, OP_START), 1);
+	for (size_t i = 0; i < poll->rows && r >= 0; i++) {
+		if (map_get(&calls, call_hash(poll, i, POLL_THREAD_ID, POLL_START), NULL))
+			r = batch_append(kept, poll, i, i + 1);
+	}
+	if (r < 0)
+		return r;
+	s->rows.tables[TABLE_POLL] = TAKE_PTR(kept);
+	batch_free(poll);
+	return 0;
+}
+
 /* Leaves calls out for which the filter is not true; their threads and files stay. */
 static int drop_unwanted(struct session *s, struct error *err)
 {
@@ -166,6 +203,8 @@ static int drop_unwanted(struct session *s, struct error *err)
 	r = batch_new(&kept, TABLE_OP);
 	if (r >= 0)
 		r = batch_append_rows(kept, op, rows, (size_t)count);
+	if (r >= 0)
+		r = drop_waited_on(s, kept);
 	if (r < 0)
 		return error_errno(err, r, "filtering rows");
 	s->rows.tables[TABLE_OP] = TAKE_PTR(kept);
@@ -186,6 +225,8 @@ static int session_take_rows(struct session *s, struct error *err)
 		r = learn_names(s, err);
 	if (r >= 0)
 		r = drop_unwanted(s, err);
+	if (r >= 0 && filesystems_take(&s->filesystems, &s->rows) < 0)
+		r = error_set(err, -ENOMEM, "out of memory");
 	if (r >= 0)
 		r = hand_out(s, err);
 	return r < 0 ? r : note_events(s, err);
@@ -225,6 +266,14 @@ static int mark_command(struct session *s)
 	return r < 0 ? (int)r : session_mark(s, "weir.command", line.data, line.len);
 }
 
+static int mark_tracer(void *arg, int32_t pid, const char *comm)
+{
+	char text[64];
+	int n = snprintf(text, sizeof(text), "%d %s", pid, comm);
+
+	return session_mark(arg, "weir.tracer", text, (size_t)n);
+}
+
 static int first_marks(struct session *s, struct error *err)
 {
 	int r = session_mark(s, "weir.version", WEIR_VERSION, sizeof(WEIR_VERSION) - 1);
@@ -234,6 +283,8 @@ static int first_marks(struct session *s, struct error *err)
 	for (size_t i = 0; i < s->opt->mark_count && r >= 0; i++)
 		r = session_mark(s, s->opt->marks[i].name, s->opt->marks[i].text,
 				 strlen(s->opt->marks[i].text));
+	if (r >= 0)
+		r = tracers_each(mark_tracer, s);
 	return r < 0 ? error_errno(err, r, "writing marks") : hand_out(s, err);
 }
 
@@ -291,6 +342,8 @@ static int last_marks(struct session *s, const struct error *failed, struct erro
 		     (unsigned long long)(s->totals.source.filtered + s->totals.left_out),
 		     (unsigned long long)s->totals.masked);
 	r = mark_failure(s, failed);
+	if (r >= 0)
+		r = filesystems_mark(&s->filesystems, clock_realtime_ns(), &s->rows);
 	if (r >= 0)
 		r = session_mark(s, "weir.stopped", why, strlen(why));
 	if (r >= 0)
@@ -432,6 +485,7 @@ static int session_begin(struct session *s, struct error *err)
 	int r;
 
 	s->cpu_at_start = clock_cpu_ns();
+	filesystems_init(&s->filesystems);
 	if (s->child) {
 		assert(s->child->pid > 0 && s->child->go_fd >= 0);
 		s->totals.command_pid = (int32_t)s->child->pid;

@@ -2,6 +2,7 @@
 /* decode.c: the kernel's records of calls become rows of op. */
 #include "capture/ebpf/decode.h"
 
+#include <bpf/btf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -9,6 +10,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "capture/ebpf/block.h"
 
 #define SOCKETS_MAX 32768 /* whose peers are remembered */
 
@@ -52,7 +54,8 @@ int decode_new(struct decode **ret, const struct decode_options *opt, struct err
 	d->inodes.max = d->opt.limits.inodes;
 	d->ended.max = d->opt.limits.ended;
 	d->sock_peers.max = d->sock_keys.max = SOCKETS_MAX;
-	if (names_new(&d->names, &d->opt, &d->files) < 0)
+	if (names_new(&d->names, &d->opt, &d->files) < 0 ||
+	    (d->opt.block && block_new(&d->block) < 0))
 		return error_set(err, -ENOMEM, "out of memory");
 	d->boot_offset = boot_offset_ns();
 	d->clock_at = clock_realtime_ns();
@@ -69,6 +72,7 @@ void decode_free(struct decode *d)
 	if (!d)
 		return;
 	names_free(d->names);
+	stacks_free(d->stacks);
 	mounts_free(&d->mounts);
 	records_free(&d->files);
 	recent_free(&d->inodes);
@@ -76,12 +80,17 @@ void decode_free(struct decode *d)
 	recent_free(&d->ended);
 	map_free(&d->cgroups);
 	map_free(&d->tids);
+	map_free(&d->versions);
 	intern_free(&d->peers);
 	recent_free(&d->sock_peers);
 	recent_free(&d->sock_keys);
+	kept_free(&d->alone);
 	kept_free(&d->thread_records);
 	kept_free(&d->process_records);
 	free(d->threads);
+	block_free(d->block);
+	btf__free(d->btf);
+	io_split_free(&d->io_split);
 	free(d);
 }
 
@@ -91,6 +100,10 @@ struct parts {
 	const struct wire_second *second;
 	uint64_t held;
 	const struct wire_name *path, *path2, *addr;
+	const struct wire_away *away;
+	const struct wire_ready *ready; /* [away->count] */
+	const struct wire_phases *phases;
+	const struct wire_wait *waits; /* [phases->kept] */
 };
 
 static const struct wire_name *take_name(const uint8_t **at, const uint8_t *end)
@@ -101,6 +114,30 @@ static const struct wire_name *take_name(const uint8_t **at, const uint8_t *end)
 		return NULL;
 	*at += sizeof(*n) + align_up(n->len, 8);
 	return n;
+}
+
+static int take_away(const uint8_t **at, const uint8_t *end, struct parts *p)
+{
+	const struct wire_away *a = (const void *)*at;
+	size_t size;
+
+	if (end - *at < (ssize_t)sizeof(*a) || a->count > WIRE_READY_MAX)
+		return -EBADMSG;
+	size = sizeof(*a) + a->count * sizeof(*p->ready);
+	if ((size_t)(end - *at) < size + (a->phases ? sizeof(*p->phases) : 0))
+		return -EBADMSG;
+	p->away = a;
+	p->ready = (const void *)(a + 1);
+	*at += size;
+	if (a->phases) {
+		p->phases = (const void *)*at;
+		p->waits = (const void *)(p->phases + 1);
+		*at += sizeof(*p->phases);
+		if ((size_t)(end - *at) / sizeof(*p->waits) < p->phases->kept)
+			return -EBADMSG;
+		*at += p->phases->kept * sizeof(*p->waits);
+	}
+	return 0;
 }
 
 static int parts_take(const struct wire_op *w, struct parts *ret)
@@ -124,6 +161,8 @@ static int parts_take(const struct wire_op *w, struct parts *ret)
 	if (parts & WIRE_PART_PATH2 && !(ret->path2 = take_name(&at, end)))
 		return -EBADMSG;
 	if (parts & WIRE_PART_ADDR && !(ret->addr = take_name(&at, end)))
+		return -EBADMSG;
+	if (parts & WIRE_PART_AWAY && take_away(&at, end, ret) < 0)
 		return -EBADMSG;
 	if (parts & WIRE_PART_HELD) {
 		if (end - at < 8)
@@ -303,6 +342,7 @@ static int op_where(const struct decode *d, const struct wire_op *w, const struc
 	     summed = p->second && w->size != WIRE_SIZE_UNKNOWN;
 	int r = 0;
 
+	/* of a call that waited on one alone it is that one */
 	if (descriptor_given(w->fd, plan->fd, plan->dirfd))
 		SET(OP_FD, w->fd);
 	if (f->file.key >= 0)
@@ -318,7 +358,7 @@ static int op_where(const struct decode *d, const struct wire_op *w, const struc
 	if (f->file2.key >= 0)
 		SET(OP_FILE2_ID, f->file2.key);
 	if (p->second && p->second->pos != WIRE_NONE && plan->mmsg < 0)
-		SET(OP_POS2, p->second->pos);
+		SET(second_is_dir(d, w) ? OP_FILE_SIZE : OP_POS2, p->second->pos);
 	if (f->peer >= 0)
 		SET(OP_PEER_ID, f->peer);
 	if (f->dir >= 0)
@@ -326,10 +366,57 @@ static int op_where(const struct decode *d, const struct wire_op *w, const struc
 	return r;
 }
 
-static int op_rest(const struct decode *d, const struct wire_op *w, const struct parts *p,
+/* What its requests did while a call waited for I/O; where not all waits came, or requests are very many, it is not known. */
+static int op_io_split(struct decode *d, const struct wire_op *w, const struct wire_phases *ph,
+		       const struct wire_wait *waits, struct batch *b, size_t row)
+{
+	struct io_parts parts;
+	int r = 0;
+
+	if (!io_split_take(&d->io_split, w->thread, w->start, waits, ph->kept, &parts) ||
+	    ph->waits != ph->kept)
+		return 0;
+	SET(OP_IO_QUEUED, (int64_t)parts.queued);
+	SET(OP_IO_DEVICE, (int64_t)parts.device);
+	return r;
+}
+
+/*
+ * Where the time of a call went, in a recording of phases. A call of which the programs report nothing was on a CPU
+ * throughout.
+ */
+static int op_phases(struct decode *d, const struct wire_op *w, const struct parts *p,
+		     struct batch *b, size_t row)
+{
+	static const struct wire_phases none = {0};
+	const struct wire_phases *ph = p->phases ? p->phases : &none;
+	uint64_t dur = w->head.time - w->start, away;
+	int r = 0;
+
+	if (!w->start) /* what it did before was not seen */
+		return 0;
+	SET(OP_MISSES, ph->misses);
+	if (d->opt.reads_counted)
+		SET(OP_READ_BYTES, (int64_t)ph->read_bytes);
+	if (ph->runq == WIRE_TIME_UNKNOWN)
+		return r;
+	away = ph->io_wait + ph->sleep + ph->runq;
+	if (away > dur)
+		return r;
+	SET(OP_IO_WAIT, (int64_t)ph->io_wait);
+	SET(OP_SLEEP, (int64_t)ph->sleep);
+	SET(OP_RUNQ, (int64_t)ph->runq);
+	SET(OP_CPU_TIME, (int64_t)(dur - away));
+	if (d->opt.block)
+		r = r ? r : op_io_split(d, w, ph, p->waits, b, row);
+	return r;
+}
+
+static int op_rest(struct decode *d, const struct wire_op *w, const struct parts *p,
 		   const struct op_files *f, struct batch *b, size_t row)
 {
 	uint8_t raw = d->opt.raw_args ? (1 << WIRE_ARGS) - 1 : d->opt.plans[w->nr].raw;
+	int64_t user = -1, kernel = -1;
 	int64_t status = w->status | (f->file.known || f->file2.known ? STATUS_BY_PATH : 0);
 	int r = 0;
 
@@ -339,12 +426,57 @@ static int op_rest(const struct decode *d, const struct wire_op *w, const struct
 				SET(OP_A0 + i, (int64_t)p->args[i]);
 		}
 	}
+	if (d->opt.phases)
+		r = r ? r : op_phases(d, w, p, b, row);
+	/* the kernel's clock of run queues is another one: a call has not waited longer than it took */
+	else if (p->away && p->away->runq != WIRE_TIME_UNKNOWN)
+		SET(OP_RUNQ, (int64_t)(w->start ? MIN(p->away->runq, w->head.time - w->start)
+						: p->away->runq));
+	if (p->away && p->away->waker)
+		SET(OP_WAKER_ID, p->away->waker);
+	if (d->stacks) {
+		decode_take_stacks(d, w, &user, &kernel);
+		if (user >= 0)
+			SET(OP_STACK_ID, user);
+		if (kernel >= 0)
+			SET(OP_KSTACK_ID, kernel);
+	}
 	if (p->held) {
 		SET(OP_HELD, (int64_t)p->held);
 		status |= STATUS_HELD;
 	}
 	if (status)
 		SET(OP_STATUS, status);
+	return r;
+}
+
+/* Rows for the descriptors of a call that waited on several. */
+static int op_ready(struct decode *d, const struct wire_op *w, const struct parts *p,
+		    struct batch_set *out)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; p->away && i < p->away->count && !r; i++) {
+		const struct wire_ready *e = &p->ready[i];
+		struct batch *b = NULL;
+		size_t row = 0;
+
+		r = batch_set_add_row(out, TABLE_POLL, &b, &row);
+		SET(POLL_START, (int64_t)w->start + d->opt.clock_offset);
+		SET(POLL_DUR, (int64_t)(w->head.time - w->start));
+		SET(POLL_THREAD_ID, w->thread);
+		SET(POLL_OP, d->codes[w->nr]);
+		if (e->fd >= 0)
+			SET(POLL_FD, e->fd);
+		if (e->file)
+			SET(POLL_FILE_ID, decode_file_key(d, e->file));
+		if (e->fd >= 0) /* else what was waited for is not known */
+			SET(POLL_EVENTS, e->events);
+		if (e->revents)
+			SET(POLL_REVENTS, e->revents);
+		if (p->away->left != WIRE_LEFT_UNKNOWN)
+			SET(POLL_LEFT_OUT, p->away->left);
+	}
 	return r;
 }
 
@@ -379,6 +511,7 @@ int decode_op(struct decode *d, const struct wire_op *w, uint32_t cpu, struct ba
 	r = r ? r : op_result(d, w, &p, b, row);
 	r = r ? r : op_where(d, w, &p, &f, b, row);
 	r = r ? r : op_rest(d, w, &p, &f, b, row);
+	r = r ? r : op_ready(d, w, &p, out);
 	return r < 0 ? r : 1;
 }
 

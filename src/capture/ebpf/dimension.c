@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 
 #include "base/clock.h"
+#include "capture/ebpf/block.h"
 #include "capture/ebpf/cgroup.h"
 #include "capture/ebpf/decode.h"
 
@@ -19,6 +20,8 @@
 
 #define MAGIC_ANON_INODE 0x09041934
 #define HOST_KEY	 0
+#define ALONE_MAX \
+	4096 /* unix sockets whose peer is waited for: of more the other end's row says it */
 
 int file_type_of(uint32_t mode)
 {
@@ -48,13 +51,28 @@ static uint64_t anonymous_kind(const struct wire_file *w)
 	return w->magic == MAGIC_ANON_INODE ? hash_bytes(w + 1, w->path_len) : 0;
 }
 
+uint64_t decode_inode_hash(uint64_t ino, uint32_t dev, uint32_t generation, uint32_t reuse,
+			   uint64_t kind)
+{
+	const uint64_t ident[] = {ino, (uint64_t)dev << 32 | generation, reuse, kind};
+
+	return hash_bytes(ident, sizeof(ident));
+}
+
 static int inode_key(struct decode *d, const struct wire_file *w, int64_t *ret)
 {
-	const uint64_t ident[] = {w->ino, (uint64_t)w->dev << 32 | w->generation, w->reuse,
-				  anonymous_kind(w)};
-	uint64_t hash = hash_bytes(ident, sizeof(ident)), key;
-	int r;
+	uint64_t hash = decode_inode_hash(w->ino, w->dev, w->generation, w->reuse,
+					  anonymous_kind(w)),
+		 key;
+	int r = d->block ? block_file(d->block, hash, w->file) : 0;
 
+	if (d->block && w->real_ino && r >= 0)
+		r = block_file(
+			d->block,
+			decode_inode_hash(w->real_ino, w->real_dev, w->real_generation, 0, 0),
+			w->file);
+	if (r < 0)
+		return r;
 	if (!recent_get(&d->inodes, hash, &key)) {
 		key = w->file;
 		r = recent_set(&d->inodes, hash, key);
@@ -76,6 +94,12 @@ static void host_path(struct decode *d, const struct wire_file *w, struct file_p
 		mounts_path(&d->mounts, w->fs_dev, inside, paths->host, sizeof(paths->host));
 }
 
+void decode_file_paths(struct decode *d, const struct wire_file *w, struct file_paths *ret)
+{
+	file_paths(w, d->opt.mnt_ns, ret);
+	host_path(d, w, ret);
+}
+
 static int decode_file(struct decode *d, const struct wire_file *w, struct batch_set *out)
 {
 	struct file_paths paths;
@@ -88,8 +112,7 @@ static int decode_file(struct decode *d, const struct wire_file *w, struct batch
 	    w->fs_len > w->head.size - sizeof(*w) - w->path_len ||
 	    w->file >= (uint64_t)KEY_NAME_BASE)
 		return -EBADMSG;
-	file_paths(w, d->opt.mnt_ns, &paths);
-	host_path(d, w, &paths);
+	decode_file_paths(d, w, &paths);
 	r = inode_key(d, w, &inode);
 	r = r ? r
 	      : names_set(d->names, w->file, paths.path, paths.len,
@@ -105,6 +128,8 @@ static int decode_file(struct decode *d, const struct wire_file *w, struct batch
 	if (w->birth)
 		SET(FILE_BIRTH, (int64_t)w->birth);
 	SET(FILE_TYPE, w->magic == MAGIC_ANON_INODE ? FILE_TYPE_ANON : file_type_of(w->mode));
+	if (w->magic != MAGIC_ANON_INODE && S_ISREG(w->mode))
+		SET(FILE_SIZE, (int64_t)w->size);
 	SET_BYTES(FILE_FS, w->fs, strnlen(w->fs, sizeof(w->fs)));
 	if (w->flags & WIRE_FILE_DELETED && !(w->flags & WIRE_FILE_UNREACHED))
 		SET(FILE_DELETED, (int64_t)w->head.time + d->opt.clock_offset);
@@ -281,6 +306,8 @@ static int decode_sock(struct decode *d, const struct wire_sock *w, struct batch
 	if (r == -ENOENT)
 		return 0;
 	SET(FILE_FAMILY, w->family);
+	if (w->peer_ino)
+		SET(FILE_PEER_INO, (int64_t)w->peer_ino);
 	SET(FILE_PROTO, (int64_t)w->type << 16 | w->proto);
 	if (w->local_port || w->family == AF_UNIX) {
 		n = address_text(w->family, w->local, w->local_len, w->local_port, text,
@@ -301,6 +328,29 @@ static int decode_sock(struct decode *d, const struct wire_sock *w, struct batch
 	SET(FILE_ID, key);
 	SET(FILE_SINCE, (int64_t)w->head.time + d->opt.clock_offset);
 	return r;
+}
+
+/*
+ * The other end of a unix socket. One that connects has a peer without an inode, which it gets when it is accepted: then the row
+ * of the first is given again.
+ */
+static int sock_peers(struct decode *d, const struct wire_sock *w, struct batch_set *out)
+{
+	struct wire_sock other;
+	const struct wire_sock *waits;
+
+	if (w->family != AF_UNIX || !w->ino)
+		return 0;
+	forget(&d->alone, w->ino);
+	if (!w->peer_ino)
+		return d->alone.count < ALONE_MAX ? keep(&d->alone, w->ino, w, sizeof(*w)) : 0;
+	waits = kept(&d->alone, w->peer_ino);
+	if (!waits)
+		return 0;
+	other = *waits;
+	other.peer_ino = w->ino;
+	forget(&d->alone, w->peer_ino);
+	return decode_sock(d, &other, out);
 }
 
 int decode_peer(struct decode *d, const uint8_t *addr, size_t len, uint64_t time,
@@ -461,19 +511,70 @@ static int decode_thread(struct decode *d, const struct wire_thread *w, struct b
 		SET(THREAD_NET_NS, w->net_ns);
 	}
 	SET(THREAD_SINCE, (int64_t)w->head.time + d->opt.clock_offset);
+	if (w->thread & WIRE_OWNER_THREADS)
+		SET(THREAD_UNRECORDED, w->reason == WIRE_THREAD_KERNEL ? 2 : 1);
 	if (w->start)
 		SET(THREAD_BORN, (int64_t)w->start);
 	return r;
 }
 
+/* The row of a version again, with how long it waited for a CPU. */
+static int thread_again(struct decode *d, const struct wire_thread *t, uint64_t run_delay,
+			struct batch_set *out)
+{
+	struct batch *b = NULL;
+	size_t row = 0;
+	int r = decode_thread(d, t, out);
+
+	if (r < 0)
+		return r;
+	b = out->tables[TABLE_THREAD];
+	row = b->rows - 1;
+	if (run_delay != WIRE_TIME_UNKNOWN && t->run_delay != WIRE_TIME_UNKNOWN)
+		SET(THREAD_RUNQ, (int64_t)(run_delay - t->run_delay));
+	return r;
+}
+
+/* Another version began: of the one before nothing more will come. */
+static int thread_follows(struct decode *d, const struct wire_thread *w, struct batch_set *out)
+{
+	uint64_t before;
+	struct wire_thread *t;
+	int r;
+
+	if (!map_get(&d->versions, w->task, &before) || before == w->thread)
+		return 0;
+	t = kept(&d->thread_records, before);
+	if (!t)
+		return 0;
+	r = thread_again(d, t, w->run_delay, out);
+	forget(&d->thread_records, before);
+	return r;
+}
+
 /* For its end: without the arguments, and not taken for another exec. */
-static int thread_keep(struct decode *d, const struct wire_thread *w)
+static int thread_keep(struct decode *d, const struct wire_thread *w, struct batch_set *out)
 {
 	struct wire_thread copy = *w;
+	int r = thread_follows(d, w, out);
 
 	copy.argv_len = 0;
 	copy.reason = WIRE_THREAD_SEEN;
-	return keep(&d->thread_records, w->thread, &copy, sizeof(copy));
+	r = r ? r : map_set(&d->versions, w->task, w->thread);
+	return r ? r : keep(&d->thread_records, w->thread, &copy, sizeof(copy));
+}
+
+int decode_waited(struct decode *d, const struct buf *waited, struct batch_set *out)
+{
+	const struct wire_waited *w = (const void *)waited->data;
+	int r = 0;
+
+	for (size_t i = 0; i < waited->len / sizeof(*w) && !r; i++) {
+		const struct wire_thread *t = kept(&d->thread_records, w[i].thread);
+
+		r = t ? thread_again(d, t, w[i].run_delay, out) : 0;
+	}
+	return r;
 }
 
 static int process_end(struct decode *d, const struct wire_thread_end *w, uint64_t key,
@@ -511,11 +612,12 @@ static int decode_thread_end(struct decode *d, const struct wire_thread_end *w,
 		return -EBADMSG;
 	t = kept(&d->thread_records, w->thread);
 	if (t) {
-		r = decode_thread(d, t, out);
+		r = thread_again(d, t, w->run_delay, out);
 		b = out->tables[TABLE_THREAD];
 		if (!r)
 			r = batch_set(b, THREAD_STOPPED, b->rows - 1,
 				      (int64_t)w->head.time + d->opt.clock_offset);
+		map_del(&d->versions, t->task);
 		forget(&d->thread_records, w->thread);
 	}
 	if (r || !w->process_ended)
@@ -595,6 +697,11 @@ int decode_unseen(struct decode *d, const struct wire_thread *w, struct bytes ex
 	return r;
 }
 
+int decode_owner(struct decode *d, const struct wire_thread *w, struct batch_set *out)
+{
+	return decode_thread(d, w, out);
+}
+
 int decode_file_turn(struct decode *d, const struct wire_file *w)
 {
 	return names_found(d->names, w->file);
@@ -611,14 +718,19 @@ int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_s
 		return r ? r
 			 : records_put(&d->files, ((const struct wire_file *)h)->file, h, h->size);
 	case WIRE_SOCK:
-		return decode_sock(d, (const void *)h, out);
+		r = decode_sock(d, (const void *)h, out);
+		return r ? r : sock_peers(d, (const void *)h, out);
 	case WIRE_FILE_GONE:
 		return decode_gone(d, (const void *)h, out);
 	case WIRE_THREAD:
 		r = decode_thread(d, (const void *)h, out);
-		return r ? r : thread_keep(d, (const void *)h);
+		return r ? r : thread_keep(d, (const void *)h, out);
 	case WIRE_THREAD_END:
 		return decode_thread_end(d, (const void *)h, out);
+	case WIRE_STACK:
+		return decode_stack(d, (const void *)h, out);
+	case WIRE_CALL_STACKS:
+		return decode_call_stacks(d, (const void *)h);
 	default:
 		return -EBADMSG;
 	}

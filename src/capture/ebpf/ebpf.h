@@ -10,6 +10,7 @@
 
 #include "capture/source.h"
 #include "schema/call_filter.h"
+#include "schema/wire.h"
 
 #define HOLD_LIMIT_NS (10ll * 1000 * 1000 * 1000) /* the default of hold_limit_ns */
 
@@ -24,13 +25,20 @@ struct ebpf_options {
 	bool no_argv;	   /* leave argument vectors out */
 	int32_t command_pid; /* the command that weir started, for ebpf_source_shared_signal(); 0: none */
 	uint32_t processes_max; /* followed at once; 0: 65,536; tests make it small */
+	uint32_t with;		/* further data, of ebpf_with() */
 	size_t backlog_bytes; /* copied from the rings and not yet read; 0: 128 MiB; tests make it small */
 	bool little_memory; /* remember less of files and processes: a quarter */
 	int64_t hold_limit_ns; /* for so long back-pressure waits for a reader that is away; 0: 10 s; tests make it short */
+	struct wire_stacks stacks; /* which calls get stacks */
 };
 
 /* Opens, loads and attaches nothing yet: start() does. Errors name what the kernel refuses and the remedy. */
 int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct error *err);
+
+/* The words of data that is recorded on request; NULL past the last. */
+const char *ebpf_with_word(size_t i);
+/* The bit of such a word for ebpf_options.with; 0: there is none. */
+uint32_t ebpf_with(const char *word, size_t len);
 
 /* Adds the process to the selection while recording (the command that `record -- CMD` starts). */
 int ebpf_source_add_pid(struct source *s, int32_t pid, struct error *err);

@@ -29,7 +29,7 @@ void plan_fates(uint32_t code, uint8_t ret[2]);
 struct chunk {
 	struct chunk *next;
 	uint8_t *data; /* [CHUNK_BYTES] */
-	uint32_t cpu;
+	uint32_t cpu;  /* reader_options.count: of the side ring */
 	uint32_t len;
 	uint32_t refs;		    /* of the decoder */
 	uint64_t next_number, came; /* behind its records, of its CPU: filled by the decoder */
@@ -42,6 +42,8 @@ struct reader;
 struct reader_options {
 	int rings_fd; /* of `count` rings; this and the next borrowed */
 	int bell_fd;
+	int side_fd; /* the side ring */
+	size_t side_bytes;
 	size_t count;
 	size_t ring_bytes; /* of each, a power of two */
 	size_t backlog_max; /* bytes copied and not given back, at which rounds wait for the decoder */
@@ -87,12 +89,16 @@ struct decode_options {
 	int64_t clock_offset;
 	bool raw_args;
 	bool no_argv;
+	bool phases; /* calls whose records say nothing of their phases were on a CPU throughout */
+	bool reads_counted;	     /* the kernel counts what a task reads from devices */
 	uint32_t mnt_ns;	     /* of the recorder */
 	uint64_t root;		     /* the same, as in struct wire_name */
 	struct wire_plan *plans;     /* [WIRE_CALLS_MAX], borrowed */
 	const struct select *select; /* borrowed */
 	struct cgroup_hierarchy cgroups;
+	int kallsyms_fd; /* of /proc/kallsyms, opened with the right to see addresses; -1: none */
 	bool little_memory; /* a quarter of the limits */
+	bool block;	    /* requests to block devices come */
 	struct decode_limits limits;
 };
 
@@ -101,6 +107,12 @@ void decode_free(struct decode *d);
 DEFINE_CLEANUP(struct decode *, decode_free)
 /* Decodes one record (head and all) of a CPU. Dimension rows go to `out` at once. -EBADMSG: malformed. */
 int decode_dimension(struct decode *d, const struct wire_head *h, struct batch_set *out);
+/* Adds what a record of the side ring says. 1: a row of op, 0: others or none; -EBADMSG: malformed. */
+int decode_side(struct decode *d, const struct wire_head *h, struct batch_set *out);
+/* The same for records one behind the other, as an iterator gives them. 0 or negative. */
+int decode_side_all(struct decode *d, const struct buf *records, struct batch_set *out);
+/* Whether records of this type become rows of op. */
+bool decode_side_is_call(int type);
 /* A file's record, decoded before, has its turn: what happened before it ended was given. 0 or -ENOMEM. */
 int decode_file_turn(struct decode *d, const struct wire_file *w);
 /* Adds the row of a call. 1: added, 0: the selection left it out. */
@@ -116,6 +128,8 @@ struct file_paths {
 	char path[WIRE_WALK_MAX + 256], host[WIRE_WALK_MAX + 256];
 	size_t len, host_len; /* 0: the recorder, in this mount namespace, has no name for it */
 };
+/* Of names as the kernel sends them, the last first, each with a NUL. Returns the length. */
+size_t path_of_names(const uint8_t *names, size_t len, char *buf, size_t size);
 void file_paths(const struct wire_file *w, uint32_t mnt_ns, struct file_paths *ret);
 /* Its path within the file system, ended by NUL, where the mount is of another namespace. Returns its length; 0: not known. */
 size_t file_inside(const struct wire_file *w, char *buf, size_t size);
@@ -123,9 +137,10 @@ size_t file_inside(const struct wire_file *w, char *buf, size_t size);
 /* ---- names.c: paths, and the rows of files known by name alone ---- */
 
 /* Keys that are not file numbers of the kernel. */
-#define KEY_NAME_BASE (1ll << 40)
-#define KEY_PEER_BASE (1ll << 41)
-#define KEY_SOCK_BASE (1ll << 42)
+#define KEY_NAME_BASE  (1ll << 40)
+#define KEY_PEER_BASE  (1ll << 41)
+#define KEY_SOCK_BASE  (1ll << 42)
+#define KEY_BLOCK_BASE (1ll << 43)
 
 struct names;
 struct records;

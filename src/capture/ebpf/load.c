@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/ebpf/load.h"
+#include "capture/ebpf/host_sums.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -16,6 +17,7 @@
 #include <sys/syscall.h>
 
 #include "base/clock.h"
+#include "capture/ebpf/request.h"
 #include "privilege/privilege.h"
 #include "calls.skel.h"
 
@@ -27,7 +29,8 @@
  * machines that can be enlarged have hundreds that are not there. */
 #define RINGS_SPARE   (256u << 20) /* also where those that are online need less */
 #define RINGS_MAX     (1u << 30)
-#define SCRATCH_SLOTS 4 /* as in src/bpf/lib/state.h */
+#define SOCKETS_MAX   65536 /* of which --with net knows */
+#define SCRATCH_SLOTS 4	    /* as in src/bpf/lib/state.h */
 
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
 {
@@ -108,7 +111,7 @@ static void configure_name(struct wire_name_test *t, const struct call_filter_na
 	t->how = n->how;
 	t->opposite = n->opposite;
 	t->pattern = n->pattern;
-	/* What is no path has a name of its own, whose last part the recorder tests. */
+	/* Pipes and sockets have a name instead of a path; the recorder tests its last part. */
 	t->others = !folders || n->opposite;
 	if (n->field == FILTER_COMM) {
 		memset(t->mask, 0xff, MIN(compared, sizeof(t->mask)));
@@ -122,7 +125,8 @@ static void configure_name(struct wire_name_test *t, const struct call_filter_na
 }
 
 /* The filter's tests of names by number, then one for each selected path. */
-static void configure_tests(struct calls_bpf__rodata *ro, const struct ebpf_options *opt)
+static void configure_tests(struct calls_bpf__rodata_calls_shared *ro,
+			    const struct ebpf_options *opt)
 {
 	struct wire_name_test *tests = (struct wire_name_test *)ro->tests;
 	const struct select *s = opt->select;
@@ -165,10 +169,29 @@ static void configure_selection(struct loaded *l, const struct ebpf_options *opt
 		to->controller = (uint8_t)l->cgroups.controller;
 }
 
+/* The maps of sockets have room where their object is requested. */
+static void configure_net(struct loaded *l, const struct ebpf_options *opt)
+{
+	l->skel->rodata->net_wanted = opt->with & 1u << OBJECT_NET;
+	if (!l->skel->rodata->net_wanted)
+		return;
+	bpf_map__set_max_entries(l->skel->maps.net_socks, SOCKETS_MAX);
+	bpf_map__set_max_entries(l->skel->maps.net_names, SOCKETS_MAX);
+}
+
+static void configure_aio(struct loaded *l, const struct select *s)
+{
+	struct wire_request_op ops[WIRE_AIO_OPS];
+
+	requests_of_aio(s, ops);
+	_Static_assert(sizeof(ops) == sizeof(l->skel->rodata->aio_ops), "the same table");
+	memcpy((struct wire_request_op *)l->skel->rodata->aio_ops, ops, sizeof(ops));
+}
+
 static void configure(struct loaded *l, const struct ebpf_options *opt)
 {
 	const struct select *s = opt->select;
-	struct calls_bpf__rodata *ro = l->skel->rodata;
+	struct calls_bpf__rodata_calls_shared *ro = l->skel->rodata_calls_shared;
 
 	configure_selection(l, opt);
 	ro->failed_only = s->failed_only;
@@ -176,12 +199,18 @@ static void configure(struct loaded *l, const struct ebpf_options *opt)
 	ro->raw_args = opt->raw_args;
 	ro->no_argv = opt->no_argv;
 	ro->lossless = opt->lossless;
+	ro->phases = opt->with & 1u << OBJECT_PHASES;
+	ro->phases_split = ro->phases && opt->with & 1u << OBJECT_BLOCK;
 	ro->hold_limit_ns = opt->hold_limit_ns ? (uint64_t)opt->hold_limit_ns : HOLD_LIMIT_NS;
 	ro->fill_mark = l->ring_bytes / 8;
 	ro->ring_half = l->ring_bytes / 2;
 	ro->ring_bytes = l->ring_bytes;
 	ro->ring_leaves = l->ring_bytes / WIRE_LEAF_BYTES;
+	configure_net(l, opt);
+	ro->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
+	memcpy((void *)&l->skel->rodata->stacks, &opt->stacks, sizeof(opt->stacks));
 	configure_tests(ro, opt);
+	configure_aio(l, s);
 	if (opt->filter)
 		memcpy((struct call_filter *)&ro->filter, opt->filter, sizeof(ro->filter));
 }
@@ -203,7 +232,8 @@ static void fill_plans(struct loaded *l, const struct select *s, const struct ca
 	for (uint32_t nr = 0; nr < WIRE_CALLS_MAX; nr++)
 		l->plans[nr].sets = plan_sets(f, op_code_of_native(nr));
 	/* A copy: what the programs see stays theirs. */
-	memcpy(l->skel->bss->plans, l->plans, sizeof(l->skel->bss->plans));
+	memcpy(l->skel->data_calls_shared->plans, l->plans,
+	       sizeof(l->skel->data_calls_shared->plans));
 }
 
 static int fill_map(struct bpf_map *map, const void *key, struct error *err)
@@ -345,21 +375,30 @@ static int look_at_self(struct loaded *l, struct error *err)
 static int learn_self(struct loaded *l, struct error *err)
 {
 	_cleanup_close_ int created = -1, opened = -1;
-	struct calls_bpf__bss *bss = l->skel->bss;
+	struct calls_bpf__data_calls_shared *data = l->skel->data_calls_shared;
 	uint32_t differ;
 	int r;
 
 	if (probe_open(&created, &opened)) {
-		bss->probe_fds[0] = (uint32_t)created;
-		bss->probe_fds[1] = (uint32_t)opened;
+		data->probe_fds[0] = (uint32_t)created;
+		data->probe_fds[1] = (uint32_t)opened;
 	}
 	r = look_at_self(l, err);
-	l->root = bss->own_root;
+	l->root = data->own_root;
 	/* The one bit in which the modes of a created file and of an opened one differ. */
-	differ = opened < 0 ? 0 : bss->probe_modes[0] ^ bss->probe_modes[1];
+	differ = opened < 0 ? 0 : data->probe_modes[0] ^ data->probe_modes[1];
 	if (differ && !(differ & (differ - 1)))
-		l->skel->data->created_bit = differ;
+		l->skel->data_calls_shared->created_bit = differ;
 	return r;
+}
+
+/* Opened now: it takes a privilege that is given up before recording begins. */
+static void load_faults(struct loaded *l)
+{
+	int r = l->objects.all[OBJECT_FAULTS].bpf ? faults_open(&l->faults, l->cpus) : 0;
+
+	if (r < 0)
+		objects_miss(&l->objects, OBJECT_FAULTS, r);
 }
 
 int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error *err)
@@ -394,16 +433,23 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 	if (opt->processes_max)
 		bpf_map__set_max_entries(l->skel->maps.select_pids, opt->processes_max);
 	bpf_map__set_max_entries(l->skel->maps.scratches, l->cpus * SCRATCH_SLOTS);
+	l->side_bytes = objects_side_bytes(opt);
+	bpf_map__set_max_entries(l->skel->maps.side, l->side_bytes);
 	r = calls_bpf__load(l->skel);
 	if (r)
 		return load_error(r, err, "cannot load the kernel programs");
-	l->counters = l->skel->bss->cpus;
+	l->counters = l->skel->data_calls_shared->cpus;
 	l->rings_fd = bpf_map__fd(l->skel->maps.rings);
 	l->bell_fd = bpf_map__fd(l->skel->maps.bell);
+	l->side_fd = bpf_map__fd(l->skel->maps.side);
 	r = learn_self(l, err);
 	if (r < 0)
 		return r;
+	if (opt->with & (1u << OBJECT_SCHED | 1u << OBJECT_MEM))
+		l->skel->data_shared->shared.preempt_from_rq = sums_preempt_from_rq();
 	objects_load(&l->objects, l->skel->obj, opt);
+	l->uring_left_out = !requests_selected(opt);
+	load_faults(l);
 	fill_plans(l, opt->select, opt->filter);
 	return fill_selection(l, opt->select, err);
 }
@@ -411,6 +457,7 @@ int load_programs(struct loaded *l, const struct ebpf_options *opt, struct error
 void loaded_free(struct loaded *l)
 {
 	free(l->plans);
+	faults_free(&l->faults);
 	objects_free(&l->objects);
 	calls_bpf__destroy(l->skel);
 	*l = (struct loaded){0};
@@ -419,12 +466,12 @@ void loaded_free(struct loaded *l)
 /* Every thread asks anew whether it is selected. */
 static void look_again(struct loaded *l)
 {
-	__atomic_add_fetch(&l->skel->bss->select_epoch, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&l->skel->data_calls_shared->select_epoch, 1, __ATOMIC_SEQ_CST);
 }
 
 void load_detach_enter(struct loaded *l)
 {
-	__atomic_store_n(&l->skel->bss->stopping, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&l->skel->data_calls_shared->stopping, 1, __ATOMIC_SEQ_CST);
 	bpf_link__destroy(l->skel->links.weir_enter);
 	l->skel->links.weir_enter = NULL;
 }
@@ -432,6 +479,7 @@ void load_detach_enter(struct loaded *l)
 void load_detach(struct loaded *l)
 {
 	calls_bpf__detach(l->skel);
+	faults_detach(&l->faults);
 	objects_detach(&l->objects);
 }
 
@@ -483,8 +531,7 @@ int load_add_pid(struct loaded *l, int32_t pid, struct error *err)
 	return r;
 }
 
-/* Whether a process has ended, waited for or not; of a thread that leads none, whether its number is free. */
-static bool has_ended(uint32_t id)
+bool load_has_ended(uint32_t id)
 {
 	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, id, 0);
 	struct pollfd end = {.fd = fd, .events = POLLIN};
@@ -503,7 +550,7 @@ static int catch_up(struct loaded *l, struct error *err)
 		if (l->skel->rodata_shared->selection.follow)
 			r = add_children(l, (int32_t)key, err);
 		more = !bpf_map_get_next_key(fd, &key, &next);
-		if (has_ended(key))
+		if (load_has_ended(key))
 			bpf_map_delete_elem(fd, &key);
 		key = next;
 	}
@@ -517,13 +564,16 @@ int load_attach(struct loaded *l, struct error *err)
 
 	if (r >= 0)
 		r = objects_attach(&l->objects);
+	if (r >= 0)
+		r = faults_attach(&l->faults,
+				  object_program(&l->objects, OBJECT_FAULTS, "weir_fault"));
 	if (r)
 		return load_error(r, err, "cannot attach the kernel programs");
 	l->attached = true;
 	r = catch_up(l, err);
 	if (r)
 		return r;
-	l->skel->bss->attached_at = (uint64_t)clock_monotonic_ns();
+	l->skel->data_calls_shared->attached_at = (uint64_t)clock_monotonic_ns();
 	/* Not before: an enter that is seen where no exit is yet takes a number that never comes. */
 	look_again(l);
 	return 0;
@@ -537,7 +587,7 @@ static bool any_left(const struct bpf_map *map)
 	uint32_t key;
 
 	while (!bpf_map_get_next_key(fd, NULL, &key)) {
-		if (!has_ended(key))
+		if (!load_has_ended(key))
 			return true;
 		bpf_map_delete_elem(fd, &key);
 	}
@@ -557,7 +607,7 @@ size_t load_processes_left(const struct loaded *l, int32_t *ret_first)
 	size_t count = 0;
 
 	for (; !bpf_map_get_next_key(fd, at, &key); at = &key) {
-		if (!has_ended(key))
+		if (!load_has_ended(key))
 			*ret_first = count++ ? MIN(*ret_first, (int32_t)key) : (int32_t)key;
 	}
 	return count;

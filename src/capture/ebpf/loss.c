@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/ebpf/loss.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -17,9 +18,19 @@ static const enum loss_cpu_counter thread_counters[WIRE_MISSING_KINDS] = {
 };
 
 static const enum loss_cause all_causes[] = {
-	[LOSS_ALL_RECURSION] = CAUSE_RECURSION, [LOSS_ALL_HOLD] = CAUSE_HOLD_LIMIT,
-	[LOSS_ALL_DECODE] = CAUSE_DECODE,	[LOSS_ALL_PATH_CUT] = CAUSE_PATH_CUT,
-	[LOSS_ALL_ARGV_CUT] = CAUSE_ARG_UNREAD, [LOSS_ALL_UNPAIRED] = CAUSE_UNPAIRED,
+	[LOSS_ALL_RECURSION] = CAUSE_RECURSION,
+	[LOSS_ALL_HOLD] = CAUSE_HOLD_LIMIT,
+	[LOSS_ALL_DECODE] = CAUSE_DECODE,
+	[LOSS_ALL_PATH_CUT] = CAUSE_PATH_CUT,
+	[LOSS_ALL_ARGV_CUT] = CAUSE_ARG_UNREAD,
+	[LOSS_ALL_UNPAIRED] = CAUSE_UNPAIRED,
+	[LOSS_ALL_SIDE] = CAUSE_SIDE_FULL,
+	[LOSS_ALL_SIDE_CALLS] = CAUSE_RING_FULL,
+	[LOSS_ALL_FAULTS] = CAUSE_RECURSION,
+	[LOSS_ALL_REQUESTS] = CAUSE_UNPAIRED,
+	[LOSS_ALL_REQUESTS_FULL] = CAUSE_STORAGE_FULL,
+	[LOSS_ALL_STACKS] = CAUSE_STACK,
+	[LOSS_ALL_SIDE_SKIPPED] = CAUSE_SIDE_SKIPPED,
 };
 
 int losses_init(struct losses *l, size_t cpus)
@@ -84,6 +95,27 @@ static int give_grown(struct losses *l, struct batch_set *out, enum loss_cause c
 	return r;
 }
 
+int loss_threads(int map, struct loss_thread **ret, size_t *ret_count)
+{
+	struct loss_thread t, *list = NULL;
+	size_t count = 0, cap = 0;
+	void *at = NULL;
+
+	while (!bpf_map_get_next_key(map, at, &t.key)) {
+		at = &t.key;
+		if (bpf_map_lookup_elem(map, &t.key, &t.count))
+			continue;
+		if (grow((void **)&list, &cap, count + 1, sizeof(*list)) < 0) {
+			free(list);
+			return -ENOMEM;
+		}
+		list[count++] = t;
+	}
+	*ret = list;
+	*ret_count = count;
+	return 0;
+}
+
 bool losses_look(struct losses *l, const struct wire_cpu *counters)
 {
 	bool shared = false;
@@ -92,7 +124,8 @@ bool losses_look(struct losses *l, const struct wire_cpu *counters)
 		const struct wire_cpu *c = &counters[i];
 
 		/* Each once: the programs go on counting. */
-		l->now[i][LOSS_CPU_RING] = __atomic_load_n(&c->lost, __ATOMIC_ACQUIRE);
+		l->now[i][LOSS_CPU_RING] = __atomic_load_n(&c->lost, __ATOMIC_ACQUIRE) +
+					   __atomic_load_n(&c->faults, __ATOMIC_RELAXED);
 		l->now[i][LOSS_CPU_COMPAT] = __atomic_load_n(&c->compat, __ATOMIC_ACQUIRE);
 		l->now[i][LOSS_CPU_STORAGE] = __atomic_load_n(&c->storage, __ATOMIC_RELAXED) +
 					      __atomic_load_n(&c->scratch, __ATOMIC_RELAXED);

@@ -27,6 +27,13 @@ enum loss_counter {
 	LOSS_ALL_PATH_CUT,
 	LOSS_ALL_ARGV_CUT,
 	LOSS_ALL_UNPAIRED,
+	LOSS_ALL_FAULTS,
+	LOSS_ALL_SIDE, /* rows of other tables than op */
+	LOSS_ALL_SIDE_CALLS,
+	LOSS_ALL_REQUESTS,
+	LOSS_ALL_REQUESTS_FULL,
+	LOSS_ALL_STACKS,       /* calls whose stack found no room */
+	LOSS_ALL_SIDE_SKIPPED, /* events beside calls at which a program was running already */
 	LOSS_COUNTERS
 };
 
@@ -51,6 +58,8 @@ void losses_free(struct losses *l);
 bool losses_due(const struct losses *l, int64_t now);
 /* Notes the counters of the CPUs. True where some of them grew that threads have a share in. */
 bool losses_look(struct losses *l, const struct wire_cpu *counters);
+/* What the programs counted by thread, from their map `missing`; the caller frees the list. 0 or -ENOMEM. */
+int loss_threads(int map, struct loss_thread **ret, size_t *ret_count);
 /*
  * Rows for what the counters noted and `all` grew by since the window began; the next one begins at `now`. What
  * `threads` explain of it has rows with the thread; read these after losses_look(), so that they cover no less.

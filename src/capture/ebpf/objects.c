@@ -1,17 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/ebpf/objects.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "capture/ebpf/block.h"
+#include "capture/ebpf/request.h"
+#include "schema/ops.h"
 #include "schema/wire.h"
+#include "block.skel.h"
+#include "irq.skel.h"
+#include "mem.skel.h"
+#include "net.skel.h"
+#include "phases.skel.h"
+#include "faults.skel.h"
 #include "polled.skel.h"
+#include "sched.skel.h"
 #include "signals.skel.h"
+#include "uring.skel.h"
+#include "stacks.skel.h"
+#include "wakers.skel.h"
 
-static bool object_always(const struct ebpf_options *opt)
+#define OBJECT_EXTRA \
+	"weir_extra_"	      /* begins the names of programs whose tracepoint may be missing */
+#define SIDE_LEAST 4096	      /* bytes: the kernel's least */
+#define SIDE_BLOCK (8u << 20) /* some 50,000 requests */
+
+/* Which of the threads of a process made requests that the kernel took from a ring is not known. */
+static bool object_with_threads(const struct ebpf_options *opt)
 {
-	return true;
+	return opt->select->tid_count > 0;
 }
 
 static bool object_with_command(const struct ebpf_options *opt)
@@ -19,17 +39,71 @@ static bool object_with_command(const struct ebpf_options *opt)
 	return opt->command_pid > 0;
 }
 
+static bool object_with_futex(const struct ebpf_options *opt)
+{
+	return select_op(opt->select, (uint32_t)op_find("futex")) ||
+	       select_op(opt->select, (uint32_t)op_find("futex_wait"));
+}
+
+/* Where the beginning of a fault is seen: in the page cache, at every fault, nowhere. */
+static bool choose_fault(struct bpf_object *bpf, int attempt)
+{
+	static const char *const ways[][2] = {
+		{"weir_fault_page", NULL}, {"weir_fault_user", "weir_fault_kernel"}, {NULL, NULL}};
+
+	if (attempt >= (int)ARRAY_SIZE(ways))
+		return false;
+	for (int i = 0; i < 2 && ways[attempt][i]; i++)
+		bpf_program__set_autoload(bpf_object__find_program_by_name(bpf, ways[attempt][i]),
+					  true);
+	return true;
+}
+
+static bool object_with_stacks(const struct ebpf_options *opt)
+{
+	return opt->stacks.of != 0;
+}
+
 /* Another kind of data is another row. */
 static const struct object_row {
 	const char *shows;	/* what is missing without it */
 	const char *tracepoint; /* that it needs; every other need is one of calls as well */
 	const void *(*elf)(size_t *ret_size);
-	bool (*requested)(const struct ebpf_options *opt);
+	bool (*requested)(const struct ebpf_options *opt); /* NULL: where `with` is */
+	const char *with; /* the word of record --with; NULL: none */
+	size_t side_bytes; /* of the side ring: what the reader's longest absence takes; 0: it sends none */
+	/* before it is loaded; NULL: nothing */
+	int (*prepare)(struct bpf_object *bpf, const struct ebpf_options *opt);
+	/* Chooses among the programs of an object that has several ways, the best first; false: there is no further one. */
+	bool (*choose)(struct bpf_object *bpf, int attempt);
 } object_rows[OBJECT_COUNT] = {
 	[OBJECT_POLLED] = {"processes with an io_uring that the kernel polls", "io_uring_create",
-			   polled_bpf__elf_bytes, object_always},
+			   polled_bpf__elf_bytes, object_with_threads},
 	[OBJECT_SIGNALS] = {"which signals to weir were sent to the command as well",
 			    "signal_generate", signals_bpf__elf_bytes, object_with_command},
+	[OBJECT_WAKERS] = {"which thread woke one that waited for a futex", "sched_waking",
+			   wakers_bpf__elf_bytes, object_with_futex},
+	[OBJECT_BLOCK] = {"requests to block devices, with their files and owners", "block_getrq",
+			  block_bpf__elf_bytes, NULL, "block", SIDE_BLOCK, block_prepare},
+	[OBJECT_NET] = {"what happens to connections on the wire", "tcp_probe", net_bpf__elf_bytes,
+			.with = "net", .side_bytes = 1u << 20},
+	[OBJECT_PHASES] = {"where the time of a call went", "mm_filemap_add_to_page_cache",
+			   phases_bpf__elf_bytes, .with = "phases"},
+	[OBJECT_SCHED] = {"for how long threads had no CPU, and who woke them", "sched_switch",
+			  sched_bpf__elf_bytes, .with = "sched", .side_bytes = 16u << 20},
+	[OBJECT_IRQ] = {"interrupts and how long they took", "irq_handler_entry",
+			irq_bpf__elf_bytes, .with = "irq", .side_bytes = 1u << 20},
+	[OBJECT_MEM] = {"which thread allocated and freed pages", "mm_page_alloc",
+			mem_bpf__elf_bytes, .with = "mem", .side_bytes = 1u << 20},
+	[OBJECT_FAULTS] = {"page faults that read a mapped file", "page_fault_user",
+			   faults_bpf__elf_bytes, .with = "faults", .choose = choose_fault},
+	[OBJECT_URING] = {.shows = "requests of io_uring",
+			  .tracepoint = "io_uring_complete",
+			  .elf = uring_bpf__elf_bytes,
+			  .requested = requests_selected,
+			  .prepare = requests_prepare},
+	[OBJECT_STACKS] = {"where in the kernel a call waited (--stacks)", "sched_switch",
+			   stacks_bpf__elf_bytes, object_with_stacks, "stacks"},
 };
 
 const char *object_shows(size_t i, const char **ret_tracepoint)
@@ -38,6 +112,46 @@ const char *object_shows(size_t i, const char **ret_tracepoint)
 		return NULL;
 	*ret_tracepoint = object_rows[i].tracepoint;
 	return object_rows[i].shows;
+}
+
+static bool object_requested(size_t i, const struct ebpf_options *opt)
+{
+	const struct object_row *row = &object_rows[i];
+
+	_Static_assert(OBJECT_COUNT <= 32, "a bit of ebpf_options.with for each");
+	return row->requested ? row->requested(opt) : opt->with & 1u << i;
+}
+
+const char *ebpf_with_word(size_t i)
+{
+	for (size_t n = 0; n < OBJECT_COUNT; n++) {
+		if (object_rows[n].with && !i--)
+			return object_rows[n].with;
+	}
+	return NULL;
+}
+
+uint32_t ebpf_with(const char *word, size_t len)
+{
+	for (size_t i = 0; i < OBJECT_COUNT; i++) {
+		const char *with = object_rows[i].with;
+
+		if (with && strlen(with) == len && !memcmp(with, word, len))
+			return 1u << i;
+	}
+	return 0;
+}
+
+size_t objects_side_bytes(const struct ebpf_options *opt)
+{
+	size_t most = SIDE_LEAST;
+
+	for (size_t i = 0; i < OBJECT_COUNT; i++) {
+		if (object_requested(i, opt))
+			most = MAX(most, object_rows[i].side_bytes);
+	}
+	assert(!(most & (most - 1)));
+	return most;
 }
 
 static bool object_shares(const struct bpf_map *map)
@@ -68,7 +182,24 @@ static int object_share_maps(struct bpf_object *bpf, const struct bpf_object *ca
 	return 0;
 }
 
-static int object_load(struct object *ret, const struct object_row *row, struct bpf_object *calls)
+/* Programs in sections that begin with '?' are for kernels that have their tracepoint. */
+static void object_choose_programs(struct bpf_object *bpf)
+{
+	struct bpf_program *program;
+
+	bpf_object__for_each_program(program, bpf)
+	{
+		const char *tracepoint = strchr(bpf_program__section_name(program), '/');
+
+		if (!bpf_program__autoload(program) && tracepoint &&
+		    !bpf_program__set_attach_target(program, 0, tracepoint + 1))
+			bpf_program__set_autoload(program, true);
+	}
+}
+
+/* -EAGAIN: there are no further programs to choose. */
+static int object_try(struct object *ret, const struct object_row *row, struct bpf_object *calls,
+		      const struct ebpf_options *opt, int attempt)
 {
 	struct bpf_object *bpf;
 	size_t size;
@@ -78,7 +209,14 @@ static int object_load(struct object *ret, const struct object_row *row, struct 
 	bpf = bpf_object__open_mem(elf, size, NULL);
 	if (!bpf)
 		return -errno;
+	if (row->choose && !row->choose(bpf, attempt)) {
+		bpf_object__close(bpf);
+		return -EAGAIN;
+	}
+	object_choose_programs(bpf);
 	r = object_share_maps(bpf, calls);
+	if (r >= 0 && row->prepare)
+		r = row->prepare(bpf, opt);
 	if (r >= 0)
 		r = bpf_object__load(bpf);
 	if (r < 0) {
@@ -89,15 +227,30 @@ static int object_load(struct object *ret, const struct object_row *row, struct 
 	return 0;
 }
 
+static int object_load(struct object *ret, const struct object_row *row, struct bpf_object *calls,
+		       const struct ebpf_options *opt)
+{
+	int r = object_try(ret, row, calls, opt, 0);
+
+	for (int attempt = 1; r < 0 && row->choose; attempt++) {
+		int next = object_try(ret, row, calls, opt, attempt);
+
+		if (next == -EAGAIN)
+			break;
+		r = next;
+	}
+	return r;
+}
+
 void objects_load(struct objects *o, struct bpf_object *calls, const struct ebpf_options *opt)
 {
 	for (size_t i = 0; i < OBJECT_COUNT; i++) {
 		const struct object_row *row = &object_rows[i];
 		int r;
 
-		if (!row->requested(opt))
+		if (!object_requested(i, opt))
 			continue;
-		r = object_load(&o->all[i], row, calls);
+		r = object_load(&o->all[i], row, calls, opt);
 		if (r < 0)
 			o->missing[o->missing_count++] =
 				(struct ebpf_missing){row->shows, row->tracepoint, r};
@@ -113,11 +266,14 @@ static int object_attach(struct object *o)
 		return 0;
 	bpf_object__for_each_program(program, o->bpf)
 	{
-		if (bpf_program__expected_attach_type(program) == BPF_TRACE_ITER)
+		if (bpf_program__expected_attach_type(program) == BPF_TRACE_ITER ||
+		    bpf_program__type(program) == BPF_PROG_TYPE_PERF_EVENT || /* faults.h */
+		    !bpf_program__autoload(program))
 			continue;
 		assert(n < OBJECT_PROGRAMS_MAX);
 		o->links[n] = bpf_program__attach(program);
-		if (!o->links[n++])
+		if (!o->links[n++] &&
+		    strncmp(bpf_program__name(program), OBJECT_EXTRA, strlen(OBJECT_EXTRA)) != 0)
 			return -errno;
 	}
 	return 0;
@@ -152,6 +308,13 @@ void objects_free(struct objects *o)
 	*o = (struct objects){0};
 }
 
+void objects_miss(struct objects *o, enum object_id id, int error)
+{
+	if (o->missing_count < OBJECT_COUNT)
+		o->missing[o->missing_count++] = (struct ebpf_missing){
+			object_rows[id].shows, object_rows[id].tracepoint, error};
+}
+
 int object_map(const struct objects *o, enum object_id id, const char *name)
 {
 	const struct bpf_object *bpf = o->all[id].bpf;
@@ -166,4 +329,23 @@ int object_program(const struct objects *o, enum object_id id, const char *name)
 		bpf ? bpf_object__find_program_by_name(bpf, name) : NULL;
 
 	return program ? bpf_program__fd(program) : -1;
+}
+
+uint64_t object_misses(const struct objects *o, enum object_id id)
+{
+	struct bpf_object *bpf = o->all[id].bpf;
+	struct bpf_program *program;
+	uint64_t sum = 0;
+
+	if (!bpf)
+		return 0;
+	bpf_object__for_each_program(program, bpf)
+	{
+		struct bpf_prog_info info = {0};
+		uint32_t len = sizeof(info);
+
+		if (!bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &len))
+			sum += info.recursion_misses;
+	}
+	return sum;
 }

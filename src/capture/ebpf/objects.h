@@ -2,10 +2,13 @@
 /*
  * objects.h: the kernel objects beside that of calls, one for each kind of data, a row each in the table of objects.c. An
  * object is loaded where its data is requested; where the kernel refuses it, that data is missing and recording goes on.
- * Each costs some 10 ms of CPU at the start, as libbpf reads the kernel's types for it anew, and nothing per call.
+ * Each costs some 10 ms of CPU at the start, as libbpf reads the kernel's types for it anew, and nothing per call; that of
+ * wakers 5 to 25 ns for each wake-up of the host.
  *
  * Objects share maps by name: a map of one that the object of calls has too (select_pids, rings, ...) is that map, and so
- * are the sections .rodata.shared and .data.shared. Whatever else an object declares is its own.
+ * are the sections that end in .shared, so that what these hold is declared alike (bpf/lib/selected.h, state.h). Whatever
+ * else an object declares is its own. Records of programs that may run in interrupts go through the side ring
+ * (bpf/lib/side.h); those of threads, outside of any other program, may go into the rings of calls (bpf/lib/ring.h).
  */
 #pragma once
 
@@ -16,10 +19,20 @@
 enum object_id {
 	OBJECT_POLLED,	/* polled.bpf.c */
 	OBJECT_SIGNALS, /* signals.bpf.c */
+	OBJECT_WAKERS,	/* wakers.bpf.c */
+	OBJECT_BLOCK,	/* block.bpf.c */
+	OBJECT_NET,	/* net.bpf.c */
+	OBJECT_PHASES,	/* phases.bpf.c */
+	OBJECT_SCHED,	/* sched.bpf.c */
+	OBJECT_IRQ,	/* irq.bpf.c */
+	OBJECT_MEM,	/* mem.bpf.c */
+	OBJECT_FAULTS,	/* faults.bpf.c */
+	OBJECT_URING,	/* uring.bpf.c */
+	OBJECT_STACKS,	/* stacks.bpf.c */
 	OBJECT_COUNT,
 };
 
-#define OBJECT_PROGRAMS_MAX 8 /* of one object */
+#define OBJECT_PROGRAMS_MAX 16 /* of one object */
 
 struct objects {
 	struct object {
@@ -30,14 +43,20 @@ struct objects {
 	size_t missing_count;
 };
 
+/* What the side ring must hold for the objects that the options request: a power of two, at least a page. */
+size_t objects_side_bytes(const struct ebpf_options *opt);
 /* Loads what the options request; `calls` is loaded and lends its maps. What the kernel refuses is in o->missing. */
 void objects_load(struct objects *o, struct bpf_object *calls, const struct ebpf_options *opt);
 /* Attaches what is loaded; iterators are for object_program(). 0, or the error of an object that was loaded. */
 int objects_attach(struct objects *o);
+/* What an object that was loaded shows cannot be had for another reason. */
+void objects_miss(struct objects *o, enum object_id id, int error);
 void objects_detach(struct objects *o);
 void objects_free(struct objects *o);
 /* The descriptor of a map or program of an object; -1 where the object is not there. */
 int object_map(const struct objects *o, enum object_id id, const char *name);
 int object_program(const struct objects *o, enum object_id id, const char *name);
+/* How often the kernel skipped a program of an object, as it was running on that CPU already. */
+uint64_t object_misses(const struct objects *o, enum object_id id);
 /* What an object shows, and the tracepoint that it needs: for probes. NULL past the last. */
 const char *object_shows(size_t i, const char **ret_tracepoint);

@@ -9,8 +9,7 @@
 #define MAGIC_SOCKFS	 0x534f434b
 #define MAGIC_ANON_INODE 0x09041934
 
-/* The kernel sends names from the last to the first, each with a NUL: the first `len` bytes become a path. */
-static size_t path_build(const uint8_t *names, size_t len, char *buf, size_t size)
+size_t path_of_names(const uint8_t *names, size_t len, char *buf, size_t size)
 {
 	size_t at = size, from = 0;
 
@@ -57,9 +56,9 @@ size_t file_inside(const struct wire_file *w, char *buf, size_t size)
 
 	if (!w->fs_known || w->mount_at > w->path_len)
 		return 0;
-	len = w->fs_len ? path_build(names + w->path_len, w->fs_len, buf, size) : 0;
+	len = w->fs_len ? path_of_names(names + w->path_len, w->fs_len, buf, size) : 0;
 	if (w->mount_at || !len)
-		len += path_build(names, w->mount_at, buf + len, size - len - 1);
+		len += path_of_names(names, w->mount_at, buf + len, size - len - 1);
 	buf[len] = 0;
 	return len;
 }
@@ -82,7 +81,7 @@ void file_paths(const struct wire_file *w, uint32_t mnt_ns, struct file_paths *r
 		ret->len = path_special(w, "", ret->path, sizeof(ret->path));
 		return;
 	}
-	ret->len = path_build(names, MIN(w->root_at, w->path_len), ret->path, sizeof(ret->path));
+	ret->len = path_of_names(names, MIN(w->root_at, w->path_len), ret->path, sizeof(ret->path));
 	if (w->mnt_ns == mnt_ns && !(w->flags & WIRE_FILE_UNREACHED))
-		ret->host_len = path_build(names, w->path_len, ret->host, sizeof(ret->host));
+		ret->host_len = path_of_names(names, w->path_len, ret->host, sizeof(ret->host));
 }

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-_Static_assert(WIRE_CALL_OTHER == OP_CODE_NUMBERED, "one number on every machine");
+_Static_assert(WIRE_CALL_OTHER == OP_CODE_NUMBERED && WIRE_CALLS_KNOWN == OP_CODE_NOT_A_CALL,
+	       "one number on every machine");
 _Static_assert(RET_BYTES == 1 && RET_FD == 2 && RET_POS == 5, "src/bpf/lib/state.h repeats these");
 _Static_assert(STATUS_UNFINISHED == 1 << 0 && STATUS_INTERRUPTED == 1 << 1 &&
 		       STATUS_DENIED == 1 << 2 && STATUS_CONTESTED == 1 << 3 &&
@@ -53,6 +54,17 @@ static const struct {
 	{"recvmmsg", WIRE_PLAN_RECEIVES},
 	{"execve", WIRE_PLAN_EXEC},
 	{"execveat", WIRE_PLAN_EXEC},
+	{"poll", WIRE_PLAN_POLL},
+	{"ppoll", WIRE_PLAN_POLL},
+	{"select", WIRE_PLAN_SELECT},
+	{"pselect6", WIRE_PLAN_SELECT},
+	{"epoll_wait", WIRE_PLAN_EPOLL},
+	{"epoll_pwait", WIRE_PLAN_EPOLL},
+	{"epoll_pwait2", WIRE_PLAN_EPOLL},
+	{"msync", WIRE_PLAN_MAPPED},
+	{"io_submit", WIRE_PLAN_SUBMITS},
+	{"io_getevents", WIRE_PLAN_REAPS},
+	{"io_pgetevents", WIRE_PLAN_REAPS},
 };
 
 /* What calls do to the names that their arguments path and path2 are. */
@@ -165,7 +177,8 @@ static bool is_rich(const struct wire_plan *p)
 	return p->path >= 0 || p->path2 >= 0 || p->fd2 >= 0 || p->posp >= 0 || p->posp2 >= 0 ||
 	       p->iov >= 0 || p->msg >= 0 || p->mmsg >= 0 || p->addr >= 0 || p->addrout >= 0 ||
 	       p->fdpair >= 0 || p->how >= 0 || p->ret == RET_FD ||
-	       (p->flags & (WIRE_PLAN_SOCK | WIRE_PLAN_EXEC));
+	       (p->flags & (WIRE_PLAN_SOCK | WIRE_PLAN_EXEC | WIRE_PLAN_SELECT | WIRE_PLAN_MAPPED |
+			    WIRE_PLAN_SUBMITS));
 }
 
 static void plan_fields(struct wire_plan *p)
@@ -202,7 +215,8 @@ void plan_of_op(uint32_t code, bool record, struct wire_plan *ret)
 		if (!strcmp(effects[i].name, d->name))
 			ret->flags |= effects[i].flags;
 	}
-	if (ret->flags & (WIRE_PLAN_NAMES | WIRE_PLAN_UNLINK | WIRE_PLAN_CREATE | WIRE_PLAN_CREDS))
+	if (ret->flags & (WIRE_PLAN_NAMES | WIRE_PLAN_UNLINK | WIRE_PLAN_CREATE | WIRE_PLAN_CREDS |
+			  WIRE_PLAN_AIO))
 		ret->flags |= WIRE_PLAN_EVER;
 	if (is_rich(ret))
 		ret->flags |= WIRE_PLAN_RICH;

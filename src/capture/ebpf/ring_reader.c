@@ -28,9 +28,18 @@
 /* A record is stamped before it is written; this much may lie between. */
 #define STAMP_SLACK_NS (300 * NSEC_PER_USEC)
 
+/* The kernel's ring buffer for records of programs that may interrupt each other. */
+struct side {
+	unsigned long *read;	      /* how far it was read, */
+	const unsigned long *written; /* and written */
+	const uint8_t *data;
+	size_t bytes, mapped;
+};
+
 struct reader {
 	const uint8_t *rings; /* one behind the other */
-	int64_t *horizons;    /* by ring */
+	int64_t *horizons;    /* by ring, then that of the side ring */
+	struct side side;
 	size_t count;
 	size_t ring_bytes;
 	size_t page;
@@ -63,7 +72,8 @@ struct reader {
 static int chunks_new(struct reader *r, struct error *err)
 {
 	/* A round always finds room beyond the backlog, once for its records and once for leaves that are hardly filled. */
-	size_t count = (r->backlog_max + 2 * r->count * r->ring_bytes) / CHUNK_BYTES;
+	size_t rings = r->count * r->ring_bytes + r->side.bytes;
+	size_t count = (r->backlog_max + 2 * rings) / CHUNK_BYTES;
 	void *p = mmap(NULL, count * CHUNK_BYTES, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -199,6 +209,51 @@ static bool backlog_full(struct reader *r)
 	return full;
 }
 
+/* Where the kernel keeps a ring buffer's records: behind a head of 8 bytes, at multiples of 8. */
+#define SIDE_HEAD 8
+
+/* The length in the head of a record; with SIDE_BUSY it is still being written, with SIDE_DISCARD it holds nothing. */
+#define SIDE_BUSY    (1u << 31)
+#define SIDE_DISCARD (1u << 30)
+
+/*
+ * Copies what the side ring holds. Unlike a ring of a CPU it has several writers, so that a record may be unfinished before one
+ * that is complete: there it ends. False where something was left behind.
+ */
+static bool side_copy(struct reader *r, struct round *round)
+{
+	struct side *s = &r->side;
+	unsigned long at = *s->read, to = __atomic_load_n(s->written, __ATOMIC_ACQUIRE);
+	struct chunk *c = NULL;
+
+	while (at < to) {
+		const uint8_t *head = s->data + (at & (s->bytes - 1));
+		uint32_t word = __atomic_load_n((const uint32_t *)head, __ATOMIC_ACQUIRE);
+		uint32_t len = word & ~(SIDE_BUSY | SIDE_DISCARD);
+		bool kept = !(word & SIDE_DISCARD) && len <= CHUNK_BYTES;
+
+		if (word & SIDE_BUSY)
+			break;
+		if (kept && (!c || c->len + len > CHUNK_BYTES)) {
+			if (c)
+				round_add(round, c);
+			c = chunk_get(r, (uint32_t)r->count);
+			if (!c)
+				break;
+		}
+		if (kept) {
+			memcpy(c->data + c->len, head + SIDE_HEAD, len);
+			c->len += len;
+			r->bytes += len;
+		}
+		at += align_up(len + SIDE_HEAD, 8);
+		__atomic_store_n(s->read, at, __ATOMIC_RELEASE);
+	}
+	if (c)
+		round_add(round, c);
+	return at >= to;
+}
+
 /* One round over all rings. */
 static void reader_round(struct reader *r)
 {
@@ -212,6 +267,9 @@ static void reader_round(struct reader *r)
 		__atomic_store_n(&r->counters[i].above, 0, __ATOMIC_RELAXED);
 		horizon = MIN(horizon, r->horizons[i]);
 	}
+	if (side_copy(r, &round))
+		r->horizons[r->count] = now - STAMP_SLACK_NS;
+	horizon = MIN(horizon, r->horizons[r->count]);
 	if (round.first) {
 		round.tail->last = true;
 		round.tail->horizon = horizon;
@@ -285,6 +343,25 @@ static int bell_map(struct reader *r, int fd, struct error *err)
 	return 0;
 }
 
+static int side_map(struct reader *r, int fd, size_t bytes, struct error *err)
+{
+	struct side *s = &r->side;
+	void *p = mmap(NULL, r->page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		return error_errno(err, -errno, "cannot map a ring buffer");
+	s->read = p;
+	/* The data twice, one behind the other, so that no record is cut. */
+	s->mapped = r->page + 2 * bytes;
+	p = mmap(NULL, s->mapped, PROT_READ, MAP_SHARED, fd, (off_t)r->page);
+	if (p == MAP_FAILED)
+		return error_errno(err, -errno, "cannot map a ring buffer of %zu bytes", bytes);
+	s->written = p;
+	s->data = (const uint8_t *)p + r->page;
+	s->bytes = bytes;
+	return 0;
+}
+
 static int watch(struct reader *r, int fd, uint32_t events, struct error *err)
 {
 	struct epoll_event e = {.events = events, .data.fd = fd};
@@ -345,7 +422,7 @@ int reader_new(struct reader **ret, const struct reader_options *opt, struct err
 	r->backlog_max = MAX(opt->backlog_max, (size_t)8 * CHUNK_BYTES);
 	lock_init(r);
 	clock_cond_init(&r->ready);
-	r->horizons = calloc(opt->count, sizeof(*r->horizons));
+	r->horizons = calloc(opt->count + 1, sizeof(*r->horizons));
 	if (!r->horizons)
 		return error_set(err, -ENOMEM, "out of memory");
 	r->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -353,11 +430,13 @@ int reader_new(struct reader **ret, const struct reader_options *opt, struct err
 	if (r->epoll < 0 || r->wake < 0)
 		return error_errno(err, -errno, "cannot make an epoll descriptor");
 	r->count = opt->count;
-	e = chunks_new(r, err);
-	e = e ? e : rings_map(r, opt->rings_fd, err);
+	e = rings_map(r, opt->rings_fd, err);
 	e = e ? e : bell_map(r, opt->bell_fd, err);
+	e = e ? e : side_map(r, opt->side_fd, opt->side_bytes, err);
+	e = e ? e : chunks_new(r, err);
 	e = e ? e : watch(r, r->wake, EPOLLIN, err);
 	e = e ? e : watch(r, opt->bell_fd, EPOLLIN | EPOLLET, err);
+	e = e ? e : watch(r, opt->side_fd, EPOLLIN | EPOLLET, err);
 	e = e ? e : thread_start(r, err);
 	if (e)
 		return e;
@@ -421,6 +500,10 @@ void reader_free(struct reader *r)
 		munmap(r->bell_read, r->page);
 	if (r->bell_written)
 		munmap((void *)r->bell_written, r->page);
+	if (r->side.read)
+		munmap(r->side.read, r->page);
+	if (r->side.written)
+		munmap((void *)r->side.written, r->side.mapped);
 	free(r->horizons);
 	if (r->memory)
 		munmap(r->memory, r->memory_bytes);

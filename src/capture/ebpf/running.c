@@ -28,12 +28,20 @@
 
 int running_read(int prog, struct buf *out)
 {
+	return running_read_map(prog, -1, out);
+}
+
+int running_read_map(int prog, int map, struct buf *out)
+{
+	union bpf_iter_link_info info = {.map.map_fd = (uint32_t)map};
+	LIBBPF_OPTS(bpf_link_create_opts, of_map, .iter_info = &info,
+		    .iter_info_len = sizeof(info));
 	_cleanup_close_ int link = -1, fd = -1;
 	uint8_t part[16384];
 	ssize_t n;
 	int r = 0;
 
-	link = bpf_link_create(prog, 0, BPF_TRACE_ITER, NULL);
+	link = bpf_link_create(prog, 0, BPF_TRACE_ITER, map < 0 ? NULL : &of_map);
 	if (link < 0)
 		return -errno;
 	fd = bpf_iter_create(link);
@@ -95,20 +103,6 @@ static int marked_add(struct buf *text, const struct decode *d, const struct wir
 			  (long long)((int64_t)w->start + d->opt.clock_offset));
 }
 
-static int marked_put(struct buf *text, int64_t at, struct batch_set *out)
-{
-	struct batch *b;
-	size_t row;
-	int r = batch_set_add_row(out, TABLE_MARK, &b, &row);
-
-	if (r < 0)
-		return r;
-	r = batch_set(b, MARK_AT, row, at);
-	if (r >= 0)
-		r = batch_set_str(b, MARK_NAME, row, "weir.running");
-	return r < 0 ? r : batch_set_str(b, MARK_TEXT, row, buf_str(text));
-}
-
 static int running_look(int prog, struct buf *out)
 {
 	_privileged_(PRIVILEGE_BPF | PRIVILEGE_PROC);
@@ -157,7 +151,8 @@ int running_mark(struct running_marks *t, int prog, uint32_t *unsent, const stru
 	}
 	if (r < 0 || !running_marks_due(t, (struct bytes){text.data, text.len}, now))
 		return r;
-	return marked_put(&text, now + d->opt.clock_offset, out);
+	return batch_set_add_mark(out, now + d->opt.clock_offset, "weir.running", buf_str(&text),
+				  text.len);
 }
 
 /* ---- at the stop ---- */
@@ -200,7 +195,7 @@ static int call_read(int32_t pid, int32_t tid, struct running_call *ret)
 		return 0;
 	*ret = (struct running_call){.tid = tid,
 				     .tgid = pid,
-				     .nr = (uint16_t)MIN(nr, WIRE_CALL_OTHER),
+				     .nr = (uint16_t)(nr < WIRE_CALLS_KNOWN ? nr : WIRE_CALL_OTHER),
 				     .number = (uint32_t)nr,
 				     .seen = now};
 	for (int i = 0; i < WIRE_ARGS; i++)

@@ -11,6 +11,8 @@
 /* Reads what an iterator over all tasks says, the program weir_running: struct wire_op, one behind the other. 0 or negative: some
  * are missing. */
 int running_read(int prog, struct buf *out);
+/* The same of an iterator over the entries of a map, whose records are its own; map -1: of one that needs none. */
+int running_read_map(int prog, int map, struct buf *out);
 /* The record at *at of them, which moves behind it; NULL: there is none. */
 const struct wire_op *running_next(const struct buf *b, size_t *at);
 /* Names a call. */

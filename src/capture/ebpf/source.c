@@ -2,16 +2,23 @@
 /* source.c: the kernel behind the contract of capture/source.h. */
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "privilege/privilege.h"
+#include "capture/ebpf/block.h"
 #include "capture/ebpf/decode.h"
+#include "capture/ebpf/host_sums.h"
 #include "capture/ebpf/load.h"
 #include "capture/ebpf/loss.h"
+#include "capture/ebpf/net.h"
+#include "capture/ebpf/pending.h"
 #include "capture/ebpf/polled.h"
+#include "capture/ebpf/request.h"
 #include "capture/ebpf/running.h"
 #include "calls.skel.h"
 
@@ -22,13 +29,6 @@
 #define SET_ROWS_MAX \
 	4800 /* rows of one source_read(), so that sets stay small; a chunk adds at most 410 calls */
 
-/* A call, or what became of a thread, socket or file, that waits until nothing earlier can still come. */
-struct pending {
-	uint64_t time; /* of a call its end */
-	const struct wire_head *record;
-	struct chunk *chunk;
-};
-
 struct ebpf {
 	struct source source;
 	struct ebpf_options opt;
@@ -36,10 +36,9 @@ struct ebpf {
 	struct reader *reader;
 	struct decode *decode;
 	struct chunk *queue, **queue_last; /* taken from the reader, not looked at */
-	struct pending *pending, *merged;
-	size_t pending_count, pending_cap, merged_cap, pending_at;
+	struct pending_list pending;
 	int64_t horizon, taken; /* up to which all is known; once the queue is empty */
-	uint64_t *received;	/* records by CPU */
+	uint64_t *received;	/* records by CPU, then those of the side ring */
 	uint64_t *sums;		/* and the sum of their numbers, which proves that each came once */
 	uint64_t *next;		/* and the number that is expected next */
 	struct event_count *events; /* by CPU, as far as everything was given */
@@ -50,16 +49,22 @@ struct ebpf {
 	int64_t stopped;
 	uint64_t recursion, unfollowed;
 	struct buf running; /* records of the calls that run at the stop */
+	struct buf waited;  /* struct wire_waited of the threads that live then */
+	struct net_looks net;
+	int net_error; /* of the last look: some of it is missing */
 	struct map
 		still_running; /* by running_key(): and that had not been seen to end afterwards */
 	bool confirmed;
 	struct running unseen;	    /* calls of /proc at the stop */
 	struct running_marks marks; /* of calls that run while it records */
 	int running_error;	    /* of these and those some are missing */
-	struct priority priority;   /* of this thread */
+	struct requests_missing requests;
+	struct priority priority; /* of this thread */
 	struct source_polled polled;
 	uint32_t polled_given; /* of the programs' count */
+	int kallsyms_fd;       /* -1: not needed, or not there */
 	bool began, attached, ended, proved;
+	bool cpus_changed; /* page faults of some may be missing */
 };
 
 static struct ebpf *ebpf_of(const struct source *s)
@@ -96,6 +101,8 @@ static int ebpf_start(struct source *s, struct error *err)
 	const struct reader_options opt = {
 		.rings_fd = e->loaded.rings_fd,
 		.bell_fd = e->loaded.bell_fd,
+		.side_fd = e->loaded.side_fd,
+		.side_bytes = e->loaded.side_bytes,
 		.count = e->loaded.cpus,
 		.ring_bytes = e->loaded.ring_bytes,
 		.backlog_max = e->opt.backlog_bytes ? e->opt.backlog_bytes : BACKLOG_BYTES,
@@ -120,29 +127,9 @@ static int ebpf_start(struct source *s, struct error *err)
 	return r < 0 ? error_errno(err, r, "cannot look at all tasks") : 0;
 }
 
-/*
- * Appends a record of a CPU whose own begin at `first`. Others than calls were sent before the call that they belong
- * to but took their time later: they stay before it.
- */
-static int pending_add(struct ebpf *e, const struct wire_head *record, struct chunk *c,
-		       size_t first)
+static bool of_side(const struct ebpf *e, const struct chunk *c)
 {
-	int r = grow((void **)&e->pending, &e->pending_cap, e->pending_count + 1,
-		     sizeof(*e->pending));
-
-	if (r < 0)
-		return r;
-	for (size_t i = e->pending_count; wire_is_call(record) && i-- > first;) {
-		struct pending *p = &e->pending[i];
-
-		if (wire_is_call(p->record) || p->time <= record->time)
-			break;
-		p->time = record->time;
-	}
-	e->pending[e->pending_count++] =
-		(struct pending){.time = record->time, .record = record, .chunk = c};
-	c->refs++;
-	return 0;
+	return c->cpu == e->loaded.cpus;
 }
 
 /* Behind the records of a chunk: when it is its turn, all of them were given. */
@@ -153,11 +140,11 @@ static int chunk_end(struct ebpf *e, struct chunk *c, size_t first, uint64_t tim
 
 	c->next_number = e->next[c->cpu];
 	c->came = e->received[c->cpu];
-	r = pending_add(e, &end, c, first);
+	r = pending_add(&e->pending, &end, c, first, false);
 	if (r >= 0)
-		e->pending[e->pending_count - 1].time =
-			e->pending_count - 1 > first
-				? MAX(time, e->pending[e->pending_count - 2].time)
+		e->pending.items[e->pending.count - 1].time =
+			e->pending.count - 1 > first
+				? MAX(time, e->pending.items[e->pending.count - 2].time)
 				: time;
 	return r;
 }
@@ -167,6 +154,8 @@ static void chunk_given(struct ebpf *e, const struct chunk *c)
 {
 	struct event_count *n = &e->events[c->cpu];
 
+	if (of_side(e, c))
+		return;
 	n->next = MAX(n->next, c->next_number);
 	n->came = MAX(n->came, c->came);
 	n->filtered = __atomic_load_n(&e->loaded.counters[c->cpu].filtered, __ATOMIC_RELAXED);
@@ -204,58 +193,10 @@ static int chunk_take(struct ebpf *e, struct chunk *c, size_t first, struct batc
 			r = 0;
 			continue;
 		}
-		r = r ? r : pending_add(e, h, c, first);
+		r = r ? r
+		      : pending_add(&e->pending, h, c, first, wire_is_call(h) && !of_side(e, c));
 	}
 	return r ? r : chunk_end(e, c, first, time);
-}
-
-/* Merges two neighbouring runs of `from` into `to`. */
-static void merge_runs(const struct pending *from, struct pending *to, size_t a, size_t mid,
-		       size_t end)
-{
-	size_t i = a, j = mid, k = a;
-
-	while (i < mid && j < end)
-		to[k++] = from[j].time < from[i].time ? from[j++] : from[i++];
-	while (i < mid)
-		to[k++] = from[i++];
-	while (j < end)
-		to[k++] = from[j++];
-}
-
-static size_t run_end(const struct pending *p, size_t from, size_t count)
-{
-	while (from + 1 < count && p[from].time <= p[from + 1].time)
-		from++;
-	return from + 1;
-}
-
-/* Orders what waits by time. It comes as a few ordered runs, one per CPU and round. */
-static int pending_sort(struct ebpf *e)
-{
-	size_t n = e->pending_count;
-
-	if (grow((void **)&e->merged, &e->merged_cap, n, sizeof(*e->merged)) < 0)
-		return -ENOMEM;
-	while (run_end(e->pending, 0, n) < n) {
-		struct pending *swap;
-		size_t cap;
-
-		for (size_t a = 0; a < n;) {
-			size_t mid = run_end(e->pending, a, n),
-			       end = mid < n ? run_end(e->pending, mid, n) : n;
-
-			merge_runs(e->pending, e->merged, a, mid, end);
-			a = end;
-		}
-		swap = e->pending;
-		e->pending = e->merged;
-		e->merged = swap;
-		cap = e->pending_cap;
-		e->pending_cap = e->merged_cap;
-		e->merged_cap = cap;
-	}
-	return 0;
 }
 
 static void chunk_unref(struct ebpf *e, struct chunk *c)
@@ -283,9 +224,16 @@ static int give(struct ebpf *e, const struct pending *p, struct batch_set *out)
 	}
 	if (p->record->type == WIRE_FILE)
 		return decode_file_turn(e->decode, (const void *)p->record);
-	r = wire_is_call(p->record)
-		    ? decode_op(e->decode, (const void *)p->record, p->chunk->cpu, out)
-		    : decode_dimension(e->decode, p->record, out);
+	if (p->record->type == WIRE_FAULT)
+		r = decode_fault(e->decode, (const void *)p->record, p->chunk->cpu, out);
+	else if (p->record->type >= WIRE_SIDE_FIRST)
+		r = decode_side(e->decode, p->record, out);
+	else
+		r = p->record->type == WIRE_REQUEST
+			    ? decode_request(e->decode, (const void *)p->record, p->chunk->cpu, out)
+		    : wire_is_call(p->record)
+			    ? decode_op(e->decode, (const void *)p->record, p->chunk->cpu, out)
+			    : decode_dimension(e->decode, p->record, out);
 	if (r == -EBADMSG) {
 		e->malformed++;
 		return 0;
@@ -299,8 +247,8 @@ static int pending_give(struct ebpf *e, struct batch_set *out)
 {
 	int r = 0;
 
-	while (e->pending_at < e->pending_count && r >= 0) {
-		struct pending *p = &e->pending[e->pending_at];
+	while (e->pending.at < e->pending.count && r >= 0) {
+		struct pending *p = &e->pending.items[e->pending.at];
 
 		if ((int64_t)p->time > e->horizon ||
 		    (out->tables[TABLE_OP] && out->tables[TABLE_OP]->rows >= SET_ROWS_MAX) ||
@@ -308,34 +256,24 @@ static int pending_give(struct ebpf *e, struct batch_set *out)
 			break;
 		r = give(e, p, out);
 		chunk_unref(e, p->chunk);
-		e->pending_at++;
+		e->pending.at++;
 	}
 	return r < 0 ? r : 0;
-}
-
-static void pending_compact(struct ebpf *e)
-{
-	if (!e->pending_at)
-		return;
-	memmove(e->pending, e->pending + e->pending_at,
-		(e->pending_count - e->pending_at) * sizeof(*e->pending));
-	e->pending_count -= e->pending_at;
-	e->pending_at = 0;
 }
 
 /* Takes chunks until the set is full; the horizon moves when a whole round was taken. */
 static int queue_take(struct ebpf *e, struct batch_set *out)
 {
-	size_t before = e->pending_count, first = before;
+	size_t before = e->pending.count, first = before;
 	uint32_t cpu = UINT32_MAX;
 	int r = 0;
 
-	while (e->queue && r >= 0 && !set_full(out) && e->pending_count - before < SET_ROWS_MAX) {
+	while (e->queue && r >= 0 && !set_full(out) && e->pending.count - before < SET_ROWS_MAX) {
 		struct chunk *c = e->queue;
 
 		e->queue = c->next;
 		if (c->cpu != cpu)
-			first = e->pending_count;
+			first = e->pending.count;
 		cpu = c->last ? UINT32_MAX : c->cpu;
 		if (c->last)
 			e->horizon = c->horizon;
@@ -358,7 +296,7 @@ static void queue_add(struct ebpf *e, struct chunk *list)
 /* Up to when all calls were given. */
 static int64_t given_until(const struct ebpf *e)
 {
-	return e->pending_count ? MIN(e->horizon, (int64_t)e->pending[0].time) : e->horizon;
+	return e->pending.count ? MIN(e->horizon, (int64_t)e->pending.items[0].time) : e->horizon;
 }
 
 static int source_finish(struct ebpf *e, struct batch_set *out);
@@ -378,30 +316,33 @@ static int ebpf_read(struct source *s, struct batch_set *out, int timeout_ms, st
 
 	if (e->ended)
 		return SOURCE_END;
-	if (!e->began)
-		r = decode_begin(e->decode, out);
+	r = e->began ? 0 : decode_begin(e->decode, out);
+	r = r || e->began ? r : requests_mark(&e->loaded, wall_now(e), out);
 	e->began = true;
 	/* Calls behind the horizon wait for the next round of the reader: so does this thread. */
 	ready = e->queue || e->stopped ||
-		(e->pending_count && (int64_t)e->pending[0].time <= e->horizon);
+		(e->pending.count && (int64_t)e->pending.items[0].time <= e->horizon);
 	/* What waits in the reader bounds the backlog, so it is taken only when it is needed. */
 	if (!ready || e->stopped)
 		queue_add(e, reader_take(e->reader, ready ? 0 : timeout_ms, &e->taken));
 	r = r ? r : queue_take(e, out);
 	if (!e->queue)
 		e->horizon = e->stopped ? INT64_MAX : e->taken;
-	r = r ? r : pending_sort(e);
+	r = r ? r : pending_sort(&e->pending);
 	r = r ? r : pending_give(e, out);
-	pending_compact(e);
+	pending_compact(&e->pending);
 	if (!r && !e->stopped && losses_due(&e->losses, wall_now(e))) {
 		r = give_losses(e, out, wall_now(e));
 		e->until = MAX(e->until,
 			       given_until(e)); /* what is missing of it was counted by then */
 	}
+	if (!r && !e->stopped && e->opt.with)
+		r = net_look(&e->net, &e->loaded.objects, e->decode, given_until(e), out);
 	if (!r && !e->stopped && e->opt.mark_running)
-		r = running_mark(&e->marks, running_prog(e), &e->loaded.skel->bss->running_unsent,
-				 e->decode, out);
-	if (r >= 0 && e->stopped && !e->queue && !e->pending_count && !set_full(out)) {
+		r = running_mark(&e->marks, running_prog(e),
+				 &e->loaded.skel->data_calls_shared->running_unsent, e->decode,
+				 out);
+	if (r >= 0 && e->stopped && !e->queue && !e->pending.count && !set_full(out)) {
 		r = source_finish(e, out);
 		e->ended = true;
 		priority_end(&e->priority);
@@ -441,7 +382,7 @@ static int ebpf_stop(struct source *s, struct error *err)
 {
 	_privileged_(PRIVILEGE_BPF | PRIVILEGE_PROC);
 	struct ebpf *e = ebpf_of(s);
-	int r;
+	int r, sums;
 
 	if (e->stopped)
 		return 0;
@@ -454,6 +395,10 @@ static int ebpf_stop(struct source *s, struct error *err)
 		load_detach_enter(&e->loaded);
 		r = running_read(running_prog(e), &e->running);
 		load_detach(&e->loaded);
+		(void)!running_read(bpf_program__fd(e->loaded.skel->progs.weir_waited), &e->waited);
+		e->net_error = net_last(&e->net, &e->loaded.objects);
+		sums = sums_last(&e->loaded.objects, &e->net.records);
+		e->net_error = e->net_error ? e->net_error : sums;
 		/* which had not been seen to end: the selection may have left out the end of one */
 		r = r < 0 ? r : running_keys(running_prog(e), &e->still_running);
 		e->confirmed = r >= 0;
@@ -481,54 +426,46 @@ static int give_running(struct ebpf *e, struct batch_set *out)
 	return r < 0 ? r : 0;
 }
 
-/* What the programs counted by thread. */
-static int threads_read(struct ebpf *e, struct loss_thread **ret, size_t *ret_count)
-{
-	int fd = bpf_map__fd(e->loaded.skel->maps.missing);
-	struct loss_thread t, *list = NULL;
-	size_t count = 0, cap = 0;
-	void *at = NULL;
-
-	while (!bpf_map_get_next_key(fd, at, &t.key)) {
-		at = &t.key;
-		if (bpf_map_lookup_elem(fd, &t.key, &t.count))
-			continue;
-		if (grow((void **)&list, &cap, count + 1, sizeof(*list)) < 0) {
-			free(list);
-			return -ENOMEM;
-		}
-		list[count++] = t;
-	}
-	*ret = list;
-	*ret_count = count;
-	return 0;
-}
-
 /* Calls of a CPU that found no room: each took a number, or would have. */
 static uint64_t cpu_lost(const struct wire_cpu *c)
 {
 	return c->lost + c->storage + c->scratch;
 }
 
-/* Processes whose calls are missing, nobody knows how many. */
-static uint64_t unfollowed(const struct ebpf *e)
+/* Records that found no room in the side ring: those that are rows of op, or those that are not. */
+static uint64_t side_lost(const struct ebpf *e, bool calls)
 {
+	const uint64_t *lost = (const uint64_t *)e->loaded.skel->data_shared->shared.side_lost;
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < e->loaded.cpus; i++)
-		sum += __atomic_load_n(&e->loaded.counters[i].unfollowed, __ATOMIC_RELAXED);
+	for (int i = 0; i < WIRE_SIDE_TYPES; i++) {
+		if (decode_side_is_call(WIRE_SIDE_FIRST + i) == calls)
+			sum += __atomic_load_n(&lost[i], __ATOMIC_RELAXED);
+	}
 	return sum;
 }
 
-/* How often calls were lost though they were held. */
-static uint64_t hold_limits(const struct ebpf *e)
+/* Page faults of any thread at which the kernel did not run the program. */
+static uint64_t faults_missed(const struct ebpf *e)
 {
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < e->loaded.cpus; i++)
-		sum += __atomic_load_n(&e->loaded.counters[i].hold_limits, __ATOMIC_RELAXED);
-	return sum;
+	return faults_skipped(&e->loaded.faults,
+			      object_map(&e->loaded.objects, OBJECT_FAULTS, "fault_runs"));
 }
+
+/* A function that sums a counter of struct wire_cpu over the CPUs. */
+#define SUM_OVER_CPUS(name, counter)                                                              \
+	static uint64_t name(const struct ebpf *e)                                                \
+	{                                                                                         \
+		uint64_t sum = 0;                                                                 \
+                                                                                                  \
+		for (size_t i = 0; i < e->loaded.cpus; i++)                                       \
+			sum += __atomic_load_n(&e->loaded.counters[i].counter, __ATOMIC_RELAXED); \
+		return sum;                                                                       \
+	}
+
+SUM_OVER_CPUS(faults_lost, faults)    /* page faults that found no room */
+SUM_OVER_CPUS(unfollowed, unfollowed) /* processes whose calls are missing, nobody knows how many */
+SUM_OVER_CPUS(hold_limits, hold_limits) /* how often calls were lost though they were held */
 
 /* Calls whose numbers never came though nothing that the programs count explains it. */
 static uint64_t unpaired(const struct ebpf *e)
@@ -536,7 +473,8 @@ static uint64_t unpaired(const struct ebpf *e)
 	uint64_t explained = e->recursion + e->malformed;
 
 	for (size_t i = 0; i < e->loaded.cpus; i++)
-		explained += cpu_lost(&e->loaded.counters[i]) + e->loaded.counters[i].fates;
+		explained += cpu_lost(&e->loaded.counters[i]) - e->loaded.counters[i].requests +
+			     e->loaded.counters[i].fates;
 	return e->decode->gaps > explained ? e->decode->gaps - explained : 0;
 }
 
@@ -562,12 +500,26 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 		[LOSS_ALL_DECODE] = e->malformed,
 		[LOSS_ALL_PATH_CUT] = e->decode->paths_cut,
 		[LOSS_ALL_ARGV_CUT] = e->decode->argvs_cut,
+		[LOSS_ALL_STACKS] =
+			__atomic_load_n(&e->loaded.skel->bss->stacks_unsent, __ATOMIC_RELAXED) +
+			e->decode->stacks_left_out,
 		[LOSS_ALL_UNPAIRED] = e->stopped ? unpaired(e) : 0,
+		[LOSS_ALL_FAULTS] = e->stopped ? faults_missed(e) : 0,
+		[LOSS_ALL_REQUESTS] = e->requests.missing,
+		[LOSS_ALL_REQUESTS_FULL] = e->requests.full,
+		[LOSS_ALL_SIDE] = side_lost(e, false),
+		[LOSS_ALL_SIDE_CALLS] = side_lost(e, true),
+		[LOSS_ALL_SIDE_SKIPPED] = object_misses(&e->loaded.objects, OBJECT_BLOCK),
 	};
 	_cleanup_free_ struct loss_thread *threads = NULL;
 	uint64_t children = unfollowed(e);
 	size_t count = 0;
 	int r = give_polled(e, out, now);
+
+	if (!r && faults_cpus_changed(&e->loaded.faults)) {
+		e->cpus_changed = true;
+		r = losses_give_unknown(&e->losses, CAUSE_CPU_ONLINE, now, out);
+	}
 
 	if (!r && children > e->unfollowed)
 		r = losses_give_unknown(&e->losses, CAUSE_STORAGE_FULL, now, out);
@@ -575,7 +527,7 @@ static int give_losses(struct ebpf *e, struct batch_set *out, int64_t now)
 	if (r < 0)
 		return r;
 	if (losses_look(&e->losses, e->loaded.counters))
-		r = threads_read(e, &threads, &count);
+		r = loss_threads(bpf_map__fd(e->loaded.skel->maps.missing), &threads, &count);
 	return r < 0 ? r : losses_give(&e->losses, threads, count, all, now, out);
 }
 
@@ -593,16 +545,28 @@ static int source_finish(struct ebpf *e, struct batch_set *out)
 {
 	int r = give_running(e, out);
 
+	r = r ? r : requests_end(&e->loaded, e->decode, out, &e->requests, &e->ops);
+	r = r ? r : decode_waited(e->decode, &e->waited, out);
+	if (!r && e->decode->block)
+		r = block_rest(e->decode, object_map(&e->loaded.objects, OBJECT_BLOCK, "bios"),
+			       out);
+	r = r ? r : net_give(&e->net, e->decode, out);
+	if (!r && e->net_error)
+		r = losses_give_unknown(&e->losses, CAUSE_SIDE_FULL, e->stopped, out);
 	r = r ? r
-	      : running_give(&e->unseen, e->decode, e->began_at, &e->loaded.skel->data->next_thread,
-			     e->loaded.plans, out, &e->ops);
-	if (!e->running_error && e->loaded.skel->bss->running_unsent)
+	      : running_give(&e->unseen, e->decode, e->began_at,
+			     &e->loaded.skel->data_calls_shared->next_thread, e->loaded.plans, out,
+			     &e->ops);
+	if (!e->running_error && e->loaded.skel->data_calls_shared->running_unsent)
 		e->running_error = -ENOBUFS;
 	if (!r && e->running_error)
 		r = losses_give_unknown(&e->losses, CAUSE_RUNNING_UNREAD, e->stopped, out);
 	r = r ? r : give_losses(e, out, MAX(e->stopped, e->losses.since));
-	r = r ? r : decode_end(e->decode, out);
-	e->proved = !e->recursion && !e->malformed && !e->decode->gaps && !e->unfollowed;
+	r = r ? r : decode_end(e->decode, out); /* the time, before the names, which take seconds */
+	r = r ? r : decode_stack_names(e->decode, out);
+	e->proved = !e->recursion && !e->malformed && !e->decode->gaps && !e->unfollowed &&
+		    !side_lost(e, true) && !faults_missed(e) && !faults_lost(e) &&
+		    !e->cpus_changed && !e->requests.missing && !e->requests.full;
 	for (size_t i = 0; i < e->loaded.cpus; i++) {
 		const struct wire_cpu *c = &e->loaded.counters[i];
 
@@ -621,12 +585,15 @@ static void ebpf_stats(const struct source *s, struct source_stats *ret)
 				     .filtered = e->decode->filtered,
 				     .sequence_proved = e->proved,
 				     .polled = e->polled,
+				     .uring_seen = requests_seen(&e->loaded, KIND_IO_URING),
+				     .aio_seen = requests_seen(&e->loaded, KIND_LIBAIO),
 				     .running_error = e->running_error,
 				     .unfollowed = unfollowed(e),
 				     .raised_ns = e->priority.raised_ns,
 				     .raise_refused = e->priority.refused};
 	ret->ring_bytes = e->reader ? reader_bytes(e->reader) : 0;
-	ret->lost = e->malformed + e->recursion + (e->ended ? unpaired(e) : 0);
+	ret->lost = e->malformed + e->recursion + (e->ended ? unpaired(e) + faults_missed(e) : 0) +
+		    side_lost(e, true) + faults_lost(e) + e->requests.missing + e->requests.full;
 	for (size_t i = 0; i < e->loaded.cpus; i++) {
 		const struct wire_cpu *c = &e->loaded.counters[i];
 
@@ -663,8 +630,8 @@ static void ebpf_free(struct source *s)
 
 	if (e->attached && !e->stopped)
 		load_detach(&e->loaded);
-	for (size_t i = e->pending_at; i < e->pending_count; i++)
-		chunk_unref(e, e->pending[i].chunk);
+	for (size_t i = e->pending.at; i < e->pending.count; i++)
+		chunk_unref(e, e->pending.items[i].chunk);
 	while (e->queue) {
 		struct chunk *c = e->queue;
 
@@ -674,15 +641,18 @@ static void ebpf_free(struct source *s)
 	reader_free(e->reader);
 	priority_end(&e->priority);
 	decode_free(e->decode);
+	if (e->kallsyms_fd >= 0)
+		close(e->kallsyms_fd);
 	loaded_free(&e->loaded);
-	free(e->pending);
-	free(e->merged);
+	pending_free(&e->pending);
 	free(e->received);
 	free(e->sums);
 	free(e->next);
 	free(e->events);
 	losses_free(&e->losses);
 	buf_free(&e->running);
+	buf_free(&e->waited);
+	buf_free(&e->net.records);
 	map_free(&e->still_running);
 	running_free(&e->unseen);
 	free(e);
@@ -693,6 +663,14 @@ static uint32_t own_mnt_ns(void)
 	struct stat st;
 
 	return stat("/proc/self/ns/mnt", &st) ? 0 : st.st_ino;
+}
+
+/* The kernel shows addresses to whoever had the right to see them as the file was opened. */
+static int open_kallsyms(void)
+{
+	_privileged_(PRIVILEGE_LOAD | PRIVILEGE_CAP(CAP_SYSLOG));
+
+	return open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
 }
 
 int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct error *err)
@@ -714,17 +692,24 @@ int ebpf_source_new(struct source **ret, const struct ebpf_options *opt, struct 
 				   .no_argv = opt->no_argv,
 				   .mnt_ns = own_mnt_ns(),
 				   .select = opt->select,
+				   .kallsyms_fd = -1,
 				   .little_memory = opt->little_memory};
 	int r;
 
 	if (!e)
 		return error_set(err, -ENOMEM, "out of memory");
+	e->kallsyms_fd = -1;
 	e->source.ops = &ops;
 	e->opt = *opt;
 	r = load_programs(&e->loaded, opt, err);
+	d.phases = e->loaded.objects.all[OBJECT_PHASES].bpf;
+	d.reads_counted = r >= 0 && e->loaded.skel->data_shared->shared.io_counted;
+	if (opt->stacks.of)
+		e->kallsyms_fd = d.kallsyms_fd = open_kallsyms();
 	d.plans = e->loaded.plans;
 	d.root = e->loaded.root;
 	d.cgroups = e->loaded.cgroups;
+	d.block = object_map(&e->loaded.objects, OBJECT_BLOCK, "bios") >= 0;
 	r = r ? r : decode_new(&e->decode, &d, err);
 	e->received = calloc(e->loaded.cpus + 1, sizeof(*e->received));
 	e->sums = calloc(e->loaded.cpus + 1, sizeof(*e->sums));

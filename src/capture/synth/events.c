@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * events.c: rows of every table of events beside calls, made from the declaration of its columns: one for each
- * SYNTH_EVENT_EVERY calls, with that call's times, thread and file. So that whatever reads a table can be tried
- * before anything records it.
+ * events.c: rows of tables of events that weir itself does not have (SCHEMA_EXTRA), made from the declaration of their
+ * columns: one for each SYNTH_EVENT_EVERY calls, with that call's times, thread and file. So that whatever reads a table can
+ * be tried before anything records it.
  */
 #include "schema/vocab.h"
 
 #include "capture/synth/stream.h"
 
 #define SYNTH_EVENT_EVERY 16
+
+#define SYNTH_ONE(...) +1
+enum { SYNTH_OWN_TABLES = SCHEMA_OWN_TABLES(SYNTH_ONE) };
 
 /* The column of op that a column of another table is filled from, or NO_COLUMN. */
 static unsigned int event_from(const struct table_def *t, unsigned int column)
@@ -69,12 +72,10 @@ static int event_rows(struct batch_set *out, enum table_id table, const struct b
 
 int synth_events(struct batch_set *out, const struct batch *op, size_t first)
 {
-	for (enum table_id t = 0; t < TABLE_COUNT; t++) {
+	for (enum table_id t = (enum table_id)SYNTH_OWN_TABLES; t < TABLE_COUNT; t++) {
 		int r;
 
-		/* calls are there; what is lost or marked is the profiles' to say */
-		if (schema_table(t)->kind != TABLE_IS_EVENTS || t == TABLE_OP || t == TABLE_LOSS ||
-		    t == TABLE_MARK)
+		if (schema_table(t)->kind != TABLE_IS_EVENTS)
 			continue;
 		r = event_rows(out, t, op, first);
 		if (r < 0)

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * block.h: records of requests to block devices (schema/wire_block.h) become rows of block and block_part, and of the files and
+ * threads behind them that no recorded call has named.
+ */
+#pragma once
+
+#include <bpf/libbpf.h>
+
+#include "base/map.h"
+#include "batch/batch.h"
+#include "schema/wire_block.h"
+
+struct decode;
+struct ebpf_options;
+struct block;
+
+int block_new(struct block **ret) _must_check_;
+void block_free(struct block *b);
+/* Sets up the object before it is loaded: the array of page frames. 0 or negative. */
+int block_prepare(struct bpf_object *bpf, const struct ebpf_options *opt);
+
+/* A version of a file was sent: decode_inode_hash() of its inode, and its number. 0 or -ENOMEM. */
+int block_file(struct block *b, uint64_t hash, uint64_t file) _must_check_;
+
+/* Records: 0, -EBADMSG or -ENOMEM. */
+int block_decode(struct decode *d, const struct wire_head *h, struct batch_set *out);
+int block_decode_more(struct decode *d, const struct wire_head *h, struct batch_set *out);
+int block_decode_inode(struct decode *d, const struct wire_head *h, struct batch_set *out);
+int block_decode_owner(struct decode *d, const struct wire_head *h, struct batch_set *out);
+/* Rows for requests that are not complete as recording ends: what the map `bios` holds. */
+int block_rest(struct decode *d, int bios_fd, struct batch_set *out);
+
+/* ---- block_names.c ---- */
+
+#define OWNER_IS_KERNEL (1ull << 32)
+
+/* A part as its row has it. */
+struct block_part {
+	int64_t file, thread; /* keys; -1: none */
+	uint64_t pos, bytes;
+	uint8_t via, origin;
+};
+
+/* What was sent of an inode. */
+struct block_inode {
+	uint64_t hash; /* decode_inode_hash() */
+	uint64_t file; /* of overlayfs; 0: none */
+	int64_t own;   /* the key of its own row; 0: it has none */
+	struct wire_block_inode record;
+	uint8_t names[]; /* [record.names_len] */
+};
+
+struct block {
+	struct map inodes;    /* number -> struct block_inode */
+	struct recent latest; /* decode_inode_hash() -> file number of its last version */
+	struct map owners;    /* number -> key of a thread, | OWNER_IS_KERNEL */
+	struct map more;      /* request -> struct block_list of its parts that came alone */
+	struct map disks;     /* dev -> id in disk_names */
+	struct intern disk_names;
+};
+
+/* The key of the file of an inode, a row for which is added where it has none. -1: no file. */
+int block_file_key(struct decode *d, uint32_t inode, uint64_t time, struct batch_set *out,
+		   int64_t *ret);
+/* The name of a disk; valid until the next call. */
+int block_disk(struct block *b, uint32_t dev, struct bytes *ret);

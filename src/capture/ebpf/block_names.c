@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* block_names.c: what requests to block devices are for and who is behind them, as rows of the dimension tables. */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture/ebpf/block.h"
+#include "capture/ebpf/decode.h"
+
+#define SET(column, value)	     (r = r ? r : batch_set(b, column, row, value))
+#define SET_BYTES(column, data, len) (r = r ? r : batch_set_bytes(b, column, row, data, len))
+
+#define LATEST_MAX  450000 /* files whose last version is known, as decode_limits.inodes */
+#define MINOR_BITS  20	   /* of the kernel's dev_t */
+#define DISK_OF_DEV "/sys/dev/block/%u:%u"
+
+int block_new(struct block **ret)
+{
+	struct block *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return -ENOMEM;
+	b->latest.max = LATEST_MAX;
+	*ret = b;
+	return 0;
+}
+
+static void free_values(struct map *m)
+{
+	uint64_t key, value;
+	size_t pos = 0;
+
+	while (map_next(m, &pos, &key, &value))
+		free((void *)(uintptr_t)value);
+	map_free(m);
+}
+
+void block_free(struct block *b)
+{
+	if (!b)
+		return;
+	free_values(&b->inodes);
+	free_values(&b->more);
+	recent_free(&b->latest);
+	map_free(&b->owners);
+	map_free(&b->disks);
+	intern_free(&b->disk_names);
+	free(b);
+}
+
+int block_file(struct block *b, uint64_t hash, uint64_t file)
+{
+	return recent_set(&b->latest, hash, file);
+}
+
+int block_disk(struct block *b, uint32_t dev, struct bytes *ret)
+{
+	char link[64], target[512];
+	uint64_t id;
+	uint32_t added;
+	ssize_t len;
+	int r;
+
+	if (!map_get(&b->disks, dev, &id)) {
+		const char *name = link;
+
+		snprintf(link, sizeof(link), DISK_OF_DEV, dev >> MINOR_BITS,
+			 dev & ((1u << MINOR_BITS) - 1));
+		len = readlink(link, target, sizeof(target) - 1);
+		if (len > 0) {
+			target[len] = 0;
+			name = strrchr(target, '/');
+			name = name ? name + 1 : target;
+		} else { /* it is gone already: by its number */
+			name += strlen("/sys/dev/block/");
+		}
+		r = intern_add(&b->disk_names, name, strlen(name), &added);
+		r = r ? r : map_set(&b->disks, dev, added);
+		if (r < 0)
+			return r;
+		id = added;
+	}
+	*ret = intern_get(&b->disk_names, (uint32_t)id);
+	return 0;
+}
+
+/* Where it is in its file system, or the name of the device that it is. */
+static int inode_path(struct decode *d, const struct block_inode *n, char *buf, size_t size)
+{
+	struct bytes disk;
+	int r;
+
+	if (S_ISBLK(n->record.mode) && !n->record.names_len) {
+		r = block_disk(d->block, n->record.rdev, &disk);
+		return r < 0 ? r
+			     : snprintf(buf, size, "/dev/%.*s", (int)disk.len,
+					(const char *)disk.data);
+	}
+	return n->record.names_len ? (int)path_of_names(n->names, n->record.names_len, buf, size)
+				   : 0;
+}
+
+/* A row for a file that no recorded call has named. */
+static int inode_row(struct decode *d, struct block_inode *n, uint64_t time, struct batch_set *out)
+{
+	const struct wire_block_inode *w = &n->record;
+	char path[WIRE_BLOCK_NAMES + 256], host[WIRE_WALK_MAX + 256];
+	int len = inode_path(d, n, path, sizeof(path) - 1), r;
+	int64_t key = KEY_BLOCK_BASE + w->inode;
+	size_t host_len = 0, row = 0;
+	struct batch *b = NULL;
+
+	if (len < 0)
+		return len;
+	path[len] = 0;
+	if (S_ISBLK(w->mode) && !w->names_len)
+		host_len = (size_t)snprintf(host, sizeof(host), "%s", path);
+	else if (len && !(w->flags & WIRE_FILE_CUT))
+		host_len = mounts_path(&d->mounts, w->fs_dev, path, host, sizeof(host));
+	r = recent_set(&d->inodes, n->hash, (uint64_t)key);
+	r = r ? r : batch_set_add_row(out, TABLE_FILE, &b, &row);
+	SET(FILE_ID, key);
+	SET(FILE_INODE, key);
+	SET(FILE_DEV, w->dev);
+	SET(FILE_INO, (int64_t)w->ino);
+	SET(FILE_GENERATION, w->generation);
+	SET(FILE_TYPE, file_type_of(w->mode));
+	if (S_ISREG(w->mode))
+		SET(FILE_SIZE, (int64_t)w->size);
+	SET_BYTES(FILE_FS, w->fs, strnlen(w->fs, sizeof(w->fs)));
+	if (w->flags & WIRE_FILE_DELETED)
+		SET(FILE_DELETED, (int64_t)time + d->opt.clock_offset);
+	if (host_len) {
+		SET_BYTES(FILE_PATH, host, host_len);
+		SET_BYTES(FILE_HOSTPATH, host, host_len);
+	} else if (len) {
+		SET_BYTES(FILE_PATH, path, (size_t)len);
+	}
+	SET(FILE_SINCE, (int64_t)time + d->opt.clock_offset);
+	n->own = key;
+	return r;
+}
+
+int block_file_key(struct decode *d, uint32_t inode, uint64_t time, struct batch_set *out,
+		   int64_t *ret)
+{
+	uint64_t at, file;
+	struct block_inode *n;
+	int r = 0;
+
+	*ret = -1;
+	if (!inode || !map_get(&d->block->inodes, inode, &at))
+		return 0;
+	n = (void *)(uintptr_t)at;
+	if (n->file)
+		*ret = decode_file_key(d, n->file);
+	else if (recent_get(&d->block->latest, n->hash, &file))
+		*ret = (int64_t)file;
+	else {
+		if (!n->own)
+			r = inode_row(d, n, time, out);
+		*ret = n->own;
+	}
+	return r;
+}
+
+int block_decode_inode(struct decode *d, const struct wire_head *h, struct batch_set *out)
+{
+	const struct wire_block_inode *w = (const void *)h;
+	struct block_inode *n;
+	int r;
+
+	if (!d->block || h->size < sizeof(*w) || w->names_len > h->size - sizeof(*w))
+		return -EBADMSG;
+	n = calloc(1, sizeof(*n) + w->names_len);
+	if (!n)
+		return -ENOMEM;
+	n->hash = decode_inode_hash(w->ino, w->dev, w->generation, 0, 0);
+	n->file = w->file;
+	n->record = *w;
+	memcpy(n->names, w + 1, w->names_len);
+	r = map_set(&d->block->inodes, w->inode, (uintptr_t)n);
+	if (r < 0)
+		free(n);
+	return r;
+}
+
+int block_decode_owner(struct decode *d, const struct wire_head *h, struct batch_set *out)
+{
+	const struct wire_block_owner *w = (const void *)h;
+	struct wire_thread thread;
+
+	if (!d->block || h->size < sizeof(*w))
+		return -EBADMSG;
+	thread = w->thread;
+	thread.head.size = sizeof(thread); /* the number of the owner is none of its arguments */
+	if (thread.thread & WIRE_OWNER_THREADS) {
+		int r = decode_owner(d, &thread, out);
+
+		if (r < 0)
+			return r;
+	}
+	return map_set(&d->block->owners, w->owner,
+		       thread.thread | (thread.reason == WIRE_THREAD_KERNEL ? OWNER_IS_KERNEL : 0));
+}

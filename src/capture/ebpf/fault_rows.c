@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fault_rows.c: records of page faults become rows of op. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "capture/ebpf/decode.h"
+
+/* Sets a cell unless an earlier step failed. */
+#define SET(column, value) (r = r ? r : batch_set(b, column, row, value))
+
+/* What the page holds of its file; of the swap a whole page. */
+static int64_t fault_bytes(const struct wire_fault *w, int64_t page)
+{
+	int64_t rest = (int64_t)(w->file_bytes - w->pos);
+
+	if (w->flags & (WIRE_FAULT_SWAP | WIRE_FAULT_UNREAD) || rest > page)
+		return page;
+	return MAX(rest, (int64_t)0);
+}
+
+int decode_fault(struct decode *d, const struct wire_fault *w, uint32_t cpu, struct batch_set *out)
+{
+	const uint32_t words = WIRE_FAULT_IN_CALL | WIRE_FAULT_EXEC | WIRE_FAULT_SWAP;
+	int64_t page = sysconf(_SC_PAGESIZE);
+	struct batch *b;
+	size_t row;
+	int r;
+
+	if (w->head.size < sizeof(*w))
+		return -EBADMSG;
+	if (!names_selected(d->names, w->file)) {
+		d->filtered++;
+		return 0;
+	}
+	r = batch_set_add_row(out, TABLE_OP, &b, &row);
+	if (w->start) {
+		SET(OP_START, (int64_t)w->start + d->opt.clock_offset);
+		SET(OP_DUR, (int64_t)(w->head.time - w->start));
+	}
+	SET(OP_THREAD_ID, w->thread);
+	SET(OP_TID, (int32_t)w->tid);
+	SET(OP_CPU, cpu);
+	SET(OP_KIND, KIND_FAULT);
+	SET(OP_OP, OP_CODE_FAULT);
+	SET(OP_RET, fault_bytes(w, page));
+	SET(OP_FLAGS, w->flags & words);
+	SET(OP_A2, (int64_t)w->address);
+	if (w->file) {
+		SET(OP_FILE_ID, decode_file_key(d, w->file));
+		SET(OP_POS, (int64_t)w->pos);
+	}
+	if (w->flags & WIRE_FAULT_UNREAD)
+		SET(OP_STATUS, STATUS_ARG_UNREAD);
+	return r < 0 ? r : 1;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/tracers.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "privilege/privilege.h"
+
+static bool is_tracer(const char *comm)
+{
+	static const char *const tracers[] = {
+		"strace", "ltrace", "bpftrace", "perf", "sysdig", "falco", "trace-cmd", "stap",
+		"stapio", "weir", "dio", "tracee", "lttng-sessiond",
+		/* of audits */
+		"auditd", "auditbeat", "go-audit", "osqueryd", "tetragon"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(tracers); i++) {
+		if (!strcmp(comm, tracers[i]))
+			return true;
+	}
+	return false;
+}
+
+/* A weir that only reads traces has attached nothing. Whose descriptors cannot be seen may have. */
+static bool has_attached(const char *pid)
+{
+	char path[64], link[64];
+	bool found = false;
+	struct dirent *e;
+	DIR *fds;
+
+	snprintf(path, sizeof(path), "/proc/%.16s/fd", pid);
+	fds = opendir(path);
+	if (!fds)
+		return errno != ENOENT;
+	while (!found && (e = readdir(fds))) {
+		ssize_t n = readlinkat(dirfd(fds), e->d_name, link, sizeof(link) - 1);
+
+		link[MAX(n, (ssize_t)0)] = '\0';
+		found = !strncmp(link, "anon_inode:bpf", strlen("anon_inode:bpf"));
+	}
+	closedir(fds);
+	return found;
+}
+
+static bool read_comm(const char *pid, char comm[static 32])
+{
+	char path[64];
+	FILE *f;
+	bool ok;
+
+	snprintf(path, sizeof(path), "/proc/%.16s/comm", pid);
+	f = fopen(path, "re");
+	ok = f && fgets(comm, 32, f);
+	if (f)
+		fclose(f);
+	if (ok)
+		comm[strcspn(comm, "\n")] = '\0';
+	return ok;
+}
+
+int tracers_each(int (*each)(void *arg, int32_t pid, const char *comm), void *arg)
+{
+	_privileged_(PRIVILEGE_PROC);
+	const struct dirent *e;
+	DIR *proc = opendir("/proc");
+	char comm[32];
+	int r = 0;
+
+	while (proc && !r && (e = readdir(proc))) {
+		long pid = isdigit((unsigned char)e->d_name[0]) ? strtol(e->d_name, NULL, 10) : 0;
+
+		if (pid > 0 && pid != getpid() && read_comm(e->d_name, comm) && is_tracer(comm) &&
+		    (strcmp(comm, "weir") || has_attached(e->d_name)))
+			r = each(arg, (int32_t)pid, comm);
+	}
+	if (proc)
+		closedir(proc);
+	return r;
+}
