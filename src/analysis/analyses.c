@@ -3,9 +3,11 @@
 #include "analysis/analysis.h"
 
 /* A folder and two lines each. */
+extern const struct analysis analysis_diagnose;
 extern const struct analysis analysis_diff;
+extern const struct analysis analysis_stacks;
+extern const struct analysis analysis_disks;
 
 const struct analysis *const analyses[] = {
-	&analysis_diff,
-	NULL,
+	&analysis_diagnose, &analysis_diff, &analysis_stacks, &analysis_disks, NULL,
 };

@@ -88,6 +88,7 @@ struct analysis_input {
 	size_t count;
 	const void *options;  /* analysis.options_size bytes, checked */
 	unsigned int threads; /* at most; 0: one per CPU */
+	bool shared; /* others read the stores meanwhile: they are not refreshed, and nothing is made in them */
 	/* True where nobody waits for the result any more: return -EINTR. From any thread. NULL: never. */
 	bool (*stopped)(const void *arg);
 	const void *arg;
@@ -135,8 +136,13 @@ struct analysis {
 
 	/* Before anything is opened: -EINVAL with a message where options mean nothing. NULL: they always do. */
 	int (*check)(const void *options, struct error *err);
+	/* What options ask for that needs no trace: 1 with the text, which is then all that is printed; 0: nothing. NULL: there
+	 * is no option for it. */
+	int (*instead)(const void *options, struct buf *text, struct error *err);
 	/* Fills the result, which is empty. 0 or negative with a message; -EINVAL: the question means nothing here. */
 	int (*run)(const struct analysis_input *in, struct analysis_result *out, struct error *err);
+	/* The exit status of the command. NULL: 0. */
+	int (*status)(const void *options, const struct analysis_result *r);
 	/* Appends further members of the document: `, "name": value`, each. NULL: none. 0 or -ENOMEM. */
 	int (*put_members)(const struct analysis_input *in, const struct analysis_result *r,
 			   struct buf *to);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "analysis/diff/compare_runs.h"
-#include "analysis/diff/stats.h"
+#include "analysis/stats.h"
 #include "base/buf.h"
 #include "base/map.h"
 
@@ -80,9 +80,6 @@ struct work {
 int names_make(struct work *w);
 /* Counts the names behind each label, of files that calls named. 0 or -ENOMEM. */
 int names_count(const struct work *w, struct run *run, const uint8_t *called);
-/* Appends the text with what changes from run to run made '#'; *ret_changed: there was any. 0 or
- * -ENOMEM. */
-int name_pattern(struct bytes text, struct buf *out, bool *ret_changed);
 
 /* load_runs.c: sums of each run, by key; then those keys that matter, by part of the run. */
 int load_called(struct work *w, struct error *err);

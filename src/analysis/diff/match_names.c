@@ -11,10 +11,8 @@
 #include <string.h>
 
 #include "analysis/diff/internal.h"
+#include "names/names.h"
 
-#define RANDOM_MIN    6	    /* letters of mkstemp() */
-#define RANDOM_LONG   10    /* of mktemp(1) */
-#define HEX_MIN	      4	    /* a part of a UUID */
 #define EPHEMERAL_MIN 32768 /* Linux's own choice of ports begins here */
 #define OWN_SHARE     0.75  /* of what is in one run alone: so much must lie in its own folder, */
 #define OWN_MATCHED   0.5   /* and so much of that in those of the others too */
@@ -54,70 +52,6 @@ struct names {
 	size_t patterns_cap;
 	struct buf text; /* scratch */
 };
-
-/* ---- patterns ---- */
-
-/* A word of letters and digits that looks as if no person had chosen it. */
-static bool looks_random(const uint8_t *s, size_t len, bool after_mark, bool temporary)
-{
-	size_t digits = 0, hex = 0, turns = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		digits += !!isdigit(s[i]);
-		hex += !!isxdigit(s[i]);
-		turns += i && !islower(s[i - 1]) != !islower(s[i]);
-	}
-	if (digits && digits < len && (len >= RANDOM_MIN || (len >= HEX_MIN && hex == len)))
-		return true;
-	/* what mkstemp() and mktemp(1) put behind a name */
-	if (after_mark && (len == RANDOM_MIN || len == RANDOM_LONG) && (temporary || turns >= 2))
-		return true;
-	return temporary && len >= RANDOM_MIN && turns >= 3;
-}
-
-static int match_names_put_word(struct buf *out, const uint8_t *s, size_t len, bool random,
-				bool *changed)
-{
-	int r = 0;
-
-	if (random) {
-		*changed = true;
-		return buf_append(out, "#", 1);
-	}
-	for (size_t i = 0; i < len && r >= 0; i++) {
-		if (!isdigit(s[i])) {
-			r = buf_append(out, s + i, 1);
-		} else if (i == 0 || !isdigit(s[i - 1])) {
-			*changed = true;
-			r = buf_append(out, "#", 1);
-		}
-	}
-	return r;
-}
-
-int name_pattern(struct bytes text, struct buf *out, bool *ret_changed)
-{
-	bool changed = false, temporary = memmem(text.data, text.len, "/tmp/", 5) ||
-					  memmem(text.data, text.len, "/shm/", 5);
-	int r = 0;
-
-	for (size_t i = 0; i < text.len && r >= 0;) {
-		size_t end = i;
-		bool mark = i && strchr(".-_", text.data[i - 1]);
-
-		while (end < text.len && isalnum(text.data[end]))
-			end++;
-		if (end == i)
-			r = buf_append(out, text.data + end++, 1);
-		else
-			r = match_names_put_word(
-				out, text.data + i, end - i,
-				looks_random(text.data + i, end - i, mark, temporary), &changed);
-		i = end;
-	}
-	*ret_changed = changed;
-	return r;
-}
 
 /* ---- names ---- */
 
@@ -237,7 +171,7 @@ static int find_patterns(struct names *n)
 		uint32_t at;
 
 		buf_clear(&n->text);
-		r = name_pattern(intern_get(&n->work->paths, i), &n->text, &name->changed);
+		r = names_pattern(intern_get(&n->work->paths, i), &n->text, &name->changed);
 		if (r >= 0)
 			r = grow((void **)&n->patterns, &n->patterns_cap, before + 1,
 				 sizeof(*n->patterns));
@@ -492,7 +426,7 @@ static int match_name(struct names *n, const struct owns *all, uint32_t name)
 		r = buf_append(&text, path.data + o->folder.len, path.len - o->folder.len);
 	buf_clear(&n->text);
 	if (r >= 0)
-		r = name_pattern((struct bytes){text.data, text.len}, &n->text, &changed);
+		r = names_pattern((struct bytes){text.data, text.len}, &n->text, &changed);
 	if (r >= 0)
 		r = grow((void **)&n->patterns, &n->patterns_cap, before + 1, sizeof(*n->patterns));
 	if (r >= 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/diff/stats.h"
+#include "analysis/stats.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stats.h: the few functions of statistics that diff needs. Sources: docs/howto/diff.md. */
+/* stats.h: the few functions of statistics that analyses need. Sources: docs/howto/diff.md. */
 #pragma once
 
 #include "base/util.h"

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+/* ask_rule.c: puts the question of a rule to the engine, and takes its rows by the names of their columns. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/diagnose/diagnose.h"
+#include "schema/ops.h"
+
+#define ASK_ROWS_MAX 100000 /* of one rule; more are one finding about everything, and it says so */
+
+static const char *const id_columns[DIAGNOSE_IDS] = {"process_id", "thread_id", "file_id",
+						     "peer_id"};
+static const char *const number_columns[DIAGNOSE_NUMBERS] = {
+	"calls", "bytes", "time", "pos", "stop_pos", "first_start", "last_stop",
+};
+
+void diagnose_rows_free(struct diagnose_rows *r)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		free((void *)r->items[i].pattern.data);
+		for (size_t k = 0; k < r->items[i].extra_count; k++)
+			free((void *)r->items[i].extra[k].text.data);
+	}
+	for (size_t i = 0; i < r->name_count; i++)
+		free(r->names[i]);
+	free(r->items);
+	*r = (struct diagnose_rows){0};
+}
+
+/* ---- the text of the question ---- */
+
+static bool ask_is_name(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* Appends the value of $name. -EINVAL: there is none. */
+static int ask_put_parameter(const struct diagnose_context *c, const struct rule *rule,
+			     const char *name, size_t len, struct buf *out)
+{
+	const struct {
+		const char *name;
+		int64_t value;
+	} all[] = {
+		{"work_time", c->out->work_time},
+		{"span", c->run->last - c->run->first},
+		{"begin", c->run->first},
+		{"finish", c->run->last},
+		{"lost", (int64_t)MIN(c->run->lost, (uint64_t)INT64_MAX)},
+	};
+
+	for (size_t i = 0; i < rule->threshold_count; i++) {
+		const struct rule_threshold *t = &rule->thresholds[i];
+
+		if (strlen(t->name) == len && !memcmp(t->name, name, len))
+			return buf_append(out, t->text, strlen(t->text));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		if (strlen(all[i].name) == len && !memcmp(all[i].name, name, len))
+			return buf_printf(out, "%lld", (long long)all[i].value);
+	}
+	return -EINVAL;
+}
+
+static int ask_fill(const struct diagnose_context *c, const struct rule *rule, const char *question,
+		    struct buf *out, struct error *err)
+{
+	for (const char *p = question; *p;) {
+		size_t plain = strcspn(p, "$"), len = 0;
+		int r = buf_append(out, p, plain);
+
+		if (r < 0)
+			return error_errno(err, r, "rule %s", rule->name);
+		p += plain;
+		if (!*p)
+			break;
+		while (ask_is_name(p[1 + len]))
+			len++;
+		/* '[0-9]$' is a regular expression */
+		r = len ? ask_put_parameter(c, rule, p + 1, len, out) : buf_append(out, "$", 1);
+		if (r == -EINVAL)
+			return error_set(err, -EINVAL,
+					 "rule %s (%s): $%.*s is no threshold of it; there are "
+					 "$work_time, $span, $begin, $finish and $lost besides",
+					 rule->name, rule->file, (int)MIN(len, (size_t)64), p + 1);
+		if (r < 0)
+			return error_errno(err, r, "rule %s", rule->name);
+		p += len + 1;
+	}
+	return 0;
+}
+
+/* ---- rows ---- */
+
+static int64_t ask_number(struct engine_result *r, size_t column, struct buf *scratch)
+{
+	double v;
+
+	switch (engine_result_column(r, column)->type) {
+	case ENGINE_TIME:
+		return engine_result_time(r, column);
+	case ENGINE_FLOAT:
+		v = engine_result_float(r, column);
+		return v > -9e18 && v < 9e18 ? llround(v) : DIAGNOSE_NULL;
+	default: /* of any length: sums of BIGINT are HUGEINT */
+		buf_clear(scratch);
+		return engine_result_text(r, column, scratch) < 0
+			       ? DIAGNOSE_NULL
+			       : strtoll(buf_str(scratch), NULL, 10);
+	}
+}
+
+static int ask_copy(struct bytes from, struct bytes *ret)
+{
+	void *p = malloc(from.len + 1);
+
+	if (!p)
+		return -ENOMEM;
+	if (from.len)
+		memcpy(p, from.data, from.len);
+	*ret = (struct bytes){p, from.len};
+	return 0;
+}
+
+static int ask_take_extra(struct diagnose_rows *rows, struct diagnose_row *row,
+			  struct engine_result *r, size_t column, struct buf *scratch)
+{
+	struct sentence_value *v = &row->extra[row->extra_count];
+	bool is_text = rows->is_text[row->extra_count];
+
+	*v = (struct sentence_value){.name = rows->names[row->extra_count]};
+	row->extra_count++;
+	if (engine_result_is_null(r, column))
+		return 0;
+	if (is_text) {
+		v->kind = SENTENCE_TEXT;
+		return ask_copy(engine_result_bytes(r, column), &v->text);
+	}
+	v->kind = SENTENCE_COUNT;
+	v->number = ask_number(r, column, scratch);
+	return 0;
+}
+
+/* The place of a column among known ones, -1: it is an extra. */
+static int ask_place(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(names[i], name) == 0)
+			return (int)i;
+	}
+	return -1;
+}
+
+static int ask_take_row(struct diagnose_rows *rows, struct engine_result *r, struct buf *scratch)
+{
+	struct diagnose_row *row;
+
+	if (grow((void **)&rows->items, &rows->cap, rows->count + 1, sizeof(*rows->items)) < 0)
+		return -ENOMEM;
+	row = &rows->items[rows->count++];
+	*row = (struct diagnose_row){0};
+	for (size_t i = 0; i < DIAGNOSE_IDS; i++)
+		row->id[i] = -1;
+	for (size_t i = 0; i < DIAGNOSE_NUMBERS; i++)
+		row->number[i] = DIAGNOSE_NULL;
+	for (size_t i = 0; i < engine_result_columns(r); i++) {
+		const char *name = engine_result_column(r, i)->name;
+		int id = ask_place(name, id_columns, DIAGNOSE_IDS),
+		    number = ask_place(name, number_columns, DIAGNOSE_NUMBERS), e = 0;
+		bool null = engine_result_is_null(r, i);
+
+		if (id >= 0)
+			row->id[id] = null ? -1 : ask_number(r, i, scratch);
+		else if (number >= 0)
+			row->number[number] = null ? DIAGNOSE_NULL : ask_number(r, i, scratch);
+		else if (strcmp(name, "inexact") == 0)
+			row->inexact = !null && ask_number(r, i, scratch) > 0;
+		else if (strcmp(name, "pattern") != 0)
+			e = ask_take_extra(rows, row, r, i, scratch);
+		else if (!null)
+			e = ask_copy(engine_result_bytes(r, i), &row->pattern);
+		if (e < 0)
+			return e;
+	}
+	return 0;
+}
+
+static int ask_take_names(struct diagnose_rows *rows, const struct rule *rule,
+			  struct engine_result *r, struct error *err)
+{
+	for (size_t i = 0; i < engine_result_columns(r); i++) {
+		const char *name = engine_result_column(r, i)->name;
+
+		if (ask_place(name, id_columns, DIAGNOSE_IDS) >= 0 ||
+		    ask_place(name, number_columns, DIAGNOSE_NUMBERS) >= 0 ||
+		    strcmp(name, "inexact") == 0 || strcmp(name, "pattern") == 0)
+			continue;
+		if (rows->name_count == DIAGNOSE_EXTRA_MAX)
+			return error_set(err, -EINVAL, "rule %s (%s): more than %d columns",
+					 rule->name, rule->file, DIAGNOSE_EXTRA_MAX);
+		rows->is_text[rows->name_count] = engine_result_column(r, i)->type == ENGINE_TEXT ||
+						  engine_result_column(r, i)->type == ENGINE_BLOB;
+		rows->names[rows->name_count] = strdup(name);
+		if (!rows->names[rows->name_count++])
+			return error_errno(err, -ENOMEM, "rule %s", rule->name);
+	}
+	return 0;
+}
+
+static int ask_take(struct diagnose_rows *rows, const struct rule *rule, struct engine_result *r,
+		    struct error *err)
+{
+	_cleanup_buf_ struct buf scratch = {0};
+	int e = ask_take_names(rows, rule, r, err);
+
+	if (e < 0)
+		return e;
+	while (engine_result_next(r)) {
+		if (rows->count == ASK_ROWS_MAX)
+			return error_set(err, -E2BIG,
+					 "rule %s (%s): more than %d rows; its question must group "
+					 "them, or set a limit",
+					 rule->name, rule->file, ASK_ROWS_MAX);
+		e = ask_take_row(rows, r, &scratch);
+		if (e < 0)
+			return error_errno(err, e, "rule %s", rule->name);
+	}
+	return 0;
+}
+
+/* A question only reads, so that a rule from elsewhere changes nothing. */
+static bool ask_only_reads(const char *sql)
+{
+	static const char *const words[] = {"select", "with", "from"};
+
+	for (sql += strspn(sql, " \t\n"); sql[0] == '-' && sql[1] == '-';) {
+		sql += strcspn(sql, "\n");
+		sql += strspn(sql, " \t\n");
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		size_t len = strlen(words[i]);
+
+		if (!strncasecmp(sql, words[i], len) && strchr(" \t\n", sql[len]))
+			return true;
+	}
+	return false;
+}
+
+static int ask_sql(const struct diagnose_context *c, const char *sql, struct engine_result **ret,
+		   struct error *err)
+{
+	struct engine_statements *s = NULL;
+	int r = engine_parse(c->run->engine, sql, &s, err);
+
+	if (r >= 0 && (engine_statements_count(s) != 1 || !ask_only_reads(sql)))
+		r = error_set(err, -EINVAL, "a rule asks one question: SELECT, WITH or FROM");
+	if (r >= 0)
+		r = engine_execute(s, 0, ret, err);
+	engine_statements_free(s);
+	return r;
+}
+
+int diagnose_ask(const struct diagnose_context *c, const struct rule *rule,
+		 struct diagnose_rows *ret, struct error *err)
+{
+	_cleanup_buf_ struct buf question = {0};
+	_cleanup_(analysis_asked_free) struct analysis_asked asked = {0};
+	_cleanup_(engine_result_freep) struct engine_result *result = NULL;
+	struct error why = {0};
+	int r = ask_fill(c, rule, rule->sql ? rule->sql : rule->query, &question, err);
+
+	if (r < 0)
+		return r;
+	r = rule->sql ? ask_sql(c, buf_str(&question), &result, &why)
+		      : analysis_ask(&asked, c->run, buf_str(&question), &why);
+	if (r < 0)
+		return error_set(err, r, "rule %s (%s): %.700s", rule->name, rule->file,
+				 why.message);
+	return ask_take(ret, rule, rule->sql ? result : asked.result, err);
+}
+
+int diagnose_confine(const struct diagnose_context *c, struct error *err)
+{
+	_cleanup_(engine_result_freep) struct engine_result *result = NULL;
+	struct engine_statements *s = NULL;
+	int r = engine_parse(c->run->engine, "SET enable_external_access = false", &s, err);
+
+	if (r >= 0)
+		r = engine_execute(s, 0, &result, err);
+	engine_statements_free(s);
+	return r;
+}
+
+/* ---- the time that work waited ---- */
+
+int diagnose_work_time(const struct diagnose_context *c, int64_t *ret, struct error *err)
+{
+	_cleanup_(analysis_asked_free) struct analysis_asked asked = {0};
+	_cleanup_(engine_result_freep) struct engine_result *result = NULL;
+	_cleanup_buf_ struct buf scratch = {0};
+	int r = analysis_ask(&asked, c->run, "where class != wait | sum(dur) as t", err);
+
+	*ret = 0;
+	if (r < 0)
+		return r;
+	if (engine_result_next(asked.result) && !engine_result_is_null(asked.result, 0))
+		*ret = ask_number(asked.result, 0, &scratch);
+	r = ask_sql(c, "SELECT op::VARCHAR, sum(time) FROM stall WHERE what = 'work' GROUP BY 1",
+		    &result, err);
+	if (r < 0)
+		return r;
+	while (engine_result_next(result)) {
+		struct bytes word = engine_result_bytes(result, 0);
+		char name[64];
+		int op;
+
+		snprintf(name, sizeof(name), "%.*s", (int)MIN(word.len, sizeof(name) - 1),
+			 word.data);
+		op = op_find(name);
+		if (op >= 0 && op_def((uint32_t)op)->class == CLASS_WAIT)
+			*ret += ask_number(result, 1, &scratch);
+	}
+	return 0;
+}

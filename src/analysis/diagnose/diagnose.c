@@ -1,0 +1,593 @@
+// SPDX-License-Identifier: Apache-2.0
+/* diagnose.c: rules over the features of a trace, as an analysis. */
+#include "analysis/diagnose/diagnose.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "analysis/features/feature_pass.h"
+#include "base/clock.h"
+
+void finding_free(struct finding *f)
+{
+	struct buf *const texts[] = {&f->path,	   &f->pattern, &f->peer,
+				     &f->process,  &f->thread,	&f->sentence,
+				     &f->evidence, &f->change,	&f->show};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		buf_free(texts[i]);
+}
+
+void diagnosis_free(struct diagnosis *d)
+{
+	if (!d)
+		return;
+	for (size_t i = 0; i < d->count; i++)
+		finding_free(&d->findings[i]);
+	free(d->findings);
+	rules_free(&d->rules);
+	free(d);
+}
+DEFINE_CLEANUP(struct diagnosis *, diagnosis_free)
+
+/* ---- which rules ---- */
+
+static bool diagnose_lists(const struct option_list *l, const char *name)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		if (strcmp(l->items[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int diagnose_check_names(const struct rules *rules, const struct option_list *names,
+				const char *option, struct error *err)
+{
+	for (size_t i = 0; i < names->count; i++) {
+		if (!rules_find(rules, names->items[i]))
+			return error_set(err, -EINVAL,
+					 "%s %.80s: there is no such rule; weir diagnose --explain "
+					 "all lists them",
+					 option, names->items[i]);
+	}
+	return 0;
+}
+
+static int diagnose_load(struct rules *ret, const struct diagnose_flags *f, struct error *err)
+{
+	int r = rules_load(ret, &f->rules, err);
+
+	if (r >= 0)
+		r = diagnose_check_names(ret, &f->without, "--without", err);
+	return r < 0 ? r : diagnose_check_names(ret, &f->only, "--only", err);
+}
+
+static int diagnose_check(const void *options, struct error *err)
+{
+	const struct diagnose_flags *f = options;
+
+	if (f->level && rule_level_find(f->level) < 0)
+		return error_set(err, -EINVAL, "--level %.40s: there are note, warning and problem",
+				 f->level);
+	return 0;
+}
+
+/* ---- what is found ---- */
+
+/* The two are about the same files of the same program. */
+static bool finding_is_near(const struct finding *a, const struct finding *b)
+{
+	return strcmp(buf_str((struct buf *)&a->process), buf_str((struct buf *)&b->process)) ==
+		       0 &&
+	       strcmp(buf_str((struct buf *)&a->pattern), buf_str((struct buf *)&b->pattern)) == 0;
+}
+
+/* What `a` says of a program as a whole it says of its files. */
+static bool finding_is_about(const struct finding *a, const struct finding *b)
+{
+	return finding_is_near(a, b) ||
+	       (!a->pattern.len && strcmp(buf_str((struct buf *)&a->process),
+					  buf_str((struct buf *)&b->process)) == 0);
+}
+
+static bool rule_covers(const struct rule *rule, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *p = rule->covers; p && *p;) {
+		size_t word = strcspn(p, " \n");
+
+		if (word == len && !memcmp(p, name, len))
+			return true;
+		p += word;
+		p += strspn(p, " \n");
+	}
+	return false;
+}
+
+static bool finding_is_covered(const struct diagnosis *d, const struct finding *f)
+{
+	for (size_t i = 0; i < d->count; i++) {
+		const struct rule *other = d->findings[i].rule;
+
+		/* of two that cover each other none goes */
+		if (rule_covers(other, f->rule->name) && !rule_covers(f->rule, other->name) &&
+		    finding_is_about(&d->findings[i], f))
+			return true;
+	}
+	return false;
+}
+
+/* Findings that say the same as another one. */
+static void diagnose_drop_covered(struct diagnosis *d)
+{
+	bool *drop = calloc(d->count + 1, sizeof(*drop));
+	size_t kept = 0;
+
+	if (!drop)
+		return; /* they are true all the same */
+	for (size_t i = 0; i < d->count; i++)
+		drop[i] = finding_is_covered(d, &d->findings[i]);
+	for (size_t i = 0; i < d->count; i++) {
+		if (drop[i])
+			finding_free(&d->findings[i]);
+		else
+			d->findings[kept++] = d->findings[i];
+	}
+	d->count = kept;
+	free(drop);
+}
+
+static int diagnose_order(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+	int64_t tx = x->row.number[DIAGNOSE_TIME], ty = y->row.number[DIAGNOSE_TIME];
+
+	if ((x->rule->level == RULE_PROBLEM) != (y->rule->level == RULE_PROBLEM))
+		return x->rule->level == RULE_PROBLEM ? -1 : 1;
+	if (tx != ty)
+		return tx > ty ? -1 : 1; /* the null is less than any */
+	return strcmp(x->rule->name, y->rule->name);
+}
+
+/* What several findings say about the same files counts once. */
+static void diagnose_sum_cost(struct diagnosis *d)
+{
+	for (size_t i = 0; i < d->count; i++) {
+		int64_t time = d->findings[i].row.number[DIAGNOSE_TIME], counted = 0;
+
+		for (size_t k = 0; k < i; k++) {
+			if (finding_is_near(&d->findings[k], &d->findings[i]))
+				counted = MAX(counted, d->findings[k].row.number[DIAGNOSE_TIME]);
+		}
+		if (time != DIAGNOSE_NULL && time > counted)
+			d->cost += time - counted;
+	}
+	d->cost = MIN(d->cost, d->work_time);
+}
+
+static int diagnose_rule(const struct diagnose_context *c, const struct rule *rule,
+			 struct error *err)
+{
+	struct diagnose_rows rows = {0};
+	size_t before = c->out->count;
+	int r = diagnose_ask(c, rule, &rows, err);
+
+	if (r >= 0)
+		r = diagnose_group(c, rule, &rows, err);
+	diagnose_rows_free(&rows);
+	c->out->ran++;
+	c->out->found += c->out->count > before;
+	return r;
+}
+
+static bool diagnose_is_whole(const struct analysis_run *run)
+{
+	return !run->where && run->from == INT64_MIN && run->to == INT64_MAX;
+}
+
+static int diagnose_features(const struct diagnose_context *c, bool fresh, struct error *err)
+{
+	const struct analysis_run *run = c->run;
+	const struct features_request q = {.from = run->from,
+					   .to = run->to,
+					   .where = run->where,
+					   .lost = run->lost,
+					   .keep = true,
+					   .stopped = c->in->stopped,
+					   .arg = c->in->arg};
+
+	if (diagnose_is_whole(run) && !fresh && features_are_current(run->store))
+		return 0;
+	return features_make(run->store, &q, err);
+}
+
+static int diagnose_one(const struct analysis_input *in, const struct analysis_run *run,
+			struct diagnosis **ret, struct error *err)
+{
+	const struct diagnose_flags *f = in->options;
+	_cleanup_(diagnosis_freep) struct diagnosis *d = calloc(1, sizeof(*d));
+	const struct diagnose_context c = {.in = in, .run = run, .out = d};
+	int r;
+
+	if (!d)
+		return -ENOMEM;
+	if (!run->store)
+		return error_set(err, -EOPNOTSUPP,
+				 "%s: diagnose reads trace files, not what an engine holds",
+				 run->name);
+	d->name = run->name;
+	d->first = run->first;
+	d->last = run->last;
+	d->lost = run->lost;
+	d->lost_unknown = run->lost_unknown;
+	r = diagnose_load(&d->rules, f, err);
+	if (r >= 0)
+		r = diagnose_features(&c, f->fresh, err);
+	if (r >= 0)
+		r = diagnose_confine(&c, err);
+	if (r >= 0)
+		r = diagnose_work_time(&c, &d->work_time, err);
+	for (size_t i = 0; i < d->rules.count && r >= 0; i++) {
+		const struct rule *rule = &d->rules.items[i];
+
+		if (diagnose_lists(&f->without, rule->name) ||
+		    (f->only.count && !diagnose_lists(&f->only, rule->name)))
+			continue;
+		if (analysis_stopped(in))
+			return -EINTR;
+		r = diagnose_rule(&c, rule, err);
+	}
+	if (r < 0)
+		return r;
+	diagnose_drop_covered(d);
+	if (d->count)
+		qsort(d->findings, d->count, sizeof(*d->findings), diagnose_order);
+	diagnose_sum_cost(d);
+	/* of a part, or by some of the rules, they are not what the trace shows */
+	r = diagnose_keep(run->store,
+			  diagnose_is_whole(run) && !f->only.count && !f->without.count &&
+				  !f->rules.count,
+			  d, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(d);
+	return 0;
+}
+
+/* ---- against an earlier trace ---- */
+
+static bool finding_is_same(const struct finding *a, const struct finding *b)
+{
+	return strcmp(a->rule->name, b->rule->name) == 0 && finding_is_near(a, b);
+}
+
+static bool diagnosis_has(const struct diagnosis *d, size_t count, const struct finding *f)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (finding_is_same(&d->findings[i], f))
+			return true;
+	}
+	return false;
+}
+
+/* Marks what is new, and takes over what is not found any more. */
+static int diagnose_compare(struct diagnosis *d, struct diagnosis *old)
+{
+	size_t now = d->count, kept = 0;
+
+	/* room for all: a finding that moves has one owner at any time */
+	if (grow((void **)&d->findings, &d->cap, now + old->count, sizeof(*d->findings)) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < now; i++)
+		d->findings[i].since = diagnosis_has(old, old->count, &d->findings[i])
+					       ? DIAGNOSE_SAME
+					       : DIAGNOSE_NEW;
+	for (size_t i = 0; i < old->count; i++) {
+		struct finding *f = &old->findings[i];
+		const struct rule *rule = rules_find(&d->rules, f->rule->name);
+
+		if (!rule || diagnosis_has(d, now, f)) {
+			old->findings[kept++] = *f;
+			continue;
+		}
+		f->rule = rule;
+		f->since = DIAGNOSE_MENDED;
+		d->findings[d->count++] = *f;
+		d->mended++;
+	}
+	old->count = kept;
+	return 0;
+}
+
+/* Diagnoses traces that are opened for it alone. Of a run without a range it is the whole of them. */
+static int diagnose_paths(const struct analysis_input *in, const char *const *paths, size_t count,
+			  struct analysis_run *run, struct diagnosis **ret, struct error *err)
+{
+	_cleanup_(store_freep) struct store *s = NULL;
+	_cleanup_(engine_freep) struct engine *e = NULL;
+	int64_t first, last;
+	int r = store_open(&s, paths, count, err);
+
+	if (r >= 0)
+		r = engine_open(&e, s, &(struct engine_options){.threads = in->threads}, err);
+	if (r < 0)
+		return r;
+	run->store = s;
+	run->engine = e;
+	store_range(s, &first, &last);
+	analysis_run_within(run, first, last);
+	return diagnose_one(in, run, ret, err);
+}
+
+static int diagnose_old(const struct analysis_input *in, struct diagnosis *d, struct error *err)
+{
+	const struct diagnose_flags *f = in->options;
+	_cleanup_(diagnosis_freep) struct diagnosis *old = NULL;
+	struct analysis_run run = {.name = f->against, .from = INT64_MIN, .to = INT64_MAX};
+	int r = diagnose_paths(in, &f->against, 1, &run, &old, err);
+
+	return r < 0 ? r : diagnose_compare(d, old);
+}
+
+/* ---- rows ---- */
+
+static const struct answer_column diagnose_columns[] = {
+	{"rule", {QUERY_TEXT}},
+	{"level", {QUERY_TEXT}},
+	{"sentence", {QUERY_TEXT}},
+	{"path", {QUERY_TEXT}},
+	{"pattern", {QUERY_TEXT}},
+	{"files", {QUERY_INT}},
+	{"peer", {QUERY_TEXT}},
+	{"process", {QUERY_TEXT}},
+	{"pid", {QUERY_INT}},
+	{"thread", {QUERY_TEXT}},
+	{"tid", {QUERY_INT}},
+	{"calls", {QUERY_INT}},
+	{"bytes", {QUERY_SIZE}, .word = "size"},
+	{"time", {QUERY_DUR}, .word = "dur"},
+	{"share", {QUERY_FLOAT}},
+	{"sure", {QUERY_TEXT}},
+	{"pos", {QUERY_SIZE}, .word = "size"},
+	{"stop_pos", {QUERY_SIZE}, .word = "size"},
+	{"start", {QUERY_TIME}, .word = "time"},
+	{"stop", {QUERY_TIME}, .word = "time"},
+	{"evidence", {QUERY_TEXT}},
+	{"change", {QUERY_TEXT}},
+	{"query", {QUERY_TEXT}},
+	{"since", {QUERY_TEXT}},
+	{"file_id", {QUERY_INT}},
+	{"process_id", {QUERY_INT}},
+	{"thread_id", {QUERY_INT}},
+};
+
+static void diagnose_put_buf(struct answer_list *to, const struct buf *b)
+{
+	if (b->len)
+		answer_list_text(to, (struct bytes){b->data, b->len});
+	else
+		answer_list_null(to);
+}
+
+static void diagnose_put_number(struct answer_list *to, const struct finding *f,
+				enum diagnose_number n)
+{
+	if (f->row.number[n] == DIAGNOSE_NULL)
+		answer_list_null(to);
+	else
+		answer_list_int(to, f->row.number[n]);
+}
+
+static void diagnose_put_id(struct answer_list *to, int64_t id)
+{
+	if (id < 0)
+		answer_list_null(to);
+	else
+		answer_list_int(to, id);
+}
+
+static void diagnose_put_row(struct answer_list *to, const struct finding *f, bool compared)
+{
+	static const char *const words[] = {"before", "new", "mended"};
+
+	answer_list_str(to, f->rule->name);
+	answer_list_str(to, rule_level_word(f->rule->level));
+	diagnose_put_buf(to, &f->sentence);
+	diagnose_put_buf(to, &f->path);
+	diagnose_put_buf(to, &f->pattern);
+	answer_list_uint(to, f->files);
+	diagnose_put_buf(to, &f->peer);
+	diagnose_put_buf(to, &f->process);
+	diagnose_put_id(to, f->pid);
+	diagnose_put_buf(to, &f->thread);
+	diagnose_put_id(to, f->tid);
+	for (unsigned int i = DIAGNOSE_CALLS; i <= DIAGNOSE_TIME; i++)
+		diagnose_put_number(to, f, i);
+	answer_list_float(to, f->share);
+	answer_list_str(to, f->sure);
+	for (unsigned int i = DIAGNOSE_POS; i < DIAGNOSE_NUMBERS; i++)
+		diagnose_put_number(to, f, i);
+	diagnose_put_buf(to, &f->evidence);
+	diagnose_put_buf(to, &f->change);
+	diagnose_put_buf(to, &f->show);
+	answer_list_str(to, compared ? words[f->since] : NULL);
+	diagnose_put_id(to, f->row.id[DIAGNOSE_FILE]);
+	diagnose_put_id(to, f->row.id[DIAGNOSE_PROCESS]);
+	diagnose_put_id(to, f->row.id[DIAGNOSE_THREAD]);
+}
+
+/* Waits for the diagnosis of another viewer: its features are then there. */
+static int diagnose_take_turn(const struct analysis_input *in, pthread_mutex_t *turn)
+{
+	static const struct timespec pause = {.tv_nsec = 20 * NSEC_PER_MSEC};
+
+	while (pthread_mutex_trylock(turn)) {
+		if (analysis_stopped(in))
+			return -EINTR;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+/* Opens the traces of a store that others read, for the making of features changes what it has. */
+static int diagnose_apart(const struct analysis_input *in, const struct analysis_run *shared,
+			  struct diagnosis **ret, struct error *err)
+{
+	size_t count = store_trace_count(shared->store);
+	_cleanup_free_ const char **paths = calloc(count, sizeof(*paths));
+	struct analysis_run run = *shared;
+
+	if (!paths)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		paths[i] = store_trace_path(shared->store, i);
+	return diagnose_paths(in, paths, count, &run, ret, err);
+}
+
+static int diagnose_shared(const struct analysis_input *in, const struct analysis_run *run,
+			   struct diagnosis **ret, struct error *err)
+{
+	static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+	int r = diagnose_take_turn(in, &turn);
+
+	if (r < 0)
+		return r;
+	r = diagnose_apart(in, run, ret, err);
+	pthread_mutex_unlock(&turn);
+	return r;
+}
+
+static int diagnose_run(const struct analysis_input *in, struct analysis_result *out,
+			struct error *err)
+{
+	const struct diagnose_flags *f = in->options;
+	const struct analysis_run *run = &in->runs[0];
+	struct answer_list *rows;
+	struct diagnosis *d;
+	int r;
+
+	/* who may read a trace over the network may read no other file */
+	if (in->shared && (f->against || f->rules.count))
+		return error_set(err, -EINVAL,
+				 "%s names files, which only weir diagnose on a command line takes",
+				 f->against ? "against=" : "rules=");
+	r = in->shared && run->store ? diagnose_shared(in, run, &d, err)
+				     : diagnose_one(in, run, &d, err);
+	if (r < 0)
+		return r;
+	out->own = d;
+	if (f->against)
+		r = diagnose_old(in, d, err);
+	if (r < 0)
+		return r;
+	rows = analysis_table(out, "rows", diagnose_columns, ARRAY_SIZE(diagnose_columns));
+	for (size_t i = 0; i < d->count; i++)
+		diagnose_put_row(rows, &d->findings[i], f->against);
+	return rows->error;
+}
+
+static int diagnose_put_members(const struct analysis_input *in _unused_,
+				const struct analysis_result *r, struct buf *to)
+{
+	const struct diagnosis *d = r->own;
+
+	return buf_printf(
+		to, ", \"rules\": %zu, \"rules_found\": %zu, \"work_time\": %lld, \"cost\": %lld",
+		d->ran, d->found, (long long)d->work_time, (long long)d->cost);
+}
+
+static void diagnose_free_own(void *own)
+{
+	diagnosis_free(own);
+}
+
+/* ---- the contract ---- */
+
+static int diagnose_status(const void *options, const struct analysis_result *r)
+{
+	const struct diagnose_flags *f = options;
+	const struct diagnosis *d = r->own;
+
+	for (size_t i = 0; f->level && i < d->count; i++) {
+		if (d->findings[i].since != DIAGNOSE_MENDED &&
+		    (int)d->findings[i].rule->level >= rule_level_find(f->level))
+			return 3;
+	}
+	return 0;
+}
+
+static int diagnose_instead(const void *options, struct buf *text, struct error *err)
+{
+	const struct diagnose_flags *f = options;
+	_cleanup_rules_ struct rules rules = {0};
+	int r;
+
+	if (!f->explain)
+		return 0;
+	r = rules_load(&rules, &f->rules, err);
+	if (r >= 0)
+		r = rules_explain(&rules, f->explain, text, err);
+	return r < 0 ? r : 1;
+}
+
+static const struct option diagnose_options[] = {
+	{0, "rules", OPTION_LIST, "FILE",
+	 "further rules: a file, or a folder of *.rule; one of a name that exists replaces it",
+	 offsetof(struct diagnose_flags, rules)},
+	{0, "only", OPTION_LIST, "RULE", "run this rule alone; repeatable",
+	 offsetof(struct diagnose_flags, only)},
+	{0, "without", OPTION_LIST, "RULE", "leave this rule out; repeatable",
+	 offsetof(struct diagnose_flags, without)},
+	{0, "level", OPTION_STRING, "LEVEL",
+	 "exit with status 3 where something of this level or above is found: note, warning, "
+	 "problem",
+	 offsetof(struct diagnose_flags, level)},
+	{0, "against", OPTION_STRING, "TRACE",
+	 "compare with what is found in this trace: what is new, what was mended",
+	 offsetof(struct diagnose_flags, against)},
+	{0, "explain", OPTION_STRING, "RULE",
+	 "print what a rule looks for, why, and with which thresholds; all: list the rules; "
+	 "markdown: all of them as a page",
+	 offsetof(struct diagnose_flags, explain)},
+	{0, "fresh", OPTION_FLAG, NULL, "make the features anew, even where the trace has them",
+	 offsetof(struct diagnose_flags, fresh)},
+	{0},
+};
+
+static const struct command_example diagnose_examples[] = {
+	{"weir diagnose", "what is wrong with the program in weir.trace"},
+	{"weir record --diagnose -- ./server", "record a program, then say what is wrong with it"},
+	{"weir diagnose new.trace --against old.trace", "what a change mended, and what it broke"},
+	{"weir diagnose --level warning --json",
+	 "for a pipeline: exit status 3 where it finds something"},
+	{"weir diagnose --explain small-writes", "what a rule looks for"},
+	{0},
+};
+
+const struct analysis analysis_diagnose = {
+	.name = "diagnose",
+	.summary = "say what is wrong with a program's I/O",
+	.description =
+		"Lists findings, the most expensive first. Each says what is wrong, where, what it "
+		"costs, how certain it is, what to change, and which command shows more.\n\n"
+		"A pass over the trace makes features of it, tables that can be queried (from use, "
+		"habit, stall, press, rival, fdlife) and that are kept in the trace; rules ask "
+		"them "
+		"questions. Rules are files: docs/howto/write-a-rule.md says how to write one.",
+	.examples = diagnose_examples,
+	.order = ANALYSIS_ASKS,
+	.options = diagnose_options,
+	.options_size = sizeof(struct diagnose_flags),
+	.check = diagnose_check,
+	.instead = diagnose_instead,
+	.run = diagnose_run,
+	.status = diagnose_status,
+	.put_members = diagnose_put_members,
+	.free = diagnose_free_own,
+};

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+/* explain.c: rules as text, for a person, and as a page of the documentation. */
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/diagnose/diagnose.h"
+
+static const char *explain_loss(const struct rule *rule)
+{
+	return rule->loss == RULE_LOSS_WRONG
+		       ? "one of them may be the one that refutes it: the finding says so"
+		       : "there may be more of it; what is found is right";
+}
+
+/* The lines of a text, each behind `margin`. */
+static int explain_put_lines(struct buf *out, const char *text, const char *margin)
+{
+	int r = 0;
+
+	while (*text && r >= 0) {
+		size_t len = strcspn(text, "\n");
+
+		r = buf_printf(out, "%s%.*s\n", len ? margin : "", (int)len, text);
+		text += len + (text[len] == '\n');
+	}
+	return r;
+}
+
+static int explain_rule(const struct rule *rule, struct buf *out)
+{
+	int r = buf_printf(out, "%s (%s): %s\n\n%s\n", rule->name, rule_level_word(rule->level),
+			   rule->summary, rule->about);
+
+	if (r >= 0 && rule->example)
+		r = buf_printf(out, "\nexample\n");
+	if (r >= 0 && rule->example)
+		r = explain_put_lines(out, rule->example, "  ");
+	if (r >= 0 && rule->threshold_count)
+		r = buf_printf(out, "\nthresholds\n");
+	for (size_t i = 0; i < rule->threshold_count && r >= 0; i++)
+		r = buf_printf(out, "  %-12s %-10s %s\n", rule->thresholds[i].name,
+			       rule->thresholds[i].text, rule->thresholds[i].why);
+	if (r >= 0)
+		r = buf_printf(out, "\nwhat to change\n  %s\n\nif calls were lost\n  %s\n",
+			       rule->change, explain_loss(rule));
+	if (r >= 0)
+		r = buf_printf(out, "\nquestion (%s, %s)\n%s\n", rule->sql ? "SQL" : "query",
+			       rule->file, rule->sql ? rule->sql : rule->query);
+	return r;
+}
+
+/* ---- docs/rules.md ---- */
+
+static int explain_put_thresholds(const struct rule *rule, struct buf *out)
+{
+	int r = 0;
+
+	if (rule->threshold_count)
+		r = buf_printf(out, "\n| threshold | is | why |\n|---|---|---|\n");
+	for (size_t i = 0; i < rule->threshold_count && r >= 0; i++)
+		r = buf_printf(out, "| `%s` | %s | %s |\n", rule->thresholds[i].name,
+			       rule->thresholds[i].text, rule->thresholds[i].why);
+	return r;
+}
+
+static int explain_section(const struct rule *rule, struct buf *out)
+{
+	int r = buf_printf(out, "\n## %s\n\n%s: %s.\n\n%s\n", rule->name,
+			   rule_level_word(rule->level), rule->summary, rule->about);
+
+	if (r >= 0 && rule->example) {
+		r = buf_printf(out, "\n```\n");
+		if (r >= 0)
+			r = explain_put_lines(out, rule->example, "");
+		if (r >= 0)
+			r = buf_printf(out, "```\n");
+	}
+	if (r >= 0)
+		r = buf_printf(out, "\nWhat to change: %s.\n\nIf calls were lost, %s.\n",
+			       rule->change, explain_loss(rule));
+	if (r >= 0 && rule->covers)
+		r = buf_printf(out,
+			       "\nFindings of these rules about the same files are left out: %s.\n",
+			       rule->covers);
+	return r < 0 ? r : explain_put_thresholds(rule, out);
+}
+
+static int explain_page(const struct rules *rules, struct buf *out)
+{
+	int r = buf_printf(
+		out,
+		"# Rules of weir diagnose\n\n"
+		"Made of the files in `rules/` by `make docs`. `weir diagnose --explain RULE` "
+		"prints the\n"
+		"same with the question that a rule asks; "
+		"[howto/write-a-rule.md](howto/write-a-rule.md)\n"
+		"says how to write one. The examples are of recorded programs (`weir cases`).\n");
+
+	if (r >= 0)
+		r = buf_printf(out, "\n| rule | level | what it finds |\n|---|---|---|\n");
+	for (size_t i = 0; i < rules->count && r >= 0; i++)
+		r = buf_printf(out, "| [%s](#%s) | %s | %s |\n", rules->items[i].name,
+			       rules->items[i].name, rule_level_word(rules->items[i].level),
+			       rules->items[i].summary);
+	for (size_t i = 0; i < rules->count && r >= 0; i++)
+		r = explain_section(&rules->items[i], out);
+	return r;
+}
+
+int rules_explain(const struct rules *rules, const char *name, struct buf *out, struct error *err)
+{
+	const struct rule *rule = rules_find(rules, name);
+	int r = 0;
+
+	if (rule)
+		return explain_rule(rule, out);
+	if (strcmp(name, "markdown") == 0)
+		return explain_page(rules, out);
+	if (strcmp(name, "all"))
+		return error_set(err, -EINVAL,
+				 "there is no rule %.80s; weir diagnose --explain all lists them",
+				 name);
+	for (size_t i = 0; i < rules->count && r >= 0; i++)
+		r = buf_printf(out, "%-24s %-8s %s\n", rules->items[i].name,
+			       rule_level_word(rules->items[i].level), rules->items[i].summary);
+	return r;
+}

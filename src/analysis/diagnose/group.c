@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * group.c: rows of a rule to findings. A row is about one file of one process. A fault that shows in five hundred files is
+ * one finding about these files, or about the program, and not five hundred: of the perspectives below the finest is taken in
+ * which few groups explain most of the cost.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/diagnose/diagnose.h"
+#include "names/names.h"
+
+#define GROUPS_SHOWN   3   /* findings of a rule, at most */
+#define GROUPS_EXPLAIN 0.8 /* of its cost that they must explain */
+
+enum perspective {
+	BY_ROW,		 /* one file of one process */
+	BY_PATTERN,	 /* files with names of one pattern, of one process */
+	BY_PROGRAM_FILE, /* the same of all processes of a program */
+	BY_PROCESS,	 /* all files of a process */
+	BY_PROGRAM,
+	PERSPECTIVES
+};
+
+struct group {
+	size_t first, count; /* of its rows in the order below */
+	int64_t cost;
+};
+
+struct grouping {
+	const struct diagnose_rows *rows;
+	struct intern texts;
+	uint32_t (*keys)[PERSPECTIVES]; /* [row] */
+	size_t *order; /* rows, those of a group together, the most expensive first */
+	struct group *groups;
+	size_t group_count;
+};
+
+static void grouping_free(struct grouping *g)
+{
+	intern_free(&g->texts);
+	free(g->keys);
+	free(g->order);
+	free(g->groups);
+}
+
+/* What rows are weighed by: time where the rule knows it, else bytes, else calls. */
+static int64_t group_cost(const struct diagnose_row *row)
+{
+	static const enum diagnose_number numbers[] = {DIAGNOSE_TIME, DIAGNOSE_BYTES,
+						       DIAGNOSE_CALLS};
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		if (row->number[numbers[i]] != DIAGNOSE_NULL)
+			return MAX(row->number[numbers[i]], 0);
+	}
+	return 0;
+}
+
+/* ---- keys ---- */
+
+static int group_key(struct grouping *g, const struct dims *d, const struct diagnose_row *row,
+		     enum perspective p, struct buf *scratch, uint32_t *ret)
+{
+	bool changed;
+	int r = 0;
+
+	buf_clear(scratch);
+	if (p == BY_ROW)
+		r = buf_printf(scratch, "%lld %lld %lld ", (long long)row->id[DIAGNOSE_PROCESS],
+			       (long long)row->id[DIAGNOSE_THREAD],
+			       (long long)row->id[DIAGNOSE_PEER]);
+	else if (p == BY_PATTERN || p == BY_PROCESS)
+		r = buf_printf(scratch, "%lld ", (long long)row->id[DIAGNOSE_PROCESS]);
+	else if (row->id[DIAGNOSE_PROCESS] >= 0) {
+		struct bytes program = names_program(d, row->id[DIAGNOSE_PROCESS]);
+
+		r = buf_append(scratch, program.data, program.len);
+		if (r >= 0)
+			r = buf_append(scratch, "\n", 1);
+	}
+	if (r < 0)
+		return r;
+	if (p == BY_ROW && row->id[DIAGNOSE_FILE] >= 0)
+		r = buf_printf(scratch, "%lld", (long long)row->id[DIAGNOSE_FILE]);
+	else if (p == BY_ROW || p == BY_PATTERN || p == BY_PROGRAM_FILE) {
+		if (row->pattern.len)
+			r = buf_append(scratch, row->pattern.data, row->pattern.len);
+		else if (row->id[DIAGNOSE_FILE] >= 0)
+			r = names_pattern(dims_file_name(d, row->id[DIAGNOSE_FILE]), scratch,
+					  &changed);
+	}
+	return r < 0 ? r : intern_add(&g->texts, scratch->data, scratch->len, ret);
+}
+
+static int group_make_keys(struct grouping *g, const struct dims *d)
+{
+	_cleanup_buf_ struct buf scratch = {0};
+	size_t n = g->rows->count;
+
+	g->keys = calloc(n, sizeof(*g->keys));
+	g->order = calloc(n, sizeof(*g->order));
+	g->groups = calloc(n, sizeof(*g->groups));
+	if (!g->keys || !g->order || !g->groups)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		for (unsigned int p = 0; p < PERSPECTIVES; p++) {
+			int r = group_key(g, d, &g->rows->items[i], p, &scratch, &g->keys[i][p]);
+
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+/* ---- groups ---- */
+
+struct group_sort {
+	const struct grouping *g;
+	enum perspective by;
+};
+
+static int group_compare_rows(const void *a, const void *b, void *arg)
+{
+	const struct group_sort *s = arg;
+	size_t x = *(const size_t *)a, y = *(const size_t *)b;
+	uint32_t kx = s->g->keys[x][s->by], ky = s->g->keys[y][s->by];
+	int64_t cx = group_cost(&s->g->rows->items[x]), cy = group_cost(&s->g->rows->items[y]);
+
+	if (kx != ky)
+		return kx < ky ? -1 : 1;
+	if (cx != cy)
+		return cx > cy ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+static int group_compare(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+
+	if (x->cost != y->cost)
+		return x->cost > y->cost ? -1 : 1;
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+static void group_gather(struct grouping *g, enum perspective by)
+{
+	size_t n = g->rows->count;
+
+	for (size_t i = 0; i < n; i++)
+		g->order[i] = i;
+	qsort_r(g->order, n, sizeof(*g->order), group_compare_rows, &(struct group_sort){g, by});
+	g->group_count = 0;
+	for (size_t i = 0; i < n; i++) {
+		bool same = i && g->keys[g->order[i]][by] == g->keys[g->order[i - 1]][by];
+		struct group *last;
+
+		if (!same)
+			g->groups[g->group_count++] = (struct group){.first = i};
+		last = &g->groups[g->group_count - 1];
+		last->count++;
+		last->cost += group_cost(&g->rows->items[g->order[i]]);
+	}
+	qsort(g->groups, g->group_count, sizeof(*g->groups), group_compare);
+}
+
+/* True where the first groups explain enough. */
+static bool group_explains(const struct grouping *g)
+{
+	double all = 0, shown = 0;
+
+	for (size_t i = 0; i < g->group_count; i++) {
+		all += (double)g->groups[i].cost;
+		shown += i < GROUPS_SHOWN ? (double)g->groups[i].cost : 0;
+	}
+	return g->group_count <= GROUPS_SHOWN || shown >= GROUPS_EXPLAIN * all;
+}
+
+/* ---- a finding ---- */
+
+/* Sums of the group; the rest is that of its most expensive row. */
+static void finding_sum(struct finding *f, const struct grouping *g, const struct group *group)
+{
+	f->row = g->rows->items[g->order[group->first]];
+	f->rows = group->count;
+	for (size_t i = 1; i < group->count; i++) {
+		const struct diagnose_row *row = &g->rows->items[g->order[group->first + i]];
+		int64_t *to = f->row.number;
+
+		for (unsigned int k = DIAGNOSE_CALLS; k <= DIAGNOSE_TIME; k++) {
+			if (row->number[k] != DIAGNOSE_NULL)
+				to[k] = to[k] == DIAGNOSE_NULL ? row->number[k]
+							       : to[k] + row->number[k];
+		}
+		if (row->number[DIAGNOSE_FIRST] != DIAGNOSE_NULL)
+			to[DIAGNOSE_FIRST] = MIN(to[DIAGNOSE_FIRST], row->number[DIAGNOSE_FIRST]);
+		to[DIAGNOSE_LAST] = MAX(to[DIAGNOSE_LAST], row->number[DIAGNOSE_LAST]);
+		f->row.inexact |= row->inexact;
+	}
+}
+
+/* Different ids of the group's rows. */
+static int finding_count(const struct grouping *g, const struct group *group, enum diagnose_id id,
+			 size_t *ret)
+{
+	struct map seen = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < group->count && r >= 0; i++) {
+		int64_t v = g->rows->items[g->order[group->first + i]].id[id];
+
+		if (v >= 0)
+			r = map_set(&seen, (uint64_t)v, 1);
+	}
+	*ret = seen.count;
+	map_free(&seen);
+	return r;
+}
+
+static int finding_put_bytes(struct buf *out, struct bytes text)
+{
+	return buf_append(out, text.data, text.len);
+}
+
+static int finding_name(struct finding *f, const struct dims *d)
+{
+	const int64_t *id = f->row.id;
+	const struct dims_thread *t =
+		id[DIAGNOSE_THREAD] >= 0 ? dims_thread(d, id[DIAGNOSE_THREAD]) : NULL;
+	const struct dims_process *p;
+	struct dims_file room;
+	const struct dims_file *peer =
+		id[DIAGNOSE_PEER] >= 0 ? dims_file(d, id[DIAGNOSE_PEER], &room) : NULL;
+	bool changed;
+	int r = 0;
+
+	if (id[DIAGNOSE_PROCESS] < 0 && t)
+		f->row.id[DIAGNOSE_PROCESS] = t->process_id;
+	p = id[DIAGNOSE_PROCESS] >= 0 ? dims_process(d, id[DIAGNOSE_PROCESS]) : NULL;
+	f->pid = p ? p->pid : -1;
+	f->tid = t ? t->tid : -1;
+	if (id[DIAGNOSE_PROCESS] >= 0)
+		r = finding_put_bytes(&f->process, names_program(d, id[DIAGNOSE_PROCESS]));
+	if (r >= 0 && t)
+		r = finding_put_bytes(&f->thread, t->comm);
+	if (r >= 0 && id[DIAGNOSE_FILE] >= 0)
+		r = finding_put_bytes(&f->path, dims_file_name(d, id[DIAGNOSE_FILE]));
+	if (r >= 0 && peer)
+		r = finding_put_bytes(&f->peer, dims_peer(peer).len ? dims_peer(peer) : peer->path);
+	if (r < 0)
+		return r;
+	return f->row.pattern.len ? finding_put_bytes(&f->pattern, f->row.pattern)
+				  : names_pattern((struct bytes){f->path.data, f->path.len},
+						  &f->pattern, &changed);
+}
+
+/* ---- its texts ---- */
+
+#define FINDING_VALUES (DIAGNOSE_EXTRA_MAX + 24)
+
+static struct sentence_value finding_text_value(const char *name, const struct buf *b)
+{
+	return (struct sentence_value){.name = name,
+				       .kind = b->len ? SENTENCE_TEXT : SENTENCE_NULL,
+				       .text = {b->data, b->len}};
+}
+
+static struct sentence_value finding_number_value(const char *name, int64_t v,
+						  enum sentence_kind kind)
+{
+	return (struct sentence_value){
+		.name = name, .kind = v == DIAGNOSE_NULL ? SENTENCE_NULL : kind, .number = v};
+}
+
+/* "/tmp/spill.#" as a pattern of the language: /tmp/spill.* */
+static int finding_put_glob(struct buf *out, const struct buf *pattern)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < pattern->len && r >= 0; i++) {
+		char c = ((const char *)pattern->data)[i];
+
+		if (c != '#' && strchr("*?[\\", c))
+			r = buf_append(out, "\\", 1);
+		if (r >= 0)
+			r = buf_append(out, c == '#' ? "*" : &c, 1);
+	}
+	return r;
+}
+
+/* -1: there is none. */
+static struct sentence_value finding_id_value(const char *name, int64_t id)
+{
+	return finding_number_value(name, id < 0 ? DIAGNOSE_NULL : id, SENTENCE_PLAIN);
+}
+
+/* Since the first call of the trace. */
+static struct sentence_value finding_time_value(const struct diagnose_context *c, const char *name,
+						int64_t at)
+{
+	return finding_number_value(
+		name, at == DIAGNOSE_NULL ? DIAGNOSE_NULL : MAX(at - c->run->first, (int64_t)0),
+		SENTENCE_DUR);
+}
+
+static size_t finding_values(const struct diagnose_context *c, const struct finding *f,
+			     const struct buf *glob, struct sentence_value *to)
+{
+	const int64_t *n = f->row.number;
+	size_t count = 0;
+
+	to[count++] = finding_text_value("file", &f->path);
+	to[count++] = finding_text_value("pattern", &f->pattern);
+	to[count++] = finding_text_value("glob", glob);
+	to[count++] = finding_text_value("peer", &f->peer);
+	to[count++] = finding_text_value("process", &f->process);
+	to[count++] = finding_text_value("thread", &f->thread);
+	to[count++] = finding_id_value("pid", f->pid);
+	to[count++] = finding_id_value("tid", f->tid);
+	to[count++] = finding_id_value("process_id", f->row.id[DIAGNOSE_PROCESS]);
+	to[count++] = finding_id_value("thread_id", f->row.id[DIAGNOSE_THREAD]);
+	to[count++] = finding_id_value("file_id", f->row.id[DIAGNOSE_FILE]);
+	to[count++] = finding_number_value("calls", n[DIAGNOSE_CALLS], SENTENCE_COUNT);
+	to[count++] = finding_number_value("bytes", n[DIAGNOSE_BYTES], SENTENCE_SIZE);
+	to[count++] = finding_number_value("time", n[DIAGNOSE_TIME], SENTENCE_DUR);
+	to[count++] = finding_number_value("pos", n[DIAGNOSE_POS], SENTENCE_COUNT);
+	to[count++] = finding_number_value("stop_pos", n[DIAGNOSE_STOP_POS], SENTENCE_COUNT);
+	to[count++] = finding_number_value("files", (int64_t)f->files, SENTENCE_COUNT);
+	to[count++] = finding_number_value("processes", (int64_t)f->processes, SENTENCE_COUNT);
+	to[count++] = finding_number_value("cases", (int64_t)f->rows, SENTENCE_COUNT);
+	to[count++] = finding_time_value(c, "start", n[DIAGNOSE_FIRST]);
+	to[count++] = finding_time_value(c, "stop", n[DIAGNOSE_LAST]);
+	to[count++] = finding_number_value("span", c->run->last - c->run->first, SENTENCE_DUR);
+	for (size_t i = 0; i < f->row.extra_count; i++)
+		to[count++] = f->row.extra[i];
+	assert(count <= FINDING_VALUES);
+	return count;
+}
+
+static int finding_fill(const struct finding *f, const char *form,
+			const struct sentence_value *values, size_t count, struct buf *out,
+			struct error *err)
+{
+	const char *unknown = "";
+	size_t len = 0;
+	int r = form ? sentence_fill(out, form, values, count, &unknown, &len) : 0;
+
+	if (r == -EINVAL)
+		return error_set(err, r,
+				 "rule %s (%s): %.*s is no column of its question, or not to be "
+				 "shown so",
+				 f->rule->name, f->rule->file, (int)MIN(len, (size_t)64), unknown);
+	return r < 0 ? error_errno(err, r, "rule %s", f->rule->name) : 0;
+}
+
+static int finding_write(const struct diagnose_context *c, struct finding *f, struct error *err)
+{
+	_cleanup_buf_ struct buf glob = {0};
+	struct sentence_value values[FINDING_VALUES];
+	bool several = f->rows > 1 && f->rule->many;
+	int r = finding_put_glob(&glob, &f->pattern);
+	size_t count = finding_values(c, f, &glob, values);
+
+	if (r >= 0)
+		r = finding_fill(f, several ? f->rule->many : f->rule->sentence, values, count,
+				 &f->sentence, err);
+	if (r >= 0 && f->rows > 1 && !several)
+		r = buf_printf(&f->sentence, ", and %zu more like it", f->rows - 1);
+	if (r >= 0)
+		r = finding_fill(f, f->rule->evidence, values, count, &f->evidence, err);
+	if (r >= 0)
+		r = finding_fill(f, f->rule->change, values, count, &f->change, err);
+	if (r >= 0)
+		r = finding_fill(f, f->rule->show, values, count, &f->show, err);
+	return r < 0 ? error_errno(err, r, "rule %s", f->rule->name) : 0;
+}
+
+static const char *finding_sure(const struct diagnose_context *c, const struct finding *f)
+{
+	bool lost = c->run->lost || c->run->lost_unknown;
+
+	if (lost && f->rule->loss == RULE_LOSS_WRONG)
+		return "calls are lost: one of them could change this";
+	if (f->row.inexact && f->rule->loss == RULE_LOSS_WRONG)
+		return "ranges were too many to keep: this could be otherwise";
+	if (lost || f->row.inexact)
+		return "at least";
+	return "yes";
+}
+
+static int finding_add(const struct diagnose_context *c, const struct rule *rule,
+		       const struct grouping *g, const struct group *group, struct error *err)
+{
+	struct diagnosis *out = c->out;
+	struct finding *f;
+	int64_t time;
+	int r;
+
+	if (grow((void **)&out->findings, &out->cap, out->count + 1, sizeof(*out->findings)) < 0)
+		return -ENOMEM;
+	f = &out->findings[out->count++];
+	*f = (struct finding){.rule = rule};
+	finding_sum(f, g, group);
+	r = finding_count(g, group, DIAGNOSE_FILE, &f->files);
+	if (r >= 0)
+		r = finding_count(g, group, DIAGNOSE_PROCESS, &f->processes);
+	if (r >= 0)
+		r = finding_name(f, store_dims(c->run->store));
+	if (r < 0)
+		return r;
+	time = f->row.number[DIAGNOSE_TIME];
+	f->share = time == DIAGNOSE_NULL || out->work_time <= 0
+			   ? (double)NAN
+			   : (double)time / (double)out->work_time;
+	f->sure = finding_sure(c, f);
+	r = finding_write(c, f, err);
+	/* extras are the rows', which go */
+	f->row.extra_count = 0;
+	f->row.pattern = (struct bytes){NULL, 0};
+	return r;
+}
+
+/* What the rule found besides is less, and is counted. */
+static int finding_add_others(struct finding *f, size_t others)
+{
+	f->others = others;
+	return buf_printf(&f->evidence, "%sand %zu lesser case%s that this rule found",
+			  f->evidence.len ? "; " : "", others, others == 1 ? "" : "s");
+}
+
+/* A placeholder that cannot be filled is found at once, and not when a trace has the fault. */
+static int group_check_texts(const struct diagnose_context *c, const struct rule *rule,
+			     const struct diagnose_rows *rows, struct error *err)
+{
+	struct finding f = {.rule = rule, .rows = 1};
+	struct buf *const texts[] = {&f.path, &f.pattern, &f.peer, &f.process, &f.thread};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts) && r >= 0; i++)
+		r = buf_append(texts[i], "x", 1);
+	for (unsigned int i = 0; i < DIAGNOSE_NUMBERS; i++)
+		f.row.number[i] = 1;
+	f.row.extra_count = rows->name_count;
+	for (size_t i = 0; i < rows->name_count; i++)
+		f.row.extra[i] = (struct sentence_value){
+			.name = rows->names[i],
+			.kind = rows->is_text[i] ? SENTENCE_TEXT : SENTENCE_COUNT,
+		};
+	if (r >= 0)
+		r = finding_write(c, &f, err);
+	f.rows = 2;
+	if (r >= 0)
+		r = finding_write(c, &f, err);
+	finding_free(&f);
+	return r;
+}
+
+int diagnose_group(const struct diagnose_context *c, const struct rule *rule,
+		   struct diagnose_rows *rows, struct error *err)
+{
+	_cleanup_(grouping_free) struct grouping g = {.rows = rows};
+	int r;
+
+	r = group_check_texts(c, rule, rows, err);
+	if (r < 0 || !rows->count)
+		return r;
+	r = group_make_keys(&g, store_dims(c->run->store));
+	for (unsigned int by = 0; by < PERSPECTIVES && r >= 0; by++) {
+		group_gather(&g, by);
+		if (group_explains(&g))
+			break;
+	}
+	for (size_t i = 0; i < MIN(g.group_count, (size_t)GROUPS_SHOWN) && r >= 0; i++)
+		r = finding_add(c, rule, &g, &g.groups[i], err);
+	if (r >= 0 && g.group_count > GROUPS_SHOWN)
+		r = finding_add_others(&c->out->findings[c->out->count - 1],
+				       g.group_count - GROUPS_SHOWN);
+	return r < 0 ? error_errno(err, r, "rule %s", rule->name) : 0;
+}

@@ -1,0 +1,643 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * habit.c: what a thread does again and again, found without a rule: the table `habit`.
+ *
+ * Calls become steps: an operation, called once or several times in a row, on whatever files. Calls without a part in this
+ * are left out: memory, signals, clocks, ids, locks in memory (whether a futex needs a call depends on chance), and those that
+ * ran when recording began or ended. Steps are looked at in two ways:
+ *
+ *   file     The calls of a thread on one file from an open to its close, with what follows it until the next open (unlink,
+ *            stat), whatever the thread did between them. This is scope `file`. What came before the first open of a new
+ *            file (stat) belongs to it.
+ *   thread   All calls of a thread in their order, where at least two files, or a file and a wait, alternate, or no file is
+ *            opened: `stat` and `sleep`, `read` of one file and `write` of another. This is scope `thread`. A cycle that is
+ *            an open, a close and more on one file is in the first view already.
+ *
+ * Cycles of threads are maximal repetitions (Main and Lorentz, "An O(n log n) algorithm for finding all repetitions in a
+ * string", 1984) of periods up to HABIT_PERIOD_MAX: for each period p the number of steps that were equal to those p before.
+ * When it reaches p, the last 2p steps are one cycle twice. Within a cycle one comparison per step suffices. A step compares
+ * equal if the operation is the same, and the file is the same number of steps back: the encoding of Baker ("A theory of
+ * parameterized pattern matching", 1993), with which a loop over p.1, p.2, p.3 repeats as one over a single file does.
+ *
+ * A cycle begins at an open where it has one, else at the step at which it was seen to begin first.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/features/fdlife/fd_acts.h"
+#include "analysis/features/file_patterns.h"
+#include "analysis/features/habit/habit_session.h"
+#include "analysis/features/habit/habit_table.h"
+
+#define HABIT_PERIOD_MIN 2 /* one operation again and again is one step */
+#define HABIT_PERIOD_MAX 12
+#define HABIT_RING	 64 /* steps that are remembered: three periods, and room; power of two */
+#define HABIT_BYTES_MAX	 (96u << 20)
+#define HABIT_STREAMS_MAX \
+	2048 /* threads that are followed at once; the one that was quiet longest makes room */
+#define HABIT_NO_FILE	 UINT8_MAX
+#define HABIT_OTHERS_MAX (HABIT_RING + 1) /* more are not counted: the ring has lost the first */
+
+/* Four periods are compared at once. */
+typedef uint32_t habit_lanes __attribute__((vector_size(16)));
+#define HABIT_LANES   (sizeof(habit_lanes) / sizeof(uint32_t))
+#define HABIT_VECTORS (HABIT_PERIOD_MAX / HABIT_LANES)
+
+static_assert(HABIT_PERIOD_MAX % HABIT_LANES == 0, "vectors have no lane to spare");
+static_assert(HABIT_RING > 4 * HABIT_PERIOD_MAX, "runs that begin a cycle lie before two others");
+static_assert(HABIT_PERIOD_MAX <= HABIT_STEPS_MAX, "a cycle is a sequence");
+
+struct habit_step {
+	uint32_t file; /* the last, where it is of several */
+	uint16_t op;
+	uint8_t back; /* steps since the file was used; 0: longer, HABIT_NO_FILE: there is none */
+	bool opens, closes; /* it makes, closes a descriptor */
+	uint16_t
+		others; /* files that it was on before `file`: in the stream, from `first_other` on */
+	uint64_t first_other;
+	uint32_t calls, errors;
+	int64_t start, stop;
+	uint64_t bytes, time, wait;
+};
+
+/* The calls of one thread. */
+struct habit_stream {
+	uint32_t task, process;
+	int64_t thread_id;
+	bool used;	  /* since the hand passed */
+	uint64_t count;	  /* steps; the last may still grow */
+	uint64_t claimed; /* steps before this one are counted */
+	uint64_t begin;	  /* the step at which the next run of the cycle begins */
+	uint32_t period;  /* 0: no cycle */
+	bool silent;	  /* the cycle is not counted: it is one of calls on one file */
+	struct habit_cycle cycle;
+	habit_lanes same
+		[HABIT_VECTORS]; /* by period, the longest first: steps equal to those so many before */
+	/* op and back of a step, which is what is compared; twice, so that the last ones are always in a row */
+	uint32_t words[2 * HABIT_RING];
+	uint32_t files[2 * HABIT_RING]; /* its file, likewise */
+	uint32_t others[HABIT_RING];	/* of steps on several files: those but for the last */
+	uint64_t other_count;
+	struct habit_step steps[HABIT_RING];
+	struct habit_sessions sessions;
+};
+
+struct habit {
+	const struct feature_world *world;
+	struct fd_acts acts;
+	bool skipped[OP_CODE_MAX];
+	struct file_patterns patterns;
+	struct habit_table table;
+	struct habit_parking parking;
+	struct habit_stream **streams; /* [HABIT_STREAMS_MAX] */
+	size_t stream_count, hand;
+	uint32_t *stream_of; /* [task]: stream + 1; 0: none */
+	size_t stream_of_cap;
+};
+
+static struct habit_step *habit_step(struct habit_stream *s, uint64_t i)
+{
+	return &s->steps[i % HABIT_RING];
+}
+
+/* ---- a cycle of a thread ---- */
+
+/* The files of a run, in the order in which it came to them. */
+struct habit_files {
+	uint32_t at[HABIT_PERIOD_MAX + HABIT_RING];
+	size_t count;
+	bool cut; /* they are not all */
+};
+
+/* The files that the i-th step of a run came to first. */
+static void habit_step_files(const struct habit_stream *s, const struct habit_step *step,
+			     uint32_t i, struct habit_files *f)
+{
+	uint32_t others = step->others;
+
+	if (!others && step->back > 0 && step->back <= i)
+		return;
+	if (others && s->other_count - step->first_other > HABIT_RING) {
+		f->cut = true;
+		others = 0;
+	}
+	for (uint32_t k = 0; k < others; k++) {
+		uint32_t file = s->others[(step->first_other + k) % HABIT_RING];
+
+		if (file != FEATURE_NONE)
+			f->at[f->count++] = file;
+	}
+	if (step->file != FEATURE_NONE)
+		f->at[f->count++] = step->file;
+}
+
+/* Steps [begin, begin + period) are one run of the cycle. 0 or -ENOMEM. */
+static int habit_run(struct habit *h, struct habit_stream *s)
+{
+	struct habit_sums sums = {.start = habit_step(s, s->begin)->start};
+	struct habit_files files;
+
+	files.count = 0;
+	files.cut = false;
+	for (uint32_t i = 0; i < s->period; i++) {
+		const struct habit_step *step = habit_step(s, s->begin + i);
+
+		sums.calls += step->calls;
+		sums.errors += step->errors;
+		sums.bytes += step->bytes;
+		sums.time += step->time;
+		sums.wait += step->wait;
+		sums.more |= (uint16_t)((step->calls > 1) << i);
+		sums.stop = step->stop;
+		habit_step_files(s, step, i, &files);
+	}
+	sums.files_cut = files.cut;
+	s->begin += s->period;
+	s->claimed = s->begin;
+	if (s->silent)
+		return 0;
+	return habit_table_add(&h->table, &s->cycle, &sums, s->thread_id, files.at, files.count);
+}
+
+/* True where the calls on one file say it as well: open, close and more, all on one file. */
+static bool habit_is_of_file(struct habit_stream *s, uint64_t from, uint32_t period)
+{
+	uint32_t file = habit_step(s, from)->file;
+	bool opens = false, closes = false;
+
+	for (uint32_t i = 0; i < period; i++) {
+		const struct habit_step *step = habit_step(s, from + i);
+
+		if (step->file != file || file == FEATURE_NONE || step->others)
+			return false;
+		opens |= step->opens;
+		closes |= step->closes;
+	}
+	return opens && closes;
+}
+
+/* No file of these steps was used last before the cycle: what a step of a cycle is on follows from the others of the cycle. */
+static bool habit_is_closed(struct habit_stream *s, uint64_t from, uint32_t period)
+{
+	for (uint32_t i = 0; i < period; i++) {
+		uint8_t back = habit_step(s, from + i)->back;
+
+		if (back != HABIT_NO_FILE && back > period)
+			return false;
+	}
+	return true;
+}
+
+/* The cycle of the steps from `from` on, seen from the one `turn` behind it. */
+static void habit_describe(struct habit_stream *s, uint64_t from, uint32_t period, uint32_t turn)
+{
+	struct habit_cycle *c = &s->cycle;
+
+	*c = (struct habit_cycle){.task = s->task, .process = s->process, .count = (uint8_t)period};
+	for (uint32_t i = 0; i < period; i++) {
+		c->ops[i] = habit_step(s, from + (turn + i) % period)->op;
+	}
+}
+
+/* Where the cycle may begin: at an open behind something else, or anywhere where it opens nothing. */
+static bool habit_may_begin(struct habit_stream *s, uint64_t from, uint32_t period, uint32_t turn,
+			    bool opens)
+{
+	uint32_t before = (turn + period - 1) % period;
+
+	return !opens ||
+	       (habit_step(s, from + turn)->opens && !habit_step(s, from + before)->opens);
+}
+
+/*
+ * The step at which the cycle begins, counted from `from`: the one at which it began before, so that a cycle is one
+ * row; else the first that may be, from `first` on. Describes the cycle.
+ */
+static uint32_t habit_turn(struct habit *h, struct habit_stream *s, uint64_t from, uint32_t period,
+			   uint32_t first)
+{
+	uint32_t chosen = FEATURE_NONE;
+	bool opens = false;
+
+	for (uint32_t i = 0; i < period; i++)
+		opens |= habit_may_begin(s, from, period, i, true);
+	for (uint32_t i = 0; i < period; i++) {
+		uint32_t turn = (first + i) % period;
+
+		if (!habit_may_begin(s, from, period, turn, opens))
+			continue;
+		habit_describe(s, from, period, turn);
+		if (habit_table_has(&h->table, &s->cycle))
+			return turn;
+		chosen = MIN(chosen, i);
+	}
+	assert(chosen < period);
+	chosen = (first + chosen) % period;
+	habit_describe(s, from, period, chosen);
+	return chosen;
+}
+
+/* An early step may be one of a run, though its file was used elsewhere before. */
+static bool habit_step_fits(const struct habit_step *early, const struct habit_step *late,
+			    uint32_t period)
+{
+	return early->op == late->op && (early->file == late->file || early->back == late->back ||
+					 (early->back == 0 && late->back > period));
+}
+
+/* Counts the runs that are complete with the step `last`. 0 or -ENOMEM. */
+static int habit_runs(struct habit *h, struct habit_stream *s, uint64_t last)
+{
+	int r = 0;
+
+	while (s->begin + s->period <= last + 1 && r >= 0)
+		r = habit_run(h, s);
+	return r;
+}
+
+/* The last 2 * period steps were one cycle twice. 0 or -ENOMEM. */
+static int habit_enter(struct habit *h, struct habit_stream *s, uint64_t last, uint32_t period)
+{
+	uint64_t run = last + 1 - period, from = MAX(run - period, s->claimed), least;
+	uint32_t turn;
+
+	/* the first runs may have been before: nothing was known of their files then */
+	least = MAX(s->claimed, last > HABIT_RING - 2 ? last - (HABIT_RING - 2) : 0);
+	while (from > least &&
+	       habit_step_fits(habit_step(s, from - 1), habit_step(s, from - 1 + period), period))
+		from--;
+	s->period = period;
+	s->silent = habit_is_of_file(s, run, period);
+	/* `from` is some periods before a step of the last run, which is at (from - run) modulo the period */
+	turn = habit_turn(h, s, run, period, (uint32_t)((from + 4ull * period - run) % period));
+	s->begin = run + turn;
+	while (s->begin >= from + period)
+		s->begin -= period;
+	return habit_runs(h, s, last);
+}
+
+static void habit_remember(uint32_t *ring, uint64_t i, uint32_t value)
+{
+	ring[i % HABIT_RING] = ring[i % HABIT_RING + HABIT_RING] = value;
+}
+
+/* The HABIT_PERIOD_MAX values before the i-th, the nearest last. */
+static const uint32_t *habit_before(const uint32_t *ring, uint64_t i)
+{
+	return ring + i % HABIT_RING + HABIT_RING - HABIT_PERIOD_MAX;
+}
+
+/* Counts on for all periods; true where one has just been run twice. */
+static bool habit_compare(struct habit_stream *s, uint64_t i, uint32_t word)
+{
+	const uint32_t *before = habit_before(s->words, i);
+	habit_lanes found = {0}, all = {word, word, word, word};
+
+	for (uint32_t v = 0; v < HABIT_VECTORS; v++) {
+		uint32_t p = HABIT_PERIOD_MAX - v * (uint32_t)HABIT_LANES;
+		habit_lanes had, periods = {p, p - 1, p - 2, p - 3};
+
+		memcpy(&had, before + v * HABIT_LANES, sizeof(had));
+		s->same[v] = (s->same[v] + 1) & (habit_lanes)(had == all);
+		found |= (habit_lanes)(s->same[v] >= periods);
+	}
+	return found[0] | found[1] | found[2] | found[3];
+}
+
+static bool habit_repeats(const struct habit_stream *s, uint32_t period)
+{
+	uint32_t lane = HABIT_PERIOD_MAX - period;
+
+	return s->same[lane / HABIT_LANES][lane % HABIT_LANES] >= period;
+}
+
+/* The shortest period of the operations alone, of those that divide `period`. */
+static uint32_t habit_root(struct habit_stream *s, uint64_t from, uint32_t period)
+{
+	for (uint32_t q = 1; q < period; q++) {
+		uint32_t i = q;
+
+		if (period % q)
+			continue;
+		while (i < period && habit_step(s, from + i)->op == habit_step(s, from + i - q)->op)
+			i++;
+		if (i == period)
+			return q;
+	}
+	return period;
+}
+
+/* The shortest period of which the last steps are two runs; 0: there is none. */
+static uint32_t habit_period(struct habit_stream *s, uint64_t i)
+{
+	for (uint32_t p = HABIT_PERIOD_MIN; p <= HABIT_PERIOD_MAX; p++) {
+		uint32_t root;
+
+		if (!habit_repeats(s, p) || !habit_is_closed(s, i + 1 - p, p))
+			continue;
+		/* files that come again after several runs are no reason to tell these apart */
+		root = habit_root(s, i + 1 - p, p);
+		return root >= HABIT_PERIOD_MIN && habit_repeats(s, root) ? root : p;
+	}
+	return 0;
+}
+
+/* The step can no longer change. 0 or -ENOMEM. */
+static int habit_step_done(struct habit *h, struct habit_stream *s, uint64_t i)
+{
+	uint32_t word = s->words[i % HABIT_RING], period;
+
+	if (s->period) {
+		if (s->words[(i - s->period) % HABIT_RING] == word)
+			return habit_runs(h, s, i);
+		s->period = 0;
+		memset(s->same, 0, sizeof(s->same));
+	}
+	if (!habit_compare(s, i, word))
+		return 0;
+	period = habit_period(s, i);
+	return period ? habit_enter(h, s, i, period) : 0;
+}
+
+/* ---- a call of a thread ---- */
+
+/* Steps since the file was used. */
+static uint8_t habit_back(const struct habit_stream *s, uint32_t file)
+{
+	const uint32_t *before;
+
+	if (file == FEATURE_NONE)
+		return HABIT_NO_FILE;
+	before = habit_before(s->files, s->count);
+	for (uint32_t d = 1; d <= HABIT_PERIOD_MAX; d++) {
+		if (before[HABIT_PERIOD_MAX - d] == file)
+			return (uint8_t)d;
+	}
+	return 0;
+}
+
+static void habit_step_add(struct habit_stream *s, struct habit_step *step,
+			   const struct habit_call *c)
+{
+	if (unlikely(step->file != c->file)) {
+		if (!step->others)
+			step->first_other = s->other_count;
+		step->others = (uint16_t)MIN(step->others + 1, HABIT_OTHERS_MAX);
+		s->others[s->other_count++ % HABIT_RING] = step->file;
+		step->file = c->file;
+	}
+	habit_remember(s->files, s->count - 1, c->file);
+	step->calls++;
+	step->errors += c->failed;
+	step->opens |= c->opens;
+	step->closes |= c->closes;
+	step->stop = c->stop;
+	step->bytes += c->bytes;
+	step->time += c->time;
+	if (c->waits)
+		step->wait += c->time;
+}
+
+/* 0 or -ENOMEM. */
+static int habit_stream_call(struct habit *h, struct habit_stream *s, const struct habit_call *c)
+{
+	struct habit_step *last = s->count ? habit_step(s, s->count - 1) : NULL;
+	int r = 0;
+
+	if (!last || last->op != c->op) {
+		uint8_t back = habit_back(s, c->file);
+
+		if (last)
+			r = habit_step_done(h, s, s->count - 1);
+		habit_remember(s->words, s->count, (uint32_t)back << 16 | c->op);
+		last = habit_step(s, s->count++);
+		*last = (struct habit_step){
+			.file = c->file, .op = c->op, .back = back, .start = c->start};
+	}
+	habit_step_add(s, last, c);
+	return r;
+}
+
+/* ---- the threads ---- */
+
+static struct habit_owner habit_owner(struct habit *h, const struct habit_stream *s)
+{
+	return (struct habit_owner){&h->table, &h->parking, s->task, s->process, s->thread_id};
+}
+
+/* The stream is for another thread. 0 or -ENOMEM. */
+static int habit_stream_leave(struct habit *h, struct habit_stream *s)
+{
+	struct habit_owner owner = habit_owner(h, s);
+	int r = 0;
+
+	if (s->task == FEATURE_NONE)
+		return 0;
+	if (s->count)
+		r = habit_step_done(h, s, s->count - 1);
+	if (r >= 0)
+		r = habit_sessions_leave(&s->sessions, &owner);
+	h->stream_of[s->task] = 0;
+	s->task = FEATURE_NONE;
+	return r;
+}
+
+/* A place for one more thread. 0 or -ENOMEM. */
+static int habit_stream_place(struct habit *h, size_t *ret)
+{
+	int r;
+
+	if (h->stream_count < HABIT_STREAMS_MAX) {
+		struct habit_stream *s = malloc(sizeof(*s));
+
+		if (!s)
+			return -ENOMEM;
+		s->task = FEATURE_NONE;
+		h->streams[h->stream_count] = s;
+		*ret = h->stream_count++;
+		return 0;
+	}
+	while (h->streams[h->hand]->used && h->streams[h->hand]->task != FEATURE_NONE) {
+		h->streams[h->hand]->used = false;
+		h->hand = (h->hand + 1) % HABIT_STREAMS_MAX;
+	}
+	*ret = h->hand;
+	h->hand = (h->hand + 1) % HABIT_STREAMS_MAX;
+	r = habit_stream_leave(h, h->streams[*ret]);
+	return r;
+}
+
+/* The stream of a task. 0 or -ENOMEM. */
+static int habit_stream_of(struct habit *h, uint32_t task, uint32_t process,
+			   struct habit_stream **ret)
+{
+	size_t place;
+	struct habit_stream *s;
+	int r;
+
+	if (task < h->stream_of_cap && h->stream_of[task]) {
+		*ret = h->streams[h->stream_of[task] - 1];
+		return 0;
+	}
+	r = feature_grow((void **)&h->stream_of, &h->stream_of_cap, (size_t)task + 1,
+			 sizeof(*h->stream_of));
+	if (r >= 0)
+		r = habit_stream_place(h, &place);
+	if (r < 0)
+		return r;
+	s = *ret = h->streams[place];
+	s->task = task;
+	s->process = process;
+	s->count = s->claimed = s->other_count = 0;
+	s->period = 0;
+	memset(s->words, 0xff, sizeof(s->words)); /* no step, no file */
+	memset(s->files, 0xff, sizeof(s->files));
+	memset(s->same, 0, sizeof(s->same));
+	habit_sessions_init(&s->sessions);
+	h->stream_of[task] = (uint32_t)place + 1;
+	return 0;
+}
+
+/* ---- the feature ---- */
+
+/* False for a call without a part in habits. */
+static bool habit_take(const struct habit *h, const struct feature_call *call,
+		       struct habit_call *ret)
+{
+	uint16_t op = call->op;
+	uint8_t act = h->acts.of[op % OP_CODE_MAX];
+
+	if (call->task == FEATURE_NONE || op >= OP_CODE_NOT_A_CALL || h->skipped[op] ||
+	    (call->status & (STATUS_UNFINISHED | STATUS_NO_START)) || call->start == FEATURE_NULL)
+		return false;
+	if (call->class == CLASS_OTHER && call->file == FEATURE_NONE)
+		return false;
+	*ret = (struct habit_call){
+		.file = act == FD_ACCEPT && call->file2 != FEATURE_NONE ? call->file2 : call->file,
+		.op = op,
+		.failed = call->err != 0,
+		.opens = (act == FD_OPEN || act == FD_ACCEPT || act == FD_PAIR || act == FD_DUP) &&
+			 !call->err,
+		.closes = act == FD_CLOSE,
+		.connects = act == FD_CONNECT,
+		.by_path = fd_act_by_path(act),
+		.waits = call->class == CLASS_WAIT,
+		.start = call->start,
+		.stop = call->stop,
+		.bytes = (uint64_t)call->bytes,
+		.time = (uint64_t)call->dur,
+	};
+	return true;
+}
+
+static int habit_call(struct habit *h, const struct feature_call *call)
+{
+	uint32_t file2 = call->file2;
+	struct habit_owner owner;
+	struct habit_stream *s;
+	struct habit_call c;
+	int r;
+
+	if (!habit_take(h, call, &c))
+		return 0;
+	r = habit_stream_of(h, call->task, call->process, &s);
+	if (r < 0)
+		return r;
+	s->used = true;
+	s->thread_id = call->thread_id;
+	if (h->acts.of[c.op] == FD_EXIT || h->acts.of[c.op] == FD_EXIT_GROUP)
+		return habit_stream_leave(h, s);
+	if (h->acts.of[c.op] == FD_ACCEPT && c.file == file2 && file2 != FEATURE_NONE) {
+		r = file_patterns_accepted(&h->patterns, file2);
+		if (r < 0)
+			return r;
+	}
+	if (c.connects && c.file != FEATURE_NONE && call->peer_id >= 0) {
+		r = file_patterns_connected(&h->patterns, c.file, call->peer_id);
+		if (r < 0)
+			return r;
+	}
+	r = habit_stream_call(h, s, &c);
+	owner = habit_owner(h, s);
+	if (r >= 0 && c.file != FEATURE_NONE)
+		r = habit_sessions_call(&s->sessions, &owner, &c);
+	if (r >= 0 && file2 != FEATURE_NONE && op_copy(c.op) != OP_COPY_NONE && file2 != c.file) {
+		c.file = file2;
+		r = habit_sessions_call(&s->sessions, &owner, &c);
+	}
+	return r;
+}
+
+static int habit_calls(void *self, const struct feature_call *calls, size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && r >= 0; i++)
+		r = habit_call(self, &calls[i]);
+	return r;
+}
+
+static void habit_free(void *self)
+{
+	struct habit *h = self;
+
+	for (size_t i = 0; i < h->stream_count; i++)
+		free(h->streams[i]);
+	free(h->streams);
+	free(h->stream_of);
+	habit_parking_free(&h->parking);
+	habit_table_free(&h->table);
+	file_patterns_free(&h->patterns);
+	free(h);
+}
+
+DEFINE_CLEANUP(void *, habit_free)
+
+static int habit_begin(void **ret, const struct feature_world *w)
+{
+	static const char *const skipped[] = {"futex", "futex_wait", "futex_waitv", "sched_yield",
+					      "restart_syscall"};
+	_cleanup_(habit_freep) void *self = calloc(1, sizeof(struct habit));
+	struct habit *h = self;
+	int r;
+
+	if (!h)
+		return -ENOMEM;
+	h->world = w;
+	fd_acts_init(&h->acts);
+	for (size_t i = 0; i < ARRAY_SIZE(skipped); i++)
+		h->skipped[op_find(skipped[i])] = true;
+	r = file_patterns_init(&h->patterns, w);
+	if (r >= 0)
+		r = habit_table_init(&h->table, &h->patterns);
+	if (r < 0)
+		return r;
+	h->streams = calloc(HABIT_STREAMS_MAX, sizeof(*h->streams));
+	if (!h->streams)
+		return -ENOMEM;
+	*ret = TAKE_PTR(self);
+	return 0;
+}
+
+static int habit_end(void *self, enum table_id table, struct feature_rows *out)
+{
+	struct habit *h = self;
+	int r = 0;
+
+	assert(table == TABLE_HABIT);
+	for (size_t i = 0; i < h->stream_count && r >= 0; i++)
+		r = habit_stream_leave(h, h->streams[i]);
+	file_patterns_forget(&h->patterns);
+	return r < 0 ? r : habit_table_put(&h->table, h->world, out);
+}
+
+const struct feature feature_habit = {
+	.name = "habit",
+	.tables = {TABLE_HABIT, TABLE_COUNT},
+	.more = TABLE_COUNT,
+	.bytes_max = HABIT_BYTES_MAX,
+	.begin = habit_begin,
+	.calls = habit_calls,
+	.end = habit_end,
+	.free = habit_free,
+};

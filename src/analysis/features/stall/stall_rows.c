@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * stall_rows.c: rows by thread, call and thing. Medians are from histograms (hist/hist.h): at most 1/32 from the exact value.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/features/stall/stall.h"
+#include "base/saturate.h"
+
+struct stall_row {
+	struct stall_key key;
+	int64_t first, last, last_start;
+	int64_t time, paused, longest, runq;
+	int64_t thread_id, file_id, peer_id;
+	int64_t waker_id, waker_votes; /* the majority vote of Boyer and Moore (1981) */
+	uint32_t process, file;
+	uint32_t times, timeouts, failures;
+	uint16_t err; /* of the last failure */
+	bool several_files, several_errs, has_runq;
+	struct hist durations, periods;
+};
+
+struct stall_rows {
+	struct intern keys; /* struct stall_key -> number of the row */
+	struct stall_row *rows;
+	size_t count, cap;
+	size_t dense; /* histograms that are arrays */
+};
+
+int stall_rows_new(struct stall_rows **ret)
+{
+	struct stall_rows *r = calloc(1, sizeof(*r));
+
+	*ret = r;
+	return r ? 0 : -ENOMEM;
+}
+
+void stall_rows_free(struct stall_rows *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->count; i++) {
+		hist_free(&r->rows[i].durations);
+		hist_free(&r->rows[i].periods);
+	}
+	intern_free(&r->keys);
+	free(r->rows);
+	free(r);
+}
+
+/* The key that stands in for one for which there is no room any more: less and less exact. */
+static struct stall_key stall_rows_key(const struct stall_rows *r, const struct stall_key *key)
+{
+	struct stall_key less = *key;
+	uint32_t row;
+
+	if (r->count < STALL_ROWS_MAX || intern_find(&r->keys, key, sizeof(*key), &row))
+		return *key;
+	less.kind = STALL_NOTHING;
+	less.object = 0;
+	if (r->count < STALL_ROWS_MAX + STALL_ROWS_SPARE ||
+	    intern_find(&r->keys, &less, sizeof(less), &row))
+		return less;
+	less.task = FEATURE_NONE; /* as many rows as there are calls and errors */
+	return less;
+}
+
+static int stall_rows_find(struct stall_rows *r, const struct stall_key *key,
+			   const struct stall_sample *s, struct stall_row **ret)
+{
+	struct stall_key k = stall_rows_key(r, key);
+	uint32_t number;
+	int e = grow((void **)&r->rows, &r->cap, r->count + 1, sizeof(*r->rows));
+
+	if (e < 0)
+		return e;
+	e = intern_add(&r->keys, &k, sizeof(k), &number);
+	if (e < 0)
+		return e;
+	assert(number <= r->count);
+	*ret = &r->rows[number];
+	if (number < r->count)
+		return 0;
+	r->count++;
+	**ret = (struct stall_row){.key = k,
+				   .first = s->start,
+				   .last = s->stop,
+				   .last_start = FEATURE_NULL,
+				   .file = s->file,
+				   .file_id = s->file_id,
+				   .process = s->process,
+				   .peer_id = -1,
+				   .waker_id = -1};
+	return 0;
+}
+
+/* A histogram that has become long takes no more values once there are too many of that kind: its median is of the first. */
+static int stall_rows_hist(struct stall_rows *r, struct hist *h, int64_t value, uint64_t n)
+{
+	bool dense = h->used == HIST_DENSE;
+	int e;
+
+	if (r->dense >= STALL_DENSE_MAX && (dense || h->used >= HIST_SPARSE_MAX))
+		return 0;
+	e = hist_add(h, (uint64_t)MAX(value, 0), n);
+	if (!dense && h->used == HIST_DENSE)
+		r->dense++;
+	return e;
+}
+
+static void stall_row_waker(struct stall_row *row, int64_t waker)
+{
+	if (waker < 0)
+		return;
+	if (!row->waker_votes)
+		row->waker_id = waker;
+	row->waker_votes += row->waker_id == waker ? 1 : -1;
+}
+
+static void stall_row_count(struct stall_row *row, const struct stall_sample *s)
+{
+	row->times += s->times;
+	row->timeouts += s->timed_out ? s->times : 0;
+	row->time = add_sat_signed(row->time, add_sat_signed(s->time, s->paused));
+	row->paused = add_sat_signed(row->paused, s->paused);
+	row->longest = MAX(row->longest, s->longest);
+	row->first = MIN(row->first, s->start);
+	row->last = MAX(row->last, s->stop);
+	row->thread_id = s->thread_id;
+	row->several_files |= row->file != s->file;
+	row->file = s->file;
+	row->file_id = s->file_id;
+	if (s->peer_id >= 0)
+		row->peer_id = s->peer_id;
+	if (s->err) {
+		row->several_errs |= row->failures && row->err != s->err;
+		row->err = s->err;
+		row->failures += s->times;
+	}
+	if (s->runq != FEATURE_NULL) {
+		row->runq = add_sat_signed(row->runq, s->runq);
+		row->has_runq = true;
+	}
+	stall_row_waker(row, s->waker_id);
+}
+
+int stall_rows_add(struct stall_rows *r, const struct stall_key *key, const struct stall_sample *s)
+{
+	struct stall_row *row;
+	int e = stall_rows_find(r, key, s, &row);
+
+	assert(s->times > 0);
+	if (e < 0)
+		return e;
+	stall_row_count(row, s);
+	e = stall_rows_hist(r, &row->durations, add_sat_signed(s->time, s->paused) / s->times,
+			    s->times);
+	if (e >= 0 && row->last_start != FEATURE_NULL)
+		e = stall_rows_hist(r, &row->periods, add_sat_signed(s->start, -row->last_start),
+				    1);
+	row->last_start = s->start;
+	return e;
+}
+
+/* ---- the table ---- */
+
+static const char *const stall_words[] = {"idle", "work", "retry", "poll"};
+
+static int stall_row_ids(const struct stall_row *row, const struct feature_world *w,
+			 struct batch *b, size_t n)
+{
+	bool of_one = row->key.task != FEATURE_NONE;
+	bool has_file =
+		row->file_id >= 0 && (!row->several_files || row->key.kind != STALL_NOTHING);
+	int e = 0;
+
+	if (of_one && row->process != FEATURE_NONE)
+		e = batch_set(b, STALL_PROCESS_ID, n, feature_id(w->processes, row->process));
+	if (e >= 0 && of_one && row->thread_id >= 0)
+		e = batch_set(b, STALL_THREAD_ID, n, row->thread_id);
+	if (e >= 0 && has_file)
+		e = batch_set(b, STALL_FILE_ID, n, row->file_id);
+	if (e >= 0 && row->peer_id >= 0 && row->key.kind == STALL_PEER)
+		e = batch_set(b, STALL_PEER_ID, n, row->peer_id);
+	if (e >= 0 && row->waker_id >= 0)
+		e = batch_set(b, STALL_WAKER_ID, n, row->waker_id);
+	return e;
+}
+
+static int stall_row_sums(const struct stall_row *row, struct batch *b, size_t n)
+{
+	const struct {
+		unsigned int column;
+		int64_t value;
+	} sums[] = {
+		{STALL_OP, row->key.op},
+		{STALL_TIMES, row->times},
+		{STALL_TIMEOUTS, row->timeouts},
+		{STALL_TIME, row->time},
+		{STALL_PAUSED, row->paused},
+		{STALL_LONGEST, row->longest},
+		{STALL_TYPICAL, MIN((int64_t)hist_quantile(&row->durations, 0.5), row->longest)},
+		{STALL_FIRST, row->first},
+		{STALL_LAST, row->last},
+	};
+	int e = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sums) && e >= 0; i++)
+		e = batch_set(b, sums[i].column, n, sums[i].value);
+	return e;
+}
+
+static int stall_row_put(const struct stall_row *row, const struct feature_world *w,
+			 struct batch *b, size_t n)
+{
+	bool failed = row->failures == row->times && !row->several_errs;
+	int e = stall_row_ids(row, w, b, n);
+
+	if (e >= 0)
+		e = stall_row_sums(row, b, n);
+	if (e >= 0)
+		e = batch_set_str(b, STALL_WHAT, n, stall_words[row->key.what]);
+	if (e >= 0 && failed)
+		e = batch_set(b, STALL_ERR, n, row->err);
+	if (e >= 0 && row->has_runq)
+		e = batch_set(b, STALL_RUNQ, n, row->runq);
+	if (e >= 0 && hist_total(&row->periods) > 0)
+		e = batch_set(b, STALL_PERIOD, n, (int64_t)hist_quantile(&row->periods, 0.5));
+	return e;
+}
+
+int stall_rows_put(const struct stall_rows *r, const struct feature_world *w,
+		   struct feature_rows *out)
+{
+	int e = 0;
+
+	for (size_t i = 0; i < r->count && e >= 0; i++) {
+		struct batch *b;
+		size_t n;
+
+		e = feature_row(out, &b, &n);
+		if (e >= 0)
+			e = stall_row_put(&r->rows[i], w, b, n);
+	}
+	return e;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * use_watch.c: what a thread does after a write that was cut short, and after a write, sync or close that failed.
+ *
+ * A short write is continued by a write of the same thread of what was left, or of less. Programs that send what they queue
+ * over sockets may add to it, so sockets are left out.
+ *
+ * An error is ignored where the thread went on as before: it called the same again, at another position or to fail again; or
+ * its next two calls were those that followed its last call of the kind that had succeeded; or it ended with status 0. What
+ * a call of the kind is followed by is learned per use (for closes per thread). An error whose consequences are none of these
+ * is not counted: the thread may have handled it. Only errors that mean that data are not safe count (use_is_lasting()).
+ */
+#include "analysis/features/use/use.h"
+
+#include <errno.h>
+
+enum { WATCH_WRITE, WATCH_SYNC, WATCH_CLOSE };
+
+#define SAME_FILE    0x8000u
+#define WATCH_STEPS  2
+#define WATCH_UNSEEN 0
+
+static_assert(OP_CODE_MAX <= SAME_FILE, "an operation and a bit are 16 bits");
+
+static bool use_is_lasting(uint16_t err)
+{
+	switch (err) {
+	case EIO:
+	case ENOSPC:
+	case EDQUOT:
+	case EFBIG:
+	case EROFS:
+	case ESTALE:
+	case EUCLEAN:
+	case ENOMEM:
+	case ETIMEDOUT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Where it is kept what follows a success; NULL: nothing is known. */
+static uint32_t *use_habit_of(struct use_task *t, struct use *u, uint8_t kind)
+{
+	if (kind == WATCH_CLOSE)
+		return &t->after_close;
+	return u->write ? &u->write->after[kind] : NULL;
+}
+
+static void use_count_ignored(struct use_state *s, struct use *u)
+{
+	struct use_rest *rest = use_rests(s, u);
+
+	if (rest)
+		rest->ignored++;
+}
+
+/* True: nothing more is to be learned from the thread's calls. */
+static bool use_watch_step(struct use_state *s, struct use_task *t, struct use_watch *w,
+			   const struct feature_call *c)
+{
+	struct use *u = use_at(s, w->use);
+	bool same = c->file == u->file, again = same && c->op == w->op;
+	uint32_t *habit = use_habit_of(t, u, w->kind);
+
+	if (w->failed && use_act_of(s, c) == ACT_EXIT) {
+		if (c->a0 == 0)
+			use_count_ignored(s, u);
+		return true;
+	}
+	if (w->failed && w->steps == 0 && again) {
+		if (!use_ok(c) || c->pos != w->pos || c->size != w->size)
+			use_count_ignored(s, u);
+		return true;
+	}
+	if (w->steps == WATCH_STEPS)
+		return false;
+	w->followed = w->followed << 16 | c->op | (same ? SAME_FILE : 0);
+	if (++w->steps < WATCH_STEPS)
+		return false;
+	if (!habit)
+		return !w->failed;
+	if (!w->failed) {
+		*habit = w->followed;
+		return true;
+	}
+	if (*habit == w->followed)
+		use_count_ignored(s, u);
+	return *habit != WATCH_UNSEEN;
+}
+
+void use_watch_next(struct use_state *s, struct use_task *t, const struct feature_call *c)
+{
+	/* memory, time, signals: no sign of either */
+	if (c->class == CLASS_OTHER && c->file == FEATURE_NONE)
+		return;
+	for (unsigned int i = 0; i < USE_WATCHES; i++) {
+		if (t->watches[i].use != USE_NONE && use_watch_step(s, t, &t->watches[i], c)) {
+			t->watches[i].use = USE_NONE;
+			t->watching--;
+		}
+	}
+}
+
+void use_watch_begin(struct use_task *t, const struct use *u, const struct feature_call *c,
+		     enum use_act act)
+{
+	struct use_watch *w = &t->watches[0];
+
+	if (!u->positions || c->ret == FEATURE_NULL || (c->err && !use_is_lasting(c->err)))
+		return;
+	/* in the place of a success, if there is no other */
+	for (unsigned int i = 0; i < USE_WATCHES; i++) {
+		struct use_watch *other = &t->watches[i];
+
+		if (other->use == USE_NONE) {
+			w = other;
+			break;
+		}
+		if (w->failed || (!other->failed && other->steps > w->steps))
+			w = other;
+	}
+	t->watching += w->use == USE_NONE;
+	*w = (struct use_watch){
+		.use = u->index,
+		.op = c->op,
+		.kind = act == ACT_CLOSE  ? WATCH_CLOSE
+			: act == ACT_SYNC ? WATCH_SYNC
+					  : WATCH_WRITE,
+		.failed = c->err != 0,
+		.pos = c->pos,
+		.size = c->size,
+	};
+}
+
+/* ---- short writes ---- */
+
+static int use_count_short(struct use_state *s, struct use_task *t)
+{
+	struct use_rest *rest = use_rests(s, use_at(s, t->short_use));
+
+	t->short_use = USE_NONE;
+	if (!rest)
+		return -ENOMEM;
+	rest->shorts++;
+	return 0;
+}
+
+static bool use_continues(const struct use_task *t, const struct feature_call *c, int64_t pos)
+{
+	return c->size != FEATURE_NULL && c->size <= t->short_left &&
+	       (pos == FEATURE_NULL || pos == t->short_to);
+}
+
+int use_watch_short(struct use_state *s, struct use_task *t, const struct use *u,
+		    const struct feature_call *c, int64_t pos)
+{
+	bool counts = u->type == FILE_TYPE_PIPE || u->positions;
+	int r = 0;
+
+	if (use_act_of(s, c) != ACT_WRITE || !counts)
+		return 0;
+	if (t->short_use == u->index) {
+		if (!use_continues(t, c, pos))
+			r = use_count_short(s, t);
+		t->short_use = USE_NONE;
+	}
+	if (c->size != FEATURE_NULL && c->bytes > 0 && c->bytes < c->size) {
+		if (r >= 0 &&
+		    t->short_use != USE_NONE) /* another file's, which can no longer be followed */
+			t->short_use = USE_NONE;
+		t->short_use = u->index;
+		t->short_left = c->size - c->bytes;
+		t->short_to = pos == FEATURE_NULL ? FEATURE_NULL : pos + c->bytes;
+	}
+	return r;
+}
+
+void use_watch_short_failed(const struct use_state *s, struct use_task *t, const struct use *u,
+			    const struct feature_call *c)
+{
+	/* it tried */
+	if (use_act_of(s, c) == ACT_WRITE && t->short_use == u->index && c->err != EAGAIN &&
+	    c->err != EINTR && use_continues(t, c, FEATURE_NULL))
+		t->short_use = USE_NONE;
+}
+
+int use_watch_short_end(struct use_state *s, struct use_task *t, uint32_t use)
+{
+	if (t->short_use == USE_NONE || (use != USE_NONE && t->short_use != use))
+		return 0;
+	return use_count_short(s, t);
+}

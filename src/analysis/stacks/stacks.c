@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/stacks/stacks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STACKS_UNNAMED "[no stack]"
+
+static const char *const weight_words[] = {"time", "bytes", "calls", "errors"};
+static_assert(ARRAY_SIZE(weight_words) == STACKS_WEIGHTS, "each weight has its word");
+
+const char *stacks_weight_word(size_t i)
+{
+	return i < STACKS_WEIGHTS ? weight_words[i] : NULL;
+}
+
+static const struct analysis_reads stacks_reads[] = {
+	{TABLE_OP, 1ull << OP_START | 1ull << OP_DUR | 1ull << OP_BYTES | 1ull << OP_ERR |
+			   1ull << OP_STACK_ID | 1ull << OP_KSTACK_ID},
+	{TABLE_COUNT},
+};
+
+static const struct answer_column stacks_columns[] = {
+	{"time", {QUERY_DUR}, .weight = true},
+	{"calls", {QUERY_INT}},
+	{"errors", {QUERY_INT}, .dash = true},
+	{"bytes", {QUERY_SIZE}, .dash = true},
+	{"stack", {QUERY_TEXT}},
+	{"kernel", {QUERY_TEXT}},
+	{"cut", {QUERY_INT}, .dash = true, .programs = true},
+};
+
+/* ---- sums by ids ---- */
+
+struct pair {
+	int64_t user, kernel; /* -1: none */
+	uint64_t sums[STACKS_WEIGHTS];
+};
+
+struct pairs {
+	struct pair *all;
+	size_t count, cap;
+	struct map index; /* hash of both ids */
+};
+
+static void pairs_free(struct pairs *p)
+{
+	free(p->all);
+	map_free(&p->index);
+}
+
+static struct pair *stacks_pair(struct pairs *p, int64_t user, int64_t kernel)
+{
+	const int64_t ids[] = {user, kernel};
+	uint64_t key = hash_bytes(ids, sizeof(ids)), at;
+
+	if (map_get(&p->index, key, &at))
+		return &p->all[at];
+	if (grow((void **)&p->all, &p->cap, p->count + 1, sizeof(*p->all)) < 0 ||
+	    map_set(&p->index, key, p->count) < 0)
+		return NULL;
+	p->all[p->count] = (struct pair){.user = user, .kernel = kernel};
+	return &p->all[p->count++];
+}
+
+static int pairs_take(struct pairs *p, const struct batch *b, size_t row)
+{
+	struct pair *at = stacks_pair(p, batch_get(b, OP_STACK_ID, row, -1),
+				      batch_get(b, OP_KSTACK_ID, row, -1));
+
+	if (!at)
+		return -ENOMEM;
+	at->sums[STACKS_TIME] += (uint64_t)MAX(batch_get(b, OP_DUR, row, 0), (int64_t)0);
+	at->sums[STACKS_BYTES] += (uint64_t)MAX(batch_get(b, OP_BYTES, row, 0), (int64_t)0);
+	at->sums[STACKS_CALLS]++;
+	at->sums[STACKS_ERRORS] += !batch_is_null(b, OP_ERR, row);
+	return 0;
+}
+
+static int pairs_read(struct pairs *p, const struct analysis_input *in, struct error *err)
+{
+	_cleanup_(engine_merge_freep) struct engine_merge *m = NULL;
+	const struct batch *b;
+	const uint32_t *rows;
+	size_t which;
+	ssize_t n;
+	int r = analysis_stream(&m, in, &in->runs[0], err);
+
+	while (r >= 0 && (n = engine_merge_next(m, &which, &b, &rows, err)) != 0) {
+		if (n < 0)
+			return (int)n;
+		if (analysis_stopped(in))
+			return error_set(err, -EINTR, "interrupted");
+		for (ssize_t i = 0; i < n && r >= 0; i++)
+			r = pairs_take(p, b, rows[i]);
+	}
+	return r;
+}
+
+/* ---- names ---- */
+
+static struct bytes names_of(const struct dims *d, int64_t id, uint64_t *cut)
+{
+	const struct dims_stack *s = id < 0 ? NULL : dims_stack(d, id);
+
+	*cut = s ? s->cut : 0;
+	if (!s)
+		return (struct bytes){NULL, 0};
+	return s->names.data ? s->names : s->frames;
+}
+
+/* The places of a stack without names, in one line. */
+static int put_names(struct buf *out, struct bytes names)
+{
+	size_t from = out->len;
+	int r = names.len ? buf_append(out, names.data, names.len) : 0;
+
+	while (r >= 0 && out->len > from && out->data[out->len - 1] == '\n')
+		out->len--;
+	for (size_t i = from; r >= 0 && i < out->len; i++) {
+		if (out->data[i] == '\n')
+			out->data[i] = ';';
+	}
+	return r;
+}
+
+/* ---- sums by names ---- */
+
+/* A stack of a name: that in which its calls slept most is shown with it. */
+struct group {
+	uint32_t names, kernel; /* of texts; kernel 0: none */
+	uint64_t cut, slept;
+	uint64_t sums[STACKS_WEIGHTS];
+};
+
+struct groups {
+	struct intern texts;
+	struct group *all;
+	size_t count, cap;
+	struct map by_name;
+	struct buf room;
+};
+
+static void groups_free(struct groups *g)
+{
+	intern_free(&g->texts);
+	free(g->all);
+	map_free(&g->by_name);
+	buf_free(&g->room);
+}
+
+static int groups_text(struct groups *g, struct bytes names, uint32_t *ret)
+{
+	int r;
+
+	buf_clear(&g->room);
+	r = put_names(&g->room, names);
+	return r < 0 ? r
+		     : intern_add(&g->texts, g->room.data ? g->room.data : (void *)"", g->room.len,
+				  ret);
+}
+
+/* By the program's functions alone, or by the kernel's as well. */
+static int groups_add(struct groups *g, const struct dims *d, const struct pair *p, bool kernel)
+{
+	uint64_t cut, ignored, key, at;
+	struct bytes user = names_of(d, p->user, &cut), inner = names_of(d, p->kernel, &ignored);
+	uint32_t name, where = 0;
+	struct group *to;
+	int r = groups_text(g, user, &name);
+
+	if (r >= 0 && inner.len)
+		r = groups_text(g, inner, &where);
+	if (r < 0)
+		return r;
+	key = (uint64_t)name << 32 | (kernel ? where : 0);
+	if (!map_get(&g->by_name, key, &at)) {
+		at = g->count;
+		r = grow((void **)&g->all, &g->cap, g->count + 1, sizeof(*g->all));
+		r = r < 0 ? r : map_set(&g->by_name, key, at);
+		if (r < 0)
+			return r;
+		g->all[g->count++] = (struct group){.names = name};
+	}
+	to = &g->all[at];
+	to->cut |= cut;
+	for (int i = 0; i < STACKS_WEIGHTS; i++)
+		to->sums[i] += p->sums[i];
+	if (inner.len && p->sums[STACKS_TIME] > to->slept) {
+		to->slept = p->sums[STACKS_TIME];
+		to->kernel = where;
+	}
+	return 0;
+}
+
+static int compare_rows(const void *a, const void *b, void *arg)
+{
+	const struct stacks_row *x = a, *y = b;
+	enum stacks_weight w = *(const enum stacks_weight *)arg;
+
+	if (x->sums[w] != y->sums[w])
+		return x->sums[w] > y->sums[w] ? -1 : 1;
+	if (x->sums[STACKS_TIME] != y->sums[STACKS_TIME])
+		return x->sums[STACKS_TIME] > y->sums[STACKS_TIME] ? -1 : 1;
+	return bytes_compare(x->names, y->names);
+}
+
+static void sums_free(void *own)
+{
+	struct stacks_sums *s = own;
+
+	if (s->memory)
+		groups_free(s->memory);
+	free(s->memory);
+	free(s->rows);
+	free(s);
+}
+
+static int sums_fill(struct stacks_sums *s, const struct groups *g)
+{
+	s->rows = calloc(g->count + 1, sizeof(*s->rows));
+	if (!s->rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->count; i++) {
+		const struct group *from = &g->all[i];
+		struct stacks_row *to = &s->rows[s->count++];
+
+		to->names = intern_get(&g->texts, from->names);
+		if (from->slept)
+			to->kernel = intern_get(&g->texts, from->kernel);
+		to->cut = from->cut;
+		memcpy(to->sums, from->sums, sizeof(to->sums));
+	}
+	qsort_r(s->rows, s->count, sizeof(*s->rows), compare_rows, &s->weight);
+	return 0;
+}
+
+static int sums_make(struct stacks_sums *s, const struct pairs *p, const struct dims *d,
+		     bool kernel)
+{
+	struct groups *g = calloc(1, sizeof(*g));
+	int r = 0;
+
+	s->memory = g;
+	if (!g)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->count && r >= 0; i++) {
+		bool has = p->all[i].user >= 0;
+
+		for (int w = 0; w < STACKS_WEIGHTS; w++)
+			*(has ? &s->with[w] : &s->without[w]) += p->all[i].sums[w];
+		if (has)
+			r = groups_add(g, d, &p->all[i], kernel);
+	}
+	return r < 0 ? r : sums_fill(s, g);
+}
+
+/* ---- the analysis ---- */
+
+static int stacks_check(const void *options, struct error *err)
+{
+	const struct stacks_options *o = options;
+
+	for (size_t i = 0; i < STACKS_WEIGHTS; i++) {
+		if (!strcmp(weight_words[i], o->weight))
+			return 0;
+	}
+	return error_set(err, -EINVAL, "--weight '%.40s': there are time, bytes, calls and errors",
+			 o->weight);
+}
+
+static void stacks_put_rows(struct answer_list *to, const struct stacks_sums *s, size_t top)
+{
+	for (size_t i = 0; i < s->count && i < top; i++) {
+		const struct stacks_row *row = &s->rows[i];
+
+		answer_list_uint(to, row->sums[STACKS_TIME]);
+		answer_list_uint(to, row->sums[STACKS_CALLS]);
+		answer_list_uint(to, row->sums[STACKS_ERRORS]);
+		answer_list_uint(to, row->sums[STACKS_BYTES]);
+		answer_list_text(to, row->names);
+		if (row->kernel.len)
+			answer_list_text(to, row->kernel);
+		else
+			answer_list_null(to);
+		answer_list_uint(to, row->cut);
+	}
+}
+
+static int stacks_run(const struct analysis_input *in, struct analysis_result *out,
+		      struct error *err)
+{
+	const struct stacks_options *o = in->options;
+	_cleanup_(pairs_free) struct pairs p = {0};
+	struct answer_list *rows =
+		analysis_table(out, "stacks", stacks_columns, ARRAY_SIZE(stacks_columns));
+	struct stacks_sums *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	out->own = s;
+	if (!in->runs[0].store)
+		return error_set(err, -ENOTSUP, "stacks are read from trace files");
+	r = pairs_read(&p, in, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < STACKS_WEIGHTS; i++) {
+		if (!strcmp(weight_words[i], o->weight))
+			s->weight = (enum stacks_weight)i;
+	}
+	s->kernel = o->kernel;
+	r = sums_make(s, &p, store_dims(in->runs[0].store), o->kernel);
+	if (r < 0)
+		return r;
+	stacks_put_rows(rows, s, (size_t)o->top);
+	return 0;
+}
+
+/* `"with"` and `"without"`: sums of the calls that have a stack, and of those that have none. */
+static int stacks_put_members(const struct analysis_input *in, const struct analysis_result *r,
+			      struct buf *to)
+{
+	const struct stacks_sums *s = r->own;
+	int e = 0;
+
+	for (int k = 0; k < 2 && e >= 0; k++) {
+		e = buf_printf(to, ",\n\"%s\": {", k ? "without" : "with");
+		for (int i = 0; i < STACKS_WEIGHTS && e >= 0; i++)
+			e = buf_printf(to, "%s\"%s\": %llu", i ? ", " : "", weight_words[i],
+				       (unsigned long long)(k ? s->without[i] : s->with[i]));
+		e = e < 0 ? e : buf_printf(to, "}");
+	}
+	return e;
+}
+
+/* With the mark by which flamegraph.pl knows the kernel's functions. */
+static int put_kernel(struct buf *out, struct bytes names)
+{
+	size_t from = 0;
+	int r = 0;
+
+	for (size_t i = 0; i <= names.len && r >= 0 && names.len; i++) {
+		if (i < names.len && names.data[i] != ';')
+			continue;
+		r = buf_printf(out, ";%.*s_[k]", (int)(i - from), (const char *)names.data + from);
+		from = i + 1;
+	}
+	return r;
+}
+
+int stacks_put_folded(const struct stacks_sums *s, struct buf *out)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < s->count && r >= 0; i++) {
+		const struct stacks_row *row = &s->rows[i];
+
+		if (!row->sums[s->weight])
+			continue;
+		r = row->names.len ? buf_append(out, row->names.data, row->names.len)
+				   : buf_printf(out, STACKS_UNNAMED);
+		if (r >= 0 && s->kernel)
+			r = put_kernel(out, row->kernel);
+		r = r < 0 ? r
+			  : buf_printf(out, " %llu\n", (unsigned long long)row->sums[s->weight]);
+	}
+	return r;
+}
+
+static const struct option stacks_options_table[] = {
+	{0, "weight", OPTION_STRING, "WHAT", "what a stack counts by: time, bytes, calls or errors",
+	 offsetof(struct stacks_options, weight), .words = stacks_weight_word, .otherwise = "time"},
+	{0, "kernel", OPTION_FLAG, NULL,
+	 "tell stacks apart by where in the kernel their calls slept for longest, too",
+	 offsetof(struct stacks_options, kernel)},
+	{0, "folded", OPTION_FLAG, NULL,
+	 "print a line for each stack, as flamegraph.pl and speedscope read it: main;load;read "
+	 "4711",
+	 offsetof(struct stacks_options, folded)},
+	{0, "pprof", OPTION_STRING, "FILE", "write a profile that pprof reads",
+	 offsetof(struct stacks_options, pprof)},
+	{0, "top", OPTION_COUNT, "N", "at most so many stacks in the table",
+	 offsetof(struct stacks_options, top), .otherwise = "5000"},
+	{0},
+};
+
+static const struct command_example stacks_examples[] = {
+	{"weir record --stacks -- make",
+	 "record a command, with the stacks of slow and failed calls"},
+	{"weir stacks", "where in the program the time of its calls comes from"},
+	{"weir stacks --weight bytes -e write,pwrite64", "which functions write most"},
+	{"weir stacks --folded | flamegraph.pl > io.svg", "a flame graph by another tool"},
+	{0},
+};
+
+const struct analysis analysis_stacks = {
+	.name = "stacks",
+	.summary = "show which functions of a program led to its calls",
+	.description =
+		"Sums calls up by the stack of functions that led to them, of a trace that was "
+		"recorded "
+		"with weir record --stacks; weir report stacks is the same. By default stacks are "
+		"recorded of calls that failed or took 1 ms or longer; the others are counted as "
+		"calls "
+		"without a stack. `[...]` in a stack stands for functions that may be missing: a "
+		"program "
+		"or library there keeps no frame pointers, and what its functions pop could not be "
+		"followed.",
+	.examples = stacks_examples,
+	.order = ANALYSIS_STREAM,
+	.reads = stacks_reads,
+	.options = stacks_options_table,
+	.options_size = sizeof(struct stacks_options),
+	.check = stacks_check,
+	.run = stacks_run,
+	.put_members = stacks_put_members,
+	.free = sums_free,
+};
