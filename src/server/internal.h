@@ -93,14 +93,15 @@ struct server {
 	bool news_end, stopping;
 	struct question *running[RUNNING_MAX];
 	unsigned int questions; /* of them */
+	bool names_wanted;	/* by one of them, now or before */
 	struct admission admission;
 	struct memory_budget memory_budget;
 
-	pthread_mutex_t names_lock; /* of the making of what follows; see who.h */
+	pthread_mutex_t names_lock, catalog_lock; /* of the making of what follows; see who.h */
 	struct file_lines *lines;
 	struct catalog *catalog;
-	uint64_t names_generation;
-	pthread_t warming; /* makes it at the start */
+	pthread_t warming;	    /* makes them at the start */
+	atomic_bool opened, beside; /* beside: warm_up() reads the store without the lock */
 	bool warms;
 
 	struct cache *cache;

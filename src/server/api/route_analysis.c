@@ -178,6 +178,7 @@ static int route_analysis_work(struct analysis_question *a)
 					  .count = a->count,
 					  .options = a->options,
 					  .threads = question_workers(a->q),
+					  .shared = true,
 					  .stopped = route_analysis_stopped,
 					  .arg = a->q};
 	const struct answer_json document = {.origin = a->q->server->origin,

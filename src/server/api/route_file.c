@@ -301,7 +301,7 @@ static int file_answer(struct question *q)
 	int r = names_find_file(q, &inode);
 
 	if (r >= 0)
-		r = names_prepare(q->server);
+		r = names_prepare_folders(q->server);
 	if (r >= 0)
 		r = access_map_filter(q, inode, &filter);
 	if (r >= 0)

@@ -300,13 +300,13 @@ static void put_entry(struct tree *t, struct js *j, const struct entry *e)
 /* A line with its members, those with most time first, as many as there is room for. */
 static void route_files_put_line(struct tree *t, struct js *j, const struct entry *e)
 {
-	const struct dims *d = store_dims(t->q->server->store);
 	uint64_t files = 0;
 
 	put_entry(t, j, e);
 	if (e->id >= 0 && e->files > 1) {
 		for (size_t i = e->first; i < e->first + e->files; i++)
-			files += !file_lines_is_listener(d, t->members.items[i].id);
+			files += !file_lines_is_listener(t->q->server->lines,
+							 t->members.items[i].id);
 		js_key_int(j, "line", e->id);
 		js_key_uint(j, "files", files);
 		js_key_string(j, "kind", names_line_kind(t->q->server, e->id));
@@ -329,9 +329,11 @@ static int files_answer(struct question *q)
 	struct bytes dir = {(const uint8_t *)given, given ? strlen(given) : 0};
 	struct tree t = {.q = q, .dir = ROOTS};
 	struct js j = {.to = &q->out};
-	int r = names_prepare(q->server);
+	int r = names_prepare_folders(q->server);
 	bool known;
 
+	if (r >= 0 && dir.len) /* lines of files are in folders alone */
+		r = names_prepare(q->server);
 	question_deadline(q, QUESTION_NS); /* not of the names: the next question has them */
 	known = !dir.len || (r >= 0 && catalog_find(q->server->catalog, dir, &t.dir));
 

@@ -649,16 +649,19 @@ void overview_range(const struct question *q, struct overview *o)
 static int route_overview_sum_up(struct question *q, struct overview *o, bool brief)
 {
 	struct sums_want want = {OVERVIEW_WANT(&o->axis)};
-	int r = brief ? 0 : names_prepare(q->server);
+	int r;
 
-	if (r < 0)
-		return r;
-	question_deadline(q, QUESTION_NS); /* not of the names: the next question has them */
 	overview_range(q, o);
 	if (brief)
 		want.files = want.slowest = want.failures = false;
+	else
+		admission_want_names(q->server); /* they are made meanwhile */
 	r = sums_run(q, &o->filter, &want, &o->sums);
-	return r < 0 || brief ? r : file_sums_merge(q->server, o->sums, &o->files, &o->file_count);
+	if (r < 0 || brief)
+		return r;
+	r = names_prepare(q->server);
+	question_deadline(q, QUESTION_NS); /* not of the names: the next question has them */
+	return r < 0 ? r : file_sums_merge(q->server, o->sums, &o->files, &o->file_count);
 }
 
 int overview_put(struct question *q, struct buf *to, struct overview *o, bool brief, double share)

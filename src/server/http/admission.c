@@ -160,14 +160,34 @@ void admission_end(struct question *q)
 	pthread_mutex_unlock(&s->news_lock);
 }
 
-bool admission_idle(struct server *s)
+/* Waits until no question is answered, or what `wanted` points to is true. False: the server stops. */
+static bool wait_idle(struct server *s, const bool *wanted)
 {
 	bool stopping;
 
 	pthread_mutex_lock(&s->news_lock);
-	while (s->questions && !s->stopping)
+	while (s->questions && !s->stopping && !(wanted && *wanted))
 		pthread_cond_wait(&s->news, &s->news_lock);
 	stopping = s->stopping;
 	pthread_mutex_unlock(&s->news_lock);
 	return !stopping;
+}
+
+bool admission_idle(struct server *s)
+{
+	return wait_idle(s, NULL);
+}
+
+bool admission_idle_or_wanted(struct server *s)
+{
+	return wait_idle(s, &s->names_wanted);
+}
+
+void admission_want_names(struct server *s)
+{
+	pthread_mutex_lock(&s->news_lock);
+	if (!s->names_wanted)
+		pthread_cond_broadcast(&s->news);
+	s->names_wanted = true;
+	pthread_mutex_unlock(&s->news_lock);
 }

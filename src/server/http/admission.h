@@ -32,3 +32,6 @@ void admission_end(struct question *q);
 /* For background work: waits until no question is being answered. False: the server stops. */
 struct server;
 bool admission_idle(struct server *s);
+/* The same for what questions may wait for: waits no longer once one does, which the second states. */
+bool admission_idle_or_wanted(struct server *s);
+void admission_want_names(struct server *s);

@@ -196,7 +196,8 @@ int server_tick(struct server *s, struct error *err)
 	verify_some(s);
 	if (!s->live && !due)
 		return 0;
-	if (!lock_to_write(s))
+	/* A slow disk may hold up the last block that is verified beside the start: traces do not move meanwhile. */
+	if (atomic_load(&s->beside) || !lock_to_write(s))
 		return 0;
 	if (due) {
 		s->looked = clock_monotonic_ns();
@@ -231,6 +232,7 @@ static void init_locks(struct server *s)
 	pthread_mutex_init(&s->loss_lock, NULL);
 	pthread_mutex_init(&s->news_lock, NULL);
 	pthread_mutex_init(&s->names_lock, NULL);
+	pthread_mutex_init(&s->catalog_lock, NULL);
 	clock_cond_init(&s->news);
 }
 
@@ -247,16 +249,55 @@ static void make_digests(struct server *s)
 	}
 }
 
-/* What the first list of files would wait for. */
+static bool is_opened(void *arg)
+{
+	return atomic_load(&((struct server *)arg)->opened);
+}
+
+/*
+ * What the first questions would wait for. While the trace is opened, which is work for one CPU, its blocks are verified. Then
+ * the names of files are worked out; questions that do not need them go first.
+ */
 static void *warm_up(void *arg)
 {
 	struct server *s = arg;
+	int r = 1;
 
-	pthread_rwlock_rdlock(&s->lock);
-	names_prepare(s); /* where that fails, the question that needs it says so */
-	pthread_rwlock_unlock(&s->lock);
+	/* without memory for it: later */
+	(void)!store_verify(s->store, SIZE_MAX, is_opened, s, NULL);
+	atomic_store(&s->beside, false);
+	while (r > 0 && admission_idle_or_wanted(s)) {
+		pthread_rwlock_rdlock(&s->lock);
+		r = names_step(s); /* where that fails, the question that needs it says so */
+		pthread_rwlock_unlock(&s->lock);
+	}
+	if (r == 0 && admission_idle_or_wanted(s)) {
+		pthread_rwlock_rdlock(&s->lock);
+		(void)!names_prepare_folders(s); /* the same */
+		pthread_rwlock_unlock(&s->lock);
+	}
 	make_digests(s);
 	return NULL;
+}
+
+/* Reads what every page shows; warm_up() waits for the lock. */
+static int server_read(struct server *s, struct error *err)
+{
+	int r;
+
+	pthread_rwlock_wrlock(&s->lock);
+	atomic_store(&s->beside, true);
+	s->warms = pthread_create(&s->warming, NULL, warm_up, s) == 0;
+	if (!s->warms)
+		atomic_store(&s->beside, false);
+	s->has_folders = store_has_folders(s->store);
+	s->generation = 1;
+	r = take_blocks(s, err);
+	if (r >= 0)
+		r = loss_version(s, &s->loss_told, err);
+	atomic_store(&s->opened, true);
+	pthread_rwlock_unlock(&s->lock);
+	return r;
 }
 
 static int server_open_all(struct server *s, struct error *err)
@@ -276,16 +317,10 @@ static int server_open_all(struct server *s, struct error *err)
 	     catalog_new(&s->catalog) < 0 || file_lines_new(&s->lines) < 0 ||
 	     access_map_store_new(&s->access_map) < 0 || overview_parts_new(&s->parts) < 0))
 		r = error_errno(err, -ENOMEM, "cannot serve");
-	if (r >= 0) {
-		s->has_folders = store_has_folders(s->store);
-		s->generation = 1;
-		r = take_blocks(s, err);
-	}
 	if (r >= 0)
-		r = loss_version(s, &s->loss_told, err);
+		r = server_read(s, err);
 	if (r < 0)
 		return r;
-	s->warms = pthread_create(&s->warming, NULL, warm_up, s) == 0;
 	tell_news(s);
 	fd = http_listen(port, !s->opt.port, &s->port, err);
 	if (fd < 0)
@@ -343,6 +378,7 @@ void server_stop(struct server *s)
 	access_map_store_free(s->access_map);
 	overview_parts_free(s->parts);
 	pthread_mutex_destroy(&s->names_lock);
+	pthread_mutex_destroy(&s->catalog_lock);
 	free(s->command);
 	memory_budget_free(&s->memory_budget);
 	pthread_cond_destroy(&s->news);

@@ -83,7 +83,7 @@ int access_map_filter(struct question *q, int64_t file, struct sums_filter *ret)
 	int r = question_filter_check(q, q->filter); /* by itself first, for the places of errors */
 
 	if (r >= 0)
-		r = names_prepare(q->server);
+		r = names_prepare_files(q->server);
 	if (r < 0)
 		return r;
 	count = access_map_list_versions(q->server, file, ids);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "batch/id_array.h"
 #include "server/sums/catalog.h"
 #include "server/sums/file_pile.h"
 #include "server/sums/file_sums.h"
@@ -140,34 +141,53 @@ int file_sums_merge(const struct server *srv, struct sums *s, struct sums_file *
 	return r < 0 ? r : file_sums_collect(&d, moved, ret, ret_count);
 }
 
+/* The line in files[0 .. n), found or added. */
+static int find_line(struct map *at, int64_t line, struct sums_file *files, size_t *n, size_t *ret)
+{
+	uint64_t known;
+	int r;
+
+	if (map_get(at, (uint64_t)line, &known)) {
+		*ret = known;
+		return 0;
+	}
+	r = map_set(at, (uint64_t)line, *n);
+	if (r < 0)
+		return r;
+	*ret = *n;
+	files[(*n)++] = (struct sums_file){.id = line};
+	return 0;
+}
+
 int file_sums_lines(const struct server *srv, struct sums_file *files, size_t *count,
 		    struct map *members)
 {
-	const struct dims *d = store_dims(srv->store);
 	_cleanup_(map_free) struct map at = {0};
-	size_t n = 0;
+	size_t n = 0, line = 0;
+	uint64_t several = 0; /* of the line */
 	int r = 0;
 
 	for (size_t i = 0; i < *count && r >= 0; i++) {
 		struct sums_file f = files[i];
-		uint64_t line, known, several = 0;
+		int64_t id = f.id;
 
-		if (!file_lines_is_shared(srv->lines, f.id)) {
+		if (!file_lines_is_shared(srv->lines, id)) {
 			files[n++] = f;
 			continue;
 		}
-		line = (uint64_t)names_one_line(srv, f.id);
-		map_get(members, line, &several);
-		r = map_set(members, line, several + !file_lines_is_listener(d, f.id));
-		if (map_get(&at, line, &known)) {
-			file_sums_add(&files[known], &f);
-			continue;
+		id = names_one_line(srv, id);
+		if (!several || files[line].id != id) { /* else the same as the one before */
+			r = several ? map_set(members, (uint64_t)files[line].id, several) : 0;
+			several = 0;
+			map_get(members, (uint64_t)id, &several);
+			if (r >= 0)
+				r = find_line(&at, id, files, &n, &line);
 		}
-		if (r >= 0)
-			r = map_set(&at, line, n);
-		f.id = (int64_t)line;
-		files[n++] = f;
+		several += !file_lines_is_listener(srv->lines, f.id);
+		file_sums_add(&files[line], &f);
 	}
+	if (r >= 0 && several)
+		r = map_set(members, (uint64_t)files[line].id, several);
 	*count = n;
 	return r;
 }
@@ -204,11 +224,51 @@ size_t file_sums_top(struct sums_file *files, size_t count, size_t max)
 /* Of lines with more files no call is looked for by its file: hardly a block has none of them. */
 #define FILES_NAMED_MAX 4096
 
+/* The number of the histogram of each version of a file; of a million files each call must find its own quickly. */
+struct hist_numbers {
+	struct id_array at;
+	struct map others; /* of ids without a place there */
+	int64_t ids[FILES_NAMED_MAX];
+	size_t count; /* of ids, FILES_NAMED_MAX at most; of that many not all are there */
+};
+
 struct hists {
-	const struct server *server;
-	const struct map *index; /* line -> number of the histogram */
+	const struct hist_numbers *numbers;
 	struct hist *hists;
 };
+
+static void hist_numbers_free(struct hist_numbers *n)
+{
+	id_array_free(&n->at);
+	map_free(&n->others);
+	free(n);
+}
+DEFINE_CLEANUP(struct hist_numbers *, hist_numbers_free)
+
+static bool hist_numbers_find(const struct hist_numbers *n, int64_t id, uint64_t *ret)
+{
+	const uint32_t *at = id_array_at(&n->at, id);
+
+	if (at)
+		*ret = *at;
+	return at ? *at != ID_ARRAY_NONE : map_get(&n->others, (uint64_t)id, ret);
+}
+
+static int hist_numbers_add(struct hist_numbers *n, const struct dims *d, int64_t id,
+			    uint64_t number)
+{
+	uint32_t *at;
+	int r = id_array_need(&n->at, d, TABLE_FILE, id, &at);
+
+	if (r < 0)
+		return r;
+	if (n->count < FILES_NAMED_MAX)
+		n->ids[n->count++] = id;
+	if (!at)
+		return map_set(&n->others, (uint64_t)id, number);
+	*at = (uint32_t)number;
+	return 0;
+}
 
 static int file_sums_take(void *state, const struct walk_rows *rows)
 {
@@ -224,8 +284,8 @@ static int file_sums_take(void *state, const struct walk_rows *rows)
 		int64_t id = batch_get(b, file, i, -1);
 		uint64_t at;
 
-		if (id < 0 || !sums_is_io(batch_get(b, class, i, CLASS_OTHER)) ||
-		    !map_get(h->index, (uint64_t)names_one_line(h->server, id), &at))
+		if (id < 0 || !hist_numbers_find(h->numbers, id, &at) ||
+		    !sums_is_io(batch_get(b, class, i, CLASS_OTHER)))
 			continue;
 		if (sums) {
 			struct bytes packed = batch_get_bytes(b, SUMMARY_HIST, i);
@@ -249,39 +309,32 @@ static int file_sums_index(const struct sums_file *top, size_t count, struct map
 	return r;
 }
 
-/* The question's filter, for the files on these lines alone where they are few: 1; else as it is: 0. */
-static int file_sums_name(const struct server *srv, const struct sums_filter *filter,
-			  const struct sums_file *top, size_t count, const struct map *index,
-			  struct sums_filter *ret)
+static int file_sums_number(const struct server *srv, const struct sums_file *top, size_t count,
+			    const struct map *index, struct hist_numbers **ret)
 {
-	_cleanup_free_ int64_t *ids = calloc(FILES_NAMED_MAX, sizeof(*ids));
+	_cleanup_(hist_numbers_freep) struct hist_numbers *n = calloc(1, sizeof(*n));
+	const struct dims *d = store_dims(srv->store);
 	struct file_lines_walk w = {0};
 	int64_t id, line;
-	size_t n = 0;
-	int r;
+	uint64_t number;
+	int r = n ? 0 : -ENOMEM;
 
-	*ret = *filter;
-	ret->files = NULL;
-	ret->file_count = 0;
-	if (!ids)
-		return -ENOMEM;
-	for (; n < count && n < FILES_NAMED_MAX; n++)
-		ids[n] = top[n].id;
-	while (n < FILES_NAMED_MAX && names_next_line(srv, &w, &id, &line)) {
-		if (id != line && map_get(index, (uint64_t)line, NULL))
-			ids[n++] = id;
+	for (size_t i = 0; i < count && r >= 0; i++)
+		r = hist_numbers_add(n, d, top[i].id, i);
+	while (r >= 0 && names_next_line(srv, &w, &id, &line)) {
+		if (id != line && map_get(index, (uint64_t)line, &number))
+			r = hist_numbers_add(n, d, id, number);
 	}
-	if (n == FILES_NAMED_MAX)
-		return 0;
-	r = sums_filter_name_files(ret, ids, n);
-	return r < 0 ? r : 1;
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(n);
+	return 0;
 }
 
 static int run_hists(struct question *q, const struct sums_filter *filter,
-		     const struct sums_file *top, size_t count, const struct map *index,
-		     struct hist *hists)
+		     const struct hist_numbers *numbers, size_t count, struct hist *hists)
 {
-	struct sums_filter of_files = {0};
+	struct sums_filter of_files = *filter;
 	struct hists workers[WALK_THREADS_MAX] = {0};
 	struct walk p = {
 		.ask = question_ask(q, &of_files),
@@ -291,12 +344,16 @@ static int run_hists(struct question *q, const struct sums_filter *filter,
 		.take = file_sums_take,
 		.workers = question_workers(q),
 	};
-	int r = file_sums_name(q->server, filter, top, count, index, &of_files);
+	int r = 0;
 
+	of_files.files = NULL;
+	of_files.file_count = 0;
 	p.ask.summaries = p.ask.seconds = true;
-	p.ask.of_files = r > 0;
+	p.ask.of_files = numbers->count < FILES_NAMED_MAX;
+	if (p.ask.of_files)
+		r = sums_filter_name_files(&of_files, numbers->ids, numbers->count);
 	for (unsigned int i = 0; i < p.workers; i++) {
-		workers[i] = (struct hists){q->server, index, calloc(count + 1, sizeof(*hists))};
+		workers[i] = (struct hists){numbers, calloc(count + 1, sizeof(*hists))};
 		p.states[i] = &workers[i];
 		if (!workers[i].hists)
 			r = -ENOMEM;
@@ -335,10 +392,14 @@ int file_sums_hists(struct question *q, const struct sums_filter *filter, const 
 		    const struct sums_file *top, size_t count, struct hist *ret)
 {
 	_cleanup_(map_free) struct map index = {0};
+	_cleanup_(hist_numbers_freep) struct hist_numbers *numbers = NULL;
 	int r;
 
 	if (s->file_hists)
 		return file_sums_take_kept(q->server, s, top, count, ret);
 	r = file_sums_index(top, count, &index);
-	return r < 0 || !count ? r : run_hists(q, filter, top, count, &index, ret);
+	if (r < 0 || !count)
+		return r;
+	r = file_sums_number(q->server, top, count, &index, &numbers);
+	return r < 0 ? r : run_hists(q, filter, numbers, count, ret);
 }

@@ -12,6 +12,8 @@
 #include "schema/vocab.h"
 #include "server/sums/catalog.h"
 
+#define NAMES_STEP 16384u /* files: some 10 ms */
+
 struct names_text names_code(const char *vocab, int64_t code)
 {
 	const char *word = vocab_word(vocab, code);
@@ -111,19 +113,46 @@ bool names_next_line(const struct server *s, struct file_lines_walk *w, int64_t 
 	return file_lines_next_line(s->lines, store_dims(s->store), w, ret_id, ret_line);
 }
 
-/* Once for each state of the trace; the first who asks does it. */
+static int names_prepare_part(struct server *s, enum file_lines_part part)
+{
+	int r;
+
+	admission_want_names(s);
+	pthread_mutex_lock(&s->names_lock);
+	do
+		r = file_lines_step(s->lines, store_dims(s->store), part, SIZE_MAX);
+	while (r > 0);
+	pthread_mutex_unlock(&s->names_lock);
+	return r;
+}
+
 int names_prepare(struct server *s)
 {
-	int r = 0;
+	return names_prepare_part(s, FILE_LINES_ALL);
+}
+
+int names_prepare_files(struct server *s)
+{
+	return names_prepare_part(s, FILE_LINES_FILES);
+}
+
+int names_prepare_folders(struct server *s)
+{
+	int r;
+
+	admission_want_names(s);
+	pthread_mutex_lock(&s->catalog_lock);
+	r = catalog_update(s->catalog, store_dims(s->store));
+	pthread_mutex_unlock(&s->catalog_lock);
+	return r < 0 ? r : names_prepare_files(s);
+}
+
+int names_step(struct server *s)
+{
+	int r;
 
 	pthread_mutex_lock(&s->names_lock);
-	if (s->names_generation != s->generation) {
-		r = file_lines_update(s->lines, store_dims(s->store));
-		if (r >= 0)
-			r = catalog_update(s->catalog, store_dims(s->store));
-		if (r >= 0)
-			s->names_generation = s->generation;
-	}
+	r = file_lines_step(s->lines, store_dims(s->store), FILE_LINES_ALL, NAMES_STEP);
 	pthread_mutex_unlock(&s->names_lock);
 	return r;
 }
@@ -134,7 +163,7 @@ int names_find_file(struct question *q, int64_t *ret)
 	const char *text = http_part(q->request, 0);
 	char *end;
 	int64_t id;
-	int r = names_prepare(q->server);
+	int r = names_prepare_files(q->server);
 
 	if (r < 0)
 		return r;

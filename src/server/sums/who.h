@@ -27,13 +27,21 @@ void names_put_call(const struct server *s, struct js *j, const struct batch *b,
 void names_put_program(struct js *j, const char *key, const struct dims *d, int64_t process_id);
 /* The process's arguments, as a shell would take them; null where unknown. */
 void names_put_argv(struct js *j, const char *key, const struct dims_process *p);
-/* file_lines_file(); names_prepare() first, within the same question. */
-int64_t names_one_file(const struct server *s, int64_t file_id);
+/*
+ * What is called below is worked out once for each state of the trace, by the first question that needs it, or ahead: all of it;
+ * what names_one_file() and names_next_other() need, which is soon done; that and the folders. 0 or -ENOMEM.
+ */
 int names_prepare(struct server *s);
+int names_prepare_files(struct server *s);
+int names_prepare_folders(struct server *s);
+/* Ahead: some of names_prepare(). 1 while there is more. */
+int names_step(struct server *s);
+/* file_lines_file(); names_prepare_files() first, within the same question. */
+int64_t names_one_file(const struct server *s, int64_t file_id);
 /* Walks the ids for which names_one_file() gives another, with what it gives; the walk starts as {0}. */
 bool names_next_other(const struct server *s, struct file_lines_walk *w, int64_t *ret_id,
 		      int64_t *ret_file);
-/* The same of lines: names_next_line() may give the id itself. */
+/* The same of lines, after names_prepare(): names_next_line() may give the id itself. */
 int64_t names_one_line(const struct server *s, int64_t file_id);
 bool names_next_line(const struct server *s, struct file_lines_walk *w, int64_t *ret_id,
 		     int64_t *ret_line);
