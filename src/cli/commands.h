@@ -6,6 +6,7 @@
 
 /* One line each, in alphabetical order. */
 extern const struct command command_annotate;
+extern const struct command command_cases;
 extern const struct command command_check;
 extern const struct command command_completion;
 extern const struct command command_doctor;

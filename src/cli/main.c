@@ -50,6 +50,11 @@ int main(int argc, char **argv)
 	if (argv[1][0] == '-')
 		return fail_usage(
 			"a command comes first: weir COMMAND [options]; `weir --help` lists them");
+	/* weir report stacks [...] */
+	if (argc > 2 && strcmp(argv[1], "report") == 0 && strcmp(argv[2], "stacks") == 0) {
+		argv++;
+		argc--;
+	}
 	cmd = command_find(argv[1]);
 	if (!cmd)
 		return command_unknown(argv[1]);

@@ -72,10 +72,11 @@ static int64_t merge_source_end(const struct merge_source *t, size_t at)
 	return engine_scan_end(t->scan, t->rows[at]);
 }
 
-/* True where the row at `at` of a comes before all that b still has. */
-static bool merge_before(const struct merge_source *a, size_t at, const struct merge_source *b)
+/* True where the row at `at` of a comes before all that b still has, which begins at the time `y`. */
+static bool merge_before(const struct merge_source *a, size_t at, const struct merge_source *b,
+			 int64_t y)
 {
-	int64_t x = merge_source_end(a, at), y = merge_source_end(b, b->at);
+	int64_t x = merge_source_end(a, at);
 
 	return x < y || (x == y && a < b);
 }
@@ -84,6 +85,7 @@ ssize_t engine_merge_next(struct engine_merge *m, size_t *ret_which, const struc
 			  const uint32_t **ret_rows, struct error *err)
 {
 	struct merge_source *first = NULL;
+	int64_t first_end = 0, other_end;
 	size_t end;
 
 	for (size_t i = 0; i < m->count; i++) {
@@ -92,8 +94,10 @@ ssize_t engine_merge_next(struct engine_merge *m, size_t *ret_which, const struc
 
 		if (r < 0)
 			return r;
-		if (!t->ended && (!first || merge_before(t, t->at, first)))
+		if (!t->ended && (!first || merge_before(t, t->at, first, first_end))) {
 			first = t;
+			first_end = merge_source_end(t, t->at);
+		}
 	}
 	if (!first)
 		return 0;
@@ -104,7 +108,8 @@ ssize_t engine_merge_next(struct engine_merge *m, size_t *ret_which, const struc
 
 		if (other == first || other->ended)
 			continue;
-		while (k < end && merge_before(first, k, other))
+		other_end = merge_source_end(other, other->at);
+		while (k < end && merge_before(first, k, other, other_end))
 			k++;
 		end = k;
 	}

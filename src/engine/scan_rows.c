@@ -74,7 +74,10 @@ static void scan_rows_free(struct engine_scan *scan)
 static int make_streams(struct scan_rows *s)
 {
 	size_t per_trace = s->q.table == TABLE_OP ? 2 : 1;
-	size_t count = store_trace_count(s->store) * per_trace;
+	size_t traces = store_trace_count(s->store), count = traces * per_trace;
+	bool made = schema_table(s->q.table)->kind == TABLE_IS_MADE;
+
+	count += made;
 
 	s->streams = calloc(count + 1, sizeof(*s->streams));
 	if (!s->streams)
@@ -82,7 +85,7 @@ static int make_streams(struct scan_rows *s)
 	for (size_t i = 0; i < count; i++) {
 		struct stream *t = &s->streams[i];
 
-		t->trace = (uint32_t)(i / per_trace);
+		t->trace = made && i == traces ? TRACE_ASIDE : (uint32_t)(i / per_trace);
 		t->long_calls = i % per_trace;
 		s->stream_count++;
 	}

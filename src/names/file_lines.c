@@ -15,16 +15,26 @@
 #define UNNAMED 5	   /* bytes of "unix:", an address without a name */
 
 struct socket {
-	int64_t file;
+	uint64_t file : 63, listens : 1;
 	uint32_t local, peer; /* addresses; NONE: it has none */
 };
+static_assert(sizeof(struct socket) == 16, "there may be a million");
 
 /* An address of a machine's own sockets, or of their peers. */
 struct address {
+	uint64_t hash;
 	uint32_t sockets; /* that have it */
 	uint32_t members; /* of them on its line: they share no other address with more */
 	uint32_t first;	  /* of the members */
 };
+
+/* A socket that is to be taken: where its addresses are looked for is fetched meanwhile. */
+struct coming {
+	int64_t file;
+	uint64_t local, peer; /* hashes of addresses; 0: it has none */
+	bool listens;
+};
+#define COMING_MAX 32u
 
 struct file_lines {
 	uint64_t clock;	       /* of the dims */
@@ -40,10 +50,20 @@ struct file_lines {
 	struct id_array socket_at; /* of each file: the number of the socket */
 	struct socket *sockets;
 	size_t socket_count, sockets_cap;
-	struct map address_at; /* hash of an address -> its number */
 	struct address *addresses;
 	size_t address_count, addresses_cap;
+	uint64_t *slots; /* by hash, with its upper half: the number of an address + 1, 0 is free */
+	size_t slot_count; /* a power of two, of which 3/4 are used at most */
+	struct coming coming[COMING_MAX];
+	size_t coming_count;
 	bool connected; /* sockets or their addresses changed */
+	/*
+	 * What came or changed and is to be taken, newest first: [0, unnamed) of all files, of which the sockets are moved
+	 * to [first_socket, pending_count).
+	 */
+	int64_t *pending;
+	size_t unnamed, first_socket, pending_count, pending_cap;
+	uint64_t pending_clock, named_clock; /* of the dims; named: file_lines_file() knows it */
 };
 
 /* ---- names ---- */
@@ -168,25 +188,63 @@ static int find_same(struct file_lines *l, const struct dims *d)
 
 /* ---- sockets ---- */
 
-static int need_address(struct file_lines *l, const struct dims *d, int64_t file, bool peer,
-			struct bytes text, uint32_t *ret)
+#define SLOT_TAG ((uint64_t)UINT32_MAX << 32)
+
+/*
+ * The slot of a hash, or the free one where it would go. Of a million addresses hardly one lies in a cache: they are read
+ * where half of the hash is the same alone.
+ */
+static uint64_t *address_slot(const struct file_lines *l, uint64_t hash)
 {
-	uint64_t hash = hash_at(d, file, peer, text), at;
+	size_t i = hash & (l->slot_count - 1);
+
+	for (; l->slots[i]; i = (i + 1) & (l->slot_count - 1)) {
+		if (!((l->slots[i] ^ hash) & SLOT_TAG) &&
+		    l->addresses[(uint32_t)l->slots[i] - 1].hash == hash)
+			break;
+	}
+	return &l->slots[i];
+}
+
+/* Room for the addresses of one more socket. */
+static int grow_slots(struct file_lines *l)
+{
+	size_t count = MAX(2 * l->slot_count, (size_t)1024);
+	uint64_t *slots;
+
+	if (l->address_count + 2 <= l->slot_count / 4 * 3)
+		return 0;
+	assert((count & (count - 1)) == 0);
+	slots = calloc(count, sizeof(*slots));
+	if (!slots) /* those that there are stay: the next call tries again */
+		return -ENOMEM;
+	free(l->slots);
+	l->slots = slots;
+	l->slot_count = count;
+	for (size_t i = 0; i < l->address_count; i++)
+		*address_slot(l, l->addresses[i].hash) =
+			(l->addresses[i].hash & SLOT_TAG) | (i + 1);
+	return 0;
+}
+
+static int need_address(struct file_lines *l, uint64_t hash, uint32_t *ret)
+{
+	uint64_t *slot;
 	int r;
 
 	*ret = NONE;
-	if (text.len <= UNNAMED)
+	if (!hash)
 		return 0;
-	if (!map_get(&l->address_at, hash, &at)) {
-		at = l->address_count;
-		r = grow((void **)&l->addresses, &l->addresses_cap, at + 1, sizeof(*l->addresses));
-		if (r >= 0)
-			r = map_set(&l->address_at, hash, at);
+	slot = address_slot(l, hash);
+	if (!*slot) {
+		r = grow((void **)&l->addresses, &l->addresses_cap, l->address_count + 1,
+			 sizeof(*l->addresses));
 		if (r < 0)
 			return r;
-		l->addresses[l->address_count++] = (struct address){0};
+		l->addresses[l->address_count++] = (struct address){.hash = hash};
+		*slot = (hash & SLOT_TAG) | l->address_count;
 	}
-	*ret = (uint32_t)at;
+	*ret = (uint32_t)*slot - 1;
 	return 0;
 }
 
@@ -202,12 +260,11 @@ static void move_address(struct file_lines *l, uint32_t *at, uint32_t to)
 	*at = to;
 }
 
-static int take_socket(struct file_lines *l, const struct dims *d, int64_t file,
-		       const struct dims_file *f)
+static int connect_socket(struct file_lines *l, const struct dims *d, const struct coming *c)
 {
 	uint32_t local, peer, *at;
 	struct socket *s;
-	int r = id_array_need(&l->socket_at, d, TABLE_FILE, file, &at);
+	int r = id_array_need(&l->socket_at, d, TABLE_FILE, c->file, &at);
 
 	if (r < 0 || !at)
 		return r;
@@ -217,17 +274,59 @@ static int take_socket(struct file_lines *l, const struct dims *d, int64_t file,
 		if (r < 0)
 			return r;
 		*at = (uint32_t)l->socket_count;
-		l->sockets[l->socket_count++] = (struct socket){file, NONE, NONE};
+		l->sockets[l->socket_count++] =
+			(struct socket){.file = (uint64_t)c->file, .local = NONE, .peer = NONE};
 	}
 	s = &l->sockets[*at];
-	r = need_address(l, d, file, false, f->local, &local);
+	s->listens = c->listens;
+	r = grow_slots(l);
 	if (r >= 0)
-		r = need_address(l, d, file, true, f->peer, &peer);
+		r = need_address(l, c->local, &local);
+	if (r >= 0)
+		r = need_address(l, c->peer, &peer);
 	if (r < 0)
 		return r;
 	move_address(l, &s->local, local);
 	move_address(l, &s->peer, peer);
-	mark_shared(l, file);
+	return 0;
+}
+
+static int connect_coming(struct file_lines *l, const struct dims *d)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < l->coming_count && r >= 0; i++)
+		r = connect_socket(l, d, &l->coming[i]);
+	if (r >=
+	    0) /* else all of them again, which changes nothing for those that were connected */
+		l->coming_count = 0;
+	return r;
+}
+
+static uint64_t address_hash(const struct file_lines *l, const struct dims *d, int64_t file,
+			     bool peer, struct bytes text)
+{
+	uint64_t hash = text.len <= UNNAMED ? 0 : hash_at(d, file, peer, text) | 1ull << 63;
+
+	if (hash && l->slots)
+		__builtin_prefetch(&l->slots[hash & (l->slot_count - 1)]);
+	return hash;
+}
+
+static int take_socket(struct file_lines *l, const struct dims *d, int64_t file,
+		       const struct dims_file *f)
+{
+	int r = l->coming_count == COMING_MAX ? connect_coming(l, d) : 0;
+
+	if (r < 0)
+		return r;
+	l->coming[l->coming_count++] = (struct coming){
+		.file = file,
+		.local = address_hash(l, d, file, false, f->local),
+		.peer = address_hash(l, d, file, true, f->peer),
+		.listens = (f->family == AF_INET || f->family == AF_INET6) &&
+			   f->proto >> 16 == SOCK_STREAM && f->local.len && !f->peer.len,
+	};
 	return 0;
 }
 
@@ -258,40 +357,46 @@ static void find_members(struct file_lines *l)
 	l->connected = false;
 }
 
+/* NULL: it is not a socket, or of a recording without a place. */
+static const struct socket *find_socket(const struct file_lines *l, int64_t file)
+{
+	const uint32_t *number = id_array_at(&l->socket_at, file);
+
+	return number && *number != NONE ? &l->sockets[*number] : NULL;
+}
+
 /* The address of the line on which a socket is with others; NULL: it is alone, or not a socket. */
 static const struct address *line_address(const struct file_lines *l, int64_t file, bool *ret_local)
 {
-	const uint32_t *number = id_array_at(&l->socket_at, file);
-	const struct socket *s;
-	uint32_t at;
+	const struct socket *s = find_socket(l, file);
+	uint32_t at = s ? socket_address(l, s) : NONE;
 
-	if (!number || *number == NONE)
-		return NULL;
-	s = &l->sockets[*number];
-	at = socket_address(l, s);
 	if (at == NONE || l->addresses[at].members <= 1)
 		return NULL;
 	*ret_local = at == s->local;
 	return &l->addresses[at];
 }
 
-bool file_lines_is_listener(const struct dims *d, int64_t file)
+bool file_lines_is_listener(const struct file_lines *l, int64_t file)
 {
-	struct dims_file room;
-	const struct dims_file *f =
-		file < 0 ? NULL : dims_file(d, dims_latest_file(d, file), &room);
+	const struct socket *s = find_socket(l, file);
 
-	return f && (f->family == AF_INET || f->family == AF_INET6) &&
-	       f->proto >> 16 == SOCK_STREAM && f->local.len && !f->peer.len;
+	return s && s->listens;
 }
 
 /* ---- taking ---- */
 
+static bool is_socket(const struct dims_file *f)
+{
+	return f->type == FILE_TYPE_SOCKET && !f->name_only;
+}
+
+/* All but what sockets have. */
 static int take_version(struct file_lines *l, const struct dims *d, int64_t id)
 {
-	int64_t file = names_inode(d, id);
 	struct dims_file room;
-	const struct dims_file *f;
+	int64_t file;
+	const struct dims_file *f = dims_newest_file(d, id, &file, &room);
 	uint32_t *e;
 	int r = id_array_need(&l->files, d, TABLE_FILE, id, &e);
 
@@ -301,42 +406,110 @@ static int take_version(struct file_lines *l, const struct dims *d, int64_t id)
 		*e = (uint32_t)id_own(file) | (*e == NONE ? 0 : *e & SHARES);
 	if (file != id)
 		r = map_set(&l->versions, (uint64_t)id, 0);
-	f = dims_file(d, dims_latest_file(d, file), &room);
 	if (r < 0 || !f)
 		return r;
-	if (f->type == FILE_TYPE_SOCKET && !f->name_only)
-		return take_socket(l, d, file, f);
+	if (is_socket(f)) {
+		l->pending[--l->first_socket] = id;
+		return 0;
+	}
 	return f->name_only || has_name(f) ? file_lines_take_name(l, d, file, f) : 0;
+}
+
+static int take_socket_version(struct file_lines *l, const struct dims *d, int64_t id)
+{
+	struct dims_file room;
+	int64_t file;
+	const struct dims_file *f = dims_newest_file(d, id, &file, &room);
+
+	return f && is_socket(f) ? take_socket(l, d, file, f) : 0;
+}
+
+static int find_pending(struct file_lines *l, const struct dims *d)
+{
+	size_t pos = 0, n = 0;
+	int64_t id;
+
+	while (dims_changed(d, TABLE_FILE, l->clock, &pos, &id)) {
+		int r = grow((void **)&l->pending, &l->pending_cap, n + 1, sizeof(*l->pending));
+
+		if (r < 0)
+			return r;
+		l->pending[n++] = id;
+	}
+	l->pending_clock = dims_clock(d, TABLE_FILE);
+	l->unnamed = l->first_socket = l->pending_count = n;
+	return 0;
+}
+
+/* 1 while there is more. */
+static int name_pending(struct file_lines *l, const struct dims *d, size_t most)
+{
+	int r = 0;
+
+	/* the newest came first */
+	for (size_t i = 0; i < most && l->unnamed && r >= 0; i++) {
+		assert(l->unnamed <= l->first_socket);
+		r = take_version(l, d, l->pending[l->unnamed - 1]);
+		l->unnamed -= r >= 0;
+	}
+	if (r < 0 || l->unnamed)
+		return r < 0 ? r : 1;
+	if (l->renamed)
+		r = share_anew(l, d);
+	if (r >= 0)
+		r = find_same(l, d);
+	if (r >= 0)
+		l->named_clock = l->pending_clock;
+	return r;
+}
+
+static int connect_pending(struct file_lines *l, const struct dims *d, size_t most)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < most && l->pending_count > l->first_socket && r >= 0; i++) {
+		r = take_socket_version(l, d, l->pending[l->pending_count - 1]);
+		l->pending_count -= r >= 0;
+	}
+	if (r >= 0)
+		r = connect_coming(l, d);
+	if (r < 0 || l->pending_count > l->first_socket)
+		return r < 0 ? r : 1;
+	if (l->connected)
+		find_members(l);
+	free(l->pending);
+	l->pending = NULL;
+	l->pending_cap = 0;
+	l->clock = l->pending_clock;
+	return 0;
+}
+
+int file_lines_step(struct file_lines *l, const struct dims *d, enum file_lines_part part,
+		    size_t most)
+{
+	uint64_t clock = dims_clock(d, TABLE_FILE);
+	int r = 0;
+
+	assert(most > 0);
+	if (l->clock == clock || (part == FILE_LINES_FILES && l->named_clock == clock))
+		return 0;
+	if (l->clock == l->pending_clock)
+		r = find_pending(l, d);
+	if (r >= 0 && l->named_clock != l->pending_clock)
+		r = name_pending(l, d, most);
+	else if (r >= 0)
+		r = connect_pending(l, d, most);
+	return r < 0 ? r : 1;
 }
 
 int file_lines_update(struct file_lines *l, const struct dims *d)
 {
-	_cleanup_free_ int64_t *ids = NULL;
-	uint64_t clock = dims_clock(d, TABLE_FILE);
-	size_t n = 0, cap = 0, pos = 0;
-	int64_t id;
-	int r = 0;
+	int r;
 
-	if (clock == l->clock)
-		return 0;
-	while (r >= 0 && dims_changed(d, TABLE_FILE, l->clock, &pos, &id)) {
-		r = grow((void **)&ids, &cap, n + 1, sizeof(*ids));
-		if (r >= 0)
-			ids[n++] = id;
-	}
-	/* the newest came first */
-	while (r >= 0 && n > 0)
-		r = take_version(l, d, ids[--n]);
-	if (r >= 0 && l->renamed)
-		r = share_anew(l, d);
-	if (r >= 0)
-		r = find_same(l, d);
-	if (r < 0)
-		return r;
-	if (l->connected)
-		find_members(l);
-	l->clock = clock;
-	return 0;
+	do
+		r = file_lines_step(l, d, FILE_LINES_ALL, SIZE_MAX);
+	while (r > 0);
+	return r;
 }
 
 /* ---- answers ---- */
@@ -358,7 +531,7 @@ bool file_lines_is_shared(const struct file_lines *l, int64_t file)
 {
 	const uint32_t *e = id_array_at(&l->files, file);
 
-	return !e || *e == NONE || *e & SHARES;
+	return !e || *e == NONE || *e & SHARES || find_socket(l, file);
 }
 
 int64_t file_lines_line(const struct file_lines *l, const struct dims *d, int64_t id)
@@ -372,7 +545,7 @@ int64_t file_lines_line(const struct file_lines *l, const struct dims *d, int64_
 		return file;
 	a = line_address(l, file, &local);
 	if (a)
-		return l->sockets[a->first].file;
+		return (int64_t)l->sockets[a->first].file;
 	if (map_get(&l->shared, (uint64_t)file, &place) && map_get(&l->places, place, &first))
 		return (int64_t)first;
 	return file;
@@ -410,7 +583,7 @@ bool file_lines_next_line(const struct file_lines *l, const struct dims *d,
 		found = true;
 	}
 	if (!found && w->sockets < l->socket_count) {
-		*ret_id = l->sockets[w->sockets++].file;
+		*ret_id = (int64_t)l->sockets[w->sockets++].file;
 		found = true;
 	}
 	if (found)
@@ -469,7 +642,8 @@ void file_lines_free(struct file_lines *l)
 	map_free(&l->shared);
 	map_free(&l->places);
 	id_array_free(&l->socket_at);
-	map_free(&l->address_at);
+	free(l->slots);
+	free(l->pending);
 	free(l->sockets);
 	free(l->addresses);
 	free(l);

@@ -10,6 +10,7 @@
  *   files that had one path of one file system one after another, deleted and created anew;
  *   anonymous inodes of one kind;
  *   sockets that share an address: those of a service ("clients, 10.0.0.1:80"), those that went to one ("to 10.0.0.1:80").
+ *   Where more than ID_ARRAY_MAX (256) recordings are read as one trace, each socket of the others is a line of its own.
  * Files of two machines are never one.
  *
  * Both are numbers, worked out once for each file as it comes or changes, so that a list of a million files needs no name
@@ -27,6 +28,16 @@ void file_lines_free(struct file_lines *l);
 DEFINE_CLEANUP(struct file_lines *, file_lines_free)
 /* Takes what came or changed since the last time; nobody else uses `l` meanwhile. 0 or -ENOMEM. */
 int file_lines_update(struct file_lines *l, const struct dims *d) _must_check_;
+/*
+ * The same in steps of `most` files, which begin with what file_lines_file() and file_lines_next_other() need; the rest, which
+ * is of sockets, may be taken while others call these two. 1 while the part is to be stepped on.
+ */
+enum file_lines_part {
+	FILE_LINES_FILES,
+	FILE_LINES_ALL,
+};
+int file_lines_step(struct file_lines *l, const struct dims *d, enum file_lines_part part,
+		    size_t most) _must_check_;
 
 /* The id that stands for the file of a version. */
 int64_t file_lines_file(const struct file_lines *l, const struct dims *d, int64_t id);
@@ -58,4 +69,4 @@ int file_lines_name(const struct file_lines *l, const struct dims *d, int64_t li
 		    struct buf *out) _must_check_;
 /* True for a listening socket: it is on the line of its connections, and not one of them. Of unix sockets the
  * rows do not say it. */
-bool file_lines_is_listener(const struct dims *d, int64_t file);
+bool file_lines_is_listener(const struct file_lines *l, int64_t file);

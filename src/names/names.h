@@ -38,3 +38,8 @@ struct bytes names_trimmed(struct bytes path);
  * which those of its name differ; {NULL, 0} if it has none, or no other has its name. free() it. 0 or -ENOMEM.
  */
 int names_apart(const struct dims *d, const int64_t *ids, size_t count, struct bytes **ret);
+/*
+ * Appends the text with what changes from run to run, numbers and words that a program made up, as '#': "x.4711" becomes
+ * "x.#"; *ret_changed: there was any. 0 or -ENOMEM.
+ */
+int names_pattern(struct bytes text, struct buf *out, bool *ret_changed);

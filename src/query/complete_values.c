@@ -79,7 +79,7 @@ static int complete_values_take_value(struct values *v, struct bytes t)
 static int complete_values_offer(const struct dims *d, size_t n, size_t max, size_t rows,
 				 struct values *v)
 {
-	enum table_id table = strcmp(names[n].id, "thread_id") == 0 ? TABLE_THREAD : TABLE_FILE;
+	enum table_id table = query_name_table(names[n].code);
 	_cleanup_buf_ struct buf scratch = {0};
 	int r = 0;
 

@@ -65,7 +65,11 @@ struct query_kind {
 	N(INO, ino, "file_id", UINT, 0, "inode number")                                            \
 	N(PATH2, path2, "file2_id", TEXT, 0, "path of the second file (rename, link, splice)")     \
 	N(FILE2, file2, "file2_id", ENTITY, TABLE_FILE, "the second file")                         \
-	N(PEER, peer, "peer_id", TEXT, 0, "the address given to the call, else the socket's peer")
+	N(PEER, peer, "peer_id", TEXT, 0, "the address given to the call, else the socket's peer") \
+	N(STACK, stack, "stack_id", TEXT, 0,                                                       \
+	  "functions of the program that led to the call, outermost first: main;load;read")        \
+	N(KSTACK, kstack, "kstack_id", TEXT, 0,                                                    \
+	  "functions of the kernel in which the call slept for longest")
 
 enum query_name {
 #define N(NAME, name, id, type, more, doc) QNAME_##NAME,

@@ -149,10 +149,13 @@ bool store_fd_is_written(int fd);
 /* True if an open file begins as a trace does, whatever follows. */
 bool store_fd_is_trace(int fd);
 
+/* The number of the file that holds made tables aside (store/made/made.h), which is none of the traces. */
+#define TRACE_ASIDE 4096u
+
 struct store_block {
 	enum table_id table; /* TABLE_OWN: none of the schema's */
 	const struct table_def *def;
-	uint32_t trace;	    /* which of the files */
+	uint32_t trace;	    /* which of the files, or TRACE_ASIDE */
 	uint32_t recording; /* which recording it belongs to: what id_recording() says of its ids */
 	uint64_t seq;	    /* number within its file */
 	uint64_t offset;    /* in the file */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clip.h: the time of calls within a range, where a call counts for the part of it that lies in the range, also one that still
- * ran at the end of the trace. Sums have whole calls that ended in the range; here is what is to be added to them. Only
- * blocks with calls across an edge or without an end are read.
+ * clip.h: the time of calls within a range, where each call counts with the part of it that lies in the range, even if it
+ * still ran when the trace ended. Other sums count whole calls that ended in the range; this module computes the difference. It
+ * reads only blocks with calls that cross an edge of the range or have no end.
  */
 #pragma once
 

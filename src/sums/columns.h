@@ -10,7 +10,7 @@
 
 /* The columns of summary behind columns of op; SUMMARY_CALLS, which each reader needs, is always among them. */
 uint64_t sums_columns_of(uint64_t op_columns);
-/* Those columns of op that are no column of summary. The start is one: of it a summary knows the window of the call's end. */
+/* Those columns of op that a summary lacks. The start is among them: a summary has only the window in which the call ended. */
 uint64_t sums_columns_missing(uint64_t op_columns);
 
 /* A batch of summary as a batch of op, without a copy. Each row starts at its window and takes no time. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* facts.h: what the header of a block tells of its rows, before anything is decoded. */
+/* facts.h: what is known of the rows of a block from its header, before anything is decoded. */
 #pragma once
 
 #include "query/eval/eval.h"

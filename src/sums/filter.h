@@ -5,11 +5,14 @@
 #include "query/eval/eval.h"
 #include "sums/columns.h"
 
+/* The columns of op that the part of a digest by file has for every call. */
+#define SUMS_OF_FILES (1ull << OP_FILE_ID | 1ull << OP_CLASS | 1ull << OP_ERR)
+
 struct sums_filter {
 	struct plan *plan; /* whose `where` it is; owned. NULL: every call passes */
 	struct eval *eval; /* NULL likewise */
 	uint64_t columns;  /* of op */
-	uint64_t missing;  /* of them those that are no column of a summary */
+	uint64_t missing;  /* of them those that a summary lacks */
 	bool names_rows;   /* asks for single calls */
 	bool by_summary;   /* reads nothing but what a summary has */
 	bool by_times;	   /* nor files: the first part of a digest has it */
@@ -42,5 +45,5 @@ bool sums_filter_may_pass(const struct sums_filter *f, const struct store *s, si
 /* Whether each of them does, likewise. */
 bool sums_filter_all_pass(const struct sums_filter *f, const struct store *s, size_t block,
 			  bool seconds);
-/* Whether the summary of the block can tell which do: what it lacks of the expression's columns no call has. */
+/* Whether the summary of the block suffices to find those that do: what it lacks of the expression's columns no call has. */
 bool sums_filter_in_summary(const struct sums_filter *f, const struct store_block *b);

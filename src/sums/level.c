@@ -132,12 +132,11 @@ enum sums_level sums_level(const struct sums_ask *a, size_t block, size_t *ret_s
 /* True where the part that is wanted has what the filter reads, but for what no call of its blocks has. */
 static bool level_digest_filters(const struct sums_ask *a)
 {
-	const uint64_t file = 1ull << OP_FILE_ID,
-		       of_files = file | 1ull << OP_CLASS | 1ull << OP_ERR;
+	const uint64_t file = 1ull << OP_FILE_ID;
 	uint64_t reads = a->filter ? a->filter->columns & ~a->filter->missing : 0;
 
 	return a->of_files ||
-	       ((!a->times || !(reads & file)) && (!a->files || !(reads & ~of_files)));
+	       ((!a->times || !(reads & file)) && (!a->files || !(reads & ~SUMS_OF_FILES)));
 }
 
 const struct store_digest *sums_level_digest(const struct sums_ask *a, size_t block, bool *ret_all)
@@ -165,4 +164,20 @@ const struct store_digest *sums_level_digest(const struct sums_ask *a, size_t bl
 	if (ret_all)
 		*ret_all = all;
 	return d;
+}
+
+bool sums_digest_has_files(const struct sums_filter *f, const struct batch *b)
+{
+	assert(b->table == TABLE_SUMMARY && f->files);
+	for (size_t i = 0; i < b->rows; i++) {
+		if (!batch_is_null(b, SUMMARY_THREAD_ID, i)) {
+			if (batch_has(b, SUMMARY_HIST) && !store_summary_row_counts(b, i))
+				return false;
+			continue;
+		}
+		if (sums_filter_names_file(f, batch_get(b, SUMMARY_FILE_ID, i, -1)) ||
+		    sums_filter_names_file(f, batch_get(b, SUMMARY_FILE2_ID, i, -1)))
+			return false;
+	}
+	return true;
 }

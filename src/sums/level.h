@@ -30,8 +30,8 @@ struct sums_ask {
 	bool long_rows; /* but for calls over 100 ms rows of op are wanted */
 	bool seconds; /* calls that move bytes between two files count for each: batch/seconds.h */
 	/*
-	 * Columns of summary that must be sums of values that each call has, without overflow: for a reader who tells nulls
-	 * from 0 and an overflow from the largest number.
+	 * Columns of summary that must be sums of values that each call has, without overflow: for readers that distinguish
+	 * null from 0, and an overflow from the largest number.
 	 */
 	uint64_t exact;
 	/* Columns of op that summaries lack, and that the reader needs unless no call of the block has a value. */
@@ -51,6 +51,14 @@ enum sums_level sums_level(const struct sums_ask *a, size_t block, size_t *ret_s
  * need not be evaluated, and cannot where it reads more than a digest has. ret_all is NULL where it will be evaluated.
  */
 const struct store_digest *sums_level_digest(const struct sums_ask *a, size_t block, bool *ret_all);
+
+/*
+ * For `of_files`: true where each row of the filter's files has op, thread and histogram, and the histograms count their calls.
+ * `b` is the part by file of a digest, with SUMS_OF_FILES_COLUMNS.
+ */
+bool sums_digest_has_files(const struct sums_filter *f, const struct batch *b);
+#define SUMS_OF_FILES_COLUMNS \
+	(1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_FILE2_ID | 1ull << SUMMARY_THREAD_ID)
 
 /* False where no call of the block was running at some time of the range. */
 bool sums_block_overlaps(const struct store_block *b, int64_t from, int64_t to);

@@ -165,7 +165,7 @@ static size_t slowest_sort(struct slowest_block *blocks, size_t count, size_t *o
 	if (count)
 		qsort(blocks, count, sizeof(*blocks), slowest_by_max);
 	for (size_t i = 0; i < count; i++) {
-		if (known[blocks[i].block]++)
+		if (known[blocks[i].block])
 			continue;
 		known[blocks[i].block] = 1;
 		order[n] = blocks[i].block;

@@ -22,15 +22,12 @@ void sums_filter_free(struct sums_filter *f)
 
 void sums_filter_describe(struct sums_filter *f, const struct expr *where)
 {
-	const uint64_t file = 1ull << OP_FILE_ID,
-		       of_files = file | 1ull << OP_CLASS | 1ull << OP_ERR;
-
 	f->columns = where ? expr_columns(where) : 0;
 	f->missing = sums_columns_missing(f->columns);
 	f->names_rows = where && facts_name_rows(where);
 	f->by_summary = !f->missing && !f->names_rows;
-	f->by_times = f->by_summary && !(f->columns & file);
-	f->by_files = f->by_summary && !(f->columns & ~of_files);
+	f->by_times = f->by_summary && !(f->columns & 1ull << OP_FILE_ID);
+	f->by_files = f->by_summary && !(f->columns & ~SUMS_OF_FILES);
 	assert(!(f->missing & ~f->columns));
 }
 
@@ -102,16 +99,18 @@ ssize_t sums_filter_rows(const struct sums_filter *f, struct eval_scratch *scrat
 
 bool sums_filter_has_file(const struct sums_filter *f, const struct store *s, size_t block)
 {
-	bool any = !f->files || store_block_has_seconds(s, block);
+	bool seconds = f->files && store_block_has_seconds(s, block), any = !f->files;
 
+	/* which second files a block has is not listed, but their range */
 	for (size_t i = 0; i < f->file_count && !any; i++)
-		any = store_block_has_id(s, block, OP_FILE_ID, f->files[i]);
+		any = store_block_has_id(s, block, OP_FILE_ID, f->files[i]) ||
+		      (seconds && store_block_has_id(s, block, OP_FILE2_ID, f->files[i]));
 	return any;
 }
 
-/* Whether a call may pass as seen from one of its files and not from the other. */
-static bool sums_filter_tells_files(const struct sums_filter *f, const struct store *s,
-				    size_t block)
+/* Whether the filter may accept a call as seen from one of its files and reject it as seen from the other. */
+static bool sums_filter_differs_by_file(const struct sums_filter *f, const struct store *s,
+					size_t block)
 {
 	return f->columns & OF_FILES && store_block_has_seconds(s, block);
 }
@@ -119,9 +118,10 @@ static bool sums_filter_tells_files(const struct sums_filter *f, const struct st
 bool sums_filter_may_pass(const struct sums_filter *f, const struct store *s, size_t block,
 			  bool seconds)
 {
-	if (!f || (seconds && f->eval && sums_filter_tells_files(f, s, block)))
-		return true;
-	return sums_filter_has_file(f, s, block) && (!f->eval || facts_may_pass(f->eval, s, block));
+	if (f && !sums_filter_has_file(f, s, block))
+		return false;
+	return !f || !f->eval || (seconds && sums_filter_differs_by_file(f, s, block)) ||
+	       facts_may_pass(f->eval, s, block);
 }
 
 bool sums_filter_all_pass(const struct sums_filter *f, const struct store *s, size_t block,
@@ -129,7 +129,7 @@ bool sums_filter_all_pass(const struct sums_filter *f, const struct store *s, si
 {
 	if (!f || !f->eval)
 		return true;
-	return !(seconds && sums_filter_tells_files(f, s, block)) &&
+	return !(seconds && sums_filter_differs_by_file(f, s, block)) &&
 	       facts_all_pass(f->eval, s, block);
 }
 

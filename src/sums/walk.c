@@ -228,18 +228,6 @@ static int walk_decode_digest(struct walker *w, const struct store_digest *d,
 	return r < 0 ? r : 1;
 }
 
-/* True where each row of the filter's files has op, thread and histogram. */
-static bool walk_names_users(const struct sums_filter *f, const struct batch *b)
-{
-	for (size_t i = 0; i < b->rows; i++) {
-		if (batch_is_null(b, SUMMARY_THREAD_ID, i) &&
-		    (sums_filter_names_file(f, batch_get(b, SUMMARY_FILE_ID, i, -1)) ||
-		     sums_filter_names_file(f, batch_get(b, SUMMARY_FILE2_ID, i, -1))))
-			return false;
-	}
-	return true;
-}
-
 /* The part by file, once it is decoded. 1, 0 where the blocks must be read, or negative. */
 static int walk_take_files(struct walker *w, struct walk_rows *rows, bool all)
 {
@@ -252,8 +240,6 @@ static int walk_take_files(struct walker *w, struct walk_rows *rows, bool all)
 
 static int walk_take_of_files(struct walker *w, const struct walk_item *item)
 {
-	const uint64_t first =
-		1ull << SUMMARY_FILE_ID | 1ull << SUMMARY_FILE2_ID | 1ull << SUMMARY_THREAD_ID;
 	const struct sums_ask *a = w->run->ask;
 	struct walk_rows rows;
 	bool named = false;
@@ -263,8 +249,8 @@ static int walk_take_of_files(struct walker *w, const struct walk_item *item)
 		named = sums_filter_has_file(a->filter, a->store, item->digest->blocks[i]);
 	if (!named)
 		return 1;
-	r = walk_decode_digest(w, item->digest, STORE_DIGEST_FILES, first, &rows);
-	if (r <= 0 || !walk_names_users(a->filter, rows.batch))
+	r = walk_decode_digest(w, item->digest, STORE_DIGEST_FILES, SUMS_OF_FILES_COLUMNS, &rows);
+	if (r <= 0 || !sums_digest_has_files(a->filter, rows.batch))
 		return MIN(r, 0);
 	r = walk_decode_digest(w, item->digest, STORE_DIGEST_FILES, w->run->sums, &rows);
 	return r <= 0 ? r : walk_take_files(w, &rows, item->all);
@@ -340,7 +326,7 @@ static int walk_take_item(struct walker *w, const struct walk_item *item)
 	return r;
 }
 
-/* At least one is taken, so that who asks again and again comes to an end. */
+/* Each part takes at least one item, so that a caller who repeats it comes to an end. */
 static bool walk_is_late(const struct walk_run *run)
 {
 	return run->walk->until && atomic_load(&run->next) > run->first &&

@@ -73,9 +73,9 @@ static struct command *analysis_make_command(const struct analysis *a)
 
 	if (!options || !c ||
 	    asprintf(&description,
-		     "%s\n\nExit status: 0 done, whatever was found, 1 a trace cannot be read, "
-		     "2 wrong options.",
-		     a->description) < 0) {
+		     "%s\n\nExit status: 0 done%s, 1 a trace cannot be read, 2 wrong options%s.",
+		     a->description, a->status ? "" : ", whatever was found",
+		     a->status ? "; another where an option says so" : "") < 0) {
 		free(options);
 		free(c);
 		return NULL;
@@ -195,6 +195,8 @@ static int analysis_run_all(struct analysis_view *v, struct interrupt *it, struc
 		r = analysis_sum_loss(v);
 	if (r >= 0)
 		r = analysis_print(v, err);
+	if (r >= 0 && v->analysis->status)
+		v->status = v->analysis->status(in.options, &result);
 	analysis_result_free(v->analysis, &result);
 	return MIN(r, 0);
 }
@@ -221,6 +223,21 @@ static int analysis_run_command(struct analysis_view *v, int argc, char **argv, 
 	return status ? status : r;
 }
 
+/* Prints what needs no trace. 1 where that was all. */
+static int analysis_instead(const struct analysis *a, const struct analysis_opts *o,
+			    struct error *err)
+{
+	_cleanup_buf_ struct buf text = {0};
+	int r = a->instead ? a->instead(analysis_own_options(o), &text, err) : 0;
+
+	if (r <= 0)
+		return r;
+	text_pager_begin();
+	fputs(buf_str(&text), stdout);
+	text_pager_end();
+	return 1;
+}
+
 int analysis_main(const struct analysis *a, const struct analysis_opts *o, int argc, char **argv)
 {
 	_cleanup_(analysis_close) struct analysis_view v = {.analysis = a, .opts = o};
@@ -231,10 +248,14 @@ int analysis_main(const struct analysis *a, const struct analysis_opts *o, int a
 		return r;
 	if (a->check && a->check(analysis_own_options(o), &err) < 0)
 		return fail_usage("%s: %s", a->name, err.message);
-	r = analysis_run_command(&v, argc, argv, &err);
+	r = analysis_instead(a, o, &err);
+	if (r <= 0)
+		r = r < 0 ? r : analysis_run_command(&v, argc, argv, &err);
+	else
+		r = 0;
 	if (fflush(stdout) || ferror(stdout))
 		return 1; /* main() says so */
 	if (r < 0)
 		error_errno(&err, r, "%s", a->name);
-	return r < 0 ? live_fail(r, &err) : r;
+	return r < 0 ? live_fail(r, &err) : r ? r : v.status;
 }

@@ -40,6 +40,7 @@ struct analysis_view {
 	const struct analysis_input *in;
 	struct analysis_result *result;
 	struct loss loss; /* of all runs */
+	int status;	  /* the exit status that the analysis gives */
 };
 
 /* The command of analyses[i]; NULL past the last. */

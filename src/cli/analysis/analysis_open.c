@@ -7,6 +7,17 @@
 #include "cli/analysis/analysis_command.h"
 #include "cli/record/record_live.h"
 
+/* A selection that means nothing is reported before any trace is looked for. */
+static int analysis_check_selection(const struct analysis *a, const struct analysis_opts *o)
+{
+	_cleanup_(select_free) struct select s = {0};
+	struct error err = {0};
+
+	return read_flags_select(&o->read, &s, &err) < 0
+		       ? fail_usage("%s: %s", a->name, err.message)
+		       : 0;
+}
+
 int analysis_check_inputs(const struct analysis *a, const struct analysis_opts *o, int argc,
 			  char **argv)
 {
@@ -17,7 +28,7 @@ int analysis_check_inputs(const struct analysis *a, const struct analysis_opts *
 	if (o->read.json && o->csv)
 		return fail_usage("%s: --json and --csv exclude each other", a->name);
 	if (a->sides != 2)
-		return 0;
+		return analysis_check_selection(a, o);
 	if (sides && argc)
 		return fail_usage("%s: '%.200s' belongs to no side: with -a and -b every trace "
 				  "has one of them in front",

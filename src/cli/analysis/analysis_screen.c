@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "cli/analysis/analysis_command.h"
+#include "cli/diagnose/diagnose_screen.h"
 #include "cli/diff/diff.h"
+#include "cli/analysis/stacks_screen.h"
 #include "cli/terminal/answer_print.h"
 #include "cli/terminal/text.h"
 
@@ -13,7 +15,9 @@ static const struct {
 	const char *name;
 	int (*print)(const struct analysis_view *v);
 } screens[] = {
+	{"diagnose", diagnose_screen},
 	{"diff", diff_screen},
+	{"stacks", stacks_screen},
 };
 
 static int analysis_put_sentence(enum text_style style, struct bytes text, size_t indent)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* doctor_place.c: what surrounds weir on this machine. */
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,81 +14,25 @@
 #include "cli/options/shared.h"
 #include "engine/engine.h"
 #include "privilege/privilege.h"
+#include "record/tracers.h"
 
 #define CALLS_PER_SECOND 400000 /* a busy server, for how long the disk lasts */
 #define BYTES_PER_CALL	 10
 
 /* ---- other tracers ---- */
 
-static bool is_tracer(const char *comm)
+static int add_tracer(void *arg, int32_t pid, const char *comm)
 {
-	static const char *const tracers[] = {
-		"strace", "ltrace", "bpftrace", "perf", "sysdig", "falco",	   "trace-cmd",
-		"stap",	  "stapio", "weir",	"dio",	"tracee", "lttng-sessiond"};
+	struct buf *found = arg;
 
-	for (size_t i = 0; i < ARRAY_SIZE(tracers); i++) {
-		if (!strcmp(comm, tracers[i]))
-			return true;
-	}
-	return false;
-}
-
-/* A weir that only reads traces has attached nothing. Whose descriptors cannot be seen may have. */
-static bool has_attached(const char *pid)
-{
-	char path[64], link[64];
-	bool found = false;
-	struct dirent *e;
-	DIR *fds;
-
-	snprintf(path, sizeof(path), "/proc/%.16s/fd", pid);
-	fds = opendir(path);
-	if (!fds)
-		return errno != ENOENT;
-	while (!found && (e = readdir(fds))) {
-		ssize_t n = readlinkat(dirfd(fds), e->d_name, link, sizeof(link) - 1);
-
-		link[MAX(n, (ssize_t)0)] = '\0';
-		found = !strncmp(link, "anon_inode:bpf", strlen("anon_inode:bpf"));
-	}
-	closedir(fds);
-	return found;
-}
-
-static bool read_comm(const char *pid, char comm[static 32])
-{
-	char path[64];
-	FILE *f;
-	bool ok;
-
-	snprintf(path, sizeof(path), "/proc/%.16s/comm", pid);
-	f = fopen(path, "re");
-	ok = f && fgets(comm, 32, f);
-	if (f)
-		fclose(f);
-	if (ok)
-		comm[strcspn(comm, "\n")] = '\0';
-	return ok;
+	return buf_printf(found, "%s%s (pid %d)", found->len ? ", " : "", comm, pid);
 }
 
 void doctor_check_tracers(struct doctor *d)
 {
 	_cleanup_buf_ struct buf found = {0};
-	const struct dirent *e;
-	DIR *proc = opendir("/proc");
-	char comm[32];
 
-	while (proc && (e = readdir(proc))) {
-		int64_t pid =
-			isdigit((unsigned char)e->d_name[0]) ? strtoll(e->d_name, NULL, 10) : 0;
-
-		if (pid > 0 && pid != getpid() && read_comm(e->d_name, comm) && is_tracer(comm) &&
-		    (strcmp(comm, "weir") || has_attached(e->d_name)))
-			buf_printf(&found, "%s%s (pid %lld)", found.len ? ", " : "", comm,
-				   (long long)pid);
-	}
-	if (proc)
-		closedir(proc);
+	(void)!tracers_each(add_tracer, &found);
 	if (found.len)
 		doctor_add(d, DOCTOR_WARN, "other tracers", NULL,
 			   "%s running; weir loses nothing, tracers that attach through "

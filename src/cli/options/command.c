@@ -164,6 +164,8 @@ static int parse_long(struct parse *p, const char *arg)
 			return fail_usage("%s: %s takes no value", p->cmd->name, word);
 		if (!takes_value(o))
 			return option_store(p, o, word, NULL);
+		if (!equals && o->bare)
+			return option_store(p, o, word, o->bare);
 		return equals ? option_store(p, o, word, equals + 1) : option_value(p, o, word);
 	}
 	if (len == 4 && strncmp(name, "help", len) == 0) {

@@ -43,12 +43,15 @@ void option_title(const struct option *o, char *buf, size_t size)
 {
 	char shown[] = {'-', o->short_name, 0};
 
-	snprintf(buf, size, "%s%s%s%s%s%s", o->short_name ? shown : "  ",
+	snprintf(buf, size, "%s%s%s%s%s%s%s", o->short_name ? shown : "  ",
 		 o->short_name && o->long_name ? ", "
 		 : o->short_name	       ? ""
 					       : "  ",
-		 o->long_name ? "--" : "", o->long_name ? o->long_name : "", o->value ? " " : "",
-		 o->value ? o->value : "");
+		 o->long_name ? "--" : "", o->long_name ? o->long_name : "",
+		 !o->value ? ""
+		 : o->bare ? "[="
+			   : " ",
+		 o->value ? o->value : "", o->bare ? "]" : "");
 }
 
 const char *option_text(const struct option *o, char *buf, size_t size)

@@ -41,7 +41,7 @@ static void roff_option(FILE *out, const struct option *o)
 		fputs("\\fR", out);
 	}
 	if (o->value)
-		fprintf(out, " \\fI%s\\fR", o->value);
+		fprintf(out, "%s\\fI%s\\fR%s", o->bare ? "[=" : " ", o->value, o->bare ? "]" : "");
 	fputc('\n', out);
 	roff(out, option_text(o, text, sizeof(text)));
 }

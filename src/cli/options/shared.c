@@ -198,6 +198,84 @@ int record_flags_select(const struct record_flags *f, struct select *ret, struct
 	return 0;
 }
 
+static int with_error(const char *word, size_t len, struct error *err)
+{
+	char words[256] = "";
+	size_t at = 0;
+	const char *w;
+
+	for (size_t i = 0; (w = ebpf_with_word(i)) && at < sizeof(words); i++)
+		at += (size_t)snprintf(words + at, sizeof(words) - at, "%s%s", i ? ", " : "", w);
+	return error_set(err, -EINVAL, "--with %.*s: only %s can be recorded beside calls",
+			 (int)MIN(len, (size_t)64), word, words);
+}
+
+int record_flags_with(const struct record_flags *f, uint32_t *ret, struct error *err)
+{
+	*ret = f->phases ? ebpf_with("phases", strlen("phases")) : 0;
+	for (size_t i = 0; i < f->with.count; i++) {
+		const char *at = f->with.items[i];
+
+		do {
+			size_t len = strcspn(at, ",");
+			uint32_t bit = ebpf_with(at, len);
+
+			if (!bit)
+				return with_error(at, len, err);
+			*ret |= bit;
+			at += len;
+		} while (*at++ == ',');
+	}
+	return 0;
+}
+
+#define STACKS_SLOW_NS NSEC_PER_MSEC
+
+static int stacks_word(const char *word, size_t len, struct wire_stacks *ret, struct error *err)
+{
+	static const struct {
+		const char *word;
+		uint32_t of;
+	} words[] = {{"slow", WIRE_STACKS_SLOW},
+		     {"failed", WIRE_STACKS_FAILED},
+		     {"all", WIRE_STACKS_ALL}};
+	char text[64];
+	int64_t slow;
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strlen(words[i].word) == len && !memcmp(words[i].word, word, len)) {
+			ret->of |= words[i].of;
+			return 0;
+		}
+	}
+	snprintf(text, sizeof(text), "%.*s", (int)MIN(len, sizeof(text) - 1), word);
+	if (parse_duration(text, &slow, NULL) < 0)
+		return error_set(err, -EINVAL,
+				 "--stacks: '%s' is not slow, failed, all or a time such as 5ms",
+				 text);
+	ret->of |= WIRE_STACKS_SLOW;
+	ret->slow_ns = (uint64_t)slow;
+	return 0;
+}
+
+int record_flags_stacks(const struct record_flags *f, uint32_t with, struct wire_stacks *ret,
+			struct error *err)
+{
+	const char *at = f->stacks ? f->stacks : "slow,failed";
+	int r;
+
+	*ret = (struct wire_stacks){.slow_ns = STACKS_SLOW_NS};
+	if (!f->stacks && !(with & ebpf_with("stacks", strlen("stacks"))))
+		return 0;
+	do {
+		size_t len = strcspn(at, ",");
+
+		r = stacks_word(at, len, ret, err);
+		at += len;
+	} while (r >= 0 && *at++ == ',');
+	return r;
+}
+
 int read_flags_select(const struct read_flags *f, struct select *ret, struct error *err)
 {
 	struct select s = {0};

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "capture/ebpf/ebpf.h"
 #include "cli/options/command.h"
 #include "schema/select.h"
 #include "store/store.h"
@@ -26,8 +27,11 @@ struct record_flags {
 	bool explain;
 	const char *user;	 /* -u: who the command runs as; NULL: the caller */
 	uint64_t ring_bytes;	 /* per CPU; 0: default */
+	struct option_list with; /* see record_flags_with() */
+	const char *stacks;	 /* see record_flags_stacks() */
 	int64_t strace_f;	 /* -f is what weir does anyway, -ff is for trace */
 	bool strace_T, strace_y; /* accepted: weir does that anyway */
+	bool phases;		 /* --with phases */
 };
 
 struct read_flags {
@@ -90,6 +94,18 @@ struct read_flags {
 			   "run the command as this user"),                                       \
 		SHARED_ROW(type, member, 0, "ring", OPTION_SIZE, "SIZE", ring_bytes,              \
 			   "ring buffer per CPU, a power of two from 64KiB to 1GiB"),             \
+		SHARED_ROW(                                                                       \
+			type, member, 0, "with", OPTION_LIST, "WHAT", with,                       \
+			"record this beside calls; repeatable, or WHAT,WHAT; weir doctor shows "  \
+			"what this kernel allows",                                                \
+			.words = ebpf_with_word),                                                 \
+		SHARED_ROW(type, member, 0, "phases", OPTION_FLAG, NULL, phases,                  \
+			   "where the time of each call went: CPU, run queue, I/O, sleep"),       \
+		SHARED_ROW(type, member, 0, "stacks", OPTION_STRING, "CALLS", stacks,             \
+			   "record which functions led to a call, and where the kernel slept: "   \
+			   "=slow (1 ms and longer), =5ms, =failed, =slow,failed (the default), " \
+			   "=all",                                                                \
+			   .bare = "slow,failed"),                                                \
 		SHARED_ROW(type, member, 'f', NULL, OPTION_TIMES, NULL, strace_f, NULL),          \
 		SHARED_ROW(type, member, 'T', NULL, OPTION_FLAG, NULL, strace_T, NULL),           \
 		SHARED_ROW(type, member, 'y', NULL, OPTION_FLAG, NULL, strace_y, NULL)
@@ -121,6 +137,11 @@ struct read_flags {
  * returned.
  */
 int record_flags_select(const struct record_flags *f, struct select *ret, struct error *err);
+/* The data of --with, for recording_options.with. An unknown word is an error that names those there are. */
+int record_flags_with(const struct record_flags *f, uint32_t *ret, struct error *err);
+/* Which calls get stacks: of --stacks, or of --with stacks. */
+int record_flags_stacks(const struct record_flags *f, uint32_t with, struct wire_stacks *ret,
+			struct error *err);
 /* The selection over a trace, where pids and cgroups are those of the recorded host and need not
  * exist here. */
 int read_flags_select(const struct read_flags *f, struct select *ret, struct error *err);

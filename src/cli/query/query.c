@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "analysis/features/feature_pass.h"
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/terminal/text.h"
@@ -225,6 +226,8 @@ int query_statement(struct query_session *s, const char *text, size_t len)
 		return 2;
 	plan->from = from;
 	plan->to = to;
+	if (s->store && features_need(s->store, plan->table, &err) < 0)
+		return fail(&err);
 	planned = clock_monotonic_ns() - began;
 	r = query_select(plan, &s->opts->read, &err);
 	if (r == -EINVAL)

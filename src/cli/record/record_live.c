@@ -191,7 +191,11 @@ int live_open(struct live *l, const struct live_options *o, struct error *err)
 	int r;
 
 	*l = (struct live){0};
-	r = record_live_choose(l, o, err);
+	r = record_flags_with(o->rec, &opt.with, err);
+	if (r >= 0)
+		r = record_flags_stacks(o->rec, opt.with, &opt.stacks, err);
+	if (r >= 0)
+		r = record_live_choose(l, o, err);
 	if (r != 0)
 		return r;
 	catch_signals();

@@ -117,6 +117,8 @@ static const struct command_example examples[] = {
 	{"weir report", "one page about weir.trace"},
 	{"weir report files --sort bytes", "every file, most bytes first"},
 	{"weir report slow -e fdatasync,fsync", "the slowest syncs"},
+	{"weir report phases --slower 1ms",
+	 "where the time of slow calls went, of a trace of record --phases"},
 	{"weir report ops --from +1s --to +2s --json", "one second of the trace, for a script"},
 	{0},
 };
@@ -126,9 +128,12 @@ const struct command command_report = {
 	.summary = "say where the I/O of a trace went",
 	.words = report_table_name,
 	.or_files = true,
-	.usage = "[ops|files|dirs|processes|threads|peers|errors|slow] [options] [TRACE...]",
+	.usage = "[TABLE] [options] [TRACE...]",
 	.description =
-		"Without a table: one page with what was recorded and what is missing, the "
+		"TABLE is ops, files, dirs, processes, threads, peers, errors or slow, or, of what "
+		"record --with adds, phases, block, disks, net, sched, irq or mem. Without one: "
+		"one page with what "
+		"was recorded and what is missing, the "
 		"time of threads, operations, "
 		"files and peers, the slowest calls and those still running. Waiting "
 		"(epoll_wait, futex, ...) is kept "
@@ -136,6 +141,27 @@ const struct command command_report = {
 		"wait'. A terminal gets at most 50 rows of a table, a "
 		"pipe all.\n\n"
 		"A call belongs to the time in which it ended.\n\n"
+		"net shows what --with net records: what each TCP connection moved, its round-trip "
+		"time, "
+		"segments that were sent again, how long bytes lay in the socket's queues (in_wait "
+		"until "
+		"they were read; ~out_wait, an estimate, until they were acknowledged), resets, "
+		"dropped "
+		"packets and for how long the peer's window was closed. A selection takes the "
+		"sockets "
+		"of selected calls. sched shows for how long threads were ready to run and had no "
+		"CPU "
+		"(runq), who had it instead for most of that time and who woke them most often; "
+		"irq how "
+		"long interrupt handlers and softirqs ran, on all CPUs; mem how many pages "
+		"processes "
+		"allocated, freed and reclaimed.\n\n"
+		"block and disks show what --with block records: who is behind the requests to "
+		"disks and for "
+		"which files, also where the kernel wrote them back later; and how busy each disk "
+		"was, its load (the sum of the requests' times by the second), how long reads and "
+		"writes took, queued and in the device, and how many went on where the one before "
+		"ended. A selection takes the owners of selected calls.\n\n"
 		"What is missing is listed by cause: ring_full (calls came faster than the "
 		"recorder took them: --lossless), disk_full and write_failed (the trace could "
 		"not be written), compat (32-bit calls, which are counted and not decoded), "

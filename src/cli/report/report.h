@@ -167,5 +167,7 @@ const char *report_table_name(size_t i);
 const char *report_column_name(size_t i);
 /* The keys of the sums that the table is made of: enum rollup_key. */
 unsigned int report_table_keys(const char *which);
+/* The table of the trace that it is made of, where that is recorded beside calls (--with); else TABLE_OP. */
+enum table_id report_table_beside(const char *which);
 /* True where there is a table of that name. */
 bool report_table_known(const char *which);

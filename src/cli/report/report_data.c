@@ -207,7 +207,7 @@ static int count_members(struct report *r)
 		int64_t line = r->alias[i];
 
 		if (file < 0 || (size_t)file >= r->alias_count || (size_t)line >= r->alias_count ||
-		    seen[file] & counted || file_lines_is_listener(r->dims, file))
+		    seen[file] & counted || file_lines_is_listener(r->lines, file))
 			continue;
 		seen[file] |= counted;
 		r->members[line]++;
@@ -238,6 +238,7 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 		.slowest = slowest,
 		.slowest_io = !which,
 	};
+	bool lines = scan.keys & ROLLUP_FILE && (!which || report_table_beside(which) == TABLE_OP);
 	int e;
 
 	*r = (struct report){.opts = opts, .names = argv, .name_count = argc};
@@ -275,7 +276,7 @@ int report_open(struct report *r, const struct report_opts *opts, int argc, char
 	mark_text_settle(&r->command, store_trace_count(r->store));
 	mark_text_settle(&r->selection, store_trace_count(r->store));
 	check_numbers(r);
-	e = scan.keys & ROLLUP_FILE ? report_data_group_files(r, &scan) : 0;
+	e = lines ? report_data_group_files(r, &scan) : 0;
 	if (e < 0)
 		return error_errno(err, e, "grouping files");
 	scan.filter = r->filtered || r->ranged ? &r->filter : NULL;

@@ -11,6 +11,7 @@
 #include "schema/ops.h"
 
 #define GROUP_TREE_NAMES 2 /* names of a path by which trees are told apart */
+#define RUNQ_PART	 10 /* a call says how long it had no CPU where that was a tenth of it or more */
 
 /* ---- groups ---- */
 
@@ -300,8 +301,18 @@ static int call_squeeze(const struct report *r, const struct batch *b, size_t ro
 	return e < 0 ? e : buf_printf(out, "...) = %s", buf_str(&result));
 }
 
-int report_call(const struct report *r, const struct batch *b, size_t row, size_t width,
-		struct buf *out)
+/* A call that was slow for want of a CPU, in good part: else its file or peer would be blamed. */
+static int call_runq(const struct batch *b, size_t row, struct buf *out)
+{
+	int64_t runq = batch_get(b, OP_RUNQ, row, 0), dur = batch_get(b, OP_DUR, row, 0);
+
+	if (runq <= 0 || runq < dur / RUNQ_PART)
+		return 0;
+	return buf_printf(out, " (no CPU %s)", report_time((uint64_t)runq).s);
+}
+
+static int call_fit(const struct report *r, const struct batch *b, size_t row, size_t width,
+		    struct buf *out)
 {
 	/* Whole names where there is room, else as much of them as fits: they give way before
 	 * flags and results do. */
@@ -320,4 +331,18 @@ int report_call(const struct report *r, const struct batch *b, size_t row, size_
 			return buf_append(out, text.data, text.len);
 	}
 	return call_squeeze(r, b, row, width, &style, out);
+}
+
+int report_call(const struct report *r, const struct batch *b, size_t row, size_t width,
+		struct buf *out)
+{
+	_cleanup_buf_ struct buf note = {0};
+	int e = call_runq(b, row, &note);
+	size_t used = note.len;
+
+	if (used > width / 2)
+		used = 0;
+	if (e >= 0)
+		e = call_fit(r, b, row, width - used, out);
+	return e < 0 || !used ? e : buf_append(out, note.data, note.len);
 }

@@ -40,5 +40,7 @@ static inline bool page_selected(const struct report *r)
 {
 	return r->selection.text && (r->selection.differ || *r->selection.text);
 }
+/* The first thing that weir diagnose found, where it was asked. 0 or negative. */
+int page_findings(const struct report *r);
 /* What to run next, about this very trace. 1 where damage left nothing to look at. */
 int page_next(const struct report *r, const struct page_totals *t);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/report/report_queued.h"
 
+#include <string.h>
+
 #include "cli/terminal/format.h"
 #include "cli/report/report_page.h"
 #include "schema/ops.h"
@@ -21,7 +23,15 @@ static int report_queued_by_calls(const void *a, const void *b)
 	return (x->op > y->op) - (x->op < y->op);
 }
 
-int queued_put(struct buf *out, const struct rollup *r)
+static bool has_rows(uint32_t op, const struct loss_requests *q)
+{
+	char name[32];
+	size_t with = strncmp(op_name(op, name), "io_uring", 8) == 0 ? q->io_uring : q->libaio;
+
+	return q->recordings && with >= q->recordings;
+}
+
+int queued_put(struct buf *out, const struct rollup *r, const struct loss_requests *requests)
 {
 	_cleanup_(rollup_freep) struct rollup *ops = NULL;
 	_cleanup_free_ const struct rollup_row **rows = NULL;
@@ -33,10 +43,13 @@ int queued_put(struct buf *out, const struct rollup *r)
 	for (size_t i = 0; e >= 0 && i < count; i++) {
 		char name[32];
 
-		e = buf_printf(out, "%s%s %s", i ? ", " : "", op_name((uint32_t)rows[i]->op, name),
+		if (has_rows((uint32_t)rows[i]->op, requests))
+			continue;
+		e = buf_printf(out, "%s%s %s", out->len ? ", " : "",
+			       op_name((uint32_t)rows[i]->op, name),
 			       format_count(rows[i]->calls).s);
 	}
-	if (e >= 0 && count)
+	if (e >= 0 && out->len)
 		e = buf_printf(out, ": what they hand over is in no figure here");
 	return e < 0 ? e : 0;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report_rows.c: fills the tables of `report`. */
 #include "cli/report/report_rows.h"
+#include "cli/report/report_phases.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/report/beside/beside.h"
 #include "cli/terminal/text.h"
 #include "names/names.h"
 #include "schema/ops.h"
@@ -97,6 +99,24 @@ static const struct answer_column slow_columns[] = {
 	TEXT("call"),
 };
 
+static const struct answer_column phase_columns[] = {
+	CALLS,
+	TIME,
+	{"cpu", {QUERY_DUR}, .word = "dur", .dash = true},
+	{"runq", {QUERY_DUR}, .word = "dur", .dash = true},
+	{"io_wait", {QUERY_DUR}, .word = "dur", .dash = true},
+	{"sleep", {QUERY_DUR}, .word = "dur", .dash = true},
+	{"queued", {QUERY_DUR}, .word = "dur", .dash = true, .gives = 11},
+	{"device", {QUERY_DUR}, .word = "dur", .dash = true, .gives = 10},
+	{"where it went", {QUERY_TEXT}, .people = true, .gives = 8, .fixed = true},
+	{"misses", {QUERY_INT}, ANSWER_COUNT, .dash = true, .gives = 7},
+	{"read", {QUERY_SIZE}, .word = "size", .dash = true, .gives = 6},
+	{"unknown", {QUERY_INT}, ANSWER_COUNT, .dash = true, .gives = 9},
+	{"op", {QUERY_TEXT}, .fixed = true},
+	{"process", {QUERY_TEXT}, .gives = 5},
+	TEXT("file"),
+};
+
 static void put_measures(struct answer_list *t, const struct rollup_row *row)
 {
 	answer_list_uint(t, row->calls);
@@ -110,7 +130,7 @@ static void put_measures(struct answer_list *t, const struct rollup_row *row)
 	answer_list_str(t, format_spark(&row->hist).s);
 }
 
-static int fill_ops(struct report *r, struct answer_list *t)
+static int fill_ops(struct report *r, struct answer_list *t, struct error *err)
 {
 	_cleanup_(rollup_freep) struct rollup *ops = NULL;
 	int e = rollup_project(r->scan.rollup, ROLLUP_OP | ROLLUP_CLASS, &ops);
@@ -281,7 +301,7 @@ static bool map_error(void *arg, struct rollup_row *key)
 	return key->err > 0 && !key->second;
 }
 
-static int fill_errors(struct report *r, struct answer_list *t)
+static int fill_errors(struct report *r, struct answer_list *t, struct error *err)
 {
 	_cleanup_(rollup_freep) struct rollup *sums = NULL;
 	struct keyed k = {.by = {.report = r, .fn = group_file}, .file = true};
@@ -348,7 +368,7 @@ static size_t call_room(struct report *r)
 	       (SLOW_REST + start + thread);
 }
 
-static int fill_slow(struct report *r, struct answer_list *t)
+static int fill_slow(struct report *r, struct answer_list *t, struct error *err)
 {
 	const struct batch *b = r->scan.slowest;
 	size_t room = call_room(r);
@@ -357,7 +377,7 @@ static int fill_slow(struct report *r, struct answer_list *t)
 		_cleanup_buf_ struct buf call = {0};
 		int64_t file = batch_get(b, OP_FILE_ID, i, -1),
 			thread = batch_get(b, OP_THREAD_ID, i, -1);
-		int64_t err = batch_get(b, OP_ERR, i, -1);
+		int64_t error = batch_get(b, OP_ERR, i, -1);
 		const struct dims_thread *who = dims_thread(r->dims, thread);
 		char name[32];
 		int e = report_call(r, b, i, room, &call);
@@ -375,8 +395,8 @@ static int fill_slow(struct report *r, struct answer_list *t)
 			answer_list_null(t);
 		answer_list_uint(t, (uint64_t)MAX(batch_get(b, OP_BYTES, i, 0), 0));
 		put_known(t, b, OP_RET, i);
-		if (err > 0)
-			answer_list_str(t, report_err_name(err, name));
+		if (error > 0)
+			answer_list_str(t, report_err_name(error, name));
 		else
 			answer_list_null(t);
 		answer_list_text(t, (struct bytes){call.data, call.len});
@@ -386,27 +406,27 @@ static int fill_slow(struct report *r, struct answer_list *t)
 
 /* ---- which, in what order ---- */
 
-static int fill_files(struct report *r, struct answer_list *t)
+static int fill_files(struct report *r, struct answer_list *t, struct error *err)
 {
 	return fill_by_file(r, t, group_path);
 }
 
-static int fill_dirs(struct report *r, struct answer_list *t)
+static int fill_dirs(struct report *r, struct answer_list *t, struct error *err)
 {
 	return fill_by_file(r, t, group_dir);
 }
 
-static int fill_peers(struct report *r, struct answer_list *t)
+static int fill_peers(struct report *r, struct answer_list *t, struct error *err)
 {
 	return fill_by_file(r, t, group_peer);
 }
 
-static int fill_processes(struct report *r, struct answer_list *t)
+static int fill_processes(struct report *r, struct answer_list *t, struct error *err)
 {
 	return fill_by_thread(r, t, group_process, true);
 }
 
-static int fill_threads(struct report *r, struct answer_list *t)
+static int fill_threads(struct report *r, struct answer_list *t, struct error *err)
 {
 	return fill_by_thread(r, t, group_task, false);
 }
@@ -422,8 +442,10 @@ static const struct table_kind {
 	const struct answer_column *columns;
 	size_t column_count;
 	const char *sort;
-	int (*fill)(struct report *r, struct answer_list *t);
+	int (*fill)(struct report *r, struct answer_list *t, struct error *err);
 	unsigned int keys; /* of the sums that it is made of */
+	/* the table that its rows come from, where those are recorded on request (--with); TABLE_OP: it is none */
+	enum table_id table;
 } kinds[] = {
 	{"ops", op_columns, ARRAY_SIZE(op_columns), "time", fill_ops, BY_OP},
 	{"files", file_columns, ARRAY_SIZE(file_columns), "time", fill_files, BY_FILE},
@@ -434,6 +456,18 @@ static const struct table_kind {
 	{"peers", peer_columns, ARRAY_SIZE(peer_columns), "time", fill_peers, BY_FILE},
 	{"errors", error_columns, ARRAY_SIZE(error_columns), "calls", fill_errors, BY_ERROR},
 	{"slow", slow_columns, ARRAY_SIZE(slow_columns), "dur", fill_slow, 0},
+	{"net", beside_net_columns, BESIDE_NET_COLUMNS, "bytes", beside_net, ROLLUP_FILE,
+	 TABLE_NET_SAMPLE},
+	{"block", beside_block_columns, BESIDE_BLOCK_COLUMNS, "bytes", beside_block,
+	 ROLLUP_THREAD | ROLLUP_FILE, TABLE_REQUEST},
+	{"disks", beside_disk_columns, BESIDE_DISK_COLUMNS, "time", beside_disks, 0, TABLE_REQUEST},
+	{"phases", phase_columns, ARRAY_SIZE(phase_columns), "time", report_fill_phases, BY_FILE},
+	{"sched", beside_sched_columns, BESIDE_SCHED_COLUMNS, "runq", beside_sched, ROLLUP_THREAD,
+	 TABLE_SCHED},
+	{"irq", beside_irq_columns, BESIDE_IRQ_COLUMNS, "time", beside_irq, ROLLUP_THREAD,
+	 TABLE_IRQ},
+	{"mem", beside_mem_columns, BESIDE_MEM_COLUMNS, "allocated", beside_mem, ROLLUP_THREAD,
+	 TABLE_MEM},
 };
 
 static const struct table_kind *kind_find(const char *which)
@@ -453,6 +487,11 @@ const char *report_table_name(size_t i)
 unsigned int report_table_keys(const char *which)
 {
 	return kind_find(which)->keys;
+}
+
+enum table_id report_table_beside(const char *which)
+{
+	return kind_find(which)->table;
 }
 
 bool report_table_known(const char *which)
@@ -560,7 +599,9 @@ int report_rows(struct report *r, const char *which, struct answer_list *ret, st
 	e = column_find(k, r->opts->sort ? r->opts->sort : k->sort, &order.column, err);
 	if (e < 0)
 		return e;
-	e = k->fill(r, ret);
+	e = k->fill(r, ret, err);
+	if (e < 0 && err->code)
+		return e;
 	if (e < 0 || ret->error < 0)
 		return error_errno(err, e < 0 ? e : ret->error, "report %s", which);
 	if (k->columns == op_columns && !r->opts->sort)

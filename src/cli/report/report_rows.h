@@ -6,7 +6,7 @@
 #include "cli/terminal/cell.h"
 #include "engine/answer.h"
 
-/* Fills a table: ops, files, dirs, processes, threads, peers, errors, slow; sorted, cut to --head. 0 or negative. */
+/* Fills a table: ops, files, dirs, processes, threads, peers, errors, slow, phases; sorted, cut to --head. 0 or negative. */
 int report_rows(struct report *r, const char *which, struct answer_list *ret, struct error *err);
 /* How points in time are shown: on a narrow terminal, too, since the start, unless --utc asks for dates. */
 enum cell_times report_times(const struct report *r);

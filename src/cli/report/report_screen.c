@@ -288,6 +288,9 @@ static int print_completeness(const struct report *r)
 	if (e >= 0 && r->loss.no_file)
 		e = format_next(&b, page_width(), "calls without a file %s",
 				format_count(r->loss.no_file).s);
+	if (e >= 0 && r->loss.beside)
+		e = format_next(&b, page_width(), "rows of other tables lost %s",
+				format_count(r->loss.beside).s);
 	if (e >= 0 && r->held_ns)
 		e = format_next(&b, page_width(), "held %s", report_time(r->held_ns).s);
 	if (e >= 0 && r->masked)
@@ -309,7 +312,7 @@ static int report_screen_print_queued(const struct report *r)
 {
 	_cleanup_buf_ struct buf b = {0};
 	_cleanup_buf_ struct buf polled = {0};
-	int e = queued_put(&b, r->scan.rollup);
+	int e = queued_put(&b, r->scan.rollup, &r->loss.requests);
 
 	if (e >= 0)
 		e = loss_put_polled(&polled, &r->loss.polled);
@@ -703,5 +706,7 @@ int report_screen(struct report *r)
 		e = print_slowest(r);
 	if (e >= 0)
 		e = print_running(r);
+	if (e >= 0)
+		e = page_findings(r);
 	return e < 0 ? e : page_next(r, &t);
 }

@@ -42,6 +42,19 @@ static int warn_loss(const struct report *r)
 	return e;
 }
 
+/* What is recorded on request is missing where nobody requested it. */
+static void note_beside(const struct report *r, const char *which)
+{
+	enum table_id table = report_table_beside(which);
+
+	for (size_t i = 0; i < store_block_count(r->store); i++) {
+		if (table == TABLE_OP || store_block(r->store, i)->table == table)
+			return;
+	}
+	fprintf(stderr, "weir: this trace has no rows of %s: weir record --with %s records them\n",
+		schema_table(table)->name, table == TABLE_REQUEST ? "block" : which);
+}
+
 int report_table(struct report *r, const char *which, struct error *err)
 {
 	bool terminal = text_terminal();
@@ -62,6 +75,8 @@ int report_table(struct report *r, const char *which, struct error *err)
 	e = answer_of_list(&rows, &list, true);
 	if (e >= 0)
 		e = warn_loss(r);
+	if (e >= 0 && !list.count)
+		note_beside(r, which);
 	return e < 0 ? error_errno(err, e, "report %s", which) : answer_text(&print, &rows, err);
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* sql.c: `weir sql`: SQL over traces by the embedded engine. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/features/feature_pass.h"
 #include "cli/commands.h"
 #include "cli/sql/sql.h"
 #include "cli/sql/sql_answer.h"
@@ -111,6 +113,36 @@ int sql_run(const struct sql_opts *o, struct interrupt *it, struct store *s, str
 	return r;
 }
 
+/* True where the text has the word; it may stand for something else there. */
+static bool sql_has_word(const char *sql, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *p = sql; (p = strcasestr(p, word)); p += len) {
+		bool begins = p == sql || !(isalnum((unsigned char)p[-1]) || p[-1] == '_'),
+		     ends = !(isalnum((unsigned char)p[len]) || p[len] == '_');
+
+		if (begins && ends)
+			return true;
+	}
+	return false;
+}
+
+/* Tables that are made of the trace when somebody asks for them. */
+static int sql_need_tables(struct store *s, const char *sql, struct error *err)
+{
+	for (unsigned int i = 0; i < TABLE_COUNT; i++) {
+		int r = schema_table(i)->kind == TABLE_IS_MADE &&
+					sql_has_word(sql, schema_table(i)->name)
+				? features_need(s, (enum table_id)i, err)
+				: 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int sql_run_sql(const struct sql_opts *o, struct interrupt *it, const char *sql, int argc,
 		       char **argv, struct error *err)
 {
@@ -127,6 +159,8 @@ static int sql_run_sql(const struct sql_opts *o, struct interrupt *it, const cha
 	struct loss loss;
 	int r = read_flags_open(&flags, argc, argv, &store, err);
 
+	if (r >= 0 && sql && !o->confined)
+		r = sql_need_tables(store, sql, err);
 	if (r >= 0)
 		r = engine_open(&engine, store, &options, err);
 	if (r < 0)

@@ -129,7 +129,7 @@ static void stat_print_queued(const struct stat_run *s)
 {
 	_cleanup_buf_ struct buf b = {0};
 
-	if (queued_put(&b, s->rollup) >= 0 && b.len)
+	if (queued_put(&b, s->rollup, &s->loss.requests) >= 0 && b.len)
 		fprintf(s->out, "%s\n", buf_str(&b));
 }
 
@@ -166,6 +166,7 @@ static int print_table(struct stat_run *s, const struct record_totals *t, int64_
 	if (r < 0)
 		return r;
 	loss_raise(&s->loss, t->source.lost);
+	s->loss.requests = (struct loss_requests){1, t->source.uring_seen, t->source.aio_seen};
 	r = live_polled(t, &s->loss.polled);
 	if (r < 0)
 		return r;

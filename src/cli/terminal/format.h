@@ -9,29 +9,13 @@
 
 #include <stdio.h>
 
+#include "base/amount.h"
 #include "base/buf.h"
 #include "base/map.h"
 #include "hist/sparse.h"
 
-#define FORMAT_TEXT_MAX	   64 /* bytes of the longest number with its unit */
 #define FORMAT_SPARK_WIDTH 12 /* columns of format_spark(): half decades from 1 us to 1 s */
 #define FORMAT_SPARK_TITLE "1us..1ms..1s"
-
-struct text {
-	char s[FORMAT_TEXT_MAX];
-};
-
-/* 498,448 */
-struct text format_count(uint64_t n);
-/* Sizes and durations have three significant digits and a unit behind a blank, as on the pages
- * (web/src/lib/format.ts). 108 MiB, 4.10 KiB, 610 B */
-struct text format_size(uint64_t bytes);
-/* 850 ns, 5.20 us, 51.8 ms, 3.09 s, 1,234 s; "-" where negative: not known */
-struct text format_dur(int64_t ns);
-/* 47 %, <1 %, 0 %; "-" where the whole is 0 */
-struct text format_percent(uint64_t part, uint64_t whole);
-/* Bytes or calls per second: 12.1 MiB/s, 48,000/s; "-" without a duration */
-struct text format_rate(uint64_t n, int64_t dur_ns, bool bytes);
 
 enum format_zone {
 	FORMAT_LOCAL, /* the zone of TZ, with its offset */

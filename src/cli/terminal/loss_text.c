@@ -11,7 +11,13 @@
 static bool loss_text_is_part(enum loss_cause cause)
 {
 	return cause == CAUSE_PATH_CUT || cause == CAUSE_ARG_UNREAD || cause == CAUSE_NO_FILE ||
-	       cause == CAUSE_UNSENT;
+	       cause == CAUSE_UNSENT || cause == CAUSE_STACK;
+}
+
+/* Rows of other tables than op. */
+static bool loss_text_is_beside(enum loss_cause cause)
+{
+	return cause == CAUSE_SIDE_FULL || cause == CAUSE_SIDE_SKIPPED;
 }
 
 /* What happened to the recording; no call that ended is missing for it. */
@@ -25,13 +31,14 @@ static void loss_text_sum_up(struct loss *l)
 	l->lost = 0;
 	l->at_least = false;
 	for (unsigned int c = 0; c < CAUSE_COUNT; c++) {
-		if (loss_text_is_part(c) || is_note(c))
+		if (loss_text_is_part(c) || loss_text_is_beside(c) || is_note(c))
 			continue;
 		l->lost += l->events[c];
 		l->at_least |= l->more[c];
 	}
 	l->cut = l->events[CAUSE_PATH_CUT] + l->events[CAUSE_ARG_UNREAD];
 	l->no_file = l->events[CAUSE_NO_FILE];
+	l->beside = l->events[CAUSE_SIDE_FULL] + l->events[CAUSE_SIDE_SKIPPED];
 	l->running_unread = l->events[CAUSE_RUNNING_UNREAD] || l->more[CAUSE_RUNNING_UNREAD];
 }
 
@@ -110,6 +117,12 @@ static int add_marks(struct loss *l, const struct batch *marks)
 
 		if (name.len && text.len && loss_text_is_text(name, "weir.polled"))
 			r = loss_text_add_polled(l, text);
+		if (name.len && loss_text_is_text(name, "weir.version"))
+			l->requests.recordings++;
+		if (name.len && text.len && loss_text_is_text(name, "weir.requests")) {
+			l->requests.io_uring += loss_text_is_text(text, "io_uring libaio");
+			l->requests.libaio++;
+		}
 		if (!name.len || !text.len || !loss_text_is_text(name, "weir.failed"))
 			continue;
 		if (l->failed.count++)
@@ -172,6 +185,9 @@ void loss_merge(struct loss *to, const struct loss *from)
 		to->polled = from->polled;
 	else
 		to->polled.processes += from->polled.processes;
+	to->requests.recordings += from->requests.recordings;
+	to->requests.io_uring += from->requests.io_uring;
+	to->requests.libaio += from->requests.libaio;
 	if (!to->changes.traces)
 		to->changes.path = from->changes.path;
 	to->changes.traces += from->changes.traces;
@@ -244,7 +260,8 @@ static int loss_text_put_causes(struct buf *out, const struct loss *l, bool part
 	int r = 0;
 
 	for (unsigned int c = 0; c < CAUSE_COUNT && r >= 0; c++) {
-		if ((!l->events[c] && !l->more[c]) || is_note(c) || loss_text_is_part(c) != parts)
+		if ((!l->events[c] && !l->more[c]) || is_note(c) || loss_text_is_beside(c) ||
+		    loss_text_is_part(c) != parts)
 			continue;
 		if (named == max)
 			return buf_printf(out, ", and more");
@@ -378,8 +395,8 @@ void loss_warn(const struct loss *l)
 	if (l->changes.traces && loss_put_changes(&b, l) >= 0)
 		fprintf(stderr, "weir: %s\n", buf_str(&b));
 	buf_clear(&b);
-	if (!loss_of_calls(l) && !has_parts(l) && !l->damage.blocks && !l->unclosed.traces &&
-	    !l->failed.count)
+	if (!loss_of_calls(l) && !has_parts(l) && !l->beside && !l->damage.blocks &&
+	    !l->unclosed.traces && !l->failed.count)
 		return;
 	if (l->failed.count) {
 		r = buf_printf(&b, "recording failed: ");
@@ -403,6 +420,11 @@ void loss_warn(const struct loss *l)
 		r = buf_printf(&b, "%srows that lack something: ", separator);
 		if (r >= 0)
 			r = loss_put_causes(&b, l, true, CAUSE_COUNT);
+		separator = "; ";
+	}
+	if (r >= 0 && l->beside) {
+		r = buf_printf(&b, "%s%s row%s of other tables lost", separator,
+			       format_count(l->beside).s, l->beside == 1 ? "" : "s");
 		separator = "; ";
 	}
 	if (r >= 0 && l->damage.blocks) {
@@ -477,6 +499,8 @@ json_t *loss_json(const struct loss *l)
 		json_object_set_new(doc, "files", changes_json(&l->changes));
 	if (l->failed.count)
 		json_object_set_new(doc, "failed", failed_json(l));
+	if (l->requests.recordings && l->requests.io_uring >= l->requests.recordings)
+		json_object_set_new(doc, "requests", json_true());
 	if (l->polled.processes)
 		json_object_set_new(doc, "polled",
 				    json_pack("{s:I, s:s}", "processes",

@@ -26,10 +26,16 @@ struct loss_polled {
 	char first[80]; /* "fio (4711)", safe to print */
 };
 
+/* Of recordings, how many have rows for requests of io_uring and libaio; older ones have none. */
+struct loss_requests {
+	size_t recordings, io_uring, libaio;
+};
+
 struct loss {
 	uint64_t events[CAUSE_COUNT];
 	bool more[CAUSE_COUNT];	     /* more than `events` says: by how much is not known */
 	uint64_t lost, cut, no_file; /* calls without a row; rows with a part cut; without a file */
+	uint64_t beside;	     /* rows of other tables than op that were lost */
 	bool at_least;		     /* more calls are lost than `lost` says */
 	bool running_unread; /* more calls were still running at the end than there are rows of */
 	struct store_damage damage;
@@ -38,6 +44,7 @@ struct loss {
 	struct store_file_changes changes; /* what became of the files since they were opened */
 	struct loss_failed failed;
 	struct loss_polled polled;
+	struct loss_requests requests;
 };
 
 /* Adds rows of the table `loss`. */

@@ -33,6 +33,10 @@ int call_text_entry(struct buf *to, const struct batch *op, size_t row, const st
 /* The result alone: "4096", "-1 ENOENT (No such file or directory)", "?". */
 int call_text_result(struct buf *to, const struct batch *op, size_t row, const struct dims *dims,
 		     const struct call_text_style *style);
+/* " ([{fd=3</tmp/p>, revents=POLLIN}])", or " (waited on [{fd=3</tmp/p>, events=POLLIN}, ...])" where none was ready: rows of the
+ * table poll, behind the result of their call. */
+int call_text_waited(struct buf *to, const struct batch *poll, const size_t *rows, size_t count,
+		     const struct dims *dims);
 /*
  * Text as strace writes it in a string: \n, \t, octal for control bytes, invalid UTF-8 and
  * characters that turn the text round or are invisible; also for those of `also` ("<>" in

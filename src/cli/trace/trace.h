@@ -7,6 +7,7 @@
 #include "sums/rollup.h"
 #include "base/buf.h"
 #include "cli/options/shared.h"
+#include "cli/trace/trace_waited.h"
 
 struct trace_opts {
 	struct record_flags rec;
@@ -44,6 +45,7 @@ struct trace_out {
 	struct trace_files *files; /* -ff: lines of threads go there; else NULL */
 	enum trace_times times;
 	bool utc, colour;
+	bool phases;		/* each line ends with where the time went */
 	int64_t origin, before; /* starts: of the trace, of the line before; INT64_MIN: none yet */
 	struct rollup *rollup;	/* -c: sums instead of lines; else NULL */
 	struct map ended;	/* processes whose end was said */
@@ -58,8 +60,9 @@ int trace_out_begin(struct trace_out *t, const struct trace_opts *o, struct erro
 /* What was printed is seen by others from now on. */
 int trace_out_flush(struct trace_out *t);
 void trace_out_close(struct trace_out *t);
-/* Each prints one line. 0 or negative. */
-int trace_call(struct trace_out *t, const struct batch *op, size_t row, const struct dims *dims);
+/* Each prints one line. 0 or negative. `waited` may be NULL. */
+int trace_call(struct trace_out *t, const struct batch *op, size_t row,
+	       const struct trace_waited *waited, const struct dims *dims);
 /* "... still in read(3</path>) 1.0 s": a call of `ns` so far. */
 int trace_still(struct trace_out *t, int64_t tid, struct bytes comm, struct bytes call, int64_t ns);
 /* "--- missing: ring_full 1,234 ---": all rows of a batch of the table loss in one line. */

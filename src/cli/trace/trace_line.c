@@ -23,6 +23,7 @@ int trace_out_open(struct trace_out *t, const struct trace_opts *o, FILE *file)
 {
 	*t = (struct trace_out){
 		.file = file, .utc = o->utc, .origin = INT64_MIN, .before = INT64_MIN};
+	t->phases = o->rec.phases;
 	t->colour = !o->output && isatty(fileno(file)) && *text_style(TEXT_RED);
 	for (size_t i = 0; i < o->rec.sel.tids.count; i++) {
 		if (!strcmp(o->rec.sel.tids.items[i], "tt"))
@@ -145,7 +146,71 @@ static int put_result(struct trace_out *t, const struct batch *op, size_t row,
 	return r < 0 || s == TEXT_PLAIN ? r : buf_printf(&t->line, "%s", style(t, TEXT_PLAIN));
 }
 
-int trace_call(struct trace_out *t, const struct batch *op, size_t row, const struct dims *dims)
+/* One part of a list in brackets, if there is any of it. */
+static int put_phase(struct trace_out *t, const char **separator, const char *what,
+		     struct text amount, int64_t value)
+{
+	int r = value > 0 ? buf_printf(&t->line, "%s%s %s", *separator, what, amount.s) : 0;
+
+	if (value > 0)
+		*separator = ", ";
+	return r;
+}
+
+/* " [queued 1.00 ms, device 9.00 ms]": what requests did while the call waited for I/O. */
+static int put_io_split(struct trace_out *t, const struct batch *op, size_t row)
+{
+	int64_t queued = batch_get(op, OP_IO_QUEUED, row, 0),
+		device = batch_get(op, OP_IO_DEVICE, row, 0);
+	const char *separator = " [";
+	int r = put_phase(t, &separator, "queued", format_dur(queued), queued);
+
+	if (r == 0)
+		r = put_phase(t, &separator, "device", format_dur(device), device);
+	return r < 0 || (queued <= 0 && device <= 0) ? r : buf_printf(&t->line, "]");
+}
+
+/* " (CPU 23.0 us, sleep 100 ms)": where the time of a call went that did more than run. */
+static int put_phases(struct trace_out *t, const struct batch *op, size_t row)
+{
+	static const struct {
+		const char *what;
+		unsigned int column;
+	} times[] = {{"CPU", OP_CPU_TIME},
+		     {"run queue", OP_RUNQ},
+		     {"I/O", OP_IO_WAIT},
+		     {"sleep", OP_SLEEP}};
+	int64_t misses = batch_get(op, OP_MISSES, row, 0),
+		read = batch_get(op, OP_READ_BYTES, row, 0);
+	bool known = !batch_is_null(op, OP_CPU_TIME, row);
+	const char *separator = " (";
+	int r = 0;
+
+	if (batch_is_null(op, OP_MISSES, row) ||
+	    (known && !misses && !read &&
+	     batch_get(op, OP_CPU_TIME, row, 0) == batch_get(op, OP_DUR, row, 0)))
+		return 0;
+	if (!known) {
+		r = buf_printf(&t->line, "%sphases not known", separator);
+		separator = ", ";
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(times) && r == 0; i++) {
+		int64_t v = batch_get(op, times[i].column, row, 0);
+
+		r = put_phase(t, &separator, times[i].what, format_dur(v), known ? v : 0);
+		if (r == 0 && times[i].column == OP_IO_WAIT && v > 0)
+			r = put_io_split(t, op, row);
+	}
+	if (r == 0)
+		r = put_phase(t, &separator, "missed", format_count((uint64_t)MAX(misses, 0)),
+			      misses);
+	if (r == 0)
+		r = put_phase(t, &separator, "read", format_size((uint64_t)MAX(read, 0)), read);
+	return r < 0 ? r : buf_printf(&t->line, ")");
+}
+
+int trace_call(struct trace_out *t, const struct batch *op, size_t row,
+	       const struct trace_waited *waited, const struct dims *dims)
 {
 	const struct dims_thread *thread = dims_thread(dims, batch_get(op, OP_THREAD_ID, row, -1));
 	int64_t dur = batch_get(op, OP_DUR, row, -1), tid = batch_get(op, OP_TID, row, -1);
@@ -166,12 +231,16 @@ int trace_call(struct trace_out *t, const struct batch *op, size_t row, const st
 		r = buf_append(&t->line, " ", 1);
 	if (r == 0)
 		r = put_result(t, op, row, dims);
+	if (r == 0 && waited && waited->count)
+		r = call_text_waited(&t->line, waited->poll, waited->rows, waited->count, dims);
 	/* Without a start it was running when recording began: it lasted longer. */
 	if (r == 0 && dur >= 0)
 		r = buf_printf(&t->line, " <%s%lld.%06lld>",
 			       batch_is_null(op, OP_START, row) ? "at least " : "",
 			       (long long)(dur / NSEC_PER_SEC),
 			       (long long)(dur % NSEC_PER_SEC / NSEC_PER_USEC));
+	if (r == 0 && t->phases)
+		r = put_phases(t, op, row);
 	return trace_line_put_line(t, tid, r);
 }
 

@@ -24,14 +24,17 @@ static int each_row(struct session *s, const struct batch *b,
 	return r;
 }
 
-static int print_calls(struct session *s, const struct batch *op, const struct dims *dims)
+static int print_calls(struct session *s, const struct batch_set *set, const struct dims *dims)
 {
+	const struct batch *op = set->tables[TABLE_OP];
+	struct trace_waited waited;
 	int r = 0;
 
 	for (size_t row = 0; op && row < op->rows && r == 0; row++) {
 		r = trace_running_ended(s->running, op, row);
+		trace_waited_in(&waited, set->tables[TABLE_POLL], op, row);
 		if (r == 0)
-			r = trace_call(s->out, op, row, dims);
+			r = trace_call(s->out, op, row, &waited, dims);
 	}
 	return r;
 }
@@ -47,7 +50,7 @@ static int trace_live_take(void *arg, const struct batch_set *rows, const struct
 		r = op ? rollup_add(s->out->rollup, op) : 0;
 		return r < 0 ? error_errno(err, r, "summing up") : 0;
 	}
-	r = print_calls(s, op, dims);
+	r = print_calls(s, rows, dims);
 	if (r == 0)
 		r = each_row(s, rows->tables[TABLE_PROCESS], trace_process);
 	if (r == 0 && rows->tables[TABLE_LOSS] && rows->tables[TABLE_LOSS]->rows)

@@ -18,16 +18,20 @@ static int trace_stored_lines(struct store *store, const struct choice *c, struc
 				       .to = c->filter.to,
 				       .filter = c->expr};
 	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	_cleanup_(waited_scan_free) struct waited_scan waited = {0};
+	struct trace_waited found;
 	const struct batch *b;
 	const uint32_t *rows;
 	ssize_t n;
 	int r = engine_scan_new(&scan, store, &q, err);
 
+	r = r < 0 ? r : waited_scan_new(&waited, store, q.from, q.to, err);
 	if (r < 0)
 		return r;
 	while ((n = engine_scan_next(scan, &b, &rows, err)) > 0) {
 		for (ssize_t i = 0; i < n; i++) {
-			r = trace_call(t, b, rows[i], store_dims(store));
+			r = waited_scan_find(&waited, b, rows[i], &found, err);
+			r = r < 0 ? r : trace_call(t, b, rows[i], &found, store_dims(store));
 			if (r < 0)
 				return r;
 		}
@@ -53,7 +57,7 @@ static int trace_stored_running(struct store *store, const struct scan_filter *f
 
 	for (size_t i = 0; r >= 0 && i < result.running->rows; i++) {
 		if (scan_filter_time(filter, result.running, i))
-			r = trace_call(t, result.running, i, store_dims(store));
+			r = trace_call(t, result.running, i, NULL, store_dims(store));
 	}
 	return r;
 }

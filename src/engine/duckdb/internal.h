@@ -66,6 +66,7 @@ enum name {
 	NAME_HOSTPATH,
 	NAME_FILE, /* dims_file_name(): never null */
 	NAME_PEER,
+	NAME_STACK,
 	NAME_TEXTS,
 	NAME_PID = NAME_TEXTS,
 	NAME_PPID,

@@ -32,6 +32,8 @@ const char *query_kind_text(struct query_kind k)
 		       : !strcmp(k.vocab, "op")	    ? "an operation"
 		       : !strcmp(k.vocab, "class")  ? "a class of operations"
 		       : !strcmp(k.vocab, "cause")  ? "a cause"
+		       : !strcmp(k.vocab, "via")    ? "a way to know an owner"
+		       : !strcmp(k.vocab, "origin") ? "an origin"
 		       : !strcmp(k.vocab, "family") ? "an address family"
 		       : !strcmp(k.vocab, "type")   ? "a type of file"
 						    : "a kind";

@@ -171,11 +171,22 @@ static void file_value(enum query_name name, const struct dims *d, int64_t id, s
 	}
 }
 
+/* Until its names were looked up a stack is called by its places. */
+static void stack_value(const struct dims *d, int64_t id, struct value *ret)
+{
+	const struct dims_stack *s = dims_stack(d, id);
+
+	if (s)
+		id_names_set_text(ret, s->names.data ? s->names : s->frames);
+}
+
 enum table_id query_name_table(enum query_name name)
 {
 	static_assert(QNAME_PROCESS + 1 == QNAME_PATH,
 		      "names of threads come before those of files");
 	assert(name < QNAME_COUNT);
+	if (name == QNAME_STACK || name == QNAME_KSTACK)
+		return TABLE_STACK;
 	return name < QNAME_PATH ? TABLE_THREAD : TABLE_FILE;
 }
 
@@ -187,6 +198,10 @@ int query_name_value(enum query_name name, const struct dims *d, int64_t id, str
 		return 0;
 	if (query_name_table(name) == TABLE_THREAD)
 		return thread_value(name, d, id, scratch, ret);
+	if (query_name_table(name) == TABLE_STACK) {
+		stack_value(d, id, ret);
+		return 0;
+	}
 	file_value(name, d, id, ret);
 	return 0;
 }
@@ -208,6 +223,7 @@ int64_t query_entity_id(enum table_id entity, const struct dims *d, int64_t id)
 
 int query_entity_text(enum table_id entity, const struct dims *d, int64_t id, struct buf *out)
 {
+	const struct dims_stack *stack;
 	const struct dims_cgroup *c;
 	const struct dims_host *h;
 	struct bytes name = {NULL, 0};
@@ -223,6 +239,10 @@ int query_entity_text(enum table_id entity, const struct dims *d, int64_t id, st
 	case TABLE_CGROUP:
 		c = dims_cgroup(d, id);
 		name = c ? c->path : name;
+		break;
+	case TABLE_STACK:
+		stack = dims_stack(d, id);
+		name = stack ? stack->names : name;
 		break;
 	default:
 		assert(entity == TABLE_HOST);

@@ -39,7 +39,9 @@ uint32_t query_expr_tables(const struct expr *e)
 	if (e->type.type == QUERY_ENTITY)
 		set = e->type.entity == TABLE_FILE ? file : thread;
 	if (e->kind == EXPR_NAME)
-		set |= query_name_table(e->name) == TABLE_FILE ? file : thread;
+		set |= query_name_table(e->name) == TABLE_FILE	  ? file
+		       : query_name_table(e->name) == TABLE_STACK ? 1u << TABLE_STACK
+								  : thread;
 	for (unsigned int i = 0; i < e->arg_count; i++)
 		set |= query_expr_tables(e->arg[i]);
 	return set;

@@ -163,7 +163,10 @@ INLINE void inverse_all(struct codec *c, const struct transform_args *t, enum tr
 	}
 }
 
-/* Where some rows are null. Reads one residual past the last where the last row is. */
+#define FEW_VALUES \
+	16 /* of 64 rows: these are visited one by one, which costs a branch that is guessed wrong for each word */
+
+/* Where some rows are null, of which no transform learns. Reads one residual past the last where the last row is. */
 INLINE void inverse_some(struct codec *c, const struct transform_args *t, enum transform kind,
 			 const int64_t *residuals, int64_t *restrict v)
 {
@@ -172,13 +175,25 @@ INLINE void inverse_some(struct codec *c, const struct transform_args *t, enum t
 
 	for (size_t i = 0; i < rows;) {
 		const size_t end = MIN(rows, i + 64);
-		uint64_t skip = t->nulls[i / 64];
+		uint64_t skip = t->nulls[i / 64], values = ~skip;
 
+		if (end - i < 64)
+			values &= (1ull << (end - i)) - 1;
 		for (; !skip && i < end; i++) {
 			const int64_t x = wrap_add(*residuals++, predict(&s, kind, i));
 
 			v[i] = x;
 			learn(&s, kind, i, x, true);
+		}
+		if (i < end && __builtin_popcountll(values) <= FEW_VALUES) {
+			memset(&v[i], 0, (end - i) * sizeof(*v));
+			for (; values; values &= values - 1) {
+				const size_t k = i + (size_t)__builtin_ctzll(values);
+
+				v[k] = wrap_add(*residuals++, predict(&s, kind, k));
+				learn(&s, kind, k, v[k], true);
+			}
+			i = end;
 		}
 		for (; i < end; i++) {
 			bool valid = !(skip >> (i % 64) & 1);

@@ -73,8 +73,8 @@ static int write_codes(struct buf *out, const char *vocabulary)
 
 int meta_write(struct buf *out)
 {
-	static const char *const vocabularies[] = {"kind", "op",     "class", "err",
-						   "type", "family", "cause"};
+	static const char *const vocabularies[] = {"kind",   "op",    "class", "err",	"type",
+						   "family", "cause", "via",   "origin"};
 	int r = buf_printf(out, "weir\t%s\n", WEIR_VERSION);
 
 	for (unsigned int t = 0; t < TABLE_COUNT && r >= 0; t++)

@@ -61,10 +61,11 @@ void reader_block_damaged(struct store *s, struct block *b, const char *why)
 
 struct decode_source reader_source(const struct store *s, const struct block *b)
 {
-	assert(b->pub.trace < s->trace_count);
-	assert(!b->aside || s->traces[b->pub.trace].aside.fd >= 0);
+	const struct trace *t = reader_trace(s, b->pub.trace);
+
+	assert(!b->aside || t->aside.fd >= 0);
 	return (struct decode_source){
-		.fd = b->aside ? s->traces[b->pub.trace].aside.fd : s->traces[b->pub.trace].fd,
+		.fd = b->aside ? t->aside.fd : t->fd,
 		.payload = b->pub.offset + b->view.head->header_len,
 		.view = b->view,
 		.table = b->pub.table,
@@ -102,7 +103,7 @@ int reader_check_head(const char *path, const struct file_header *h, ssize_t n, 
 	return 0;
 }
 
-static void reader_trace_free(struct trace *t)
+void reader_trace_free(struct trace *t)
 {
 	while (t->names) {
 		struct names *before = t->names->before;
@@ -118,15 +119,13 @@ static void reader_trace_free(struct trace *t)
 	free(t->path);
 }
 
-static int open_file(struct store *s, const char *path, int fd, const struct stat *st,
-		     struct error *err)
+int reader_open_file(struct trace *t, uint32_t number, const char *path, int fd,
+		     const struct stat *st, struct error *err)
 {
-	struct trace *t = &s->traces[s->trace_count];
 	struct file_header h;
 	ssize_t n = pread(fd, &h, sizeof(h), 0);
 	int r;
 
-	assert(s->trace_count < s->trace_room);
 	if (n < 0)
 		return error_errno(err, -errno, "cannot read %s", path);
 	r = reader_check_head(path, &h, n, err);
@@ -136,7 +135,7 @@ static int open_file(struct store *s, const char *path, int fd, const struct sta
 			    .aside.fd = -1,
 			    .dev = st->st_dev,
 			    .ino = st->st_ino,
-			    .number = (uint32_t)s->trace_count,
+			    .number = number,
 			    .recording_key = h.recording,
 			    .part = h.part,
 			    .created = h.created,
@@ -157,7 +156,6 @@ static int open_file(struct store *s, const char *path, int fd, const struct sta
 		reader_trace_free(t);
 		return error_errno(err, r, "cannot open %s", path);
 	}
-	s->trace_count++;
 	return 0;
 }
 
@@ -214,8 +212,13 @@ int reader_add_trace(struct store *s, const char *path, bool only_traces, struct
 	r = reader_make_room(s, 1);
 	if (r < 0)
 		return error_errno(err, r, "cannot open %s", path);
-	r = open_file(s, path, fd, &st, err);
-	return r < 0 ? r : 1;
+	assert(s->trace_count < s->trace_room);
+	r = reader_open_file(&s->traces[s->trace_count], (uint32_t)s->trace_count, path, fd, &st,
+			     err);
+	if (r < 0)
+		return r;
+	s->trace_count++;
+	return 1;
 }
 
 int store_open(struct store **ret, const char *const *paths, size_t count, struct error *err)
@@ -288,6 +291,13 @@ ssize_t store_refresh(struct store *s, struct error *err)
 
 	for (size_t i = 0; i < s->trace_count; i++) {
 		ssize_t n = scan_trace(s, &s->traces[i], err);
+
+		if (n < 0)
+			return n;
+		found += n;
+	}
+	if (s->made.aside) {
+		ssize_t n = scan_trace(s, s->made.aside, err);
 
 		if (n < 0)
 			return n;
@@ -481,13 +491,12 @@ const struct dims *store_dims_few(const struct store *s)
 
 void store_damage(const struct store *s, struct store_damage *ret)
 {
-	pthread_mutex_t *lock = (pthread_mutex_t *)&s->lock;
 	const char *behind = NULL;
 	uint64_t missing;
 
-	pthread_mutex_lock(lock);
+	pthread_mutex_lock(reader_lock(s));
 	*ret = s->damage;
-	pthread_mutex_unlock(lock);
+	pthread_mutex_unlock(reader_lock(s));
 	missing = recordings_gaps(s, &behind);
 	if (missing && !ret->blocks)
 		snprintf(ret->first, sizeof(ret->first), "%llu file%s missing before %.200s",
@@ -607,7 +616,8 @@ static int left_out(const struct store_cursor *c, const struct block *b, const c
 		    struct error *err)
 {
 	return error_set(err, -EBADMSG, "block %llu of %s is damaged (%s); its rows are left out",
-			 (unsigned long long)b->pub.seq, c->store->traces[b->pub.trace].path, why);
+			 (unsigned long long)b->pub.seq, reader_trace(c->store, b->pub.trace)->path,
+			 why);
 }
 
 static int decode_failed(struct store_cursor *c, struct block *b, int r, const char *why,
@@ -617,7 +627,8 @@ static int decode_failed(struct store_cursor *c, struct block *b, int r, const c
 		reader_block_damaged(c->store, b, why);
 		return left_out(c, b, why, err);
 	}
-	return r < 0 ? error_errno(err, r, "cannot read %s", c->store->traces[b->pub.trace].path)
+	return r < 0 ? error_errno(err, r, "cannot read %s",
+				   reader_trace(c->store, b->pub.trace)->path)
 		     : 0;
 }
 

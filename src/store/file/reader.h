@@ -101,6 +101,8 @@ struct made_tables {
 	size_t count, cap;
 	struct made *last; /* that was found */
 	uint64_t changes;
+	struct trace *aside;	     /* a file without a name: store_made_aside(); NULL: none */
+	struct store_writer *writer; /* that writes it */
 };
 
 struct store {
@@ -128,9 +130,25 @@ struct store {
 	_Atomic(struct digest *) digests; /* the last that was found */
 };
 
+/* store.lock, which callers that only read take too. */
+static inline pthread_mutex_t *reader_lock(const struct store *s)
+{
+	return (pthread_mutex_t *)&s->lock;
+}
+
 struct found_block;
 
 struct block *reader_block(const struct store *s, size_t i);
+/* The file of a number: that of a block, or of a made table. */
+static inline struct trace *reader_trace(const struct store *s, uint32_t number)
+{
+	assert(number == TRACE_ASIDE ? !!s->made.aside : number < s->trace_count);
+	return number == TRACE_ASIDE ? s->made.aside : &s->traces[number];
+}
+/* Makes *t of an open file. 0, or negative with nothing to free. */
+int reader_open_file(struct trace *t, uint32_t number, const char *path, int fd,
+		     const struct stat *st, struct error *err);
+void reader_trace_free(struct trace *t);
 /* Counts damage (`first` is not read); the first place is described: "block N at byte M: why". */
 void reader_damage(struct store *s, const struct store_damage *found, uint64_t seq, uint64_t offset,
 		   const char *why);

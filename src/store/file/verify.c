@@ -8,8 +8,7 @@
 /* The state of the block's file to which a verification applies. */
 static unsigned int state_of(const struct store *s, const struct block *b)
 {
-	assert(b->pub.trace < s->trace_count);
-	return atomic_load(&s->traces[b->pub.trace].state);
+	return atomic_load(&reader_trace(s, b->pub.trace)->state);
 }
 
 static bool is_verified(const struct store *s, const struct block *b)

@@ -298,10 +298,10 @@ static int stage_summary(struct store_writer *w, const struct batch *ops)
 	return r < 0 || !w->summary->rows ? r : writer_stage_rows(w, w->summary, 0, &nothing_more);
 }
 
-/* Up to when all calls and losses are in the file once the rows of place `i` are. */
+/* Up to when all calls, what they waited on and losses are in the file once the rows of place `i` are. */
 static int64_t settled_until(const struct store_writer *w, unsigned int i)
 {
-	static const unsigned int places[] = {TABLE_OP, WAITING_LONG, TABLE_LOSS};
+	static const unsigned int places[] = {TABLE_OP, WAITING_LONG, TABLE_LOSS, TABLE_POLL};
 	int64_t until = w->until;
 
 	for (size_t k = 0; k < ARRAY_SIZE(places); k++) {

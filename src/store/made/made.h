@@ -6,7 +6,8 @@
  *
  * A table is appended as a generation, which counts once its last block is there and then replaces what was made of that
  * name before. A crash on the way leaves the earlier one in force. They stand in the trace itself: a copy of the file, or of
- * its committed blocks, has them, and there is one reader. Of a trace that cannot be written nothing is kept.
+ * its committed blocks, has them, and there is one reader. Where that is impossible they live as long as the reader does
+ * (store_made_aside()).
  *
  *   store_reopen(&w, s, &err);                        // a closed trace, or the writer of a recording
  *   store_made_begin(w, &(struct store_making){.table = TABLE_FINDING, .origin = "weir.diagnosis", .version = 3}, &err);
@@ -59,6 +60,8 @@ size_t store_made_count(const struct store *s);
 const struct store_made *store_made(const struct store *s, size_t i);
 /* Grows with each table that came, was replaced or dropped. */
 uint64_t store_made_changes(const struct store *s);
+/* The generation of a table that is of all that every trace has by now; NULL: there is none. */
+const struct store_made *store_made_current(const struct store *s, enum table_id table);
 /* True where more was recorded since the table was made. */
 bool store_made_is_stale(const struct store *s, const struct store_made *m);
 
@@ -85,7 +88,25 @@ struct store_making {
 	const char *origin;
 	const char *options; /* NULL: none */
 	uint64_t version;
+	uint64_t covered; /* aside: store_recorded() when it was made; 0: the writer knows */
 };
+
+/* Bytes of all files that were recorded so far. */
+uint64_t store_recorded(const struct store *s);
+/*
+ * The writer of a file that this store alone reads, and that is gone with it: for tables of traces that cannot be written,
+ * that still grow, or that are several. They replace what its traces have of the same name. Ids are those that the store
+ * gives. The writer is the store's; store_refresh() then finds the tables.
+ */
+int store_made_aside(struct store *s, struct store_writer **ret, struct error *err);
+/*
+ * Has `put` write tables: with `keep` into the trace, if it is one, closed, and may be written; else aside. Readers of the
+ * store find them then. What `put` gets as `covered` goes into each store_making. 0 or negative.
+ */
+typedef int store_made_put_fn(void *arg, struct store_writer *w, uint64_t covered,
+			      struct error *err);
+int store_made_keep(struct store *s, bool keep, store_made_put_fn *put, void *arg,
+		    struct error *err);
 
 /*
  * Opens a closed trace for made tables and nothing else. `s` is the file alone, opened. -EBUSY: it is being written, or was

@@ -163,6 +163,31 @@ static void made_replace(struct store *s, const struct store_made *m)
 		atomic_store(&reader_block(s, m->first_block + i)->pub.replaced, true);
 }
 
+/* What is made aside is of all files, and stands for what was made of each. */
+static void made_replace_everywhere(struct store *s, const struct made *m)
+{
+	for (size_t i = 0; i < s->made.count; i++) {
+		const struct made *other = s->made.slots[i].now;
+
+		if (other && other->pub.trace != TRACE_ASIDE &&
+		    !strcasecmp(other->pub.name, m->pub.name))
+			made_replace(s, &other->pub);
+	}
+}
+
+/* What is made in a trace while a table of its name lies aside: one of them stands, the other one is not seen. */
+static void made_beside(struct store *s, const struct made *m)
+{
+	for (size_t i = 0; i < s->made.count; i++) {
+		const struct made *aside = s->made.slots[i].now;
+
+		if (!aside || aside->pub.trace != TRACE_ASIDE ||
+		    strcasecmp(aside->pub.name, m->pub.name) != 0)
+			continue;
+		made_replace(s, store_made_is_stale(s, &aside->pub) ? &aside->pub : &m->pub);
+	}
+}
+
 static struct made_slot *made_slot(struct made_tables *all, const struct made *m)
 {
 	struct made_slot *slot;
@@ -201,6 +226,10 @@ static int made_publish(struct store *s, struct made *m, uint8_t flags)
 	slot = made_slot(&s->made, m);
 	if (slot && slot->now)
 		made_replace(s, &slot->now->pub);
+	if (m->pub.trace == TRACE_ASIDE)
+		made_replace_everywhere(s, m);
+	else
+		made_beside(s, m);
 	if (slot)
 		slot->now = m;
 	s->made.changes++;
@@ -267,7 +296,7 @@ static int made_take_rows(struct store *s, struct trace *t, uint64_t offset, str
 	struct block *b;
 	int r;
 
-	if (!m || h->seq != m->seq + m->coming_count + 1 || !h->rows || !m->pub.def->column_count)
+	if (!m || h->seq != m->seq + m->coming_count + 1 || !h->rows || !m->own.column_count)
 		return 0;
 	r = grow((void **)&m->coming, &m->coming_cap, m->coming_count + 1, sizeof(struct block *));
 	if (r < 0)
@@ -313,6 +342,11 @@ int made_look_back(struct trace *t)
 
 void made_free(struct store *s)
 {
+	if (s->made.writer)
+		(void)store_close(TAKE_PTR(s->made.writer), NULL);
+	if (s->made.aside)
+		reader_trace_free(s->made.aside);
+	free(s->made.aside);
 	while (s->made.last) {
 		struct made *m = s->made.last;
 
@@ -324,40 +358,47 @@ void made_free(struct store *s)
 
 size_t store_made_count(const struct store *s)
 {
-	pthread_mutex_t *lock = (pthread_mutex_t *)&s->lock;
 	size_t n;
 
-	pthread_mutex_lock(lock);
+	pthread_mutex_lock(reader_lock(s));
 	n = s->made.count;
-	pthread_mutex_unlock(lock);
+	pthread_mutex_unlock(reader_lock(s));
 	return n;
 }
 
 const struct store_made *store_made(const struct store *s, size_t i)
 {
-	pthread_mutex_t *lock = (pthread_mutex_t *)&s->lock;
 	const struct made *m;
 
-	pthread_mutex_lock(lock);
+	pthread_mutex_lock(reader_lock(s));
 	assert(i < s->made.count);
 	m = s->made.slots[i].now;
-	pthread_mutex_unlock(lock);
+	pthread_mutex_unlock(reader_lock(s));
 	return m->own.column_count ? &m->pub : NULL;
 }
 
 uint64_t store_made_changes(const struct store *s)
 {
-	pthread_mutex_t *lock = (pthread_mutex_t *)&s->lock;
 	uint64_t n;
 
-	pthread_mutex_lock(lock);
+	pthread_mutex_lock(reader_lock(s));
 	n = s->made.changes;
-	pthread_mutex_unlock(lock);
+	pthread_mutex_unlock(reader_lock(s));
 	return n;
+}
+
+uint64_t store_recorded(const struct store *s)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < s->trace_count; i++)
+		sum += s->traces[i].recorded;
+	return sum;
 }
 
 bool store_made_is_stale(const struct store *s, const struct store_made *m)
 {
-	assert(m->trace < s->trace_count);
-	return s->traces[m->trace].recorded != m->covered;
+	if (m->trace == TRACE_ASIDE)
+		return store_recorded(s) != m->covered;
+	return reader_trace(s, m->trace)->recorded != m->covered;
 }

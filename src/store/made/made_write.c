@@ -99,7 +99,7 @@ int store_reopen(struct store_writer **ret, const struct store *s, struct error 
 	w->recorded = t->recorded;
 	w->made_heads = t->heads;
 	r = reopen_index(w, t);
-	/* what was torn when a table was appended, which is no block */
+	/* removes the part of a block that an interrupted append left behind */
 	if (r >= 0 && t->size > t->next && ftruncate(w->fd, (off_t)t->next) < 0)
 		r = -errno;
 	if (r < 0)
@@ -113,7 +113,7 @@ void store_abandon(struct store_writer *w)
 	if (!w)
 		return;
 	assert(w->reopened);
-	/* where even that fails, what is there is no generation that counts */
+	/* where that fails too, readers ignore the generation, which has no last block */
 	(void)!ftruncate(w->fd, (off_t)w->reopened);
 	writer_free(w);
 }
@@ -204,7 +204,7 @@ int store_made_begin(struct store_writer *w, const struct store_making *what, st
 		return r;
 	r = m ? batch_new_of(&m->rows, what->table, t) : -ENOMEM;
 	if (r >= 0)
-		r = made_put_head(&m->head, what, t, w->recorded);
+		r = made_put_head(&m->head, what, t, what->covered ? what->covered : w->recorded);
 	if (r >= 0 && made_check_head((struct bytes){m->head.data, m->head.len}) == -EBADMSG)
 		return error_set(err, -EINVAL,
 				 "the table %s cannot be written: its texts are not UTF-8, or too "

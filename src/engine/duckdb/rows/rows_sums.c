@@ -10,6 +10,11 @@
 	 1ull << SUMMARY_CALLS | 1ull << SUMMARY_BYTES | 1ull << SUMMARY_TIME |  \
 	 1ull << SUMMARY_MAX)
 
+/* What the rows of a file have that keeps its operations and histograms there. */
+#define HOT_COLUMNS                                                                             \
+	(FILE_COLUMNS | 1ull << SUMMARY_OP | 1ull << SUMMARY_THREAD_ID | 1ull << SUMMARY_HIST | \
+	 1ull << SUMMARY_FILE2_ID)
+
 uint64_t rows_sums_of_cell(enum rows_cell cell)
 {
 	switch (cell) {
@@ -28,7 +33,9 @@ uint64_t rows_sums_of_cell(enum rows_cell cell)
 
 uint64_t rows_digest_columns(const struct rows_shared *s)
 {
-	return s->preaggregated | sums_columns_of(s->filter.columns);
+	uint64_t columns = s->preaggregated | sums_columns_of(s->filter.columns);
+
+	return s->ask.of_files ? columns | SUMS_OF_FILES_COLUMNS : columns;
 }
 
 bool rows_digest_has_seconds(const struct rows_shared *s, const struct store_digest *d)
@@ -38,6 +45,41 @@ bool rows_digest_has_seconds(const struct rows_shared *s, const struct store_dig
 	for (size_t i = 0; i < d->count && !any; i++)
 		any = store_block_has_seconds(s->bind->e->store, d->blocks[i]);
 	return any;
+}
+
+/* The part of an expression that lists the files, without one of which nothing is true for it; NULL: there is none. */
+static const struct expr *rows_sums_listed(const struct expr *e)
+{
+	const struct expr *found;
+
+	if (!e)
+		return NULL;
+	if (e->kind == EXPR_AND) {
+		found = rows_sums_listed(e->arg[0]);
+		return found ? found : rows_sums_listed(e->arg[1]);
+	}
+	return e->kind == EXPR_IN && e->count && e->arg[0]->kind == EXPR_COLUMN &&
+			       e->arg[0]->column == OP_FILE_ID
+		       ? e
+		       : NULL;
+}
+
+/* Digests have all of a few files that are busy. */
+static int rows_sums_name_files(struct rows_shared *s)
+{
+	const struct expr *listed = rows_sums_listed(s->bind->x->filter);
+	_cleanup_free_ int64_t *ids = listed ? calloc(listed->count, sizeof(*ids)) : NULL;
+	int r;
+
+	if (!listed || s->ask.files || !s->preaggregated || rows_digest_columns(s) & ~HOT_COLUMNS)
+		return 0;
+	if (!ids)
+		return -ENOMEM;
+	for (size_t i = 0; i < listed->count; i++)
+		ids[i] = listed->list[i].i;
+	r = sums_filter_name_files(&s->filter, ids, listed->count);
+	s->ask.of_files = r >= 0;
+	return r;
 }
 
 /* What the scan asks of blocks. SQL tells nulls from 0, and adds up without an end. */
@@ -91,6 +133,8 @@ int rows_sums_choose(struct rows_shared *s)
 	if (!done)
 		return -ENOMEM;
 	rows_sums_ask(s);
+	if (s->sums >> SUMMARY_FILE_ID & 1 && rows_sums_name_files(s) < 0)
+		return -ENOMEM;
 	for (size_t i = 0; i < s->block_count; i++) {
 		struct rows_block *b = &s->blocks[i];
 		enum sums_level level;

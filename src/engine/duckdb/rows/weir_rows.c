@@ -78,6 +78,7 @@ static void rows_shared_free(void *p)
 		return;
 	top_free(s->top);
 	free(s->blocks);
+	free(s->filter.files);
 	free(s);
 }
 
@@ -348,12 +349,51 @@ static int weir_rows_choose_rows(struct rows_shared *s, struct rows_local *l,
 	return 0;
 }
 
+/* The column of histograms, where it is decoded after rows were chosen; not with a top, which must not see rows twice. */
+static uint64_t hists_later(const struct rows_shared *s)
+{
+	return s->top ? 0 : s->sums & 1ull << SUMMARY_HIST;
+}
+
+/* True where the summary counts each call, and its histograms do if they are decoded. */
+static bool counts_all(const struct rows_shared *s, const struct rows_local *l,
+		       const struct batch *summary)
+{
+	return store_summary_counts(summary, l->slice.block->rows,
+				    s->sums & ~hists_later(s) & 1ull << SUMMARY_HIST);
+}
+
+/*
+ * Decodes the histograms of the rows of a summary that were chosen: most of what it takes, and often of few rows. `numbers`: the
+ * rows of `summary` that those of the slice are; NULL: the same. 1, or 0 where the rows of op have to be read.
+ */
+static int take_hists(struct rows_shared *s, struct rows_local *l, const struct batch *summary,
+		      const uint32_t *numbers, struct error *err)
+{
+	int r;
+
+	if (!l->slice.count || !hists_later(s))
+		return 1;
+	r = store_decode_more(l->cursor, 1ull << SUMMARY_HIST, err);
+	if (r == -EBADMSG) {
+		*err = (struct error){0};
+		return 0;
+	}
+	for (size_t i = 0; r >= 0 && i < l->slice.count; i++) {
+		uint32_t row = l->slice.rows[i];
+
+		if (!store_summary_row_counts(summary, numbers ? numbers[row] : row))
+			return 0;
+	}
+	return r < 0 ? r : 1;
+}
+
 /* The same with the block's summary. 1, or 0 where the rows have to be read. */
 static int weir_rows_take_sums(struct rows_shared *s, struct rows_local *l,
 			       const struct rows_block *block, struct error *err)
 {
 	const struct batch *summary;
-	int r = store_decode(l->cursor, block->sums, s->sums, &summary, err);
+	int r = store_decode(l->cursor, block->sums, s->sums & ~hists_later(s), &summary, err);
 
 	if (r == -EBADMSG) { /* counted as damage; the rows are whole */
 		*err = (struct error){0};
@@ -361,12 +401,19 @@ static int weir_rows_take_sums(struct rows_shared *s, struct rows_local *l,
 	}
 	if (r < 0)
 		return r;
-	if (!store_summary_counts(summary, l->slice.block->rows, s->sums >> SUMMARY_HIST & 1))
+	if (!counts_all(s, l, summary))
 		return 0;
 	l->slice.batch = sums_view_rows(l->sums, summary);
 	l->slice.sums = summary;
 	r = weir_rows_choose_rows(s, l, block);
-	return r < 0 ? error_errno(err, r, "cannot evaluate the expressions of weir_rows()") : 1;
+	if (r < 0)
+		return error_errno(err, r, "cannot evaluate the expressions of weir_rows()");
+	r = take_hists(s, l, summary, NULL, err);
+	if (r > 0)
+		l->slice.batch = sums_view_rows(l->sums, summary);
+	else
+		l->slice.sums = NULL;
+	return r;
 }
 
 /* The same with a digest. 1, or 0 where its blocks have to be read. */
@@ -379,6 +426,8 @@ static int take_digest(struct rows_shared *s, struct rows_local *l, const struct
 	int r = store_decode_digest(l->cursor, d, by_file ? STORE_DIGEST_FILES : STORE_DIGEST_TIMES,
 				    rows_digest_columns(s), &sums, err);
 
+	if (r >= 0 && s->ask.of_files && !sums_digest_has_files(&s->filter, sums))
+		r = -EBADMSG;
 	if (r == -EBADMSG || (r >= 0 && !by_file && s->sums >> SUMMARY_HIST & 1 &&
 			      !store_summary_counts(sums, d->calls, true))) {
 		*err = (struct error){0};
@@ -428,7 +477,19 @@ static int weir_rows_take_block(struct rows_shared *s, struct rows_local *l,
 	return r;
 }
 
-/* The summary's groups of calls, seen from their second file. 1, or 0 where the rows have to be read. */
+/* Sets the slice to the groups of calls of a summary, seen from their second file. 0 or negative. */
+static int slice_second_sums(struct rows_local *l, const struct batch *summary, struct error *err)
+{
+	int r = batch_seconds(summary, l->seconds_sums);
+
+	if (r < 0)
+		return error_errno(err, r, "cannot read the second files of calls");
+	l->slice.sums = l->seconds_sums;
+	l->slice.batch = sums_view_rows(l->sums, l->seconds_sums);
+	return 0;
+}
+
+/* Those of the summary that are chosen. 1, or 0 where the rows have to be read. */
 static int take_second_sums(struct rows_shared *s, struct rows_local *l,
 			    const struct rows_block *block, struct error *err)
 {
@@ -436,7 +497,8 @@ static int take_second_sums(struct rows_shared *s, struct rows_local *l,
 	const struct batch *summary;
 	int r = block->digest ? store_decode_digest(l->cursor, block->digest, STORE_DIGEST_FILES,
 						    columns, &summary, err)
-			      : store_decode(l->cursor, block->sums, columns, &summary, err);
+			      : store_decode(l->cursor, block->sums, columns & ~hists_later(s),
+					     &summary, err);
 
 	if (r == -EBADMSG) {
 		*err = (struct error){0};
@@ -444,15 +506,19 @@ static int take_second_sums(struct rows_shared *s, struct rows_local *l,
 	}
 	if (r < 0)
 		return r;
-	if (!block->digest &&
-	    !store_summary_counts(summary, l->slice.block->rows, s->sums >> SUMMARY_HIST & 1))
+	if (!block->digest && !counts_all(s, l, summary))
 		return 0;
-	r = batch_seconds(summary, l->seconds_sums);
-	if (r < 0)
-		return error_errno(err, r, "cannot read the second files of calls");
-	l->slice.sums = l->seconds_sums;
-	l->slice.batch = sums_view_rows(l->sums, l->seconds_sums);
-	return 1;
+	r = slice_second_sums(l, summary, err);
+	if (r >= 0 && weir_rows_choose_rows(s, l, block) < 0)
+		r = error_set(err, -EINVAL, "cannot evaluate the expressions of weir_rows()");
+	if (r < 0 || block->digest)
+		return r < 0 ? r : 1;
+	r = take_hists(s, l, summary, l->seconds_sums->numbers, err);
+	if (r > 0 && l->slice.count && slice_second_sums(l, summary, err) < 0)
+		return -ENOMEM;
+	if (!r)
+		l->slice.sums = NULL;
+	return r;
 }
 
 /* The calls of a block, seen from their second file. */
@@ -479,10 +545,11 @@ static int take_second(struct rows_shared *s, struct rows_local *l, const struct
 		if (r < 0)
 			return error_errno(err, r, "cannot read the second files of calls");
 		l->slice.batch = l->seconds;
+		r = weir_rows_choose_rows(s, l, block);
+		if (r < 0)
+			return error_errno(err, r,
+					   "cannot evaluate the expressions of weir_rows()");
 	}
-	r = weir_rows_choose_rows(s, l, block);
-	if (r < 0)
-		return error_errno(err, r, "cannot evaluate the expressions of weir_rows()");
 	if (l->slice.count && s->ends && !l->slice.sums)
 		order_ends(l->slice.batch, l->ends);
 	return 0;
@@ -557,7 +624,7 @@ static const struct rows_block *next_failed(struct rows_shared *s, struct rows_l
 	while (l->failed && l->failed_next < l->failed->count) {
 		size_t block = l->failed->blocks[l->failed_next++];
 
-		if (!rows_block_passes(s->bind, block))
+		if (!rows_block_passes(s->bind, block) || !sums_block_can(&s->ask, block))
 			continue;
 		l->instead =
 			(struct rows_block){.block = block, .sums = store_summary_of(store, block)};

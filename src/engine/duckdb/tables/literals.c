@@ -21,8 +21,8 @@
 
 /* Columns that are looked at, and the vocabulary of each. */
 static const char *const vocabularies[][2] = {
-	{"op", "op"},	  {"err", "err"},     {"class", "class"},
-	{"kind", "kind"}, {"cause", "cause"}, {"file_type", "type"},
+	{"op", "op"},	    {"err", "err"},	   {"class", "class"}, {"kind", "kind"},
+	{"cause", "cause"}, {"file_type", "type"}, {"via", "via"},     {"origin", "origin"},
 };
 
 enum token_kind { TOKEN_END, TOKEN_WORD, TOKEN_STRING, TOKEN_OTHER };

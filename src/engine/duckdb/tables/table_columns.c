@@ -33,6 +33,8 @@ static const struct {
 	{"file2_name", CELL_NAME, OP_FILE2_ID, NAME_FILE},
 	{"inode2_id", CELL_NUMBER, OP_FILE2_ID, NAME_INODE},
 	{"peer", CELL_PEER, OP_PEER_ID, NAME_PEER},
+	{"stack", CELL_NAME, OP_STACK_ID, NAME_STACK},
+	{"kstack", CELL_NAME, OP_KSTACK_ID, NAME_STACK},
 };
 
 /* Byte columns of dimension tables that are ENUMs, by the row's own id. */

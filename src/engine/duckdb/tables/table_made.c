@@ -75,7 +75,7 @@ int made_find(struct scan_bind *b, const char *name, struct error *err)
 
 /* ---- declaring ---- */
 
-/* Where the columns differ, whoever asks for the table is told; everything else can be asked. */
+/* Where the columns differ, a query of the table fails with that message; all other tables work. */
 static int declare_error(struct duck *e, const char *name, const char *message, struct error *err)
 {
 	_cleanup_buf_ struct buf sql = {0};

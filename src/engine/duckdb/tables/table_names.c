@@ -38,6 +38,8 @@ static enum table_id table_of_name(enum name name)
 	case NAME_FILE_TYPE:
 	case NAME_INODE:
 		return TABLE_FILE;
+	case NAME_STACK:
+		return TABLE_STACK;
 	default:
 		return TABLE_THREAD;
 	}
@@ -116,10 +118,19 @@ static struct bytes file_text(const struct dims *dims, int64_t id, enum name nam
 	}
 }
 
+static struct bytes table_names_stack_text(const struct dims *dims, int64_t id)
+{
+	const struct dims_stack *s = dims_stack(dims, id);
+
+	return !s ? (struct bytes){NULL, 0} : s->names.data ? s->names : s->frames;
+}
+
 struct bytes names_text(struct duck *e, enum name name, int64_t id)
 {
 	const struct dims *dims = store_dims_few(e->store);
 
+	if (name == NAME_STACK)
+		return table_names_stack_text(dims, id);
 	return table_of_name(name) == TABLE_FILE ? file_text(dims, id, name)
 						 : table_names_thread_text(dims, id, name);
 }

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/analysis/stacks_screen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/stacks/stacks.h"
+#include "cli/options/command.h"
+#include "cli/terminal/format.h"
+#include "cli/terminal/text.h"
+#include "symbols/symbols.h"
+
+#define SCREEN_STACKS 12
+
+static int stacks_screen_write(const char *path, const struct buf *b)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	struct error err = {0};
+	size_t at = 0;
+
+	while (fd >= 0 && at < b->len) {
+		ssize_t n = write(fd, b->data + at, b->len - at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			break;
+		at += (size_t)n;
+	}
+	if (fd >= 0 && at == b->len)
+		return 0;
+	error_set(&err, -errno, "--pprof: cannot write %s: %s", path, strerror(errno));
+	fail(&err);
+	return -EIO;
+}
+
+static int export_pprof(const struct stacks_sums *s, const char *path)
+{
+	_cleanup_buf_ struct buf b = {0};
+	int r = stacks_put_pprof(s, &b);
+
+	return r < 0 ? r : stacks_screen_write(path, &b);
+}
+
+static int print_folded(const struct stacks_sums *s)
+{
+	_cleanup_buf_ struct buf b = {0};
+	int r = stacks_put_folded(s, &b);
+
+	if (r >= 0)
+		fwrite(b.data ? b.data : (const uint8_t *)"", 1, b.len, stdout);
+	return r;
+}
+
+/* "main > load > read", wrapped. */
+static int print_names(const char *before, struct bytes names)
+{
+	_cleanup_buf_ struct buf text = {0}, safe = {0}, lines = {0};
+	size_t from = 0;
+	int r = buf_printf(&text, "%s", before);
+
+	for (size_t i = 0; i <= names.len && r >= 0; i++) {
+		if (i < names.len && names.data[i] != ';')
+			continue;
+		r = buf_printf(&text, "%s%.*s", from ? " > " : "", (int)(i - from),
+			       (const char *)names.data + from);
+		from = i + 1;
+	}
+	r = r < 0 ? r : format_safe(&safe, text.data, text.len);
+	r = r < 0 ? r
+		  : format_wrapped(&lines, buf_str(&safe), 10,
+				   MAX(text_width(), (size_t)TEXT_WIDTH_MIN));
+	if (r >= 0)
+		printf("          %s", buf_str(&lines));
+	return r;
+}
+
+static struct text weight_text(enum stacks_weight w, uint64_t v)
+{
+	return w == STACKS_TIME	   ? format_dur((int64_t)v)
+	       : w == STACKS_BYTES ? format_size(v)
+				   : format_count(v);
+}
+
+static int print_row(const struct stacks_sums *s, const struct stacks_row *row)
+{
+	uint64_t all = s->with[s->weight], own = row->sums[s->weight];
+	int r;
+
+	printf("%s%9s%s %3.0f %%   %s call%s", text_style(TEXT_BOLD), weight_text(s->weight, own).s,
+	       text_style(TEXT_PLAIN), all ? 100.0 * (double)own / (double)all : 0.0,
+	       format_count(row->sums[STACKS_CALLS]).s, row->sums[STACKS_CALLS] == 1 ? "" : "s");
+	if (s->weight != STACKS_TIME)
+		printf("   %s", format_dur((int64_t)row->sums[STACKS_TIME]).s);
+	if (row->sums[STACKS_BYTES] && s->weight != STACKS_BYTES)
+		printf("   %s", format_size(row->sums[STACKS_BYTES]).s);
+	if (row->sums[STACKS_ERRORS] && s->weight != STACKS_ERRORS)
+		printf("   %s failed", format_count(row->sums[STACKS_ERRORS]).s);
+	putchar('\n');
+	r = print_names(row->cut & SYMBOLS_CUT_TOP ? "... > " : "", row->names);
+	if (r >= 0 && row->kernel.len) {
+		fputs(text_style(TEXT_DIM), stdout);
+		r = print_names("slept in ", row->kernel);
+		fputs(text_style(TEXT_PLAIN), stdout);
+	}
+	return r;
+}
+
+static void stacks_screen_head(const struct stacks_sums *s)
+{
+	printf("%s%s in %s call%s with a stack%s   %s calls without one   by %s\n\n",
+	       text_style(TEXT_BOLD), format_dur((int64_t)s->with[STACKS_TIME]).s,
+	       format_count(s->with[STACKS_CALLS]).s, s->with[STACKS_CALLS] == 1 ? "" : "s",
+	       text_style(TEXT_PLAIN), format_count(s->without[STACKS_CALLS]).s,
+	       stacks_weight_word(s->weight));
+}
+
+int stacks_screen(const struct analysis_view *v)
+{
+	const struct stacks_options *o = analysis_own_options(v->opts);
+	const struct stacks_sums *s = v->result->own;
+	size_t most = text_terminal() ? SCREEN_STACKS : s->count;
+	bool gaps = false;
+	int r = o->pprof ? export_pprof(s, o->pprof) : 0;
+
+	if (r < 0 || o->folded)
+		return r < 0 ? r : print_folded(s);
+	if (o->pprof)
+		return 0;
+	if (!s->count) {
+		printf("no call of this trace has a stack: weir record --stacks\n");
+		return 0;
+	}
+	stacks_screen_head(s);
+	for (size_t i = 0; i < s->count && i < MIN(most, (size_t)o->top) && r >= 0; i++) {
+		r = print_row(s, &s->rows[i]);
+		gaps |= s->rows[i].cut & SYMBOLS_CUT_GAP;
+	}
+	if (s->count > most)
+		printf("%s%zu more stacks: pipe the output, or use --csv, to get them all%s\n",
+		       text_style(TEXT_DIM), s->count - most, text_style(TEXT_PLAIN));
+	if (gaps)
+		printf("\n[...]: functions may be missing there (no frame pointers)\n");
+	return r;
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+/* diagnose_screen.c: `weir diagnose`: how much is wrong in one line, then each finding in a few. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/diagnose/diagnose.h"
+#include "base/shell.h"
+#include "cli/diagnose/diagnose_screen.h"
+#include "cli/terminal/bars.h"
+#include "cli/terminal/format.h"
+#include "cli/terminal/text.h"
+
+#define INDENT	   3
+#define WORD	   9  /* columns of "change   " */
+#define FIGURES	   20 /* columns of a cost and its share */
+#define BAR_WIDTH  20
+#define SHARE_SEEN 0.005
+
+static size_t diagnose_width(void)
+{
+	return MAX(text_width(), (size_t)TEXT_WIDTH_MIN);
+}
+
+/* A text that may hold names of files, safe to print. */
+static int diagnose_safe(struct buf *out, const struct buf *text)
+{
+	return format_safe(out, text->data, text->len);
+}
+
+/* "   change   words, broken below one another" */
+static int diagnose_put_part(const char *word, const struct buf *text)
+{
+	_cleanup_buf_ struct buf safe = {0}, lines = {0};
+	int r = text->len ? diagnose_safe(&safe, text) : 0;
+
+	if (r < 0 || !text->len)
+		return r;
+	r = format_wrapped(&lines, buf_str(&safe), INDENT + WORD, diagnose_width());
+	if (r >= 0)
+		printf("%*s%s%-*s%s%s", INDENT, "", text_style(TEXT_DIM), WORD, word,
+		       text_style(TEXT_PLAIN), buf_str(&lines));
+	return r;
+}
+
+/* "20.1 s  84 %", or the bytes where time is not the point */
+static struct text diagnose_cost_text(const struct finding *f)
+{
+	int64_t time = f->row.number[DIAGNOSE_TIME], bytes = f->row.number[DIAGNOSE_BYTES];
+	struct text t = {{0}};
+
+	if (time != DIAGNOSE_NULL && isfinite(f->share) && f->share >= SHARE_SEEN)
+		snprintf(t.s, sizeof(t.s), "%.24s %3.0f %%", format_dur(time).s, 100 * f->share);
+	else if (time != DIAGNOSE_NULL)
+		return format_dur(time);
+	else if (bytes > 0)
+		return format_size((uint64_t)bytes);
+	else if (f->row.number[DIAGNOSE_CALLS] != DIAGNOSE_NULL)
+		snprintf(t.s, sizeof(t.s), "%.40s calls",
+			 format_count((uint64_t)f->row.number[DIAGNOSE_CALLS]).s);
+	return t;
+}
+
+static enum text_style diagnose_style(const struct finding *f)
+{
+	return f->since == DIAGNOSE_MENDED	? TEXT_GREEN
+	       : f->rule->level == RULE_PROBLEM ? TEXT_RED
+	       : f->rule->level == RULE_WARNING ? TEXT_YELLOW
+						: TEXT_BOLD;
+}
+
+/* The sentence, with the cost at the right of its first line. */
+static int diagnose_put_sentence(const struct finding *f, size_t number)
+{
+	size_t width = diagnose_width() - FIGURES;
+	struct text cost = diagnose_cost_text(f);
+	_cleanup_buf_ struct buf safe = {0}, lines = {0}, first = {0};
+	const char *rest;
+	int r = diagnose_safe(&safe, &f->sentence);
+
+	if (r >= 0)
+		r = format_wrapped(&lines, buf_str(&safe), INDENT, width);
+	if (r < 0)
+		return r;
+	rest = strchr(buf_str(&lines), '\n');
+	r = buf_append(&first, lines.data,
+		       rest ? (size_t)(rest - (const char *)lines.data) : lines.len);
+	if (r < 0)
+		return r;
+	printf("%-*zu%s%s%s%*s\n", INDENT, number, text_style(diagnose_style(f)), buf_str(&first),
+	       text_style(TEXT_PLAIN),
+	       (int)(diagnose_width() - INDENT -
+		     MIN(format_width(buf_str(&first)), diagnose_width() - INDENT - 1)),
+	       cost.s);
+	if (rest && rest[1])
+		printf("%s%s%s", text_style(diagnose_style(f)), rest + 1, text_style(TEXT_PLAIN));
+	return 0;
+}
+
+static int diagnose_put_bar(const struct finding *f)
+{
+	_cleanup_buf_ struct buf bar = {0};
+	int r;
+
+	if (!isfinite(f->share) || f->share < SHARE_SEEN)
+		return 0;
+	r = bars_lying(&bar, MIN(f->share, 1.0), BAR_WIDTH);
+	if (r >= 0)
+		printf("%*s%s%-*s%s%s\n", INDENT, "", text_style(TEXT_DIM), WORD, "cost",
+		       text_style(TEXT_PLAIN), buf_str(&bar));
+	return r;
+}
+
+/* The command that shows the calls. */
+static int diagnose_put_show(const struct analysis_view *v, const struct finding *f)
+{
+	_cleanup_buf_ struct buf line = {0}, quoted = {0}, safe = {0};
+	int r = buf_printf(&line, "weir query -i ");
+
+	if (r >= 0)
+		r = shell_word(&line, v->runs[0].name, strlen(v->runs[0].name));
+	if (r >= 0)
+		r = buf_append(&line, " ", 1);
+	if (r >= 0)
+		r = shell_word(&line, f->show.data, f->show.len);
+	if (r >= 0)
+		r = diagnose_safe(&safe, &line);
+	if (r >= 0)
+		printf("%*s%s%-*s%s%s\n", INDENT, "", text_style(TEXT_DIM), WORD, "show",
+		       text_style(TEXT_PLAIN), buf_str(&safe));
+	return r;
+}
+
+static int diagnose_put_finding(const struct analysis_view *v, const struct finding *f,
+				size_t number)
+{
+	static const char *const since[] = {"", "new: ", "mended: "};
+	const struct diagnose_flags *flags = analysis_own_options(v->opts);
+	int r;
+
+	putchar('\n');
+	if (flags->against && f->since != DIAGNOSE_SAME)
+		printf("%s%s%s\n", text_style(diagnose_style(f)), since[f->since],
+		       text_style(TEXT_PLAIN));
+	r = diagnose_put_sentence(f, number);
+	if (r >= 0)
+		r = diagnose_put_part("", &f->evidence);
+	if (r < 0 || f->since == DIAGNOSE_MENDED)
+		return r;
+	r = diagnose_put_bar(f);
+	if (r >= 0)
+		r = diagnose_put_part("change", &f->change);
+	if (r >= 0 && strcmp(f->sure, "yes"))
+		printf("%*s%s%-*s%s%s\n", INDENT, "", text_style(TEXT_DIM), WORD, "sure",
+		       text_style(TEXT_PLAIN), f->sure);
+	return r < 0 ? r : diagnose_put_show(v, f);
+}
+
+/* "2 findings cost 21.3 s of 24.0 s that work waited               (37 rules ran, 35 found nothing)" */
+static void diagnose_put_headline(const struct diagnosis *d)
+{
+	size_t now = d->count - d->mended;
+	char rules[96], line[160];
+
+	snprintf(rules, sizeof(rules), "(%zu rules ran, %zu found nothing)", d->ran,
+		 d->ran - d->found);
+	if (!now)
+		snprintf(line, sizeof(line), "no findings");
+	else if (d->cost > 0)
+		snprintf(line, sizeof(line), "%zu finding%s cost%s %.40s of %.40s that work waited",
+			 now, now == 1 ? "" : "s", now == 1 ? "s" : "", format_dur(d->cost).s,
+			 format_dur(d->work_time).s);
+	else
+		snprintf(line, sizeof(line), "%zu finding%s", now, now == 1 ? "" : "s");
+	printf("%s%s%s", text_style(TEXT_BOLD), line, text_style(TEXT_PLAIN));
+	if (strlen(line) + 3 + strlen(rules) <= diagnose_width())
+		printf("%*s\n", (int)(diagnose_width() - strlen(line)), rules);
+	else
+		printf("\n%s\n", rules);
+}
+
+static void diagnose_put_certainty(const struct diagnosis *d)
+{
+	if (d->lost || d->lost_unknown)
+		printf("\nnot certain: %s%s calls are lost; what would have been found in them is "
+		       "not "
+		       "known\n",
+		       d->lost_unknown ? bars_at_least() : "", format_count(d->lost).s);
+	else
+		printf("\ncertain: no call is missing%s\n",
+		       d->count ? "              weir diagnose --explain RULE says more of a rule"
+				: "");
+}
+
+int diagnose_screen(const struct analysis_view *v)
+{
+	const struct diagnosis *d = v->result->own;
+	_cleanup_buf_ struct buf name = {0};
+	int r = format_path(&name, d->name, strlen(d->name), diagnose_width() / 2);
+
+	if (r < 0)
+		return r;
+	printf("%s%s%s   %s\n\n", text_style(TEXT_BOLD), buf_str(&name), text_style(TEXT_PLAIN),
+	       format_dur(d->last - d->first).s);
+	diagnose_put_headline(d);
+	for (size_t i = 0; i < d->count && r >= 0; i++)
+		r = diagnose_put_finding(v, &d->findings[i], i + 1);
+	diagnose_put_certainty(d);
+	return r;
+}

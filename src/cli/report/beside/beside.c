@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/report/beside/beside.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "names/names.h"
+
+int beside_scan(struct report *r, enum table_id table, uint64_t columns, beside_fn *fn, void *arg)
+{
+	const struct scan_request q = {.table = table,
+				       .columns = columns,
+				       .from = r->ranged ? r->from : INT64_MIN,
+				       .to = r->ranged ? r->to : INT64_MAX};
+	_cleanup_(engine_scan_freep) struct engine_scan *scan = NULL;
+	const struct batch *b;
+	const uint32_t *rows;
+	struct error err = {0};
+	ssize_t n;
+	int e = engine_scan_new(&scan, r->store, &q, &err);
+
+	if (e < 0)
+		return e;
+	while ((n = engine_scan_next(scan, &b, &rows, &err)) > 0) {
+		for (ssize_t i = 0; i < n && e >= 0; i++)
+			e = fn(arg, b, rows[i]);
+		if (e < 0)
+			return e;
+	}
+	return (int)n;
+}
+
+void *beside_group(struct beside_groups *g, uint64_t hash)
+{
+	uint64_t number;
+	uint8_t *one;
+
+	if (map_get(&g->at, hash, &number))
+		return (uint8_t *)g->all + (number - 1) * g->size;
+	if (grow(&g->all, &g->cap, g->count + 1, g->size) < 0 ||
+	    map_set(&g->at, hash, g->count + 1) < 0)
+		return NULL;
+	one = (uint8_t *)g->all + g->count++ * g->size;
+	memset(one, 0, g->size);
+	return one;
+}
+
+void beside_groups_free(struct beside_groups *g)
+{
+	map_free(&g->at);
+	free(g->all);
+	g->all = NULL;
+	g->count = g->cap = 0;
+}
+
+static int put_name(struct answer_list *t, const struct dims *d, int64_t id,
+		    int (*name)(const struct dims *d, int64_t id, struct buf *out))
+{
+	_cleanup_buf_ struct buf b = {0};
+	int e = id < 0 ? 0 : name(d, id, &b);
+
+	if (e < 0)
+		return e;
+	if (id < 0)
+		answer_list_null(t);
+	else
+		answer_list_text(t, (struct bytes){b.data, b.len});
+	return 0;
+}
+
+int beside_put_process(const struct report *r, struct answer_list *t, int64_t thread_id)
+{
+	int64_t process = thread_id < 0 ? -1 : names_process_of(r->dims, thread_id);
+
+	return put_name(t, r->dims, process, names_process);
+}
+
+int beside_put_thread(const struct report *r, struct answer_list *t, int64_t thread_id)
+{
+	return put_name(t, r->dims, thread_id, names_thread);
+}
+
+void beside_put_known(struct answer_list *t, int64_t n)
+{
+	if (n < 0)
+		answer_list_null(t);
+	else
+		answer_list_int(t, n);
+}
+
+int beside_selected_tasks(const struct report *r, struct map *ret)
+{
+	int e = 0;
+
+	for (size_t i = 0; r->filtered && e >= 0 && i < rollup_count(r->scan.rollup); i++) {
+		int64_t thread = rollup_row(r->scan.rollup, i)->thread_id;
+
+		e = map_set(ret, (uint64_t)names_task(r->dims, thread), 1);
+	}
+	return e;
+}

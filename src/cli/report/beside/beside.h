@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* beside.h: tables of `weir report` about what is recorded beside calls (record --with), made from its rows. */
+#pragma once
+
+#include "base/map.h"
+#include "cli/report/report_rows.h"
+
+/* Takes a row. 0, or negative to stop. */
+typedef int beside_fn(void *arg, const struct batch *b, size_t row);
+
+/* The rows of a table that ended in the report's range, in that order. `columns`: a set of those that are wanted. */
+int beside_scan(struct report *r, enum table_id table, uint64_t columns, beside_fn *fn, void *arg);
+/*
+ * The place of a key among groups of `size` bytes, which is made and zeroed when it is new; NULL: out of memory. Valid until
+ * the next call. Starts as {0} but for the size.
+ */
+struct beside_groups {
+	size_t size;
+	struct map at; /* hash of a key -> number + 1 */
+	void *all;
+	size_t count, cap;
+};
+void *beside_group(struct beside_groups *g, uint64_t hash);
+void beside_groups_free(struct beside_groups *g);
+#define _cleanup_beside_ _cleanup_(beside_groups_free)
+
+/* "redis-server 30617", the process of a thread; null where none is known. 0 or -ENOMEM. */
+int beside_put_process(const struct report *r, struct answer_list *t, int64_t thread_id);
+/* "rocksdb:low 4712", likewise. */
+int beside_put_thread(const struct report *r, struct answer_list *t, int64_t thread_id);
+/* The threads of selected calls, by the id of their first version. 0 or -ENOMEM. */
+int beside_selected_tasks(const struct report *r, struct map *ret);
+/* A number that is null where it is not known: negative. */
+void beside_put_known(struct answer_list *t, int64_t n);
+
+/* Columns of these tables. */
+#define BESIDE_DUR(NAME, ...)                                               \
+	{                                                                   \
+		NAME, {QUERY_DUR}, .word = "dur", .dash = true, __VA_ARGS__ \
+	}
+#define BESIDE_COUNT(NAME, ...)                                            \
+	{                                                                  \
+		NAME, {QUERY_INT}, ANSWER_COUNT, .dash = true, __VA_ARGS__ \
+	}
+#define BESIDE_SIZE(NAME, ...)                                                \
+	{                                                                     \
+		NAME, {QUERY_SIZE}, .word = "size", .dash = true, __VA_ARGS__ \
+	}
+
+/* ---- the tables: each fills a list whose columns are these ---- */
+
+#define BESIDE_NET_COLUMNS 16
+extern const struct answer_column beside_net_columns[BESIDE_NET_COLUMNS];
+int beside_net(struct report *r, struct answer_list *t, struct error *err);
+
+#define BESIDE_SCHED_COLUMNS 13
+extern const struct answer_column beside_sched_columns[BESIDE_SCHED_COLUMNS];
+int beside_sched(struct report *r, struct answer_list *t, struct error *err);
+
+#define BESIDE_IRQ_COLUMNS 10
+extern const struct answer_column beside_irq_columns[BESIDE_IRQ_COLUMNS];
+int beside_irq(struct report *r, struct answer_list *t, struct error *err);
+
+#define BESIDE_MEM_COLUMNS 7
+extern const struct answer_column beside_mem_columns[BESIDE_MEM_COLUMNS];
+int beside_mem(struct report *r, struct answer_list *t, struct error *err);
+
+#define BESIDE_BLOCK_COLUMNS 10
+extern const struct answer_column beside_block_columns[BESIDE_BLOCK_COLUMNS];
+int beside_block(struct report *r, struct answer_list *t, struct error *err);
+
+#define BESIDE_DISK_COLUMNS 20
+extern const struct answer_column beside_disk_columns[BESIDE_DISK_COLUMNS];
+int beside_disks(struct report *r, struct answer_list *t, struct error *err);

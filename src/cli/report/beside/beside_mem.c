@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* beside_mem.c: `weir report mem`: pages that each process allocated, freed and reclaimed, from the table mem. */
+#include <errno.h>
+
+#include "cli/report/beside/beside.h"
+#include "names/names.h"
+
+const struct answer_column beside_mem_columns[BESIDE_MEM_COLUMNS] = {
+	BESIDE_COUNT("allocated"),	     BESIDE_COUNT("freed"),
+	BESIDE_COUNT("largest", .gives = 5), BESIDE_COUNT("reclaims", .alarm = true),
+	BESIDE_DUR("reclaim_time"),	     BESIDE_COUNT("reclaimed"),
+	{"process", {QUERY_TEXT}},
+};
+
+struct pages {
+	int64_t thread; /* of the process, + 1; 0: all that is not recorded */
+	int64_t allocated, freed, largest, reclaims, reclaim_time, reclaimed;
+};
+
+struct mem {
+	const struct report *r;
+	const struct map *threads; /* tasks of selected calls; NULL: all */
+	struct beside_groups groups;
+};
+
+static int mem_take(void *arg, const struct batch *b, size_t row)
+{
+	struct mem *m = arg;
+	int64_t thread = batch_get(b, MEM_THREAD_ID, row, -1), process = -1;
+	struct pages *p;
+
+	if (thread >= 0)
+		process = names_process_of(m->r->dims, thread);
+	if (m->threads &&
+	    (thread < 0 || !map_get(m->threads, (uint64_t)names_task(m->r->dims, thread), NULL)))
+		return 0;
+	p = beside_group(&m->groups, (uint64_t)process);
+	if (!p)
+		return -ENOMEM;
+	p->thread = thread + 1;
+	p->allocated += batch_get(b, MEM_ALLOCATED, row, 0);
+	p->freed += batch_get(b, MEM_FREED, row, 0);
+	p->largest = MAX(p->largest, batch_get(b, MEM_LARGEST, row, 0));
+	p->reclaims += batch_get(b, MEM_RECLAIMS, row, 0);
+	p->reclaim_time += batch_get(b, MEM_RECLAIM_TIME, row, 0);
+	p->reclaimed += batch_get(b, MEM_RECLAIMED, row, 0);
+	return 0;
+}
+
+int beside_mem(struct report *r, struct answer_list *t, struct error *err)
+{
+	_cleanup_(map_free) struct map threads = {0};
+	struct mem m = {.r = r, .groups.size = sizeof(struct pages)};
+	int e = beside_selected_tasks(r, &threads);
+
+	if (r->filtered)
+		m.threads = &threads;
+	e = e < 0 ? e : beside_scan(r, TABLE_MEM, ~0ull, mem_take, &m);
+	for (size_t i = 0; e >= 0 && i < m.groups.count; i++) {
+		const struct pages *p = (struct pages *)m.groups.all + i;
+
+		answer_list_int(t, p->allocated);
+		answer_list_int(t, p->freed);
+		answer_list_int(t, p->largest);
+		answer_list_int(t, p->reclaims);
+		answer_list_int(t, p->reclaim_time);
+		answer_list_int(t, p->reclaimed);
+		if (p->thread)
+			e = beside_put_process(r, t, p->thread - 1);
+		else
+			answer_list_str(t, "(others, kernel, interrupts)");
+	}
+	beside_groups_free(&m.groups);
+	return e;
+}
