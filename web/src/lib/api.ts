@@ -3,6 +3,7 @@
 
 import { decodeColumns, type Columns } from './columns';
 import { damage } from './damage.svelte';
+import type { Disks } from './disks';
 import { engine } from './engine.svelte';
 
 export interface Loss {
@@ -20,6 +21,8 @@ export interface Loss {
 	failed?: { recordings: number; at: string; why: string };
 	/** Processes with an io_uring that the kernel polls: their requests make no calls and are in no figure; `first`: "fio (4711)". */
 	polled?: { processes: number; first: string };
+	/** Requests of io_uring and libaio are rows, so that figures have them. */
+	requests?: boolean;
 }
 
 export interface Column {
@@ -61,6 +64,59 @@ export interface Table {
 	rows: Record<string, unknown>[];
 	loss: Loss;
 	truncated?: boolean;
+}
+
+/** Calls of one stack, as `weir stacks --json` has them: functions from the outermost on, with semicolons between them. */
+export interface StackRow {
+	time: number;
+	calls: number;
+	errors: number;
+	bytes: number;
+	stack: string;
+	kernel: string | null;
+	cut: number;
+}
+
+export interface Stacks {
+	rows: StackRow[];
+	loss: Loss;
+	/** Sums of the calls that have a stack, and of those that have none. */
+	with: { time: number; bytes: number; calls: number; errors: number };
+	without: { time: number; bytes: number; calls: number; errors: number };
+}
+
+/** Something that is wrong, as `weir diagnose --json` has it; times are ns since the origin. */
+export interface Finding {
+	rule: string;
+	level: 'note' | 'warning' | 'problem';
+	sentence: string;
+	path: string | null;
+	pid: number | null;
+	calls: number | null;
+	bytes: number | null;
+	time: number | null;
+	/** Of the time that work waited. */
+	share: number | null;
+	/** "yes", or what else could be the case. */
+	sure: string;
+	pos: number | null;
+	stop_pos: number | null;
+	start: number | null;
+	stop: number | null;
+	evidence: string | null;
+	change: string | null;
+	query: string | null;
+	file_id: number | null;
+}
+
+export interface Diagnosis {
+	rows: Finding[];
+	loss: Loss;
+	rules: number;
+	rules_found: number;
+	/** ns that calls of I/O and waits in the middle of work took, and what of it findings explain. */
+	work_time: number;
+	cost: number;
 }
 
 /** What every question of a page carries. */
@@ -377,6 +433,10 @@ export const api = {
 	file: async (id: number, scope: Scope, signal?: AbortSignal): Promise<OneFile> => (await get(`file/${id}`, { ...scope }, signal)).json(),
 	latency: async (params: Scope & { width: number; by?: string }, signal?: AbortSignal): Promise<Latency> =>
 		(await get('latency', { ...params }, signal)).json(),
+	stacks: async (what: Scope & { weight: string; kernel: boolean }, signal?: AbortSignal): Promise<Stacks> =>
+		(await get('analysis/stacks', { ...what, kernel: what.kernel ? '1' : undefined }, signal)).json(),
+	diagnose: async (scope: Scope, signal?: AbortSignal): Promise<Diagnosis> => (await get('analysis/diagnose', { ...scope }, signal)).json(),
+	disks: async (scope: Scope, signal?: AbortSignal): Promise<Disks> => (await get('analysis/disks', { ...scope }, signal)).json(),
 	check: async (params: { q?: string; filter?: string }, signal?: AbortSignal): Promise<{ ok: true; columns?: Column[] }> =>
 		(await get('check', params, signal)).json(),
 	complete: async (params: { q?: string; filter?: string; pos: number }, signal?: AbortSignal): Promise<Completion> =>

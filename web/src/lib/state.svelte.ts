@@ -62,7 +62,8 @@ class State {
 		for (const end of ['from', 'to'] as const) if (next[end] !== undefined) next[end] = Math.round(next[end]);
 		if (change.page !== undefined && change.page !== this.view.page && change.own === undefined) next.own = {};
 		this.view = next;
-		const address = location.pathname + formatView(next) + location.hash;
+		// without a page it is the first one, which may be another when it is opened again
+		const address = location.pathname + (formatView(next) || `?page=${next.page}`) + location.hash;
 		if (replace) history.replaceState(null, '', address);
 		else history.pushState(null, '', address);
 	}

@@ -13,6 +13,9 @@ export function windowFor(span: number): string {
 	return ns >= 1e9 ? `${Math.round(ns / 1e9)}s` : `${Math.round(ns / 1e6)}ms`;
 }
 
+/** How long such a window is. */
+export const nsOf = (window: string): number => Number.parseFloat(window) * (window.endsWith('ms') ? 1e6 : 1e9);
+
 /** The question as it is asked; as long as it was, so that places in it stay. */
 export function fillWindow(q: string, span: number): string {
 	return q.replaceAll(WINDOW, windowFor(span).padEnd(WINDOW.length));
